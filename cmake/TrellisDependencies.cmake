@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+# Part of Trellis, an expression-graph PDE solver framework.
+# What Trellis links with, gathered in the target trellis_dependencies. docs/dependencies.md says why each is there.
+include(CheckCSourceCompiles)
+include(CheckLanguage)
+include(CMakePushCheckState)
+
+find_package(PkgConfig REQUIRED)
+find_package(Threads REQUIRED)
+find_package(MPI REQUIRED COMPONENTS C)
+find_package(PNG REQUIRED)
+pkg_check_modules(HWLOC REQUIRED IMPORTED_TARGET hwloc)
+pkg_check_modules(YAML REQUIRED IMPORTED_TARGET yaml-0.1)
+pkg_search_module(HDF5 REQUIRED IMPORTED_TARGET hdf5-openmpi hdf5-mpi hdf5)
+
+cmake_push_check_state(RESET)
+set(CMAKE_REQUIRED_LIBRARIES PkgConfig::HDF5 MPI::MPI_C)
+check_c_source_compiles("#include <hdf5.h>
+#ifndef H5_HAVE_PARALLEL
+#error serial
+#endif
+int main(void) { return H5open() < 0; }" TRL_HDF5_IS_PARALLEL)
+cmake_pop_check_state()
+if(NOT TRL_HDF5_IS_PARALLEL)
+    message(FATAL_ERROR "HDF5 was found (${HDF5_LINK_LIBRARIES}), but it cannot do parallel I/O with this MPI. "
+                        "Install the parallel one: libhdf5-openmpi-dev on Debian.")
+endif()
+
+if(BUILD_TESTING)
+    pkg_check_modules(CHECK REQUIRED IMPORTED_TARGET check)
+endif()
+
+set(TRL_CUDA "AUTO" CACHE STRING "Build for NVIDIA GPUs: AUTO (when a working nvcc is found), ON, OFF")
+set_property(CACHE TRL_CUDA PROPERTY STRINGS AUTO ON OFF)
+set(TRL_HAVE_CUDA OFF)
+if(NOT TRL_CUDA STREQUAL "OFF")
+    find_package(CUDAToolkit QUIET)
+    if(CUDAToolkit_FOUND AND NOT CMAKE_CUDA_COMPILER AND CUDAToolkit_NVCC_EXECUTABLE)
+        set(ENV{CUDACXX} "${CUDAToolkit_NVCC_EXECUTABLE}")
+    endif()
+    if(CUDAToolkit_FOUND)
+        if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+            set(CMAKE_CUDA_ARCHITECTURES 90) # machine code for Hopper, and PTX for what comes after it
+        endif()
+        check_language(CUDA)
+    endif()
+    if(CUDAToolkit_FOUND AND CMAKE_CUDA_COMPILER)
+        enable_language(CUDA)
+        set(TRL_HAVE_CUDA ON)
+    elseif(TRL_CUDA STREQUAL "ON")
+        message(FATAL_ERROR "TRL_CUDA=ON, but no CUDA Toolkit with an nvcc that accepts this host compiler was found. "
+                            "Put nvcc on the PATH, or configure with TRL_CUDA=AUTO or OFF.")
+    endif()
+endif()
+
+add_library(trellis_dependencies INTERFACE)
+target_link_libraries(
+    trellis_dependencies
+    INTERFACE MPI::MPI_C PkgConfig::HWLOC PkgConfig::YAML PkgConfig::HDF5 PNG::PNG Threads::Threads ${CMAKE_DL_LIBS} m
+)
+if(TRL_HAVE_CUDA)
+    target_link_libraries(trellis_dependencies INTERFACE $<LINK_ONLY:CUDA::cudart_static>) # headers: for .cu only
+endif()

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+# Part of Trellis, an expression-graph PDE solver framework.
+# How everything is compiled, gathered in the target trellis_flags.
+option(TRL_WERROR "Warnings are errors" OFF)
+option(TRL_FUZZ "Build the fuzz targets (clang)" OFF)
+set(TRL_SANITIZE "" CACHE STRING "Sanitizers, as for -fsanitize=: address,undefined or thread")
+
+if(NOT CMAKE_BUILD_TYPE)
+    set(CMAKE_BUILD_TYPE Release)
+endif()
+set(CMAKE_C_FLAGS_RELEASE "-O3 -g")
+set(CMAKE_C_FLAGS_RELWITHDEBINFO "-O2 -g")
+set(CMAKE_C_FLAGS_SANITIZE "-O1 -g -fno-omit-frame-pointer")
+set(CMAKE_CUDA_FLAGS_RELEASE "-O3 -g")
+set(CMAKE_CUDA_FLAGS_RELWITHDEBINFO "-O2 -g")
+
+set(CMAKE_C_STANDARD 17)
+set(CMAKE_C_STANDARD_REQUIRED ON)
+set(CMAKE_C_EXTENSIONS OFF)
+set(CMAKE_C_VISIBILITY_PRESET hidden)
+set(CMAKE_CUDA_VISIBILITY_PRESET hidden)
+set(CMAKE_CUDA_STANDARD 17)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+
+add_library(trellis_flags INTERFACE)
+# In .cu files, which are C++, mpi.h would bring MPI's removed C++ bindings.
+target_compile_definitions(
+    trellis_flags INTERFACE _GNU_SOURCE $<$<COMPILE_LANGUAGE:CUDA>:OMPI_SKIP_MPICXX> $<$<COMPILE_LANGUAGE:CUDA>:MPICH_SKIP_MPICXX>
+)
+# Contraction would change bits between compilers and devices: it is off everywhere.
+target_compile_options(
+    trellis_flags
+    INTERFACE "$<$<COMPILE_LANGUAGE:C>:-Wall;-Wextra;-Wpedantic;-ffp-contract=off>"
+              "$<$<COMPILE_LANGUAGE:CUDA>:-fmad=false;-Xcompiler=-Wall,-Wextra,-fno-exceptions,-fno-rtti>"
+)
+if(TRL_WERROR)
+    target_compile_options(
+        trellis_flags INTERFACE "$<$<COMPILE_LANGUAGE:C>:-Werror>" "$<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings>"
+    )
+endif()
+if(TRL_SANITIZE)
+    target_compile_options(
+        trellis_flags INTERFACE "$<$<COMPILE_LANGUAGE:C>:-fsanitize=${TRL_SANITIZE};-fno-sanitize-recover=all>"
+    )
+    # gcc loses track of values behind its own instrumentation.
+    target_compile_options(trellis_flags INTERFACE $<$<C_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
+    target_link_options(trellis_flags INTERFACE "-fsanitize=${TRL_SANITIZE}")
+endif()
+if(TRL_FUZZ)
+    target_compile_options(trellis_flags INTERFACE -fsanitize=fuzzer-no-link)
+endif()

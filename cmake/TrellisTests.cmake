@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0
+# Part of Trellis, an expression-graph PDE solver framework.
+# A test exists by existing: tests/*/test_*.c and test_*.py, tests/inputs/cli/*.sh, inputs/decks/*.yaml.
+# A line "ctest: key=value ..." near its top says how it is run; the keys are those of trellis_read_directive's callers.
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+
+set(tests_folder "${PROJECT_SOURCE_DIR}/tests")
+set(scratch "${tests_folder}/scratch.sh")
+set(test_environment
+    OMPI_ALLOW_RUN_AS_ROOT=1
+    OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+    OMPI_MCA_rmaps_base_oversubscribe=1
+    OMPI_MCA_btl_vader_single_copy_mechanism=none # containers forbid the others, loudly
+    "TRELLIS=${PROJECT_BINARY_DIR}/trellis"
+    "TRELLIS_BUILD=${PROJECT_BINARY_DIR}"
+    "TRELLIS_SOURCE=${PROJECT_SOURCE_DIR}"
+)
+set(suppressions "${tests_folder}/suppressions")
+set(test_timeout 120)
+if(TRL_SANITIZE MATCHES "address")
+    list(
+        APPEND
+        test_environment
+        "ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1:detect_stack_use_after_return=1"
+        "LSAN_OPTIONS=suppressions=${suppressions}/lsan.txt:print_suppressions=0:fast_unwind_on_malloc=0:use_tls=0"
+        "UBSAN_OPTIONS=print_stacktrace=1"
+    )
+    set(test_timeout 300)
+elseif(TRL_SANITIZE MATCHES "thread")
+    list(APPEND test_environment "TSAN_OPTIONS=suppressions=${suppressions}/tsan.txt:second_deadlock_stack=1")
+    set(test_timeout 300)
+endif()
+
+set(mpi_run "${MPIEXEC_EXECUTABLE}")
+execute_process(COMMAND "${MPIEXEC_EXECUTABLE}" --version OUTPUT_VARIABLE mpi_version ERROR_QUIET)
+if(mpi_version MATCHES "Open ?MPI|OpenRTE|Open MPI")
+    list(APPEND mpi_run --oversubscribe --bind-to none)
+endif()
+
+# Read the line "ctest: ..." of a file into directive_<key>; a key outside the given ones stops configuration. found says
+# whether there was a line at all; directive_none holds the reason of "ctest: none <reason>".
+function(trellis_read_directive file found)
+    foreach(key IN LISTS ARGN)
+        set(directive_${key} "" PARENT_SCOPE)
+    endforeach()
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${file}")
+    file(READ "${file}" text LIMIT 2000)
+    string(REPLACE ";" "," text "${text}")
+    string(REGEX MATCH "^([^\n]*\n)?([^\n]*\n)?([^\n]*\n)?([^\n]*\n)?([^\n]*\n)?([^\n]*\n)?([^\n]*\n)?([^\n]*\n)?([^\n]*\n)?[^\n]*"
+                       head "${text}")
+    set(${found} OFF PARENT_SCOPE)
+    if(NOT head MATCHES "(^|\n)(//|#) ctest:([^\n]*)")
+        return()
+    endif()
+    set(${found} ON PARENT_SCOPE)
+    set(rest "${CMAKE_MATCH_3}")
+    if(rest MATCHES "^ *none +([^ ].*)$")
+        set(directive_none "${CMAKE_MATCH_1}" PARENT_SCOPE)
+        return()
+    endif()
+    while(rest MATCHES "^ *([a-z]+)=(\"[^\"]*\"|[^ \"]+)(.*)$")
+        set(key "${CMAKE_MATCH_1}")
+        set(rest "${CMAKE_MATCH_3}")
+        string(REPLACE "\"" "" value "${CMAKE_MATCH_2}")
+        if(NOT key IN_LIST ARGN)
+            message(FATAL_ERROR "${file}: unknown key '${key}' in its ctest line; allowed: ${ARGN}")
+        endif()
+        set(directive_${key} "${value}" PARENT_SCOPE)
+    endwhile()
+    string(STRIP "${rest}" rest)
+    if(rest)
+        message(FATAL_ERROR "${file}: cannot read '${rest}' in its ctest line; write key=value or key=\"value\"")
+    endif()
+endfunction()
+
+# trellis_add_test(NAME name [NP ranks] [LABELS label...] [TIMEOUT seconds] COMMAND ...): in a scratch folder of its own.
+function(trellis_add_test)
+    cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;NP;TIMEOUT" "LABELS;COMMAND")
+    if(NOT arg_NP)
+        set(arg_NP 1)
+    endif()
+    if(NOT arg_TIMEOUT)
+        set(arg_TIMEOUT ${test_timeout})
+    endif()
+    add_test(NAME ${arg_NAME} COMMAND bash "${scratch}" "${PROJECT_BINARY_DIR}/scratch/${arg_NAME}" ${arg_COMMAND})
+    set_tests_properties(
+        ${arg_NAME}
+        PROPERTIES ENVIRONMENT "${test_environment}"
+                   PROCESSORS ${arg_NP}
+                   TIMEOUT ${arg_TIMEOUT}
+                   LABELS "${arg_LABELS}"
+                   SKIP_RETURN_CODE 77
+    )
+endfunction()
+
+# Plugins of the tests: good and bad ones.
+set(test_plugin_output "${PROJECT_BINARY_DIR}/test_plugins")
+file(GLOB sources CONFIGURE_DEPENDS "${tests_folder}/plugins/*.c")
+foreach(source IN LISTS sources)
+    cmake_path(GET source STEM name)
+    trellis_add_plugin(test_plugin_${name} "${source}")
+    set_target_properties(
+        test_plugin_${name} PROPERTIES OUTPUT_NAME ${name} LIBRARY_OUTPUT_DIRECTORY "${test_plugin_output}"
+    )
+    target_link_libraries(test_plugin_${name} PRIVATE trellis_flags)
+endforeach()
+
+# C programs: tests/<folder>/test_<thing>.c
+file(GLOB sources CONFIGURE_DEPENDS "${tests_folder}/*/test_*.c")
+foreach(source IN LISTS sources)
+    cmake_path(GET source STEM name)
+    cmake_path(GET source PARENT_PATH folder)
+    cmake_path(GET folder FILENAME folder)
+    set(program ${folder}_${name})
+    add_executable(${program} "${source}")
+    trellis_link_layers(${program})
+    target_include_directories(${program} PRIVATE "${tests_folder}")
+    target_link_libraries(${program} PRIVATE PkgConfig::CHECK)
+    target_compile_definitions(
+        ${program}
+        PRIVATE TRL_TEST_SOURCE_DIR="${tests_folder}" TRL_TEST_PLUGIN_DIR="${test_plugin_output}"
+    )
+    # Check's varargs macros are not pedantic C17.
+    target_compile_options(${program} PRIVATE $<$<C_COMPILER_ID:Clang>:-Wno-gnu-zero-variadic-macro-arguments>)
+    set_target_properties(${program} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
+    trellis_read_directive("${source}" found np timeout labels)
+    string(REPLACE "," ";" ranks "${directive_np}")
+    string(REPLACE "," ";" labels "${directive_labels}")
+    list(APPEND labels ${folder})
+    if(folder STREQUAL "scheduler")
+        list(APPEND labels threads)
+    endif()
+    if(NOT ranks)
+        set(ranks 1)
+    endif()
+    foreach(np IN LISTS ranks)
+        set(launch)
+        if(np GREATER 1)
+            set(launch ${mpi_run} -n ${np})
+        endif()
+        trellis_add_test(
+            NAME ${folder}.${name}.np${np}
+            NP ${np}
+            TIMEOUT ${directive_timeout}
+            LABELS ${labels}
+            COMMAND ${launch} $<TARGET_FILE:${program}>
+        )
+    endforeach()
+endforeach()
+
+# Python programs; they look at sources and need no sanitizer.
+file(GLOB sources CONFIGURE_DEPENDS "${tests_folder}/*/test_*.py")
+foreach(source IN LISTS sources)
+    if(TRL_SANITIZE)
+        continue()
+    endif()
+    cmake_path(GET source STEM name)
+    cmake_path(GET source PARENT_PATH folder)
+    cmake_path(GET folder FILENAME folder)
+    trellis_read_directive("${source}" found timeout)
+    trellis_add_test(
+        NAME ${folder}.${name}
+        LABELS ${folder}
+        TIMEOUT ${directive_timeout}
+        COMMAND "${Python3_EXECUTABLE}" "${source}"
+    )
+endforeach()
+
+# Scripts that use the command as a user does.
+file(GLOB sources CONFIGURE_DEPENDS "${tests_folder}/inputs/cli/*.sh")
+foreach(source IN LISTS sources)
+    if(NOT TARGET trellis)
+        continue()
+    endif()
+    cmake_path(GET source STEM name)
+    trellis_read_directive("${source}" found np timeout)
+    trellis_add_test(
+        NAME cli.${name}
+        NP ${directive_np}
+        LABELS cli
+        TIMEOUT ${directive_timeout}
+        COMMAND bash "${source}"
+    )
+endforeach()
+
+# Decks. np: rank counts whose results must agree to the bit. tol: bound of every errors.<tag>.linf. args: more arguments of
+# the run. asan: more arguments under a sanitizer, where tol is not checked because they change the problem.
+file(GLOB decks CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/inputs/decks/*.yaml")
+foreach(deck IN LISTS decks)
+    cmake_path(GET deck STEM name)
+    trellis_read_directive("${deck}" found none np tol timeout args asan)
+    if(NOT found)
+        message(FATAL_ERROR "${deck}: no ctest line; begin the deck with '# ctest: np=1,4 tol=1e-10' or "
+                            "'# ctest: none <reason>'")
+    endif()
+    if(directive_none OR NOT TARGET trellis)
+        continue()
+    endif()
+    set(options)
+    if(directive_tol AND NOT (TRL_SANITIZE AND directive_asan))
+        list(APPEND options --tol ${directive_tol})
+    endif()
+    if(TRL_SANITIZE)
+        string(APPEND directive_args " ${directive_asan}")
+    endif()
+    if(NOT directive_np)
+        set(directive_np 1)
+    endif()
+    string(REPLACE "," ";" most "${directive_np}")
+    list(SORT most COMPARE NATURAL ORDER DESCENDING)
+    list(GET most 0 most)
+    string(REPLACE ";" " " launch "${mpi_run}")
+    trellis_add_test(
+        NAME deck.${name}
+        NP ${most}
+        LABELS deck
+        TIMEOUT ${directive_timeout}
+        COMMAND
+            "${Python3_EXECUTABLE}" "${tests_folder}/deck_test.py" "--mpirun=${launch}" "--np=${directive_np}"
+            "--args=${directive_args}" ${options} $<TARGET_FILE:trellis> "${deck}"
+    )
+endforeach()

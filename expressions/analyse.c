@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* The backward pass over a program: what is needed at all, how far beyond the owned points, and which ghost layers the conditions of
+ * each side must supply. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "formula_impl.h"
+#include "model_impl.h"
+
+typedef struct analysis {
+    trli_program *program;
+    trli_model *model;
+    bool *scalar_live;
+    bool *filled; /* by field: its fill has been passed, going backwards */
+    trl_err first; /* first problem that the user should hear of; the pass goes on to find more */
+} analysis;
+
+/* How far a step computes beyond the owned points of its output. */
+typedef struct extension {
+    trl_location location;
+    trl_footprint inner;
+    trl_offsets side;
+} extension;
+
+static const trl_offsets none = {{0, 0, 0}, {0, 0, 0}};
+
+static void note_allocation(trli_field *f, const trli_demand *d)
+{
+    trl_offsets inner = d->inner.n ? trl_footprint_hull(&d->inner) : none;
+    for (int a = 0; a < 3; ++a) {
+        int lo = inner.lo[a] < d->side.lo[a] ? inner.lo[a] : d->side.lo[a];
+        int hi = inner.hi[a] > d->side.hi[a] ? inner.hi[a] : d->side.hi[a];
+        if (-lo > f->ghost_lo[a]) f->ghost_lo[a] = -lo;
+        if (hi > f->ghost_hi[a]) f->ghost_hi[a] = hi;
+    }
+}
+
+static bool reaches_out(const trl_footprint *f)
+{
+    trl_offsets h = f->n ? trl_footprint_hull(f) : none;
+    for (int a = 0; a < 3; ++a)
+        if (h.lo[a] < 0 || h.hi[a] > 0) return true;
+    return false;
+}
+
+/* A field is read with a footprint by a step that computes on an extension. */
+static void demand(analysis *an, const extension *e, int field, const trl_footprint *reach)
+{
+    trli_demand *d = &an->program->demand[field];
+    trli_field *f = &an->model->field[field];
+    trl_footprint sum;
+    trl_offsets hull = trl_footprint_hull(reach), side = d->side;
+    bool beyond = false;
+    trl_footprint_compose(reach, &e->inner, &sum);
+    d->live = true;
+    for (int a = 0; a < an->model->layout->grid.dim; ++a) {
+        if (an->model->layout->grid.periodic[a]) continue;
+        /* The output's last point along the axis is one further out if only its location has points on the side. */
+        int lo = hull.lo[a] + e->side.lo[a], hi = hull.hi[a] + e->side.hi[a] + (e->location >> a & 1) - (f->location >> a & 1);
+        if (lo < side.lo[a]) side.lo[a] = (int8_t)lo;
+        if (hi > side.hi[a]) side.hi[a] = (int8_t)hi;
+        beyond |= lo < 0 || hi > 0;
+    }
+    if (an->filled[field] && (beyond || reaches_out(&sum))) {
+        if (an->first == TRL_OK)
+            an->first = trl_fail(an->model->ctx, TRL_ERR_INPUT, &f->boundary.place,
+                                 "a boundary value of '%s' needs neighbours of '%s' beyond the side before the boundary is set", f->boundary.name,
+                                 f->name);
+        return;
+    }
+    trl_footprint_add_all(&d->inner, &sum);
+    d->side = side;
+    note_allocation(f, d);
+}
+
+static void demand_kernel(analysis *an, const extension *e, const trli_kernel *kernel)
+{
+    const int *fields, *scalars;
+    int n = trli_kernel_inputs(kernel, &fields), ns = trli_kernel_scalars(kernel, &scalars);
+    for (int i = 0; i < n; ++i) {
+        trl_footprint reach = trli_kernel_footprint(kernel, i);
+        demand(an, e, fields[i], &reach);
+    }
+    for (int i = 0; i < ns; ++i) an->scalar_live[scalars[i]] = true;
+}
+
+static extension owned_only(trl_location location)
+{
+    extension e = {.location = location, .inner = {.n = 1}};
+    return e;
+}
+
+static extension extension_of(const analysis *an, int field)
+{
+    const trli_field *f = &an->model->field[field];
+    const trli_demand *d = &an->program->demand[field];
+    extension e = owned_only(f->location);
+    if (f->exchanged || f->persistent) {
+        for (int a = 0; a < 3; ++a) {
+            e.side.lo[a] = f->shrink[2 * a];
+            e.side.hi[a] = (int8_t)-f->shrink[2 * a + 1];
+        }
+        return e;
+    }
+    if (d->inner.n) e.inner = d->inner;
+    e.side = d->side;
+    return e;
+}
+
+static trl_err keep_inputs(analysis *an, const trli_kernel *kernel, int *n, int **list)
+{
+    const int *fields;
+    *n = trli_kernel_inputs(kernel, &fields);
+    *list = trli_model_keep(an->model, ((size_t)*n + 1) * sizeof **list);
+    if (!*list) return an->model->ir.err;
+    memcpy(*list, fields, (size_t)*n * sizeof **list);
+    return TRL_OK;
+}
+
+static trl_err analyse_kernel(analysis *an, trli_step *s)
+{
+    trl_err err = TRL_OK;
+    int kept = 0;
+    for (int i = 0; i < s->nout; ++i) {
+        if (!an->program->demand[s->field[i]].live) continue;
+        s->field[kept] = s->field[i];
+        s->value[kept] = s->value[i];
+        if (s->variable) s->variable[kept] = s->variable[i];
+        ++kept;
+    }
+    s->nout = kept;
+    s->live = kept > 0;
+    if (!s->live) return TRL_OK;
+    TRL_TRY(trli_kernel_create(&an->model->ir, &an->model->walk, s->nout, s->value, &s->kernel));
+    TRL_TRY(keep_inputs(an, s->kernel, &s->ninputs, &s->input));
+    extension e = extension_of(an, s->field[0]);
+    demand_kernel(an, &e, s->kernel);
+done:
+    return err;
+}
+
+static trl_err analyse_scalar(analysis *an, trli_step *s)
+{
+    trl_err err = TRL_OK;
+    s->live = an->scalar_live[s->scalar];
+    if (!s->live) return TRL_OK;
+    TRL_TRY(trli_kernel_create(&an->model->ir, &an->model->walk, 1, s->value, &s->kernel));
+    TRL_TRY(keep_inputs(an, s->kernel, &s->ninputs, &s->input));
+    extension e = owned_only(s->location);
+    demand_kernel(an, &e, s->kernel);
+done:
+    return err;
+}
+
+static trl_err analyse_opaque(analysis *an, trli_step *s)
+{
+    const trli_entry *entry = &an->model->entry[s->entry];
+    s->live = false;
+    for (int i = 0; i < s->nout; ++i) s->live |= an->program->demand[s->field[i]].live;
+    if (!s->live) return TRL_OK;
+    extension e = owned_only(an->model->field[s->field[0]].location);
+    for (int i = 0; i < s->nout; ++i) {
+        an->program->demand[s->field[i]].live = true;
+        extension one = extension_of(an, s->field[i]);
+        trl_offsets hull = trl_footprint_hull(&one.inner), before = trl_footprint_hull(&e.inner);
+        for (int a = 0; a < 3; ++a) { /* a plugin computes a box: the hull, corners included */
+            if (hull.lo[a] > before.lo[a]) hull.lo[a] = before.lo[a];
+            if (hull.hi[a] < before.hi[a]) hull.hi[a] = before.hi[a];
+            if (one.side.lo[a] < e.side.lo[a]) e.side.lo[a] = one.side.lo[a];
+            if (one.side.hi[a] > e.side.hi[a]) e.side.hi[a] = one.side.hi[a];
+        }
+        e.inner = (trl_footprint){.n = 1, .part = {hull}};
+    }
+    for (int i = 0; i < s->ninputs; ++i) {
+        trl_footprint reach = {.n = 1, .part = {entry->required[i].reach}};
+        demand(an, &e, s->input[i], &reach);
+    }
+    return TRL_OK;
+}
+
+/* A boundary value may only read points inside: in the layer's frame these start `layer` points inward. */
+static trl_err check_inside(analysis *an, const trli_slab *slab, const trli_kernel *kernel, const trl_place *place)
+{
+    const int *fields;
+    int n = trli_kernel_inputs(kernel, &fields), a = slab->axis;
+    int target_bit = an->model->field[slab->field].location >> a & 1;
+    for (int i = 0; i < n; ++i) {
+        trl_footprint reach = trli_kernel_footprint(kernel, i);
+        trl_offsets hull = trl_footprint_hull(&reach);
+        int bit = an->model->field[fields[i]].location >> a & 1;
+        bool inside = slab->side ? hull.hi[a] <= bit - target_bit - slab->layer : hull.lo[a] >= slab->layer;
+        if (!inside)
+            return trl_fail(an->model->ctx, TRL_ERR_INPUT, place, "this boundary value reads '%s' beyond the side that it defines",
+                            an->model->field[fields[i]].name);
+    }
+    return TRL_OK;
+}
+
+/* Ghosts that a slab includes along the other axes, because some reader touches both. */
+static void set_tangential(const analysis *an, trli_slab *slab)
+{
+    const trl_footprint *f = &an->program->demand[slab->field].inner;
+    for (int p = 0; p < f->n && slab->layer > 0; ++p) {
+        const trl_offsets *o = &f->part[p];
+        if (o->lo[slab->axis] >= 0 && o->hi[slab->axis] <= 0) continue;
+        for (int b = 0; b < 3; ++b) {
+            if (b == slab->axis) continue;
+            if (-o->lo[b] > slab->tangential_lo[b]) slab->tangential_lo[b] = -o->lo[b];
+            if (o->hi[b] > slab->tangential_hi[b]) slab->tangential_hi[b] = o->hi[b];
+        }
+    }
+}
+
+static void demand_slab(analysis *an, const trli_slab *slab, int n, const int *fields, const trl_footprint *reach)
+{
+    extension e = owned_only(an->model->field[slab->field].location);
+    for (int b = 0; b < 3; ++b) {
+        e.inner.part[0].lo[b] = (int8_t)-slab->tangential_lo[b];
+        e.inner.part[0].hi[b] = (int8_t)slab->tangential_hi[b];
+        if (b < slab->axis) { /* earlier sides' ghosts are included */
+            e.side.lo[b] = (int8_t)-slab->tangential_lo[b];
+            e.side.hi[b] = (int8_t)slab->tangential_hi[b];
+        }
+    }
+    for (int i = 0; i < n; ++i) {
+        trl_footprint across = reach[i];
+        if (fields[i] == slab->field) continue; /* its own ghosts are filled in this step, side by side */
+        for (int p = 0; p < across.n; ++p) across.part[p].lo[slab->axis] = across.part[p].hi[slab->axis] = 0;
+        /* Across the side all reads are inside (checked), whatever the two locations. */
+        extension here = e;
+        here.location = (trl_location)((e.location & ~(1 << slab->axis)) | (an->model->field[fields[i]].location & 1 << slab->axis));
+        demand(an, &here, fields[i], &across);
+    }
+}
+
+static trl_err add_slab(analysis *an, trli_step *s, int i, int axis, int which, int layer)
+{
+    const trli_side *side = &s->sides[i][2 * axis + which];
+    trl_footprint reach[1];
+    trl_err err = TRL_OK;
+    trli_slab *slab = realloc(s->slab, ((size_t)s->nslabs + 1) * sizeof *slab);
+    if (!slab) return trl_fail(an->model->ctx, TRL_ERR_MEMORY, NULL, "no memory for boundary conditions");
+    s->slab = slab;
+    slab = &s->slab[s->nslabs++];
+    *slab = (trli_slab){.field = s->field[i], .axis = axis, .side = which, .layer = layer, .entry = -1};
+    set_tangential(an, slab);
+    if (side->piece[0].modifier >= 0) {
+        const trli_entry *entry = &an->model->entry[side->piece[0].modifier];
+        slab->entry = side->piece[0].modifier;
+        slab->ninputs = entry->nrequired;
+        slab->input = side->piece[0].inputs;
+        for (int r = 0; r < entry->nrequired; ++r) {
+            reach[0] = (trl_footprint){.n = 1, .part = {entry->required[r].reach}};
+            demand_slab(an, slab, 1, &slab->input[r], reach);
+        }
+        return TRL_OK;
+    }
+    TRL_TRY(trli_boundary_layer(an->model, s->field[i], side, axis, which, layer, &slab->value));
+    TRL_TRY(trli_kernel_create(&an->model->ir, &an->model->walk, 1, &slab->value, &slab->kernel));
+    TRL_TRY(keep_inputs(an, slab->kernel, &slab->ninputs, &slab->input));
+    TRL_TRY(check_inside(an, slab, slab->kernel, &side->piece[0].place));
+    const int *scalars;
+    int ns = trli_kernel_scalars(slab->kernel, &scalars);
+    for (int k = 0; k < ns; ++k) an->scalar_live[scalars[k]] = true;
+    for (int k = 0; k < slab->ninputs; ++k) {
+        reach[0] = trli_kernel_footprint(slab->kernel, k);
+        demand_slab(an, slab, 1, &slab->input[k], reach);
+    }
+done:
+    return err;
+}
+
+static trl_err check_side(analysis *an, const trli_step *s, int i, int axis, int which, int depth)
+{
+    const trli_field *f = &an->model->field[s->field[i]];
+    trl_gidx cells = an->model->layout->grid.cells[axis] / an->model->layout->counts[axis];
+    const char *what = f->boundary.name ? f->boundary.name : f->name;
+    if (s->sides[i][2 * axis + which].npieces == 0)
+        return trl_fail(an->model->ctx, TRL_ERR_INPUT, &f->boundary.place,
+                        "'%s' needs a boundary condition on %c%c: an operator reads %d point%s beyond that side", what, "xyz"[axis],
+                        which ? '+' : '-', depth, depth == 1 ? "" : "s");
+    if (cells < depth)
+        return trl_fail(an->model->ctx, TRL_ERR_INPUT, &f->boundary.place,
+                        "'%s' needs %d ghost layers on %c%c, and a patch there is only %d cells thick: use fewer patches or more cells", what,
+                        depth, "xyz"[axis], which ? '+' : '-', (int)cells);
+    return TRL_OK;
+}
+
+static trl_err fill_axis(analysis *an, trli_step *s, int i, int axis)
+{
+    const trli_demand *d = &an->program->demand[s->field[i]];
+    trl_err first = TRL_OK;
+    for (int which = 0; which < 2 && !an->model->layout->grid.periodic[axis]; ++which) {
+        int depth = which ? d->side.hi[axis] : -d->side.lo[axis];
+        trl_err err = depth > 0 ? check_side(an, s, i, axis, which, depth) : TRL_OK;
+        bool modifier = err == TRL_OK && depth > 0 && s->sides[i][2 * axis + which].piece[0].modifier >= 0;
+        for (int m = modifier ? depth : 1; err == TRL_OK && m <= depth; ++m) err = add_slab(an, s, i, axis, which, m);
+        if (first == TRL_OK) first = err;
+    }
+    return first;
+}
+
+static bool needs_exchange(const analysis *an, const trli_demand *d)
+{
+    const trl_layout *layout = an->model->layout;
+    trl_offsets h = d->inner.n ? trl_footprint_hull(&d->inner) : none;
+    for (int a = 0; a < layout->grid.dim; ++a)
+        if ((h.lo[a] < 0 || h.hi[a] > 0) && (layout->counts[a] > 1 || layout->grid.periodic[a])) return true;
+    return false;
+}
+
+static trl_err plan_exchange(analysis *an, trli_step *s)
+{
+    trl_err err = TRL_OK;
+    trl_exchange_field *fields = calloc((size_t)s->nout + 1, sizeof *fields);
+    s->exchanged = trli_model_keep(an->model, ((size_t)s->nout + 1) * sizeof *s->exchanged);
+    if (!fields || !s->exchanged) {
+        err = trl_fail(an->model->ctx, TRL_ERR_MEMORY, NULL, "no memory for an exchange");
+        goto done;
+    }
+    for (int i = 0; i < s->nout; ++i) {
+        const trli_demand *d = &an->program->demand[s->field[i]];
+        if (!d->live || !needs_exchange(an, d)) continue;
+        fields[s->nexchanged] = (trl_exchange_field){.location = an->model->field[s->field[i]].location, .footprint = d->inner, .type = TRL_F64};
+        s->exchanged[s->nexchanged++] = s->field[i];
+    }
+    if (s->nexchanged > 0) TRL_TRY(trl_exchange_create(an->model->ctx, an->model->layout, s->nexchanged, fields, &s->exchange));
+done:
+    free(fields);
+    return err;
+}
+
+static trl_err analyse_fill(analysis *an, trli_step *s)
+{
+    trl_err err = TRL_OK;
+    for (int axis = 0; axis < an->model->layout->grid.dim; ++axis) /* sides in the order x, y, z */
+        for (int i = 0; i < s->nout; ++i) {
+            if (!an->program->demand[s->field[i]].live) continue;
+            trl_err one = fill_axis(an, s, i, axis);
+            if (an->first == TRL_OK) an->first = one;
+        }
+    if (an->first != TRL_OK) return TRL_OK;
+    TRL_TRY(plan_exchange(an, s));
+    s->live = s->nslabs > 0 || s->exchange;
+    for (int i = 0; i < s->nout; ++i) an->filled[s->field[i]] = true;
+done:
+    return err;
+}
+
+static trl_err analyse_planes(analysis *an, trli_step *s)
+{
+    trl_err err = TRL_OK;
+    for (int axis = 0; axis < an->model->layout->grid.dim; ++axis)
+        for (int i = 0; i < s->nout; ++i) {
+            if (!an->program->demand[s->field[i]].live || !(an->model->field[s->field[i]].location >> axis & 1)) continue;
+            for (int which = 0; which < 2; ++which) {
+                const trli_side *side = &s->sides[i][2 * axis + which];
+                bool sets = false;
+                for (int p = 0; p < side->npieces; ++p)
+                    sets |= side->piece[p].kind == TRL_BC_DIRICHLET || side->piece[p].kind == TRL_BC_EXPRESSION;
+                if (sets) TRL_TRY(add_slab(an, s, i, axis, which, 0));
+            }
+        }
+    s->live = s->nslabs > 0;
+done:
+    return err;
+}
+
+static trl_err analyse_step(analysis *an, trli_step *s)
+{
+    switch (s->kind) {
+    case TRLI_STEP_KERNEL: return analyse_kernel(an, s);
+    case TRLI_STEP_OPAQUE: return analyse_opaque(an, s);
+    case TRLI_STEP_FILL: return analyse_fill(an, s);
+    case TRLI_STEP_PLANES: return analyse_planes(an, s);
+    default: return analyse_scalar(an, s);
+    }
+}
+
+trl_err trli_program_analyse(trli_program *program)
+{
+    trli_model *model = program->model;
+    analysis an = {.program = program, .model = model};
+    trl_err err = TRL_OK;
+    TRL_TRY(model->ir.err);
+    program->demand = calloc((size_t)model->nfields + 1, sizeof *program->demand);
+    an.scalar_live = calloc((size_t)model->nscalars + 1, sizeof *an.scalar_live);
+    an.filled = calloc((size_t)model->nfields + 1, sizeof *an.filled);
+    if (!program->demand || !an.scalar_live || !an.filled) {
+        err = trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory to analyse program '%s'", program->name);
+        goto done;
+    }
+    for (int i = 0; i < program->nroots; ++i) program->demand[program->root[i]].live = true;
+    for (int i = 0; i < program->nscalar_roots; ++i) an.scalar_live[program->scalar_root[i]] = true;
+    for (int i = program->nsteps - 1; i >= 0; --i) TRL_TRY(analyse_step(&an, &program->step[i]));
+    err = an.first;
+done:
+    free(an.scalar_live);
+    free(an.filled);
+    return err;
+}
+
+trl_box trli_program_box(const trli_program *program, int field, int local_patch)
+{
+    const trli_model *model = program->model;
+    const trl_layout *layout = model->layout;
+    const trl_patch *patch = &layout->patch[layout->local[local_patch]];
+    const trli_field *f = &model->field[field];
+    const trli_demand *d = &program->demand[field];
+    trl_box box = trl_patch_owned(layout, patch, f->location);
+    trl_offsets inner = d->inner.n ? trl_footprint_hull(&d->inner) : none;
+    for (int a = 0; a < layout->grid.dim; ++a) {
+        bool at_lo = trl_patch_at_side(layout, patch, a, 0), at_hi = trl_patch_at_side(layout, patch, a, 1);
+        if (f->exchanged || f->persistent) {
+            if (at_lo) box.lo[a] += f->shrink[2 * a];
+            if (at_hi) box.hi[a] -= f->shrink[2 * a + 1];
+            continue;
+        }
+        int lo = at_lo ? d->side.lo[a] : inner.lo[a], hi = at_hi ? d->side.hi[a] : inner.hi[a];
+        if (lo < 0) box.lo[a] += lo;
+        if (hi > 0) box.hi[a] += hi;
+    }
+    return box;
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Boundary conditions as values of the IR: each operator is inverted for the ghost, layer by layer. A condition is lowered once, in the
+ * frame of its side: at the interior point next to the side (or on it, for a location with points there), with the coordinate across
+ * the side fixed. A ghost layer then reads it shifted. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "formula_impl.h"
+#include "model_impl.h"
+
+/* A formula's value in the frame of a side, for a target location. */
+static trl_err frame_value(trli_instance *in, const trl_text *text, const trl_names *names, trl_location target, int axis, int which, trli_value *value)
+{
+    trli_model *model = in->model;
+    const trl_grid *g = &model->layout->grid;
+    trl_formula *formula = NULL;
+    trli_typed typed;
+    trl_err err = TRL_OK;
+    TRL_TRY(trl_formula_parse(model->ctx, text, &formula));
+    TRL_TRY(trli_lower(in, formula, names, &typed));
+    const trl_ast *root = formula->root;
+    if (typed.components) {
+        err = trli_text_fail(model->ctx, text, root->begin, root->end, "a boundary value is a scalar, not a vector");
+        goto done;
+    }
+    int from = typed.location[0], bit = target >> axis & 1;
+    *value = trli_ir_place(&model->ir, typed.value[0], target);
+    *value = trli_ir_fix_coordinate(&model->ir, *value, axis, which ? g->origin[axis] + g->length[axis] : g->origin[axis]);
+    if (from != TRLI_ANYWHERE) {
+        if ((from ^ (int)target) & ~(1 << axis)) {
+            err = trli_text_fail(model->ctx, text, root->begin, root->end,
+                                 "this is at %s, and the condition is for values at %s: interpolate with at(...)",
+                                 trl_location_name((trl_location)from), trl_location_name(target));
+            goto done;
+        }
+        /* On the plus side the last points of the two locations have different indices. */
+        if (which) *value = trli_ir_shift(&model->ir, *value, axis, (from >> axis & 1) - bit);
+    }
+    err = model->ir.err;
+done:
+    trl_formula_destroy(&formula);
+    return err;
+}
+
+static trl_err modifier_of(trli_model *model, const trl_bc_piece *deck, int *entry, const trli_symbol **symbol)
+{
+    *entry = -1;
+    *symbol = NULL;
+    for (int e = 0; e < model->nentries; ++e) {
+        const trli_entry *candidate = &model->entry[e];
+        if (candidate->nformulas || strcmp(candidate->deck->name, deck->expression) != 0) continue;
+        if (!(candidate->deck->type->flags & TRL_EXPR_MODIFIER)) continue;
+        *entry = e;
+        return TRL_OK;
+    }
+    *symbol = trli_symbol_find(model, deck->expression);
+    if (!*symbol) return trli_symbol_missing(model, &deck->place, deck->expression);
+    return TRL_OK;
+}
+
+static trl_err lower_piece(trli_instance *in, const trli_boundary_source *source, const trl_bc_piece *deck, trl_location target, int axis,
+                           int which, trli_piece *piece)
+{
+    trl_err err = TRL_OK;
+    *piece = (trli_piece){deck->kind, TRLI_NO_VALUE, TRLI_NO_VALUE, TRLI_NO_VALUE, TRLI_NO_VALUE, -1, NULL, deck->place};
+    if (deck->where.chars) TRL_TRY(frame_value(in, &deck->where, source->names, target, axis, which, &piece->where));
+    if (deck->kind == TRL_BC_EXPRESSION) {
+        const trli_symbol *symbol;
+        TRL_TRY(modifier_of(in->model, deck, &piece->modifier, &symbol));
+        if (symbol) {
+            const trl_text name = {deck->expression, deck->place, false};
+            TRL_TRY(frame_value(in, &name, source->names, target, axis, which, &piece->a));
+        } else {
+            TRL_TRY(trli_opaque_inputs(in, piece->modifier, &piece->inputs));
+        }
+        return TRL_OK;
+    }
+    const trl_value *const value[3] = {&deck->value, &deck->b, &deck->c};
+    trli_value *const result[3] = {&piece->a, &piece->b, &piece->c};
+    for (int i = 0; i < 3; ++i) {
+        if (value[i]->count == 0) continue;
+        if (value[i]->count > 1)
+            return trl_fail(in->model->ctx, TRL_ERR_INPUT, &value[i]->place, "a boundary value of '%s' is a scalar, not a list", source->name);
+        TRL_TRY(frame_value(in, value[i]->text, source->names, target, axis, which, result[i]));
+    }
+    /* robin with b = 0 is dirichlet c/a */
+    if (piece->kind == TRL_BC_ROBIN) {
+        const trli_node *b = trli_ir_node(&in->model->ir, piece->b);
+        if (b->op == TRLI_OP_CONSTANT && b->number == 0) {
+            piece->kind = TRL_BC_DIRICHLET;
+            piece->a = trli_ir_binary(&in->model->ir, TRLI_OP_DIV, piece->c, piece->a);
+        }
+    }
+done:
+    return err;
+}
+
+static trl_err lower_side(trli_instance *in, const trli_boundary_source *source, const trl_bc_side *deck, trl_location target, int axis,
+                          int which, trli_side *side)
+{
+    trl_err err = TRL_OK;
+    if (deck->npieces == 0) return TRL_OK;
+    side->piece = calloc((size_t)deck->npieces, sizeof *side->piece);
+    if (!side->piece) return trl_fail(in->model->ctx, TRL_ERR_MEMORY, NULL, "no memory for boundary conditions");
+    side->npieces = deck->npieces;
+    for (int i = 0; i < deck->npieces; ++i) {
+        TRL_TRY(lower_piece(in, source, &deck->piece[i], target, axis, which, &side->piece[i]));
+        if (side->piece[i].modifier >= 0 && deck->npieces > 1)
+            return trl_fail(in->model->ctx, TRL_ERR_INPUT, &deck->piece[i].place,
+                            "a modifier sets its whole side: '%s' cannot stand beside other pieces", deck->piece[i].expression);
+    }
+    if (deck->piece[deck->npieces - 1].where.chars)
+        return trl_fail(in->model->ctx, TRL_ERR_INPUT, &deck->piece[deck->npieces - 1].place,
+                        "the last piece of a side needs no `where`: it is the condition everywhere else");
+done:
+    return err;
+}
+
+trl_err trli_boundary_lower(trli_instance *instance, int field, trli_side sides[6])
+{
+    trli_model *model = instance->model;
+    const trli_boundary_source source = model->field[field].boundary;
+    trl_location target = model->field[field].location;
+    trl_err err = TRL_OK;
+    memset(sides, 0, 6 * sizeof *sides);
+    if (!source.side) return TRL_OK;
+    for (int s = 0; s < 6; ++s)
+        if (!model->layout->grid.periodic[s / 2] && s / 2 < model->layout->grid.dim)
+            TRL_TRY(lower_side(instance, &source, &source.side[s], target, s / 2, s % 2, &sides[s]));
+done:
+    return err;
+}
+
+trl_err trli_boundary_face_value(trli_instance *instance, const trli_boundary_source *boundary, int axis, int side, trl_location face,
+                                 trli_value inside, trli_value *value)
+{
+    const trl_bc_side *deck = boundary->side ? &boundary->side[2 * axis + side] : NULL;
+    trli_side lowered = {0};
+    trli_instance *sides;
+    trl_err err = TRL_OK;
+    *value = inside;
+    if (!deck || deck->npieces == 0) return TRL_OK;
+    TRL_TRY(trli_instance_sides(instance, &sides));
+    TRL_TRY(lower_side(sides, boundary, deck, face, axis, side, &lowered));
+    for (int i = lowered.npieces - 1; i >= 0; --i) {
+        const trli_piece *p = &lowered.piece[i];
+        trli_value here = p->kind == TRL_BC_DIRICHLET ? p->a : inside;
+        *value = p->where < 0 ? here : trli_ir_select(&instance->model->ir, p->where, here, *value);
+    }
+done:
+    free(lowered.piece);
+    return err;
+}
+
+/* What the formulas of one ghost layer share. */
+typedef struct layer {
+    trli_ir *ir;
+    trli_value f_m, f_0, f_1; /* mirrored interior value; value on the side; nearest interior value */
+    double distance;          /* between the ghost and f_m */
+    bool on_side;             /* the location has points on the side */
+} layer;
+
+static trli_value times(trli_ir *ir, double factor, trli_value v)
+{
+    return trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_constant(ir, factor), v);
+}
+
+static trli_value robin_ghost(const layer *l, trli_value a, trli_value b, trli_value c)
+{
+    trli_ir *ir = l->ir;
+    if (l->on_side) { /* derivative g = (c - a f_0)/b */
+        trli_value g = trli_ir_binary(ir, TRLI_OP_DIV, trli_ir_binary(ir, TRLI_OP_SUB, c, trli_ir_binary(ir, TRLI_OP_MUL, a, l->f_0)), b);
+        return trli_ir_binary(ir, TRLI_OP_ADD, l->f_m, times(ir, l->distance, g));
+    }
+    /* a (ghost + f)/2 + b (ghost - f)/distance = c */
+    trli_value half = times(ir, 0.5, a), slope = trli_ir_binary(ir, TRLI_OP_DIV, b, trli_ir_constant(ir, l->distance));
+    trli_value known = trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_binary(ir, TRLI_OP_SUB, half, slope), l->f_m);
+    return trli_ir_binary(ir, TRLI_OP_DIV, trli_ir_binary(ir, TRLI_OP_SUB, c, known), trli_ir_binary(ir, TRLI_OP_ADD, half, slope));
+}
+
+static trli_value ghost_value(const layer *l, trl_bc_kind kind, trli_value a, trli_value b, trli_value c)
+{
+    trli_ir *ir = l->ir;
+    switch (kind) {
+    case TRL_BC_DIRICHLET: return trli_ir_binary(ir, TRLI_OP_SUB, times(ir, 2, a), l->f_m);
+    case TRL_BC_NEUMANN: return trli_ir_binary(ir, TRLI_OP_ADD, l->f_m, times(ir, l->distance, a));
+    case TRL_BC_ROBIN: return robin_ghost(l, a, b, c);
+    case TRL_BC_OUTFLOW: return l->on_side ? l->f_0 : l->f_1;
+    default: return a;
+    }
+}
+
+trl_err trli_boundary_layer(trli_model *model, int field, const trli_side *side, int axis, int which, int m, trli_value *value)
+{
+    trli_ir *ir = &model->ir;
+    int on_side = model->field[field].location >> axis & 1, inward = which ? -1 : 1;
+    trli_value f = trli_ir_field(ir, field);
+    layer l = {.ir = ir, .on_side = on_side};
+    l.f_m = trli_ir_shift(ir, f, axis, inward * (on_side ? 2 * m : 2 * m - 1));
+    l.f_0 = l.f_1 = trli_ir_shift(ir, f, axis, inward * m);
+    l.distance = (on_side ? 2 * m : 2 * m - 1) * model->layout->grid.spacing[axis];
+    *value = m == 0 ? f : TRLI_NO_VALUE;
+    for (int i = side->npieces - 1; i >= 0; --i) {
+        const trli_piece *p = &side->piece[i];
+        trli_value v[4] = {p->a, p->b, p->c, p->where}, here;
+        for (int j = 0; j < 4; ++j) v[j] = v[j] < 0 ? v[j] : trli_ir_shift(ir, v[j], axis, inward * m);
+        if (m > 0) here = ghost_value(&l, p->kind, v[0], v[1], v[2]);
+        else here = p->kind == TRL_BC_DIRICHLET || p->kind == TRL_BC_EXPRESSION ? v[0] : f;
+        *value = v[3] < 0 ? here : trli_ir_select(ir, v[3], here, *value);
+    }
+    return ir->err;
+}
+
+bool trli_boundary_fixes_side(const trl_bc_side *side)
+{
+    for (int i = 0; i < side->npieces; ++i)
+        if (side->piece[i].kind != TRL_BC_DIRICHLET && side->piece[i].kind != TRL_BC_EXPRESSION) return false;
+    return side->npieces > 0;
+}

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* The task functions: steps of a program at run time. Nothing here allocates or looks a name up. */
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "tasks_impl.h"
+
+static const trl_patch *patch_of(const trli_task *t)
+{
+    const trl_layout *layout = t->program->model->layout;
+    return &layout->patch[layout->local[t->patch]];
+}
+
+trl_box trli_chunk_box(const trli_task *task, int chunk)
+{
+    trl_box box = task->box;
+    for (int a = 0; a < 3; ++a) {
+        int n = task->parts[a], i = chunk % n;
+        int64_t extent = box.hi[a] - box.lo[a];
+        chunk /= n;
+        box.hi[a] = box.lo[a] + (trl_lidx)(extent * (i + 1) / n);
+        box.lo[a] = box.lo[a] + (trl_lidx)(extent * i / n);
+    }
+    return box;
+}
+
+/* Scratch of a thread: arrays, registers, and for reductions a tile of values. */
+typedef struct scratch {
+    trl_array *input, *output;
+    double *tile;
+    void *registers;
+} scratch;
+
+static size_t aligned(size_t bytes)
+{
+    return (bytes + 63) / 64 * 64;
+}
+
+static size_t tile_doubles(const trli_kernel *kernel)
+{
+    const trl_lidx *tile = trli_kernel_tile(kernel);
+    return (size_t)tile[0] * (size_t)tile[1] * (size_t)tile[2];
+}
+
+size_t trli_step_scratch(const trli_model *model, const trli_step *s)
+{
+    int inputs = s->ninputs, outputs = s->nout > 1 ? s->nout : 1;
+    size_t registers = s->kernel ? trli_kernel_scratch(s->kernel) : 0, opaque = 0;
+    for (int k = 0; k < s->nslabs; ++k) {
+        size_t need = s->slab[k].kernel ? trli_kernel_scratch(s->slab[k].kernel) : 0;
+        if (need > registers) registers = need;
+        if (s->slab[k].ninputs > inputs) inputs = s->slab[k].ninputs;
+        if (s->slab[k].entry >= 0) opaque = model->entry[s->slab[k].entry].deck->type->scratch_bytes;
+    }
+    if (s->kind == TRLI_STEP_OPAQUE) opaque = model->entry[s->entry].deck->type->scratch_bytes;
+    size_t tile = s->kind == TRLI_STEP_REDUCE && s->kernel ? tile_doubles(s->kernel) * sizeof(double) : 0;
+    return aligned((size_t)(inputs + outputs) * sizeof(trl_array)) + aligned(tile) + aligned(registers + opaque);
+}
+
+static scratch divide_scratch(const trli_model *model, int worker, int inputs, int outputs, size_t tile)
+{
+    scratch s;
+    char *at = model->scratch[worker];
+    s.input = (trl_array *)at;
+    s.output = s.input + inputs;
+    at += aligned((size_t)(inputs + outputs) * sizeof(trl_array));
+    s.tile = (double *)at;
+    s.registers = at + aligned(tile * sizeof(double));
+    return s;
+}
+
+typedef struct finite_check {
+    const trli_task *task;
+    const trl_array *output;
+    trli_nonfinite *found;
+} finite_check;
+
+static bool comes_before(int v, const trl_gidx p[3], const trli_nonfinite *other)
+{
+    if (!other->found || v != other->variable) return !other->found || v < other->variable;
+    for (int a = 2; a >= 0; --a)
+        if (p[a] != other->point[a]) return p[a] < other->point[a];
+    return false;
+}
+
+static void note_nonfinite(const finite_check *c, int variable, const double *row, trl_lidx n, const trl_lidx start[3])
+{
+    const trl_patch *patch = patch_of(c->task);
+    for (trl_lidx i = 0; i < n; ++i) {
+        if (fabs(row[i]) <= DBL_MAX) continue;
+        trl_gidx point[3] = {patch->first[0] + start[0] + i, patch->first[1] + start[1], patch->first[2] + start[2]};
+        if (!comes_before(variable, point, c->found)) return;
+        *c->found = (trli_nonfinite){true, variable, {point[0], point[1], point[2]}, row[i]};
+        return;
+    }
+}
+
+/* Look at the tile just stored while it is in cache. */
+static void check_tile(void *data, const trl_box *tile)
+{
+    const finite_check *c = data;
+    const trli_step *s = c->task->step;
+    trl_lidx n = tile->hi[0] - tile->lo[0];
+    for (int o = 0; o < s->nout; ++o)
+        for (trl_lidx k = tile->lo[2]; k < tile->hi[2]; ++k)
+            for (trl_lidx j = tile->lo[1]; j < tile->hi[1]; ++j) {
+                const double *row = (const double *)c->output[o].at + trl_array_offset(&c->output[o], tile->lo[0], j, k);
+                double bad = 0;
+                for (trl_lidx i = 0; i < n; ++i) bad += fabs(row[i]) <= DBL_MAX ? 0.0 : 1.0;
+                if (bad > 0) note_nonfinite(c, s->variable[o], row, n, (trl_lidx[3]){tile->lo[0], j, k});
+            }
+}
+
+trl_err trli_task_kernel(void *data, const trl_task_args *args, bool *done)
+{
+    const trli_task *t = data;
+    const trli_step *s = t->step;
+    trli_model *model = t->program->model;
+    scratch sc = divide_scratch(model, args->worker, s->ninputs, s->nout, 0);
+    (void)done;
+    for (int i = 0; i < s->ninputs; ++i) sc.input[i] = trli_model_array(model, s->input[i], t->patch);
+    for (int o = 0; o < s->nout; ++o) sc.output[o] = trli_model_array(model, s->field[o], t->patch);
+    finite_check check = {t, sc.output, &model->nonfinite[args->worker]};
+    const trli_kernel_run run = {.grid = &model->layout->grid, .patch = patch_of(t), .input = sc.input, .output = sc.output,
+                                 .scalar = model->scalar, .scratch = sc.registers, .after = s->check ? check_tile : NULL, .data = &check};
+    trl_box box = trli_chunk_box(t, args->chunk);
+    trli_kernel_evaluate(s->kernel, &run, &box);
+    return TRL_OK;
+}
+
+static trl_eval_args plugin_args(const trli_task *t, const scratch *sc, int worker)
+{
+    const trli_model *model = t->program->model;
+    return (trl_eval_args){.size = sizeof(trl_eval_args),
+                           .ctx = model->ctx,
+                           .grid = &model->layout->grid,
+                           .patch = patch_of(t),
+                           .t = model->scalar[t->step->time_scalar],
+                           .t_step = model->scalar[TRLI_SCALAR_STEP_TIME],
+                           .dt = model->scalar[TRLI_SCALAR_DT],
+                           .step = model->step_number,
+                           .stage = t->step->stage,
+                           .computed = sc->output,
+                           .required = sc->input,
+                           .scratch = sc->registers,
+                           .worker = worker,
+                           .axis = -1,
+                           .side = -1};
+}
+
+static trl_err call_plugin(const trli_model *model, int entry, const trl_eval_args *args, const trl_box *box)
+{
+    const trl_expression_entry *deck = model->entry[entry].deck;
+    const trl_diagnostic *d;
+    int said = trl_context_diagnostics(model->ctx, &d);
+    trl_err err = deck->type->evaluate(model->entry[entry].state, args, box);
+    if (err == TRL_OK || trl_context_diagnostics(model->ctx, &d) > said) return err;
+    return trl_fail(model->ctx, TRL_ERR_PLUGIN, &deck->place, "evaluate of type '%s' failed (%s) without a message at step %lld, t = %g",
+                    deck->type->name, trl_err_meaning(err), (long long)args->step, args->t);
+}
+
+trl_err trli_task_opaque(void *data, const trl_task_args *args, bool *done)
+{
+    const trli_task *t = data;
+    const trli_step *s = t->step;
+    trli_model *model = t->program->model;
+    scratch sc = divide_scratch(model, args->worker, s->ninputs, s->nout, 0);
+    (void)done;
+    for (int i = 0; i < s->ninputs; ++i) sc.input[i] = trli_model_array(model, s->input[i], t->patch);
+    for (int o = 0; o < s->nout; ++o) sc.output[o] = trli_model_array(model, s->field[o], t->patch);
+    trl_eval_args eval = plugin_args(t, &sc, args->worker);
+    trl_box box = trli_chunk_box(t, args->chunk);
+    return call_plugin(model, s->entry, &eval, &box);
+}
+
+trl_box trli_slab_box(const trli_program *program, const trli_slab *slab, int local_patch)
+{
+    const trli_model *model = program->model;
+    const trl_layout *layout = model->layout;
+    const trl_patch *patch = &layout->patch[layout->local[local_patch]];
+    trl_box box = trl_patch_owned(layout, patch, model->field[slab->field].location);
+    for (int b = 0; b < layout->grid.dim; ++b) {
+        if (b == slab->axis) {
+            /* A modifier gets all its layers at once; the others one layer each. */
+            trl_lidx depth = slab->entry >= 0 && slab->layer > 0 ? slab->layer : 1;
+            if (slab->side) box.lo[b] = box.hi[b] - 1 + (slab->layer ? slab->layer - depth + 1 : 0);
+            else box.lo[b] = box.lo[b] - slab->layer;
+            box.hi[b] = box.lo[b] + depth;
+            continue;
+        }
+        /* Ghosts shared with other patches hold values already; those beyond a side only if that side comes earlier. */
+        if (!trl_patch_at_side(layout, patch, b, 0) || b < slab->axis) box.lo[b] -= slab->tangential_lo[b];
+        if (!trl_patch_at_side(layout, patch, b, 1) || b < slab->axis) box.hi[b] += slab->tangential_hi[b];
+    }
+    return box;
+}
+
+trl_err trli_task_slabs(void *data, const trl_task_args *args, bool *done)
+{
+    const trli_task *t = data;
+    const trli_step *s = t->step;
+    trli_model *model = t->program->model;
+    trl_err err = TRL_OK;
+    (void)done;
+    for (int k = 0; k < s->nslabs; ++k) {
+        const trli_slab *slab = &s->slab[k];
+        if (!trl_patch_at_side(model->layout, patch_of(t), slab->axis, slab->side)) continue;
+        scratch sc = divide_scratch(model, args->worker, slab->ninputs, 1, 0);
+        for (int i = 0; i < slab->ninputs; ++i) sc.input[i] = trli_model_array(model, slab->input[i], t->patch);
+        sc.output[0] = trli_model_array(model, slab->field, t->patch);
+        trl_box box = trli_slab_box(t->program, slab, t->patch);
+        if (slab->entry >= 0) {
+            trl_eval_args eval = plugin_args(t, &sc, args->worker);
+            eval.axis = slab->axis;
+            eval.side = slab->side;
+            TRL_TRY(call_plugin(model, slab->entry, &eval, &box));
+            continue;
+        }
+        const trli_kernel_run run = {.grid = &model->layout->grid, .patch = patch_of(t), .input = sc.input, .output = sc.output,
+                                     .scalar = model->scalar, .scratch = sc.registers};
+        trli_kernel_evaluate(slab->kernel, &run, &box);
+    }
+done:
+    return err;
+}
+
+trl_err trli_task_scalar(void *data, const trl_task_args *args, bool *done)
+{
+    const trli_task *t = data;
+    const trli_step *s = t->step;
+    trli_model *model = t->program->model;
+    static const trl_box one = {{0, 0, 0}, {1, 1, 1}};
+    const trl_array output = {.at = &model->scalar[s->scalar]};
+    scratch sc = divide_scratch(model, args->worker, 0, 1, 0);
+    const trli_kernel_run run = {.grid = &model->layout->grid, .patch = &model->layout->patch[0], .output = &output, .scalar = model->scalar,
+                                 .scratch = sc.registers};
+    (void)done;
+    trli_kernel_evaluate(s->kernel, &run, &one);
+    return TRL_OK;
+}
+
+trl_err trli_task_poison(void *data, const trl_task_args *args, bool *done)
+{
+    const trli_task *t = data;
+    const trli_model *model = t->program->model;
+    (void)args, (void)done;
+    for (int o = 0; o < t->step->nout; ++o) {
+        if (!t->program->demand[t->step->field[o]].live) continue;
+        trl_array a = trli_model_array(model, t->step->field[o], t->patch);
+        trli_poison((double *)a.at + trl_array_offset(&a, a.held.lo[0], a.held.lo[1], a.held.lo[2]), trl_box_points(&a.held));
+    }
+    return TRL_OK;
+}

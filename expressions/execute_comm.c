@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Task functions that communicate: exchanges and reductions. They run after an error too, so that no other rank waits for this one. */
+#include <math.h>
+#include <string.h>
+
+#include "tasks_impl.h"
+
+static void gather_arrays(const trli_task *t)
+{
+    const trli_step *s = t->step;
+    const trli_model *model = t->program->model;
+    for (int i = 0; i < s->nexchanged; ++i)
+        for (int p = 0; p < model->layout->nlocal; ++p)
+            s->exchange_array[i * model->layout->nlocal + p] = trli_model_array(model, s->exchanged[i], p);
+}
+
+trl_err trli_task_exchange_begin(void *data, const trl_task_args *args, bool *done)
+{
+    const trli_task *t = data;
+    (void)args, (void)done;
+    gather_arrays(t);
+    return trl_exchange_begin(t->step->exchange, t->step->exchange_arrays);
+}
+
+trl_err trli_task_exchange_finish(void *data, const trl_task_args *args, bool *done)
+{
+    const trli_task *t = data;
+    (void)args;
+    return trl_exchange_finish(t->step->exchange, t->step->exchange_arrays, done);
+}
+
+static double first_extreme(trli_reduce_kind kind)
+{
+    return kind == TRLI_REDUCE_MIN ? INFINITY : -INFINITY;
+}
+
+static void reduce_row(const trli_task *t, int worker, double *row, trl_lidx n)
+{
+    trli_reduction *r = t->reduction;
+    trli_reduce_kind kind = t->step->reduce;
+    if (kind == TRLI_REDUCE_SUM || kind == TRLI_REDUCE_POINT) {
+        trl_sum_add(&r->sum[worker], row, n);
+        return;
+    }
+    double e = r->extreme[worker];
+    bool invalid = false;
+    for (trl_lidx i = 0; i < n; ++i) {
+        invalid |= isnan(row[i]);
+        if (kind == TRLI_REDUCE_MIN ? row[i] < e : row[i] > e) e = row[i];
+    }
+    r->extreme[worker] = e;
+    r->invalid[worker] |= invalid;
+}
+
+/* Points on a non-periodic side belong to half a cell along that axis. */
+static double side_weight(const trli_task *t, int axis, trl_gidx i)
+{
+    const trl_grid *g = &t->program->model->layout->grid;
+    bool on_side = t->step->weighted && t->step->location >> axis & 1 && !g->periodic[axis] && (i == 0 || i == g->cells[axis]);
+    return on_side ? 0.5 : 1.0;
+}
+
+static void reduce_tile(const trli_task *t, int worker, double *values, const trl_box *tile)
+{
+    const trl_layout *layout = t->program->model->layout;
+    const trl_patch *patch = &layout->patch[layout->local[t->patch]];
+    trl_lidx n = tile->hi[0] - tile->lo[0];
+    double *row = values;
+    for (trl_lidx k = tile->lo[2]; k < tile->hi[2]; ++k)
+        for (trl_lidx j = tile->lo[1]; j < tile->hi[1]; ++j, row += n) {
+            double weight = side_weight(t, 1, patch->first[1] + j) * side_weight(t, 2, patch->first[2] + k);
+            if (weight != 1)
+                for (trl_lidx i = 0; i < n; ++i) row[i] *= weight;
+            row[0] *= side_weight(t, 0, patch->first[0] + tile->lo[0]);
+            if (n > 1) row[n - 1] *= side_weight(t, 0, patch->first[0] + tile->hi[0] - 1);
+            reduce_row(t, worker, row, n);
+        }
+}
+
+trl_err trli_task_reduce(void *data, const trl_task_args *args, bool *done)
+{
+    const trli_task *t = data;
+    const trli_step *s = t->step;
+    trli_model *model = t->program->model;
+    const trl_layout *layout = model->layout;
+    const trl_lidx *size = trli_kernel_tile(s->kernel);
+    char *at = model->scratch[args->worker];
+    trl_array *input = (trl_array *)at;
+    size_t arrays = ((size_t)(s->ninputs + 1) * sizeof *input + 63) / 64 * 64;
+    size_t tile_bytes = ((size_t)size[0] * (size_t)size[1] * (size_t)size[2] * sizeof(double) + 63) / 64 * 64;
+    double *values = (double *)(at + arrays);
+    trl_box chunk = trli_chunk_box(t, args->chunk), tile;
+    trl_array output = {.type = TRL_F64};
+    const trli_kernel_run run = {.grid = &layout->grid, .patch = &layout->patch[layout->local[t->patch]], .input = input, .output = &output,
+                                 .scalar = model->scalar, .scratch = at + arrays + tile_bytes};
+    (void)done;
+    for (int i = 0; i < s->ninputs; ++i) input[i] = trli_model_array(model, s->input[i], t->patch);
+    for (tile.lo[2] = chunk.lo[2]; tile.lo[2] < chunk.hi[2]; tile.lo[2] = tile.hi[2])
+        for (tile.lo[1] = chunk.lo[1]; tile.lo[1] < chunk.hi[1]; tile.lo[1] = tile.hi[1])
+            for (tile.lo[0] = chunk.lo[0]; tile.lo[0] < chunk.hi[0]; tile.lo[0] = tile.hi[0]) {
+                ptrdiff_t stride = 1, origin = 0;
+                for (int a = 0; a < 3; ++a) {
+                    tile.hi[a] = tile.lo[a] + size[a] < chunk.hi[a] ? tile.lo[a] + size[a] : chunk.hi[a];
+                    output.stride[a] = stride;
+                    origin += tile.lo[a] * stride;
+                    stride *= tile.hi[a] - tile.lo[a];
+                }
+                output.at = values - origin;
+                trli_kernel_evaluate(s->kernel, &run, &tile);
+                reduce_tile(t, args->worker, values, &tile);
+            }
+    return TRL_OK;
+}
+
+/* Bring the workers' shares together and leave them ready for the next run. */
+static void merge_workers(trli_reduction *r, trli_reduce_kind kind, int nworkers)
+{
+    trl_sum total;
+    double e = first_extreme(kind);
+    bool invalid = false;
+    trl_sum_clear(&total);
+    for (int w = 0; w < nworkers; ++w) {
+        trl_sum_merge(&total, &r->sum[w]);
+        trl_sum_clear(&r->sum[w]);
+        if (kind == TRLI_REDUCE_MIN ? r->extreme[w] < e : r->extreme[w] > e) e = r->extreme[w];
+        invalid |= r->invalid[w];
+        r->extreme[w] = first_extreme(kind);
+        r->invalid[w] = false;
+    }
+    trl_sum_normalise(&total);
+    memcpy(r->words, total.word, sizeof total.word);
+    memcpy(r->words + TRL_SUM_WORDS, total.special, sizeof total.special);
+    r->pair[0] = e;
+    r->pair[1] = invalid ? (kind == TRLI_REDUCE_MIN ? -1 : 1) : 0;
+}
+
+static double merged_value(const trli_reduction *r, trli_reduce_kind kind)
+{
+    trl_sum total;
+    if (kind == TRLI_REDUCE_MIN || kind == TRLI_REDUCE_MAX) return r->pair[1] != 0 ? NAN : r->pair[0];
+    trl_sum_clear(&total);
+    memcpy(total.word, r->words, sizeof total.word);
+    memcpy(total.special, r->words + TRL_SUM_WORDS, sizeof total.special);
+    return trl_sum_value(&total);
+}
+
+static int start_allreduce(trli_reduction *r, trli_reduce_kind kind)
+{
+    if (kind == TRLI_REDUCE_SUM || kind == TRLI_REDUCE_POINT)
+        return MPI_Iallreduce(MPI_IN_PLACE, r->words, TRL_SUM_WORDS + 3, MPI_INT64_T, MPI_SUM, r->comm, &r->request);
+    return MPI_Iallreduce(MPI_IN_PLACE, r->pair, 2, MPI_DOUBLE, kind == TRLI_REDUCE_MIN ? MPI_MIN : MPI_MAX, r->comm, &r->request);
+}
+
+void trli_reduction_reset(trli_reduction *r, trli_reduce_kind kind, int nworkers)
+{
+    for (int w = 0; w < nworkers; ++w) {
+        trl_sum_clear(&r->sum[w]);
+        r->extreme[w] = first_extreme(kind);
+        r->invalid[w] = false;
+    }
+}
+
+trl_err trli_task_reduce_finish(void *data, const trl_task_args *args, bool *done)
+{
+    const trli_task *t = data;
+    trli_reduction *r = t->reduction;
+    trli_model *model = t->program->model;
+    trli_reduce_kind kind = t->step->reduce;
+    int finished = 1, status = MPI_SUCCESS;
+    (void)args;
+    if (!r->started) {
+        merge_workers(r, kind, model->nworkers);
+        r->started = true;
+    }
+    if (trl_context_ranks(model->ctx) > 1) {
+        if (!trl_context_mpi_try_lock(model->ctx)) {
+            *done = false;
+            return TRL_OK;
+        }
+        finished = 0;
+        if (!r->posted) status = start_allreduce(r, kind);
+        r->posted = true;
+        if (status == MPI_SUCCESS) status = MPI_Test(&r->request, &finished, MPI_STATUS_IGNORE);
+        trl_context_mpi_unlock(model->ctx);
+    }
+    if (status != MPI_SUCCESS) return trl_fail(model->ctx, TRL_ERR_MPI, NULL, "a reduction over the ranks failed (MPI error %d)", status);
+    *done = finished != 0;
+    if (!finished) return TRL_OK;
+    r->started = r->posted = false;
+    model->scalar[t->step->scalar] = merged_value(r, kind);
+    return TRL_OK;
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Face reconstructions and advective fluxes. */
+#include <string.h>
+
+#include <trl_limiter_body.h>
+
+#include "lower_impl.h"
+
+#define CENTRAL (-1)
+
+static trl_err read_limiter(trli_lowering *lw, const trl_ast *node, int *limiter)
+{
+#define LIMITER_NAME(NAME, name, psi) {#name, TRL_LIMITER_##NAME},
+    static const struct {
+        const char *name;
+        int limiter;
+    } limiters[] = {TRL_LIMITER_LIST(LIMITER_NAME)};
+#undef LIMITER_NAME
+    if (node->kind == TRL_AST_NAME && node->nparts == 1 && !node->part[0].index)
+        for (size_t i = 0; i < sizeof limiters / sizeof *limiters; ++i)
+            if (strcmp(node->part[0].text, limiters[i].name) == 0) {
+                *limiter = limiters[i].limiter;
+                return TRL_OK;
+            }
+    return trli_lower_fail(lw, node, "this is no limiter: upwind, minmod, vanleer, superbee, mc, koren, charm, ospre or smart");
+}
+
+/* The value on the minus side (from_plus false) or the plus side of the face between two points along an axis. */
+static trli_value reconstruct(trli_ir *ir, trli_value s, int location, int axis, int limiter, bool from_plus)
+{
+    int minus = (location >> axis & 1) - 1, plus = minus + 1;
+    trli_value centre = trli_ir_shift(ir, s, axis, from_plus ? plus : minus);
+    if (limiter == TRL_LIMITER_UPWIND) return centre;
+    trli_value upwind = trli_ir_shift(ir, s, axis, from_plus ? plus + 1 : minus - 1);
+    trli_value downwind = trli_ir_shift(ir, s, axis, from_plus ? minus : plus);
+    return trli_ir_limit(ir, limiter, upwind, centre, downwind);
+}
+
+trl_err trli_lower_reconstruction(trli_lowering *lw, const trl_ast *node, const trl_names *names, trli_typed *typed)
+{
+    trli_typed s;
+    int limiter = TRL_LIMITER_UPWIND;
+    trl_err err = TRL_OK;
+    bool right = strcmp(node->part[0].text, "right") == 0;
+    TRL_TRY(trli_lower_scalar(lw, node->arg[0], names, true, &s));
+    if (node->nargs > 1) TRL_TRY(read_limiter(lw, node->arg[1], &limiter));
+    *typed = (trli_typed){.components = lw->dim};
+    for (int a = 0; a < lw->dim; ++a) {
+        typed->location[a] = s.location[0] ^ 1 << a;
+        TRL_TRY(trli_operator_result(lw, node->part[0].text, reconstruct(lw->ir, s.value[0], s.location[0], a, limiter, right),
+                                     typed->location[a], &typed->value[a]));
+    }
+done:
+    return err;
+}
+
+/* Component a of the velocity at the face between two points of phi. */
+static trl_err velocity_at_face(trli_lowering *lw, const trl_ast *node, const trli_typed *u, int a, int phi, trli_value *value)
+{
+    int face = phi ^ 1 << a, from = u->location[a];
+    trl_err err = TRL_OK;
+    *value = trli_typed_at(lw, u, a, face);
+    if (from == TRLI_ANYWHERE || from == face) return TRL_OK;
+    if (from == phi) {
+        TRL_TRY(trli_operator_result(lw, "at", trli_interpolate(lw, u->value[a], from, face), face, value));
+        return TRL_OK;
+    }
+    err = trli_lower_fail(lw, node, "the %c-velocity is at %s; it must be at %s, like the advected value, or at %s, its face: use at(..., %s)",
+                          "xyz"[a], trli_location_text(from), trli_location_text(phi), trli_location_text(face), trli_location_text(face));
+done:
+    return err;
+}
+
+/* Whose boundary conditions the advected value has, if it is a plain name. */
+static const trli_boundary_source *find_boundary(trli_lowering *lw, const trl_ast *node, const trl_names *names, trli_boundary_source *source)
+{
+    char name[256];
+    if (node->kind != TRL_AST_NAME || trl_name_expand(lw->model->ctx, lw->text, node, names, name, sizeof name) != TRL_OK) return NULL;
+    const trli_symbol *symbol = trli_symbol_find(lw->model, name);
+    if (!symbol) return NULL;
+    if (symbol->kind == TRLI_SYMBOL_VARIABLE) {
+        const trli_variable *v = &lw->model->variable[symbol->index];
+        if (lw->instance->initial) return NULL;
+        *source = (trli_boundary_source){v->boundary, v->names, v->name, v->place};
+        return source;
+    }
+    const trli_entry *e = &lw->model->entry[symbol->index];
+    if (!e->has_boundary) return NULL;
+    *source = (trli_boundary_source){e->deck->boundary, e->deck->names, e->deck->name, e->deck->place};
+    return source;
+}
+
+static trl_err apply_dirichlet(trli_lowering *lw, const trli_boundary_source *source, int axis, int phi, trli_value *face)
+{
+    trl_err err = TRL_OK;
+    if (!source || phi >> axis & 1 || lw->model->layout->grid.periodic[axis]) return TRL_OK;
+    trli_value inside = *face;
+    for (int side = 0; side < 2; ++side) {
+        trli_value at_side;
+        TRL_TRY(trli_boundary_face_value(lw->instance, source, axis, side, (trl_location)(phi ^ 1 << axis), inside, &at_side));
+        if (at_side != inside) *face = trli_ir_select(lw->ir, trli_ir_at_side(lw->ir, axis, side), at_side, *face);
+    }
+done:
+    return err;
+}
+
+trl_err trli_lower_advective_flux(trli_lowering *lw, const trl_ast *node, const trl_names *names, trli_typed *typed)
+{
+    trli_typed phi, u;
+    trli_boundary_source storage;
+    int limiter = CENTRAL;
+    trl_err err = TRL_OK;
+    trli_ir *ir = lw->ir;
+    TRL_TRY(trli_lower_scalar(lw, node->arg[0], names, true, &phi));
+    TRL_TRY(trli_lower_node(lw, node->arg[1], names, &u));
+    if (!u.components && lw->dim > 1) return trli_lower_fail(lw, node->arg[1], "the velocity is a scalar, and this grid has %d axes", lw->dim);
+    if (node->nargs > 2) TRL_TRY(read_limiter(lw, node->arg[2], &limiter));
+    const trli_boundary_source *source = find_boundary(lw, node->arg[0], names, &storage);
+    *typed = (trli_typed){.components = lw->dim};
+    for (int a = 0; a < lw->dim; ++a) {
+        trli_value velocity, face;
+        int at = phi.location[0];
+        typed->location[a] = at ^ 1 << a;
+        TRL_TRY(velocity_at_face(lw, node->arg[1], &u, a, at, &velocity));
+        if (limiter == CENTRAL) {
+            face = trli_ir_stencil(ir, TRL_STENCIL_INTERPOLANT, a, at >> a & 1, phi.value[0]);
+        } else {
+            trli_value forward = trli_ir_binary(ir, TRLI_OP_LE, trli_ir_constant(ir, 0), velocity);
+            face = trli_ir_select(ir, forward, reconstruct(ir, phi.value[0], at, a, limiter, false),
+                                  reconstruct(ir, phi.value[0], at, a, limiter, true));
+        }
+        TRL_TRY(apply_dirichlet(lw, source, a, at, &face));
+        TRL_TRY(trli_operator_result(lw, "advective_flux", trli_ir_binary(ir, TRLI_OP_MUL, velocity, face), typed->location[a],
+                                     &typed->value[a]));
+    }
+done:
+    return err;
+}

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Instances: the problem's expressions evaluated from one set of the variables' values at one time. Equal values of two instances are
+ * one node of the IR, so what does not change with time or stage is computed once without being told. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "formula_impl.h"
+#include "model_impl.h"
+
+trl_err trli_instance_create(trli_model *model, trli_program *program, int time_scalar, int stage, const trli_instance *old, trli_instance **instance)
+{
+    trli_instance *in = calloc(1, sizeof *in);
+    size_t nv = (size_t)model->nvariables + 1, ne = (size_t)model->nentries + 1;
+    *instance = NULL;
+    if (in) {
+        *in = (trli_instance){.model = model, .program = program, .old = old, .time_scalar = time_scalar, .stage = stage};
+        in->variable = malloc(nv * sizeof *in->variable);
+        in->formula = calloc(ne, sizeof *in->formula);
+        in->variable_formula = calloc(nv, sizeof *in->variable_formula);
+        in->opaque = calloc(ne, sizeof *in->opaque);
+    }
+    if (!in || !in->variable || !in->formula || !in->variable_formula || !in->opaque) {
+        trli_instance_destroy(&in);
+        return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for an instance of %d expressions", model->nentries);
+    }
+    for (int v = 0; v < model->nvariables; ++v) in->variable[v] = -1;
+    *instance = in;
+    return TRL_OK;
+}
+
+void trli_instance_destroy(trli_instance **instance)
+{
+    trli_instance *in = *instance;
+    *instance = NULL;
+    if (!in) return;
+    if (in->sides) { /* shares all but its memos */
+        free(in->sides->formula);
+        free(in->sides->variable_formula);
+        free(in->sides);
+    }
+    free(in->variable);
+    free(in->formula);
+    free(in->variable_formula);
+    free(in->opaque);
+    free(in);
+}
+
+trl_err trli_instance_sides(trli_instance *instance, trli_instance **sides)
+{
+    *sides = instance->inline_only ? instance : instance->sides;
+    if (*sides) return TRL_OK;
+    trli_instance *s = malloc(sizeof *s);
+    if (s) {
+        *s = *instance;
+        s->inline_only = true;
+        s->formula = calloc((size_t)instance->model->nentries + 1, sizeof *s->formula);
+        s->variable_formula = calloc((size_t)instance->model->nvariables + 1, sizeof *s->variable_formula);
+    }
+    if (!s || !s->formula || !s->variable_formula) {
+        free(s);
+        return trl_fail(instance->model->ctx, TRL_ERR_MEMORY, NULL, "no memory for boundary values");
+    }
+    instance->sides = *sides = s;
+    return TRL_OK;
+}
+
+/* Whether a formula's component becomes a field of its own. */
+static bool is_stored(const trli_instance *in, const trli_entry *entry, trli_value value, int location)
+{
+    const trli_node *n = trli_ir_node(&in->model->ir, value);
+    if (in->inline_only || location == TRLI_ANYWHERE) return false;
+    if (entry->has_boundary) return true;
+    return in->model->fusion != TRLI_FUSION_FULL && n->varies && !n->unplaced && n->op != TRLI_OP_FIELD;
+}
+
+static trl_err store_component(trli_instance *in, const trli_entry *entry, int c, trli_typed *typed)
+{
+    int field;
+    trl_err err = TRL_OK;
+    trli_model *model = in->model;
+    const trl_expression_entry *deck = entry->deck;
+    const trli_boundary_source source = {deck->boundary, deck->names, deck->name, deck->place};
+    if (!is_stored(in, entry, typed->value[c], typed->location[c])) return TRL_OK;
+    const char *name = typed->components ? trli_model_name(model, "%s.%c", deck->name, "xyz"[c]) : deck->name;
+    TRL_TRY(trli_program_store(in->program, name, typed->value[c], (trl_location)typed->location[c], entry->has_boundary ? &source : NULL,
+                               &field));
+    typed->value[c] = trli_ir_field(&model->ir, field);
+    if (entry->has_boundary) TRL_TRY(trli_instance_fill_field(in, field));
+done:
+    return err;
+}
+
+static trl_err put_at_location(trli_instance *in, const trli_entry *entry, int c, trli_typed *typed)
+{
+    const trl_expression_entry *deck = entry->deck;
+    int wanted = deck->location >= 0 ? (int)trl_location_on((trl_location)deck->location, in->model->layout->grid.dim) : -1;
+    if (entry->has_boundary && wanted < 0 && typed->location[c] == TRLI_ANYWHERE) wanted = TRL_CELL;
+    if (wanted < 0) return TRL_OK;
+    if (typed->location[c] != TRLI_ANYWHERE && typed->location[c] != wanted)
+        return trl_fail(in->model->ctx, TRL_ERR_INPUT, &deck->place, "expression '%s' is at %s, but its location says %s: use at(..., %s)",
+                        deck->name, trl_location_name((trl_location)typed->location[c]), trl_location_name((trl_location)wanted),
+                        trl_location_name((trl_location)wanted));
+    typed->value[c] = trli_ir_place(&in->model->ir, typed->value[c], (trl_location)wanted);
+    typed->location[c] = wanted;
+    return in->model->ir.err;
+}
+
+static trl_err lower_list(trli_instance *in, int n, trl_formula *const *formula, const trl_names *names, trli_typed *typed)
+{
+    trl_err err = TRL_OK;
+    if (n == 1) return trli_lower(in, formula[0], names, typed);
+    *typed = (trli_typed){.components = n};
+    for (int c = 0; c < n; ++c) {
+        trli_typed part;
+        TRL_TRY(trli_lower(in, formula[c], names, &part));
+        if (part.components)
+            return trli_text_fail(in->model->ctx, &formula[c]->text, formula[c]->root->begin, formula[c]->root->end,
+                                  "a component of a vector is a scalar");
+        typed->location[c] = part.location[0];
+        typed->value[c] = part.value[0];
+    }
+done:
+    return err;
+}
+
+static trl_err lower_entry(trli_instance *in, int e, trli_typed *typed)
+{
+    const trli_entry *entry = &in->model->entry[e];
+    trl_err err = TRL_OK;
+    TRL_TRY(lower_list(in, entry->nformulas, entry->formula, entry->deck->names, typed));
+    int n = typed->components ? typed->components : 1;
+    for (int c = 0; c < n; ++c) {
+        TRL_TRY(put_at_location(in, entry, c, typed));
+        TRL_TRY(store_component(in, entry, c, typed));
+    }
+done:
+    return err;
+}
+
+static trl_err lower_initial(trli_instance *in, int v, trli_typed *typed)
+{
+    trli_variable *variable = &in->model->variable[v];
+    *typed = (trli_typed){.location = {variable->location, TRLI_ANYWHERE, TRLI_ANYWHERE}};
+    return trli_lower_at(in, variable->initial, variable->names, variable->location, &typed->value[0]);
+}
+
+/* Run a lowering once per instance; a second request while it runs is a cycle, a request after it failed fails without a word. */
+static trl_err remember(trli_instance *in, trli_memo *memo, int index, trl_err (*lower)(trli_instance *, int, trli_typed *), const char *name,
+                        const trl_place *place, trli_typed *typed)
+{
+    if (memo->state == TRLI_MEMO_BUSY)
+        return trl_fail(in->model->ctx, TRL_ERR_INPUT, place, "the value of '%s' depends on itself", name);
+    if (memo->state == TRLI_MEMO_FAILED) return TRL_ERR_INPUT;
+    if (memo->state == TRLI_MEMO_EMPTY) {
+        memo->state = TRLI_MEMO_BUSY;
+        trl_err err = lower(in, index, &memo->typed);
+        memo->state = err == TRL_OK ? TRLI_MEMO_DONE : TRLI_MEMO_FAILED;
+        if (err != TRL_OK) return err;
+    }
+    *typed = memo->typed;
+    return TRL_OK;
+}
+
+/* Boundary values of an instance read what the instance computed; only formulas are their own. */
+static trli_instance *evaluation_of(trli_instance *in, const trli_entry *entry)
+{
+    bool once = entry->deck->evaluate == TRL_EVALUATE_STEP || (!entry->nformulas && entry->deck->type->flags & TRL_EXPR_STATIC);
+    return once && in->old ? (trli_instance *)in->old : in;
+}
+
+trl_err trli_lower_symbol(trli_instance *in, const trli_symbol *symbol, const trl_text *text, const trl_ast *node, trli_typed *typed)
+{
+    trli_model *model = in->model;
+    trl_err err = TRL_OK;
+    if (symbol->kind == TRLI_SYMBOL_VARIABLE) {
+        const trli_variable *v = &model->variable[symbol->index];
+        if (in->initial) return remember(in, &in->variable_formula[symbol->index], symbol->index, lower_initial, v->name, &v->place, typed);
+        *typed = (trli_typed){.location = {v->location, TRLI_ANYWHERE, TRLI_ANYWHERE},
+                              .value = {trli_ir_field(&model->ir, in->variable[symbol->index])}};
+        return model->ir.err;
+    }
+    trli_entry *entry = &model->entry[symbol->index];
+    in = evaluation_of(in, entry);
+    if (symbol->kind == TRLI_SYMBOL_FORMULA)
+        return remember(in, &in->formula[symbol->index], symbol->index, lower_entry, entry->deck->name, &entry->deck->place, typed);
+    (void)text, (void)node;
+    if (!in->opaque[symbol->index]) TRL_TRY(trli_opaque_add(in, symbol->index));
+    *typed = (trli_typed){.location = {entry->computed[symbol->output].location, TRLI_ANYWHERE, TRLI_ANYWHERE},
+                          .value = {trli_ir_field(&model->ir, in->opaque[symbol->index][symbol->output])}};
+done:
+    return err;
+}
+
+static trl_err append_fill(trli_instance *in, trli_step_kind kind, int n, const int *fields)
+{
+    trli_model *model = in->model;
+    trli_instance *sides;
+    trl_err err = TRL_OK;
+    trli_side(*lowered)[6] = calloc((size_t)n, sizeof *lowered);
+    int *copy = trli_model_keep(model, (size_t)n * sizeof *copy);
+    if (!lowered || !copy) {
+        free(lowered);
+        return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for boundary conditions");
+    }
+    memcpy(copy, fields, (size_t)n * sizeof *copy);
+    TRL_TRY(trli_instance_sides(in, &sides));
+    for (int i = 0; i < n; ++i) TRL_TRY(trli_boundary_lower(sides, fields[i], lowered[i]));
+    trli_step *step = trli_program_append(in->program, kind, kind == TRLI_STEP_FILL ? "fill" : "sides");
+    if (!step) {
+        err = model->ir.err;
+        goto done;
+    }
+    step->nout = n;
+    step->field = copy;
+    step->sides = lowered;
+    step->time_scalar = in->time_scalar;
+    step->stage = in->stage;
+    lowered = NULL;
+done:
+    for (int i = 0; lowered && i < 6 * n; ++i) free(lowered[i / 6][i % 6].piece);
+    free(lowered);
+    return err;
+}
+
+trl_err trli_instance_fill(trli_instance *instance)
+{
+    return append_fill(instance, TRLI_STEP_FILL, instance->model->nvariables, instance->variable);
+}
+
+trl_err trli_instance_fill_field(trli_instance *instance, int field)
+{
+    return append_fill(instance, TRLI_STEP_FILL, 1, &field);
+}
+
+/* Whether some side of a field's points is set by its condition. */
+static bool has_planes(const trli_model *model, int field)
+{
+    const trli_field *f = &model->field[field];
+    for (int s = 0; f->boundary.side && s < 2 * model->layout->grid.dim; ++s)
+        for (int p = 0; f->location >> s / 2 & 1 && p < f->boundary.side[s].npieces; ++p) {
+            trl_bc_kind kind = f->boundary.side[s].piece[p].kind;
+            if (kind == TRL_BC_DIRICHLET || kind == TRL_BC_EXPRESSION || kind == TRL_BC_ROBIN) return true;
+        }
+    return false;
+}
+
+trl_err trli_instance_planes(trli_instance *instance)
+{
+    trli_model *model = instance->model;
+    int n = 0, *fields = malloc(((size_t)model->nvariables + 1) * sizeof *fields);
+    trl_err err = TRL_OK;
+    if (!fields) return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for boundary conditions");
+    for (int v = 0; v < model->nvariables; ++v)
+        if (has_planes(model, instance->variable[v])) fields[n++] = instance->variable[v];
+    if (n > 0) err = append_fill(instance, TRLI_STEP_PLANES, n, fields);
+    free(fields);
+    return err;
+}
+
+trl_err trli_instance_prepare(trli_instance *instance)
+{
+    trli_model *model = instance->model;
+    trl_err err = TRL_OK;
+    for (int i = 0; i < model->nentries; ++i) {
+        int e = model->order[i];
+        trli_typed typed;
+        if (!model->entry[e].used || !model->entry[e].nformulas) continue;
+        trli_instance *in = evaluation_of(instance, &model->entry[e]);
+        trl_err one = remember(in, &in->formula[e], e, lower_entry, model->entry[e].deck->name, &model->entry[e].deck->place, &typed);
+        if (err == TRL_OK) err = one;
+    }
+    return err;
+}

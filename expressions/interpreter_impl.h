@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* The interpreter: evaluates values of the IR over a box, tile by tile, one vector loop per operation and row. It is the reference
+ * that every other executor must match bit by bit. */
+#ifndef TRLI_INTERPRETER_IMPL_H
+#define TRLI_INTERPRETER_IMPL_H
+
+#include "ir_impl.h"
+
+/* Operations that only the interpreter has: two nodes in one pass over the tile, each rounded as by itself. X(name, operands). */
+#define TRLI_PAIR_LIST(X)  \
+    X(COPY, 1)             \
+    X(ADD_MUL, 3)          \
+    X(SUB_MUL, 3)          \
+    X(MUL_ADD, 3)          \
+    X(MUL_SUB, 3)          \
+    X(SUB_FROM_MUL, 3)
+
+typedef enum trli_pair {
+    TRLI_PAIR_FIRST = TRLI_OP_COUNT - 1,
+#define TRLI_PAIR_ENUM(name, operands) TRLI_PAIR_##name,
+    TRLI_PAIR_LIST(TRLI_PAIR_ENUM)
+#undef TRLI_PAIR_ENUM
+        TRLI_PAIR_END
+} trli_pair;
+
+/* One row: out[i] = op(a[i], b[i], c[i]) for 0 <= i < n. out may be one of the operands, element by element. */
+typedef void (*trli_row)(double *out, const double *a, const double *b, const double *c, ptrdiff_t n);
+/* The row of an operation (trli_op or trli_pair) whose operands given by bits of `broadcast` are one value for the whole row. FUNCTION*
+ * and LIMIT have none of their own: see trli_row_indexed. */
+trli_row trli_row_find(int op, unsigned broadcast);
+/* The operations with an index: a function of the table or a limiter. stride 0: one value for the row, else 1. */
+void trli_row_indexed(int op, int index, double *out, const double *const arg[3], const ptrdiff_t stride[3], ptrdiff_t n);
+
+/* The value of an operation on constants, by the same code as rows. */
+double trli_fold(const trli_node *n, const double number[3]);
+/* random(seed) at a global cell: uniform in [0, 1). */
+double trli_random(double seed, const trl_gidx cell[3]);
+
+/* A compiled kernel: roots evaluated together, each stored to its own output. Read-only once made; any number of threads run it. */
+typedef struct trli_kernel trli_kernel;
+
+TRL_NODISCARD trl_err trli_kernel_create(const trli_ir *ir, trli_walk *walk, int nroots, const trli_value *roots, trli_kernel **kernel);
+void trli_kernel_destroy(trli_kernel **kernel);
+/* Fields the kernel reads, each once; the arrays of a run come in this order. */
+int trli_kernel_inputs(const trli_kernel *kernel, const int **fields);
+/* Offsets at which input i is read. */
+trl_footprint trli_kernel_footprint(const trli_kernel *kernel, int i);
+/* Scalars it reads, each once. */
+int trli_kernel_scalars(const trli_kernel *kernel, const int **scalars);
+/* Operations per point, for costs and plans. */
+int trli_kernel_operations(const trli_kernel *kernel);
+/* The largest box that is evaluated in one go. */
+const trl_lidx *trli_kernel_tile(const trli_kernel *kernel);
+/* Bytes of scratch that a thread needs. */
+size_t trli_kernel_scratch(const trli_kernel *kernel);
+
+typedef struct trli_kernel_run {
+    const trl_grid *grid;
+    const trl_patch *patch;
+    const trl_array *input;   /* [inputs] */
+    const trl_array *output;  /* [roots] */
+    const double *scalar;     /* table of all scalars */
+    void *scratch;
+    /* Called after each tile with the box just stored, or NULL. */
+    void (*after)(void *data, const trl_box *tile);
+    void *data;
+} trli_kernel_run;
+void trli_kernel_evaluate(const trli_kernel *kernel, const trli_kernel_run *run, const trl_box *box);
+
+#endif

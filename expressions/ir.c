@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "interpreter_impl.h"
+#include "ir_impl.h"
+
+static const struct {
+    const char *text;
+    int operands;
+} ops[TRLI_OP_COUNT] = {
+#define OP_ROW(name, operands, text) [TRLI_OP_##name] = {text, operands},
+    TRLI_OP_LIST(OP_ROW)
+#undef OP_ROW
+};
+
+const char *trli_op_name(trli_op op)
+{
+    return ops[op].text;
+}
+
+int trli_op_operands(trli_op op)
+{
+    return ops[op].operands;
+}
+
+static uint64_t mix(uint64_t h, uint64_t x)
+{
+    h ^= x;
+    h *= 0x9e3779b97f4a7c15u;
+    return h ^ (h >> 29);
+}
+
+static uint64_t node_hash(const trli_node *n)
+{
+    uint64_t bits, h = n->op;
+    memcpy(&bits, &n->number, sizeof bits);
+    h = mix(h, bits);
+    h = mix(h, (uint64_t)(uint8_t)n->shift[0] | (uint64_t)(uint8_t)n->shift[1] << 8 | (uint64_t)(uint8_t)n->shift[2] << 16 |
+                   (uint64_t)(uint32_t)n->index << 24);
+    h = mix(h, (uint64_t)(uint32_t)n->arg[0] | (uint64_t)(uint32_t)n->arg[1] << 32);
+    return mix(h, (uint64_t)(uint32_t)n->arg[2] | (uint64_t)(uint32_t)n->bit << 32);
+}
+
+static bool node_equal(const trli_node *a, const trli_node *b)
+{
+    return a->op == b->op && memcmp(a->shift, b->shift, sizeof a->shift) == 0 && a->index == b->index && a->bit == b->bit &&
+           memcmp(a->arg, b->arg, sizeof a->arg) == 0 && memcmp(&a->number, &b->number, sizeof a->number) == 0;
+}
+
+static trl_err grow_nodes(trli_ir *ir)
+{
+    int32_t capacity = ir->capacity ? 2 * ir->capacity : 1024;
+    trli_node *node = realloc(ir->node, (size_t)capacity * sizeof *node);
+    if (!node) return trl_fail(ir->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d values of the expression graph", capacity);
+    ir->node = node;
+    ir->capacity = capacity;
+    return TRL_OK;
+}
+
+static trl_err grow_buckets(trli_ir *ir)
+{
+    int32_t n = ir->nbuckets ? 2 * ir->nbuckets : 4096;
+    int32_t *bucket = malloc((size_t)n * sizeof *bucket);
+    if (!bucket) return trl_fail(ir->ctx, TRL_ERR_MEMORY, NULL, "no memory for the expression graph's hash table");
+    for (int32_t i = 0; i < n; ++i) bucket[i] = -1;
+    for (int32_t v = 0; v < ir->count; ++v) {
+        uint64_t h = node_hash(&ir->node[v]) & (uint64_t)(n - 1);
+        while (bucket[h] >= 0) h = (h + 1) & (uint64_t)(n - 1);
+        bucket[h] = v;
+    }
+    free(ir->bucket);
+    ir->bucket = bucket;
+    ir->nbuckets = n;
+    return TRL_OK;
+}
+
+trl_err trli_ir_init(trli_ir *ir, trl_context *ctx, const trl_grid *grid)
+{
+    *ir = (trli_ir){.ctx = ctx, .grid = grid};
+    trli_ir_constant(ir, NAN); /* value 0: what makers return after a failure */
+    return ir->err;
+}
+
+void trli_ir_free(trli_ir *ir)
+{
+    free(ir->node);
+    free(ir->bucket);
+    *ir = (trli_ir){0};
+}
+
+static uint8_t node_varies(const trli_ir *ir, const trli_node *n)
+{
+    uint8_t all = (uint8_t)((1 << ir->grid->dim) - 1), v = 0;
+    switch (n->op) {
+    case TRLI_OP_CONSTANT:
+    case TRLI_OP_SCALAR: return 0;
+    case TRLI_OP_COORDINATE: return (uint8_t)(1 << n->index);
+    case TRLI_OP_AT_SIDE: return (uint8_t)(1 << n->index / 2);
+    case TRLI_OP_RANDOM:
+    case TRLI_OP_FIELD: return all;
+    default: break;
+    }
+    for (int i = 0; i < ops[n->op].operands; ++i) v |= ir->node[n->arg[i]].varies;
+    return v;
+}
+
+static trli_value add_node(trli_ir *ir, const trli_node *wanted)
+{
+    if (ir->err != TRL_OK) return 0;
+    if (2 * (ir->count + 1) > ir->nbuckets) ir->err = grow_buckets(ir);
+    if (ir->err == TRL_OK && ir->count == ir->capacity) ir->err = grow_nodes(ir);
+    if (ir->err != TRL_OK) return 0;
+    uint64_t h = node_hash(wanted) & (uint64_t)(ir->nbuckets - 1);
+    for (; ir->bucket[h] >= 0; h = (h + 1) & (uint64_t)(ir->nbuckets - 1))
+        if (node_equal(&ir->node[ir->bucket[h]], wanted)) return ir->bucket[h];
+    trli_node *n = &ir->node[ir->count];
+    *n = *wanted;
+    n->varies = node_varies(ir, n);
+    n->unplaced = n->op == TRLI_OP_COORDINATE && n->bit == TRLI_UNPLACED;
+    for (int i = 0; i < ops[n->op].operands; ++i) n->unplaced |= ir->node[n->arg[i]].unplaced;
+    ir->bucket[h] = ir->count;
+    return ir->count++;
+}
+
+static trli_node blank(trli_op op)
+{
+    return (trli_node){.op = (uint8_t)op, .arg = {TRLI_NO_VALUE, TRLI_NO_VALUE, TRLI_NO_VALUE}};
+}
+
+trli_value trli_ir_constant(trli_ir *ir, double number)
+{
+    trli_node n = blank(TRLI_OP_CONSTANT);
+    n.number = number;
+    return add_node(ir, &n);
+}
+
+trli_value trli_ir_scalar(trli_ir *ir, int scalar)
+{
+    trli_node n = blank(TRLI_OP_SCALAR);
+    n.index = scalar;
+    return add_node(ir, &n);
+}
+
+trli_value trli_ir_field(trli_ir *ir, int field)
+{
+    trli_node n = blank(TRLI_OP_FIELD);
+    n.index = field;
+    return add_node(ir, &n);
+}
+
+trli_value trli_ir_coordinate(trli_ir *ir, int axis, int bit)
+{
+    trli_node n = blank(TRLI_OP_COORDINATE);
+    n.index = axis;
+    n.bit = bit;
+    return add_node(ir, &n);
+}
+
+trli_value trli_ir_random(trli_ir *ir, double seed)
+{
+    trli_node n = blank(TRLI_OP_RANDOM);
+    n.number = seed;
+    return add_node(ir, &n);
+}
+
+trli_value trli_ir_at_side(trli_ir *ir, int axis, int side)
+{
+    trli_node n = blank(TRLI_OP_AT_SIDE);
+    n.index = 2 * axis + side;
+    return add_node(ir, &n);
+}
+
+trli_value trli_ir_shift(trli_ir *ir, trli_value a, int axis, int by)
+{
+    trli_node n = blank(TRLI_OP_SHIFT);
+    /* A shift across an axis along which the value does not vary changes nothing. An unplaced coordinate moves with its point. */
+    if (by == 0 || !(ir->node[a].varies & 1 << axis)) return a;
+    n.arg[0] = a;
+    n.shift[axis] = (int8_t)by;
+    if (ir->node[a].op == TRLI_OP_SHIFT) {
+        n.arg[0] = ir->node[a].arg[0];
+        for (int i = 0; i < 3; ++i) n.shift[i] = (int8_t)(n.shift[i] + ir->node[a].shift[i]);
+    }
+    if (!n.shift[0] && !n.shift[1] && !n.shift[2]) return n.arg[0];
+    return add_node(ir, &n);
+}
+
+static bool is_constant(const trli_ir *ir, trli_value v, double *number)
+{
+    *number = ir->node[v].number;
+    return ir->node[v].op == TRLI_OP_CONSTANT;
+}
+
+static trli_value make(trli_ir *ir, trli_node *n)
+{
+    double number[3] = {0};
+    int operands = ops[n->op].operands, constants = 0;
+    for (int i = 0; i < operands; ++i) constants += is_constant(ir, n->arg[i], &number[i]);
+    if (operands > 0 && constants == operands) return trli_ir_constant(ir, trli_fold(n, number));
+    return add_node(ir, n);
+}
+
+trli_value trli_ir_unary(trli_ir *ir, trli_op op, trli_value a)
+{
+    trli_node n = blank(op);
+    if (op == TRLI_OP_NEG && ir->node[a].op == TRLI_OP_NEG) return ir->node[a].arg[0];
+    n.arg[0] = a;
+    return make(ir, &n);
+}
+
+trli_value trli_ir_binary(trli_ir *ir, trli_op op, trli_value a, trli_value b)
+{
+    trli_node n = blank(op);
+    double x, y;
+    /* Only identities that hold for every bit pattern but a NaN's payload. */
+    if (op == TRLI_OP_MUL && is_constant(ir, a, &x) && x == 1) return b;
+    if ((op == TRLI_OP_MUL || op == TRLI_OP_DIV) && is_constant(ir, b, &y) && y == 1) return a;
+    n.arg[0] = a;
+    n.arg[1] = b;
+    return make(ir, &n);
+}
+
+trli_value trli_ir_select(trli_ir *ir, trli_value c, trli_value a, trli_value b)
+{
+    trli_node n = blank(TRLI_OP_SELECT);
+    double x;
+    if (is_constant(ir, c, &x)) return x != 0 ? a : b;
+    if (a == b) return a;
+    n.arg[0] = c;
+    n.arg[1] = a;
+    n.arg[2] = b;
+    return make(ir, &n);
+}
+
+trli_value trli_ir_limit(trli_ir *ir, int limiter, trli_value upwind, trli_value centre, trli_value downwind)
+{
+    trli_node n = blank(TRLI_OP_LIMIT);
+    n.index = limiter;
+    n.arg[0] = upwind;
+    n.arg[1] = centre;
+    n.arg[2] = downwind;
+    return make(ir, &n);
+}
+
+trli_value trli_ir_function(trli_ir *ir, int row, trli_value a, trli_value b)
+{
+    int count;
+    const trl_function *f = &trl_functions(&count)[row];
+    trli_node n = blank(f->arity == 1 ? TRLI_OP_FUNCTION1 : TRLI_OP_FUNCTION2);
+    n.index = row;
+    n.arg[0] = a;
+    if (f->arity == 2) n.arg[1] = b;
+    return make(ir, &n);
+}
+
+trli_value trli_ir_power(trli_ir *ir, trli_value a, trli_value b)
+{
+    double e;
+    if (is_constant(ir, b, &e) && e == floor(e) && fabs(e) <= 8) {
+        trli_value p = a;
+        int n = (int)fabs(e);
+        if (n == 0) return trli_ir_constant(ir, 1);
+        for (int i = 1; i < n; ++i) p = trli_ir_binary(ir, TRLI_OP_MUL, p, a);
+        return e > 0 ? p : trli_ir_binary(ir, TRLI_OP_DIV, trli_ir_constant(ir, 1), p);
+    }
+    return trli_ir_binary(ir, TRLI_OP_POW, a, b);
+}
+
+trli_value trli_ir_remake(trli_ir *ir, const trli_node *n, const trli_value arg[3])
+{
+    trli_node other = *n;
+    if (n->op == TRLI_OP_SHIFT) {
+        trli_value v = arg[0];
+        for (int a = 0; a < 3; ++a) v = trli_ir_shift(ir, v, a, n->shift[a]);
+        return v;
+    }
+    if (n->op == TRLI_OP_SELECT) return trli_ir_select(ir, arg[0], arg[1], arg[2]);
+    if (n->op == TRLI_OP_NEG) return trli_ir_unary(ir, TRLI_OP_NEG, arg[0]);
+    memcpy(other.arg, arg, sizeof other.arg);
+    return make(ir, &other);
+}
+
+static trli_value combine(trli_ir *ir, trli_value sum, double weight, trli_value term)
+{
+    if (weight == 1) return sum < 0 ? term : trli_ir_binary(ir, TRLI_OP_ADD, sum, term);
+    if (weight == -1 && sum >= 0) return trli_ir_binary(ir, TRLI_OP_SUB, sum, term);
+    term = trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_constant(ir, fabs(weight)), term);
+    if (weight > 0) return sum < 0 ? term : trli_ir_binary(ir, TRLI_OP_ADD, sum, term);
+    return sum < 0 ? trli_ir_unary(ir, TRLI_OP_NEG, term) : trli_ir_binary(ir, TRLI_OP_SUB, sum, term);
+}
+
+trli_value trli_ir_stencil(trli_ir *ir, int stencil, int axis, int bit, trli_value a)
+{
+    const trl_stencil *s = trl_stencil_get((trl_stencil_id)stencil);
+    double scale = s->factor;
+    trli_value sum = TRLI_NO_VALUE;
+    for (int i = 0; i < s->order; ++i) scale /= ir->grid->spacing[axis];
+    for (int i = 0; i < s->npoints; ++i)
+        sum = combine(ir, sum, s->weight[i], trli_ir_shift(ir, a, axis, s->offset[i] + (s->flips && bit)));
+    return trli_ir_binary(ir, TRLI_OP_MUL, sum, trli_ir_constant(ir, scale));
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* The intermediate representation: a hash-consed DAG of scalar values, each a function of the point (i, j, k). A node knows no
+ * location: reading a field at an offset and the coordinate's half-offset bit say all. Operands always precede their users, so that
+ * every pass is a loop over ascending or descending indices, never a recursion. Value-changing rewrites happen here, when a node
+ * is made, and nowhere later. */
+#ifndef TRLI_IR_IMPL_H
+#define TRLI_IR_IMPL_H
+
+#include <trl_field.h>
+#include <trl_formula.h>
+#include <trl_stencil.h>
+
+typedef int32_t trli_value; /* index of a node in its trli_ir */
+#define TRLI_NO_VALUE (-1)
+
+/* X(name, operands, text) */
+#define TRLI_OP_LIST(X)        \
+    X(CONSTANT, 0, "constant") \
+    X(SCALAR, 0, "scalar")     \
+    X(COORDINATE, 0, "coord")  \
+    X(RANDOM, 0, "random")     \
+    X(AT_SIDE, 0, "at_side")   \
+    X(FIELD, 0, "field")       \
+    X(SHIFT, 1, "shift")       \
+    X(NEG, 1, "-")             \
+    X(NOT, 1, "not")           \
+    X(ABS, 1, "abs")           \
+    X(SQRT, 1, "sqrt")         \
+    X(FUNCTION1, 1, "f1")      \
+    X(ADD, 2, "+")             \
+    X(SUB, 2, "-")             \
+    X(MUL, 2, "*")             \
+    X(DIV, 2, "/")             \
+    X(MIN, 2, "min")           \
+    X(MAX, 2, "max")           \
+    X(LT, 2, "<")              \
+    X(LE, 2, "<=")             \
+    X(EQ, 2, "==")             \
+    X(NE, 2, "!=")             \
+    X(AND, 2, "and")           \
+    X(OR, 2, "or")             \
+    X(POW, 2, "^")             \
+    X(FUNCTION2, 2, "f2")      \
+    X(SELECT, 3, "if")         \
+    X(LIMIT, 3, "limit")
+
+typedef enum trli_op {
+#define TRLI_OP_ENUM(name, operands, text) TRLI_OP_##name,
+    TRLI_OP_LIST(TRLI_OP_ENUM)
+#undef TRLI_OP_ENUM
+        TRLI_OP_COUNT
+} trli_op;
+
+typedef struct trli_node {
+    uint8_t op;
+    uint8_t varies;     /* axes along which the value changes: bit a */
+    bool unplaced;      /* contains a coordinate whose location is not chosen yet (trli_ir_place) */
+    int8_t shift[3];    /* SHIFT: reads operand 0 at the point plus this */
+    int32_t index;      /* SCALAR, FIELD: which; COORDINATE: axis; AT_SIDE: 2*axis + side; LIMIT: limiter; FUNCTION*: row of the table */
+    int32_t bit;        /* COORDINATE: location bit of the axis, or TRLI_UNPLACED */
+    trli_value arg[3];
+    double number;      /* CONSTANT: the value; RANDOM: the seed */
+} trli_node;
+
+#define TRLI_UNPLACED 2
+
+typedef struct trli_ir {
+    trl_context *ctx;
+    const trl_grid *grid;
+    trli_node *node;
+    int32_t count, capacity;
+    int32_t *bucket; /* hash of nodes, open addressing, -1 free */
+    int32_t nbuckets;
+    trl_err err;     /* first failure (MEMORY); makers then return value 0, so callers check once at the end */
+} trli_ir;
+
+TRL_NODISCARD trl_err trli_ir_init(trli_ir *ir, trl_context *ctx, const trl_grid *grid);
+void trli_ir_free(trli_ir *ir);
+const char *trli_op_name(trli_op op);
+int trli_op_operands(trli_op op);
+
+/* Makers. Equal nodes are one node; constants are folded with the interpreter's own arithmetic. */
+trli_value trli_ir_constant(trli_ir *ir, double number);
+trli_value trli_ir_scalar(trli_ir *ir, int scalar);
+trli_value trli_ir_field(trli_ir *ir, int field);
+/* bit: 0 or 1, or TRLI_UNPLACED: the location of the use. */
+trli_value trli_ir_coordinate(trli_ir *ir, int axis, int bit);
+trli_value trli_ir_random(trli_ir *ir, double seed);
+/* 1 on points of the domain's side (location bit of the axis set), else 0. */
+trli_value trli_ir_at_side(trli_ir *ir, int axis, int side);
+trli_value trli_ir_shift(trli_ir *ir, trli_value a, int axis, int by);
+trli_value trli_ir_unary(trli_ir *ir, trli_op op, trli_value a);
+trli_value trli_ir_binary(trli_ir *ir, trli_op op, trli_value a, trli_value b);
+trli_value trli_ir_select(trli_ir *ir, trli_value c, trli_value a, trli_value b);
+trli_value trli_ir_limit(trli_ir *ir, int limiter, trli_value upwind, trli_value centre, trli_value downwind);
+/* A function of the table of trl_functions, by its row. */
+trli_value trli_ir_function(trli_ir *ir, int row, trli_value a, trli_value b);
+/* a^b; constant integer |b| <= 8: repeated multiplication. */
+trli_value trli_ir_power(trli_ir *ir, trli_value a, trli_value b);
+/* One stencil along an axis applied to a value whose location has `bit` set or not on that axis. */
+trli_value trli_ir_stencil(trli_ir *ir, int stencil, int axis, int bit, trli_value a);
+
+/* The node n with other operands, made as its maker makes it. */
+trli_value trli_ir_remake(trli_ir *ir, const trli_node *n, const trli_value arg[3]);
+/* The value with its unplaced coordinates put at a location. */
+trli_value trli_ir_place(trli_ir *ir, trli_value a, trl_location location);
+/* The value with coordinate `axis` replaced by a constant (boundary values are taken on the side). */
+trli_value trli_ir_fix_coordinate(trli_ir *ir, trli_value a, int axis, double coordinate);
+
+static inline const trli_node *trli_ir_node(const trli_ir *ir, trli_value v)
+{
+    return &ir->node[v];
+}
+
+/* The nodes that a set of roots needs, ascending; reading a field or a scalar ends the walk. *list is owned by the walk. */
+typedef struct trli_walk {
+    int32_t *list;
+    int32_t count, capacity;
+    int32_t *mark, nmark, stamp; /* mark[v] == stamp: in the list, at position place[v] */
+    int32_t *place;
+} trli_walk;
+void trli_walk_free(trli_walk *walk);
+TRL_NODISCARD trl_err trli_ir_walk(const trli_ir *ir, trli_walk *walk, int nroots, const trli_value *roots);
+
+/* Hulls of the offsets at which each node of a walk is needed when the roots are computed at the point itself. hull: one per entry of
+ * walk->list. */
+void trli_ir_hulls(const trli_ir *ir, const trli_walk *walk, int nroots, const trli_value *roots, trl_offsets *hull);
+
+#endif

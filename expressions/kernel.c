@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Kernels of the interpreter: from a set of roots to a list of instructions with registers. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernel_impl.h"
+
+int trli_kernel_inputs(const trli_kernel *kernel, const int **fields)
+{
+    *fields = kernel->field;
+    return kernel->nfields;
+}
+
+int trli_kernel_scalars(const trli_kernel *kernel, const int **scalars)
+{
+    *scalars = kernel->scalar;
+    return kernel->nscalars;
+}
+
+trl_footprint trli_kernel_footprint(const trli_kernel *kernel, int i)
+{
+    return kernel->footprint[i];
+}
+
+int trli_kernel_operations(const trli_kernel *kernel)
+{
+    return kernel->ninstructions;
+}
+
+const trl_lidx *trli_kernel_tile(const trli_kernel *kernel)
+{
+    return kernel->tile;
+}
+
+void trli_kernel_destroy(trli_kernel **kernel)
+{
+    trli_kernel *k = *kernel;
+    *kernel = NULL;
+    if (!k) return;
+    free(k->instruction);
+    free(k->field);
+    free(k->footprint);
+    free(k->scalar);
+    free(k->constant);
+    free(k);
+}
+
+/* A node has an instruction of its own, is computed inside its only reader's, or computes such a one. */
+typedef enum node_state { PLAIN, ABSORBED, PAIRED } node_state;
+
+/* What the passes of the translation share. Arrays are indexed by position in the walk. */
+typedef struct translation {
+    const trli_ir *ir;
+    const trli_walk *walk;
+    trli_kernel *kernel;
+    trl_offsets *hull;
+    int32_t *uses;      /* readers within the walk */
+    int32_t *last;      /* last instruction that reads the node's register */
+    uint8_t *state;     /* node_state */
+    trli_operand *where; /* where the node's value is found */
+    int32_t *output;    /* root number the node is written to, or -1 */
+} translation;
+
+static const trli_node *node_at(const translation *t, int32_t i)
+{
+    return trli_ir_node(t->ir, t->walk->list[i]);
+}
+
+static int32_t place_of(const translation *t, trli_value v)
+{
+    return t->walk->place[v];
+}
+
+static void count_uses(translation *t)
+{
+    for (int32_t i = 0; i < t->walk->count; ++i) {
+        const trli_node *n = node_at(t, i);
+        for (int o = 0; o < trli_op_operands(n->op); ++o) ++t->uses[place_of(t, n->arg[o])];
+    }
+}
+
+static bool may_absorb(const translation *t, trli_value v, trli_op op)
+{
+    int32_t i = place_of(t, v);
+    return trli_ir_node(t->ir, v)->op == op && t->uses[i] == 1 && t->output[i] < 0 && t->state[i] == PLAIN;
+}
+
+/* Find an operand of n that can be computed in the same pass and absorb it; the pair's operands go to arg. 0: none. */
+static int find_pair(translation *t, const trli_node *n, trli_value arg[3])
+{
+    static const struct {
+        trli_op outer, inner;
+        int position, pair;
+    } pairs[] = {
+        {TRLI_OP_MUL, TRLI_OP_ADD, 0, TRLI_PAIR_ADD_MUL}, {TRLI_OP_MUL, TRLI_OP_ADD, 1, TRLI_PAIR_ADD_MUL},
+        {TRLI_OP_MUL, TRLI_OP_SUB, 0, TRLI_PAIR_SUB_MUL}, {TRLI_OP_MUL, TRLI_OP_SUB, 1, TRLI_PAIR_SUB_MUL},
+        {TRLI_OP_ADD, TRLI_OP_MUL, 0, TRLI_PAIR_MUL_ADD}, {TRLI_OP_ADD, TRLI_OP_MUL, 1, TRLI_PAIR_MUL_ADD},
+        {TRLI_OP_SUB, TRLI_OP_MUL, 0, TRLI_PAIR_MUL_SUB}, {TRLI_OP_SUB, TRLI_OP_MUL, 1, TRLI_PAIR_SUB_FROM_MUL},
+    };
+    for (size_t p = 0; p < sizeof pairs / sizeof *pairs; ++p) {
+        trli_value inner = n->arg[pairs[p].position];
+        if (n->op != pairs[p].outer || !may_absorb(t, inner, pairs[p].inner)) continue;
+        /* The pair is evaluated over the outer node's axes: absorbing a value of fewer axes would repeat its work. */
+        if (trli_ir_node(t->ir, inner)->varies != n->varies) continue;
+        arg[0] = trli_ir_node(t->ir, inner)->arg[0];
+        arg[1] = trli_ir_node(t->ir, inner)->arg[1];
+        arg[2] = n->arg[1 - pairs[p].position];
+        t->state[place_of(t, inner)] = ABSORBED;
+        return pairs[p].pair;
+    }
+    return 0;
+}
+
+/* Operands that need no instruction: views of memory. */
+static bool make_view(translation *t, int32_t i)
+{
+    const trli_node *n = node_at(t, i);
+    trli_kernel *k = t->kernel;
+    trli_operand *w = &t->where[i];
+    switch (n->op) {
+    case TRLI_OP_CONSTANT:
+        *w = (trli_operand){.kind = TRLI_OPERAND_CONSTANT, .index = k->nconstants};
+        k->constant[k->nconstants++] = n->number;
+        return true;
+    case TRLI_OP_SCALAR:
+        *w = (trli_operand){.kind = TRLI_OPERAND_SCALAR, .index = n->index};
+        k->scalar[k->nscalars++] = n->index;
+        return true;
+    case TRLI_OP_FIELD:
+        *w = (trli_operand){.kind = TRLI_OPERAND_FIELD, .index = k->nfields};
+        k->field[k->nfields++] = n->index;
+        return true;
+    case TRLI_OP_SHIFT:
+        *w = t->where[place_of(t, n->arg[0])];
+        for (int a = 0; a < 3; ++a) w->shift[a] = (int8_t)(w->shift[a] + n->shift[a]);
+        return true;
+    default: return false;
+    }
+}
+
+static void add_instruction(translation *t, int32_t i)
+{
+    const trli_node *n = node_at(t, i);
+    trli_value arg[3] = {n->arg[0], n->arg[1], n->arg[2]};
+    int pair = find_pair(t, n, arg);
+    trli_instruction *in = &t->kernel->instruction[t->kernel->ninstructions];
+    *in = (trli_instruction){.op = pair ? pair : n->op, .node = i, .varies = n->varies, .index = n->index, .bit = n->bit,
+                             .number = n->number, .hull = t->hull[i], .output = t->output[i]};
+    in->operands = pair ? 3 : trli_op_operands(n->op);
+    if (pair) t->state[i] = PAIRED;
+    for (int o = 0; o < in->operands; ++o) in->source[o] = place_of(t, arg[o]);
+    ++t->kernel->ninstructions;
+}
+
+/* Drop absorbed instructions, keep order. */
+static void drop_absorbed(translation *t)
+{
+    trli_kernel *k = t->kernel;
+    int kept = 0;
+    for (int i = 0; i < k->ninstructions; ++i)
+        if (t->state[k->instruction[i].node] != ABSORBED) k->instruction[kept++] = k->instruction[i];
+    k->ninstructions = kept;
+}
+
+/* The node whose register or memory a place refers to: shifts see through to their operand. */
+static int32_t owner_of(const translation *t, int32_t i)
+{
+    while (node_at(t, i)->op == TRLI_OP_SHIFT) i = place_of(t, node_at(t, i)->arg[0]);
+    return i;
+}
+
+static void deal_registers(translation *t, int32_t *free_list)
+{
+    trli_kernel *k = t->kernel;
+    int nfree = 0;
+    for (int i = 0; i < t->walk->count; ++i) t->last[i] = -1;
+    for (int i = 0; i < k->ninstructions; ++i)
+        for (int o = 0; o < k->instruction[i].operands; ++o) t->last[owner_of(t, k->instruction[i].source[o])] = i;
+    for (int i = 0; i < k->ninstructions; ++i) {
+        trli_instruction *in = &k->instruction[i];
+        trli_operand *w = &t->where[in->node];
+        if (in->output >= 0) {
+            *w = (trli_operand){.kind = TRLI_OPERAND_OUTPUT, .index = in->output};
+        } else {
+            *w = (trli_operand){.kind = TRLI_OPERAND_REGISTER, .index = nfree ? free_list[--nfree] : k->nregisters++};
+            w->varies = in->varies;
+            w->hull = in->hull;
+        }
+        in->target = *w;
+        for (int o = 0; o < in->operands; ++o) {
+            int32_t source = in->source[o], owner = owner_of(t, source);
+            in->operand[o] = t->where[owner];
+            for (int32_t s = source; s != owner; s = place_of(t, node_at(t, s)->arg[0]))
+                for (int a = 0; a < 3; ++a) in->operand[o].shift[a] = (int8_t)(in->operand[o].shift[a] + node_at(t, s)->shift[a]);
+        }
+        for (int o = 0; o < in->operands; ++o) {
+            int32_t owner = owner_of(t, in->source[o]);
+            if (t->where[owner].kind != TRLI_OPERAND_REGISTER || t->last[owner] != i) continue;
+            free_list[nfree++] = t->where[owner].index;
+            t->last[owner] = -1; /* the same operand twice is freed once */
+        }
+    }
+}
+
+static void collect_footprints(translation *t)
+{
+    trli_kernel *k = t->kernel;
+    for (int i = 0; i < k->ninstructions; ++i) {
+        const trli_instruction *in = &k->instruction[i];
+        for (int o = 0; o < in->operands; ++o) {
+            if (in->operand[o].kind != TRLI_OPERAND_FIELD) continue;
+            trl_offsets part = in->hull;
+            for (int a = 0; a < 3; ++a) {
+                part.lo[a] = (int8_t)(part.lo[a] + in->operand[o].shift[a]);
+                part.hi[a] = (int8_t)(part.hi[a] + in->operand[o].shift[a]);
+            }
+            trl_footprint_add(&k->footprint[in->operand[o].index], &part);
+        }
+    }
+}
+
+/* A root is written by its own instruction when it has one at exactly the tile; every other root by a copy. */
+static void choose_outputs(translation *t, int nroots, const trli_value *roots, bool *copied)
+{
+    for (int32_t i = 0; i < t->walk->count; ++i) t->output[i] = -1;
+    for (int r = 0; r < nroots; ++r) {
+        int32_t i = place_of(t, roots[r]);
+        const trli_node *n = node_at(t, i);
+        uint8_t all = (uint8_t)((1 << t->ir->grid->dim) - 1);
+        bool point = true;
+        for (int a = 0; a < 3; ++a) point &= t->hull[i].lo[a] == 0 && t->hull[i].hi[a] == 0;
+        copied[r] = trli_op_operands(n->op) == 0 || n->op == TRLI_OP_SHIFT || n->varies != all || !point || t->output[i] >= 0;
+        if (!copied[r]) t->output[i] = r;
+    }
+}
+
+static void add_copies(translation *t, int nroots, const trli_value *roots, const bool *copied)
+{
+    for (int r = 0; r < nroots; ++r) {
+        if (!copied[r]) continue;
+        t->kernel->instruction[t->kernel->ninstructions++] = (trli_instruction){
+            .op = TRLI_PAIR_COPY,
+            .node = t->walk->count + r,
+            .varies = (uint8_t)((1 << t->ir->grid->dim) - 1),
+            .output = r,
+            .operands = 1,
+            .source = {place_of(t, roots[r])},
+        };
+    }
+}
+
+static trl_err allocate(translation *t, int nroots)
+{
+    size_t n = (size_t)t->walk->count + (size_t)nroots;
+    trli_kernel *k = t->kernel;
+    t->hull = calloc(n, sizeof *t->hull);
+    t->uses = calloc(n, sizeof *t->uses);
+    t->last = calloc(n, sizeof *t->last);
+    t->state = calloc(n, sizeof *t->state);
+    t->where = calloc(n, sizeof *t->where);
+    t->output = calloc(n, sizeof *t->output);
+    k->instruction = calloc(n, sizeof *k->instruction);
+    k->field = calloc(n, sizeof *k->field);
+    k->footprint = calloc(n, sizeof *k->footprint);
+    k->scalar = calloc(n, sizeof *k->scalar);
+    k->constant = calloc(n, sizeof *k->constant);
+    bool ok = t->hull && t->uses && t->last && t->state && t->where && t->output && k->instruction && k->field &&
+              k->footprint && k->scalar && k->constant;
+    return ok ? TRL_OK : trl_fail(t->ir->ctx, TRL_ERR_MEMORY, NULL, "no memory to compile a kernel of %zu values", n);
+}
+
+static void translate(translation *t, int nroots, const trli_value *roots, bool *copied)
+{
+    trli_ir_hulls(t->ir, t->walk, nroots, roots, t->hull);
+    count_uses(t);
+    choose_outputs(t, nroots, roots, copied);
+    for (int32_t i = 0; i < t->walk->count; ++i)
+        if (!make_view(t, i)) add_instruction(t, i);
+    drop_absorbed(t);
+    add_copies(t, nroots, roots, copied);
+    deal_registers(t, t->uses);
+    collect_footprints(t);
+}
+
+trl_err trli_kernel_create(const trli_ir *ir, trli_walk *walk, int nroots, const trli_value *roots, trli_kernel **kernel)
+{
+    trl_err err = TRL_OK;
+    bool *copied = NULL;
+    translation t = {.ir = ir, .walk = walk};
+    t.kernel = calloc(1, sizeof *t.kernel);
+    copied = calloc((size_t)nroots, sizeof *copied);
+    if (!t.kernel || !copied) {
+        err = trl_fail(ir->ctx, TRL_ERR_MEMORY, NULL, "no memory for a kernel");
+        goto done;
+    }
+    t.kernel->dim = ir->grid->dim;
+    TRL_TRY(trli_ir_walk(ir, walk, nroots, roots));
+    TRL_TRY(allocate(&t, nroots));
+    translate(&t, nroots, roots, copied);
+    trli_kernel_choose_tile(t.kernel);
+    *kernel = t.kernel;
+    t.kernel = NULL;
+done:
+    free(copied);
+    free(t.hull);
+    free(t.uses);
+    free(t.last);
+    free(t.state);
+    free(t.where);
+    free(t.output);
+    trli_kernel_destroy(&t.kernel);
+    return err;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* What the interpreter's translation and evaluation share. */
+#ifndef TRLI_KERNEL_IMPL_H
+#define TRLI_KERNEL_IMPL_H
+
+#include "interpreter_impl.h"
+
+typedef enum trli_operand_kind {
+    TRLI_OPERAND_CONSTANT, /* index: of the kernel's constants */
+    TRLI_OPERAND_SCALAR,   /* index: of the table of scalars */
+    TRLI_OPERAND_FIELD,    /* index: of the kernel's inputs */
+    TRLI_OPERAND_REGISTER, /* index: register, with the axes and the hull of the tile that it covers */
+    TRLI_OPERAND_OUTPUT    /* index: root */
+} trli_operand_kind;
+
+typedef struct trli_operand {
+    trli_operand_kind kind;
+    int32_t index;
+    int8_t shift[3];
+    uint8_t varies;
+    trl_offsets hull;
+} trli_operand;
+
+typedef struct trli_instruction {
+    int op; /* trli_op or trli_pair */
+    int operands;
+    uint8_t varies;    /* axes of the result */
+    int32_t index, bit; /* as in trli_node */
+    double number;
+    trl_offsets hull;  /* computed on the tile grown by this */
+    trli_operand target, operand[3];
+    int32_t node, source[3], output; /* used while translating */
+} trli_instruction;
+
+struct trli_kernel {
+    int dim;
+    int ninstructions;
+    trli_instruction *instruction;
+    int nregisters;
+    int nfields, *field;
+    trl_footprint *footprint;
+    int nscalars, *scalar;
+    int nconstants;
+    double *constant;
+    trl_lidx tile[3];        /* largest tile */
+    size_t register_doubles; /* room of one register */
+};
+
+void trli_kernel_choose_tile(trli_kernel *kernel);
+
+#endif

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model_impl.h"
+
+static trl_err grow(trli_model *model, void **list, int count, int *capacity, size_t size, const char *what)
+{
+    if (count < *capacity) return TRL_OK;
+    int more = *capacity ? 2 * *capacity : 64;
+    void *longer = realloc(*list, (size_t)more * size);
+    if (!longer) return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d %s", more, what);
+    *list = longer;
+    *capacity = more;
+    return TRL_OK;
+}
+
+void *trli_model_keep(trli_model *model, size_t bytes)
+{
+    void *list = model->owned, *block = NULL;
+    if (model->ir.err == TRL_OK)
+        model->ir.err = grow(model, &list, model->nowned, &model->owned_capacity, sizeof *model->owned, "small blocks");
+    model->owned = list;
+    if (model->ir.err == TRL_OK) block = calloc(1, bytes ? bytes : 1);
+    if (model->ir.err == TRL_OK && !block) model->ir.err = trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for %zu bytes", bytes);
+    if (block) model->owned[model->nowned++] = block;
+    return block;
+}
+
+const char *trli_model_name(trli_model *model, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    int n = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    char *name = trli_model_keep(model, (size_t)n + 1);
+    if (!name) return "";
+    va_start(args, format);
+    vsnprintf(name, (size_t)n + 1, format, args);
+    va_end(args);
+    return name;
+}
+
+int trli_model_add_field(trli_model *model, const char *name, trl_location location)
+{
+    void *list = model->field;
+    if (model->ir.err != TRL_OK) return -1;
+    model->ir.err = grow(model, &list, model->nfields, &model->fields_capacity, sizeof *model->field, "fields");
+    model->field = list;
+    if (model->ir.err != TRL_OK) return -1;
+    model->field[model->nfields] = (trli_field){.name = name, .location = location, .slot = -1};
+    return model->nfields++;
+}
+
+int trli_model_add_scalar(trli_model *model, double value)
+{
+    void *list = model->scalar;
+    if (model->ir.err != TRL_OK) return -1;
+    model->ir.err = grow(model, &list, model->nscalars, &model->scalars_capacity, sizeof *model->scalar, "scalars");
+    model->scalar = list;
+    if (model->ir.err != TRL_OK) return -1;
+    model->scalar[model->nscalars] = value;
+    return model->nscalars++;
+}
+
+static trl_err copy_request(trli_model *model, const trli_model_request *request)
+{
+    model->layout = request->layout;
+    model->parameters = request->parameters;
+    model->fusion = request->fusion;
+    model->workers = request->workers;
+    model->nworkers = trl_workers_count(request->workers);
+    model->entry = calloc((size_t)request->nentries + 1, sizeof *model->entry);
+    model->variable = calloc((size_t)request->nvariables + 1, sizeof *model->variable);
+    model->nonfinite = calloc((size_t)model->nworkers, sizeof *model->nonfinite);
+    model->scratch = calloc((size_t)model->nworkers, sizeof *model->scratch);
+    if (!model->entry || !model->variable || !model->nonfinite || !model->scratch)
+        return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for a model of %d expressions", request->nentries);
+    model->nentries = request->nentries;
+    model->nvariables = request->nvariables;
+    for (int e = 0; e < request->nentries; ++e) model->entry[e].deck = &request->entries[e];
+    for (int v = 0; v < request->nvariables; ++v) model->variable[v] = request->variables[v];
+    return TRL_OK;
+}
+
+trl_err trli_model_create(trl_context *ctx, const trli_model_request *request, trli_model **model)
+{
+    trl_err err = TRL_OK;
+    trli_model *m = calloc(1, sizeof *m);
+    *model = NULL;
+    if (!m) return trl_fail(ctx, TRL_ERR_MEMORY, NULL, "no memory for a model");
+    m->ctx = ctx;
+    TRL_TRY(copy_request(m, request));
+    TRL_TRY(trli_ir_init(&m->ir, ctx, &request->layout->grid));
+    for (int i = 0; i < TRLI_SCALARS_FIXED; ++i) trli_model_add_scalar(m, 0);
+    TRL_TRY(m->ir.err);
+    TRL_TRY(trli_symbols_build(m));
+    TRL_TRY(trli_tree_order(m));
+    *model = m;
+    m = NULL;
+done:
+    trli_model_destroy(&m);
+    return err;
+}
+
+static void free_slots(trli_model *m)
+{
+    for (int s = 0; s < m->nslots; ++s) {
+        for (int p = 0; m->slot[s].base && p < m->layout->nlocal; ++p) trl_memory_free(m->ctx, &m->slot[s].base[p]);
+        free(m->slot[s].base);
+        free(m->slot[s].points);
+    }
+    free(m->slot);
+    for (int w = 0; w < m->nworkers && m->scratch; ++w) trl_memory_free(m->ctx, &m->scratch[w]);
+    free(m->scratch);
+}
+
+void trli_model_destroy(trli_model **model)
+{
+    trli_model *m = *model;
+    *model = NULL;
+    if (!m) return;
+    for (int i = 0; i < m->nprograms; ++i) trli_program_destroy(&m->program[i]);
+    free(m->program);
+    free_slots(m);
+    for (int e = 0; e < m->nentries; ++e) trli_entry_free(&m->entry[e]);
+    for (int i = 0; i < m->nowned; ++i) free(m->owned[i]);
+    free(m->owned);
+    trli_ir_free(&m->ir);
+    trli_walk_free(&m->walk);
+    trli_table_free(&m->names);
+    free(m->entry);
+    free(m->variable);
+    free(m->symbol);
+    free(m->order);
+    free(m->dep_start);
+    free(m->dep);
+    free(m->field);
+    free(m->geometry);
+    free(m->origin);
+    free(m->scalar);
+    free(m->nonfinite);
+    free(m);
+}
+
+trl_array trli_model_array(const trli_model *model, int field, int local_patch)
+{
+    size_t i = (size_t)field * (size_t)model->layout->nlocal + (size_t)local_patch;
+    trl_array a = model->geometry[i];
+    a.at = (double *)model->slot[model->field[field].slot].base[local_patch] + model->origin[i];
+    return a;
+}
+
+void trli_model_swap(trli_model *model, int field_a, int field_b)
+{
+    trli_slot *a = &model->slot[model->field[field_a].slot], *b = &model->slot[model->field[field_b].slot];
+    void **base = a->base;
+    a->base = b->base;
+    b->base = base;
+}
+
+trl_err trli_model_freeze(trli_model *model)
+{
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_slots_plan(model));
+    TRL_TRY(trli_slots_allocate(model));
+    for (int i = 0; i < model->nprograms; ++i) TRL_TRY(trli_tasks_build(model->program[i]));
+done:
+    return err;
+}
+
+trl_err trli_program_run(trli_program *program)
+{
+    return trl_graph_run(program->graph, program->model->workers);
+}

@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* The model: symbols, fields, scalars and the programs compiled from them. What the graph compiler's files share. */
+#ifndef TRLI_MODEL_IMPL_H
+#define TRLI_MODEL_IMPL_H
+
+#include <stdio.h>
+
+#include <trl_entry.h>
+#include <trl_graph.h>
+
+#include "interpreter_impl.h"
+#include "names_table_impl.h"
+
+typedef struct trli_model trli_model;
+typedef struct trli_program trli_program;
+typedef struct trli_instance trli_instance;
+
+/* ---- symbols ---- */
+
+typedef enum trli_symbol_kind {
+    TRLI_SYMBOL_VARIABLE, /* an equation's unknown: supplied from outside, per instance */
+    TRLI_SYMBOL_FORMULA,  /* an entry with a formula */
+    TRLI_SYMBOL_OUTPUT    /* a tag computed by a typed entry */
+} trli_symbol_kind;
+
+typedef struct trli_symbol {
+    const char *name;
+    trli_symbol_kind kind;
+    int index;  /* variable, or entry */
+    int output; /* OUTPUT: which of the entry's tags */
+    trl_place place;
+} trli_symbol;
+
+/* A variable of the problem, as the solver declares it. */
+typedef struct trli_variable {
+    const char *name;
+    trl_location location;
+    const trl_names *names;
+    const trl_bc_side *boundary; /* [6] */
+    trl_formula *initial, *mask; /* mask: NULL: none */
+    trl_place place;
+} trli_variable;
+
+/* A tag of a typed entry, as its advertise_dependents declared it. */
+typedef struct trli_advertised {
+    const char *own_name; /* the type's name */
+    const char *tag;      /* the deck's name */
+    trl_location location;
+    trl_offsets reach; /* required tags: offsets read */
+    int symbol;        /* required tags: resolved */
+    int component;     /* required tags: of a vector, or -1 */
+} trli_advertised;
+
+/* An entry of `expressions`, parsed or set up. */
+typedef struct trli_entry {
+    const trl_expression_entry *deck;
+    int nformulas; /* components; 0: typed */
+    trl_formula **formula;
+    void *state;
+    bool state_ready;
+    int ncomputed, nrequired;
+    trli_advertised *computed, *required;
+    bool has_boundary;
+    bool used;
+} trli_entry;
+
+/* ---- fields ---- */
+
+typedef struct trli_boundary_source { /* whose conditions fill a field's ghosts */
+    const trl_bc_side *side; /* [6], or NULL */
+    const trl_names *names;
+    const char *name; /* of the equation or expression, for messages */
+    trl_place place;
+} trli_boundary_source;
+
+typedef struct trli_field {
+    const char *name;
+    trl_location location;
+    bool persistent; /* has a slot of its own */
+    bool exchanged;  /* ghosts come from owners and boundary conditions, not from computing on a larger box */
+    trli_boundary_source boundary;
+    int8_t shrink[6]; /* planes at a side that no kernel computes: a Dirichlet condition sets them */
+    int slot;
+    trl_lidx ghost_lo[3], ghost_hi[3]; /* allocated */
+} trli_field;
+
+/* ---- programs ---- */
+
+/* What readers need of a field beyond its owned points. inner: at sides shared with other patches (and periodic ones);
+ * side: at the domain's sides. */
+typedef struct trli_demand {
+    bool live; /* read at all, or a root */
+    bool beyond; /* side is set */
+    trl_footprint inner;
+    trl_offsets side;
+} trli_demand;
+
+typedef enum trli_op_kind {
+    TRLI_STEP_KERNEL,
+    TRLI_STEP_OPAQUE,
+    TRLI_STEP_FILL,
+    TRLI_STEP_PLANES,
+    TRLI_STEP_REDUCE,
+    TRLI_STEP_SCALAR
+} trli_step_kind;
+
+typedef enum trli_reduce_kind { TRLI_REDUCE_SUM, TRLI_REDUCE_MIN, TRLI_REDUCE_MAX, TRLI_REDUCE_POINT } trli_reduce_kind;
+
+/* A kernel on a slab of ghost layers or a plane of points: the condition of one layer at one side. */
+typedef struct trli_slab {
+    int field; /* its target */
+    int axis, side;
+    int layer; /* 1, 2, ...; 0: the plane of points on the side */
+    trli_value value;
+    trli_kernel *kernel;
+    int entry; /* a modifier plugin instead of a kernel: index of the entry, else -1 */
+    int ninputs, *input; /* fields read, in the kernel's or plugin's order */
+    trl_lidx tangential_lo[3], tangential_hi[3]; /* ghosts included along the other axes, at inner sides */
+} trli_slab;
+
+/* The lowered pieces of one side, in the frame of the side: combined into one value per layer when depths are known. */
+typedef struct trli_piece {
+    trl_bc_kind kind;
+    trli_value where; /* TRLI_NO_VALUE: always */
+    trli_value a, b, c; /* robin a, b, c; otherwise the value in a */
+    int modifier;     /* entry of a modifier plugin, or -1 */
+    int *inputs;      /* fields it requires; owned by the instance's model */
+    trl_place place;
+} trli_piece;
+
+typedef struct trli_side {
+    int npieces;
+    trli_piece *piece;
+} trli_side;
+
+typedef struct trli_step {
+    trli_step_kind kind;
+    const char *label;
+    bool live;
+    /* KERNEL: values to fields. REDUCE, SCALAR: one value to a scalar. */
+    int nout;
+    int *field;
+    trli_value *value;
+    bool check;     /* KERNEL: the outputs must be finite */
+    int *variable;  /* KERNEL with check: the variable of each output */
+    trli_kernel *kernel;
+    int *input;     /* fields read, in the kernel's or plugin's order */
+    int ninputs;
+    /* REDUCE, SCALAR */
+    int scalar;
+    trli_reduce_kind reduce;
+    trl_location location;
+    trl_gidx point[3];
+    bool weighted;  /* SUM: points on a non-periodic side count half */
+    /* OPAQUE */
+    int entry;
+    int time_scalar, stage;
+    /* FILL, PLANES */
+    trli_side (*sides)[6]; /* [nout] */
+    int nslabs;
+    trli_slab *slab;
+    struct trl_exchange *exchange;
+    int nexchanged;
+    int *exchanged; /* fields in the exchange's order */
+    trl_array *exchange_array;         /* [nexchanged][local patch], set before each exchange */
+    const trl_array **exchange_arrays; /* [nexchanged]: its rows */
+} trli_step;
+
+struct trli_program {
+    trli_model *model;
+    const char *name;
+    trli_step *step;
+    int nsteps, capacity;
+    trli_demand *demand; /* [model->nfields at analysis] */
+    int nroots, *root, roots_capacity; /* fields that must hold values at the end */
+    int nscalar_roots, *scalar_root, scalar_roots_capacity;
+    int *stored_field; /* by value: field that holds it in this program, -1: none */
+    int stored_count;
+    trl_graph *graph;
+    struct trli_task_data *task_data;
+    int64_t bytes_moved; /* read and written by kernels per execution on this rank */
+    int64_t comm_bytes, comm_messages;
+};
+
+/* ---- typed values of the formula language ---- */
+
+/* Scalars that every model has. */
+enum { TRLI_SCALAR_STEP_TIME, TRLI_SCALAR_DT, TRLI_SCALARS_FIXED };
+
+#define TRLI_ANYWHERE (-1) /* no location: numbers, coordinates, t, reductions */
+
+typedef struct trli_typed {
+    int components; /* 0: a scalar; else one per axis of the grid */
+    int location[3];
+    trli_value value[3];
+} trli_typed;
+
+/* ---- instances: the expressions evaluated from one set of the variables' values, at one time ---- */
+
+typedef enum trli_memo_state { TRLI_MEMO_EMPTY, TRLI_MEMO_BUSY, TRLI_MEMO_DONE, TRLI_MEMO_FAILED } trli_memo_state;
+
+typedef struct trli_memo {
+    trli_memo_state state;
+    trli_typed typed;
+} trli_memo;
+
+struct trli_instance {
+    trli_model *model;
+    trli_program *program;
+    const trli_instance *old; /* instance of old(f) and evaluate: step; NULL: this one */
+    int time_scalar;
+    int stage;
+    int *variable;      /* [nvariables] the field of each, or -1 */
+    trli_memo *formula; /* [nentries] */
+    trli_memo *variable_formula; /* [nvariables] initial program: their values are formulas */
+    int **opaque;       /* [nentries] fields of each computed tag, NULL: not yet */
+    bool inline_only;   /* boundary values: named formulas are never stored */
+    bool initial;       /* the variables' values are their initial formulas */
+    struct trli_instance *sides; /* the same instance for boundary values, made at first use */
+};
+
+/* ---- the model ---- */
+
+typedef enum trli_fusion { TRLI_FUSION_FULL, TRLI_FUSION_NODE, TRLI_FUSION_NONE } trli_fusion;
+
+typedef struct trli_slot {
+    int64_t *points; /* [nlocal] room in values */
+    void **base;     /* [nlocal] */
+    bool persistent;
+} trli_slot;
+
+struct trli_model {
+    trl_context *ctx;
+    const trl_layout *layout;
+    trl_registry *registry;
+    trli_ir ir;
+    trli_walk walk;
+    trli_fusion fusion;
+    const trl_names *parameters;
+    int nentries;
+    trli_entry *entry;
+    int nvariables;
+    trli_variable *variable;
+    int nsymbols;
+    trli_symbol *symbol;
+    trli_table names; /* name -> symbol */
+    int *order;       /* [nentries] entries, dependencies first */
+    int *dep_start;   /* [nentries + 1] entries that an entry depends on: dep[dep_start[e]] ... */
+    int *dep;
+    int ndeps, deps_capacity;
+    int nfields, fields_capacity;
+    trli_field *field;
+    trl_array *geometry; /* [field][local patch]: shape, at relative to the slot's base */
+    ptrdiff_t *origin;   /* [field][local patch]: offset of point (0,0,0) from the slot's base */
+    int nscalars, scalars_capacity;
+    double *scalar;
+    int nslots, slots_capacity;
+    trli_slot *slot;
+    int64_t planned_bytes;
+    int nprograms;
+    trli_program **program;
+    trl_workers *workers;
+    int nworkers;
+    void **scratch; /* [nworkers] */
+    size_t scratch_bytes;
+    int64_t step_number;
+    struct trli_nonfinite *nonfinite;
+    void **owned; /* small blocks that live as long as the model: names, lists of fields */
+    int nowned, owned_capacity;
+};
+
+/* The first value that was not finite, in the order of variables and global points. */
+typedef struct trli_nonfinite {
+    bool found;
+    int variable;
+    trl_gidx point[3];
+    double value;
+} trli_nonfinite;
+
+/* -- symbols.c, tree.c -- */
+
+/* Make a model of the entries and variables of a problem: parse, set typed entries up, resolve names, order, check for cycles, missing
+ * and duplicate producers. Everything stays valid as long as the description it was made from. */
+typedef struct trli_model_request {
+    const trl_layout *layout;
+    const trl_names *parameters;
+    trli_fusion fusion;
+    int nentries;
+    const trl_expression_entry *entries;
+    int nvariables;
+    const trli_variable *variables; /* copied; masks are owned by the caller */
+    trl_workers *workers;
+} trli_model_request;
+TRL_NODISCARD trl_err trli_model_create(trl_context *ctx, const trli_model_request *request, trli_model **model);
+void trli_model_destroy(trli_model **model);
+
+TRL_NODISCARD trl_err trli_symbols_build(trli_model *model);
+const trli_symbol *trli_symbol_find(const trli_model *model, const char *name);
+/* INPUT error: nobody computes the tag; proposes the nearest name. */
+trl_err trli_symbol_missing(trli_model *model, const trl_place *place, const char *name);
+/* Order the entries by their dependencies; a cycle is an INPUT error with its path. */
+TRL_NODISCARD trl_err trli_tree_order(trli_model *model);
+/* Call visit for every symbol that a formula refers to (indices expanded, branches of index-only ifs chosen). */
+typedef trl_err (*trli_visit)(void *data, const trl_text *text, const trl_ast *node, const char *name);
+TRL_NODISCARD trl_err trli_visit_symbols(trli_model *model, const trl_formula *formula, const trl_names *names, trli_visit visit, void *data);
+/* The integer range of a family node (sum, prod). */
+TRL_NODISCARD trl_err trli_family_range(trl_context *ctx, const trl_text *text, const trl_ast *node, const trl_names *names, long *lo,
+                          long *hi);
+/* Whether an expression is made of numbers, indices and parameters only, so that it is decided when the formula is expanded. */
+bool trli_decided(const trl_ast *node, const trl_names *names);
+/* Mark the entries that a formula mentions as used; then, once, what those need through others. */
+TRL_NODISCARD trl_err trli_tree_mark_used(trli_model *model, const trl_formula *formula, const trl_names *names);
+void trli_tree_spread_used(trli_model *model);
+TRL_NODISCARD trl_err trli_tree_write_dot(const trli_model *model, FILE *out);
+
+/* -- model.c -- */
+int trli_model_add_field(trli_model *model, const char *name, trl_location location); /* -1: no memory, recorded in model->ir.err */
+int trli_model_add_scalar(trli_model *model, double value);                             /* likewise */
+/* Zeroed memory that lives as long as the model; NULL without memory, recorded in model->ir.err. */
+void *trli_model_keep(trli_model *model, size_t bytes);
+const char *trli_model_name(trli_model *model, const char *format, ...) TRL_PRINTF(2, 3);
+/* The array of a field on a local patch, as the slot table stands now. */
+trl_array trli_model_array(const trli_model *model, int field, int local_patch);
+/* Exchange the memory of two persistent fields of one shape: time levels rotate. */
+void trli_model_swap(trli_model *model, int field_a, int field_b);
+/* Allocate the slots of all analysed programs, bind exchanges and build the task graphs. */
+TRL_NODISCARD trl_err trli_model_freeze(trli_model *model);
+
+/* -- instance.c -- */
+TRL_NODISCARD trl_err trli_instance_create(trli_model *model, trli_program *program, int time_scalar, int stage, const trli_instance *old,
+                             trli_instance **instance);
+void trli_instance_destroy(trli_instance **instance);
+/* Append the fill of the variables' ghosts with their boundary conditions; the first step of an instance. */
+TRL_NODISCARD trl_err trli_instance_fill(trli_instance *instance);
+/* Append the fill of one field's ghosts. */
+TRL_NODISCARD trl_err trli_instance_fill_field(trli_instance *instance, int field);
+/* Append what sets points on Dirichlet sides of the variables' fields. */
+TRL_NODISCARD trl_err trli_instance_planes(trli_instance *instance);
+/* The instance that boundary values are lowered in: shares fields and plugins' results, stores nothing. */
+TRL_NODISCARD trl_err trli_instance_sides(trli_instance *instance, trli_instance **sides);
+/* Lower every entry that is used, dependencies first, so that later lowering recurses no deeper than one formula. */
+TRL_NODISCARD trl_err trli_instance_prepare(trli_instance *instance);
+
+/* -- lower.c -- */
+/* Lower a formula in an instance. names: indices, local and global parameters. */
+TRL_NODISCARD trl_err trli_lower(trli_instance *instance, const trl_formula *formula, const trl_names *names, trli_typed *typed);
+/* Lower where one location is wanted: values without location are placed there, others must be there. */
+TRL_NODISCARD trl_err trli_lower_at(trli_instance *instance, const trl_formula *formula, const trl_names *names, trl_location location,
+                      trli_value *value);
+/* The value of a symbol. */
+TRL_NODISCARD trl_err trli_lower_symbol(trli_instance *instance, const trli_symbol *symbol, const trl_text *text, const trl_ast *node,
+                          trli_typed *typed);
+
+/* -- program.c -- */
+TRL_NODISCARD trl_err trli_program_create(trli_model *model, const char *name, trli_program **program); /* owned by the model */
+/* Append a kernel that stores values to fields of one location. The arrays are copied. check: variables, or NULL. */
+TRL_NODISCARD trl_err trli_program_add_kernel(trli_program *program, const char *label, int n, const int *field, const trli_value *value,
+                                const int *variable);
+/* The field that holds a value at a location in this program; appends its kernel on first use. */
+TRL_NODISCARD trl_err trli_program_store(trli_program *program, const char *name, trli_value value, trl_location location,
+                           const trli_boundary_source *boundary, int *field);
+/* The scalar that a reduction of a value over the points of a location gives; *scalar is its handle. */
+TRL_NODISCARD trl_err trli_program_reduce(trli_program *program, const char *label, trli_value value, trl_location location, trli_reduce_kind kind,
+                            bool weighted, const trl_gidx *point, int *scalar);
+/* The scalar that holds a value which varies nowhere. */
+TRL_NODISCARD trl_err trli_program_scalar(trli_program *program, const char *label, trli_value value, int *scalar);
+/* Reserve the next step, zeroed; NULL and a recorded error without memory. */
+trli_step *trli_program_append(trli_program *program, trli_step_kind kind, const char *label);
+TRL_NODISCARD trl_err trli_program_add_root(trli_program *program, int field);
+TRL_NODISCARD trl_err trli_program_add_scalar_root(trli_program *program, int scalar);
+void trli_program_destroy(trli_program **program);
+
+/* -- opaque.c -- */
+TRL_NODISCARD trl_err trli_entry_setup(trli_model *model, trli_entry *entry);
+void trli_entry_free(trli_entry *entry);
+/* Resolve the tags that typed entries require. */
+TRL_NODISCARD trl_err trli_entry_resolve(trli_model *model, trli_entry *entry);
+/* The fields that hold what a typed entry requires, in an instance; stores formulas where needed. */
+TRL_NODISCARD trl_err trli_opaque_inputs(trli_instance *instance, int entry, int **fields);
+/* Append a typed entry's evaluation in an instance; its computed fields are then in instance->opaque. */
+TRL_NODISCARD trl_err trli_opaque_add(trli_instance *instance, int entry);
+
+/* -- boundary.c -- */
+/* Lower the conditions of a field's sides in an instance, in the frame of each side. */
+TRL_NODISCARD trl_err trli_boundary_lower(trli_instance *instance, int field, trli_side sides[6]);
+/* One piece's value at the points on a side of a location whose axis bit is set there: for advective fluxes on Dirichlet faces. */
+TRL_NODISCARD trl_err trli_boundary_face_value(trli_instance *instance, const trli_boundary_source *boundary, int axis, int side,
+                                 trl_location face, trli_value inside, trli_value *value);
+/* The value of a ghost layer (1, 2, ...) or of the plane on the side (layer 0). */
+TRL_NODISCARD trl_err trli_boundary_layer(trli_model *model, int field, const trli_side *side, int axis, int which, int layer,
+                            trli_value *value);
+/* Whether the side's points are set by a Dirichlet condition everywhere. */
+bool trli_boundary_fixes_side(const trl_bc_side *side);
+
+/* -- analyse.c, slots.c, tasks.c, execute.c -- */
+/* Live steps, footprints, boxes and boundary slabs of a program; every problem with a missing side is reported. */
+TRL_NODISCARD trl_err trli_program_analyse(trli_program *program);
+/* Box on a local patch that a field is computed on in a program. */
+trl_box trli_program_box(const trli_program *program, int field, int local_patch);
+TRL_NODISCARD trl_err trli_slots_plan(trli_model *model);
+TRL_NODISCARD trl_err trli_slots_allocate(trli_model *model);
+TRL_NODISCARD trl_err trli_tasks_build(trli_program *program);
+void trli_tasks_free(trli_program *program);
+TRL_NODISCARD trl_err trli_program_run(trli_program *program);
+
+#endif

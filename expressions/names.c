@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+#include <string.h>
+
+#include "formula_impl.h"
+
+static const char *const reserved_words[] = {"x",  "y",  "z",   "t",  "dt",  "dx",   "dy",
+                                             "dz", "pi", "and", "or", "not", "true", "false"};
+
+bool trl_name_reserved(const char *name)
+{
+    for (size_t i = 0; i < sizeof reserved_words / sizeof reserved_words[0]; ++i) {
+        if (strcmp(reserved_words[i], name) == 0) return true;
+    }
+    return false;
+}
+
+bool trl_name_valid(const char *name)
+{
+    size_t n = 0;
+    if (name[0] >= '0' && name[0] <= '9') return false;
+    while (trli_name_char(name[n])) ++n;
+    return n > 0 && n <= TRLI_NAME_LENGTH && name[n] == 0;
+}
+
+bool trl_names_find(const trl_names *names, const char *name, double *value)
+{
+    for (; names; names = names->outer) {
+        for (int i = 0; i < names->n; ++i) {
+            if (strcmp(names->name[i], name) == 0) {
+                *value = names->value[i];
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+enum { LONGEST_COMPARED = 63 };
+
+static int smaller(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+/* Insertions, deletions, substitutions and swaps of neighbours (optimal string alignment, Damerau 1964). Both lengths
+ * are at most LONGEST_COMPARED. */
+static int edit_distance(const char *a, int na, const char *b, int nb)
+{
+    int rows[3][LONGEST_COMPARED + 1];
+    int *before = rows[0], *above = rows[1], *row = rows[2];
+    for (int j = 0; j <= nb; ++j) row[j] = j;
+    for (int i = 1; i <= na; ++i) {
+        int *oldest = before;
+        before = above;
+        above = row;
+        row = oldest;
+        row[0] = i;
+        for (int j = 1; j <= nb; ++j) {
+            row[j] = smaller(smaller(above[j], row[j - 1]) + 1, above[j - 1] + (a[i - 1] != b[j - 1]));
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                row[j] = smaller(row[j], before[j - 2] + 1);
+        }
+    }
+    return row[nb];
+}
+
+const char *trl_name_nearest(const char *name, const char *const *names, int n)
+{
+    const char *nearest = NULL;
+    int length = (int)strnlen(name, LONGEST_COMPARED + 1);
+    int best = length < 3 ? 1 : length < 6 ? 2 : 3;
+    if (length > LONGEST_COMPARED) return NULL;
+    for (int i = 0; i < n; ++i) {
+        int other = (int)strnlen(names[i], LONGEST_COMPARED + 1);
+        if (other > LONGEST_COMPARED || other - length > best || length - other > best) continue;
+        int distance = edit_distance(name, length, names[i], other);
+        /* A name of which nothing is left is not near. */
+        if (distance > best || distance >= length || (nearest && distance == best)) continue;
+        nearest = names[i];
+        best = distance;
+    }
+    return nearest;
+}

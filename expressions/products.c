@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Products and quotients: all factors are collected first, so that cell-centred scalars meet face values by one interpolation of
+ * their product. */
+#include <stdlib.h>
+
+#include "lower_impl.h"
+
+typedef struct factor {
+    trli_typed typed;
+    bool divides;
+    const trl_ast *node;
+} factor;
+
+typedef struct product {
+    int n;
+    factor *factor;
+    int components;
+} product;
+
+static int count_factors(const trl_ast *node)
+{
+    int n = 1;
+    for (; node->kind == TRL_AST_BINARY && (node->op == TRL_AST_MUL || node->op == TRL_AST_DIV); node = node->arg[0]) ++n;
+    return n;
+}
+
+static trl_err collect(trli_lowering *lw, const trl_ast *node, const trl_names *names, product *p)
+{
+    trl_err err = TRL_OK;
+    for (int i = p->n - 1; i >= 0; --i) {
+        factor *f = &p->factor[i];
+        f->divides = i > 0 && node->op == TRL_AST_DIV;
+        f->node = i > 0 ? node->arg[1] : node;
+        TRL_TRY(trli_lower_node(lw, f->node, names, &f->typed));
+        if (f->typed.components && f->divides) return trli_lower_fail(lw, f->node, "a vector cannot divide");
+        if (f->typed.components) p->components = f->typed.components;
+        if (i > 0) node = node->arg[0];
+    }
+done:
+    return err;
+}
+
+static int factor_location(const factor *f, int c)
+{
+    return f->typed.location[f->typed.components ? c : 0];
+}
+
+static bool is_face(int location)
+{
+    return location == TRL_XFACE || location == TRL_YFACE || location == TRL_ZFACE;
+}
+
+/* Where component c of the product lies: the common location, or the face that cell-centred scalars are interpolated to. */
+static trl_err find_target(trli_lowering *lw, const trl_ast *node, const product *p, int c, int *target)
+{
+    *target = TRLI_ANYWHERE;
+    for (int i = 0; i < p->n; ++i) {
+        int location = factor_location(&p->factor[i], c), joined;
+        if (trli_location_join(*target, location, &joined)) *target = joined;
+        else if (*target == TRL_CELL && is_face(location)) *target = location;
+        else if (!(location == TRL_CELL && is_face(*target)))
+            return trli_lower_fail(lw, node, "factors at %s and %s cannot be multiplied: interpolate one with at(..., %s)",
+                                   trli_location_text(*target), trli_location_text(location), trli_location_text(*target));
+    }
+    for (int i = 0; i < p->n; ++i) {
+        const factor *f = &p->factor[i];
+        if (f->typed.components && factor_location(f, c) == TRL_CELL && *target != TRL_CELL)
+            return trli_lower_fail(lw, f->node, "this vector is at cells and its factor at %s: only scalars are interpolated by themselves, use at(..., faces)",
+                                   trli_location_text(*target));
+    }
+    return TRL_OK;
+}
+
+/* The product of the cell-centred factors on one side of the fraction bar, interpolated once. */
+static trl_err cell_group(trli_lowering *lw, const product *p, bool divides, int target, trli_value *value)
+{
+    trli_value group = TRLI_NO_VALUE;
+    for (int i = 0; i < p->n; ++i) {
+        const factor *f = &p->factor[i];
+        if (f->divides != divides || factor_location(f, 0) != TRL_CELL || f->typed.components) continue;
+        group = group < 0 ? f->typed.value[0] : trli_ir_binary(lw->ir, TRLI_OP_MUL, group, f->typed.value[0]);
+    }
+    return trli_operator_result(lw, "at", trli_interpolate(lw, group, TRL_CELL, target), target, value);
+}
+
+static trl_err multiply(trli_lowering *lw, const product *p, int c, int target, trli_value *value)
+{
+    bool grouped[2] = {false, false};
+    trl_err err = TRL_OK;
+    for (int i = 0; i < p->n; ++i) {
+        const factor *f = &p->factor[i];
+        trli_value v;
+        bool cell = factor_location(f, c) == TRL_CELL && target != TRL_CELL;
+        if (cell && grouped[f->divides]) continue;
+        if (cell) {
+            grouped[f->divides] = true;
+            TRL_TRY(cell_group(lw, p, f->divides, target, &v));
+        } else {
+            v = trli_typed_at(lw, &f->typed, c, target);
+        }
+        *value = i == 0 ? v : trli_ir_binary(lw->ir, f->divides ? TRLI_OP_DIV : TRLI_OP_MUL, *value, v);
+    }
+done:
+    return err;
+}
+
+trl_err trli_lower_product(trli_lowering *lw, const trl_ast *node, const trl_names *names, trli_typed *typed)
+{
+    trl_err err = TRL_OK;
+    product p = {.n = count_factors(node)};
+    p.factor = calloc((size_t)p.n, sizeof *p.factor);
+    if (!p.factor) return trl_fail(lw->model->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d factors", p.n);
+    TRL_TRY(collect(lw, node, names, &p));
+    *typed = (trli_typed){.components = p.components};
+    for (int c = 0; c < trli_typed_count(typed); ++c) {
+        TRL_TRY(find_target(lw, node, &p, c, &typed->location[c]));
+        TRL_TRY(multiply(lw, &p, c, typed->location[c], &typed->value[c]));
+    }
+done:
+    free(p.factor);
+    return err;
+}

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Programs: lists of steps in a valid serial order, grown while formulas are lowered. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "model_impl.h"
+
+trl_err trli_program_create(trli_model *model, const char *name, trli_program **program)
+{
+    trli_program **list = realloc(model->program, (size_t)(model->nprograms + 1) * sizeof *list);
+    if (list) model->program = list;
+    *program = calloc(1, sizeof **program);
+    if (!list || !*program) {
+        free(*program);
+        return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for program '%s'", name);
+    }
+    **program = (trli_program){.model = model, .name = name};
+    model->program[model->nprograms++] = *program;
+    return TRL_OK;
+}
+
+static void free_step(trli_step *step)
+{
+    trli_kernel_destroy(&step->kernel);
+    for (int i = 0; step->sides && i < 6 * step->nout; ++i) free(step->sides[i / 6][i % 6].piece);
+    free(step->sides);
+    for (int i = 0; i < step->nslabs; ++i) trli_kernel_destroy(&step->slab[i].kernel);
+    free(step->slab);
+    trl_exchange_destroy(&step->exchange);
+}
+
+void trli_program_destroy(trli_program **program)
+{
+    trli_program *p = *program;
+    *program = NULL;
+    if (!p) return;
+    trli_tasks_free(p);
+    for (int i = 0; i < p->nsteps; ++i) free_step(&p->step[i]);
+    free(p->step);
+    free(p->demand);
+    free(p->root);
+    free(p->scalar_root);
+    free(p->stored_field);
+    free(p);
+}
+
+trli_step *trli_program_append(trli_program *program, trli_step_kind kind, const char *label)
+{
+    if (program->nsteps == program->capacity) {
+        int capacity = program->capacity ? 2 * program->capacity : 64;
+        trli_step *step = realloc(program->step, (size_t)capacity * sizeof *step);
+        if (!step) {
+            program->model->ir.err = trl_fail(program->model->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d steps of program '%s'",
+                                              capacity, program->name);
+            return NULL;
+        }
+        program->step = step;
+        program->capacity = capacity;
+    }
+    trli_step *s = &program->step[program->nsteps++];
+    *s = (trli_step){.kind = kind, .label = label, .entry = -1, .scalar = -1};
+    return s;
+}
+
+static void *keep_copy(trli_model *model, const void *data, size_t bytes)
+{
+    void *copy = trli_model_keep(model, bytes);
+    if (copy) memcpy(copy, data, bytes);
+    return copy;
+}
+
+trl_err trli_program_add_kernel(trli_program *program, const char *label, int n, const int *field, const trli_value *value, const int *variable)
+{
+    trli_model *model = program->model;
+    trli_step *step = trli_program_append(program, TRLI_STEP_KERNEL, label);
+    if (!step) return model->ir.err;
+    step->nout = n;
+    step->field = keep_copy(model, field, (size_t)n * sizeof *field);
+    step->value = keep_copy(model, value, (size_t)n * sizeof *value);
+    step->check = variable != NULL;
+    if (variable) step->variable = keep_copy(model, variable, (size_t)n * sizeof *variable);
+    return model->ir.err;
+}
+
+/* The table from values to the fields that hold them, grown with the IR. */
+static trl_err reserve_stored(trli_program *program, trli_value value)
+{
+    if (value < program->stored_count) return TRL_OK;
+    int n = 2 * (value + 1);
+    int *table = realloc(program->stored_field, (size_t)n * sizeof *table);
+    if (!table) return trl_fail(program->model->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d stored values", n);
+    for (int i = program->stored_count; i < n; ++i) table[i] = -1;
+    program->stored_field = table;
+    program->stored_count = n;
+    return TRL_OK;
+}
+
+trl_err trli_program_store(trli_program *program, const char *name, trli_value value, trl_location location, const trli_boundary_source *boundary,
+                           int *field)
+{
+    trli_model *model = program->model;
+    trl_err err = TRL_OK;
+    TRL_TRY(reserve_stored(program, value));
+    *field = program->stored_field[value];
+    /* One value at two locations differs in its box; a value with conditions of its own is a field of its own. */
+    if (!boundary && *field >= 0 && model->field[*field].location == location) return TRL_OK;
+    *field = trli_model_add_field(model, name, location);
+    if (*field < 0) return model->ir.err;
+    if (boundary) {
+        model->field[*field].exchanged = true;
+        model->field[*field].boundary = *boundary;
+    } else {
+        program->stored_field[value] = *field;
+    }
+    TRL_TRY(trli_program_add_kernel(program, name, 1, field, &value, NULL));
+done:
+    return err;
+}
+
+static const trli_step *find_reduction(const trli_program *program, const trli_step *wanted)
+{
+    for (int i = 0; i < program->nsteps; ++i) {
+        const trli_step *s = &program->step[i];
+        if (s->kind == wanted->kind && s->value[0] == wanted->value[0] && s->reduce == wanted->reduce && s->location == wanted->location &&
+            s->weighted == wanted->weighted && memcmp(s->point, wanted->point, sizeof s->point) == 0)
+            return s;
+    }
+    return NULL;
+}
+
+trl_err trli_program_reduce(trli_program *program, const char *label, trli_value value, trl_location location, trli_reduce_kind kind, bool weighted,
+                            const trl_gidx *point, int *scalar)
+{
+    trli_model *model = program->model;
+    trli_step wanted = {.kind = TRLI_STEP_REDUCE, .value = &value, .reduce = kind, .location = location, .weighted = weighted};
+    if (model->ir.err != TRL_OK) return model->ir.err;
+    if (point) memcpy(wanted.point, point, sizeof wanted.point);
+    const trli_step *same = find_reduction(program, &wanted);
+    if (same) {
+        *scalar = same->scalar;
+        return TRL_OK;
+    }
+    *scalar = trli_model_add_scalar(model, 0);
+    trli_step *step = trli_program_append(program, TRLI_STEP_REDUCE, label);
+    if (*scalar < 0 || !step) return model->ir.err;
+    step->value = keep_copy(model, &value, sizeof value);
+    step->scalar = *scalar;
+    step->reduce = kind;
+    step->location = location;
+    step->weighted = weighted;
+    memcpy(step->point, wanted.point, sizeof step->point);
+    return model->ir.err;
+}
+
+trl_err trli_program_scalar(trli_program *program, const char *label, trli_value value, int *scalar)
+{
+    trli_model *model = program->model;
+    if (model->ir.err != TRL_OK) return model->ir.err;
+    const trli_node *n = trli_ir_node(&model->ir, value);
+    if (n->op == TRLI_OP_SCALAR) {
+        *scalar = n->index;
+        return TRL_OK;
+    }
+    *scalar = trli_model_add_scalar(model, n->op == TRLI_OP_CONSTANT ? n->number : 0);
+    if (*scalar < 0 || n->op == TRLI_OP_CONSTANT) return model->ir.err;
+    trli_step *step = trli_program_append(program, TRLI_STEP_SCALAR, label);
+    if (!step) return model->ir.err;
+    step->value = keep_copy(model, &value, sizeof value);
+    step->scalar = *scalar;
+    return model->ir.err;
+}
+
+static trl_err add_root(trli_program *program, int **list, int *n, int *capacity, int value)
+{
+    if (*n == *capacity) {
+        int more = *capacity ? 2 * *capacity : 16;
+        int *longer = realloc(*list, (size_t)more * sizeof *longer);
+        if (!longer) return trl_fail(program->model->ctx, TRL_ERR_MEMORY, NULL, "no memory for the results of program '%s'", program->name);
+        *list = longer;
+        *capacity = more;
+    }
+    (*list)[(*n)++] = value;
+    return TRL_OK;
+}
+
+trl_err trli_program_add_root(trli_program *program, int field)
+{
+    return add_root(program, &program->root, &program->nroots, &program->roots_capacity, field);
+}
+
+trl_err trli_program_add_scalar_root(trli_program *program, int scalar)
+{
+    return add_root(program, &program->scalar_root, &program->nscalar_roots, &program->scalar_roots_capacity, scalar);
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* The table of expression types: descriptors are checked once, when they are added. */
+#include "registry_impl.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <trl_formula.h>
+
+#define KNOWN_FLAGS (TRL_EXPR_POINTWISE | TRL_EXPR_TILED | TRL_EXPR_PURE | TRL_EXPR_MODIFIER | TRL_EXPR_STATIC)
+
+trl_err trl_registry_create(trl_context *ctx, trl_registry **registry)
+{
+    trl_registry *r = calloc(1, sizeof *r);
+    *registry = NULL;
+    if (!r) return trl_fail(ctx, TRL_ERR_MEMORY, NULL, "no memory for the registry of expression types");
+    r->ctx = ctx;
+    *registry = r;
+    return TRL_OK;
+}
+
+void trl_registry_destroy(trl_registry **registry)
+{
+    trl_registry *r = *registry;
+    *registry = NULL;
+    if (!r) return;
+    for (int i = 0; i < r->count; ++i) free(r->entry[i].origin);
+    free(r->entry);
+    trli_registry_close_libraries(r);
+    free(r);
+}
+
+/* Refuse a descriptor: where it comes from, its name when that can be trusted, and what is wrong. */
+static trl_err refuse(trl_registry *r, const trl_place *place, const char *origin, const char *name, const char *what)
+{
+    return trl_fail(r->ctx, TRL_ERR_PLUGIN, place, "expression type '%s' of %s %s", name, origin, what);
+}
+
+static trl_err refuse_param(trl_registry *r, const trl_place *place, const char *origin, const char *name,
+                            const trl_param_desc *param, const char *what)
+{
+    return trl_fail(r->ctx, TRL_ERR_PLUGIN, place, "expression type '%s' of %s: parameter '%s' %s", name, origin,
+                    param->key, what);
+}
+
+static bool is_number(trl_param_kind kind)
+{
+    return kind == TRL_PARAM_NUMBER || kind == TRL_PARAM_INTEGER;
+}
+
+static trl_err check_param(trl_registry *r, const trl_expr_type *type, const trl_param_desc *param, const char *origin,
+                           const trl_place *place)
+{
+    const char *name = type->name;
+    if (!trl_name_valid(param->key)) return refuse_param(r, place, origin, name, param, "has a key that is no name");
+    if ((unsigned)param->kind > TRL_PARAM_PATH)
+        return refuse_param(r, place, origin, name, param, "has an unknown kind");
+    if (!param->unit || !param->doc)
+        return refuse_param(r, place, origin, name, param, "lacks its unit (\"\" for none) or its doc line");
+    for (const trl_param_desc *other = type->params; other != param; ++other)
+        if (!strcmp(other->key, param->key))
+            return refuse_param(r, place, origin, name, param, "is in its table twice");
+    if (!is_number(param->kind)) return TRL_OK;
+    if (!(param->min <= param->max))
+        return refuse_param(r, place, origin, name, param, "has a minimum above its maximum");
+    if (param->required || param->min == param->max) return TRL_OK;
+    if (!(param->fallback >= param->min && param->fallback <= param->max))
+        return refuse_param(r, place, origin, name, param, "has a default outside its range");
+    return TRL_OK;
+}
+
+/* abi and size stand first in every version of the descriptor: nothing else is read before they are known to fit. */
+static trl_err check_type(trl_registry *r, const trl_expr_type *type, const char *origin, const trl_place *place)
+{
+    trl_err err = TRL_OK;
+    if (type->abi != TRL_PLUGIN_ABI)
+        return trl_fail(
+            r->ctx, TRL_ERR_PLUGIN, place,
+            "an expression type of %s has plugin abi %u, this Trellis has %u; rebuild it with this version's "
+            "trl_plugin.h",
+            origin, (unsigned)type->abi, TRL_PLUGIN_ABI);
+    if (type->size != sizeof *type)
+        return trl_fail(r->ctx, TRL_ERR_PLUGIN, place,
+                        "an expression type of %s has a descriptor of %u bytes, this Trellis expects %zu; set .size = "
+                        "sizeof(trl_expr_type) and rebuild it with this version's trl_plugin.h",
+                        origin, (unsigned)type->size, sizeof *type);
+    if (!type->name || !trl_name_valid(type->name))
+        return trl_fail(r->ctx, TRL_ERR_PLUGIN, place,
+                        "an expression type of %s has the name '%s'; a name is letters, digits and _, no digit first",
+                        origin, type->name ? type->name : "");
+    if (!type->doc) return refuse(r, place, origin, type->name, "lacks its doc line");
+    if (!type->advertise_dependents)
+        return refuse(r, place, origin, type->name, "lacks the required slot advertise_dependents");
+    if (!type->evaluate) return refuse(r, place, origin, type->name, "lacks the required slot evaluate");
+    if (type->flags & ~(unsigned)KNOWN_FLAGS)
+        return refuse(r, place, origin, type->name, "has flags that do not exist");
+    for (const trl_param_desc *param = type->params; param && param->key; ++param)
+        TRL_TRY(check_param(r, type, param, origin, place));
+done:
+    return err;
+}
+
+static const trli_registry_entry *find_entry(const trl_registry *r, const char *name)
+{
+    for (int i = 0; i < r->count; ++i)
+        if (!strcmp(r->entry[i].type->name, name)) return &r->entry[i];
+    return NULL;
+}
+
+trl_err trl_registry_add(trl_registry *registry, const trl_expr_type *type, const char *origin, const trl_place *place)
+{
+    trl_registry *r = registry;
+    trl_err err = TRL_OK;
+    TRL_TRY(check_type(r, type, origin, place));
+    const trli_registry_entry *twin = find_entry(r, type->name);
+    if (twin)
+        return trl_fail(r->ctx, TRL_ERR_PLUGIN, place,
+                        "expression type '%s' of %s exists already: it comes from %s; rename one of them", type->name,
+                        origin, twin->origin);
+    if (r->count == r->capacity) {
+        int capacity = r->capacity ? 2 * r->capacity : 16;
+        trli_registry_entry *grown = realloc(r->entry, (size_t)capacity * sizeof *grown);
+        if (!grown) return trl_fail(r->ctx, TRL_ERR_MEMORY, place, "no memory for expression type '%s'", type->name);
+        r->entry = grown;
+        r->capacity = capacity;
+    }
+    char *copy = strdup(origin);
+    if (!copy) return trl_fail(r->ctx, TRL_ERR_MEMORY, place, "no memory for expression type '%s'", type->name);
+    r->entry[r->count++] = (trli_registry_entry){.type = type, .origin = copy};
+done:
+    return err;
+}
+
+const trl_expr_type *trl_registry_find(const trl_registry *registry, const char *name)
+{
+    const trli_registry_entry *entry = find_entry(registry, name);
+    return entry ? entry->type : NULL;
+}
+
+int trl_registry_count(const trl_registry *registry)
+{
+    return registry->count;
+}
+
+const trl_expr_type *trl_registry_at(const trl_registry *registry, int i, const char **origin)
+{
+    if (origin) *origin = registry->entry[i].origin;
+    return registry->entry[i].type;
+}

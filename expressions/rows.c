@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Vector loops of the interpreter. Each operation is written once as an expression of x, y, z; the macros make the loops for every
+ * combination of row and broadcast operands. */
+#include <math.h>
+
+#include <trl_limiter_body.h>
+
+#include "interpreter_impl.h"
+
+/* Widest vectors of the machine that runs, chosen at load time; the arithmetic is the same in each. */
+#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && \
+    !defined(__SANITIZE_THREAD__)
+#define CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define CLONES
+#endif
+/* out may be an operand, but only element by element: no dependence is carried. */
+#if defined(__clang__)
+#define INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define INDEPENDENT _Pragma("GCC ivdep")
+#endif
+
+#define LOOP(name, X, Y, Z, expr)                                                                                \
+    CLONES static void name(double *out, const double *a, const double *b, const double *c, ptrdiff_t n)         \
+    {                                                                                                            \
+        (void)a, (void)b, (void)c;                                                                               \
+        const double x0 = *a, y0 = b ? *b : 0, z0 = c ? *c : 0;                                                  \
+        (void)x0, (void)y0, (void)z0;                                                                            \
+        INDEPENDENT                                                                                              \
+        for (ptrdiff_t i = 0; i < n; ++i) {                                                                      \
+            const double x = X, y = Y, z = Z;                                                                    \
+            (void)y, (void)z;                                                                                    \
+            out[i] = (expr);                                                                                     \
+        }                                                                                                        \
+    }
+#define ROW1(name, expr) LOOP(name##_0, a[i], 0, 0, expr)
+#define ROW2(name, expr)              \
+    LOOP(name##_0, a[i], b[i], 0, expr) \
+    LOOP(name##_1, x0, b[i], 0, expr)   \
+    LOOP(name##_2, a[i], y0, 0, expr)
+#define ROW3(name, expr)                   \
+    LOOP(name##_0, a[i], b[i], c[i], expr) \
+    LOOP(name##_1, x0, b[i], c[i], expr)   \
+    LOOP(name##_2, a[i], y0, c[i], expr)   \
+    LOOP(name##_3, x0, y0, c[i], expr)     \
+    LOOP(name##_4, a[i], b[i], z0, expr)   \
+    LOOP(name##_5, x0, b[i], z0, expr)     \
+    LOOP(name##_6, a[i], y0, z0, expr)
+
+ROW1(neg, -x)
+ROW1(not, x == 0 ? 1.0 : 0.0)
+ROW1(abs, fabs(x))
+ROW1(sqrt, sqrt(x))
+ROW1(copy, x)
+LOOP(copy_1, x0, 0, 0, x)
+ROW2(add, x + y)
+ROW2(sub, x - y)
+ROW2(mul, x *y)
+ROW2(div, x / y)
+ROW2(min, x < y ? x : (x == x ? y : x))
+ROW2(max, x > y ? x : (x == x ? y : x))
+ROW2(lt, x < y ? 1.0 : 0.0)
+ROW2(le, x <= y ? 1.0 : 0.0)
+ROW2(eq, x == y ? 1.0 : 0.0)
+ROW2(ne, x != y ? 1.0 : 0.0)
+ROW2(and, x != 0 && y != 0 ? 1.0 : 0.0)
+ROW2(or, x != 0 || y != 0 ? 1.0 : 0.0)
+ROW2(pow, pow(x, y))
+ROW3(select, x != 0 ? y : z)
+ROW3(add_mul, (x + y) * z)
+ROW3(sub_mul, (x - y) * z)
+ROW3(mul_add, x *y + z)
+ROW3(mul_sub, x *y - z)
+ROW3(sub_from_mul, z - x * y)
+
+#define MODES1(name) {name##_0}
+#define MODES2(name) {name##_0, name##_1, name##_2, name##_0}
+#define MODES3(name) {name##_0, name##_1, name##_2, name##_3, name##_4, name##_5, name##_6, name##_0}
+
+static const trli_row rows[TRLI_PAIR_END][8] = {
+    [TRLI_OP_NEG] = MODES1(neg),
+    [TRLI_OP_NOT] = MODES1(not),
+    [TRLI_OP_ABS] = MODES1(abs),
+    [TRLI_OP_SQRT] = MODES1(sqrt),
+    [TRLI_OP_ADD] = MODES2(add),
+    [TRLI_OP_SUB] = MODES2(sub),
+    [TRLI_OP_MUL] = MODES2(mul),
+    [TRLI_OP_DIV] = MODES2(div),
+    [TRLI_OP_MIN] = MODES2(min),
+    [TRLI_OP_MAX] = MODES2(max),
+    [TRLI_OP_LT] = MODES2(lt),
+    [TRLI_OP_LE] = MODES2(le),
+    [TRLI_OP_EQ] = MODES2(eq),
+    [TRLI_OP_NE] = MODES2(ne),
+    [TRLI_OP_AND] = MODES2(and),
+    [TRLI_OP_OR] = MODES2(or),
+    [TRLI_OP_POW] = MODES2(pow),
+    [TRLI_OP_SELECT] = MODES3(select),
+    [TRLI_PAIR_COPY] = {copy_0, copy_1},
+    [TRLI_PAIR_ADD_MUL] = MODES3(add_mul),
+    [TRLI_PAIR_SUB_MUL] = MODES3(sub_mul),
+    [TRLI_PAIR_MUL_ADD] = MODES3(mul_add),
+    [TRLI_PAIR_MUL_SUB] = MODES3(mul_sub),
+    [TRLI_PAIR_SUB_FROM_MUL] = MODES3(sub_from_mul),
+};
+
+trli_row trli_row_find(int op, unsigned broadcast)
+{
+    return rows[op][broadcast];
+}
+
+#define LIMITER_ROW(NAME, name, psi) LOOP(limit_##name, a[i], b[i], c[i], trl_limiter_face_##name(x, y, z))
+TRL_LIMITER_LIST(LIMITER_ROW)
+#undef LIMITER_ROW
+#define LIMITER_ENTRY(NAME, name, psi) [TRL_LIMITER_##NAME] = limit_##name,
+static const trli_row limiter_rows[TRL_LIMITER_COUNT] = {TRL_LIMITER_LIST(LIMITER_ENTRY)};
+#undef LIMITER_ENTRY
+
+void trli_row_indexed(int op, int index, double *out, const double *const arg[3], const ptrdiff_t stride[3], ptrdiff_t n)
+{
+    const double *a = arg[0], *b = arg[1], *c = arg[2];
+    if (op == TRLI_OP_LIMIT) {
+        if (stride[0] && stride[1] && stride[2]) {
+            limiter_rows[index](out, a, b, c, n);
+            return;
+        }
+        for (ptrdiff_t i = 0; i < n; ++i)
+            limiter_rows[index](&out[i], &a[i * stride[0]], &b[i * stride[1]], &c[i * stride[2]], 1);
+        return;
+    }
+    int count;
+    const trl_function *f = &trl_functions(&count)[index];
+    if (f->arity == 1)
+        for (ptrdiff_t i = 0; i < n; ++i) out[i] = f->unary(a[i * stride[0]]);
+    else
+        for (ptrdiff_t i = 0; i < n; ++i) out[i] = f->binary(a[i * stride[0]], b[i * stride[1]]);
+}
+
+double trli_fold(const trli_node *n, const double number[3])
+{
+    static const ptrdiff_t stride[3] = {1, 1, 1};
+    const double *const arg[3] = {&number[0], &number[1], &number[2]};
+    double out;
+    trli_row row = rows[n->op][0];
+    if (row) row(&out, arg[0], arg[1], arg[2], 1);
+    else if (n->op == TRLI_OP_SHIFT) out = number[0];
+    else trli_row_indexed(n->op, n->index, &out, arg, stride, 1);
+    return out;
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Names of a model: who computes which tag, and what a formula refers to. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model_impl.h"
+
+static trl_err add_symbol(trli_model *model, const trli_symbol *symbol)
+{
+    int existing;
+    trl_err err = trli_table_add(model->ctx, &model->names, symbol->name, model->nsymbols, &existing);
+    if (err != TRL_OK) return err;
+    if (existing >= 0) {
+        const trl_place *first = &model->symbol[existing].place;
+        return trl_fail(model->ctx, TRL_ERR_INPUT, &symbol->place, "'%s' is computed twice: first at %s:%d:%d", symbol->name,
+                        first->file ? first->file : "(no file)", first->line, first->column);
+    }
+    model->symbol[model->nsymbols++] = *symbol;
+    return TRL_OK;
+}
+
+static trl_err parse_entry(trli_model *model, trli_entry *entry)
+{
+    const trl_value *value = &entry->deck->formula;
+    trl_err err = TRL_OK;
+    entry->formula = calloc((size_t)value->count, sizeof *entry->formula);
+    if (!entry->formula) return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for expression '%s'", entry->deck->name);
+    entry->nformulas = value->count;
+    for (int i = 0; i < value->count; ++i) TRL_TRY(trl_formula_parse(model->ctx, &value->text[i], &entry->formula[i]));
+    if (value->list && value->count != model->layout->grid.dim)
+        return trl_fail(model->ctx, TRL_ERR_INPUT, &value->place, "a vector needs one component per axis of the grid: %d, not %d",
+                        model->layout->grid.dim, value->count);
+done:
+    return err;
+}
+
+static trl_err add_entry(trli_model *model, int e)
+{
+    trli_entry *entry = &model->entry[e];
+    trl_err err = TRL_OK;
+    for (int s = 0; s < 6; ++s) entry->has_boundary |= entry->deck->boundary[s].npieces > 0;
+    if (entry->deck->formula.count > 0) {
+        TRL_TRY(parse_entry(model, entry));
+        TRL_TRY(add_symbol(model, &(trli_symbol){entry->deck->name, TRLI_SYMBOL_FORMULA, e, 0, entry->deck->place}));
+    } else {
+        TRL_TRY(trli_entry_setup(model, entry));
+        bool modifier = entry->deck->type->flags & TRL_EXPR_MODIFIER; /* it changes a target's field and computes no tag */
+        for (int i = 0; i < entry->ncomputed && !modifier; ++i)
+            TRL_TRY(add_symbol(model, &(trli_symbol){entry->computed[i].tag, TRLI_SYMBOL_OUTPUT, e, i, entry->deck->place}));
+    }
+done:
+    return err;
+}
+
+/* Room for one symbol per variable and formula, and as many as each typed entry computes. */
+static trl_err reserve_symbols(trli_model *model, int extra)
+{
+    size_t n = (size_t)(model->nvariables + model->nentries + extra + 1);
+    trli_symbol *symbol = realloc(model->symbol, n * sizeof *symbol);
+    if (!symbol) return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for %zu names", n);
+    model->symbol = symbol;
+    return TRL_OK;
+}
+
+trl_err trli_symbols_build(trli_model *model)
+{
+    trl_err err = TRL_OK, first = TRL_OK;
+    int extra = 0;
+    TRL_TRY(reserve_symbols(model, extra));
+    for (int v = 0; v < model->nvariables; ++v)
+        TRL_TRY(add_symbol(model, &(trli_symbol){model->variable[v].name, TRLI_SYMBOL_VARIABLE, v, 0, model->variable[v].place}));
+    for (int e = 0; e < model->nentries; ++e) {
+        TRL_TRY(reserve_symbols(model, extra + 64));
+        trl_err entry_err = add_entry(model, e); /* go on: each entry's error is news to the user */
+        if (first == TRL_OK) first = entry_err;
+        extra += model->entry[e].ncomputed;
+    }
+    err = first;
+done:
+    return err;
+}
+
+const trli_symbol *trli_symbol_find(const trli_model *model, const char *name)
+{
+    int i = trli_table_find(&model->names, name);
+    return i < 0 ? NULL : &model->symbol[i];
+}
+
+trl_err trli_symbol_missing(trli_model *model, const trl_place *place, const char *name)
+{
+    const char **known = malloc((size_t)(model->nsymbols + 1) * sizeof *known);
+    const char *near = NULL;
+    for (int i = 0; known && i < model->nsymbols; ++i) known[i] = model->symbol[i].name;
+    if (known) near = trl_name_nearest(name, known, model->nsymbols);
+    free(known);
+    if (near)
+        return trl_fail(model->ctx, TRL_ERR_INPUT, place, "nothing computes '%s': it is no equation, expression or parameter; did you mean '%s'?",
+                        name, near);
+    return trl_fail(model->ctx, TRL_ERR_INPUT, place, "nothing computes '%s': it is no equation, expression or parameter", name);
+}
+
+trl_err trli_family_range(trl_context *ctx, const trl_text *text, const trl_ast *node, const trl_names *names, long *lo, long *hi)
+{
+    double a, b;
+    trl_err err = trl_ast_number(ctx, text, node->arg[0], names, &a);
+    if (err == TRL_OK) err = trl_ast_number(ctx, text, node->arg[1], names, &b);
+    if (err != TRL_OK) return err;
+    if (a != floor(a) || b != floor(b) || fabs(a) > 1e9 || fabs(b) > 1e9) {
+        trl_place place = trl_text_place(text, node->arg[0]->begin, node->arg[1]->end);
+        return trl_fail(ctx, TRL_ERR_INPUT, &place, "the range of a family goes over whole numbers, not %g..%g", a, b);
+    }
+    *lo = (long)a;
+    *hi = (long)b;
+    return TRL_OK;
+}
+
+bool trli_decided(const trl_ast *node, const trl_names *names)
+{
+    double value;
+    if (node->kind == TRL_AST_NAME) {
+        if (node->nparts != 1 || node->part[0].index) return false;
+        return strcmp(node->part[0].text, "pi") == 0 || trl_names_find(names, node->part[0].text, &value);
+    }
+    if (node->kind == TRL_AST_VECTOR || node->kind == TRL_AST_COMPONENT || node->kind == TRL_AST_FAMILY) return false;
+    if (node->kind == TRL_AST_CALL && !trl_function_find(node->part[0].text)) return false;
+    for (int i = 0; i < node->nargs; ++i)
+        if (!trli_decided(node->arg[i], names)) return false;
+    return true;
+}
+
+typedef struct visitor {
+    trli_model *model;
+    const trl_text *text;
+    trli_visit visit;
+    void *data;
+} visitor;
+
+static trl_err visit_node(const visitor *v, const trl_ast *node, const trl_names *names);
+
+static trl_err visit_name(const visitor *v, const trl_ast *node, const trl_names *names)
+{
+    char name[256], component[272];
+    double value;
+    trl_err err = trl_name_expand(v->model->ctx, v->text, node, names, name, sizeof name);
+    if (err != TRL_OK) return err;
+    if (trl_names_find(names, name, &value)) return TRL_OK;
+    if (trli_symbol_find(v->model, name)) return v->visit(v->data, v->text, node, name);
+    for (int a = 0; a < v->model->layout->grid.dim; ++a) { /* a vector that a typed entry computes by components */
+        snprintf(component, sizeof component, "%s.%c", name, "xyz"[a]);
+        if (trli_symbol_find(v->model, component)) err = v->visit(v->data, v->text, node, component);
+        if (err != TRL_OK) return err;
+    }
+    return TRL_OK;
+}
+
+static trl_err visit_family(const visitor *v, const trl_ast *node, const trl_names *names)
+{
+    long lo, hi;
+    double value;
+    trl_err err = trli_family_range(v->model->ctx, v->text, node, names, &lo, &hi);
+    const char *const index = node->part[0].text;
+    const trl_names inner = {1, &index, &value, names};
+    for (long i = lo; err == TRL_OK && i <= hi; ++i) {
+        value = (double)i;
+        err = visit_node(v, node->arg[2], &inner);
+    }
+    return err;
+}
+
+static trl_err visit_node(const visitor *v, const trl_ast *node, const trl_names *names)
+{
+    trl_err err = TRL_OK;
+    if (node->kind == TRL_AST_NAME) return visit_name(v, node, names);
+    if (node->kind == TRL_AST_FAMILY) return visit_family(v, node, names);
+    if (node->kind == TRL_AST_CALL && strcmp(node->part[0].text, "if") == 0 && node->nargs == 3 &&
+        trli_decided(node->arg[0], names)) {
+        double c;
+        err = trl_ast_number(v->model->ctx, v->text, node->arg[0], names, &c);
+        return err == TRL_OK ? visit_node(v, node->arg[c != 0 ? 1 : 2], names) : err;
+    }
+    for (int i = 0; err == TRL_OK && i < node->nargs; ++i) err = visit_node(v, node->arg[i], names);
+    return err;
+}
+
+trl_err trli_visit_symbols(trli_model *model, const trl_formula *formula, const trl_names *names, trli_visit visit, void *data)
+{
+    visitor v = {model, &formula->text, visit, data};
+    return visit_node(&v, formula->root, names);
+}

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* From a program's steps to a frozen task graph. Tasks are emitted in the serial order of the steps; data handles, one per slot and
+ * patch and one per scalar, give their dependencies, those of reused memory included. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tasks_impl.h"
+
+/* A chunk is at least this many points, so that its overhead does not show. */
+#define CHUNK_POINTS 16384
+
+typedef struct builder {
+    trli_program *program;
+    trli_model *model;
+    struct trli_task_data *data;
+    int *slot_handle;   /* [slot][patch] */
+    int *scalar_handle; /* [scalar] */
+    int collective;     /* handle that orders collective operations the same on all ranks */
+} builder;
+
+static trl_err handle_of(builder *b, int *entry, const char *name, trl_handle *handle)
+{
+    trl_err err = TRL_OK;
+    if (*entry < 0) {
+        trl_handle h;
+        TRL_TRY(trl_graph_add_handle(b->program->graph, name, &h));
+        *entry = h;
+    }
+    *handle = *entry;
+done:
+    return err;
+}
+
+static trl_err access_field(builder *b, trl_task task, int field, int patch, trl_access access)
+{
+    const trli_field *f = &b->model->field[field];
+    trl_handle h;
+    trl_err err = TRL_OK;
+    TRL_TRY(handle_of(b, &b->slot_handle[f->slot * b->model->layout->nlocal + patch], f->name, &h));
+    TRL_TRY(trl_graph_add_access(b->program->graph, task, h, access));
+done:
+    return err;
+}
+
+static trl_err access_scalar(builder *b, trl_task task, int scalar, trl_access access)
+{
+    trl_handle h;
+    trl_err err = TRL_OK;
+    TRL_TRY(handle_of(b, &b->scalar_handle[scalar], "scalar", &h));
+    TRL_TRY(trl_graph_add_access(b->program->graph, task, h, access));
+done:
+    return err;
+}
+
+static trl_err access_kernel_scalars(builder *b, trl_task task, const trli_kernel *kernel)
+{
+    const int *scalars;
+    int n = kernel ? trli_kernel_scalars(kernel, &scalars) : 0;
+    trl_err err = TRL_OK;
+    for (int i = 0; i < n; ++i) TRL_TRY(access_scalar(b, task, scalars[i], TRL_READ));
+done:
+    return err;
+}
+
+/* Tasks are pointed to by the graph: the room for all of them is reserved before the first is added. */
+static trli_task *next_task(builder *b, trli_step *step, int patch)
+{
+    trli_task *t = &b->data->task[b->data->ntasks++];
+    *t = (trli_task){.program = b->program, .step = step, .patch = patch, .parts = {1, 1, 1}};
+    return t;
+}
+
+static trl_err add(builder *b, const char *name, trl_task_fn run, trli_task *data, int chunks, unsigned flags, double cost, trl_task *task)
+{
+    const trl_task_desc desc = {name, run, data, chunks, flags, cost};
+    return trl_graph_add_task(b->program->graph, &desc, task);
+}
+
+/* Cut a box into chunks along z, then y, then x. */
+static int choose_parts(const builder *b, trli_task *t)
+{
+    int64_t points = trl_box_points(&t->box), wanted = points / CHUNK_POINTS;
+    int most = b->model->nworkers > 1 ? 8 * b->model->nworkers : 1, total = 1;
+    if (wanted > most) wanted = most;
+    for (int a = 2; a >= 0 && total < wanted; --a) {
+        int64_t need = (wanted + total - 1) / total, extent = t->box.hi[a] - t->box.lo[a];
+        t->parts[a] = (int)(need < extent ? need : extent);
+        total *= t->parts[a];
+    }
+    return total;
+}
+
+/* Seconds a kernel takes, roughly: what tau_1 and priorities start from before anything was timed. */
+static double estimate(const trli_step *s, const trl_box *box)
+{
+    int operations = s->kernel ? trli_kernel_operations(s->kernel) : 10;
+    return (double)trl_box_points(box) * (operations + 1) * 0.3e-9 + 1e-7;
+}
+
+#ifndef NDEBUG
+static trl_err add_poison(builder *b, trli_step *s, int patch)
+{
+    trl_task task;
+    trl_err err = TRL_OK;
+    TRL_TRY(add(b, "poison", trli_task_poison, next_task(b, s, patch), 1, 0, 0, &task));
+    for (int o = 0; o < s->nout; ++o)
+        if (b->program->demand[s->field[o]].live) TRL_TRY(access_field(b, task, s->field[o], patch, TRL_WRITE));
+done:
+    return err;
+}
+#endif
+
+static trl_err add_compute(builder *b, trli_step *s, int patch)
+{
+    trl_task task;
+    trl_err err = TRL_OK;
+    trli_task *t = next_task(b, s, patch);
+    bool opaque = s->kind == TRLI_STEP_OPAQUE;
+    int chunks = 1;
+    t->box = trli_program_box(b->program, s->field[0], patch);
+    const trl_expr_type *type = opaque ? b->model->entry[s->entry].deck->type : NULL;
+    bool one_location = true;
+    for (int o = 1; o < s->nout; ++o) one_location &= b->model->field[s->field[o]].location == b->model->field[s->field[0]].location;
+    if (!opaque || (type->flags & TRL_EXPR_TILED && one_location)) chunks = choose_parts(b, t);
+    b->program->bytes_moved += trl_box_points(&t->box) * (s->nout + s->ninputs) * (int64_t)sizeof(double);
+    TRL_TRY(add(b, s->label, opaque ? trli_task_opaque : trli_task_kernel, t, chunks, 0, estimate(s, &t->box), &task));
+    for (int i = 0; i < s->ninputs; ++i) TRL_TRY(access_field(b, task, s->input[i], patch, TRL_READ));
+    TRL_TRY(access_kernel_scalars(b, task, s->kernel));
+    for (int o = 0; o < s->nout; ++o)
+        if (b->program->demand[s->field[o]].live) TRL_TRY(access_field(b, task, s->field[o], patch, TRL_READ_WRITE));
+done:
+    return err;
+}
+
+static trl_err add_slabs(builder *b, trli_step *s, int patch)
+{
+    trl_task task;
+    trl_err err = TRL_OK;
+    bool touches = false;
+    const trl_layout *layout = b->model->layout;
+    for (int k = 0; k < s->nslabs; ++k)
+        touches |= trl_patch_at_side(layout, &layout->patch[layout->local[patch]], s->slab[k].axis, s->slab[k].side);
+    if (!touches) return TRL_OK;
+    TRL_TRY(add(b, s->label, trli_task_slabs, next_task(b, s, patch), 1, 0, 1e-6, &task));
+    for (int k = 0; k < s->nslabs; ++k) {
+        TRL_TRY(access_field(b, task, s->slab[k].field, patch, TRL_READ_WRITE));
+        for (int i = 0; i < s->slab[k].ninputs; ++i)
+            if (s->slab[k].input[i] != s->slab[k].field) TRL_TRY(access_field(b, task, s->slab[k].input[i], patch, TRL_READ));
+        TRL_TRY(access_kernel_scalars(b, task, s->slab[k].kernel));
+    }
+done:
+    return err;
+}
+
+static trl_err add_exchange(builder *b, trli_step *s)
+{
+    trl_task begin, finish;
+    trl_err err = TRL_OK;
+    int64_t bytes, messages;
+    size_t np = (size_t)b->model->layout->nlocal;
+    s->exchange_array = trli_model_keep(b->model, (size_t)s->nexchanged * np * sizeof *s->exchange_array);
+    s->exchange_arrays = trli_model_keep(b->model, (size_t)s->nexchanged * sizeof *s->exchange_arrays);
+    if (!s->exchange_array || !s->exchange_arrays) return b->model->ir.err;
+    for (int i = 0; i < s->nexchanged; ++i) s->exchange_arrays[i] = s->exchange_array + (size_t)i * np;
+    TRL_TRY(add(b, "exchange", trli_task_exchange_begin, next_task(b, s, -1), 1, TRL_TASK_ALWAYS, 1e-6, &begin));
+    TRL_TRY(add(b, "receive", trli_task_exchange_finish, next_task(b, s, -1), 1, TRL_TASK_ALWAYS | TRL_TASK_POLL, 1e-6, &finish));
+    for (int i = 0; i < s->nexchanged; ++i)
+        for (int p = 0; p < b->model->layout->nlocal; ++p) {
+            TRL_TRY(access_field(b, begin, s->exchanged[i], p, TRL_READ_WRITE));
+            TRL_TRY(access_field(b, finish, s->exchanged[i], p, TRL_READ_WRITE));
+        }
+    trl_exchange_traffic(s->exchange, &bytes, &messages);
+    b->program->comm_bytes += bytes;
+    b->program->comm_messages += messages;
+done:
+    return err;
+}
+
+static trl_err make_reduction(builder *b, trli_reduce_kind kind, trli_reduction **reduction)
+{
+    size_t n = (size_t)b->model->nworkers;
+    trli_reduction *r = &b->data->reduction[b->data->nreductions++];
+    *reduction = r;
+    r->sum = calloc(n, sizeof *r->sum);
+    r->extreme = calloc(n, sizeof *r->extreme);
+    r->invalid = calloc(n, sizeof *r->invalid);
+    if (!r->sum || !r->extreme || !r->invalid) return trl_fail(b->model->ctx, TRL_ERR_MEMORY, NULL, "no memory for a reduction");
+    r->comm = b->data->comm;
+    r->request = MPI_REQUEST_NULL;
+    trli_reduction_reset(r, kind, b->model->nworkers);
+    return TRL_OK;
+}
+
+/* The box of a reduction on a patch; false if the patch has no share. */
+static bool reduction_box(const builder *b, const trli_step *s, int patch, trl_box *box)
+{
+    const trl_layout *layout = b->model->layout;
+    const trl_patch *p = &layout->patch[layout->local[patch]];
+    *box = trl_patch_owned(layout, p, s->location);
+    if (s->reduce != TRLI_REDUCE_POINT) return true;
+    for (int a = 0; a < layout->grid.dim; ++a) {
+        trl_gidx local = s->point[a] - p->first[a];
+        if (local < box->lo[a] || local >= box->hi[a]) return false;
+        box->lo[a] = (trl_lidx)local;
+        box->hi[a] = (trl_lidx)local + 1;
+    }
+    return true;
+}
+
+static trl_err add_reduce(builder *b, trli_step *s)
+{
+    trli_reduction *reduction;
+    trl_task finish, task;
+    trl_handle collective;
+    trl_err err = TRL_OK;
+    TRL_TRY(make_reduction(b, s->reduce, &reduction));
+    trli_task *last = next_task(b, s, -1);
+    last->reduction = reduction;
+    TRL_TRY(add(b, s->label, trli_task_reduce_finish, last, 1, TRL_TASK_ALWAYS | TRL_TASK_POLL, 1e-6, &finish));
+    TRL_TRY(access_scalar(b, finish, s->scalar, TRL_WRITE));
+    TRL_TRY(handle_of(b, &b->collective, "collective", &collective));
+    TRL_TRY(trl_graph_add_access(b->program->graph, finish, collective, TRL_READ_WRITE));
+    for (int p = 0; p < b->model->layout->nlocal; ++p) {
+        trl_box box;
+        if (!reduction_box(b, s, p, &box)) continue;
+        trli_task *t = next_task(b, s, p);
+        t->box = box;
+        t->reduction = reduction;
+        int chunks = choose_parts(b, t);
+        b->program->bytes_moved += trl_box_points(&box) * s->ninputs * (int64_t)sizeof(double);
+        TRL_TRY(add(b, s->label, trli_task_reduce, t, chunks, 0, estimate(s, &box), &task));
+        for (int i = 0; i < s->ninputs; ++i) TRL_TRY(access_field(b, task, s->input[i], p, TRL_READ));
+        TRL_TRY(access_kernel_scalars(b, task, s->kernel));
+        TRL_TRY(trl_graph_add_dependency(b->program->graph, task, finish));
+    }
+done:
+    return err;
+}
+
+static trl_err add_scalar(builder *b, trli_step *s)
+{
+    trl_task task;
+    trl_err err = TRL_OK;
+    TRL_TRY(add(b, s->label ? s->label : "scalar", trli_task_scalar, next_task(b, s, 0), 1, 0, 1e-7, &task));
+    TRL_TRY(access_kernel_scalars(b, task, s->kernel));
+    TRL_TRY(access_scalar(b, task, s->scalar, TRL_WRITE));
+done:
+    return err;
+}
+
+static trl_err add_step(builder *b, trli_step *s)
+{
+    trl_err err = TRL_OK;
+    int np = b->model->layout->nlocal;
+    if (s->kind == TRLI_STEP_REDUCE) return add_reduce(b, s);
+    if (s->kind == TRLI_STEP_SCALAR) return add_scalar(b, s);
+    if (s->exchange) TRL_TRY(add_exchange(b, s));
+    for (int p = 0; p < np; ++p) {
+        if (s->kind == TRLI_STEP_FILL || s->kind == TRLI_STEP_PLANES) {
+            TRL_TRY(add_slabs(b, s, p));
+            continue;
+        }
+#ifndef NDEBUG
+        TRL_TRY(add_poison(b, s, p));
+#endif
+        TRL_TRY(add_compute(b, s, p));
+    }
+done:
+    return err;
+}
+
+static trl_err reserve(builder *b)
+{
+    size_t tasks = 0, reductions = 0, np = (size_t)b->model->layout->nlocal;
+    size_t slots = (size_t)b->model->nslots * np + 1, scalars = (size_t)b->model->nscalars + 1;
+    for (int i = 0; i < b->program->nsteps; ++i) {
+        if (!b->program->step[i].live) continue;
+        tasks += 2 * np + 2;
+        reductions += b->program->step[i].kind == TRLI_STEP_REDUCE;
+    }
+    b->data->task = calloc(tasks + 1, sizeof *b->data->task);
+    b->data->reduction = calloc(reductions + 1, sizeof *b->data->reduction);
+    b->slot_handle = malloc(slots * sizeof *b->slot_handle);
+    b->scalar_handle = malloc(scalars * sizeof *b->scalar_handle);
+    if (!b->data->task || !b->data->reduction || !b->slot_handle || !b->scalar_handle)
+        return trl_fail(b->model->ctx, TRL_ERR_MEMORY, NULL, "no memory for %zu tasks", tasks);
+    for (size_t i = 0; i < slots; ++i) b->slot_handle[i] = -1;
+    for (size_t i = 0; i < scalars; ++i) b->scalar_handle[i] = -1;
+    b->collective = -1;
+    if (reductions > 0 && trl_context_ranks(b->model->ctx) > 1) {
+        if (MPI_Comm_dup(trl_context_comm(b->model->ctx), &b->data->comm) != MPI_SUCCESS)
+            return trl_fail(b->model->ctx, TRL_ERR_MPI, NULL, "cannot make a communicator for reductions");
+        b->data->has_comm = true;
+    }
+    return TRL_OK;
+}
+
+/* Every thread's scratch is as large as the hungriest step wants. */
+static trl_err reserve_scratch(trli_model *model, const trli_program *program)
+{
+    trl_err err = TRL_OK;
+    size_t bytes = model->scratch_bytes;
+    for (int i = 0; i < program->nsteps; ++i) {
+        size_t need = program->step[i].live ? trli_step_scratch(model, &program->step[i]) : 0;
+        if (need > bytes) bytes = need;
+    }
+    if (bytes == model->scratch_bytes) return TRL_OK;
+    for (int w = 0; w < model->nworkers; ++w) {
+        trl_memory_free(model->ctx, &model->scratch[w]);
+        TRL_TRY(trl_memory_alloc(model->ctx, bytes, "thread scratch", &model->scratch[w]));
+    }
+    model->scratch_bytes = bytes;
+done:
+    return err;
+}
+
+trl_err trli_tasks_build(trli_program *program)
+{
+    builder b = {.program = program, .model = program->model};
+    trl_err err = TRL_OK;
+    program->task_data = b.data = calloc(1, sizeof *b.data);
+    if (!b.data) return trl_fail(b.model->ctx, TRL_ERR_MEMORY, NULL, "no memory for tasks");
+    TRL_TRY(trl_graph_create(b.model->ctx, program->name, &program->graph));
+    TRL_TRY(reserve(&b));
+    TRL_TRY(reserve_scratch(b.model, program));
+    for (int i = 0; i < program->nsteps; ++i)
+        if (program->step[i].live) TRL_TRY(add_step(&b, &program->step[i]));
+    TRL_TRY(trl_graph_freeze(program->graph));
+done:
+    free(b.slot_handle);
+    free(b.scalar_handle);
+    return err;
+}
+
+void trli_tasks_free(trli_program *program)
+{
+    struct trli_task_data *d = program->task_data;
+    trl_graph_destroy(&program->graph);
+    if (!d) return;
+    for (int i = 0; i < d->nreductions; ++i) {
+        free(d->reduction[i].sum);
+        free(d->reduction[i].extreme);
+        free(d->reduction[i].invalid);
+    }
+    if (d->has_comm) MPI_Comm_free(&d->comm);
+    free(d->reduction);
+    free(d->task);
+    free(d);
+    program->task_data = NULL;
+}

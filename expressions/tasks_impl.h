@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Tasks of a program: what building and running them share. */
+#ifndef TRLI_TASKS_IMPL_H
+#define TRLI_TASKS_IMPL_H
+
+#include "model_impl.h"
+
+/* One task: a step on a patch (or on all patches). */
+typedef struct trli_task {
+    trli_program *program;
+    trli_step *step;
+    int patch;      /* local patch, or -1 */
+    trl_box box;    /* what it computes */
+    int parts[3];   /* chunks along each axis */
+    struct trli_reduction *reduction;
+} trli_task;
+
+/* A reduction in flight. */
+typedef struct trli_reduction {
+    trl_sum *sum;      /* [workers] */
+    double *extreme;   /* [workers] */
+    bool *invalid;     /* [workers]: a NaN was seen */
+    bool started, posted;
+    int64_t words[TRL_SUM_WORDS + 3];
+    double pair[2];
+    MPI_Comm comm;
+    MPI_Request request;
+} trli_reduction;
+
+struct trli_task_data {
+    trli_task *task;
+    int ntasks, capacity;
+    trli_reduction *reduction;
+    int nreductions;
+    MPI_Comm comm;              /* for reductions; collectives keep one order through a handle */
+    bool has_comm;
+};
+
+trl_err trli_task_kernel(void *data, const trl_task_args *args, bool *done);
+trl_err trli_task_opaque(void *data, const trl_task_args *args, bool *done);
+trl_err trli_task_scalar(void *data, const trl_task_args *args, bool *done);
+trl_err trli_task_reduce(void *data, const trl_task_args *args, bool *done);
+trl_err trli_task_reduce_finish(void *data, const trl_task_args *args, bool *done);
+trl_err trli_task_exchange_begin(void *data, const trl_task_args *args, bool *done);
+trl_err trli_task_exchange_finish(void *data, const trl_task_args *args, bool *done);
+trl_err trli_task_slabs(void *data, const trl_task_args *args, bool *done);
+trl_err trli_task_poison(void *data, const trl_task_args *args, bool *done);
+
+/* Workers' shares of a reduction, empty. */
+void trli_reduction_reset(trli_reduction *r, trli_reduce_kind kind, int nworkers);
+void trli_poison(double *values, int64_t n);
+/* Box of a slab on a patch. */
+trl_box trli_slab_box(const trli_program *program, const trli_slab *slab, int local_patch);
+/* The part of a task's box that a chunk computes. */
+trl_box trli_chunk_box(const trli_task *task, int chunk);
+/* Scratch of a thread: arrays first, then the kernel's registers and a tile. */
+size_t trli_step_scratch(const trli_model *model, const trli_step *step);
+
+#endif

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* The expression tree: which entry depends on which, in what order they can be computed, and what is used at all. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "model_impl.h"
+
+static trl_err add_dependency(void *data, const trl_text *text, const trl_ast *node, const char *name)
+{
+    trli_model *model = data;
+    const trli_symbol *symbol = trli_symbol_find(model, name);
+    (void)text, (void)node;
+    if (symbol->kind == TRLI_SYMBOL_VARIABLE) return TRL_OK;
+    if (model->ndeps == model->deps_capacity) {
+        int capacity = model->deps_capacity ? 2 * model->deps_capacity : 256;
+        int *dep = realloc(model->dep, (size_t)capacity * sizeof *dep);
+        if (!dep) return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d dependencies", capacity);
+        model->dep = dep;
+        model->deps_capacity = capacity;
+    }
+    model->dep[model->ndeps++] = symbol->index;
+    return TRL_OK;
+}
+
+static trl_err collect_entry(trli_model *model, int e)
+{
+    trli_entry *entry = &model->entry[e];
+    trl_err err = TRL_OK;
+    for (int i = 0; i < entry->nformulas; ++i)
+        TRL_TRY(trli_visit_symbols(model, entry->formula[i], entry->deck->names, add_dependency, model));
+    TRL_TRY(trli_entry_resolve(model, entry));
+    for (int i = 0; i < entry->nrequired; ++i)
+        TRL_TRY(add_dependency(model, NULL, NULL, model->symbol[entry->required[i].symbol].name));
+done:
+    return err;
+}
+
+static trl_err collect_dependencies(trli_model *model)
+{
+    trl_err first = TRL_OK;
+    model->dep_start = calloc((size_t)model->nentries + 1, sizeof *model->dep_start);
+    if (!model->dep_start) return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d entries", model->nentries);
+    for (int e = 0; e < model->nentries; ++e) {
+        trl_err err = collect_entry(model, e);
+        if (first == TRL_OK) first = err;
+        model->dep_start[e + 1] = model->ndeps;
+    }
+    return first;
+}
+
+enum { NEW, OPEN, CLOSED };
+
+/* The entries on the stack from `e` to the top are the cycle. */
+static trl_err report_cycle(trli_model *model, const int *stack, int depth, int e)
+{
+    char path[4096];
+    size_t used = 0;
+    int from = 0;
+    while (stack[from] != e) ++from;
+    for (int i = from; i <= depth; ++i) {
+        const char *name = model->entry[i < depth ? stack[i] : e].deck->name;
+        int n = snprintf(path + used, sizeof path - used, "%s%s", i > from ? " -> " : "", name);
+        used += (size_t)n;
+        if (used > sizeof path - 300 && i < depth - 1) {
+            used += (size_t)snprintf(path + used, sizeof path - used, " -> (%d more)", depth - 1 - i);
+            i = depth - 1;
+        }
+    }
+    return trl_fail(model->ctx, TRL_ERR_INPUT, &model->entry[e].deck->place, "expressions depend on each other in a cycle: %s", path);
+}
+
+trl_err trli_tree_order(trli_model *model)
+{
+    trl_err err = TRL_OK;
+    int n = model->nentries, ordered = 0;
+    char *state = calloc((size_t)n + 1, 1);
+    int *stack = malloc(((size_t)n + 1) * sizeof *stack), *next = malloc(((size_t)n + 1) * sizeof *next);
+    model->order = malloc(((size_t)n + 1) * sizeof *model->order);
+    if (!state || !stack || !next || !model->order) {
+        err = trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory to order %d entries", n);
+        goto done;
+    }
+    TRL_TRY(collect_dependencies(model));
+    for (int root = 0; root < n; ++root) {
+        if (state[root] != NEW) continue;
+        int depth = 0;
+        stack[depth++] = root;
+        state[root] = OPEN;
+        next[root] = model->dep_start[root];
+        while (depth > 0) {
+            int e = stack[depth - 1];
+            if (next[e] == model->dep_start[e + 1]) {
+                state[e] = CLOSED;
+                model->order[ordered++] = e;
+                --depth;
+                continue;
+            }
+            int d = model->dep[next[e]++];
+            if (state[d] == OPEN) {
+                err = report_cycle(model, stack, depth, d);
+                goto done;
+            }
+            if (state[d] == CLOSED) continue;
+            state[d] = OPEN;
+            next[d] = model->dep_start[d];
+            stack[depth++] = d;
+        }
+    }
+done:
+    free(state);
+    free(stack);
+    free(next);
+    return err;
+}
+
+static trl_err mark(void *data, const trl_text *text, const trl_ast *node, const char *name)
+{
+    trli_model *model = data;
+    const trli_symbol *symbol = trli_symbol_find(model, name);
+    (void)text, (void)node;
+    if (symbol->kind != TRLI_SYMBOL_VARIABLE) model->entry[symbol->index].used = true;
+    return TRL_OK;
+}
+
+trl_err trli_tree_mark_used(trli_model *model, const trl_formula *formula, const trl_names *names)
+{
+    return trli_visit_symbols(model, formula, names, mark, model);
+}
+
+void trli_tree_spread_used(trli_model *model)
+{
+    for (int i = model->nentries - 1; i >= 0; --i) {
+        int e = model->order[i];
+        if (!model->entry[e].used) continue;
+        for (int d = model->dep_start[e]; d < model->dep_start[e + 1]; ++d) model->entry[model->dep[d]].used = true;
+    }
+}
+
+typedef struct dot_edge {
+    const trli_model *model;
+    FILE *out;
+    const char *from;
+} dot_edge;
+
+static trl_err write_edge(void *data, const trl_text *text, const trl_ast *node, const char *name)
+{
+    dot_edge *e = data;
+    (void)text, (void)node;
+    fprintf(e->out, "  \"%s\" -> \"%s\";\n", e->from, name);
+    return TRL_OK;
+}
+
+trl_err trli_tree_write_dot(const trli_model *model, FILE *out)
+{
+    trl_err err = TRL_OK;
+    fprintf(out, "digraph dependencies {\n  rankdir=LR;\n  node [fontname=\"Helvetica\"];\n");
+    for (int v = 0; v < model->nvariables; ++v) fprintf(out, "  \"%s\" [shape=box, style=bold];\n", model->variable[v].name);
+    for (int e = 0; e < model->nentries; ++e) {
+        const trli_entry *entry = &model->entry[e];
+        dot_edge edge = {model, out, entry->deck->name};
+        fprintf(out, "  \"%s\" [shape=%s%s];\n", entry->deck->name, entry->nformulas ? "ellipse" : "hexagon",
+                entry->used ? "" : ", style=dotted");
+        for (int i = 0; i < entry->nformulas && err == TRL_OK; ++i)
+            err = trli_visit_symbols((trli_model *)model, entry->formula[i], entry->deck->names, write_edge, &edge);
+        for (int i = 0; i < entry->nrequired; ++i) fprintf(out, "  \"%s\" -> \"%s\";\n", entry->deck->name, entry->required[i].tag);
+        for (int i = 0; i < entry->ncomputed; ++i)
+            if (strcmp(entry->computed[i].tag, entry->deck->name) != 0)
+                fprintf(out, "  \"%s\" -> \"%s\" [dir=back, style=dashed];\n", entry->computed[i].tag, entry->deck->name);
+    }
+    fprintf(out, "}\n");
+    if (ferror(out)) err = trl_fail(model->ctx, TRL_ERR_IO, NULL, "cannot write the dependency graph");
+    return err;
+}

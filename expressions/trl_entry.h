@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Entries of a problem that the expression layer knows: values, boundary conditions, formulas and typed expressions. */
+#ifndef TRL_ENTRY_H
+#define TRL_ENTRY_H
+
+#include <trl_formula.h>
+#include <trl_registry.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A value where input.md allows a formula: one text, or a list (a vector). count 0: absent. */
+typedef struct trl_value {
+    int count;
+    const trl_text *text;
+    bool list;
+    trl_place place; /* of the whole value */
+} trl_value;
+
+typedef enum trl_bc_kind { TRL_BC_DIRICHLET, TRL_BC_NEUMANN, TRL_BC_ROBIN, TRL_BC_OUTFLOW, TRL_BC_EXPRESSION } trl_bc_kind;
+
+/* One piece of a side's condition; the first whose `where` holds is used. */
+typedef struct trl_bc_piece {
+    trl_bc_kind kind;
+    trl_text where;      /* absent: everywhere */
+    trl_value value;     /* dirichlet, neumann: the value; robin: a */
+    trl_value b, c;      /* robin */
+    const char *expression; /* expression: the name of the entry */
+    trl_place place;
+} trl_bc_piece;
+
+typedef struct trl_bc_side {
+    int npieces; /* 0: no condition */
+    const trl_bc_piece *piece;
+    trl_place place;
+} trl_bc_side;
+
+typedef enum trl_evaluate { TRL_EVALUATE_STAGE, TRL_EVALUATE_STEP } trl_evaluate;
+
+/* An entry of `expressions`: a formula, or an expression type. Names are expanded already (family member "phi3"). */
+typedef struct trl_expression_entry {
+    const char *name;          /* the result's name (formula) or the entry's (type) */
+    trl_place place;
+    const trl_names *names;    /* family indices and local parameters; the chain ends with the problem's parameters */
+    trl_value formula;         /* count 0: a type */
+    int location;              /* trl_location, or -1: inferred */
+    trl_evaluate evaluate;
+    trl_bc_side boundary[6];   /* x- x+ y- y+ z- z+ */
+    /* types only */
+    const trl_expr_type *type;
+    const trl_param_value *params; /* in the order of the type's table */
+    int ncomputes;             /* 0: the type's own names */
+    const char *const *computes;
+    int ninputs;               /* renamed inputs */
+    const char *const *input_own, *const *input_tag;
+} trl_expression_entry;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

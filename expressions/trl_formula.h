@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* The formula language: text to abstract syntax tree. See docs/formulas.md for the language itself. */
+#ifndef TRL_FORMULA_H
+#define TRL_FORMULA_H
+
+#include <trl_context.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A piece of text from a user's file. place is where its first character stands; exact: every character of text stands
+ * in the file at place.column + its offset (one line, no escapes), so that messages can point inside it. */
+typedef struct trl_text {
+    const char *chars; /* NUL-terminated; NULL: absent */
+    trl_place place;
+    bool exact;
+} trl_text;
+
+typedef enum trl_ast_kind {
+    TRL_AST_NUMBER,    /* number */
+    TRL_AST_NAME,      /* name: a tag, parameter, index, coordinate, location or limiter */
+    TRL_AST_CALL,      /* name(arg...); operators and functions alike */
+    TRL_AST_UNARY,     /* op arg[0] */
+    TRL_AST_BINARY,    /* arg[0] op arg[1] */
+    TRL_AST_VECTOR,    /* [arg...] */
+    TRL_AST_COMPONENT, /* arg[0].x: axis */
+    TRL_AST_FAMILY     /* sum(name = arg[0]..arg[1], arg[2]) or prod(...): op is TRL_AST_ADD or TRL_AST_MUL */
+} trl_ast_kind;
+
+/* X(name, text) */
+#define TRL_AST_OP_LIST(X) \
+    X(NONE, "")            \
+    X(OR, "or")            \
+    X(AND, "and")          \
+    X(NOT, "not")          \
+    X(LT, "<")             \
+    X(LE, "<=")            \
+    X(GT, ">")             \
+    X(GE, ">=")            \
+    X(EQ, "==")            \
+    X(NE, "!=")            \
+    X(ADD, "+")            \
+    X(SUB, "-")            \
+    X(MUL, "*")            \
+    X(DIV, "/")            \
+    X(NEG, "-")            \
+    X(POS, "+")            \
+    X(POW, "^")
+
+typedef enum trl_ast_op {
+#define TRL_AST_OP_ENUM(name, text) TRL_AST_##name,
+    TRL_AST_OP_LIST(TRL_AST_OP_ENUM)
+#undef TRL_AST_OP_ENUM
+} trl_ast_op;
+
+/* One part of a name: literal text, then an integer expression in braces (NULL on the last part). "phi{i-1}" is one
+ * part with text "phi" and expression i-1; "a{i}b" has two: ("a", i), ("b", NULL). A plain name is one part, expression
+ * NULL. */
+typedef struct trl_name_part {
+    const char *text;
+    const struct trl_ast *index;
+} trl_name_part;
+
+typedef struct trl_ast {
+    trl_ast_kind kind;
+    trl_ast_op op;
+    double number;
+    int axis; /* COMPONENT: 0 x, 1 y, 2 z */
+    int nparts;
+    const trl_name_part *part; /* NAME, CALL (always one plain part), FAMILY (its index) */
+    int nargs;
+    const struct trl_ast *const *arg;
+    int begin, end; /* characters [begin, end) of the text this node was read from */
+} trl_ast;
+
+/* A parsed formula; owns its tree and a copy of the text. */
+typedef struct trl_formula {
+    const trl_ast *root;
+    trl_text text;
+    struct trl_formula_memory *memory;
+} trl_formula;
+
+/* Parse text (one formula). INPUT errors point at the offending characters. Nesting deeper than 200, trees taller than
+ * 2000 (so that whoever walks one may recurse) and texts longer than 1 MB are errors. min and max of more than two
+ * arguments are nested calls of two; true and false are NUMBERs. The strings of text->place outlive the formula, as
+ * does ctx. Thread: any. */
+TRL_API TRL_NODISCARD trl_err trl_formula_parse(trl_context *ctx, const trl_text *text, trl_formula **formula);
+TRL_API void trl_formula_destroy(trl_formula **formula);
+
+/* Values of names while a formula is expanded or evaluated to a number: indices, parameters. A chain: inner first. */
+typedef struct trl_names {
+    int n;
+    const char *const *name;
+    const double *value;
+    const struct trl_names *outer;
+} trl_names;
+/* Look a name up from the innermost; false if absent. */
+TRL_API bool trl_names_find(const trl_names *names, const char *name, double *value);
+
+/* The place of characters [begin, end) of a text, for messages. */
+TRL_API trl_place trl_text_place(const trl_text *text, int begin, int end);
+
+/* Spell a name with its braces evaluated: "phi{i-1}" with i = 3 is "phi2". Fails with INPUT if an index is unknown or
+ * not a whole number, or the result is longer than size. */
+TRL_API TRL_NODISCARD trl_err trl_name_expand(trl_context *ctx, const trl_text *text, const trl_ast *node,
+                                              const trl_names *names, char *buffer, size_t size);
+
+/* Value of an expression of numbers, names, pi and functions only (parameters, indices, ranges). Every other name,
+ * coordinate or operator is an INPUT error; so is work beyond 10 million operations. `if` evaluates the chosen side
+ * only. The value may be infinite or NaN: whoever needs a finite one checks. */
+TRL_API TRL_NODISCARD trl_err trl_ast_number(trl_context *ctx, const trl_text *text, const trl_ast *node,
+                                             const trl_names *names, double *value);
+/* All plain names the expression mentions (for ordering parameters): calls visit once per NAME node, with braces
+ * expanded, and again for each index of a sum or prod, whose own index is not visited. The ends of a range and the
+ * names inside braces come before what needs their value, so that visit can give them one. Of an `if` whose condition
+ * is known from names, only the chosen side counts. */
+TRL_API TRL_NODISCARD trl_err trl_ast_visit_names(trl_context *ctx, const trl_text *text, const trl_ast *node,
+                                                  const trl_names *names,
+                                                  trl_err (*visit)(void *data, const char *name, const trl_ast *node),
+                                                  void *data);
+
+/* The functions of numbers (sqrt, atan2, min, ...), one table for the parser, the evaluator and the interpreter. */
+typedef struct trl_function {
+    const char *name;
+    int arity;
+    double (*unary)(double);
+    double (*binary)(double, double);
+    const char *doc;
+} trl_function;
+TRL_API const trl_function *trl_function_find(const char *name);
+TRL_API const trl_function *trl_functions(int *count);
+
+/* Reserved words (x y z t dt dx dy dz pi and or not true false) and the grammar of names. */
+TRL_API bool trl_name_reserved(const char *name);
+TRL_API bool trl_name_valid(const char *name);
+/* The nearest of n names by edit distance, or NULL when none is near: for "did you mean". */
+TRL_API const char *trl_name_nearest(const char *name, const char *const *names, int n);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* The plugin contract: how an expression type written in C is described. This header and <trl_grid.h>, <trl_field.h> that it
+ * includes are all a plugin needs. A plugin is a shared library that exports
+ *     const trl_plugin trl_plugin_entry = {TRL_PLUGIN_ABI, sizeof(trl_plugin), sizeof(trl_expr_type), "name", types, ntypes};
+ */
+#ifndef TRL_PLUGIN_H
+#define TRL_PLUGIN_H
+
+#include <trl_field.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TRL_PLUGIN_ABI 1u
+
+typedef enum trl_param_kind { TRL_PARAM_NUMBER, TRL_PARAM_INTEGER, TRL_PARAM_BOOL, TRL_PARAM_TEXT, TRL_PARAM_PATH } trl_param_kind;
+
+/* One row of a parameter table; the table ends with a row whose key is NULL. */
+typedef struct trl_param_desc {
+    const char *key;
+    trl_param_kind kind;
+    bool required;
+    const char *unit;       /* "" : none */
+    const char *doc;
+    double fallback;        /* default of NUMBER, INTEGER, BOOL when not required */
+    double min, max;        /* inclusive range of NUMBER and INTEGER; min == max: any */
+    const char *text;       /* default of TEXT and PATH */
+} trl_param_desc;
+
+/* A parameter's checked value, in the order of the table. */
+typedef struct trl_param_value {
+    double number;
+    const char *text; /* TEXT; PATH: made absolute against the deck's folder */
+    trl_place place;  /* where the deck gives it; zero for a default */
+} trl_param_value;
+
+enum {
+    TRL_EXPR_POINTWISE = 1, /* a value depends on inputs at the same point only: may run on boxes that include ghosts */
+    TRL_EXPR_TILED = 2,     /* may run on disjoint sub-boxes at once, from several threads */
+    TRL_EXPR_PURE = 4,      /* the same inputs give the same bits */
+    TRL_EXPR_MODIFIER = 8,  /* changes its target's field at a side; see modifiers below */
+    TRL_EXPR_STATIC = 16    /* depends on nothing that changes with time: evaluated once per step at most */
+};
+
+typedef struct trl_deps trl_deps;       /* what advertise_dependents fills */
+typedef struct trl_binding trl_binding; /* what bind_fields and bind_operators read */
+
+/* What setup gets; valid during the call. */
+typedef struct trl_setup_args {
+    trl_context *ctx;
+    const trl_grid *grid;
+    const trl_layout *layout;
+    const trl_param_value *params; /* in the order of the table */
+    trl_place place;               /* of the deck's entry, for trl_fail */
+} trl_setup_args;
+
+/* Arguments of evaluate; pointers are valid inside the call only, because time levels rotate. */
+typedef struct trl_eval_args {
+    size_t size;                /* of this struct, for later extension */
+    trl_context *ctx;           /* for trl_fail */
+    const trl_grid *grid;
+    const trl_patch *patch;
+    double t, t_step, dt;       /* stage time; time at the start of the step; full step */
+    int64_t step;
+    int stage;                  /* from 0 */
+    const trl_array *computed;  /* in the order advertised */
+    const trl_array *required;
+    void *scratch;              /* scratch_bytes of this thread */
+    int worker;
+    int axis, side;             /* modifiers: the side (0 minus, 1 plus) of an axis; else -1 */
+} trl_eval_args;
+
+/* An expression type. Zero-initialised members are absent. */
+typedef struct trl_expr_type {
+    uint32_t abi;  /* TRL_PLUGIN_ABI */
+    uint32_t size; /* sizeof(trl_expr_type) */
+    const char *name;
+    const char *doc; /* one line */
+    const trl_param_desc *params; /* NULL: none */
+    unsigned flags;
+    size_t state_size;    /* bytes of state per entry in the deck, zeroed before setup */
+    size_t scratch_bytes; /* per thread */
+
+    /* OPTIONAL. Fill the state from the parameters; read-only afterwards. Collective, main thread. */
+    trl_err (*setup)(void *state, const trl_setup_args *args);
+    /* OPTIONAL. Release what setup acquired. Main thread. */
+    void (*teardown)(void *state);
+    /* REQUIRED. Say what is computed and required, with trl_deps_compute and trl_deps_require. Main thread. */
+    trl_err (*advertise_dependents)(const void *state, trl_deps *deps);
+    /* OPTIONAL. Keep the positions of arrays (trl_binding_computed, trl_binding_required). Main thread, once. */
+    trl_err (*bind_fields)(void *state, const trl_binding *binding);
+    /* OPTIONAL. Keep grid spacings and other operator data (trl_binding_grid). Main thread, once. */
+    trl_err (*bind_operators)(void *state, const trl_binding *binding);
+    /* REQUIRED. Compute every computed array on box (local indices of args->patch). For a MODIFIER: set the target,
+     * computed[0], on box, which lies in the ghost layers of the side, or on the side for a location with points there.
+     * Worker thread; several at once only if TILED. */
+    trl_err (*evaluate)(const void *state, const trl_eval_args *args, const trl_box *box);
+    /* OPTIONAL. Largest stable dt of this expression from its inputs on a patch's owned points (a lower bound over all
+     * patches and ranks is used with dt: {cfl}). Worker thread. */
+    trl_err (*stable_dt)(const void *state, const trl_eval_args *args, double *dt);
+} trl_expr_type;
+
+/* What a plugin library exports as trl_plugin_entry. */
+typedef struct trl_plugin {
+    uint32_t abi;       /* TRL_PLUGIN_ABI */
+    uint32_t size;      /* sizeof(trl_plugin) */
+    uint32_t type_size; /* sizeof(trl_expr_type) */
+    const char *name;
+    const trl_expr_type *types;
+    int ntypes;
+} trl_plugin;
+
+/* Declare a computed tag by the type's own name ("omega", or "q.x" for a component) and its location. */
+TRL_API TRL_NODISCARD trl_err trl_deps_compute(trl_deps *deps, const char *name, trl_location location);
+/* Declare a required tag, read at offsets lo..hi from each computed point (NULL: at the point itself). A modifier reads its inputs
+ * on the target's interior points next to the side. */
+TRL_API TRL_NODISCARD trl_err trl_deps_require(trl_deps *deps, const char *name, trl_location location, const int lo[3], const int hi[3]);
+/* The dimension and grid, for types that depend on it. */
+TRL_API const trl_grid *trl_deps_grid(const trl_deps *deps);
+
+/* Positions in args->computed and args->required of a tag by the type's own name; -1 if it was not advertised. */
+TRL_API int trl_binding_computed(const trl_binding *binding, const char *name);
+TRL_API int trl_binding_required(const trl_binding *binding, const char *name);
+TRL_API const trl_grid *trl_binding_grid(const trl_binding *binding);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

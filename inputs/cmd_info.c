@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* `trellis info`: what this program is and what it runs on. */
+#include "command_impl.h"
+
+#include <hdf5.h>
+#include <string.h>
+
+#include <trl_device.h>
+
+/* The processor's name as Linux gives it, or "unknown". */
+static void processor_name(char *name, size_t size)
+{
+    char line[256];
+    FILE *file = fopen("/proc/cpuinfo", "r");
+    snprintf(name, size, "unknown");
+    while (file && fgets(line, sizeof line, file)) {
+        const char *value = strchr(line, ':');
+        if (strncmp(line, "model name", 10) || !value) continue;
+        snprintf(name, size, "%.*s", (int)strcspn(value + 2, "\n"), value + 2);
+        break;
+    }
+    if (file) fclose(file);
+}
+
+static void print_processors(const trl_context *ctx)
+{
+    char name[256];
+    processor_name(name, sizeof name);
+    printf("processor  %s, %d cores for this process, %s\n", name, trl_context_cores(ctx),
+           trl_context_pinned(ctx) ? "threads pinned" : "threads not pinned");
+    printf("caches     %zu kB first level, %zu kB last level\n", trl_context_cache_bytes(ctx, 1) / 1024,
+           trl_context_cache_bytes(ctx, 0) / 1024);
+}
+
+static trl_err print_devices(trl_context *ctx)
+{
+    int n = trl_device_count();
+    trl_err err = TRL_OK;
+    if (!trl_device_supported())
+        puts("GPUs       this build has no CUDA");
+    else if (n == 0)
+        puts("GPUs       none found");
+    for (int i = 0; i < n; ++i) {
+        trl_device_info info;
+        TRL_TRY(trl_device_get_info(ctx, i, &info));
+        printf("GPU %d      %s, compute capability %d.%d, %d multiprocessors, %.1f GB\n", i, info.name, info.major,
+               info.minor, info.multiprocessors, (double)info.bytes / 1e9);
+    }
+done:
+    return err;
+}
+
+static void print_libraries(void)
+{
+    char mpi[MPI_MAX_LIBRARY_VERSION_STRING];
+    unsigned major, minor, release;
+    int length;
+    MPI_Get_library_version(mpi, &length);
+    printf("MPI        %.*s\n", (int)strcspn(mpi, "\n,"), mpi);
+    if (H5get_libversion(&major, &minor, &release) >= 0) printf("HDF5       %u.%u.%u\n", major, minor, release);
+}
+
+int trli_cmd_info(trl_context *ctx, const trli_arguments *arguments)
+{
+    (void)arguments;
+    puts("Trellis    " TRL_VERSION);
+    puts("compiler   " TRL_COMPILER);
+    puts("build      " TRL_BUILD_OPTIONS);
+    puts("CUDA       " TRL_CUDA_VERSION);
+    print_processors(ctx);
+    trl_err err = print_devices(ctx);
+    print_libraries();
+    return trli_command_finish(ctx, err);
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* `trellis plan`: what a deck would run, without running it. */
+#include "command_impl.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <trl_simulation.h>
+
+static void print_line(void *data, const char *line)
+{
+    size_t length = strlen(line);
+    fputs(line, data);
+    if (!length || line[length - 1] != '\n') fputc('\n', data);
+}
+
+static trl_err write_graph(trl_context *ctx, const trl_simulation *sim, const char *prefix, const char *kind,
+                           bool tasks)
+{
+    size_t size = strlen(prefix) + strlen(kind) + 8;
+    char *path = malloc(size);
+    FILE *out = NULL;
+    trl_err err = TRL_OK;
+    if (!path) return trl_fail(ctx, TRL_ERR_MEMORY, NULL, "no memory for the name of a graph");
+    snprintf(path, size, "%s.%s.dot", prefix, kind);
+    out = fopen(path, "w");
+    if (!out) TRL_TRY(trl_fail(ctx, TRL_ERR_IO, NULL, "'%s' cannot be written: %s", path, strerror(errno)));
+    TRL_TRY(trl_simulation_write_dot(sim, tasks, out));
+    int closed = fclose(out);
+    out = NULL;
+    if (closed != 0) TRL_TRY(trl_fail(ctx, TRL_ERR_IO, NULL, "'%s' cannot be written: %s", path, strerror(errno)));
+    printf("wrote %s\n", path);
+done:
+    if (out) fclose(out);
+    free(path);
+    return err;
+}
+
+/* The description is that of rank 0; the memory of the others follows from their own plans. */
+static trl_err print_memory_of_ranks(trl_context *ctx, const trl_simulation *sim)
+{
+    trl_simulation_stats stats;
+    trl_simulation_get_stats(sim, &stats);
+    const int64_t own[2] = {stats.planned_bytes, -stats.planned_bytes};
+    int64_t all[2];
+    if (MPI_Reduce(own, all, 2, MPI_INT64_T, MPI_MAX, 0, trl_context_comm(ctx)) != MPI_SUCCESS)
+        return trl_fail(ctx, TRL_ERR_MPI, NULL, "the memory of the ranks could not be gathered");
+    if (trl_context_rank(ctx) == 0 && trl_context_ranks(ctx) > 1)
+        printf("planned memory of a rank: %" PRId64 " to %" PRId64 " bytes on %d ranks\n", -all[1], all[0],
+               trl_context_ranks(ctx));
+    return TRL_OK;
+}
+
+static trl_err write_graphs(trl_context *ctx, const trl_simulation *sim, const char *prefix)
+{
+    trl_err err = TRL_OK;
+    if (!prefix || trl_context_rank(ctx) != 0) return TRL_OK;
+    TRL_TRY(write_graph(ctx, sim, prefix, "expressions", false));
+    TRL_TRY(write_graph(ctx, sim, prefix, "tasks", true));
+done:
+    return err;
+}
+
+int trli_cmd_plan(trl_context *ctx, const trli_arguments *arguments)
+{
+    bool verbose = trli_arguments_value(arguments, "--verbose") != NULL;
+    trl_registry *registry;
+    trli_deck *deck;
+    trl_simulation *sim = NULL;
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_command_deck(ctx, arguments, &registry, &deck));
+    TRL_TRY(trl_simulation_create(ctx, trli_deck_problem(deck), &sim));
+    if (trl_context_rank(ctx) == 0) err = trl_simulation_describe(sim, verbose, print_line, stdout);
+    TRL_TRY(trl_context_agree(ctx, err));
+    TRL_TRY(print_memory_of_ranks(ctx, sim));
+    TRL_TRY(trl_context_agree(ctx, write_graphs(ctx, sim, trli_arguments_value(arguments, "--dot"))));
+done:
+    trl_simulation_destroy(&sim);
+    trli_deck_destroy(&deck);
+    trl_registry_destroy(&registry);
+    return trli_command_finish(ctx, err);
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* `trellis run`: a deck from beginning to end. */
+#include "run_impl.h"
+
+#include <inttypes.h>
+
+static trl_err read_options(trli_run *run)
+{
+    trl_err err = TRL_OK;
+    run->quiet = trli_arguments_value(run->arguments, "--quiet") != NULL;
+    TRL_TRY(trli_arguments_integer(run->ctx, run->arguments, "--steps", 0, &run->steps));
+    if (trli_arguments_value(run->arguments, "--trace"))
+        TRL_TRY(
+            trl_fail(run->ctx, TRL_ERR_INPUT, NULL, "trellis run: version " TRL_VERSION " cannot write a --trace yet"));
+done:
+    return err;
+}
+
+/* From the deck to a simulation that stands at its first step. */
+static trl_err prepare(trli_run *run)
+{
+    const char *restart = trli_arguments_value(run->arguments, "--restart");
+    trl_err err = TRL_OK;
+    TRL_TRY(read_options(run));
+    TRL_TRY(trli_command_deck(run->ctx, run->arguments, &run->registry, &run->deck));
+    run->problem = trli_deck_problem(run->deck);
+    run->options = trli_deck_options_of(run->deck);
+    TRL_TRY(trl_simulation_create(run->ctx, run->problem, &run->sim));
+    if (run->steps >= 0)
+        trl_simulation_set_steps(run->sim, run->steps);
+    else
+        run->steps = run->problem->time.steps;
+    if (restart)
+        TRL_TRY(trli_run_resume(run, restart));
+    else
+        TRL_TRY(trl_simulation_initialise(run->sim));
+    TRL_TRY(trli_run_open_output(run));
+    trli_diagnostics_print(run->ctx);
+done:
+    return err;
+}
+
+static void print_errors(trli_run *run, const trl_field_info *info, const trl_field_stats *stats)
+{
+    if (!run->quiet && trl_context_rank(run->ctx) == 0 && stats->has_error)
+        printf("error of %s: l1 %.3e, l2 %.3e, max %.3e\n", info->name, stats->error_l1, stats->error_l2,
+               stats->error_linf);
+}
+
+/* What the user wants to know at the end, and what to do next. */
+static trl_err summarise(trli_run *run)
+{
+    const char *directory = run->options->directory;
+    trl_gidx steps = trl_simulation_step_number(run->sim) - run->first_step;
+    double loop = run->wall[TRLI_WALL_LOOP];
+    trl_err err = TRL_OK;
+    if (run->progress.shown) {
+        printf("%" TRL_GIDX_FMT " steps to t = %g in %.3g s", steps, trl_simulation_time(run->sim), loop);
+        if (steps > 0) printf(", %.3g cells/s", run->progress.cells * (double)steps / loop);
+        putchar('\n');
+    }
+    for (int f = 0; f < trl_simulation_fields(run->sim); ++f) {
+        const trl_field_info *info = trl_simulation_field(run->sim, f);
+        trl_field_stats stats;
+        if (info->exact < 0) continue;
+        TRL_TRY(trl_simulation_field_stats(run->sim, f, &stats));
+        print_errors(run, info, &stats);
+    }
+    if (run->progress.shown)
+        printf("output is in %s: fields.h5%s, report.json\nplot it with: trellis plot %s/fields.h5\n", directory,
+               run->problem->nseries ? ", series.csv" : "", directory);
+done:
+    return err;
+}
+
+int trli_cmd_run(trl_context *ctx, const trli_arguments *arguments)
+{
+    trli_run run = {.ctx = ctx,
+                    .arguments = arguments,
+                    .steps = -1,
+                    .fields_step = -1,
+                    .series_step = -1,
+                    .checkpoint_step = -1,
+                    .observed_step = -1};
+    double started = trli_clock();
+    trl_err err = TRL_OK;
+    trli_signals_install();
+    TRL_TRY(prepare(&run));
+    trli_progress_start(&run.progress, &run);
+    run.wall[TRLI_WALL_SETUP] = trli_clock() - started;
+    TRL_TRY(trli_run_loop(&run));
+    TRL_TRY(trli_run_observe(&run));
+done:
+    trli_progress_clear(&run.progress);
+    /* Files first: one that cannot be finished makes the run a failed one, and the report says so. */
+    err = trl_context_agree(ctx, err);
+    trl_err closed = trli_run_close_output(&run);
+    if (err == TRL_OK) err = closed;
+    trl_err reported = trli_report_write(&run, err);
+    if (err == TRL_OK) err = reported;
+    if (err == TRL_OK) err = summarise(&run);
+    trl_simulation_destroy(&run.sim);
+    trli_deck_destroy(&run.deck);
+    trl_registry_destroy(&run.registry);
+    trli_signals_restore();
+    return trli_command_finish(ctx, err);
+}

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* The table of commands, their help, and the way from argv to an exit code. */
+#include "command_impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <trl_formula.h>
+
+#include "plot_impl.h"
+
+#define OPTION_SET                                                                                             \
+    {                                                                                                          \
+        "--set", "KEY=VALUE", "change one key of the deck, as time.steps=10; may be given several times", true \
+    }
+#define OPTION_PLUGIN_PATH                                                                       \
+    {                                                                                            \
+        "--plugin-path", "DIR", "also look for plugins in DIR; may be given several times", true \
+    }
+#define OPTION_THREADS                                                                     \
+    {                                                                                      \
+        "--threads", "N", "threads of each rank, instead of the deck's run.threads", false \
+    }
+
+static int run_plot(trl_context *ctx, const trli_arguments *arguments)
+{
+    (void)ctx;
+    return trli_cmd_plot(arguments->argc, arguments->argv);
+}
+
+static const trli_command commands[] = {
+    {.name = "run",
+     .operands = "DECK",
+     .doc = "run a deck: mpirun -n 4 trellis run deck.yaml",
+     .operands_min = 1,
+     .operands_max = 1,
+     .collective = true,
+     .run = trli_cmd_run,
+     .option = {OPTION_SET,
+                {"--steps", "N", "stop after N steps from the start of the problem", false},
+                {"--restart", "DIR|latest", "continue from a checkpoint: latest is the newest of this deck's output",
+                 false},
+                {"--report", "FILE", "write report.json to FILE as well", false},
+                {"--trace", "FILE", "write a trace of the tasks", false},
+                OPTION_THREADS,
+                OPTION_PLUGIN_PATH,
+                {"--quiet", NULL, "print errors and warnings only", false}}},
+    {.name = "plan",
+     .operands = "DECK",
+     .doc = "show what would run: expressions, kernels, ghosts, memory, tasks",
+     .operands_min = 1,
+     .operands_max = 1,
+     .collective = true,
+     .run = trli_cmd_plan,
+     .option = {{"--dot", "PREFIX", "write PREFIX.expressions.dot and PREFIX.tasks.dot for Graphviz", false},
+                {"--verbose", NULL, "show every kernel and field", false},
+                OPTION_SET,
+                OPTION_THREADS,
+                OPTION_PLUGIN_PATH}},
+    {.name = "check",
+     .operands = "DECK",
+     .doc = "find everything that can be wrong before step 0",
+     .operands_min = 1,
+     .operands_max = 1,
+     .collective = true,
+     .run = trli_cmd_check,
+     .option = {OPTION_SET, OPTION_THREADS, OPTION_PLUGIN_PATH}},
+    {.name = "plot",
+     .operands = "FILE",
+     .doc = "draw a field of fields.h5 as a picture",
+     .operands_min = 1,
+     .operands_max = 1,
+     .run = run_plot,
+     .option = {{"--field", "T", "the field to draw, or several as T,q.x (default: the first)", false},
+                {"--slice", "z=0.5", "the plane to draw of a 3-D field (default: the middle of z)", false},
+                {"--time", "t|last", "the output nearest to a time (default: last)", false},
+                {"-o", "PICTURE", "the PNG file to write (default: named after the fields)", false}}},
+    {.name = "types",
+     .operands = "[NAME]",
+     .doc = "list expression types, operators and functions, or explain one",
+     .operands_max = 1,
+     .run = trli_cmd_types,
+     .option = {OPTION_PLUGIN_PATH}},
+    {.name = "new",
+     .operands = "NAME",
+     .doc = "write a plugin to start from: C source, CMakeLists.txt, deck, test",
+     .operands_min = 1,
+     .operands_max = 1,
+     .run = trli_cmd_new,
+     .option = {{"--cuda", NULL, "with a GPU kernel", false}}},
+    {.name = "info",
+     .operands = "",
+     .doc = "show version, build options, processors, MPI and compilers",
+     .run = trli_cmd_info},
+    {.name = "help",
+     .operands = "[COMMAND]",
+     .doc = "show this list, or the options of a command",
+     .operands_max = 1,
+     .run = trli_cmd_help},
+};
+
+/* Commands of the contract that a later version brings. */
+static const char *const later[] = {"kernels", "bench"};
+
+const trli_command *trli_commands(int *count)
+{
+    *count = (int)(sizeof commands / sizeof *commands);
+    return commands;
+}
+
+trl_err trli_command_find(trl_context *ctx, const char *name, const trli_command **command)
+{
+    const char *names[sizeof commands / sizeof *commands];
+    int n;
+    const trli_command *table = trli_commands(&n);
+    *command = NULL;
+    for (int i = 0; i < n; ++i) {
+        names[i] = table[i].name;
+        if (!strcmp(name, table[i].name)) *command = &table[i];
+    }
+    if (*command) return TRL_OK;
+    for (size_t i = 0; i < sizeof later / sizeof *later; ++i)
+        if (!strcmp(name, later[i]))
+            return trl_fail(ctx, TRL_ERR_INPUT, NULL, "trellis: version " TRL_VERSION " has no command '%s' yet", name);
+    const char *nearest = trl_name_nearest(name, names, n);
+    if (nearest)
+        return trl_fail(ctx, TRL_ERR_INPUT, NULL, "trellis: unknown command '%s'; did you mean '%s'?", name, nearest);
+    return trl_fail(ctx, TRL_ERR_INPUT, NULL, "trellis: unknown command '%s'; 'trellis help' lists what there is",
+                    name);
+}
+
+static void print_usage(const trli_command *command, FILE *out)
+{
+    fprintf(out, "trellis %s%s%s", command->name, command->operands[0] ? " " : "", command->operands);
+    for (const trli_option *o = command->option; o->name; ++o)
+        fprintf(out, " [%s%s%s]", o->name, o->value ? " " : "", o->value ? o->value : "");
+    fputc('\n', out);
+}
+
+void trli_command_help_print(const trli_command *command, FILE *out)
+{
+    fputs("usage: ", out);
+    print_usage(command, out);
+    fprintf(out, "\n%s\n", command->doc);
+    if (command->option[0].name) fputs("\noptions:\n", out);
+    for (const trli_option *o = command->option; o->name; ++o) {
+        char left[64];
+        snprintf(left, sizeof left, "%s %s", o->name, o->value ? o->value : "");
+        fprintf(out, "  %-22s %s\n", left, o->doc);
+    }
+}
+
+void trli_help_print(FILE *out)
+{
+    int n;
+    const trli_command *table = trli_commands(&n);
+    fputs("Trellis " TRL_VERSION ": solves partial differential equations written in a YAML deck.\n\ncommands:\n", out);
+    for (int i = 0; i < n; ++i) fprintf(out, "  %-6s %-10s %s\n", table[i].name, table[i].operands, table[i].doc);
+    fputs(
+        "\n'trellis COMMAND --help' shows the options of a command.\n"
+        "exit codes: 0 done; 2 the deck, a plugin or the command line is wrong; 3 the run failed; 4 a bug in Trellis\n",
+        out);
+}
+
+int trli_cmd_help(trl_context *ctx, const trli_arguments *arguments)
+{
+    const trli_command *command;
+    trl_err err = TRL_OK;
+    if (!arguments->noperands) {
+        trli_help_print(stdout);
+        goto done;
+    }
+    TRL_TRY(trli_command_find(ctx, arguments->operand[0], &command));
+    trli_command_help_print(command, stdout);
+done:
+    return trli_command_finish(ctx, err);
+}
+
+void trli_diagnostics_print(trl_context *ctx)
+{
+    const trl_diagnostic *list;
+    int n = trl_context_rank(ctx) == 0 ? trl_context_diagnostics(ctx, &list) : 0;
+    for (int i = 0; i < n; ++i) {
+        int length = trl_diagnostic_format(&list[i], NULL, 0);
+        char *text = length < 0 ? NULL : malloc((size_t)length + 1);
+        if (text) trl_diagnostic_format(&list[i], text, (size_t)length + 1);
+        fputs(text ? text : list[i].text, stderr);
+        free(text);
+    }
+    fflush(stderr);
+    trl_context_clear_diagnostics(ctx);
+}
+
+int trli_command_finish(trl_context *ctx, trl_err err)
+{
+    trli_diagnostics_print(ctx);
+    return trl_err_exit_code(err);
+}
+
+static int dispatch(trl_context *ctx, const trli_command *command, int argc, char **argv)
+{
+    trli_arguments arguments;
+    int status;
+    trl_err err = trli_arguments_parse(ctx, command, argc, argv, &arguments);
+    if (err != TRL_OK) {
+        status = trli_command_finish(ctx, err);
+    } else if (arguments.help) {
+        if (trl_context_rank(ctx) == 0) trli_command_help_print(command, stdout);
+        status = 0;
+    } else {
+        status = command->run(ctx, &arguments);
+    }
+    trli_arguments_release(&arguments);
+    return status;
+}
+
+int trli_command_main(int argc, char **argv)
+{
+    const char *name = argc > 1 ? argv[1] : "";
+    const trli_command *command = NULL;
+    trl_context *ctx = NULL;
+    int rank, status;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (argc < 2) {
+        if (rank == 0) trli_help_print(stderr);
+        return trl_err_exit_code(TRL_ERR_INPUT);
+    }
+    if (!strcmp(name, "--help") || !strcmp(name, "-h")) name = "help";
+    if (!strcmp(name, "--version")) name = "info";
+    bool collective = false;
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; ++i)
+        if (!strcmp(commands[i].name, name)) collective = commands[i].collective;
+    if (!collective && rank != 0) return 0;
+    trl_err err = trl_context_create(collective ? MPI_COMM_WORLD : MPI_COMM_SELF, NULL, &ctx);
+    if (err != TRL_OK) {
+        if (rank == 0) fprintf(stderr, "trellis: cannot start: %s\n", trl_err_meaning(err));
+        return trl_err_exit_code(err);
+    }
+    err = trli_command_find(ctx, name, &command);
+    status = err == TRL_OK ? dispatch(ctx, command, argc - 1, argv + 1) : trli_command_finish(ctx, err);
+    trl_context_destroy(&ctx);
+    return status;
+}

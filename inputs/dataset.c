@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "output_hdf5_impl.h"
+
+/* The datasets of a file as text for a message, the first few of them. */
+typedef struct dataset_list {
+    FILE *out;
+    int n;
+} dataset_list;
+
+static herr_t add_dataset(hid_t file, const char *name, const H5O_info_t *info, void *data)
+{
+    enum { MOST = 12 };
+    dataset_list *list = data;
+    (void)file;
+    if (info->type != H5O_TYPE_DATASET) return 0;
+    list->n++;
+    if (list->n <= MOST) fprintf(list->out, "%s/%s", list->n > 1 ? ", " : "", name);
+    if (list->n == MOST + 1) fputs(", ...", list->out);
+    return 0;
+}
+
+static trl_err fail_missing(trl_context *ctx, hid_t file, const char *path, const char *dataset, const trl_place *place)
+{
+    dataset_list list = {0};
+    char *text = NULL;
+    size_t length;
+    list.out = open_memstream(&text, &length);
+    if (list.out) {
+        (void)H5Ovisit2(file, H5_INDEX_NAME, H5_ITER_INC, add_dataset, &list, H5O_INFO_BASIC);
+        fclose(list.out);
+    }
+    trl_err err = trl_fail(ctx, TRL_ERR_INPUT, place, "no dataset '%s' in '%s'; there is: %s", dataset, path,
+                           text && list.n ? text : "none");
+    free(text);
+    return err;
+}
+
+/* "[4][3]", slowest axis first. */
+static void print_shape(char *text, size_t room, int rank, const hsize_t *shape)
+{
+    size_t used = (size_t)snprintf(text, room, "%s", rank ? "" : "(a single value)");
+    for (int a = 0; a < rank && used < room; ++a)
+        used += (size_t)snprintf(text + used, room - used, "[%llu]", (unsigned long long)shape[a]);
+}
+
+static trl_err check_shape(trl_context *ctx, const trl_grid *grid, hid_t data, const char *path, const char *dataset,
+                           const trl_place *place, trl_location location)
+{
+    enum { ROOM = 128 };
+    hsize_t wanted[3], found[H5S_MAX_RANK];
+    char here[ROOM], there[ROOM];
+    int rank = trli_hdf5_shape(grid, location, wanted);
+    hid_t space = H5Dget_space(data), type = H5Dget_type(data);
+    int found_rank = H5Sget_simple_extent_dims(space, found, NULL);
+    H5T_class_t kind = H5Tget_class(type);
+    if (type >= 0) H5Tclose(type);
+    if (space >= 0) H5Sclose(space);
+    if (found_rank < 0 || (kind != H5T_FLOAT && kind != H5T_INTEGER))
+        return trl_fail(ctx, TRL_ERR_INPUT, place, "dataset '%s' in '%s' holds no numbers", dataset, path);
+    bool same = found_rank == rank;
+    for (int a = 0; same && a < rank; ++a) same = found[a] == wanted[a];
+    if (same) return TRL_OK;
+    print_shape(there, sizeof there, found_rank, found);
+    print_shape(here, sizeof here, rank, wanted);
+    return trl_fail(ctx, TRL_ERR_INPUT, place, "dataset '%s' in '%s' has shape %s; this grid has %s at location '%s'",
+                    dataset, path, there, here, trl_location_name(location));
+}
+
+/* Whether a path leads to a dataset; each link on the way must exist, or HDF5 takes it for a failure. */
+static bool leads_to_dataset(hid_t file, const char *dataset)
+{
+    char *way = strdup(dataset);
+    bool there = way != NULL;
+    for (char *slash = way; there && *slash && (slash = strchr(slash + 1, '/'));) {
+        *slash = 0;
+        there = H5Lexists(file, way, H5P_DEFAULT) > 0;
+        *slash = '/';
+    }
+    there = there && H5Lexists(file, dataset, H5P_DEFAULT) > 0;
+    free(way);
+    return there;
+}
+
+/* On rank 0. */
+static trl_err check(trl_context *ctx, const trl_layout *layout, const char *path, const char *dataset,
+                     const trl_place *place, trl_location location)
+{
+    char reason[TRLI_REASON_ROOM];
+    hid_t data = -1;
+    trl_err err;
+    hid_t file = trli_hdf5_try_open(path, reason);
+    if (file < 0)
+        return trl_fail(ctx, TRL_ERR_INPUT, place, "cannot read '%s': %s; an HDF5 file is needed", path, reason);
+    if (leads_to_dataset(file, dataset)) data = H5Dopen2(file, dataset, H5P_DEFAULT);
+    if (data >= 0) {
+        err = check_shape(ctx, &layout->grid, data, path, dataset, place, location);
+        H5Dclose(data);
+    } else {
+        err = fail_missing(ctx, file, path, dataset, place);
+    }
+    H5Fclose(file);
+    return err;
+}
+
+trl_err trli_dataset_read(trl_context *ctx, const trl_layout *layout, const char *path, const char *dataset,
+                          const trl_place *place, const trli_output_field *field)
+{
+    trl_err err = trl_context_rank(ctx) == 0 ? check(ctx, layout, path, dataset, place, field->location) : TRL_OK;
+    TRL_TRY(trl_context_agree(ctx, err));
+    err = trl_context_agree(ctx, trli_hdf5_read(ctx, layout, path, dataset, field));
+done:
+    return err;
+}

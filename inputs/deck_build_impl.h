@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* What the readers of a deck's parts share. Every function fails with INPUT at the place of the fault, or MEMORY. Thread: main. */
+#ifndef TRLI_DECK_BUILD_IMPL_H
+#define TRLI_DECK_BUILD_IMPL_H
+
+#include "merge_impl.h"
+
+/* A number that is defined by a formula of others. */
+typedef struct trli_definition {
+    const char *name;
+    trl_text text;
+    const trl_names *indices; /* of the family that it belongs to; only the first level is looked at */
+    double value;
+    int state;                /* of the evaluation */
+    int collector;            /* the collection of needs that saw it last */
+    trl_formula *formula;
+    int nneeds, needs_capacity, next;
+    int *need;                /* definitions of the same scope that must have values first */
+    int nouter, outer_capacity;
+    int *outer;               /* definitions of the outer scope that it uses */
+} trli_definition;
+
+typedef struct trli_scope {
+    int n, capacity;
+    trli_definition *definition;
+    trli_map map;
+    struct trli_scope *outer; /* evaluated already, or NULL */
+} trli_scope;
+
+/* Who holds a name of the one namespace. */
+typedef struct trli_owner {
+    const char *what; /* "parameter", "equation", ... */
+    trl_place place;
+} trli_owner;
+
+struct trli_deck {
+    trl_context *ctx;
+    trl_registry *registry;
+    trli_arena *arena;
+    const trli_deck_request *request;
+    trli_loaded loaded;
+    trli_node *root;          /* merged, every default written out */
+    trli_scope parameters;
+    bool plugins_missing;     /* types may be unknown because their library is */
+    trli_map types;           /* names of entries with a type */
+    trli_map names;           /* to positions in owner */
+    int nowners, owner_capacity;
+    trli_owner *owner;
+    int members;              /* of all families so far */
+    trl_problem problem;
+    trli_deck_options options;
+};
+
+/* Keep the worse of two errors, so that independent faults are all reported. */
+static inline trl_err trli_worse(trl_err kept, trl_err err)
+{
+    return err > kept ? err : kept;
+}
+
+/* Texts */
+
+typedef struct trli_words {
+    int n, capacity;
+    const char **word;
+    trl_place *place;
+    int place_capacity;
+} trli_words;
+
+/* Characters [begin, end) of a text as a text of their own. */
+TRL_NODISCARD trl_err trli_text_part(trli_deck *deck, const trl_text *text, int begin, int end, trl_text *part);
+/* Value of a number or of a formula of names that have numbers. */
+TRL_NODISCARD trl_err trli_text_number(trli_deck *deck, const trl_text *text, const trl_names *names, double *value);
+TRL_NODISCARD trl_err trli_text_whole(trli_deck *deck, const trl_text *text, const trl_names *names, int64_t *value);
+/* A formula, or a list of them. */
+TRL_NODISCARD trl_err trli_value_read(trli_deck *deck, const trli_node *node, trl_value *value);
+/* Value of a checked number; NAN where node is NULL. */
+double trli_node_number(const trli_node *node);
+/* Value of a checked whole number; fallback where node is NULL. */
+int64_t trli_node_whole(const trli_node *node, int64_t fallback);
+bool trli_node_is_true(const trli_node *node);
+
+/* Names and families */
+
+/* Spell a name with its braces evaluated. A range in braces is an error. */
+TRL_NODISCARD trl_err trli_name_spell(trli_deck *deck, const trl_text *text, const trl_names *names, const char **name);
+/* Append the names that a text stands for: "phi{1..16}" is sixteen. component: "q.x" is allowed too. */
+TRL_NODISCARD trl_err trli_names_expand(trli_deck *deck, const trl_text *text, const trl_names *names, bool component, trli_words *words);
+/* Enter a name into the one namespace; taken or reserved names are errors. */
+TRL_NODISCARD trl_err trli_name_claim(trli_deck *deck, const char *name, const trl_place *place, const char *what);
+
+typedef struct trli_family {
+    int n;               /* indices; 0: one member without any */
+    const char **index;
+    int64_t *first, *count;
+    int members;
+} trli_family;
+
+/* Read the `for` of an entry, or none. names: the parameters that ranges may use. */
+TRL_NODISCARD trl_err trli_family_read(trli_deck *deck, const trli_node *entry, const trl_names *names, trli_family *family);
+/* The indices of a member, 0 <= member < members, in front of outer; outer itself when there are none. */
+TRL_NODISCARD trl_err trli_family_names(trli_deck *deck, const trli_family *family, int member, const trl_names *outer,
+                                        const trl_names **names);
+
+/* Parameters */
+
+TRL_NODISCARD trl_err trli_scope_add(trli_deck *deck, trli_scope *scope, const char *name, const trl_text *text, const trl_names *indices);
+/* Give every definition its value, in whatever order they need each other. A cycle is an error with the whole path. partly: leave
+ * definitions without a value that need names the scope does not have yet. */
+TRL_NODISCARD trl_err trli_scope_evaluate(trli_deck *deck, trli_scope *scope, bool partly);
+/* The names that have values, in front of outer. */
+TRL_NODISCARD trl_err trli_scope_names(trli_deck *deck, const trli_scope *scope, const trl_names *outer, const trl_names **names);
+
+/* The parts of a deck, in this order */
+
+TRL_NODISCARD trl_err trli_grid_read(trli_deck *deck);
+TRL_NODISCARD trl_err trli_plugins_read(trli_deck *deck);
+TRL_NODISCARD trl_err trli_parameters_read(trli_deck *deck);
+TRL_NODISCARD trl_err trli_expressions_read(trli_deck *deck);
+TRL_NODISCARD trl_err trli_equations_read(trli_deck *deck);
+TRL_NODISCARD trl_err trli_time_read(trli_deck *deck);
+TRL_NODISCARD trl_err trli_output_read(trli_deck *deck);
+TRL_NODISCARD trl_err trli_run_read(trli_deck *deck);
+
+/* Read the `boundary` of an entry, or none, into its six sides. */
+TRL_NODISCARD trl_err trli_boundary_read(trli_deck *deck, const trli_node *entry, const trl_names *names, trl_bc_side side[6]);
+/* Read what only entries with a `type` have into member; the type's defaults are written out into the entry. */
+TRL_NODISCARD trl_err trli_type_read(trli_deck *deck, trli_node *entry, trl_expression_entry *member);
+
+#endif

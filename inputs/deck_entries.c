@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+#include <string.h>
+
+#include "deck_build_impl.h"
+
+/* Expressions and equations: what an entry of the deck gives for each member of its family. */
+
+static trl_err add_expression(trli_deck *deck, trl_expression_entry **entry, int *capacity, const trl_expression_entry *member)
+{
+    trl_problem *problem = &deck->problem;
+    trl_err err = trli_arena_grow(deck->arena, entry, problem->nexpressions, capacity, sizeof **entry);
+    if (err != TRL_OK) return err;
+    (*entry)[problem->nexpressions++] = *member;
+    problem->expression = *entry;
+    return TRL_OK;
+}
+
+/* Parameters of a formula's own, which may use its indices and hide parameters of the deck. */
+static trl_err read_locals(trli_deck *deck, const trli_node *entry, const trl_names *indices, const trl_names **names)
+{
+    const trli_node *parameters = trli_node_get(entry, "parameters");
+    trli_scope scope = {.outer = &deck->parameters};
+    trl_err err = TRL_OK;
+    *names = indices;
+    if (!parameters || parameters->n == 0) return TRL_OK;
+    for (int i = 0; i < parameters->n; ++i) {
+        const trli_node *key = parameters->key[i], *value = parameters->item[i];
+        const char *name = key->text.chars;
+        if (!trl_name_valid(name) || trl_name_reserved(name))
+            return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_node_place(key), "'%s' cannot name a parameter%s", name,
+                            trl_name_reserved(name) ? ": it is a reserved word" : "");
+        TRL_TRY(trli_scope_add(deck, &scope, name, &value->text, indices == deck->problem.parameters ? NULL : indices));
+    }
+    TRL_TRY(trli_scope_evaluate(deck, &scope, false));
+    TRL_TRY(trli_scope_names(deck, &scope, indices, names));
+done:
+    return err;
+}
+
+static trl_err read_formula(trli_deck *deck, const trli_node *entry, trl_expression_entry *member)
+{
+    static const char *const of_types[] = {"computes", "inputs"};
+    const trli_node *location = trli_node_get(entry, "location");
+    trl_location found;
+    trl_err err;
+    for (size_t i = 0; i < sizeof of_types / sizeof *of_types; ++i) {
+        int at = trli_node_find(entry, of_types[i]);
+        if (at >= 0)
+            return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_node_place(entry->key[at]),
+                            "'%s' belongs to entries with a 'type', and '%s' is a formula", of_types[i], member->name);
+    }
+    TRL_TRY(trli_value_read(deck, trli_node_get(entry, "formula"), &member->formula));
+    if (location && trl_location_parse(location->text.chars, &found)) member->location = (int)found;
+    TRL_TRY(read_locals(deck, entry, member->names, &member->names));
+    TRL_TRY(trli_name_claim(deck, member->name, &member->place, "expression"));
+done:
+    return err;
+}
+
+static trl_err read_expression(trli_deck *deck, const trli_node *key, trli_node *entry, trl_expression_entry **list, int *capacity)
+{
+    const trli_node *device = trli_node_get(entry, "device");
+    bool once = strcmp(trli_node_get(entry, "evaluate")->text.chars, "step") == 0;
+    trli_family family;
+    trl_err err;
+    if (strcmp(device->text.chars, "gpu") == 0)
+        return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_node_place(device), "'device: gpu' is not available yet in this version; use auto or cpu");
+    TRL_TRY(trli_family_read(deck, entry, deck->problem.parameters, &family));
+    for (int i = 0; i < family.members; ++i) {
+        trl_expression_entry member = {.place = key->text.place, .location = -1};
+        member.evaluate = once ? TRL_EVALUATE_STEP : TRL_EVALUATE_STAGE;
+        TRL_TRY(trli_family_names(deck, &family, i, deck->problem.parameters, &member.names));
+        TRL_TRY(trli_name_spell(deck, &key->text, member.names, &member.name));
+        TRL_TRY(trli_node_get(entry, "type") ? trli_type_read(deck, entry, &member) : read_formula(deck, entry, &member));
+        TRL_TRY(trli_boundary_read(deck, entry, member.names, member.boundary));
+        TRL_TRY(add_expression(deck, list, capacity, &member));
+    }
+done:
+    return err;
+}
+
+trl_err trli_expressions_read(trli_deck *deck)
+{
+    const trli_node *expressions = trli_node_get(deck->root, "expressions");
+    trl_expression_entry *list = NULL;
+    int capacity = 0;
+    trl_err err = TRL_OK;
+    for (int i = 0; i < expressions->n; ++i)
+        err = trli_worse(err, read_expression(deck, expressions->key[i], expressions->item[i], &list, &capacity));
+    return err;
+}
+
+static trl_err read_equation(trli_deck *deck, const trli_node *key, const trli_node *entry, trl_equation_entry **list, int *capacity)
+{
+    const trli_node *mask = trli_node_get(entry, "mask"), *exact = trli_node_get(entry, "exact");
+    trl_problem *problem = &deck->problem;
+    trl_equation_entry common = {.place = key->text.place};
+    trli_family family;
+    trl_err err;
+    if (!trl_location_parse(trli_node_get(entry, "location")->text.chars, &common.location)) common.location = TRL_CELL;
+    TRL_TRY(trli_value_read(deck, trli_node_get(entry, "initial"), &common.initial));
+    TRL_TRY(trli_value_read(deck, trli_node_get(entry, "ddt"), &common.ddt));
+    if (mask) common.mask = mask->text;
+    if (exact) common.exact = exact->text;
+    TRL_TRY(trli_family_read(deck, entry, problem->parameters, &family));
+    for (int i = 0; i < family.members; ++i) {
+        trl_equation_entry member = common;
+        TRL_TRY(trli_family_names(deck, &family, i, problem->parameters, &member.names));
+        TRL_TRY(trli_name_spell(deck, &key->text, member.names, &member.name));
+        TRL_TRY(trli_name_claim(deck, member.name, &member.place, "equation"));
+        TRL_TRY(trli_boundary_read(deck, entry, member.names, member.boundary));
+        TRL_TRY(trli_arena_grow(deck->arena, list, problem->nequations, capacity, sizeof **list));
+        (*list)[problem->nequations++] = member;
+        problem->equation = *list;
+    }
+done:
+    return err;
+}
+
+trl_err trli_equations_read(trli_deck *deck)
+{
+    const trli_node *equations = trli_node_get(deck->root, "equations");
+    trl_equation_entry *list = NULL;
+    int capacity = 0;
+    trl_err err = TRL_OK;
+    for (int i = 0; i < equations->n; ++i)
+        err = trli_worse(err, read_equation(deck, equations->key[i], equations->item[i], &list, &capacity));
+    return err;
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "merge_impl.h"
+
+enum { FILE_BYTES_MAX = 64 << 20 };
+
+trl_err trli_path_folder(trli_arena *arena, const char *path, const char **folder)
+{
+    const char *slash = strrchr(path, '/');
+    if (!slash) return trli_arena_text(arena, ".", 1, folder);
+    return trli_arena_text(arena, path, slash == path ? 1 : (size_t)(slash - path), folder);
+}
+
+trl_err trli_path_join(trli_arena *arena, const char *folder, const char *path, const char **joined)
+{
+    if (*path == '/' || strcmp(folder, ".") == 0) return trli_arena_text(arena, path, strlen(path), joined);
+    return trli_arena_print(arena, joined, "%s%s%s", folder, folder[strlen(folder) - 1] == '/' ? "" : "/", path);
+}
+
+/* Everything that rank 0 does alone. */
+static trl_err read_here(trl_context *ctx, trli_arena *arena, const char *path, const trl_place *place, trli_file *file)
+{
+    char absolute[PATH_MAX];
+    struct stat status;
+    char *text;
+    trl_err err = TRL_OK;
+    FILE *in = fopen(path, "rb");
+    if (!in || !realpath(path, absolute) || fstat(fileno(in), &status) != 0)
+        TRL_TRY(trl_fail(ctx, TRL_ERR_INPUT, place, "cannot read '%s': %s", path, strerror(errno)));
+    if (!S_ISREG(status.st_mode)) TRL_TRY(trl_fail(ctx, TRL_ERR_INPUT, place, "cannot read '%s': it is not a file", path));
+    if (status.st_size > FILE_BYTES_MAX)
+        TRL_TRY(trl_fail(ctx, TRL_ERR_INPUT, place, "cannot read '%s': it is larger than %d MB", path, FILE_BYTES_MAX >> 20));
+    TRL_TRY(trli_arena_alloc(arena, (size_t)status.st_size + 1, &text));
+    size_t length = fread(text, 1, (size_t)status.st_size, in);
+    if (ferror(in)) TRL_TRY(trl_fail(ctx, TRL_ERR_INPUT, place, "cannot read '%s': %s", path, strerror(errno)));
+    if (memchr(text, 0, length))
+        TRL_TRY(trl_fail(ctx, TRL_ERR_INPUT, place, "cannot read '%s': it holds a NUL character, so it is no text", path));
+    file->text = text;
+    TRL_TRY(trli_arena_text(arena, absolute, strlen(absolute), &file->path));
+done:
+    if (in) fclose(in);
+    return err;
+}
+
+static trl_err broadcast_text(trl_context *ctx, trli_arena *arena, const char **text)
+{
+    int length = *text ? (int)strlen(*text) : 0;
+    if (MPI_Bcast(&length, 1, MPI_INT, 0, trl_context_comm(ctx)) != MPI_SUCCESS)
+        return trl_fail(ctx, TRL_ERR_MPI, NULL, "the deck cannot be sent to all ranks");
+    char *copy;
+    trl_err err = trli_arena_alloc(arena, (size_t)length + 1, &copy);
+    if (err != TRL_OK) return err;
+    if (*text) memcpy(copy, *text, (size_t)length);
+    if (MPI_Bcast(copy, length, MPI_CHAR, 0, trl_context_comm(ctx)) != MPI_SUCCESS)
+        return trl_fail(ctx, TRL_ERR_MPI, NULL, "the deck cannot be sent to all ranks");
+    *text = copy;
+    return TRL_OK;
+}
+
+trl_err trli_deck_file_read(trl_context *ctx, trli_arena *arena, const char *path, const trl_place *place, trli_file *file)
+{
+    *file = (trli_file){0};
+    trl_err err = trl_context_rank(ctx) == 0 ? read_here(ctx, arena, path, place, file) : TRL_OK;
+    int code = (int)err;
+    if (MPI_Bcast(&code, 1, MPI_INT, 0, trl_context_comm(ctx)) != MPI_SUCCESS)
+        return trl_fail(ctx, TRL_ERR_MPI, NULL, "the deck cannot be sent to all ranks");
+    if (code != TRL_OK) return (trl_err)code;
+    TRL_TRY(broadcast_text(ctx, arena, &file->text));
+    TRL_TRY(broadcast_text(ctx, arena, &file->path));
+done:
+    return err;
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "deck_build_impl.h"
+
+static void read_every(const trli_node *parent, trl_every *every)
+{
+    const trli_node *node = trli_node_get(parent, "every"), *time = trli_node_get(node, "time");
+    every->steps = trli_node_whole(trli_node_get(node, "steps"), 0);
+    if (time) every->time = trli_node_number(time);
+}
+
+/* The default, written out: all equations, in their order. */
+static trl_err write_fields(trli_deck *deck, trli_node *output, trli_node **fields)
+{
+    const trl_problem *problem = &deck->problem;
+    trli_node *key, *item;
+    trl_err err;
+    TRL_TRY(trli_node_scalar(deck->arena, "fields", trli_node_place(output), &key));
+    TRL_TRY(trli_node_create(deck->arena, TRLI_LIST_NODE, trli_node_place(output), fields));
+    for (int i = 0; i < problem->nequations; ++i) {
+        TRL_TRY(trli_node_scalar(deck->arena, problem->equation[i].name, &problem->equation[i].place, &item));
+        TRL_TRY(trli_node_append(deck->arena, *fields, item));
+    }
+    TRL_TRY(trli_node_put(deck->arena, output, key, *fields));
+done:
+    return err;
+}
+
+static trl_err read_fields(trli_deck *deck, trli_node *output)
+{
+    trl_problem *problem = &deck->problem;
+    trli_node *fields = trli_node_get(output, "fields");
+    trli_words words = {0};
+    trli_map seen = {0};
+    trl_err err = TRL_OK, kept = TRL_OK;
+    if (!fields) TRL_TRY(write_fields(deck, output, &fields));
+    for (int i = 0; i < fields->n; ++i)
+        kept = trli_worse(kept, trli_names_expand(deck, &fields->item[i]->text, problem->parameters, false, &words));
+    for (int i = 0; i < words.n; ++i) {
+        if (trli_map_find(&seen, words.word[i]) >= 0)
+            kept = trli_worse(kept, trl_fail(deck->ctx, TRL_ERR_INPUT, &words.place[i], "field '%s' is listed twice", words.word[i]));
+        else TRL_TRY(trli_map_add(deck->arena, &seen, words.word[i], i));
+    }
+    problem->noutputs = words.n;
+    problem->output = words.word;
+    problem->output_place = words.place;
+    err = kept;
+done:
+    return err;
+}
+
+/* A name heads a column of series.csv. */
+static trl_err read_series(trli_deck *deck, const trli_node *series)
+{
+    const trli_node *values = trli_node_get(series, "values");
+    trl_series_entry *entry;
+    int n = values ? values->n : 0;
+    trl_err err;
+    TRL_TRY(trli_arena_alloc(deck->arena, (size_t)(n + 1) * sizeof *entry, &entry));
+    read_every(series, &deck->options.series_every);
+    for (int i = 0; i < n; ++i) {
+        const char *name = values->key[i]->text.chars;
+        entry[i] = (trl_series_entry){.name = name, .value = values->item[i]->text};
+        if (strcmp(name, "step") == 0 || strcmp(name, "time") == 0)
+            err = trli_worse(err, trl_fail(deck->ctx, TRL_ERR_INPUT, trli_node_place(values->key[i]),
+                                           "'%s' is a column of its own in series.csv; choose another name", name));
+        else if (name[strcspn(name, ",\"\n\r")])
+            err = trli_worse(err, trl_fail(deck->ctx, TRL_ERR_INPUT, trli_node_place(values->key[i]),
+                                           "the name of a column cannot contain commas, quotes or line breaks"));
+    }
+    deck->problem.nseries = n;
+    deck->problem.series = entry;
+done:
+    return err;
+}
+
+trl_err trli_output_read(trli_deck *deck)
+{
+    trli_node *output = trli_node_get(deck->root, "output");
+    const trli_node *directory = trli_node_get(output, "directory"), *checkpoint = trli_node_get(output, "checkpoint");
+    trli_deck_options *options = &deck->options;
+    trl_err err = TRL_OK;
+    options->directory = directory->text.chars;
+    options->directory_place = *trli_node_place(directory);
+    if (!*options->directory) err = trl_fail(deck->ctx, TRL_ERR_INPUT, &options->directory_place, "'output.directory' is empty");
+    read_every(output, &options->every);
+    options->has_checkpoint = checkpoint != NULL;
+    read_every(checkpoint, &options->checkpoint_every);
+    options->checkpoint_keep = (int)trli_node_whole(trli_node_get(checkpoint, "keep"), 0);
+    err = trli_worse(err, read_fields(deck, output));
+    return trli_worse(err, read_series(deck, trli_node_get(output, "series")));
+}
+
+/* A list of GPUs as text, "[0, 1]". */
+static trl_err read_devices(trli_deck *deck, const trli_node *devices)
+{
+    const char *text = "[";
+    trl_err err = TRL_OK;
+    deck->options.devices = devices->text.chars;
+    if (devices->kind == TRLI_SCALAR_NODE) return TRL_OK;
+    if (devices->n == 0) return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_node_place(devices), "'run.devices' is an empty list");
+    for (int i = 0; i < devices->n; ++i)
+        TRL_TRY(trli_arena_print(deck->arena, &text, "%s%s%" PRId64, text, i ? ", " : "", trli_node_whole(devices->item[i], 0)));
+    TRL_TRY(trli_arena_print(deck->arena, &deck->options.devices, "%s]", text));
+done:
+    return err;
+}
+
+trl_err trli_run_read(trli_deck *deck)
+{
+    const trli_node *run = trli_node_get(deck->root, "run"), *threads = trli_node_get(run, "threads");
+    trl_problem *problem = &deck->problem;
+    trli_deck_options *options = &deck->options;
+    bool split = threads->kind == TRLI_MAPPING_NODE;
+    options->title = trli_node_get(deck->root, "title")->text.chars;
+    options->threads_tasks = (int)(split ? trli_node_whole(trli_node_get(threads, "tasks"), 0) : trli_node_whole(threads, 0));
+    options->threads_operators = split ? (int)trli_node_whole(trli_node_get(threads, "operators"), 0) : 0;
+    options->compile = trli_node_get(run, "compile")->text.chars;
+    options->time_blocking = trli_node_get(run, "time_blocking")->text.chars;
+    problem->scheduler = trli_node_get(run, "scheduler")->text.chars;
+    problem->fusion = trli_node_get(run, "fusion")->text.chars;
+    problem->nan_check = trli_node_is_true(trli_node_get(run, "nan_check"));
+    problem->fast_math = trli_node_is_true(trli_node_get(trli_node_get(deck->root, "numerics"), "fast_math"));
+    return read_devices(deck, trli_node_get(run, "devices"));
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+#include <math.h>
+#include <string.h>
+
+#include "deck_build_impl.h"
+#include "scalar_impl.h"
+
+/* Up to here every whole number is a double and fits an index. */
+#define WHOLE_MAX 9007199254740991.0
+
+trl_err trli_text_part(trli_deck *deck, const trl_text *text, int begin, int end, trl_text *part)
+{
+    *part = (trl_text){.place = trl_text_place(text, begin, end), .exact = text->exact};
+    return trli_arena_text(deck->arena, text->chars + begin, (size_t)(end - begin), &part->chars);
+}
+
+trl_err trli_text_number(trli_deck *deck, const trl_text *text, const trl_names *names, double *value)
+{
+    trl_formula *formula = NULL;
+    trl_err err;
+    if (trli_scalar_number(text->chars, value)) return TRL_OK;
+    TRL_TRY(trl_formula_parse(deck->ctx, text, &formula));
+    TRL_TRY(trl_ast_number(deck->ctx, text, formula->root, names, value));
+    if (!isfinite(*value)) err = trl_fail(deck->ctx, TRL_ERR_INPUT, &text->place, "'%s' is not a finite number", text->chars);
+done:
+    trl_formula_destroy(&formula);
+    return err;
+}
+
+trl_err trli_text_whole(trli_deck *deck, const trl_text *text, const trl_names *names, int64_t *value)
+{
+    double number;
+    trl_err err = trli_text_number(deck, text, names, &number);
+    if (err != TRL_OK) return err;
+    if (number != floor(number) || fabs(number) > WHOLE_MAX)
+        return trl_fail(deck->ctx, TRL_ERR_INPUT, &text->place, "'%s' must be a whole number, found %.17g", text->chars, number);
+    *value = (int64_t)number;
+    return TRL_OK;
+}
+
+trl_err trli_value_read(trli_deck *deck, const trli_node *node, trl_value *value)
+{
+    trl_text *text;
+    bool list = node->kind == TRLI_LIST_NODE;
+    int count = list ? node->n : 1;
+    if (count == 0) return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_node_place(node), "a vector needs one formula for each axis, found an empty list");
+    trl_err err = trli_arena_alloc(deck->arena, (size_t)count * sizeof *text, &text);
+    if (err != TRL_OK) return err;
+    for (int i = 0; i < count; ++i) text[i] = list ? node->item[i]->text : node->text;
+    *value = (trl_value){.count = count, .text = text, .list = list, .place = *trli_node_place(node)};
+    return TRL_OK;
+}
+
+double trli_node_number(const trli_node *node)
+{
+    double value;
+    return node && trli_scalar_number(node->text.chars, &value) ? value : NAN;
+}
+
+int64_t trli_node_whole(const trli_node *node, int64_t fallback)
+{
+    int64_t value;
+    return node && trli_scalar_integer(node->text.chars, &value) ? value : fallback;
+}
+
+bool trli_node_is_true(const trli_node *node)
+{
+    return node && strcmp(node->text.chars, "true") == 0;
+}

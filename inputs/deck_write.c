@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "deck_build_impl.h"
+#include "scalar_impl.h"
+
+enum { INDENT = 2 };
+
+/* Texts that a YAML 1.1 reader would take for something else. */
+static bool is_plain_name(const char *text)
+{
+    static const char *const words[] = {"y", "n", "yes", "no", "on", "off", "true", "false", "null"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; ++i)
+        if (strcasecmp(words[i], text) == 0) return false;
+    return trl_name_valid(text);
+}
+
+/* A character of UTF-8 that readers of YAML take for a line break or refuse outside an escape; 0 for all others. */
+static unsigned special_character(const char *text, int *bytes)
+{
+    const unsigned char *s = (const unsigned char *)text;
+    *bytes = 1;
+    if (s[0] < 0x20 || s[0] == 0x7F) return s[0];
+    if (s[0] == 0xC2 && s[1] >= 0x80 && s[1] <= 0xA0) {
+        *bytes = 2;
+        return s[1];
+    }
+    *bytes = 3;
+    if (strncmp(text, "\xE2\x80\xA8", 3) == 0) return 0x2028;
+    if (strncmp(text, "\xE2\x80\xA9", 3) == 0) return 0x2029;
+    if (strncmp(text, "\xEF\xBB\xBF", 3) == 0) return 0xFEFF;
+    if (strncmp(text, "\xEF\xBF\xBE", 3) == 0) return 0xFFFE;
+    if (strncmp(text, "\xEF\xBF\xBF", 3) == 0) return 0xFFFF;
+    *bytes = 1;
+    return 0;
+}
+
+static void write_quoted(FILE *out, const char *text)
+{
+    int bytes;
+    fputc('"', out);
+    for (; *text; text += bytes) {
+        unsigned special = special_character(text, &bytes);
+        if (special) fprintf(out, "\\u%04X", special);
+        else if (*text == '"' || *text == '\\') fprintf(out, "\\%c", *text);
+        else fputc(*text, out);
+    }
+    fputc('"', out);
+}
+
+static void write_scalar(FILE *out, const trli_key *key, const trli_node *node)
+{
+    const char *text = node->text.chars;
+    unsigned numbers = TRLI_AS_FORMULA | TRLI_AS_NUMBER | TRLI_AS_INTEGER;
+    char number[TRLI_NUMBER_TEXT];
+    double value;
+    bool truth, whole = text[strspn(text, "+-0123456789")] == 0 || (key && key->forms & TRLI_AS_INTEGER);
+    if (key && !node->literal && key->forms & numbers && trli_scalar_number(text, &value)) {
+        trli_scalar_print(value, whole, number);
+        fputs(number, out);
+    } else if (key && !node->literal && (trli_schema_is_word(key, text) || (key->forms & ~TRLI_AS_LIST) == TRLI_AS_BOOLEAN)) {
+        fputs(text, out);
+    } else if (key && !node->literal && key->forms & TRLI_AS_TEXT && key->forms & TRLI_AS_FORMULA && trli_scalar_boolean(text, &truth)) {
+        fputs(text, out);
+    } else {
+        write_quoted(out, text);
+    }
+}
+
+static void write_node(FILE *out, const trli_key *key, const trli_node *node, int indent);
+
+static void write_list(FILE *out, const trli_key *key, const trli_node *node, int indent)
+{
+    bool pieces = node->n > 0 && node->item[0]->kind == TRLI_MAPPING_NODE;
+    if (!pieces) fputs(" [", out);
+    for (int i = 0; i < node->n; ++i) {
+        if (pieces) {
+            fprintf(out, "\n%*s-", indent, "");
+            write_node(out, key, node->item[i], indent + INDENT);
+        } else {
+            if (i > 0) fputs(", ", out);
+            write_scalar(out, key, node->item[i]);
+        }
+    }
+    if (!pieces) fputs("]", out);
+}
+
+/* Write a value behind its key: a space and a scalar or list on the same line, or a mapping on the following ones. */
+static void write_node(FILE *out, const trli_key *key, const trli_node *node, int indent)
+{
+    switch (node->kind) {
+    case TRLI_SCALAR_NODE:
+        fputc(' ', out);
+        write_scalar(out, key, node);
+        return;
+    case TRLI_LIST_NODE: write_list(out, key, node, indent); return;
+    case TRLI_MAPPING_NODE: break;
+    }
+    if (node->n == 0) fputs(" {}", out);
+    for (int i = 0; i < node->n; ++i) {
+        const char *name = node->key[i]->text.chars;
+        fprintf(out, "\n%*s", indent, "");
+        if (is_plain_name(name)) fputs(name, out);
+        else write_quoted(out, name);
+        fputc(':', out);
+        write_node(out, trli_schema_child(key, name), node->item[i], indent + INDENT);
+    }
+}
+
+trl_err trli_deck_write(trl_context *ctx, const trli_deck *deck, char **text)
+{
+    size_t size;
+    *text = NULL;
+    FILE *out = open_memstream(text, &size);
+    if (!out) return trl_fail(ctx, TRL_ERR_MEMORY, NULL, "no memory to write the deck as used");
+    fputs("# The deck as used: files merged, --set applied, every default written out.", out);
+    write_node(out, trli_schema_root(), deck->root, 0);
+    fputc('\n', out);
+    bool failed = ferror(out) != 0;
+    if (fclose(out) == 0 && !failed) return TRL_OK;
+    free(*text);
+    *text = NULL;
+    return trl_fail(ctx, TRL_ERR_MEMORY, NULL, "no memory to write the deck as used");
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* The program `trellis`: MPI around the command. */
+#include "command_impl.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+int main(int argc, char **argv)
+{
+    int provided;
+    if (MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &provided) != MPI_SUCCESS) {
+        fputs("trellis: MPI cannot be started\n", stderr);
+        return trl_err_exit_code(TRL_ERR_MPI);
+    }
+    if (provided < MPI_THREAD_SERIALIZED) {
+        fputs("trellis: this MPI does not let one thread at a time call it (MPI_THREAD_SERIALIZED)\n", stderr);
+        MPI_Abort(MPI_COMM_WORLD, trl_err_exit_code(TRL_ERR_MPI));
+    }
+    int status = trli_command_main(argc, argv);
+    MPI_Finalize();
+    return status;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Files a run writes: fields.h5 with its XDMF, checkpoints, series.csv, report.json. They know arrays, not simulations.
+ * A process that writes should ignore SIGXFSZ, so that a limit on the size of files is an error like a full disk. */
+#ifndef TRLI_OUTPUT_IMPL_H
+#define TRLI_OUTPUT_IMPL_H
+
+#include <trl_field.h>
+
+/* A field to write or read: one array per local patch of the layout. */
+typedef struct trli_output_field {
+    const char *name;       /* dataset name: "T", "q.x" */
+    trl_location location;  /* bits of axes that the grid lacks are zero */
+    const trl_array *patch; /* [layout->nlocal] */
+} trli_output_field;
+
+/* fields.h5 and fields.xdmf in a folder, created with its parents if missing. append: continue an existing file
+ * (restart), dropping groups of steps later than after_step; an INPUT error if it belongs to another grid. IO errors
+ * name the path and the system's reason; a partly written file is never left under the final name as if whole, and a
+ * disk that is too full leaves fields.h5 as it was. Between writes both files are closed and whole. Collective: yes
+ * (all functions here). */
+typedef struct trli_fields_file trli_fields_file;
+TRL_NODISCARD trl_err trli_fields_create(trl_context *ctx, const trl_layout *layout, const char *folder, bool append,
+                                         trl_gidx after_step, trli_fields_file **file);
+/* A step that is there already is replaced. */
+TRL_NODISCARD trl_err trli_fields_write(trli_fields_file *file, trl_gidx step, double time, int n,
+                                        const trli_output_field *fields);
+TRL_NODISCARD trl_err trli_fields_close(trli_fields_file **file);
+
+/* Checkpoints: folder/checkpoint/<step, 8 digits>.h5 written aside, then renamed; the newest keep ones stay. Those of
+ * later steps, from a run that this one replaces, are removed too. The file is like fields.h5, with one step, all at
+ * the fields' own locations. */
+typedef struct trli_checkpoint_state {
+    trl_gidx step;
+    double time, dt, time_start;
+} trli_checkpoint_state;
+TRL_NODISCARD trl_err trli_checkpoint_write(trl_context *ctx, const trl_layout *layout, const char *folder, int keep,
+                                            const trli_checkpoint_state *state, int n, const trli_output_field *fields);
+/* Read the checkpoint at path (a folder of checkpoints: its newest whole one, damaged ones giving a warning; or one
+ * file) into the fields' owned points, on any number of ranks and patches. INPUT errors: none there; grid, fields or
+ * locations differ, naming them. IO: damaged. */
+TRL_NODISCARD trl_err trli_checkpoint_read(trl_context *ctx, const trl_layout *layout, const char *path,
+                                           trli_checkpoint_state *state, int n, const trli_output_field *fields);
+
+/* Read one dataset of any HDF5 file onto a field's owned points (the `file` expression type). INPUT errors: missing
+ * file or dataset (what is there is listed), wrong shape (both shapes). */
+TRL_NODISCARD trl_err trli_dataset_read(trl_context *ctx, const trl_layout *layout, const char *path,
+                                        const char *dataset, const trl_place *place, const trli_output_field *field);
+
+/* series.csv: a header, then a line per call, 17 significant digits, written by rank 0 and flushed; half a line is
+ * never left. append: keep lines up to after_step; an INPUT error if the header differs. */
+typedef struct trli_series_file trli_series_file;
+TRL_NODISCARD trl_err trli_series_create(trl_context *ctx, const char *folder, int n, const char *const *names,
+                                         bool append, trl_gidx after_step, trli_series_file **file);
+TRL_NODISCARD trl_err trli_series_write(trli_series_file *file, trl_gidx step, double time, const double *values);
+TRL_NODISCARD trl_err trli_series_close(trli_series_file **file);
+
+/* Write text to folder/name atomically (aside, then renamed) from rank 0. */
+TRL_NODISCARD trl_err trli_text_write(trl_context *ctx, const char *folder, const char *name, const char *text);
+
+#endif

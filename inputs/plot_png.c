@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <png.h>
+
+#include <plot_impl.h>
+
+/* Fill the file; on failure *reason says why. */
+static bool write_image(FILE *stream, const trli_canvas *canvas, png_image *image, const char **reason)
+{
+    memset(image, 0, sizeof *image);
+    image->version = PNG_IMAGE_VERSION;
+    image->width = (png_uint_32)canvas->width;
+    image->height = (png_uint_32)canvas->height;
+    image->format = PNG_FORMAT_RGB;
+    errno = 0;
+    if (png_image_write_to_stdio(image, stream, 0, canvas->pixel, 0, NULL) && !fflush(stream) && !ferror(stream))
+        return true;
+    *reason = errno ? strerror(errno) : image->message;
+    return false;
+}
+
+trl_err trli_png_write(trl_context *ctx, const char *path, const trli_canvas *canvas)
+{
+    trl_err err = TRL_OK;
+    FILE *stream = NULL;
+    png_image image;
+    const char *reason = NULL;
+    size_t size = strlen(path) + sizeof ".partial";
+    char *aside = malloc(size);
+    if (!aside) return trl_fail(ctx, TRL_ERR_MEMORY, NULL, "no memory to write '%s'", path);
+    snprintf(aside, size, "%s.partial", path);
+    stream = fopen(aside, "wb");
+    if (!stream) {
+        err = trl_fail(ctx, TRL_ERR_IO, NULL, "cannot create the picture '%s': %s", path, strerror(errno));
+        goto done;
+    }
+    bool whole = write_image(stream, canvas, &image, &reason);
+    if (fclose(stream) && whole) {
+        whole = false;
+        reason = strerror(errno);
+    }
+    if (whole && rename(aside, path)) {
+        whole = false;
+        reason = strerror(errno);
+    }
+    if (!whole) {
+        err = trl_fail(ctx, TRL_ERR_IO, NULL, "cannot write the picture '%s': %s", path, reason);
+        (void)remove(aside);
+    }
+done:
+    free(aside);
+    return err;
+}

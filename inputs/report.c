@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* report.json: the keys of input.md, section 5. */
+#include "run_impl.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "json_impl.h"
+
+/* What all ranks together know of the run; zero where the run did not get that far. */
+typedef struct report_totals {
+    trl_simulation_stats stats;                     /* of rank 0 but for what follows */
+    int64_t planned_bytes, peak_bytes;              /* of the rank with the most */
+    int64_t comm_bytes, comm_messages, allocations; /* of all */
+} report_totals;
+
+static trl_err reduce(trl_context *ctx, int64_t *values, int n, MPI_Op op)
+{
+    if (MPI_Allreduce(MPI_IN_PLACE, values, n, MPI_INT64_T, op, trl_context_comm(ctx)) == MPI_SUCCESS) return TRL_OK;
+    return trl_fail(ctx, TRL_ERR_MPI, NULL, "the ranks' figures for the report could not be gathered");
+}
+
+static trl_err gather_totals(const trli_run *run, report_totals *totals)
+{
+    trl_err err = TRL_OK;
+    *totals = (report_totals){0};
+    if (!run->sim) return TRL_OK;
+    trl_simulation_get_stats(run->sim, &totals->stats);
+    const trl_simulation_stats *s = &totals->stats;
+    int64_t most[] = {s->planned_bytes, s->peak_bytes};
+    int64_t sum[] = {s->comm_bytes, s->comm_messages, s->allocations_after_first_step};
+    TRL_TRY(reduce(run->ctx, most, 2, MPI_MAX));
+    TRL_TRY(reduce(run->ctx, sum, 3, MPI_SUM));
+    totals->planned_bytes = most[0];
+    totals->peak_bytes = most[1];
+    totals->comm_bytes = sum[0];
+    totals->comm_messages = sum[1];
+    totals->allocations = sum[2];
+done:
+    return err;
+}
+
+static void put_text(trli_json *json, const char *key, const char *text)
+{
+    trli_json_key(json, key);
+    trli_json_string(json, text);
+}
+
+static void put_integer(trli_json *json, const char *key, int64_t value)
+{
+    trli_json_key(json, key);
+    trli_json_integer(json, value);
+}
+
+static void put_number(trli_json *json, const char *key, double value)
+{
+    trli_json_key(json, key);
+    trli_json_number(json, value);
+}
+
+/* The first error that is recorded, as one line: "file:line:column: text". */
+static void put_error(const trli_run *run, trli_json *json)
+{
+    const trl_diagnostic *list;
+    int n = trl_context_diagnostics(run->ctx, &list);
+    for (int i = 0; i < n; ++i) {
+        char line[2048];
+        trl_diagnostic plain = list[i];
+        if (plain.severity != TRL_ERROR) continue;
+        plain.source = NULL;
+        trl_diagnostic_format(&plain, line, sizeof line);
+        line[strcspn(line, "\n")] = 0;
+        put_text(json, "error", line);
+        return;
+    }
+}
+
+static const char *status_of(trl_err err)
+{
+    if (err == TRL_OK) return "done";
+    return err == TRL_ERR_INTERRUPTED ? "interrupted" : "failed";
+}
+
+static void put_head(const trli_run *run, trl_err err, trli_json *json)
+{
+    put_text(json, "version", TRL_VERSION);
+    put_text(json, "deck", run->arguments->operand[0]);
+    put_text(json, "status", status_of(err));
+    if (err != TRL_OK) put_error(run, json);
+    put_integer(json, "ranks", trl_context_ranks(run->ctx));
+    put_integer(json, "threads", trl_context_threads(run->ctx));
+    trli_json_key(json, "devices");
+    trli_json_begin_array(json);
+    trli_json_string(json, "cpu");
+    trli_json_end_array(json);
+}
+
+static void put_grid(const trli_run *run, trli_json *json)
+{
+    const trl_grid *grid = run->problem ? &run->problem->grid : NULL;
+    trli_json_key(json, "grid");
+    trli_json_begin_object(json);
+    trli_json_key(json, "cells");
+    trli_json_begin_array(json);
+    for (int a = 0; grid && a < grid->dim; ++a) trli_json_integer(json, grid->cells[a]);
+    trli_json_end_array(json);
+    trli_json_end_object(json);
+    put_integer(json, "patches", run->sim ? trl_simulation_layout(run->sim)->npatches : 0);
+}
+
+static double count_cells(const trli_run *run)
+{
+    double cells = 1;
+    for (int a = 0; a < 3; ++a) cells *= (double)run->problem->grid.cells[a];
+    return cells;
+}
+
+static void put_wall(const trli_run *run, const report_totals *totals, trli_json *json)
+{
+    static const char *const keys[] = {
+#define WALL_KEY(name, key) key,
+        TRLI_WALL_LIST(WALL_KEY)
+#undef WALL_KEY
+    };
+    double wall[TRLI_WALL_COUNT];
+    memcpy(wall, run->wall, sizeof wall);
+    /* Compiling is a part of setting up that the simulation times by itself. */
+    wall[TRLI_WALL_COMPILE] = totals->stats.compile_seconds;
+    wall[TRLI_WALL_SETUP] -= totals->stats.compile_seconds;
+    trli_json_key(json, "wall");
+    trli_json_begin_object(json);
+    for (int i = 0; i < TRLI_WALL_COUNT; ++i) put_number(json, keys[i], wall[i] > 0 ? wall[i] : 0);
+    trli_json_end_object(json);
+}
+
+static void put_progress(const trli_run *run, const report_totals *totals, trli_json *json)
+{
+    const trl_simulation *sim = run->sim;
+    trl_gidx step = sim ? trl_simulation_step_number(sim) : 0;
+    double loop = run->wall[TRLI_WALL_LOOP], updates = 0, equations = 0;
+    if (sim && loop > 0) {
+        updates = count_cells(run) * (double)(step - run->first_step) / loop;
+        equations = updates * run->problem->nequations * trl_simulation_stages(sim);
+    }
+    put_integer(json, "steps", step);
+    put_integer(json, "steps_run", step - run->first_step);
+    put_number(json, "time", sim ? trl_simulation_time(sim) : 0);
+    put_number(json, "dt", sim ? trl_simulation_dt(sim) : 0);
+    put_wall(run, totals, json);
+    put_number(json, "cell_updates_per_s", updates);
+    put_number(json, "equation_updates_per_s", equations);
+}
+
+static void put_machine(const trli_run *run, const report_totals *totals, trli_json *json)
+{
+    const trl_simulation_stats *s = &totals->stats;
+    put_integer(json, "bytes_per_cell_step", s->bytes_per_cell_step);
+    put_integer(json, "tasks_per_step", s->tasks_per_step);
+    trli_json_key(json, "tasks");
+    trli_json_begin_object(json);
+    put_number(json, "overhead_ns", s->step_graph.overhead_ns);
+    trli_json_end_object(json);
+    trli_json_key(json, "memory");
+    trli_json_begin_object(json);
+    put_integer(json, "peak_bytes", totals->peak_bytes);
+    put_integer(json, "planned_bytes", totals->planned_bytes);
+    trli_json_end_object(json);
+    put_integer(json, "allocations_after_first_step", totals->allocations);
+    trli_json_key(json, "comm");
+    trli_json_begin_object(json);
+    put_integer(json, "bytes", totals->comm_bytes);
+    put_integer(json, "messages", totals->comm_messages);
+    put_number(json, "overlap", 0);
+    trli_json_end_object(json);
+    trli_json_key(json, "graph");
+    trli_json_begin_object(json);
+    put_number(json, "tau_1", s->step_graph.tau_1);
+    put_number(json, "tau_inf", s->step_graph.tau_inf);
+    put_number(json, "amdahl",
+               trl_amdahl_score(s->step_graph.tau_1, s->step_graph.tau_inf, trl_context_threads(run->ctx)));
+    trli_json_end_object(json);
+    trli_json_key(json, "device_transfers");
+    trli_json_begin_object(json);
+    put_integer(json, "h2d_bytes", 0);
+    put_integer(json, "d2h_bytes", 0);
+    put_integer(json, "p2p_bytes", 0);
+    trli_json_end_object(json);
+}
+
+static void put_field(trli_json *json, const char *name, const trl_field_stats *stats)
+{
+    char hash[17];
+    snprintf(hash, sizeof hash, "%016" PRIx64, stats->hash);
+    trli_json_key(json, name);
+    trli_json_begin_object(json);
+    put_number(json, "min", stats->min);
+    put_number(json, "max", stats->max);
+    put_number(json, "sum", stats->sum);
+    put_number(json, "l2", stats->l2);
+    put_text(json, "hash", hash);
+    trli_json_end_object(json);
+}
+
+static void put_field_error(trli_json *json, const char *name, const trl_field_stats *stats)
+{
+    if (!stats->has_error) return;
+    trli_json_key(json, name);
+    trli_json_begin_object(json);
+    put_number(json, "l1", stats->error_l1);
+    put_number(json, "l2", stats->error_l2);
+    put_number(json, "linf", stats->error_linf);
+    trli_json_end_object(json);
+}
+
+/* stats: of every field of the simulation, or NULL when the run failed and its fields mean nothing. */
+static void put_fields(const trli_run *run, const trl_field_stats *stats, trli_json *json)
+{
+    int n = stats ? trl_simulation_fields(run->sim) : 0;
+    trli_json_key(json, "fields");
+    trli_json_begin_object(json);
+    for (int f = 0; f < n; ++f) {
+        const trl_field_info *info = trl_simulation_field(run->sim, f);
+        if (info->equation || info->output) put_field(json, info->name, &stats[f]);
+    }
+    trli_json_end_object(json);
+    trli_json_key(json, "errors");
+    trli_json_begin_object(json);
+    for (int f = 0; f < n; ++f) put_field_error(json, trl_simulation_field(run->sim, f)->name, &stats[f]);
+    trli_json_end_object(json);
+}
+
+/* Statistics of the present step's fields; the caller frees *stats. */
+static trl_err gather_fields(trli_run *run, trl_field_stats **stats)
+{
+    int n = trl_simulation_fields(run->sim);
+    trl_err err = TRL_OK;
+    *stats = calloc((size_t)n + 1, sizeof **stats);
+    if (!*stats) err = trl_fail(run->ctx, TRL_ERR_MEMORY, NULL, "no memory for the report of %d fields", n);
+    TRL_TRY(trl_context_agree(run->ctx, err));
+    TRL_TRY(trli_run_observe(run));
+    for (int f = 0; f < n; ++f) {
+        const trl_field_info *info = trl_simulation_field(run->sim, f);
+        if (!info->equation && !info->output) continue;
+        TRL_TRY(trl_simulation_field_stats(run->sim, f, &(*stats)[f]));
+    }
+done:
+    return err;
+}
+
+static trl_err compose(const trli_run *run, trl_err ended, const report_totals *totals, const trl_field_stats *stats,
+                       char **text)
+{
+    trli_json *json = NULL;
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_json_create(run->ctx, &json));
+    trli_json_begin_object(json);
+    put_head(run, ended, json);
+    put_grid(run, json);
+    put_progress(run, totals, json);
+    put_machine(run, totals, json);
+    put_fields(run, stats, json);
+    trli_json_end_object(json);
+    err = trli_json_finish(&json, text);
+done:
+    return err;
+}
+
+/* Write to a path of the command line: a folder and a name in it. */
+static trl_err write_to(trl_context *ctx, const char *path, const char *text)
+{
+    char folder[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    int length = snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
+    if (length >= (int)sizeof folder) return trl_fail(ctx, TRL_ERR_INPUT, NULL, "the path '%s' is too long", path);
+    return trli_text_write(ctx, folder, slash ? slash + 1 : path, text);
+}
+
+trl_err trli_report_write(trli_run *run, trl_err ended)
+{
+    const char *path = trli_arguments_value(run->arguments, "--report");
+    char *text = NULL;
+    trl_field_stats *stats = NULL;
+    report_totals totals;
+    trl_err err = TRL_OK;
+    if (!run->sim && !path) return TRL_OK;
+    TRL_TRY(gather_totals(run, &totals));
+    if (ended == TRL_OK || ended == TRL_ERR_INTERRUPTED) TRL_TRY(gather_fields(run, &stats));
+    TRL_TRY(trl_context_agree(run->ctx, compose(run, ended, &totals, stats, &text)));
+    /* What ended the run is the user's message; a report that cannot be written either adds nothing to it. */
+    if (ended != TRL_OK) trli_diagnostics_print(run->ctx);
+    if (run->sim) TRL_TRY(trli_text_write(run->ctx, run->options->directory, "report.json", text));
+    if (path) TRL_TRY(write_to(run->ctx, path, text));
+done:
+    if (ended != TRL_OK && text) trl_context_clear_diagnostics(run->ctx);
+    free(stats);
+    free(text);
+    return err;
+}

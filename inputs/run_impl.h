@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* `trellis run`: the parts of one run and what they share. */
+#ifndef TRLI_RUN_IMPL_H
+#define TRLI_RUN_IMPL_H
+
+#include <trl_simulation.h>
+
+#include "command_impl.h"
+#include "output_impl.h"
+
+/* Phases whose wall time the report gives. X(NAME, key) */
+#define TRLI_WALL_LIST(X) \
+    X(SETUP, "setup")     \
+    X(COMPILE, "compile") \
+    X(LOOP, "loop")       \
+    X(OUTPUT, "output")
+
+typedef enum trli_wall {
+#define TRLI_WALL_ENUM(name, key) TRLI_WALL_##name,
+    TRLI_WALL_LIST(TRLI_WALL_ENUM)
+#undef TRLI_WALL_ENUM
+        TRLI_WALL_COUNT
+} trli_wall;
+
+/* Some of a simulation's fields, as the output functions want them. */
+typedef struct trli_field_set {
+    int n, nlocal;
+    int *field;              /* [n] numbers in the simulation */
+    trl_array *array;        /* [n][nlocal] */
+    trli_output_field *list; /* [n] views of array */
+} trli_field_set;
+
+/* The line that shows how far a run is. */
+typedef struct trli_progress {
+    bool shown, terminal;
+    bool drawn;           /* the terminal's line holds text */
+    double started, last; /* s, of trli_clock */
+    double cells;
+    trl_gidx first_step, steps; /* steps: the number to reach, -1: none */
+    double first_time, end;
+    bool has_end;
+} trli_progress;
+
+typedef struct trli_run {
+    trl_context *ctx;
+    const trli_arguments *arguments;
+    bool quiet;
+    trl_registry *registry;
+    trli_deck *deck;
+    const trl_problem *problem;       /* NULL until the deck is read */
+    const trli_deck_options *options; /* likewise */
+    trl_simulation *sim;              /* NULL until compiled */
+    trl_gidx steps;                   /* the number of steps to reach, -1: none */
+    trl_gidx first_step;              /* 0, or that of the checkpoint */
+    trli_fields_file *fields;
+    trli_series_file *series;
+    trli_field_set output, state;                                      /* what fields.h5 and checkpoints hold */
+    trl_gidx fields_step, series_step, checkpoint_step, observed_step; /* of the last one written or done, -1: none */
+    trli_progress progress;
+    double wall[TRLI_WALL_COUNT];
+} trli_run;
+
+/* Seconds of a clock that never goes back. */
+double trli_clock(void);
+
+/* Whether something scheduled by `every` is due after a step that ended at time and was dt long: each multiple of
+   every.steps, or the * first step with time >= m*every.time (up to rounding). It depends on the arguments alone, so
+   that a restart finds the same steps. */
+bool trli_every_due(const trl_every *every, trl_gidx step, double time, double dt);
+
+/* run_output.c: all collective. */
+TRL_NODISCARD trl_err trli_run_open_output(trli_run *run);
+/* Read the checkpoint that --restart names and resume from it. */
+TRL_NODISCARD trl_err trli_run_resume(trli_run *run, const char *where);
+/* Write fields and series if they are due at the present step, or forced (at the start and the end); never twice for
+   a step. */
+TRL_NODISCARD trl_err trli_run_write_output(trli_run *run, bool forced);
+/* Likewise a checkpoint. */
+TRL_NODISCARD trl_err trli_run_write_checkpoint(trli_run *run, bool forced);
+/* Evaluate outputs, exact solutions and series at the present step unless that is done. */
+TRL_NODISCARD trl_err trli_run_observe(trli_run *run);
+TRL_NODISCARD trl_err trli_run_close_output(trli_run *run);
+
+/* run_loop.c: step to the end, writing what is due. INTERRUPTED, after a checkpoint, when any rank got a signal.
+   Collective: yes. */
+TRL_NODISCARD trl_err trli_run_loop(trli_run *run);
+
+/* report.c: write report.json. err: how the run ended; its message is still recorded in the context. Collective:
+   yes. */
+TRL_NODISCARD trl_err trli_report_write(trli_run *run, trl_err err);
+
+/* progress.c: nothing is shown with --quiet or on other ranks than 0. */
+void trli_progress_start(trli_progress *progress, const trli_run *run);
+void trli_progress_update(trli_progress *progress, trl_gidx step, double time, double dt);
+/* Remove the line from a terminal, so that other text can follow. */
+void trli_progress_clear(trli_progress *progress);
+
+/* signals.c: SIGINT and SIGTERM are noted instead of ending the process. */
+void trli_signals_install(void);
+void trli_signals_restore(void);
+/* The signal noted last, or 0. */
+int trli_signals_received(void);
+
+#endif

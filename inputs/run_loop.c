@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+#include "run_impl.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+bool trli_every_due(const trl_every *every, trl_gidx step, double time, double dt)
+{
+    /* t = m*every.time is met up to rounding: 3*0.1 > 30*0.01, and the user means step 30. */
+    const double slack = 1e-9;
+    if (every->steps > 0) return step % every->steps == 0;
+    if (every->time > 0) return floor(time / every->time + slack) > floor((time - dt) / every->time + slack);
+    return false;
+}
+
+/* When the ranks ask each other next whether one of them got a signal. */
+typedef struct stop_watch {
+    trl_gidx next_step, interval;
+    double asked;
+} stop_watch;
+
+/* The signal that any rank got, or 0. One rank looks after every step; several agree about 20 times a second, at
+   steps that rank 0's * clock sets for all. */
+static trl_err agree_on_signal(trli_run *run, stop_watch *watch, int *signal)
+{
+    const double pause = 0.05;
+    const trl_gidx longest = 100000;
+    trl_gidx step = trl_simulation_step_number(run->sim);
+    *signal = trli_signals_received();
+    if (trl_context_ranks(run->ctx) == 1) return TRL_OK;
+    if (step < watch->next_step) {
+        *signal = 0;
+        return TRL_OK;
+    }
+    double now = trli_clock(), elapsed = fmax(now - watch->asked, 1e-9);
+    trl_gidx wanted = (trl_gidx)fmin((double)watch->interval * pause / elapsed, 2.0 * (double)watch->interval);
+    if (wanted < 1) wanted = 1;
+    if (wanted > longest) wanted = longest;
+    int64_t values[2] = {*signal, trl_context_rank(run->ctx) == 0 ? wanted : 0};
+    if (MPI_Allreduce(MPI_IN_PLACE, values, 2, MPI_INT64_T, MPI_MAX, trl_context_comm(run->ctx)) != MPI_SUCCESS)
+        return trl_fail(run->ctx, TRL_ERR_MPI, NULL, "the ranks could not agree whether to stop");
+    *signal = (int)values[0];
+    *watch = (stop_watch){.next_step = step + values[1], .interval = values[1], .asked = now};
+    return TRL_OK;
+}
+
+static trl_err write_output(trli_run *run, bool forced)
+{
+    double before = trli_clock();
+    trl_err err = trli_run_write_output(run, forced);
+    run->wall[TRLI_WALL_OUTPUT] += trli_clock() - before;
+    return err;
+}
+
+static trl_err write_checkpoint(trli_run *run, bool forced)
+{
+    double before = trli_clock();
+    trl_err err = trli_run_write_checkpoint(run, forced);
+    run->wall[TRLI_WALL_OUTPUT] += trli_clock() - before;
+    return err;
+}
+
+static trl_err stop(trli_run *run, int signal)
+{
+    trl_err err = TRL_OK;
+    TRL_TRY(write_checkpoint(run, true));
+    err = trl_fail(run->ctx, TRL_ERR_INTERRUPTED, NULL,
+                   "stopped by SIG%s after step %" TRL_GIDX_FMT
+                   "; a checkpoint is in %s/checkpoint, continue with --restart latest",
+                   sigabbrev_np(signal), trl_simulation_step_number(run->sim), run->options->directory);
+done:
+    return err;
+}
+
+trl_err trli_run_loop(trli_run *run)
+{
+    trl_simulation *sim = run->sim;
+    double started = trli_clock(), output = run->wall[TRLI_WALL_OUTPUT];
+    stop_watch watch = {.interval = 1, .asked = started};
+    int signal = 0;
+    trl_err err = TRL_OK;
+    TRL_TRY(write_output(run, run->first_step == 0));
+    while (!trl_simulation_done(sim)) {
+        TRL_TRY(agree_on_signal(run, &watch, &signal));
+        if (signal) TRL_TRY(stop(run, signal));
+        TRL_TRY(trl_simulation_step(sim));
+        trli_progress_update(&run->progress, trl_simulation_step_number(sim), trl_simulation_time(sim),
+                             trl_simulation_dt(sim));
+        TRL_TRY(write_output(run, false));
+        TRL_TRY(write_checkpoint(run, false));
+    }
+    TRL_TRY(write_output(run, true));
+    TRL_TRY(write_checkpoint(run, run->options->has_checkpoint));
+done:
+    run->wall[TRLI_WALL_LOOP] = trli_clock() - started - (run->wall[TRLI_WALL_OUTPUT] - output);
+    return err;
+}

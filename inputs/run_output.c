@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* What a run writes on its way, and what it reads when it continues. */
+#include "run_impl.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static bool is_output(const trl_field_info *info)
+{
+    return info->output;
+}
+
+static bool is_state(const trl_field_info *info)
+{
+    return info->equation;
+}
+
+static void release_set(trli_field_set *set)
+{
+    free(set->field);
+    free(set->array);
+    free(set->list);
+    *set = (trli_field_set){0};
+}
+
+static trl_err create_set(trl_context *ctx, const trl_simulation *sim, bool (*wanted)(const trl_field_info *),
+                          trli_field_set *set)
+{
+    int nfields = trl_simulation_fields(sim);
+    set->nlocal = trl_simulation_layout(sim)->nlocal;
+    size_t room = (size_t)nfields + 1;
+    set->field = calloc(room, sizeof *set->field);
+    set->array = calloc(room * (size_t)(set->nlocal + 1), sizeof *set->array);
+    set->list = calloc(room, sizeof *set->list);
+    if (!set->field || !set->array || !set->list)
+        return trl_fail(ctx, TRL_ERR_MEMORY, NULL, "no memory for the output of %d fields", nfields);
+    for (int f = 0; f < nfields; ++f) {
+        const trl_field_info *info = trl_simulation_field(sim, f);
+        if (!wanted(info)) continue;
+        set->field[set->n] = f;
+        set->list[set->n] = (trli_output_field){
+            .name = info->name,
+            .location = info->location,
+            .patch = set->array + (size_t)set->n * (size_t)set->nlocal,
+        };
+        ++set->n;
+    }
+    return TRL_OK;
+}
+
+/* Time levels rotate: addresses are asked for anew before each use. */
+static void refresh_set(const trl_simulation *sim, trli_field_set *set)
+{
+    for (int i = 0; i < set->n; ++i)
+        for (int p = 0; p < set->nlocal; ++p)
+            set->array[(size_t)i * (size_t)set->nlocal + (size_t)p] = trl_simulation_array(sim, set->field[i], p);
+}
+
+static trl_err open_series(trli_run *run, bool append)
+{
+    int n = run->problem->nseries;
+    trl_err err = TRL_OK;
+    if (n == 0) return TRL_OK;
+    const char **names = calloc((size_t)n, sizeof *names);
+    if (!names) err = trl_fail(run->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d series", n);
+    TRL_TRY(trl_context_agree(run->ctx, err));
+    for (int i = 0; i < n; ++i) names[i] = run->problem->series[i].name;
+    err = trli_series_create(run->ctx, run->options->directory, n, names, append, run->first_step - 1, &run->series);
+done:
+    free(names);
+    return err;
+}
+
+/* A restart drops what was written at its first step or later: it is written again, so that the files are those of a
+   run that was never * interrupted. */
+trl_err trli_run_open_output(trli_run *run)
+{
+    bool append = run->first_step > 0;
+    char *text = NULL;
+    trl_err err = trli_deck_write(run->ctx, run->deck, &text);
+    TRL_TRY(trl_context_agree(run->ctx, err));
+    TRL_TRY(trli_text_write(run->ctx, run->options->directory, "deck.yaml", text));
+    TRL_TRY(trl_context_agree(run->ctx, create_set(run->ctx, run->sim, is_output, &run->output)));
+    TRL_TRY(trli_fields_create(run->ctx, trl_simulation_layout(run->sim), run->options->directory, append,
+                               run->first_step - 1, &run->fields));
+    TRL_TRY(open_series(run, append));
+done:
+    free(text);
+    return err;
+}
+
+/* The folder of checkpoints that --restart means: `latest` that of this deck's output, an output folder the one in
+   it. Rank 0 looks. */
+static trl_err checkpoint_path(trli_run *run, const char *where, char *path, size_t size)
+{
+    const char *folder = strcmp(where, "latest") ? where : run->options->directory;
+    struct stat status;
+    snprintf(path, size, "%s/checkpoint", folder);
+    int below = stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+    if (MPI_Bcast(&below, 1, MPI_INT, 0, trl_context_comm(run->ctx)) != MPI_SUCCESS)
+        return trl_fail(run->ctx, TRL_ERR_MPI, NULL, "the ranks could not agree on a checkpoint");
+    if (!below && folder == where) snprintf(path, size, "%s", where);
+    return TRL_OK;
+}
+
+trl_err trli_run_resume(trli_run *run, const char *where)
+{
+    char path[4096];
+    trli_checkpoint_state state;
+    trl_err err = TRL_OK;
+    TRL_TRY(checkpoint_path(run, where, path, sizeof path));
+    TRL_TRY(trl_context_agree(run->ctx, create_set(run->ctx, run->sim, is_state, &run->state)));
+    refresh_set(run->sim, &run->state);
+    TRL_TRY(
+        trli_checkpoint_read(run->ctx, trl_simulation_layout(run->sim), path, &state, run->state.n, run->state.list));
+    if (state.time_start != run->problem->time.start)
+        TRL_TRY(trl_fail(
+            run->ctx, TRL_ERR_INPUT, &run->problem->time.place,
+            "the checkpoint in '%s' belongs to a problem that starts at t = %.17g, this one at %.17g; use the same "
+            "time.start",
+            path, state.time_start, run->problem->time.start));
+    TRL_TRY(trl_simulation_resume(run->sim, state.step, state.time, state.dt));
+    run->first_step = state.step;
+done:
+    return err;
+}
+
+trl_err trli_run_observe(trli_run *run)
+{
+    trl_gidx step = trl_simulation_step_number(run->sim);
+    trl_err err = TRL_OK;
+    if (run->observed_step == step) return TRL_OK;
+    TRL_TRY(trl_simulation_observe(run->sim));
+    run->observed_step = step;
+done:
+    return err;
+}
+
+static bool is_due(const trli_run *run, const trl_every *every, bool forced)
+{
+    const trl_simulation *sim = run->sim;
+    return forced ||
+           trli_every_due(every, trl_simulation_step_number(sim), trl_simulation_time(sim), trl_simulation_dt(sim));
+}
+
+trl_err trli_run_write_output(trli_run *run, bool forced)
+{
+    trl_simulation *sim = run->sim;
+    trl_gidx step = trl_simulation_step_number(sim);
+    double time = trl_simulation_time(sim);
+    bool fields = run->fields_step != step && is_due(run, &run->options->every, forced);
+    bool series = run->series && run->series_step != step && is_due(run, &run->options->series_every, forced);
+    trl_err err = TRL_OK;
+    if (!fields && !series) return TRL_OK;
+    TRL_TRY(trli_run_observe(run));
+    if (fields) {
+        refresh_set(sim, &run->output);
+        TRL_TRY(trli_fields_write(run->fields, step, time, run->output.n, run->output.list));
+        run->fields_step = step;
+    }
+    if (series) {
+        TRL_TRY(trli_series_write(run->series, step, time, trl_simulation_series(sim)));
+        run->series_step = step;
+    }
+done:
+    return err;
+}
+
+trl_err trli_run_write_checkpoint(trli_run *run, bool forced)
+{
+    trl_simulation *sim = run->sim;
+    const trli_deck_options *options = run->options;
+    trl_gidx step = trl_simulation_step_number(sim);
+    const trli_checkpoint_state state = {
+        .step = step,
+        .time = trl_simulation_time(sim),
+        .dt = trl_simulation_dt(sim),
+        .time_start = run->problem->time.start,
+    };
+    trl_err err = TRL_OK;
+    if (run->checkpoint_step == step) return TRL_OK;
+    if (!forced && !(options->has_checkpoint && is_due(run, &options->checkpoint_every, false))) return TRL_OK;
+    if (!run->state.list) TRL_TRY(trl_context_agree(run->ctx, create_set(run->ctx, sim, is_state, &run->state)));
+    refresh_set(sim, &run->state);
+    int keep = options->checkpoint_keep > 0 ? options->checkpoint_keep : 1;
+    TRL_TRY(trli_checkpoint_write(run->ctx, trl_simulation_layout(sim), options->directory, keep, &state, run->state.n,
+                                  run->state.list));
+    run->checkpoint_step = step;
+done:
+    return err;
+}
+
+trl_err trli_run_close_output(trli_run *run)
+{
+    trl_err fields = run->fields ? trli_fields_close(&run->fields) : TRL_OK;
+    trl_err series = run->series ? trli_series_close(&run->series) : TRL_OK;
+    release_set(&run->output);
+    release_set(&run->state);
+    return fields != TRL_OK ? fields : series;
+}

@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "scalar_impl.h"
+#include "schema_impl.h"
+
+enum { NAMES_SHOWN = 24, TEXT_SHOWN = 40, ERRORS_SHOWN = 50, PHRASE_BYTES = 512 };
+
+/* The state of a check, and the way from the root of the deck to the value being checked. */
+typedef struct checker {
+    trl_context *ctx;
+    int dimension; /* of the grid; 0: not known */
+    int errors;
+} checker;
+
+typedef struct level {
+    const struct level *outer;
+    const trli_key *key;
+    const char *name; /* as the deck has it; "" at the root */
+} level;
+
+/* Composing phrases */
+
+typedef struct phrase {
+    char *chars;
+    size_t size, used;
+} phrase;
+
+static void add(phrase *p, const char *format, ...) TRL_PRINTF(2, 3);
+static void add(phrase *p, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    int length = vsnprintf(p->chars + p->used, p->size - p->used, format, args);
+    va_end(args);
+    p->used += length > 0 ? (size_t)length : 0;
+    if (p->used >= p->size) p->used = p->size - 1;
+}
+
+static void add_range(phrase *p, const trli_key *key)
+{
+    if (key->min == key->max) return;
+    if (key->flags & TRLI_ABOVE) add(p, " greater than %.17g", key->min);
+    else if (key->max > 1e9) add(p, " of at least %.17g", key->min);
+    else add(p, " from %.17g to %.17g", key->min, key->max);
+}
+
+static const struct {
+    unsigned form;
+    const char *one, *many;
+} form_names[] = {
+    {TRLI_AS_INTEGER, "a whole number", "whole numbers"},
+    {TRLI_AS_NUMBER, "a number", "numbers"},
+    {TRLI_AS_BOOLEAN, "true or false", "true and false"},
+    {TRLI_AS_FORMULA, "a formula", "formulas"},
+    {TRLI_AS_TEXT, "a text", "texts"},
+};
+
+static void add_scalar_form(phrase *p, const trli_key *key, bool many)
+{
+    for (size_t i = 0; i < sizeof form_names / sizeof *form_names; ++i) {
+        if (!(key->forms & form_names[i].form)) continue;
+        add(p, "%s", many ? form_names[i].many : form_names[i].one);
+        if (form_names[i].form & (TRLI_AS_INTEGER | TRLI_AS_NUMBER)) add_range(p, key);
+        return;
+    }
+}
+
+/* Split words at spaces: the next one from *at, which moves behind it. */
+static bool next_word(const char **at, char *word, size_t size)
+{
+    *at += strspn(*at, " ");
+    size_t length = strcspn(*at, " ");
+    if (!length || length >= size) return false;
+    memcpy(word, *at, length);
+    word[length] = 0;
+    *at += length;
+    return true;
+}
+
+enum { PARTS = 16, PART_BYTES = 96 };
+
+/* What a key accepts, or one item of its list: one part for each alternative. */
+static int find_parts(const trli_key *key, bool item, char part[PARTS][PART_BYTES])
+{
+    unsigned scalars = TRLI_AS_TEXT | TRLI_AS_FORMULA | TRLI_AS_NUMBER | TRLI_AS_INTEGER | TRLI_AS_BOOLEAN;
+    int n = 0;
+    if (!item && key->forms & TRLI_AS_WORD)
+        for (const char *at = key->words; n < PARTS - 4 && next_word(&at, part[n], PART_BYTES);) ++n;
+    if (key->forms & scalars && (item || !(key->flags & TRLI_ONLY_LIST))) {
+        phrase p = {part[n++], PART_BYTES, 0};
+        add_scalar_form(&p, key, false);
+    }
+    if (item) return n;
+    if (key->forms & TRLI_AS_LIST) {
+        phrase p = {part[n++], PART_BYTES, 0};
+        add(&p, "a list of ");
+        add_scalar_form(&p, key, true);
+    }
+    if (key->forms & TRLI_AS_MAPPING) memcpy(part[n++], "a mapping", sizeof "a mapping");
+    if (key->forms & TRLI_AS_PIECES) memcpy(part[n++], "a list of mappings", sizeof "a list of mappings");
+    return n;
+}
+
+static void add_expected(phrase *p, const trli_key *key, bool item)
+{
+    char part[PARTS][PART_BYTES];
+    int n = find_parts(key, item, part);
+    for (int i = 0; i < n; ++i) add(p, "%s%s", i == 0 ? "" : i == n - 1 ? " or " : ", ", part[i]);
+}
+
+void trli_schema_expected(const trli_key *key, char *buffer, size_t size)
+{
+    phrase p = {buffer, size, 0};
+    buffer[0] = 0;
+    add_expected(&p, key, false);
+}
+
+static void add_path(phrase *p, const level *at)
+{
+    if (at->outer && *at->outer->name) {
+        add_path(p, at->outer);
+        add(p, ".");
+    }
+    add(p, "%s", at->name);
+}
+
+/* "in equation 'T'", "in 'time.dt'", "in the deck" */
+static void add_container(phrase *p, const level *at)
+{
+    const char *path = at->key->path;
+    bool of_type = strcmp(path, "expressions.*.parameters") == 0;
+    if (of_type) at = at->outer;
+    if (!*path) {
+        add(p, "in the deck");
+    } else if (of_type || strcmp(path, "expressions.*") == 0) {
+        add(p, "in expression '%s'", at->name);
+    } else if (strcmp(path, "equations.*") == 0) {
+        add(p, "in equation '%s'", at->name);
+    } else if (strcmp(path, "parameters.*") == 0) {
+        add(p, "in parameter '%s'", at->name);
+    } else {
+        add(p, "in '");
+        add_path(p, at);
+        add(p, "'");
+    }
+}
+
+static void add_found(phrase *p, const trli_node *node)
+{
+    if (node->kind == TRLI_LIST_NODE) add(p, "a list");
+    else if (node->kind == TRLI_MAPPING_NODE) add(p, "a mapping");
+    else if (!*node->text.chars) add(p, "nothing");
+    else if (strlen(node->text.chars) > TEXT_SHOWN) add(p, "'%.*s...'", TEXT_SHOWN, node->text.chars);
+    else add(p, "'%s'", node->text.chars);
+}
+
+/* Checking */
+
+/* Record an error; after many the rest is not worth reading. */
+static trl_err fail(checker *c, const trl_place *place, const char *message)
+{
+    if (++c->errors < ERRORS_SHOWN) return trl_fail(c->ctx, TRL_ERR_INPUT, place, "%s", message);
+    if (c->errors > ERRORS_SHOWN) return TRL_ERR_INPUT;
+    return trl_fail(c->ctx, TRL_ERR_INPUT, place, "%s (and more errors, not shown)", message);
+}
+
+static trl_err keep(trl_err kept, trl_err err)
+{
+    return err > kept ? err : kept;
+}
+
+/* How to mend a scalar that does not fit. */
+static void add_advice(phrase *p, const trli_key *key, const char *text)
+{
+    char words[PARTS][PART_BYTES];
+    const char *known[PARTS];
+    int n = 0;
+    for (const char *at = key->words; at && n < PARTS && next_word(&at, words[n], PART_BYTES); ++n) known[n] = words[n];
+    const char *nearest = *text ? trl_name_nearest(text, known, n) : NULL;
+    if (nearest) add(p, "; did you mean '%s'?", nearest);
+    else if (key->forms & TRLI_AS_BOOLEAN) add(p, "%s", trli_scalar_boolean_advice(text));
+    else if (key->forms & (TRLI_AS_NUMBER | TRLI_AS_INTEGER)) add(p, "%s", trli_scalar_number_advice(text));
+}
+
+static trl_err fail_value(checker *c, const level *at, const trli_node *node, int item)
+{
+    char message[2 * PHRASE_BYTES];
+    phrase p = {message, sizeof message, 0};
+    if (item >= 0) add(&p, "item %d of ", item + 1);
+    add(&p, "'");
+    add_path(&p, at);
+    add(&p, "' must be ");
+    add_expected(&p, at->key, item >= 0);
+    add(&p, ", found ");
+    add_found(&p, node);
+    if (node->kind == TRLI_SCALAR_NODE) add_advice(&p, at->key, node->text.chars);
+    return fail(c, trli_node_place(node), message);
+}
+
+static bool in_range(const trli_key *key, double value)
+{
+    if (key->min == key->max) return true;
+    return value <= key->max && (key->flags & TRLI_ABOVE ? value > key->min : value >= key->min);
+}
+
+bool trli_schema_is_word(const trli_key *key, const char *text)
+{
+    char word[32];
+    if (!(key->forms & TRLI_AS_WORD)) return false;
+    for (const char *at = key->words; next_word(&at, word, sizeof word);)
+        if (strcmp(word, text) == 0) return true;
+    return false;
+}
+
+static bool scalar_fits(const trli_key *key, const char *text, bool item)
+{
+    double number;
+    int64_t whole;
+    bool truth;
+    if (!item && trli_schema_is_word(key, text)) return true;
+    if (!item && key->flags & TRLI_ONLY_LIST) return false;
+    if (key->forms & TRLI_AS_TEXT) return true;
+    if (key->forms & TRLI_AS_FORMULA) return *text != 0;
+    if (key->forms & TRLI_AS_INTEGER && trli_scalar_integer(text, &whole)) return in_range(key, (double)whole);
+    if (key->forms & TRLI_AS_NUMBER && trli_scalar_number(text, &number)) return in_range(key, number);
+    return key->forms & TRLI_AS_BOOLEAN && trli_scalar_boolean(text, &truth);
+}
+
+static trl_err check_value(checker *c, const level *at, const trli_node *node);
+
+static trl_err fail_unknown(checker *c, const level *at, const trli_node *key)
+{
+    char message[2 * PHRASE_BYTES];
+    phrase p = {message, sizeof message, 0};
+    const char *known[NAMES_SHOWN];
+    int n = 0;
+    for (const trli_key *k = trli_schema_next(at->key, NULL); k && n < NAMES_SHOWN; k = trli_schema_next(at->key, k))
+        if (!(k->flags & (TRLI_RESERVED | TRLI_LATER))) known[n++] = trli_schema_name(k);
+    add(&p, "unknown key '%.*s' ", TEXT_SHOWN, key->text.chars);
+    add_container(&p, at);
+    const char *nearest = trl_name_nearest(key->text.chars, known, n);
+    if (nearest) {
+        add(&p, "; did you mean '%s'?", nearest);
+    } else {
+        add(&p, "; known keys are ");
+        for (int i = 0; i < n; ++i) add(&p, "%s%s", i == 0 ? "" : i == n - 1 ? " and " : ", ", known[i]);
+    }
+    return fail(c, trli_node_place(key), message);
+}
+
+static trl_err fail_key(checker *c, const level *at, const trl_place *place, const char *what)
+{
+    char message[2 * PHRASE_BYTES];
+    phrase p = {message, sizeof message, 0};
+    add(&p, "'");
+    add_path(&p, at);
+    add(&p, "' %s", what);
+    return fail(c, place, message);
+}
+
+static trl_err fail_choice(checker *c, const level *at, const trli_node *node)
+{
+    char message[2 * PHRASE_BYTES];
+    phrase p = {message, sizeof message, 0};
+    const char *separator = "";
+    for (const trli_key *key = trli_schema_next(at->key, NULL); key; key = trli_schema_next(at->key, key)) {
+        if (!(key->flags & TRLI_CHOICE) || key->flags & TRLI_LATER) continue;
+        add(&p, "%s'%s'", separator, trli_schema_name(key));
+        separator = " or ";
+    }
+    add(&p, " is missing ");
+    add_container(&p, at);
+    return fail(c, trli_node_place(node), message);
+}
+
+/* A mapping has all its required keys, and exactly one of its choices. */
+static trl_err check_presence(checker *c, const level *at, const trli_node *node)
+{
+    char message[2 * PHRASE_BYTES];
+    const trli_key *chosen = NULL;
+    bool choices = false;
+    trl_err err = TRL_OK;
+    for (const trli_key *key = trli_schema_next(at->key, NULL); key; key = trli_schema_next(at->key, key)) {
+        const char *name = trli_schema_name(key);
+        int found = trli_node_find(node, name);
+        phrase p = {message, sizeof message, 0};
+        if (key->flags & TRLI_REQUIRED && found < 0) {
+            add(&p, "'%s' is missing ", name);
+            add_container(&p, at);
+            err = keep(err, fail(c, trli_node_place(node), message));
+        }
+        if (!(key->flags & TRLI_CHOICE)) continue;
+        choices = true;
+        if (found < 0) continue;
+        if (chosen) {
+            add(&p, "'%s' and '%s' exclude each other ", trli_schema_name(chosen), name);
+            add_container(&p, at);
+            err = keep(err, fail(c, trli_node_place(node->key[found]), message));
+        }
+        chosen = key;
+    }
+    return !choices || chosen ? err : keep(err, fail_choice(c, at, node));
+}
+
+static trl_err check_mapping(checker *c, const level *at, const trli_node *node)
+{
+    trl_err err = TRL_OK;
+    bool unknown = false, later = false;
+    for (int i = 0; i < node->n; ++i) {
+        const char *name = node->key[i]->text.chars;
+        const trl_place *place = trli_node_place(node->key[i]);
+        level below = {at, trli_schema_child(at->key, name), name};
+        if (!below.key) {
+            unknown = true;
+            err = keep(err, fail_unknown(c, at, node->key[i]));
+        } else if (below.key->flags & TRLI_RESERVED) {
+            err = keep(err, fail_key(c, &below, place, "is a key reserved for a later version"));
+        } else if (below.key->flags & TRLI_LATER) {
+            later = true;
+            err = keep(err, fail_key(c, &below, place, "is not available yet in this version"));
+        } else {
+            err = keep(err, check_value(c, &below, node->item[i]));
+        }
+    }
+    /* What seems missing may be there under a name mistyped, or in a form of a later version. */
+    return unknown || (later && *at->key->path) ? err : keep(err, check_presence(c, at, node));
+}
+
+static trl_err check_list(checker *c, const level *at, const trli_node *node)
+{
+    trl_err err = TRL_OK;
+    char message[PHRASE_BYTES];
+    phrase p = {message, sizeof message, 0};
+    for (int i = 0; i < node->n; ++i) {
+        const trli_node *item = node->item[i];
+        if (at->key->forms & TRLI_AS_PIECES && item->kind == TRLI_MAPPING_NODE) {
+            err = keep(err, check_mapping(c, at, item));
+        } else if (at->key->forms & TRLI_AS_PIECES) {
+            err = keep(err, fail_value(c, at, item, -1));
+        } else if (item->kind != TRLI_SCALAR_NODE || !scalar_fits(at->key, item->text.chars, true)) {
+            err = keep(err, fail_value(c, at, item, i));
+        }
+    }
+    bool per_axis = at->key->flags & TRLI_PER_AXIS && c->dimension;
+    if (node->n == 0 && at->key->flags & TRLI_REQUIRED) return keep(err, fail_key(c, at, trli_node_place(node), "is an empty list"));
+    if (!per_axis || node->n == c->dimension) return err;
+    add(&p, "must have as many items as 'grid.cells', %d, found %d", c->dimension, node->n);
+    return keep(err, fail_key(c, at, trli_node_place(node), message));
+}
+
+static trl_err check_value(checker *c, const level *at, const trli_node *node)
+{
+    switch (node->kind) {
+    case TRLI_SCALAR_NODE:
+        return scalar_fits(at->key, node->text.chars, false) ? TRL_OK : fail_value(c, at, node, -1);
+    case TRLI_LIST_NODE:
+        return at->key->forms & (TRLI_AS_LIST | TRLI_AS_PIECES) ? check_list(c, at, node) : fail_value(c, at, node, -1);
+    case TRLI_MAPPING_NODE: break;
+    }
+    if (at->key->flags & TRLI_MAPPING_LATER)
+        return fail_key(c, at, trli_node_place(node), "as a mapping is not available yet in this version");
+    return at->key->forms & TRLI_AS_MAPPING ? check_mapping(c, at, node) : fail_value(c, at, node, -1);
+}
+
+trl_err trli_schema_check(trl_context *ctx, const trli_node *root)
+{
+    checker c = {.ctx = ctx};
+    level top = {.key = trli_schema_root(), .name = ""};
+    char message[PHRASE_BYTES];
+    phrase p = {message, sizeof message, 0};
+    if (root->kind != TRLI_MAPPING_NODE) {
+        add(&p, "a deck is a mapping of keys, found ");
+        add_found(&p, root);
+        return fail(&c, trli_node_place(root), message);
+    }
+    int dimension = trli_schema_dimension(root);
+    trl_err err = TRL_OK;
+    if (dimension <= 3) c.dimension = dimension;
+    else err = trl_fail(ctx, TRL_ERR_INPUT, trli_node_place(trli_node_get(trli_node_get(root, "grid"), "cells")),
+                        "'grid.cells' must have 1 to 3 items, one per axis, found %d", dimension);
+    return keep(err, check_mapping(&c, &top, root));
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "schema_impl.h"
+
+enum { EXPECTED_BYTES = 512 };
+
+static void write_row(FILE *out, const trli_key *key)
+{
+    char expected[EXPECTED_BYTES];
+    trli_schema_expected(key, expected, sizeof expected);
+    fprintf(out, "| `%s` | %s", key->path, expected);
+    if (key->flags & TRLI_PER_AXIS) fputs(", one item per axis", out);
+    fputs(" | ", out);
+    if (key->flags & TRLI_REQUIRED) fputs("required", out);
+    else if (key->flags & TRLI_CHOICE) fputs("one of several", out);
+    else if (key->fallback) fprintf(out, "`%s`", *key->fallback ? key->fallback : "\"\"");
+    fprintf(out, " | %s", key->doc);
+    if (key->like) fprintf(out, "; keys as in `%s`", key->like);
+    if (key->flags & TRLI_LATER) fputs("; not available yet in this version", out);
+    if (key->flags & TRLI_MAPPING_LATER) fputs("; as a mapping not available yet", out);
+    fputs(" |\n", out);
+}
+
+trl_err trli_schema_write_reference(trl_context *ctx, char **text)
+{
+    size_t size;
+    int n;
+    const trli_key *keys = trli_schema_keys(&n);
+    *text = NULL;
+    FILE *out = open_memstream(text, &size);
+    if (!out) return trl_fail(ctx, TRL_ERR_MEMORY, NULL, "no memory for the reference of deck keys");
+    fputs("# Keys of a deck\n\n"
+          "Generated from the table that checks decks (`inputs/schema.c`). A dot leads into a mapping; `*` stands for names that the\n"
+          "deck chooses.\n\n"
+          "| key | value | default | meaning |\n|---|---|---|---|\n",
+          out);
+    for (int i = 1; i < n; ++i) write_row(out, &keys[i]);
+    bool failed = ferror(out) != 0;
+    if (fclose(out) == 0 && !failed) return TRL_OK;
+    free(*text);
+    *text = NULL;
+    return trl_fail(ctx, TRL_ERR_MEMORY, NULL, "no memory for the reference of deck keys");
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+#include <stdlib.h>
+
+#include "context_impl.h"
+
+/* What is needed before any message can be recorded. */
+static trl_err create_local(trl_context *ctx, const trl_context_options *options)
+{
+    int level = MPI_THREAD_SINGLE;
+    if (MPI_Query_thread(&level) != MPI_SUCCESS || level < MPI_THREAD_SERIALIZED) return TRL_ERR_MPI;
+    if (MPI_Comm_rank(ctx->comm, &ctx->rank) != MPI_SUCCESS) return TRL_ERR_MPI;
+    if (MPI_Comm_size(ctx->comm, &ctx->ranks) != MPI_SUCCESS) return TRL_ERR_MPI;
+    ctx->quiet = options && options->quiet;
+    ctx->memory.limit = SIZE_MAX / 2;
+    if (ctx->topology.memory_bytes && ctx->topology.memory_bytes < ctx->memory.limit) {
+        ctx->memory.limit = (size_t)ctx->topology.memory_bytes;
+    }
+    return trl_context_set_threads(ctx, options ? options->threads : 0);
+}
+
+/* Every rank fails when one does. */
+static trl_err worst_of_ranks(MPI_Comm comm, trl_err local)
+{
+    int code = (int)local;
+    if (MPI_Allreduce(MPI_IN_PLACE, &code, 1, MPI_INT, MPI_MAX, comm) != MPI_SUCCESS) return TRL_ERR_MPI;
+    return (trl_err)code;
+}
+
+trl_err trl_context_create(MPI_Comm comm, const trl_context_options *options, trl_context **result)
+{
+    trl_err err;
+    trl_context *ctx = NULL;
+    MPI_Comm own;
+    int initialized = 0;
+    *result = NULL;
+    if (MPI_Initialized(&initialized) != MPI_SUCCESS || !initialized) return TRL_ERR_MPI;
+    if (MPI_Comm_dup(comm, &own) != MPI_SUCCESS) return TRL_ERR_MPI;
+    MPI_Comm_set_errhandler(own, MPI_ERRORS_RETURN);
+    ctx = calloc(1, sizeof *ctx);
+    if (ctx == NULL) {
+        err = worst_of_ranks(own, TRL_ERR_MEMORY);
+        MPI_Comm_free(&own);
+        return err;
+    }
+    ctx->comm = own;
+    pthread_mutex_init(&ctx->mpi_lock, NULL);
+    trli_diagnostics_init(&ctx->diagnostics);
+    TRL_TRY(worst_of_ranks(own, TRL_OK));
+    TRL_TRY(trli_topology_init(&ctx->topology, own));
+    TRL_TRY(worst_of_ranks(own, create_local(ctx, options)));
+done:
+    if (err != TRL_OK) trl_context_destroy(&ctx);
+    *result = ctx;
+    return err;
+}
+
+void trl_context_destroy(trl_context **context)
+{
+    trl_context *ctx = *context;
+    if (ctx == NULL) return;
+    trli_topology_destroy(&ctx->topology);
+    trli_diagnostics_destroy(&ctx->diagnostics);
+    pthread_mutex_destroy(&ctx->mpi_lock);
+    MPI_Comm_free(&ctx->comm);
+    free(ctx);
+    *context = NULL;
+}
+
+MPI_Comm trl_context_comm(const trl_context *ctx)
+{
+    return ctx->comm;
+}
+
+int trl_context_rank(const trl_context *ctx)
+{
+    return ctx->rank;
+}
+
+int trl_context_ranks(const trl_context *ctx)
+{
+    return ctx->ranks;
+}
+
+int trl_context_cores(const trl_context *ctx)
+{
+    return ctx->topology.cores;
+}
+
+int trl_context_threads(const trl_context *ctx)
+{
+    return ctx->threads;
+}
+
+/* Fewer workers than cores are left to the operating system: which cores other programs keep busy is not known here. */
+bool trl_context_pinned(const trl_context *ctx)
+{
+    return !ctx->topology.shared && ctx->threads == ctx->topology.cores;
+}
+
+size_t trl_context_cache_bytes(const trl_context *ctx, int level)
+{
+    return level >= 0 && level <= TRLI_CACHE_LEVELS ? ctx->topology.cache_bytes[level] : 0;
+}
+
+trl_err trl_context_set_threads(trl_context *ctx, int threads)
+{
+    int cores = ctx->topology.cores;
+    int most = cores > TRLI_THREADS_MAX ? cores : TRLI_THREADS_MAX;
+    if (ctx->workers_alive > 0) {
+        return trl_fail(ctx, TRL_ERR_USAGE, NULL,
+                        "the number of threads cannot change while workers exist; destroy them first");
+    }
+    if (threads < 0 || threads > most) {
+        return trl_fail(ctx, TRL_ERR_INPUT, NULL,
+                        "%d threads asked for; allowed are 1 to %d, or 0 for one per core (%d)", threads, most, cores);
+    }
+    if (threads > cores) {
+        trl_warn(ctx, NULL, "%d threads on %d core%s: threads will take turns and run slower; use at most %d", threads,
+                 cores, cores == 1 ? "" : "s", cores);
+    }
+    ctx->threads = threads ? threads : cores;
+    return TRL_OK;
+}
+
+void trl_context_mpi_lock(trl_context *ctx)
+{
+    pthread_mutex_lock(&ctx->mpi_lock);
+}
+
+bool trl_context_mpi_try_lock(trl_context *ctx)
+{
+    return pthread_mutex_trylock(&ctx->mpi_lock) == 0;
+}
+
+void trl_context_mpi_unlock(trl_context *ctx)
+{
+    pthread_mutex_unlock(&ctx->mpi_lock);
+}
+
+trl_err trli_mpi_check(trl_context *ctx, int status, const char *call)
+{
+    char text[MPI_MAX_ERROR_STRING] = "";
+    int length = 0;
+    if (status == MPI_SUCCESS) return TRL_OK;
+    MPI_Error_string(status, text, &length);
+    return trl_fail(ctx, TRL_ERR_MPI, NULL, "%s failed on rank %d: %s", call, ctx->rank, text);
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Inside of the context: what the files of scheduler/ share. */
+#ifndef TRL_CONTEXT_IMPL_H
+#define TRL_CONTEXT_IMPL_H
+
+#include <hwloc.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include <trl_context.h>
+
+/* More workers than this (or than cores, where there are more) is taken for a typing error. */
+#define TRLI_THREADS_MAX 1024
+
+enum { TRLI_CACHE_LEVELS = 5 };
+
+/* The machine as this rank may use it. */
+typedef struct trli_topology {
+    hwloc_topology_t machine; /* restricted to the processors this rank may run on */
+    int first_core, cores;    /* this rank's share: logical indices in machine */
+    bool shared;              /* ranks outnumber cores, or a quota hides which cores are ours: nobody is pinned */
+    uint64_t memory_bytes;    /* of the node; 0: unknown */
+    /* Of the data cache of a level, per core that shares it; [0]: the last level. All cores are taken to be alike. */
+    size_t cache_bytes[TRLI_CACHE_LEVELS + 1];
+} trli_topology;
+
+typedef struct trli_diagnostics {
+    pthread_mutex_t lock; /* guards the members below while workers run */
+    trl_diagnostic *list;
+    int count, capacity;
+} trli_diagnostics;
+
+/* Counters change from any thread, and nothing is inferred from them about other memory: all accesses are relaxed. */
+typedef struct trli_memory {
+    _Atomic size_t bytes, peak_bytes;
+    _Atomic int64_t allocations;
+    size_t limit; /* requests that would take bytes above it fail */
+} trli_memory;
+
+struct trl_context {
+    MPI_Comm comm;
+    int rank, ranks;
+    int threads;
+    int workers_alive; /* trl_workers of this context; main thread only */
+    bool quiet;
+    pthread_mutex_t mpi_lock;
+    trli_topology topology;
+    trli_diagnostics diagnostics;
+    trli_memory memory;
+};
+
+/* Find the machine and this rank's share of it. Collective on comm. No message: there is no context yet. */
+TRL_NODISCARD trl_err trli_topology_init(trli_topology *topology, MPI_Comm comm);
+void trli_topology_destroy(trli_topology *topology);
+/* Bind the calling thread to the core-th core of the share. Failure is harmless: the thread stays where it was. */
+void trli_topology_pin(const trli_topology *topology, int core);
+
+void trli_diagnostics_init(trli_diagnostics *diagnostics);
+void trli_diagnostics_destroy(trli_diagnostics *diagnostics);
+
+/* TRL_OK for MPI_SUCCESS; else record MPI's own message about the named call and return TRL_ERR_MPI. */
+TRL_NODISCARD trl_err trli_mpi_check(trl_context *ctx, int status, const char *call);
+
+/* A growing array of elements of one size, which its users know. All zero: empty. */
+typedef struct trli_array {
+    void *data;
+    int64_t count, capacity;
+} trli_array;
+
+/* Make room for `more` elements of `size` bytes behind the last, doubling; on failure nothing changes. */
+TRL_NODISCARD trl_err trli_array_reserve(trl_context *ctx, trli_array *array, int64_t more, size_t size,
+                                         const char *what);
+void trli_array_free(trl_context *ctx, trli_array *array);
+
+#endif

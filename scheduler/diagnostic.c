@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "context_impl.h"
+
+void trli_diagnostics_init(trli_diagnostics *diagnostics)
+{
+    pthread_mutex_init(&diagnostics->lock, NULL);
+}
+
+static void free_members(trl_diagnostic *d)
+{
+    free(d->file);
+    free(d->source);
+    free(d->text);
+}
+
+static void clear(trli_diagnostics *diagnostics)
+{
+    for (int i = 0; i < diagnostics->count; ++i) free_members(&diagnostics->list[i]);
+    diagnostics->count = 0;
+}
+
+void trli_diagnostics_destroy(trli_diagnostics *diagnostics)
+{
+    clear(diagnostics);
+    free(diagnostics->list);
+    pthread_mutex_destroy(&diagnostics->lock);
+}
+
+/* Takes over the members of d. A message that finds no memory is dropped: its code still reaches the caller. */
+static void append(trli_diagnostics *diagnostics, trl_diagnostic *d)
+{
+    pthread_mutex_lock(&diagnostics->lock);
+    if (diagnostics->count == diagnostics->capacity) {
+        int capacity = diagnostics->capacity ? 2 * diagnostics->capacity : 16;
+        trl_diagnostic *list = realloc(diagnostics->list, (size_t)capacity * sizeof *list);
+        if (list) {
+            diagnostics->list = list;
+            diagnostics->capacity = capacity;
+        }
+    }
+    if (diagnostics->count < diagnostics->capacity) {
+        diagnostics->list[diagnostics->count++] = *d;
+    } else {
+        free_members(d);
+    }
+    pthread_mutex_unlock(&diagnostics->lock);
+}
+
+static void record(trl_context *ctx, trl_severity severity, trl_err code, const trl_place *place, const char *format,
+                   va_list args)
+{
+    trl_diagnostic d = {.severity = severity, .code = code};
+    if (ctx == NULL) return;
+    if (place && place->file) {
+        d.file = strdup(place->file);
+        d.line = place->line;
+        d.column = place->column;
+        d.length = place->length;
+        if (place->source) d.source = strndup(place->source, strcspn(place->source, "\r\n"));
+    }
+    if (vasprintf(&d.text, format, args) < 0) d.text = NULL;
+    append(&ctx->diagnostics, &d);
+}
+
+trl_err trl_fail(trl_context *ctx, trl_err code, const trl_place *place, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    record(ctx, TRL_ERROR, code, place, format, args);
+    va_end(args);
+    return code;
+}
+
+void trl_warn(trl_context *ctx, const trl_place *place, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    record(ctx, TRL_WARNING, TRL_OK, place, format, args);
+    va_end(args);
+}
+
+int trl_context_diagnostics(const trl_context *ctx, const trl_diagnostic **list)
+{
+    *list = ctx->diagnostics.list;
+    return ctx->diagnostics.count;
+}
+
+void trl_context_clear_diagnostics(trl_context *ctx)
+{
+    pthread_mutex_lock(&ctx->diagnostics.lock);
+    clear(&ctx->diagnostics);
+    pthread_mutex_unlock(&ctx->diagnostics.lock);
+}
+
+/* Text under construction: cut at size, counted to the end. */
+typedef struct text_buffer {
+    char *data;
+    size_t size, used;
+} text_buffer;
+
+static void put_char(text_buffer *b, char c)
+{
+    if (b->used + 1 < b->size) b->data[b->used] = c;
+    b->used++;
+}
+
+static void put_text(text_buffer *b, const char *text)
+{
+    while (*text) put_char(b, *text++);
+}
+
+static void put_position(text_buffer *b, int number)
+{
+    char digits[16];
+    snprintf(digits, sizeof digits, ":%d", number);
+    if (number > 0) put_text(b, digits);
+}
+
+/* Columns count characters: the later bytes of a UTF-8 character have no column of their own. */
+static bool starts_character(char c)
+{
+    return ((unsigned char)c & 0xc0) != 0x80;
+}
+
+/* Spaces (tabs where the source has them, so that both lines shift alike) up to the column, then "^~~~" within the
+ * line. */
+static void put_underline(text_buffer *b, const trl_diagnostic *d)
+{
+    const char *s = d->source;
+    int column = 1, marks = d->length > 1 ? d->length - 1 : 0;
+    for (; column < d->column; ++column) {
+        put_char(b, *s == '\t' ? '\t' : ' ');
+        if (*s) ++s;
+        while (*s && !starts_character(*s)) ++s;
+    }
+    put_char(b, '^');
+    if (*s) ++s;
+    for (; *s && marks > 0; ++s) {
+        if (!starts_character(*s)) continue;
+        put_char(b, '~');
+        --marks;
+    }
+    put_char(b, '\n');
+}
+
+int trl_diagnostic_format(const trl_diagnostic *d, char *buffer, size_t size)
+{
+    static const char *const prefix[] = {[TRL_NOTE] = "note: ", [TRL_WARNING] = "warning: ", [TRL_ERROR] = ""};
+    text_buffer b = {.data = buffer, .size = size};
+    if (d->file) {
+        put_text(&b, d->file);
+        put_position(&b, d->line);
+        if (d->line > 0) put_position(&b, d->column);
+        put_text(&b, ": ");
+    }
+    put_text(&b, prefix[d->severity]);
+    put_text(&b, d->text ? d->text : trl_err_meaning(d->code));
+    put_char(&b, '\n');
+    if (d->source && d->line > 0) {
+        put_text(&b, d->source);
+        put_char(&b, '\n');
+        if (d->column > 0) put_underline(&b, d);
+    }
+    if (size > 0) buffer[b.used < size ? b.used : size - 1] = 0;
+    return (int)b.used;
+}
+
+/* Agreement sends diagnostics as a stream of bytes: per message this header, then file, source and text. */
+typedef struct packed_header {
+    int severity, code, line, column, length;
+    int file_bytes, source_bytes, text_bytes; /* -1: NULL */
+} packed_header;
+
+static int packed_bytes(const char *s)
+{
+    return s ? (int)strlen(s) : -1;
+}
+
+static size_t pack_bytes(char *to, const char *s)
+{
+    size_t bytes = s ? strlen(s) : 0;
+    if (to && bytes) memcpy(to, s, bytes);
+    return bytes;
+}
+
+/* Returns the bytes needed; writes them unless stream is NULL. */
+static size_t pack(const trli_diagnostics *diagnostics, char *stream)
+{
+    size_t used = 0;
+    for (int i = 0; i < diagnostics->count; ++i) {
+        const trl_diagnostic *d = &diagnostics->list[i];
+        const char *strings[] = {d->file, d->source, d->text};
+        packed_header head = {d->severity,
+                              d->code,
+                              d->line,
+                              d->column,
+                              d->length,
+                              packed_bytes(d->file),
+                              packed_bytes(d->source),
+                              packed_bytes(d->text)};
+        if (stream) memcpy(stream + used, &head, sizeof head);
+        used += sizeof head;
+        for (int k = 0; k < 3; ++k) used += pack_bytes(stream ? stream + used : NULL, strings[k]);
+    }
+    return used;
+}
+
+static char *unpack_string(const char **from, int bytes)
+{
+    char *s;
+    if (bytes < 0) return NULL;
+    s = strndup(*from, (size_t)bytes);
+    *from += bytes;
+    return s;
+}
+
+static void unpack(trli_diagnostics *diagnostics, const char *stream, size_t bytes)
+{
+    const char *end = stream + bytes;
+    while (stream < end) {
+        packed_header head;
+        trl_diagnostic d;
+        memcpy(&head, stream, sizeof head);
+        stream += sizeof head;
+        d = (trl_diagnostic){.severity = (trl_severity)head.severity,
+                             .code = (trl_err)head.code,
+                             .line = head.line,
+                             .column = head.column,
+                             .length = head.length};
+        d.file = unpack_string(&stream, head.file_bytes);
+        d.source = unpack_string(&stream, head.source_bytes);
+        d.text = unpack_string(&stream, head.text_bytes);
+        append(diagnostics, &d);
+    }
+}
+
+/* Broadcast in pieces that fit a local buffer, so that a rank without memory for the stream still takes part. */
+static int broadcast_stream(char *stream, size_t bytes, int root, MPI_Comm comm, bool sender)
+{
+    char piece[4096];
+    for (size_t at = 0; at < bytes; at += sizeof piece) {
+        size_t n = bytes - at < sizeof piece ? bytes - at : sizeof piece;
+        if (sender) memcpy(piece, stream + at, n);
+        int status = MPI_Bcast(piece, (int)n, MPI_BYTE, root, comm);
+        if (status != MPI_SUCCESS) return status;
+        if (!sender && stream) memcpy(stream + at, piece, n);
+    }
+    return MPI_SUCCESS;
+}
+
+/* Replace the diagnostics of all ranks by those of root. */
+static trl_err share(trl_context *ctx, int root)
+{
+    trl_err err;
+    bool sender = ctx->rank == root;
+    char *stream = NULL;
+    unsigned long long bytes = sender ? pack(&ctx->diagnostics, NULL) : 0;
+    if (sender && bytes) {
+        stream = malloc(bytes);
+        if (stream == NULL) bytes = 0;
+        if (stream) pack(&ctx->diagnostics, stream);
+    }
+    TRL_TRY(trli_mpi_check(ctx, MPI_Bcast(&bytes, 1, MPI_UNSIGNED_LONG_LONG, root, ctx->comm), "MPI_Bcast"));
+    if (!sender && bytes) stream = malloc(bytes);
+    TRL_TRY(trli_mpi_check(ctx, broadcast_stream(stream, bytes, root, ctx->comm, sender), "MPI_Bcast"));
+    if (!sender) {
+        trl_context_clear_diagnostics(ctx);
+        if (stream) unpack(&ctx->diagnostics, stream, bytes);
+    }
+done:
+    free(stream);
+    return err;
+}
+
+trl_err trl_context_agree(trl_context *ctx, trl_err local)
+{
+    trl_err err = local;
+    struct {
+        int code, rank;
+    } mine = {(int)local, ctx->rank}, worst;
+    if (ctx->ranks == 1) return local;
+    TRL_TRY(trli_mpi_check(ctx, MPI_Allreduce(&mine, &worst, 1, MPI_2INT, MPI_MAXLOC, ctx->comm), "MPI_Allreduce"));
+    TRL_TRY(share(ctx, worst.rank));
+    err = (trl_err)worst.code;
+done:
+    return err;
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "context_impl.h"
+
+/* Processors granted by a cgroup's quota, or 0 when there is none. A container sees its own group at the root. */
+static int quota_processors(void)
+{
+    double quota = -1.0, period = 0.0;
+    FILE *file = fopen("/sys/fs/cgroup/cpu.max", "r");
+    if (file) { /* version 2: "max 100000" or "200000 100000" */
+        if (fscanf(file, "%lf %lf", &quota, &period) != 2) quota = -1.0;
+        fclose(file);
+    } else { /* version 1: -1 means no quota */
+        FILE *quota_file = fopen("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "r");
+        FILE *period_file = fopen("/sys/fs/cgroup/cpu/cpu.cfs_period_us", "r");
+        if (!quota_file || fscanf(quota_file, "%lf", &quota) != 1) quota = -1.0;
+        if (!period_file || fscanf(period_file, "%lf", &period) != 1) quota = -1.0;
+        if (quota_file) fclose(quota_file);
+        if (period_file) fclose(period_file);
+    }
+    if (quota <= 0.0 || period <= 0.0) return 0;
+    return quota < period ? 1 : (int)(quota / period);
+}
+
+static int core_depth(hwloc_topology_t machine)
+{
+    return hwloc_get_type_or_below_depth(machine, HWLOC_OBJ_CORE);
+}
+
+/* FNV-1a of the processors this rank may run on: ranks of a node with the same value share the same cores. */
+static uint64_t cpuset_hash(hwloc_topology_t machine)
+{
+    uint64_t hash = 14695981039346656037u;
+    hwloc_const_bitmap_t set = hwloc_topology_get_topology_cpuset(machine);
+    for (int i = hwloc_bitmap_first(set); i >= 0; i = hwloc_bitmap_next(set, i)) {
+        hash = (hash ^ (uint64_t)i) * 1099511628211u;
+    }
+    return hash;
+}
+
+/* Before the machine is restricted: cores of other ranks share the caches too. */
+static void read_caches(trli_topology *topology, int processor)
+{
+    hwloc_topology_t machine = topology->machine;
+    hwloc_obj_t object = hwloc_get_pu_obj_by_os_index(machine, (unsigned)processor);
+    for (; object; object = object->parent) {
+        if (!hwloc_obj_type_is_dcache(object->type)) continue;
+        unsigned level = object->attr->cache.depth;
+        int sharing = hwloc_get_nbobjs_inside_cpuset_by_depth(machine, object->cpuset, core_depth(machine));
+        size_t bytes = object->attr->cache.size / (size_t)(sharing > 0 ? sharing : 1);
+        if (level >= 1 && level <= TRLI_CACHE_LEVELS) topology->cache_bytes[level] = bytes;
+        topology->cache_bytes[0] = bytes;
+    }
+}
+
+/* The machine without the processors that the launcher or a cgroup denies to this process. */
+static trl_err load_machine(trli_topology *topology)
+{
+    hwloc_bitmap_t bound = hwloc_bitmap_alloc();
+    if (bound == NULL) return TRL_ERR_MEMORY;
+    if (hwloc_topology_init(&topology->machine) != 0) {
+        topology->machine = NULL;
+    } else if (hwloc_topology_load(topology->machine) != 0) {
+        hwloc_topology_destroy(topology->machine);
+        topology->machine = NULL;
+    } else if (hwloc_get_cpubind(topology->machine, bound, HWLOC_CPUBIND_PROCESS) == 0 && !hwloc_bitmap_iszero(bound)) {
+        read_caches(topology, hwloc_bitmap_first(bound));
+        /* Refused only where nothing would remain; then the whole machine is as good an answer as any. */
+        hwloc_topology_restrict(topology->machine, bound, 0);
+    }
+    hwloc_bitmap_free(bound);
+    return topology->machine ? TRL_OK : TRL_ERR_MEMORY;
+}
+
+/* The ranks of this node that may use the same cores: how many, and which of them this one is. */
+static trl_err count_sharers(MPI_Comm comm, uint64_t key, int *index, int *count)
+{
+    trl_err err = TRL_ERR_MPI;
+    MPI_Comm node = MPI_COMM_NULL, sharers = MPI_COMM_NULL;
+    uint64_t mixed = key ^ (key >> 32);
+    if (MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node) != MPI_SUCCESS) goto done;
+    if (MPI_Comm_split(node, (int)(mixed & 0x7fffffff), 0, &sharers) != MPI_SUCCESS) goto done;
+    if (MPI_Comm_rank(sharers, index) != MPI_SUCCESS) goto done;
+    if (MPI_Comm_size(sharers, count) != MPI_SUCCESS) goto done;
+    err = TRL_OK;
+done:
+    if (sharers != MPI_COMM_NULL) MPI_Comm_free(&sharers);
+    if (node != MPI_COMM_NULL) MPI_Comm_free(&node);
+    return err;
+}
+
+trl_err trli_topology_init(trli_topology *topology, MPI_Comm comm)
+{
+    trl_err err, loaded = load_machine(topology);
+    int index, count, usable, quota, code = (int)loaded;
+    TRL_TRY(MPI_Allreduce(MPI_IN_PLACE, &code, 1, MPI_INT, MPI_MAX, comm) == MPI_SUCCESS ? (trl_err)code : TRL_ERR_MPI);
+    TRL_TRY(count_sharers(comm, cpuset_hash(topology->machine), &index, &count));
+    usable = (int)hwloc_get_nbobjs_by_depth(topology->machine, core_depth(topology->machine));
+    quota = quota_processors();
+    if (quota > 0 && quota < usable) {
+        usable = quota;
+        topology->shared = true;
+    }
+    if (count > usable) {
+        topology->shared = true;
+        topology->first_core = index % usable;
+        topology->cores = 1;
+    } else {
+        topology->first_core = (int)((int64_t)usable * index / count);
+        topology->cores = (int)((int64_t)usable * (index + 1) / count) - topology->first_core;
+    }
+    topology->memory_bytes = hwloc_get_root_obj(topology->machine)->total_memory;
+done:
+    return err;
+}
+
+void trli_topology_destroy(trli_topology *topology)
+{
+    if (topology->machine) hwloc_topology_destroy(topology->machine);
+    topology->machine = NULL;
+}
+
+void trli_topology_pin(const trli_topology *topology, int core)
+{
+    hwloc_obj_t object = hwloc_get_obj_by_depth(topology->machine, core_depth(topology->machine),
+                                                (unsigned)(topology->first_core + core));
+    if (object) hwloc_set_cpubind(topology->machine, object->cpuset, HWLOC_CPUBIND_THREAD);
+}

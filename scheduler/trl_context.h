@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* The context: owner of communicator, topology, diagnostics and memory accounts. Everything else hangs under it. */
+#ifndef TRL_CONTEXT_H
+#define TRL_CONTEXT_H
+
+#include <mpi.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <trl_err.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef int32_t trl_lidx; /* local index: within a patch, a rank */
+typedef int64_t trl_gidx; /* global index: over all ranks */
+#define TRL_LIDX_MPI MPI_INT32_T
+#define TRL_GIDX_MPI MPI_INT64_T
+#define TRL_LIDX_FMT PRId32
+#define TRL_GIDX_FMT PRId64
+
+typedef struct trl_context trl_context;
+
+typedef enum trl_severity { TRL_NOTE, TRL_WARNING, TRL_ERROR } trl_severity;
+
+/* One message for the user. `text` carries no place; trl_diagnostic_format adds it. */
+typedef struct trl_diagnostic {
+    trl_severity severity;
+    trl_err code;
+    char *file; /* NULL: no place */
+    int line, column, length;
+    char *source; /* the line the place points into, or NULL */
+    char *text;
+} trl_diagnostic;
+
+typedef struct trl_context_options {
+    int threads; /* workers of this rank; 0: one per core of the rank's share */
+    bool quiet;
+} trl_context_options;
+
+/* Create a context on a duplicate of comm. MPI must be initialised with at least MPI_THREAD_SERIALIZED. options may be
+ * NULL. Communication on the duplicate returns errors. Collective: yes. Thread: main. Fails on all ranks, and without a
+ * message, with MEMORY, MPI or INPUT (number of threads). */
+TRL_API TRL_NODISCARD trl_err trl_context_create(MPI_Comm comm, const trl_context_options *options, trl_context **ctx);
+/* Destroy and set to NULL; NULL is allowed. Collective: yes. */
+TRL_API void trl_context_destroy(trl_context **ctx);
+
+TRL_API MPI_Comm trl_context_comm(const trl_context *ctx);
+TRL_API int trl_context_rank(const trl_context *ctx);
+TRL_API int trl_context_ranks(const trl_context *ctx);
+
+/* Cores this rank may use (its share of what the launcher's binding and cgroups leave of the node), workers it was
+ * given, whether workers are pinned (one fills each core of the share, and no other rank needs it), bytes of the data
+ * cache of a level per core that shares it (1: first level; 0: last level; the result 0: unknown). */
+TRL_API int trl_context_cores(const trl_context *ctx);
+TRL_API int trl_context_threads(const trl_context *ctx);
+TRL_API bool trl_context_pinned(const trl_context *ctx);
+TRL_API size_t trl_context_cache_bytes(const trl_context *ctx, int level);
+/* Change the number of workers; 0: one per core of the share. More than cores is a warning, and then every wait yields.
+ * Fails with INPUT (negative or absurd) or, while any trl_workers exists, USAGE. Thread: main. */
+TRL_API TRL_NODISCARD trl_err trl_context_set_threads(trl_context *ctx, int threads);
+
+/* Record an error at a place (NULL: none) and return code, so that callers write
+ * `return trl_fail(ctx, TRL_ERR_INPUT, &place, "...", ...);`. Thread: any. Never fails itself. */
+TRL_API trl_err trl_fail(trl_context *ctx, trl_err code, const trl_place *place, const char *format, ...)
+    TRL_PRINTF(4, 5);
+TRL_API void trl_warn(trl_context *ctx, const trl_place *place, const char *format, ...) TRL_PRINTF(3, 4);
+
+/* The messages recorded so far, in order; valid until the next trl_fail, trl_warn, agree or clear. */
+TRL_API int trl_context_diagnostics(const trl_context *ctx, const trl_diagnostic **list);
+TRL_API void trl_context_clear_diagnostics(trl_context *ctx);
+/* "file:line:column: [warning: ]text\n" and, when source is known, the line and an underline. Returns the length that
+ * the text needs without NUL, as snprintf does. */
+TRL_API int trl_diagnostic_format(const trl_diagnostic *d, char *buffer, size_t size);
+
+/* Make all ranks return the same error: the largest code wins, and the diagnostics of the lowest rank that holds it
+ * replace those of all others. Every setup phase ends with it. Collective: yes. Thread: main. */
+TRL_API TRL_NODISCARD trl_err trl_context_agree(trl_context *ctx, trl_err local);
+
+/* MPI is initialised with MPI_THREAD_SERIALIZED: whoever calls MPI while a graph runs holds this lock for the call, and
+ * only for calls that return at once. try_lock returns false when another thread holds it. Thread: any. */
+TRL_API void trl_context_mpi_lock(trl_context *ctx);
+TRL_API bool trl_context_mpi_try_lock(trl_context *ctx);
+TRL_API void trl_context_mpi_unlock(trl_context *ctx);
+
+/* Memory of this rank, 64-byte aligned, accounted by the context. `what` names the owner in the error message.
+ * Fails with MEMORY, the message giving name, size and what is in use. Thread: any. */
+TRL_API TRL_NODISCARD trl_err trl_memory_alloc(trl_context *ctx, size_t bytes, const char *what, void **memory);
+TRL_API void trl_memory_free(trl_context *ctx, void **memory);
+
+typedef struct trl_memory_stats {
+    size_t bytes, peak_bytes;
+    int64_t allocations; /* since the context was created */
+} trl_memory_stats;
+TRL_API void trl_memory_get_stats(const trl_context *ctx, trl_memory_stats *stats);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

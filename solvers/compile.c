@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* From a problem to programs: initial values, one time step with all its stages, and what is observed. Stage updates are ordinary values
+ * of the IR, so that the compiler fuses them without knowing about time integration. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "simulation_impl.h"
+
+/* Outputs of one kernel in the making: fields of one location and box. */
+typedef struct batch {
+    int n;
+    int *field, *variable;
+    trli_value *value;
+} batch;
+
+static trl_err batch_init(trl_simulation *sim, batch *b)
+{
+    size_t n = 2 * (size_t)sim->nequations + 1; /* new values, and slopes that later stages need */
+    *b = (batch){.field = calloc(n, sizeof *b->field), .variable = calloc(n, sizeof *b->variable), .value = calloc(n, sizeof *b->value)};
+    if (b->field && b->variable && b->value) return TRL_OK;
+    return trl_fail(sim->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d equations", sim->nequations);
+}
+
+static void batch_free(batch *b)
+{
+    free(b->field);
+    free(b->variable);
+    free(b->value);
+}
+
+static void batch_add(batch *b, int field, trli_value value, int variable)
+{
+    b->field[b->n] = field;
+    b->value[b->n] = value;
+    b->variable[b->n++] = variable;
+}
+
+static trl_err batch_flush(batch *b, trli_program *program, const char *label, bool check)
+{
+    trl_err err = TRL_OK;
+    if (b->n > 0) err = trli_program_add_kernel(program, label, b->n, b->field, b->value, check ? b->variable : NULL);
+    b->n = 0;
+    return err;
+}
+
+static void set_boundary(trl_simulation *sim, int v, int field)
+{
+    const trl_equation_entry *deck = sim->equation[v].deck;
+    trli_field *f = &sim->model->field[field];
+    f->exchanged = true;
+    f->boundary = (trli_boundary_source){deck->boundary, deck->names, deck->name, deck->place};
+    for (int s = 0; s < 2 * sim->layout->grid.dim; ++s)
+        f->shrink[s] = f->location >> s / 2 & 1 && !sim->layout->grid.periodic[s / 2] && trli_boundary_fixes_side(&deck->boundary[s]);
+}
+
+static trl_err add_state(trl_simulation *sim, int v)
+{
+    trli_equation *eq = &sim->equation[v];
+    trli_model *model = sim->model;
+    trl_location location = model->variable[v].location;
+    eq->state = trli_model_add_field(model, eq->deck->name, location);
+    eq->next = trli_model_add_field(model, trli_model_name(model, "%s:np1", eq->deck->name), location);
+    if (eq->state < 0 || eq->next < 0) return model->ir.err;
+    set_boundary(sim, v, eq->state);
+    set_boundary(sim, v, eq->next);
+    model->field[eq->state].persistent = model->field[eq->next].persistent = true;
+    return TRL_OK;
+}
+
+static trl_err instance_of_state(trl_simulation *sim, trli_program *program, trli_instance **instance)
+{
+    trl_err err = trli_instance_create(sim->model, program, TRLI_SCALAR_STEP_TIME, 0, NULL, instance);
+    for (int v = 0; err == TRL_OK && v < sim->nequations; ++v) (*instance)->variable[v] = sim->equation[v].state;
+    return err;
+}
+
+static trl_err compile_initial(trl_simulation *sim)
+{
+    trli_instance *values = NULL, *state = NULL;
+    trl_err err = TRL_OK, first = TRL_OK;
+    TRL_TRY(trli_program_create(sim->model, "initial", &sim->initial));
+    TRL_TRY(instance_of_state(sim, sim->initial, &values));
+    TRL_TRY(instance_of_state(sim, sim->initial, &state));
+    values->initial = true;
+    TRL_TRY(trli_instance_prepare(values));
+    for (int v = 0; v < sim->nequations; ++v) {
+        const trli_equation *eq = &sim->equation[v];
+        trli_typed typed;
+        trl_err one = trli_lower_symbol(values, trli_symbol_find(sim->model, eq->deck->name), NULL, NULL, &typed);
+        if (one == TRL_OK) one = trli_program_add_kernel(sim->initial, eq->deck->name, 1, &eq->state, &typed.value[0], &v);
+        if (one == TRL_OK) one = trli_program_add_root(sim->initial, eq->state);
+        if (first == TRL_OK) first = one;
+    }
+    TRL_TRY(first);
+    TRL_TRY(trli_instance_planes(state));
+done:
+    trli_instance_destroy(&values);
+    trli_instance_destroy(&state);
+    return err;
+}
+
+/* A stage in the making. */
+typedef struct stage {
+    int number;
+    trli_instance *in;       /* values u_s */
+    const trli_instance *first; /* values u_0 */
+    trli_value *slope;       /* f_k of equation v: [k * nequations + v] */
+} stage;
+
+/* u_{s+1} of an equation from the integrator's table. */
+static trli_value stage_update(const trl_simulation *sim, const stage *st, int v)
+{
+    const trl_integrator *m = sim->integrator;
+    trli_ir *ir = &sim->model->ir;
+    trli_value dt = trli_ir_scalar(ir, TRLI_SCALAR_DT), u0 = trli_ir_field(ir, st->first->variable[v]), sum = TRLI_NO_VALUE;
+    if (m->shu_osher) {
+        trli_value us = trli_ir_field(ir, st->in->variable[v]);
+        trli_value step = trli_ir_binary(ir, TRLI_OP_MUL, dt, st->slope[st->number * sim->nequations + v]);
+        trli_value moved = trli_ir_binary(ir, TRLI_OP_ADD, us, step);
+        double alpha = m->alpha[st->number];
+        if (alpha == 0) return moved;
+        return trli_ir_binary(ir, TRLI_OP_ADD, trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_constant(ir, alpha), u0),
+                              trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_constant(ir, 1 - alpha), moved));
+    }
+    for (int k = 0; k <= st->number; ++k) {
+        if (m->a[st->number][k] == 0) continue;
+        trli_value term = trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_constant(ir, m->a[st->number][k]), st->slope[k * sim->nequations + v]);
+        sum = sum < 0 ? term : trli_ir_binary(ir, TRLI_OP_ADD, sum, term);
+    }
+    return trli_ir_binary(ir, TRLI_OP_ADD, u0, trli_ir_binary(ir, TRLI_OP_MUL, dt, sum));
+}
+
+static bool slope_needed_later(const trl_integrator *m, int k)
+{
+    for (int s = k + 1; s < m->stages && !m->shu_osher; ++s)
+        if (m->a[s][k] != 0) return true;
+    return false;
+}
+
+static bool same_box(const trli_model *model, int a, int b)
+{
+    return model->field[a].location == model->field[b].location &&
+           memcmp(model->field[a].shrink, model->field[b].shrink, sizeof model->field[a].shrink) == 0;
+}
+
+/* Append one equation's new value to the batch, and its slope if later stages need that. */
+static trl_err add_update(trl_simulation *sim, stage *st, int v, int target, batch *b)
+{
+    trli_model *model = sim->model;
+    const trli_equation *eq = &sim->equation[v];
+    trli_value *slope = &st->slope[st->number * sim->nequations + v], f = *slope;
+    trl_err err = TRL_OK;
+    trli_value value = stage_update(sim, st, v);
+    if (model->variable[v].mask) {
+        trli_value mask;
+        TRL_TRY(trli_lower_at(st->in, model->variable[v].mask, eq->deck->names, model->variable[v].location, &mask));
+        value = trli_ir_select(&model->ir, mask, value, trli_ir_field(&model->ir, st->first->variable[v]));
+    }
+    batch_add(b, target, value, v);
+    if (slope_needed_later(sim->integrator, st->number)) {
+        int field = trli_model_add_field(model, trli_model_name(model, "%s:k%d", eq->deck->name, st->number + 1), model->variable[v].location);
+        if (field < 0) return model->ir.err;
+        batch_add(b, field, f, v);
+        *slope = trli_ir_field(&model->ir, field);
+    }
+done:
+    return err;
+}
+
+static trl_err compile_updates(trl_simulation *sim, stage *st, const int *target)
+{
+    batch b;
+    bool *added = calloc((size_t)sim->nequations + 1, sizeof *added);
+    trl_err err = batch_init(sim, &b);
+    bool last = st->number + 1 == sim->integrator->stages, together = sim->model->fusion == TRLI_FUSION_FULL;
+    if (!added) err = trl_fail(sim->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d equations", sim->nequations);
+    TRL_TRY(err);
+    for (int v = 0; v < sim->nequations; ++v) {
+        if (added[v]) continue;
+        /* Equations with one box read much the same fields: with full fusion they are one sweep. */
+        for (int w = v; w < sim->nequations; ++w) {
+            if (added[w] || (w > v && !(together && same_box(sim->model, target[v], target[w])))) continue;
+            TRL_TRY(add_update(sim, st, w, target[w], &b));
+            added[w] = true;
+        }
+        TRL_TRY(batch_flush(&b, sim->step, sim->equation[v].deck->name, last));
+    }
+done:
+    batch_free(&b);
+    free(added);
+    return err;
+}
+
+static trl_err lower_slopes(trl_simulation *sim, stage *st)
+{
+    trl_err first = TRL_OK;
+    for (int v = 0; v < sim->nequations; ++v) {
+        const trli_equation *eq = &sim->equation[v];
+        trl_err err = trli_lower_at(st->in, eq->ddt, eq->deck->names, sim->model->variable[v].location,
+                                    &st->slope[st->number * sim->nequations + v]);
+        if (first == TRL_OK) first = err;
+    }
+    return first;
+}
+
+static trl_err stage_targets(trl_simulation *sim, int number, int *target)
+{
+    for (int v = 0; v < sim->nequations; ++v) {
+        if (number + 1 == sim->integrator->stages) {
+            target[v] = sim->equation[v].next;
+            continue;
+        }
+        const char *name = trli_model_name(sim->model, "%s:%d", sim->equation[v].deck->name, number + 1);
+        target[v] = trli_model_add_field(sim->model, name, sim->model->variable[v].location);
+        if (target[v] < 0) return sim->model->ir.err;
+        set_boundary(sim, v, target[v]);
+    }
+    return TRL_OK;
+}
+
+static trl_err compile_stage(trl_simulation *sim, trli_instance **in, trli_value *slope, int s)
+{
+    stage st = {.number = s, .in = in[s], .first = in[0], .slope = slope};
+    int *target = calloc((size_t)sim->nequations + 1, sizeof *target);
+    trl_err err = TRL_OK;
+    if (!target) return trl_fail(sim->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d equations", sim->nequations);
+    TRL_TRY(trli_instance_fill(st.in));
+    TRL_TRY(trli_instance_prepare(st.in));
+    TRL_TRY(lower_slopes(sim, &st));
+    TRL_TRY(stage_targets(sim, s, target));
+    TRL_TRY(compile_updates(sim, &st, target));
+    TRL_TRY(trli_instance_create(sim->model, sim->step, sim->stage_time[s + 1], s + 1, in[0], &in[s + 1]));
+    for (int v = 0; v < sim->nequations; ++v) in[s + 1]->variable[v] = target[v];
+    TRL_TRY(trli_instance_planes(in[s + 1]));
+done:
+    free(target);
+    return err;
+}
+
+static trl_err compile_step(trl_simulation *sim)
+{
+    trli_instance *in[TRL_STAGES_MAX + 1] = {NULL};
+    int stages = sim->integrator->stages;
+    trli_value *slope = calloc((size_t)stages * (size_t)sim->nequations + 1, sizeof *slope);
+    trl_err err = TRL_OK;
+    if (!slope) return trl_fail(sim->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d equations", sim->nequations);
+    TRL_TRY(trli_program_create(sim->model, "step", &sim->step));
+    sim->stage_time[0] = TRLI_SCALAR_STEP_TIME;
+    for (int s = 1; s <= stages; ++s) sim->stage_time[s] = trli_model_add_scalar(sim->model, 0);
+    TRL_TRY(instance_of_state(sim, sim->step, &in[0]));
+    for (int s = 0; s < stages; ++s) TRL_TRY(compile_stage(sim, in, slope, s));
+    for (int v = 0; v < sim->nequations; ++v) TRL_TRY(trli_program_add_root(sim->step, sim->equation[v].next));
+done:
+    for (int s = 0; s <= stages; ++s) trli_instance_destroy(&in[s]);
+    free(slope);
+    return err;
+}
+
+trl_err trli_show_field(trl_simulation *sim, const trl_field_info *info, int field, int equation)
+{
+    if (sim->nshown == sim->shown_capacity) {
+        int more = sim->shown_capacity ? 2 * sim->shown_capacity : 16;
+        trli_shown *longer = realloc(sim->shown, (size_t)more * sizeof *longer);
+        if (!longer) return trl_fail(sim->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d output fields", more);
+        sim->shown = longer;
+        sim->shown_capacity = more;
+    }
+    sim->shown[sim->nshown++] = (trli_shown){*info, field, equation};
+    return TRL_OK;
+}
+
+/* Evaluate a value into a field of its own in the observation. */
+static trl_err observe_value(trl_simulation *sim, const char *name, trli_value value, trl_location location, int *field)
+{
+    trl_err err = TRL_OK;
+    *field = trli_model_add_field(sim->model, name, location);
+    if (*field < 0) return sim->model->ir.err;
+    sim->model->field[*field].persistent = true;
+    TRL_TRY(trli_program_add_kernel(sim->observe, name, 1, field, &value, NULL));
+    TRL_TRY(trli_program_add_root(sim->observe, *field));
+done:
+    return err;
+}
+
+static int find_equation(const trl_simulation *sim, const char *name)
+{
+    const trli_symbol *s = trli_symbol_find(sim->model, name);
+    return s && s->kind == TRLI_SYMBOL_VARIABLE ? s->index : -1;
+}
+
+static trl_err observe_output(trl_simulation *sim, trli_instance *in, int i)
+{
+    const char *name = sim->problem->output[i];
+    const trl_text text = {name, sim->problem->output_place[i], true};
+    trl_formula *formula = NULL;
+    trli_typed typed;
+    trl_err err = TRL_OK;
+    int equation = find_equation(sim, name);
+    if (equation >= 0) {
+        sim->shown[equation].info.output = true;
+        return TRL_OK;
+    }
+    TRL_TRY(trl_formula_parse(sim->ctx, &text, &formula));
+    TRL_TRY(trli_lower(in, formula, sim->problem->parameters, &typed));
+    for (int c = 0; c < (typed.components ? typed.components : 1); ++c) {
+        trl_location location = typed.location[c] == TRLI_ANYWHERE ? TRL_CELL : (trl_location)typed.location[c];
+        const char *shown = typed.components ? trli_model_name(sim->model, "%s.%c", name, "xyz"[c]) : name;
+        int field;
+        TRL_TRY(observe_value(sim, shown, trli_ir_place(&sim->model->ir, typed.value[c], location), location, &field));
+        TRL_TRY(trli_show_field(sim, &(trl_field_info){shown, location, false, true, -1, false}, field, -1));
+    }
+done:
+    trl_formula_destroy(&formula);
+    return err;
+}
+
+static trl_err observe_equation(trl_simulation *sim, trli_instance *in, int v)
+{
+    trli_equation *eq = &sim->equation[v];
+    trl_location location = sim->model->variable[v].location;
+    trli_value value;
+    trl_err err = TRL_OK;
+    if (eq->mask) {
+        TRL_TRY(trli_lower_at(in, eq->mask, eq->deck->names, location, &value));
+        TRL_TRY(observe_value(sim, trli_model_name(sim->model, "%s:mask", eq->deck->name), value, location, &eq->mask_field));
+    }
+    if (eq->exact) {
+        const char *name = trli_model_name(sim->model, "%s:exact", eq->deck->name);
+        TRL_TRY(trli_lower_at(in, eq->exact, eq->deck->names, location, &value));
+        TRL_TRY(observe_value(sim, name, value, location, &eq->exact_field));
+        sim->shown[v].info.exact = sim->nshown;
+        TRL_TRY(trli_show_field(sim, &(trl_field_info){name, location, false, false, -1, true}, eq->exact_field, v));
+    }
+done:
+    return err;
+}
+
+static trl_err observe_series(trl_simulation *sim, trli_instance *in, int i)
+{
+    trli_typed typed;
+    trl_err err = TRL_OK;
+    const trl_formula *f = sim->series[i];
+    TRL_TRY(trli_lower(in, f, sim->problem->parameters, &typed));
+    if (typed.components || trli_ir_node(&sim->model->ir, typed.value[0])->varies) {
+        trl_place place = trl_text_place(&f->text, f->root->begin, f->root->end);
+        return trl_fail(sim->ctx, TRL_ERR_INPUT, &place,
+                        "a value of a series is one number, and this varies over the domain: use integral, norm, domain_max, domain_min or probe");
+    }
+    TRL_TRY(trli_program_scalar(sim->observe, sim->problem->series[i].name, typed.value[0], &sim->series_scalar[i]));
+    TRL_TRY(trli_program_add_scalar_root(sim->observe, sim->series_scalar[i]));
+done:
+    return err;
+}
+
+static trl_err compile_observe(trl_simulation *sim)
+{
+    trli_instance *in = NULL;
+    trl_err err = TRL_OK, first = TRL_OK, one;
+    for (int v = 0; v < sim->nequations; ++v) {
+        const trl_field_info info = {sim->equation[v].deck->name, sim->model->variable[v].location, true, sim->problem->noutputs == 0, -1, false};
+        TRL_TRY(trli_show_field(sim, &info, sim->equation[v].state, v));
+    }
+    TRL_TRY(trli_program_create(sim->model, "observe", &sim->observe));
+    TRL_TRY(instance_of_state(sim, sim->observe, &in));
+    TRL_TRY(trli_instance_fill(in));
+    for (int i = 0; i < sim->problem->noutputs; ++i)
+        if ((one = observe_output(sim, in, i)) != TRL_OK && first == TRL_OK) first = one;
+    for (int v = 0; v < sim->nequations; ++v)
+        if ((one = observe_equation(sim, in, v)) != TRL_OK && first == TRL_OK) first = one;
+    for (int i = 0; i < sim->problem->nseries; ++i)
+        if ((one = observe_series(sim, in, i)) != TRL_OK && first == TRL_OK) first = one;
+    err = first;
+done:
+    trli_instance_destroy(&in);
+    return err;
+}
+
+/* Two time levels exchange their memory, so they have one shape. */
+static void equalise_levels(trl_simulation *sim)
+{
+    for (int v = 0; v < sim->nequations; ++v) {
+        trli_field *a = &sim->model->field[sim->equation[v].state], *b = &sim->model->field[sim->equation[v].next];
+        for (int i = 0; i < 3; ++i) {
+            if (b->ghost_lo[i] > a->ghost_lo[i]) a->ghost_lo[i] = b->ghost_lo[i];
+            if (b->ghost_hi[i] > a->ghost_hi[i]) a->ghost_hi[i] = b->ghost_hi[i];
+            b->ghost_lo[i] = a->ghost_lo[i];
+            b->ghost_hi[i] = a->ghost_hi[i];
+        }
+    }
+}
+
+trl_err trli_compile_programs(trl_simulation *sim)
+{
+    trl_err err = TRL_OK, first = TRL_OK;
+    trl_err (*const part[])(trl_simulation *) = {compile_initial, compile_step, compile_observe};
+    for (int v = 0; v < sim->nequations; ++v) TRL_TRY(add_state(sim, v));
+    for (size_t i = 0; i < sizeof part / sizeof *part; ++i) { /* go on after an error: the user hears of all of them */
+        err = part[i](sim);
+        if (first == TRL_OK) first = err;
+    }
+    TRL_TRY(first);
+    TRL_TRY(trli_compile_limit(sim, sim->problem->time.cfl > 0));
+    for (int i = 0; i < sim->model->nprograms; ++i) {
+        err = trli_program_analyse(sim->model->program[i]);
+        if (first == TRL_OK) first = err;
+    }
+    TRL_TRY(first);
+    equalise_levels(sim);
+    TRL_TRY(trli_model_freeze(sim->model));
+done:
+    return err;
+}

@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Making, advancing and observing a simulation. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "simulation_impl.h"
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+trl_err trli_formula_of(trl_simulation *sim, const trl_text *text, trl_formula **formula)
+{
+    *formula = NULL;
+    return text->chars ? trl_formula_parse(sim->ctx, text, formula) : TRL_OK;
+}
+
+static trl_err scalar_formula(trl_simulation *sim, const trl_value *value, const char *what, const char *name, trl_formula **formula)
+{
+    if (value->count != 1)
+        return trl_fail(sim->ctx, TRL_ERR_INPUT, &value->place, "'%s' of equation '%s' is a scalar, not a list of %d", what, name, value->count);
+    return trli_formula_of(sim, value->text, formula);
+}
+
+static trl_err parse_equation(trl_simulation *sim, int v)
+{
+    trli_equation *eq = &sim->equation[v];
+    const trl_equation_entry *deck = eq->deck = &sim->problem->equation[v];
+    trl_err err = TRL_OK, first = TRL_OK;
+    eq->mask_field = eq->exact_field = eq->exact_shown = -1;
+    err = scalar_formula(sim, &deck->initial, "initial", deck->name, &eq->initial);
+    first = err;
+    err = scalar_formula(sim, &deck->ddt, "ddt", deck->name, &eq->ddt);
+    first = first != TRL_OK ? first : err;
+    err = trli_formula_of(sim, &deck->mask, &eq->mask);
+    first = first != TRL_OK ? first : err;
+    err = trli_formula_of(sim, &deck->exact, &eq->exact);
+    return first != TRL_OK ? first : err;
+}
+
+static trl_err parse_problem(trl_simulation *sim)
+{
+    const trl_problem *p = sim->problem;
+    trl_err first = TRL_OK, err;
+    sim->equation = calloc((size_t)p->nequations + 1, sizeof *sim->equation);
+    sim->series = calloc((size_t)p->nseries + 1, sizeof *sim->series);
+    sim->series_scalar = calloc((size_t)p->nseries + 1, sizeof *sim->series_scalar);
+    sim->series_value = calloc((size_t)p->nseries + 1, sizeof *sim->series_value);
+    if (!sim->equation || !sim->series || !sim->series_scalar || !sim->series_value)
+        return trl_fail(sim->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d equations", p->nequations);
+    sim->nequations = p->nequations;
+    for (int v = 0; v < p->nequations; ++v)
+        if ((err = parse_equation(sim, v)) != TRL_OK && first == TRL_OK) first = err;
+    for (int i = 0; i < p->nseries; ++i)
+        if ((err = trli_formula_of(sim, &p->series[i].value, &sim->series[i])) != TRL_OK && first == TRL_OK) first = err;
+    return first;
+}
+
+static trl_err make_model(trl_simulation *sim)
+{
+    const trl_problem *p = sim->problem;
+    trl_err err = TRL_OK;
+    trli_variable *variables = calloc((size_t)p->nequations + 1, sizeof *variables);
+    if (!variables) return trl_fail(sim->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d equations", p->nequations);
+    for (int v = 0; v < p->nequations; ++v) {
+        const trl_equation_entry *e = &p->equation[v];
+        variables[v] = (trli_variable){e->name, trl_location_on(e->location, p->grid.dim), e->names, e->boundary, sim->equation[v].initial,
+                                       sim->equation[v].mask, e->place};
+    }
+    trli_fusion fusion = TRLI_FUSION_FULL;
+    if (strcmp(p->fusion, "node") == 0) fusion = TRLI_FUSION_NODE;
+    if (strcmp(p->fusion, "none") == 0) fusion = TRLI_FUSION_NONE;
+    const trli_model_request request = {.layout = sim->layout, .parameters = p->parameters, .fusion = fusion, .nentries = p->nexpressions,
+                                        .entries = p->expression, .nvariables = p->nequations, .variables = variables,
+                                        .workers = sim->workers};
+    err = trli_model_create(sim->ctx, &request, &sim->model);
+    free(variables);
+    return err;
+}
+
+static trl_err mark_text(trl_simulation *sim, const trl_text *text, const trl_names *names)
+{
+    trl_formula *f;
+    trl_err err = trli_formula_of(sim, text, &f);
+    if (err == TRL_OK && f) err = trli_tree_mark_used(sim->model, f, names);
+    trl_formula_destroy(&f);
+    return err;
+}
+
+static trl_err mark_value(trl_simulation *sim, const trl_value *value, const trl_names *names)
+{
+    trl_err err = TRL_OK;
+    for (int i = 0; i < value->count && err == TRL_OK; ++i) err = mark_text(sim, &value->text[i], names);
+    return err;
+}
+
+static trl_err mark_boundary(trl_simulation *sim, const trl_bc_side sides[6], const trl_names *names)
+{
+    trl_err err = TRL_OK;
+    for (int s = 0; s < 6; ++s)
+        for (int i = 0; i < sides[s].npieces; ++i) {
+            const trl_bc_piece *p = &sides[s].piece[i];
+            TRL_TRY(mark_text(sim, &p->where, names));
+            TRL_TRY(mark_value(sim, &p->value, names));
+            TRL_TRY(mark_value(sim, &p->b, names));
+            TRL_TRY(mark_value(sim, &p->c, names));
+            for (int e = 0; p->expression && e < sim->model->nentries; ++e)
+                if (strcmp(sim->model->entry[e].deck->name, p->expression) == 0) sim->model->entry[e].used = true;
+        }
+done:
+    return err;
+}
+
+/* What the user asks for, directly, is where the tree is entered from. */
+static trl_err mark_used(trl_simulation *sim)
+{
+    const trl_problem *p = sim->problem;
+    trl_err err = TRL_OK;
+    for (int v = 0; v < sim->nequations; ++v) {
+        const trli_equation *eq = &sim->equation[v];
+        const trl_formula *const formulas[] = {eq->initial, eq->ddt, eq->mask, eq->exact};
+        for (size_t i = 0; i < sizeof formulas / sizeof *formulas; ++i)
+            if (formulas[i]) TRL_TRY(trli_tree_mark_used(sim->model, formulas[i], eq->deck->names));
+        TRL_TRY(mark_boundary(sim, eq->deck->boundary, eq->deck->names));
+    }
+    for (int i = 0; i < p->nseries; ++i) TRL_TRY(trli_tree_mark_used(sim->model, sim->series[i], p->parameters));
+    for (int i = 0; i < p->noutputs; ++i) TRL_TRY(mark_text(sim, &(trl_text){p->output[i], p->output_place[i], true}, p->parameters));
+    TRL_TRY(mark_value(sim, &p->time.speed, p->parameters));
+    TRL_TRY(mark_value(sim, &p->time.diffusivity, p->parameters));
+    for (int e = 0; e < p->nexpressions; ++e) TRL_TRY(mark_boundary(sim, p->expression[e].boundary, p->expression[e].names));
+    trli_tree_spread_used(sim->model);
+    for (int e = 0; e < sim->model->nentries; ++e)
+        if (!sim->model->entry[e].used)
+            trl_warn(sim->ctx, &p->expression[e].place, "nothing uses expression '%s'", p->expression[e].name);
+done:
+    return err;
+}
+
+static trl_err create(trl_simulation *sim)
+{
+    const trl_problem *p = sim->problem;
+    trl_err err = TRL_OK;
+    sim->integrator = trl_integrator_find(p->time.method);
+    if (!sim->integrator)
+        return trl_fail(sim->ctx, TRL_ERR_INPUT, &p->time.method_place, "unknown time integration method '%s'", p->time.method);
+    sim->steps_wanted = p->time.steps;
+    sim->time = p->time.start;
+    sim->dt = p->time.dt;
+    sim->limit_scalar = -1;
+    TRL_TRY(trl_layout_create(sim->ctx, &p->grid, p->patches_auto ? NULL : p->patches, &p->patches_place, &sim->layout));
+    TRL_TRY(trl_workers_create(sim->ctx, p->scheduler, &sim->workers));
+    TRL_TRY(parse_problem(sim));
+    TRL_TRY(make_model(sim));
+    TRL_TRY(mark_used(sim));
+    TRL_TRY(trli_compile_programs(sim));
+done:
+    return err;
+}
+
+trl_err trl_simulation_create(trl_context *ctx, const trl_problem *problem, trl_simulation **sim)
+{
+    double start = now();
+    trl_simulation *s = calloc(1, sizeof *s);
+    trl_err err = s ? TRL_OK : trl_fail(ctx, TRL_ERR_MEMORY, NULL, "no memory for a simulation");
+    *sim = NULL;
+    if (s) {
+        s->ctx = ctx;
+        s->problem = problem;
+        err = create(s);
+        s->compile_seconds = now() - start;
+    }
+    err = trl_context_agree(ctx, err);
+    if (err != TRL_OK) trl_simulation_destroy(&s);
+    *sim = s;
+    return err;
+}
+
+void trl_simulation_destroy(trl_simulation **sim)
+{
+    trl_simulation *s = *sim;
+    *sim = NULL;
+    if (!s) return;
+    trli_model_destroy(&s->model);
+    for (int v = 0; v < s->nequations; ++v) {
+        trl_formula_destroy(&s->equation[v].initial);
+        trl_formula_destroy(&s->equation[v].ddt);
+        trl_formula_destroy(&s->equation[v].mask);
+        trl_formula_destroy(&s->equation[v].exact);
+    }
+    for (int i = 0; s->series && i < s->problem->nseries; ++i) trl_formula_destroy(&s->series[i]);
+    trl_workers_destroy(&s->workers);
+    trl_layout_destroy(&s->layout);
+    free(s->equation);
+    free(s->series);
+    free(s->series_scalar);
+    free(s->series_value);
+    free(s->shown);
+    free(s);
+}
+
+static void clear_nonfinite(trl_simulation *sim)
+{
+    for (int w = 0; w < sim->model->nworkers; ++w) sim->model->nonfinite[w].found = false;
+}
+
+static bool found_nonfinite(const trl_simulation *sim)
+{
+    for (int w = 0; w < sim->model->nworkers; ++w)
+        if (sim->model->nonfinite[w].found) return true;
+    return false;
+}
+
+/* Run a program whose kernels check their results; all ranks return the same. */
+static trl_err run_checked(trl_simulation *sim, trli_program *program, trl_gidx step, double time, bool check)
+{
+    clear_nonfinite(sim);
+    trl_err err = trli_program_run(program);
+    int local[2] = {(int)err, check && found_nonfinite(sim)}, worst[2] = {local[0], local[1]};
+    sim->comm_bytes += program->comm_bytes;
+    sim->comm_messages += program->comm_messages;
+    if (trl_context_ranks(sim->ctx) > 1 &&
+        MPI_Allreduce(local, worst, 2, MPI_INT, MPI_MAX, trl_context_comm(sim->ctx)) != MPI_SUCCESS)
+        err = trl_fail(sim->ctx, TRL_ERR_MPI, NULL, "the ranks could not agree on the result of step %" PRId64, step);
+    if (worst[0] != TRL_OK || err != TRL_OK) return trl_context_agree(sim->ctx, err);
+    return worst[1] ? trli_report_nonfinite(sim, step, time) : TRL_OK;
+}
+
+static void set_times(trl_simulation *sim, double t, double dt, double t_new)
+{
+    double *scalar = sim->model->scalar;
+    sim->model->step_number = sim->step_number;
+    scalar[TRLI_SCALAR_STEP_TIME] = t;
+    scalar[TRLI_SCALAR_DT] = dt;
+    for (int s = 1; s < sim->integrator->stages; ++s)
+        scalar[sim->stage_time[s]] = sim->integrator->c[s] == 1 ? t_new : t + sim->integrator->c[s] * dt;
+    scalar[sim->stage_time[sim->integrator->stages]] = t_new;
+}
+
+trl_err trl_simulation_initialise(trl_simulation *sim)
+{
+    trl_err err = TRL_OK;
+    set_times(sim, sim->time, sim->dt, sim->time);
+    TRL_TRY(run_checked(sim, sim->initial, 0, sim->time, true));
+    if (sim->limit && sim->problem->time.cfl <= 0) TRL_TRY(trli_limit_warn(sim));
+done:
+    return err;
+}
+
+/* The next step's size and the time it leads to. */
+static trl_err choose_step(trl_simulation *sim, double *dt, double *t_new)
+{
+    const trl_time_entry *p = &sim->problem->time;
+    trl_err err = TRL_OK;
+    *dt = p->dt;
+    if (p->cfl > 0) TRL_TRY(trli_limit_step(sim, dt));
+    /* With a fixed dt, time is no running sum. */
+    *t_new = p->cfl > 0 ? sim->time + *dt : p->start + (double)(sim->step_number + 1) * p->dt;
+    if (p->has_end && p->end - sim->time <= *dt * (1 + 1e-6)) {
+        *dt = p->end - sim->time;
+        *t_new = p->end;
+    }
+done:
+    return err;
+}
+
+trl_err trl_simulation_step(trl_simulation *sim)
+{
+    double dt, t_new;
+    trl_memory_stats memory;
+    trl_err err = TRL_OK;
+    TRL_TRY(choose_step(sim, &dt, &t_new));
+    set_times(sim, sim->time, dt, t_new);
+    TRL_TRY(run_checked(sim, sim->step, sim->step_number + 1, t_new, sim->problem->nan_check));
+    for (int v = 0; v < sim->nequations; ++v) trli_model_swap(sim->model, sim->equation[v].state, sim->equation[v].next);
+    sim->time = t_new;
+    sim->dt = dt;
+    ++sim->step_number;
+    if (!sim->stepped) {
+        trl_memory_get_stats(sim->ctx, &memory);
+        sim->allocations_at_first = memory.allocations;
+        sim->stepped = true;
+    }
+done:
+    return err;
+}
+
+bool trl_simulation_done(const trl_simulation *sim)
+{
+    const trl_time_entry *p = &sim->problem->time;
+    if (sim->steps_wanted >= 0 && sim->step_number >= sim->steps_wanted) return true;
+    return p->has_end && sim->time >= p->end;
+}
+
+double trl_simulation_time(const trl_simulation *sim)
+{
+    return sim->time;
+}
+
+double trl_simulation_dt(const trl_simulation *sim)
+{
+    return sim->dt;
+}
+
+trl_gidx trl_simulation_step_number(const trl_simulation *sim)
+{
+    return sim->step_number;
+}
+
+int trl_simulation_stages(const trl_simulation *sim)
+{
+    return sim->integrator->stages;
+}
+
+void trl_simulation_set_steps(trl_simulation *sim, trl_gidx steps)
+{
+    sim->steps_wanted = steps;
+}
+
+int trl_simulation_fields(const trl_simulation *sim)
+{
+    return sim->nshown;
+}
+
+const trl_field_info *trl_simulation_field(const trl_simulation *sim, int field)
+{
+    return &sim->shown[field].info;
+}
+
+const trl_layout *trl_simulation_layout(const trl_simulation *sim)
+{
+    return sim->layout;
+}
+
+trl_err trl_simulation_observe(trl_simulation *sim)
+{
+    trl_err err = TRL_OK;
+    set_times(sim, sim->time, sim->dt, sim->time);
+    TRL_TRY(run_checked(sim, sim->observe, sim->step_number, sim->time, false));
+    for (int i = 0; i < sim->problem->nseries; ++i) sim->series_value[i] = sim->model->scalar[sim->series_scalar[i]];
+done:
+    return err;
+}
+
+trl_array trl_simulation_array(const trl_simulation *sim, int field, int local_patch)
+{
+    return trli_model_array(sim->model, sim->shown[field].field, local_patch);
+}
+
+const double *trl_simulation_series(const trl_simulation *sim)
+{
+    return sim->series_value;
+}
+
+trl_err trl_simulation_resume(trl_simulation *sim, trl_gidx step, double time, double dt)
+{
+    if (step < 0) return trl_fail(sim->ctx, TRL_ERR_USAGE, NULL, "a simulation cannot resume at step %" PRId64, step);
+    sim->step_number = step;
+    sim->time = time;
+    sim->dt = dt;
+    return TRL_OK;
+}
+
+void trl_simulation_get_stats(const trl_simulation *sim, trl_simulation_stats *stats)
+{
+    trl_memory_stats memory;
+    double cells = 0;
+    trl_memory_get_stats(sim->ctx, &memory);
+    for (int p = 0; p < sim->layout->nlocal; ++p) {
+        const trl_patch *patch = &sim->layout->patch[sim->layout->local[p]];
+        cells += (double)patch->cells[0] * patch->cells[1] * patch->cells[2];
+    }
+    *stats = (trl_simulation_stats){.planned_bytes = sim->model->planned_bytes + (int64_t)sim->model->scratch_bytes * sim->model->nworkers,
+                                    .peak_bytes = (int64_t)memory.peak_bytes,
+                                    .bytes_per_cell_step = (int64_t)((double)sim->step->bytes_moved / cells + 0.5),
+                                    .comm_bytes = sim->comm_bytes,
+                                    .comm_messages = sim->comm_messages,
+                                    .compile_seconds = sim->compile_seconds};
+    if (sim->stepped) stats->allocations_after_first_step = memory.allocations - sim->allocations_at_first;
+    trl_graph_get_stats(sim->step->graph, &stats->step_graph);
+    stats->tasks_per_step = stats->step_graph.tasks;
+}
+
+trl_err trl_simulation_write_dot(const trl_simulation *sim, bool tasks, FILE *out)
+{
+    return tasks ? trl_graph_write_dot(sim->step->graph, out) : trli_tree_write_dot(sim->model, out);
+}

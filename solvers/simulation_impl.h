@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+#ifndef TRLI_SIMULATION_IMPL_H
+#define TRLI_SIMULATION_IMPL_H
+
+#include <trl_integrator.h>
+#include <trl_simulation.h>
+
+#include "../expressions/model_impl.h"
+
+/* One equation, parsed. */
+typedef struct trli_equation {
+    const trl_equation_entry *deck;
+    trl_formula *initial, *ddt, *mask, *exact;
+    int state, next;  /* model fields: level n and the level being computed; memory is exchanged after each accepted step */
+    int mask_field, exact_field; /* model fields, or -1 */
+    int exact_shown;  /* index of the exact solution among the shown fields, or -1 */
+} trli_equation;
+
+/* A field that users can observe. */
+typedef struct trli_shown {
+    trl_field_info info;
+    int field;    /* of the model */
+    int equation; /* whose mask applies, or -1 */
+} trli_shown;
+
+struct trl_simulation {
+    trl_context *ctx;
+    const trl_problem *problem;
+    const trl_integrator *integrator;
+    trl_layout *layout;
+    trl_workers *workers;
+    trli_model *model;
+    int nequations;
+    trli_equation *equation;
+    trl_formula **series;
+    int *series_scalar;
+    double *series_value;
+    int nshown, shown_capacity;
+    trli_shown *shown;
+    int stage_time[TRL_STAGES_MAX + 1]; /* scalars; the last is the time of the new values */
+    trli_program *initial, *step, *observe, *limit;
+    int limit_scalar;    /* largest stable dt at C = 1, or -1 */
+    trl_gidx step_number, steps_wanted;
+    double time, dt;
+    bool stepped;        /* a step was taken: allocations are counted from here */
+    int64_t allocations_at_first;
+    int64_t comm_bytes, comm_messages;
+    double compile_seconds;
+};
+
+/* compile.c: the programs of a simulation. */
+TRL_NODISCARD trl_err trli_compile_programs(trl_simulation *sim);
+/* limit.c: the program that computes the stable time step; sim->limit stays NULL when nothing bounds it. required: cfl needs it. */
+TRL_NODISCARD trl_err trli_compile_limit(trl_simulation *sim, bool required);
+/* The next dt from cfl; INPUT errors when nothing bounds it or it falls below min. Collective: yes. */
+TRL_NODISCARD trl_err trli_limit_step(trl_simulation *sim, double *dt);
+/* Warn if the fixed dt is beyond the stable one. Collective: yes. */
+TRL_NODISCARD trl_err trli_limit_warn(trl_simulation *sim);
+/* A new observable field. */
+TRL_NODISCARD trl_err trli_show_field(trl_simulation *sim, const trl_field_info *info, int field, int equation);
+/* Report the first value that is not finite, over all ranks: NUMERICS. step and time: of the values. Collective: yes. */
+trl_err trli_report_nonfinite(trl_simulation *sim, trl_gidx step, double time);
+TRL_NODISCARD trl_err trli_formula_of(trl_simulation *sim, const trl_text *text, trl_formula **formula);
+
+#endif

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* The description of a problem: what a deck says, after includes, families and parameters are resolved. A driver in C fills the
+ * same structs. All arrays and strings belong to the caller and must outlive the simulation made from them. */
+#ifndef TRL_PROBLEM_H
+#define TRL_PROBLEM_H
+
+#include <trl_entry.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct trl_equation_entry {
+    const char *name;
+    trl_place place;
+    const trl_names *names;
+    trl_location location;
+    trl_value initial, ddt;
+    trl_text mask, exact;      /* absent: none */
+    trl_bc_side boundary[6];
+} trl_equation_entry;
+
+/* When something happens: every so many steps, or at times. All zero: only at the start and the end. */
+typedef struct trl_every {
+    trl_gidx steps;
+    double time;
+} trl_every;
+
+typedef struct trl_series_entry {
+    const char *name;
+    trl_text value;
+} trl_series_entry;
+
+typedef struct trl_time_entry {
+    const char *method;
+    trl_place method_place;
+    double dt;                /* fixed; 0: from cfl */
+    double cfl;               /* C */
+    trl_value speed, diffusivity; /* count 0: found in the equations */
+    double dt_min, dt_max;    /* 0: none */
+    trl_gidx steps;           /* -1: none */
+    double start, end;
+    bool has_end;
+    trl_place place, dt_place;
+} trl_time_entry;
+
+typedef struct trl_problem {
+    trl_grid grid;
+    bool patches_auto;
+    int patches[3];
+    trl_place patches_place;
+    const trl_names *parameters; /* all numbers, outermost scope */
+    int nexpressions;
+    const trl_expression_entry *expression;
+    int nequations;
+    const trl_equation_entry *equation;
+    trl_time_entry time;
+    int noutputs;
+    const char *const *output;   /* names of fields wanted in the output; vectors by their plain name */
+    const trl_place *output_place;
+    int nseries;
+    const trl_series_entry *series;
+    const char *scheduler;       /* serial, priority, hybrid */
+    const char *fusion;          /* full, node, none */
+    bool nan_check;
+    bool fast_math;
+} trl_problem;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* A simulation: a problem compiled to frozen task graphs, its state, and the functions that advance and observe it. */
+#ifndef TRL_SIMULATION_H
+#define TRL_SIMULATION_H
+
+#include <stdio.h>
+
+#include <trl_graph.h>
+#include <trl_problem.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct trl_simulation trl_simulation;
+
+/* Check everything and compile. Errors and warnings are recorded in the context with the places of the deck. Collective: yes; all
+ * ranks return the same error. The problem must outlive the simulation. */
+TRL_API TRL_NODISCARD trl_err trl_simulation_create(trl_context *ctx, const trl_problem *problem, trl_simulation **sim);
+TRL_API void trl_simulation_destroy(trl_simulation **sim);
+
+/* Evaluate the initial values (time start, step 0). Non-finite values are a NUMERICS error naming tag, cell and coordinates.
+ * Collective: yes. */
+TRL_API TRL_NODISCARD trl_err trl_simulation_initialise(trl_simulation *sim);
+/* Advance one step: dt from the deck or cfl, shortened to land on end. NUMERICS errors name tag, cell, step and time; the state
+ * is then that of before the step. Collective: yes. */
+TRL_API TRL_NODISCARD trl_err trl_simulation_step(trl_simulation *sim);
+/* Whether steps or end is reached. */
+TRL_API bool trl_simulation_done(const trl_simulation *sim);
+
+TRL_API double trl_simulation_time(const trl_simulation *sim);
+TRL_API double trl_simulation_dt(const trl_simulation *sim); /* of the last step, or the next one before any */
+TRL_API trl_gidx trl_simulation_step_number(const trl_simulation *sim);
+TRL_API int trl_simulation_stages(const trl_simulation *sim);
+/* Override the number of steps (--steps) before stepping. */
+TRL_API void trl_simulation_set_steps(trl_simulation *sim, trl_gidx steps);
+
+/* Fields that can be observed: every equation first, in deck order, then the output fields, then (names ending in ":exact") the exact
+ * solutions. A vector gives one field per component, "q.x". */
+typedef struct trl_field_info {
+    const char *name;
+    trl_location location;
+    bool equation;  /* advanced in time: part of a checkpoint */
+    bool output;    /* wanted in fields.h5 */
+    int exact;      /* field index of its exact solution, or -1 */
+    bool is_exact;
+} trl_field_info;
+TRL_API int trl_simulation_fields(const trl_simulation *sim);
+TRL_API const trl_field_info *trl_simulation_field(const trl_simulation *sim, int field);
+TRL_API const trl_layout *trl_simulation_layout(const trl_simulation *sim);
+
+/* Evaluate outputs, exact solutions and series from the present state; after it the arrays below hold them. Equations' arrays are always
+ * current. Collective: yes. */
+TRL_API TRL_NODISCARD trl_err trl_simulation_observe(trl_simulation *sim);
+/* The values of a field on a local patch (position in layout->local); valid until the next step or observe. */
+TRL_API trl_array trl_simulation_array(const trl_simulation *sim, int field, int local_patch);
+/* Values of the series after observe, in deck order. */
+TRL_API const double *trl_simulation_series(const trl_simulation *sim);
+
+/* Statistics over owned, unmasked points, the same bits on any decomposition (input.md section 5). Collective: yes. */
+typedef struct trl_field_stats {
+    double min, max, sum, l2;
+    uint64_t hash;
+    bool has_error;
+    double error_l1, error_l2, error_linf; /* against the exact solution */
+} trl_field_stats;
+TRL_API TRL_NODISCARD trl_err trl_simulation_field_stats(trl_simulation *sim, int field, trl_field_stats *stats);
+
+/* Restart: the caller fills the equations' arrays (owned points) and then sets step, time and the dt of the last step. */
+TRL_API TRL_NODISCARD trl_err trl_simulation_resume(trl_simulation *sim, trl_gidx step, double time, double dt);
+
+/* What trellis plan and the report show. */
+typedef struct trl_simulation_stats {
+    int64_t planned_bytes, peak_bytes;
+    int64_t bytes_per_cell_step;  /* read and written by all kernels of a step, per cell */
+    int64_t tasks_per_step;
+    int64_t comm_bytes, comm_messages; /* sent by this rank so far */
+    int64_t allocations_after_first_step;
+    trl_graph_stats step_graph;
+    double compile_seconds;
+} trl_simulation_stats;
+TRL_API void trl_simulation_get_stats(const trl_simulation *sim, trl_simulation_stats *stats);
+/* The plan as text (expressions, kernels, ghost widths, memory, tasks, tau_1, tau_inf, P(G)), appended through write; rank 0's view. */
+TRL_API TRL_NODISCARD trl_err trl_simulation_describe(const trl_simulation *sim, bool verbose,
+                                        void (*write)(void *data, const char *line), void *data);
+/* Graphviz of the dependency graph (expressions) or of the task graph of a step. */
+TRL_API TRL_NODISCARD trl_err trl_simulation_write_dot(const trl_simulation *sim, bool tasks, FILE *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

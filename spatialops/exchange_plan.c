@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "exchange_impl.h"
+
+enum { DIRECTIONS = 27, CENTRE = 13 };
+
+/* Widths of the ghost box in each direction, along the direction's own axes; has: whether anything is wanted there. */
+typedef struct field_widths {
+    bool has[DIRECTIONS];
+    trl_lidx width[DIRECTIONS][3];
+} field_widths;
+
+typedef struct planner {
+    const trl_layout *layout;
+    const trl_exchange_field *fields;
+    const field_widths *widths;
+    int nfields, rank;
+} planner;
+
+static int step_of(int direction, int axis)
+{
+    static const int place[3] = {1, 3, 9};
+    return direction / place[axis] % 3 - 1;
+}
+
+static int opposite(int direction)
+{
+    return DIRECTIONS - 1 - direction;
+}
+
+static void find_widths(const trl_footprint *footprint, field_widths *widths)
+{
+    memset(widths, 0, sizeof *widths);
+    for (int p = 0; p < footprint->n; ++p) {
+        const trl_offsets *part = &footprint->part[p];
+        for (int d = 0; d < DIRECTIONS; ++d) {
+            trl_lidx reach[3];
+            bool touches = d != CENTRE;
+            for (int a = 0; a < 3; ++a) {
+                int step = step_of(d, a);
+                reach[a] = step < 0 ? -part->lo[a] : step > 0 ? part->hi[a] : 0;
+                touches = touches && (step == 0 || reach[a] > 0);
+            }
+            if (!touches) continue;
+            widths->has[d] = true;
+            for (int a = 0; a < 3; ++a) {
+                if (reach[a] > widths->width[d][a]) widths->width[d][a] = reach[a];
+            }
+        }
+    }
+}
+
+/* The thinnest patch along an axis, whichever rank has it: all ranks come to the same verdict. */
+static trl_err check_widths(trl_context *ctx, const trl_layout *layout, int field, const field_widths *widths)
+{
+    for (int a = 0; a < layout->grid.dim; ++a) {
+        trl_gidx thinnest = layout->grid.cells[a] / layout->counts[a];
+        if (layout->counts[a] == 1 && !layout->grid.periodic[a]) continue;
+        for (int d = 0; d < DIRECTIONS; ++d) {
+            if (widths->width[d][a] <= thinnest) continue;
+            return trl_fail(ctx, TRL_ERR_INPUT, NULL,
+                            "patches: stencils reach %" TRL_LIDX_FMT " points along %c (field %d of this exchange), but the "
+                            "thinnest of the %d patches there has %" TRL_GIDX_FMT " cells and needs %" TRL_LIDX_FMT
+                            "; use fewer patches or ranks, or more cells along %c",
+                            widths->width[d][a], "xyz"[a], field, layout->counts[a], thinnest, widths->width[d][a], "xyz"[a]);
+        }
+    }
+    return TRL_OK;
+}
+
+/* The patch next to another, round periodic axes; NULL beyond a side or along an axis that the grid lacks. */
+static const trl_patch *neighbour(const trl_layout *layout, const trl_patch *patch, int direction)
+{
+    int index[3];
+    for (int a = 0; a < 3; ++a) {
+        int step = step_of(direction, a), count = layout->counts[a];
+        if (step != 0 && a >= layout->grid.dim) return NULL;
+        index[a] = patch->index[a] + step;
+        if (index[a] < 0 || index[a] >= count) {
+            if (!layout->grid.periodic[a]) return NULL;
+            index[a] = (index[a] + count) % count;
+        }
+    }
+    return &layout->patch[index[0] + layout->counts[0] * (index[1] + layout->counts[1] * index[2])];
+}
+
+static int local_index(const planner *plan, const trl_patch *patch)
+{
+    return patch->rank == plan->rank ? patch->id - plan->layout->local[0] : -1;
+}
+
+static trli_transfer make_transfer(const planner *plan, const trl_patch *source, const trl_patch *target, int field,
+                                   int direction)
+{
+    const trl_exchange_field *wanted = &plan->fields[field];
+    trli_transfer transfer = {
+        .peer = source->rank == plan->rank ? target->rank : source->rank,
+        .field = field,
+        .direction = direction,
+        .source = source->id,
+        .target = target->id,
+        .source_local = local_index(plan, source),
+        .target_local = local_index(plan, target),
+        .value_bytes = trl_scalar_size(wanted->type),
+    };
+    trl_box have = trl_patch_owned(plan->layout, source, wanted->location);
+    trl_box hold = trl_patch_owned(plan->layout, target, wanted->location);
+    for (int a = 0; a < 3; ++a) {
+        int step = step_of(direction, a);
+        trl_lidx width = plan->widths[field].width[direction][a];
+        transfer.extent[a] = step == 0 ? hold.hi[a] : width;
+        transfer.from[a] = step < 0 ? have.hi[a] - width : 0;
+        transfer.to[a] = step < 0 ? -width : step > 0 ? hold.hi[a] : 0;
+    }
+    return transfer;
+}
+
+static void append(trli_traffic *traffic, const trli_transfer *transfer)
+{
+    if (traffic->transfer != NULL) traffic->transfer[traffic->ntransfers] = *transfer;
+    ++traffic->ntransfers;
+}
+
+/* Every transfer at an end of which this rank is; only counted while the arrays do not exist yet. */
+static void enumerate(const planner *plan, trl_exchange *exchange)
+{
+    const trl_layout *layout = plan->layout;
+    exchange->receives.ntransfers = exchange->sends.ntransfers = exchange->copies.ntransfers = 0;
+    for (int l = 0; l < layout->nlocal; ++l) {
+        const trl_patch *patch = &layout->patch[layout->local[l]];
+        for (int f = 0; f < plan->nfields; ++f) {
+            for (int d = 0; d < DIRECTIONS; ++d) {
+                if (!plan->widths[f].has[d]) continue;
+                const trl_patch *source = neighbour(layout, patch, d);
+                const trl_patch *target = neighbour(layout, patch, opposite(d));
+                if (source != NULL) {
+                    trli_transfer in = make_transfer(plan, source, patch, f, d);
+                    append(source->rank == plan->rank ? &exchange->copies : &exchange->receives, &in);
+                }
+                if (target != NULL && target->rank != plan->rank) {
+                    trli_transfer out = make_transfer(plan, patch, target, f, d);
+                    append(&exchange->sends, &out);
+                }
+            }
+        }
+    }
+}
+
+static int by_peer_and_target(const void *left, const void *right)
+{
+    const trli_transfer *a = left, *b = right;
+    if (a->peer != b->peer) return a->peer < b->peer ? -1 : 1;
+    if (a->target != b->target) return a->target < b->target ? -1 : 1;
+    if (a->field != b->field) return a->field < b->field ? -1 : 1;
+    return (a->direction > b->direction) - (a->direction < b->direction);
+}
+
+static trl_err close_message(trl_context *ctx, trli_message *message, size_t end)
+{
+    message->words = (end - message->offset) / 8;
+    if (message->words <= INT_MAX) return TRL_OK;
+    return trl_fail(ctx, TRL_ERR_INPUT, NULL,
+                    "patches: ghosts of %zu bytes for rank %d exceed the %.0f bytes of one message; run on more ranks or exchange "
+                    "fewer fields",
+                    message->words * 8, message->peer, INT_MAX * 8.0);
+}
+
+/* Order the transfers, give each its place in the buffer, and find the messages. */
+static trl_err make_messages(trl_context *ctx, trli_traffic *traffic)
+{
+    trl_err err = TRL_OK;
+    size_t offset = 0;
+    void *memory = NULL;
+
+    if (traffic->ntransfers == 0) return TRL_OK;
+    qsort(traffic->transfer, (size_t)traffic->ntransfers, sizeof *traffic->transfer, by_peer_and_target);
+    for (int i = 0; i < traffic->ntransfers; ++i) {
+        traffic->nmessages += i == 0 || traffic->transfer[i].peer != traffic->transfer[i - 1].peer;
+    }
+    TRL_TRY(trl_memory_alloc(ctx, (size_t)traffic->nmessages * sizeof *traffic->message, "the plan of a ghost exchange", &memory));
+    traffic->message = memory;
+
+    int open = -1;
+    for (int i = 0; i < traffic->ntransfers; ++i) {
+        trli_transfer *transfer = &traffic->transfer[i];
+        if (i == 0 || transfer->peer != transfer[-1].peer) {
+            if (open >= 0) TRL_TRY(close_message(ctx, &traffic->message[open], offset));
+            traffic->message[++open] = (trli_message){.peer = transfer->peer, .offset = offset};
+        }
+        transfer->offset = offset;
+        size_t bytes = transfer->value_bytes;
+        for (int a = 0; a < 3; ++a) bytes *= (size_t)transfer->extent[a];
+        offset += (bytes + 7) / 8 * 8;
+    }
+    TRL_TRY(close_message(ctx, &traffic->message[open], offset));
+    traffic->bytes = offset;
+done:
+    return err;
+}
+
+static trl_err allocate_transfers(trl_context *ctx, trli_traffic *traffic)
+{
+    void *memory = NULL;
+    if (traffic->ntransfers == 0) return TRL_OK;
+    trl_err err = trl_memory_alloc(ctx, (size_t)traffic->ntransfers * sizeof *traffic->transfer, "the plan of a ghost exchange",
+                                   &memory);
+    traffic->transfer = memory;
+    return err;
+}
+
+trl_err trli_exchange_plan(trl_exchange *exchange, const trl_layout *layout, int nfields, const trl_exchange_field *fields)
+{
+    trl_err err = TRL_OK;
+    trl_context *ctx = exchange->ctx;
+    void *memory = NULL;
+
+    if (nfields == 0) return TRL_OK;
+    TRL_TRY(trl_memory_alloc(ctx, (size_t)nfields * sizeof(field_widths), "the plan of a ghost exchange", &memory));
+    field_widths *widths = memory;
+    for (int f = 0; f < nfields; ++f) {
+        find_widths(&fields[f].footprint, &widths[f]);
+        TRL_TRY(check_widths(ctx, layout, f, &widths[f]));
+    }
+
+    planner plan = {
+        .layout = layout, .fields = fields, .widths = widths, .nfields = nfields, .rank = trl_context_rank(ctx)};
+    enumerate(&plan, exchange);
+    TRL_TRY(allocate_transfers(ctx, &exchange->receives));
+    TRL_TRY(allocate_transfers(ctx, &exchange->sends));
+    TRL_TRY(allocate_transfers(ctx, &exchange->copies));
+    enumerate(&plan, exchange);
+    TRL_TRY(make_messages(ctx, &exchange->receives));
+    TRL_TRY(make_messages(ctx, &exchange->sends));
+done:
+    trl_memory_free(ctx, &memory);
+    return err;
+}

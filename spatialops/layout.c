@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+#include <inttypes.h>
+#include <limits.h>
+#include <string.h>
+
+#include "spatialops_impl.h"
+
+/* Local indices must reach any ghost or final plane of a patch without overflow. */
+static const trl_gidx patch_cells_max = INT32_MAX / 2;
+
+trl_gidx trli_cut_first(trl_gidx n, trl_gidx parts, trl_gidx i)
+{
+    trl_gidx even = n / parts, larger = n % parts;
+    return i * even + (i < larger ? i : larger);
+}
+
+trl_gidx trli_cut_part(trl_gidx n, trl_gidx parts, trl_gidx element)
+{
+    trl_gidx even = n / parts, larger = n % parts;
+    trl_gidx in_larger = larger * (even + 1);
+    return element < in_larger ? element / (even + 1) : larger + (element - in_larger) / even;
+}
+
+static double cut_surface(const trl_grid *grid, const int counts[3])
+{
+    double surface = 0;
+    for (int a = 0; a < 3; ++a) {
+        int planes = counts[a] == 1 ? 0 : counts[a] - !grid->periodic[a];
+        surface += planes * (double)grid->cells[(a + 1) % 3] * (double)grid->cells[(a + 2) % 3];
+    }
+    return surface;
+}
+
+/* Of the factorisations of n that fit, the one with the least cut surface; of equals the one with the longest x rows. */
+static bool choose_counts(const trl_grid *grid, int n, int best[3])
+{
+    bool found = false;
+    for (int x = 1; x <= n && x <= grid->cells[0]; ++x) {
+        if (n % x != 0) continue;
+        for (int y = 1; y <= n / x && y <= grid->cells[1]; ++y) {
+            if (n / x % y != 0 || n / x / y > grid->cells[2]) continue;
+            int counts[3] = {x, y, n / x / y};
+            if (found && cut_surface(grid, counts) >= cut_surface(grid, best)) continue;
+            memcpy(best, counts, sizeof counts);
+            found = true;
+        }
+    }
+    return found;
+}
+
+static trl_err choose_or_fail(trl_context *ctx, const trl_grid *grid, const trl_place *place, int counts[3])
+{
+    int ranks = trl_context_ranks(ctx);
+    if (choose_counts(grid, ranks, counts)) return TRL_OK;
+
+    double cells = (double)grid->cells[0] * (double)grid->cells[1] * (double)grid->cells[2];
+    int fits = cells < ranks ? (int)cells : ranks - 1;
+    while (!choose_counts(grid, fits, counts)) --fits;
+    return trl_fail(ctx, TRL_ERR_INPUT, place,
+                    "patches: a grid of %" TRL_GIDX_FMT " x %" TRL_GIDX_FMT " x %" TRL_GIDX_FMT
+                    " cells cannot be cut into one patch for each of %d ranks; the next smaller number of ranks that fits is %d",
+                    grid->cells[0], grid->cells[1], grid->cells[2], ranks, fits);
+}
+
+static trl_err check_grid(trl_context *ctx, const trl_grid *grid, const trl_place *place)
+{
+    if (grid->dim < 1 || grid->dim > 3) {
+        return trl_fail(ctx, TRL_ERR_USAGE, place, "grid: %d dimensions; 1 to 3 are possible", grid->dim);
+    }
+    for (int a = 0; a < 3; ++a) {
+        if (grid->cells[a] < 1 || (a >= grid->dim && (grid->cells[a] > 1 || grid->periodic[a]))) {
+            return trl_fail(ctx, TRL_ERR_USAGE, place,
+                            "grid: %" TRL_GIDX_FMT " %scells along %c; an axis has at least 1, one that the grid lacks has 1 and is "
+                            "not periodic",
+                            grid->cells[a], grid->periodic[a] ? "periodic " : "", "xyz"[a]);
+        }
+    }
+    return TRL_OK;
+}
+
+static trl_err check_counts(trl_context *ctx, const trl_grid *grid, const int counts[3], const trl_place *place)
+{
+    double patches = 1;
+    for (int a = 0; a < 3; ++a) {
+        if (counts[a] < 1 || counts[a] > grid->cells[a]) {
+            return trl_fail(ctx, TRL_ERR_INPUT, place,
+                            "patches: %d patches along %c, where the grid has %" TRL_GIDX_FMT
+                            " cells; give a count from 1 to that number",
+                            counts[a], "xyz"[a], grid->cells[a]);
+        }
+        trl_gidx thickest = trli_cut_first(grid->cells[a], counts[a], 1);
+        if (thickest > patch_cells_max) {
+            return trl_fail(ctx, TRL_ERR_INPUT, place,
+                            "patches: a patch of %" TRL_GIDX_FMT " cells along %c exceeds the limit of %" TRL_GIDX_FMT
+                            "; raise the number of patches there",
+                            thickest, "xyz"[a], patch_cells_max);
+        }
+        patches *= counts[a];
+    }
+    if (patches > INT_MAX) {
+        return trl_fail(ctx, TRL_ERR_INPUT, place, "patches: %d x %d x %d are more than %d patches; lower a count", counts[0],
+                        counts[1], counts[2], INT_MAX);
+    }
+    if (patches < trl_context_ranks(ctx)) {
+        return trl_fail(ctx, TRL_ERR_INPUT, place,
+                        "patches: %d x %d x %d patches for %d ranks, and each rank needs one; raise the counts, leave them to "
+                        "'auto', or run on at most %d ranks",
+                        counts[0], counts[1], counts[2], trl_context_ranks(ctx), (int)patches);
+    }
+    return TRL_OK;
+}
+
+static void cut_grid(trl_layout *layout, int ranks)
+{
+    const trl_grid *grid = &layout->grid;
+    for (int id = 0; id < layout->npatches; ++id) {
+        trl_patch *patch = &layout->patch[id];
+        int rest = id;
+        patch->id = id;
+        patch->rank = (int)trli_cut_part(layout->npatches, ranks, id);
+        for (int a = 0; a < 3; ++a) {
+            int i = rest % layout->counts[a];
+            trl_gidx first = trli_cut_first(grid->cells[a], layout->counts[a], i);
+            trl_gidx next = trli_cut_first(grid->cells[a], layout->counts[a], i + 1);
+            patch->index[a] = i;
+            patch->first[a] = first;
+            patch->cells[a] = (trl_lidx)(next - first);
+            rest /= layout->counts[a];
+        }
+    }
+}
+
+trl_err trl_layout_create(trl_context *ctx, const trl_grid *grid, const int *counts, const trl_place *place,
+                          trl_layout **result)
+{
+    trl_err err;
+    trl_layout *layout = NULL;
+    int chosen[3] = {1, 1, 1};
+    int rank = trl_context_rank(ctx), ranks = trl_context_ranks(ctx);
+    void *memory = NULL;
+
+    *result = NULL;
+    TRL_TRY(check_grid(ctx, grid, place));
+    if (counts == NULL) {
+        TRL_TRY(choose_or_fail(ctx, grid, place, chosen));
+    } else {
+        memcpy(chosen, counts, sizeof chosen);
+    }
+    TRL_TRY(check_counts(ctx, grid, chosen, place));
+
+    TRL_TRY(trl_memory_alloc(ctx, sizeof *layout, "the patch layout", &memory));
+    layout = memory;
+    *layout = (trl_layout){.grid = *grid, .npatches = chosen[0] * chosen[1] * chosen[2], .ctx = ctx};
+    memcpy(layout->counts, chosen, sizeof chosen);
+    TRL_TRY(trl_memory_alloc(ctx, (size_t)layout->npatches * sizeof *layout->patch, "the patch layout", &memory));
+    layout->patch = memory;
+    cut_grid(layout, ranks);
+
+    int first = (int)trli_cut_first(layout->npatches, ranks, rank);
+    layout->nlocal = (int)trli_cut_first(layout->npatches, ranks, rank + 1) - first;
+    TRL_TRY(trl_memory_alloc(ctx, (size_t)layout->nlocal * sizeof *layout->local, "the patch layout", &memory));
+    layout->local = memory;
+    for (int l = 0; l < layout->nlocal; ++l) layout->local[l] = first + l;
+
+    *result = layout;
+    layout = NULL;
+done:
+    trl_layout_destroy(&layout);
+    return err;
+}
+
+void trl_layout_destroy(trl_layout **layout)
+{
+    if (*layout == NULL) return;
+    trl_context *ctx = (*layout)->ctx;
+    void *patch = (*layout)->patch, *local = (*layout)->local, *self = *layout;
+    trl_memory_free(ctx, &patch);
+    trl_memory_free(ctx, &local);
+    trl_memory_free(ctx, &self);
+    *layout = NULL;
+}
+
+int trl_layout_owner(const trl_layout *layout, const trl_gidx cell[3])
+{
+    int index[3];
+    for (int a = 0; a < 3; ++a) {
+        if (cell[a] < 0 || cell[a] >= layout->grid.cells[a]) return -1;
+        index[a] = (int)trli_cut_part(layout->grid.cells[a], layout->counts[a], cell[a]);
+    }
+    return index[0] + layout->counts[0] * (index[1] + layout->counts[1] * index[2]);
+}
+
+bool trl_patch_at_side(const trl_layout *layout, const trl_patch *patch, int axis, int side)
+{
+    if (axis >= layout->grid.dim || layout->grid.periodic[axis]) return false;
+    return patch->index[axis] == (side == 0 ? 0 : layout->counts[axis] - 1);
+}
+
+trl_box trl_patch_owned(const trl_layout *layout, const trl_patch *patch, trl_location location)
+{
+    trl_box box = {{0, 0, 0}, {0, 0, 0}};
+    for (int a = 0; a < 3; ++a) {
+        bool final_plane = ((int)location >> a & 1) && trl_patch_at_side(layout, patch, a, 1);
+        box.hi[a] = patch->cells[a] + final_plane;
+    }
+    return box;
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Values on patches: arrays, footprints, ghost exchange, exact sums and hashes. */
+#ifndef TRL_FIELD_H
+#define TRL_FIELD_H
+
+#include <trl_grid.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum trl_scalar_type { TRL_F64, TRL_F32, TRL_I32, TRL_I64 } trl_scalar_type; /* F64 is built; the others are reserved */
+
+/* One component of a field on one patch. A view: owns nothing. Strides are in elements; the last axis is slowest. */
+typedef struct trl_array {
+    void *at;              /* the value at local point (0,0,0), which need not be held */
+    ptrdiff_t stride[3];   /* 0 on axes the grid lacks; stride[0] is 1 */
+    trl_box owned, held;   /* points the patch owns; points in memory, ghosts included (local indices) */
+    trl_scalar_type type;
+} trl_array;
+
+static inline ptrdiff_t trl_array_offset(const trl_array *a, trl_lidx i, trl_lidx j, trl_lidx k)
+{
+    return i * a->stride[0] + j * a->stride[1] + k * a->stride[2];
+}
+
+/* Bytes of one value. */
+static inline size_t trl_scalar_size(trl_scalar_type type)
+{
+    return type == TRL_F64 || type == TRL_I64 ? 8 : 4;
+}
+
+/* Where a consumer reads, relative to the point it computes: a union of boxes of offsets lo <= o <= hi. */
+#define TRL_FOOTPRINT_MAX 12
+typedef struct trl_offsets {
+    trl_lidx lo[3], hi[3];
+} trl_offsets;
+typedef struct trl_footprint {
+    int n; /* 0: reads nothing */
+    trl_offsets part[TRL_FOOTPRINT_MAX];
+} trl_footprint;
+
+/* Add one part. Parts whose union is a box become one; beyond TRL_FOOTPRINT_MAX parts, the two whose hull adds the fewest offsets
+ * become their hull. So the footprint always holds at least what was added. Fails never. */
+TRL_API void trl_footprint_add(trl_footprint *f, const trl_offsets *part);
+TRL_API void trl_footprint_add_all(trl_footprint *f, const trl_footprint *other);
+/* f (+) by: reading f at every offset of by (Minkowski sum). sum may be f or by. */
+TRL_API void trl_footprint_compose(const trl_footprint *f, const trl_footprint *by, trl_footprint *sum);
+/* The smallest box around all parts; all zero if there are none. */
+TRL_API trl_offsets trl_footprint_hull(const trl_footprint *f);
+
+/* Ghost exchange of one or more fields at once, from owners to ghosts ("copy"). Setup is collective: every rank of the context
+ * calls with the same fields in the same order. */
+typedef struct trl_exchange trl_exchange;
+
+typedef struct trl_exchange_field {
+    trl_location location;
+    trl_footprint footprint; /* which ghosts are wanted: only directions that it touches are filled, each as wide as needed */
+    trl_scalar_type type;    /* of its arrays */
+} trl_exchange_field;
+
+/* Plans messages and buffers (persistent MPI requests on a communicator of its own). Periodic wrap included; nothing beyond a
+ * non-periodic side is touched. Fails with INPUT if a patch is thinner than a footprint is wide (the message names the axis and
+ * says how many cells a patch needs), MEMORY, MPI. Collective: yes. */
+TRL_API TRL_NODISCARD trl_err trl_exchange_create(trl_context *ctx, const trl_layout *layout, int nfields, const trl_exchange_field *fields,
+                                    trl_exchange **exchange);
+/* An exchange that a failed run left under way, on some ranks or all, is completed first; its arrays are not touched.
+ * Collective: yes. Thread: main. */
+TRL_API void trl_exchange_destroy(trl_exchange **exchange);
+
+/* One exchange is begin (pack, send, copy between patches of this rank) then finish until *done (receive, unpack).
+ * arrays: [field][local patch], addresses may differ from call to call. Allocates nothing. MPI is called under the context's
+ * lock (trl_context_mpi_lock), never blocking. Thread: any, one at a time per exchange. */
+TRL_API TRL_NODISCARD trl_err trl_exchange_begin(trl_exchange *exchange, const trl_array *const *arrays);
+TRL_API TRL_NODISCARD trl_err trl_exchange_finish(trl_exchange *exchange, const trl_array *const *arrays, bool *done);
+/* Bytes and messages sent per exchange by this rank, messages of the same rank not counted. */
+TRL_API void trl_exchange_traffic(const trl_exchange *exchange, int64_t *bytes, int64_t *messages);
+
+/* Order-free exact sum of doubles (a fixed-point superaccumulator after Neal, "Fast exact summation using small and large
+ * superaccumulators", 2015): any order, grouping, threads or ranks give the same correctly rounded bits. NaN and infinities behave
+ * as in IEEE addition. Merged by adding the words of two normalised accumulators. */
+#define TRL_SUM_WORDS 70
+typedef struct trl_sum {
+    int64_t word[TRL_SUM_WORDS];
+    int64_t special[3]; /* counts of +inf, -inf, NaN */
+    int32_t pending;    /* additions since the last carry propagation */
+} trl_sum;
+TRL_API void trl_sum_clear(trl_sum *s);
+TRL_API void trl_sum_add(trl_sum *s, const double *values, int64_t n);
+TRL_API void trl_sum_merge(trl_sum *s, const trl_sum *other);
+TRL_API double trl_sum_value(const trl_sum *s);
+/* Over all ranks of the context, blocking. Collective: yes. Thread: main. */
+TRL_API TRL_NODISCARD trl_err trl_sum_allreduce(trl_context *ctx, int n, trl_sum *sums);
+/* Words to exchange when the caller reduces by itself with MPI_SUM on MPI_INT64_T: normalises s first. */
+TRL_API void trl_sum_normalise(trl_sum *s);
+
+/* A mix of a global point index and a value's bits; a field's hash is the sum of the mixes modulo 2^64 over owned points.
+ * Point index: i + nx*(j + ny*k) with the points of the whole grid at the location. */
+TRL_API uint64_t trl_hash_mix(uint64_t point, double value);
+TRL_API uint64_t trl_array_hash(const trl_layout *layout, const trl_patch *patch, trl_location location, const trl_array *a);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

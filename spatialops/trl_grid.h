@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Uniform structured grids, locations on the unit cell, boxes, and the decomposition of a grid into patches. */
+#ifndef TRL_GRID_H
+#define TRL_GRID_H
+
+#include <trl_context.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Where values sit on the unit cell: bit a set means on the minus face along axis a. X(name, bits, deck name). */
+#define TRL_LOCATION_LIST(X) \
+    X(CELL, 0, "cell")       \
+    X(XFACE, 1, "xface")     \
+    X(YFACE, 2, "yface")     \
+    X(ZEDGE, 3, "zedge")     \
+    X(ZFACE, 4, "zface")     \
+    X(YEDGE, 5, "yedge")     \
+    X(XEDGE, 6, "xedge")     \
+    X(NODE, 7, "node")
+
+typedef enum trl_location {
+#define TRL_LOCATION_ENUM(name, bits, text) TRL_##name = (bits),
+    TRL_LOCATION_LIST(TRL_LOCATION_ENUM)
+#undef TRL_LOCATION_ENUM
+} trl_location;
+
+/* Half-open box of points lo <= i < hi. Axes the grid lacks have lo = 0, hi = 1. Local: relative to the patch's first cell. */
+typedef struct trl_box {
+    trl_lidx lo[3], hi[3];
+} trl_box;
+
+typedef struct trl_grid {
+    int dim; /* 1 to 3 */
+    trl_gidx cells[3]; /* 1 on axes the grid lacks */
+    double length[3], origin[3], spacing[3];
+    bool periodic[3]; /* false on axes the grid lacks */
+} trl_grid;
+
+/* One patch: a box of cells of the global grid. */
+typedef struct trl_patch {
+    trl_gidx first[3]; /* global index of its first cell */
+    trl_lidx cells[3];
+    int id;            /* over all ranks: x fastest */
+    int rank;
+    int index[3];      /* position in the array of patches */
+} trl_patch;
+
+/* How a grid is cut into patches, and who owns them. Cuts are as even as whole cells allow. */
+typedef struct trl_layout {
+    trl_grid grid;
+    int counts[3];     /* patches per axis */
+    int npatches;      /* all of them */
+    trl_patch *patch;  /* [npatches], by id */
+    int nlocal;
+    int *local;        /* ids of this rank's patches, ascending */
+    trl_context *ctx;  /* whose memory this is */
+} trl_layout;
+
+TRL_API const char *trl_location_name(trl_location location);
+/* Parse a deck name; false if unknown. */
+TRL_API bool trl_location_parse(const char *name, trl_location *location);
+/* Drop the bits of axes that the grid lacks. */
+TRL_API trl_location trl_location_on(trl_location location, int dim);
+
+/* Points of the whole grid at a location along an axis: cells, or cells + 1 where the bit is set and the axis is not periodic. */
+TRL_API trl_gidx trl_grid_points(const trl_grid *grid, trl_location location, int axis);
+/* Coordinate of global point index i (wrapped along periodic axes) at a location: origin + (i [+ 1/2]) * spacing. */
+TRL_API double trl_grid_coordinate(const trl_grid *grid, trl_location location, int axis, trl_gidx i);
+
+/* Cut the grid. counts: patches per axis, or NULL: one per rank with the least surface. Patches go to ranks in contiguous
+ * blocks of ids. Fails with INPUT when ranks outnumber patches or patches outnumber cells along an axis. Collective: no
+ * (the same on every rank). */
+TRL_API TRL_NODISCARD trl_err trl_layout_create(trl_context *ctx, const trl_grid *grid, const int *counts, const trl_place *place,
+                                  trl_layout **layout);
+TRL_API void trl_layout_destroy(trl_layout **layout);
+/* Id of the patch that owns a global cell; -1 outside the grid. Constant time. */
+TRL_API int trl_layout_owner(const trl_layout *layout, const trl_gidx cell[3]);
+
+/* Points a patch owns at a location, local indices: its cells' minus faces, and the final plane on the last patch of a
+ * non-periodic axis. */
+TRL_API trl_box trl_patch_owned(const trl_layout *layout, const trl_patch *patch, trl_location location);
+/* Whether the patch touches the domain's side (0 minus, 1 plus) along a non-periodic axis. */
+TRL_API bool trl_patch_at_side(const trl_layout *layout, const trl_patch *patch, int axis, int side);
+
+static inline int64_t trl_box_points(const trl_box *box)
+{
+    int64_t n = 1;
+    for (int a = 0; a < 3; ++a) n *= box->hi[a] > box->lo[a] ? box->hi[a] - box->lo[a] : 0;
+    return n;
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif

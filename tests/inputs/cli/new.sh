@@ -1,0 +1,24 @@
+# ctest: np=1
+# SPDX-License-Identifier: Apache-2.0
+# Part of Trellis, an expression-graph PDE solver framework.
+. "$(dirname "$0")/lib/common.bash"
+
+# What `trellis new` writes builds and runs as it is, and its own test passes.
+expect 0 "$TRELLIS" new decay
+expect 0 cmake -S decay -B decay/build
+expect 0 cmake --build decay/build
+expect 0 "$TRELLIS" run decay/deck.yaml
+says stdout.txt "error of T: l1 "
+expect 0 ctest --test-dir decay/build --output-on-failure
+expect 0 "$TRELLIS" types decay --plugin-path decay
+says stdout.txt "decay: a decay, S = -rate*T"
+! grep -rn '@NAME@\|@PREFIX@' decay --include='*.c' --include='*.txt' --include='*.yaml' --include='*.md' || fail "a mark was left in a file"
+
+expect 2 "$TRELLIS" new decay
+says stderr.txt "trellis new: 'decay' exists already; choose another name or remove it"
+expect 2 "$TRELLIS" new 2fast
+says stderr.txt "trellis new: '2fast' is no name: letters, digits and _, no digit first"
+expect 2 "$TRELLIS" new dt
+says stderr.txt "trellis new: 'dt' is reserved in formulas; choose another name"
+expect 3 "$TRELLIS" new no/such/folder
+says stderr.txt "trellis new: the folder 'no/such/folder' cannot be made: No such file or directory"

@@ -1,0 +1,32 @@
+# ctest: np=2
+# SPDX-License-Identifier: Apache-2.0
+# Part of Trellis, an expression-graph PDE solver framework.
+. "$(dirname "$0")/lib/common.bash"
+
+write_deck
+expect 0 ranks 2 "$TRELLIS" plan deck.yaml --dot graph --verbose
+says stdout.txt "wrote graph.expressions.dot"
+says stdout.txt "wrote graph.tasks.dot"
+says stdout.txt "planned memory of a rank: "
+grep -q "T" stdout.txt || fail "the plan does not show the equation"
+for file in graph.expressions.dot graph.tasks.dot; do
+    grep -q "digraph" $file || fail "$file is no graph"
+done
+expect 3 "$TRELLIS" plan deck.yaml --dot nowhere/graph
+says stderr.txt "'nowhere/graph.expressions.dot' cannot be written: No such file or directory"
+[ ! -e out ] || fail "plan made an output folder"
+
+expect 0 ranks 2 "$TRELLIS" check deck.yaml
+says stdout.txt "deck.yaml: no errors, 0 warnings"
+silent stderr.txt
+[ ! -e out ] || fail "check made an output folder"
+expect 0 "$TRELLIS" check deck.yaml --set time.dt=1
+says stdout.txt "deck.yaml: no errors, 1 warning"
+grep -q "warning: " stderr.txt || fail "no warning about dt"
+expect 2 "$TRELLIS" check deck.yaml --set 'equations.T.ddt=lapacian(T)'
+grep -q "lapacian" stderr.txt || fail "no message about the unknown operator"
+expect 2 "$TRELLIS" check deck.yaml --set 'equations.T.initial=1/(x-x)'
+grep -q "T" stderr.txt || fail "no message about initial values that are not finite"
+touch file
+expect 2 "$TRELLIS" check deck.yaml --set output.directory=file/out
+grep -q "the output folder 'file/out' cannot be made: 'file' is a file" stderr.txt || fail "no message about the output folder"

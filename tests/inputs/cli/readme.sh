@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Part of Trellis, an expression-graph PDE solver framework.
+# The deck and the plugin of the README work as printed.
+set -euo pipefail
+
+block()
+{
+    awk -v fence="\`\`\`$1" '$0 == fence { inside = 1; next } /^```/ { inside = 0 } inside' "$TRELLIS_SOURCE/README.md"
+}
+
+block yaml >stripe.yaml
+block c >stripe.c
+includes=()
+for layer in scheduler spatialops expressions; do includes+=("-I$TRELLIS_SOURCE/$layer"); done
+mpicc -std=c17 -Wall -Wextra -Wpedantic -Werror -ffp-contract=off -shared -fPIC "${includes[@]}" stripe.c -o stripe.so
+
+"$TRELLIS" run stripe.yaml --steps 3 --quiet
+test -s out/fields.h5

@@ -1,0 +1,32 @@
+# ctest: np=3
+# SPDX-License-Identifier: Apache-2.0
+# Part of Trellis, an expression-graph PDE solver framework.
+. "$(dirname "$0")/lib/common.bash"
+
+# A run in two parts leaves the same files as a run in one, to the bit, on any number of ranks.
+write_deck
+expect 0 "$TRELLIS" run deck.yaml --set output.directory=whole --quiet
+for n in 1 3; do
+    rm -rf out
+    expect 0 ranks $n "$TRELLIS" run deck.yaml --steps 23 --quiet
+    expect 0 ranks $((4 - n)) "$TRELLIS" run deck.yaml --restart latest --quiet
+    [ "$(value out/report.json "r['steps'], r['steps_run']")" = "(40, 17)" ] || fail "the second part did not run 17 steps"
+    same_fields whole/report.json out/report.json
+    same whole/series.csv out/series.csv
+    expect 0 h5diff whole/fields.h5 out/fields.h5
+    [ "$(ls out/checkpoint)" = "$(ls whole/checkpoint)" ] || fail "other checkpoints than those of the whole run"
+done
+
+# An output folder, a folder of checkpoints and one checkpoint all name where to continue; the output may lie elsewhere.
+checkpoint=whole/checkpoint/00000030.h5
+for where in whole whole/checkpoint "$checkpoint"; do
+    rm -rf out
+    expect 0 "$TRELLIS" run deck.yaml --restart "$where" --quiet
+    same_fields whole/report.json out/report.json
+done
+[ "$(value out/report.json "r['steps_run']")" = 10 ] || fail "the checkpoint of step 30 was not used"
+
+expect 2 "$TRELLIS" run deck.yaml --restart nowhere
+grep -q "nowhere" stderr.txt || fail "the message does not name the missing checkpoint"
+expect 2 "$TRELLIS" run deck.yaml --restart whole --set time.start=0.5
+grep -q "belongs to a problem that starts at t = 0, this one at 0.5; use the same time.start" stderr.txt || fail "no message about the start"

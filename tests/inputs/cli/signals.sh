@@ -1,0 +1,58 @@
+# ctest: np=2
+# SPDX-License-Identifier: Apache-2.0
+# Part of Trellis, an expression-graph PDE solver framework.
+. "$(dirname "$0")/lib/common.bash"
+
+# A signal ends a run after its step, with a checkpoint from which it goes on as if nothing had happened.
+write_deck
+wait_for() {
+    for _ in $(seq 200); do
+        [ ! -e "$1" ] || return 0
+        sleep 0.05
+    done
+    fail "$1 did not appear"
+}
+
+# interrupt SIGNAL COMMAND...: send the signal once the run is on its way.
+interrupt() {
+    local signal=$1 status=0
+    shift
+    rm -rf out
+    "$@" >stdout.txt 2>stderr.txt &
+    local process=$!
+    wait_for out/series.csv
+    sleep 0.3
+    kill -"$signal" $process
+    wait $process || status=$?
+    [ "$status" = 3 ] || fail "$signal ended the run with $status, expected 3"
+    [ "$(value out/report.json "r['status']")" = interrupted ] || fail "the report does not say 'interrupted'"
+    steps=$(value out/report.json "r['steps']")
+    [ -s "out/checkpoint/$(printf %08d "$steps").h5" ] || fail "no checkpoint of step $steps"
+}
+
+# A shell without job control starts background commands with SIGINT ignored; this gives it back.
+give_back_sigint='import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); os.execvp(sys.argv[1], sys.argv[1:])'
+
+series="--set output.series.every.steps=1000"
+for signal in TERM INT; do
+    # A function in the background is a shell of its own that the signal would miss: the command itself must be the process.
+    interrupt $signal python3 -c "$give_back_sigint" "$TRELLIS" run deck.yaml --steps 1e8 $series --quiet
+    says stderr.txt "stopped by SIG$signal after step $steps; a checkpoint is in out/checkpoint, continue with --restart latest"
+done
+
+end=$((steps + 5))
+expect 0 "$TRELLIS" run deck.yaml --steps $end $series --restart latest --quiet
+expect 0 "$TRELLIS" run deck.yaml --steps $end $series --set output.directory=whole --quiet
+same_fields whole/report.json out/report.json
+same whole/series.csv out/series.csv
+
+# All ranks agree on the step; mpirun passes the signal on and ends with the ranks' status or its own.
+rm -rf out
+ranks 2 "$TRELLIS" run deck.yaml --steps 1e8 $series --quiet >stdout.txt 2>stderr.txt &
+process=$!
+wait_for out/series.csv
+sleep 0.5
+kill -TERM "$(pgrep -P $process -x mpirun || echo $process)"
+wait $process && fail "mpirun ended with 0"
+grep -q "stopped by SIGTERM after step" stderr.txt || fail "no message"
+[ "$(value out/report.json "r['status']")" = interrupted ] || fail "the report does not say 'interrupted'"

@@ -1,0 +1,34 @@
+# ctest: np=1
+# SPDX-License-Identifier: Apache-2.0
+# Part of Trellis, an expression-graph PDE solver framework.
+. "$(dirname "$0")/lib/common.bash"
+
+expect 0 "$TRELLIS" types
+for name in file heat_source manufactured_heat 'grad(' 'div(' 'sqrt('; do
+    grep -qF "  $name" stdout.txt || fail "types does not list $name"
+done
+expect 0 "$TRELLIS" types file
+for text in "from: built-in" "  dataset " "path, required" "text, default 'cell'"; do
+    says stdout.txt "$text"
+done
+expect 0 "$TRELLIS" types heat_source
+says stdout.txt "number in s, default 1, from 1e-12 to 1e+12"
+expect 0 "$TRELLIS" types laplacian
+says stdout.txt "laplacian("
+expect 0 "$TRELLIS" types atan2
+says stdout.txt "atan2(a, b)"
+expect 2 "$TRELLIS" types heat_sauce
+says stderr.txt "trellis types: no type, operator or function 'heat_sauce'; did you mean 'heat_source'?"
+expect 2 "$TRELLIS" types something_else_entirely
+says stderr.txt "trellis types: no type, operator or function 'something_else_entirely'; 'trellis types' lists them"
+expect 2 "$TRELLIS" types --plugin-path nowhere
+says stderr.txt "trellis types: the folder 'nowhere' cannot be read"
+mkdir plugins
+echo "no library" >plugins/text.so
+expect 2 "$TRELLIS" types --plugin-path plugins
+grep -q "plugin 'plugins/text.so' cannot be loaded: " stderr.txt || fail "no message about the broken plugin"
+
+expect 0 "$TRELLIS" info
+for key in Trellis compiler build CUDA processor caches MPI HDF5; do
+    grep -q "^$key " stdout.txt || fail "info does not tell $key"
+done

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* What the tests of `trellis plot` share: fields.h5 files made with HDF5 alone, and the command with its output
+ * caught. */
+#ifndef TRL_TEST_PLOT_FILES_H
+#define TRL_TEST_PLOT_FILES_H
+
+#include <math.h>
+#include <unistd.h>
+
+#include <hdf5.h>
+
+#include <plot_impl.h>
+#include <trl_test.h>
+
+static inline void add_attribute(hid_t object, const char *name, hid_t type, int n, const void *value)
+{
+    hsize_t points = (hsize_t)n;
+    hid_t space = H5Screate_simple(1, &points, NULL),
+          attribute = H5Acreate2(object, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
+    ck_assert(H5Awrite(attribute, type, value) >= 0);
+    H5Aclose(attribute);
+    H5Sclose(space);
+}
+
+static inline void add_location(hid_t object, const char *location)
+{
+    hid_t type = H5Tcopy(H5T_C_S1), space = H5Screate(H5S_SCALAR);
+    H5Tset_size(type, strlen(location) + 1);
+    hid_t attribute = H5Acreate2(object, "location", type, space, H5P_DEFAULT, H5P_DEFAULT);
+    ck_assert(H5Awrite(attribute, type, location) >= 0);
+    H5Aclose(attribute);
+    H5Sclose(space);
+    H5Tclose(type);
+}
+
+static inline hid_t create_file(const char *path, int dim, const int *cells, const double *origin, const double *length)
+{
+    int schema = 1;
+    hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    add_attribute(file, "schema", H5T_NATIVE_INT, 1, &schema);
+    add_attribute(file, "cells", H5T_NATIVE_INT, dim, cells);
+    add_attribute(file, "origin", H5T_NATIVE_DOUBLE, dim, origin);
+    add_attribute(file, "length", H5T_NATIVE_DOUBLE, dim, length);
+    return file;
+}
+
+static inline hid_t create_step(hid_t file, int step, double time)
+{
+    char name[32];
+    snprintf(name, sizeof name, "%08d", step);
+    hid_t group = H5Gcreate2(file, name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    add_attribute(group, "time", H5T_NATIVE_DOUBLE, 1, &time);
+    add_attribute(group, "step", H5T_NATIVE_INT, 1, &step);
+    return group;
+}
+
+/* shape: as HDF5 stores it, z first. */
+static inline void add_field(hid_t group, const char *name, const char *location, int rank, const hsize_t *shape,
+                             const double *value)
+{
+    hid_t space = H5Screate_simple(rank, shape, NULL);
+    hid_t dataset = H5Dcreate2(group, name, H5T_NATIVE_DOUBLE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    ck_assert(H5Dwrite(dataset, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, value) >= 0);
+    add_location(dataset, location);
+    H5Dclose(dataset);
+    H5Sclose(space);
+}
+
+/* 6 x 4 cells on [0, 3] x [10, 12]. T at steps 0, 5, 10 is one value but for a maximum at cell (1, 3) and a minimum
+ * at cell (4, 0); u lies on periodic x-faces, v on y-faces with walls; nan, none (all NaN) and flat at the last
+ * step. */
+static inline void make_plane(const char *path)
+{
+    enum { X = 6, Y = 4 };
+    double value[X * Y], faces[X * (Y + 1)];
+    hid_t file = create_file(path, 2, (int[]){X, Y}, (double[]){0, 10}, (double[]){3, 2});
+    for (int step = 0; step <= 10; step += 5) {
+        hid_t group = create_step(file, step, 0.1 * step);
+        for (int i = 0; i < X * Y; ++i) value[i] = 2;
+        value[3 * X + 1] = 3 + step;
+        value[4] = 1;
+        add_field(group, "T", "cell", 2, (hsize_t[]){Y, X}, value);
+        for (int i = 0; i < X * Y; ++i) value[i] = i % X;
+        add_field(group, "u", "xface", 2, (hsize_t[]){Y, X}, value);
+        for (int i = 0; i < X * (Y + 1); ++i) {
+            int row = i / X;
+            faces[i] = row;
+        }
+        add_field(group, "v", "yface", 2, (hsize_t[]){Y + 1, X}, faces);
+        value[0] = value[7] = NAN;
+        add_field(group, "with_nan", "cell", 2, (hsize_t[]){Y, X}, value);
+        for (int i = 0; i < X * Y; ++i) value[i] = NAN;
+        add_field(group, "none", "cell", 2, (hsize_t[]){Y, X}, value);
+        for (int i = 0; i < X * Y; ++i) value[i] = -0.25;
+        add_field(group, "flat", "cell", 2, (hsize_t[]){Y, X}, value);
+        H5Gclose(group);
+    }
+    H5Fclose(file);
+}
+
+/* 5 x 4 x 6 cells on the unit cube: the value is 100*i + 10*j + k. */
+static inline void make_cube(const char *path)
+{
+    enum { X = 5, Y = 4, Z = 6 };
+    double value[Z][Y][X];
+    hid_t file = create_file(path, 3, (int[]){X, Y, Z}, (double[]){0, 0, 0}, (double[]){1, 1, 1}),
+          group = create_step(file, 7, 0.5);
+    for (int k = 0; k < Z; ++k)
+        for (int j = 0; j < Y; ++j)
+            for (int i = 0; i < X; ++i) value[k][j][i] = 100 * i + 10 * j + k;
+    add_field(group, "T", "cell", 3, (hsize_t[]){Z, Y, X}, &value[0][0][0]);
+    H5Gclose(group);
+    H5Fclose(file);
+}
+
+/* 50 cells on [0, 1]: line is x, peak is 0 but for a maximum in cell 10, gap has a NaN, flat is 0. */
+static inline void make_line(const char *path)
+{
+    enum { X = 50 };
+    double line[X], peak[X] = {0}, gap[X] = {0}, flat[X] = {0};
+    hid_t file = create_file(path, 1, (int[]){X}, (double[]){0}, (double[]){1}), group = create_step(file, 3, 0.25);
+    for (int i = 0; i < X; ++i) line[i] = (i + 0.5) / X;
+    peak[10] = 1;
+    gap[20] = NAN;
+    gap[30] = 1;
+    add_field(group, "line", "cell", 1, (hsize_t[]){X}, line);
+    add_field(group, "peak", "cell", 1, (hsize_t[]){X}, peak);
+    add_field(group, "gap", "cell", 1, (hsize_t[]){X}, gap);
+    add_field(group, "flat", "cell", 1, (hsize_t[]){X}, flat);
+    H5Gclose(group);
+    H5Fclose(file);
+}
+
+static char folder[] = "/tmp/trellis_plot_XXXXXX";
+
+static inline void enter_folder(void)
+{
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    ck_assert_int_eq(chdir(folder), 0);
+    make_plane("plane.h5");
+    make_cube("cube.h5");
+    make_line("line.h5");
+}
+
+static inline void leave_folder(void)
+{
+    char command[128];
+    ck_assert_int_eq(chdir("/"), 0);
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    ck_assert_int_eq(system(command), 0);
+}
+
+/* Run the command with its output streams in files; `words` are separated by spaces. */
+static inline int run_plot(const char *words)
+{
+    char text[512], *argv[32] = {"plot"}, *rest;
+    int argc = 1, kept[2] = {dup(1), dup(2)};
+    snprintf(text, sizeof text, "%s", words);
+    for (char *w = strtok_r(text, " ", &rest); w; w = strtok_r(NULL, " ", &rest)) argv[argc++] = w;
+    fflush(stdout);
+    fflush(stderr);
+    ck_assert_ptr_nonnull(freopen("stdout.txt", "w", stdout));
+    ck_assert_ptr_nonnull(freopen("stderr.txt", "w", stderr));
+    int status = trli_cmd_plot(argc, argv);
+    fflush(stdout);
+    fflush(stderr);
+    dup2(kept[0], 1);
+    dup2(kept[1], 2);
+    close(kept[0]);
+    close(kept[1]);
+    return status;
+}
+
+static inline const char *text_of(const char *path)
+{
+    static char text[4096];
+    FILE *stream = fopen(path, "r");
+    ck_assert_ptr_nonnull(stream);
+    text[fread(text, 1, sizeof text - 1, stream)] = 0;
+    fclose(stream);
+    return text;
+}
+
+#endif

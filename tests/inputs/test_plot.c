@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* `trellis plot` from the file to the picture. */
+#include <png.h>
+
+#include "plot_files.h"
+
+/* A picture as a reader of PNG sees it, in a canvas. */
+static trli_canvas *read_picture(const char *path)
+{
+    trli_canvas *canvas;
+    png_image image = {.version = PNG_IMAGE_VERSION};
+    ck_assert_msg(png_image_begin_read_from_file(&image, path), "%s: %s", path, image.message);
+    image.format = PNG_FORMAT_RGB;
+    ck_ok(trli_canvas_create(test_ctx, (int)image.width, (int)image.height, &canvas));
+    ck_assert(png_image_finish_read(&image, NULL, canvas->pixel, 0, NULL));
+    return canvas;
+}
+
+/* What one plot of a field reads and draws. */
+typedef struct drawing {
+    trli_plot_set set;
+    trli_canvas *canvas;
+    trli_plot_panel panel;
+    trli_colour_map map;
+} drawing;
+
+static drawing draw(const char *path, const char *field)
+{
+    drawing d;
+    ck_ok(trli_plot_read(test_ctx, &(trli_plot_request){.path = path, .nfields = 1, .field = {field}}, &d.set));
+    ck_ok(trli_figure_draw(test_ctx, &d.set, &d.canvas, &d.panel));
+    trli_colour_map_make(d.set.panel[0].low, d.set.panel[0].high, &d.map);
+    return d;
+}
+
+static void release(drawing *d)
+{
+    trli_canvas_destroy(&d->canvas);
+    trli_plot_release(&d->set);
+}
+
+static bool same(trli_colour a, trli_colour b)
+{
+    return a.red == b.red && a.green == b.green && a.blue == b.blue;
+}
+
+/* The pixel at a place of a frame: fractions from its lower left corner. */
+static trli_colour colour_at(const trli_canvas *canvas, const trli_frame *frame, double right, double up)
+{
+    return trli_canvas_get(canvas, frame->x + (int)(right * frame->width),
+                           frame->y + frame->height - 1 - (int)(up * frame->height));
+}
+
+START_TEST(writes_the_drawing_as_a_png)
+{
+    ck_assert_int_eq(run_plot("plane.h5 --field T -o out.png"), 0);
+    ck_assert_str_eq(text_of("stdout.txt"), "out.png\n");
+    ck_assert_str_eq(text_of("stderr.txt"), "");
+    drawing d = draw("plane.h5", "T");
+    trli_canvas *picture = read_picture("out.png");
+    ck_assert_int_eq(picture->width, d.canvas->width);
+    ck_assert_int_eq(picture->height, d.canvas->height);
+    ck_assert(!memcmp(picture->pixel, d.canvas->pixel, 3 * (size_t)picture->width * (size_t)picture->height));
+    ck_assert_int_eq(access("out.png.partial", F_OK), -1);
+    trli_canvas_destroy(&picture);
+    release(&d);
+}
+END_TEST
+
+START_TEST(draws_the_maximum_in_the_top_colour_where_it_lies_with_y_upwards)
+{
+    drawing d = draw("plane.h5", "T");
+    const trli_frame *area = &d.panel.area;
+    ck_assert(same(colour_at(d.canvas, area, 1.5 / 6, 3.5 / 4), d.map.entry[TRLI_COLOURS - 1]));
+    ck_assert(same(colour_at(d.canvas, area, 4.5 / 6, 0.5 / 4), d.map.entry[0]));
+    ck_assert(same(colour_at(d.canvas, area, 1.5 / 6, 0.5 / 4), trli_colour_of(&d.map, 2)));
+    ck_assert_double_eq(d.set.panel[0].high, 13);
+    release(&d);
+}
+END_TEST
+
+START_TEST(draws_planes_at_their_aspect_ratio)
+{
+    drawing d = draw("plane.h5", "T");
+    ck_assert_int_ge(d.panel.area.width, 500);
+    ck_assert(2 * d.panel.area.width == 3 * d.panel.area.height);
+    release(&d);
+}
+END_TEST
+
+START_TEST(colour_bar_brightens_from_bottom_to_top)
+{
+    drawing d = draw("plane.h5", "T");
+    double first = 0, last = 0;
+    ck_assert_int_eq(d.panel.bar.height, d.panel.area.height);
+    for (int j = 0; j < d.panel.bar.height; ++j) {
+        double lightness =
+            trli_colour_lightness(colour_at(d.canvas, &d.panel.bar, 0.5, (j + 0.5) / d.panel.bar.height));
+        if (j == 0) first = lightness;
+        ck_assert_double_ge(lightness, last - 0.002);
+        last = lightness;
+    }
+    ck_assert_double_lt(first, 0.22);
+    ck_assert_double_gt(last, 0.94);
+    release(&d);
+}
+END_TEST
+
+START_TEST(surrounds_panels_with_a_thin_frame)
+{
+    drawing d = draw("plane.h5", "T");
+    const trli_frame *a = &d.panel.area;
+    trli_colour line = trli_canvas_get(d.canvas, a->x - 1, a->y - 1);
+    ck_assert(line.red < 128);
+    for (int i = -1; i <= a->width; ++i) {
+        ck_assert(same(trli_canvas_get(d.canvas, a->x + i, a->y - 1), line));
+        ck_assert(same(trli_canvas_get(d.canvas, a->x + i, a->y + a->height), line));
+    }
+    ck_assert_int_eq(trli_canvas_get(d.canvas, a->x + 3, a->y - 2).red, 255);
+    release(&d);
+}
+END_TEST
+
+START_TEST(points_on_periodic_faces_wrap_and_those_at_walls_do_not)
+{
+    drawing u = draw("plane.h5", "u"), v = draw("plane.h5", "v");
+    ck_assert(u.set.panel[0].axis[0].wraps);
+    ck_assert(same(colour_at(u.canvas, &u.panel.area, 0.01, 0.5), u.map.entry[0]));
+    ck_assert(same(colour_at(u.canvas, &u.panel.area, 0.99, 0.5), u.map.entry[0]));
+    ck_assert(same(colour_at(u.canvas, &u.panel.area, 5. / 6, 0.5), u.map.entry[TRLI_COLOURS - 1]));
+    ck_assert(!v.set.panel[0].axis[1].wraps);
+    ck_assert_int_eq(v.set.panel[0].axis[1].points, 5);
+    ck_assert(same(colour_at(v.canvas, &v.panel.area, 0.5, 0.01), v.map.entry[0]));
+    ck_assert(same(colour_at(v.canvas, &v.panel.area, 0.5, 0.99), v.map.entry[TRLI_COLOURS - 1]));
+    release(&u);
+    release(&v);
+}
+END_TEST
+
+START_TEST(values_that_are_not_finite_are_grey_with_a_note)
+{
+    drawing d = draw("plane.h5", "with_nan"), plain = draw("plane.h5", "u");
+    ck_assert_int_eq(d.set.panel[0].not_finite, 2);
+    ck_assert(same(colour_at(d.canvas, &d.panel.area, 0.5 / 6, 0.5 / 4), trli_colour_of(&d.map, NAN)));
+    ck_assert(same(colour_at(d.canvas, &d.panel.area, 1.5 / 6, 1.5 / 4), trli_colour_of(&d.map, NAN)));
+    ck_assert_double_eq(d.set.panel[0].high, 5);
+    ck_assert_int_gt(d.canvas->height - d.panel.area.height, plain.canvas->height - plain.panel.area.height);
+    release(&d);
+    release(&plain);
+    d = draw("plane.h5", "none");
+    ck_assert_int_eq(d.set.panel[0].not_finite, 24);
+    ck_assert(same(colour_at(d.canvas, &d.panel.area, 0.5, 0.5), trli_colour_of(&d.map, NAN)));
+    release(&d);
+}
+END_TEST
+
+START_TEST(constant_fields_have_a_bar_of_one_colour)
+{
+    drawing d = draw("plane.h5", "flat");
+    trli_colour colour = colour_at(d.canvas, &d.panel.area, 0.5, 0.5);
+    ck_assert(same(colour, colour_at(d.canvas, &d.panel.bar, 0.5, 0.1)));
+    ck_assert(same(colour, colour_at(d.canvas, &d.panel.bar, 0.5, 0.9)));
+    release(&d);
+}
+END_TEST
+
+START_TEST(planes_finer_than_the_picture_are_averaged)
+{
+    enum { SIDE = 2000 };
+    double *value = malloc(sizeof(double) * SIDE * SIDE);
+    ck_assert_ptr_nonnull(value);
+    for (int i = 0; i < SIDE * SIDE; ++i) value[i] = (i + i / SIDE) % 2;
+    hid_t file = create_file("fine.h5", 2, (int[]){SIDE, SIDE}, (double[]){0, 0}, (double[]){1, 1}),
+          group = create_step(file, 0, 0);
+    add_field(group, "T", "cell", 2, (hsize_t[]){SIDE, SIDE}, value);
+    H5Gclose(group);
+    H5Fclose(file);
+    free(value);
+    drawing d = draw("fine.h5", "T");
+    for (double at = 0.05; at < 1; at += 0.05) {
+        trli_colour colour = colour_at(d.canvas, &d.panel.area, at, at);
+        double lightness = trli_colour_lightness(colour);
+        ck_assert_msg(lightness > 0.45 && lightness < 0.70, "lightness %g at %g", lightness, at);
+    }
+    release(&d);
+}
+END_TEST
+
+START_TEST(lines_pass_through_their_points)
+{
+    drawing d = draw("line.h5", "line");
+    const trli_frame *area = &d.panel.area;
+    ck_assert_int_eq(d.panel.bar.width, 0);
+    ck_assert_int_ge(d.canvas->width, 800);
+    ck_assert_int_ge(d.canvas->height, 600);
+    /* The axis leaves 5 % of the range 0.01 to 0.99 on each side. */
+    for (double x = 0.1; x < 1; x += 0.2) {
+        double up = (x - 0.01 + 0.049) / (0.98 * 1.1);
+        ck_assert_int_lt(colour_at(d.canvas, area, x, up).red, 100);
+        ck_assert_int_eq(colour_at(d.canvas, area, x, up + 0.1).red, 255);
+    }
+    release(&d);
+    d = draw("line.h5", "peak");
+    ck_assert_int_lt(colour_at(d.canvas, area, 10.5 / 50, 0.05 / 1.1 + 1 / 1.1 - 0.01).red, 100);
+    ck_assert_int_eq(colour_at(d.canvas, area, 39.5 / 50, 0.5).red, 255);
+    release(&d);
+}
+END_TEST
+
+START_TEST(lines_have_gaps_where_values_are_not_finite)
+{
+    drawing d = draw("line.h5", "gap");
+    double zero = 0.05 / 1.1;
+    ck_assert_int_lt(colour_at(d.canvas, &d.panel.area, 18.5 / 50, zero).red, 100);
+    ck_assert_int_eq(colour_at(d.canvas, &d.panel.area, 20.5 / 50, zero).red, 255);
+    release(&d);
+    d = draw("line.h5", "flat");
+    ck_assert_int_lt(colour_at(d.canvas, &d.panel.area, 0.5, 0.5).red, 100);
+    release(&d);
+}
+END_TEST
+
+static trli_plot_set read_set(trli_plot_request request)
+{
+    trli_plot_set set;
+    ck_ok(trli_plot_read(test_ctx, &request, &set));
+    return set;
+}
+
+START_TEST(cuts_cubes_in_the_middle_of_z_unless_told_otherwise)
+{
+    trli_plot_set set = read_set((trli_plot_request){.path = "cube.h5"});
+    trli_plot_data *d = &set.panel[0];
+    ck_assert(d->naxes == 2 && d->axis[0].axis == 0 && d->axis[1].axis == 1 && d->nplanes == 1);
+    ck_assert_double_eq_tol(d->plane[0].at, 3.5 / 6, 1e-14);
+    ck_assert_double_eq(d->value[2 * 5 + 4], 423);
+    trli_plot_release(&set);
+    set = read_set((trli_plot_request){.path = "cube.h5", .sliced = {true}, .slice = {1}});
+    d = &set.panel[0];
+    ck_assert(d->axis[0].axis == 1 && d->axis[1].axis == 2);
+    ck_assert_double_eq_tol(d->plane[0].at, 0.9, 1e-14);
+    ck_assert_double_eq(d->value[5 * 4 + 2], 425);
+    trli_plot_release(&set);
+    set = read_set((trli_plot_request){.path = "cube.h5", .sliced = {true, false, true}, .slice = {0.5, 0, 0}});
+    d = &set.panel[0];
+    ck_assert(d->naxes == 1 && d->axis[0].axis == 1 && d->nplanes == 2);
+    ck_assert_double_eq(d->value[3], 230);
+    trli_plot_release(&set);
+}
+END_TEST
+
+START_TEST(takes_the_last_step_or_the_one_nearest_in_time)
+{
+    static const struct {
+        bool timed;
+        double time;
+        int step;
+    } rows[] = {{false, 0, 10}, {true, 0.51, 5}, {true, -7, 0}, {true, 99, 10}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        trli_plot_set set =
+            read_set((trli_plot_request){.path = "plane.h5", .timed = rows[i].timed, .time = rows[i].time});
+        ck_assert_int_eq(set.panel[0].step, rows[i].step);
+        ck_assert_double_eq_tol(set.panel[0].time, 0.1 * rows[i].step, 1e-14);
+        trli_plot_release(&set);
+    }
+}
+END_TEST
+
+START_TEST(draws_several_fields_side_by_side_and_names_the_picture_after_them)
+{
+    ck_assert_int_eq(run_plot("plane.h5 --field T,u --time 0.5"), 0);
+    ck_assert_str_eq(text_of("stdout.txt"), "T_u.png\n");
+    trli_plot_panel panels[2];
+    trli_canvas *canvas, *picture = read_picture("T_u.png");
+    trli_plot_set set = read_set(
+        (trli_plot_request){.path = "plane.h5", .nfields = 2, .field = {"T", "u"}, .timed = true, .time = 0.5});
+    ck_ok(trli_figure_draw(test_ctx, &set, &canvas, panels));
+    ck_assert_int_eq(picture->width, canvas->width);
+    ck_assert_int_gt(panels[1].area.x, panels[0].bar.x + panels[0].bar.width);
+    ck_assert_int_eq(panels[0].area.y, panels[1].area.y);
+    trli_canvas_destroy(&canvas);
+    trli_canvas_destroy(&picture);
+    trli_plot_release(&set);
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    tcase_add_unchecked_fixture(tc, enter_folder, leave_folder);
+    tcase_add_test(tc, writes_the_drawing_as_a_png);
+    tcase_add_test(tc, draws_the_maximum_in_the_top_colour_where_it_lies_with_y_upwards);
+    tcase_add_test(tc, draws_planes_at_their_aspect_ratio);
+    tcase_add_test(tc, colour_bar_brightens_from_bottom_to_top);
+    tcase_add_test(tc, surrounds_panels_with_a_thin_frame);
+    tcase_add_test(tc, points_on_periodic_faces_wrap_and_those_at_walls_do_not);
+    tcase_add_test(tc, values_that_are_not_finite_are_grey_with_a_note);
+    tcase_add_test(tc, constant_fields_have_a_bar_of_one_colour);
+    tcase_add_test(tc, planes_finer_than_the_picture_are_averaged);
+    tcase_add_test(tc, lines_pass_through_their_points);
+    tcase_add_test(tc, lines_have_gaps_where_values_are_not_finite);
+    tcase_add_test(tc, cuts_cubes_in_the_middle_of_z_unless_told_otherwise);
+    tcase_add_test(tc, takes_the_last_step_or_the_one_nearest_in_time);
+    tcase_add_test(tc, draws_several_fields_side_by_side_and_names_the_picture_after_them);
+}
+
+TRL_TEST_MAIN("plot", add_tests)

@@ -1,0 +1,200 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# Part of Trellis, an expression-graph PDE solver framework.
+# ctest: timeout=300
+"""The rules of CONTRIBUTING.md that a program can check.
+
+Each function whose name begins with `rule_` yields the places that break one rule, as text. The build folder
+(TRELLIS_BUILD) supplies compiler flags and libraries; without it the rules that need them are skipped.
+"""
+import concurrent.futures
+import json
+import os
+import pathlib
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+
+ROOT = pathlib.Path(os.environ.get("TRELLIS_SOURCE", pathlib.Path(__file__).parents[2])).resolve()
+BUILD = pathlib.Path(os.environ.get("TRELLIS_BUILD", ROOT / "build/release")).resolve()
+LAYERS = ("scheduler", "spatialops", "expressions", "solvers", "inputs")
+FILE_LINES = 600
+FUNCTION_LINES = 80
+LICENCE = ("SPDX-License-Identifier: Apache-2.0", "Part of Trellis, an expression-graph PDE solver framework.")
+
+
+def files(*patterns, folders=LAYERS):
+    """Files below the folders that match one of the patterns."""
+    return sorted(path for folder in folders for pattern in patterns for path in (ROOT / folder).rglob(pattern))
+
+
+def name(path):
+    return path.relative_to(ROOT).as_posix()
+
+
+def layer_of(path):
+    return LAYERS.index(path.relative_to(ROOT).parts[0])
+
+
+def code_of(path):
+    """The text of a C source with comments and string literals blanked, line numbers kept."""
+
+    def blank(match):
+        return re.sub(r"[^\n]", " ", match.group())
+
+    pattern = r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\''
+    return re.sub(pattern, blank, path.read_text(encoding="utf-8"), flags=re.DOTALL)
+
+
+def rule_licence():
+    """Every source begins with the licence."""
+    sources = files("*.[ch]", "*.cu", folders=LAYERS + ("tests",))
+    scripts = files("*.py", "*.sh", "*.cmake", folders=("tests", "cmake"))
+    scripts += [ROOT / "CMakeLists.txt", ROOT / "dev", ROOT / ".ci/run"]
+    for path in sources + scripts:
+        if "templates" in path.parts:
+            continue
+        head = path.read_text(encoding="utf-8").splitlines()[:3]
+        for line in LICENCE:
+            if not any(line in text for text in head):
+                yield f"{name(path)}:1: the first lines lack '{line}'"
+
+
+def rule_layers():
+    """A layer includes its own headers and those of the layers before it."""
+    header_layer = {path.name: layer_of(path) for path in files("*.h") if "templates" not in path.parts}
+    for path in files("*.[ch]", "*.cu"):
+        if "templates" in path.parts:
+            continue
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            include = re.match(r'\s*#\s*include\s*[<"]([^>"]+)[>"]', line)
+            if include and header_layer.get(pathlib.Path(include[1]).name, -1) > layer_of(path):
+                yield f"{name(path)}:{number}: includes {include[1]}, which belongs to a later layer"
+
+
+def rule_cuda():
+    """CUDA headers are included in .cu files only."""
+    for path in files("*.[ch]", folders=LAYERS + ("tests",)):
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            if re.match(r'\s*#\s*include\s*[<"](cuda|cublas|cusparse|cusolver|nvrtc|nvToolsExt)', line):
+                yield f"{name(path)}:{number}: a CUDA header outside a .cu file"
+
+
+def rule_silence():
+    """Only inputs/ prints or exits."""
+    pattern = re.compile(r"\b(v?printf|puts|putchar|perror|exit|_Exit|quick_exit|abort|stdout|stderr)\b")
+    for path in files("*.[ch]", "*.cu", folders=LAYERS[:-1]):
+        code = re.sub(r"format\(printf", "format(      ", code_of(path))
+        for number, line in enumerate(code.splitlines(), 1):
+            if found := pattern.search(line):
+                yield f"{name(path)}:{number}: '{found[1]}': the library never prints or exits"
+
+
+def rule_length():
+    """Files below 600 lines, functions of at most 80."""
+    for path in files("*.[ch]", "*.cu", "*.py", "*.sh", folders=LAYERS + ("tests",)):
+        lines = code_of(path).splitlines() if path.suffix in (".c", ".h", ".cu") else path.read_text().splitlines()
+        if len(lines) >= FILE_LINES:
+            yield f"{name(path)}: {len(lines)} lines; split it below {FILE_LINES}"
+        start = None
+        for number, line in enumerate(lines, 1):
+            if line == "{":
+                start = number
+            elif line.startswith("}") and start:
+                if number - start + 1 > FUNCTION_LINES:
+                    yield f"{name(path)}:{start}: a function of {number - start + 1} lines; {FUNCTION_LINES} at most"
+                start = None
+
+
+def rule_format():
+    """Sources are as clang-format 14 leaves them."""
+    tool = shutil.which("clang-format")
+    if not tool or "version 14." not in subprocess.run([tool, "--version"], capture_output=True, text=True).stdout:
+        return
+    sources = [str(path) for path in files("*.[ch]", "*.cu", folders=LAYERS + ("tests",)) if "templates" not in path.parts]
+    done = subprocess.run([tool, "--dry-run", "-Werror", f"--style=file:{ROOT}/.clang-format"] + sources,
+                          capture_output=True, text=True)
+    wrong = sorted(set(re.findall(r"^(\S+?):\d+:\d+: error", done.stderr, re.MULTILINE)))
+    for path in wrong:
+        yield f"{name(pathlib.Path(path))}: run clang-format -i"
+
+
+def compile_commands():
+    path = BUILD / "compile_commands.json"
+    return json.loads(path.read_text()) if path.exists() else []
+
+
+def include_flags():
+    """Include folders and definitions that the last layer is compiled with."""
+    for entry in compile_commands():
+        if entry["file"].startswith(str(ROOT / "inputs")) and entry["file"].endswith(".c"):
+            words = shlex.split(entry["command"])
+            flags = [word for word in words if word.startswith(("-I", "-D_"))]
+            return flags + [w for i, word in enumerate(words[:-1]) if word == "-isystem" for w in (word, words[i + 1])]
+    return None
+
+
+def rule_headers():
+    """Every header compiles alone: the user's as C and as C++, internal ones as C."""
+    flags = include_flags()
+    if flags is None:
+        return
+    jobs = []
+    for path in files("*.h", folders=LAYERS):
+        if "templates" in path.parts or path.name.endswith("_body.h"):
+            continue
+        jobs.append((path, ["cc", "-std=c17", "-xc", "-Wpedantic"]))
+        if path.name.startswith("trl_") and shutil.which("c++"):
+            jobs.append((path, ["c++", "-std=c++17", "-xc++"]))
+
+    def compile_alone(job):
+        path, compiler = job
+        command = compiler + ["-fsyntax-only", "-Wall", "-Wextra", "-Werror"] + flags + ["-include", str(path), "/dev/null"]
+        done = subprocess.run(command, capture_output=True, text=True)
+        first = next((line for line in done.stderr.splitlines() if "error" in line), "")
+        return None if done.returncode == 0 else f"{name(path)}: does not compile alone with {compiler[0]}: {first}"
+
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        yield from filter(None, pool.map(compile_alone, jobs))
+
+
+def defined_symbols(path, *options):
+    done = subprocess.run(["nm", "--defined-only", *options, str(path)], capture_output=True, text=True, check=True)
+    return {line.split()[-1] for line in done.stdout.splitlines() if len(line.split()) == 3}
+
+
+def rule_symbols():
+    """libtrellis.so exports what the user's headers declare, and nothing else; hidden names begin with trl_ or trli_."""
+    library = BUILD / "libtrellis.so"
+    if not library.exists():
+        return
+    exported = defined_symbols(library, "--dynamic")
+    for symbol in sorted(exported):
+        if not symbol.startswith("trl_"):
+            yield f"libtrellis.so exports {symbol}"
+    for path in files("trl_*.h"):
+        for symbol in re.findall(r"^TRL_API\b[^;{]*?\b(trl_\w+)\s*\(", code_of(path), re.MULTILINE):
+            if symbol not in exported:
+                yield f"{name(path)}: declares {symbol}, which libtrellis.so does not define"
+    for layer in LAYERS:
+        for path in sorted((BUILD / f"CMakeFiles/trl_{layer}.dir").rglob("*.o")):
+            for symbol in sorted(defined_symbols(path, "--extern-only")):
+                # The compilers' own helpers begin with an underscore or hold a dot.
+                if not re.match(r"trli?_|_|.*\.", symbol):
+                    yield f"{layer}/{path.name}: the global name {symbol} does not begin with trl_ or trli_"
+
+
+def main():
+    broken = 0
+    for rule in [value for key, value in sorted(globals().items()) if key.startswith("rule_")]:
+        for text in rule():
+            print(text)
+            broken += 1
+    print(f"{broken} places break the rules" if broken else "no rule is broken")
+    sys.exit(1 if broken else 0)
+
+
+if __name__ == "__main__":
+    main()

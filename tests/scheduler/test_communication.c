@@ -1,0 +1,156 @@
+// ctest: np=1,2,4
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Tasks that communicate: poll tasks around MPI requests, on every policy, also when a rank fails. */
+#include "trl_test.h"
+
+#include <trl_graph.h>
+
+enum { ROUNDS = 20 };
+
+typedef struct message {
+    int peer, tag, value;
+    bool send, posted;
+    MPI_Request request;
+} message;
+
+/* Posts on the first call, tests on the later ones; what MPI returns is checked at the end by the value. */
+static trl_err exchange(void *data, const trl_task_args *args, bool *done)
+{
+    message *m = data;
+    int complete = 0;
+    (void)args;
+    *done = false;
+    if (!trl_context_mpi_try_lock(test_ctx)) return TRL_OK;
+    MPI_Comm comm = trl_context_comm(test_ctx);
+    if (!m->posted && m->send) {
+        MPI_Isend(&m->value, 1, MPI_INT, m->peer, m->tag, comm, &m->request);
+    } else if (!m->posted) {
+        MPI_Irecv(&m->value, 1, MPI_INT, m->peer, m->tag, comm, &m->request);
+    }
+    m->posted = true;
+    MPI_Test(&m->request, &complete, MPI_STATUS_IGNORE);
+    trl_context_mpi_unlock(test_ctx);
+    *done = complete;
+    return TRL_OK;
+}
+
+typedef struct increment {
+    message *from, *to;
+    trl_err result;
+} increment;
+
+static trl_err increment_value(void *data, const trl_task_args *args, bool *done)
+{
+    increment *i = data;
+    (void)args;
+    (void)done;
+    i->to->value = i->from->value + 1;
+    return i->result;
+}
+
+/* A ring: each round sends to the right, receives from the left and adds one. */
+typedef struct ring {
+    message send[ROUNDS], receive[ROUNDS];
+    increment increments[ROUNDS - 1];
+} ring;
+
+static trl_task add_message(trl_graph *graph, message *m)
+{
+    trl_task task;
+    trl_task_desc desc = {.name = m->send ? "send" : "receive",
+                          .run = exchange,
+                          .data = m,
+                          .chunks = 1,
+                          .flags = TRL_TASK_POLL | TRL_TASK_ALWAYS};
+    ck_ok(trl_graph_add_task(graph, &desc, &task));
+    return task;
+}
+
+static void build_ring(ring *r, trl_graph *graph)
+{
+    int rank = trl_context_rank(test_ctx), ranks = trl_context_ranks(test_ctx);
+    trl_task add = -1;
+    for (int i = 0; i < ROUNDS; ++i) {
+        r->send[i] = (message){.peer = (rank + 1) % ranks, .tag = i, .send = true};
+        r->receive[i] = (message){.peer = (rank + ranks - 1) % ranks, .tag = i};
+        trl_task send = add_message(graph, &r->send[i]), receive = add_message(graph, &r->receive[i]);
+        if (add >= 0) ck_ok(trl_graph_add_dependency(graph, add, send));
+        if (i + 1 == ROUNDS) break;
+        r->increments[i] = (increment){.from = &r->receive[i], .to = &r->send[i + 1]};
+        trl_task_desc desc = {.name = "add", .run = increment_value, .data = &r->increments[i], .chunks = 1};
+        ck_ok(trl_graph_add_task(graph, &desc, &add));
+        ck_ok(trl_graph_add_dependency(graph, receive, add));
+    }
+    ck_ok(trl_graph_freeze(graph));
+}
+
+static void reset_ring(ring *r)
+{
+    for (int i = 0; i < ROUNDS; ++i) r->send[i].posted = r->receive[i].posted = false;
+    r->send[0].value = trl_context_rank(test_ctx);
+}
+
+static const char *const policies[] = {"serial", "priority", "priority"};
+static const int threads[] = {1, 1, 2};
+
+static int agreed(int good)
+{
+    MPI_Allreduce(MPI_IN_PLACE, &good, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    return good;
+}
+
+START_TEST(a_ring_of_ranks_passes_a_value_round)
+{
+    static ring r;
+    trl_graph *graph;
+    trl_workers *workers;
+    int rank = trl_context_rank(test_ctx), ranks = trl_context_ranks(test_ctx), good = 1;
+    ck_ok(trl_context_set_threads(test_ctx, threads[_i]));
+    ck_ok(trl_workers_create(test_ctx, policies[_i], &workers));
+    ck_ok(trl_graph_create(test_ctx, "ring", &graph));
+    build_ring(&r, graph);
+    for (int run = 0; run < 5; ++run) {
+        reset_ring(&r);
+        trl_err err = trl_graph_run(graph, workers);
+        int origin = (((rank - ROUNDS) % ranks) + ranks) % ranks;
+        good = good && err == TRL_OK && r.receive[ROUNDS - 1].value == origin + ROUNDS - 1;
+    }
+    ck_assert(agreed(good));
+    trl_graph_destroy(&graph);
+    trl_workers_destroy(&workers);
+}
+END_TEST
+
+START_TEST(no_rank_waits_for_ever_when_one_fails)
+{
+    static ring r;
+    trl_graph *graph;
+    trl_workers *workers;
+    int last = trl_context_ranks(test_ctx) - 1;
+    ck_ok(trl_context_set_threads(test_ctx, threads[_i]));
+    ck_ok(trl_workers_create(test_ctx, policies[_i], &workers));
+    ck_ok(trl_graph_create(test_ctx, "ring", &graph));
+    build_ring(&r, graph);
+    if (trl_context_rank(test_ctx) == last) r.increments[ROUNDS / 2].result = TRL_ERR_NUMERICS;
+    reset_ring(&r);
+    trl_err err = trl_graph_run(graph, workers);
+    int good = err == (trl_context_rank(test_ctx) == last ? TRL_ERR_NUMERICS : TRL_OK);
+    ck_assert(agreed(good));
+    ck_assert_int_eq(trl_context_agree(test_ctx, err), TRL_ERR_NUMERICS);
+    r.increments[ROUNDS / 2].result = TRL_OK;
+    reset_ring(&r);
+    err = trl_graph_run(graph, workers);
+    ck_assert(agreed(err == TRL_OK));
+    trl_graph_destroy(&graph);
+    trl_workers_destroy(&workers);
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    tcase_add_loop_test(tc, a_ring_of_ranks_passes_a_value_round, 0, 3);
+    tcase_add_loop_test(tc, no_rank_waits_for_ever_when_one_fails, 0, 3);
+}
+
+TRL_TEST_MAIN("communication", add_tests)

@@ -1,0 +1,232 @@
+// ctest: np=1
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Workers: pinning, sleeping and waking, sharing wide tasks, and what they refuse. */
+#include "trl_test.h"
+
+#include "policy_settings.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <time.h>
+
+START_TEST(the_calling_thread_gets_its_binding_back)
+{
+    cpu_set_t before, after;
+    trl_workers *workers;
+    sched_getaffinity(0, sizeof before, &before);
+    ck_ok(trl_context_set_threads(test_ctx, 0));
+    ck_ok(trl_workers_create(test_ctx, "priority", &workers));
+    sched_getaffinity(0, sizeof after, &after);
+    ck_assert_int_le(CPU_COUNT(&after), CPU_COUNT(&before));
+    trl_workers_destroy(&workers);
+    sched_getaffinity(0, sizeof after, &after);
+    ck_assert(CPU_EQUAL(&before, &after));
+}
+END_TEST
+
+/* Waits inside a chunk until another chunk is running: possible only when two workers share the task. */
+static trl_err wait_for_other_chunk(void *data, const trl_task_args *args, bool *done)
+{
+    _Atomic int *running = data;
+    (void)done;
+    if (args->chunk > 1) return TRL_OK;
+    atomic_fetch_add(running, 1);
+    while (atomic_load(running) < 2) sched_yield();
+    return TRL_OK;
+}
+
+START_TEST(chunks_of_a_wide_task_run_at_once)
+{
+    const setting two = {"priority", 2};
+    trl_workers *workers = make_workers(&two);
+    trl_graph *graph;
+    trl_task task;
+    _Atomic int running = 0;
+    ck_ok(trl_graph_create(test_ctx, "wide", &graph));
+    ck_ok(trl_graph_add_task(
+        graph, &(trl_task_desc){.name = "wide", .run = wait_for_other_chunk, .data = &running, .chunks = 10}, &task));
+    ck_ok(trl_graph_freeze(graph));
+    for (int run = 0; run < 20; ++run) {
+        atomic_store(&running, 0);
+        ck_ok(trl_graph_run(graph, workers));
+    }
+    trl_graph_destroy(&graph);
+    trl_workers_destroy(&workers);
+}
+END_TEST
+
+START_TEST(sleeping_workers_wake_for_the_next_run)
+{
+    const setting four = {"priority", 4};
+    struct timespec nap = {.tv_nsec = 3000000};
+    trl_workers *workers = make_workers(&four);
+    trl_graph *graph;
+    trl_task task;
+    _Atomic int running = 0;
+    ck_ok(trl_graph_create(test_ctx, "wide", &graph));
+    ck_ok(trl_graph_add_task(
+        graph, &(trl_task_desc){.name = "wide", .run = wait_for_other_chunk, .data = &running, .chunks = 2}, &task));
+    ck_ok(trl_graph_freeze(graph));
+    for (int run = 0; run < 5; ++run) {
+        nanosleep(&nap, NULL);
+        atomic_store(&running, 0);
+        ck_ok(trl_graph_run(graph, workers));
+    }
+    trl_graph_destroy(&graph);
+    trl_workers_destroy(&workers);
+}
+END_TEST
+
+static trl_err take_a_nap(void *data, const trl_task_args *args, bool *done)
+{
+    struct timespec nap = {.tv_nsec = 5000000};
+    (void)data;
+    (void)args;
+    (void)done;
+    nanosleep(&nap, NULL);
+    return TRL_OK;
+}
+
+/* Waits until four calls are under way. */
+static trl_err wait_for_four(void *data, const trl_task_args *args, bool *done)
+{
+    _Atomic int *running = data;
+    (void)args;
+    (void)done;
+    atomic_fetch_add(running, 1);
+    while (atomic_load(running) < 4) sched_yield();
+    return TRL_OK;
+}
+
+/* While the first task naps the other workers fall asleep; then all are needed, for four tasks or for four chunks. */
+START_TEST(workers_that_fell_asleep_during_a_run_wake_for_new_work)
+{
+    const setting four = {"priority", 4};
+    trl_workers *workers = make_workers(&four);
+    trl_graph *graph;
+    trl_task first, task;
+    _Atomic int running = 0;
+    int tasks = _i == 0 ? 4 : 1;
+    ck_ok(trl_graph_create(test_ctx, "asleep", &graph));
+    ck_ok(trl_graph_add_task(graph, &(trl_task_desc){.name = "nap", .run = take_a_nap, .chunks = 1}, &first));
+    for (int i = 0; i < tasks; ++i) {
+        trl_task_desc desc = {.name = "meet", .run = wait_for_four, .data = &running, .chunks = 4 / tasks};
+        ck_ok(trl_graph_add_task(graph, &desc, &task));
+        ck_ok(trl_graph_add_dependency(graph, first, task));
+    }
+    ck_ok(trl_graph_freeze(graph));
+    for (int run = 0; run < 5; ++run) {
+        atomic_store(&running, 0);
+        ck_ok(trl_graph_run(graph, workers));
+    }
+    trl_graph_destroy(&graph);
+    trl_workers_destroy(&workers);
+}
+END_TEST
+
+START_TEST(refuses_an_unknown_policy_and_lists_the_known)
+{
+    trl_workers *workers;
+    ck_fails(trl_workers_create(test_ctx, "fast", &workers), TRL_ERR_INPUT,
+             "unknown scheduler 'fast'; known are: serial priority hybrid");
+    ck_assert_ptr_null(workers);
+    trl_workers_destroy(&workers);
+}
+END_TEST
+
+START_TEST(refuses_to_run_a_graph_that_is_not_frozen_or_not_its_own)
+{
+    const setting one = {"serial", 1};
+    trl_workers *workers = make_workers(&one);
+    trl_context *other;
+    trl_graph *graph;
+    ck_ok(trl_graph_create(test_ctx, "loose", &graph));
+    ck_fails(trl_graph_run(graph, workers), TRL_ERR_USAGE, "graph 'loose' is not frozen; call trl_graph_freeze first");
+    trl_graph_destroy(&graph);
+    ck_ok(trl_context_create(MPI_COMM_WORLD, NULL, &other));
+    ck_ok(trl_graph_create(other, "foreign", &graph));
+    ck_ok(trl_graph_freeze(graph));
+    ck_fails(trl_graph_run(graph, workers), TRL_ERR_USAGE,
+             "graph 'foreign' and the workers belong to different contexts");
+    trl_graph_destroy(&graph);
+    trl_context_destroy(&other);
+    trl_workers_destroy(&workers);
+}
+END_TEST
+
+typedef struct nested {
+    trl_graph *graph;
+    trl_workers *workers;
+} nested;
+
+static trl_err run_inside(void *data, const trl_task_args *args, bool *done)
+{
+    nested *n = data;
+    (void)args;
+    (void)done;
+    return trl_graph_run(n->graph, n->workers);
+}
+
+START_TEST(refuses_a_run_inside_a_run)
+{
+    trl_workers *workers = make_workers(&settings[_i]);
+    trl_graph *graph;
+    trl_task task;
+    nested n = {.workers = workers};
+    ck_ok(trl_graph_create(test_ctx, "nested", &graph));
+    n.graph = graph;
+    ck_ok(trl_graph_add_task(graph, &(trl_task_desc){.name = "t", .run = run_inside, .data = &n, .chunks = 1}, &task));
+    ck_ok(trl_graph_freeze(graph));
+    ck_fails(trl_graph_run(graph, workers), TRL_ERR_USAGE,
+             "graph 'nested' cannot run: these workers are running a graph");
+    trl_graph_destroy(&graph);
+    trl_workers_destroy(&workers);
+}
+END_TEST
+
+START_TEST(refuses_new_thread_counts_while_workers_exist)
+{
+    trl_workers *workers = make_workers(&settings[_i]);
+    ck_fails(trl_context_set_threads(test_ctx, 1), TRL_ERR_USAGE,
+             "the number of threads cannot change while workers exist");
+    trl_workers_destroy(&workers);
+    ck_ok(trl_context_set_threads(test_ctx, 1));
+}
+END_TEST
+
+START_TEST(reports_threads_that_cannot_start)
+{
+    pthread_attr_t normal, huge;
+    trl_workers *workers;
+    ck_ok(trl_context_set_threads(test_ctx, 3));
+    ck_assert_int_eq(pthread_getattr_default_np(&normal), 0);
+    ck_assert_int_eq(pthread_attr_init(&huge), 0);
+    ck_assert_int_eq(pthread_attr_setstacksize(&huge, (size_t)1 << 46), 0);
+    ck_assert_int_eq(pthread_setattr_default_np(&huge), 0);
+    trl_err err = trl_workers_create(test_ctx, "priority", &workers);
+    ck_assert_int_eq(pthread_setattr_default_np(&normal), 0);
+    ck_fails(err, TRL_ERR_MEMORY, "cannot start thread 2 of 3: ");
+    ck_assert_ptr_null(workers);
+    pthread_attr_destroy(&normal);
+    pthread_attr_destroy(&huge);
+    ck_ok(trl_context_set_threads(test_ctx, 1)); /* no workers are left behind */
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    /* First: a binding that stays would hide behind another. */
+    tcase_add_test(tc, the_calling_thread_gets_its_binding_back);
+    tcase_add_test(tc, chunks_of_a_wide_task_run_at_once);
+    tcase_add_test(tc, sleeping_workers_wake_for_the_next_run);
+    tcase_add_loop_test(tc, workers_that_fell_asleep_during_a_run_wake_for_new_work, 0, 2);
+    tcase_add_test(tc, refuses_an_unknown_policy_and_lists_the_known);
+    tcase_add_test(tc, refuses_to_run_a_graph_that_is_not_frozen_or_not_its_own);
+    tcase_add_loop_test(tc, refuses_a_run_inside_a_run, 0, SETTINGS);
+    tcase_add_loop_test(tc, refuses_new_thread_counts_while_workers_exist, 0, SETTINGS);
+    tcase_add_test(tc, reports_threads_that_cannot_start);
+}
+
+TRL_TEST_MAIN("workers", add_tests)

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+// ctest: np=1,2,3,4
+#include "trl_test.h"
+
+#include <limits.h>
+
+#include <trl_grid.h>
+
+static trl_grid make_grid(int dim, trl_gidx x, trl_gidx y, trl_gidx z)
+{
+    return (trl_grid){.dim = dim, .cells = {x, y, z}, .length = {1, 1, 1}, .spacing = {1, 1, 1}};
+}
+
+static int ranks(void)
+{
+    return trl_context_ranks(test_ctx);
+}
+
+/* Whether the patches tile the grid, are as even as can be, and are dealt to ranks in contiguous blocks. */
+static void check_tiling(const trl_layout *layout)
+{
+    const trl_grid *grid = &layout->grid;
+    int64_t cells = 0, last_rank = 0, local = 0;
+    for (int id = 0; id < layout->npatches; ++id) {
+        const trl_patch *patch = &layout->patch[id];
+        int64_t points = 1;
+        ck_assert_int_eq(patch->id, id);
+        ck_assert_int_eq(id, patch->index[0] + layout->counts[0] * (patch->index[1] + layout->counts[1] * patch->index[2]));
+        ck_assert(patch->rank == last_rank || patch->rank == last_rank + 1);
+        last_rank = patch->rank;
+        if (patch->rank == trl_context_rank(test_ctx)) ck_assert_int_eq(layout->local[local++], id);
+        for (int corner = 0; corner < 8; ++corner) {
+            trl_gidx cell[3];
+            for (int a = 0; a < 3; ++a) cell[a] = patch->first[a] + (corner >> a & 1 ? patch->cells[a] - 1 : 0);
+            ck_assert_int_eq(trl_layout_owner(layout, cell), id);
+        }
+        for (int a = 0; a < 3; ++a) {
+            trl_gidx even = grid->cells[a] / layout->counts[a];
+            ck_assert(patch->cells[a] == even || (patch->cells[a] == even + 1 && grid->cells[a] % layout->counts[a] != 0));
+            points *= patch->cells[a];
+        }
+        cells += points;
+    }
+    ck_assert_int_eq(last_rank, ranks() - 1);
+    ck_assert_int_eq(local, layout->nlocal);
+    ck_assert_int_eq(cells, grid->cells[0] * grid->cells[1] * grid->cells[2]);
+}
+
+START_TEST(patches_tile_the_grid_whatever_the_counts)
+{
+    static const int counts[][3] = {{4, 1, 1}, {2, 2, 1}, {3, 2, 2}, {7, 5, 3}, {1, 1, 3}, {1, 5, 1}};
+    trl_grid grid = make_grid(3, 7, 5, 3);
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; ++i) {
+        trl_layout *layout;
+        if (counts[i][0] * counts[i][1] * counts[i][2] < ranks()) continue;
+        ck_ok(trl_layout_create(test_ctx, &grid, counts[i], NULL, &layout));
+        ck_assert_int_eq(layout->npatches, counts[i][0] * counts[i][1] * counts[i][2]);
+        check_tiling(layout);
+        trl_layout_destroy(&layout);
+        ck_assert_ptr_null(layout);
+        trl_layout_destroy(&layout);
+    }
+}
+END_TEST
+
+START_TEST(without_counts_each_rank_gets_one_patch)
+{
+    trl_grid grid = make_grid(3, 9, 8, 7);
+    trl_layout *layout;
+    ck_ok(trl_layout_create(test_ctx, &grid, NULL, NULL, &layout));
+    ck_assert_int_eq(layout->npatches, ranks());
+    ck_assert_int_eq(layout->nlocal, 1);
+    check_tiling(layout);
+    trl_layout_destroy(&layout);
+}
+END_TEST
+
+START_TEST(without_counts_the_cut_surface_is_the_smallest)
+{
+    static const struct {
+        trl_gidx cells[3];
+        bool periodic_y;
+        int counts[5][3]; /* by number of ranks */
+    } cases[] = {
+        {{100, 10, 10}, false, {{0}, {1, 1, 1}, {2, 1, 1}, {3, 1, 1}, {4, 1, 1}}},
+        {{10, 100, 10}, false, {{0}, {1, 1, 1}, {1, 2, 1}, {1, 3, 1}, {1, 4, 1}}},
+        {{16, 16, 16}, false, {{0}, {1, 1, 1}, {1, 1, 2}, {1, 1, 3}, {1, 2, 2}}},
+        {{10, 14, 1}, true, {{0}, {1, 1, 1}, {2, 1, 1}, {3, 1, 1}, {2, 2, 1}}},
+        {{10, 14, 1}, false, {{0}, {1, 1, 1}, {1, 2, 1}, {1, 3, 1}, {2, 2, 1}}},
+        {{4, 1, 1}, false, {{0}, {1, 1, 1}, {2, 1, 1}, {3, 1, 1}, {4, 1, 1}}},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases && ranks() <= 4; ++i) {
+        const trl_gidx *cells = cases[i].cells;
+        trl_grid grid = make_grid(cells[2] > 1 ? 3 : cells[1] > 1 ? 2 : 1, cells[0], cells[1], cells[2]);
+        trl_layout *layout;
+        grid.periodic[1] = cases[i].periodic_y;
+        ck_ok(trl_layout_create(test_ctx, &grid, NULL, NULL, &layout));
+        for (int a = 0; a < 3; ++a) {
+            ck_assert_msg(layout->counts[a] == cases[i].counts[ranks()][a], "case %zu: %d patches along axis %d", i,
+                          layout->counts[a], a);
+        }
+        trl_layout_destroy(&layout);
+    }
+}
+END_TEST
+
+START_TEST(owner_is_minus_one_outside_the_grid)
+{
+    trl_grid grid = make_grid(2, 5, 4, 1);
+    trl_layout *layout;
+    ck_ok(trl_layout_create(test_ctx, &grid, NULL, NULL, &layout));
+    ck_assert_int_eq(trl_layout_owner(layout, (trl_gidx[3]){-1, 0, 0}), -1);
+    ck_assert_int_eq(trl_layout_owner(layout, (trl_gidx[3]){0, 4, 0}), -1);
+    ck_assert_int_eq(trl_layout_owner(layout, (trl_gidx[3]){0, 0, 1}), -1);
+    ck_assert_int_eq(trl_layout_owner(layout, (trl_gidx[3]){0, 0, 0}), 0);
+    ck_assert_int_eq(trl_layout_owner(layout, (trl_gidx[3]){4, 3, 0}), layout->npatches - 1);
+    trl_layout_destroy(&layout);
+}
+END_TEST
+
+START_TEST(owned_points_of_all_patches_are_the_points_of_the_grid)
+{
+    trl_grid grid = make_grid(3, 5, 4, 3);
+    trl_layout *layout;
+    grid.periodic[1] = true;
+    ck_ok(trl_layout_create(test_ctx, &grid, (int[3]){2, 2, 3}, NULL, &layout));
+    for (int bits = 0; bits < 8; ++bits) {
+        int64_t owned = 0, points = 1;
+        for (int id = 0; id < layout->npatches; ++id) {
+            trl_box box = trl_patch_owned(layout, &layout->patch[id], (trl_location)bits);
+            owned += trl_box_points(&box);
+        }
+        for (int a = 0; a < 3; ++a) points *= trl_grid_points(&grid, (trl_location)bits, a);
+        ck_assert_int_eq(owned, points);
+    }
+    trl_layout_destroy(&layout);
+}
+END_TEST
+
+START_TEST(only_patches_at_a_side_that_is_not_periodic_are_at_a_side)
+{
+    trl_grid grid = make_grid(2, 6, 6, 1);
+    trl_layout *layout;
+    grid.periodic[1] = true;
+    ck_ok(trl_layout_create(test_ctx, &grid, (int[3]){3, 2, 1}, NULL, &layout));
+    for (int id = 0; id < layout->npatches; ++id) {
+        const trl_patch *patch = &layout->patch[id];
+        ck_assert_int_eq(trl_patch_at_side(layout, patch, 0, 0), patch->index[0] == 0);
+        ck_assert_int_eq(trl_patch_at_side(layout, patch, 0, 1), patch->index[0] == 2);
+        for (int side = 0; side < 2; ++side) {
+            ck_assert(!trl_patch_at_side(layout, patch, 1, side));
+            ck_assert(!trl_patch_at_side(layout, patch, 2, side));
+        }
+    }
+    trl_layout_destroy(&layout);
+}
+END_TEST
+
+static const trl_place place = {.file = "heat.yaml", .line = 9, .column = 12};
+
+START_TEST(rejects_more_patches_than_cells_at_the_users_place)
+{
+    trl_grid grid = make_grid(2, 5, 4, 1);
+    trl_layout *layout;
+    ck_fails(trl_layout_create(test_ctx, &grid, (int[3]){2, 5, 1}, &place, &layout), TRL_ERR_INPUT,
+             "heat.yaml:9:12: patches: 5 patches along y, where the grid has 4 cells; give a count from 1 to that number");
+    ck_assert_ptr_null(layout);
+    test_clear();
+    ck_fails(trl_layout_create(test_ctx, &grid, (int[3]){2, 2, 2}, NULL, &layout), TRL_ERR_INPUT, "2 patches along z");
+    test_clear();
+    ck_fails(trl_layout_create(test_ctx, &grid, (int[3]){0, 2, 1}, NULL, &layout), TRL_ERR_INPUT, "0 patches along x");
+}
+END_TEST
+
+START_TEST(rejects_fewer_patches_than_ranks)
+{
+    trl_grid grid = make_grid(2, 5, 4, 1);
+    trl_layout *layout;
+    if (ranks() == 1) return;
+    ck_fails(trl_layout_create(test_ctx, &grid, (int[3]){1, 1, 1}, &place, &layout), TRL_ERR_INPUT,
+             "and each rank needs one; raise the counts, leave them to 'auto', or run on at most 1 ranks");
+}
+END_TEST
+
+START_TEST(rejects_a_number_of_ranks_that_does_not_fit_and_names_one_that_does)
+{
+    trl_grid grid = make_grid(2, 2, 2, 1);
+    trl_layout *layout;
+    if (ranks() != 3) return;
+    ck_fails(trl_layout_create(test_ctx, &grid, NULL, &place, &layout), TRL_ERR_INPUT,
+             "heat.yaml:9:12: patches: a grid of 2 x 2 x 1 cells cannot be cut into one patch for each of 3 ranks; the next "
+             "smaller number of ranks that fits is 2");
+}
+END_TEST
+
+START_TEST(rejects_patches_beyond_local_indices)
+{
+    trl_grid grid = make_grid(1, (trl_gidx)INT32_MAX * 8, 1, 1);
+    trl_layout *layout;
+    ck_fails(trl_layout_create(test_ctx, &grid, (int[3]){8, 1, 1}, NULL, &layout), TRL_ERR_INPUT,
+             "a patch of 2147483647 cells along x exceeds the limit of 1073741823; raise the number of patches there");
+    ck_ok(trl_layout_create(test_ctx, &grid, (int[3]){17, 1, 1}, NULL, &layout));
+    check_tiling(layout);
+    trl_layout_destroy(&layout);
+}
+END_TEST
+
+START_TEST(rejects_more_patches_than_an_int_counts)
+{
+    trl_grid grid = make_grid(3, 2048, 2048, 2048);
+    trl_layout *layout;
+    ck_fails(trl_layout_create(test_ctx, &grid, (int[3]){2048, 2048, 2048}, NULL, &layout), TRL_ERR_INPUT,
+             "2048 x 2048 x 2048 are more than 2147483647 patches; lower a count");
+}
+END_TEST
+
+START_TEST(rejects_a_grid_that_is_none)
+{
+    trl_grid none = make_grid(0, 4, 4, 1), empty = make_grid(2, 4, 0, 1), flat = make_grid(2, 4, 4, 2);
+    trl_layout *layout;
+    ck_fails(trl_layout_create(test_ctx, &none, NULL, NULL, &layout), TRL_ERR_USAGE, "0 dimensions; 1 to 3 are possible");
+    ck_fails(trl_layout_create(test_ctx, &empty, NULL, NULL, &layout), TRL_ERR_USAGE, "grid: 0 cells along y");
+    ck_fails(trl_layout_create(test_ctx, &flat, NULL, NULL, &layout), TRL_ERR_USAGE, "grid: 2 cells along z");
+    flat = make_grid(2, 4, 4, 1);
+    flat.periodic[2] = true;
+    ck_fails(trl_layout_create(test_ctx, &flat, NULL, NULL, &layout), TRL_ERR_USAGE, "grid: 1 periodic cells along z");
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    tcase_add_test(tc, patches_tile_the_grid_whatever_the_counts);
+    tcase_add_test(tc, without_counts_each_rank_gets_one_patch);
+    tcase_add_test(tc, without_counts_the_cut_surface_is_the_smallest);
+    tcase_add_test(tc, owner_is_minus_one_outside_the_grid);
+    tcase_add_test(tc, owned_points_of_all_patches_are_the_points_of_the_grid);
+    tcase_add_test(tc, only_patches_at_a_side_that_is_not_periodic_are_at_a_side);
+    tcase_add_test(tc, rejects_more_patches_than_cells_at_the_users_place);
+    tcase_add_test(tc, rejects_fewer_patches_than_ranks);
+    tcase_add_test(tc, rejects_a_number_of_ranks_that_does_not_fit_and_names_one_that_does);
+    tcase_add_test(tc, rejects_patches_beyond_local_indices);
+    tcase_add_test(tc, rejects_more_patches_than_an_int_counts);
+    tcase_add_test(tc, rejects_a_grid_that_is_none);
+}
+
+TRL_TEST_MAIN("layout", add_tests)

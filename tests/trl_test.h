@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* What every test program shares: Check under MPI, and small assertions on errors. A test program is
+ *     // ctest: np=1,2,4        (in the first 10 lines; absent: np=1)
+ *     #include "trl_test.h"
+ *     START_TEST(rejects_unknown_key) { ... } END_TEST
+ *     static void add_tests(TCase *tc) { tcase_add_test(tc, rejects_unknown_key); }
+ *     TRL_TEST_MAIN("deck", add_tests)
+ */
+#ifndef TRL_TEST_H
+#define TRL_TEST_H
+
+#include <check.h>
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <trl_context.h>
+
+/* The context of the test program: created before the first test, messages cleared before each. */
+static trl_context *test_ctx;
+
+static void test_clear(void)
+{
+    trl_context_clear_diagnostics(test_ctx);
+}
+
+/* All recorded messages, formatted one after the other. */
+static inline const char *test_messages(void)
+{
+    static char buffer[65536];
+    const trl_diagnostic *d;
+    int n = trl_context_diagnostics(test_ctx, &d);
+    size_t used = 0;
+    buffer[0] = 0;
+    for (int i = 0; i < n && used < sizeof buffer - 1; ++i) {
+        int len = trl_diagnostic_format(&d[i], buffer + used, sizeof buffer - used);
+        used += len < 0 ? 0 : (size_t)len;
+    }
+    return buffer;
+}
+
+#define ck_ok(call)                                                                       \
+    do {                                                                                  \
+        trl_err test_err_ = (call);                                                       \
+        ck_assert_msg(test_err_ == TRL_OK, "%s: %s", trl_err_name(test_err_), test_messages()); \
+    } while (0)
+
+/* call fails with code, and the messages contain text. */
+#define ck_fails(call, code, text)                                                                        \
+    do {                                                                                                  \
+        trl_err test_err_ = (call);                                                                       \
+        ck_assert_msg(test_err_ == (code), "got %s, expected %s: %s", trl_err_name(test_err_),            \
+                      trl_err_name(code), test_messages());                                               \
+        ck_assert_msg(strstr(test_messages(), (text)) != NULL, "'%s' not in: %s", (text), test_messages()); \
+    } while (0)
+
+static inline int test_run(const char *name, void (*add)(TCase *), int argc, char **argv)
+{
+    int provided, rank, failed;
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &provided);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (trl_context_create(MPI_COMM_WORLD, NULL, &test_ctx) != TRL_OK) return 2;
+    Suite *suite = suite_create(name);
+    TCase *tc = tcase_create(name);
+    tcase_set_timeout(tc, 0);
+    tcase_add_checked_fixture(tc, test_clear, NULL);
+    add(tc);
+    suite_add_tcase(suite, tc);
+    SRunner *runner = srunner_create(suite);
+    srunner_set_fork_status(runner, CK_NOFORK);
+    srunner_run_all(runner, rank == 0 ? CK_NORMAL : CK_MINIMAL);
+    failed = srunner_ntests_failed(runner);
+    MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    srunner_free(runner);
+    trl_context_destroy(&test_ctx);
+    MPI_Finalize();
+    return failed ? 1 : 0;
+}
+
+#define TRL_TEST_MAIN(name, add)      \
+    int main(int argc, char **argv)   \
+    {                                 \
+        return test_run(name, add, argc, argv); \
+    }
+
+#endif
