@@ -145,6 +145,14 @@ static trl_err analyse_scalar(analysis *an, trli_step *s)
     trl_err err = TRL_OK;
     s->live = an->scalar_live[s->scalar];
     if (!s->live) return TRL_OK;
+    if (s->entry >= 0) { /* a plugin's stable_dt */
+        extension points = owned_only(s->location);
+        for (int i = 0; i < s->ninputs; ++i) {
+            trl_footprint reach = {.n = 1, .part = {an->model->entry[s->entry].required[i].reach}};
+            demand(an, &points, s->input[i], &reach);
+        }
+        return TRL_OK;
+    }
     TRL_TRY(trli_kernel_create(&an->model->ir, &an->model->walk, 1, s->value, &s->kernel));
     TRL_TRY(keep_inputs(an, s->kernel, &s->ninputs, &s->input));
     extension e = owned_only(s->location);

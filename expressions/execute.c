@@ -54,7 +54,7 @@ size_t trli_step_scratch(const trli_model *model, const trli_step *s)
         if (s->slab[k].ninputs > inputs) inputs = s->slab[k].ninputs;
         if (s->slab[k].entry >= 0) opaque = model->entry[s->slab[k].entry].deck->type->scratch_bytes;
     }
-    if (s->kind == TRLI_STEP_OPAQUE) opaque = model->entry[s->entry].deck->type->scratch_bytes;
+    if (s->entry >= 0) opaque = model->entry[s->entry].deck->type->scratch_bytes;
     size_t tile = s->kind == TRLI_STEP_REDUCE && s->kernel ? tile_doubles(s->kernel) * sizeof(double) : 0;
     return aligned((size_t)(inputs + outputs) * sizeof(trl_array)) + aligned(tile) + aligned(registers + opaque);
 }
@@ -150,15 +150,36 @@ static trl_eval_args plugin_args(const trli_task *t, const scratch *sc, int work
                            .side = -1};
 }
 
-static trl_err call_plugin(const trli_model *model, int entry, const trl_eval_args *args, const trl_box *box)
+/* Call a plugin's evaluate, or its stable_dt if dt is given. */
+static trl_err call_plugin(const trli_model *model, int entry, const trl_eval_args *args, const trl_box *box, double *dt)
 {
     const trl_expression_entry *deck = model->entry[entry].deck;
+    const void *state = model->entry[entry].state;
     const trl_diagnostic *d;
     int said = trl_context_diagnostics(model->ctx, &d);
-    trl_err err = deck->type->evaluate(model->entry[entry].state, args, box);
+    trl_err err = dt ? deck->type->stable_dt(state, args, dt) : deck->type->evaluate(state, args, box);
     if (err == TRL_OK || trl_context_diagnostics(model->ctx, &d) > said) return err;
-    return trl_fail(model->ctx, TRL_ERR_PLUGIN, &deck->place, "evaluate of type '%s' failed (%s) without a message at step %lld, t = %g",
-                    deck->type->name, trl_err_meaning(err), (long long)args->step, args->t);
+    return trl_fail(model->ctx, TRL_ERR_PLUGIN, &deck->place, "%s of type '%s' failed (%s) without a message at step %lld, t = %g",
+                    dt ? "stable_dt" : "evaluate", deck->type->name, trl_err_meaning(err), (long long)args->step, args->t);
+}
+
+trl_err trli_task_stable_dt(void *data, const trl_task_args *args, bool *done)
+{
+    const trli_task *t = data;
+    const trli_step *s = t->step;
+    trli_model *model = t->program->model;
+    scratch sc = divide_scratch(model, args->worker, s->ninputs, 1, 0);
+    double dt = INFINITY;
+    trl_err err = TRL_OK;
+    (void)done;
+    for (int i = 0; i < s->ninputs; ++i) sc.input[i] = trli_model_array(model, s->input[i], t->patch);
+    trl_eval_args eval = plugin_args(t, &sc, args->worker);
+    eval.computed = NULL;
+    TRL_TRY(call_plugin(model, s->entry, &eval, NULL, &dt));
+    if (dt < t->reduction->extreme[args->worker]) t->reduction->extreme[args->worker] = dt;
+    t->reduction->invalid[args->worker] |= isnan(dt);
+done:
+    return err;
 }
 
 trl_err trli_task_opaque(void *data, const trl_task_args *args, bool *done)
@@ -172,7 +193,7 @@ trl_err trli_task_opaque(void *data, const trl_task_args *args, bool *done)
     for (int o = 0; o < s->nout; ++o) sc.output[o] = trli_model_array(model, s->field[o], t->patch);
     trl_eval_args eval = plugin_args(t, &sc, args->worker);
     trl_box box = trli_chunk_box(t, args->chunk);
-    return call_plugin(model, s->entry, &eval, &box);
+    return call_plugin(model, s->entry, &eval, &box, NULL);
 }
 
 trl_box trli_slab_box(const trli_program *program, const trli_slab *slab, int local_patch)
@@ -215,7 +236,7 @@ trl_err trli_task_slabs(void *data, const trl_task_args *args, bool *done)
             trl_eval_args eval = plugin_args(t, &sc, args->worker);
             eval.axis = slab->axis;
             eval.side = slab->side;
-            TRL_TRY(call_plugin(model, slab->entry, &eval, &box));
+            TRL_TRY(call_plugin(model, slab->entry, &eval, &box, NULL));
             continue;
         }
         const trli_kernel_run run = {.grid = &model->layout->grid, .patch = patch_of(t), .input = sc.input, .output = sc.output,

@@ -381,6 +381,9 @@ TRL_NODISCARD trl_err trli_opaque_inputs(trli_instance *instance, int entry, int
 /* Append a typed entry's evaluation in an instance; its computed fields are then in instance->opaque. */
 TRL_NODISCARD trl_err trli_opaque_add(trli_instance *instance, int entry);
 
+/* The scalar that holds the smallest stable_dt of a typed entry over all patches. */
+TRL_NODISCARD trl_err trli_opaque_stable_dt(trli_instance *instance, int entry, int *scalar);
+
 /* -- boundary.c -- */
 /* Lower the conditions of a field's sides in an instance, in the frame of each side. */
 TRL_NODISCARD trl_err trli_boundary_lower(trli_instance *instance, int field, trli_side sides[6]);

@@ -235,3 +235,24 @@ trl_err trli_opaque_add(trli_instance *instance, int e)
 done:
     return err;
 }
+
+trl_err trli_opaque_stable_dt(trli_instance *instance, int e, int *scalar)
+{
+    trli_model *model = instance->model;
+    trli_entry *entry = &model->entry[e];
+    int *inputs;
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_opaque_inputs(instance, e, &inputs));
+    *scalar = trli_model_add_scalar(model, 0);
+    trli_step *step = trli_program_append(instance->program, TRLI_STEP_REDUCE, entry->deck->name);
+    if (*scalar < 0 || !step) return model->ir.err;
+    step->entry = e;
+    step->scalar = *scalar;
+    step->reduce = TRLI_REDUCE_MIN;
+    step->location = entry->computed[0].location;
+    step->ninputs = entry->nrequired;
+    step->input = inputs;
+    step->time_scalar = instance->time_scalar;
+done:
+    return err;
+}

@@ -122,7 +122,7 @@ static const trli_step *find_reduction(const trli_program *program, const trli_s
 {
     for (int i = 0; i < program->nsteps; ++i) {
         const trli_step *s = &program->step[i];
-        if (s->kind == wanted->kind && s->value[0] == wanted->value[0] && s->reduce == wanted->reduce && s->location == wanted->location &&
+        if (s->kind == wanted->kind && s->value && s->value[0] == wanted->value[0] && s->reduce == wanted->reduce && s->location == wanted->location &&
             s->weighted == wanted->weighted && memcmp(s->point, wanted->point, sizeof s->point) == 0)
             return s;
     }

@@ -227,9 +227,9 @@ static trl_err add_reduce(builder *b, trli_step *s)
         trli_task *t = next_task(b, s, p);
         t->box = box;
         t->reduction = reduction;
-        int chunks = choose_parts(b, t);
+        int chunks = s->entry >= 0 ? 1 : choose_parts(b, t);
         b->program->bytes_moved += trl_box_points(&box) * s->ninputs * (int64_t)sizeof(double);
-        TRL_TRY(add(b, s->label, trli_task_reduce, t, chunks, 0, estimate(s, &box), &task));
+        TRL_TRY(add(b, s->label, s->entry >= 0 ? trli_task_stable_dt : trli_task_reduce, t, chunks, 0, estimate(s, &box), &task));
         for (int i = 0; i < s->ninputs; ++i) TRL_TRY(access_field(b, task, s->input[i], p, TRL_READ));
         TRL_TRY(access_kernel_scalars(b, task, s->kernel));
         TRL_TRY(trl_graph_add_dependency(b->program->graph, task, finish));

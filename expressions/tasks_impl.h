@@ -41,6 +41,7 @@ trl_err trli_task_kernel(void *data, const trl_task_args *args, bool *done);
 trl_err trli_task_opaque(void *data, const trl_task_args *args, bool *done);
 trl_err trli_task_scalar(void *data, const trl_task_args *args, bool *done);
 trl_err trli_task_reduce(void *data, const trl_task_args *args, bool *done);
+trl_err trli_task_stable_dt(void *data, const trl_task_args *args, bool *done);
 trl_err trli_task_reduce_finish(void *data, const trl_task_args *args, bool *done);
 trl_err trli_task_exchange_begin(void *data, const trl_task_args *args, bool *done);
 trl_err trli_task_exchange_finish(void *data, const trl_task_args *args, bool *done);

@@ -3,6 +3,7 @@
 /* The plugin contract: how an expression type written in C is described. This header and <trl_grid.h>, <trl_field.h> that it
  * includes are all a plugin needs. A plugin is a shared library that exports
  *     const trl_plugin trl_plugin_entry = {TRL_PLUGIN_ABI, sizeof(trl_plugin), sizeof(trl_expr_type), "name", types, ntypes};
+ * (declared below, so that it is exported whatever the library's default visibility is).
  */
 #ifndef TRL_PLUGIN_H
 #define TRL_PLUGIN_H
@@ -111,6 +112,8 @@ typedef struct trl_plugin {
     const trl_expr_type *types;
     int ntypes;
 } trl_plugin;
+
+extern TRL_API const trl_plugin trl_plugin_entry;
 
 /* Declare a computed tag by the type's own name ("omega", or "q.x" for a component) and its location. */
 TRL_API TRL_NODISCARD trl_err trl_deps_compute(trl_deps *deps, const char *name, trl_location location);

@@ -27,7 +27,7 @@ typedef struct trli_map {
     struct trli_map_slot {
         const char *key;
         int value;
-    } *slot;
+    } * slot;
     int count, capacity;
 } trli_map;
 

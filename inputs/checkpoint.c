@@ -79,7 +79,8 @@ static trl_err prune(trl_context *ctx, const char *folder, int keep, trl_gidx st
         char *path;
         if (!entries[i].aside && entries[i].step <= step && kept++ < keep) continue;
         TRL_TRY(entry_path(ctx, folder, entries[i].step, entries[i].aside, &path));
-        if (unlink(path) && errno != ENOENT) err = trli_file_fail(ctx, "remove", path, errno);
+        if (unlink(path) && errno != ENOENT)
+            trl_warn(ctx, NULL, "cannot remove the old checkpoint '%s': %s", path, strerror(errno));
         free(path);
     }
 done:

@@ -2,7 +2,6 @@
  * Part of Trellis, an expression-graph PDE solver framework. */
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "output_hdf5_impl.h"
 

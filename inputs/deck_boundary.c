@@ -46,7 +46,9 @@ static trl_err read_side(trli_deck *deck, const trli_node *node, const trl_names
     int n = list ? node->n : 1;
     trl_bc_piece *piece;
     trl_err err = TRL_OK;
-    if (n == 0) return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_node_place(node), "a side needs at least one condition, found an empty list");
+    if (n == 0)
+        return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_node_place(node),
+                        "a side needs at least one condition, found an empty list");
     TRL_TRY(trli_arena_alloc(deck->arena, (size_t)n * sizeof *piece, &piece));
     for (int i = 0; i < n; ++i) {
         TRL_TRY(read_piece(deck, list ? node->item[i] : node, names, &piece[i]));
@@ -69,11 +71,13 @@ trl_err trli_boundary_read(trli_deck *deck, const trli_node *entry, const trl_na
         const char *name = key->text.chars;
         int axis = (int)(strchr(axis_name, name[0]) - axis_name), at = 2 * axis + (name[1] == '+');
         if (axis >= grid->dim)
-            err = trli_worse(err, trl_fail(deck->ctx, TRL_ERR_INPUT, trli_node_place(key), "there is no side '%s': the grid has %d %s", name,
-                                           grid->dim, grid->dim == 1 ? "axis" : "axes"));
-        else if (grid->periodic[axis])
             err = trli_worse(err, trl_fail(deck->ctx, TRL_ERR_INPUT, trli_node_place(key),
-                                           "side '%s' cannot have a condition: axis %c is periodic", name, axis_name[axis]));
+                                           "there is no side '%s': the grid has %d %s", name, grid->dim,
+                                           grid->dim == 1 ? "axis" : "axes"));
+        else if (grid->periodic[axis])
+            err = trli_worse(err,
+                             trl_fail(deck->ctx, TRL_ERR_INPUT, trli_node_place(key),
+                                      "side '%s' cannot have a condition: axis %c is periodic", name, axis_name[axis]));
         else
             err = trli_worse(err, read_side(deck, boundary->item[i], names, &side[at]));
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* What the readers of a deck's parts share. Every function fails with INPUT at the place of the fault, or MEMORY. Thread: main. */
+/* What the readers of a deck's parts share. Every function fails with INPUT at the place of the fault, or MEMORY.
+ * Thread: main. */
 #ifndef TRLI_DECK_BUILD_IMPL_H
 #define TRLI_DECK_BUILD_IMPL_H
 
@@ -12,13 +13,13 @@ typedef struct trli_definition {
     trl_text text;
     const trl_names *indices; /* of the family that it belongs to; only the first level is looked at */
     double value;
-    int state;                /* of the evaluation */
-    int collector;            /* the collection of needs that saw it last */
+    int state;     /* of the evaluation */
+    int collector; /* the collection of needs that saw it last: each needs a name once */
     trl_formula *formula;
     int nneeds, needs_capacity, next;
-    int *need;                /* definitions of the same scope that must have values first */
+    int *need; /* definitions of the same scope that must have values first */
     int nouter, outer_capacity;
-    int *outer;               /* definitions of the outer scope that it uses */
+    int *outer; /* definitions of the outer scope that it uses */
 } trli_definition;
 
 typedef struct trli_scope {
@@ -40,14 +41,15 @@ struct trli_deck {
     trli_arena *arena;
     const trli_deck_request *request;
     trli_loaded loaded;
-    trli_node *root;          /* merged, every default written out */
+    trli_node *root; /* merged, every default written out */
     trli_scope parameters;
-    bool plugins_missing;     /* types may be unknown because their library is */
-    trli_map types;           /* names of entries with a type */
-    trli_map names;           /* to positions in owner */
+    int collections;      /* of needs of definitions so far */
+    bool plugins_missing; /* types may be unknown because their library is */
+    trli_map types;       /* names of entries with a type */
+    trli_map names;       /* to positions in owner */
     int nowners, owner_capacity;
     trli_owner *owner;
-    int members;              /* of all families so far */
+    int members; /* of all families so far */
     trl_problem problem;
     trli_deck_options options;
 };
@@ -85,31 +87,35 @@ bool trli_node_is_true(const trli_node *node);
 /* Spell a name with its braces evaluated. A range in braces is an error. */
 TRL_NODISCARD trl_err trli_name_spell(trli_deck *deck, const trl_text *text, const trl_names *names, const char **name);
 /* Append the names that a text stands for: "phi{1..16}" is sixteen. component: "q.x" is allowed too. */
-TRL_NODISCARD trl_err trli_names_expand(trli_deck *deck, const trl_text *text, const trl_names *names, bool component, trli_words *words);
+TRL_NODISCARD trl_err trli_names_expand(trli_deck *deck, const trl_text *text, const trl_names *names, bool component,
+                                        trli_words *words);
 /* Enter a name into the one namespace; taken or reserved names are errors. */
 TRL_NODISCARD trl_err trli_name_claim(trli_deck *deck, const char *name, const trl_place *place, const char *what);
 
 typedef struct trli_family {
-    int n;               /* indices; 0: one member without any */
+    int n; /* indices; 0: one member without any */
     const char **index;
     int64_t *first, *count;
     int members;
 } trli_family;
 
 /* Read the `for` of an entry, or none. names: the parameters that ranges may use. */
-TRL_NODISCARD trl_err trli_family_read(trli_deck *deck, const trli_node *entry, const trl_names *names, trli_family *family);
+TRL_NODISCARD trl_err trli_family_read(trli_deck *deck, const trli_node *entry, const trl_names *names,
+                                       trli_family *family);
 /* The indices of a member, 0 <= member < members, in front of outer; outer itself when there are none. */
 TRL_NODISCARD trl_err trli_family_names(trli_deck *deck, const trli_family *family, int member, const trl_names *outer,
                                         const trl_names **names);
 
 /* Parameters */
 
-TRL_NODISCARD trl_err trli_scope_add(trli_deck *deck, trli_scope *scope, const char *name, const trl_text *text, const trl_names *indices);
-/* Give every definition its value, in whatever order they need each other. A cycle is an error with the whole path. partly: leave
- * definitions without a value that need names the scope does not have yet. */
+TRL_NODISCARD trl_err trli_scope_add(trli_deck *deck, trli_scope *scope, const char *name, const trl_text *text,
+                                     const trl_names *indices);
+/* Give every definition its value, in whatever order they need each other. A cycle is an error with the whole path.
+ * partly: leave definitions without a value that need names the scope does not have yet. */
 TRL_NODISCARD trl_err trli_scope_evaluate(trli_deck *deck, trli_scope *scope, bool partly);
 /* The names that have values, in front of outer. */
-TRL_NODISCARD trl_err trli_scope_names(trli_deck *deck, const trli_scope *scope, const trl_names *outer, const trl_names **names);
+TRL_NODISCARD trl_err trli_scope_names(trli_deck *deck, const trli_scope *scope, const trl_names *outer,
+                                       const trl_names **names);
 
 /* The parts of a deck, in this order */
 
@@ -123,7 +129,8 @@ TRL_NODISCARD trl_err trli_output_read(trli_deck *deck);
 TRL_NODISCARD trl_err trli_run_read(trli_deck *deck);
 
 /* Read the `boundary` of an entry, or none, into its six sides. */
-TRL_NODISCARD trl_err trli_boundary_read(trli_deck *deck, const trli_node *entry, const trl_names *names, trl_bc_side side[6]);
+TRL_NODISCARD trl_err trli_boundary_read(trli_deck *deck, const trli_node *entry, const trl_names *names,
+                                         trl_bc_side side[6]);
 /* Read what only entries with a `type` have into member; the type's defaults are written out into the entry. */
 TRL_NODISCARD trl_err trli_type_read(trli_deck *deck, trli_node *entry, trl_expression_entry *member);
 

@@ -6,7 +6,8 @@
 
 /* Expressions and equations: what an entry of the deck gives for each member of its family. */
 
-static trl_err add_expression(trli_deck *deck, trl_expression_entry **entry, int *capacity, const trl_expression_entry *member)
+static trl_err add_expression(trli_deck *deck, trl_expression_entry **entry, int *capacity,
+                              const trl_expression_entry *member)
 {
     trl_problem *problem = &deck->problem;
     trl_err err = trli_arena_grow(deck->arena, entry, problem->nexpressions, capacity, sizeof **entry);
@@ -58,21 +59,24 @@ done:
     return err;
 }
 
-static trl_err read_expression(trli_deck *deck, const trli_node *key, trli_node *entry, trl_expression_entry **list, int *capacity)
+static trl_err read_expression(trli_deck *deck, const trli_node *key, trli_node *entry, trl_expression_entry **list,
+                               int *capacity)
 {
     const trli_node *device = trli_node_get(entry, "device");
     bool once = strcmp(trli_node_get(entry, "evaluate")->text.chars, "step") == 0;
     trli_family family;
     trl_err err;
     if (strcmp(device->text.chars, "gpu") == 0)
-        return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_node_place(device), "'device: gpu' is not available yet in this version; use auto or cpu");
+        return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_node_place(device),
+                        "'device: gpu' is not available yet in this version; use auto or cpu");
     TRL_TRY(trli_family_read(deck, entry, deck->problem.parameters, &family));
     for (int i = 0; i < family.members; ++i) {
         trl_expression_entry member = {.place = key->text.place, .location = -1};
         member.evaluate = once ? TRL_EVALUATE_STEP : TRL_EVALUATE_STAGE;
         TRL_TRY(trli_family_names(deck, &family, i, deck->problem.parameters, &member.names));
         TRL_TRY(trli_name_spell(deck, &key->text, member.names, &member.name));
-        TRL_TRY(trli_node_get(entry, "type") ? trli_type_read(deck, entry, &member) : read_formula(deck, entry, &member));
+        TRL_TRY(trli_node_get(entry, "type") ? trli_type_read(deck, entry, &member)
+                                             : read_formula(deck, entry, &member));
         TRL_TRY(trli_boundary_read(deck, entry, member.names, member.boundary));
         TRL_TRY(add_expression(deck, list, capacity, &member));
     }
@@ -91,7 +95,8 @@ trl_err trli_expressions_read(trli_deck *deck)
     return err;
 }
 
-static trl_err read_equation(trli_deck *deck, const trli_node *key, const trli_node *entry, trl_equation_entry **list, int *capacity)
+static trl_err read_equation(trli_deck *deck, const trli_node *key, const trli_node *entry, trl_equation_entry **list,
+                             int *capacity)
 {
     const trli_node *mask = trli_node_get(entry, "mask"), *exact = trli_node_get(entry, "exact");
     trl_problem *problem = &deck->problem;

@@ -18,9 +18,10 @@ trl_err trli_name_claim(trli_deck *deck, const char *name, const trl_place *plac
     if (at >= 0) {
         const trl_place *other = &deck->owner[at].place;
         if (other->file == place->file && other->line == place->line && other->column == place->column)
-            return trl_fail(deck->ctx, TRL_ERR_INPUT, place, "the indices of this family make the name '%s' twice", name);
-        return trl_fail(deck->ctx, TRL_ERR_INPUT, place, "'%s' names two things: %s here, and %s at %s:%d:%d", name, what,
-                        deck->owner[at].what, other->file, other->line, other->column);
+            return trl_fail(deck->ctx, TRL_ERR_INPUT, place, "the indices of this family make the name '%s' twice",
+                            name);
+        return trl_fail(deck->ctx, TRL_ERR_INPUT, place, "'%s' names two things: %s here, and %s at %s:%d:%d", name,
+                        what, deck->owner[at].what, other->file, other->line, other->column);
     }
     trl_err err = trli_arena_grow(deck->arena, &deck->owner, deck->nowners, &deck->owner_capacity, sizeof *deck->owner);
     if (err != TRL_OK) return err;
@@ -49,7 +50,8 @@ static bool is_name(const expansion *e)
     char base[NAME_BYTES];
     size_t length = strlen(e->spelled);
     if (trl_name_valid(e->spelled)) return true;
-    if (!e->component || length < 3 || e->spelled[length - 2] != '.' || !strchr("xyz", e->spelled[length - 1])) return false;
+    if (!e->component || length < 3 || e->spelled[length - 2] != '.' || !strchr("xyz", e->spelled[length - 1]))
+        return false;
     memcpy(base, e->spelled, length - 2);
     base[length - 2] = 0;
     return trl_name_valid(base);
@@ -90,8 +92,8 @@ static int find_brace_end(const char *chars, int begin, int *dots)
 }
 
 /* Evaluate a range a..b between begin and end, or one number, its first and last at once. */
-static trl_err read_range(trli_deck *deck, const trl_text *text, int begin, int dots, int end, const trl_names *names, int64_t *first,
-                          int64_t *last)
+static trl_err read_range(trli_deck *deck, const trl_text *text, int begin, int dots, int end, const trl_names *names,
+                          int64_t *first, int64_t *last)
 {
     trl_text part;
     trl_err err;
@@ -103,11 +105,11 @@ static trl_err read_range(trli_deck *deck, const trl_text *text, int begin, int 
     TRL_TRY(trli_text_part(deck, text, dots + 2, end, &part));
     TRL_TRY(trli_text_whole(deck, &part, names, last));
     if (*last < *first)
-        err = trl_fail(deck->ctx, TRL_ERR_INPUT, &place, "the range '%.*s' is empty: from %" PRId64 " to %" PRId64, end - begin,
-                       text->chars + begin, *first, *last);
+        err = trl_fail(deck->ctx, TRL_ERR_INPUT, &place, "the range '%.*s' is empty: from %" PRId64 " to %" PRId64,
+                       end - begin, text->chars + begin, *first, *last);
     else if (*last - *first >= MEMBERS_MAX)
-        err = trl_fail(deck->ctx, TRL_ERR_INPUT, &place, "the range '%.*s' has more than %d members", end - begin, text->chars + begin,
-                       MEMBERS_MAX);
+        err = trl_fail(deck->ctx, TRL_ERR_INPUT, &place, "the range '%.*s' has more than %d members", end - begin,
+                       text->chars + begin, MEMBERS_MAX);
 done:
     return err;
 }
@@ -127,7 +129,8 @@ static trl_err expand_from(expansion *e, int at, size_t used, int depth)
     int end = find_brace_end(chars, at, &dots);
     if (end < 0) return fail_name(e, "has a '{' without its '}'");
     if (depth == INDICES_MAX) return fail_name(e, "has too many braces for a name");
-    if (dots >= 0 && !e->ranges) return fail_name(e, "has a range in braces, which stands in lists of names only; use 'for' here");
+    if (dots >= 0 && !e->ranges)
+        return fail_name(e, "has a range in braces, which stands in lists of names only; use 'for' here");
     trl_err err = read_range(e->deck, e->text, at + 1, dots, end, e->names, &first, &last);
     for (int64_t i = first; err == TRL_OK && i <= last; ++i) {
         int digits = snprintf(e->spelled + used, NAME_BYTES - used, "%" PRId64, i);
@@ -137,7 +140,8 @@ static trl_err expand_from(expansion *e, int at, size_t used, int depth)
     return err;
 }
 
-trl_err trli_names_expand(trli_deck *deck, const trl_text *text, const trl_names *names, bool component, trli_words *words)
+trl_err trli_names_expand(trli_deck *deck, const trl_text *text, const trl_names *names, bool component,
+                          trli_words *words)
 {
     expansion e = {.deck = deck, .text = text, .names = names, .ranges = true, .component = component, .words = words};
     return expand_from(&e, 0, 0, 0);
@@ -154,7 +158,8 @@ trl_err trli_name_spell(trli_deck *deck, const trl_text *text, const trl_names *
 
 /* Families */
 
-static trl_err read_index(trli_deck *deck, const trli_node *key, const trli_node *range, const trl_names *names, trli_family *family)
+static trl_err read_index(trli_deck *deck, const trli_node *key, const trli_node *range, const trl_names *names,
+                          trli_family *family)
 {
     const char *name = key->text.chars;
     int at = family->n, dots, length = (int)strlen(range->text.chars);
@@ -166,13 +171,14 @@ static trl_err read_index(trli_deck *deck, const trli_node *key, const trli_node
     const char *found = strstr(range->text.chars, "..");
     dots = found ? (int)(found - range->text.chars) : -1;
     if (dots < 0)
-        return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_node_place(range), "index '%s' needs a range like 1..3, found '%s'", name,
-                        range->text.chars);
+        return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_node_place(range),
+                        "index '%s' needs a range like 1..3, found '%s'", name, range->text.chars);
     TRL_TRY(read_range(deck, &range->text, 0, dots, length, names, &family->first[at], &last));
     family->index[at] = name;
     family->count[at] = last - family->first[at] + 1;
     if (family->count[at] > MEMBERS_MAX / family->members)
-        return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_node_place(range), "a family has at most %d members", MEMBERS_MAX);
+        return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_node_place(range), "a family has at most %d members",
+                        MEMBERS_MAX);
     family->members *= (int)family->count[at];
     ++family->n;
 done:
@@ -186,7 +192,8 @@ trl_err trli_family_read(trli_deck *deck, const trli_node *entry, const trl_name
     *family = (trli_family){.members = 1};
     if (!ranges) return TRL_OK;
     if (ranges->n == 0 || ranges->n > INDICES_MAX)
-        return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_node_place(ranges), "'for' needs 1 to %d indices, found %d", INDICES_MAX, ranges->n);
+        return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_node_place(ranges), "'for' needs 1 to %d indices, found %d",
+                        INDICES_MAX, ranges->n);
     TRL_TRY(trli_arena_alloc(deck->arena, (size_t)ranges->n * sizeof *family->index, &family->index));
     TRL_TRY(trli_arena_alloc(deck->arena, (size_t)ranges->n * sizeof *family->first, &family->first));
     TRL_TRY(trli_arena_alloc(deck->arena, (size_t)ranges->n * sizeof *family->count, &family->count));
@@ -195,7 +202,8 @@ done:
     return err;
 }
 
-trl_err trli_family_names(trli_deck *deck, const trli_family *family, int member, const trl_names *outer, const trl_names **names)
+trl_err trli_family_names(trli_deck *deck, const trli_family *family, int member, const trl_names *outer,
+                          const trl_names **names)
 {
     trl_names *made;
     double *value;

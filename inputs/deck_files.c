@@ -34,14 +34,17 @@ static trl_err read_here(trl_context *ctx, trli_arena *arena, const char *path, 
     FILE *in = fopen(path, "rb");
     if (!in || !realpath(path, absolute) || fstat(fileno(in), &status) != 0)
         TRL_TRY(trl_fail(ctx, TRL_ERR_INPUT, place, "cannot read '%s': %s", path, strerror(errno)));
-    if (!S_ISREG(status.st_mode)) TRL_TRY(trl_fail(ctx, TRL_ERR_INPUT, place, "cannot read '%s': it is not a file", path));
+    if (!S_ISREG(status.st_mode))
+        TRL_TRY(trl_fail(ctx, TRL_ERR_INPUT, place, "cannot read '%s': it is not a file", path));
     if (status.st_size > FILE_BYTES_MAX)
-        TRL_TRY(trl_fail(ctx, TRL_ERR_INPUT, place, "cannot read '%s': it is larger than %d MB", path, FILE_BYTES_MAX >> 20));
+        TRL_TRY(trl_fail(ctx, TRL_ERR_INPUT, place, "cannot read '%s': it is larger than %d MB", path,
+                         FILE_BYTES_MAX >> 20));
     TRL_TRY(trli_arena_alloc(arena, (size_t)status.st_size + 1, &text));
     size_t length = fread(text, 1, (size_t)status.st_size, in);
     if (ferror(in)) TRL_TRY(trl_fail(ctx, TRL_ERR_INPUT, place, "cannot read '%s': %s", path, strerror(errno)));
     if (memchr(text, 0, length))
-        TRL_TRY(trl_fail(ctx, TRL_ERR_INPUT, place, "cannot read '%s': it holds a NUL character, so it is no text", path));
+        TRL_TRY(
+            trl_fail(ctx, TRL_ERR_INPUT, place, "cannot read '%s': it holds a NUL character, so it is no text", path));
     file->text = text;
     TRL_TRY(trli_arena_text(arena, absolute, strlen(absolute), &file->path));
 done:
@@ -64,7 +67,8 @@ static trl_err broadcast_text(trl_context *ctx, trli_arena *arena, const char **
     return TRL_OK;
 }
 
-trl_err trli_deck_file_read(trl_context *ctx, trli_arena *arena, const char *path, const trl_place *place, trli_file *file)
+trl_err trli_deck_file_read(trl_context *ctx, trli_arena *arena, const char *path, const trl_place *place,
+                            trli_file *file)
 {
     *file = (trli_file){0};
     trl_err err = trl_context_rank(ctx) == 0 ? read_here(ctx, arena, path, place, file) : TRL_OK;

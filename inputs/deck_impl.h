@@ -11,34 +11,36 @@ typedef struct trli_deck trli_deck;
 /* How a deck is read: the command line's part. */
 typedef struct trli_deck_request {
     const char *path;
-    const char *text;                 /* the deck itself, the same on every rank; NULL: read from path */
+    const char *text; /* the deck itself, the same on every rank; NULL: read from path */
     int nsets;
-    const char *const *set;          /* "a.b.c=value", in order */
+    const char *const *set; /* "a.b.c=value", in order */
     int nfolders;
     const char *const *plugin_folder; /* --plugin-path */
 } trli_deck_request;
 
 typedef struct trli_deck_options {
     const char *title;
-    const char *directory;           /* output.directory */
+    const char *directory; /* output.directory */
     trl_place directory_place;
     trl_every every, series_every, checkpoint_every; /* all zero: only at the start and the end (checkpoint: none) */
     bool has_checkpoint;
     int checkpoint_keep;
     int threads_tasks, threads_operators; /* 0, 0: auto; n, 0: n in all */
-    const char *devices;             /* auto, cpu, gpu or a list as text */
-    const char *compile;             /* auto, always, never */
+    const char *devices;                  /* auto, cpu, gpu or a list as text */
+    const char *compile;                  /* auto, always, never */
     const char *time_blocking;
 } trli_deck_options;
 
-/* Read, merge, check and expand a deck; loads its plugins into the registry. Reports as many independent errors as it can. Every rank
- * calls it: rank 0 reads the files and broadcasts their text. Collective: yes. The deck owns every string of the problem. */
-TRL_NODISCARD trl_err trli_deck_read(trl_context *ctx, trl_registry *registry, const trli_deck_request *request, trli_deck **deck);
+/* Read, merge, check and expand a deck; loads its plugins into the registry. Reports as many independent errors as it
+ * can. Every rank calls it: rank 0 reads the files and broadcasts their text. Collective: yes. The deck owns every
+ * string of the problem. */
+TRL_NODISCARD trl_err trli_deck_read(trl_context *ctx, trl_registry *registry, const trli_deck_request *request,
+                                     trli_deck **deck);
 void trli_deck_destroy(trli_deck **deck);
 const trl_problem *trli_deck_problem(const trli_deck *deck);
 const trli_deck_options *trli_deck_options_of(const trli_deck *deck);
-/* The deck as used (includes merged, --set applied, every default written out), readable by any YAML 1.1 reader with the same meaning. The
- * caller frees *text. */
+/* The deck as used (includes merged, --set applied, every default written out), readable by any YAML 1.1 reader with
+ * the same meaning. The caller frees *text. */
 TRL_NODISCARD trl_err trli_deck_write(trl_context *ctx, const trli_deck *deck, char **text);
 
 #endif

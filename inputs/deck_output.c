@@ -41,8 +41,10 @@ static trl_err read_fields(trli_deck *deck, trli_node *output)
         kept = trli_worse(kept, trli_names_expand(deck, &fields->item[i]->text, problem->parameters, false, &words));
     for (int i = 0; i < words.n; ++i) {
         if (trli_map_find(&seen, words.word[i]) >= 0)
-            kept = trli_worse(kept, trl_fail(deck->ctx, TRL_ERR_INPUT, &words.place[i], "field '%s' is listed twice", words.word[i]));
-        else TRL_TRY(trli_map_add(deck->arena, &seen, words.word[i], i));
+            kept = trli_worse(
+                kept, trl_fail(deck->ctx, TRL_ERR_INPUT, &words.place[i], "field '%s' is listed twice", words.word[i]));
+        else
+            TRL_TRY(trli_map_add(deck->arena, &seen, words.word[i], i));
     }
     problem->noutputs = words.n;
     problem->output = words.word;
@@ -85,7 +87,8 @@ trl_err trli_output_read(trli_deck *deck)
     trl_err err = TRL_OK;
     options->directory = directory->text.chars;
     options->directory_place = *trli_node_place(directory);
-    if (!*options->directory) err = trl_fail(deck->ctx, TRL_ERR_INPUT, &options->directory_place, "'output.directory' is empty");
+    if (!*options->directory)
+        err = trl_fail(deck->ctx, TRL_ERR_INPUT, &options->directory_place, "'output.directory' is empty");
     read_every(output, &options->every);
     options->has_checkpoint = checkpoint != NULL;
     read_every(checkpoint, &options->checkpoint_every);
@@ -101,9 +104,11 @@ static trl_err read_devices(trli_deck *deck, const trli_node *devices)
     trl_err err = TRL_OK;
     deck->options.devices = devices->text.chars;
     if (devices->kind == TRLI_SCALAR_NODE) return TRL_OK;
-    if (devices->n == 0) return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_node_place(devices), "'run.devices' is an empty list");
+    if (devices->n == 0)
+        return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_node_place(devices), "'run.devices' is an empty list");
     for (int i = 0; i < devices->n; ++i)
-        TRL_TRY(trli_arena_print(deck->arena, &text, "%s%s%" PRId64, text, i ? ", " : "", trli_node_whole(devices->item[i], 0)));
+        TRL_TRY(trli_arena_print(deck->arena, &text, "%s%s%" PRId64, text, i ? ", " : "",
+                                 trli_node_whole(devices->item[i], 0)));
     TRL_TRY(trli_arena_print(deck->arena, &deck->options.devices, "%s]", text));
 done:
     return err;
@@ -116,7 +121,8 @@ trl_err trli_run_read(trli_deck *deck)
     trli_deck_options *options = &deck->options;
     bool split = threads->kind == TRLI_MAPPING_NODE;
     options->title = trli_node_get(deck->root, "title")->text.chars;
-    options->threads_tasks = (int)(split ? trli_node_whole(trli_node_get(threads, "tasks"), 0) : trli_node_whole(threads, 0));
+    options->threads_tasks =
+        (int)(split ? trli_node_whole(trli_node_get(threads, "tasks"), 0) : trli_node_whole(threads, 0));
     options->threads_operators = split ? (int)trli_node_whole(trli_node_get(threads, "operators"), 0) : 0;
     options->compile = trli_node_get(run, "compile")->text.chars;
     options->time_blocking = trli_node_get(run, "time_blocking")->text.chars;

@@ -26,8 +26,8 @@ static trl_err add_family(trli_deck *deck, const trli_node *key, const trli_node
     const trli_node *values = trli_node_get(entry, "values");
     TRL_TRY(trli_family_read(deck, entry, known, &family));
     if (values->n != family.members)
-        return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_node_place(values), "'%s' has %d members but %d values", key->text.chars,
-                        family.members, values->n);
+        return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_node_place(values), "'%s' has %d members but %d values",
+                        key->text.chars, family.members, values->n);
     for (int i = 0; i < family.members; ++i) {
         TRL_TRY(trli_family_names(deck, &family, i, known, &names));
         TRL_TRY(trli_family_names(deck, &family, i, NULL, &indices));

@@ -31,12 +31,12 @@ trl_err trli_grid_read(trli_deck *deck)
         int64_t count = exists && !problem->patches_auto ? trli_node_whole(patches->item[a], 1) : 1;
         problem->patches[a] = (int)count;
         if (count > grid->cells[a] || count > INT_MAX)
-            return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_node_place(patches->item[a]), "%lld patches cannot share %lld cells",
-                            (long long)count, (long long)grid->cells[a]);
+            return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_node_place(patches->item[a]),
+                            "%lld patches cannot share %lld cells", (long long)count, (long long)grid->cells[a]);
     }
     if (all <= CELLS_MAX) return TRL_OK;
-    return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_node_place(cells), "the grid has %.3g cells, more than can be numbered (%.3g)", all,
-                    CELLS_MAX);
+    return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_node_place(cells),
+                    "the grid has %.3g cells, more than can be numbered (%.3g)", all, CELLS_MAX);
 }
 
 /* Load one library and write its own path into the deck as used, which may be read from another folder. */
@@ -86,12 +86,13 @@ done:
 static trl_err build(trli_deck *deck)
 {
     static trl_err (*const first[])(trli_deck *) = {trli_grid_read, trli_plugins_read, trli_parameters_read};
-    static trl_err (*const rest[])(trli_deck *) = {trli_expressions_read, trli_equations_read, trli_time_read, trli_output_read,
-                                                   trli_run_read};
+    static trl_err (*const rest[])(trli_deck *) = {trli_expressions_read, trli_equations_read, trli_time_read,
+                                                   trli_output_read, trli_run_read};
     trl_err err = TRL_OK;
     for (size_t i = 0; i < sizeof first / sizeof *first; ++i) err = trli_worse(err, first[i](deck));
     /* Without parameters every formula of them would be reported too. */
-    for (size_t i = 0; i < sizeof rest / sizeof *rest && deck->problem.parameters; ++i) err = trli_worse(err, rest[i](deck));
+    for (size_t i = 0; i < sizeof rest / sizeof *rest && deck->problem.parameters; ++i)
+        err = trli_worse(err, rest[i](deck));
     return err;
 }
 

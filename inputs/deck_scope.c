@@ -6,8 +6,8 @@
 #include "deck_build_impl.h"
 #include "scalar_impl.h"
 
-/* How far the evaluation of a definition has come. Names in braces and bounds of sums get their values first (INDEXED), since the other
- * names are known only then (NAMED). */
+/* How far the evaluation of a definition has come. Names in braces and bounds of sums get their values first
+ * (INDEXED), since the other names are known only then (NAMED). */
 enum { NEW, INDEXED, NAMED, VALUED, FAILED, POSTPONED };
 
 typedef struct evaluator {
@@ -15,14 +15,15 @@ typedef struct evaluator {
     trli_scope *scope;
     trli_definition *now; /* whose needs are being collected */
     bool partly, missing; /* a name is not known yet */
-    int collections;      /* counted, so that a name used often is needed once */
     int nstack;
-    int *stack;           /* definitions whose evaluation has begun, outermost first */
+    int *stack; /* definitions whose evaluation has begun, outermost first */
 } evaluator;
 
-trl_err trli_scope_add(trli_deck *deck, trli_scope *scope, const char *name, const trl_text *text, const trl_names *indices)
+trl_err trli_scope_add(trli_deck *deck, trli_scope *scope, const char *name, const trl_text *text,
+                       const trl_names *indices)
 {
-    trl_err err = trli_arena_grow(deck->arena, &scope->definition, scope->n, &scope->capacity, sizeof *scope->definition);
+    trl_err err =
+        trli_arena_grow(deck->arena, &scope->definition, scope->n, &scope->capacity, sizeof *scope->definition);
     if (err != TRL_OK) return err;
     scope->definition[scope->n] = (trli_definition){.name = name, .text = *text, .indices = indices, .state = NEW};
     return trli_map_add(deck->arena, &scope->map, name, scope->n++);
@@ -31,8 +32,8 @@ trl_err trli_scope_add(trli_deck *deck, trli_scope *scope, const char *name, con
 static trl_err append_need(const evaluator *e, trli_scope *scope, int number, int **list, int *n, int *capacity)
 {
     trli_definition *definition = &scope->definition[number];
-    if (definition->collector == e->collections) return TRL_OK;
-    definition->collector = e->collections;
+    if (definition->collector == e->deck->collections) return TRL_OK;
+    definition->collector = e->deck->collections;
     trl_err err = trli_arena_grow(e->deck->arena, list, *n, capacity, sizeof **list);
     if (err == TRL_OK) (*list)[(*n)++] = number;
     return err;
@@ -58,8 +59,8 @@ static trl_err fail_unknown(const evaluator *e, const char *name, const trl_ast 
         nearest = trl_name_nearest(name, known, scope->n);
     }
     if (!nearest)
-        return trl_fail(e->deck->ctx, TRL_ERR_INPUT, &place, "'%s' is no parameter; the formula of a parameter uses parameters and pi only",
-                        name);
+        return trl_fail(e->deck->ctx, TRL_ERR_INPUT, &place,
+                        "'%s' is no parameter; the formula of a parameter uses parameters and pi only", name);
     return trl_fail(e->deck->ctx, TRL_ERR_INPUT, &place, "'%s' is no parameter; did you mean '%s'?", name, nearest);
 }
 
@@ -134,7 +135,7 @@ static trl_err collect_needs(evaluator *e)
     trli_definition *d = e->now;
     trl_err err;
     e->missing = false;
-    ++e->collections;
+    ++e->deck->collections;
     if (d->state == NEW) {
         if (trli_scalar_number(d->text.chars, &d->value)) {
             d->state = VALUED;
@@ -162,8 +163,8 @@ static trl_err compute(evaluator *e)
     TRL_TRY(known_names(e, &names));
     TRL_TRY(trl_ast_number(e->deck->ctx, &d->text, d->formula->root, &names, &d->value));
     if (!isfinite(d->value))
-        TRL_TRY(trl_fail(e->deck->ctx, TRL_ERR_INPUT, &d->text.place, "parameter '%s' is not finite, its formula gives %g", d->name,
-                         d->value));
+        TRL_TRY(trl_fail(e->deck->ctx, TRL_ERR_INPUT, &d->text.place, "parameter '%s' is %s", d->name,
+                         isnan(d->value) ? "not a number" : "infinite"));
     d->state = VALUED;
 done:
     return err;
@@ -185,7 +186,8 @@ static trl_err fail_cycle(evaluator *e, int first)
         definition[e->stack[i]].state = FAILED;
     }
     strcpy(end, definition[e->stack[first]].name);
-    return trl_fail(e->deck->ctx, TRL_ERR_INPUT, &definition[e->stack[first]].text.place, "parameters need each other in a cycle: %s", path);
+    return trl_fail(e->deck->ctx, TRL_ERR_INPUT, &definition[e->stack[first]].text.place,
+                    "parameters need each other in a cycle: %s", path);
 }
 
 /* One step with the innermost definition: go down to one it needs, or come closer to its value. */
@@ -215,8 +217,9 @@ trl_err trli_scope_evaluate(trli_deck *deck, trli_scope *scope, bool partly)
 {
     evaluator e = {.deck = deck, .scope = scope, .partly = partly};
     trl_err kept = TRL_OK, err = trli_arena_alloc(deck->arena, (size_t)(scope->n + 1) * sizeof *e.stack, &e.stack);
-    for (int i = 0; i < scope->n && err == TRL_OK; ++i) {
+    for (int i = 0; i < scope->n; ++i)
         if (scope->definition[i].state == POSTPONED) scope->definition[i].state = NEW;
+    for (int i = 0; i < scope->n && err == TRL_OK; ++i) {
         e.stack[e.nstack++] = i;
         while (e.nstack > 0) {
             err = advance(&e);

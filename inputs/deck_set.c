@@ -25,7 +25,8 @@ enum { STEPS_MAX = TRLI_YAML_DEPTH };
 
 static trl_place place_of(const setting *s, int begin, int end)
 {
-    return (trl_place){.file = "--set", .line = s->number, .column = begin + 1, .source = s->text, .length = end - begin};
+    return (trl_place){
+        .file = "--set", .line = s->number, .column = begin + 1, .source = s->text, .length = end - begin};
 }
 
 /* Split "a.b.phi{1..3}" at the dots that stand outside braces. */
@@ -38,7 +39,8 @@ static trl_err split_path(const setting *s, int length, step steps[STEPS_MAX], i
         if (i < length && (s->text[i] != '.' || depth > 0)) continue;
         trl_place place = place_of(s, begin, i);
         if (i == begin) return trl_fail(s->ctx, TRL_ERR_INPUT, &place, "a key is missing here in the path of --set");
-        if (*n == STEPS_MAX) return trl_fail(s->ctx, TRL_ERR_INPUT, &place, "the path of --set has more than %d keys", STEPS_MAX);
+        if (*n == STEPS_MAX)
+            return trl_fail(s->ctx, TRL_ERR_INPUT, &place, "the path of --set has more than %d keys", STEPS_MAX);
         steps[*n] = (step){.begin = begin, .end = i};
         trl_err err = trli_arena_text(s->arena, s->text + begin, (size_t)(i - begin), &steps[*n].name);
         if (err != TRL_OK) return err;
@@ -48,9 +50,11 @@ static trl_err split_path(const setting *s, int length, step steps[STEPS_MAX], i
     return TRL_OK;
 }
 
-static trl_err apply(const setting *s, const trli_key *key, const step *steps, int n, trli_node *node, trli_node **result);
+static trl_err apply(const setting *s, const trli_key *key, const step *steps, int n, trli_node *node,
+                     trli_node **result);
 
-static trl_err apply_to_item(const setting *s, const trli_key *key, const step *steps, int n, trli_node *list, trli_node **result)
+static trl_err apply_to_item(const setting *s, const trli_key *key, const step *steps, int n, trli_node *list,
+                             trli_node **result)
 {
     int64_t at;
     trli_node *item;
@@ -60,8 +64,10 @@ static trl_err apply_to_item(const setting *s, const trli_key *key, const step *
         return trl_fail(s->ctx, TRL_ERR_INPUT, &place, "'%.*s' has items 0 to %d, and no item '%s'",
                         steps->begin ? steps->begin - 1 : 0, s->text, list->n - 1, steps->name);
     item = list->item[at];
-    if (n == 1) item = s->value;
-    else TRL_TRY(apply(s, key, steps + 1, n - 1, item, &item));
+    if (n == 1)
+        item = s->value;
+    else
+        TRL_TRY(apply(s, key, steps + 1, n - 1, item, &item));
     TRL_TRY(trli_node_copy(s->arena, list, result));
     (*result)->item[at] = item;
 done:
@@ -69,7 +75,8 @@ done:
 }
 
 /* steps[0] names the child of node to descend to; node is NULL where the deck has nothing yet. */
-static trl_err apply(const setting *s, const trli_key *key, const step *steps, int n, trli_node *node, trli_node **result)
+static trl_err apply(const setting *s, const trli_key *key, const step *steps, int n, trli_node *node,
+                     trli_node **result)
 {
     trl_place place = place_of(s, n ? steps->begin : 0, n ? steps->end : 0);
     trli_node *child, *name;
@@ -80,10 +87,13 @@ static trl_err apply(const setting *s, const trli_key *key, const step *steps, i
     }
     if (node && node->kind == TRLI_LIST_NODE) return apply_to_item(s, key, steps, n, node, result);
     if (node && node->kind == TRLI_SCALAR_NODE)
-        return trl_fail(s->ctx, TRL_ERR_INPUT, &place, "'%.*s' is a single value in the deck, so it has no key '%s' to set",
-                        steps->begin - 1, s->text, steps->name);
-    if (node) TRL_TRY(trli_node_copy(s->arena, node, result));
-    else TRL_TRY(trli_node_create(s->arena, TRLI_MAPPING_NODE, &place, result));
+        return trl_fail(s->ctx, TRL_ERR_INPUT, &place,
+                        "'%.*s' is a single value in the deck, so it has no key '%s' to set", steps->begin - 1, s->text,
+                        steps->name);
+    if (node)
+        TRL_TRY(trli_node_copy(s->arena, node, result));
+    else
+        TRL_TRY(trli_node_create(s->arena, TRLI_MAPPING_NODE, &place, result));
     TRL_TRY(apply(s, trli_schema_child(key, steps->name), steps + 1, n - 1, trli_node_get(node, steps->name), &child));
     TRL_TRY(trli_node_scalar(s->arena, steps->name, &place, &name));
     TRL_TRY(trli_node_put(s->arena, *result, name, child));
@@ -91,7 +101,8 @@ done:
     return err;
 }
 
-trl_err trli_merge_setting(trl_context *ctx, trli_arena *arena, const char *text, int number, trli_node *root, trli_node **merged)
+trl_err trli_merge_setting(trl_context *ctx, trli_arena *arena, const char *text, int number, trli_node *root,
+                           trli_node **merged)
 {
     setting s = {.ctx = ctx, .arena = arena, .number = number};
     step steps[STEPS_MAX];
@@ -103,8 +114,10 @@ trl_err trli_merge_setting(trl_context *ctx, trli_arena *arena, const char *text
     if (!s.text[equals]) return trl_fail(ctx, TRL_ERR_INPUT, &place, "--set needs key=value, found '%s'", text);
     TRL_TRY(split_path(&s, equals, steps, &n));
     if (strcmp(steps[0].name, "include") == 0)
-        return trl_fail(ctx, TRL_ERR_INPUT, &place, "'include' cannot be set on the command line: files are merged before --set");
-    trli_source source = {.file = "--set", .text = s.text + equals + 1, .first = s.text, .line = number, .column = equals + 2};
+        return trl_fail(ctx, TRL_ERR_INPUT, &place,
+                        "'include' cannot be set on the command line: files are merged before --set");
+    trli_source source = {
+        .file = "--set", .text = s.text + equals + 1, .first = s.text, .line = number, .column = equals + 2};
     TRL_TRY(trli_yaml_read(ctx, arena, &source, &s.value));
     place = place_of(&s, equals + 1, equals + 1);
     if (!s.value) TRL_TRY(trli_node_scalar(arena, "", &place, &s.value));

@@ -22,7 +22,8 @@ trl_err trli_text_number(trli_deck *deck, const trl_text *text, const trl_names 
     if (trli_scalar_number(text->chars, value)) return TRL_OK;
     TRL_TRY(trl_formula_parse(deck->ctx, text, &formula));
     TRL_TRY(trl_ast_number(deck->ctx, text, formula->root, names, value));
-    if (!isfinite(*value)) err = trl_fail(deck->ctx, TRL_ERR_INPUT, &text->place, "'%s' is not a finite number", text->chars);
+    if (!isfinite(*value))
+        err = trl_fail(deck->ctx, TRL_ERR_INPUT, &text->place, "'%s' is not a finite number", text->chars);
 done:
     trl_formula_destroy(&formula);
     return err;
@@ -34,7 +35,8 @@ trl_err trli_text_whole(trli_deck *deck, const trl_text *text, const trl_names *
     trl_err err = trli_text_number(deck, text, names, &number);
     if (err != TRL_OK) return err;
     if (number != floor(number) || fabs(number) > WHOLE_MAX)
-        return trl_fail(deck->ctx, TRL_ERR_INPUT, &text->place, "'%s' must be a whole number, found %.17g", text->chars, number);
+        return trl_fail(deck->ctx, TRL_ERR_INPUT, &text->place, "'%s' must be a whole number, found %.17g", text->chars,
+                        number);
     *value = (int64_t)number;
     return TRL_OK;
 }
@@ -44,7 +46,9 @@ trl_err trli_value_read(trli_deck *deck, const trli_node *node, trl_value *value
     trl_text *text;
     bool list = node->kind == TRLI_LIST_NODE;
     int count = list ? node->n : 1;
-    if (count == 0) return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_node_place(node), "a vector needs one formula for each axis, found an empty list");
+    if (count == 0)
+        return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_node_place(node),
+                        "a vector needs one formula for each axis, found an empty list");
     trl_err err = trli_arena_alloc(deck->arena, (size_t)count * sizeof *text, &text);
     if (err != TRL_OK) return err;
     for (int i = 0; i < count; ++i) text[i] = list ? node->item[i]->text : node->text;

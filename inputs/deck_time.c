@@ -19,10 +19,15 @@ static trl_err read_method(trli_deck *deck, const trli_node *method)
         if (strcmp(names[i], method->text.chars) == 0) return TRL_OK;
     known[0] = 0;
     for (int i = 0; i < n && used < sizeof known; ++i)
-        used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", i == 0 ? "" : i == n - 1 ? " and " : ", ", names[i]);
+        used += (size_t)snprintf(known + used, sizeof known - used, "%s%s",
+                                 i == 0       ? ""
+                                 : i == n - 1 ? " and "
+                                              : ", ",
+                                 names[i]);
     const char *nearest = trl_name_nearest(method->text.chars, names, n);
-    return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_node_place(method), "there is no time method '%s'; known are %s%s%s%s",
-                    method->text.chars, known, nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
+    return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_node_place(method),
+                    "there is no time method '%s'; known are %s%s%s%s", method->text.chars, known,
+                    nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
 }
 
 static trl_err read_cfl(trli_deck *deck, const trli_node *dt)
@@ -36,12 +41,13 @@ static trl_err read_cfl(trli_deck *deck, const trli_node *dt)
     if (min) time->dt_min = trli_node_number(min);
     if (max) time->dt_max = trli_node_number(max);
     if (min && max && time->dt_min > time->dt_max)
-        return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_node_place(min), "'time.dt.min' is larger than 'time.dt.max': %g and %g", time->dt_min,
-                        time->dt_max);
+        return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_node_place(min),
+                        "'time.dt.min' is larger than 'time.dt.max': %g and %g", time->dt_min, time->dt_max);
     if (speed) TRL_TRY(trli_value_read(deck, speed, &time->speed));
     if (time->speed.list && time->speed.count != dim)
         return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_node_place(speed),
-                        "'time.dt.speed' must be one formula, or one per axis of the grid, %d, found %d", dim, time->speed.count);
+                        "'time.dt.speed' must be one formula, or one per axis of the grid, %d, found %d", dim,
+                        time->speed.count);
     if (diffusivity) TRL_TRY(trli_value_read(deck, diffusivity, &time->diffusivity));
 done:
     return err;
@@ -49,7 +55,8 @@ done:
 
 trl_err trli_time_read(trli_deck *deck)
 {
-    const trli_node *node = trli_node_get(deck->root, "time"), *dt = trli_node_get(node, "dt"), *end = trli_node_get(node, "end");
+    const trli_node *node = trli_node_get(deck->root, "time"), *dt = trli_node_get(node, "dt"),
+                    *end = trli_node_get(node, "end");
     const trli_node *steps = trli_node_get(node, "steps");
     trl_time_entry *time = &deck->problem.time;
     time->place = *trli_node_place(node);
@@ -60,10 +67,11 @@ trl_err trli_time_read(trli_deck *deck)
     if (end) time->end = trli_node_number(end);
     trl_err err = read_method(deck, trli_node_get(node, "method"));
     if (!steps && !end)
-        err = trli_worse(err, trl_fail(deck->ctx, TRL_ERR_INPUT, &time->place, "'time' needs 'steps' or 'end', to know when to stop"));
+        err = trli_worse(err, trl_fail(deck->ctx, TRL_ERR_INPUT, &time->place,
+                                       "'time' needs 'steps' or 'end', to know when to stop"));
     if (end && time->end < time->start)
-        err = trli_worse(err, trl_fail(deck->ctx, TRL_ERR_INPUT, trli_node_place(end), "'time.end' lies before 'time.start': %g and %g",
-                                       time->end, time->start));
+        err = trli_worse(err, trl_fail(deck->ctx, TRL_ERR_INPUT, trli_node_place(end),
+                                       "'time.end' lies before 'time.start': %g and %g", time->end, time->start));
     if (dt->kind == TRLI_MAPPING_NODE) return trli_worse(err, read_cfl(deck, dt));
     time->dt = trli_node_number(dt);
     return err;

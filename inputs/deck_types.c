@@ -26,7 +26,8 @@ static trl_err find_type(trli_deck *deck, const trli_node *node, const trl_expr_
     for (int i = 0; i < n; ++i) known[i] = trl_registry_at(deck->registry, i, &origin)->name;
     const char *nearest = trl_name_nearest(name, known, n);
     if (nearest)
-        return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_node_place(node), "there is no expression type '%s'; did you mean '%s'?", name, nearest);
+        return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_node_place(node),
+                        "there is no expression type '%s'; did you mean '%s'?", name, nearest);
     return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_node_place(node),
                     "there is no expression type '%s'; list the library that has it under 'plugins'", name);
 }
@@ -36,8 +37,9 @@ static trl_err find_type(trli_deck *deck, const trli_node *node, const trl_expr_
 static trl_err fail_param(const type_reader *r, const trl_param_desc *row, const trli_node *node, const char *wanted)
 {
     const char *unit = row->unit && *row->unit ? row->unit : NULL;
-    return trl_fail(r->deck->ctx, TRL_ERR_INPUT, trli_node_place(node), "parameter '%s' of expression '%s' must be %s%s%s, found '%s'%s",
-                    row->key, r->member->name, wanted, unit ? " in " : "", unit ? unit : "", node->text.chars,
+    return trl_fail(r->deck->ctx, TRL_ERR_INPUT, trli_node_place(node),
+                    "parameter '%s' of expression '%s' must be %s%s%s, found '%s'%s", row->key, r->member->name, wanted,
+                    unit ? " in " : "", unit ? unit : "", node->text.chars,
                     row->kind == TRL_PARAM_BOOL ? trli_scalar_boolean_advice(node->text.chars) : "");
 }
 
@@ -50,13 +52,16 @@ static trl_err read_number(const type_reader *r, const trl_param_desc *row, cons
     if (err != TRL_OK) return err;
     bool fits = row->min == row->max || (*value >= row->min && *value <= row->max);
     if (fits && (!integer || *value == floor(*value))) return TRL_OK;
-    if (row->min == row->max) snprintf(wanted, sizeof wanted, "%s", kind);
-    else snprintf(wanted, sizeof wanted, "%s from %g to %g", kind, row->min, row->max);
+    if (row->min == row->max)
+        snprintf(wanted, sizeof wanted, "%s", kind);
+    else
+        snprintf(wanted, sizeof wanted, "%s from %g to %g", kind, row->min, row->max);
     return fail_param(r, row, node, wanted);
 }
 
 /* Replace a parameter by a text that the deck as used quotes; a path no longer depends on where the deck lies. */
-static trl_err read_text(const type_reader *r, const trl_param_desc *row, const trli_node *key, const trli_node *node, const char **text)
+static trl_err read_text(const type_reader *r, const trl_param_desc *row, const trli_node *key, const trli_node *node,
+                         const char **text)
 {
     trli_arena *arena = r->deck->arena;
     trli_node *written;
@@ -78,13 +83,15 @@ static trl_err read_given(const type_reader *r, const trl_param_desc *row, int a
     value->place = *trli_node_place(node);
     switch (row->kind) {
     case TRL_PARAM_NUMBER:
-    case TRL_PARAM_INTEGER: return read_number(r, row, node, &value->number);
+    case TRL_PARAM_INTEGER:
+        return read_number(r, row, node, &value->number);
     case TRL_PARAM_BOOL:
         if (!trli_scalar_boolean(node->text.chars, &truth)) return fail_param(r, row, node, "true or false");
         value->number = truth;
         return TRL_OK;
     case TRL_PARAM_TEXT:
-    case TRL_PARAM_PATH: break;
+    case TRL_PARAM_PATH:
+        break;
     }
     return read_text(r, row, key, node, &value->text);
 }
@@ -120,11 +127,12 @@ static trl_err fail_unknown(const type_reader *r, const trl_expr_type *type, con
     for (int i = 0; i < n; ++i) known[i] = type->params[i].key;
     const char *nearest = trl_name_nearest(key->text.chars, known, n);
     if (nearest)
-        return trl_fail(r->deck->ctx, TRL_ERR_INPUT, trli_node_place(key), "unknown key '%s' in expression '%s'; did you mean '%s'?",
-                        key->text.chars, r->member->name, nearest);
+        return trl_fail(r->deck->ctx, TRL_ERR_INPUT, trli_node_place(key),
+                        "unknown key '%s' in expression '%s'; did you mean '%s'?", key->text.chars, r->member->name,
+                        nearest);
     return trl_fail(r->deck->ctx, TRL_ERR_INPUT, trli_node_place(key),
-                    "unknown key '%s' in expression '%s'; 'trellis types %s' lists the parameters of its type", key->text.chars,
-                    r->member->name, type->name);
+                    "unknown key '%s' in expression '%s'; 'trellis types %s' lists the parameters of its type",
+                    key->text.chars, r->member->name, type->name);
 }
 
 static trl_err check_keys(const type_reader *r, const trl_expr_type *type, int n)
@@ -132,7 +140,8 @@ static trl_err check_keys(const type_reader *r, const trl_expr_type *type, int n
     trl_err err = TRL_OK;
     for (int i = 0; i < r->parameters->n; ++i) {
         bool known = false;
-        for (int k = 0; k < n && !known; ++k) known = strcmp(type->params[k].key, r->parameters->key[i]->text.chars) == 0;
+        for (int k = 0; k < n && !known; ++k)
+            known = strcmp(type->params[k].key, r->parameters->key[i]->text.chars) == 0;
         if (!known) err = trli_worse(err, fail_unknown(r, type, r->parameters->key[i], n));
     }
     return err;
@@ -151,7 +160,8 @@ static trl_err read_params(type_reader *r, const trl_expr_type *type, const trl_
         bool given = trli_node_find(r->parameters, row->key) >= 0;
         if (!given && row->required) {
             kept = trli_worse(kept, trl_fail(r->deck->ctx, TRL_ERR_INPUT, &r->member->place,
-                                             "expression '%s' of type '%s' needs parameter '%s'", r->member->name, type->name, row->key));
+                                             "expression '%s' of type '%s' needs parameter '%s'", r->member->name,
+                                             type->name, row->key));
             continue;
         }
         if (!given) TRL_TRY(write_fallback(r, row));
@@ -170,7 +180,8 @@ static trl_err read_computes(trli_deck *deck, const trli_node *list, trl_express
 {
     trli_words words = {0};
     trl_err err = TRL_OK;
-    for (int i = 0; list && i < list->n; ++i) TRL_TRY(trli_names_expand(deck, &list->item[i]->text, member->names, true, &words));
+    for (int i = 0; list && i < list->n; ++i)
+        TRL_TRY(trli_names_expand(deck, &list->item[i]->text, member->names, true, &words));
     for (int i = 0; i < words.n; ++i) TRL_TRY(trli_name_claim(deck, words.word[i], &words.place[i], "expression"));
     member->ncomputes = words.n;
     member->computes = words.word;
@@ -189,11 +200,12 @@ static trl_err read_inputs(trli_deck *deck, const trli_node *inputs, trl_express
         TRL_TRY(trli_names_expand(deck, &key->text, member->names, true, &own));
         TRL_TRY(trli_names_expand(deck, &item->text, member->names, true, &tags));
         if (own.n != tags.n)
-            return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_node_place(item), "'%s' stands for %d names but '%s' for %d", key->text.chars,
-                            own.n - before, item->text.chars, tags.n - before);
+            return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_node_place(item), "'%s' stands for %d names but '%s' for %d",
+                            key->text.chars, own.n - before, item->text.chars, tags.n - before);
         for (int k = before; k < own.n; ++k) {
             if (trli_map_find(&seen, own.word[k]) >= 0)
-                return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_node_place(key), "input '%s' is given twice", own.word[k]);
+                return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_node_place(key), "input '%s' is given twice",
+                                own.word[k]);
             TRL_TRY(trli_map_add(deck->arena, &seen, own.word[k], k));
         }
     }
@@ -208,7 +220,8 @@ done:
 static trl_err claim_entry(trli_deck *deck, const trl_expression_entry *member)
 {
     if (trli_map_find(&deck->types, member->name) >= 0)
-        return trl_fail(deck->ctx, TRL_ERR_INPUT, &member->place, "the indices of this family make the name '%s' twice", member->name);
+        return trl_fail(deck->ctx, TRL_ERR_INPUT, &member->place, "the indices of this family make the name '%s' twice",
+                        member->name);
     return trli_map_add(deck->arena, &deck->types, member->name, 0);
 }
 
@@ -220,7 +233,8 @@ trl_err trli_type_read(trli_deck *deck, trli_node *entry, trl_expression_entry *
     trl_err err;
     if (location >= 0)
         return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_node_place(entry->key[location]),
-                        "'location' belongs to formulas, and '%s' is a type, which says itself where it computes", member->name);
+                        "'location' belongs to formulas, and '%s' is a type, which says itself where it computes",
+                        member->name);
     TRL_TRY(claim_entry(deck, member));
     TRL_TRY(find_type(deck, trli_node_get(entry, "type"), &member->type));
     if (!r.parameters) {

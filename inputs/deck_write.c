@@ -45,9 +45,12 @@ static void write_quoted(FILE *out, const char *text)
     fputc('"', out);
     for (; *text; text += bytes) {
         unsigned special = special_character(text, &bytes);
-        if (special) fprintf(out, "\\u%04X", special);
-        else if (*text == '"' || *text == '\\') fprintf(out, "\\%c", *text);
-        else fputc(*text, out);
+        if (special)
+            fprintf(out, "\\u%04X", special);
+        else if (*text == '"' || *text == '\\')
+            fprintf(out, "\\%c", *text);
+        else
+            fputc(*text, out);
     }
     fputc('"', out);
 }
@@ -62,9 +65,11 @@ static void write_scalar(FILE *out, const trli_key *key, const trli_node *node)
     if (key && !node->literal && key->forms & numbers && trli_scalar_number(text, &value)) {
         trli_scalar_print(value, whole, number);
         fputs(number, out);
-    } else if (key && !node->literal && (trli_schema_is_word(key, text) || (key->forms & ~TRLI_AS_LIST) == TRLI_AS_BOOLEAN)) {
+    } else if (key && !node->literal &&
+               (trli_schema_is_word(key, text) || (key->forms & ~TRLI_AS_LIST) == TRLI_AS_BOOLEAN)) {
         fputs(text, out);
-    } else if (key && !node->literal && key->forms & TRLI_AS_TEXT && key->forms & TRLI_AS_FORMULA && trli_scalar_boolean(text, &truth)) {
+    } else if (key && !node->literal && key->forms & TRLI_AS_TEXT && key->forms & TRLI_AS_FORMULA &&
+               trli_scalar_boolean(text, &truth)) {
         fputs(text, out);
     } else {
         write_quoted(out, text);
@@ -97,15 +102,20 @@ static void write_node(FILE *out, const trli_key *key, const trli_node *node, in
         fputc(' ', out);
         write_scalar(out, key, node);
         return;
-    case TRLI_LIST_NODE: write_list(out, key, node, indent); return;
-    case TRLI_MAPPING_NODE: break;
+    case TRLI_LIST_NODE:
+        write_list(out, key, node, indent);
+        return;
+    case TRLI_MAPPING_NODE:
+        break;
     }
     if (node->n == 0) fputs(" {}", out);
     for (int i = 0; i < node->n; ++i) {
         const char *name = node->key[i]->text.chars;
         fprintf(out, "\n%*s", indent, "");
-        if (is_plain_name(name)) fputs(name, out);
-        else write_quoted(out, name);
+        if (is_plain_name(name))
+            fputs(name, out);
+        else
+            write_quoted(out, name);
         fputc(':', out);
         write_node(out, trli_schema_child(key, name), node->item[i], indent + INDENT);
     }

@@ -3,12 +3,14 @@
 /* The program `trellis`: MPI around the command. */
 #include "command_impl.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 int main(int argc, char **argv)
 {
     int provided;
+    signal(SIGXFSZ, SIG_IGN); /* a file that outgrows its limit is an error of the write, not the end of the program */
     if (MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &provided) != MPI_SUCCESS) {
         fputs("trellis: MPI cannot be started\n", stderr);
         return trl_err_exit_code(TRL_ERR_MPI);

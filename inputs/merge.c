@@ -58,7 +58,8 @@ static trl_err add_file(loader *l, const char *name, const char *path)
     return trli_map_find(&loaded->files, name) >= 0 ? TRL_OK : trli_map_add(l->arena, &loaded->files, name, at);
 }
 
-static trl_err fail_cycle(const loader *l, const open_file *opened, const char *name, const char *path, const trl_place *place)
+static trl_err fail_cycle(const loader *l, const open_file *opened, const char *name, const char *path,
+                          const trl_place *place)
 {
     const char *way = name;
     for (const open_file *f = opened; f; f = f->outer) {
@@ -100,8 +101,10 @@ static trl_err load_includes(loader *l, const open_file *self, const trli_node *
     bool list = include->kind == TRLI_LIST_NODE;
     for (int i = 0; i < (list ? include->n : 1); ++i) {
         TRL_TRY(load_included(l, self, list ? include->item[i] : include, &one));
-        if (*base) TRL_TRY(trli_merge(l->arena, trli_schema_root(), *base, one, base));
-        else *base = one;
+        if (*base)
+            TRL_TRY(trli_merge(l->arena, trli_schema_root(), *base, one, base));
+        else
+            *base = one;
     }
 done:
     return err;

@@ -291,8 +291,8 @@ trl_err trli_report_write(trli_run *run, trl_err ended)
     TRL_TRY(trl_context_agree(run->ctx, compose(run, ended, &totals, stats, &text)));
     /* What ended the run is the user's message; a report that cannot be written either adds nothing to it. */
     if (ended != TRL_OK) trli_diagnostics_print(run->ctx);
-    if (run->sim) TRL_TRY(trli_text_write(run->ctx, run->options->directory, "report.json", text));
     if (path) TRL_TRY(write_to(run->ctx, path, text));
+    if (run->sim) TRL_TRY(trli_text_write(run->ctx, run->options->directory, "report.json", text));
 done:
     if (ended != TRL_OK && text) trl_context_clear_diagnostics(run->ctx);
     free(stats);

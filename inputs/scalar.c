@@ -58,8 +58,8 @@ const char *trli_scalar_boolean_advice(const char *text)
     static const struct {
         const char *word, *advice;
     } words[] = {
-        {"yes", "; write true"},  {"on", "; write true"},   {"true", "; write true"},
-        {"no", "; write false"},  {"off", "; write false"}, {"false", "; write false"},
+        {"yes", "; write true"}, {"on", "; write true"},   {"true", "; write true"},
+        {"no", "; write false"}, {"off", "; write false"}, {"false", "; write false"},
     };
     for (size_t i = 0; i < sizeof words / sizeof *words; ++i)
         if (strcasecmp(text, words[i].word) == 0) return words[i].advice;

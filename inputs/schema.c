@@ -27,45 +27,54 @@
 #define COUNT(first) .min = (first), .max = MANY
 #define POSITIVE .min = 0, .max = HUGE_NUMBER
 
-#define SIDE_LIKE(path_of_all, side) \
-    {path_of_all ".boundary." side, MAPPING | PIECES, TRLI_WHOLE, .like = "equations.*.boundary.x-", .doc = "the " side " side"}
+#define FIRST_SIDE "equations.*.boundary.x-"
+#define SIDE(name) \
+    "equations.*.boundary." name, MAPPING | PIECES, TRLI_WHOLE, .like = FIRST_SIDE, .doc = "the " name " side"
 
 /* Keys stand behind the key that they belong to. */
 static const trli_key keys[] = {
     {"", MAPPING, 0, .doc = "the deck"},
     {"trellis", WORD, TRLI_REQUIRED, .words = "1", .doc = "version of the deck language"},
     {"title", TEXT, 0, "", .doc = "what the deck is about"},
-    {"include", LIST_OF(TEXT), 0, .doc = "decks to start from, relative to this file; later ones win, this deck over all"},
+    {"include", LIST_OF(TEXT), 0,
+     .doc = "decks to start from, relative to this file; later ones win, this deck over all"},
     {"plugins", LIST_OF(TEXT), ONLY_LIST, "[]",
-     .doc = "libraries with expression types: paths, or names searched in the deck's folder, --plugin-path and the installation"},
+     .doc = "libraries with expression types: paths, or names searched in the deck's folder, --plugin-path and the "
+            "installation"},
 
     {"grid", MAPPING, TRLI_REQUIRED, .doc = "the uniform grid"},
     {"grid.cells", LIST_OF(INTEGER), TRLI_REQUIRED | ONLY_LIST, COUNT(1), .doc = "cells along 1 to 3 axes"},
-    {"grid.length", LIST_OF(NUMBER), ONLY_LIST | TRLI_PER_AXIS | TRLI_ABOVE, "1", POSITIVE, .doc = "length of the domain"},
+    {"grid.length", LIST_OF(NUMBER), ONLY_LIST | TRLI_PER_AXIS | TRLI_ABOVE, "1", POSITIVE,
+     .doc = "length of the domain"},
     {"grid.origin", LIST_OF(NUMBER), ONLY_LIST | TRLI_PER_AXIS, "0", .doc = "coordinates of the first corner"},
     {"grid.periodic", LIST_OF(BOOLEAN), ONLY_LIST | TRLI_PER_AXIS, "false", .doc = "which axes are periodic"},
     {"grid.patches", WORD | LIST_OF(INTEGER), ONLY_LIST | TRLI_PER_AXIS, "auto", COUNT(1), .words = "auto",
      .doc = "patches along each axis over the whole problem; auto: one per rank"},
 
     {"parameters", MAPPING, 0, "{}", .doc = "numbers that formulas may use"},
-    {"parameters.*", FORMULA | MAPPING, 0, .doc = "a number or a formula of parameters and pi; or a family, as a mapping"},
-    {"parameters.*.for", MAPPING, TRLI_REQUIRED, .doc = "indices of a family; several make their product, the last one fastest"},
+    {"parameters.*", FORMULA | MAPPING, 0,
+     .doc = "a number or a formula of parameters and pi; or a family, as a mapping"},
+    {"parameters.*.for", MAPPING, TRLI_REQUIRED,
+     .doc = "indices of a family; several make their product, the last one fastest"},
     {"parameters.*.for.*", TEXT, 0, .doc = "range of an index: a..b, inclusive, of whole numbers or parameters"},
     {"parameters.*.values", LIST_OF(FORMULA), TRLI_REQUIRED | ONLY_LIST, .doc = "one value per member"},
     {"parameters.*.value", FORMULA, TRLI_LATER, .doc = "the value of a parameter with a unit"},
     {"parameters.*.unit", TEXT, TRLI_LATER, .doc = "the unit of a parameter"},
 
     {"expressions", MAPPING, 0, "{}", .doc = "named quantities"},
-    {"expressions.*", LIST_OF(FORMULA) | MAPPING, TRLI_SHORT, .doc = "a formula, a list of them (a vector), or the mapping below"},
+    {"expressions.*", LIST_OF(FORMULA) | MAPPING, TRLI_SHORT,
+     .doc = "a formula, a list of them (a vector), or the mapping below"},
     {"expressions.*.for", MAPPING, 0, .like = "parameters.*.for", .doc = "indices of a family"},
     {"expressions.*.formula", LIST_OF(FORMULA), TRLI_CHOICE, .doc = "what is computed"},
     {"expressions.*.type", TEXT, TRLI_CHOICE, .doc = "an expression type, built in or from a plugin (trellis types)"},
     {"expressions.*.parameters", MAPPING, 0, .doc = "numbers local to a formula, or parameters of the type"},
-    {"expressions.*.parameters.*", TEXT | FORMULA, 0, .doc = "a number, a formula of parameters, or what the type's table says"},
+    {"expressions.*.parameters.*", TEXT | FORMULA, 0,
+     .doc = "a number, a formula of parameters, or what the type's table says"},
     {"expressions.*.location", WORD, 0, .words = LOCATIONS, .doc = "where a formula is computed; default: inferred"},
     {"expressions.*.evaluate", WORD, 0, "stage", .words = "stage step",
      .doc = "at every stage, or once at the start of each step and held through its stages"},
-    {"expressions.*.boundary", MAPPING, 0, .like = "equations.*.boundary", .doc = "values outside the domain, as for equations"},
+    {"expressions.*.boundary", MAPPING, 0, .like = "equations.*.boundary",
+     .doc = "values outside the domain, as for equations"},
     {"expressions.*.computes", LIST_OF(TEXT), ONLY_LIST, .doc = "names for what the type computes, in its order"},
     {"expressions.*.inputs", MAPPING, 0, .doc = "names for what the type requires, by its own names"},
     {"expressions.*.inputs.*", TEXT, 0, .doc = "the quantity to use"},
@@ -79,22 +88,26 @@ static const trli_key keys[] = {
     {"equations.*.ddt", LIST_OF(FORMULA), TRLI_CHOICE | TRLI_WHOLE | TRLI_MAPPING_LATER, .doc = "the time derivative"},
     {"equations.*.solve", FORMULA, TRLI_CHOICE | TRLI_LATER, .doc = "an equation without a time derivative"},
     {"equations.*.boundary", MAPPING, 0, .doc = "conditions on the sides of the domain that are not periodic"},
-    {"equations.*.boundary.x-", MAPPING | PIECES, TRLI_WHOLE, .doc = "one condition, or a list of which the first that holds is used"},
+    {"equations.*.boundary.x-", MAPPING | PIECES, TRLI_WHOLE,
+     .doc = "one condition, or a list of which the first that holds is used"},
     {"equations.*.boundary.x-.where", FORMULA, 0, .doc = "where the condition holds; default: everywhere"},
     {"equations.*.boundary.x-.dirichlet", LIST_OF(FORMULA), TRLI_CHOICE, .doc = "the value on the side"},
-    {"equations.*.boundary.x-.neumann", LIST_OF(FORMULA), TRLI_CHOICE, .doc = "the derivative along the outward normal"},
+    {"equations.*.boundary.x-.neumann", LIST_OF(FORMULA), TRLI_CHOICE,
+     .doc = "the derivative along the outward normal"},
     {"equations.*.boundary.x-.robin", MAPPING, TRLI_CHOICE, .doc = "a*f + b*df/dn = c"},
     {"equations.*.boundary.x-.robin.a", LIST_OF(FORMULA), TRLI_REQUIRED, .doc = "factor of the value"},
     {"equations.*.boundary.x-.robin.b", LIST_OF(FORMULA), TRLI_REQUIRED, .doc = "factor of the outward derivative"},
     {"equations.*.boundary.x-.robin.c", LIST_OF(FORMULA), TRLI_REQUIRED, .doc = "the right-hand side"},
-    {"equations.*.boundary.x-.outflow", WORD, TRLI_CHOICE, .words = "true", .doc = "the nearest interior value continues"},
+    {"equations.*.boundary.x-.outflow", WORD, TRLI_CHOICE, .words = "true",
+     .doc = "the nearest interior value continues"},
     {"equations.*.boundary.x-.expression", TEXT, TRLI_CHOICE, .doc = "an expression attached as modifier"},
-    SIDE_LIKE("equations.*", "x+"),
-    SIDE_LIKE("equations.*", "y-"),
-    SIDE_LIKE("equations.*", "y+"),
-    SIDE_LIKE("equations.*", "z-"),
-    SIDE_LIKE("equations.*", "z+"),
-    {"equations.*.mask", FORMULA, 0, .doc = "where 0 the initial value stays, and norms and checks leave the point out"},
+    {SIDE("x+")},
+    {SIDE("y-")},
+    {SIDE("y+")},
+    {SIDE("z-")},
+    {SIDE("z+")},
+    {"equations.*.mask", FORMULA, 0,
+     .doc = "where 0 the initial value stays, and norms and checks leave the point out"},
     {"equations.*.exact", FORMULA, 0, .doc = "the exact solution, for error norms"},
 
     {"stencils", MAPPING, TRLI_LATER, .doc = "operators of the deck's own"},
@@ -102,9 +115,11 @@ static const trli_key keys[] = {
 
     {"time", MAPPING, TRLI_REQUIRED, .doc = "how time advances; at least one of steps and end is needed"},
     {"time.method", TEXT, TRLI_MAPPING_LATER, "ssprk3", .doc = "the integrator: euler, ssprk2, ssprk3 or rk4"},
-    {"time.dt", NUMBER | MAPPING, TRLI_REQUIRED | TRLI_WHOLE | TRLI_ABOVE, POSITIVE, .doc = "the step, or how it follows from stability"},
+    {"time.dt", NUMBER | MAPPING, TRLI_REQUIRED | TRLI_WHOLE | TRLI_ABOVE, POSITIVE,
+     .doc = "the step, or how it follows from stability"},
     {"time.dt.cfl", NUMBER, TRLI_REQUIRED | TRLI_ABOVE, POSITIVE, .doc = "the factor C of the stability bound"},
-    {"time.dt.speed", LIST_OF(FORMULA), 0, .doc = "speed of transport, one formula or one per axis; default: found in the equations"},
+    {"time.dt.speed", LIST_OF(FORMULA), 0,
+     .doc = "speed of transport, one formula or one per axis; default: found in the equations"},
     {"time.dt.diffusivity", FORMULA, 0, .doc = "default: found in the equations"},
     {"time.dt.min", NUMBER, TRLI_ABOVE, POSITIVE, .doc = "a smaller step is an error"},
     {"time.dt.max", NUMBER, TRLI_ABOVE, POSITIVE, .doc = "the largest step"},
@@ -117,7 +132,8 @@ static const trli_key keys[] = {
     {"output.fields", LIST_OF(TEXT), ONLY_LIST, .doc = "names of fields; default: the equations"},
     {"output.every", MAPPING, TRLI_WHOLE, .doc = "when fields are written too"},
     {"output.every.steps", INTEGER, TRLI_CHOICE, COUNT(1), .doc = "every so many steps"},
-    {"output.every.time", NUMBER, TRLI_CHOICE | TRLI_ABOVE, POSITIVE, .doc = "after the first step at or past each multiple of a time"},
+    {"output.every.time", NUMBER, TRLI_CHOICE | TRLI_ABOVE, POSITIVE,
+     .doc = "after the first step at or past each multiple of a time"},
     {"output.series", MAPPING, 0, .doc = "numbers over time, in series.csv"},
     {"output.series.every", MAPPING, TRLI_WHOLE, .like = "output.every", .doc = "when a line is written too"},
     {"output.series.values", MAPPING, TRLI_REQUIRED, .doc = "the columns"},
@@ -131,14 +147,18 @@ static const trli_key keys[] = {
 
     {"run", MAPPING, 0, "{}", .doc = "how a problem is run; never changes the numbers"},
     {"run.scheduler", WORD, 0, "hybrid", .words = "serial priority hybrid", .doc = "hybrid is priority without GPUs"},
-    {"run.threads", WORD | INTEGER | MAPPING, TRLI_WHOLE, "auto", .min = 1, .max = 65536, .words = "auto", .doc = "workers of a rank"},
+    {"run.threads", WORD | INTEGER | MAPPING, TRLI_WHOLE, "auto", .min = 1, .max = 65536, .words = "auto",
+     .doc = "workers of a rank"},
     {"run.threads.tasks", INTEGER, TRLI_REQUIRED, .min = 1, .max = 65536, .doc = "threads for tasks"},
     {"run.threads.operators", INTEGER, TRLI_REQUIRED, .min = 0, .max = 65536, .doc = "threads for loops inside tasks"},
     {"run.devices", WORD | LIST_OF(INTEGER), ONLY_LIST, "auto", .min = 0, .max = 65535, .words = "auto cpu gpu",
      .doc = "a kind of device, or numbers of GPUs"},
-    {"run.fusion", WORD, 0, "full", .words = "full node none", .doc = "full; one kernel per expression; one kernel per operator"},
-    {"run.compile", WORD, 0, "auto", .words = "auto always never", .doc = "whether kernels are compiled or interpreted"},
-    {"run.time_blocking", WORD | INTEGER, 0, "auto", COUNT(1), .words = "auto", .doc = "steps or stages per pass over memory"},
+    {"run.fusion", WORD, 0, "full", .words = "full node none",
+     .doc = "full; one kernel per expression; one kernel per operator"},
+    {"run.compile", WORD, 0, "auto", .words = "auto always never",
+     .doc = "whether kernels are compiled or interpreted"},
+    {"run.time_blocking", WORD | INTEGER, 0, "auto", COUNT(1), .words = "auto",
+     .doc = "steps or stages per pass over memory"},
     {"run.nan_check", BOOLEAN, 0, "true", .doc = "stop when a value of the solution is not finite"},
 
     {"particles", MAPPING, TRLI_RESERVED, .doc = "kept for later versions"},
@@ -203,8 +223,10 @@ const trli_key *trli_schema_child(const trli_key *parent, const char *name)
     parent = owner_of_children(parent);
     for (const trli_key *key = next_below(parent, parent); key; key = next_below(parent, key)) {
         const char *known = trli_schema_name(key);
-        if (strcmp(known, "*") == 0) any = key;
-        else if (strcmp(known, name) == 0) return key;
+        if (strcmp(known, "*") == 0)
+            any = key;
+        else if (strcmp(known, name) == 0)
+            return key;
     }
     return any;
 }

@@ -43,9 +43,12 @@ static void add(phrase *p, const char *format, ...)
 static void add_range(phrase *p, const trli_key *key)
 {
     if (key->min == key->max) return;
-    if (key->flags & TRLI_ABOVE) add(p, " greater than %.17g", key->min);
-    else if (key->max > 1e9) add(p, " of at least %.17g", key->min);
-    else add(p, " from %.17g to %.17g", key->min, key->max);
+    if (key->flags & TRLI_ABOVE)
+        add(p, " greater than %.17g", key->min);
+    else if (key->max > 1e9)
+        add(p, " of at least %.17g", key->min);
+    else
+        add(p, " from %.17g to %.17g", key->min, key->max);
 }
 
 static const struct {
@@ -151,11 +154,16 @@ static void add_container(phrase *p, const level *at)
 
 static void add_found(phrase *p, const trli_node *node)
 {
-    if (node->kind == TRLI_LIST_NODE) add(p, "a list");
-    else if (node->kind == TRLI_MAPPING_NODE) add(p, "a mapping");
-    else if (!*node->text.chars) add(p, "nothing");
-    else if (strlen(node->text.chars) > TEXT_SHOWN) add(p, "'%.*s...'", TEXT_SHOWN, node->text.chars);
-    else add(p, "'%s'", node->text.chars);
+    if (node->kind == TRLI_LIST_NODE)
+        add(p, "a list");
+    else if (node->kind == TRLI_MAPPING_NODE)
+        add(p, "a mapping");
+    else if (!*node->text.chars)
+        add(p, "nothing");
+    else if (strlen(node->text.chars) > TEXT_SHOWN)
+        add(p, "'%.*s...'", TEXT_SHOWN, node->text.chars);
+    else
+        add(p, "'%s'", node->text.chars);
 }
 
 /* Checking */
@@ -181,9 +189,12 @@ static void add_advice(phrase *p, const trli_key *key, const char *text)
     int n = 0;
     for (const char *at = key->words; at && n < PARTS && next_word(&at, words[n], PART_BYTES); ++n) known[n] = words[n];
     const char *nearest = *text ? trl_name_nearest(text, known, n) : NULL;
-    if (nearest) add(p, "; did you mean '%s'?", nearest);
-    else if (key->forms & TRLI_AS_BOOLEAN) add(p, "%s", trli_scalar_boolean_advice(text));
-    else if (key->forms & (TRLI_AS_NUMBER | TRLI_AS_INTEGER)) add(p, "%s", trli_scalar_number_advice(text));
+    if (nearest)
+        add(p, "; did you mean '%s'?", nearest);
+    else if (key->forms & TRLI_AS_BOOLEAN)
+        add(p, "%s", trli_scalar_boolean_advice(text));
+    else if (key->forms & (TRLI_AS_NUMBER | TRLI_AS_INTEGER))
+        add(p, "%s", trli_scalar_number_advice(text));
 }
 
 static trl_err fail_value(checker *c, const level *at, const trli_node *node, int item)
@@ -346,7 +357,8 @@ static trl_err check_list(checker *c, const level *at, const trli_node *node)
         }
     }
     bool per_axis = at->key->flags & TRLI_PER_AXIS && c->dimension;
-    if (node->n == 0 && at->key->flags & TRLI_REQUIRED) return keep(err, fail_key(c, at, trli_node_place(node), "is an empty list"));
+    if (node->n == 0 && at->key->flags & TRLI_REQUIRED)
+        return keep(err, fail_key(c, at, trli_node_place(node), "is an empty list"));
     if (!per_axis || node->n == c->dimension) return err;
     add(&p, "must have as many items as 'grid.cells', %d, found %d", c->dimension, node->n);
     return keep(err, fail_key(c, at, trli_node_place(node), message));
@@ -359,7 +371,8 @@ static trl_err check_value(checker *c, const level *at, const trli_node *node)
         return scalar_fits(at->key, node->text.chars, false) ? TRL_OK : fail_value(c, at, node, -1);
     case TRLI_LIST_NODE:
         return at->key->forms & (TRLI_AS_LIST | TRLI_AS_PIECES) ? check_list(c, at, node) : fail_value(c, at, node, -1);
-    case TRLI_MAPPING_NODE: break;
+    case TRLI_MAPPING_NODE:
+        break;
     }
     if (at->key->flags & TRLI_MAPPING_LATER)
         return fail_key(c, at, trli_node_place(node), "as a mapping is not available yet in this version");
@@ -379,8 +392,10 @@ trl_err trli_schema_check(trl_context *ctx, const trli_node *root)
     }
     int dimension = trli_schema_dimension(root);
     trl_err err = TRL_OK;
-    if (dimension <= 3) c.dimension = dimension;
-    else err = trl_fail(ctx, TRL_ERR_INPUT, trli_node_place(trli_node_get(trli_node_get(root, "grid"), "cells")),
-                        "'grid.cells' must have 1 to 3 items, one per axis, found %d", dimension);
+    if (dimension <= 3)
+        c.dimension = dimension;
+    else
+        err = trl_fail(ctx, TRL_ERR_INPUT, trli_node_place(trli_node_get(trli_node_get(root, "grid"), "cells")),
+                       "'grid.cells' must have 1 to 3 items, one per axis, found %d", dimension);
     return keep(err, check_mapping(&c, &top, root));
 }

@@ -11,7 +11,8 @@ int trli_schema_dimension(const trli_node *root)
     return cells && cells->kind == TRLI_LIST_NODE ? cells->n : 0;
 }
 
-static trl_err fallback_node(trli_arena *arena, const trli_key *key, int dimension, const trl_place *place, trli_node **node)
+static trl_err fallback_node(trli_arena *arena, const trli_key *key, int dimension, const trl_place *place,
+                             trli_node **node)
 {
     trl_err err;
     trli_node *item;

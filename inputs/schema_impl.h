@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* The schema: one table of all keys of a deck. It drives merging, checking, defaults, the deck as used and the reference. */
+/* The schema: one table of all keys of a deck. It drives merging, checking, defaults, the deck as used and the
+ * reference. */
 #ifndef TRLI_SCHEMA_IMPL_H
 #define TRLI_SCHEMA_IMPL_H
 
@@ -8,33 +9,33 @@
 
 /* The forms that a value may take. */
 enum {
-    TRLI_AS_TEXT = 1,     /* any text */
+    TRLI_AS_TEXT = 1, /* any text */
     TRLI_AS_FORMULA = 2,
     TRLI_AS_NUMBER = 4,
     TRLI_AS_INTEGER = 8,
     TRLI_AS_BOOLEAN = 16,
-    TRLI_AS_WORD = 32,    /* one of the key's words */
-    TRLI_AS_LIST = 64,    /* a list of the scalar forms above, except words */
+    TRLI_AS_WORD = 32, /* one of the key's words */
+    TRLI_AS_LIST = 64, /* a list of the scalar forms above, except words */
     TRLI_AS_MAPPING = 128,
-    TRLI_AS_PIECES = 256  /* a list of mappings */
+    TRLI_AS_PIECES = 256 /* a list of mappings */
 };
 
 /* What else holds for a key. */
 enum {
-    TRLI_REQUIRED = 1,      /* where its mapping stands */
-    TRLI_CHOICE = 2,        /* exactly one of the choices of a mapping stands */
-    TRLI_ONLY_LIST = 4,     /* a word, a mapping or a list, never one scalar of another form */
-    TRLI_PER_AXIS = 8,      /* the list has one item per axis of the grid; so has the default */
-    TRLI_ABOVE = 16,        /* greater than min, not equal */
-    TRLI_WHOLE = 32,        /* one alternative of several: a mapping replaces what is merged into, as other values do */
-    TRLI_RESERVED = 64,     /* the name is kept for later versions */
-    TRLI_LATER = 128,       /* part of the language, not built yet */
+    TRLI_REQUIRED = 1,  /* where its mapping stands */
+    TRLI_CHOICE = 2,    /* exactly one of the choices of a mapping stands */
+    TRLI_ONLY_LIST = 4, /* a word, a mapping or a list, never one scalar of another form */
+    TRLI_PER_AXIS = 8,  /* the list has one item per axis of the grid; so has the default */
+    TRLI_ABOVE = 16,    /* greater than min, not equal */
+    TRLI_WHOLE = 32,    /* one alternative of several: a mapping replaces what is merged into, as other values do */
+    TRLI_RESERVED = 64, /* the name is kept for later versions */
+    TRLI_LATER = 128,   /* part of the language, not built yet */
     TRLI_MAPPING_LATER = 256, /* a mapping is kept for later versions */
-    TRLI_SHORT = 512         /* what is no mapping is short for {formula: it} */
+    TRLI_SHORT = 512          /* what is no mapping is short for {formula: it} */
 };
 
 typedef struct trli_key {
-    const char *path;     /* keys joined by dots; '*' stands for names that the user chooses */
+    const char *path; /* keys joined by dots; '*' stands for names that the user chooses */
     unsigned forms, flags;
     const char *fallback; /* default as YAML text; NULL: none, or not a constant */
     double min, max;      /* inclusive range of numbers; min == max: any */
@@ -49,7 +50,8 @@ const trli_key *trli_schema_keys(int *n);
 const trli_key *trli_schema_root(void);
 /* The key below parent that a name of the deck stands for; NULL if there is none, or parent is NULL. */
 const trli_key *trli_schema_child(const trli_key *parent, const char *name);
-/* The keys below parent in the order of the table: pass NULL first, then the last result; NULL ends. '*' is not among them. */
+/* The keys below parent in the order of the table: pass NULL first, then the last result; NULL ends. '*' is not among
+ * them. */
 const trli_key *trli_schema_next(const trli_key *parent, const trli_key *last);
 /* The last part of a key's path. */
 const char *trli_schema_name(const trli_key *key);
@@ -61,7 +63,8 @@ int trli_schema_dimension(const trli_node *root);
 
 /* Check a whole deck; every fault is an INPUT error at its place. */
 TRL_NODISCARD trl_err trli_schema_check(trl_context *ctx, const trli_node *root);
-/* A copy of a checked deck in which every constant default is written out; lists per axis have as many items as grid.cells. */
+/* A copy of a checked deck in which every constant default is written out; lists per axis have as many items as
+ * grid.cells. */
 TRL_NODISCARD trl_err trli_schema_fill(trli_arena *arena, const trli_node *root, trli_node **filled);
 /* All keys as a page of Markdown. The caller frees *text. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_schema_write_reference(trl_context *ctx, char **text);

@@ -15,9 +15,12 @@ static void write_row(FILE *out, const trli_key *key)
     fprintf(out, "| `%s` | %s", key->path, expected);
     if (key->flags & TRLI_PER_AXIS) fputs(", one item per axis", out);
     fputs(" | ", out);
-    if (key->flags & TRLI_REQUIRED) fputs("required", out);
-    else if (key->flags & TRLI_CHOICE) fputs("one of several", out);
-    else if (key->fallback) fprintf(out, "`%s`", *key->fallback ? key->fallback : "\"\"");
+    if (key->flags & TRLI_REQUIRED)
+        fputs("required", out);
+    else if (key->flags & TRLI_CHOICE)
+        fputs("one of several", out);
+    else if (key->fallback)
+        fprintf(out, "`%s`", *key->fallback ? key->fallback : "\"\"");
     fprintf(out, " | %s", key->doc);
     if (key->like) fprintf(out, "; keys as in `%s`", key->like);
     if (key->flags & TRLI_LATER) fputs("; not available yet in this version", out);
@@ -34,7 +37,8 @@ trl_err trli_schema_write_reference(trl_context *ctx, char **text)
     FILE *out = open_memstream(text, &size);
     if (!out) return trl_fail(ctx, TRL_ERR_MEMORY, NULL, "no memory for the reference of deck keys");
     fputs("# Keys of a deck\n\n"
-          "Generated from the table that checks decks (`inputs/schema.c`). A dot leads into a mapping; `*` stands for names that the\n"
+          "Generated from the table that checks decks (`inputs/schema.c`). A dot leads into a mapping; `*` stands for "
+          "names that the\n"
           "deck chooses.\n\n"
           "| key | value | default | meaning |\n|---|---|---|---|\n",
           out);

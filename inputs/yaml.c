@@ -11,12 +11,12 @@ typedef struct reader {
     const trli_source *source;
     yaml_parser_t parser;
     int nlines, line_capacity;
-    const char **line;   /* where each line starts */
-    trli_map anchors;    /* name to position in anchored; -1 while the node is being read */
+    const char **line; /* where each line starts */
+    trli_map anchors;  /* name to position in anchored; -1 while the node is being read */
     int nanchored, anchored_capacity;
     trli_node **anchored;
-    int nodes;           /* read so far, what aliases stand for included */
-    int flow;            /* how many [ ] and { } are open */
+    int nodes; /* read so far, what aliases stand for included */
+    int flow;  /* how many [ ] and { } are open */
 } reader;
 
 /* Bytes of the line break at s, 0 if there is none: libyaml's notion of a break. */
@@ -79,13 +79,17 @@ static trl_place place_of_byte(const reader *r, size_t offset)
 static trl_err fail_syntax(reader *r)
 {
     const yaml_parser_t *p = &r->parser;
-    if (p->error == YAML_MEMORY_ERROR) return trl_fail(r->ctx, TRL_ERR_MEMORY, NULL, "memory ran out while reading YAML");
+    if (p->error == YAML_MEMORY_ERROR)
+        return trl_fail(r->ctx, TRL_ERR_MEMORY, NULL, "memory ran out while reading YAML");
     bool bytes = p->error == YAML_READER_ERROR;
     trl_place place = bytes ? place_of_byte(r, p->problem_offset) : place_of_mark(r, &p->problem_mark);
     const char *hint = "";
-    if (strstr(p->problem, "mapping values are not allowed")) hint = "; quote a text that contains ': '";
-    else if (r->flow > 0 && !bytes) hint = "; inside [ ] or { } quote a formula or name that contains , [ ] { }";
-    if (bytes || !p->context) return trl_fail(r->ctx, TRL_ERR_INPUT, &place, "this is not YAML: %s%s", p->problem, hint);
+    if (strstr(p->problem, "mapping values are not allowed"))
+        hint = "; quote a text that contains ': '";
+    else if (r->flow > 0 && !bytes)
+        hint = "; inside [ ] or { } quote a formula or name that contains , [ ] { }";
+    if (bytes || !p->context)
+        return trl_fail(r->ctx, TRL_ERR_INPUT, &place, "this is not YAML: %s%s", p->problem, hint);
     return trl_fail(r->ctx, TRL_ERR_INPUT, &place, "this is not YAML: %s %s from line %d on%s", p->problem, p->context,
                     place_of_mark(r, &p->context_mark).line, hint);
 }
@@ -103,7 +107,8 @@ static bool has_open_parenthesis(const char *text)
     return depth != 0;
 }
 
-/* Find where the characters of a one-line scalar stand, counting back from its end: its start may be that of an anchor. */
+/* Find where the characters of a one-line scalar stand, counting back from its end: its start may be that of an
+ * anchor. */
 static void locate_scalar(const reader *r, const yaml_event_t *event, trl_text *text)
 {
     yaml_scalar_style_t style = event->data.scalar.style;
@@ -132,11 +137,13 @@ static trl_err read_scalar(reader *r, const yaml_event_t *event, bool is_key, tr
     size_t length = event->data.scalar.length;
     trl_place place = place_of_mark(r, &event->start_mark);
     if (event->data.scalar.tag)
-        return trl_fail(r->ctx, TRL_ERR_INPUT, &place, "tags are not allowed in a deck, found '%s'", event->data.scalar.tag);
+        return trl_fail(r->ctx, TRL_ERR_INPUT, &place, "tags are not allowed in a deck, found '%s'",
+                        event->data.scalar.tag);
     if (length > TRLI_YAML_SCALAR_BYTES)
-        return trl_fail(r->ctx, TRL_ERR_INPUT, &place, "a text of %zu characters is too long: at most %d are allowed", length,
-                        TRLI_YAML_SCALAR_BYTES);
-    if (memchr(value, 0, length)) return trl_fail(r->ctx, TRL_ERR_INPUT, &place, "a text cannot contain a NUL character");
+        return trl_fail(r->ctx, TRL_ERR_INPUT, &place, "a text of %zu characters is too long: at most %d are allowed",
+                        length, TRLI_YAML_SCALAR_BYTES);
+    if (memchr(value, 0, length))
+        return trl_fail(r->ctx, TRL_ERR_INPUT, &place, "a text cannot contain a NUL character");
     trl_err err = trli_node_create(r->arena, TRLI_SCALAR_NODE, &place, node);
     if (err == TRL_OK) err = trli_arena_text(r->arena, value, length, &(*node)->text.chars);
     if (err != TRL_OK) return err;
@@ -172,22 +179,23 @@ static trl_err read_key(reader *r, const yaml_event_t *event, const trli_node *m
     trl_place place = place_of_mark(r, &event->start_mark);
     if (event->type != YAML_SCALAR_EVENT)
         return trl_fail(r->ctx, TRL_ERR_INPUT, &place, "a key must be a text, found %s",
-                        event->type == YAML_ALIAS_EVENT             ? "an alias"
+                        event->type == YAML_ALIAS_EVENT            ? "an alias"
                         : event->type == YAML_SEQUENCE_START_EVENT ? "a list"
                                                                    : "a mapping");
     trl_err err = read_scalar(r, event, true, key);
     if (err != TRL_OK) return err;
     const trl_text *text = &(*key)->text;
     if (event->data.scalar.anchor)
-        return trl_fail(r->ctx, TRL_ERR_INPUT, &place, "a key cannot have an anchor: anchor the value of '%s' instead", text->chars);
+        return trl_fail(r->ctx, TRL_ERR_INPUT, &place, "a key cannot have an anchor: anchor the value of '%s' instead",
+                        text->chars);
     if (!*text->chars) return trl_fail(r->ctx, TRL_ERR_INPUT, &text->place, "a key is missing before ':'");
     if (strcmp(text->chars, "<<") == 0)
         return trl_fail(r->ctx, TRL_ERR_INPUT, &text->place,
                         "the merge key '<<' is not allowed in a deck; use 'include', or an alias for a whole value");
     int first = trli_node_find(mapping, text->chars);
     if (first < 0) return TRL_OK;
-    return trl_fail(r->ctx, TRL_ERR_INPUT, &text->place, "key '%s' is given twice; it was given first in line %d", text->chars,
-                    mapping->key[first]->text.place.line);
+    return trl_fail(r->ctx, TRL_ERR_INPUT, &text->place, "key '%s' is given twice; it was given first in line %d",
+                    text->chars, mapping->key[first]->text.place.line);
 }
 
 static trl_err read_pairs(reader *r, int depth, trli_node *mapping)
@@ -227,7 +235,8 @@ static trl_err read_alias(reader *r, const yaml_event_t *event, trli_node **node
     int at = trli_map_find(&r->anchors, name);
     if (at < 0) return trl_fail(r->ctx, TRL_ERR_INPUT, &place, "alias '*%s' has no anchor '&%s' before it", name, name);
     *node = r->anchored[at];
-    if (!*node) return trl_fail(r->ctx, TRL_ERR_INPUT, &place, "alias '*%s' stands inside the value of its own anchor", name);
+    if (!*node)
+        return trl_fail(r->ctx, TRL_ERR_INPUT, &place, "alias '*%s' stands inside the value of its own anchor", name);
     return count_nodes(r, (*node)->size, &place);
 }
 
@@ -254,7 +263,8 @@ static trl_err read_collection(reader *r, const yaml_event_t *event, int depth, 
     bool flow = mapping ? event->data.mapping_start.style == YAML_FLOW_MAPPING_STYLE
                         : event->data.sequence_start.style == YAML_FLOW_SEQUENCE_STYLE;
     trl_place place = place_of_mark(r, &event->start_mark);
-    if (tag) return trl_fail(r->ctx, TRL_ERR_INPUT, &place, "tags are not allowed in a deck, found '%s'", (const char *)tag);
+    if (tag)
+        return trl_fail(r->ctx, TRL_ERR_INPUT, &place, "tags are not allowed in a deck, found '%s'", (const char *)tag);
     if (depth >= TRLI_YAML_DEPTH)
         return trl_fail(r->ctx, TRL_ERR_INPUT, &place, "the file is nested deeper than %d levels", TRLI_YAML_DEPTH);
     trl_err err = trli_node_create(r->arena, mapping ? TRLI_MAPPING_NODE : TRLI_LIST_NODE, &place, node);
@@ -276,7 +286,8 @@ static trl_err read_node(reader *r, const yaml_event_t *event, int depth, trli_n
     if (event->type == YAML_ALIAS_EVENT) return read_alias(r, event, node);
     TRL_TRY(count_nodes(r, 1, &place));
     TRL_TRY(add_anchor(r, anchor, &at));
-    TRL_TRY(event->type == YAML_SCALAR_EVENT ? read_scalar(r, event, false, node) : read_collection(r, event, depth, node));
+    TRL_TRY(event->type == YAML_SCALAR_EVENT ? read_scalar(r, event, false, node)
+                                             : read_collection(r, event, depth, node));
     if (at >= 0) r->anchored[at] = *node;
 done:
     return err;
@@ -308,7 +319,8 @@ trl_err trli_yaml_read(trl_context *ctx, trli_arena *arena, const trli_source *s
     *root = NULL;
     trl_err err = find_lines(&r);
     if (err != TRL_OK) return err;
-    if (!yaml_parser_initialize(&r.parser)) return trl_fail(ctx, TRL_ERR_MEMORY, NULL, "memory ran out while reading YAML");
+    if (!yaml_parser_initialize(&r.parser))
+        return trl_fail(ctx, TRL_ERR_MEMORY, NULL, "memory ran out while reading YAML");
     yaml_parser_set_encoding(&r.parser, YAML_UTF8_ENCODING);
     yaml_parser_set_input_string(&r.parser, (const unsigned char *)source->text, strlen(source->text));
     err = read_stream(&r, root);

@@ -13,30 +13,32 @@ typedef enum trli_node_kind { TRLI_SCALAR_NODE, TRLI_LIST_NODE, TRLI_MAPPING_NOD
 /* Nodes are shared by aliases and merged trees: once made, a node is changed only by whoever made it. */
 typedef struct trli_node {
     trli_node_kind kind;
-    bool literal;            /* SCALAR: to be written as text even where it looks like a number */
-    trl_text text;           /* SCALAR: the value; others: its place only */
+    bool literal;  /* SCALAR: to be written as text even where it looks like a number */
+    trl_text text; /* SCALAR: the value; others: its place only */
     int n, capacity;
     struct trli_node **key;  /* MAPPING: [n] scalars */
     struct trli_node **item; /* LIST, MAPPING: [n] */
     trli_map index;          /* of the keys of a large MAPPING */
-    int size;                /* nodes in the tree below, itself included, aliases counted where they are used */
+    int size;                /* as read: nodes of the tree from here, aliases counted where they are used */
 } trli_node;
 
 /* A text to be read and where it stands. */
 typedef struct trli_source {
-    const char *file;   /* as the user named it */
-    const char *text;   /* NUL-terminated; it and file outlive the nodes */
-    const char *first;  /* the first line for underlining, where text is only its end; NULL: text itself */
-    int line, column;   /* of the first character, from 1 */
+    const char *file;  /* as the user named it */
+    const char *text;  /* NUL-terminated; it and file outlive the nodes */
+    const char *first; /* the first line for underlining, where text is only its end; NULL: text itself */
+    int line, column;  /* of the first character, from 1 */
 } trli_source;
 
 enum { TRLI_YAML_DEPTH = 64, TRLI_YAML_NODES = 1000000, TRLI_YAML_SCALAR_BYTES = 1 << 20 };
 
-/* Read one document; *root is NULL when the text holds none. INPUT errors: what is not YAML (the first fault only); duplicate keys,
- * tags, merge keys, several documents; formulas that flow syntax has torn apart; what exceeds the limits above. Thread: any. */
+/* Read one document; *root is NULL when the text holds none. INPUT errors: what is not YAML (the first fault only);
+ * duplicate keys, tags, merge keys, several documents; formulas that flow syntax has torn apart; what exceeds the
+ * limits above. Thread: any. */
 TRL_NODISCARD trl_err trli_yaml_read(trl_context *ctx, trli_arena *arena, const trli_source *source, trli_node **root);
 
-TRL_NODISCARD trl_err trli_node_create(trli_arena *arena, trli_node_kind kind, const trl_place *place, trli_node **node);
+TRL_NODISCARD trl_err trli_node_create(trli_arena *arena, trli_node_kind kind, const trl_place *place,
+                                       trli_node **node);
 TRL_NODISCARD trl_err trli_node_scalar(trli_arena *arena, const char *chars, const trl_place *place, trli_node **node);
 /* A copy that shares keys and items. */
 TRL_NODISCARD trl_err trli_node_copy(trli_arena *arena, const trli_node *node, trli_node **copy);

@@ -215,7 +215,11 @@ static char *unpack_string(const char **from, int bytes)
 {
     char *s;
     if (bytes < 0) return NULL;
-    s = strndup(*from, (size_t)bytes);
+    s = malloc((size_t)bytes + 1); /* the stream holds no NUL, so not strndup */
+    if (s) {
+        memcpy(s, *from, (size_t)bytes);
+        s[bytes] = '\0';
+    }
     *from += bytes;
     return s;
 }

@@ -232,6 +232,11 @@ static trl_err run_checked(trl_simulation *sim, trli_program *program, trl_gidx 
     return worst[1] ? trli_report_nonfinite(sim, step, time) : TRL_OK;
 }
 
+trl_err trli_program_run_agreed(trl_simulation *sim, trli_program *program)
+{
+    return run_checked(sim, program, sim->step_number, sim->time, false);
+}
+
 static void set_times(trl_simulation *sim, double t, double dt, double t_new)
 {
     double *scalar = sim->model->scalar;
@@ -248,7 +253,7 @@ trl_err trl_simulation_initialise(trl_simulation *sim)
     trl_err err = TRL_OK;
     set_times(sim, sim->time, sim->dt, sim->time);
     TRL_TRY(run_checked(sim, sim->initial, 0, sim->time, true));
-    if (sim->limit && sim->problem->time.cfl <= 0) TRL_TRY(trli_limit_warn(sim));
+    if (sim->problem->time.cfl <= 0) TRL_TRY(trli_limit_warn(sim));
 done:
     return err;
 }
@@ -273,8 +278,9 @@ done:
 trl_err trl_simulation_step(trl_simulation *sim)
 {
     double dt, t_new;
-    trl_memory_stats memory;
+    trl_memory_stats before, after;
     trl_err err = TRL_OK;
+    trl_memory_get_stats(sim->ctx, &before);
     TRL_TRY(choose_step(sim, &dt, &t_new));
     set_times(sim, sim->time, dt, t_new);
     TRL_TRY(run_checked(sim, sim->step, sim->step_number + 1, t_new, sim->problem->nan_check));
@@ -282,11 +288,9 @@ trl_err trl_simulation_step(trl_simulation *sim)
     sim->time = t_new;
     sim->dt = dt;
     ++sim->step_number;
-    if (!sim->stepped) {
-        trl_memory_get_stats(sim->ctx, &memory);
-        sim->allocations_at_first = memory.allocations;
-        sim->stepped = true;
-    }
+    trl_memory_get_stats(sim->ctx, &after);
+    if (sim->stepped) sim->allocations += after.allocations - before.allocations;
+    sim->stepped = true;
 done:
     return err;
 }
@@ -381,8 +385,8 @@ void trl_simulation_get_stats(const trl_simulation *sim, trl_simulation_stats *s
                                     .bytes_per_cell_step = (int64_t)((double)sim->step->bytes_moved / cells + 0.5),
                                     .comm_bytes = sim->comm_bytes,
                                     .comm_messages = sim->comm_messages,
+                                    .allocations_after_first_step = sim->allocations,
                                     .compile_seconds = sim->compile_seconds};
-    if (sim->stepped) stats->allocations_after_first_step = memory.allocations - sim->allocations_at_first;
     trl_graph_get_stats(sim->step->graph, &stats->step_graph);
     stats->tasks_per_step = stats->step_graph.tasks;
 }

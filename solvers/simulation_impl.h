@@ -6,7 +6,7 @@
 #include <trl_integrator.h>
 #include <trl_simulation.h>
 
-#include "../expressions/model_impl.h"
+#include "model_impl.h"
 
 /* One equation, parsed. */
 typedef struct trli_equation {
@@ -43,8 +43,8 @@ struct trl_simulation {
     int limit_scalar;    /* largest stable dt at C = 1, or -1 */
     trl_gidx step_number, steps_wanted;
     double time, dt;
-    bool stepped;        /* a step was taken: allocations are counted from here */
-    int64_t allocations_at_first;
+    bool stepped;        /* a step was taken: later ones should allocate nothing */
+    int64_t allocations; /* made by those later steps */
     int64_t comm_bytes, comm_messages;
     double compile_seconds;
 };
@@ -53,6 +53,8 @@ struct trl_simulation {
 TRL_NODISCARD trl_err trli_compile_programs(trl_simulation *sim);
 /* limit.c: the program that computes the stable time step; sim->limit stays NULL when nothing bounds it. required: cfl needs it. */
 TRL_NODISCARD trl_err trli_compile_limit(trl_simulation *sim, bool required);
+/* Run a program; all ranks return the same error. Collective: yes. */
+TRL_NODISCARD trl_err trli_program_run_agreed(trl_simulation *sim, trli_program *program);
 /* The next dt from cfl; INPUT errors when nothing bounds it or it falls below min. Collective: yes. */
 TRL_NODISCARD trl_err trli_limit_step(trl_simulation *sim, double *dt);
 /* Warn if the fixed dt is beyond the stable one. Collective: yes. */

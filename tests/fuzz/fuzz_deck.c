@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Any bytes are a deck or a message, never a crash or a leak, and the deck as used reads back to itself. What follows a NUL is a setting of
- * the command line. */
+/* Any bytes are a deck or a message, never a crash or a leak, and the deck as used reads back to itself. What follows
+ * a NUL is a setting of the command line. */
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>

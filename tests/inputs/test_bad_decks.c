@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Pairs of a bad deck and the exact messages: bad/NAME.yaml and bad/NAME.txt. Names that start with "_" are included by others. A deck's
- * lines "# set: a.b=c" are settings of the command line. */
+/* Pairs of a bad deck and the exact messages: bad/NAME.yaml and bad/NAME.txt. Names that start with "_" are included
+ * by others. A deck's lines "# set: a.b=c" are settings of the command line. */
 // ctest: np=1,2
 #include <glob.h>
 #include <unistd.h>
@@ -33,7 +33,8 @@ static void format_messages(char *buffer, size_t size)
     size_t used = 0;
     buffer[0] = 0;
     for (int i = 0; i < n && used < size; ++i) {
-        if (d[i].file && d[i].line) used += (size_t)snprintf(buffer + used, size - used, "%s:%d:%d: ", d[i].file, d[i].line, d[i].column);
+        if (d[i].file && d[i].line)
+            used += (size_t)snprintf(buffer + used, size - used, "%s:%d:%d: ", d[i].file, d[i].line, d[i].column);
         if (used < size) used += (size_t)snprintf(buffer + used, size - used, "%s\n", d[i].text);
     }
 }
@@ -67,7 +68,9 @@ static bool check_pair(const char *deck_path)
     trl_err err = trli_deck_read(test_ctx, registry, &request, &deck);
     format_messages(messages, sizeof messages);
     bool holds = err != TRL_OK && expected && strcmp(messages, expected) == 0;
-    if (!holds) fprintf(stderr, "%s: %s\n--- found\n%s--- expected\n%s\n", deck_path, trl_err_name(err), messages, expected ? expected : "");
+    if (!holds)
+        fprintf(stderr, "%s: %s\n--- found\n%s--- expected\n%s\n", deck_path, trl_err_name(err), messages,
+                expected ? expected : "");
     trli_deck_destroy(&deck);
     trl_registry_destroy(&registry);
     free(text);

@@ -131,6 +131,21 @@ START_TEST(keeps_the_newest_and_removes_the_rest)
 }
 END_TEST
 
+START_TEST(warns_when_an_old_checkpoint_stays)
+{
+    const trl_grid grid = fixture_grid(1, 8, 1, 1, false);
+    trl_layout *layout = fixture_layout(test_ctx, &grid);
+    start_empty();
+    ck_ok(write_on(test_ctx, layout, 1, 1));
+    ON_FIRST_RANK(unlink("out/checkpoint/00000001.h5"), mkdir("out/checkpoint/00000001.h5", 0777));
+    ck_ok(write_on(test_ctx, layout, 1, 2));
+    if (trl_context_rank(test_ctx) == 0)
+        ck_assert_ptr_nonnull(
+            strstr(test_messages(), "warning: cannot remove the old checkpoint 'out/checkpoint/00000001.h5': "));
+    trl_layout_destroy(&layout);
+}
+END_TEST
+
 /* Cut a file to a part of its size. */
 static void cut_file(const char *path, double part)
 {
@@ -166,6 +181,27 @@ START_TEST(skips_damaged_checkpoints_with_a_warning)
     ON_FIRST_RANK(cut_file("out/checkpoint/00000100.h5", 0.5));
     ck_fails(read_on(test_ctx, layout, "out/checkpoint", &state, &same), TRL_ERR_IO,
              "no checkpoint in 'out/checkpoint' can be read: 2 damaged");
+    trl_layout_destroy(&layout);
+}
+END_TEST
+
+static void remove_attribute(const char *path, const char *object, const char *attribute)
+{
+    hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
+    if (file < 0 || H5Adelete_by_name(file, object, attribute, H5P_DEFAULT) < 0 || H5Fclose(file) < 0) abort();
+}
+
+START_TEST(reports_a_field_without_location)
+{
+    const trl_grid grid = fixture_grid(1, 8, 1, 1, false);
+    trl_layout *layout = fixture_layout(test_ctx, &grid);
+    trli_checkpoint_state state;
+    bool same;
+    start_empty();
+    ck_ok(write_on(test_ctx, layout, 1, 1));
+    ON_FIRST_RANK(remove_attribute("out/checkpoint/00000001.h5", "/00000001/T", "location"));
+    ck_fails(read_on(test_ctx, layout, "out/checkpoint", &state, &same), TRL_ERR_IO,
+             "field 'T' of checkpoint 'out/checkpoint/00000001.h5' has no attribute 'location'");
     trl_layout_destroy(&layout);
 }
 END_TEST
@@ -291,7 +327,9 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, keeps_the_bits_of_special_values);
     tcase_add_test(tc, continues_on_another_number_of_ranks);
     tcase_add_test(tc, keeps_the_newest_and_removes_the_rest);
+    tcase_add_test(tc, warns_when_an_old_checkpoint_stays);
     tcase_add_test(tc, skips_damaged_checkpoints_with_a_warning);
+    tcase_add_test(tc, reports_a_field_without_location);
     tcase_add_test(tc, says_what_a_file_lacks_to_be_a_checkpoint);
     tcase_add_test(tc, refuses_the_checkpoint_of_another_problem);
     tcase_add_test(tc, keeps_the_previous_checkpoint_when_the_disk_is_full);

@@ -45,10 +45,12 @@ START_TEST(example_gives_its_grid_and_time)
     ck_assert_int_eq(problem->grid.cells[2], 128);
     ck_assert(problem->grid.spacing[1] == 1.0 / 128 && !problem->grid.periodic[0] && problem->patches_auto);
     ck_assert_str_eq(problem->time.method, "ssprk3");
-    ck_assert(problem->time.dt == 0 && problem->time.cfl == 0.5 && problem->time.dt_min == 1e-9 && problem->time.dt_max == 1);
+    ck_assert(problem->time.dt == 0 && problem->time.cfl == 0.5 && problem->time.dt_min == 1e-9 &&
+              problem->time.dt_max == 1);
     ck_assert_str_eq(formula_of(&problem->time.speed), "abs(u)+c");
     ck_assert_str_eq(formula_of(&problem->time.diffusivity), "k");
-    ck_assert(problem->time.steps == 1000 && problem->time.has_end && problem->time.end == 0.1 && problem->time.start == 0);
+    ck_assert(problem->time.steps == 1000 && problem->time.has_end && problem->time.end == 0.1 &&
+              problem->time.start == 0);
 }
 END_TEST
 
@@ -65,7 +67,8 @@ START_TEST(example_gives_its_formulas)
 {
     double value;
     ck_ok(read_file(GOOD "example.yaml"));
-    const trl_expression_entry *q = expression("q"), *s = expression("S"), *v = expression("v"), *flux = expression("flux2_3");
+    const trl_expression_entry *q = expression("q"), *s = expression("S"), *v = expression("v"),
+                               *flux = expression("flux2_3");
     ck_assert_str_eq(formula_of(&q->formula), "-k*grad(T)");
     ck_assert(q->location == -1 && q->evaluate == TRL_EVALUATE_STAGE && !q->type);
     ck_assert_int_eq(s->location, TRL_CELL);
@@ -92,7 +95,8 @@ START_TEST(example_gives_its_expression_type)
     ck_assert_str_eq(e->input_own[0], "temperature");
     ck_assert_str_eq(e->input_own[3], "c3");
     ck_assert_str_eq(e->input_tag[3], "phi4");
-    ck_assert(e->params[0].number == 1e5 && e->params[1].number == 50 && e->params[2].number == 2 && e->params[3].number == 0);
+    ck_assert(e->params[0].number == 1e5 && e->params[1].number == 50 && e->params[2].number == 2 &&
+              e->params[3].number == 0);
     ck_assert_str_eq(e->params[4].text, "010");
     ck_assert_str_eq(e->params[5].text, GOOD "ic.h5");
     ck_assert(e->params[0].place.line > 0 && e->params[2].place.line > 0);
@@ -157,7 +161,8 @@ END_TEST
 START_TEST(whatever_is_left_out_takes_its_default)
 {
     ck_ok(read_file(GOOD "minimal.yaml"));
-    ck_assert(problem->grid.cells[1] == 10 && problem->grid.cells[2] == 1 && problem->grid.length[1] == 1 && problem->grid.origin[0] == 0);
+    ck_assert(problem->grid.cells[1] == 10 && problem->grid.cells[2] == 1 && problem->grid.length[1] == 1 &&
+              problem->grid.origin[0] == 0);
     ck_assert(problem->grid.periodic[0] && !problem->grid.periodic[1] && !problem->grid.periodic[2]);
     ck_assert_str_eq(problem->time.method, "ssprk3");
     ck_assert(problem->time.dt == 1e-4 && problem->time.steps == 10 && !problem->time.has_end);
@@ -169,14 +174,16 @@ START_TEST(whatever_is_left_out_takes_its_default)
     ck_assert_str_eq(options->compile, "auto");
     ck_assert_str_eq(options->time_blocking, "auto");
     ck_assert_str_eq(problem->fusion, "full");
-    ck_assert(equation("C")->initial.list && equation("C")->boundary[2].npieces == 1 && equation("C")->location == TRL_XFACE);
+    ck_assert(equation("C")->initial.list && equation("C")->boundary[2].npieces == 1 &&
+              equation("C")->location == TRL_XFACE);
 }
 END_TEST
 
 START_TEST(places_point_at_the_first_character_of_a_formula)
 {
-    ck_ok(read_text(HEAD "equations:\n  T:\n    initial: &a 1 + x\n    ddt: '-2*T'\n    mask: \"x\\x31\"\n    exact: |\n      x\n"
-                         "time: {dt: 0.1, steps: 1}\n"));
+    ck_ok(read_text(
+        HEAD "equations:\n  T:\n    initial: &a 1 + x\n    ddt: '-2*T'\n    mask: \"x\\x31\"\n    exact: |\n      x\n"
+             "time: {dt: 0.1, steps: 1}\n"));
     const trl_equation_entry *t = equation("T");
     const trl_text *initial = t->initial.text, *ddt = t->ddt.text;
     ck_assert(initial->exact && initial->place.line == 5 && initial->place.column == 17 && initial->place.length == 5);
@@ -212,8 +219,14 @@ END_TEST
 
 START_TEST(settings_of_the_command_line_come_last_in_order)
 {
-    const char *set[] = {"time.dt=0.5", "time.dt={cfl: 1}", "time.dt.max=3", "grid.cells.0=32", "run.threads=3", "numerics.fast_math=true",
-                         "output.series.values.mass=integral(T)", "equations.phi{i}={for: {i: 1..2}, initial: 0, ddt: 0}"};
+    const char *set[] = {"time.dt=0.5",
+                         "time.dt={cfl: 1}",
+                         "time.dt.max=3",
+                         "grid.cells.0=32",
+                         "run.threads=3",
+                         "numerics.fast_math=true",
+                         "output.series.values.mass=integral(T)",
+                         "equations.phi{i}={for: {i: 1..2}, initial: 0, ddt: 0}"};
     ck_ok(read_request(&(trli_deck_request){.path = "test.yaml", .text = HEAD TAIL, .nsets = 8, .set = set}));
     ck_assert(problem->time.dt == 0 && problem->time.cfl == 1 && problem->time.dt_max == 3);
     ck_assert(problem->grid.cells[0] == 32 && options->threads_tasks == 3 && problem->fast_math);
@@ -224,8 +237,9 @@ END_TEST
 
 START_TEST(setting_a_piece_of_a_side_replaces_it_whole)
 {
-    const char *text = HEAD "equations:\n  T: {initial: 0, ddt: 0, boundary: {x-: [{where: 'y>0', dirichlet: 1}, {neumann: 0}]}}\n"
-                            "time: {dt: 0.1, steps: 1}\n";
+    const char *text =
+        HEAD "equations:\n  T: {initial: 0, ddt: 0, boundary: {x-: [{where: 'y>0', dirichlet: 1}, {neumann: 0}]}}\n"
+             "time: {dt: 0.1, steps: 1}\n";
     ck_ok(read_with(text, "equations.T.boundary.x-.1={outflow: true}"));
     ck_assert_int_eq(equation("T")->boundary[0].piece[1].kind, TRL_BC_OUTFLOW);
     ck_ok(read_with(text, "equations.T.boundary.x-.0.dirichlet=5"));
@@ -254,9 +268,11 @@ END_TEST
 
 START_TEST(names_in_braces_are_evaluated_in_every_list)
 {
-    ck_ok(read_text(HEAD "parameters: {n: 2, \"c{n+1}\": 7, m: \"c3 + c{n + 1}\"}\n"
-                         "expressions:\n  \"r{i}\": {for: {i: 1..n}, type: arrhenius, parameters: {A: \"10*i\"}, computes: [\"w{i}\"],"
-                         " inputs: {\"a{1..2}_{1..2}\": \"b{i}_{1..4}\", v.x: u.x}}\n" TAIL "output: {fields: [\"w{1..n}\", T]}\n"));
+    ck_ok(read_text(
+        HEAD
+        "parameters: {n: 2, \"c{n+1}\": 7, m: \"c3 + c{n + 1}\"}\n"
+        "expressions:\n  \"r{i}\": {for: {i: 1..n}, type: arrhenius, parameters: {A: \"10*i\"}, computes: [\"w{i}\"],"
+        " inputs: {\"a{1..2}_{1..2}\": \"b{i}_{1..4}\", v.x: u.x}}\n" TAIL "output: {fields: [\"w{1..n}\", T]}\n"));
     const trl_expression_entry *r = expression("r2");
     ck_assert(parameter("m") == 14);
     ck_assert_str_eq(r->computes[0], "w2");
@@ -272,8 +288,9 @@ END_TEST
 START_TEST(local_names_hide_global_ones)
 {
     double value;
-    ck_ok(read_text(HEAD "parameters: {a: 1, i: 2, b: \"10*a\"}\n"
-                         "expressions:\n  \"f{i}\": {for: {i: 5..5}, formula: \"a\", parameters: {a: \"b + i\"}}\n" TAIL));
+    ck_ok(read_text(HEAD
+                    "parameters: {a: 1, i: 2, b: \"10*a\"}\n"
+                    "expressions:\n  \"f{i}\": {for: {i: 5..5}, formula: \"a\", parameters: {a: \"b + i\"}}\n" TAIL));
     const trl_names *names = expression("f5")->names;
     ck_assert(trl_names_find(names, "a", &value) && value == 15);
     ck_assert(trl_names_find(names, "i", &value) && value == 5);
@@ -283,9 +300,10 @@ END_TEST
 
 START_TEST(sums_over_families_of_parameters_are_numbers)
 {
-    ck_ok(read_text(HEAD "parameters:\n  total: \"sum(j=1..n, D{j}*j)\"\n  \"D{i}\": {for: {i: 1..n}, values: [1, \"total0\", 3]}\n"
-                         "  total0: \"n - 1\"\n  n: \"2 + 1\"\n"
-                         "  twice: \"2*last\"\n  last: \"D{n}\"\n" TAIL));
+    ck_ok(read_text(
+        HEAD "parameters:\n  total: \"sum(j=1..n, D{j}*j)\"\n  \"D{i}\": {for: {i: 1..n}, values: [1, \"total0\", 3]}\n"
+             "  total0: \"n - 1\"\n  n: \"2 + 1\"\n"
+             "  twice: \"2*last\"\n  last: \"D{n}\"\n" TAIL));
     ck_assert(parameter("total") == 1 + 2 * 2 + 3 * 3);
     ck_assert(parameter("twice") == 6);
 }
@@ -316,7 +334,8 @@ static char *make_title(char c, int n)
 START_TEST(rejects_a_text_beyond_a_megabyte)
 {
     char *text = make_title('a', (1 << 20) + 1);
-    ck_fails(read_text(text), TRL_ERR_INPUT, "test.yaml:5:8: a text of 1048577 characters is too long: at most 1048576 are allowed");
+    ck_fails(read_text(text), TRL_ERR_INPUT,
+             "test.yaml:5:8: a text of 1048577 characters is too long: at most 1048576 are allowed");
     free(text);
 }
 END_TEST
@@ -334,7 +353,8 @@ END_TEST
 
 START_TEST(rejects_more_names_than_a_deck_may_have)
 {
-    ck_fails(read_text(HEAD TAIL "output: {fields: [\"a{1..249999}\", \"b{1..9}\"]}\n"), TRL_ERR_INPUT, "the deck has more than 250000 names");
+    ck_fails(read_text(HEAD TAIL "output: {fields: [\"a{1..249999}\", \"b{1..9}\"]}\n"), TRL_ERR_INPUT,
+             "the deck has more than 250000 names");
 }
 END_TEST
 
@@ -342,7 +362,8 @@ START_TEST(rejects_files_that_are_no_text_or_too_large)
 {
     static const char name[] = "test_deck_file.yaml";
     write_file(name, "trellis: 1\n\0", 12);
-    ck_fails(read_file(name), TRL_ERR_INPUT, "cannot read 'test_deck_file.yaml': it holds a NUL character, so it is no text");
+    ck_fails(read_file(name), TRL_ERR_INPUT,
+             "cannot read 'test_deck_file.yaml': it holds a NUL character, so it is no text");
     trl_context_clear_diagnostics(test_ctx);
     if (trl_context_rank(test_ctx) == 0) ck_assert_int_eq(truncate(name, 65 << 20), 0);
     MPI_Barrier(trl_context_comm(test_ctx));

@@ -88,8 +88,10 @@ static void same_problem(const trl_problem *a, const trl_problem *b)
     }
     for (int i = 0; i < a->noutputs; ++i) ck_assert_str_eq(a->output[i], b->output[i]);
     for (int i = 0; i < a->nseries; ++i) same_text(&a->series[i].value, &b->series[i].value);
-    ck_assert(a->time.dt == b->time.dt && a->time.cfl == b->time.cfl && a->time.steps == b->time.steps && a->time.end == b->time.end);
-    ck_assert(a->time.dt_min == b->time.dt_min && a->time.dt_max == b->time.dt_max && a->patches_auto == b->patches_auto);
+    ck_assert(a->time.dt == b->time.dt && a->time.cfl == b->time.cfl && a->time.steps == b->time.steps &&
+              a->time.end == b->time.end);
+    ck_assert(a->time.dt_min == b->time.dt_min && a->time.dt_max == b->time.dt_max &&
+              a->patches_auto == b->patches_auto);
     same_value(&a->time.speed, &b->time.speed);
     same_value(&a->time.diffusivity, &b->time.diffusivity);
     ck_assert_str_eq(a->time.method, b->time.method);
@@ -109,7 +111,8 @@ static void check_round_trip(void)
     const trli_deck_options *o = trli_deck_options_of(again);
     ck_assert(strcmp(o->title, options->title) == 0 && strcmp(o->directory, options->directory) == 0);
     ck_assert(o->threads_tasks == options->threads_tasks && o->threads_operators == options->threads_operators);
-    ck_assert(strcmp(o->devices, options->devices) == 0 && o->every.steps == options->every.steps && o->every.time == options->every.time);
+    ck_assert(strcmp(o->devices, options->devices) == 0 && o->every.steps == options->every.steps &&
+              o->every.time == options->every.time);
     ck_assert(o->has_checkpoint == options->has_checkpoint && o->checkpoint_keep == options->checkpoint_keep);
     ck_ok(trli_deck_write(test_ctx, again, &second));
     ck_assert_str_eq(text, second);
@@ -125,21 +128,36 @@ START_TEST(the_deck_as_used_reads_back_to_the_same_problem)
     ck_ok(read_file(GOOD "minimal.yaml"));
     check_round_trip();
     ck_ok(read_text(HEAD "parameters: {n: 1, y1: 1e-7, \"off{n}\": 0.1, big: 123456789012345678}\n"
-                         "title: \"q \\\" b \\\\ tab \\t nl \\n nel \\N ls \\L bom \\uFEFF \xC3\xA9 c1 \\x80 nbsp \\_ odd \\uFFFE\"\n" TAIL));
+                         "title: \"q \\\" b \\\\ tab \\t nl \\n nel \\N ls \\L bom \\uFEFF \xC3\xA9 c1 \\x80 nbsp \\_ "
+                         "odd \\uFFFE\"\n" TAIL));
     check_round_trip();
 }
 END_TEST
 
 START_TEST(the_deck_as_used_has_every_default_written_out)
 {
-    static const char *const lines[] = {"\n  length: [1, 1]\n", "\n    location: cell\n", "\n  fusion: full\n",     "\n  fast_math: false\n",
-                                        "\n  method: \"ssprk3\"\n", "\n  dt: 0.0001\n", "\n  cells: [16, 10]\n", "\n  fields: [\"T\", \"C\"]\n",
-                                        "\n    initial: [0, 1.0e-05]\n"};
+    static const char *const lines[] = {
+        "\n  length: [1, 1]\n",   "\n    location: cell\n",       "\n  fusion: full\n",
+        "\n  fast_math: false\n", "\n  method: \"ssprk3\"\n",     "\n  dt: 0.0001\n",
+        "\n  cells: [16, 10]\n",  "\n  fields: [\"T\", \"C\"]\n", "\n    initial: [0, 1.0e-05]\n"};
     char *text;
     ck_ok(read_file(GOOD "minimal.yaml"));
     ck_ok(trli_deck_write(test_ctx, deck, &text));
     for (size_t i = 0; i < sizeof lines / sizeof *lines; ++i)
         ck_assert_msg(strstr(text, lines[i]), "no '%s' in:\n%s", lines[i], text);
+    free(text);
+}
+END_TEST
+
+START_TEST(the_deck_as_used_names_the_libraries_that_were_found)
+{
+    static const char *const folder[] = {"/nowhere", TRL_TEST_PLUGIN_DIR};
+    char *text;
+    ck_ok(read_request(&(trli_deck_request){
+        .path = "test.yaml", .text = "plugins: [two_types]\n" HEAD TAIL, .nfolders = 2, .plugin_folder = folder}));
+    ck_ok(trli_deck_write(test_ctx, deck, &text));
+    ck_assert_msg(strstr(text, "\nplugins: [\"/") && strstr(text, "/two_types.so\"]\n"), "%s", text);
+    ck_ok(read_text(text));
     free(text);
 }
 END_TEST
@@ -171,6 +189,7 @@ static void add_tests(TCase *tc)
     tcase_add_checked_fixture(tc, open_registry, close_all);
     tcase_add_test(tc, the_deck_as_used_reads_back_to_the_same_problem);
     tcase_add_test(tc, the_deck_as_used_has_every_default_written_out);
+    tcase_add_test(tc, the_deck_as_used_names_the_libraries_that_were_found);
     tcase_add_test(tc, the_deck_as_used_means_the_same_to_python);
 }
 

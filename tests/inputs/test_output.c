@@ -405,6 +405,29 @@ static void put_schema(const char *path, int schema, bool remove)
     H5Fclose(file);
 }
 
+static void remove_time(const char *path)
+{
+    hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
+    H5Adelete_by_name(file, "/00000005", "time", H5P_DEFAULT);
+    H5Fclose(file);
+}
+
+START_TEST(reports_a_step_that_it_cannot_describe)
+{
+    static const trl_gidx steps[] = {5};
+    const trl_grid grid = fixture_grid(1, 8, 1, 1, false);
+    trl_layout *layout = fixture_layout(test_ctx, &grid);
+    trli_fields_file *file;
+    ck_ok(trli_fields_create(test_ctx, layout, "out", false, 0, &file));
+    ck_ok(write_steps(layout, file, 1, steps));
+    ck_ok(trli_fields_close(&file));
+    ON_FIRST_RANK(remove_time("out/fields.h5"));
+    ck_fails(trli_fields_create(test_ctx, layout, "out", true, 10, &file), TRL_ERR_IO,
+             "cannot read a step of 'out/fields.h5': ");
+    trl_layout_destroy(&layout);
+}
+END_TEST
+
 START_TEST(refuses_to_continue_files_that_it_did_not_write)
 {
     const trl_grid grid = fixture_grid(1, 8, 1, 1, false);
@@ -511,6 +534,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, replaces_a_step_that_is_written_again);
     tcase_add_test(tc, describes_cells_scalars_and_vectors_in_xdmf);
     tcase_add_test(tc, refuses_to_continue_the_file_of_another_grid);
+    tcase_add_test(tc, reports_a_step_that_it_cannot_describe);
     tcase_add_test(tc, refuses_to_continue_files_that_it_did_not_write);
     tcase_add_test(tc, reports_a_folder_that_cannot_be_made);
     tcase_add_test(tc, leaves_the_file_as_it_was_when_the_disk_is_full);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* The table of keys, and the reference that is generated from it: with TRL_WRITE_REFERENCE set, the test writes the page anew. */
+/* The table of keys, and the reference that is generated from it: with TRL_WRITE_REFERENCE set, the test writes the
+ * page anew. */
 #include "trl_test.h"
 
 #include <schema_impl.h>
@@ -27,7 +28,8 @@ START_TEST(every_key_is_found_from_the_root_under_its_path)
         ck_assert_msg(parent->forms & (TRLI_AS_MAPPING | TRLI_AS_PIECES), "'%s' is no mapping", parent->path);
         ck_assert_ptr_eq(trli_schema_child(parent, trli_schema_name(&keys[i])), &keys[i]);
         ck_assert_msg(!parent->like, "'%s' has children of its own", parent->path);
-        if (keys[i].like) ck_assert_msg(find_row(keys[i].like, strlen(keys[i].like)), "'%s' is like no key", keys[i].path);
+        if (keys[i].like)
+            ck_assert_msg(find_row(keys[i].like, strlen(keys[i].like)), "'%s' is like no key", keys[i].path);
     }
 }
 END_TEST
@@ -40,7 +42,8 @@ START_TEST(every_key_says_what_it_is)
     for (int i = 0; i < n; ++i) {
         trli_schema_expected(&keys[i], expected, sizeof expected);
         ck_assert_msg(*expected && keys[i].doc && *keys[i].doc, "'%s'", keys[i].path);
-        ck_assert_msg(!(keys[i].flags & TRLI_REQUIRED && keys[i].fallback), "'%s' is required and has a default", keys[i].path);
+        ck_assert_msg(!(keys[i].flags & TRLI_REQUIRED && keys[i].fallback), "'%s' is required and has a default",
+                      keys[i].path);
         ck_assert_msg(!(keys[i].forms & TRLI_AS_WORD) == !keys[i].words, "'%s'", keys[i].path);
     }
 }
@@ -49,7 +52,8 @@ END_TEST
 START_TEST(what_is_accepted_is_said_in_words)
 {
     char expected[512];
-    const trli_key *grid = trli_schema_child(trli_schema_root(), "grid"), *run = trli_schema_child(trli_schema_root(), "run");
+    const trli_key *grid = trli_schema_child(trli_schema_root(), "grid"),
+                   *run = trli_schema_child(trli_schema_root(), "run");
     trli_schema_expected(trli_schema_child(grid, "patches"), expected, sizeof expected);
     ck_assert_str_eq(expected, "auto or a list of whole numbers of at least 1");
     trli_schema_expected(trli_schema_child(run, "threads"), expected, sizeof expected);

@@ -25,7 +25,8 @@ static void close_arena(void)
 
 static trl_err read_yaml(const char *text)
 {
-    return trli_yaml_read(test_ctx, arena, &(trli_source){.file = "a.yaml", .text = text, .line = 1, .column = 1}, &root);
+    return trli_yaml_read(test_ctx, arena, &(trli_source){.file = "a.yaml", .text = text, .line = 1, .column = 1},
+                          &root);
 }
 
 static void check_place(const trli_node *node, int line, int column, bool exact)
@@ -123,13 +124,15 @@ START_TEST(only_decimal_text_is_a_number)
     static const struct {
         const char *text;
         double value;
-    } good[] = {{"1e-5", 1e-5}, {"1.0e5", 1e5}, {".5", 0.5}, {"2.", 2}, {"010", 10}, {"-3", -3}, {"+4E+2", 400}, {"-0", 0}};
-    static const char *const bad[] = {"",    "0x10", "1_000", "1:30", "1e", ".",   "-",   "1.2.3", "1..3", "nan",
-                                      "inf", "1e999", "1 ",   " 1",   "e5", "1,0", "1f", "--1",   "1e+"};
+    } good[] = {{"1e-5", 1e-5}, {"1.0e5", 1e5}, {".5", 0.5},    {"2.", 2},
+                {"010", 10},    {"-3", -3},     {"+4E+2", 400}, {"-0", 0}};
+    static const char *const bad[] = {"",    "0x10",  "1_000", "1:30", "1e", ".",   "-",  "1.2.3", "1..3", "nan",
+                                      "inf", "1e999", "1 ",    " 1",   "e5", "1,0", "1f", "--1",   "1e+"};
     double value;
     for (size_t i = 0; i < sizeof good / sizeof *good; ++i)
         ck_assert_msg(trli_scalar_number(good[i].text, &value) && value == good[i].value, "%s", good[i].text);
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; ++i) ck_assert_msg(!trli_scalar_number(bad[i], &value), "%s", bad[i]);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; ++i)
+        ck_assert_msg(!trli_scalar_number(bad[i], &value), "%s", bad[i]);
 }
 END_TEST
 
@@ -138,13 +141,15 @@ START_TEST(whole_numbers_may_have_an_exponent_but_no_fraction)
     int64_t value;
     ck_assert(trli_scalar_integer("1e6", &value) && value == 1000000);
     ck_assert(trli_scalar_integer("2.50e1", &value) && value == 25);
-    ck_assert(!trli_scalar_integer("1.5", &value) && !trli_scalar_integer("1e17", &value) && !trli_scalar_integer("n", &value));
+    ck_assert(!trli_scalar_integer("1.5", &value) && !trli_scalar_integer("1e17", &value) &&
+              !trli_scalar_integer("n", &value));
 }
 END_TEST
 
 START_TEST(numbers_are_spelled_for_yaml_1_1_with_all_their_bits)
 {
-    static const double values[] = {0.1, 1e-5, 1e22, -2.5e-300, 5e-324, 1.7976931348623157e308, 1.0 / 3, 123456789, 1e15, -0.0};
+    static const double values[] = {0.1,     1e-5,      1e22, -2.5e-300, 5e-324, 1.7976931348623157e308,
+                                    1.0 / 3, 123456789, 1e15, -0.0};
     char text[TRLI_NUMBER_TEXT];
     for (size_t i = 0; i < sizeof values / sizeof *values; ++i) {
         trli_scalar_print(values[i], false, text);

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* The search for advection and diffusion in the text of an equation: div of products of grad(f) and advective_flux(f, u), laplacian(f),
+ * through sums, factors in front and named expressions. What it cannot follow it says. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "limit_impl.h"
+
+/* What multiplies a term: factors seen on the way down, each lowered to a value. */
+typedef struct factors {
+    const trli_typed *typed; /* NULL: end of the chain */
+    bool divides;
+    const struct factors *next;
+} factors;
+
+typedef struct search {
+    trl_simulation *sim;
+    trli_instance *in;
+    trl_location location; /* of the equation */
+    trli_transport_list *list;
+} search;
+
+/* A formula being read, with the names it sees. */
+typedef struct reader {
+    search *s;
+    trli_lowering lw;
+    const trl_names *names;
+} reader;
+
+static reader read_text(search *s, const trl_text *text, const trl_names *names)
+{
+    trli_model *model = s->sim->model;
+    return (reader){s, {s->in, model, &model->ir, text, model->layout->grid.dim}, names};
+}
+
+static bool is_call(const trl_ast *node, const char *name)
+{
+    return node->kind == TRL_AST_CALL && strcmp(node->part[0].text, name) == 0;
+}
+
+static trl_err give_up(reader *r, const trl_ast *node)
+{
+    trli_transport_list *list = r->s->list;
+    if (list->unbounded) return TRL_OK;
+    list->unbounded = true;
+    list->place = trl_text_place(r->lw.text, node->begin, node->end);
+    snprintf(list->text, sizeof list->text, "%.*s", node->end - node->begin, r->lw.text->chars + node->begin);
+    return TRL_OK;
+}
+
+static const trli_symbol *symbol_of(reader *r, const trl_ast *node)
+{
+    char name[256];
+    double number;
+    if (node->kind != TRL_AST_NAME) return NULL;
+    if (trl_name_expand(r->lw.model->ctx, r->lw.text, node, r->names, name, sizeof name) != TRL_OK) return NULL;
+    return trl_names_find(r->names, name, &number) ? NULL : trli_symbol_find(r->lw.model, name);
+}
+
+static bool is_variable(reader *r, const trl_ast *node)
+{
+    const trli_symbol *s = symbol_of(r, node);
+    return s && s->kind == TRLI_SYMBOL_VARIABLE;
+}
+
+/* Whether a part of a formula differentiates something, directly or in an expression it names. */
+static bool differentiates(reader *r, const trl_ast *node)
+{
+    static const char *const operators[] = {"grad", "div", "laplacian", "curl", "ddx", "ddy", "ddz", "d2dx", "d2dy", "d2dz",
+                                            "left", "right", "advective_flux"};
+    for (size_t i = 0; i < sizeof operators / sizeof *operators; ++i)
+        if (is_call(node, operators[i])) return true;
+    const trli_symbol *symbol = symbol_of(r, node);
+    if (symbol && symbol->kind == TRLI_SYMBOL_FORMULA) {
+        const trli_entry *e = &r->lw.model->entry[symbol->index];
+        for (int i = 0; i < e->nformulas; ++i) {
+            reader inner = read_text(r->s, &e->formula[i]->text, e->deck->names);
+            if (differentiates(&inner, e->formula[i]->root)) return true;
+        }
+    }
+    for (int i = 0; node->kind != TRL_AST_NAME && i < node->nargs; ++i)
+        if (differentiates(r, node->arg[i])) return true;
+    return false;
+}
+
+static trl_err add_term(reader *r, const trli_transport *term)
+{
+    trli_transport_list *list = r->s->list;
+    if (list->n == list->capacity) {
+        int more = list->capacity ? 2 * list->capacity : 8;
+        trli_transport *longer = realloc(list->term, (size_t)more * sizeof *longer);
+        if (!longer) return trl_fail(r->s->sim->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d transport terms", more);
+        list->term = longer;
+        list->capacity = more;
+    }
+    list->term[list->n++] = *term;
+    return TRL_OK;
+}
+
+/* The product of factors at a location; cell values are interpolated to faces. */
+static trli_value product_at(reader *r, const factors *f, int axis, int location)
+{
+    trli_ir *ir = r->lw.ir;
+    trli_value product = TRLI_NO_VALUE;
+    for (; f && f->typed; f = f->next) {
+        int c = f->typed->components ? axis : 0, from = f->typed->location[c];
+        trli_value v = trli_typed_at(&r->lw, f->typed, c, location);
+        if (from != TRLI_ANYWHERE && from != location) v = trli_interpolate(&r->lw, v, from, location);
+        if (product < 0) product = f->divides ? trli_ir_binary(ir, TRLI_OP_DIV, trli_ir_constant(ir, 1), v) : v;
+        else product = trli_ir_binary(ir, f->divides ? TRLI_OP_DIV : TRLI_OP_MUL, product, v);
+    }
+    return product;
+}
+
+static trl_err add_diffusion(reader *r, const factors *inner, const factors *outer, const bool axis[3])
+{
+    trli_transport t = {.kind = TRLI_DIFFUSION};
+    for (int a = 0; a < r->lw.dim; ++a) {
+        t.axis[a] = axis[a];
+        t.face[a] = product_at(r, inner, a, (int)r->s->location ^ 1 << a);
+        if (t.face[a] < 0) t.face[a] = trli_ir_constant(r->lw.ir, 1);
+    }
+    t.outer = product_at(r, outer, 0, r->s->location);
+    return add_term(r, &t);
+}
+
+static trl_err add_advection(reader *r, const trl_ast *node, const factors *inner, const factors *outer)
+{
+    trli_transport t = {.kind = TRLI_ADVECTION, .central = node->nargs < 3};
+    trli_typed u;
+    trl_err err = trli_lower_node(&r->lw, node->arg[1], r->names, &u);
+    if (err != TRL_OK) return err;
+    if (!u.components) u.components = 1;
+    const factors all = {&u, false, inner};
+    for (int a = 0; a < r->lw.dim; ++a) {
+        t.axis[a] = true;
+        t.face[a] = product_at(r, &all, a, (int)r->s->location ^ 1 << a);
+    }
+    t.outer = product_at(r, outer, 0, r->s->location);
+    return add_term(r, &t);
+}
+
+typedef trl_err (*scan_fn)(reader *r, const trl_ast *node, const factors *inner, const factors *outer);
+static trl_err scan_flux(reader *r, const trl_ast *node, const factors *inner, const factors *outer);
+static trl_err scan_rate(reader *r, const trl_ast *node, const factors *inner, const factors *outer);
+
+/* Walk down the left side of a product: the one factor that differentiates is scanned, the others are in front of it. `into`: which list
+ * they belong to (inner for fluxes, outer for rates). */
+static trl_err scan_product(reader *r, const trl_ast *node, const factors *inner, const factors *outer, bool flux)
+{
+    scan_fn scan = flux ? scan_flux : scan_rate;
+    const trl_ast *left = node->arg[0], *right = node->arg[1];
+    bool on_left = differentiates(r, left), on_right = differentiates(r, right);
+    if (!on_left && !on_right) return TRL_OK;
+    if ((on_left && on_right) || (on_right && node->op == TRL_AST_DIV)) return give_up(r, node);
+    trli_typed other;
+    trl_err err = trli_lower_node(&r->lw, on_left ? right : left, r->names, &other);
+    if (err != TRL_OK) return err;
+    const factors more = {&other, node->op == TRL_AST_DIV, flux ? inner : outer};
+    return scan(r, on_left ? left : right, flux ? &more : inner, flux ? outer : &more);
+}
+
+static trl_err scan_entry(reader *r, const trl_ast *node, const factors *inner, const factors *outer, scan_fn scan, bool *found)
+{
+    const trli_symbol *symbol = symbol_of(r, node);
+    *found = symbol && symbol->kind == TRLI_SYMBOL_FORMULA;
+    if (!*found) return TRL_OK;
+    const trli_entry *e = &r->lw.model->entry[symbol->index];
+    if (e->nformulas > 1) return give_up(r, node);
+    reader below = read_text(r->s, &e->formula[0]->text, e->deck->names);
+    return scan(&below, e->formula[0]->root, inner, outer);
+}
+
+/* Sums, signs, products and names: what rates and fluxes have in common. */
+static trl_err scan_common(reader *r, const trl_ast *node, const factors *inner, const factors *outer, bool flux)
+{
+    scan_fn scan = flux ? scan_flux : scan_rate;
+    trl_err err = TRL_OK;
+    bool found;
+    if (node->kind == TRL_AST_UNARY && node->op != TRL_AST_NOT) return scan(r, node->arg[0], inner, outer);
+    if (node->kind == TRL_AST_BINARY && (node->op == TRL_AST_ADD || node->op == TRL_AST_SUB)) {
+        TRL_TRY(scan(r, node->arg[0], inner, outer));
+        return scan(r, node->arg[1], inner, outer);
+    }
+    if (node->kind == TRL_AST_BINARY && (node->op == TRL_AST_MUL || node->op == TRL_AST_DIV))
+        return scan_product(r, node, inner, outer, flux);
+    TRL_TRY(scan_entry(r, node, inner, outer, scan, &found));
+    if (!found) err = give_up(r, node);
+done:
+    return err;
+}
+
+static trl_err scan_flux(reader *r, const trl_ast *node, const factors *inner, const factors *outer)
+{
+    static const bool all[3] = {true, true, true};
+    if (!differentiates(r, node)) return TRL_OK;
+    if (is_call(node, "grad") && node->nargs == 1 && is_variable(r, node->arg[0])) return add_diffusion(r, inner, outer, all);
+    if (is_call(node, "advective_flux") && node->nargs >= 2 && is_variable(r, node->arg[0])) return add_advection(r, node, inner, outer);
+    return scan_common(r, node, inner, outer, true);
+}
+
+static trl_err scan_rate(reader *r, const trl_ast *node, const factors *inner, const factors *outer)
+{
+    static const bool all[3] = {true, true, true};
+    static const char *const second[3] = {"d2dx", "d2dy", "d2dz"};
+    if (!differentiates(r, node)) return TRL_OK;
+    if (is_call(node, "div") && node->nargs == 1) return scan_flux(r, node->arg[0], NULL, outer);
+    bool of_variable = node->kind == TRL_AST_CALL && node->nargs == 1 && is_variable(r, node->arg[0]);
+    if (is_call(node, "laplacian") && of_variable) return add_diffusion(r, NULL, outer, all);
+    for (int a = 0; a < 3; ++a) {
+        const bool one[3] = {a == 0, a == 1, a == 2};
+        if (is_call(node, second[a]) && of_variable) return add_diffusion(r, NULL, outer, one);
+    }
+    if (node->kind == TRL_AST_FAMILY && node->op == TRL_AST_ADD) {
+        long lo, hi;
+        double value;
+        const char *const index = node->part[0].text;
+        const trl_names names = {1, &index, &value, r->names};
+        reader below = *r;
+        trl_err err = trli_family_range(r->lw.model->ctx, r->lw.text, node, r->names, &lo, &hi);
+        below.names = &names;
+        for (long i = lo; err == TRL_OK && i <= hi; ++i) {
+            value = (double)i;
+            err = scan_rate(&below, node->arg[2], inner, outer);
+        }
+        return err;
+    }
+    return scan_common(r, node, inner, outer, false);
+}
+
+trl_err trli_find_transport(trl_simulation *sim, trli_instance *in, int equation, trli_transport_list *list)
+{
+    const trli_equation *eq = &sim->equation[equation];
+    search s = {sim, in, sim->model->variable[equation].location, list};
+    reader r = read_text(&s, &eq->ddt->text, eq->deck->names);
+    trl_err err = scan_rate(&r, eq->ddt->root, NULL, NULL);
+    return err != TRL_OK ? err : sim->model->ir.err;
+}
