@@ -12,7 +12,7 @@ typedef struct analysis {
     trli_program *program;
     trli_model *model;
     bool *scalar_live;
-    bool *filled; /* by field: its fill has been passed, going backwards */
+    bool *filled;  /* by field: its fill has been passed, going backwards */
     trl_err first; /* first problem that the user should hear of; the pass goes on to find more */
 } analysis;
 
@@ -57,16 +57,18 @@ static void demand(analysis *an, const extension *e, int field, const trl_footpr
     for (int a = 0; a < an->model->layout->grid.dim; ++a) {
         if (an->model->layout->grid.periodic[a]) continue;
         /* The output's last point along the axis is one further out if only its location has points on the side. */
-        int lo = hull.lo[a] + e->side.lo[a], hi = hull.hi[a] + e->side.hi[a] + (e->location >> a & 1) - (f->location >> a & 1);
+        int lo = hull.lo[a] + e->side.lo[a],
+            hi = hull.hi[a] + e->side.hi[a] + (e->location >> a & 1) - (f->location >> a & 1);
         if (lo < side.lo[a]) side.lo[a] = (int8_t)lo;
         if (hi > side.hi[a]) side.hi[a] = (int8_t)hi;
         beyond |= lo < 0 || hi > 0;
     }
     if (an->filled[field] && (beyond || reaches_out(&sum))) {
         if (an->first == TRL_OK)
-            an->first = trl_fail(an->model->ctx, TRL_ERR_INPUT, &f->boundary.place,
-                                 "a boundary value of '%s' needs neighbours of '%s' beyond the side before the boundary is set", f->boundary.name,
-                                 f->name);
+            an->first =
+                trl_fail(an->model->ctx, TRL_ERR_INPUT, &f->boundary.place,
+                         "a boundary value of '%s' needs neighbours of '%s' beyond the side before the boundary is set",
+                         f->boundary.name, f->name);
         return;
     }
     trl_footprint_add_all(&d->inner, &sum);
@@ -140,6 +142,36 @@ done:
     return err;
 }
 
+/* Shrink a reduction at the sides until nothing beyond them is read. */
+static void stay_inside(const analysis *an, trli_step *s, extension *e)
+{
+    const int *fields;
+    int n = trli_kernel_inputs(s->kernel, &fields);
+    for (int i = 0; i < n; ++i) {
+        trl_footprint reach = trli_kernel_footprint(s->kernel, i);
+        trl_offsets hull = trl_footprint_hull(&reach);
+        for (int a = 0; a < 3; ++a) {
+            int over = hull.hi[a] + (s->location >> a & 1) - (an->model->field[fields[i]].location >> a & 1);
+            if (-hull.lo[a] > s->shrink[2 * a]) s->shrink[2 * a] = (int8_t)-hull.lo[a];
+            if (over > s->shrink[2 * a + 1]) s->shrink[2 * a + 1] = (int8_t)over;
+        }
+    }
+    for (int a = 0; a < 3; ++a) {
+        e->side.lo[a] = s->shrink[2 * a];
+        e->side.hi[a] = (int8_t)-s->shrink[2 * a + 1];
+    }
+}
+
+/* One point reads beyond a side only if it is near it. */
+static void narrow_to_point(const analysis *an, const trli_step *s, extension *e)
+{
+    for (int a = 0; a < an->model->layout->grid.dim; ++a) {
+        trl_gidx before = s->point[a], after = trl_grid_points(&an->model->layout->grid, s->location, a) - 1 - before;
+        e->side.lo[a] = (int8_t)(before < 64 ? before : 64);
+        e->side.hi[a] = (int8_t)-(after < 64 ? after : 64);
+    }
+}
+
 static trl_err analyse_scalar(analysis *an, trli_step *s)
 {
     trl_err err = TRL_OK;
@@ -156,6 +188,8 @@ static trl_err analyse_scalar(analysis *an, trli_step *s)
     TRL_TRY(trli_kernel_create(&an->model->ir, &an->model->walk, 1, s->value, &s->kernel));
     TRL_TRY(keep_inputs(an, s->kernel, &s->ninputs, &s->input));
     extension e = owned_only(s->location);
+    if (s->inside) stay_inside(an, s, &e);
+    if (s->reduce == TRLI_REDUCE_POINT) narrow_to_point(an, s, &e);
     demand_kernel(an, &e, s->kernel);
 done:
     return err;
@@ -199,7 +233,8 @@ static trl_err check_inside(analysis *an, const trli_slab *slab, const trli_kern
         int bit = an->model->field[fields[i]].location >> a & 1;
         bool inside = slab->side ? hull.hi[a] <= bit - target_bit - slab->layer : hull.lo[a] >= slab->layer;
         if (!inside)
-            return trl_fail(an->model->ctx, TRL_ERR_INPUT, place, "this boundary value reads '%s' beyond the side that it defines",
+            return trl_fail(an->model->ctx, TRL_ERR_INPUT, place,
+                            "this boundary value reads '%s' beyond the side that it defines",
                             an->model->field[fields[i]].name);
     }
     return TRL_OK;
@@ -237,7 +272,8 @@ static void demand_slab(analysis *an, const trli_slab *slab, int n, const int *f
         for (int p = 0; p < across.n; ++p) across.part[p].lo[slab->axis] = across.part[p].hi[slab->axis] = 0;
         /* Across the side all reads are inside (checked), whatever the two locations. */
         extension here = e;
-        here.location = (trl_location)((e.location & ~(1 << slab->axis)) | (an->model->field[fields[i]].location & 1 << slab->axis));
+        here.location = (trl_location)((e.location & ~(1 << slab->axis)) |
+                                       (an->model->field[fields[i]].location & 1 << slab->axis));
         demand(an, &here, fields[i], &across);
     }
 }
@@ -286,12 +322,13 @@ static trl_err check_side(analysis *an, const trli_step *s, int i, int axis, int
     const char *what = f->boundary.name ? f->boundary.name : f->name;
     if (s->sides[i][2 * axis + which].npieces == 0)
         return trl_fail(an->model->ctx, TRL_ERR_INPUT, &f->boundary.place,
-                        "'%s' needs a boundary condition on %c%c: an operator reads %d point%s beyond that side", what, "xyz"[axis],
-                        which ? '+' : '-', depth, depth == 1 ? "" : "s");
+                        "'%s' needs a boundary condition on %c%c: an operator reads %d point%s beyond that side", what,
+                        "xyz"[axis], which ? '+' : '-', depth, depth == 1 ? "" : "s");
     if (cells < depth)
         return trl_fail(an->model->ctx, TRL_ERR_INPUT, &f->boundary.place,
-                        "'%s' needs %d ghost layers on %c%c, and a patch there is only %d cells thick: use fewer patches or more cells", what,
-                        depth, "xyz"[axis], which ? '+' : '-', (int)cells);
+                        "'%s' needs %d ghost layers on %c%c, and a patch there is only %d cells thick: use fewer "
+                        "patches or more cells",
+                        what, depth, "xyz"[axis], which ? '+' : '-', (int)cells);
     return TRL_OK;
 }
 
@@ -330,10 +367,12 @@ static trl_err plan_exchange(analysis *an, trli_step *s)
     for (int i = 0; i < s->nout; ++i) {
         const trli_demand *d = &an->program->demand[s->field[i]];
         if (!d->live || !needs_exchange(an, d)) continue;
-        fields[s->nexchanged] = (trl_exchange_field){.location = an->model->field[s->field[i]].location, .footprint = d->inner, .type = TRL_F64};
+        fields[s->nexchanged] = (trl_exchange_field){
+            .location = an->model->field[s->field[i]].location, .footprint = d->inner, .type = TRL_F64};
         s->exchanged[s->nexchanged++] = s->field[i];
     }
-    if (s->nexchanged > 0) TRL_TRY(trl_exchange_create(an->model->ctx, an->model->layout, s->nexchanged, fields, &s->exchange));
+    if (s->nexchanged > 0)
+        TRL_TRY(trl_exchange_create(an->model->ctx, an->model->layout, s->nexchanged, fields, &s->exchange));
 done:
     free(fields);
     return err;
@@ -361,7 +400,8 @@ static trl_err analyse_planes(analysis *an, trli_step *s)
     trl_err err = TRL_OK;
     for (int axis = 0; axis < an->model->layout->grid.dim; ++axis)
         for (int i = 0; i < s->nout; ++i) {
-            if (!an->program->demand[s->field[i]].live || !(an->model->field[s->field[i]].location >> axis & 1)) continue;
+            if (!an->program->demand[s->field[i]].live || !(an->model->field[s->field[i]].location >> axis & 1))
+                continue;
             for (int which = 0; which < 2; ++which) {
                 const trli_side *side = &s->sides[i][2 * axis + which];
                 bool sets = false;
@@ -378,11 +418,16 @@ done:
 static trl_err analyse_step(analysis *an, trli_step *s)
 {
     switch (s->kind) {
-    case TRLI_STEP_KERNEL: return analyse_kernel(an, s);
-    case TRLI_STEP_OPAQUE: return analyse_opaque(an, s);
-    case TRLI_STEP_FILL: return analyse_fill(an, s);
-    case TRLI_STEP_PLANES: return analyse_planes(an, s);
-    default: return analyse_scalar(an, s);
+    case TRLI_STEP_KERNEL:
+        return analyse_kernel(an, s);
+    case TRLI_STEP_OPAQUE:
+        return analyse_opaque(an, s);
+    case TRLI_STEP_FILL:
+        return analyse_fill(an, s);
+    case TRLI_STEP_PLANES:
+        return analyse_planes(an, s);
+    default:
+        return analyse_scalar(an, s);
     }
 }
 

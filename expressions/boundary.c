@@ -10,7 +10,8 @@
 #include "model_impl.h"
 
 /* A formula's value in the frame of a side, for a target location. */
-static trl_err frame_value(trli_instance *in, const trl_text *text, const trl_names *names, trl_location target, int axis, int which, trli_value *value)
+static trl_err frame_value(trli_instance *in, const trl_text *text, const trl_names *names, trl_location target,
+                           int axis, int which, trli_value *value)
 {
     trli_model *model = in->model;
     const trl_grid *g = &model->layout->grid;
@@ -26,7 +27,8 @@ static trl_err frame_value(trli_instance *in, const trl_text *text, const trl_na
     }
     int from = typed.location[0], bit = target >> axis & 1;
     *value = trli_ir_place(&model->ir, typed.value[0], target);
-    *value = trli_ir_fix_coordinate(&model->ir, *value, axis, which ? g->origin[axis] + g->length[axis] : g->origin[axis]);
+    *value =
+        trli_ir_fix_coordinate(&model->ir, *value, axis, which ? g->origin[axis] + g->length[axis] : g->origin[axis]);
     if (from != TRLI_ANYWHERE) {
         if ((from ^ (int)target) & ~(1 << axis)) {
             err = trli_text_fail(model->ctx, text, root->begin, root->end,
@@ -59,11 +61,12 @@ static trl_err modifier_of(trli_model *model, const trl_bc_piece *deck, int *ent
     return TRL_OK;
 }
 
-static trl_err lower_piece(trli_instance *in, const trli_boundary_source *source, const trl_bc_piece *deck, trl_location target, int axis,
-                           int which, trli_piece *piece)
+static trl_err lower_piece(trli_instance *in, const trli_boundary_source *source, const trl_bc_piece *deck,
+                           trl_location target, int axis, int which, trli_piece *piece)
 {
     trl_err err = TRL_OK;
-    *piece = (trli_piece){deck->kind, TRLI_NO_VALUE, TRLI_NO_VALUE, TRLI_NO_VALUE, TRLI_NO_VALUE, -1, NULL, deck->place};
+    *piece =
+        (trli_piece){deck->kind, TRLI_NO_VALUE, TRLI_NO_VALUE, TRLI_NO_VALUE, TRLI_NO_VALUE, -1, NULL, deck->place};
     if (deck->where.chars) TRL_TRY(frame_value(in, &deck->where, source->names, target, axis, which, &piece->where));
     if (deck->kind == TRL_BC_EXPRESSION) {
         const trli_symbol *symbol;
@@ -81,7 +84,8 @@ static trl_err lower_piece(trli_instance *in, const trli_boundary_source *source
     for (int i = 0; i < 3; ++i) {
         if (value[i]->count == 0) continue;
         if (value[i]->count > 1)
-            return trl_fail(in->model->ctx, TRL_ERR_INPUT, &value[i]->place, "a boundary value of '%s' is a scalar, not a list", source->name);
+            return trl_fail(in->model->ctx, TRL_ERR_INPUT, &value[i]->place,
+                            "a boundary value of '%s' is a scalar, not a list", source->name);
         TRL_TRY(frame_value(in, value[i]->text, source->names, target, axis, which, result[i]));
     }
     /* robin with b = 0 is dirichlet c/a */
@@ -96,8 +100,8 @@ done:
     return err;
 }
 
-static trl_err lower_side(trli_instance *in, const trli_boundary_source *source, const trl_bc_side *deck, trl_location target, int axis,
-                          int which, trli_side *side)
+static trl_err lower_side(trli_instance *in, const trli_boundary_source *source, const trl_bc_side *deck,
+                          trl_location target, int axis, int which, trli_side *side)
 {
     trl_err err = TRL_OK;
     if (deck->npieces == 0) return TRL_OK;
@@ -108,7 +112,8 @@ static trl_err lower_side(trli_instance *in, const trli_boundary_source *source,
         TRL_TRY(lower_piece(in, source, &deck->piece[i], target, axis, which, &side->piece[i]));
         if (side->piece[i].modifier >= 0 && deck->npieces > 1)
             return trl_fail(in->model->ctx, TRL_ERR_INPUT, &deck->piece[i].place,
-                            "a modifier sets its whole side: '%s' cannot stand beside other pieces", deck->piece[i].expression);
+                            "a modifier sets its whole side: '%s' cannot stand beside other pieces",
+                            deck->piece[i].expression);
     }
     if (deck->piece[deck->npieces - 1].where.chars)
         return trl_fail(in->model->ctx, TRL_ERR_INPUT, &deck->piece[deck->npieces - 1].place,
@@ -132,8 +137,8 @@ done:
     return err;
 }
 
-trl_err trli_boundary_face_value(trli_instance *instance, const trli_boundary_source *boundary, int axis, int side, trl_location face,
-                                 trli_value inside, trli_value *value)
+trl_err trli_boundary_face_value(trli_instance *instance, const trli_boundary_source *boundary, int axis, int side,
+                                 trl_location face, trli_value inside, trli_value *value)
 {
     const trl_bc_side *deck = boundary->side ? &boundary->side[2 * axis + side] : NULL;
     trli_side lowered = {0};
@@ -170,28 +175,36 @@ static trli_value robin_ghost(const layer *l, trli_value a, trli_value b, trli_v
 {
     trli_ir *ir = l->ir;
     if (l->on_side) { /* derivative g = (c - a f_0)/b */
-        trli_value g = trli_ir_binary(ir, TRLI_OP_DIV, trli_ir_binary(ir, TRLI_OP_SUB, c, trli_ir_binary(ir, TRLI_OP_MUL, a, l->f_0)), b);
+        trli_value g = trli_ir_binary(
+            ir, TRLI_OP_DIV, trli_ir_binary(ir, TRLI_OP_SUB, c, trli_ir_binary(ir, TRLI_OP_MUL, a, l->f_0)), b);
         return trli_ir_binary(ir, TRLI_OP_ADD, l->f_m, times(ir, l->distance, g));
     }
     /* a (ghost + f)/2 + b (ghost - f)/distance = c */
     trli_value half = times(ir, 0.5, a), slope = trli_ir_binary(ir, TRLI_OP_DIV, b, trli_ir_constant(ir, l->distance));
     trli_value known = trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_binary(ir, TRLI_OP_SUB, half, slope), l->f_m);
-    return trli_ir_binary(ir, TRLI_OP_DIV, trli_ir_binary(ir, TRLI_OP_SUB, c, known), trli_ir_binary(ir, TRLI_OP_ADD, half, slope));
+    return trli_ir_binary(ir, TRLI_OP_DIV, trli_ir_binary(ir, TRLI_OP_SUB, c, known),
+                          trli_ir_binary(ir, TRLI_OP_ADD, half, slope));
 }
 
 static trli_value ghost_value(const layer *l, trl_bc_kind kind, trli_value a, trli_value b, trli_value c)
 {
     trli_ir *ir = l->ir;
     switch (kind) {
-    case TRL_BC_DIRICHLET: return trli_ir_binary(ir, TRLI_OP_SUB, times(ir, 2, a), l->f_m);
-    case TRL_BC_NEUMANN: return trli_ir_binary(ir, TRLI_OP_ADD, l->f_m, times(ir, l->distance, a));
-    case TRL_BC_ROBIN: return robin_ghost(l, a, b, c);
-    case TRL_BC_OUTFLOW: return l->on_side ? l->f_0 : l->f_1;
-    default: return a;
+    case TRL_BC_DIRICHLET:
+        return trli_ir_binary(ir, TRLI_OP_SUB, times(ir, 2, a), l->f_m);
+    case TRL_BC_NEUMANN:
+        return trli_ir_binary(ir, TRLI_OP_ADD, l->f_m, times(ir, l->distance, a));
+    case TRL_BC_ROBIN:
+        return robin_ghost(l, a, b, c);
+    case TRL_BC_OUTFLOW:
+        return l->on_side ? l->f_0 : l->f_1;
+    default:
+        return a;
     }
 }
 
-trl_err trli_boundary_layer(trli_model *model, int field, const trli_side *side, int axis, int which, int m, trli_value *value)
+trl_err trli_boundary_layer(trli_model *model, int field, const trli_side *side, int axis, int which, int m,
+                            trli_value *value)
 {
     trli_ir *ir = &model->ir;
     int on_side = model->field[field].location >> axis & 1, inward = which ? -1 : 1;
@@ -205,8 +218,10 @@ trl_err trli_boundary_layer(trli_model *model, int field, const trli_side *side,
         const trli_piece *p = &side->piece[i];
         trli_value v[4] = {p->a, p->b, p->c, p->where}, here;
         for (int j = 0; j < 4; ++j) v[j] = v[j] < 0 ? v[j] : trli_ir_shift(ir, v[j], axis, inward * m);
-        if (m > 0) here = ghost_value(&l, p->kind, v[0], v[1], v[2]);
-        else here = p->kind == TRL_BC_DIRICHLET || p->kind == TRL_BC_EXPRESSION ? v[0] : f;
+        if (m > 0)
+            here = ghost_value(&l, p->kind, v[0], v[1], v[2]);
+        else
+            here = p->kind == TRL_BC_DIRICHLET || p->kind == TRL_BC_EXPRESSION ? v[0] : f;
         *value = v[3] < 0 ? here : trli_ir_select(ir, v[3], here, *value);
     }
     return ir->err;

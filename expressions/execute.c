@@ -106,7 +106,8 @@ static void check_tile(void *data, const trl_box *tile)
     for (int o = 0; o < s->nout; ++o)
         for (trl_lidx k = tile->lo[2]; k < tile->hi[2]; ++k)
             for (trl_lidx j = tile->lo[1]; j < tile->hi[1]; ++j) {
-                const double *row = (const double *)c->output[o].at + trl_array_offset(&c->output[o], tile->lo[0], j, k);
+                const double *row =
+                    (const double *)c->output[o].at + trl_array_offset(&c->output[o], tile->lo[0], j, k);
                 double bad = 0;
                 for (trl_lidx i = 0; i < n; ++i) bad += fabs(row[i]) <= DBL_MAX ? 0.0 : 1.0;
                 if (bad > 0) note_nonfinite(c, s->variable[o], row, n, (trl_lidx[3]){tile->lo[0], j, k});
@@ -123,8 +124,14 @@ trl_err trli_task_kernel(void *data, const trl_task_args *args, bool *done)
     for (int i = 0; i < s->ninputs; ++i) sc.input[i] = trli_model_array(model, s->input[i], t->patch);
     for (int o = 0; o < s->nout; ++o) sc.output[o] = trli_model_array(model, s->field[o], t->patch);
     finite_check check = {t, sc.output, &model->nonfinite[args->worker]};
-    const trli_kernel_run run = {.grid = &model->layout->grid, .patch = patch_of(t), .input = sc.input, .output = sc.output,
-                                 .scalar = model->scalar, .scratch = sc.registers, .after = s->check ? check_tile : NULL, .data = &check};
+    const trli_kernel_run run = {.grid = &model->layout->grid,
+                                 .patch = patch_of(t),
+                                 .input = sc.input,
+                                 .output = sc.output,
+                                 .scalar = model->scalar,
+                                 .scratch = sc.registers,
+                                 .after = s->check ? check_tile : NULL,
+                                 .data = &check};
     trl_box box = trli_chunk_box(t, args->chunk);
     trli_kernel_evaluate(s->kernel, &run, &box);
     return TRL_OK;
@@ -151,7 +158,8 @@ static trl_eval_args plugin_args(const trli_task *t, const scratch *sc, int work
 }
 
 /* Call a plugin's evaluate, or its stable_dt if dt is given. */
-static trl_err call_plugin(const trli_model *model, int entry, const trl_eval_args *args, const trl_box *box, double *dt)
+static trl_err call_plugin(const trli_model *model, int entry, const trl_eval_args *args, const trl_box *box,
+                           double *dt)
 {
     const trl_expression_entry *deck = model->entry[entry].deck;
     const void *state = model->entry[entry].state;
@@ -159,8 +167,9 @@ static trl_err call_plugin(const trli_model *model, int entry, const trl_eval_ar
     int said = trl_context_diagnostics(model->ctx, &d);
     trl_err err = dt ? deck->type->stable_dt(state, args, dt) : deck->type->evaluate(state, args, box);
     if (err == TRL_OK || trl_context_diagnostics(model->ctx, &d) > said) return err;
-    return trl_fail(model->ctx, TRL_ERR_PLUGIN, &deck->place, "%s of type '%s' failed (%s) without a message at step %lld, t = %g",
-                    dt ? "stable_dt" : "evaluate", deck->type->name, trl_err_meaning(err), (long long)args->step, args->t);
+    return trl_fail(model->ctx, TRL_ERR_PLUGIN, &deck->place,
+                    "%s of type '%s' failed (%s) without a message at step %lld, t = %g", dt ? "stable_dt" : "evaluate",
+                    deck->type->name, trl_err_meaning(err), (long long)args->step, args->t);
 }
 
 trl_err trli_task_stable_dt(void *data, const trl_task_args *args, bool *done)
@@ -206,8 +215,10 @@ trl_box trli_slab_box(const trli_program *program, const trli_slab *slab, int lo
         if (b == slab->axis) {
             /* A modifier gets all its layers at once; the others one layer each. */
             trl_lidx depth = slab->entry >= 0 && slab->layer > 0 ? slab->layer : 1;
-            if (slab->side) box.lo[b] = box.hi[b] - 1 + (slab->layer ? slab->layer - depth + 1 : 0);
-            else box.lo[b] = box.lo[b] - slab->layer;
+            if (slab->side)
+                box.lo[b] = box.hi[b] - 1 + (slab->layer ? slab->layer - depth + 1 : 0);
+            else
+                box.lo[b] = box.lo[b] - slab->layer;
             box.hi[b] = box.lo[b] + depth;
             continue;
         }
@@ -239,8 +250,12 @@ trl_err trli_task_slabs(void *data, const trl_task_args *args, bool *done)
             TRL_TRY(call_plugin(model, slab->entry, &eval, &box, NULL));
             continue;
         }
-        const trli_kernel_run run = {.grid = &model->layout->grid, .patch = patch_of(t), .input = sc.input, .output = sc.output,
-                                     .scalar = model->scalar, .scratch = sc.registers};
+        const trli_kernel_run run = {.grid = &model->layout->grid,
+                                     .patch = patch_of(t),
+                                     .input = sc.input,
+                                     .output = sc.output,
+                                     .scalar = model->scalar,
+                                     .scratch = sc.registers};
         trli_kernel_evaluate(slab->kernel, &run, &box);
     }
 done:
@@ -255,7 +270,10 @@ trl_err trli_task_scalar(void *data, const trl_task_args *args, bool *done)
     static const trl_box one = {{0, 0, 0}, {1, 1, 1}};
     const trl_array output = {.at = &model->scalar[s->scalar]};
     scratch sc = divide_scratch(model, args->worker, 0, 1, 0);
-    const trli_kernel_run run = {.grid = &model->layout->grid, .patch = &model->layout->patch[0], .output = &output, .scalar = model->scalar,
+    const trli_kernel_run run = {.grid = &model->layout->grid,
+                                 .patch = &model->layout->patch[0],
+                                 .output = &output,
+                                 .scalar = model->scalar,
                                  .scratch = sc.registers};
     (void)done;
     trli_kernel_evaluate(s->kernel, &run, &one);
@@ -270,7 +288,8 @@ trl_err trli_task_poison(void *data, const trl_task_args *args, bool *done)
     for (int o = 0; o < t->step->nout; ++o) {
         if (!t->program->demand[t->step->field[o]].live) continue;
         trl_array a = trli_model_array(model, t->step->field[o], t->patch);
-        trli_poison((double *)a.at + trl_array_offset(&a, a.held.lo[0], a.held.lo[1], a.held.lo[2]), trl_box_points(&a.held));
+        trli_poison((double *)a.at + trl_array_offset(&a, a.held.lo[0], a.held.lo[1], a.held.lo[2]),
+                    trl_box_points(&a.held));
     }
     return TRL_OK;
 }

@@ -57,7 +57,8 @@ static void reduce_row(const trli_task *t, int worker, double *row, trl_lidx n)
 static double side_weight(const trli_task *t, int axis, trl_gidx i)
 {
     const trl_grid *g = &t->program->model->layout->grid;
-    bool on_side = t->step->weighted && t->step->location >> axis & 1 && !g->periodic[axis] && (i == 0 || i == g->cells[axis]);
+    bool on_side =
+        t->step->weighted && t->step->location >> axis & 1 && !g->periodic[axis] && (i == 0 || i == g->cells[axis]);
     return on_side ? 0.5 : 1.0;
 }
 
@@ -92,8 +93,12 @@ trl_err trli_task_reduce(void *data, const trl_task_args *args, bool *done)
     double *values = (double *)(at + arrays);
     trl_box chunk = trli_chunk_box(t, args->chunk), tile;
     trl_array output = {.type = TRL_F64};
-    const trli_kernel_run run = {.grid = &layout->grid, .patch = &layout->patch[layout->local[t->patch]], .input = input, .output = &output,
-                                 .scalar = model->scalar, .scratch = at + arrays + tile_bytes};
+    const trli_kernel_run run = {.grid = &layout->grid,
+                                 .patch = &layout->patch[layout->local[t->patch]],
+                                 .input = input,
+                                 .output = &output,
+                                 .scalar = model->scalar,
+                                 .scratch = at + arrays + tile_bytes};
     (void)done;
     for (int i = 0; i < s->ninputs; ++i) input[i] = trli_model_array(model, s->input[i], t->patch);
     for (tile.lo[2] = chunk.lo[2]; tile.lo[2] < chunk.hi[2]; tile.lo[2] = tile.hi[2])
@@ -149,7 +154,8 @@ static int start_allreduce(trli_reduction *r, trli_reduce_kind kind)
 {
     if (kind == TRLI_REDUCE_SUM || kind == TRLI_REDUCE_POINT)
         return MPI_Iallreduce(MPI_IN_PLACE, r->words, TRL_SUM_WORDS + 3, MPI_INT64_T, MPI_SUM, r->comm, &r->request);
-    return MPI_Iallreduce(MPI_IN_PLACE, r->pair, 2, MPI_DOUBLE, kind == TRLI_REDUCE_MIN ? MPI_MIN : MPI_MAX, r->comm, &r->request);
+    return MPI_Iallreduce(MPI_IN_PLACE, r->pair, 2, MPI_DOUBLE, kind == TRLI_REDUCE_MIN ? MPI_MIN : MPI_MAX, r->comm,
+                          &r->request);
 }
 
 void trli_reduction_reset(trli_reduction *r, trli_reduce_kind kind, int nworkers)
@@ -184,7 +190,8 @@ trl_err trli_task_reduce_finish(void *data, const trl_task_args *args, bool *don
         if (status == MPI_SUCCESS) status = MPI_Test(&r->request, &finished, MPI_STATUS_IGNORE);
         trl_context_mpi_unlock(model->ctx);
     }
-    if (status != MPI_SUCCESS) return trl_fail(model->ctx, TRL_ERR_MPI, NULL, "a reduction over the ranks failed (MPI error %d)", status);
+    if (status != MPI_SUCCESS)
+        return trl_fail(model->ctx, TRL_ERR_MPI, NULL, "a reduction over the ranks failed (MPI error %d)", status);
     *done = finished != 0;
     if (!finished) return TRL_OK;
     r->started = r->posted = false;

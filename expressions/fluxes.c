@@ -23,7 +23,8 @@ static trl_err read_limiter(trli_lowering *lw, const trl_ast *node, int *limiter
                 *limiter = limiters[i].limiter;
                 return TRL_OK;
             }
-    return trli_lower_fail(lw, node, "this is no limiter: upwind, minmod, vanleer, superbee, mc, koren, charm, ospre or smart");
+    return trli_lower_fail(lw, node,
+                           "this is no limiter: upwind, minmod, vanleer, superbee, mc, koren, charm, ospre or smart");
 }
 
 /* The value on the minus side (from_plus false) or the plus side of the face between two points along an axis. */
@@ -48,7 +49,8 @@ trl_err trli_lower_reconstruction(trli_lowering *lw, const trl_ast *node, const 
     *typed = (trli_typed){.components = lw->dim};
     for (int a = 0; a < lw->dim; ++a) {
         typed->location[a] = s.location[0] ^ 1 << a;
-        TRL_TRY(trli_operator_result(lw, node->part[0].text, reconstruct(lw->ir, s.value[0], s.location[0], a, limiter, right),
+        TRL_TRY(trli_operator_result(lw, node->part[0].text,
+                                     reconstruct(lw->ir, s.value[0], s.location[0], a, limiter, right),
                                      typed->location[a], &typed->value[a]));
     }
 done:
@@ -56,7 +58,8 @@ done:
 }
 
 /* Component a of the velocity at the face between two points of phi. */
-static trl_err velocity_at_face(trli_lowering *lw, const trl_ast *node, const trli_typed *u, int a, int phi, trli_value *value)
+static trl_err velocity_at_face(trli_lowering *lw, const trl_ast *node, const trli_typed *u, int a, int phi,
+                                trli_value *value)
 {
     int face = phi ^ 1 << a, from = u->location[a];
     trl_err err = TRL_OK;
@@ -66,17 +69,23 @@ static trl_err velocity_at_face(trli_lowering *lw, const trl_ast *node, const tr
         TRL_TRY(trli_operator_result(lw, "at", trli_interpolate(lw, u->value[a], from, face), face, value));
         return TRL_OK;
     }
-    err = trli_lower_fail(lw, node, "the %c-velocity is at %s; it must be at %s, like the advected value, or at %s, its face: use at(..., %s)",
-                          "xyz"[a], trli_location_text(from), trli_location_text(phi), trli_location_text(face), trli_location_text(face));
+    err = trli_lower_fail(
+        lw, node,
+        "the %c-velocity is at %s; it must be at %s, like the advected value, or at %s, its face: use at(..., %s)",
+        "xyz"[a], trli_location_text(from), trli_location_text(phi), trli_location_text(face),
+        trli_location_text(face));
 done:
     return err;
 }
 
 /* Whose boundary conditions the advected value has, if it is a plain name. */
-static const trli_boundary_source *find_boundary(trli_lowering *lw, const trl_ast *node, const trl_names *names, trli_boundary_source *source)
+static const trli_boundary_source *find_boundary(trli_lowering *lw, const trl_ast *node, const trl_names *names,
+                                                 trli_boundary_source *source)
 {
     char name[256];
-    if (node->kind != TRL_AST_NAME || trl_name_expand(lw->model->ctx, lw->text, node, names, name, sizeof name) != TRL_OK) return NULL;
+    if (node->kind != TRL_AST_NAME ||
+        trl_name_expand(lw->model->ctx, lw->text, node, names, name, sizeof name) != TRL_OK)
+        return NULL;
     const trli_symbol *symbol = trli_symbol_find(lw->model, name);
     if (!symbol) return NULL;
     if (symbol->kind == TRLI_SYMBOL_VARIABLE) {
@@ -91,14 +100,16 @@ static const trli_boundary_source *find_boundary(trli_lowering *lw, const trl_as
     return source;
 }
 
-static trl_err apply_dirichlet(trli_lowering *lw, const trli_boundary_source *source, int axis, int phi, trli_value *face)
+static trl_err apply_dirichlet(trli_lowering *lw, const trli_boundary_source *source, int axis, int phi,
+                               trli_value *face)
 {
     trl_err err = TRL_OK;
     if (!source || phi >> axis & 1 || lw->model->layout->grid.periodic[axis]) return TRL_OK;
     trli_value inside = *face;
     for (int side = 0; side < 2; ++side) {
         trli_value at_side;
-        TRL_TRY(trli_boundary_face_value(lw->instance, source, axis, side, (trl_location)(phi ^ 1 << axis), inside, &at_side));
+        TRL_TRY(trli_boundary_face_value(lw->instance, source, axis, side, (trl_location)(phi ^ 1 << axis), inside,
+                                         &at_side));
         if (at_side != inside) *face = trli_ir_select(lw->ir, trli_ir_at_side(lw->ir, axis, side), at_side, *face);
     }
 done:
@@ -114,7 +125,8 @@ trl_err trli_lower_advective_flux(trli_lowering *lw, const trl_ast *node, const 
     trli_ir *ir = lw->ir;
     TRL_TRY(trli_lower_scalar(lw, node->arg[0], names, true, &phi));
     TRL_TRY(trli_lower_node(lw, node->arg[1], names, &u));
-    if (!u.components && lw->dim > 1) return trli_lower_fail(lw, node->arg[1], "the velocity is a scalar, and this grid has %d axes", lw->dim);
+    if (!u.components && lw->dim > 1)
+        return trli_lower_fail(lw, node->arg[1], "the velocity is a scalar, and this grid has %d axes", lw->dim);
     if (node->nargs > 2) TRL_TRY(read_limiter(lw, node->arg[2], &limiter));
     const trli_boundary_source *source = find_boundary(lw, node->arg[0], names, &storage);
     *typed = (trli_typed){.components = lw->dim};
@@ -131,8 +143,8 @@ trl_err trli_lower_advective_flux(trli_lowering *lw, const trl_ast *node, const 
                                   reconstruct(ir, phi.value[0], at, a, limiter, true));
         }
         TRL_TRY(apply_dirichlet(lw, source, a, at, &face));
-        TRL_TRY(trli_operator_result(lw, "advective_flux", trli_ir_binary(ir, TRLI_OP_MUL, velocity, face), typed->location[a],
-                                     &typed->value[a]));
+        TRL_TRY(trli_operator_result(lw, "advective_flux", trli_ir_binary(ir, TRLI_OP_MUL, velocity, face),
+                                     typed->location[a], &typed->value[a]));
     }
 done:
     return err;

@@ -8,13 +8,15 @@
 #include "formula_impl.h"
 #include "model_impl.h"
 
-trl_err trli_instance_create(trli_model *model, trli_program *program, int time_scalar, int stage, const trli_instance *old, trli_instance **instance)
+trl_err trli_instance_create(trli_model *model, trli_program *program, int time_scalar, int stage,
+                             const trli_instance *old, trli_instance **instance)
 {
     trli_instance *in = calloc(1, sizeof *in);
     size_t nv = (size_t)model->nvariables + 1, ne = (size_t)model->nentries + 1;
     *instance = NULL;
     if (in) {
-        *in = (trli_instance){.model = model, .program = program, .old = old, .time_scalar = time_scalar, .stage = stage};
+        *in =
+            (trli_instance){.model = model, .program = program, .old = old, .time_scalar = time_scalar, .stage = stage};
         in->variable = malloc(nv * sizeof *in->variable);
         in->formula = calloc(ne, sizeof *in->formula);
         in->variable_formula = calloc(nv, sizeof *in->variable_formula);
@@ -22,7 +24,8 @@ trl_err trli_instance_create(trli_model *model, trli_program *program, int time_
     }
     if (!in || !in->variable || !in->formula || !in->variable_formula || !in->opaque) {
         trli_instance_destroy(&in);
-        return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for an instance of %d expressions", model->nentries);
+        return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for an instance of %d expressions",
+                        model->nentries);
     }
     for (int v = 0; v < model->nvariables; ++v) in->variable[v] = -1;
     *instance = in;
@@ -71,7 +74,8 @@ static bool is_stored(const trli_instance *in, const trli_entry *entry, trli_val
     const trli_node *n = trli_ir_node(&in->model->ir, value);
     if (in->inline_only || location == TRLI_ANYWHERE) return false;
     if (entry->has_boundary) return true;
-    return in->model->fusion != TRLI_FUSION_FULL && n->varies && !n->unplaced && n->op != TRLI_OP_FIELD;
+    if (in->model->fusion == TRLI_FUSION_FULL && !trli_ir_reaches_far(&in->model->ir, value)) return false;
+    return n->varies && !n->unplaced && n->op != TRLI_OP_FIELD;
 }
 
 static trl_err store_component(trli_instance *in, const trli_entry *entry, int c, trli_typed *typed)
@@ -83,8 +87,8 @@ static trl_err store_component(trli_instance *in, const trli_entry *entry, int c
     const trli_boundary_source source = {deck->boundary, deck->names, deck->name, deck->place};
     if (!is_stored(in, entry, typed->value[c], typed->location[c])) return TRL_OK;
     const char *name = typed->components ? trli_model_name(model, "%s.%c", deck->name, "xyz"[c]) : deck->name;
-    TRL_TRY(trli_program_store(in->program, name, typed->value[c], (trl_location)typed->location[c], entry->has_boundary ? &source : NULL,
-                               &field));
+    TRL_TRY(trli_program_store(in->program, name, typed->value[c], (trl_location)typed->location[c],
+                               entry->has_boundary ? &source : NULL, &field));
     typed->value[c] = trli_ir_field(&model->ir, field);
     if (entry->has_boundary) TRL_TRY(trli_instance_fill_field(in, field));
 done:
@@ -94,19 +98,22 @@ done:
 static trl_err put_at_location(trli_instance *in, const trli_entry *entry, int c, trli_typed *typed)
 {
     const trl_expression_entry *deck = entry->deck;
-    int wanted = deck->location >= 0 ? (int)trl_location_on((trl_location)deck->location, in->model->layout->grid.dim) : -1;
+    int wanted =
+        deck->location >= 0 ? (int)trl_location_on((trl_location)deck->location, in->model->layout->grid.dim) : -1;
     if (entry->has_boundary && wanted < 0 && typed->location[c] == TRLI_ANYWHERE) wanted = TRL_CELL;
     if (wanted < 0) return TRL_OK;
     if (typed->location[c] != TRLI_ANYWHERE && typed->location[c] != wanted)
-        return trl_fail(in->model->ctx, TRL_ERR_INPUT, &deck->place, "expression '%s' is at %s, but its location says %s: use at(..., %s)",
-                        deck->name, trl_location_name((trl_location)typed->location[c]), trl_location_name((trl_location)wanted),
+        return trl_fail(in->model->ctx, TRL_ERR_INPUT, &deck->place,
+                        "expression '%s' is at %s, but its location says %s: use at(..., %s)", deck->name,
+                        trl_location_name((trl_location)typed->location[c]), trl_location_name((trl_location)wanted),
                         trl_location_name((trl_location)wanted));
     typed->value[c] = trli_ir_place(&in->model->ir, typed->value[c], (trl_location)wanted);
     typed->location[c] = wanted;
     return in->model->ir.err;
 }
 
-static trl_err lower_list(trli_instance *in, int n, trl_formula *const *formula, const trl_names *names, trli_typed *typed)
+static trl_err lower_list(trli_instance *in, int n, trl_formula *const *formula, const trl_names *names,
+                          trli_typed *typed)
 {
     trl_err err = TRL_OK;
     if (n == 1) return trli_lower(in, formula[0], names, typed);
@@ -146,8 +153,9 @@ static trl_err lower_initial(trli_instance *in, int v, trli_typed *typed)
 }
 
 /* Run a lowering once per instance; a second request while it runs is a cycle, a request after it failed fails without a word. */
-static trl_err remember(trli_instance *in, trli_memo *memo, int index, trl_err (*lower)(trli_instance *, int, trli_typed *), const char *name,
-                        const trl_place *place, trli_typed *typed)
+static trl_err remember(trli_instance *in, trli_memo *memo, int index,
+                        trl_err (*lower)(trli_instance *, int, trli_typed *), const char *name, const trl_place *place,
+                        trli_typed *typed)
 {
     if (memo->state == TRLI_MEMO_BUSY)
         return trl_fail(in->model->ctx, TRL_ERR_INPUT, place, "the value of '%s' depends on itself", name);
@@ -165,17 +173,21 @@ static trl_err remember(trli_instance *in, trli_memo *memo, int index, trl_err (
 /* Boundary values of an instance read what the instance computed; only formulas are their own. */
 static trli_instance *evaluation_of(trli_instance *in, const trli_entry *entry)
 {
-    bool once = entry->deck->evaluate == TRL_EVALUATE_STEP || (!entry->nformulas && entry->deck->type->flags & TRL_EXPR_STATIC);
+    bool once =
+        entry->deck->evaluate == TRL_EVALUATE_STEP || (!entry->nformulas && entry->deck->type->flags & TRL_EXPR_STATIC);
     return once && in->old ? (trli_instance *)in->old : in;
 }
 
-trl_err trli_lower_symbol(trli_instance *in, const trli_symbol *symbol, const trl_text *text, const trl_ast *node, trli_typed *typed)
+trl_err trli_lower_symbol(trli_instance *in, const trli_symbol *symbol, const trl_text *text, const trl_ast *node,
+                          trli_typed *typed)
 {
     trli_model *model = in->model;
     trl_err err = TRL_OK;
     if (symbol->kind == TRLI_SYMBOL_VARIABLE) {
         const trli_variable *v = &model->variable[symbol->index];
-        if (in->initial) return remember(in, &in->variable_formula[symbol->index], symbol->index, lower_initial, v->name, &v->place, typed);
+        if (in->initial)
+            return remember(in, &in->variable_formula[symbol->index], symbol->index, lower_initial, v->name, &v->place,
+                            typed);
         *typed = (trli_typed){.location = {v->location, TRLI_ANYWHERE, TRLI_ANYWHERE},
                               .value = {trli_ir_field(&model->ir, in->variable[symbol->index])}};
         return model->ir.err;
@@ -183,7 +195,8 @@ trl_err trli_lower_symbol(trli_instance *in, const trli_symbol *symbol, const tr
     trli_entry *entry = &model->entry[symbol->index];
     in = evaluation_of(in, entry);
     if (symbol->kind == TRLI_SYMBOL_FORMULA)
-        return remember(in, &in->formula[symbol->index], symbol->index, lower_entry, entry->deck->name, &entry->deck->place, typed);
+        return remember(in, &in->formula[symbol->index], symbol->index, lower_entry, entry->deck->name,
+                        &entry->deck->place, typed);
     (void)text, (void)node;
     if (!in->opaque[symbol->index]) TRL_TRY(trli_opaque_add(in, symbol->index));
     *typed = (trli_typed){.location = {entry->computed[symbol->output].location, TRLI_ANYWHERE, TRLI_ANYWHERE},
@@ -267,7 +280,8 @@ trl_err trli_instance_prepare(trli_instance *instance)
         trli_typed typed;
         if (!model->entry[e].used || !model->entry[e].nformulas) continue;
         trli_instance *in = evaluation_of(instance, &model->entry[e]);
-        trl_err one = remember(in, &in->formula[e], e, lower_entry, model->entry[e].deck->name, &model->entry[e].deck->place, &typed);
+        trl_err one = remember(in, &in->formula[e], e, lower_entry, model->entry[e].deck->name,
+                               &model->entry[e].deck->place, &typed);
         if (err == TRL_OK) err = one;
     }
     return err;

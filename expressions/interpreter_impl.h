@@ -8,12 +8,12 @@
 #include "ir_impl.h"
 
 /* Operations that only the interpreter has: two nodes in one pass over the tile, each rounded as by itself. X(name, operands). */
-#define TRLI_PAIR_LIST(X)  \
-    X(COPY, 1)             \
-    X(ADD_MUL, 3)          \
-    X(SUB_MUL, 3)          \
-    X(MUL_ADD, 3)          \
-    X(MUL_SUB, 3)          \
+#define TRLI_PAIR_LIST(X) \
+    X(COPY, 1)            \
+    X(ADD_MUL, 3)         \
+    X(SUB_MUL, 3)         \
+    X(MUL_ADD, 3)         \
+    X(MUL_SUB, 3)         \
     X(SUB_FROM_MUL, 3)
 
 typedef enum trli_pair {
@@ -30,7 +30,8 @@ typedef void (*trli_row)(double *out, const double *a, const double *b, const do
  * and LIMIT have none of their own: see trli_row_indexed. */
 trli_row trli_row_find(int op, unsigned broadcast);
 /* The operations with an index: a function of the table or a limiter. stride 0: one value for the row, else 1. */
-void trli_row_indexed(int op, int index, double *out, const double *const arg[3], const ptrdiff_t stride[3], ptrdiff_t n);
+void trli_row_indexed(int op, int index, double *out, const double *const arg[3], const ptrdiff_t stride[3],
+                      ptrdiff_t n);
 
 /* The value of an operation on constants, by the same code as rows. */
 double trli_fold(const trli_node *n, const double number[3]);
@@ -40,7 +41,8 @@ double trli_random(double seed, const trl_gidx cell[3]);
 /* A compiled kernel: roots evaluated together, each stored to its own output. Read-only once made; any number of threads run it. */
 typedef struct trli_kernel trli_kernel;
 
-TRL_NODISCARD trl_err trli_kernel_create(const trli_ir *ir, trli_walk *walk, int nroots, const trli_value *roots, trli_kernel **kernel);
+TRL_NODISCARD trl_err trli_kernel_create(const trli_ir *ir, trli_walk *walk, int nroots, const trli_value *roots,
+                                         trli_kernel **kernel);
 void trli_kernel_destroy(trli_kernel **kernel);
 /* Fields the kernel reads, each once; the arrays of a run come in this order. */
 int trli_kernel_inputs(const trli_kernel *kernel, const int **fields);
@@ -58,9 +60,9 @@ size_t trli_kernel_scratch(const trli_kernel *kernel);
 typedef struct trli_kernel_run {
     const trl_grid *grid;
     const trl_patch *patch;
-    const trl_array *input;   /* [inputs] */
-    const trl_array *output;  /* [roots] */
-    const double *scalar;     /* table of all scalars */
+    const trl_array *input;  /* [inputs] */
+    const trl_array *output; /* [roots] */
+    const double *scalar;    /* table of all scalars */
     void *scratch;
     /* Called after each tile with the box just stored, or NULL. */
     void (*after)(void *data, const trl_box *tile);

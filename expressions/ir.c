@@ -38,23 +38,25 @@ static uint64_t node_hash(const trli_node *n)
     uint64_t bits, h = n->op;
     memcpy(&bits, &n->number, sizeof bits);
     h = mix(h, bits);
-    h = mix(h, (uint64_t)(uint8_t)n->shift[0] | (uint64_t)(uint8_t)n->shift[1] << 8 | (uint64_t)(uint8_t)n->shift[2] << 16 |
-                   (uint64_t)(uint32_t)n->index << 24);
+    h = mix(h, (uint64_t)(uint8_t)n->shift[0] | (uint64_t)(uint8_t)n->shift[1] << 8 |
+                   (uint64_t)(uint8_t)n->shift[2] << 16 | (uint64_t)(uint32_t)n->index << 24);
     h = mix(h, (uint64_t)(uint32_t)n->arg[0] | (uint64_t)(uint32_t)n->arg[1] << 32);
     return mix(h, (uint64_t)(uint32_t)n->arg[2] | (uint64_t)(uint32_t)n->bit << 32);
 }
 
 static bool node_equal(const trli_node *a, const trli_node *b)
 {
-    return a->op == b->op && memcmp(a->shift, b->shift, sizeof a->shift) == 0 && a->index == b->index && a->bit == b->bit &&
-           memcmp(a->arg, b->arg, sizeof a->arg) == 0 && memcmp(&a->number, &b->number, sizeof a->number) == 0;
+    return a->op == b->op && memcmp(a->shift, b->shift, sizeof a->shift) == 0 && a->index == b->index &&
+           a->bit == b->bit && memcmp(a->arg, b->arg, sizeof a->arg) == 0 &&
+           memcmp(&a->number, &b->number, sizeof a->number) == 0;
 }
 
 static trl_err grow_nodes(trli_ir *ir)
 {
     int32_t capacity = ir->capacity ? 2 * ir->capacity : 1024;
     trli_node *node = realloc(ir->node, (size_t)capacity * sizeof *node);
-    if (!node) return trl_fail(ir->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d values of the expression graph", capacity);
+    if (!node)
+        return trl_fail(ir->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d values of the expression graph", capacity);
     ir->node = node;
     ir->capacity = capacity;
     return TRL_OK;
@@ -96,15 +98,38 @@ static uint8_t node_varies(const trli_ir *ir, const trli_node *n)
     uint8_t all = (uint8_t)((1 << ir->grid->dim) - 1), v = 0;
     switch (n->op) {
     case TRLI_OP_CONSTANT:
-    case TRLI_OP_SCALAR: return 0;
-    case TRLI_OP_COORDINATE: return (uint8_t)(1 << n->index);
-    case TRLI_OP_AT_SIDE: return (uint8_t)(1 << n->index / 2);
+    case TRLI_OP_SCALAR:
+        return 0;
+    case TRLI_OP_COORDINATE:
+        return (uint8_t)(1 << n->index);
+    case TRLI_OP_AT_SIDE:
+        return (uint8_t)(1 << n->index / 2);
     case TRLI_OP_RANDOM:
-    case TRLI_OP_FIELD: return all;
-    default: break;
+    case TRLI_OP_FIELD:
+        return all;
+    default:
+        break;
     }
     for (int i = 0; i < ops[n->op].operands; ++i) v |= ir->node[n->arg[i]].varies;
     return v;
+}
+
+static void set_reach(const trli_ir *ir, trli_node *n)
+{
+    for (int a = 0; a < 3; ++a) {
+        int reach = 0;
+        for (int i = 0; i < ops[n->op].operands; ++i)
+            if (ir->node[n->arg[i]].reach[a] > reach) reach = ir->node[n->arg[i]].reach[a];
+        if (n->op == TRLI_OP_SHIFT) reach += abs(n->shift[a]);
+        n->reach[a] = (uint8_t)(reach < 255 ? reach : 255);
+    }
+}
+
+bool trli_ir_reaches_far(const trli_ir *ir, trli_value v)
+{
+    const int far = 4;
+    const trli_node *n = &ir->node[v];
+    return n->reach[0] > far || n->reach[1] > far || n->reach[2] > far;
 }
 
 static trli_value add_node(trli_ir *ir, const trli_node *wanted)
@@ -121,6 +146,7 @@ static trli_value add_node(trli_ir *ir, const trli_node *wanted)
     n->varies = node_varies(ir, n);
     n->unplaced = n->op == TRLI_OP_COORDINATE && n->bit == TRLI_UNPLACED;
     for (int i = 0; i < ops[n->op].operands; ++i) n->unplaced |= ir->node[n->arg[i]].unplaced;
+    set_reach(ir, n);
     ir->bucket[h] = ir->count;
     return ir->count++;
 }

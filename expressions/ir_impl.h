@@ -54,13 +54,15 @@ typedef enum trli_op {
 
 typedef struct trli_node {
     uint8_t op;
-    uint8_t varies;     /* axes along which the value changes: bit a */
-    bool unplaced;      /* contains a coordinate whose location is not chosen yet (trli_ir_place) */
-    int8_t shift[3];    /* SHIFT: reads operand 0 at the point plus this */
-    int32_t index;      /* SCALAR, FIELD: which; COORDINATE: axis; AT_SIDE: 2*axis + side; LIMIT: limiter; FUNCTION*: row of the table */
-    int32_t bit;        /* COORDINATE: location bit of the axis, or TRLI_UNPLACED */
+    uint8_t varies;  /* axes along which the value changes: bit a */
+    bool unplaced;   /* contains a coordinate whose location is not chosen yet (trli_ir_place) */
+    int8_t shift[3]; /* SHIFT: reads operand 0 at the point plus this */
+    uint8_t reach[3]; /* farthest offset of a field read below, along each axis; saturates at 255 */
+    int32_t
+        index; /* SCALAR, FIELD: which; COORDINATE: axis; AT_SIDE: 2*axis + side; LIMIT: limiter; FUNCTION*: row of the table */
+    int32_t bit; /* COORDINATE: location bit of the axis, or TRLI_UNPLACED */
     trli_value arg[3];
-    double number;      /* CONSTANT: the value; RANDOM: the seed */
+    double number; /* CONSTANT: the value; RANDOM: the seed */
 } trli_node;
 
 #define TRLI_UNPLACED 2
@@ -72,7 +74,7 @@ typedef struct trli_ir {
     int32_t count, capacity;
     int32_t *bucket; /* hash of nodes, open addressing, -1 free */
     int32_t nbuckets;
-    trl_err err;     /* first failure (MEMORY); makers then return value 0, so callers check once at the end */
+    trl_err err; /* first failure (MEMORY); makers then return value 0, so callers check once at the end */
 } trli_ir;
 
 TRL_NODISCARD trl_err trli_ir_init(trli_ir *ir, trl_context *ctx, const trl_grid *grid);
@@ -107,6 +109,9 @@ trli_value trli_ir_remake(trli_ir *ir, const trli_node *n, const trli_value arg[
 trli_value trli_ir_place(trli_ir *ir, trli_value a, trl_location location);
 /* The value with coordinate `axis` replaced by a constant (boundary values are taken on the side). */
 trli_value trli_ir_fix_coordinate(trli_ir *ir, trli_value a, int axis, double coordinate);
+
+/* Whether a value reads so far that computing it in place would cost more than storing it (and offsets would outgrow their type). */
+bool trli_ir_reaches_far(const trli_ir *ir, trli_value v);
 
 static inline const trli_node *trli_ir_node(const trli_ir *ir, trli_value v)
 {

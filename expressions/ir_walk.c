@@ -89,7 +89,8 @@ void trli_ir_hulls(const trli_ir *ir, const trli_walk *walk, int nroots, const t
 }
 
 /* Rebuild a value with some leaves replaced. Operands precede users, so one ascending pass over the needed nodes suffices. */
-static trli_value rebuild(trli_ir *ir, trli_value root, trli_value (*leaf)(trli_ir *, trli_value, const void *), const void *data)
+static trli_value rebuild(trli_ir *ir, trli_value root, trli_value (*leaf)(trli_ir *, trli_value, const void *),
+                          const void *data)
 {
     trli_walk walk = {0};
     trli_value *now = NULL, result = 0;
@@ -104,9 +105,12 @@ static trli_value rebuild(trli_ir *ir, trli_value root, trli_value (*leaf)(trli_
         trli_node n = ir->node[walk.list[i]];
         trli_value arg[3] = {TRLI_NO_VALUE, TRLI_NO_VALUE, TRLI_NO_VALUE};
         for (int o = 0; o < trli_op_operands(n.op); ++o) arg[o] = now[walk.place[n.arg[o]]];
-        if (trli_op_operands(n.op) == 0) now[i] = leaf(ir, walk.list[i], data);
-        else if (memcmp(arg, n.arg, sizeof arg) == 0) now[i] = walk.list[i];
-        else now[i] = trli_ir_remake(ir, &n, arg);
+        if (trli_op_operands(n.op) == 0)
+            now[i] = leaf(ir, walk.list[i], data);
+        else if (memcmp(arg, n.arg, sizeof arg) == 0)
+            now[i] = walk.list[i];
+        else
+            now[i] = trli_ir_remake(ir, &n, arg);
     }
     result = now[walk.count - 1];
 done:

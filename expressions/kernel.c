@@ -283,6 +283,18 @@ static void translate(translation *t, int nroots, const trli_value *roots, bool 
     collect_footprints(t);
 }
 
+/* Offsets are small integers. */
+static trl_err check_reach(const trli_ir *ir, int nroots, const trli_value *roots)
+{
+    const int most = 100;
+    for (int r = 0; r < nroots; ++r)
+        for (int a = 0; a < 3; ++a)
+            if (trli_ir_node(ir, roots[r])->reach[a] > most)
+                return trl_fail(ir->ctx, TRL_ERR_INPUT, NULL, "a formula reads more than %d points away along %c: name its parts", most,
+                                "xyz"[a]);
+    return TRL_OK;
+}
+
 trl_err trli_kernel_create(const trli_ir *ir, trli_walk *walk, int nroots, const trli_value *roots, trli_kernel **kernel)
 {
     trl_err err = TRL_OK;
@@ -295,6 +307,7 @@ trl_err trli_kernel_create(const trli_ir *ir, trli_walk *walk, int nroots, const
         goto done;
     }
     t.kernel->dim = ir->grid->dim;
+    TRL_TRY(check_reach(ir, nroots, roots));
     TRL_TRY(trli_ir_walk(ir, walk, nroots, roots));
     TRL_TRY(allocate(&t, nroots));
     translate(&t, nroots, roots, copied);

@@ -25,10 +25,10 @@ typedef struct trli_operand {
 typedef struct trli_instruction {
     int op; /* trli_op or trli_pair */
     int operands;
-    uint8_t varies;    /* axes of the result */
+    uint8_t varies;     /* axes of the result */
     int32_t index, bit; /* as in trli_node */
     double number;
-    trl_offsets hull;  /* computed on the tile grown by this */
+    trl_offsets hull; /* computed on the tile grown by this */
     trli_operand target, operand[3];
     int32_t node, source[3], output; /* used while translating */
 } trli_instruction;

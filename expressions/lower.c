@@ -29,21 +29,26 @@ const char *trli_location_text(int location)
 
 static trl_err location_mismatch(trli_lowering *lw, const trl_ast *node, int a, int b)
 {
-    return trli_lower_fail(lw, node, "values at %s and %s cannot be combined: interpolate one with at(..., %s) or at(..., %s)",
+    return trli_lower_fail(lw, node,
+                           "values at %s and %s cannot be combined: interpolate one with at(..., %s) or at(..., %s)",
                            trli_location_text(a), trli_location_text(b), trli_location_text(a), trli_location_text(b));
 }
 
-trl_err trli_lower_scalar(trli_lowering *lw, const trl_ast *node, const trl_names *names, bool placed, trli_typed *typed)
+trl_err trli_lower_scalar(trli_lowering *lw, const trl_ast *node, const trl_names *names, bool placed,
+                          trli_typed *typed)
 {
     trl_err err = trli_lower_node(lw, node, names, typed);
     if (err != TRL_OK) return err;
-    if (typed->components) return trli_lower_fail(lw, node, "a scalar is needed here, not a vector: take a component with .x, or mag()");
-    if (placed && typed->location[0] == TRLI_ANYWHERE) *typed = trli_typed_scalar(TRL_CELL, trli_typed_at(lw, typed, 0, TRL_CELL));
+    if (typed->components)
+        return trli_lower_fail(lw, node, "a scalar is needed here, not a vector: take a component with .x, or mag()");
+    if (placed && typed->location[0] == TRLI_ANYWHERE)
+        *typed = trli_typed_scalar(TRL_CELL, trli_typed_at(lw, typed, 0, TRL_CELL));
     return TRL_OK;
 }
 
 /* Apply an operation to each component of two values of one shape. */
-static trl_err combine(trli_lowering *lw, const trl_ast *node, trli_op op, const trli_typed *a, const trli_typed *b, trli_typed *typed)
+static trl_err combine(trli_lowering *lw, const trl_ast *node, trli_op op, const trli_typed *a, const trli_typed *b,
+                       trli_typed *typed)
 {
     *typed = (trli_typed){.components = a->components};
     if (a->components != b->components)
@@ -63,27 +68,31 @@ static trl_err lower_binary(trli_lowering *lw, const trl_ast *node, const trl_na
         trli_op op;
         bool swap, vectors;
     } table[] = {
-        [TRL_AST_OR] = {TRLI_OP_OR, false, false}, [TRL_AST_AND] = {TRLI_OP_AND, false, false},
-        [TRL_AST_LT] = {TRLI_OP_LT, false, false}, [TRL_AST_LE] = {TRLI_OP_LE, false, false},
-        [TRL_AST_GT] = {TRLI_OP_LT, true, false},  [TRL_AST_GE] = {TRLI_OP_LE, true, false},
-        [TRL_AST_EQ] = {TRLI_OP_EQ, false, false}, [TRL_AST_NE] = {TRLI_OP_NE, false, false},
-        [TRL_AST_ADD] = {TRLI_OP_ADD, false, true}, [TRL_AST_SUB] = {TRLI_OP_SUB, false, true},
+        [TRL_AST_OR] = {TRLI_OP_OR, false, false},   [TRL_AST_AND] = {TRLI_OP_AND, false, false},
+        [TRL_AST_LT] = {TRLI_OP_LT, false, false},   [TRL_AST_LE] = {TRLI_OP_LE, false, false},
+        [TRL_AST_GT] = {TRLI_OP_LT, true, false},    [TRL_AST_GE] = {TRLI_OP_LE, true, false},
+        [TRL_AST_EQ] = {TRLI_OP_EQ, false, false},   [TRL_AST_NE] = {TRLI_OP_NE, false, false},
+        [TRL_AST_ADD] = {TRLI_OP_ADD, false, true},  [TRL_AST_SUB] = {TRLI_OP_SUB, false, true},
         [TRL_AST_POW] = {TRLI_OP_POW, false, false},
     };
     trli_typed a, b;
     trl_err err = TRL_OK;
     if (node->op == TRL_AST_MUL || node->op == TRL_AST_DIV) return trli_lower_product(lw, node, names, typed);
     bool vectors = table[node->op].vectors;
-    TRL_TRY(vectors ? trli_lower_node(lw, node->arg[0], names, &a) : trli_lower_scalar(lw, node->arg[0], names, false, &a));
-    TRL_TRY(vectors ? trli_lower_node(lw, node->arg[1], names, &b) : trli_lower_scalar(lw, node->arg[1], names, false, &b));
+    TRL_TRY(vectors ? trli_lower_node(lw, node->arg[0], names, &a)
+                    : trli_lower_scalar(lw, node->arg[0], names, false, &a));
+    TRL_TRY(vectors ? trli_lower_node(lw, node->arg[1], names, &b)
+                    : trli_lower_scalar(lw, node->arg[1], names, false, &b));
     if (node->op == TRL_AST_POW) {
         int location;
         if (!trli_location_join(a.location[0], b.location[0], &location))
             return location_mismatch(lw, node, a.location[0], b.location[0]);
-        *typed = trli_typed_scalar(location, trli_ir_power(lw->ir, trli_typed_at(lw, &a, 0, location), trli_typed_at(lw, &b, 0, location)));
+        *typed = trli_typed_scalar(
+            location, trli_ir_power(lw->ir, trli_typed_at(lw, &a, 0, location), trli_typed_at(lw, &b, 0, location)));
         return TRL_OK;
     }
-    TRL_TRY(combine(lw, node, table[node->op].op, table[node->op].swap ? &b : &a, table[node->op].swap ? &a : &b, typed));
+    TRL_TRY(
+        combine(lw, node, table[node->op].op, table[node->op].swap ? &b : &a, table[node->op].swap ? &a : &b, typed));
 done:
     return err;
 }
@@ -102,7 +111,8 @@ static trl_err lower_vector(trli_lowering *lw, const trl_ast *node, const trl_na
 {
     trl_err err = TRL_OK;
     if (node->nargs != lw->dim)
-        return trli_lower_fail(lw, node, "a vector needs one component per axis of the grid: %d, not %d", lw->dim, node->nargs);
+        return trli_lower_fail(lw, node, "a vector needs one component per axis of the grid: %d, not %d", lw->dim,
+                               node->nargs);
     *typed = (trli_typed){.components = lw->dim};
     for (int c = 0; c < node->nargs; ++c) {
         trli_typed part;
@@ -119,9 +129,10 @@ static trl_err lower_component(trli_lowering *lw, const trl_ast *node, const trl
     trli_typed whole;
     trl_err err = TRL_OK;
     if (node->axis >= lw->dim)
-        return trli_lower_fail(lw, node, "'.%c' needs an axis that this %d-D grid lacks", "xyz"[node->axis], lw->dim);
+        return trli_lower_fail(lw, node, "'.%c' needs an axis that this %d-D grid lacks", "xyz"[node->axis], lw -> dim);
     TRL_TRY(trli_lower_node(lw, node->arg[0], names, &whole));
-    if (!whole.components) return trli_lower_fail(lw, node, "'.%c' needs a vector, and this is a scalar", "xyz"[node->axis]);
+    if (!whole.components)
+        return trli_lower_fail(lw, node, "'.%c' needs a vector, and this is a scalar", "xyz"[node->axis]);
     *typed = trli_typed_scalar(whole.location[node->axis], whole.value[node->axis]);
 done:
     return err;
@@ -166,15 +177,20 @@ static bool lower_reserved(trli_lowering *lw, const char *name, trli_typed *type
                                                              : trli_ir_constant(ir, ir->grid->spacing[a]));
         return true;
     }
-    if (strcmp(name, "t") == 0) *typed = trli_typed_scalar(TRLI_ANYWHERE, trli_ir_scalar(ir, lw->instance->time_scalar));
-    else if (strcmp(name, "dt") == 0) *typed = trli_typed_scalar(TRLI_ANYWHERE, trli_ir_scalar(ir, TRLI_SCALAR_DT));
-    else if (strcmp(name, "pi") == 0) *typed = trli_typed_scalar(TRLI_ANYWHERE, trli_ir_constant(ir, 0x1.921fb54442d18p+1));
-    else return false;
+    if (strcmp(name, "t") == 0)
+        *typed = trli_typed_scalar(TRLI_ANYWHERE, trli_ir_scalar(ir, lw->instance->time_scalar));
+    else if (strcmp(name, "dt") == 0)
+        *typed = trli_typed_scalar(TRLI_ANYWHERE, trli_ir_scalar(ir, TRLI_SCALAR_DT));
+    else if (strcmp(name, "pi") == 0)
+        *typed = trli_typed_scalar(TRLI_ANYWHERE, trli_ir_constant(ir, 0x1.921fb54442d18p+1));
+    else
+        return false;
     return true;
 }
 
 /* A vector that a typed entry computes by its components "q.x", "q.y", ... */
-static trl_err lower_split_vector(trli_lowering *lw, const trl_ast *node, const char *name, trli_typed *typed, bool *found)
+static trl_err lower_split_vector(trli_lowering *lw, const trl_ast *node, const char *name, trli_typed *typed,
+                                  bool *found)
 {
     trl_err err = TRL_OK;
     char component[272];
@@ -207,7 +223,8 @@ static trl_err lower_name(trli_lowering *lw, const trl_ast *node, const trl_name
         return TRL_OK;
     }
     if (lower_reserved(lw, name, typed, &axis))
-        return axis < 0 ? TRL_OK : trli_lower_fail(lw, node, "'%s' needs an axis that this %d-D grid lacks", name, lw->dim);
+        return axis < 0 ? TRL_OK
+                        : trli_lower_fail(lw, node, "'%s' needs an axis that this %d-D grid lacks", name, lw->dim);
     const trli_symbol *symbol = trli_symbol_find(lw->model, name);
     if (symbol) return trli_lower_symbol(lw->instance, symbol, lw->text, node, typed);
     TRL_TRY(lower_split_vector(lw, node, name, typed, &found));
@@ -223,7 +240,8 @@ static trl_err lower_if(trli_lowering *lw, const trl_ast *node, const trl_names 
 {
     trli_typed c, a, b;
     trl_err err = TRL_OK;
-    if (node->nargs != 3) return trli_lower_fail(lw, node, "'if' takes 3 arguments, if(condition, then, else), not %d", node->nargs);
+    if (node->nargs != 3)
+        return trli_lower_fail(lw, node, "'if' takes 3 arguments, if(condition, then, else), not %d", node->nargs);
     if (trli_decided(node->arg[0], names)) {
         double decided;
         TRL_TRY(trl_ast_number(lw->model->ctx, lw->text, node->arg[0], names, &decided));
@@ -232,7 +250,8 @@ static trl_err lower_if(trli_lowering *lw, const trl_ast *node, const trl_names 
     TRL_TRY(trli_lower_scalar(lw, node->arg[0], names, false, &c));
     TRL_TRY(trli_lower_node(lw, node->arg[1], names, &a));
     TRL_TRY(trli_lower_node(lw, node->arg[2], names, &b));
-    if (a.components != b.components) return trli_lower_fail(lw, node, "the two branches of 'if' are a vector and a scalar");
+    if (a.components != b.components)
+        return trli_lower_fail(lw, node, "the two branches of 'if' are a vector and a scalar");
     *typed = (trli_typed){.components = a.components};
     for (int i = 0; i < trli_typed_count(&a); ++i) {
         int location;
@@ -240,8 +259,9 @@ static trl_err lower_if(trli_lowering *lw, const trl_ast *node, const trl_names 
             return location_mismatch(lw, node, a.location[i], b.location[i]);
         if (!trli_location_join(location, c.location[0], &typed->location[i]))
             return location_mismatch(lw, node, location, c.location[0]);
-        typed->value[i] = trli_ir_select(lw->ir, trli_typed_at(lw, &c, 0, typed->location[i]), trli_typed_at(lw, &a, i, typed->location[i]),
-                                         trli_typed_at(lw, &b, i, typed->location[i]));
+        typed->value[i] =
+            trli_ir_select(lw->ir, trli_typed_at(lw, &c, 0, typed->location[i]),
+                           trli_typed_at(lw, &a, i, typed->location[i]), trli_typed_at(lw, &b, i, typed->location[i]));
     }
 done:
     return err;
@@ -261,12 +281,16 @@ static trli_value apply_function(trli_ir *ir, const trl_function *f, trli_value 
 }
 
 /* A function of numbers. min and max take two or more arguments, from the left. */
-static trl_err lower_function(trli_lowering *lw, const trl_ast *node, const trl_names *names, const trl_function *f, trli_typed *typed)
+static trl_err lower_function(trli_lowering *lw, const trl_ast *node, const trl_names *names, const trl_function *f,
+                              trli_typed *typed)
 {
     trl_err err = TRL_OK;
     bool many = f->arity == 2 && (strcmp(f->name, "min") == 0 || strcmp(f->name, "max") == 0);
     if (node->nargs < f->arity || (node->nargs > f->arity && !many))
-        return trli_lower_fail(lw, node, "'%s' takes %d argument%s, not %d", f->name, f->arity, f->arity == 1 ? "" : many ? "s or more" : "s",
+        return trli_lower_fail(lw, node, "'%s' takes %d argument%s, not %d", f->name, f->arity,
+                               f->arity == 1 ? ""
+                               : many        ? "s or more"
+                                             : "s",
                                node->nargs);
     TRL_TRY(trli_lower_scalar(lw, node->arg[0], names, false, typed));
     if (f->arity == 1) {
@@ -279,7 +303,8 @@ static trl_err lower_function(trli_lowering *lw, const trl_ast *node, const trl_
         TRL_TRY(trli_lower_scalar(lw, node->arg[i], names, false, &b));
         if (!trli_location_join(typed->location[0], b.location[0], &location))
             return location_mismatch(lw, node, typed->location[0], b.location[0]);
-        *typed = trli_typed_scalar(location, apply_function(lw->ir, f, trli_typed_at(lw, typed, 0, location), trli_typed_at(lw, &b, 0, location)));
+        *typed = trli_typed_scalar(location, apply_function(lw->ir, f, trli_typed_at(lw, typed, 0, location),
+                                                            trli_typed_at(lw, &b, 0, location)));
     }
 done:
     return err;
@@ -302,37 +327,50 @@ done:
 trl_err trli_lower_node(trli_lowering *lw, const trl_ast *node, const trl_names *names, trli_typed *typed)
 {
     switch (node->kind) {
-    case TRL_AST_NUMBER: *typed = trli_typed_scalar(TRLI_ANYWHERE, trli_ir_constant(lw->ir, node->number)); return TRL_OK;
-    case TRL_AST_NAME: return lower_name(lw, node, names, typed);
-    case TRL_AST_CALL: return lower_call(lw, node, names, typed);
-    case TRL_AST_UNARY: return lower_unary(lw, node, names, typed);
-    case TRL_AST_BINARY: return lower_binary(lw, node, names, typed);
-    case TRL_AST_VECTOR: return lower_vector(lw, node, names, typed);
-    case TRL_AST_COMPONENT: return lower_component(lw, node, names, typed);
-    case TRL_AST_FAMILY: return lower_family(lw, node, names, typed);
+    case TRL_AST_NUMBER:
+        *typed = trli_typed_scalar(TRLI_ANYWHERE, trli_ir_constant(lw->ir, node->number));
+        return TRL_OK;
+    case TRL_AST_NAME:
+        return lower_name(lw, node, names, typed);
+    case TRL_AST_CALL:
+        return lower_call(lw, node, names, typed);
+    case TRL_AST_UNARY:
+        return lower_unary(lw, node, names, typed);
+    case TRL_AST_BINARY:
+        return lower_binary(lw, node, names, typed);
+    case TRL_AST_VECTOR:
+        return lower_vector(lw, node, names, typed);
+    case TRL_AST_COMPONENT:
+        return lower_component(lw, node, names, typed);
+    case TRL_AST_FAMILY:
+        return lower_family(lw, node, names, typed);
     }
     return trl_fail(lw->model->ctx, TRL_ERR_BUG, NULL, "unknown kind %d in a syntax tree", (int)node->kind);
 }
 
 trl_err trli_lower(trli_instance *instance, const trl_formula *formula, const trl_names *names, trli_typed *typed)
 {
-    trli_lowering lw = {instance, instance->model, &instance->model->ir, &formula->text, instance->model->layout->grid.dim};
+    trli_lowering lw = {instance, instance->model, &instance->model->ir, &formula->text,
+                        instance->model->layout->grid.dim};
     trl_err err = trli_lower_node(&lw, formula->root, names, typed);
     return err != TRL_OK ? err : lw.ir->err;
 }
 
-trl_err trli_lower_at(trli_instance *instance, const trl_formula *formula, const trl_names *names, trl_location location, trli_value *value)
+trl_err trli_lower_at(trli_instance *instance, const trl_formula *formula, const trl_names *names,
+                      trl_location location, trli_value *value)
 {
     trli_typed typed;
     trl_err err = trli_lower(instance, formula, names, &typed);
     if (err != TRL_OK) return err;
     const trl_ast *root = formula->root;
     if (typed.components)
-        return trli_text_fail(instance->model->ctx, &formula->text, root->begin, root->end, "a scalar is needed here, not a vector");
+        return trli_text_fail(instance->model->ctx, &formula->text, root->begin, root->end,
+                              "a scalar is needed here, not a vector");
     if (typed.location[0] != TRLI_ANYWHERE && typed.location[0] != (int)location)
         return trli_text_fail(instance->model->ctx, &formula->text, root->begin, root->end,
-                              "this is at %s, and %s is needed: interpolate with at(..., %s)", trli_location_text(typed.location[0]),
-                              trl_location_name(location), trl_location_name(location));
+                              "this is at %s, and %s is needed: interpolate with at(..., %s)",
+                              trli_location_text(typed.location[0]), trl_location_name(location),
+                              trl_location_name(location));
     *value = trli_ir_place(&instance->model->ir, typed.value[0], location);
     return instance->model->ir.err;
 }

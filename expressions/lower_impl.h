@@ -17,22 +17,31 @@ typedef struct trli_lowering {
 } trli_lowering;
 
 /* INPUT error at a node of the formula, its text underlined. */
-#define trli_lower_fail(lw, node, ...) trli_text_fail((lw)->model->ctx, (lw)->text, (node)->begin, (node)->end, __VA_ARGS__)
+#define trli_lower_fail(lw, node, ...) \
+    trli_text_fail((lw)->model->ctx, (lw)->text, (node)->begin, (node)->end, __VA_ARGS__)
 
-TRL_NODISCARD trl_err trli_lower_node(trli_lowering *lw, const trl_ast *node, const trl_names *names, trli_typed *typed);
+TRL_NODISCARD trl_err trli_lower_node(trli_lowering *lw, const trl_ast *node, const trl_names *names,
+                                      trli_typed *typed);
 /* Lower one argument that must be a scalar; without location it is placed at cells if `placed`. */
-TRL_NODISCARD trl_err trli_lower_scalar(trli_lowering *lw, const trl_ast *node, const trl_names *names, bool placed, trli_typed *typed);
+TRL_NODISCARD trl_err trli_lower_scalar(trli_lowering *lw, const trl_ast *node, const trl_names *names, bool placed,
+                                        trli_typed *typed);
 /* A product or quotient: factors are collected along its left side, cell factors interpolated together. */
-TRL_NODISCARD trl_err trli_lower_product(trli_lowering *lw, const trl_ast *node, const trl_names *names, trli_typed *typed);
+TRL_NODISCARD trl_err trli_lower_product(trli_lowering *lw, const trl_ast *node, const trl_names *names,
+                                         trli_typed *typed);
 /* A call of an operator of the language (grad, at, integral, ...); *known = false if the name is none. */
-TRL_NODISCARD trl_err trli_lower_operator(trli_lowering *lw, const trl_ast *node, const trl_names *names, trli_typed *typed, bool *known);
+TRL_NODISCARD trl_err trli_lower_operator(trli_lowering *lw, const trl_ast *node, const trl_names *names,
+                                          trli_typed *typed, bool *known);
 /* How an operator is lowered, and what documents it. */
 typedef trl_err (*trli_operator_fn)(trli_lowering *lw, const trl_ast *node, const trl_names *names, trli_typed *typed);
-TRL_NODISCARD trl_err trli_lower_advective_flux(trli_lowering *lw, const trl_ast *node, const trl_names *names, trli_typed *typed);
-TRL_NODISCARD trl_err trli_lower_reconstruction(trli_lowering *lw, const trl_ast *node, const trl_names *names, trli_typed *typed);
+TRL_NODISCARD trl_err trli_lower_advective_flux(trli_lowering *lw, const trl_ast *node, const trl_names *names,
+                                                trli_typed *typed);
+TRL_NODISCARD trl_err trli_lower_reconstruction(trli_lowering *lw, const trl_ast *node, const trl_names *names,
+                                                trli_typed *typed);
 /* Reductions and probes. */
-TRL_NODISCARD trl_err trli_lower_reduction(trli_lowering *lw, const trl_ast *node, const trl_names *names, trli_typed *typed);
-TRL_NODISCARD trl_err trli_lower_probe(trli_lowering *lw, const trl_ast *node, const trl_names *names, trli_typed *typed);
+TRL_NODISCARD trl_err trli_lower_reduction(trli_lowering *lw, const trl_ast *node, const trl_names *names,
+                                           trli_typed *typed);
+TRL_NODISCARD trl_err trli_lower_probe(trli_lowering *lw, const trl_ast *node, const trl_names *names,
+                                       trli_typed *typed);
 
 /* The value of component c (of a scalar: itself), with its coordinates at a location. */
 trli_value trli_typed_at(trli_lowering *lw, const trli_typed *typed, int c, int location);
@@ -47,7 +56,8 @@ static inline int trli_typed_count(const trli_typed *typed)
 }
 /* Linear interpolation along every axis whose bit differs. */
 trli_value trli_interpolate(trli_lowering *lw, trli_value value, int from, int to);
-/* The result of an operator: with one kernel per operator it is stored, else used as it is. */
-TRL_NODISCARD trl_err trli_operator_result(trli_lowering *lw, const char *name, trli_value value, int location, trli_value *result);
+/* The result of an operator: with one kernel per operator, or if it reads far, it is stored; else used as it is. */
+TRL_NODISCARD trl_err trli_operator_result(trli_lowering *lw, const char *name, trli_value value, int location,
+                                           trli_value *result);
 
 #endif

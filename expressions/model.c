@@ -24,7 +24,8 @@ void *trli_model_keep(trli_model *model, size_t bytes)
         model->ir.err = grow(model, &list, model->nowned, &model->owned_capacity, sizeof *model->owned, "small blocks");
     model->owned = list;
     if (model->ir.err == TRL_OK) block = calloc(1, bytes ? bytes : 1);
-    if (model->ir.err == TRL_OK && !block) model->ir.err = trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for %zu bytes", bytes);
+    if (model->ir.err == TRL_OK && !block)
+        model->ir.err = trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for %zu bytes", bytes);
     if (block) model->owned[model->nowned++] = block;
     return block;
 }

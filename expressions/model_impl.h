@@ -68,7 +68,7 @@ typedef struct trli_entry {
 /* ---- fields ---- */
 
 typedef struct trli_boundary_source { /* whose conditions fill a field's ghosts */
-    const trl_bc_side *side; /* [6], or NULL */
+    const trl_bc_side *side;          /* [6], or NULL */
     const trl_names *names;
     const char *name; /* of the equation or expression, for messages */
     trl_place place;
@@ -90,7 +90,7 @@ typedef struct trli_field {
 /* What readers need of a field beyond its owned points. inner: at sides shared with other patches (and periodic ones);
  * side: at the domain's sides. */
 typedef struct trli_demand {
-    bool live; /* read at all, or a root */
+    bool live;   /* read at all, or a root */
     bool beyond; /* side is set */
     trl_footprint inner;
     trl_offsets side;
@@ -114,7 +114,7 @@ typedef struct trli_slab {
     int layer; /* 1, 2, ...; 0: the plane of points on the side */
     trli_value value;
     trli_kernel *kernel;
-    int entry; /* a modifier plugin instead of a kernel: index of the entry, else -1 */
+    int entry;           /* a modifier plugin instead of a kernel: index of the entry, else -1 */
     int ninputs, *input; /* fields read, in the kernel's or plugin's order */
     trl_lidx tangential_lo[3], tangential_hi[3]; /* ghosts included along the other axes, at inner sides */
 } trli_slab;
@@ -122,10 +122,10 @@ typedef struct trli_slab {
 /* The lowered pieces of one side, in the frame of the side: combined into one value per layer when depths are known. */
 typedef struct trli_piece {
     trl_bc_kind kind;
-    trli_value where; /* TRLI_NO_VALUE: always */
+    trli_value where;   /* TRLI_NO_VALUE: always */
     trli_value a, b, c; /* robin a, b, c; otherwise the value in a */
-    int modifier;     /* entry of a modifier plugin, or -1 */
-    int *inputs;      /* fields it requires; owned by the instance's model */
+    int modifier;       /* entry of a modifier plugin, or -1 */
+    int *inputs;        /* fields it requires; owned by the instance's model */
     trl_place place;
 } trli_piece;
 
@@ -142,17 +142,19 @@ typedef struct trli_step {
     int nout;
     int *field;
     trli_value *value;
-    bool check;     /* KERNEL: the outputs must be finite */
-    int *variable;  /* KERNEL with check: the variable of each output */
+    bool check;    /* KERNEL: the outputs must be finite */
+    int *variable; /* KERNEL with check: the variable of each output */
     trli_kernel *kernel;
-    int *input;     /* fields read, in the kernel's or plugin's order */
+    int *input; /* fields read, in the kernel's or plugin's order */
     int ninputs;
     /* REDUCE, SCALAR */
     int scalar;
     trli_reduce_kind reduce;
     trl_location location;
     trl_gidx point[3];
-    bool weighted;  /* SUM: points on a non-periodic side count half */
+    bool weighted; /* SUM: points on a non-periodic side count half */
+    bool inside;    /* leave out points whose inputs lie beyond a side */
+    int8_t shrink[6]; /* planes at a side that are left out */
     /* OPAQUE */
     int entry;
     int time_scalar, stage;
@@ -162,7 +164,7 @@ typedef struct trli_step {
     trli_slab *slab;
     struct trl_exchange *exchange;
     int nexchanged;
-    int *exchanged; /* fields in the exchange's order */
+    int *exchanged;                    /* fields in the exchange's order */
     trl_array *exchange_array;         /* [nexchanged][local patch], set before each exchange */
     const trl_array **exchange_arrays; /* [nexchanged]: its rows */
 } trli_step;
@@ -172,7 +174,7 @@ struct trli_program {
     const char *name;
     trli_step *step;
     int nsteps, capacity;
-    trli_demand *demand; /* [model->nfields at analysis] */
+    trli_demand *demand;               /* [model->nfields at analysis] */
     int nroots, *root, roots_capacity; /* fields that must hold values at the end */
     int nscalar_roots, *scalar_root, scalar_roots_capacity;
     int *stored_field; /* by value: field that holds it in this program, -1: none */
@@ -211,12 +213,12 @@ struct trli_instance {
     const trli_instance *old; /* instance of old(f) and evaluate: step; NULL: this one */
     int time_scalar;
     int stage;
-    int *variable;      /* [nvariables] the field of each, or -1 */
-    trli_memo *formula; /* [nentries] */
+    int *variable;               /* [nvariables] the field of each, or -1 */
+    trli_memo *formula;          /* [nentries] */
     trli_memo *variable_formula; /* [nvariables] initial program: their values are formulas */
-    int **opaque;       /* [nentries] fields of each computed tag, NULL: not yet */
-    bool inline_only;   /* boundary values: named formulas are never stored */
-    bool initial;       /* the variables' values are their initial formulas */
+    int **opaque;                /* [nentries] fields of each computed tag, NULL: not yet */
+    bool inline_only;            /* boundary values: named formulas are never stored */
+    bool initial;                /* the variables' values are their initial formulas */
     struct trli_instance *sides; /* the same instance for boundary values, made at first use */
 };
 
@@ -303,10 +305,11 @@ trl_err trli_symbol_missing(trli_model *model, const trl_place *place, const cha
 TRL_NODISCARD trl_err trli_tree_order(trli_model *model);
 /* Call visit for every symbol that a formula refers to (indices expanded, branches of index-only ifs chosen). */
 typedef trl_err (*trli_visit)(void *data, const trl_text *text, const trl_ast *node, const char *name);
-TRL_NODISCARD trl_err trli_visit_symbols(trli_model *model, const trl_formula *formula, const trl_names *names, trli_visit visit, void *data);
+TRL_NODISCARD trl_err trli_visit_symbols(trli_model *model, const trl_formula *formula, const trl_names *names,
+                                         trli_visit visit, void *data);
 /* The integer range of a family node (sum, prod). */
-TRL_NODISCARD trl_err trli_family_range(trl_context *ctx, const trl_text *text, const trl_ast *node, const trl_names *names, long *lo,
-                          long *hi);
+TRL_NODISCARD trl_err trli_family_range(trl_context *ctx, const trl_text *text, const trl_ast *node,
+                                        const trl_names *names, long *lo, long *hi);
 /* Whether an expression is made of numbers, indices and parameters only, so that it is decided when the formula is expanded. */
 bool trli_decided(const trl_ast *node, const trl_names *names);
 /* Mark the entries that a formula mentions as used; then, once, what those need through others. */
@@ -315,8 +318,9 @@ void trli_tree_spread_used(trli_model *model);
 TRL_NODISCARD trl_err trli_tree_write_dot(const trli_model *model, FILE *out);
 
 /* -- model.c -- */
-int trli_model_add_field(trli_model *model, const char *name, trl_location location); /* -1: no memory, recorded in model->ir.err */
-int trli_model_add_scalar(trli_model *model, double value);                             /* likewise */
+int trli_model_add_field(trli_model *model, const char *name,
+                         trl_location location);            /* -1: no memory, recorded in model->ir.err */
+int trli_model_add_scalar(trli_model *model, double value); /* likewise */
 /* Zeroed memory that lives as long as the model; NULL without memory, recorded in model->ir.err. */
 void *trli_model_keep(trli_model *model, size_t bytes);
 const char *trli_model_name(trli_model *model, const char *format, ...) TRL_PRINTF(2, 3);
@@ -328,8 +332,8 @@ void trli_model_swap(trli_model *model, int field_a, int field_b);
 TRL_NODISCARD trl_err trli_model_freeze(trli_model *model);
 
 /* -- instance.c -- */
-TRL_NODISCARD trl_err trli_instance_create(trli_model *model, trli_program *program, int time_scalar, int stage, const trli_instance *old,
-                             trli_instance **instance);
+TRL_NODISCARD trl_err trli_instance_create(trli_model *model, trli_program *program, int time_scalar, int stage,
+                                           const trli_instance *old, trli_instance **instance);
 void trli_instance_destroy(trli_instance **instance);
 /* Append the fill of the variables' ghosts with their boundary conditions; the first step of an instance. */
 TRL_NODISCARD trl_err trli_instance_fill(trli_instance *instance);
@@ -344,25 +348,28 @@ TRL_NODISCARD trl_err trli_instance_prepare(trli_instance *instance);
 
 /* -- lower.c -- */
 /* Lower a formula in an instance. names: indices, local and global parameters. */
-TRL_NODISCARD trl_err trli_lower(trli_instance *instance, const trl_formula *formula, const trl_names *names, trli_typed *typed);
+TRL_NODISCARD trl_err trli_lower(trli_instance *instance, const trl_formula *formula, const trl_names *names,
+                                 trli_typed *typed);
 /* Lower where one location is wanted: values without location are placed there, others must be there. */
-TRL_NODISCARD trl_err trli_lower_at(trli_instance *instance, const trl_formula *formula, const trl_names *names, trl_location location,
-                      trli_value *value);
+TRL_NODISCARD trl_err trli_lower_at(trli_instance *instance, const trl_formula *formula, const trl_names *names,
+                                    trl_location location, trli_value *value);
 /* The value of a symbol. */
-TRL_NODISCARD trl_err trli_lower_symbol(trli_instance *instance, const trli_symbol *symbol, const trl_text *text, const trl_ast *node,
-                          trli_typed *typed);
+TRL_NODISCARD trl_err trli_lower_symbol(trli_instance *instance, const trli_symbol *symbol, const trl_text *text,
+                                        const trl_ast *node, trli_typed *typed);
 
 /* -- program.c -- */
-TRL_NODISCARD trl_err trli_program_create(trli_model *model, const char *name, trli_program **program); /* owned by the model */
+TRL_NODISCARD trl_err trli_program_create(trli_model *model, const char *name,
+                                          trli_program **program); /* owned by the model */
 /* Append a kernel that stores values to fields of one location. The arrays are copied. check: variables, or NULL. */
-TRL_NODISCARD trl_err trli_program_add_kernel(trli_program *program, const char *label, int n, const int *field, const trli_value *value,
-                                const int *variable);
+TRL_NODISCARD trl_err trli_program_add_kernel(trli_program *program, const char *label, int n, const int *field,
+                                              const trli_value *value, const int *variable);
 /* The field that holds a value at a location in this program; appends its kernel on first use. */
-TRL_NODISCARD trl_err trli_program_store(trli_program *program, const char *name, trli_value value, trl_location location,
-                           const trli_boundary_source *boundary, int *field);
+TRL_NODISCARD trl_err trli_program_store(trli_program *program, const char *name, trli_value value,
+                                         trl_location location, const trli_boundary_source *boundary, int *field);
 /* The scalar that a reduction of a value over the points of a location gives; *scalar is its handle. */
-TRL_NODISCARD trl_err trli_program_reduce(trli_program *program, const char *label, trli_value value, trl_location location, trli_reduce_kind kind,
-                            bool weighted, const trl_gidx *point, int *scalar);
+TRL_NODISCARD trl_err trli_program_reduce(trli_program *program, const char *label, trli_value value,
+                                          trl_location location, trli_reduce_kind kind, bool weighted,
+                                          const trl_gidx *point, int *scalar);
 /* The scalar that holds a value which varies nowhere. */
 TRL_NODISCARD trl_err trli_program_scalar(trli_program *program, const char *label, trli_value value, int *scalar);
 /* Reserve the next step, zeroed; NULL and a recorded error without memory. */
@@ -388,11 +395,11 @@ TRL_NODISCARD trl_err trli_opaque_stable_dt(trli_instance *instance, int entry, 
 /* Lower the conditions of a field's sides in an instance, in the frame of each side. */
 TRL_NODISCARD trl_err trli_boundary_lower(trli_instance *instance, int field, trli_side sides[6]);
 /* One piece's value at the points on a side of a location whose axis bit is set there: for advective fluxes on Dirichlet faces. */
-TRL_NODISCARD trl_err trli_boundary_face_value(trli_instance *instance, const trli_boundary_source *boundary, int axis, int side,
-                                 trl_location face, trli_value inside, trli_value *value);
+TRL_NODISCARD trl_err trli_boundary_face_value(trli_instance *instance, const trli_boundary_source *boundary, int axis,
+                                               int side, trl_location face, trli_value inside, trli_value *value);
 /* The value of a ghost layer (1, 2, ...) or of the plane on the side (layer 0). */
-TRL_NODISCARD trl_err trli_boundary_layer(trli_model *model, int field, const trli_side *side, int axis, int which, int layer,
-                            trli_value *value);
+TRL_NODISCARD trl_err trli_boundary_layer(trli_model *model, int field, const trli_side *side, int axis, int which,
+                                          int layer, trli_value *value);
 /* Whether the side's points are set by a Dirichlet condition everywhere. */
 bool trli_boundary_fixes_side(const trl_bc_side *side);
 

@@ -43,20 +43,27 @@ int trl_binding_required(const trl_binding *binding, const char *name)
     return find_own(binding->entry->nrequired, binding->entry->required, name);
 }
 
-static trl_err advertise(trl_deps *deps, trli_advertised **list, int *n, const char *name, trl_location location, trli_advertised **added)
+static trl_err advertise(trl_deps *deps, trli_advertised **list, int *n, const char *name, trl_location location,
+                         trli_advertised **added)
 {
     trli_model *model = deps->model;
     const trl_expression_entry *deck = deps->entry->deck;
     if (!name || !*name || location > TRL_NODE)
-        return trl_fail(model->ctx, TRL_ERR_PLUGIN, &deck->place, "type '%s' advertises a tag without a name or with an unknown location",
-                        deck->type->name);
+        return trl_fail(model->ctx, TRL_ERR_PLUGIN, &deck->place,
+                        "type '%s' advertises a tag without a name or with an unknown location", deck->type->name);
     if (find_own(*n, *list, name) >= 0)
-        return trl_fail(model->ctx, TRL_ERR_PLUGIN, &deck->place, "type '%s' advertises '%s' twice", deck->type->name, name);
+        return trl_fail(model->ctx, TRL_ERR_PLUGIN, &deck->place, "type '%s' advertises '%s' twice", deck->type->name,
+                        name);
     trli_advertised *longer = realloc(*list, ((size_t)*n + 1) * sizeof *longer);
-    if (!longer) return trl_fail(model->ctx, TRL_ERR_MEMORY, &deck->place, "no memory for the tags of type '%s'", deck->type->name);
+    if (!longer)
+        return trl_fail(model->ctx, TRL_ERR_MEMORY, &deck->place, "no memory for the tags of type '%s'",
+                        deck->type->name);
     *list = longer;
     const char *own = trli_model_name(model, "%s", name);
-    longer[*n] = (trli_advertised){.own_name = own, .tag = own, .component = -1, .symbol = -1,
+    longer[*n] = (trli_advertised){.own_name = own,
+                                   .tag = own,
+                                   .component = -1,
+                                   .symbol = -1,
                                    .location = trl_location_on(location, model->layout->grid.dim)};
     *added = &longer[(*n)++];
     return model->ir.err;
@@ -76,8 +83,8 @@ trl_err trl_deps_require(trl_deps *deps, const char *name, trl_location location
         int low = lo ? lo[a] : 0, high = hi ? hi[a] : 0;
         if (low < -16 || high > 16 || low > high)
             return trl_fail(deps->model->ctx, TRL_ERR_PLUGIN, &deps->entry->deck->place,
-                            "type '%s' requires '%s' at offsets %d..%d; they must be ordered and within -16..16", deps->entry->deck->type->name,
-                            name, low, high);
+                            "type '%s' requires '%s' at offsets %d..%d; they must be ordered and within -16..16",
+                            deps->entry->deck->type->name, name, low, high);
         added->reach.lo[a] = (int8_t)low;
         added->reach.hi[a] = (int8_t)high;
     }
@@ -85,12 +92,13 @@ trl_err trl_deps_require(trl_deps *deps, const char *name, trl_location location
 }
 
 /* A failing method of a plugin must have said why; if not, say which one it was. */
-static trl_err method_failed(trli_model *model, const trli_entry *entry, const char *method, trl_err err, int said_before)
+static trl_err method_failed(trli_model *model, const trli_entry *entry, const char *method, trl_err err,
+                             int said_before)
 {
     const trl_diagnostic *d;
     if (trl_context_diagnostics(model->ctx, &d) > said_before) return err;
-    return trl_fail(model->ctx, TRL_ERR_PLUGIN, &entry->deck->place, "%s of type '%s' failed (%s) without a message", method,
-                    entry->deck->type->name, trl_err_meaning(err));
+    return trl_fail(model->ctx, TRL_ERR_PLUGIN, &entry->deck->place, "%s of type '%s' failed (%s) without a message",
+                    method, entry->deck->type->name, trl_err_meaning(err));
 }
 
 static int messages(const trli_model *model)
@@ -104,14 +112,15 @@ static trl_err rename_tags(trli_model *model, trli_entry *entry)
 {
     const trl_expression_entry *deck = entry->deck;
     if (deck->ncomputes > 0 && deck->ncomputes != entry->ncomputed)
-        return trl_fail(model->ctx, TRL_ERR_INPUT, &deck->place, "type '%s' computes %d tag%s, but `computes` names %d", deck->type->name,
-                        entry->ncomputed, entry->ncomputed == 1 ? "" : "s", deck->ncomputes);
+        return trl_fail(model->ctx, TRL_ERR_INPUT, &deck->place, "type '%s' computes %d tag%s, but `computes` names %d",
+                        deck->type->name, entry->ncomputed, entry->ncomputed == 1 ? "" : "s", deck->ncomputes);
     for (int i = 0; i < deck->ncomputes; ++i) entry->computed[i].tag = deck->computes[i];
     for (int i = 0; i < deck->ninputs; ++i) {
         int r = find_own(entry->nrequired, entry->required, deck->input_own[i]);
         if (r < 0)
-            return trl_fail(model->ctx, TRL_ERR_INPUT, &deck->place, "type '%s' requires no '%s'%s%s", deck->type->name, deck->input_own[i],
-                            entry->nrequired ? "; it requires " : "", entry->nrequired ? entry->required[0].own_name : "");
+            return trl_fail(model->ctx, TRL_ERR_INPUT, &deck->place, "type '%s' requires no '%s'%s%s", deck->type->name,
+                            deck->input_own[i], entry->nrequired ? "; it requires " : "",
+                            entry->nrequired ? entry->required[0].own_name : "");
         entry->required[r].tag = deck->input_tag[i];
     }
     return TRL_OK;
@@ -127,8 +136,10 @@ trl_err trli_entry_setup(trli_model *model, trli_entry *entry)
     trl_err err = TRL_OK;
     int said = messages(model);
     entry->state = calloc(1, type->state_size ? type->state_size : 1);
-    if (!entry->state) return trl_fail(model->ctx, TRL_ERR_MEMORY, &deck->place, "no memory for the state of type '%s'", type->name);
-    if (type->setup && (err = type->setup(entry->state, &args)) != TRL_OK) return method_failed(model, entry, "setup", err, said);
+    if (!entry->state)
+        return trl_fail(model->ctx, TRL_ERR_MEMORY, &deck->place, "no memory for the state of type '%s'", type->name);
+    if (type->setup && (err = type->setup(entry->state, &args)) != TRL_OK)
+        return method_failed(model, entry, "setup", err, said);
     entry->state_ready = true;
     if ((err = type->advertise_dependents(entry->state, &deps)) != TRL_OK)
         return method_failed(model, entry, "advertise_dependents", err, said);
@@ -180,15 +191,19 @@ static trl_err input_field(trli_instance *in, const trli_entry *entry, const trl
     TRL_TRY(trli_lower_symbol(in, &model->symbol[r->symbol], NULL, NULL, &typed));
     int c = r->component < 0 ? 0 : r->component;
     if (typed.components && r->component < 0)
-        return trl_fail(model->ctx, TRL_ERR_INPUT, place, "'%s' is a vector, and type '%s' requires a scalar: name a component, %s.x", r->tag,
+        return trl_fail(model->ctx, TRL_ERR_INPUT, place,
+                        "'%s' is a vector, and type '%s' requires a scalar: name a component, %s.x", r->tag,
                         entry->deck->type->name, r->tag);
     if (typed.location[c] != TRLI_ANYWHERE && typed.location[c] != (int)r->location)
         return trl_fail(model->ctx, TRL_ERR_INPUT, place, "'%s' is at %s, and type '%s' requires it at %s", r->tag,
-                        trl_location_name((trl_location)typed.location[c]), entry->deck->type->name, trl_location_name(r->location));
+                        trl_location_name((trl_location)typed.location[c]), entry->deck->type->name,
+                        trl_location_name(r->location));
     trli_value v = trli_ir_place(&model->ir, typed.value[c], r->location);
     const trli_node *n = trli_ir_node(&model->ir, v);
-    if (n->op == TRLI_OP_FIELD) *field = n->index;
-    else TRL_TRY(trli_program_store(in->program, r->tag, v, r->location, NULL, field));
+    if (n->op == TRLI_OP_FIELD)
+        *field = n->index;
+    else
+        TRL_TRY(trli_program_store(in->program, r->tag, v, r->location, NULL, field));
 done:
     return err;
 }
@@ -199,7 +214,8 @@ trl_err trli_opaque_inputs(trli_instance *instance, int e, int **fields)
     trl_err err = TRL_OK;
     *fields = trli_model_keep(instance->model, ((size_t)entry->nrequired + 1) * sizeof **fields);
     if (!*fields) return instance->model->ir.err;
-    for (int i = 0; i < entry->nrequired; ++i) TRL_TRY(input_field(instance, entry, &entry->required[i], &(*fields)[i]));
+    for (int i = 0; i < entry->nrequired; ++i)
+        TRL_TRY(input_field(instance, entry, &entry->required[i], &(*fields)[i]));
 done:
     return err;
 }
@@ -218,7 +234,8 @@ trl_err trli_opaque_add(trli_instance *instance, int e)
         if (outputs[i] < 0) return model->ir.err;
         trli_field *f = &model->field[outputs[i]];
         f->exchanged = !(deck->type->flags & TRL_EXPR_POINTWISE) || entry->has_boundary;
-        f->boundary = (trli_boundary_source){entry->has_boundary ? deck->boundary : NULL, deck->names, deck->name, deck->place};
+        f->boundary =
+            (trli_boundary_source){entry->has_boundary ? deck->boundary : NULL, deck->names, deck->name, deck->place};
     }
     trli_step *step = trli_program_append(instance->program, TRLI_STEP_OPAQUE, deck->name);
     if (!step) return model->ir.err;

@@ -18,7 +18,8 @@ trl_err trli_operator_result(trli_lowering *lw, const char *name, trli_value val
 {
     const trli_node *n = trli_ir_node(lw->ir, value);
     *result = value;
-    if (lw->model->fusion != TRLI_FUSION_NONE || lw->instance->inline_only) return lw->ir->err;
+    if (lw->model->fusion != TRLI_FUSION_NONE && !trli_ir_reaches_far(lw->ir, value)) return lw->ir->err;
+    if (lw->instance->inline_only) return lw->ir->err;
     if (n->unplaced || !n->varies || n->op == TRLI_OP_FIELD) return lw->ir->err;
     int field;
     trl_err err = trli_program_store(lw->instance->program, name, value, (trl_location)location, NULL, &field);
@@ -27,10 +28,12 @@ trl_err trli_operator_result(trli_lowering *lw, const char *name, trli_value val
 }
 
 /* Apply a stencil along an axis and give its result. */
-static trl_err derive(trli_lowering *lw, const char *name, int stencil, int axis, int location, trli_value value, int *to, trli_value *result)
+static trl_err derive(trli_lowering *lw, const char *name, int stencil, int axis, int location, trli_value value,
+                      int *to, trli_value *result)
 {
     *to = trl_stencil_get((trl_stencil_id)stencil)->flips ? location ^ 1 << axis : location;
-    return trli_operator_result(lw, name, trli_ir_stencil(lw->ir, stencil, axis, location >> axis & 1, value), *to, result);
+    return trli_operator_result(lw, name, trli_ir_stencil(lw->ir, stencil, axis, location >> axis & 1, value), *to,
+                                result);
 }
 
 static trl_err lower_grad(trli_lowering *lw, const trl_ast *node, const trl_names *names, trli_typed *typed)
@@ -40,7 +43,8 @@ static trl_err lower_grad(trli_lowering *lw, const trl_ast *node, const trl_name
     TRL_TRY(trli_lower_scalar(lw, node->arg[0], names, true, &s));
     *typed = (trli_typed){.components = lw->dim};
     for (int a = 0; a < lw->dim; ++a)
-        TRL_TRY(derive(lw, "grad", TRL_STENCIL_DERIVATIVE, a, s.location[0], s.value[0], &typed->location[a], &typed->value[a]));
+        TRL_TRY(derive(lw, "grad", TRL_STENCIL_DERIVATIVE, a, s.location[0], s.value[0], &typed->location[a],
+                       &typed->value[a]));
 done:
     return err;
 }
@@ -58,7 +62,8 @@ static trl_err lower_derivative(trli_lowering *lw, const trl_ast *node, const tr
     const char *name = node->part[0].text;
     int axis = axis_of_name(name);
     int stencil = name[1] == '2' ? TRL_STENCIL_SECOND : TRL_STENCIL_DERIVATIVE;
-    if (axis >= lw->dim) return trli_lower_fail(lw, node, "'%s' needs an axis that this %d-D grid lacks", name, lw->dim);
+    if (axis >= lw->dim)
+        return trli_lower_fail(lw, node, "'%s' needs an axis that this %d-D grid lacks", name, lw->dim);
     TRL_TRY(trli_lower_scalar(lw, node->arg[0], names, true, &s));
     *typed = (trli_typed){0};
     TRL_TRY(derive(lw, name, stencil, axis, s.location[0], s.value[0], &typed->location[0], &typed->value[0]));
@@ -103,8 +108,11 @@ static trl_err lower_div(trli_lowering *lw, const trl_ast *node, const trl_names
         if (v.location[a] == TRLI_ANYWHERE) continue;
         int to = v.location[a] ^ 1 << a;
         if (!trli_location_join(target, to, &target))
-            return trli_lower_fail(lw, node, "the components of this vector have no common centre: its %c-component is at %s, where div gives %s, another gives %s",
-                                   "xyz"[a], trli_location_text(v.location[a]), trli_location_text(to), trli_location_text(target));
+            return trli_lower_fail(lw, node,
+                                   "the components of this vector have no common centre: its %c-component is at %s, "
+                                   "where div gives %s, another gives %s",
+                                   "xyz"[a], trli_location_text(v.location[a]), trli_location_text(to),
+                                   trli_location_text(target));
     }
     if (target == TRLI_ANYWHERE) target = TRL_CELL;
     for (int a = 0; a < lw->dim; ++a) {
@@ -119,7 +127,8 @@ done:
 }
 
 /* d v_b / da - d v_a / db */
-static trl_err curl_component(trli_lowering *lw, const trl_ast *node, const trli_typed *v, int a, int b, int *location, trli_value *value)
+static trl_err curl_component(trli_lowering *lw, const trl_ast *node, const trli_typed *v, int a, int b, int *location,
+                              trli_value *value)
 {
     int first, second;
     trli_value p, q;
@@ -163,7 +172,8 @@ static trl_err read_location(trli_lowering *lw, const trl_ast *node, int *locati
             return TRL_OK;
         }
     }
-    return trli_lower_fail(lw, node, "this is no location: cell, xface, yface, zface, xedge, yedge, zedge, node or faces");
+    return trli_lower_fail(lw, node,
+                           "this is no location: cell, xface, yface, zface, xedge, yedge, zedge, node or faces");
 }
 
 static trli_value harmonic_pair(trli_ir *ir, trli_value a, trli_value b)
@@ -190,7 +200,8 @@ static trl_err lower_at(trli_lowering *lw, const trl_ast *node, const trl_names 
     int location = TRL_CELL;
     bool harmonic = strcmp(node->part[0].text, "harmonic") == 0;
     trl_err err = TRL_OK;
-    TRL_TRY(harmonic ? trli_lower_scalar(lw, node->arg[0], names, true, &f) : trli_lower_node(lw, node->arg[0], names, &f));
+    TRL_TRY(harmonic ? trli_lower_scalar(lw, node->arg[0], names, true, &f)
+                     : trli_lower_node(lw, node->arg[0], names, &f));
     TRL_TRY(read_location(lw, node->arg[1], &location));
     bool faces = location < 0;
     *typed = (trli_typed){.components = faces ? lw->dim : f.components};
@@ -211,7 +222,8 @@ done:
     return err;
 }
 
-static trl_err lower_product_of_vectors(trli_lowering *lw, const trl_ast *node, const trl_names *names, trli_typed *typed)
+static trl_err lower_product_of_vectors(trli_lowering *lw, const trl_ast *node, const trl_names *names,
+                                        trli_typed *typed)
 {
     trli_typed v[2];
     trl_err err = TRL_OK;
@@ -223,18 +235,22 @@ static trl_err lower_product_of_vectors(trli_lowering *lw, const trl_ast *node, 
     for (int i = 0; i < 2; ++i)
         for (int a = 0; a < lw->dim; ++a)
             if (!trli_location_join(location, v[i].location[a], &location))
-                return trli_lower_fail(lw, node, "'%s' needs all components at one location, for example at(..., cell): here %s and %s",
-                                       node->part[0].text, trli_location_text(location), trli_location_text(v[i].location[a]));
+                return trli_lower_fail(
+                    lw, node, "'%s' needs all components at one location, for example at(..., cell): here %s and %s",
+                    node->part[0].text, trli_location_text(location), trli_location_text(v[i].location[a]));
     if (cross && lw->dim != 3) return trli_lower_fail(lw, node, "cross needs a 3-D grid");
     *typed = (trli_typed){.components = cross ? 3 : 0, .location = {location, location, location}};
     for (int c = 0; cross && c < 3; ++c) {
         int a = (c + 1) % 3, b = (c + 2) % 3;
-        trli_value p = trli_ir_binary(ir, TRLI_OP_MUL, trli_typed_at(lw, &v[0], a, location), trli_typed_at(lw, &v[1], b, location));
-        trli_value q = trli_ir_binary(ir, TRLI_OP_MUL, trli_typed_at(lw, &v[0], b, location), trli_typed_at(lw, &v[1], a, location));
+        trli_value p = trli_ir_binary(ir, TRLI_OP_MUL, trli_typed_at(lw, &v[0], a, location),
+                                      trli_typed_at(lw, &v[1], b, location));
+        trli_value q = trli_ir_binary(ir, TRLI_OP_MUL, trli_typed_at(lw, &v[0], b, location),
+                                      trli_typed_at(lw, &v[1], a, location));
         typed->value[c] = trli_ir_binary(ir, TRLI_OP_SUB, p, q);
     }
     for (int a = 0; !cross && a < lw->dim; ++a) {
-        trli_value p = trli_ir_binary(ir, TRLI_OP_MUL, trli_typed_at(lw, &v[0], a, location), trli_typed_at(lw, &v[1], a, location));
+        trli_value p = trli_ir_binary(ir, TRLI_OP_MUL, trli_typed_at(lw, &v[0], a, location),
+                                      trli_typed_at(lw, &v[1], a, location));
         typed->value[0] = a == 0 ? p : trli_ir_binary(ir, TRLI_OP_ADD, typed->value[0], p);
     }
     if (node->nargs == 1) typed->value[0] = trli_ir_unary(ir, TRLI_OP_SQRT, typed->value[0]);
@@ -271,7 +287,10 @@ static const struct {
     {{"grad", "grad(s)", "gradient: component a at s's location with bit a flipped; second order"}, 1, 1, lower_grad},
     {{"div", "div(v)", "divergence of a vector of face values; second order"}, 1, 1, lower_div},
     {{"laplacian", "laplacian(s)", "sum of second derivatives, at s's location; second order"}, 1, 1, lower_laplacian},
-    {{"curl", "curl(v)", "curl: faces to edges, edges to faces; in 2-D a face vector to the scalar at zedge"}, 1, 1, lower_curl},
+    {{"curl", "curl(v)", "curl: faces to edges, edges to faces; in 2-D a face vector to the scalar at zedge"},
+     1,
+     1,
+     lower_curl},
     {{"ddx", "ddx(s)", "derivative along x; flips that bit of the location; second order"}, 1, 1, lower_derivative},
     {{"ddy", "ddy(s)", "derivative along y; flips that bit of the location; second order"}, 1, 1, lower_derivative},
     {{"ddz", "ddz(s)", "derivative along z; flips that bit of the location; second order"}, 1, 1, lower_derivative},
@@ -279,7 +298,10 @@ static const struct {
     {{"d2dy", "d2dy(s)", "second derivative along y, at s's location; second order"}, 1, 1, lower_derivative},
     {{"d2dz", "d2dz(s)", "second derivative along z, at s's location; second order"}, 1, 1, lower_derivative},
     {{"at", "at(f, L)", "linear interpolation to a location, or to `faces`"}, 2, 2, lower_at},
-    {{"harmonic", "harmonic(s, L)", "harmonic mean 2ab/(a+b) of the points on both sides; 0 where a+b = 0"}, 2, 2, lower_at},
+    {{"harmonic", "harmonic(s, L)", "harmonic mean 2ab/(a+b) of the points on both sides; 0 where a+b = 0"},
+     2,
+     2,
+     lower_at},
     {{"left", "left(s[, limiter])", "face values reconstructed from the minus side"}, 1, 2, trli_lower_reconstruction},
     {{"right", "right(s[, limiter])", "face values reconstructed from the plus side"}, 1, 2, trli_lower_reconstruction},
     {{"advective_flux", "advective_flux(phi, u[, limiter])",
@@ -310,7 +332,8 @@ const trl_operator *trl_operator_at(int i)
     return i >= 0 && i < (int)(sizeof table / sizeof *table) ? &table[i].shown : NULL;
 }
 
-trl_err trli_lower_operator(trli_lowering *lw, const trl_ast *node, const trl_names *names, trli_typed *typed, bool *known)
+trl_err trli_lower_operator(trli_lowering *lw, const trl_ast *node, const trl_names *names, trli_typed *typed,
+                            bool *known)
 {
     const char *name = node->part[0].text;
     for (size_t i = 0; i < sizeof table / sizeof *table; ++i) {
@@ -319,8 +342,8 @@ trl_err trli_lower_operator(trli_lowering *lw, const trl_ast *node, const trl_na
         if (node->nargs < table[i].least || node->nargs > table[i].most)
             return trli_lower_fail(lw, node, "'%s' takes %d argument%s, not %d: %s", name,
                                    node->nargs < table[i].least ? table[i].least : table[i].most,
-                                   (node->nargs < table[i].least ? table[i].least : table[i].most) == 1 ? "" : "s", node->nargs,
-                                   table[i].shown.signature);
+                                   (node->nargs < table[i].least ? table[i].least : table[i].most) == 1 ? "" : "s",
+                                   node->nargs, table[i].shown.signature);
         return table[i].lower(lw, node, names, typed);
     }
     *known = false;

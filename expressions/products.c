@@ -21,7 +21,8 @@ typedef struct product {
 static int count_factors(const trl_ast *node)
 {
     int n = 1;
-    for (; node->kind == TRL_AST_BINARY && (node->op == TRL_AST_MUL || node->op == TRL_AST_DIV); node = node->arg[0]) ++n;
+    for (; node->kind == TRL_AST_BINARY && (node->op == TRL_AST_MUL || node->op == TRL_AST_DIV); node = node->arg[0])
+        ++n;
     return n;
 }
 
@@ -57,16 +58,21 @@ static trl_err find_target(trli_lowering *lw, const trl_ast *node, const product
     *target = TRLI_ANYWHERE;
     for (int i = 0; i < p->n; ++i) {
         int location = factor_location(&p->factor[i], c), joined;
-        if (trli_location_join(*target, location, &joined)) *target = joined;
-        else if (*target == TRL_CELL && is_face(location)) *target = location;
+        if (trli_location_join(*target, location, &joined))
+            *target = joined;
+        else if (*target == TRL_CELL && is_face(location))
+            *target = location;
         else if (!(location == TRL_CELL && is_face(*target)))
-            return trli_lower_fail(lw, node, "factors at %s and %s cannot be multiplied: interpolate one with at(..., %s)",
-                                   trli_location_text(*target), trli_location_text(location), trli_location_text(*target));
+            return trli_lower_fail(
+                lw, node, "factors at %s and %s cannot be multiplied: interpolate one with at(..., %s)",
+                trli_location_text(*target), trli_location_text(location), trli_location_text(*target));
     }
     for (int i = 0; i < p->n; ++i) {
         const factor *f = &p->factor[i];
         if (f->typed.components && factor_location(f, c) == TRL_CELL && *target != TRL_CELL)
-            return trli_lower_fail(lw, f->node, "this vector is at cells and its factor at %s: only scalars are interpolated by themselves, use at(..., faces)",
+            return trli_lower_fail(lw, f->node,
+                                   "this vector is at cells and its factor at %s: only scalars are interpolated by "
+                                   "themselves, use at(..., faces)",
                                    trli_location_text(*target));
     }
     return TRL_OK;

@@ -51,8 +51,8 @@ trli_step *trli_program_append(trli_program *program, trli_step_kind kind, const
         int capacity = program->capacity ? 2 * program->capacity : 64;
         trli_step *step = realloc(program->step, (size_t)capacity * sizeof *step);
         if (!step) {
-            program->model->ir.err = trl_fail(program->model->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d steps of program '%s'",
-                                              capacity, program->name);
+            program->model->ir.err = trl_fail(program->model->ctx, TRL_ERR_MEMORY, NULL,
+                                              "no memory for %d steps of program '%s'", capacity, program->name);
             return NULL;
         }
         program->step = step;
@@ -70,7 +70,8 @@ static void *keep_copy(trli_model *model, const void *data, size_t bytes)
     return copy;
 }
 
-trl_err trli_program_add_kernel(trli_program *program, const char *label, int n, const int *field, const trli_value *value, const int *variable)
+trl_err trli_program_add_kernel(trli_program *program, const char *label, int n, const int *field,
+                                const trli_value *value, const int *variable)
 {
     trli_model *model = program->model;
     trli_step *step = trli_program_append(program, TRLI_STEP_KERNEL, label);
@@ -96,8 +97,8 @@ static trl_err reserve_stored(trli_program *program, trli_value value)
     return TRL_OK;
 }
 
-trl_err trli_program_store(trli_program *program, const char *name, trli_value value, trl_location location, const trli_boundary_source *boundary,
-                           int *field)
+trl_err trli_program_store(trli_program *program, const char *name, trli_value value, trl_location location,
+                           const trli_boundary_source *boundary, int *field)
 {
     trli_model *model = program->model;
     trl_err err = TRL_OK;
@@ -122,18 +123,20 @@ static const trli_step *find_reduction(const trli_program *program, const trli_s
 {
     for (int i = 0; i < program->nsteps; ++i) {
         const trli_step *s = &program->step[i];
-        if (s->kind == wanted->kind && s->value && s->value[0] == wanted->value[0] && s->reduce == wanted->reduce && s->location == wanted->location &&
-            s->weighted == wanted->weighted && memcmp(s->point, wanted->point, sizeof s->point) == 0)
+        if (s->kind == wanted->kind && s->value && s->value[0] == wanted->value[0] && s->reduce == wanted->reduce &&
+            s->location == wanted->location && s->weighted == wanted->weighted &&
+            memcmp(s->point, wanted->point, sizeof s->point) == 0)
             return s;
     }
     return NULL;
 }
 
-trl_err trli_program_reduce(trli_program *program, const char *label, trli_value value, trl_location location, trli_reduce_kind kind, bool weighted,
-                            const trl_gidx *point, int *scalar)
+trl_err trli_program_reduce(trli_program *program, const char *label, trli_value value, trl_location location,
+                            trli_reduce_kind kind, bool weighted, const trl_gidx *point, int *scalar)
 {
     trli_model *model = program->model;
-    trli_step wanted = {.kind = TRLI_STEP_REDUCE, .value = &value, .reduce = kind, .location = location, .weighted = weighted};
+    trli_step wanted = {
+        .kind = TRLI_STEP_REDUCE, .value = &value, .reduce = kind, .location = location, .weighted = weighted};
     if (model->ir.err != TRL_OK) return model->ir.err;
     if (point) memcpy(wanted.point, point, sizeof wanted.point);
     const trli_step *same = find_reduction(program, &wanted);
@@ -176,7 +179,9 @@ static trl_err add_root(trli_program *program, int **list, int *n, int *capacity
     if (*n == *capacity) {
         int more = *capacity ? 2 * *capacity : 16;
         int *longer = realloc(*list, (size_t)more * sizeof *longer);
-        if (!longer) return trl_fail(program->model->ctx, TRL_ERR_MEMORY, NULL, "no memory for the results of program '%s'", program->name);
+        if (!longer)
+            return trl_fail(program->model->ctx, TRL_ERR_MEMORY, NULL, "no memory for the results of program '%s'",
+                            program->name);
         *list = longer;
         *capacity = more;
     }

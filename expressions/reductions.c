@@ -41,7 +41,8 @@ static trl_err mask_of(trli_lowering *lw, const trl_ast *node, const trl_names *
 static trl_err sum_over(trli_lowering *lw, const char *label, trli_value value, int location, trli_value *sum)
 {
     int scalar;
-    trl_err err = trli_program_reduce(lw->instance->program, label, value, (trl_location)location, TRLI_REDUCE_SUM, true, NULL, &scalar);
+    trl_err err = trli_program_reduce(lw->instance->program, label, value, (trl_location)location, TRLI_REDUCE_SUM,
+                                      true, NULL, &scalar);
     if (err == TRL_OK) *sum = trli_ir_scalar(lw->ir, scalar);
     return err;
 }
@@ -58,7 +59,8 @@ static trl_err lower_norm(trli_lowering *lw, trli_value value, trli_value mask, 
     /* Points on a side count half, so that the weights of all points add up to the cells, at any location. */
     for (int a = 0; a < 3; ++a) cells *= (double)ir->grid->cells[a];
     weights = trli_ir_constant(ir, cells);
-    if (mask >= 0) TRL_TRY(sum_over(lw, "norm", trli_ir_select(ir, mask, trli_ir_constant(ir, 1), zero), location, &weights));
+    if (mask >= 0)
+        TRL_TRY(sum_over(lw, "norm", trli_ir_select(ir, mask, trli_ir_constant(ir, 1), zero), location, &weights));
     *norm = trli_ir_unary(ir, TRLI_OP_SQRT, trli_ir_binary(ir, TRLI_OP_DIV, squares, weights));
 done:
     return err;
@@ -83,7 +85,9 @@ trl_err trli_lower_reduction(trli_lowering *lw, const trl_ast *node, const trl_n
         TRL_TRY(lower_norm(lw, f.value[0], mask, f.location[0], &result));
     } else {
         bool max = strcmp(name, "domain_max") == 0;
-        trli_value value = mask < 0 ? f.value[0] : trli_ir_select(ir, mask, f.value[0], trli_ir_constant(ir, max ? -INFINITY : INFINITY));
+        trli_value value = mask < 0
+                               ? f.value[0]
+                               : trli_ir_select(ir, mask, f.value[0], trli_ir_constant(ir, max ? -INFINITY : INFINITY));
         int scalar;
         TRL_TRY(trli_program_reduce(lw->instance->program, name, value, (trl_location)f.location[0],
                                     max ? TRLI_REDUCE_MAX : TRLI_REDUCE_MIN, false, NULL, &scalar));
@@ -95,13 +99,14 @@ done:
 }
 
 /* Along one axis: the point to read from and the weight of the next one; *by is the offset of the first of the two. */
-static trl_err locate(trli_lowering *lw, const trl_ast *node, int axis, int location, double where, trl_gidx *point, int *by, double *weight)
+static trl_err locate(trli_lowering *lw, const trl_ast *node, int axis, int location, double where, trl_gidx *point,
+                      int *by, double *weight)
 {
     const trl_grid *g = lw->ir->grid;
     int bit = location >> axis & 1;
     if (!(where >= g->origin[axis] && where <= g->origin[axis] + g->length[axis]))
-        return trli_lower_fail(lw, node, "%c = %g lies outside the domain, %g to %g", "xyz"[axis], where, g->origin[axis],
-                               g->origin[axis] + g->length[axis]);
+        return trli_lower_fail(lw, node, "%c = %g lies outside the domain, %g to %g", "xyz"[axis], where,
+                               g -> origin[axis], g -> origin[axis] + g -> length[axis]);
     double s = (where - g->origin[axis]) / g->spacing[axis] - (bit ? 0 : 0.5);
     double below = floor(s);
     *weight = s - below;
@@ -122,7 +127,10 @@ trl_err trli_lower_probe(trli_lowering *lw, const trl_ast *node, const trl_names
     trl_err err = TRL_OK;
     TRL_TRY(trli_lower_scalar(lw, node->arg[0], names, true, &f));
     if (where->kind != TRL_AST_VECTOR || where->nargs != lw->dim)
-        return trli_lower_fail(lw, where, "a probe needs one coordinate per axis of the grid: [%s]", lw->dim == 1 ? "x" : lw->dim == 2 ? "x, y" : "x, y, z");
+        return trli_lower_fail(lw, where, "a probe needs one coordinate per axis of the grid: [%s]",
+                               lw->dim == 1   ? "x"
+                               : lw->dim == 2 ? "x, y"
+                                              : "x, y, z");
     trli_value value = f.value[0];
     for (int a = 0; a < lw->dim; ++a) {
         double coordinate, weight = 0;
@@ -137,7 +145,8 @@ trl_err trli_lower_probe(trli_lowering *lw, const trl_ast *node, const trl_names
         value = trli_ir_binary(ir, TRLI_OP_ADD, trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_constant(ir, 1 - weight), low),
                                trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_constant(ir, weight), high));
     }
-    TRL_TRY(trli_program_reduce(lw->instance->program, "probe", value, (trl_location)f.location[0], TRLI_REDUCE_POINT, false, point, &scalar));
+    TRL_TRY(trli_program_reduce(lw->instance->program, "probe", value, (trl_location)f.location[0], TRLI_REDUCE_POINT,
+                                false, point, &scalar));
     *typed = trli_typed_scalar(TRLI_ANYWHERE, trli_ir_scalar(ir, scalar));
 done:
     return err;

@@ -59,8 +59,10 @@ static trl_err assign(plan *pl, int field)
     trli_field *f = &model->field[field];
     trl_err err = TRL_OK;
     if (f->slot < 0) {
-        if (f->persistent || pl->nfree == 0) TRL_TRY(new_slot(model, f->persistent, &f->slot));
-        else f->slot = pl->free_slot[--pl->nfree];
+        if (f->persistent || pl->nfree == 0)
+            TRL_TRY(new_slot(model, f->persistent, &f->slot));
+        else
+            f->slot = pl->free_slot[--pl->nfree];
     }
     take_room(model, field);
 done:
@@ -123,7 +125,8 @@ static trl_err set_geometry(trli_model *model)
     size_t n = (size_t)model->nfields * (size_t)layout->nlocal + 1;
     model->geometry = calloc(n, sizeof *model->geometry);
     model->origin = calloc(n, sizeof *model->origin);
-    if (!model->geometry || !model->origin) return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for %zu arrays", n);
+    if (!model->geometry || !model->origin)
+        return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for %zu arrays", n);
     for (int f = 0; f < model->nfields; ++f)
         for (int p = 0; p < layout->nlocal; ++p) {
             trl_array *g = &model->geometry[(size_t)f * (size_t)layout->nlocal + (size_t)p];
@@ -156,7 +159,8 @@ trl_err trli_slots_plan(trli_model *model)
         if (model->field[f].persistent) TRL_TRY(assign(&pl, f));
     TRL_TRY(set_geometry(model));
     for (int s = 0; s < model->nslots; ++s)
-        for (int p = 0; p < model->layout->nlocal; ++p) model->planned_bytes += model->slot[s].points[p] * (int64_t)sizeof(double);
+        for (int p = 0; p < model->layout->nlocal; ++p)
+            model->planned_bytes += model->slot[s].points[p] * (int64_t)sizeof(double);
 done:
     free(pl.last);
     free(pl.free_slot);
@@ -179,7 +183,8 @@ trl_err trli_slots_allocate(trli_model *model)
         for (int f = 0; f < model->nfields && slot->persistent; ++f)
             if (model->field[f].slot == s) tenant = model->field[f].name;
         for (int p = 0; p < model->layout->nlocal; ++p) {
-            TRL_TRY(trl_memory_alloc(model->ctx, (size_t)slot->points[p] * sizeof(double), slot->persistent ? tenant : "scratch", &slot->base[p]));
+            TRL_TRY(trl_memory_alloc(model->ctx, (size_t)slot->points[p] * sizeof(double),
+                                     slot->persistent ? tenant : "scratch", &slot->base[p]));
             trli_poison(slot->base[p], slot->points[p]);
         }
     }

@@ -14,8 +14,8 @@ static trl_err add_symbol(trli_model *model, const trli_symbol *symbol)
     if (err != TRL_OK) return err;
     if (existing >= 0) {
         const trl_place *first = &model->symbol[existing].place;
-        return trl_fail(model->ctx, TRL_ERR_INPUT, &symbol->place, "'%s' is computed twice: first at %s:%d:%d", symbol->name,
-                        first->file ? first->file : "(no file)", first->line, first->column);
+        return trl_fail(model->ctx, TRL_ERR_INPUT, &symbol->place, "'%s' is computed twice: first at %s:%d:%d",
+                        symbol->name, first->file ? first->file : "(no file)", first->line, first->column);
     }
     model->symbol[model->nsymbols++] = *symbol;
     return TRL_OK;
@@ -26,12 +26,14 @@ static trl_err parse_entry(trli_model *model, trli_entry *entry)
     const trl_value *value = &entry->deck->formula;
     trl_err err = TRL_OK;
     entry->formula = calloc((size_t)value->count, sizeof *entry->formula);
-    if (!entry->formula) return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for expression '%s'", entry->deck->name);
+    if (!entry->formula)
+        return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for expression '%s'", entry->deck->name);
     entry->nformulas = value->count;
     for (int i = 0; i < value->count; ++i) TRL_TRY(trl_formula_parse(model->ctx, &value->text[i], &entry->formula[i]));
     if (value->list && value->count != model->layout->grid.dim)
-        return trl_fail(model->ctx, TRL_ERR_INPUT, &value->place, "a vector needs one component per axis of the grid: %d, not %d",
-                        model->layout->grid.dim, value->count);
+        return trl_fail(model->ctx, TRL_ERR_INPUT, &value->place,
+                        "a vector needs one component per axis of the grid: %d, not %d", model->layout->grid.dim,
+                        value->count);
 done:
     return err;
 }
@@ -46,9 +48,11 @@ static trl_err add_entry(trli_model *model, int e)
         TRL_TRY(add_symbol(model, &(trli_symbol){entry->deck->name, TRLI_SYMBOL_FORMULA, e, 0, entry->deck->place}));
     } else {
         TRL_TRY(trli_entry_setup(model, entry));
-        bool modifier = entry->deck->type->flags & TRL_EXPR_MODIFIER; /* it changes a target's field and computes no tag */
+        bool modifier =
+            entry->deck->type->flags & TRL_EXPR_MODIFIER; /* it changes a target's field and computes no tag */
         for (int i = 0; i < entry->ncomputed && !modifier; ++i)
-            TRL_TRY(add_symbol(model, &(trli_symbol){entry->computed[i].tag, TRLI_SYMBOL_OUTPUT, e, i, entry->deck->place}));
+            TRL_TRY(add_symbol(model,
+                               &(trli_symbol){entry->computed[i].tag, TRLI_SYMBOL_OUTPUT, e, i, entry->deck->place}));
     }
 done:
     return err;
@@ -70,7 +74,8 @@ trl_err trli_symbols_build(trli_model *model)
     int extra = 0;
     TRL_TRY(reserve_symbols(model, extra));
     for (int v = 0; v < model->nvariables; ++v)
-        TRL_TRY(add_symbol(model, &(trli_symbol){model->variable[v].name, TRLI_SYMBOL_VARIABLE, v, 0, model->variable[v].place}));
+        TRL_TRY(add_symbol(
+            model, &(trli_symbol){model->variable[v].name, TRLI_SYMBOL_VARIABLE, v, 0, model->variable[v].place}));
     for (int e = 0; e < model->nentries; ++e) {
         TRL_TRY(reserve_symbols(model, extra + 64));
         trl_err entry_err = add_entry(model, e); /* go on: each entry's error is news to the user */
@@ -96,12 +101,15 @@ trl_err trli_symbol_missing(trli_model *model, const trl_place *place, const cha
     if (known) near = trl_name_nearest(name, known, model->nsymbols);
     free(known);
     if (near)
-        return trl_fail(model->ctx, TRL_ERR_INPUT, place, "nothing computes '%s': it is no equation, expression or parameter; did you mean '%s'?",
-                        name, near);
-    return trl_fail(model->ctx, TRL_ERR_INPUT, place, "nothing computes '%s': it is no equation, expression or parameter", name);
+        return trl_fail(model->ctx, TRL_ERR_INPUT, place,
+                        "nothing computes '%s': it is no equation, expression or parameter; did you mean '%s'?", name,
+                        near);
+    return trl_fail(model->ctx, TRL_ERR_INPUT, place,
+                    "nothing computes '%s': it is no equation, expression or parameter", name);
 }
 
-trl_err trli_family_range(trl_context *ctx, const trl_text *text, const trl_ast *node, const trl_names *names, long *lo, long *hi)
+trl_err trli_family_range(trl_context *ctx, const trl_text *text, const trl_ast *node, const trl_names *names, long *lo,
+                          long *hi)
 {
     double a, b;
     trl_err err = trl_ast_number(ctx, text, node->arg[0], names, &a);
@@ -184,7 +192,8 @@ static trl_err visit_node(const visitor *v, const trl_ast *node, const trl_names
     return err;
 }
 
-trl_err trli_visit_symbols(trli_model *model, const trl_formula *formula, const trl_names *names, trli_visit visit, void *data)
+trl_err trli_visit_symbols(trli_model *model, const trl_formula *formula, const trl_names *names, trli_visit visit,
+                           void *data)
 {
     visitor v = {model, &formula->text, visit, data};
     return visit_node(&v, formula->root, names);

@@ -71,7 +71,8 @@ static trli_task *next_task(builder *b, trli_step *step, int patch)
     return t;
 }
 
-static trl_err add(builder *b, const char *name, trl_task_fn run, trli_task *data, int chunks, unsigned flags, double cost, trl_task *task)
+static trl_err add(builder *b, const char *name, trl_task_fn run, trli_task *data, int chunks, unsigned flags,
+                   double cost, trl_task *task)
 {
     const trl_task_desc desc = {name, run, data, chunks, flags, cost};
     return trl_graph_add_task(b->program->graph, &desc, task);
@@ -121,7 +122,8 @@ static trl_err add_compute(builder *b, trli_step *s, int patch)
     t->box = trli_program_box(b->program, s->field[0], patch);
     const trl_expr_type *type = opaque ? b->model->entry[s->entry].deck->type : NULL;
     bool one_location = true;
-    for (int o = 1; o < s->nout; ++o) one_location &= b->model->field[s->field[o]].location == b->model->field[s->field[0]].location;
+    for (int o = 1; o < s->nout; ++o)
+        one_location &= b->model->field[s->field[o]].location == b->model->field[s->field[0]].location;
     if (!opaque || (type->flags & TRL_EXPR_TILED && one_location)) chunks = choose_parts(b, t);
     b->program->bytes_moved += trl_box_points(&t->box) * (s->nout + s->ninputs) * (int64_t)sizeof(double);
     TRL_TRY(add(b, s->label, opaque ? trli_task_opaque : trli_task_kernel, t, chunks, 0, estimate(s, &t->box), &task));
@@ -146,7 +148,8 @@ static trl_err add_slabs(builder *b, trli_step *s, int patch)
     for (int k = 0; k < s->nslabs; ++k) {
         TRL_TRY(access_field(b, task, s->slab[k].field, patch, TRL_READ_WRITE));
         for (int i = 0; i < s->slab[k].ninputs; ++i)
-            if (s->slab[k].input[i] != s->slab[k].field) TRL_TRY(access_field(b, task, s->slab[k].input[i], patch, TRL_READ));
+            if (s->slab[k].input[i] != s->slab[k].field)
+                TRL_TRY(access_field(b, task, s->slab[k].input[i], patch, TRL_READ));
         TRL_TRY(access_kernel_scalars(b, task, s->slab[k].kernel));
     }
 done:
@@ -164,7 +167,8 @@ static trl_err add_exchange(builder *b, trli_step *s)
     if (!s->exchange_array || !s->exchange_arrays) return b->model->ir.err;
     for (int i = 0; i < s->nexchanged; ++i) s->exchange_arrays[i] = s->exchange_array + (size_t)i * np;
     TRL_TRY(add(b, "exchange", trli_task_exchange_begin, next_task(b, s, -1), 1, TRL_TASK_ALWAYS, 1e-6, &begin));
-    TRL_TRY(add(b, "receive", trli_task_exchange_finish, next_task(b, s, -1), 1, TRL_TASK_ALWAYS | TRL_TASK_POLL, 1e-6, &finish));
+    TRL_TRY(add(b, "receive", trli_task_exchange_finish, next_task(b, s, -1), 1, TRL_TASK_ALWAYS | TRL_TASK_POLL, 1e-6,
+                &finish));
     for (int i = 0; i < s->nexchanged; ++i)
         for (int p = 0; p < b->model->layout->nlocal; ++p) {
             TRL_TRY(access_field(b, begin, s->exchanged[i], p, TRL_READ_WRITE));
@@ -185,7 +189,8 @@ static trl_err make_reduction(builder *b, trli_reduce_kind kind, trli_reduction 
     r->sum = calloc(n, sizeof *r->sum);
     r->extreme = calloc(n, sizeof *r->extreme);
     r->invalid = calloc(n, sizeof *r->invalid);
-    if (!r->sum || !r->extreme || !r->invalid) return trl_fail(b->model->ctx, TRL_ERR_MEMORY, NULL, "no memory for a reduction");
+    if (!r->sum || !r->extreme || !r->invalid)
+        return trl_fail(b->model->ctx, TRL_ERR_MEMORY, NULL, "no memory for a reduction");
     r->comm = b->data->comm;
     r->request = MPI_REQUEST_NULL;
     trli_reduction_reset(r, kind, b->model->nworkers);
@@ -198,6 +203,11 @@ static bool reduction_box(const builder *b, const trli_step *s, int patch, trl_b
     const trl_layout *layout = b->model->layout;
     const trl_patch *p = &layout->patch[layout->local[patch]];
     *box = trl_patch_owned(layout, p, s->location);
+    for (int a = 0; a < layout->grid.dim; ++a) {
+        if (trl_patch_at_side(layout, p, a, 0)) box->lo[a] += s->shrink[2 * a];
+        if (trl_patch_at_side(layout, p, a, 1)) box->hi[a] -= s->shrink[2 * a + 1];
+        if (box->hi[a] <= box->lo[a]) return false;
+    }
     if (s->reduce != TRLI_REDUCE_POINT) return true;
     for (int a = 0; a < layout->grid.dim; ++a) {
         trl_gidx local = s->point[a] - p->first[a];
@@ -229,7 +239,8 @@ static trl_err add_reduce(builder *b, trli_step *s)
         t->reduction = reduction;
         int chunks = s->entry >= 0 ? 1 : choose_parts(b, t);
         b->program->bytes_moved += trl_box_points(&box) * s->ninputs * (int64_t)sizeof(double);
-        TRL_TRY(add(b, s->label, s->entry >= 0 ? trli_task_stable_dt : trli_task_reduce, t, chunks, 0, estimate(s, &box), &task));
+        TRL_TRY(add(b, s->label, s->entry >= 0 ? trli_task_stable_dt : trli_task_reduce, t, chunks, 0,
+                    estimate(s, &box), &task));
         for (int i = 0; i < s->ninputs; ++i) TRL_TRY(access_field(b, task, s->input[i], p, TRL_READ));
         TRL_TRY(access_kernel_scalars(b, task, s->kernel));
         TRL_TRY(trl_graph_add_dependency(b->program->graph, task, finish));

@@ -10,17 +10,17 @@
 typedef struct trli_task {
     trli_program *program;
     trli_step *step;
-    int patch;      /* local patch, or -1 */
-    trl_box box;    /* what it computes */
-    int parts[3];   /* chunks along each axis */
+    int patch;    /* local patch, or -1 */
+    trl_box box;  /* what it computes */
+    int parts[3]; /* chunks along each axis */
     struct trli_reduction *reduction;
 } trli_task;
 
 /* A reduction in flight. */
 typedef struct trli_reduction {
-    trl_sum *sum;      /* [workers] */
-    double *extreme;   /* [workers] */
-    bool *invalid;     /* [workers]: a NaN was seen */
+    trl_sum *sum;    /* [workers] */
+    double *extreme; /* [workers] */
+    bool *invalid;   /* [workers]: a NaN was seen */
     bool started, posted;
     int64_t words[TRL_SUM_WORDS + 3];
     double pair[2];
@@ -33,7 +33,7 @@ struct trli_task_data {
     int ntasks, capacity;
     trli_reduction *reduction;
     int nreductions;
-    MPI_Comm comm;              /* for reductions; collectives keep one order through a handle */
+    MPI_Comm comm; /* for reductions; collectives keep one order through a handle */
     bool has_comm;
 };
 

@@ -40,7 +40,8 @@ static trl_err collect_dependencies(trli_model *model)
 {
     trl_err first = TRL_OK;
     model->dep_start = calloc((size_t)model->nentries + 1, sizeof *model->dep_start);
-    if (!model->dep_start) return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d entries", model->nentries);
+    if (!model->dep_start)
+        return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d entries", model->nentries);
     for (int e = 0; e < model->nentries; ++e) {
         trl_err err = collect_entry(model, e);
         if (first == TRL_OK) first = err;
@@ -67,7 +68,8 @@ static trl_err report_cycle(trli_model *model, const int *stack, int depth, int 
             i = depth - 1;
         }
     }
-    return trl_fail(model->ctx, TRL_ERR_INPUT, &model->entry[e].deck->place, "expressions depend on each other in a cycle: %s", path);
+    return trl_fail(model->ctx, TRL_ERR_INPUT, &model->entry[e].deck->place,
+                    "expressions depend on each other in a cycle: %s", path);
 }
 
 trl_err trli_tree_order(trli_model *model)
@@ -155,7 +157,8 @@ trl_err trli_tree_write_dot(const trli_model *model, FILE *out)
 {
     trl_err err = TRL_OK;
     fprintf(out, "digraph dependencies {\n  rankdir=LR;\n  node [fontname=\"Helvetica\"];\n");
-    for (int v = 0; v < model->nvariables; ++v) fprintf(out, "  \"%s\" [shape=box, style=bold];\n", model->variable[v].name);
+    for (int v = 0; v < model->nvariables; ++v)
+        fprintf(out, "  \"%s\" [shape=box, style=bold];\n", model->variable[v].name);
     for (int e = 0; e < model->nentries; ++e) {
         const trli_entry *entry = &model->entry[e];
         dot_edge edge = {model, out, entry->deck->name};
@@ -163,10 +166,12 @@ trl_err trli_tree_write_dot(const trli_model *model, FILE *out)
                 entry->used ? "" : ", style=dotted");
         for (int i = 0; i < entry->nformulas && err == TRL_OK; ++i)
             err = trli_visit_symbols((trli_model *)model, entry->formula[i], entry->deck->names, write_edge, &edge);
-        for (int i = 0; i < entry->nrequired; ++i) fprintf(out, "  \"%s\" -> \"%s\";\n", entry->deck->name, entry->required[i].tag);
+        for (int i = 0; i < entry->nrequired; ++i)
+            fprintf(out, "  \"%s\" -> \"%s\";\n", entry->deck->name, entry->required[i].tag);
         for (int i = 0; i < entry->ncomputed; ++i)
             if (strcmp(entry->computed[i].tag, entry->deck->name) != 0)
-                fprintf(out, "  \"%s\" -> \"%s\" [dir=back, style=dashed];\n", entry->computed[i].tag, entry->deck->name);
+                fprintf(out, "  \"%s\" -> \"%s\" [dir=back, style=dashed];\n", entry->computed[i].tag,
+                        entry->deck->name);
     }
     fprintf(out, "}\n");
     if (ferror(out)) err = trl_fail(model->ctx, TRL_ERR_IO, NULL, "cannot write the dependency graph");

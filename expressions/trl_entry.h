@@ -19,14 +19,20 @@ typedef struct trl_value {
     trl_place place; /* of the whole value */
 } trl_value;
 
-typedef enum trl_bc_kind { TRL_BC_DIRICHLET, TRL_BC_NEUMANN, TRL_BC_ROBIN, TRL_BC_OUTFLOW, TRL_BC_EXPRESSION } trl_bc_kind;
+typedef enum trl_bc_kind {
+    TRL_BC_DIRICHLET,
+    TRL_BC_NEUMANN,
+    TRL_BC_ROBIN,
+    TRL_BC_OUTFLOW,
+    TRL_BC_EXPRESSION
+} trl_bc_kind;
 
 /* One piece of a side's condition; the first whose `where` holds is used. */
 typedef struct trl_bc_piece {
     trl_bc_kind kind;
-    trl_text where;      /* absent: everywhere */
-    trl_value value;     /* dirichlet, neumann: the value; robin: a */
-    trl_value b, c;      /* robin */
+    trl_text where;         /* absent: everywhere */
+    trl_value value;        /* dirichlet, neumann: the value; robin: a */
+    trl_value b, c;         /* robin */
     const char *expression; /* expression: the name of the entry */
     trl_place place;
 } trl_bc_piece;
@@ -41,19 +47,19 @@ typedef enum trl_evaluate { TRL_EVALUATE_STAGE, TRL_EVALUATE_STEP } trl_evaluate
 
 /* An entry of `expressions`: a formula, or an expression type. Names are expanded already (family member "phi3"). */
 typedef struct trl_expression_entry {
-    const char *name;          /* the result's name (formula) or the entry's (type) */
+    const char *name; /* the result's name (formula) or the entry's (type) */
     trl_place place;
-    const trl_names *names;    /* family indices and local parameters; the chain ends with the problem's parameters */
-    trl_value formula;         /* count 0: a type */
-    int location;              /* trl_location, or -1: inferred */
+    const trl_names *names; /* family indices and local parameters; the chain ends with the problem's parameters */
+    trl_value formula;      /* count 0: a type */
+    int location;           /* trl_location, or -1: inferred */
     trl_evaluate evaluate;
-    trl_bc_side boundary[6];   /* x- x+ y- y+ z- z+ */
+    trl_bc_side boundary[6]; /* x- x+ y- y+ z- z+ */
     /* types only */
     const trl_expr_type *type;
     const trl_param_value *params; /* in the order of the type's table */
-    int ncomputes;             /* 0: the type's own names */
+    int ncomputes;                 /* 0: the type's own names */
     const char *const *computes;
-    int ninputs;               /* renamed inputs */
+    int ninputs; /* renamed inputs */
     const char *const *input_own, *const *input_tag;
 } trl_expression_entry;
 

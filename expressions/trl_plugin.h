@@ -16,18 +16,24 @@ extern "C" {
 
 #define TRL_PLUGIN_ABI 1u
 
-typedef enum trl_param_kind { TRL_PARAM_NUMBER, TRL_PARAM_INTEGER, TRL_PARAM_BOOL, TRL_PARAM_TEXT, TRL_PARAM_PATH } trl_param_kind;
+typedef enum trl_param_kind {
+    TRL_PARAM_NUMBER,
+    TRL_PARAM_INTEGER,
+    TRL_PARAM_BOOL,
+    TRL_PARAM_TEXT,
+    TRL_PARAM_PATH
+} trl_param_kind;
 
 /* One row of a parameter table; the table ends with a row whose key is NULL. */
 typedef struct trl_param_desc {
     const char *key;
     trl_param_kind kind;
     bool required;
-    const char *unit;       /* "" : none */
+    const char *unit; /* "" : none */
     const char *doc;
-    double fallback;        /* default of NUMBER, INTEGER, BOOL when not required */
-    double min, max;        /* inclusive range of NUMBER and INTEGER; min == max: any */
-    const char *text;       /* default of TEXT and PATH */
+    double fallback;  /* default of NUMBER, INTEGER, BOOL when not required */
+    double min, max;  /* inclusive range of NUMBER and INTEGER; min == max: any */
+    const char *text; /* default of TEXT and PATH */
 } trl_param_desc;
 
 /* A parameter's checked value, in the order of the table. */
@@ -59,18 +65,18 @@ typedef struct trl_setup_args {
 
 /* Arguments of evaluate; pointers are valid inside the call only, because time levels rotate. */
 typedef struct trl_eval_args {
-    size_t size;                /* of this struct, for later extension */
-    trl_context *ctx;           /* for trl_fail */
+    size_t size;      /* of this struct, for later extension */
+    trl_context *ctx; /* for trl_fail */
     const trl_grid *grid;
     const trl_patch *patch;
-    double t, t_step, dt;       /* stage time; time at the start of the step; full step */
+    double t, t_step, dt; /* stage time; time at the start of the step; full step */
     int64_t step;
-    int stage;                  /* from 0 */
-    const trl_array *computed;  /* in the order advertised */
+    int stage;                 /* from 0 */
+    const trl_array *computed; /* in the order advertised */
     const trl_array *required;
-    void *scratch;              /* scratch_bytes of this thread */
+    void *scratch; /* scratch_bytes of this thread */
     int worker;
-    int axis, side;             /* modifiers: the side (0 minus, 1 plus) of an axis; else -1 */
+    int axis, side; /* modifiers: the side (0 minus, 1 plus) of an axis; else -1 */
 } trl_eval_args;
 
 /* An expression type. Zero-initialised members are absent. */
@@ -78,7 +84,7 @@ typedef struct trl_expr_type {
     uint32_t abi;  /* TRL_PLUGIN_ABI */
     uint32_t size; /* sizeof(trl_expr_type) */
     const char *name;
-    const char *doc; /* one line */
+    const char *doc;              /* one line */
     const trl_param_desc *params; /* NULL: none */
     unsigned flags;
     size_t state_size;    /* bytes of state per entry in the deck, zeroed before setup */
@@ -119,7 +125,8 @@ extern TRL_API const trl_plugin trl_plugin_entry;
 TRL_API TRL_NODISCARD trl_err trl_deps_compute(trl_deps *deps, const char *name, trl_location location);
 /* Declare a required tag, read at offsets lo..hi from each computed point (NULL: at the point itself). A modifier reads its inputs
  * on the target's interior points next to the side. */
-TRL_API TRL_NODISCARD trl_err trl_deps_require(trl_deps *deps, const char *name, trl_location location, const int lo[3], const int hi[3]);
+TRL_API TRL_NODISCARD trl_err trl_deps_require(trl_deps *deps, const char *name, trl_location location, const int lo[3],
+                                               const int hi[3]);
 /* The dimension and grid, for types that depend on it. */
 TRL_API const trl_grid *trl_deps_grid(const trl_deps *deps);
 

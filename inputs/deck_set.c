@@ -64,10 +64,7 @@ static trl_err apply_to_item(const setting *s, const trli_key *key, const step *
         return trl_fail(s->ctx, TRL_ERR_INPUT, &place, "'%.*s' has items 0 to %d, and no item '%s'",
                         steps->begin ? steps->begin - 1 : 0, s->text, list->n - 1, steps->name);
     item = list->item[at];
-    if (n == 1)
-        item = s->value;
-    else
-        TRL_TRY(apply(s, key, steps + 1, n - 1, item, &item));
+    TRL_TRY(apply(s, key, steps + 1, n - 1, item, &item));
     TRL_TRY(trli_node_copy(s->arena, list, result));
     (*result)->item[at] = item;
 done:

@@ -17,7 +17,9 @@ typedef struct batch {
 static trl_err batch_init(trl_simulation *sim, batch *b)
 {
     size_t n = 2 * (size_t)sim->nequations + 1; /* new values, and slopes that later stages need */
-    *b = (batch){.field = calloc(n, sizeof *b->field), .variable = calloc(n, sizeof *b->variable), .value = calloc(n, sizeof *b->value)};
+    *b = (batch){.field = calloc(n, sizeof *b->field),
+                 .variable = calloc(n, sizeof *b->variable),
+                 .value = calloc(n, sizeof *b->value)};
     if (b->field && b->variable && b->value) return TRL_OK;
     return trl_fail(sim->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d equations", sim->nequations);
 }
@@ -51,7 +53,8 @@ static void set_boundary(trl_simulation *sim, int v, int field)
     f->exchanged = true;
     f->boundary = (trli_boundary_source){deck->boundary, deck->names, deck->name, deck->place};
     for (int s = 0; s < 2 * sim->layout->grid.dim; ++s)
-        f->shrink[s] = f->location >> s / 2 & 1 && !sim->layout->grid.periodic[s / 2] && trli_boundary_fixes_side(&deck->boundary[s]);
+        f->shrink[s] = f->location >> s / 2 & 1 && !sim->layout->grid.periodic[s / 2] &&
+                       trli_boundary_fixes_side(&deck->boundary[s]);
 }
 
 static trl_err add_state(trl_simulation *sim, int v)
@@ -88,7 +91,8 @@ static trl_err compile_initial(trl_simulation *sim)
         const trli_equation *eq = &sim->equation[v];
         trli_typed typed;
         trl_err one = trli_lower_symbol(values, trli_symbol_find(sim->model, eq->deck->name), NULL, NULL, &typed);
-        if (one == TRL_OK) one = trli_program_add_kernel(sim->initial, eq->deck->name, 1, &eq->state, &typed.value[0], &v);
+        if (one == TRL_OK)
+            one = trli_program_add_kernel(sim->initial, eq->deck->name, 1, &eq->state, &typed.value[0], &v);
         if (one == TRL_OK) one = trli_program_add_root(sim->initial, eq->state);
         if (first == TRL_OK) first = one;
     }
@@ -103,9 +107,9 @@ done:
 /* A stage in the making. */
 typedef struct stage {
     int number;
-    trli_instance *in;       /* values u_s */
+    trli_instance *in;          /* values u_s */
     const trli_instance *first; /* values u_0 */
-    trli_value *slope;       /* f_k of equation v: [k * nequations + v] */
+    trli_value *slope;          /* f_k of equation v: [k * nequations + v] */
 } stage;
 
 /* u_{s+1} of an equation from the integrator's table. */
@@ -113,7 +117,8 @@ static trli_value stage_update(const trl_simulation *sim, const stage *st, int v
 {
     const trl_integrator *m = sim->integrator;
     trli_ir *ir = &sim->model->ir;
-    trli_value dt = trli_ir_scalar(ir, TRLI_SCALAR_DT), u0 = trli_ir_field(ir, st->first->variable[v]), sum = TRLI_NO_VALUE;
+    trli_value dt = trli_ir_scalar(ir, TRLI_SCALAR_DT), u0 = trli_ir_field(ir, st->first->variable[v]),
+               sum = TRLI_NO_VALUE;
     if (m->shu_osher) {
         trli_value us = trli_ir_field(ir, st->in->variable[v]);
         trli_value step = trli_ir_binary(ir, TRLI_OP_MUL, dt, st->slope[st->number * sim->nequations + v]);
@@ -125,7 +130,8 @@ static trli_value stage_update(const trl_simulation *sim, const stage *st, int v
     }
     for (int k = 0; k <= st->number; ++k) {
         if (m->a[st->number][k] == 0) continue;
-        trli_value term = trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_constant(ir, m->a[st->number][k]), st->slope[k * sim->nequations + v]);
+        trli_value term = trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_constant(ir, m->a[st->number][k]),
+                                         st->slope[k * sim->nequations + v]);
         sum = sum < 0 ? term : trli_ir_binary(ir, TRLI_OP_ADD, sum, term);
     }
     return trli_ir_binary(ir, TRLI_OP_ADD, u0, trli_ir_binary(ir, TRLI_OP_MUL, dt, sum));
@@ -159,7 +165,8 @@ static trl_err add_update(trl_simulation *sim, stage *st, int v, int target, bat
     }
     batch_add(b, target, value, v);
     if (slope_needed_later(sim->integrator, st->number)) {
-        int field = trli_model_add_field(model, trli_model_name(model, "%s:k%d", eq->deck->name, st->number + 1), model->variable[v].location);
+        int field = trli_model_add_field(model, trli_model_name(model, "%s:k%d", eq->deck->name, st->number + 1),
+                                         model->variable[v].location);
         if (field < 0) return model->ir.err;
         batch_add(b, field, f, v);
         *slope = trli_ir_field(&model->ir, field);
@@ -323,7 +330,8 @@ static trl_err observe_equation(trl_simulation *sim, trli_instance *in, int v)
     trl_err err = TRL_OK;
     if (eq->mask) {
         TRL_TRY(trli_lower_at(in, eq->mask, eq->deck->names, location, &value));
-        TRL_TRY(observe_value(sim, trli_model_name(sim->model, "%s:mask", eq->deck->name), value, location, &eq->mask_field));
+        TRL_TRY(observe_value(sim, trli_model_name(sim->model, "%s:mask", eq->deck->name), value, location,
+                              &eq->mask_field));
     }
     if (eq->exact) {
         const char *name = trli_model_name(sim->model, "%s:exact", eq->deck->name);
@@ -345,7 +353,8 @@ static trl_err observe_series(trl_simulation *sim, trli_instance *in, int i)
     if (typed.components || trli_ir_node(&sim->model->ir, typed.value[0])->varies) {
         trl_place place = trl_text_place(&f->text, f->root->begin, f->root->end);
         return trl_fail(sim->ctx, TRL_ERR_INPUT, &place,
-                        "a value of a series is one number, and this varies over the domain: use integral, norm, domain_max, domain_min or probe");
+                        "a value of a series is one number, and this varies over the domain: use integral, norm, "
+                        "domain_max, domain_min or probe");
     }
     TRL_TRY(trli_program_scalar(sim->observe, sim->problem->series[i].name, typed.value[0], &sim->series_scalar[i]));
     TRL_TRY(trli_program_add_scalar_root(sim->observe, sim->series_scalar[i]));
@@ -358,7 +367,12 @@ static trl_err compile_observe(trl_simulation *sim)
     trli_instance *in = NULL;
     trl_err err = TRL_OK, first = TRL_OK, one;
     for (int v = 0; v < sim->nequations; ++v) {
-        const trl_field_info info = {sim->equation[v].deck->name, sim->model->variable[v].location, true, sim->problem->noutputs == 0, -1, false};
+        const trl_field_info info = {sim->equation[v].deck->name,
+                                     sim->model->variable[v].location,
+                                     true,
+                                     sim->problem->noutputs == 0,
+                                     -1,
+                                     false};
         TRL_TRY(trli_show_field(sim, &info, sim->equation[v].state, v));
     }
     TRL_TRY(trli_program_create(sim->model, "observe", &sim->observe));

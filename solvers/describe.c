@@ -41,14 +41,16 @@ static void describe_grid(const listing *l)
     char cells[96] = "", cuts[96] = "";
     for (int a = 0; a < g->dim; ++a) {
         size_t c = strlen(cells), k = strlen(cuts);
-        snprintf(cells + c, sizeof cells - c, "%s%" PRId64 "%s", a ? " x " : "", g->cells[a], g->periodic[a] ? " (periodic)" : "");
+        snprintf(cells + c, sizeof cells - c, "%s%" PRId64 "%s", a ? " x " : "", g->cells[a],
+                 g->periodic[a] ? " (periodic)" : "");
         snprintf(cuts + k, sizeof cuts - k, "%s%d", a ? " x " : "", layout->counts[a]);
     }
     say(l, "grid         %s cells, %s patches on %d rank%s", cells, cuts, trl_context_ranks(l->sim->ctx),
         trl_context_ranks(l->sim->ctx) == 1 ? "" : "s");
-    say(l, "time         %s (%s), %d stage%s of order %d", l->sim->integrator->name, l->sim->integrator->doc, l->sim->integrator->stages,
-        l->sim->integrator->stages == 1 ? "" : "s", l->sim->integrator->order);
-    say(l, "workers      %d per rank, policy %s", trl_workers_count(l->sim->workers), trl_workers_policy(l->sim->workers));
+    say(l, "time         %s (%s), %d stage%s of order %d", l->sim->integrator->name, l->sim->integrator->doc,
+        l->sim->integrator->stages, l->sim->integrator->stages == 1 ? "" : "s", l->sim->integrator->order);
+    say(l, "workers      %d per rank, policy %s", trl_workers_count(l->sim->workers),
+        trl_workers_policy(l->sim->workers));
 }
 
 static void describe_expressions(const listing *l)
@@ -61,11 +63,11 @@ static void describe_expressions(const listing *l)
     for (int i = 0; i < m->nentries; ++i) {
         const trli_entry *e = &m->entry[m->order[i]];
         if (e->nformulas)
-            say(l, "  %-20s formula%s%s%s", e->deck->name, e->nformulas > 1 ? " (vector)" : "", e->has_boundary ? ", with boundary values" : "",
-                e->used ? "" : ", unused");
+            say(l, "  %-20s formula%s%s%s", e->deck->name, e->nformulas > 1 ? " (vector)" : "",
+                e->has_boundary ? ", with boundary values" : "", e->used ? "" : ", unused");
         else
-            say(l, "  %-20s type %s, %d tag%s from %d%s", e->deck->name, e->deck->type->name, e->ncomputed, e->ncomputed == 1 ? "" : "s",
-                e->nrequired, e->used ? "" : ", unused");
+            say(l, "  %-20s type %s, %d tag%s from %d%s", e->deck->name, e->deck->type->name, e->ncomputed,
+                e->ncomputed == 1 ? "" : "s", e->nrequired, e->used ? "" : ", unused");
     }
 }
 
@@ -79,7 +81,8 @@ static void describe_ghosts(const listing *l)
         if (field->slot < 0 || !field->exchanged) continue;
         for (int a = 0; a < m->layout->grid.dim; ++a) {
             size_t n = strlen(widths);
-            snprintf(widths + n, sizeof widths - n, "%s%c %d,%d", a ? "  " : "", "xyz"[a], (int)field->ghost_lo[a], (int)field->ghost_hi[a]);
+            snprintf(widths + n, sizeof widths - n, "%s%c %d,%d", a ? "  " : "", "xyz"[a], (int)field -> ghost_lo[a],
+                     (int)field -> ghost_hi[a]);
         }
         say(l, "  %-20s %-7s %s", field->name, trl_location_name(field->location), widths);
     }
@@ -88,12 +91,18 @@ static void describe_ghosts(const listing *l)
 static const char *step_name(trli_step_kind kind)
 {
     switch (kind) {
-    case TRLI_STEP_KERNEL: return "kernel";
-    case TRLI_STEP_OPAQUE: return "plugin";
-    case TRLI_STEP_FILL: return "ghosts";
-    case TRLI_STEP_PLANES: return "sides";
-    case TRLI_STEP_REDUCE: return "reduction";
-    case TRLI_STEP_SCALAR: return "scalar";
+    case TRLI_STEP_KERNEL:
+        return "kernel";
+    case TRLI_STEP_OPAQUE:
+        return "plugin";
+    case TRLI_STEP_FILL:
+        return "ghosts";
+    case TRLI_STEP_PLANES:
+        return "sides";
+    case TRLI_STEP_REDUCE:
+        return "reduction";
+    case TRLI_STEP_SCALAR:
+        return "scalar";
     }
     return "";
 }
@@ -111,13 +120,14 @@ static void describe_program(const listing *l, const trli_program *p)
             say(l, "  %-9s %-20s %d field%s exchanged, %d boundary layer%s", step_name(s->kind), target, s->nexchanged,
                 s->nexchanged == 1 ? "" : "s", s->nslabs, s->nslabs == 1 ? "" : "s");
         else
-            say(l, "  %-9s %-20s %d result%s from %d field%s, %d operation%s and %d bytes per point", step_name(s->kind), target,
-                s->nout ? s->nout : 1, s->nout > 1 ? "s" : "", s->ninputs, s->ninputs == 1 ? "" : "s", operations, operations == 1 ? "" : "s",
-                8 * (s->nout + s->ninputs));
+            say(l, "  %-9s %-20s %d result%s from %d field%s, %d operation%s and %d bytes per point",
+                step_name(s->kind), target, s->nout ? s->nout : 1, s->nout > 1 ? "s" : "", s->ninputs,
+                s->ninputs == 1 ? "" : "s", operations, operations == 1 ? "" : "s", 8 * (s->nout + s->ninputs));
     }
 }
 
-trl_err trl_simulation_describe(const trl_simulation *sim, bool verbose, void (*write)(void *data, const char *line), void *data)
+trl_err trl_simulation_describe(const trl_simulation *sim, bool verbose, void (*write)(void *data, const char *line),
+                                void *data)
 {
     const listing l = {sim, write, data};
     trl_simulation_stats st;
@@ -129,11 +139,12 @@ trl_err trl_simulation_describe(const trl_simulation *sim, bool verbose, void (*
     for (int i = 0; i < sim->model->nprograms; ++i)
         if (verbose || sim->model->program[i] == sim->step) describe_program(&l, sim->model->program[i]);
     int n = trl_workers_count(sim->workers);
-    say(&l, "memory       %s planned on this rank, in %d slots for %d fields", with_unit((double)st.planned_bytes, planned), sim->model->nslots,
-        sim->model->nfields);
+    say(&l, "memory       %s planned on this rank, in %d slots for %d fields",
+        with_unit((double)st.planned_bytes, planned), sim->model->nslots, sim->model->nfields);
     say(&l, "traffic      %" PRId64 " bytes per cell and step between kernels and memory", st.bytes_per_cell_step);
-    say(&l, "tasks        %" PRId64 " per step, %" PRId64 " dependencies", st.step_graph.tasks, st.step_graph.dependencies);
-    say(&l, "critical path  tau_1 = %.3g s, tau_inf = %.3g s, P(G) = %.3f for %d worker%s", st.step_graph.tau_1, st.step_graph.tau_inf,
-        trl_amdahl_score(st.step_graph.tau_1, st.step_graph.tau_inf, n), n, n == 1 ? "" : "s");
+    say(&l, "tasks        %" PRId64 " per step, %" PRId64 " dependencies", st.step_graph.tasks,
+        st.step_graph.dependencies);
+    say(&l, "critical path  tau_1 = %.3g s, tau_inf = %.3g s, P(G) = %.3f for %d worker%s", st.step_graph.tau_1,
+        st.step_graph.tau_inf, trl_amdahl_score(st.step_graph.tau_1, st.step_graph.tau_inf, n), n, n == 1 ? "" : "s");
     return TRL_OK;
 }

@@ -26,7 +26,8 @@ static trli_value magnitude(trli_ir *ir, trli_value v)
 static trli_value larger_face(trli_ir *ir, trli_value face, int axis, trl_location location)
 {
     int bit = location >> axis & 1;
-    return trli_ir_binary(ir, TRLI_OP_MAX, magnitude(ir, trli_ir_shift(ir, face, axis, -bit)), magnitude(ir, trli_ir_shift(ir, face, axis, 1 - bit)));
+    return trli_ir_binary(ir, TRLI_OP_MAX, magnitude(ir, trli_ir_shift(ir, face, axis, -bit)),
+                          magnitude(ir, trli_ir_shift(ir, face, axis, 1 - bit)));
 }
 
 static double rate_factor(const trli_ir *ir, trli_transport_kind kind, int axis)
@@ -46,7 +47,8 @@ static trli_value term_rate(limit *l, const trli_transport *t, trl_location loca
     trli_value rate = TRLI_NO_VALUE;
     for (int a = 0; a < ir->grid->dim; ++a) {
         if (!t->axis[a]) continue;
-        trli_value one = trli_ir_binary(ir, TRLI_OP_MUL, larger_face(ir, t->face[a], a, location), trli_ir_constant(ir, rate_factor(ir, t->kind, a)));
+        trli_value one = trli_ir_binary(ir, TRLI_OP_MUL, larger_face(ir, t->face[a], a, location),
+                                        trli_ir_constant(ir, rate_factor(ir, t->kind, a)));
         rate = add_rate(ir, rate, one);
     }
     if (rate >= 0 && t->outer >= 0) rate = trli_ir_binary(ir, TRLI_OP_MUL, rate, magnitude(ir, t->outer));
@@ -56,8 +58,12 @@ static trli_value term_rate(limit *l, const trli_transport *t, trl_location loca
 static trl_err reduce_rate(limit *l, trli_value rate, trl_location location)
 {
     int scalar;
-    trl_err err = trli_program_reduce(l->sim->limit, "stable dt", rate, location, TRLI_REDUCE_MAX, false, NULL, &scalar);
+    trl_err err =
+        trli_program_reduce(l->sim->limit, "stable dt", rate, location, TRLI_REDUCE_MAX, false, NULL, &scalar);
     if (err != TRL_OK) return err;
+    /* A mere warning must not ask for boundary conditions that nothing else needs. */
+    for (int i = 0; i < l->sim->limit->nsteps; ++i)
+        if (l->sim->limit->step[i].scalar == scalar) l->sim->limit->step[i].inside = l->sim->problem->time.cfl <= 0;
     trli_value here = trli_ir_scalar(l->ir, scalar);
     l->largest = l->largest < 0 ? here : trli_ir_binary(l->ir, TRLI_OP_MAX, l->largest, here);
     return l->ir->err;
@@ -65,8 +71,10 @@ static trl_err reduce_rate(limit *l, trli_value rate, trl_location location)
 
 static trl_err unbounded(const limit *l, const trli_transport_list *list)
 {
-    return trl_fail(l->sim->ctx, TRL_ERR_INPUT, &list->place,
-                    "cfl cannot bound the transport in '%s': give dt: {cfl: ..., speed: ..., diffusivity: ...}, or a fixed dt", list->text);
+    return trl_fail(
+        l->sim->ctx, TRL_ERR_INPUT, &list->place,
+        "cfl cannot bound the transport in '%s': give dt: {cfl: ..., speed: ..., diffusivity: ...}, or a fixed dt",
+        list->text);
 }
 
 static trl_err add_equation(limit *l, int v, bool required)
@@ -107,14 +115,17 @@ static trl_err given_rate(limit *l, const trl_value *value, trli_transport_kind 
     int dim = l->ir->grid->dim;
     trl_formula *f = NULL;
     if (value->count != 1 && value->count != dim)
-        return trl_fail(l->sim->ctx, TRL_ERR_INPUT, &value->place, "%s needs one formula, or one per axis of the grid: %d, not %d",
+        return trl_fail(l->sim->ctx, TRL_ERR_INPUT, &value->place,
+                        "%s needs one formula, or one per axis of the grid: %d, not %d",
                         kind == TRLI_ADVECTION ? "speed" : "diffusivity", dim, value->count);
     for (int a = 0; a < dim; ++a) {
         trli_value v;
         TRL_TRY(trli_formula_of(l->sim, &value->text[value->count == 1 ? 0 : a], &f));
         TRL_TRY(trli_lower_at(l->in, f, l->sim->problem->parameters, TRL_CELL, &v));
         trl_formula_destroy(&f);
-        *sum = add_rate(l->ir, *sum, trli_ir_binary(l->ir, TRLI_OP_MUL, magnitude(l->ir, v), trli_ir_constant(l->ir, rate_factor(l->ir, kind, a))));
+        *sum = add_rate(l->ir, *sum,
+                        trli_ir_binary(l->ir, TRLI_OP_MUL, magnitude(l->ir, v),
+                                       trli_ir_constant(l->ir, rate_factor(l->ir, kind, a))));
     }
 done:
     trl_formula_destroy(&f);
@@ -154,7 +165,8 @@ static trl_err warn_central(const limit *l)
     const trl_simulation *sim = l->sim;
     if (l->central && !l->diffusive && !sim->integrator->imaginary)
         trl_warn(sim->ctx, &sim->problem->time.method_place,
-                 "central advective_flux without diffusion grows with %s at any dt: use ssprk3 or rk4, or a limiter such as vanleer",
+                 "central advective_flux without diffusion grows with %s at any dt: use ssprk3 or rk4, or a limiter "
+                 "such as vanleer",
                  sim->integrator->name);
     return TRL_OK;
 }
@@ -175,7 +187,8 @@ trl_err trli_compile_limit(trl_simulation *sim, bool required)
         TRL_TRY(trli_program_scalar(sim->limit, "stable dt", l.largest, &sim->limit_scalar));
         TRL_TRY(trli_program_add_scalar_root(sim->limit, sim->limit_scalar));
     } else if (required && sim->problem->time.dt_max <= 0) {
-        err = trl_fail(sim->ctx, TRL_ERR_INPUT, &sim->problem->time.dt_place, "nothing in the equations bounds dt: give cfl a max, or speed or diffusivity");
+        err = trl_fail(sim->ctx, TRL_ERR_INPUT, &sim->problem->time.dt_place,
+                       "nothing in the equations bounds dt: give cfl a max, or speed or diffusivity");
     }
 done:
     trli_instance_destroy(&l.in);
@@ -205,11 +218,13 @@ trl_err trli_limit_step(trl_simulation *sim, double *dt)
     if (p->dt_max > 0 && !(*dt <= p->dt_max) && !isnan(rate)) *dt = p->dt_max;
     if (!isfinite(*dt))
         return trl_fail(sim->ctx, isnan(rate) ? TRL_ERR_NUMERICS : TRL_ERR_INPUT, &p->dt_place,
-                        "the stable dt is %s at step %" PRId64 ", t = %.10g: %s", isnan(rate) ? "NaN" : "infinite", sim->step_number, sim->time,
+                        "the stable dt is %s at step %" PRId64 ", t = %.10g: %s", isnan(rate) ? "NaN" : "infinite",
+                        sim->step_number, sim->time,
                         isnan(rate) ? "a speed or diffusivity is NaN" : "nothing moves; give cfl a max");
     if (p->dt_min > 0 && *dt < p->dt_min)
-        return trl_fail(sim->ctx, TRL_ERR_NUMERICS, &p->dt_place, "the stable dt %.6g fell below min %.6g at step %" PRId64 ", t = %.10g", *dt,
-                        p->dt_min, sim->step_number, sim->time);
+        return trl_fail(sim->ctx, TRL_ERR_NUMERICS, &p->dt_place,
+                        "the stable dt %.6g fell below min %.6g at step %" PRId64 ", t = %.10g", *dt, p->dt_min,
+                        sim->step_number, sim->time);
 done:
     return err;
 }
@@ -221,7 +236,9 @@ trl_err trli_limit_warn(trl_simulation *sim)
     TRL_TRY(largest_rate(sim, &rate));
     stable = sim->integrator->stability / rate;
     if (rate > 0 && sim->dt > stable)
-        trl_warn(sim->ctx, &sim->problem->time.dt_place, "dt = %.6g is above the stable %.6g of %s for the initial values: expect growth; use a smaller dt, or dt: {cfl: 0.5}",
+        trl_warn(sim->ctx, &sim->problem->time.dt_place,
+                 "dt = %.6g is above the stable %.6g of %s for the initial values: expect growth; use a smaller dt, or "
+                 "dt: {cfl: 0.5}",
                  sim->dt, stable, sim->integrator->name);
 done:
     return err;

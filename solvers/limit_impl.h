@@ -14,21 +14,22 @@ typedef enum trli_transport_kind { TRLI_ADVECTION, TRLI_DIFFUSION } trli_transpo
  * divergence there. */
 typedef struct trli_transport {
     trli_transport_kind kind;
-    bool axis[3];          /* along which it acts */
-    trli_value face[3];    /* component a at the equation's location with bit a flipped */
-    trli_value outer;      /* at the equation's location; TRLI_NO_VALUE: one */
-    bool central;          /* advection without upwinding */
+    bool axis[3];       /* along which it acts */
+    trli_value face[3]; /* component a at the equation's location with bit a flipped */
+    trli_value outer;   /* at the equation's location; TRLI_NO_VALUE: one */
+    bool central;       /* advection without upwinding */
 } trli_transport;
 
 typedef struct trli_transport_list {
     int n, capacity;
     trli_transport *term;
-    bool unbounded;        /* some transport could not be bounded: */
-    trl_place place;       /* where it stands */
-    char text[80];         /* what it is */
+    bool unbounded;  /* some transport could not be bounded: */
+    trl_place place; /* where it stands */
+    char text[80];   /* what it is */
 } trli_transport_list;
 
 /* Find the transport in an equation's ddt, through named expressions. Values are lowered in the instance. */
-TRL_NODISCARD trl_err trli_find_transport(trl_simulation *sim, trli_instance *in, int equation, trli_transport_list *list);
+TRL_NODISCARD trl_err trli_find_transport(trl_simulation *sim, trli_instance *in, int equation,
+                                          trli_transport_list *list);
 
 #endif

@@ -22,10 +22,12 @@ trl_err trli_formula_of(trl_simulation *sim, const trl_text *text, trl_formula *
     return text->chars ? trl_formula_parse(sim->ctx, text, formula) : TRL_OK;
 }
 
-static trl_err scalar_formula(trl_simulation *sim, const trl_value *value, const char *what, const char *name, trl_formula **formula)
+static trl_err scalar_formula(trl_simulation *sim, const trl_value *value, const char *what, const char *name,
+                              trl_formula **formula)
 {
     if (value->count != 1)
-        return trl_fail(sim->ctx, TRL_ERR_INPUT, &value->place, "'%s' of equation '%s' is a scalar, not a list of %d", what, name, value->count);
+        return trl_fail(sim->ctx, TRL_ERR_INPUT, &value->place, "'%s' of equation '%s' is a scalar, not a list of %d",
+                        what, name, value->count);
     return trli_formula_of(sim, value->text, formula);
 }
 
@@ -59,7 +61,8 @@ static trl_err parse_problem(trl_simulation *sim)
     for (int v = 0; v < p->nequations; ++v)
         if ((err = parse_equation(sim, v)) != TRL_OK && first == TRL_OK) first = err;
     for (int i = 0; i < p->nseries; ++i)
-        if ((err = trli_formula_of(sim, &p->series[i].value, &sim->series[i])) != TRL_OK && first == TRL_OK) first = err;
+        if ((err = trli_formula_of(sim, &p->series[i].value, &sim->series[i])) != TRL_OK && first == TRL_OK)
+            first = err;
     return first;
 }
 
@@ -71,14 +74,24 @@ static trl_err make_model(trl_simulation *sim)
     if (!variables) return trl_fail(sim->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d equations", p->nequations);
     for (int v = 0; v < p->nequations; ++v) {
         const trl_equation_entry *e = &p->equation[v];
-        variables[v] = (trli_variable){e->name, trl_location_on(e->location, p->grid.dim), e->names, e->boundary, sim->equation[v].initial,
-                                       sim->equation[v].mask, e->place};
+        variables[v] = (trli_variable){e->name,
+                                       trl_location_on(e->location, p->grid.dim),
+                                       e->names,
+                                       e->boundary,
+                                       sim->equation[v].initial,
+                                       sim->equation[v].mask,
+                                       e->place};
     }
     trli_fusion fusion = TRLI_FUSION_FULL;
     if (strcmp(p->fusion, "node") == 0) fusion = TRLI_FUSION_NODE;
     if (strcmp(p->fusion, "none") == 0) fusion = TRLI_FUSION_NONE;
-    const trli_model_request request = {.layout = sim->layout, .parameters = p->parameters, .fusion = fusion, .nentries = p->nexpressions,
-                                        .entries = p->expression, .nvariables = p->nequations, .variables = variables,
+    const trli_model_request request = {.layout = sim->layout,
+                                        .parameters = p->parameters,
+                                        .fusion = fusion,
+                                        .nentries = p->nexpressions,
+                                        .entries = p->expression,
+                                        .nvariables = p->nequations,
+                                        .variables = variables,
                                         .workers = sim->workers};
     err = trli_model_create(sim->ctx, &request, &sim->model);
     free(variables);
@@ -131,10 +144,12 @@ static trl_err mark_used(trl_simulation *sim)
         TRL_TRY(mark_boundary(sim, eq->deck->boundary, eq->deck->names));
     }
     for (int i = 0; i < p->nseries; ++i) TRL_TRY(trli_tree_mark_used(sim->model, sim->series[i], p->parameters));
-    for (int i = 0; i < p->noutputs; ++i) TRL_TRY(mark_text(sim, &(trl_text){p->output[i], p->output_place[i], true}, p->parameters));
+    for (int i = 0; i < p->noutputs; ++i)
+        TRL_TRY(mark_text(sim, &(trl_text){p->output[i], p->output_place[i], true}, p->parameters));
     TRL_TRY(mark_value(sim, &p->time.speed, p->parameters));
     TRL_TRY(mark_value(sim, &p->time.diffusivity, p->parameters));
-    for (int e = 0; e < p->nexpressions; ++e) TRL_TRY(mark_boundary(sim, p->expression[e].boundary, p->expression[e].names));
+    for (int e = 0; e < p->nexpressions; ++e)
+        TRL_TRY(mark_boundary(sim, p->expression[e].boundary, p->expression[e].names));
     trli_tree_spread_used(sim->model);
     for (int e = 0; e < sim->model->nentries; ++e)
         if (!sim->model->entry[e].used)
@@ -149,12 +164,14 @@ static trl_err create(trl_simulation *sim)
     trl_err err = TRL_OK;
     sim->integrator = trl_integrator_find(p->time.method);
     if (!sim->integrator)
-        return trl_fail(sim->ctx, TRL_ERR_INPUT, &p->time.method_place, "unknown time integration method '%s'", p->time.method);
+        return trl_fail(sim->ctx, TRL_ERR_INPUT, &p->time.method_place, "unknown time integration method '%s'",
+                        p->time.method);
     sim->steps_wanted = p->time.steps;
     sim->time = p->time.start;
     sim->dt = p->time.dt;
     sim->limit_scalar = -1;
-    TRL_TRY(trl_layout_create(sim->ctx, &p->grid, p->patches_auto ? NULL : p->patches, &p->patches_place, &sim->layout));
+    TRL_TRY(
+        trl_layout_create(sim->ctx, &p->grid, p->patches_auto ? NULL : p->patches, &p->patches_place, &sim->layout));
     TRL_TRY(trl_workers_create(sim->ctx, p->scheduler, &sim->workers));
     TRL_TRY(parse_problem(sim));
     TRL_TRY(make_model(sim));
@@ -284,7 +301,8 @@ trl_err trl_simulation_step(trl_simulation *sim)
     TRL_TRY(choose_step(sim, &dt, &t_new));
     set_times(sim, sim->time, dt, t_new);
     TRL_TRY(run_checked(sim, sim->step, sim->step_number + 1, t_new, sim->problem->nan_check));
-    for (int v = 0; v < sim->nequations; ++v) trli_model_swap(sim->model, sim->equation[v].state, sim->equation[v].next);
+    for (int v = 0; v < sim->nequations; ++v)
+        trli_model_swap(sim->model, sim->equation[v].state, sim->equation[v].next);
     sim->time = t_new;
     sim->dt = dt;
     ++sim->step_number;
@@ -380,7 +398,8 @@ void trl_simulation_get_stats(const trl_simulation *sim, trl_simulation_stats *s
         const trl_patch *patch = &sim->layout->patch[sim->layout->local[p]];
         cells += (double)patch->cells[0] * patch->cells[1] * patch->cells[2];
     }
-    *stats = (trl_simulation_stats){.planned_bytes = sim->model->planned_bytes + (int64_t)sim->model->scratch_bytes * sim->model->nworkers,
+    *stats = (trl_simulation_stats){.planned_bytes = sim->model->planned_bytes +
+                                                     (int64_t)sim->model->scratch_bytes * sim->model->nworkers,
                                     .peak_bytes = (int64_t)memory.peak_bytes,
                                     .bytes_per_cell_step = (int64_t)((double)sim->step->bytes_moved / cells + 0.5),
                                     .comm_bytes = sim->comm_bytes,

@@ -12,9 +12,10 @@
 typedef struct trli_equation {
     const trl_equation_entry *deck;
     trl_formula *initial, *ddt, *mask, *exact;
-    int state, next;  /* model fields: level n and the level being computed; memory is exchanged after each accepted step */
+    int state,
+        next; /* model fields: level n and the level being computed; memory is exchanged after each accepted step */
     int mask_field, exact_field; /* model fields, or -1 */
-    int exact_shown;  /* index of the exact solution among the shown fields, or -1 */
+    int exact_shown;             /* index of the exact solution among the shown fields, or -1 */
 } trli_equation;
 
 /* A field that users can observe. */
@@ -40,7 +41,7 @@ struct trl_simulation {
     trli_shown *shown;
     int stage_time[TRL_STAGES_MAX + 1]; /* scalars; the last is the time of the new values */
     trli_program *initial, *step, *observe, *limit;
-    int limit_scalar;    /* largest stable dt at C = 1, or -1 */
+    int limit_scalar; /* largest stable dt at C = 1, or -1 */
     trl_gidx step_number, steps_wanted;
     double time, dt;
     bool stepped;        /* a step was taken: later ones should allocate nothing */

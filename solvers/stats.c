@@ -57,7 +57,8 @@ static void count_patch(const trl_simulation *sim, const trli_shown *shown, int 
             for (trl_lidx i = f.owned.lo[0]; i < f.owned.hi[0]; ++i) {
                 const trl_gidx point[3] = {patch->first[0] + i, patch->first[1] + j, patch->first[2] + k};
                 if (masked && ((const double *)m.at)[trl_array_offset(&m, i, j, k)] == 0) continue;
-                count_point(t, ((const double *)f.at)[trl_array_offset(&f, i, j, k)], point_weight(sim, location, point),
+                count_point(t, ((const double *)f.at)[trl_array_offset(&f, i, j, k)],
+                            point_weight(sim, location, point),
                             exact ? &((const double *)e.at)[trl_array_offset(&e, i, j, k)] : NULL);
             }
 }
@@ -76,7 +77,8 @@ trl_err trl_simulation_field_stats(trl_simulation *sim, int field, trl_field_sta
     double extremes[4] = {t.extreme[0], t.extreme[1], t.extreme[2], t.invalid};
     if (MPI_Allreduce(MPI_IN_PLACE, extremes, 4, MPI_DOUBLE, MPI_MAX, comm) != MPI_SUCCESS ||
         MPI_Allreduce(MPI_IN_PLACE, &t.hash, 1, MPI_UINT64_T, MPI_SUM, comm) != MPI_SUCCESS)
-        return trl_fail(sim->ctx, TRL_ERR_MPI, NULL, "statistics of '%s' could not be combined over the ranks", shown->info.name);
+        return trl_fail(sim->ctx, TRL_ERR_MPI, NULL, "statistics of '%s' could not be combined over the ranks",
+                        shown->info.name);
     double weight = trl_sum_value(&t.sum[SUM_WEIGHT]);
     *stats = (trl_field_stats){.min = extremes[3] != 0 ? NAN : -extremes[0],
                                .max = extremes[3] != 0 ? NAN : extremes[1],
@@ -135,9 +137,11 @@ trl_err trli_report_nonfinite(trl_simulation *sim, trl_gidx step, double time)
     const trl_value *source = step == 0 ? &deck->initial : &deck->ddt;
     const trl_place *place = source->count && source->text[0].place.line ? &source->text[0].place : &deck->place;
     const char *kind = isnan(f.value) ? "NaN" : "infinite";
-    return trl_context_agree(sim->ctx, step == 0 ? trl_fail(sim->ctx, TRL_ERR_NUMERICS, place, "the initial value of '%s' is %s at cell (%s), %s",
+    return trl_context_agree(sim->ctx, step == 0 ? trl_fail(sim->ctx, TRL_ERR_NUMERICS, place,
+                                                            "the initial value of '%s' is %s at cell (%s), %s",
                                                             deck->name, kind, cell, where)
                                                  : trl_fail(sim->ctx, TRL_ERR_NUMERICS, place,
-                                                            "'%s' is %s at cell (%s), %s, after step %" PRId64 ", t = %.10g; a smaller dt may help",
+                                                            "'%s' is %s at cell (%s), %s, after step %" PRId64
+                                                            ", t = %.10g; a smaller dt may help",
                                                             deck->name, kind, cell, where, step, time));
 }

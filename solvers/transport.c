@@ -67,8 +67,8 @@ static bool is_variable(reader *r, const trl_ast *node)
 /* Whether a part of a formula differentiates something, directly or in an expression it names. */
 static bool differentiates(reader *r, const trl_ast *node)
 {
-    static const char *const operators[] = {"grad", "div", "laplacian", "curl", "ddx", "ddy", "ddz", "d2dx", "d2dy", "d2dz",
-                                            "left", "right", "advective_flux"};
+    static const char *const operators[] = {"grad", "div",  "laplacian", "curl", "ddx",   "ddy",           "ddz",
+                                            "d2dx", "d2dy", "d2dz",      "left", "right", "advective_flux"};
     for (size_t i = 0; i < sizeof operators / sizeof *operators; ++i)
         if (is_call(node, operators[i])) return true;
     const trli_symbol *symbol = symbol_of(r, node);
@@ -107,8 +107,10 @@ static trli_value product_at(reader *r, const factors *f, int axis, int location
         int c = f->typed->components ? axis : 0, from = f->typed->location[c];
         trli_value v = trli_typed_at(&r->lw, f->typed, c, location);
         if (from != TRLI_ANYWHERE && from != location) v = trli_interpolate(&r->lw, v, from, location);
-        if (product < 0) product = f->divides ? trli_ir_binary(ir, TRLI_OP_DIV, trli_ir_constant(ir, 1), v) : v;
-        else product = trli_ir_binary(ir, f->divides ? TRLI_OP_DIV : TRLI_OP_MUL, product, v);
+        if (product < 0)
+            product = f->divides ? trli_ir_binary(ir, TRLI_OP_DIV, trli_ir_constant(ir, 1), v) : v;
+        else
+            product = trli_ir_binary(ir, f->divides ? TRLI_OP_DIV : TRLI_OP_MUL, product, v);
     }
     return product;
 }
@@ -161,7 +163,8 @@ static trl_err scan_product(reader *r, const trl_ast *node, const factors *inner
     return scan(r, on_left ? left : right, flux ? &more : inner, flux ? outer : &more);
 }
 
-static trl_err scan_entry(reader *r, const trl_ast *node, const factors *inner, const factors *outer, scan_fn scan, bool *found)
+static trl_err scan_entry(reader *r, const trl_ast *node, const factors *inner, const factors *outer, scan_fn scan,
+                          bool *found)
 {
     const trli_symbol *symbol = symbol_of(r, node);
     *found = symbol && symbol->kind == TRLI_SYMBOL_FORMULA;
@@ -195,8 +198,10 @@ static trl_err scan_flux(reader *r, const trl_ast *node, const factors *inner, c
 {
     static const bool all[3] = {true, true, true};
     if (!differentiates(r, node)) return TRL_OK;
-    if (is_call(node, "grad") && node->nargs == 1 && is_variable(r, node->arg[0])) return add_diffusion(r, inner, outer, all);
-    if (is_call(node, "advective_flux") && node->nargs >= 2 && is_variable(r, node->arg[0])) return add_advection(r, node, inner, outer);
+    if (is_call(node, "grad") && node->nargs == 1 && is_variable(r, node->arg[0]))
+        return add_diffusion(r, inner, outer, all);
+    if (is_call(node, "advective_flux") && node->nargs >= 2 && is_variable(r, node->arg[0]))
+        return add_advection(r, node, inner, outer);
     return scan_common(r, node, inner, outer, true);
 }
 

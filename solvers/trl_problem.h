@@ -17,7 +17,7 @@ typedef struct trl_equation_entry {
     const trl_names *names;
     trl_location location;
     trl_value initial, ddt;
-    trl_text mask, exact;      /* absent: none */
+    trl_text mask, exact; /* absent: none */
     trl_bc_side boundary[6];
 } trl_equation_entry;
 
@@ -35,11 +35,11 @@ typedef struct trl_series_entry {
 typedef struct trl_time_entry {
     const char *method;
     trl_place method_place;
-    double dt;                /* fixed; 0: from cfl */
-    double cfl;               /* C */
+    double dt;                    /* fixed; 0: from cfl */
+    double cfl;                   /* C */
     trl_value speed, diffusivity; /* count 0: found in the equations */
-    double dt_min, dt_max;    /* 0: none */
-    trl_gidx steps;           /* -1: none */
+    double dt_min, dt_max;        /* 0: none */
+    trl_gidx steps;               /* -1: none */
     double start, end;
     bool has_end;
     trl_place place, dt_place;
@@ -57,12 +57,12 @@ typedef struct trl_problem {
     const trl_equation_entry *equation;
     trl_time_entry time;
     int noutputs;
-    const char *const *output;   /* names of fields wanted in the output; vectors by their plain name */
+    const char *const *output; /* names of fields wanted in the output; vectors by their plain name */
     const trl_place *output_place;
     int nseries;
     const trl_series_entry *series;
-    const char *scheduler;       /* serial, priority, hybrid */
-    const char *fusion;          /* full, node, none */
+    const char *scheduler; /* serial, priority, hybrid */
+    const char *fusion;    /* full, node, none */
     bool nan_check;
     bool fast_math;
 } trl_problem;

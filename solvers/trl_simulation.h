@@ -41,9 +41,9 @@ TRL_API void trl_simulation_set_steps(trl_simulation *sim, trl_gidx steps);
 typedef struct trl_field_info {
     const char *name;
     trl_location location;
-    bool equation;  /* advanced in time: part of a checkpoint */
-    bool output;    /* wanted in fields.h5 */
-    int exact;      /* field index of its exact solution, or -1 */
+    bool equation; /* advanced in time: part of a checkpoint */
+    bool output;   /* wanted in fields.h5 */
+    int exact;     /* field index of its exact solution, or -1 */
     bool is_exact;
 } trl_field_info;
 TRL_API int trl_simulation_fields(const trl_simulation *sim);
@@ -73,7 +73,7 @@ TRL_API TRL_NODISCARD trl_err trl_simulation_resume(trl_simulation *sim, trl_gid
 /* What trellis plan and the report show. */
 typedef struct trl_simulation_stats {
     int64_t planned_bytes, peak_bytes;
-    int64_t bytes_per_cell_step;  /* read and written by all kernels of a step, per cell */
+    int64_t bytes_per_cell_step; /* read and written by all kernels of a step, per cell */
     int64_t tasks_per_step;
     int64_t comm_bytes, comm_messages; /* sent by this rank so far */
     int64_t allocations_after_first_step;
@@ -83,7 +83,7 @@ typedef struct trl_simulation_stats {
 TRL_API void trl_simulation_get_stats(const trl_simulation *sim, trl_simulation_stats *stats);
 /* The plan as text (expressions, kernels, ghost widths, memory, tasks, tau_1, tau_inf, P(G)), appended through write; rank 0's view. */
 TRL_API TRL_NODISCARD trl_err trl_simulation_describe(const trl_simulation *sim, bool verbose,
-                                        void (*write)(void *data, const char *line), void *data);
+                                                      void (*write)(void *data, const char *line), void *data);
 /* Graphviz of the dependency graph (expressions) or of the task graph of a step. */
 TRL_API TRL_NODISCARD trl_err trl_simulation_write_dot(const trl_simulation *sim, bool tasks, FILE *out);
 

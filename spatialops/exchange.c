@@ -8,8 +8,8 @@
 #include "exchange_impl.h"
 
 /* Copy boxes whose rows are contiguous. Strides in bytes. Values move as bytes, so that any bit pattern survives. */
-static void copy_rows(unsigned char *to, const ptrdiff_t to_stride[3], const unsigned char *from, const ptrdiff_t from_stride[3],
-                      const trl_lidx extent[3], size_t value_bytes)
+static void copy_rows(unsigned char *to, const ptrdiff_t to_stride[3], const unsigned char *from,
+                      const ptrdiff_t from_stride[3], const trl_lidx extent[3], size_t value_bytes)
 {
     size_t row = (size_t)extent[0] * value_bytes;
     for (trl_lidx k = 0; k < extent[2]; ++k) {
@@ -47,7 +47,8 @@ static void pack(const trl_exchange *exchange, const trli_transfer *t, const trl
     ptrdiff_t to[3], from[3];
     packed_strides(t, to);
     strides_of(source, t->value_bytes, from);
-    copy_rows(exchange->send_buffer + t->offset, to, byte_at(source, t->from, t->value_bytes), from, t->extent, t->value_bytes);
+    copy_rows(exchange->send_buffer + t->offset, to, byte_at(source, t->from, t->value_bytes), from, t->extent,
+              t->value_bytes);
 }
 
 static void unpack(const trl_exchange *exchange, const trli_transfer *t, const trl_array *target)
@@ -55,7 +56,8 @@ static void unpack(const trl_exchange *exchange, const trli_transfer *t, const t
     ptrdiff_t to[3], from[3];
     strides_of(target, t->value_bytes, to);
     packed_strides(t, from);
-    copy_rows(byte_at(target, t->to, t->value_bytes), to, exchange->receive_buffer + t->offset, from, t->extent, t->value_bytes);
+    copy_rows(byte_at(target, t->to, t->value_bytes), to, exchange->receive_buffer + t->offset, from, t->extent,
+              t->value_bytes);
 }
 
 static void copy(const trli_transfer *t, const trl_array *source, const trl_array *target)
@@ -67,12 +69,14 @@ static void copy(const trli_transfer *t, const trl_array *source, const trl_arra
               t->value_bytes);
 }
 
-static trl_err check_array(trl_context *ctx, const trli_transfer *t, const trl_array *array, int patch, const trl_lidx at[3])
+static trl_err check_array(trl_context *ctx, const trli_transfer *t, const trl_array *array, int patch,
+                           const trl_lidx at[3])
 {
     if (trl_scalar_size(array->type) != t->value_bytes) {
-        return trl_fail(ctx, TRL_ERR_USAGE, NULL,
-                        "exchange: the array of field %d on patch %d has values of %zu bytes; the exchange was created for %zu",
-                        t->field, patch, trl_scalar_size(array->type), t->value_bytes);
+        return trl_fail(
+            ctx, TRL_ERR_USAGE, NULL,
+            "exchange: the array of field %d on patch %d has values of %zu bytes; the exchange was created for %zu",
+            t->field, patch, trl_scalar_size(array->type), t->value_bytes);
     }
     for (int a = 0; a < 3; ++a) {
         if (at[a] >= array->held.lo[a] && at[a] + t->extent[a] <= array->held.hi[a]) continue;
@@ -80,7 +84,8 @@ static trl_err check_array(trl_context *ctx, const trli_transfer *t, const trl_a
                         "exchange: the array of field %d on patch %d holds points %" TRL_LIDX_FMT " to %" TRL_LIDX_FMT
                         " along %c, but points %" TRL_LIDX_FMT " to %" TRL_LIDX_FMT
                         " take part; allocate the hull of the footprint",
-                        t->field, patch, array->held.lo[a], array->held.hi[a] - 1, "xyz"[a], at[a], at[a] + t->extent[a] - 1);
+                        t->field, patch, array->held.lo[a], array->held.hi[a] - 1, "xyz"[a], at[a],
+                        at[a] + t->extent[a] - 1);
     }
     return TRL_OK;
 }
@@ -132,15 +137,15 @@ static trl_err create_requests(trl_exchange *exchange)
     TRL_TRY(trli_mpi_check(ctx, MPI_Comm_set_errhandler(exchange->comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler"));
     for (int i = 0; i < exchange->receives.nmessages; ++i) {
         const trli_message *m = &exchange->receives.message[i];
-        int code = MPI_Recv_init(exchange->receive_buffer + m->offset, (int)m->words, MPI_UINT64_T, m->peer, 0, exchange->comm,
-                                 &exchange->request[exchange->nrequests]);
+        int code = MPI_Recv_init(exchange->receive_buffer + m->offset, (int)m->words, MPI_UINT64_T, m->peer, 0,
+                                 exchange->comm, &exchange->request[exchange->nrequests]);
         TRL_TRY(trli_mpi_check(ctx, code, "MPI_Recv_init"));
         ++exchange->nrequests;
     }
     for (int i = 0; i < exchange->sends.nmessages; ++i) {
         const trli_message *m = &exchange->sends.message[i];
-        int code = MPI_Send_init(exchange->send_buffer + m->offset, (int)m->words, MPI_UINT64_T, m->peer, 0, exchange->comm,
-                                 &exchange->request[exchange->nrequests]);
+        int code = MPI_Send_init(exchange->send_buffer + m->offset, (int)m->words, MPI_UINT64_T, m->peer, 0,
+                                 exchange->comm, &exchange->request[exchange->nrequests]);
         TRL_TRY(trli_mpi_check(ctx, code, "MPI_Send_init"));
         ++exchange->nrequests;
     }
@@ -200,7 +205,8 @@ void trl_exchange_destroy(trl_exchange **exchange)
     trl_exchange *self = *exchange;
     if (self == NULL) return;
     trl_context *ctx = self->ctx;
-    void *receive_buffer = self->receive_buffer, *send_buffer = self->send_buffer, *request = self->request, *memory = self;
+    void *receive_buffer = self->receive_buffer, *send_buffer = self->send_buffer, *request = self->request,
+         *memory = self;
 
     if (self->comm != MPI_COMM_NULL) complete_on_all_ranks(self);
     for (int i = 0; i < self->nrequests; ++i) MPI_Request_free(&self->request[i]);
@@ -259,7 +265,8 @@ trl_err trl_exchange_finish(trl_exchange *exchange, const trl_array *const *arra
 
     *done = false;
     if (!exchange->under_way) {
-        return trl_fail(exchange->ctx, TRL_ERR_USAGE, NULL, "exchange: trl_exchange_finish without trl_exchange_begin before it");
+        return trl_fail(exchange->ctx, TRL_ERR_USAGE, NULL,
+                        "exchange: trl_exchange_finish without trl_exchange_begin before it");
     }
     if (exchange->nrequests > 0) {
         if (!trl_context_mpi_try_lock(exchange->ctx)) return TRL_OK;

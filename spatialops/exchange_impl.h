@@ -10,12 +10,12 @@
 
 /* One box of one field that a patch (source) owns and another, or the same across a periodic axis, holds as ghosts (target). */
 typedef struct trli_transfer {
-    int peer;                     /* the rank at the other end; this rank itself: a copy */
-    int field, direction;         /* direction: as trli_directions seen from the target */
-    int source, target;           /* ids of patches */
+    int peer;                       /* the rank at the other end; this rank itself: a copy */
+    int field, direction;           /* direction: as trli_directions seen from the target */
+    int source, target;             /* ids of patches */
     int source_local, target_local; /* indices among this rank's patches, or -1 */
     trl_lidx from[3], to[3], extent[3];
-    size_t value_bytes, offset;   /* bytes of one value; bytes from the start of the buffer */
+    size_t value_bytes, offset; /* bytes of one value; bytes from the start of the buffer */
 } trli_transfer;
 
 /* Consecutive transfers to or from one rank. */
@@ -44,6 +44,7 @@ struct trl_exchange {
 };
 
 /* Fill receives, sends and copies. Local: no communication. Fails as trl_exchange_create. */
-trl_err trli_exchange_plan(trl_exchange *exchange, const trl_layout *layout, int nfields, const trl_exchange_field *fields);
+trl_err trli_exchange_plan(trl_exchange *exchange, const trl_layout *layout, int nfields,
+                           const trl_exchange_field *fields);
 
 #endif

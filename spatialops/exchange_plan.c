@@ -63,11 +63,12 @@ static trl_err check_widths(trl_context *ctx, const trl_layout *layout, int fiel
         if (layout->counts[a] == 1 && !layout->grid.periodic[a]) continue;
         for (int d = 0; d < DIRECTIONS; ++d) {
             if (widths->width[d][a] <= thinnest) continue;
-            return trl_fail(ctx, TRL_ERR_INPUT, NULL,
-                            "patches: stencils reach %" TRL_LIDX_FMT " points along %c (field %d of this exchange), but the "
-                            "thinnest of the %d patches there has %" TRL_GIDX_FMT " cells and needs %" TRL_LIDX_FMT
-                            "; use fewer patches or ranks, or more cells along %c",
-                            widths->width[d][a], "xyz"[a], field, layout->counts[a], thinnest, widths->width[d][a], "xyz"[a]);
+            return trl_fail(
+                ctx, TRL_ERR_INPUT, NULL,
+                "patches: stencils reach %" TRL_LIDX_FMT " points along %c (field %d of this exchange), but the "
+                "thinnest of the %d patches there has %" TRL_GIDX_FMT " cells and needs %" TRL_LIDX_FMT
+                "; use fewer patches or ranks, or more cells along %c",
+                widths->width[d][a], "xyz"[a], field, layout -> counts[a], thinnest, widths -> width[d][a], "xyz"[a]);
         }
     }
     return TRL_OK;
@@ -164,10 +165,11 @@ static trl_err close_message(trl_context *ctx, trli_message *message, size_t end
 {
     message->words = (end - message->offset) / 8;
     if (message->words <= INT_MAX) return TRL_OK;
-    return trl_fail(ctx, TRL_ERR_INPUT, NULL,
-                    "patches: ghosts of %zu bytes for rank %d exceed the %.0f bytes of one message; run on more ranks or exchange "
-                    "fewer fields",
-                    message->words * 8, message->peer, INT_MAX * 8.0);
+    return trl_fail(
+        ctx, TRL_ERR_INPUT, NULL,
+        "patches: ghosts of %zu bytes for rank %d exceed the %.0f bytes of one message; run on more ranks or exchange "
+        "fewer fields",
+        message->words * 8, message->peer, INT_MAX * 8.0);
 }
 
 /* Order the transfers, give each its place in the buffer, and find the messages. */
@@ -182,7 +184,8 @@ static trl_err make_messages(trl_context *ctx, trli_traffic *traffic)
     for (int i = 0; i < traffic->ntransfers; ++i) {
         traffic->nmessages += i == 0 || traffic->transfer[i].peer != traffic->transfer[i - 1].peer;
     }
-    TRL_TRY(trl_memory_alloc(ctx, (size_t)traffic->nmessages * sizeof *traffic->message, "the plan of a ghost exchange", &memory));
+    TRL_TRY(trl_memory_alloc(ctx, (size_t)traffic->nmessages * sizeof *traffic->message, "the plan of a ghost exchange",
+                             &memory));
     traffic->message = memory;
 
     int open = -1;
@@ -207,13 +210,14 @@ static trl_err allocate_transfers(trl_context *ctx, trli_traffic *traffic)
 {
     void *memory = NULL;
     if (traffic->ntransfers == 0) return TRL_OK;
-    trl_err err = trl_memory_alloc(ctx, (size_t)traffic->ntransfers * sizeof *traffic->transfer, "the plan of a ghost exchange",
-                                   &memory);
+    trl_err err = trl_memory_alloc(ctx, (size_t)traffic->ntransfers * sizeof *traffic->transfer,
+                                   "the plan of a ghost exchange", &memory);
     traffic->transfer = memory;
     return err;
 }
 
-trl_err trli_exchange_plan(trl_exchange *exchange, const trl_layout *layout, int nfields, const trl_exchange_field *fields)
+trl_err trli_exchange_plan(trl_exchange *exchange, const trl_layout *layout, int nfields,
+                           const trl_exchange_field *fields)
 {
     trl_err err = TRL_OK;
     trl_context *ctx = exchange->ctx;

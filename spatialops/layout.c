@@ -57,10 +57,11 @@ static trl_err choose_or_fail(trl_context *ctx, const trl_grid *grid, const trl_
     double cells = (double)grid->cells[0] * (double)grid->cells[1] * (double)grid->cells[2];
     int fits = cells < ranks ? (int)cells : ranks - 1;
     while (!choose_counts(grid, fits, counts)) --fits;
-    return trl_fail(ctx, TRL_ERR_INPUT, place,
-                    "patches: a grid of %" TRL_GIDX_FMT " x %" TRL_GIDX_FMT " x %" TRL_GIDX_FMT
-                    " cells cannot be cut into one patch for each of %d ranks; the next smaller number of ranks that fits is %d",
-                    grid->cells[0], grid->cells[1], grid->cells[2], ranks, fits);
+    return trl_fail(
+        ctx, TRL_ERR_INPUT, place,
+        "patches: a grid of %" TRL_GIDX_FMT " x %" TRL_GIDX_FMT " x %" TRL_GIDX_FMT
+        " cells cannot be cut into one patch for each of %d ranks; the next smaller number of ranks that fits is %d",
+        grid->cells[0], grid->cells[1], grid->cells[2], ranks, fits);
 }
 
 static trl_err check_grid(trl_context *ctx, const trl_grid *grid, const trl_place *place)
@@ -71,7 +72,8 @@ static trl_err check_grid(trl_context *ctx, const trl_grid *grid, const trl_plac
     for (int a = 0; a < 3; ++a) {
         if (grid->cells[a] < 1 || (a >= grid->dim && (grid->cells[a] > 1 || grid->periodic[a]))) {
             return trl_fail(ctx, TRL_ERR_USAGE, place,
-                            "grid: %" TRL_GIDX_FMT " %scells along %c; an axis has at least 1, one that the grid lacks has 1 and is "
+                            "grid: %" TRL_GIDX_FMT
+                            " %scells along %c; an axis has at least 1, one that the grid lacks has 1 and is "
                             "not periodic",
                             grid->cells[a], grid->periodic[a] ? "periodic " : "", "xyz"[a]);
         }
@@ -87,7 +89,7 @@ static trl_err check_counts(trl_context *ctx, const trl_grid *grid, const int co
             return trl_fail(ctx, TRL_ERR_INPUT, place,
                             "patches: %d patches along %c, where the grid has %" TRL_GIDX_FMT
                             " cells; give a count from 1 to that number",
-                            counts[a], "xyz"[a], grid->cells[a]);
+                            counts[a], "xyz"[a], grid -> cells[a]);
         }
         trl_gidx thickest = trli_cut_first(grid->cells[a], counts[a], 1);
         if (thickest > patch_cells_max) {
@@ -99,14 +101,15 @@ static trl_err check_counts(trl_context *ctx, const trl_grid *grid, const int co
         patches *= counts[a];
     }
     if (patches > INT_MAX) {
-        return trl_fail(ctx, TRL_ERR_INPUT, place, "patches: %d x %d x %d are more than %d patches; lower a count", counts[0],
-                        counts[1], counts[2], INT_MAX);
+        return trl_fail(ctx, TRL_ERR_INPUT, place, "patches: %d x %d x %d are more than %d patches; lower a count",
+                        counts[0], counts[1], counts[2], INT_MAX);
     }
     if (patches < trl_context_ranks(ctx)) {
-        return trl_fail(ctx, TRL_ERR_INPUT, place,
-                        "patches: %d x %d x %d patches for %d ranks, and each rank needs one; raise the counts, leave them to "
-                        "'auto', or run on at most %d ranks",
-                        counts[0], counts[1], counts[2], trl_context_ranks(ctx), (int)patches);
+        return trl_fail(
+            ctx, TRL_ERR_INPUT, place,
+            "patches: %d x %d x %d patches for %d ranks, and each rank needs one; raise the counts, leave them to "
+            "'auto', or run on at most %d ranks",
+            counts[0], counts[1], counts[2], trl_context_ranks(ctx), (int)patches);
     }
     return TRL_OK;
 }

@@ -15,7 +15,8 @@ static const int64_t low_half = 0xffffffff;
 
 enum { PLUS_INFINITY, MINUS_INFINITY, NOT_A_NUMBER };
 
-_Static_assert(sizeof(trl_sum) == (TRL_SUM_WORDS + 4) * sizeof(int64_t), "trl_sum_allreduce sends it as 64-bit integers");
+_Static_assert(sizeof(trl_sum) == (TRL_SUM_WORDS + 4) * sizeof(int64_t),
+               "trl_sum_allreduce sends it as 64-bit integers");
 
 void trl_sum_clear(trl_sum *s)
 {

@@ -10,13 +10,18 @@
 extern "C" {
 #endif
 
-typedef enum trl_scalar_type { TRL_F64, TRL_F32, TRL_I32, TRL_I64 } trl_scalar_type; /* F64 is built; the others are reserved */
+typedef enum trl_scalar_type {
+    TRL_F64,
+    TRL_F32,
+    TRL_I32,
+    TRL_I64
+} trl_scalar_type; /* F64 is built; the others are reserved */
 
 /* One component of a field on one patch. A view: owns nothing. Strides are in elements; the last axis is slowest. */
 typedef struct trl_array {
-    void *at;              /* the value at local point (0,0,0), which need not be held */
-    ptrdiff_t stride[3];   /* 0 on axes the grid lacks; stride[0] is 1 */
-    trl_box owned, held;   /* points the patch owns; points in memory, ghosts included (local indices) */
+    void *at;            /* the value at local point (0,0,0), which need not be held */
+    ptrdiff_t stride[3]; /* 0 on axes the grid lacks; stride[0] is 1 */
+    trl_box owned, held; /* points the patch owns; points in memory, ghosts included (local indices) */
     trl_scalar_type type;
 } trl_array;
 
@@ -56,15 +61,16 @@ typedef struct trl_exchange trl_exchange;
 
 typedef struct trl_exchange_field {
     trl_location location;
-    trl_footprint footprint; /* which ghosts are wanted: only directions that it touches are filled, each as wide as needed */
-    trl_scalar_type type;    /* of its arrays */
+    trl_footprint
+        footprint; /* which ghosts are wanted: only directions that it touches are filled, each as wide as needed */
+    trl_scalar_type type; /* of its arrays */
 } trl_exchange_field;
 
 /* Plans messages and buffers (persistent MPI requests on a communicator of its own). Periodic wrap included; nothing beyond a
  * non-periodic side is touched. Fails with INPUT if a patch is thinner than a footprint is wide (the message names the axis and
  * says how many cells a patch needs), MEMORY, MPI. Collective: yes. */
-TRL_API TRL_NODISCARD trl_err trl_exchange_create(trl_context *ctx, const trl_layout *layout, int nfields, const trl_exchange_field *fields,
-                                    trl_exchange **exchange);
+TRL_API TRL_NODISCARD trl_err trl_exchange_create(trl_context *ctx, const trl_layout *layout, int nfields,
+                                                  const trl_exchange_field *fields, trl_exchange **exchange);
 /* An exchange that a failed run left under way, on some ranks or all, is completed first; its arrays are not touched.
  * Collective: yes. Thread: main. */
 TRL_API void trl_exchange_destroy(trl_exchange **exchange);
@@ -98,7 +104,8 @@ TRL_API void trl_sum_normalise(trl_sum *s);
 /* A mix of a global point index and a value's bits; a field's hash is the sum of the mixes modulo 2^64 over owned points.
  * Point index: i + nx*(j + ny*k) with the points of the whole grid at the location. */
 TRL_API uint64_t trl_hash_mix(uint64_t point, double value);
-TRL_API uint64_t trl_array_hash(const trl_layout *layout, const trl_patch *patch, trl_location location, const trl_array *a);
+TRL_API uint64_t trl_array_hash(const trl_layout *layout, const trl_patch *patch, trl_location location,
+                                const trl_array *a);
 
 #ifdef __cplusplus
 }

@@ -33,7 +33,7 @@ typedef struct trl_box {
 } trl_box;
 
 typedef struct trl_grid {
-    int dim; /* 1 to 3 */
+    int dim;           /* 1 to 3 */
     trl_gidx cells[3]; /* 1 on axes the grid lacks */
     double length[3], origin[3], spacing[3];
     bool periodic[3]; /* false on axes the grid lacks */
@@ -43,20 +43,20 @@ typedef struct trl_grid {
 typedef struct trl_patch {
     trl_gidx first[3]; /* global index of its first cell */
     trl_lidx cells[3];
-    int id;            /* over all ranks: x fastest */
+    int id; /* over all ranks: x fastest */
     int rank;
-    int index[3];      /* position in the array of patches */
+    int index[3]; /* position in the array of patches */
 } trl_patch;
 
 /* How a grid is cut into patches, and who owns them. Cuts are as even as whole cells allow. */
 typedef struct trl_layout {
     trl_grid grid;
-    int counts[3];     /* patches per axis */
-    int npatches;      /* all of them */
-    trl_patch *patch;  /* [npatches], by id */
+    int counts[3];    /* patches per axis */
+    int npatches;     /* all of them */
+    trl_patch *patch; /* [npatches], by id */
     int nlocal;
-    int *local;        /* ids of this rank's patches, ascending */
-    trl_context *ctx;  /* whose memory this is */
+    int *local;       /* ids of this rank's patches, ascending */
+    trl_context *ctx; /* whose memory this is */
 } trl_layout;
 
 TRL_API const char *trl_location_name(trl_location location);
@@ -73,8 +73,8 @@ TRL_API double trl_grid_coordinate(const trl_grid *grid, trl_location location, 
 /* Cut the grid. counts: patches per axis, or NULL: one per rank with the least surface. Patches go to ranks in contiguous
  * blocks of ids. Fails with INPUT when ranks outnumber patches or patches outnumber cells along an axis. Collective: no
  * (the same on every rank). */
-TRL_API TRL_NODISCARD trl_err trl_layout_create(trl_context *ctx, const trl_grid *grid, const int *counts, const trl_place *place,
-                                  trl_layout **layout);
+TRL_API TRL_NODISCARD trl_err trl_layout_create(trl_context *ctx, const trl_grid *grid, const int *counts,
+                                                const trl_place *place, trl_layout **layout);
 TRL_API void trl_layout_destroy(trl_layout **layout);
 /* Id of the patch that owns a global cell; -1 outside the grid. Constant time. */
 TRL_API int trl_layout_owner(const trl_layout *layout, const trl_gidx cell[3]);

@@ -27,15 +27,15 @@
 #endif
 
 /* X(NAME, name in formulas and of the functions, psi(r) for r > 0). */
-#define TRL_LIMITER_LIST(X)                                 \
-    X(UPWIND, upwind, "0")                                  \
-    X(MINMOD, minmod, "min(1, r)")                          \
-    X(VANLEER, vanleer, "2*r/(1 + r)")                      \
-    X(SUPERBEE, superbee, "max(min(2*r, 1), min(r, 2))")    \
-    X(MC, mc, "min(2*r, (1 + r)/2, 2)")                     \
-    X(KOREN, koren, "min(2*r, (2 + r)/3, 2)")               \
-    X(CHARM, charm, "r*(r + 3)/(1 + r)^2")                  \
-    X(OSPRE, ospre, "1.5*r*(1 + r)/(1 + r + r^2)")          \
+#define TRL_LIMITER_LIST(X)                              \
+    X(UPWIND, upwind, "0")                               \
+    X(MINMOD, minmod, "min(1, r)")                       \
+    X(VANLEER, vanleer, "2*r/(1 + r)")                   \
+    X(SUPERBEE, superbee, "max(min(2*r, 1), min(r, 2))") \
+    X(MC, mc, "min(2*r, (1 + r)/2, 2)")                  \
+    X(KOREN, koren, "min(2*r, (2 + r)/3, 2)")            \
+    X(CHARM, charm, "r*(r + 3)/(1 + r)^2")               \
+    X(OSPRE, ospre, "1.5*r*(1 + r)/(1 + r + r^2)")       \
     X(SMART, smart, "min(4*r, (3 + r)/4, 2)")
 
 typedef enum trl_limiter {
@@ -113,14 +113,14 @@ TRL_BODY double trl_limiter_face_upwind(double fu, double fc, double fd)
 }
 
 /* trl_limiter_face_NAME(fu, fc, fd) for all the others. */
-#define TRL_LIMITER_FACE(name)                                                         \
-    TRL_BODY double trl_limiter_face_##name(double fu, double fc, double fd)           \
-    {                                                                                  \
-        double down = fd - fc;                                                         \
-        double sign = down < 0.0 ? -1.0 : down > 0.0 ? 1.0 : down; /* NaN stays */     \
-        double up = sign * (fc - fu);                                                  \
-        double p = up <= 0.0 ? 0.0 : up;                                               \
-        return fc + 0.5 * (sign * trl_limiter_slope_##name(p, sign * down));           \
+#define TRL_LIMITER_FACE(name)                                                     \
+    TRL_BODY double trl_limiter_face_##name(double fu, double fc, double fd)       \
+    {                                                                              \
+        double down = fd - fc;                                                     \
+        double sign = down < 0.0 ? -1.0 : down > 0.0 ? 1.0 : down; /* NaN stays */ \
+        double up = sign * (fc - fu);                                              \
+        double p = up <= 0.0 ? 0.0 : up;                                           \
+        return fc + 0.5 * (sign * trl_limiter_slope_##name(p, sign * down));       \
     }
 TRL_LIMITER_FACE(minmod)
 TRL_LIMITER_FACE(vanleer)
@@ -137,10 +137,12 @@ TRL_BODY double trl_limiter_face(trl_limiter limiter, double fu, double fc, doub
 {
     switch (limiter) {
 #define TRL_LIMITER_CASE(NAME, name, psi) \
-    case TRL_LIMITER_##NAME: return trl_limiter_face_##name(fu, fc, fd);
+    case TRL_LIMITER_##NAME:              \
+        return trl_limiter_face_##name(fu, fc, fd);
         TRL_LIMITER_LIST(TRL_LIMITER_CASE)
 #undef TRL_LIMITER_CASE
-    default: return fc;
+    default:
+        return fc;
     }
 }
 

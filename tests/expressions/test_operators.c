@@ -2,7 +2,7 @@
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Every operator of the formula language against its definition, evaluated directly from an analytic function: at every location, in
  * 1-D, 2-D and 3-D, on formulas beyond sides, on ghosts across periodic axes, at every fusion level. */
-// ctest: np=1,2,4 timeout=300
+// ctest: np=1,2,3,4 timeout=300
 #include "problem_fixture.h"
 
 #include <trl_limiter_body.h>
@@ -326,8 +326,8 @@ END_TEST
 
 START_TEST(operators_in_three_dimensions_match_their_definitions)
 {
-    check_all(3, 5, 4, 6, false);
-    check_all(3, 5, 4, 6, true);
+    check_all(3, 5, 4, 8, false);
+    check_all(3, 5, 4, 8, true);
 }
 END_TEST
 

@@ -285,15 +285,16 @@ START_TEST(names_in_braces_are_evaluated_in_every_list)
 }
 END_TEST
 
-START_TEST(local_names_hide_global_ones)
+START_TEST(local_names_hide_indices_and_these_global_names)
 {
     double value;
-    ck_ok(read_text(HEAD
-                    "parameters: {a: 1, i: 2, b: \"10*a\"}\n"
-                    "expressions:\n  \"f{i}\": {for: {i: 5..5}, formula: \"a\", parameters: {a: \"b + i\"}}\n" TAIL));
-    const trl_names *names = expression("f5")->names;
-    ck_assert(trl_names_find(names, "a", &value) && value == 15);
+    ck_ok(read_text(HEAD "parameters: {a: 1, i: 2, b: \"10*a\"}\n"
+                         "expressions:\n  \"f{i}{j}\": {for: {i: 5..5, j: 1..1}, formula: \"a\","
+                         " parameters: {a: \"b + i + j\", j: 7}}\n" TAIL));
+    const trl_names *names = expression("f51")->names;
+    ck_assert(trl_names_find(names, "a", &value) && value == 22);
     ck_assert(trl_names_find(names, "i", &value) && value == 5);
+    ck_assert(trl_names_find(names, "j", &value) && value == 7);
     ck_assert(parameter("a") == 1 && parameter("i") == 2);
 }
 END_TEST
@@ -404,7 +405,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, an_empty_setting_is_an_empty_text);
     tcase_add_test(tc, last_index_of_a_product_runs_fastest);
     tcase_add_test(tc, names_in_braces_are_evaluated_in_every_list);
-    tcase_add_test(tc, local_names_hide_global_ones);
+    tcase_add_test(tc, local_names_hide_indices_and_these_global_names);
     tcase_add_test(tc, sums_over_families_of_parameters_are_numbers);
     tcase_add_test(tc, long_chains_of_parameters_have_values);
     tcase_add_test(tc, rejects_a_text_beyond_a_megabyte);

@@ -49,7 +49,8 @@ static trl_footprint footprint_of(int nparts, const trl_offsets *parts, int dim)
 
 static trl_footprint star(int width, int dim)
 {
-    trl_offsets arms[3] = {{{-width, 0, 0}, {width, 0, 0}}, {{0, -width, 0}, {0, width, 0}}, {{0, 0, -width}, {0, 0, width}}};
+    trl_offsets arms[3] = {
+        {{-width, 0, 0}, {width, 0, 0}}, {{0, -width, 0}, {0, width, 0}}, {{0, 0, -width}, {0, 0, width}}};
     return footprint_of(3, arms, dim);
 }
 
@@ -235,11 +236,12 @@ static void check_exchange(problem *p, const trl_grid *grid, const int *counts)
         visit_all(p, true);
         trl_err err = exchange_once(p);
         int64_t wrong = err == TRL_OK ? visit_all(p, false) : -1;
-        ck_assert_msg(on_all_ranks(wrong == 0),
-                      "%dD grid %ld x %ld x %ld, periodic %d%d%d, %d x %d x %d patches, footprint of %d parts: %ld wrong: %s",
-                      grid->dim, (long)grid->cells[0], (long)grid->cells[1], (long)grid->cells[2], grid->periodic[0],
-                      grid->periodic[1], grid->periodic[2], p->layout->counts[0], p->layout->counts[1], p->layout->counts[2],
-                      p->field[0].footprint.n, (long)wrong, test_messages());
+        ck_assert_msg(
+            on_all_ranks(wrong == 0),
+            "%dD grid %ld x %ld x %ld, periodic %d%d%d, %d x %d x %d patches, footprint of %d parts: %ld wrong: %s",
+            grid->dim, (long)grid->cells[0], (long)grid->cells[1], (long)grid->cells[2], grid->periodic[0],
+            grid->periodic[1], grid->periodic[2], p->layout->counts[0], p->layout->counts[1], p->layout->counts[2],
+            p->field[0].footprint.n, (long)wrong, test_messages());
         free_arrays(p);
         make_arrays(p);
     }
@@ -252,7 +254,8 @@ static int ranks(void)
 }
 
 /* All eight locations at once, on every periodicity and on several ways to cut. */
-static void check_everywhere(int dim, const trl_gidx cells[3], int ncuts, const int (*cuts)[3], const trl_footprint *footprint)
+static void check_everywhere(int dim, const trl_gidx cells[3], int ncuts, const int (*cuts)[3],
+                             const trl_footprint *footprint)
 {
     for (int periodic = 0; periodic < 1 << dim; ++periodic) {
         trl_grid grid = make_grid(dim, cells, periodic);
@@ -260,7 +263,8 @@ static void check_everywhere(int dim, const trl_gidx cells[3], int ncuts, const 
             problem p = {.nfields = 8};
             if (cut >= 0 && cuts[cut][0] * cuts[cut][1] * cuts[cut][2] < ranks()) continue;
             for (int f = 0; f < 8; ++f) {
-                p.field[f] = (trl_exchange_field){.location = trl_location_on((trl_location)f, dim), .footprint = *footprint};
+                p.field[f] =
+                    (trl_exchange_field){.location = trl_location_on((trl_location)f, dim), .footprint = *footprint};
             }
             check_exchange(&p, &grid, cut < 0 ? NULL : cuts[cut]);
         }
@@ -315,7 +319,8 @@ START_TEST(a_periodic_axis_of_one_cell_wraps_onto_itself)
     if (ranks() > 1) return;
     for (int periodic = 0; periodic < 4; ++periodic) {
         trl_grid grid = make_grid(2, (trl_gidx[3]){1, 1, 1}, periodic);
-        problem p = {.nfields = 2, .field = {{.footprint = cube(1, 2)}, {.location = TRL_ZEDGE, .footprint = cube(1, 2)}}};
+        problem p = {.nfields = 2,
+                     .field = {{.footprint = cube(1, 2)}, {.location = TRL_ZEDGE, .footprint = cube(1, 2)}}};
         check_exchange(&p, &grid, NULL);
     }
 }
@@ -386,8 +391,7 @@ END_TEST
 START_TEST(traffic_counts_one_message_for_each_neighbouring_rank)
 {
     trl_grid grid = make_grid(2, (trl_gidx[3]){8, 8 * ranks(), 1}, 2);
-    problem p = {.nfields = 2,
-                 .field = {{.footprint = star(1, 2)}, {.location = TRL_XFACE, .footprint = cube(2, 2)}}};
+    problem p = {.nfields = 2, .field = {{.footprint = star(1, 2)}, {.location = TRL_XFACE, .footprint = cube(2, 2)}}};
     int64_t bytes, messages;
     setup(&p, &grid, (int[3]){1, 2 * ranks(), 1});
     trl_exchange_traffic(p.exchange, &bytes, &messages);
@@ -427,7 +431,8 @@ START_TEST(refuses_stencils_wider_than_a_patch)
     trl_exchange *exchange;
     ck_ok(trl_layout_create(test_ctx, &grid, (int[3]){1, 4, 1}, NULL, &layout));
     ck_fails(trl_exchange_create(test_ctx, layout, 2, fields, &exchange), TRL_ERR_INPUT,
-             "patches: stencils reach 3 points along y (field 1 of this exchange), but the thinnest of the 4 patches there has 2 "
+             "patches: stencils reach 3 points along y (field 1 of this exchange), but the thinnest of the 4 patches "
+             "there has 2 "
              "cells and needs 3; use fewer patches or ranks, or more cells along y");
     ck_assert_ptr_null(exchange);
     trl_layout_destroy(&layout);
@@ -466,7 +471,8 @@ START_TEST(refuses_arrays_without_the_ghosts)
     p.arrays[0][0].held.hi[0] -= SPARE + 1;
     char expected[200];
     snprintf(expected, sizeof expected,
-             "exchange: the array of field 0 on patch %d holds points -3 to 4 along x, but points 4 to 5 take part; allocate the "
+             "exchange: the array of field 0 on patch %d holds points -3 to 4 along x, but points 4 to 5 take part; "
+             "allocate the "
              "hull of the footprint",
              p.layout->local[0]);
     trl_err err = trl_exchange_begin(p.exchange, arrays_of(&p));
@@ -484,7 +490,8 @@ START_TEST(refuses_arrays_of_another_type)
     p.arrays[0][0].type = TRL_F32;
     trl_err err = trl_exchange_begin(p.exchange, arrays_of(&p));
     p.arrays[0][0].type = TRL_F64;
-    bool good = err == TRL_ERR_USAGE && strstr(test_messages(), "has values of 4 bytes; the exchange was created for 8") != NULL;
+    bool good = err == TRL_ERR_USAGE &&
+                strstr(test_messages(), "has values of 4 bytes; the exchange was created for 8") != NULL;
     ck_assert_msg(on_all_ranks(good), "%s", test_messages());
     teardown(&p);
 }
@@ -501,7 +508,8 @@ START_TEST(begin_and_finish_must_alternate)
     good = good && strstr(test_messages(), "trl_exchange_finish without trl_exchange_begin before it") != NULL;
     good = good && trl_exchange_begin(p.exchange, arrays_of(&p)) == TRL_OK;
     good = good && trl_exchange_begin(p.exchange, arrays_of(&p)) == TRL_ERR_USAGE;
-    good = good && strstr(test_messages(), "begun again before trl_exchange_finish said that the last one is done") != NULL;
+    good = good &&
+           strstr(test_messages(), "begun again before trl_exchange_finish said that the last one is done") != NULL;
     while (good && !done) good = trl_exchange_finish(p.exchange, arrays_of(&p), &done) == TRL_OK;
     ck_assert(on_all_ranks(good && visit_all(&p, false) == 0));
     teardown(&p);

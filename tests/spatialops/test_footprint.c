@@ -44,7 +44,8 @@ static trl_footprint of(int n, const trl_offsets *parts)
 
 static trl_footprint star(int width)
 {
-    trl_offsets arms[3] = {box(-width, width, 0, 0, 0, 0), box(0, 0, -width, width, 0, 0), box(0, 0, 0, 0, -width, width)};
+    trl_offsets arms[3] = {box(-width, width, 0, 0, 0, 0), box(0, 0, -width, width, 0, 0),
+                           box(0, 0, 0, 0, -width, width)};
     return of(3, arms);
 }
 
@@ -166,7 +167,8 @@ START_TEST(composing_stars_has_no_far_corners)
     for (int z = -3; z <= 3; ++z) {
         for (int y = -3; y <= 3; ++y) {
             for (int x = -3; x <= 3; ++x) {
-                ck_assert_int_eq(s.in[z + REACH][y + REACH][x + REACH], s.in[REACH + abs(x)][REACH + abs(y)][REACH + abs(z)]);
+                ck_assert_int_eq(s.in[z + REACH][y + REACH][x + REACH],
+                                 s.in[REACH + abs(x)][REACH + abs(y)][REACH + abs(z)]);
                 if (abs(x) + abs(y) + abs(z) <= 3) ck_assert(s.in[z + REACH][y + REACH][x + REACH]);
             }
         }

@@ -4,8 +4,12 @@
 
 #include <trl_grid.h>
 
-static const trl_grid box = {
-    .dim = 3, .cells = {4, 5, 6}, .length = {2, 5, 3}, .origin = {-1, 0, 10}, .spacing = {0.5, 1, 0.5}, .periodic = {false, true, false}};
+static const trl_grid box = {.dim = 3,
+                             .cells = {4, 5, 6},
+                             .length = {2, 5, 3},
+                             .origin = {-1, 0, 10},
+                             .spacing = {0.5, 1, 0.5},
+                             .periodic = {false, true, false}};
 
 START_TEST(every_location_has_a_name_that_parses_back)
 {

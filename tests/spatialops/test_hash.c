@@ -9,7 +9,8 @@ enum { GHOSTS = 1, POINTS_MAX = 4096 };
 
 static trl_grid make_grid(void)
 {
-    return (trl_grid){.dim = 3, .cells = {7, 6, 5}, .length = {1, 1, 1}, .spacing = {1, 1, 1}, .periodic = {false, true, false}};
+    return (trl_grid){
+        .dim = 3, .cells = {7, 6, 5}, .length = {1, 1, 1}, .spacing = {1, 1, 1}, .periodic = {false, true, false}};
 }
 
 static double value_at(trl_gidx i, trl_gidx j, trl_gidx k)
@@ -38,7 +39,8 @@ static uint64_t patch_hash(const trl_layout *layout, const trl_patch *patch, trl
         for (trl_lidx j = 0; j < array.owned.hi[1]; ++j) {
             for (trl_lidx i = 0; i < array.owned.hi[0]; ++i) {
                 trl_gidx x = patch->first[0] + i, y = patch->first[1] + j, z = patch->first[2] + k;
-                memory[origin + trl_array_offset(&array, i, j, k)] = value_at(x, y, z) + (x == 3 && y == 2 && z == 1 ? change : 0);
+                memory[origin + trl_array_offset(&array, i, j, k)] =
+                    value_at(x, y, z) + (x == 3 && y == 2 && z == 1 ? change : 0);
             }
         }
     }
@@ -51,7 +53,8 @@ static uint64_t field_hash(const int *counts, trl_location location, double chan
     trl_layout *layout;
     uint64_t hash = 0;
     ck_ok(trl_layout_create(test_ctx, &grid, counts, NULL, &layout));
-    for (int l = 0; l < layout->nlocal; ++l) hash += patch_hash(layout, &layout->patch[layout->local[l]], location, change);
+    for (int l = 0; l < layout->nlocal; ++l)
+        hash += patch_hash(layout, &layout->patch[layout->local[l]], location, change);
     MPI_Allreduce(MPI_IN_PLACE, &hash, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
     trl_layout_destroy(&layout);
     return hash;
@@ -64,7 +67,8 @@ static uint64_t expected_hash(trl_location location)
     uint64_t hash = 0, point = 0;
     for (trl_gidx k = 0; k < trl_grid_points(&grid, location, 2); ++k) {
         for (trl_gidx j = 0; j < trl_grid_points(&grid, location, 1); ++j) {
-            for (trl_gidx i = 0; i < trl_grid_points(&grid, location, 0); ++i) hash += trl_hash_mix(point++, value_at(i, j, k));
+            for (trl_gidx i = 0; i < trl_grid_points(&grid, location, 0); ++i)
+                hash += trl_hash_mix(point++, value_at(i, j, k));
         }
     }
     return hash;

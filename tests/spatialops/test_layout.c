@@ -26,7 +26,8 @@ static void check_tiling(const trl_layout *layout)
         const trl_patch *patch = &layout->patch[id];
         int64_t points = 1;
         ck_assert_int_eq(patch->id, id);
-        ck_assert_int_eq(id, patch->index[0] + layout->counts[0] * (patch->index[1] + layout->counts[1] * patch->index[2]));
+        ck_assert_int_eq(id,
+                         patch->index[0] + layout->counts[0] * (patch->index[1] + layout->counts[1] * patch->index[2]));
         ck_assert(patch->rank == last_rank || patch->rank == last_rank + 1);
         last_rank = patch->rank;
         if (patch->rank == trl_context_rank(test_ctx)) ck_assert_int_eq(layout->local[local++], id);
@@ -37,7 +38,8 @@ static void check_tiling(const trl_layout *layout)
         }
         for (int a = 0; a < 3; ++a) {
             trl_gidx even = grid->cells[a] / layout->counts[a];
-            ck_assert(patch->cells[a] == even || (patch->cells[a] == even + 1 && grid->cells[a] % layout->counts[a] != 0));
+            ck_assert(patch->cells[a] == even ||
+                      (patch->cells[a] == even + 1 && grid->cells[a] % layout->counts[a] != 0));
             points *= patch->cells[a];
         }
         cells += points;
@@ -163,8 +165,9 @@ START_TEST(rejects_more_patches_than_cells_at_the_users_place)
 {
     trl_grid grid = make_grid(2, 5, 4, 1);
     trl_layout *layout;
-    ck_fails(trl_layout_create(test_ctx, &grid, (int[3]){2, 5, 1}, &place, &layout), TRL_ERR_INPUT,
-             "heat.yaml:9:12: patches: 5 patches along y, where the grid has 4 cells; give a count from 1 to that number");
+    ck_fails(
+        trl_layout_create(test_ctx, &grid, (int[3]){2, 5, 1}, &place, &layout), TRL_ERR_INPUT,
+        "heat.yaml:9:12: patches: 5 patches along y, where the grid has 4 cells; give a count from 1 to that number");
     ck_assert_ptr_null(layout);
     test_clear();
     ck_fails(trl_layout_create(test_ctx, &grid, (int[3]){2, 2, 2}, NULL, &layout), TRL_ERR_INPUT, "2 patches along z");
@@ -188,9 +191,10 @@ START_TEST(rejects_a_number_of_ranks_that_does_not_fit_and_names_one_that_does)
     trl_grid grid = make_grid(2, 2, 2, 1);
     trl_layout *layout;
     if (ranks() != 3) return;
-    ck_fails(trl_layout_create(test_ctx, &grid, NULL, &place, &layout), TRL_ERR_INPUT,
-             "heat.yaml:9:12: patches: a grid of 2 x 2 x 1 cells cannot be cut into one patch for each of 3 ranks; the next "
-             "smaller number of ranks that fits is 2");
+    ck_fails(
+        trl_layout_create(test_ctx, &grid, NULL, &place, &layout), TRL_ERR_INPUT,
+        "heat.yaml:9:12: patches: a grid of 2 x 2 x 1 cells cannot be cut into one patch for each of 3 ranks; the next "
+        "smaller number of ranks that fits is 2");
 }
 END_TEST
 
@@ -219,7 +223,8 @@ START_TEST(rejects_a_grid_that_is_none)
 {
     trl_grid none = make_grid(0, 4, 4, 1), empty = make_grid(2, 4, 0, 1), flat = make_grid(2, 4, 4, 2);
     trl_layout *layout;
-    ck_fails(trl_layout_create(test_ctx, &none, NULL, NULL, &layout), TRL_ERR_USAGE, "0 dimensions; 1 to 3 are possible");
+    ck_fails(trl_layout_create(test_ctx, &none, NULL, NULL, &layout), TRL_ERR_USAGE,
+             "0 dimensions; 1 to 3 are possible");
     ck_fails(trl_layout_create(test_ctx, &empty, NULL, NULL, &layout), TRL_ERR_USAGE, "grid: 0 cells along y");
     ck_fails(trl_layout_create(test_ctx, &flat, NULL, NULL, &layout), TRL_ERR_USAGE, "grid: 2 cells along z");
     flat = make_grid(2, 4, 4, 1);

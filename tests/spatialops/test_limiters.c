@@ -13,17 +13,26 @@ static double psi_of(trl_limiter limiter, double r)
 {
     if (r <= 0) return 0;
     switch (limiter) {
-    case TRL_LIMITER_UPWIND: return 0;
-    case TRL_LIMITER_MINMOD: return fmin(1, r);
-    case TRL_LIMITER_VANLEER: return (r + fabs(r)) / (1 + fabs(r));
-    case TRL_LIMITER_SUPERBEE: return fmax(0, fmax(fmin(1, 2 * r), fmin(2, r)));
-    case TRL_LIMITER_MC: return fmax(0, fmin(fmin((1 + r) / 2, 2), 2 * r));
+    case TRL_LIMITER_UPWIND:
+        return 0;
+    case TRL_LIMITER_MINMOD:
+        return fmin(1, r);
+    case TRL_LIMITER_VANLEER:
+        return (r + fabs(r)) / (1 + fabs(r));
+    case TRL_LIMITER_SUPERBEE:
+        return fmax(0, fmax(fmin(1, 2 * r), fmin(2, r)));
+    case TRL_LIMITER_MC:
+        return fmax(0, fmin(fmin((1 + r) / 2, 2), 2 * r));
     case TRL_LIMITER_KOREN: /* given for 1/r and the slope fc - fu */
         return r * fmax(0, fmin(2 / r, fmin((1 + 2 / r) / 3, 2)));
-    case TRL_LIMITER_CHARM: return r * (1 / r) * (3 / r + 1) / ((1 / r + 1) * (1 / r + 1));
-    case TRL_LIMITER_OSPRE: return 1.5 * (r * r + r) / (r * r + r + 1);
-    case TRL_LIMITER_SMART: return r * fmax(0, fmin(2 / r, fmin(0.25 + 0.75 / r, 4)));
-    default: return NAN;
+    case TRL_LIMITER_CHARM:
+        return r * (1 / r) * (3 / r + 1) / ((1 / r + 1) * (1 / r + 1));
+    case TRL_LIMITER_OSPRE:
+        return 1.5 * (r * r + r) / (r * r + r + 1);
+    case TRL_LIMITER_SMART:
+        return r * fmax(0, fmin(2 / r, fmin(0.25 + 0.75 / r, 4)));
+    default:
+        return NAN;
     }
 }
 
@@ -56,8 +65,9 @@ END_TEST
 
 START_TEST(names_reach_their_functions)
 {
-#define CHECK_NAME(NAME, name, psi) \
-    ck_assert_double_eq(trl_limiter_face(TRL_LIMITER_##NAME, -0.4, 0.25, 1.5), trl_limiter_face_##name(-0.4, 0.25, 1.5));
+#define CHECK_NAME(NAME, name, psi)                                            \
+    ck_assert_double_eq(trl_limiter_face(TRL_LIMITER_##NAME, -0.4, 0.25, 1.5), \
+                        trl_limiter_face_##name(-0.4, 0.25, 1.5));
     TRL_LIMITER_LIST(CHECK_NAME)
 #undef CHECK_NAME
 }
@@ -177,7 +187,8 @@ START_TEST(mirrored_values_give_the_mirrored_face)
     for (int l = 0; l < TRL_LIMITER_COUNT; ++l) {
         for (int i = 0; i < 1000; ++i) {
             double fu = random_value(), fc = random_value(), fd = random_value();
-            ck_assert_double_eq(trl_limiter_face((trl_limiter)l, -fu, -fc, -fd), -trl_limiter_face((trl_limiter)l, fu, fc, fd));
+            ck_assert_double_eq(trl_limiter_face((trl_limiter)l, -fu, -fc, -fd),
+                                -trl_limiter_face((trl_limiter)l, fu, fc, fd));
         }
     }
 }
@@ -185,8 +196,8 @@ END_TEST
 
 START_TEST(symmetric_limiters_treat_both_slopes_alike)
 {
-    static const trl_limiter symmetric[] = {TRL_LIMITER_MINMOD, TRL_LIMITER_VANLEER, TRL_LIMITER_SUPERBEE, TRL_LIMITER_MC,
-                                            TRL_LIMITER_OSPRE};
+    static const trl_limiter symmetric[] = {TRL_LIMITER_MINMOD, TRL_LIMITER_VANLEER, TRL_LIMITER_SUPERBEE,
+                                            TRL_LIMITER_MC, TRL_LIMITER_OSPRE};
     for (size_t s = 0; s < sizeof symmetric / sizeof *symmetric; ++s) {
         for (int i = 1; i < 100; ++i) {
             double p = i * 0.07, q = 1.0;

@@ -23,12 +23,13 @@ static double sum_of(const double *values, int64_t n)
     return trl_sum_value(&s);
 }
 
-#define SUM(...) sum_of((const double[]){__VA_ARGS__}, (int64_t)(sizeof((const double[]){__VA_ARGS__}) / sizeof(double)))
+#define SUM(...) \
+    sum_of((const double[]){__VA_ARGS__}, (int64_t)(sizeof((const double[]){__VA_ARGS__}) / sizeof(double)))
 
-#define ck_same_bits(a, b)                                                                        \
-    do {                                                                                          \
-        double got_ = (a), expected_ = (b);                                                       \
-        ck_assert_msg(bits_of(got_) == bits_of(expected_), "%a, expected %a", got_, expected_);   \
+#define ck_same_bits(a, b)                                                                      \
+    do {                                                                                        \
+        double got_ = (a), expected_ = (b);                                                     \
+        ck_assert_msg(bits_of(got_) == bits_of(expected_), "%a, expected %a", got_, expected_); \
     } while (0)
 
 static uint64_t next_random(uint64_t *state)
@@ -64,7 +65,8 @@ static void bitsum_add(bitsum *b, double value)
     uint64_t bits = bits_of(value), field = bits >> 52 & 0x7ff;
     uint64_t significand = (bits & 0xfffffffffffff) | (field != 0 ? (uint64_t)1 << 52 : 0);
     uint64_t shift = field == 0 ? 0 : field - 1;
-    for (int i = 0; i < 53; ++i) b->digit[shift + (uint64_t)i] += (significand >> i & 1 ? 1 : 0) * (bits >> 63 ? -1 : 1);
+    for (int i = 0; i < 53; ++i)
+        b->digit[shift + (uint64_t)i] += (significand >> i & 1 ? 1 : 0) * (bits >> 63 ? -1 : 1);
 }
 
 static void bitsum_settle(bitsum *b)
@@ -107,7 +109,8 @@ static double reference(const double *values, int64_t n)
 START_TEST(a_single_value_comes_back)
 {
     uint64_t state = 42;
-    static const double special[] = {0.0, 1.0, -1.0, DBL_MAX, -DBL_MAX, DBL_MIN, DBL_TRUE_MIN, -DBL_TRUE_MIN, DBL_MIN - DBL_TRUE_MIN};
+    static const double special[] = {
+        0.0, 1.0, -1.0, DBL_MAX, -DBL_MAX, DBL_MIN, DBL_TRUE_MIN, -DBL_TRUE_MIN, DBL_MIN - DBL_TRUE_MIN};
     for (size_t i = 0; i < sizeof special / sizeof *special; ++i) ck_same_bits(sum_of(&special[i], 1), special[i]);
     for (int i = 0; i < 2000; ++i) {
         double value = any_double(&state);
@@ -264,6 +267,20 @@ START_TEST(merging_often_loses_nothing)
 }
 END_TEST
 
+START_TEST(a_merged_sum_takes_as_many_values_as_any_other)
+{
+    enum { N = 5000 };
+    static double values[N];
+    trl_sum total, none;
+    trl_sum_clear(&total);
+    trl_sum_clear(&none);
+    trl_sum_merge(&total, &none);
+    for (int i = 0; i < N; ++i) values[i] = 0x1.fffffffffffffp-1;
+    trl_sum_add(&total, values, N);
+    ck_same_bits(trl_sum_value(&total), reference(values, N));
+}
+END_TEST
+
 START_TEST(merging_counts_infinities)
 {
     trl_sum a, b;
@@ -332,6 +349,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, millions_of_the_largest_values_lose_nothing);
     tcase_add_test(tc, order_and_grouping_do_not_change_a_bit);
     tcase_add_test(tc, merging_often_loses_nothing);
+    tcase_add_test(tc, a_merged_sum_takes_as_many_values_as_any_other);
     tcase_add_test(tc, merging_counts_infinities);
     tcase_add_test(tc, all_ranks_get_the_same_sums_however_values_are_dealt);
     tcase_add_test(tc, a_failing_reduction_is_reported);
