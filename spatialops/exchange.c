@@ -84,7 +84,7 @@ static trl_err check_array(trl_context *ctx, const trli_transfer *t, const trl_a
                         "exchange: the array of field %d on patch %d holds points %" TRL_LIDX_FMT " to %" TRL_LIDX_FMT
                         " along %c, but points %" TRL_LIDX_FMT " to %" TRL_LIDX_FMT
                         " take part; allocate the hull of the footprint",
-                        t->field, patch, array->held.lo[a], array->held.hi[a] - 1, "xyz"[a], at[a],
+                        t->field, patch, array->held.lo[a], array->held.hi[a] - 1, trli_axis_name(a), at[a],
                         at[a] + t->extent[a] - 1);
     }
     return TRL_OK;
@@ -180,8 +180,8 @@ done:
     return err;
 }
 
-/* After a failed run some ranks may have begun an exchange that others never will. The others catch up, so that every message
- * is matched and no buffer stays with MPI. */
+/* After a failed run some ranks may have begun an exchange that others never will. The others catch up, so that every
+ * message is matched and no buffer stays with MPI. */
 static void complete_on_all_ranks(trl_exchange *exchange)
 {
     int64_t most = exchange->begun;

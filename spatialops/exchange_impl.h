@@ -8,10 +8,11 @@
 
 #include "spatialops_impl.h"
 
-/* One box of one field that a patch (source) owns and another, or the same across a periodic axis, holds as ghosts (target). */
+/* One box of one field that a patch (source) owns and another, or the same across a periodic axis, holds as ghosts
+ * (target). */
 typedef struct trli_transfer {
     int peer;                       /* the rank at the other end; this rank itself: a copy */
-    int field, direction;           /* direction: as trli_directions seen from the target */
+    int field, direction;           /* direction: where the ghosts are, seen from the target */
     int source, target;             /* ids of patches */
     int source_local, target_local; /* indices among this rank's patches, or -1 */
     trl_lidx from[3], to[3], extent[3];

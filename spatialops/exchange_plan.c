@@ -63,12 +63,13 @@ static trl_err check_widths(trl_context *ctx, const trl_layout *layout, int fiel
         if (layout->counts[a] == 1 && !layout->grid.periodic[a]) continue;
         for (int d = 0; d < DIRECTIONS; ++d) {
             if (widths->width[d][a] <= thinnest) continue;
-            return trl_fail(
-                ctx, TRL_ERR_INPUT, NULL,
-                "patches: stencils reach %" TRL_LIDX_FMT " points along %c (field %d of this exchange), but the "
-                "thinnest of the %d patches there has %" TRL_GIDX_FMT " cells and needs %" TRL_LIDX_FMT
-                "; use fewer patches or ranks, or more cells along %c",
-                widths->width[d][a], "xyz"[a], field, layout -> counts[a], thinnest, widths -> width[d][a], "xyz"[a]);
+            return trl_fail(ctx, TRL_ERR_INPUT, NULL,
+                            "patches: stencils reach %" TRL_LIDX_FMT
+                            " points along %c (field %d of this exchange), but the "
+                            "thinnest of the %d patches there has %" TRL_GIDX_FMT " cells and needs %" TRL_LIDX_FMT
+                            "; use fewer patches or ranks, or more cells along %c",
+                            widths->width[d][a], trli_axis_name(a), field, layout->counts[a], thinnest,
+                            widths->width[d][a], trli_axis_name(a));
         }
     }
     return TRL_OK;

@@ -12,7 +12,8 @@ static trl_offsets hull_of(const trl_offsets *a, const trl_offsets *b)
     return hull;
 }
 
-/* In double: the offsets of a wide hull outnumber any integer type. Exact where it matters, for footprints of real stencils. */
+/* In double: the offsets of a wide hull outnumber any integer type. Exact where it matters, for footprints of real
+ * stencils. */
 static double count(const trl_offsets *part)
 {
     double n = 1;

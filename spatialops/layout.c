@@ -32,7 +32,8 @@ static double cut_surface(const trl_grid *grid, const int counts[3])
     return surface;
 }
 
-/* Of the factorisations of n that fit, the one with the least cut surface; of equals the one with the longest x rows. */
+/* Of the factorisations of n that fit, the one with the least cut surface; of equals the one with the longest x
+ * rows. */
 static bool choose_counts(const trl_grid *grid, int n, int best[3])
 {
     bool found = false;
@@ -75,7 +76,7 @@ static trl_err check_grid(trl_context *ctx, const trl_grid *grid, const trl_plac
                             "grid: %" TRL_GIDX_FMT
                             " %scells along %c; an axis has at least 1, one that the grid lacks has 1 and is "
                             "not periodic",
-                            grid->cells[a], grid->periodic[a] ? "periodic " : "", "xyz"[a]);
+                            grid->cells[a], grid->periodic[a] ? "periodic " : "", trli_axis_name(a));
         }
     }
     return TRL_OK;
@@ -89,14 +90,14 @@ static trl_err check_counts(trl_context *ctx, const trl_grid *grid, const int co
             return trl_fail(ctx, TRL_ERR_INPUT, place,
                             "patches: %d patches along %c, where the grid has %" TRL_GIDX_FMT
                             " cells; give a count from 1 to that number",
-                            counts[a], "xyz"[a], grid -> cells[a]);
+                            counts[a], trli_axis_name(a), grid->cells[a]);
         }
         trl_gidx thickest = trli_cut_first(grid->cells[a], counts[a], 1);
         if (thickest > patch_cells_max) {
             return trl_fail(ctx, TRL_ERR_INPUT, place,
                             "patches: a patch of %" TRL_GIDX_FMT " cells along %c exceeds the limit of %" TRL_GIDX_FMT
                             "; raise the number of patches there",
-                            thickest, "xyz"[a], patch_cells_max);
+                            thickest, trli_axis_name(a), patch_cells_max);
         }
         patches *= counts[a];
     }

@@ -6,6 +6,11 @@
 
 #include <trl_grid.h>
 
+static inline char trli_axis_name(int axis)
+{
+    return "xyz"[axis];
+}
+
 /* First element of part i when n elements are cut into parts as evenly as possible, the larger parts first. */
 trl_gidx trli_cut_first(trl_gidx n, trl_gidx parts, trl_gidx i);
 /* The part that holds an element. Needs parts <= n. */

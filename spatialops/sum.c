@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* The total is an integer T times 2^-1075. Word i holds the part of T in units of 2^(32 i), with 32 bits to spare, so that carries
- * need propagating only now and then. A double of exponent field e and significand m adds m << (e % 32) to words e / 32 and up. */
+/* The total is an integer T times 2^-1075. Word i holds the part of T in units of 2^(32 i), with 32 bits to spare, so
+ * that carries need propagating only now and then. A double of exponent field e and significand m adds m << (e % 32)
+ * to words e / 32 and up. */
 #include <math.h>
 #include <string.h>
 
 #include <context_impl.h>
 #include <trl_field.h>
 
-/* One addition changes a word by at most 2^52. 1024 of them, and the words of a million normalised sums, fit into 63 bits. */
+/* One addition changes a word by at most 2^52. 1024 of them, and the words of a million normalised sums, fit into 63
+ * bits. */
 enum { PENDING_MAX = 1024, SHORT = 64 };
 
 static const int64_t low_half = 0xffffffff;

@@ -10,12 +10,8 @@
 extern "C" {
 #endif
 
-typedef enum trl_scalar_type {
-    TRL_F64,
-    TRL_F32,
-    TRL_I32,
-    TRL_I64
-} trl_scalar_type; /* F64 is built; the others are reserved */
+/* F64 is built; the others are reserved. */
+typedef enum trl_scalar_type { TRL_F64, TRL_F32, TRL_I32, TRL_I64 } trl_scalar_type;
 
 /* One component of a field on one patch. A view: owns nothing. Strides are in elements; the last axis is slowest. */
 typedef struct trl_array {
@@ -46,8 +42,8 @@ typedef struct trl_footprint {
     trl_offsets part[TRL_FOOTPRINT_MAX];
 } trl_footprint;
 
-/* Add one part. Parts whose union is a box become one; beyond TRL_FOOTPRINT_MAX parts, the two whose hull adds the fewest offsets
- * become their hull. So the footprint always holds at least what was added. Fails never. */
+/* Add one part. Parts whose union is a box become one; beyond TRL_FOOTPRINT_MAX parts, the two whose hull adds the
+ * fewest offsets become their hull. So the footprint always holds at least what was added. Fails never. */
 TRL_API void trl_footprint_add(trl_footprint *f, const trl_offsets *part);
 TRL_API void trl_footprint_add_all(trl_footprint *f, const trl_footprint *other);
 /* f (+) by: reading f at every offset of by (Minkowski sum). sum may be f or by. */
@@ -55,20 +51,20 @@ TRL_API void trl_footprint_compose(const trl_footprint *f, const trl_footprint *
 /* The smallest box around all parts; all zero if there are none. */
 TRL_API trl_offsets trl_footprint_hull(const trl_footprint *f);
 
-/* Ghost exchange of one or more fields at once, from owners to ghosts ("copy"). Setup is collective: every rank of the context
- * calls with the same fields in the same order. */
+/* Ghost exchange of one or more fields at once, from owners to ghosts ("copy"). Setup is collective: every rank of the
+ * context calls with the same fields in the same order. */
 typedef struct trl_exchange trl_exchange;
 
 typedef struct trl_exchange_field {
     trl_location location;
-    trl_footprint
-        footprint; /* which ghosts are wanted: only directions that it touches are filled, each as wide as needed */
+    /* Which ghosts are wanted: only directions that it touches are filled, each as wide as needed. */
+    trl_footprint footprint;
     trl_scalar_type type; /* of its arrays */
 } trl_exchange_field;
 
-/* Plans messages and buffers (persistent MPI requests on a communicator of its own). Periodic wrap included; nothing beyond a
- * non-periodic side is touched. Fails with INPUT if a patch is thinner than a footprint is wide (the message names the axis and
- * says how many cells a patch needs), MEMORY, MPI. Collective: yes. */
+/* Plans messages and buffers (persistent MPI requests on a communicator of its own). Periodic wrap included; nothing
+ * beyond a non-periodic side is touched. Fails with INPUT if a patch is thinner than a footprint is wide (the message
+ * names the axis and says how many cells a patch needs), MEMORY, MPI. Collective: yes. */
 TRL_API TRL_NODISCARD trl_err trl_exchange_create(trl_context *ctx, const trl_layout *layout, int nfields,
                                                   const trl_exchange_field *fields, trl_exchange **exchange);
 /* An exchange that a failed run left under way, on some ranks or all, is completed first; its arrays are not touched.
@@ -76,16 +72,16 @@ TRL_API TRL_NODISCARD trl_err trl_exchange_create(trl_context *ctx, const trl_la
 TRL_API void trl_exchange_destroy(trl_exchange **exchange);
 
 /* One exchange is begin (pack, send, copy between patches of this rank) then finish until *done (receive, unpack).
- * arrays: [field][local patch], addresses may differ from call to call. Allocates nothing. MPI is called under the context's
- * lock (trl_context_mpi_lock), never blocking. Thread: any, one at a time per exchange. */
+ * arrays: [field][local patch], addresses may differ from call to call. Allocates nothing. MPI is called under the
+ * context's lock (trl_context_mpi_lock), never blocking. Thread: any, one at a time per exchange. */
 TRL_API TRL_NODISCARD trl_err trl_exchange_begin(trl_exchange *exchange, const trl_array *const *arrays);
 TRL_API TRL_NODISCARD trl_err trl_exchange_finish(trl_exchange *exchange, const trl_array *const *arrays, bool *done);
 /* Bytes and messages sent per exchange by this rank, messages of the same rank not counted. */
 TRL_API void trl_exchange_traffic(const trl_exchange *exchange, int64_t *bytes, int64_t *messages);
 
-/* Order-free exact sum of doubles (a fixed-point superaccumulator after Neal, "Fast exact summation using small and large
- * superaccumulators", 2015): any order, grouping, threads or ranks give the same correctly rounded bits. NaN and infinities behave
- * as in IEEE addition. Merged by adding the words of two normalised accumulators. */
+/* Order-free exact sum of doubles (a fixed-point superaccumulator after Neal, "Fast exact summation using small and
+ * large superaccumulators", 2015): any order, grouping, threads or ranks give the same correctly rounded bits. NaN and
+ * infinities behave as in IEEE addition. Merged by adding the words of two normalised accumulators. */
 #define TRL_SUM_WORDS 70
 typedef struct trl_sum {
     int64_t word[TRL_SUM_WORDS];
@@ -101,7 +97,8 @@ TRL_API TRL_NODISCARD trl_err trl_sum_allreduce(trl_context *ctx, int n, trl_sum
 /* Words to exchange when the caller reduces by itself with MPI_SUM on MPI_INT64_T: normalises s first. */
 TRL_API void trl_sum_normalise(trl_sum *s);
 
-/* A mix of a global point index and a value's bits; a field's hash is the sum of the mixes modulo 2^64 over owned points.
+/* A mix of a global point index and a value's bits; a field's hash is the sum of the mixes modulo 2^64 over owned
+ * points.
  * Point index: i + nx*(j + ny*k) with the points of the whole grid at the location. */
 TRL_API uint64_t trl_hash_mix(uint64_t point, double value);
 TRL_API uint64_t trl_array_hash(const trl_layout *layout, const trl_patch *patch, trl_location location,

@@ -27,7 +27,8 @@ typedef enum trl_location {
 #undef TRL_LOCATION_ENUM
 } trl_location;
 
-/* Half-open box of points lo <= i < hi. Axes the grid lacks have lo = 0, hi = 1. Local: relative to the patch's first cell. */
+/* Half-open box of points lo <= i < hi. Axes the grid lacks have lo = 0, hi = 1. Local: relative to the patch's first
+ * cell. */
 typedef struct trl_box {
     trl_lidx lo[3], hi[3];
 } trl_box;
@@ -65,14 +66,15 @@ TRL_API bool trl_location_parse(const char *name, trl_location *location);
 /* Drop the bits of axes that the grid lacks. */
 TRL_API trl_location trl_location_on(trl_location location, int dim);
 
-/* Points of the whole grid at a location along an axis: cells, or cells + 1 where the bit is set and the axis is not periodic. */
+/* Points of the whole grid at a location along an axis: cells, or cells + 1 where the bit is set and the axis is not
+ * periodic. */
 TRL_API trl_gidx trl_grid_points(const trl_grid *grid, trl_location location, int axis);
 /* Coordinate of global point index i (wrapped along periodic axes) at a location: origin + (i [+ 1/2]) * spacing. */
 TRL_API double trl_grid_coordinate(const trl_grid *grid, trl_location location, int axis, trl_gidx i);
 
-/* Cut the grid. counts: patches per axis, or NULL: one per rank with the least surface. Patches go to ranks in contiguous
- * blocks of ids. Fails with INPUT when ranks outnumber patches or patches outnumber cells along an axis. Collective: no
- * (the same on every rank). */
+/* Cut the grid. counts: patches per axis, or NULL: one per rank with the least surface. Patches go to ranks in
+ * contiguous blocks of ids. Fails with INPUT when ranks outnumber patches or patches outnumber cells along an axis.
+ * Collective: no (the same on every rank). */
 TRL_API TRL_NODISCARD trl_err trl_layout_create(trl_context *ctx, const trl_grid *grid, const int *counts,
                                                 const trl_place *place, trl_layout **layout);
 TRL_API void trl_layout_destroy(trl_layout **layout);

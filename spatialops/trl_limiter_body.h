@@ -1,27 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Limited reconstruction of face values from upwind-biased points, for C and CUDA compilers alike. No branches, no includes; IEEE
- * + - * / and comparisons only, so that every compiler gives the same bits with contraction off.
+/* Limited reconstruction of face values from upwind-biased points, for C and CUDA compilers alike. No branches, no
+ * includes; IEEE + - * / and comparisons only, so that every compiler gives the same bits with contraction off.
  *
  * With the values fu (far upwind), fc (upwind) and fd (downwind) of a face between fc and fd,
  *     face = fc + psi(r)/2 * (fd - fc),    r = (fc - fu)/(fd - fc).
- * psi(r)*(fd - fc) is written as sign * trl_limiter_slope_*(p, q) with q = |fd - fc| and p = r*q where r > 0, else 0. Each slope is
- * homogeneous of degree 1 and zero where p or q is zero: nothing is divided by fd - fc, and face = fc exactly where fd = fc or
- * fc is an extremum. NaN in any of the three values that a limiter reads gives NaN.
+ * psi(r)*(fd - fc) is written as sign * trl_limiter_slope_*(p, q) with q = |fd - fc| and p = r*q where r > 0, else 0.
+ * Each slope is homogeneous of degree 1 and zero where p or q is zero: nothing is divided by fd - fc, and face = fc
+ * exactly where fd = fc or fc is an extremum. NaN in any of the three values that a limiter reads gives NaN.
  *
- * Sources write koren, charm and smart as functions of 1/r and of fc - fu as the slope; below they are in the r of this file.
- * Every face value lies between fc and fd; all but charm and smart, which allow psi up to 3r and 4r, are in Sweby's region
- * psi <= min(2r, 2), too.
+ * Sources write koren, charm and smart as functions of 1/r and of fc - fu as the slope; below they are in the r of
+ * this file. Every face value lies between fc and fd; all but charm and smart, which allow psi up to 3r and 4r, are in
+ * Sweby's region psi <= min(2r, 2), too.
  *
  * LeVeque, "Finite Volume Methods for Hyperbolic Problems", 2002, sec. 6.11-6.12 (minmod, superbee, mc, van Leer).
  * Koren, "A robust upwind discretization method for advection, diffusion and source terms", 1993 (koren).
  * Zhou, "Numerical modelling of turbulent combustion flows", thesis, 1995 (charm).
- * Waterson and Deconinck, "A unified approach to the design and application of bounded higher-order convection schemes", 1995
- * (ospre; the survey of all of these). Gaskell and Lau, "Curvature-compensated convective transport: SMART", 1988 (smart). */
+ * Waterson and Deconinck, "A unified approach to the design and application of bounded higher-order convection
+ * schemes", 1995 (ospre; the survey of all of these). Gaskell and Lau, "Curvature-compensated convective transport:
+ * SMART", 1988 (smart). */
 #ifndef TRL_LIMITER_BODY_H
 #define TRL_LIMITER_BODY_H
 
-/* Qualifiers of every function here; CUDA code defines it as `static __device__ inline` before it includes this file. */
+/* Qualifiers of every function here; CUDA code defines it as `static __device__ inline` before it includes this
+ * file. */
 #ifndef TRL_BODY
 #define TRL_BODY static inline
 #endif

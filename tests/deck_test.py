@@ -10,22 +10,27 @@ import subprocess
 import sys
 
 
-def variants(ranks):
-    """Name, rank count and arguments of each run; the first is the reference."""
-    for np in ranks:
-        yield f"np={np}", np, []
+def variants(ranks, cells):
+    """Rank count and settings of the runs that must repeat the first one's bits."""
+    for np in ranks[1:]:
+        yield np, []
     for threads, scheduler in ((1, "serial"), (1, "priority"), (2, "priority")):
-        settings = [f"run.threads={threads}", f"run.scheduler={scheduler}"]
-        yield " ".join(settings), ranks[0], [word for setting in settings for word in ("--set", setting)]
+        yield ranks[0], [f"run.threads={threads}", f"run.scheduler={scheduler}"]
+    for fusion in ("node", "none"):
+        yield ranks[0], [f"run.fusion={fusion}"]
+    # Patches that are uneven, shared unevenly by the ranks, and cut along every axis or along the last one only.
+    every, last = ([3, 2, 2][: len(cells)], [1, 1, 1][: len(cells) - 1] + [4])
+    yield ranks[0], [f"grid.patches={every}", "run.fusion=none", "run.threads=2"]
+    yield ranks[-1], [f"grid.patches={last}", "run.fusion=node"]
 
 
-def run(options, number, np, arguments):
+def run(options, number, np, settings):
     """Run the deck once and return its report; leave with a message if it did not end well."""
     folder = pathlib.Path(f"run{number}").resolve()
     report = folder / "report.json"
     command = shlex.split(options.mpirun) + ["-n", str(np)] if np > 1 else []
     command += [options.trellis, "run", options.deck, "--set", f"output.directory={folder}", "--report", str(report)]
-    command += shlex.split(options.args) + arguments
+    command += shlex.split(options.args) + [word for setting in settings for word in ("--set", setting)]
     print("+", shlex.join(command), flush=True)
     done = subprocess.run(command, stdin=subprocess.DEVNULL, check=False)
     if done.returncode != 0:
@@ -37,6 +42,11 @@ def run(options, number, np, arguments):
     if result["ranks"] != np:
         sys.exit(f"ran on {result['ranks']} ranks, expected {np}: does the launcher belong to this MPI?")
     return result
+
+
+def hashes(report):
+    """The hash of every field, by tag."""
+    return {tag: field["hash"] for tag, field in report["fields"].items()}
 
 
 def check_errors(report, tolerance):
@@ -61,18 +71,16 @@ def main():
     options = parser.parse_args()
     ranks = [int(np) for np in options.np.split(",")]
 
-    reference = None
-    for number, (name, np, arguments) in enumerate(variants(ranks)):
-        report = run(options, number, np, arguments)
-        hashes = {tag: field["hash"] for tag, field in report["fields"].items()}
-        if reference is None:
-            if not hashes:
-                sys.exit("the report has no fields")
-            reference_name, reference = name, hashes
-        elif hashes != reference:
-            sys.exit(f"other bits with {name} than with {reference_name}:\n{hashes}\n{reference}")
-        if options.tol is not None and not arguments:
-            check_errors(report, options.tol)
+    report = run(options, 0, ranks[0], [])
+    reference = hashes(report)
+    if not reference:
+        sys.exit("the report has no fields")
+    if options.tol is not None:
+        check_errors(report, options.tol)
+    for number, (np, settings) in enumerate(variants(ranks, report["grid"]["cells"]), start=1):
+        other = hashes(run(options, number, np, settings))
+        if other != reference:
+            sys.exit(f"other bits on {np} ranks with {settings} than on {ranks[0]}:\n{other}\n{reference}")
 
 
 if __name__ == "__main__":

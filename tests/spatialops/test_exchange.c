@@ -120,7 +120,8 @@ static bool in_box(const trl_box *box, const trl_lidx at[3])
     return in;
 }
 
-/* Whether the footprint needs a ghost (1), may get it because another part of the same direction is as wide (0), or neither (-1). */
+/* Whether the footprint needs a ghost (1), may get it because another part of the same direction is as wide (0), or
+ * neither (-1). */
 static int wants(const trl_footprint *f, const trl_box *owned, const trl_lidx at[3])
 {
     bool needed = false, possible = true, touched = false;
@@ -144,7 +145,8 @@ static int wants(const trl_footprint *f, const trl_box *owned, const trl_lidx at
     return needed ? 1 : touched && possible ? 0 : -1;
 }
 
-/* Visit all held points: fill (owned values, poison elsewhere), or count those that differ from what the exchange must leave. */
+/* Visit all held points: fill (owned values, poison elsewhere), or count those that differ from what the exchange must
+ * leave. */
 static int64_t visit(const problem *p, int field, int local, bool fill)
 {
     const trl_array *array = &p->arrays[field][local];
@@ -432,8 +434,7 @@ START_TEST(refuses_stencils_wider_than_a_patch)
     ck_ok(trl_layout_create(test_ctx, &grid, (int[3]){1, 4, 1}, NULL, &layout));
     ck_fails(trl_exchange_create(test_ctx, layout, 2, fields, &exchange), TRL_ERR_INPUT,
              "patches: stencils reach 3 points along y (field 1 of this exchange), but the thinnest of the 4 patches "
-             "there has 2 "
-             "cells and needs 3; use fewer patches or ranks, or more cells along y");
+             "there has 2 cells and needs 3; use fewer patches or ranks, or more cells along y");
     ck_assert_ptr_null(exchange);
     trl_layout_destroy(&layout);
 }
@@ -472,8 +473,7 @@ START_TEST(refuses_arrays_without_the_ghosts)
     char expected[200];
     snprintf(expected, sizeof expected,
              "exchange: the array of field 0 on patch %d holds points -3 to 4 along x, but points 4 to 5 take part; "
-             "allocate the "
-             "hull of the footprint",
+             "allocate the hull of the footprint",
              p.layout->local[0]);
     trl_err err = trl_exchange_begin(p.exchange, arrays_of(&p));
     bool good = err == TRL_ERR_USAGE && strstr(test_messages(), expected) != NULL;

@@ -144,7 +144,8 @@ START_TEST(linear_data_are_reconstructed_exactly)
 }
 END_TEST
 
-/* Maximum error of (face - face of the cell before)/h as a derivative of cell averages of exp, on a monotone stretch. */
+/* Maximum error of (face - face of the cell before)/h as a derivative of cell averages of exp, on a monotone
+ * stretch. */
 static double derivative_error(trl_limiter limiter, int n)
 {
     double h = 1.0 / n, error = 0;

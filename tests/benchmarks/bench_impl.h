@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Benchmarks of `trellis bench`: their table, and what they share: threads, limits of the machine, rounds of contenders
+ * that take turns, spreads, decks, and the report. */
+#ifndef TRLI_BENCH_IMPL_H
+#define TRLI_BENCH_IMPL_H
+
+#include <trl_simulation.h>
+
+#include "deck_impl.h"
+#include "json_impl.h"
+
+/* X(name, doc): the command runs trli_bench_NAME. */
+#define TRLI_BENCHMARK_LIST(X)                                                            \
+    X(heat, "T_t = k lap(T) on a 3-D grid, against hand-written unfused and fused loops") \
+    X(build, "time from a deck of chained expressions to a frozen graph")
+
+typedef struct trli_bench {
+    trl_context *ctx; /* of this process alone */
+    bool quick;       /* small sizes, few repetitions: shows that it works, not how fast */
+    int threads;      /* what "all cores" means */
+    trli_json *json;  /* open at an object that takes the benchmark's keys */
+} trli_bench;
+
+typedef struct trli_benchmark {
+    const char *name, *doc;
+    trl_err (*run)(trli_bench *bench);
+} trli_benchmark;
+
+/* All benchmarks. */
+const trli_benchmark *trli_benchmarks(int *count);
+
+#define TRLI_BENCHMARK_DECLARE(name, doc) TRL_NODISCARD trl_err trli_bench_##name(trli_bench *bench);
+TRLI_BENCHMARK_LIST(TRLI_BENCHMARK_DECLARE)
+#undef TRLI_BENCHMARK_DECLARE
+
+/* Widest vectors of the machine that runs, for the compiler's own vectorisation. */
+#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && \
+    !defined(__SANITIZE_THREAD__)
+#define TRLI_BENCH_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define TRLI_BENCH_CLONES
+#endif
+
+/* ---- bench_team.c: threads of hand-written loops ---- */
+
+typedef struct trli_team trli_team;
+/* Run work on n threads at once, one per core as long as there are cores; the caller is member 0. Fails with MEMORY. */
+TRL_NODISCARD trl_err trli_team_run(trl_context *ctx, int n, void (*work)(trli_team *team, int member, void *data),
+                                    void *data);
+int trli_team_size(const trli_team *team);
+/* Every member waits for all others. */
+void trli_team_barrier(trli_team *team);
+/* The part of 0..n that a member works on. */
+void trli_team_share(const trli_team *team, int member, ptrdiff_t n, ptrdiff_t *begin, ptrdiff_t *end);
+
+/* Memory on a cache line's boundary, in large pages where the system has them, written with zeros. Fails with MEMORY. */
+TRL_NODISCARD trl_err trli_bench_alloc(trl_context *ctx, size_t count, double **values);
+
+/* ---- bench_limits.c: what the machine's memory allows ---- */
+
+typedef struct trli_limits {
+    int threads;
+    double copy, triad; /* bytes/s with streaming stores; the bytes the loop names */
+} trli_limits;
+/* Best of several passes over arrays that no cache holds, on one thread and on all; printed and reported. */
+TRL_NODISCARD trl_err trli_limits_measure(trli_bench *bench, trli_limits *one, trli_limits *all);
+
+/* ---- bench_measure.c ---- */
+
+typedef struct trli_spread {
+    double median, min, max;
+} trli_spread;
+/* Of n > 0 numbers, which are sorted. */
+trli_spread trli_spread_of(double *number, int n);
+void trli_spread_report(trli_json *json, const char *key, const trli_spread *spread);
+double trli_bench_clock(void);
+
+/* A way to do the work. */
+typedef struct trli_contender {
+    const char *name;
+    trl_err (*run)(void *data);   /* one round */
+    trl_err (*check)(void *data); /* what it computed; NULL: nothing to look at */
+    void *data;
+    double *seconds; /* [rounds] */
+} trli_contender;
+
+/* All contenders in turn, rounds times, then a check of each: whatever slows the machine for a while slows them all.
+ * One untimed round comes first. */
+TRL_NODISCARD trl_err trli_rounds_run(trli_bench *bench, trli_contender *contender, int n, int rounds);
+void trli_contenders_free(trli_contender *contender, int n);
+/* amount/seconds of a contender. */
+trli_spread trli_rate(const trli_contender *contender, int rounds, double amount);
+/* Speed of a contender over another's, round by round. */
+trli_spread trli_ratio(const trli_contender *contender, const trli_contender *other, int rounds);
+
+/* ---- bench_case.c: a deck from text to a simulation ---- */
+
+typedef struct trli_case {
+    trl_registry *registry;
+    trli_deck *deck;
+    trl_simulation *sim;
+    double read, create, initialise; /* seconds */
+} trli_case;
+/* Read a deck's text, compile it and evaluate its initial values. The case is always safe to destroy. */
+TRL_NODISCARD trl_err trli_case_create(trl_context *ctx, const char *text, trli_case *c);
+void trli_case_destroy(trli_case *c);
+
+#endif
