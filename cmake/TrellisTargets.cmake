@@ -30,6 +30,10 @@ foreach(layer IN LISTS TRL_LAYERS)
     list(APPEND layer_includes "${PROJECT_SOURCE_DIR}/${layer}")
     file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${layer}/*.c")
     file(GLOB cuda_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${layer}/*.cu")
+    if(layer STREQUAL "inputs") # `trellis bench` runs them
+        file(GLOB benchmarks CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/benchmarks/*.c")
+        list(APPEND sources ${benchmarks})
+    endif()
     list(FILTER sources EXCLUDE REGEX "/inputs/main\\.c$")
     if(TRL_HAVE_CUDA)
         list(FILTER sources EXCLUDE REGEX "_none\\.c$") # x_none.c stands in for x_cuda.cu

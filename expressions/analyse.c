@@ -21,9 +21,16 @@ typedef struct extension {
     trl_location location;
     trl_footprint inner;
     trl_offsets side;
+    trl_footprint corner; /* as a demand's; none: the box `side` */
 } extension;
 
 static const trl_offsets none = {{0, 0, 0}, {0, 0, 0}};
+
+/* The deck's name: a stage's values have one of their own. */
+static const char *shown_name(const trli_field *f)
+{
+    return f->boundary.name ? f->boundary.name : f->name;
+}
 
 static void note_allocation(trli_field *f, const trli_demand *d)
 {
@@ -44,6 +51,28 @@ static bool reaches_out(const trl_footprint *f)
     return false;
 }
 
+/* Note which ghosts beyond sides are read together, so that conditions reach into the corners that somebody reads, and only there. */
+static void note_corners(const analysis *an, const extension *e, int field, const trl_footprint *reach)
+{
+    trli_demand *d = &an->program->demand[field];
+    trl_location location = an->model->field[field].location;
+    int n = e->corner.n > 0 ? e->corner.n : 1;
+    for (int p = 0; p < reach->n * n; ++p) {
+        trl_offsets part = reach->part[p / n], by = e->corner.n > 0 ? e->corner.part[p % n] : e->side;
+        for (int a = 0; a < 3; ++a) {
+            int further = (int)(e->location >> a & 1) - (int)(location >> a & 1);
+            part.lo[a] += by.lo[a];
+            part.hi[a] += by.hi[a] + further;
+            d->further[a] |= further > 0;
+            if (part.lo[a] <= part.hi[a]) continue;
+            /* No offset at all beyond a side, or beyond one of them. */
+            part.lo[a] = part.lo[a] < 0 ? part.lo[a] : part.hi[a] > 0 ? part.hi[a] : 0;
+            part.hi[a] = part.lo[a];
+        }
+        trl_footprint_add(&d->corner, &part);
+    }
+}
+
 /* A field is read with a footprint by a step that computes on an extension. */
 static void demand(analysis *an, const extension *e, int field, const trl_footprint *reach)
 {
@@ -59,8 +88,8 @@ static void demand(analysis *an, const extension *e, int field, const trl_footpr
         /* The output's last point along the axis is one further out if only its location has points on the side. */
         int lo = hull.lo[a] + e->side.lo[a],
             hi = hull.hi[a] + e->side.hi[a] + (e->location >> a & 1) - (f->location >> a & 1);
-        if (lo < side.lo[a]) side.lo[a] = (int8_t)lo;
-        if (hi > side.hi[a]) side.hi[a] = (int8_t)hi;
+        if (!d->beyond || lo < side.lo[a]) side.lo[a] = lo; /* above 0: nobody reads the points near the side */
+        if (!d->beyond || hi > side.hi[a]) side.hi[a] = hi;
         beyond |= lo < 0 || hi > 0;
     }
     if (an->filled[field] && (beyond || reaches_out(&sum))) {
@@ -68,11 +97,13 @@ static void demand(analysis *an, const extension *e, int field, const trl_footpr
             an->first =
                 trl_fail(an->model->ctx, TRL_ERR_INPUT, &f->boundary.place,
                          "a boundary value of '%s' needs neighbours of '%s' beyond the side before the boundary is set",
-                         f->boundary.name, f->name);
+                         f->boundary.name, shown_name(f));
         return;
     }
     trl_footprint_add_all(&d->inner, &sum);
+    note_corners(an, e, field, reach);
     d->side = side;
+    d->beyond = true;
     note_allocation(f, d);
 }
 
@@ -101,12 +132,13 @@ static extension extension_of(const analysis *an, int field)
     if (f->exchanged || f->persistent) {
         for (int a = 0; a < 3; ++a) {
             e.side.lo[a] = f->shrink[2 * a];
-            e.side.hi[a] = (int8_t)-f->shrink[2 * a + 1];
+            e.side.hi[a] = -f->shrink[2 * a + 1];
         }
         return e;
     }
     if (d->inner.n) e.inner = d->inner;
     e.side = d->side;
+    e.corner = d->corner;
     return e;
 }
 
@@ -235,91 +267,122 @@ static trl_err check_inside(analysis *an, const trli_slab *slab, const trli_kern
         if (!inside)
             return trl_fail(an->model->ctx, TRL_ERR_INPUT, place,
                             "this boundary value reads '%s' beyond the side that it defines",
-                            an->model->field[fields[i]].name);
+                            shown_name(&an->model->field[fields[i]]));
     }
     return TRL_OK;
+}
+
+static void widen(trl_lidx lo[3], trl_lidx hi[3], const trl_offsets *part, int b)
+{
+    if (-part->lo[b] > lo[b]) lo[b] = -part->lo[b];
+    if (part->hi[b] > hi[b]) hi[b] = part->hi[b];
 }
 
 /* Ghosts that a slab includes along the other axes, because some reader touches both. */
 static void set_tangential(const analysis *an, trli_slab *slab)
 {
-    const trl_footprint *f = &an->program->demand[slab->field].inner;
-    for (int p = 0; p < f->n && slab->layer > 0; ++p) {
-        const trl_offsets *o = &f->part[p];
-        if (o->lo[slab->axis] >= 0 && o->hi[slab->axis] <= 0) continue;
-        for (int b = 0; b < 3; ++b) {
-            if (b == slab->axis) continue;
-            if (-o->lo[b] > slab->tangential_lo[b]) slab->tangential_lo[b] = -o->lo[b];
-            if (o->hi[b] > slab->tangential_hi[b]) slab->tangential_hi[b] = o->hi[b];
-        }
+    const trli_demand *d = &an->program->demand[slab->field];
+    int a = slab->axis;
+    for (int p = 0; p < d->inner.n && slab->layer > 0; ++p) {
+        const trl_offsets *o = &d->inner.part[p];
+        if (o->lo[a] >= 0 && o->hi[a] + d->further[a] <= 0) continue;
+        for (int b = 0; b < 3; ++b)
+            if (b != a) widen(slab->tangential_lo, slab->tangential_hi, o, b);
+    }
+    for (int p = 0; p < d->corner.n && slab->layer > 0; ++p) {
+        const trl_offsets *o = &d->corner.part[p];
+        if (slab->side ? o->hi[a] <= 0 : o->lo[a] >= 0) continue;
+        for (int b = 0; b < a; ++b) widen(slab->corner_lo, slab->corner_hi, o, b); /* earlier sides' ghosts are included */
     }
 }
 
-static void demand_slab(analysis *an, const trli_slab *slab, int n, const int *fields, const trl_footprint *reach)
+/* Sides are filled in the order x, y, z: what a boundary value reads beyond a later side is not there yet. */
+static trl_err check_later_sides(analysis *an, const trli_step *s, const trli_slab *slab, int field, const trl_footprint *reach, const trl_place *place)
+{
+    const trli_field *f = &an->model->field[field], *target = &an->model->field[slab->field];
+    trl_offsets hull = trl_footprint_hull(reach);
+    bool filled_here = false;
+    for (int i = 0; i < s->nout; ++i) filled_here |= s->field[i] == field;
+    for (int b = slab->axis + 1; b < an->model->layout->grid.dim && filled_here; ++b) {
+        bool above = hull.hi[b] + (target->location >> b & 1) - (f->location >> b & 1) > 0;
+        if (an->model->layout->grid.periodic[b] || (hull.lo[b] >= 0 && !above)) continue;
+        return trl_fail(an->model->ctx, TRL_ERR_INPUT, place, "this boundary value reads '%s' beyond %c%c, and that side is filled later: the order is x, y, z",
+                        shown_name(f), "xyz"[b], hull.lo[b] < 0 ? '-' : '+');
+    }
+    return TRL_OK;
+}
+
+/* Note what a slab reads: within a fill the sides of later axes are analysed first, so that they find it. */
+static trl_err demand_slab(analysis *an, const trli_step *s, const trli_slab *slab, int field, const trl_footprint *reach, const trl_place *place)
 {
     extension e = owned_only(an->model->field[slab->field].location);
+    trl_footprint across = *reach;
+    trl_err err = check_later_sides(an, s, slab, field, reach, place);
+    if (err != TRL_OK) return err;
     for (int b = 0; b < 3; ++b) {
-        e.inner.part[0].lo[b] = (int8_t)-slab->tangential_lo[b];
-        e.inner.part[0].hi[b] = (int8_t)slab->tangential_hi[b];
-        if (b < slab->axis) { /* earlier sides' ghosts are included */
-            e.side.lo[b] = (int8_t)-slab->tangential_lo[b];
-            e.side.hi[b] = (int8_t)slab->tangential_hi[b];
-        }
+        e.inner.part[0].lo[b] = -slab->tangential_lo[b];
+        e.inner.part[0].hi[b] = slab->tangential_hi[b];
+        e.side.lo[b] = -slab->corner_lo[b];
+        e.side.hi[b] = slab->corner_hi[b];
     }
-    for (int i = 0; i < n; ++i) {
-        trl_footprint across = reach[i];
-        if (fields[i] == slab->field) continue; /* its own ghosts are filled in this step, side by side */
-        for (int p = 0; p < across.n; ++p) across.part[p].lo[slab->axis] = across.part[p].hi[slab->axis] = 0;
-        /* Across the side all reads are inside (checked), whatever the two locations. */
-        extension here = e;
-        here.location = (trl_location)((e.location & ~(1 << slab->axis)) |
-                                       (an->model->field[fields[i]].location & 1 << slab->axis));
-        demand(an, &here, fields[i], &across);
+    /* Across the side all reads are inside (checked), whatever the two locations. */
+    for (int p = 0; p < across.n; ++p) across.part[p].lo[slab->axis] = across.part[p].hi[slab->axis] = 0;
+    e.location = (trl_location)((e.location & ~(1 << slab->axis)) | (an->model->field[field].location & 1 << slab->axis));
+    demand(an, &e, field, &across);
+    return TRL_OK;
+}
+
+static trl_err analyse_modifier(analysis *an, const trli_step *s, trli_slab *slab, const trli_piece *piece)
+{
+    const trli_entry *entry = &an->model->entry[piece->modifier];
+    trl_err err = TRL_OK;
+    slab->entry = piece->modifier;
+    slab->ninputs = entry->nrequired;
+    slab->input = piece->inputs;
+    for (int r = 0; r < entry->nrequired; ++r) {
+        const trl_footprint reach = {.n = 1, .part = {entry->required[r].reach}};
+        TRL_TRY(demand_slab(an, s, slab, slab->input[r], &reach, &piece->place));
     }
+done:
+    return err;
+}
+
+static trl_err analyse_layer(analysis *an, const trli_step *s, trli_slab *slab, const trli_side *side)
+{
+    const trl_place *place = &side->piece[0].place;
+    const int *scalars;
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_boundary_layer(an->model, slab->field, side, slab->axis, slab->side, slab->layer, &slab->value));
+    TRL_TRY(trli_kernel_create(&an->model->ir, &an->model->walk, 1, &slab->value, &slab->kernel));
+    TRL_TRY(keep_inputs(an, slab->kernel, &slab->ninputs, &slab->input));
+    TRL_TRY(check_inside(an, slab, slab->kernel, place));
+    int ns = trli_kernel_scalars(slab->kernel, &scalars);
+    for (int k = 0; k < ns; ++k) an->scalar_live[scalars[k]] = true;
+    for (int k = 0; k < slab->ninputs; ++k) {
+        const trl_footprint reach = trli_kernel_footprint(slab->kernel, k);
+        TRL_TRY(demand_slab(an, s, slab, slab->input[k], &reach, place));
+    }
+done:
+    return err;
 }
 
 static trl_err add_slab(analysis *an, trli_step *s, int i, int axis, int which, int layer)
 {
     const trli_side *side = &s->sides[i][2 * axis + which];
-    trl_footprint reach[1];
-    trl_err err = TRL_OK;
     trli_slab *slab = realloc(s->slab, ((size_t)s->nslabs + 1) * sizeof *slab);
     if (!slab) return trl_fail(an->model->ctx, TRL_ERR_MEMORY, NULL, "no memory for boundary conditions");
     s->slab = slab;
     slab = &s->slab[s->nslabs++];
     *slab = (trli_slab){.field = s->field[i], .axis = axis, .side = which, .layer = layer, .entry = -1};
     set_tangential(an, slab);
-    if (side->piece[0].modifier >= 0) {
-        const trli_entry *entry = &an->model->entry[side->piece[0].modifier];
-        slab->entry = side->piece[0].modifier;
-        slab->ninputs = entry->nrequired;
-        slab->input = side->piece[0].inputs;
-        for (int r = 0; r < entry->nrequired; ++r) {
-            reach[0] = (trl_footprint){.n = 1, .part = {entry->required[r].reach}};
-            demand_slab(an, slab, 1, &slab->input[r], reach);
-        }
-        return TRL_OK;
-    }
-    TRL_TRY(trli_boundary_layer(an->model, s->field[i], side, axis, which, layer, &slab->value));
-    TRL_TRY(trli_kernel_create(&an->model->ir, &an->model->walk, 1, &slab->value, &slab->kernel));
-    TRL_TRY(keep_inputs(an, slab->kernel, &slab->ninputs, &slab->input));
-    TRL_TRY(check_inside(an, slab, slab->kernel, &side->piece[0].place));
-    const int *scalars;
-    int ns = trli_kernel_scalars(slab->kernel, &scalars);
-    for (int k = 0; k < ns; ++k) an->scalar_live[scalars[k]] = true;
-    for (int k = 0; k < slab->ninputs; ++k) {
-        reach[0] = trli_kernel_footprint(slab->kernel, k);
-        demand_slab(an, slab, 1, &slab->input[k], reach);
-    }
-done:
-    return err;
+    return side->piece[0].modifier >= 0 ? analyse_modifier(an, s, slab, &side->piece[0]) : analyse_layer(an, s, slab, side);
 }
 
 static trl_err check_side(analysis *an, const trli_step *s, int i, int axis, int which, int depth)
 {
     const trli_field *f = &an->model->field[s->field[i]];
     trl_gidx cells = an->model->layout->grid.cells[axis] / an->model->layout->counts[axis];
-    const char *what = f->boundary.name ? f->boundary.name : f->name;
+    const char *what = shown_name(f);
     if (s->sides[i][2 * axis + which].npieces == 0)
         return trl_fail(an->model->ctx, TRL_ERR_INPUT, &f->boundary.place,
                         "'%s' needs a boundary condition on %c%c: an operator reads %d point%s beyond that side", what,
@@ -332,18 +395,44 @@ static trl_err check_side(analysis *an, const trli_step *s, int i, int axis, int
     return TRL_OK;
 }
 
+static int side_depth(const analysis *an, int field, int axis, int which)
+{
+    const trl_offsets *side = &an->program->demand[field].side;
+    return which ? side->hi[axis] : -side->lo[axis];
+}
+
 static trl_err fill_axis(analysis *an, trli_step *s, int i, int axis)
 {
-    const trli_demand *d = &an->program->demand[s->field[i]];
     trl_err first = TRL_OK;
     for (int which = 0; which < 2 && !an->model->layout->grid.periodic[axis]; ++which) {
-        int depth = which ? d->side.hi[axis] : -d->side.lo[axis];
-        trl_err err = depth > 0 ? check_side(an, s, i, axis, which, depth) : TRL_OK;
-        bool modifier = err == TRL_OK && depth > 0 && s->sides[i][2 * axis + which].piece[0].modifier >= 0;
-        for (int m = modifier ? depth : 1; err == TRL_OK && m <= depth; ++m) err = add_slab(an, s, i, axis, which, m);
+        const trli_side *side = &s->sides[i][2 * axis + which];
+        int depth = side_depth(an, s->field[i], axis, which);
+        if (depth <= 0 || side->npieces == 0) continue;
+        trl_err err = TRL_OK;
+        for (int m = side->piece[0].modifier >= 0 ? depth : 1; err == TRL_OK && m <= depth; ++m) err = add_slab(an, s, i, axis, which, m);
         if (first == TRL_OK) first = err;
     }
     return first;
+}
+
+static void check_sides(analysis *an, const trli_step *s)
+{
+    for (int i = 0; i < s->nout; ++i)
+        for (int side = 0; side < 2 * an->model->layout->grid.dim; ++side) {
+            int depth = side_depth(an, s->field[i], side / 2, side % 2);
+            trl_err err = depth > 0 && an->program->demand[s->field[i]].live ? check_side(an, s, i, side / 2, side % 2, depth) : TRL_OK;
+            if (an->first == TRL_OK) an->first = err;
+        }
+}
+
+/* Slabs were found from the last axis to the first, and run from the first to the last. */
+static void reverse_slabs(trli_step *s)
+{
+    for (int low = 0, high = s->nslabs - 1; low < high; ++low, --high) {
+        trli_slab slab = s->slab[low];
+        s->slab[low] = s->slab[high];
+        s->slab[high] = slab;
+    }
 }
 
 static bool needs_exchange(const analysis *an, const trli_demand *d)
@@ -381,12 +470,14 @@ done:
 static trl_err analyse_fill(analysis *an, trli_step *s)
 {
     trl_err err = TRL_OK;
-    for (int axis = 0; axis < an->model->layout->grid.dim; ++axis) /* sides in the order x, y, z */
+    for (int axis = an->model->layout->grid.dim - 1; axis >= 0; --axis) /* a side may read the ghosts of earlier ones */
         for (int i = 0; i < s->nout; ++i) {
             if (!an->program->demand[s->field[i]].live) continue;
             trl_err one = fill_axis(an, s, i, axis);
             if (an->first == TRL_OK) an->first = one;
         }
+    reverse_slabs(s);
+    check_sides(an, s);
     if (an->first != TRL_OK) return TRL_OK;
     TRL_TRY(plan_exchange(an, s));
     s->live = s->nslabs > 0 || s->exchange;
@@ -471,8 +562,9 @@ trl_box trli_program_box(const trli_program *program, int field, int local_patch
             continue;
         }
         int lo = at_lo ? d->side.lo[a] : inner.lo[a], hi = at_hi ? d->side.hi[a] : inner.hi[a];
-        if (lo < 0) box.lo[a] += lo;
-        if (hi > 0) box.hi[a] += hi;
+        if (lo < 0 || at_lo) box.lo[a] += lo;
+        if (hi > 0 || at_hi) box.hi[a] += hi;
+        if (box.hi[a] < box.lo[a]) box.hi[a] = box.lo[a];
     }
     return box;
 }

@@ -223,8 +223,8 @@ trl_box trli_slab_box(const trli_program *program, const trli_slab *slab, int lo
             continue;
         }
         /* Ghosts shared with other patches hold values already; those beyond a side only if that side comes earlier. */
-        if (!trl_patch_at_side(layout, patch, b, 0) || b < slab->axis) box.lo[b] -= slab->tangential_lo[b];
-        if (!trl_patch_at_side(layout, patch, b, 1) || b < slab->axis) box.hi[b] += slab->tangential_hi[b];
+        box.lo[b] -= trl_patch_at_side(layout, patch, b, 0) ? slab->corner_lo[b] : slab->tangential_lo[b];
+        box.hi[b] += trl_patch_at_side(layout, patch, b, 1) ? slab->corner_hi[b] : slab->tangential_hi[b];
     }
     return box;
 }

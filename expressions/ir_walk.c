@@ -65,8 +65,8 @@ static void widen(trl_offsets *hull, bool *seen, const trl_offsets *by, const in
 {
     for (int a = 0; a < 3; ++a) {
         int lo = by->lo[a] + shift[a], hi = by->hi[a] + shift[a];
-        hull->lo[a] = (int8_t)(*seen && hull->lo[a] < lo ? hull->lo[a] : lo);
-        hull->hi[a] = (int8_t)(*seen && hull->hi[a] > hi ? hull->hi[a] : hi);
+        hull->lo[a] = *seen && hull->lo[a] < lo ? hull->lo[a] : lo;
+        hull->hi[a] = *seen && hull->hi[a] > hi ? hull->hi[a] : hi;
     }
     *seen = true;
 }

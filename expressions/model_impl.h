@@ -94,6 +94,8 @@ typedef struct trli_demand {
     bool beyond; /* side is set */
     trl_footprint inner;
     trl_offsets side;
+    trl_footprint corner; /* the same as parts: which ghosts beyond several sides are read together */
+    bool further[3];      /* some reader has points on the sides of an axis, where this field has none */
 } trli_demand;
 
 typedef enum trli_op_kind {
@@ -117,6 +119,7 @@ typedef struct trli_slab {
     int entry;           /* a modifier plugin instead of a kernel: index of the entry, else -1 */
     int ninputs, *input; /* fields read, in the kernel's or plugin's order */
     trl_lidx tangential_lo[3], tangential_hi[3]; /* ghosts included along the other axes, at inner sides */
+    trl_lidx corner_lo[3], corner_hi[3];         /* and beyond the sides of earlier axes */
 } trli_slab;
 
 /* The lowered pieces of one side, in the frame of the side: combined into one value per layer when depths are known. */

@@ -138,9 +138,9 @@ trl_err trli_entry_setup(trli_model *model, trli_entry *entry)
     entry->state = calloc(1, type->state_size ? type->state_size : 1);
     if (!entry->state)
         return trl_fail(model->ctx, TRL_ERR_MEMORY, &deck->place, "no memory for the state of type '%s'", type->name);
+    entry->state_ready = true; /* teardown follows setup, whatever setup returns */
     if (type->setup && (err = type->setup(entry->state, &args)) != TRL_OK)
         return method_failed(model, entry, "setup", err, said);
-    entry->state_ready = true;
     if ((err = type->advertise_dependents(entry->state, &deps)) != TRL_OK)
         return method_failed(model, entry, "advertise_dependents", err, said);
     if (entry->ncomputed == 0)

@@ -92,7 +92,7 @@ typedef struct trl_expr_type {
 
     /* OPTIONAL. Fill the state from the parameters; read-only afterwards. Collective, main thread. */
     trl_err (*setup)(void *state, const trl_setup_args *args);
-    /* OPTIONAL. Release what setup acquired. Main thread. */
+    /* OPTIONAL. Release what setup acquired; called after a setup that failed, too. Main thread. */
     void (*teardown)(void *state);
     /* REQUIRED. Say what is computed and required, with trl_deps_compute and trl_deps_require. Main thread. */
     trl_err (*advertise_dependents)(const void *state, trl_deps *deps);

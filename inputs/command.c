@@ -8,8 +8,6 @@
 
 #include <trl_formula.h>
 
-#include "plot_impl.h"
-
 #define OPTION_SET                                                                                             \
     {                                                                                                          \
         "--set", "KEY=VALUE", "change one key of the deck, as time.steps=10; may be given several times", true \
@@ -22,12 +20,6 @@
     {                                                                                      \
         "--threads", "N", "threads of each rank, instead of the deck's run.threads", false \
     }
-
-static int run_plot(trl_context *ctx, const trli_arguments *arguments)
-{
-    (void)ctx;
-    return trli_cmd_plot(arguments->argc, arguments->argv);
-}
 
 static const trli_command commands[] = {
     {.name = "run",
@@ -71,7 +63,7 @@ static const trli_command commands[] = {
      .doc = "draw a field of fields.h5 as a picture",
      .operands_min = 1,
      .operands_max = 1,
-     .run = run_plot,
+     .run = trli_cmd_plot,
      .option = {{"--field", "T", "the field to draw, or several as T,q.x (default: the first)", false},
                 {"--slice", "z=0.5", "the plane to draw of a 3-D field (default: the middle of z)", false},
                 {"--time", "t|last", "the output nearest to a time (default: last)", false},
@@ -89,6 +81,14 @@ static const trli_command commands[] = {
      .operands_max = 1,
      .run = trli_cmd_new,
      .option = {{"--cuda", NULL, "with a GPU kernel", false}}},
+    {.name = "bench",
+     .operands = "NAME",
+     .doc = "measure the speed of this machine and of Trellis: heat, build",
+     .operands_min = 1,
+     .operands_max = 1,
+     .run = trli_cmd_bench,
+     .option = {{"--json", "FILE", "write all numbers to FILE", false},
+                {"--quick", NULL, "small sizes, once: shows that it works, not how fast", false}}},
     {.name = "info",
      .operands = "",
      .doc = "show version, build options, processors, MPI and compilers",
@@ -101,7 +101,7 @@ static const trli_command commands[] = {
 };
 
 /* Commands of the contract that a later version brings. */
-static const char *const later[] = {"kernels", "bench"};
+static const char *const later[] = {"kernels"};
 
 const trli_command *trli_commands(int *count)
 {

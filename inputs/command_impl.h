@@ -91,8 +91,10 @@ TRL_NODISCARD trl_err trli_command_deck(trl_context *ctx, const trli_arguments *
 int trli_cmd_run(trl_context *ctx, const trli_arguments *arguments);
 int trli_cmd_plan(trl_context *ctx, const trli_arguments *arguments);
 int trli_cmd_check(trl_context *ctx, const trli_arguments *arguments);
+int trli_cmd_plot(trl_context *ctx, const trli_arguments *arguments);
 int trli_cmd_types(trl_context *ctx, const trli_arguments *arguments);
 int trli_cmd_new(trl_context *ctx, const trli_arguments *arguments);
+int trli_cmd_bench(trl_context *ctx, const trli_arguments *arguments);
 int trli_cmd_info(trl_context *ctx, const trli_arguments *arguments);
 int trli_cmd_help(trl_context *ctx, const trli_arguments *arguments);
 

@@ -111,25 +111,7 @@ done:
     return err;
 }
 
-int trli_cmd_plot(int argc, char **argv)
+int trli_cmd_plot(trl_context *ctx, const trli_arguments *arguments)
 {
-    trl_err err = TRL_OK;
-    trl_context *ctx = NULL;
-    const trli_command *command;
-    trli_arguments arguments = {0};
-    int rank, status;
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    if (rank != 0) return 0;
-    TRL_TRY(trl_context_create(MPI_COMM_SELF, NULL, &ctx));
-    TRL_TRY(trli_command_find(ctx, "plot", &command));
-    TRL_TRY(trli_arguments_parse(ctx, command, argc, argv, &arguments));
-    if (arguments.help)
-        trli_command_help_print(command, stdout);
-    else
-        TRL_TRY(serve(ctx, &arguments));
-done:
-    trli_arguments_release(&arguments);
-    status = ctx ? trli_command_finish(ctx, err) : trl_err_exit_code(err);
-    trl_context_destroy(&ctx);
-    return status;
+    return trli_command_finish(ctx, serve(ctx, arguments));
 }

@@ -7,11 +7,6 @@
 
 #include <trl_grid.h>
 
-/* The command: argv[0] is "plot", argc and argv end as main's do. MPI is initialised. Prints errors on standard
- * error and the picture's name on standard output; returns the exit code: 0, 2 (usage, unknown field, step or
- * plane), 3 (files). Collective: no; ranks other than 0 return 0 at once. Thread: main. */
-int trli_cmd_plot(int argc, char **argv);
-
 /* ---- reading (plot_read.c) ---- */
 
 enum { TRLI_PLOT_FIELDS = 6 }; /* panels of one picture */

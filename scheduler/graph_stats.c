@@ -62,7 +62,8 @@ void trl_graph_get_stats(const trl_graph *graph, trl_graph_stats *stats)
 double trl_amdahl_score(double tau_1, double tau_inf, int n)
 {
     if (n <= 1 || !(tau_1 > 0.0)) return 0.0;
-    return (1.0 - tau_inf / tau_1) / (1.0 - 1.0 / n);
+    double score = (1.0 - tau_inf / tau_1) / (1.0 - 1.0 / n);
+    return score < 1.0 ? score : 1.0;
 }
 
 static void write_quoted(const char *text, FILE *out)

@@ -82,7 +82,8 @@ typedef struct trl_graph_stats {
 /* Time every task of following runs (two clock reads per task; of a poll task the last call). Off at first. */
 TRL_API void trl_graph_set_timing(trl_graph *graph, bool on);
 TRL_API void trl_graph_get_stats(const trl_graph *graph, trl_graph_stats *stats);
-/* Amdahl score (1 - 1/S_inf)/(1 - 1/n) with S_inf = tau_1/tau_inf, n workers (Robison 2014, sec. 3.5). 0 for n = 1. */
+/* Amdahl score (1 - 1/S_inf)/(1 - 1/n) with S_inf = tau_1/tau_inf, n workers, at most 1 (Robison 2014, sec. 3.5).
+ * 0 for n = 1. */
 TRL_API double trl_amdahl_score(double tau_1, double tau_inf, int n);
 
 /* Graphviz text of the task graph, edges producer -> consumer. Fails with IO. */

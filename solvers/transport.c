@@ -19,6 +19,8 @@ typedef struct search {
     trli_instance *in;
     trl_location location; /* of the equation */
     trli_transport_list *list;
+    bool *entry_differentiates;
+    int depth; /* named expressions gone through */
 } search;
 
 /* A formula being read, with the names it sees. */
@@ -72,16 +74,27 @@ static bool differentiates(reader *r, const trl_ast *node)
     for (size_t i = 0; i < sizeof operators / sizeof *operators; ++i)
         if (is_call(node, operators[i])) return true;
     const trli_symbol *symbol = symbol_of(r, node);
-    if (symbol && symbol->kind == TRLI_SYMBOL_FORMULA) {
-        const trli_entry *e = &r->lw.model->entry[symbol->index];
-        for (int i = 0; i < e->nformulas; ++i) {
-            reader inner = read_text(r->s, &e->formula[i]->text, e->deck->names);
-            if (differentiates(&inner, e->formula[i]->root)) return true;
-        }
-    }
+    if (symbol && symbol->kind == TRLI_SYMBOL_FORMULA) return r->s->entry_differentiates[symbol->index];
     for (int i = 0; node->kind != TRL_AST_NAME && i < node->nargs; ++i)
         if (differentiates(r, node->arg[i])) return true;
     return false;
+}
+
+/* Entries in the order of their dependencies, so that each looks one level deep. */
+static trl_err find_differentiating(search *s)
+{
+    trli_model *model = s->sim->model;
+    s->entry_differentiates = calloc((size_t)model->nentries + 1, sizeof *s->entry_differentiates);
+    if (!s->entry_differentiates)
+        return trl_fail(s->sim->ctx, TRL_ERR_MEMORY, NULL, "no memory to search %d expressions", model->nentries);
+    for (int i = 0; i < model->nentries; ++i) {
+        const trli_entry *e = &model->entry[model->order[i]];
+        for (int f = 0; f < e->nformulas; ++f) {
+            reader r = read_text(s, &e->formula[f]->text, e->deck->names);
+            s->entry_differentiates[model->order[i]] |= differentiates(&r, e->formula[f]->root);
+        }
+    }
+    return TRL_OK;
 }
 
 static trl_err add_term(reader *r, const trli_transport *term)
@@ -170,9 +183,13 @@ static trl_err scan_entry(reader *r, const trl_ast *node, const factors *inner, 
     *found = symbol && symbol->kind == TRLI_SYMBOL_FORMULA;
     if (!*found) return TRL_OK;
     const trli_entry *e = &r->lw.model->entry[symbol->index];
-    if (e->nformulas > 1) return give_up(r, node);
+    const int deepest = 500;
+    if (e->nformulas > 1 || r->s->depth == deepest) return give_up(r, node);
     reader below = read_text(r->s, &e->formula[0]->text, e->deck->names);
-    return scan(&below, e->formula[0]->root, inner, outer);
+    ++r->s->depth;
+    trl_err err = scan(&below, e->formula[0]->root, inner, outer);
+    --r->s->depth;
+    return err;
 }
 
 /* Sums, signs, products and names: what rates and fluxes have in common. */
@@ -237,8 +254,12 @@ static trl_err scan_rate(reader *r, const trl_ast *node, const factors *inner, c
 trl_err trli_find_transport(trl_simulation *sim, trli_instance *in, int equation, trli_transport_list *list)
 {
     const trli_equation *eq = &sim->equation[equation];
-    search s = {sim, in, sim->model->variable[equation].location, list};
-    reader r = read_text(&s, &eq->ddt->text, eq->deck->names);
-    trl_err err = scan_rate(&r, eq->ddt->root, NULL, NULL);
+    search s = {.sim = sim, .in = in, .location = sim->model->variable[equation].location, .list = list};
+    trl_err err = find_differentiating(&s);
+    if (err == TRL_OK) {
+        reader r = read_text(&s, &eq->ddt->text, eq->deck->names);
+        err = scan_rate(&r, eq->ddt->root, NULL, NULL);
+    }
+    free(s.entry_differentiates);
     return err != TRL_OK ? err : sim->model->ir.err;
 }

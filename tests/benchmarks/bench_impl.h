@@ -49,7 +49,7 @@ typedef struct trli_team trli_team;
 TRL_NODISCARD trl_err trli_team_run(trl_context *ctx, int n, void (*work)(trli_team *team, int member, void *data),
                                     void *data);
 int trli_team_size(const trli_team *team);
-/* Every member waits for all others. */
+/* Every member waits for all others. Thread: members. */
 void trli_team_barrier(trli_team *team);
 /* The part of 0..n that a member works on. */
 void trli_team_share(const trli_team *team, int member, ptrdiff_t n, ptrdiff_t *begin, ptrdiff_t *end);
@@ -76,19 +76,20 @@ trli_spread trli_spread_of(double *number, int n);
 void trli_spread_report(trli_json *json, const char *key, const trli_spread *spread);
 double trli_bench_clock(void);
 
+#define TRLI_ROUNDS_MAX 32
+
 /* A way to do the work. */
 typedef struct trli_contender {
     const char *name;
     trl_err (*run)(void *data);   /* one round */
     trl_err (*check)(void *data); /* what it computed; NULL: nothing to look at */
     void *data;
-    double *seconds; /* [rounds] */
+    double seconds[TRLI_ROUNDS_MAX];
 } trli_contender;
 
-/* All contenders in turn, rounds times, then a check of each: whatever slows the machine for a while slows them all.
- * One untimed round comes first. */
-TRL_NODISCARD trl_err trli_rounds_run(trli_bench *bench, trli_contender *contender, int n, int rounds);
-void trli_contenders_free(trli_contender *contender, int n);
+/* Rounds (at most TRLI_ROUNDS_MAX) of all contenders in turn, then a check of each: whatever slows the machine for a while
+ * slows them all. One untimed round comes first. */
+TRL_NODISCARD trl_err trli_rounds_run(trli_contender *contender, int n, int rounds);
 /* amount/seconds of a contender. */
 trli_spread trli_rate(const trli_contender *contender, int rounds, double amount);
 /* Speed of a contender over another's, round by round. */

@@ -10,6 +10,7 @@
 
 #include <hdf5.h>
 
+#include <command_impl.h>
 #include <plot_impl.h>
 #include <trl_test.h>
 
@@ -154,15 +155,15 @@ static inline void leave_folder(void)
 /* Run the command with its output streams in files; `words` are separated by spaces. */
 static inline int run_plot(const char *words)
 {
-    char text[512], *argv[32] = {"plot"}, *rest;
-    int argc = 1, kept[2] = {dup(1), dup(2)};
+    char text[512], *argv[32] = {"trellis", "plot"}, *rest;
+    int argc = 2, kept[2] = {dup(1), dup(2)};
     snprintf(text, sizeof text, "%s", words);
     for (char *w = strtok_r(text, " ", &rest); w; w = strtok_r(NULL, " ", &rest)) argv[argc++] = w;
     fflush(stdout);
     fflush(stderr);
     ck_assert_ptr_nonnull(freopen("stdout.txt", "w", stdout));
     ck_assert_ptr_nonnull(freopen("stderr.txt", "w", stderr));
-    int status = trli_cmd_plot(argc, argv);
+    int status = trli_command_main(argc, argv);
     fflush(stdout);
     fflush(stderr);
     dup2(kept[0], 1);

@@ -66,7 +66,12 @@ static trl_err setup(const char *path, const char *dataset, const char *location
                                  .layout = layout,
                                  .params = params,
                                  .place = {.file = "deck.yaml", .line = 8, .column = 3}};
-    return trli_type_file.setup(state, &args);
+    trl_err err = trli_type_file.setup(state, &args);
+    if (err != TRL_OK) { /* as the contract says: teardown follows setup, whatever setup returns */
+        trli_type_file.teardown(state);
+        memset(state, 0, trli_type_file.state_size);
+    }
+    return err;
 }
 
 /* Evaluate on a patch's owned points, in two boxes, into an array with a wide rim; the number of wrong values. */

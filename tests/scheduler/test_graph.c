@@ -323,6 +323,7 @@ START_TEST(tau_and_amdahl_score_follow_from_costs)
     ck_assert_double_eq(stats.tau_inf, 4.0);
     ck_assert_double_eq(trl_amdahl_score(stats.tau_1, stats.tau_inf, 2), 1.0);
     ck_assert_double_eq(trl_amdahl_score(8.0, 2.0, 4), 1.0);
+    ck_assert_double_eq(trl_amdahl_score(8.0, 1.0, 4), 1.0); /* more parallel than there are workers */
     ck_assert_double_eq_tol(trl_amdahl_score(8.0, 6.0, 4), 1.0 / 3.0, 1e-15);
     ck_assert_double_eq(trl_amdahl_score(8.0, 8.0, 4), 0.0);
     ck_assert_double_eq(trl_amdahl_score(8.0, 4.0, 1), 0.0);

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* `trellis bench`: the benchmarks of tests/benchmarks. */
+#include "command_impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <trl_formula.h>
+
+#include "../tests/benchmarks/bench_impl.h"
+#include "files_impl.h"
+
+enum { NAMES_MAX = 32 };
+
+static trl_err find(trl_context *ctx, const char *name, const trli_benchmark **benchmark)
+{
+    const char *names[NAMES_MAX];
+    char list[256] = "";
+    int n;
+    const trli_benchmark *table = trli_benchmarks(&n);
+    for (int i = 0; i < n; ++i) {
+        names[i] = table[i].name;
+        size_t used = strlen(list);
+        snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "", names[i]);
+        if (strcmp(name, names[i])) continue;
+        *benchmark = &table[i];
+        return TRL_OK;
+    }
+    const char *nearest = trl_name_nearest(name, names, n);
+    if (nearest)
+        return trl_fail(ctx, TRL_ERR_INPUT, NULL, "trellis bench: unknown benchmark '%s'; did you mean '%s'?", name,
+                        nearest);
+    return trl_fail(ctx, TRL_ERR_INPUT, NULL, "trellis bench: unknown benchmark '%s'; known are: %s", name, list);
+}
+
+static trl_err write_json(trl_context *ctx, trli_json **json, const char *path)
+{
+    char *text = NULL;
+    trl_err err = trli_json_finish(json, &text);
+    if (err == TRL_OK && path) err = trli_file_replace(ctx, path, text, strlen(text));
+    free(text);
+    return err;
+}
+
+static trl_err measure(trl_context *ctx, const trli_benchmark *benchmark, bool quick, const char *path)
+{
+    trli_bench bench = {.ctx = ctx, .quick = quick, .threads = trl_context_threads(ctx)};
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_json_create(ctx, &bench.json));
+    trli_json_begin_object(bench.json);
+    trli_json_key(bench.json, "benchmark");
+    trli_json_string(bench.json, benchmark->name);
+    trli_json_key(bench.json, "version");
+    trli_json_string(bench.json, TRL_VERSION);
+    trli_json_key(bench.json, "build");
+    trli_json_string(bench.json, TRL_BUILD_OPTIONS);
+    printf("%s: %s\n", benchmark->name, benchmark->doc);
+    TRL_TRY(benchmark->run(&bench));
+    trli_json_end_object(bench.json);
+    TRL_TRY(write_json(ctx, &bench.json, path));
+done:
+    trli_json_destroy(&bench.json);
+    return err;
+}
+
+int trli_cmd_bench(trl_context *ctx, const trli_arguments *arguments)
+{
+    const trli_benchmark *benchmark;
+    bool quick = trli_arguments_value(arguments, "--quick") != NULL;
+    trl_err err = TRL_OK;
+    TRL_TRY(find(ctx, arguments->operand[0], &benchmark));
+    TRL_TRY(measure(ctx, benchmark, quick, trli_arguments_value(arguments, "--json")));
+done:
+    return trli_command_finish(ctx, err);
+}

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench_heat_impl.h"
+
+enum { TRELLIS_MAX = 8, LOOPS_MAX = 12, ROUNDS = 7, QUICK_ROUNDS = 2 };
+
+/* What Trellis is asked to do: a form of the equation and a fusion. */
+static const struct {
+    const char *name, *fusion;
+    bool laplacian;
+} asked[] = {
+    {"Trellis, fluxes, fusion none", "none", false},      {"Trellis, fluxes, fusion node", "node", false},
+    {"Trellis, fluxes, fusion full", "full", false},      {"Trellis, laplacian, fusion none", "none", true},
+    {"Trellis, laplacian, fusion full", "full", true},
+};
+enum { ASKED = sizeof asked / sizeof *asked };
+
+typedef struct match match;
+
+/* One of Trellis's runs. */
+typedef struct heat_run {
+    trli_case c;
+    match *all;
+    bool laplacian;
+} heat_run;
+
+/* All contenders at one size and number of threads. */
+struct match {
+    trli_bench *bench;
+    trli_heat heat;
+    heat_run run[ASKED];
+    int nways;
+    trli_heat_loops loops[LOOPS_MAX];
+    int rounds;
+    trli_contender contender[ASKED + LOOPS_MAX]; /* Trellis's runs, then the hand-written ways */
+    double form_difference;                      /* of the two forms, relative to the largest value */
+};
+
+static const char deck_text[] =
+    "trellis: 1\n"
+    "grid: {cells: [%d, %d, %d], length: [1.1, 1.2, 1.3]}\n"
+    "parameters: {k: %.17g}\n"
+    "%s"
+    "equations:\n"
+    "  T:\n"
+    "    initial: \"sin(3*x)*cos(2*y)*sin(4*z) + 0.2*random(7) + 0.5\"\n"
+    "    ddt: \"%s\"\n"
+    "    boundary: {x-: {dirichlet: 0}, x+: {dirichlet: 0}, y-: {dirichlet: 0}, y+: {dirichlet: 0}, z-: {dirichlet: 0},"
+    " z+: {dirichlet: 0}}\n"
+    "time: {method: euler, dt: %.17g, steps: 1000000000}\n"
+    "run: {fusion: %s}\n";
+
+static trl_err run_steps(void *data)
+{
+    heat_run *run = data;
+    trl_err err = TRL_OK;
+    for (int s = 0; s < run->all->heat.steps; ++s) TRL_TRY(trl_simulation_step(run->c.sim));
+done:
+    return err;
+}
+
+/* The hand-written unfused loops of a form are what all others of that form must agree with, bit by bit. */
+static const trli_heat_loops *reference(const match *m, bool laplacian)
+{
+    return &m->loops[laplacian];
+}
+
+static const double *row_of(const trli_heat_loops *loops, ptrdiff_t j, ptrdiff_t k)
+{
+    return loops->now + j * loops->heat->stride[1] + k * loops->heat->stride[2];
+}
+
+static trl_err check_run(void *data)
+{
+    const heat_run *run = data;
+    const trli_heat *h = &run->all->heat;
+    trl_array t = trl_simulation_array(run->c.sim, 0, 0);
+    for (int k = 0; k < h->n[2]; ++k)
+        for (int j = 0; j < h->n[1]; ++j)
+            if (memcmp((double *)t.at + trl_array_offset(&t, 0, j, k), row_of(reference(run->all, run->laplacian), j, k),
+                       (size_t)h->n[0] * sizeof(double)))
+                return trl_fail(run->all->bench->ctx, TRL_ERR_BUG, NULL,
+                                "Trellis and the hand-written loops do not agree in row y = %d, z = %d", j, k);
+    return TRL_OK;
+}
+
+static trl_err check_loops(const match *m, int way)
+{
+    const trli_heat_loops *loops = &m->loops[way];
+    for (int k = 0; k < m->heat.n[2]; ++k)
+        for (int j = 0; j < m->heat.n[1]; ++j)
+            if (memcmp(row_of(loops, j, k), row_of(reference(m, loops->way->laplacian), j, k),
+                       (size_t)m->heat.n[0] * sizeof(double)))
+                return trl_fail(m->bench->ctx, TRL_ERR_BUG, NULL,
+                                "the hand-written loops '%s' do not agree with the unfused ones in row y = %d, z = %d",
+                                loops->way->name, j, k);
+    return TRL_OK;
+}
+
+/* The two forms round differently; and whatever is timed must have been made of proper numbers. */
+static trl_err check_forms(void *data)
+{
+    match *m = data;
+    double largest = 0, difference = 0;
+    bool proper = true;
+    trl_err err = TRL_OK;
+    for (int way = 0; way < m->nways; ++way) TRL_TRY(check_loops(m, way));
+    for (int k = 0; k < m->heat.n[2]; ++k)
+        for (int j = 0; j < m->heat.n[1]; ++j) {
+            const double *a = row_of(reference(m, false), j, k), *b = row_of(reference(m, true), j, k);
+            for (int i = 0; i < m->heat.n[0]; ++i) {
+                largest = fmax(largest, fabs(a[i]));
+                difference = fmax(difference, fabs(a[i] - b[i]));
+                proper &= a[i] != 0 && fabs(a[i]) <= DBL_MAX;
+            }
+        }
+    m->form_difference = difference / largest;
+    if (!proper || !(m->form_difference <= 1e-12))
+        err = trl_fail(m->bench->ctx, TRL_ERR_BUG, NULL, "the two forms of the heat equation differ by %g", m->form_difference);
+done:
+    return err;
+}
+
+static trl_err create_run(match *m, int i)
+{
+    const trli_heat *h = &m->heat;
+    heat_run *run = &m->run[i];
+    char text[2048];
+    snprintf(text, sizeof text, deck_text, h->n[0], h->n[1], h->n[2], h->k,
+             asked[i].laplacian ? "" : "expressions: {q: \"-k*grad(T)\"}\n", asked[i].laplacian ? "k*laplacian(T)" : "-div(q)",
+             h->dt, asked[i].fusion);
+    run->all = m;
+    run->laplacian = asked[i].laplacian;
+    m->contender[i] = (trli_contender){.name = asked[i].name, .run = run_steps, .check = check_run, .data = run};
+    return trli_case_create(m->bench->ctx, text, &run->c);
+}
+
+static trl_err create_loops(match *m, int way)
+{
+    trli_heat_loops *loops = &m->loops[way];
+    int n;
+    const trli_heat_way *ways = trli_heat_ways(&n);
+    trl_array t = trl_simulation_array(m->run[0].c.sim, 0, 0);
+    trl_err err = trli_heat_loops_create(m->bench->ctx, &m->heat, &ways[way], loops);
+    if (err != TRL_OK) return err;
+    for (int k = 0; k < m->heat.n[2]; ++k)
+        for (int j = 0; j < m->heat.n[1]; ++j)
+            memcpy((double *)row_of(loops, j, k), (double *)t.at + trl_array_offset(&t, 0, j, k),
+                   (size_t)m->heat.n[0] * sizeof(double));
+    m->contender[ASKED + way] = (trli_contender){.name = ways[way].name, .run = trli_heat_loops_run, .data = loops};
+    return TRL_OK;
+}
+
+static void destroy(match *m)
+{
+    for (int way = 0; way < m->nways; ++way) trli_heat_loops_destroy(&m->loops[way]);
+    for (int i = ASKED - 1; i >= 0; --i) trli_case_destroy(&m->run[i].c); /* backwards: each restores the thread's binding */
+}
+
+/* The fastest hand-written fused way, and its median speed. */
+static int best_fused(const match *m, double cells, double *speed)
+{
+    int best = -1;
+    *speed = 0;
+    for (int way = 2; way < m->nways; ++way) {
+        trli_spread s = trli_rate(&m->contender[ASKED + way], m->rounds, cells);
+        if (s.median <= *speed) continue;
+        *speed = s.median;
+        best = ASKED + way;
+    }
+    return best;
+}
+
+static void report(match *m, const trli_limits *limits)
+{
+    trli_json *json = m->bench->json;
+    double best_speed, cells = (double)m->heat.n[0] * m->heat.n[1] * m->heat.n[2] * m->heat.steps;
+    int best = best_fused(m, cells, &best_speed);
+    printf("\n%d^3 cells, %d thread%s, %d rounds of %d steps\n", m->heat.n[0], m->heat.threads, m->heat.threads > 1 ? "s" : "",
+           m->rounds, m->heat.steps);
+    printf("%-46s %22s %20s %20s %9s\n", "", "million updates/s", "of unfused loops", "of best fused", "of 16 B");
+    for (int c = 0; c < ASKED + m->nways; ++c) {
+        const trli_contender *contender = &m->contender[c];
+        bool laplacian = c < ASKED ? asked[c].laplacian : m->loops[c - ASKED].way->laplacian;
+        trli_spread rate = trli_rate(contender, m->rounds, cells);
+        trli_spread unfused = trli_ratio(contender, &m->contender[ASKED + laplacian], m->rounds);
+        trli_spread fused = trli_ratio(contender, &m->contender[best], m->rounds);
+        double fraction = rate.median * 16 / limits->copy;
+        printf("%-46s %6.0f (%5.0f to %5.0f) %5.2f (%4.2f to %5.2f) %5.2f (%4.2f to %5.2f) %9.2f\n", contender->name,
+               1e-6 * rate.median, 1e-6 * rate.min, 1e-6 * rate.max, unfused.median, unfused.min, unfused.max,
+               fused.median, fused.min, fused.max, fraction);
+        trli_json_begin_object(json);
+        trli_json_key(json, "name");
+        trli_json_string(json, contender->name);
+        trli_json_key(json, "cells");
+        trli_json_integer(json, m->heat.n[0]);
+        trli_json_key(json, "threads");
+        trli_json_integer(json, m->heat.threads);
+        trli_spread_report(json, "updates_per_s", &rate);
+        trli_spread_report(json, "ratio_unfused", &unfused);
+        trli_spread_report(json, "ratio_best_fused", &fused);
+        trli_json_key(json, "fraction_of_16_bytes");
+        trli_json_number(json, fraction);
+        trli_json_key(json, "best_fused");
+        trli_json_bool(json, c == best);
+        trli_json_end_object(json);
+    }
+    printf("same bits in all of one form; the forms differ by %.1e of the largest value\n", m->form_difference);
+}
+
+static trl_err play(trli_bench *bench, int cells, const trli_limits *limits)
+{
+    match *m = calloc(1, sizeof *m);
+    trl_err err = TRL_OK;
+    if (!m) return trl_fail(bench->ctx, TRL_ERR_MEMORY, NULL, "no memory for a benchmark");
+    double per_step = (double)cells * cells * cells, work = bench->quick ? 1 << 18 : 1 << 25;
+    m->bench = bench;
+    m->rounds = bench->quick ? QUICK_ROUNDS : ROUNDS;
+    m->heat = (trli_heat){.n = {cells, cells, cells}, .k = 0.7, .threads = limits->threads,
+                          .steps = (int)(work / per_step) > 2 ? (int)(work / per_step) : 2,
+                          .spacing = {1.1 / cells, 1.2 / cells, 1.3 / cells}};
+    m->heat.dt = 0.1 * m->heat.spacing[0] * m->heat.spacing[0] / m->heat.k;
+    trli_heat_shape(&m->heat);
+    trli_heat_ways(&m->nways);
+    TRL_TRY(trl_context_set_threads(bench->ctx, limits->threads));
+    for (int i = 0; i < ASKED; ++i) TRL_TRY(create_run(m, i));
+    for (int way = 0; way < m->nways; ++way) TRL_TRY(create_loops(m, way));
+    m->contender[ASKED].check = NULL;
+    TRL_TRY(trli_rounds_run(m->contender, ASKED + m->nways, m->rounds));
+    TRL_TRY(check_forms(m));
+    report(m, limits);
+done:
+    destroy(m);
+    free(m);
+    return err;
+}
+
+trl_err trli_bench_heat(trli_bench *bench)
+{
+    static const int sizes[] = {64, 128, 256}, quick_sizes[] = {24};
+    const int *size = bench->quick ? quick_sizes : sizes;
+    int nsizes = bench->quick ? 1 : (int)(sizeof sizes / sizeof *sizes);
+    trli_limits one, all;
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_limits_measure(bench, &one, &all));
+    trli_json_key(bench->json, "results");
+    trli_json_begin_array(bench->json);
+    for (int s = 0; s < nsizes; ++s) {
+        TRL_TRY(play(bench, size[s], &one));
+        if (all.threads > 1) TRL_TRY(play(bench, size[s], &all));
+    }
+    trli_json_end_array(bench->json);
+done:
+    return err;
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+#include <stdlib.h>
+#include <time.h>
+
+#include "bench_impl.h"
+
+const trli_benchmark *trli_benchmarks(int *count)
+{
+    static const trli_benchmark table[] = {
+#define BENCHMARK_ROW(name, doc) {#name, doc, trli_bench_##name},
+        TRLI_BENCHMARK_LIST(BENCHMARK_ROW)
+#undef BENCHMARK_ROW
+    };
+    *count = (int)(sizeof table / sizeof *table);
+    return table;
+}
+
+double trli_bench_clock(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+trli_spread trli_spread_of(double *number, int n)
+{
+    qsort(number, (size_t)n, sizeof *number, compare);
+    return (trli_spread){0.5 * (number[(n - 1) / 2] + number[n / 2]), number[0], number[n - 1]};
+}
+
+void trli_spread_report(trli_json *json, const char *key, const trli_spread *spread)
+{
+    trli_json_key(json, key);
+    trli_json_begin_object(json);
+    trli_json_key(json, "median");
+    trli_json_number(json, spread->median);
+    trli_json_key(json, "min");
+    trli_json_number(json, spread->min);
+    trli_json_key(json, "max");
+    trli_json_number(json, spread->max);
+    trli_json_end_object(json);
+}
+
+trl_err trli_rounds_run(trli_contender *contender, int n, int rounds)
+{
+    trl_err err = TRL_OK;
+    for (int r = -1; r < rounds; ++r) {
+        for (int c = 0; c < n; ++c) {
+            double start = trli_bench_clock();
+            TRL_TRY(contender[c].run(contender[c].data));
+            if (r >= 0) contender[c].seconds[r] = trli_bench_clock() - start;
+        }
+        for (int c = 0; c < n; ++c)
+            if (contender[c].check) TRL_TRY(contender[c].check(contender[c].data));
+    }
+done:
+    return err;
+}
+
+trli_spread trli_rate(const trli_contender *contender, int rounds, double amount)
+{
+    double rate[TRLI_ROUNDS_MAX];
+    for (int r = 0; r < rounds; ++r) rate[r] = amount / contender->seconds[r];
+    return trli_spread_of(rate, rounds);
+}
+
+trli_spread trli_ratio(const trli_contender *contender, const trli_contender *other, int rounds)
+{
+    double ratio[TRLI_ROUNDS_MAX];
+    for (int r = 0; r < rounds; ++r) ratio[r] = other->seconds[r] / contender->seconds[r];
+    return trli_spread_of(ratio, rounds);
+}

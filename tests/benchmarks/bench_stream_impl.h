@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Vectors of the widest kind of the machine that runs, and streaming stores. A loop is a macro of (doubles in a vector,
+ * attribute of the function) that TRLI_STREAM_VARIANTS makes once for each kind; TRLI_STREAM_CALL calls the one that suits. */
+#ifndef TRLI_BENCH_STREAM_IMPL_H
+#define TRLI_BENCH_STREAM_IMPL_H
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+typedef double trli_vector2 __attribute__((vector_size(16)));
+typedef double trli_vector4 __attribute__((vector_size(32)));
+typedef double trli_vector8 __attribute__((vector_size(64)));
+/* The same at any address of a double. */
+typedef double trli_loose2 __attribute__((vector_size(16), aligned(8)));
+typedef double trli_loose4 __attribute__((vector_size(32), aligned(8)));
+typedef double trli_loose8 __attribute__((vector_size(64), aligned(8)));
+
+#define TRLI_STREAM_STORE2(at, v) _mm_stream_pd(at, (__m128d)(v))
+#define TRLI_STREAM_STORE4(at, v) _mm256_stream_pd(at, (__m256d)(v))
+#define TRLI_STREAM_STORE8(at, v) _mm512_stream_pd(at, (__m512d)(v))
+/* Streaming stores become visible to other threads. */
+#define TRLI_STREAM_FENCE() _mm_sfence()
+
+#define TRLI_STREAM_VARIANTS(LOOP) \
+    LOOP(2, ) LOOP(4, __attribute__((target("avx2")))) LOOP(8, __attribute__((target("avx512f"))))
+#define TRLI_STREAM_CALL(name, ...)                                             \
+    (__builtin_cpu_supports("avx512f") ? name##8(__VA_ARGS__)                   \
+                                       : __builtin_cpu_supports("avx2") ? name##4(__VA_ARGS__) : name##2(__VA_ARGS__))
+#else
+typedef double trli_vector1, trli_loose1;
+#define TRLI_STREAM_STORE1(at, v) (*(at) = (v))
+#define TRLI_STREAM_FENCE() ((void)0)
+#define TRLI_STREAM_VARIANTS(LOOP) LOOP(1, )
+#define TRLI_STREAM_CALL(name, ...) name##1(__VA_ARGS__)
+#endif
+
+#endif
