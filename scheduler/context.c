@@ -11,7 +11,6 @@ static trl_err create_local(trl_context *ctx, const trl_context_options *options
     if (MPI_Query_thread(&level) != MPI_SUCCESS || level < MPI_THREAD_SERIALIZED) return TRL_ERR_MPI;
     if (MPI_Comm_rank(ctx->comm, &ctx->rank) != MPI_SUCCESS) return TRL_ERR_MPI;
     if (MPI_Comm_size(ctx->comm, &ctx->ranks) != MPI_SUCCESS) return TRL_ERR_MPI;
-    ctx->quiet = options && options->quiet;
     ctx->memory.limit = SIZE_MAX / 2;
     if (ctx->topology.memory_bytes && ctx->topology.memory_bytes < ctx->memory.limit) {
         ctx->memory.limit = (size_t)ctx->topology.memory_bytes;

@@ -43,7 +43,6 @@ struct trl_context {
     int rank, ranks;
     int threads;
     int workers_alive; /* trl_workers of this context; main thread only */
-    bool quiet;
     pthread_mutex_t mpi_lock;
     trli_topology topology;
     trli_diagnostics diagnostics;

@@ -38,7 +38,6 @@ typedef struct trl_diagnostic {
 
 typedef struct trl_context_options {
     int threads; /* workers of this rank; 0: one per core of the rank's share */
-    bool quiet;
 } trl_context_options;
 
 /* Create a context on a duplicate of comm. MPI must be initialised with at least MPI_THREAD_SERIALIZED. options may be

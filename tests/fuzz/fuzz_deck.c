@@ -30,7 +30,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
     int provided;
     MPI_Init_thread(argc, argv, MPI_THREAD_SERIALIZED, &provided);
-    const trl_context_options options = {.threads = 1, .quiet = true};
+    const trl_context_options options = {.threads = 1};
     if (trl_context_create(MPI_COMM_WORLD, &options, &test_ctx) != TRL_OK) abort();
     if (sample_registry(&registry) != TRL_OK) abort();
     atexit(finish);

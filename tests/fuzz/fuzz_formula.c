@@ -25,7 +25,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
     int provided;
     MPI_Init_thread(argc, argv, MPI_THREAD_SERIALIZED, &provided);
-    const trl_context_options options = {.threads = 1, .quiet = true};
+    const trl_context_options options = {.threads = 1};
     if (trl_context_create(MPI_COMM_WORLD, &options, &ctx) != TRL_OK) abort();
     atexit(finish);
     return 0;
