@@ -15,6 +15,7 @@ typedef struct limit {
     trli_value largest; /* scalar: the largest rate of all terms so far */
     bool central;       /* central advection was found */
     bool diffusive;     /* diffusion was found */
+    bool *differentiating;
 } limit;
 
 static trli_value magnitude(trli_ir *ir, trli_value v)
@@ -84,7 +85,7 @@ static trl_err add_equation(limit *l, int v, bool required)
     trl_location location = l->sim->model->variable[v].location;
     trli_value sum = TRLI_NO_VALUE;
     trl_err err = TRL_OK;
-    TRL_TRY(trli_find_transport(l->sim, l->in, v, &list));
+    TRL_TRY(trli_find_transport(l->sim, l->in, v, l->differentiating, &list));
     if (list.unbounded && required && !time->speed.count && !time->diffusivity.count) {
         err = unbounded(l, &list);
         goto done;
@@ -179,6 +180,7 @@ trl_err trli_compile_limit(trl_simulation *sim, bool required)
     TRL_TRY(trli_instance_create(sim->model, sim->limit, TRLI_SCALAR_STEP_TIME, 0, NULL, &l.in));
     for (int v = 0; v < sim->nequations; ++v) l.in->variable[v] = sim->equation[v].state;
     TRL_TRY(trli_instance_fill(l.in));
+    TRL_TRY(trli_find_differentiating(sim, &l.differentiating));
     for (int v = 0; v < sim->nequations; ++v) TRL_TRY(add_equation(&l, v, required));
     TRL_TRY(add_given(&l));
     TRL_TRY(add_plugins(&l));
@@ -191,6 +193,7 @@ trl_err trli_compile_limit(trl_simulation *sim, bool required)
                        "nothing in the equations bounds dt: give cfl a max, or speed or diffusivity");
     }
 done:
+    free(l.differentiating);
     trli_instance_destroy(&l.in);
     return err;
 }

@@ -19,7 +19,7 @@ typedef struct search {
     trli_instance *in;
     trl_location location; /* of the equation */
     trli_transport_list *list;
-    bool *entry_differentiates;
+    const bool *entry_differentiates;
     int depth; /* named expressions gone through */
 } search;
 
@@ -78,23 +78,6 @@ static bool differentiates(reader *r, const trl_ast *node)
     for (int i = 0; node->kind != TRL_AST_NAME && i < node->nargs; ++i)
         if (differentiates(r, node->arg[i])) return true;
     return false;
-}
-
-/* Entries in the order of their dependencies, so that each looks one level deep. */
-static trl_err find_differentiating(search *s)
-{
-    trli_model *model = s->sim->model;
-    s->entry_differentiates = calloc((size_t)model->nentries + 1, sizeof *s->entry_differentiates);
-    if (!s->entry_differentiates)
-        return trl_fail(s->sim->ctx, TRL_ERR_MEMORY, NULL, "no memory to search %d expressions", model->nentries);
-    for (int i = 0; i < model->nentries; ++i) {
-        const trli_entry *e = &model->entry[model->order[i]];
-        for (int f = 0; f < e->nformulas; ++f) {
-            reader r = read_text(s, &e->formula[f]->text, e->deck->names);
-            s->entry_differentiates[model->order[i]] |= differentiates(&r, e->formula[f]->root);
-        }
-    }
-    return TRL_OK;
 }
 
 static trl_err add_term(reader *r, const trli_transport *term)
@@ -251,15 +234,32 @@ static trl_err scan_rate(reader *r, const trl_ast *node, const factors *inner, c
     return scan_common(r, node, inner, outer, false);
 }
 
-trl_err trli_find_transport(trl_simulation *sim, trli_instance *in, int equation, trli_transport_list *list)
+trl_err trli_find_differentiating(trl_simulation *sim, bool **entries)
+{
+    trli_model *model = sim->model;
+    *entries = calloc((size_t)model->nentries + 1, sizeof **entries);
+    if (!*entries) return trl_fail(sim->ctx, TRL_ERR_MEMORY, NULL, "no memory to search %d expressions", model->nentries);
+    search s = {.sim = sim, .entry_differentiates = *entries};
+    for (int i = 0; i < model->nentries; ++i) { /* dependencies first, so that each looks one level deep */
+        const trli_entry *e = &model->entry[model->order[i]];
+        for (int f = 0; f < e->nformulas; ++f) {
+            reader r = read_text(&s, &e->formula[f]->text, e->deck->names);
+            (*entries)[model->order[i]] |= differentiates(&r, e->formula[f]->root);
+        }
+    }
+    return TRL_OK;
+}
+
+trl_err trli_find_transport(trl_simulation *sim, trli_instance *in, int equation, const bool *differentiating,
+                            trli_transport_list *list)
 {
     const trli_equation *eq = &sim->equation[equation];
-    search s = {.sim = sim, .in = in, .location = sim->model->variable[equation].location, .list = list};
-    trl_err err = find_differentiating(&s);
-    if (err == TRL_OK) {
-        reader r = read_text(&s, &eq->ddt->text, eq->deck->names);
-        err = scan_rate(&r, eq->ddt->root, NULL, NULL);
-    }
-    free(s.entry_differentiates);
+    search s = {.sim = sim,
+                .in = in,
+                .location = sim->model->variable[equation].location,
+                .list = list,
+                .entry_differentiates = differentiating};
+    reader r = read_text(&s, &eq->ddt->text, eq->deck->names);
+    trl_err err = scan_rate(&r, eq->ddt->root, NULL, NULL);
     return err != TRL_OK ? err : sim->model->ir.err;
 }
