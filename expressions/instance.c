@@ -152,17 +152,40 @@ static trl_err lower_initial(trli_instance *in, int v, trli_typed *typed)
     return trli_lower_at(in, variable->initial, variable->names, variable->location, &typed->value[0]);
 }
 
-/* Run a lowering once per instance; a second request while it runs is a cycle, a request after it failed fails without a word. */
+/* A lowering under way, and the one that asked for it. */
+typedef struct trli_under_way {
+    const trli_memo *memo;
+    const char *name;
+    const struct trli_under_way *outer;
+} trli_under_way;
+
+/* "b -> c" of the lowerings from the one of a memo to the innermost. */
+static void write_path(const trli_under_way *inner, const trli_memo *memo, char *path, size_t size)
+{
+    if (inner->memo != memo) write_path(inner->outer, memo, path, size);
+    size_t used = strlen(path);
+    snprintf(path + used, size - used, "%s -> ", inner->name);
+}
+
+/* Run a lowering once per instance; a second request while it runs is a cycle, a request after it failed fails without
+ * a word. */
 static trl_err remember(trli_instance *in, trli_memo *memo, int index,
                         trl_err (*lower)(trli_instance *, int, trli_typed *), const char *name, const trl_place *place,
                         trli_typed *typed)
 {
-    if (memo->state == TRLI_MEMO_BUSY)
-        return trl_fail(in->model->ctx, TRL_ERR_INPUT, place, "the value of '%s' depends on itself", name);
+    trli_model *model = in->model;
+    if (memo->state == TRLI_MEMO_BUSY) {
+        char path[4096] = "";
+        write_path(model->under_way, memo, path, sizeof path);
+        return trl_fail(model->ctx, TRL_ERR_INPUT, place, "initial values depend on each other in a cycle: %s%s", path, name);
+    }
     if (memo->state == TRLI_MEMO_FAILED) return TRL_ERR_INPUT;
     if (memo->state == TRLI_MEMO_EMPTY) {
+        const trli_under_way here = {memo, name, model->under_way};
         memo->state = TRLI_MEMO_BUSY;
+        model->under_way = &here;
         trl_err err = lower(in, index, &memo->typed);
+        model->under_way = here.outer;
         memo->state = err == TRL_OK ? TRLI_MEMO_DONE : TRLI_MEMO_FAILED;
         if (err != TRL_OK) return err;
     }

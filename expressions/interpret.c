@@ -8,9 +8,9 @@
 
 /* Tiles: rows up to TILE_ROW, and as many points as keep the registers within CACHE_DOUBLES. */
 #define TILE_ROW 512
-#define TILE_MIN 1024
+#define TILE_MIN 256
 #define TILE_MAX 8192
-#define CACHE_DOUBLES 24576
+#define CACHE_DOUBLES 3072
 
 static int grown(int extent, const trl_offsets *hull, int axis)
 {
@@ -92,27 +92,36 @@ static trl_box instruction_region(const trli_instruction *in, const trl_box *til
     return r;
 }
 
-static double *view_row(const view *v, const trl_box *r, int j, int k)
+static double *first_of_plane(const view *v, const trl_box *r, int k)
 {
-    return v->at + r->lo[0] * v->stride[0] + j * v->stride[1] + k * v->stride[2];
+    return v->at + r->lo[0] * v->stride[0] + r->lo[1] * v->stride[1] + k * v->stride[2];
+}
+
+/* Rows that follow each other in memory, in the result and in all operands, are one long row. */
+static void join_rows(trli_block *block, int operands)
+{
+    bool joined = block->out_step == block->n;
+    for (int o = 0; o < operands; ++o) joined &= block->arg_step[o] == (block->broadcast >> o & 1 ? 0 : block->n);
+    if (!joined) return;
+    block->n *= block->rows;
+    block->rows = 1;
 }
 
 static void run_rows(const trli_instruction *in, const view *out, const view arg[3], const trl_box *r)
 {
-    ptrdiff_t n = r->hi[0] - r->lo[0], stride[3];
-    unsigned broadcast = 0;
+    trli_block block = {.n = r->hi[0] - r->lo[0], .rows = r->hi[1] - r->lo[1], .out_step = out->stride[1]};
     for (int o = 0; o < in->operands; ++o) {
-        stride[o] = arg[o].stride[0];
-        if (stride[o] == 0 && in->varies & 1) broadcast |= 1u << o;
+        block.arg_step[o] = arg[o].stride[1];
+        if (arg[o].stride[0] == 0 && in->varies & 1) block.broadcast |= 1u << o;
     }
-    trli_row row = trli_row_find(in->op, broadcast);
-    for (int k = r->lo[2]; k < r->hi[2]; ++k)
-        for (int j = r->lo[1]; j < r->hi[1]; ++j) {
-            const double *p[3] = {NULL, NULL, NULL};
-            for (int o = 0; o < in->operands; ++o) p[o] = view_row(&arg[o], r, j, k);
-            if (row) row(view_row(out, r, j, k), p[0], p[1], p[2], n);
-            else trli_row_indexed(in->op, in->index, view_row(out, r, j, k), p, stride, n);
-        }
+    trli_row row = trli_row_find(in->op, block.broadcast);
+    join_rows(&block, in->operands);
+    for (int k = r->lo[2]; k < r->hi[2]; ++k) {
+        block.out = first_of_plane(out, r, k);
+        for (int o = 0; o < 3; ++o) block.arg[o] = first_of_plane(&arg[o < in->operands ? o : 0], r, k);
+        if (row) row(&block);
+        else trli_row_indexed(in->op, in->index, &block);
+    }
 }
 
 static trl_gidx wrapped(const trl_grid *grid, int axis, trl_gidx i)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* The interpreter: evaluates values of the IR over a box, tile by tile, one vector loop per operation and row. It is the reference
+/* The interpreter: evaluates values of the IR over a box, tile by tile, one vector loop per operation. It is the reference
  * that every other executor must match bit by bit. */
 #ifndef TRLI_INTERPRETER_IMPL_H
 #define TRLI_INTERPRETER_IMPL_H
@@ -24,14 +24,20 @@ typedef enum trli_pair {
         TRLI_PAIR_END
 } trli_pair;
 
-/* One row: out[i] = op(a[i], b[i], c[i]) for 0 <= i < n. out may be one of the operands, element by element. */
-typedef void (*trli_row)(double *out, const double *a, const double *b, const double *c, ptrdiff_t n);
-/* The row of an operation (trli_op or trli_pair) whose operands given by bits of `broadcast` are one value for the whole row. FUNCTION*
- * and LIMIT have none of their own: see trli_row_indexed. */
+/* Rows of one operation: out[i] = op(arg[0][i], arg[1][i], arg[2][i]) for 0 <= i < n, `rows` times, each pointer moving on
+ * by its own step from row to row. out may be one of the operands, element by element. Operands that the operation lacks
+ * point to any value. */
+typedef struct trli_block {
+    double *out;
+    const double *arg[3];
+    ptrdiff_t n, rows, out_step, arg_step[3];
+    unsigned broadcast; /* operands, as bits, that are one value for a whole row */
+} trli_block;
+typedef void (*trli_row)(const trli_block *block);
+/* The loop of an operation (trli_op or trli_pair). FUNCTION* and LIMIT have none of their own, NULL: see trli_row_indexed. */
 trli_row trli_row_find(int op, unsigned broadcast);
-/* The operations with an index: a function of the table or a limiter. stride 0: one value for the row, else 1. */
-void trli_row_indexed(int op, int index, double *out, const double *const arg[3], const ptrdiff_t stride[3],
-                      ptrdiff_t n);
+/* The operations with an index: a function of the table or a limiter. */
+void trli_row_indexed(int op, int index, const trli_block *block);
 
 /* The value of an operation on constants, by the same code as rows. */
 double trli_fold(const trli_node *n, const double number[3]);

@@ -271,6 +271,7 @@ struct trli_model {
     size_t scratch_bytes;
     int64_t step_number;
     struct trli_nonfinite *nonfinite;
+    const struct trli_under_way *under_way; /* the innermost lowering of a named value */
     void **owned; /* small blocks that live as long as the model: names, lists of fields */
     int nowned, owned_capacity;
 };

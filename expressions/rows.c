@@ -22,18 +22,24 @@
 #define INDEPENDENT _Pragma("GCC ivdep")
 #endif
 
-#define LOOP(name, X, Y, Z, expr)                                                                                \
-    CLONES static void name(double *out, const double *a, const double *b, const double *c, ptrdiff_t n)         \
-    {                                                                                                            \
-        (void)a, (void)b, (void)c;                                                                               \
-        const double x0 = *a, y0 = b ? *b : 0, z0 = c ? *c : 0;                                                  \
-        (void)x0, (void)y0, (void)z0;                                                                            \
-        INDEPENDENT                                                                                              \
-        for (ptrdiff_t i = 0; i < n; ++i) {                                                                      \
-            const double x = X, y = Y, z = Z;                                                                    \
-            (void)y, (void)z;                                                                                    \
-            out[i] = (expr);                                                                                     \
-        }                                                                                                        \
+#define LOOP(name, X, Y, Z, expr)                                                     \
+    CLONES static void name(const trli_block *block)                                  \
+    {                                                                                 \
+        const ptrdiff_t n = block->n;                                                 \
+        for (ptrdiff_t row = 0; row < block->rows; ++row) {                           \
+            double *out = block->out + row * block->out_step;                         \
+            const double *a = block->arg[0] + row * block->arg_step[0];               \
+            const double *b = block->arg[1] + row * block->arg_step[1];               \
+            const double *c = block->arg[2] + row * block->arg_step[2];               \
+            const double x0 = *a, y0 = *b, z0 = *c;                                   \
+            (void)x0, (void)y0, (void)z0;                                             \
+            INDEPENDENT                                                               \
+            for (ptrdiff_t i = 0; i < n; ++i) {                                       \
+                const double x = X, y = Y, z = Z;                                     \
+                (void)y, (void)z;                                                     \
+                out[i] = (expr);                                                      \
+            }                                                                         \
+        }                                                                             \
     }
 #define ROW1(name, expr) LOOP(name##_0, a[i], 0, 0, expr)
 #define ROW2(name, expr)              \
@@ -118,34 +124,34 @@ TRL_LIMITER_LIST(LIMITER_ROW)
 static const trli_row limiter_rows[TRL_LIMITER_COUNT] = {TRL_LIMITER_LIST(LIMITER_ENTRY)};
 #undef LIMITER_ENTRY
 
-void trli_row_indexed(int op, int index, double *out, const double *const arg[3], const ptrdiff_t stride[3], ptrdiff_t n)
+/* Point by point: an operand may be one value for a whole row. */
+static void call_pointwise(const trli_block *block, const trl_function *f, trli_row row)
 {
-    const double *a = arg[0], *b = arg[1], *c = arg[2];
-    if (op == TRLI_OP_LIMIT) {
-        if (stride[0] && stride[1] && stride[2]) {
-            limiter_rows[index](out, a, b, c, n);
-            return;
+    for (ptrdiff_t j = 0; j < block->rows; ++j)
+        for (ptrdiff_t i = 0; i < block->n; ++i) {
+            trli_block point = {.out = block->out + j * block->out_step + i, .n = 1, .rows = 1};
+            for (int o = 0; o < 3; ++o)
+                point.arg[o] = block->arg[o] + j * block->arg_step[o] + (block->broadcast >> o & 1 ? 0 : i);
+            if (row) row(&point);
+            else *point.out = f->arity == 1 ? f->unary(*point.arg[0]) : f->binary(*point.arg[0], *point.arg[1]);
         }
-        for (ptrdiff_t i = 0; i < n; ++i)
-            limiter_rows[index](&out[i], &a[i * stride[0]], &b[i * stride[1]], &c[i * stride[2]], 1);
-        return;
-    }
+}
+
+void trli_row_indexed(int op, int index, const trli_block *block)
+{
     int count;
-    const trl_function *f = &trl_functions(&count)[index];
-    if (f->arity == 1)
-        for (ptrdiff_t i = 0; i < n; ++i) out[i] = f->unary(a[i * stride[0]]);
-    else
-        for (ptrdiff_t i = 0; i < n; ++i) out[i] = f->binary(a[i * stride[0]], b[i * stride[1]]);
+    if (op != TRLI_OP_LIMIT) call_pointwise(block, &trl_functions(&count)[index], NULL);
+    else if (block->broadcast) call_pointwise(block, NULL, limiter_rows[index]);
+    else limiter_rows[index](block);
 }
 
 double trli_fold(const trli_node *n, const double number[3])
 {
-    static const ptrdiff_t stride[3] = {1, 1, 1};
-    const double *const arg[3] = {&number[0], &number[1], &number[2]};
     double out;
+    const trli_block block = {.out = &out, .arg = {&number[0], &number[1], &number[2]}, .n = 1, .rows = 1};
     trli_row row = rows[n->op][0];
-    if (row) row(&out, arg[0], arg[1], arg[2], 1);
+    if (row) row(&block);
     else if (n->op == TRLI_OP_SHIFT) out = number[0];
-    else trli_row_indexed(n->op, n->index, &out, arg, stride, 1);
+    else trli_row_indexed(n->op, n->index, &block);
     return out;
 }

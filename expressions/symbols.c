@@ -95,10 +95,13 @@ const trli_symbol *trli_symbol_find(const trli_model *model, const char *name)
 
 trl_err trli_symbol_missing(trli_model *model, const trl_place *place, const char *name)
 {
-    const char **known = malloc((size_t)(model->nsymbols + 1) * sizeof *known);
+    const trl_names *parameters = model->parameters;
+    int n = model->nsymbols, nparameters = parameters ? parameters->n : 0;
+    const char **known = malloc((size_t)(n + nparameters + 1) * sizeof *known);
     const char *near = NULL;
-    for (int i = 0; known && i < model->nsymbols; ++i) known[i] = model->symbol[i].name;
-    if (known) near = trl_name_nearest(name, known, model->nsymbols);
+    for (int i = 0; known && i < n; ++i) known[i] = model->symbol[i].name;
+    for (int i = 0; known && i < nparameters; ++i) known[n + i] = parameters->name[i];
+    if (known) near = trl_name_nearest(name, known, n + nparameters);
     free(known);
     if (near)
         return trl_fail(model->ctx, TRL_ERR_INPUT, place,

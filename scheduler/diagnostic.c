@@ -282,12 +282,41 @@ done:
     return err;
 }
 
+static bool equal_text(const char *a, const char *b)
+{
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+static bool same_message(const trl_diagnostic *a, const trl_diagnostic *b)
+{
+    return a->severity == b->severity && a->line == b->line && a->column == b->column && equal_text(a->text, b->text) &&
+           equal_text(a->file, b->file);
+}
+
+/* One mistake is found wherever the formula that holds it is used: the user hears of it once. */
+static void drop_repeated(trli_diagnostics *diagnostics)
+{
+    enum { COMPARED = 200 }; /* more than anyone reads */
+    int kept = 0;
+    for (int i = 0; i < diagnostics->count; ++i) {
+        bool repeated = false;
+        for (int k = 0; k < kept && k < COMPARED && !repeated; ++k)
+            repeated = same_message(&diagnostics->list[k], &diagnostics->list[i]);
+        if (repeated)
+            free_members(&diagnostics->list[i]);
+        else
+            diagnostics->list[kept++] = diagnostics->list[i];
+    }
+    diagnostics->count = kept;
+}
+
 trl_err trl_context_agree(trl_context *ctx, trl_err local)
 {
     trl_err err = local;
     struct {
         int code, rank;
     } mine = {(int)local, ctx->rank}, worst;
+    drop_repeated(&ctx->diagnostics);
     if (ctx->ranks == 1) return local;
     TRL_TRY(trli_mpi_check(ctx, MPI_Allreduce(&mine, &worst, 1, MPI_2INT, MPI_MAXLOC, ctx->comm), "MPI_Allreduce"));
     TRL_TRY(share(ctx, worst.rank));

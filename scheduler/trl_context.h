@@ -76,7 +76,8 @@ TRL_API void trl_context_clear_diagnostics(trl_context *ctx);
 TRL_API int trl_diagnostic_format(const trl_diagnostic *d, char *buffer, size_t size);
 
 /* Make all ranks return the same error: the largest code wins, and the diagnostics of the lowest rank that holds it
- * replace those of all others. Every setup phase ends with it. Collective: yes. Thread: main. */
+ * replace those of all others; of messages that say the same about the same place the first stays. Every setup phase
+ * ends with it. Collective: yes. Thread: main. */
 TRL_API TRL_NODISCARD trl_err trl_context_agree(trl_context *ctx, trl_err local);
 
 /* MPI is initialised with MPI_THREAD_SERIALIZED: whoever calls MPI while a graph runs holds this lock for the call, and

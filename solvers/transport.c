@@ -66,9 +66,29 @@ static bool is_variable(reader *r, const trl_ast *node)
     return s && s->kind == TRLI_SYMBOL_VARIABLE;
 }
 
+static bool differentiates(reader *r, const trl_ast *node);
+
+static bool member_differentiates(reader *r, const trl_ast *node)
+{
+    long lo, hi;
+    double value;
+    const char *const index = node->part[0].text;
+    const trl_names names = {1, &index, &value, r->names};
+    reader below = *r;
+    bool found = false;
+    if (trli_family_range(r->lw.model->ctx, r->lw.text, node, r->names, &lo, &hi) != TRL_OK) return false;
+    below.names = &names;
+    for (long i = lo; i <= hi && !found; ++i) {
+        value = (double)i;
+        found = differentiates(&below, node->arg[2]);
+    }
+    return found;
+}
+
 /* Whether a part of a formula differentiates something, directly or in an expression it names. */
 static bool differentiates(reader *r, const trl_ast *node)
 {
+    if (node->kind == TRL_AST_FAMILY) return member_differentiates(r, node);
     static const char *const operators[] = {"grad", "div",  "laplacian", "curl", "ddx",   "ddy",           "ddz",
                                             "d2dx", "d2dy", "d2dz",      "left", "right", "advective_flux"};
     for (size_t i = 0; i < sizeof operators / sizeof *operators; ++i)
