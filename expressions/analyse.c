@@ -246,9 +246,12 @@ static trl_err analyse_opaque(analysis *an, trli_step *s)
         }
         e.inner = (trl_footprint){.n = 1, .part = {hull}};
     }
-    for (int i = 0; i < s->ninputs; ++i) {
-        trl_footprint reach = {.n = 1, .part = {entry->required[i].reach}};
-        demand(an, &e, s->input[i], &reach);
+    for (int o = 0; o < s->nout; ++o) { /* the results' locations may differ: each has its own last points */
+        e.location = an->model->field[s->field[o]].location;
+        for (int i = 0; i < s->ninputs; ++i) {
+            trl_footprint reach = {.n = 1, .part = {entry->required[i].reach}};
+            demand(an, &e, s->input[i], &reach);
+        }
     }
     return TRL_OK;
 }

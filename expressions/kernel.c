@@ -307,6 +307,7 @@ trl_err trli_kernel_create(const trli_ir *ir, trli_walk *walk, int nroots, const
         goto done;
     }
     t.kernel->dim = ir->grid->dim;
+    t.kernel->nroots = nroots;
     TRL_TRY(check_reach(ir, nroots, roots));
     TRL_TRY(trli_ir_walk(ir, walk, nroots, roots));
     TRL_TRY(allocate(&t, nroots));

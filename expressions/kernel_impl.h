@@ -43,7 +43,9 @@ struct trli_kernel {
     int nscalars, *scalar;
     int nconstants;
     double *constant;
-    trl_lidx tile[3];        /* largest tile */
+    int nroots;
+    trl_lidx tile[3];        /* of a large box */
+    trl_lidx grown[3];       /* points by which registers are longer than the tile, at most */
     size_t register_doubles; /* room of one register */
 };
 

@@ -353,8 +353,8 @@ static trl_err observe_series(trl_simulation *sim, trli_instance *in, int i)
     if (typed.components || trli_ir_node(&sim->model->ir, typed.value[0])->varies) {
         trl_place place = trl_text_place(&f->text, f->root->begin, f->root->end);
         return trl_fail(sim->ctx, TRL_ERR_INPUT, &place,
-                        "a value of a series is one number, and this varies over the domain: use integral, norm, "
-                        "domain_max, domain_min or probe");
+                        "a value of a series is one number, and this %s: use integral, norm, domain_max, domain_min or probe",
+                        typed.components ? "is a vector" : "varies over the domain");
     }
     TRL_TRY(trli_program_scalar(sim->observe, sim->problem->series[i].name, typed.value[0], &sim->series_scalar[i]));
     TRL_TRY(trli_program_add_scalar_root(sim->observe, sim->series_scalar[i]));

@@ -1,0 +1,137 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# Part of Trellis, an expression-graph PDE solver framework.
+# ctest: timeout=300
+"""The fenced blocks of the pages in docs/ work as printed, each page in a folder of its own.
+
+c        with trl_plugin_entry: compiled to a plugin; else the text stands in a source that is compiled elsewhere
+yaml     with `trellis:`: a deck, checked and run for two steps; else a part of one, checked on top of the page's first deck,
+         or, on a page without a deck, the text stands in a deck of inputs/decks
+sh       run in order, by one shell per block; output goes to the page's folder
+python   run if h5py is there, else only compiled
+console  a command after `$ `, then lines of its output, in order; numbers may differ, `...` stands for any lines
+formula  checked by tests/expressions/test_formula.c
+"""
+import importlib.util
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+ROOT = pathlib.Path(os.environ.get("TRELLIS_SOURCE", pathlib.Path(__file__).parents[2])).resolve()
+BUILD = pathlib.Path(os.environ.get("TRELLIS_BUILD", ROOT / "build/release")).resolve()
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+C_FLAGS = ["-std=c17", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-ffp-contract=off", "-shared", "-fPIC"]
+
+
+def run(command, folder):
+    """Run a command; what is wrong with it, or None."""
+    environment = dict(os.environ, PATH=f"{BUILD}:{os.environ['PATH']}")
+    done = subprocess.run(command, cwd=folder, env=environment, text=True, capture_output=True)
+    return None if done.returncode == 0 else f"exit code {done.returncode}\n{done.stdout}{done.stderr}"
+
+
+def squeezed(text):
+    """Text without what indentation and the ends of lines make of it."""
+    return " ".join(text.split())
+
+
+def stands_in(text, folder, patterns):
+    sources = (path for pattern in patterns for path in folder.rglob(pattern))
+    if any(squeezed(text) in squeezed(path.read_text(encoding="utf-8")) for path in sources):
+        return None
+    return f"this text stands in no {' or '.join(patterns)} of {folder.relative_to(ROOT)}/"
+
+
+def check_c(text, page):
+    name = re.search(r'trl_plugin_entry = \{.*?"(\w+)"', text, re.DOTALL)
+    if not name:
+        missing = [stands_in(text, ROOT / folder, ["*.c", "*.h"]) for folder in ("inputs", "expressions", "spatialops")]
+        return missing[0] if all(missing) else None
+    source = page.folder / f"{name[1]}.c"
+    source.write_text(text, encoding="utf-8")
+    includes = [f"-I{ROOT / layer}" for layer in ("scheduler", "spatialops", "expressions")]
+    return run(["mpicc", *C_FLAGS, *includes, source.name, "-o", source.with_suffix(".so").name], page.folder)
+
+
+def check_yaml(text, page):
+    whole = re.search(r"^trellis:", text, re.MULTILINE)
+    if not whole and not page.deck:
+        return stands_in(text, ROOT / "inputs/decks", ["*.yaml"])
+    deck = page.folder / ("deck.yaml" if whole else "part.yaml")
+    deck.write_text(text if whole else f"trellis: 1\ninclude: {page.deck}\n{text}", encoding="utf-8")
+    if whole and not page.deck:
+        page.deck = deck.name
+    wrong = run(["trellis", "check", deck.name], page.folder)
+    return wrong or run(["trellis", "run", deck.name, "--steps", "2", "--quiet"], page.folder)
+
+
+def check_sh(text, page):
+    return run(["bash", "-euo", "pipefail", "-c", text], page.folder)
+
+
+def check_python(text, page):
+    if importlib.util.find_spec("h5py"):
+        return run([sys.executable, "-c", text], page.folder)
+    compile(text, str(page.path), "exec")
+    return None
+
+
+def check_console(text, page):
+    lines = text.splitlines()
+    if not lines[0].startswith("$ "):
+        return "the first line of a console block is '$ ' and a command"
+    environment = dict(os.environ, PATH=f"{BUILD}:{os.environ['PATH']}")
+    done = subprocess.run(["bash", "-c", lines[0][2:]], cwd=page.folder, env=environment, text=True, capture_output=True)
+
+    def without_numbers(line):
+        return re.sub(r"\d+(\.\d+)?(e[-+]\d+)?", "#", squeezed(line))
+
+    printed = [without_numbers(line) for line in (done.stdout + done.stderr).splitlines()]
+    at, anywhere = 0, False
+    for line in lines[1:]:
+        if line.strip() == "...":
+            anywhere = True
+            continue
+        found = printed.index(without_numbers(line), at) if without_numbers(line) in printed[at:] else -1
+        if found < 0 or (found > at and not anywhere):
+            return f"'{lines[0][2:]}' does not print, at this place:\n{line}\nbut\n{done.stdout}{done.stderr}"
+        at, anywhere = found + 1, False
+    return None
+
+
+class Page:
+    """A page, its folder, and the name of its first deck."""
+
+    def __init__(self, path):
+        self.path, self.deck = path, None
+        self.folder = pathlib.Path("docs") / path.stem
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder.mkdir(parents=True)
+        (self.folder / "inputs").symlink_to(ROOT / "inputs")
+
+
+CHECKS = {"c": check_c, "yaml": check_yaml, "sh": check_sh, "python": check_python, "console": check_console}
+
+
+def main():
+    failures = 0
+    for path in sorted((ROOT / "docs").glob("*.md")):
+        page, text = Page(path), path.read_text(encoding="utf-8")
+        for block in FENCE.finditer(text):
+            check = CHECKS.get(block[1])
+            wrong = check(block[2], page) if check else None
+            if wrong:
+                failures += 1
+                print(f"{path.relative_to(ROOT)}:{text.count(chr(10), 0, block.start()) + 1}: {wrong}", file=sys.stderr)
+        for link in re.findall(r"\]\(([^):#]+)[^)]*\)", text):
+            if not (path.parent / link).exists():
+                failures += 1
+                print(f"{path.relative_to(ROOT)}: a link to '{link}', which does not exist", file=sys.stderr)
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
