@@ -2,6 +2,7 @@
 # Part of Trellis, an expression-graph PDE solver framework.
 # How everything is compiled, gathered in the target trellis_flags.
 option(TRL_WERROR "Warnings are errors" OFF)
+option(TRL_POISON "Fill memory that must not be read with NaN before each kernel (slow: for tests)" OFF)
 option(TRL_FUZZ "Build the fuzz targets (clang)" OFF)
 set(TRL_SANITIZE "" CACHE STRING "Sanitizers, as for -fsanitize=: address,undefined or thread")
 
@@ -45,6 +46,9 @@ if(TRL_SANITIZE)
     # gcc loses track of values behind its own instrumentation.
     target_compile_options(trellis_flags INTERFACE $<$<C_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
     target_link_options(trellis_flags INTERFACE "-fsanitize=${TRL_SANITIZE}")
+endif()
+if(TRL_POISON)
+    target_compile_definitions(trellis_flags INTERFACE TRL_POISON)
 endif()
 if(TRL_FUZZ)
     target_compile_options(trellis_flags INTERFACE -fsanitize=fuzzer-no-link)

@@ -61,6 +61,20 @@ static trl_err modifier_of(trli_model *model, const trl_bc_piece *deck, int *ent
     return TRL_OK;
 }
 
+/* A modifier changes its target's field: it must be made for the target's location, and names no tag of its own. */
+static trl_err check_modifier(trli_model *model, int e, trl_location target, const trl_bc_piece *deck)
+{
+    const trli_entry *entry = &model->entry[e];
+    if (entry->deck->ncomputes > 0)
+        return trl_fail(model->ctx, TRL_ERR_INPUT, &entry->deck->place,
+                        "'%s' is a modifier: it changes the field of the side it is attached to and takes no `computes`",
+                        entry->deck->name);
+    if (entry->computed[0].location != target)
+        return trl_fail(model->ctx, TRL_ERR_INPUT, &deck->place, "modifier '%s' is for fields at %s, and this one is at %s",
+                        entry->deck->name, trl_location_name(entry->computed[0].location), trl_location_name(target));
+    return TRL_OK;
+}
+
 static trl_err lower_piece(trli_instance *in, const trli_boundary_source *source, const trl_bc_piece *deck,
                            trl_location target, int axis, int which, trli_piece *piece)
 {
@@ -75,6 +89,7 @@ static trl_err lower_piece(trli_instance *in, const trli_boundary_source *source
             const trl_text name = {deck->expression, deck->place, false};
             TRL_TRY(frame_value(in, &name, source->names, target, axis, which, &piece->a));
         } else {
+            TRL_TRY(check_modifier(in->model, piece->modifier, target, deck));
             TRL_TRY(trli_opaque_inputs(in, piece->modifier, &piece->inputs));
         }
         return TRL_OK;

@@ -280,6 +280,7 @@ trl_err trli_task_scalar(void *data, const trl_task_args *args, bool *done)
     return TRL_OK;
 }
 
+#ifdef TRL_POISON
 trl_err trli_task_poison(void *data, const trl_task_args *args, bool *done)
 {
     const trli_task *t = data;
@@ -293,3 +294,4 @@ trl_err trli_task_poison(void *data, const trl_task_args *args, bool *done)
     }
     return TRL_OK;
 }
+#endif

@@ -1,49 +1,92 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Evaluation of a kernel over a box, tile by tile. Registers hold a node's values on the tile grown by the node's hull, and only along
- * the axes on which it varies; a stencil is then a shifted view, and a function of x alone is computed once per row. */
+ * the axes on which it varies; a stencil is then a shifted view, and a function of x alone is computed once per tile. Instructions are
+ * bound to memory once for all tiles of one shape; from tile to tile only the views of fields move. */
 #include <string.h>
 
 #include "kernel_impl.h"
 
-/* Tiles: rows up to TILE_ROW, and as many points as keep the registers within CACHE_DOUBLES. */
-#define TILE_ROW 512
-#define TILE_MIN 256
-#define TILE_MAX 8192
-#define CACHE_DOUBLES 3072
+/* Tiles have rows up to TILE_ROW, and as many points as keep the registers within CACHE_DOUBLES, in the first-level cache; but
+ * not so few that going from one instruction to the next costs more than the second level does. */
+enum { TILE_ROW = 512, TILE_MIN = 1024, TILE_MAX = 8192, CACHE_DOUBLES = 4096 };
 
-static int grown(int extent, const trl_offsets *hull, int axis)
+/* One instruction on the present tile. */
+typedef struct bound {
+    trli_row row; /* NULL: a function, a limiter, or values of the point alone */
+    trli_block block;
+    ptrdiff_t planes, out_plane, arg_plane[3];
+    double *out; /* on the tile that the bindings were made for; and which array moves it from there */
+    const double *arg[3];
+    int32_t out_array, arg_array[3];
+} bound;
+
+/* A thread's scratch: bindings, the way of each array since they were made, registers. */
+typedef struct frame {
+    const trli_kernel *kernel;
+    const trli_kernel_run *run;
+    bound *bound;     /* [instructions] */
+    ptrdiff_t *moved; /* [1 + inputs + outputs] the first, of all that stays, is 0 */
+    double *registers;
+    trl_box tile; /* the bindings were made for */
+} frame;
+
+static size_t aligned(size_t bytes)
 {
-    return extent + hull->hi[axis] - hull->lo[axis];
+    return (bytes + 63) / 64 * 64;
 }
 
-void trli_kernel_choose_tile(trli_kernel *kernel)
+static size_t bytes_of_bound(const trli_kernel *kernel)
 {
-    int points = CACHE_DOUBLES / (kernel->nregisters + kernel->nfields + 1);
-    points = points < TILE_MIN ? TILE_MIN : points > TILE_MAX ? TILE_MAX : points;
-    kernel->tile[0] = TILE_ROW;
-    kernel->tile[1] = kernel->dim > 1 ? points / 128 : 1;
-    kernel->tile[2] = 1;
-    for (int i = 0; i < kernel->ninstructions; ++i) {
-        const trli_instruction *in = &kernel->instruction[i];
-        size_t room = 1;
-        if (in->target.kind != TRLI_OPERAND_REGISTER) continue;
-        for (int a = 0; a < 3; ++a)
-            if (in->varies & 1 << a) room *= (size_t)grown(kernel->tile[a], &in->hull, a);
-        if (room > kernel->register_doubles) kernel->register_doubles = room;
-    }
-    kernel->register_doubles = (kernel->register_doubles + 7) / 8 * 8;
+    return aligned((size_t)kernel->ninstructions * sizeof(bound));
+}
+
+static size_t bytes_of_moved(const trli_kernel *kernel)
+{
+    return aligned((size_t)(1 + kernel->nfields + kernel->nroots) * sizeof(ptrdiff_t));
 }
 
 size_t trli_kernel_scratch(const trli_kernel *kernel)
 {
-    return (size_t)kernel->nregisters * kernel->register_doubles * sizeof(double);
+    return bytes_of_bound(kernel) + bytes_of_moved(kernel) + (size_t)kernel->nregisters * kernel->register_doubles * sizeof(double);
+}
+
+/* The largest tile of a box that registers have room for. */
+static void choose_shape(const trli_kernel *kernel, const trl_box *box, trl_lidx shape[3])
+{
+    const trl_lidx *grown = kernel->grown;
+    size_t room = kernel->register_doubles / (size_t)((1 + grown[1]) * (1 + grown[2]));
+    for (int a = 0; a < 3; ++a) {
+        trl_lidx fits = (trl_lidx)room - grown[a];
+        shape[a] = box->hi[a] - box->lo[a];
+        if (a == 0 && shape[a] > TILE_ROW) shape[a] = TILE_ROW;
+        if (shape[a] > fits) shape[a] = fits;
+        room /= (size_t)(shape[a] + grown[a]);
+        if (a < 2) room *= (size_t)(1 + grown[a + 1]);
+    }
+}
+
+void trli_kernel_choose_tile(trli_kernel *kernel)
+{
+    static const trl_box large = {{0, 0, 0}, {TILE_ROW, TILE_MAX, 1}};
+    int points = CACHE_DOUBLES / (kernel->nregisters + kernel->nfields + 1);
+    points = points < TILE_MIN ? TILE_MIN : points > TILE_MAX ? TILE_MAX : points;
+    for (int i = 0; i < kernel->ninstructions; ++i)
+        for (int a = 0; a < 3; ++a) {
+            const trl_offsets *hull = &kernel->instruction[i].hull;
+            if (hull->hi[a] - hull->lo[a] > kernel->grown[a]) kernel->grown[a] = hull->hi[a] - hull->lo[a];
+        }
+    trl_lidx row = (TILE_ROW + kernel->grown[0]) * (1 + kernel->grown[1]);
+    kernel->register_doubles = (size_t)(row > points ? row : points) * (size_t)(1 + kernel->grown[2]);
+    kernel->register_doubles = aligned(kernel->register_doubles * sizeof(double)) / sizeof(double);
+    choose_shape(kernel, &large, kernel->tile);
 }
 
 /* A view of values around the first point of a tile. */
 typedef struct view {
     double *at;
     ptrdiff_t stride[3];
+    int32_t array; /* 0: stays where it is, else 1 + input, or behind those the output */
 } view;
 
 static view view_array(const trl_array *array, const trl_box *tile, const int8_t shift[3])
@@ -56,27 +99,34 @@ static view view_array(const trl_array *array, const trl_box *tile, const int8_t
     return v;
 }
 
-static view view_register(const trli_kernel *k, const trli_kernel_run *run, const trli_operand *o, const trl_box *tile)
+static view view_register(const frame *f, const trli_operand *o)
 {
-    view v = {.at = (double *)run->scratch + (size_t)o->index * k->register_doubles};
+    view v = {.at = f->registers + (size_t)o->index * f->kernel->register_doubles};
     ptrdiff_t stride = 1;
     for (int a = 0; a < 3; ++a) {
         if (!(o->varies & 1 << a)) continue;
         v.stride[a] = stride;
         v.at += (o->shift[a] - o->hull.lo[a]) * stride;
-        stride *= grown(tile->hi[a] - tile->lo[a], &o->hull, a);
+        stride *= f->tile.hi[a] - f->tile.lo[a] + o->hull.hi[a] - o->hull.lo[a];
     }
     return v;
 }
 
-static view view_operand(const trli_kernel *k, const trli_kernel_run *run, const trli_operand *o, const trl_box *tile)
+static view view_operand(const frame *f, const trli_operand *o)
 {
+    view v;
     switch (o->kind) {
-    case TRLI_OPERAND_CONSTANT: return (view){.at = &k->constant[o->index]};
-    case TRLI_OPERAND_SCALAR: return (view){.at = (double *)&run->scalar[o->index]};
-    case TRLI_OPERAND_FIELD: return view_array(&run->input[o->index], tile, o->shift);
-    case TRLI_OPERAND_OUTPUT: return view_array(&run->output[o->index], tile, o->shift);
-    default: return view_register(k, run, o, tile);
+    case TRLI_OPERAND_CONSTANT: return (view){.at = &f->kernel->constant[o->index]};
+    case TRLI_OPERAND_SCALAR: return (view){.at = (double *)&f->run->scalar[o->index]};
+    case TRLI_OPERAND_REGISTER: return view_register(f, o);
+    case TRLI_OPERAND_FIELD:
+        v = view_array(&f->run->input[o->index], &f->tile, o->shift);
+        v.array = 1 + o->index;
+        return v;
+    default:
+        v = view_array(&f->run->output[o->index], &f->tile, o->shift);
+        v.array = 1 + f->kernel->nfields + o->index;
+        return v;
     }
 }
 
@@ -92,9 +142,9 @@ static trl_box instruction_region(const trli_instruction *in, const trl_box *til
     return r;
 }
 
-static double *first_of_plane(const view *v, const trl_box *r, int k)
+static double *first_of_region(const view *v, const trl_box *r)
 {
-    return v->at + r->lo[0] * v->stride[0] + r->lo[1] * v->stride[1] + k * v->stride[2];
+    return v->at + r->lo[0] * v->stride[0] + r->lo[1] * v->stride[1] + r->lo[2] * v->stride[2];
 }
 
 /* Rows that follow each other in memory, in the result and in all operands, are one long row. */
@@ -107,20 +157,59 @@ static void join_rows(trli_block *block, int operands)
     block->rows = 1;
 }
 
-static void run_rows(const trli_instruction *in, const view *out, const view arg[3], const trl_box *r)
+static void bind(const frame *f, const trli_instruction *in, bound *b)
 {
-    trli_block block = {.n = r->hi[0] - r->lo[0], .rows = r->hi[1] - r->lo[1], .out_step = out->stride[1]};
-    for (int o = 0; o < in->operands; ++o) {
-        block.arg_step[o] = arg[o].stride[1];
-        if (arg[o].stride[0] == 0 && in->varies & 1) block.broadcast |= 1u << o;
+    trl_box r = instruction_region(in, &f->tile);
+    view out = view_operand(f, &in->target);
+    trli_block *block = &b->block;
+    *b = (bound){.planes = r.hi[2] - r.lo[2], .out_plane = out.stride[2], .out_array = out.array};
+    *block = (trli_block){.n = r.hi[0] - r.lo[0], .rows = r.hi[1] - r.lo[1], .out_step = out.stride[1]};
+    b->out = first_of_region(&out, &r);
+    for (int o = 0; o < 3; ++o) {
+        const view arg = view_operand(f, &in->operand[o < in->operands ? o : 0]);
+        b->arg[o] = first_of_region(&arg, &r);
+        b->arg_array[o] = arg.array;
+        b->arg_plane[o] = arg.stride[2];
+        block->arg_step[o] = arg.stride[1];
+        if (o < in->operands && arg.stride[0] == 0 && in->varies & 1) block->broadcast |= 1u << o;
     }
-    trli_row row = trli_row_find(in->op, block.broadcast);
-    join_rows(&block, in->operands);
-    for (int k = r->lo[2]; k < r->hi[2]; ++k) {
-        block.out = first_of_plane(out, r, k);
-        for (int o = 0; o < 3; ++o) block.arg[o] = first_of_plane(&arg[o < in->operands ? o : 0], r, k);
-        if (row) row(&block);
-        else trli_row_indexed(in->op, in->index, &block);
+    if (in->operands == 0) return;
+    b->row = trli_row_find(in->op, block->broadcast);
+    join_rows(block, in->operands);
+}
+
+static void bind_all(frame *f, const trl_box *tile)
+{
+    f->tile = *tile;
+    for (int i = 0; i < f->kernel->ninstructions; ++i) bind(f, &f->kernel->instruction[i], &f->bound[i]);
+}
+
+static bool same_shape(const trl_box *a, const trl_box *b)
+{
+    bool same = true;
+    for (int i = 0; i < 3; ++i) same &= a->hi[i] - a->lo[i] == b->hi[i] - b->lo[i];
+    return same;
+}
+
+/* How far the arrays' views are from where they were bound. */
+static void move_arrays(frame *f, const trl_box *tile)
+{
+    for (int i = 0; i < f->kernel->nfields + f->kernel->nroots; ++i) {
+        const trl_array *array = i < f->kernel->nfields ? &f->run->input[i] : &f->run->output[i - f->kernel->nfields];
+        f->moved[1 + i] = trl_array_offset(array, tile->lo[0] - f->tile.lo[0], tile->lo[1] - f->tile.lo[1], tile->lo[2] - f->tile.lo[2]);
+    }
+}
+
+static void run_rows(const trli_instruction *in, bound *b, const ptrdiff_t *moved)
+{
+    trli_block *block = &b->block;
+    block->out = b->out + moved[b->out_array];
+    for (int o = 0; o < 3; ++o) block->arg[o] = b->arg[o] + moved[b->arg_array[o]];
+    for (ptrdiff_t plane = 0; plane < b->planes; ++plane) {
+        if (b->row) b->row(block);
+        else trli_row_indexed(in->op, in->index, block);
+        block->out += b->out_plane;
+        for (int o = 0; o < 3; ++o) block->arg[o] += b->arg_plane[o];
     }
 }
 
@@ -145,42 +234,61 @@ static double point_value(const trli_instruction *in, const trl_grid *grid, cons
     return trli_random(in->number, cell);
 }
 
-static void run_points(const trli_instruction *in, const trli_kernel_run *run, const view *out, const trl_box *r, const trl_box *tile)
+static void run_points(const trli_instruction *in, const bound *b, const frame *f, const trl_box *tile)
 {
+    trl_box r = instruction_region(in, tile);
     trl_gidx first[3], point[3];
-    for (int a = 0; a < 3; ++a) first[a] = run->patch->first[a] + tile->lo[a];
-    for (int k = r->lo[2]; k < r->hi[2]; ++k)
-        for (int j = r->lo[1]; j < r->hi[1]; ++j)
-            for (int i = r->lo[0]; i < r->hi[0]; ++i) {
+    for (int a = 0; a < 3; ++a) first[a] = f->run->patch->first[a] + tile->lo[a];
+    for (int k = r.lo[2]; k < r.hi[2]; ++k)
+        for (int j = r.lo[1]; j < r.hi[1]; ++j)
+            for (int i = r.lo[0]; i < r.hi[0]; ++i) {
                 point[0] = first[0] + i;
                 point[1] = first[1] + j;
                 point[2] = first[2] + k;
-                out->at[i * out->stride[0] + j * out->stride[1] + k * out->stride[2]] = point_value(in, run->grid, point);
+                b->out[i - r.lo[0] + (j - r.lo[1]) * b->block.out_step + (k - r.lo[2]) * b->out_plane] =
+                    point_value(in, f->run->grid, point);
             }
 }
 
-static void run_tile(const trli_kernel *kernel, const trli_kernel_run *run, const trl_box *tile)
+static void run_tile(frame *f, const trl_box *tile)
 {
-    for (int i = 0; i < kernel->ninstructions; ++i) {
-        const trli_instruction *in = &kernel->instruction[i];
-        trl_box region = instruction_region(in, tile);
-        view out = view_operand(kernel, run, &in->target, tile), arg[3];
-        for (int o = 0; o < in->operands; ++o) arg[o] = view_operand(kernel, run, &in->operand[o], tile);
-        if (in->operands > 0) run_rows(in, &out, arg, &region);
-        else run_points(in, run, &out, &region, tile);
+    if (same_shape(&f->tile, tile)) move_arrays(f, tile);
+    else {
+        bind_all(f, tile);
+        memset(f->moved, 0, bytes_of_moved(f->kernel));
     }
+    for (int i = 0; i < f->kernel->ninstructions; ++i) {
+        const trli_instruction *in = &f->kernel->instruction[i];
+        if (in->operands > 0) run_rows(in, &f->bound[i], f->moved);
+        else run_points(in, &f->bound[i], f, tile);
+    }
+}
+
+/* The next tile of a box along an axis. */
+static void advance(const trl_box *box, const trl_lidx shape[3], trl_box *tile, int axis)
+{
+    tile->hi[axis] = box->hi[axis] - tile->lo[axis] < shape[axis] ? box->hi[axis] : tile->lo[axis] + shape[axis];
 }
 
 void trli_kernel_evaluate(const trli_kernel *kernel, const trli_kernel_run *run, const trl_box *box)
 {
+    char *scratch = run->scratch;
+    frame f = {.kernel = kernel,
+               .run = run,
+               .bound = (bound *)scratch,
+               .moved = (ptrdiff_t *)(scratch + bytes_of_bound(kernel)),
+               .registers = (double *)(scratch + bytes_of_bound(kernel) + bytes_of_moved(kernel))};
+    trl_lidx shape[3];
     trl_box tile;
+    if (trl_box_points(box) == 0) return;
+    choose_shape(kernel, box, shape);
     for (tile.lo[2] = box->lo[2]; tile.lo[2] < box->hi[2]; tile.lo[2] = tile.hi[2]) {
-        tile.hi[2] = tile.lo[2] + kernel->tile[2] < box->hi[2] ? tile.lo[2] + kernel->tile[2] : box->hi[2];
+        advance(box, shape, &tile, 2);
         for (tile.lo[1] = box->lo[1]; tile.lo[1] < box->hi[1]; tile.lo[1] = tile.hi[1]) {
-            tile.hi[1] = tile.lo[1] + kernel->tile[1] < box->hi[1] ? tile.lo[1] + kernel->tile[1] : box->hi[1];
+            advance(box, shape, &tile, 1);
             for (tile.lo[0] = box->lo[0]; tile.lo[0] < box->hi[0]; tile.lo[0] = tile.hi[0]) {
-                tile.hi[0] = tile.lo[0] + kernel->tile[0] < box->hi[0] ? tile.lo[0] + kernel->tile[0] : box->hi[0];
-                run_tile(kernel, run, &tile);
+                advance(box, shape, &tile, 0);
+                run_tile(&f, &tile);
                 if (run->after) run->after(run->data, &tile);
             }
         }

@@ -129,7 +129,7 @@ static trl_err lower_component(trli_lowering *lw, const trl_ast *node, const trl
     trli_typed whole;
     trl_err err = TRL_OK;
     if (node->axis >= lw->dim)
-        return trli_lower_fail(lw, node, "'.%c' needs an axis that this %d-D grid lacks", "xyz"[node->axis], lw -> dim);
+        return trli_lower_fail(lw, node, "'.%c' needs an axis that this %d-D grid lacks", 'x' + node->axis, lw->dim);
     TRL_TRY(trli_lower_node(lw, node->arg[0], names, &whole));
     if (!whole.components)
         return trli_lower_fail(lw, node, "'.%c' needs a vector, and this is a scalar", "xyz"[node->axis]);

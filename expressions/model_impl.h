@@ -39,6 +39,7 @@ typedef struct trli_variable {
     const trl_names *names;
     const trl_bc_side *boundary; /* [6] */
     trl_formula *initial, *mask; /* mask: NULL: none */
+    const trl_formula *ddt;      /* shown in the dependency graph; lowered by the solver */
     trl_place place;
 } trli_variable;
 

@@ -16,6 +16,7 @@ typedef struct builder {
     struct trli_task_data *data;
     int *slot_handle;   /* [slot][patch] */
     int *scalar_handle; /* [scalar] */
+    int *entry_handle;  /* [entry] of plugins that may not run twice at once */
     int collective;     /* handle that orders collective operations the same on all ranks */
 } builder;
 
@@ -49,6 +50,18 @@ static trl_err access_scalar(builder *b, trl_task task, int scalar, trl_access a
     trl_err err = TRL_OK;
     TRL_TRY(handle_of(b, &b->scalar_handle[scalar], "scalar", &h));
     TRL_TRY(trl_graph_add_access(b->program->graph, task, h, access));
+done:
+    return err;
+}
+
+/* A plugin that is not TILED runs once at a time. */
+static trl_err access_plugin(builder *b, trl_task task, int entry)
+{
+    trl_handle h;
+    trl_err err = TRL_OK;
+    if (entry < 0 || b->model->entry[entry].deck->type->flags & TRL_EXPR_TILED) return TRL_OK;
+    TRL_TRY(handle_of(b, &b->entry_handle[entry], b->model->entry[entry].deck->name, &h));
+    TRL_TRY(trl_graph_add_access(b->program->graph, task, h, TRL_READ_WRITE));
 done:
     return err;
 }
@@ -99,7 +112,7 @@ static double estimate(const trli_step *s, const trl_box *box)
     return (double)trl_box_points(box) * (operations + 1) * 0.3e-9 + 1e-7;
 }
 
-#ifndef NDEBUG
+#ifdef TRL_POISON
 static trl_err add_poison(builder *b, trli_step *s, int patch)
 {
     trl_task task;
@@ -129,6 +142,7 @@ static trl_err add_compute(builder *b, trli_step *s, int patch)
     TRL_TRY(add(b, s->label, opaque ? trli_task_opaque : trli_task_kernel, t, chunks, 0, estimate(s, &t->box), &task));
     for (int i = 0; i < s->ninputs; ++i) TRL_TRY(access_field(b, task, s->input[i], patch, TRL_READ));
     TRL_TRY(access_kernel_scalars(b, task, s->kernel));
+    TRL_TRY(access_plugin(b, task, opaque ? s->entry : -1));
     for (int o = 0; o < s->nout; ++o)
         if (b->program->demand[s->field[o]].live) TRL_TRY(access_field(b, task, s->field[o], patch, TRL_READ_WRITE));
 done:
@@ -151,6 +165,7 @@ static trl_err add_slabs(builder *b, trli_step *s, int patch)
             if (s->slab[k].input[i] != s->slab[k].field)
                 TRL_TRY(access_field(b, task, s->slab[k].input[i], patch, TRL_READ));
         TRL_TRY(access_kernel_scalars(b, task, s->slab[k].kernel));
+        TRL_TRY(access_plugin(b, task, s->slab[k].entry));
     }
 done:
     return err;
@@ -243,6 +258,7 @@ static trl_err add_reduce(builder *b, trli_step *s)
                     estimate(s, &box), &task));
         for (int i = 0; i < s->ninputs; ++i) TRL_TRY(access_field(b, task, s->input[i], p, TRL_READ));
         TRL_TRY(access_kernel_scalars(b, task, s->kernel));
+        TRL_TRY(access_plugin(b, task, s->entry));
         TRL_TRY(trl_graph_add_dependency(b->program->graph, task, finish));
     }
 done:
@@ -272,7 +288,7 @@ static trl_err add_step(builder *b, trli_step *s)
             TRL_TRY(add_slabs(b, s, p));
             continue;
         }
-#ifndef NDEBUG
+#ifdef TRL_POISON
         TRL_TRY(add_poison(b, s, p));
 #endif
         TRL_TRY(add_compute(b, s, p));
@@ -294,10 +310,12 @@ static trl_err reserve(builder *b)
     b->data->reduction = calloc(reductions + 1, sizeof *b->data->reduction);
     b->slot_handle = malloc(slots * sizeof *b->slot_handle);
     b->scalar_handle = malloc(scalars * sizeof *b->scalar_handle);
-    if (!b->data->task || !b->data->reduction || !b->slot_handle || !b->scalar_handle)
+    b->entry_handle = malloc(((size_t)b->model->nentries + 1) * sizeof *b->entry_handle);
+    if (!b->data->task || !b->data->reduction || !b->slot_handle || !b->scalar_handle || !b->entry_handle)
         return trl_fail(b->model->ctx, TRL_ERR_MEMORY, NULL, "no memory for %zu tasks", tasks);
     for (size_t i = 0; i < slots; ++i) b->slot_handle[i] = -1;
     for (size_t i = 0; i < scalars; ++i) b->scalar_handle[i] = -1;
+    for (int e = 0; e < b->model->nentries; ++e) b->entry_handle[e] = -1;
     b->collective = -1;
     if (reductions > 0 && trl_context_ranks(b->model->ctx) > 1) {
         if (MPI_Comm_dup(trl_context_comm(b->model->ctx), &b->data->comm) != MPI_SUCCESS)
@@ -341,6 +359,7 @@ trl_err trli_tasks_build(trli_program *program)
 done:
     free(b.slot_handle);
     free(b.scalar_handle);
+    free(b.entry_handle);
     return err;
 }
 

@@ -46,7 +46,9 @@ trl_err trli_task_reduce_finish(void *data, const trl_task_args *args, bool *don
 trl_err trli_task_exchange_begin(void *data, const trl_task_args *args, bool *done);
 trl_err trli_task_exchange_finish(void *data, const trl_task_args *args, bool *done);
 trl_err trli_task_slabs(void *data, const trl_task_args *args, bool *done);
+#ifdef TRL_POISON /* builds for testing: what must not be read holds NaN before each step that computes it */
 trl_err trli_task_poison(void *data, const trl_task_args *args, bool *done);
+#endif
 
 /* Workers' shares of a reduction, empty. */
 void trli_reduction_reset(trli_reduction *r, trli_reduce_kind kind, int nworkers);

@@ -157,8 +157,13 @@ trl_err trli_tree_write_dot(const trli_model *model, FILE *out)
 {
     trl_err err = TRL_OK;
     fprintf(out, "digraph dependencies {\n  rankdir=LR;\n  node [fontname=\"Helvetica\"];\n");
-    for (int v = 0; v < model->nvariables; ++v)
-        fprintf(out, "  \"%s\" [shape=box, style=bold];\n", model->variable[v].name);
+    for (int v = 0; v < model->nvariables; ++v) {
+        const trli_variable *variable = &model->variable[v];
+        dot_edge edge = {model, out, variable->name};
+        fprintf(out, "  \"%s\" [shape=box, style=bold];\n", variable->name);
+        if (err == TRL_OK)
+            err = trli_visit_symbols((trli_model *)model, variable->ddt, variable->names, write_edge, &edge);
+    }
     for (int e = 0; e < model->nentries; ++e) {
         const trli_entry *entry = &model->entry[e];
         dot_edge edge = {model, out, entry->deck->name};

@@ -50,14 +50,14 @@ const trli_command *trli_commands(int *count);
 TRL_NODISCARD trl_err trli_command_find(trl_context *ctx, const char *name, const trli_command **command);
 
 /* Sort argv (the command's name first) into operands and options. INPUT errors: an unknown option (with the
-   nearest), a missing value, an * option twice, too few or too many operands. arguments is always safe to release. */
+   nearest), a missing value, an option twice, too few or too many operands. arguments is always safe to release. */
 TRL_NODISCARD trl_err trli_arguments_parse(trl_context *ctx, const trli_command *command, int argc, char **argv,
                                            trli_arguments *arguments);
 void trli_arguments_release(trli_arguments *arguments);
 /* The value of an option, or NULL if it was not given. */
 const char *trli_arguments_value(const trli_arguments *arguments, const char *name);
 /* All values of an option that repeats, in order; the caller frees *values (NULL if there are none). Returns their
-   number, or -1 when * memory ran out. */
+   number, or -1 when memory ran out. */
 int trli_arguments_values(const trli_arguments *arguments, const char *name, const char ***values);
 /* The value of an option that is a whole number from min up; unchanged if it was not given. INPUT error otherwise. */
 TRL_NODISCARD trl_err trli_arguments_integer(trl_context *ctx, const trli_arguments *arguments, const char *name,

@@ -19,7 +19,7 @@ double trli_clock(void)
 }
 
 /* mpirun gives its ranks a pseudo-terminal of its own even when its output goes to a file: then the one that counts
-   is mpirun's, the * parent of the first rank. */
+   is mpirun's, the parent of the first rank. */
 static bool is_terminal(void)
 {
     char path[64];

@@ -65,7 +65,7 @@ typedef struct trli_run {
 double trli_clock(void);
 
 /* Whether something scheduled by `every` is due after a step that ended at time and was dt long: each multiple of
-   every.steps, or the * first step with time >= m*every.time (up to rounding). It depends on the arguments alone, so
+   every.steps, or the first step with time >= m*every.time (up to rounding). It depends on the arguments alone, so
    that a restart finds the same steps. */
 bool trli_every_due(const trl_every *every, trl_gidx step, double time, double dt);
 

@@ -22,7 +22,7 @@ typedef struct stop_watch {
 } stop_watch;
 
 /* The signal that any rank got, or 0. One rank looks after every step; several agree about 20 times a second, at
-   steps that rank 0's * clock sets for all. */
+   steps that rank 0's clock sets for all. */
 static trl_err agree_on_signal(trli_run *run, stop_watch *watch, int *signal)
 {
     const double pause = 0.05;

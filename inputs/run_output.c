@@ -75,7 +75,7 @@ done:
 }
 
 /* A restart drops what was written at its first step or later: it is written again, so that the files are those of a
-   run that was never * interrupted. */
+   run that was never interrupted. */
 trl_err trli_run_open_output(trli_run *run)
 {
     bool append = run->first_step > 0;

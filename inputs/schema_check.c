@@ -197,6 +197,8 @@ static void add_advice(phrase *p, const trli_key *key, const char *text)
         add(p, "%s", trli_scalar_number_advice(text));
 }
 
+static bool scalar_fits(const trli_key *key, const char *text, bool item);
+
 static trl_err fail_value(checker *c, const level *at, const trli_node *node, int item)
 {
     char message[2 * PHRASE_BYTES];
@@ -208,7 +210,11 @@ static trl_err fail_value(checker *c, const level *at, const trli_node *node, in
     add_expected(&p, at->key, item >= 0);
     add(&p, ", found ");
     add_found(&p, node);
-    if (node->kind == TRLI_SCALAR_NODE) add_advice(&p, at->key, node->text.chars);
+    bool lone_item = node->kind == TRLI_SCALAR_NODE && item < 0 && at->key->flags & TRLI_ONLY_LIST;
+    if (lone_item && *node->text.chars && scalar_fits(at->key, node->text.chars, true))
+        add(&p, "; write [%s]%s", node->text.chars, at->key->flags & TRLI_PER_AXIS ? ", one value per axis" : "");
+    else if (node->kind == TRLI_SCALAR_NODE)
+        add_advice(&p, at->key, node->text.chars);
     return fail(c, trli_node_place(node), message);
 }
 

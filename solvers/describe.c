@@ -81,8 +81,8 @@ static void describe_ghosts(const listing *l)
         if (field->slot < 0 || !field->exchanged) continue;
         for (int a = 0; a < m->layout->grid.dim; ++a) {
             size_t n = strlen(widths);
-            snprintf(widths + n, sizeof widths - n, "%s%c %d,%d", a ? "  " : "", "xyz"[a], (int)field -> ghost_lo[a],
-                     (int)field -> ghost_hi[a]);
+            snprintf(widths + n, sizeof widths - n, "%s%c %d,%d", a ? "  " : "", 'x' + a, (int)field->ghost_lo[a],
+                     (int)field->ghost_hi[a]);
         }
         say(l, "  %-20s %-7s %s", field->name, trl_location_name(field->location), widths);
     }

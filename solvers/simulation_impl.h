@@ -44,8 +44,8 @@ struct trl_simulation {
     int limit_scalar; /* largest stable dt at C = 1, or -1 */
     trl_gidx step_number, steps_wanted;
     double time, dt;
-    bool stepped;        /* a step was taken: later ones should allocate nothing */
-    int64_t allocations; /* made by those later steps */
+    trl_gidx steps_run;  /* by this program, a restart not counted */
+    int64_t allocations; /* on the step path after the first step; there should be none */
     int64_t comm_bytes, comm_messages;
     double compile_seconds;
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Two heat sources as a plugin: `heat_source`, a spot that pulses in time, and `manufactured_heat`, the source that
-   makes a chosen * temperature the exact solution of the heat equation with variable conductivity (method of
-   manufactured solutions; Roache, "Code * verification by the method of manufactured solutions", 2002). Both read
+   makes a chosen temperature the exact solution of the heat equation with variable conductivity (method of
+   manufactured solutions; Roache, "Code verification by the method of manufactured solutions", 2002). Both read
    coordinates and time only. */
 #include <math.h>
 
@@ -10,7 +10,7 @@
 
 #define PI 3.14159265358979323846
 
-/* ---- heat_source: S = amplitude * exp(-r^2/width^2) * sin^2(pi*t/period) ---- */
+/* ---- heat_source: S = amplitude exp(-r^2/width^2) * sin^2(pi*t/period) ---- */
 
 enum { SPOT_AMPLITUDE, SPOT_WIDTH, SPOT_PERIOD, SPOT_CENTRE_X, SPOT_CENTRE_Y, SPOT_CENTRE_Z };
 

@@ -36,7 +36,7 @@ static trl_err setup(void *data, const trl_setup_args *args)
 }
 
 /* Which tags are computed and required, by the type's own names; a deck may rename them with `computes` and
-   `inputs`. NULL, NULL: T is * read at the point itself; a stencil would give the lowest and the highest offset
+   `inputs`. NULL, NULL: T is read at the point itself; a stencil would give the lowest and the highest offset
    along x, y, z. */
 static trl_err advertise_dependents(const void *data, trl_deps *deps)
 {
@@ -57,7 +57,7 @@ static trl_err bind_fields(void *data, const trl_binding *binding)
 }
 
 /* Compute every point of a box. Indices are local to the patch; x is the fastest axis and contiguous. Several
-   threads may be in here at * once, each with a box of its own, because of TRL_EXPR_TILED. */
+   threads may be in here at once, each with a box of its own, because of TRL_EXPR_TILED. */
 static trl_err evaluate(const void *data, const trl_eval_args *args, const trl_box *box)
 {
     const state *s = data;
