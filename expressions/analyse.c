@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* The backward pass over a program: what is needed at all, how far beyond the owned points, and which ghost layers the conditions of
- * each side must supply. */
+/* The backward pass over a program: what is needed at all, how far beyond the owned points, and which ghost layers
+ * the conditions of each side must supply. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,7 +51,8 @@ static bool reaches_out(const trl_footprint *f)
     return false;
 }
 
-/* Note which ghosts beyond sides are read together, so that conditions reach into the corners that somebody reads, and only there. */
+/* Note which ghosts beyond sides are read together, so that conditions reach into the corners that somebody reads,
+ * and only there. */
 static void note_corners(const analysis *an, const extension *e, int field, const trl_footprint *reach)
 {
     trli_demand *d = &an->program->demand[field];
@@ -200,7 +201,7 @@ static void narrow_to_point(const analysis *an, const trli_step *s, extension *e
     for (int a = 0; a < an->model->layout->grid.dim; ++a) {
         trl_gidx before = s->point[a], after = trl_grid_points(&an->model->layout->grid, s->location, a) - 1 - before;
         e->side.lo[a] = (int8_t)(before < 64 ? before : 64);
-        e->side.hi[a] = (int8_t)-(after < 64 ? after : 64);
+        e->side.hi[a] = (int8_t) - (after < 64 ? after : 64);
     }
 }
 
@@ -295,12 +296,14 @@ static void set_tangential(const analysis *an, trli_slab *slab)
     for (int p = 0; p < d->corner.n && slab->layer > 0; ++p) {
         const trl_offsets *o = &d->corner.part[p];
         if (slab->side ? o->hi[a] <= 0 : o->lo[a] >= 0) continue;
-        for (int b = 0; b < a; ++b) widen(slab->corner_lo, slab->corner_hi, o, b); /* earlier sides' ghosts are included */
+        for (int b = 0; b < a; ++b)
+            widen(slab->corner_lo, slab->corner_hi, o, b); /* earlier sides' ghosts are included */
     }
 }
 
 /* Sides are filled in the order x, y, z: what a boundary value reads beyond a later side is not there yet. */
-static trl_err check_later_sides(analysis *an, const trli_step *s, const trli_slab *slab, int field, const trl_footprint *reach, const trl_place *place)
+static trl_err check_later_sides(analysis *an, const trli_step *s, const trli_slab *slab, int field,
+                                 const trl_footprint *reach, const trl_place *place)
 {
     const trli_field *f = &an->model->field[field], *target = &an->model->field[slab->field];
     trl_offsets hull = trl_footprint_hull(reach);
@@ -309,14 +312,17 @@ static trl_err check_later_sides(analysis *an, const trli_step *s, const trli_sl
     for (int b = slab->axis + 1; b < an->model->layout->grid.dim && filled_here; ++b) {
         bool above = hull.hi[b] + (target->location >> b & 1) - (f->location >> b & 1) > 0;
         if (an->model->layout->grid.periodic[b] || (hull.lo[b] >= 0 && !above)) continue;
-        return trl_fail(an->model->ctx, TRL_ERR_INPUT, place, "this boundary value reads '%s' beyond %c%c, and that side is filled later: the order is x, y, z",
-                        shown_name(f), "xyz"[b], hull.lo[b] < 0 ? '-' : '+');
+        return trl_fail(
+            an->model->ctx, TRL_ERR_INPUT, place,
+            "this boundary value reads '%s' beyond %c%c, and that side is filled later: the order is x, y, z",
+            shown_name(f), "xyz"[b], hull.lo[b] < 0 ? '-' : '+');
     }
     return TRL_OK;
 }
 
 /* Note what a slab reads: within a fill the sides of later axes are analysed first, so that they find it. */
-static trl_err demand_slab(analysis *an, const trli_step *s, const trli_slab *slab, int field, const trl_footprint *reach, const trl_place *place)
+static trl_err demand_slab(analysis *an, const trli_step *s, const trli_slab *slab, int field,
+                           const trl_footprint *reach, const trl_place *place)
 {
     extension e = owned_only(an->model->field[slab->field].location);
     trl_footprint across = *reach;
@@ -330,7 +336,8 @@ static trl_err demand_slab(analysis *an, const trli_step *s, const trli_slab *sl
     }
     /* Across the side all reads are inside (checked), whatever the two locations. */
     for (int p = 0; p < across.n; ++p) across.part[p].lo[slab->axis] = across.part[p].hi[slab->axis] = 0;
-    e.location = (trl_location)((e.location & ~(1 << slab->axis)) | (an->model->field[field].location & 1 << slab->axis));
+    e.location =
+        (trl_location)((e.location & ~(1 << slab->axis)) | (an->model->field[field].location & 1 << slab->axis));
     demand(an, &e, field, &across);
     return TRL_OK;
 }
@@ -378,7 +385,8 @@ static trl_err add_slab(analysis *an, trli_step *s, int i, int axis, int which, 
     slab = &s->slab[s->nslabs++];
     *slab = (trli_slab){.field = s->field[i], .axis = axis, .side = which, .layer = layer, .entry = -1};
     set_tangential(an, slab);
-    return side->piece[0].modifier >= 0 ? analyse_modifier(an, s, slab, &side->piece[0]) : analyse_layer(an, s, slab, side);
+    return side->piece[0].modifier >= 0 ? analyse_modifier(an, s, slab, &side->piece[0])
+                                        : analyse_layer(an, s, slab, side);
 }
 
 static trl_err check_side(analysis *an, const trli_step *s, int i, int axis, int which, int depth)
@@ -412,7 +420,8 @@ static trl_err fill_axis(analysis *an, trli_step *s, int i, int axis)
         int depth = side_depth(an, s->field[i], axis, which);
         if (depth <= 0 || side->npieces == 0) continue;
         trl_err err = TRL_OK;
-        for (int m = side->piece[0].modifier >= 0 ? depth : 1; err == TRL_OK && m <= depth; ++m) err = add_slab(an, s, i, axis, which, m);
+        for (int m = side->piece[0].modifier >= 0 ? depth : 1; err == TRL_OK && m <= depth; ++m)
+            err = add_slab(an, s, i, axis, which, m);
         if (first == TRL_OK) first = err;
     }
     return first;
@@ -423,7 +432,9 @@ static void check_sides(analysis *an, const trli_step *s)
     for (int i = 0; i < s->nout; ++i)
         for (int side = 0; side < 2 * an->model->layout->grid.dim; ++side) {
             int depth = side_depth(an, s->field[i], side / 2, side % 2);
-            trl_err err = depth > 0 && an->program->demand[s->field[i]].live ? check_side(an, s, i, side / 2, side % 2, depth) : TRL_OK;
+            trl_err err = depth > 0 && an->program->demand[s->field[i]].live
+                              ? check_side(an, s, i, side / 2, side % 2, depth)
+                              : TRL_OK;
             if (an->first == TRL_OK) an->first = err;
         }
 }
@@ -459,8 +470,10 @@ static trl_err plan_exchange(analysis *an, trli_step *s)
     for (int i = 0; i < s->nout; ++i) {
         const trli_demand *d = &an->program->demand[s->field[i]];
         if (!d->live || !needs_exchange(an, d)) continue;
-        fields[s->nexchanged] = (trl_exchange_field){
-            .location = an->model->field[s->field[i]].location, .footprint = d->inner, .type = TRL_F64};
+        fields[s->nexchanged] = (trl_exchange_field){.location = an->model->field[s->field[i]].location,
+                                                     .footprint = d->inner,
+                                                     .type = TRL_F64,
+                                                     .name = an->model->field[s->field[i]].name};
         s->exchanged[s->nexchanged++] = s->field[i];
     }
     if (s->nexchanged > 0)

@@ -66,12 +66,14 @@ static trl_err check_modifier(trli_model *model, int e, trl_location target, con
 {
     const trli_entry *entry = &model->entry[e];
     if (entry->deck->ncomputes > 0)
-        return trl_fail(model->ctx, TRL_ERR_INPUT, &entry->deck->place,
-                        "'%s' is a modifier: it changes the field of the side it is attached to and takes no `computes`",
-                        entry->deck->name);
+        return trl_fail(
+            model->ctx, TRL_ERR_INPUT, &entry->deck->place,
+            "'%s' is a modifier: it changes the field of the side it is attached to and takes no `computes`",
+            entry->deck->name);
     if (entry->computed[0].location != target)
-        return trl_fail(model->ctx, TRL_ERR_INPUT, &deck->place, "modifier '%s' is for fields at %s, and this one is at %s",
-                        entry->deck->name, trl_location_name(entry->computed[0].location), trl_location_name(target));
+        return trl_fail(model->ctx, TRL_ERR_INPUT, &deck->place,
+                        "modifier '%s' is for fields at %s, and this one is at %s", entry->deck->name,
+                        trl_location_name(entry->computed[0].location), trl_location_name(target));
     return TRL_OK;
 }
 
@@ -89,7 +91,6 @@ static trl_err lower_piece(trli_instance *in, const trli_boundary_source *source
             const trl_text name = {deck->expression, deck->place, false};
             TRL_TRY(frame_value(in, &name, source->names, target, axis, which, &piece->a));
         } else {
-            TRL_TRY(check_modifier(in->model, piece->modifier, target, deck));
             TRL_TRY(trli_opaque_inputs(in, piece->modifier, &piece->inputs));
         }
         return TRL_OK;
@@ -145,9 +146,13 @@ trl_err trli_boundary_lower(trli_instance *instance, int field, trli_side sides[
     trl_err err = TRL_OK;
     memset(sides, 0, 6 * sizeof *sides);
     if (!source.side) return TRL_OK;
-    for (int s = 0; s < 6; ++s)
-        if (!model->layout->grid.periodic[s / 2] && s / 2 < model->layout->grid.dim)
-            TRL_TRY(lower_side(instance, &source, &source.side[s], target, s / 2, s % 2, &sides[s]));
+    for (int s = 0; s < 2 * model->layout->grid.dim; ++s) {
+        if (model->layout->grid.periodic[s / 2]) continue;
+        TRL_TRY(lower_side(instance, &source, &source.side[s], target, s / 2, s % 2, &sides[s]));
+        for (int i = 0; i < sides[s].npieces; ++i)
+            if (sides[s].piece[i].modifier >= 0)
+                TRL_TRY(check_modifier(model, sides[s].piece[i].modifier, target, &source.side[s].piece[i]));
+    }
 done:
     return err;
 }

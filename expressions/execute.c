@@ -108,9 +108,8 @@ static void check_tile(void *data, const trl_box *tile)
             for (trl_lidx j = tile->lo[1]; j < tile->hi[1]; ++j) {
                 const double *row =
                     (const double *)c->output[o].at + trl_array_offset(&c->output[o], tile->lo[0], j, k);
-                double bad = 0;
-                for (trl_lidx i = 0; i < n; ++i) bad += fabs(row[i]) <= DBL_MAX ? 0.0 : 1.0;
-                if (bad > 0) note_nonfinite(c, s->variable[o], row, n, (trl_lidx[3]){tile->lo[0], j, k});
+                if (!trli_row_finite(row, n))
+                    note_nonfinite(c, s->variable[o], row, n, (trl_lidx[3]){tile->lo[0], j, k});
             }
 }
 

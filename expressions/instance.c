@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Instances: the problem's expressions evaluated from one set of the variables' values at one time. Equal values of two instances are
- * one node of the IR, so what does not change with time or stage is computed once without being told. */
+/* Instances: the problem's expressions evaluated from one set of the variables' values at one time. Equal values of
+ * two instances are one node of the IR, so what does not change with time or stage is computed once without being
+ * told. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -177,7 +178,8 @@ static trl_err remember(trli_instance *in, trli_memo *memo, int index,
     if (memo->state == TRLI_MEMO_BUSY) {
         char path[4096] = "";
         write_path(model->under_way, memo, path, sizeof path);
-        return trl_fail(model->ctx, TRL_ERR_INPUT, place, "initial values depend on each other in a cycle: %s%s", path, name);
+        return trl_fail(model->ctx, TRL_ERR_INPUT, place, "initial values depend on each other in a cycle: %s%s", path,
+                        name);
     }
     if (memo->state == TRLI_MEMO_FAILED) return TRL_ERR_INPUT;
     if (memo->state == TRLI_MEMO_EMPTY) {

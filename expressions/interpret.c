@@ -48,7 +48,8 @@ static size_t bytes_of_moved(const trli_kernel *kernel)
 
 size_t trli_kernel_scratch(const trli_kernel *kernel)
 {
-    return bytes_of_bound(kernel) + bytes_of_moved(kernel) + (size_t)kernel->nregisters * kernel->register_doubles * sizeof(double);
+    return bytes_of_bound(kernel) + bytes_of_moved(kernel) +
+           (size_t)kernel->nregisters * kernel->register_doubles * sizeof(double);
 }
 
 /* The largest tile of a box that registers have room for. */
@@ -116,9 +117,12 @@ static view view_operand(const frame *f, const trli_operand *o)
 {
     view v;
     switch (o->kind) {
-    case TRLI_OPERAND_CONSTANT: return (view){.at = &f->kernel->constant[o->index]};
-    case TRLI_OPERAND_SCALAR: return (view){.at = (double *)&f->run->scalar[o->index]};
-    case TRLI_OPERAND_REGISTER: return view_register(f, o);
+    case TRLI_OPERAND_CONSTANT:
+        return (view){.at = &f->kernel->constant[o->index]};
+    case TRLI_OPERAND_SCALAR:
+        return (view){.at = (double *)&f->run->scalar[o->index]};
+    case TRLI_OPERAND_REGISTER:
+        return view_register(f, o);
     case TRLI_OPERAND_FIELD:
         v = view_array(&f->run->input[o->index], &f->tile, o->shift);
         v.array = 1 + o->index;
@@ -196,7 +200,8 @@ static void move_arrays(frame *f, const trl_box *tile)
 {
     for (int i = 0; i < f->kernel->nfields + f->kernel->nroots; ++i) {
         const trl_array *array = i < f->kernel->nfields ? &f->run->input[i] : &f->run->output[i - f->kernel->nfields];
-        f->moved[1 + i] = trl_array_offset(array, tile->lo[0] - f->tile.lo[0], tile->lo[1] - f->tile.lo[1], tile->lo[2] - f->tile.lo[2]);
+        f->moved[1 + i] = trl_array_offset(array, tile->lo[0] - f->tile.lo[0], tile->lo[1] - f->tile.lo[1],
+                                           tile->lo[2] - f->tile.lo[2]);
     }
 }
 
@@ -206,8 +211,10 @@ static void run_rows(const trli_instruction *in, bound *b, const ptrdiff_t *move
     block->out = b->out + moved[b->out_array];
     for (int o = 0; o < 3; ++o) block->arg[o] = b->arg[o] + moved[b->arg_array[o]];
     for (ptrdiff_t plane = 0; plane < b->planes; ++plane) {
-        if (b->row) b->row(block);
-        else trli_row_indexed(in->op, in->index, block);
+        if (b->row)
+            b->row(block);
+        else
+            trli_row_indexed(in->op, in->index, block);
         block->out += b->out_plane;
         for (int o = 0; o < 3; ++o) block->arg[o] += b->arg_plane[o];
     }
@@ -252,15 +259,18 @@ static void run_points(const trli_instruction *in, const bound *b, const frame *
 
 static void run_tile(frame *f, const trl_box *tile)
 {
-    if (same_shape(&f->tile, tile)) move_arrays(f, tile);
+    if (same_shape(&f->tile, tile))
+        move_arrays(f, tile);
     else {
         bind_all(f, tile);
         memset(f->moved, 0, bytes_of_moved(f->kernel));
     }
     for (int i = 0; i < f->kernel->ninstructions; ++i) {
         const trli_instruction *in = &f->kernel->instruction[i];
-        if (in->operands > 0) run_rows(in, &f->bound[i], f->moved);
-        else run_points(in, &f->bound[i], f, tile);
+        if (in->operands > 0)
+            run_rows(in, &f->bound[i], f->moved);
+        else
+            run_points(in, &f->bound[i], f, tile);
     }
 }
 

@@ -10,6 +10,10 @@
 /* Operations that only the interpreter has: two nodes in one pass over the tile, each rounded as by itself. X(name, operands). */
 #define TRLI_PAIR_LIST(X) \
     X(COPY, 1)            \
+    X(ADD_ADD, 3)         \
+    X(ADD_SUB, 3)         \
+    X(SUB_ADD, 3)         \
+    X(MUL_MUL, 3)         \
     X(ADD_MUL, 3)         \
     X(SUB_MUL, 3)         \
     X(MUL_ADD, 3)         \
@@ -39,6 +43,8 @@ trli_row trli_row_find(int op, unsigned broadcast);
 /* The operations with an index: a function of the table or a limiter. */
 void trli_row_indexed(int op, int index, const trli_block *block);
 
+/* Whether no value is infinite or NaN. */
+bool trli_row_finite(const double *values, ptrdiff_t n);
 /* The value of an operation on constants, by the same code as rows. */
 double trli_fold(const trli_node *n, const double number[3]);
 /* random(seed) at a global cell: uniform in [0, 1). */

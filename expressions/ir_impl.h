@@ -54,9 +54,9 @@ typedef enum trli_op {
 
 typedef struct trli_node {
     uint8_t op;
-    uint8_t varies;  /* axes along which the value changes: bit a */
-    bool unplaced;   /* contains a coordinate whose location is not chosen yet (trli_ir_place) */
-    int8_t shift[3]; /* SHIFT: reads operand 0 at the point plus this */
+    uint8_t varies;   /* axes along which the value changes: bit a */
+    bool unplaced;    /* contains a coordinate whose location is not chosen yet (trli_ir_place) */
+    int8_t shift[3];  /* SHIFT: reads operand 0 at the point plus this */
     uint8_t reach[3]; /* farthest offset of a field read below, along each axis; saturates at 255 */
     int32_t
         index; /* SCALAR, FIELD: which; COORDINATE: axis; AT_SIDE: 2*axis + side; LIMIT: limiter; FUNCTION*: row of the table */

@@ -55,11 +55,11 @@ typedef struct translation {
     const trli_walk *walk;
     trli_kernel *kernel;
     trl_offsets *hull;
-    int32_t *uses;      /* readers within the walk */
-    int32_t *last;      /* last instruction that reads the node's register */
-    uint8_t *state;     /* node_state */
+    int32_t *uses;       /* readers within the walk */
+    int32_t *last;       /* last instruction that reads the node's register */
+    uint8_t *state;      /* node_state */
     trli_operand *where; /* where the node's value is found */
-    int32_t *output;    /* root number the node is written to, or -1 */
+    int32_t *output;     /* root number the node is written to, or -1 */
 } translation;
 
 static const trli_node *node_at(const translation *t, int32_t i)
@@ -95,8 +95,12 @@ static int find_pair(translation *t, const trli_node *n, trli_value arg[3])
     } pairs[] = {
         {TRLI_OP_MUL, TRLI_OP_ADD, 0, TRLI_PAIR_ADD_MUL}, {TRLI_OP_MUL, TRLI_OP_ADD, 1, TRLI_PAIR_ADD_MUL},
         {TRLI_OP_MUL, TRLI_OP_SUB, 0, TRLI_PAIR_SUB_MUL}, {TRLI_OP_MUL, TRLI_OP_SUB, 1, TRLI_PAIR_SUB_MUL},
+        {TRLI_OP_MUL, TRLI_OP_MUL, 0, TRLI_PAIR_MUL_MUL}, {TRLI_OP_MUL, TRLI_OP_MUL, 1, TRLI_PAIR_MUL_MUL},
         {TRLI_OP_ADD, TRLI_OP_MUL, 0, TRLI_PAIR_MUL_ADD}, {TRLI_OP_ADD, TRLI_OP_MUL, 1, TRLI_PAIR_MUL_ADD},
         {TRLI_OP_SUB, TRLI_OP_MUL, 0, TRLI_PAIR_MUL_SUB}, {TRLI_OP_SUB, TRLI_OP_MUL, 1, TRLI_PAIR_SUB_FROM_MUL},
+        {TRLI_OP_ADD, TRLI_OP_ADD, 0, TRLI_PAIR_ADD_ADD}, {TRLI_OP_ADD, TRLI_OP_ADD, 1, TRLI_PAIR_ADD_ADD},
+        {TRLI_OP_ADD, TRLI_OP_SUB, 0, TRLI_PAIR_SUB_ADD}, {TRLI_OP_ADD, TRLI_OP_SUB, 1, TRLI_PAIR_SUB_ADD},
+        {TRLI_OP_SUB, TRLI_OP_ADD, 0, TRLI_PAIR_ADD_SUB},
     };
     for (size_t p = 0; p < sizeof pairs / sizeof *pairs; ++p) {
         trli_value inner = n->arg[pairs[p].position];
@@ -135,7 +139,8 @@ static bool make_view(translation *t, int32_t i)
         *w = t->where[place_of(t, n->arg[0])];
         for (int a = 0; a < 3; ++a) w->shift[a] = (int8_t)(w->shift[a] + n->shift[a]);
         return true;
-    default: return false;
+    default:
+        return false;
     }
 }
 
@@ -145,8 +150,14 @@ static void add_instruction(translation *t, int32_t i)
     trli_value arg[3] = {n->arg[0], n->arg[1], n->arg[2]};
     int pair = find_pair(t, n, arg);
     trli_instruction *in = &t->kernel->instruction[t->kernel->ninstructions];
-    *in = (trli_instruction){.op = pair ? pair : n->op, .node = i, .varies = n->varies, .index = n->index, .bit = n->bit,
-                             .number = n->number, .hull = t->hull[i], .output = t->output[i]};
+    *in = (trli_instruction){.op = pair ? pair : n->op,
+                             .node = i,
+                             .varies = n->varies,
+                             .index = n->index,
+                             .bit = n->bit,
+                             .number = n->number,
+                             .hull = t->hull[i],
+                             .output = t->output[i]};
     in->operands = pair ? 3 : trli_op_operands(n->op);
     if (pair) t->state[i] = PAIRED;
     for (int o = 0; o < in->operands; ++o) in->source[o] = place_of(t, arg[o]);
@@ -170,6 +181,40 @@ static int32_t owner_of(const translation *t, int32_t i)
     return i;
 }
 
+/* Where an instruction's operands are found. */
+static void find_operands(const translation *t, trli_instruction *in)
+{
+    for (int o = 0; o < in->operands; ++o) {
+        int32_t source = in->source[o], owner = owner_of(t, source);
+        in->operand[o] = t->where[owner];
+        for (int32_t s = source; s != owner; s = place_of(t, node_at(t, s)->arg[0]))
+            for (int a = 0; a < 3; ++a)
+                in->operand[o].shift[a] = (int8_t)(in->operand[o].shift[a] + node_at(t, s)->shift[a]);
+    }
+}
+
+static bool same_points(const trli_instruction *in, const trli_operand *o)
+{
+    static const int8_t none[3] = {0, 0, 0};
+    return o->varies == in->varies && memcmp(&o->hull, &in->hull, sizeof o->hull) == 0 &&
+           memcmp(o->shift, none, sizeof none) == 0;
+}
+
+/* A register whose last reader is instruction i, point by point, so that the result may replace the operand; or -1. */
+static int32_t register_in_place(const translation *t, int i)
+{
+    const trli_instruction *in = &t->kernel->instruction[i];
+    for (int o = 0; o < in->operands; ++o) {
+        const trli_operand *own = &in->operand[o];
+        bool fits = own->kind == TRLI_OPERAND_REGISTER && t->last[owner_of(t, in->source[o])] == i;
+        for (int other = 0; fits && other < in->operands; ++other)
+            if (in->operand[other].kind == own->kind && in->operand[other].index == own->index)
+                fits = same_points(in, &in->operand[other]);
+        if (fits) return own->index;
+    }
+    return -1;
+}
+
 static void deal_registers(translation *t, int32_t *free_list)
 {
     trli_kernel *k = t->kernel;
@@ -179,25 +224,22 @@ static void deal_registers(translation *t, int32_t *free_list)
         for (int o = 0; o < k->instruction[i].operands; ++o) t->last[owner_of(t, k->instruction[i].source[o])] = i;
     for (int i = 0; i < k->ninstructions; ++i) {
         trli_instruction *in = &k->instruction[i];
-        trli_operand *w = &t->where[in->node];
-        if (in->output >= 0) {
-            *w = (trli_operand){.kind = TRLI_OPERAND_OUTPUT, .index = in->output};
-        } else {
-            *w = (trli_operand){.kind = TRLI_OPERAND_REGISTER, .index = nfree ? free_list[--nfree] : k->nregisters++};
-            w->varies = in->varies;
-            w->hull = in->hull;
-        }
-        in->target = *w;
-        for (int o = 0; o < in->operands; ++o) {
-            int32_t source = in->source[o], owner = owner_of(t, source);
-            in->operand[o] = t->where[owner];
-            for (int32_t s = source; s != owner; s = place_of(t, node_at(t, s)->arg[0]))
-                for (int a = 0; a < 3; ++a) in->operand[o].shift[a] = (int8_t)(in->operand[o].shift[a] + node_at(t, s)->shift[a]);
-        }
+        find_operands(t, in);
+        int32_t taken = in->output < 0 ? register_in_place(t, i) : -1;
+        if (in->output >= 0)
+            in->target = (trli_operand){.kind = TRLI_OPERAND_OUTPUT, .index = in->output};
+        else
+            in->target = (trli_operand){.kind = TRLI_OPERAND_REGISTER,
+                                        .index = taken >= 0 ? taken
+                                                 : nfree    ? free_list[--nfree]
+                                                            : k->nregisters++,
+                                        .varies = in->varies,
+                                        .hull = in->hull};
+        t->where[in->node] = in->target;
         for (int o = 0; o < in->operands; ++o) {
             int32_t owner = owner_of(t, in->source[o]);
             if (t->where[owner].kind != TRLI_OPERAND_REGISTER || t->last[owner] != i) continue;
-            free_list[nfree++] = t->where[owner].index;
+            if (t->where[owner].index != taken) free_list[nfree++] = t->where[owner].index;
             t->last[owner] = -1; /* the same operand twice is freed once */
         }
     }
@@ -230,7 +272,8 @@ static void choose_outputs(translation *t, int nroots, const trli_value *roots, 
         uint8_t all = (uint8_t)((1 << t->ir->grid->dim) - 1);
         bool point = true;
         for (int a = 0; a < 3; ++a) point &= t->hull[i].lo[a] == 0 && t->hull[i].hi[a] == 0;
-        copied[r] = trli_op_operands(n->op) == 0 || n->op == TRLI_OP_SHIFT || n->varies != all || !point || t->output[i] >= 0;
+        copied[r] =
+            trli_op_operands(n->op) == 0 || n->op == TRLI_OP_SHIFT || n->varies != all || !point || t->output[i] >= 0;
         if (!copied[r]) t->output[i] = r;
     }
 }
@@ -290,12 +333,13 @@ static trl_err check_reach(const trli_ir *ir, int nroots, const trli_value *root
     for (int r = 0; r < nroots; ++r)
         for (int a = 0; a < 3; ++a)
             if (trli_ir_node(ir, roots[r])->reach[a] > most)
-                return trl_fail(ir->ctx, TRL_ERR_INPUT, NULL, "a formula reads more than %d points away along %c: name its parts", most,
-                                "xyz"[a]);
+                return trl_fail(ir->ctx, TRL_ERR_INPUT, NULL,
+                                "a formula reads more than %d points away along %c: name its parts", most, "xyz"[a]);
     return TRL_OK;
 }
 
-trl_err trli_kernel_create(const trli_ir *ir, trli_walk *walk, int nroots, const trli_value *roots, trli_kernel **kernel)
+trl_err trli_kernel_create(const trli_ir *ir, trli_walk *walk, int nroots, const trli_value *roots,
+                           trli_kernel **kernel)
 {
     trl_err err = TRL_OK;
     bool *copied = NULL;

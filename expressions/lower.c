@@ -3,6 +3,8 @@
 /* Formulas to values of the IR, in an instance: names, arithmetic, functions. */
 #include <string.h>
 
+#include <trl_operators.h>
+
 #include "lower_impl.h"
 
 trli_typed trli_typed_scalar(int location, trli_value value)
@@ -310,6 +312,18 @@ done:
     return err;
 }
 
+static trl_err unknown_call(trli_lowering *lw, const trl_ast *node, const char *name)
+{
+    const char *known[256], *near;
+    int n = 0, count;
+    const trl_function *functions = trl_functions(&count);
+    for (int i = 0; i < count && n < 128; ++i) known[n++] = functions[i].name;
+    for (const trl_operator *o = trl_operator_at(0); o && n < 256; o = trl_operator_at(n - count)) known[n++] = o->name;
+    near = trl_name_nearest(name, known, n);
+    if (near) return trli_lower_fail(lw, node, "'%s' is no function or operator; did you mean '%s'?", name, near);
+    return trli_lower_fail(lw, node, "'%s' is no function or operator; `trellis types` lists them", name);
+}
+
 static trl_err lower_call(trli_lowering *lw, const trl_ast *node, const trl_names *names, trli_typed *typed)
 {
     const char *name = node->part[0].text;
@@ -319,7 +333,7 @@ static trl_err lower_call(trli_lowering *lw, const trl_ast *node, const trl_name
     const trl_function *f = trl_function_find(name);
     if (f) return lower_function(lw, node, names, f, typed);
     TRL_TRY(trli_lower_operator(lw, node, names, typed, &known));
-    if (!known) err = trli_lower_fail(lw, node, "'%s' is no function or operator; `trellis types` lists them", name);
+    if (!known) err = unknown_call(lw, node, name);
 done:
     return err;
 }

@@ -156,8 +156,8 @@ typedef struct trli_step {
     trli_reduce_kind reduce;
     trl_location location;
     trl_gidx point[3];
-    bool weighted; /* SUM: points on a non-periodic side count half */
-    bool inside;    /* leave out points whose inputs lie beyond a side */
+    bool weighted;    /* SUM: points on a non-periodic side count half */
+    bool inside;      /* leave out points whose inputs lie beyond a side */
     int8_t shrink[6]; /* planes at a side that are left out */
     /* OPAQUE */
     int entry;
@@ -273,7 +273,7 @@ struct trli_model {
     int64_t step_number;
     struct trli_nonfinite *nonfinite;
     const struct trli_under_way *under_way; /* the innermost lowering of a named value */
-    void **owned; /* small blocks that live as long as the model: names, lists of fields */
+    void **owned;                           /* small blocks that live as long as the model: names, lists of fields */
     int nowned, owned_capacity;
 };
 
@@ -287,8 +287,8 @@ typedef struct trli_nonfinite {
 
 /* -- symbols.c, tree.c -- */
 
-/* Make a model of the entries and variables of a problem: parse, set typed entries up, resolve names, order, check for cycles, missing
- * and duplicate producers. Everything stays valid as long as the description it was made from. */
+/* Make a model of the entries and variables of a problem: parse, set typed entries up, resolve names, order, check
+ * for cycles, missing and duplicate producers. Everything stays valid as long as the description it was made from. */
 typedef struct trli_model_request {
     const trl_layout *layout;
     const trl_names *parameters;
@@ -315,7 +315,8 @@ TRL_NODISCARD trl_err trli_visit_symbols(trli_model *model, const trl_formula *f
 /* The integer range of a family node (sum, prod). */
 TRL_NODISCARD trl_err trli_family_range(trl_context *ctx, const trl_text *text, const trl_ast *node,
                                         const trl_names *names, long *lo, long *hi);
-/* Whether an expression is made of numbers, indices and parameters only, so that it is decided when the formula is expanded. */
+/* Whether an expression is made of numbers, indices and parameters only, so that it is decided when the formula is
+ * expanded. */
 bool trli_decided(const trl_ast *node, const trl_names *names);
 /* Mark the entries that a formula mentions as used; then, once, what those need through others. */
 TRL_NODISCARD trl_err trli_tree_mark_used(trli_model *model, const trl_formula *formula, const trl_names *names);
@@ -399,7 +400,8 @@ TRL_NODISCARD trl_err trli_opaque_stable_dt(trli_instance *instance, int entry, 
 /* -- boundary.c -- */
 /* Lower the conditions of a field's sides in an instance, in the frame of each side. */
 TRL_NODISCARD trl_err trli_boundary_lower(trli_instance *instance, int field, trli_side sides[6]);
-/* One piece's value at the points on a side of a location whose axis bit is set there: for advective fluxes on Dirichlet faces. */
+/* One piece's value at the points on a side of a location whose axis bit is set there: for advective fluxes on
+ * Dirichlet faces. */
 TRL_NODISCARD trl_err trli_boundary_face_value(trli_instance *instance, const trli_boundary_source *boundary, int axis,
                                                int side, trl_location face, trli_value inside, trli_value *value);
 /* The value of a ghost layer (1, 2, ...) or of the plane on the side (layer 0). */

@@ -105,8 +105,8 @@ static trl_err locate(trli_lowering *lw, const trl_ast *node, int axis, int loca
     const trl_grid *g = lw->ir->grid;
     int bit = location >> axis & 1;
     if (!(where >= g->origin[axis] && where <= g->origin[axis] + g->length[axis]))
-        return trli_lower_fail(lw, node, "%c = %g lies outside the domain, %g to %g", 'x' + axis, where, g->origin[axis],
-                               g->origin[axis] + g->length[axis]);
+        return trli_lower_fail(lw, node, "%c = %g lies outside the domain, %g to %g", 'x' + axis, where,
+                               g->origin[axis], g->origin[axis] + g->length[axis]);
     double s = (where - g->origin[axis]) / g->spacing[axis] - (bit ? 0 : 0.5);
     double below = floor(s);
     *weight = s - below;

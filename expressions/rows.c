@@ -2,6 +2,7 @@
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Vector loops of the interpreter. Each operation is written once as an expression of x, y, z; the macros make the loops for every
  * combination of row and broadcast operands. */
+#include <float.h>
 #include <math.h>
 
 #include <trl_limiter_body.h>
@@ -22,27 +23,27 @@
 #define INDEPENDENT _Pragma("GCC ivdep")
 #endif
 
-#define LOOP(name, X, Y, Z, expr)                                                     \
-    CLONES static void name(const trli_block *block)                                  \
-    {                                                                                 \
-        const ptrdiff_t n = block->n;                                                 \
-        for (ptrdiff_t row = 0; row < block->rows; ++row) {                           \
-            double *out = block->out + row * block->out_step;                         \
-            const double *a = block->arg[0] + row * block->arg_step[0];               \
-            const double *b = block->arg[1] + row * block->arg_step[1];               \
-            const double *c = block->arg[2] + row * block->arg_step[2];               \
-            const double x0 = *a, y0 = *b, z0 = *c;                                   \
-            (void)x0, (void)y0, (void)z0;                                             \
-            INDEPENDENT                                                               \
-            for (ptrdiff_t i = 0; i < n; ++i) {                                       \
-                const double x = X, y = Y, z = Z;                                     \
-                (void)y, (void)z;                                                     \
-                out[i] = (expr);                                                      \
-            }                                                                         \
-        }                                                                             \
+#define LOOP(name, X, Y, Z, expr)                                       \
+    CLONES static void name(const trli_block *block)                    \
+    {                                                                   \
+        const ptrdiff_t n = block->n;                                   \
+        for (ptrdiff_t row = 0; row < block->rows; ++row) {             \
+            double *out = block->out + row * block->out_step;           \
+            const double *a = block->arg[0] + row * block->arg_step[0]; \
+            const double *b = block->arg[1] + row * block->arg_step[1]; \
+            const double *c = block->arg[2] + row * block->arg_step[2]; \
+            const double x0 = *a, y0 = *b, z0 = *c;                     \
+            (void)x0, (void)y0, (void)z0;                               \
+            INDEPENDENT                                                 \
+            for (ptrdiff_t i = 0; i < n; ++i) {                         \
+                const double x = X, y = Y, z = Z;                       \
+                (void)y, (void)z;                                       \
+                out[i] = (expr);                                        \
+            }                                                           \
+        }                                                               \
     }
 #define ROW1(name, expr) LOOP(name##_0, a[i], 0, 0, expr)
-#define ROW2(name, expr)              \
+#define ROW2(name, expr)                \
     LOOP(name##_0, a[i], b[i], 0, expr) \
     LOOP(name##_1, x0, b[i], 0, expr)   \
     LOOP(name##_2, a[i], y0, 0, expr)
@@ -75,19 +76,32 @@ ROW2(and, x != 0 && y != 0 ? 1.0 : 0.0)
 ROW2(or, x != 0 || y != 0 ? 1.0 : 0.0)
 ROW2(pow, pow(x, y))
 ROW3(select, x != 0 ? y : z)
+ROW3(add_add, x + y + z)
+ROW3(add_sub, x + y - z)
+ROW3(sub_add, x - y + z)
+ROW3(mul_mul, x *y *z)
 ROW3(add_mul, (x + y) * z)
 ROW3(sub_mul, (x - y) * z)
 ROW3(mul_add, x *y + z)
 ROW3(mul_sub, x *y - z)
 ROW3(sub_from_mul, z - x * y)
 
-#define MODES1(name) {name##_0}
-#define MODES2(name) {name##_0, name##_1, name##_2, name##_0}
-#define MODES3(name) {name##_0, name##_1, name##_2, name##_3, name##_4, name##_5, name##_6, name##_0}
+#define MODES1(name) \
+    {                \
+        name##_0     \
+    }
+#define MODES2(name)                           \
+    {                                          \
+        name##_0, name##_1, name##_2, name##_0 \
+    }
+#define MODES3(name)                                                                   \
+    {                                                                                  \
+        name##_0, name##_1, name##_2, name##_3, name##_4, name##_5, name##_6, name##_0 \
+    }
 
 static const trli_row rows[TRLI_PAIR_END][8] = {
     [TRLI_OP_NEG] = MODES1(neg),
-    [TRLI_OP_NOT] = MODES1(not),
+    [TRLI_OP_NOT] = MODES1(not ),
     [TRLI_OP_ABS] = MODES1(abs),
     [TRLI_OP_SQRT] = MODES1(sqrt),
     [TRLI_OP_ADD] = MODES2(add),
@@ -105,6 +119,10 @@ static const trli_row rows[TRLI_PAIR_END][8] = {
     [TRLI_OP_POW] = MODES2(pow),
     [TRLI_OP_SELECT] = MODES3(select),
     [TRLI_PAIR_COPY] = {copy_0, copy_1},
+    [TRLI_PAIR_ADD_ADD] = MODES3(add_add),
+    [TRLI_PAIR_ADD_SUB] = MODES3(add_sub),
+    [TRLI_PAIR_SUB_ADD] = MODES3(sub_add),
+    [TRLI_PAIR_MUL_MUL] = MODES3(mul_mul),
     [TRLI_PAIR_ADD_MUL] = MODES3(add_mul),
     [TRLI_PAIR_SUB_MUL] = MODES3(sub_mul),
     [TRLI_PAIR_MUL_ADD] = MODES3(mul_add),
@@ -132,17 +150,29 @@ static void call_pointwise(const trli_block *block, const trl_function *f, trli_
             trli_block point = {.out = block->out + j * block->out_step + i, .n = 1, .rows = 1};
             for (int o = 0; o < 3; ++o)
                 point.arg[o] = block->arg[o] + j * block->arg_step[o] + (block->broadcast >> o & 1 ? 0 : i);
-            if (row) row(&point);
-            else *point.out = f->arity == 1 ? f->unary(*point.arg[0]) : f->binary(*point.arg[0], *point.arg[1]);
+            if (row)
+                row(&point);
+            else
+                *point.out = f->arity == 1 ? f->unary(*point.arg[0]) : f->binary(*point.arg[0], *point.arg[1]);
         }
 }
 
 void trli_row_indexed(int op, int index, const trli_block *block)
 {
     int count;
-    if (op != TRLI_OP_LIMIT) call_pointwise(block, &trl_functions(&count)[index], NULL);
-    else if (block->broadcast) call_pointwise(block, NULL, limiter_rows[index]);
-    else limiter_rows[index](block);
+    if (op != TRLI_OP_LIMIT)
+        call_pointwise(block, &trl_functions(&count)[index], NULL);
+    else if (block->broadcast)
+        call_pointwise(block, NULL, limiter_rows[index]);
+    else
+        limiter_rows[index](block);
+}
+
+CLONES bool trli_row_finite(const double *values, ptrdiff_t n)
+{
+    int64_t bad = 0; /* as wide as a value, and free of order: this loop becomes vectors, a sum of doubles would not */
+    for (ptrdiff_t i = 0; i < n; ++i) bad |= fabs(values[i]) <= DBL_MAX ? 0 : 1;
+    return !bad;
 }
 
 double trli_fold(const trli_node *n, const double number[3])
@@ -150,8 +180,11 @@ double trli_fold(const trli_node *n, const double number[3])
     double out;
     const trli_block block = {.out = &out, .arg = {&number[0], &number[1], &number[2]}, .n = 1, .rows = 1};
     trli_row row = rows[n->op][0];
-    if (row) row(&block);
-    else if (n->op == TRLI_OP_SHIFT) out = number[0];
-    else trli_row_indexed(n->op, n->index, &block);
+    if (row)
+        row(&block);
+    else if (n->op == TRLI_OP_SHIFT)
+        out = number[0];
+    else
+        trli_row_indexed(n->op, n->index, &block);
     return out;
 }

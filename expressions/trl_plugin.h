@@ -102,7 +102,8 @@ typedef struct trl_expr_type {
     trl_err (*bind_operators)(void *state, const trl_binding *binding);
     /* REQUIRED. Compute every computed array on box (local indices of args->patch). For a MODIFIER: set the target,
      * computed[0], on box, which lies in the ghost layers of the side, or on the side for a location with points there.
-     * Worker thread; several at once only if TILED. */
+     * box lies in the points of computed[0]; a type whose tags have several locations is called once per patch and computes
+     * each array on its own owned points. Worker thread; several at once only if TILED. */
     trl_err (*evaluate)(const void *state, const trl_eval_args *args, const trl_box *box);
     /* OPTIONAL. Largest stable dt of this expression from its inputs on a patch's owned points (a lower bound over all
      * patches and ranks is used with dt: {cfl}). Worker thread. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* From a problem to programs: initial values, one time step with all its stages, and what is observed. Stage updates are ordinary values
- * of the IR, so that the compiler fuses them without knowing about time integration. */
+/* From a problem to programs: initial values, one time step with all its stages, and what is observed. Stage updates
+ * are ordinary values of the IR, so that the compiler fuses them without knowing about time integration. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -352,9 +352,10 @@ static trl_err observe_series(trl_simulation *sim, trli_instance *in, int i)
     TRL_TRY(trli_lower(in, f, sim->problem->parameters, &typed));
     if (typed.components || trli_ir_node(&sim->model->ir, typed.value[0])->varies) {
         trl_place place = trl_text_place(&f->text, f->root->begin, f->root->end);
-        return trl_fail(sim->ctx, TRL_ERR_INPUT, &place,
-                        "a value of a series is one number, and this %s: use integral, norm, domain_max, domain_min or probe",
-                        typed.components ? "is a vector" : "varies over the domain");
+        return trl_fail(
+            sim->ctx, TRL_ERR_INPUT, &place,
+            "a value of a series is one number, and this %s: use integral, norm, domain_max, domain_min or probe",
+            typed.components ? "is a vector" : "varies over the domain");
     }
     TRL_TRY(trli_program_scalar(sim->observe, sim->problem->series[i].name, typed.value[0], &sim->series_scalar[i]));
     TRL_TRY(trli_program_add_scalar_root(sim->observe, sim->series_scalar[i]));

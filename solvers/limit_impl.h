@@ -31,7 +31,7 @@ typedef struct trli_transport_list {
 /* By entry: whether its formula differentiates something, itself or through others. The caller frees *entries. */
 TRL_NODISCARD trl_err trli_find_differentiating(trl_simulation *sim, bool **entries);
 /* Find the transport in an equation's ddt, through named expressions. Values are lowered in the instance. */
-TRL_NODISCARD trl_err trli_find_transport(trl_simulation *sim, trli_instance *in, int equation, const bool *differentiating,
-                                          trli_transport_list *list);
+TRL_NODISCARD trl_err trli_find_transport(trl_simulation *sim, trli_instance *in, int equation,
+                                          const bool *differentiating, trli_transport_list *list);
 
 #endif

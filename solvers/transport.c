@@ -258,7 +258,8 @@ trl_err trli_find_differentiating(trl_simulation *sim, bool **entries)
 {
     trli_model *model = sim->model;
     *entries = calloc((size_t)model->nentries + 1, sizeof **entries);
-    if (!*entries) return trl_fail(sim->ctx, TRL_ERR_MEMORY, NULL, "no memory to search %d expressions", model->nentries);
+    if (!*entries)
+        return trl_fail(sim->ctx, TRL_ERR_MEMORY, NULL, "no memory to search %d expressions", model->nentries);
     search s = {.sim = sim, .entry_differentiates = *entries};
     for (int i = 0; i < model->nentries; ++i) { /* dependencies first, so that each looks one level deep */
         const trli_entry *e = &model->entry[model->order[i]];

@@ -56,7 +56,8 @@ static void find_widths(const trl_footprint *footprint, field_widths *widths)
 }
 
 /* The thinnest patch along an axis, whichever rank has it: all ranks come to the same verdict. */
-static trl_err check_widths(trl_context *ctx, const trl_layout *layout, int field, const field_widths *widths)
+static trl_err check_widths(trl_context *ctx, const trl_layout *layout, const trl_exchange_field *field,
+                            const field_widths *widths)
 {
     for (int a = 0; a < layout->grid.dim; ++a) {
         trl_gidx thinnest = layout->grid.cells[a] / layout->counts[a];
@@ -65,11 +66,10 @@ static trl_err check_widths(trl_context *ctx, const trl_layout *layout, int fiel
             if (widths->width[d][a] <= thinnest) continue;
             return trl_fail(ctx, TRL_ERR_INPUT, NULL,
                             "patches: stencils reach %" TRL_LIDX_FMT
-                            " points along %c (field %d of this exchange), but the "
-                            "thinnest of the %d patches there has %" TRL_GIDX_FMT " cells and needs %" TRL_LIDX_FMT
-                            "; use fewer patches or ranks, or more cells along %c",
-                            widths->width[d][a], trli_axis_name(a), field, layout->counts[a], thinnest,
-                            widths->width[d][a], trli_axis_name(a));
+                            " points of '%s' along %c, but the thinnest of the %d patches there has %" TRL_GIDX_FMT
+                            " cells and needs %" TRL_LIDX_FMT "; use fewer patches or ranks, or more cells along %c",
+                            widths->width[d][a], field->name ? field->name : "a field", trli_axis_name(a),
+                            layout->counts[a], thinnest, widths->width[d][a], trli_axis_name(a));
         }
     }
     return TRL_OK;
@@ -229,7 +229,7 @@ trl_err trli_exchange_plan(trl_exchange *exchange, const trl_layout *layout, int
     field_widths *widths = memory;
     for (int f = 0; f < nfields; ++f) {
         find_widths(&fields[f].footprint, &widths[f]);
-        TRL_TRY(check_widths(ctx, layout, f, &widths[f]));
+        TRL_TRY(check_widths(ctx, layout, &fields[f], &widths[f]));
     }
 
     planner plan = {

@@ -60,6 +60,7 @@ typedef struct trl_exchange_field {
     /* Which ghosts are wanted: only directions that it touches are filled, each as wide as needed. */
     trl_footprint footprint;
     trl_scalar_type type; /* of its arrays */
+    const char *name;     /* for messages, or NULL */
 } trl_exchange_field;
 
 /* Plans messages and buffers (persistent MPI requests on a communicator of its own). Periodic wrap included; nothing

@@ -10,18 +10,20 @@ import subprocess
 import sys
 
 
-def variants(ranks, cells):
+def variants(ranks, cells, few):
     """Rank count and settings of the runs that must repeat the first one's bits."""
+    # Patches that are uneven, shared unevenly by the ranks, and cut along every axis or along the last one only.
+    every, last = [3, 2, 2][: len(cells)], [1, 1, 1][: len(cells) - 1] + [4]
+    yield ranks[0], [f"grid.patches={every}", "run.fusion=none", "run.threads=2"]
+    yield ranks[-1], [f"grid.patches={last}", "run.fusion=node"]
+    if few:
+        return
     for np in ranks[1:]:
         yield np, []
     for threads, scheduler in ((1, "serial"), (1, "priority"), (2, "priority")):
         yield ranks[0], [f"run.threads={threads}", f"run.scheduler={scheduler}"]
     for fusion in ("node", "none"):
         yield ranks[0], [f"run.fusion={fusion}"]
-    # Patches that are uneven, shared unevenly by the ranks, and cut along every axis or along the last one only.
-    every, last = ([3, 2, 2][: len(cells)], [1, 1, 1][: len(cells) - 1] + [4])
-    yield ranks[0], [f"grid.patches={every}", "run.fusion=none", "run.threads=2"]
-    yield ranks[-1], [f"grid.patches={last}", "run.fusion=node"]
 
 
 def run(options, number, np, settings):
@@ -65,6 +67,7 @@ def main():
     parser.add_argument("--mpirun", required=True, help="launcher and its options")
     parser.add_argument("--np", required=True, help="rank counts, separated by commas")
     parser.add_argument("--tol", type=float, help="bound of every errors.<tag>.linf")
+    parser.add_argument("--few", action="store_true", help="only the runs that differ most: sanitizers are slow")
     parser.add_argument("--args", default="", help="more arguments of trellis run")
     parser.add_argument("trellis")
     parser.add_argument("deck")
@@ -77,7 +80,7 @@ def main():
         sys.exit("the report has no fields")
     if options.tol is not None:
         check_errors(report, options.tol)
-    for number, (np, settings) in enumerate(variants(ranks, report["grid"]["cells"]), start=1):
+    for number, (np, settings) in enumerate(variants(ranks, report["grid"]["cells"], options.few), start=1):
         other = hashes(run(options, number, np, settings))
         if other != reference:
             sys.exit(f"other bits on {np} ranks with {settings} than on {ranks[0]}:\n{other}\n{reference}")

@@ -41,19 +41,19 @@ static inline const char *test_messages(void)
     return buffer;
 }
 
-#define ck_ok(call)                                                                       \
-    do {                                                                                  \
-        trl_err test_err_ = (call);                                                       \
+#define ck_ok(call)                                                                             \
+    do {                                                                                        \
+        trl_err test_err_ = (call);                                                             \
         ck_assert_msg(test_err_ == TRL_OK, "%s: %s", trl_err_name(test_err_), test_messages()); \
     } while (0)
 
 /* call fails with code, and the messages contain text. */
-#define ck_fails(call, code, text)                                                                        \
-    do {                                                                                                  \
-        trl_err test_err_ = (call);                                                                       \
-        ck_assert_msg(test_err_ == (code), "got %s, expected %s: %s", trl_err_name(test_err_),            \
-                      trl_err_name(code), test_messages());                                               \
-        ck_assert_msg(strstr(test_messages(), (text)) != NULL, "'%s' not in: %s", (text), test_messages()); \
+#define ck_fails(call, code, text)                                                                                 \
+    do {                                                                                                           \
+        trl_err test_err_ = (call);                                                                                \
+        ck_assert_msg(test_err_ == (code), "got %s, expected %s: %s", trl_err_name(test_err_), trl_err_name(code), \
+                      test_messages());                                                                            \
+        ck_assert_msg(strstr(test_messages(), (text)) != NULL, "'%s' not in: %s", (text), test_messages());        \
     } while (0)
 
 static inline int test_run(const char *name, void (*add)(TCase *), int argc, char **argv)
@@ -79,9 +79,9 @@ static inline int test_run(const char *name, void (*add)(TCase *), int argc, cha
     return failed ? 1 : 0;
 }
 
-#define TRL_TEST_MAIN(name, add)      \
-    int main(int argc, char **argv)   \
-    {                                 \
+#define TRL_TEST_MAIN(name, add)                \
+    int main(int argc, char **argv)             \
+    {                                           \
         return test_run(name, add, argc, argv); \
     }
 

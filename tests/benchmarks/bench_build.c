@@ -27,7 +27,8 @@ static trl_err check(trli_bench *bench, const trl_simulation *sim, int n)
     trl_array t = trl_simulation_array(sim, 0, 0);
     double start = 0.5 / 8 * (0.5 / 8), expected = start + (start + n), found = *(const double *)t.at;
     if (fabs(found - expected) <= 1e-9 * expected) return TRL_OK;
-    return trl_fail(bench->ctx, TRL_ERR_BUG, NULL, "a chain of %d expressions gives %.17g instead of %.17g", n, found, expected);
+    return trl_fail(bench->ctx, TRL_ERR_BUG, NULL, "a chain of %d expressions gives %.17g instead of %.17g", n, found,
+                    expected);
 }
 
 static trl_err build_once(trli_bench *bench, int n, const char *fusion, double seconds[PHASES])

@@ -15,8 +15,8 @@ static const struct {
     const char *name, *fusion;
     bool laplacian;
 } asked[] = {
-    {"Trellis, fluxes, fusion none", "none", false},      {"Trellis, fluxes, fusion node", "node", false},
-    {"Trellis, fluxes, fusion full", "full", false},      {"Trellis, laplacian, fusion none", "none", true},
+    {"Trellis, fluxes, fusion none", "none", false},   {"Trellis, fluxes, fusion node", "node", false},
+    {"Trellis, fluxes, fusion full", "full", false},   {"Trellis, laplacian, fusion none", "none", true},
     {"Trellis, laplacian, fusion full", "full", true},
 };
 enum { ASKED = sizeof asked / sizeof *asked };
@@ -83,8 +83,8 @@ static trl_err check_run(void *data)
     trl_array t = trl_simulation_array(run->c.sim, 0, 0);
     for (int k = 0; k < h->n[2]; ++k)
         for (int j = 0; j < h->n[1]; ++j)
-            if (memcmp((double *)t.at + trl_array_offset(&t, 0, j, k), row_of(reference(run->all, run->laplacian), j, k),
-                       (size_t)h->n[0] * sizeof(double)))
+            if (memcmp((double *)t.at + trl_array_offset(&t, 0, j, k),
+                       row_of(reference(run->all, run->laplacian), j, k), (size_t)h->n[0] * sizeof(double)))
                 return trl_fail(run->all->bench->ctx, TRL_ERR_BUG, NULL,
                                 "Trellis and the hand-written loops do not agree in row y = %d, z = %d", j, k);
     return TRL_OK;
@@ -122,7 +122,8 @@ static trl_err check_forms(void *data)
         }
     m->form_difference = difference / largest;
     if (!proper || !(m->form_difference <= 1e-12))
-        err = trl_fail(m->bench->ctx, TRL_ERR_BUG, NULL, "the two forms of the heat equation differ by %g", m->form_difference);
+        err = trl_fail(m->bench->ctx, TRL_ERR_BUG, NULL, "the two forms of the heat equation differ by %g",
+                       m->form_difference);
 done:
     return err;
 }
@@ -133,8 +134,8 @@ static trl_err create_run(match *m, int i)
     heat_run *run = &m->run[i];
     char text[2048];
     snprintf(text, sizeof text, deck_text, h->n[0], h->n[1], h->n[2], h->k,
-             asked[i].laplacian ? "" : "expressions: {q: \"-k*grad(T)\"}\n", asked[i].laplacian ? "k*laplacian(T)" : "-div(q)",
-             h->dt, asked[i].fusion);
+             asked[i].laplacian ? "" : "expressions: {q: \"-k*grad(T)\"}\n",
+             asked[i].laplacian ? "k*laplacian(T)" : "-div(q)", h->dt, asked[i].fusion);
     run->all = m;
     run->laplacian = asked[i].laplacian;
     m->contender[i] = (trli_contender){.name = asked[i].name, .run = run_steps, .check = check_run, .data = run};
@@ -160,7 +161,8 @@ static trl_err create_loops(match *m, int way)
 static void destroy(match *m)
 {
     for (int way = 0; way < m->nways; ++way) trli_heat_loops_destroy(&m->loops[way]);
-    for (int i = ASKED - 1; i >= 0; --i) trli_case_destroy(&m->run[i].c); /* backwards: each restores the thread's binding */
+    for (int i = ASKED - 1; i >= 0; --i)
+        trli_case_destroy(&m->run[i].c); /* backwards: each restores the thread's binding */
 }
 
 /* The fastest hand-written fused way, and its median speed. */
@@ -182,8 +184,8 @@ static void report(match *m, const trli_limits *limits)
     trli_json *json = m->bench->json;
     double best_speed, cells = (double)m->heat.n[0] * m->heat.n[1] * m->heat.n[2] * m->heat.steps;
     int best = best_fused(m, cells, &best_speed);
-    printf("\n%d^3 cells, %d thread%s, %d rounds of %d steps\n", m->heat.n[0], m->heat.threads, m->heat.threads > 1 ? "s" : "",
-           m->rounds, m->heat.steps);
+    printf("\n%d^3 cells, %d thread%s, %d rounds of %d steps\n", m->heat.n[0], m->heat.threads,
+           m->heat.threads > 1 ? "s" : "", m->rounds, m->heat.steps);
     printf("%-46s %22s %20s %20s %9s\n", "", "million updates/s", "of unfused loops", "of best fused", "of 16 B");
     for (int c = 0; c < ASKED + m->nways; ++c) {
         const trli_contender *contender = &m->contender[c];
@@ -222,7 +224,9 @@ static trl_err play(trli_bench *bench, int cells, const trli_limits *limits)
     double per_step = (double)cells * cells * cells, work = bench->quick ? 1 << 18 : 1 << 25;
     m->bench = bench;
     m->rounds = bench->quick ? QUICK_ROUNDS : ROUNDS;
-    m->heat = (trli_heat){.n = {cells, cells, cells}, .k = 0.7, .threads = limits->threads,
+    m->heat = (trli_heat){.n = {cells, cells, cells},
+                          .k = 0.7,
+                          .threads = limits->threads,
                           .steps = (int)(work / per_step) > 2 ? (int)(work / per_step) : 2,
                           .spacing = {1.1 / cells, 1.2 / cells, 1.3 / cells}};
     m->heat.dt = 0.1 * m->heat.spacing[0] * m->heat.spacing[0] / m->heat.k;

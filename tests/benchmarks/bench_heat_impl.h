@@ -11,7 +11,8 @@ typedef struct trli_heat {
     int n[3]; /* cells */
     double k, dt, spacing[3];
     int threads, steps; /* of one run */
-    ptrdiff_t stride[3], points, origin; /* of every array: rows begin on a cache line at cell 0, and a layer of ghosts */
+    ptrdiff_t stride[3], points,
+        origin; /* of every array: rows begin on a cache line at cell 0, and a layer of ghosts */
 } trli_heat;
 
 /* Set the strides for n cells. */
@@ -29,12 +30,12 @@ typedef struct trli_heat_loops {
 
 typedef struct trli_heat_way {
     const char *name;
-    bool laplacian;  /* k*lap(T) in one stencil, else -div(-k*grad(T)) */
-    int arrays;      /* between kernels */
+    bool laplacian; /* k*lap(T) in one stencil, else -div(-k*grad(T)) */
+    int arrays;     /* between kernels */
     void (*step)(trli_team *team, int member, trli_heat_loops *loops);
-    bool streams;    /* fused: stores past the caches */
-    int ahead;       /* fused: rows that the next plane's prefetch runs ahead, 0: none */
-    int block;       /* fused: rows of a y-block, 0: all */
+    bool streams; /* fused: stores past the caches */
+    int ahead;    /* fused: rows that the next plane's prefetch runs ahead, 0: none */
+    int block;    /* fused: rows of a y-block, 0: all */
 } trli_heat_way;
 
 /* The ways: unfused first, one per form. */

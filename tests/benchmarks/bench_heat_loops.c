@@ -59,7 +59,8 @@ TRLI_BENCH_CLONES static void scale_row(double *restrict out, const double *rest
 }
 
 TRLI_BENCH_CLONES static void flux_update_row(double *restrict out, const double *restrict t, const double *restrict x,
-                                              const double *restrict y, const double *restrict z, double dt, ptrdiff_t n)
+                                              const double *restrict y, const double *restrict z, double dt,
+                                              ptrdiff_t n)
 {
     for (ptrdiff_t i = 0; i < n; ++i) out[i] = t[i] + dt * -(x[i] + y[i] + z[i]);
 }
@@ -109,7 +110,8 @@ static void flux_step(trli_team *team, int member, trli_heat_loops *loops)
         for (ptrdiff_t k = s.begin; k < end_of(&s, a, 1); ++k)
             for (ptrdiff_t j = 0; j < rows_of(&s, a, 1); ++j) {
                 const double *t = loops->now + j * sy + k * sz;
-                difference_row(loops->work[a] + j * sy + k * sz, t, t - h->stride[a], 1.0 / h->spacing[a], nx + (a == 0));
+                difference_row(loops->work[a] + j * sy + k * sz, t, t - h->stride[a], 1.0 / h->spacing[a],
+                               nx + (a == 0));
             }
     trli_team_barrier(team);
     for (int a = 0; a < 3; ++a) /* fluxes */
@@ -176,29 +178,29 @@ TRLI_BENCH_CLONES static void fused_row(double *restrict out, const double *rest
 }
 
 #define AT(width, p) (*(const trli_loose##width *)(p))
-#define FUSED_VECTOR(width, result)                                                                                    \
-    trli_vector##width middle = AT(width, &t[i]), twice = 2.0 * middle;                                                \
-    trli_vector##width l = (AT(width, &t[i - 1]) + AT(width, &t[i + 1]) - twice) * c->scale[0] +                       \
-                           (AT(width, &t[i - c->sy]) + AT(width, &t[i + c->sy]) - twice) * c->scale[1] +               \
-                           (AT(width, &t[i - c->sz]) + AT(width, &t[i + c->sz]) - twice) * c->scale[2];                \
+#define FUSED_VECTOR(width, result)                                                                      \
+    trli_vector##width middle = AT(width, &t[i]), twice = 2.0 * middle;                                  \
+    trli_vector##width l = (AT(width, &t[i - 1]) + AT(width, &t[i + 1]) - twice) * c->scale[0] +         \
+                           (AT(width, &t[i - c->sy]) + AT(width, &t[i + c->sy]) - twice) * c->scale[1] + \
+                           (AT(width, &t[i - c->sz]) + AT(width, &t[i + c->sz]) - twice) * c->scale[2];  \
     result = middle + c->dt * (c->k * l)
 /* out is on a cache line; ahead: what to prefetch, or NULL. */
-#define FUSED_STREAM_ROW(width, attribute)                                                                             \
-    attribute static void stream_row##width(double *restrict out, const double *restrict t, const double *ahead,       \
-                                            const coefficients *c)                                                     \
-    {                                                                                                                  \
-        ptrdiff_t whole = c->n / LINE * LINE;                                                                          \
-        for (ptrdiff_t line = 0; line < whole; line += LINE) {                                                         \
-            if (ahead) __builtin_prefetch(&ahead[line]);                                                               \
-            for (ptrdiff_t i = line; i < line + LINE; i += (width)) {                                                  \
-                trli_vector##width value;                                                                              \
-                FUSED_VECTOR(width, value);                                                                            \
-                TRLI_STREAM_STORE##width(&out[i], value);                                                              \
-            }                                                                                                          \
-        }                                                                                                              \
-        coefficients rest = *c;                                                                                        \
-        rest.n -= whole;                                                                                               \
-        if (rest.n > 0) fused_row(out + whole, t + whole, &rest);                                                      \
+#define FUSED_STREAM_ROW(width, attribute)                                                                       \
+    attribute static void stream_row##width(double *restrict out, const double *restrict t, const double *ahead, \
+                                            const coefficients *c)                                               \
+    {                                                                                                            \
+        ptrdiff_t whole = c->n / LINE * LINE;                                                                    \
+        for (ptrdiff_t line = 0; line < whole; line += LINE) {                                                   \
+            if (ahead) __builtin_prefetch(&ahead[line]);                                                         \
+            for (ptrdiff_t i = line; i < line + LINE; i += (width)) {                                            \
+                trli_vector##width value;                                                                        \
+                FUSED_VECTOR(width, value);                                                                      \
+                TRLI_STREAM_STORE##width(&out[i], value);                                                        \
+            }                                                                                                    \
+        }                                                                                                        \
+        coefficients rest = *c;                                                                                  \
+        rest.n -= whole;                                                                                         \
+        if (rest.n > 0) fused_row(out + whole, t + whole, &rest);                                                \
     }
 TRLI_STREAM_VARIANTS(FUSED_STREAM_ROW)
 
@@ -251,7 +253,8 @@ const trli_heat_way *trli_heat_ways(int *count)
     return table;
 }
 
-trl_err trli_heat_loops_create(trl_context *ctx, const trli_heat *heat, const trli_heat_way *way, trli_heat_loops *loops)
+trl_err trli_heat_loops_create(trl_context *ctx, const trli_heat *heat, const trli_heat_way *way,
+                               trli_heat_loops *loops)
 {
     trl_err err = TRL_OK;
     *loops = (trli_heat_loops){.ctx = ctx, .heat = heat, .way = way};

@@ -11,19 +11,19 @@
 enum { PASSES = 10, QUICK_PASSES = 2 };
 #define ARRAY_BYTES_MIN ((size_t)64 << 20)
 
-#define COPY_AND_TRIAD(width, attribute)                                                                         \
-    attribute static void copy##width(double *a, const double *b, ptrdiff_t n)                                   \
-    {                                                                                                            \
-        for (ptrdiff_t i = 0; i < n; i += (width))                                                               \
-            TRLI_STREAM_STORE##width(&a[i], *(const trli_vector##width *)&b[i]);                                 \
-        TRLI_STREAM_FENCE();                                                                                     \
-    }                                                                                                            \
-    attribute static void triad##width(double *a, const double *b, const double *c, ptrdiff_t n)                 \
-    {                                                                                                            \
-        for (ptrdiff_t i = 0; i < n; i += (width))                                                               \
-            TRLI_STREAM_STORE##width(&a[i], *(const trli_vector##width *)&b[i] +                                 \
-                                                3.0 * *(const trli_vector##width *)&c[i]);                       \
-        TRLI_STREAM_FENCE();                                                                                     \
+#define COPY_AND_TRIAD(width, attribute)                                                                             \
+    attribute static void copy##width(double *a, const double *b, ptrdiff_t n)                                       \
+    {                                                                                                                \
+        for (ptrdiff_t i = 0; i < n; i += (width))                                                                   \
+            TRLI_STREAM_STORE##width(&a[i], *(const trli_vector##width *)&b[i]);                                     \
+        TRLI_STREAM_FENCE();                                                                                         \
+    }                                                                                                                \
+    attribute static void triad##width(double *a, const double *b, const double *c, ptrdiff_t n)                     \
+    {                                                                                                                \
+        for (ptrdiff_t i = 0; i < n; i += (width))                                                                   \
+            TRLI_STREAM_STORE##width(&a[i],                                                                          \
+                                     *(const trli_vector##width *)&b[i] + 3.0 * *(const trli_vector##width *)&c[i]); \
+        TRLI_STREAM_FENCE();                                                                                         \
     }
 TRLI_STREAM_VARIANTS(COPY_AND_TRIAD)
 
@@ -69,9 +69,10 @@ static trl_err measure(trli_bench *bench, passes *p, int threads, trli_limits *l
     double bytes = (double)p->n * sizeof(double);
     *limits = (trli_limits){threads, 2 * bytes / p->copy, 3 * bytes / p->triad};
     if (p->a[p->n - 1] != p->b[p->n - 1] + 3.0 * p->c[p->n - 1])
-        return trl_fail(bench->ctx, TRL_ERR_BUG, NULL, "the triad that measures the memory's speed computes wrong numbers");
-    printf("memory, %d thread%s: copy %.1f GB/s, triad %.1f GB/s\n", threads, threads > 1 ? "s" : "", 1e-9 * limits->copy,
-           1e-9 * limits->triad);
+        return trl_fail(bench->ctx, TRL_ERR_BUG, NULL,
+                        "the triad that measures the memory's speed computes wrong numbers");
+    printf("memory, %d thread%s: copy %.1f GB/s, triad %.1f GB/s\n", threads, threads > 1 ? "s" : "",
+           1e-9 * limits->copy, 1e-9 * limits->triad);
     trli_json_begin_object(bench->json);
     trli_json_key(bench->json, "threads");
     trli_json_integer(bench->json, threads);

@@ -24,9 +24,10 @@ typedef double trli_loose8 __attribute__((vector_size(64), aligned(8)));
 
 #define TRLI_STREAM_VARIANTS(LOOP) \
     LOOP(2, ) LOOP(4, __attribute__((target("avx2")))) LOOP(8, __attribute__((target("avx512f"))))
-#define TRLI_STREAM_CALL(name, ...)                                             \
-    (__builtin_cpu_supports("avx512f") ? name##8(__VA_ARGS__)                   \
-                                       : __builtin_cpu_supports("avx2") ? name##4(__VA_ARGS__) : name##2(__VA_ARGS__))
+#define TRLI_STREAM_CALL(name, ...)                           \
+    (__builtin_cpu_supports("avx512f") ? name##8(__VA_ARGS__) \
+     : __builtin_cpu_supports("avx2")  ? name##4(__VA_ARGS__) \
+                                       : name##2(__VA_ARGS__))
 #else
 typedef double trli_vector1, trli_loose1;
 #define TRLI_STREAM_STORE1(at, v) (*(at) = (v))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Problems in tests: a deck as text becomes a simulation, and the values of its fields are gathered on every rank. The deck is written
- * line by line with say(); open_problem() reads it. */
+/* Problems in tests: a deck as text becomes a simulation, and the values of its fields are gathered on every rank.
+ * The deck is written line by line with say(); open_problem() reads it. */
 #ifndef PROBLEM_FIXTURE_H
 #define PROBLEM_FIXTURE_H
 
@@ -71,7 +71,8 @@ static inline trl_err open_problem_with(int nsets, const char *const *set)
     trl_err err = TRL_OK;
     close_problem();
     TRL_TRY(trl_registry_create(test_ctx, &registry));
-    for (int i = 0; test_types && test_types[i]; ++i) TRL_TRY(trl_registry_add(registry, test_types[i], "built-in", NULL));
+    for (int i = 0; test_types && test_types[i]; ++i)
+        TRL_TRY(trl_registry_add(registry, test_types[i], "built-in", NULL));
     const trli_deck_request request = {.path = "test.yaml", .text = deck_text, .nsets = nsets, .set = set};
     TRL_TRY(trli_deck_read(test_ctx, registry, &request, &deck));
     TRL_TRY(trl_simulation_create(test_ctx, trli_deck_problem(deck), &sim));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Numbers, functions, selects, products that interpolate, vectors and families: each formula against the value computed in C or against
- * a formula that spells its meaning out with operators alone. */
+/* Numbers, functions, selects, products that interpolate, vectors and families: each formula against the value
+ * computed in C or against a formula that spells its meaning out with operators alone. */
 // ctest: np=1,2
 #include "problem_fixture.h"
 
@@ -11,14 +11,16 @@ static const char *const levels[] = {"none", "node", "full"};
 static void say_plane(int n, const char *const *formula, const char *fusion)
 {
     new_deck();
-    say("grid: {cells: [6, 5], length: [1.5, 1], origin: [0.25, 0.5]}\nparameters: {two: 2, n: 3, phi2: 5}\nexpressions:\n"
+    say("grid: {cells: [6, 5], length: [1.5, 1], origin: [0.25, 0.5]}\nparameters: {two: 2, n: 3, phi2: "
+        "5}\nexpressions:\n"
         "  a: {formula: \"1 + x*y\", location: cell}\n  b: {formula: \"2 + sin(3*x - y)\", location: cell}\n"
         "  c: {formula: \"exp(y - x)\", location: cell}\n"
         "  u: {formula: \"cos(x) + y\", location: xface}\n  s: {formula: \"y*y - x\", location: yface}\n"
         "  v: [u, s]\n  w: \"grad(a*b)\"\n  free: \"x + 10*y\"\n"
         "  \"m{i}\": {for: {i: 1..n}, formula: \"i*a + b^i\"}\n");
     for (int i = 0; i < n; ++i) say("  e%d: \"%s\"\n", i, formula[i]);
-    say("equations: {T: {initial: 0, ddt: 0}}\ntime: {dt: 0.1, steps: 1}\nrun: {fusion: %s}\noutput: {fields: [T", fusion);
+    say("equations: {T: {initial: 0, ddt: 0}}\ntime: {dt: 0.1, steps: 1}\nrun: {fusion: %s}\noutput: {fields: [T",
+        fusion);
     for (int i = 0; i < n; ++i) say(", e%d", i);
     say("]}\n");
 }
@@ -32,11 +34,11 @@ static void check_component(const char *first, const char *second, const meaning
 {
     trl_gidx n[3], k[3];
     const double *a = values_of(first, n), *b = values_of(second, k);
-    ck_assert_msg(location_of(first) == location_of(second), "%s is at %s, %s at %s", m->formula, trl_location_name(location_of(first)),
-                  m->spelled, trl_location_name(location_of(second)));
+    ck_assert_msg(location_of(first) == location_of(second), "%s is at %s, %s at %s", m->formula,
+                  trl_location_name(location_of(first)), m->spelled, trl_location_name(location_of(second)));
     for (int p = 0; p < n[0] * n[1] * n[2]; ++p)
-        ck_assert_msg(memcmp(&a[p], &b[p], sizeof a[p]) == 0, "fusion %s: %s at point %d is %.17g, %s is %.17g", fusion, m->formula, p, a[p],
-                      m->spelled, b[p]);
+        ck_assert_msg(memcmp(&a[p], &b[p], sizeof a[p]) == 0, "fusion %s: %s at point %d is %.17g, %s is %.17g", fusion,
+                      m->formula, p, a[p], m->spelled, b[p]);
 }
 
 static void check_meanings(int n, const meaning *list)
@@ -59,7 +61,9 @@ static void check_meanings(int n, const meaning *list)
             snprintf(first, sizeof first, "e%d%s", pair, dot ? dot : "");
             snprintf(second, sizeof second, "e%d%s", pair + 1, dot ? dot : "");
             check_component(first, second, &list[pair / 2], levels[level]);
-            for (++f; f < trl_simulation_fields(sim) && sscanf(trl_simulation_field(sim, f)->name, "e%d", &pair) == 1 && pair % 2;) ++f;
+            for (++f; f < trl_simulation_fields(sim) && sscanf(trl_simulation_field(sim, f)->name, "e%d", &pair) == 1 &&
+                      pair % 2;)
+                ++f;
         }
     }
     close_problem();
@@ -189,10 +193,14 @@ START_TEST(every_function_gives_what_its_table_entry_computes)
     const trl_function *f = trl_functions(&count);
     trl_gidx n[3];
     new_deck();
-    say("grid: {cells: [11]}\nexpressions:\n  q: {formula: \"2*x - 0.04\", location: cell}\n  r: {formula: \"1.3 - x\", location: cell}\n");
+    say("grid: {cells: [11]}\nexpressions:\n  q: {formula: \"2*x - 0.04\", location: cell}\n  r: {formula: \"1.3 - "
+        "x\", location: cell}\n");
     for (int i = 0; i < count; ++i) {
         say("  e%d: \"%s(%s%s)\"\n", i, f[i].name, argument_of(f[i].name), f[i].arity == 2 ? ", r" : "");
-        say("  k%d: \"%s(0.7%s) + 0*x\"\n", i, f[i].name, f[i].arity == 2 ? ", 0.3" : strcmp(f[i].name, "acosh") == 0 ? " + 1" : "");
+        say("  k%d: \"%s(0.7%s) + 0*x\"\n", i, f[i].name,
+            f[i].arity == 2                   ? ", 0.3"
+            : strcmp(f[i].name, "acosh") == 0 ? " + 1"
+                                              : "");
     }
     say("equations: {T: {initial: 0, ddt: 0}}\ntime: {dt: 0.1, steps: 1}\noutput: {fields: [q, r");
     for (int i = 0; i < count; ++i) say(", e%d, k%d", i, i);
@@ -210,10 +218,14 @@ START_TEST(every_function_gives_what_its_table_entry_computes)
         const double *found = values_of(name, n), *folded = values_of(constant, n);
         double fixed = strcmp(f[i].name, "acosh") == 0 ? 1.7 : 0.7;
         for (int p = 0; p < n[0]; ++p) {
-            double a = strcmp(argument_of(f[i].name), "0.4*q") == 0 ? 0.4 * q[p] : strcmp(f[i].name, "acosh") == 0 ? 1 + q[p] : q[p];
+            double a = strcmp(argument_of(f[i].name), "0.4*q") == 0 ? 0.4 * q[p]
+                       : strcmp(f[i].name, "acosh") == 0            ? 1 + q[p]
+                                                                    : q[p];
             double expected = f[i].arity == 1 ? f[i].unary(a) : f[i].binary(a, r[p]);
-            ck_assert_msg(near(found[p], expected, 1e-15), "%s(%g): %.17g, not %.17g", f[i].name, a, found[p], expected);
-            ck_assert_msg(near(folded[p], f[i].arity == 1 ? f[i].unary(fixed) : f[i].binary(fixed, 0.3), 1e-15), "%s of numbers", f[i].name);
+            ck_assert_msg(near(found[p], expected, 1e-15), "%s(%g): %.17g, not %.17g", f[i].name, a, found[p],
+                          expected);
+            ck_assert_msg(near(folded[p], f[i].arity == 1 ? f[i].unary(fixed) : f[i].binary(fixed, 0.3), 1e-15),
+                          "%s of numbers", f[i].name);
         }
     }
     close_problem();
@@ -224,15 +236,19 @@ START_TEST(cross_and_dot_work_in_three_dimensions)
 {
     trl_gidx n[3];
     new_deck();
-    say("grid: {cells: [3, 4, 3]}\nexpressions:\n  p: [\"x + y\", \"at(z, cell)\", 2]\n  q: [\"y\", \"x*z\", \"at(x, cell)\"]\n  e: \"cross(p, q)\"\n  d: \"dot(p, q)\"\n"
+    say("grid: {cells: [3, 4, 3]}\nexpressions:\n  p: [\"x + y\", \"at(z, cell)\", 2]\n  q: [\"y\", \"x*z\", \"at(x, "
+        "cell)\"]\n  e: \"cross(p, q)\"\n  d: \"dot(p, q)\"\n"
         "equations: {T: {initial: 0, ddt: 0}}\ntime: {dt: 0.1, steps: 1}\noutput: {fields: [e, d]}\n");
     ck_ok(open_problem());
     ck_ok(run_steps(0));
-    const double *ex = values_of("e.x", n), *ey = values_of("e.y", n), *ez = values_of("e.z", n), *d = values_of("d", n);
+    const double *ex = values_of("e.x", n), *ey = values_of("e.y", n), *ez = values_of("e.z", n),
+                 *d = values_of("d", n);
     for (int i = 0; i < 36; ++i) {
-        double x = (i % 3 + 0.5) / 3, y = (i / 3 % 4 + 0.5) / 4, z = (i / 12 + 0.5) / 3, p[] = {x + y, z, 2}, q[] = {y, x * z, x};
+        double x = (i % 3 + 0.5) / 3, y = (i / 3 % 4 + 0.5) / 4, z = (i / 12 + 0.5) / 3, p[] = {x + y, z, 2},
+               q[] = {y, x * z, x};
         ck_assert(near(ex[i], p[1] * q[2] - p[2] * q[1], 1e-15) && near(ey[i], p[2] * q[0] - p[0] * q[2], 1e-15));
-        ck_assert(near(ez[i], p[0] * q[1] - p[1] * q[0], 1e-15) && near(d[i], p[0] * q[0] + p[1] * q[1] + p[2] * q[2], 1e-15));
+        ck_assert(near(ez[i], p[0] * q[1] - p[1] * q[0], 1e-15) &&
+                  near(d[i], p[0] * q[0] + p[1] * q[1] + p[2] * q[2], 1e-15));
     }
     close_problem();
 }

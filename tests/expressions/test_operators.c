@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Every operator of the formula language against its definition, evaluated directly from an analytic function: at every location, in
- * 1-D, 2-D and 3-D, on formulas beyond sides, on ghosts across periodic axes, at every fusion level. */
-// ctest: np=1,2,3,4 timeout=300
+/* Every operator of the formula language against its definition, evaluated directly from an analytic function: at
+ * every location, in 1-D, 2-D and 3-D, on formulas beyond sides, on ghosts across periodic axes, at every fusion
+ * level. */
+// ctest: np=1,4 timeout=300
 #include "problem_fixture.h"
 
 #include <trl_limiter_body.h>
 
 enum { CASES_MAX = 400 };
 
-/* What is being tested: a grid, a location of the argument, and on periodic axes an equation instead of a formula. Points are counted
- * in half cells, so that q = 2*index + 1 at cells and 2*index on faces. */
+/* What is being tested: a grid, a location of the argument, and on periodic axes an equation instead of a formula.
+ * Points are counted in half cells, so that q = 2*index + 1 at cells and 2*index on faces. */
 static int dim, cells[3];
 static double spacing[3];
 static bool periodic;
 static const double origin[3] = {0.1, -0.2, 0.3}, extent[3] = {1.2, 0.9, 1.5};
 
-static const char *const function_text[] = {
-    "", "sin(1.3*x + 0.2) + x^2", "sin(1.3*x + 0.2)*cos(0.7*y - 0.1) + x*y + 2", "sin(1.3*x + 0.2)*cos(0.7*y - 0.1)*exp(0.2*z) + x*y*z + z^2"};
+static const char *const function_text[] = {"", "sin(1.3*x + 0.2) + x^2", "sin(1.3*x + 0.2)*cos(0.7*y - 0.1) + x*y + 2",
+                                            "sin(1.3*x + 0.2)*cos(0.7*y - 0.1)*exp(0.2*z) + x*y*z + z^2"};
 
 static double function(const int q[3])
 {
@@ -53,9 +54,10 @@ typedef struct operator_case {
 static operator_case cases[CASES_MAX];
 static int ncases;
 
-static operator_case *add_case(int location, double (*expected)(const operator_case *, const int[3]), const char *format, ...)
-    TRL_PRINTF(3, 4);
-static operator_case *add_case(int location, double (*expected)(const operator_case *, const int[3]), const char *format, ...)
+static operator_case *add_case(int location, double (*expected)(const operator_case *, const int[3]),
+                               const char *format, ...) TRL_PRINTF(3, 4);
+static operator_case *add_case(int location, double (*expected)(const operator_case *, const int[3]),
+                               const char *format, ...)
 {
     va_list args;
     ck_assert_int_lt(ncases, CASES_MAX);
@@ -120,7 +122,8 @@ static double harmonic(const operator_case *c, const int q[3])
 static double reconstruction(const operator_case *c, const int q[3])
 {
     int upwind = c->velocity < 0 ? 1 : -1; /* from the plus side: everything mirrored */
-    return trl_limiter_face((trl_limiter)c->limiter, shifted(q, c->axis, 3 * upwind), shifted(q, c->axis, upwind), shifted(q, c->axis, -upwind));
+    return trl_limiter_face((trl_limiter)c->limiter, shifted(q, c->axis, 3 * upwind), shifted(q, c->axis, upwind),
+                            shifted(q, c->axis, -upwind));
 }
 
 static double flux(const operator_case *c, const int q[3])
@@ -180,8 +183,8 @@ static const char *velocity_text(double velocity, int axis)
 
 static void add_flux(int at, int axis, int limiter, const char *name, double velocity)
 {
-    operator_case *c = add_case(at ^ 1 << axis, flux, "advective_flux(f, %s%s%s).%c", velocity_text(velocity, axis), name ? ", " : "",
-                                name ? name : "", "xyz"[axis]);
+    operator_case *c = add_case(at ^ 1 << axis, flux, "advective_flux(f, %s%s%s).%c", velocity_text(velocity, axis),
+                                name ? ", " : "", name ? name : "", "xyz"[axis]);
     c->axis = axis;
     c->limiter = limiter;
     c->velocity = velocity;
@@ -189,8 +192,8 @@ static void add_flux(int at, int axis, int limiter, const char *name, double vel
 
 static void add_reconstruction(int at, int axis, int limiter, const char *name, bool right)
 {
-    operator_case *c = add_case(at ^ 1 << axis, reconstruction, "%s(f%s%s).%c", right ? "right" : "left", name ? ", " : "", name ? name : "",
-                                "xyz"[axis]);
+    operator_case *c = add_case(at ^ 1 << axis, reconstruction, "%s(f%s%s).%c", right ? "right" : "left",
+                                name ? ", " : "", name ? name : "", "xyz"[axis]);
     c->axis = axis;
     c->limiter = limiter;
     c->velocity = right ? -1 : 1;
@@ -215,7 +218,8 @@ static void add_fluxes(int at)
 static void add_vector_operators(int at)
 {
     add_case(at, divergence, "div(g)");
-    if (dim == 2 && at == TRL_CELL) *add_case(TRL_ZEDGE, curl, "curl(g)") = (operator_case){"curl(g)", TRL_ZEDGE, curl, 0, 1, 0, 0, 0};
+    if (dim == 2 && at == TRL_CELL)
+        *add_case(TRL_ZEDGE, curl, "curl(g)") = (operator_case){"curl(g)", TRL_ZEDGE, curl, 0, 1, 0, 0, 0};
     if (dim != 3 || (at != TRL_CELL && at != TRL_NODE)) return;
     for (int c = 0; c < 3; ++c) {
         operator_case *one = add_case(at ^ (7 & ~(1 << c)), curl, "curl(g).%c", "xyz"[c]);
@@ -241,9 +245,11 @@ static void say_problem(int at, const char *fusion)
     for (int a = 0; a < dim; ++a) say("%sg%c", a ? ", " : "", "xyz"[a]);
     say("]\n");
     for (int a = 0; a < dim; ++a)
-        say("  g%c: {formula: \"%d*(%s)\", location: %s}\n", "xyz"[a], a + 1, function_text[dim], trl_location_name((trl_location)(at ^ 1 << a)));
+        say("  g%c: {formula: \"%d*(%s)\", location: %s}\n", "xyz"[a], a + 1, function_text[dim],
+            trl_location_name((trl_location)(at ^ 1 << a)));
     for (int i = 0; i < ncases; ++i) say("  e%d: \"%s\"\n", i, cases[i].formula);
-    say("equations: {%s: {location: %s, initial: \"%s\", ddt: 0}}\n", periodic ? "f" : "u", location, function_text[dim]);
+    say("equations: {%s: {location: %s, initial: \"%s\", ddt: 0}}\n", periodic ? "f" : "u", location,
+        function_text[dim]);
     say("time: {dt: 0.1, steps: 1}\noutput: {fields: [f");
     for (int i = 0; i < ncases; ++i) say(", e%d", i);
     say("]}\nrun: {fusion: %s}\n", fusion);
@@ -258,7 +264,8 @@ static bool differs(int i, char *text, size_t size)
     snprintf(name, sizeof name, "e%d", i);
     const double *found = values_of(name, n);
     if (location_of(name) != (trl_location)c->location) {
-        snprintf(text, size, "%s is at %s, not %s", c->formula, trl_location_name(location_of(name)), trl_location_name((trl_location)c->location));
+        snprintf(text, size, "%.200s is at %s, not %s", c->formula, trl_location_name(location_of(name)),
+                 trl_location_name((trl_location)c->location));
         return true;
     }
     for (int p = 0; p < n[0] * n[1] * n[2]; ++p) {
@@ -266,7 +273,8 @@ static bool differs(int i, char *text, size_t size)
         for (int a = 0; a < 3; ++a) q[a] = 2 * at[a] + (c->location >> a & 1 ? 0 : 1);
         double expected = c->expected(c, q);
         if (near(found[p], expected, 1e-11)) continue;
-        snprintf(text, size, "%s at point (%d, %d, %d) is %.17g, not %.17g", c->formula, at[0], at[1], at[2], found[p], expected);
+        snprintf(text, size, "%.120s at point (%d, %d, %d) is %.17g, not %.17g", c->formula, at[0], at[1], at[2],
+                 found[p], expected);
         return true;
     }
     return false;
@@ -290,9 +298,10 @@ static void check_location(int at)
             char name[16];
             snprintf(name, sizeof name, "e%d", i);
             uint64_t h = hash_of(name);
-            ck_assert_msg(!differs(i, text, sizeof text), "%d-D%s, f at %s, fusion %s: %s", dim, periodic ? " periodic" : "",
-                          trl_location_name((trl_location)at), fusions[level], text);
-            ck_assert_msg(level == 0 || h == hash[i], "other bits with fusion %s: %s", fusions[level], cases[i].formula);
+            ck_assert_msg(!differs(i, text, sizeof text), "%d-D%s, f at %s, fusion %s: %s", dim,
+                          periodic ? " periodic" : "", trl_location_name((trl_location)at), fusions[level], text);
+            ck_assert_msg(level == 0 || h == hash[i], "other bits with fusion %s: %s", fusions[level],
+                          cases[i].formula);
             hash[i] = h;
         }
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* The contract of expression types: what the compiler calls with which boxes, and what it does with results and errors. */
+/* The contract of expression types: what the compiler calls with which boxes, and what it does with results and
+ * errors. */
 // ctest: np=1,2,3
 #include <stdatomic.h>
 
@@ -13,7 +14,8 @@ static double *value(const trl_array *a, trl_lidx i, trl_lidx j, trl_lidx k)
     return (double *)a->at + trl_array_offset(a, i, j, k);
 }
 
-static void each_point(const trl_eval_args *args, const trl_box *box, void (*set)(const trl_eval_args *, trl_lidx, trl_lidx, trl_lidx))
+static void each_point(const trl_eval_args *args, const trl_box *box,
+                       void (*set)(const trl_eval_args *, trl_lidx, trl_lidx, trl_lidx))
 {
     for (trl_lidx k = box->lo[2]; k < box->hi[2]; ++k)
         for (trl_lidx j = box->lo[1]; j < box->hi[1]; ++j)
@@ -66,7 +68,8 @@ static trl_err square_bind_operators(void *data, const trl_binding *binding)
 static trl_err square_evaluate(const void *data, const trl_eval_args *args, const trl_box *box)
 {
     const square_state *s = data;
-    if (s->spacing != args->grid->spacing[0]) return trl_fail(args->ctx, TRL_ERR_PLUGIN, NULL, "the spacing was not kept");
+    if (s->spacing != args->grid->spacing[0])
+        return trl_fail(args->ctx, TRL_ERR_PLUGIN, NULL, "the spacing was not kept");
     for (trl_lidx k = box->lo[2]; k < box->hi[2]; ++k)
         for (trl_lidx j = box->lo[1]; j < box->hi[1]; ++j)
             for (trl_lidx i = box->lo[0]; i < box->hi[0]; ++i) {
@@ -76,9 +79,15 @@ static trl_err square_evaluate(const void *data, const trl_eval_args *args, cons
     return TRL_OK;
 }
 
-static const trl_expr_type square = {TYPE("square"), .params = square_params, .flags = TRL_EXPR_POINTWISE | TRL_EXPR_TILED | TRL_EXPR_PURE,
-                                     .state_size = sizeof(square_state), .setup = square_setup, .advertise_dependents = square_advertise,
-                                     .bind_fields = square_bind_fields, .bind_operators = square_bind_operators, .evaluate = square_evaluate};
+static const trl_expr_type square = {TYPE("square"),
+                                     .params = square_params,
+                                     .flags = TRL_EXPR_POINTWISE | TRL_EXPR_TILED | TRL_EXPR_PURE,
+                                     .state_size = sizeof(square_state),
+                                     .setup = square_setup,
+                                     .advertise_dependents = square_advertise,
+                                     .bind_fields = square_bind_fields,
+                                     .bind_operators = square_bind_operators,
+                                     .evaluate = square_evaluate};
 
 /* ---- smooth: reads two neighbours along x; two results at two locations ---- */
 
@@ -106,7 +115,8 @@ static trl_err smooth_evaluate(const void *data, const trl_eval_args *args, cons
     return TRL_OK;
 }
 
-static const trl_expr_type smooth = {TYPE("smooth"), .flags = TRL_EXPR_TILED, .advertise_dependents = smooth_advertise, .evaluate = smooth_evaluate};
+static const trl_expr_type smooth = {TYPE("smooth"), .flags = TRL_EXPR_TILED, .advertise_dependents = smooth_advertise,
+                                     .evaluate = smooth_evaluate};
 
 /* ---- swirl: a vector by components, each on its own face, from the components of another ---- */
 
@@ -150,7 +160,8 @@ static trl_err clock_advertise(const void *data, trl_deps *deps)
 
 static void set_clock(const trl_eval_args *args, trl_lidx i, trl_lidx j, trl_lidx k)
 {
-    *value(&args->computed[0], i, j, k) = args->t + 10 * args->t_step + 100 * args->dt + 1000 * (double)args->step + 10000 * args->stage;
+    *value(&args->computed[0], i, j, k) =
+        args->t + 10 * args->t_step + 100 * args->dt + 1000 * (double)args->step + 10000 * args->stage;
 }
 
 static trl_err clock_evaluate(const void *data, const trl_eval_args *args, const trl_box *box)
@@ -163,10 +174,11 @@ static trl_err clock_evaluate(const void *data, const trl_eval_args *args, const
     return TRL_OK;
 }
 
-static const trl_expr_type clock_type = {TYPE("clock"), .flags = TRL_EXPR_POINTWISE, .scratch_bytes = 1000, .advertise_dependents = clock_advertise,
-                                         .evaluate = clock_evaluate};
-static const trl_expr_type still_type = {TYPE("still"), .flags = TRL_EXPR_POINTWISE | TRL_EXPR_STATIC, .scratch_bytes = 1000,
+static const trl_expr_type clock_type = {TYPE("clock"), .flags = TRL_EXPR_POINTWISE, .scratch_bytes = 1000,
                                          .advertise_dependents = clock_advertise, .evaluate = clock_evaluate};
+static const trl_expr_type still_type = {TYPE("still"), .flags = TRL_EXPR_POINTWISE | TRL_EXPR_STATIC,
+                                         .scratch_bytes = 1000, .advertise_dependents = clock_advertise,
+                                         .evaluate = clock_evaluate};
 
 /* ---- mirror: a modifier that sets ghosts to scale times the first interior value ---- */
 
@@ -188,18 +200,21 @@ static trl_err mirror_evaluate(const void *data, const trl_eval_args *args, cons
         for (trl_lidx i = box->lo[0]; i < box->hi[0]; ++i) {
             trl_lidx at[2] = {i, j};
             at[args->axis] = first;
-            *value(&args->computed[0], i, j, 0) = *value(&args->required[0], at[0], at[1], 0) * *value(&args->computed[0], at[0], at[1], 0);
+            *value(&args->computed[0], i, j, 0) =
+                *value(&args->required[0], at[0], at[1], 0) * *value(&args->computed[0], at[0], at[1], 0);
         }
     return TRL_OK;
 }
 
-static const trl_expr_type mirror = {TYPE("mirror"), .flags = TRL_EXPR_MODIFIER, .advertise_dependents = mirror_advertise, .evaluate = mirror_evaluate};
+static const trl_expr_type mirror = {TYPE("mirror"), .flags = TRL_EXPR_MODIFIER,
+                                     .advertise_dependents = mirror_advertise, .evaluate = mirror_evaluate};
 
 /* ---- broken: fails where its parameter says ---- */
 
-static const trl_param_desc broken_params[] = {{.key = "where", .kind = TRL_PARAM_TEXT, .required = true, .unit = "", .doc = "a method"},
-                                               {.key = "speak", .kind = TRL_PARAM_BOOL, .unit = "", .doc = "say why"},
-                                               {.key = NULL}};
+static const trl_param_desc broken_params[] = {
+    {.key = "where", .kind = TRL_PARAM_TEXT, .required = true, .unit = "", .doc = "a method"},
+    {.key = "speak", .kind = TRL_PARAM_BOOL, .unit = "", .doc = "say why"},
+    {.key = NULL}};
 
 typedef struct broken_state {
     char where[32];
@@ -275,11 +290,19 @@ static trl_err broken_evaluate(const void *data, const trl_eval_args *args, cons
     return last ? fail_at(s, "evaluate") : TRL_OK;
 }
 
-static const trl_expr_type broken = {TYPE("broken"), .params = broken_params, .flags = TRL_EXPR_POINTWISE, .state_size = sizeof(broken_state),
-                                     .setup = broken_setup, .teardown = broken_teardown, .advertise_dependents = broken_advertise,
-                                     .bind_fields = broken_bind_fields, .bind_operators = broken_bind_operators, .evaluate = broken_evaluate};
+static const trl_expr_type broken = {TYPE("broken"),
+                                     .params = broken_params,
+                                     .flags = TRL_EXPR_POINTWISE,
+                                     .state_size = sizeof(broken_state),
+                                     .setup = broken_setup,
+                                     .teardown = broken_teardown,
+                                     .advertise_dependents = broken_advertise,
+                                     .bind_fields = broken_bind_fields,
+                                     .bind_operators = broken_bind_operators,
+                                     .evaluate = broken_evaluate};
 
-static const trl_expr_type *const all_types[] = {&square, &smooth, &swirl, &clock_type, &still_type, &mirror, &broken, NULL};
+static const trl_expr_type *const all_types[] = {&square,     &smooth, &swirl,  &clock_type,
+                                                 &still_type, &mirror, &broken, NULL};
 
 /* ---- tests ---- */
 
@@ -289,7 +312,8 @@ static void same_fields(const char *a, const char *b)
 {
     trl_gidx n[3], m[3];
     const double *f = values_of(a, n), *g = values_of(b, m);
-    for (int i = 0; i < n[0] * n[1] * n[2]; ++i) ck_assert_msg(f[i] == g[i], "%s and %s differ at %d: %.17g, %.17g", a, b, i, f[i], g[i]);
+    for (int i = 0; i < n[0] * n[1] * n[2]; ++i)
+        ck_assert_msg(f[i] == g[i], "%s and %s differ at %d: %.17g, %.17g", a, b, i, f[i], g[i]);
 }
 
 START_TEST(a_pointwise_type_is_computed_in_ghosts_like_a_formula)
@@ -299,8 +323,10 @@ START_TEST(a_pointwise_type_is_computed_in_ghosts_like_a_formula)
         say("grid: {cells: [9, 6]}\nexpressions:\n"
             "  kinetics: {type: square, computes: [w], inputs: {temperature: T}, parameters: {rate: 0.5}}\n"
             "  plain: \"0.5*(T*T)\"\n"
-            "equations:\n  T: {initial: \"1 + x*y\", ddt: \"laplacian(w)\", boundary: {x-: {dirichlet: 1}, x+: {neumann: 1}, y-: {outflow: true}, y+: {dirichlet: 2}}}\n"
-            "  U: {initial: \"1 + x*y\", ddt: \"laplacian(0.5*(U*U))\", boundary: {x-: {dirichlet: 1}, x+: {neumann: 1}, y-: {outflow: true}, y+: {dirichlet: 2}}}\n"
+            "equations:\n  T: {initial: \"1 + x*y\", ddt: \"laplacian(w)\", boundary: {x-: {dirichlet: 1}, x+: "
+            "{neumann: 1}, y-: {outflow: true}, y+: {dirichlet: 2}}}\n"
+            "  U: {initial: \"1 + x*y\", ddt: \"laplacian(0.5*(U*U))\", boundary: {x-: {dirichlet: 1}, x+: {neumann: "
+            "1}, y-: {outflow: true}, y+: {dirichlet: 2}}}\n"
             "time: {dt: 1e-4, steps: 3, method: rk4}\noutput: {fields: [w, plain]}\n");
         ck_ok(open_set(fusions[level]));
         ck_ok(run_steps(3));
@@ -317,8 +343,10 @@ START_TEST(an_opaque_type_with_neighbours_is_exchanged)
         new_deck();
         say("grid: {cells: [9, 6], periodic: [true, true]}\nexpressions:\n"
             "  s: {type: smooth, computes: [s], inputs: {f: T}}\n  r: {type: smooth, computes: [r], inputs: {f: s}}\n"
-            "  d: \"ddy(ddx(r))\"\n  s2: \"left(left(T).x).x + right(right(T).x).x\"\n  r2: \"left(left(s2).x).x + right(right(s2).x).x\"\n  d2: \"ddy(ddx(r2))\"\n"
-            "equations: {T: {initial: \"sin(2*pi*x) + cos(2*pi*y) + x\", ddt: 0}}\ntime: {dt: 1, steps: 1}\noutput: {fields: [s, r, d, s2, r2, d2]}\n");
+            "  d: \"ddy(ddx(r))\"\n  s2: \"left(left(T).x).x + right(right(T).x).x\"\n  r2: \"left(left(s2).x).x + "
+            "right(right(s2).x).x\"\n  d2: \"ddy(ddx(r2))\"\n"
+            "equations: {T: {initial: \"sin(2*pi*x) + cos(2*pi*y) + x\", ddt: 0}}\ntime: {dt: 1, steps: 1}\noutput: "
+            "{fields: [s, r, d, s2, r2, d2]}\n");
         ck_ok(open_set(fusions[level]));
         ck_ok(run_steps(1));
         same_fields("s", "s2");
@@ -333,7 +361,8 @@ static void say_sided(const char *boundary)
 {
     new_deck();
     say("grid: {cells: [9]}\nexpressions:\n  s: {type: smooth, computes: [s], inputs: {f: T}%s}\n  g: \"ddx(s)\"\n"
-        "equations: {T: {initial: \"x\", ddt: 0, boundary: {x-: {neumann: -1}, x+: {neumann: 1}}}}\ntime: {dt: 1, steps: 1}\noutput: {fields: [s, g]}\n",
+        "equations: {T: {initial: \"x\", ddt: 0, boundary: {x-: {neumann: -1}, x+: {neumann: 1}}}}\ntime: {dt: 1, "
+        "steps: 1}\noutput: {fields: [s, g]}\n",
         boundary);
 }
 
@@ -341,7 +370,8 @@ START_TEST(an_opaque_type_read_beyond_a_side_needs_conditions_of_its_own)
 {
     trl_gidx n[3];
     say_sided("");
-    ck_fails(open_problem(), TRL_ERR_INPUT, "'s' needs a boundary condition on x-: an operator reads 1 point beyond that side");
+    ck_fails(open_problem(), TRL_ERR_INPUT,
+             "'s' needs a boundary condition on x-: an operator reads 1 point beyond that side");
     test_clear();
     say_sided(", boundary: {x-: {dirichlet: 7}, x+: {neumann: 5}}");
     ck_ok(open_problem());
@@ -355,9 +385,12 @@ END_TEST
 START_TEST(a_vector_goes_in_and_out_by_its_components)
 {
     new_deck();
-    say("grid: {cells: [8, 6]}\nexpressions:\n  v: \"grad(x*x + y)\"\n  other: [\"at(x*x*x, xface)\", \"at(y*x, yface)\"]\n"
-        "  swirl: {type: swirl, inputs: {v.x: other.x, v.y: other.y}}\n  d: \"div(q)\"\n  e: \"3*other\"\n  f: \"div(e)\"\n  h: \"q.x\"\n  k: \"3*other.x\"\n"
-        "equations: {T: {initial: \"0\", ddt: \"0*dot(at(v, cell), at(v, cell))\"}}\ntime: {dt: 1, steps: 1}\noutput: {fields: [d, f, q, e, h, k]}\n");
+    say("grid: {cells: [8, 6]}\nexpressions:\n  v: \"grad(x*x + y)\"\n  other: [\"at(x*x*x, xface)\", \"at(y*x, "
+        "yface)\"]\n"
+        "  swirl: {type: swirl, inputs: {v.x: other.x, v.y: other.y}}\n  d: \"div(q)\"\n  e: \"3*other\"\n  f: "
+        "\"div(e)\"\n  h: \"q.x\"\n  k: \"3*other.x\"\n"
+        "equations: {T: {initial: \"0\", ddt: \"0*dot(at(v, cell), at(v, cell))\"}}\ntime: {dt: 1, steps: 1}\noutput: "
+        "{fields: [d, f, q, e, h, k]}\n");
     ck_ok(open_problem());
     ck_ok(run_steps(1));
     same_fields("d", "f");
@@ -373,13 +406,15 @@ START_TEST(evaluate_is_told_times_step_and_stage)
     trl_gidx n[3];
     new_deck();
     say("grid: {cells: [6]}\nexpressions:\n  c: {type: clock, computes: [c]}\n"
-        "equations: {T: {initial: 0, ddt: c}}\ntime: {dt: 0.5, steps: 2, start: 1, method: ssprk2}\noutput: {fields: [T]}\n");
+        "equations: {T: {initial: 0, ddt: c}}\ntime: {dt: 0.5, steps: 2, start: 1, method: ssprk2}\noutput: {fields: "
+        "[T]}\n");
     ck_ok(open_problem());
     ck_ok(run_steps(2));
     double expected = 0;
     for (int step = 0; step < 2; ++step) {
         double t = 1 + 0.5 * step, slope[2];
-        for (int stage = 0; stage < 2; ++stage) slope[stage] = t + 0.5 * stage + 10 * t + 100 * 0.5 + 1000 * step + 10000 * stage;
+        for (int stage = 0; stage < 2; ++stage)
+            slope[stage] = t + 0.5 * stage + 10 * t + 100 * 0.5 + 1000 * step + 10000 * stage;
         expected += 0.5 * (slope[0] + slope[1]) / 2;
     }
     ck_assert_double_eq_tol(values_of("T", n)[3], expected, 1e-9);
@@ -393,7 +428,9 @@ START_TEST(a_static_type_is_evaluated_once_per_step)
     int seen[2];
     for (int k = 0; k < 2; ++k) {
         new_deck();
-        say("grid: {cells: [6]}\nexpressions:\n  c: {type: %s, computes: [c]}\nequations: {T: {initial: 0, ddt: c}}\ntime: {dt: 0.5, steps: 3, method: rk4}\n", types[k]);
+        say("grid: {cells: [6]}\nexpressions:\n  c: {type: %s, computes: [c]}\nequations: {T: {initial: 0, ddt: "
+            "c}}\ntime: {dt: 0.5, steps: 3, method: rk4}\n",
+            types[k]);
         ck_ok(open_problem());
         ck_ok(trl_simulation_initialise(sim));
         atomic_store(&calls, 0);
@@ -410,8 +447,10 @@ START_TEST(a_modifier_sets_its_side_after_the_field)
 {
     trl_gidx n[3];
     new_deck();
-    say("grid: {cells: [6, 5]}\nexpressions:\n  edge: {type: mirror, inputs: {scale: S}}\n  S: {formula: \"2 + y\", location: cell}\n  g: \"at(T, xface)\"\n  two: \"left(left(left(left(T).x).x).x).x\"\n"
-        "equations: {T: {initial: \"1 + x\", ddt: 0, boundary: {x-: {expression: edge}, x+: {dirichlet: 0}}}}\ntime: {dt: 1, steps: 1}\noutput: {fields: [T, g, two]}\n");
+    say("grid: {cells: [6, 5]}\nexpressions:\n  edge: {type: mirror, inputs: {scale: S}}\n  S: {formula: \"2 + y\", "
+        "location: cell}\n  g: \"at(T, xface)\"\n  two: \"left(left(left(left(T).x).x).x).x\"\n"
+        "equations: {T: {initial: \"1 + x\", ddt: 0, boundary: {x-: {expression: edge}, x+: {dirichlet: 0}}}}\ntime: "
+        "{dt: 1, steps: 1}\noutput: {fields: [T, g, two]}\n");
     ck_ok(open_problem());
     ck_ok(run_steps(1));
     const double *t = values_of("T", n), *g = values_of("g", n);
@@ -426,8 +465,10 @@ END_TEST
 static void say_broken(const char *where, bool speak, const char *more)
 {
     new_deck();
-    say("grid: {cells: [8, 6]}\nexpressions:\n  b: {type: broken, parameters: {where: %s, speak: %s}%s}\n  v: \"grad(T)\"\n  u: v.x\n"
-        "equations: {T: {initial: 0, ddt: \"b + 0*div(v) + 0*at(u, cell)\", boundary: {x-: {neumann: 0}, x+: {neumann: 0}, y-: {neumann: 0}, y+: {neumann: 0}}}}\n"
+    say("grid: {cells: [8, 6]}\nexpressions:\n  b: {type: broken, parameters: {where: %s, speak: %s}%s}\n  v: "
+        "\"grad(T)\"\n  u: v.x\n"
+        "equations: {T: {initial: 0, ddt: \"b + 0*div(v) + 0*at(u, cell)\", boundary: {x-: {neumann: 0}, x+: {neumann: "
+        "0}, y-: {neumann: 0}, y+: {neumann: 0}}}}\n"
         "time: {dt: 0.5, steps: 5}\n",
         where, speak ? "true" : "false", more);
 }
@@ -440,9 +481,11 @@ START_TEST(each_method_that_fails_is_named)
             char text[200];
             teardowns = 0;
             say_broken(methods[m], speak, "");
-            snprintf(text, sizeof text, speak ? "%s refuses\n" : "test.yaml:4:3: %s of type 'broken' failed (", methods[m]);
+            snprintf(text, sizeof text, speak ? "%s refuses\n" : "test.yaml:4:3: %s of type 'broken' failed (",
+                     methods[m]);
             ck_fails(open_problem(), TRL_ERR_PLUGIN, text);
-            ck_assert(speak ? strstr(test_messages(), "without a message") == NULL : strstr(test_messages(), ") without a message") != NULL);
+            ck_assert(speak ? strstr(test_messages(), "without a message") == NULL
+                            : strstr(test_messages(), ") without a message") != NULL);
             ck_assert_int_eq(teardowns, 1); /* follows setup, whatever setup returns */
             test_clear();
         }
@@ -461,7 +504,9 @@ START_TEST(evaluate_that_fails_on_one_rank_stops_all)
             ck_ok(trl_simulation_step(sim));
             ck_ok(trl_simulation_step(sim));
             ck_fails(trl_simulation_step(sim), TRL_ERR_PLUGIN,
-                     speak ? "evaluate refuses" : "test.yaml:4:3: evaluate of type 'broken' failed (a plugin is missing, incompatible or returned an error) without a message at step 2, t = 1");
+                     speak ? "evaluate refuses"
+                           : "test.yaml:4:3: evaluate of type 'broken' failed (a plugin is missing, incompatible or "
+                             "returned an error) without a message at step 2, t = 1");
             ck_assert_int_eq(trl_simulation_step_number(sim), 2);
             test_clear();
         }
@@ -477,14 +522,22 @@ START_TEST(advertised_tags_are_checked)
     } cases[] = {
         {"nothing", "", "test.yaml:4:3: type 'broken' advertises no computed tag\n", TRL_ERR_PLUGIN},
         {"twice", "", "test.yaml:4:3: type 'broken' advertises 'b' twice\n", TRL_ERR_PLUGIN},
-        {"nameless", "", "test.yaml:4:3: type 'broken' advertises a tag without a name or with an unknown location\n", TRL_ERR_PLUGIN},
-        {"far", "", "test.yaml:4:3: type 'broken' requires 'T' at offsets 0..17; they must be ordered and within -16..16\n", TRL_ERR_PLUGIN},
-        {"missing", "", "test.yaml:4:3: nothing computes 'Tt': it is no equation, expression or parameter; did you mean 'T'?\n", TRL_ERR_INPUT},
+        {"nameless", "", "test.yaml:4:3: type 'broken' advertises a tag without a name or with an unknown location\n",
+         TRL_ERR_PLUGIN},
+        {"far", "",
+         "test.yaml:4:3: type 'broken' requires 'T' at offsets 0..17; they must be ordered and within -16..16\n",
+         TRL_ERR_PLUGIN},
+        {"missing", "",
+         "test.yaml:4:3: nothing computes 'Tt': it is no equation, expression or parameter; did you mean 'T'?\n",
+         TRL_ERR_INPUT},
         {"location", "", "test.yaml:4:3: 'T' is at cell, and type 'broken' requires it at zedge\n", TRL_ERR_INPUT},
-        {"vector", "", "test.yaml:4:3: 'v' is a vector, and type 'broken' requires a scalar: name a component, v.x\n", TRL_ERR_INPUT},
-        {"none", ", computes: [b, c]", "test.yaml:4:3: type 'broken' computes 1 tag, but `computes` names 2\n", TRL_ERR_INPUT},
+        {"vector", "", "test.yaml:4:3: 'v' is a vector, and type 'broken' requires a scalar: name a component, v.x\n",
+         TRL_ERR_INPUT},
+        {"none", ", computes: [b, c]", "test.yaml:4:3: type 'broken' computes 1 tag, but `computes` names 2\n",
+         TRL_ERR_INPUT},
         {"none", ", inputs: {a: T}", "test.yaml:4:3: type 'broken' requires no 'a'\n", TRL_ERR_INPUT},
-        {"none", ", computes: [T]", "'T' names two things: equation here, and expression at test.yaml:4:73\n", TRL_ERR_INPUT},
+        {"none", ", computes: [T]", "'T' names two things: equation here, and expression at test.yaml:4:73\n",
+         TRL_ERR_INPUT},
         {"none", ", computes: [v]", "'v' names two things", TRL_ERR_INPUT},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
@@ -499,7 +552,8 @@ END_TEST
 START_TEST(two_producers_of_one_tag_are_named_with_both_places)
 {
     new_deck();
-    say("grid: {cells: [6]}\nexpressions:\n  first: {type: clock}\n  second: {type: still}\nequations: {T: {initial: 0, ddt: clock}}\ntime: {dt: 1, steps: 1}\n");
+    say("grid: {cells: [6]}\nexpressions:\n  first: {type: clock}\n  second: {type: still}\nequations: {T: {initial: "
+        "0, ddt: clock}}\ntime: {dt: 1, steps: 1}\n");
     ck_fails(open_problem(), TRL_ERR_INPUT, "test.yaml:5:3: 'clock' is computed twice: first at test.yaml:4:3\n");
     close_problem();
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Pairs of a deck that reads well but cannot be compiled or run, and the exact messages: bad_run/NAME.yaml and bad_run/NAME.txt. Every
- * rank gets the same messages, and none waits for another. */
+/* Pairs of a deck that reads well but cannot be compiled or run, and the exact messages: bad_run/NAME.yaml and
+ * bad_run/NAME.txt. Every rank gets the same messages, and none waits for another. */
 // ctest: np=1,4
 #include <glob.h>
 #include <unistd.h>
@@ -32,8 +32,11 @@ static void format_messages(char *buffer, size_t size)
     size_t used = 0;
     buffer[0] = 0;
     for (int i = 0; i < n && used < size; ++i) {
-        if (d[i].file && d[i].line) used += (size_t)snprintf(buffer + used, size - used, "%s:%d:%d: ", d[i].file, d[i].line, d[i].column);
-        if (used < size) used += (size_t)snprintf(buffer + used, size - used, "%s%s\n", d[i].severity == TRL_WARNING ? "warning: " : "", d[i].text);
+        if (d[i].file && d[i].line)
+            used += (size_t)snprintf(buffer + used, size - used, "%s:%d:%d: ", d[i].file, d[i].line, d[i].column);
+        if (used < size)
+            used += (size_t)snprintf(buffer + used, size - used, "%s%s\n",
+                                     d[i].severity == TRL_WARNING ? "warning: " : "", d[i].text);
     }
 }
 
@@ -66,7 +69,9 @@ static bool check_pair(const char *deck_path)
     trl_err err = run_deck(deck_path, registry);
     format_messages(messages, sizeof messages);
     int holds = err != TRL_OK && expected && strcmp(messages, expected) == 0;
-    if (!holds) fprintf(stderr, "%s: %s\n--- found\n%s--- expected\n%s\n", deck_path, trl_err_name(err), messages, expected ? expected : "");
+    if (!holds)
+        fprintf(stderr, "%s: %s\n--- found\n%s--- expected\n%s\n", deck_path, trl_err_name(err), messages,
+                expected ? expected : "");
     trl_registry_destroy(&registry);
     free(expected);
     MPI_Allreduce(MPI_IN_PLACE, &holds, 1, MPI_INT, MPI_MIN, trl_context_comm(test_ctx));

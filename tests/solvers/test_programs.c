@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* The same problem compiled and run in every way gives the same bits; what is held, masked and wrapped means what the deck says. */
+/* The same problem compiled and run in every way gives the same bits; what is held, masked and wrapped means what
+ * the deck says. */
 // ctest: np=1,2,3,4 timeout=300
 #include "../expressions/problem_fixture.h"
 
@@ -12,17 +13,22 @@ static void say_everything(void)
         "  q: \"-k*grad(T)\"\n  v: [\"at(sin(3*y), xface)\", \"at(cos(2*x), yface)\"]\n"
         "  noise: {formula: \"random(3) + 0*t\", location: cell}\n"
         "  held: {formula: \"T*T + t\", evaluate: step}\n"
-        "  p: {formula: \"T + at(N, cell)\", boundary: {x-: {neumann: 0}, x+: {dirichlet: 1}, y-: {outflow: true}, y+: {neumann: \"x\"}}}\n"
+        "  p: {formula: \"T + at(N, cell)\", boundary: {x-: {neumann: 0}, x+: {dirichlet: 1}, y-: {outflow: true}, y+: "
+        "{neumann: \"x\"}}}\n"
         "  wide: \"laplacian(laplacian(p) - T)\"\n"
         "equations:\n  T:\n    initial: \"exp(-8*(x-0.5)^2 - 8*(y-0.6)^2) + 0.1*random(1)\"\n"
-        "    ddt: \"-div(q) - div(advective_flux(T, v, superbee)) + 0.1*held + 1e-5*wide + 0.01*norm(T) - 0.01*old(T)\"\n"
-        "    boundary: {x-: {dirichlet: \"sin(t + y)\"}, x+: [{where: \"y > 0.5 + t\", neumann: \"t\"}, {robin: {a: 1, b: k, c: \"T\"}}], "
+        "    ddt: \"-div(q) - div(advective_flux(T, v, superbee)) + 0.1*held + 1e-5*wide + 0.01*norm(T) - "
+        "0.01*old(T)\"\n"
+        "    boundary: {x-: {dirichlet: \"sin(t + y)\"}, x+: [{where: \"y > 0.5 + t\", neumann: \"t\"}, {robin: {a: 1, "
+        "b: k, c: \"T\"}}], "
         "y-: {outflow: true}, y+: {dirichlet: \"at(N, cell)\"}}\n"
         "    mask: \"(x-0.7)^2 + (y-0.3)^2 > 0.02\"\n"
-        "  N:\n    location: xface\n    initial: \"x + y\"\n    ddt: \"k*laplacian(N) + at(noise, xface) + 0.1*probe(T, [0.33, 0.9]) - 0.1*integral(T)\"\n"
+        "  N:\n    location: xface\n    initial: \"x + y\"\n    ddt: \"k*laplacian(N) + at(noise, xface) + "
+        "0.1*probe(T, [0.33, 0.9]) - 0.1*integral(T)\"\n"
         "    boundary: {x-: {dirichlet: \"t\"}, x+: {neumann: 1}, y-: {neumann: 0}, y+: {robin: {a: 1, b: 1, c: 2}}}\n"
         "time: {dt: 1e-3, steps: 3, method: %s}\n"
-        "output: {fields: [T, N, q, p, wide, held], series: {every: {steps: 1}, values: {a: \"integral(T*T)\", b: \"domain_max(N)\", c: \"norm(wide)\"}}}\n"
+        "output: {fields: [T, N, q, p, wide, held], series: {every: {steps: 1}, values: {a: \"integral(T*T)\", b: "
+        "\"domain_max(N)\", c: \"norm(wide)\"}}}\n"
         "run: {fusion: %s, scheduler: %s}\n",
         "rk4", "full", "priority");
 }
@@ -46,10 +52,15 @@ static void run_everything(int nsets, const char *const *set, outcome *o)
 
 START_TEST(fusion_patches_scheduler_and_threads_do_not_change_a_bit)
 {
-    static const char *const variants[][2] = {
-        {"run.fusion=node"}, {"run.fusion=none"}, {"run.scheduler=serial"}, {"grid.patches=[4, 1]"}, {"grid.patches=[1, 4]"},
-        {"grid.patches=[3, 4]"}, {"grid.patches=[4, 3]", "run.fusion=none"}, {"grid.patches=[2, 3]", "run.fusion=node"},
-        {"grid.patches=[4, 2]", "run.scheduler=serial"}};
+    static const char *const variants[][2] = {{"run.fusion=node"},
+                                              {"run.fusion=none"},
+                                              {"run.scheduler=serial"},
+                                              {"grid.patches=[4, 1]"},
+                                              {"grid.patches=[1, 4]"},
+                                              {"grid.patches=[3, 4]"},
+                                              {"grid.patches=[4, 3]", "run.fusion=none"},
+                                              {"grid.patches=[2, 3]", "run.fusion=node"},
+                                              {"grid.patches=[4, 2]", "run.scheduler=serial"}};
     outcome reference, other;
     run_everything(0, NULL, &reference);
     for (size_t i = 0; i < sizeof variants / sizeof *variants; ++i)
@@ -57,7 +68,8 @@ START_TEST(fusion_patches_scheduler_and_threads_do_not_change_a_bit)
             ck_ok(trl_context_set_threads(test_ctx, threads));
             run_everything(variants[i][1] ? 2 : 1, variants[i], &other);
             for (int f = 0; f < 7; ++f)
-                ck_assert_msg(reference.hash[f] == other.hash[f], "field %d has other bits with %s, %d threads", f, variants[i][0], threads);
+                ck_assert_msg(reference.hash[f] == other.hash[f], "field %d has other bits with %s, %d threads", f,
+                              variants[i][0], threads);
             ck_assert_int_eq(memcmp(reference.series, other.series, sizeof other.series), 0);
         }
     ck_ok(trl_context_set_threads(test_ctx, 1));
@@ -85,7 +97,8 @@ START_TEST(beyond_a_periodic_axis_an_expression_is_its_value_at_the_wrapped_cell
     trl_gidx n[3];
     for (int level = 0; level < 3; ++level) {
         new_deck();
-        say("grid: {cells: [8, 6], length: [8, 6], periodic: [true, false]}\nexpressions:\n  r: {formula: \"random(5)\", location: cell}\n"
+        say("grid: {cells: [8, 6], length: [8, 6], periodic: [true, false]}\nexpressions:\n  r: {formula: "
+            "\"random(5)\", location: cell}\n"
             "  f: {formula: \"x + 100*y\", location: cell}\n  e: \"left(f).x\"\n  g: \"left(r).x\"\n"
             "equations: {T: {initial: 0, ddt: 0}}\ntime: {dt: 1, steps: 1}\noutput: {fields: [r, f, e, g]}\n");
         ck_ok(open_set(fusions[level]));
@@ -110,8 +123,10 @@ START_TEST(a_masked_cell_keeps_its_initial_value_and_is_left_out_of_norms)
     trl_gidx n[3];
     for (int m = 0; m < 3; ++m) {
         new_deck();
-        say("grid: {cells: [10], length: [10]}\nequations: {T: {initial: \"x\", ddt: \"if(x > 8, 1/0, 1)\", mask: \"x < 8\", exact: \"x + t\"}}\n"
-            "time: {dt: 0.25, steps: 4}\noutput: {series: {every: {steps: 1}, values: {i: \"integral(T)\", m: \"domain_max(T)\", n: \"norm(T)\"}}}\n");
+        say("grid: {cells: [10], length: [10]}\nequations: {T: {initial: \"x\", ddt: \"if(x > 8, 1/0, 1)\", mask: \"x "
+            "< 8\", exact: \"x + t\"}}\n"
+            "time: {dt: 0.25, steps: 4}\noutput: {series: {every: {steps: 1}, values: {i: \"integral(T)\", m: "
+            "\"domain_max(T)\", n: \"norm(T)\"}}}\n");
         ck_ok(open_set(methods[m]));
         ck_ok(run_steps(4));
         const double *t = values_of("T", n), *series = trl_simulation_series(sim);
@@ -126,7 +141,8 @@ START_TEST(a_masked_cell_keeps_its_initial_value_and_is_left_out_of_norms)
         ck_assert_double_eq_tol(series[2], sqrt(squares / 8), 1e-13);
         trl_field_stats stats;
         ck_ok(trl_simulation_field_stats(sim, 0, &stats));
-        ck_assert(stats.max < 8.6 && near(stats.sum, sum, 1e-14) && near(stats.l2, sqrt(squares / 8), 1e-14) && stats.error_linf < 1e-13);
+        ck_assert(stats.max < 8.6 && near(stats.sum, sum, 1e-14) && near(stats.l2, sqrt(squares / 8), 1e-14) &&
+                  stats.error_linf < 1e-13);
     }
     close_problem();
 }
@@ -137,15 +153,17 @@ START_TEST(old_and_evaluate_step_hold_the_values_of_the_step_start)
     static const struct {
         const char *ddt;
         double growth; /* of T = 1 in one step of ssprk2 with dt = 0.5 from t = 1 */
-    } cases[] = {{"T", 1 + 0.5 + 0.125}, {"old(T)", 1.5}, {"held", 1.5}, {"t", 1 + 0.25 * (1 + 1.5)}, {"old(t)", 1.5}, {"dt", 1.25},
-                 {"held_time", 1.5}, {"T - old(T) + 1", 1.5 + 0.25 * 0.5}};
+    } cases[] = {{"T", 1 + 0.5 + 0.125}, {"old(T)", 1.5}, {"held", 1.5},      {"t", 1 + 0.25 * (1 + 1.5)},
+                 {"old(t)", 1.5},        {"dt", 1.25},    {"held_time", 1.5}, {"T - old(T) + 1", 1.5 + 0.25 * 0.5}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i)
         for (int level = 0; level < 3; ++level) {
             static const char *const fusions[] = {"run.fusion=none", "run.fusion=node", "run.fusion=full"};
             trl_gidx n[3];
             new_deck();
-            say("grid: {cells: [5]}\nexpressions:\n  held: {formula: \"T\", evaluate: step}\n  held_time: {formula: \"t + 0*x\", evaluate: step}\n"
-                "equations: {T: {initial: 1, ddt: \"%s\"}}\ntime: {dt: 0.5, steps: 1, method: ssprk2, start: 1}\noutput: {fields: [T, held, held_time]}\n",
+            say("grid: {cells: [5]}\nexpressions:\n  held: {formula: \"T\", evaluate: step}\n  held_time: {formula: "
+                "\"t + 0*x\", evaluate: step}\n"
+                "equations: {T: {initial: 1, ddt: \"%s\"}}\ntime: {dt: 0.5, steps: 1, method: ssprk2, start: "
+                "1}\noutput: {fields: [T, held, held_time]}\n",
                 cases[i].ddt);
             ck_ok(open_set(fusions[level]));
             ck_ok(run_steps(1));
@@ -166,10 +184,13 @@ START_TEST(reductions_weigh_points_and_probes_interpolate)
     } cases[] = {{"cell", 0, 0}, {"xface", 1, 0}, {"yface", 0, 1}, {"node", 1, 1}};
     for (int c = 0; c < 4; ++c) {
         new_deck();
-        say("grid: {cells: [4, 5], length: [2, 1]}\nexpressions:\n  f: {formula: \"1 + x*x + 3*y - x*y\", location: %s}\n"
+        say("grid: {cells: [4, 5], length: [2, 1]}\nexpressions:\n  f: {formula: \"1 + x*x + 3*y - x*y\", location: "
+            "%s}\n"
             "equations: {T: {initial: 0, ddt: 0}}\ntime: {dt: 1, steps: 1}\n"
-            "output: {fields: [f], series: {every: {steps: 1}, values: {i: \"integral(f)\", n: \"norm(f)\", a: \"domain_max(f)\", b: \"domain_min(f) + 1\", "
-            "p: \"probe(f, [0.9, 0.37])\", q: \"probe(f, [0.01, 0.99])\", r: \"probe(f, [2, 0])\", s: \"probe(x + y, [0.6, 0.45])\"}}}\n",
+            "output: {fields: [f], series: {every: {steps: 1}, values: {i: \"integral(f)\", n: \"norm(f)\", a: "
+            "\"domain_max(f)\", b: \"domain_min(f) + 1\", "
+            "p: \"probe(f, [0.9, 0.37])\", q: \"probe(f, [0.01, 0.99])\", r: \"probe(f, [2, 0])\", s: \"probe(x + y, "
+            "[0.6, 0.45])\"}}}\n",
             cases[c].location);
         ck_ok(open_problem());
         ck_ok(run_steps(0));
@@ -177,7 +198,9 @@ START_TEST(reductions_weigh_points_and_probes_interpolate)
         double sum = 0, squares = 0, weight = 0, most = -1e9, least = 1e9;
         for (int j = 0; j < n[1]; ++j)
             for (int i = 0; i < n[0]; ++i) {
-                double w = (cases[c].lo && (i == 0 || i == 4) ? 0.5 : 1) * (cases[c].hi && (j == 0 || j == 5) ? 0.5 : 1), v = f[i + n[0] * j];
+                double w = (cases[c].lo && (i == 0 || i == 4) ? 0.5 : 1) *
+                           (cases[c].hi && (j == 0 || j == 5) ? 0.5 : 1),
+                       v = f[i + n[0] * j];
                 sum += w * v;
                 squares += w * v * v;
                 weight += w;
@@ -185,15 +208,20 @@ START_TEST(reductions_weigh_points_and_probes_interpolate)
                 least = fmin(least, v);
             }
         ck_assert_double_eq_tol(weight, 20, 1e-13);
-        ck_assert(near(s[0], sum * 0.1, 1e-14) && near(s[1], sqrt(squares / 20), 1e-14) && s[2] == most && s[3] == least + 1);
+        ck_assert(near(s[0], sum * 0.1, 1e-14) && near(s[1], sqrt(squares / 20), 1e-14) && s[2] == most &&
+                  s[3] == least + 1);
         double probes[3][2] = {{0.9, 0.37}, {0.01, 0.99}, {2, 0}};
-        for (int k = 0; k < 3; ++k) { /* bilinear between points, those beyond sides included: f is the formula there too */
-            double v = 0, at[2] = {probes[k][0] / 0.5 - (cases[c].lo ? 0 : 0.5), probes[k][1] / 0.2 - (cases[c].hi ? 0 : 0.5)};
+        for (int k = 0; k < 3;
+             ++k) { /* bilinear between points, those beyond sides included: f is the formula there too */
+            double v = 0,
+                   at[2] = {probes[k][0] / 0.5 - (cases[c].lo ? 0 : 0.5), probes[k][1] / 0.2 - (cases[c].hi ? 0 : 0.5)};
             for (int corner = 0; corner < 4; ++corner) {
-                double i = floor(at[0]) + corner % 2, j = floor(at[1]) + corner / 2, x = (i + (cases[c].lo ? 0 : 0.5)) * 0.5, y = (j + (cases[c].hi ? 0 : 0.5)) * 0.2;
+                double i = floor(at[0]) + corner % 2, j = floor(at[1]) + corner / 2,
+                       x = (i + (cases[c].lo ? 0 : 0.5)) * 0.5, y = (j + (cases[c].hi ? 0 : 0.5)) * 0.2;
                 v += (1 - fabs(at[0] - i)) * (1 - fabs(at[1] - j)) * (1 + x * x + 3 * y - x * y);
             }
-            ck_assert_msg(near(s[4 + k], v, 1e-13), "probe %d at %s: %.17g, not %.17g", k, cases[c].location, s[4 + k], v);
+            ck_assert_msg(near(s[4 + k], v, 1e-13), "probe %d at %s: %.17g, not %.17g", k, cases[c].location, s[4 + k],
+                          v);
         }
         ck_assert(near(s[7], 1.05, 1e-14));
     }
@@ -204,9 +232,11 @@ END_TEST
 START_TEST(a_probe_near_a_side_reads_the_ghosts_of_its_conditions)
 {
     new_deck();
-    say("grid: {cells: [4, 4]}\nequations: {T: {initial: \"2 + x\", ddt: 0, boundary: {x-: {dirichlet: \"1 + 2*y\"}, x+: {neumann: 3}, y-: {outflow: true}, "
+    say("grid: {cells: [4, 4]}\nequations: {T: {initial: \"2 + x\", ddt: 0, boundary: {x-: {dirichlet: \"1 + 2*y\"}, "
+        "x+: {neumann: 3}, y-: {outflow: true}, "
         "y+: {dirichlet: 5}}}}\ntime: {dt: 1, steps: 1}\n"
-        "output: {series: {every: {steps: 1}, values: {a: \"probe(T, [0, 0.375])\", b: \"probe(T, [1, 0.375])\", c: \"probe(T, [0.375, 1])\", d: \"probe(T, [0, 0])\"}}}\n");
+        "output: {series: {every: {steps: 1}, values: {a: \"probe(T, [0, 0.375])\", b: \"probe(T, [1, 0.375])\", c: "
+        "\"probe(T, [0.375, 1])\", d: \"probe(T, [0, 0])\"}}}\n");
     ck_ok(open_problem());
     ck_ok(run_steps(0));
     const double *s = trl_simulation_series(sim);

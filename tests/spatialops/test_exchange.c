@@ -428,12 +428,13 @@ END_TEST
 START_TEST(refuses_stencils_wider_than_a_patch)
 {
     trl_grid grid = make_grid(2, (trl_gidx[3]){32, 11, 1}, 0);
-    trl_exchange_field fields[2] = {{.footprint = star(1, 2)}, {.location = TRL_YFACE, .footprint = star(3, 2)}};
+    trl_exchange_field fields[2] = {{.footprint = star(1, 2)},
+                                    {.location = TRL_YFACE, .footprint = star(3, 2), .name = "v"}};
     trl_layout *layout;
     trl_exchange *exchange;
     ck_ok(trl_layout_create(test_ctx, &grid, (int[3]){1, 4, 1}, NULL, &layout));
     ck_fails(trl_exchange_create(test_ctx, layout, 2, fields, &exchange), TRL_ERR_INPUT,
-             "patches: stencils reach 3 points along y (field 1 of this exchange), but the thinnest of the 4 patches "
+             "patches: stencils reach 3 points of 'v' along y, but the thinnest of the 4 patches "
              "there has 2 cells and needs 3; use fewer patches or ranks, or more cells along y");
     ck_assert_ptr_null(exchange);
     trl_layout_destroy(&layout);

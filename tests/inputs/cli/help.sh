@@ -29,7 +29,7 @@ expect 2 "$TRELLIS" rnu
 says stderr.txt "trellis: unknown command 'rnu'; did you mean 'run'?"
 expect 2 "$TRELLIS" help rnu
 says stderr.txt "trellis: unknown command 'rnu'; did you mean 'run'?"
-for command in kernels bench; do
+for command in kernels; do
     expect 2 "$TRELLIS" $command x
     says stderr.txt " has no command '$command' yet"
 done

@@ -1,0 +1,24 @@
+# ctest: np=1 timeout=300
+# SPDX-License-Identifier: Apache-2.0
+# Part of Trellis, an expression-graph PDE solver framework.
+. "$(dirname "$0")/lib/common.bash"
+
+expect 2 "$TRELLIS" bench
+says stderr.txt "trellis bench: NAME is missing"
+expect 2 "$TRELLIS" bench haet
+says stderr.txt "trellis bench: unknown benchmark 'haet'; did you mean 'heat'?"
+expect 2 "$TRELLIS" bench nothing_like_it
+says stderr.txt "trellis bench: unknown benchmark 'nothing_like_it'; known are: heat, build"
+
+# Each checks its own numbers: Trellis against hand-written loops, bit by bit, or against the solution.
+for name in heat build; do
+    expect 0 "$TRELLIS" bench $name --quick --json $name.json
+    python3 -m json.tool $name.json > /dev/null || fail "$name.json is no JSON"
+    says $name.json "\"benchmark\": \"$name\""
+done
+says heat.json '"limits": ['
+says heat.json '"name": "Trellis, laplacian, fusion full"'
+says build.json '"expressions": 8000'
+
+expect 3 "$TRELLIS" bench build --quick --json no_such_folder/build.json
+says stderr.txt "no_such_folder/build.json"
