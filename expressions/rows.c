@@ -168,11 +168,16 @@ void trli_row_indexed(int op, int index, const trli_block *block)
         limiter_rows[index](block);
 }
 
-CLONES bool trli_row_finite(const double *values, ptrdiff_t n)
+CLONES static bool row_finite(const double *values, ptrdiff_t n)
 {
     int64_t bad = 0; /* as wide as a value, and free of order: this loop becomes vectors, a sum of doubles would not */
     for (ptrdiff_t i = 0; i < n; ++i) bad |= fabs(values[i]) <= DBL_MAX ? 0 : 1;
     return !bad;
+}
+
+bool trli_row_finite(const double *values, ptrdiff_t n)
+{
+    return row_finite(values, n); /* clones stay local: their resolver would be exported */
 }
 
 double trli_fold(const trli_node *n, const double number[3])
