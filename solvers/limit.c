@@ -13,6 +13,8 @@ typedef struct limit {
     trli_instance *in;
     trli_ir *ir;
     trli_value largest; /* scalar: the largest rate of all terms so far */
+    trli_value given;   /* rate of the deck's speed and diffusivity at cells, or TRLI_NO_VALUE */
+    bool given_added;   /* to some equation's rate */
     bool central;       /* central advection was found */
     bool diffusive;     /* diffusion was found */
     bool *differentiating;
@@ -97,6 +99,10 @@ static trl_err add_equation(limit *l, int v, bool required)
         l->diffusive |= t->kind == TRLI_DIFFUSION;
         sum = add_rate(l->ir, sum, term_rate(l, t, location));
     }
+    if (l->given >= 0 && location == TRL_CELL) {
+        sum = add_rate(l->ir, sum, l->given);
+        l->given_added = true;
+    }
     if (sum < 0) goto done;
     if (l->sim->equation[v].mask) {
         trli_value mask;
@@ -133,14 +139,12 @@ done:
     return err;
 }
 
-static trl_err add_given(limit *l)
+static trl_err lower_given(limit *l)
 {
     const trl_time_entry *time = &l->sim->problem->time;
-    trli_value sum = TRLI_NO_VALUE;
     trl_err err = TRL_OK;
-    if (time->speed.count) TRL_TRY(given_rate(l, &time->speed, TRLI_ADVECTION, &sum));
-    if (time->diffusivity.count) TRL_TRY(given_rate(l, &time->diffusivity, TRLI_DIFFUSION, &sum));
-    if (sum >= 0) TRL_TRY(reduce_rate(l, sum, TRL_CELL));
+    if (time->speed.count) TRL_TRY(given_rate(l, &time->speed, TRLI_ADVECTION, &l->given));
+    if (time->diffusivity.count) TRL_TRY(given_rate(l, &time->diffusivity, TRLI_DIFFUSION, &l->given));
 done:
     return err;
 }
@@ -174,15 +178,16 @@ static trl_err warn_central(const limit *l)
 
 trl_err trli_compile_limit(trl_simulation *sim, bool required)
 {
-    limit l = {.sim = sim, .ir = &sim->model->ir, .largest = TRLI_NO_VALUE};
+    limit l = {.sim = sim, .ir = &sim->model->ir, .largest = TRLI_NO_VALUE, .given = TRLI_NO_VALUE};
     trl_err err = TRL_OK;
     TRL_TRY(trli_program_create(sim->model, "stable dt", &sim->limit));
     TRL_TRY(trli_instance_create(sim->model, sim->limit, TRLI_SCALAR_STEP_TIME, 0, NULL, &l.in));
     for (int v = 0; v < sim->nequations; ++v) l.in->variable[v] = sim->equation[v].state;
     TRL_TRY(trli_instance_fill(l.in));
     TRL_TRY(trli_find_differentiating(sim, &l.differentiating));
+    TRL_TRY(lower_given(&l));
     for (int v = 0; v < sim->nequations; ++v) TRL_TRY(add_equation(&l, v, required));
-    TRL_TRY(add_given(&l));
+    if (l.given >= 0 && !l.given_added) TRL_TRY(reduce_rate(&l, l.given, TRL_CELL));
     TRL_TRY(add_plugins(&l));
     TRL_TRY(warn_central(&l));
     if (l.largest >= 0) {

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* The size of time steps: fixed and landing on the end, or from cfl, found in the equations. */
+// ctest: np=1,3
+#include <stdatomic.h>
+
+#include "../expressions/problem_fixture.h"
+
+/* A 2-D periodic problem of one equation; h = 1/16 and 2/12. */
+static void plane(const char *expressions, const char *ddt, const char *time)
+{
+    new_deck();
+    say("grid: {cells: [16, 12], length: [1, 2], periodic: [true, true]}\n");
+    say("parameters: {u: 3, v: -2, D: 0.4}\n");
+    if (*expressions) say("expressions: {%s}\n", expressions);
+    say("equations: {T: {initial: \"1 + 0.1*sin(2*pi*x)\", ddt: \"%s\"}}\n", ddt);
+    say("time: {method: ssprk3, %s}\n", time);
+}
+
+static double first_dt(void)
+{
+    ck_ok(open_problem());
+    ck_ok(trl_simulation_initialise(sim));
+    ck_ok(trl_simulation_step(sim));
+    return trl_simulation_dt(sim);
+}
+
+static const double hx = 1.0 / 16, hy = 2.0 / 12;
+
+static double bound(double speed_x, double speed_y, double diffusivity)
+{
+    return 1 / (speed_x / hx + speed_y / hy + 2 * diffusivity / (hx * hx) + 2 * diffusivity / (hy * hy));
+}
+
+START_TEST(cfl_finds_velocity_and_diffusivity_in_the_equation)
+{
+    plane("", "-div(advective_flux(T, [u, v])) + div(D*grad(T))", "dt: {cfl: 0.5}, steps: 2");
+    ck_assert_double_eq_tol(first_dt(), 0.5 * bound(3, 2, 0.4), 1e-15);
+    plane("", "D*laplacian(T)", "dt: {cfl: 1}, steps: 2");
+    ck_assert_double_eq_tol(first_dt(), bound(0, 0, 0.4), 1e-15);
+}
+END_TEST
+
+START_TEST(cfl_follows_named_expressions_and_collects_all_factors_in_front)
+{
+    plane("q: \"-2*D*grad(T)\", flux: \"advective_flux(T, [u, v], vanleer) + q\"", "-div(flux)/4 + 1",
+          "dt: {cfl: 0.5}, steps: 2");
+    ck_assert_double_eq_tol(first_dt(), 0.5 * bound(0.75, 0.5, 0.2), 1e-15);
+    plane("q: [\"-D*ddx(T)\", \"0\"]", "-div(q)", "dt: {cfl: 0.5, diffusivity: D}, steps: 2");
+    ck_assert_double_eq_tol(first_dt(), 0.5 * bound(0, 0, 0.4), 1e-15);
+}
+END_TEST
+
+START_TEST(cfl_takes_the_larger_face_and_the_worst_cell)
+{
+    /* The speed at faces is 1 + i/16 along x, largest on the last cell's upper face, which is face 16 = face 0 if periodic. */
+    new_deck();
+    say("grid: {cells: [16]}\n");
+    say("equations: {T: {initial: 1, ddt: \"-div(advective_flux(T, [1 + x]))\",\n");
+    say("  boundary: {x-: {dirichlet: 1}, x+: {outflow: true}}}}\n");
+    say("time: {method: rk4, dt: {cfl: 1}, steps: 2}\n");
+    ck_assert_double_eq_tol(first_dt(), (1.0 / 16) / 2, 1e-15);
+}
+END_TEST
+
+START_TEST(speed_and_diffusivity_replace_what_is_found)
+{
+    plane("", "-div(advective_flux(T, [u, v])) + D*laplacian(T)", "dt: {cfl: 0.5, speed: [10, 1]}, steps: 2");
+    ck_assert_double_eq_tol(first_dt(), 0.5 * bound(10, 1, 0.4), 1e-15);
+    plane("", "-div(advective_flux(T, [u, v])) + D*laplacian(T)", "dt: {cfl: 0.5, diffusivity: \"2*D\"}, steps: 2");
+    ck_assert_double_eq_tol(first_dt(), 0.5 * bound(3, 2, 0.8), 1e-15);
+}
+END_TEST
+
+START_TEST(masked_cells_do_not_count)
+{
+    new_deck();
+    say("grid: {cells: [16], periodic: [true]}\n");
+    say("equations: {T: {initial: 1, ddt: \"-div(advective_flux(T, [if(x < 0.5, 100, 1)]))\", mask: \"x > 0.6\"}}\n");
+    say("time: {method: rk4, dt: {cfl: 1}, steps: 2}\n");
+    double dt = first_dt(); /* the upper face of the last cell is the fast one at x = 0 */
+    ck_assert_double_eq_tol(dt, (1.0 / 16) / 100, 1e-15);
+}
+END_TEST
+
+START_TEST(refuses_transport_that_it_cannot_bound)
+{
+    plane("", "-ddx(at(T, xface))", "dt: {cfl: 0.5}, steps: 2");
+    ck_fails(open_problem(), TRL_ERR_INPUT, "cfl cannot bound the transport in 'ddx(at(T, xface))'");
+    plane("", "-T", "dt: {cfl: 0.5}, steps: 2");
+    ck_fails(open_problem(), TRL_ERR_INPUT,
+             "nothing in the equations bounds dt: give cfl a max, or speed or diffusivity");
+    plane("", "-T", "dt: {cfl: 0.5, max: 0.25}, steps: 2");
+    ck_assert_double_eq(first_dt(), 0.25);
+}
+END_TEST
+
+START_TEST(refuses_a_dt_below_min_and_an_infinite_one)
+{
+    plane("", "D*laplacian(T)", "dt: {cfl: 0.5, min: 1}, steps: 2");
+    ck_ok(open_problem());
+    ck_ok(trl_simulation_initialise(sim));
+    ck_fails(trl_simulation_step(sim), TRL_ERR_NUMERICS, "fell below min 1 at step 0");
+    plane("", "-div(advective_flux(T, [0*T, 0*T]))", "dt: {cfl: 0.5}, steps: 2");
+    ck_ok(open_problem());
+    ck_ok(trl_simulation_initialise(sim));
+    ck_fails(trl_simulation_step(sim), TRL_ERR_INPUT, "the stable dt is infinite at step 0");
+}
+END_TEST
+
+START_TEST(warns_of_a_fixed_dt_beyond_the_stable_one_only)
+{
+    plane("", "D*laplacian(T)", "dt: 1.0, steps: 1");
+    ck_ok(open_problem());
+    ck_ok(trl_simulation_initialise(sim));
+    ck_assert_ptr_nonnull(strstr(test_messages(), "dt = 1 is above the stable"));
+    trl_context_clear_diagnostics(test_ctx);
+    plane("", "D*laplacian(T)", "dt: 1.0e-3, steps: 1");
+    ck_ok(open_problem());
+    ck_ok(trl_simulation_initialise(sim));
+    ck_assert_str_eq(test_messages(), "");
+}
+END_TEST
+
+START_TEST(warns_of_central_advection_with_a_method_that_cannot_hold_it)
+{
+    plane("", "-div(advective_flux(T, [u, v]))", "dt: 1.0e-4, steps: 1");
+    ck_ok(open_set("time.method=euler"));
+    ck_assert_ptr_nonnull(
+        strstr(test_messages(), "central advective_flux without diffusion grows with euler at any dt"));
+    trl_context_clear_diagnostics(test_ctx);
+    ck_ok(open_set("time.method=rk4"));
+    ck_assert_str_eq(test_messages(), "");
+}
+END_TEST
+
+START_TEST(the_last_step_lands_on_the_end)
+{
+    plane("", "-T", "dt: 0.3, end: 1");
+    ck_ok(open_problem());
+    ck_ok(trl_simulation_initialise(sim));
+    int steps = 0;
+    for (; !trl_simulation_done(sim); ++steps) ck_ok(trl_simulation_step(sim));
+    ck_assert_int_eq(steps, 4);
+    ck_assert_double_eq(trl_simulation_time(sim), 1.0);
+    ck_assert_double_eq_tol(trl_simulation_dt(sim), 0.1, 1e-15);
+}
+END_TEST
+
+START_TEST(a_step_that_nearly_fits_is_not_split)
+{
+    plane("", "-T", "dt: 0.1, end: 1, start: 0.5"); /* five steps of 0.1, whatever rounding makes of their sum */
+    ck_ok(open_problem());
+    ck_ok(trl_simulation_initialise(sim));
+    int steps = 0;
+    for (; !trl_simulation_done(sim); ++steps) ck_ok(trl_simulation_step(sim));
+    ck_assert_int_eq(steps, 5);
+    ck_assert_double_eq(trl_simulation_time(sim), 1.0);
+}
+END_TEST
+
+START_TEST(time_is_no_running_sum)
+{
+    plane("", "-T", "dt: 0.1, steps: 1000");
+    ck_ok(open_problem());
+    ck_ok(trl_simulation_initialise(sim));
+    while (!trl_simulation_done(sim)) ck_ok(trl_simulation_step(sim));
+    ck_assert_int_eq(trl_simulation_step_number(sim), 1000);
+    ck_assert_double_eq(trl_simulation_time(sim), 1000 * 0.1);
+}
+END_TEST
+
+START_TEST(steps_allocate_nothing_after_the_first)
+{
+    trl_simulation_stats stats;
+    plane("S: \"integral(T)\"", "-div(advective_flux(T, [u, v], superbee)) + div(D*grad(T)) - S*T",
+          "dt: {cfl: 0.5}, steps: 20");
+    ck_ok(open_problem());
+    ck_ok(trl_simulation_initialise(sim));
+    while (!trl_simulation_done(sim)) ck_ok(trl_simulation_step(sim));
+    trl_simulation_get_stats(sim, &stats);
+    ck_assert_int_eq(stats.allocations_after_first_step, 0);
+}
+END_TEST
+
+/* ---- a plugin that knows its own limit ---- */
+
+static atomic_int asked;
+
+static trl_err reactor_advertise(const void *state, trl_deps *deps)
+{
+    (void)state;
+    trl_err err = trl_deps_compute(deps, "rate", TRL_CELL);
+    return err == TRL_OK ? trl_deps_require(deps, "T", TRL_CELL, NULL, NULL) : err;
+}
+
+static trl_err reactor_evaluate(const void *state, const trl_eval_args *args, const trl_box *box)
+{
+    (void)state;
+    for (int k = box->lo[2]; k < box->hi[2]; ++k)
+        for (int j = box->lo[1]; j < box->hi[1]; ++j)
+            for (int i = box->lo[0]; i < box->hi[0]; ++i) {
+                ptrdiff_t at = trl_array_offset(&args->computed[0], i, j, k);
+                ((double *)args->computed[0].at)[at] =
+                    -((const double *)args->required[0].at)[trl_array_offset(&args->required[0], i, j, k)];
+            }
+    return TRL_OK;
+}
+
+/* 1/128 of the patch's first owned value: the smallest one of the domain decides. */
+static trl_err reactor_stable_dt(const void *state, const trl_eval_args *args, double *dt)
+{
+    const trl_array *T = &args->required[0];
+    double least = INFINITY;
+    (void)state;
+    atomic_fetch_add(&asked, 1);
+    for (int j = T->owned.lo[1]; j < T->owned.hi[1]; ++j)
+        for (int i = T->owned.lo[0]; i < T->owned.hi[0]; ++i)
+            least = fmin(least, ((const double *)T->at)[trl_array_offset(T, i, j, 0)]);
+    *dt = least / 128;
+    return TRL_OK;
+}
+
+static const trl_expr_type reactor = {.abi = TRL_PLUGIN_ABI,
+                                      .size = sizeof(trl_expr_type),
+                                      .name = "reactor",
+                                      .doc = "decay with a limit of its own",
+                                      .flags = TRL_EXPR_POINTWISE | TRL_EXPR_PURE,
+                                      .advertise_dependents = reactor_advertise,
+                                      .evaluate = reactor_evaluate,
+                                      .stable_dt = reactor_stable_dt};
+
+START_TEST(a_plugin_bounds_the_step_by_its_own_limit)
+{
+    static const trl_expr_type *const types[] = {&reactor, NULL};
+    test_types = types;
+    plane("R: {type: reactor, computes: [R]}", "R", "dt: {cfl: 0.5}, steps: 2");
+    atomic_store(&asked, 0);
+    /* Cell centres of 16 cells hit sin(2 pi x) = -1 nowhere: the least is at x = 23/32 or 25/32. */
+    double least = 1 + 0.1 * sin(2 * acos(-1.0) * 23 / 32);
+    ck_assert_double_eq_tol(first_dt(), 0.5 * least / 128, 1e-14);
+    ck_assert_int_ge(atomic_load(&asked), 1);
+    test_types = NULL;
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    tcase_add_unchecked_fixture(tc, NULL, close_problem);
+    tcase_add_test(tc, cfl_finds_velocity_and_diffusivity_in_the_equation);
+    tcase_add_test(tc, cfl_follows_named_expressions_and_collects_all_factors_in_front);
+    tcase_add_test(tc, cfl_takes_the_larger_face_and_the_worst_cell);
+    tcase_add_test(tc, speed_and_diffusivity_replace_what_is_found);
+    tcase_add_test(tc, masked_cells_do_not_count);
+    tcase_add_test(tc, refuses_transport_that_it_cannot_bound);
+    tcase_add_test(tc, refuses_a_dt_below_min_and_an_infinite_one);
+    tcase_add_test(tc, warns_of_a_fixed_dt_beyond_the_stable_one_only);
+    tcase_add_test(tc, warns_of_central_advection_with_a_method_that_cannot_hold_it);
+    tcase_add_test(tc, the_last_step_lands_on_the_end);
+    tcase_add_test(tc, a_step_that_nearly_fits_is_not_split);
+    tcase_add_test(tc, time_is_no_running_sum);
+    tcase_add_test(tc, steps_allocate_nothing_after_the_first);
+    tcase_add_test(tc, a_plugin_bounds_the_step_by_its_own_limit);
+}
+
+TRL_TEST_MAIN("time", add_tests)
