@@ -248,7 +248,7 @@ struct trli_model {
     trli_entry *entry;
     int nvariables;
     trli_variable *variable;
-    int nsymbols;
+    int nsymbols, symbols_capacity;
     trli_symbol *symbol;
     trli_table names; /* name -> symbol */
     int *order;       /* [nentries] entries, dependencies first */

@@ -9,6 +9,13 @@
 
 static trl_err add_symbol(trli_model *model, const trli_symbol *symbol)
 {
+    if (model->nsymbols == model->symbols_capacity) {
+        int more = model->symbols_capacity ? 2 * model->symbols_capacity : 64;
+        trli_symbol *longer = realloc(model->symbol, (size_t)more * sizeof *longer);
+        if (!longer) return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d names", more);
+        model->symbol = longer;
+        model->symbols_capacity = more;
+    }
     int existing;
     trl_err err = trli_table_add(model->ctx, &model->names, symbol->name, model->nsymbols, &existing);
     if (err != TRL_OK) return err;
@@ -58,29 +65,15 @@ done:
     return err;
 }
 
-/* Room for one symbol per variable and formula, and as many as each typed entry computes. */
-static trl_err reserve_symbols(trli_model *model, int extra)
-{
-    size_t n = (size_t)(model->nvariables + model->nentries + extra + 1);
-    trli_symbol *symbol = realloc(model->symbol, n * sizeof *symbol);
-    if (!symbol) return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for %zu names", n);
-    model->symbol = symbol;
-    return TRL_OK;
-}
-
 trl_err trli_symbols_build(trli_model *model)
 {
     trl_err err = TRL_OK, first = TRL_OK;
-    int extra = 0;
-    TRL_TRY(reserve_symbols(model, extra));
     for (int v = 0; v < model->nvariables; ++v)
         TRL_TRY(add_symbol(
             model, &(trli_symbol){model->variable[v].name, TRLI_SYMBOL_VARIABLE, v, 0, model->variable[v].place}));
     for (int e = 0; e < model->nentries; ++e) {
-        TRL_TRY(reserve_symbols(model, extra + 64));
         trl_err entry_err = add_entry(model, e); /* go on: each entry's error is news to the user */
         if (first == TRL_OK) first = entry_err;
-        extra += model->entry[e].ncomputed;
     }
     err = first;
 done:
