@@ -86,7 +86,10 @@ function(trellis_link_layers target)
     target_sources(${target} PRIVATE ${TRL_LAYER_OBJECTS})
     target_include_directories(${target} PRIVATE ${layer_includes})
     target_link_libraries(${target} PRIVATE trellis_flags trellis_dependencies trellis_build_facts)
-    target_link_options(${target} PRIVATE -Wl,--exclude-libs,ALL)
+    # But clang's sanitizers are a static library whose malloc and free must reach the C library.
+    if(NOT TRL_SANITIZE)
+        target_link_options(${target} PRIVATE -Wl,--exclude-libs,ALL)
+    endif()
     set_target_properties(${target} PROPERTIES ENABLE_EXPORTS ON LINKER_LANGUAGE C)
 endfunction()
 
