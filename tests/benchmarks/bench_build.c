@@ -81,7 +81,7 @@ done:
 trl_err trli_bench_build(trli_bench *bench)
 {
     static const char *const fusions[] = {"full", "node"};
-    int sizes[] = {8000, bench->quick ? 1000 : 100000};
+    const int sizes[] = {bench->quick ? 100 : 8000, bench->quick ? 1000 : 100000};
     trl_err err = TRL_OK;
     trli_json_key(bench->json, "results");
     trli_json_begin_array(bench->json);

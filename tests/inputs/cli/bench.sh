@@ -16,9 +16,10 @@ for name in heat build; do
     python3 -m json.tool $name.json > /dev/null || fail "$name.json is no JSON"
     says $name.json "\"benchmark\": \"$name\""
 done
-says heat.json '"limits": ['
-says heat.json '"name": "Trellis, laplacian, fusion full"'
-says build.json '"expressions": 8000'
+for text in '"copy_bytes_per_s": ' '"name": "Trellis, laplacian, fusion full"' '"ratio_unfused": '; do
+    grep -qF -- "$text" heat.json || fail "heat.json lacks $text"
+done
+grep -qF '"expressions": 1000' build.json || fail "build.json lacks the chain of 1000"
 
 expect 3 "$TRELLIS" bench build --quick --json no_such_folder/build.json
 says stderr.txt "no_such_folder/build.json"

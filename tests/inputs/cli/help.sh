@@ -4,10 +4,10 @@
 . "$(dirname "$0")/lib/common.bash"
 
 expect 0 "$TRELLIS" help
-for command in run plan check plot types new info help; do
+for command in run plan check plot types new bench info help; do
     grep -q "^  $command " stdout.txt || fail "the help does not list $command"
 done
-for command in run plan check plot types new info help; do
+for command in run plan check plot types new bench info help; do
     expect 0 "$TRELLIS" $command --help
     says stdout.txt "usage: trellis $command"
     mv stdout.txt by_option.txt
