@@ -10,6 +10,7 @@ set(test_environment
     OMPI_ALLOW_RUN_AS_ROOT=1
     OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
     OMPI_MCA_rmaps_base_oversubscribe=1
+    OMPI_MCA_ess_singleton_isolated=1 # one rank without mpirun starts no daemon
     OMPI_MCA_btl_vader_single_copy_mechanism=none # containers forbid the others, loudly
     "TRELLIS=${PROJECT_BINARY_DIR}/trellis"
     "TRELLIS_BUILD=${PROJECT_BINARY_DIR}"
