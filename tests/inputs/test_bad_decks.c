@@ -10,34 +10,10 @@
 
 #include <deck_impl.h>
 
+#include "message_pairs.h"
 #include "sample_types.h"
 
 enum { SETS_MAX = 4, LINE_BYTES = 256 };
-
-static char *read_whole(const char *path)
-{
-    FILE *in = fopen(path, "rb");
-    if (!in) return NULL;
-    char *text = calloc(1, 1 << 16);
-    size_t n = fread(text, 1, (1 << 16) - 1, in);
-    text[n] = 0;
-    fclose(in);
-    return text;
-}
-
-/* The messages as a user sees them, without the source lines. */
-static void format_messages(char *buffer, size_t size)
-{
-    const trl_diagnostic *d;
-    int n = trl_context_diagnostics(test_ctx, &d);
-    size_t used = 0;
-    buffer[0] = 0;
-    for (int i = 0; i < n && used < size; ++i) {
-        if (d[i].file && d[i].line)
-            used += (size_t)snprintf(buffer + used, size - used, "%s:%d:%d: ", d[i].file, d[i].line, d[i].column);
-        if (used < size) used += (size_t)snprintf(buffer + used, size - used, "%s\n", d[i].text);
-    }
-}
 
 static int collect_settings(const char *text, char settings[SETS_MAX][LINE_BYTES])
 {
