@@ -15,10 +15,10 @@ enum { TILE_ROW = 512, TILE_MIN = 1024, TILE_MAX = 8192, CACHE_DOUBLES = 4096 };
 typedef struct bound {
     trli_row row; /* NULL: a function, a limiter, or values of the point alone */
     trli_block block;
-    ptrdiff_t planes, out_plane, arg_plane[3];
+    ptrdiff_t planes, out_plane, arg_plane[TRLI_OPERANDS];
     double *out; /* on the tile that the bindings were made for; and which array moves it from there */
-    const double *arg[3];
-    int32_t out_array, arg_array[3];
+    const double *arg[TRLI_OPERANDS];
+    int32_t out_array, arg_array[TRLI_OPERANDS];
 } bound;
 
 /* A thread's scratch: bindings, the way of each array since they were made, registers. */
@@ -169,7 +169,7 @@ static void bind(const frame *f, const trli_instruction *in, bound *b)
     *b = (bound){.planes = r.hi[2] - r.lo[2], .out_plane = out.stride[2], .out_array = out.array};
     *block = (trli_block){.n = r.hi[0] - r.lo[0], .rows = r.hi[1] - r.lo[1], .out_step = out.stride[1]};
     b->out = first_of_region(&out, &r);
-    for (int o = 0; o < 3; ++o) {
+    for (int o = 0; o < TRLI_OPERANDS; ++o) {
         const view arg = view_operand(f, &in->operand[o < in->operands ? o : 0]);
         b->arg[o] = first_of_region(&arg, &r);
         b->arg_array[o] = arg.array;
@@ -209,14 +209,14 @@ static void run_rows(const trli_instruction *in, bound *b, const ptrdiff_t *move
 {
     trli_block *block = &b->block;
     block->out = b->out + moved[b->out_array];
-    for (int o = 0; o < 3; ++o) block->arg[o] = b->arg[o] + moved[b->arg_array[o]];
+    for (int o = 0; o < TRLI_OPERANDS; ++o) block->arg[o] = b->arg[o] + moved[b->arg_array[o]];
     for (ptrdiff_t plane = 0; plane < b->planes; ++plane) {
         if (b->row)
             b->row(block);
         else
             trli_row_indexed(in->op, in->index, block);
         block->out += b->out_plane;
-        for (int o = 0; o < 3; ++o) block->arg[o] += b->arg_plane[o];
+        for (int o = 0; o < TRLI_OPERANDS; ++o) block->arg[o] += b->arg_plane[o];
     }
 }
 

@@ -7,39 +7,54 @@
 
 #include "ir_impl.h"
 
-/* Operations that only the interpreter has: two nodes in one pass over the tile, each rounded as by itself. X(name, operands). */
-#define TRLI_PAIR_LIST(X) \
-    X(COPY, 1)            \
-    X(ADD_ADD, 3)         \
-    X(ADD_SUB, 3)         \
-    X(SUB_ADD, 3)         \
-    X(MUL_MUL, 3)         \
-    X(ADD_MUL, 3)         \
-    X(SUB_MUL, 3)         \
-    X(MUL_ADD, 3)         \
-    X(MUL_SUB, 3)         \
-    X(SUB_FROM_MUL, 3)
+/* Operations that only the interpreter has: chains of nodes in one pass over the tile, each rounded as by itself. ADD_SUB_MUL is
+ * (x + y - z) * w; SUB_FROM_MUL is z - x * y. X(name). */
+#define TRLI_CHAIN_LIST(X) \
+    X(COPY)                \
+    X(ADD_ADD)             \
+    X(ADD_SUB)             \
+    X(SUB_ADD)             \
+    X(MUL_MUL)             \
+    X(ADD_MUL)             \
+    X(SUB_MUL)             \
+    X(MUL_ADD)             \
+    X(MUL_SUB)             \
+    X(SUB_FROM_MUL)
+/* Chains of which one operand, the scale, is one value for a whole row, and no other is. X(name, scale). */
+#define TRLI_SCALED_LIST(X) \
+    X(SUB_MUL_ADD, 2)       \
+    X(ADD_SUB_MUL, 3)       \
+    X(ADD_SUB_MUL_ADD, 3)
 
-typedef enum trli_pair {
-    TRLI_PAIR_FIRST = TRLI_OP_COUNT - 1,
-#define TRLI_PAIR_ENUM(name, operands) TRLI_PAIR_##name,
-    TRLI_PAIR_LIST(TRLI_PAIR_ENUM)
-#undef TRLI_PAIR_ENUM
-        TRLI_PAIR_END
-} trli_pair;
+typedef enum trli_chain {
+    TRLI_CHAIN_FIRST = TRLI_OP_COUNT - 1,
+#define TRLI_CHAIN_ENUM(name) TRLI_CHAIN_##name,
+    TRLI_CHAIN_LIST(TRLI_CHAIN_ENUM)
+#undef TRLI_CHAIN_ENUM
+        TRLI_CHAIN_END,
+    TRLI_SCALED_FIRST = TRLI_CHAIN_END - 1,
+#define TRLI_SCALED_ENUM(name, scale) TRLI_SCALED_##name,
+    TRLI_SCALED_LIST(TRLI_SCALED_ENUM)
+#undef TRLI_SCALED_ENUM
+        TRLI_SCALED_END
+} trli_chain;
 
-/* Rows of one operation: out[i] = op(arg[0][i], arg[1][i], arg[2][i]) for 0 <= i < n, `rows` times, each pointer moving on
+enum { TRLI_OPERANDS = 5 }; /* of one operation, at most */
+
+/* Rows of one operation: out[i] = op(arg[0][i], arg[1][i], ...) for 0 <= i < n, `rows` times, each pointer moving on
  * by its own step from row to row. out may be one of the operands, element by element. Operands that the operation lacks
  * point to any value. */
 typedef struct trli_block {
     double *out;
-    const double *arg[3];
-    ptrdiff_t n, rows, out_step, arg_step[3];
+    const double *arg[TRLI_OPERANDS];
+    ptrdiff_t n, rows, out_step, arg_step[TRLI_OPERANDS];
     unsigned broadcast; /* operands, as bits, that are one value for a whole row */
 } trli_block;
 typedef void (*trli_row)(const trli_block *block);
-/* The loop of an operation (trli_op or trli_pair). FUNCTION* and LIMIT have none of their own, NULL: see trli_row_indexed. */
+/* The loop of an operation (trli_op or trli_chain); `broadcast` means nothing for a scaled chain. FUNCTION* and LIMIT have none of their own, NULL: see trli_row_indexed. */
 trli_row trli_row_find(int op, unsigned broadcast);
+/* The operand of a scaled chain that is its scale; -1 for every other operation. */
+int trli_row_scale(int op);
 /* The operations with an index: a function of the table or a limiter. */
 void trli_row_indexed(int op, int index, const trli_block *block);
 

@@ -46,9 +46,6 @@ void trli_kernel_destroy(trli_kernel **kernel)
     free(k);
 }
 
-/* A node has an instruction of its own, is computed inside its only reader's, or computes such a one. */
-typedef enum node_state { PLAIN, ABSORBED, PAIRED } node_state;
-
 /* What the passes of the translation share. Arrays are indexed by position in the walk. */
 typedef struct translation {
     const trli_ir *ir;
@@ -57,7 +54,8 @@ typedef struct translation {
     trl_offsets *hull;
     int32_t *uses;       /* readers within the walk */
     int32_t *last;       /* last instruction that reads the node's register */
-    uint8_t *state;      /* node_state */
+    int32_t *made;       /* the node's instruction, or -1 */
+    bool *absorbed;      /* that is part of another instruction */
     trli_operand *where; /* where the node's value is found */
     int32_t *output;     /* root number the node is written to, or -1 */
 } translation;
@@ -80,40 +78,71 @@ static void count_uses(translation *t)
     }
 }
 
-static bool may_absorb(const translation *t, trli_value v, trli_op op)
+/* Whether node v's instruction is an `op` that only the node being made reads, at just the points of that node: over more axes, the
+ * work would be repeated. */
+static bool may_absorb(const translation *t, trli_value v, int op, unsigned varies)
 {
     int32_t i = place_of(t, v);
-    return trli_ir_node(t->ir, v)->op == op && t->uses[i] == 1 && t->output[i] < 0 && t->state[i] == PLAIN;
+    return t->made[i] >= 0 && t->kernel->instruction[t->made[i]].op == op && t->uses[i] == 1 && t->output[i] < 0 &&
+           trli_ir_node(t->ir, v)->varies == varies;
 }
 
-/* Find an operand of n that can be computed in the same pass and absorb it; the pair's operands go to arg. 0: none. */
-static int find_pair(translation *t, const trli_node *n, trli_value arg[3])
+/* Whether the operands are what the loop of a scaled chain takes. */
+static bool scale_fits(const translation *t, const trli_instruction *in)
+{
+    int scale = trli_row_scale(in->op);
+    bool fits = scale < 0 || in->varies & 1;
+    for (int o = 0; scale >= 0 && o < in->operands; ++o) {
+        const trli_node *n = node_at(t, in->source[o]);
+        fits &= o == scale ? n->op == TRLI_OP_CONSTANT || n->op == TRLI_OP_SCALAR : n->varies & 1;
+    }
+    return fits;
+}
+
+/* The instruction `in` of node n becomes a chain with that of one of n's operands, if there is such a chain. */
+static void lengthen(translation *t, const trli_node *n, trli_instruction *in)
 {
     static const struct {
-        trli_op outer, inner;
-        int position, pair;
-    } pairs[] = {
-        {TRLI_OP_MUL, TRLI_OP_ADD, 0, TRLI_PAIR_ADD_MUL}, {TRLI_OP_MUL, TRLI_OP_ADD, 1, TRLI_PAIR_ADD_MUL},
-        {TRLI_OP_MUL, TRLI_OP_SUB, 0, TRLI_PAIR_SUB_MUL}, {TRLI_OP_MUL, TRLI_OP_SUB, 1, TRLI_PAIR_SUB_MUL},
-        {TRLI_OP_MUL, TRLI_OP_MUL, 0, TRLI_PAIR_MUL_MUL}, {TRLI_OP_MUL, TRLI_OP_MUL, 1, TRLI_PAIR_MUL_MUL},
-        {TRLI_OP_ADD, TRLI_OP_MUL, 0, TRLI_PAIR_MUL_ADD}, {TRLI_OP_ADD, TRLI_OP_MUL, 1, TRLI_PAIR_MUL_ADD},
-        {TRLI_OP_SUB, TRLI_OP_MUL, 0, TRLI_PAIR_MUL_SUB}, {TRLI_OP_SUB, TRLI_OP_MUL, 1, TRLI_PAIR_SUB_FROM_MUL},
-        {TRLI_OP_ADD, TRLI_OP_ADD, 0, TRLI_PAIR_ADD_ADD}, {TRLI_OP_ADD, TRLI_OP_ADD, 1, TRLI_PAIR_ADD_ADD},
-        {TRLI_OP_ADD, TRLI_OP_SUB, 0, TRLI_PAIR_SUB_ADD}, {TRLI_OP_ADD, TRLI_OP_SUB, 1, TRLI_PAIR_SUB_ADD},
-        {TRLI_OP_SUB, TRLI_OP_ADD, 0, TRLI_PAIR_ADD_SUB},
+        trli_op outer;
+        int inner, position, chain;
+    } chains[] = {
+        {TRLI_OP_MUL, TRLI_CHAIN_ADD_SUB, 0, TRLI_SCALED_ADD_SUB_MUL},
+        {TRLI_OP_MUL, TRLI_CHAIN_ADD_SUB, 1, TRLI_SCALED_ADD_SUB_MUL},
+        {TRLI_OP_MUL, TRLI_OP_ADD, 0, TRLI_CHAIN_ADD_MUL},
+        {TRLI_OP_MUL, TRLI_OP_ADD, 1, TRLI_CHAIN_ADD_MUL},
+        {TRLI_OP_MUL, TRLI_OP_SUB, 0, TRLI_CHAIN_SUB_MUL},
+        {TRLI_OP_MUL, TRLI_OP_SUB, 1, TRLI_CHAIN_SUB_MUL},
+        {TRLI_OP_MUL, TRLI_OP_MUL, 0, TRLI_CHAIN_MUL_MUL},
+        {TRLI_OP_MUL, TRLI_OP_MUL, 1, TRLI_CHAIN_MUL_MUL},
+        {TRLI_OP_ADD, TRLI_SCALED_ADD_SUB_MUL, 0, TRLI_SCALED_ADD_SUB_MUL_ADD},
+        {TRLI_OP_ADD, TRLI_SCALED_ADD_SUB_MUL, 1, TRLI_SCALED_ADD_SUB_MUL_ADD},
+        {TRLI_OP_ADD, TRLI_CHAIN_SUB_MUL, 0, TRLI_SCALED_SUB_MUL_ADD},
+        {TRLI_OP_ADD, TRLI_CHAIN_SUB_MUL, 1, TRLI_SCALED_SUB_MUL_ADD},
+        {TRLI_OP_ADD, TRLI_OP_MUL, 0, TRLI_CHAIN_MUL_ADD},
+        {TRLI_OP_ADD, TRLI_OP_MUL, 1, TRLI_CHAIN_MUL_ADD},
+        {TRLI_OP_SUB, TRLI_OP_MUL, 0, TRLI_CHAIN_MUL_SUB},
+        {TRLI_OP_SUB, TRLI_OP_MUL, 1, TRLI_CHAIN_SUB_FROM_MUL},
+        {TRLI_OP_ADD, TRLI_OP_ADD, 0, TRLI_CHAIN_ADD_ADD},
+        {TRLI_OP_ADD, TRLI_OP_ADD, 1, TRLI_CHAIN_ADD_ADD},
+        {TRLI_OP_ADD, TRLI_OP_SUB, 0, TRLI_CHAIN_SUB_ADD},
+        {TRLI_OP_ADD, TRLI_OP_SUB, 1, TRLI_CHAIN_SUB_ADD},
+        {TRLI_OP_SUB, TRLI_OP_ADD, 0, TRLI_CHAIN_ADD_SUB},
     };
-    for (size_t p = 0; p < sizeof pairs / sizeof *pairs; ++p) {
-        trli_value inner = n->arg[pairs[p].position];
-        if (n->op != pairs[p].outer || !may_absorb(t, inner, pairs[p].inner)) continue;
-        /* The pair is evaluated over the outer node's axes: absorbing a value of fewer axes would repeat its work. */
-        if (trli_ir_node(t->ir, inner)->varies != n->varies) continue;
-        arg[0] = trli_ir_node(t->ir, inner)->arg[0];
-        arg[1] = trli_ir_node(t->ir, inner)->arg[1];
-        arg[2] = n->arg[1 - pairs[p].position];
-        t->state[place_of(t, inner)] = ABSORBED;
-        return pairs[p].pair;
+    for (size_t c = 0; c < sizeof chains / sizeof *chains; ++c) {
+        if (n->op != chains[c].outer || !may_absorb(t, n->arg[chains[c].position], chains[c].inner, n->varies))
+            continue;
+        int32_t absorbed = place_of(t, n->arg[chains[c].position]);
+        const trli_instruction *inner = &t->kernel->instruction[t->made[absorbed]];
+        trli_instruction longer = *in;
+        longer.op = chains[c].chain;
+        longer.operands = inner->operands + 1;
+        memcpy(longer.source, inner->source, sizeof longer.source);
+        longer.source[inner->operands] = place_of(t, n->arg[1 - chains[c].position]);
+        if (!scale_fits(t, &longer)) continue;
+        *in = longer;
+        t->absorbed[absorbed] = true;
+        return;
     }
-    return 0;
 }
 
 /* Operands that need no instruction: views of memory. */
@@ -147,10 +176,9 @@ static bool make_view(translation *t, int32_t i)
 static void add_instruction(translation *t, int32_t i)
 {
     const trli_node *n = node_at(t, i);
-    trli_value arg[3] = {n->arg[0], n->arg[1], n->arg[2]};
-    int pair = find_pair(t, n, arg);
     trli_instruction *in = &t->kernel->instruction[t->kernel->ninstructions];
-    *in = (trli_instruction){.op = pair ? pair : n->op,
+    *in = (trli_instruction){.op = n->op,
+                             .operands = trli_op_operands(n->op),
                              .node = i,
                              .varies = n->varies,
                              .index = n->index,
@@ -158,10 +186,9 @@ static void add_instruction(translation *t, int32_t i)
                              .number = n->number,
                              .hull = t->hull[i],
                              .output = t->output[i]};
-    in->operands = pair ? 3 : trli_op_operands(n->op);
-    if (pair) t->state[i] = PAIRED;
-    for (int o = 0; o < in->operands; ++o) in->source[o] = place_of(t, arg[o]);
-    ++t->kernel->ninstructions;
+    for (int o = 0; o < in->operands; ++o) in->source[o] = place_of(t, n->arg[o]);
+    lengthen(t, n, in);
+    t->made[i] = t->kernel->ninstructions++;
 }
 
 /* Drop absorbed instructions, keep order. */
@@ -170,7 +197,7 @@ static void drop_absorbed(translation *t)
     trli_kernel *k = t->kernel;
     int kept = 0;
     for (int i = 0; i < k->ninstructions; ++i)
-        if (t->state[k->instruction[i].node] != ABSORBED) k->instruction[kept++] = k->instruction[i];
+        if (!t->absorbed[k->instruction[i].node]) k->instruction[kept++] = k->instruction[i];
     k->ninstructions = kept;
 }
 
@@ -283,7 +310,7 @@ static void add_copies(translation *t, int nroots, const trli_value *roots, cons
     for (int r = 0; r < nroots; ++r) {
         if (!copied[r]) continue;
         t->kernel->instruction[t->kernel->ninstructions++] = (trli_instruction){
-            .op = TRLI_PAIR_COPY,
+            .op = TRLI_CHAIN_COPY,
             .node = t->walk->count + r,
             .varies = (uint8_t)((1 << t->ir->grid->dim) - 1),
             .output = r,
@@ -300,7 +327,8 @@ static trl_err allocate(translation *t, int nroots)
     t->hull = calloc(n, sizeof *t->hull);
     t->uses = calloc(n, sizeof *t->uses);
     t->last = calloc(n, sizeof *t->last);
-    t->state = calloc(n, sizeof *t->state);
+    t->made = calloc(n, sizeof *t->made);
+    t->absorbed = calloc(n, sizeof *t->absorbed);
     t->where = calloc(n, sizeof *t->where);
     t->output = calloc(n, sizeof *t->output);
     k->instruction = calloc(n, sizeof *k->instruction);
@@ -308,8 +336,8 @@ static trl_err allocate(translation *t, int nroots)
     k->footprint = calloc(n, sizeof *k->footprint);
     k->scalar = calloc(n, sizeof *k->scalar);
     k->constant = calloc(n, sizeof *k->constant);
-    bool ok = t->hull && t->uses && t->last && t->state && t->where && t->output && k->instruction && k->field &&
-              k->footprint && k->scalar && k->constant;
+    bool ok = t->hull && t->uses && t->last && t->made && t->absorbed && t->where && t->output && k->instruction &&
+              k->field && k->footprint && k->scalar && k->constant;
     return ok ? TRL_OK : trl_fail(t->ir->ctx, TRL_ERR_MEMORY, NULL, "no memory to compile a kernel of %zu values", n);
 }
 
@@ -319,7 +347,10 @@ static void translate(translation *t, int nroots, const trli_value *roots, bool 
     count_uses(t);
     choose_outputs(t, nroots, roots, copied);
     for (int32_t i = 0; i < t->walk->count; ++i)
-        if (!make_view(t, i)) add_instruction(t, i);
+        if (make_view(t, i))
+            t->made[i] = -1;
+        else
+            add_instruction(t, i);
     drop_absorbed(t);
     add_copies(t, nroots, roots, copied);
     deal_registers(t, t->uses);
@@ -364,7 +395,8 @@ done:
     free(t.hull);
     free(t.uses);
     free(t.last);
-    free(t.state);
+    free(t.made);
+    free(t.absorbed);
     free(t.where);
     free(t.output);
     trli_kernel_destroy(&t.kernel);

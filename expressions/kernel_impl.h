@@ -23,14 +23,14 @@ typedef struct trli_operand {
 } trli_operand;
 
 typedef struct trli_instruction {
-    int op; /* trli_op or trli_pair */
+    int op; /* trli_op or trli_chain */
     int operands;
     uint8_t varies;     /* axes of the result */
     int32_t index, bit; /* as in trli_node */
     double number;
     trl_offsets hull; /* computed on the tile grown by this */
-    trli_operand target, operand[3];
-    int32_t node, source[3], output; /* used while translating */
+    trli_operand target, operand[TRLI_OPERANDS];
+    int32_t node, source[TRLI_OPERANDS], output; /* used while translating */
 } trli_instruction;
 
 struct trli_kernel {

@@ -87,6 +87,36 @@ ROW3(mul_add, x *y + z)
 ROW3(mul_sub, x *y - z)
 ROW3(sub_from_mul, z - x * y)
 
+static inline int scale_of(int op)
+{
+#define SCALE(name, scale) [TRLI_SCALED_##name] = 1 + (scale),
+    static const int scale[TRLI_SCALED_END] = {TRLI_SCALED_LIST(SCALE)};
+#undef SCALE
+    return scale[op] - 1;
+}
+
+/* Scaled chains: s is the scale. */
+#define SCALED(NAME, name, expr)                                        \
+    CLONES static void name(const trli_block *block)                    \
+    {                                                                   \
+        const ptrdiff_t n = block->n;                                   \
+        const double s = *block->arg[scale_of(TRLI_SCALED_##NAME)];     \
+        for (ptrdiff_t row = 0; row < block->rows; ++row) {             \
+            double *out = block->out + row * block->out_step;           \
+            const double *a = block->arg[0] + row * block->arg_step[0]; \
+            const double *b = block->arg[1] + row * block->arg_step[1]; \
+            const double *c = block->arg[2] + row * block->arg_step[2]; \
+            const double *d = block->arg[3] + row * block->arg_step[3]; \
+            const double *e = block->arg[4] + row * block->arg_step[4]; \
+            (void)c, (void)d, (void)e;                                  \
+            INDEPENDENT                                                 \
+            for (ptrdiff_t i = 0; i < n; ++i) out[i] = (expr);          \
+        }                                                               \
+    }
+SCALED(SUB_MUL_ADD, sub_mul_add, (a[i] - b[i]) * s + d[i])
+SCALED(ADD_SUB_MUL, add_sub_mul, (a[i] + b[i] - c[i]) * s)
+SCALED(ADD_SUB_MUL_ADD, add_sub_mul_add, (a[i] + b[i] - c[i]) * s + e[i])
+
 #define MODES1(name) \
     {                \
         name##_0     \
@@ -100,7 +130,7 @@ ROW3(sub_from_mul, z - x * y)
         name##_0, name##_1, name##_2, name##_3, name##_4, name##_5, name##_6, name##_0 \
     }
 
-static const trli_row rows[TRLI_PAIR_END][8] = {
+static const trli_row rows[TRLI_SCALED_END][8] = {
     [TRLI_OP_NEG] = MODES1(neg),
     [TRLI_OP_NOT] = MODES1(not ),
     [TRLI_OP_ABS] = MODES1(abs),
@@ -119,21 +149,29 @@ static const trli_row rows[TRLI_PAIR_END][8] = {
     [TRLI_OP_OR] = MODES2(or),
     [TRLI_OP_POW] = MODES2(pow),
     [TRLI_OP_SELECT] = MODES3(select),
-    [TRLI_PAIR_COPY] = {copy_0, copy_1},
-    [TRLI_PAIR_ADD_ADD] = MODES3(add_add),
-    [TRLI_PAIR_ADD_SUB] = MODES3(add_sub),
-    [TRLI_PAIR_SUB_ADD] = MODES3(sub_add),
-    [TRLI_PAIR_MUL_MUL] = MODES3(mul_mul),
-    [TRLI_PAIR_ADD_MUL] = MODES3(add_mul),
-    [TRLI_PAIR_SUB_MUL] = MODES3(sub_mul),
-    [TRLI_PAIR_MUL_ADD] = MODES3(mul_add),
-    [TRLI_PAIR_MUL_SUB] = MODES3(mul_sub),
-    [TRLI_PAIR_SUB_FROM_MUL] = MODES3(sub_from_mul),
+    [TRLI_CHAIN_COPY] = {copy_0, copy_1},
+    [TRLI_CHAIN_ADD_ADD] = MODES3(add_add),
+    [TRLI_CHAIN_ADD_SUB] = MODES3(add_sub),
+    [TRLI_CHAIN_SUB_ADD] = MODES3(sub_add),
+    [TRLI_CHAIN_MUL_MUL] = MODES3(mul_mul),
+    [TRLI_CHAIN_ADD_MUL] = MODES3(add_mul),
+    [TRLI_CHAIN_SUB_MUL] = MODES3(sub_mul),
+    [TRLI_CHAIN_MUL_ADD] = MODES3(mul_add),
+    [TRLI_CHAIN_MUL_SUB] = MODES3(mul_sub),
+    [TRLI_CHAIN_SUB_FROM_MUL] = MODES3(sub_from_mul),
+    [TRLI_SCALED_SUB_MUL_ADD] = {sub_mul_add},
+    [TRLI_SCALED_ADD_SUB_MUL] = {add_sub_mul},
+    [TRLI_SCALED_ADD_SUB_MUL_ADD] = {add_sub_mul_add},
 };
 
 trli_row trli_row_find(int op, unsigned broadcast)
 {
-    return rows[op][broadcast];
+    return rows[op][scale_of(op) < 0 ? broadcast : 0];
+}
+
+int trli_row_scale(int op)
+{
+    return scale_of(op);
 }
 
 #define LIMITER_ROW(NAME, name, psi) LOOP(limit_##name, a[i], b[i], c[i], trl_limiter_face_##name(x, y, z))
