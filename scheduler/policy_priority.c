@@ -10,7 +10,7 @@
 enum {
     EMPTY = -1,
     TAKE_MOST = 16, /* tasks taken from the queue at once, where many are ready */
-    SPINS = 400,    /* looks at the queue before a worker sleeps */
+    SPINS = 4000,   /* looks at the queue before a worker sleeps */
 };
 
 typedef struct ready_row {
@@ -19,10 +19,12 @@ typedef struct ready_row {
     int32_t start;                                 /* first slot; behind the last one lies a slot that stays empty */
 } ready_row;
 
-typedef struct chunk_counters {
+/* A wide task's chunks fall into one share of neighbours per worker. A worker hands itself those of its own share, then of the
+ * others': from task to task it meets the same part of the data, which its cache still holds. */
+typedef struct chunk_share {
     alignas(TRLI_CACHE_LINE) _Atomic int32_t handed_out;
-    _Atomic int32_t complete;
-} chunk_counters;
+    _Atomic int32_t complete; /* chunks of the whole task; in the first share only */
+} chunk_share;
 
 typedef struct priority_state {
     ready_row row[TRLI_URGENCIES];
@@ -36,9 +38,9 @@ typedef struct priority_state {
     _Atomic trl_task *started; /* poll tasks in the order of their first calls; EMPTY: not yet */
     _Atomic int32_t *missing;  /* per task: predecessors that are not complete */
     _Atomic trl_task *slot;
-    int32_t *wide; /* per task: its chunk counters */
-    chunk_counters *chunks;
-    int32_t wide_count;
+    int32_t *wide; /* per task: the first of its shares */
+    chunk_share *share;
+    int32_t wide_count, shares; /* wide tasks; shares of each */
 } priority_state;
 
 /* The queue. A slot is stored and loaded with seq_cst: that publishes what the pushing worker knows to be complete
@@ -74,6 +76,21 @@ static int32_t count_takeable(const trl_graph *graph, priority_state *s, ready_r
     return count;
 }
 
+/* The next chunk of a wide task for a worker, or -1. */
+static int take_chunk(const trl_graph *graph, priority_state *s, trl_task task, int worker)
+{
+    int64_t chunks = trli_graph_records(graph)[task].chunks;
+    for (int32_t i = 0; i < s->shares; ++i) {
+        int32_t n = (worker + i) % s->shares;
+        int32_t first = (int32_t)(chunks * n / s->shares), end = (int32_t)(chunks * (n + 1) / s->shares);
+        _Atomic int32_t *handed_out = &s->share[s->wide[task] + n].handed_out;
+        if (atomic_load_explicit(handed_out, memory_order_relaxed) >= end - first) continue;
+        int32_t chunk = first + atomic_fetch_add_explicit(handed_out, 1, memory_order_relaxed);
+        if (chunk < end) return chunk;
+    }
+    return -1;
+}
+
 /* Take a narrow task, or a chunk of a wide one, from a row. Returns the task or EMPTY. A stale head only finds what is
  * already taken: then the exchange fails, or the chunks are all handed out. */
 static trl_task take_from(const trl_graph *graph, priority_state *s, ready_row *row, trli_worker *worker, int *chunk)
@@ -85,8 +102,8 @@ static trl_task take_from(const trl_graph *graph, priority_state *s, ready_row *
         int chunks = trli_graph_records(graph)[task].chunks;
         int32_t count = 1;
         if (chunks > 1) {
-            *chunk = atomic_fetch_add_explicit(&s->chunks[s->wide[task]].handed_out, 1, memory_order_relaxed);
-            if (*chunk < chunks - 1) return task;
+            *chunk = take_chunk(graph, s, task, worker->index);
+            if (*chunk >= 0) return task;
         } else {
             *chunk = 0;
             count = count_takeable(graph, s, row, head, trl_workers_count(worker->workers));
@@ -94,7 +111,6 @@ static trl_task take_from(const trl_graph *graph, priority_state *s, ready_row *
         /* Relaxed: the slot was loaded with acquire. */
         bool moved = atomic_compare_exchange_strong_explicit(&row->head, &head, head + count, memory_order_relaxed,
                                                              memory_order_relaxed);
-        if (chunks > 1 && *chunk == chunks - 1) return task;
         if (chunks == 1 && moved) {
             worker->taken = head + 1;
             worker->taken_end = head + count;
@@ -194,7 +210,7 @@ static void execute(trl_graph *graph, priority_state *s, trli_worker *worker, tr
     bool done = trli_task_call(graph, worker, task, chunk, false);
     if (chunks > 1) {
         /* Release this chunk's writes; the last one acquires those of all. */
-        _Atomic int32_t *complete = &s->chunks[s->wide[task]].complete;
+        _Atomic int32_t *complete = &s->share[s->wide[task]].complete;
         if (atomic_fetch_add_explicit(complete, 1, memory_order_acq_rel) < chunks - 1) return;
     }
     if (done) {
@@ -275,9 +291,9 @@ static void get_ready(trl_graph *graph, void *state)
         atomic_store_explicit(&s->row[i].tail, start, memory_order_relaxed);
         start += graph->urgency_count[i] + 1;
     }
-    for (int32_t i = 0; i < s->wide_count; ++i) {
-        atomic_store_explicit(&s->chunks[i].handed_out, 0, memory_order_relaxed);
-        atomic_store_explicit(&s->chunks[i].complete, 0, memory_order_relaxed);
+    for (int32_t i = 0; i < s->wide_count * s->shares; ++i) {
+        atomic_store_explicit(&s->share[i].handed_out, 0, memory_order_relaxed);
+        atomic_store_explicit(&s->share[i].complete, 0, memory_order_relaxed);
     }
     for (int32_t i = 0; i < graph->polls; ++i) atomic_store_explicit(&s->started[i], EMPTY, memory_order_relaxed);
     atomic_store_explicit(&s->started_count, 0, memory_order_relaxed);
@@ -294,7 +310,7 @@ static void invalidate(trl_graph *graph, void **state)
 {
     priority_state *s = *state;
     if (s == NULL) return;
-    void *parts[] = {(void *)s->started, (void *)s->missing, (void *)s->slot, s->wide, s->chunks, s->polls.waiting};
+    void *parts[] = {(void *)s->started, (void *)s->missing, (void *)s->slot, s->wide, s->share, s->polls.waiting};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; ++i) trl_memory_free(graph->ctx, &parts[i]);
     trl_memory_free(graph->ctx, state);
 }
@@ -316,8 +332,8 @@ static trl_err alloc_arrays(trl_graph *graph, priority_state *s)
     s->slot = memory;
     TRL_TRY(trl_memory_alloc(ctx, tasks * sizeof *s->wide, what, &memory));
     s->wide = memory;
-    TRL_TRY(trl_memory_alloc(ctx, (size_t)s->wide_count * sizeof *s->chunks, what, &memory));
-    s->chunks = memory;
+    TRL_TRY(trl_memory_alloc(ctx, (size_t)s->wide_count * (size_t)s->shares * sizeof *s->share, what, &memory));
+    s->share = memory;
 done:
     return err;
 }
@@ -329,9 +345,10 @@ static trl_err setup(trl_graph *graph, void **state)
     TRL_TRY(trl_memory_alloc(graph->ctx, sizeof(priority_state), "priority policy", state));
     priority_state *s = memset(*state, 0, sizeof *s);
     for (trl_task t = 0; t < graph->task_count; ++t) s->wide_count += records[t].chunks > 1;
+    s->shares = graph->ctx->threads;
     TRL_TRY(alloc_arrays(graph, s));
     int32_t wide = 0;
-    for (trl_task t = 0; t < graph->task_count; ++t) s->wide[t] = records[t].chunks > 1 ? wide++ : -1;
+    for (trl_task t = 0; t < graph->task_count; ++t) s->wide[t] = records[t].chunks > 1 ? s->shares * wide++ : -1;
     get_ready(graph, s);
 done:
     return err;
