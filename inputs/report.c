@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 #include <limits.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +16,7 @@ typedef struct report_totals {
     trl_simulation_stats stats;                     /* of rank 0 but for what follows */
     int64_t planned_bytes, peak_bytes;              /* of the rank with the most */
     int64_t comm_bytes, comm_messages, allocations; /* of all */
+    double overlap;                                 /* of communication with work, of all */
 } report_totals;
 
 static trl_err reduce(trl_context *ctx, int64_t *values, int n, MPI_Op op)
@@ -31,14 +33,16 @@ static trl_err gather_totals(const trli_run *run, report_totals *totals)
     trl_simulation_get_stats(run->sim, &totals->stats);
     const trl_simulation_stats *s = &totals->stats;
     int64_t most[] = {s->planned_bytes, s->peak_bytes};
-    int64_t sum[] = {s->comm_bytes, s->comm_messages, s->allocations_after_first_step};
+    int64_t sum[] = {s->comm_bytes, s->comm_messages, s->allocations_after_first_step,
+                     (int64_t)(1e9 * s->step_graph.outstanding), (int64_t)(1e9 * s->step_graph.idle)};
     TRL_TRY(reduce(run->ctx, most, 2, MPI_MAX));
-    TRL_TRY(reduce(run->ctx, sum, 3, MPI_SUM));
+    TRL_TRY(reduce(run->ctx, sum, 5, MPI_SUM));
     totals->planned_bytes = most[0];
     totals->peak_bytes = most[1];
     totals->comm_bytes = sum[0];
     totals->comm_messages = sum[1];
     totals->allocations = sum[2];
+    if (sum[3] > 0) totals->overlap = fmin(1, fmax(0, 1 - (double)sum[4] / (double)sum[3]));
 done:
     return err;
 }
@@ -173,7 +177,7 @@ static void put_machine(const trli_run *run, const report_totals *totals, trli_j
     trli_json_begin_object(json);
     put_integer(json, "bytes", totals->comm_bytes);
     put_integer(json, "messages", totals->comm_messages);
-    put_number(json, "overlap", 0);
+    put_number(json, "overlap", totals->overlap);
     trli_json_end_object(json);
     trli_json_key(json, "graph");
     trli_json_begin_object(json);

@@ -72,6 +72,9 @@ struct trl_graph {
 
     /* Timing. Relaxed: the counters are read when no run is in progress. */
     _Atomic int64_t *task_ns;
+    /* Of all runs, the time with poll tasks started and not complete. Of the last run, the time of workers idle meanwhile. */
+    _Atomic int64_t outstanding_ns, idle_ns;
+    double idle_share; /* ns: of all runs, divided by the number of workers */
     int64_t runs, timed_runs;
     double timed_wall, timed_share; /* s: of timed runs; of their tasks divided by the number of workers */
 };
@@ -89,6 +92,10 @@ TRL_NODISCARD trl_err trli_graph_flatten(trl_graph *graph);
 /* Call a task, or skip it after an error, and record its error and time. Returns whether it is complete; `again`: it
  * was called in this run before and asked for more. Thread: any worker inside the run. */
 bool trli_task_call(trl_graph *graph, trli_worker *worker, trl_task task, int chunk, bool again);
+
+/* A poll task waits and none did before; none waits any more. In either order from two threads the sum is right. */
+void trli_outstanding_begin(trl_graph *graph);
+void trli_outstanding_end(trl_graph *graph);
 
 static inline int64_t trli_now_ns(void)
 {

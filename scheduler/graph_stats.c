@@ -53,6 +53,8 @@ void trl_graph_get_stats(const trl_graph *graph, trl_graph_stats *stats)
     if (!graph->frozen) return;
     for (trl_task t = 0; t < graph->task_count; ++t) stats->dependencies += record[t].end - record[t].first;
     find_paths(graph, stats);
+    stats->outstanding = 1e-9 * (double)atomic_load_explicit(&graph->outstanding_ns, memory_order_relaxed);
+    stats->idle = 1e-9 * graph->idle_share;
     if (graph->timed_runs > 0 && graph->task_count > 0) {
         double per_run = (graph->timed_wall - graph->timed_share) / (double)graph->timed_runs;
         stats->overhead_ns = per_run * 1e9 / graph->task_count;

@@ -179,16 +179,19 @@ static void poll_round(trl_graph *graph, priority_state *s, trli_worker *worker)
         s->polls.waiting[s->polls.count++] = task;
     }
     int32_t done = trli_polls_round(&s->polls, &trli_policy_priority, graph, s, worker);
-    atomic_fetch_sub_explicit(&s->poll_tasks, done, memory_order_relaxed); /* a hint: nothing is read on its account */
+    /* A hint: nothing is read on its account. */
+    int32_t before = atomic_fetch_sub_explicit(&s->poll_tasks, done, memory_order_relaxed);
+    if (done > 0 && before == done) trli_outstanding_end(graph);
     atomic_store_explicit(&s->polled_ns, s->polls.tested_ns, memory_order_relaxed);
 }
 
 /* A poll task asked for more: leave it to the owner of polling. */
-static void start_polling(priority_state *s, trl_workers *workers, trl_task task)
+static void start_polling(trl_graph *graph, priority_state *s, trl_workers *workers, trl_task task)
 {
     int32_t at = atomic_fetch_add_explicit(&s->started_count, 1, memory_order_relaxed);
     atomic_store_explicit(&s->started[at], task, memory_order_release); /* publishes what the first call did */
-    atomic_fetch_add_explicit(&s->poll_tasks, 1, memory_order_seq_cst); /* ordered with the count of sleepers */
+    /* Ordered with the count of sleepers. */
+    if (atomic_fetch_add_explicit(&s->poll_tasks, 1, memory_order_seq_cst) == 0) trli_outstanding_begin(graph);
     if (!atomic_load_explicit(&s->polling, memory_order_relaxed)) trli_workers_wake_one(workers);
 }
 
@@ -216,7 +219,7 @@ static void execute(trl_graph *graph, priority_state *s, trli_worker *worker, tr
     if (done) {
         task_done(graph, s, worker, task);
     } else {
-        start_polling(s, worker->workers, task);
+        start_polling(graph, s, worker->workers, task);
     }
 }
 
@@ -245,8 +248,10 @@ static bool something_to_do(void *state)
 static bool wait_for_work(trl_graph *graph, priority_state *s, trli_worker *worker)
 {
     bool owner = false, over, found = false;
+    int64_t since = 0; /* idle with poll tasks outstanding */
     for (int spins = 0; !(over = run_is_over(s, worker)) && !found; ++spins) {
         owner = owner || own_polling(s);
+        if (since == 0 && atomic_load_explicit(&s->poll_tasks, memory_order_relaxed) > 0) since = trli_now_ns();
         if (owner) poll_round(graph, s, worker);
         found = worker->next != EMPTY || visible(s);
         if (found) continue;
@@ -258,6 +263,7 @@ static bool wait_for_work(trl_graph *graph, priority_state *s, trli_worker *work
             spins = 0;
         }
     }
+    if (since) atomic_fetch_add_explicit(&graph->idle_ns, trli_now_ns() - since, memory_order_relaxed);
     if (owner) disown_polling(s, worker->workers);
     return !over;
 }

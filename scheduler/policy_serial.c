@@ -61,27 +61,39 @@ static void task_done(trl_graph *graph, void *state, trli_worker *worker, trl_ta
     ++s->complete;
 }
 
+/* Call the task at the head of the queue. */
+static void execute(trl_graph *graph, serial_state *s, trli_worker *worker)
+{
+    trl_task task = s->queue[s->head++];
+    int chunks = trli_graph_records(graph)[task].chunks;
+    bool done = true;
+    for (int chunk = 0; chunk < chunks; ++chunk) done = trli_task_call(graph, worker, task, chunk, false);
+    if (done) {
+        task_done(graph, s, worker, task);
+        return;
+    }
+    if (s->polls.count == 0) trli_outstanding_begin(graph);
+    s->polls.waiting[s->polls.count++] = task;
+}
+
+/* Test poll tasks; with nothing else to do, until one is complete. */
+static void poll(trl_graph *graph, serial_state *s, trli_worker *worker)
+{
+    bool idle = s->head == s->tail;
+    int64_t since = trli_now_ns();
+    if (!idle && since - s->polls.tested_ns < TRLI_POLL_INTERVAL_NS) return;
+    while (trli_polls_round(&s->polls, &trli_policy_serial, graph, s, worker) == 0 && idle)
+        trli_workers_pause(worker->workers);
+    if (idle) atomic_fetch_add_explicit(&graph->idle_ns, trli_now_ns() - since, memory_order_relaxed);
+    if (s->polls.count == 0) trli_outstanding_end(graph);
+}
+
 static void run(trl_graph *graph, void *state, trli_worker *worker)
 {
     serial_state *s = state;
     while (s->complete < graph->task_count) {
-        bool idle = s->head == s->tail;
-        if (!idle) {
-            trl_task task = s->queue[s->head++];
-            int chunks = trli_graph_records(graph)[task].chunks;
-            bool done = true;
-            for (int chunk = 0; chunk < chunks; ++chunk) done = trli_task_call(graph, worker, task, chunk, false);
-            if (done) {
-                task_done(graph, state, worker, task);
-            } else {
-                s->polls.waiting[s->polls.count++] = task;
-            }
-        }
-        if (s->polls.count == 0) continue;
-        if (!idle && trli_now_ns() - s->polls.tested_ns < TRLI_POLL_INTERVAL_NS) continue;
-        if (trli_polls_round(&s->polls, &trli_policy_serial, graph, state, worker) == 0 && idle) {
-            trli_workers_pause(worker->workers);
-        }
+        if (s->head < s->tail) execute(graph, s, worker);
+        if (s->polls.count > 0) poll(graph, s, worker);
     }
 }
 

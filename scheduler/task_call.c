@@ -28,6 +28,16 @@ bool trli_task_call(trl_graph *graph, trli_worker *worker, trl_task task, int ch
     return done;
 }
 
+void trli_outstanding_begin(trl_graph *graph)
+{
+    atomic_fetch_sub_explicit(&graph->outstanding_ns, trli_now_ns(), memory_order_relaxed);
+}
+
+void trli_outstanding_end(trl_graph *graph)
+{
+    atomic_fetch_add_explicit(&graph->outstanding_ns, trli_now_ns(), memory_order_relaxed);
+}
+
 int32_t trli_polls_round(trli_polls *polls, const trli_policy *policy, trl_graph *graph, void *state,
                          trli_worker *worker)
 {

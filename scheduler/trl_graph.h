@@ -77,6 +77,8 @@ typedef struct trl_graph_stats {
     int64_t tasks, dependencies, runs;
     double tau_1;   /* sum of the tasks' mean times, s; before the first timed run: of costs (all unknown: 1 each) */
     double tau_inf; /* longest path, s; the chunks of a wide task count as running at once */
+    double outstanding; /* s in all runs with poll tasks (communication) started and not complete */
+    double idle;        /* s of it that workers had nothing else to do, mean over the workers */
     double overhead_ns; /* mean over timed runs of (wall time - time in tasks / workers) / tasks */
 } trl_graph_stats;
 /* Time every task of following runs (two clock reads per task; of a poll task the last call). Off at first. */

@@ -300,7 +300,9 @@ trl_err trl_graph_run(trl_graph *graph, trl_workers *w)
     double before = graph->timing ? summed_task_seconds(graph) : 0.0;
     int64_t start = graph->timing ? trli_now_ns() : 0;
     atomic_store_explicit(&graph->error, TRL_OK, memory_order_relaxed); /* published by the gate */
+    atomic_store_explicit(&graph->idle_ns, 0, memory_order_relaxed);
     run_with_all(graph, w, state);
+    graph->idle_share += (double)atomic_load_explicit(&graph->idle_ns, memory_order_relaxed) / w->count;
     if (graph->timing) {
         graph->timed_wall += 1e-9 * (double)(trli_now_ns() - start);
         graph->timed_share += (summed_task_seconds(graph) - before) / w->count;

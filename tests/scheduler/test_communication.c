@@ -4,6 +4,8 @@
 /* Tasks that communicate: poll tasks around MPI requests, on every policy, also when a rank fails. */
 #include "trl_test.h"
 
+#include <time.h>
+
 #include <trl_graph.h>
 
 enum { ROUNDS = 20 };
@@ -147,10 +149,77 @@ START_TEST(no_rank_waits_for_ever_when_one_fails)
 }
 END_TEST
 
+/* A message that takes a while, alone or beside other work. */
+
+enum { MESSAGE_NS = 10000000, PIECE_NS = 500000, PIECES = 100 };
+
+static int64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static trl_err slow_message(void *data, const trl_task_args *args, bool *done)
+{
+    int64_t *posted = data;
+    (void)args;
+    if (*posted == 0) *posted = now_ns();
+    *done = now_ns() - *posted >= MESSAGE_NS;
+    return TRL_OK;
+}
+
+static trl_err piece_of_work(void *data, const trl_task_args *args, bool *done)
+{
+    int64_t start = now_ns();
+    (void)data, (void)args, (void)done;
+    while (now_ns() - start < PIECE_NS) {
+    }
+    return TRL_OK;
+}
+
+static void run_slow_message(const char *policy, int pieces, trl_graph_stats *stats)
+{
+    trl_graph *graph;
+    trl_workers *workers;
+    trl_task task;
+    int64_t posted = 0;
+    trl_task_desc message = {
+        .name = "message", .run = slow_message, .data = &posted, .chunks = 1, .flags = TRL_TASK_POLL};
+    trl_task_desc piece = {.name = "work", .run = piece_of_work, .chunks = 1};
+    ck_ok(trl_graph_create(test_ctx, "overlap", &graph));
+    ck_ok(trl_graph_add_task(graph, &message, &task));
+    for (int i = 0; i < pieces; ++i) ck_ok(trl_graph_add_task(graph, &piece, &task));
+    ck_ok(trl_graph_freeze(graph));
+    ck_ok(trl_workers_create(test_ctx, policy, &workers));
+    ck_ok(trl_graph_run(graph, workers));
+    trl_graph_get_stats(graph, stats);
+    trl_workers_destroy(&workers);
+    trl_graph_destroy(&graph);
+}
+
+START_TEST(idle_time_beside_communication_is_counted)
+{
+    static const char *const policies[] = {"serial", "priority"};
+    if (trl_context_ranks(test_ctx) > 1) return; /* ranks that share cores take each other's time */
+    for (int p = 0; p < 2; ++p) {
+        trl_graph_stats alone, beside;
+        run_slow_message(policies[p], 0, &alone);
+        ck_assert_double_ge(alone.outstanding, 0.9e-9 * MESSAGE_NS);
+        ck_assert_double_ge(alone.idle, 0.8 * alone.outstanding);
+        ck_assert_double_le(alone.idle, 1.01 * alone.outstanding);
+        run_slow_message(policies[p], PIECES, &beside);
+        ck_assert_double_ge(beside.outstanding, 0.9e-9 * MESSAGE_NS);
+        ck_assert_double_le(beside.idle, 0.3 * beside.outstanding);
+    }
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_loop_test(tc, a_ring_of_ranks_passes_a_value_round, 0, 3);
     tcase_add_loop_test(tc, no_rank_waits_for_ever_when_one_fails, 0, 3);
+    tcase_add_test(tc, idle_time_beside_communication_is_counted);
 }
 
 TRL_TEST_MAIN("communication", add_tests)
