@@ -73,6 +73,8 @@ static scratch divide_scratch(const trli_model *model, int worker, int inputs, i
 
 typedef struct finite_check {
     const trli_task *task;
+    int noutputs;
+    const int *variable;
     const trl_array *output;
     trli_nonfinite *found;
 } finite_check;
@@ -101,15 +103,14 @@ static void note_nonfinite(const finite_check *c, int variable, const double *ro
 static void check_tile(void *data, const trl_box *tile)
 {
     const finite_check *c = data;
-    const trli_step *s = c->task->step;
     trl_lidx n = tile->hi[0] - tile->lo[0];
-    for (int o = 0; o < s->nout; ++o)
+    for (int o = 0; o < c->noutputs; ++o)
         for (trl_lidx k = tile->lo[2]; k < tile->hi[2]; ++k)
             for (trl_lidx j = tile->lo[1]; j < tile->hi[1]; ++j) {
                 const double *row =
                     (const double *)c->output[o].at + trl_array_offset(&c->output[o], tile->lo[0], j, k);
                 if (!trli_row_finite(row, n))
-                    note_nonfinite(c, s->variable[o], row, n, (trl_lidx[3]){tile->lo[0], j, k});
+                    note_nonfinite(c, c->variable[o], row, n, (trl_lidx[3]){tile->lo[0], j, k});
             }
 }
 
@@ -122,7 +123,7 @@ trl_err trli_task_kernel(void *data, const trl_task_args *args, bool *done)
     (void)done;
     for (int i = 0; i < s->ninputs; ++i) sc.input[i] = trli_model_array(model, s->input[i], t->patch);
     for (int o = 0; o < s->nout; ++o) sc.output[o] = trli_model_array(model, s->field[o], t->patch);
-    finite_check check = {t, sc.output, &model->nonfinite[args->worker]};
+    finite_check check = {t, s->nout, s->variable, sc.output, &model->nonfinite[args->worker]};
     const trli_kernel_run run = {.grid = &model->layout->grid,
                                  .patch = patch_of(t),
                                  .input = sc.input,
@@ -228,34 +229,50 @@ trl_box trli_slab_box(const trli_program *program, const trli_slab *slab, int lo
     return box;
 }
 
+static const int *variable_of_slab(const trli_step *s, const trli_slab *slab)
+{
+    int i = 0;
+    while (s->field[i] != slab->field) ++i;
+    return &s->variable[i];
+}
+
+static trl_err run_slab(const trli_task *t, const trli_slab *slab, int worker)
+{
+    const trli_step *s = t->step;
+    trli_model *model = t->program->model;
+    scratch sc = divide_scratch(model, worker, slab->ninputs, 1, 0);
+    for (int i = 0; i < slab->ninputs; ++i) sc.input[i] = trli_model_array(model, slab->input[i], t->patch);
+    sc.output[0] = trli_model_array(model, slab->field, t->patch);
+    trl_box box = trli_slab_box(t->program, slab, t->patch);
+    if (slab->entry >= 0) {
+        trl_eval_args eval = plugin_args(t, &sc, worker);
+        eval.axis = slab->axis;
+        eval.side = slab->side;
+        return call_plugin(model, slab->entry, &eval, &box, NULL);
+    }
+    finite_check check = {t, 1, s->check ? variable_of_slab(s, slab) : NULL, sc.output, &model->nonfinite[worker]};
+    const trli_kernel_run run = {.grid = &model->layout->grid,
+                                 .patch = patch_of(t),
+                                 .input = sc.input,
+                                 .output = sc.output,
+                                 .scalar = model->scalar,
+                                 .scratch = sc.registers,
+                                 .after = s->check ? check_tile : NULL,
+                                 .data = &check};
+    trli_kernel_evaluate(slab->kernel, &run, &box);
+    return TRL_OK;
+}
+
 trl_err trli_task_slabs(void *data, const trl_task_args *args, bool *done)
 {
     const trli_task *t = data;
     const trli_step *s = t->step;
-    trli_model *model = t->program->model;
     trl_err err = TRL_OK;
     (void)done;
     for (int k = 0; k < s->nslabs; ++k) {
         const trli_slab *slab = &s->slab[k];
-        if (!trl_patch_at_side(model->layout, patch_of(t), slab->axis, slab->side)) continue;
-        scratch sc = divide_scratch(model, args->worker, slab->ninputs, 1, 0);
-        for (int i = 0; i < slab->ninputs; ++i) sc.input[i] = trli_model_array(model, slab->input[i], t->patch);
-        sc.output[0] = trli_model_array(model, slab->field, t->patch);
-        trl_box box = trli_slab_box(t->program, slab, t->patch);
-        if (slab->entry >= 0) {
-            trl_eval_args eval = plugin_args(t, &sc, args->worker);
-            eval.axis = slab->axis;
-            eval.side = slab->side;
-            TRL_TRY(call_plugin(model, slab->entry, &eval, &box, NULL));
-            continue;
-        }
-        const trli_kernel_run run = {.grid = &model->layout->grid,
-                                     .patch = patch_of(t),
-                                     .input = sc.input,
-                                     .output = sc.output,
-                                     .scalar = model->scalar,
-                                     .scratch = sc.registers};
-        trli_kernel_evaluate(slab->kernel, &run, &box);
+        if (trl_patch_at_side(t->program->model->layout, patch_of(t), slab->axis, slab->side))
+            TRL_TRY(run_slab(t, slab, args->worker));
     }
 done:
     return err;

@@ -283,16 +283,27 @@ static bool has_planes(const trli_model *model, int field)
     return false;
 }
 
-trl_err trli_instance_planes(trli_instance *instance)
+trl_err trli_instance_planes(trli_instance *instance, bool check)
 {
     trli_model *model = instance->model;
     int n = 0, *fields = malloc(((size_t)model->nvariables + 1) * sizeof *fields);
+    int *variable = trli_model_keep(model, ((size_t)model->nvariables + 1) * sizeof *variable);
     trl_err err = TRL_OK;
-    if (!fields) return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for boundary conditions");
-    for (int v = 0; v < model->nvariables; ++v)
-        if (has_planes(model, instance->variable[v])) fields[n++] = instance->variable[v];
+    if (!fields || !variable) {
+        free(fields);
+        return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for boundary conditions");
+    }
+    for (int v = 0; v < model->nvariables; ++v) {
+        if (!has_planes(model, instance->variable[v])) continue;
+        variable[n] = v;
+        fields[n++] = instance->variable[v];
+    }
     if (n > 0) err = append_fill(instance, TRLI_STEP_PLANES, n, fields);
     free(fields);
+    if (err != TRL_OK || n == 0) return err;
+    trli_step *step = &instance->program->step[instance->program->nsteps - 1];
+    step->check = check;
+    step->variable = variable;
     return err;
 }
 

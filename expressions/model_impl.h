@@ -146,8 +146,8 @@ typedef struct trli_step {
     int nout;
     int *field;
     trli_value *value;
-    bool check;    /* KERNEL: the outputs must be finite */
-    int *variable; /* KERNEL with check: the variable of each output */
+    bool check;    /* KERNEL, PLANES: the outputs must be finite */
+    int *variable; /* with check: the variable of each output */
     trli_kernel *kernel;
     int *input; /* fields read, in the kernel's or plugin's order */
     int ninputs;
@@ -345,8 +345,8 @@ void trli_instance_destroy(trli_instance **instance);
 TRL_NODISCARD trl_err trli_instance_fill(trli_instance *instance);
 /* Append the fill of one field's ghosts. */
 TRL_NODISCARD trl_err trli_instance_fill_field(trli_instance *instance, int field);
-/* Append what sets points on Dirichlet sides of the variables' fields. */
-TRL_NODISCARD trl_err trli_instance_planes(trli_instance *instance);
+/* Append what sets points on Dirichlet sides of the variables' fields; check: to finite values. */
+TRL_NODISCARD trl_err trli_instance_planes(trli_instance *instance, bool check);
 /* The instance that boundary values are lowered in: shares fields and plugins' results, stores nothing. */
 TRL_NODISCARD trl_err trli_instance_sides(trli_instance *instance, trli_instance **sides);
 /* Lower every entry that is used, dependencies first, so that later lowering recurses no deeper than one formula. */

@@ -97,7 +97,7 @@ static trl_err compile_initial(trl_simulation *sim)
         if (first == TRL_OK) first = one;
     }
     TRL_TRY(first);
-    TRL_TRY(trli_instance_planes(state));
+    TRL_TRY(trli_instance_planes(state, true));
 done:
     trli_instance_destroy(&values);
     trli_instance_destroy(&state);
@@ -239,7 +239,7 @@ static trl_err compile_stage(trl_simulation *sim, trli_instance **in, trli_value
     TRL_TRY(compile_updates(sim, &st, target));
     TRL_TRY(trli_instance_create(sim->model, sim->step, sim->stage_time[s + 1], s + 1, in[0], &in[s + 1]));
     for (int v = 0; v < sim->nequations; ++v) in[s + 1]->variable[v] = target[v];
-    TRL_TRY(trli_instance_planes(in[s + 1]));
+    TRL_TRY(trli_instance_planes(in[s + 1], s + 1 == sim->integrator->stages));
 done:
     free(target);
     return err;
