@@ -131,7 +131,7 @@ static extension extension_of(const analysis *an, int field)
     const trli_demand *d = &an->program->demand[field];
     extension e = owned_only(f->location);
     if (f->exchanged || f->persistent) {
-        for (int a = 0; a < 3; ++a) {
+        for (ptrdiff_t a = 0; a < 3; ++a) {
             e.side.lo[a] = f->shrink[2 * a];
             e.side.hi[a] = -f->shrink[2 * a + 1];
         }
@@ -183,13 +183,13 @@ static void stay_inside(const analysis *an, trli_step *s, extension *e)
     for (int i = 0; i < n; ++i) {
         trl_footprint reach = trli_kernel_footprint(s->kernel, i);
         trl_offsets hull = trl_footprint_hull(&reach);
-        for (int a = 0; a < 3; ++a) {
+        for (ptrdiff_t a = 0; a < 3; ++a) {
             int over = hull.hi[a] + (s->location >> a & 1) - (an->model->field[fields[i]].location >> a & 1);
             if (-hull.lo[a] > s->shrink[2 * a]) s->shrink[2 * a] = (int8_t)-hull.lo[a];
             if (over > s->shrink[2 * a + 1]) s->shrink[2 * a + 1] = (int8_t)over;
         }
     }
-    for (int a = 0; a < 3; ++a) {
+    for (ptrdiff_t a = 0; a < 3; ++a) {
         e->side.lo[a] = s->shrink[2 * a];
         e->side.hi[a] = (int8_t)-s->shrink[2 * a + 1];
     }
@@ -573,7 +573,7 @@ trl_box trli_program_box(const trli_program *program, int field, int local_patch
     for (int a = 0; a < layout->grid.dim; ++a) {
         bool at_lo = trl_patch_at_side(layout, patch, a, 0), at_hi = trl_patch_at_side(layout, patch, a, 1);
         if (f->exchanged || f->persistent) {
-            if (at_lo) box.lo[a] += f->shrink[2 * a];
+            if (at_lo) box.lo[a] += f->shrink[(ptrdiff_t)2 * a];
             if (at_hi) box.hi[a] -= f->shrink[2 * a + 1];
             continue;
         }

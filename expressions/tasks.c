@@ -219,7 +219,7 @@ static bool reduction_box(const builder *b, const trli_step *s, int patch, trl_b
     const trl_patch *p = &layout->patch[layout->local[patch]];
     *box = trl_patch_owned(layout, p, s->location);
     for (int a = 0; a < layout->grid.dim; ++a) {
-        if (trl_patch_at_side(layout, p, a, 0)) box->lo[a] += s->shrink[2 * a];
+        if (trl_patch_at_side(layout, p, a, 0)) box->lo[a] += s->shrink[(ptrdiff_t)2 * a];
         if (trl_patch_at_side(layout, p, a, 1)) box->hi[a] -= s->shrink[2 * a + 1];
         if (box->hi[a] <= box->lo[a]) return false;
     }

@@ -341,7 +341,7 @@ static bool read_patch(hid_t dataset, const trl_grid *grid, const trl_patch *pat
 {
     hsize_t start[3], count[3];
     for (int a = 0; a < grid->dim; ++a) {
-        start[grid->dim - 1 - a] = (hsize_t)(patch->first[a] + box->lo[a]);
+        start[grid->dim - 1 - a] = (hsize_t)patch->first[a] + (hsize_t)box->lo[a];
         count[grid->dim - 1 - a] = (hsize_t)(box->hi[a] - box->lo[a]);
     }
     hid_t there = H5Dget_space(dataset), here = H5Screate_simple(grid->dim, count, NULL);

@@ -10,7 +10,8 @@ enum { LINE = 8 }; /* doubles in a cache line */
 void trli_heat_shape(trli_heat *heat)
 {
     heat->stride[0] = 1;
-    heat->stride[1] = (heat->n[0] + 2 * LINE) / LINE * LINE; /* a ghost on each side, the minus one at a line's end */
+    /* a ghost on each side, the minus one at a line's end */
+    heat->stride[1] = (ptrdiff_t)((heat->n[0] + 2 * LINE) / LINE) * LINE;
     heat->stride[2] = heat->stride[1] * (heat->n[1] + 2);
     heat->origin = LINE + heat->stride[1] + heat->stride[2];
     heat->points = LINE + heat->stride[2] * (heat->n[2] + 2);

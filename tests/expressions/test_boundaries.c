@@ -78,7 +78,7 @@ static void shape(reference *r, int where)
         r->lo[a] = a < dim ? LAYERS : 0;
         r->room[a] = r->n[a] + 2 * r->lo[a];
     }
-    ck_assert_int_le(r->room[0] * r->room[1] * r->room[2], POINTS_MAX);
+    ck_assert_int_le((intmax_t)r->room[0] * r->room[1] * r->room[2], POINTS_MAX);
     for (int i = 0; i < POINTS_MAX; ++i) r->f[i] = NAN;
 }
 
@@ -486,7 +486,7 @@ START_TEST(an_advective_flux_uses_the_dirichlet_value_itself)
         ck_ok(open_problem());
         ck_ok(run_steps(0));
         const double *x = values_of("e.x", n);
-        for (int j = 0; j < 5; ++j) {
+        for (ptrdiff_t j = 0; j < 5; ++j) {
             double y = (j + 0.5) / 5;
             ck_assert(near(x[7 * j], 2 * (5 + y), 1e-15));
             ck_assert(near(x[7 * j + 6], y > 0.5 ? 18 : 2 * (5.5 / 6 + y), 1e-14));

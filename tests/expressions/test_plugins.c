@@ -454,9 +454,9 @@ START_TEST(a_modifier_sets_its_side_after_the_field)
     ck_ok(open_problem());
     ck_ok(run_steps(1));
     const double *t = values_of("T", n), *g = values_of("g", n);
-    for (int j = 0; j < 5; ++j) ck_assert(near(g[7 * j], 0.5 * t[6 * j] * (3 + (j + 0.5) / 5), 1e-14));
+    for (ptrdiff_t j = 0; j < 5; ++j) ck_assert(near(g[7 * j], 0.5 * t[6 * j] * (3 + (j + 0.5) / 5), 1e-14));
     const double *two = values_of("two", n);
-    for (int j = 0; j < 5; ++j)
+    for (ptrdiff_t j = 0; j < 5; ++j)
         for (int i = 0; i < 2; ++i) ck_assert(near(two[6 * j + i], t[6 * j] * (2 + (j + 0.5) / 5), 1e-14));
     close_problem();
 }

@@ -313,7 +313,7 @@ END_TEST
 START_TEST(long_chains_of_parameters_have_values)
 {
     enum { LINKS = 20000 };
-    char *text = malloc(64 * LINKS);
+    char *text = malloc((size_t)64 * LINKS);
     int used = sprintf(text, HEAD TAIL "parameters:\n  p%d: 1\n", LINKS);
     for (int i = 0; i < LINKS; ++i) used += sprintf(text + used, "  p%d: \"p%d + 1\"\n", i, i + 1);
     ck_ok(read_text(text));

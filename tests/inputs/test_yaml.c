@@ -88,7 +88,7 @@ END_TEST
 START_TEST(large_mappings_keep_order_and_find_every_key)
 {
     enum { KEYS = 5000 };
-    char *text = malloc(KEYS * 16), key[16];
+    char *text = malloc((size_t)KEYS * 16), key[16];
     int used = 0;
     for (int i = 0; i < KEYS; ++i) used += sprintf(text + used, "k%d: %d\n", i, i);
     ck_ok(read_yaml(text));

@@ -216,7 +216,7 @@ START_TEST(reductions_weigh_points_and_probes_interpolate)
             double v = 0,
                    at[2] = {probes[k][0] / 0.5 - (cases[c].lo ? 0 : 0.5), probes[k][1] / 0.2 - (cases[c].hi ? 0 : 0.5)};
             for (int corner = 0; corner < 4; ++corner) {
-                double i = floor(at[0]) + corner % 2, j = floor(at[1]) + corner / 2,
+                double i = floor(at[0]) + corner % 2, j = floor(at[1]) + corner / 2 % 2,
                        x = (i + (cases[c].lo ? 0 : 0.5)) * 0.5, y = (j + (cases[c].hi ? 0 : 0.5)) * 0.2;
                 v += (1 - fabs(at[0] - i)) * (1 - fabs(at[1] - j)) * (1 + x * x + 3 * y - x * y);
             }

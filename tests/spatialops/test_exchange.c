@@ -113,7 +113,8 @@ START_TEST(an_exchange_allocates_nothing)
     setup(&p, &grid, (int[3]){2, 4, 1});
     visit_all(&p, true);
     trl_memory_get_stats(test_ctx, &before);
-    bool good = exchange_once(&p) == TRL_OK && exchange_once(&p) == TRL_OK;
+    bool good = true;
+    for (int i = 0; i < 2; ++i) good = good && exchange_once(&p) == TRL_OK;
     trl_memory_get_stats(test_ctx, &after);
     ck_assert(on_all_ranks(good && before.allocations == after.allocations));
     teardown(&p);
@@ -122,7 +123,7 @@ END_TEST
 
 START_TEST(traffic_counts_one_message_for_each_neighbouring_rank)
 {
-    trl_grid grid = make_grid(2, (trl_gidx[3]){8, 8 * ranks(), 1}, 2);
+    trl_grid grid = make_grid(2, (trl_gidx[3]){8, (trl_gidx)8 * ranks(), 1}, 2);
     problem p = {.nfields = 2, .field = {{.footprint = star(1, 2)}, {.location = TRL_XFACE, .footprint = cube(2, 2)}}};
     int64_t bytes, messages;
     setup(&p, &grid, (int[3]){1, 2 * ranks(), 1});

@@ -55,9 +55,10 @@ START_TEST(patches_tile_the_grid_whatever_the_counts)
     trl_grid grid = make_grid(3, 7, 5, 3);
     for (size_t i = 0; i < sizeof counts / sizeof *counts; ++i) {
         trl_layout *layout;
-        if (counts[i][0] * counts[i][1] * counts[i][2] < ranks()) continue;
+        int patches = counts[i][0] * counts[i][1] * counts[i][2];
+        if (patches < ranks()) continue;
         ck_ok(trl_layout_create(test_ctx, &grid, counts[i], NULL, &layout));
-        ck_assert_int_eq(layout->npatches, counts[i][0] * counts[i][1] * counts[i][2]);
+        ck_assert_int_eq(layout->npatches, patches);
         check_tiling(layout);
         trl_layout_destroy(&layout);
         ck_assert_ptr_null(layout);
