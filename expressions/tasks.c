@@ -14,13 +14,13 @@ typedef struct builder {
     trli_program *program;
     trli_model *model;
     struct trli_task_data *data;
-    int *slot_handle;   /* [slot][patch] */
-    int *scalar_handle; /* [scalar] */
-    int *entry_handle;  /* [entry] of plugins that may not run twice at once */
-    int collective;     /* handle that orders collective operations the same on all ranks */
+    trl_handle *slot_handle;   /* [slot][patch] */
+    trl_handle *scalar_handle; /* [scalar] */
+    trl_handle *entry_handle;  /* [entry] of plugins that may not run twice at once */
+    trl_handle collective;     /* handle that orders collective operations the same on all ranks */
 } builder;
 
-static trl_err handle_of(builder *b, int *entry, const char *name, trl_handle *handle)
+static trl_err handle_of(builder *b, trl_handle *entry, const char *name, trl_handle *handle)
 {
     trl_err err = TRL_OK;
     if (*entry < 0) {
@@ -87,7 +87,7 @@ static trli_task *next_task(builder *b, trli_step *step, int patch)
 static trl_err add(builder *b, const char *name, trl_task_fn run, trli_task *data, int chunks, unsigned flags,
                    double cost, trl_task *task)
 {
-    const trl_task_desc desc = {name, run, data, chunks, flags, cost};
+    const trl_task_desc desc = {.name = name, .run = run, .data = data, .chunks = chunks, .flags = flags, .cost = cost};
     return trl_graph_add_task(b->program->graph, &desc, task);
 }
 
@@ -356,6 +356,7 @@ trl_err trli_tasks_build(trli_program *program)
     for (int i = 0; i < program->nsteps; ++i)
         if (program->step[i].live) TRL_TRY(add_step(&b, &program->step[i]));
     TRL_TRY(trl_graph_freeze(program->graph));
+    TRL_TRY(trl_graph_prepare(program->graph, b.model->workers));
 done:
     free(b.slot_handle);
     free(b.scalar_handle);

@@ -42,7 +42,8 @@ struct trl_context {
     MPI_Comm comm;
     int rank, ranks;
     int threads;
-    int workers_alive; /* trl_workers of this context; main thread only */
+    int workers_alive;       /* trl_workers of this context; main thread only */
+    _Atomic uint32_t graphs; /* created so far */
     pthread_mutex_t mpi_lock;
     trli_topology topology;
     trli_diagnostics diagnostics;
@@ -57,6 +58,8 @@ void trli_topology_pin(const trli_topology *topology, int core);
 
 void trli_diagnostics_init(trli_diagnostics *diagnostics);
 void trli_diagnostics_destroy(trli_diagnostics *diagnostics);
+/* Whether this thread recorded an error since it last asked. */
+bool trli_diagnostics_said(void);
 
 /* TRL_OK for MPI_SUCCESS; else record MPI's own message about the named call and return TRL_ERR_MPI. */
 TRL_NODISCARD trl_err trli_mpi_check(trl_context *ctx, int status, const char *call);

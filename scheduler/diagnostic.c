@@ -33,8 +33,19 @@ void trli_diagnostics_destroy(trli_diagnostics *diagnostics)
 }
 
 /* Takes over the members of d. A message that finds no memory is dropped: its code still reaches the caller. */
+/* Errors were recorded by this thread since trli_diagnostics_said. */
+static _Thread_local bool said;
+
+bool trli_diagnostics_said(void)
+{
+    bool was = said;
+    said = false;
+    return was;
+}
+
 static void append(trli_diagnostics *diagnostics, trl_diagnostic *d)
 {
+    if (d->severity == TRL_ERROR) said = true;
     pthread_mutex_lock(&diagnostics->lock);
     if (diagnostics->count == diagnostics->capacity) {
         int capacity = diagnostics->capacity ? 2 * diagnostics->capacity : 16;

@@ -9,49 +9,46 @@
 /* Lists of tasks, one per task, in one array: list t is item[first[t]..first[t + 1]). */
 typedef struct task_lists {
     int32_t *first;
-    trl_task *item;
+    int32_t *item;
 } task_lists;
 
 /* Work arrays of a flattening; released at its end, whatever happens. */
 typedef struct flattening {
     trl_graph *graph;
     int32_t tasks, edges;
-    task_lists after, before; /* successors and predecessors */
-    int32_t *mark;            /* per task */
-    int32_t *height;          /* per task: longest path to an end, in tasks */
-    trl_task *by_urgency;     /* the tasks, most urgent first */
-    int32_t *bucket;          /* per value of a sort key */
+    task_lists after; /* successors; the items stay with the graph */
+    int32_t *mark;    /* per task */
 } flattening;
 
+/* Not cleared. */
 static trl_err alloc_int32(trl_graph *graph, int64_t count, int32_t **result)
 {
     void *memory;
     trl_err err = trl_memory_alloc(graph->ctx, (size_t)count * sizeof **result, "task graph", &memory);
-    if (err == TRL_OK) *result = memset(memory, 0, (size_t)count * sizeof **result);
+    if (err == TRL_OK) *result = memory;
     return err;
 }
 
-static trl_err alloc_work(flattening *f)
+static void free_int32(trl_graph *graph, int32_t *array)
+{
+    void *memory = array;
+    trl_memory_free(graph->ctx, &memory);
+}
+
+static trl_err alloc_arrays(flattening *f)
 {
     trl_err err;
-    int64_t n = f->tasks, e = f->edges;
-    int32_t **const per_task[] = {&f->after.first, &f->before.first, &f->mark,         &f->height,
-                                  &f->by_urgency,  &f->bucket,       &f->graph->order, &f->graph->predecessors};
-    int32_t **const per_edge[] = {&f->after.item, &f->before.item, &f->graph->successors};
-    for (size_t i = 0; i < sizeof per_task / sizeof *per_task; ++i) TRL_TRY(alloc_int32(f->graph, n + 3, per_task[i]));
-    for (size_t i = 0; i < sizeof per_edge / sizeof *per_edge; ++i) TRL_TRY(alloc_int32(f->graph, e + 1, per_edge[i]));
+    TRL_TRY(alloc_int32(f->graph, f->tasks + 3, &f->after.first));
+    TRL_TRY(alloc_int32(f->graph, f->tasks + 1, &f->mark));
+    TRL_TRY(alloc_int32(f->graph, f->tasks + 1, &f->graph->order));
+    TRL_TRY(alloc_int32(f->graph, f->tasks + 1, &f->graph->predecessors));
+    TRL_TRY(alloc_int32(f->graph, f->edges + 1, &f->graph->successors));
+    f->after.item = f->graph->successors;
+    memset(f->after.first, 0, ((size_t)f->tasks + 3) * sizeof *f->after.first);
+    memset(f->mark, 0, ((size_t)f->tasks + 1) * sizeof *f->mark);
+    memset(f->graph->predecessors, 0, ((size_t)f->tasks + 1) * sizeof *f->mark);
 done:
     return err;
-}
-
-static void free_work(flattening *f)
-{
-    int32_t *const work[] = {f->after.first, f->after.item, f->before.first, f->before.item,
-                             f->mark,        f->height,     f->by_urgency,   f->bucket};
-    for (size_t i = 0; i < sizeof work / sizeof *work; ++i) {
-        void *memory = work[i];
-        trl_memory_free(f->graph->ctx, &memory);
-    }
 }
 
 /* Counts in first[t + 1] become offsets in first[t]. */
@@ -75,11 +72,11 @@ static void list_successors(flattening *f)
 static void remove_duplicates(flattening *f)
 {
     int32_t *first = f->after.first, kept = 0, start = 0;
-    for (trl_task t = 0; t < f->tasks; ++t) {
+    for (int32_t t = 0; t < f->tasks; ++t) {
         int32_t end = first[t + 1];
         first[t] = kept;
         for (int32_t i = start; i < end; ++i) {
-            trl_task s = f->after.item[i];
+            int32_t s = f->after.item[i];
             if (f->mark[s] == t + 1) continue;
             f->mark[s] = t + 1;
             f->after.item[kept++] = s;
@@ -95,15 +92,15 @@ static void remove_duplicates(flattening *f)
  * many tasks got a place. */
 static int32_t sort_topologically(flattening *f)
 {
-    trl_task *order = f->graph->order;
+    int32_t *order = f->graph->order;
     int32_t placed = 0;
     memcpy(f->mark, f->graph->predecessors, (size_t)f->tasks * sizeof *f->mark);
-    for (trl_task t = 0; t < f->tasks; ++t) {
+    for (int32_t t = 0; t < f->tasks; ++t) {
         if (f->mark[t] == 0) order[placed++] = t;
     }
     for (int32_t at = 0; at < placed; ++at) {
         for (int32_t i = f->after.first[order[at]]; i < f->after.first[order[at] + 1]; ++i) {
-            trl_task s = f->after.item[i];
+            int32_t s = f->after.item[i];
             if (--f->mark[s] == 0) order[placed++] = s;
         }
     }
@@ -111,7 +108,7 @@ static int32_t sort_topologically(flattening *f)
 }
 
 /* The names of path[0..n) and of the first again, joined by arrows; of a long path its ends. NULL without memory. */
-static char *join_names(const trl_graph *graph, const trl_task *path, int32_t n)
+static char *join_names(const trl_graph *graph, const int32_t *path, int32_t n)
 {
     enum { END = 50 };
     char *text = NULL;
@@ -132,13 +129,16 @@ static char *join_names(const trl_graph *graph, const trl_task *path, int32_t n)
 }
 
 /* Every task without a place waits for another such task: going back along those must come to a task seen before. */
-static trl_err report_cycle(flattening *f)
+static trl_err report_cycle(const flattening *f)
 {
     trl_graph *graph = f->graph;
-    int32_t *waits_for = f->height, *step = f->bucket, length = 0;
-    trl_task *path = f->by_urgency, task = -1;
-    char *names;
-    for (trl_task t = 0; t < f->tasks; ++t) {
+    int32_t *waits_for = NULL, *step = NULL, *path = NULL, length = 0, task = -1;
+    trl_err err;
+    TRL_TRY(alloc_int32(graph, f->tasks, &waits_for));
+    TRL_TRY(alloc_int32(graph, f->tasks, &step));
+    TRL_TRY(alloc_int32(graph, f->tasks + 1, &path));
+    memset(step, 0, (size_t)f->tasks * sizeof *step);
+    for (int32_t t = 0; t < f->tasks; ++t) {
         if (f->mark[t] == 0) continue;
         task = t;
         for (int32_t i = f->after.first[t]; i < f->after.first[t + 1]; ++i) waits_for[f->after.item[i]] = t;
@@ -146,81 +146,25 @@ static trl_err report_cycle(flattening *f)
     for (; step[task] == 0; task = waits_for[task]) step[task] = ++length;
     int32_t cycle = length - step[task] + 1;
     for (int32_t i = cycle; i > 0; task = waits_for[task]) path[--i] = waits_for[task];
-    names = join_names(graph, path, cycle);
-    trl_err err = trl_fail(graph->ctx, TRL_ERR_INPUT, NULL,
-                           "graph '%s': tasks wait for each other in a cycle: %s; remove one of these dependencies",
-                           graph->name, names ? names : "");
+    char *names = join_names(graph, path, cycle);
+    err = trl_fail(graph->ctx, TRL_ERR_INPUT, NULL,
+                   "graph '%s': tasks wait for each other in a cycle: %s; remove one of these dependencies",
+                   graph->name, names ? names : "");
     free(names);
+done:
+    free_int32(graph, waits_for);
+    free_int32(graph, step);
+    free_int32(graph, path);
     return err;
 }
 
-static int32_t find_heights(flattening *f)
-{
-    int32_t highest = 0;
-    memset(f->height, 0, (size_t)f->tasks * sizeof *f->height);
-    for (int32_t at = f->tasks - 1; at >= 0; --at) {
-        trl_task t = f->graph->order[at];
-        for (int32_t i = f->after.first[t]; i < f->after.first[t + 1]; ++i) {
-            int32_t above = f->height[f->after.item[i]] + 1;
-            if (above > f->height[t]) f->height[t] = above;
-        }
-        if (f->height[t] > highest) highest = f->height[t];
-    }
-    return highest;
-}
-
-/* Stable counting sort of the tasks in `from` by falling key, 0 <= key[t] <= most < tasks + 1. */
-static void sort_falling(flattening *f, const int32_t *key, int32_t most, const trl_task *from, trl_task *to)
-{
-    memset(f->bucket, 0, ((size_t)most + 2) * sizeof *f->bucket);
-    for (int32_t i = 0; i < f->tasks; ++i) ++f->bucket[most - key[i] + 1];
-    accumulate(f->bucket, most + 1);
-    for (int32_t i = 0; i < f->tasks; ++i) to[f->bucket[most - key[from[i]]]++] = from[i];
-}
-
-/* Priorities from depth (the longest path to an end), then from the number of consumers; poll tasks come first. */
-static void find_urgencies(flattening *f)
-{
-    trl_graph *graph = f->graph;
-    trli_task_record *record = trli_graph_records(graph);
-    int32_t highest = find_heights(f), most = 0;
-    for (trl_task t = 0; t < f->tasks; ++t) {
-        f->mark[t] = f->after.first[t + 1] - f->after.first[t];
-        if (f->mark[t] > most) most = f->mark[t];
-        if (f->mark[t] == 0) ++graph->sinks;
-        int64_t below = highest - f->height[t];
-        bool poll = record[t].flags & TRL_TASK_POLL;
-        record[t].urgency = (uint8_t)(poll ? 0 : 1 + below * (TRLI_URGENCIES - 1) / (highest + 1));
-        ++graph->urgency_count[record[t].urgency];
-    }
-    /* Least significant key first; the lists of predecessors are not made yet and lend their memory. */
-    trl_task *half = f->before.first;
-    sort_falling(f, f->mark, most, graph->order, f->by_urgency);
-    sort_falling(f, f->height, highest, f->by_urgency, half);
-    for (trl_task t = 0; t < f->tasks; ++t) f->mark[t] = record[t].flags & TRL_TASK_POLL ? 1 : 0;
-    sort_falling(f, f->mark, 1, half, f->by_urgency);
-    memset(half, 0, ((size_t)f->tasks + 1) * sizeof *half);
-}
-
-/* Successor lists in the order of urgency: each task, the most urgent first, puts itself on the lists of its
- * predecessors. */
-static void list_by_urgency(flattening *f)
+/* Where each task's successors lie. */
+static void set_ranges(const flattening *f)
 {
     trli_task_record *record = trli_graph_records(f->graph);
-    int32_t *first = f->before.first, *fill = f->mark;
-    for (trl_task t = 0; t < f->tasks; ++t) first[t + 1] = f->graph->predecessors[t];
-    accumulate(first, f->tasks);
-    memcpy(fill, first, (size_t)f->tasks * sizeof *fill);
-    for (trl_task t = 0; t < f->tasks; ++t) {
-        record[t].first = record[t].end = f->after.first[t];
-        for (int32_t i = f->after.first[t]; i < f->after.first[t + 1]; ++i)
-            f->before.item[fill[f->after.item[i]]++] = t;
-    }
-    for (int32_t at = 0; at < f->tasks; ++at) {
-        trl_task t = f->by_urgency[at];
-        for (int32_t i = first[t]; i < first[t + 1]; ++i) {
-            f->graph->successors[record[f->before.item[i]].end++] = t;
-        }
+    for (int32_t t = 0; t < f->tasks; ++t) {
+        record[t].first = f->after.first[t];
+        record[t].end = f->after.first[t + 1];
     }
 }
 
@@ -228,19 +172,18 @@ trl_err trli_graph_flatten(trl_graph *graph)
 {
     trl_err err;
     flattening f = {.graph = graph, .tasks = graph->task_count};
-    if (graph->edges.count > INT32_MAX - 1 || graph->task_count > INT32_MAX - 2) {
-        return trl_fail(graph->ctx, TRL_ERR_INPUT, NULL,
-                        "graph '%s' has more than %d tasks or dependencies; use fewer patches", graph->name,
-                        INT32_MAX - 2);
+    if (graph->edges.count > INT32_MAX - 1) {
+        return trl_fail(graph->ctx, TRL_ERR_INPUT, NULL, "graph '%s' has more than %d dependencies; use fewer patches",
+                        graph->name, INT32_MAX - 1);
     }
     f.edges = (int32_t)graph->edges.count;
-    TRL_TRY(alloc_work(&f));
+    TRL_TRY(alloc_arrays(&f));
     list_successors(&f);
     remove_duplicates(&f);
     if (sort_topologically(&f) < f.tasks) TRL_TRY(report_cycle(&f));
-    find_urgencies(&f);
-    list_by_urgency(&f);
+    set_ranges(&f);
 done:
-    free_work(&f);
+    free_int32(graph, f.after.first);
+    free_int32(graph, f.mark);
     return err;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
+#include <float.h>
 #include <string.h>
 
 #include "graph_impl.h"
@@ -16,14 +17,12 @@ static trli_reader *readers_of(const trl_graph *graph)
     return graph->readers.data;
 }
 
-const char *trli_graph_task_name(const trl_graph *graph, trl_task task)
+const char *trli_graph_task_name(const trl_graph *graph, int32_t task)
 {
-    const int64_t *at = graph->name_at.data;
-    return (const char *)graph->names.data + at[task];
+    return trli_graph_text(graph, trli_graph_info(graph)[task].name);
 }
 
-/* Append text and its NUL to the names. */
-static trl_err add_name(trl_graph *graph, const char *text, int64_t *at)
+trl_err trli_graph_add_name(trl_graph *graph, const char *text, int64_t *at)
 {
     trl_err err;
     int64_t bytes = (int64_t)strlen(text) + 1;
@@ -47,6 +46,8 @@ trl_err trl_graph_create(trl_context *ctx, const char *name, trl_graph **result)
     graph = memset(memory, 0, sizeof *graph);
     graph->ctx = ctx;
     graph->name = memcpy(copy, name, bytes);
+    /* Relaxed: only has to be another number each time. 31 bits keep public names positive; 0 is nobody's. */
+    graph->serial = 1 + atomic_fetch_add_explicit(&ctx->graphs, 1, memory_order_relaxed) % (INT32_MAX - 1);
     copy = NULL;
     *result = graph;
 done:
@@ -65,43 +66,56 @@ void trl_graph_destroy(trl_graph **result)
     trl_graph *graph = *result;
     if (graph == NULL) return;
     trl_context *ctx = graph->ctx;
-    for (int i = 0; i < TRLI_POLICIES; ++i) trli_policy_get((trli_policy_index)i)->invalidate(graph, &graph->state[i]);
-    trli_array *arrays[] = {&graph->records, &graph->costs,   &graph->name_at, &graph->names,
-                            &graph->edges,   &graph->handles, &graph->readers};
+    trli_run_destroy(graph);
+    trli_array *arrays[] = {&graph->records, &graph->info,    &graph->names,   &graph->phases, &graph->resources,
+                            &graph->edges,   &graph->handles, &graph->readers, &graph->wishes};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; ++i) trli_array_free(ctx, arrays[i]);
-    release(ctx, graph->successors);
-    release(ctx, graph->predecessors);
-    release(ctx, graph->order);
-    release(ctx, graph->path);
-    release(ctx, (void *)graph->task_ns);
-    release(ctx, graph->name);
-    release(ctx, graph);
+    void *blocks[] = {graph->successors,
+                      graph->predecessors,
+                      graph->order,
+                      graph->roots,
+                      graph->weight,
+                      graph->path,
+                      graph->first,
+                      graph->want_first,
+                      graph->want,
+                      (void *)graph->run_ns,
+                      graph->mean_s,
+                      graph->name,
+                      graph};
+    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; ++i) release(ctx, blocks[i]);
     *result = NULL;
 }
 
-static trl_err check_open(trl_graph *graph)
+trl_err trli_graph_check_open(trl_graph *graph)
 {
     if (!graph->sealed) return TRL_OK;
     return trl_fail(graph->ctx, TRL_ERR_USAGE, NULL, "graph '%s' is frozen: nothing can be added to it", graph->name);
 }
 
-static trl_err check_task(trl_graph *graph, trl_task task)
+trl_err trli_graph_task(trl_graph *graph, trl_task name, int32_t *task)
 {
-    if (task >= 0 && task < graph->task_count) return TRL_OK;
-    return trl_fail(graph->ctx, TRL_ERR_USAGE, NULL, "graph '%s' has no task %d; it has %d", graph->name, task,
-                    graph->task_count);
+    *task = (int32_t)(name & INT32_MAX);
+    if (trli_graph_owns(graph, name, graph->task_count)) return TRL_OK;
+    return trl_fail(graph->ctx, TRL_ERR_USAGE, NULL,
+                    "graph '%s' has no task %lld: it belongs to another graph or to none", graph->name,
+                    (long long)name);
 }
 
-static trl_err check_handle(trl_graph *graph, trl_handle handle)
+static trl_err find_handle(trl_graph *graph, trl_handle name, trli_handle **handle)
 {
-    if (handle >= 0 && handle < graph->handles.count) return TRL_OK;
-    return trl_fail(graph->ctx, TRL_ERR_USAGE, NULL, "graph '%s' has no data handle %d; it has %d", graph->name, handle,
-                    (int)graph->handles.count);
+    if (trli_graph_owns(graph, name, graph->handles.count)) {
+        *handle = &handles_of(graph)[name & INT32_MAX];
+        return TRL_OK;
+    }
+    return trl_fail(graph->ctx, TRL_ERR_USAGE, NULL,
+                    "graph '%s' has no data handle %lld: it belongs to another graph or to none", graph->name,
+                    (long long)name);
 }
 
 static trl_err check_desc(trl_graph *graph, const trl_task_desc *desc)
 {
-    unsigned known = TRL_TASK_POLL | TRL_TASK_ALWAYS;
+    unsigned known = TRL_TASK_POLL | TRL_TASK_ALWAYS | TRL_TASK_SCOPE;
     const char *fault = NULL;
     if (!desc->name || !desc->run)
         fault = "it needs a name and a function";
@@ -111,11 +125,29 @@ static trl_err check_desc(trl_graph *graph, const trl_task_desc *desc)
         fault = "it has unknown flags";
     else if ((desc->flags & TRL_TASK_POLL) && desc->chunks > 1)
         fault = "a poll task has 1 chunk";
-    else if (!(desc->cost >= 0.0))
-        fault = "its cost is negative or not a number";
+    else if (!(desc->cost >= 0.0 && desc->cost <= DBL_MAX))
+        fault = "its cost is negative, infinite or not a number";
+    else if (desc->type < 0 || desc->type >= TRL_TASK_TYPES)
+        fault = "its type is not in 0..255";
+    else if (desc->priority < -1 || desc->priority > 1)
+        fault = "its priority is not -1, 0 or 1";
+    else if (desc->devices & ~(unsigned)(TRL_DEVICE_CPU | TRL_DEVICE_GPU))
+        fault = "it has unknown devices";
+    else if (desc->signals < 0 || desc->signals > INT32_MAX / 2)
+        fault = "it waits for a negative or absurd number of signals";
     if (!fault) return TRL_OK;
     return trl_fail(graph->ctx, TRL_ERR_USAGE, NULL, "task '%s' of graph '%s' is refused: %s",
                     desc->name ? desc->name : "", graph->name, fault);
+}
+
+/* Tasks of one kind follow each other: a name that is that of the last task is kept once. */
+static trl_err add_task_name(trl_graph *graph, const char *name, int64_t *at)
+{
+    if (graph->task_count > 0) {
+        *at = trli_graph_info(graph)[graph->task_count - 1].name;
+        if (strcmp(trli_graph_text(graph, *at), name) == 0) return TRL_OK;
+    }
+    return trli_graph_add_name(graph, name, at);
 }
 
 trl_err trl_graph_add_task(trl_graph *graph, const trl_task_desc *desc, trl_task *task)
@@ -123,24 +155,38 @@ trl_err trl_graph_add_task(trl_graph *graph, const trl_task_desc *desc, trl_task
     trl_err err;
     int64_t name;
     int32_t index = graph->task_count;
-    TRL_TRY(check_open(graph));
+    TRL_TRY(trli_graph_check_open(graph));
     TRL_TRY(check_desc(graph, desc));
+    if (index == INT32_MAX / 2) {
+        err = trl_fail(graph->ctx, TRL_ERR_INPUT, NULL, "graph '%s' has more than %d tasks; use fewer patches",
+                       graph->name, index);
+        goto done;
+    }
     TRL_TRY(trli_array_reserve(graph->ctx, &graph->records, 1, sizeof(trli_task_record), build_memory));
-    TRL_TRY(trli_array_reserve(graph->ctx, &graph->costs, 1, sizeof(double), build_memory));
-    TRL_TRY(trli_array_reserve(graph->ctx, &graph->name_at, 1, sizeof(int64_t), build_memory));
-    TRL_TRY(add_name(graph, desc->name, &name));
-    trli_graph_records(graph)[index] =
-        (trli_task_record){.run = desc->run, .data = desc->data, .chunks = desc->chunks, .flags = (uint8_t)desc->flags};
-    ((double *)graph->costs.data)[index] = desc->cost;
-    ((int64_t *)graph->name_at.data)[index] = name;
-    graph->records.count = graph->costs.count = graph->name_at.count = ++graph->task_count;
+    TRL_TRY(trli_array_reserve(graph->ctx, &graph->info, 1, sizeof(trli_task_info), build_memory));
+    TRL_TRY(add_task_name(graph, desc->name, &name));
+    trli_graph_records(graph)[index] = (trli_task_record){
+        .run = desc->run,
+        .data = desc->data,
+        .chunks = desc->chunks,
+        .flags = (uint16_t)(desc->flags | (desc->chunks > 1 ? TRLI_TASK_WIDE : 0)),
+        .type = (uint8_t)desc->type,
+    };
+    trli_graph_info(graph)[index] =
+        (trli_task_info){.name = name,
+                         .cost = desc->cost,
+                         .signals = (int32_t)desc->signals,
+                         .priority = (int8_t)desc->priority,
+                         .devices = (uint8_t)(desc->devices ? desc->devices : TRL_DEVICE_CPU)};
+    graph->records.count = graph->info.count = ++graph->task_count;
     if (desc->flags & TRL_TASK_POLL) ++graph->polls;
-    *task = index;
+    if (desc->flags & TRL_TASK_SCOPE) ++graph->scopes;
+    *task = trli_graph_public(graph, index);
 done:
     return err;
 }
 
-static trl_err add_edge(trl_graph *graph, trl_task before, trl_task after)
+static trl_err add_edge(trl_graph *graph, int32_t before, int32_t after)
 {
     trl_err err;
     TRL_TRY(trli_array_reserve(graph->ctx, &graph->edges, 1, sizeof(trli_edge), build_memory));
@@ -152,10 +198,11 @@ done:
 trl_err trl_graph_add_dependency(trl_graph *graph, trl_task before, trl_task after)
 {
     trl_err err;
-    TRL_TRY(check_open(graph));
-    TRL_TRY(check_task(graph, before));
-    TRL_TRY(check_task(graph, after));
-    TRL_TRY(add_edge(graph, before, after));
+    int32_t first, second;
+    TRL_TRY(trli_graph_check_open(graph));
+    TRL_TRY(trli_graph_task(graph, before, &first));
+    TRL_TRY(trli_graph_task(graph, after, &second));
+    TRL_TRY(add_edge(graph, first, second));
 done:
     return err;
 }
@@ -164,16 +211,16 @@ trl_err trl_graph_add_handle(trl_graph *graph, const char *name, trl_handle *han
 {
     trl_err err;
     int64_t at;
-    TRL_TRY(check_open(graph));
+    TRL_TRY(trli_graph_check_open(graph));
     TRL_TRY(trli_array_reserve(graph->ctx, &graph->handles, 1, sizeof(trli_handle), build_memory));
-    TRL_TRY(add_name(graph, name, &at));
-    *handle = (trl_handle)graph->handles.count++;
-    handles_of(graph)[*handle] = (trli_handle){.name = at, .writer = -1, .readers = -1};
+    TRL_TRY(trli_graph_add_name(graph, name, &at));
+    handles_of(graph)[graph->handles.count] = (trli_handle){.name = at, .writer = -1, .readers = -1};
+    *handle = trli_graph_public(graph, (int32_t)graph->handles.count++);
 done:
     return err;
 }
 
-static trl_err add_read(trl_graph *graph, trl_task task, trli_handle *handle)
+static trl_err add_read(trl_graph *graph, int32_t task, trli_handle *handle)
 {
     trl_err err = TRL_OK;
     if (handle->writer == task) return TRL_OK;
@@ -186,12 +233,12 @@ done:
 }
 
 /* Readers since the last writer follow it already, so where there are some the writer itself needs no edge. */
-static trl_err add_write(trl_graph *graph, trl_task task, trli_handle *handle)
+static trl_err add_write(trl_graph *graph, int32_t task, trli_handle *handle)
 {
     trl_err err = TRL_OK;
     bool follows = handle->writer < 0 || handle->writer == task;
     for (int32_t i = handle->readers; i >= 0; i = readers_of(graph)[i].next) {
-        trl_task reader = readers_of(graph)[i].task;
+        int32_t reader = readers_of(graph)[i].task;
         if (reader == task) continue;
         TRL_TRY(add_edge(graph, reader, task));
         follows = true;
@@ -206,26 +253,70 @@ done:
 trl_err trl_graph_add_access(trl_graph *graph, trl_task task, trl_handle handle, trl_access access)
 {
     trl_err err;
-    trli_handle *h;
-    TRL_TRY(check_open(graph));
-    TRL_TRY(check_task(graph, task));
-    TRL_TRY(check_handle(graph, handle));
-    h = &handles_of(graph)[handle];
-    TRL_TRY(access == TRL_READ ? add_read(graph, task, h) : add_write(graph, task, h));
+    trli_handle *h = NULL;
+    int32_t index;
+    TRL_TRY(trli_graph_check_open(graph));
+    TRL_TRY(trli_graph_task(graph, task, &index));
+    TRL_TRY(find_handle(graph, handle, &h));
+    if (access != TRL_READ && access != TRL_WRITE && access != TRL_READ_WRITE)
+        return trl_fail(graph->ctx, TRL_ERR_USAGE, NULL, "graph '%s': an access must be read, write or both",
+                        graph->name);
+    TRL_TRY(access == TRL_READ ? add_read(graph, index, h) : add_write(graph, index, h));
 done:
+    return err;
+}
+
+trl_err trl_graph_set_cost(trl_graph *graph, trl_task task, double cost)
+{
+    trl_err err;
+    int32_t index;
+    TRL_TRY(trli_graph_task(graph, task, &index));
+    if (!(cost >= 0.0 && cost <= DBL_MAX)) {
+        err = trl_fail(graph->ctx, TRL_ERR_USAGE, NULL,
+                       "task '%s' of graph '%s': a cost is negative, infinite or not a number",
+                       trli_graph_task_name(graph, index), graph->name);
+        goto done;
+    }
+    trli_graph_info(graph)[index].cost = cost;
+    if (graph->mean_s) graph->mean_s[index] = 0.0; /* what was measured is out of date, too */
+    graph->ranked_tau_inf = -1.0;
+done:
+    return err;
+}
+
+static trl_err alloc(trl_graph *graph, size_t count, size_t size, void *result)
+{
+    void *memory;
+    trl_err err = trl_memory_alloc(graph->ctx, count * size, build_memory, &memory);
+    if (err == TRL_OK) memcpy(result, &memory, sizeof memory);
     return err;
 }
 
 static trl_err alloc_results(trl_graph *graph)
 {
     trl_err err;
-    size_t n = (size_t)graph->task_count;
-    void *memory;
-    TRL_TRY(trl_memory_alloc(graph->ctx, n * sizeof *graph->path, build_memory, &memory));
-    graph->path = memory;
-    TRL_TRY(trl_memory_alloc(graph->ctx, n * sizeof *graph->task_ns, build_memory, &memory));
-    graph->task_ns = memory;
-    for (size_t i = 0; i < n; ++i) atomic_init(&graph->task_ns[i], 0);
+    size_t n = (size_t)graph->task_count + 1;
+    for (int32_t t = 0; t < graph->task_count; ++t) graph->nroots += trli_graph_is_root(graph, t);
+    TRL_TRY(alloc(graph, n, sizeof *graph->path, &graph->path));
+    TRL_TRY(alloc(graph, n, sizeof *graph->weight, &graph->weight));
+    TRL_TRY(alloc(graph, (size_t)graph->nroots, sizeof *graph->roots, &graph->roots));
+done:
+    return err;
+}
+
+trl_err trli_graph_alloc_times(trl_graph *graph)
+{
+    trl_err err = TRL_OK;
+    size_t n = (size_t)graph->task_count + 1;
+    const trli_task_record *record = trli_graph_records(graph);
+    if (graph->first) return TRL_OK;
+    TRL_TRY(alloc(graph, n, sizeof *graph->mean_s, &graph->mean_s));
+    memset(graph->mean_s, 0, n * sizeof *graph->mean_s);
+    TRL_TRY(alloc(graph, n, sizeof *graph->run_ns, &graph->run_ns));
+    for (size_t t = 0; t < n; ++t) atomic_init(&graph->run_ns[t], 0);
+    TRL_TRY(alloc(graph, n, sizeof *graph->first, &graph->first));
+    for (int32_t t = 0; t < graph->task_count; ++t) graph->first[t] = record[t].first;
+    graph->first[graph->task_count] = graph->task_count > 0 ? record[graph->task_count - 1].end : 0;
 done:
     return err;
 }
@@ -233,16 +324,15 @@ done:
 trl_err trl_graph_freeze(trl_graph *graph)
 {
     trl_err err;
-    TRL_TRY(check_open(graph));
+    TRL_TRY(trli_graph_check_open(graph));
     graph->sealed = true;
     TRL_TRY(trli_graph_flatten(graph));
-    trli_array_free(graph->ctx, &graph->edges);
-    trli_array_free(graph->ctx, &graph->handles);
-    trli_array_free(graph->ctx, &graph->readers);
+    TRL_TRY(trli_graph_flatten_resources(graph));
+    TRL_TRY(trli_graph_flatten_phases(graph));
     TRL_TRY(alloc_results(graph));
-    for (int i = 0; i < TRLI_POLICIES; ++i) {
-        TRL_TRY(trli_policy_get((trli_policy_index)i)->setup(graph, &graph->state[i]));
-    }
+    trli_graph_rank(graph);
+    trli_array *done_with[] = {&graph->edges, &graph->handles, &graph->readers, &graph->wishes};
+    for (size_t i = 0; i < sizeof done_with / sizeof *done_with; ++i) trli_array_free(graph->ctx, done_with[i]);
     graph->frozen = true;
 done:
     return err;

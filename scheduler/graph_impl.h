@@ -8,9 +8,17 @@
 #include <time.h>
 
 #include <trl_graph.h>
+#include <trl_policy.h>
 
 #include "context_impl.h"
-#include "policy_impl.h"
+
+/* Flags beside those of trl_graph.h: what the slow paths of a task are. */
+enum {
+    TRLI_TASK_WANTS = 1 << 8,  /* locks or uses resources */
+    TRLI_TASK_PHASED = 1 << 9, /* its type belongs to a phase */
+    TRLI_TASK_WIDE = 1 << 10,  /* has several chunks */
+    TRLI_TASK_EVENT = 1 << 11, /* a node without a function, see dynamic.c */
+};
 
 /* What a run reads of a task: half a cache line. */
 typedef struct trli_task_record {
@@ -18,64 +26,104 @@ typedef struct trli_task_record {
     void *data;
     int32_t first, end; /* its successors: graph->successors[first..end), the most urgent first */
     int32_t chunks;
-    uint8_t flags;
-    uint8_t urgency; /* class of its priority: 0 is served first */
+    uint16_t flags;
+    uint8_t urgency, type;
 } trli_task_record;
 
-/* Priority classes: poll tasks, then equal ranges of the length of the longest path to an end of the graph. */
-enum { TRLI_URGENCIES = 9 };
+/* The rest of a task's description. */
+typedef struct trli_task_info {
+    int64_t name; /* offset in graph->names */
+    double cost;
+    int32_t signals;
+    int8_t priority;
+    uint8_t devices;
+} trli_task_info;
 
 typedef struct trli_edge {
-    trl_task before, after;
+    int32_t before, after;
 } trli_edge;
 
 /* A data handle while the graph is built. */
 typedef struct trli_handle {
     int64_t name;    /* offset in graph->names */
-    trl_task writer; /* the last one; -1: none yet */
+    int32_t writer;  /* the last one; -1: none yet */
     int32_t readers; /* first of the readers since, an index in graph->readers; -1: none */
 } trli_handle;
 
 typedef struct trli_reader {
-    trl_task task;
+    int32_t task;
     int32_t next; /* -1: end of the list */
 } trli_reader;
+
+typedef struct trli_resource {
+    int64_t name;   /* offset in graph->names */
+    int32_t parent; /* -1: none */
+    const void *data;
+    size_t bytes;
+} trli_resource;
+
+enum { TRLI_USE, TRLI_LOCK };
+
+/* A task wants a resource, while the graph is built. */
+typedef struct trli_wish {
+    int32_t task, resource, mode;
+} trli_wish;
+
+/* What a task wants, without repetitions and without what a resource above covers, ascending. In a frozen graph each resource above is
+ * listed too, with its mode. */
+typedef struct trli_want {
+    int32_t resource, mode;
+} trli_want;
+
+typedef struct trli_phase {
+    int64_t name;
+    int first_type, end_type;
+} trli_phase;
 
 struct trl_graph {
     trl_context *ctx;
     char *name;
+    uint32_t serial;     /* upper half of the names of its tasks, handles and resources */
     bool sealed, frozen; /* freeze was called; it succeeded */
     bool timing;
-    int32_t task_count, polls;             /* tasks; those with TRL_TASK_POLL */
-    int32_t sinks;                         /* tasks without successors: all tasks are complete when these are */
-    int32_t urgency_count[TRLI_URGENCIES]; /* tasks of each class */
+    int32_t task_count, polls; /* tasks; those with TRL_TASK_POLL */
+    int32_t scopes;            /* those with TRL_TASK_SCOPE */
 
-    /* Growing while the graph is built; the last three are released by freeze. */
-    trli_array records; /* trli_task_record */
-    trli_array costs;   /* double */
-    trli_array name_at; /* int64_t: offset in names */
-    trli_array names;   /* char: all names, NUL between them */
-    trli_array edges;   /* trli_edge */
-    trli_array handles; /* trli_handle */
-    trli_array readers; /* trli_reader */
+    /* Growing while the graph is built; the last four are released by freeze. */
+    trli_array records;   /* trli_task_record */
+    trli_array info;      /* trli_task_info */
+    trli_array names;     /* char: all names, NUL between them */
+    trli_array resources; /* trli_resource */
+    trli_array phases;    /* trli_phase */
+    trli_array edges;     /* trli_edge */
+    trli_array handles;   /* trli_handle */
+    trli_array readers;   /* trli_reader */
+    trli_array wishes;    /* trli_wish */
 
     /* Made by freeze. */
     int32_t *successors;
-    int32_t *predecessors; /* how many a task has */
-    trl_task *order;       /* topological, first in first out */
-    double *path;          /* scratch of trl_graph_get_stats */
-    void *state[TRLI_POLICIES];
+    int32_t *predecessors;  /* how many a task has */
+    int32_t *order;         /* topological, first in first out */
+    int32_t nroots, *roots; /* tasks without predecessors and signals, by class, then as added */
+    double *weight;         /* critical path from the start of the task to the end of the graph */
+    double *path;           /* scratch of trl_graph_get_stats and of ranking */
+    int32_t *first;         /* [tasks + 1] the records' ranges of successors, for policies */
+    int32_t *want_first;    /* [tasks + 1] wants of a task: want[want_first[t]..want_first[t + 1]) */
+    trli_want *want;
+    double ranked_tau_inf; /* critical path when the tasks were ranked */
 
-    /* The run in progress. Relaxed throughout: a task that must see an error is ordered after it by its dependencies,
-     * for all others seeing it late only means work that nobody needs. */
-    _Atomic int error;
+    /* Of the runs: see run_impl.h. */
+    struct trli_run *run;
+    _Atomic bool busy, running; /* in a call of trl_graph_run; tasks may be called, and the run can be cancelled */
 
     /* Timing. Relaxed: the counters are read when no run is in progress. */
-    _Atomic int64_t *task_ns;
+    _Atomic int64_t *run_ns;    /* per task, of the timed run in progress */
+    _Atomic int64_t spawned_ns; /* of all spawned ones */
+    double *mean_s;             /* per task, moving average; 0: never timed */
     /* Of all runs, the time with poll tasks started and not complete. Of the last run, the time of workers idle meanwhile. */
     _Atomic int64_t outstanding_ns, idle_ns;
     double idle_share; /* ns: of all runs, divided by the number of workers */
-    int64_t runs, timed_runs;
+    int64_t runs, timed_runs, spawned;
     double timed_wall, timed_share; /* s: of timed runs; of their tasks divided by the number of workers */
 };
 
@@ -84,18 +132,60 @@ static inline trli_task_record *trli_graph_records(const trl_graph *graph)
     return graph->records.data;
 }
 
-const char *trli_graph_task_name(const trl_graph *graph, trl_task task);
+static inline trli_task_info *trli_graph_info(const trl_graph *graph)
+{
+    return graph->info.data;
+}
 
-/* Flatten the edges into successors, predecessors and order, and set each task's range, urgency and the counts. */
+static inline const char *trli_graph_text(const trl_graph *graph, int64_t at)
+{
+    return (const char *)graph->names.data + at;
+}
+
+/* Whether a task is ready when a run begins. */
+static inline bool trli_graph_is_root(const trl_graph *graph, int32_t task)
+{
+    return graph->predecessors[task] == 0 && trli_graph_info(graph)[task].signals == 0;
+}
+
+const char *trli_graph_task_name(const trl_graph *graph, int32_t task);
+/* Append text and its NUL to the names. */
+TRL_NODISCARD trl_err trli_graph_add_name(trl_graph *graph, const char *text, int64_t *at);
+
+/* USAGE if the graph is frozen. */
+TRL_NODISCARD trl_err trli_graph_check_open(trl_graph *graph);
+/* The index behind a public name; USAGE if it is not one of this graph's. */
+TRL_NODISCARD trl_err trli_graph_task(trl_graph *graph, trl_task name, int32_t *task);
+TRL_NODISCARD trl_err trli_graph_resource(trl_graph *graph, trl_resource name, int32_t *resource);
+/* Whether a public name is one of this graph's `count` things of a kind. */
+static inline bool trli_graph_owns(const trl_graph *graph, int64_t name, int64_t count)
+{
+    return name >= 0 && name >> 32 == graph->serial && (int64_t)(uint32_t)name < count;
+}
+static inline int64_t trli_graph_public(const trl_graph *graph, int32_t index)
+{
+    return (int64_t)graph->serial << 32 | index;
+}
+
+/* Flatten the edges into successors, predecessors and order. */
 TRL_NODISCARD trl_err trli_graph_flatten(trl_graph *graph);
+/* Check the resources, and normalise and flatten what tasks want of them. */
+TRL_NODISCARD trl_err trli_graph_flatten_resources(trl_graph *graph);
+/* Bring n wants of one task into the form of trli_want; returns how many are left. */
+int32_t trli_graph_normalise_wants(const trl_graph *graph, int32_t n, trli_want *want);
+/* Check the phases against the dependencies, and mark their tasks. */
+TRL_NODISCARD trl_err trli_graph_flatten_phases(trl_graph *graph);
 
-/* Call a task, or skip it after an error, and record its error and time. Returns whether it is complete; `again`: it
- * was called in this run before and asked for more. Thread: any worker inside the run. */
-bool trli_task_call(trl_graph *graph, trli_worker *worker, trl_task task, int chunk, bool again);
-
-/* A poll task waits and none did before; none waits any more. In either order from two threads the sum is right. */
-void trli_outstanding_begin(trl_graph *graph);
-void trli_outstanding_end(trl_graph *graph);
+/* Allocate what only runs need: times, and lists for policies. Once. */
+TRL_NODISCARD trl_err trli_graph_alloc_times(trl_graph *graph);
+/* Find weights and urgencies from the times known now, and sort successors and roots by them. */
+void trli_graph_rank(trl_graph *graph);
+/* Whether measured times have moved so far from those of the last ranking that it is worth another. */
+bool trli_graph_ranks_drifted(const trl_graph *graph);
+/* Fold the times of a timed run into the moving averages. */
+void trli_graph_average_times(trl_graph *graph);
+/* Release what runs keep. */
+void trli_run_destroy(trl_graph *graph);
 
 static inline int64_t trli_now_ns(void)
 {

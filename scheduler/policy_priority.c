@@ -1,370 +1,332 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* A ready queue shared by all workers. Each class of urgency is a row of slots, one for every task of the class, so
- * that a task enters by taking the next slot and nothing ever wraps or grows. A worker runs the successor that it just
- * released before it looks at the queue. A wide task stays at the head of its row until its chunks are handed out. */
+/* Per worker and class of urgency a ring of ready tasks: the owner adds at the tail and takes from the head, most urgent class first; a
+ * worker without tasks takes half of another one's most urgent ring at once. The roots of a graph lie ready in an array of which each
+ * worker hands itself, or others, a share. What a ring has no room for goes to a common list.
+ *
+ * Ring: slots[head..tail) modulo CAPACITY. Only the owner stores the tail (release: publishes the slots, and what was done before the tasks
+ * became ready). Head moves by compare-exchange, by the owner or a thief (acquire of the tail before). The owner writes a slot again only
+ * after it has seen the head past it, and a thief that copied a slot written again finds the head moved. See tests/scheduler/models/ring.pml. */
+#include <pthread.h>
+#include <stdalign.h>
+#include <stdatomic.h>
 #include <string.h>
 
-#include "graph_impl.h"
+#include <trl_policy.h>
 
 enum {
-    EMPTY = -1,
-    TAKE_MOST = 16, /* tasks taken from the queue at once, where many are ready */
-    SPINS = 4000,   /* looks at the queue before a worker sleeps */
+    LINE = 64,
+    CAPACITY = 256,
+    STEAL_MOST = CAPACITY / 4, /* from a ring */
+    ROOTS_MOST = 16,           /* roots taken at once */
+    NONE = -1
 };
 
-typedef struct ready_row {
-    alignas(TRLI_CACHE_LINE) _Atomic int32_t head; /* next slot to take from */
-    alignas(TRLI_CACHE_LINE) _Atomic int32_t tail; /* next slot to fill */
-    int32_t start;                                 /* first slot; behind the last one lies a slot that stays empty */
-} ready_row;
+typedef struct ring {
+    alignas(LINE) _Atomic uint32_t head;
+    _Atomic uint32_t tail;
+    _Atomic int32_t slot[CAPACITY];
+} ring;
 
-/* A wide task's chunks fall into one share of neighbours per worker. A worker hands itself those of its own share, then of the
- * others': from task to task it meets the same part of the data, which its cache still holds. */
-typedef struct chunk_share {
-    alignas(TRLI_CACHE_LINE) _Atomic int32_t handed_out;
-    _Atomic int32_t complete; /* chunks of the whole task; in the first share only */
-} chunk_share;
+/* Roots of one class for one worker. */
+typedef struct root_share {
+    alignas(LINE) _Atomic int32_t next; /* in the array of roots */
+    int32_t end;
+} root_share;
+
+typedef struct queue {
+    /* Classes in which there may be tasks, as bits. Only a hint: set by the owner when it adds, cleared by the owner when it finds none. */
+    alignas(LINE) _Atomic unsigned classes;
+    int32_t root, root_end; /* roots the owner took and did not give out yet */
+    unsigned victim;        /* whom to steal from next */
+    ring ring[TRL_URGENCIES];
+    root_share roots[TRL_URGENCIES];
+} queue;
 
 typedef struct priority_state {
-    ready_row row[TRLI_URGENCIES];
-    alignas(TRLI_CACHE_LINE) _Atomic int32_t open_sinks; /* ends of the graph that are not complete */
-    alignas(TRLI_CACHE_LINE) _Atomic int32_t poll_tasks; /* started and not complete */
-    _Atomic bool polling;                                /* a worker owns `polls` and `started_seen` */
-    _Atomic int64_t polled_ns;                           /* when a round ended last */
-    _Atomic int32_t started_count;                       /* next place in started */
-    alignas(TRLI_CACHE_LINE) trli_polls polls;
-    int32_t started_seen;
-    _Atomic trl_task *started; /* poll tasks in the order of their first calls; EMPTY: not yet */
-    _Atomic int32_t *missing;  /* per task: predecessors that are not complete */
-    _Atomic trl_task *slot;
-    int32_t *wide; /* per task: the first of its shares */
-    chunk_share *share;
-    int32_t wide_count, shares; /* wide tasks; shares of each */
+    const trl_policy_graph *graph;
+    const int32_t *roots;
+    queue *queue;                        /* [workers] */
+    pthread_mutex_t lock;                /* guards the list */
+    alignas(LINE) _Atomic int32_t first; /* list of tasks without room in a ring, by their links */
 } priority_state;
 
-/* The queue. A slot is stored and loaded with seq_cst: that publishes what the pushing worker knows to be complete
- * (release, acquire), and orders it with the count of sleepers, see trli_workers_sleep. Head, tail and chunk counters
- * only share out indices, so they are relaxed. */
+/* ---- rings ---- */
 
-static void push(priority_state *s, trl_workers *workers, trl_task task, uint8_t urgency)
+/* Owner only. False: no room. */
+static bool push(ring *r, int32_t task)
 {
-    int32_t at = atomic_fetch_add_explicit(&s->row[urgency].tail, 1, memory_order_relaxed);
-    atomic_store_explicit(&s->slot[at], task, memory_order_seq_cst);
-    if (workers) trli_workers_wake_one(workers);
+    uint32_t tail = atomic_load_explicit(&r->tail, memory_order_relaxed); /* own */
+    if (tail - atomic_load_explicit(&r->head, memory_order_acquire) == CAPACITY)
+        return false;                                                             /* takers have read the slot */
+    atomic_store_explicit(&r->slot[tail % CAPACITY], task, memory_order_relaxed); /* published by the tail */
+    atomic_store_explicit(&r->tail, tail + 1, memory_order_release);
+    return true;
 }
 
-static bool visible(priority_state *s)
+/* Owner only: the oldest, or NONE. */
+static int32_t pop(ring *r)
 {
-    for (int i = 0; i < TRLI_URGENCIES; ++i) {
-        int32_t head = atomic_load_explicit(&s->row[i].head, memory_order_relaxed);
-        if (atomic_load_explicit(&s->slot[head], memory_order_seq_cst) != EMPTY) return true;
+    uint32_t head = atomic_load_explicit(&r->head, memory_order_relaxed);
+    for (;;) {
+        if (head == atomic_load_explicit(&r->tail, memory_order_relaxed)) return NONE; /* own */
+        int32_t task = atomic_load_explicit(&r->slot[head % CAPACITY], memory_order_relaxed);
+        /* Release: the slot was read. */
+        if (atomic_compare_exchange_weak_explicit(&r->head, &head, head + 1, memory_order_release,
+                                                  memory_order_relaxed))
+            return task;
+    }
+}
+
+/* Move the older half of a ring into an empty one of the thief. Returns how many. */
+static uint32_t steal(ring *from, ring *to)
+{
+    uint32_t tail_to = atomic_load_explicit(&to->tail, memory_order_relaxed); /* own */
+    uint32_t head = atomic_load_explicit(&from->head, memory_order_acquire);
+    for (;;) {
+        uint32_t n = atomic_load_explicit(&from->tail, memory_order_acquire) - head;
+        n = n > 2 * STEAL_MOST ? STEAL_MOST : n - n / 2;
+        if (n == 0) return 0;
+        for (uint32_t i = 0; i < n; ++i) {
+            int32_t task = atomic_load_explicit(&from->slot[(head + i) % CAPACITY], memory_order_relaxed);
+            atomic_store_explicit(&to->slot[(tail_to + i) % CAPACITY], task, memory_order_relaxed);
+        }
+        /* Release: the slots were read. Acquire on failure: as the first load. */
+        if (!atomic_compare_exchange_weak_explicit(&from->head, &head, head + n, memory_order_release,
+                                                   memory_order_acquire))
+            continue;
+        atomic_store_explicit(&to->tail, tail_to + n, memory_order_release);
+        return n;
+    }
+}
+
+static bool ring_holds(ring *r)
+{
+    /* seq_cst: a run is quiet only when all workers' stores are seen, see trli_run_quiet. */
+    return atomic_load_explicit(&r->head, memory_order_seq_cst) != atomic_load_explicit(&r->tail, memory_order_seq_cst);
+}
+
+/* ---- the common list ---- */
+
+static void put_in_list(priority_state *s, int32_t task)
+{
+    pthread_mutex_lock(&s->lock);
+    *trl_policy_link(s->graph, task) = atomic_load_explicit(&s->first, memory_order_relaxed); /* under the lock */
+    atomic_store_explicit(&s->first, task, memory_order_seq_cst);                             /* as in ring_holds */
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* Move some of the list into an empty ring. */
+static bool take_from_list(priority_state *s, ring *r)
+{
+    if (atomic_load_explicit(&s->first, memory_order_relaxed) == NONE)
+        return false; /* looked at again under the lock */
+    bool any = false;
+    pthread_mutex_lock(&s->lock);
+    int32_t task = atomic_load_explicit(&s->first, memory_order_relaxed);
+    for (int i = 0; i < CAPACITY / 2 && task != NONE; ++i) {
+        int32_t next = *trl_policy_link(s->graph, task);
+        push(r, task);
+        task = next;
+        any = true;
+    }
+    atomic_store_explicit(&s->first, task, memory_order_seq_cst);
+    pthread_mutex_unlock(&s->lock);
+    return any;
+}
+
+/* ---- roots ---- */
+
+/* Relaxed: the run was opened after the roots lay ready; the counter only shares them out. */
+static bool take_roots(root_share *share, queue *own)
+{
+    int32_t next = atomic_load_explicit(&share->next, memory_order_relaxed);
+    if (next >= share->end) return false;
+    int32_t n = (share->end - next) / 4;
+    n = n < 1 ? 1 : n > ROOTS_MOST ? ROOTS_MOST : n;
+    next = atomic_fetch_add_explicit(&share->next, n, memory_order_relaxed);
+    if (next >= share->end) return false;
+    own->root = next;
+    own->root_end = next + n < share->end ? next + n : share->end;
+    return true;
+}
+
+static bool roots_hold(root_share *share)
+{
+    return atomic_load_explicit(&share->next, memory_order_relaxed) < share->end;
+}
+
+/* ---- the policy ---- */
+
+/* How many of the roots, which are in the order of their classes, are of this class or before it. */
+static int32_t count_urgent(const trl_policy_graph *g, int32_t nroots, const int32_t *roots, int urgency)
+{
+    int32_t low = 0, high = nroots;
+    while (low < high) {
+        int32_t middle = low + (high - low) / 2;
+        if (trl_policy_urgency(g, roots[middle]) <= urgency)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Of the class's roots, each worker gets neighbours. */
+static void start(void *state, int32_t nroots, const int32_t *roots)
+{
+    priority_state *s = state;
+    const trl_policy_graph *g = s->graph;
+    s->roots = roots;
+    for (int w = 0; w < g->workers; ++w) {
+        s->queue[w].root = s->queue[w].root_end = 0;
+        s->queue[w].victim = (unsigned)w + 1;
+    }
+    for (int32_t begin = 0, end, c = 0; c < TRL_URGENCIES; ++c, begin = end) {
+        end = count_urgent(g, nroots, roots, c);
+        for (int w = 0; w < g->workers; ++w) {
+            root_share *share = &s->queue[w].roots[c];
+            int64_t n = end - begin;
+            share->end = begin + (int32_t)(n * (w + 1) / g->workers);
+            /* Relaxed: the run is not open yet. */
+            atomic_store_explicit(&share->next, begin + (int32_t)(n * w / g->workers), memory_order_relaxed);
+            unsigned bit = roots_hold(share) ? 1u << c : 0;
+            atomic_store_explicit(&s->queue[w].classes,
+                                  (c > 0 ? atomic_load_explicit(&s->queue[w].classes, memory_order_relaxed) : 0) | bit,
+                                  memory_order_relaxed);
+        }
+    }
+}
+
+static void ready(void *state, int worker, int32_t task, int urgency)
+{
+    priority_state *s = state;
+    queue *own = &s->queue[worker];
+    unsigned classes = atomic_load_explicit(&own->classes, memory_order_relaxed);
+    if (!push(&own->ring[urgency], task)) {
+        put_in_list(s, task);
+        return;
+    }
+    if (!(classes & 1u << urgency)) atomic_store_explicit(&own->classes, classes | 1u << urgency, memory_order_relaxed);
+}
+
+static int32_t give_root(const priority_state *s, queue *own)
+{
+    return own->root < own->root_end ? s->roots[own->root++] : NONE;
+}
+
+static int32_t take_own(priority_state *s, queue *own)
+{
+    for (;;) {
+        unsigned classes = atomic_load_explicit(&own->classes, memory_order_relaxed);
+        if (classes == 0) return give_root(s, own);
+        int c = __builtin_ctz(classes);
+        int32_t task = pop(&own->ring[c]);
+        if (task == NONE) task = give_root(s, own);
+        if (task == NONE && take_roots(&own->roots[c], own)) task = give_root(s, own);
+        if (task != NONE) return task;
+        atomic_store_explicit(&own->classes, classes & ~(1u << c), memory_order_relaxed);
+    }
+}
+
+/* From the most urgent class of the first other worker that has any. */
+static bool steal_some(priority_state *s, int worker, queue *own)
+{
+    int n = s->graph->workers;
+    for (int i = 1; i < n; ++i, ++own->victim) {
+        int v = (int)(own->victim % (unsigned)n);
+        if (v == worker) v = (int)(++own->victim % (unsigned)n);
+        queue *victim = &s->queue[v];
+        unsigned classes = atomic_load_explicit(&victim->classes, memory_order_relaxed);
+        for (; classes; classes &= classes - 1) {
+            int c = __builtin_ctz(classes);
+            if (take_roots(&victim->roots[c], own)) return true;
+            if (steal(&victim->ring[c], &own->ring[c]) == 0) continue;
+            atomic_store_explicit(&own->classes, 1u << c, memory_order_relaxed);
+            return true;
+        }
     }
     return false;
 }
 
-/* How many narrow tasks to take at the head: few enough that every worker finds more. */
-static int32_t count_takeable(const trl_graph *graph, priority_state *s, ready_row *row, int32_t head, int workers)
-{
-    int32_t ready = atomic_load_explicit(&row->tail, memory_order_relaxed) - head, most = ready / (4 * workers),
-            count = 1;
-    if (most > TAKE_MOST) most = TAKE_MOST;
-    for (; count < most; ++count) {
-        trl_task task = atomic_load_explicit(&s->slot[head + count], memory_order_seq_cst);
-        if (task == EMPTY || trli_graph_records(graph)[task].chunks > 1) break;
-    }
-    return count;
-}
-
-/* The next chunk of a wide task for a worker, or -1. */
-static int take_chunk(const trl_graph *graph, priority_state *s, trl_task task, int worker)
-{
-    int64_t chunks = trli_graph_records(graph)[task].chunks;
-    for (int32_t i = 0; i < s->shares; ++i) {
-        int32_t n = (worker + i) % s->shares;
-        int32_t first = (int32_t)(chunks * n / s->shares), end = (int32_t)(chunks * (n + 1) / s->shares);
-        _Atomic int32_t *handed_out = &s->share[s->wide[task] + n].handed_out;
-        if (atomic_load_explicit(handed_out, memory_order_relaxed) >= end - first) continue;
-        int32_t chunk = first + atomic_fetch_add_explicit(handed_out, 1, memory_order_relaxed);
-        if (chunk < end) return chunk;
-    }
-    return -1;
-}
-
-/* Take a narrow task, or a chunk of a wide one, from a row. Returns the task or EMPTY. A stale head only finds what is
- * already taken: then the exchange fails, or the chunks are all handed out. */
-static trl_task take_from(const trl_graph *graph, priority_state *s, ready_row *row, trli_worker *worker, int *chunk)
-{
-    int32_t head = atomic_load_explicit(&row->head, memory_order_relaxed);
-    for (;;) {
-        trl_task task = atomic_load_explicit(&s->slot[head], memory_order_seq_cst);
-        if (task == EMPTY) return EMPTY;
-        int chunks = trli_graph_records(graph)[task].chunks;
-        int32_t count = 1;
-        if (chunks > 1) {
-            *chunk = take_chunk(graph, s, task, worker->index);
-            if (*chunk >= 0) return task;
-        } else {
-            *chunk = 0;
-            count = count_takeable(graph, s, row, head, trl_workers_count(worker->workers));
-        }
-        /* Relaxed: the slot was loaded with acquire. */
-        bool moved = atomic_compare_exchange_strong_explicit(&row->head, &head, head + count, memory_order_relaxed,
-                                                             memory_order_relaxed);
-        if (chunks == 1 && moved) {
-            worker->taken = head + 1;
-            worker->taken_end = head + count;
-            return task;
-        }
-        if (moved) head += count;
-    }
-}
-
-/* The next thing to do: the successor just released, what was taken before, then the queue. */
-static trl_task take(const trl_graph *graph, priority_state *s, trli_worker *worker, int *chunk)
-{
-    trl_task task = worker->next;
-    *chunk = 0;
-    worker->next = EMPTY;
-    if (task != EMPTY) return task;
-    if (worker->taken < worker->taken_end) {
-        return atomic_load_explicit(&s->slot[worker->taken++], memory_order_relaxed); /* acquired when it was taken */
-    }
-    for (int i = 0; task == EMPTY && i < TRLI_URGENCIES; ++i) task = take_from(graph, s, &s->row[i], worker, chunk);
-    return task;
-}
-
-static void task_done(trl_graph *graph, void *state, trli_worker *worker, trl_task task)
+static int32_t take(void *state, int worker)
 {
     priority_state *s = state;
-    const trli_task_record *records = trli_graph_records(graph), *record = &records[task];
-    if (record->first == record->end) ++worker->sinks;
-    for (int32_t i = record->first; i < record->end; ++i) {
-        trl_task after = graph->successors[i];
-        /* Release what this task wrote; the last one to arrive acquires what the others wrote. */
-        if (atomic_fetch_sub_explicit(&s->missing[after], 1, memory_order_acq_rel) > 1) continue;
-        if (worker->next == EMPTY && records[after].chunks == 1) {
-            worker->next = after;
-        } else {
-            push(s, worker->workers, after, records[after].urgency);
+    queue *own = &s->queue[worker];
+    int32_t task = take_own(s, own);
+    if (task != NONE) return task;
+    if (take_from_list(s, &own->ring[0]))
+        atomic_store_explicit(&own->classes, 1u, memory_order_relaxed);
+    else if (!steal_some(s, worker, own))
+        return NONE;
+    return take_own(s, own);
+}
+
+static bool holds(void *state)
+{
+    priority_state *s = state;
+    if (atomic_load_explicit(&s->first, memory_order_seq_cst) != NONE) return true;
+    for (int w = 0; w < s->graph->workers; ++w) {
+        unsigned classes = atomic_load_explicit(&s->queue[w].classes, memory_order_seq_cst);
+        for (; classes; classes &= classes - 1) {
+            int c = __builtin_ctz(classes);
+            if (ring_holds(&s->queue[w].ring[c]) || roots_hold(&s->queue[w].roots[c])) return true;
+        }
+    }
+    return false;
+}
+
+/* Relaxed: no worker is inside. */
+static void finish(void *state)
+{
+    priority_state *s = state;
+    atomic_store_explicit(&s->first, NONE, memory_order_relaxed);
+    for (int w = 0; w < s->graph->workers; ++w) {
+        queue *q = &s->queue[w];
+        atomic_store_explicit(&q->classes, 0, memory_order_relaxed);
+        q->root = q->root_end = 0;
+        for (int c = 0; c < TRL_URGENCIES; ++c) {
+            atomic_store_explicit(&q->ring[c].head, atomic_load_explicit(&q->ring[c].tail, memory_order_relaxed),
+                                  memory_order_relaxed);
+            atomic_store_explicit(&q->roots[c].next, q->roots[c].end, memory_order_relaxed);
         }
     }
 }
 
-/* Polling. The owner of `polling` tests all started poll tasks; an idle worker owns it for as long as it is idle, so
- * that the other idle ones can sleep. */
-
-/* Exchange and store are seq_cst: acquire and release of what the owner works on, and ordered with the count of
- * sleepers. */
-static bool own_polling(priority_state *s)
-{
-    if (atomic_load_explicit(&s->poll_tasks, memory_order_relaxed) == 0) return false;
-    if (atomic_load_explicit(&s->polling, memory_order_relaxed)) return false;
-    return !atomic_exchange_explicit(&s->polling, true, memory_order_seq_cst);
-}
-
-/* Somebody idle must take over while poll tasks are left. */
-static void disown_polling(priority_state *s, trl_workers *workers)
-{
-    atomic_store_explicit(&s->polling, false, memory_order_seq_cst);
-    if (atomic_load_explicit(&s->poll_tasks, memory_order_relaxed) > 0) trli_workers_wake_one(workers);
-}
-
-static void poll_round(trl_graph *graph, priority_state *s, trli_worker *worker)
-{
-    for (; s->started_seen < graph->polls; ++s->started_seen) {
-        /* Acquire: the first call, perhaps by another worker, happened before. */
-        trl_task task = atomic_load_explicit(&s->started[s->started_seen], memory_order_acquire);
-        if (task == EMPTY) break;
-        s->polls.waiting[s->polls.count++] = task;
-    }
-    int32_t done = trli_polls_round(&s->polls, &trli_policy_priority, graph, s, worker);
-    /* A hint: nothing is read on its account. */
-    int32_t before = atomic_fetch_sub_explicit(&s->poll_tasks, done, memory_order_relaxed);
-    if (done > 0 && before == done) trli_outstanding_end(graph);
-    atomic_store_explicit(&s->polled_ns, s->polls.tested_ns, memory_order_relaxed);
-}
-
-/* A poll task asked for more: leave it to the owner of polling. */
-static void start_polling(trl_graph *graph, priority_state *s, trl_workers *workers, trl_task task)
-{
-    int32_t at = atomic_fetch_add_explicit(&s->started_count, 1, memory_order_relaxed);
-    atomic_store_explicit(&s->started[at], task, memory_order_release); /* publishes what the first call did */
-    /* Ordered with the count of sleepers. */
-    if (atomic_fetch_add_explicit(&s->poll_tasks, 1, memory_order_seq_cst) == 0) trli_outstanding_begin(graph);
-    if (!atomic_load_explicit(&s->polling, memory_order_relaxed)) trli_workers_wake_one(workers);
-}
-
-/* Between two tasks, when the last round is long ago. */
-static void poll_if_due(trl_graph *graph, priority_state *s, trli_worker *worker)
-{
-    if (atomic_load_explicit(&s->poll_tasks, memory_order_relaxed) == 0) return;
-    int64_t since = trli_now_ns() - atomic_load_explicit(&s->polled_ns, memory_order_relaxed);
-    if (since < TRLI_POLL_INTERVAL_NS || !own_polling(s)) return;
-    poll_round(graph, s, worker);
-    disown_polling(s, worker->workers);
-}
-
-/* Workers. */
-
-static void execute(trl_graph *graph, priority_state *s, trli_worker *worker, trl_task task, int chunk)
-{
-    int chunks = trli_graph_records(graph)[task].chunks;
-    bool done = trli_task_call(graph, worker, task, chunk, false);
-    if (chunks > 1) {
-        /* Release this chunk's writes; the last one acquires those of all. */
-        _Atomic int32_t *complete = &s->share[s->wide[task]].complete;
-        if (atomic_fetch_add_explicit(complete, 1, memory_order_acq_rel) < chunks - 1) return;
-    }
-    if (done) {
-        task_done(graph, s, worker, task);
-    } else {
-        start_polling(graph, s, worker->workers, task);
-    }
-}
-
-/* Count the ends of the graph that this worker completed. Returns whether the run is over. Release and acquire: whoever
- * sees zero sees all that the tasks wrote. seq_cst: ordered with the count of sleepers. */
-static bool run_is_over(priority_state *s, trli_worker *worker)
-{
-    int32_t sinks = worker->sinks;
-    worker->sinks = 0;
-    if (sinks == 0) return atomic_load_explicit(&s->open_sinks, memory_order_acquire) == 0;
-    if (atomic_fetch_sub_explicit(&s->open_sinks, sinks, memory_order_seq_cst) > sinks) return false;
-    trli_workers_wake_all(worker->workers);
-    return true;
-}
-
-/* What an idle worker must not sleep through. */
-static bool something_to_do(void *state)
-{
-    priority_state *s = state;
-    if (visible(s) || atomic_load_explicit(&s->open_sinks, memory_order_seq_cst) == 0) return true;
-    return atomic_load_explicit(&s->poll_tasks, memory_order_seq_cst) > 0 &&
-           !atomic_load_explicit(&s->polling, memory_order_seq_cst);
-}
-
-/* Wait for work, testing poll tasks. Returns false at the end of the run. */
-static bool wait_for_work(trl_graph *graph, priority_state *s, trli_worker *worker)
-{
-    bool owner = false, over, found = false;
-    int64_t since = 0; /* idle with poll tasks outstanding */
-    for (int spins = 0; !(over = run_is_over(s, worker)) && !found; ++spins) {
-        owner = owner || own_polling(s);
-        if (since == 0 && atomic_load_explicit(&s->poll_tasks, memory_order_relaxed) > 0) since = trli_now_ns();
-        if (owner) poll_round(graph, s, worker);
-        found = worker->next != EMPTY || visible(s);
-        if (found) continue;
-        if (owner || spins < SPINS) {
-            trli_workers_pause(worker->workers);
-        } else {
-            trli_workers_sleep(worker->workers, something_to_do, s);
-            worker->woken = true;
-            spins = 0;
-        }
-    }
-    if (since) atomic_fetch_add_explicit(&graph->idle_ns, trli_now_ns() - since, memory_order_relaxed);
-    if (owner) disown_polling(s, worker->workers);
-    return !over;
-}
-
-static void run(trl_graph *graph, void *state, trli_worker *worker)
-{
-    priority_state *s = state;
-    worker->next = EMPTY;
-    worker->taken = worker->taken_end = 0;
-    do {
-        int chunk;
-        for (trl_task task; (task = take(graph, s, worker, &chunk)) != EMPTY;) {
-            /* One is woken for each push; whoever was, and leaves something behind, wakes the next. */
-            if (worker->woken && visible(s)) trli_workers_wake_one(worker->workers);
-            worker->woken = false;
-            execute(graph, s, worker, task, chunk);
-            if (graph->polls > 0) poll_if_due(graph, s, worker);
-        }
-    } while (wait_for_work(graph, s, worker));
-}
-
-/* Setup. Relaxed stores: the workers enter a run after its caller opened it with release. */
-
-static void get_ready(trl_graph *graph, void *state)
-{
-    priority_state *s = state;
-    int32_t start = 0, slots = graph->task_count + TRLI_URGENCIES;
-    for (int32_t i = 0; i < slots; ++i) atomic_store_explicit(&s->slot[i], EMPTY, memory_order_relaxed);
-    for (int i = 0; i < TRLI_URGENCIES; ++i) {
-        atomic_store_explicit(&s->row[i].head, start, memory_order_relaxed);
-        atomic_store_explicit(&s->row[i].tail, start, memory_order_relaxed);
-        start += graph->urgency_count[i] + 1;
-    }
-    for (int32_t i = 0; i < s->wide_count * s->shares; ++i) {
-        atomic_store_explicit(&s->share[i].handed_out, 0, memory_order_relaxed);
-        atomic_store_explicit(&s->share[i].complete, 0, memory_order_relaxed);
-    }
-    for (int32_t i = 0; i < graph->polls; ++i) atomic_store_explicit(&s->started[i], EMPTY, memory_order_relaxed);
-    atomic_store_explicit(&s->started_count, 0, memory_order_relaxed);
-    s->started_seen = s->polls.count = 0;
-    atomic_store_explicit(&s->poll_tasks, 0, memory_order_relaxed);
-    atomic_store_explicit(&s->open_sinks, graph->sinks, memory_order_relaxed);
-    for (trl_task t = 0; t < graph->task_count; ++t) {
-        atomic_store_explicit(&s->missing[t], graph->predecessors[t], memory_order_relaxed);
-        if (graph->predecessors[t] == 0) push(s, NULL, t, trli_graph_records(graph)[t].urgency);
-    }
-}
-
-static void invalidate(trl_graph *graph, void **state)
+static void invalidate(const trl_policy_graph *graph, void **state)
 {
     priority_state *s = *state;
     if (s == NULL) return;
-    void *parts[] = {(void *)s->started, (void *)s->missing, (void *)s->slot, s->wide, s->share, s->polls.waiting};
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; ++i) trl_memory_free(graph->ctx, &parts[i]);
+    void *queues = s->queue;
+    trl_memory_free(graph->ctx, &queues);
+    pthread_mutex_destroy(&s->lock);
     trl_memory_free(graph->ctx, state);
 }
 
-static trl_err alloc_arrays(trl_graph *graph, priority_state *s)
+static trl_err setup(const trl_policy_graph *graph, void **state)
 {
-    static const char what[] = "priority policy";
     trl_err err;
-    trl_context *ctx = graph->ctx;
-    size_t tasks = (size_t)graph->task_count, polls = (size_t)graph->polls;
     void *memory;
-    TRL_TRY(trl_memory_alloc(ctx, polls * sizeof *s->started, what, &memory));
-    s->started = memory;
-    TRL_TRY(trl_memory_alloc(ctx, polls * sizeof *s->polls.waiting, what, &memory));
-    s->polls.waiting = memory;
-    TRL_TRY(trl_memory_alloc(ctx, tasks * sizeof *s->missing, what, &memory));
-    s->missing = memory;
-    TRL_TRY(trl_memory_alloc(ctx, (tasks + TRLI_URGENCIES) * sizeof *s->slot, what, &memory));
-    s->slot = memory;
-    TRL_TRY(trl_memory_alloc(ctx, tasks * sizeof *s->wide, what, &memory));
-    s->wide = memory;
-    TRL_TRY(trl_memory_alloc(ctx, (size_t)s->wide_count * (size_t)s->shares * sizeof *s->share, what, &memory));
-    s->share = memory;
-done:
-    return err;
-}
-
-static trl_err setup(trl_graph *graph, void **state)
-{
-    trl_err err;
-    const trli_task_record *records = trli_graph_records(graph);
     TRL_TRY(trl_memory_alloc(graph->ctx, sizeof(priority_state), "priority policy", state));
     priority_state *s = memset(*state, 0, sizeof *s);
-    for (trl_task t = 0; t < graph->task_count; ++t) s->wide_count += records[t].chunks > 1;
-    s->shares = graph->ctx->threads;
-    TRL_TRY(alloc_arrays(graph, s));
-    int32_t wide = 0;
-    for (trl_task t = 0; t < graph->task_count; ++t) s->wide[t] = records[t].chunks > 1 ? s->shares * wide++ : -1;
-    get_ready(graph, s);
+    pthread_mutex_init(&s->lock, NULL);
+    s->graph = graph;
+    TRL_TRY(trl_memory_alloc(graph->ctx, (size_t)graph->workers * sizeof *s->queue, "priority policy", &memory));
+    s->queue = memset(memory, 0, (size_t)graph->workers * sizeof *s->queue);
+    finish(s);
 done:
     return err;
 }
 
-const trli_policy trli_policy_priority = {
-    .parallel = true,
+const trl_policy trli_policy_priority = {
+    .abi = TRL_POLICY_ABI,
+    .name = "priority",
+    .run_next = true,
     .setup = setup,
     .invalidate = invalidate,
-    .run = run,
-    .task_done = task_done,
-    .finish = get_ready,
+    .start = start,
+    .ready = ready,
+    .take = take,
+    .holds = holds,
+    .finish = finish,
 };

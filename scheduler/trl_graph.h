@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Task graphs: built once, frozen, run many times by a policy on the workers of a context. Knows no PDE. */
+/* Task graphs: built once, frozen, run many times on the workers of a context; running tasks may create more. Knows no PDE.
+ * docs/scheduler.md is the guide. */
 #ifndef TRL_GRAPH_H
 #define TRL_GRAPH_H
 
@@ -14,14 +15,22 @@ extern "C" {
 
 typedef struct trl_graph trl_graph;
 typedef struct trl_workers trl_workers;
-typedef int32_t trl_task;   /* index of a task in its graph */
-typedef int32_t trl_handle; /* index of a data handle in its graph */
+typedef struct trl_trace trl_trace;
+typedef struct trl_run trl_run; /* a run in progress, as its tasks see it */
+
+/* Names of things in a graph. Each knows its graph: that of another one is refused. */
+typedef int64_t trl_task;
+typedef int64_t trl_handle;
+typedef int64_t trl_resource;
+/* Something that fires once in a run, when its count comes to zero. 0 is no event. */
+typedef int64_t trl_event;
 
 /* What a task function gets. */
 typedef struct trl_task_args {
     int chunk, chunks; /* this call's share of a wide task: 0 <= chunk < chunks */
     int worker;        /* 0 <= worker < number of workers: index for thread scratch */
     bool failed;       /* an error was recorded in this run: only TRL_TASK_ALWAYS tasks are still called */
+    trl_run *run;      /* for trl_run_* below, while the function runs */
 } trl_task_args;
 
 /* Does the work and sets *done (true on entry). A TRL_TASK_POLL task may set *done = false: it is called again later
@@ -30,9 +39,13 @@ typedef struct trl_task_args {
 typedef trl_err (*trl_task_fn)(void *data, const trl_task_args *args, bool *done);
 
 enum {
-    TRL_TASK_POLL = 1,   /* may ask to be called again (communication) */
-    TRL_TASK_ALWAYS = 2, /* starts even after an error, so that no other rank waits for it */
+    TRL_TASK_POLL = 1, /* may ask to be called again (communication) */
+    TRL_TASK_ALWAYS =
+        2, /* starts even after an error, when what it waits for is complete, so that no other rank waits for it */
+    TRL_TASK_SCOPE = 4, /* successors wait for all tasks that it, and those in turn, create */
 };
+
+enum { TRL_TASK_TYPES = 256 };
 
 typedef struct trl_task_desc {
     const char *name; /* copied */
@@ -40,56 +53,148 @@ typedef struct trl_task_desc {
     void *data; /* not owned */
     int chunks; /* 1: narrow; more: a wide task, whose chunks may run at once on several workers */
     unsigned flags;
-    double cost; /* estimated seconds or any consistent unit; 0: unknown */
+    double cost;      /* estimated seconds or any consistent unit; 0: unknown */
+    int type;         /* 0 <= type < TRL_TASK_TYPES: selects the phase, and tells tasks apart in traces */
+    int priority;     /* -1, 0, 1: behind, among or before all others, whatever the critical path says */
+    unsigned devices; /* kinds of device that may run it, bits of TRL_DEVICE_*; 0: the CPU alone. For policies. */
+    int64_t signals;  /* trl_run_signal_task calls it waits for in each run, beside its predecessors */
 } trl_task_desc;
+
+enum { TRL_DEVICE_CPU = 1, TRL_DEVICE_GPU = 2 };
 
 typedef enum trl_access { TRL_READ, TRL_WRITE, TRL_READ_WRITE } trl_access;
 
 TRL_API TRL_NODISCARD trl_err trl_graph_create(trl_context *ctx, const char *name, trl_graph **graph);
 TRL_API void trl_graph_destroy(trl_graph **graph);
 
-/* Before freeze. Tasks are added in a valid serial order when accesses are used. */
+/* ---- before freeze. All fail with USAGE: frozen graph, foreign or unknown task, handle or resource, bad value. ---- */
+
+/* Tasks are added in a valid serial order when accesses are used. */
 TRL_API TRL_NODISCARD trl_err trl_graph_add_task(trl_graph *graph, const trl_task_desc *desc, trl_task *task);
 TRL_API TRL_NODISCARD trl_err trl_graph_add_dependency(trl_graph *graph, trl_task before, trl_task after);
+
 /* A data handle stands for a piece of data. add_access derives the dependencies of sequential consistency in the order
  * in which accesses are added: a reader after the last writer, a writer after the last writer and all readers since. */
 TRL_API TRL_NODISCARD trl_err trl_graph_add_handle(trl_graph *graph, const char *name, trl_handle *handle);
 TRL_API TRL_NODISCARD trl_err trl_graph_add_access(trl_graph *graph, trl_task task, trl_handle handle,
                                                    trl_access access);
+
+/* A resource stands for what two tasks may not work on at once, in whatever order (a conflict). Resources form a forest:
+ * to lock one excludes locks and uses of itself, of all above and of all below it. */
+#define TRL_NO_PARENT ((trl_resource)-1)
+typedef struct trl_resource_desc {
+    const char *name;    /* copied */
+    trl_resource parent; /* or TRL_NO_PARENT */
+    const void
+        *data; /* memory it stands for, or NULL: inside the parent's, apart from its siblings' (checked by freeze) */
+    size_t bytes;
+} trl_resource_desc;
+TRL_API TRL_NODISCARD trl_err trl_graph_add_resource(trl_graph *graph, const trl_resource_desc *desc,
+                                                     trl_resource *resource);
+/* The task runs with the resource locked (nobody else has it) or used (others may use it, nobody locks it). All that a task wants
+ * it gets at once, or it waits holding nothing: no order of locks can deadlock. A resource wanted twice, or together with one above
+ * it, counts as what covers both. */
+TRL_API TRL_NODISCARD trl_err trl_graph_add_lock(trl_graph *graph, trl_task task, trl_resource resource);
+TRL_API TRL_NODISCARD trl_err trl_graph_add_use(trl_graph *graph, trl_task task, trl_resource resource);
+
+/* Phases do not overlap: the tasks with first_type <= type < end_type start when the phase's turn comes, and the turn goes to
+ * the next phase that has tasks, round and round, when all tasks of the phase that exist are complete. Types outside of all
+ * phases start at any time. Ranges of two phases are apart. A task that waits for one of a later phase is an INPUT error of freeze. */
+TRL_API TRL_NODISCARD trl_err trl_graph_add_phase(trl_graph *graph, const char *name, int first_type, int end_type);
+
 /* Check (a cycle is an INPUT error that names the tasks on its path) and flatten; repeated dependencies count once.
  * Linear in tasks and dependencies. Once per graph; after a failure the graph can only be destroyed. Thread: main. */
 TRL_API TRL_NODISCARD trl_err trl_graph_freeze(trl_graph *graph);
 
-/* The workers of a context: one pinned thread per core of the rank's share, the caller of trl_graph_run being worker 0.
- * policy: "serial" (topological FIFO, no atomics, caller only), "priority" or "hybrid" (ready queue on all workers).
- * Unknown names are an INPUT error that lists the known ones. count: 1 for serial, else the threads of the context;
- * policy: the name given. Create and destroy on the thread that runs graphs: it is pinned in between. */
+/* ---- the workers ---- */
+
+/* The workers of a context: one pinned thread per core of the rank's share, a caller of trl_graph_run being worker 0.
+ * policy: a built-in one (trl_policy.h lists them) or "FILE.so", a policy plugin. Unknown names are an INPUT error that lists
+ * the known ones. count: 1 for serial, else the threads of the context; policy: the name given. Create and destroy on the
+ * thread that runs graphs: it is pinned in between. */
 TRL_API TRL_NODISCARD trl_err trl_workers_create(trl_context *ctx, const char *policy, trl_workers **workers);
 TRL_API void trl_workers_destroy(trl_workers **workers);
 TRL_API int trl_workers_count(const trl_workers *workers);
 TRL_API const char *trl_workers_policy(const trl_workers *workers);
+/* Deal the workers to the pools: the first `tasks` prefer tasks, the other `operators` chunks of wide tasks. A worker whose own pool
+ * is empty takes from the other. 0, 0: adapt to tau_1, tau_inf and what the pools lacked, run by run. Their sum is the count of workers,
+ * else USAGE. Not during a run. */
+TRL_API TRL_NODISCARD trl_err trl_workers_set_pools(trl_workers *workers, int tasks, int operators);
+TRL_API void trl_workers_get_pools(const trl_workers *workers, int *tasks, int *operators);
 
-/* Run a frozen graph to the end. Allocates nothing. Collective only as far as its tasks communicate. Thread: one run at
- * a time per workers and per graph. Returns the first error of a task; then the graph may be run again. */
+/* Allocate what runs of the graph with these workers need; else the first run does. Not during a run. */
+TRL_API TRL_NODISCARD trl_err trl_graph_prepare(trl_graph *graph, trl_workers *workers);
+/* Run a frozen graph to the end: every task once. Allocates nothing after the first run with these workers, except for more spawned
+ * tasks than before. Collective only as far as its tasks communicate. Thread: any that is not in a task; several threads may run several graphs on the
+ * same workers at once, a graph is in one run at a time. Returns the first error of a task (then the graph may be run again),
+ * INTERRUPTED if cancelled, USAGE with a list of what waits for what if nothing can run and tasks are left. */
 TRL_API TRL_NODISCARD trl_err trl_graph_run(trl_graph *graph, trl_workers *workers);
+/* End the run in progress, if any: nothing new starts but TRL_TASK_ALWAYS tasks. Thread: any, also a task. */
+TRL_API void trl_graph_cancel(trl_graph *graph);
+/* Name of the task whose error ended the last run; NULL: none did. Valid until the next run. */
+TRL_API const char *trl_graph_failed_task(const trl_graph *graph);
+/* A new estimate, from the next run on. Thread: one that may run the graph. */
+TRL_API TRL_NODISCARD trl_err trl_graph_set_cost(trl_graph *graph, trl_task task, double cost);
+
+/* ---- inside a task function: dynamic work. Thread: any worker, with args->run. ---- */
+
+typedef struct trl_spawn_desc {
+    const char *name; /* not copied: lives at least as long as the run */
+    trl_task_fn run;
+    void *data;     /* not owned */
+    unsigned flags; /* as in trl_task_desc; spawned tasks are narrow */
+    double cost;
+    int type, priority;
+    int nwaits; /* starts when these events have fired */
+    const trl_event *waits;
+    trl_event signals; /* counted down by one when it is complete; 0: none */
+    int nlocks, nuses; /* resources of the graph */
+    const trl_resource *locks, *uses;
+} trl_spawn_desc;
+
+/* Create a task in the run. done: NULL, or receives the event of its completion, for others to wait for. The run ends when all tasks,
+ * spawned ones included, are complete. Fails with MEMORY or USAGE. */
+TRL_API TRL_NODISCARD trl_err trl_run_spawn(trl_run *run, const trl_spawn_desc *desc, trl_event *done);
+/* Create an event that fires after `count` > 0 signals: what tasks still to be created will do can be waited for already. */
+TRL_API TRL_NODISCARD trl_err trl_run_create_event(trl_run *run, int64_t count, trl_event *event);
+/* Count an event down by n; at zero the tasks that wait for it start. More signals than its count are a USAGE error. */
+TRL_API TRL_NODISCARD trl_err trl_run_signal(trl_run *run, trl_event event, int64_t n);
+/* Count down the `signals` of a task of the graph. */
+TRL_API TRL_NODISCARD trl_err trl_run_signal_task(trl_run *run, trl_task task, int64_t n);
+
+/* ---- seeing ---- */
 
 typedef struct trl_graph_stats {
     int64_t tasks, dependencies, runs;
-    double tau_1;   /* sum of the tasks' mean times, s; before the first timed run: of costs (all unknown: 1 each) */
-    double tau_inf; /* longest path, s; the chunks of a wide task count as running at once */
+    int64_t spawned; /* tasks created in all runs */
+    double tau_1;    /* sum of the tasks' mean times, s; before the first timed run: of costs (all unknown: 1 each) */
+    double tau_inf;  /* longest path, s; the chunks of a wide task count as running at once */
     double outstanding; /* s in all runs with poll tasks (communication) started and not complete */
     double idle;        /* s of it that workers had nothing else to do, mean over the workers */
     double overhead_ns; /* mean over timed runs of (wall time - time in tasks / workers) / tasks */
 } trl_graph_stats;
-/* Time every task of following runs (two clock reads per task; of a poll task the last call). Off at first. */
+/* Time every task of following runs (two clock reads per task; of a poll task the last call). Off at first: then the workers
+ * time the first runs and now and then one more, for priorities. */
 TRL_API void trl_graph_set_timing(trl_graph *graph, bool on);
 TRL_API void trl_graph_get_stats(const trl_graph *graph, trl_graph_stats *stats);
 /* Amdahl score (1 - 1/S_inf)/(1 - 1/n) with S_inf = tau_1/tau_inf, n workers, at most 1 (Robison 2014, sec. 3.5).
  * 0 for n = 1. */
 TRL_API double trl_amdahl_score(double tau_1, double tau_inf, int n);
 
-/* Graphviz text of the task graph, edges producer -> consumer. Fails with IO. */
+/* Graphviz text of the task graph, edges producer -> consumer, with measured times and the critical path in bold. Fails with IO. */
 TRL_API TRL_NODISCARD trl_err trl_graph_write_dot(const trl_graph *graph, FILE *out);
+/* The same as lines of text: one task a line, in topological order, `*` on the critical path. Fails with IO. */
+TRL_API TRL_NODISCARD trl_err trl_graph_write_text(const trl_graph *graph, FILE *out);
+
+/* A trace records what each worker does: tasks, waits for locks, idleness. It keeps the first `events` of each worker; later ones are
+ * counted, not kept. */
+TRL_API TRL_NODISCARD trl_err trl_trace_create(trl_context *ctx, int workers, int64_t events, trl_trace **trace);
+TRL_API void trl_trace_destroy(trl_trace **trace);
+/* Record following runs of these workers; NULL: stop. Not during a run. The trace needs as many workers. */
+TRL_API TRL_NODISCARD trl_err trl_workers_set_trace(trl_workers *workers, trl_trace *trace);
+/* As JSON for Perfetto or chrome://tracing (Trace Event Format), the rank as process, the worker as thread, times in us since the
+ * trace was created; one event a line, the first and last line frame them. Collective: no. Fails with IO. */
+TRL_API TRL_NODISCARD trl_err trl_trace_write(const trl_trace *trace, FILE *out);
 
 #ifdef __cplusplus
 }

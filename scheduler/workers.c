@@ -4,42 +4,47 @@
 #include <sched.h>
 #include <string.h>
 
-#include "graph_impl.h"
+#include "engine_impl.h"
+#include "trace_impl.h"
 
 enum {
-    OPEN = 1,     /* bit of the gate: workers may enter the run */
-    INSIDE = 2,   /* added to the gate by each worker inside the run */
-    SPINS = 2000, /* looks at the gate between runs before a worker sleeps */
+    OPEN = 1,        /* bit of a gate: workers may enter the run */
+    INSIDE = 2,      /* added to the gate by each worker inside the run */
+    RUNS = 16,       /* in progress at once, at most */
+    SPINS = 2000,    /* looks at the gates between runs before a worker sleeps */
+    NAP_NS = 1000000 /* longest sleep inside a run */
 };
+
+/* A run in progress. */
+typedef struct place {
+    alignas(TRLI_CACHE_LINE) _Atomic(trli_run *) run; /* NULL: free; set by who claims the place */
+    _Atomic int gate;
+} place;
 
 struct trl_workers {
     trl_context *ctx;
-    const char *name;
-    const trli_policy *policy;
-    trli_policy_index index;
-    int count, started; /* workers, the caller of trl_graph_run among them; threads started */
+    char *name;
+    const trl_policy *policy;
+    void *library;        /* of a policy plugin */
+    uint64_t serial;      /* differs from that of all other workers of the process */
+    int count, started;   /* workers, the caller of trl_graph_run among them; threads started */
+    int tasks, operators; /* as asked: 0, 0 to adapt */
     bool yields, pins;
+    pthread_t creator;
     hwloc_bitmap_t caller_binding; /* of the creating thread, before it was pinned */
     trli_worker *worker;
-    trl_graph *graph; /* of the run behind the gate */
+    trl_trace *trace;
 
-    alignas(TRLI_CACHE_LINE) _Atomic int gate;
-    _Atomic bool stopping, busy;
+    place place[RUNS];
+    alignas(TRLI_CACHE_LINE) _Atomic int runs; /* in progress */
+    _Atomic bool stopping;
+    _Atomic bool seat; /* somebody is worker 0 */
     alignas(TRLI_CACHE_LINE) _Atomic int sleepers;
     pthread_mutex_t lock; /* for going to sleep and waking up */
     pthread_cond_t wake;
 };
 
-const trli_policy *trli_policy_get(trli_policy_index index)
-{
-    static const trli_policy *const table[TRLI_POLICIES] = {
-        [TRLI_SERIAL] = &trli_policy_serial,
-        [TRLI_PRIORITY] = &trli_policy_priority,
-    };
-    return table[index];
-}
-
-/* Waiting. */
+/* ---- waiting ---- */
 
 void trli_workers_pause(const trl_workers *workers)
 {
@@ -54,16 +59,43 @@ void trli_workers_pause(const trl_workers *workers)
 #endif
 }
 
-/* seq_cst here and at the stores that ready() looks at: of a worker going to sleep and one that makes work, at least
- * one sees the other. The lock is held from the count to the wait, so a waker that saw the count cannot signal in
- * between. */
-void trli_workers_sleep(trl_workers *workers, bool (*ready)(void *arg), void *arg)
+static struct timespec after_nap(void)
 {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    t.tv_nsec += NAP_NS;
+    if (t.tv_nsec >= 1000000000) {
+        t.tv_nsec -= 1000000000;
+        ++t.tv_sec;
+    }
+    return t;
+}
+
+/* seq_cst here and at what is looked at: of a worker going to sleep and one that ends a run, at least one sees the other. The lock is held
+ * from the count to the wait, so a waker that saw the count cannot signal in between. */
+void trli_workers_sleep(trl_workers *workers, const trli_run *run)
+{
+    struct timespec until = after_nap();
     pthread_mutex_lock(&workers->lock);
     atomic_fetch_add_explicit(&workers->sleepers, 1, memory_order_seq_cst);
-    if (!ready(arg)) pthread_cond_wait(&workers->wake, &workers->lock);
+    if (atomic_load_explicit(&run->remaining, memory_order_seq_cst) > 0)
+        pthread_cond_timedwait(&workers->wake, &workers->lock, &until);
     atomic_fetch_sub_explicit(&workers->sleepers, 1, memory_order_relaxed); /* too high a count only costs a signal */
     pthread_mutex_unlock(&workers->lock);
+}
+
+/* Until a run begins; or for a while, where there are some that lack work. */
+static void sleep_between_runs(trl_workers *w)
+{
+    struct timespec until = after_nap();
+    pthread_mutex_lock(&w->lock);
+    atomic_fetch_add_explicit(&w->sleepers, 1, memory_order_seq_cst);
+    if (atomic_load_explicit(&w->runs, memory_order_seq_cst) > 0)
+        pthread_cond_timedwait(&w->wake, &w->lock, &until);
+    else if (!atomic_load_explicit(&w->stopping, memory_order_seq_cst))
+        pthread_cond_wait(&w->wake, &w->lock);
+    atomic_fetch_sub_explicit(&w->sleepers, 1, memory_order_relaxed);
+    pthread_mutex_unlock(&w->lock);
 }
 
 void trli_workers_wake_one(trl_workers *workers)
@@ -82,26 +114,40 @@ void trli_workers_wake_all(trl_workers *workers)
     pthread_mutex_unlock(&workers->lock);
 }
 
-/* Threads. */
-
-static bool gate_open_or_stopping(void *arg)
+/* Relaxed: a hint. */
+bool trli_workers_wanted_elsewhere(const trl_workers *workers)
 {
-    trl_workers *w = arg;
-    return (atomic_load_explicit(&w->gate, memory_order_seq_cst) & OPEN) ||
-           atomic_load_explicit(&w->stopping, memory_order_seq_cst);
+    return atomic_load_explicit(&workers->runs, memory_order_relaxed) > 1;
 }
 
+/* ---- threads ---- */
+
 /* Acquire: what the caller of the run wrote before it opened the gate. */
-static bool enter(trl_workers *w)
+static bool enter(place *p)
 {
-    int gate = atomic_load_explicit(&w->gate, memory_order_relaxed);
+    int gate = atomic_load_explicit(&p->gate, memory_order_relaxed);
     while (gate & OPEN) {
-        if (atomic_compare_exchange_weak_explicit(&w->gate, &gate, gate + INSIDE, memory_order_acquire,
+        if (atomic_compare_exchange_weak_explicit(&p->gate, &gate, gate + INSIDE, memory_order_acquire,
                                                   memory_order_relaxed)) {
             return true;
         }
     }
     return false;
+}
+
+/* Look into all runs in progress, starting at a place of this worker's own. Returns whether it did something. */
+static bool visit_runs(trl_workers *w, trli_worker *worker)
+{
+    bool worked = false;
+    for (int i = 0; i < RUNS; ++i) {
+        place *p = &w->place[(i + worker->index) % RUNS];
+        if (!enter(p)) continue;
+        trli_run *run = atomic_load_explicit(&p->run, memory_order_relaxed); /* set before the gate was opened */
+        worked |= trli_run_work(run, worker, false);
+        /* Release: this worker's last look at the run comes before the caller's return. */
+        atomic_fetch_sub_explicit(&p->gate, INSIDE, memory_order_release);
+    }
+    return worked;
 }
 
 static void *work(void *arg)
@@ -110,16 +156,12 @@ static void *work(void *arg)
     trl_workers *w = worker->workers;
     if (w->pins) trli_topology_pin(&w->ctx->topology, worker->index);
     for (int spins = 0; !atomic_load_explicit(&w->stopping, memory_order_relaxed); ++spins) {
-        if (enter(w)) {
-            w->policy->run(w->graph, w->graph->state[w->index], worker);
-            /* Release: this worker's last look at the graph comes before the caller's return. */
-            atomic_fetch_sub_explicit(&w->gate, INSIDE, memory_order_release);
+        if (atomic_load_explicit(&w->runs, memory_order_relaxed) > 0 && visit_runs(w, worker)) {
             spins = 0;
         } else if (spins < SPINS) {
             trli_workers_pause(w);
         } else {
-            trli_workers_sleep(w, gate_open_or_stopping, w);
-            worker->woken = true;
+            sleep_between_runs(w);
             spins = 0;
         }
     }
@@ -158,66 +200,58 @@ static void unpin_caller(trl_workers *w)
     hwloc_bitmap_free(w->caller_binding);
 }
 
-/* Creation. */
-
-typedef struct policy_row {
-    const char *name;
-    trli_policy_index index;
-} policy_row;
-
-static trl_err find_policy(trl_context *ctx, const char *name, const policy_row **row)
-{
-    static const policy_row table[] = {
-#define POLICY_ROW(name, index) {#name, TRLI_##index},
-        TRLI_POLICY_LIST(POLICY_ROW)
-#undef POLICY_ROW
-    };
-#define POLICY_NAME(name, index) " " #name
-    static const char known[] = TRLI_POLICY_LIST(POLICY_NAME);
-#undef POLICY_NAME
-    *row = NULL;
-    for (size_t i = 0; i < sizeof table / sizeof *table; ++i) {
-        if (strcmp(name, table[i].name) == 0) *row = &table[i];
-    }
-    return *row ? TRL_OK : trl_fail(ctx, TRL_ERR_INPUT, NULL, "unknown scheduler '%s'; known are:%s", name, known);
-}
+/* ---- creation ---- */
 
 static void free_workers(trl_workers *w)
 {
     trl_context *ctx = w->ctx;
-    void *memory = w;
-    atomic_store_explicit(&w->stopping, true, memory_order_seq_cst); /* seen by gate_open_or_stopping */
+    atomic_store_explicit(&w->stopping, true, memory_order_seq_cst); /* seen by sleep_between_runs */
     trli_workers_wake_all(w);
     for (int i = 1; i <= w->started; ++i) pthread_join(w->worker[i].thread, NULL);
     unpin_caller(w);
     pthread_cond_destroy(&w->wake);
     pthread_mutex_destroy(&w->lock);
+    trli_policy_close(w->library);
     --ctx->workers_alive;
-    void *array = w->worker;
-    trl_memory_free(ctx, &array);
-    trl_memory_free(ctx, &memory);
+    void *memory[] = {w->worker, w->name, w};
+    for (size_t i = 0; i < sizeof memory / sizeof *memory; ++i) trl_memory_free(ctx, &memory[i]);
+}
+
+static void init_sleep(trl_workers *w)
+{
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&w->wake, &attributes);
+    pthread_condattr_destroy(&attributes);
+    pthread_mutex_init(&w->lock, NULL);
+}
+
+static uint64_t next_serial(void)
+{
+    static _Atomic uint64_t last; /* relaxed: only has to be another number each time */
+    return 1 + atomic_fetch_add_explicit(&last, 1, memory_order_relaxed);
 }
 
 trl_err trl_workers_create(trl_context *ctx, const char *policy, trl_workers **result)
 {
     trl_err err;
     trl_workers *w = NULL;
-    const policy_row *row;
     void *memory;
     *result = NULL;
-    TRL_TRY(find_policy(ctx, policy, &row));
     TRL_TRY(trl_memory_alloc(ctx, sizeof *w, "workers", &memory));
     w = memset(memory, 0, sizeof *w);
     w->ctx = ctx;
-    w->name = row->name;
-    w->index = row->index;
-    w->policy = trli_policy_get(row->index);
-    w->count = w->policy->parallel ? ctx->threads : 1;
+    w->serial = next_serial();
+    w->creator = pthread_self();
     w->yields = ctx->topology.shared || ctx->threads > ctx->topology.cores;
-    w->pins = w->policy->parallel && trl_context_pinned(ctx);
-    pthread_mutex_init(&w->lock, NULL);
-    pthread_cond_init(&w->wake, NULL);
+    init_sleep(w);
     ++ctx->workers_alive;
+    TRL_TRY(trl_memory_alloc(ctx, strlen(policy) + 1, "workers", &memory));
+    w->name = strcpy(memory, policy);
+    TRL_TRY(trli_policy_find(ctx, policy, &w->policy, &w->library));
+    w->count = w->policy->serial ? 1 : ctx->threads;
+    w->pins = !w->policy->serial && trl_context_pinned(ctx);
     TRL_TRY(trl_memory_alloc(ctx, (size_t)w->count * sizeof *w->worker, "workers", &memory));
     w->worker = memset(memory, 0, (size_t)w->count * sizeof *w->worker);
     for (int i = 0; i < w->count; ++i) w->worker[i] = (trli_worker){.workers = w, .index = i};
@@ -246,72 +280,161 @@ const char *trl_workers_policy(const trl_workers *workers)
     return workers->name;
 }
 
-/* Runs. */
-
-static void run_with_all(trl_graph *graph, trl_workers *w, void *state)
+static trl_err check_no_runs(const trl_workers *w)
 {
-    bool others = w->count > 1;
-    w->graph = graph;
-    if (others) {
-        /* Release: the state of the graph, ready for this run. seq_cst: see trli_workers_sleep. */
-        atomic_fetch_or_explicit(&w->gate, OPEN, memory_order_seq_cst);
-        trli_workers_wake_all(w);
-    }
-    w->policy->run(graph, state, &w->worker[0]);
-    if (others) {
-        atomic_fetch_and_explicit(&w->gate, ~OPEN, memory_order_relaxed); /* from here on nobody enters */
-        /* Acquire: the last looks of the others at the graph. */
-        while (atomic_load_explicit(&w->gate, memory_order_acquire) != 0) trli_workers_pause(w);
-    }
-    w->graph = NULL;
+    /* Relaxed: only keeps out misuse. */
+    if (atomic_load_explicit(&w->runs, memory_order_relaxed) == 0) return TRL_OK;
+    return trl_fail(w->ctx, TRL_ERR_USAGE, NULL, "the workers cannot change: they are running a graph");
 }
+
+trl_err trl_workers_set_pools(trl_workers *workers, int tasks, int operators)
+{
+    trl_err err;
+    TRL_TRY(check_no_runs(workers));
+    bool adapt = tasks == 0 && operators == 0;
+    if (!adapt && (tasks < 0 || operators < 0 || (int64_t)tasks + operators != workers->count))
+        return trl_fail(workers->ctx, TRL_ERR_USAGE, NULL, "%d task and %d operator workers are not %d workers", tasks,
+                        operators, workers->count);
+    workers->tasks = tasks;
+    workers->operators = operators;
+    for (int i = 0; i < workers->count; ++i)
+        atomic_store_explicit(&workers->worker[i].operators, !adapt && i >= tasks, memory_order_relaxed);
+done:
+    return err;
+}
+
+void trl_workers_get_pools(const trl_workers *workers, int *tasks, int *operators)
+{
+    *operators = 0;
+    for (int i = 0; i < workers->count; ++i)
+        *operators += atomic_load_explicit(&workers->worker[i].operators, memory_order_relaxed);
+    *tasks = workers->count - *operators;
+}
+
+trl_err trl_workers_set_trace(trl_workers *workers, trl_trace *trace)
+{
+    trl_err err;
+    TRL_TRY(check_no_runs(workers));
+    if (trace && trace->workers != workers->count)
+        return trl_fail(workers->ctx, TRL_ERR_USAGE, NULL, "a trace for %d workers cannot record %d", trace->workers,
+                        workers->count);
+    workers->trace = trace;
+    for (int i = 0; i < workers->count; ++i) workers->worker[i].lane = trace ? &trace->lane[i] : NULL;
+done:
+    return err;
+}
+
+/* ---- runs ---- */
 
 static trl_err check_run(trl_graph *graph, trl_workers *w)
 {
-    if (!graph->frozen) {
+    if (!graph->frozen)
         return trl_fail(w->ctx, TRL_ERR_USAGE, NULL, "graph '%s' is not frozen; call trl_graph_freeze first",
                         graph->name);
-    }
-    if (graph->ctx != w->ctx) {
+    if (graph->ctx != w->ctx)
         return trl_fail(w->ctx, TRL_ERR_USAGE, NULL, "graph '%s' and the workers belong to different contexts",
                         graph->name);
-    }
-    /* Relaxed: only keeps out misuse; a caller that may run hands over by its own means. */
-    if (atomic_exchange_explicit(&w->busy, true, memory_order_relaxed)) {
-        return trl_fail(w->ctx, TRL_ERR_USAGE, NULL, "graph '%s' cannot run: these workers are running a graph",
-                        graph->name);
-    }
+    /* Acquire: the end of the run before, perhaps on another thread. */
+    if (atomic_exchange_explicit(&graph->busy, true, memory_order_acquire))
+        return trl_fail(w->ctx, TRL_ERR_USAGE, NULL, "graph '%s' cannot run: it is running", graph->name);
     return TRL_OK;
 }
 
-static double summed_task_seconds(const trl_graph *graph)
+static void leave_run(trl_graph *graph)
 {
-    int64_t ns = 0;
-    for (trl_task t = 0; t < graph->task_count; ++t)
-        ns += atomic_load_explicit(&graph->task_ns[t], memory_order_relaxed);
-    return 1e-9 * (double)ns;
+    atomic_store_explicit(&graph->busy, false, memory_order_release);
+}
+
+static trl_err make_run(trl_graph *graph, trl_workers *w)
+{
+    if (graph->run && graph->run->workers_serial == w->serial) return TRL_OK;
+    return trli_run_create(graph, w, w->policy, w->serial);
+}
+
+trl_err trl_graph_prepare(trl_graph *graph, trl_workers *workers)
+{
+    trl_err err;
+    TRL_TRY(check_run(graph, workers));
+    err = make_run(graph, workers);
+    leave_run(graph);
+done:
+    return err;
+}
+
+/* A place for a run; NULL: all are taken. */
+static place *claim_place(trl_workers *w, trli_run *run)
+{
+    for (int i = 0; i < RUNS; ++i) {
+        trli_run *none = NULL;
+        /* Acquire: the run before has left the place. */
+        if (atomic_compare_exchange_strong_explicit(&w->place[i].run, &none, run, memory_order_acquire,
+                                                    memory_order_relaxed))
+            return &w->place[i];
+    }
+    return NULL;
+}
+
+static void open_place(trl_workers *w, place *p)
+{
+    /* Release: the state of the run, ready. seq_cst: see trli_workers_sleep. */
+    atomic_fetch_or_explicit(&p->gate, OPEN, memory_order_release);
+    atomic_fetch_add_explicit(&w->runs, 1, memory_order_seq_cst);
+    trli_workers_wake_all(w);
+}
+
+static void close_place(trl_workers *w, place *p)
+{
+    atomic_fetch_and_explicit(&p->gate, ~OPEN, memory_order_relaxed); /* from here on nobody enters */
+    /* Acquire: the last looks of the others at the run. */
+    while (atomic_load_explicit(&p->gate, memory_order_acquire) != 0) trli_workers_pause(w);
+    atomic_store_explicit(&p->run, NULL, memory_order_release);
+    atomic_fetch_sub_explicit(&w->runs, 1, memory_order_relaxed);
+}
+
+/* Work as worker 0, where nobody else is; a caller that finds the seat taken sleeps until it is free or its run is over. Acquire and release
+ * of the worker. */
+static void work_or_sleep(trl_workers *w, trli_run *run)
+{
+    while (!trli_run_over(run)) {
+        if (atomic_exchange_explicit(&w->seat, true, memory_order_acquire)) {
+            trli_workers_sleep(w, run);
+            continue;
+        }
+        (void)trli_run_work(run, &w->worker[0], true);
+        atomic_store_explicit(&w->seat, false, memory_order_release);
+        if (trli_workers_wanted_elsewhere(w)) trli_workers_wake_all(w);
+    }
+}
+
+static trl_err run_once(trli_run *run, trl_workers *w)
+{
+    int64_t start = trli_now_ns();
+    place *p = claim_place(w, run);
+    if (p == NULL)
+        return trl_fail(w->ctx, TRL_ERR_USAGE, NULL, "graph '%s' cannot run: the workers are running %d graphs",
+                        run->graph->name, RUNS);
+    trli_run_start(run, w->trace != NULL);
+    open_place(w, p);
+    work_or_sleep(w, run);
+    close_place(w, p);
+    int64_t end = trli_now_ns();
+    if (w->trace) trli_trace_add_run(w->trace, run->graph->name, start, end);
+    trl_err err = trli_run_finish(run, end - start);
+    if (w->tasks == 0 && w->operators == 0) trli_pools_adapt(run, w->count, w->worker);
+    return err;
 }
 
 trl_err trl_graph_run(trl_graph *graph, trl_workers *w)
 {
     trl_err err;
     TRL_TRY(check_run(graph, w));
-    void *state = graph->state[w->index];
-    double before = graph->timing ? summed_task_seconds(graph) : 0.0;
-    int64_t start = graph->timing ? trli_now_ns() : 0;
-    atomic_store_explicit(&graph->error, TRL_OK, memory_order_relaxed); /* published by the gate */
-    atomic_store_explicit(&graph->idle_ns, 0, memory_order_relaxed);
-    run_with_all(graph, w, state);
-    graph->idle_share += (double)atomic_load_explicit(&graph->idle_ns, memory_order_relaxed) / w->count;
-    if (graph->timing) {
-        graph->timed_wall += 1e-9 * (double)(trli_now_ns() - start);
-        graph->timed_share += (summed_task_seconds(graph) - before) / w->count;
-        ++graph->timed_runs;
-    }
-    ++graph->runs;
-    w->policy->finish(graph, state);
-    err = (trl_err)atomic_load_explicit(&graph->error, memory_order_relaxed);
-    atomic_store_explicit(&w->busy, false, memory_order_relaxed);
+    if (trli_run_is_inside())
+        err = trl_fail(w->ctx, TRL_ERR_USAGE, NULL, "graph '%s' cannot run inside a task: spawn tasks instead",
+                       graph->name);
+    else
+        err = make_run(graph, w);
+    if (err == TRL_OK) err = run_once(graph->run, w);
+    leave_run(graph);
 done:
     return err;
 }

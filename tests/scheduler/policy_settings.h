@@ -12,7 +12,15 @@ typedef struct setting {
 } setting;
 
 static const setting settings[] = {
-    {"serial", 1}, {"serial", 2}, {"priority", 1}, {"priority", 2}, {"priority", 3}, {"priority", 4}, {"hybrid", 2},
+    {"serial", 1},
+    {"serial", 2},
+    {"priority", 1},
+    {"priority", 2},
+    {"priority", 3},
+    {"priority", 4},
+    {"hybrid", 2},
+    {TRL_TEST_PLUGIN_DIR "/policy_lifo.so", 1},
+    {TRL_TEST_PLUGIN_DIR "/policy_lifo.so", 3},
 };
 enum { SETTINGS = sizeof settings / sizeof *settings };
 

@@ -7,6 +7,7 @@
 
 #include "policy_settings.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <time.h>
 
@@ -67,19 +68,20 @@ static void make_dag(dag *d, trl_graph *graph, int count, unsigned seed)
     d->count = count;
     d->nodes = calloc((size_t)count, sizeof *d->nodes);
     d->fail_at = -1;
+    trl_task task, first = 0; /* names are consecutive */
     for (int i = 0; i < count; ++i) {
         node *n = &d->nodes[i];
         unsigned kind = next_random(&seed) % 16;
-        trl_task task;
         *n = (node){.dag = d, .index = i, .chunks = kind < 2 ? 2 + (int)kind * 3 : 1, .poll = kind == 2};
         trl_task_desc desc = {
             .name = "node", .run = run_node, .data = n, .chunks = n->chunks, .flags = n->poll ? TRL_TASK_POLL : 0};
         ck_ok(trl_graph_add_task(graph, &desc, &task));
+        if (i == 0) first = task;
         n->predecessors = i ? (int)(next_random(&seed) % (PREDECESSORS + 1)) : 0;
         for (int k = 0; k < n->predecessors; ++k) {
             unsigned reach = next_random(&seed) % 4 ? 20u : (unsigned)i; /* mostly near, now and then far */
             n->predecessor[k] = i - 1 - (int)(next_random(&seed) % (reach > (unsigned)i ? (unsigned)i : reach));
-            ck_ok(trl_graph_add_dependency(graph, n->predecessor[k], task));
+            ck_ok(trl_graph_add_dependency(graph, first + n->predecessor[k], task));
         }
     }
     ck_ok(trl_graph_freeze(graph));
@@ -261,7 +263,7 @@ END_TEST
 /* A poll task that others release while a long task runs on the same thread. */
 typedef struct progress {
     _Atomic bool stop;
-    int polls;
+    _Atomic int polls;
 } progress;
 
 static trl_err poll_progress(void *data, const trl_task_args *args, bool *done)
@@ -269,7 +271,16 @@ static trl_err poll_progress(void *data, const trl_task_args *args, bool *done)
     progress *p = data;
     (void)args;
     *done = atomic_load(&p->stop);
-    ++p->polls;
+    atomic_fetch_add(&p->polls, 1);
+    return TRL_OK;
+}
+
+/* So that a policy which takes the other tasks first does not leave the poll task to the end. */
+static trl_err await_first_poll(void *data, const trl_task_args *args, bool *done)
+{
+    progress *p = data;
+    (void)args;
+    *done = atomic_load(&p->polls) > 0;
     return TRL_OK;
 }
 
@@ -296,28 +307,30 @@ START_TEST(poll_tasks_are_tested_between_other_tasks)
 {
     trl_workers *workers = make_workers(&settings[_i]);
     trl_graph *graph;
-    trl_task task, before = -1;
+    trl_task task, before;
     progress p = {.polls = 0};
     trl_task_desc poll = {.name = "poll", .run = poll_progress, .data = &p, .chunks = 1, .flags = TRL_TASK_POLL};
+    trl_task_desc first = {.name = "first", .run = await_first_poll, .data = &p, .chunks = 1, .flags = TRL_TASK_POLL};
     trl_task_desc stop = {.name = "stop", .run = stop_progress, .data = &p, .chunks = 1};
     ck_ok(trl_graph_create(test_ctx, "progress", &graph));
     ck_ok(trl_graph_add_task(graph, &poll, &task));
+    ck_ok(trl_graph_add_task(graph, &first, &before));
     for (int i = 0; i < 50; ++i) {
         ck_ok(trl_graph_add_task(graph, &(trl_task_desc){.name = "work", .run = work_a_little, .chunks = 1}, &task));
-        if (before >= 0) ck_ok(trl_graph_add_dependency(graph, before, task));
+        ck_ok(trl_graph_add_dependency(graph, before, task));
         before = task;
     }
     ck_ok(trl_graph_add_task(graph, &stop, &task));
     ck_ok(trl_graph_add_dependency(graph, before, task));
     ck_ok(trl_graph_freeze(graph));
     ck_ok(trl_graph_run(graph, workers));
-    ck_assert_int_ge(p.polls, 10); /* 50 tasks of 10 us or more, a test every 20 us */
+    ck_assert_int_ge(atomic_load(&p.polls), 10); /* 50 tasks of 10 us or more, a test every 20 us */
     trl_graph_destroy(&graph);
     trl_workers_destroy(&workers);
 }
 END_TEST
 
-START_TEST(a_run_allocates_nothing)
+START_TEST(runs_of_a_prepared_graph_allocate_nothing)
 {
     trl_workers *workers = make_workers(&settings[_i]);
     trl_graph *graph;
@@ -325,6 +338,7 @@ START_TEST(a_run_allocates_nothing)
     dag d = {.workers = trl_workers_count(workers)};
     ck_ok(trl_graph_create(test_ctx, "random", &graph));
     make_dag(&d, graph, 200, 7);
+    ck_ok(trl_graph_prepare(graph, workers));
     trl_memory_get_stats(test_ctx, &before);
     for (int run = 0; run < 3; ++run) {
         trl_graph_set_timing(graph, run == 2);
@@ -335,6 +349,83 @@ START_TEST(a_run_allocates_nothing)
     ck_assert_int_eq(before.allocations, after.allocations);
     trl_graph_destroy(&graph);
     free(d.nodes);
+    trl_workers_destroy(&workers);
+}
+END_TEST
+
+START_TEST(only_the_first_run_with_other_workers_allocates)
+{
+    trl_graph *graph;
+    trl_memory_stats first, second, third;
+    dag d = {.nodes = NULL};
+    ck_ok(trl_graph_create(test_ctx, "random", &graph));
+    make_dag(&d, graph, 200, 7);
+    for (int turn = 0; turn < 3; ++turn) {
+        trl_workers *workers = make_workers(&settings[turn == 1 ? SETTINGS - 1 - _i : _i]);
+        d.workers = trl_workers_count(workers);
+        for (int run = 0; run < 3; ++run) {
+            trl_memory_get_stats(test_ctx, run == 0 ? &first : run == 1 ? &second : &third);
+            reset_dag(&d);
+            ck_ok(trl_graph_run(graph, workers));
+            ck_assert_int_eq(miscalled(&d, true), 0);
+        }
+        ck_assert_int_lt(first.allocations, second.allocations);
+        ck_assert_int_eq(second.allocations, third.allocations);
+        trl_workers_destroy(&workers);
+    }
+    ck_assert_int_eq(atomic_load(&d.wrong), 0);
+    trl_graph_destroy(&graph);
+    free(d.nodes);
+}
+END_TEST
+
+/* One of the threads that run graphs on the same workers at once. */
+typedef struct runner {
+    trl_graph *graph;
+    trl_workers *workers;
+    dag dag;
+    int runs, bad_results, miscalled;
+    pthread_t thread;
+} runner;
+
+static void *run_often(void *data)
+{
+    runner *r = data;
+    for (int run = 0; run < r->runs; ++run) {
+        bool fails = run % 5 == 4;
+        reset_dag(&r->dag);
+        r->dag.fail_at = fails ? r->dag.count / 3 + run : -1;
+        int wrong = atomic_load(&r->dag.wrong);
+        r->bad_results += trl_graph_run(r->graph, r->workers) != (fails ? TRL_ERR_NUMERICS : TRL_OK);
+        r->miscalled += miscalled(&r->dag, !fails);
+        if (fails) atomic_store(&r->dag.wrong, wrong); /* predecessors that were not called are no fault */
+    }
+    return NULL;
+}
+
+START_TEST(several_threads_run_graphs_on_the_same_workers_at_once)
+{
+    enum { THREADS = 3 };
+    trl_workers *workers = make_workers(&settings[_i]);
+    runner r[THREADS];
+    for (int i = 0; i < THREADS; ++i) {
+        r[i] = (runner){.workers = workers, .runs = 40, .dag = {.workers = trl_workers_count(workers)}};
+        ck_ok(trl_graph_create(test_ctx, "random", &r[i].graph));
+        make_dag(&r[i].dag, r[i].graph, 150 + 100 * i, 11 + (unsigned)i);
+    }
+    for (int i = 1; i < THREADS; ++i) ck_assert_int_eq(pthread_create(&r[i].thread, NULL, run_often, &r[i]), 0);
+    run_often(&r[0]);
+    for (int i = 1; i < THREADS; ++i) pthread_join(r[i].thread, NULL);
+    for (int i = 0; i < THREADS; ++i) {
+        trl_graph_stats stats;
+        trl_graph_get_stats(r[i].graph, &stats);
+        ck_assert_int_eq(stats.runs, r[i].runs);
+        ck_assert_int_eq(r[i].bad_results, 0);
+        ck_assert_int_eq(r[i].miscalled, 0);
+        ck_assert_int_eq(atomic_load(&r[i].dag.wrong), 0);
+        trl_graph_destroy(&r[i].graph);
+        free(r[i].dag.nodes);
+    }
     trl_workers_destroy(&workers);
 }
 END_TEST
@@ -350,13 +441,14 @@ START_TEST(one_worker_takes_poll_tasks_then_deep_ones_then_those_with_many_consu
     trl_graph *graph;
     _Atomic int sequence = 0;
     counted tasks[TASKS];
+    trl_task name[TASKS];
     ck_ok(trl_graph_create(test_ctx, "urgency", &graph));
     for (int i = 0; i < TASKS; ++i) {
         tasks[i] = (counted){.sequence = &sequence};
-        add_counted(graph, &tasks[i], i == POLL ? TRL_TASK_POLL : 0, -1);
+        name[i] = add_counted(graph, &tasks[i], i == POLL ? TRL_TASK_POLL : 0, -1);
     }
     for (size_t i = 0; i < sizeof edges / sizeof *edges; ++i)
-        ck_ok(trl_graph_add_dependency(graph, edges[i][0], edges[i][1]));
+        ck_ok(trl_graph_add_dependency(graph, name[edges[i][0]], name[edges[i][1]]));
     ck_ok(trl_graph_freeze(graph));
     ck_ok(trl_graph_run(graph, workers));
     int order[] = {ROOT, POLL, DEEP, DEEP_1, DEEP_2, DEEP_3, MANY, FEW, SHALLOW};
@@ -376,7 +468,9 @@ static void add_tests(TCase *tc)
     tcase_add_loop_test(tc, after_an_error_only_always_tasks_are_called_in_dependency_order, 0, SETTINGS);
     tcase_add_loop_test(tc, a_started_poll_task_runs_to_completion_after_an_error, 0, SETTINGS);
     tcase_add_loop_test(tc, poll_tasks_are_tested_between_other_tasks, 0, SETTINGS);
-    tcase_add_loop_test(tc, a_run_allocates_nothing, 0, SETTINGS);
+    tcase_add_loop_test(tc, runs_of_a_prepared_graph_allocate_nothing, 0, SETTINGS);
+    tcase_add_loop_test(tc, only_the_first_run_with_other_workers_allocates, 0, SETTINGS);
+    tcase_add_loop_test(tc, several_threads_run_graphs_on_the_same_workers_at_once, 0, SETTINGS);
     tcase_add_test(tc, one_worker_takes_poll_tasks_then_deep_ones_then_those_with_many_consumers);
 }
 

@@ -1,11 +1,12 @@
 // ctest: np=1
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Workers: pinning, sleeping and waking, sharing wide tasks, and what they refuse. */
+/* Workers: pinning, sleeping and waking, sharing wide tasks, pools, and what they refuse. */
 #include "trl_test.h"
 
 #include "policy_settings.h"
 
+#include <limits.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -136,20 +137,25 @@ START_TEST(refuses_an_unknown_policy_and_lists_the_known)
 }
 END_TEST
 
-START_TEST(refuses_to_run_a_graph_that_is_not_frozen_or_not_its_own)
+START_TEST(refuses_to_run_or_prepare_a_graph_that_is_not_frozen_or_not_its_own)
 {
     const setting one = {"serial", 1};
     trl_workers *workers = make_workers(&one);
     trl_context *other;
     trl_graph *graph;
+    const char *text = "graph 'loose' is not frozen; call trl_graph_freeze first";
     ck_ok(trl_graph_create(test_ctx, "loose", &graph));
-    ck_fails(trl_graph_run(graph, workers), TRL_ERR_USAGE, "graph 'loose' is not frozen; call trl_graph_freeze first");
+    ck_fails(trl_graph_run(graph, workers), TRL_ERR_USAGE, text);
+    trl_context_clear_diagnostics(test_ctx);
+    ck_fails(trl_graph_prepare(graph, workers), TRL_ERR_USAGE, text);
     trl_graph_destroy(&graph);
+    text = "graph 'foreign' and the workers belong to different contexts";
     ck_ok(trl_context_create(MPI_COMM_WORLD, NULL, &other));
     ck_ok(trl_graph_create(other, "foreign", &graph));
     ck_ok(trl_graph_freeze(graph));
-    ck_fails(trl_graph_run(graph, workers), TRL_ERR_USAGE,
-             "graph 'foreign' and the workers belong to different contexts");
+    ck_fails(trl_graph_run(graph, workers), TRL_ERR_USAGE, text);
+    trl_context_clear_diagnostics(test_ctx);
+    ck_fails(trl_graph_prepare(graph, workers), TRL_ERR_USAGE, text);
     trl_graph_destroy(&graph);
     trl_context_destroy(&other);
     trl_workers_destroy(&workers);
@@ -169,7 +175,7 @@ static trl_err run_inside(void *data, const trl_task_args *args, bool *done)
     return trl_graph_run(n->graph, n->workers);
 }
 
-START_TEST(refuses_a_run_inside_a_run)
+START_TEST(refuses_to_run_a_graph_inside_its_own_run)
 {
     trl_workers *workers = make_workers(&settings[_i]);
     trl_graph *graph;
@@ -179,8 +185,168 @@ START_TEST(refuses_a_run_inside_a_run)
     n.graph = graph;
     ck_ok(trl_graph_add_task(graph, &(trl_task_desc){.name = "t", .run = run_inside, .data = &n, .chunks = 1}, &task));
     ck_ok(trl_graph_freeze(graph));
-    ck_fails(trl_graph_run(graph, workers), TRL_ERR_USAGE,
-             "graph 'nested' cannot run: these workers are running a graph");
+    ck_fails(trl_graph_run(graph, workers), TRL_ERR_USAGE, "graph 'nested' cannot run: it is running");
+    trl_graph_destroy(&graph);
+    trl_workers_destroy(&workers);
+}
+END_TEST
+
+/* A task that runs from the call of one thread until another thread lets it go. */
+typedef struct hold {
+    trl_graph *graph;
+    trl_workers *workers;
+    _Atomic bool started, release;
+    _Atomic int *refused; /* how many runs were, or NULL; one lets all go */
+    trl_err result;
+    pthread_t thread;
+} hold;
+
+static trl_err poll_until_released(void *data, const trl_task_args *args, bool *done)
+{
+    hold *h = data;
+    (void)args;
+    atomic_store(&h->started, true);
+    *done = h->refused ? atomic_load(h->refused) > 0 : atomic_load(&h->release);
+    return TRL_OK;
+}
+
+static void *run_held(void *data)
+{
+    hold *h = data;
+    h->result = trl_graph_run(h->graph, h->workers);
+    if (h->refused && h->result != TRL_OK) atomic_fetch_add(h->refused, 1);
+    return NULL;
+}
+
+static void make_hold(hold *h, const char *name, trl_workers *workers)
+{
+    trl_task task;
+    h->workers = workers;
+    ck_ok(trl_graph_create(test_ctx, name, &h->graph));
+    ck_ok(trl_graph_add_task(
+        h->graph,
+        &(trl_task_desc){.name = "held", .run = poll_until_released, .data = h, .chunks = 1, .flags = TRL_TASK_POLL},
+        &task));
+    ck_ok(trl_graph_freeze(h->graph));
+}
+
+START_TEST(refuses_a_graph_that_runs_already_on_another_thread)
+{
+    trl_workers *workers = make_workers(&settings[_i]);
+    hold h = {.started = false};
+    make_hold(&h, "held", workers);
+    ck_assert_int_eq(pthread_create(&h.thread, NULL, run_held, &h), 0);
+    while (!atomic_load(&h.started)) sched_yield();
+    trl_err run = trl_graph_run(h.graph, workers), prepare = trl_graph_prepare(h.graph, workers),
+            pools = trl_workers_set_pools(workers, 0, 0);
+    atomic_store(&h.release, true);
+    pthread_join(h.thread, NULL);
+    ck_ok(h.result);
+    ck_fails(run, TRL_ERR_USAGE, "graph 'held' cannot run: it is running");
+    ck_assert_int_eq(prepare, TRL_ERR_USAGE);
+    ck_fails(pools, TRL_ERR_USAGE, "the workers cannot change: they are running a graph");
+    ck_ok(trl_graph_run(h.graph, workers));
+    ck_ok(trl_workers_set_pools(workers, 0, 0));
+    trl_graph_destroy(&h.graph);
+    trl_workers_destroy(&workers);
+}
+END_TEST
+
+/* Sixteen wait until the seventeenth is refused, whichever that is. */
+START_TEST(refuses_more_than_sixteen_runs_at_once)
+{
+    enum { RUNS = 17 };
+    trl_workers *workers = make_workers(&settings[_i]);
+    _Atomic int refused = 0;
+    hold h[RUNS];
+    int failed = 0;
+    for (int i = 0; i < RUNS; ++i) {
+        h[i] = (hold){.refused = &refused};
+        make_hold(&h[i], "held", workers);
+    }
+    for (int i = 0; i < RUNS; ++i) ck_assert_int_eq(pthread_create(&h[i].thread, NULL, run_held, &h[i]), 0);
+    for (int i = 0; i < RUNS; ++i) pthread_join(h[i].thread, NULL);
+    for (int i = 0; i < RUNS; ++i) failed += h[i].result != TRL_OK;
+    ck_assert_int_eq(failed, 1);
+    ck_assert_ptr_nonnull(strstr(test_messages(), "graph 'held' cannot run: the workers are running 16 graphs"));
+    for (int i = 0; i < RUNS; ++i) {
+        ck_ok(trl_graph_run(h[i].graph, workers)); /* the refused one, too */
+        trl_graph_destroy(&h[i].graph);
+    }
+    trl_workers_destroy(&workers);
+}
+END_TEST
+
+/* ---- pools ---- */
+
+static trl_err count_chunk(void *data, const trl_task_args *args, bool *done)
+{
+    (void)args;
+    (void)done;
+    atomic_fetch_add((_Atomic int *)data, 1);
+    return TRL_OK;
+}
+
+static void check_pools(const trl_workers *workers, int tasks, int operators)
+{
+    int t, o;
+    trl_workers_get_pools(workers, &t, &o);
+    ck_assert_int_eq(t, tasks);
+    ck_assert_int_eq(o, operators);
+}
+
+START_TEST(refuses_pools_that_are_not_its_workers)
+{
+    static const int bad[][2] = {{4, 0}, {0, 2}, {1, 1}, {-1, 4}, {4, -1}, {INT_MAX, INT_MAX}};
+    const setting three = {"priority", 3};
+    trl_workers *workers = make_workers(&three);
+    ck_ok(trl_workers_set_pools(workers, 1, 2));
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; ++i) {
+        char text[128];
+        snprintf(text, sizeof text, "%d task and %d operator workers are not 3 workers", bad[i][0], bad[i][1]);
+        trl_context_clear_diagnostics(test_ctx);
+        ck_fails(trl_workers_set_pools(workers, bad[i][0], bad[i][1]), TRL_ERR_USAGE, text);
+        check_pools(workers, 1, 2);
+    }
+    trl_workers_destroy(&workers);
+}
+END_TEST
+
+/* Pools are preferences: with any split all work is done, also what nobody prefers. */
+START_TEST(pools_that_were_set_stay_and_others_adapt)
+{
+    enum { CHAINS = 40, CHUNKS = 7, RUNS = 10 };
+    trl_workers *workers = make_workers(&settings[_i]);
+    trl_graph *graph;
+    trl_task wide, narrow;
+    _Atomic int calls = 0;
+    int count = trl_workers_count(workers), expected = 0, t, o;
+    ck_ok(trl_graph_create(test_ctx, "pools", &graph));
+    for (int i = 0; i < CHAINS; ++i) {
+        trl_task_desc desc = {.name = "t", .run = count_chunk, .data = &calls, .chunks = 1};
+        ck_ok(trl_graph_add_task(graph, &desc, &narrow));
+        desc.chunks = CHUNKS;
+        ck_ok(trl_graph_add_task(graph, &desc, &wide));
+        ck_ok(trl_graph_add_dependency(graph, narrow, wide));
+    }
+    ck_ok(trl_graph_freeze(graph));
+    for (int tasks = 0; tasks <= count; ++tasks) {
+        ck_ok(trl_workers_set_pools(workers, tasks, count - tasks));
+        for (int run = 0; run < RUNS; ++run) {
+            ck_ok(trl_graph_run(graph, workers));
+            ck_assert_int_eq(atomic_load(&calls), expected += CHAINS * (1 + CHUNKS));
+            check_pools(workers, tasks, count - tasks);
+        }
+    }
+    ck_ok(trl_workers_set_pools(workers, 0, 0));
+    for (int run = 0; run < RUNS; ++run) {
+        ck_ok(trl_graph_run(graph, workers));
+        ck_assert_int_eq(atomic_load(&calls), expected += CHAINS * (1 + CHUNKS));
+        trl_workers_get_pools(workers, &t, &o);
+        ck_assert_int_eq(t + o, count);
+        ck_assert_int_ge(t, 1);
+        ck_assert_int_ge(o, 0);
+    }
     trl_graph_destroy(&graph);
     trl_workers_destroy(&workers);
 }
@@ -223,8 +389,12 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, sleeping_workers_wake_for_the_next_run);
     tcase_add_loop_test(tc, workers_that_fell_asleep_during_a_run_wake_for_new_work, 0, 2);
     tcase_add_test(tc, refuses_an_unknown_policy_and_lists_the_known);
-    tcase_add_test(tc, refuses_to_run_a_graph_that_is_not_frozen_or_not_its_own);
-    tcase_add_loop_test(tc, refuses_a_run_inside_a_run, 0, SETTINGS);
+    tcase_add_test(tc, refuses_to_run_or_prepare_a_graph_that_is_not_frozen_or_not_its_own);
+    tcase_add_loop_test(tc, refuses_to_run_a_graph_inside_its_own_run, 0, SETTINGS);
+    tcase_add_loop_test(tc, refuses_a_graph_that_runs_already_on_another_thread, 0, SETTINGS);
+    tcase_add_loop_test(tc, refuses_more_than_sixteen_runs_at_once, 0, SETTINGS);
+    tcase_add_test(tc, refuses_pools_that_are_not_its_workers);
+    tcase_add_loop_test(tc, pools_that_were_set_stay_and_others_adapt, 0, SETTINGS);
     tcase_add_loop_test(tc, refuses_new_thread_counts_while_workers_exist, 0, SETTINGS);
     tcase_add_test(tc, reports_threads_that_cannot_start);
 }

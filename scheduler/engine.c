@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* The loop of a worker inside a run: take a task, call it, release what waited for it, and when there is nothing to take, wait.
+ *
+ * Who sleeps holds nothing, and who holds tasks runs them: no task depends on a wake-up, which only brings help. The end of a run is the
+ * one event that all wait for; it is announced under the sleepers' lock. */
+#include "engine_impl.h"
+#include "trace_impl.h"
+
+enum { SPINS = 1000 /* looks around before an idle worker sleeps */ };
+
+/* ---- readiness ---- */
+
+void trli_hand_over(trli_run *run, trli_worker *worker, int32_t task)
+{
+    run->policy->ready(run->policy_state, worker->index, task, trli_record(run, task)->urgency);
+    if (++worker->pushed < run->wake_after) return;
+    trli_workers_wake_one(worker->workers);
+}
+
+void trli_ready(trli_run *run, trli_worker *worker, int32_t task)
+{
+    if (trli_record(run, task)->flags & TRLI_TASK_PHASED && !trli_phase_admits(run, task)) return;
+    trli_hand_over(run, worker, task);
+}
+
+/* Whether a task's last predecessor, or signal, has arrived. Release what this worker wrote for the task; the last one to arrive
+ * acquires what the others wrote. The count goes back to what the next run needs: nobody else arrives in this one. */
+static bool arrive(trli_run *run, int32_t task, int32_t n)
+{
+    trli_join *join = &run->join[task];
+    if (join->all == n) return true;
+    if (atomic_fetch_sub_explicit(&join->missing, n, memory_order_acq_rel) > n) return false;
+    atomic_store_explicit(&join->missing, join->all, memory_order_relaxed);
+    return true;
+}
+
+void trli_arrive(trli_run *run, trli_worker *worker, int32_t task, int32_t n)
+{
+    if (arrive(run, task, n)) trli_ready(run, worker, task);
+}
+
+/* The first successor that becomes ready, the most urgent one, is run next: what the task wrote is in this core's cache. */
+static void release_successors(trli_run *run, trli_worker *worker, const trli_task_record *record)
+{
+    const int32_t *successors = run->graph->successors;
+    for (int32_t i = record->first; i < record->end; ++i) {
+        int32_t after = successors[i];
+        if (!arrive(run, after, 1)) continue;
+        if (run->policy->run_next && worker->next == TRLI_NONE &&
+            (!(trli_graph_records(run->graph)[after].flags & TRLI_TASK_PHASED) || trli_phase_admits(run, after)))
+            worker->next = after;
+        else
+            trli_ready(run, worker, after);
+    }
+}
+
+void trli_finish(trli_run *run, trli_worker *worker, int32_t task)
+{
+    const trli_task_record *record = trli_record(run, task);
+    int type = record->type;
+    bool phased = record->flags & TRLI_TASK_PHASED;
+    if (run->policy->completed) run->policy->completed(run->policy_state, worker->index, task);
+    ++worker->completed;
+    if (task < run->view.tasks)
+        release_successors(run, worker, record);
+    else
+        trli_node_complete(run, worker, task);
+    if (phased) trli_phase_leave(run, worker, type); /* last: its successors are counted already */
+}
+
+void trli_complete(trli_run *run, trli_worker *worker, int32_t task)
+{
+    if (trli_record(run, task)->flags & TRLI_TASK_WANTS) {
+        const trli_want *want;
+        int32_t n = trli_wants(run, task, &want);
+        trli_locks_release(run, worker, n, want);
+    }
+    if (trli_is_scoped(run, task))
+        trli_scope_leave(run, worker, task);
+    else
+        trli_finish(run, worker, task);
+}
+
+/* ---- execution ---- */
+
+/* The end of a task's time: traced, and, unless it asked for more (it was waiting), averaged. */
+static void note_time(trli_run *run, const trli_worker *worker, int32_t task, int64_t start, bool done)
+{
+    int64_t end = trli_now_ns();
+    const trli_task_record *record = trli_record(run, task);
+    if (worker->lane)
+        trli_trace_add(worker->lane, done ? TRLI_TRACE_TASK : TRLI_TRACE_POLL, trli_task_name(run, task), record->type,
+                       start, end);
+    /* Relaxed: read when the run is over. */
+    _Atomic int64_t *sum = task < run->view.tasks ? &run->graph->run_ns[task] : &run->graph->spawned_ns;
+    if (done) atomic_fetch_add_explicit(sum, end - start, memory_order_relaxed);
+}
+
+/* A started poll task is never dropped: what it waits for (a message under way) must arrive before its memory is used
+ * again. */
+bool trli_call(trli_run *run, trli_worker *worker, int32_t task, int chunk, bool again)
+{
+    const trli_task_record *record = trli_record(run, task);
+    /* Relaxed: a task that must see an error is ordered after it by its dependencies, for all others seeing it late only means
+     * work that nobody needs. */
+    bool failed = atomic_load_explicit(&run->error, memory_order_relaxed) != TRL_OK;
+    if (failed && !again && !(record->flags & TRL_TASK_ALWAYS)) return true;
+    trl_run here = {.run = run, .worker = worker, .task = task};
+    trl_task_args args = {
+        .chunk = chunk, .chunks = record->chunks, .worker = worker->index, .failed = failed, .run = &here};
+    bool done = true;
+    int64_t start = run->watched ? trli_now_ns() : 0;
+    trl_err err = record->run(record->data, &args, &done);
+    if (err != TRL_OK) trli_run_fail(run, task, err);
+    done = done || err != TRL_OK || !(record->flags & TRL_TASK_POLL);
+    if (run->watched) note_time(run, worker, task, start, done);
+    return done;
+}
+
+static void execute_chunks(trli_run *run, trli_worker *worker, int32_t task, int chunk, int count)
+{
+    for (int i = 0; i < count; ++i) {
+        (void)trli_call(run, worker, task, chunk + i, false);
+        if (run->graph->polls > 0 && i + 1 < count) trli_polls_if_due(run, worker);
+    }
+    if (trli_wide_done(run, task, count)) trli_complete(run, worker, task);
+}
+
+static void execute(trli_run *run, trli_worker *worker, int32_t task)
+{
+    const trli_task_record *record = trli_record(run, task);
+    if (record->flags & TRLI_TASK_WANTS) {
+        const trli_want *want;
+        int32_t n = trli_wants(run, task, &want);
+        if (!trli_locks_acquire(run, worker, task, n, want)) return;
+    }
+    if (record->flags & TRLI_TASK_WIDE) {
+        trli_wide_open(run, task);
+        trli_workers_wake_all(worker->workers);
+        return;
+    }
+    if (trli_call(run, worker, task, 0, false))
+        trli_complete(run, worker, task);
+    else
+        trli_poll_later(run, task);
+}
+
+static bool work_on_chunks(trli_run *run, trli_worker *worker)
+{
+    int chunk = 0, count = 0;
+    int32_t task = trli_wide_take(run, worker, &chunk, &count);
+    if (task == TRLI_NONE) return false;
+    execute_chunks(run, worker, task, chunk, count);
+    return true;
+}
+
+static bool work_on_task(trli_run *run, trli_worker *worker)
+{
+    int32_t task = run->policy->take(run->policy_state, worker->index);
+    if (task == TRLI_NONE) return false;
+    if (worker->pushed > 0) --worker->pushed;
+    execute(run, worker, task);
+    return true;
+}
+
+/* Something to do from the two pools, the preferred one first. */
+static bool work_once(trli_run *run, trli_worker *worker)
+{
+    bool operators = atomic_load_explicit(&worker->operators, memory_order_relaxed);
+    if (operators ? work_on_chunks(run, worker) : work_on_task(run, worker)) return true;
+    if (!(operators ? work_on_task(run, worker) : work_on_chunks(run, worker))) return false;
+    int64_t foreign = atomic_load_explicit(&worker->foreign, memory_order_relaxed);
+    atomic_store_explicit(&worker->foreign, foreign + 1, memory_order_relaxed);
+    return true;
+}
+
+/* ---- idleness ---- */
+
+enum { ACTIVE = 1 };
+static const uint64_t began = (uint64_t)1 << 32;
+
+/* seq_cst here and in trli_run_quiet: a worker that has begun to look, or what it found before, is seen by one who finds nothing. */
+static void begin_activity(trli_run *run)
+{
+    atomic_fetch_add_explicit(&run->activity, began + ACTIVE, memory_order_seq_cst);
+}
+
+static void end_activity(trli_run *run, trli_worker *worker)
+{
+    int64_t done = worker->completed + worker->credit;
+    worker->completed = worker->credit = 0;
+    /* Release what this worker's tasks wrote to whoever sees zero. seq_cst: ordered with the count of sleepers. */
+    if (done > 0 && atomic_fetch_sub_explicit(&run->remaining, done, memory_order_seq_cst) == done)
+        trli_workers_wake_all(worker->workers);
+    atomic_fetch_sub_explicit(&run->activity, ACTIVE, memory_order_seq_cst);
+}
+
+static bool visible(const trli_run *run)
+{
+    return run->policy->holds(run->policy_state) || trli_wide_visible(run);
+}
+
+bool trli_run_quiet(trli_run *run)
+{
+    uint64_t before = atomic_load_explicit(&run->activity, memory_order_seq_cst);
+    if ((uint32_t)before != 0 || visible(run)) return false;
+    if (atomic_load_explicit(&run->polls.open, memory_order_seq_cst) > 0) return false;
+    return atomic_load_explicit(&run->activity, memory_order_seq_cst) == before && !trli_run_over(run);
+}
+
+/* Idleness while messages are under way counts against the overlap of communication with work. */
+static void note_idle(trli_run *run, const trli_worker *worker, int64_t since, int64_t polls_since)
+{
+    int64_t now = since || polls_since ? trli_now_ns() : 0;
+    if (polls_since) atomic_fetch_add_explicit(&run->graph->idle_ns, now - polls_since, memory_order_relaxed);
+    if (worker->lane) trli_trace_add(worker->lane, TRLI_TRACE_IDLE, "idle", 0, since, now);
+}
+
+/* Wait, testing poll tasks, until there may be something to take (true), or until this worker should leave. */
+static bool wait_for_work(trli_run *run, trli_worker *worker, bool stay)
+{
+    bool owner = false, found = false;
+    int64_t since = worker->lane ? trli_now_ns() : 0, polls_since = 0;
+    worker->pushed = 0;
+    end_activity(run, worker);
+    for (int spins = 0; !found && !trli_run_over(run); ++spins) {
+        if (polls_since == 0 && atomic_load_explicit(&run->polls.open, memory_order_relaxed) > 0)
+            polls_since = trli_now_ns();
+        owner = owner || trli_polls_own(run);
+        if (owner) {
+            begin_activity(run);
+            trli_polls_round(run, worker);
+            found = worker->next != TRLI_NONE || worker->completed > 0;
+            if (found) break;
+            end_activity(run, worker);
+        }
+        if (visible(run)) {
+            begin_activity(run);
+            found = true;
+        } else if (trli_run_quiet(run)) {
+            trli_run_end_early(run);
+        } else if (owner || spins < SPINS) {
+            trli_workers_pause(worker->workers);
+        } else if (!stay && trli_workers_wanted_elsewhere(worker->workers)) {
+            break;
+        } else {
+            trli_workers_sleep(worker->workers, run);
+            spins = 0;
+        }
+    }
+    note_idle(run, worker, since, polls_since);
+    if (owner) trli_polls_disown(run);
+    return found;
+}
+
+static _Thread_local bool inside;
+
+bool trli_run_is_inside(void)
+{
+    return inside;
+}
+
+bool trli_run_work(trli_run *run, trli_worker *worker, bool stay)
+{
+    bool worked = false;
+    inside = true;
+    (void)trli_diagnostics_said(); /* what was said before has to do with no task */
+    worker->next = TRLI_NONE;
+    worker->pushed = 0;
+    begin_activity(run);
+    do {
+        for (;;) {
+            int32_t next = worker->next;
+            if (next != TRLI_NONE) {
+                worker->next = TRLI_NONE;
+                execute(run, worker, next);
+            } else if (!work_once(run, worker)) {
+                break;
+            }
+            worked = true;
+            if (run->graph->polls > 0) trli_polls_if_due(run, worker);
+        }
+    } while (wait_for_work(run, worker, stay));
+    inside = false;
+    return worked;
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Which policies there are: built-in ones by name, others from shared objects. */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "engine_impl.h"
+
+/* X(name, policy). Without devices hybrid is priority. */
+#define POLICIES(X)                   \
+    X(serial, trli_policy_serial)     \
+    X(priority, trli_policy_priority) \
+    X(hybrid, trli_policy_priority)
+
+static trl_err check(trl_context *ctx, const char *name, const trl_policy *policy)
+{
+    const char *fault = NULL;
+    if (policy->abi != TRL_POLICY_ABI)
+        return trl_fail(ctx, TRL_ERR_PLUGIN, NULL, "policy '%s' has abi %u, this Trellis has %d: rebuild it", name,
+                        (unsigned)policy->abi, TRL_POLICY_ABI);
+    if (!policy->name) fault = "name";
+    if (!policy->setup) fault = "setup";
+    if (!policy->invalidate) fault = "invalidate";
+    if (!policy->ready) fault = "ready";
+    if (!policy->take) fault = "take";
+    if (!policy->holds) fault = "holds";
+    if (!fault) return TRL_OK;
+    return trl_fail(ctx, TRL_ERR_PLUGIN, NULL, "policy '%s' lacks the required member '%s'", name, fault);
+}
+
+static trl_err load(trl_context *ctx, const char *path, const trl_policy **policy, void **library)
+{
+    trl_err err;
+    const trl_policy *(*export)(void);
+    char here[4096];
+    /* Without a folder dlopen would look everywhere but in this one. */
+    snprintf(here, sizeof here, "%s%s", strchr(path, '/') ? "" : "./", path);
+    void *opened = dlopen(here, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE); /* graphs keep state of it */
+    if (!opened) return trl_fail(ctx, TRL_ERR_PLUGIN, NULL, "cannot load policy '%s': %s", path, dlerror());
+    void *symbol = dlsym(opened, "trl_policy_export");
+    if (!symbol) {
+        err =
+            trl_fail(ctx, TRL_ERR_PLUGIN, NULL, "'%s' is no policy plugin: it does not export trl_policy_export", path);
+        goto done;
+    }
+    memcpy(&export, &symbol, sizeof export); /* POSIX: a function pointer has an object pointer's form */
+    const trl_policy *found = export();
+    if (!found) {
+        err = trl_fail(ctx, TRL_ERR_PLUGIN, NULL, "trl_policy_export of '%s' returns NULL", path);
+        goto done;
+    }
+    TRL_TRY(check(ctx, path, found));
+    *policy = found;
+    *library = opened;
+    opened = NULL;
+done:
+    if (opened) dlclose(opened);
+    return err;
+}
+
+trl_err trli_policy_find(trl_context *ctx, const char *name, const trl_policy **policy, void **library)
+{
+    static const struct {
+        const char *name;
+        const trl_policy *policy;
+    } table[] = {
+#define POLICY_ROW(name, policy) {#name, &policy},
+        POLICIES(POLICY_ROW)
+#undef POLICY_ROW
+    };
+#define POLICY_NAME(name, policy) " " #name
+    static const char known[] = POLICIES(POLICY_NAME);
+#undef POLICY_NAME
+    size_t length = strlen(name);
+    *library = NULL;
+    for (size_t i = 0; i < sizeof table / sizeof *table; ++i) {
+        *policy = table[i].policy;
+        if (strcmp(name, table[i].name) == 0) return TRL_OK;
+    }
+    if (length > 3 && strcmp(name + length - 3, ".so") == 0) return load(ctx, name, policy, library);
+    return trl_fail(ctx, TRL_ERR_INPUT, NULL, "unknown scheduler '%s'; known are:%s", name, known);
+}
+
+void trli_policy_close(void *library)
+{
+    if (library) dlclose(library);
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Poll tasks that asked for more. Whoever owns them tests all in turns: an idle worker for as long as it is idle, else a busy one between
+ * two tasks at an interval; so that the other idle ones can sleep. */
+#include "engine_impl.h"
+
+enum { INTERVAL_NS = 20000 };
+
+void trli_polls_start(trli_run *run)
+{
+    trli_polls *polls = &run->polls; /* relaxed: no worker is inside yet */
+    atomic_store_explicit(&polls->open, 0, memory_order_relaxed);
+    atomic_store_explicit(&polls->owned, false, memory_order_relaxed);
+    atomic_store_explicit(&polls->started, TRLI_NONE, memory_order_relaxed);
+    polls->waiting = TRLI_NONE;
+}
+
+/* The time from the first that waits to the last one's end is the sum of the latter minus the former: in either order, from two threads, the
+ * sum is right. Relaxed: read after the run. */
+static void add_outstanding(trli_run *run, int64_t ns)
+{
+    atomic_fetch_add_explicit(&run->graph->outstanding_ns, ns, memory_order_relaxed);
+}
+
+/* seq_cst: a worker that finds a run quiet has seen the count. Release: the owner acquires what the first call did. */
+void trli_poll_later(trli_run *run, int32_t task)
+{
+    trli_polls *polls = &run->polls;
+    if (atomic_fetch_add_explicit(&polls->open, 1, memory_order_seq_cst) == 0) add_outstanding(run, -trli_now_ns());
+    int32_t first = atomic_load_explicit(&polls->started, memory_order_relaxed);
+    do *trli_link(run, task) = first;
+    while (!atomic_compare_exchange_weak_explicit(&polls->started, &first, task, memory_order_release,
+                                                  memory_order_relaxed));
+}
+
+/* Acquire and release of what the owner works on. */
+bool trli_polls_own(trli_run *run)
+{
+    trli_polls *polls = &run->polls;
+    if (atomic_load_explicit(&polls->open, memory_order_relaxed) == 0) return false;
+    if (atomic_load_explicit(&polls->owned, memory_order_relaxed)) return false;
+    return !atomic_exchange_explicit(&polls->owned, true, memory_order_acquire);
+}
+
+/* Another idle worker looks for poll tasks without an owner before it sleeps, and after at most the time of a sleep. */
+void trli_polls_disown(trli_run *run)
+{
+    atomic_store_explicit(&run->polls.owned, false, memory_order_release);
+    if (atomic_load_explicit(&run->polls.open, memory_order_relaxed) > 0) trli_workers_wake_one(run->workers);
+}
+
+void trli_polls_round(trli_run *run, trli_worker *worker)
+{
+    trli_polls *polls = &run->polls;
+    int32_t fresh = atomic_exchange_explicit(&polls->started, TRLI_NONE, memory_order_acquire);
+    while (fresh != TRLI_NONE) {
+        int32_t next = *trli_link(run, fresh);
+        *trli_link(run, fresh) = polls->waiting;
+        polls->waiting = fresh;
+        fresh = next;
+    }
+    int32_t done = 0, kept = TRLI_NONE;
+    for (int32_t task = polls->waiting; task != TRLI_NONE;) {
+        int32_t next = *trli_link(run, task);
+        if (trli_call(run, worker, task, 0, true)) {
+            trli_complete(run, worker, task);
+            ++done;
+        } else {
+            *trli_link(run, task) = kept;
+            kept = task;
+        }
+        task = next;
+    }
+    polls->waiting = kept;
+    /* After the successors were handed over: a run with open poll tasks is not quiet. */
+    if (done > 0 && atomic_fetch_sub_explicit(&polls->open, done, memory_order_seq_cst) == done)
+        add_outstanding(run, trli_now_ns());
+    atomic_store_explicit(&polls->tested_ns, trli_now_ns(), memory_order_relaxed); /* only a hint when to test again */
+}
+
+void trli_polls_if_due(trli_run *run, trli_worker *worker)
+{
+    if (atomic_load_explicit(&run->polls.open, memory_order_relaxed) == 0) return;
+    if (trli_now_ns() - atomic_load_explicit(&run->polls.tested_ns, memory_order_relaxed) < INTERVAL_NS) return;
+    if (!trli_polls_own(run)) return;
+    trli_polls_round(run, worker);
+    trli_polls_disown(run);
+}

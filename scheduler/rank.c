@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* From times to priorities: weights on the critical path, classes of urgency, and lists in their order. */
+#include "rank_impl.h"
+
+#include <math.h>
+
+/* Part of an average that the latest run is. */
+static const double latest = 0.3;
+/* Part of the critical path by which a time must have moved before the tasks are ranked again. */
+static const double drift = 0.1;
+
+enum {
+    FIRST_CLASS = 1,               /* of tasks whose urgency is their weight; before it:
+                      priority 1 and poll tasks */
+    LAST_CLASS = TRL_URGENCIES - 2 /* of those tasks; behind it: priority -1 */
+};
+
+/* Costs come in any unit: where tasks with costs were measured, the ratio of their sums tells what the unit is
+ * worth. */
+trli_times trli_graph_times(const trl_graph *graph)
+{
+    const trli_task_info *info = trli_graph_info(graph);
+    const double *mean = graph->mean_s;
+    double seconds = 0.0, units = 0.0;
+    bool measured = false, estimated = false;
+    for (int32_t t = 0; t < graph->task_count; ++t) {
+        bool has_mean = mean && mean[t] > 0.0;
+        measured = measured || has_mean;
+        estimated = estimated || info[t].cost > 0.0;
+        if (!has_mean || !(info[t].cost > 0.0)) continue;
+        seconds += mean[t];
+        units += info[t].cost;
+    }
+    return (trli_times){
+        .measured = measured,
+        .per_cost = units > 0.0 ? seconds / units : 1.0,
+        .unknown = measured || estimated ? 0.0 : 1.0,
+    };
+}
+
+double trli_graph_weights(const trl_graph *graph, const trli_times *times, int workers, double *weight)
+{
+    const trli_task_record *record = trli_graph_records(graph);
+    double longest = 0.0;
+    for (int32_t at = graph->task_count - 1; at >= 0; --at) {
+        int32_t t = graph->order[at];
+        int parallel = record[t].chunks < workers ? record[t].chunks : workers;
+        double behind = 0.0;
+        for (int32_t i = record[t].first; i < record[t].end; ++i) behind = fmax(behind, weight[graph->successors[i]]);
+        weight[t] = behind + trli_task_time(graph, t, times) / parallel;
+        longest = fmax(longest, weight[t]);
+    }
+    return longest;
+}
+
+/* ---- lists ---- */
+
+/* Whether task a is served before task b. A total order, so that equal times give the same lists everywhere. */
+static bool precedes(const trl_graph *graph, int32_t a, int32_t b)
+{
+    const trli_task_record *ra = &trli_graph_records(graph)[a], *rb = &trli_graph_records(graph)[b];
+    if (ra->urgency != rb->urgency) return ra->urgency < rb->urgency;
+    if (graph->weight[a] != graph->weight[b]) return graph->weight[a] > graph->weight[b];
+    /* More consumers: more work becomes ready. */
+    int32_t na = ra->end - ra->first, nb = rb->end - rb->first;
+    return na != nb ? na > nb : a < b;
+}
+
+/* One step of a heap sort whose root is the task to be served last. */
+static void sift_down(const trl_graph *graph, int32_t *list, int32_t at, int32_t n)
+{
+    int32_t task = list[at];
+    for (int32_t child = 2 * at + 1; child < n; child = 2 * at + 1) {
+        if (child + 1 < n && precedes(graph, list[child], list[child + 1])) ++child;
+        if (!precedes(graph, task, list[child])) break;
+        list[at] = list[child];
+        at = child;
+    }
+    list[at] = task;
+}
+
+static void sort_long(const trl_graph *graph, int32_t *list, int32_t n)
+{
+    for (int32_t at = n / 2 - 1; at >= 0; --at) sift_down(graph, list, at, n);
+    for (int32_t end = n - 1; end > 0; --end) {
+        int32_t last = list[0];
+        list[0] = list[end];
+        list[end] = last;
+        sift_down(graph, list, 0, end);
+    }
+}
+
+static void sort_short(const trl_graph *graph, int32_t *list, int32_t n)
+{
+    for (int32_t i = 1; i < n; ++i) {
+        int32_t task = list[i], at = i;
+        for (; at > 0 && precedes(graph, task, list[at - 1]); --at) list[at] = list[at - 1];
+        list[at] = task;
+    }
+}
+
+/* In place, n log n. Most lists are short, and most of the others are in order from the last time. */
+static void sort(const trl_graph *graph, int32_t *list, int32_t n)
+{
+    enum { SHORT = 16 };
+    int32_t sorted = 1;
+    while (sorted < n && precedes(graph, list[sorted - 1], list[sorted])) ++sorted;
+    if (sorted >= n) return;
+    if (n <= SHORT)
+        sort_short(graph, list, n);
+    else
+        sort_long(graph, list, n);
+}
+
+/* ---- ranking ---- */
+
+/* The class of a task whatever its weight, or -1. What the user says counts more than that messages should leave
+ * early. */
+static int fixed_class(const trl_graph *graph, int32_t task)
+{
+    int priority = trli_graph_info(graph)[task].priority;
+    if (priority != 0) return priority > 0 ? 0 : TRL_URGENCIES - 1;
+    return trli_graph_records(graph)[task].flags & TRL_TASK_POLL ? 0 : -1;
+}
+
+static void find_classes(trl_graph *graph)
+{
+    enum { CLASSES = LAST_CLASS - FIRST_CLASS + 1 };
+    trli_task_record *record = trli_graph_records(graph);
+    double highest = 0.0;
+    for (int32_t t = 0; t < graph->task_count; ++t) {
+        if (fixed_class(graph, t) < 0) highest = fmax(highest, graph->weight[t]);
+    }
+    for (int32_t t = 0; t < graph->task_count; ++t) {
+        int urgency = fixed_class(graph, t);
+        if (urgency < 0) {
+            int below = highest > 0.0 ? (int)(CLASSES * (highest - graph->weight[t]) / highest) : 0;
+            urgency = FIRST_CLASS + (below < CLASSES ? below : CLASSES - 1);
+        }
+        record[t].urgency = (uint8_t)urgency;
+    }
+}
+
+/* By class; within one in the order in which they were added, in which their data tends to lie in memory. */
+static void list_roots(trl_graph *graph)
+{
+    const trli_task_record *record = trli_graph_records(graph);
+    int32_t start[TRL_URGENCIES + 1] = {0}, n = graph->task_count;
+    /* The topological order begins with the tasks without predecessors, as they were added. */
+    for (int32_t at = 0; at < n && graph->predecessors[graph->order[at]] == 0; ++at)
+        if (trli_graph_is_root(graph, graph->order[at])) ++start[record[graph->order[at]].urgency + 1];
+    for (int c = 0; c < TRL_URGENCIES; ++c) start[c + 1] += start[c];
+    for (int32_t at = 0; at < n && graph->predecessors[graph->order[at]] == 0; ++at)
+        if (trli_graph_is_root(graph, graph->order[at]))
+            graph->roots[start[record[graph->order[at]].urgency]++] = graph->order[at];
+}
+
+void trli_graph_rank(trl_graph *graph)
+{
+    const trli_task_record *record = trli_graph_records(graph);
+    trli_times times = trli_graph_times(graph);
+    graph->ranked_tau_inf = trli_graph_weights(graph, &times, graph->ctx->threads, graph->weight);
+    find_classes(graph);
+    for (int32_t t = 0; t < graph->task_count; ++t)
+        sort(graph, graph->successors + record[t].first, record[t].end - record[t].first);
+    list_roots(graph);
+}
+
+/* Ranks only compare weights, so the weights' parts of the critical path count; the path's own length too, since
+ * weights are also told to policies. */
+bool trli_graph_ranks_drifted(const trl_graph *graph)
+{
+    /* Shorter times, in the mean, are noise of the clock. */
+    const double shortest = 0.5e-6;
+    trli_times times = trli_graph_times(graph);
+    double before = graph->ranked_tau_inf, sum = 0.0;
+    for (int32_t t = 0; t < graph->task_count; ++t) sum += trli_task_time(graph, t, &times);
+    if (times.measured && sum < shortest * graph->task_count) return false;
+    double now = trli_graph_weights(graph, &times, graph->ctx->threads, graph->path);
+    if (!(before > 0.0) || !(now > 0.0)) return before != now;
+    if (fabs(now - before) > drift * before) return true;
+    for (int32_t t = 0; t < graph->task_count; ++t) {
+        if (fabs(graph->path[t] / now - graph->weight[t] / before) > drift) return true;
+    }
+    return false;
+}
+
+void trli_graph_average_times(trl_graph *graph)
+{
+    /* Not a time: nothing measured (the run failed before), a clock set back, a machine that slept. */
+    const double longest = 1e6;
+    for (int32_t t = 0; t < graph->task_count; ++t) {
+        /* Relaxed: the run is over, which its end made visible. */
+        int64_t ns = atomic_exchange_explicit(&graph->run_ns[t], 0, memory_order_relaxed);
+        double seconds = 1e-9 * (double)ns, *mean = &graph->mean_s[t];
+        if (ns <= 0 || seconds > longest) continue;
+        *mean = *mean > 0.0 ? (1.0 - latest) * *mean + latest * seconds : seconds;
+    }
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Times of tasks and what follows from them, for ranking, statistics and pictures of a graph. */
+#ifndef TRL_RANK_IMPL_H
+#define TRL_RANK_IMPL_H
+
+#include "graph_impl.h"
+
+/* How the time of a task is told from what is known now. */
+typedef struct trli_times {
+    bool measured;   /* of some task: times are seconds, else units of cost */
+    double per_cost; /* time for each unit of cost of a task that was not measured */
+    double unknown;  /* time of a task of which nothing is known */
+} trli_times;
+
+trli_times trli_graph_times(const trl_graph *graph);
+
+static inline double trli_task_time(const trl_graph *graph, int32_t task, const trli_times *times)
+{
+    double cost = trli_graph_info(graph)[task].cost;
+    if (graph->mean_s && graph->mean_s[task] > 0.0) return graph->mean_s[task];
+    return cost > 0.0 ? times->per_cost * cost : times->unknown;
+}
+
+/* Of each task of a frozen graph the longest path from its start to the end of the graph, when no more chunks than
+ * `workers` of a wide task run at once. Returns the longest of all, tau_inf. Linear in tasks and dependencies. */
+double trli_graph_weights(const trl_graph *graph, const trli_times *times, int workers, double *weight);
+
+#endif

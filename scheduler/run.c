@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* What a graph keeps for its runs: made once, started and ended by each run; and how a run fails. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine_impl.h"
+
+static const char what[] = "runs of a task graph";
+
+int32_t *trl_policy_link(const trl_policy_graph *graph, int32_t task)
+{
+    const trli_run *run = (const trli_run *)((const char *)graph - offsetof(trli_run, view));
+    return trli_link(run, task);
+}
+
+int trl_policy_urgency(const trl_policy_graph *graph, int32_t task)
+{
+    const trli_run *run = (const trli_run *)((const char *)graph - offsetof(trli_run, view));
+    return trli_record(run, task)->urgency;
+}
+
+unsigned trl_policy_devices(const trl_policy_graph *graph, int32_t task)
+{
+    const trli_run *run = (const trli_run *)((const char *)graph - offsetof(trli_run, view));
+    return task < graph->tasks ? trli_graph_info(run->graph)[task].devices : TRL_DEVICE_CPU;
+}
+
+/* ---- making ---- */
+
+static trl_err alloc(trli_run *run, size_t count, size_t size, void *result)
+{
+    void *memory;
+    trl_err err = trl_memory_alloc(run->graph->ctx, count * size, what, &memory);
+    if (err == TRL_OK) memcpy(result, &(void *){memset(memory, 0, count * size)}, sizeof memory);
+    return err;
+}
+
+static void set_view(trli_run *run, int workers)
+{
+    const trl_graph *graph = run->graph;
+    run->view = (trl_policy_graph){
+        .ctx = graph->ctx,
+        .workers = workers,
+        .tasks = graph->task_count,
+        .nroots = graph->nroots,
+        .roots = graph->roots,
+        .weight = graph->weight,
+        .first = graph->first,
+        .successors = graph->successors,
+    };
+}
+
+/* Relaxed: no worker is inside. */
+static void set_joins(trli_run *run)
+{
+    const trl_graph *graph = run->graph;
+    const trli_task_info *info = trli_graph_info(graph);
+    for (int32_t t = 0; t < graph->task_count; ++t) {
+        run->join[t].all = graph->predecessors[t] + info[t].signals;
+        atomic_store_explicit(&run->join[t].missing, run->join[t].all, memory_order_relaxed);
+    }
+}
+
+static trl_err alloc_arrays(trli_run *run)
+{
+    trl_err err;
+    const trl_graph *graph = run->graph;
+    const trli_task_info *info = trli_graph_info(graph);
+    size_t n = (size_t)graph->task_count;
+    int32_t signalled = 0;
+    TRL_TRY(alloc(run, n, sizeof *run->join, &run->join));
+    TRL_TRY(alloc(run, n, sizeof *run->link, &run->link));
+    if (graph->scopes > 0) TRL_TRY(alloc(run, n, sizeof *run->scope, &run->scope));
+    for (size_t t = 0; t < n; ++t) signalled += info[t].signals > 0;
+    TRL_TRY(alloc(run, (size_t)signalled, sizeof *run->signalled, &run->signalled));
+    TRL_TRY(alloc(run, (size_t)signalled, sizeof *run->signals_left, &run->signals_left));
+    for (size_t t = 0; t < n; ++t)
+        if (info[t].signals > 0) run->signalled[run->nsignalled++] = (int32_t)t;
+    TRL_TRY(trli_wide_create(run));
+    TRL_TRY(trli_locks_create(run));
+    TRL_TRY(trli_phases_create(run));
+    TRL_TRY(trli_nodes_create(run));
+done:
+    return err;
+}
+
+void trli_run_destroy(trl_graph *graph)
+{
+    trli_run *run = graph->run;
+    graph->run = NULL;
+    if (run == NULL) return;
+    if (run->policy) run->policy->invalidate(&run->view, &run->policy_state);
+    trli_wide_destroy(run);
+    trli_locks_destroy(run);
+    trli_phases_destroy(run);
+    trli_nodes_destroy(run);
+    void *blocks[] = {run->join, run->link, (void *)run->scope, run->signalled, (void *)run->signals_left, run};
+    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; ++i) trl_memory_free(graph->ctx, &blocks[i]);
+}
+
+trl_err trli_run_create(trl_graph *graph, trl_workers *workers, const trl_policy *policy, uint64_t serial)
+{
+    trl_err err;
+    void *memory;
+    trli_run_destroy(graph);
+    TRL_TRY(trl_memory_alloc(graph->ctx, sizeof(trli_run), what, &memory));
+    trli_run *run = graph->run = memset(memory, 0, sizeof(trli_run));
+    run->graph = graph;
+    run->workers = workers;
+    run->workers_serial = serial;
+    run->wake_after = 1;
+    run->dirty = true;
+    TRL_TRY(trli_graph_alloc_times(graph));
+    set_view(run, trl_workers_count(workers));
+    TRL_TRY(alloc_arrays(run));
+    run->policy = policy;
+    TRL_TRY(policy->setup(&run->view, &run->policy_state));
+done:
+    if (err != TRL_OK) trli_run_destroy(graph);
+    return err;
+}
+
+/* ---- one run ---- */
+
+static void start_roots(trli_run *run)
+{
+    const trl_graph *graph = run->graph;
+    const trli_task_record *record = trli_graph_records(graph);
+    bool at_once = run->policy->start && run->phases.count == 0;
+    if (run->policy->start) run->policy->start(run->policy_state, at_once ? graph->nroots : 0, graph->roots);
+    for (int32_t i = 0; !at_once && i < graph->nroots; ++i) {
+        int32_t root = graph->roots[i];
+        if (record[root].flags & TRLI_TASK_PHASED && !trli_phase_admits(run, root)) continue;
+        run->policy->ready(run->policy_state, 0, root, record[root].urgency);
+    }
+}
+
+/* The first runs are timed, and now and then one more. */
+static bool is_sample(const trl_graph *graph)
+{
+    return graph->runs < 3 || graph->runs % 64 == 0;
+}
+
+void trli_run_start(trli_run *run, bool traced)
+{
+    trl_graph *graph = run->graph;
+    if (graph->ranked_tau_inf < 0) trli_graph_rank(graph);
+    run->watched = graph->timing || traced || is_sample(graph);
+    if (run->dirty) {
+        set_joins(run);
+        trli_nodes_clear(run);
+        trli_locks_start(run);
+    }
+    run->dirty = false;
+    for (int32_t i = 0; i < run->nsignalled; ++i)
+        atomic_store_explicit(&run->signals_left[i], trli_graph_info(graph)[run->signalled[i]].signals,
+                              memory_order_relaxed);
+    for (int32_t t = 0; graph->scopes > 0 && t < graph->task_count; ++t)
+        atomic_store_explicit(&run->scope[t], 1, memory_order_relaxed);
+    trli_wide_start(run);
+    trli_polls_start(run);
+    trli_phases_start(run);
+    run->failed_name = NULL;
+    run->explained = false;
+    /* Relaxed: the workers enter a run after its caller opened it with release. */
+    atomic_store_explicit(&run->remaining, graph->task_count, memory_order_relaxed);
+    atomic_store_explicit(&run->activity, 0, memory_order_relaxed);
+    atomic_store_explicit(&run->ended, false, memory_order_relaxed);
+    atomic_store_explicit(&run->error, TRL_OK, memory_order_relaxed);
+    atomic_store_explicit(&graph->idle_ns, 0, memory_order_relaxed);
+    start_roots(run);
+    atomic_store_explicit(&graph->running, true, memory_order_release); /* a canceller finds the error cleared */
+}
+
+const char *trli_task_name(const trli_run *run, int32_t task)
+{
+    return task < run->view.tasks ? trli_graph_task_name(run->graph, task) : trli_node_name(run, task);
+}
+
+void trli_run_fail(trli_run *run, int32_t task, trl_err err)
+{
+    int none = TRL_OK;
+    bool explained = trli_diagnostics_said();
+    /* Relaxed: only the winner writes what follows, which is read after the run. */
+    if (!atomic_compare_exchange_strong_explicit(&run->error, &none, (int)err, memory_order_relaxed,
+                                                 memory_order_relaxed))
+        return;
+    run->explained = explained;
+    if (task == TRLI_NONE) return;
+    run->failed_name = trli_task_name(run, task);
+    if (task < run->view.tasks) return;
+    snprintf(run->copied_name, sizeof run->copied_name, "%s", run->failed_name);
+    run->failed_name = run->copied_name;
+}
+
+/* The policy's order follows the times that were measured. */
+static void learn(trli_run *run, int64_t ns)
+{
+    enum { WAKE_NS = 5000, MOST = 64 };
+    trl_graph *graph = run->graph;
+    double mean = (double)ns * run->view.workers / (graph->task_count + 1);
+    run->wake_after = mean * MOST < WAKE_NS ? MOST : mean > WAKE_NS ? 1 : (int32_t)(WAKE_NS / mean);
+    if (!run->watched) return;
+    double sum = 0;
+    for (int32_t t = 0; t < graph->task_count; ++t) /* relaxed: all workers have left the run */
+        sum += (double)atomic_load_explicit(&graph->run_ns[t], memory_order_relaxed);
+    trli_graph_average_times(graph);
+    sum += (double)atomic_exchange_explicit(&graph->spawned_ns, 0, memory_order_relaxed);
+    ++graph->timed_runs;
+    graph->timed_wall += 1e-9 * (double)ns;
+    graph->timed_share += 1e-9 * sum / run->view.workers;
+    if (trli_graph_ranks_drifted(graph)) trli_graph_rank(graph);
+}
+
+/* A task that fails should say why; else its name must do. */
+static void explain(const trli_run *run, trl_err err)
+{
+    if (err == TRL_OK || run->explained) return;
+    if (run->failed_name)
+        (void)trl_fail(run->graph->ctx, err, NULL, "task '%s' of graph '%s' failed: %s", run->failed_name,
+                       run->graph->name, trl_err_meaning(err));
+    else
+        (void)trl_fail(run->graph->ctx, err, NULL, "the run of graph '%s' was cancelled", run->graph->name);
+}
+
+trl_err trli_run_finish(trli_run *run, int64_t ns)
+{
+    trl_graph *graph = run->graph;
+    atomic_store_explicit(&graph->running, false, memory_order_relaxed);
+    if (run->policy->finish) run->policy->finish(run->policy_state);
+    graph->idle_share += (double)atomic_load_explicit(&graph->idle_ns, memory_order_relaxed) / run->view.workers;
+    graph->spawned += trli_nodes_finish(run);
+    ++graph->runs;
+    trl_err err = (trl_err)atomic_load_explicit(&run->error, memory_order_relaxed);
+    if (err == TRL_OK) learn(run, ns);
+    explain(run, err);
+    return err;
+}
+
+void trl_graph_cancel(trl_graph *graph)
+{
+    int none = TRL_OK;
+    if (!atomic_load_explicit(&graph->running, memory_order_acquire)) return;
+    atomic_compare_exchange_strong_explicit(&graph->run->error, &none, TRL_ERR_INTERRUPTED, memory_order_relaxed,
+                                            memory_order_relaxed);
+}
+
+const char *trl_graph_failed_task(const trl_graph *graph)
+{
+    return graph->run ? graph->run->failed_name : NULL;
+}
+
+/* ---- stalls ---- */
+
+enum { REPORTED = 10 /* tasks, at most, of each kind */ };
+
+static void report_signals(const trli_run *run, FILE *out)
+{
+    int said = 0;
+    for (int32_t i = 0; i < run->nsignalled && said < REPORTED; ++i) {
+        int left = (int)atomic_load_explicit(&run->signals_left[i], memory_order_relaxed);
+        if (left == 0) continue;
+        fprintf(out, "; '%s' waits for %d more signal%s", trli_task_name(run, run->signalled[i]), left,
+                left == 1 ? "" : "s");
+        ++said;
+    }
+}
+
+static void report_held(const trli_run *run, FILE *out)
+{
+    const trli_phases *phases = &run->phases;
+    const trli_phase *phase = run->graph->phases.data;
+    int current = phases->count ? atomic_load_explicit(&phases->current, memory_order_relaxed) : 0;
+    for (int p = 0; p < phases->count; ++p)
+        for (int32_t t = phases->held[p], said = 0; t != TRLI_NONE && said < REPORTED; t = *trli_link(run, t), ++said)
+            fprintf(out, "; '%s' waits for phase '%s' to end", trli_task_name(run, t),
+                    trli_graph_text(run->graph, phase[current].name));
+}
+
+static void report_stall(trli_run *run)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *out = open_memstream(&text, &bytes);
+    long long left = atomic_load_explicit(&run->remaining, memory_order_relaxed);
+    if (out) {
+        report_signals(run, out);
+        report_held(run, out);
+        trli_nodes_report(run, out, REPORTED);
+        if (fclose(out) != 0) bytes = 0;
+    }
+    trl_err err =
+        trl_fail(run->graph->ctx, TRL_ERR_USAGE, NULL, "graph '%s' is stalled: nothing can run and %lld %s left%s",
+                 run->graph->name, left, left == 1 ? "task is" : "tasks are", bytes ? text : "");
+    free(text);
+    run->explained = true;
+    atomic_store_explicit(&run->error, (int)err, memory_order_relaxed); /* read after the run */
+}
+
+void trli_run_end_early(trli_run *run)
+{
+    /* Acquire: of what the workers, all idle, did before. */
+    if (atomic_exchange_explicit(&run->ended, true, memory_order_acquire)) return;
+    if (atomic_load_explicit(&run->error, memory_order_relaxed) == TRL_OK) report_stall(run);
+    run->dirty = true;
+    atomic_store_explicit(&run->remaining, 0, memory_order_seq_cst); /* see end_activity in engine.c */
+    trli_workers_wake_all(run->workers);
+}

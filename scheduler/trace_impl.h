@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Recording of traces: what a worker does, written into a lane of its own, without locks and without allocation. */
+#ifndef TRL_TRACE_IMPL_H
+#define TRL_TRACE_IMPL_H
+
+#include <stdalign.h>
+#include <string.h>
+
+#include "graph_impl.h"
+
+/* Kinds of events, their category and what stands before their name in the file. X(KIND, category, prefix) */
+#define TRLI_TRACE_LIST(X)        \
+    X(TASK, "task", "")           \
+    X(POLL, "poll", "")           \
+    X(PARK, "lock", "waits for ") \
+    X(IDLE, "idle", "")           \
+    X(RUN, "run", "")
+
+typedef enum trli_trace_kind {
+#define TRLI_TRACE_ENUM(kind, category, prefix) TRLI_TRACE_##kind,
+    TRLI_TRACE_LIST(TRLI_TRACE_ENUM)
+#undef TRLI_TRACE_ENUM
+        TRLI_TRACE_KINDS
+} trli_trace_kind;
+
+/* A name is kept as its first bytes: it may die before the trace is written, and copying them costs less than
+ * looking up whether they are kept already. An event is a cache line. */
+enum { TRLI_TRACE_NAME = 42 };
+typedef struct trli_trace_event {
+    int64_t begin_ns, end_ns; /* of trli_now_ns */
+    int32_t calls;            /* of POLL: how many are taken together */
+    uint8_t kind, type;
+    char name[TRLI_TRACE_NAME]; /* with its NUL */
+} trli_trace_event;
+
+/* What one worker did. Used by one thread at a time. */
+typedef struct trli_trace_lane {
+    alignas(64) trli_trace_event *events;
+    int64_t count, capacity;
+    int64_t dropped; /* events that found no room */
+} trli_trace_lane;
+
+struct trl_trace {
+    trl_context *ctx;
+    int workers;
+    int64_t origin_ns;     /* creation */
+    int lanes;             /* made so far */
+    trli_trace_lane *lane; /* [workers + 1] the last one is that of whole runs, and whoever has `adding` uses it */
+    _Atomic bool adding;
+};
+
+/* A worker that waits for messages tests them all the time: calls of poll tasks that follow each other, without
+ * anything else in between, are one event. Whether the call was taken into the last one. */
+static inline bool trli_trace_join_polls(trli_trace_lane *lane, const char *name, int64_t end_ns)
+{
+    if (lane->count == 0) return false;
+    trli_trace_event *last = &lane->events[lane->count - 1];
+    if (last->kind != TRLI_TRACE_POLL) return false;
+    if (strncmp(last->name, name, TRLI_TRACE_NAME - 1) != 0) memcpy(last->name, "poll tasks", sizeof "poll tasks");
+    last->end_ns = end_ns;
+    ++last->calls;
+    return true;
+}
+
+/* Add an event to the lane (not NULL) of a worker. TASK, POLL: a call of a task function, after which the task was complete
+ * or not; PARK: an instant, at begin_ns, with the name of the resource that a task waits for; IDLE. type: of tasks. */
+static inline void trli_trace_add(trli_trace_lane *lane, trli_trace_kind kind, const char *name, int type,
+                                  int64_t begin_ns, int64_t end_ns)
+{
+    if (kind == TRLI_TRACE_POLL && trli_trace_join_polls(lane, name, end_ns)) return;
+    if (lane->count == lane->capacity) {
+        ++lane->dropped;
+        return;
+    }
+    trli_trace_event *event = &lane->events[lane->count++];
+    size_t length = strnlen(name, TRLI_TRACE_NAME - 1);
+    event->begin_ns = begin_ns;
+    event->end_ns = end_ns;
+    event->calls = 1;
+    event->kind = (uint8_t)kind;
+    event->type = (uint8_t)type;
+    memcpy(event->name, name, length);
+    event->name[length] = 0;
+}
+
+/* Add a whole run, with the graph's name. Thread: any. */
+void trli_trace_add_run(trl_trace *trace, const char *name, int64_t begin_ns, int64_t end_ns);
+
+#endif
