@@ -10,9 +10,6 @@ static trl_err read_options(trli_run *run)
     trl_err err = TRL_OK;
     run->quiet = trli_arguments_value(run->arguments, "--quiet") != NULL;
     TRL_TRY(trli_arguments_integer(run->ctx, run->arguments, "--steps", 0, &run->steps));
-    if (trli_arguments_value(run->arguments, "--trace"))
-        TRL_TRY(
-            trl_fail(run->ctx, TRL_ERR_INPUT, NULL, "trellis run: version " TRL_VERSION " cannot write a --trace yet"));
 done:
     return err;
 }
@@ -27,6 +24,7 @@ static trl_err prepare(trli_run *run)
     run->problem = trli_deck_problem(run->deck);
     run->options = trli_deck_options_of(run->deck);
     TRL_TRY(trl_simulation_create(run->ctx, run->problem, &run->sim));
+    TRL_TRY(trli_run_start_trace(run));
     if (run->steps >= 0)
         trl_simulation_set_steps(run->sim, run->steps);
     else
@@ -51,7 +49,7 @@ static void print_errors(trli_run *run, const trl_field_info *info, const trl_fi
 /* What the user wants to know at the end, and what to do next. */
 static trl_err summarise(trli_run *run)
 {
-    const char *directory = run->options->directory;
+    const char *directory = run->options->directory, *trace = trli_arguments_value(run->arguments, "--trace");
     trl_gidx steps = trl_simulation_step_number(run->sim) - run->first_step;
     double loop = run->wall[TRLI_WALL_LOOP];
     trl_err err = TRL_OK;
@@ -70,6 +68,7 @@ static trl_err summarise(trli_run *run)
     if (run->progress.shown)
         printf("output is in %s: fields.h5%s, report.json\nplot it with: trellis plot %s/fields.h5\n", directory,
                run->problem->nseries ? ", series.csv" : "", directory);
+    if (run->progress.shown && trace) printf("a trace is in %s: open it in https://ui.perfetto.dev\n", trace);
 done:
     return err;
 }
@@ -96,7 +95,8 @@ done:
     /* Files first: one that cannot be finished makes the run a failed one, and the report says so. */
     err = trl_context_agree(ctx, err);
     trl_err closed = trli_run_close_output(&run);
-    if (err == TRL_OK) err = closed;
+    trl_err traced = trli_run_write_trace(&run);
+    if (err == TRL_OK) err = closed != TRL_OK ? closed : traced;
     trl_err reported = trli_report_write(&run, err);
     if (err == TRL_OK) err = reported;
     if (err == TRL_OK) err = summarise(&run);

@@ -114,7 +114,7 @@ trl_err trli_command_deck(trl_context *ctx, const trli_arguments *arguments, trl
     TRL_TRY(trli_deck_read(ctx, *registry, &request, deck));
     const trli_deck_options *options = trli_deck_options_of(*deck);
     TRL_TRY(check_settings(ctx, options));
-    TRL_TRY(trl_context_agree(ctx, trl_context_set_threads(ctx, options->threads_tasks + options->threads_operators)));
+    TRL_TRY(trl_context_agree(ctx, trl_context_set_threads(ctx, options->threads)));
 done:
     free(lists.set);
     free(lists.folder);

@@ -25,9 +25,9 @@ typedef struct trli_deck_options {
     trl_every every, series_every, checkpoint_every; /* all zero: only at the start and the end (checkpoint: none) */
     bool has_checkpoint;
     int checkpoint_keep;
-    int threads_tasks, threads_operators; /* 0, 0: auto; n, 0: n in all */
-    const char *devices;                  /* auto, cpu, gpu or a list as text */
-    const char *compile;                  /* auto, always, never */
+    int threads;         /* workers of a rank; 0: auto. How they are split is in the problem. */
+    const char *devices; /* auto, cpu, gpu or a list as text */
+    const char *compile; /* auto, always, never */
     const char *time_blocking;
 } trli_deck_options;
 

@@ -114,21 +114,38 @@ done:
     return err;
 }
 
+/* How many workers, or how many prefer tasks and operators. */
+static trl_err read_threads(trli_deck *deck, const trli_node *threads)
+{
+    trl_problem *problem = &deck->problem;
+    problem->threads_place = *trli_node_place(threads);
+    if (threads->kind != TRLI_MAPPING_NODE) {
+        deck->options.threads = (int)trli_node_whole(threads, 0);
+        return TRL_OK;
+    }
+    problem->task_workers = (int)trli_node_whole(trli_node_get(threads, "tasks"), 0);
+    problem->operator_workers = (int)trli_node_whole(trli_node_get(threads, "operators"), 0);
+    deck->options.threads = problem->task_workers + problem->operator_workers;
+    if (deck->options.threads > 0) return TRL_OK;
+    return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_node_place(threads),
+                    "'run.threads' has no workers: 'tasks' and 'operators' are both 0");
+}
+
 trl_err trli_run_read(trli_deck *deck)
 {
-    const trli_node *run = trli_node_get(deck->root, "run"), *threads = trli_node_get(run, "threads");
+    trl_err err;
+    const trli_node *run = trli_node_get(deck->root, "run");
     trl_problem *problem = &deck->problem;
     trli_deck_options *options = &deck->options;
-    bool split = threads->kind == TRLI_MAPPING_NODE;
     options->title = trli_node_get(deck->root, "title")->text.chars;
-    options->threads_tasks =
-        (int)(split ? trli_node_whole(trli_node_get(threads, "tasks"), 0) : trli_node_whole(threads, 0));
-    options->threads_operators = split ? (int)trli_node_whole(trli_node_get(threads, "operators"), 0) : 0;
     options->compile = trli_node_get(run, "compile")->text.chars;
     options->time_blocking = trli_node_get(run, "time_blocking")->text.chars;
     problem->scheduler = trli_node_get(run, "scheduler")->text.chars;
     problem->fusion = trli_node_get(run, "fusion")->text.chars;
     problem->nan_check = trli_node_is_true(trli_node_get(run, "nan_check"));
     problem->fast_math = trli_node_is_true(trli_node_get(trli_node_get(deck->root, "numerics"), "fast_math"));
-    return read_devices(deck, trli_node_get(run, "devices"));
+    TRL_TRY(read_threads(deck, trli_node_get(run, "threads")));
+    TRL_TRY(read_devices(deck, trli_node_get(run, "devices")));
+done:
+    return err;
 }

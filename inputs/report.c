@@ -167,6 +167,11 @@ static void put_machine(const trli_run *run, const report_totals *totals, trli_j
     trli_json_begin_object(json);
     put_number(json, "overhead_ns", s->step_graph.overhead_ns);
     trli_json_end_object(json);
+    trli_json_key(json, "workers");
+    trli_json_begin_object(json);
+    put_integer(json, "tasks", s->task_workers);
+    put_integer(json, "operators", s->operator_workers);
+    trli_json_end_object(json);
     trli_json_key(json, "memory");
     trli_json_begin_object(json);
     put_integer(json, "peak_bytes", totals->peak_bytes);

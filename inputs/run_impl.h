@@ -57,6 +57,7 @@ typedef struct trli_run {
     trli_series_file *series;
     trli_field_set output, state;                                      /* what fields.h5 and checkpoints hold */
     trl_gidx fields_step, series_step, checkpoint_step, observed_step; /* of the last one written or done, -1: none */
+    bool traced;                                                       /* a trace is being recorded */
     trli_progress progress;
     double wall[TRLI_WALL_COUNT];
 } trli_run;
@@ -81,6 +82,11 @@ TRL_NODISCARD trl_err trli_run_write_checkpoint(trli_run *run, bool forced);
 /* Evaluate outputs, exact solutions and series at the present step unless that is done. */
 TRL_NODISCARD trl_err trli_run_observe(trli_run *run);
 TRL_NODISCARD trl_err trli_run_close_output(trli_run *run);
+
+/* run_trace.c: with --trace, record what the workers of all ranks do, and write it at the end, however the run ended.
+   Collective: yes. */
+TRL_NODISCARD trl_err trli_run_start_trace(trli_run *run);
+TRL_NODISCARD trl_err trli_run_write_trace(trli_run *run);
 
 /* run_loop.c: step to the end, writing what is due. INTERRUPTED, after a checkpoint, when any rank got a signal.
    Collective: yes. */

@@ -49,8 +49,16 @@ static void describe_grid(const listing *l)
         trl_context_ranks(l->sim->ctx) == 1 ? "" : "s");
     say(l, "time         %s (%s), %d stage%s of order %d", l->sim->integrator->name, l->sim->integrator->doc,
         l->sim->integrator->stages, l->sim->integrator->stages == 1 ? "" : "s", l->sim->integrator->order);
-    say(l, "workers      %d per rank, policy %s", trl_workers_count(l->sim->workers),
-        trl_workers_policy(l->sim->workers));
+}
+
+static void describe_workers(const listing *l)
+{
+    const trl_workers *workers = l->sim->workers;
+    char split[64] = "";
+    int tasks, operators;
+    trl_workers_get_pools(workers, &tasks, &operators);
+    if (l->sim->split) snprintf(split, sizeof split, ": %d for tasks, %d for operators", tasks, operators);
+    say(l, "workers      %d per rank%s, policy %s", trl_workers_count(workers), split, trl_workers_policy(workers));
 }
 
 static void describe_expressions(const listing *l)
@@ -134,6 +142,7 @@ trl_err trl_simulation_describe(const trl_simulation *sim, bool verbose, void (*
     char planned[32];
     trl_simulation_get_stats(sim, &st);
     describe_grid(&l);
+    describe_workers(&l);
     describe_expressions(&l);
     describe_ghosts(&l);
     for (int i = 0; i < sim->model->nprograms; ++i)

@@ -162,6 +162,22 @@ done:
     return err;
 }
 
+static trl_err create_workers(trl_simulation *sim)
+{
+    const trl_problem *p = sim->problem;
+    bool split = p->task_workers > 0 || p->operator_workers > 0;
+    trl_err err;
+    TRL_TRY(trl_workers_create(sim->ctx, p->scheduler, &sim->workers));
+    sim->split = split && strcmp(p->scheduler, "serial") != 0;
+    if (sim->split)
+        TRL_TRY(trl_workers_set_pools(sim->workers, p->task_workers, p->operator_workers));
+    else if (split)
+        trl_warn(sim->ctx, &p->threads_place,
+                 "the scheduler is serial: one worker does it all, and the others are not used");
+done:
+    return err;
+}
+
 static trl_err create(trl_simulation *sim)
 {
     const trl_problem *p = sim->problem;
@@ -176,7 +192,7 @@ static trl_err create(trl_simulation *sim)
     sim->limit_scalar = -1;
     TRL_TRY(
         trl_layout_create(sim->ctx, &p->grid, p->patches_auto ? NULL : p->patches, &p->patches_place, &sim->layout));
-    TRL_TRY(trl_workers_create(sim->ctx, p->scheduler, &sim->workers));
+    TRL_TRY(create_workers(sim));
     TRL_TRY(parse_problem(sim));
     TRL_TRY(make_model(sim));
     TRL_TRY(mark_used(sim));
@@ -217,6 +233,7 @@ void trl_simulation_destroy(trl_simulation **sim)
     }
     for (int i = 0; s->series && i < s->problem->nseries; ++i) trl_formula_destroy(&s->series[i]);
     trl_workers_destroy(&s->workers);
+    trl_trace_destroy(&s->trace);
     trl_layout_destroy(&s->layout);
     free(s->equation);
     free(s->series);
@@ -411,6 +428,7 @@ void trl_simulation_get_stats(const trl_simulation *sim, trl_simulation_stats *s
                                     .comm_messages = sim->comm_messages,
                                     .allocations_after_first_step = sim->allocations,
                                     .compile_seconds = sim->compile_seconds};
+    trl_workers_get_pools(sim->workers, &stats->task_workers, &stats->operator_workers);
     trl_graph_get_stats(sim->step->graph, &stats->step_graph);
     stats->tasks_per_step = stats->step_graph.tasks;
 }
@@ -418,4 +436,20 @@ void trl_simulation_get_stats(const trl_simulation *sim, trl_simulation_stats *s
 trl_err trl_simulation_write_dot(const trl_simulation *sim, bool tasks, FILE *out)
 {
     return tasks ? trl_graph_write_dot(sim->step->graph, out) : trli_tree_write_dot(sim->model, out);
+}
+
+trl_err trl_simulation_trace(trl_simulation *sim, int64_t events)
+{
+    trl_err err;
+    if (sim->trace) return trl_fail(sim->ctx, TRL_ERR_USAGE, NULL, "this simulation is traced already");
+    TRL_TRY(trl_trace_create(sim->ctx, trl_workers_count(sim->workers), events, &sim->trace));
+    TRL_TRY(trl_workers_set_trace(sim->workers, sim->trace));
+done:
+    return err;
+}
+
+trl_err trl_simulation_write_trace(const trl_simulation *sim, FILE *out)
+{
+    if (!sim->trace) return trl_fail(sim->ctx, TRL_ERR_USAGE, NULL, "this simulation is not traced");
+    return trl_trace_write(sim->trace, out);
 }

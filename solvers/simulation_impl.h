@@ -31,6 +31,8 @@ struct trl_simulation {
     const trl_integrator *integrator;
     trl_layout *layout;
     trl_workers *workers;
+    bool split;       /* the workers' preferences are the deck's, not adapted */
+    trl_trace *trace; /* NULL: not wanted */
     trli_model *model;
     int nequations;
     trli_equation *equation;

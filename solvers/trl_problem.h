@@ -61,8 +61,10 @@ typedef struct trl_problem {
     const trl_place *output_place;
     int nseries;
     const trl_series_entry *series;
-    const char *scheduler; /* serial, priority, hybrid */
-    const char *fusion;    /* full, node, none */
+    const char *scheduler;              /* serial, priority, hybrid */
+    const char *fusion;                 /* full, node, none */
+    int task_workers, operator_workers; /* all threads of the context, split by what they prefer; 0, 0: adapt */
+    trl_place threads_place;
     bool nan_check;
     bool fast_math;
 } trl_problem;

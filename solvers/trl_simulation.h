@@ -75,7 +75,8 @@ typedef struct trl_simulation_stats {
     int64_t planned_bytes, peak_bytes;
     int64_t bytes_per_cell_step; /* read and written by all kernels of a step, per cell */
     int64_t tasks_per_step;
-    int64_t comm_bytes, comm_messages; /* sent by this rank so far */
+    int task_workers, operator_workers; /* of this rank, by what they prefer now */
+    int64_t comm_bytes, comm_messages;  /* sent by this rank so far */
     int64_t allocations_after_first_step;
     trl_graph_stats step_graph;
     double compile_seconds;
@@ -86,6 +87,11 @@ TRL_API TRL_NODISCARD trl_err trl_simulation_describe(const trl_simulation *sim,
                                                       void (*write)(void *data, const char *line), void *data);
 /* Graphviz of the dependency graph (expressions) or of the task graph of a step. */
 TRL_API TRL_NODISCARD trl_err trl_simulation_write_dot(const trl_simulation *sim, bool tasks, FILE *out);
+
+/* Record what this rank's workers do from now on, the first `events` of each (see trl_trace_create). Once. Fails with MEMORY, USAGE. */
+TRL_API TRL_NODISCARD trl_err trl_simulation_trace(trl_simulation *sim, int64_t events);
+/* What was recorded so far, as trl_trace_write does. Fails with IO, USAGE: nothing is recorded. */
+TRL_API TRL_NODISCARD trl_err trl_simulation_write_trace(const trl_simulation *sim, FILE *out);
 
 #ifdef __cplusplus
 }

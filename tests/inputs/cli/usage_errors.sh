@@ -18,7 +18,6 @@ usage "trellis run: option --steps needs a value: --steps N" run deck.yaml --ste
 usage "trellis run: option --steps needs a whole number from 0 up, found 'many'" run deck.yaml --steps many
 usage "trellis run: option --threads needs a whole number from 1 up, found '0'" run deck.yaml --threads 0
 usage "trellis run: option --quiet is given twice" run deck.yaml --quiet --quiet
-usage "cannot write a --trace yet" run deck.yaml --trace trace.json
 usage "trellis new: version " new gpu_plugin --cuda
 [ ! -e gpu_plugin ] || fail "a folder was made for --cuda"
 

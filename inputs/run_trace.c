@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* `trellis run --trace FILE`: what the workers of all ranks did, in one file. */
+#include "run_impl.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "files_impl.h"
+
+enum {
+    EVENTS = 200000, /* of each worker */
+    TAG = 0x7472,    /* no message of a step has it */
+    PIECE = 1 << 22  /* bytes of a message, at most */
+};
+
+trl_err trli_run_start_trace(trli_run *run)
+{
+    if (!trli_arguments_value(run->arguments, "--trace")) return TRL_OK;
+    /* Each rank counts time from the creation of its trace: created together, they agree. */
+    if (MPI_Barrier(trl_context_comm(run->ctx)) != MPI_SUCCESS)
+        return trl_fail(run->ctx, TRL_ERR_MPI, NULL, "the ranks could not begin a trace together");
+    trl_err err = trl_context_agree(run->ctx, trl_simulation_trace(run->sim, EVENTS));
+    run->traced = err == TRL_OK;
+    return err;
+}
+
+/* A rank's text. Its first and last line are the frame of the events between them. */
+typedef struct trace_text {
+    char *text;
+    size_t size;
+    const char *events, *end;
+} trace_text;
+
+static trl_err compose(const trli_run *run, trace_text *t)
+{
+    static const char last[] = "\n]}\n";
+    trl_err err;
+    FILE *out = open_memstream(&t->text, &t->size);
+    if (!out) return trl_fail(run->ctx, TRL_ERR_MEMORY, NULL, "no memory for the text of a trace");
+    err = trl_simulation_write_trace(run->sim, out);
+    if (fclose(out) != 0 && err == TRL_OK)
+        err = trl_fail(run->ctx, TRL_ERR_MEMORY, NULL, "no memory for the text of a trace");
+    if (err != TRL_OK) return err;
+    t->events = strchr(t->text, '\n') + 1;
+    t->end = t->text + t->size - strlen(last);
+    return TRL_OK;
+}
+
+static bool send_events(const trli_run *run, const trace_text *t)
+{
+    MPI_Comm comm = trl_context_comm(run->ctx);
+    uint64_t length = (uint64_t)(t->end - t->events);
+    bool sent = MPI_Send(&length, 1, MPI_UINT64_T, 0, TAG, comm) == MPI_SUCCESS;
+    for (const char *at = t->events; sent && at < t->end; at += PIECE) {
+        int bytes = t->end - at < PIECE ? (int)(t->end - at) : PIECE;
+        sent = MPI_Send(at, bytes, MPI_BYTE, 0, TAG, comm) == MPI_SUCCESS;
+    }
+    return sent;
+}
+
+/* Append what a rank sends; all of it is received, even if the disk is full, because the rank waits until it is. */
+static bool append_events(const trli_run *run, int rank, char *piece, FILE *out)
+{
+    MPI_Comm comm = trl_context_comm(run->ctx);
+    uint64_t left = 0;
+    bool received = MPI_Recv(&left, 1, MPI_UINT64_T, rank, TAG, comm, MPI_STATUS_IGNORE) == MPI_SUCCESS;
+    fputs(",\n", out);
+    while (received && left > 0) {
+        int bytes = left < PIECE ? (int)left : PIECE;
+        received = MPI_Recv(piece, bytes, MPI_BYTE, rank, TAG, comm, MPI_STATUS_IGNORE) == MPI_SUCCESS;
+        if (received) fwrite(piece, 1, (size_t)bytes, out);
+        left -= (uint64_t)bytes;
+    }
+    return received;
+}
+
+/* The events of all ranks, in the order of ranks, inside the frame of rank 0. */
+static trl_err gather(const trli_run *run, const trace_text *t, char *piece, const char *path, FILE *out)
+{
+    bool moved = true;
+    if (trl_context_rank(run->ctx) > 0) {
+        moved = send_events(run, t);
+    } else {
+        fwrite(t->text, 1, (size_t)(t->end - t->text), out);
+        for (int rank = 1; moved && rank < trl_context_ranks(run->ctx); ++rank)
+            moved = append_events(run, rank, piece, out);
+        fputs(t->end, out);
+        if (fflush(out) != 0 || ferror(out)) return trli_file_fail(run->ctx, "write", path, errno);
+    }
+    return moved ? TRL_OK : trl_fail(run->ctx, TRL_ERR_MPI, NULL, "the ranks could not gather their traces");
+}
+
+trl_err trli_run_write_trace(trli_run *run)
+{
+    const char *path = trli_arguments_value(run->arguments, "--trace");
+    bool root = trl_context_rank(run->ctx) == 0;
+    trace_text t = {0};
+    char *piece = NULL;
+    FILE *out = NULL;
+    trl_err err;
+    if (!run->traced) return TRL_OK;
+    err = compose(run, &t);
+    if (root && err == TRL_OK && !(out = fopen(path, "w"))) err = trli_file_fail(run->ctx, "write", path, errno);
+    if (root && err == TRL_OK && !(piece = malloc(PIECE)))
+        err = trl_fail(run->ctx, TRL_ERR_MEMORY, NULL, "no memory for the traces of other ranks");
+    TRL_TRY(trl_context_agree(run->ctx, err));
+    err = trl_context_agree(run->ctx, gather(run, &t, piece, path, out));
+done:
+    if (out) fclose(out);
+    free(piece);
+    free(t.text);
+    return err;
+}
