@@ -4,6 +4,7 @@
 set(TRL_LAYERS scheduler spatialops expressions solvers inputs)
 
 set(TRL_PLUGIN_OUTPUT "${PROJECT_BINARY_DIR}/plugins")
+set(TRL_BASELINE_OUTPUT "${PROJECT_BINARY_DIR}/baselines")
 
 # What inputs/ knows of the build: TRL_PLUGIN_FOLDER and TRL_TEMPLATE_FOLDER serve until the program is installed.
 string(TOUPPER "${CMAKE_BUILD_TYPE}" build_type)
@@ -21,6 +22,7 @@ target_compile_definitions(
               TRL_CUDA_VERSION="$<IF:$<BOOL:${TRL_HAVE_CUDA}>,${CUDAToolkit_VERSION},none>"
               TRL_PLUGIN_FOLDER="${TRL_PLUGIN_OUTPUT}"
               TRL_TEMPLATE_FOLDER="${PROJECT_SOURCE_DIR}/inputs/templates"
+              TRL_BASELINE_FOLDER="${TRL_BASELINE_OUTPUT}"
 )
 
 # A layer sees its own headers and those of the layers before it.

@@ -11,14 +11,17 @@
 #include "json_impl.h"
 
 /* X(name, doc): the command runs trli_bench_NAME. */
-#define TRLI_BENCHMARK_LIST(X)                                                            \
-    X(heat, "T_t = k lap(T) on a 3-D grid, against hand-written unfused and fused loops") \
-    X(build, "time from a deck of chained expressions to a frozen graph")
+#define TRLI_BENCHMARK_LIST(X)                                                                           \
+    X(heat, "T_t = k lap(T) on a 3-D grid, against hand-written unfused and fused loops")                \
+    X(build, "time from a deck of chained expressions to a frozen graph")                                \
+    X(tasks, "empty tasks in graphs of several shapes, against a serial replay and other task runtimes") \
+    X(grain, "how long tasks must be to keep the cores busy, and what the runtime costs when they are few and long")
 
 typedef struct trli_bench {
     trl_context *ctx; /* of this process alone */
     bool quick;       /* small sizes, few repetitions: shows that it works, not how fast */
     int threads;      /* what "all cores" means */
+    bool busy;        /* other programs used the cores: times and verdicts say little */
     trli_json *json;  /* open at an object that takes the benchmark's keys */
 } trli_bench;
 
