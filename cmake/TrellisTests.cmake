@@ -227,3 +227,13 @@ foreach(deck IN LISTS decks)
             "--args=${directive_args}" ${options} $<TARGET_FILE:trellis> "${deck}"
     )
 endforeach()
+
+# Models of protocols, for Spin.
+file(GLOB models CONFIGURE_DEPENDS "${tests_folder}/scheduler/models/*.pml")
+foreach(model IN LISTS models)
+    if(TRL_SANITIZE)
+        continue()
+    endif()
+    cmake_path(GET model STEM name)
+    trellis_add_test(NAME models.${name} LABELS scheduler COMMAND bash "${tests_folder}/scheduler/models/check.sh" "${model}")
+endforeach()

@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Random task graphs with everything in them: dependencies, locks and uses in a forest of resources, wide, poll and spawned tasks,
+ * events, signals, scopes, phases, priorities. Tasks take numbers from one clock when they start and end. check_graph.h says
+ * whether a run was right. Included after app_support.h. */
+#ifndef RANDOM_GRAPH_H
+#define RANDOM_GRAPH_H
+
+#include <sched.h>
+#include <stdatomic.h>
+
+enum {
+    MOST_RESOURCES = 10,
+    MOST_PHASES = 3,
+    MOST_CHUNKS = 5,
+    MOST_BEFORE = 4,
+    MOST_WANTS = 3,
+    MOST_CHILDREN = 5,
+    MOST_NODES = 600,
+    MOST_WORKERS = 16,
+    NONE = -1,
+};
+
+typedef struct random_resource {
+    int parent; /* or NONE */
+    trl_resource name;
+    int64_t locked; /* times, by who locked it or one above: plain, for ThreadSanitizer and lost updates */
+} random_resource;
+
+typedef struct random_node {
+    struct random_graph *graph;
+    int index;
+    char name[16];
+    unsigned flags;
+    int chunks, polls, type, phase, priority; /* phase: NONE: any time */
+    int before[MOST_BEFORE], nbefore;         /* predecessors, or earlier siblings whose completion it waits for */
+    int lock[MOST_WANTS], nlocks, use[MOST_WANTS], nuses; /* resources */
+    int spawner;                                          /* or NONE: of the graph */
+    int first_child, children;                            /* nodes that it spawns, in this order */
+    int event_count;                                      /* of an event that it creates before its children; 0: none */
+    bool signals_own;                                     /* signals the event itself when its children are spawned */
+    bool waits_event, signals_event, calls_signal;        /* of its spawner; signals when complete, or by a call */
+    int signals_task;                                     /* node of the graph that it signals, or NONE */
+    int64_t signals;                                      /* that a node of the graph waits for */
+    trl_task task;                                        /* of the graph */
+    trl_event done, event;                                /* of a spawned node; that it created */
+    trl_err result;                                       /* of its last call */
+    /* of a run */
+    int calls[MOST_CHUNKS];
+    int64_t start[MOST_CHUNKS], end[MOST_CHUNKS]; /* 0: never. Poll tasks: of the first and the last call */
+} random_node;
+
+typedef struct random_graph {
+    uint64_t seed, state;
+    trl_graph *graph;
+    random_node *nodes; /* those of the graph first */
+    int own, count;     /* nodes of the graph; all */
+    random_resource resources[MOST_RESOURCES];
+    int nresources, phases;
+    _Atomic int64_t clock;
+    _Atomic int wrong;        /* things found wrong while it ran */
+    int inside[MOST_WORKERS]; /* functions being called by a worker: plain, for a worker is one thread */
+    int cancel_at;            /* node that cancels the run, or NONE */
+    struct random_gate *gate; /* or NULL: node 0 stays inside until another thread has cancelled the run */
+} random_graph;
+
+typedef struct random_gate {
+    _Atomic bool reached, cancelled;
+} random_gate;
+
+/* ---- what tasks do ---- */
+
+/* Relaxed: the clock must order only what the runtime orders, not help it. A call that happens before another one gets a smaller
+ * number all the same, for all changes of one atomic have one order. */
+static inline int64_t random_graph_now(random_graph *g)
+{
+    return atomic_fetch_add_explicit(&g->clock, 1, memory_order_relaxed) + 1;
+}
+
+static inline bool is_below(const random_graph *g, int resource, int above)
+{
+    while (resource != NONE && resource != above) resource = g->resources[resource].parent;
+    return resource == above;
+}
+
+static inline void random_graph_wrong(random_graph *g, bool wrong)
+{
+    if (wrong) atomic_fetch_add_explicit(&g->wrong, 1, memory_order_relaxed); /* relaxed: read after the run */
+}
+
+static inline bool locks_resource(const random_node *n, int resource)
+{
+    for (int k = 0; k < n->nlocks; ++k) {
+        if (is_below(n->graph, resource, n->lock[k])) return true;
+    }
+    return false;
+}
+
+static inline bool uses_resource(const random_node *n, int resource)
+{
+    for (int k = 0; k < n->nuses; ++k) {
+        if (is_below(n->graph, resource, n->use[k])) return true;
+    }
+    return false;
+}
+
+/* Plain writes to what is locked, plain reads of what is used. */
+static inline void touch_resources(random_node *n)
+{
+    random_graph *g = n->graph;
+    for (int r = 0; r < g->nresources; ++r) {
+        if (locks_resource(n, r)) {
+            ++g->resources[r].locked;
+        } else if (uses_resource(n, r)) {
+            random_graph_wrong(g, g->resources[r].locked < 0);
+        }
+    }
+}
+
+static trl_err run_random_node(void *data, const trl_task_args *args, bool *done);
+
+static inline trl_err spawn_random_node(random_node *n, trl_run *run)
+{
+    random_graph *g = n->graph;
+    const random_node *spawner = &g->nodes[n->spawner];
+    trl_event waits[MOST_BEFORE + 1];
+    trl_resource locks[MOST_WANTS], uses[MOST_WANTS];
+    int nwaits = 0;
+    for (int k = 0; k < n->nbefore; ++k) waits[nwaits++] = g->nodes[n->before[k]].done;
+    if (n->waits_event) waits[nwaits++] = spawner->event;
+    for (int k = 0; k < n->nlocks; ++k) locks[k] = g->resources[n->lock[k]].name;
+    for (int k = 0; k < n->nuses; ++k) uses[k] = g->resources[n->use[k]].name;
+    trl_spawn_desc desc = {.name = n->name,
+                           .run = run_random_node,
+                           .data = n,
+                           .flags = n->flags,
+                           .type = n->type,
+                           .priority = n->priority,
+                           .nwaits = nwaits,
+                           .waits = waits,
+                           .signals = n->signals_event ? spawner->event : 0,
+                           .nlocks = n->nlocks,
+                           .locks = locks,
+                           .nuses = n->nuses,
+                           .uses = uses};
+    return trl_run_spawn(run, &desc, &n->done);
+}
+
+static inline trl_err spawn_children(random_node *n, trl_run *run)
+{
+    trl_err err = TRL_OK;
+    if (n->event_count) TRL_TRY(trl_run_create_event(run, n->event_count, &n->event));
+    for (int k = 0; k < n->children; ++k) TRL_TRY(spawn_random_node(&n->graph->nodes[n->first_child + k], run));
+    if (n->signals_own) TRL_TRY(trl_run_signal(run, n->event, 1));
+done:
+    return err;
+}
+
+static inline bool node_complete(const random_node *n)
+{
+    for (int c = 0; c < n->chunks; ++c) {
+        if (n->end[c] == 0) return false;
+    }
+    return true;
+}
+
+/* Relaxed: nothing else is passed on. */
+static inline void wait_at_gate(random_gate *gate)
+{
+    atomic_store_explicit(&gate->reached, true, memory_order_relaxed);
+    while (!atomic_load_explicit(&gate->cancelled, memory_order_relaxed)) sched_yield();
+}
+
+static inline void begin_random_node(random_node *n, const trl_task_args *args)
+{
+    random_graph *g = n->graph;
+    n->start[args->chunk] = random_graph_now(g);
+    if (g->gate && n->index == 0) wait_at_gate(g->gate);
+    /* Plain reads: the runtime alone orders them. After an error predecessors may have been left out. */
+    for (int k = 0; k < n->nbefore && !args->failed; ++k)
+        random_graph_wrong(g, !node_complete(&g->nodes[n->before[k]]));
+}
+
+static inline trl_err end_random_node(random_node *n, const trl_task_args *args)
+{
+    random_graph *g = n->graph;
+    trl_err err = TRL_OK;
+    if (args->chunk == 0) {
+        touch_resources(n);
+        TRL_TRY(spawn_children(n, args->run));
+    }
+    n->end[args->chunk] = random_graph_now(g);
+    if (args->chunk > 0) return TRL_OK;
+    if (n->calls_signal) TRL_TRY(trl_run_signal(args->run, g->nodes[n->spawner].event, 1));
+    if (n->signals_task != NONE) TRL_TRY(trl_run_signal_task(args->run, g->nodes[n->signals_task].task, 1));
+    if (g->cancel_at == n->index) trl_graph_cancel(g->graph);
+    err = n->result;
+done:
+    return err;
+}
+
+static trl_err run_random_node(void *data, const trl_task_args *args, bool *done)
+{
+    random_node *n = data;
+    random_graph *g = n->graph;
+    int *inside = &g->inside[args->worker];
+    trl_err err = TRL_OK;
+    random_graph_wrong(g, (*inside)++ != 0 || args->chunks != n->chunks);
+    if (++n->calls[args->chunk] == 1) begin_random_node(n, args);
+    if (n->calls[args->chunk] <= n->polls) {
+        *done = false;
+    } else {
+        err = end_random_node(n, args);
+    }
+    --*inside;
+    return err;
+}
+
+/* ---- making graphs ---- */
+
+static inline bool chance(random_graph *g, int one_in)
+{
+    return app_below(&g->state, one_in) == 0;
+}
+
+static inline void make_resources(random_graph *g)
+{
+    g->nresources = app_below(&g->state, MOST_RESOURCES + 1);
+    for (int r = 0; r < g->nresources; ++r) {
+        int parent = r == 0 || chance(g, 3) ? NONE : app_below(&g->state, r);
+        g->resources[r].parent = parent;
+        g->resources[r].name =
+            app_resource(g->graph, "resource", parent == NONE ? TRL_NO_PARENT : g->resources[parent].name);
+    }
+}
+
+static inline random_node *new_random_node(random_graph *g, int spawner)
+{
+    random_node *n = &g->nodes[g->count];
+    *n = (random_node){
+        .graph = g, .index = g->count++, .chunks = 1, .spawner = spawner, .phase = NONE, .signals_task = NONE};
+    snprintf(n->name, sizeof n->name, "n%d", n->index);
+    if (chance(g, 8)) {
+        n->flags |= TRL_TASK_POLL;
+        n->polls = app_below(&g->state, 4);
+    } else if (spawner == NONE && chance(g, 6)) {
+        n->chunks = 2 + app_below(&g->state, MOST_CHUNKS - 1);
+    }
+    if (chance(g, 8)) n->flags |= TRL_TASK_ALWAYS;
+    if (chance(g, 8)) n->flags |= TRL_TASK_SCOPE;
+    n->priority = app_below(&g->state, 3) - 1;
+    if (g->nresources && chance(g, 3)) n->nlocks = 1 + app_below(&g->state, 2);
+    if (g->nresources && chance(g, 3)) n->nuses = 1 + app_below(&g->state, 2);
+    for (int k = 0; k < n->nlocks; ++k) n->lock[k] = app_below(&g->state, g->nresources);
+    for (int k = 0; k < n->nuses; ++k) n->use[k] = app_below(&g->state, g->nresources);
+    return n;
+}
+
+enum { TYPES_OF_A_PHASE = 10, FREE_TYPE = 200 };
+
+static inline void set_random_type(random_node *n, int phase)
+{
+    random_graph *g = n->graph;
+    n->phase = phase;
+    n->type = (phase == NONE ? FREE_TYPE : phase * TYPES_OF_A_PHASE) + app_below(&g->state, TYPES_OF_A_PHASE);
+}
+
+/* latest[n]: the last phase that n, or anything before it, is in. What comes before a task must not be in a later phase. */
+static inline bool may_wait_for(const random_graph *g, const int latest[], const random_node *n, int before)
+{
+    return n->index > before && (n->phase == NONE || latest[g->nodes[before].index] <= n->phase);
+}
+
+static inline void make_own_node(random_graph *g, int latest[])
+{
+    random_node *n = new_random_node(g, NONE);
+    int wanted = app_below(&g->state, MOST_BEFORE + 1);
+    set_random_type(n, g->phases && !chance(g, 3) ? app_below(&g->state, g->phases) : NONE);
+    latest[n->index] = n->phase;
+    for (int k = 0; n->index && k < wanted; ++k) {
+        int reach = chance(g, 4) || n->index < 12 ? n->index : 12, before = n->index - 1 - app_below(&g->state, reach);
+        if (!may_wait_for(g, latest, n, before)) continue;
+        n->before[n->nbefore++] = before; /* perhaps once more */
+        if (latest[before] > latest[n->index]) latest[n->index] = latest[before];
+    }
+    for (int k = 0; n->index && chance(g, 4) && k < 3; ++k) {
+        int before = app_below(&g->state, n->index);
+        if (!may_wait_for(g, latest, n, before) || g->nodes[before].signals_task != NONE) continue;
+        g->nodes[before].signals_task = n->index;
+        ++n->signals;
+        if (latest[before] > latest[n->index]) latest[n->index] = latest[before];
+    }
+}
+
+static inline bool in_scope(const random_graph *g, int node)
+{
+    for (int s = node; s != NONE; s = g->nodes[s].spawner) {
+        if (g->nodes[s].flags & TRL_TASK_SCOPE) return true;
+    }
+    return false;
+}
+
+/* An event between the children: some wait, and those after them signal. Whoever signals waits for nobody who waits. */
+static inline void share_event(random_graph *g, random_node *spawner)
+{
+    int waiting = 1 + app_below(&g->state, 2);
+    spawner->signals_own = chance(g, 2);
+    spawner->event_count = spawner->signals_own;
+    for (int k = 0; k < spawner->children; ++k) {
+        random_node *child = &g->nodes[spawner->first_child + k];
+        child->waits_event = k < waiting;
+        if (k < waiting || chance(g, 3)) continue;
+        child->signals_event = chance(g, 2);
+        child->calls_signal = !child->signals_event;
+        ++spawner->event_count;
+    }
+    if (spawner->event_count == 0) spawner->signals_own = ++spawner->event_count;
+}
+
+/* A child that nobody waits for may be in any phase: its turn comes, perhaps in the next round. */
+static inline void make_children(random_graph *g, int spawner, const int latest[])
+{
+    random_node *s = &g->nodes[spawner];
+    s->first_child = g->count;
+    s->children = 1 + app_below(&g->state, MOST_CHILDREN);
+    for (int k = 0; k < s->children; ++k) set_random_type(new_random_node(g, spawner), s->phase);
+    if (s->children > 1 && chance(g, 2)) share_event(g, s);
+    for (int k = 0; k < s->children; ++k) {
+        random_node *n = &g->nodes[s->first_child + k];
+        bool stray = g->phases && k == s->children - 1 && !n->waits_event && !n->signals_event && !n->calls_signal &&
+                     !in_scope(g, spawner) && chance(g, 2);
+        if (stray) {
+            set_random_type(n, app_below(&g->state, g->phases));
+            continue;
+        }
+        for (int j = 0; j < k && n->nbefore < MOST_BEFORE; ++j) {
+            if (chance(g, 3) && (n->waits_event || !g->nodes[s->first_child + j].waits_event))
+                n->before[n->nbefore++] = s->first_child + j;
+        }
+        int after = app_below(&g->state, g->own);
+        if (s->spawner != NONE || !chance(g, 4) || !may_wait_for(g, latest, &g->nodes[after], spawner) ||
+            latest[spawner] > latest[after])
+            continue;
+        n->signals_task = after;
+        ++g->nodes[after].signals;
+    }
+}
+
+static inline void add_own_tasks(random_graph *g)
+{
+    for (int i = 0; i < g->own; ++i) {
+        random_node *n = &g->nodes[i];
+        trl_task_desc desc = {.name = n->name,
+                              .run = run_random_node,
+                              .data = n,
+                              .chunks = n->chunks,
+                              .flags = n->flags,
+                              .cost = app_uniform(&g->state),
+                              .type = n->type,
+                              .priority = n->priority,
+                              .signals = n->signals};
+        app_must(trl_graph_add_task(g->graph, &desc, &n->task));
+        for (int k = 0; k < n->nbefore; ++k)
+            app_must(trl_graph_add_dependency(g->graph, g->nodes[n->before[k]].task, n->task));
+        for (int k = 0; k < n->nlocks; ++k)
+            app_must(trl_graph_add_lock(g->graph, n->task, g->resources[n->lock[k]].name));
+        for (int k = 0; k < n->nuses; ++k) app_must(trl_graph_add_use(g->graph, n->task, g->resources[n->use[k]].name));
+    }
+}
+
+static inline random_graph *make_random_graph(uint64_t seed)
+{
+    random_graph *g = app_calloc(1, sizeof *g);
+    int latest[MOST_NODES];
+    g->seed = g->state = seed;
+    g->nodes = app_calloc(MOST_NODES, sizeof *g->nodes);
+    g->cancel_at = NONE;
+    g->graph = app_graph("random");
+    make_resources(g);
+    g->phases = chance(g, 3) ? 2 + app_below(&g->state, MOST_PHASES - 1) : 0;
+    g->own = 1 + app_below(&g->state, chance(g, 8) ? 200 : 40);
+    while (g->count < g->own) make_own_node(g, latest);
+    int spawning = chance(g, 3) ? 0 : g->count; /* no spawned tasks in a third of the graphs */
+    for (int i = 0; i < spawning && i < g->count && g->count + MOST_CHILDREN <= MOST_NODES; ++i) {
+        if (chance(g, 4)) make_children(g, i, latest);
+        spawning = g->count;
+    }
+    for (int p = 0; p < g->phases; ++p)
+        ck_ok(trl_graph_add_phase(g->graph, "phase", p * TYPES_OF_A_PHASE, (p + 1) * TYPES_OF_A_PHASE));
+    add_own_tasks(g);
+    ck_ok(trl_graph_freeze(g->graph));
+    return g;
+}
+
+static inline void free_random_graph(random_graph *g)
+{
+    trl_graph_destroy(&g->graph);
+    free(g->nodes);
+    free(g);
+}
+
+static inline void clear_random_graph(random_graph *g)
+{
+    /* relaxed: no run is in progress */
+    atomic_store_explicit(&g->clock, 0, memory_order_relaxed);
+    atomic_store_explicit(&g->wrong, 0, memory_order_relaxed);
+    for (int r = 0; r < g->nresources; ++r) g->resources[r].locked = 0;
+    for (int i = 0; i < g->count; ++i) {
+        random_node *n = &g->nodes[i];
+        memset(n->calls, 0, sizeof n->calls);
+        memset(n->start, 0, sizeof n->start);
+        memset(n->end, 0, sizeof n->end);
+    }
+}
+
+#endif
