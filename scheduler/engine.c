@@ -47,11 +47,11 @@ static void release_successors(trli_run *run, trli_worker *worker, const trli_ta
     for (int32_t i = record->first; i < record->end; ++i) {
         int32_t after = successors[i];
         if (!arrive(run, after, 1)) continue;
-        if (run->policy->run_next && worker->next == TRLI_NONE &&
-            (!(trli_graph_records(run->graph)[after].flags & TRLI_TASK_PHASED) || trli_phase_admits(run, after)))
+        if (trli_graph_records(run->graph)[after].flags & TRLI_TASK_PHASED && !trli_phase_admits(run, after)) continue;
+        if (run->policy->run_next && worker->next == TRLI_NONE)
             worker->next = after;
         else
-            trli_ready(run, worker, after);
+            trli_hand_over(run, worker, after);
     }
 }
 
