@@ -28,6 +28,7 @@ endif()
 
 if(BUILD_TESTING)
     pkg_check_modules(CHECK REQUIRED IMPORTED_TARGET check)
+    pkg_check_modules(LAPACKE IMPORTED_TARGET lapacke) # for one test: tiled QR
 endif()
 
 set(TRL_CUDA "AUTO" CACHE STRING "Build for NVIDIA GPUs: AUTO (when a working nvcc is found), ON, OFF")

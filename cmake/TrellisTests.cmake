@@ -11,6 +11,7 @@ set(test_environment
     OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
     OMPI_MCA_rmaps_base_oversubscribe=1
     OMPI_MCA_ess_singleton_isolated=1 # one rank without mpirun starts no daemon
+    OPENBLAS_NUM_THREADS=1 # tasks are the parallelism
     OMPI_MCA_btl_vader_single_copy_mechanism=none # containers forbid the others, loudly
     "TRELLIS=${PROJECT_BINARY_DIR}/trellis"
     "TRELLIS_BUILD=${PROJECT_BINARY_DIR}"
@@ -117,6 +118,10 @@ foreach(source IN LISTS sources)
     trellis_link_layers(${program})
     target_include_directories(${program} PRIVATE "${tests_folder}")
     target_link_libraries(${program} PRIVATE PkgConfig::CHECK)
+    if(LAPACKE_FOUND AND name STREQUAL "test_app_qr")
+        target_link_libraries(${program} PRIVATE PkgConfig::LAPACKE)
+        target_compile_definitions(${program} PRIVATE TRL_TEST_LAPACKE)
+    endif()
     target_compile_definitions(
         ${program}
         PRIVATE TRL_TEST_SOURCE_DIR="${tests_folder}" TRL_TEST_PLUGIN_DIR="${test_plugin_output}"

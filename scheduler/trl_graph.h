@@ -42,7 +42,8 @@ enum {
     TRL_TASK_POLL = 1, /* may ask to be called again (communication) */
     TRL_TASK_ALWAYS =
         2, /* starts even after an error, when what it waits for is complete, so that no other rank waits for it */
-    TRL_TASK_SCOPE = 4, /* successors wait for all tasks that it, and those in turn, create */
+    /* Complete when all tasks that it, and those in turn, create are: what waits for it waits for them too. They are of no later phase. */
+    TRL_TASK_SCOPE = 4,
 };
 
 enum { TRL_TASK_TYPES = 256 };
@@ -148,7 +149,7 @@ typedef struct trl_spawn_desc {
     int nwaits; /* starts when these events have fired */
     const trl_event *waits;
     trl_event signals; /* counted down by one when it is complete; 0: none */
-    int nlocks, nuses; /* resources of the graph */
+    int nlocks, nuses; /* resources of the graph, 4 in all at most */
     const trl_resource *locks, *uses;
 } trl_spawn_desc;
 
