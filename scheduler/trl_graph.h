@@ -39,10 +39,12 @@ typedef struct trl_task_args {
 typedef trl_err (*trl_task_fn)(void *data, const trl_task_args *args, bool *done);
 
 enum {
-    TRL_TASK_POLL = 1, /* may ask to be called again (communication) */
-    TRL_TASK_ALWAYS =
-        2, /* starts even after an error, when what it waits for is complete, so that no other rank waits for it */
-    /* Complete when all tasks that it, and those in turn, create are: what waits for it waits for them too. They are of no later phase. */
+    /* May ask to be called again (communication). */
+    TRL_TASK_POLL = 1,
+    /* Is called after an error too, when what it waits for is complete, so that no other rank waits for it. */
+    TRL_TASK_ALWAYS = 2,
+    /* Complete when all tasks that it, and those in turn, create are: what waits for it waits for them too. They are of no
+     * later phase. */
     TRL_TASK_SCOPE = 4,
 };
 
