@@ -112,7 +112,7 @@ struct trl_graph {
     trli_want *want;
     double ranked_tau_inf; /* critical path when the tasks were ranked */
 
-    /* Of the runs: see run_impl.h. */
+    /* Of the runs: see engine_impl.h. */
     struct trli_run *run;
     _Atomic bool busy, running; /* in a call of trl_graph_run; tasks may be called, and the run can be cancelled */
 

@@ -146,7 +146,6 @@ typedef struct trl_spawn_desc {
     trl_task_fn run;
     void *data;     /* not owned */
     unsigned flags; /* as in trl_task_desc; spawned tasks are narrow */
-    double cost;
     int type, priority;
     int nwaits; /* starts when these events have fired */
     const trl_event *waits;

@@ -70,10 +70,11 @@ typedef struct trl_policy {
     void (*finish)(void *state);
 } trl_policy;
 
-/* The class of a task, and four bytes of a task's own, the policy's from `ready` until `take` returns the task: lists of any length need no memory. */
 /* Kinds of device that may run a task: TRL_DEVICE_* of trl_graph.h. */
 TRL_API unsigned trl_policy_devices(const trl_policy_graph *graph, int32_t task);
+/* The class of a task: what `ready` is told. */
 TRL_API int trl_policy_urgency(const trl_policy_graph *graph, int32_t task);
+/* Four bytes of a task's own, the policy's from `ready` until `take` returns the task: lists of any length need no memory. */
 TRL_API int32_t *trl_policy_link(const trl_policy_graph *graph, int32_t task);
 
 #ifdef __cplusplus

@@ -9,7 +9,8 @@ yaml     with `trellis:`: a deck, checked and run for two steps; else a part of 
          or, on a page without a deck, the text stands in a deck of inputs/decks
 sh       run in order, by one shell per block; output goes to the page's folder
 python   run if h5py is there, else only compiled
-console  a command after `$ `, then lines of its output, in order; numbers may differ, `...` stands for any lines
+console  a command after `$ ` (trellis, or a program of tests), then lines of its output, in order; numbers may differ, `...`
+         stands for any lines
 formula  checked by tests/expressions/test_formula.c
 """
 import importlib.util
@@ -23,12 +24,13 @@ import sys
 ROOT = pathlib.Path(os.environ.get("TRELLIS_SOURCE", pathlib.Path(__file__).parents[2])).resolve()
 BUILD = pathlib.Path(os.environ.get("TRELLIS_BUILD", ROOT / "build/release")).resolve()
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+COMPILED = ("inputs", "expressions", "spatialops", "tests/scheduler", "tests/plugins")
 C_FLAGS = ["-std=c17", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-ffp-contract=off", "-shared", "-fPIC"]
 
 
 def run(command, folder):
     """Run a command; what is wrong with it, or None."""
-    environment = dict(os.environ, PATH=f"{BUILD}:{os.environ['PATH']}")
+    environment = dict(os.environ, PATH=f"{BUILD}:{BUILD}/tests:{os.environ['PATH']}")
     done = subprocess.run(command, cwd=folder, env=environment, text=True, capture_output=True)
     return None if done.returncode == 0 else f"exit code {done.returncode}\n{done.stdout}{done.stderr}"
 
@@ -48,7 +50,7 @@ def stands_in(text, folder, patterns):
 def check_c(text, page):
     name = re.search(r'trl_plugin_entry = \{.*?"(\w+)"', text, re.DOTALL)
     if not name:
-        missing = [stands_in(text, ROOT / folder, ["*.c", "*.h"]) for folder in ("inputs", "expressions", "spatialops")]
+        missing = [stands_in(text, ROOT / folder, ["*.c", "*.h"]) for folder in COMPILED]
         return missing[0] if all(missing) else None
     source = page.folder / f"{name[1]}.c"
     source.write_text(text, encoding="utf-8")
@@ -83,7 +85,7 @@ def check_console(text, page):
     lines = text.splitlines()
     if not lines[0].startswith("$ "):
         return "the first line of a console block is '$ ' and a command"
-    environment = dict(os.environ, PATH=f"{BUILD}:{os.environ['PATH']}")
+    environment = dict(os.environ, PATH=f"{BUILD}:{BUILD}/tests:{os.environ['PATH']}")
     done = subprocess.run(["bash", "-c", lines[0][2:]], cwd=page.folder, env=environment, text=True, capture_output=True)
 
     def without_numbers(line):
