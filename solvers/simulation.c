@@ -162,18 +162,20 @@ done:
     return err;
 }
 
+/* The deck's split of the workers, unless the scheduler has another number of them, as serial does. */
 static trl_err create_workers(trl_simulation *sim)
 {
     const trl_problem *p = sim->problem;
-    bool split = p->task_workers > 0 || p->operator_workers > 0;
     trl_err err;
     TRL_TRY(trl_workers_create(sim->ctx, p->scheduler, &sim->workers));
-    sim->split = split && strcmp(p->scheduler, "serial") != 0;
+    if (p->task_workers == 0 && p->operator_workers == 0) goto done;
+    int count = trl_workers_count(sim->workers);
+    sim->split = p->task_workers + p->operator_workers == count;
     if (sim->split)
         TRL_TRY(trl_workers_set_pools(sim->workers, p->task_workers, p->operator_workers));
-    else if (split)
-        trl_warn(sim->ctx, &p->threads_place,
-                 "the scheduler is serial: one worker does it all, and the others are not used");
+    else
+        trl_warn(sim->ctx, &p->threads_place, "the split is not used: scheduler '%s' has %d worker%s, not %d + %d",
+                 p->scheduler, count, count == 1 ? "" : "s", p->task_workers, p->operator_workers);
 done:
     return err;
 }

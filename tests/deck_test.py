@@ -14,16 +14,19 @@ def variants(ranks, cells, few):
     """Rank count and settings of the runs that must repeat the first one's bits."""
     # Patches that are uneven, shared unevenly by the ranks, and cut along every axis or along the last one only.
     every, last = [3, 2, 2][: len(cells)], [1, 1, 1][: len(cells) - 1] + [4]
-    yield ranks[0], [f"grid.patches={every}", "run.fusion=none", "run.threads=2"]
+    # Policies, splits of the workers and fusion, each in combination with others: what differs says which runs to compare.
+    split = "run.threads={tasks: %d, operators: %d}"
+    yield ranks[0], [f"grid.patches={every}", "run.fusion=none", split % (1, 1)]
     yield ranks[-1], [f"grid.patches={last}", "run.fusion=node"]
     if few:
         return
     for np in ranks[1:]:
         yield np, []
-    for threads, scheduler in ((1, "serial"), (1, "priority"), (2, "priority")):
-        yield ranks[0], [f"run.threads={threads}", f"run.scheduler={scheduler}"]
-    for fusion in ("node", "none"):
-        yield ranks[0], [f"run.fusion={fusion}"]
+    yield ranks[0], ["run.scheduler=serial", "run.threads=1"]
+    yield ranks[0], ["run.scheduler=priority", "run.threads=1", "run.fusion=node"]
+    yield ranks[0], ["run.scheduler=priority", "run.threads=2"]
+    yield ranks[0], ["run.scheduler=priority", split % (2, 0), f"grid.patches={last}"]
+    yield ranks[0], ["run.scheduler=priority", split % (0, 2), "run.fusion=none"]
 
 
 def run(options, number, np, settings):

@@ -37,6 +37,13 @@ static const char *formula_of(const trl_value *value)
 
 /* The example of the contract */
 
+static void check_threads(int threads, int tasks, int operators)
+{
+    ck_assert_int_eq(options->threads, threads);
+    ck_assert_int_eq(problem->task_workers, tasks);
+    ck_assert_int_eq(problem->operator_workers, operators);
+}
+
 START_TEST(example_gives_its_grid_and_time)
 {
     ck_ok(read_file(GOOD "example.yaml"));
@@ -152,7 +159,7 @@ START_TEST(example_gives_its_output_and_options)
     ck_assert(options->has_checkpoint && options->checkpoint_every.steps == 500 && options->checkpoint_keep == 2);
     ck_assert_str_eq(options->directory, "out");
     ck_assert_str_eq(options->devices, "[0, 1]");
-    ck_assert(options->threads_tasks == 4 && options->threads_operators == 4);
+    check_threads(8, 4, 4);
     ck_assert_str_eq(problem->scheduler, "hybrid");
     ck_assert(problem->nan_check && !problem->fast_math);
 }
@@ -169,7 +176,7 @@ START_TEST(whatever_is_left_out_takes_its_default)
     ck_assert_int_eq(problem->noutputs, 2);
     ck_assert_str_eq(problem->output[1], "C");
     ck_assert(options->every.steps == 0 && options->every.time == 0 && !options->has_checkpoint);
-    ck_assert(options->threads_tasks == 0 && options->threads_operators == 0);
+    check_threads(0, 0, 0);
     ck_assert_str_eq(options->devices, "auto");
     ck_assert_str_eq(options->compile, "auto");
     ck_assert_str_eq(options->time_blocking, "auto");
@@ -229,9 +236,26 @@ START_TEST(settings_of_the_command_line_come_last_in_order)
                          "equations.phi{i}={for: {i: 1..2}, initial: 0, ddt: 0}"};
     ck_ok(read_request(&(trli_deck_request){.path = "test.yaml", .text = HEAD TAIL, .nsets = 8, .set = set}));
     ck_assert(problem->time.dt == 0 && problem->time.cfl == 1 && problem->time.dt_max == 3);
-    ck_assert(problem->grid.cells[0] == 32 && options->threads_tasks == 3 && problem->fast_math);
+    ck_assert(problem->grid.cells[0] == 32 && options->threads == 3 && problem->fast_math);
     ck_assert_int_eq(problem->nseries, 1);
     ck_assert_int_eq(problem->nequations, 3);
+}
+END_TEST
+
+START_TEST(threads_are_as_many_as_there_are_cores_a_number_or_a_split)
+{
+    ck_ok(read_with(HEAD TAIL, "run.threads=3"));
+    check_threads(3, 0, 0);
+    ck_ok(read_with(HEAD TAIL, "run.threads={tasks: 3, operators: 0}"));
+    check_threads(3, 3, 0);
+    ck_ok(read_with(HEAD TAIL "run: {threads: 3}\n", "run.threads={tasks: 0, operators: 2}"));
+    check_threads(2, 0, 2);
+    ck_ok(read_with(HEAD TAIL "run: {threads: {tasks: 1, operators: 2}}\n", "run.threads=5"));
+    check_threads(5, 0, 0);
+    ck_ok(read_with(HEAD TAIL "run: {threads: {tasks: 1, operators: 2}}\n", "run.threads=auto"));
+    check_threads(0, 0, 0);
+    ck_ok(read_with(HEAD TAIL "run: {threads: {tasks: 1, operators: 2}}\n", "run.threads.operators=4"));
+    check_threads(5, 1, 4);
 }
 END_TEST
 
@@ -401,6 +425,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, later_files_win_and_alternatives_replace_whole);
     tcase_add_test(tc, paths_belong_to_the_file_that_gives_them);
     tcase_add_test(tc, settings_of_the_command_line_come_last_in_order);
+    tcase_add_test(tc, threads_are_as_many_as_there_are_cores_a_number_or_a_split);
     tcase_add_test(tc, setting_a_piece_of_a_side_replaces_it_whole);
     tcase_add_test(tc, an_empty_setting_is_an_empty_text);
     tcase_add_test(tc, last_index_of_a_product_runs_fastest);

@@ -96,6 +96,7 @@ static void same_problem(const trl_problem *a, const trl_problem *b)
     same_value(&a->time.diffusivity, &b->time.diffusivity);
     ck_assert_str_eq(a->time.method, b->time.method);
     ck_assert(strcmp(a->scheduler, b->scheduler) == 0 && strcmp(a->fusion, b->fusion) == 0);
+    ck_assert(a->task_workers == b->task_workers && a->operator_workers == b->operator_workers);
     ck_assert(a->nan_check == b->nan_check && a->fast_math == b->fast_math);
 }
 
@@ -110,7 +111,7 @@ static void check_round_trip(void)
     same_problem(problem, trli_deck_problem(again));
     const trli_deck_options *o = trli_deck_options_of(again);
     ck_assert(strcmp(o->title, options->title) == 0 && strcmp(o->directory, options->directory) == 0);
-    ck_assert(o->threads_tasks == options->threads_tasks && o->threads_operators == options->threads_operators);
+    ck_assert(o->threads == options->threads);
     ck_assert(strcmp(o->devices, options->devices) == 0 && o->every.steps == options->every.steps &&
               o->every.time == options->every.time);
     ck_assert(o->has_checkpoint == options->has_checkpoint && o->checkpoint_keep == options->checkpoint_keep);

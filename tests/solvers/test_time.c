@@ -183,6 +183,35 @@ START_TEST(steps_allocate_nothing_after_the_first)
 }
 END_TEST
 
+static int64_t count_allocations(void)
+{
+    trl_memory_stats stats;
+    trl_memory_get_stats(test_ctx, &stats);
+    return stats.allocations;
+}
+
+/* What the run of a task graph needs is there when the problem is compiled. */
+START_TEST(not_even_the_first_run_of_a_program_allocates)
+{
+    static const char *const settings[] = {"run.scheduler=serial", "run.scheduler=priority",
+                                           "run.threads={tasks: 0, operators: 1}"};
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; ++i) {
+        plane("S: \"integral(T)\"", "-div(advective_flux(T, [u, v], superbee)) + div(D*grad(T)) - S*T",
+              "dt: {cfl: 0.5}, steps: 3");
+        close_problem();
+        ck_ok(trl_context_set_threads(test_ctx, i == 1 ? 2 : 1));
+        ck_ok(open_set(settings[i]));
+        int64_t before = count_allocations();
+        ck_ok(trl_simulation_initialise(sim));
+        while (!trl_simulation_done(sim)) ck_ok(trl_simulation_step(sim));
+        ck_ok(trl_simulation_observe(sim));
+        ck_assert_int_eq(count_allocations(), before);
+    }
+    close_problem();
+    ck_ok(trl_context_set_threads(test_ctx, 1));
+}
+END_TEST
+
 /* ---- a plugin that knows its own limit ---- */
 
 static atomic_int asked;
@@ -260,6 +289,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, a_step_that_nearly_fits_is_not_split);
     tcase_add_test(tc, time_is_no_running_sum);
     tcase_add_test(tc, steps_allocate_nothing_after_the_first);
+    tcase_add_test(tc, not_even_the_first_run_of_a_program_allocates);
     tcase_add_test(tc, a_plugin_bounds_the_step_by_its_own_limit);
 }
 

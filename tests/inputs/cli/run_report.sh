@@ -18,12 +18,13 @@ import re
 
 report = json.load(open("out/report.json"))
 keys = """version deck status ranks threads devices grid patches steps steps_run time dt wall cell_updates_per_s
-    equation_updates_per_s bytes_per_cell_step tasks_per_step tasks memory allocations_after_first_step comm graph
-    device_transfers fields errors""".split()
+    equation_updates_per_s bytes_per_cell_step tasks_per_step tasks workers memory allocations_after_first_step comm
+    graph device_transfers fields errors""".split()
 inner = {
     "grid": ["cells"],
     "wall": ["setup", "compile", "loop", "output"],
     "tasks": ["overhead_ns"],
+    "workers": ["tasks", "operators"],
     "memory": ["peak_bytes", "planned_bytes"],
     "comm": ["bytes", "messages", "overlap"],
     "graph": ["tau_1", "tau_inf", "amdahl"],
@@ -43,6 +44,7 @@ speed = 16 * 12 * 40 / report["wall"]["loop"]
 assert abs(report["cell_updates_per_s"] / speed - 1) < 1e-9
 assert abs(report["equation_updates_per_s"] / (3 * speed) - 1) < 1e-9
 assert report["allocations_after_first_step"] == 0
+assert report["workers"]["tasks"] + report["workers"]["operators"] == report["threads"]
 assert sorted(report["fields"]["T"]) == ["hash", "l2", "max", "min", "sum"]
 assert re.fullmatch("[0-9a-f]{16}", report["fields"]["T"]["hash"])
 assert 0 < report["fields"]["T"]["min"] < report["fields"]["T"]["max"] < 1
