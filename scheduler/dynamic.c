@@ -14,9 +14,9 @@
 
 enum {
     EDGES = 4,        /* events that a node waits for, at most */
-    BLOCK = 256,      /* nodes allocated at once */
-    BLOCKS = 1 << 16, /* at most */
-    KEEP = 4 * BLOCK, /* free nodes that a worker keeps for itself */
+    FIRST = 256,      /* nodes of the first block; each further one has twice as many */
+    BLOCKS = 17,      /* at most */
+    KEEP = 4 * FIRST, /* free nodes that a worker keeps for itself */
     CREDIT = 64,      /* tasks added to the remaining ones at once */
     GENERATIONS = INT32_MAX / 2,
 };
@@ -51,10 +51,22 @@ struct trli_nodes {
 
 /* ---- storage ---- */
 
+static int block_of(int32_t index)
+{
+    return 31 - __builtin_clz((uint32_t)index / FIRST + 1);
+}
+
+/* Nodes in the blocks before one. */
+static int32_t start_of(int block)
+{
+    return FIRST * ((1 << block) - 1);
+}
+
 /* Acquire: of the block's first contents. */
 static node *get(const trli_run *run, int32_t index)
 {
-    return &atomic_load_explicit(&run->nodes->block[index / BLOCK], memory_order_acquire)[index % BLOCK];
+    int block = block_of(index);
+    return &atomic_load_explicit(&run->nodes->block[block], memory_order_acquire)[index - start_of(block)];
 }
 
 static node *node_of(const trli_run *run, int32_t task)
@@ -124,17 +136,19 @@ static trl_err grow(trli_run *run, free_nodes *own)
     void *memory;
     if (nodes->blocks == BLOCKS)
         return trl_fail(run->graph->ctx, TRL_ERR_MEMORY, NULL,
-                        "graph '%s': more than %d spawned tasks and events at once", run->graph->name, BLOCK * BLOCKS);
-    TRL_TRY(trl_memory_alloc(run->graph->ctx, BLOCK * sizeof(node), "spawned tasks", &memory));
-    node *block = memset(memory, 0, BLOCK * sizeof(node));
-    for (int32_t i = BLOCK - 1; i >= 0; --i) {
+                        "graph '%s': more than %d spawned tasks and events at once", run->graph->name,
+                        start_of(BLOCKS));
+    int32_t start = start_of(nodes->blocks), size = start_of(nodes->blocks + 1) - start;
+    TRL_TRY(trl_memory_alloc(run->graph->ctx, (size_t)size * sizeof(node), "spawned tasks", &memory));
+    node *block = memset(memory, 0, (size_t)size * sizeof(node));
+    for (int32_t i = size - 1; i >= 0; --i) {
         block[i].link = own->first;
-        own->first = nodes->blocks * BLOCK + i;
+        own->first = start + i;
         /* Relaxed: published with the block. */
         atomic_store_explicit(&block[i].count, (uint64_t)1 << 32, memory_order_relaxed);
         atomic_store_explicit(&block[i].list, (uint64_t)1 << 32, memory_order_relaxed);
     }
-    own->count += BLOCK;
+    own->count += size;
     atomic_store_explicit(&nodes->block[nodes->blocks++], block, memory_order_release);
 done:
     return err;
@@ -146,7 +160,7 @@ static trl_err refill(trli_run *run, free_nodes *own)
     struct trli_nodes *nodes = run->nodes;
     trl_err err = TRL_OK;
     pthread_mutex_lock(&nodes->lock);
-    while (nodes->common != TRLI_NONE && own->count < BLOCK) {
+    while (nodes->common != TRLI_NONE && own->count < FIRST) {
         int32_t index = nodes->common;
         nodes->common = get(run, index)->link;
         get(run, index)->link = own->first;
@@ -203,9 +217,17 @@ static uint64_t next_generation(uint64_t word)
     return (generation < GENERATIONS ? generation + 1 : 1) << 32;
 }
 
+/* A bit of the names of tasks' completions, which only their tasks may signal. */
+static const uint64_t completion = (uint64_t)1 << 31;
+
 static trl_event name_of(uint64_t generation, int32_t index)
 {
     return (trl_event)(generation | (uint64_t)(index + 1));
+}
+
+static bool is_completion(trl_event event)
+{
+    return ((uint64_t)event & completion) != 0;
 }
 
 static void count_down(trli_run *run, trli_worker *worker, int32_t index, uint32_t n);
@@ -252,8 +274,8 @@ static void count_down(trli_run *run, trli_worker *worker, int32_t index, uint32
 static bool find_event(const trli_run *run, trl_event event, int32_t *index)
 {
     *index = (int32_t)(event & INT32_MAX) - 1;
-    if (event <= 0 || *index < 0 || run->nodes == NULL || *index / BLOCK >= BLOCKS) return false;
-    return atomic_load_explicit(&run->nodes->block[*index / BLOCK], memory_order_acquire) != NULL;
+    if (event <= 0 || *index < 0 || *index >= start_of(BLOCKS)) return false;
+    return atomic_load_explicit(&run->nodes->block[block_of(*index)], memory_order_acquire) != NULL;
 }
 
 /* Put an edge of a node on the list of an event: false if the event has fired. Release: of the edge. Acquire of a closed list: of what
@@ -392,7 +414,7 @@ static trl_err check_spawn(const trli_run *run, const trl_spawn_desc *desc)
     for (int i = 0; i < desc->nwaits; ++i)
         if (!find_event(run, desc->waits[i], &index))
             return bad_spawn(run, desc, "it waits for something that is no event");
-    if (desc->signals && !find_event(run, desc->signals, &index))
+    if (desc->signals && (is_completion(desc->signals) || !find_event(run, desc->signals, &index)))
         return bad_spawn(run, desc, "it signals something that is no event");
     return TRL_OK;
 }
@@ -467,7 +489,7 @@ trl_err trl_run_spawn(trl_run *here, const trl_spawn_desc *desc, trl_event *done
     }
     join_scope_and_run(run, worker, here->task, self);
     trli_phase_enter(run, worker, desc->type);
-    if (done) *done = name;
+    if (done) *done = (trl_event)((uint64_t)name | completion);
     TRL_TRY(wait_for_all(run, worker, index, name, desc->nwaits, desc->waits));
 done:
     return err;
@@ -484,7 +506,8 @@ trl_err trl_run_create_event(trl_run *here, int64_t count, trl_event *event)
 
 trl_err trl_run_signal(trl_run *here, trl_event event, int64_t n)
 {
-    if (n > 0 && n <= INT32_MAX && signal_event(here->run, here->worker, event, (uint32_t)n)) return TRL_OK;
+    if (n > 0 && n <= INT32_MAX && !is_completion(event) && signal_event(here->run, here->worker, event, (uint32_t)n))
+        return TRL_OK;
     return trl_fail(here->run->graph->ctx, TRL_ERR_USAGE, NULL,
                     "graph '%s': task '%s' signals an event %lld times, but it has fired or waits for less",
                     here->run->graph->name, trli_task_name(here->run, here->task), (long long)n);
@@ -539,7 +562,7 @@ void trli_nodes_clear(trli_run *run)
     if (nodes == NULL) return;
     nodes->common = TRLI_NONE;
     for (int w = 0; w < run->view.workers; ++w) nodes->own[w] = (free_nodes){.first = TRLI_NONE};
-    for (int32_t i = nodes->blocks * BLOCK - 1; i >= 0; --i) {
+    for (int32_t i = start_of(nodes->blocks) - 1; i >= 0; --i) {
         node *self = get(run, i);
         /* Relaxed: no worker is inside. */
         uint64_t next = next_generation(atomic_load_explicit(&self->list, memory_order_relaxed));
@@ -553,7 +576,7 @@ void trli_nodes_clear(trli_run *run)
 void trli_nodes_report(const trli_run *run, FILE *out, int most)
 {
     int said = 0;
-    for (int32_t i = 0; run->nodes && i < run->nodes->blocks * BLOCK && said < most; ++i) {
+    for (int32_t i = 0; i < start_of(run->nodes->blocks) && said < most; ++i) {
         const node *self = get(run, i);
         uint32_t missing = (uint32_t)atomic_load_explicit(&self->count, memory_order_relaxed);
         if (missing == 0) continue;

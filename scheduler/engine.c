@@ -104,7 +104,7 @@ bool trli_call(trli_run *run, trli_worker *worker, int32_t task, int chunk, bool
     const trli_task_record *record = trli_record(run, task);
     /* Relaxed: a task that must see an error is ordered after it by its dependencies, for all others seeing it late only means
      * work that nobody needs. */
-    bool failed = atomic_load_explicit(&run->error, memory_order_relaxed) != TRL_OK;
+    bool failed = atomic_load_explicit(&run->graph->error, memory_order_relaxed) != TRL_OK;
     if (failed && !again && !(record->flags & TRL_TASK_ALWAYS)) return true;
     trl_run here = {.run = run, .worker = worker, .task = task};
     trl_task_args args = {
@@ -122,7 +122,11 @@ static void execute_chunks(trli_run *run, trli_worker *worker, int32_t task, int
 {
     for (int i = 0; i < count; ++i) {
         (void)trli_call(run, worker, task, chunk + i, false);
-        if (run->graph->polls > 0 && i + 1 < count) trli_polls_if_due(run, worker);
+        if (i + 1 == count) break;
+        trli_polls_if_due(run, worker);
+        if (worker->next == TRLI_NONE) continue;
+        trli_hand_over(run, worker, worker->next); /* others need not wait for the rest of the chunks */
+        worker->next = TRLI_NONE;
     }
     if (trli_wide_done(run, task, count)) trli_complete(run, worker, task);
 }
@@ -218,7 +222,7 @@ static void note_idle(trli_run *run, const trli_worker *worker, int64_t since, i
 }
 
 /* Wait, testing poll tasks, until there may be something to take (true), or until this worker should leave. */
-static bool wait_for_work(trli_run *run, trli_worker *worker, bool stay)
+static bool wait_for_work(trli_run *run, trli_worker *worker)
 {
     bool owner = false, found = false;
     int64_t since = worker->lane ? trli_now_ns() : 0, polls_since = 0;
@@ -240,10 +244,10 @@ static bool wait_for_work(trli_run *run, trli_worker *worker, bool stay)
             found = true;
         } else if (trli_run_quiet(run)) {
             trli_run_end_early(run);
+        } else if (spins >= SPINS && trli_workers_wanted_elsewhere(worker->workers)) {
+            break; /* also who owns poll tasks: what they wait for may be another run's work */
         } else if (owner || spins < SPINS) {
             trli_workers_pause(worker->workers);
-        } else if (!stay && trli_workers_wanted_elsewhere(worker->workers)) {
-            break;
         } else {
             trli_workers_sleep(worker->workers, run);
             spins = 0;
@@ -261,7 +265,7 @@ bool trli_run_is_inside(void)
     return inside;
 }
 
-bool trli_run_work(trli_run *run, trli_worker *worker, bool stay)
+bool trli_run_work(trli_run *run, trli_worker *worker)
 {
     bool worked = false;
     inside = true;
@@ -279,9 +283,9 @@ bool trli_run_work(trli_run *run, trli_worker *worker, bool stay)
                 break;
             }
             worked = true;
-            if (run->graph->polls > 0) trli_polls_if_due(run, worker);
+            trli_polls_if_due(run, worker);
         }
-    } while (wait_for_work(run, worker, stay));
+    } while (wait_for_work(run, worker));
     inside = false;
     return worked;
 }

@@ -18,17 +18,17 @@ typedef struct trli_join {
     int32_t all;
 } trli_join;
 
-/* One thread of a trl_workers. Members are used by that thread only. */
+/* One thread of a trl_workers. Members are used by that thread only, but for the two atomic ones. */
 typedef struct trli_worker {
     alignas(TRLI_CACHE_LINE) trl_workers *workers;
     pthread_t thread;
     int index;
-    bool operators;               /* prefers chunks of wide tasks */
+    _Atomic bool operators;       /* prefers chunks of wide tasks */
     int32_t next;                 /* released by the task before, runs next; TRLI_NONE: none */
     int32_t pushed;               /* tasks given to the policy and not taken back, roughly: what others could do */
     int64_t completed;            /* tasks, not yet subtracted from the run's remaining */
     int64_t credit;               /* part of the run's remaining: for tasks that this worker may still spawn */
-    int64_t foreign;              /* takes from the pool that it does not prefer */
+    _Atomic int64_t foreign;      /* takes from the pool that it does not prefer */
     int32_t tasks;                /* called since it last entered a run */
     struct trli_trace_lane *lane; /* NULL: no trace */
 } trli_worker;
@@ -108,9 +108,8 @@ typedef struct trli_run {
     alignas(TRLI_CACHE_LINE) _Atomic int64_t remaining; /* tasks not complete; the run is over at zero */
     /* Low half: workers that may find or make work. High half: how often one began to. */
     alignas(TRLI_CACHE_LINE) _Atomic uint64_t activity;
-    alignas(TRLI_CACHE_LINE) _Atomic int error;
-    _Atomic bool ended;      /* a worker ends the run early */
-    const char *failed_name; /* of the task that failed, of a spawned one a copy; NULL: none */
+    alignas(TRLI_CACHE_LINE) _Atomic bool ended; /* a worker ends the run early */
+    const char *failed_name;                     /* of the task that failed, of a spawned one a copy; NULL: none */
     char copied_name[64];
 } trli_run;
 
@@ -156,9 +155,9 @@ const char *trli_task_name(const trli_run *run, int32_t task);
 
 /* ---- engine.c ---- */
 
-/* Work on a run until it is over; or, unless `stay`, until nothing is found here and other runs are in progress. Returns whether
+/* Work on a run until it is over, or until nothing is found here and other runs are in progress. Returns whether
  * anything was found. */
-bool trli_run_work(trli_run *run, trli_worker *worker, bool stay);
+bool trli_run_work(trli_run *run, trli_worker *worker);
 /* Whether the calling thread is in a run already. */
 bool trli_run_is_inside(void);
 /* A task's predecessors are complete: hand it to its phase or the policy. */

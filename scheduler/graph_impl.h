@@ -115,6 +115,7 @@ struct trl_graph {
     /* Of the runs: see engine_impl.h. */
     struct trli_run *run;
     _Atomic bool busy, running; /* in a call of trl_graph_run; tasks may be called, and the run can be cancelled */
+    _Atomic int error;          /* of the run; here, not in `run`, which others make anew while somebody cancels */
 
     /* Timing. Relaxed: the counters are read when no run is in progress. */
     _Atomic int64_t *run_ns;    /* per task, of the timed run in progress */

@@ -42,5 +42,5 @@ double trl_amdahl_score(double tau_1, double tau_inf, int n)
 {
     if (n <= 1 || !(tau_1 > 0.0)) return 0.0;
     double score = (1.0 - tau_inf / tau_1) / (1.0 - 1.0 / n);
-    return score < 1.0 ? score : 1.0;
+    return score > 1.0 ? 1.0 : score > 0.0 ? score : 0.0;
 }

@@ -152,11 +152,25 @@ static void pass_turn(trli_run *run, trli_worker *worker)
     }
 }
 
+/* A phase without tasks gets its first under the lock: so whoever moves the turn on has either seen it, or moves before the task asks
+ * whether it is admitted. Relaxed: see trli_phase_admits for what the exchange publishes. */
+static void open_one(trli_phases *phases, int phase)
+{
+    int64_t n = atomic_load_explicit(&phases->open[phase], memory_order_relaxed);
+    while (n > 0)
+        if (atomic_compare_exchange_weak_explicit(&phases->open[phase], &n, n + 1, memory_order_seq_cst,
+                                                  memory_order_relaxed))
+            return;
+    pthread_mutex_lock(&phases->lock);
+    atomic_fetch_add_explicit(&phases->open[phase], 1, memory_order_seq_cst);
+    pthread_mutex_unlock(&phases->lock);
+}
+
 void trli_phase_enter(trli_run *run, trli_worker *worker, int type)
 {
     trli_phases *phases = &run->phases;
     if (phases->count == 0 || phases->of_type[type] == TRLI_NONE) return;
-    atomic_fetch_add_explicit(&phases->open[phases->of_type[type]], 1, memory_order_seq_cst);
+    open_one(phases, phases->of_type[type]);
     int current = atomic_load_explicit(&phases->current, memory_order_seq_cst);
     if (atomic_load_explicit(&phases->open[current], memory_order_seq_cst) == 0) pass_turn(run, worker);
 }

@@ -67,13 +67,14 @@ static bool push(ring *r, int32_t task)
 /* Owner only: the oldest, or NONE. */
 static int32_t pop(ring *r)
 {
-    uint32_t head = atomic_load_explicit(&r->head, memory_order_relaxed);
+    uint32_t head =
+        atomic_load_explicit(&r->head, memory_order_acquire); /* takers have read: steal writes without push */
     for (;;) {
         if (head == atomic_load_explicit(&r->tail, memory_order_relaxed)) return NONE; /* own */
         int32_t task = atomic_load_explicit(&r->slot[head % CAPACITY], memory_order_relaxed);
         /* Release: the slot was read. */
-        if (atomic_compare_exchange_weak_explicit(&r->head, &head, head + 1, memory_order_release,
-                                                  memory_order_relaxed))
+        if (atomic_compare_exchange_weak_explicit(&r->head, &head, head + 1, memory_order_acq_rel,
+                                                  memory_order_acquire))
             return task;
     }
 }

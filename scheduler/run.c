@@ -167,7 +167,7 @@ void trli_run_start(trli_run *run, bool traced)
     atomic_store_explicit(&run->remaining, graph->task_count, memory_order_relaxed);
     atomic_store_explicit(&run->activity, 0, memory_order_relaxed);
     atomic_store_explicit(&run->ended, false, memory_order_relaxed);
-    atomic_store_explicit(&run->error, TRL_OK, memory_order_relaxed);
+    atomic_store_explicit(&run->graph->error, TRL_OK, memory_order_relaxed);
     atomic_store_explicit(&graph->idle_ns, 0, memory_order_relaxed);
     start_roots(run);
     atomic_store_explicit(&graph->running, true, memory_order_release); /* a canceller finds the error cleared */
@@ -183,7 +183,7 @@ void trli_run_fail(trli_run *run, int32_t task, trl_err err)
     int none = TRL_OK;
     bool explained = trli_diagnostics_said();
     /* Relaxed: only the winner writes what follows, which is read after the run. */
-    if (!atomic_compare_exchange_strong_explicit(&run->error, &none, (int)err, memory_order_relaxed,
+    if (!atomic_compare_exchange_strong_explicit(&run->graph->error, &none, (int)err, memory_order_relaxed,
                                                  memory_order_relaxed))
         return;
     run->explained = explained;
@@ -232,7 +232,7 @@ trl_err trli_run_finish(trli_run *run, int64_t ns)
     graph->idle_share += (double)atomic_load_explicit(&graph->idle_ns, memory_order_relaxed) / run->view.workers;
     graph->spawned += trli_nodes_finish(run);
     ++graph->runs;
-    trl_err err = (trl_err)atomic_load_explicit(&run->error, memory_order_relaxed);
+    trl_err err = (trl_err)atomic_load_explicit(&run->graph->error, memory_order_relaxed);
     if (err == TRL_OK) learn(run, ns);
     explain(run, err);
     return err;
@@ -242,7 +242,7 @@ void trl_graph_cancel(trl_graph *graph)
 {
     int none = TRL_OK;
     if (!atomic_load_explicit(&graph->running, memory_order_acquire)) return;
-    atomic_compare_exchange_strong_explicit(&graph->run->error, &none, TRL_ERR_INTERRUPTED, memory_order_relaxed,
+    atomic_compare_exchange_strong_explicit(&graph->error, &none, TRL_ERR_INTERRUPTED, memory_order_relaxed,
                                             memory_order_relaxed);
 }
 
@@ -295,14 +295,14 @@ static void report_stall(trli_run *run)
                  run->graph->name, left, left == 1 ? "task is" : "tasks are", bytes ? text : "");
     free(text);
     run->explained = true;
-    atomic_store_explicit(&run->error, (int)err, memory_order_relaxed); /* read after the run */
+    atomic_store_explicit(&run->graph->error, (int)err, memory_order_relaxed); /* read after the run */
 }
 
 void trli_run_end_early(trli_run *run)
 {
     /* Acquire: of what the workers, all idle, did before. */
     if (atomic_exchange_explicit(&run->ended, true, memory_order_acquire)) return;
-    if (atomic_load_explicit(&run->error, memory_order_relaxed) == TRL_OK) report_stall(run);
+    if (atomic_load_explicit(&run->graph->error, memory_order_relaxed) == TRL_OK) report_stall(run);
     run->dirty = true;
     atomic_store_explicit(&run->remaining, 0, memory_order_seq_cst); /* see end_activity in engine.c */
     trli_workers_wake_all(run->workers);

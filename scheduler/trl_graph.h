@@ -128,7 +128,7 @@ TRL_API void trl_workers_get_pools(const trl_workers *workers, int *tasks, int *
 /* Allocate what runs of the graph with these workers need; else the first run does. Not during a run. */
 TRL_API TRL_NODISCARD trl_err trl_graph_prepare(trl_graph *graph, trl_workers *workers);
 /* Run a frozen graph to the end: every task once. Allocates nothing after the first run with these workers, except for more spawned
- * tasks than before. Collective only as far as its tasks communicate. Thread: any that is not in a task; several threads may run several graphs on the
+ * tasks than before. Collective only as far as its tasks communicate. Thread: any that is not in a task; several threads may run up to 16 graphs on the
  * same workers at once, a graph is in one run at a time. Returns the first error of a task (then the graph may be run again),
  * INTERRUPTED if cancelled, USAGE with a list of what waits for what if nothing can run and tasks are left. */
 TRL_API TRL_NODISCARD trl_err trl_graph_run(trl_graph *graph, trl_workers *workers);

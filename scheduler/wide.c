@@ -8,6 +8,13 @@
 
 #include "engine_impl.h"
 
+/* No more shares than chunks. */
+static int32_t shares_of(const trli_run *run, int32_t task)
+{
+    int32_t chunks = trli_graph_records(run->graph)[task].chunks;
+    return chunks < run->wide.shares ? chunks : run->wide.shares;
+}
+
 trl_err trli_wide_create(trli_run *run)
 {
     static const char what[] = "operator pool";
@@ -17,6 +24,7 @@ trl_err trli_wide_create(trli_run *run)
     size_t tasks = (size_t)run->graph->task_count;
     void *memory;
     int32_t n = 0;
+    size_t shares = 0;
     wide->shares = run->view.workers;
     for (size_t t = 0; t < tasks; ++t) n += record[t].chunks > 1;
     TRL_TRY(trl_memory_alloc(run->graph->ctx, ((size_t)n + 1) * sizeof *wide->slot, what, &memory));
@@ -24,10 +32,14 @@ trl_err trli_wide_create(trli_run *run)
     if (n == 0) goto done;
     TRL_TRY(trl_memory_alloc(run->graph->ctx, tasks * sizeof *wide->first_share, what, &memory));
     wide->first_share = memory;
-    TRL_TRY(trl_memory_alloc(run->graph->ctx, (size_t)n * (size_t)wide->shares * sizeof *wide->share, what, &memory));
+    wide->count = n;
+    for (size_t t = 0; t < tasks; ++t) {
+        if (record[t].chunks == 1) continue;
+        wide->first_share[t] = (int32_t)shares;
+        shares += (size_t)shares_of(run, (int32_t)t);
+    }
+    TRL_TRY(trl_memory_alloc(run->graph->ctx, shares * sizeof *wide->share, what, &memory));
     wide->share = memory;
-    for (size_t t = 0; t < tasks; ++t)
-        if (record[t].chunks > 1) wide->first_share[t] = wide->shares * wide->count++;
 done:
     return err;
 }
@@ -44,14 +56,15 @@ void trli_wide_start(trli_run *run)
     atomic_store_explicit(&wide->head, 0, memory_order_relaxed);
     atomic_store_explicit(&wide->tail, 0, memory_order_relaxed);
     for (int32_t i = 0; i <= wide->count; ++i) atomic_store_explicit(&wide->slot[i], TRLI_NONE, memory_order_relaxed);
-    for (int32_t i = 0; i < wide->count * wide->shares; ++i) {
-        atomic_store_explicit(&wide->share[i].handed_out, 0, memory_order_relaxed);
-        atomic_store_explicit(&wide->share[i].complete, 0, memory_order_relaxed);
-    }
 }
 
 void trli_wide_open(trli_run *run, int32_t task)
 {
+    trli_share *share = &run->wide.share[run->wide.first_share[task]];
+    for (int i = 0, n = shares_of(run, task); i < n;
+         ++i) /* relaxed: published by the slot; a task is opened once in a run */
+        atomic_store_explicit(&share[i].handed_out, 0, memory_order_relaxed);
+    atomic_store_explicit(&share->complete, 0, memory_order_relaxed);
     int32_t at = atomic_fetch_add_explicit(&run->wide.tail, 1, memory_order_relaxed);
     atomic_store_explicit(&run->wide.slot[at], task, memory_order_seq_cst);
 }
@@ -66,9 +79,10 @@ static int take_chunks(const trli_run *run, int32_t task, int worker, int *count
 {
     const trli_wide_pool *wide = &run->wide;
     int64_t chunks = trli_graph_records(run->graph)[task].chunks;
-    for (int32_t i = 0; i < wide->shares; ++i) {
-        int32_t n = (worker + i) % wide->shares;
-        int32_t first = (int32_t)(chunks * n / wide->shares), end = (int32_t)(chunks * (n + 1) / wide->shares);
+    const int32_t shares = shares_of(run, task);
+    for (int32_t i = 0; i < shares; ++i) {
+        int32_t n = (worker + i) % shares;
+        int32_t first = (int32_t)(chunks * n / shares), end = (int32_t)(chunks * (n + 1) / shares);
         _Atomic int32_t *handed_out = &wide->share[wide->first_share[task] + n].handed_out;
         int32_t left = end - first - atomic_load_explicit(handed_out, memory_order_relaxed);
         if (left <= 0) continue;

@@ -12,6 +12,7 @@ enum {
     INSIDE = 2,      /* added to the gate by each worker inside the run */
     RUNS = 16,       /* in progress at once, at most */
     SPINS = 2000,    /* looks at the gates between runs before a worker sleeps */
+    VISIT = 250,     /* such looks that a vain visit to all runs counts as */
     NAP_NS = 1000000 /* longest sleep inside a run */
 };
 
@@ -143,7 +144,7 @@ static bool visit_runs(trl_workers *w, trli_worker *worker)
         place *p = &w->place[(i + worker->index) % RUNS];
         if (!enter(p)) continue;
         trli_run *run = atomic_load_explicit(&p->run, memory_order_relaxed); /* set before the gate was opened */
-        worked |= trli_run_work(run, worker, false);
+        if (!trli_run_over(run)) worked |= trli_run_work(run, worker); /* its caller may not have closed the gate yet */
         /* Release: this worker's last look at the run comes before the caller's return. */
         atomic_fetch_sub_explicit(&p->gate, INSIDE, memory_order_release);
     }
@@ -156,10 +157,12 @@ static void *work(void *arg)
     trl_workers *w = worker->workers;
     if (w->pins) trli_topology_pin(&w->ctx->topology, worker->index);
     for (int spins = 0; !atomic_load_explicit(&w->stopping, memory_order_relaxed); ++spins) {
-        if (atomic_load_explicit(&w->runs, memory_order_relaxed) > 0 && visit_runs(w, worker)) {
+        bool open = atomic_load_explicit(&w->runs, memory_order_relaxed) > 0;
+        if (open && visit_runs(w, worker)) {
             spins = 0;
         } else if (spins < SPINS) {
             trli_workers_pause(w);
+            if (open) spins += VISIT;
         } else {
             sleep_between_runs(w);
             spins = 0;
@@ -396,13 +399,12 @@ static void close_place(trl_workers *w, place *p)
 static void work_or_sleep(trl_workers *w, trli_run *run)
 {
     while (!trli_run_over(run)) {
-        if (atomic_exchange_explicit(&w->seat, true, memory_order_acquire)) {
-            trli_workers_sleep(w, run);
-            continue;
+        if (!atomic_exchange_explicit(&w->seat, true, memory_order_acquire)) {
+            (void)trli_run_work(run, &w->worker[0]);
+            atomic_store_explicit(&w->seat, false, memory_order_release);
+            if (trli_workers_wanted_elsewhere(w)) trli_workers_wake_all(w);
         }
-        (void)trli_run_work(run, &w->worker[0], true);
-        atomic_store_explicit(&w->seat, false, memory_order_release);
-        if (trli_workers_wanted_elsewhere(w)) trli_workers_wake_all(w);
+        if (!trli_run_over(run)) trli_workers_sleep(w, run); /* another caller gets the seat */
     }
 }
 

@@ -1,31 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Model of a worker's bounded ring of ready tasks for Spin: the owner puts tasks at the tail and takes single ones from the head, thieves
- * take half of them from the head. One step of the model is one load, store or compare-exchange of the program. Head and tail only
- * grow, so that a compare-exchange of the head cannot mistake a later state for an earlier one.
+/* Model of the rings of ready tasks in policy_priority.c for Spin: each worker has a ring, of which it puts tasks at the tail and takes
+ * single ones from the head. A worker whose ring is empty copies some of another's into its own slots, behind its tail, and owns them when
+ * the other head is where it was: then it moves its tail. Meanwhile a third worker may read those slots. One step of the model is one
+ * load, store or compare-exchange of the program. Heads and tails only grow, so that a compare-exchange cannot mistake a later state for an
+ * earlier one.
  *
  * Checked: each task is taken once, by whomever, and none is left. Searched:
- *   right:                one task more than the ring takes
- *   right: -DROUND        once round the ring and more
- *   wrong: -DCOPY_LATER   a thief reads the slots only after it has moved the head
- *   wrong: -DPLAIN_HEAD   a thief stores the head without comparing
- *   wrong: -DEARLY_TAIL   the owner moves the tail before it fills the slot
- *   wrong: -DNO_LIMIT     the owner does not look whether the ring is full */
+ *   right:                 once round the ring and more, two workers
+ *   right: -DTHREE         tasks that were stolen are stolen again
+ *   wrong: -DCOPY_LATER    a thief reads the slots only after it has moved the head
+ *   wrong: -DPLAIN_HEAD    a thief stores the head without comparing
+ *   wrong: -DEARLY_TAIL    the owner moves the tail before it fills the slot
+ *   wrong: -DNO_LIMIT      the owner does not look whether the ring is full
+ *   wrong: -DTHREE -DTHIEF_EARLY  a thief moves its tail before it has moved the other's head
+ *   wrong: -DNOT_EMPTY     a thief copies into a ring that has no room */
 
-#ifdef ROUND
-#define TASKS 7
-#define ROUNDS 1 /* of each thief */
+#ifdef THREE
+#define WORKERS 3
+#define TASKS 3
+#define STEALS 2 /* tries of each thief */
+#define SIZE 2
+#define MOST 1 /* stolen at once */
 #else
+#define WORKERS 2
 #define TASKS 5
-#define ROUNDS 2
+#define STEALS 2
+#define SIZE 3
+#define MOST 2
 #endif
-#define SIZE 4
-#define HALF 2 /* of SIZE: the most that a thief takes */
 
-byte slot[SIZE]; /* a task is a number from 1 */
-byte head, tail;
-bit taken[8];
+byte slot[WORKERS * SIZE]; /* a task is a number from 1 */
+byte head[WORKERS], tail[WORKERS];
+bit taken[TASKS + 1];
 byte count;
+
+#define SLOT(w, i) slot[(w) * SIZE + (i) % SIZE]
 
 inline take(task)
 {
@@ -34,105 +44,137 @@ inline take(task)
     count++
 }
 
-/* Alone among all, the owner writes the tail, so that it knows it without a load. */
-proctype owner()
+/* The worker's own tail needs no load. */
+inline put(task)
 {
-    byte next = 1, at, task;
-    do
-    /* Put. */
-    :: next <= TASKS ->
-        at = head;
-#ifndef NO_LIMIT
-        if
-        :: tail - at < SIZE ->
+    at = head[me];
+#ifdef NO_LIMIT
+    at = tail[me];
 #endif
+    if
+    :: tail[me] - at < SIZE ->
 #ifdef EARLY_TAIL
-            tail++;
-            slot[(tail - 1) % SIZE] = next;
+        tail[me] = tail[me] + 1;
+        SLOT(me, tail[me] - 1) = task;
 #else
-            slot[tail % SIZE] = next;
-            tail++;
+        SLOT(me, tail[me]) = task;
+        tail[me] = tail[me] + 1;
 #endif
-            next++;
-            at = 0
-#ifndef NO_LIMIT
-        :: else -> at = 0
-        fi
-#endif
-    /* Take one. */
-    :: head < tail ->
-        at = head;
-        if
-        :: at < tail ->
-            task = slot[at % SIZE];
-            atomic {
-                if
-                :: head == at -> head = at + 1; take(task)
-                :: else
-                fi;
-                at = 0;
-                task = 0
-            }
-        :: else -> at = 0
-        fi
-    :: next > TASKS && head == tail -> break
-    od
+        task++
+    :: else
+    fi;
+    at = 0
 }
 
-proctype thief()
+inline take_own()
 {
-    byte round, at, end, n, i;
-    byte copy[HALF];
-    do
-    :: round < ROUNDS ->
-        at = head;
-        end = tail;
-        d_step {
-            n = (end > at -> (end - at + 1) / 2 : 0);
-            /* The head may be older than the tail, which then is further than the ring is long: what is read is in vain. */
-            n = (n > HALF -> HALF : n);
-            end = 0
-        };
-#ifndef COPY_LATER
-        do
-        :: i < n -> copy[i] = slot[(at + i) % SIZE]; i++
-        :: else -> break
-        od;
-#endif
+    at = head[me];
+    if
+    :: at < tail[me] ->
+        task = SLOT(me, at);
         atomic {
             if
-#ifdef PLAIN_HEAD
-            :: n > 0 -> head = at + n
-#else
-            :: n > 0 && head == at -> head = at + n
-#endif
-            :: else -> n = 0
-            fi
-        };
-#ifdef COPY_LATER
-        do
-        :: i < n -> copy[i] = slot[(at + i) % SIZE]; i++
-        :: else -> break
-        od;
-#endif
-        skip; /* a loop cannot end in a d_step */
-        d_step {
-            i = 0;
-            do
-            :: i < n -> take(copy[i]); copy[i] = 0; i++
-            :: else -> break
-            od;
-            round++;
-            i = 0;
-            n = 0;
-            at = 0;
-            end = 0
+            :: head[me] == at -> head[me] = at + 1; take(task)
+            :: else
+            fi;
+            task = 0
         }
+    :: else
+    fi;
+    at = 0
+}
+
+inline copy_slots()
+{
+    do
+    :: i < n -> task = SLOT(from, at + i); SLOT(me, tail[me] + i) = task; i++
     :: else -> break
+    od;
+    task = 0;
+    i = 0
+}
+
+inline steal()
+{
+    at = head[from];
+    atomic {
+        n = (tail[from] > at -> tail[from] - at : 0);
+        /* The head may be older than the tail, which then is further than the ring is long: what is read is in vain. */
+        n = (n > 2 * MOST -> MOST : n - n / 2)
+    };
+#ifndef COPY_LATER
+    copy_slots();
+#endif
+#ifdef THIEF_EARLY
+    tail[me] = tail[me] + n;
+#endif
+    atomic {
+        if
+#ifdef PLAIN_HEAD
+        :: n > 0 -> head[from] = at + n
+#else
+        :: n > 0 && head[from] == at -> head[from] = at + n
+#endif
+        :: else ->
+#ifdef THIEF_EARLY
+            tail[me] = tail[me] - n;
+#endif
+            n = 0
+        fi
+    };
+#ifdef COPY_LATER
+    copy_slots();
+#endif
+#ifndef THIEF_EARLY
+    tail[me] = tail[me] + n;
+#endif
+    atomic { n = 0; at = 0; from = 0 }
+}
+
+inline select_victim()
+{
+    if
+    :: me != 0 -> from = 0
+    :: me != 1 -> from = 1
+#ifdef THREE
+    :: me != 2 -> from = 2
+#endif
+    fi
+}
+
+proctype worker(byte me)
+{
+    byte next = 1, steals, at, n, i, task, from;
+    if
+    :: me > 0 -> next = TASKS + 1 /* the first worker alone puts tasks that nobody had before */
+#ifdef THREE
+    :: me == 0 -> steals = STEALS /* and does not steal them back: that is searched with two */
+#else
+    :: else
+#endif
+    fi;
+    do
+    :: next <= TASKS -> put(next)
+    :: head[me] < tail[me] -> take_own()
+#ifdef NOT_EMPTY
+    :: steals < STEALS ->
+#else
+    :: steals < STEALS && head[me] == tail[me] ->
+#endif
+        steals++;
+        select_victim();
+        steal()
+    :: next > TASKS && head[me] == tail[me] -> break
     od
 }
 
 init {
-    atomic { run owner(); run thief(); run thief() };
+    byte w;
+    atomic {
+        do
+        :: w < WORKERS -> run worker(w); w++
+        :: else -> break
+        od
+    };
     _nr_pr == 1 -> assert(count == TASKS)
 }
