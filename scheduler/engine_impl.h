@@ -29,7 +29,6 @@ typedef struct trli_worker {
     int64_t completed;            /* tasks, not yet subtracted from the run's remaining */
     int64_t credit;               /* part of the run's remaining: for tasks that this worker may still spawn */
     _Atomic int64_t foreign;      /* takes from the pool that it does not prefer */
-    int32_t tasks;                /* called since it last entered a run */
     struct trli_trace_lane *lane; /* NULL: no trace */
 } trli_worker;
 
