@@ -13,7 +13,8 @@
 #define BAD TRL_TEST_PLUGIN_DIR "/policy_bad.so"
 
 typedef struct journal {
-    int entry[64], count;
+    int entry[64];
+    _Atomic int count; /* several workers write notes */
 } journal;
 
 typedef struct note {
