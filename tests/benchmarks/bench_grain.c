@@ -43,7 +43,7 @@ static void compute(void *data, int32_t task)
     for (int32_t y = x > 0 ? x - 1 : 0; now > 0 && y <= x + 1 && y < s->width; ++y)
         if (before[y] != now - 1)
             atomic_store_explicit(&s->wrong, true, memory_order_relaxed); /* looked at after the run */
-    s->value[8 * x] = trli_busy(s->iterations, s->value[8 * x]);
+    s->value[(size_t)8 * x] = trli_busy(s->iterations, s->value[(size_t)8 * x]);
     s->step[(size_t)s->width * (now % 2) + x] = now;
 }
 

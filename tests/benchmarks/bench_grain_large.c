@@ -37,8 +37,8 @@ typedef struct piece {
 
 static void compute(large *g, int index, int64_t iterations)
 {
-    g->value[8 * index] = trli_busy(iterations, g->value[8 * index]);
-    ++g->calls[8 * index];
+    g->value[(size_t)8 * index] = trli_busy(iterations, g->value[(size_t)8 * index]);
+    ++g->calls[(size_t)8 * index];
 }
 
 static trl_err narrow(void *data, const trl_task_args *args, bool *done)
@@ -118,9 +118,9 @@ static trl_err check(const large *g, int rounds)
 {
     int64_t expected = 2 * (int64_t)(rounds + 1) * (g->wide ? STEPS * WIDE : STEPS);
     for (int p = 0; p < g->pieces; ++p)
-        if (g->calls[8 * p] != expected)
+        if (g->calls[(size_t)8 * p] != expected)
             return trl_fail(g->bench->ctx, TRL_ERR_BUG, NULL, "piece %d was computed %lld times instead of %lld", p,
-                            (long long)g->calls[8 * p], (long long)expected);
+                            (long long)g->calls[(size_t)8 * p], (long long)expected);
     return TRL_OK;
 }
 

@@ -51,7 +51,7 @@ static trl_err check(const trli_tasks *tasks, const trli_dag *dag, const int64_t
     for (int32_t r = 0; r < dag->resources; ++r) found += held[r];
     if (found == runs * dag->lock_first[dag->tasks]) return TRL_OK;
     return trl_fail(tasks->bench->ctx, TRL_ERR_BUG, NULL, "%s: %lld locks were held alone instead of %lld", tasks->name,
-                    (long long)found, (long long)(runs * dag->lock_first[dag->tasks]));
+                    (long long)found, (long long)runs * dag->lock_first[dag->tasks]);
 }
 
 /* Destroys the dag. */

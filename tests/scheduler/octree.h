@@ -79,7 +79,7 @@ static inline octree *octree_create(int count, uint64_t seed)
         for (int axis = 0; axis < 3; ++axis) p->x[axis] = 0.3 + shrink * (app_uniform(&seed) - 0.3);
         p->mass = (0.5 + app_uniform(&seed)) / count;
     }
-    t->cells = app_calloc((size_t)(4 * count), sizeof *t->cells);
+    t->cells = app_calloc((size_t)4 * count, sizeof *t->cells);
     t->cells[0] = (octree_cell){.tree = t, .centre = {0.5, 0.5, 0.5}, .half = 0.5, .count = count, .parent = -1};
     t->ncells = 1;
     octree_grow(t, 0);

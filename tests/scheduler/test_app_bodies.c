@@ -249,7 +249,7 @@ static void pair_force(const box *b, atom *p, atom *q)
 static trl_err run_forces(void *data, const trl_task_args *args, bool *done)
 {
     const cell_task *t = data;
-    atom *a = &t->of->atoms[t->a * ATOMS_OF_A_CELL], *b = &t->of->atoms[t->b * ATOMS_OF_A_CELL];
+    atom *a = &t->of->atoms[(size_t)t->a * ATOMS_OF_A_CELL], *b = &t->of->atoms[(size_t)t->b * ATOMS_OF_A_CELL];
     (void)args;
     (void)done;
     for (int i = 0; i < ATOMS_OF_A_CELL; ++i) {
@@ -297,7 +297,7 @@ static int cell_at(const box *b, int i, int j, int k)
 static box make_box(int nx, int ny, int nz, uint64_t seed)
 {
     box b = {.cells = {nx, ny, nz}, .count = nx * ny * nz};
-    b.atoms = app_calloc((size_t)(b.count * ATOMS_OF_A_CELL), sizeof *b.atoms);
+    b.atoms = app_calloc((size_t)b.count * ATOMS_OF_A_CELL, sizeof *b.atoms);
     for (int c = 0; c < b.count; ++c) {
         const int corner[3] = {c / (ny * nz), c / nz % ny, c % nz};
         for (int i = 0; i < ATOMS_OF_A_CELL; ++i) {
@@ -390,7 +390,7 @@ START_TEST(forces_of_neighbour_cells_are_those_of_all_pairs_and_keep_the_momentu
     add_md_tasks(graph, &b, data);
     ck_ok(trl_graph_freeze(graph));
     trl_graph_get_stats(graph, &stats);
-    ck_assert_int_eq(stats.tasks, b.count * (NEIGHBOURS + 3));
+    ck_assert_int_eq(stats.tasks, (int64_t)b.count * (NEIGHBOURS + 3));
     for (int step = 0; step < MD_STEPS; ++step) {
         ck_ok(trl_graph_run(graph, workers));
         direct_step(&direct);

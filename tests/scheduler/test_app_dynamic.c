@@ -290,7 +290,7 @@ START_TEST(jacobi_stops_by_its_own_result_and_equals_the_serial_one_to_the_bit)
 {
     trl_workers *workers = make_workers(&app_settings[_i]);
     trl_graph *graph = app_graph("jacobi");
-    jacobi serial = {.iterations = 0}, tasks = {.blocks = app_calloc(BATCH * BLOCKS, sizeof *tasks.blocks)};
+    jacobi serial = {.iterations = 0}, tasks = {.blocks = app_calloc((size_t)BATCH * BLOCKS, sizeof *tasks.blocks)};
     trl_graph_stats stats;
     clear_jacobi(&serial);
     do {
@@ -299,7 +299,7 @@ START_TEST(jacobi_stops_by_its_own_result_and_equals_the_serial_one_to_the_bit)
             ++serial.iterations;
         }
     } while (!converged(&serial));
-    ck_assert_int_gt(serial.iterations, 100 * BATCH);
+    ck_assert_int_gt(serial.iterations, (int64_t)100 * BATCH);
     app_task(graph, "begin", run_jacobi_check, &tasks, 0);
     ck_ok(trl_graph_freeze(graph));
     for (int run = 0; run < 2; ++run) {
@@ -309,7 +309,7 @@ START_TEST(jacobi_stops_by_its_own_result_and_equals_the_serial_one_to_the_bit)
         ck_assert_int_eq(memcmp(tasks.x, serial.x, sizeof serial.x), 0);
     }
     trl_graph_get_stats(graph, &stats);
-    ck_assert_int_eq(stats.spawned, 2 * (serial.iterations * BLOCKS + serial.iterations / BATCH));
+    ck_assert_int_eq(stats.spawned, 2 * ((int64_t)serial.iterations * BLOCKS + serial.iterations / BATCH));
     for (int i = 0; i < POINTS + 2; ++i) {
         double x = (double)i / (POINTS + 1);
         ck_assert_double_eq_tol(serial.x[serial.iterations % 2][i], 0.5 * x * (1.0 - x), 1e-3);

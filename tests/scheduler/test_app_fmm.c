@@ -384,7 +384,7 @@ static trl_graph *make_spawner(fmm_spawner *s, int depth, int grain)
     trl_graph *graph = app_graph("spawned fmm");
     *s = (fmm_spawner){.tree = fmm_create(depth, grain)};
     s->units = fmm_first_unit(&s->tree, depth + 1);
-    s->data = app_calloc((size_t)(OPERATORS * s->units), sizeof *s->data);
+    s->data = app_calloc((size_t)OPERATORS * s->units, sizeof *s->data);
     s->expand = app_calloc((size_t)s->units, sizeof *s->expand);
     s->omega = app_calloc((size_t)s->units, sizeof *s->omega);
     s->mu = app_calloc((size_t)s->units, sizeof *s->mu);
@@ -420,7 +420,8 @@ START_TEST(spawned_tasks_wait_for_events_of_tasks_to_come)
             ck_assert_int_eq(s.tree.omega[0], fmm_boxes(s.tree.depth));
         }
         trl_graph_get_stats(graph, &stats); /* 4 operators on leaves, 3 above, and all expansions but the first */
-        ck_assert_int_eq(stats.spawned, cases[c].runs * (4 * leaf_units + 3 * inner_units + s.units - 1));
+        ck_assert_int_eq(stats.spawned,
+                         cases[c].runs * ((int64_t)4 * leaf_units + (int64_t)3 * inner_units + s.units - 1));
         trl_workers_destroy(&workers);
         trl_graph_destroy(&graph);
         free_spawner(&s);

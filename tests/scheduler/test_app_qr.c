@@ -37,7 +37,7 @@ static double *factor(const tiled *q, int i, int j)
 static tiled make_tiled(int rows, int columns, int size, int inner, int workers)
 {
     tiled q = {.rows = rows, .columns = columns, .size = size, .inner = inner};
-    size_t tiles = (size_t)(rows * columns), entries = (size_t)(size * size);
+    size_t tiles = (size_t)rows * columns, entries = (size_t)size * size;
     q.tiles = app_calloc(tiles * entries, sizeof *q.tiles);
     q.factors = app_calloc(tiles * (size_t)(inner * size), sizeof *q.factors);
     q.scratch = app_calloc((size_t)workers * entries, sizeof *q.scratch);
@@ -167,8 +167,8 @@ static void add_step(qr_graph *g, const tiled *q, int k)
 static qr_graph make_qr_graph(const tiled *q)
 {
     qr_graph g = {.graph = app_graph("qr")};
-    g.data = app_calloc((size_t)(q->rows * q->columns * q->columns), sizeof *g.data);
-    g.tiles = app_calloc((size_t)(q->rows * q->columns), sizeof *g.tiles);
+    g.data = app_calloc((size_t)q->rows * q->columns * q->columns, sizeof *g.data);
+    g.tiles = app_calloc((size_t)q->rows * q->columns, sizeof *g.tiles);
     g.below = app_calloc((size_t)q->columns, sizeof *g.below);
     for (int i = 0; i < q->rows * q->columns; ++i) g.tiles[i] = app_handle(g.graph, "tile");
     for (int k = 0; k < q->columns; ++k) g.below[k] = app_handle(g.graph, "below the diagonal");
@@ -199,7 +199,7 @@ static double *form_q(const tiled *q)
     tiled identity = make_tiled(q->rows, q->columns, q->size, q->inner, 1);
     double *work = q->scratch;
     for (int d = 0; d < q->columns * q->size; ++d)
-        tile(&identity, d / q->size, d / q->size)[(d % q->size) * (q->size + 1)] = 1.0;
+        tile(&identity, d / q->size, d / q->size)[(size_t)(d % q->size) * (q->size + 1)] = 1.0;
     for (int k = q->columns - 1; k >= 0; --k) {
         for (int j = 0; j < q->columns; ++j) {
             for (int i = q->rows - 1; i > k; --i)

@@ -73,7 +73,7 @@ START_TEST(a_wavefront_of_blocks_finds_the_longest_common_subsequence)
     add_lcs_blocks(graph, blocked, blocks);
     ck_ok(trl_graph_freeze(graph));
     trl_graph_get_stats(graph, &stats);
-    ck_assert_int_eq(stats.tasks, BLOCK_ROWS * BLOCK_COLUMNS);
+    ck_assert_int_eq(stats.tasks, (int64_t)BLOCK_ROWS * BLOCK_COLUMNS);
     ck_assert_int_eq(stats.dependencies, (BLOCK_ROWS - 1) * BLOCK_COLUMNS + BLOCK_ROWS * (BLOCK_COLUMNS - 1));
     for (uint64_t seed = 1; seed <= 5; ++seed) {
         uint64_t random = seed;
@@ -270,7 +270,7 @@ START_TEST(chunks_of_a_chain_of_wide_tasks_add_exactly)
     }
     ck_ok(trl_graph_freeze(graph));
     for (int run = 0; run < 10; ++run) {
-        for (int i = 0; i < VALUES; ++i) serial.values[0][i] = (uint64_t)(i * i + run);
+        for (int i = 0; i < VALUES; ++i) serial.values[0][i] = (uint64_t)i * i + run;
         memset(serial.values[1], 0, sizeof serial.values[1]);
         wide = serial;
         for (int i = 0; i < STEPS; ++i) add_neighbours(&serial, i % 2, 0, VALUES);

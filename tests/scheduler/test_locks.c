@@ -514,7 +514,7 @@ START_TEST(tasks_that_wait_when_another_one_fails_are_not_left_behind)
     ck_assert_int_eq(always, TASKS / 4);
     others = 0;
     ck_ok(trl_graph_run(graph, workers));
-    ck_assert_int_eq(always, 2 * (TASKS / 4));
+    ck_assert_int_eq(always, (int64_t)2 * (TASKS / 4));
     ck_assert_int_eq(others, TASKS - TASKS / 4);
     trl_graph_destroy(&graph);
     trl_workers_destroy(&workers);

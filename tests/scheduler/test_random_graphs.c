@@ -57,11 +57,12 @@ START_TEST(runs_keep_every_promise)
         trl_graph_stats stats;
         for (int run = 0; run < RUNS; ++run) run_well(g, workers, s, run);
         trl_graph_get_stats(g->graph, &stats);
-        if (stats.spawned != RUNS * (g->count - g->own)) ck_abort_msg("%lld spawned", (long long)stats.spawned);
+        if (stats.spawned != (int64_t)RUNS * (g->count - g->own))
+            ck_abort_msg("%lld spawned", (long long)stats.spawned);
         tasks += g->count;
         free_random_graph(g);
     }
-    ck_assert_int_gt(tasks, 20 * GRAPHS);
+    ck_assert_int_gt(tasks, (int64_t)20 * GRAPHS);
     trl_workers_destroy(&workers);
 }
 END_TEST

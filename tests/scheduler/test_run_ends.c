@@ -153,7 +153,7 @@ START_TEST(a_cancelled_run_calls_only_always_tasks_and_the_graph_runs_again)
         check_message("the run of graph 'step' was cancelled");
         ck_assert_ptr_null(trl_graph_failed_task(graph));
         ck_assert_int_eq(atomic_load(&normal.calls), round);
-        ck_assert_int_eq(atomic_load(&always.calls), 2 * round);
+        ck_assert_int_eq(atomic_load(&always.calls), (int64_t)2 * round);
         ck_assert_int_eq(atomic_load(&always.failed_calls), round);
     }
     trl_graph_destroy(&graph);

@@ -257,10 +257,12 @@ START_TEST(poll_calls_in_a_row_are_one_event)
 {
     trl_trace *trace = make_trace(1, 3);
     int64_t t = trace->origin_ns;
-    for (int i = 0; i < 100; ++i) trli_trace_add(trace->lane, TRLI_TRACE_POLL, "a", 0, t + 10 * i, t + 10 * i + 5);
+    for (int i = 0; i < 100; ++i)
+        trli_trace_add(trace->lane, TRLI_TRACE_POLL, "a", 0, t + (int64_t)10 * i, t + (int64_t)10 * i + 5);
     trli_trace_add(trace->lane, TRLI_TRACE_TASK, "a", 0, t + 1000, t + 1001);
     for (int i = 0; i < 100; ++i)
-        trli_trace_add(trace->lane, TRLI_TRACE_POLL, i % 2 ? "b" : "a", 0, t + 2000 + 10 * i, t + 2005 + 10 * i);
+        trli_trace_add(trace->lane, TRLI_TRACE_POLL, i % 2 ? "b" : "a", 0, t + 2000 + (int64_t)10 * i,
+                       t + 2005 + (int64_t)10 * i);
     char *text = text_of(trace);
     check_once(text, "\"name\":\"a\",\"cat\":\"poll\",\"ts\":0.000,\"dur\":0.995,");
     check_once(text, "\"name\":\"poll tasks\",\"cat\":\"poll\",\"ts\":2.000,\"dur\":0.995,");
@@ -372,11 +374,11 @@ START_TEST(every_call_of_a_task_in_a_run_is_recorded)
         char *text = text_of(trace);
         ck_assert_int_eq(count(text, "\"name\":\"spawner\",\"cat\":\"task\""), RUNS);
         ck_assert_int_eq(count(text, "\"name\":\"spawned\",\"cat\":\"task\""), RUNS);
-        ck_assert_int_eq(count(text, "\"name\":\"wide\",\"cat\":\"task\""), 6 * RUNS);
-        ck_assert_int_eq(count(text, "\"args\":{\"type\":9}"), 6 * RUNS);
+        ck_assert_int_eq(count(text, "\"name\":\"wide\",\"cat\":\"task\""), (int64_t)6 * RUNS);
+        ck_assert_int_eq(count(text, "\"args\":{\"type\":9}"), (int64_t)6 * RUNS);
         ck_assert_int_eq(count(text, "\"name\":\"poll\",\"cat\":\"task\""), RUNS);
         ck_assert_int_ge(count(text, "\"cat\":\"poll\""), RUNS);
-        ck_assert_int_eq(count(text, "\"name\":\"whole run\",\"cat\":\"run\""), 2 * RUNS);
+        ck_assert_int_eq(count(text, "\"name\":\"whole run\",\"cat\":\"run\""), (int64_t)2 * RUNS);
         ck_assert_int_eq(count(text, "\"ts\":-"), 0);
         free(text);
         trl_trace_destroy(&trace);
@@ -407,7 +409,7 @@ START_TEST(tasks_that_wait_for_a_lock_are_seen)
     enum { MOST = 1000 };
     const setting two = {"priority", 2};
     trl_workers *workers = make_workers(&two);
-    trl_trace *trace = make_trace(2, 10 * MOST);
+    trl_trace *trace = make_trace(2, (int64_t)10 * MOST);
     trl_graph *graph;
     trl_resource cells;
     trl_task holder, waiter, last;
