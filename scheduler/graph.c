@@ -150,6 +150,31 @@ static trl_err add_task_name(trl_graph *graph, const char *name, int64_t *at)
     return trli_graph_add_name(graph, name, at);
 }
 
+static unsigned flags_of(const trl_task_desc *desc)
+{
+    unsigned flags = desc->flags;
+    if (desc->chunks > 1) flags |= TRLI_TASK_WIDE;
+    if (desc->priority != 0 || desc->flags & TRL_TASK_POLL) flags |= TRLI_TASK_RANKED;
+    if (desc->signals > 0) flags |= TRLI_TASK_SIGNALLED;
+    return flags;
+}
+
+trl_err trl_graph_reserve(trl_graph *graph, int64_t tasks, int64_t dependencies)
+{
+    trl_err err;
+    TRL_TRY(trli_graph_check_open(graph));
+    if (tasks < 0 || dependencies < 0) {
+        err = trl_fail(graph->ctx, TRL_ERR_USAGE, NULL, "graph '%s': a negative number of tasks or dependencies",
+                       graph->name);
+        goto done;
+    }
+    TRL_TRY(trli_array_reserve(graph->ctx, &graph->records, tasks, sizeof(trli_task_record), build_memory));
+    TRL_TRY(trli_array_reserve(graph->ctx, &graph->info, tasks, sizeof(trli_task_info), build_memory));
+    TRL_TRY(trli_array_reserve(graph->ctx, &graph->edges, dependencies, sizeof(trli_edge), build_memory));
+done:
+    return err;
+}
+
 trl_err trl_graph_add_task(trl_graph *graph, const trl_task_desc *desc, trl_task *task)
 {
     trl_err err;
@@ -169,7 +194,7 @@ trl_err trl_graph_add_task(trl_graph *graph, const trl_task_desc *desc, trl_task
         .run = desc->run,
         .data = desc->data,
         .chunks = desc->chunks,
-        .flags = (uint16_t)(desc->flags | (desc->chunks > 1 ? TRLI_TASK_WIDE : 0)),
+        .flags = (uint16_t)flags_of(desc),
         .type = (uint8_t)desc->type,
     };
     trli_graph_info(graph)[index] =
@@ -181,6 +206,7 @@ trl_err trl_graph_add_task(trl_graph *graph, const trl_task_desc *desc, trl_task
     graph->records.count = graph->info.count = ++graph->task_count;
     if (desc->flags & TRL_TASK_POLL) ++graph->polls;
     if (desc->flags & TRL_TASK_SCOPE) ++graph->scopes;
+    graph->costs = graph->costs || desc->cost > 0.0;
     *task = trli_graph_public(graph, index);
 done:
     return err;
@@ -278,6 +304,7 @@ trl_err trl_graph_set_cost(trl_graph *graph, trl_task task, double cost)
         goto done;
     }
     trli_graph_info(graph)[index].cost = cost;
+    graph->costs = graph->costs || cost > 0.0;
     if (graph->mean_s) graph->mean_s[index] = 0.0; /* what was measured is out of date, too */
     graph->ranked_tau_inf = -1.0;
 done:

@@ -14,10 +14,12 @@
 
 /* Flags beside those of trl_graph.h: what the slow paths of a task are. */
 enum {
-    TRLI_TASK_WANTS = 1 << 8,  /* locks or uses resources */
-    TRLI_TASK_PHASED = 1 << 9, /* its type belongs to a phase */
-    TRLI_TASK_WIDE = 1 << 10,  /* has several chunks */
-    TRLI_TASK_EVENT = 1 << 11, /* a node without a function, see dynamic.c */
+    TRLI_TASK_WANTS = 1 << 8,      /* locks or uses resources */
+    TRLI_TASK_PHASED = 1 << 9,     /* its type belongs to a phase */
+    TRLI_TASK_WIDE = 1 << 10,      /* has several chunks */
+    TRLI_TASK_EVENT = 1 << 11,     /* a node without a function, see dynamic.c */
+    TRLI_TASK_RANKED = 1 << 12,    /* its description says how urgent it is */
+    TRLI_TASK_SIGNALLED = 1 << 13, /* waits for signals, too */
 };
 
 /* What a run reads of a task: half a cache line. */
@@ -83,9 +85,9 @@ typedef struct trli_phase {
 struct trl_graph {
     trl_context *ctx;
     char *name;
-    uint32_t serial;     /* upper half of the names of its tasks, handles and resources */
-    bool sealed, frozen; /* freeze was called; it succeeded */
-    bool timing;
+    uint32_t serial;           /* upper half of the names of its tasks, handles and resources */
+    bool sealed, frozen;       /* freeze was called; it succeeded */
+    bool timing, costs;        /* costs: some task has one */
     int32_t task_count, polls; /* tasks; those with TRL_TASK_POLL */
     int32_t scopes;            /* those with TRL_TASK_SCOPE */
 
@@ -146,7 +148,7 @@ static inline const char *trli_graph_text(const trl_graph *graph, int64_t at)
 /* Whether a task is ready when a run begins. */
 static inline bool trli_graph_is_root(const trl_graph *graph, int32_t task)
 {
-    return graph->predecessors[task] == 0 && trli_graph_info(graph)[task].signals == 0;
+    return graph->predecessors[task] == 0 && !(trli_graph_records(graph)[task].flags & TRLI_TASK_SIGNALLED);
 }
 
 const char *trli_graph_task_name(const trl_graph *graph, int32_t task);

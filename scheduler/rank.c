@@ -24,6 +24,7 @@ trli_times trli_graph_times(const trl_graph *graph)
     const double *mean = graph->mean_s;
     double seconds = 0.0, units = 0.0;
     bool measured = false, estimated = false;
+    if (!mean && !graph->costs) return (trli_times){.per_cost = 1.0, .unknown = 1.0};
     for (int32_t t = 0; t < graph->task_count; ++t) {
         bool has_mean = mean && mean[t] > 0.0;
         measured = measured || has_mean;
@@ -105,6 +106,7 @@ static void sort(const trl_graph *graph, int32_t *list, int32_t n)
 {
     enum { SHORT = 16 };
     int32_t sorted = 1;
+    if (n < 2) return;
     while (sorted < n && precedes(graph, list[sorted - 1], list[sorted])) ++sorted;
     if (sorted >= n) return;
     if (n <= SHORT)
@@ -119,9 +121,9 @@ static void sort(const trl_graph *graph, int32_t *list, int32_t n)
  * early. */
 static int fixed_class(const trl_graph *graph, int32_t task)
 {
+    if (!(trli_graph_records(graph)[task].flags & TRLI_TASK_RANKED)) return -1;
     int priority = trli_graph_info(graph)[task].priority;
-    if (priority != 0) return priority > 0 ? 0 : TRL_URGENCIES - 1;
-    return trli_graph_records(graph)[task].flags & TRL_TASK_POLL ? 0 : -1;
+    return priority < 0 ? TRL_URGENCIES - 1 : 0;
 }
 
 static void find_classes(trl_graph *graph)

@@ -68,6 +68,9 @@ enum { TRL_DEVICE_CPU = 1, TRL_DEVICE_GPU = 2 };
 typedef enum trl_access { TRL_READ, TRL_WRITE, TRL_READ_WRITE } trl_access;
 
 TRL_API TRL_NODISCARD trl_err trl_graph_create(trl_context *ctx, const char *name, trl_graph **graph);
+/* Memory for that many more tasks and dependencies (those of accesses, too), so that adding them copies nothing. Never
+ * needed; a graph may outgrow it. */
+TRL_API TRL_NODISCARD trl_err trl_graph_reserve(trl_graph *graph, int64_t tasks, int64_t dependencies);
 TRL_API void trl_graph_destroy(trl_graph **graph);
 
 /* ---- before freeze. All fail with USAGE: frozen graph, foreign or unknown task, handle or resource, bad value. ---- */
@@ -173,6 +176,7 @@ typedef struct trl_graph_stats {
     double tau_inf;  /* longest path, s; the chunks of a wide task count as running at once */
     double outstanding; /* s in all runs with poll tasks (communication) started and not complete */
     double idle;        /* s of it that workers had nothing else to do, mean over the workers */
+    double busy; /* part of the workers' time that was spent in tasks, mean over timed runs; 0 before the first */
     double overhead_ns; /* mean over timed runs of (wall time - time in tasks / workers) / tasks */
 } trl_graph_stats;
 /* Time every task of following runs (two clock reads per task; of a poll task the last call). Off at first: then the workers

@@ -231,6 +231,7 @@ trl_err trli_dag_build(trl_context *ctx, const trli_dag *dag, trl_task_fn run, v
     trl_task_desc desc = {.name = "task", .run = run, .chunks = 1};
     trl_err err = TRL_OK;
     TRL_TRY(trl_graph_create(ctx, "benchmark", graph));
+    TRL_TRY(trl_graph_reserve(*graph, dag->tasks, dag->dependencies));
     for (int32_t t = 0; t < dag->tasks; ++t) {
         desc.data = data ? (char *)data + (size_t)t * stride : NULL;
         TRL_TRY(trl_graph_add_task(*graph, &desc, &dag->names[t]));

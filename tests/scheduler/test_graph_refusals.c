@@ -50,6 +50,29 @@ START_TEST(refuses_bad_tasks_and_says_why)
 }
 END_TEST
 
+START_TEST(reserves_room_and_outgrows_it)
+{
+    trl_graph *graph;
+    trl_graph_stats stats;
+    trl_task last = -1;
+    ck_ok(trl_graph_create(test_ctx, "g", &graph));
+    ck_fails(trl_graph_reserve(graph, -1, 0), TRL_ERR_USAGE, "a negative number of tasks or dependencies");
+    ck_fails(trl_graph_reserve(graph, 0, -1), TRL_ERR_USAGE, "a negative number of tasks or dependencies");
+    ck_ok(trl_graph_reserve(graph, 40, 0));
+    for (int t = 0; t < 100; ++t) {
+        trl_task task = add(graph, "t");
+        if (t > 0) ck_ok(trl_graph_add_dependency(graph, last, task));
+        last = task;
+    }
+    ck_ok(trl_graph_freeze(graph));
+    ck_fails(trl_graph_reserve(graph, 1, 1), TRL_ERR_USAGE, "is frozen");
+    trl_graph_get_stats(graph, &stats);
+    ck_assert_int_eq(stats.tasks, 100);
+    ck_assert_int_eq(stats.dependencies, 99);
+    trl_graph_destroy(&graph);
+}
+END_TEST
+
 START_TEST(refuses_values_out_of_range)
 {
     static const struct {
@@ -236,6 +259,7 @@ END_TEST
 static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, refuses_bad_tasks_and_says_why);
+    tcase_add_test(tc, reserves_room_and_outgrows_it);
     tcase_add_test(tc, refuses_values_out_of_range);
     tcase_add_test(tc, accepts_values_at_the_ends_of_their_ranges);
     tcase_add_test(tc, refuses_an_access_that_is_none);
