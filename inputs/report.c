@@ -171,6 +171,7 @@ static void put_machine(const trli_run *run, const report_totals *totals, trli_j
     trli_json_begin_object(json);
     put_integer(json, "tasks", s->task_workers);
     put_integer(json, "operators", s->operator_workers);
+    put_number(json, "busy", s->step_graph.busy);
     trli_json_end_object(json);
     trli_json_key(json, "memory");
     trli_json_begin_object(json);

@@ -32,6 +32,7 @@ void trl_graph_get_stats(const trl_graph *graph, trl_graph_stats *stats)
     /* Relaxed: no run is in progress. */
     stats->outstanding = 1e-9 * (double)atomic_load_explicit(&graph->outstanding_ns, memory_order_relaxed);
     stats->idle = 1e-9 * graph->idle_share;
+    if (graph->timed_wall > 0.0) stats->busy = graph->timed_share / graph->timed_wall;
     if (graph->timed_runs > 0 && tasks_per_run(graph) > 0.0) {
         double per_run = (graph->timed_wall - graph->timed_share) / (double)graph->timed_runs;
         stats->overhead_ns = per_run * 1e9 / tasks_per_run(graph);

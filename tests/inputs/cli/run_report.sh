@@ -24,7 +24,7 @@ inner = {
     "grid": ["cells"],
     "wall": ["setup", "compile", "loop", "output"],
     "tasks": ["overhead_ns"],
-    "workers": ["tasks", "operators"],
+    "workers": ["tasks", "operators", "busy"],
     "memory": ["peak_bytes", "planned_bytes"],
     "comm": ["bytes", "messages", "overlap"],
     "graph": ["tau_1", "tau_inf", "amdahl"],
@@ -45,6 +45,7 @@ assert abs(report["cell_updates_per_s"] / speed - 1) < 1e-9
 assert abs(report["equation_updates_per_s"] / (3 * speed) - 1) < 1e-9
 assert report["allocations_after_first_step"] == 0
 assert report["workers"]["tasks"] + report["workers"]["operators"] == report["threads"]
+assert 0 < report["workers"]["busy"] <= 1
 assert sorted(report["fields"]["T"]) == ["hash", "l2", "max", "min", "sum"]
 assert re.fullmatch("[0-9a-f]{16}", report["fields"]["T"]["hash"])
 assert 0 < report["fields"]["T"]["min"] < report["fields"]["T"]["max"] < 1
