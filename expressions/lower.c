@@ -3,7 +3,7 @@
 /* Formulas to values of the IR, in an instance: names, arithmetic, functions. */
 #include <string.h>
 
-#include <trl_operators.h>
+#include <trl_formula_operators.h>
 
 #include "lower_impl.h"
 
@@ -318,7 +318,9 @@ static trl_err unknown_call(trli_lowering *lw, const trl_ast *node, const char *
     int n = 0, count;
     const trl_function *functions = trl_functions(&count);
     for (int i = 0; i < count && n < 128; ++i) known[n++] = functions[i].name;
-    for (const trl_operator *o = trl_operator_at(0); o && n < 256; o = trl_operator_at(n - count)) known[n++] = o->name;
+    for (const trl_formula_operator *o = trl_formula_operator_at(0); o && n < 256;
+         o = trl_formula_operator_at(n - count))
+        known[n++] = o->name;
     near = trl_name_nearest(name, known, n);
     if (near) return trli_lower_fail(lw, node, "'%s' is no function or operator; did you mean '%s'?", name, near);
     return trli_lower_fail(lw, node, "'%s' is no function or operator; `trellis types` lists them", name);

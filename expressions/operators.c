@@ -3,7 +3,7 @@
 /* Linear operators of the formula language on top of the stencil tables. */
 #include <string.h>
 
-#include <trl_operators.h>
+#include <trl_formula_operators.h>
 
 #include "lower_impl.h"
 
@@ -280,7 +280,7 @@ static trl_err lower_later(trli_lowering *lw, const trl_ast *node, const trl_nam
 }
 
 static const struct {
-    trl_operator shown;
+    trl_formula_operator shown;
     int least, most; /* arguments */
     trli_operator_fn lower;
 } table[] = {
@@ -327,7 +327,7 @@ static const struct {
     {{"extrapolate", "extrapolate(s, side)", "one-sided extrapolation (later version)"}, 2, 2, lower_later},
 };
 
-const trl_operator *trl_operator_at(int i)
+const trl_formula_operator *trl_formula_operator_at(int i)
 {
     return i >= 0 && i < (int)(sizeof table / sizeof *table) ? &table[i].shown : NULL;
 }

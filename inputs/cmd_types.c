@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include <trl_formula.h>
-#include <trl_operators.h>
+#include <trl_formula_operators.h>
 
 #include "builtins_impl.h"
 
@@ -97,7 +97,7 @@ static void print_type(const trl_expr_type *type, const char *origin)
     for (const trl_param_desc *p = type->params; p->key; ++p) print_param(p);
 }
 
-static void print_operator(const trl_operator *o)
+static void print_operator(const trl_formula_operator *o)
 {
     printf("  %s\n      %s\n", o->signature, o->doc);
 }
@@ -120,7 +120,7 @@ static void print_all(const trl_registry *registry)
         printf("  %-16s %s (%s)\n", type->name, type->doc, origin);
     }
     puts("\noperators:");
-    for (int i = 0; trl_operator_at(i); ++i) print_operator(trl_operator_at(i));
+    for (int i = 0; trl_formula_operator_at(i); ++i) print_operator(trl_formula_operator_at(i));
     puts("\nfunctions:");
     for (int i = 0; i < nfunctions; ++i) print_function(&function[i]);
 }
@@ -129,11 +129,11 @@ static trl_err unknown_name(trl_context *ctx, const trl_registry *registry, cons
 {
     int ntypes = trl_registry_count(registry), noperators = 0, nfunctions, n = 0;
     const trl_function *function = trl_functions(&nfunctions);
-    while (trl_operator_at(noperators)) ++noperators;
+    while (trl_formula_operator_at(noperators)) ++noperators;
     const char **known = calloc((size_t)(ntypes + noperators + nfunctions) + 1, sizeof *known);
     if (!known) return trl_fail(ctx, TRL_ERR_MEMORY, NULL, "no memory for the names of types");
     for (int i = 0; i < ntypes; ++i) known[n++] = trl_registry_at(registry, i, NULL)->name;
-    for (int i = 0; i < noperators; ++i) known[n++] = trl_operator_at(i)->name;
+    for (int i = 0; i < noperators; ++i) known[n++] = trl_formula_operator_at(i)->name;
     for (int i = 0; i < nfunctions; ++i) known[n++] = function[i].name;
     const char *nearest = trl_name_nearest(name, known, n);
     trl_err err = nearest
@@ -154,9 +154,9 @@ static trl_err print_one(trl_context *ctx, const trl_registry *registry, const c
         print_type(type, origin);
         return TRL_OK;
     }
-    for (int i = 0; trl_operator_at(i); ++i) {
-        if (strcmp(trl_operator_at(i)->name, name)) continue;
-        print_operator(trl_operator_at(i));
+    for (int i = 0; trl_formula_operator_at(i); ++i) {
+        if (strcmp(trl_formula_operator_at(i)->name, name)) continue;
+        print_operator(trl_formula_operator_at(i));
         return TRL_OK;
     }
     const trl_function *function = trl_function_find(name);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* The operators of the formula language, as a table for documentation. */
-#ifndef TRL_OPERATORS_H
-#define TRL_OPERATORS_H
+#ifndef TRL_FORMULA_OPERATORS_H
+#define TRL_FORMULA_OPERATORS_H
 
 #include <trl_err.h>
 
@@ -10,14 +10,14 @@
 extern "C" {
 #endif
 
-typedef struct trl_operator {
+typedef struct trl_formula_operator {
     const char *name;
     const char *signature; /* "advective_flux(phi, u[, limiter])" */
     const char *doc;
-} trl_operator;
+} trl_formula_operator;
 
 /* Row i of the table, or NULL past its end. Thread: any. */
-TRL_API const trl_operator *trl_operator_at(int i);
+TRL_API const trl_formula_operator *trl_formula_operator_at(int i);
 
 #ifdef __cplusplus
 }
