@@ -70,9 +70,13 @@ typedef struct trli_array {
     int64_t count, capacity;
 } trli_array;
 
-/* Make room for `more` elements of `size` bytes behind the last, doubling; on failure nothing changes. */
-TRL_NODISCARD trl_err trli_array_reserve(trl_context *ctx, trli_array *array, int64_t more, size_t size,
-                                         const char *what);
+/* Give the array room for `more` elements of `size` bytes behind the last, and for as many again as it has; on failure nothing changes. */
+TRL_NODISCARD trl_err trli_array_grow(trl_context *ctx, trli_array *array, int64_t more, size_t size, const char *what);
+static inline trl_err trli_array_reserve(trl_context *ctx, trli_array *array, int64_t more, size_t size,
+                                         const char *what)
+{
+    return array->count + more <= array->capacity ? TRL_OK : trli_array_grow(ctx, array, more, size, what);
+}
 void trli_array_free(trl_context *ctx, trli_array *array);
 
 #endif

@@ -162,7 +162,7 @@ done:
 static void set_ranges(const flattening *f)
 {
     trli_task_record *record = trli_graph_records(f->graph);
-    for (int32_t t = 0; t < f->tasks; ++t) {
+    for (int32_t t = 0; f->edges > 0 && t < f->tasks; ++t) {
         record[t].first = f->after.first[t];
         record[t].end = f->after.first[t + 1];
     }

@@ -140,12 +140,19 @@ static trl_err check_desc(trl_graph *graph, const trl_task_desc *desc)
                     desc->name ? desc->name : "", graph->name, fault);
 }
 
+/* Inline: names are short, and this is on the path of every task that is added. */
+static bool equal(const char *a, const char *b)
+{
+    while (*a && *a == *b) ++a, ++b;
+    return *a == *b;
+}
+
 /* Tasks of one kind follow each other: a name that is that of the last task is kept once. */
 static trl_err add_task_name(trl_graph *graph, const char *name, int64_t *at)
 {
     if (graph->task_count > 0) {
         *at = trli_graph_info(graph)[graph->task_count - 1].name;
-        if (strcmp(trli_graph_text(graph, *at), name) == 0) return TRL_OK;
+        if (equal(trli_graph_text(graph, *at), name)) return TRL_OK;
     }
     return trli_graph_add_name(graph, name, at);
 }
@@ -207,6 +214,7 @@ trl_err trl_graph_add_task(trl_graph *graph, const trl_task_desc *desc, trl_task
     if (desc->flags & TRL_TASK_POLL) ++graph->polls;
     if (desc->flags & TRL_TASK_SCOPE) ++graph->scopes;
     graph->costs = graph->costs || desc->cost > 0.0;
+    graph->flags |= trli_graph_records(graph)[index].flags;
     *task = trli_graph_public(graph, index);
 done:
     return err;
@@ -323,7 +331,9 @@ static trl_err alloc_results(trl_graph *graph)
 {
     trl_err err;
     size_t n = (size_t)graph->task_count + 1;
-    for (int32_t t = 0; t < graph->task_count; ++t) graph->nroots += trli_graph_is_root(graph, t);
+    /* The topological order begins with the tasks without predecessors. */
+    for (int32_t at = 0; at < graph->task_count && graph->predecessors[graph->order[at]] == 0; ++at)
+        graph->nroots += trli_graph_is_root(graph, graph->order[at]);
     TRL_TRY(alloc(graph, n, sizeof *graph->path, &graph->path));
     TRL_TRY(alloc(graph, n, sizeof *graph->weight, &graph->weight));
     TRL_TRY(alloc(graph, (size_t)graph->nroots, sizeof *graph->roots, &graph->roots));

@@ -88,6 +88,7 @@ struct trl_graph {
     uint32_t serial;           /* upper half of the names of its tasks, handles and resources */
     bool sealed, frozen;       /* freeze was called; it succeeded */
     bool timing, costs;        /* costs: some task has one */
+    unsigned flags;            /* of any of its tasks */
     int32_t task_count, polls; /* tasks; those with TRL_TASK_POLL */
     int32_t scopes;            /* those with TRL_TASK_SCOPE */
 
@@ -148,7 +149,8 @@ static inline const char *trli_graph_text(const trl_graph *graph, int64_t at)
 /* Whether a task is ready when a run begins. */
 static inline bool trli_graph_is_root(const trl_graph *graph, int32_t task)
 {
-    return graph->predecessors[task] == 0 && !(trli_graph_records(graph)[task].flags & TRLI_TASK_SIGNALLED);
+    if (graph->predecessors[task] > 0) return false;
+    return !(graph->flags & TRLI_TASK_SIGNALLED && trli_graph_records(graph)[task].flags & TRLI_TASK_SIGNALLED);
 }
 
 const char *trli_graph_task_name(const trl_graph *graph, int32_t task);

@@ -77,13 +77,12 @@ void trl_memory_get_stats(const trl_context *ctx, trl_memory_stats *stats)
     stats->allocations = atomic_load_explicit(&ctx->memory.allocations, memory_order_relaxed);
 }
 
-trl_err trli_array_reserve(trl_context *ctx, trli_array *array, int64_t more, size_t size, const char *what)
+trl_err trli_array_grow(trl_context *ctx, trli_array *array, int64_t more, size_t size, const char *what)
 {
     trl_err err = TRL_OK;
     int64_t needed = array->count + more;
     int64_t capacity = array->capacity < 16 ? 16 : array->capacity * 2;
     void *larger;
-    if (needed <= array->capacity) return TRL_OK;
     if (capacity < needed) capacity = needed;
     TRL_TRY(trl_memory_alloc(ctx, (size_t)capacity * size, what, &larger));
     if (array->count > 0) memcpy(larger, array->data, (size_t)array->count * size);

@@ -40,6 +40,12 @@ trli_times trli_graph_times(const trl_graph *graph)
     };
 }
 
+/* Of two that are numbers; fmax, which is a call, cares for those that are not. */
+static inline double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
 double trli_graph_weights(const trl_graph *graph, const trli_times *times, int workers, double *weight)
 {
     const trli_task_record *record = trli_graph_records(graph);
@@ -47,10 +53,10 @@ double trli_graph_weights(const trl_graph *graph, const trli_times *times, int w
     for (int32_t at = graph->task_count - 1; at >= 0; --at) {
         int32_t t = graph->order[at];
         int parallel = record[t].chunks < workers ? record[t].chunks : workers;
-        double behind = 0.0;
-        for (int32_t i = record[t].first; i < record[t].end; ++i) behind = fmax(behind, weight[graph->successors[i]]);
-        weight[t] = behind + trli_task_time(graph, t, times) / parallel;
-        longest = fmax(longest, weight[t]);
+        double behind = 0.0, time = trli_task_time(graph, t, times);
+        for (int32_t i = record[t].first; i < record[t].end; ++i) behind = larger(behind, weight[graph->successors[i]]);
+        weight[t] = behind + (parallel > 1 ? time / parallel : time);
+        longest = larger(longest, weight[t]);
     }
     return longest;
 }
@@ -106,7 +112,6 @@ static void sort(const trl_graph *graph, int32_t *list, int32_t n)
 {
     enum { SHORT = 16 };
     int32_t sorted = 1;
-    if (n < 2) return;
     while (sorted < n && precedes(graph, list[sorted - 1], list[sorted])) ++sorted;
     if (sorted >= n) return;
     if (n <= SHORT)
@@ -126,47 +131,59 @@ static int fixed_class(const trl_graph *graph, int32_t task)
     return priority < 0 ? TRL_URGENCIES - 1 : 0;
 }
 
-static void find_classes(trl_graph *graph)
+/* Counts the roots of each class, too. */
+static void find_classes(trl_graph *graph, int32_t roots[TRL_URGENCIES])
 {
     enum { CLASSES = LAST_CLASS - FIRST_CLASS + 1 };
     trli_task_record *record = trli_graph_records(graph);
-    double highest = 0.0;
-    for (int32_t t = 0; t < graph->task_count; ++t) {
-        if (fixed_class(graph, t) < 0) highest = fmax(highest, graph->weight[t]);
+    double highest = graph->flags & TRLI_TASK_RANKED ? 0.0 : graph->ranked_tau_inf;
+    for (int32_t t = 0; graph->flags & TRLI_TASK_RANKED && t < graph->task_count; ++t) {
+        if (fixed_class(graph, t) < 0) highest = larger(highest, graph->weight[t]);
     }
+    const double classes_per_weight = highest > 0.0 ? CLASSES / highest : 0.0;
     for (int32_t t = 0; t < graph->task_count; ++t) {
         int urgency = fixed_class(graph, t);
         if (urgency < 0) {
-            int below = highest > 0.0 ? (int)(CLASSES * (highest - graph->weight[t]) / highest) : 0;
+            int below = (int)(classes_per_weight * (highest - graph->weight[t]));
             urgency = FIRST_CLASS + (below < CLASSES ? below : CLASSES - 1);
         }
         record[t].urgency = (uint8_t)urgency;
+        roots[urgency] += trli_graph_is_root(graph, t);
     }
 }
 
-/* By class; within one in the order in which they were added, in which their data tends to lie in memory. */
-static void list_roots(trl_graph *graph)
+/* By class; within one in the order in which they were added, in which their data tends to lie in memory: the topological order
+ * begins with the tasks without predecessors, as they were added. */
+static void list_roots(trl_graph *graph, const int32_t count[TRL_URGENCIES])
 {
     const trli_task_record *record = trli_graph_records(graph);
-    int32_t start[TRL_URGENCIES + 1] = {0}, n = graph->task_count;
-    /* The topological order begins with the tasks without predecessors, as they were added. */
-    for (int32_t at = 0; at < n && graph->predecessors[graph->order[at]] == 0; ++at)
-        if (trli_graph_is_root(graph, graph->order[at])) ++start[record[graph->order[at]].urgency + 1];
-    for (int c = 0; c < TRL_URGENCIES; ++c) start[c + 1] += start[c];
-    for (int32_t at = 0; at < n && graph->predecessors[graph->order[at]] == 0; ++at)
-        if (trli_graph_is_root(graph, graph->order[at]))
-            graph->roots[start[record[graph->order[at]].urgency]++] = graph->order[at];
+    int32_t start[TRL_URGENCIES], listed = 0;
+    int only = -1; /* the class of all */
+    for (int c = 0; c < TRL_URGENCIES; ++c) {
+        if (count[c] == graph->nroots) only = c;
+        start[c] = listed;
+        listed += count[c];
+    }
+    for (int32_t at = 0, n = 0; n < graph->nroots; ++at) {
+        int32_t task = graph->order[at];
+        if (!trli_graph_is_root(graph, task)) continue;
+        graph->roots[start[only >= 0 ? only : record[task].urgency]++] = task;
+        ++n;
+    }
 }
 
 void trli_graph_rank(trl_graph *graph)
 {
     const trli_task_record *record = trli_graph_records(graph);
     trli_times times = trli_graph_times(graph);
+    int32_t roots[TRL_URGENCIES] = {0};
+    bool has_edges = graph->nroots < graph->task_count;
     graph->ranked_tau_inf = trli_graph_weights(graph, &times, graph->ctx->threads, graph->weight);
-    find_classes(graph);
-    for (int32_t t = 0; t < graph->task_count; ++t)
-        sort(graph, graph->successors + record[t].first, record[t].end - record[t].first);
-    list_roots(graph);
+    find_classes(graph, roots);
+    for (int32_t t = 0; has_edges && t < graph->task_count; ++t)
+        if (record[t].end - record[t].first > 1)
+            sort(graph, graph->successors + record[t].first, record[t].end - record[t].first);
+    list_roots(graph, roots);
 }
 
 /* Ranks only compare weights, so the weights' parts of the critical path count; the path's own length too, since

@@ -17,8 +17,9 @@ trli_times trli_graph_times(const trl_graph *graph);
 
 static inline double trli_task_time(const trl_graph *graph, int32_t task, const trli_times *times)
 {
-    double cost = trli_graph_info(graph)[task].cost;
     if (graph->mean_s && graph->mean_s[task] > 0.0) return graph->mean_s[task];
+    if (!graph->costs) return times->unknown;
+    double cost = trli_graph_info(graph)[task].cost;
     return cost > 0.0 ? times->per_cost * cost : times->unknown;
 }
 
