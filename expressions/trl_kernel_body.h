@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* What emitted kernels and the program that calls them share; part of the text of every emitted kernel. */
+#ifndef TRL_KERNEL_BODY_H
+#define TRL_KERNEL_BODY_H
+
+#ifndef TRL_BODY
+#define TRL_BODY static inline
+#endif
+
+/* One component of a field on a patch: the value at local point (0,0,0), and strides in values (stride[0] is 1). */
+typedef struct trl_kernel_array {
+    double *at;
+    long long stride[3];
+} trl_kernel_array;
+
+typedef struct trl_kernel_grid {
+    double origin[3], spacing[3];
+    long long cells[3], first[3]; /* of the grid; global index of the patch's first cell */
+    int periodic[3];
+} trl_kernel_grid;
+
+/* One call: compute the points lo <= i < hi of all outputs. */
+typedef struct trl_kernel_call {
+    const trl_kernel_array *input, *output;
+    const double *scalar;
+    const trl_kernel_grid *grid;
+    long long lo[3], hi[3];
+    long long block;     /* rows of y that are swept together through all z */
+    int stream;          /* store past the caches */
+    int ahead;           /* rows by which inputs are asked for early; 0: not */
+    long long nonfinite; /* result: not 0 if an output is infinite or NaN, of kernels that look */
+} trl_kernel_call;
+
+TRL_BODY long long trl_kernel_wrap(const trl_kernel_grid *g, int axis, long long i)
+{
+    long long n = g->cells[axis], r;
+    if (!g->periodic[axis]) return i;
+    r = i % n;
+    return r < 0 ? r + n : r;
+}
+
+/* Coordinate of global point i; shift: 0 on faces of the axis, 0.5 at centres. */
+TRL_BODY double trl_kernel_coordinate(const trl_kernel_grid *g, int axis, double shift, long long i)
+{
+    return g->origin[axis] + ((double)trl_kernel_wrap(g, axis, i) + shift) * g->spacing[axis];
+}
+
+/* Uniform in [0, 1) from seed bits and global cell: SplitMix64 (Steele, Lea and Flood 2014). */
+TRL_BODY double trl_kernel_random(unsigned long long seed, long long i, long long j, long long k)
+{
+    unsigned long long h = seed;
+    long long cell[3];
+    int a;
+    cell[0] = i, cell[1] = j, cell[2] = k;
+    for (a = 0; a < 3; ++a) {
+        h += 0x9e3779b97f4a7c15ull + (unsigned long long)cell[a];
+        h = (h ^ h >> 30) * 0xbf58476d1ce4e5b9ull;
+        h = (h ^ h >> 27) * 0x94d049bb133111ebull;
+        h ^= h >> 31;
+    }
+    return (double)(h >> 11) * 0x1p-53;
+}
+
+/* The number with these bits. */
+TRL_BODY double trl_kernel_number(unsigned long long bits)
+{
+    union {
+        unsigned long long bits;
+        double number;
+    } both;
+    both.bits = bits;
+    return both.number;
+}
+
+TRL_BODY double trl_kernel_min(double a, double b)
+{
+    return a < b ? a : (a == a ? b : a);
+}
+
+TRL_BODY double trl_kernel_max(double a, double b)
+{
+    return a > b ? a : (a == a ? b : a);
+}
+
+/* ---- on CPUs ---- */
+
+#ifndef __CUDACC__
+
+#define TRL_KERNEL_ROW 1024 /* points of a row that are computed in one go */
+
+/* Before a loop that carries no dependence. */
+#if defined(__clang__)
+#define TRL_KERNEL_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define TRL_KERNEL_INDEPENDENT _Pragma("GCC ivdep")
+#endif
+
+#if defined(__AVX512F__)
+#define TRL_KERNEL_LANES 8
+#elif defined(__AVX__)
+#define TRL_KERNEL_LANES 4
+#else
+#define TRL_KERNEL_LANES 2
+#endif
+typedef double trl_kernel_lanes __attribute__((vector_size(8 * TRL_KERNEL_LANES)));
+typedef double trl_kernel_loose __attribute__((vector_size(8 * TRL_KERNEL_LANES), aligned(8)));
+
+TRL_BODY void trl_kernel_store_past(double *out, trl_kernel_lanes value)
+{
+#if defined(__clang__)
+    __builtin_nontemporal_store(value, (trl_kernel_lanes *)out);
+#elif defined(__AVX512F__)
+    __builtin_ia32_movntpd512(out, value);
+#elif defined(__AVX__)
+    __builtin_ia32_movntpd256(out, value);
+#elif defined(__SSE2__)
+    __builtin_ia32_movntpd(out, value);
+#else
+    *(trl_kernel_lanes *)out = value;
+#endif
+}
+
+/* Copy a row from the cache to memory without reading its old values. */
+TRL_BODY void trl_kernel_stream(double *out, const double *row, long long n)
+{
+    long long i = 0;
+    for (; i < n && (unsigned long long)(out + i) % sizeof(trl_kernel_lanes); ++i) out[i] = row[i];
+    for (; i + TRL_KERNEL_LANES <= n; i += TRL_KERNEL_LANES)
+        trl_kernel_store_past(out + i, *(const trl_kernel_loose *)(row + i));
+    for (; i < n; ++i) out[i] = row[i];
+}
+
+/* Streamed values are in memory before what this thread stores next. */
+TRL_BODY void trl_kernel_fence(void)
+{
+#if defined(__SSE2__)
+    __builtin_ia32_sfence();
+#endif
+}
+
+/* Ask for a row that will be read soon. */
+TRL_BODY void trl_kernel_fetch(const double *row, long long n)
+{
+    long long i;
+    for (i = 0; i < n; i += 8) __builtin_prefetch(row + i);
+}
+
+#endif
+
+#endif
