@@ -25,6 +25,18 @@ target_compile_definitions(
               TRL_BASELINE_FOLDER="${TRL_BASELINE_OUTPUT}"
 )
 
+# The text that every compiled kernel begins with.
+set(kernel_prelude "${PROJECT_BINARY_DIR}/kernel_prelude.c")
+set(kernel_prelude_parts "${PROJECT_SOURCE_DIR}/spatialops/trl_limiter_body.h"
+                         "${PROJECT_SOURCE_DIR}/expressions/trl_kernel_body.h")
+add_custom_command(
+    OUTPUT "${kernel_prelude}"
+    COMMAND "${CMAKE_COMMAND}" -DNAME=trli_kernel_prelude "-DOUTPUT=${kernel_prelude}" "-DINPUTS=${kernel_prelude_parts}"
+            -P "${PROJECT_SOURCE_DIR}/cmake/TrellisEmbed.cmake"
+    DEPENDS ${kernel_prelude_parts} "${PROJECT_SOURCE_DIR}/cmake/TrellisEmbed.cmake"
+    VERBATIM
+)
+
 # A layer sees its own headers and those of the layers before it.
 set(layer_includes)
 set(TRL_LAYER_OBJECTS)
@@ -37,6 +49,9 @@ foreach(layer IN LISTS TRL_LAYERS)
         list(APPEND sources ${benchmarks})
     endif()
     list(FILTER sources EXCLUDE REGEX "/inputs/main\\.c$")
+    if(layer STREQUAL "expressions")
+        list(APPEND sources "${kernel_prelude}")
+    endif()
     if(TRL_HAVE_CUDA)
         list(FILTER sources EXCLUDE REGEX "_none\\.c$") # x_none.c stands in for x_cuda.cu
         list(APPEND sources ${cuda_sources})

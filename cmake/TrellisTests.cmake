@@ -7,6 +7,7 @@ find_package(Python3 REQUIRED COMPONENTS Interpreter)
 set(tests_folder "${PROJECT_SOURCE_DIR}/tests")
 set(scratch "${tests_folder}/scratch.sh")
 set(test_environment
+    "TRELLIS_CACHE_DIR=${PROJECT_BINARY_DIR}/kernel_cache"
     OMPI_ALLOW_RUN_AS_ROOT=1
     OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
     OMPI_MCA_rmaps_base_oversubscribe=1

@@ -1,0 +1,503 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* The cache is a folder of the user alone. An entry is named by everything that its content depends on: the text, the compiler, its
+ * options and the processor. A library is written aside, its digest is appended (loaders ignore what follows their tables), and it is
+ * renamed into place: whoever reads an entry, of this rank or another, finds it whole or does not find it; one whose digest is
+ * wrong is made again. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "native_impl.h"
+
+extern const char trli_kernel_prelude[]; /* trl_limiter_body.h and trl_kernel_body.h, made by the build */
+extern char **environ;
+
+enum { LIMIT_S = 120 /* of one compiler */, PATH_ROOM = 4096, DIGEST_TEXT = 33 };
+
+static const char *const options[] = {"-O3",
+                                      "-march=native",
+                                      "-std=gnu11",
+                                      "-fPIC",
+                                      "-shared",
+                                      "-w",
+                                      "-ffp-contract=off",
+                                      "-fno-math-errno",
+                                      "-fno-trapping-math"};
+enum { OPTIONS = sizeof options / sizeof *options };
+
+typedef enum state { WAITING, AT_WORK, LOADED, FAILED } state;
+
+typedef struct job {
+    char *text; /* NULL once loaded or failed */
+    char digest[DIGEST_TEXT];
+    state state;
+    pid_t pid;
+    double start; /* s */
+    int nfns, fns_capacity;
+    trli_native_fn **fn; /* whom to tell */
+    trli_native_fn found;
+    void *library;
+} job;
+
+struct trli_compiler {
+    trl_context *ctx;
+    char program[PATH_ROOM]; /* of the compiler; "": none */
+    char folder[PATH_ROOM];  /* of the cache; "": none */
+    bool temporary;          /* the folder goes with the compiler */
+    uint64_t machine[2];     /* digest of the compiler, its options and the processor */
+    job *job;
+    int njobs, capacity;
+    int compiled, cached, failed;
+    char why[512];
+};
+
+/* ---- digests: FNV-1a, twice ---- */
+
+static void digest_bytes(uint64_t digest[2], const void *data, size_t n)
+{
+    const unsigned char *byte = data;
+    for (size_t i = 0; i < n; ++i) {
+        digest[0] = (digest[0] ^ byte[i]) * 1099511628211u;
+        digest[1] = (digest[1] ^ (unsigned)(byte[i] + 0x5b)) * 0x9e3779b97f4a7c15u;
+        digest[1] ^= digest[1] >> 29;
+    }
+}
+
+static void digest_start(uint64_t digest[2])
+{
+    digest[0] = 14695981039346656037u;
+    digest[1] = 0x2545f4914f6cdd1du;
+}
+
+static void digest_write(const uint64_t digest[2], char text[DIGEST_TEXT])
+{
+    snprintf(text, DIGEST_TEXT, "%016llx%016llx", (unsigned long long)digest[0], (unsigned long long)digest[1]);
+}
+
+/* Of all but the last `tail` bytes of a file, which go to `last`. */
+static bool digest_file(const char *path, char text[DIGEST_TEXT], long tail, char *last)
+{
+    char buffer[65536];
+    uint64_t digest[2];
+    long left = -1;
+    FILE *file = fopen(path, "rb");
+    if (!file) return false;
+    digest_start(digest);
+    if (fseek(file, 0, SEEK_END) == 0) left = ftell(file) - tail;
+    rewind(file);
+    while (left > 0) {
+        size_t n = fread(buffer, 1, (size_t)left < sizeof buffer ? (size_t)left : sizeof buffer, file);
+        if (n == 0) break;
+        digest_bytes(digest, buffer, n);
+        left -= (long)n;
+    }
+    bool whole = left == 0 && (tail == 0 || fread(last, 1, (size_t)tail, file) == (size_t)tail);
+    fclose(file);
+    digest_write(digest, text);
+    return whole;
+}
+
+/* ---- the compiler and the cache ---- */
+
+/* Only the first is kept; later ones tend to follow from it. */
+static void note(trli_compiler *c, const char *what, const char *detail)
+{
+    const int most = 300;
+    if (c->why[0] == '\0') snprintf(c->why, sizeof c->why, "%.*s%s%.*s", 150, what, *detail ? ": " : "", most, detail);
+}
+
+static bool is_program(const char *path)
+{
+    struct stat s;
+    return stat(path, &s) == 0 && S_ISREG(s.st_mode) && access(path, X_OK) == 0;
+}
+
+static bool find_in_path(const char *name, char path[PATH_ROOM])
+{
+    const char *folders = getenv("PATH");
+    if (strchr(name, '/')) return snprintf(path, PATH_ROOM, "%s", name) < PATH_ROOM && is_program(path);
+    while (folders && *folders) {
+        int n = (int)strcspn(folders, ":");
+        if (n > 0 && snprintf(path, PATH_ROOM, "%.*s/%s", n, folders, name) < PATH_ROOM && is_program(path))
+            return true;
+        folders += n + (folders[n] == ':');
+    }
+    return false;
+}
+
+static void find_program(trli_compiler *c)
+{
+    static const char *const names[] = {"cc", "gcc", "clang"};
+    const char *wanted = getenv("TRELLIS_CC");
+    bool found = wanted && *wanted && find_in_path(wanted, c->program);
+    if (wanted && *wanted && !found) note(c, "TRELLIS_CC is no program that can be run", wanted);
+    for (size_t i = 0; !(wanted && *wanted) && !found && i < sizeof names / sizeof *names; ++i)
+        found = find_in_path(names[i], c->program);
+    if (found) return;
+    c->program[0] = '\0';
+    note(c, "there is no C compiler (cc, gcc or clang) in PATH", "");
+}
+
+/* What the processor can do, as the system lists it. */
+static void digest_processor(uint64_t digest[2])
+{
+    char line[8192];
+    FILE *file = fopen("/proc/cpuinfo", "r");
+    while (file && fgets(line, sizeof line, file) && line[0] != '\n')
+        if (strncmp(line, "model name", 10) == 0 || strncmp(line, "flags", 5) == 0 ||
+            strncmp(line, "Features", 8) == 0 || strncmp(line, "CPU part", 8) == 0)
+            digest_bytes(digest, line, strlen(line));
+    if (file) fclose(file);
+}
+
+static void digest_machine(trli_compiler *c)
+{
+    struct stat s;
+    char real[PATH_ROOM];
+    digest_start(c->machine);
+    if (realpath(c->program, real) && stat(real, &s) == 0) {
+        digest_bytes(c->machine, real, strlen(real));
+        digest_bytes(c->machine, &s.st_size, sizeof s.st_size);
+        digest_bytes(c->machine, &s.st_mtim, sizeof s.st_mtim);
+    }
+    for (int i = 0; i < OPTIONS; ++i) digest_bytes(c->machine, options[i], strlen(options[i]) + 1);
+    digest_bytes(c->machine, trli_kernel_prelude, strlen(trli_kernel_prelude));
+    digest_processor(c->machine);
+}
+
+/* Ours alone: whoever could write there could have us run anything. */
+static bool is_private(const char *folder)
+{
+    struct stat s;
+    return lstat(folder, &s) == 0 && S_ISDIR(s.st_mode) && s.st_uid == geteuid() && (s.st_mode & 022) == 0 &&
+           access(folder, W_OK | X_OK) == 0;
+}
+
+static void find_folder(trli_compiler *c)
+{
+    const char *own = getenv("TRELLIS_CACHE_DIR"), *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    const char *tmp = getenv("TMPDIR");
+    char base[PATH_ROOM] = "";
+    int n = -1;
+    if (own && *own)
+        n = snprintf(c->folder, sizeof c->folder, "%s", own);
+    else if (cache && *cache == '/')
+        n = snprintf(base, sizeof base, "%s", cache);
+    else if (home && *home == '/')
+        n = snprintf(base, sizeof base, "%s/.cache", home);
+    if (base[0] && n > 0 && n < PATH_ROOM - 16) {
+        (void)mkdir(base, 0700);
+        n = snprintf(c->folder, sizeof c->folder, "%.*s/trellis", PATH_ROOM - 16, base);
+    }
+    if (n > 0 && n < PATH_ROOM && (mkdir(c->folder, 0700) == 0 || errno == EEXIST) && is_private(c->folder)) return;
+    snprintf(c->folder, sizeof c->folder, "%s/trellis-XXXXXX", tmp && *tmp == '/' ? tmp : "/tmp");
+    c->temporary = mkdtemp(c->folder) != NULL;
+    if (c->temporary) return;
+    c->folder[0] = '\0';
+    note(c, "there is no folder for compiled kernels that is this user's alone", strerror(errno));
+}
+
+trl_err trli_compiler_create(trl_context *ctx, trli_compiler **compiler)
+{
+    trli_compiler *c = calloc(1, sizeof *c);
+    *compiler = c;
+    if (!c) return trl_fail(ctx, TRL_ERR_MEMORY, NULL, "no memory for a compiler of kernels");
+    c->ctx = ctx;
+    find_program(c);
+    find_folder(c);
+    if (c->program[0]) digest_machine(c);
+    return TRL_OK;
+}
+
+/* ---- entries of the cache ---- */
+
+/* DIGEST.suffix, or with `own` a name that no other process uses. */
+static void path_of(const trli_compiler *c, const job *j, bool own, const char *suffix, char path[PATH_ROOM])
+{
+    if (own)
+        snprintf(path, PATH_ROOM, "%.*s/%s.%ld%s", PATH_ROOM - 80, c->folder, j->digest, (long)getpid(), suffix);
+    else
+        snprintf(path, PATH_ROOM, "%.*s/%s%s", PATH_ROOM - 80, c->folder, j->digest, suffix);
+}
+
+static bool load(trli_compiler *c, job *j)
+{
+    char library[PATH_ROOM], wanted[DIGEST_TEXT] = "", found[DIGEST_TEXT];
+    path_of(c, j, false, ".so", library);
+    if (!digest_file(library, found, DIGEST_TEXT - 1, wanted) || strcmp(wanted, found) != 0) return false;
+    j->library = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+    if (!j->library) {
+        note(c, "a compiled kernel cannot be loaded", dlerror());
+        return false;
+    }
+    void *symbol = dlsym(j->library, "trl_kernel");
+    memcpy(&j->found, &symbol, sizeof symbol);
+    return j->found != NULL;
+}
+
+static bool write_text(const char *path, const char *first, const char *second)
+{
+    int descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    FILE *file = descriptor >= 0 ? fdopen(descriptor, "w") : NULL;
+    if (!file) {
+        if (descriptor >= 0) close(descriptor);
+        return false;
+    }
+    bool written = fputs(first, file) >= 0 && fputs(second, file) >= 0;
+    return fclose(file) == 0 && written;
+}
+
+static void remove_own(const trli_compiler *c, const job *j)
+{
+    static const char *const suffixes[] = {".c", ".so", ".log"};
+    char path[PATH_ROOM];
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; ++i) {
+        path_of(c, j, true, suffixes[i], path);
+        (void)unlink(path);
+    }
+}
+
+/* Move what the compiler wrote into place. */
+static bool publish(trli_compiler *c, const job *j)
+{
+    char own[PATH_ROOM], library[PATH_ROOM], digest[DIGEST_TEXT];
+    path_of(c, j, true, ".so", own);
+    path_of(c, j, false, ".so", library);
+    if (!digest_file(own, digest, 0, NULL)) return false;
+    FILE *file = fopen(own, "ab");
+    if (!file) return false;
+    bool written = fputs(digest, file) >= 0;
+    return fclose(file) == 0 && written && rename(own, library) == 0;
+}
+
+/* ---- jobs ---- */
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void settle(trli_compiler *c, job *j, state state)
+{
+    j->state = state;
+    for (int i = 0; i < j->nfns; ++i) *j->fn[i] = j->found;
+    if (state == FAILED) ++c->failed;
+    free(j->text);
+    j->text = NULL;
+}
+
+static bool spawn(const trli_compiler *c, job *j, char *const *argv, const char *log)
+{
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    sigset_t none;
+    int status = -1;
+    sigemptyset(&none);
+    if (posix_spawn_file_actions_init(&actions) != 0) return false;
+    if (posix_spawnattr_init(&attributes) == 0) {
+        /* A group of its own: what a user types at the terminal ends the run, which then ends its compilers. */
+        (void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
+        (void)posix_spawnattr_setpgroup(&attributes, 0);
+        (void)posix_spawnattr_setsigmask(&attributes, &none);
+        (void)posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+        (void)posix_spawn_file_actions_addopen(&actions, 1, log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+        (void)posix_spawn_file_actions_adddup2(&actions, 1, 2);
+        status = posix_spawn(&j->pid, c->program, &actions, &attributes, argv, environ);
+        posix_spawnattr_destroy(&attributes);
+    }
+    posix_spawn_file_actions_destroy(&actions);
+    return status == 0;
+}
+
+static void start(trli_compiler *c, job *j)
+{
+    char source[PATH_ROOM], library[PATH_ROOM], log[PATH_ROOM];
+    const char *argv[OPTIONS + 5];
+    int n = 0;
+    path_of(c, j, true, ".c", source);
+    path_of(c, j, true, ".so", library);
+    path_of(c, j, true, ".log", log);
+    argv[n++] = c->program;
+    for (int i = 0; i < OPTIONS; ++i) argv[n++] = options[i];
+    argv[n++] = "-o";
+    argv[n++] = library;
+    argv[n++] = source;
+    argv[n] = NULL;
+    remove_own(c, j); /* of an earlier process of this number */
+    j->start = now();
+    if (!write_text(source, trli_kernel_prelude, j->text)) {
+        note(c, "the text of a kernel cannot be written to the cache", strerror(errno));
+        settle(c, j, FAILED);
+    } else if (!spawn(c, j, (char *const *)argv, log)) {
+        note(c, "the C compiler cannot be started", c->program);
+        settle(c, j, FAILED);
+    } else {
+        j->state = AT_WORK;
+    }
+}
+
+/* The first line of what the compiler said. */
+static void note_log(trli_compiler *c, const job *j)
+{
+    char path[PATH_ROOM], line[300] = "";
+    path_of(c, j, true, ".log", path);
+    FILE *file = fopen(path, "r");
+    if (file && fgets(line, sizeof line, file)) line[strcspn(line, "\n")] = '\0';
+    if (file) fclose(file);
+    note(c, "the C compiler failed", line);
+}
+
+static void finish(trli_compiler *c, job *j, int status)
+{
+    bool ended_well = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    if (!ended_well)
+        note_log(c, j);
+    else if (!publish(c, j))
+        note(c, "a compiled kernel cannot be stored in the cache", strerror(errno));
+    else if (load(c, j))
+        ++c->compiled;
+    remove_own(c, j);
+    settle(c, j, j->found ? LOADED : FAILED);
+}
+
+static void stop(const job *j)
+{
+    int status;
+    (void)kill(-j->pid, SIGKILL);
+    while (waitpid(j->pid, &status, 0) < 0 && errno == EINTR) {
+    }
+}
+
+/* Returns whether the job's compiler is still at work. */
+static bool check(trli_compiler *c, job *j)
+{
+    int status = 0;
+    pid_t ended = waitpid(j->pid, &status, WNOHANG);
+    if (ended == 0 && now() - j->start > LIMIT_S) {
+        stop(j);
+        note(c, "the C compiler did not end in time", c->program);
+        ended = j->pid;
+        status = -1;
+    }
+    if (ended == 0 || (ended < 0 && errno == EINTR)) return true;
+    finish(c, j, ended < 0 ? -1 : status);
+    return false;
+}
+
+int trli_compiler_poll(trli_compiler *c, bool wait)
+{
+    int left, at_work;
+    for (;;) {
+        left = at_work = 0;
+        for (int i = 0; i < c->njobs; ++i)
+            if (c->job[i].state == AT_WORK && check(c, &c->job[i])) ++at_work;
+        for (int i = 0; i < c->njobs; ++i) {
+            job *j = &c->job[i];
+            if (j->state == WAITING && at_work < trl_context_threads(c->ctx)) {
+                start(c, j);
+                at_work += j->state == AT_WORK;
+            }
+            left += j->state == WAITING || j->state == AT_WORK;
+        }
+        if (!wait || left == 0) return left;
+        nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
+    }
+}
+
+/* ---- asking ---- */
+
+static trl_err tell(trli_compiler *c, job *j, trli_native_fn *fn)
+{
+    if (j->nfns == j->fns_capacity) {
+        int more = j->fns_capacity ? 2 * j->fns_capacity : 4;
+        trli_native_fn **longer = realloc(j->fn, (size_t)more * sizeof *longer);
+        if (!longer) return trl_fail(c->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d kernels", more);
+        j->fn = longer;
+        j->fns_capacity = more;
+    }
+    j->fn[j->nfns++] = fn;
+    *fn = j->found;
+    return TRL_OK;
+}
+
+static trl_err add_job(trli_compiler *c, const char *text, const char digest[DIGEST_TEXT], job **added)
+{
+    if (c->njobs == c->capacity) {
+        int more = c->capacity ? 2 * c->capacity : 16;
+        job *longer = realloc(c->job, (size_t)more * sizeof *longer);
+        if (!longer) return trl_fail(c->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d kernels", more);
+        c->job = longer;
+        c->capacity = more;
+    }
+    job *j = *added = &c->job[c->njobs];
+    *j = (job){.text = strdup(text)};
+    if (!j->text) return trl_fail(c->ctx, TRL_ERR_MEMORY, NULL, "no memory for the text of a kernel");
+    memcpy(j->digest, digest, DIGEST_TEXT);
+    ++c->njobs;
+    return TRL_OK;
+}
+
+trl_err trli_compiler_add(trli_compiler *c, const char *text, trli_native_fn *fn)
+{
+    uint64_t key[2] = {c->machine[0], c->machine[1]};
+    char digest[DIGEST_TEXT];
+    job *j = NULL;
+    trl_err err = TRL_OK;
+    *fn = NULL;
+    if (!c->program[0] || !c->folder[0]) return TRL_OK;
+    digest_bytes(key, text, strlen(text));
+    digest_write(key, digest);
+    for (int i = 0; i < c->njobs && !j; ++i)
+        if (strcmp(c->job[i].digest, digest) == 0) j = &c->job[i];
+    if (j) return tell(c, j, fn);
+    TRL_TRY(add_job(c, text, digest, &j));
+    TRL_TRY(tell(c, j, fn));
+    if (!load(c, j)) goto done;
+    ++c->cached;
+    settle(c, j, LOADED);
+done:
+    return err;
+}
+
+void trli_compiler_get_stats(const trli_compiler *c, int *compiled, int *cached, int *failed, const char **why)
+{
+    *compiled = c->compiled;
+    *cached = c->cached;
+    *failed = c->failed;
+    *why = c->why[0] ? c->why : NULL;
+}
+
+void trli_compiler_destroy(trli_compiler **compiler)
+{
+    trli_compiler *c = *compiler;
+    *compiler = NULL;
+    if (!c) return;
+    for (int i = 0; i < c->njobs; ++i) {
+        job *j = &c->job[i];
+        char path[PATH_ROOM];
+        if (j->state == AT_WORK) {
+            stop(j);
+            remove_own(c, j);
+        }
+        if (j->library) dlclose(j->library);
+        path_of(c, j, false, ".so", path);
+        if (c->temporary) (void)unlink(path);
+        free(j->text);
+        free(j->fn);
+    }
+    if (c->temporary) (void)rmdir(c->folder);
+    free(c->job);
+    free(c);
+}

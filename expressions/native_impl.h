@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Compiled kernels: the system's C compiler run on emitted text, its results kept in the user's cache by content, and loaded. */
+#ifndef TRLI_NATIVE_IMPL_H
+#define TRLI_NATIVE_IMPL_H
+
+#include <trl_context.h>
+#include <trl_kernel_body.h>
+
+typedef void (*trli_native_fn)(trl_kernel_call *call);
+
+typedef struct trli_compiler trli_compiler; /* of one rank: what it compiles, and where the results are kept */
+
+/* Find the compiler and the cache. No message: without either, later calls say what is missing. Fails with MEMORY. */
+TRL_NODISCARD trl_err trli_compiler_create(trl_context *ctx, trli_compiler **compiler);
+/* Compilers still at work are stopped. Functions stay valid until then. */
+void trli_compiler_destroy(trli_compiler **compiler);
+/* Ask for a kernel; equal texts are compiled once. The text is copied. *fn is set, now from the cache or by a later
+ * poll, and stays NULL if there is no way. */
+TRL_NODISCARD trl_err trli_compiler_add(trli_compiler *compiler, const char *text, trli_native_fn *fn);
+/* Start compilers, as many at once as the rank has cores, and take in what they finished. Returns how many kernels are still under way.
+ * wait: return when none is. Thread: main, with no kernel running. */
+int trli_compiler_poll(trli_compiler *compiler, bool wait);
+/* Kernels that were compiled, that came from the cache, and that failed; what went wrong with the first that failed, or NULL. */
+void trli_compiler_get_stats(const trli_compiler *compiler, int *compiled, int *cached, int *failed, const char **why);
+
+#endif
