@@ -48,6 +48,7 @@ size_t trli_step_scratch(const trli_model *model, const trli_step *s)
 {
     int inputs = s->ninputs, outputs = s->nout > 1 ? s->nout : 1;
     size_t registers = s->kernel ? trli_kernel_scratch(s->kernel) : 0, opaque = 0;
+    if (trli_native_scratch(s) > registers) registers = trli_native_scratch(s);
     for (int k = 0; k < s->nslabs; ++k) {
         size_t need = s->slab[k].kernel ? trli_kernel_scratch(s->slab[k].kernel) : 0;
         if (need > registers) registers = need;
@@ -133,7 +134,10 @@ trl_err trli_task_kernel(void *data, const trl_task_args *args, bool *done)
                                  .after = s->check ? check_tile : NULL,
                                  .data = &check};
     trl_box box = trli_chunk_box(t, args->chunk);
-    trli_kernel_evaluate(s->kernel, &run, &box);
+    if (!s->native)
+        trli_kernel_evaluate(s->kernel, &run, &box);
+    else if (!trli_native_evaluate(t, &run, &box))
+        check_tile(&check, &box);
     return TRL_OK;
 }
 

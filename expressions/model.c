@@ -71,6 +71,7 @@ static trl_err copy_request(trli_model *model, const trli_model_request *request
     model->layout = request->layout;
     model->parameters = request->parameters;
     model->fusion = request->fusion;
+    model->compile = request->compile;
     model->workers = request->workers;
     model->nworkers = trl_workers_count(request->workers);
     model->entry = calloc((size_t)request->nentries + 1, sizeof *model->entry);
@@ -143,6 +144,7 @@ void trli_model_destroy(trli_model **model)
     free(m->origin);
     free(m->scalar);
     free(m->nonfinite);
+    trli_compiler_destroy(&m->compiler);
     free(m);
 }
 
@@ -168,11 +170,13 @@ trl_err trli_model_freeze(trli_model *model)
     TRL_TRY(trli_slots_plan(model));
     TRL_TRY(trli_slots_allocate(model));
     for (int i = 0; i < model->nprograms; ++i) TRL_TRY(trli_tasks_build(model->program[i]));
+    TRL_TRY(trli_kernels_request(model));
 done:
     return err;
 }
 
 trl_err trli_program_run(trli_program *program)
 {
+    trli_kernels_poll(program->model);
     return trl_graph_run(program->graph, program->model->workers);
 }

@@ -11,6 +11,7 @@
 
 #include "interpreter_impl.h"
 #include "names_table_impl.h"
+#include "native_impl.h"
 
 typedef struct trli_model trli_model;
 typedef struct trli_program trli_program;
@@ -149,7 +150,9 @@ typedef struct trli_step {
     bool check;    /* KERNEL, PLANES: the outputs must be finite */
     int *variable; /* with check: the variable of each output */
     trli_kernel *kernel;
-    int *input; /* fields read, in the kernel's or plugin's order */
+    trli_native_fn native;   /* KERNEL: compiled, or NULL: interpreted */
+    const char *interpreted; /* why it is never compiled, or NULL */
+    int *input;              /* fields read, in the kernel's or plugin's order */
     int ninputs;
     /* REDUCE, SCALAR */
     int scalar;
@@ -230,6 +233,8 @@ struct trli_instance {
 
 typedef enum trli_fusion { TRLI_FUSION_FULL, TRLI_FUSION_NODE, TRLI_FUSION_NONE } trli_fusion;
 
+typedef enum trli_compile { TRLI_COMPILE_AUTO, TRLI_COMPILE_ALWAYS, TRLI_COMPILE_NEVER } trli_compile;
+
 typedef struct trli_slot {
     int64_t *points; /* [nlocal] room in values */
     void **base;     /* [nlocal] */
@@ -243,6 +248,10 @@ struct trli_model {
     trli_ir ir;
     trli_walk walk;
     trli_fusion fusion;
+    trli_compile compile;
+    trli_compiler *compiler; /* NULL: never */
+    bool compiling;          /* some kernels are still to come */
+    double first_run;        /* s; 0: not yet */
     const trl_names *parameters;
     int nentries;
     trli_entry *entry;
@@ -293,6 +302,7 @@ typedef struct trli_model_request {
     const trl_layout *layout;
     const trl_names *parameters;
     trli_fusion fusion;
+    trli_compile compile;
     int nentries;
     const trl_expression_entry *entries;
     int nvariables;
@@ -336,6 +346,15 @@ trl_array trli_model_array(const trli_model *model, int field, int local_patch);
 void trli_model_swap(trli_model *model, int field_a, int field_b);
 /* Allocate the slots of all analysed programs, bind exchanges and build the task graphs. */
 TRL_NODISCARD trl_err trli_model_freeze(trli_model *model);
+
+/* -- kernels.c -- */
+/* Ask for compiled kernels, once all steps are known. With `always`, wait for them; INPUT error if there is no way. */
+TRL_NODISCARD trl_err trli_kernels_request(trli_model *model);
+/* Between runs of programs: take in kernels that are ready. */
+void trli_kernels_poll(trli_model *model);
+
+/* The source of all kernels of a program, for readers. */
+TRL_NODISCARD trl_err trli_kernels_write(trli_program *program, FILE *out);
 
 /* -- instance.c -- */
 TRL_NODISCARD trl_err trli_instance_create(trli_model *model, trli_program *program, int time_scalar, int stage,

@@ -57,6 +57,10 @@ void trli_poison(double *values, int64_t n);
 trl_box trli_slab_box(const trli_program *program, const trli_slab *slab, int local_patch);
 /* The part of a task's box that a chunk computes. */
 trl_box trli_chunk_box(const trli_task *task, int chunk);
+/* Evaluate a step's compiled kernel in place of trli_kernel_evaluate, with trli_native_scratch bytes of scratch; false if it looks and
+ * found values that are not finite. */
+bool trli_native_evaluate(const trli_task *task, const trli_kernel_run *run, const trl_box *box);
+size_t trli_native_scratch(const trli_step *step);
 /* Scratch of a thread: arrays first, then the kernel's registers and a tile. */
 size_t trli_step_scratch(const trli_model *model, const trli_step *step);
 

@@ -58,6 +58,17 @@ static const trli_command commands[] = {
      .collective = true,
      .run = trli_cmd_check,
      .option = {OPTION_SET, OPTION_THREADS, OPTION_PLUGIN_PATH}},
+    {.name = "kernels",
+     .operands = "DECK",
+     .doc = "show the source of the kernels that are compiled for a deck",
+     .operands_min = 1,
+     .operands_max = 1,
+     .collective = true,
+     .run = trli_cmd_kernels,
+     .option = {{"--device", "cpu|gpu", "for which device (default: cpu)", false},
+                OPTION_SET,
+                OPTION_THREADS,
+                OPTION_PLUGIN_PATH}},
     {.name = "plot",
      .operands = "FILE",
      .doc = "draw a field of fields.h5 as a picture",
@@ -100,9 +111,6 @@ static const trli_command commands[] = {
      .run = trli_cmd_help},
 };
 
-/* Commands of the contract that a later version brings. */
-static const char *const later[] = {"kernels"};
-
 const trli_command *trli_commands(int *count)
 {
     *count = (int)(sizeof commands / sizeof *commands);
@@ -120,9 +128,6 @@ trl_err trli_command_find(trl_context *ctx, const char *name, const trli_command
         if (!strcmp(name, table[i].name)) *command = &table[i];
     }
     if (*command) return TRL_OK;
-    for (size_t i = 0; i < sizeof later / sizeof *later; ++i)
-        if (!strcmp(name, later[i]))
-            return trl_fail(ctx, TRL_ERR_INPUT, NULL, "trellis: version " TRL_VERSION " has no command '%s' yet", name);
     const char *nearest = trl_name_nearest(name, names, n);
     if (nearest)
         return trl_fail(ctx, TRL_ERR_INPUT, NULL, "trellis: unknown command '%s'; did you mean '%s'?", name, nearest);

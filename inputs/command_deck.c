@@ -84,10 +84,6 @@ static trl_err check_devices(trl_context *ctx, const char *devices)
 /* What the deck insists on and this version does not have, it must be told: `auto` takes what there is. */
 static trl_err check_settings(trl_context *ctx, const trli_deck_options *options)
 {
-    if (!strcmp(options->compile, "always"))
-        return trl_fail(ctx, TRL_ERR_INPUT, NULL,
-                        "run.compile: always asks for generated kernels, which version " TRL_VERSION
-                        " does not have; use auto or never");
     if (strcmp(options->time_blocking, "auto") != 0 && strcmp(options->time_blocking, "1") != 0)
         return trl_fail(ctx, TRL_ERR_INPUT, NULL,
                         "run.time_blocking: version " TRL_VERSION " takes one step at a time; use auto or 1, not %s",

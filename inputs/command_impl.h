@@ -89,6 +89,7 @@ TRL_NODISCARD trl_err trli_command_deck(trl_context *ctx, const trli_arguments *
 
 /* The commands, each in the file of its name. */
 int trli_cmd_run(trl_context *ctx, const trli_arguments *arguments);
+int trli_cmd_kernels(trl_context *ctx, const trli_arguments *arguments);
 int trli_cmd_plan(trl_context *ctx, const trli_arguments *arguments);
 int trli_cmd_check(trl_context *ctx, const trli_arguments *arguments);
 int trli_cmd_plot(trl_context *ctx, const trli_arguments *arguments);

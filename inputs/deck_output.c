@@ -142,6 +142,7 @@ trl_err trli_run_read(trli_deck *deck)
     options->time_blocking = trli_node_get(run, "time_blocking")->text.chars;
     problem->scheduler = trli_node_get(run, "scheduler")->text.chars;
     problem->fusion = trli_node_get(run, "fusion")->text.chars;
+    problem->compile = options->compile;
     problem->nan_check = trli_node_is_true(trli_node_get(run, "nan_check"));
     problem->fast_math = trli_node_is_true(trli_node_get(trli_node_get(deck->root, "numerics"), "fast_math"));
     TRL_TRY(read_threads(deck, trli_node_get(run, "threads")));

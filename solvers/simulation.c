@@ -89,9 +89,13 @@ static trl_err make_model(trl_simulation *sim)
     trli_fusion fusion = TRLI_FUSION_FULL;
     if (strcmp(p->fusion, "node") == 0) fusion = TRLI_FUSION_NODE;
     if (strcmp(p->fusion, "none") == 0) fusion = TRLI_FUSION_NONE;
+    trli_compile compile = TRLI_COMPILE_AUTO;
+    if (p->compile && strcmp(p->compile, "always") == 0) compile = TRLI_COMPILE_ALWAYS;
+    if (p->compile && strcmp(p->compile, "never") == 0) compile = TRLI_COMPILE_NEVER;
     const trli_model_request request = {.layout = sim->layout,
                                         .parameters = p->parameters,
                                         .fusion = fusion,
+                                        .compile = compile,
                                         .nentries = p->nexpressions,
                                         .entries = p->expression,
                                         .nvariables = p->nequations,
@@ -438,6 +442,11 @@ void trl_simulation_get_stats(const trl_simulation *sim, trl_simulation_stats *s
 trl_err trl_simulation_write_dot(const trl_simulation *sim, bool tasks, FILE *out)
 {
     return tasks ? trl_graph_write_dot(sim->step->graph, out) : trli_tree_write_dot(sim->model, out);
+}
+
+trl_err trl_simulation_write_kernels(trl_simulation *sim, FILE *out)
+{
+    return trli_kernels_write(sim->step, out);
 }
 
 trl_err trl_simulation_trace(trl_simulation *sim, int64_t events)

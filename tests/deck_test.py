@@ -16,15 +16,16 @@ def variants(ranks, cells, few):
     every, last = [3, 2, 2][: len(cells)], [1, 1, 1][: len(cells) - 1] + [4]
     # Policies, splits of the workers and fusion, each in combination with others: what differs says which runs to compare.
     split = "run.threads={tasks: %d, operators: %d}"
+    compiled = "run.compile=always"
     yield ranks[0], [f"grid.patches={every}", "run.fusion=none", split % (1, 1)]
-    yield ranks[-1], [f"grid.patches={last}", "run.fusion=node"]
+    yield ranks[-1], [f"grid.patches={last}", "run.fusion=node", compiled]
     if few:
         return
     for np in ranks[1:]:
         yield np, []
     yield ranks[0], ["run.scheduler=serial", "run.threads=1"]
     yield ranks[0], ["run.scheduler=priority", "run.threads=1", "run.fusion=node"]
-    yield ranks[0], ["run.scheduler=priority", "run.threads=2"]
+    yield ranks[0], ["run.scheduler=priority", "run.threads=2", compiled]
     yield ranks[0], ["run.scheduler=priority", split % (2, 0), f"grid.patches={last}"]
     yield ranks[0], ["run.scheduler=priority", split % (0, 2), "run.fusion=none"]
 
@@ -35,6 +36,8 @@ def run(options, number, np, settings):
     report = folder / "report.json"
     command = shlex.split(options.mpirun) + ["-n", str(np)] if np > 1 else []
     command += [options.trellis, "run", options.deck, "--set", f"output.directory={folder}", "--report", str(report)]
+    if not any(setting.startswith("run.compile=") for setting in settings):
+        settings = [*settings, "run.compile=never"]
     command += shlex.split(options.args) + [word for setting in settings for word in ("--set", setting)]
     print("+", shlex.join(command), flush=True)
     done = subprocess.run(command, stdin=subprocess.DEVNULL, check=False)

@@ -8,16 +8,21 @@
 
 #include "bench_heat_impl.h"
 
-enum { TRELLIS_MAX = 8, LOOPS_MAX = 12, ROUNDS = 7, QUICK_ROUNDS = 2 };
+enum { LOOPS_MAX = 12, ROUNDS = 7, QUICK_ROUNDS = 2 };
 
-/* What Trellis is asked to do: a form of the equation and a fusion. */
+/* What Trellis is asked to do: a form of the equation, a fusion, and compiled kernels or the interpreter. */
 static const struct {
-    const char *name, *fusion;
+    const char *name, *fusion, *compile;
     bool laplacian;
 } asked[] = {
-    {"Trellis, fluxes, fusion none", "none", false},   {"Trellis, fluxes, fusion node", "node", false},
-    {"Trellis, fluxes, fusion full", "full", false},   {"Trellis, laplacian, fusion none", "none", true},
-    {"Trellis, laplacian, fusion full", "full", true},
+    {"interpreter, fluxes, fusion none", "none", "never", false},
+    {"interpreter, fluxes, fusion node", "node", "never", false},
+    {"interpreter, fluxes, fusion full", "full", "never", false},
+    {"interpreter, laplacian, fusion none", "none", "never", true},
+    {"interpreter, laplacian, fusion full", "full", "never", true},
+    {"compiled, fluxes, fusion none", "none", "always", false},
+    {"compiled, fluxes, fusion full", "full", "always", false},
+    {"compiled, laplacian, fusion full", "full", "always", true},
 };
 enum { ASKED = sizeof asked / sizeof *asked };
 
@@ -54,7 +59,7 @@ static const char deck_text[] =
     "    boundary: {x-: {dirichlet: 0}, x+: {dirichlet: 0}, y-: {dirichlet: 0}, y+: {dirichlet: 0}, z-: {dirichlet: 0},"
     " z+: {dirichlet: 0}}\n"
     "time: {method: euler, dt: %.17g, steps: 1000000000}\n"
-    "run: {fusion: %s}\n";
+    "run: {fusion: %s, compile: %s}\n";
 
 static trl_err run_steps(void *data)
 {
@@ -135,7 +140,7 @@ static trl_err create_run(match *m, int i)
     char text[2048];
     snprintf(text, sizeof text, deck_text, h->n[0], h->n[1], h->n[2], h->k,
              asked[i].laplacian ? "" : "expressions: {q: \"-k*grad(T)\"}\n",
-             asked[i].laplacian ? "k*laplacian(T)" : "-div(q)", h->dt, asked[i].fusion);
+             asked[i].laplacian ? "k*laplacian(T)" : "-div(q)", h->dt, asked[i].fusion, asked[i].compile);
     run->all = m;
     run->laplacian = asked[i].laplacian;
     m->contender[i] = (trli_contender){.name = asked[i].name, .run = run_steps, .check = check_run, .data = run};

@@ -17,7 +17,7 @@ for name in heat build tasks grain; do
     python3 -m json.tool $name.json > /dev/null || fail "$name.json is no JSON"
     says $name.json "\"benchmark\": \"$name\""
 done
-for text in '"copy_bytes_per_s": ' '"name": "Trellis, laplacian, fusion full"' '"ratio_unfused": '; do
+for text in '"copy_bytes_per_s": ' '"name": "compiled, laplacian, fusion full"' '"ratio_unfused": '; do
     grep -qF -- "$text" heat.json || fail "heat.json lacks $text"
 done
 for text in '"case": "random, 1e5 tasks"' '"name": "Trellis, with locks"' '"gates": '; do

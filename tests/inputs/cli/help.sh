@@ -29,5 +29,3 @@ expect 2 "$TRELLIS" rnu
 says stderr.txt "trellis: unknown command 'rnu'; did you mean 'run'?"
 expect 2 "$TRELLIS" help rnu
 says stderr.txt "trellis: unknown command 'rnu'; did you mean 'run'?"
-expect 2 "$TRELLIS" kernels x
-says stderr.txt " has no command 'kernels' yet"

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Which kernels of a model are compiled, when, and how a compiled one is called in place of the interpreter. */
+#include <stdlib.h>
+#include <time.h>
+
+#include "emit_impl.h"
+#include "tasks_impl.h"
+
+/* With `auto`, a run has to last this long (s) before compilers are started: short ones end sooner without. What is in the cache is
+ * taken at once. */
+static const double worth_compiling = 0.25;
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static trl_err request_kernel(trli_model *model, trli_step *s)
+{
+    char *text = NULL;
+    trl_err err;
+    TRL_TRY(trli_emit_kernel(&model->ir, &model->walk, s->kernel, s->nout, s->value, s->check, &text, &s->interpreted));
+    if (text) TRL_TRY(trli_compiler_add(model->compiler, text, &s->native));
+done:
+    free(text);
+    return err;
+}
+
+/* A deck that insists is told what is in the way. */
+static trl_err check_compiled(trli_model *model)
+{
+    int compiled, cached, failed;
+    const char *why;
+    trli_compiler_get_stats(model->compiler, &compiled, &cached, &failed, &why);
+    if (!why) return TRL_OK;
+    return trl_fail(model->ctx, TRL_ERR_INPUT, NULL,
+                    "run.compile: always asks for compiled kernels, but %s; use auto or never, or mend it", why);
+}
+
+trl_err trli_kernels_request(trli_model *model)
+{
+    trl_err err = TRL_OK;
+    if (model->compile == TRLI_COMPILE_NEVER) return TRL_OK;
+    TRL_TRY(trli_compiler_create(model->ctx, &model->compiler));
+    for (int i = 0; i < model->nprograms; ++i)
+        for (int s = 0; s < model->program[i]->nsteps; ++s) {
+            trli_step *step = &model->program[i]->step[s];
+            if (step->live && step->kind == TRLI_STEP_KERNEL) TRL_TRY(request_kernel(model, step));
+        }
+    model->compiling = true;
+    if (model->compile != TRLI_COMPILE_ALWAYS) goto done;
+    model->compiling = trli_compiler_poll(model->compiler, true) > 0;
+    TRL_TRY(check_compiled(model));
+done:
+    return err;
+}
+
+void trli_kernels_poll(trli_model *model)
+{
+    if (!model->compiling) return;
+    double time = now();
+    if (model->first_run == 0) model->first_run = time;
+    if (time - model->first_run < worth_compiling) return;
+    model->compiling = trli_compiler_poll(model->compiler, false) > 0;
+}
+
+static void write_fields(const trli_model *model, const char *what, int n, const int *field, FILE *out)
+{
+    fprintf(out, "   %s", what);
+    for (int i = 0; i < n; ++i) fprintf(out, " %s", model->field[field[i]].name);
+    fputc('\n', out);
+}
+
+trl_err trli_kernels_write(trli_program *program, FILE *out)
+{
+    trli_model *model = program->model;
+    char *text = NULL;
+    trl_err err = TRL_OK;
+    for (int i = 0; i < program->nsteps; ++i) {
+        const char *why;
+        const trli_step *s = &program->step[i];
+        if (!s->live || s->kind != TRLI_STEP_KERNEL) continue;
+        TRL_TRY(trli_emit_kernel(&model->ir, &model->walk, s->kernel, s->nout, s->value, s->check, &text, &why));
+        fprintf(out, "/* %s\n", s->label);
+        write_fields(model, "output", s->nout, s->field, out);
+        write_fields(model, "input ", s->ninputs, s->input, out);
+        if (text)
+            fprintf(out, "*/\n%s\n", text);
+        else
+            fprintf(out, "   interpreted: %s */\n\n", why);
+        free(text);
+        text = NULL;
+    }
+    if (ferror(out)) err = trl_fail(model->ctx, TRL_ERR_IO, NULL, "the kernels cannot be written");
+done:
+    free(text);
+    return err;
+}
+
+/* ---- calls ---- */
+
+size_t trli_native_scratch(const trli_step *s)
+{
+    return (size_t)(s->ninputs + s->nout) * sizeof(trl_kernel_array);
+}
+
+static void set_array(trl_kernel_array *to, const trl_array *from)
+{
+    to->at = from->at;
+    for (int a = 0; a < 3; ++a) to->stride[a] = from->stride[a];
+}
+
+/* What one row of the box touches of all arrays, and whether some input is read on several planes. */
+static size_t bytes_of_row(const trli_step *s, trl_lidx n, bool *planes)
+{
+    int rows = s->nout;
+    for (int i = 0; i < s->ninputs; ++i) {
+        trl_footprint f = trli_kernel_footprint(s->kernel, i);
+        trl_offsets hull = trl_footprint_hull(&f);
+        rows += 1 + hull.hi[2] - hull.lo[2];
+        *planes |= hull.hi[2] > hull.lo[2];
+    }
+    return (size_t)rows * (size_t)n * sizeof(double);
+}
+
+/* Rows of neighbouring planes stay in the second-level cache from one plane to the next. */
+static void choose_sweep(const trli_task *t, const trl_box *box, trl_kernel_call *call)
+{
+    const trli_step *s = t->step;
+    trl_context *ctx = t->program->model->ctx;
+    const trl_layout *layout = t->program->model->layout;
+    bool planes = false;
+    size_t row = bytes_of_row(s, box->hi[0] - box->lo[0], &planes);
+    size_t second = trl_context_cache_bytes(ctx, 2), last = trl_context_cache_bytes(ctx, 0);
+    size_t all =
+        (size_t)trl_box_points(&t->box) * (size_t)(s->ninputs + s->nout) * sizeof(double) * (size_t)layout->nlocal;
+    call->block = box->hi[1] - box->lo[1];
+    if (planes && second > 0 && (size_t)call->block * row > second / 2) call->block = (long long)(second / 2 / row);
+    if (call->block < 8) call->block = 8;
+    call->stream = last > 0 && all > last * (size_t)trl_context_threads(ctx);
+    call->ahead = planes && call->stream ? 2 : 0;
+}
+
+bool trli_native_evaluate(const trli_task *t, const trli_kernel_run *run, const trl_box *box)
+{
+    const trli_step *s = t->step;
+    trl_kernel_array *array = run->scratch;
+    const trl_grid *g = run->grid;
+    trl_kernel_grid grid;
+    trl_kernel_call call = {.input = array, .output = array + s->ninputs, .scalar = run->scalar, .grid = &grid};
+    for (int i = 0; i < s->ninputs; ++i) set_array(&array[i], &run->input[i]);
+    for (int o = 0; o < s->nout; ++o) set_array(&array[s->ninputs + o], &run->output[o]);
+    for (int a = 0; a < 3; ++a) {
+        grid.origin[a] = g->origin[a];
+        grid.spacing[a] = g->spacing[a];
+        grid.cells[a] = g->cells[a];
+        grid.first[a] = run->patch->first[a];
+        grid.periodic[a] = g->periodic[a];
+        call.lo[a] = box->lo[a];
+        call.hi[a] = box->hi[a];
+    }
+    choose_sweep(t, box, &call);
+    s->native(&call);
+    return call.nonfinite == 0;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* `trellis kernels`: the source that would be compiled for a deck. */
+#include "command_impl.h"
+
+#include <string.h>
+
+#include <trl_simulation.h>
+
+static trl_err check_device(trl_context *ctx, const char *device)
+{
+    if (!device || strcmp(device, "cpu") == 0) return TRL_OK;
+    if (strcmp(device, "gpu") == 0)
+        return trl_fail(ctx, TRL_ERR_INPUT, NULL, "--device gpu: version " TRL_VERSION " writes kernels for CPUs only");
+    return trl_fail(ctx, TRL_ERR_INPUT, NULL, "--device takes cpu or gpu, not '%s'", device);
+}
+
+int trli_cmd_kernels(trl_context *ctx, const trli_arguments *arguments)
+{
+    trl_registry *registry = NULL;
+    trli_deck *deck = NULL;
+    trl_simulation *sim = NULL;
+    trl_err err = TRL_OK;
+    TRL_TRY(check_device(ctx, trli_arguments_value(arguments, "--device")));
+    TRL_TRY(trli_command_deck(ctx, arguments, &registry, &deck));
+    TRL_TRY(trl_simulation_create(ctx, trli_deck_problem(deck), &sim));
+    if (trl_context_rank(ctx) == 0) err = trl_simulation_write_kernels(sim, stdout);
+    err = trl_context_agree(ctx, err);
+done:
+    trl_simulation_destroy(&sim);
+    trli_deck_destroy(&deck);
+    trl_registry_destroy(&registry);
+    return trli_command_finish(ctx, err);
+}
