@@ -204,6 +204,8 @@ trli_value trli_ir_shift(trli_ir *ir, trli_value a, int axis, int by)
     trli_node n = blank(TRLI_OP_SHIFT);
     /* A shift across an axis along which the value does not vary changes nothing. An unplaced coordinate moves with its point. */
     if (by == 0 || !(ir->node[a].varies & 1 << axis)) return a;
+    if (ir->node[a].op == TRLI_OP_NEG) /* where signs cancel, they must be seen */
+        return trli_ir_unary(ir, TRLI_OP_NEG, trli_ir_shift(ir, ir->node[a].arg[0], axis, by));
     n.arg[0] = a;
     n.shift[axis] = (int8_t)by;
     if (ir->node[a].op == TRLI_OP_SHIFT) {
@@ -237,13 +239,41 @@ trli_value trli_ir_unary(trli_ir *ir, trli_op op, trli_value a)
     return make(ir, &n);
 }
 
-trli_value trli_ir_binary(trli_ir *ir, trli_op op, trli_value a, trli_value b)
+/* a, or the operand of a negation. */
+static trli_value strip_sign(const trli_ir *ir, trli_value a, bool *negative)
+{
+    *negative = ir->node[a].op == TRLI_OP_NEG;
+    return *negative ? ir->node[a].arg[0] : a;
+}
+
+/* Products and quotients of negated values: the sign goes into a constant, or to the result, where a sum takes it up. */
+static trli_value multiply(trli_ir *ir, trli_op op, trli_value a, trli_value b)
 {
     trli_node n = blank(op);
     double x, y;
-    /* Only identities that hold for every bit pattern but a NaN's payload. */
-    if (op == TRLI_OP_MUL && is_constant(ir, a, &x) && x == 1) return b;
-    if ((op == TRLI_OP_MUL || op == TRLI_OP_DIV) && is_constant(ir, b, &y) && y == 1) return a;
+    bool minus_a, minus_b;
+    bool constant_a = is_constant(ir, a, &x), constant_b = is_constant(ir, b, &y);
+    n.arg[0] = strip_sign(ir, a, &minus_a);
+    n.arg[1] = strip_sign(ir, b, &minus_b);
+    if (constant_b && (y == 1 || y == -1)) return y == 1 ? a : trli_ir_unary(ir, TRLI_OP_NEG, a);
+    if (op == TRLI_OP_MUL && constant_a && (x == 1 || x == -1)) return x == 1 ? b : trli_ir_unary(ir, TRLI_OP_NEG, b);
+    if (minus_a == minus_b) return make(ir, &n);
+    if (constant_a) n.arg[0] = trli_ir_constant(ir, -x);
+    if (constant_b) n.arg[1] = trli_ir_constant(ir, -y);
+    trli_value result = make(ir, &n);
+    return constant_a || constant_b ? result : trli_ir_unary(ir, TRLI_OP_NEG, result);
+}
+
+/* Only identities that hold for every bit pattern but a NaN's sign and payload. */
+trli_value trli_ir_binary(trli_ir *ir, trli_op op, trli_value a, trli_value b)
+{
+    trli_node n = blank(op);
+    bool minus_a, minus_b;
+    trli_value plain_a = strip_sign(ir, a, &minus_a), plain_b = strip_sign(ir, b, &minus_b);
+    if (op == TRLI_OP_MUL || op == TRLI_OP_DIV) return multiply(ir, op, a, b);
+    if (op == TRLI_OP_ADD && minus_b) return trli_ir_binary(ir, TRLI_OP_SUB, a, plain_b);
+    if (op == TRLI_OP_ADD && minus_a) return trli_ir_binary(ir, TRLI_OP_SUB, b, plain_a);
+    if (op == TRLI_OP_SUB && minus_b) return trli_ir_binary(ir, TRLI_OP_ADD, a, plain_b);
     n.arg[0] = a;
     n.arg[1] = b;
     return make(ir, &n);
@@ -305,6 +335,8 @@ trli_value trli_ir_remake(trli_ir *ir, const trli_node *n, const trli_value arg[
     }
     if (n->op == TRLI_OP_SELECT) return trli_ir_select(ir, arg[0], arg[1], arg[2]);
     if (n->op == TRLI_OP_NEG) return trli_ir_unary(ir, TRLI_OP_NEG, arg[0]);
+    if (trli_op_operands(n->op) == 2 && n->op != TRLI_OP_FUNCTION2)
+        return trli_ir_binary(ir, (trli_op)n->op, arg[0], arg[1]);
     memcpy(other.arg, arg, sizeof other.arg);
     return make(ir, &other);
 }
