@@ -5,6 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#include <spatialops_impl.h>
+
 #include "tasks_impl.h"
 
 static const trl_patch *patch_of(const trli_task *t)
@@ -310,7 +312,7 @@ trl_err trli_task_poison(void *data, const trl_task_args *args, bool *done)
         if (!t->program->demand[t->step->field[o]].live) continue;
         trl_array a = trli_model_array(model, t->step->field[o], t->patch);
         trli_poison((double *)a.at + trl_array_offset(&a, a.held.lo[0], a.held.lo[1], a.held.lo[2]),
-                    trl_box_points(&a.held));
+                    (size_t)trl_box_points(&a.held) * sizeof(double), a.type);
     }
     return TRL_OK;
 }

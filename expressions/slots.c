@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <spatialops_impl.h>
+
 #include "model_impl.h"
 
 typedef struct plan {
@@ -167,13 +169,6 @@ done:
     return err;
 }
 
-/* Values that nothing wrote yet: a read of them shows as NaN. */
-void trli_poison(double *values, int64_t n)
-{
-    static const uint64_t signalling = 0x7ff4000000000bad;
-    for (int64_t i = 0; i < n; ++i) memcpy(&values[i], &signalling, sizeof signalling);
-}
-
 trl_err trli_slots_allocate(trli_model *model)
 {
     trl_err err = TRL_OK;
@@ -185,7 +180,7 @@ trl_err trli_slots_allocate(trli_model *model)
         for (int p = 0; p < model->layout->nlocal; ++p) {
             TRL_TRY(trl_memory_alloc(model->ctx, (size_t)slot->points[p] * sizeof(double),
                                      slot->persistent ? tenant : "scratch", &slot->base[p]));
-            trli_poison(slot->base[p], slot->points[p]);
+            trli_poison(slot->base[p], (size_t)slot->points[p] * sizeof(double), TRL_F64);
         }
     }
 done:

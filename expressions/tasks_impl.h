@@ -52,7 +52,6 @@ trl_err trli_task_poison(void *data, const trl_task_args *args, bool *done);
 
 /* Workers' shares of a reduction, empty. */
 void trli_reduction_reset(trli_reduction *r, trli_reduce_kind kind, int nworkers);
-void trli_poison(double *values, int64_t n);
 /* Box of a slab on a patch. */
 trl_box trli_slab_box(const trli_program *program, const trli_slab *slab, int local_patch);
 /* The part of a task's box that a chunk computes. */

@@ -55,6 +55,9 @@ TRL_NODISCARD trl_err trli_topology_init(trli_topology *topology, MPI_Comm comm)
 void trli_topology_destroy(trli_topology *topology);
 /* Bind the calling thread to the core-th core of the share. Failure is harmless: the thread stays where it was. */
 void trli_topology_pin(const trli_topology *topology, int core);
+/* Whole pages of memory are to come from the NUMA node of the core-th core of the share. Nothing on machines of one node, and where the
+ * system refuses: that costs only speed. */
+void trli_topology_bind(const trli_topology *topology, int core, void *memory, size_t bytes);
 
 void trli_diagnostics_init(trli_diagnostics *diagnostics);
 void trli_diagnostics_destroy(trli_diagnostics *diagnostics);
@@ -63,6 +66,11 @@ bool trli_diagnostics_said(void);
 
 /* TRL_OK for MPI_SUCCESS; else record MPI's own message about the named call and return TRL_ERR_MPI. */
 TRL_NODISCARD trl_err trli_mpi_check(trl_context *ctx, int status, const char *call);
+
+/* As trl_memory_alloc, but without a message: NULL where the limit or the system refuses. */
+void *trli_memory_try(trl_context *ctx, size_t bytes);
+/* Let a peak be at least what is in use now. */
+void trli_memory_raise(_Atomic size_t *peak, size_t now);
 
 /* A growing array of elements of one size, which its users know. All zero: empty. */
 typedef struct trli_array {

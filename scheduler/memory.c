@@ -18,47 +18,63 @@ typedef struct block_header {
 
 _Static_assert(sizeof(block_header) <= ALIGNMENT, "the header fits in the alignment gap");
 
-/* Relaxed throughout: see trli_memory. */
-static void account(trli_memory *memory, size_t bytes)
+/* Count bytes in, if they fit under the limit. Relaxed throughout: see trli_memory. */
+static bool account(trli_memory *memory, size_t bytes)
 {
-    size_t now = atomic_fetch_add_explicit(&memory->bytes, bytes, memory_order_relaxed) + bytes;
-    size_t peak = atomic_load_explicit(&memory->peak_bytes, memory_order_relaxed);
-    while (now > peak) {
-        if (atomic_compare_exchange_weak_explicit(&memory->peak_bytes, &peak, now, memory_order_relaxed,
-                                                  memory_order_relaxed)) {
-            break;
-        }
-    }
-    atomic_fetch_add_explicit(&memory->allocations, 1, memory_order_relaxed);
+    size_t used = atomic_load_explicit(&memory->bytes, memory_order_relaxed);
+    do {
+        if (used > memory->limit || bytes > memory->limit - used) return false;
+    } while (!atomic_compare_exchange_weak_explicit(&memory->bytes, &used, used + bytes, memory_order_relaxed,
+                                                    memory_order_relaxed));
+    trli_memory_raise(&memory->peak_bytes, used + bytes);
+    return true;
 }
 
 static char *allocate(size_t bytes)
 {
     size_t alignment = bytes >= huge_block ? huge_page : ALIGNMENT;
-    size_t whole = (bytes + ALIGNMENT + alignment - 1) / alignment * alignment;
+    size_t needed = bytes + ALIGNMENT, whole = (needed + alignment - 1) / alignment * alignment;
     char *block = aligned_alloc(alignment, whole);
-    if (block && bytes >= huge_block) (void)madvise(block, whole, MADV_HUGEPAGE); /* a wish: refusal costs only speed */
+    if (block && bytes >= huge_block) {
+        /* A last page that would stay empty for the most part is left to small pages. A wish: refusal costs only speed. */
+        size_t huge = whole - needed <= bytes / 8 ? whole : needed / huge_page * huge_page;
+        (void)madvise(block, huge, MADV_HUGEPAGE);
+    }
     return block;
+}
+
+void trli_memory_raise(_Atomic size_t *peak, size_t now)
+{
+    size_t most = atomic_load_explicit(peak, memory_order_relaxed);
+    while (now > most) {
+        if (atomic_compare_exchange_weak_explicit(peak, &most, now, memory_order_relaxed, memory_order_relaxed)) break;
+    }
+}
+
+void *trli_memory_try(trl_context *ctx, size_t bytes)
+{
+    char *block;
+    if (!account(&ctx->memory, bytes)) return NULL;
+    block = allocate(bytes);
+    if (block == NULL) {
+        atomic_fetch_sub_explicit(&ctx->memory.bytes, bytes, memory_order_relaxed);
+        return NULL;
+    }
+    ((block_header *)block)->bytes = bytes;
+    atomic_fetch_add_explicit(&ctx->memory.allocations, 1, memory_order_relaxed);
+    return block + ALIGNMENT;
 }
 
 trl_err trl_memory_alloc(trl_context *ctx, size_t bytes, const char *what, void **result)
 {
-    size_t used = atomic_load_explicit(&ctx->memory.bytes, memory_order_relaxed);
-    size_t limit = ctx->memory.limit;
-    char *block = NULL;
-    *result = NULL;
-    if (used <= limit && bytes <= limit - used) block = allocate(bytes);
-    if (block == NULL) {
-        return trl_fail(
-            ctx, TRL_ERR_MEMORY, NULL,
-            "cannot allocate %zu bytes (%.3g GB) for '%s' on rank %d: %zu bytes are in use and the node has "
-            "%.3g GB; use a smaller grid or more nodes",
-            bytes, (double)bytes * 1e-9, what, ctx->rank, used, (double)ctx->topology.memory_bytes * 1e-9);
-    }
-    ((block_header *)block)->bytes = bytes;
-    account(&ctx->memory, bytes);
-    *result = block + ALIGNMENT;
-    return TRL_OK;
+    *result = trli_memory_try(ctx, bytes);
+    if (*result) return TRL_OK;
+    return trl_fail(ctx, TRL_ERR_MEMORY, NULL,
+                    "cannot allocate %zu bytes (%.3g GB) for '%s' on rank %d: %zu bytes are in use and the node has "
+                    "%.3g GB; use a smaller grid or more nodes",
+                    bytes, (double)bytes * 1e-9, what, ctx->rank,
+                    atomic_load_explicit(&ctx->memory.bytes, memory_order_relaxed),
+                    (double)ctx->topology.memory_bytes * 1e-9);
 }
 
 void trl_memory_free(trl_context *ctx, void **memory)

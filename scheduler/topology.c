@@ -130,3 +130,14 @@ void trli_topology_pin(const trli_topology *topology, int core)
                                                 (unsigned)(topology->first_core + core));
     if (object) hwloc_set_cpubind(topology->machine, object->cpuset, HWLOC_CPUBIND_THREAD);
 }
+
+void trli_topology_bind(const trli_topology *topology, int core, void *memory, size_t bytes)
+{
+    static const uintptr_t page = 4096;
+    uintptr_t begin = ((uintptr_t)memory + page - 1) / page * page, end = ((uintptr_t)memory + bytes) / page * page;
+    hwloc_obj_t object = hwloc_get_obj_by_depth(topology->machine, core_depth(topology->machine),
+                                                (unsigned)(topology->first_core + core));
+    if (!object || end <= begin || hwloc_get_nbobjs_by_type(topology->machine, HWLOC_OBJ_NUMANODE) < 2) return;
+    (void)hwloc_set_area_membind(topology->machine, (void *)begin, end - begin, object->nodeset, HWLOC_MEMBIND_BIND,
+                                 HWLOC_MEMBIND_BYNODESET);
+}

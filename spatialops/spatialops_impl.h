@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* What the files of spatialops/ share and nobody else sees. */
+/* What the files of spatialops/ share, and users of the library do not see. */
 #ifndef TRL_SPATIALOPS_IMPL_H
 #define TRL_SPATIALOPS_IMPL_H
 
-#include <trl_grid.h>
+#include <trl_field.h>
 
 static inline char trli_axis_name(int axis)
 {
@@ -15,5 +15,8 @@ static inline char trli_axis_name(int axis)
 trl_gidx trli_cut_first(trl_gidx n, trl_gidx parts, trl_gidx i);
 /* The part that holds an element. Needs parts <= n. */
 trl_gidx trli_cut_part(trl_gidx n, trl_gidx parts, trl_gidx element);
+
+/* Values that nothing wrote yet: a read of them shows as (signalling) NaN, of integers as an absurd number. */
+void trli_poison(void *values, size_t bytes, trl_scalar_type type);
 
 #endif

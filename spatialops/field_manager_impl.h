@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Inside of the field manager: pools and blocks.
+ *
+ * Locks: `table` guards the table of blocks (create, destroy, find); each block has one for everything in it; each size class has one,
+ * held for a push or a pop. A thread holds at most one block's lock and, inside, one class's; memory is asked of the system outside of
+ * the classes' locks, and the table's lock is never held together with another. Counters are relaxed: nothing is inferred from them. */
+#ifndef TRLI_FIELD_MANAGER_IMPL_H
+#define TRLI_FIELD_MANAGER_IMPL_H
+
+#include <stdalign.h>
+
+#include <context_impl.h>
+#include <trl_field_manager.h>
+
+/* Size classes: multiples of 64 bytes up to 512, then eight to a doubling. A block loses less than an eighth of its bytes (or 64 bytes). */
+enum { TRLI_CLASSES_SMALL = 8, TRLI_CLASSES_PER_DOUBLING = 8, TRLI_CLASSES_LOG2_MAX = 48 };
+enum { TRLI_CLASSES = TRLI_CLASSES_SMALL + (TRLI_CLASSES_LOG2_MAX - 9) * TRLI_CLASSES_PER_DOUBLING };
+
+/* An extent of memory, in use by a block or in the list of its class. */
+typedef struct trli_extent {
+    struct trli_extent *next;
+    void *memory;
+    size_t bytes;  /* of memory */
+    size_t wanted; /* by its user */
+    int class;     /* -1: exact */
+} trli_extent;
+
+typedef struct trli_class {
+    alignas(64) pthread_mutex_t lock;
+    trli_extent *free; /* last released first: its pages are warm */
+} trli_class;
+
+typedef struct trli_pool {
+    const trl_space_ops *ops;
+    void *data;
+    trli_class *class; /* [TRLI_CLASSES] */
+    _Atomic size_t in_use, held, cached, peak;
+    _Atomic int64_t allocations, reuses;
+} trli_pool;
+
+/* ops, data: of the space; they outlive the pool. MEMORY without a message. */
+TRL_NODISCARD trl_err trli_pool_init(trli_pool *pool, const trl_space_ops *ops, void *data);
+void trli_pool_destroy(trli_pool *pool);
+/* The class of a size, and its bytes; -1 if no class is that large. */
+int trli_pool_class(size_t bytes, size_t *class_bytes);
+/* MEMORY without a message if there is none, even after the pool's cache was given back. */
+TRL_NODISCARD trl_err trli_pool_take(trli_pool *pool, size_t bytes, bool exact, trli_extent **extent);
+void trli_pool_give(trli_pool *pool, trli_extent *extent);
+void trli_pool_trim(trli_pool *pool);
+
+typedef struct trli_copy {
+    trli_extent *extent; /* NULL: no memory */
+    int64_t consumers;   /* releases to come */
+    bool valid;
+} trli_copy;
+
+struct trl_block {
+    trl_field_manager *manager;
+    trl_block *next; /* in its bucket */
+    uint64_t hash;
+    char *tag;
+    int patch;
+    trl_scalar_type type;
+    int64_t capacity;
+    unsigned flags;
+    pthread_mutex_t lock; /* guards what follows */
+    int64_t count;
+    bool locked;
+    int home; /* space of the values themselves; those elsewhere are consumer copies */
+    trli_copy copy[TRL_SPACES_MAX];
+};
+
+struct trl_field_manager {
+    trl_context *ctx;
+    pthread_mutex_t table; /* guards bucket, nbuckets, nblocks */
+    trl_block **bucket;
+    size_t nbuckets, nblocks; /* nbuckets: a power of two */
+    int nspaces;
+    trli_pool pool[TRL_SPACES_MAX]; /* [0]: the host's */
+};
+
+/* Record an error about a block: its tag and patch, then the text; returns code. */
+trl_err trli_block_fail(const trl_block *block, trl_err code, const char *format, ...) TRL_PRINTF(3, 4);
+
+#endif

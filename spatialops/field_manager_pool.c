@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Pools of memory: a list of free extents for each size class. */
+#include <stdlib.h>
+
+#include "field_manager_impl.h"
+
+enum { SMALL_STEP = 64, SMALL_LOG2 = 9 };
+_Static_assert(SMALL_STEP *TRLI_CLASSES_SMALL == 1 << SMALL_LOG2, "small classes end where doublings begin");
+
+trl_err trli_pool_init(trli_pool *pool, const trl_space_ops *ops, void *data)
+{
+    *pool = (trli_pool){.ops = ops, .data = data};
+    pool->class = aligned_alloc(alignof(trli_class), TRLI_CLASSES * sizeof *pool->class);
+    if (!pool->class) return TRL_ERR_MEMORY;
+    for (int c = 0; c < TRLI_CLASSES; ++c) {
+        pthread_mutex_init(&pool->class[c].lock, NULL);
+        pool->class[c].free = NULL;
+    }
+    return TRL_OK;
+}
+
+void trli_pool_destroy(trli_pool *pool)
+{
+    if (!pool->class) return;
+    trli_pool_trim(pool);
+    for (int c = 0; c < TRLI_CLASSES; ++c) pthread_mutex_destroy(&pool->class[c].lock);
+    free(pool->class);
+    pool->class = NULL;
+}
+
+int trli_pool_class(size_t bytes, size_t *class_bytes)
+{
+    if (bytes <= (size_t)1 << SMALL_LOG2) {
+        size_t steps = bytes ? (bytes + SMALL_STEP - 1) / SMALL_STEP : 1;
+        *class_bytes = steps * SMALL_STEP;
+        return (int)steps - 1;
+    }
+    int log2 = SMALL_LOG2; /* of the power of two below */
+    while (log2 < TRLI_CLASSES_LOG2_MAX && (bytes - 1) >> (log2 + 1)) ++log2;
+    if (log2 == TRLI_CLASSES_LOG2_MAX) return -1;
+    size_t below = (size_t)1 << log2, step = below / TRLI_CLASSES_PER_DOUBLING;
+    size_t steps = (bytes - below + step - 1) / step; /* 1 to TRLI_CLASSES_PER_DOUBLING */
+    *class_bytes = below + steps * step;
+    return TRLI_CLASSES_SMALL + (log2 - SMALL_LOG2) * TRLI_CLASSES_PER_DOUBLING + (int)steps - 1;
+}
+
+static trli_extent *pop(trli_pool *pool, int class)
+{
+    trli_class *c = &pool->class[class];
+    pthread_mutex_lock(&c->lock);
+    trli_extent *extent = c->free;
+    if (extent) c->free = extent->next;
+    pthread_mutex_unlock(&c->lock);
+    return extent;
+}
+
+static trl_err allocate(trli_pool *pool, size_t bytes, int class, trli_extent **result)
+{
+    trli_extent *extent = malloc(sizeof *extent);
+    *result = NULL;
+    if (!extent) return TRL_ERR_MEMORY;
+    *extent = (trli_extent){.bytes = bytes, .class = class};
+    trl_err err = pool->ops->allocate(pool->data, bytes, &extent->memory);
+    if (err == TRL_ERR_MEMORY) { /* other classes may cache what is wanted here */
+        trli_pool_trim(pool);
+        err = pool->ops->allocate(pool->data, bytes, &extent->memory);
+    }
+    if (err != TRL_OK) {
+        free(extent);
+        return err;
+    }
+    atomic_fetch_add_explicit(&pool->allocations, 1, memory_order_relaxed);
+    *result = extent;
+    return TRL_OK;
+}
+
+trl_err trli_pool_take(trli_pool *pool, size_t bytes, bool exact, trli_extent **result)
+{
+    size_t class_bytes = bytes;
+    int class = exact ? -1 : trli_pool_class(bytes, &class_bytes);
+    trl_err err = TRL_OK;
+    *result = NULL;
+    if (!exact && class < 0) return TRL_ERR_MEMORY;
+    trli_extent *extent = exact ? NULL : pop(pool, class);
+    if (extent) {
+        atomic_fetch_sub_explicit(&pool->cached, extent->bytes, memory_order_relaxed);
+        atomic_fetch_add_explicit(&pool->reuses, 1, memory_order_relaxed);
+    } else
+        TRL_TRY(allocate(pool, class_bytes, class, &extent));
+    extent->next = NULL;
+    extent->wanted = bytes;
+    atomic_fetch_add_explicit(&pool->in_use, bytes, memory_order_relaxed);
+    trli_memory_raise(&pool->peak,
+                      atomic_fetch_add_explicit(&pool->held, extent->bytes, memory_order_relaxed) + extent->bytes);
+    *result = extent;
+done:
+    return err;
+}
+
+static void discard(trli_pool *pool, trli_extent *extent)
+{
+    pool->ops->free(pool->data, extent->memory);
+    free(extent);
+}
+
+void trli_pool_give(trli_pool *pool, trli_extent *extent)
+{
+    atomic_fetch_sub_explicit(&pool->in_use, extent->wanted, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&pool->held, extent->bytes, memory_order_relaxed);
+    if (extent->class < 0) {
+        discard(pool, extent);
+        return;
+    }
+    trli_class *c = &pool->class[extent->class];
+    atomic_fetch_add_explicit(&pool->cached, extent->bytes, memory_order_relaxed);
+    pthread_mutex_lock(&c->lock);
+    extent->next = c->free;
+    c->free = extent;
+    pthread_mutex_unlock(&c->lock);
+}
+
+void trli_pool_trim(trli_pool *pool)
+{
+    for (int c = 0; c < TRLI_CLASSES; ++c) {
+        trli_extent *extent;
+        while ((extent = pop(pool, c))) {
+            atomic_fetch_sub_explicit(&pool->cached, extent->bytes, memory_order_relaxed);
+            discard(pool, extent);
+        }
+    }
+}
