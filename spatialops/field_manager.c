@@ -143,7 +143,7 @@ static bool enter(trl_field_manager *m, trl_block *b)
 static trl_err check_desc(trl_context *ctx, const trl_block_desc *desc)
 {
     int64_t capacity = desc->capacity > desc->count ? desc->capacity : desc->count;
-    unsigned known = TRL_BLOCK_STATIC | TRL_BLOCK_PERSISTENT | TRL_BLOCK_LOCKED | TRL_BLOCK_EXACT;
+    unsigned known = TRL_BLOCK_STATIC | TRL_BLOCK_PERSISTENT | TRL_BLOCK_LOCKED;
     const char *wrong = NULL;
     if (!desc->tag || !*desc->tag) return trl_fail(ctx, TRL_ERR_USAGE, NULL, "a block needs a tag");
     if (desc->patch < TRL_WHOLE_RANK) wrong = "a negative patch";

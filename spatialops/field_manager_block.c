@@ -69,13 +69,13 @@ static trl_err out_of_memory(const trl_block *b, int space)
                            rank);
 }
 
-/* Memory in a space, its values undefined. */
-static trl_err provide(trl_block *b, int space)
+/* Memory in a space, its values undefined, for the block's home or a passing copy. */
+static trl_err provide(trl_block *b, int space, bool home)
 {
     trli_copy *copy = &b->copy[space];
+    bool exact = home && b->flags & (TRL_BLOCK_STATIC | TRL_BLOCK_PERSISTENT);
     if (copy->extent) return TRL_OK;
-    trl_err err =
-        trli_pool_take(&b->manager->pool[space], bytes_of(b, b->capacity), b->flags & TRL_BLOCK_EXACT, &copy->extent);
+    trl_err err = trli_pool_take(&b->manager->pool[space], bytes_of(b, b->capacity), exact, &copy->extent);
     return err == TRL_ERR_MEMORY ? out_of_memory(b, space) : err;
 }
 
@@ -98,13 +98,13 @@ static trl_err transfer(trl_block *b, int from, int to)
 }
 
 /* Values in a space where they are not: by way of the host, unless it is one of the two. */
-static trl_err bring(trl_block *b, int from, int to)
+static trl_err bring(trl_block *b, int from, int to, bool home)
 {
     bool staged = from != 0 && to != 0;
     trl_err err = TRL_OK;
-    TRL_TRY(provide(b, to));
+    TRL_TRY(provide(b, to, home));
     if (staged) {
-        TRL_TRY(provide(b, 0));
+        TRL_TRY(provide(b, 0, false));
         TRL_TRY(transfer(b, from, 0));
     }
     TRL_TRY(transfer(b, staged ? 0 : from, to));
@@ -147,7 +147,7 @@ static trl_err acquire(trl_block *b, int space, int64_t consumers, void **memory
     if (b->flags & TRL_BLOCK_STATIC && b->copy[b->home].valid)
         TRL_TRY(trli_block_fail(b, TRL_ERR_USAGE, "is static and was written already"));
     for (int s = 0; s < spaces; ++s) TRL_TRY(check_unread(b, s));
-    TRL_TRY(provide(b, space));
+    TRL_TRY(provide(b, space, true));
     for (int s = 0; s < spaces; ++s)
         if (s != space) drop(b, s);
     poison(b, space);
@@ -168,7 +168,7 @@ static trl_err copy_to(trl_block *b, int space, int64_t consumers, void **memory
         TRL_TRY(trli_block_fail(b, TRL_ERR_USAGE, "is copied for %" PRId64 " consumers: nobody would release it",
                                 consumers));
     if (from < 0) TRL_TRY(fail_empty(b));
-    if (!b->copy[space].valid) TRL_TRY(bring(b, from, space));
+    if (!b->copy[space].valid) TRL_TRY(bring(b, from, space, false));
     if (!uncounted) b->copy[space].consumers += consumers;
     *memory = b->copy[space].extent->memory;
 done:
@@ -184,7 +184,7 @@ static trl_err update(trl_block *b, int space, void **memory)
         if (s != home) TRL_TRY(check_unread(b, s));
     if (!b->copy[home].valid) TRL_TRY(fail_empty(b));
     if (space != home) {
-        TRL_TRY(bring(b, home, space));
+        TRL_TRY(bring(b, home, space, true));
         b->copy[space].consumers = b->copy[home].consumers;
         drop(b, home);
         b->home = space;

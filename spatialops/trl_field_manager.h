@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* The memory of every field of a rank: blocks of (tag, patch), registered first, given memory at first use from pools of size classes,
- * copied to where they are read. docs/architecture.md, "Memory", says how the pools work. */
+ * copied to where they are read. Errors name the tag and the patch. */
 #ifndef TRL_FIELD_MANAGER_H
 #define TRL_FIELD_MANAGER_H
 
@@ -14,6 +14,8 @@ extern "C" {
 
 typedef struct trl_block trl_block;
 
+/* Static and persistent blocks have exactly the bytes registered, from the system and back to it when they are destroyed; others share
+ * the pools. So what recurs in every execution finds its memory cached from the second one on. */
 enum {
     /* Written once, then only read: never released. */
     TRL_BLOCK_STATIC = 1,
@@ -21,8 +23,6 @@ enum {
     TRL_BLOCK_PERSISTENT = 2,
     /* Registered as if trl_block_lock had been called. */
     TRL_BLOCK_LOCKED = 4,
-    /* Exactly as many bytes as registered, from the system and back to it: for blocks of a plan, which are not recycled. */
-    TRL_BLOCK_EXACT = 8,
 };
 
 enum { TRL_WHOLE_RANK = -1 }; /* as a patch: a block of the rank */

@@ -217,14 +217,18 @@ START_TEST(a_second_execution_allocates_nothing)
 }
 END_TEST
 
-START_TEST(exact_blocks_lose_nothing_and_are_not_cached)
+START_TEST(kept_blocks_lose_nothing_to_size_classes)
 {
-    trl_block *block = add("slot", 0, 1001, TRL_BLOCK_EXACT);
-    acquire(block, 1);
+    trl_block *block = add("slot", 0, 1001, TRL_BLOCK_PERSISTENT);
+    double *memory = acquire(block, 1);
     ck_assert_uint_eq(stats_of(0).in_use, 8008);
     ck_assert_uint_eq(stats_of(0).peak, 8008);
     ck_assert_uint_eq(stats_of(0).lost, 0);
     ck_ok(trl_block_release(block, 0));
+    ck_assert_uint_eq(stats_of(0).in_use, 8008);
+    ck_assert_ptr_eq(acquire(block, 0), memory);
+    trl_block_destroy(&block);
+    ck_assert_uint_eq(stats_of(0).in_use, 0);
     ck_assert_uint_eq(stats_of(0).cached, 0);
 }
 END_TEST
@@ -240,7 +244,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, a_size_class_loses_less_than_an_eighth);
     tcase_add_test(tc, released_memory_is_used_again_by_its_class);
     tcase_add_test(tc, a_second_execution_allocates_nothing);
-    tcase_add_test(tc, exact_blocks_lose_nothing_and_are_not_cached);
+    tcase_add_test(tc, kept_blocks_lose_nothing_to_size_classes);
 }
 
 TRL_TEST_MAIN("field_manager", add_tests)
