@@ -110,13 +110,12 @@ done:
 static void free_slots(trli_model *m)
 {
     for (int s = 0; s < m->nslots; ++s) {
-        for (int p = 0; m->slot[s].base && p < m->layout->nlocal; ++p) trl_memory_free(m->ctx, &m->slot[s].base[p]);
         free(m->slot[s].base);
         free(m->slot[s].points);
     }
     free(m->slot);
-    for (int w = 0; w < m->nworkers && m->scratch; ++w) trl_memory_free(m->ctx, &m->scratch[w]);
     free(m->scratch);
+    trl_field_manager_destroy(&m->memory);
 }
 
 void trli_model_destroy(trli_model **model)
@@ -168,8 +167,10 @@ trl_err trli_model_freeze(trli_model *model)
 {
     trl_err err = TRL_OK;
     TRL_TRY(trli_slots_plan(model));
-    TRL_TRY(trli_slots_allocate(model));
-    for (int i = 0; i < model->nprograms; ++i) TRL_TRY(trli_tasks_build(model->program[i]));
+    /* One rank may run out of memory where others go on to communicate. */
+    TRL_TRY(trl_context_agree(model->ctx, trli_slots_allocate(model)));
+    for (int i = 0; i < model->nprograms; ++i)
+        TRL_TRY(trl_context_agree(model->ctx, trli_tasks_build(model->program[i])));
     TRL_TRY(trli_kernels_request(model));
 done:
     return err;

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include <trl_entry.h>
+#include <trl_field_manager.h>
 #include <trl_graph.h>
 
 #include "interpreter_impl.h"
@@ -237,7 +238,7 @@ typedef enum trli_compile { TRLI_COMPILE_AUTO, TRLI_COMPILE_ALWAYS, TRLI_COMPILE
 
 typedef struct trli_slot {
     int64_t *points; /* [nlocal] room in values */
-    void **base;     /* [nlocal] */
+    void **base;     /* [nlocal] memory, of a block of the manager */
     bool persistent;
 } trli_slot;
 
@@ -270,9 +271,10 @@ struct trli_model {
     ptrdiff_t *origin;   /* [field][local patch]: offset of point (0,0,0) from the slot's base */
     int nscalars, scalars_capacity;
     double *scalar;
-    int nslots, slots_capacity;
+    int nslots;
     trli_slot *slot;
-    int64_t planned_bytes;
+    trl_field_manager *memory; /* of slots and scratch */
+    int64_t planned_bytes;     /* what it will give */
     int nprograms;
     trli_program **program;
     trl_workers *workers;
@@ -344,7 +346,7 @@ const char *trli_model_name(trli_model *model, const char *format, ...) TRL_PRIN
 trl_array trli_model_array(const trli_model *model, int field, int local_patch);
 /* Exchange the memory of two persistent fields of one shape: time levels rotate. */
 void trli_model_swap(trli_model *model, int field_a, int field_b);
-/* Allocate the slots of all analysed programs, bind exchanges and build the task graphs. */
+/* Allocate the slots of all analysed programs, bind exchanges and build the task graphs. Collective: yes. */
 TRL_NODISCARD trl_err trli_model_freeze(trli_model *model);
 
 /* -- kernels.c -- */
@@ -429,7 +431,7 @@ TRL_NODISCARD trl_err trli_boundary_layer(trli_model *model, int field, const tr
 /* Whether the side's points are set by a Dirichlet condition everywhere. */
 bool trli_boundary_fixes_side(const trl_bc_side *side);
 
-/* -- analyse.c, slots.c, tasks.c, execute.c -- */
+/* -- analyse.c, slots.c, slots_memory.c, tasks.c, execute.c -- */
 /* Live steps, footprints, boxes and boundary slabs of a program; every problem with a missing side is reported. */
 TRL_NODISCARD trl_err trli_program_analyse(trli_program *program);
 /* Box on a local patch that a field is computed on in a program. */

@@ -1,20 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* The memory plan: lifetimes of fields, from producer to last reader, are coloured to slots. All programs of a model share the slots of
- * their temporaries, because they never run at once. */
+ * their temporaries, because they never run at once. A slot is as large as its largest tenant, so tenants should be of like size: two
+ * ways of dealing fields to slots are tried, and the one that needs less memory stays. */
 #include <stdlib.h>
 #include <string.h>
 
-#include <spatialops_impl.h>
-
 #include "model_impl.h"
 
+/* A field that needs memory from step `first` to step `last` of a program, and none otherwise. */
+typedef struct temporary {
+    int field, program, first, last;
+    int64_t total;   /* points on all patches of this rank */
+    int64_t *points; /* [nlocal] */
+} temporary;
+
+/* Temporaries, and the programs' steps that they live in. */
 typedef struct plan {
     trli_model *model;
-    int *last; /* by field: last step of the program that touches it */
-    int *free_slot;
-    int nfree;
+    int n;
+    temporary *list; /* in the order in which they are produced */
+    int *at;         /* [field] its index in list, or -1 */
+    int64_t *points; /* those of the list */
+    int program;     /* being looked at */
+    int step;
+    int stray; /* a temporary of two programs: a bug; -1: none */
 } plan;
+
+/* A way of dealing temporaries to slots. */
+typedef struct colouring {
+    int nslots;
+    int *slot;       /* [temporary] */
+    int *head;       /* [slot] its last tenant, or -1 */
+    int *next;       /* [temporary] the tenant before it in its slot, or -1 */
+    int64_t *points; /* [slot][local patch] */
+    int64_t total;   /* points of all slots */
+} colouring;
 
 static trl_box held_box(const trli_model *model, int field, int p)
 {
@@ -28,97 +49,217 @@ static trl_box held_box(const trli_model *model, int field, int p)
     return box;
 }
 
-static trl_err new_slot(trli_model *model, bool persistent, int *slot)
+/* Points of a field on each patch of this rank; returns their sum. */
+static int64_t count_points(const trli_model *model, int field, int64_t *points)
 {
-    if (model->nslots == model->slots_capacity) {
-        int more = model->slots_capacity ? 2 * model->slots_capacity : 64;
-        trli_slot *longer = realloc(model->slot, (size_t)more * sizeof *longer);
-        if (!longer) return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d slots", more);
-        model->slot = longer;
-        model->slots_capacity = more;
-    }
-    trli_slot *s = &model->slot[model->nslots];
-    *s = (trli_slot){.persistent = persistent};
-    s->points = calloc((size_t)model->layout->nlocal + 1, sizeof *s->points);
-    s->base = calloc((size_t)model->layout->nlocal + 1, sizeof *s->base);
-    *slot = model->nslots++;
-    return s->points && s->base ? TRL_OK : trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for a slot");
-}
-
-static void take_room(trli_model *model, int field)
-{
-    trli_slot *s = &model->slot[model->field[field].slot];
+    int64_t total = 0;
     for (int p = 0; p < model->layout->nlocal; ++p) {
         trl_box box = held_box(model, field, p);
-        int64_t points = trl_box_points(&box);
-        if (points > s->points[p]) s->points[p] = points;
+        total += points[p] = trl_box_points(&box);
     }
+    return total;
 }
 
-static trl_err assign(plan *pl, int field)
-{
-    trli_model *model = pl->model;
-    trli_field *f = &model->field[field];
-    trl_err err = TRL_OK;
-    if (f->slot < 0) {
-        if (f->persistent || pl->nfree == 0)
-            TRL_TRY(new_slot(model, f->persistent, &f->slot));
-        else
-            f->slot = pl->free_slot[--pl->nfree];
-    }
-    take_room(model, field);
-done:
-    return err;
-}
+/* ---- lifetimes ---- */
 
 /* Call visit for every field that a step touches. */
-static void visit_fields(const trli_step *s, void (*visit)(void *data, int field), void *data)
+static void visit_fields(const trli_step *s, void (*visit)(plan *pl, int field), plan *pl)
 {
-    for (int i = 0; i < s->nout; ++i) visit(data, s->field[i]);
-    for (int i = 0; i < s->ninputs; ++i) visit(data, s->input[i]);
+    for (int i = 0; i < s->nout; ++i) visit(pl, s->field[i]);
+    for (int i = 0; i < s->ninputs; ++i) visit(pl, s->input[i]);
     for (int k = 0; k < s->nslabs; ++k)
-        for (int i = 0; i < s->slab[k].ninputs; ++i) visit(data, s->slab[k].input[i]);
+        for (int i = 0; i < s->slab[k].ninputs; ++i) visit(pl, s->slab[k].input[i]);
 }
 
-typedef struct touch {
-    plan *pl;
-    int step;
-} touch;
-
-static void note_last(void *data, int field)
+static void touch(plan *pl, int field)
 {
-    touch *t = data;
-    t->pl->last[field] = t->step;
+    temporary *t = pl->at[field] >= 0 ? &pl->list[pl->at[field]] : NULL;
+    if (t && t->program != pl->program) pl->stray = field;
+    if (t) t->last = pl->step;
 }
 
-static void release(void *data, int field)
+/* A field is born where a step first computes it. */
+static void produce(plan *pl, const trli_step *s, const trli_program *program)
 {
-    touch *t = data;
-    const trli_field *f = &t->pl->model->field[field];
-    if (f->persistent || f->slot < 0 || t->pl->last[field] != t->step) return;
-    t->pl->free_slot[t->pl->nfree++] = f->slot;
-    t->pl->last[field] = -1; /* touched twice by its last step: released once */
+    for (int o = 0; o < s->nout; ++o) {
+        int f = s->field[o];
+        if (!program->demand[f].live || pl->model->field[f].persistent || pl->at[f] >= 0) continue;
+        temporary *t = &pl->list[pl->at[f] = pl->n];
+        *t = (temporary){.field = f, .program = pl->program, .first = pl->step, .last = pl->step};
+        t->points = pl->points + (ptrdiff_t)pl->n++ * pl->model->layout->nlocal;
+        t->total = count_points(pl->model, f, t->points);
+    }
 }
 
-static trl_err plan_program(plan *pl, trli_program *program)
+static void find_lifetimes(plan *pl)
+{
+    for (int f = 0; f < pl->model->nfields; ++f) pl->at[f] = -1;
+    for (pl->program = 0; pl->program < pl->model->nprograms; ++pl->program) {
+        const trli_program *program = pl->model->program[pl->program];
+        for (pl->step = 0; pl->step < program->nsteps; ++pl->step) {
+            const trli_step *s = &program->step[pl->step];
+            if (!s->live) continue;
+            produce(pl, s, program);
+            visit_fields(s, touch, pl);
+        }
+    }
+}
+
+/* ---- slots ---- */
+
+/* Whether a slot is free while a temporary lives; *since: when its last tenant before, in the same program, left it, or -1. */
+static bool is_free(const plan *pl, const colouring *c, int slot, const temporary *t, int *since)
+{
+    *since = -1;
+    for (int i = c->head[slot]; i >= 0; i = c->next[i]) {
+        const temporary *other = &pl->list[i];
+        if (other->program != t->program) continue;
+        if (other->first <= t->last && t->first <= other->last) return false;
+        if (other->last < t->first && other->last > *since) *since = other->last;
+    }
+    return true;
+}
+
+/* What a slot would have to grow by for a temporary, and what it has too much; both over all patches. */
+static void compare(const int64_t *slot, const int64_t *wanted, int npatches, int64_t *growth, int64_t *waste)
+{
+    *growth = *waste = 0;
+    for (int p = 0; p < npatches; ++p) {
+        int64_t more = wanted[p] - slot[p];
+        *(more > 0 ? growth : waste) += more > 0 ? more : -more;
+    }
+}
+
+/* The free slot that grows least, then that wastes least, then that was used last: its values may still be in the cache. */
+static int find_slot(const plan *pl, const colouring *c, const temporary *t)
+{
+    int best = -1, best_since = -1, np = pl->model->layout->nlocal;
+    int64_t best_growth = 0, best_waste = 0;
+    for (int s = 0; s < c->nslots; ++s) {
+        int64_t growth, waste;
+        int since;
+        if (!is_free(pl, c, s, t, &since)) continue;
+        compare(c->points + (ptrdiff_t)s * np, t->points, np, &growth, &waste);
+        if (best >= 0 && (growth > best_growth || (growth == best_growth && waste > best_waste) ||
+                          (growth == best_growth && waste == best_waste && since <= best_since)))
+            continue;
+        best = s;
+        best_growth = growth;
+        best_waste = waste;
+        best_since = since;
+    }
+    return best;
+}
+
+/* Deal the temporaries to slots in the given order. */
+static void colour(const plan *pl, const int *order, colouring *c)
+{
+    int np = pl->model->layout->nlocal;
+    for (int k = 0; k < pl->n; ++k) {
+        int i = order[k], s = find_slot(pl, c, &pl->list[i]);
+        if (s < 0) {
+            s = c->nslots++;
+            c->head[s] = -1;
+            memset(c->points + (ptrdiff_t)s * np, 0, (size_t)np * sizeof *c->points);
+        }
+        c->slot[i] = s;
+        c->next[i] = c->head[s];
+        c->head[s] = i;
+        for (int p = 0; p < np; ++p) {
+            int64_t *points = &c->points[(ptrdiff_t)s * np + p], more = pl->list[i].points[p] - *points;
+            if (more <= 0) continue;
+            *points += more;
+            c->total += more;
+        }
+    }
+}
+
+static trl_err no_memory(const trli_model *model)
+{
+    return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory to plan %d fields", model->nfields);
+}
+
+static trl_err colouring_init(const plan *pl, colouring *c)
+{
+    size_t n = (size_t)pl->n + 1;
+    *c = (colouring){.slot = malloc(n * sizeof *c->slot),
+                     .head = malloc(n * sizeof *c->head),
+                     .next = malloc(n * sizeof *c->next),
+                     .points = malloc(n * (size_t)pl->model->layout->nlocal * sizeof *c->points + 1)};
+    return c->slot && c->head && c->next && c->points ? TRL_OK : no_memory(pl->model);
+}
+
+static void colouring_free(colouring *c)
+{
+    free(c->slot);
+    free(c->head);
+    free(c->next);
+    free(c->points);
+}
+
+static int by_size(const void *a, const void *b)
+{
+    const temporary *const *s = a, *const *t = b;
+    if ((*s)->total != (*t)->total) return (*s)->total > (*t)->total ? -1 : 1;
+    return *s < *t ? -1 : 1;
+}
+
+/* As produced, a slot is taken when the one before has left it: the fewest slots. From large to small, no slot grows: the least waste. */
+static trl_err choose_colouring(const plan *pl, colouring *best)
 {
     trl_err err = TRL_OK;
-    /* Every scratch slot is free when a program starts. */
-    pl->nfree = 0;
-    for (int s = pl->model->nslots - 1; s >= 0; --s)
-        if (!pl->model->slot[s].persistent) pl->free_slot[pl->nfree++] = s;
-    for (int f = 0; f < pl->model->nfields; ++f) pl->last[f] = -1;
-    for (int i = 0; i < program->nsteps; ++i)
-        if (program->step[i].live) visit_fields(&program->step[i], note_last, &(touch){pl, i});
-    for (int i = 0; i < program->nsteps; ++i) {
-        trli_step *s = &program->step[i];
-        if (!s->live) continue;
-        for (int o = 0; o < s->nout; ++o)
-            if (program->demand[s->field[o]].live) TRL_TRY(assign(pl, s->field[o]));
-        visit_fields(s, release, &(touch){pl, i});
+    colouring other = {0};
+    size_t n = (size_t)pl->n;
+    const temporary **sorted = malloc((n + 1) * sizeof(temporary *));
+    int *order = calloc(n + 1, sizeof *order);
+    if (!sorted || !order) TRL_TRY(no_memory(pl->model));
+    TRL_TRY(colouring_init(pl, best));
+    TRL_TRY(colouring_init(pl, &other));
+    for (int i = 0; i < pl->n; ++i) {
+        sorted[i] = &pl->list[i];
+        order[i] = i;
+    }
+    colour(pl, order, best);
+    qsort((void *)sorted, n, sizeof(temporary *), by_size);
+    for (int i = 0; i < pl->n; ++i) order[i] = (int)(sorted[i] - pl->list);
+    colour(pl, order, &other);
+    if (other.total < best->total) {
+        colouring less = other;
+        other = *best;
+        *best = less;
     }
 done:
+    colouring_free(&other);
+    free((void *)sorted);
+    free(order);
     return err;
+}
+
+/* ---- the model's slots ---- */
+
+static trl_err make_slots(const plan *pl, const colouring *c)
+{
+    trli_model *model = pl->model;
+    size_t np = (size_t)model->layout->nlocal;
+    int persistent = 0;
+    for (int f = 0; f < model->nfields; ++f) persistent += model->field[f].persistent;
+    model->slot = calloc((size_t)(c->nslots + persistent) + 1, sizeof *model->slot);
+    if (!model->slot) return no_memory(model);
+    for (int s = 0; s < c->nslots + persistent; ++s) {
+        trli_slot *slot = &model->slot[model->nslots++];
+        slot->persistent = s >= c->nslots;
+        slot->points = calloc(np + 1, sizeof *slot->points);
+        slot->base = calloc(np + 1, sizeof *slot->base);
+        if (!slot->points || !slot->base) return no_memory(model);
+        if (s < c->nslots) memcpy(slot->points, c->points + (size_t)s * np, np * sizeof *slot->points);
+    }
+    for (int i = 0; i < pl->n; ++i) model->field[pl->list[i].field].slot = c->slot[i];
+    for (int f = 0, s = c->nslots; f < model->nfields; ++f)
+        if (model->field[f].persistent) {
+            count_points(model, f, model->slot[s].points);
+            model->field[f].slot = s++;
+        }
+    return TRL_OK;
 }
 
 static trl_err set_geometry(trli_model *model)
@@ -148,41 +289,28 @@ static trl_err set_geometry(trli_model *model)
 
 trl_err trli_slots_plan(trli_model *model)
 {
-    plan pl = {.model = model};
+    plan pl = {.model = model, .stray = -1};
+    colouring c = {0};
     trl_err err = TRL_OK;
-    pl.last = malloc(((size_t)model->nfields + 1) * sizeof *pl.last);
-    pl.free_slot = malloc(((size_t)model->nfields + 1) * sizeof *pl.free_slot);
-    if (!pl.last || !pl.free_slot) {
-        err = trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory to plan %d fields", model->nfields);
-        goto done;
-    }
-    for (int i = 0; i < model->nprograms; ++i) TRL_TRY(plan_program(&pl, model->program[i]));
-    for (int f = 0; f < model->nfields; ++f)
-        if (model->field[f].persistent) TRL_TRY(assign(&pl, f));
+    size_t n = (size_t)model->nfields + 1;
+    pl.list = malloc(n * sizeof *pl.list);
+    pl.at = malloc(n * sizeof *pl.at);
+    pl.points = malloc(n * (size_t)model->layout->nlocal * sizeof *pl.points + 1);
+    if (!pl.list || !pl.at || !pl.points) TRL_TRY(no_memory(model));
+    find_lifetimes(&pl);
+    if (pl.stray >= 0)
+        TRL_TRY(trl_fail(model->ctx, TRL_ERR_BUG, NULL, "two programs use the temporary field '%s'",
+                         model->field[pl.stray].name));
+    TRL_TRY(choose_colouring(&pl, &c));
+    TRL_TRY(make_slots(&pl, &c));
     TRL_TRY(set_geometry(model));
     for (int s = 0; s < model->nslots; ++s)
         for (int p = 0; p < model->layout->nlocal; ++p)
             model->planned_bytes += model->slot[s].points[p] * (int64_t)sizeof(double);
 done:
-    free(pl.last);
-    free(pl.free_slot);
-    return err;
-}
-
-trl_err trli_slots_allocate(trli_model *model)
-{
-    trl_err err = TRL_OK;
-    const char *tenant = "scratch";
-    for (int s = 0; s < model->nslots; ++s) {
-        trli_slot *slot = &model->slot[s];
-        for (int f = 0; f < model->nfields && slot->persistent; ++f)
-            if (model->field[f].slot == s) tenant = model->field[f].name;
-        for (int p = 0; p < model->layout->nlocal; ++p) {
-            TRL_TRY(trl_memory_alloc(model->ctx, (size_t)slot->points[p] * sizeof(double),
-                                     slot->persistent ? tenant : "scratch", &slot->base[p]));
-            trli_poison(slot->base[p], (size_t)slot->points[p] * sizeof(double), TRL_F64);
-        }
-    }
-done:
+    colouring_free(&c);
+    free(pl.list);
+    free(pl.at);
+    free(pl.points);
     return err;
 }

@@ -342,25 +342,6 @@ static trl_err reserve(builder *b)
     return TRL_OK;
 }
 
-/* Every thread's scratch is as large as the hungriest step wants. */
-static trl_err reserve_scratch(trli_model *model, const trli_program *program)
-{
-    trl_err err = TRL_OK;
-    size_t bytes = model->scratch_bytes;
-    for (int i = 0; i < program->nsteps; ++i) {
-        size_t need = program->step[i].live ? trli_step_scratch(model, &program->step[i]) : 0;
-        if (need > bytes) bytes = need;
-    }
-    if (bytes == model->scratch_bytes) return TRL_OK;
-    for (int w = 0; w < model->nworkers; ++w) {
-        trl_memory_free(model->ctx, &model->scratch[w]);
-        TRL_TRY(trl_memory_alloc(model->ctx, bytes, "thread scratch", &model->scratch[w]));
-    }
-    model->scratch_bytes = bytes;
-done:
-    return err;
-}
-
 trl_err trli_tasks_build(trli_program *program)
 {
     builder b = {.program = program, .model = program->model};
@@ -369,7 +350,6 @@ trl_err trli_tasks_build(trli_program *program)
     if (!b.data) return trl_fail(b.model->ctx, TRL_ERR_MEMORY, NULL, "no memory for tasks");
     TRL_TRY(trl_graph_create(b.model->ctx, program->name, &program->graph));
     TRL_TRY(reserve(&b));
-    TRL_TRY(reserve_scratch(b.model, program));
     for (int i = 0; i < program->nsteps; ++i)
         if (program->step[i].live) TRL_TRY(add_step(&b, &program->step[i]));
     TRL_TRY(trl_graph_freeze(program->graph));

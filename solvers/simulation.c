@@ -419,16 +419,15 @@ trl_err trl_simulation_resume(trl_simulation *sim, trl_gidx step, double time, d
 
 void trl_simulation_get_stats(const trl_simulation *sim, trl_simulation_stats *stats)
 {
-    trl_memory_stats memory;
+    trl_pool_stats memory;
     double cells = 0;
-    trl_memory_get_stats(sim->ctx, &memory);
+    trl_field_manager_get_stats(sim->model->memory, 0, &memory);
     for (int p = 0; p < sim->layout->nlocal; ++p) {
         const trl_patch *patch = &sim->layout->patch[sim->layout->local[p]];
         cells += (double)patch->cells[0] * patch->cells[1] * patch->cells[2];
     }
-    *stats = (trl_simulation_stats){.planned_bytes = sim->model->planned_bytes +
-                                                     (int64_t)sim->model->scratch_bytes * sim->model->nworkers,
-                                    .peak_bytes = (int64_t)memory.peak_bytes,
+    *stats = (trl_simulation_stats){.planned_bytes = sim->model->planned_bytes,
+                                    .peak_bytes = (int64_t)memory.peak,
                                     .bytes_per_cell_step = (int64_t)((double)sim->step->bytes_moved / cells + 0.5),
                                     .comm_bytes = sim->comm_bytes,
                                     .comm_messages = sim->comm_messages,

@@ -1,50 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Blocks of fields: registration, pools, consumers, copies on other devices, and what runs out. */
-// ctest: np=1,2 labels=threads
-#include "trl_test.h"
-
+/* Blocks of fields: registration, pools, consumers, and what runs out. */
+// ctest: np=1,2
 #include <math.h>
 
-#include <field_manager_impl.h>
-
-static trl_field_manager *manager;
-
-static void open_manager(void)
-{
-    trl_context_clear_diagnostics(test_ctx);
-    ck_ok(trl_field_manager_create(test_ctx, &manager));
-}
-
-static void close_manager(void)
-{
-    trl_field_manager_destroy(&manager);
-    trl_field_manager_destroy(&manager);
-}
-
-static trl_block *add(const char *tag, int patch, int64_t count, unsigned flags)
-{
-    trl_block *block;
-    ck_ok(trl_block_create(manager, &(trl_block_desc){.tag = tag, .patch = patch, .count = count, .flags = flags},
-                           &block));
-    return block;
-}
-
-static double *acquire(trl_block *block, int64_t consumers)
-{
-    void *memory;
-    ck_ok(trl_block_acquire(block, 0, consumers, &memory));
-    ck_assert_ptr_nonnull(memory);
-    ck_assert_uint_eq((uintptr_t)memory % 64, 0);
-    return memory;
-}
-
-static trl_pool_stats stats_of(int space)
-{
-    trl_pool_stats stats;
-    trl_field_manager_get_stats(manager, space, &stats);
-    return stats;
-}
+#include "field_manager_fixture.h"
 
 /* ---- registration ---- */
 
@@ -233,6 +193,161 @@ START_TEST(kept_blocks_lose_nothing_to_size_classes)
 }
 END_TEST
 
+/* ---- consumers ---- */
+
+START_TEST(the_last_consumer_gives_the_memory_back)
+{
+    trl_block *q = add("q", 2, 100, 0);
+    void *memory;
+    double *values = acquire(q, 3);
+    values[99] = 4;
+    for (int n = 0; n < 2; ++n) ck_ok(trl_block_release(q, 0));
+    ck_ok(trl_block_read(q, 0, &memory));
+    ck_assert_ptr_eq(memory, values);
+    ck_assert_uint_eq(stats_of(0).in_use, 800);
+    ck_ok(trl_block_release(q, 0));
+    ck_assert_uint_eq(stats_of(0).in_use, 0);
+    ck_assert_uint_eq(stats_of(0).cached, 832);
+    ck_fails(trl_block_read(q, 0, &memory), TRL_ERR_USAGE,
+             "the block 'q' on patch 2 holds no values: nobody acquired it, or its last consumer released it");
+    ck_assert_ptr_null(memory);
+}
+END_TEST
+
+START_TEST(a_release_too_many_is_refused_by_name)
+{
+    trl_block *q = add("q", 2, 100, 0), *sum = add("sum", TRL_WHOLE_RANK, 1, TRL_BLOCK_PERSISTENT);
+    acquire(q, 1);
+    ck_ok(trl_block_release(q, 0));
+    ck_fails(trl_block_release(q, 0), TRL_ERR_USAGE,
+             "the block 'q' on patch 2 is released once too often in memory 'host'");
+    acquire(sum, 0);
+    ck_fails(trl_block_release(sum, 0), TRL_ERR_USAGE, "the block 'sum' of the rank is released once too often");
+}
+END_TEST
+
+START_TEST(a_producer_waits_for_the_consumers_of_the_old_values)
+{
+    trl_block *q = add("q", 2, 100, 0);
+    void *memory;
+    acquire(q, 2);
+    ck_fails(trl_block_acquire(q, 0, 1, &memory), TRL_ERR_USAGE,
+             "the block 'q' on patch 2 is to be written while its values in memory 'host' still have 2 consumers");
+    ck_assert_ptr_null(memory);
+    for (int n = 0; n < 2; ++n) ck_ok(trl_block_release(q, 0));
+    ck_fails(trl_block_acquire(q, 0, 0, &memory), TRL_ERR_USAGE,
+             "the block 'q' on patch 2 is acquired for 0 consumers: nobody would release it");
+    ck_fails(trl_block_acquire(q, 1, 1, &memory), TRL_ERR_USAGE,
+             "the block 'q' on patch 2 is asked for in space 1; there are 1");
+    acquire(q, 1);
+}
+END_TEST
+
+START_TEST(a_static_block_is_written_once_and_never_released)
+{
+    trl_block *k = add("k", 0, 100, TRL_BLOCK_STATIC);
+    void *memory;
+    double *values = acquire(k, 5);
+    values[7] = 7;
+    for (int n = 0; n < 20; ++n) ck_ok(trl_block_release(k, 0));
+    ck_ok(trl_block_read(k, 0, &memory));
+    ck_assert_double_eq(((double *)memory)[7], 7);
+    ck_fails(trl_block_acquire(k, 0, 1, &memory), TRL_ERR_USAGE,
+             "the block 'k' on patch 0 is static and was written already");
+    ck_fails(trl_block_update(k, 0, &memory), TRL_ERR_USAGE, "the block 'k' on patch 0 is static: it cannot change");
+    ck_assert_double_eq(values[7], 7);
+}
+END_TEST
+
+START_TEST(a_locked_block_keeps_its_values_until_it_is_unlocked)
+{
+    trl_block *q = add("q", 0, 100, TRL_BLOCK_LOCKED);
+    void *memory;
+    for (int execution = 0; execution < 3; ++execution) {
+        acquire(q, 2)[50] = execution;
+        for (int n = 0; n < 2; ++n) ck_ok(trl_block_release(q, 0));
+        ck_ok(trl_block_read(q, 0, &memory));
+        ck_assert_double_eq(((double *)memory)[50], execution);
+    }
+    trl_block_unlock(q);
+    ck_assert_uint_eq(stats_of(0).in_use, 0);
+    ck_fails(trl_block_read(q, 0, &memory), TRL_ERR_USAGE, "the block 'q' on patch 0 holds no values");
+    acquire(q, 1);
+    trl_block_lock(q);
+    ck_ok(trl_block_release(q, 0));
+    ck_ok(trl_block_read(q, 0, &memory));
+    acquire(q, 1);
+    trl_block_unlock(q); /* with a consumer to come it stays */
+    ck_ok(trl_block_read(q, 0, &memory));
+    ck_ok(trl_block_release(q, 0));
+    ck_assert_uint_eq(stats_of(0).in_use, 0);
+}
+END_TEST
+
+/* ---- what is not there ---- */
+
+START_TEST(memory_that_runs_out_is_an_error_that_names_the_block_and_the_pools)
+{
+    trl_memory_stats all;
+    size_t limit = test_ctx->memory.limit;
+    trl_block *a = add("a", 1, 1000, 0), *b = add("b", 1, 512, 0), *huge = add("T", 7, 1 << 20, 0);
+    char expected[512];
+    void *memory = &memory;
+    acquire(a, 1);
+    acquire(b, 1);
+    ck_ok(trl_block_release(b, 0));
+    trl_memory_get_stats(test_ctx, &all);
+    test_ctx->memory.limit = all.bytes + 3000;
+    trl_err err = trl_block_acquire(huge, 0, 1, &memory);
+    ck_assert_ptr_null(memory);
+    snprintf(expected, sizeof expected,
+             "the block 'T' on patch 7 needs 8388608 bytes (0.00839 GB), more than memory 'host' of rank %d has left: "
+             "blocks use 8000 bytes and lose 192 to size classes, 0 are cached, everything on the rank %zu of the %zu "
+             "bytes allowed; use a smaller grid or more nodes",
+             trl_context_rank(test_ctx), all.bytes - 4096, all.bytes + 3000);
+    ck_fails(err, TRL_ERR_MEMORY, expected);
+    /* What b left in the cache goes to who needs another size. */
+    trl_context_clear_diagnostics(test_ctx);
+    acquire(b, 1);
+    ck_ok(trl_block_release(b, 0));
+    trl_block *c = add("c", 1, 800, 0);
+    acquire(c, 1);
+    ck_assert_uint_eq(stats_of(0).cached, 0);
+    ck_assert_str_eq(test_messages(), "");
+    test_ctx->memory.limit = limit;
+    acquire(huge, 1);
+}
+END_TEST
+
+START_TEST(a_block_larger_than_any_class_is_refused)
+{
+    trl_block *block = add("T", 0, INT64_MAX / 16, 0);
+    void *memory;
+    ck_fails(trl_block_acquire(block, 0, 1, &memory), TRL_ERR_MEMORY, "the block 'T' on patch 0 needs ");
+    ck_assert_ptr_null(memory);
+}
+END_TEST
+
+#ifdef TRL_POISON
+START_TEST(values_that_were_released_or_never_written_are_nan)
+{
+    trl_block *q = add("q", 0, 100, 0), *r = add("r", 0, 100, 0), *i = add("i", 0, 100, TRL_BLOCK_PERSISTENT);
+    double *values = acquire(q, 1);
+    ck_assert(isnan(values[0]) && isnan(values[99]));
+    for (int n = 0; n < 100; ++n) values[n] = n;
+    ck_ok(trl_block_release(q, 0));
+    for (int n = 0; n < 100; ++n) ck_assert(isnan(values[n])); /* a stale read */
+    for (int n = 0; n < 100; ++n) values[n] = n;               /* a stale write */
+    ck_assert_ptr_eq(acquire(r, 1), values);
+    for (int n = 0; n < 100; ++n) ck_assert(isnan(values[n]));
+    values = acquire(i, 0);
+    values[5] = 5;
+    ck_assert_ptr_eq(acquire(i, 0), values); /* a new execution */
+    ck_assert(isnan(values[5]));
+}
+END_TEST
+#endif
+
 static void add_tests(TCase *tc)
 {
     tcase_add_checked_fixture(tc, open_manager, close_manager);
@@ -245,6 +360,16 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, released_memory_is_used_again_by_its_class);
     tcase_add_test(tc, a_second_execution_allocates_nothing);
     tcase_add_test(tc, kept_blocks_lose_nothing_to_size_classes);
+    tcase_add_test(tc, the_last_consumer_gives_the_memory_back);
+    tcase_add_test(tc, a_release_too_many_is_refused_by_name);
+    tcase_add_test(tc, a_producer_waits_for_the_consumers_of_the_old_values);
+    tcase_add_test(tc, a_static_block_is_written_once_and_never_released);
+    tcase_add_test(tc, a_locked_block_keeps_its_values_until_it_is_unlocked);
+    tcase_add_test(tc, memory_that_runs_out_is_an_error_that_names_the_block_and_the_pools);
+    tcase_add_test(tc, a_block_larger_than_any_class_is_refused);
+#ifdef TRL_POISON
+    tcase_add_test(tc, values_that_were_released_or_never_written_are_nan);
+#endif
 }
 
 TRL_TEST_MAIN("field_manager", add_tests)

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* From the plan to memory: each slot on a patch, and each thread's scratch, is a block of the model's field manager. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tasks_impl.h"
+
+/* The names of a slot's tenants, as many as fit, and its number, which makes the tag one of its own. */
+static void name_slot(const trli_model *model, int slot, char *tag, size_t size)
+{
+    size_t used = 0;
+    int left_out = 0;
+    tag[0] = 0;
+    for (int f = 0; f < model->nfields; ++f) {
+        if (model->field[f].slot != slot) continue;
+        size_t room = size - 64, length = strlen(model->field[f].name);
+        if (used > 0 && used + length > room)
+            ++left_out;
+        else
+            used +=
+                (size_t)snprintf(tag + used, size - used, "%s%.*s", used ? ", " : "", (int)room, model->field[f].name);
+    }
+    if (left_out) used += (size_t)snprintf(tag + used, size - used, " and %d more", left_out);
+    snprintf(tag + used, size - used, " (slot %d)", slot);
+}
+
+static trl_err provide(trli_model *model, const char *tag, int patch, int64_t count, trl_block **block, void **memory)
+{
+    const trl_block_desc desc = {.tag = tag, .patch = patch, .count = count, .flags = TRL_BLOCK_PERSISTENT};
+    trl_err err = TRL_OK;
+    TRL_TRY(trl_block_create(model->memory, &desc, block));
+    TRL_TRY(trl_block_acquire(*block, 0, 0, memory));
+done:
+    return err;
+}
+
+static trl_err provide_slot(trli_model *model, int s, trl_block **block)
+{
+    const trl_layout *layout = model->layout;
+    char tag[256];
+    trl_err err = TRL_OK;
+    name_slot(model, s, tag, sizeof tag);
+    for (int p = 0; p < layout->nlocal; ++p)
+        TRL_TRY(provide(model, tag, layout->local[p], model->slot[s].points[p], &block[p], &model->slot[s].base[p]));
+done:
+    return err;
+}
+
+/* Every thread's scratch is as large as the hungriest step wants. */
+static trl_err provide_scratch(trli_model *model, trl_block **block)
+{
+    char tag[64];
+    trl_err err = TRL_OK;
+    for (int i = 0; i < model->nprograms; ++i) {
+        const trli_program *program = model->program[i];
+        for (int s = 0; s < program->nsteps; ++s) {
+            size_t need = program->step[s].live ? trli_step_scratch(model, &program->step[s]) : 0;
+            if (need > model->scratch_bytes) model->scratch_bytes = need;
+        }
+    }
+    int64_t count = (int64_t)((model->scratch_bytes + sizeof(double) - 1) / sizeof(double));
+    model->scratch_bytes = (size_t)count * sizeof(double);
+    for (int w = 0; w < model->nworkers && count > 0; ++w) {
+        snprintf(tag, sizeof tag, "scratch of worker %d", w);
+        TRL_TRY(provide(model, tag, TRL_WHOLE_RANK, count, &block[w], &model->scratch[w]));
+        model->planned_bytes += (int64_t)model->scratch_bytes;
+    }
+done:
+    return err;
+}
+
+trl_err trli_slots_allocate(trli_model *model)
+{
+    trl_err err = TRL_OK;
+    int np = model->layout->nlocal, n = model->nslots * np;
+    trl_block **block = calloc((size_t)n + (size_t)model->nworkers + 1, sizeof(trl_block *));
+    if (!block) return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d slots", model->nslots);
+    TRL_TRY(trl_field_manager_create(model->ctx, &model->memory));
+    for (int s = 0; s < model->nslots; ++s) TRL_TRY(provide_slot(model, s, block + (ptrdiff_t)s * np));
+    TRL_TRY(provide_scratch(model, block + n));
+    TRL_TRY(trl_field_manager_touch(model->memory, model->workers, n, block));
+done:
+    free((void *)block);
+    return err;
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* The memory plan against lifetimes derived from the steps alone. */
+// ctest: np=1,2 timeout=300
+#include <glob.h>
+#include <inttypes.h>
+
+#include "problem_fixture.h"
+
+#include <context_impl.h>
+#include <simulation_impl.h>
+
+/* Bytes of a field on this rank. */
+static int64_t bytes_of(int field)
+{
+    int64_t bytes = 0;
+    for (int p = 0; p < sim->layout->nlocal; ++p) {
+        trl_array a = trli_model_array(sim->model, field, p);
+        bytes += trl_box_points(&a.held) * (int64_t)trl_scalar_size(a.type);
+    }
+    return bytes;
+}
+
+/* first and last step of a program that touch a field; last < first: none does. */
+static void lifetime(const trli_program *program, int field, int *first, int *last)
+{
+    *first = program->nsteps;
+    *last = -1;
+    for (int i = 0; i < program->nsteps; ++i) {
+        const trli_step *s = &program->step[i];
+        bool touched = false;
+        if (!s->live) continue;
+        for (int k = 0; k < s->nout; ++k) touched |= s->field[k] == field && program->demand[field].live;
+        for (int k = 0; k < s->ninputs; ++k) touched |= s->input[k] == field;
+        for (int b = 0; b < s->nslabs; ++b)
+            for (int k = 0; k < s->slab[b].ninputs; ++k) touched |= s->slab[b].input[k] == field;
+        if (!touched) continue;
+        if (i < *first) *first = i;
+        *last = i;
+    }
+}
+
+/* The most bytes of fields that are live at once, in any step of any program. Persistent ones always are. */
+static int64_t most_live(void)
+{
+    const trli_model *m = sim->model;
+    int64_t most = 0, kept = 0;
+    for (int f = 0; f < m->nfields; ++f) kept += m->field[f].persistent ? bytes_of(f) : 0;
+    for (int i = 0; i < m->nprograms; ++i) {
+        const trli_program *program = m->program[i];
+        int64_t *live = calloc((size_t)program->nsteps + 1, sizeof *live);
+        for (int f = 0; f < m->nfields; ++f) {
+            int first, last;
+            if (m->field[f].persistent) continue;
+            lifetime(program, f, &first, &last);
+            for (int s = first; s <= last; ++s) live[s] += bytes_of(f);
+        }
+        for (int s = 0; s < program->nsteps; ++s)
+            if (live[s] > most) most = live[s];
+        free(live);
+    }
+    return kept + most;
+}
+
+static trl_err open_deck(const char *path, int nsets, const char *const *set)
+{
+    static const char *const plugins = TRL_TEST_PLUGIN_DIR "/../plugins";
+    trl_err err = TRL_OK;
+    close_problem();
+    TRL_TRY(trl_registry_create(test_ctx, &registry));
+    const trli_deck_request request = {
+        .path = path, .nsets = nsets, .set = set, .nfolders = 1, .plugin_folder = &plugins};
+    TRL_TRY(trli_deck_read(test_ctx, registry, &request, &deck));
+    TRL_TRY(trl_simulation_create(test_ctx, trli_deck_problem(deck), &sim));
+done:
+    return err;
+}
+
+/* Bytes of all fields that have a slot, were none to share; of the slots alone. */
+static int64_t bytes_apart(void)
+{
+    int64_t all = 0;
+    for (int f = 0; f < sim->model->nfields; ++f) all += sim->model->field[f].slot >= 0 ? bytes_of(f) : 0;
+    return all;
+}
+
+static int64_t bytes_of_slots(void)
+{
+    return sim->model->planned_bytes - (int64_t)sim->model->scratch_bytes * sim->model->nworkers;
+}
+
+/* Check the plan of a deck; whether fields share memory in it. */
+static bool check_plan(const char *path, int nsets, const char *const *set)
+{
+    trl_context_clear_diagnostics(test_ctx);
+    ck_ok(open_deck(path, nsets, set));
+    int64_t live = most_live(), planned = bytes_of_slots();
+    ck_assert_int_ge(planned, live);
+    ck_assert_msg(planned <= live + live / 20, "%s%s%s: %" PRId64 " bytes planned, %" PRId64 " live", path,
+                  nsets ? " " : "", nsets ? set[nsets - 1] : "", planned, live);
+    return bytes_apart() > live;
+}
+
+START_TEST(the_plan_of_no_deck_is_above_its_live_fields_by_more_than_a_twentieth)
+{
+    static const char *const set[] = {"time.method=rk4", "run.fusion=none", "run.fusion=node"};
+    glob_t decks;
+    int shared = 0, read = 0;
+    ck_assert_int_eq(glob(TRL_TEST_SOURCE_DIR "/../inputs/decks/*.yaml", 0, NULL, &decks), 0);
+    for (size_t i = 0; i < decks.gl_pathc; ++i) {
+        const char *path = decks.gl_pathv[i];
+        if (strstr(path, "hot_start")) continue; /* begins with another deck's output */
+        for (int n = 0; n <= 3; ++n, ++read) shared += check_plan(path, n, set);
+    }
+    globfree(&decks);
+    ck_assert_int_gt(shared, read / 3);
+    close_problem();
+}
+END_TEST
+
+static trl_pool_stats memory_of_fields(void)
+{
+    trl_pool_stats stats;
+    trl_field_manager_get_stats(sim->model->memory, 0, &stats);
+    return stats;
+}
+
+START_TEST(the_measured_peak_is_the_planned_one)
+{
+    trl_simulation_stats stats;
+    new_deck();
+    say("grid: {cells: [24, 18], periodic: [true, true]}\nequations: {T: {initial: \"sin(2*pi*x)\", ddt: "
+        "\"laplacian(T)\"}}\ntime: {method: ssprk3, dt: 1e-6, steps: 10}\nrun: {threads: 2}\n");
+    ck_ok(open_problem());
+    int64_t planned = sim->model->planned_bytes;
+    ck_assert_int_eq(memory_of_fields().in_use, planned);
+    ck_assert_int_eq(memory_of_fields().lost, 0);
+    ck_ok(run_steps(10));
+    trl_simulation_get_stats(sim, &stats);
+    ck_assert_int_eq(stats.planned_bytes, planned);
+    ck_assert_int_eq(stats.peak_bytes, planned);
+    ck_assert_int_eq(stats.allocations_after_first_step, 0);
+    ck_assert_int_eq(memory_of_fields().in_use, planned);
+    close_problem();
+}
+END_TEST
+
+START_TEST(a_problem_that_cannot_fit_is_refused_before_step_0_by_name)
+{
+    trl_memory_stats memory;
+    size_t limit = test_ctx->memory.limit;
+    new_deck();
+    say("grid: {cells: [256, 256], periodic: [true, true]}\nequations: {T: {initial: \"0\", ddt: "
+        "\"laplacian(T)\"}}\ntime: {dt: 1e-6, steps: 10}\n");
+    ck_ok(open_problem());
+    int64_t planned = sim->model->planned_bytes;
+    close_problem();
+    trl_memory_get_stats(test_ctx, &memory);
+    /* One rank cannot, and all fail. */
+    if (trl_context_rank(test_ctx) == trl_context_ranks(test_ctx) - 1)
+        test_ctx->memory.limit = memory.bytes + (size_t)planned / 2;
+    trl_err err = open_problem();
+    test_ctx->memory.limit = limit;
+    ck_fails(err, TRL_ERR_MEMORY, "the block '");
+    ck_fails(err, TRL_ERR_MEMORY, "T");
+    ck_fails(err, TRL_ERR_MEMORY, " (slot ");
+    ck_fails(err, TRL_ERR_MEMORY, " bytes (");
+    ck_fails(err, TRL_ERR_MEMORY, "more than memory 'host' of rank ");
+    ck_fails(err, TRL_ERR_MEMORY, " are cached, everything on the rank ");
+    ck_fails(err, TRL_ERR_MEMORY, "use a smaller grid or more nodes");
+    trl_context_clear_diagnostics(test_ctx);
+    ck_ok(open_problem());
+    close_problem();
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    tcase_add_test(tc, the_plan_of_no_deck_is_above_its_live_fields_by_more_than_a_twentieth);
+    tcase_add_test(tc, the_measured_peak_is_the_planned_one);
+    tcase_add_test(tc, a_problem_that_cannot_fit_is_refused_before_step_0_by_name);
+}
+
+TRL_TEST_MAIN("slots", add_tests)
