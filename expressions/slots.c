@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* The memory plan: lifetimes of fields, from producer to last reader, are coloured to slots. All programs of a model share the slots of
- * their temporaries, because they never run at once. A slot is as large as its largest tenant, so tenants should be of like size: two
- * ways of dealing fields to slots are tried, and the one that needs less memory stays. */
+ * their temporaries, because they never run at once. A slot is as large as its largest tenant, so tenants should be of like size:
+ * three ways of dealing fields to slots are tried, and the one that needs the least memory stays. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -151,26 +151,35 @@ static int find_slot(const plan *pl, const colouring *c, const temporary *t)
     return best;
 }
 
+static int open_slot(const plan *pl, colouring *c)
+{
+    int np = pl->model->layout->nlocal;
+    c->head[c->nslots] = -1;
+    memset(c->points + (ptrdiff_t)c->nslots * np, 0, (size_t)np * sizeof *c->points);
+    return c->nslots++;
+}
+
+static void grow_slot(const plan *pl, colouring *c, int slot, const int64_t *points)
+{
+    int np = pl->model->layout->nlocal;
+    int64_t *room = c->points + (ptrdiff_t)slot * np;
+    for (int p = 0; p < np; ++p) {
+        if (points[p] <= room[p]) continue;
+        c->total += points[p] - room[p];
+        room[p] = points[p];
+    }
+}
+
 /* Deal the temporaries to slots in the given order. */
 static void colour(const plan *pl, const int *order, colouring *c)
 {
-    int np = pl->model->layout->nlocal;
     for (int k = 0; k < pl->n; ++k) {
         int i = order[k], s = find_slot(pl, c, &pl->list[i]);
-        if (s < 0) {
-            s = c->nslots++;
-            c->head[s] = -1;
-            memset(c->points + (ptrdiff_t)s * np, 0, (size_t)np * sizeof *c->points);
-        }
+        if (s < 0) s = open_slot(pl, c);
+        grow_slot(pl, c, s, pl->list[i].points);
         c->slot[i] = s;
         c->next[i] = c->head[s];
         c->head[s] = i;
-        for (int p = 0; p < np; ++p) {
-            int64_t *points = &c->points[(ptrdiff_t)s * np + p], more = pl->list[i].points[p] - *points;
-            if (more <= 0) continue;
-            *points += more;
-            c->total += more;
-        }
     }
 }
 
@@ -204,32 +213,58 @@ static int by_size(const void *a, const void *b)
     return *s < *t ? -1 : 1;
 }
 
-/* As produced, a slot is taken when the one before has left it: the fewest slots. From large to small, no slot grows: the least waste. */
+/* Begin with the slots that no plan can do without: as large as the largest temporary, the second largest of those that live at once, ... */
+static void seed(const plan *pl, const temporary **live, colouring *c)
+{
+    for (int i = 0; i < pl->n; ++i) { /* most temporaries live where one is produced */
+        int n = 0, program = pl->list[i].program, step = pl->list[i].first;
+        for (int j = 0; j < pl->n; ++j) {
+            const temporary *t = &pl->list[j];
+            if (t->program == program && t->first <= step && step <= t->last) live[n++] = t;
+        }
+        qsort((void *)live, (size_t)n, sizeof(temporary *), by_size);
+        for (int s = 0; s < n; ++s) {
+            if (s == c->nslots) open_slot(pl, c);
+            grow_slot(pl, c, s, live[s]->points);
+        }
+    }
+}
+
+/* The colouring that needs less memory stays in best. */
+static void keep_less(colouring *best, colouring *other)
+{
+    colouring more = *best;
+    if (other->total >= best->total) return;
+    *best = *other;
+    *other = more;
+}
+
+/* As produced, a slot is taken when the one before has left it: the fewest slots. With slots of the right sizes to begin with, none need
+ * grow. From large to small, none does, but there may be more. */
 static trl_err choose_colouring(const plan *pl, colouring *best)
 {
     trl_err err = TRL_OK;
-    colouring other = {0};
+    colouring seeded = {0}, falling = {0};
     size_t n = (size_t)pl->n;
     const temporary **sorted = malloc((n + 1) * sizeof(temporary *));
     int *order = calloc(n + 1, sizeof *order);
     if (!sorted || !order) TRL_TRY(no_memory(pl->model));
     TRL_TRY(colouring_init(pl, best));
-    TRL_TRY(colouring_init(pl, &other));
-    for (int i = 0; i < pl->n; ++i) {
-        sorted[i] = &pl->list[i];
-        order[i] = i;
-    }
+    TRL_TRY(colouring_init(pl, &seeded));
+    TRL_TRY(colouring_init(pl, &falling));
+    for (int i = 0; i < pl->n; ++i) order[i] = i;
     colour(pl, order, best);
+    seed(pl, sorted, &seeded);
+    colour(pl, order, &seeded);
+    for (int i = 0; i < pl->n; ++i) sorted[i] = &pl->list[i];
     qsort((void *)sorted, n, sizeof(temporary *), by_size);
     for (int i = 0; i < pl->n; ++i) order[i] = (int)(sorted[i] - pl->list);
-    colour(pl, order, &other);
-    if (other.total < best->total) {
-        colouring less = other;
-        other = *best;
-        *best = less;
-    }
+    colour(pl, order, &falling);
+    keep_less(best, &seeded);
+    keep_less(best, &falling);
 done:
-    colouring_free(&other);
+    colouring_free(&seeded);
+    colouring_free(&falling);
     free((void *)sorted);
     free(order);
     return err;

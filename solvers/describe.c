@@ -134,12 +134,29 @@ static void describe_program(const listing *l, const trli_program *p)
     }
 }
 
+static void describe_memory(const listing *l, bool verbose)
+{
+    const trli_model *model = l->sim->model;
+    char bytes[5][32];
+    say(l, "memory       %s planned on this rank, in %d slots for %d fields",
+        with_unit((double)model->planned_bytes, bytes[0]), model->nslots, model->nfields);
+    if (!verbose) return;
+    say(l, "  scratch    %s for each of %d worker%s", with_unit((double)model->scratch_bytes, bytes[0]),
+        model->nworkers, model->nworkers == 1 ? "" : "s");
+    for (int s = 0; s < trl_field_manager_spaces(model->memory); ++s) {
+        trl_pool_stats p;
+        trl_field_manager_get_stats(model->memory, s, &p);
+        say(l, "  %-10s %s in use, %s lost to size classes, %s cached, %s at most; %" PRId64 " allocations", p.name,
+            with_unit((double)p.in_use, bytes[1]), with_unit((double)p.lost, bytes[2]),
+            with_unit((double)p.cached, bytes[3]), with_unit((double)p.peak, bytes[4]), p.allocations);
+    }
+}
+
 trl_err trl_simulation_describe(const trl_simulation *sim, bool verbose, void (*write)(void *data, const char *line),
                                 void *data)
 {
     const listing l = {sim, write, data};
     trl_simulation_stats st;
-    char planned[32];
     trl_simulation_get_stats(sim, &st);
     describe_grid(&l);
     describe_workers(&l);
@@ -148,8 +165,7 @@ trl_err trl_simulation_describe(const trl_simulation *sim, bool verbose, void (*
     for (int i = 0; i < sim->model->nprograms; ++i)
         if (verbose || sim->model->program[i] == sim->step) describe_program(&l, sim->model->program[i]);
     int n = trl_workers_count(sim->workers);
-    say(&l, "memory       %s planned on this rank, in %d slots for %d fields",
-        with_unit((double)st.planned_bytes, planned), sim->model->nslots, sim->model->nfields);
+    describe_memory(&l, verbose);
     say(&l, "traffic      %" PRId64 " bytes per cell and step between kernels and memory", st.bytes_per_cell_step);
     say(&l, "tasks        %" PRId64 " per step, %" PRId64 " dependencies", st.step_graph.tasks,
         st.step_graph.dependencies);

@@ -157,7 +157,7 @@ START_TEST(a_second_execution_allocates_nothing)
 {
     trl_block *block[20];
     int64_t allocations = 0;
-    char tag[8];
+    char tag[16];
     for (int i = 0; i < 20; ++i) {
         snprintf(tag, sizeof tag, "f%d", i);
         block[i] = add(tag, 0, 100 * (i % 6), i % 4 ? 0 : TRL_BLOCK_PERSISTENT);
