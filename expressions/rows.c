@@ -8,24 +8,10 @@
 #include <trl_limiter_body.h>
 
 #include "interpreter_impl.h"
-
-/* Widest vectors of the machine that runs, chosen at load time; the arithmetic is the same in each. */
-#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && \
-    !defined(__SANITIZE_THREAD__)
-#define CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#else
-#define CLONES
-#endif
-/* out may be an operand, but only element by element: no dependence is carried. */
-#if defined(__clang__)
-#define INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
-#pragma clang diagnostic ignored "-Wpass-failed" /* sanitizers and -O0 do not vectorise: no fault of the loop */
-#else
-#define INDEPENDENT _Pragma("GCC ivdep")
-#endif
+#include "vector_impl.h"
 
 #define LOOP(name, X, Y, Z, expr)                                       \
-    CLONES static void name(const trli_block *block)                    \
+    TRLI_CLONES static void name(const trli_block *block)               \
     {                                                                   \
         const ptrdiff_t n = block->n;                                   \
         for (ptrdiff_t row = 0; row < block->rows; ++row) {             \
@@ -35,7 +21,7 @@
             const double *c = block->arg[2] + row * block->arg_step[2]; \
             const double x0 = *a, y0 = *b, z0 = *c;                     \
             (void)x0, (void)y0, (void)z0;                               \
-            INDEPENDENT                                                 \
+            TRLI_INDEPENDENT                                            \
             for (ptrdiff_t i = 0; i < n; ++i) {                         \
                 const double x = X, y = Y, z = Z;                       \
                 (void)y, (void)z;                                       \
@@ -97,7 +83,7 @@ static inline int scale_of(int op)
 
 /* Scaled chains: s is the scale. */
 #define SCALED(NAME, name, expr)                                        \
-    CLONES static void name(const trli_block *block)                    \
+    TRLI_CLONES static void name(const trli_block *block)               \
     {                                                                   \
         const ptrdiff_t n = block->n;                                   \
         const double s = *block->arg[scale_of(TRLI_SCALED_##NAME)];     \
@@ -109,7 +95,7 @@ static inline int scale_of(int op)
             const double *d = block->arg[3] + row * block->arg_step[3]; \
             const double *e = block->arg[4] + row * block->arg_step[4]; \
             (void)c, (void)d, (void)e;                                  \
-            INDEPENDENT                                                 \
+            TRLI_INDEPENDENT                                            \
             for (ptrdiff_t i = 0; i < n; ++i) out[i] = (expr);          \
         }                                                               \
     }
@@ -207,7 +193,7 @@ void trli_row_indexed(int op, int index, const trli_block *block)
         limiter_rows[index](block);
 }
 
-CLONES static bool row_finite(const double *values, ptrdiff_t n)
+TRLI_CLONES static bool row_finite(const double *values, ptrdiff_t n)
 {
     int64_t bad = 0; /* as wide as a value, and free of order: this loop becomes vectors, a sum of doubles would not */
     for (ptrdiff_t i = 0; i < n; ++i) bad |= fabs(values[i]) <= DBL_MAX ? 0 : 1;

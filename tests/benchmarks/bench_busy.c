@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 #include "bench_dag_impl.h"
+#include "vector_impl.h"
 
 enum { REPETITIONS = 30 }; /* the best counts: others may use the core meanwhile */
 
-TRLI_BENCH_CLONES static double busy(int64_t n, double x)
+TRLI_CLONES static double busy(int64_t n, double x)
 {
     for (int64_t i = 0; i < n; ++i) x = __builtin_fma(x, 0.999999, 1e-6); /* toward 1, so that nothing overflows */
     return x;

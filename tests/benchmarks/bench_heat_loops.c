@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "bench_heat_impl.h"
-#include "bench_stream_impl.h"
+#include "vector_impl.h"
 
 enum { LINE = 8 }; /* doubles in a cache line */
 
@@ -48,26 +48,25 @@ static void fill_sides(trli_team *team, int member, const trli_heat *h, double *
 
 /* ---- one loop per operator ---- */
 
-TRLI_BENCH_CLONES static void difference_row(double *restrict out, const double *a, const double *b, double scale,
-                                             ptrdiff_t n)
+TRLI_CLONES static void difference_row(double *restrict out, const double *a, const double *b, double scale,
+                                       ptrdiff_t n)
 {
     for (ptrdiff_t i = 0; i < n; ++i) out[i] = (a[i] - b[i]) * scale;
 }
 
-TRLI_BENCH_CLONES static void scale_row(double *restrict out, const double *restrict a, double scale, ptrdiff_t n)
+TRLI_CLONES static void scale_row(double *restrict out, const double *restrict a, double scale, ptrdiff_t n)
 {
     for (ptrdiff_t i = 0; i < n; ++i) out[i] = scale * a[i];
 }
 
-TRLI_BENCH_CLONES static void flux_update_row(double *restrict out, const double *restrict t, const double *restrict x,
-                                              const double *restrict y, const double *restrict z, double dt,
-                                              ptrdiff_t n)
+TRLI_CLONES static void flux_update_row(double *restrict out, const double *restrict t, const double *restrict x,
+                                        const double *restrict y, const double *restrict z, double dt, ptrdiff_t n)
 {
     for (ptrdiff_t i = 0; i < n; ++i) out[i] = t[i] + dt * -(x[i] + y[i] + z[i]);
 }
 
-TRLI_BENCH_CLONES static void laplacian_row(double *restrict out, const double *restrict t, ptrdiff_t sy, ptrdiff_t sz,
-                                            const double scale[3], ptrdiff_t n)
+TRLI_CLONES static void laplacian_row(double *restrict out, const double *restrict t, ptrdiff_t sy, ptrdiff_t sz,
+                                      const double scale[3], ptrdiff_t n)
 {
     double sx2 = scale[0], sy2 = scale[1], sz2 = scale[2];
     for (ptrdiff_t i = 0; i < n; ++i) {
@@ -77,8 +76,8 @@ TRLI_BENCH_CLONES static void laplacian_row(double *restrict out, const double *
     }
 }
 
-TRLI_BENCH_CLONES static void laplacian_update_row(double *restrict out, const double *restrict t,
-                                                   const double *restrict l, double k, double dt, ptrdiff_t n)
+TRLI_CLONES static void laplacian_update_row(double *restrict out, const double *restrict t, const double *restrict l,
+                                             double k, double dt, ptrdiff_t n)
 {
     for (ptrdiff_t i = 0; i < n; ++i) out[i] = t[i] + dt * (k * l[i]);
 }
@@ -166,7 +165,7 @@ typedef struct coefficients {
     ptrdiff_t sy, sz, n;
 } coefficients;
 
-TRLI_BENCH_CLONES static void fused_row(double *restrict out, const double *restrict t, const coefficients *c)
+TRLI_CLONES static void fused_row(double *restrict out, const double *restrict t, const coefficients *c)
 {
     ptrdiff_t sy = c->sy, sz = c->sz, n = c->n;
     double sx2 = c->scale[0], sy2 = c->scale[1], sz2 = c->scale[2], k = c->k, dt = c->dt;

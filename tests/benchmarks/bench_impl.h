@@ -37,14 +37,6 @@ const trli_benchmark *trli_benchmarks(int *count);
 TRLI_BENCHMARK_LIST(TRLI_BENCHMARK_DECLARE)
 #undef TRLI_BENCHMARK_DECLARE
 
-/* Widest vectors of the machine that runs, for the compiler's own vectorisation. */
-#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && \
-    !defined(__SANITIZE_THREAD__)
-#define TRLI_BENCH_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#else
-#define TRLI_BENCH_CLONES
-#endif
-
 /* ---- bench_team.c: threads of hand-written loops ---- */
 
 typedef struct trli_team trli_team;

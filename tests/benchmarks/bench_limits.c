@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "bench_impl.h"
-#include "bench_stream_impl.h"
+#include "vector_impl.h"
 
 enum { PASSES = 10, QUICK_PASSES = 2 };
 #define ARRAY_BYTES_MIN ((size_t)64 << 20)

@@ -1,9 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Vectors of the widest kind of the machine that runs, and streaming stores. A loop is a macro of (doubles in a vector,
- * attribute of the function) that TRLI_STREAM_VARIANTS makes once for each kind; TRLI_STREAM_CALL calls the one that suits. */
-#ifndef TRLI_BENCH_STREAM_IMPL_H
-#define TRLI_BENCH_STREAM_IMPL_H
+/* Loops in vectors of the widest kind of the machine that runs, by the compiler or by hand with streaming stores. */
+#ifndef TRLI_VECTOR_IMPL_H
+#define TRLI_VECTOR_IMPL_H
+
+/* Of a function: made for several kinds of vector, one of them chosen at load time; the arithmetic is the same in each. */
+#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && \
+    !defined(__SANITIZE_THREAD__)
+#define TRLI_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define TRLI_CLONES
+#endif
+
+/* Of a loop: what it stores is read, if at all, by the same turn of the loop. */
+#if defined(__clang__)
+#define TRLI_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#pragma clang diagnostic ignored "-Wpass-failed" /* sanitizers and -O0 do not vectorise: no fault of the loop */
+#else
+#define TRLI_INDEPENDENT _Pragma("GCC ivdep")
+#endif
+
+/* By hand: a loop is a macro of (doubles in a vector, attribute of the function) that TRLI_STREAM_VARIANTS makes once for each kind;
+ * TRLI_STREAM_CALL calls the one that suits. */
 
 #if defined(__x86_64__)
 #include <immintrin.h>

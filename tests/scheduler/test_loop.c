@@ -1,0 +1,153 @@
+// ctest: np=1 labels=threads
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Parallel loops: every chunk once, on several workers, errors, repetition. */
+#include "trl_test.h"
+
+#include "policy_settings.h"
+
+#include <sched.h>
+#include <stdatomic.h>
+
+#include <trl_loop.h>
+
+enum { CHUNKS_MAX = 5000 };
+
+typedef struct tally {
+    _Atomic int calls[CHUNKS_MAX];
+    _Atomic int wrong; /* arguments out of range */
+    int workers, chunks, fails;
+} tally;
+
+static trl_err count_call(void *data, int chunk, int chunks, int worker)
+{
+    tally *t = data;
+    if (chunks != t->chunks || chunk < 0 || chunk >= chunks || worker < 0 || worker >= t->workers)
+        atomic_fetch_add(&t->wrong, 1);
+    else
+        atomic_fetch_add(&t->calls[chunk], 1);
+    if (chunk == t->fails) return trl_fail(test_ctx, TRL_ERR_NUMERICS, NULL, "chunk %d does not feel like it", chunk);
+    return TRL_OK;
+}
+
+static void check_loop(trl_loop *loop, int chunks)
+{
+    static tally t;
+    memset(&t, 0, sizeof t);
+    t.workers = trl_loop_workers(loop);
+    t.chunks = chunks;
+    t.fails = -1;
+    ck_ok(trl_loop_run(loop, chunks, count_call, &t));
+    ck_assert_int_eq(t.wrong, 0);
+    for (int c = 0; c < chunks; ++c)
+        ck_assert_msg(t.calls[c] == 1, "chunk %d of %d was called %d times", c, chunks, t.calls[c]);
+}
+
+START_TEST(every_chunk_runs_once_whatever_their_number)
+{
+    static const int counts[] = {0, 1, 2, 3, 7, 16, 31, 32, 33, 79, 80, 81, 1000, CHUNKS_MAX};
+    for (int s = 0; s < SETTINGS; ++s) {
+        trl_workers *workers = make_workers(&settings[s]);
+        trl_loop *loop;
+        ck_ok(trl_loop_create(test_ctx, workers, &loop));
+        ck_assert_int_eq(trl_loop_workers(loop), trl_workers_count(workers));
+        for (size_t c = 0; c < sizeof counts / sizeof *counts; ++c) check_loop(loop, counts[c]);
+        trl_loop_destroy(&loop);
+        ck_assert_ptr_null(loop);
+        trl_loop_destroy(&loop);
+        trl_workers_destroy(&workers);
+    }
+    check_loop(NULL, 100);
+}
+END_TEST
+
+static trl_err note_order(void *data, int chunk, int chunks, int worker)
+{
+    int *next = data;
+    (void)chunks;
+    if (chunk != *next || worker != 0) return trl_fail(test_ctx, TRL_ERR_BUG, NULL, "chunk %d out of order", chunk);
+    ++*next;
+    return TRL_OK;
+}
+
+START_TEST(without_a_loop_the_caller_takes_the_chunks_in_order)
+{
+    int next = 0;
+    ck_assert_int_eq(trl_loop_workers(NULL), 1);
+    ck_ok(trl_loop_run(NULL, 50, note_order, &next));
+    ck_assert_int_eq(next, 50);
+}
+END_TEST
+
+/* Waits inside a chunk until the other one is running: possible only when two workers share the loop. */
+static trl_err wait_for_other_chunk(void *data, int chunk, int chunks, int worker)
+{
+    _Atomic int *running = data;
+    (void)chunk;
+    (void)chunks;
+    (void)worker;
+    atomic_fetch_add(running, 1);
+    while (atomic_load(running) < 2) sched_yield();
+    return TRL_OK;
+}
+
+START_TEST(as_few_chunks_as_workers_run_at_once)
+{
+    const setting two = {"priority", 2};
+    trl_workers *workers = make_workers(&two);
+    trl_loop *loop;
+    ck_ok(trl_loop_create(test_ctx, workers, &loop));
+    for (int run = 0; run < 20; ++run) {
+        _Atomic int running = 0;
+        ck_ok(trl_loop_run(loop, 2, wait_for_other_chunk, (void *)&running));
+    }
+    trl_loop_destroy(&loop);
+    trl_workers_destroy(&workers);
+}
+END_TEST
+
+START_TEST(an_error_of_a_chunk_is_returned_and_the_loop_runs_again)
+{
+    static tally t;
+    for (int s = 0; s < SETTINGS; ++s) {
+        trl_workers *workers = make_workers(&settings[s]);
+        trl_loop *loop;
+        ck_ok(trl_loop_create(test_ctx, workers, &loop));
+        trl_context_clear_diagnostics(test_ctx);
+        t.workers = trl_loop_workers(loop);
+        t.chunks = 100;
+        t.fails = 70;
+        ck_fails(trl_loop_run(loop, 100, count_call, &t), TRL_ERR_NUMERICS, "chunk 70 does not feel like it");
+        check_loop(loop, 100);
+        trl_loop_destroy(&loop);
+        trl_workers_destroy(&workers);
+    }
+}
+END_TEST
+
+START_TEST(nothing_is_allocated_after_the_first_run)
+{
+    const setting two = {"priority", 2};
+    trl_workers *workers = make_workers(&two);
+    trl_loop *loop;
+    trl_memory_stats first, last;
+    ck_ok(trl_loop_create(test_ctx, workers, &loop));
+    check_loop(loop, 10);
+    trl_memory_get_stats(test_ctx, &first);
+    for (int chunks = 1; chunks < 300; chunks += 13) check_loop(loop, chunks);
+    trl_memory_get_stats(test_ctx, &last);
+    ck_assert_int_eq(first.allocations, last.allocations);
+    trl_loop_destroy(&loop);
+    trl_workers_destroy(&workers);
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    tcase_add_test(tc, every_chunk_runs_once_whatever_their_number);
+    tcase_add_test(tc, without_a_loop_the_caller_takes_the_chunks_in_order);
+    tcase_add_test(tc, as_few_chunks_as_workers_run_at_once);
+    tcase_add_test(tc, an_error_of_a_chunk_is_returned_and_the_loop_runs_again);
+    tcase_add_test(tc, nothing_is_allocated_after_the_first_run);
+}
+TRL_TEST_MAIN("loop", add_tests)
