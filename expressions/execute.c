@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include <chunks_impl.h>
 #include <spatialops_impl.h>
 
 #include "tasks_impl.h"
@@ -13,19 +14,6 @@ static const trl_patch *patch_of(const trli_task *t)
 {
     const trl_layout *layout = t->program->model->layout;
     return &layout->patch[layout->local[t->patch]];
-}
-
-trl_box trli_chunk_box(const trli_task *task, int chunk)
-{
-    trl_box box = task->box;
-    for (int a = 0; a < 3; ++a) {
-        int n = task->parts[a], i = chunk % n;
-        int64_t extent = box.hi[a] - box.lo[a];
-        chunk /= n;
-        box.hi[a] = box.lo[a] + (trl_lidx)(extent * (i + 1) / n);
-        box.lo[a] = box.lo[a] + (trl_lidx)(extent * i / n);
-    }
-    return box;
 }
 
 /* Scratch of a thread: arrays, registers, and for reductions a tile of values. */
@@ -135,7 +123,7 @@ trl_err trli_task_kernel(void *data, const trl_task_args *args, bool *done)
                                  .scratch = sc.registers,
                                  .after = s->check ? check_tile : NULL,
                                  .data = &check};
-    trl_box box = trli_chunk_box(t, args->chunk);
+    trl_box box = trli_box_part(&t->box, t->parts, args->chunk);
     if (!s->native)
         trli_kernel_evaluate(s->kernel, &run, &box);
     else if (!trli_native_evaluate(t, &run, &box))
@@ -207,7 +195,7 @@ trl_err trli_task_opaque(void *data, const trl_task_args *args, bool *done)
     for (int i = 0; i < s->ninputs; ++i) sc.input[i] = trli_model_array(model, s->input[i], t->patch);
     for (int o = 0; o < s->nout; ++o) sc.output[o] = trli_model_array(model, s->field[o], t->patch);
     trl_eval_args eval = plugin_args(t, &sc, args->worker);
-    trl_box box = trli_chunk_box(t, args->chunk);
+    trl_box box = trli_box_part(&t->box, t->parts, args->chunk);
     return call_plugin(model, s->entry, &eval, &box, NULL);
 }
 

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include <chunks_impl.h>
+
 #include "tasks_impl.h"
 
 static void gather_arrays(const trli_task *t)
@@ -91,7 +93,7 @@ trl_err trli_task_reduce(void *data, const trl_task_args *args, bool *done)
     size_t arrays = ((size_t)(s->ninputs + 1) * sizeof *input + 63) / 64 * 64;
     size_t tile_bytes = ((size_t)size[0] * (size_t)size[1] * (size_t)size[2] * sizeof(double) + 63) / 64 * 64;
     double *values = (double *)(at + arrays);
-    trl_box chunk = trli_chunk_box(t, args->chunk), tile;
+    trl_box chunk = trli_box_part(&t->box, t->parts, args->chunk), tile;
     trl_array output = {.type = TRL_F64};
     const trli_kernel_run run = {.grid = &layout->grid,
                                  .patch = &layout->patch[layout->local[t->patch]],

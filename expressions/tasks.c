@@ -5,19 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tasks_impl.h"
+#include <chunks_impl.h>
 
-/* Kernels fit their tiles to the caches themselves, so chunks only have to spread the work. Every worker gets one, unless that leaves it
- * fewer points than are worth handing out; of a large box it gets several, which even out what else the workers do. */
-enum {
-#ifdef TRL_POISON
-    CHUNK_LEAST = 32, /* builds for testing: small problems have wide tasks too */
-#else
-    CHUNK_LEAST = 2048, /* points: some microseconds */
-#endif
-    CHUNK_POINTS = 16384,
-    CHUNKS_MOST = 8 /* of a worker */
-};
+#include "tasks_impl.h"
 
 typedef struct builder {
     trli_program *program;
@@ -100,26 +90,9 @@ static trl_err add(builder *b, const char *name, trl_task_fn run, trli_task *dat
     return trl_graph_add_task(b->program->graph, &desc, task);
 }
 
-static int64_t count_chunks(int64_t points, int64_t workers)
-{
-    int64_t wanted = points / CHUNK_POINTS, most = points / CHUNK_LEAST;
-    if (workers == 1) return 1;
-    if (wanted > CHUNKS_MOST * workers) return CHUNKS_MOST * workers;
-    if (wanted >= workers) return wanted;
-    return most < workers ? most : workers;
-}
-
-/* Cut a box into chunks along z, then y, then x. */
 static int choose_parts(const builder *b, trli_task *t)
 {
-    int64_t wanted = count_chunks(trl_box_points(&t->box), b->model->nworkers);
-    int total = 1;
-    for (int a = 2; a >= 0 && total < wanted; --a) {
-        int64_t need = (wanted + total - 1) / total, extent = t->box.hi[a] - t->box.lo[a];
-        t->parts[a] = (int)(need < extent ? need : extent);
-        total *= t->parts[a];
-    }
-    return total;
+    return trli_box_cut(&t->box, trli_chunks_wanted(trl_box_points(&t->box), b->model->nworkers), t->parts);
 }
 
 /* Seconds a kernel takes, roughly: what tau_1 and priorities start from before anything was timed. */

@@ -54,8 +54,6 @@ trl_err trli_task_poison(void *data, const trl_task_args *args, bool *done);
 void trli_reduction_reset(trli_reduction *r, trli_reduce_kind kind, int nworkers);
 /* Box of a slab on a patch. */
 trl_box trli_slab_box(const trli_program *program, const trli_slab *slab, int local_patch);
-/* The part of a task's box that a chunk computes. */
-trl_box trli_chunk_box(const trli_task *task, int chunk);
 /* Evaluate a step's compiled kernel in place of trli_kernel_evaluate, with trli_native_scratch bytes of scratch; false if it looks and
  * found values that are not finite. */
 bool trli_native_evaluate(const trli_task *task, const trli_kernel_run *run, const trl_box *box);

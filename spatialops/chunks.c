@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+#include "chunks_impl.h"
+
+/* Kernels fit their tiles to the caches themselves, so chunks only have to spread the work. Every worker gets one, unless that leaves it
+ * fewer points than are worth handing out; of a large box it gets several, which even out what else the workers do. */
+enum {
+#ifdef TRL_POISON
+    CHUNK_LEAST = 32, /* builds for testing: small problems have wide tasks too */
+#else
+    CHUNK_LEAST = 400, /* points: 16 workers share 20^3 */
+#endif
+    CHUNK_POINTS = 16384,
+    CHUNKS_MOST = 8 /* of a worker */
+};
+
+int64_t trli_chunks_wanted(int64_t points, int64_t workers)
+{
+    int64_t wanted = points / CHUNK_POINTS, most = points / CHUNK_LEAST;
+    if (workers == 1 || most < 1) return 1;
+    if (wanted > CHUNKS_MOST * workers) return CHUNKS_MOST * workers;
+    if (wanted >= workers) return wanted;
+    return most < workers ? most : workers;
+}
+
+static int64_t over(int64_t n, int64_t parts)
+{
+    return (n + parts - 1) / parts;
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+int trli_box_cut(const trl_box *box, int64_t wanted, int parts[3])
+{
+    int64_t extent[3], best = 0;
+    for (int a = 0; a < 3; ++a) {
+        extent[a] = box->hi[a] - box->lo[a];
+        parts[a] = 1;
+    }
+    if (trl_box_points(box) == 0) return 1;
+    for (int64_t z = least(wanted, extent[2]); z >= 1; --z) {
+        int64_t y = least(over(wanted, z), extent[1]), x = least(over(wanted, z * y), extent[0]);
+        /* Time, if `wanted` workers take one after the other; of equal times the fewest cuts through planes. */
+        int64_t time = over(x * y * z, wanted) * over(extent[0], x) * over(extent[1], y) * over(extent[2], z);
+        if (best > 0 && (x > parts[0] || (x == parts[0] && time >= best))) continue;
+        best = time;
+        parts[0] = (int)x;
+        parts[1] = (int)y;
+        parts[2] = (int)z;
+    }
+    return parts[0] * parts[1] * parts[2];
+}
+
+trl_box trli_box_part(const trl_box *box, const int parts[3], int chunk)
+{
+    trl_box part;
+    for (int a = 0; a < 3; ++a) {
+        int n = parts[a], i = chunk % n;
+        int64_t extent = box->hi[a] - box->lo[a];
+        chunk /= n;
+        part.lo[a] = box->lo[a] + (trl_lidx)(extent * i / n);
+        part.hi[a] = box->lo[a] + (trl_lidx)(extent * (i + 1) / n);
+    }
+    return part;
+}
