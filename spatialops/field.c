@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Fields of a driver of one's own. What is valid of a patch is a box: who writes a field says how far, who reads it asks for a box. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "field_impl.h"
+
+enum {
+    LINE = 8,     /* values of a cache line */
+    LONG_ROW = 64 /* rows from this length on begin at a cache line with their first owned point */
+};
+
+/* ---- memory ---- */
+
+#ifdef TRL_POISON
+static void poison(double *values, int64_t n)
+{
+    static const uint64_t signalling = 0x7ff4000000000bad;
+    for (int64_t i = 0; i < n; ++i) memcpy(&values[i], &signalling, sizeof signalling);
+}
+#endif
+
+static trl_err take_memory(trl_field *field, int p)
+{
+    trl_err err =
+        trl_memory_alloc(field->ctx, (size_t)field->points[p] * sizeof(double), field->name, &field->memory[p]);
+#ifdef TRL_POISON
+    if (err == TRL_OK) poison(field->memory[p], field->points[p]);
+#endif
+    return err;
+}
+
+static void give_memory_back(trl_field *field, int p)
+{
+    trl_memory_free(field->ctx, &field->memory[p]);
+}
+
+/* ---- creation ---- */
+
+static ptrdiff_t rounded(ptrdiff_t n)
+{
+    return (n + LINE - 1) / LINE * LINE;
+}
+
+/* Strides of a patch, and values that it needs; the array's first held value has index `origin`. */
+static void lay_out(trl_field *field, int p)
+{
+    const trl_layout *layout = field->layout;
+    trl_array *a = &field->array[p];
+    *a = (trl_array){.type = TRL_F64};
+    a->owned = trl_patch_owned(layout, &layout->patch[layout->local[p]], field->location);
+    a->held = a->owned;
+    ptrdiff_t stride = 1;
+    for (int axis = 0; axis < layout->grid.dim; ++axis) {
+        a->held.lo[axis] -= field->ghost_lo[axis];
+        a->held.hi[axis] += field->ghost_hi[axis];
+        a->stride[axis] = stride;
+        stride *= a->held.hi[axis] - a->held.lo[axis];
+        if (axis == 0 && stride >= LONG_ROW) stride = rounded(stride);
+    }
+    field->points[p] = stride + LINE;
+}
+
+/* Where point (0,0,0) lies from the start of the memory. */
+static ptrdiff_t origin_of(const trl_field *field, int p)
+{
+    const trl_array *a = &field->array[p];
+    const ptrdiff_t first = trl_array_offset(a, a->held.lo[0], a->held.lo[1], a->held.lo[2]);
+    const bool is_long = a->held.hi[0] - a->held.lo[0] >= LONG_ROW;
+    return (is_long ? rounded(field->ghost_lo[0]) - field->ghost_lo[0] : 0) - first;
+}
+
+static trl_err allocate(trl_field *field, const char *name)
+{
+    trl_err err = TRL_OK;
+    const size_t n = (size_t)field->layout->nlocal, length = strlen(name) + 1;
+    const size_t bytes = n * (sizeof *field->array + sizeof *field->valid + sizeof *field->work +
+                              sizeof *field->memory + sizeof *field->points);
+    void *memory;
+    TRL_TRY(trl_memory_alloc(field->ctx, bytes + length, name, &memory));
+    memset(memory, 0, bytes);
+    field->array = memory;
+    field->memory = (void **)(field->array + n);
+    field->points = (int64_t *)(field->memory + n);
+    field->valid = (trl_box *)(field->points + n);
+    field->work = (trli_work *)(field->valid + n);
+    field->name = memcpy(field->work + n, name, length);
+done:
+    return err;
+}
+
+trl_err trl_field_create(trl_field_manager *manager, const trl_layout *layout, const trl_field_desc *desc,
+                         trl_field **result)
+{
+    trl_err err;
+    trl_field *field = NULL;
+    void *memory;
+    (void)manager;
+    *result = NULL;
+    TRL_TRY(trl_memory_alloc(layout->ctx, sizeof *field, desc->name, &memory));
+    field = memory;
+    *field = (trl_field){
+        .ctx = layout->ctx, .layout = layout, .location = trl_location_on(desc->location, layout->grid.dim)};
+    for (int a = 0; a < layout->grid.dim; ++a) {
+        field->ghost_lo[a] = desc->ghost_lo[a];
+        field->ghost_hi[a] = desc->ghost_hi[a];
+        if (desc->ghost_lo[a] < 0 || desc->ghost_hi[a] < 0) {
+            err = trl_fail(field->ctx, TRL_ERR_USAGE, NULL,
+                           "field '%s': %" TRL_LIDX_FMT " and %" TRL_LIDX_FMT
+                           " layers of ghosts along %c; give 0 or more",
+                           desc->name, desc->ghost_lo[a], desc->ghost_hi[a], trli_axis_name(a));
+            goto done;
+        }
+    }
+    TRL_TRY(allocate(field, desc->name));
+    for (int p = 0; p < layout->nlocal; ++p) lay_out(field, p);
+    *result = field;
+    field = NULL;
+done:
+    trl_field_destroy(&field);
+    return err;
+}
+
+void trl_field_destroy(trl_field **field)
+{
+    trl_field *self = *field;
+    if (self == NULL) return;
+    trl_context *ctx = self->ctx;
+    void *arrays = self->array, *memory = self;
+    trl_exchange_destroy(&self->exchange);
+    for (int p = 0; self->array && p < self->layout->nlocal; ++p) give_memory_back(self, p);
+    trl_memory_free(ctx, &arrays);
+    trl_memory_free(ctx, &memory);
+    *field = NULL;
+}
+
+const char *trl_field_name(const trl_field *field)
+{
+    return field->name;
+}
+
+trl_location trl_field_location(const trl_field *field)
+{
+    return field->location;
+}
+
+const trl_layout *trl_field_layout(const trl_field *field)
+{
+    return field->layout;
+}
+
+trl_err trl_field_array(trl_field *field, int p, trl_array *array)
+{
+    trl_err err = TRL_OK;
+    if (field->array[p].at == NULL) {
+        TRL_TRY(take_memory(field, p));
+        field->array[p].at = (double *)field->memory[p] + origin_of(field, p);
+    }
+    *array = field->array[p];
+done:
+    return err;
+}
+
+/* ---- validity ---- */
+
+trl_box trl_field_valid(const trl_field *field, int p)
+{
+    return field->valid[p];
+}
+
+static bool holds(const trl_box *outer, const trl_box *inner)
+{
+    for (int a = 0; a < 3; ++a)
+        if (inner->lo[a] < outer->lo[a] || inner->hi[a] > outer->hi[a]) return false;
+    return true;
+}
+
+trl_err trl_field_set_valid(trl_field *field, int p, const trl_box *valid)
+{
+    const trl_box *held = &field->array[p].held;
+    if (trl_box_points(valid) == 0) {
+        field->valid[p] = (trl_box){{0, 0, 0}, {0, 0, 0}};
+        return TRL_OK;
+    }
+    for (int a = 0; a < 3; ++a)
+        if (valid->lo[a] < held->lo[a] || valid->hi[a] > held->hi[a])
+            return trl_fail(field->ctx, TRL_ERR_USAGE, NULL,
+                            "field '%s' on patch %d holds points %" TRL_LIDX_FMT " to %" TRL_LIDX_FMT
+                            " along %c: points %" TRL_LIDX_FMT " to %" TRL_LIDX_FMT " cannot be valid",
+                            field->name, field->layout->local[p], held->lo[a], held->hi[a] - 1, trli_axis_name(a),
+                            valid->lo[a], valid->hi[a] - 1);
+    field->valid[p] = *valid;
+    return TRL_OK;
+}
+
+#ifdef TRL_POISON
+/* What is not valid any more must not be read. */
+static void poison_ghosts(const trl_array *a)
+{
+    for (trl_lidx k = a->held.lo[2]; a->at && k < a->held.hi[2]; ++k)
+        for (trl_lidx j = a->held.lo[1]; j < a->held.hi[1]; ++j)
+            for (trl_lidx i = a->held.lo[0]; i < a->held.hi[0]; ++i) {
+                const trl_box point = {{i, j, k}, {i + 1, j + 1, k + 1}};
+                if (!holds(&a->owned, &point)) poison((double *)a->at + trl_array_offset(a, i, j, k), 1);
+            }
+}
+#endif
+
+void trl_field_invalidate_ghosts(trl_field *field)
+{
+    for (int p = 0; p < field->layout->nlocal; ++p) {
+        field->valid[p] = field->array[p].owned;
+#ifdef TRL_POISON
+        poison_ghosts(&field->array[p]);
+#endif
+    }
+}
+
+static trl_err refuse_side(const trl_field *field, int p, int axis, int side, trl_lidx missing, bool is_held)
+{
+    const trl_patch *patch = &field->layout->patch[field->layout->local[p]];
+    const char *cure = !is_held                                              ? "create the field with more ghosts"
+                       : trl_patch_at_side(field->layout, patch, axis, side) ? "apply a boundary condition there first"
+                                                                             : "call trl_field_exchange first";
+    return trl_fail(field->ctx, TRL_ERR_USAGE, NULL,
+                    "field '%s' on patch %d: on side %c%c, %" TRL_LIDX_FMT " layer%s of values %s; %s", field->name,
+                    patch->id, trli_axis_name(axis), side ? '+' : '-', missing, missing == 1 ? "" : "s",
+                    is_held ? "are not valid" : "beyond the field's ghosts are read", cure);
+}
+
+trl_err trl_field_require(const trl_field *field, int p, const trl_box *box)
+{
+    const trl_box *valid = &field->valid[p], *held = &field->array[p].held, *owned = &field->array[p].owned;
+    if (trl_box_points(box) == 0 || holds(valid, box)) return TRL_OK;
+    if (!holds(valid, owned))
+        return trl_fail(field->ctx, TRL_ERR_USAGE, NULL,
+                        "field '%s' on patch %d: its owned points are not valid; write them, and say so with "
+                        "trl_field_set_valid or trl_field_invalidate_ghosts",
+                        field->name, field->layout->local[p]);
+    for (int a = 0; a < 3; ++a) {
+        if (box->lo[a] < held->lo[a]) return refuse_side(field, p, a, 0, held->lo[a] - box->lo[a], false);
+        if (box->hi[a] > held->hi[a]) return refuse_side(field, p, a, 1, box->hi[a] - held->hi[a], false);
+        if (box->lo[a] < valid->lo[a]) return refuse_side(field, p, a, 0, valid->lo[a] - box->lo[a], true);
+        if (box->hi[a] > valid->hi[a]) return refuse_side(field, p, a, 1, box->hi[a] - valid->hi[a], true);
+    }
+    return TRL_OK;
+}
+
+/* ---- exchange ---- */
+
+static trl_err take_all_memory(trl_field *field)
+{
+    trl_err err = TRL_OK;
+    trl_array array;
+    for (int p = 0; p < field->layout->nlocal; ++p) TRL_TRY(trl_field_array(field, p, &array));
+done:
+    return err;
+}
+
+static trl_err plan_exchange(trl_field *field)
+{
+    trl_err err;
+    trl_exchange_field wanted = {.location = field->location, .type = TRL_F64, .name = field->name};
+    trl_offsets reach = {{0, 0, 0}, {0, 0, 0}};
+    for (int a = 0; a < field->layout->grid.dim; ++a) {
+        reach.lo[a] = -field->ghost_lo[a];
+        reach.hi[a] = field->ghost_hi[a];
+    }
+    trl_footprint_add(&wanted.footprint, &reach);
+    TRL_TRY(trl_context_agree(field->ctx, take_all_memory(field))); /* nobody exchanges alone */
+    TRL_TRY(trl_exchange_create(field->ctx, field->layout, 1, &wanted, &field->exchange));
+done:
+    return err;
+}
+
+/* Ghosts of other patches are valid now. Those beyond a side of the domain were before, but beside ghosts that came just now there may be
+ * corners that nobody wrote. */
+static void extend_valid(trl_field *field, int p)
+{
+    const trl_layout *layout = field->layout;
+    const trl_patch *patch = &layout->patch[layout->local[p]];
+    const trl_array *array = &field->array[p];
+    const trl_box before = field->valid[p];
+    trl_box *valid = &field->valid[p];
+    bool grew[3] = {false, false, false};
+    for (int a = 0; a < layout->grid.dim; ++a) {
+        if (!trl_patch_at_side(layout, patch, a, 0)) valid->lo[a] = array->held.lo[a];
+        if (!trl_patch_at_side(layout, patch, a, 1)) valid->hi[a] = array->held.hi[a];
+        grew[a] = valid->lo[a] < before.lo[a] || valid->hi[a] > before.hi[a];
+    }
+    for (int a = 0; a < layout->grid.dim; ++a) {
+        if (!grew[(a + 1) % 3] && !grew[(a + 2) % 3]) continue;
+        if (trl_patch_at_side(layout, patch, a, 0)) valid->lo[a] = array->owned.lo[a];
+        if (trl_patch_at_side(layout, patch, a, 1)) valid->hi[a] = array->owned.hi[a];
+    }
+}
+
+trl_err trl_field_exchange(trl_field *field)
+{
+    trl_err err = TRL_OK;
+    const trl_array *arrays[1] = {field->array};
+    bool done = false;
+    for (int p = 0; p < field->layout->nlocal; ++p) TRL_TRY(trl_field_require(field, p, &field->array[p].owned));
+    if (field->exchange == NULL) TRL_TRY(plan_exchange(field));
+    TRL_TRY(trl_exchange_begin(field->exchange, arrays));
+    while (!done) TRL_TRY(trl_exchange_finish(field->exchange, arrays, &done));
+    for (int p = 0; p < field->layout->nlocal; ++p) extend_valid(field, p);
+done:
+    return err;
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Operators on fields: what may be computed, and its chunks. */
+#include <trl_limiter_body.h>
+
+#include "chunks_impl.h"
+#include "field_impl.h"
+#include "operator_impl.h"
+
+/* What computes a field, as its chunks see it. */
+typedef struct application application;
+struct application {
+    const trl_operator *op; /* of a flux: what it reads */
+    trl_field *const *in;
+    trl_field *out;
+    void (*run)(const application *a, const trl_array *in, const trl_array *out, const trl_box *box);
+    int limiter, axis; /* of a flux */
+    bool past;         /* store past the caches */
+};
+
+/* ---- checks ---- */
+
+static trl_err check_field(const trl_operator *op, const trl_field *field, const trl_field *out, trl_location wanted,
+                           const char *role)
+{
+    if (field->layout != out->layout)
+        return trl_fail(out->ctx, TRL_ERR_USAGE, NULL, "%s: fields '%s' and '%s' have different layouts", op->name,
+                        field->name, out->name);
+    if (field->location != wanted)
+        return trl_fail(out->ctx, TRL_ERR_USAGE, NULL, "%s: %s '%s' is at %s; the operator needs one at %s", op->name,
+                        role, field->name, trl_location_name(field->location), trl_location_name(wanted));
+    return TRL_OK;
+}
+
+static trl_err check_fields(const trl_operator *op, trl_field *const *in, const trl_field *out)
+{
+    trl_err err;
+    TRL_TRY(check_field(op, out, out, op->to, "output"));
+    for (int i = 0; i < op->ninputs; ++i) {
+        TRL_TRY(check_field(op, in[i], out, op->from[i], "input"));
+        if (in[i] == out)
+            return trl_fail(out->ctx, TRL_ERR_USAGE, NULL, "%s: field '%s' is both input and output; use another one",
+                            op->name, out->name);
+    }
+done:
+    return err;
+}
+
+/* The points that can be computed, and must: the owned ones at least. */
+static trl_err choose_box(const trl_operator *op, trl_field *const *in, trl_field *out, int p)
+{
+    trl_err err = TRL_OK;
+    const trl_box *owned = &out->array[p].owned;
+    trl_box *box = &out->work[p].box;
+    *box = out->array[p].held;
+    for (int i = 0; i < op->ninputs; ++i) {
+        trl_array array;
+        TRL_TRY(trl_field_array(in[i], p, &array));
+        const trl_offsets reach = trl_footprint_hull(&op->reads[i]);
+        const trl_box *valid = &in[i]->valid[p];
+        trl_box needed = *owned;
+        for (int a = 0; a < out->layout->grid.dim; ++a) {
+            needed.lo[a] += reach.lo[a];
+            needed.hi[a] += reach.hi[a];
+            if (valid->lo[a] - reach.lo[a] > box->lo[a]) box->lo[a] = valid->lo[a] - reach.lo[a];
+            if (valid->hi[a] - reach.hi[a] < box->hi[a]) box->hi[a] = valid->hi[a] - reach.hi[a];
+        }
+        TRL_TRY(trl_field_require(in[i], p, &needed));
+    }
+done:
+    return err;
+}
+
+/* ---- chunks ---- */
+
+/* Cut the boxes of all patches into chunks; returns how many there are. */
+static int cut(trl_field *out, int workers)
+{
+    int64_t points = 0;
+    int chunks = 0;
+    for (int p = 0; p < out->layout->nlocal; ++p) points += trl_box_points(&out->work[p].box);
+    const int64_t wanted = trli_chunks_wanted(points, workers);
+    for (int p = 0; p < out->layout->nlocal; ++p) {
+        trli_work *work = &out->work[p];
+        const int64_t share = (wanted * trl_box_points(&work->box) + points - 1) / points;
+        work->first = chunks;
+        chunks += trli_box_cut(&work->box, share, work->parts);
+    }
+    return chunks;
+}
+
+/* The local patch of a chunk. */
+static int patch_of(const trl_field *out, int chunk)
+{
+    int first = 0, end = out->layout->nlocal;
+    while (end - first > 1) {
+        const int middle = (first + end) / 2;
+        if (out->work[middle].first <= chunk)
+            first = middle;
+        else
+            end = middle;
+    }
+    return first;
+}
+
+static trl_err run_chunk(void *data, int chunk, int chunks, int worker)
+{
+    const application *a = data;
+    const int p = patch_of(a->out, chunk);
+    const trli_work *work = &a->out->work[p];
+    const trl_box box = trli_box_part(&work->box, work->parts, chunk - work->first);
+    trl_array in[3];
+    (void)chunks, (void)worker;
+    for (int i = 0; i < a->op->ninputs; ++i) in[i] = a->in[i]->array[p];
+    a->run(a, in, &a->out->array[p], &box);
+    return TRL_OK;
+}
+
+/* Whether the field outgrows the workers' caches: then storing past them leaves these to the inputs, and reads nothing that is
+ * overwritten. */
+static bool is_large(const trl_field *field, int workers)
+{
+    size_t bytes = 0, cache = trl_context_cache_bytes(field->ctx, 0);
+    for (int p = 0; p < field->layout->nlocal; ++p) bytes += (size_t)field->points[p] * sizeof(double);
+    return cache > 0 && bytes > cache * (size_t)workers;
+}
+
+static trl_err apply(application *a, trl_loop *loop)
+{
+    trl_err err;
+    trl_field *out = a->out;
+    const int workers = trl_loop_workers(loop);
+    trl_array array;
+    TRL_TRY(check_fields(a->op, a->in, out));
+    for (int p = 0; p < out->layout->nlocal; ++p) {
+        TRL_TRY(trl_field_array(out, p, &array));
+        TRL_TRY(choose_box(a->op, a->in, out, p));
+    }
+    a->past = is_large(out, workers);
+    TRL_TRY(trl_loop_run(loop, cut(out, workers), run_chunk, a));
+    for (int p = 0; p < out->layout->nlocal; ++p) TRL_TRY(trl_field_set_valid(out, p, &out->work[p].box));
+done:
+    return err;
+}
+
+/* ---- operators ---- */
+
+static void operator_on_box(const application *a, const trl_array *in, const trl_array *out, const trl_box *box)
+{
+    trli_operator_box(a->op, in, out, box, a->past);
+}
+
+trl_err trl_operator_apply(const trl_operator *op, trl_loop *loop, trl_field *const *in, trl_field *out)
+{
+    application a = {.op = op, .in = in, .out = out, .run = operator_on_box};
+    return apply(&a, loop);
+}
+
+/* ---- fluxes ---- */
+
+static const char flux_name[] = "advective flux";
+
+/* Points of phi that the limiter reads, as offsets along the axis: beside the face, then beyond. */
+static int flux_points(int limiter, int phi_bit, int8_t at[4])
+{
+    const int8_t minus = (int8_t)(phi_bit - 1);
+    at[0] = minus;
+    at[1] = (int8_t)(minus + 1);
+    at[2] = (int8_t)(minus - 1);
+    at[3] = (int8_t)(minus + 2);
+    return limiter > TRL_LIMITER_UPWIND ? 4 : 2;
+}
+
+static void flux_on_box(const application *a, const trl_array *in, const trl_array *out, const trl_box *box)
+{
+    int8_t offset[3] = {0, 0, 0}, at[4];
+    const int n = flux_points(a->limiter, (int)a->op->from[1] >> a->axis & 1, at);
+    trli_rows rows = trli_rows_of(out, box);
+    trli_rows_read(&rows, 0, 0, &in[0], box, offset);
+    for (int l = 0; l < n; ++l) {
+        offset[a->axis] = at[l];
+        trli_rows_read(&rows, 1 + l, 1, &in[1], box, offset);
+    }
+    trli_rows_run(a->op, trli_rows_flux(a->limiter), &rows, a->past);
+}
+
+trl_err trl_advective_flux_apply(int limiter, int axis, trl_loop *loop, trl_field *phi, trl_field *u, trl_field *flux)
+{
+    if (limiter < -1 || limiter >= TRL_LIMITER_COUNT)
+        return trl_fail(flux->ctx, TRL_ERR_USAGE, NULL, "%s: limiter %d; -1 (central) to %d are possible", flux_name,
+                        limiter, TRL_LIMITER_COUNT - 1);
+    if (axis < 0 || axis >= flux->layout->grid.dim)
+        return trl_fail(flux->ctx, TRL_ERR_USAGE, NULL, "%s: axis %d; 0 to %d are possible", flux_name, axis,
+                        flux->layout->grid.dim - 1);
+    const trl_location face = (trl_location)((int)phi->location ^ 1 << axis);
+    int8_t at[4];
+    const int n = flux_points(limiter, (int)phi->location >> axis & 1, at);
+    trl_operator reads = {.ctx = flux->ctx,
+                          .name = flux_name,
+                          .ninputs = 2,
+                          .from = {face, phi->location},
+                          .to = face,
+                          .reads = {{.n = 1}, {.n = 1}}};
+    reads.reads[1].part[0].lo[axis] = at[n - 2 > 0 ? 2 : 0];
+    reads.reads[1].part[0].hi[axis] = at[n - 1];
+    trl_field *in[2] = {u, phi};
+    application a = {.op = &reads, .in = in, .out = flux, .run = flux_on_box, .limiter = limiter, .axis = axis};
+    return apply(&a, loop);
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Direct application of operators: kernels over rows, and boxes cut to feed them. */
+#ifndef TRLI_OPERATOR_IMPL_H
+#define TRLI_OPERATOR_IMPL_H
+
+#include <trl_operator.h>
+
+#include "spatialops_impl.h"
+
+enum {
+    TRLI_LEAVES = 9,     /* values that one kernel reads for a point, at most */
+    TRLI_SUM_POINTS = 8, /* points that one kernel of a sum takes, at most */
+};
+
+/* A box of results: `planes` of `rows` of n neighbours along x. Leaf l is read at in[l], which moves with the steps of its term. Unused
+ * leaves point to any value. */
+typedef struct trli_rows {
+    double *out;
+    const double *in[TRLI_LEAVES];
+    int8_t term[TRLI_LEAVES];
+    ptrdiff_t n, rows, planes;
+    ptrdiff_t out_step[2], in_step[3][2]; /* from row to row, from plane to plane */
+    double weight[TRLI_LEAVES];           /* of each leaf */
+    double scale[3];                      /* of each term; of one term in several passes: of each pass */
+} trli_rows;
+typedef void (*trli_rows_kernel)(const trli_rows *rows);
+
+/* scale[0] * (the weighted sum of npoints <= TRLI_SUM_POINTS leaves), or of out and these, if `add`. */
+trli_rows_kernel trli_rows_sum(int npoints, bool add);
+/* The kernel that evaluates the whole operator for each point, with *rows' weights and scales set; NULL: there is none. Leaves are the
+ * points of the terms in their order, in each term the last pass' points slowest. */
+trli_rows_kernel trli_rows_fused(const trl_operator *op, trli_rows *rows);
+/* flux = u * (phi at the face). Leaf 0 is u; 1 and 2 are phi beside the face, on the minus and the plus side; limiters other than upwind
+ * also read 3 and 4, the next ones beyond these. Leaves of phi move with the second term. */
+trli_rows_kernel trli_rows_flux(int limiter);
+
+/* ---- operator_box.c: kernels on boxes ---- */
+
+/* The rows of a box of an array, without leaves. */
+trli_rows trli_rows_of(const trl_array *out, const trl_box *box);
+/* Leaf l, of term t, is the array's value at `offset` from each point of the box. Leaves and terms are set in ascending order. */
+void trli_rows_read(trli_rows *rows, int l, int t, const trl_array *from, const trl_box *box, const int8_t offset[3]);
+/* Run a kernel that reads what the operator reads, block by block. `past`: store past the caches. */
+void trli_rows_run(const trl_operator *op, trli_rows_kernel kernel, const trli_rows *rows, bool past);
+/* trl_operator_apply_box, told whether to store past the caches. */
+void trli_operator_box(const trl_operator *op, const trl_array *in, const trl_array *out, const trl_box *box,
+                       bool past);
+
+/* Copy rows past the caches; trli_stream_end before others read them. */
+void trli_stream_rows(double *to, ptrdiff_t to_step, const double *from, ptrdiff_t from_step, ptrdiff_t n,
+                      ptrdiff_t rows);
+void trli_stream_end(void);
+
+#endif
