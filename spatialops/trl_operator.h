@@ -31,7 +31,8 @@ extern "C" {
       "mean of the linear interpolant over a width of any number of cells along every axis; order 2")                 \
     X(DIV, "vector divergence", VECTOR,                                                                               \
       "sum of the divergences of one component per axis, at `to` with its bit flipped")                               \
-    X(CURL, "curl component", VECTOR, "component `axis` of the curl of two components, at `to` with their bits flipped")
+    X(CURL, "curl component", VECTOR,                                                                                 \
+      "component `axis` of the curl of two components, at `to` with the other's bit flipped")
 
 typedef enum trl_operator_kind {
 #define TRL_OPERATOR_ENUM(kind, name, rule, doc) TRL_##kind,
@@ -47,7 +48,8 @@ typedef struct trl_stencil_point {
     double weight;
 } trl_stencil_point;
 
-/* scale * (the sum of the weighted points, in their order); scale 1: no product. */
+/* scale * (the sum of the weighted points, in their order); a weight or scale of 1: no product, a negative weight: its magnitude's
+ * product is subtracted. */
 typedef struct trl_pass {
     int npoints;
     const trl_stencil_point *point;
@@ -78,12 +80,13 @@ typedef struct trl_operator {
 typedef struct trl_operator_desc {
     trl_operator_kind kind;
     trl_location from, to; /* VECTOR: from is not read */
-    int axis;              /* of SAME along an axis, CURL; others: not read */
+    int axis;              /* of SAME along an axis, CURL (whose inputs are the components of the next axis and the one
+                            * after it, in the order x y z x y); others: not read */
     int side;              /* EXTRAPOLANT: takes the points on the minus (0) or plus (1) side */
     int width;             /* filters: cells, 1 to 15 */
 } trl_operator_desc;
 
-/* Fails with USAGE for locations that the kind does not connect (the message names kind, locations and what is possible), an axis that
+/* Bits of axes that the grid lacks are dropped from locations. Fails with USAGE for locations that the kind does not connect (the message names kind, locations and what is possible), an axis that
  * the grid lacks, an even width of a box filter. Thread: main. */
 TRL_API TRL_NODISCARD trl_err trl_operator_create(trl_context *ctx, const trl_grid *grid, const trl_operator_desc *desc,
                                                   trl_operator **op);

@@ -13,14 +13,12 @@
 extern "C" {
 #endif
 
-#define TRL_STENCIL_POINTS 4
+#define TRL_STENCIL_POINTS 17 /* of the widest filter */
 
 /* result(i) = scale * (sum over the points, in order, of weight * f(i + offset)), scale = factor / spacing^order.
  * A flipping operator maps location bit b of its axis to 1 - b: its offsets are given for bit 0 -> 1 (cell to face, face i lying
  * between cells i-1 and i); for bit 1 -> 0 each offset is one more. */
 typedef struct trl_stencil {
-    const char *name;
-    const char *doc;
     int npoints;
     int8_t offset[TRL_STENCIL_POINTS];
     double weight[TRL_STENCIL_POINTS];
@@ -30,9 +28,15 @@ typedef struct trl_stencil {
 } trl_stencil;
 
 typedef enum trl_stencil_id {
-    TRL_STENCIL_INTERPOLANT, /* (f(i-1) + f(i)) / 2 */
-    TRL_STENCIL_DERIVATIVE,  /* (f(i) - f(i-1)) / h: gradient and divergence */
-    TRL_STENCIL_SECOND,      /* (f(i-1) + f(i+1) - 2 f(i)) / h^2 */
+    TRL_STENCIL_INTERPOLANT,         /* (f(i-1) + f(i)) / 2 */
+    TRL_STENCIL_DERIVATIVE,          /* (f(i) - f(i-1)) / h: gradient and divergence */
+    TRL_STENCIL_SECOND,              /* (f(i-1) + f(i+1) - 2 f(i)) / h^2 */
+    TRL_STENCIL_CENTRAL_INTERPOLANT, /* (f(i-1) + f(i+1)) / 2 */
+    TRL_STENCIL_CENTRAL_DERIVATIVE,  /* (f(i+1) - f(i-1)) / 2h */
+    TRL_STENCIL_INTERPOLANT4,        /* (9 f(i-1) + 9 f(i) - f(i-2) - f(i+1)) / 16 */
+    TRL_STENCIL_DERIVATIVE4,         /* (27 f(i) - 27 f(i-1) - f(i+1) + f(i-2)) / 24h */
+    TRL_STENCIL_EXTRAPOLANT_MINUS,   /* 1.5 f(i-1) - 0.5 f(i-2) */
+    TRL_STENCIL_EXTRAPOLANT_PLUS,    /* 1.5 f(i) - 0.5 f(i+1) */
     TRL_STENCIL_COUNT
 } trl_stencil_id;
 
