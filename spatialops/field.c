@@ -11,31 +11,6 @@ enum {
     LONG_ROW = 64 /* rows from this length on begin at a cache line with their first owned point */
 };
 
-/* ---- memory ---- */
-
-#ifdef TRL_POISON
-static void poison(double *values, int64_t n)
-{
-    static const uint64_t signalling = 0x7ff4000000000bad;
-    for (int64_t i = 0; i < n; ++i) memcpy(&values[i], &signalling, sizeof signalling);
-}
-#endif
-
-static trl_err take_memory(trl_field *field, int p)
-{
-    trl_err err =
-        trl_memory_alloc(field->ctx, (size_t)field->points[p] * sizeof(double), field->name, &field->memory[p]);
-#ifdef TRL_POISON
-    if (err == TRL_OK) poison(field->memory[p], field->points[p]);
-#endif
-    return err;
-}
-
-static void give_memory_back(trl_field *field, int p)
-{
-    trl_memory_free(field->ctx, &field->memory[p]);
-}
-
 /* ---- creation ---- */
 
 static ptrdiff_t rounded(ptrdiff_t n)
@@ -43,8 +18,8 @@ static ptrdiff_t rounded(ptrdiff_t n)
     return (n + LINE - 1) / LINE * LINE;
 }
 
-/* Strides of a patch, and values that it needs; the array's first held value has index `origin`. */
-static void lay_out(trl_field *field, int p)
+/* Strides of a patch; returns the values that its block needs. */
+static int64_t lay_out(trl_field *field, int p)
 {
     const trl_layout *layout = field->layout;
     trl_array *a = &field->array[p];
@@ -59,7 +34,7 @@ static void lay_out(trl_field *field, int p)
         stride *= a->held.hi[axis] - a->held.lo[axis];
         if (axis == 0 && stride >= LONG_ROW) stride = rounded(stride);
     }
-    field->points[p] = stride + LINE;
+    return stride + LINE;
 }
 
 /* Where point (0,0,0) lies from the start of the memory. */
@@ -75,15 +50,13 @@ static trl_err allocate(trl_field *field, const char *name)
 {
     trl_err err = TRL_OK;
     const size_t n = (size_t)field->layout->nlocal, length = strlen(name) + 1;
-    const size_t bytes = n * (sizeof *field->array + sizeof *field->valid + sizeof *field->work +
-                              sizeof *field->memory + sizeof *field->points);
+    const size_t bytes = n * (sizeof *field->array + sizeof *field->block + sizeof *field->valid + sizeof *field->work);
     void *memory;
     TRL_TRY(trl_memory_alloc(field->ctx, bytes + length, name, &memory));
     memset(memory, 0, bytes);
     field->array = memory;
-    field->memory = (void **)(field->array + n);
-    field->points = (int64_t *)(field->memory + n);
-    field->valid = (trl_box *)(field->points + n);
+    field->block = (trl_block **)(field->array + n);
+    field->valid = (trl_box *)(field->block + n);
     field->work = (trli_work *)(field->valid + n);
     field->name = memcpy(field->work + n, name, length);
 done:
@@ -96,7 +69,6 @@ trl_err trl_field_create(trl_field_manager *manager, const trl_layout *layout, c
     trl_err err;
     trl_field *field = NULL;
     void *memory;
-    (void)manager;
     *result = NULL;
     TRL_TRY(trl_memory_alloc(layout->ctx, sizeof *field, desc->name, &memory));
     field = memory;
@@ -114,7 +86,14 @@ trl_err trl_field_create(trl_field_manager *manager, const trl_layout *layout, c
         }
     }
     TRL_TRY(allocate(field, desc->name));
-    for (int p = 0; p < layout->nlocal; ++p) lay_out(field, p);
+    for (int p = 0; p < layout->nlocal; ++p)
+        TRL_TRY(trl_block_create(manager,
+                                 &(trl_block_desc){.tag = field->name,
+                                                   .patch = layout->local[p],
+                                                   .type = TRL_F64,
+                                                   .count = lay_out(field, p),
+                                                   .flags = TRL_BLOCK_PERSISTENT},
+                                 &field->block[p]));
     *result = field;
     field = NULL;
 done:
@@ -129,7 +108,7 @@ void trl_field_destroy(trl_field **field)
     trl_context *ctx = self->ctx;
     void *arrays = self->array, *memory = self;
     trl_exchange_destroy(&self->exchange);
-    for (int p = 0; self->array && p < self->layout->nlocal; ++p) give_memory_back(self, p);
+    for (int p = 0; self->array && p < self->layout->nlocal; ++p) trl_block_destroy(&self->block[p]);
     trl_memory_free(ctx, &arrays);
     trl_memory_free(ctx, &memory);
     *field = NULL;
@@ -154,8 +133,9 @@ trl_err trl_field_array(trl_field *field, int p, trl_array *array)
 {
     trl_err err = TRL_OK;
     if (field->array[p].at == NULL) {
-        TRL_TRY(take_memory(field, p));
-        field->array[p].at = (double *)field->memory[p] + origin_of(field, p);
+        void *memory;
+        TRL_TRY(trl_block_acquire(field->block[p], 0, 0, &memory));
+        field->array[p].at = (double *)memory + origin_of(field, p);
     }
     *array = field->array[p];
 done:
@@ -202,7 +182,8 @@ static void poison_ghosts(const trl_array *a)
         for (trl_lidx j = a->held.lo[1]; j < a->held.hi[1]; ++j)
             for (trl_lidx i = a->held.lo[0]; i < a->held.hi[0]; ++i) {
                 const trl_box point = {{i, j, k}, {i + 1, j + 1, k + 1}};
-                if (!holds(&a->owned, &point)) poison((double *)a->at + trl_array_offset(a, i, j, k), 1);
+                if (!holds(&a->owned, &point))
+                    trli_poison((double *)a->at + trl_array_offset(a, i, j, k), sizeof(double), TRL_F64);
             }
 }
 #endif

@@ -22,9 +22,8 @@ struct trl_field {
     char *name;
     trl_location location;
     trl_lidx ghost_lo[3], ghost_hi[3];
-    int64_t *points;  /* [local patch] of these: values in memory */
-    trl_array *array; /* at: NULL until the first use */
-    void **memory;    /* or NULL */
+    trl_array *array;  /* [local patch], as the next ones. at: NULL until the first use */
+    trl_block **block; /* its memory */
     trl_box *valid;
     trli_work *work;        /* of the operator that computes the field */
     trl_exchange *exchange; /* NULL until the first */

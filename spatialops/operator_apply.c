@@ -121,7 +121,8 @@ static trl_err run_chunk(void *data, int chunk, int chunks, int worker)
 static bool is_large(const trl_field *field, int workers)
 {
     size_t bytes = 0, cache = trl_context_cache_bytes(field->ctx, 0);
-    for (int p = 0; p < field->layout->nlocal; ++p) bytes += (size_t)field->points[p] * sizeof(double);
+    for (int p = 0; p < field->layout->nlocal; ++p)
+        bytes += (size_t)trl_box_points(&field->array[p].held) * sizeof(double);
     return cache > 0 && bytes > cache * (size_t)workers;
 }
 

@@ -60,11 +60,12 @@ typedef struct problem {
 
 static problem make_problem(int dim, const trl_gidx cells[3], int periodic, const int *counts)
 {
-    static const char *const names[3] = {"first", "second", "third"};
     problem p = {.layout = make_layout(dim, cells, periodic, counts)};
     for (int i = 0; i < 3; ++i)
         for (int at = 0; at < 1 << dim; ++at) {
-            p.input[i][at] = make_field(manager, p.layout, names[i], (trl_location)at, GHOSTS);
+            char name[32];
+            snprintf(name, sizeof name, "input %d at %s", i, trl_location_name((trl_location)at));
+            p.input[i][at] = make_field(manager, p.layout, name, (trl_location)at, GHOSTS);
             fill_field(p.input[i][at], (uint64_t)i, true);
         }
     return p;
@@ -283,22 +284,22 @@ START_TEST(boxes_are_computed_alike_through_the_caches_and_past_them)
 END_TEST
 
 /* More rows than rings have room for, more columns than they are wide. */
-START_TEST(large_planes_are_computed_in_tiles)
+static void check_filters(problem pr)
 {
-    problem pr = make_problem(2, (trl_gidx[3]){300, 600, 1}, 0, (int[3]){1, 4, 1});
-    problem deep = make_problem(3, (trl_gidx[3]){20, 60, 4}, 0, (int[3]){1, 1, 4});
-    trl_operator *op;
     for (int width = 3; width <= 15; width += 12) {
+        trl_operator *op;
         const trl_operator_desc desc = {.kind = TRL_BOX_FILTER, .width = width};
         ck_ok(trl_operator_create(test_ctx, &pr.layout->grid, &desc, &op));
         check_operator(op, &pr, NULL);
         trl_operator_destroy(&op);
-        ck_ok(trl_operator_create(test_ctx, &deep.layout->grid, &desc, &op));
-        check_operator(op, &deep, NULL);
-        trl_operator_destroy(&op);
     }
     destroy_problem(&pr);
-    destroy_problem(&deep);
+}
+
+START_TEST(large_planes_are_computed_in_tiles)
+{
+    check_filters(make_problem(2, (trl_gidx[3]){300, 600, 1}, 0, (int[3]){1, 4, 1}));
+    check_filters(make_problem(3, (trl_gidx[3]){20, 60, 4}, 0, (int[3]){1, 1, 4}));
 }
 END_TEST
 
