@@ -276,6 +276,8 @@ static trl_err evaluate(evaluation *e, const trl_ast *node, const trl_names *nam
     case TRL_AST_VECTOR:
     case TRL_AST_COMPONENT:
         return trli_text_fail(e->ctx, e->text, node->begin, node->end, "a vector stands where a number is needed");
+    case TRL_AST_SIDE:
+        return trli_text_fail(e->ctx, e->text, node->begin, node->end, "a side stands where a number is needed");
     }
 done:
     return err;
@@ -324,6 +326,7 @@ static bool is_known(const trl_ast *node, const trl_names *names, const bound_in
     case TRL_AST_FAMILY:
     case TRL_AST_VECTOR:
     case TRL_AST_COMPONENT:
+    case TRL_AST_SIDE:
         return false;
     }
     for (int i = 0; i < node->nargs; ++i) {

@@ -136,7 +136,7 @@ trl_err trli_lower_advective_flux(trli_lowering *lw, const trl_ast *node, const 
         typed->location[a] = at ^ 1 << a;
         TRL_TRY(velocity_at_face(lw, node->arg[1], &u, a, at, &velocity));
         if (limiter == CENTRAL) {
-            face = trli_ir_stencil(ir, TRL_STENCIL_INTERPOLANT, a, at >> a & 1, phi.value[0]);
+            face = trli_interpolate(lw, phi.value[0], at, typed->location[a]);
         } else {
             trli_value forward = trli_ir_binary(ir, TRLI_OP_LE, trli_ir_constant(ir, 0), velocity);
             face = trli_ir_select(ir, forward, reconstruct(ir, phi.value[0], at, a, limiter, false),

@@ -350,13 +350,26 @@ static trli_value combine(trli_ir *ir, trli_value sum, double weight, trli_value
     return sum < 0 ? trli_ir_unary(ir, TRLI_OP_NEG, term) : trli_ir_binary(ir, TRLI_OP_SUB, sum, term);
 }
 
-trli_value trli_ir_stencil(trli_ir *ir, int stencil, int axis, int bit, trli_value a)
+trli_value trli_ir_pass(trli_ir *ir, const trl_pass *pass, trli_value a)
 {
-    const trl_stencil *s = trl_stencil_get((trl_stencil_id)stencil);
-    double scale = s->factor;
     trli_value sum = TRLI_NO_VALUE;
-    for (int i = 0; i < s->order; ++i) scale /= ir->grid->spacing[axis];
-    for (int i = 0; i < s->npoints; ++i)
-        sum = combine(ir, sum, s->weight[i], trli_ir_shift(ir, a, axis, s->offset[i] + (s->flips && bit)));
-    return trli_ir_binary(ir, TRLI_OP_MUL, sum, trli_ir_constant(ir, scale));
+    for (int i = 0; i < pass->npoints; ++i) {
+        const trl_stencil_point *p = &pass->point[i];
+        trli_value there = a;
+        for (int axis = 0; axis < 3; ++axis) there = trli_ir_shift(ir, there, axis, p->offset[axis]);
+        sum = combine(ir, sum, p->weight, there);
+    }
+    return trli_ir_binary(ir, TRLI_OP_MUL, sum, trli_ir_constant(ir, pass->scale));
+}
+
+trli_value trli_ir_operator(trli_ir *ir, const trl_operator *op, const trli_value *inputs)
+{
+    trli_value sum = TRLI_NO_VALUE;
+    for (int t = 0; t < op->nterms; ++t) {
+        const trl_term *term = &op->term[t];
+        trli_value v = inputs[term->input];
+        for (int i = 0; i < term->npasses; ++i) v = trli_ir_pass(ir, &term->pass[i], v);
+        sum = t == 0 ? v : trli_ir_binary(ir, term->minus ? TRLI_OP_SUB : TRLI_OP_ADD, sum, v);
+    }
+    return sum;
 }

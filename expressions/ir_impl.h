@@ -7,9 +7,8 @@
 #ifndef TRLI_IR_IMPL_H
 #define TRLI_IR_IMPL_H
 
-#include <trl_field.h>
 #include <trl_formula.h>
-#include <trl_stencil.h>
+#include <trl_operator.h>
 
 typedef int32_t trli_value; /* index of a node in its trli_ir */
 #define TRLI_NO_VALUE (-1)
@@ -100,8 +99,9 @@ trli_value trli_ir_limit(trli_ir *ir, int limiter, trli_value upwind, trli_value
 trli_value trli_ir_function(trli_ir *ir, int row, trli_value a, trli_value b);
 /* a^b; constant integer |b| <= 8: repeated multiplication. */
 trli_value trli_ir_power(trli_ir *ir, trli_value a, trli_value b);
-/* One stencil along an axis applied to a value whose location has `bit` set or not on that axis. */
-trli_value trli_ir_stencil(trli_ir *ir, int stencil, int axis, int bit, trli_value a);
+/* One pass of an operator applied to a value, and a whole operator to its inputs: its points and terms in their order. */
+trli_value trli_ir_pass(trli_ir *ir, const trl_pass *pass, trli_value a);
+trli_value trli_ir_operator(trli_ir *ir, const trl_operator *op, const trli_value *inputs);
 
 /* The node n with other operands, made as its maker makes it. */
 trli_value trli_ir_remake(trli_ir *ir, const trli_node *n, const trli_value arg[3]);

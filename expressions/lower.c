@@ -321,6 +321,7 @@ static trl_err unknown_call(trli_lowering *lw, const trl_ast *node, const char *
     for (const trl_formula_operator *o = trl_formula_operator_at(0); o && n < 256;
          o = trl_formula_operator_at(n - count))
         known[n++] = o->name;
+    for (int i = 0; i < lw->model->nstencils && n < 256; ++i) known[n++] = lw->model->stencil[i]->name;
     near = trl_name_nearest(name, known, n);
     if (near) return trli_lower_fail(lw, node, "'%s' is no function or operator; did you mean '%s'?", name, near);
     return trli_lower_fail(lw, node, "'%s' is no function or operator; `trellis types` lists them", name);
@@ -334,6 +335,8 @@ static trl_err lower_call(trli_lowering *lw, const trl_ast *node, const trl_name
     if (strcmp(name, "if") == 0) return lower_if(lw, node, names, typed);
     const trl_function *f = trl_function_find(name);
     if (f) return lower_function(lw, node, names, f, typed);
+    const trl_operator *stencil = trli_stencil_find(lw->model, name);
+    if (stencil) return trli_lower_stencil(lw, node, names, stencil, typed);
     TRL_TRY(trli_lower_operator(lw, node, names, typed, &known));
     if (!known) err = unknown_call(lw, node, name);
 done:
@@ -360,8 +363,10 @@ trl_err trli_lower_node(trli_lowering *lw, const trl_ast *node, const trl_names 
         return lower_component(lw, node, names, typed);
     case TRL_AST_FAMILY:
         return lower_family(lw, node, names, typed);
+    case TRL_AST_SIDE: /* read by extrapolate itself */
+        break;
     }
-    return trl_fail(lw->model->ctx, TRL_ERR_BUG, NULL, "unknown kind %d in a syntax tree", (int)node->kind);
+    return trl_fail(lw->model->ctx, TRL_ERR_BUG, NULL, "unexpected kind %d in a syntax tree", (int)node->kind);
 }
 
 trl_err trli_lower(trli_instance *instance, const trl_formula *formula, const trl_names *names, trli_typed *typed)

@@ -25,6 +25,8 @@ TRL_NODISCARD trl_err trli_lower_node(trli_lowering *lw, const trl_ast *node, co
 /* Lower one argument that must be a scalar; without location it is placed at cells if `placed`. */
 TRL_NODISCARD trl_err trli_lower_scalar(trli_lowering *lw, const trl_ast *node, const trl_names *names, bool placed,
                                         trli_typed *typed);
+/* Lower a vector argument; in 1-D a scalar stands for its only component. */
+TRL_NODISCARD trl_err trli_lower_vector(trli_lowering *lw, const trl_ast *node, const trl_names *names, trli_typed *v);
 /* A product or quotient: factors are collected along its left side, cell factors interpolated together. */
 TRL_NODISCARD trl_err trli_lower_product(trli_lowering *lw, const trl_ast *node, const trl_names *names,
                                          trli_typed *typed);
@@ -33,6 +35,26 @@ TRL_NODISCARD trl_err trli_lower_operator(trli_lowering *lw, const trl_ast *node
                                           trli_typed *typed, bool *known);
 /* How an operator is lowered, and what documents it. */
 typedef trl_err (*trli_operator_fn)(trli_lowering *lw, const trl_ast *node, const trl_names *names, trli_typed *typed);
+/* -- linear.c: operators of trl_operator.h -- */
+TRL_NODISCARD trl_err trli_lower_grad(trli_lowering *lw, const trl_ast *node, const trl_names *names,
+                                      trli_typed *typed);
+TRL_NODISCARD trl_err trli_lower_div(trli_lowering *lw, const trl_ast *node, const trl_names *names, trli_typed *typed);
+TRL_NODISCARD trl_err trli_lower_laplacian(trli_lowering *lw, const trl_ast *node, const trl_names *names,
+                                           trli_typed *typed);
+TRL_NODISCARD trl_err trli_lower_curl(trli_lowering *lw, const trl_ast *node, const trl_names *names,
+                                      trli_typed *typed);
+TRL_NODISCARD trl_err trli_lower_derivative(trli_lowering *lw, const trl_ast *node, const trl_names *names,
+                                            trli_typed *typed);
+/* at, at4 and harmonic. */
+TRL_NODISCARD trl_err trli_lower_interpolation(trli_lowering *lw, const trl_ast *node, const trl_names *names,
+                                               trli_typed *typed);
+TRL_NODISCARD trl_err trli_lower_filter(trli_lowering *lw, const trl_ast *node, const trl_names *names,
+                                        trli_typed *typed);
+TRL_NODISCARD trl_err trli_lower_extrapolation(trli_lowering *lw, const trl_ast *node, const trl_names *names,
+                                               trli_typed *typed);
+/* A call of one of the problem's own stencils. */
+TRL_NODISCARD trl_err trli_lower_stencil(trli_lowering *lw, const trl_ast *node, const trl_names *names,
+                                         const trl_operator *stencil, trli_typed *typed);
 TRL_NODISCARD trl_err trli_lower_advective_flux(trli_lowering *lw, const trl_ast *node, const trl_names *names,
                                                 trli_typed *typed);
 TRL_NODISCARD trl_err trli_lower_reconstruction(trli_lowering *lw, const trl_ast *node, const trl_names *names,
@@ -54,7 +76,7 @@ static inline int trli_typed_count(const trli_typed *typed)
 {
     return typed->components ? typed->components : 1;
 }
-/* Linear interpolation along every axis whose bit differs. */
+/* Linear interpolation along every axis whose bit differs; a failure is kept in the IR, as by its makers. */
 trli_value trli_interpolate(trli_lowering *lw, trli_value value, int from, int to);
 /* The result of an operator: with one kernel per operator, or if it reads far, it is stored; else used as it is. */
 TRL_NODISCARD trl_err trli_operator_result(trli_lowering *lw, const char *name, trli_value value, int location,

@@ -87,6 +87,21 @@ static trl_err copy_request(trli_model *model, const trli_model_request *request
     return TRL_OK;
 }
 
+static trl_err make_stencils(trli_model *model, const trli_model_request *request)
+{
+    trl_err err = TRL_OK;
+    model->stencil = calloc((size_t)request->nstencils + 1, sizeof *model->stencil);
+    if (!model->stencil)
+        return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d stencils", request->nstencils);
+    for (; model->nstencils < request->nstencils; ++model->nstencils) {
+        const trl_stencil_entry *s = &request->stencils[model->nstencils];
+        TRL_TRY(trl_operator_create_custom(model->ctx, &request->layout->grid, s->name, s->from, s->to, s->npoints,
+                                           s->point, &model->stencil[model->nstencils]));
+    }
+done:
+    return err;
+}
+
 trl_err trli_model_create(trl_context *ctx, const trli_model_request *request, trli_model **model)
 {
     trl_err err = TRL_OK;
@@ -98,6 +113,7 @@ trl_err trli_model_create(trl_context *ctx, const trli_model_request *request, t
     TRL_TRY(trli_ir_init(&m->ir, ctx, &request->layout->grid));
     for (int i = 0; i < TRLI_SCALARS_FIXED; ++i) trli_model_add_scalar(m, 0);
     TRL_TRY(m->ir.err);
+    TRL_TRY(make_stencils(m, request));
     TRL_TRY(trli_symbols_build(m));
     TRL_TRY(trli_tree_order(m));
     *model = m;
@@ -129,6 +145,8 @@ void trli_model_destroy(trli_model **model)
     for (int e = 0; e < m->nentries; ++e) trli_entry_free(&m->entry[e]);
     for (int i = 0; i < m->nowned; ++i) free(m->owned[i]);
     free(m->owned);
+    for (int i = 0; i < m->nstencils; ++i) trl_operator_destroy(&m->stencil[i]);
+    free(m->stencil);
     trli_ir_free(&m->ir);
     trli_walk_free(&m->walk);
     trli_table_free(&m->names);

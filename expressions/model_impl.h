@@ -261,8 +261,10 @@ struct trli_model {
     int nsymbols, symbols_capacity;
     trli_symbol *symbol;
     trli_table names; /* name -> symbol */
-    int *order;       /* [nentries] entries, dependencies first */
-    int *dep_start;   /* [nentries + 1] entries that an entry depends on: dep[dep_start[e]] ... */
+    int nstencils;
+    trl_operator **stencil; /* [nstencils] the problem's own */
+    int *order;             /* [nentries] entries, dependencies first */
+    int *dep_start;         /* [nentries + 1] entries that an entry depends on: dep[dep_start[e]] ... */
     int *dep;
     int ndeps, deps_capacity;
     int nfields, fields_capacity;
@@ -309,6 +311,8 @@ typedef struct trli_model_request {
     const trl_expression_entry *entries;
     int nvariables;
     const trli_variable *variables; /* copied; masks are owned by the caller */
+    int nstencils;
+    const trl_stencil_entry *stencils;
     trl_workers *workers;
 } trli_model_request;
 TRL_NODISCARD trl_err trli_model_create(trl_context *ctx, const trli_model_request *request, trli_model **model);
@@ -316,6 +320,8 @@ void trli_model_destroy(trli_model **model);
 
 TRL_NODISCARD trl_err trli_symbols_build(trli_model *model);
 const trli_symbol *trli_symbol_find(const trli_model *model, const char *name);
+/* A stencil of the problem's own, or NULL. */
+const trl_operator *trli_stencil_find(const trli_model *model, const char *name);
 /* INPUT error: nobody computes the tag; proposes the nearest name. */
 trl_err trli_symbol_missing(trli_model *model, const trl_place *place, const char *name);
 /* Order the entries by their dependencies; a cycle is an INPUT error with its path. */

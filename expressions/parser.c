@@ -330,6 +330,42 @@ done:
     return err;
 }
 
+/* A side, x- to z+: a keyword that only one argument of one operator may be. */
+static trl_err parse_side(parser *p, node **result)
+{
+    trl_err err = TRL_OK;
+    trli_token axis = p->token;
+    char letter = *chars_at(p, axis.begin);
+    bool named = axis.kind == TRLI_TOKEN_NAME && axis.end == axis.begin + 1 && letter >= 'x' && letter <= 'z';
+    if (axis.kind == TRLI_TOKEN_END) return fail_no_operand(p);
+    TRL_TRY(advance(p));
+    if (!named || (p->token.kind != TRLI_TOKEN_MINUS && p->token.kind != TRLI_TOKEN_PLUS))
+        return fail_at(p, &axis, "", " is no side: x-, x+, y-, y+, z- or z+");
+    trl_ast_op op = token_table[p->token.kind].op;
+    TRL_TRY(advance(p));
+    TRL_TRY(new_node(p, TRL_AST_SIDE, axis.begin, NULL, result));
+    (*result)->ast.axis = letter - 'x';
+    (*result)->ast.op = op;
+done:
+    return err;
+}
+
+/* What follows "extrapolate(". */
+static trl_err parse_extrapolate(parser *p, const spelling *name, const trli_token *open, node **result)
+{
+    trl_err err = TRL_OK;
+    node *arguments;
+    TRL_TRY(parse_expression(p, TRLI_BIND_OR, &arguments));
+    if (p->token.kind == TRLI_TOKEN_COMMA) {
+        TRL_TRY(advance(p));
+        TRL_TRY(parse_side(p, &arguments->next));
+    }
+    TRL_TRY(expect_close(p, open, TRLI_TOKEN_CLOSE_PAREN, true));
+    TRL_TRY(new_call(p, name, arguments, result));
+done:
+    return err;
+}
+
 /* The call of a name, the token being '('. */
 static trl_err parse_call(parser *p, const spelling *name, node **result)
 {
@@ -343,6 +379,8 @@ static trl_err parse_call(parser *p, const spelling *name, node **result)
     TRL_TRY(advance(p));
     if (strcmp(word, "sum") == 0 || strcmp(word, "prod") == 0) {
         TRL_TRY(parse_family(p, name, &open, result));
+    } else if (strcmp(word, "extrapolate") == 0) {
+        TRL_TRY(parse_extrapolate(p, name, &open, result));
     } else {
         TRL_TRY(parse_list(p, &open, TRLI_TOKEN_CLOSE_PAREN, &arguments));
         bool pairs = arguments->next && (strcmp(word, "min") == 0 || strcmp(word, "max") == 0);

@@ -86,6 +86,13 @@ const trli_symbol *trli_symbol_find(const trli_model *model, const char *name)
     return i < 0 ? NULL : &model->symbol[i];
 }
 
+const trl_operator *trli_stencil_find(const trli_model *model, const char *name)
+{
+    for (int i = 0; i < model->nstencils; ++i)
+        if (strcmp(model->stencil[i]->name, name) == 0) return model->stencil[i];
+    return NULL;
+}
+
 trl_err trli_symbol_missing(trli_model *model, const trl_place *place, const char *name)
 {
     const trl_names *parameters = model->parameters;

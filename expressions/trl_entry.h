@@ -5,6 +5,7 @@
 #define TRL_ENTRY_H
 
 #include <trl_formula.h>
+#include <trl_operator.h>
 #include <trl_registry.h>
 
 #ifdef __cplusplus
@@ -62,6 +63,15 @@ typedef struct trl_expression_entry {
     int ninputs; /* renamed inputs */
     const char *const *input_own, *const *input_tag;
 } trl_expression_entry;
+
+/* A linear operator of the problem's own, called by its name in formulas. */
+typedef struct trl_stencil_entry {
+    const char *name;
+    trl_place place;
+    trl_location from, to;
+    int npoints;
+    const trl_stencil_point *point;
+} trl_stencil_entry;
 
 #ifdef __cplusplus
 }

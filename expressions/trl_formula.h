@@ -26,7 +26,8 @@ typedef enum trl_ast_kind {
     TRL_AST_BINARY,    /* arg[0] op arg[1] */
     TRL_AST_VECTOR,    /* [arg...] */
     TRL_AST_COMPONENT, /* arg[0].x: axis */
-    TRL_AST_FAMILY     /* sum(name = arg[0]..arg[1], arg[2]) or prod(...): op is TRL_AST_ADD or TRL_AST_MUL */
+    TRL_AST_FAMILY,    /* sum(name = arg[0]..arg[1], arg[2]) or prod(...): op is TRL_AST_ADD or TRL_AST_MUL */
+    TRL_AST_SIDE       /* x- or x+, as the second argument of extrapolate: axis, op is TRL_AST_SUB or TRL_AST_ADD */
 } trl_ast_kind;
 
 /* X(name, text) */
@@ -67,7 +68,7 @@ typedef struct trl_ast {
     trl_ast_kind kind;
     trl_ast_op op;
     double number;
-    int axis; /* COMPONENT: 0 x, 1 y, 2 z */
+    int axis; /* COMPONENT, SIDE: 0 x, 1 y, 2 z */
     int nparts;
     const trl_name_part *part; /* NAME, CALL (always one plain part), FAMILY (its index) */
     int nargs;

@@ -100,6 +100,8 @@ static trl_err make_model(trl_simulation *sim)
                                         .entries = p->expression,
                                         .nvariables = p->nequations,
                                         .variables = variables,
+                                        .nstencils = p->nstencils,
+                                        .stencils = p->stencil,
                                         .workers = sim->workers};
     err = trli_model_create(sim->ctx, &request, &sim->model);
     free(variables);

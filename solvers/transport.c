@@ -89,10 +89,12 @@ static bool member_differentiates(reader *r, const trl_ast *node)
 static bool differentiates(reader *r, const trl_ast *node)
 {
     if (node->kind == TRL_AST_FAMILY) return member_differentiates(r, node);
-    static const char *const operators[] = {"grad", "div",  "laplacian", "curl", "ddx",   "ddy",           "ddz",
-                                            "d2dx", "d2dy", "d2dz",      "left", "right", "advective_flux"};
+    static const char *const operators[] = {
+        "grad", "div",  "laplacian", "curl",           "ddx",   "ddy",  "ddz",        "d2dx", "d2dy",
+        "d2dz", "left", "right",     "advective_flux", "grad4", "div4", "extrapolate"};
     for (size_t i = 0; i < sizeof operators / sizeof *operators; ++i)
         if (is_call(node, operators[i])) return true;
+    if (node->kind == TRL_AST_CALL && trli_stencil_find(r->lw.model, node->part[0].text)) return true;
     const trli_symbol *symbol = symbol_of(r, node);
     if (symbol && symbol->kind == TRLI_SYMBOL_FORMULA) return r->s->entry_differentiates[symbol->index];
     for (int i = 0; node->kind != TRL_AST_NAME && i < node->nargs; ++i)
@@ -214,12 +216,24 @@ done:
     return err;
 }
 
+/* The largest derivative that the four-point difference makes of values between -1 and 1, as a multiple of the two-point one's: a wave of
+ * two points gives (27 + 27 + 1 + 1)/24 over 2. */
+static trli_typed steepness(const reader *r)
+{
+    return trli_typed_scalar(TRLI_ANYWHERE, trli_ir_constant(r->lw.ir, 56.0 / 48));
+}
+
 static trl_err scan_flux(reader *r, const trl_ast *node, const factors *inner, const factors *outer)
 {
     static const bool all[3] = {true, true, true};
     if (!differentiates(r, node)) return TRL_OK;
     if (is_call(node, "grad") && node->nargs == 1 && is_variable(r, node->arg[0]))
         return add_diffusion(r, inner, outer, all);
+    if (is_call(node, "grad4") && node->nargs == 1 && is_variable(r, node->arg[0])) {
+        const trli_typed steeper = steepness(r);
+        const factors all_inner = {&steeper, false, inner};
+        return add_diffusion(r, &all_inner, outer, all);
+    }
     if (is_call(node, "advective_flux") && node->nargs >= 2 && is_variable(r, node->arg[0]))
         return add_advection(r, node, inner, outer);
     return scan_common(r, node, inner, outer, true);
@@ -231,6 +245,11 @@ static trl_err scan_rate(reader *r, const trl_ast *node, const factors *inner, c
     static const char *const second[3] = {"d2dx", "d2dy", "d2dz"};
     if (!differentiates(r, node)) return TRL_OK;
     if (is_call(node, "div") && node->nargs == 1) return scan_flux(r, node->arg[0], NULL, outer);
+    if (is_call(node, "div4") && node->nargs == 1) {
+        const trli_typed steeper = steepness(r);
+        const factors all_outer = {&steeper, false, outer};
+        return scan_flux(r, node->arg[0], NULL, &all_outer);
+    }
     bool of_variable = node->kind == TRL_AST_CALL && node->nargs == 1 && is_variable(r, node->arg[0]);
     if (is_call(node, "laplacian") && of_variable) return add_diffusion(r, NULL, outer, all);
     for (int a = 0; a < 3; ++a) {

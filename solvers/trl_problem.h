@@ -55,6 +55,8 @@ typedef struct trl_problem {
     const trl_expression_entry *expression;
     int nequations;
     const trl_equation_entry *equation;
+    int nstencils;
+    const trl_stencil_entry *stencil;
     trl_time_entry time;
     int noutputs;
     const char *const *output; /* names of fields wanted in the output; vectors by their plain name */

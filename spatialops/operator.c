@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include <trl_operator.h>
-#include <trl_stencil.h>
 
 #include "spatialops_impl.h"
+#include "stencil_impl.h"
 
 enum { WIDEST_FILTER = 15, FARTHEST_POINT = 8 };
 
@@ -105,9 +105,9 @@ static trl_err check(trl_context *ctx, const trl_grid *grid, const trl_operator_
 
 /* ---- filters ---- */
 
-static void make_box_filter(int width, trl_stencil *s)
+static void make_box_filter(int width, trli_stencil *s)
 {
-    *s = (trl_stencil){.npoints = width, .factor = 1.0 / width};
+    *s = (trli_stencil){.npoints = width, .factor = 1.0 / width};
     for (int i = 0; i < width; ++i) {
         s->offset[i] = (int8_t)(i - width / 2);
         s->weight[i] = 1;
@@ -125,10 +125,10 @@ static double hat_integral(double x)
 /* The linear interpolant is the sum of a hat at each point times its value. Its mean over the width therefore weighs the point at
  * offset j with (H(w/2 - j) - H(-w/2 - j)) / w, H being the hat's integral: even widths 1/2, 1, ..., 1, 1/2 over w, odd ones
  * 1/8, 7/8, 1, ..., 1, 7/8, 1/8 over w (w = 1: 1/8, 3/4, 1/8). */
-static void make_tophat_filter(int width, trl_stencil *s)
+static void make_tophat_filter(int width, trli_stencil *s)
 {
     int reach = (width + 1) / 2;
-    *s = (trl_stencil){.npoints = 2 * reach + 1, .factor = 1.0 / width};
+    *s = (trli_stencil){.npoints = 2 * reach + 1, .factor = 1.0 / width};
     for (int i = 0; i < s->npoints; ++i) {
         int j = i - reach;
         s->offset[i] = (int8_t)j;
@@ -172,7 +172,7 @@ static void add_pass(builder *b, int npoints, double scale)
 }
 
 /* A table along an axis, on values whose location has `bit` there. */
-static void add_axis(builder *b, const trl_stencil *s, int axis, int bit)
+static void add_axis(builder *b, const trli_stencil *s, int axis, int bit)
 {
     double scale = s->factor;
     for (int i = 0; i < s->order; ++i) scale /= b->grid->spacing[axis];
@@ -184,7 +184,7 @@ static void add_axis(builder *b, const trl_stencil *s, int axis, int bit)
 }
 
 /* One term: the table along each axis whose bit is in `axes`, one after the other. */
-static void add_passes(builder *b, const trl_stencil *s, int axes, int from)
+static void add_passes(builder *b, const trli_stencil *s, int axes, int from)
 {
     begin_term(b, 0);
     for (int a = 0; a < 3; ++a)
@@ -192,21 +192,23 @@ static void add_passes(builder *b, const trl_stencil *s, int axes, int from)
     end_term(b);
 }
 
-static void add_derivative(builder *b, int input, int axis)
+static void add_derivative(builder *b, const trli_stencil *s, int input, int axis)
 {
     begin_term(b, input);
-    add_axis(b, trl_stencil_get(TRL_STENCIL_DERIVATIVE), axis, (int)b->op->from[input] >> axis & 1);
+    add_axis(b, s, axis, (int)b->op->from[input] >> axis & 1);
     end_term(b);
 }
 
 static void build_vector(builder *b, const trl_operator_desc *desc)
 {
     trl_operator *op = b->op;
-    if (desc->kind == TRL_DIV) {
+    const trli_stencil *s =
+        trli_stencil_get(desc->kind == TRL_DIV4 ? TRLI_STENCIL_DERIVATIVE4 : TRLI_STENCIL_DERIVATIVE);
+    if (desc->kind != TRL_CURL) {
         op->ninputs = b->grid->dim;
         for (int a = 0; a < b->grid->dim; ++a) {
             op->from[a] = (trl_location)((int)op->to ^ 1 << a);
-            add_derivative(b, a, a);
+            add_derivative(b, s, a, a);
         }
         return;
     }
@@ -214,32 +216,33 @@ static void build_vector(builder *b, const trl_operator_desc *desc)
     op->ninputs = 2;
     op->from[0] = (trl_location)((int)op->to ^ 1 << second);
     op->from[1] = (trl_location)((int)op->to ^ 1 << first);
-    add_derivative(b, 1, first);
-    add_derivative(b, 0, second);
+    add_derivative(b, s, 1, first);
+    add_derivative(b, s, 0, second);
     op->term[1].minus = true;
 }
 
 static void build(builder *b, const trl_operator_desc *desc)
 {
-    static const trl_stencil_id tables[TRL_OPERATOR_KINDS] = {
-        [TRL_INTERPOLANT] = TRL_STENCIL_INTERPOLANT,
-        [TRL_GRADIENT] = TRL_STENCIL_DERIVATIVE,
-        [TRL_DIVERGENCE] = TRL_STENCIL_DERIVATIVE,
-        [TRL_CENTRAL_INTERPOLANT] = TRL_STENCIL_CENTRAL_INTERPOLANT,
-        [TRL_CENTRAL_GRADIENT] = TRL_STENCIL_CENTRAL_DERIVATIVE,
-        [TRL_SECOND] = TRL_STENCIL_SECOND,
-        [TRL_LAPLACIAN] = TRL_STENCIL_SECOND,
-        [TRL_INTERPOLANT4] = TRL_STENCIL_INTERPOLANT4,
-        [TRL_GRADIENT4] = TRL_STENCIL_DERIVATIVE4,
-        [TRL_DIVERGENCE4] = TRL_STENCIL_DERIVATIVE4,
-        [TRL_EXTRAPOLANT] = TRL_STENCIL_EXTRAPOLANT_MINUS, /* the other side's follows */
+    static const trli_stencil_id tables[TRL_OPERATOR_KINDS] = {
+        [TRL_INTERPOLANT] = TRLI_STENCIL_INTERPOLANT,
+        [TRL_GRADIENT] = TRLI_STENCIL_DERIVATIVE,
+        [TRL_DIVERGENCE] = TRLI_STENCIL_DERIVATIVE,
+        [TRL_CENTRAL_INTERPOLANT] = TRLI_STENCIL_CENTRAL_INTERPOLANT,
+        [TRL_CENTRAL_GRADIENT] = TRLI_STENCIL_CENTRAL_DERIVATIVE,
+        [TRL_SECOND] = TRLI_STENCIL_SECOND,
+        [TRL_LAPLACIAN] = TRLI_STENCIL_SECOND,
+        [TRL_INTERPOLANT4] = TRLI_STENCIL_INTERPOLANT4,
+        [TRL_GRADIENT4] = TRLI_STENCIL_DERIVATIVE4,
+        [TRL_DIVERGENCE4] = TRLI_STENCIL_DERIVATIVE4,
+        [TRL_EXTRAPOLANT] = TRLI_STENCIL_EXTRAPOLANT_MINUS, /* the other side's follows */
     };
-    const trl_stencil *s =
-        trl_stencil_get((trl_stencil_id)(tables[desc->kind] + (desc->kind == TRL_EXTRAPOLANT ? desc->side : 0)));
-    trl_stencil filter;
+    const trli_stencil *s =
+        trli_stencil_get((trli_stencil_id)(tables[desc->kind] + (desc->kind == TRL_EXTRAPOLANT ? desc->side : 0)));
+    trli_stencil filter;
     int all = (1 << b->grid->dim) - 1, from = (int)b->op->from[0], flipped = from ^ (int)b->op->to;
     switch (desc->kind) {
     case TRL_DIV:
+    case TRL_DIV4:
     case TRL_CURL:
         build_vector(b, desc);
         return;
@@ -277,7 +280,7 @@ trl_err trl_operator_create(trl_context *ctx, const trl_grid *grid, const trl_op
 {
     trl_err err = check(ctx, grid, desc);
     *op = NULL;
-    if (err == TRL_OK) err = new_operator(ctx, 3 * TRL_STENCIL_POINTS, kinds[desc->kind].name, false, op);
+    if (err == TRL_OK) err = new_operator(ctx, 3 * TRLI_STENCIL_POINTS, kinds[desc->kind].name, false, op);
     if (err != TRL_OK) return err;
     (*op)->kind = desc->kind;
     (*op)->ninputs = 1;

@@ -31,6 +31,7 @@ extern "C" {
       "mean of the linear interpolant over a width of any number of cells along every axis; order 2")                 \
     X(DIV, "vector divergence", VECTOR,                                                                               \
       "sum of the divergences of one component per axis, at `to` with its bit flipped")                               \
+    X(DIV4, "fourth-order vector divergence", VECTOR, "the same sum of fourth-order divergences")                     \
     X(CURL, "curl component", VECTOR,                                                                                 \
       "component `axis` of the curl of two components, at `to` with the other's bit flipped")
 

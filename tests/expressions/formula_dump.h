@@ -110,6 +110,10 @@ static inline void dump_tree(dump *d, const trl_ast *node)
     case TRL_AST_FAMILY:
         dump_family(d, node);
         break;
+    case TRL_AST_SIDE:
+        dump_text(d, (const char *[]){"x", "y", "z"}[node->axis]);
+        dump_text(d, node->op == TRL_AST_SUB ? "-" : "+");
+        break;
     }
 }
 

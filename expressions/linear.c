@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Linear operators of the formula language: each call becomes one of spatialops' operators, and that becomes IR. */
+#include <math.h>
+#include <string.h>
+
+#include "lower_impl.h"
+
+/* An operator's result. A wide one of several passes along axes keeps what each pass gives: computing it again for every point that
+ * the next pass reads would cost more. */
+static trl_err apply(trli_lowering *lw, const char *name, const trl_operator *op, const trli_value *inputs,
+                     trli_value *result)
+{
+    const trl_term *only = &op->term[0];
+    trl_err err = TRL_OK;
+    trli_value v = inputs[0];
+    if (op->nterms > 1 || op->from[0] != op->to)
+        return trli_operator_result(lw, name, trli_ir_operator(lw->ir, op, inputs), op->to, result);
+    for (int i = 0; i < only->npasses; ++i) {
+        v = trli_ir_pass(lw->ir, &only->pass[i], v);
+        if (i == only->npasses - 1 || trli_ir_reaches_far(lw->ir, v))
+            TRL_TRY(trli_operator_result(lw, name, v, op->to, &v));
+    }
+    *result = v;
+done:
+    return err;
+}
+
+static trl_err apply_new(trli_lowering *lw, const char *name, const trl_operator_desc *desc, const trli_value *inputs,
+                         trli_value *result)
+{
+    trl_operator *op;
+    trl_err err = trl_operator_create(lw->model->ctx, lw->ir->grid, desc, &op);
+    if (err != TRL_OK) return err;
+    err = apply(lw, name, op, inputs, result);
+    trl_operator_destroy(&op);
+    return err;
+}
+
+trli_value trli_interpolate(trli_lowering *lw, trli_value value, int from, int to)
+{
+    const trl_operator_desc desc = {.kind = TRL_INTERPOLANT, .from = (trl_location)from, .to = (trl_location)to};
+    trl_operator *op;
+    if (from == to) return value;
+    trl_err err = trl_operator_create(lw->model->ctx, lw->ir->grid, &desc, &op);
+    if (err != TRL_OK) {
+        if (lw->ir->err == TRL_OK) lw->ir->err = err;
+        return value;
+    }
+    value = trli_ir_operator(lw->ir, op, &value);
+    trl_operator_destroy(&op);
+    return value;
+}
+
+/* Whether a name ends with the digit of the fourth-order variants. */
+static bool is_fourth_order(const char *name)
+{
+    return name[strlen(name) - 1] == '4';
+}
+
+trl_err trli_lower_grad(trli_lowering *lw, const trl_ast *node, const trl_names *names, trli_typed *typed)
+{
+    const char *name = node->part[0].text;
+    trli_typed s;
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_lower_scalar(lw, node->arg[0], names, true, &s));
+    *typed = (trli_typed){.components = lw->dim};
+    for (int a = 0; a < lw->dim; ++a) {
+        typed->location[a] = s.location[0] ^ 1 << a;
+        const trl_operator_desc desc = {.kind = is_fourth_order(name) ? TRL_GRADIENT4 : TRL_GRADIENT,
+                                        .from = (trl_location)s.location[0],
+                                        .to = (trl_location)typed->location[a]};
+        TRL_TRY(apply_new(lw, name, &desc, s.value, &typed->value[a]));
+    }
+done:
+    return err;
+}
+
+trl_err trli_lower_derivative(trli_lowering *lw, const trl_ast *node, const trl_names *names, trli_typed *typed)
+{
+    const char *name = node->part[0].text;
+    int axis = name[strlen(name) - 1] - 'x';
+    bool second = name[1] == '2';
+    trli_typed s;
+    trl_err err = TRL_OK;
+    if (axis >= lw->dim)
+        return trli_lower_fail(lw, node, "'%s' needs an axis that this %d-D grid lacks", name, lw->dim);
+    TRL_TRY(trli_lower_scalar(lw, node->arg[0], names, true, &s));
+    int to = second ? s.location[0] : s.location[0] ^ 1 << axis;
+    const trl_operator_desc desc = {.kind = second ? TRL_SECOND : TRL_GRADIENT,
+                                    .from = (trl_location)s.location[0],
+                                    .to = (trl_location)to,
+                                    .axis = axis};
+    *typed = trli_typed_scalar(to, TRLI_NO_VALUE);
+    TRL_TRY(apply_new(lw, name, &desc, s.value, &typed->value[0]));
+done:
+    return err;
+}
+
+trl_err trli_lower_laplacian(trli_lowering *lw, const trl_ast *node, const trl_names *names, trli_typed *typed)
+{
+    trli_typed s;
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_lower_scalar(lw, node->arg[0], names, true, &s));
+    const trl_operator_desc desc = {
+        .kind = TRL_LAPLACIAN, .from = (trl_location)s.location[0], .to = (trl_location)s.location[0]};
+    *typed = trli_typed_scalar(s.location[0], TRLI_NO_VALUE);
+    TRL_TRY(apply_new(lw, "laplacian", &desc, s.value, &typed->value[0]));
+done:
+    return err;
+}
+
+trl_err trli_lower_div(trli_lowering *lw, const trl_ast *node, const trl_names *names, trli_typed *typed)
+{
+    const char *name = node->part[0].text;
+    trli_typed v;
+    trli_value component[3];
+    int target = TRLI_ANYWHERE;
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_lower_vector(lw, node->arg[0], names, &v));
+    for (int a = 0; a < lw->dim; ++a) {
+        if (v.location[a] == TRLI_ANYWHERE) continue;
+        int to = v.location[a] ^ 1 << a;
+        if (!trli_location_join(target, to, &target))
+            return trli_lower_fail(lw, node,
+                                   "the components of this vector have no common centre: its %c-component is at %s, "
+                                   "where %s gives %s, another gives %s",
+                                   "xyz"[a], trli_location_text(v.location[a]), name, trli_location_text(to),
+                                   trli_location_text(target));
+    }
+    if (target == TRLI_ANYWHERE) target = TRL_CELL;
+    const trl_operator_desc desc = {.kind = is_fourth_order(name) ? TRL_DIV4 : TRL_DIV, .to = (trl_location)target};
+    for (int a = 0; a < lw->dim; ++a) component[a] = trli_typed_at(lw, &v, a, target ^ 1 << a);
+    *typed = trli_typed_scalar(target, TRLI_NO_VALUE);
+    TRL_TRY(apply_new(lw, name, &desc, component, &typed->value[0]));
+done:
+    return err;
+}
+
+static trl_err curl_component(trli_lowering *lw, const trl_ast *node, const trli_typed *v, int c, int *location,
+                              trli_value *value)
+{
+    int a = (c + 1) % 3, b = (c + 2) % 3;
+    if (v->location[a] == TRLI_ANYWHERE || v->location[b] == TRLI_ANYWHERE)
+        return trli_lower_fail(lw, node, "the argument of curl needs a location: use at(..., faces)");
+    *location = v->location[b] ^ 1 << a;
+    if (*location != (v->location[a] ^ 1 << b))
+        return trli_lower_fail(lw, node, "curl needs a vector on faces or on edges");
+    const trl_operator_desc desc = {.kind = TRL_CURL, .to = (trl_location)*location, .axis = c};
+    return apply_new(lw, "curl", &desc, (const trli_value[]){v->value[a], v->value[b]}, value);
+}
+
+trl_err trli_lower_curl(trli_lowering *lw, const trl_ast *node, const trl_names *names, trli_typed *typed)
+{
+    trli_typed v;
+    trl_err err = TRL_OK;
+    if (lw->dim == 1) return trli_lower_fail(lw, node, "curl needs a 2-D or 3-D grid");
+    TRL_TRY(trli_lower_vector(lw, node->arg[0], names, &v));
+    *typed = (trli_typed){.components = lw->dim == 3 ? 3 : 0};
+    if (lw->dim == 2) return curl_component(lw, node, &v, 2, &typed->location[0], &typed->value[0]);
+    for (int c = 0; c < 3; ++c) TRL_TRY(curl_component(lw, node, &v, c, &typed->location[c], &typed->value[c]));
+done:
+    return err;
+}
+
+/* ---- interpolation ---- */
+
+/* The second argument of at, at4 and harmonic: a location, or `faces` (-1). */
+static trl_err read_location(trli_lowering *lw, const trl_ast *node, int *location)
+{
+    trl_location l;
+    if (node->kind == TRL_AST_NAME && node->nparts == 1 && !node->part[0].index) {
+        if (strcmp(node->part[0].text, "faces") == 0) {
+            *location = -1;
+            return TRL_OK;
+        }
+        if (trl_location_parse(node->part[0].text, &l)) {
+            *location = trl_location_on(l, lw->dim);
+            return TRL_OK;
+        }
+    }
+    return trli_lower_fail(lw, node,
+                           "this is no location: cell, xface, yface, zface, xedge, yedge, zedge, node or faces");
+}
+
+static trli_value harmonic_pair(trli_ir *ir, trli_value a, trli_value b)
+{
+    trli_value sum = trli_ir_binary(ir, TRLI_OP_ADD, a, b);
+    trli_value twice = trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_constant(ir, 2), trli_ir_binary(ir, TRLI_OP_MUL, a, b));
+    trli_value zero = trli_ir_binary(ir, TRLI_OP_EQ, sum, trli_ir_constant(ir, 0));
+    return trli_ir_select(ir, zero, trli_ir_constant(ir, 0), trli_ir_binary(ir, TRLI_OP_DIV, twice, sum));
+}
+
+static trli_value harmonic_mean(trli_lowering *lw, trli_value v, int from, int to)
+{
+    for (int a = 0; a < lw->dim; ++a) {
+        int bit = from >> a & 1;
+        if ((from ^ to) >> a & 1)
+            v = harmonic_pair(lw->ir, trli_ir_shift(lw->ir, v, a, bit - 1), trli_ir_shift(lw->ir, v, a, bit));
+    }
+    return v;
+}
+
+static trl_err interpolate(trli_lowering *lw, const char *name, trli_value v, int from, int to, trli_value *result)
+{
+    const trl_operator_desc desc = {.kind = is_fourth_order(name) ? TRL_INTERPOLANT4 : TRL_INTERPOLANT,
+                                    .from = (trl_location)from,
+                                    .to = (trl_location)to};
+    if (strcmp(name, "harmonic") == 0)
+        return trli_operator_result(lw, name, harmonic_mean(lw, v, from, to), to, result);
+    *result = v;
+    return from == to ? TRL_OK : apply_new(lw, name, &desc, &v, result);
+}
+
+trl_err trli_lower_interpolation(trli_lowering *lw, const trl_ast *node, const trl_names *names, trli_typed *typed)
+{
+    trli_typed f;
+    int location = TRL_CELL;
+    const char *name = node->part[0].text;
+    trl_err err = TRL_OK;
+    TRL_TRY(strcmp(name, "harmonic") == 0 ? trli_lower_scalar(lw, node->arg[0], names, true, &f)
+                                          : trli_lower_node(lw, node->arg[0], names, &f));
+    TRL_TRY(read_location(lw, node->arg[1], &location));
+    bool faces = location < 0;
+    *typed = (trli_typed){.components = faces ? lw->dim : f.components};
+    for (int c = 0; c < trli_typed_count(typed); ++c) {
+        int from = f.location[f.components ? c : 0], to = location;
+        /* A scalar goes to the faces around its own location, a vector's component to the face of a cell. */
+        if (faces) to = (f.components || from == TRLI_ANYWHERE ? TRL_CELL : from) ^ 1 << c;
+        typed->location[c] = to;
+        if (from == TRLI_ANYWHERE)
+            typed->value[c] = trli_typed_at(lw, &f, c, to);
+        else
+            TRL_TRY(interpolate(lw, name, f.value[f.components ? c : 0], from, to, &typed->value[c]));
+    }
+done:
+    return err;
+}
+
+/* ---- filters, extrapolation, the problem's own stencils: scalars, and vectors by component ---- */
+
+/* An argument of any shape; what has no location is placed at cells. */
+static trl_err lower_placed(trli_lowering *lw, const trl_ast *node, const trl_names *names, trli_typed *f)
+{
+    trl_err err = trli_lower_node(lw, node, names, f);
+    if (err != TRL_OK) return err;
+    for (int c = 0; c < trli_typed_count(f); ++c) {
+        if (f->location[c] != TRLI_ANYWHERE) continue;
+        f->value[c] = trli_typed_at(lw, f, c, TRL_CELL);
+        f->location[c] = TRL_CELL;
+    }
+    return TRL_OK;
+}
+
+static trl_err read_width(trli_lowering *lw, const trl_ast *node, const trl_names *names, bool odd_only, int *width)
+{
+    const trl_ast *given = node->arg[1];
+    const int widest = 15; /* of spatialops' filters */
+    double w;
+    trl_err err = trl_ast_number(lw->model->ctx, lw->text, given, names, &w);
+    if (err != TRL_OK) return err;
+    if (!(w >= 1 && w <= widest) || w != floor(w) || (odd_only && fmod(w, 2) == 0))
+        return trli_lower_fail(lw, given, "the width of '%s' is %s from 1 to %d, not %g", node->part[0].text,
+                               odd_only ? "an odd number of cells" : "a whole number of cells", widest, w);
+    *width = (int)w;
+    return TRL_OK;
+}
+
+trl_err trli_lower_filter(trli_lowering *lw, const trl_ast *node, const trl_names *names, trli_typed *typed)
+{
+    const char *name = node->part[0].text;
+    bool box = strcmp(name, "box_filter") == 0;
+    int width = 1;
+    trl_err err = TRL_OK;
+    TRL_TRY(lower_placed(lw, node->arg[0], names, typed));
+    TRL_TRY(read_width(lw, node, names, box, &width));
+    for (int c = 0; c < trli_typed_count(typed); ++c) {
+        const trl_operator_desc desc = {.kind = box ? TRL_BOX_FILTER : TRL_TOPHAT_FILTER,
+                                        .from = (trl_location)typed->location[c],
+                                        .to = (trl_location)typed->location[c],
+                                        .width = width};
+        trli_value v = typed->value[c];
+        TRL_TRY(apply_new(lw, name, &desc, &v, &typed->value[c]));
+    }
+done:
+    return err;
+}
+
+trl_err trli_lower_extrapolation(trli_lowering *lw, const trl_ast *node, const trl_names *names, trli_typed *typed)
+{
+    const trl_ast *side = node->arg[1];
+    trl_err err = TRL_OK;
+    if (side->axis >= lw->dim)
+        return trli_lower_fail(lw, side, "this side needs an axis that this %d-D grid lacks", lw->dim);
+    TRL_TRY(lower_placed(lw, node->arg[0], names, typed));
+    for (int c = 0; c < trli_typed_count(typed); ++c) {
+        const trl_operator_desc desc = {.kind = TRL_EXTRAPOLANT,
+                                        .from = (trl_location)typed->location[c],
+                                        .to = (trl_location)(typed->location[c] ^ 1 << side->axis),
+                                        .side = side->op == TRL_AST_ADD};
+        trli_value v = typed->value[c];
+        typed->location[c] = desc.to;
+        TRL_TRY(apply_new(lw, node->part[0].text, &desc, &v, &typed->value[c]));
+    }
+done:
+    return err;
+}
+
+trl_err trli_lower_stencil(trli_lowering *lw, const trl_ast *node, const trl_names *names, const trl_operator *stencil,
+                           trli_typed *typed)
+{
+    const char *from = trl_location_name(stencil->from[0]);
+    trl_err err = TRL_OK;
+    if (node->nargs != 1)
+        return trli_lower_fail(lw, node, "stencil '%s' takes 1 argument, not %d", stencil->name, node->nargs);
+    TRL_TRY(lower_placed(lw, node->arg[0], names, typed));
+    for (int c = 0; c < trli_typed_count(typed); ++c) {
+        trli_value v = typed->value[c];
+        if (typed->location[c] != (int)stencil->from[0])
+            return trli_lower_fail(lw, node->arg[0],
+                                   "stencil '%s' takes values at %s, and this is at %s: interpolate with at(..., %s)",
+                                   stencil->name, from, trli_location_text(typed->location[c]), from);
+        typed->location[c] = stencil->to;
+        TRL_TRY(apply(lw, stencil->name, stencil, &v, &typed->value[c]));
+    }
+done:
+    return err;
+}
