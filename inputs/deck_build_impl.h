@@ -122,6 +122,7 @@ TRL_NODISCARD trl_err trli_scope_names(trli_deck *deck, const trli_scope *scope,
 TRL_NODISCARD trl_err trli_grid_read(trli_deck *deck);
 TRL_NODISCARD trl_err trli_plugins_read(trli_deck *deck);
 TRL_NODISCARD trl_err trli_parameters_read(trli_deck *deck);
+TRL_NODISCARD trl_err trli_stencils_read(trli_deck *deck);
 TRL_NODISCARD trl_err trli_expressions_read(trli_deck *deck);
 TRL_NODISCARD trl_err trli_equations_read(trli_deck *deck);
 TRL_NODISCARD trl_err trli_time_read(trli_deck *deck);

@@ -15,6 +15,7 @@
 #define LIST TRLI_AS_LIST
 #define MAPPING TRLI_AS_MAPPING
 #define PIECES TRLI_AS_PIECES
+#define LISTS TRLI_AS_LISTS
 #define LIST_OF(forms) (LIST | (forms))
 #define ONLY_LIST TRLI_ONLY_LIST
 
@@ -110,7 +111,14 @@ static const trli_key keys[] = {
      .doc = "where 0 the initial value stays, and norms and checks leave the point out"},
     {"equations.*.exact", FORMULA, 0, .doc = "the exact solution, for error norms"},
 
-    {"stencils", MAPPING, TRLI_LATER, .doc = "operators of the deck's own"},
+    {"stencils", MAPPING, 0, .doc = "linear operators of the deck's own, called by their names in formulas"},
+    {"stencils.*", MAPPING, 0, .doc = "sums of weighted points"},
+    {"stencils.*.to", WORD, TRLI_REQUIRED, .words = LOCATIONS, .doc = "where its result sits on the unit cell"},
+    {"stencils.*.from", WORD, 0, .words = LOCATIONS, .doc = "where its argument sits; default: as `to`"},
+    {"stencils.*.points", LISTS, TRLI_REQUIRED | ONLY_LIST,
+     .doc = "`[[i, j, k], weight]` for each: offsets from -8 to 8 along the axes, in points of the argument (face i "
+            "lies between "
+            "cells i-1 and i), and a number or formula of parameters"},
     {"sensitivity", MAPPING, TRLI_LATER, .doc = "derivatives of equations by parameters"},
 
     {"time", MAPPING, TRLI_REQUIRED, .doc = "how time advances; at least one of steps and end is needed"},

@@ -105,6 +105,7 @@ static int find_parts(const trli_key *key, bool item, char part[PARTS][PART_BYTE
     }
     if (key->forms & TRLI_AS_MAPPING) memcpy(part[n++], "a mapping", sizeof "a mapping");
     if (key->forms & TRLI_AS_PIECES) memcpy(part[n++], "a list of mappings", sizeof "a list of mappings");
+    if (key->forms & TRLI_AS_LISTS) memcpy(part[n++], "a list of lists", sizeof "a list of lists");
     return n;
 }
 
@@ -356,7 +357,9 @@ static trl_err check_list(checker *c, const level *at, const trli_node *node)
         const trli_node *item = node->item[i];
         if (at->key->forms & TRLI_AS_PIECES && item->kind == TRLI_MAPPING_NODE) {
             err = keep(err, check_mapping(c, at, item));
-        } else if (at->key->forms & TRLI_AS_PIECES) {
+        } else if (at->key->forms & TRLI_AS_LISTS && item->kind == TRLI_LIST_NODE) {
+            continue;
+        } else if (at->key->forms & (TRLI_AS_PIECES | TRLI_AS_LISTS)) {
             err = keep(err, fail_value(c, at, item, -1));
         } else if (item->kind != TRLI_SCALAR_NODE || !scalar_fits(at->key, item->text.chars, true)) {
             err = keep(err, fail_value(c, at, item, i));
@@ -376,7 +379,8 @@ static trl_err check_value(checker *c, const level *at, const trli_node *node)
     case TRLI_SCALAR_NODE:
         return scalar_fits(at->key, node->text.chars, false) ? TRL_OK : fail_value(c, at, node, -1);
     case TRLI_LIST_NODE:
-        return at->key->forms & (TRLI_AS_LIST | TRLI_AS_PIECES) ? check_list(c, at, node) : fail_value(c, at, node, -1);
+        return at->key->forms & (TRLI_AS_LIST | TRLI_AS_PIECES | TRLI_AS_LISTS) ? check_list(c, at, node)
+                                                                                : fail_value(c, at, node, -1);
     case TRLI_MAPPING_NODE:
         break;
     }

@@ -17,7 +17,8 @@ enum {
     TRLI_AS_WORD = 32, /* one of the key's words */
     TRLI_AS_LIST = 64, /* a list of the scalar forms above, except words */
     TRLI_AS_MAPPING = 128,
-    TRLI_AS_PIECES = 256 /* a list of mappings */
+    TRLI_AS_PIECES = 256, /* a list of mappings */
+    TRLI_AS_LISTS = 512   /* a list of lists, which the reader of the key checks */
 };
 
 /* What else holds for a key. */
