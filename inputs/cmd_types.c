@@ -10,6 +10,7 @@
 
 #include <trl_formula.h>
 #include <trl_formula_operators.h>
+#include <trl_operator.h>
 
 #include "builtins_impl.h"
 
@@ -109,7 +110,65 @@ static void print_function(const trl_function *f)
     printf("  %-16s %s\n", call, f->doc ? f->doc : "");
 }
 
-static void print_all(const trl_registry *registry)
+/* X-list's rule: where operators of the kind lead, and a location that one from cells leads to. */
+#define LEADS_FLIP                                              \
+    {                                                           \
+        "to the location with one axis' bit flipped", TRL_XFACE \
+    }
+#define LEADS_FLIPS                        \
+    {                                      \
+        "to any other location", TRL_XFACE \
+    }
+#define LEADS_SAME                       \
+    {                                    \
+        "to the same location", TRL_CELL \
+    }
+#define LEADS_VECTOR                                         \
+    {                                                        \
+        "one input per component, to any location", TRL_CELL \
+    }
+
+static const struct {
+    const char *name, *doc;
+    struct {
+        const char *text;
+        trl_location sample;
+    } leads;
+} kinds[TRL_OPERATOR_KINDS] = {
+#define KIND_ROW(kind, name, rule, doc) {name, doc, LEADS_##rule},
+    TRL_OPERATOR_LIST(KIND_ROW)
+#undef KIND_ROW
+};
+
+/* A linear operator as its own table has it, on a grid of spacing 1. */
+static trl_err print_kind(trl_context *ctx, int k)
+{
+    const trl_grid grid = {.dim = 3, .cells = {1, 1, 1}, .length = {1, 1, 1}, .spacing = {1, 1, 1}};
+    /* The first term of the curl's z-component runs along x. */
+    const trl_operator_desc desc = {
+        .kind = (trl_operator_kind)k, .to = kinds[k].leads.sample, .axis = k == TRL_CURL ? 2 : 0, .width = 3};
+    trl_operator *op;
+    trl_err err = trl_operator_create(ctx, &grid, &desc, &op);
+    if (err != TRL_OK) return err;
+    const trl_pass *pass = &op->term[0].pass[0];
+    printf("  %s: %s\n      %s;", kinds[k].name, kinds[k].doc, kinds[k].leads.text);
+    for (int i = 0; i < pass->npoints; ++i)
+        printf("%s %.4g at %d", i ? "," : "", pass->point[i].weight * pass->scale, pass->point[i].offset[0]);
+    putchar('\n');
+    trl_operator_destroy(&op);
+    return TRL_OK;
+}
+
+static trl_err print_kinds(trl_context *ctx)
+{
+    trl_err err = TRL_OK;
+    puts("\nkinds of linear operators, with weights at offsets along x from cells (vectors: to cells), spacing 1, "
+         "filters 3 wide:");
+    for (int k = 0; k < TRL_OPERATOR_KINDS && err == TRL_OK; ++k) err = print_kind(ctx, k);
+    return err;
+}
+
+static trl_err print_all(trl_context *ctx, const trl_registry *registry)
 {
     int nfunctions;
     const trl_function *function = trl_functions(&nfunctions);
@@ -123,6 +182,7 @@ static void print_all(const trl_registry *registry)
     for (int i = 0; trl_formula_operator_at(i); ++i) print_operator(trl_formula_operator_at(i));
     puts("\nfunctions:");
     for (int i = 0; i < nfunctions; ++i) print_function(&function[i]);
+    return print_kinds(ctx);
 }
 
 static trl_err unknown_name(trl_context *ctx, const trl_registry *registry, const char *name)
@@ -159,6 +219,8 @@ static trl_err print_one(trl_context *ctx, const trl_registry *registry, const c
         print_operator(trl_formula_operator_at(i));
         return TRL_OK;
     }
+    for (int k = 0; k < TRL_OPERATOR_KINDS; ++k)
+        if (!strcmp(kinds[k].name, name)) return print_kind(ctx, k);
     const trl_function *function = trl_function_find(name);
     if (!function) return unknown_name(ctx, registry, name);
     print_function(function);
@@ -174,7 +236,7 @@ int trli_cmd_types(trl_context *ctx, const trli_arguments *arguments)
     if (arguments->noperands)
         TRL_TRY(print_one(ctx, registry, arguments->operand[0]));
     else
-        print_all(registry);
+        TRL_TRY(print_all(ctx, registry));
 done:
     trl_registry_destroy(&registry);
     return trli_command_finish(ctx, err);

@@ -58,7 +58,7 @@ static void write_quoted(FILE *out, const char *text)
 static void write_scalar(FILE *out, const trli_key *key, const trli_node *node)
 {
     const char *text = node->text.chars;
-    unsigned numbers = TRLI_AS_FORMULA | TRLI_AS_NUMBER | TRLI_AS_INTEGER;
+    unsigned numbers = TRLI_AS_FORMULA | TRLI_AS_NUMBER | TRLI_AS_INTEGER | TRLI_AS_LISTS;
     char number[TRLI_NUMBER_TEXT];
     double value;
     bool truth, whole = text[strspn(text, "+-0123456789")] == 0 || (key && key->forms & TRLI_AS_INTEGER);
@@ -78,35 +78,39 @@ static void write_scalar(FILE *out, const trli_key *key, const trli_node *node)
 
 static void write_node(FILE *out, const trli_key *key, const trli_node *node, int indent);
 
-static void write_list(FILE *out, const trli_key *key, const trli_node *node, int indent)
+static void write_flow(FILE *out, const trli_key *key, const trli_node *node)
 {
-    bool pieces = node->n > 0 && node->item[0]->kind == TRLI_MAPPING_NODE;
-    if (!pieces) fputs(" [", out);
-    for (int i = 0; i < node->n; ++i) {
-        if (pieces) {
-            fprintf(out, "\n%*s-", indent, "");
-            write_node(out, key, node->item[i], indent + INDENT);
-        } else {
-            if (i > 0) fputs(", ", out);
-            write_scalar(out, key, node->item[i]);
-        }
+    if (node->kind == TRLI_SCALAR_NODE) {
+        write_scalar(out, key, node);
+        return;
     }
-    if (!pieces) fputs("]", out);
+    fputc('[', out);
+    for (int i = 0; i < node->n; ++i) {
+        if (i > 0) fputs(", ", out);
+        write_flow(out, key, node->item[i]);
+    }
+    fputc(']', out);
+}
+
+static void write_pieces(FILE *out, const trli_key *key, const trli_node *node, int indent)
+{
+    for (int i = 0; i < node->n; ++i) {
+        fprintf(out, "\n%*s-", indent, "");
+        write_node(out, key, node->item[i], indent + INDENT);
+    }
 }
 
 /* Write a value behind its key: a space and a scalar or list on the same line, or a mapping on the following ones. */
 static void write_node(FILE *out, const trli_key *key, const trli_node *node, int indent)
 {
-    switch (node->kind) {
-    case TRLI_SCALAR_NODE:
+    if (node->kind == TRLI_LIST_NODE && node->n > 0 && node->item[0]->kind == TRLI_MAPPING_NODE) {
+        write_pieces(out, key, node, indent);
+        return;
+    }
+    if (node->kind != TRLI_MAPPING_NODE) {
         fputc(' ', out);
-        write_scalar(out, key, node);
+        write_flow(out, key, node);
         return;
-    case TRLI_LIST_NODE:
-        write_list(out, key, node, indent);
-        return;
-    case TRLI_MAPPING_NODE:
-        break;
     }
     if (node->n == 0) fputs(" {}", out);
     for (int i = 0; i < node->n; ++i) {

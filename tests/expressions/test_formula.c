@@ -119,6 +119,7 @@ START_TEST(names_calls_vectors_and_components)
     check_tree("if(a, b, c)", "if(a, b, c)");
     check_tree("probe(f, [0.5, 0.5])", "probe(f, [0.5, 0.5])");
     check_tree("left(f, minmod) + at(f, cell)", "(left(f, minmod) + at(f, cell))");
+    check_tree("extrapolate(x - y, x-) - extrapolate(f , z +)", "(extrapolate((x - y), x-) - extrapolate(f, z+))");
     check_tree("f (a)", "f(a)");
     check_tree(" a\n+\tb ", "(a + b)");
 }

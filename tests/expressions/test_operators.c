@@ -147,6 +147,94 @@ static double curl(const operator_case *c, const int q[3])
     return (b + 1) * derivative(&(operator_case){.axis = a}, q) - (a + 1) * derivative(&(operator_case){.axis = b}, q);
 }
 
+static double derivative4(const operator_case *c, const int q[3])
+{
+    double near_by = shifted(q, c->axis, 1) - shifted(q, c->axis, -1);
+    return (27 * near_by - (shifted(q, c->axis, 3) - shifted(q, c->axis, -3))) / (24 * spacing[c->axis]);
+}
+
+static double divergence4(const operator_case *c, const int q[3])
+{
+    double sum = 0;
+    for (int a = 0; a < dim; ++a) sum += (a + 1) * derivative4(&(operator_case){.axis = a}, q);
+    (void)c;
+    return sum;
+}
+
+/* Weights at half cells -8..8 around the point, along each axis in `across`. */
+static double weighted(const double weight[17], int across, int axis, const int q[3])
+{
+    double sum = 0;
+    if (axis < 0) return function(q);
+    if (!(across >> axis & 1)) return weighted(weight, across, axis - 1, q);
+    for (int o = -8; o <= 8; ++o) {
+        int p[3] = {q[0], q[1], q[2]};
+        p[axis] += o;
+        if (weight[o + 8] != 0) sum += weight[o + 8] * weighted(weight, across, axis - 1, p);
+    }
+    return sum;
+}
+
+static double interpolation4(const operator_case *c, const int q[3])
+{
+    static const double weight[17] = {[5] = -1.0 / 16, [7] = 9.0 / 16, [9] = 9.0 / 16, [11] = -1.0 / 16};
+    return weighted(weight, c->from ^ c->location, 2, q);
+}
+
+static double box_of_three(const operator_case *c, const int q[3])
+{
+    static const double weight[17] = {[6] = 1.0 / 3, [8] = 1.0 / 3, [10] = 1.0 / 3};
+    (void)c;
+    return weighted(weight, (1 << dim) - 1, 2, q);
+}
+
+static double tophat(const operator_case *c, const int q[3])
+{
+    static const double weight[3][17] = {
+        {[6] = 1.0 / 8, [8] = 3.0 / 4, [10] = 1.0 / 8},
+        {[6] = 1.0 / 4, [8] = 1.0 / 2, [10] = 1.0 / 4},
+        {[4] = 1.0 / 24, [6] = 7.0 / 24, [8] = 1.0 / 3, [10] = 7.0 / 24, [12] = 1.0 / 24}};
+    return weighted(weight[c->other - 1], (1 << dim) - 1, 2, q);
+}
+
+static double extrapolation(const operator_case *c, const int q[3])
+{
+    return 1.5 * shifted(q, c->axis, c->other) - 0.5 * shifted(q, c->axis, 3 * c->other);
+}
+
+/* The deck's stencil `skew` leads along x, from the argument's location to the other: one point of the input to the left of the one
+ * with the result's index, and two to the right. */
+static double skew(const operator_case *c, const int q[3])
+{
+    int same_index = c->from & 1 ? -1 : 1;
+    return 0.75 * shifted(q, 0, same_index - 2) - 0.5 * shifted(q, 0, same_index + 4) + 2 * shifted(q, 0, same_index);
+}
+
+static void add_wide_operators(int at)
+{
+    static const char *const to_name[] = {"cell", "xface", "yface", "zedge", "zface", "yedge", "xedge", "node"};
+    for (int to = 0; to < 1 << dim; ++to) add_case(to, interpolation4, "at4(f, %s)", to_name[to])->from = at;
+    for (int a = 0; a < dim; ++a) {
+        add_case(at ^ 1 << a, interpolation4, "at4(f, faces).%c", "xyz"[a])->from = at;
+        add_case(at ^ 1 << a, derivative4, "grad4(f).%c", "xyz"[a])->axis = a;
+        for (int side = -1; side <= 1; side += 2) {
+            operator_case *c =
+                add_case(at ^ 1 << a, extrapolation, "extrapolate(f, %c%c)", "xyz"[a], side < 0 ? '-' : '+');
+            c->axis = a;
+            c->other = side;
+        }
+    }
+    add_case(at, divergence4, "div4(g)");
+    add_case(at, box_of_three, "box_filter(f, 3)");
+    add_case(at, box_of_three, "box_filter([%sf], w + 1).%c",
+             dim == 1   ? ""
+             : dim == 2 ? "f, "
+                        : "f, f, ",
+             "xyz"[dim - 1]);
+    for (int w = 1; w <= 3; ++w) add_case(at, tophat, "tophat_filter(f, w + %d)", w - 2)->other = w;
+    add_case(at ^ 1, skew, "skew(f)")->from = at;
+}
+
 static void add_derivatives(int at)
 {
     for (int a = 0; a < dim; ++a) {
@@ -239,7 +327,11 @@ static void say_problem(int at, const char *fusion)
     for (int a = 1; a < dim; ++a) say(", %g", extent[a]);
     say("]");
     for (int a = 0; a < dim; ++a) say("%s%s", a ? ", " : ", periodic: [", wrap[a] ? "true" : "false");
-    say("]}\nexpressions:\n");
+    const int left[3] = {-1, 0, 0}, right[3] = {2, 0, 0}, here[3] = {0, 0, 0};
+    say("]}\nparameters: {w: 2, half: 0.5}\nstencils:\n  skew: {from: %s, to: %s, points: [[%s, 0.75], [%s, -half], "
+        "[%s, 4*half]]}\n",
+        location, trl_location_name((trl_location)(at ^ 1)), list_of(dim, left), list_of(dim, right), list_of(3, here));
+    say("expressions:\n");
     if (!periodic) say("  f: {formula: \"%s\", location: %s}\n", function_text[dim], location);
     say("  g: [");
     for (int a = 0; a < dim; ++a) say("%sg%c", a ? ", " : "", "xyz"[a]);
@@ -290,6 +382,7 @@ static void check_location(int at)
     add_interpolations(at);
     add_fluxes(at);
     add_vector_operators(at);
+    add_wide_operators(at);
     for (int level = 0; level < 3; ++level) {
         say_problem(at, fusions[level]);
         ck_ok(open_problem());

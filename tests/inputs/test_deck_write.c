@@ -86,6 +86,14 @@ static void same_problem(const trl_problem *a, const trl_problem *b)
         same_text(&p->exact, &q->exact);
         same_sides(p->boundary, q->boundary);
     }
+    ck_assert_int_eq(a->nstencils, b->nstencils);
+    for (int i = 0; i < a->nstencils; ++i) {
+        const trl_stencil_entry *p = &a->stencil[i], *q = &b->stencil[i];
+        ck_assert(strcmp(p->name, q->name) == 0 && p->from == q->from && p->to == q->to && p->npoints == q->npoints);
+        for (int k = 0; k < p->npoints; ++k)
+            ck_assert(memcmp(p->point[k].offset, q->point[k].offset, sizeof p->point[k].offset) == 0 &&
+                      p->point[k].weight == q->point[k].weight);
+    }
     for (int i = 0; i < a->noutputs; ++i) ck_assert_str_eq(a->output[i], b->output[i]);
     for (int i = 0; i < a->nseries; ++i) same_text(&a->series[i].value, &b->series[i].value);
     ck_assert(a->time.dt == b->time.dt && a->time.cfl == b->time.cfl && a->time.steps == b->time.steps &&

@@ -55,19 +55,21 @@ typedef struct space_study {
     bool diffusion;
     int ntags;
     const char *tag[3], *more[2];
+    int order;
 } space_study;
 
 static const space_study space_studies[] = {
-    {"heat_1d", "Dirichlet, Neumann", 16, 1, 1.6e-3, 0.1, true, 1, {"T"}, {0}},
-    {"heat_2d", "Dirichlet", 32, 2, 2e-4, 4e-3, true, 1, {"T"}, {0}},
-    {"heat_3d", "Dirichlet", 12, 3, 9e-4, 9e-3, true, 1, {"T"}, {0}},
-    {"heat_variable_k", "Dirichlet", 20, 2, 7.5e-4, 3e-2, true, 1, {"T"}, {0}},
-    {"robin_cooling", "Neumann, Robin", 16, 1, 3.2e-3, 0.32, true, 1, {"T"}, {0}},
-    {"burgers_2d", "Dirichlet in time", 32, 2, 2e-3, 0.1, true, 2, {"u", "v"}, {0}},
-    {"advection", "periodic", 80, 2, 5e-3, 0.25, false, 1, {"phi"}, {0}},
-    {"transport", "periodic", 16, 3, 5e-3, 0.05, true, 1, {"phi1"}, {"parameters.n=1"}},
-    {"wave", "walls", 16, 2, 2e-2, 0.5, false, 3, {"p", "u", "v"}, {0}},
-    {"maxwell", "periodic", 12, 3, 2e-2, 0.2, false, 3, {"Ex", "By", "Bz"}, {0}},
+    {"heat_1d", "Dirichlet, Neumann", 16, 1, 1.6e-3, 0.1, true, 1, {"T"}, {0}, 2},
+    {"heat_2d", "Dirichlet", 32, 2, 2e-4, 4e-3, true, 1, {"T"}, {0}, 2},
+    {"heat_3d", "Dirichlet", 12, 3, 9e-4, 9e-3, true, 1, {"T"}, {0}, 2},
+    {"heat_variable_k", "Dirichlet", 20, 2, 7.5e-4, 3e-2, true, 1, {"T"}, {0}, 2},
+    {"robin_cooling", "Neumann, Robin", 16, 1, 3.2e-3, 0.32, true, 1, {"T"}, {0}, 2},
+    {"burgers_2d", "Dirichlet in time", 32, 2, 2e-3, 0.1, true, 2, {"u", "v"}, {0}, 2},
+    {"advection", "periodic", 80, 2, 5e-3, 0.25, false, 1, {"phi"}, {0}, 2},
+    {"transport", "periodic", 16, 3, 5e-3, 0.05, true, 1, {"phi1"}, {"parameters.n=1"}, 2},
+    {"wave", "walls", 16, 2, 2e-2, 0.5, false, 3, {"p", "u", "v"}, {0}, 2},
+    {"maxwell", "periodic", 12, 3, 2e-2, 0.2, false, 3, {"Ex", "By", "Bz"}, {0}, 2},
+    {"fourth_order", "periodic", 16, 2, 8e-3, 0.16, true, 1, {"phi"}, {"time.method=rk4"}, 4},
 };
 
 typedef struct errors {
@@ -97,27 +99,75 @@ static void run_grid(const space_study *s, int level, errors *e)
 static void check_space(const space_study *s)
 {
     errors e[GRIDS];
+    double expected = s->order;
     for (int g = 0; g < GRIDS; ++g) run_grid(s, g, &e[g]);
     for (int i = 0; i < s->ntags; ++i)
         for (int g = 0; g < GRIDS; ++g) {
-            double l2 = g ? order(e[g - 1].l2[i], e[g].l2[i]) : 2, linf = g ? order(e[g - 1].linf[i], e[g].linf[i]) : 2;
+            double l2 = g ? order(e[g - 1].l2[i], e[g].l2[i]) : expected,
+                   linf = g ? order(e[g - 1].linf[i], e[g].linf[i]) : expected;
             if (speaks() && g == 0)
                 printf("| %s | %s | %s | %d | %.3e | | %.3e | |\n", s->deck, s->sides, s->tag[i], s->cells, e[g].l2[i],
                        e[g].linf[i]);
             if (speaks() && g > 0)
                 printf("| | | | %d | %.3e | %.2f | %.3e | %.2f |\n", s->cells << g, e[g].l2[i], l2, e[g].linf[i], linf);
-            ck_assert_msg(fabs(l2 - 2) < 0.1 && fabs(linf - 2) < 0.1,
-                          "%s, %s: orders %.3f in l2 and %.3f in the maximum, expected 2", s->deck, s->tag[i], l2,
-                          linf);
+            ck_assert_msg(fabs(l2 - expected) < 0.1 && fabs(linf - expected) < 0.1,
+                          "%s, %s: orders %.3f in l2 and %.3f in the maximum, expected %.0f", s->deck, s->tag[i], l2,
+                          linf, expected);
         }
 }
 
-START_TEST(decks_converge_with_order_two_in_space)
+START_TEST(decks_converge_with_their_order_in_space)
 {
     if (speaks())
         printf("| deck | sides | tag | cells per axis | l2 error | order | largest error | order "
                "|\n|---|---|---|---|---|---|---|---|\n");
     for (size_t i = 0; i < sizeof space_studies / sizeof *space_studies; ++i) check_space(&space_studies[i]);
+}
+END_TEST
+
+static errors run_fourth_order_sides(const char *solution, const char *boundary, int cells)
+{
+    trl_field_stats stats;
+    new_deck();
+    say("grid: {cells: [%d]}\nexpressions: {solution: \"%s\", slope: \"-3*exp(-9*t)*sin(3*x + 0.5)\"}\nequations:\n"
+        "  T: {initial: solution, ddt: \"div4(grad4(T))\", exact: solution, boundary: {%s}}\n"
+        "time: {method: rk4, dt: %.17g, end: 0.0625}\n",
+        cells, solution, boundary, 0.25 / (cells * cells));
+    ck_ok(open_problem());
+    run_to_end();
+    ck_ok(trl_simulation_field_stats(sim, field_index("T"), &stats));
+    close_problem();
+    return (errors){{stats.error_l2}, {stats.error_linf}};
+}
+
+START_TEST(fourth_order_differences_have_order_two_where_a_side_extrapolates)
+{
+    static const char *const general = "exp(-9*t)*cos(3*x + 0.5)", *const mirrored = "exp(-pi^2/4*t)*sin(pi*x/2)";
+    const struct {
+        const char *name, *solution, *boundary;
+        int order;
+    } sides[] = {
+        {"Dirichlet", general, "x-: {dirichlet: solution}, x+: {dirichlet: solution}", 2},
+        {"Neumann", general, "x-: {neumann: \"-slope\"}, x+: {neumann: slope}", 2},
+        {"Robin", general,
+         "x-: {robin: {a: 1, b: 1, c: \"solution - slope\"}}, x+: {robin: {a: 1, b: 1, c: \"solution + slope\"}}", 2},
+        {"Dirichlet, Neumann, mirrored", mirrored, "x-: {dirichlet: 0}, x+: {neumann: 0}", 4},
+    };
+    if (speaks()) printf("| sides | cells | l2 error | order | largest error | order |\n|---|---|---|---|---|---|\n");
+    for (size_t i = 0; i < sizeof sides / sizeof *sides; ++i) {
+        errors before = {{0}, {0}};
+        for (int g = 0; g < GRIDS; ++g) {
+            errors e = run_fourth_order_sides(sides[i].solution, sides[i].boundary, 32 << g);
+            double l2 = order(before.l2[0], e.l2[0]), linf = order(before.linf[0], e.linf[0]);
+            if (speaks() && g == 0)
+                printf("| %s | 32 | %.3e | | %.3e | |\n", sides[i].name, e.l2[0], e.linf[0]);
+            else if (speaks())
+                printf("| | %d | %.3e | %.2f | %.3e | %.2f |\n", 32 << g, e.l2[0], l2, e.linf[0], linf);
+            ck_assert_msg(g == 0 || (fabs(l2 - sides[i].order) < 0.15 && fabs(linf - sides[i].order) < 0.15),
+                          "%s: orders %.3f and %.3f", sides[i].name, l2, linf);
+            before = e;
+        }
+    }
 }
 END_TEST
 
@@ -337,7 +387,8 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
-    tcase_add_test(tc, decks_converge_with_order_two_in_space);
+    tcase_add_test(tc, decks_converge_with_their_order_in_space);
+    tcase_add_test(tc, fourth_order_differences_have_order_two_where_a_side_extrapolates);
     tcase_add_test(tc, methods_have_their_orders_in_time);
     tcase_add_test(tc, sides_that_move_in_time_leave_order_two_when_dt_follows_the_grid);
     tcase_add_test(tc, the_wave_loses_energy_with_order_five_by_rk4_and_three_by_ssprk3);

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib/common.bash"
 
 expect 0 "$TRELLIS" types
-for name in file heat_source manufactured_heat 'grad(' 'div(' 'sqrt('; do
+for name in file heat_source manufactured_heat 'grad(' 'div(' 'sqrt(' 'top-hat filter:'; do
     grep -qF "  $name" stdout.txt || fail "types does not list $name"
 done
 expect 0 "$TRELLIS" types file
@@ -15,6 +15,8 @@ expect 0 "$TRELLIS" types heat_source
 says stdout.txt "number in s, default 1, from 1e-12 to 1e+12"
 expect 0 "$TRELLIS" types laplacian
 says stdout.txt "laplacian("
+expect 0 "$TRELLIS" types 'fourth-order gradient'
+says stdout.txt "to the location with one axis' bit flipped; 1.125 at 0, -1.125 at -1, -0.04167 at 1, 0.04167 at -2"
 expect 0 "$TRELLIS" types atan2
 says stdout.txt "atan2(a, b)"
 expect 2 "$TRELLIS" types heat_sauce
