@@ -7,19 +7,20 @@
 #include "lower_impl.h"
 
 /* An operator's result. A wide one of several passes along axes keeps what each pass gives: computing it again for every point that
- * the next pass reads would cost more. */
+ * the next pass reads would cost more than a trip to memory. */
 static trl_err apply(trli_lowering *lw, const char *name, const trl_operator *op, const trli_value *inputs,
                      trli_value *result)
 {
     const trl_term *only = &op->term[0];
+    const int widest_inline = 4; /* points */
     trl_err err = TRL_OK;
     trli_value v = inputs[0];
-    if (op->nterms > 1 || op->from[0] != op->to)
+    if (op->nterms > 1 || only->npasses == 1 || only->pass[0].npoints <= widest_inline)
         return trli_operator_result(lw, name, trli_ir_operator(lw->ir, op, inputs), op->to, result);
     for (int i = 0; i < only->npasses; ++i) {
         v = trli_ir_pass(lw->ir, &only->pass[i], v);
-        if (i == only->npasses - 1 || trli_ir_reaches_far(lw->ir, v))
-            TRL_TRY(trli_operator_result(lw, name, v, op->to, &v));
+        TRL_TRY(i == only->npasses - 1 ? trli_operator_result(lw, name, v, op->to, &v)
+                                       : trli_operator_stored(lw, name, v, op->to, &v));
     }
     *result = v;
 done:

@@ -9,9 +9,15 @@
 
 trl_err trli_operator_result(trli_lowering *lw, const char *name, trli_value value, int location, trli_value *result)
 {
-    const trli_node *n = trli_ir_node(lw->ir, value);
     *result = value;
     if (lw->model->fusion != TRLI_FUSION_NONE && !trli_ir_reaches_far(lw->ir, value)) return lw->ir->err;
+    return trli_operator_stored(lw, name, value, location, result);
+}
+
+trl_err trli_operator_stored(trli_lowering *lw, const char *name, trli_value value, int location, trli_value *result)
+{
+    const trli_node *n = trli_ir_node(lw->ir, value);
+    *result = value;
     if (lw->instance->inline_only) return lw->ir->err;
     if (n->unplaced || !n->varies || n->op == TRLI_OP_FIELD) return lw->ir->err;
     int field;

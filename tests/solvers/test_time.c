@@ -41,6 +41,16 @@ START_TEST(cfl_finds_velocity_and_diffusivity_in_the_equation)
 }
 END_TEST
 
+START_TEST(cfl_knows_that_fourth_order_differences_are_steeper)
+{
+    const double steeper = 7.0 / 6; /* what they make of the shortest wave, over what two points make of it */
+    plane("", "div4(D*grad4(T))", "dt: {cfl: 0.5}, steps: 2");
+    ck_assert_double_eq_tol(first_dt(), 0.5 * bound(0, 0, 0.4 * steeper * steeper), 1e-15);
+    plane("", "div4(D*grad(T))", "dt: {cfl: 0.5}, steps: 2");
+    ck_assert_double_eq_tol(first_dt(), 0.5 * bound(0, 0, 0.4 * steeper), 1e-15);
+}
+END_TEST
+
 START_TEST(cfl_follows_named_expressions_and_collects_all_factors_in_front)
 {
     plane("q: \"-2*D*grad(T)\", flux: \"advective_flux(T, [u, v], vanleer) + q\"", "-div(flux)/4 + 1",
@@ -277,6 +287,7 @@ static void add_tests(TCase *tc)
 {
     tcase_add_unchecked_fixture(tc, NULL, close_problem);
     tcase_add_test(tc, cfl_finds_velocity_and_diffusivity_in_the_equation);
+    tcase_add_test(tc, cfl_knows_that_fourth_order_differences_are_steeper);
     tcase_add_test(tc, cfl_follows_named_expressions_and_collects_all_factors_in_front);
     tcase_add_test(tc, cfl_takes_the_larger_face_and_the_worst_cell);
     tcase_add_test(tc, speed_and_diffusivity_replace_what_is_found);
