@@ -9,6 +9,15 @@
 #include "formula_impl.h"
 #include "model_impl.h"
 
+#define TRL_GHOST trli_value
+#define TRL_GHOST_ENV trli_ir *
+#define TRL_GHOST_NUMBER(ir, x) trli_ir_constant(ir, x)
+#define TRL_GHOST_ADD(ir, p, q) trli_ir_binary(ir, TRLI_OP_ADD, p, q)
+#define TRL_GHOST_SUB(ir, p, q) trli_ir_binary(ir, TRLI_OP_SUB, p, q)
+#define TRL_GHOST_MUL(ir, p, q) trli_ir_binary(ir, TRLI_OP_MUL, p, q)
+#define TRL_GHOST_DIV(ir, p, q) trli_ir_binary(ir, TRLI_OP_DIV, p, q)
+#include <trl_boundary_body.h>
+
 /* A formula's value in the frame of a side, for a target location. */
 static trl_err frame_value(trli_instance *in, const trl_text *text, const trl_names *names, trl_location target,
                            int axis, int which, trli_value *value)
@@ -178,68 +187,22 @@ done:
     return err;
 }
 
-/* What the formulas of one ghost layer share. */
-typedef struct layer {
-    trli_ir *ir;
-    trli_value f_m, f_0, f_1; /* mirrored interior value; value on the side; nearest interior value */
-    double distance;          /* between the ghost and f_m */
-    bool on_side;             /* the location has points on the side */
-} layer;
-
-static trli_value times(trli_ir *ir, double factor, trli_value v)
-{
-    return trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_constant(ir, factor), v);
-}
-
-static trli_value robin_ghost(const layer *l, trli_value a, trli_value b, trli_value c)
-{
-    trli_ir *ir = l->ir;
-    if (l->on_side) { /* derivative g = (c - a f_0)/b */
-        trli_value g = trli_ir_binary(
-            ir, TRLI_OP_DIV, trli_ir_binary(ir, TRLI_OP_SUB, c, trli_ir_binary(ir, TRLI_OP_MUL, a, l->f_0)), b);
-        return trli_ir_binary(ir, TRLI_OP_ADD, l->f_m, times(ir, l->distance, g));
-    }
-    /* a (ghost + f)/2 + b (ghost - f)/distance = c */
-    trli_value half = times(ir, 0.5, a), slope = trli_ir_binary(ir, TRLI_OP_DIV, b, trli_ir_constant(ir, l->distance));
-    trli_value known = trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_binary(ir, TRLI_OP_SUB, half, slope), l->f_m);
-    return trli_ir_binary(ir, TRLI_OP_DIV, trli_ir_binary(ir, TRLI_OP_SUB, c, known),
-                          trli_ir_binary(ir, TRLI_OP_ADD, half, slope));
-}
-
-static trli_value ghost_value(const layer *l, trl_bc_kind kind, trli_value a, trli_value b, trli_value c)
-{
-    trli_ir *ir = l->ir;
-    switch (kind) {
-    case TRL_BC_DIRICHLET:
-        return trli_ir_binary(ir, TRLI_OP_SUB, times(ir, 2, a), l->f_m);
-    case TRL_BC_NEUMANN:
-        return trli_ir_binary(ir, TRLI_OP_ADD, l->f_m, times(ir, l->distance, a));
-    case TRL_BC_ROBIN:
-        return robin_ghost(l, a, b, c);
-    case TRL_BC_OUTFLOW:
-        return l->on_side ? l->f_0 : l->f_1;
-    default:
-        return a;
-    }
-}
-
 trl_err trli_boundary_layer(trli_model *model, int field, const trli_side *side, int axis, int which, int m,
                             trli_value *value)
 {
     trli_ir *ir = &model->ir;
-    int on_side = model->field[field].location >> axis & 1, inward = which ? -1 : 1;
-    trli_value f = trli_ir_field(ir, field);
-    layer l = {.ir = ir, .on_side = on_side};
-    l.f_m = trli_ir_shift(ir, f, axis, inward * (on_side ? 2 * m : 2 * m - 1));
-    l.f_0 = l.f_1 = trli_ir_shift(ir, f, axis, inward * m);
-    l.distance = (on_side ? 2 * m : 2 * m - 1) * model->layout->grid.spacing[axis];
+    bool on_side = model->field[field].location >> axis & 1;
+    int inward = which ? -1 : 1;
+    trli_value f = trli_ir_field(ir, field), nearest = trli_ir_shift(ir, f, axis, inward * m);
+    trli_value f_m = trli_ir_shift(ir, f, axis, inward * trl_ghost_span(on_side, m));
+    double distance = trl_ghost_span(on_side, m) * model->layout->grid.spacing[axis];
     *value = m == 0 ? f : TRLI_NO_VALUE;
     for (int i = side->npieces - 1; i >= 0; --i) {
         const trli_piece *p = &side->piece[i];
         trli_value v[4] = {p->a, p->b, p->c, p->where}, here;
         for (int j = 0; j < 4; ++j) v[j] = v[j] < 0 ? v[j] : trli_ir_shift(ir, v[j], axis, inward * m);
         if (m > 0)
-            here = ghost_value(&l, p->kind, v[0], v[1], v[2]);
+            here = trl_ghost_value(ir, p->kind, on_side, distance, f_m, nearest, v[0], v[1], v[2]);
         else
             here = p->kind == TRL_BC_DIRICHLET || p->kind == TRL_BC_EXPRESSION ? v[0] : f;
         *value = v[3] < 0 ? here : trli_ir_select(ir, v[3], here, *value);

@@ -4,6 +4,7 @@
 #ifndef TRL_ENTRY_H
 #define TRL_ENTRY_H
 
+#include <trl_boundary.h>
 #include <trl_formula.h>
 #include <trl_operator.h>
 #include <trl_registry.h>
@@ -19,14 +20,6 @@ typedef struct trl_value {
     bool list;
     trl_place place; /* of the whole value */
 } trl_value;
-
-typedef enum trl_bc_kind {
-    TRL_BC_DIRICHLET,
-    TRL_BC_NEUMANN,
-    TRL_BC_ROBIN,
-    TRL_BC_OUTFLOW,
-    TRL_BC_EXPRESSION
-} trl_bc_kind;
 
 /* One piece of a side's condition; the first whose `where` holds is used. */
 typedef struct trl_bc_piece {
