@@ -179,8 +179,7 @@ trl_err trli_task_stable_dt(void *data, const trl_task_args *args, bool *done)
     trl_eval_args eval = plugin_args(t, &sc, args->worker);
     eval.computed = NULL;
     TRL_TRY(call_plugin(model, s->entry, &eval, NULL, &dt));
-    if (dt < t->reduction->extreme[args->worker]) t->reduction->extreme[args->worker] = dt;
-    t->reduction->invalid[args->worker] |= isnan(dt);
+    trli_partial_add(&t->reduction->part[args->worker], TRLI_MERGE_MIN, &dt, 1);
 done:
     return err;
 }

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Task functions that communicate: exchanges and reductions. They run after an error too, so that no other rank waits for this one. */
-#include <math.h>
-#include <string.h>
-
 #include <chunks_impl.h>
 
 #include "tasks_impl.h"
@@ -32,36 +29,9 @@ trl_err trli_task_exchange_finish(void *data, const trl_task_args *args, bool *d
     return trl_exchange_finish(t->step->exchange, t->step->exchange_arrays, done);
 }
 
-static double first_extreme(trli_reduce_kind kind)
+static trli_merge merge_of(trli_reduce_kind kind)
 {
-    return kind == TRLI_REDUCE_MIN ? INFINITY : -INFINITY;
-}
-
-static void reduce_row(const trli_task *t, int worker, double *row, trl_lidx n)
-{
-    trli_reduction *r = t->reduction;
-    trli_reduce_kind kind = t->step->reduce;
-    if (kind == TRLI_REDUCE_SUM || kind == TRLI_REDUCE_POINT) {
-        trl_sum_add(&r->sum[worker], row, n);
-        return;
-    }
-    double e = r->extreme[worker];
-    bool invalid = false;
-    for (trl_lidx i = 0; i < n; ++i) {
-        invalid |= isnan(row[i]);
-        if (kind == TRLI_REDUCE_MIN ? row[i] < e : row[i] > e) e = row[i];
-    }
-    r->extreme[worker] = e;
-    r->invalid[worker] |= invalid;
-}
-
-/* Points on a non-periodic side belong to half a cell along that axis. */
-static double side_weight(const trli_task *t, int axis, trl_gidx i)
-{
-    const trl_grid *g = &t->program->model->layout->grid;
-    bool on_side =
-        t->step->weighted && t->step->location >> axis & 1 && !g->periodic[axis] && (i == 0 || i == g->cells[axis]);
-    return on_side ? 0.5 : 1.0;
+    return kind == TRLI_REDUCE_MIN ? TRLI_MERGE_MIN : kind == TRLI_REDUCE_MAX ? TRLI_MERGE_MAX : TRLI_MERGE_SUM;
 }
 
 static void reduce_tile(const trli_task *t, int worker, double *values, const trl_box *tile)
@@ -72,12 +42,9 @@ static void reduce_tile(const trli_task *t, int worker, double *values, const tr
     double *row = values;
     for (trl_lidx k = tile->lo[2]; k < tile->hi[2]; ++k)
         for (trl_lidx j = tile->lo[1]; j < tile->hi[1]; ++j, row += n) {
-            double weight = side_weight(t, 1, patch->first[1] + j) * side_weight(t, 2, patch->first[2] + k);
-            if (weight != 1)
-                for (trl_lidx i = 0; i < n; ++i) row[i] *= weight;
-            row[0] *= side_weight(t, 0, patch->first[0] + tile->lo[0]);
-            if (n > 1) row[n - 1] *= side_weight(t, 0, patch->first[0] + tile->hi[0] - 1);
-            reduce_row(t, worker, row, n);
+            const trl_lidx at[3] = {tile->lo[0], j, k};
+            if (t->step->weighted) trli_weigh_row(layout, patch, t->step->location, at, n, row);
+            trli_partial_add(&t->reduction->part[worker], merge_of(t->step->reduce), row, n);
         }
 }
 
@@ -121,52 +88,35 @@ trl_err trli_task_reduce(void *data, const trl_task_args *args, bool *done)
 }
 
 /* Bring the workers' shares together and leave them ready for the next run. */
-static void merge_workers(trli_reduction *r, trli_reduce_kind kind, int nworkers)
+static void merge_workers(trli_reduction *r, trli_merge merge, int nworkers)
 {
-    trl_sum total;
-    double e = first_extreme(kind);
-    bool invalid = false;
-    trl_sum_clear(&total);
+    trli_partial total;
+    trli_partial_clear(&total, merge);
     for (int w = 0; w < nworkers; ++w) {
-        trl_sum_merge(&total, &r->sum[w]);
-        trl_sum_clear(&r->sum[w]);
-        if (kind == TRLI_REDUCE_MIN ? r->extreme[w] < e : r->extreme[w] > e) e = r->extreme[w];
-        invalid |= r->invalid[w];
-        r->extreme[w] = first_extreme(kind);
-        r->invalid[w] = false;
+        trli_partial_merge(&total, merge, &r->part[w]);
+        trli_partial_clear(&r->part[w], merge);
     }
-    trl_sum_normalise(&total);
-    memcpy(r->words, total.word, sizeof total.word);
-    memcpy(r->words + TRL_SUM_WORDS, total.special, sizeof total.special);
-    r->pair[0] = e;
-    r->pair[1] = invalid ? (kind == TRLI_REDUCE_MIN ? -1 : 1) : 0;
+    if (merge == TRLI_MERGE_SUM)
+        trli_partial_pack_sum(&total, r->words);
+    else
+        trli_partial_pack_extreme(&total, merge, r->pair);
 }
 
-static double merged_value(const trli_reduction *r, trli_reduce_kind kind)
+static double merged_value(const trli_reduction *r, trli_merge merge)
 {
-    trl_sum total;
-    if (kind == TRLI_REDUCE_MIN || kind == TRLI_REDUCE_MAX) return r->pair[1] != 0 ? NAN : r->pair[0];
-    trl_sum_clear(&total);
-    memcpy(total.word, r->words, sizeof total.word);
-    memcpy(total.special, r->words + TRL_SUM_WORDS, sizeof total.special);
-    return trl_sum_value(&total);
+    return merge == TRLI_MERGE_SUM ? trli_partial_unpack_sum(r->words) : trli_partial_unpack_extreme(merge, r->pair);
 }
 
-static int start_allreduce(trli_reduction *r, trli_reduce_kind kind)
+static int start_allreduce(trli_reduction *r, trli_merge merge)
 {
-    if (kind == TRLI_REDUCE_SUM || kind == TRLI_REDUCE_POINT)
-        return MPI_Iallreduce(MPI_IN_PLACE, r->words, TRL_SUM_WORDS + 3, MPI_INT64_T, MPI_SUM, r->comm, &r->request);
-    return MPI_Iallreduce(MPI_IN_PLACE, r->pair, 2, MPI_DOUBLE, kind == TRLI_REDUCE_MIN ? MPI_MIN : MPI_MAX, r->comm,
-                          &r->request);
+    if (merge == TRLI_MERGE_SUM)
+        return MPI_Iallreduce(MPI_IN_PLACE, r->words, TRLI_PARTIAL_WORDS, MPI_INT64_T, MPI_SUM, r->comm, &r->request);
+    return MPI_Iallreduce(MPI_IN_PLACE, r->pair, TRLI_PARTIAL_PAIR, MPI_DOUBLE, MPI_MAX, r->comm, &r->request);
 }
 
 void trli_reduction_reset(trli_reduction *r, trli_reduce_kind kind, int nworkers)
 {
-    for (int w = 0; w < nworkers; ++w) {
-        trl_sum_clear(&r->sum[w]);
-        r->extreme[w] = first_extreme(kind);
-        r->invalid[w] = false;
-    }
+    for (int w = 0; w < nworkers; ++w) trli_partial_clear(&r->part[w], merge_of(kind));
 }
 
 trl_err trli_task_reduce_finish(void *data, const trl_task_args *args, bool *done)
@@ -174,11 +124,11 @@ trl_err trli_task_reduce_finish(void *data, const trl_task_args *args, bool *don
     const trli_task *t = data;
     trli_reduction *r = t->reduction;
     trli_model *model = t->program->model;
-    trli_reduce_kind kind = t->step->reduce;
+    trli_merge merge = merge_of(t->step->reduce);
     int finished = 1, status = MPI_SUCCESS;
     (void)args;
     if (!r->started) {
-        merge_workers(r, kind, model->nworkers);
+        merge_workers(r, merge, model->nworkers);
         r->started = true;
     }
     if (trl_context_ranks(model->ctx) > 1) {
@@ -187,7 +137,7 @@ trl_err trli_task_reduce_finish(void *data, const trl_task_args *args, bool *don
             return TRL_OK;
         }
         finished = 0;
-        if (!r->posted) status = start_allreduce(r, kind);
+        if (!r->posted) status = start_allreduce(r, merge);
         r->posted = true;
         if (status == MPI_SUCCESS) status = MPI_Test(&r->request, &finished, MPI_STATUS_IGNORE);
         trl_context_mpi_unlock(model->ctx);
@@ -197,6 +147,6 @@ trl_err trli_task_reduce_finish(void *data, const trl_task_args *args, bool *don
     *done = finished != 0;
     if (!finished) return TRL_OK;
     r->started = r->posted = false;
-    model->scalar[t->step->scalar] = merged_value(r, kind);
+    model->scalar[t->step->scalar] = merged_value(r, merge);
     return TRL_OK;
 }

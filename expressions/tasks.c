@@ -191,11 +191,8 @@ static trl_err make_reduction(builder *b, trli_reduce_kind kind, trli_reduction 
     size_t n = (size_t)b->model->nworkers;
     trli_reduction *r = &b->data->reduction[b->data->nreductions++];
     *reduction = r;
-    r->sum = calloc(n, sizeof *r->sum);
-    r->extreme = calloc(n, sizeof *r->extreme);
-    r->invalid = calloc(n, sizeof *r->invalid);
-    if (!r->sum || !r->extreme || !r->invalid)
-        return trl_fail(b->model->ctx, TRL_ERR_MEMORY, NULL, "no memory for a reduction");
+    r->part = calloc(n, sizeof *r->part);
+    if (!r->part) return trl_fail(b->model->ctx, TRL_ERR_MEMORY, NULL, "no memory for a reduction");
     r->comm = b->data->comm;
     r->request = MPI_REQUEST_NULL;
     trli_reduction_reset(r, kind, b->model->nworkers);
@@ -340,9 +337,7 @@ void trli_tasks_free(trli_program *program)
     trl_graph_destroy(&program->graph);
     if (!d) return;
     for (int i = 0; i < d->nreductions; ++i) {
-        free(d->reduction[i].sum);
-        free(d->reduction[i].extreme);
-        free(d->reduction[i].invalid);
+        free(d->reduction[i].part);
     }
     if (d->has_comm) MPI_Comm_free(&d->comm);
     free(d->reduction);

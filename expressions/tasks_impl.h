@@ -4,6 +4,8 @@
 #ifndef TRLI_TASKS_IMPL_H
 #define TRLI_TASKS_IMPL_H
 
+#include <reduction_impl.h>
+
 #include "model_impl.h"
 
 /* One task: a step on a patch (or on all patches). */
@@ -18,12 +20,10 @@ typedef struct trli_task {
 
 /* A reduction in flight. */
 typedef struct trli_reduction {
-    trl_sum *sum;    /* [workers] */
-    double *extreme; /* [workers] */
-    bool *invalid;   /* [workers]: a NaN was seen */
+    trli_partial *part; /* [workers] */
     bool started, posted;
-    int64_t words[TRL_SUM_WORDS + 3];
-    double pair[2];
+    int64_t words[TRLI_PARTIAL_WORDS];
+    double pair[TRLI_PARTIAL_PAIR];
     MPI_Comm comm;
     MPI_Request request;
 } trli_reduction;
