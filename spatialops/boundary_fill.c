@@ -3,6 +3,7 @@
 /* Filling of ghosts and of points on sides. A side is swept in rows along one of its axes; the pieces cut a row into runs, and the
  * values of a run, taken once, serve all layers. */
 #include "boundary_impl.h"
+#include "spans_impl.h"
 
 #define TRL_GHOST double
 #define TRL_GHOST_ENV const void *
@@ -404,7 +405,6 @@ static trl_err run_patch(void *data, int chunk, int chunks, int worker)
     trl_err err = TRL_OK;
     (void)chunks, (void)worker;
     TRL_TRY(trl_field_array(job->field, chunk, &target));
-    TRL_TRY(trl_field_require(job->field, chunk, &target.owned));
     err = job->planes ? set_planes(job, chunk, &target) : fill_ghosts(job, chunk, &target);
 done:
     return err;
@@ -426,7 +426,7 @@ static trl_err check_target(const trl_boundary *b, const trl_field *field)
             "boundary condition on %c%c: the last piece must hold everywhere; add one without `where` and mask",
             trli_axis_name(s / 2), "-+"[s % 2]);
     }
-    return TRL_OK;
+    return trli_span_require(field);
 }
 
 trl_err trl_boundary_fill(const trl_boundary *boundary, trl_loop *loop, trl_field *field, double t)

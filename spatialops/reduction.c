@@ -238,7 +238,7 @@ trl_err trl_field_reduce(trl_field *field, trl_loop *loop, trl_reduction kind, t
                          .kind = kind,
                          .weights = weights,
                          .mask = mask,
-                         .chunks = trli_span_chunks(loop),
+                         .chunks = trli_span_chunks(loop, trl_field_layout(field), trl_field_location(field)),
                          .merge = kind == TRL_REDUCE_MIN                              ? TRLI_MERGE_MIN
                                   : kind == TRL_REDUCE_MAX || kind == TRL_REDUCE_LINF ? TRLI_MERGE_MAX
                                                                                       : TRLI_MERGE_SUM};

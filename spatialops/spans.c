@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
+#include "chunks_impl.h"
 #include "spans_impl.h"
 
 typedef struct sweep {
@@ -25,10 +26,15 @@ static int64_t box_spans(const trl_box *box)
     return row_spans(box) * (box->hi[1] - box->lo[1]) * (box->hi[2] - box->lo[2]);
 }
 
-int trli_span_chunks(const trl_loop *loop)
+int trli_span_chunks(const trl_loop *loop, const trl_layout *layout, trl_location location)
 {
-    int workers = trl_loop_workers(loop);
-    return workers == 1 ? 1 : workers > TRLI_SPAN_CHUNKS / 4 ? TRLI_SPAN_CHUNKS : 4 * workers;
+    int64_t points = 0;
+    for (int p = 0; p < layout->nlocal; ++p) {
+        trl_box box = owned_box(layout, location, p);
+        points += trl_box_points(&box);
+    }
+    int64_t wanted = trli_chunks_wanted(points, trl_loop_workers(loop));
+    return wanted < TRLI_SPAN_CHUNKS ? (int)wanted : TRLI_SPAN_CHUNKS;
 }
 
 static trl_err sweep_chunk(void *data, int chunk, int chunks, int worker)
@@ -61,7 +67,7 @@ trl_err trli_span_sweep(trl_loop *loop, const trl_layout *layout, trl_location l
         trl_box box = owned_box(layout, location, p);
         s.spans += box_spans(&box);
     }
-    return trl_loop_run(loop, trli_span_chunks(loop), sweep_chunk, &s);
+    return trl_loop_run(loop, trli_span_chunks(loop, layout, location), sweep_chunk, &s);
 }
 
 trl_err trli_span_require(const trl_field *field)

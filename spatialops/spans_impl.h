@@ -21,8 +21,8 @@ typedef struct trli_span {
 /* Called for every span once; spans of one chunk by one worker, in order. */
 typedef trl_err (*trli_span_fn)(void *data, const trli_span *span, int chunk);
 
-/* Chunks of a sweep: as many as the workers of the loop can share out, 1 to TRLI_SPAN_CHUNKS. */
-int trli_span_chunks(const trl_loop *loop);
+/* Chunks of a sweep, 1 to TRLI_SPAN_CHUNKS. */
+int trli_span_chunks(const trl_loop *loop, const trl_layout *layout, trl_location location);
 trl_err trli_span_sweep(trl_loop *loop, const trl_layout *layout, trl_location location, trli_span_fn fn, void *data);
 /* USAGE unless the owned points of a field are valid on all local patches. */
 trl_err trli_span_require(const trl_field *field);
