@@ -39,7 +39,7 @@ static void whole_point(const whole *w, const trl_gidx at[3], double x[3])
     for (int a = 0; a < 3; ++a) x[a] = trl_grid_coordinate(&layout->grid, w->location, a, at[a]);
 }
 
-/* A kind per side, with pieces: where x + y + z of the point on the side exceeds `split`, the kind after it. */
+/* A kind per side, with pieces: where `split` does not hold at the point on the side, the kind after it. */
 typedef struct rules {
     trl_bc_kind kind[6];
     bool pieces;
@@ -54,7 +54,7 @@ static trl_bc_kind second_kind(trl_bc_kind kind)
 static double split(void *data, const double x[3], double t)
 {
     (void)data, (void)t;
-    return x[0] + x[1] + x[2] < 1.1;
+    return sin(7 * x[0] + 11 * x[1] + 5 * x[2]) < 0.1;
 }
 
 static double rule_value(const rules *r, const whole *w, int axis, int side, const trl_gidx ghost[3], int m)
