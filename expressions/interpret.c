@@ -169,14 +169,16 @@ static void bind(const frame *f, const trli_instruction *in, bound *b)
     *b = (bound){.planes = r.hi[2] - r.lo[2], .out_plane = out.stride[2], .out_array = out.array};
     *block = (trli_block){.n = r.hi[0] - r.lo[0], .rows = r.hi[1] - r.lo[1], .out_step = out.stride[1]};
     b->out = first_of_region(&out, &r);
-    for (int o = 0; o < TRLI_OPERANDS; ++o) {
-        const view arg = view_operand(f, &in->operand[o < in->operands ? o : 0]);
+    for (int o = 0; o < in->operands; ++o) {
+        const view arg = view_operand(f, &in->operand[o]);
         b->arg[o] = first_of_region(&arg, &r);
         b->arg_array[o] = arg.array;
         b->arg_plane[o] = arg.stride[2];
         block->arg_step[o] = arg.stride[1];
-        if (o < in->operands && arg.stride[0] == 0 && in->varies & 1) block->broadcast |= 1u << o;
+        if (arg.stride[0] == 0 && in->varies & 1) block->broadcast |= 1u << o;
     }
+    for (int o = in->operands; o < TRLI_OPERANDS; ++o)
+        b->arg[o] = b->out; /* any value: the loops load it, and use none */
     if (in->operands == 0) return;
     b->row = trli_row_find(in->op, block->broadcast);
     join_rows(block, in->operands);

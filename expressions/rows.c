@@ -10,24 +10,40 @@
 #include "interpreter_impl.h"
 #include "vector_impl.h"
 
-#define LOOP(name, X, Y, Z, expr)                                       \
-    TRLI_CLONES static void name(const trli_block *block)               \
-    {                                                                   \
-        const ptrdiff_t n = block->n;                                   \
-        for (ptrdiff_t row = 0; row < block->rows; ++row) {             \
-            double *out = block->out + row * block->out_step;           \
-            const double *a = block->arg[0] + row * block->arg_step[0]; \
-            const double *b = block->arg[1] + row * block->arg_step[1]; \
-            const double *c = block->arg[2] + row * block->arg_step[2]; \
-            const double x0 = *a, y0 = *b, z0 = *c;                     \
-            (void)x0, (void)y0, (void)z0;                               \
-            TRLI_INDEPENDENT                                            \
-            for (ptrdiff_t i = 0; i < n; ++i) {                         \
-                const double x = X, y = Y, z = Z;                       \
-                (void)y, (void)z;                                       \
-                out[i] = (expr);                                        \
-            }                                                           \
-        }                                                               \
+/* Rows of one point, as of a box along a side of x, are one loop over the rows. */
+#define LOOP(name, X, Y, Z, expr)                                           \
+    TRLI_CLONES static void name(const trli_block *block)                   \
+    {                                                                       \
+        const ptrdiff_t n = block->n;                                       \
+        if (n == 1) {                                                       \
+            TRLI_INDEPENDENT                                                \
+            for (ptrdiff_t row = 0; row < block->rows; ++row) {             \
+                enum { i = 0 };                                             \
+                const double *a = block->arg[0] + row * block->arg_step[0]; \
+                const double *b = block->arg[1] + row * block->arg_step[1]; \
+                const double *c = block->arg[2] + row * block->arg_step[2]; \
+                const double x0 = *a, y0 = *b, z0 = *c;                     \
+                (void)x0, (void)y0, (void)z0;                               \
+                const double x = X, y = Y, z = Z;                           \
+                (void)y, (void)z;                                           \
+                block->out[row * block->out_step] = (expr);                 \
+            }                                                               \
+            return;                                                         \
+        }                                                                   \
+        for (ptrdiff_t row = 0; row < block->rows; ++row) {                 \
+            double *out = block->out + row * block->out_step;               \
+            const double *a = block->arg[0] + row * block->arg_step[0];     \
+            const double *b = block->arg[1] + row * block->arg_step[1];     \
+            const double *c = block->arg[2] + row * block->arg_step[2];     \
+            const double x0 = *a, y0 = *b, z0 = *c;                         \
+            (void)x0, (void)y0, (void)z0;                                   \
+            TRLI_INDEPENDENT                                                \
+            for (ptrdiff_t i = 0; i < n; ++i) {                             \
+                const double x = X, y = Y, z = Z;                           \
+                (void)y, (void)z;                                           \
+                out[i] = (expr);                                            \
+            }                                                               \
+        }                                                                   \
     }
 #define ROW1(name, expr) LOOP(name##_0, a[i], 0, 0, expr)
 #define ROW2(name, expr)                \
