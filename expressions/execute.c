@@ -215,6 +215,13 @@ trl_box trli_slab_box(const trli_program *program, const trli_slab *slab, int lo
             box.hi[b] = box.lo[b] + depth;
             continue;
         }
+        if (slab->layer == 0) {
+            /* Points that a later axis sets are not set here: they may hold nothing yet, where another piece keeps what is there. */
+            const int8_t *later = &model->field[slab->field].shrink[(ptrdiff_t)2 * b];
+            if (b > slab->axis && trl_patch_at_side(layout, patch, b, 0)) box.lo[b] += later[0];
+            if (b > slab->axis && trl_patch_at_side(layout, patch, b, 1)) box.hi[b] -= later[1];
+            continue;
+        }
         /* Ghosts shared with other patches hold values already; those beyond a side only if that side comes earlier. */
         box.lo[b] -= trl_patch_at_side(layout, patch, b, 0) ? slab->corner_lo[b] : slab->tangential_lo[b];
         box.hi[b] += trl_patch_at_side(layout, patch, b, 1) ? slab->corner_hi[b] : slab->tangential_hi[b];
@@ -229,14 +236,16 @@ static const int *variable_of_slab(const trli_step *s, const trli_slab *slab)
     return &s->variable[i];
 }
 
-static trl_err run_slab(const trli_task *t, const trli_slab *slab, int worker)
+static trl_err run_slab(const trli_task *t, const trli_slab *slab, const trl_task_args *args)
 {
+    int worker = args->worker;
     const trli_step *s = t->step;
     trli_model *model = t->program->model;
     scratch sc = divide_scratch(model, worker, slab->ninputs, 1, 0);
     for (int i = 0; i < slab->ninputs; ++i) sc.input[i] = trli_model_array(model, slab->input[i], t->patch);
     sc.output[0] = trli_model_array(model, slab->field, t->patch);
     trl_box box = trli_slab_box(t->program, slab, t->patch);
+    box = trli_box_part(&box, t->parts, args->chunk);
     if (slab->entry >= 0) {
         trl_eval_args eval = plugin_args(t, &sc, worker);
         eval.axis = slab->axis;
@@ -262,10 +271,10 @@ trl_err trli_task_slabs(void *data, const trl_task_args *args, bool *done)
     const trli_step *s = t->step;
     trl_err err = TRL_OK;
     (void)done;
-    for (int k = 0; k < s->nslabs; ++k) {
+    for (int k = t->slab; k < t->slab + t->nslabs; ++k) {
         const trli_slab *slab = &s->slab[k];
         if (trl_patch_at_side(t->program->model->layout, patch_of(t), slab->axis, slab->side))
-            TRL_TRY(run_slab(t, slab, args->worker));
+            TRL_TRY(run_slab(t, slab, args));
     }
 done:
     return err;

@@ -9,6 +9,15 @@
 
 #include "tasks_impl.h"
 
+/* Slabs are computed together up to so many points; a larger one is a task alone, in chunks. */
+enum {
+#ifdef TRL_POISON
+    SLAB_POINTS = 64
+#else
+    SLAB_POINTS = 8192
+#endif
+};
+
 typedef struct builder {
     trli_program *program;
     trli_model *model;
@@ -90,9 +99,10 @@ static trl_err add(builder *b, const char *name, trl_task_fn run, trli_task *dat
     return trl_graph_add_task(b->program->graph, &desc, task);
 }
 
-static int choose_parts(const builder *b, trli_task *t)
+/* Cut a box for the workers; returns the number of parts. */
+static int choose_parts(const builder *b, const trl_box *box, int parts[3])
 {
-    return trli_box_cut(&t->box, trli_chunks_wanted(trl_box_points(&t->box), b->model->nworkers), t->parts);
+    return trli_box_cut(box, trli_chunks_wanted(trl_box_points(box), b->model->nworkers), parts);
 }
 
 /* Seconds a kernel takes, roughly: what tau_1 and priorities start from before anything was timed. */
@@ -127,7 +137,7 @@ static trl_err add_compute(builder *b, trli_step *s, int patch)
     bool one_location = true;
     for (int o = 1; o < s->nout; ++o)
         one_location &= b->model->field[s->field[o]].location == b->model->field[s->field[0]].location;
-    if (!opaque || (type->flags & TRL_EXPR_TILED && one_location)) chunks = choose_parts(b, t);
+    if (!opaque || (type->flags & TRL_EXPR_TILED && one_location)) chunks = choose_parts(b, &t->box, t->parts);
     b->program->bytes_moved += trl_box_points(&t->box) * (s->nout + s->ninputs) * (int64_t)sizeof(double);
     TRL_TRY(add(b, s->label, opaque ? trli_task_opaque : trli_task_kernel, t, chunks, 0, estimate(s, &t->box), &task));
     for (int i = 0; i < s->ninputs; ++i) TRL_TRY(access_field(b, task, s->input[i], patch, TRL_READ));
@@ -139,23 +149,58 @@ done:
     return err;
 }
 
-static trl_err add_slabs(builder *b, trli_step *s, int patch)
+/* Give a task the slabs from t->slab on, up to SLAB_POINTS points or one slab; those at sides of other patches count nothing.
+ * The points; *alone: the one slab that has some, or NULL. */
+static int64_t group_slabs(const builder *b, const trli_step *s, trli_task *t, const trli_slab **alone)
+{
+    int64_t points = 0;
+    const trl_layout *layout = b->model->layout;
+    *alone = NULL;
+    for (; t->slab + t->nslabs < s->nslabs; ++t->nslabs) {
+        const trli_slab *slab = &s->slab[t->slab + t->nslabs];
+        if (!trl_patch_at_side(layout, &layout->patch[layout->local[t->patch]], slab->axis, slab->side)) continue;
+        trl_box box = trli_slab_box(b->program, slab, t->patch);
+        if (points > 0 && points + trl_box_points(&box) > SLAB_POINTS) break;
+        *alone = points == 0 ? slab : NULL;
+        points += trl_box_points(&box);
+        t->box = box;
+    }
+    return points;
+}
+
+static trl_err add_slab_task(builder *b, trli_step *s, trli_task *t, int64_t points, const trli_slab *alone)
 {
     trl_task task;
+    int chunks = 1;
     trl_err err = TRL_OK;
-    bool touches = false;
-    const trl_layout *layout = b->model->layout;
-    for (int k = 0; k < s->nslabs; ++k)
-        touches |= trl_patch_at_side(layout, &layout->patch[layout->local[patch]], s->slab[k].axis, s->slab[k].side);
-    if (!touches) return TRL_OK;
-    TRL_TRY(add(b, s->label, trli_task_slabs, next_task(b, s, patch), 1, 0, 1e-6, &task));
-    for (int k = 0; k < s->nslabs; ++k) {
-        TRL_TRY(access_field(b, task, s->slab[k].field, patch, TRL_READ_WRITE));
+    /* A ghost layer reads no point of its own; the values of a plane on the side may. */
+    if (alone && alone->entry < 0 && alone->layer > 0) chunks = choose_parts(b, &t->box, t->parts);
+    TRL_TRY(add(b, s->label, trli_task_slabs, t, chunks, 0, 1e-6 + 5e-9 * (double)points, &task));
+    for (int k = t->slab; k < t->slab + t->nslabs; ++k) {
+        TRL_TRY(access_field(b, task, s->slab[k].field, t->patch, TRL_READ_WRITE));
         for (int i = 0; i < s->slab[k].ninputs; ++i)
             if (s->slab[k].input[i] != s->slab[k].field)
-                TRL_TRY(access_field(b, task, s->slab[k].input[i], patch, TRL_READ));
+                TRL_TRY(access_field(b, task, s->slab[k].input[i], t->patch, TRL_READ));
         TRL_TRY(access_kernel_scalars(b, task, s->slab[k].kernel));
         TRL_TRY(access_plugin(b, task, s->slab[k].entry));
+    }
+done:
+    return err;
+}
+
+static trl_err add_slabs(builder *b, trli_step *s, int patch)
+{
+    trl_err err = TRL_OK;
+    for (int k = 0; k < s->nslabs;) {
+        trli_task *t = next_task(b, s, patch);
+        t->slab = k;
+        const trli_slab *alone;
+        int64_t points = group_slabs(b, s, t, &alone);
+        k += t->nslabs;
+        if (points > 0)
+            TRL_TRY(add_slab_task(b, s, t, points, alone));
+        else
+            --b->data->ntasks;
     }
 done:
     return err;
@@ -239,7 +284,7 @@ static trl_err add_reduce(builder *b, trli_step *s)
         trli_task *t = next_task(b, s, p);
         t->box = box;
         t->reduction = reduction;
-        int chunks = s->entry >= 0 ? 1 : choose_parts(b, t);
+        int chunks = s->entry >= 0 ? 1 : choose_parts(b, &t->box, t->parts);
         b->program->bytes_moved += trl_box_points(&box) * s->ninputs * (int64_t)sizeof(double);
         TRL_TRY(add(b, s->label, s->entry >= 0 ? trli_task_stable_dt : trli_task_reduce, t, chunks, 0,
                     estimate(s, &box), &task));
@@ -290,7 +335,7 @@ static trl_err reserve(builder *b)
     size_t slots = (size_t)b->model->nslots * np + 1, scalars = (size_t)b->model->nscalars + 1;
     for (int i = 0; i < b->program->nsteps; ++i) {
         if (!b->program->step[i].live) continue;
-        tasks += 2 * np + 2;
+        tasks += (2 + (size_t)b->program->step[i].nslabs) * np + 2;
         reductions += b->program->step[i].kind == TRLI_STEP_REDUCE;
     }
     b->data->task = calloc(tasks + 1, sizeof *b->data->task);

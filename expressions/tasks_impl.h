@@ -12,9 +12,10 @@
 typedef struct trli_task {
     trli_program *program;
     trli_step *step;
-    int patch;    /* local patch, or -1 */
-    trl_box box;  /* what it computes */
-    int parts[3]; /* chunks along each axis */
+    int patch;        /* local patch, or -1 */
+    trl_box box;      /* what it computes */
+    int parts[3];     /* chunks along each axis */
+    int slab, nslabs; /* FILL, PLANES: those of the step that it computes */
     struct trli_reduction *reduction;
 } trli_task;
 

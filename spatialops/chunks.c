@@ -23,6 +23,10 @@ int64_t trli_chunks_wanted(int64_t points, int64_t workers)
     return most < workers ? most : workers;
 }
 
+/* What a chunk costs beside its points, as points by which it is longer along an axis: the ends of its rows; rows and planes at its
+ * sides that another chunk loads too. So rows are cut last, and boxes of many planes into blocks rather than slices. */
+static const int64_t margin[3] = {8, 1, 1};
+
 static int64_t over(int64_t n, int64_t parts)
 {
     return (n + parts - 1) / parts;
@@ -33,24 +37,30 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+/* How long `wanted` workers take for all parts, in points: parts run in rounds, and the largest one counts. */
+static int64_t time_of(const int64_t extent[3], const int64_t parts[3], int64_t wanted)
+{
+    int64_t time = over(parts[0] * parts[1] * parts[2], wanted);
+    for (int a = 0; a < 3; ++a) time *= over(extent[a], parts[a]) + margin[a];
+    return time;
+}
+
 int trli_box_cut(const trl_box *box, int64_t wanted, int parts[3])
 {
-    int64_t extent[3], best = 0;
+    int64_t extent[3], shortest = INT64_MAX;
     for (int a = 0; a < 3; ++a) {
         extent[a] = box->hi[a] - box->lo[a];
         parts[a] = 1;
     }
-    if (trl_box_points(box) == 0) return 1;
-    for (int64_t z = least(wanted, extent[2]); z >= 1; --z) {
-        int64_t y = least(over(wanted, z), extent[1]), x = least(over(wanted, z * y), extent[0]);
-        /* Time, if `wanted` workers take one after the other; of equal times the fewest cuts through planes. */
-        int64_t time = over(x * y * z, wanted) * over(extent[0], x) * over(extent[1], y) * over(extent[2], z);
-        if (best > 0 && (x > parts[0] || (x == parts[0] && time >= best))) continue;
-        best = time;
-        parts[0] = (int)x;
-        parts[1] = (int)y;
-        parts[2] = (int)z;
-    }
+    if (wanted <= 1 || trl_box_points(box) == 0) return 1;
+    for (int64_t z = 1; z <= least(wanted, extent[2]); ++z)
+        for (int64_t y = 1; y <= extent[1] && (y - 1) * z < wanted; ++y) {
+            const int64_t tried[3] = {least(over(wanted, y * z), extent[0]), y, z};
+            int64_t time = time_of(extent, tried, wanted);
+            if (time >= shortest) continue;
+            shortest = time;
+            for (int a = 0; a < 3; ++a) parts[a] = (int)tried[a];
+        }
     return parts[0] * parts[1] * parts[2];
 }
 
