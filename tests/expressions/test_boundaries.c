@@ -471,6 +471,25 @@ START_TEST(initial_values_on_a_side_are_set_by_dirichlet_and_the_last_axis_wins)
 }
 END_TEST
 
+/* At the corner (0, 0) the second piece of x- keeps what is there, and only the Dirichlet side y- sets it. */
+START_TEST(a_corner_that_a_later_side_sets_need_not_hold_a_value_before)
+{
+    trl_gidx n[3];
+    new_deck();
+    say("grid: {cells: [4, 4]}\nequations:\n  T:\n    location: node\n    initial: 7\n    ddt: 0\n    boundary: {x-: "
+        "[{where: \"y > 0.5\", dirichlet: 1}, {neumann: 0}], x+: {dirichlet: 3}, y-: {dirichlet: 2}, y+: {dirichlet: "
+        "4}}\n"
+        "time: {dt: 0.5, steps: 2, method: rk4}\noutput: {fields: [T]}\n");
+    ck_ok(open_problem());
+    ck_ok(run_steps(2));
+    const double *f = values_of("T", n);
+    for (int j = 0; j < 5; ++j)
+        for (int i = 0; i < 5; ++i)
+            ck_assert_double_eq(f[i + 5 * j], j == 0 ? 2 : j == 4 ? 4 : i == 4 ? 3 : i == 0 && j == 3 ? 1 : 7);
+    close_problem();
+}
+END_TEST
+
 START_TEST(an_advective_flux_uses_the_dirichlet_value_itself)
 {
     static const char *const limiter[] = {"", ", upwind", ", superbee"};
@@ -560,6 +579,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, each_ghost_is_there_when_it_alone_is_read);
     tcase_add_test(tc, conditions_hold_at_the_time_of_each_stage);
     tcase_add_test(tc, initial_values_on_a_side_are_set_by_dirichlet_and_the_last_axis_wins);
+    tcase_add_test(tc, a_corner_that_a_later_side_sets_need_not_hold_a_value_before);
     tcase_add_test(tc, an_advective_flux_uses_the_dirichlet_value_itself);
     tcase_add_test(tc, an_expression_may_have_conditions_of_its_own);
     tcase_add_test(tc, a_value_from_a_field_is_known_beside_the_corner_too);
