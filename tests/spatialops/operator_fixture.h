@@ -69,20 +69,29 @@ static inline bool next_point(const trl_box *box, trl_lidx at[3])
     for (trl_lidx at[3] = {(box)->lo[0], (box)->lo[1], (box)->lo[2]}, more_points_ = trl_box_points(box) > 0; \
          more_points_; more_points_ = next_point(box, at))
 
+/* A manager has every name once, and these fields come by the dozen: a number makes the name its own. */
+static inline trl_field *create_numbered(const domain *d, trl_field_desc *desc)
+{
+    static int number;
+    char name[80];
+    trl_field *field;
+    snprintf(name, sizeof name, "%s %d", desc->name, ++number);
+    desc->name = name;
+    ck_ok(trl_field_create(d->manager, d->layout, desc, &field));
+    return field;
+}
+
 static inline trl_field *new_field(const domain *d, const char *name, trl_location location, int layers)
 {
-    trl_field *field;
-    const trl_field_desc desc = {
+    trl_field_desc desc = {
         .name = name, .location = location, .ghost_lo = {layers, layers, layers}, .ghost_hi = {layers, layers, layers}};
-    ck_ok(trl_field_create(d->manager, d->layout, &desc, &field));
-    return field;
+    return create_numbered(d, &desc);
 }
 
 /* An input of an operator, with as many ghosts as the owned points of the result need, and some more. On the plus side of an axis
  * that is not periodic, the final face or cell reads one point more or less. */
 static inline trl_field *new_input(const domain *d, const char *name, const trl_operator *op, int input, int more)
 {
-    trl_field *field;
     trl_field_desc desc = {.name = name, .location = op->from[input]};
     trl_offsets hull = trl_footprint_hull(&op->reads[input]);
     for (int a = 0; a < d->layout->grid.dim; ++a) {
@@ -91,8 +100,7 @@ static inline trl_field *new_input(const domain *d, const char *name, const trl_
         desc.ghost_lo[a] = more + (lo > 0 ? lo : 0);
         desc.ghost_hi[a] = more + (hi > 0 ? hi : 0);
     }
-    ck_ok(trl_field_create(d->manager, d->layout, &desc, &field));
-    return field;
+    return create_numbered(d, &desc);
 }
 
 static inline trl_array array_of(trl_field *field, int p)

@@ -321,7 +321,7 @@ START_TEST(a_result_makes_other_ghosts_of_its_field_stale)
         test_clear();
     }
     trl_field_invalidate_ghosts(f);
-    ck_fails(trl_operator_apply(gradient, NULL, &f, q), TRL_ERR_USAGE, "'f'");
+    ck_fails(trl_operator_apply(gradient, NULL, &f, q), TRL_ERR_USAGE, "field 'f ");
     trl_field_destroy(&f);
     trl_field_destroy(&q);
     trl_field_destroy(&g);
