@@ -28,11 +28,11 @@ add_library(trellis_flags INTERFACE)
 target_compile_definitions(
     trellis_flags INTERFACE _GNU_SOURCE $<$<COMPILE_LANGUAGE:CUDA>:OMPI_SKIP_MPICXX> $<$<COMPILE_LANGUAGE:CUDA>:MPICH_SKIP_MPICXX>
 )
-# Contraction would change bits between compilers and devices: it is off everywhere. Nobody looks at floating-point exceptions: without
-# their order to keep, selections become vectors too, with the same values.
+# Contraction would change bits between compilers and devices: it is off everywhere. Without errno and traps loops with square roots and
+# choices become vectors; nothing here asks for either, and the bits are the same.
 target_compile_options(
     trellis_flags
-    INTERFACE "$<$<COMPILE_LANGUAGE:C>:-Wall;-Wextra;-Wpedantic;-ffp-contract=off;-fno-trapping-math>"
+    INTERFACE "$<$<COMPILE_LANGUAGE:C>:-Wall;-Wextra;-Wpedantic;-ffp-contract=off;-fno-math-errno;-fno-trapping-math>"
               "$<$<COMPILE_LANGUAGE:CUDA>:-fmad=false;-Xcompiler=-Wall,-Wextra,-fno-exceptions,-fno-rtti>"
 )
 if(TRL_WERROR)

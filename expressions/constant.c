@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <trl_functions_body.h>
+
 #include "formula_impl.h"
 
 enum { OPERATIONS_MAX = 10000000 };
@@ -125,7 +127,7 @@ done:
 static double power(double base, double exponent)
 {
     double magnitude = fabs(exponent), product = 1;
-    if (!(magnitude <= 8) || magnitude != floor(magnitude)) return pow(base, exponent);
+    if (!(magnitude <= 8) || magnitude != floor(magnitude)) return trl_fn_pow(base, exponent);
     if (magnitude >= 1) product = base;
     for (int i = 2; i <= (int)magnitude; ++i) product *= base;
     return exponent < 0 ? 1 / product : product;

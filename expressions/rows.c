@@ -1,83 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Vector loops of the interpreter. Each operation is written once as an expression of x, y, z; the macros make the loops for every
- * combination of row and broadcast operands. */
+/* Vector loops of the interpreter for the operations of the IR, their chains, and limiters. */
 #include <float.h>
 #include <math.h>
 
+#include <trl_functions_body.h>
 #include <trl_limiter_body.h>
 
-#include "interpreter_impl.h"
-#include "vector_impl.h"
-
-/* Rows of one point, as of a box along a side of x, are one loop over the rows. */
-#define LOOP(name, X, Y, Z, expr)                                           \
-    TRLI_CLONES static void name(const trli_block *block)                   \
-    {                                                                       \
-        const ptrdiff_t n = block->n;                                       \
-        if (n == 1) {                                                       \
-            TRLI_INDEPENDENT                                                \
-            for (ptrdiff_t row = 0; row < block->rows; ++row) {             \
-                enum { i = 0 };                                             \
-                const double *a = block->arg[0] + row * block->arg_step[0]; \
-                const double *b = block->arg[1] + row * block->arg_step[1]; \
-                const double *c = block->arg[2] + row * block->arg_step[2]; \
-                const double x0 = *a, y0 = *b, z0 = *c;                     \
-                (void)x0, (void)y0, (void)z0;                               \
-                const double x = X, y = Y, z = Z;                           \
-                (void)y, (void)z;                                           \
-                block->out[row * block->out_step] = (expr);                 \
-            }                                                               \
-            return;                                                         \
-        }                                                                   \
-        for (ptrdiff_t row = 0; row < block->rows; ++row) {                 \
-            double *out = block->out + row * block->out_step;               \
-            const double *a = block->arg[0] + row * block->arg_step[0];     \
-            const double *b = block->arg[1] + row * block->arg_step[1];     \
-            const double *c = block->arg[2] + row * block->arg_step[2];     \
-            const double x0 = *a, y0 = *b, z0 = *c;                         \
-            (void)x0, (void)y0, (void)z0;                                   \
-            TRLI_INDEPENDENT                                                \
-            for (ptrdiff_t i = 0; i < n; ++i) {                             \
-                const double x = X, y = Y, z = Z;                           \
-                (void)y, (void)z;                                           \
-                out[i] = (expr);                                            \
-            }                                                               \
-        }                                                                   \
-    }
-#define ROW1(name, expr) LOOP(name##_0, a[i], 0, 0, expr)
-#define ROW2(name, expr)                \
-    LOOP(name##_0, a[i], b[i], 0, expr) \
-    LOOP(name##_1, x0, b[i], 0, expr)   \
-    LOOP(name##_2, a[i], y0, 0, expr)
-#define ROW3(name, expr)                   \
-    LOOP(name##_0, a[i], b[i], c[i], expr) \
-    LOOP(name##_1, x0, b[i], c[i], expr)   \
-    LOOP(name##_2, a[i], y0, c[i], expr)   \
-    LOOP(name##_3, x0, y0, c[i], expr)     \
-    LOOP(name##_4, a[i], b[i], z0, expr)   \
-    LOOP(name##_5, x0, b[i], z0, expr)     \
-    LOOP(name##_6, a[i], y0, z0, expr)
+#include "rows_impl.h"
 
 ROW1(neg, -x)
 ROW1(not, x == 0 ? 1.0 : 0.0)
-ROW1(abs, fabs(x))
-ROW1(sqrt, sqrt(x))
+ROW1(abs, trl_fn_abs(x))
+ROW1(sqrt, trl_fn_sqrt(x))
 ROW1(copy, x)
 LOOP(copy_1, x0, 0, 0, x)
 ROW2(add, x + y)
 ROW2(sub, x - y)
 ROW2(mul, x *y)
 ROW2(div, x / y)
-ROW2(min, x < y ? x : (x == x ? y : x))
-ROW2(max, x > y ? x : (x == x ? y : x))
+ROW2(min, trl_fn_min(x, y))
+ROW2(max, trl_fn_max(x, y))
 ROW2(lt, x < y ? 1.0 : 0.0)
 ROW2(le, x <= y ? 1.0 : 0.0)
 ROW2(eq, x == y ? 1.0 : 0.0)
 ROW2(ne, x != y ? 1.0 : 0.0)
 ROW2(and, x != 0 && y != 0 ? 1.0 : 0.0)
 ROW2(or, x != 0 || y != 0 ? 1.0 : 0.0)
-ROW2(pow, pow(x, y))
+ROW2(pow, trl_fn_pow(x, y))
 ROW3(select, x != 0 ? y : z)
 ROW3(add_add, x + y + z)
 ROW3(add_sub, x + y - z)
@@ -118,19 +68,6 @@ static inline int scale_of(int op)
 SCALED(SUB_MUL_ADD, sub_mul_add, (a[i] - b[i]) * s + d[i])
 SCALED(ADD_SUB_MUL, add_sub_mul, (a[i] + b[i] - c[i]) * s)
 SCALED(ADD_SUB_MUL_ADD, add_sub_mul_add, (a[i] + b[i] - c[i]) * s + e[i])
-
-#define MODES1(name) \
-    {                \
-        name##_0     \
-    }
-#define MODES2(name)                           \
-    {                                          \
-        name##_0, name##_1, name##_2, name##_0 \
-    }
-#define MODES3(name)                                                                   \
-    {                                                                                  \
-        name##_0, name##_1, name##_2, name##_3, name##_4, name##_5, name##_6, name##_0 \
-    }
 
 static const trli_row rows[TRLI_SCALED_END][8] = {
     [TRLI_OP_NEG] = MODES1(neg),
@@ -184,27 +121,23 @@ static const trli_row limiter_rows[TRL_LIMITER_COUNT] = {TRL_LIMITER_LIST(LIMITE
 #undef LIMITER_ENTRY
 
 /* Point by point: an operand may be one value for a whole row. */
-static void call_pointwise(const trli_block *block, const trl_function *f, trli_row row)
+static void limit_pointwise(const trli_block *block, trli_row row)
 {
     for (ptrdiff_t j = 0; j < block->rows; ++j)
         for (ptrdiff_t i = 0; i < block->n; ++i) {
             trli_block point = {.out = block->out + j * block->out_step + i, .n = 1, .rows = 1};
             for (int o = 0; o < 3; ++o)
                 point.arg[o] = block->arg[o] + j * block->arg_step[o] + (block->broadcast >> o & 1 ? 0 : i);
-            if (row)
-                row(&point);
-            else
-                *point.out = f->arity == 1 ? f->unary(*point.arg[0]) : f->binary(*point.arg[0], *point.arg[1]);
+            row(&point);
         }
 }
 
 void trli_row_indexed(int op, int index, const trli_block *block)
 {
-    int count;
     if (op != TRLI_OP_LIMIT)
-        call_pointwise(block, &trl_functions(&count)[index], NULL);
+        trli_row_of_function(index, block->broadcast)(block);
     else if (block->broadcast)
-        call_pointwise(block, NULL, limiter_rows[index]);
+        limit_pointwise(block, limiter_rows[index]);
     else
         limiter_rows[index](block);
 }

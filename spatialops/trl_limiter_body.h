@@ -22,10 +22,10 @@
 #ifndef TRL_LIMITER_BODY_H
 #define TRL_LIMITER_BODY_H
 
-/* Qualifiers of every function here; CUDA code defines it as `static __device__ inline` before it includes this
+/* Qualifiers of every function here; CUDA code defines it as `static __device__ __forceinline__` before it includes this
  * file. */
 #ifndef TRL_BODY
-#define TRL_BODY static inline
+#define TRL_BODY static inline __attribute__((always_inline))
 #endif
 
 /* X(NAME, name in formulas and of the functions, psi(r) for r > 0). */
