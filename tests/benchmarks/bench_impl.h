@@ -11,12 +11,13 @@
 #include "json_impl.h"
 
 /* X(name, doc): the command runs trli_bench_NAME. */
-#define TRLI_BENCHMARK_LIST(X)                                                                           \
-    X(heat, "T_t = k lap(T) on a 3-D grid, against hand-written unfused and fused loops")                \
-    X(operators, "operators on fields, against hand-written loops and the machine's streaming copy")     \
-    X(build, "time from a deck of chained expressions to a frozen graph")                                \
-    X(tasks, "empty tasks in graphs of several shapes, against a serial replay and other task runtimes") \
-    X(grain, "how long tasks must be to keep the cores busy, and what the runtime costs when they are few and long")
+#define TRLI_BENCHMARK_LIST(X)                                                                                       \
+    X(heat, "T_t = k lap(T) on a 3-D grid, against hand-written unfused and fused loops")                            \
+    X(operators, "operators on fields, against hand-written loops and the machine's streaming copy")                 \
+    X(build, "time from a deck of chained expressions to a frozen graph")                                            \
+    X(tasks, "empty tasks in graphs of several shapes, against a serial replay and other task runtimes")             \
+    X(grain, "how long tasks must be to keep the cores busy, and what the runtime costs when they are few and long") \
+    X(functions, "elementary functions of formulas: nanoseconds per value, beside the system's library")
 
 typedef struct trli_bench {
     trl_context *ctx; /* of this process alone */

@@ -8,11 +8,11 @@ says stderr.txt "trellis bench: NAME is missing"
 expect 2 "$TRELLIS" bench haet
 says stderr.txt "trellis bench: unknown benchmark 'haet'; did you mean 'heat'?"
 expect 2 "$TRELLIS" bench nothing_like_it
-says stderr.txt "trellis bench: unknown benchmark 'nothing_like_it'; known are: heat, operators, build, tasks, grain"
+says stderr.txt "trellis bench: unknown benchmark 'nothing_like_it'; known are: heat, operators, build, tasks, grain, functions"
 
 # Each checks its own numbers: Trellis against hand-written loops, bit by bit, or against the solution;
 # or how often and after what each task ran.
-for name in heat operators build tasks grain; do
+for name in heat operators build tasks grain functions; do
     expect 0 "$TRELLIS" bench $name --quick --json $name.json
     python3 -m json.tool $name.json > /dev/null || fail "$name.json is no JSON"
     says $name.json "\"benchmark\": \"$name\""
@@ -25,6 +25,7 @@ for text in '"case": "random, 1e5 tasks"' '"name": "Trellis, with locks"' '"gate
     grep -qF -- "$text" tasks.json || fail "tasks.json lacks $text"
 done
 grep -qF '"seconds_at_50_75_95_percent": ' grain.json || fail "grain.json lacks the lengths of tasks"
+grep -qF '"ratio_libm": ' functions.json || fail "functions.json lacks ratios"
 grep -qF '"expressions": 1000' build.json || fail "build.json lacks the chain of 1000"
 
 expect 3 "$TRELLIS" bench build --quick --json no_such_folder/build.json
