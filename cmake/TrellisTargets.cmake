@@ -28,6 +28,9 @@ target_compile_definitions(
 # The text that every compiled kernel begins with.
 set(kernel_prelude "${PROJECT_BINARY_DIR}/kernel_prelude.c")
 set(kernel_prelude_parts "${PROJECT_SOURCE_DIR}/spatialops/trl_limiter_body.h"
+                         "${PROJECT_SOURCE_DIR}/expressions/trl_functions_base_body.h"
+                         "${PROJECT_SOURCE_DIR}/expressions/trl_functions_exp_body.h"
+                         "${PROJECT_SOURCE_DIR}/expressions/trl_functions_angle_body.h"
                          "${PROJECT_SOURCE_DIR}/expressions/trl_kernel_body.h")
 add_custom_command(
     OUTPUT "${kernel_prelude}"

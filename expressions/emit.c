@@ -298,20 +298,21 @@ static void put_point(emitter *e, int32_t i)
 static const char *const forms[TRLI_OP_COUNT] = {
     [TRLI_OP_NEG] = "-$0",
     [TRLI_OP_NOT] = "$0 == 0 ? 1.0 : 0.0",
-    [TRLI_OP_ABS] = "__builtin_fabs($0)",
-    [TRLI_OP_SQRT] = "__builtin_sqrt($0)",
+    [TRLI_OP_ABS] = "trl_fn_abs($0)",
+    [TRLI_OP_SQRT] = "trl_fn_sqrt($0)",
     [TRLI_OP_ADD] = "$0 + $1",
     [TRLI_OP_SUB] = "$0 - $1",
     [TRLI_OP_MUL] = "$0 * $1",
     [TRLI_OP_DIV] = "$0 / $1",
-    [TRLI_OP_MIN] = "trl_kernel_min($0, $1)",
-    [TRLI_OP_MAX] = "trl_kernel_max($0, $1)",
+    [TRLI_OP_MIN] = "trl_fn_min($0, $1)",
+    [TRLI_OP_MAX] = "trl_fn_max($0, $1)",
     [TRLI_OP_LT] = "$0 < $1 ? 1.0 : 0.0",
     [TRLI_OP_LE] = "$0 <= $1 ? 1.0 : 0.0",
     [TRLI_OP_EQ] = "$0 == $1 ? 1.0 : 0.0",
     [TRLI_OP_NE] = "$0 != $1 ? 1.0 : 0.0",
     [TRLI_OP_AND] = "$0 != 0 && $1 != 0 ? 1.0 : 0.0",
     [TRLI_OP_OR] = "$0 != 0 || $1 != 0 ? 1.0 : 0.0",
+    [TRLI_OP_POW] = "trl_fn_pow($0, $1)",
     [TRLI_OP_SELECT] = "$0 != 0 ? $1 : $2",
 };
 
@@ -335,6 +336,12 @@ static void put_operation(emitter *e, place loop, int32_t i)
     }
     if (n->op == TRLI_OP_LIMIT) {
         snprintf(call, sizeof call, "trl_limiter_face_%s($0, $1, $2)", limiter_name(n->index));
+        form = call;
+    }
+    if (n->op == TRLI_OP_FUNCTION1 || n->op == TRLI_OP_FUNCTION2) {
+        int count;
+        const char *name = trl_functions(&count)[n->index].name;
+        snprintf(call, sizeof call, n->op == TRLI_OP_FUNCTION1 ? "trl_fn_%s($0)" : "trl_fn_%s($0, $1)", name);
         form = call;
     }
     for (; *form; ++form) {
@@ -529,17 +536,6 @@ static void put_kernel(emitter *e, const int32_t *root)
           e->out);
 }
 
-static const char *refusal(const emitter *e)
-{
-    if (e->count > INSTANCES_MOST) return "it has too many operations";
-    for (int32_t i = 0; i < e->walk->count; ++i) {
-        int op = trli_ir_node(e->ir, e->walk->list[i])->op;
-        if (op == TRLI_OP_POW || op == TRLI_OP_FUNCTION1 || op == TRLI_OP_FUNCTION2)
-            return "it calls an elementary function";
-    }
-    return NULL;
-}
-
 trl_err trli_emit_kernel(const trli_ir *ir, trli_walk *walk, const trli_kernel *kernel, int nroots,
                          const trli_value *roots, bool look, char **text, const char **why)
 {
@@ -553,7 +549,7 @@ trl_err trli_emit_kernel(const trli_ir *ir, trli_walk *walk, const trli_kernel *
     root = malloc((size_t)nroots * sizeof *root);
     e.first = malloc((size_t)walk->count * sizeof *e.first);
     if (root && e.first) TRL_TRY(find_instances(&e, root));
-    *why = refusal(&e);
+    if (e.count > INSTANCES_MOST) *why = "it has too many operations";
     if (*why) goto done;
     e.order = malloc((size_t)e.count * sizeof *e.order);
     e.number = malloc((size_t)e.count * sizeof *e.number);

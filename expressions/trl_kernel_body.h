@@ -5,7 +5,7 @@
 #define TRL_KERNEL_BODY_H
 
 #ifndef TRL_BODY
-#define TRL_BODY static inline
+#define TRL_BODY static inline __attribute__((always_inline))
 #endif
 
 /* One component of a field on a patch: the value at local point (0,0,0), and strides in values (stride[0] is 1). */
@@ -71,16 +71,6 @@ TRL_BODY double trl_kernel_number(unsigned long long bits)
     } both;
     both.bits = bits;
     return both.number;
-}
-
-TRL_BODY double trl_kernel_min(double a, double b)
-{
-    return a < b ? a : (a == a ? b : a);
-}
-
-TRL_BODY double trl_kernel_max(double a, double b)
-{
-    return a > b ? a : (a == a ? b : a);
 }
 
 /* ---- on CPUs ---- */
