@@ -4,7 +4,7 @@
 // ctest: np=1,4 timeout=300
 #include "operator_fixture.h"
 
-enum { CUSTOM = 60, POINTS = 8, MARGIN = 2 };
+enum { CUSTOM = 24, POINTS = 8, MARGIN = 1 };
 
 static uint64_t random_state;
 
@@ -219,7 +219,7 @@ static void check_valid(const domain *d, const trl_operator *op, const char *tex
 {
     trl_field *in[3], *out = new_field(d, "result", op->to, 2);
     for (int i = 0; i < op->ninputs; ++i) in[i] = new_input(d, "input", op, i, 3);
-    for (int round = 0; round < 4; ++round) {
+    for (int round = 0; round < 3; ++round) {
         for (int i = 0; i < op->ninputs; ++i) {
             trl_lidx most[2][3] = {{0}, {0}}, lo[3], hi[3];
             for (int p = 0; p < d->layout->nlocal; ++p) {
