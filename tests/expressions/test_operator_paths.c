@@ -405,7 +405,7 @@ static const path paths[] = {
     {"interpreted, a kernel per operator", run_deck, "none", "never", true, 2, false},
     {"interpreted, a kernel per expression", run_deck, "node", "never", true, 2, false},
     {"interpreted, fused", run_deck, "full", "never", true, 2, false},
-    {"compiled, fused", run_deck, "full", "always", true, 2, true},
+    {"compiled, a kernel per expression", run_deck, "node", "always", true, 2, true},
     {"direct, serial", apply_directly, NULL, NULL, false, 1, false},
     {"direct, patches", apply_directly, NULL, NULL, true, 1, false},
     {"direct, patches, two threads", apply_directly, NULL, NULL, true, 2, false},
