@@ -14,6 +14,7 @@ static const size_t huge_block = (size_t)4 << 20, huge_page = (size_t)2 << 20;
 /* Sits in the 64 bytes before the memory that the caller sees. */
 typedef struct block_header {
     size_t bytes;
+    char *start; /* of the system's block */
 } block_header;
 
 _Static_assert(sizeof(block_header) <= ALIGNMENT, "the header fits in the alignment gap");
@@ -30,10 +31,19 @@ static bool account(trli_memory *memory, size_t bytes)
     return true;
 }
 
-static char *allocate(size_t bytes)
+/* Bytes between the start of a large block and its header. Arrays that begin at equal places of their pages would meet there in
+ * every sweep: processors compare the low 12 bits of a load with those of the stores before it, and wait where they are equal. So one
+ * block after the other begins elsewhere. */
+static size_t stagger(size_t bytes, int64_t number)
+{
+    enum { PLACES = 32, APART = 128, STEP = 11 };
+    return bytes >= huge_block ? (size_t)(number * STEP % PLACES) * APART : 0;
+}
+
+static char *allocate(size_t bytes, size_t gap)
 {
     size_t alignment = bytes >= huge_block ? huge_page : ALIGNMENT;
-    size_t needed = bytes + ALIGNMENT, whole = (needed + alignment - 1) / alignment * alignment;
+    size_t needed = bytes + gap + ALIGNMENT, whole = (needed + alignment - 1) / alignment * alignment;
     char *block = aligned_alloc(alignment, whole);
     if (block && bytes >= huge_block) {
         /* A last page that would stay empty for the most part is left to small pages. A wish: refusal costs only speed. */
@@ -53,16 +63,16 @@ void trli_memory_raise(_Atomic size_t *peak, size_t now)
 
 void *trli_memory_try(trl_context *ctx, size_t bytes)
 {
-    char *block;
     if (!account(&ctx->memory, bytes)) return NULL;
-    block = allocate(bytes);
+    size_t gap = stagger(bytes, atomic_fetch_add_explicit(&ctx->memory.allocations, 1, memory_order_relaxed));
+    char *block = allocate(bytes, gap);
     if (block == NULL) {
         atomic_fetch_sub_explicit(&ctx->memory.bytes, bytes, memory_order_relaxed);
+        atomic_fetch_sub_explicit(&ctx->memory.allocations, 1, memory_order_relaxed);
         return NULL;
     }
-    ((block_header *)block)->bytes = bytes;
-    atomic_fetch_add_explicit(&ctx->memory.allocations, 1, memory_order_relaxed);
-    return block + ALIGNMENT;
+    *(block_header *)(block + gap) = (block_header){bytes, block};
+    return block + gap + ALIGNMENT;
 }
 
 trl_err trl_memory_alloc(trl_context *ctx, size_t bytes, const char *what, void **result)
@@ -82,7 +92,7 @@ void trl_memory_free(trl_context *ctx, void **memory)
     if (*memory == NULL) return;
     block_header *block = (block_header *)((char *)*memory - ALIGNMENT);
     atomic_fetch_sub_explicit(&ctx->memory.bytes, block->bytes, memory_order_relaxed);
-    free(block);
+    free(block->start);
     *memory = NULL;
 }
 

@@ -290,6 +290,24 @@ START_TEST(memory_is_aligned_and_accounted)
 }
 END_TEST
 
+START_TEST(large_blocks_begin_at_different_places_of_their_pages)
+{
+    enum { BLOCKS = 4, LARGE = 5 << 20, PAGE = 4096 };
+    void *block[BLOCKS];
+    trl_memory_stats before, after;
+    trl_memory_get_stats(test_ctx, &before);
+    for (int i = 0; i < BLOCKS; ++i) {
+        ck_ok(trl_memory_alloc(test_ctx, LARGE, "a large block", &block[i]));
+        memset(block[i], i, LARGE);
+    }
+    for (int i = 0; i < BLOCKS; ++i)
+        for (int j = 0; j < i; ++j) ck_assert_uint_ge(((uintptr_t)block[i] - (uintptr_t)block[j]) % PAGE, 128);
+    for (int i = 0; i < BLOCKS; ++i) trl_memory_free(test_ctx, &block[i]);
+    trl_memory_get_stats(test_ctx, &after);
+    ck_assert_uint_eq(after.bytes, before.bytes);
+}
+END_TEST
+
 START_TEST(memory_that_does_not_fit_is_refused_with_name_size_and_use)
 {
     void *memory = &memory;
@@ -326,6 +344,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, no_context_is_created_on_any_rank_when_one_rank_gives_bad_options);
     tcase_add_test(tc, the_mpi_lock_admits_one_thread);
     tcase_add_test(tc, memory_is_aligned_and_accounted);
+    tcase_add_test(tc, large_blocks_begin_at_different_places_of_their_pages);
     tcase_add_test(tc, memory_that_does_not_fit_is_refused_with_name_size_and_use);
 }
 
