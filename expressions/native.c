@@ -22,7 +22,12 @@
 extern const char trli_kernel_prelude[]; /* trl_limiter_body.h and trl_kernel_body.h, made by the build */
 extern char **environ;
 
-enum { LIMIT_S = 120 /* of one compiler */, PATH_ROOM = 4096, DIGEST_TEXT = 33 };
+enum {
+    LIMIT_S = 120, /* of one compiler */
+    DEFER_S = 15,  /* what ranks other than the first wait for its results, before they compile themselves */
+    PATH_ROOM = 4096,
+    DIGEST_TEXT = 33
+};
 
 static const char *const options[] = {"-O3",
                                       "-march=native",
@@ -42,7 +47,7 @@ typedef struct job {
     char digest[DIGEST_TEXT];
     state state;
     pid_t pid;
-    double start; /* s */
+    double start; /* s; when it was asked for, then when its compiler started */
     int nfns, fns_capacity;
     trli_native_fn **fn; /* whom to tell */
     trli_native_fn found;
@@ -60,6 +65,13 @@ struct trli_compiler {
     int compiled, cached, failed;
     char why[512];
 };
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
 
 /* ---- digests: FNV-1a, twice ---- */
 
@@ -282,13 +294,6 @@ static bool publish(trli_compiler *c, const job *j)
 
 /* ---- jobs ---- */
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static void settle(trli_compiler *c, job *j, state state)
 {
     j->state = state;
@@ -396,6 +401,16 @@ static bool check(trli_compiler *c, job *j)
     return false;
 }
 
+/* Whether a job waits for the first rank, which compiles the same: then its result is looked for. */
+static bool defer(trli_compiler *c, job *j)
+{
+    if (trl_context_rank(c->ctx) == 0 || c->temporary || now() - j->start > DEFER_S) return false;
+    if (!load(c, j)) return true;
+    ++c->cached;
+    settle(c, j, LOADED);
+    return true;
+}
+
 int trli_compiler_poll(trli_compiler *c, bool wait)
 {
     int left, at_work;
@@ -405,7 +420,7 @@ int trli_compiler_poll(trli_compiler *c, bool wait)
             if (c->job[i].state == AT_WORK && check(c, &c->job[i])) ++at_work;
         for (int i = 0; i < c->njobs; ++i) {
             job *j = &c->job[i];
-            if (j->state == WAITING && at_work < trl_context_threads(c->ctx)) {
+            if (j->state == WAITING && !defer(c, j) && at_work < trl_context_threads(c->ctx)) {
                 start(c, j);
                 at_work += j->state == AT_WORK;
             }
@@ -442,7 +457,7 @@ static trl_err add_job(trli_compiler *c, const char *text, const char digest[DIG
         c->capacity = more;
     }
     job *j = *added = &c->job[c->njobs];
-    *j = (job){.text = strdup(text)};
+    *j = (job){.text = strdup(text), .start = now()};
     if (!j->text) return trl_fail(c->ctx, TRL_ERR_MEMORY, NULL, "no memory for the text of a kernel");
     memcpy(j->digest, digest, DIGEST_TEXT);
     ++c->njobs;

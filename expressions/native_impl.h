@@ -18,7 +18,7 @@ void trli_compiler_destroy(trli_compiler **compiler);
 /* Ask for a kernel; equal texts are compiled once. The text is copied. *fn is set, now from the cache or by a later
  * poll, and stays NULL if there is no way. */
 TRL_NODISCARD trl_err trli_compiler_add(trli_compiler *compiler, const char *text, trli_native_fn *fn);
-/* Start compilers, as many at once as the rank has cores, and take in what they finished. Returns how many kernels are still under way.
+/* Start compilers, as many at once as the rank has threads (ranks other than the first wait some seconds for its results), and take in what they finished. Returns how many kernels are still under way.
  * wait: return when none is. Thread: main, with no kernel running. */
 int trli_compiler_poll(trli_compiler *compiler, bool wait);
 /* Kernels that were compiled, that came from the cache, and that failed; what went wrong with the first that failed, or NULL. */
