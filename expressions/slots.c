@@ -29,6 +29,7 @@ typedef struct plan {
 
 /* A way of dealing temporaries to slots. */
 typedef struct colouring {
+    bool as_produced; /* temporaries are dealt in the order in which they are produced */
     int nslots;
     int *slot;       /* [temporary] */
     int *head;       /* [slot] its last tenant, or -1 */
@@ -107,15 +108,19 @@ static void find_lifetimes(plan *pl)
 
 /* ---- slots ---- */
 
+/* Orders that are not that of production are tried up to so many temporaries: they look at all tenants of all slots. */
+enum { SEARCHED = 500 };
+
 /* Whether a slot is free while a temporary lives; *since: when its last tenant before, in the same program, left it, or -1. */
 static bool is_free(const plan *pl, const colouring *c, int slot, const temporary *t, int *since)
 {
     *since = -1;
     for (int i = c->head[slot]; i >= 0; i = c->next[i]) {
         const temporary *other = &pl->list[i];
-        if (other->program != t->program) continue;
-        if (other->first <= t->last && t->first <= other->last) return false;
-        if (other->last < t->first && other->last > *since) *since = other->last;
+        bool same = other->program == t->program;
+        if (same && other->first <= t->last && t->first <= other->last) return false;
+        if (same && other->last < t->first && other->last > *since) *since = other->last;
+        if (c->as_produced) break; /* the tenants before left before this one came, or are of earlier programs */
     }
     return true;
 }
@@ -216,12 +221,14 @@ static int by_size(const void *a, const void *b)
 /* Begin with the slots that no plan can do without: as large as the largest temporary, the second largest of those that live at once, ... */
 static void seed(const plan *pl, const temporary **live, colouring *c)
 {
+    int n = 0;
     for (int i = 0; i < pl->n; ++i) { /* most temporaries live where one is produced */
-        int n = 0, program = pl->list[i].program, step = pl->list[i].first;
-        for (int j = 0; j < pl->n; ++j) {
-            const temporary *t = &pl->list[j];
-            if (t->program == program && t->first <= step && step <= t->last) live[n++] = t;
-        }
+        const temporary *produced = &pl->list[i];
+        int left = 0;
+        for (int j = 0; j < n; ++j)
+            if (live[j]->program == produced->program && live[j]->last >= produced->first) live[left++] = live[j];
+        n = left;
+        live[n++] = produced;
         qsort((void *)live, (size_t)n, sizeof(temporary *), by_size);
         for (int s = 0; s < n; ++s) {
             if (s == c->nslots) open_slot(pl, c);
@@ -252,15 +259,17 @@ static trl_err choose_colouring(const plan *pl, colouring *best)
     TRL_TRY(colouring_init(pl, best));
     TRL_TRY(colouring_init(pl, &seeded));
     TRL_TRY(colouring_init(pl, &falling));
+    best->as_produced = seeded.as_produced = true;
     for (int i = 0; i < pl->n; ++i) order[i] = i;
     colour(pl, order, best);
     seed(pl, sorted, &seeded);
     colour(pl, order, &seeded);
+    keep_less(best, &seeded);
+    if (pl->n > SEARCHED) goto done;
     for (int i = 0; i < pl->n; ++i) sorted[i] = &pl->list[i];
     qsort((void *)sorted, n, sizeof(temporary *), by_size);
     for (int i = 0; i < pl->n; ++i) order[i] = (int)(sorted[i] - pl->list);
     colour(pl, order, &falling);
-    keep_less(best, &seeded);
     keep_less(best, &falling);
 done:
     colouring_free(&seeded);
