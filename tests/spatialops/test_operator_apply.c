@@ -98,14 +98,16 @@ static void check_patch(const trl_operator *op, trl_field *const *field, trl_fie
     FOR_BOX(out.held, i, j, k)
     {
         const double value = *value_at(&out, i, j, k);
+        /* An assertion for each point would take longer than all else. */
         if (!box_holds(box, i, j, k)) {
-            ck_assert_msg(is_untouched(value), "%s writes point %d %d %d", op->name, i, j, k);
+            if (!is_untouched(value)) ck_abort_msg("%s writes point %d %d %d", op->name, i, j, k);
             continue;
         }
         const double expected = result_at(op, in, i, j, k);
-        ck_assert_msg(same_bits(value, expected), "%s from %s to %s, %d passes: %.17g, not %.17g at point %d %d %d",
-                      op->name, trl_location_name(op->from[0]), trl_location_name(op->to), op->term[0].npasses, value,
-                      expected, i, j, k);
+        if (!same_bits(value, expected))
+            ck_abort_msg("%s from %s to %s, %d passes: %.17g, not %.17g at point %d %d %d", op->name,
+                         trl_location_name(op->from[0]), trl_location_name(op->to), op->term[0].npasses, value,
+                         expected, i, j, k);
     }
 }
 
