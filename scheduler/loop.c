@@ -4,14 +4,14 @@
 
 #include <trl_loop.h>
 
-/* Parts of the wide task for each worker: enough to even out what else the workers do. */
-enum { PARTS = 16 };
+/* Graphs of one wide task, run again and again, whose parts share out the chunks of the present run. Each part costs some 20 ns: a
+ * short loop has one for each worker, others so many that what else the workers do evens out. */
+enum { SHORT, LONG, GRAPHS, LONG_PARTS = 8 /* of a worker */ };
 
-/* One graph with one wide task, run again and again. Its parts share out the chunks of the present run. */
 struct trl_loop {
     trl_context *ctx;
     trl_workers *workers;
-    trl_graph *graph;
+    trl_graph *graph[GRAPHS];
     trl_loop_fn fn;
     void *data;
     int chunks;
@@ -34,22 +34,30 @@ static trl_err run_part(void *data, const trl_task_args *args, bool *done)
                       (int)(chunks * (args->chunk + 1) / args->chunks), args->worker);
 }
 
+static trl_err make_graph(trl_loop *loop, int parts, trl_graph **graph)
+{
+    trl_err err;
+    trl_task task;
+    TRL_TRY(trl_graph_create(loop->ctx, "loop", graph));
+    TRL_TRY(trl_graph_add_task(
+        *graph, &(trl_task_desc){.name = "chunks", .run = run_part, .data = loop, .chunks = parts}, &task));
+    TRL_TRY(trl_graph_freeze(*graph));
+    TRL_TRY(trl_graph_prepare(*graph, loop->workers));
+done:
+    return err;
+}
+
 trl_err trl_loop_create(trl_context *ctx, trl_workers *workers, trl_loop **result)
 {
     trl_err err;
     trl_loop *loop = NULL;
-    trl_task task;
     void *memory;
     *result = NULL;
     TRL_TRY(trl_memory_alloc(ctx, sizeof *loop, "a parallel loop", &memory));
     loop = memory;
     *loop = (trl_loop){.ctx = ctx, .workers = workers};
-    TRL_TRY(trl_graph_create(ctx, "loop", &loop->graph));
-    TRL_TRY(trl_graph_add_task(
-        loop->graph,
-        &(trl_task_desc){.name = "chunks", .run = run_part, .data = loop, .chunks = PARTS * trl_workers_count(workers)},
-        &task));
-    TRL_TRY(trl_graph_freeze(loop->graph));
+    TRL_TRY(make_graph(loop, trl_workers_count(workers), &loop->graph[SHORT]));
+    TRL_TRY(make_graph(loop, LONG_PARTS * trl_workers_count(workers), &loop->graph[LONG]));
     *result = loop;
     loop = NULL;
 done:
@@ -62,7 +70,7 @@ void trl_loop_destroy(trl_loop **loop)
     if (*loop == NULL) return;
     trl_context *ctx = (*loop)->ctx;
     void *memory = *loop;
-    trl_graph_destroy(&(*loop)->graph);
+    for (int g = 0; g < GRAPHS; ++g) trl_graph_destroy(&(*loop)->graph[g]);
     trl_memory_free(ctx, &memory);
     *loop = NULL;
 }
@@ -75,7 +83,7 @@ trl_err trl_loop_run(trl_loop *loop, int chunks, trl_loop_fn fn, void *data)
     loop->fn = fn;
     loop->data = data;
     loop->chunks = chunks;
-    return trl_graph_run(loop->graph, loop->workers);
+    return trl_graph_run(loop->graph[chunks > trl_loop_workers(loop) ? LONG : SHORT], loop->workers);
 }
 
 int trl_loop_workers(const trl_loop *loop)
