@@ -3,15 +3,18 @@
 /* An operator on a box of arrays. Operators that read few values for a point are one kernel. Others go pass by pass: planes of a pass'
  * results live in a ring in the second-level cache, just long enough for the next pass. */
 #include <assert.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "operator_impl.h"
 
 enum {
-    BATCH = 2048,          /* values that are computed before they go on to memory: in the first-level cache */
     SCRATCH = 32768,       /* values of the rings of a term */
-    SCRATCH_ROW = 128,     /* points of the longest tile with rings */
-    SECOND_LEVEL = 1 << 18 /* bytes, where unknown */
+    ROW_MOST = 512,        /* points of the rows of a tile with rings */
+    ROW_LEAST = 64,        /* shorter only if nothing else has room */
+    TURN = 4,              /* planes whose rows are taken in turn */
+    FIRST_LEVEL = 1 << 15, /* bytes of a core's caches, where unknown */
+    SECOND_LEVEL = 1 << 18
 };
 
 static trl_lidx least(trl_lidx a, trl_lidx b)
@@ -83,56 +86,84 @@ static trli_rows part(const trli_rows *rows, const ptrdiff_t at[3], ptrdiff_t n,
     }
     p.n = rows->n - at[0] < n ? rows->n - at[0] : n;
     p.rows = rows->rows - at[1] < count ? rows->rows - at[1] : count;
-    p.planes = planes;
+    p.planes = rows->planes - at[2] < planes ? rows->planes - at[2] : planes;
     return p;
 }
 
-/* Rows of n values that make a batch. */
-static trl_lidx batch_rows(ptrdiff_t n)
-{
-    return n >= BATCH ? 1 : (trl_lidx)(BATCH / n);
-}
-
-/* Batch by batch through a buffer: a line of memory is written at once, whatever order the kernel stores in. */
+/* Results past the caches, except those before and after the rows' whole lines. */
 static void run_past(trli_rows_kernel kernel, const trli_rows *rows)
 {
-    double buffer[BATCH];
-    const ptrdiff_t n = rows->n < BATCH ? rows->n : BATCH, count = batch_rows(n);
-    for (ptrdiff_t k = 0; k < rows->planes; ++k)
-        for (ptrdiff_t j = 0; j < rows->rows; j += count)
-            for (ptrdiff_t i = 0; i < rows->n; i += n) {
-                trli_rows batch = part(rows, (ptrdiff_t[3]){i, j, k}, n, count, 1);
-                double *out = batch.out;
-                batch.out = buffer;
-                batch.out_step[0] = n;
-                kernel(&batch);
-                trli_stream_rows(out, rows->out_step[0], buffer, n, batch.n, batch.rows);
-            }
-    trli_stream_end();
+    const ptrdiff_t into = (ptrdiff_t)((uintptr_t)rows->out / sizeof(double) % TRLI_LINE);
+    const ptrdiff_t head = into ? TRLI_LINE - into : 0, lines = (rows->n - head) / TRLI_LINE * TRLI_LINE;
+    const ptrdiff_t tail = head + lines, j = rows->rows, k = rows->planes;
+    if (!kernel.past || lines <= 0 || rows->out_step[0] % TRLI_LINE || rows->out_step[1] % TRLI_LINE) {
+        kernel.through(rows);
+        return;
+    }
+    const trli_rows before = part(rows, (ptrdiff_t[3]){0, 0, 0}, head, j, k);
+    const trli_rows whole = part(rows, (ptrdiff_t[3]){head, 0, 0}, lines, j, k);
+    const trli_rows after = part(rows, (ptrdiff_t[3]){tail, 0, 0}, rows->n - tail, j, k);
+    kernel.past(&whole);
+    if (before.n > 0) kernel.through(&before);
+    if (after.n > 0) kernel.through(&after);
 }
 
-/* Rows of a block such that the planes that the operator reads of it stay in the second-level cache. */
-static trl_lidx block_rows(const trl_operator *op, ptrdiff_t n, ptrdiff_t rows)
+static trl_lidx planes_read(const trl_operator *op)
 {
-    size_t cache = trl_context_cache_bytes(op->ctx, 2), row = 0;
+    trl_lidx planes = 0;
     for (int i = 0; i < op->ninputs; ++i) {
         const trl_offsets hull = trl_footprint_hull(&op->reads[i]);
-        row += (size_t)(hull.hi[2] - hull.lo[2] + 1) * (size_t)n * sizeof(double);
+        planes += hull.hi[2] - hull.lo[2] + 1;
     }
-    const size_t fit = (cache ? cache : SECOND_LEVEL) / 2 / row;
-    return fit < 1 ? 1 : fit < (size_t)rows ? (trl_lidx)fit : (trl_lidx)rows;
+    return planes;
 }
 
+/* Rows of n values such that as many planes of them as the operator reads fill no more than half of a cache. */
+static ptrdiff_t rows_in_cache(const trl_operator *op, ptrdiff_t n, int level, size_t unknown)
+{
+    const size_t cache = trl_context_cache_bytes(op->ctx, level), row = (size_t)n * sizeof(double);
+    return (ptrdiff_t)((cache ? cache : unknown) / 2 / (row * (size_t)planes_read(op)));
+}
+
+static ptrdiff_t block_rows(const trl_operator *op, ptrdiff_t n, ptrdiff_t rows)
+{
+    const ptrdiff_t fit = rows_in_cache(op, n, 2, SECOND_LEVEL);
+    return fit < 1 ? 1 : fit < rows ? fit : rows;
+}
+
+/* The same with the axes y and z exchanged. */
+static trli_rows turned(const trli_rows *rows)
+{
+    trli_rows t = *rows;
+    t.rows = rows->planes;
+    t.planes = rows->rows;
+    t.out_step[0] = rows->out_step[1];
+    t.out_step[1] = rows->out_step[0];
+    for (int i = 0; i < 3; ++i) {
+        t.in_step[i][0] = rows->in_step[i][1];
+        t.in_step[i][1] = rows->in_step[i][0];
+    }
+    return t;
+}
+
+/* Where a kernel without much to compute reads along z more than the first-level cache keeps, rows of a few planes are taken in turn: what
+ * one of them reads, the next finds there. Not where only some of several inputs are read so: more streams from memory cost more. */
 void trli_rows_run(const trl_operator *op, trli_rows_kernel kernel, const trli_rows *rows, bool past)
 {
-    const ptrdiff_t block = rows->planes > 1 ? block_rows(op, rows->n, rows->rows) : rows->rows;
-    for (ptrdiff_t j = 0; j < rows->rows; j += block) {
-        const trli_rows p = part(rows, (ptrdiff_t[3]){0, j, 0}, rows->n, block, rows->planes);
-        if (past)
-            run_past(kernel, &p);
-        else
-            kernel(&p);
-    }
+    const bool reaches = rows->planes > 1 && planes_read(op) >= 2 * op->ninputs;
+    const bool turns = reaches && kernel.past && rows_in_cache(op, rows->n, 1, FIRST_LEVEL) < rows->rows;
+    const ptrdiff_t block = reaches ? block_rows(op, rows->n, rows->rows) : rows->rows;
+    const ptrdiff_t planes = turns ? TURN : past ? 1 : rows->planes;
+    for (ptrdiff_t j = 0; j < rows->rows; j += block)
+        for (ptrdiff_t k = 0; k < rows->planes; k += planes) {
+            trli_rows piece = part(rows, (ptrdiff_t[3]){0, j, k}, rows->n, block, planes);
+            if (turns) piece = turned(&piece);
+            if (past)
+                run_past(kernel, &piece);
+            else
+                kernel.through(&piece);
+        }
+    if (past) trli_stream_end();
 }
 
 /* ---- operators of one kernel ---- */
@@ -180,60 +211,78 @@ static trl_offsets hull_of(const trl_pass *pass)
     return trl_footprint_hull(&f);
 }
 
-/* out = scale * (the weighted sum), for as many points at once as there are kernels for. */
-static void sum(const trl_pass *pass, double scale, const view *from, const trl_box *box, const view *out)
+/* scale * (points first to first + count of the weighted sum), added to out after the first part. */
+static trli_rows rows_of_sum(const trl_pass *pass, int first, int count, double scale, const view *from,
+                             const trl_box *box, const view *out)
 {
-    for (int first = 0; first < pass->npoints; first += TRLI_SUM_POINTS) {
-        int count = pass->npoints - first < TRLI_SUM_POINTS ? pass->npoints - first : TRLI_SUM_POINTS;
-        trli_rows rows = rows_of(out, box);
-        rows.scale[0] = first + count == pass->npoints ? scale : 1;
-        for (int l = 0; l < count; ++l) {
-            read_leaf(&rows, l, 0, from, box, pass->point[first + l].offset);
-            rows.weight[l] = pass->point[first + l].weight;
-        }
-        trli_rows_sum(count, first > 0)(&rows);
-    }
-}
-
-/* out = out + from. */
-static void add(const view *from, const trl_box *box, const view *out)
-{
-    static const int8_t here[3] = {0, 0, 0};
     trli_rows rows = rows_of(out, box);
-    read_leaf(&rows, 0, 0, from, box, here);
-    rows.weight[0] = rows.scale[0] = 1;
-    trli_rows_sum(1, true)(&rows);
+    rows.scale[0] = scale;
+    for (int l = 0; l < count; ++l) {
+        read_leaf(&rows, l, 0, from, box, pass->point[first + l].offset);
+        rows.weight[l] = pass->point[first + l].weight;
+    }
+    return rows;
 }
 
-static void run_batch(const line *l, int p, const view *from, const trl_box *batch)
+/* A long sum takes several kernels: row by row, so that out stays in the first-level cache between them. */
+static void sum_in_parts(const trl_pass *pass, double scale, const view *from, const trl_box *box, const view *out)
+{
+    trl_box row = *box;
+    for (row.lo[1] = box->lo[1]; row.lo[1] < box->hi[1]; ++row.lo[1])
+        for (int first = 0; first < pass->npoints; first += TRLI_SUM_POINTS) {
+            const int count = least(pass->npoints - first, TRLI_SUM_POINTS);
+            row.hi[1] = row.lo[1] + 1;
+            const trli_rows rows =
+                rows_of_sum(pass, first, count, first + count == pass->npoints ? scale : 1, from, &row, out);
+            trli_rows_sum(count, first > 0).through(&rows);
+        }
+}
+
+static void sum(const trl_pass *pass, double scale, const view *from, const trl_box *box, const view *out, bool past)
+{
+    if (pass->npoints > TRLI_SUM_POINTS) {
+        sum_in_parts(pass, scale, from, box, out);
+        return;
+    }
+    const trli_rows rows = rows_of_sum(pass, 0, pass->npoints, scale, from, box, out);
+    const trli_rows_kernel kernel = trli_rows_sum(pass->npoints, false);
+    if (past)
+        run_past(kernel, &rows);
+    else
+        kernel.through(&rows);
+}
+
+/* out = out + (the last pass of a term that is not the first), row by row. */
+static void add_sum(const trl_pass *pass, double scale, const view *from, const trl_box *box, const view *out)
+{
+    static const trl_stencil_point here = {.weight = 1};
+    static const trl_pass one = {.npoints = 1, .point = &here, .scale = 1};
+    double row[ROW_MOST];
+    for (trl_lidx j = box->lo[1]; j < box->hi[1]; ++j)
+        for (trl_lidx i = box->lo[0]; i < box->hi[0]; i += ROW_MOST) {
+            const trl_box part = {{i, j, box->lo[2]}, {least(i + ROW_MOST, box->hi[0]), j + 1, box->hi[2]}};
+            const view own = {.at = row - i, .ring = 1};
+            sum(pass, scale, from, &part, &own, false);
+            const trli_rows rows = rows_of_sum(&one, 0, 1, 1, &own, &part, out);
+            trli_rows_sum(1, true).through(&rows);
+        }
+}
+
+/* One plane of a pass. */
+static void run_plane(const line *l, int p, trl_lidx k)
 {
     const trl_term *term = &l->op->term[l->term];
     const trl_pass *pass = &term->pass[p];
-    if (p < term->npasses - 1) {
-        sum(pass, pass->scale, from, batch, &l->ring[p]);
-        return;
-    }
-    double scale = term->minus ? -pass->scale : pass->scale, buffer[BATCH];
-    const trl_lidx *lo = batch->lo, n = batch->hi[0] - lo[0];
-    const view own = {.at = buffer - lo[0] - (ptrdiff_t)lo[1] * n, .step = {n, 0}, .ring = 1};
-    const bool through = l->term > 0 || l->past;
-    sum(pass, scale, from, batch, through ? &own : &l->out);
-    if (l->term > 0)
-        add(&own, batch, &l->out);
-    else if (l->past)
-        trli_stream_rows(point_of(&l->out, lo), l->out.step[0], buffer, n, n, batch->hi[1] - lo[1]);
-}
-
-/* One plane of a pass, in batches that stay in the first-level cache from one part of a long sum to the next. */
-static void run_plane(const line *l, int p, trl_lidx k)
-{
-    const trl_box *box = &l->box[p];
-    const trl_lidx n = least(BATCH, box->hi[0] - box->lo[0]), rows = batch_rows(n);
-    for (trl_lidx j = box->lo[1]; j < box->hi[1]; j += rows)
-        for (trl_lidx i = box->lo[0]; i < box->hi[0]; i += n) {
-            const trl_box batch = {{i, j, k}, {least(i + n, box->hi[0]), least(j + rows, box->hi[1]), k + 1}};
-            run_batch(l, p, p == 0 ? &l->source : &l->ring[p - 1], &batch);
-        }
+    const bool last = p == term->npasses - 1;
+    const view *from = p == 0 ? &l->source : &l->ring[p - 1];
+    const double scale = last && term->minus ? -pass->scale : pass->scale;
+    trl_box box = l->box[p];
+    box.lo[2] = k;
+    box.hi[2] = k + 1;
+    if (last && l->term > 0)
+        add_sum(pass, scale, from, &box, &l->out);
+    else
+        sum(pass, scale, from, &box, last ? &l->out : &l->ring[p], last && l->past);
 }
 
 /* Let pass p compute its planes up to k, and those before it what it reads. */
@@ -275,19 +324,20 @@ static void choose_tile(line *l, const trl_box *box, trl_lidx shape[3])
     const bool rings = l->op->term[l->term].npasses > 1;
     for (int a = 0; a < 3; ++a) shape[a] = box->hi[a] - box->lo[a];
     if (!rings) {
-        shape[1] = block_rows(l->op, shape[0], shape[1]);
+        shape[1] = (trl_lidx)block_rows(l->op, shape[0], shape[1]);
         return;
     }
-    shape[0] = least(shape[0], SCRATCH_ROW);
-    for (;;) {
-        const trl_box one = {{0, 0, 0}, {shape[0], 1, 1}}, two = {{0, 0, 0}, {shape[0], 2, 1}};
+    for (trl_lidx n = least(shape[0], ROW_MOST);; n = (n + 1) / 2) {
+        const trl_box one = {{0, 0, 0}, {n, 1, 1}}, two = {{0, 0, 0}, {n, 2, 1}};
         const ptrdiff_t first = lay_out(l, &one, NULL), more = lay_out(l, &two, NULL) - first;
-        if (first <= SCRATCH) {
-            shape[1] = least(shape[1], (trl_lidx)(1 + (SCRATCH - first) / more));
-            return;
-        }
-        assert(shape[0] > 1); /* no operator reaches that far */
-        shape[0] = (shape[0] + 1) / 2;
+        const trl_lidx rows = first > SCRATCH ? 0 : (trl_lidx)(1 + (SCRATCH - first) / more);
+        const trl_lidx grown =
+            l->box[0].hi[1] - l->box[0].lo[1] - 2; /* rows that the first pass computes more than the last */
+        assert(rows > 0 || n > 1);                 /* no operator reaches that far */
+        if (rows == 0 || (rows < shape[1] && rows < 2 * grown && n > ROW_LEAST)) continue;
+        shape[0] = n;
+        shape[1] = least(shape[1], rows);
+        return;
     }
 }
 
@@ -311,8 +361,8 @@ void trli_operator_box(const trl_operator *op, const trl_array *in, const trl_ar
 {
     if (trl_box_points(box) == 0) return;
     trli_rows rows = trli_rows_of(out, box);
-    trli_rows_kernel kernel = trli_rows_fused(op, &rows);
-    if (kernel) {
+    trli_rows_kernel kernel;
+    if (trli_rows_fused(op, &rows, &kernel)) {
         for (int t = 0, leaf = 0; t < op->nterms; ++t) {
             const view from = view_array(&in[op->term[t].input]);
             leaf = read_term(&rows, leaf, t, &op->term[t], &from, box);

@@ -9,6 +9,8 @@
 #include "spatialops_impl.h"
 
 enum {
+    TRLI_LINE = 8,       /* values of a cache line */
+    TRLI_PLANES = 4,     /* whose rows kernels take in turn */
     TRLI_LEAVES = 9,     /* values that one kernel reads for a point, at most */
     TRLI_SUM_POINTS = 8, /* points that one kernel of a sum takes, at most */
 };
@@ -24,13 +26,17 @@ typedef struct trli_rows {
     double weight[TRLI_LEAVES];           /* of each leaf */
     double scale[3];                      /* of each term; of one term in several passes: of each pass */
 } trli_rows;
-typedef void (*trli_rows_kernel)(const trli_rows *rows);
+/* past: the same with stores past the caches, for rows that begin and end on cache lines; NULL: there is none. */
+typedef struct trli_rows_kernel {
+    void (*through)(const trli_rows *rows);
+    void (*past)(const trli_rows *rows);
+} trli_rows_kernel;
 
 /* scale[0] * (the weighted sum of npoints <= TRLI_SUM_POINTS leaves), or of out and these, if `add`. */
 trli_rows_kernel trli_rows_sum(int npoints, bool add);
-/* The kernel that evaluates the whole operator for each point, with *rows' weights and scales set; NULL: there is none. Leaves are the
- * points of the terms in their order, in each term the last pass' points slowest. */
-trli_rows_kernel trli_rows_fused(const trl_operator *op, trli_rows *rows);
+/* The kernel that evaluates the whole operator for each point, and its weights and scales; false: there is none. Leaves are the points
+ * of the terms in their order, in each term the last pass' points slowest. */
+bool trli_rows_fused(const trl_operator *op, trli_rows *rows, trli_rows_kernel *kernel);
 /* flux = u * (phi at the face). Leaf 0 is u; 1 and 2 are phi beside the face, on the minus and the plus side; limiters other than upwind
  * also read 3 and 4, the next ones beyond these. Leaves of phi move with the second term. */
 trli_rows_kernel trli_rows_flux(int limiter);

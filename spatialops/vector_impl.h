@@ -21,7 +21,8 @@
 #endif
 
 /* By hand: a loop is a macro of (doubles in a vector, attribute of the function) that TRLI_STREAM_VARIANTS makes once for each kind;
- * TRLI_STREAM_CALL calls the one that suits. */
+ * TRLI_STREAM_CALL calls the one that suits. Of a list X(name, ...) of loops, TRLI_STREAM_LIST makes each with LOOP1, LOOP2, LOOP4 or LOOP8
+ * as X. */
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -40,8 +41,11 @@ typedef double trli_loose8 __attribute__((vector_size(64), aligned(8)));
 /* Streaming stores become visible to other threads. */
 #define TRLI_STREAM_FENCE() _mm_sfence()
 
-#define TRLI_STREAM_VARIANTS(LOOP) \
-    LOOP(2, ) LOOP(4, __attribute__((target("avx2")))) LOOP(8, __attribute__((target("avx512f"))))
+#define TRLI_TARGET2
+#define TRLI_TARGET4 __attribute__((target("avx2")))
+#define TRLI_TARGET8 __attribute__((target("avx512f")))
+#define TRLI_STREAM_VARIANTS(LOOP) LOOP(2, TRLI_TARGET2) LOOP(4, TRLI_TARGET4) LOOP(8, TRLI_TARGET8)
+#define TRLI_STREAM_LIST(LIST, LOOP) LIST(LOOP##2) LIST(LOOP##4) LIST(LOOP##8)
 #define TRLI_STREAM_CALL(name, ...)                           \
     (__builtin_cpu_supports("avx512f") ? name##8(__VA_ARGS__) \
      : __builtin_cpu_supports("avx2")  ? name##4(__VA_ARGS__) \
@@ -50,7 +54,9 @@ typedef double trli_loose8 __attribute__((vector_size(64), aligned(8)));
 typedef double trli_vector1, trli_loose1;
 #define TRLI_STREAM_STORE1(at, v) (*(at) = (v))
 #define TRLI_STREAM_FENCE() ((void)0)
-#define TRLI_STREAM_VARIANTS(LOOP) LOOP(1, )
+#define TRLI_TARGET1
+#define TRLI_STREAM_VARIANTS(LOOP) LOOP(1, TRLI_TARGET1)
+#define TRLI_STREAM_LIST(LIST, LOOP) LIST(LOOP##1)
 #define TRLI_STREAM_CALL(name, ...) name##1(__VA_ARGS__)
 #endif
 
