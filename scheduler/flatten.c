@@ -162,10 +162,23 @@ done:
 static void set_ranges(const flattening *f)
 {
     trli_task_record *record = trli_graph_records(f->graph);
-    for (int32_t t = 0; f->edges > 0 && t < f->tasks; ++t) {
+    for (int32_t t = 0; t < f->tasks; ++t) {
         record[t].first = f->after.first[t];
         record[t].end = f->after.first[t + 1];
     }
+}
+
+/* Without dependencies the order of addition is one, and there is nothing to count. */
+static trl_err flatten_unordered(trl_graph *graph, int32_t tasks)
+{
+    trl_err err;
+    TRL_TRY(alloc_int32(graph, tasks + 1, &graph->order));
+    TRL_TRY(alloc_int32(graph, tasks + 1, &graph->predecessors));
+    TRL_TRY(alloc_int32(graph, 1, &graph->successors));
+    for (int32_t t = 0; t < tasks; ++t) graph->order[t] = t;
+    memset(graph->predecessors, 0, ((size_t)tasks + 1) * sizeof *graph->predecessors);
+done:
+    return err;
 }
 
 trl_err trli_graph_flatten(trl_graph *graph)
@@ -177,6 +190,7 @@ trl_err trli_graph_flatten(trl_graph *graph)
                         graph->name, INT32_MAX - 1);
     }
     f.edges = (int32_t)graph->edges.count;
+    if (f.edges == 0) return flatten_unordered(graph, f.tasks);
     TRL_TRY(alloc_arrays(&f));
     list_successors(&f);
     remove_duplicates(&f);
