@@ -9,7 +9,7 @@
 #include "operator_impl.h"
 
 enum {
-    SCRATCH = 32768,       /* values of the rings of a term */
+    SCRATCH = 65536,       /* values of the rings of a term: half of a second-level cache */
     ROW_MOST = 512,        /* points of the rows of a tile with rings */
     ROW_LEAST = 64,        /* shorter only if nothing else has room */
     TURN = 4,              /* planes whose rows are taken in turn */

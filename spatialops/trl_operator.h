@@ -108,7 +108,8 @@ TRL_API const char *trl_operator_kind_doc(trl_operator_kind kind);
  * and inputs that are not valid where the owned points need them. Allocates nothing after the first use with this output. */
 TRL_API TRL_NODISCARD trl_err trl_operator_apply(const trl_operator *op, trl_loop *loop, trl_field *const *in,
                                                  trl_field *out);
-/* The same on one box of arrays, without checks: `in` must hold the box plus op->reads. */
+/* The same on one box of arrays, without checks: `in` must hold the box plus op->reads. Operators in several passes use half a MiB of the
+ * stack, on the workers too. */
 TRL_API void trl_operator_apply_box(const trl_operator *op, const trl_array *in, const trl_array *out,
                                     const trl_box *box);
 /* flux = u * (phi at the faces of axis `axis`), reconstructed upwind by a limiter (a row of trl_limiter_body.h), or central for -1.
