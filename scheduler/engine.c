@@ -249,7 +249,7 @@ static bool wait_for_work(trli_run *run, trli_worker *worker)
         } else if (owner || spins < SPINS) {
             trli_workers_pause(worker->workers);
         } else {
-            trli_workers_sleep(worker->workers, run);
+            trli_workers_sleep(worker->workers, &run->job);
             spins = 0;
         }
     }
@@ -260,13 +260,25 @@ static bool wait_for_work(trli_run *run, trli_worker *worker)
 
 static _Thread_local bool inside;
 
-bool trli_run_is_inside(void)
+bool trli_is_inside(void)
 {
     return inside;
 }
 
-bool trli_run_work(trli_run *run, trli_worker *worker)
+void trli_set_inside(bool now)
 {
+    inside = now;
+}
+
+bool trli_run_job_over(const trli_job *job)
+{
+    return trli_run_over((const trli_run *)job);
+}
+
+bool trli_run_work(trli_job *job, trli_worker *worker)
+{
+    trli_run *run = (trli_run *)job;
+    if (trli_run_over(run)) return false;
     bool worked = false;
     inside = true;
     (void)trli_diagnostics_said(); /* what was said before has to do with no task */

@@ -12,31 +12,44 @@
 
 enum { TRLI_CACHE_LINE = 64, TRLI_NONE = -1 };
 
+struct trli_worker;
+
+/* Something that workers do together: a run of a graph or of a loop, of which it is the first member. */
+typedef struct trli_job {
+    /* Work on it until it is over, or there is nothing to do for this worker. Returns whether there was anything. */
+    bool (*work)(struct trli_job *job, struct trli_worker *worker);
+    /* Nothing is left to begin with. */
+    bool (*over)(const struct trli_job *job);
+} trli_job;
+
 /* What a task waits for: predecessors, and signals. Back to `all` when it comes to zero, ready for the next run. */
 typedef struct trli_join {
     _Atomic int32_t missing;
     int32_t all;
 } trli_join;
 
+typedef struct trli_place trli_place;
+
 /* One thread of a trl_workers. Members are used by that thread only, but for the two atomic ones. */
 typedef struct trli_worker {
     alignas(TRLI_CACHE_LINE) trl_workers *workers;
     pthread_t thread;
     int index;
-    _Atomic bool operators;       /* prefers chunks of wide tasks */
-    int32_t next;                 /* released by the task before, runs next; TRLI_NONE: none */
-    int32_t pushed;               /* tasks given to the policy and not taken back, roughly: what others could do */
-    int64_t completed;            /* tasks, not yet subtracted from the run's remaining */
-    int64_t credit;               /* part of the run's remaining: for tasks that this worker may still spawn */
-    _Atomic int64_t foreign;      /* takes from the pool that it does not prefer */
+    _Atomic bool operators;   /* prefers chunks of wide tasks */
+    int32_t next;             /* released by the task before, runs next; TRLI_NONE: none */
+    int32_t pushed;           /* tasks given to the policy and not taken back, roughly: what others could do */
+    int64_t completed;        /* tasks, not yet subtracted from the run's remaining */
+    int64_t credit;           /* part of the run's remaining: for tasks that this worker may still spawn */
+    _Atomic int64_t foreign;  /* takes from the pool that it does not prefer */
+    const void *shared, *own; /* lines with which its last job began, read and written: it may be the next one too */
     struct trli_trace_lane *lane; /* NULL: no trace */
 } trli_worker;
 
-/* A wide task's chunks fall into one share of neighbours per worker. A worker hands itself those of its own share, then of
- * the others': from task to task it meets the same part of the data, which its cache still holds. */
+/* Chunks fall into one share of neighbours per worker. A worker hands itself those of its own share, then of the others': from task to
+ * task it meets the same part of the data, which its cache still holds. */
 typedef struct trli_share {
     alignas(TRLI_CACHE_LINE) _Atomic int32_t handed_out;
-    _Atomic int32_t complete; /* chunks of the whole task; in the first share only */
+    _Atomic int32_t complete; /* chunks of the whole wide task; in the first share only */
 } trli_share;
 
 /* The operator pool: wide tasks in the order in which they became ready, each in a slot of its own. */
@@ -83,6 +96,7 @@ typedef struct trli_phases {
 
 /* All that a graph keeps for its runs; made by the first one, and again when the workers are others. */
 typedef struct trli_run {
+    trli_job job;
     trl_graph *graph;
     trl_workers *workers;
     const trl_policy *policy;
@@ -123,14 +137,20 @@ struct trl_run {
 
 /* One step of waiting: a pause of the processor, or a yield where threads outnumber cores. */
 void trli_workers_pause(const trl_workers *workers);
-/* Sleep for a while, or until woken, unless the run is over. A sleeping worker holds no task, so a wake-up that comes too early or is lost costs
+/* Sleep for a while, or until woken, unless the job is over. A sleeping worker holds no task, so a wake-up that comes too early or is lost costs
  * time and nothing else. */
-void trli_workers_sleep(trl_workers *workers, const trli_run *run);
+void trli_workers_sleep(trl_workers *workers, const trli_job *job);
 /* Wake a sleeping worker if there is one; all of them. */
 void trli_workers_wake_one(trl_workers *workers);
 void trli_workers_wake_all(trl_workers *workers);
-/* Whether there are other runs in progress. */
+/* Whether there are other jobs in progress. */
 bool trli_workers_wanted_elsewhere(const trl_workers *workers);
+/* A place for a job among those in progress; NULL: all are taken. To be given to trli_workers_do. */
+trli_place *trli_workers_claim(trl_workers *workers, trli_job *job);
+/* Have the workers do a job, the caller among them; returns when it is over and nobody is at it any more. */
+void trli_workers_do(trl_workers *workers, trli_place *place);
+/* The trace of the workers, or NULL. */
+trl_trace *trli_workers_trace(const trl_workers *workers);
 
 /* ---- run.c ---- */
 
@@ -154,11 +174,12 @@ const char *trli_task_name(const trli_run *run, int32_t task);
 
 /* ---- engine.c ---- */
 
-/* Work on a run until it is over, or until nothing is found here and other runs are in progress. Returns whether
- * anything was found. */
-bool trli_run_work(trli_run *run, trli_worker *worker);
-/* Whether the calling thread is in a run already. */
-bool trli_run_is_inside(void);
+/* The job of a run. Until nothing is found here and other jobs are in progress. */
+bool trli_run_work(trli_job *job, trli_worker *worker);
+bool trli_run_job_over(const trli_job *job);
+/* Whether the calling thread is at a job already; say that it is, or is no more. */
+bool trli_is_inside(void);
+void trli_set_inside(bool inside);
 /* A task's predecessors are complete: hand it to its phase or the policy. */
 void trli_ready(trli_run *run, trli_worker *worker, int32_t task);
 /* Hand it to the policy. */
@@ -177,6 +198,8 @@ bool trli_call(trli_run *run, trli_worker *worker, int32_t task, int chunk, bool
 
 /* ---- wide.c ---- */
 
+/* The next chunks for a worker: the first, and how many; or TRLI_NONE. shares: of equally many chunks, none handed out at first. */
+int32_t trli_shares_take(trli_share *share, int32_t shares, int64_t chunks, int worker, int *count);
 TRL_NODISCARD trl_err trli_wide_create(trli_run *run);
 void trli_wide_destroy(trli_run *run);
 void trli_wide_start(trli_run *run);

@@ -4,48 +4,87 @@
 
 #include <trl_loop.h>
 
-/* Graphs of one wide task, run again and again, whose parts share out the chunks of the present run. Each part costs some 20 ns: a
- * short loop has one for each worker, others so many that what else the workers do evens out. */
-enum { SHORT, LONG, GRAPHS, LONG_PARTS = 8 /* of a worker */ };
+#include "engine_impl.h"
+#include "trace_impl.h"
 
+/* A job without a graph: what is left of one when there are neither dependencies nor resources, and a start that costs less than the
+ * shortest loop. A worker takes few lines of memory from others: the place of the job, its first line, the worker's own share. */
 struct trl_loop {
-    trl_context *ctx;
-    trl_workers *workers;
-    trl_graph *graph[GRAPHS];
+    trli_job job;
     trl_loop_fn fn;
     void *data;
-    int chunks;
+    int32_t chunks, shares;
+    trli_share *share; /* [shares] one of each worker */
+    _Atomic int error; /* the first */
+    bool explained;    /* a message was recorded with it */
+    int failed;        /* chunk */
+    _Atomic bool busy;
+    trl_context *ctx;
+    trl_workers *workers;
 };
 
-static trl_err run_chunks(const trl_loop *loop, int first, int end, int worker)
+/* ---- chunks ---- */
+
+static void fail(trl_loop *loop, int chunk, trl_err err)
 {
-    trl_err err = TRL_OK;
-    for (int chunk = first; chunk < end; ++chunk) TRL_TRY(loop->fn(loop->data, chunk, loop->chunks, worker));
-done:
-    return err;
+    int none = TRL_OK;
+    bool explained = trli_diagnostics_said();
+    /* Relaxed: what only the first one writes is read when all have left. */
+    if (!atomic_compare_exchange_strong_explicit(&loop->error, &none, (int)err, memory_order_relaxed,
+                                                 memory_order_relaxed))
+        return;
+    loop->explained = explained;
+    loop->failed = chunk;
 }
 
-static trl_err run_part(void *data, const trl_task_args *args, bool *done)
+static void run_chunks(trl_loop *loop, int first, int count, int worker)
 {
-    const trl_loop *loop = data;
-    int64_t chunks = loop->chunks;
-    (void)done;
-    return run_chunks(loop, (int)(chunks * args->chunk / args->chunks),
-                      (int)(chunks * (args->chunk + 1) / args->chunks), args->worker);
+    for (int chunk = first; chunk < first + count; ++chunk) {
+        if (atomic_load_explicit(&loop->error, memory_order_relaxed) != TRL_OK) return;
+        trl_err err = loop->fn(loop->data, chunk, loop->chunks, worker);
+        if (err != TRL_OK) fail(loop, chunk, err);
+    }
 }
 
-static trl_err make_graph(trl_loop *loop, int parts, trl_graph **graph)
+static void run_traced(trl_loop *loop, int first, int count, const trli_worker *worker)
 {
-    trl_err err;
-    trl_task task;
-    TRL_TRY(trl_graph_create(loop->ctx, "loop", graph));
-    TRL_TRY(trl_graph_add_task(
-        *graph, &(trl_task_desc){.name = "chunks", .run = run_part, .data = loop, .chunks = parts}, &task));
-    TRL_TRY(trl_graph_freeze(*graph));
-    TRL_TRY(trl_graph_prepare(*graph, loop->workers));
-done:
-    return err;
+    int64_t start = worker->lane ? trli_now_ns() : 0;
+    run_chunks(loop, first, count, worker->index);
+    if (worker->lane) trli_trace_add(worker->lane, TRLI_TRACE_TASK, "chunks", 0, start, trli_now_ns());
 }
+
+static bool work(trli_job *job, trli_worker *worker)
+{
+    trl_loop *loop = (trl_loop *)job;
+    bool worked = false;
+    int count = 0;
+    __builtin_prefetch(loop->data);
+    worker->shared = loop;
+    worker->own = &loop->share[worker->index];
+    trli_set_inside(true);
+    (void)trli_diagnostics_said(); /* what was said before has to do with no chunk */
+    for (int32_t chunk;
+         (chunk = trli_shares_take(loop->share, loop->shares, loop->chunks, worker->index, &count)) != TRLI_NONE;) {
+        run_traced(loop, chunk, count, worker);
+        worked = true;
+    }
+    trli_set_inside(false);
+    if (worked) trli_workers_wake_all(worker->workers); /* a caller who is not worker 0 may sleep */
+    return worked;
+}
+
+/* Chunks that are handed out only have to be waited for. */
+static bool over(const trli_job *job)
+{
+    const trl_loop *loop = (const trl_loop *)job;
+    for (int64_t s = 0; s < loop->shares; ++s) {
+        int64_t size = loop->chunks * (s + 1) / loop->shares - loop->chunks * s / loop->shares;
+        if (atomic_load_explicit(&loop->share[s].handed_out, memory_order_seq_cst) < size) return false;
+    }
+    return true;
+}
+
+/* ---- loops ---- */
 
 trl_err trl_loop_create(trl_context *ctx, trl_workers *workers, trl_loop **result)
 {
@@ -55,9 +94,9 @@ trl_err trl_loop_create(trl_context *ctx, trl_workers *workers, trl_loop **resul
     *result = NULL;
     TRL_TRY(trl_memory_alloc(ctx, sizeof *loop, "a parallel loop", &memory));
     loop = memory;
-    *loop = (trl_loop){.ctx = ctx, .workers = workers};
-    TRL_TRY(make_graph(loop, trl_workers_count(workers), &loop->graph[SHORT]));
-    TRL_TRY(make_graph(loop, LONG_PARTS * trl_workers_count(workers), &loop->graph[LONG]));
+    *loop = (trl_loop){.job = {work, over}, .ctx = ctx, .workers = workers, .shares = trl_workers_count(workers)};
+    TRL_TRY(trl_memory_alloc(ctx, (size_t)loop->shares * sizeof *loop->share, "a parallel loop", &memory));
+    loop->share = memset(memory, 0, (size_t)loop->shares * sizeof *loop->share);
     *result = loop;
     loop = NULL;
 done:
@@ -69,24 +108,63 @@ void trl_loop_destroy(trl_loop **loop)
 {
     if (*loop == NULL) return;
     trl_context *ctx = (*loop)->ctx;
-    void *memory = *loop;
-    for (int g = 0; g < GRAPHS; ++g) trl_graph_destroy(&(*loop)->graph[g]);
-    trl_memory_free(ctx, &memory);
+    void *blocks[] = {(*loop)->share, *loop};
+    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; ++i) trl_memory_free(ctx, &blocks[i]);
     *loop = NULL;
+}
+
+static trl_err run_in_order(int chunks, trl_loop_fn fn, void *data)
+{
+    trl_err err = TRL_OK;
+    for (int chunk = 0; chunk < chunks; ++chunk) TRL_TRY(fn(data, chunk, chunks, 0));
+done:
+    return err;
+}
+
+static trl_err run_alone(const trl_loop *loop)
+{
+    trli_set_inside(true);
+    trl_err err = run_in_order(loop->chunks, loop->fn, loop->data);
+    trli_set_inside(false);
+    return err;
+}
+
+static trl_err run_by_all(trl_loop *loop)
+{
+    trl_workers *workers = loop->workers;
+    trl_trace *trace = trli_workers_trace(workers);
+    int64_t start = trace ? trli_now_ns() : 0;
+    trli_place *place = trli_workers_claim(workers, &loop->job);
+    if (!place) return run_alone(loop);
+    for (int32_t s = 0; s < loop->shares; ++s)
+        atomic_store_explicit(&loop->share[s].handed_out, 0, memory_order_relaxed);
+    atomic_store_explicit(&loop->error, TRL_OK, memory_order_relaxed);
+    trli_workers_do(workers, place);
+    if (trace) trli_trace_add_run(trace, "loop", start, trli_now_ns());
+    const trl_err err = (trl_err)atomic_load_explicit(&loop->error, memory_order_relaxed);
+    if (err == TRL_OK || loop->explained) return err;
+    return trl_fail(loop->ctx, err, NULL, "chunk %d of %d of a loop failed: %s", loop->failed, loop->chunks,
+                    trl_err_meaning(err));
 }
 
 trl_err trl_loop_run(trl_loop *loop, int chunks, trl_loop_fn fn, void *data)
 {
-    const trl_loop alone = {.fn = fn, .data = data, .chunks = chunks};
-    /* One worker, or one chunk: nobody to share with. */
-    if (trl_loop_workers(loop) == 1 || chunks <= 1) return run_chunks(&alone, 0, chunks, 0);
+    trl_err err;
+    if (loop == NULL) return run_in_order(chunks, fn, data);
+    if (trli_is_inside())
+        return trl_fail(loop->ctx, TRL_ERR_USAGE, NULL, "a loop cannot run inside a task or another loop");
+    /* Acquire and release: the end of the run before, perhaps on another thread. */
+    if (atomic_exchange_explicit(&loop->busy, true, memory_order_acquire))
+        return trl_fail(loop->ctx, TRL_ERR_USAGE, NULL, "a loop cannot run: it is running");
     loop->fn = fn;
     loop->data = data;
     loop->chunks = chunks;
-    return trl_graph_run(loop->graph[chunks > trl_loop_workers(loop) ? LONG : SHORT], loop->workers);
+    err = loop->shares > 1 && chunks > 1 ? run_by_all(loop) : run_alone(loop);
+    atomic_store_explicit(&loop->busy, false, memory_order_release);
+    return err;
 }
 
 int trl_loop_workers(const trl_loop *loop)
 {
-    return loop ? trl_workers_count(loop->workers) : 1;
+    return loop ? loop->shares : 1;
 }

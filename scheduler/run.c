@@ -106,6 +106,7 @@ trl_err trli_run_create(trl_graph *graph, trl_workers *workers, const trl_policy
     trli_run_destroy(graph);
     TRL_TRY(trl_memory_alloc(graph->ctx, sizeof(trli_run), what, &memory));
     trli_run *run = graph->run = memset(memory, 0, sizeof(trli_run));
+    run->job = (trli_job){trli_run_work, trli_run_job_over};
     run->graph = graph;
     run->workers = workers;
     run->workers_serial = serial;

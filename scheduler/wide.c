@@ -74,16 +74,12 @@ enum {
     BATCH_MOST = 128
 }; /* parts in which a share is taken, when there are many chunks; chunks taken at once */
 
-/* The next chunks of a wide task for a worker: the first, and how many; or TRLI_NONE. */
-static int take_chunks(const trli_run *run, int32_t task, int worker, int *count)
+int32_t trli_shares_take(trli_share *share, int32_t shares, int64_t chunks, int worker, int *count)
 {
-    const trli_wide_pool *wide = &run->wide;
-    int64_t chunks = trli_graph_records(run->graph)[task].chunks;
-    const int32_t shares = shares_of(run, task);
     for (int32_t i = 0; i < shares; ++i) {
         int32_t n = (worker + i) % shares;
         int32_t first = (int32_t)(chunks * n / shares), end = (int32_t)(chunks * (n + 1) / shares);
-        _Atomic int32_t *handed_out = &wide->share[wide->first_share[task] + n].handed_out;
+        _Atomic int32_t *handed_out = &share[n].handed_out;
         int32_t left = end - first - atomic_load_explicit(handed_out, memory_order_relaxed);
         if (left <= 0) continue;
         int32_t most = left / BATCHES < 1 ? 1 : left / BATCHES < BATCH_MOST ? left / BATCHES : BATCH_MOST;
@@ -102,7 +98,8 @@ int32_t trli_wide_take(trli_run *run, const trli_worker *worker, int *chunk, int
     for (;;) {
         int32_t task = atomic_load_explicit(&wide->slot[head], memory_order_seq_cst);
         if (task == TRLI_NONE) return TRLI_NONE;
-        *chunk = take_chunks(run, task, worker->index, count);
+        *chunk = trli_shares_take(&wide->share[wide->first_share[task]], shares_of(run, task),
+                                  trli_graph_records(run->graph)[task].chunks, worker->index, count);
         if (*chunk != TRLI_NONE) return task;
         /* Relaxed: the slot was loaded with acquire. */
         if (atomic_compare_exchange_strong_explicit(&wide->head, &head, head + 1, memory_order_relaxed,

@@ -8,19 +8,19 @@
 #include "trace_impl.h"
 
 enum {
-    OPEN = 1,        /* bit of a gate: workers may enter the run */
-    INSIDE = 2,      /* added to the gate by each worker inside the run */
-    RUNS = 16,       /* in progress at once, at most */
-    SPINS = 2000,    /* looks at the gates between runs before a worker sleeps */
-    VISIT = 250,     /* such looks that a vain visit to all runs counts as */
-    NAP_NS = 1000000 /* longest sleep inside a run */
+    OPEN = 1,        /* bit of a gate: workers may begin with the job */
+    INSIDE = 2,      /* added to the gate by each worker at the job */
+    JOBS = 16,       /* in progress at once, at most */
+    SPINS = 2000,    /* looks at the gates between jobs before a worker sleeps */
+    VISIT = 250,     /* such looks that a vain visit to a job counts as */
+    NAP_NS = 1000000 /* longest sleep at a job */
 };
 
-/* A run in progress. */
-typedef struct place {
-    alignas(TRLI_CACHE_LINE) _Atomic(trli_run *) run; /* NULL: free; set by who claims the place */
+/* A job in progress. */
+struct trli_place {
+    _Atomic(trli_job *) job; /* NULL: free; set by who claims the place */
     _Atomic int gate;
-} place;
+};
 
 struct trl_workers {
     trl_context *ctx;
@@ -36,11 +36,12 @@ struct trl_workers {
     trli_worker *worker;
     trl_trace *trace;
 
-    place place[RUNS];
-    alignas(TRLI_CACHE_LINE) _Atomic int runs; /* in progress */
-    _Atomic bool stopping;
-    _Atomic bool seat; /* somebody is worker 0 */
-    alignas(TRLI_CACHE_LINE) _Atomic int sleepers;
+    /* An idle worker watches the count; the first places, on the same line, come with it. */
+    alignas(TRLI_CACHE_LINE) _Atomic int jobs; /* in progress */
+    trli_place place[JOBS];
+    alignas(TRLI_CACHE_LINE) _Atomic bool seat; /* somebody is worker 0 */
+    alignas(TRLI_CACHE_LINE) _Atomic bool stopping;
+    _Atomic int sleepers;
     pthread_mutex_t lock; /* for going to sleep and waking up */
     pthread_cond_t wake;
 };
@@ -72,26 +73,25 @@ static struct timespec after_nap(void)
     return t;
 }
 
-/* seq_cst here and at what is looked at: of a worker going to sleep and one that ends a run, at least one sees the other. The lock is held
+/* seq_cst here and at what is looked at: of a worker going to sleep and one that ends a job, at least one sees the other. The lock is held
  * from the count to the wait, so a waker that saw the count cannot signal in between. */
-void trli_workers_sleep(trl_workers *workers, const trli_run *run)
+void trli_workers_sleep(trl_workers *workers, const trli_job *job)
 {
     struct timespec until = after_nap();
     pthread_mutex_lock(&workers->lock);
     atomic_fetch_add_explicit(&workers->sleepers, 1, memory_order_seq_cst);
-    if (atomic_load_explicit(&run->remaining, memory_order_seq_cst) > 0)
-        pthread_cond_timedwait(&workers->wake, &workers->lock, &until);
+    if (!job->over(job)) pthread_cond_timedwait(&workers->wake, &workers->lock, &until);
     atomic_fetch_sub_explicit(&workers->sleepers, 1, memory_order_relaxed); /* too high a count only costs a signal */
     pthread_mutex_unlock(&workers->lock);
 }
 
-/* Until a run begins; or for a while, where there are some that lack work. */
-static void sleep_between_runs(trl_workers *w)
+/* Until a job begins; or for a while, where there are some that lack work. */
+static void sleep_between_jobs(trl_workers *w)
 {
     struct timespec until = after_nap();
     pthread_mutex_lock(&w->lock);
     atomic_fetch_add_explicit(&w->sleepers, 1, memory_order_seq_cst);
-    if (atomic_load_explicit(&w->runs, memory_order_seq_cst) > 0)
+    if (atomic_load_explicit(&w->jobs, memory_order_seq_cst) > 0)
         pthread_cond_timedwait(&w->wake, &w->lock, &until);
     else if (!atomic_load_explicit(&w->stopping, memory_order_seq_cst))
         pthread_cond_wait(&w->wake, &w->lock);
@@ -118,13 +118,13 @@ void trli_workers_wake_all(trl_workers *workers)
 /* Relaxed: a hint. */
 bool trli_workers_wanted_elsewhere(const trl_workers *workers)
 {
-    return atomic_load_explicit(&workers->runs, memory_order_relaxed) > 1;
+    return atomic_load_explicit(&workers->jobs, memory_order_relaxed) > 1;
 }
 
 /* ---- threads ---- */
 
-/* Acquire: what the caller of the run wrote before it opened the gate. */
-static bool enter(place *p)
+/* Acquire: what the caller wrote before it opened the gate. */
+static bool enter(trli_place *p)
 {
     int gate = atomic_load_explicit(&p->gate, memory_order_relaxed);
     while (gate & OPEN) {
@@ -136,16 +136,25 @@ static bool enter(place *p)
     return false;
 }
 
-/* Look into all runs in progress, starting at a place of this worker's own. Returns whether it did something. */
-static bool visit_runs(trl_workers *w, trli_worker *worker)
+/* Look into all jobs in progress, starting at a place of this worker's own. Returns whether it did something; adds to spins what it looked at
+ * in vain. */
+static bool visit_jobs(trl_workers *w, trli_worker *worker, int *spins)
 {
     bool worked = false;
-    for (int i = 0; i < RUNS; ++i) {
-        place *p = &w->place[(i + worker->index) % RUNS];
+    __builtin_prefetch(worker->shared,
+                       0); /* while the gate is on its way; of an address that is gone it does nothing */
+    __builtin_prefetch(worker->own, 1);
+    for (int i = 0; i < JOBS; ++i) {
+        trli_place *p = &w->place[(i + worker->index) % JOBS];
         if (!enter(p)) continue;
-        trli_run *run = atomic_load_explicit(&p->run, memory_order_relaxed); /* set before the gate was opened */
-        if (!trli_run_over(run)) worked |= trli_run_work(run, worker); /* its caller may not have closed the gate yet */
-        /* Release: this worker's last look at the run comes before the caller's return. */
+        trli_job *job = atomic_load_explicit(&p->job, memory_order_relaxed); /* set before the gate was opened */
+        if (job->work(job, worker))
+            worked = true;
+        else
+            *spins += VISIT;
+        if (job->over(job))
+            atomic_fetch_and_explicit(&p->gate, ~OPEN, memory_order_relaxed); /* nobody need come again */
+        /* Release: this worker's last look at the job comes before the caller's return. */
         atomic_fetch_sub_explicit(&p->gate, INSIDE, memory_order_release);
     }
     return worked;
@@ -157,14 +166,12 @@ static void *work(void *arg)
     trl_workers *w = worker->workers;
     if (w->pins) trli_topology_pin(&w->ctx->topology, worker->index);
     for (int spins = 0; !atomic_load_explicit(&w->stopping, memory_order_relaxed); ++spins) {
-        bool open = atomic_load_explicit(&w->runs, memory_order_relaxed) > 0;
-        if (open && visit_runs(w, worker)) {
+        if (atomic_load_explicit(&w->jobs, memory_order_relaxed) > 0 && visit_jobs(w, worker, &spins)) {
             spins = 0;
         } else if (spins < SPINS) {
             trli_workers_pause(w);
-            if (open) spins += VISIT;
         } else {
-            sleep_between_runs(w);
+            sleep_between_jobs(w);
             spins = 0;
         }
     }
@@ -208,7 +215,7 @@ static void unpin_caller(trl_workers *w)
 static void free_workers(trl_workers *w)
 {
     trl_context *ctx = w->ctx;
-    atomic_store_explicit(&w->stopping, true, memory_order_seq_cst); /* seen by sleep_between_runs */
+    atomic_store_explicit(&w->stopping, true, memory_order_seq_cst); /* seen by sleep_between_jobs */
     trli_workers_wake_all(w);
     for (int i = 1; i <= w->started; ++i) pthread_join(w->worker[i].thread, NULL);
     unpin_caller(w);
@@ -286,7 +293,7 @@ const char *trl_workers_policy(const trl_workers *workers)
 static trl_err check_no_runs(const trl_workers *w)
 {
     /* Relaxed: only keeps out misuse. */
-    if (atomic_load_explicit(&w->runs, memory_order_relaxed) == 0) return TRL_OK;
+    if (atomic_load_explicit(&w->jobs, memory_order_relaxed) == 0) return TRL_OK;
     return trl_fail(w->ctx, TRL_ERR_USAGE, NULL, "the workers cannot change: they are running a graph");
 }
 
@@ -327,7 +334,65 @@ done:
     return err;
 }
 
-/* ---- runs ---- */
+/* ---- jobs ---- */
+
+trli_place *trli_workers_claim(trl_workers *w, trli_job *job)
+{
+    for (int i = 0; i < JOBS; ++i) {
+        trli_job *none = NULL;
+        /* Acquire: the job before has left the place. */
+        if (atomic_compare_exchange_strong_explicit(&w->place[i].job, &none, job, memory_order_acquire,
+                                                    memory_order_relaxed))
+            return &w->place[i];
+    }
+    return NULL;
+}
+
+static void open_place(trl_workers *w, trli_place *p)
+{
+    /* Release: the state of the job, ready. seq_cst: see trli_workers_sleep. */
+    atomic_fetch_or_explicit(&p->gate, OPEN, memory_order_release);
+    atomic_fetch_add_explicit(&w->jobs, 1, memory_order_seq_cst);
+    trli_workers_wake_all(w);
+}
+
+static void close_place(trl_workers *w, trli_place *p)
+{
+    atomic_fetch_and_explicit(&p->gate, ~OPEN, memory_order_relaxed); /* from here on nobody enters */
+    /* Acquire: the last looks of the others at the job. */
+    while (atomic_load_explicit(&p->gate, memory_order_acquire) != 0) trli_workers_pause(w);
+    atomic_store_explicit(&p->job, NULL, memory_order_release);
+    atomic_fetch_sub_explicit(&w->jobs, 1, memory_order_relaxed);
+}
+
+/* Work as worker 0, where nobody else is; a caller that finds the seat taken sleeps until it is free or its job is over. Acquire and release
+ * of the worker. */
+static void work_or_sleep(trl_workers *w, trli_job *job)
+{
+    while (!job->over(job)) {
+        if (!atomic_exchange_explicit(&w->seat, true, memory_order_acquire)) {
+            (void)job->work(job, &w->worker[0]);
+            atomic_store_explicit(&w->seat, false, memory_order_release);
+            if (trli_workers_wanted_elsewhere(w)) trli_workers_wake_all(w);
+        }
+        if (!job->over(job)) trli_workers_sleep(w, job); /* another caller gets the seat */
+    }
+}
+
+void trli_workers_do(trl_workers *w, trli_place *p)
+{
+    trli_job *job = atomic_load_explicit(&p->job, memory_order_relaxed); /* claimed by this thread */
+    open_place(w, p);
+    work_or_sleep(w, job);
+    close_place(w, p);
+}
+
+trl_trace *trli_workers_trace(const trl_workers *workers)
+{
+    return workers->trace;
+}
+
+/* ---- runs of graphs ---- */
 
 static trl_err check_run(trl_graph *graph, trl_workers *w)
 {
@@ -364,61 +429,15 @@ done:
     return err;
 }
 
-/* A place for a run; NULL: all are taken. */
-static place *claim_place(trl_workers *w, trli_run *run)
-{
-    for (int i = 0; i < RUNS; ++i) {
-        trli_run *none = NULL;
-        /* Acquire: the run before has left the place. */
-        if (atomic_compare_exchange_strong_explicit(&w->place[i].run, &none, run, memory_order_acquire,
-                                                    memory_order_relaxed))
-            return &w->place[i];
-    }
-    return NULL;
-}
-
-static void open_place(trl_workers *w, place *p)
-{
-    /* Release: the state of the run, ready. seq_cst: see trli_workers_sleep. */
-    atomic_fetch_or_explicit(&p->gate, OPEN, memory_order_release);
-    atomic_fetch_add_explicit(&w->runs, 1, memory_order_seq_cst);
-    trli_workers_wake_all(w);
-}
-
-static void close_place(trl_workers *w, place *p)
-{
-    atomic_fetch_and_explicit(&p->gate, ~OPEN, memory_order_relaxed); /* from here on nobody enters */
-    /* Acquire: the last looks of the others at the run. */
-    while (atomic_load_explicit(&p->gate, memory_order_acquire) != 0) trli_workers_pause(w);
-    atomic_store_explicit(&p->run, NULL, memory_order_release);
-    atomic_fetch_sub_explicit(&w->runs, 1, memory_order_relaxed);
-}
-
-/* Work as worker 0, where nobody else is; a caller that finds the seat taken sleeps until it is free or its run is over. Acquire and release
- * of the worker. */
-static void work_or_sleep(trl_workers *w, trli_run *run)
-{
-    while (!trli_run_over(run)) {
-        if (!atomic_exchange_explicit(&w->seat, true, memory_order_acquire)) {
-            (void)trli_run_work(run, &w->worker[0]);
-            atomic_store_explicit(&w->seat, false, memory_order_release);
-            if (trli_workers_wanted_elsewhere(w)) trli_workers_wake_all(w);
-        }
-        if (!trli_run_over(run)) trli_workers_sleep(w, run); /* another caller gets the seat */
-    }
-}
-
 static trl_err run_once(trli_run *run, trl_workers *w)
 {
     int64_t start = trli_now_ns();
-    place *p = claim_place(w, run);
+    trli_place *p = trli_workers_claim(w, &run->job);
     if (p == NULL)
-        return trl_fail(w->ctx, TRL_ERR_USAGE, NULL, "graph '%s' cannot run: the workers are running %d graphs",
-                        run->graph->name, RUNS);
+        return trl_fail(w->ctx, TRL_ERR_USAGE, NULL, "graph '%s' cannot run: the workers are at %d other jobs",
+                        run->graph->name, JOBS);
     trli_run_start(run, w->trace != NULL);
-    open_place(w, p);
-    work_or_sleep(w, run);
-    close_place(w, p);
+    trli_workers_do(w, p);
     int64_t end = trli_now_ns();
     if (w->trace) trli_trace_add_run(w->trace, run->graph->name, start, end);
     trl_err err = trli_run_finish(run, end - start);
@@ -430,7 +449,7 @@ trl_err trl_graph_run(trl_graph *graph, trl_workers *w)
 {
     trl_err err;
     TRL_TRY(check_run(graph, w));
-    if (trli_run_is_inside())
+    if (trli_is_inside())
         err = trl_fail(w->ctx, TRL_ERR_USAGE, NULL, "graph '%s' cannot run inside a task: spawn tasks instead",
                        graph->name);
     else

@@ -6,6 +6,7 @@
 
 #include "policy_settings.h"
 
+#include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 
@@ -125,6 +126,93 @@ START_TEST(an_error_of_a_chunk_is_returned_and_the_loop_runs_again)
 }
 END_TEST
 
+static trl_err fail_silently(void *data, int chunk, int chunks, int worker)
+{
+    (void)data, (void)chunks, (void)worker;
+    return chunk == 3 ? TRL_ERR_NUMERICS : TRL_OK;
+}
+
+START_TEST(a_chunk_that_fails_without_a_word_is_named)
+{
+    const setting two = {"priority", 2};
+    trl_workers *workers = make_workers(&two);
+    trl_loop *loop;
+    ck_ok(trl_loop_create(test_ctx, workers, &loop));
+    trl_context_clear_diagnostics(test_ctx);
+    ck_fails(trl_loop_run(loop, 8, fail_silently, NULL), TRL_ERR_NUMERICS, "chunk 3 of 8 of a loop failed");
+    trl_loop_destroy(&loop);
+    trl_workers_destroy(&workers);
+}
+END_TEST
+
+static trl_err run_another(void *data, int chunk, int chunks, int worker)
+{
+    (void)chunk, (void)chunks, (void)worker;
+    return trl_loop_run(data, 2, fail_silently, NULL);
+}
+
+START_TEST(a_loop_inside_a_loop_is_refused_whatever_the_number_of_workers)
+{
+    for (int s = 0; s < SETTINGS; ++s) {
+        trl_workers *workers = make_workers(&settings[s]);
+        trl_loop *loop;
+        ck_ok(trl_loop_create(test_ctx, workers, &loop));
+        trl_context_clear_diagnostics(test_ctx);
+        ck_fails(trl_loop_run(loop, 2, run_another, loop), TRL_ERR_USAGE, "cannot run inside a task or another loop");
+        check_loop(loop, 10);
+        trl_loop_destroy(&loop);
+        trl_workers_destroy(&workers);
+    }
+}
+END_TEST
+
+typedef struct driver {
+    trl_loop *loop;
+    int worst; /* calls of a chunk, once in each run */
+} driver;
+
+enum { DRIVER_CHUNKS = 9, DRIVER_RUNS = 300 };
+
+static trl_err count_alone(void *data, int chunk, int chunks, int worker)
+{
+    (void)chunks, (void)worker;
+    atomic_fetch_add(&((_Atomic int *)data)[chunk], 1);
+    return TRL_OK;
+}
+
+static void *drive(void *arg)
+{
+    driver *d = arg;
+    for (int run = 0; run < DRIVER_RUNS; ++run) {
+        _Atomic int calls[DRIVER_CHUNKS] = {0};
+        if (trl_loop_run(d->loop, DRIVER_CHUNKS, count_alone, (void *)calls) != TRL_OK) d->worst = -1;
+        for (int c = 0; c < DRIVER_CHUNKS; ++c)
+            if (calls[c] != 1) d->worst = calls[c];
+    }
+    return NULL;
+}
+
+START_TEST(threads_share_the_workers_each_with_a_loop_of_its_own)
+{
+    enum { DRIVERS = 3 };
+    const setting two = {"priority", 2};
+    trl_workers *workers = make_workers(&two);
+    driver driver[DRIVERS];
+    pthread_t thread[DRIVERS];
+    for (int d = 0; d < DRIVERS; ++d) {
+        driver[d].worst = 1;
+        ck_ok(trl_loop_create(test_ctx, workers, &driver[d].loop));
+    }
+    for (int d = 0; d < DRIVERS; ++d) ck_assert_int_eq(pthread_create(&thread[d], NULL, drive, &driver[d]), 0);
+    for (int d = 0; d < DRIVERS; ++d) pthread_join(thread[d], NULL);
+    for (int d = 0; d < DRIVERS; ++d) {
+        ck_assert_int_eq(driver[d].worst, 1);
+        trl_loop_destroy(&driver[d].loop);
+    }
+    trl_workers_destroy(&workers);
+}
+END_TEST
+
 START_TEST(nothing_is_allocated_after_the_first_run)
 {
     const setting two = {"priority", 2};
@@ -148,6 +236,9 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, without_a_loop_the_caller_takes_the_chunks_in_order);
     tcase_add_test(tc, as_few_chunks_as_workers_run_at_once);
     tcase_add_test(tc, an_error_of_a_chunk_is_returned_and_the_loop_runs_again);
+    tcase_add_test(tc, a_chunk_that_fails_without_a_word_is_named);
+    tcase_add_test(tc, a_loop_inside_a_loop_is_refused_whatever_the_number_of_workers);
+    tcase_add_test(tc, threads_share_the_workers_each_with_a_loop_of_its_own);
     tcase_add_test(tc, nothing_is_allocated_after_the_first_run);
 }
 TRL_TEST_MAIN("loop", add_tests)

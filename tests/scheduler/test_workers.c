@@ -268,7 +268,7 @@ START_TEST(refuses_more_than_sixteen_runs_at_once)
     for (int i = 0; i < RUNS; ++i) pthread_join(h[i].thread, NULL);
     for (int i = 0; i < RUNS; ++i) failed += h[i].result != TRL_OK;
     ck_assert_int_eq(failed, 1);
-    ck_assert_ptr_nonnull(strstr(test_messages(), "graph 'held' cannot run: the workers are running 16 graphs"));
+    ck_assert_ptr_nonnull(strstr(test_messages(), "graph 'held' cannot run: the workers are at 16 other jobs"));
     for (int i = 0; i < RUNS; ++i) {
         ck_ok(trl_graph_run(h[i].graph, workers)); /* the refused one, too */
         trl_graph_destroy(&h[i].graph);
