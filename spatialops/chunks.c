@@ -24,7 +24,8 @@ int64_t trli_chunks_wanted(int64_t points, int64_t workers)
 }
 
 /* What a chunk costs beside its points, as points by which it is longer along an axis: the ends of its rows; rows and planes at its
- * sides that another chunk loads too. So rows are cut last, and boxes of many planes into blocks rather than slices. */
+ * sides that another chunk loads too. So rows are cut last, and boxes of many planes into blocks rather than slices; of two cuts that are
+ * as good, the one across more planes: what a core writes is then in one piece, and not fetched ahead by another one. */
 static const int64_t margin[3] = {8, 1, 1};
 
 static int64_t over(int64_t n, int64_t parts)
@@ -57,7 +58,7 @@ int trli_box_cut(const trl_box *box, int64_t wanted, int parts[3])
         for (int64_t y = 1; y <= extent[1] && (y - 1) * z < wanted; ++y) {
             const int64_t tried[3] = {least(over(wanted, y * z), extent[0]), y, z};
             int64_t time = time_of(extent, tried, wanted);
-            if (time >= shortest) continue;
+            if (time > shortest || (time == shortest && z == parts[2])) continue;
             shortest = time;
             for (int a = 0; a < 3; ++a) parts[a] = (int)tried[a];
         }
@@ -66,8 +67,9 @@ int trli_box_cut(const trl_box *box, int64_t wanted, int parts[3])
 
 trl_box trli_box_part(const trl_box *box, const int parts[3], int chunk)
 {
-    trl_box part;
+    trl_box part = *box;
     for (int a = 0; a < 3; ++a) {
+        if (parts[a] == 1) continue; /* short loops feel a division */
         int n = parts[a], i = chunk % n;
         int64_t extent = box->hi[a] - box->lo[a];
         chunk /= n;

@@ -26,6 +26,7 @@ struct trl_field {
     trl_block **block; /* its memory */
     trl_box *valid;
     trli_work *work;        /* of the operator that computes the field */
+    int chunks, workers;    /* of all work, cut for so many workers; workers 0: not cut */
     trl_exchange *exchange; /* NULL until the first */
 };
 

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Operators on fields: what may be computed, and its chunks. */
+#include <stdalign.h>
+#include <string.h>
+
 #include <trl_limiter_body.h>
 
 #include "chunks_impl.h"
@@ -10,7 +13,8 @@
 /* What computes a field, as its chunks see it. */
 typedef struct application application;
 struct application {
-    const trl_operator *op; /* of a flux: what it reads */
+    alignas(64) const
+        trl_operator *op; /* of a flux: what it reads. Aligned: one line for all that a worker needs to know */
     trl_field *const *in;
     trl_field *out;
     void (*run)(const application *a, const trl_array *in, const trl_array *out, const trl_box *box);
@@ -47,11 +51,10 @@ done:
 }
 
 /* The points that can be computed, and must: the owned ones at least. */
-static trl_err choose_box(const trl_operator *op, trl_field *const *in, trl_field *out, int p)
+static trl_err choose_box(const trl_operator *op, trl_field *const *in, const trl_field *out, int p, trl_box *box)
 {
     trl_err err = TRL_OK;
     const trl_box *owned = &out->array[p].owned;
-    trl_box *box = &out->work[p].box;
     *box = out->array[p].held;
     for (int i = 0; i < op->ninputs; ++i) {
         trl_array array;
@@ -73,8 +76,8 @@ done:
 
 /* ---- chunks ---- */
 
-/* Cut the boxes of all patches into chunks; returns how many there are. */
-static int cut(trl_field *out, int workers)
+/* Cut the boxes of all patches into chunks. */
+static void cut(trl_field *out, int workers)
 {
     int64_t points = 0;
     int chunks = 0;
@@ -86,7 +89,28 @@ static int cut(trl_field *out, int workers)
         work->first = chunks;
         chunks += trli_box_cut(&work->box, share, work->parts);
     }
-    return chunks;
+    out->chunks = chunks;
+    out->workers = workers;
+}
+
+/* The boxes to compute and their chunks. As a rule they are those of the time before: then nothing is written that workers would have to fetch
+ * again. */
+static trl_err share_out(const application *a, int workers)
+{
+    trl_err err = TRL_OK;
+    trl_field *out = a->out;
+    trl_array array;
+    trl_box box;
+    for (int p = 0; p < out->layout->nlocal; ++p) {
+        TRL_TRY(trl_field_array(out, p, &array));
+        TRL_TRY(choose_box(a->op, a->in, out, p, &box));
+        if (memcmp(&box, &out->work[p].box, sizeof box) == 0) continue;
+        out->work[p].box = box;
+        out->workers = 0;
+    }
+    if (out->workers != workers) cut(out, workers);
+done:
+    return err;
 }
 
 /* The local patch of a chunk. */
@@ -131,14 +155,10 @@ static trl_err apply(application *a, trl_loop *loop)
     trl_err err;
     trl_field *out = a->out;
     const int workers = trl_loop_workers(loop);
-    trl_array array;
     TRL_TRY(check_fields(a->op, a->in, out));
-    for (int p = 0; p < out->layout->nlocal; ++p) {
-        TRL_TRY(trl_field_array(out, p, &array));
-        TRL_TRY(choose_box(a->op, a->in, out, p));
-    }
+    TRL_TRY(share_out(a, workers));
     a->past = is_large(out, workers);
-    TRL_TRY(trl_loop_run(loop, cut(out, workers), run_chunk, a));
+    TRL_TRY(trl_loop_run(loop, out->chunks, run_chunk, a));
     for (int p = 0; p < out->layout->nlocal; ++p) TRL_TRY(trl_field_set_valid(out, p, &out->work[p].box));
 done:
     return err;
