@@ -32,6 +32,7 @@ typedef void (*trli_hand_loop)(const trli_hand *hand, const ptrdiff_t row[2], co
 
 /* X(name, result at a point, of the values A, B, C of the inputs). */
 #define TRLI_HAND_LIST(X)                                                                                             \
+    X(COPY, A(0))                                                                                                     \
     X(MEAN, (A(0) + A(1)) * h0)                                                                                       \
     X(DIFFERENCE, (A(0) - A(1)) * h0)                                                                                 \
     X(TWO, (w0 * A(0) + w1 * A(1)) * h0)                                                                              \
