@@ -4,6 +4,8 @@
 #ifndef TRLI_EMIT_IMPL_H
 #define TRLI_EMIT_IMPL_H
 
+#include <stdio.h>
+
 #include "interpreter_impl.h"
 
 /* The C text of a kernel that computes the roots as trli_kernel_evaluate does, to the bit:
@@ -12,5 +14,76 @@
  * runs (`why` then says so). Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_emit_kernel(const trli_ir *ir, trli_walk *walk, const trli_kernel *kernel, int nroots,
                                        const trli_value *roots, bool look, char **text, const char **why);
+
+/* ---- emit_plan.c ---- */
+
+/* The loop that computes a sample: by the axes on which it varies. */
+typedef enum trli_place {
+    TRLI_IN_CALL,      /* none */
+    TRLI_IN_ROW_X,     /* x */
+    TRLI_IN_PLANE,     /* z */
+    TRLI_IN_PLANE_ROW, /* x and z */
+    TRLI_IN_ROW,       /* y, or y and z */
+    TRLI_IN_POINT,     /* x and y, or all */
+    TRLI_IN_RESULT /* none is computed there: the loops over points that store results, after that of what they share */
+} trli_place;
+
+/* A node of the walk at an offset from the point that the kernel computes. */
+typedef struct trli_sample {
+    int32_t node; /* place in the walk */
+    int8_t offset[3];
+    int32_t next; /* another one of the same node; -1: none */
+    int32_t arg[3];
+    trli_place place;
+    int cost;
+    bool buffered;   /* kept in a row buffer */
+    int32_t groups;  /* of results that need it */
+    int32_t pointer; /* FIELD: which row pointer */
+} trli_sample;
+
+/* A row of a field, `x` aside. */
+typedef struct trli_row_pointer {
+    int32_t input;
+    int8_t y, z;
+} trli_row_pointer;
+
+typedef struct trli_emitter {
+    const trli_ir *ir;
+    const trli_walk *walk;
+    const trli_kernel *kernel;
+    int nroots;
+    const trli_value *roots;
+    bool look;
+    FILE *out;
+    int32_t *root;           /* [nroots] samples */
+    int32_t *group, ngroups; /* [ngroups + 1] first result of each group: results that one loop stores */
+    int32_t *first;          /* by place in the walk: its samples, as a list */
+    trli_sample *sample;     /* in the order found; users before operands */
+    int32_t count, capacity;
+    int32_t *order, *number; /* samples, operands first; the place of each therein: its name */
+    bool *wanted;            /* [count] scratch */
+    trli_row_pointer *pointer;
+    int32_t npointers, nbuffers;
+} trli_emitter;
+
+/* Find the samples, and decide where each is computed. why: as above. trli_emitter_free afterwards, come what may. Fails with MEMORY. */
+TRL_NODISCARD trl_err trli_emit_plan(trli_emitter *e, const char **why);
+void trli_emitter_free(trli_emitter *e);
+
+static inline const trli_node *trli_sample_node(const trli_emitter *e, int32_t i)
+{
+    return trli_ir_node(e->ir, e->walk->list[e->sample[i].node]);
+}
+
+static inline bool trli_is_row(trli_place p)
+{
+    return p == TRLI_IN_ROW_X || p == TRLI_IN_PLANE_ROW;
+}
+
+/* What is read where it is used, and has no name of its own. */
+static inline bool trli_is_leaf(const trli_node *n)
+{
+    return n->op == TRLI_OP_CONSTANT || n->op == TRLI_OP_SCALAR || n->op == TRLI_OP_FIELD;
+}
 
 #endif

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* What an emitted kernel computes where. A node is computed once for every offset at which it is needed (a sample), in the innermost loop
+ * whose index it depends on; samples along a row that cost much are kept in a row buffer outside of the loops that they do not depend on.
+ * Results that read different rows are stored by loops of their own, so that each gets by with the machine's registers; what they share and
+ * is not cheap is computed before, into row buffers too. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "emit_impl.h"
+
+enum {
+    SAMPLES_MOST = 4000,
+    BUFFERS_MOST = 32,
+    BUFFER_COST = 8, /* worth a load and a store outside of the innermost loop */
+    SHARE_COST = 3,  /* and within it */
+    COST_MOST = 1000,
+    ROWS_MOST = 12 /* that one loop goes through: as many pointers as there are registers */
+};
+
+/* ---- samples ---- */
+
+static trl_err add_sample(trli_emitter *e, trli_value v, const int8_t offset[3], int32_t *found)
+{
+    const trli_node *n = trli_ir_node(e->ir, v);
+    trli_sample in = {.node = e->walk->place[v], .arg = {-1, -1, -1}, .pointer = -1};
+    for (int a = 0; a < 3; ++a) in.offset[a] = n->varies >> a & 1 ? offset[a] : 0;
+    for (int32_t i = e->first[in.node]; i >= 0; i = e->sample[i].next) {
+        *found = i;
+        if (memcmp(e->sample[i].offset, in.offset, sizeof in.offset) == 0) return TRL_OK;
+    }
+    if (e->count == e->capacity) {
+        int32_t more = e->capacity ? 2 * e->capacity : 256;
+        trli_sample *longer = realloc(e->sample, (size_t)more * sizeof *longer);
+        if (!longer) return trl_fail(e->ir->ctx, TRL_ERR_MEMORY, NULL, "no memory to emit %d values", more);
+        e->sample = longer;
+        e->capacity = more;
+    }
+    in.next = e->first[in.node];
+    e->first[in.node] = *found = e->count;
+    e->sample[e->count++] = in;
+    return TRL_OK;
+}
+
+/* The value behind shifts, and its offset. */
+static trli_value see_through(const trli_emitter *e, trli_value v, int8_t offset[3])
+{
+    for (const trli_node *n = trli_ir_node(e->ir, v); n->op == TRLI_OP_SHIFT; n = trli_ir_node(e->ir, v)) {
+        for (int a = 0; a < 3; ++a) offset[a] = (int8_t)(offset[a] + n->shift[a]);
+        v = n->arg[0];
+    }
+    return v;
+}
+
+/* Users come after their operands in the walk, so descending it meets every user of a node before the node. */
+static trl_err find_samples(trli_emitter *e)
+{
+    trl_err err = TRL_OK;
+    for (int32_t i = 0; i < e->walk->count; ++i) e->first[i] = -1;
+    for (int r = 0; r < e->nroots; ++r) {
+        int8_t offset[3] = {0, 0, 0};
+        trli_value v = see_through(e, e->roots[r], offset);
+        TRL_TRY(add_sample(e, v, offset, &e->root[r]));
+    }
+    for (int32_t at = e->walk->count - 1; at >= 0 && e->count <= SAMPLES_MOST; --at) {
+        const trli_node *n = trli_ir_node(e->ir, e->walk->list[at]);
+        for (int32_t i = e->first[at]; i >= 0; i = e->sample[i].next)
+            for (int o = 0; o < trli_op_operands(n->op); ++o) {
+                int8_t offset[3];
+                int32_t arg;
+                memcpy(offset, e->sample[i].offset, sizeof offset);
+                trli_value v = see_through(e, n->arg[o], offset);
+                TRL_TRY(add_sample(e, v, offset, &arg));
+                e->sample[i].arg[o] = arg;
+            }
+    }
+done:
+    return err;
+}
+
+static void put_in_order(trli_emitter *e)
+{
+    int32_t n = 0;
+    for (int32_t at = 0; at < e->walk->count; ++at)
+        for (int32_t i = e->first[at]; i >= 0; i = e->sample[i].next) {
+            e->order[n] = i;
+            e->number[i] = n++;
+        }
+}
+
+/* ---- where and how ---- */
+
+static trli_place place_of(const trli_emitter *e, const trli_node *n)
+{
+    unsigned all = (1u << e->ir->grid->dim) - 1, varies = n->varies;
+    if (varies == all || (varies & 3) == 3) return TRLI_IN_POINT;
+    if (varies & 2) return TRLI_IN_ROW;
+    return varies == 5 ? TRLI_IN_PLANE_ROW : varies == 4 ? TRLI_IN_PLANE : varies == 1 ? TRLI_IN_ROW_X : TRLI_IN_CALL;
+}
+
+static int own_cost(const trli_emitter *e, const trli_node *n)
+{
+    switch (n->op) {
+    case TRLI_OP_CONSTANT:
+    case TRLI_OP_SCALAR:
+    case TRLI_OP_FIELD:
+        return 0;
+    case TRLI_OP_COORDINATE:
+        return e->ir->grid->periodic[n->index] ? 20 : 3;
+    case TRLI_OP_AT_SIDE: /* between integers, and made a number */
+    case TRLI_OP_DIV:
+    case TRLI_OP_SQRT:
+        return 8;
+    case TRLI_OP_POW:
+    case TRLI_OP_FUNCTION1:
+    case TRLI_OP_FUNCTION2:
+    case TRLI_OP_RANDOM:
+    case TRLI_OP_LIMIT:
+        return 20;
+    default:
+        return 1;
+    }
+}
+
+/* A row that a loop inside of its own reads is worth a buffer if computing it is not cheap. */
+static void buffer_operand(trli_emitter *e, const trli_sample *user, int32_t arg)
+{
+    trli_sample *in = &e->sample[arg];
+    if (!trli_is_row(in->place) || in->place == user->place || in->cost < BUFFER_COST) return;
+    if (in->buffered || e->nbuffers == BUFFERS_MOST) return;
+    in->buffered = true;
+    ++e->nbuffers;
+}
+
+static int capped(int cost)
+{
+    return cost < COST_MOST ? cost : COST_MOST;
+}
+
+static void find_places(trli_emitter *e)
+{
+    static const trli_sample storing = {.place = TRLI_IN_RESULT};
+    for (int32_t o = 0; o < e->count; ++o) {
+        trli_sample *in = &e->sample[e->order[o]];
+        const trli_node *n = trli_sample_node(e, e->order[o]);
+        in->place = place_of(e, n);
+        in->cost = own_cost(e, n);
+        for (int a = 0; a < 3 && in->arg[a] >= 0; ++a) in->cost = capped(in->cost + e->sample[in->arg[a]].cost);
+    }
+    for (int32_t o = 0; o < e->count; ++o) {
+        const trli_sample *in = &e->sample[e->order[o]];
+        for (int a = 0; a < 3 && in->arg[a] >= 0; ++a) buffer_operand(e, in, in->arg[a]);
+    }
+    for (int r = 0; r < e->nroots; ++r) buffer_operand(e, &storing, e->root[r]);
+}
+
+static int32_t input_of(const trli_emitter *e, int field)
+{
+    const int *fields;
+    int n = trli_kernel_inputs(e->kernel, &fields);
+    for (int i = 0; i < n; ++i)
+        if (fields[i] == field) return i;
+    return -1;
+}
+
+static void find_pointers(trli_emitter *e)
+{
+    for (int32_t o = 0; o < e->count; ++o) {
+        trli_sample *in = &e->sample[e->order[o]];
+        const trli_node *n = trli_sample_node(e, e->order[o]);
+        if (n->op != TRLI_OP_FIELD) continue;
+        trli_row_pointer p = {input_of(e, n->index), in->offset[1], in->offset[2]};
+        int32_t i = 0;
+        while (i < e->npointers && (e->pointer[i].input != p.input || e->pointer[i].y != p.y || e->pointer[i].z != p.z))
+            ++i;
+        if (i == e->npointers) e->pointer[e->npointers++] = p;
+        in->pointer = i;
+    }
+}
+
+/* ---- groups of results ---- */
+
+/* Mark all that results [first, end) need. */
+static void mark_needed(trli_emitter *e, int32_t first, int32_t end)
+{
+    memset(e->wanted, 0, (size_t)e->count * sizeof *e->wanted);
+    for (int32_t r = first; r < end; ++r) e->wanted[e->root[r]] = true;
+    for (int32_t o = e->count - 1; o >= 0; --o) {
+        const trli_sample *in = &e->sample[e->order[o]];
+        for (int a = 0; e->wanted[e->order[o]] && a < 3 && in->arg[a] >= 0; ++a) e->wanted[in->arg[a]] = true;
+    }
+}
+
+/* Rows that are read or written to compute results [first, end). */
+static int32_t rows_of(trli_emitter *e, int32_t first, int32_t end)
+{
+    int32_t rows = end - first;
+    mark_needed(e, first, end);
+    for (int32_t p = 0; p < e->npointers; ++p) {
+        bool read = false;
+        for (int32_t i = 0; i < e->count && !read; ++i) read = e->wanted[i] && e->sample[i].pointer == p;
+        rows += read;
+    }
+    return rows;
+}
+
+static void group_results(trli_emitter *e)
+{
+    e->group[0] = 0;
+    e->ngroups = 1;
+    for (int32_t r = 1; r < e->nroots; ++r)
+        if (rows_of(e, e->group[e->ngroups - 1], r + 1) > ROWS_MOST) e->group[e->ngroups++] = r;
+    e->group[e->ngroups] = e->nroots;
+    for (int32_t g = 0; g < e->ngroups; ++g) {
+        mark_needed(e, e->group[g], e->group[g + 1]);
+        for (int32_t i = 0; i < e->count; ++i) e->sample[i].groups += e->wanted[i];
+    }
+}
+
+/* What a loop over points computes itself. */
+static bool is_computed_there(const trli_emitter *e, int32_t i)
+{
+    const trli_sample *in = &e->sample[i];
+    if (trli_is_leaf(trli_sample_node(e, i))) return false;
+    return in->place == TRLI_IN_POINT || (trli_is_row(in->place) && !in->buffered);
+}
+
+/* Of what several groups need, buffer that which one of them uses in a way of its own; what is cheap each computes again. */
+static void share(trli_emitter *e)
+{
+    for (int32_t o = 0; o < e->count; ++o) { /* from here on: the cost in the loop over points */
+        trli_sample *in = &e->sample[e->order[o]];
+        in->cost = is_computed_there(e, e->order[o]) ? own_cost(e, trli_sample_node(e, e->order[o])) : 0;
+        for (int a = 0; in->cost > 0 && a < 3 && in->arg[a] >= 0; ++a)
+            in->cost = capped(in->cost + e->sample[in->arg[a]].cost);
+    }
+    memset(e->wanted, 0, (size_t)e->count * sizeof *e->wanted);
+    for (int r = 0; r < e->nroots; ++r) e->wanted[e->root[r]] = true;
+    for (int32_t o = e->count - 1; o >= 0; --o) {
+        const int32_t i = e->order[o];
+        trli_sample *in = &e->sample[i];
+        if (!e->wanted[i] || !is_computed_there(e, i)) continue;
+        if (in->place == TRLI_IN_POINT && in->groups > 1 && in->cost >= SHARE_COST && e->nbuffers < BUFFERS_MOST) {
+            in->buffered = true;
+            ++e->nbuffers;
+            continue;
+        }
+        for (int a = 0; a < 3 && in->arg[a] >= 0; ++a) e->wanted[in->arg[a]] = true;
+    }
+}
+
+/* ---- all of it ---- */
+
+static trl_err no_memory(const trli_emitter *e)
+{
+    return trl_fail(e->ir->ctx, TRL_ERR_MEMORY, NULL, "no memory to emit a kernel of %d results and %d values",
+                    e->nroots, e->count);
+}
+
+trl_err trli_emit_plan(trli_emitter *e, const char **why)
+{
+    trl_err err = TRL_OK;
+    *why = NULL;
+    e->root = malloc((size_t)e->nroots * sizeof *e->root);
+    e->group = malloc((size_t)(e->nroots + 1) * sizeof *e->group);
+    e->first = malloc((size_t)e->walk->count * sizeof *e->first);
+    if (!e->root || !e->group || !e->first) return no_memory(e);
+    TRL_TRY(find_samples(e));
+    if (e->count > SAMPLES_MOST) *why = "it has too many operations";
+    if (*why) goto done;
+    e->order = malloc((size_t)e->count * sizeof *e->order);
+    e->number = malloc((size_t)e->count * sizeof *e->number);
+    e->wanted = malloc((size_t)e->count * sizeof *e->wanted);
+    e->pointer = malloc((size_t)e->count * sizeof *e->pointer);
+    if (!e->order || !e->number || !e->wanted || !e->pointer) return no_memory(e);
+    put_in_order(e);
+    find_places(e);
+    find_pointers(e);
+    group_results(e);
+    if (e->ngroups > 1) share(e);
+done:
+    return err;
+}
+
+void trli_emitter_free(trli_emitter *e)
+{
+    void *blocks[] = {e->root, e->group, e->first, e->sample, e->order, e->number, e->wanted, e->pointer};
+    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; ++i) free(blocks[i]);
+}
