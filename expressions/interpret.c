@@ -222,32 +222,27 @@ static void run_rows(const trli_instruction *in, bound *b, const ptrdiff_t *move
     }
 }
 
-static trl_gidx wrapped(const trl_grid *grid, int axis, trl_gidx i)
-{
-    if (!grid->periodic[axis]) return i;
-    i %= grid->cells[axis];
-    return i < 0 ? i + grid->cells[axis] : i;
-}
-
 /* Values that come from the point alone. */
-static double point_value(const trli_instruction *in, const trl_grid *grid, const trl_gidx point[3])
+static double point_value(const trli_instruction *in, const trl_kernel_grid *grid, const trl_gidx point[3])
 {
     if (in->op == TRLI_OP_COORDINATE)
-        return trl_grid_coordinate(grid, in->bit ? TRL_NODE : TRL_CELL, in->index, point[in->index]);
+        return trl_kernel_coordinate(grid, in->index, in->bit ? 0.0 : 0.5, point[in->index]);
     if (in->op == TRLI_OP_AT_SIDE) {
         int axis = in->index / 2;
         return point[axis] == (in->index % 2 ? grid->cells[axis] : 0) ? 1.0 : 0.0;
     }
-    trl_gidx cell[3];
-    for (int a = 0; a < 3; ++a) cell[a] = wrapped(grid, a, point[a]);
-    return trli_random(in->number, cell);
+    uint64_t seed;
+    memcpy(&seed, &in->number, sizeof seed);
+    return trl_kernel_random(seed, trl_kernel_wrap(grid, 0, point[0]), trl_kernel_wrap(grid, 1, point[1]),
+                             trl_kernel_wrap(grid, 2, point[2]));
 }
 
 static void run_points(const trli_instruction *in, const bound *b, const frame *f, const trl_box *tile)
 {
     trl_box r = instruction_region(in, tile);
     trl_gidx first[3], point[3];
-    for (int a = 0; a < 3; ++a) first[a] = f->run->patch->first[a] + tile->lo[a];
+    const trl_kernel_grid grid = trli_kernel_grid_of(f->run);
+    for (int a = 0; a < 3; ++a) first[a] = grid.first[a] + tile->lo[a];
     for (int k = r.lo[2]; k < r.hi[2]; ++k)
         for (int j = r.lo[1]; j < r.hi[1]; ++j)
             for (int i = r.lo[0]; i < r.hi[0]; ++i) {
@@ -255,7 +250,7 @@ static void run_points(const trli_instruction *in, const bound *b, const frame *
                 point[1] = first[1] + j;
                 point[2] = first[2] + k;
                 b->out[i - r.lo[0] + (j - r.lo[1]) * b->block.out_step + (k - r.lo[2]) * b->out_plane] =
-                    point_value(in, f->run->grid, point);
+                    point_value(in, &grid, point);
             }
 }
 
@@ -282,6 +277,20 @@ static void advance(const trl_box *box, const trl_lidx shape[3], trl_box *tile, 
     tile->hi[axis] = box->hi[axis] - tile->lo[axis] < shape[axis] ? box->hi[axis] : tile->lo[axis] + shape[axis];
 }
 
+trl_kernel_grid trli_kernel_grid_of(const trli_kernel_run *run)
+{
+    const trl_grid *g = run->grid;
+    trl_kernel_grid grid;
+    for (int a = 0; a < 3; ++a) {
+        grid.origin[a] = g->origin[a];
+        grid.spacing[a] = g->spacing[a];
+        grid.cells[a] = g->cells[a];
+        grid.first[a] = run->patch->first[a];
+        grid.periodic[a] = g->periodic[a];
+    }
+    return grid;
+}
+
 void trli_kernel_evaluate(const trli_kernel *kernel, const trli_kernel_run *run, const trl_box *box)
 {
     char *scratch = run->scratch;
@@ -305,18 +314,4 @@ void trli_kernel_evaluate(const trli_kernel *kernel, const trli_kernel_run *run,
             }
         }
     }
-}
-
-double trli_random(double seed, const trl_gidx cell[3])
-{
-    /* SplitMix64 (Steele, Lea & Flood 2014) of seed and cell; 53 bits make the number. */
-    uint64_t h;
-    memcpy(&h, &seed, sizeof h);
-    for (int a = 0; a < 3; ++a) {
-        h += 0x9e3779b97f4a7c15u + (uint64_t)cell[a];
-        h = (h ^ h >> 30) * 0xbf58476d1ce4e5b9u;
-        h = (h ^ h >> 27) * 0x94d049bb133111ebu;
-        h ^= h >> 31;
-    }
-    return (double)(h >> 11) * 0x1p-53;
 }

@@ -5,6 +5,8 @@
 #ifndef TRLI_INTERPRETER_IMPL_H
 #define TRLI_INTERPRETER_IMPL_H
 
+#include <trl_kernel_body.h>
+
 #include "ir_impl.h"
 
 /* Operations that only the interpreter has: chains of nodes in one pass over the tile, each rounded as by itself. ADD_SUB_MUL is
@@ -62,8 +64,6 @@ void trli_row_indexed(int op, int index, const trli_block *block);
 bool trli_row_finite(const double *values, ptrdiff_t n);
 /* The value of an operation on constants, by the same code as rows. */
 double trli_fold(const trli_node *n, const double number[3]);
-/* random(seed) at a global cell: uniform in [0, 1). */
-double trli_random(double seed, const trl_gidx cell[3]);
 
 /* A compiled kernel: roots evaluated together, each stored to its own output. Read-only once made; any number of threads run it. */
 typedef struct trli_kernel trli_kernel;
@@ -96,5 +96,7 @@ typedef struct trli_kernel_run {
     void *data;
 } trli_kernel_run;
 void trli_kernel_evaluate(const trli_kernel *kernel, const trli_kernel_run *run, const trl_box *box);
+/* What values that come from a point alone depend on. */
+trl_kernel_grid trli_kernel_grid_of(const trli_kernel_run *run);
 
 #endif

@@ -2,8 +2,8 @@
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Which kernels of a model are compiled, when, and how a compiled one is called in place of the interpreter. */
 #include <stdlib.h>
-#include <time.h>
 
+#include "clock_impl.h"
 #include "emit_impl.h"
 #include "tasks_impl.h"
 
@@ -11,18 +11,12 @@
  * taken at once. */
 static const double worth_compiling = 0.25;
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static trl_err request_kernel(trli_model *model, trli_step *s)
 {
     char *text = NULL;
+    const char *why;
     trl_err err;
-    TRL_TRY(trli_emit_kernel(&model->ir, &model->walk, s->kernel, s->nout, s->value, s->check, &text, &s->interpreted));
+    TRL_TRY(trli_emit_kernel(&model->ir, &model->walk, s->kernel, s->nout, s->value, s->check, &text, &why));
     if (text) TRL_TRY(trli_compiler_add(model->compiler, text, &s->native));
 done:
     free(text);
@@ -45,11 +39,14 @@ trl_err trli_kernels_request(trli_model *model)
     trl_err err = TRL_OK;
     if (model->compile == TRLI_COMPILE_NEVER) return TRL_OK;
     TRL_TRY(trli_compiler_create(model->ctx, &model->compiler));
-    for (int i = 0; i < model->nprograms; ++i)
-        for (int s = 0; s < model->program[i]->nsteps; ++s) {
-            trli_step *step = &model->program[i]->step[s];
+    for (int i = 0; i < model->nprograms; ++i) {
+        const trli_program *program = model->program[i];
+        if (program->once && model->compile == TRLI_COMPILE_AUTO) continue; /* it is over before a compiler is */
+        for (int s = 0; s < program->nsteps; ++s) {
+            trli_step *step = &program->step[s];
             if (step->live && step->kind == TRLI_STEP_KERNEL) TRL_TRY(request_kernel(model, step));
         }
+    }
     model->compiling = true;
     if (model->compile != TRLI_COMPILE_ALWAYS) goto done;
     model->compiling = trli_compiler_poll(model->compiler, true) > 0;
@@ -61,7 +58,7 @@ done:
 void trli_kernels_poll(trli_model *model)
 {
     if (!model->compiling) return;
-    double time = now();
+    double time = trli_clock();
     if (model->first_run == 0) model->first_run = time;
     if (time - model->first_run < worth_compiling) return;
     model->compiling = trli_compiler_poll(model->compiler, false) > 0;
@@ -148,17 +145,11 @@ bool trli_native_evaluate(const trli_task *t, const trli_kernel_run *run, const 
 {
     const trli_step *s = t->step;
     trl_kernel_array *array = run->scratch;
-    const trl_grid *g = run->grid;
-    trl_kernel_grid grid;
+    const trl_kernel_grid grid = trli_kernel_grid_of(run);
     trl_kernel_call call = {.input = array, .output = array + s->ninputs, .scalar = run->scalar, .grid = &grid};
     for (int i = 0; i < s->ninputs; ++i) set_array(&array[i], &run->input[i]);
     for (int o = 0; o < s->nout; ++o) set_array(&array[s->ninputs + o], &run->output[o]);
     for (int a = 0; a < 3; ++a) {
-        grid.origin[a] = g->origin[a];
-        grid.spacing[a] = g->spacing[a];
-        grid.cells[a] = g->cells[a];
-        grid.first[a] = run->patch->first[a];
-        grid.periodic[a] = g->periodic[a];
         call.lo[a] = box->lo[a];
         call.hi[a] = box->hi[a];
     }

@@ -189,7 +189,7 @@ trl_err trli_model_freeze(trli_model *model)
     TRL_TRY(trl_context_agree(model->ctx, trli_slots_allocate(model)));
     for (int i = 0; i < model->nprograms; ++i)
         TRL_TRY(trl_context_agree(model->ctx, trli_tasks_build(model->program[i])));
-    TRL_TRY(trli_kernels_request(model));
+    TRL_TRY(trl_context_agree(model->ctx, trli_kernels_request(model)));
 done:
     return err;
 }

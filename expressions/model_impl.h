@@ -151,9 +151,8 @@ typedef struct trli_step {
     bool check;    /* KERNEL, PLANES: the outputs must be finite */
     int *variable; /* with check: the variable of each output */
     trli_kernel *kernel;
-    trli_native_fn native;   /* KERNEL: compiled, or NULL: interpreted */
-    const char *interpreted; /* why it is never compiled, or NULL */
-    int *input;              /* fields read, in the kernel's or plugin's order */
+    trli_native_fn native; /* KERNEL: compiled, or NULL: interpreted */
+    int *input;            /* fields read, in the kernel's or plugin's order */
     int ninputs;
     /* REDUCE, SCALAR */
     int scalar;
@@ -180,6 +179,7 @@ typedef struct trli_step {
 struct trli_program {
     trli_model *model;
     const char *name;
+    bool once; /* it is run one time */
     trli_step *step;
     int nsteps, capacity;
     trli_demand *demand;               /* [model->nfields at analysis] */

@@ -14,9 +14,9 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "clock_impl.h"
 #include "native_impl.h"
 
 extern const char trli_kernel_prelude[]; /* trl_limiter_body.h and trl_kernel_body.h, made by the build */
@@ -65,13 +65,6 @@ struct trli_compiler {
     int compiled, cached, failed;
     char why[512];
 };
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* ---- digests: FNV-1a, twice ---- */
 
@@ -341,7 +334,7 @@ static void start(trli_compiler *c, job *j)
     argv[n++] = source;
     argv[n] = NULL;
     remove_own(c, j); /* of an earlier process of this number */
-    j->start = now();
+    j->start = trli_clock();
     if (!write_text(source, trli_kernel_prelude, j->text)) {
         note(c, "the text of a kernel cannot be written to the cache", strerror(errno));
         settle(c, j, FAILED);
@@ -390,7 +383,7 @@ static bool check(trli_compiler *c, job *j)
 {
     int status = 0;
     pid_t ended = waitpid(j->pid, &status, WNOHANG);
-    if (ended == 0 && now() - j->start > LIMIT_S) {
+    if (ended == 0 && trli_clock() - j->start > LIMIT_S) {
         stop(j);
         note(c, "the C compiler did not end in time", c->program);
         ended = j->pid;
@@ -404,7 +397,7 @@ static bool check(trli_compiler *c, job *j)
 /* Whether a job waits for the first rank, which compiles the same: then its result is looked for. */
 static bool defer(trli_compiler *c, job *j)
 {
-    if (trl_context_rank(c->ctx) == 0 || c->temporary || now() - j->start > DEFER_S) return false;
+    if (trl_context_rank(c->ctx) == 0 || c->temporary || trli_clock() - j->start > DEFER_S) return false;
     if (!load(c, j)) return true;
     ++c->cached;
     settle(c, j, LOADED);
@@ -457,7 +450,7 @@ static trl_err add_job(trli_compiler *c, const char *text, const char digest[DIG
         c->capacity = more;
     }
     job *j = *added = &c->job[c->njobs];
-    *j = (job){.text = strdup(text), .start = now()};
+    *j = (job){.text = strdup(text), .start = trli_clock()};
     if (!j->text) return trl_fail(c->ctx, TRL_ERR_MEMORY, NULL, "no memory for the text of a kernel");
     memcpy(j->digest, digest, DIGEST_TEXT);
     ++c->njobs;

@@ -6,17 +6,9 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 static const double terminal_interval = 0.1, line_interval = 5; /* s */
-
-double trli_clock(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 /* mpirun gives its ranks a pseudo-terminal of its own even when its output goes to a file: then the one that counts
    is mpirun's, the parent of the first rank. */

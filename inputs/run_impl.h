@@ -6,6 +6,7 @@
 
 #include <trl_simulation.h>
 
+#include "clock_impl.h"
 #include "command_impl.h"
 #include "output_impl.h"
 
@@ -61,9 +62,6 @@ typedef struct trli_run {
     trli_progress progress;
     double wall[TRLI_WALL_COUNT];
 } trli_run;
-
-/* Seconds of a clock that never goes back. */
-double trli_clock(void);
 
 /* Whether something scheduled by `every` is due after a step that ended at time and was dt long: each multiple of
    every.steps, or the first step with time >= m*every.time (up to rounding). It depends on the arguments alone, so

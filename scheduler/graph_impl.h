@@ -5,11 +5,11 @@
 #define TRL_GRAPH_IMPL_H
 
 #include <stdatomic.h>
-#include <time.h>
 
 #include <trl_graph.h>
 #include <trl_policy.h>
 
+#include "clock_impl.h"
 #include "context_impl.h"
 
 /* Flags beside those of trl_graph.h: what the slow paths of a task are. */
@@ -191,12 +191,5 @@ bool trli_graph_ranks_drifted(const trl_graph *graph);
 void trli_graph_average_times(trl_graph *graph);
 /* Release what runs keep. */
 void trli_run_destroy(trl_graph *graph);
-
-static inline int64_t trli_now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
 
 #endif

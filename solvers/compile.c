@@ -83,6 +83,7 @@ static trl_err compile_initial(trl_simulation *sim)
     trli_instance *values = NULL, *state = NULL;
     trl_err err = TRL_OK, first = TRL_OK;
     TRL_TRY(trli_program_create(sim->model, "initial", &sim->initial));
+    sim->initial->once = true;
     TRL_TRY(instance_of_state(sim, sim->initial, &values));
     TRL_TRY(instance_of_state(sim, sim->initial, &state));
     values->initial = true;

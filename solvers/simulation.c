@@ -5,19 +5,12 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "clock_impl.h"
 #include "simulation_impl.h"
 
 /* Steps whose tasks are timed, after the first: enough for the means that the report shows. */
 #define TIMED_STEPS 20
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 trl_err trli_formula_of(trl_simulation *sim, const trl_text *text, trl_formula **formula)
 {
@@ -211,7 +204,7 @@ done:
 
 trl_err trl_simulation_create(trl_context *ctx, const trl_problem *problem, trl_simulation **sim)
 {
-    double start = now();
+    double start = trli_clock();
     trl_simulation *s = calloc(1, sizeof *s);
     trl_err err = s ? TRL_OK : trl_fail(ctx, TRL_ERR_MEMORY, NULL, "no memory for a simulation");
     *sim = NULL;
@@ -219,7 +212,7 @@ trl_err trl_simulation_create(trl_context *ctx, const trl_problem *problem, trl_
         s->ctx = ctx;
         s->problem = problem;
         err = create(s);
-        s->compile_seconds = now() - start;
+        s->compile_seconds = trli_clock() - start;
     }
     err = trl_context_agree(ctx, err);
     if (err != TRL_OK) trl_simulation_destroy(&s);
