@@ -307,8 +307,10 @@ trl_err trli_task_poison(void *data, const trl_task_args *args, bool *done)
     for (int o = 0; o < t->step->nout; ++o) {
         if (!t->program->demand[t->step->field[o]].live) continue;
         trl_array a = trli_model_array(model, t->step->field[o], t->patch);
-        trli_poison((double *)a.at + trl_array_offset(&a, a.held.lo[0], a.held.lo[1], a.held.lo[2]),
-                    (size_t)trl_box_points(&a.held) * sizeof(double), a.type);
+        for (trl_lidx k = a.held.lo[2]; k < a.held.hi[2]; ++k)
+            for (trl_lidx j = a.held.lo[1]; j < a.held.hi[1]; ++j)
+                trli_poison((double *)a.at + trl_array_offset(&a, a.held.lo[0], j, k),
+                            (size_t)(a.held.hi[0] - a.held.lo[0]) * sizeof(double), a.type);
     }
     return TRL_OK;
 }

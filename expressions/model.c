@@ -127,7 +127,7 @@ static void free_slots(trli_model *m)
 {
     for (int s = 0; s < m->nslots; ++s) {
         free(m->slot[s].base);
-        free(m->slot[s].points);
+        free(m->slot[s].values);
     }
     free(m->slot);
     free(m->scratch);

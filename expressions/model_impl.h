@@ -237,7 +237,7 @@ typedef enum trli_fusion { TRLI_FUSION_FULL, TRLI_FUSION_NODE, TRLI_FUSION_NONE 
 typedef enum trli_compile { TRLI_COMPILE_AUTO, TRLI_COMPILE_ALWAYS, TRLI_COMPILE_NEVER } trli_compile;
 
 typedef struct trli_slot {
-    int64_t *points; /* [nlocal] room in values */
+    int64_t *values; /* [nlocal] room */
     void **base;     /* [nlocal] memory, of a block of the manager */
     bool persistent;
 } trli_slot;

@@ -7,12 +7,13 @@
 #include <string.h>
 
 #include "model_impl.h"
+#include "spatialops_impl.h"
 
 /* A field that needs memory from step `first` to step `last` of a program, and none otherwise. */
 typedef struct temporary {
     int field, program, first, last;
-    int64_t total;   /* points on all patches of this rank */
-    int64_t *points; /* [nlocal] */
+    int64_t total;   /* on all patches of this rank */
+    int64_t *values; /* [nlocal] */
 } temporary;
 
 /* Temporaries, and the programs' steps that they live in. */
@@ -21,7 +22,7 @@ typedef struct plan {
     int n;
     temporary *list; /* in the order in which they are produced */
     int *at;         /* [field] its index in list, or -1 */
-    int64_t *points; /* those of the list */
+    int64_t *values; /* those of the list */
     int program;     /* being looked at */
     int step;
     int stray; /* a temporary of two programs: a bug; -1: none */
@@ -34,29 +35,32 @@ typedef struct colouring {
     int *slot;       /* [temporary] */
     int *head;       /* [slot] its last tenant, or -1 */
     int *next;       /* [temporary] the tenant before it in its slot, or -1 */
-    int64_t *points; /* [slot][local patch] */
-    int64_t total;   /* points of all slots */
+    int64_t *values; /* [slot][local patch] */
+    int64_t total;   /* of all slots */
 } colouring;
 
-static trl_box held_box(const trli_model *model, int field, int p)
+/* The array of a field on a patch, without memory; returns the values that it needs. */
+static int64_t lay_out(const trli_model *model, int field, int p, trl_array *array, ptrdiff_t *origin)
 {
     const trl_layout *layout = model->layout;
     const trli_field *f = &model->field[field];
-    trl_box box = trl_patch_owned(layout, &layout->patch[layout->local[p]], f->location);
+    *array = (trl_array){.type = TRL_F64};
+    array->owned = array->held = trl_patch_owned(layout, &layout->patch[layout->local[p]], f->location);
     for (int a = 0; a < layout->grid.dim; ++a) {
-        box.lo[a] -= f->ghost_lo[a];
-        box.hi[a] += f->ghost_hi[a];
+        array->held.lo[a] -= f->ghost_lo[a];
+        array->held.hi[a] += f->ghost_hi[a];
     }
-    return box;
+    return trli_lay_out(array, layout->grid.dim, origin);
 }
 
-/* Points of a field on each patch of this rank; returns their sum. */
-static int64_t count_points(const trli_model *model, int field, int64_t *points)
+/* Values that a field needs on each patch of this rank; returns their sum. */
+static int64_t count_values(const trli_model *model, int field, int64_t *values)
 {
     int64_t total = 0;
     for (int p = 0; p < model->layout->nlocal; ++p) {
-        trl_box box = held_box(model, field, p);
-        total += points[p] = trl_box_points(&box);
+        trl_array array;
+        ptrdiff_t origin;
+        total += values[p] = lay_out(model, field, p, &array, &origin);
     }
     return total;
 }
@@ -87,8 +91,8 @@ static void produce(plan *pl, const trli_step *s, const trli_program *program)
         if (!program->demand[f].live || pl->model->field[f].persistent || pl->at[f] >= 0) continue;
         temporary *t = &pl->list[pl->at[f] = pl->n];
         *t = (temporary){.field = f, .program = pl->program, .first = pl->step, .last = pl->step};
-        t->points = pl->points + (ptrdiff_t)pl->n++ * pl->model->layout->nlocal;
-        t->total = count_points(pl->model, f, t->points);
+        t->values = pl->values + (ptrdiff_t)pl->n++ * pl->model->layout->nlocal;
+        t->total = count_values(pl->model, f, t->values);
     }
 }
 
@@ -144,7 +148,7 @@ static int find_slot(const plan *pl, const colouring *c, const temporary *t)
         int64_t growth, waste;
         int since;
         if (!is_free(pl, c, s, t, &since)) continue;
-        compare(c->points + (ptrdiff_t)s * np, t->points, np, &growth, &waste);
+        compare(c->values + (ptrdiff_t)s * np, t->values, np, &growth, &waste);
         if (best >= 0 && (growth > best_growth || (growth == best_growth && waste > best_waste) ||
                           (growth == best_growth && waste == best_waste && since <= best_since)))
             continue;
@@ -160,18 +164,18 @@ static int open_slot(const plan *pl, colouring *c)
 {
     int np = pl->model->layout->nlocal;
     c->head[c->nslots] = -1;
-    memset(c->points + (ptrdiff_t)c->nslots * np, 0, (size_t)np * sizeof *c->points);
+    memset(c->values + (ptrdiff_t)c->nslots * np, 0, (size_t)np * sizeof *c->values);
     return c->nslots++;
 }
 
-static void grow_slot(const plan *pl, colouring *c, int slot, const int64_t *points)
+static void grow_slot(const plan *pl, colouring *c, int slot, const int64_t *values)
 {
     int np = pl->model->layout->nlocal;
-    int64_t *room = c->points + (ptrdiff_t)slot * np;
+    int64_t *room = c->values + (ptrdiff_t)slot * np;
     for (int p = 0; p < np; ++p) {
-        if (points[p] <= room[p]) continue;
-        c->total += points[p] - room[p];
-        room[p] = points[p];
+        if (values[p] <= room[p]) continue;
+        c->total += values[p] - room[p];
+        room[p] = values[p];
     }
 }
 
@@ -181,7 +185,7 @@ static void colour(const plan *pl, const int *order, colouring *c)
     for (int k = 0; k < pl->n; ++k) {
         int i = order[k], s = find_slot(pl, c, &pl->list[i]);
         if (s < 0) s = open_slot(pl, c);
-        grow_slot(pl, c, s, pl->list[i].points);
+        grow_slot(pl, c, s, pl->list[i].values);
         c->slot[i] = s;
         c->next[i] = c->head[s];
         c->head[s] = i;
@@ -199,8 +203,8 @@ static trl_err colouring_init(const plan *pl, colouring *c)
     *c = (colouring){.slot = malloc(n * sizeof *c->slot),
                      .head = malloc(n * sizeof *c->head),
                      .next = malloc(n * sizeof *c->next),
-                     .points = malloc(n * (size_t)pl->model->layout->nlocal * sizeof *c->points + 1)};
-    return c->slot && c->head && c->next && c->points ? TRL_OK : no_memory(pl->model);
+                     .values = malloc(n * (size_t)pl->model->layout->nlocal * sizeof *c->values + 1)};
+    return c->slot && c->head && c->next && c->values ? TRL_OK : no_memory(pl->model);
 }
 
 static void colouring_free(colouring *c)
@@ -208,7 +212,7 @@ static void colouring_free(colouring *c)
     free(c->slot);
     free(c->head);
     free(c->next);
-    free(c->points);
+    free(c->values);
 }
 
 static int by_size(const void *a, const void *b)
@@ -232,7 +236,7 @@ static void seed(const plan *pl, const temporary **live, colouring *c)
         qsort((void *)live, (size_t)n, sizeof(temporary *), by_size);
         for (int s = 0; s < n; ++s) {
             if (s == c->nslots) open_slot(pl, c);
-            grow_slot(pl, c, s, live[s]->points);
+            grow_slot(pl, c, s, live[s]->values);
         }
     }
 }
@@ -292,15 +296,15 @@ static trl_err make_slots(const plan *pl, const colouring *c)
     for (int s = 0; s < c->nslots + persistent; ++s) {
         trli_slot *slot = &model->slot[model->nslots++];
         slot->persistent = s >= c->nslots;
-        slot->points = calloc(np + 1, sizeof *slot->points);
+        slot->values = calloc(np + 1, sizeof *slot->values);
         slot->base = calloc(np + 1, sizeof *slot->base);
-        if (!slot->points || !slot->base) return no_memory(model);
-        if (s < c->nslots) memcpy(slot->points, c->points + (size_t)s * np, np * sizeof *slot->points);
+        if (!slot->values || !slot->base) return no_memory(model);
+        if (s < c->nslots) memcpy(slot->values, c->values + (size_t)s * np, np * sizeof *slot->values);
     }
     for (int i = 0; i < pl->n; ++i) model->field[pl->list[i].field].slot = c->slot[i];
     for (int f = 0, s = c->nslots; f < model->nfields; ++f)
         if (model->field[f].persistent) {
-            count_points(model, f, model->slot[s].points);
+            count_values(model, f, model->slot[s].values);
             model->field[f].slot = s++;
         }
     return TRL_OK;
@@ -316,17 +320,8 @@ static trl_err set_geometry(trli_model *model)
         return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for %zu arrays", n);
     for (int f = 0; f < model->nfields; ++f)
         for (int p = 0; p < layout->nlocal; ++p) {
-            trl_array *g = &model->geometry[(size_t)f * (size_t)layout->nlocal + (size_t)p];
-            ptrdiff_t stride = 1, origin = 0;
-            g->type = TRL_F64;
-            g->owned = trl_patch_owned(layout, &layout->patch[layout->local[p]], model->field[f].location);
-            g->held = held_box(model, f, p);
-            for (int a = 0; a < layout->grid.dim; ++a) {
-                g->stride[a] = stride;
-                origin -= g->held.lo[a] * stride;
-                stride *= g->held.hi[a] - g->held.lo[a];
-            }
-            model->origin[(size_t)f * (size_t)layout->nlocal + (size_t)p] = origin;
+            const size_t i = (size_t)f * (size_t)layout->nlocal + (size_t)p;
+            (void)lay_out(model, f, p, &model->geometry[i], &model->origin[i]);
         }
     return TRL_OK;
 }
@@ -339,8 +334,8 @@ trl_err trli_slots_plan(trli_model *model)
     size_t n = (size_t)model->nfields + 1;
     pl.list = malloc(n * sizeof *pl.list);
     pl.at = malloc(n * sizeof *pl.at);
-    pl.points = malloc(n * (size_t)model->layout->nlocal * sizeof *pl.points + 1);
-    if (!pl.list || !pl.at || !pl.points) TRL_TRY(no_memory(model));
+    pl.values = malloc(n * (size_t)model->layout->nlocal * sizeof *pl.values + 1);
+    if (!pl.list || !pl.at || !pl.values) TRL_TRY(no_memory(model));
     find_lifetimes(&pl);
     if (pl.stray >= 0)
         TRL_TRY(trl_fail(model->ctx, TRL_ERR_BUG, NULL, "two programs use the temporary field '%s'",
@@ -350,11 +345,11 @@ trl_err trli_slots_plan(trli_model *model)
     TRL_TRY(set_geometry(model));
     for (int s = 0; s < model->nslots; ++s)
         for (int p = 0; p < model->layout->nlocal; ++p)
-            model->planned_bytes += model->slot[s].points[p] * (int64_t)sizeof(double);
+            model->planned_bytes += model->slot[s].values[p] * (int64_t)sizeof(double);
 done:
     colouring_free(&c);
     free(pl.list);
     free(pl.at);
-    free(pl.points);
+    free(pl.values);
     return err;
 }

@@ -43,7 +43,7 @@ static trl_err provide_slot(trli_model *model, int s, trl_block **block)
     trl_err err = TRL_OK;
     name_slot(model, s, tag, sizeof tag);
     for (int p = 0; p < layout->nlocal; ++p)
-        TRL_TRY(provide(model, tag, layout->local[p], model->slot[s].points[p], &block[p], &model->slot[s].base[p]));
+        TRL_TRY(provide(model, tag, layout->local[p], model->slot[s].values[p], &block[p], &model->slot[s].base[p]));
 done:
     return err;
 }

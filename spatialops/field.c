@@ -6,44 +6,21 @@
 
 #include "field_impl.h"
 
-enum {
-    LINE = 8,     /* values of a cache line */
-    LONG_ROW = 64 /* rows from this length on begin at a cache line with their first owned point */
-};
-
 /* ---- creation ---- */
 
-static ptrdiff_t rounded(ptrdiff_t n)
-{
-    return (n + LINE - 1) / LINE * LINE;
-}
-
-/* Strides of a patch; returns the values that its block needs. */
+/* Set the array of a patch; returns the values that its block needs. */
 static int64_t lay_out(trl_field *field, int p)
 {
     const trl_layout *layout = field->layout;
     trl_array *a = &field->array[p];
+    ptrdiff_t origin;
     *a = (trl_array){.type = TRL_F64};
-    a->owned = trl_patch_owned(layout, &layout->patch[layout->local[p]], field->location);
-    a->held = a->owned;
-    ptrdiff_t stride = 1;
+    a->owned = a->held = trl_patch_owned(layout, &layout->patch[layout->local[p]], field->location);
     for (int axis = 0; axis < layout->grid.dim; ++axis) {
         a->held.lo[axis] -= field->ghost_lo[axis];
         a->held.hi[axis] += field->ghost_hi[axis];
-        a->stride[axis] = stride;
-        stride *= a->held.hi[axis] - a->held.lo[axis];
-        if (axis == 0 && stride >= LONG_ROW) stride = rounded(stride);
     }
-    return stride + LINE;
-}
-
-/* Where point (0,0,0) lies from the start of the memory. */
-static ptrdiff_t origin_of(const trl_field *field, int p)
-{
-    const trl_array *a = &field->array[p];
-    const ptrdiff_t first = trl_array_offset(a, a->held.lo[0], a->held.lo[1], a->held.lo[2]);
-    const bool is_long = a->held.hi[0] - a->held.lo[0] >= LONG_ROW;
-    return (is_long ? rounded(field->ghost_lo[0]) - field->ghost_lo[0] : 0) - first;
+    return trli_lay_out(a, layout->grid.dim, &origin);
 }
 
 static trl_err allocate(trl_field *field, const char *name)
@@ -134,8 +111,10 @@ trl_err trl_field_array(trl_field *field, int p, trl_array *array)
     trl_err err = TRL_OK;
     if (field->array[p].at == NULL) {
         void *memory;
+        ptrdiff_t origin;
         TRL_TRY(trl_block_acquire(field->block[p], 0, 0, &memory));
-        field->array[p].at = (double *)memory + origin_of(field, p);
+        (void)trli_lay_out(&field->array[p], field->layout->grid.dim, &origin);
+        field->array[p].at = (double *)memory + origin;
     }
     *array = field->array[p];
 done:

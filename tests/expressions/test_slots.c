@@ -9,16 +9,19 @@
 
 #include <context_impl.h>
 #include <simulation_impl.h>
+#include <spatialops_impl.h>
 
-/* Bytes of a field on this rank. */
+/* Of a field's arrays, rows rounded to cache lines included. */
 static int64_t bytes_of(int field)
 {
-    int64_t bytes = 0;
-    for (int p = 0; p < sim->layout->nlocal; ++p) {
-        trl_array a = trli_model_array(sim->model, field, p);
-        bytes += trl_box_points(&a.held) * (int64_t)trl_scalar_size(a.type);
+    const trli_model *m = sim->model;
+    int64_t values = 0;
+    for (int p = 0; p < m->layout->nlocal; ++p) {
+        trl_array array = m->geometry[(size_t)field * (size_t)m->layout->nlocal + (size_t)p];
+        ptrdiff_t origin;
+        values += trli_lay_out(&array, m->layout->grid.dim, &origin);
     }
-    return bytes;
+    return values * (int64_t)sizeof(double);
 }
 
 /* first and last step of a program that touch a field; last < first: none does. */
