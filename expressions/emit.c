@@ -255,7 +255,7 @@ static void put_result_loop(trli_emitter *e, int32_t first, int32_t end, int dep
         fputs(";\n", e->out);
         if (!e->look) continue;
         put_indent(e, depth + 1);
-        fprintf(e->out, "bad |= __builtin_fabs(q%d[i]) <= 0x1.fffffffffffffp+1023 ? 0 : 1;\n", r);
+        fprintf(e->out, "worst = trl_kernel_larger(worst, q%d[i]);\n", r);
     }
     put_indent(e, depth);
     fputs("}\n", e->out);
@@ -270,7 +270,8 @@ static void put_arrays(trli_emitter *e)
 {
     const int *fields, *scalars;
     int ninputs = trli_kernel_inputs(e->kernel, &fields), nscalars = trli_kernel_scalars(e->kernel, &scalars);
-    fputs("    const trl_kernel_grid *const grid = call->grid;\n    long long bad = 0;\n    (void)grid;\n", e->out);
+    fputs("    const trl_kernel_grid *const grid = call->grid;\n    (void)grid;\n", e->out);
+    if (e->look) fputs("    long long worst = 0;\n", e->out);
     for (int i = 0; i < nscalars; ++i)
         fprintf(e->out, "    const double s%d = call->scalar[%d];\n", scalars[i], scalars[i]);
     for (int i = 0; i < ninputs; ++i)
@@ -286,6 +287,47 @@ static void put_arrays(trli_emitter *e)
                 r, r, r, r, r, r, r);
 }
 
+/* Whether something is computed once for a plane; its loop is then outside of that over the plane's rows. */
+static bool has_planes(const trli_emitter *e)
+{
+    for (int32_t i = 0; i < e->count; ++i) {
+        const trli_place p = e->sample[i].place;
+        if ((p == TRLI_IN_PLANE || p == TRLI_IN_PLANE_ROW) && !trli_is_leaf(trli_sample_node(e, i))) return true;
+    }
+    return false;
+}
+
+static void put_row(trli_emitter *e, int depth)
+{
+    put_values(e, TRLI_IN_ROW, depth);
+    put_pointers(e, depth);
+    put_fetches(e, depth);
+    put_row_buffers(e, TRLI_IN_POINT, depth);
+    for (int32_t g = 0; g < e->ngroups; ++g) put_result_loop(e, e->group[g], e->group[g + 1], depth);
+}
+
+static void put_planes(trli_emitter *e)
+{
+    fputs("            for (long long k = call->lo[2]; k < call->hi[2]; ++k) {\n", e->out);
+    put_values(e, TRLI_IN_PLANE, 4);
+    put_row_buffers(e, TRLI_IN_PLANE_ROW, 4);
+    fputs("                for (long long j = y; j < end; ++j) {\n", e->out);
+    put_row(e, 5);
+    fputs("                }\n            }\n", e->out);
+}
+
+/* The rows of some planes in turn: what a row reads of the planes beside it is in the first-level cache. */
+static void put_planes_in_turn(trli_emitter *e)
+{
+    fputs("            for (long long z = call->lo[2]; z < call->hi[2]; z += call->turn) {\n"
+          "                const long long stop = call->hi[2] - z < call->turn ? call->hi[2] : z + call->turn;\n"
+          "                for (long long j = y; j < end; ++j) {\n"
+          "                    for (long long k = z; k < stop; ++k) {\n",
+          e->out);
+    put_row(e, 6);
+    fputs("                    }\n                }\n            }\n", e->out);
+}
+
 static void put_kernel(trli_emitter *e)
 {
     fputs("void trl_kernel(trl_kernel_call *call)\n{\n", e->out);
@@ -296,21 +338,17 @@ static void put_kernel(trli_emitter *e)
           e->out);
     put_row_buffers(e, TRLI_IN_ROW_X, 2);
     fputs("        for (long long y = call->lo[1]; y < call->hi[1]; y += call->block) {\n"
-          "            const long long end = call->hi[1] - y < call->block ? call->hi[1] : y + call->block;\n"
-          "            for (long long k = call->lo[2]; k < call->hi[2]; ++k) {\n",
+          "            const long long end = call->hi[1] - y < call->block ? call->hi[1] : y + call->block;\n",
           e->out);
-    put_values(e, TRLI_IN_PLANE, 4);
-    put_row_buffers(e, TRLI_IN_PLANE_ROW, 4);
-    fputs("                for (long long j = y; j < end; ++j) {\n", e->out);
-    put_values(e, TRLI_IN_ROW, 5);
-    put_pointers(e, 5);
-    put_fetches(e, 5);
-    put_row_buffers(e, TRLI_IN_POINT, 5);
-    for (int32_t g = 0; g < e->ngroups; ++g) put_result_loop(e, e->group[g], e->group[g + 1], 5);
-    fputs("                }\n            }\n        }\n    }\n"
-          "    if (call->stream) trl_kernel_fence();\n"
-          "    if (bad) call->nonfinite = 1;\n}\n",
+    if (has_planes(e))
+        put_planes(e);
+    else
+        put_planes_in_turn(e);
+    fputs("        }\n    }\n"
+          "    if (call->stream) trl_kernel_fence();\n",
           e->out);
+    if (e->look) fputs("    call->nonfinite = !trl_kernel_is_finite(worst);\n", e->out);
+    fputs("}\n", e->out);
 }
 
 trl_err trli_emit_kernel(const trli_ir *ir, trli_walk *walk, const trli_kernel *kernel, int nroots,

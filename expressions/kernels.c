@@ -17,7 +17,9 @@ static trl_err request_kernel(trli_model *model, trli_step *s)
     const char *why;
     trl_err err;
     TRL_TRY(trli_emit_kernel(&model->ir, &model->walk, s->kernel, s->nout, s->value, s->check, &text, &why));
-    if (text) TRL_TRY(trli_compiler_add(model->compiler, text, &s->native));
+    if (!text) goto done;
+    TRL_TRY(trli_tuning_create(model, s, &s->tuning));
+    TRL_TRY(trli_compiler_add(model->compiler, text, &s->native));
 done:
     free(text);
     return err;
@@ -110,37 +112,6 @@ static void set_array(trl_kernel_array *to, const trl_array *from)
     for (int a = 0; a < 3; ++a) to->stride[a] = from->stride[a];
 }
 
-/* What one row of the box touches of all arrays, and whether some input is read on several planes. */
-static size_t bytes_of_row(const trli_step *s, trl_lidx n, bool *planes)
-{
-    int rows = s->nout;
-    for (int i = 0; i < s->ninputs; ++i) {
-        trl_footprint f = trli_kernel_footprint(s->kernel, i);
-        trl_offsets hull = trl_footprint_hull(&f);
-        rows += 1 + hull.hi[2] - hull.lo[2];
-        *planes |= hull.hi[2] > hull.lo[2];
-    }
-    return (size_t)rows * (size_t)n * sizeof(double);
-}
-
-/* Rows of neighbouring planes stay in the second-level cache from one plane to the next. */
-static void choose_sweep(const trli_task *t, const trl_box *box, trl_kernel_call *call)
-{
-    const trli_step *s = t->step;
-    trl_context *ctx = t->program->model->ctx;
-    const trl_layout *layout = t->program->model->layout;
-    bool planes = false;
-    size_t row = bytes_of_row(s, box->hi[0] - box->lo[0], &planes);
-    size_t second = trl_context_cache_bytes(ctx, 2), last = trl_context_cache_bytes(ctx, 0);
-    size_t all =
-        (size_t)trl_box_points(&t->box) * (size_t)(s->ninputs + s->nout) * sizeof(double) * (size_t)layout->nlocal;
-    call->block = box->hi[1] - box->lo[1];
-    if (planes && second > 0 && (size_t)call->block * row > second / 2) call->block = (long long)(second / 2 / row);
-    if (call->block < 8) call->block = 8;
-    call->stream = last > 0 && all > last * (size_t)trl_context_threads(ctx);
-    call->ahead = planes && call->stream ? 2 : 0;
-}
-
 bool trli_native_evaluate(const trli_task *t, const trli_kernel_run *run, const trl_box *box)
 {
     const trli_step *s = t->step;
@@ -153,7 +124,6 @@ bool trli_native_evaluate(const trli_task *t, const trli_kernel_run *run, const 
         call.lo[a] = box->lo[a];
         call.hi[a] = box->hi[a];
     }
-    choose_sweep(t, box, &call);
-    s->native(&call);
+    trli_sweep(s->native, s->tuning, &call, trl_box_points(box));
     return call.nonfinite == 0;
 }

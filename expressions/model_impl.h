@@ -151,8 +151,9 @@ typedef struct trli_step {
     bool check;    /* KERNEL, PLANES: the outputs must be finite */
     int *variable; /* with check: the variable of each output */
     trli_kernel *kernel;
-    trli_native_fn native; /* KERNEL: compiled, or NULL: interpreted */
-    int *input;            /* fields read, in the kernel's or plugin's order */
+    trli_native_fn native;      /* KERNEL: compiled, or NULL: interpreted */
+    struct trli_tuning *tuning; /* of a kernel that may be compiled; NULL: it is not */
+    int *input;                 /* fields read, in the kernel's or plugin's order */
     int ninputs;
     /* REDUCE, SCALAR */
     int scalar;

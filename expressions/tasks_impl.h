@@ -59,6 +59,16 @@ trl_box trli_slab_box(const trli_program *program, const trli_slab *slab, int lo
  * found values that are not finite. */
 bool trli_native_evaluate(const trli_task *task, const trli_kernel_run *run, const trl_box *box);
 size_t trli_native_scratch(const trli_step *step);
+
+/* -- sweep.c -- */
+
+/* What was found out of the ways in which a kernel can go through its boxes. */
+typedef struct trli_tuning trli_tuning;
+
+/* The caller frees it with free. Fails with MEMORY. */
+TRL_NODISCARD trl_err trli_tuning_create(trli_model *model, const trli_step *step, trli_tuning **tuning);
+/* Call a compiled kernel for the box of the call, in the way that is the fastest as far as is known. Thread: any. */
+void trli_sweep(trli_native_fn native, trli_tuning *tuning, trl_kernel_call *call, int64_t points);
 /* Scratch of a thread: arrays first, then the kernel's registers and a tile. */
 size_t trli_step_scratch(const trli_model *model, const trli_step *step);
 

@@ -27,6 +27,7 @@ typedef struct trl_kernel_call {
     const trl_kernel_grid *grid;
     long long lo[3], hi[3];
     long long block;     /* rows of y that are swept together through all z */
+    long long turn;      /* planes whose rows are taken in turn, where nothing is computed for a whole plane */
     int stream;          /* store past the caches */
     int ahead;           /* rows by which inputs are asked for early; 0: not */
     long long nonfinite; /* result: not 0 if an output is infinite or NaN, of kernels that look */
@@ -71,6 +72,23 @@ TRL_BODY double trl_kernel_number(unsigned long long bits)
     } both;
     both.bits = bits;
     return both.number;
+}
+
+/* Of finite and other numbers the largest magnitude, kept as its bits: those of NaN and infinity are the largest. */
+TRL_BODY long long trl_kernel_larger(long long worst, double number)
+{
+    union {
+        double number;
+        long long bits;
+    } both;
+    both.number = number;
+    both.bits &= 0x7fffffffffffffffll;
+    return both.bits > worst ? both.bits : worst;
+}
+
+TRL_BODY int trl_kernel_is_finite(long long worst)
+{
+    return worst < 0x7ff0000000000000ll;
 }
 
 /* ---- on CPUs ---- */

@@ -36,6 +36,7 @@ typedef struct trli_heat_way {
     bool streams; /* fused: stores past the caches */
     int ahead;    /* fused: rows that the next plane's prefetch runs ahead, 0: none */
     int block;    /* fused: rows of a y-block, 0: all */
+    int turn;     /* fused: planes whose rows are taken in turn, 0: one */
 } trli_heat_way;
 
 /* The ways: unfused first, one per form. */

@@ -204,26 +204,31 @@ TRLI_CLONES static void fused_row(double *restrict out, const double *restrict t
     }
 TRLI_STREAM_VARIANTS(FUSED_STREAM_ROW)
 
+static void fused_row_of(const trli_heat_loops *loops, ptrdiff_t j, ptrdiff_t k, const coefficients *c)
+{
+    const trli_heat_way *way = loops->way;
+    const double *t = loops->now + j * c->sy + k * c->sz;
+    double *out = loops->next + j * c->sy + k * c->sz;
+    if (way->streams)
+        TRLI_STREAM_CALL(stream_row, out, t, way->ahead ? t + c->sz + way->ahead * c->sy : NULL, c);
+    else
+        fused_row(out, t, c);
+}
+
 static void fused_step(trli_team *team, int member, trli_heat_loops *loops)
 {
     const trli_heat *h = loops->heat;
     const trli_heat_way *way = loops->way;
-    ptrdiff_t begin, end, block = way->block ? way->block : h->n[1];
+    ptrdiff_t begin, end, block = way->block ? way->block : h->n[1], turn = way->turn ? way->turn : 1;
     coefficients c = {.k = h->k, .dt = h->dt, .sy = h->stride[1], .sz = h->stride[2], .n = h->n[0]};
     scales_of_laplacian(h, c.scale);
     planes(team, member, h, &begin, &end);
     fill_sides(team, member, h, loops->now);
     for (ptrdiff_t first = 0; first < h->n[1]; first += block) {
         ptrdiff_t after = first + block < h->n[1] ? first + block : h->n[1];
-        for (ptrdiff_t k = begin; k < end; ++k)
-            for (ptrdiff_t j = first; j < after; ++j) {
-                const double *t = loops->now + j * c.sy + k * c.sz;
-                double *out = loops->next + j * c.sy + k * c.sz;
-                if (way->streams)
-                    TRLI_STREAM_CALL(stream_row, out, t, way->ahead ? t + c.sz + way->ahead * c.sy : NULL, &c);
-                else
-                    fused_row(out, t, &c);
-            }
+        for (ptrdiff_t plane = begin; plane < end; plane += turn)
+            for (ptrdiff_t j = first; j < after; ++j)
+                for (ptrdiff_t k = plane; k < plane + turn && k < end; ++k) fused_row_of(loops, j, k, &c);
     }
     if (way->streams) TRLI_STREAM_FENCE();
 }
@@ -235,6 +240,13 @@ const trli_heat_way *trli_heat_ways(int *count)
         {.name = "unfused, laplacian", .laplacian = true, .arrays = 1, .step = laplacian_step},
         {.name = "fused", .laplacian = true, .step = fused_step},
         {.name = "fused, streaming", .laplacian = true, .step = fused_step, .streams = true},
+        {.name = "fused, two planes in turn", .laplacian = true, .step = fused_step, .turn = 2},
+        {.name = "fused, four planes in turn", .laplacian = true, .step = fused_step, .turn = 4},
+        {.name = "fused, streaming, two planes in turn",
+         .laplacian = true,
+         .step = fused_step,
+         .streams = true,
+         .turn = 2},
         {.name = "fused, streaming, prefetch", .laplacian = true, .step = fused_step, .streams = true, .ahead = 4},
         {.name = "fused, streaming, prefetch, blocks of 16 rows",
          .laplacian = true,

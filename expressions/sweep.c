@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* How compiled kernels go through their boxes. Which way is the fastest depends on caches, prefetchers and what else uses the memory, as no
+ * table of sizes tells: the first calls try several, and the fastest stays. The results do not depend on it. */
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "clock_impl.h"
+#include "tasks_impl.h"
+
+enum { WAYS_MOST = 16, SAMPLES = 3, ROWS_LEAST = 8 };
+
+typedef struct way {
+    int turn;     /* planes whose rows are taken in turn */
+    bool stream;  /* store past the caches */
+    int ahead;    /* rows of the next plane that are asked for early */
+    bool blocked; /* as many rows at a time as the second-level cache holds the planes of */
+} way;
+
+struct trli_tuning {
+    int nways;
+    way way[WAYS_MOST];
+    double ns[WAYS_MOST][SAMPLES]; /* per point */
+    long long block;               /* rows, of ways that are blocked */
+    _Atomic int begun, ended;      /* calls that try a way */
+    _Atomic int best;              /* until all have ended: the first */
+};
+
+/* What one row of a point of the box touches of all arrays, and whether some input is read on several planes. */
+static size_t rows_of(const trli_step *s, bool *planes)
+{
+    size_t rows = (size_t)s->nout;
+    *planes = false;
+    for (int i = 0; i < s->ninputs; ++i) {
+        trl_footprint f = trli_kernel_footprint(s->kernel, i);
+        trl_offsets hull = trl_footprint_hull(&f);
+        rows += (size_t)(1 + hull.hi[2] - hull.lo[2]);
+        *planes |= hull.hi[2] > hull.lo[2];
+    }
+    return rows;
+}
+
+static void add_way(trli_tuning *t, way w)
+{
+    t->way[t->nways++] = w;
+}
+
+/* past: the data outgrow the caches, so it may pay to store past them. */
+static void list_ways(trli_tuning *t, bool planes, bool past)
+{
+    static const int turns[] = {2, 1, 3, 4};
+    if (!planes) {
+        add_way(t, (way){.turn = 1, .stream = past});
+        if (past) add_way(t, (way){.turn = 1});
+        return;
+    }
+    for (size_t i = 0; i < sizeof turns / sizeof *turns; ++i) {
+        if (past) add_way(t, (way){.turn = turns[i], .stream = true});
+        add_way(t, (way){.turn = turns[i]});
+    }
+    if (!past) return;
+    add_way(t, (way){.turn = 1, .stream = true, .ahead = 2});
+    add_way(t, (way){.turn = 1, .stream = true, .ahead = 2, .blocked = true});
+    add_way(t, (way){.turn = 2, .stream = true, .blocked = true});
+    add_way(t, (way){.turn = 2, .blocked = true});
+}
+
+trl_err trli_tuning_create(trli_model *model, const trli_step *s, trli_tuning **tuning)
+{
+    const trl_layout *layout = model->layout;
+    const size_t second = trl_context_cache_bytes(model->ctx, 2), last = trl_context_cache_bytes(model->ctx, 0);
+    int64_t points = 0, row = 1;
+    bool planes;
+    trli_tuning *t = *tuning = calloc(1, sizeof *t);
+    if (!t) return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory to tune kernel '%s'", s->label);
+    for (int p = 0; p < layout->nlocal; ++p) {
+        trl_box owned = trl_patch_owned(layout, &layout->patch[layout->local[p]], model->field[s->field[0]].location);
+        points += trl_box_points(&owned);
+        if (owned.hi[0] - owned.lo[0] > row) row = owned.hi[0] - owned.lo[0];
+    }
+    const size_t rows = rows_of(s, &planes), all = (size_t)points * (size_t)(s->ninputs + s->nout) * sizeof(double);
+    t->block = (long long)(second / 2 / (rows * (size_t)row * sizeof(double)));
+    if (t->block < ROWS_LEAST) t->block = ROWS_LEAST;
+    list_ways(t, planes, last > 0 && all > last * (size_t)trl_context_threads(model->ctx));
+    return TRL_OK;
+}
+
+static double median(const double ns[SAMPLES])
+{
+    const double a = ns[0], b = ns[1], c = ns[2];
+    return a < b ? (b < c ? b : a < c ? c : a) : (a < c ? a : b < c ? c : b);
+}
+
+static void note(trli_tuning *t, int call, double ns)
+{
+    int best = 0;
+    t->ns[call % t->nways][call / t->nways] = ns;
+    /* Acquire and release: the last one to end sees all times. */
+    if (atomic_fetch_add_explicit(&t->ended, 1, memory_order_acq_rel) + 1 < t->nways * SAMPLES) return;
+    for (int w = 1; w < t->nways; ++w)
+        if (median(t->ns[w]) < median(t->ns[best])) best = w;
+    atomic_store_explicit(&t->best, best, memory_order_relaxed);
+}
+
+void trli_sweep(trli_native_fn native, trli_tuning *t, trl_kernel_call *call, int64_t points)
+{
+    const int tries = t->nways > 1 ? t->nways * SAMPLES : 0;
+    /* Relaxed: only shares out the tries. */
+    int try = atomic_load_explicit(&t->begun, memory_order_relaxed);
+    if (try < tries) try = atomic_fetch_add_explicit(&t->begun, 1, memory_order_relaxed);
+    const bool tries_one = try < tries;
+    const way *w = &t->way[tries_one ? try % t->nways : atomic_load_explicit(&t->best, memory_order_relaxed)];
+    call->turn = w->turn;
+    call->stream = w->stream;
+    call->ahead = w->ahead;
+    call->block = call->hi[1] - call->lo[1];
+    if (w->blocked && call->block > t->block) call->block = t->block;
+    const int64_t start = tries_one ? trli_now_ns() : 0;
+    native(call);
+    if (tries_one) note(t, try, (double)(trli_now_ns() - start) / (double)points);
+}
