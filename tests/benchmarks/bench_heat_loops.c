@@ -5,7 +5,12 @@
 #include "bench_heat_impl.h"
 #include "vector_impl.h"
 
-enum { LINE = 8 }; /* doubles in a cache line */
+enum {
+    LINE = 8, /* doubles in a cache line */
+    APART =
+        11 *
+        LINE /* by which arrays begin at different places of a page: else stores look as if they hit the loads that follow */
+};
 
 void trli_heat_shape(trli_heat *heat)
 {
@@ -271,8 +276,9 @@ trl_err trli_heat_loops_create(trl_context *ctx, const trli_heat *heat, const tr
     trl_err err = TRL_OK;
     *loops = (trli_heat_loops){.ctx = ctx, .heat = heat, .way = way};
     for (int i = 0; i < 2 + way->arrays; ++i) {
-        TRL_TRY(trli_bench_alloc(ctx, (size_t)heat->points, &loops->memory[i]));
-        double *first = loops->memory[i] + heat->origin;
+        const ptrdiff_t apart = i * APART;
+        TRL_TRY(trli_bench_alloc(ctx, (size_t)(heat->points + apart), &loops->memory[i]));
+        double *first = loops->memory[i] + heat->origin + apart;
         if (i == 0) loops->now = first;
         if (i == 1) loops->next = first;
         if (i > 1) loops->work[i - 2] = first;
