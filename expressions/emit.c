@@ -20,7 +20,13 @@ static void put_number(trli_emitter *e, double number)
         fprintf(e->out, "trl_kernel_number(0x%llxull)", (unsigned long long)bits);
 }
 
-/* How a sample is read inside of a loop. */
+/* Whether a sample is several values in a loop over lanes: it varies along the row. */
+static bool is_lanes(const trli_emitter *e, int32_t i)
+{
+    return trli_sample_node(e, i)->varies & 1;
+}
+
+/* How a sample is read inside of a loop over the points of a row, or outside of those. */
 static void put_use(trli_emitter *e, trli_place loop, int32_t i)
 {
     const trli_sample *in = &e->sample[i];
@@ -74,6 +80,22 @@ static void put_point(trli_emitter *e, int32_t i)
     }
 }
 
+/* How a sample is read by a loop over lanes. */
+static void put_lanes(trli_emitter *e, int32_t i)
+{
+    const trli_sample *in = &e->sample[i];
+    if (!is_lanes(e, i)) {
+        fputs("trl_lanes_of(", e->out);
+        put_use(e, TRLI_IN_RESULT, i);
+        fputs(")", e->out);
+    } else if (trli_sample_node(e, i)->op == TRLI_OP_FIELD)
+        fprintf(e->out, "trl_kernel_load(p%d + i + (%d))", in->pointer, in->offset[0]);
+    else if (in->buffered)
+        fprintf(e->out, "trl_kernel_load(b%d + i)", e->number[i]);
+    else
+        fprintf(e->out, "v%d", e->number[i]);
+}
+
 /* Operations as text: $0, $1, $2 are the operands. */
 static const char *const forms[TRLI_OP_COUNT] = {
     [TRLI_OP_NEG] = "-$0",
@@ -95,6 +117,38 @@ static const char *const forms[TRLI_OP_COUNT] = {
     [TRLI_OP_POW] = "trl_fn_pow($0, $1)",
     [TRLI_OP_SELECT] = "$0 != 0 ? $1 : $2",
 };
+
+/* The same on lanes; NULL: there is no such operation. */
+static const char *const lanes_forms[TRLI_OP_COUNT] = {
+    [TRLI_OP_NEG] = "-$0",
+    [TRLI_OP_NOT] = "trl_lanes_not($0)",
+    [TRLI_OP_ABS] = "trl_lanes_abs($0)",
+    [TRLI_OP_SQRT] = "trl_lanes_sqrt($0)",
+    [TRLI_OP_ADD] = "$0 + $1",
+    [TRLI_OP_SUB] = "$0 - $1",
+    [TRLI_OP_MUL] = "$0 * $1",
+    [TRLI_OP_DIV] = "$0 / $1",
+    [TRLI_OP_MIN] = "trl_lanes_min($0, $1)",
+    [TRLI_OP_MAX] = "trl_lanes_max($0, $1)",
+    [TRLI_OP_LT] = "trl_lanes_truth($0 < $1)",
+    [TRLI_OP_LE] = "trl_lanes_truth($0 <= $1)",
+    [TRLI_OP_EQ] = "trl_lanes_truth($0 == $1)",
+    [TRLI_OP_NE] = "trl_lanes_truth($0 != $1)",
+    [TRLI_OP_AND] = "trl_lanes_and($0, $1)",
+    [TRLI_OP_OR] = "trl_lanes_or($0, $1)",
+    [TRLI_OP_SELECT] = "trl_lanes_select($0, $1, $2)",
+};
+
+static void put_lanes_operation(trli_emitter *e, int32_t i)
+{
+    const trli_sample *in = &e->sample[i];
+    for (const char *form = lanes_forms[trli_sample_node(e, i)->op]; *form; ++form) {
+        if (*form == '$')
+            put_lanes(e, in->arg[*++form - '0']);
+        else
+            fputc(*form, e->out);
+    }
+}
 
 static const char *limiter_name(int limiter)
 {
@@ -206,6 +260,16 @@ static void put_row_buffers(trli_emitter *e, trli_place loop, int depth)
     fputs("}\n", e->out);
 }
 
+/* Whether the loop that stores the results of a group is one over lanes: its operations all exist on these. */
+static bool goes_by_lanes(trli_emitter *e, int32_t group)
+{
+    const int32_t first = e->group[group], end = e->group[group + 1];
+    mark_wanted(e, TRLI_IN_RESULT, end - first, e->root + first);
+    for (int32_t i = 0; i < e->count; ++i)
+        if (e->wanted[i] && !lanes_forms[trli_sample_node(e, i)->op]) return false;
+    return true;
+}
+
 static void put_pointers(trli_emitter *e, int depth)
 {
     for (int32_t p = 0; p < e->npointers; ++p) {
@@ -214,10 +278,15 @@ static void put_pointers(trli_emitter *e, int depth)
         fprintf(e->out, "const double *const p%d = in%d + x + (j + (%d)) * in%d_y + (k + (%d)) * in%d_z;\n", p,
                 r->input, r->y, r->input, r->z, r->input);
     }
-    for (int r = 0; r < e->nroots; ++r) {
-        put_indent(e, depth);
-        fprintf(e->out, "double *const q%d = call->stream ? row%d : out%d + x + j * out%d_y + k * out%d_z;\n", r, r, r,
-                r, r);
+    for (int32_t g = 0; g < e->ngroups; ++g) {
+        const bool lanes = goes_by_lanes(e, g);
+        for (int32_t r = e->group[g]; r < e->group[g + 1]; ++r) {
+            put_indent(e, depth);
+            if (!lanes) fprintf(e->out, "double row%d[TRL_KERNEL_ROW];\n%*s", r, 4 * depth, "");
+            fprintf(e->out, "double *const q%d = ", r);
+            if (!lanes) fprintf(e->out, "call->stream ? row%d : ", r);
+            fprintf(e->out, "out%d + x + j * out%d_y + k * out%d_z;\n", r, r, r);
+        }
     }
 }
 
@@ -239,11 +308,49 @@ static void put_fetches(trli_emitter *e, int depth)
     fputs("}\n", e->out);
 }
 
-/* The loop that stores the results [first, end). */
-static void put_result_loop(trli_emitter *e, int32_t first, int32_t end, int depth)
+/* The results of a group that goes by lanes. The last lanes of a row overlap those before; shorter rows go point by point. */
+static void put_lanes_loop(trli_emitter *e, int32_t first, int32_t end, int depth)
 {
     put_indent(e, depth);
-    fputs("TRL_KERNEL_INDEPENDENT\n", e->out);
+    fputs("if (n >= TRL_KERNEL_LANES) {\n", e->out);
+    put_indent(e, depth + 1);
+    fputs("const int past = call->stream", e->out);
+    for (int32_t r = first; r < end; ++r) fprintf(e->out, " && trl_kernel_is_aligned(q%d)", r);
+    fputs(";\n", e->out);
+    put_indent(e, depth + 1);
+    fputs("for (long long i = 0; i < n; i += TRL_KERNEL_LANES) {\n", e->out);
+    put_indent(e, depth + 2);
+    fputs("if (i > n - TRL_KERNEL_LANES) i = n - TRL_KERNEL_LANES;\n", e->out);
+    mark_wanted(e, TRLI_IN_RESULT, end - first, e->root + first);
+    for (int32_t o = 0; o < e->count; ++o) {
+        if (!e->wanted[e->order[o]]) continue;
+        put_indent(e, depth + 2);
+        fprintf(e->out, "const trl_kernel_lanes v%d = ", o);
+        put_lanes_operation(e, e->order[o]);
+        fputs(";\n", e->out);
+    }
+    for (int32_t r = first; r < end; ++r) {
+        put_indent(e, depth + 2);
+        fprintf(e->out, "trl_kernel_put(q%d + i, past && i %% TRL_KERNEL_LANES == 0, ", r);
+        put_lanes(e, e->root[r]);
+        fputs(");\n", e->out);
+        if (!e->look) continue;
+        put_indent(e, depth + 2);
+        fputs("excesses |= trl_lanes_excess(", e->out);
+        put_lanes(e, e->root[r]);
+        fputs(");\n", e->out);
+    }
+    put_indent(e, depth + 1);
+    fputs("}\n", e->out);
+    put_indent(e, depth);
+    fputs("} else\n", e->out);
+}
+
+/* The results of a group point by point: a loop that compilers make vectors of, but for what is left over by loops over lanes. */
+static void put_points_loop(trli_emitter *e, int32_t first, int32_t end, const char *kind, int depth)
+{
+    put_indent(e, depth);
+    fprintf(e->out, "%s\n", kind);
     put_indent(e, depth);
     fputs("for (long long i = 0; i < n; ++i) {\n", e->out);
     mark_wanted(e, TRLI_IN_RESULT, end - first, e->root + first);
@@ -255,13 +362,24 @@ static void put_result_loop(trli_emitter *e, int32_t first, int32_t end, int dep
         fputs(";\n", e->out);
         if (!e->look) continue;
         put_indent(e, depth + 1);
-        fprintf(e->out, "worst = trl_kernel_larger(worst, q%d[i]);\n", r);
+        fprintf(e->out, "excess |= trl_kernel_excess(q%d[i]);\n", r);
     }
     put_indent(e, depth);
     fputs("}\n", e->out);
+}
+
+static void put_results(trli_emitter *e, int32_t group, int depth)
+{
+    const int32_t first = e->group[group], end = e->group[group + 1];
+    if (goes_by_lanes(e, group)) {
+        put_lanes_loop(e, first, end, depth);
+        put_points_loop(e, first, end, "TRL_KERNEL_SHORT", depth + 1);
+        return;
+    }
+    put_points_loop(e, first, end, "TRL_KERNEL_INDEPENDENT", depth);
     for (int32_t r = first; r < end; ++r) {
         put_indent(e, depth);
-        fprintf(e->out, "if (call->stream) trl_kernel_stream(out%d + x + j * out%d_y + k * out%d_z, row%d, n);\n", r, r,
+        fprintf(e->out, "if (call->stream) trl_kernel_stream(out%d + x + j * out%d_y + k * out%d_z, q%d, n);\n", r, r,
                 r, r);
     }
 }
@@ -271,7 +389,7 @@ static void put_arrays(trli_emitter *e)
     const int *fields, *scalars;
     int ninputs = trli_kernel_inputs(e->kernel, &fields), nscalars = trli_kernel_scalars(e->kernel, &scalars);
     fputs("    const trl_kernel_grid *const grid = call->grid;\n    (void)grid;\n", e->out);
-    if (e->look) fputs("    long long worst = 0;\n", e->out);
+    if (e->look) fputs("    long long excess = 0;\n    trl_kernel_bits excesses = {0};\n", e->out);
     for (int i = 0; i < nscalars; ++i)
         fprintf(e->out, "    const double s%d = call->scalar[%d];\n", scalars[i], scalars[i]);
     for (int i = 0; i < ninputs; ++i)
@@ -282,9 +400,8 @@ static void put_arrays(trli_emitter *e)
     for (int r = 0; r < e->nroots; ++r)
         fprintf(e->out,
                 "    double *const out%d = call->output[%d].at;\n"
-                "    const long long out%d_y = call->output[%d].stride[1], out%d_z = call->output[%d].stride[2];\n"
-                "    double row%d[TRL_KERNEL_ROW];\n",
-                r, r, r, r, r, r, r);
+                "    const long long out%d_y = call->output[%d].stride[1], out%d_z = call->output[%d].stride[2];\n",
+                r, r, r, r, r, r);
 }
 
 /* Whether something is computed once for a plane; its loop is then outside of that over the plane's rows. */
@@ -303,7 +420,7 @@ static void put_row(trli_emitter *e, int depth)
     put_pointers(e, depth);
     put_fetches(e, depth);
     put_row_buffers(e, TRLI_IN_POINT, depth);
-    for (int32_t g = 0; g < e->ngroups; ++g) put_result_loop(e, e->group[g], e->group[g + 1], depth);
+    for (int32_t g = 0; g < e->ngroups; ++g) put_results(e, g, depth);
 }
 
 static void put_planes(trli_emitter *e)
@@ -347,7 +464,7 @@ static void put_kernel(trli_emitter *e)
     fputs("        }\n    }\n"
           "    if (call->stream) trl_kernel_fence();\n",
           e->out);
-    if (e->look) fputs("    call->nonfinite = !trl_kernel_is_finite(worst);\n", e->out);
+    if (e->look) fputs("    call->nonfinite = excess < 0 || trl_lanes_any_negative(excesses);\n", e->out);
     fputs("}\n", e->out);
 }
 

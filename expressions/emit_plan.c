@@ -98,16 +98,15 @@ static trli_place place_of(const trli_emitter *e, const trli_node *n)
     return varies == 5 ? TRLI_IN_PLANE_ROW : varies == 4 ? TRLI_IN_PLANE : varies == 1 ? TRLI_IN_ROW_X : TRLI_IN_CALL;
 }
 
-static int own_cost(const trli_emitter *e, const trli_node *n)
+static int own_cost(const trli_node *n)
 {
     switch (n->op) {
     case TRLI_OP_CONSTANT:
     case TRLI_OP_SCALAR:
     case TRLI_OP_FIELD:
         return 0;
-    case TRLI_OP_COORDINATE:
-        return e->ir->grid->periodic[n->index] ? 20 : 3;
-    case TRLI_OP_AT_SIDE: /* between integers, and made a number */
+    case TRLI_OP_COORDINATE: /* of integers */
+    case TRLI_OP_AT_SIDE:
     case TRLI_OP_DIV:
     case TRLI_OP_SQRT:
         return 8;
@@ -144,7 +143,7 @@ static void find_places(trli_emitter *e)
         trli_sample *in = &e->sample[e->order[o]];
         const trli_node *n = trli_sample_node(e, e->order[o]);
         in->place = place_of(e, n);
-        in->cost = own_cost(e, n);
+        in->cost = own_cost(n);
         for (int a = 0; a < 3 && in->arg[a] >= 0; ++a) in->cost = capped(in->cost + e->sample[in->arg[a]].cost);
     }
     for (int32_t o = 0; o < e->count; ++o) {
@@ -230,7 +229,7 @@ static void share(trli_emitter *e)
 {
     for (int32_t o = 0; o < e->count; ++o) { /* from here on: the cost in the loop over points */
         trli_sample *in = &e->sample[e->order[o]];
-        in->cost = is_computed_there(e, e->order[o]) ? own_cost(e, trli_sample_node(e, e->order[o])) : 0;
+        in->cost = is_computed_there(e, e->order[o]) ? own_cost(trli_sample_node(e, e->order[o])) : 0;
         for (int a = 0; in->cost > 0 && a < 3 && in->arg[a] >= 0; ++a)
             in->cost = capped(in->cost + e->sample[in->arg[a]].cost);
     }

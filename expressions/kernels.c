@@ -124,6 +124,5 @@ bool trli_native_evaluate(const trli_task *t, const trli_kernel_run *run, const 
         call.lo[a] = box->lo[a];
         call.hi[a] = box->hi[a];
     }
-    trli_sweep(s->native, s->tuning, &call, trl_box_points(box));
-    return call.nonfinite == 0;
+    return trli_sweep(s->native, s->tuning, &call);
 }

@@ -31,6 +31,9 @@ enum {
 
 static const char *const options[] = {"-O3",
                                       "-march=native",
+#if defined(__x86_64__)
+                                      "-mprefer-vector-width=512",
+#endif
                                       "-std=gnu11",
                                       "-fPIC",
                                       "-shared",

@@ -8,7 +8,7 @@
 #include "clock_impl.h"
 #include "tasks_impl.h"
 
-enum { WAYS_MOST = 16, SAMPLES = 3, ROWS_LEAST = 8 };
+enum { WAYS_MOST = 16, SAMPLES = 3, ROWS_LEAST = 8, PLANES = 16 /* of a try, at least, if there are as many */ };
 
 typedef struct way {
     int turn;     /* planes whose rows are taken in turn */
@@ -102,20 +102,46 @@ static void note(trli_tuning *t, int call, double ns)
     atomic_store_explicit(&t->best, best, memory_order_relaxed);
 }
 
-void trli_sweep(trli_native_fn native, trli_tuning *t, trl_kernel_call *call, int64_t points)
+/* Call the kernel for planes [first, end) of the box. Returns whether all was finite. */
+static bool go(trli_native_fn native, const trli_tuning *t, const way *w, const trl_kernel_call *whole, long long first,
+               long long end)
+{
+    trl_kernel_call call = *whole;
+    call.lo[2] = first;
+    call.hi[2] = end;
+    call.turn = w->turn;
+    call.stream = w->stream;
+    call.ahead = w->ahead;
+    call.block = call.hi[1] - call.lo[1];
+    if (w->blocked && call.block > t->block) call.block = t->block;
+    native(&call);
+    return call.nonfinite == 0;
+}
+
+/* The next try, or -1: all have begun. Relaxed: only shares them out. */
+static int next_try(trli_tuning *t)
 {
     const int tries = t->nways > 1 ? t->nways * SAMPLES : 0;
-    /* Relaxed: only shares out the tries. */
-    int try = atomic_load_explicit(&t->begun, memory_order_relaxed);
-    if (try < tries) try = atomic_fetch_add_explicit(&t->begun, 1, memory_order_relaxed);
-    const bool tries_one = try < tries;
-    const way *w = &t->way[tries_one ? try % t->nways : atomic_load_explicit(&t->best, memory_order_relaxed)];
-    call->turn = w->turn;
-    call->stream = w->stream;
-    call->ahead = w->ahead;
-    call->block = call->hi[1] - call->lo[1];
-    if (w->blocked && call->block > t->block) call->block = t->block;
-    const int64_t start = tries_one ? trli_now_ns() : 0;
-    native(call);
-    if (tries_one) note(t, try, (double)(trli_now_ns() - start) / (double)points);
+    if (atomic_load_explicit(&t->begun, memory_order_relaxed) >= tries) return -1;
+    const int try = atomic_fetch_add_explicit(&t->begun, 1, memory_order_relaxed);
+    return try < tries ?
+    try:
+        -1;
+}
+
+bool trli_sweep(trli_native_fn native, trli_tuning *t, const trl_kernel_call *call)
+{
+    const long long end = call->hi[2], rows = (call->hi[0] - call->lo[0]) * (call->hi[1] - call->lo[1]);
+    long long plane = call->lo[2];
+    bool finite = true;
+    for (int try; plane < end && (try = next_try(t)) >= 0;) {
+        const long long stop = end - plane < 2 * PLANES ? end : plane + PLANES;
+        const int64_t start = trli_now_ns();
+        finite &= go(native, t, &t->way[try % t->nways], call, plane, stop);
+        note(t, try, (double)(trli_now_ns() - start) / (double)((stop - plane) * rows));
+        plane = stop;
+    }
+    const int best = atomic_load_explicit(&t->best, memory_order_relaxed);
+    if (plane < end) finite &= go(native, t, &t->way[best], call, plane, end);
+    return finite;
 }

@@ -67,8 +67,9 @@ typedef struct trli_tuning trli_tuning;
 
 /* The caller frees it with free. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_tuning_create(trli_model *model, const trli_step *step, trli_tuning **tuning);
-/* Call a compiled kernel for the box of the call, in the way that is the fastest as far as is known. Thread: any. */
-void trli_sweep(trli_native_fn native, trli_tuning *tuning, trl_kernel_call *call, int64_t points);
+/* Call a compiled kernel for the box of the call, in the way that is the fastest as far as is known; false if it looks and found values
+ * that are not finite. Thread: any. */
+bool trli_sweep(trli_native_fn native, trli_tuning *tuning, const trl_kernel_call *call);
 /* Scratch of a thread: arrays first, then the kernel's registers and a tile. */
 size_t trli_step_scratch(const trli_model *model, const trli_step *step);
 

@@ -74,21 +74,15 @@ TRL_BODY double trl_kernel_number(unsigned long long bits)
     return both.number;
 }
 
-/* Of finite and other numbers the largest magnitude, kept as its bits: those of NaN and infinity are the largest. */
-TRL_BODY long long trl_kernel_larger(long long worst, double number)
+/* Negative if the number is not finite: the exponent of such a one runs over into the sign. */
+TRL_BODY long long trl_kernel_excess(double number)
 {
     union {
         double number;
-        long long bits;
+        unsigned long long bits;
     } both;
     both.number = number;
-    both.bits &= 0x7fffffffffffffffll;
-    return both.bits > worst ? both.bits : worst;
-}
-
-TRL_BODY int trl_kernel_is_finite(long long worst)
-{
-    return worst < 0x7ff0000000000000ll;
+    return (long long)((both.bits & 0x7fffffffffffffffull) + 0x0010000000000000ull);
 }
 
 /* ---- on CPUs ---- */
@@ -111,8 +105,91 @@ TRL_BODY int trl_kernel_is_finite(long long worst)
 #else
 #define TRL_KERNEL_LANES 2
 #endif
-typedef double trl_kernel_lanes __attribute__((vector_size(8 * TRL_KERNEL_LANES)));
-typedef double trl_kernel_loose __attribute__((vector_size(8 * TRL_KERNEL_LANES), aligned(8)));
+/* Values that are computed at once. */
+typedef double trl_kernel_lanes __attribute__((vector_size(8 * TRL_KERNEL_LANES), __may_alias__));
+typedef double trl_kernel_loose __attribute__((vector_size(8 * TRL_KERNEL_LANES), aligned(8), __may_alias__));
+typedef long long trl_kernel_bits __attribute__((vector_size(8 * TRL_KERNEL_LANES)));
+
+/* Before a loop over rows shorter than lanes: not worth making vectors of. */
+#define TRL_KERNEL_SHORT _Pragma("GCC unroll 1")
+
+TRL_BODY trl_kernel_lanes trl_kernel_load(const double *at)
+{
+    return *(const trl_kernel_loose *)at;
+}
+
+/* One number in all lanes: x - 0 is x, for -0 too. */
+TRL_BODY trl_kernel_lanes trl_lanes_of(double x)
+{
+    return x - (trl_kernel_lanes){0};
+}
+
+/* 1 where the bits of a comparison are set, else 0. */
+TRL_BODY trl_kernel_lanes trl_lanes_truth(trl_kernel_bits where)
+{
+    return (trl_kernel_lanes)(where & (trl_kernel_bits)trl_lanes_of(1.0));
+}
+
+TRL_BODY trl_kernel_lanes trl_lanes_choose(trl_kernel_bits where, trl_kernel_lanes x, trl_kernel_lanes y)
+{
+    return (trl_kernel_lanes)((where & (trl_kernel_bits)x) | (~where & (trl_kernel_bits)y));
+}
+
+TRL_BODY trl_kernel_lanes trl_lanes_select(trl_kernel_lanes c, trl_kernel_lanes x, trl_kernel_lanes y)
+{
+    return trl_lanes_choose(c != (trl_kernel_lanes){0}, x, y);
+}
+
+TRL_BODY trl_kernel_lanes trl_lanes_not(trl_kernel_lanes x)
+{
+    return trl_lanes_truth(x == (trl_kernel_lanes){0});
+}
+
+TRL_BODY trl_kernel_lanes trl_lanes_and(trl_kernel_lanes x, trl_kernel_lanes y)
+{
+    return trl_lanes_truth((x != (trl_kernel_lanes){0}) & (y != (trl_kernel_lanes){0}));
+}
+
+TRL_BODY trl_kernel_lanes trl_lanes_or(trl_kernel_lanes x, trl_kernel_lanes y)
+{
+    return trl_lanes_truth((x != (trl_kernel_lanes){0}) | (y != (trl_kernel_lanes){0}));
+}
+
+TRL_BODY trl_kernel_lanes trl_lanes_abs(trl_kernel_lanes x)
+{
+    return (trl_kernel_lanes)((trl_kernel_bits)x & 0x7fffffffffffffffll);
+}
+
+/* As trl_fn_min and trl_fn_max: NaN stays. */
+TRL_BODY trl_kernel_lanes trl_lanes_min(trl_kernel_lanes x, trl_kernel_lanes y)
+{
+    return trl_lanes_choose((x < y) | (x != x), x, y);
+}
+
+TRL_BODY trl_kernel_lanes trl_lanes_max(trl_kernel_lanes x, trl_kernel_lanes y)
+{
+    return trl_lanes_choose((x > y) | (x != x), x, y);
+}
+
+TRL_BODY trl_kernel_lanes trl_lanes_sqrt(trl_kernel_lanes x)
+{
+    int l;
+    for (l = 0; l < TRL_KERNEL_LANES; ++l) x[l] = __builtin_sqrt(x[l]);
+    return x;
+}
+
+TRL_BODY trl_kernel_bits trl_lanes_excess(trl_kernel_lanes x)
+{
+    return ((trl_kernel_bits)x & 0x7fffffffffffffffll) + 0x0010000000000000ll;
+}
+
+TRL_BODY int trl_lanes_any_negative(trl_kernel_bits x)
+{
+    long long any = 0;
+    int l;
+    for (l = 0; l < TRL_KERNEL_LANES; ++l) any |= x[l];
+    return any < 0;
+}
 
 TRL_BODY void trl_kernel_store_past(double *out, trl_kernel_lanes value)
 {
@@ -127,6 +204,20 @@ TRL_BODY void trl_kernel_store_past(double *out, trl_kernel_lanes value)
 #else
     *(trl_kernel_lanes *)out = value;
 #endif
+}
+
+TRL_BODY int trl_kernel_is_aligned(const double *at)
+{
+    return (unsigned long long)at % sizeof(trl_kernel_lanes) == 0;
+}
+
+/* past: past the caches; then on whole lines. */
+TRL_BODY void trl_kernel_put(double *out, int past, trl_kernel_lanes value)
+{
+    if (past)
+        trl_kernel_store_past(out, value);
+    else
+        *(trl_kernel_loose *)out = value;
 }
 
 /* Copy a row from the cache to memory without reading its old values. */
