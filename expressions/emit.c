@@ -290,27 +290,55 @@ static void put_pointers(trli_emitter *e, int depth)
     }
 }
 
-/* Of each input the plane ahead, some rows ahead of this one. */
-static void put_fetches(trli_emitter *e, int depth)
+/* Of each input the row that is asked for early: some rows ahead on the plane that is read last. */
+static void put_rows_ahead(trli_emitter *e, int depth)
 {
     const int *fields;
-    int n = trli_kernel_inputs(e->kernel, &fields);
+    const int n = trli_kernel_inputs(e->kernel, &fields);
+    for (int i = 0; i < n; ++i) {
+        const trl_footprint f = trli_kernel_footprint(e->kernel, i);
+        const trl_offsets hull = trl_footprint_hull(&f);
+        put_indent(e, depth);
+        fprintf(e->out,
+                "const double *const a%d = in%d + x + (j + (%d) + call->ahead) * in%d_y + (k + (%d)) * in%d_z;\n", i, i,
+                hull.hi[1], i, hull.hi[2], i);
+    }
+}
+
+/* Whether a group is the first to read an input. */
+static bool reads_first(trli_emitter *e, int32_t group, int32_t input)
+{
+    for (int32_t g = 0; g <= group; ++g) {
+        bool reads = false;
+        trli_emit_mark_needed(e, e->group[g], e->group[g + 1]);
+        for (int32_t i = 0; i < e->count; ++i)
+            reads |= e->wanted[i] && e->sample[i].pointer >= 0 && e->pointer[e->sample[i].pointer].input == input;
+        if (reads) return g == group;
+    }
+    return false;
+}
+
+/* Ask for the rows ahead of the inputs that a group is the first to read, by `how`, a call or a statement with the input's number. */
+static void put_fetches(trli_emitter *e, int32_t group, const char *how, int depth)
+{
+    const int *fields;
+    const int n = trli_kernel_inputs(e->kernel, &fields);
     put_indent(e, depth);
     fputs("if (call->ahead) {\n", e->out);
     for (int i = 0; i < n; ++i) {
-        trl_footprint f = trli_kernel_footprint(e->kernel, i);
-        trl_offsets hull = trl_footprint_hull(&f);
+        if (!reads_first(e, group, i)) continue;
         put_indent(e, depth + 1);
-        fprintf(e->out, "trl_kernel_fetch(in%d + x + (j + (%d) + call->ahead) * in%d_y + (k + (%d)) * in%d_z, n);\n", i,
-                hull.hi[1], i, hull.hi[2], i);
+        fprintf(e->out, how, i);
+        fputs(";\n", e->out);
     }
     put_indent(e, depth);
     fputs("}\n", e->out);
 }
 
 /* The results of a group that goes by lanes. The last lanes of a row overlap those before; shorter rows go point by point. */
-static void put_lanes_loop(trli_emitter *e, int32_t first, int32_t end, int depth)
+static void put_lanes_loop(trli_emitter *e, int32_t group, int depth)
 {
+    const int32_t first = e->group[group], end = e->group[group + 1];
     put_indent(e, depth);
     fputs("if (n >= TRL_KERNEL_LANES) {\n", e->out);
     put_indent(e, depth + 1);
@@ -321,6 +349,7 @@ static void put_lanes_loop(trli_emitter *e, int32_t first, int32_t end, int dept
     fputs("for (long long i = 0; i < n; i += TRL_KERNEL_LANES) {\n", e->out);
     put_indent(e, depth + 2);
     fputs("if (i > n - TRL_KERNEL_LANES) i = n - TRL_KERNEL_LANES;\n", e->out);
+    put_fetches(e, group, "trl_kernel_fetch_line(a%d + i)", depth + 2);
     mark_wanted(e, TRLI_IN_RESULT, end - first, e->root + first);
     for (int32_t o = 0; o < e->count; ++o) {
         if (!e->wanted[e->order[o]]) continue;
@@ -372,10 +401,11 @@ static void put_results(trli_emitter *e, int32_t group, int depth)
 {
     const int32_t first = e->group[group], end = e->group[group + 1];
     if (goes_by_lanes(e, group)) {
-        put_lanes_loop(e, first, end, depth);
+        put_lanes_loop(e, group, depth);
         put_points_loop(e, first, end, "TRL_KERNEL_SHORT", depth + 1);
         return;
     }
+    put_fetches(e, group, "trl_kernel_fetch(a%d, n)", depth);
     put_points_loop(e, first, end, "TRL_KERNEL_INDEPENDENT", depth);
     for (int32_t r = first; r < end; ++r) {
         put_indent(e, depth);
@@ -418,7 +448,7 @@ static void put_row(trli_emitter *e, int depth)
 {
     put_values(e, TRLI_IN_ROW, depth);
     put_pointers(e, depth);
-    put_fetches(e, depth);
+    put_rows_ahead(e, depth);
     put_row_buffers(e, TRLI_IN_POINT, depth);
     for (int32_t g = 0; g < e->ngroups; ++g) put_results(e, g, depth);
 }

@@ -69,6 +69,8 @@ typedef struct trli_emitter {
 /* Find the samples, and decide where each is computed. why: as above. trli_emitter_free afterwards, come what may. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_emit_plan(trli_emitter *e, const char **why);
 void trli_emitter_free(trli_emitter *e);
+/* Mark as wanted all that results [first, end) need. */
+void trli_emit_mark_needed(trli_emitter *e, int32_t first, int32_t end);
 
 static inline const trli_node *trli_sample_node(const trli_emitter *e, int32_t i)
 {

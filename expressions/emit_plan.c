@@ -179,8 +179,7 @@ static void find_pointers(trli_emitter *e)
 
 /* ---- groups of results ---- */
 
-/* Mark all that results [first, end) need. */
-static void mark_needed(trli_emitter *e, int32_t first, int32_t end)
+void trli_emit_mark_needed(trli_emitter *e, int32_t first, int32_t end)
 {
     memset(e->wanted, 0, (size_t)e->count * sizeof *e->wanted);
     for (int32_t r = first; r < end; ++r) e->wanted[e->root[r]] = true;
@@ -194,7 +193,7 @@ static void mark_needed(trli_emitter *e, int32_t first, int32_t end)
 static int32_t rows_of(trli_emitter *e, int32_t first, int32_t end)
 {
     int32_t rows = end - first;
-    mark_needed(e, first, end);
+    trli_emit_mark_needed(e, first, end);
     for (int32_t p = 0; p < e->npointers; ++p) {
         bool read = false;
         for (int32_t i = 0; i < e->count && !read; ++i) read = e->wanted[i] && e->sample[i].pointer == p;
@@ -211,7 +210,7 @@ static void group_results(trli_emitter *e)
         if (rows_of(e, e->group[e->ngroups - 1], r + 1) > ROWS_MOST) e->group[e->ngroups++] = r;
     e->group[e->ngroups] = e->nroots;
     for (int32_t g = 0; g < e->ngroups; ++g) {
-        mark_needed(e, e->group[g], e->group[g + 1]);
+        trli_emit_mark_needed(e, e->group[g], e->group[g + 1]);
         for (int32_t i = 0; i < e->count; ++i) e->sample[i].groups += e->wanted[i];
     }
 }

@@ -8,7 +8,13 @@
 #include "clock_impl.h"
 #include "tasks_impl.h"
 
-enum { WAYS_MOST = 16, SAMPLES = 3, ROWS_LEAST = 8, PLANES = 16 /* of a try, at least, if there are as many */ };
+enum {
+    WAYS_MOST = 16,
+    SAMPLES = 3,
+    ROWS_LEAST = 8,
+    AHEAD = 4,
+    PLANES = 16 /* of a try, at least, if there are as many */
+};
 
 typedef struct way {
     int turn;     /* planes whose rows are taken in turn */
@@ -59,8 +65,11 @@ static void list_ways(trli_tuning *t, bool planes, bool past)
         add_way(t, (way){.turn = turns[i]});
     }
     if (!past) return;
-    add_way(t, (way){.turn = 1, .stream = true, .ahead = 2});
-    add_way(t, (way){.turn = 1, .stream = true, .ahead = 2, .blocked = true});
+    add_way(t, (way){.turn = 1, .stream = true, .ahead = AHEAD});
+    add_way(t, (way){.turn = 1, .stream = true, .ahead = AHEAD, .blocked = true});
+    add_way(t, (way){.turn = 2, .stream = true, .ahead = AHEAD});
+    add_way(t, (way){.turn = 4, .stream = true, .ahead = AHEAD});
+    add_way(t, (way){.turn = 1, .ahead = AHEAD});
     add_way(t, (way){.turn = 2, .stream = true, .blocked = true});
     add_way(t, (way){.turn = 2, .blocked = true});
 }

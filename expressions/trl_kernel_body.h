@@ -238,7 +238,12 @@ TRL_BODY void trl_kernel_fence(void)
 #endif
 }
 
-/* Ask for a row that will be read soon. */
+/* Ask for what will be read soon: the line of a value, a row. */
+TRL_BODY void trl_kernel_fetch_line(const double *at)
+{
+    __builtin_prefetch(at);
+}
+
 TRL_BODY void trl_kernel_fetch(const double *row, long long n)
 {
     long long i;
