@@ -20,7 +20,7 @@ typedef struct trli_topology {
     hwloc_topology_t machine; /* restricted to the processors this rank may run on */
     int first_core, cores;    /* this rank's share: logical indices in machine */
     bool shared;              /* ranks outnumber cores, or a quota hides which cores are ours: nobody is pinned */
-    uint64_t memory_bytes;    /* of the node; 0: unknown */
+    uint64_t memory_bytes;    /* of the node, or what a cgroup leaves of it; 0: unknown */
     /* Of the data cache of a level, per core that shares it; [0]: the last level. All cores are taken to be alike. */
     size_t cache_bytes[TRLI_CACHE_LEVELS + 1];
 } trli_topology;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,20 @@ static int quota_processors(void)
     }
     if (quota <= 0.0 || period <= 0.0) return 0;
     return quota < period ? 1 : (int)(quota / period);
+}
+
+/* Bytes that a cgroup grants, or as many as there are. Version 2 says "max" for no limit, version 1 an absurd number. */
+static uint64_t quota_memory(uint64_t bytes)
+{
+    static const char *const limits[] = {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"};
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; ++i) {
+        FILE *file = fopen(limits[i], "r");
+        uint64_t limit;
+        if (!file) continue;
+        if (fscanf(file, "%" SCNu64, &limit) == 1 && (bytes == 0 || limit < bytes)) bytes = limit;
+        fclose(file);
+    }
+    return bytes;
 }
 
 static int core_depth(hwloc_topology_t machine)
@@ -113,7 +128,7 @@ trl_err trli_topology_init(trli_topology *topology, MPI_Comm comm)
         topology->first_core = (int)((int64_t)usable * index / count);
         topology->cores = (int)((int64_t)usable * (index + 1) / count) - topology->first_core;
     }
-    topology->memory_bytes = hwloc_get_root_obj(topology->machine)->total_memory;
+    topology->memory_bytes = quota_memory(hwloc_get_root_obj(topology->machine)->total_memory);
 done:
     return err;
 }
