@@ -90,8 +90,16 @@ static trl_err lower_piece(trli_instance *in, const trli_boundary_source *source
                            trl_location target, int axis, int which, trli_piece *piece)
 {
     trl_err err = TRL_OK;
-    *piece =
-        (trli_piece){deck->kind, TRLI_NO_VALUE, TRLI_NO_VALUE, TRLI_NO_VALUE, TRLI_NO_VALUE, -1, NULL, deck->place};
+    *piece = (trli_piece){.kind = deck->kind,
+                          .where = TRLI_NO_VALUE,
+                          .a = TRLI_NO_VALUE,
+                          .b = TRLI_NO_VALUE,
+                          .c = TRLI_NO_VALUE,
+                          .da = TRLI_NO_VALUE,
+                          .db = TRLI_NO_VALUE,
+                          .dc = TRLI_NO_VALUE,
+                          .modifier = -1,
+                          .place = deck->place};
     if (deck->where.chars) TRL_TRY(frame_value(in, &deck->where, source->names, target, axis, which, &piece->where));
     if (deck->kind == TRL_BC_EXPRESSION) {
         const trli_symbol *symbol;
@@ -147,12 +155,54 @@ done:
     return err;
 }
 
+/* Whether a field is a tangent: of which field, along which direction. */
+static bool is_tangent(const trli_instance *in, int field, int *direction, int *primal)
+{
+    const trli_model *model = in->model;
+    *direction = model->field[field].direction;
+    *primal = model->field[field].primal;
+    for (int v = 0; model->ndirections && !*direction && v < model->nvariables; ++v)
+        if (model->variable[v].direction && in->variable[v] == field) {
+            *direction = model->variable[v].direction;
+            *primal = in->variable[model->variable[v].of];
+        }
+    return *direction != 0;
+}
+
+static trl_err differentiate_side(trli_instance *in, int direction, const trli_boundary_source *source, trli_side *side)
+{
+    trl_err err = TRL_OK;
+    for (int i = 0; i < side->npieces; ++i) {
+        trli_piece *p = &side->piece[i];
+        if (p->modifier >= 0)
+            return trl_fail(
+                in->model->ctx, TRL_ERR_INPUT, &p->place,
+                "the sensitivity of '%s' to '%s' needs the derivative of this condition, and a modifier has none",
+                source->name, in->model->direction[direction - 1].name);
+        if (p->a >= 0) TRL_TRY(trli_tangent(in, direction, p->a, &p->da));
+        if (p->b >= 0) TRL_TRY(trli_tangent(in, direction, p->b, &p->db));
+        if (p->c >= 0) TRL_TRY(trli_tangent(in, direction, p->c, &p->dc));
+    }
+done:
+    return err;
+}
+
+bool trli_boundary_is_zero(const trli_side sides[6])
+{
+    for (int s = 0; s < 6; ++s)
+        for (int i = 0; i < sides[s].npieces; ++i)
+            if (sides[s].piece[i].da >= 0 || sides[s].piece[i].db >= 0 || sides[s].piece[i].dc >= 0) return false;
+    return true;
+}
+
 trl_err trli_boundary_lower(trli_instance *instance, int field, trli_side sides[6])
 {
     trli_model *model = instance->model;
     const trli_boundary_source source = model->field[field].boundary;
     trl_location target = model->field[field].location;
     trl_err err = TRL_OK;
+    int direction, primal;
+    bool tangent = is_tangent(instance, field, &direction, &primal);
     memset(sides, 0, 6 * sizeof *sides);
     if (!source.side) return TRL_OK;
     for (int s = 0; s < 2 * model->layout->grid.dim; ++s) {
@@ -161,6 +211,9 @@ trl_err trli_boundary_lower(trli_instance *instance, int field, trli_side sides[
         for (int i = 0; i < sides[s].npieces; ++i)
             if (sides[s].piece[i].modifier >= 0)
                 TRL_TRY(check_modifier(model, sides[s].piece[i].modifier, target, &source.side[s].piece[i]));
+        sides[s].tangent = tangent;
+        sides[s].primal = primal;
+        if (tangent) TRL_TRY(differentiate_side(instance, direction, &source, &sides[s]));
     }
 done:
     return err;
@@ -187,25 +240,72 @@ done:
     return err;
 }
 
+/* A side in the frame of one of its layers. */
+typedef struct frame {
+    trli_ir *ir;
+    bool on_side;
+    double distance;
+    int axis, to_mirror, to_nearest; /* offsets from the ghost */
+} frame;
+
+static trli_value ghost_of(const frame *f, const trli_piece *p, trli_value field, trli_value a, trli_value b,
+                           trli_value c)
+{
+    trli_value mirror = trli_ir_shift(f->ir, field, f->axis, f->to_mirror);
+    trli_value nearest = trli_ir_shift(f->ir, field, f->axis, f->to_nearest);
+    return trl_ghost_value(f->ir, p->kind, f->on_side, f->distance, mirror, nearest, a, b, c);
+}
+
+static trli_value or_zero(trli_ir *ir, trli_value v)
+{
+    return v < 0 ? trli_ir_constant(ir, 0) : v;
+}
+
+/* The ghost of a tangent: the rule is linear in the field, with the derivatives of its values. Of a T + b dT/dn = c that is
+ * a T' + b dT'/dn = c' - a' T - b' dT/dn. a ... dc: the piece's values, seen from the ghost. */
+static trli_value tangent_ghost(const frame *f, const trli_piece *p, trli_value field, trli_value primal,
+                                const trli_value v[6])
+{
+    trli_ir *ir = f->ir;
+    trli_value c = or_zero(ir, v[5]);
+    if (p->kind != TRL_BC_ROBIN) return ghost_of(f, p, field, or_zero(ir, v[3]), TRLI_NO_VALUE, TRLI_NO_VALUE);
+    trli_value ghost = ghost_of(f, p, primal, v[0], v[1], v[2]);
+    trli_value mirror = trli_ir_shift(ir, primal, f->axis, f->to_mirror);
+    if (v[3] >= 0) {
+        trli_value mean =
+            trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_constant(ir, 0.5), trli_ir_binary(ir, TRLI_OP_ADD, ghost, mirror));
+        trli_value here = f->on_side ? trli_ir_shift(ir, primal, f->axis, f->to_nearest) : mean;
+        c = trli_ir_binary(ir, TRLI_OP_SUB, c, trli_ir_binary(ir, TRLI_OP_MUL, v[3], here));
+    }
+    if (v[4] >= 0) {
+        trli_value slope = trli_ir_binary(ir, TRLI_OP_DIV, trli_ir_binary(ir, TRLI_OP_SUB, ghost, mirror),
+                                          trli_ir_constant(ir, f->distance));
+        c = trli_ir_binary(ir, TRLI_OP_SUB, c, trli_ir_binary(ir, TRLI_OP_MUL, v[4], slope));
+    }
+    return ghost_of(f, p, field, v[0], v[1], c);
+}
+
 trl_err trli_boundary_layer(trli_model *model, int field, const trli_side *side, int axis, int which, int m,
                             trli_value *value)
 {
     trli_ir *ir = &model->ir;
     bool on_side = model->field[field].location >> axis & 1;
     int inward = which ? -1 : 1;
-    trli_value f = trli_ir_field(ir, field), nearest = trli_ir_shift(ir, f, axis, inward * m);
-    trli_value f_m = trli_ir_shift(ir, f, axis, inward * trl_ghost_span(on_side, m));
-    double distance = trl_ghost_span(on_side, m) * model->layout->grid.spacing[axis];
+    int span = trl_ghost_span(on_side, m);
+    trli_value f = trli_ir_field(ir, field), primal = side->tangent ? trli_ir_field(ir, side->primal) : TRLI_NO_VALUE;
+    const frame at = {ir, on_side, span * model->layout->grid.spacing[axis], axis, inward * span, inward * m};
     *value = m == 0 ? f : TRLI_NO_VALUE;
     for (int i = side->npieces - 1; i >= 0; --i) {
         const trli_piece *p = &side->piece[i];
-        trli_value v[4] = {p->a, p->b, p->c, p->where}, here;
-        for (int j = 0; j < 4; ++j) v[j] = v[j] < 0 ? v[j] : trli_ir_shift(ir, v[j], axis, inward * m);
+        trli_value v[7] = {p->a, p->b, p->c, p->da, p->db, p->dc, p->where}, here;
+        for (int j = 0; j < 7; ++j) v[j] = v[j] < 0 ? v[j] : trli_ir_shift(ir, v[j], axis, inward * m);
         if (m > 0)
-            here = trl_ghost_value(ir, p->kind, on_side, distance, f_m, nearest, v[0], v[1], v[2]);
+            here = side->tangent ? tangent_ghost(&at, p, f, primal, v) : ghost_of(&at, p, f, v[0], v[1], v[2]);
+        else if (p->kind == TRL_BC_DIRICHLET || p->kind == TRL_BC_EXPRESSION)
+            here = side->tangent ? or_zero(ir, v[3]) : v[0];
         else
-            here = p->kind == TRL_BC_DIRICHLET || p->kind == TRL_BC_EXPRESSION ? v[0] : f;
-        *value = v[3] < 0 ? here : trli_ir_select(ir, v[3], here, *value);
+            here = f;
+        *value = v[6] < 0 ? here : trli_ir_select(ir, v[6], here, *value);
     }
     return ir->err;
 }

@@ -38,7 +38,9 @@ void trli_instance_destroy(trli_instance **instance)
     trli_instance *in = *instance;
     *instance = NULL;
     if (!in) return;
+    trli_tangents_free(in);
     if (in->sides) { /* shares all but its memos */
+        trli_tangents_free(in->sides);
         free(in->sides->formula);
         free(in->sides->variable_formula);
         free(in->sides);
@@ -58,6 +60,8 @@ trl_err trli_instance_sides(trli_instance *instance, trli_instance **sides)
     if (s) {
         *s = *instance;
         s->inline_only = true;
+        s->tangent = NULL;
+        s->ntangents = 0;
         s->formula = calloc((size_t)instance->model->nentries + 1, sizeof *s->formula);
         s->variable_formula = calloc((size_t)instance->model->nvariables + 1, sizeof *s->variable_formula);
     }
@@ -149,8 +153,18 @@ done:
 static trl_err lower_initial(trli_instance *in, int v, trli_typed *typed)
 {
     trli_variable *variable = &in->model->variable[v];
+    trl_err err = TRL_OK;
+    if (variable->direction) {
+        const trli_symbol *primal = trli_symbol_find(in->model, in->model->variable[variable->of].name);
+        TRL_TRY(trli_lower_symbol(in, primal, NULL, NULL, typed));
+        TRL_TRY(trli_tangent(in, variable->direction, typed->value[0], &typed->value[0]));
+        if (typed->value[0] < 0) typed->value[0] = trli_ir_constant(&in->model->ir, 0);
+        return in->model->ir.err;
+    }
     *typed = (trli_typed){.location = {variable->location, TRLI_ANYWHERE, TRLI_ANYWHERE}};
-    return trli_lower_at(in, variable->initial, variable->names, variable->location, &typed->value[0]);
+    TRL_TRY(trli_lower_at(in, variable->initial, variable->names, variable->location, &typed->value[0]));
+done:
+    return err;
 }
 
 /* A lowering under way, and the one that asked for it. */

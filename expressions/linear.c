@@ -258,7 +258,7 @@ static trl_err read_width(trli_lowering *lw, const trl_ast *node, const trl_name
     const trl_ast *given = node->arg[1];
     const int widest = 15; /* of spatialops' filters */
     double w;
-    trl_err err = trl_ast_number(lw->model->ctx, lw->text, given, names, &w);
+    trl_err err = trli_lower_number(lw, given, names, &w);
     if (err != TRL_OK) return err;
     if (!(w >= 1 && w <= widest) || w != floor(w) || (odd_only && fmod(w, 2) == 0))
         return trli_lower_fail(lw, given, "the width of '%s' is %s from 1 to %d, not %g", node->part[0].text,

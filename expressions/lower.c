@@ -145,8 +145,9 @@ static trl_err lower_family(trli_lowering *lw, const trl_ast *node, const trl_na
     long lo, hi;
     double value;
     const char *const index = node->part[0].text;
-    const trl_names inner = {1, &index, &value, names};
+    const trl_names inner = {.n = 1, .name = &index, .value = &value, .outer = names};
     trl_err err = trli_family_range(lw->model->ctx, lw->text, node, names, &lo, &hi);
+    for (int i = 0; err == TRL_OK && i < 2; ++i) err = trli_lower_number(lw, node->arg[i], names, &value);
     if (err != TRL_OK) return err;
     trli_op op = node->op == TRL_AST_ADD ? TRLI_OP_ADD : TRLI_OP_MUL;
     *typed = trli_typed_scalar(TRLI_ANYWHERE, trli_ir_constant(lw->ir, op == TRLI_OP_ADD ? 0 : 1));
@@ -215,15 +216,12 @@ done:
 static trl_err lower_name(trli_lowering *lw, const trl_ast *node, const trl_names *names, trli_typed *typed)
 {
     char name[256];
-    double number;
     int axis;
     bool found;
     trl_err err = TRL_OK;
     TRL_TRY(trl_name_expand(lw->model->ctx, lw->text, node, names, name, sizeof name));
-    if (trl_names_find(names, name, &number)) {
-        *typed = trli_typed_scalar(TRLI_ANYWHERE, trli_ir_constant(lw->ir, number));
-        return TRL_OK;
-    }
+    TRL_TRY(trli_lower_parameter(lw, name, names, typed, &found));
+    if (found) return TRL_OK;
     if (lower_reserved(lw, name, typed, &axis))
         return axis < 0 ? TRL_OK
                         : trli_lower_fail(lw, node, "'%s' needs an axis that this %d-D grid lacks", name, lw->dim);

@@ -27,6 +27,11 @@ TRL_NODISCARD trl_err trli_lower_scalar(trli_lowering *lw, const trl_ast *node, 
                                         trli_typed *typed);
 /* Lower a vector argument; in 1-D a scalar stands for its only component. */
 TRL_NODISCARD trl_err trli_lower_vector(trli_lowering *lw, const trl_ast *node, const trl_names *names, trli_typed *v);
+/* A number that is fixed when a formula is expanded: a bound, a width, a seed. INPUT error if it depends on the parameter of a direction. */
+TRL_NODISCARD trl_err trli_lower_number(trli_lowering *lw, const trl_ast *node, const trl_names *names, double *number);
+/* The value of a name among the parameters and indices. */
+TRL_NODISCARD trl_err trli_lower_parameter(trli_lowering *lw, const char *name, const trl_names *names,
+                                           trli_typed *typed, bool *found);
 /* A product or quotient: factors are collected along its left side, cell factors interpolated together. */
 TRL_NODISCARD trl_err trli_lower_product(trli_lowering *lw, const trl_ast *node, const trl_names *names,
                                          trli_typed *typed);

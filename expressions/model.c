@@ -152,6 +152,8 @@ void trli_model_destroy(trli_model **model)
     trli_table_free(&m->names);
     free(m->entry);
     free(m->variable);
+    free(m->direction);
+    free(m->defined);
     free(m->symbol);
     free(m->order);
     free(m->dep_start);

@@ -43,7 +43,15 @@ typedef struct trli_variable {
     trl_formula *initial, *mask; /* mask: NULL: none */
     const trl_formula *ddt;      /* shown in the dependency graph; lowered by the solver */
     trl_place place;
+    int direction; /* 0: an unknown of its own; else the tangent along a direction */
+    int of;        /* of this variable; it has that one's boundary, names and mask, and no formulas */
 } trli_variable;
+
+/* A direction of differentiation, numbered from 1: what changes is a parameter, or the variables that have a tangent along it, or both. */
+typedef struct trli_direction {
+    const char *name; /* the parameter's, or one for messages */
+    int scalar;       /* that holds the parameter, or -1 */
+} trli_direction;
 
 /* A tag of a typed entry, as its advertise_dependents declared it. */
 typedef struct trli_advertised {
@@ -86,6 +94,7 @@ typedef struct trli_field {
     int8_t shrink[6]; /* planes at a side that no kernel computes: a Dirichlet condition sets them */
     int slot;
     trl_lidx ghost_lo[3], ghost_hi[3]; /* allocated */
+    int direction, primal; /* direction not 0: its conditions are the derivatives of those of field primal */
 } trli_field;
 
 /* ---- programs ---- */
@@ -128,16 +137,19 @@ typedef struct trli_slab {
 /* The lowered pieces of one side, in the frame of the side: combined into one value per layer when depths are known. */
 typedef struct trli_piece {
     trl_bc_kind kind;
-    trli_value where;   /* TRLI_NO_VALUE: always */
-    trli_value a, b, c; /* robin a, b, c; otherwise the value in a */
-    int modifier;       /* entry of a modifier plugin, or -1 */
-    int *inputs;        /* fields it requires; owned by the instance's model */
+    trli_value where;      /* TRLI_NO_VALUE: always */
+    trli_value a, b, c;    /* robin a, b, c; otherwise the value in a */
+    trli_value da, db, dc; /* their derivatives on the side of a tangent; TRLI_NO_VALUE: zero */
+    int modifier;          /* entry of a modifier plugin, or -1 */
+    int *inputs;           /* fields it requires; owned by the instance's model */
     trl_place place;
 } trli_piece;
 
 typedef struct trli_side {
     int npieces;
     trli_piece *piece;
+    bool tangent; /* the condition is the derivative of that of field primal */
+    int primal;
 } trli_side;
 
 typedef struct trli_step {
@@ -222,13 +234,15 @@ struct trli_instance {
     const trli_instance *old; /* instance of old(f) and evaluate: step; NULL: this one */
     int time_scalar;
     int stage;
-    int *variable;               /* [nvariables] the field of each, or -1 */
-    trli_memo *formula;          /* [nentries] */
-    trli_memo *variable_formula; /* [nvariables] initial program: their values are formulas */
-    int **opaque;                /* [nentries] fields of each computed tag, NULL: not yet */
-    bool inline_only;            /* boundary values: named formulas are never stored */
-    bool initial;                /* the variables' values are their initial formulas */
-    struct trli_instance *sides; /* the same instance for boundary values, made at first use */
+    int *variable;                 /* [nvariables] the field of each, or -1 */
+    trli_memo *formula;            /* [nentries] */
+    trli_memo *variable_formula;   /* [nvariables] initial program: their values are formulas */
+    int **opaque;                  /* [nentries] fields of each computed tag, NULL: not yet */
+    bool inline_only;              /* boundary values: named formulas are never stored */
+    bool initial;                  /* the variables' values are their initial formulas */
+    struct trli_instance *sides;   /* the same instance for boundary values, made at first use */
+    struct trli_tangent **tangent; /* [ntangents] by direction, made at first use */
+    int ntangents;
 };
 
 /* ---- the model ---- */
@@ -255,6 +269,10 @@ struct trli_model {
     bool compiling;          /* some kernels are still to come */
     double first_run;        /* s; 0: not yet */
     const trl_names *parameters;
+    int ndirections;
+    trli_direction *direction;    /* [ndirections], the first is number 1 */
+    struct trli_defined *defined; /* values of parameters that may depend on those of directions */
+    int ndefined, defined_capacity, defining;
     int nentries;
     trli_entry *entry;
     int nvariables;
@@ -320,6 +338,8 @@ TRL_NODISCARD trl_err trli_model_create(trl_context *ctx, const trli_model_reque
 void trli_model_destroy(trli_model **model);
 
 TRL_NODISCARD trl_err trli_symbols_build(trli_model *model);
+/* Append a variable, before the first instance. A name that is taken is an INPUT error. */
+TRL_NODISCARD trl_err trli_variable_add(trli_model *model, const trli_variable *variable);
 const trli_symbol *trli_symbol_find(const trli_model *model, const char *name);
 /* A stencil of the problem's own, or NULL. */
 const trl_operator *trli_stencil_find(const trli_model *model, const char *name);
@@ -391,6 +411,17 @@ TRL_NODISCARD trl_err trli_lower_at(trli_instance *instance, const trl_formula *
 TRL_NODISCARD trl_err trli_lower_symbol(trli_instance *instance, const trli_symbol *symbol, const trl_text *text,
                                         const trl_ast *node, trli_typed *typed);
 
+/* -- tangent.c -- */
+/* Declare a direction, before anything is lowered. name: of a global parameter, which becomes a scalar of the model, or any other. */
+TRL_NODISCARD trl_err trli_direction_add(trli_model *model, const char *name, int *direction);
+/* The variable that is the tangent of a variable along a direction, or -1. */
+int trli_tangent_variable(const trli_model *model, int direction, int variable);
+/* The derivative of a value lowered in an instance along a direction: by its parameter, and times the variables' tangents in the
+ * instance (a Jacobian-vector product). What plugins compute has none: INPUT error. Reductions and stored values have theirs
+ * appended to the program. *tangent = TRLI_NO_VALUE: zero. */
+TRL_NODISCARD trl_err trli_tangent(trli_instance *instance, int direction, trli_value value, trli_value *tangent);
+void trli_tangents_free(trli_instance *instance);
+
 /* -- program.c -- */
 TRL_NODISCARD trl_err trli_program_create(trli_model *model, const char *name,
                                           trli_program **program); /* owned by the model */
@@ -437,6 +468,8 @@ TRL_NODISCARD trl_err trli_boundary_layer(trli_model *model, int field, const tr
                                           int layer, trli_value *value);
 /* Whether the side's points are set by a Dirichlet condition everywhere. */
 bool trli_boundary_fixes_side(const trl_bc_side *side);
+/* Whether a tangent's conditions are all zero: the derivatives of conditions that do not change along its direction. */
+bool trli_boundary_is_zero(const trli_side sides[6]);
 
 /* -- analyse.c, slots.c, slots_memory.c, tasks.c, execute.c -- */
 /* Live steps, footprints, boxes and boundary slabs of a program; every problem with a missing side is reported. */

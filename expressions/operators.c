@@ -81,7 +81,7 @@ static trl_err lower_old(trli_lowering *lw, const trl_ast *node, const trl_names
 static trl_err lower_random(trli_lowering *lw, const trl_ast *node, const trl_names *names, trli_typed *typed)
 {
     double seed;
-    trl_err err = trl_ast_number(lw->model->ctx, lw->text, node->arg[0], names, &seed);
+    trl_err err = trli_lower_number(lw, node->arg[0], names, &seed);
     if (err == TRL_OK) *typed = trli_typed_scalar(TRLI_ANYWHERE, trli_ir_random(lw->ir, seed));
     return err;
 }

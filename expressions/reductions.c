@@ -135,7 +135,7 @@ trl_err trli_lower_probe(trli_lowering *lw, const trl_ast *node, const trl_names
     for (int a = 0; a < lw->dim; ++a) {
         double coordinate, weight = 0;
         int by = 0;
-        TRL_TRY(trl_ast_number(lw->model->ctx, lw->text, where->arg[a], names, &coordinate));
+        TRL_TRY(trli_lower_number(lw, where->arg[a], names, &coordinate));
         TRL_TRY(locate(lw, where->arg[a], a, f.location[0], coordinate, &point[a], &by, &weight));
         trli_value low = trli_ir_shift(ir, value, a, by), high = trli_ir_shift(ir, value, a, by + 1);
         if (weight == 0) {

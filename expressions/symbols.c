@@ -80,6 +80,19 @@ done:
     return err;
 }
 
+trl_err trli_variable_add(trli_model *model, const trli_variable *variable)
+{
+    trl_err err = TRL_OK;
+    trli_variable *longer = realloc(model->variable, ((size_t)model->nvariables + 1) * sizeof *longer);
+    if (!longer) return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d variables", model->nvariables + 1);
+    model->variable = longer;
+    TRL_TRY(
+        add_symbol(model, &(trli_symbol){variable->name, TRLI_SYMBOL_VARIABLE, model->nvariables, 0, variable->place}));
+    model->variable[model->nvariables++] = *variable;
+done:
+    return err;
+}
+
 const trli_symbol *trli_symbol_find(const trli_model *model, const char *name)
 {
     int i = trli_table_find(&model->names, name);
@@ -172,7 +185,7 @@ static trl_err visit_family(const visitor *v, const trl_ast *node, const trl_nam
     double value;
     trl_err err = trli_family_range(v->model->ctx, v->text, node, names, &lo, &hi);
     const char *const index = node->part[0].text;
-    const trl_names inner = {1, &index, &value, names};
+    const trl_names inner = {.n = 1, .name = &index, .value = &value, .outer = names};
     for (long i = lo; err == TRL_OK && i <= hi; ++i) {
         value = (double)i;
         err = visit_node(v, node->arg[2], &inner);

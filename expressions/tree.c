@@ -161,7 +161,9 @@ trl_err trli_tree_write_dot(const trli_model *model, FILE *out)
         const trli_variable *variable = &model->variable[v];
         dot_edge edge = {model, out, variable->name};
         fprintf(out, "  \"%s\" [shape=box, style=bold];\n", variable->name);
-        if (err == TRL_OK)
+        if (variable->direction)
+            fprintf(out, "  \"%s\" -> \"%s\" [style=dashed];\n", variable->name, model->variable[variable->of].name);
+        else if (err == TRL_OK)
             err = trli_visit_symbols((trli_model *)model, variable->ddt, variable->names, write_edge, &edge);
     }
     for (int e = 0; e < model->nentries; ++e) {

@@ -90,12 +90,19 @@ typedef struct trl_formula {
 TRL_API TRL_NODISCARD trl_err trl_formula_parse(trl_context *ctx, const trl_text *text, trl_formula **formula);
 TRL_API void trl_formula_destroy(trl_formula **formula);
 
+/* Where the value of a parameter comes from: a formula of the names of its own level and further out. */
+typedef struct trl_definition {
+    trl_text text;
+    const struct trl_names *indices; /* of the family that a member of the outermost level belongs to, or NULL */
+} trl_definition;
+
 /* Values of names while a formula is expanded or evaluated to a number: indices, parameters. A chain: inner first. */
 typedef struct trl_names {
     int n;
     const char *const *name;
     const double *value;
     const struct trl_names *outer;
+    const trl_definition *definition; /* [n] for derivatives by parameters; NULL: the values are numbers */
 } trl_names;
 /* Look a name up from the innermost; false if absent. */
 TRL_API bool trl_names_find(const trl_names *names, const char *name, double *value);

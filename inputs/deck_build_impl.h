@@ -19,7 +19,8 @@ typedef struct trli_definition {
     int nneeds, needs_capacity, next;
     int *need; /* definitions of the same scope that must have values first */
     int nouter, outer_capacity;
-    int *outer; /* definitions of the outer scope that it uses */
+    int *outer;      /* definitions of the outer scope that it uses */
+    trl_place fixed; /* where a text that is read as a number uses it; line 0: nowhere */
 } trli_definition;
 
 typedef struct trli_scope {
@@ -125,6 +126,7 @@ TRL_NODISCARD trl_err trli_parameters_read(trli_deck *deck);
 TRL_NODISCARD trl_err trli_stencils_read(trli_deck *deck);
 TRL_NODISCARD trl_err trli_expressions_read(trli_deck *deck);
 TRL_NODISCARD trl_err trli_equations_read(trli_deck *deck);
+TRL_NODISCARD trl_err trli_sensitivity_read(trli_deck *deck);
 TRL_NODISCARD trl_err trli_time_read(trli_deck *deck);
 TRL_NODISCARD trl_err trli_output_read(trli_deck *deck);
 TRL_NODISCARD trl_err trli_run_read(trli_deck *deck);

@@ -237,17 +237,20 @@ trl_err trli_scope_names(trli_deck *deck, const trli_scope *scope, const trl_nam
     trl_names *made;
     const char **name;
     double *value;
+    trl_definition *definition;
     int n = 0;
     trl_err err;
     TRL_TRY(trli_arena_alloc(deck->arena, sizeof *made, &made));
+    TRL_TRY(trli_arena_alloc(deck->arena, (size_t)scope->n * sizeof *definition, &definition));
     TRL_TRY(trli_arena_alloc(deck->arena, (size_t)scope->n * sizeof *name, &name));
     TRL_TRY(trli_arena_alloc(deck->arena, (size_t)scope->n * sizeof *value, &value));
     for (int i = 0; i < scope->n; ++i) {
         if (scope->definition[i].state != VALUED) continue;
         name[n] = scope->definition[i].name;
+        definition[n] = (trl_definition){scope->definition[i].text, scope->outer ? NULL : scope->definition[i].indices};
         value[n++] = scope->definition[i].value;
     }
-    *made = (trl_names){.n = n, .name = name, .value = value, .outer = outer};
+    *made = (trl_names){.n = n, .name = name, .value = value, .outer = outer, .definition = definition};
     *names = made;
 done:
     return err;

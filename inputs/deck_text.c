@@ -9,10 +9,25 @@
 /* Up to here every whole number is a double and fits an index. */
 #define WHOLE_MAX 9007199254740991.0
 
+typedef struct fixed_use {
+    trli_deck *deck;
+    const trl_text *text;
+} fixed_use;
+
 trl_err trli_text_part(trli_deck *deck, const trl_text *text, int begin, int end, trl_text *part)
 {
     *part = (trl_text){.place = trl_text_place(text, begin, end), .exact = text->exact};
     return trli_arena_text(deck->arena, text->chars + begin, (size_t)(end - begin), &part->chars);
+}
+
+/* Remember that a parameter is fixed by this use; visitor of trl_ast_visit_names. */
+static trl_err note_fixed(void *data, const char *name, const trl_ast *node)
+{
+    const fixed_use *use = data;
+    int at = trli_map_find(&use->deck->parameters.map, name);
+    trl_place *fixed = at < 0 ? NULL : &use->deck->parameters.definition[at].fixed;
+    if (fixed && fixed->line == 0) *fixed = trl_text_place(use->text, node->begin, node->end);
+    return TRL_OK;
 }
 
 trl_err trli_text_number(trli_deck *deck, const trl_text *text, const trl_names *names, double *value)
@@ -22,6 +37,7 @@ trl_err trli_text_number(trli_deck *deck, const trl_text *text, const trl_names 
     if (trli_scalar_number(text->chars, value)) return TRL_OK;
     TRL_TRY(trl_formula_parse(deck->ctx, text, &formula));
     TRL_TRY(trl_ast_number(deck->ctx, text, formula->root, names, value));
+    TRL_TRY(trl_ast_visit_names(deck->ctx, text, formula->root, names, note_fixed, &(fixed_use){deck, text}));
     if (!isfinite(*value))
         err = trl_fail(deck->ctx, TRL_ERR_INPUT, &text->place, "'%s' is not a finite number", text->chars);
 done:

@@ -119,7 +119,9 @@ static const trli_key keys[] = {
      .doc = "`[[i, j, k], weight]` for each: offsets from -8 to 8 along the axes, in points of the argument (face i "
             "lies between "
             "cells i-1 and i), and a number or formula of parameters"},
-    {"sensitivity", MAPPING, TRLI_LATER, .doc = "derivatives of equations by parameters"},
+    {"sensitivity", MAPPING, 0, .doc = "derivatives of equations by parameters, as equations of their own"},
+    {"sensitivity.*", LIST_OF(TEXT), ONLY_LIST,
+     .doc = "parameters: `T: [k]` adds `T_k`, the derivative of equation T by k, and those of equations that T needs"},
 
     {"time", MAPPING, TRLI_REQUIRED, .doc = "how time advances; at least one of steps and end is needed"},
     {"time.method", TEXT, TRLI_MAPPING_LATER, "ssprk3", .doc = "the integrator: euler, ssprk2, ssprk3 or rk4"},

@@ -200,13 +200,24 @@ done:
     return err;
 }
 
+/* A tangent as an ordinary value. */
+static trl_err derivative_of(trl_simulation *sim, trli_instance *in, int direction, trli_value value,
+                             trli_value *tangent)
+{
+    trl_err err = trli_tangent(in, direction, value, tangent);
+    if (err == TRL_OK && *tangent < 0) *tangent = trli_ir_constant(&sim->model->ir, 0);
+    return err == TRL_OK ? sim->model->ir.err : err;
+}
+
 static trl_err lower_slopes(trl_simulation *sim, stage *st)
 {
     trl_err first = TRL_OK;
     for (int v = 0; v < sim->nequations; ++v) {
         const trli_equation *eq = &sim->equation[v];
-        trl_err err = trli_lower_at(st->in, eq->ddt, eq->deck->names, sim->model->variable[v].location,
-                                    &st->slope[st->number * sim->nequations + v]);
+        trli_value *slope = &st->slope[st->number * sim->nequations];
+        trl_err err = eq->direction ? derivative_of(sim, st->in, eq->direction, slope[eq->of], &slope[v])
+                                    : trli_lower_at(st->in, eq->ddt, eq->deck->names, sim->model->variable[v].location,
+                                                    &slope[v]);
         if (first == TRL_OK) first = err;
     }
     return first;
@@ -327,16 +338,19 @@ static trl_err observe_equation(trl_simulation *sim, trli_instance *in, int v)
 {
     trli_equation *eq = &sim->equation[v];
     trl_location location = sim->model->variable[v].location;
-    trli_value value;
+    trli_value value = TRLI_NO_VALUE;
     trl_err err = TRL_OK;
     if (eq->mask) {
         TRL_TRY(trli_lower_at(in, eq->mask, eq->deck->names, location, &value));
         TRL_TRY(observe_value(sim, trli_model_name(sim->model, "%s:mask", eq->deck->name), value, location,
                               &eq->mask_field));
     }
-    if (eq->exact) {
+    const trl_formula *exact = eq->direction ? sim->equation[eq->of].exact : eq->exact;
+    if (exact) TRL_TRY(trli_lower_at(in, exact, eq->deck->names, location, &value));
+    /* An exact solution written without the parameter says nothing about how it changes with it. */
+    if (exact && eq->direction) TRL_TRY(trli_tangent(in, eq->direction, value, &value));
+    if (exact && value >= 0) {
         const char *name = trli_model_name(sim->model, "%s:exact", eq->deck->name);
-        TRL_TRY(trli_lower_at(in, eq->exact, eq->deck->names, location, &value));
         TRL_TRY(observe_value(sim, name, value, location, &eq->exact_field));
         sim->shown[v].info.exact = sim->nshown;
         TRL_TRY(trli_show_field(sim, &(trl_field_info){name, location, false, false, -1, true}, eq->exact_field, v));
@@ -382,6 +396,8 @@ static trl_err compile_observe(trl_simulation *sim)
     TRL_TRY(trli_instance_fill(in));
     for (int i = 0; i < sim->problem->noutputs; ++i)
         if ((one = observe_output(sim, in, i)) != TRL_OK && first == TRL_OK) first = one;
+    for (int v = 0; v < sim->nequations; ++v) /* a sensitivity is written with its equation */
+        if (sim->equation[v].direction) sim->shown[v].info.output |= sim->shown[sim->equation[v].of].info.output;
     for (int v = 0; v < sim->nequations; ++v)
         if ((one = observe_equation(sim, in, v)) != TRL_OK && first == TRL_OK) first = one;
     for (int i = 0; i < sim->problem->nseries; ++i)

@@ -65,9 +65,15 @@ static void describe_expressions(const listing *l)
 {
     const trli_model *m = l->sim->model;
     say(l, "expressions");
-    for (int v = 0; v < m->nvariables; ++v)
-        say(l, "  %-20s equation at %s%s%s", m->variable[v].name, trl_location_name(m->variable[v].location),
-            l->sim->equation[v].mask ? ", masked" : "", l->sim->equation[v].exact ? ", with exact solution" : "");
+    for (int v = 0; v < m->nvariables; ++v) {
+        const trli_equation *eq = &l->sim->equation[v];
+        char kind[600] = "equation";
+        if (eq->direction)
+            snprintf(kind, sizeof kind, "sensitivity of %s to %s", m->variable[eq->of].name,
+                     m->direction[eq->direction - 1].name);
+        say(l, "  %-20s %s at %s%s%s", m->variable[v].name, kind, trl_location_name(m->variable[v].location),
+            eq->mask ? ", masked" : "", eq->exact_field >= 0 ? ", with exact solution" : "");
+    }
     for (int i = 0; i < m->nentries; ++i) {
         const trli_entry *e = &m->entry[m->order[i]];
         if (e->nformulas)

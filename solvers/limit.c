@@ -186,7 +186,9 @@ trl_err trli_compile_limit(trl_simulation *sim, bool required)
     TRL_TRY(trli_instance_fill(l.in));
     TRL_TRY(trli_find_differentiating(sim, &l.differentiating));
     TRL_TRY(lower_given(&l));
-    for (int v = 0; v < sim->nequations; ++v) TRL_TRY(add_equation(&l, v, required));
+    for (int v = 0; v < sim->nequations; ++v)
+        if (!sim->equation[v].direction)
+            TRL_TRY(add_equation(&l, v, required)); /* tangents are carried as their primal is */
     if (l.given >= 0 && !l.given_added) TRL_TRY(reduce_rate(&l, l.given, TRL_CELL));
     TRL_TRY(add_plugins(&l));
     TRL_TRY(warn_central(&l));

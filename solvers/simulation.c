@@ -70,14 +70,14 @@ static trl_err make_model(trl_simulation *sim)
     if (!variables) return trl_fail(sim->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d equations", p->nequations);
     for (int v = 0; v < p->nequations; ++v) {
         const trl_equation_entry *e = &p->equation[v];
-        variables[v] = (trli_variable){e->name,
-                                       trl_location_on(e->location, p->grid.dim),
-                                       e->names,
-                                       e->boundary,
-                                       sim->equation[v].initial,
-                                       sim->equation[v].mask,
-                                       sim->equation[v].ddt,
-                                       e->place};
+        variables[v] = (trli_variable){.name = e->name,
+                                       .location = trl_location_on(e->location, p->grid.dim),
+                                       .names = e->names,
+                                       .boundary = e->boundary,
+                                       .initial = sim->equation[v].initial,
+                                       .mask = sim->equation[v].mask,
+                                       .ddt = sim->equation[v].ddt,
+                                       .place = e->place};
     }
     trli_fusion fusion = TRLI_FUSION_FULL;
     if (strcmp(p->fusion, "node") == 0) fusion = TRLI_FUSION_NODE;
@@ -196,6 +196,7 @@ static trl_err create(trl_simulation *sim)
     TRL_TRY(create_workers(sim));
     TRL_TRY(parse_problem(sim));
     TRL_TRY(make_model(sim));
+    TRL_TRY(trli_add_sensitivities(sim));
     TRL_TRY(mark_used(sim));
     TRL_TRY(trli_compile_programs(sim));
 done:
@@ -232,6 +233,8 @@ void trl_simulation_destroy(trl_simulation **sim)
         trl_formula_destroy(&s->equation[v].mask);
         trl_formula_destroy(&s->equation[v].exact);
     }
+    for (int i = 0; s->sensitivity && i < s->nequations - s->problem->nequations; ++i) free(s->sensitivity[i]);
+    free(s->sensitivity);
     for (int i = 0; s->series && i < s->problem->nseries; ++i) trl_formula_destroy(&s->series[i]);
     trl_workers_destroy(&s->workers);
     trl_trace_destroy(&s->trace);

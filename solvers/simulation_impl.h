@@ -16,6 +16,7 @@ typedef struct trli_equation {
         next; /* model fields: level n and the level being computed; memory is exchanged after each accepted step */
     int mask_field, exact_field; /* model fields, or -1 */
     int exact_shown;             /* index of the exact solution among the shown fields, or -1 */
+    int direction, of; /* direction not 0: the derivative along it of equation `of`, without formulas of its own */
 } trli_equation;
 
 /* A field that users can observe. */
@@ -36,6 +37,8 @@ struct trl_simulation {
     trli_model *model;
     int nequations;
     trli_equation *equation;
+    trl_equation_entry *
+        *sensitivity; /* [nequations - problem->nequations] what the equations added for `sensitivity` point to */
     trl_formula **series;
     int *series_scalar;
     double *series_value;
@@ -52,6 +55,8 @@ struct trl_simulation {
     double compile_seconds;
 };
 
+/* sensitivity.c: add the equations that `sensitivity` asks for. */
+TRL_NODISCARD trl_err trli_add_sensitivities(trl_simulation *sim);
 /* compile.c: the programs of a simulation. */
 TRL_NODISCARD trl_err trli_compile_programs(trl_simulation *sim);
 /* limit.c: the program that computes the stable time step; sim->limit stays NULL when nothing bounds it. required: cfl needs it. */

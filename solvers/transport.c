@@ -73,7 +73,7 @@ static bool member_differentiates(reader *r, const trl_ast *node)
     long lo, hi;
     double value;
     const char *const index = node->part[0].text;
-    const trl_names names = {1, &index, &value, r->names};
+    const trl_names names = {.n = 1, .name = &index, .value = &value, .outer = r->names};
     reader below = *r;
     bool found = false;
     if (trli_family_range(r->lw.model->ctx, r->lw.text, node, r->names, &lo, &hi) != TRL_OK) return false;
@@ -260,7 +260,7 @@ static trl_err scan_rate(reader *r, const trl_ast *node, const factors *inner, c
         long lo, hi;
         double value;
         const char *const index = node->part[0].text;
-        const trl_names names = {1, &index, &value, r->names};
+        const trl_names names = {.n = 1, .name = &index, .value = &value, .outer = r->names};
         reader below = *r;
         trl_err err = trli_family_range(r->lw.model->ctx, r->lw.text, node, r->names, &lo, &hi);
         below.names = &names;

@@ -32,6 +32,12 @@ typedef struct trl_series_entry {
     trl_text value;
 } trl_series_entry;
 
+/* Wanted: the derivative of an equation by a global parameter. */
+typedef struct trl_sensitivity_entry {
+    const char *equation, *parameter;
+    trl_place equation_place, parameter_place;
+} trl_sensitivity_entry;
+
 typedef struct trl_time_entry {
     const char *method;
     trl_place method_place;
@@ -57,6 +63,8 @@ typedef struct trl_problem {
     const trl_equation_entry *equation;
     int nstencils;
     const trl_stencil_entry *stencil;
+    int nsensitivities;
+    const trl_sensitivity_entry *sensitivity;
     trl_time_entry time;
     int noutputs;
     const char *const *output; /* names of fields wanted in the output; vectors by their plain name */

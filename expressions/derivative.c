@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+#include <stdlib.h>
+#include <string.h>
+
+#include <trl_limiter_body.h>
+
+#include "derivative_impl.h"
+
+void trli_derivative_free(trli_derivative *d)
+{
+    free(d->tangent);
+    free(d->stack);
+    *d = (trli_derivative){0};
+}
+
+/* The table of tangents grows with the IR. */
+static trl_err reserve(trli_derivative *d, trli_value v)
+{
+    if (v < d->ntangents) return TRL_OK;
+    int32_t n = d->ir->count + d->ir->count / 2;
+    trli_value *tangent = realloc(d->tangent, (size_t)n * sizeof *tangent);
+    if (!tangent) return trl_fail(d->ir->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d derivatives", n);
+    for (int32_t i = d->ntangents; i < n; ++i) tangent[i] = TRLI_TANGENT_UNKNOWN;
+    d->tangent = tangent;
+    d->ntangents = n;
+    return TRL_OK;
+}
+
+trl_err trli_derivative_set(trli_derivative *d, trli_value v, trli_value tangent)
+{
+    trl_err err = reserve(d, v);
+    if (err == TRL_OK) d->tangent[v] = tangent;
+    return err;
+}
+
+trl_err trli_derivative_need(trli_derivative *d, trli_value v, trli_value *tangent)
+{
+    trl_err err = reserve(d, v);
+    *tangent = TRLI_TANGENT_UNKNOWN;
+    if (err != TRL_OK) return err;
+    *tangent = d->tangent[v];
+    if (*tangent != TRLI_TANGENT_UNKNOWN) return TRL_OK;
+    if (d->nstack == d->stack_capacity) {
+        int32_t more = d->stack_capacity ? 2 * d->stack_capacity : 256;
+        trli_value *stack = realloc(d->stack, (size_t)more * sizeof *stack);
+        if (!stack) return trl_fail(d->ir->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d derivatives", more);
+        d->stack = stack;
+        d->stack_capacity = more;
+    }
+    d->stack[d->nstack++] = v;
+    return TRL_OK;
+}
+
+/* ---- arithmetic ---- */
+
+static trli_value number(trli_ir *ir, double x)
+{
+    return trli_ir_constant(ir, x);
+}
+
+static trli_value add(trli_ir *ir, trli_value a, trli_value b)
+{
+    return trli_ir_binary(ir, TRLI_OP_ADD, a, b);
+}
+
+static trli_value sub(trli_ir *ir, trli_value a, trli_value b)
+{
+    return trli_ir_binary(ir, TRLI_OP_SUB, a, b);
+}
+
+static trli_value mul(trli_ir *ir, trli_value a, trli_value b)
+{
+    return trli_ir_binary(ir, TRLI_OP_MUL, a, b);
+}
+
+static trli_value divide(trli_ir *ir, trli_value a, trli_value b)
+{
+    return trli_ir_binary(ir, TRLI_OP_DIV, a, b);
+}
+
+static trli_value neg(trli_ir *ir, trli_value a)
+{
+    return trli_ir_unary(ir, TRLI_OP_NEG, a);
+}
+
+static trli_value root(trli_ir *ir, trli_value a)
+{
+    return trli_ir_unary(ir, TRLI_OP_SQRT, a);
+}
+
+static trli_value less(trli_ir *ir, trli_value a, trli_value b)
+{
+    return trli_ir_binary(ir, TRLI_OP_LT, a, b);
+}
+
+static trli_value call(trli_ir *ir, const char *name, trli_value a, trli_value b)
+{
+    int count;
+    return trli_ir_function(ir, (int)(trl_function_find(name) - trl_functions(&count)), a, b);
+}
+
+/* (1 - a)(1 + a): no cancellation next to 1. */
+static trli_value one_minus_square(trli_ir *ir, trli_value a)
+{
+    return mul(ir, sub(ir, number(ir, 1), a), add(ir, number(ir, 1), a));
+}
+
+/* Sums, products and choices of tangents, any of which may be zero. */
+static trli_value tangent_sum(trli_ir *ir, trli_value a, trli_value b)
+{
+    if (a < 0) return b;
+    return b < 0 ? a : add(ir, a, b);
+}
+
+static trli_value tangent_difference(trli_ir *ir, trli_value a, trli_value b)
+{
+    if (b < 0) return a;
+    return a < 0 ? neg(ir, b) : sub(ir, a, b);
+}
+
+static trli_value tangent_scaled(trli_ir *ir, trli_value factor, trli_value a)
+{
+    return a < 0 ? a : mul(ir, factor, a);
+}
+
+static trli_value tangent_choice(trli_ir *ir, trli_value c, trli_value a, trli_value b)
+{
+    if (a < 0 && b < 0) return a;
+    return trli_ir_select(ir, c, a < 0 ? number(ir, 0) : a, b < 0 ? number(ir, 0) : b);
+}
+
+/* ---- elementary functions: the factor of the argument's tangent, from arguments a, b and the result f ---- */
+
+typedef trli_value (*factor_fn)(trli_ir *ir, trli_value a, trli_value b, trli_value f);
+
+#define FACTOR(name, expression)                                                  \
+    static trli_value name(trli_ir *ir, trli_value a, trli_value b, trli_value f) \
+    {                                                                             \
+        (void)ir, (void)a, (void)b, (void)f;                                      \
+        return expression;                                                        \
+    }
+FACTOR(of_sqrt, divide(ir, number(ir, 0.5), f))
+FACTOR(of_cbrt, divide(ir, number(ir, 1), mul(ir, number(ir, 3), mul(ir, f, f))))
+FACTOR(of_exp, f)
+FACTOR(of_expm1, call(ir, "exp", a, TRLI_NO_VALUE))
+FACTOR(of_log, divide(ir, number(ir, 1), a))
+FACTOR(of_log1p, divide(ir, number(ir, 1), add(ir, number(ir, 1), a)))
+FACTOR(of_log2, divide(ir, number(ir, 0x1.71547652b82fep+0), a))
+FACTOR(of_log10, divide(ir, number(ir, 0x1.bcb7b1526e50ep-2), a))
+FACTOR(of_sin, call(ir, "cos", a, TRLI_NO_VALUE))
+FACTOR(of_cos, neg(ir, call(ir, "sin", a, TRLI_NO_VALUE)))
+FACTOR(of_tan, add(ir, number(ir, 1), mul(ir, f, f)))
+FACTOR(of_asin, divide(ir, number(ir, 1), root(ir, one_minus_square(ir, a))))
+FACTOR(of_acos, divide(ir, number(ir, -1), root(ir, one_minus_square(ir, a))))
+FACTOR(of_atan, divide(ir, number(ir, 1), add(ir, number(ir, 1), mul(ir, a, a))))
+FACTOR(of_atan2_y, divide(ir, b, add(ir, mul(ir, a, a), mul(ir, b, b))))
+FACTOR(of_atan2_x, neg(ir, divide(ir, a, add(ir, mul(ir, a, a), mul(ir, b, b)))))
+FACTOR(of_sinh, call(ir, "cosh", a, TRLI_NO_VALUE))
+FACTOR(of_cosh, call(ir, "sinh", a, TRLI_NO_VALUE))
+FACTOR(of_asinh, divide(ir, number(ir, 1), call(ir, "hypot", a, number(ir, 1))))
+FACTOR(of_acosh,
+       divide(ir, number(ir, 1), mul(ir, root(ir, sub(ir, a, number(ir, 1))), root(ir, add(ir, a, number(ir, 1))))))
+FACTOR(of_atanh, divide(ir, number(ir, 1), one_minus_square(ir, a)))
+FACTOR(of_hypot_a, divide(ir, a, f))
+FACTOR(of_hypot_b, divide(ir, b, f))
+FACTOR(of_fmod_a, number(ir, 1))
+FACTOR(of_fmod_b, neg(ir, call(ir, "trunc", divide(ir, a, b), TRLI_NO_VALUE)))
+FACTOR(of_abs, trli_ir_select(ir, less(ir, a, number(ir, 0)), number(ir, -1), number(ir, 1)))
+FACTOR(of_min_a, trli_ir_select(ir, less(ir, b, a), number(ir, 0), number(ir, 1)))
+FACTOR(of_min_b, less(ir, b, a))
+FACTOR(of_max_a, trli_ir_select(ir, less(ir, a, b), number(ir, 0), number(ir, 1)))
+FACTOR(of_max_b, less(ir, a, b))
+#undef FACTOR
+
+static trli_value of_tanh(trli_ir *ir, trli_value a, trli_value b, trli_value f)
+{
+    trli_value c = call(ir, "cosh", a, TRLI_NO_VALUE);
+    (void)b, (void)f;
+    return divide(ir, number(ir, 1), mul(ir, c, c));
+}
+
+static trli_value of_erf(trli_ir *ir, trli_value a, trli_value b, trli_value f)
+{
+    const double two_over_sqrt_pi = 0x1.20dd750429b6dp+0;
+    (void)b, (void)f;
+    return mul(ir, number(ir, two_over_sqrt_pi), call(ir, "exp", neg(ir, mul(ir, a, a)), TRLI_NO_VALUE));
+}
+
+static trli_value of_erfc(trli_ir *ir, trli_value a, trli_value b, trli_value f)
+{
+    return neg(ir, of_erf(ir, a, b, f));
+}
+
+/* Functions that are not here are constant between their steps. */
+static const struct {
+    const char *name;
+    factor_fn by_a, by_b;
+} rules[] = {
+    {"sqrt", of_sqrt, NULL},        {"cbrt", of_cbrt, NULL},   {"exp", of_exp, NULL},
+    {"expm1", of_expm1, NULL},      {"log", of_log, NULL},     {"log1p", of_log1p, NULL},
+    {"log2", of_log2, NULL},        {"log10", of_log10, NULL}, {"sin", of_sin, NULL},
+    {"cos", of_cos, NULL},          {"tan", of_tan, NULL},     {"asin", of_asin, NULL},
+    {"acos", of_acos, NULL},        {"atan", of_atan, NULL},   {"atan2", of_atan2_y, of_atan2_x},
+    {"sinh", of_sinh, NULL},        {"cosh", of_cosh, NULL},   {"tanh", of_tanh, NULL},
+    {"asinh", of_asinh, NULL},      {"acosh", of_acosh, NULL}, {"atanh", of_atanh, NULL},
+    {"erf", of_erf, NULL},          {"erfc", of_erfc, NULL},   {"hypot", of_hypot_a, of_hypot_b},
+    {"fmod", of_fmod_a, of_fmod_b}, {"abs", of_abs, NULL},     {"min", of_min_a, of_min_b},
+    {"max", of_max_a, of_max_b},
+};
+
+static trli_value function_tangent(trli_ir *ir, trli_value v, const trli_value t[3])
+{
+    const trli_node n = ir->node[v];
+    int count;
+    const char *name = trl_functions(&count)[n.index].name;
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; ++i) {
+        if (strcmp(rules[i].name, name) != 0) continue;
+        trli_value da = t[0] < 0 ? t[0] : mul(ir, rules[i].by_a(ir, n.arg[0], n.arg[1], v), t[0]);
+        if (!rules[i].by_b || t[1] < 0) return da;
+        return tangent_sum(ir, da, mul(ir, rules[i].by_b(ir, n.arg[0], n.arg[1], v), t[1]));
+    }
+    return TRLI_NO_VALUE;
+}
+
+/* a^b: b a^(b-1) da + a^b log(a) db. Where a^b = 0 the second term is its limit, 0. */
+static trli_value power_tangent(trli_ir *ir, trli_value v, const trli_value t[3])
+{
+    const trli_node n = ir->node[v];
+    trli_value a = n.arg[0], b = n.arg[1], da = t[0], db = t[1];
+    if (da >= 0) da = mul(ir, mul(ir, b, trli_ir_power(ir, a, sub(ir, b, number(ir, 1)))), da);
+    if (db < 0) return da;
+    trli_value zero = trli_ir_binary(ir, TRLI_OP_EQ, v, number(ir, 0));
+    trli_value factor = trli_ir_select(ir, zero, number(ir, 0), mul(ir, v, call(ir, "log", a, TRLI_NO_VALUE)));
+    return tangent_sum(ir, da, mul(ir, factor, db));
+}
+
+static trli_value quotient_tangent(trli_ir *ir, trli_value v, const trli_value t[3])
+{
+    trli_value divisor = ir->node[v].arg[1], change = tangent_difference(ir, t[0], tangent_scaled(ir, v, t[1]));
+    return change < 0 ? change : divide(ir, change, divisor);
+}
+
+/* ---- limiters: written out in operations that have rules ---- */
+
+static trli_value smaller(trli_ir *ir, trli_value a, trli_value b)
+{
+    return trli_ir_binary(ir, TRLI_OP_MIN, a, b);
+}
+
+static trli_value times(trli_ir *ir, double factor, trli_value a)
+{
+    return mul(ir, number(ir, factor), a);
+}
+
+/* p/(p + q), and 0 where both are zero. */
+static trli_value share(trli_ir *ir, trli_value p, trli_value q)
+{
+    trli_value whole = add(ir, p, q), none = trli_ir_binary(ir, TRLI_OP_EQ, whole, number(ir, 0));
+    return divide(ir, p, trli_ir_select(ir, none, number(ir, 1), whole));
+}
+
+/* trl_limiter_slope_* of trl_limiter_body.h. */
+static trli_value limiter_slope(trli_ir *ir, int limiter, trli_value p, trli_value q)
+{
+    trli_value both = smaller(ir, times(ir, 2, p), times(ir, 2, q)), c, d;
+    switch (limiter) {
+    case TRL_LIMITER_MINMOD:
+        return smaller(ir, p, q);
+    case TRL_LIMITER_VANLEER:
+        return times(ir, 2, mul(ir, p, share(ir, q, p)));
+    case TRL_LIMITER_SUPERBEE:
+        return trli_ir_binary(ir, TRLI_OP_MAX, smaller(ir, times(ir, 2, p), q), smaller(ir, p, times(ir, 2, q)));
+    case TRL_LIMITER_MC:
+        return smaller(ir, both, times(ir, 0.5, add(ir, p, q)));
+    case TRL_LIMITER_KOREN:
+        return smaller(ir, both, divide(ir, add(ir, times(ir, 2, q), p), number(ir, 3)));
+    case TRL_LIMITER_CHARM:
+        c = share(ir, p, q), d = share(ir, q, p);
+        return mul(ir, mul(ir, p, d), add(ir, times(ir, 3, d), c));
+    case TRL_LIMITER_OSPRE:
+        c = share(ir, p, q), d = share(ir, q, p);
+        return divide(ir, times(ir, 1.5, mul(ir, p, d)), sub(ir, number(ir, 1), mul(ir, c, d)));
+    default: /* SMART */
+        return smaller(ir, smaller(ir, times(ir, 4, p), times(ir, 2, q)), times(ir, 0.25, add(ir, times(ir, 3, q), p)));
+    }
+}
+
+static trli_value limiter_written_out(trli_ir *ir, trli_value v)
+{
+    const trli_node n = ir->node[v];
+    trli_value zero = number(ir, 0), up = sub(ir, n.arg[1], n.arg[0]), down = sub(ir, n.arg[2], n.arg[1]);
+    trli_value falls = less(ir, down, zero), rises = less(ir, zero, down);
+    if (n.index == TRL_LIMITER_UPWIND) return n.arg[1];
+    trli_value along = trli_ir_select(ir, falls, neg(ir, up), trli_ir_select(ir, rises, up, zero));
+    trli_value p = trli_ir_select(ir, less(ir, zero, along), along, zero);
+    trli_value half = times(ir, 0.5, limiter_slope(ir, n.index, p, trli_ir_unary(ir, TRLI_OP_ABS, down)));
+    return trli_ir_select(ir, falls, sub(ir, n.arg[1], half), add(ir, n.arg[1], half));
+}
+
+/* ---- nodes ---- */
+
+static trli_value node_tangent(trli_ir *ir, trli_value v, const trli_value t[3])
+{
+    const trli_node n = ir->node[v];
+    trli_value s = t[0];
+    switch ((trli_op)n.op) {
+    case TRLI_OP_SHIFT:
+        for (int a = 0; a < 3 && s >= 0; ++a) s = trli_ir_shift(ir, s, a, n.shift[a]);
+        return s;
+    case TRLI_OP_NEG:
+        return s < 0 ? s : neg(ir, s);
+    case TRLI_OP_ABS:
+        return s < 0 ? s : trli_ir_select(ir, less(ir, n.arg[0], number(ir, 0)), neg(ir, s), s);
+    case TRLI_OP_SQRT:
+        return s < 0 ? s : divide(ir, times(ir, 0.5, s), v);
+    case TRLI_OP_ADD:
+        return tangent_sum(ir, t[0], t[1]);
+    case TRLI_OP_SUB:
+        return tangent_difference(ir, t[0], t[1]);
+    case TRLI_OP_MUL:
+        return tangent_sum(ir, tangent_scaled(ir, n.arg[1], t[0]), tangent_scaled(ir, n.arg[0], t[1]));
+    case TRLI_OP_DIV:
+        return quotient_tangent(ir, v, t);
+    case TRLI_OP_MIN:
+        return tangent_choice(ir, less(ir, n.arg[1], n.arg[0]), t[1], t[0]);
+    case TRLI_OP_MAX:
+        return tangent_choice(ir, less(ir, n.arg[0], n.arg[1]), t[1], t[0]);
+    case TRLI_OP_POW:
+        return power_tangent(ir, v, t);
+    case TRLI_OP_FUNCTION1:
+    case TRLI_OP_FUNCTION2:
+        return function_tangent(ir, v, t);
+    case TRLI_OP_SELECT:
+        return tangent_choice(ir, n.arg[0], t[1], t[2]);
+    default: /* constants, coordinates, random numbers; logic and comparisons: constant between their steps */
+        return TRLI_NO_VALUE;
+    }
+}
+
+/* Which operands have a say in a node's tangent: bit i. */
+static unsigned operands_that_count(const trli_node *n)
+{
+    switch ((trli_op)n->op) {
+    case TRLI_OP_NOT:
+    case TRLI_OP_LT:
+    case TRLI_OP_LE:
+    case TRLI_OP_EQ:
+    case TRLI_OP_NE:
+    case TRLI_OP_AND:
+    case TRLI_OP_OR:
+        return 0;
+    case TRLI_OP_SELECT:
+        return 6;
+    default:
+        return (1u << trli_op_operands((trli_op)n->op)) - 1;
+    }
+}
+
+/* Find the tangent of the value on top of the stack, or put what it needs there. */
+static trl_err advance(trli_derivative *d)
+{
+    trli_ir *ir = d->ir;
+    trli_value v = d->stack[d->nstack - 1], t[3] = {TRLI_NO_VALUE, TRLI_NO_VALUE, TRLI_NO_VALUE};
+    const trli_node n = ir->node[v];
+    trl_err err = TRL_OK;
+    bool ready = true;
+    if (n.op == TRLI_OP_FIELD || n.op == TRLI_OP_SCALAR)
+        return d->leaf ? d->leaf(d, v) : trli_derivative_set(d, v, TRLI_NO_VALUE);
+    if (n.op == TRLI_OP_LIMIT) {
+        TRL_TRY(trli_derivative_need(d, limiter_written_out(ir, v), &t[0]));
+        return t[0] == TRLI_TANGENT_UNKNOWN ? ir->err : trli_derivative_set(d, v, t[0]);
+    }
+    unsigned operands = operands_that_count(&n);
+    for (int i = 0; i < 3; ++i) {
+        if (!(operands >> i & 1)) continue;
+        TRL_TRY(trli_derivative_need(d, n.arg[i], &t[i]));
+        ready &= t[i] != TRLI_TANGENT_UNKNOWN;
+    }
+    if (ready) TRL_TRY(trli_derivative_set(d, v, node_tangent(ir, v, t)));
+    err = ir->err;
+done:
+    return err;
+}
+
+trl_err trli_derivative_of(trli_derivative *d, trli_value v, trli_value *tangent)
+{
+    int32_t bottom = d->nstack;
+    trl_err err;
+    *tangent = TRLI_NO_VALUE;
+    TRL_TRY(trli_derivative_need(d, v, tangent));
+    while (d->nstack > bottom) {
+        if (d->tangent[d->stack[d->nstack - 1]] != TRLI_TANGENT_UNKNOWN)
+            --d->nstack;
+        else
+            TRL_TRY(advance(d));
+    }
+    *tangent = d->tangent[v];
+done:
+    d->nstack = bottom;
+    return err;
+}
