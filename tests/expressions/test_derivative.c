@@ -68,8 +68,8 @@ static bool compare(trli_value v, const char *what)
     trli_value tangent;
     ck_ok(trli_derivative_of(&derivative, v, &tangent));
     double found = tangent < 0 ? 0 : evaluate(&e, tangent, 0);
-    if (!(error <= 1e-7 * (1 + fabs(expected)))) return false;
-    ck_assert_msg(fabs(found - expected) <= 1e-6 * (1 + fabs(expected)), "%s: found %.15g, differences give %.15g",
+    if (!(error <= 1e-9 * (1 + fabs(expected)))) return false;
+    ck_assert_msg(fabs(found - expected) <= 1e-8 * (1 + fabs(expected)), "%s: found %.15g, differences give %.15g",
                   what, found, expected);
     return true;
 }
