@@ -64,6 +64,7 @@ static const space_study space_studies[] = {
     {"heat_3d", "Dirichlet", 12, 3, 9e-4, 9e-3, true, 1, {"T"}, {0}, 2},
     {"heat_variable_k", "Dirichlet", 20, 2, 7.5e-4, 3e-2, true, 1, {"T"}, {0}, 2},
     {"robin_cooling", "Neumann, Robin", 16, 1, 3.2e-3, 0.32, true, 1, {"T"}, {0}, 2},
+    {"sensitivity", "Neumann, Robin", 16, 1, 3.2e-3, 0.32, true, 2, {"T_k", "T_lambda"}, {0}, 2},
     {"burgers_2d", "Dirichlet in time", 32, 2, 2e-3, 0.1, true, 2, {"u", "v"}, {0}, 2},
     {"advection", "periodic", 80, 2, 5e-3, 0.25, false, 1, {"phi"}, {0}, 2},
     {"transport", "periodic", 16, 3, 5e-3, 0.05, true, 1, {"phi1"}, {"parameters.n=1"}, 2},
