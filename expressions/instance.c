@@ -277,7 +277,14 @@ done:
 
 trl_err trli_instance_fill(trli_instance *instance)
 {
-    return append_fill(instance, TRLI_STEP_FILL, instance->model->nvariables, instance->variable);
+    const trli_model *model = instance->model;
+    int n = 0, *fields = malloc(((size_t)model->nvariables + 1) * sizeof *fields);
+    if (!fields) return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for boundary conditions");
+    for (int v = 0; v < model->nvariables; ++v)
+        if (instance->variable[v] >= 0) fields[n++] = instance->variable[v];
+    trl_err err = append_fill(instance, TRLI_STEP_FILL, n, fields);
+    free(fields);
+    return err;
 }
 
 trl_err trli_instance_fill_field(trli_instance *instance, int field)
@@ -308,7 +315,7 @@ trl_err trli_instance_planes(trli_instance *instance, bool check)
         return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for boundary conditions");
     }
     for (int v = 0; v < model->nvariables; ++v) {
-        if (!has_planes(model, instance->variable[v])) continue;
+        if (instance->variable[v] < 0 || !has_planes(model, instance->variable[v])) continue;
         variable[n] = v;
         fields[n++] = instance->variable[v];
     }

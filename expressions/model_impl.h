@@ -272,7 +272,7 @@ struct trli_model {
     int ndirections;
     trli_direction *direction;    /* [ndirections], the first is number 1 */
     struct trli_defined *defined; /* values of parameters that may depend on those of directions */
-    int ndefined, defined_capacity, defining;
+    int ndefined, defined_capacity;
     int nentries;
     trli_entry *entry;
     int nvariables;

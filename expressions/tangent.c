@@ -61,39 +61,92 @@ static trl_err remember_definition(trli_model *model, const trl_definition *defi
     return TRL_OK;
 }
 
-/* A parameter that is a formula of others: its number, unless it depends on a direction's. */
-static trl_err lower_definition(trli_lowering *lw, const trl_names *level, int i, trli_value *value)
+static bool find_definition(const trli_model *model, const trl_definition *definition, trli_value *value)
 {
-    const trl_definition *definition = &level->definition[i];
-    const int deepest = 200;
-    trli_model *model = lw->model;
-    trl_formula *formula = NULL;
-    trli_typed typed;
-    trl_err err = TRL_OK;
     for (int k = 0; k < model->ndefined; ++k)
         if (model->defined[k].definition == definition) {
             *value = model->defined[k].value;
-            return TRL_OK;
+            return true;
         }
-    if (model->defining == deepest)
-        return trl_fail(model->ctx, TRL_ERR_INPUT, &definition->text.place,
-                        "parameter '%s' needs others more than %d deep, and a sensitivity follows them no further",
-                        level->name[i], deepest);
-    trl_names indices = {.outer = level};
-    if (definition->indices) {
-        indices = *definition->indices;
-        indices.outer = level;
+    return false;
+}
+
+/* Parameters whose formulas are to be lowered, innermost last: each after those that it needs, so that nothing recurses. */
+typedef struct definitions {
+    trli_lowering *lw;
+    const trl_names *names; /* of the formula being looked through */
+    int n, capacity;
+    struct wanted {
+        const trl_names *level;
+        int i;
+    } * wanted;
+} definitions;
+
+static trl_err want(definitions *d, const trl_names *level, int i)
+{
+    trli_value value;
+    if (!level->definition || find_definition(d->lw->model, &level->definition[i], &value)) return TRL_OK;
+    if (d->n == d->capacity) {
+        int more = d->capacity ? 2 * d->capacity : 16;
+        struct wanted *longer = realloc(d->wanted, (size_t)more * sizeof *longer);
+        if (!longer) return trl_fail(d->lw->model->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d parameters", more);
+        d->wanted = longer;
+        d->capacity = more;
     }
+    d->wanted[d->n++] = (struct wanted){level, i};
+    return TRL_OK;
+}
+
+static trl_err want_name(void *data, const char *name, const trl_ast *node)
+{
+    definitions *d = data;
+    int i;
+    const trl_names *level = find_level(d->names, name, &i);
+    (void)node;
+    return level ? want(d, level, i) : TRL_OK;
+}
+
+/* Lower the parameter wanted last: its number, unless it depends on a direction's. If it needs others first, they are wanted now. */
+static trl_err define_last(definitions *d)
+{
+    const struct wanted last = d->wanted[d->n - 1];
+    const trl_definition *definition = &last.level->definition[last.i];
+    trli_model *model = d->lw->model;
+    trl_names names = {.outer = last.level};
+    trl_formula *formula = NULL;
+    trli_typed typed;
+    const int before = d->n;
+    trl_err err = TRL_OK;
+    if (find_definition(model, definition, &typed.value[0])) {
+        --d->n;
+        return TRL_OK;
+    }
+    if (definition->indices) {
+        names = *definition->indices;
+        names.outer = last.level;
+    }
+    d->names = &names;
     TRL_TRY(trl_formula_parse(model->ctx, &definition->text, &formula));
-    ++model->defining;
-    err = trli_lower(lw->instance, formula, &indices, &typed);
-    --model->defining;
-    TRL_TRY(err);
-    *value = typed.value[0];
-    if (trli_ir_node(lw->ir, *value)->op == TRLI_OP_CONSTANT) *value = trli_ir_constant(lw->ir, level->value[i]);
-    TRL_TRY(remember_definition(model, definition, *value));
+    TRL_TRY(trl_ast_visit_names(model->ctx, &formula->text, formula->root, &names, want_name, d));
+    if (d->n > before) goto done;
+    TRL_TRY(trli_lower(d->lw->instance, formula, &names, &typed));
+    trli_value value = typed.value[0];
+    if (trli_ir_node(d->lw->ir, value)->op == TRLI_OP_CONSTANT)
+        value = trli_ir_constant(d->lw->ir, last.level->value[last.i]);
+    TRL_TRY(remember_definition(model, definition, value));
+    --d->n;
 done:
     trl_formula_destroy(&formula);
+    return err;
+}
+
+static trl_err lower_definition(trli_lowering *lw, const trl_names *level, int i, trli_value *value)
+{
+    definitions d = {.lw = lw};
+    trl_err err = want(&d, level, i);
+    while (err == TRL_OK && d.n > 0) err = define_last(&d);
+    free(d.wanted);
+    if (err == TRL_OK) find_definition(lw->model, &level->definition[i], value);
     return err;
 }
 

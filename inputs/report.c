@@ -147,7 +147,8 @@ static void put_progress(const trli_run *run, const report_totals *totals, trli_
     double loop = run->wall[TRLI_WALL_LOOP], updates = 0, equations = 0;
     if (sim && loop > 0) {
         updates = count_cells(run) * (double)(step - run->first_step) / loop;
-        equations = updates * run->problem->nequations * trl_simulation_stages(sim);
+        for (int f = 0; f < trl_simulation_fields(sim); ++f)
+            equations += trl_simulation_field(sim, f)->equation ? updates * trl_simulation_stages(sim) : 0;
     }
     put_integer(json, "steps", step);
     put_integer(json, "steps_run", step - run->first_step);

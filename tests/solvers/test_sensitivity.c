@@ -118,6 +118,48 @@ static const deck_case deck_cases[] = {
      "faces)*grad(T))/100\"}\n",
      {"T"},
      3},
+    {"an expression on a side",
+     0.8,
+     "cells: [8]",
+     "expressions: {outside: \"p*T*t + p^2\"}\n"
+     "equations:\n"
+     "  T: {initial: \"p*x\", ddt: \"p*laplacian(T)\", boundary: {x-: {expression: outside}, x+: {neumann: 0}}}\n",
+     {"T"},
+     10},
+    {"everything at once",
+     0.8,
+     "cells: [12, 13], length: [1, 1.3]",
+     "expressions:\n"
+     "  q: \"-p*grad(T)\"\n"
+     "  v: [\"at(sin(3*y*p), xface)\", \"at(cos(2*x), yface)\"]\n"
+     "  noise: {formula: \"random(3) + 0*t\", location: cell}\n"
+     "  held: {formula: \"T*T + t\", evaluate: step}\n"
+     "  r:\n"
+     "    formula: \"T + at(N, cell)\"\n"
+     "    boundary: {x-: {neumann: 0}, x+: {dirichlet: p}, y-: {outflow: true}, y+: {neumann: \"x\"}}\n"
+     "  wide: \"laplacian(laplacian(r) - T)\"\n"
+     "equations:\n"
+     "  T:\n"
+     "    initial: \"exp(-8*(x-0.5)^2 - 8*p*(y-0.6)^2) + 0.1*sin(3*x)\"\n"
+     "    ddt: \"-div(q)/50 - div(advective_flux(T, v, superbee)) + 0.1*held + 1e-6*wide + 0.01*norm(T) - "
+     "0.01*old(T)\"\n"
+     "    boundary:\n"
+     "      x-: {dirichlet: \"sin(t + y*p)\"}\n"
+     "      x+: [{where: \"y > 0.51\", neumann: \"t\"}, {robin: {a: 1, b: p, c: \"T\"}}]\n"
+     "      y-: {outflow: true}\n"
+     "      y+: {dirichlet: \"at(N, cell)\"}\n"
+     "    mask: \"(x-0.7)^2 + (y-0.3)^2 > 0.02\"\n"
+     "  N:\n"
+     "    location: xface\n"
+     "    initial: \"x + p*y\"\n"
+     "    ddt: \"p*laplacian(N)/50 + at(noise, xface) + 0.1*probe(T, [0.33, 0.9]) - 0.1*integral(T)\"\n"
+     "    boundary:\n"
+     "      x-: {dirichlet: \"t*p\"}\n"
+     "      x+: {neumann: 1}\n"
+     "      y-: {neumann: 0}\n"
+     "      y+: {robin: {a: 1, b: 1, c: p}}\n",
+     {"T", "N"},
+     4},
     {"a family",
      0.5,
      "cells: [8], periodic: [true]",

@@ -111,6 +111,43 @@ START_TEST(equations_are_added_where_the_parameter_is_felt_and_nowhere_else)
 }
 END_TEST
 
+START_TEST(members_of_families_are_named_in_lists)
+{
+    new_deck();
+    say("grid: {cells: [8]}\n"
+        "parameters: {n: 2, \"D{i}\": {for: {i: 1..2}, values: [1, \"n/4\"]}}\n"
+        "equations:\n"
+        "  \"c{i}\": {for: {i: 1..2}, initial: \"D{i}\", ddt: \"-D{i}*c{i}\", exact: \"D{i}*exp(-D{i}*t)\"}\n"
+        "sensitivity: {\"c{1..2}\": [\"D{1..2}\"], c2: [n]}\n"
+        "time: {method: rk4, dt: 0.01, steps: 10}\n");
+    ck_ok(open_problem());
+    ck_ok(run_steps(10));
+    ck_assert_double_le(error_of("c1_D1"), 1e-9);
+    ck_assert_double_le(error_of("c2_D2"), 1e-9);
+    ck_assert_ptr_nonnull(strstr(test_messages(), "equation 'c1' does not depend on 'D2'"));
+    ck_assert_ptr_nonnull(strstr(test_messages(), "equation 'c2' does not depend on 'D1'"));
+    close_problem();
+}
+END_TEST
+
+START_TEST(long_chains_of_parameters_are_followed)
+{
+    const int links = 3000;
+    new_deck();
+    say("grid: {cells: [4]}\n"
+        "parameters:\n  p0: 0.5\n");
+    for (int i = links; i > 0; --i) say("  p%d: \"p%d + (p%d - p%d)/2\"\n", i, i - 1, i - 1, i > 1 ? i - 2 : 0);
+    say("equations: {T: {initial: 1, ddt: \"-p%d*T\", exact: \"exp(-p%d*t)\"}}\n"
+        "sensitivity: {T: [p0]}\n"
+        "time: {method: rk4, dt: 0.01, steps: 10}\n",
+        links, links);
+    ck_ok(open_problem());
+    ck_ok(run_steps(10));
+    ck_assert_double_le(error_of("T_p0"), 1e-9);
+    close_problem();
+}
+END_TEST
+
 START_TEST(a_parameter_that_an_equation_does_not_feel_is_a_warning)
 {
     new_deck();
@@ -211,6 +248,8 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, the_sensitivity_of_heat_to_its_diffusivity_converges_with_order_two);
     tcase_add_test(tc, the_sensitivity_of_decay_has_the_order_of_each_method);
     tcase_add_test(tc, equations_are_added_where_the_parameter_is_felt_and_nowhere_else);
+    tcase_add_test(tc, members_of_families_are_named_in_lists);
+    tcase_add_test(tc, long_chains_of_parameters_are_followed);
     tcase_add_test(tc, a_parameter_that_an_equation_does_not_feel_is_a_warning);
     tcase_add_test(tc, a_plugin_in_the_way_is_an_error_at_its_place);
     tcase_add_test(tc, a_plugin_that_does_not_feel_the_parameter_is_in_nobodys_way);
