@@ -141,7 +141,7 @@ static const deck_case deck_cases[] = {
      "equations:\n"
      "  T:\n"
      "    initial: \"exp(-8*(x-0.5)^2 - 8*p*(y-0.6)^2) + 0.1*sin(3*x)\"\n"
-     "    ddt: \"-div(q)/50 - div(advective_flux(T, v, superbee)) + 0.1*held + 1e-6*wide + 0.01*norm(T) - "
+     "    ddt: \"-div(q)/50 - div(advective_flux(T, v, vanleer)) + 0.1*held + 1e-6*wide + 0.01*norm(T) - "
      "0.01*old(T)\"\n"
      "    boundary:\n"
      "      x-: {dirichlet: \"sin(t + y*p)\"}\n"
