@@ -16,7 +16,7 @@ enum { ROUNDS = 9, QUICK_ROUNDS = 2, COPIES_MOST = 4, GATES_MOST = 32 };
         .name = "transport, n = " #count, .dim = 3, .unknowns = count, .coefficients = 3,                        \
         .formula = {"-div(advective_flux(f#, [u, v, w])) + div(0.01*grad(f#))"}, .coefficient = {"u", "v", "w"}, \
         .at = {TRL_XFACE, TRL_YFACE, TRL_ZFACE}, .length = {1.1, 1.2, 1.3}, .dt = 1, .lo = 0.5, .hi = 1.5,       \
-        .by_hand = TRLI_SYSTEM_TRANSPORT, .gate = 0.9                                                              \
+        .by_hand = TRLI_SYSTEM_TRANSPORT, .gate = 0.9                                                            \
     }
 #define HEAT_K(name_, formula_, by_hand_)                                                                       \
     {                                                                                                           \

@@ -85,7 +85,8 @@ typedef struct trli_hand_way {
     const char *name;
     void (*sweep)(trli_hand_sweep *sweep, const ptrdiff_t row[2], const ptrdiff_t plane[2]); /* a block */
     void (*row)(const trli_hand_row *row);
-    void (*common)(const trli_hand_sweep *sweep, ptrdiff_t at, double *more);                         /* or NULL */
+    void (*pair)(const trli_hand_row *row);                                   /* of two planes, or NULL */
+    void (*common)(const trli_hand_sweep *sweep, ptrdiff_t at, double *more); /* or NULL */
     void (*face)(double *q, const double *t, const double *k, ptrdiff_t back, double h, ptrdiff_t n); /* or NULL */
     int together; /* unknowns of a row */
     int ahead;    /* rows that the prefetch of the next plane runs ahead; 0: none */

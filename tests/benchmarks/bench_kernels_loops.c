@@ -99,6 +99,29 @@ enum { LINE = 8, BLOCK = 16, AHEAD = 4 };
         }                                                \
     }
 
+/* The same point of two planes at once: the flux between them is computed, and what both read is loaded, once. */
+#define ABOVE_VALUE(p, offset) (p)[i + sz + (offset)]
+#define LOWER(o, value) lower = value
+#define UPPER(o, value) upper = value
+#define PLAIN_PAIR(POINT, name)                          \
+    TRLI_CLONES static void name(const trli_hand_row *r) \
+    {                                                    \
+        LOCALS;                                          \
+        const ptrdiff_t n = r->n;                        \
+        TRLI_INDEPENDENT                                 \
+        for (ptrdiff_t i = 0; i < n; ++i) {              \
+            double lower, upper;                         \
+            {                                            \
+                POINT(PLAIN_VALUE, LOWER, double);       \
+            }                                            \
+            {                                            \
+                POINT(ABOVE_VALUE, UPPER, double);       \
+            }                                            \
+            r->out[0][i] = lower;                        \
+            r->out[0][i + sz] = upper;                   \
+        }                                                \
+    }
+
 #define VALUE1(p, offset) *(const trli_loose1 *)&(p)[i + (offset)]
 #define VALUE2(p, offset) *(const trli_loose2 *)&(p)[i + (offset)]
 #define VALUE4(p, offset) *(const trli_loose4 *)&(p)[i + (offset)]
@@ -122,6 +145,38 @@ enum { LINE = 8, BLOCK = 16, AHEAD = 4 };
         }                                                                               \
         return whole;                                                                   \
     }
+#define ABOVE1(p, offset) *(const trli_loose1 *)&(p)[i + sz + (offset)]
+#define ABOVE2(p, offset) *(const trli_loose2 *)&(p)[i + sz + (offset)]
+#define ABOVE4(p, offset) *(const trli_loose4 *)&(p)[i + sz + (offset)]
+#define ABOVE8(p, offset) *(const trli_loose8 *)&(p)[i + sz + (offset)]
+#define STREAM_PAIRS(width, attribute, POINT, name)                   \
+    attribute static ptrdiff_t name##width(const trli_hand_row *r)    \
+    {                                                                 \
+        LOCALS;                                                       \
+        const ptrdiff_t whole = r->n / LINE * LINE;                   \
+        for (ptrdiff_t line = 0; line < whole; line += LINE) {        \
+            for (int a = 0; a < r->nahead; ++a) {                     \
+                __builtin_prefetch(&r->ahead[a][line]);               \
+                __builtin_prefetch(&r->ahead[a][line + sz]);          \
+            }                                                         \
+            for (ptrdiff_t i = line; i < line + LINE; i += (width)) { \
+                trli_vector##width lower, upper;                      \
+                {                                                     \
+                    POINT(VALUE##width, LOWER, trli_vector##width);   \
+                }                                                     \
+                {                                                     \
+                    POINT(ABOVE##width, UPPER, trli_vector##width);   \
+                }                                                     \
+                TRLI_STREAM_STORE##width(&r->out[0][i], lower);       \
+                TRLI_STREAM_STORE##width(&r->out[0][i + sz], upper);  \
+            }                                                         \
+        }                                                             \
+        return whole;                                                 \
+    }
+#define HEAT_K_PAIRS(width, attribute) STREAM_PAIRS(width, attribute, HEAT_K, heat_k_pair_lines)
+#define TRANSPORT_PAIRS(width, attribute) STREAM_PAIRS(width, attribute, TRANSPORT, transport_pair_lines)
+TRLI_STREAM_VARIANTS(HEAT_K_PAIRS)
+TRLI_STREAM_VARIANTS(TRANSPORT_PAIRS)
 #define HEAT_K_LINES(width, attribute) STREAM_LINES(width, attribute, HEAT_K, heat_k_lines)
 #define TRANSPORT_LINES(width, attribute) STREAM_LINES(width, attribute, TRANSPORT, transport_lines)
 #define COUPLED_LINES(width, attribute) STREAM_LINES(width, attribute, COUPLED, coupled_lines)
@@ -163,13 +218,24 @@ ROWS(GRAY_SCOTT, gray_scott)
 ROWS(BURGERS, burgers)
 PLAIN_ROW(HARMONIC_K, plain_harmonic)
 
+#define PAIRS(POINT, name)                                             \
+    PLAIN_PAIR(POINT, plain_##name##_pair)                             \
+    static void stream_##name##_pair(const trli_hand_row *r)           \
+    {                                                                  \
+        const ptrdiff_t done = TRLI_STREAM_CALL(name##_pair_lines, r); \
+        const trli_hand_row rest = rest_of(r, done);                   \
+        if (rest.n > 0) plain_##name##_pair(&rest);                    \
+    }
+PAIRS(HEAT_K, heat_k)
+PAIRS(TRANSPORT, transport)
+
 /* ---- sweeps by rows ---- */
 
-static void call_row(const trli_hand_sweep *sweep, int first, ptrdiff_t at)
+static void call_row(const trli_hand_sweep *sweep, void (*work)(const trli_hand_row *row), int first, ptrdiff_t at)
 {
     trli_hand_row row = sweep->row;
     trli_hand_point(sweep, first, at, &row);
-    sweep->way->row(&row);
+    work(&row);
 }
 
 /* All unknowns of a row, then the next row. */
@@ -183,19 +249,27 @@ static void sweep_rows(trli_hand_sweep *sweep, const ptrdiff_t row[2], const ptr
             for (int u = 0; u < unknowns; u += way->together) {
                 const ptrdiff_t at = j * sweep->row.sy + k * sweep->row.sz;
                 if (way->common && (u == 0 || way->faithful)) way->common(sweep, at, sweep->scratch);
-                call_row(sweep, u, at);
+                call_row(sweep, way->row, u, at);
             }
 }
 
-/* All rows of a plane's block, then the next unknown. */
+/* All rows of a plane's block, or of two, then the next unknown. */
 static void sweep_unknowns(trli_hand_sweep *sweep, const ptrdiff_t row[2], const ptrdiff_t plane[2])
 {
     const trli_hand_way *way = sweep->way;
+    const ptrdiff_t sy = sweep->row.sy, sz = sweep->row.sz;
     const int unknowns = sweep->state->size->what->unknowns;
-    sweep->row.more = sweep->scratch;
-    for (ptrdiff_t k = plane[0]; k < plane[1]; ++k)
+    for (ptrdiff_t k = plane[0]; k < plane[1]; ++k) {
+        const bool pair = way->pair && k + 1 < plane[1];
+        for (ptrdiff_t j = row[0]; j < row[1] && way->common; ++j)
+            way->common(sweep, j * sy + k * sz, sweep->scratch + (j - row[0]) * sy);
         for (int u = 0; u < unknowns; u += way->together)
-            for (ptrdiff_t j = row[0]; j < row[1]; ++j) call_row(sweep, u, j * sweep->row.sy + k * sweep->row.sz);
+            for (ptrdiff_t j = row[0]; j < row[1]; ++j) {
+                sweep->row.more = sweep->scratch + (j - row[0]) * sy;
+                call_row(sweep, pair ? way->pair : way->row, u, j * sy + k * sz);
+            }
+        k += pair;
+    }
 }
 
 TRLI_CLONES static void times_exp(double *restrict product, const double *restrict f, ptrdiff_t n, bool first)
@@ -300,52 +374,51 @@ const trli_hand_way *trli_hand_copy(bool streams)
 
 #define PLAIN(case_, unknowns) .sweep = sweep_rows, .row = plain_##case_, .together = unknowns
 #define STREAM(case_, unknowns) .sweep = sweep_rows, .row = stream_##case_, .together = unknowns, .streams = true
-#define STREAM_UNKNOWNS(case_) \
-    .sweep = sweep_unknowns, .row = stream_##case_, .together = 1, .streams = true, .ahead = AHEAD
+#define FETCH .streams = true, .ahead = AHEAD
+#define PLAIN_UNKNOWNS(case_) .sweep = sweep_unknowns, .row = plain_##case_, .together = 1
+#define STREAM_UNKNOWNS(case_) .sweep = sweep_unknowns, .row = stream_##case_, .together = 1, FETCH
 #define FACES(flux) .sweep = sweep_faces, .face = flux##_face, .together = 1
 
 static const trli_hand_way heat_k_ways[] = {
     {.name = "plain", PLAIN(heat_k, 1)},
     {.name = "plain, blocks of 16 rows", PLAIN(heat_k, 1), .block = 16},
-    {.name = "streaming", STREAM(heat_k, 1)},
+    {.name = "plain, two planes at once", PLAIN_UNKNOWNS(heat_k), .pair = plain_heat_k_pair},
     {.name = "streaming, prefetch", STREAM(heat_k, 1), .ahead = AHEAD},
     {.name = "streaming, prefetch, blocks of 16 rows", STREAM(heat_k, 1), .ahead = AHEAD, .block = 16},
     {.name = "streaming, prefetch, blocks of 64 rows", STREAM(heat_k, 1), .ahead = AHEAD, .block = 64},
+    {.name = "streaming, prefetch, blocks of 64 rows, two planes",
+     STREAM_UNKNOWNS(heat_k),
+     .pair = stream_heat_k_pair,
+     .block = 64},
     {.name = "fluxes once, blocks of 16 rows", FACES(linear), .block = 16},
-    {.name = "fluxes once, streaming, prefetch, blocks of 16 rows",
-     FACES(linear),
-     .streams = true,
-     .ahead = AHEAD,
-     .block = 16},
 };
 static const trli_hand_way harmonic_ways[] = {
     {.name = "plain", PLAIN(harmonic, 1)},
     {.name = "plain, blocks of 16 rows", PLAIN(harmonic, 1), .block = 16},
     {.name = "fluxes once", FACES(harmonic)},
     {.name = "fluxes once, blocks of 16 rows", FACES(harmonic), .block = 16},
-    {.name = "fluxes once, streaming, blocks of 16 rows", FACES(harmonic), .streams = true, .block = 16},
-    {.name = "fluxes once, streaming, prefetch, blocks of 16 rows",
-     FACES(harmonic),
-     .streams = true,
-     .ahead = AHEAD,
-     .block = 16},
+    {.name = "fluxes once, streaming, prefetch, blocks of 16 rows", FACES(harmonic), FETCH, .block = 16},
+    {.name = "fluxes once, streaming, prefetch, blocks of 64 rows", FACES(harmonic), FETCH, .block = 64},
 };
 static const trli_hand_way transport_ways[] = {
     {.name = "plain", PLAIN(transport, 1)},
-    {.name = "streaming, prefetch", STREAM(transport, 1), .ahead = AHEAD},
+    {.name = "plain, two planes at once", PLAIN_UNKNOWNS(transport), .pair = plain_transport_pair},
     {.name = "streaming, prefetch, blocks of 16 rows", STREAM(transport, 1), .ahead = AHEAD, .block = 16},
-    {.name = "the same, block by block of each equation", STREAM_UNKNOWNS(transport), .block = 16},
-    {.name = "the same, blocks of 32 rows", STREAM_UNKNOWNS(transport), .block = 32},
+    {.name = "the same, rows of an equation together", STREAM_UNKNOWNS(transport), .block = 16},
+    {.name = "the same, blocks of 64 rows", STREAM_UNKNOWNS(transport), .block = 64},
+    {.name = "the same, without blocks", STREAM_UNKNOWNS(transport)},
+    {.name = "the same, two planes at once", STREAM_UNKNOWNS(transport), .pair = stream_transport_pair},
 };
 static const trli_hand_way coupled_ways[] = {
     {.name = "product in each equation", PLAIN(coupled, 1), .common = product_row, .faithful = true},
     {.name = "product once, plain", PLAIN(coupled, 1), .common = product_row},
-    {.name = "product once, blocks of 16 rows", PLAIN(coupled, 1), .common = product_row, .block = 16},
     {.name = "product once, streaming, prefetch, blocks of 16 rows",
      STREAM(coupled, 1),
      .common = product_row,
      .ahead = AHEAD,
      .block = 16},
+    {.name = "the same, rows of an equation together", STREAM_UNKNOWNS(coupled), .common = product_row, .block = 16},
+    {.name = "the same, blocks of 64 rows", STREAM_UNKNOWNS(coupled), .common = product_row, .block = 64},
 };
 static const trli_hand_way gray_scott_ways[] = {
     {.name = "plain", PLAIN(gray_scott, 2)},
