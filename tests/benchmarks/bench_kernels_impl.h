@@ -52,14 +52,14 @@ typedef struct trli_formulas {
     const trli_kernel_size *size;
     trl_layout *layout;
     trl_workers *workers;
-    char name[TRLI_UNKNOWNS_MOST][8];
+    char name[TRLI_UNKNOWNS_MOST][16];
     trl_formula *formula[TRLI_UNKNOWNS_MOST];
     trli_model *model;
     trli_program *step;
     int now[TRLI_UNKNOWNS_MOST + TRLI_COEFFICIENTS_MOST], next[TRLI_UNKNOWNS_MOST]; /* fields */
 } trli_formulas;
 
-/* Compile a case and set its first values. Always safe to destroy. */
+/* Compile a case, let its kernel settle on a way, and set the first values. Always safe to destroy. */
 TRL_NODISCARD trl_err trli_formulas_create(trl_context *ctx, const trli_kernel_size *size, trli_formulas *formulas);
 void trli_formulas_destroy(trli_formulas *formulas);
 /* size->steps steps; data: a trli_formulas. */

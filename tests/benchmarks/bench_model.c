@@ -6,6 +6,8 @@
 
 #include "bench_kernels_impl.h"
 
+enum { SETTLING = 40 }; /* steps after which each kernel has tried its ways through a box */
+
 static const trl_bc_side no_sides[6];
 
 /* The text of an unknown's formula. */
@@ -98,13 +100,29 @@ done:
     return err;
 }
 
-static void set_values(trli_formulas *f, int variable)
+static void set_values_of(trli_formulas *f, int variable)
 {
     trl_array a = trli_model_array(f->model, f->now[variable], 0);
     for (trl_lidx k = a.held.lo[2]; k < a.held.hi[2]; ++k)
         for (trl_lidx j = a.held.lo[1]; j < a.held.hi[1]; ++j)
             for (trl_lidx i = a.held.lo[0]; i < a.held.hi[0]; ++i)
                 ((double *)a.at)[trl_array_offset(&a, i, j, k)] = trli_kernel_value(f->size, variable, i, j, k);
+}
+
+static void set_values(trli_formulas *f)
+{
+    for (int v = 0; v < f->size->what->unknowns + f->size->what->coefficients; ++v) set_values_of(f, v);
+}
+
+static trl_err run_steps(trli_formulas *f, int steps)
+{
+    trl_err err = TRL_OK;
+    for (int s = 0; s < steps; ++s) {
+        TRL_TRY(trli_program_run(f->step));
+        for (int u = 0; u < f->size->what->unknowns; ++u) trli_model_swap(f->model, f->now[u], f->next[u]);
+    }
+done:
+    return err;
 }
 
 trl_err trli_formulas_create(trl_context *ctx, const trli_kernel_size *size, trli_formulas *f)
@@ -116,7 +134,9 @@ trl_err trli_formulas_create(trl_context *ctx, const trli_kernel_size *size, trl
     TRL_TRY(declare(f));
     TRL_TRY(compile_step(f));
     f->model->scalar[TRLI_SCALAR_DT] = size->dt;
-    for (int v = 0; v < size->what->unknowns + size->what->coefficients; ++v) set_values(f, v);
+    set_values(f);
+    TRL_TRY(run_steps(f, SETTLING));
+    set_values(f);
 done:
     return err;
 }
@@ -132,11 +152,5 @@ void trli_formulas_destroy(trli_formulas *f)
 trl_err trli_formulas_run(void *data)
 {
     trli_formulas *f = data;
-    trl_err err = TRL_OK;
-    for (int s = 0; s < f->size->steps; ++s) {
-        TRL_TRY(trli_program_run(f->step));
-        for (int u = 0; u < f->size->what->unknowns; ++u) trli_model_swap(f->model, f->now[u], f->next[u]);
-    }
-done:
-    return err;
+    return run_steps(f, f->size->steps);
 }
