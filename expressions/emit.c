@@ -118,7 +118,7 @@ static const char *const forms[TRLI_OP_COUNT] = {
     [TRLI_OP_SELECT] = "$0 != 0 ? $1 : $2",
 };
 
-/* The same on lanes; NULL: there is no such operation. */
+/* The same on lanes, where comparisons give bits; NULL: there is no such operation. */
 static const char *const lanes_forms[TRLI_OP_COUNT] = {
     [TRLI_OP_NEG] = "-$0",
     [TRLI_OP_NOT] = "trl_lanes_not($0)",
@@ -130,24 +130,47 @@ static const char *const lanes_forms[TRLI_OP_COUNT] = {
     [TRLI_OP_DIV] = "$0 / $1",
     [TRLI_OP_MIN] = "trl_lanes_min($0, $1)",
     [TRLI_OP_MAX] = "trl_lanes_max($0, $1)",
-    [TRLI_OP_LT] = "trl_lanes_truth($0 < $1)",
-    [TRLI_OP_LE] = "trl_lanes_truth($0 <= $1)",
-    [TRLI_OP_EQ] = "trl_lanes_truth($0 == $1)",
-    [TRLI_OP_NE] = "trl_lanes_truth($0 != $1)",
+    [TRLI_OP_LT] = "$0 < $1",
+    [TRLI_OP_LE] = "$0 <= $1",
+    [TRLI_OP_EQ] = "$0 == $1",
+    [TRLI_OP_NE] = "$0 != $1",
     [TRLI_OP_AND] = "trl_lanes_and($0, $1)",
     [TRLI_OP_OR] = "trl_lanes_or($0, $1)",
     [TRLI_OP_SELECT] = "trl_lanes_select($0, $1, $2)",
 };
 
-static void put_lanes_operation(trli_emitter *e, int32_t i)
+static bool is_comparison(int op)
+{
+    return op == TRLI_OP_LT || op == TRLI_OP_LE || op == TRLI_OP_EQ || op == TRLI_OP_NE;
+}
+
+static void put_lanes_form(trli_emitter *e, int32_t i, const char *form)
 {
     const trli_sample *in = &e->sample[i];
-    for (const char *form = lanes_forms[trli_sample_node(e, i)->op]; *form; ++form) {
+    for (; *form; ++form) {
         if (*form == '$')
             put_lanes(e, in->arg[*++form - '0']);
         else
             fputc(*form, e->out);
     }
+}
+
+static void put_lanes_operation(trli_emitter *e, int32_t i)
+{
+    const trli_sample *in = &e->sample[i];
+    const int op = trli_sample_node(e, i)->op;
+    const trli_sample *condition = op == TRLI_OP_SELECT ? &e->sample[in->arg[0]] : NULL;
+    if (is_comparison(op)) {
+        fputs("trl_lanes_truth(", e->out);
+        put_lanes_form(e, i, lanes_forms[op]);
+        fputs(")", e->out);
+    } else if (condition && !condition->buffered && is_lanes(e, in->arg[0]) &&
+               is_comparison(trli_sample_node(e, in->arg[0])->op)) {
+        fputs("trl_lanes_choose(", e->out);
+        put_lanes_form(e, in->arg[0], lanes_forms[trli_sample_node(e, in->arg[0])->op]);
+        put_lanes_form(e, i, ", $1, $2)");
+    } else
+        put_lanes_form(e, i, lanes_forms[op]);
 }
 
 static const char *limiter_name(int limiter)

@@ -130,8 +130,19 @@ TRL_BODY trl_kernel_lanes trl_lanes_truth(trl_kernel_bits where)
     return (trl_kernel_lanes)(where & (trl_kernel_bits)trl_lanes_of(1.0));
 }
 
+/* x, which the compiler then does not look behind: it would compute a quotient anew for each of the two masks of a choice. */
+TRL_BODY trl_kernel_lanes trl_lanes_settled(trl_kernel_lanes x)
+{
+#if defined(__x86_64__)
+    __asm__("" : "+v"(x));
+#endif
+    return x;
+}
+
 TRL_BODY trl_kernel_lanes trl_lanes_choose(trl_kernel_bits where, trl_kernel_lanes x, trl_kernel_lanes y)
 {
+    x = trl_lanes_settled(x);
+    y = trl_lanes_settled(y);
     return (trl_kernel_lanes)((where & (trl_kernel_bits)x) | (~where & (trl_kernel_bits)y));
 }
 
