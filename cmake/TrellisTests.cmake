@@ -123,6 +123,9 @@ foreach(source IN LISTS sources)
         target_link_libraries(${program} PRIVATE PkgConfig::LAPACKE)
         target_compile_definitions(${program} PRIVATE TRL_TEST_LAPACKE)
     endif()
+    if(TRL_HAVE_CUDA AND name STREQUAL "test_emit_cuda")
+        target_compile_definitions(${program} PRIVATE TRL_TEST_NVRTC="$<TARGET_FILE:CUDA::nvrtc>")
+    endif()
     target_compile_definitions(
         ${program}
         PRIVATE TRL_TEST_SOURCE_DIR="${tests_folder}" TRL_TEST_PLUGIN_DIR="${test_plugin_output}"

@@ -1,24 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* From the IR to C: one sweep over the box. Every operation is the interpreter's, in the same order, so the bits are the same. */
+/* The text of a kernel for CPUs: C, one sweep over the box. */
 #include <stdlib.h>
 #include <string.h>
 
-#include <trl_limiter_body.h>
-
 #include "emit_impl.h"
-
-/* ---- text ---- */
-
-static void put_number(trli_emitter *e, double number)
-{
-    uint64_t bits;
-    memcpy(&bits, &number, sizeof bits);
-    if (number - number == 0)
-        fprintf(e->out, number < 0 || bits >> 63 ? "(%a)" : "%a", number);
-    else
-        fprintf(e->out, "trl_kernel_number(0x%llxull)", (unsigned long long)bits);
-}
 
 /* Whether a sample is several values in a loop over lanes: it varies along the row. */
 static bool is_lanes(const trli_emitter *e, int32_t i)
@@ -32,7 +18,7 @@ static void put_use(trli_emitter *e, trli_place loop, int32_t i)
     const trli_sample *in = &e->sample[i];
     const trli_node *n = trli_sample_node(e, i);
     if (n->op == TRLI_OP_CONSTANT)
-        put_number(e, n->number);
+        trli_put_number(e, n->number);
     else if (n->op == TRLI_OP_SCALAR)
         fprintf(e->out, "s%d", n->index);
     else if (n->op == TRLI_OP_FIELD && in->offset[0] != 0)
@@ -43,41 +29,6 @@ static void put_use(trli_emitter *e, trli_place loop, int32_t i)
         fprintf(e->out, "b%d[i]", e->number[i]);
     else
         fprintf(e->out, "v%d", e->number[i]);
-}
-
-/* The global index of the point along an axis. */
-static void put_index(trli_emitter *e, const trli_sample *in, int axis)
-{
-    static const char *const local[3] = {"x + i", "j", "k"};
-    fprintf(e->out, "grid->first[%d] + %s + (%d)", axis, local[axis], in->offset[axis]);
-}
-
-static void put_point(trli_emitter *e, int32_t i)
-{
-    const trli_sample *in = &e->sample[i];
-    const trli_node *n = trli_sample_node(e, i);
-    uint64_t seed;
-    switch (n->op) {
-    case TRLI_OP_COORDINATE:
-        fprintf(e->out, "trl_kernel_coordinate(grid, %d, %s, ", n->index, n->bit ? "0.0" : "0.5");
-        put_index(e, in, n->index);
-        fputs(")", e->out);
-        break;
-    case TRLI_OP_AT_SIDE:
-        fputs("(", e->out);
-        put_index(e, in, n->index / 2);
-        fprintf(e->out, n->index % 2 ? " == grid->cells[%d] ? 1.0 : 0.0)" : " == 0 ? 1.0 : 0.0)", n->index / 2);
-        break;
-    default:
-        memcpy(&seed, &n->number, sizeof seed);
-        fprintf(e->out, "trl_kernel_random(0x%llxull", (unsigned long long)seed);
-        for (int a = 0; a < 3; ++a) {
-            fprintf(e->out, ", trl_kernel_wrap(grid, %d, ", a);
-            put_index(e, in, a);
-            fputs(")", e->out);
-        }
-        fputs(")", e->out);
-    }
 }
 
 /* How a sample is read by a loop over lanes. */
@@ -96,29 +47,7 @@ static void put_lanes(trli_emitter *e, int32_t i)
         fprintf(e->out, "v%d", e->number[i]);
 }
 
-/* Operations as text: $0, $1, $2 are the operands. */
-static const char *const forms[TRLI_OP_COUNT] = {
-    [TRLI_OP_NEG] = "-$0",
-    [TRLI_OP_NOT] = "$0 == 0 ? 1.0 : 0.0",
-    [TRLI_OP_ABS] = "trl_fn_abs($0)",
-    [TRLI_OP_SQRT] = "trl_fn_sqrt($0)",
-    [TRLI_OP_ADD] = "$0 + $1",
-    [TRLI_OP_SUB] = "$0 - $1",
-    [TRLI_OP_MUL] = "$0 * $1",
-    [TRLI_OP_DIV] = "$0 / $1",
-    [TRLI_OP_MIN] = "trl_fn_min($0, $1)",
-    [TRLI_OP_MAX] = "trl_fn_max($0, $1)",
-    [TRLI_OP_LT] = "$0 < $1 ? 1.0 : 0.0",
-    [TRLI_OP_LE] = "$0 <= $1 ? 1.0 : 0.0",
-    [TRLI_OP_EQ] = "$0 == $1 ? 1.0 : 0.0",
-    [TRLI_OP_NE] = "$0 != $1 ? 1.0 : 0.0",
-    [TRLI_OP_AND] = "$0 != 0 && $1 != 0 ? 1.0 : 0.0",
-    [TRLI_OP_OR] = "$0 != 0 || $1 != 0 ? 1.0 : 0.0",
-    [TRLI_OP_POW] = "trl_fn_pow($0, $1)",
-    [TRLI_OP_SELECT] = "$0 != 0 ? $1 : $2",
-};
-
-/* The same on lanes, where comparisons give bits; NULL: there is no such operation. */
+/* Operations on lanes, where comparisons give bits: $0, $1, $2 are the operands. NULL: there is no such operation. */
 static const char *const lanes_forms[TRLI_OP_COUNT] = {
     [TRLI_OP_NEG] = "-$0",
     [TRLI_OP_NOT] = "trl_lanes_not($0)",
@@ -173,42 +102,6 @@ static void put_lanes_operation(trli_emitter *e, int32_t i)
         put_lanes_form(e, i, lanes_forms[op]);
 }
 
-static const char *limiter_name(int limiter)
-{
-#define TRL_LIMITER_NAME(NAME, name, psi) [TRL_LIMITER_##NAME] = #name,
-    static const char *const names[TRL_LIMITER_COUNT] = {TRL_LIMITER_LIST(TRL_LIMITER_NAME)};
-#undef TRL_LIMITER_NAME
-    return names[limiter];
-}
-
-static void put_operation(trli_emitter *e, trli_place loop, int32_t i)
-{
-    const trli_sample *in = &e->sample[i];
-    const trli_node *n = trli_sample_node(e, i);
-    const char *form = forms[n->op];
-    char call[80];
-    if (trli_op_operands(n->op) == 0) {
-        put_point(e, i);
-        return;
-    }
-    if (n->op == TRLI_OP_LIMIT) {
-        snprintf(call, sizeof call, "trl_limiter_face_%s($0, $1, $2)", limiter_name(n->index));
-        form = call;
-    }
-    if (n->op == TRLI_OP_FUNCTION1 || n->op == TRLI_OP_FUNCTION2) {
-        int count;
-        const char *name = trl_functions(&count)[n->index].name;
-        snprintf(call, sizeof call, n->op == TRLI_OP_FUNCTION1 ? "trl_fn_%s($0)" : "trl_fn_%s($0, $1)", name);
-        form = call;
-    }
-    for (; *form; ++form) {
-        if (*form == '$')
-            put_use(e, loop, in->arg[*++form - '0']);
-        else
-            fputc(*form, e->out);
-    }
-}
-
 static bool has_row_of(const trli_emitter *e, trli_place loop)
 {
     for (int32_t i = 0; i < e->count; ++i)
@@ -233,19 +126,14 @@ static void mark_wanted(trli_emitter *e, trli_place loop, int nroots, const int3
     }
 }
 
-static void put_indent(trli_emitter *e, int depth)
-{
-    fprintf(e->out, "%*s", 4 * depth, "");
-}
-
 static void put_wanted(trli_emitter *e, trli_place loop, int depth)
 {
     for (int32_t o = 0; o < e->count; ++o) {
         int32_t i = e->order[o];
         if (!e->wanted[i]) continue;
-        put_indent(e, depth);
+        trli_put_indent(e, depth);
         fprintf(e->out, "const double v%d = ", o);
-        put_operation(e, loop, i);
+        trli_put_operation(e, loop, i);
         fputs(";\n", e->out);
     }
 }
@@ -264,22 +152,22 @@ static void put_row_buffers(trli_emitter *e, trli_place loop, int depth)
     for (int32_t o = 0; o < e->count; ++o) {
         const trli_sample *in = &e->sample[e->order[o]];
         if (!in->buffered || in->place != loop) continue;
-        put_indent(e, depth);
+        trli_put_indent(e, depth);
         fprintf(e->out, "double b%d[TRL_KERNEL_ROW];\n", o);
     }
     mark_wanted(e, loop, 0, NULL);
-    put_indent(e, depth);
+    trli_put_indent(e, depth);
     fputs("TRL_KERNEL_INDEPENDENT\n", e->out);
-    put_indent(e, depth);
+    trli_put_indent(e, depth);
     fputs("for (long long i = 0; i < n; ++i) {\n", e->out);
     put_wanted(e, loop, depth + 1);
     for (int32_t o = 0; o < e->count; ++o) {
         const trli_sample *in = &e->sample[e->order[o]];
         if (!in->buffered || in->place != loop) continue;
-        put_indent(e, depth + 1);
+        trli_put_indent(e, depth + 1);
         fprintf(e->out, "b%d[i] = v%d;\n", o, o);
     }
-    put_indent(e, depth);
+    trli_put_indent(e, depth);
     fputs("}\n", e->out);
 }
 
@@ -297,14 +185,14 @@ static void put_pointers(trli_emitter *e, int depth)
 {
     for (int32_t p = 0; p < e->npointers; ++p) {
         const trli_row_pointer *r = &e->pointer[p];
-        put_indent(e, depth);
+        trli_put_indent(e, depth);
         fprintf(e->out, "const double *const p%d = in%d + x + (j + (%d)) * in%d_y + (k + (%d)) * in%d_z;\n", p,
                 r->input, r->y, r->input, r->z, r->input);
     }
     for (int32_t g = 0; g < e->ngroups; ++g) {
         const bool lanes = goes_by_lanes(e, g);
         for (int32_t r = e->group[g]; r < e->group[g + 1]; ++r) {
-            put_indent(e, depth);
+            trli_put_indent(e, depth);
             if (!lanes) fprintf(e->out, "double row%d[TRL_KERNEL_ROW];\n%*s", r, 4 * depth, "");
             fprintf(e->out, "double *const q%d = ", r);
             if (!lanes) fprintf(e->out, "call->stream ? row%d : ", r);
@@ -321,7 +209,7 @@ static void put_rows_ahead(trli_emitter *e, int depth)
     for (int i = 0; i < n; ++i) {
         const trl_footprint f = trli_kernel_footprint(e->kernel, i);
         const trl_offsets hull = trl_footprint_hull(&f);
-        put_indent(e, depth);
+        trli_put_indent(e, depth);
         fprintf(e->out,
                 "const double *const a%d = in%d + x + (j + (%d) + call->ahead) * in%d_y + (k + (%d)) * in%d_z;\n", i, i,
                 hull.hi[1], i, hull.hi[2], i);
@@ -346,15 +234,15 @@ static void put_fetches(trli_emitter *e, int32_t group, const char *how, int dep
 {
     const int *fields;
     const int n = trli_kernel_inputs(e->kernel, &fields);
-    put_indent(e, depth);
+    trli_put_indent(e, depth);
     fputs("if (call->ahead) {\n", e->out);
     for (int i = 0; i < n; ++i) {
         if (!reads_first(e, group, i)) continue;
-        put_indent(e, depth + 1);
+        trli_put_indent(e, depth + 1);
         fprintf(e->out, how, i);
         fputs(";\n", e->out);
     }
-    put_indent(e, depth);
+    trli_put_indent(e, depth);
     fputs("}\n", e->out);
 }
 
@@ -362,61 +250,61 @@ static void put_fetches(trli_emitter *e, int32_t group, const char *how, int dep
 static void put_lanes_loop(trli_emitter *e, int32_t group, int depth)
 {
     const int32_t first = e->group[group], end = e->group[group + 1];
-    put_indent(e, depth);
+    trli_put_indent(e, depth);
     fputs("if (n >= TRL_KERNEL_LANES) {\n", e->out);
-    put_indent(e, depth + 1);
+    trli_put_indent(e, depth + 1);
     fputs("const int past = call->stream", e->out);
     for (int32_t r = first; r < end; ++r) fprintf(e->out, " && trl_kernel_is_aligned(q%d)", r);
     fputs(";\n", e->out);
-    put_indent(e, depth + 1);
+    trli_put_indent(e, depth + 1);
     fputs("for (long long i = 0; i < n; i += TRL_KERNEL_LANES) {\n", e->out);
-    put_indent(e, depth + 2);
+    trli_put_indent(e, depth + 2);
     fputs("if (i > n - TRL_KERNEL_LANES) i = n - TRL_KERNEL_LANES;\n", e->out);
     put_fetches(e, group, "trl_kernel_fetch_line(a%d + i)", depth + 2);
     mark_wanted(e, TRLI_IN_RESULT, end - first, e->root + first);
     for (int32_t o = 0; o < e->count; ++o) {
         if (!e->wanted[e->order[o]]) continue;
-        put_indent(e, depth + 2);
+        trli_put_indent(e, depth + 2);
         fprintf(e->out, "const trl_kernel_lanes v%d = ", o);
         put_lanes_operation(e, e->order[o]);
         fputs(";\n", e->out);
     }
     for (int32_t r = first; r < end; ++r) {
-        put_indent(e, depth + 2);
+        trli_put_indent(e, depth + 2);
         fprintf(e->out, "trl_kernel_put(q%d + i, past && i %% TRL_KERNEL_LANES == 0, ", r);
         put_lanes(e, e->root[r]);
         fputs(");\n", e->out);
         if (!e->look) continue;
-        put_indent(e, depth + 2);
+        trli_put_indent(e, depth + 2);
         fputs("excesses |= trl_lanes_excess(", e->out);
         put_lanes(e, e->root[r]);
         fputs(");\n", e->out);
     }
-    put_indent(e, depth + 1);
+    trli_put_indent(e, depth + 1);
     fputs("}\n", e->out);
-    put_indent(e, depth);
+    trli_put_indent(e, depth);
     fputs("} else\n", e->out);
 }
 
 /* The results of a group point by point: a loop that compilers make vectors of, but for what is left over by loops over lanes. */
 static void put_points_loop(trli_emitter *e, int32_t first, int32_t end, const char *kind, int depth)
 {
-    put_indent(e, depth);
+    trli_put_indent(e, depth);
     fprintf(e->out, "%s\n", kind);
-    put_indent(e, depth);
+    trli_put_indent(e, depth);
     fputs("for (long long i = 0; i < n; ++i) {\n", e->out);
     mark_wanted(e, TRLI_IN_RESULT, end - first, e->root + first);
     put_wanted(e, TRLI_IN_RESULT, depth + 1);
     for (int32_t r = first; r < end; ++r) {
-        put_indent(e, depth + 1);
+        trli_put_indent(e, depth + 1);
         fprintf(e->out, "q%d[i] = ", r);
         put_use(e, TRLI_IN_RESULT, e->root[r]);
         fputs(";\n", e->out);
         if (!e->look) continue;
-        put_indent(e, depth + 1);
+        trli_put_indent(e, depth + 1);
         fprintf(e->out, "excess |= trl_kernel_excess(q%d[i]);\n", r);
     }
-    put_indent(e, depth);
+    trli_put_indent(e, depth);
     fputs("}\n", e->out);
 }
 
@@ -431,7 +319,7 @@ static void put_results(trli_emitter *e, int32_t group, int depth)
     put_fetches(e, group, "trl_kernel_fetch(a%d, n)", depth);
     put_points_loop(e, first, end, "TRL_KERNEL_INDEPENDENT", depth);
     for (int32_t r = first; r < end; ++r) {
-        put_indent(e, depth);
+        trli_put_indent(e, depth);
         fprintf(e->out, "if (call->stream) trl_kernel_stream(out%d + x + j * out%d_y + k * out%d_z, q%d, n);\n", r, r,
                 r, r);
     }
@@ -521,28 +409,4 @@ static void put_kernel(trli_emitter *e)
     fputs("}\n", e->out);
 }
 
-trl_err trli_emit_kernel(const trli_ir *ir, trli_walk *walk, const trli_kernel *kernel, int nroots,
-                         const trli_value *roots, bool look, char **text, const char **why)
-{
-    trli_emitter e = {.ir = ir, .walk = walk, .kernel = kernel, .nroots = nroots, .roots = roots, .look = look};
-    size_t bytes = 0;
-    trl_err err = TRL_OK;
-    *text = NULL;
-    TRL_TRY(trli_ir_walk(ir, walk, nroots, roots));
-    TRL_TRY(trli_emit_plan(&e, why));
-    if (*why) goto done;
-    e.out = open_memstream(text, &bytes);
-    if (!e.out) {
-        err = trl_fail(ir->ctx, TRL_ERR_MEMORY, NULL, "no memory for the text of a kernel");
-        goto done;
-    }
-    put_kernel(&e);
-done:
-    if (e.out && (fclose(e.out) != 0 || err != TRL_OK)) {
-        free(*text);
-        *text = NULL;
-        if (err == TRL_OK) err = trl_fail(ir->ctx, TRL_ERR_MEMORY, NULL, "no memory for the text of a kernel");
-    }
-    trli_emitter_free(&e);
-    return err;
-}
+const trli_dialect trli_dialect_cpu = {.put_kernel = put_kernel, .put_use = put_use, .index = {"x + i", "j", "k"}};

@@ -8,12 +8,23 @@
 
 #include "interpreter_impl.h"
 
-/* The C text of a kernel that computes the roots as trli_kernel_evaluate does, to the bit:
- *     void trl_kernel(trl_kernel_call *call)
+typedef struct trli_emitter trli_emitter;
+
+/* The language of a device. */
+typedef struct trli_dialect trli_dialect;
+/* C: void trl_kernel(trl_kernel_call *call). */
+extern const trli_dialect trli_dialect_cpu;
+/* CUDA: extern "C" __global__ void trl_kernel(trl_kernel_launch call, trl_kernel_arrays<N> arrays). */
+extern const trli_dialect trli_dialect_cuda;
+/* What NVRTC has to be told beside the architecture, so that it rounds each operation by itself; NULL-terminated. */
+extern const char *const trli_cuda_options[];
+
+/* The text of a kernel that computes the roots as trli_kernel_evaluate does, to the bit; trli_kernel_prelude has to precede it.
  * look: it also notes values that are not finite. *text is the caller's to free; NULL if the kernel is one that only the interpreter
  * runs (`why` then says so). Fails with MEMORY. */
-TRL_NODISCARD trl_err trli_emit_kernel(const trli_ir *ir, trli_walk *walk, const trli_kernel *kernel, int nroots,
-                                       const trli_value *roots, bool look, char **text, const char **why);
+TRL_NODISCARD trl_err trli_emit_kernel(const trli_dialect *dialect, const trli_ir *ir, trli_walk *walk,
+                                       const trli_kernel *kernel, int nroots, const trli_value *roots, bool look,
+                                       char **text, const char **why);
 
 /* ---- emit_plan.c ---- */
 
@@ -47,7 +58,8 @@ typedef struct trli_row_pointer {
     int8_t y, z;
 } trli_row_pointer;
 
-typedef struct trli_emitter {
+struct trli_emitter {
+    const trli_dialect *dialect;
     const trli_ir *ir;
     const trli_walk *walk;
     const trli_kernel *kernel;
@@ -64,7 +76,7 @@ typedef struct trli_emitter {
     bool *wanted;            /* [count] scratch */
     trli_row_pointer *pointer;
     int32_t npointers, nbuffers;
-} trli_emitter;
+};
 
 /* Find the samples, and decide where each is computed. why: as above. trli_emitter_free afterwards, come what may. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_emit_plan(trli_emitter *e, const char **why);
@@ -87,5 +99,18 @@ static inline bool trli_is_leaf(const trli_node *n)
 {
     return n->op == TRLI_OP_CONSTANT || n->op == TRLI_OP_SCALAR || n->op == TRLI_OP_FIELD;
 }
+
+/* ---- emit_text.c ---- */
+
+struct trli_dialect {
+    void (*put_kernel)(trli_emitter *e);                          /* all of the text */
+    void (*put_use)(trli_emitter *e, trli_place loop, int32_t i); /* a sample as an operand inside of a loop */
+    const char *index[3];                                         /* of the point, along each axis */
+};
+
+void trli_put_indent(trli_emitter *e, int depth);
+void trli_put_number(trli_emitter *e, double number);
+/* The operation that computes a sample, no leaf, inside of a loop. */
+void trli_put_operation(trli_emitter *e, trli_place loop, int32_t i);
 
 #endif

@@ -16,7 +16,8 @@ static trl_err request_kernel(trli_model *model, trli_step *s)
     char *text = NULL;
     const char *why;
     trl_err err;
-    TRL_TRY(trli_emit_kernel(&model->ir, &model->walk, s->kernel, s->nout, s->value, s->check, &text, &why));
+    TRL_TRY(trli_emit_kernel(&trli_dialect_cpu, &model->ir, &model->walk, s->kernel, s->nout, s->value, s->check, &text,
+                             &why));
     if (!text) goto done;
     TRL_TRY(trli_tuning_create(model, s, &s->tuning));
     TRL_TRY(trli_compiler_add(model->compiler, text, &s->native));
@@ -73,8 +74,9 @@ static void write_fields(const trli_model *model, const char *what, int n, const
     fputc('\n', out);
 }
 
-trl_err trli_kernels_write(trli_program *program, FILE *out)
+trl_err trli_kernels_write(trli_program *program, unsigned device, FILE *out)
 {
+    const trli_dialect *dialect = device == TRL_DEVICE_GPU ? &trli_dialect_cuda : &trli_dialect_cpu;
     trli_model *model = program->model;
     char *text = NULL;
     trl_err err = TRL_OK;
@@ -82,7 +84,8 @@ trl_err trli_kernels_write(trli_program *program, FILE *out)
         const char *why;
         const trli_step *s = &program->step[i];
         if (!s->live || s->kind != TRLI_STEP_KERNEL) continue;
-        TRL_TRY(trli_emit_kernel(&model->ir, &model->walk, s->kernel, s->nout, s->value, s->check, &text, &why));
+        TRL_TRY(
+            trli_emit_kernel(dialect, &model->ir, &model->walk, s->kernel, s->nout, s->value, s->check, &text, &why));
         fprintf(out, "/* %s\n", s->label);
         write_fields(model, "output", s->nout, s->field, out);
         write_fields(model, "input ", s->ninputs, s->input, out);

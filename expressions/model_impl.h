@@ -383,7 +383,7 @@ TRL_NODISCARD trl_err trli_kernels_request(trli_model *model);
 void trli_kernels_poll(trli_model *model);
 
 /* The source of all kernels of a program, for readers. */
-TRL_NODISCARD trl_err trli_kernels_write(trli_program *program, FILE *out);
+TRL_NODISCARD trl_err trli_kernels_write(trli_program *program, unsigned device, FILE *out);
 
 /* -- instance.c -- */
 TRL_NODISCARD trl_err trli_instance_create(trli_model *model, trli_program *program, int time_scalar, int stage,

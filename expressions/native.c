@@ -19,7 +19,6 @@
 #include "clock_impl.h"
 #include "native_impl.h"
 
-extern const char trli_kernel_prelude[]; /* trl_limiter_body.h and trl_kernel_body.h, made by the build */
 extern char **environ;
 
 enum {

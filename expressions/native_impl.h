@@ -7,6 +7,9 @@
 #include <trl_context.h>
 #include <trl_kernel_body.h>
 
+/* The text that precedes every kernel, made by the build of the *_body.h of functions, limiters and kernels. */
+extern const char trli_kernel_prelude[];
+
 typedef void (*trli_native_fn)(trl_kernel_call *call);
 
 typedef struct trli_compiler trli_compiler; /* of one rank: what it compiles, and where the results are kept */

@@ -85,9 +85,29 @@ TRL_BODY long long trl_kernel_excess(double number)
     return (long long)((both.bits & 0x7fffffffffffffffull) + 0x0010000000000000ull);
 }
 
-/* ---- on CPUs ---- */
+/* ---- on GPUs ---- */
 
-#ifndef __CUDACC__
+#define TRL_KERNEL_THREADS 256 /* of a block, at most */
+
+/* The launch of a kernel: blocks and threads cover lo <= i < hi, those along z `planes` points each. */
+typedef struct trl_kernel_launch {
+    const double *scalar;
+    trl_kernel_grid grid;
+    long long lo[3], hi[3];
+    long long planes;
+    int *nonfinite; /* set to 1 if an output is infinite or NaN, by kernels that look */
+} trl_kernel_launch;
+
+#ifdef __CUDACC__
+
+/* The second argument of a kernel: its inputs, then its outputs. */
+template <int n> struct trl_kernel_arrays {
+    trl_kernel_array array[n];
+};
+
+#else
+
+/* ---- on CPUs ---- */
 
 #define TRL_KERNEL_ROW 1024 /* points of a row that are computed in one go */
 

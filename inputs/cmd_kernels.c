@@ -7,12 +7,11 @@
 
 #include <trl_simulation.h>
 
-static trl_err check_device(trl_context *ctx, const char *device)
+static trl_err find_device(trl_context *ctx, const char *name, unsigned *device)
 {
-    if (!device || strcmp(device, "cpu") == 0) return TRL_OK;
-    if (strcmp(device, "gpu") == 0)
-        return trl_fail(ctx, TRL_ERR_INPUT, NULL, "--device gpu: version " TRL_VERSION " writes kernels for CPUs only");
-    return trl_fail(ctx, TRL_ERR_INPUT, NULL, "--device takes cpu or gpu, not '%s'", device);
+    *device = name && strcmp(name, "gpu") == 0 ? TRL_DEVICE_GPU : TRL_DEVICE_CPU;
+    if (!name || *device == TRL_DEVICE_GPU || strcmp(name, "cpu") == 0) return TRL_OK;
+    return trl_fail(ctx, TRL_ERR_INPUT, NULL, "--device takes cpu or gpu, not '%s'", name);
 }
 
 int trli_cmd_kernels(trl_context *ctx, const trli_arguments *arguments)
@@ -20,11 +19,12 @@ int trli_cmd_kernels(trl_context *ctx, const trli_arguments *arguments)
     trl_registry *registry = NULL;
     trli_deck *deck = NULL;
     trl_simulation *sim = NULL;
+    unsigned device;
     trl_err err = TRL_OK;
-    TRL_TRY(check_device(ctx, trli_arguments_value(arguments, "--device")));
+    TRL_TRY(find_device(ctx, trli_arguments_value(arguments, "--device"), &device));
     TRL_TRY(trli_command_deck(ctx, arguments, &registry, &deck));
     TRL_TRY(trl_simulation_create(ctx, trli_deck_problem(deck), &sim));
-    if (trl_context_rank(ctx) == 0) err = trl_simulation_write_kernels(sim, stdout);
+    if (trl_context_rank(ctx) == 0) err = trl_simulation_write_kernels(sim, device, stdout);
     err = trl_context_agree(ctx, err);
 done:
     trl_simulation_destroy(&sim);

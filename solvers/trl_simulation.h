@@ -86,9 +86,9 @@ TRL_API void trl_simulation_get_stats(const trl_simulation *sim, trl_simulation_
 /* The plan as text (expressions, kernels, ghost widths, memory, tasks, tau_1, tau_inf, P(G)), appended through write; rank 0's view. */
 TRL_API TRL_NODISCARD trl_err trl_simulation_describe(const trl_simulation *sim, bool verbose,
                                                       void (*write)(void *data, const char *line), void *data);
-/* The source of every kernel of a step that is compiled, with what it computes, and of the others why they are not. Fails with MEMORY,
- * IO. */
-TRL_API TRL_NODISCARD trl_err trl_simulation_write_kernels(trl_simulation *sim, FILE *out);
+/* The source of every kernel of a step that is compiled, with what it computes, and of the others why they are not. device:
+ * TRL_DEVICE_CPU (C) or TRL_DEVICE_GPU (CUDA). Fails with MEMORY, IO. */
+TRL_API TRL_NODISCARD trl_err trl_simulation_write_kernels(trl_simulation *sim, unsigned device, FILE *out);
 /* Graphviz of the dependency graph (expressions) or of the task graph of a step. */
 TRL_API TRL_NODISCARD trl_err trl_simulation_write_dot(const trl_simulation *sim, bool tasks, FILE *out);
 

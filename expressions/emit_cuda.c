@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* The text of a kernel for GPUs. Threads lie along x, then y; each goes up z through the planes that are its own. What does not change
+ * with z is computed before. A value that is needed at several points is computed at each: neighbours' are in the caches, and nothing
+ * is shared between threads. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "emit_impl.h"
+
+const char *const trli_cuda_options[] = {"--std=c++17",
+                                         "--fmad=false",
+                                         "--ftz=false",
+                                         "--prec-div=true",
+                                         "--prec-sqrt=true",
+                                         "-DTRL_BODY=static __device__ __forceinline__",
+                                         NULL};
+
+/* A point of a field, from that of the thread. */
+static void put_field(trli_emitter *e, const trli_sample *in)
+{
+    static const char axis[3] = {'x', 'y', 'z'};
+    const int32_t input = e->pointer[in->pointer].input;
+    bool any = false;
+    fprintf(e->out, "in%d[", input);
+    for (int a = 2; a >= 0; --a) {
+        const int by = in->offset[a];
+        if (by == 0) continue;
+        fputs(by < 0 ? (any ? " - " : "-") : (any ? " + " : ""), e->out);
+        any = true;
+        if (a == 0)
+            fprintf(e->out, "%d", abs(by));
+        else if (abs(by) == 1)
+            fprintf(e->out, "in%d_%c", input, axis[a]);
+        else
+            fprintf(e->out, "%d * in%d_%c", abs(by), input, axis[a]);
+    }
+    fputs(any ? "]" : "0]", e->out);
+}
+
+static void put_use(trli_emitter *e, trli_place loop, int32_t i)
+{
+    const trli_node *n = trli_sample_node(e, i);
+    (void)loop;
+    if (n->op == TRLI_OP_CONSTANT)
+        trli_put_number(e, n->number);
+    else if (n->op == TRLI_OP_SCALAR)
+        fprintf(e->out, "s%d", n->index);
+    else if (n->op == TRLI_OP_FIELD)
+        put_field(e, &e->sample[i]);
+    else
+        fprintf(e->out, "v%d", e->number[i]);
+}
+
+/* What changes with z, or what does not; where there is no z, all is taken to change. */
+static void put_values(trli_emitter *e, bool along_z, int depth)
+{
+    for (int32_t o = 0; o < e->count; ++o) {
+        const int32_t i = e->order[o];
+        const trli_node *n = trli_sample_node(e, i);
+        const bool changes = e->ir->grid->dim < 3 || n->varies >> 2 & 1;
+        if (trli_is_leaf(n) || changes != along_z) continue;
+        trli_put_indent(e, depth);
+        fprintf(e->out, "const double v%d = ", o);
+        trli_put_operation(e, e->sample[i].place, i);
+        fputs(";\n", e->out);
+    }
+}
+
+/* The thread's first point of an array. */
+static void put_array(trli_emitter *e, const char *type, const char *name, int number, int place)
+{
+    fprintf(e->out,
+            "    const long long %s%d_y = arrays.array[%d].stride[1], %s%d_z = arrays.array[%d].stride[2];\n"
+            "    %s *__restrict__ %s%d = arrays.array[%d].at + i + j * %s%d_y + first * %s%d_z;\n",
+            name, number, place, name, number, place, type, name, number, place, name, number, name, number);
+}
+
+static void put_results(trli_emitter *e)
+{
+    for (int r = 0; r < e->nroots; ++r) {
+        fprintf(e->out, "        const double r%d = ", r);
+        put_use(e, TRLI_IN_RESULT, e->root[r]);
+        fprintf(e->out, ";\n        *out%d = r%d;\n", r, r);
+        if (e->look) fprintf(e->out, "        excess |= trl_kernel_excess(r%d);\n", r);
+    }
+}
+
+static void put_kernel(trli_emitter *e)
+{
+    const int *fields, *scalars;
+    const int ninputs = trli_kernel_inputs(e->kernel, &fields), nscalars = trli_kernel_scalars(e->kernel, &scalars);
+    fprintf(e->out,
+            "extern \"C\" __global__ void __launch_bounds__(TRL_KERNEL_THREADS)\n"
+            "trl_kernel(const __grid_constant__ trl_kernel_launch call, const __grid_constant__ trl_kernel_arrays<%d> "
+            "arrays)\n"
+            "{\n"
+            "    const trl_kernel_grid *const grid = &call.grid;\n"
+            "    const long long i = call.lo[0] + (long long)blockIdx.x * blockDim.x + threadIdx.x;\n"
+            "    const long long j = call.lo[1] + (long long)blockIdx.y * blockDim.y + threadIdx.y;\n"
+            "    const long long first = call.lo[2] + blockIdx.z * call.planes, rest = call.hi[2] - first;\n"
+            "    const long long end = first + (rest < call.planes ? rest : call.planes);\n"
+            "    long long excess = 0;\n"
+            "    (void)grid;\n"
+            "    if (i >= call.hi[0] || j >= call.hi[1]) return;\n",
+            ninputs + e->nroots);
+    for (int i = 0; i < nscalars; ++i)
+        fprintf(e->out, "    const double s%d = call.scalar[%d];\n", scalars[i], scalars[i]);
+    for (int i = 0; i < ninputs; ++i) put_array(e, "const double", "in", i, i);
+    for (int r = 0; r < e->nroots; ++r) put_array(e, "double", "out", r, ninputs + r);
+    put_values(e, false, 1);
+    fputs("    for (long long k = first; k < end; ++k) {\n", e->out);
+    put_values(e, true, 2);
+    put_results(e);
+    for (int i = 0; i < ninputs; ++i) fprintf(e->out, "        in%d += in%d_z;\n", i, i);
+    for (int r = 0; r < e->nroots; ++r) fprintf(e->out, "        out%d += out%d_z;\n", r, r);
+    fputs("    }\n    if (excess < 0) *call.nonfinite = 1;\n}\n", e->out);
+}
+
+const trli_dialect trli_dialect_cuda = {.put_kernel = put_kernel, .put_use = put_use, .index = {"i", "j", "k"}};

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* From the IR to text. Every operation is the interpreter's, in the same order and on every device, so the bits are the same. */
+#include <stdlib.h>
+#include <string.h>
+
+#include <trl_limiter_body.h>
+
+#include "emit_impl.h"
+
+void trli_put_indent(trli_emitter *e, int depth)
+{
+    fprintf(e->out, "%*s", 4 * depth, "");
+}
+
+void trli_put_number(trli_emitter *e, double number)
+{
+    uint64_t bits;
+    memcpy(&bits, &number, sizeof bits);
+    if (number - number == 0)
+        fprintf(e->out, number < 0 || bits >> 63 ? "(%a)" : "%a", number);
+    else
+        fprintf(e->out, "trl_kernel_number(0x%llxull)", (unsigned long long)bits);
+}
+
+/* The global index of the point along an axis. */
+static void put_index(trli_emitter *e, const trli_sample *in, int axis)
+{
+    fprintf(e->out, "grid->first[%d] + %s + (%d)", axis, e->dialect->index[axis], in->offset[axis]);
+}
+
+static void put_point(trli_emitter *e, int32_t i)
+{
+    const trli_sample *in = &e->sample[i];
+    const trli_node *n = trli_sample_node(e, i);
+    uint64_t seed;
+    switch (n->op) {
+    case TRLI_OP_COORDINATE:
+        fprintf(e->out, "trl_kernel_coordinate(grid, %d, %s, ", n->index, n->bit ? "0.0" : "0.5");
+        put_index(e, in, n->index);
+        fputs(")", e->out);
+        break;
+    case TRLI_OP_AT_SIDE:
+        fputs("(", e->out);
+        put_index(e, in, n->index / 2);
+        fprintf(e->out, n->index % 2 ? " == grid->cells[%d] ? 1.0 : 0.0)" : " == 0 ? 1.0 : 0.0)", n->index / 2);
+        break;
+    default:
+        memcpy(&seed, &n->number, sizeof seed);
+        fprintf(e->out, "trl_kernel_random(0x%llxull", (unsigned long long)seed);
+        for (int a = 0; a < 3; ++a) {
+            fprintf(e->out, ", trl_kernel_wrap(grid, %d, ", a);
+            put_index(e, in, a);
+            fputs(")", e->out);
+        }
+        fputs(")", e->out);
+    }
+}
+
+/* Operations as text: $0, $1, $2 are the operands. */
+static const char *const forms[TRLI_OP_COUNT] = {
+    [TRLI_OP_NEG] = "-$0",
+    [TRLI_OP_NOT] = "$0 == 0 ? 1.0 : 0.0",
+    [TRLI_OP_ABS] = "trl_fn_abs($0)",
+    [TRLI_OP_SQRT] = "trl_fn_sqrt($0)",
+    [TRLI_OP_ADD] = "$0 + $1",
+    [TRLI_OP_SUB] = "$0 - $1",
+    [TRLI_OP_MUL] = "$0 * $1",
+    [TRLI_OP_DIV] = "$0 / $1",
+    [TRLI_OP_MIN] = "trl_fn_min($0, $1)",
+    [TRLI_OP_MAX] = "trl_fn_max($0, $1)",
+    [TRLI_OP_LT] = "$0 < $1 ? 1.0 : 0.0",
+    [TRLI_OP_LE] = "$0 <= $1 ? 1.0 : 0.0",
+    [TRLI_OP_EQ] = "$0 == $1 ? 1.0 : 0.0",
+    [TRLI_OP_NE] = "$0 != $1 ? 1.0 : 0.0",
+    [TRLI_OP_AND] = "$0 != 0 && $1 != 0 ? 1.0 : 0.0",
+    [TRLI_OP_OR] = "$0 != 0 || $1 != 0 ? 1.0 : 0.0",
+    [TRLI_OP_POW] = "trl_fn_pow($0, $1)",
+    [TRLI_OP_SELECT] = "$0 != 0 ? $1 : $2",
+};
+
+static const char *limiter_name(int limiter)
+{
+#define TRL_LIMITER_NAME(NAME, name, psi) [TRL_LIMITER_##NAME] = #name,
+    static const char *const names[TRL_LIMITER_COUNT] = {TRL_LIMITER_LIST(TRL_LIMITER_NAME)};
+#undef TRL_LIMITER_NAME
+    return names[limiter];
+}
+
+void trli_put_operation(trli_emitter *e, trli_place loop, int32_t i)
+{
+    const trli_sample *in = &e->sample[i];
+    const trli_node *n = trli_sample_node(e, i);
+    const char *form = forms[n->op];
+    char call[80];
+    if (trli_op_operands(n->op) == 0) {
+        put_point(e, i);
+        return;
+    }
+    if (n->op == TRLI_OP_LIMIT) {
+        snprintf(call, sizeof call, "trl_limiter_face_%s($0, $1, $2)", limiter_name(n->index));
+        form = call;
+    }
+    if (n->op == TRLI_OP_FUNCTION1 || n->op == TRLI_OP_FUNCTION2) {
+        int count;
+        const char *name = trl_functions(&count)[n->index].name;
+        snprintf(call, sizeof call, n->op == TRLI_OP_FUNCTION1 ? "trl_fn_%s($0)" : "trl_fn_%s($0, $1)", name);
+        form = call;
+    }
+    for (; *form; ++form) {
+        if (*form == '$')
+            e->dialect->put_use(e, loop, in->arg[*++form - '0']);
+        else
+            fputc(*form, e->out);
+    }
+}
+
+trl_err trli_emit_kernel(const trli_dialect *dialect, const trli_ir *ir, trli_walk *walk, const trli_kernel *kernel,
+                         int nroots, const trli_value *roots, bool look, char **text, const char **why)
+{
+    trli_emitter e = {
+        .dialect = dialect, .ir = ir, .walk = walk, .kernel = kernel, .nroots = nroots, .roots = roots, .look = look};
+    size_t bytes = 0;
+    trl_err err = TRL_OK;
+    *text = NULL;
+    TRL_TRY(trli_ir_walk(ir, walk, nroots, roots));
+    TRL_TRY(trli_emit_plan(&e, why));
+    if (*why) goto done;
+    e.out = open_memstream(text, &bytes);
+    if (!e.out) {
+        err = trl_fail(ir->ctx, TRL_ERR_MEMORY, NULL, "no memory for the text of a kernel");
+        goto done;
+    }
+    dialect->put_kernel(&e);
+done:
+    if (e.out && (fclose(e.out) != 0 || err != TRL_OK)) {
+        free(*text);
+        *text = NULL;
+        if (err == TRL_OK) err = trl_fail(ir->ctx, TRL_ERR_MEMORY, NULL, "no memory for the text of a kernel");
+    }
+    trli_emitter_free(&e);
+    return err;
+}
