@@ -392,17 +392,21 @@ static trl_err add_slab(analysis *an, trli_step *s, int i, int axis, int which, 
 static trl_err check_side(analysis *an, const trli_step *s, int i, int axis, int which, int depth)
 {
     const trli_field *f = &an->model->field[s->field[i]];
-    trl_gidx cells = an->model->layout->grid.cells[axis] / an->model->layout->counts[axis];
+    const int patches = an->model->layout->counts[axis], on_side = f->location >> axis & 1;
+    /* Inside of the side itself: the point on it is no layer's mirror image, and the one on x+ belongs to the last patch alone. */
+    const int within =
+        (int)(an->model->layout->grid.cells[axis] / patches) - (on_side && which == 0 && patches > 1 ? 1 : 0);
     const char *what = shown_name(f);
     if (s->sides[i][2 * axis + which].npieces == 0)
         return trl_fail(an->model->ctx, TRL_ERR_INPUT, &f->boundary.place,
                         "'%s' needs a boundary condition on %c%c: an operator reads %d point%s beyond that side", what,
                         "xyz"[axis], which ? '+' : '-', depth, depth == 1 ? "" : "s");
-    if (cells < depth)
-        return trl_fail(an->model->ctx, TRL_ERR_INPUT, &f->boundary.place,
-                        "'%s' needs %d ghost layers on %c%c, and a patch there is only %d cells thick: use fewer "
-                        "patches or more cells",
-                        what, depth, "xyz"[axis], which ? '+' : '-', (int)cells);
+    if (within < depth)
+        return trl_fail(
+            an->model->ctx, TRL_ERR_INPUT, &f->boundary.place,
+            "'%s' needs %d ghost layers on %c%c, and a patch there has only %d points inside of the side: use "
+            "fewer patches or more cells",
+            what, depth, "xyz"[axis], which ? '+' : '-', within);
     return TRL_OK;
 }
 
