@@ -146,6 +146,76 @@ static void put_values(trli_emitter *e, trli_place loop, int depth)
     put_wanted(e, loop, depth);
 }
 
+/* Store the row buffers that a loop fills. */
+static void put_buffer_stores(trli_emitter *e, trli_place loop, int depth)
+{
+    for (int32_t o = 0; o < e->count; ++o) {
+        const trli_sample *in = &e->sample[e->order[o]];
+        if (!in->buffered || in->place != loop) continue;
+        trli_put_indent(e, depth);
+        fprintf(e->out, "b%d[i] = v%d;\n", o, o);
+    }
+}
+
+static void put_result_stores(trli_emitter *e, int32_t first, int32_t end, int depth)
+{
+    for (int32_t r = first; r < end; ++r) {
+        trli_put_indent(e, depth);
+        fprintf(e->out, "q%d[i] = ", r);
+        put_use(e, TRLI_IN_RESULT, e->root[r]);
+        fputs(";\n", e->out);
+        if (!e->look) continue;
+        trli_put_indent(e, depth);
+        fprintf(e->out, "excess |= trl_kernel_excess(q%d[i]);\n", r);
+    }
+}
+
+/* A loop over the points of a row, of what is wanted; it fills row buffers, or stores the results [first, end). */
+static void put_loop(trli_emitter *e, trli_place loop, int32_t first, int32_t end, const char *kind, int depth)
+{
+    trli_put_indent(e, depth);
+    fprintf(e->out, "%s\n", kind);
+    trli_put_indent(e, depth);
+    fputs("for (long long i = 0; i < n; ++i) {\n", e->out);
+    put_wanted(e, loop, depth + 1);
+    if (loop == TRLI_IN_RESULT)
+        put_result_stores(e, first, end, depth + 1);
+    else
+        put_buffer_stores(e, loop, depth + 1);
+    trli_put_indent(e, depth);
+    fputs("}\n", e->out);
+}
+
+/* A branch keeps a loop from becoming vectors. Functions that have one are computed without it first, and the row again with it if some
+ * argument was not near. */
+static void put_row_loop(trli_emitter *e, trli_place loop, int32_t first, int32_t end, int depth)
+{
+    static const char kind[] = "TRL_KERNEL_INDEPENDENT";
+    const bool look = e->look && loop == TRLI_IN_RESULT;
+    for (int32_t i = 0; i < e->count; ++i) e->near |= e->wanted[i] && trli_has_branch(trli_sample_node(e, i));
+    if (!e->near) {
+        put_loop(e, loop, first, end, kind, depth);
+        return;
+    }
+    trli_put_indent(e, depth);
+    fputs("{\n", e->out);
+    trli_put_indent(e, depth + 1);
+    fputs(look ? "long long far = 0, before = excess;\n" : "long long far = 0;\n", e->out);
+    put_loop(e, loop, first, end, kind, depth + 1);
+    e->near = false;
+    trli_put_indent(e, depth + 1);
+    fputs("if (far) {\n", e->out);
+    if (look) {
+        trli_put_indent(e, depth + 2);
+        fputs("excess = before;\n", e->out);
+    }
+    put_loop(e, loop, first, end, kind, depth + 2);
+    trli_put_indent(e, depth + 1);
+    fputs("}\n", e->out);
+    trli_put_indent(e, depth);
+    fputs("}\n", e->out);
+}
+
 static void put_row_buffers(trli_emitter *e, trli_place loop, int depth)
 {
     if (!has_row_of(e, loop)) return;
@@ -156,19 +226,7 @@ static void put_row_buffers(trli_emitter *e, trli_place loop, int depth)
         fprintf(e->out, "double b%d[TRL_KERNEL_ROW];\n", o);
     }
     mark_wanted(e, loop, 0, NULL);
-    trli_put_indent(e, depth);
-    fputs("TRL_KERNEL_INDEPENDENT\n", e->out);
-    trli_put_indent(e, depth);
-    fputs("for (long long i = 0; i < n; ++i) {\n", e->out);
-    put_wanted(e, loop, depth + 1);
-    for (int32_t o = 0; o < e->count; ++o) {
-        const trli_sample *in = &e->sample[e->order[o]];
-        if (!in->buffered || in->place != loop) continue;
-        trli_put_indent(e, depth + 1);
-        fprintf(e->out, "b%d[i] = v%d;\n", o, o);
-    }
-    trli_put_indent(e, depth);
-    fputs("}\n", e->out);
+    put_row_loop(e, loop, 0, 0, depth);
 }
 
 /* Whether the loop that stores the results of a group is one over lanes: its operations all exist on these. */
@@ -286,38 +344,18 @@ static void put_lanes_loop(trli_emitter *e, int32_t group, int depth)
     fputs("} else\n", e->out);
 }
 
-/* The results of a group point by point: a loop that compilers make vectors of, but for what is left over by loops over lanes. */
-static void put_points_loop(trli_emitter *e, int32_t first, int32_t end, const char *kind, int depth)
-{
-    trli_put_indent(e, depth);
-    fprintf(e->out, "%s\n", kind);
-    trli_put_indent(e, depth);
-    fputs("for (long long i = 0; i < n; ++i) {\n", e->out);
-    mark_wanted(e, TRLI_IN_RESULT, end - first, e->root + first);
-    put_wanted(e, TRLI_IN_RESULT, depth + 1);
-    for (int32_t r = first; r < end; ++r) {
-        trli_put_indent(e, depth + 1);
-        fprintf(e->out, "q%d[i] = ", r);
-        put_use(e, TRLI_IN_RESULT, e->root[r]);
-        fputs(";\n", e->out);
-        if (!e->look) continue;
-        trli_put_indent(e, depth + 1);
-        fprintf(e->out, "excess |= trl_kernel_excess(q%d[i]);\n", r);
-    }
-    trli_put_indent(e, depth);
-    fputs("}\n", e->out);
-}
-
 static void put_results(trli_emitter *e, int32_t group, int depth)
 {
     const int32_t first = e->group[group], end = e->group[group + 1];
     if (goes_by_lanes(e, group)) {
         put_lanes_loop(e, group, depth);
-        put_points_loop(e, first, end, "TRL_KERNEL_SHORT", depth + 1);
+        mark_wanted(e, TRLI_IN_RESULT, end - first, e->root + first);
+        put_loop(e, TRLI_IN_RESULT, first, end, "TRL_KERNEL_SHORT", depth + 1);
         return;
     }
     put_fetches(e, group, "trl_kernel_fetch(a%d, n)", depth);
-    put_points_loop(e, first, end, "TRL_KERNEL_INDEPENDENT", depth);
+    mark_wanted(e, TRLI_IN_RESULT, end - first, e->root + first);
+    put_row_loop(e, TRLI_IN_RESULT, first, end, depth);
     for (int32_t r = first; r < end; ++r) {
         trli_put_indent(e, depth);
         fprintf(e->out, "if (call->stream) trl_kernel_stream(out%d + x + j * out%d_y + k * out%d_z, q%d, n);\n", r, r,

@@ -66,6 +66,7 @@ struct trli_emitter {
     int nroots;
     const trli_value *roots;
     bool look;
+    bool near; /* the loop under way computes functions without their branch, and notes in `far` that it was wrong */
     FILE *out;
     int32_t *root;           /* [nroots] samples */
     int32_t *group, ngroups; /* [ngroups + 1] first result of each group: results that one loop stores */
@@ -108,6 +109,8 @@ struct trli_dialect {
     const char *index[3];                                         /* of the point, along each axis */
 };
 
+/* Whether a function has a branch for arguments that few have. */
+bool trli_has_branch(const trli_node *n);
 void trli_put_indent(trli_emitter *e, int depth);
 void trli_put_number(trli_emitter *e, double number);
 /* The operation that computes a sample, no leaf, inside of a loop. */

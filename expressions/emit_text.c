@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <trl_functions_body.h>
 #include <trl_limiter_body.h>
 
 #include "emit_impl.h"
@@ -87,12 +88,36 @@ static const char *limiter_name(int limiter)
     return names[limiter];
 }
 
+/* By row of the table of functions. */
+bool trli_has_branch(const trli_node *n)
+{
+#define TRLI_FREE(name, doc) false,
+#define TRLI_BRANCH(name, doc) true,
+    static const bool has[] = {TRL_FUNCTION_LIST(TRLI_FREE, TRLI_FREE, TRLI_BRANCH, TRLI_BRANCH)};
+#undef TRLI_FREE
+#undef TRLI_BRANCH
+    return (n->op == TRLI_OP_FUNCTION1 || n->op == TRLI_OP_FUNCTION2) && has[n->index];
+}
+
+/* A call of a function; without its branch it also notes whether that was wrong. */
+static void put_call(char *call, size_t room, const trli_node *n, bool near)
+{
+    int count;
+    const char *name = trl_functions(&count)[n->index].name;
+    const char *operands = n->op == TRLI_OP_FUNCTION1 ? "$0" : "$0, $1";
+    if (near)
+        snprintf(call, room, "trl_fn_%s_near(%s); far |= trl_fn_%s_is_near(%s) ? 0 : 1", name, operands, name,
+                 operands);
+    else
+        snprintf(call, room, "trl_fn_%s(%s)", name, operands);
+}
+
 void trli_put_operation(trli_emitter *e, trli_place loop, int32_t i)
 {
     const trli_sample *in = &e->sample[i];
     const trli_node *n = trli_sample_node(e, i);
     const char *form = forms[n->op];
-    char call[80];
+    char call[120];
     if (trli_op_operands(n->op) == 0) {
         put_point(e, i);
         return;
@@ -102,9 +127,7 @@ void trli_put_operation(trli_emitter *e, trli_place loop, int32_t i)
         form = call;
     }
     if (n->op == TRLI_OP_FUNCTION1 || n->op == TRLI_OP_FUNCTION2) {
-        int count;
-        const char *name = trl_functions(&count)[n->index].name;
-        snprintf(call, sizeof call, n->op == TRLI_OP_FUNCTION1 ? "trl_fn_%s($0)" : "trl_fn_%s($0, $1)", name);
+        put_call(call, sizeof call, n, e->near && trli_has_branch(n));
         form = call;
     }
     for (; *form; ++form) {
