@@ -123,7 +123,7 @@ foreach(source IN LISTS sources)
         target_link_libraries(${program} PRIVATE PkgConfig::LAPACKE)
         target_compile_definitions(${program} PRIVATE TRL_TEST_LAPACKE)
     endif()
-    if(TRL_HAVE_CUDA AND name STREQUAL "test_emit_cuda")
+    if(TRL_HAVE_CUDA AND name STREQUAL "test_emit")
         target_compile_definitions(${program} PRIVATE TRL_TEST_NVRTC="$<TARGET_FILE:CUDA::nvrtc>")
     endif()
     target_compile_definitions(

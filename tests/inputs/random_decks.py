@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+# Part of Trellis, an expression-graph PDE solver framework.
+"""Random decks that are well typed and use the whole formula language. A location is three bits, one per axis."""
+import json
+
+LIMITERS = ["", ", upwind", ", minmod", ", vanleer", ", superbee", ", mc", ", koren", ", charm", ", ospre", ", smart"]
+NAMES = {1: {0: "cell", 1: "xface"}, 2: {0: "cell", 1: "xface", 2: "yface", 3: "node"},
+         3: {0: "cell", 1: "xface", 2: "yface", 3: "zedge", 4: "zface", 5: "yedge", 6: "xedge", 7: "node"}}
+ANY = ["cbrt", "sin", "cos", "tan", "atan", "tanh", "asinh", "erf", "erfc", "floor", "ceil", "round", "trunc", "abs", "sign", "step"]
+# Arguments that are defined everywhere: S is small, A any.
+SAFE = ["sqrt(abs(A))", "exp(S)", "expm1(S)", "log(abs(A) + 0.1)", "log1p(abs(A))", "log2(abs(A) + 0.5)", "log10(abs(A) + 2)",
+        "asin(0.4*S)", "acos(0.4*S)", "sinh(S)", "cosh(S)", "acosh(1 + abs(A))", "atanh(0.4*S)", "atan2(A, B)", "hypot(A, B)",
+        "fmod(A, 0.3 + abs(B))", "(0.1 + abs(S))^S", "(2 + S)^-3", "(S)^2", "(S)^7", "(1.5 + abs(S))^-1", "2^S", "sin(1e3*A)", "cos(1e7*A)",
+        "min(A, B, 0.3)", "max(A, B)", "A + B", "A - B", "B - A", "A*(S)", "A/(1.5 + abs(B))", "A/3", "-(A)", "if(A < B, A, 2*(B))",
+        "(A >= 0.3 and not (B < 0.1)) + (A == 0 or B != 1)", "if(not (A <= B) or S > 1, S, -B)"]
+
+
+def vector(parts):
+    return "[" + ", ".join(parts) + "]"
+
+
+class Writer:
+    """Formulas of a location, of a given depth, from the fields that exist so far."""
+
+    def __init__(self, rng, dim, periodic):
+        self.rng, self.dim, self.periodic = rng, dim, periodic
+        self.axes = "xyz"[:dim]
+        self.fields = {}      # name: location
+        self.equations = []
+        self.vectors = {}     # name: locations of the components
+        self.stencils = {}    # name: from, to
+        self.family = None    # location of phi1, phi2, phi3
+        self.written = 0
+
+    def name_of(self, where):
+        return NAMES[self.dim][where]
+
+    def number(self):
+        return self.rng.choice(["0.5", "2", "-1.25", "0.1", "3", "1e-3", "7.0e2", "p", "q/3"])
+
+    def value(self):
+        """Something without a location."""
+        rng = self.rng
+        if rng.random() < 0.07 and self.equations:
+            f = rng.choice(self.equations)
+            places = vector(str(round(rng.uniform(0.1, 0.9), 2)) for _ in self.axes)
+            return rng.choice([f"integral({f})", f"domain_max({f})", f"domain_min(abs({f}))", f"norm({f})", f"probe({f}, {places})"])
+        return rng.choice([self.number(), rng.choice(self.axes), "t", "dt", "d" + rng.choice(self.axes), "pi", f"random({rng.randint(1, 9)})"])
+
+    def at(self, where):
+        """A field at a location, its own or by interpolation."""
+        rng = self.rng
+        own = [name for name, location in self.fields.items() if location == where]
+        own += [f"{name}.{c}" for name, places in self.vectors.items() for c, place in zip(self.axes, places) if place == where]
+        if self.family == where:
+            own += ["sum(j=1..q, phi{j})", "prod(j=1..3, 0.5 + phi{j}/j)", "phi2"]
+        if own and rng.random() < 0.8:
+            name = rng.choice(own)
+            return f"old({name})" if name in self.equations and rng.random() < 0.1 else name
+        near = [name for name, location in self.fields.items() if bin(location ^ where).count("1") == 1]
+        if near and rng.random() < 0.3:
+            return f"at4({rng.choice(near)}, {self.name_of(where)})"
+        return f"at({rng.choice(list(self.fields))}, {self.name_of(where)})"
+
+    def source(self, where, depth):
+        """What an operator reads: it has a location."""
+        if depth <= 0 or self.rng.random() < 0.6:
+            return self.at(where)
+        return f"({self.formula(where, depth - 1)}) + {self.rng.choice(['0*', '0.5*', ''])}{self.at(where)}"
+
+    def small(self, where, depth):
+        a = self.formula(where, depth)
+        return self.rng.choice([f"min(2, max(-2, {a}))", f"({a})/(1 + abs({a}))", f"sin({a})", f"if({a} > 0, 0.25, -0.5)"])
+
+    def along_axis(self, where, depth, axis):
+        c, source = self.axes[axis], self.source(where ^ 1 << axis, depth)
+        limiter = self.rng.choice(LIMITERS)
+        return self.rng.choice([f"dd{c}({source})", f"grad({source}).{c}", f"grad4({source}).{c}", f"left({source}{limiter}).{c}",
+                                f"right({source}{limiter}).{c}", f"harmonic(abs({source}) + 1, {self.name_of(where)})",
+                                f"extrapolate({source}, {c}{self.rng.choice('-+')})", f"advective_flux({source}, {self.velocity()}{limiter}).{c}"])
+
+    def velocity(self):
+        return vector(self.rng.choice(["0.5", "-1", f"{c} - 0.4", "sin(7*t) - p"]) for c in self.axes)
+
+    def in_place(self, where, depth, axis):
+        rng, c, s = self.rng, self.axes[axis], self.source(where, depth)
+        return rng.choice([f"laplacian({s})", f"d2d{c}({s})", f"dd{c}(dd{c}({s}))", f"div(grad({s}))", f"div4(grad4({s}))",
+                           f"box_filter({s}, {rng.choice([1, 3])})", f"tophat_filter({s}, {rng.choice([1, 2, 3])})",
+                           f"div(advective_flux({s}, {self.velocity()}{rng.choice(LIMITERS)}))",
+                           f"div([" + ", ".join(self.source(where ^ 1 << a, 0) for a in range(self.dim)) + "])"])
+
+    def of_vectors(self, where):
+        u, v = (vector(self.at(where) for _ in self.axes) for _ in range(2))
+        choices = [f"dot({u}, {v})", f"mag({u})", f"(2*{u} - {v}).{self.rng.choice(self.axes)}"]
+        if self.dim == 3:
+            choices.append(f"cross({u}, {v}).{self.rng.choice(self.axes)}")
+        if self.dim == 2 and where == 3:
+            choices += [f"curl([{self.at(1)}, {self.at(2)}])"] * 3
+        if self.dim == 3 and where in (3, 5, 6):
+            choices += [f"curl([{self.at(1)}, {self.at(2)}, {self.at(4)}]).{ {6: 'x', 5: 'y', 3: 'z'}[where]}"] * 3
+        if self.dim == 3 and where in (1, 2, 4):
+            choices += [f"curl([{self.at(6)}, {self.at(5)}, {self.at(3)}]).{ {1: 'x', 2: 'y', 4: 'z'}[where]}"] * 3
+        if bin(where).count("1") == 1: # factors at cells are interpolated once
+            choices += [f"({self.at(0)})*({self.at(where)})", f"({self.at(where)})*({self.at(0)})/(1 + abs({self.at(0)}))"]
+        return self.rng.choice(choices)
+
+    def operator(self, where, depth):
+        rng, axis = self.rng, self.rng.randrange(self.dim)
+        own = [name for name, (_, to) in self.stencils.items() if to == where]
+        if own and rng.random() < 0.3:
+            name = rng.choice(own)
+            return f"{name}({self.source(self.stencils[name][0], depth)})"
+        pick = rng.random()
+        if pick < 0.4:
+            return self.along_axis(where, depth, axis)
+        return self.in_place(where, depth, axis) if pick < 0.8 else self.of_vectors(where)
+
+    def formula(self, where, depth):
+        rng = self.rng
+        if depth <= 0:
+            return self.at(where) if rng.random() < 0.6 else self.value()
+        if rng.random() < 0.4:
+            return self.operator(where, depth - 1)
+        form = rng.choice([f"{f}(A)" for f in ANY] + SAFE * 2)
+        parts = {"A": self.formula(where, depth - 1), "B": self.formula(where, depth - 1), "S": self.small(where, depth - 1)}
+        return "".join(f"({parts[c]})" if c in parts else c for c in form)
+
+    def named(self, where, depth):
+        """A formula with a location, whose values stay small whatever it is made of."""
+        self.written += 1
+        return f"({self.small(where, depth)}) + {self.rng.choice(['0*', '0.5*'])}({self.at(where)})"
+
+    def side_value(self, axis):
+        self.written += 1
+        others = [c for c in self.axes if c != self.axes[axis]]
+        return self.rng.choice(["0", "0.3", "sin(9*t) + 0.1", "0.2*exp(-t)*cos(40*t)"] + [f"0.3*{c} + t" for c in others])
+
+    def side(self, axis):
+        rng = self.rng
+        value = self.side_value(axis)
+        one = rng.choice([f"{{dirichlet: \"{value}\"}}", f"{{neumann: \"{value}\"}}", "{outflow: true}", f"{{expression: edge{axis}}}",
+                          f"{{robin: {{a: 1, b: \"0.5 + t\", c: \"{value}\"}}}}"])
+        other = [c for c in self.axes if c != self.axes[axis]]
+        if other and rng.random() < 0.3:
+            return f"[{{where: \"{rng.choice(other)} > 0.4\", dirichlet: \"{self.side_value(axis)}\"}}, {one}]"
+        return one
+
+    def sides(self):
+        sides = [f"{self.axes[a]}{s}: {self.side(a)}" for a in range(self.dim) if not self.periodic[a] for s in "-+"]
+        return "{" + ", ".join(sides) + "}"
+
+
+def equation(w, name, where, extra=""):
+    lines = [f"  {name}:", f"    location: {w.name_of(where)}",
+             f"    initial: \"0.5 + 0.4*sin(3*x) + 0.1*random({w.rng.randint(1, 99)})\"",
+             f"    ddt: \"0.1*({w.named(where, 2)}){extra}\"", f"    boundary: {w.sides()}"]
+    if w.rng.random() < 0.25:
+        lines.append(f"    mask: \"(x - 0.3)^2 > {w.rng.choice(['0.02', '0.001'])}\"")
+    return lines
+
+
+def stencils(w):
+    """Two of the deck's own: in place, and to the other side of an axis."""
+    rng, lines = w.rng, ["stencils:"]
+    for name in ("own", "moved"):
+        source = rng.choice(list(NAMES[w.dim]))
+        to = source if name == "own" else source ^ 1 << rng.randrange(w.dim)
+        points = {tuple(rng.randint(-2, 2) for _ in w.axes) for _ in range(rng.randint(1, 5))}
+        text = ", ".join(f"[[{', '.join(map(str, point))}], \"{rng.choice(['0.5', '-p', '1/3', '-0.25'])}\"]" for point in sorted(points))
+        lines.append(f"  {name}: {{from: {w.name_of(source)}, to: {w.name_of(to)}, points: [{text}]}}")
+        w.stencils[name] = (source, to)
+    return lines
+
+
+def expressions(w, places):
+    rng, lines = w.rng, ["expressions:"]
+    for a in range(w.dim):
+        lines.append(f"  edge{a}: \"{w.side_value(a)}\"")
+    for i in range(rng.randint(7, 10)):
+        where, name = rng.choice(places), f"n{i}"
+        formula = w.named(where, rng.randint(1, 3))
+        pick = rng.random()
+        if pick < 0.15:
+            lines += [f"  {name}:", f"    formula: \"{formula}\"", "    evaluate: step"]
+        elif pick < 0.3:
+            lines += [f"  {name}:", f"    formula: \"{formula}*local\"", "    parameters: {local: 0.75}", f"    boundary: {w.sides()}"]
+        else:
+            lines.append(f"  {name}: \"{formula}\"")
+        w.fields[name] = where
+    locations = [rng.choice(places) for _ in w.axes]
+    lines.append(f"  v: [{', '.join(chr(34) + w.named(place, 1) + chr(34) for place in locations)}]")
+    w.vectors["v"] = locations
+    return lines
+
+
+def write(rng):
+    """The text of a deck, its dimension, and the number of its formulas."""
+    dim = rng.choice([1, 2, 2, 3, 3])
+    cells = [rng.choice({1: [6, 9, 37, 70, 1031, 2051], 2: [6, 7, 8, 13, 17, 33], 3: [6, 7, 9, 13]}[dim]) for _ in range(dim)]
+    periodic = [rng.random() < 0.5 for _ in range(dim)]
+    w = Writer(rng, dim, periodic)
+    places = rng.sample(list(NAMES[dim]), min(len(NAMES[dim]), 2))
+    w.equations = [f"e{i}" for i in range(rng.randint(1, 3))]
+    for name in w.equations:
+        w.fields[name] = rng.choice(places)
+    if rng.random() < 0.6:
+        w.family = rng.choice(places)
+    lines = ["trellis: 1", f"grid: {{cells: {cells}, periodic: {json.dumps(periodic)}, length: {[rng.choice([1, 0.7, 3]) for _ in cells]}}}",
+             "parameters: {p: 0.75, q: 3}"] + stencils(w)
+    equations, family, w.family = ["equations:"], w.family, None
+    if family is not None: # members see each other
+        equations += equation(w, '"phi{i}"', family, " + 0.1*i*prod(k=1..3, phi{k})") + ["    for: {i: 1..3}"]
+        w.written += 2
+    w.family = family
+    lines += expressions(w, places)
+    for name in w.equations:
+        equations += equation(w, name, w.fields[name])
+    step = rng.choice(["1e-3", "1e-3", "{cfl: 0.4, speed: \"1 + abs(e0)\", diffusivity: \"0.01*p\", max: 1e-3}"])
+    if w.name_of(w.fields["e0"]) != "cell":
+        step = "1e-3"
+    names = w.equations + [name for name in w.fields if name[0] == "n"] + ["v"] + (["phi1", "phi3"] if family is not None else [])
+    lines += equations + [f"time: {{method: {rng.choice(['euler', 'euler', 'ssprk2', 'ssprk2', 'ssprk3', 'rk4'])}, dt: {step}, steps: {rng.randint(1, 3)}}}",
+                          f"output: {{fields: [{', '.join(names)}]}}", ""]
+    return "\n".join(lines), dim, w.written
