@@ -43,7 +43,7 @@ class Writer:
         rng = self.rng
         if rng.random() < 0.07 and self.equations:
             f = rng.choice(self.equations)
-            places = vector(str(round(rng.uniform(0.1, 0.9), 2)) for _ in self.axes)
+            places = vector(str(round(rng.uniform(0.05, 0.65), 2)) for _ in self.axes)
             return rng.choice([f"integral({f})", f"domain_max({f})", f"domain_min(abs({f}))", f"norm({f})", f"probe({f}, {places})"])
         return rng.choice([self.number(), rng.choice(self.axes), "t", "dt", "d" + rng.choice(self.axes), "pi", f"random({rng.randint(1, 9)})"])
 
@@ -91,7 +91,9 @@ class Writer:
 
     def of_vectors(self, where):
         u, v = (vector(self.at(where) for _ in self.axes) for _ in range(2))
-        choices = [f"dot({u}, {v})", f"mag({u})", f"(2*{u} - {v}).{self.rng.choice(self.axes)}"]
+        choices = [f"dot({u}, {v})", f"mag({u})"]
+        if self.dim > 1:
+            choices.append(f"(2*{u} - {v}).{self.rng.choice(self.axes)}")
         if self.dim == 3:
             choices.append(f"cross({u}, {v}).{self.rng.choice(self.axes)}")
         if self.dim == 2 and where == 3:
@@ -189,14 +191,17 @@ def expressions(w, places):
         w.fields[name] = where
     locations = [rng.choice(places) for _ in w.axes]
     lines.append(f"  v: [{', '.join(chr(34) + w.named(place, 1) + chr(34) for place in locations)}]")
-    w.vectors["v"] = locations
+    if w.dim == 1:  # a vector of one component is a scalar
+        w.fields["v"] = locations[0]
+    else:
+        w.vectors["v"] = locations
     return lines
 
 
 def write(rng):
     """The text of a deck, its dimension, and the number of its formulas."""
     dim = rng.choice([1, 2, 2, 3, 3])
-    cells = [rng.choice({1: [6, 9, 37, 70, 1031, 2051], 2: [6, 7, 8, 13, 17, 33], 3: [6, 7, 9, 13]}[dim]) for _ in range(dim)]
+    cells = [rng.choice({1: [8, 9, 37, 70, 1031, 2051], 2: [7, 8, 9, 13, 17, 33], 3: [7, 8, 9, 13]}[dim]) for _ in range(dim)]
     periodic = [rng.random() < 0.5 for _ in range(dim)]
     w = Writer(rng, dim, periodic)
     places = rng.sample(list(NAMES[dim]), min(len(NAMES[dim]), 2))
