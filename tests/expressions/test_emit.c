@@ -10,6 +10,7 @@
 #include "emit_impl.h"
 #include "model_impl.h"
 #include "simulation_impl.h"
+#include "tasks_impl.h"
 
 enum { KERNELS_MOST = 400 };
 
@@ -49,7 +50,7 @@ static const char run_grid[] =
     "            for (blockIdx.x = nx; blockIdx.x-- > 0;)\n"
     "                for (threadIdx.y = 0; threadIdx.y < 2; ++threadIdx.y)\n"
     "                    for (threadIdx.x = 0; threadIdx.x < 4; ++threadIdx.x) gpu_kernel(launch, arrays);\n"
-    "    if (bad) call->nonfinite = 1;\n"
+    "    call->nonfinite = bad;\n"
     "}\n";
 
 static char *print_text(const char *format, ...) TRL_PRINTF(1, 2);
@@ -88,6 +89,7 @@ static void emit_all(trli_compiler *compiler)
                                    &kernel, &why));
             ck_assert_ptr_nonnull(kernel);
             cpp = as_cpp(s, kernel);
+            ck_ok(trli_tuning_create(model, s, &s->tuning));
             ck_ok(trli_compiler_add(compiler, cpp, &s->native));
             free(cpp);
             text[ntexts++] = kernel;
