@@ -54,6 +54,9 @@ def compare(options, number, count):
     for settings, (other, said) in zip(ways[1:], results[1:]):
         if other == 2 and first != 2 and "patch" in said:  # they are too thin for this one
             continue
+        if other == 2 and "did not end in time" in said:  # a compiler on a busy machine
+            count["slow"] += 1
+            continue
         if other != first or other not in (2, 3) and not isinstance(other, dict):
             count["different"] += 1
             print(f"{deck} (seed {options.seed}): {settings} gives\n{other} {said}\nand {ways[0]} gives\n{first} {message}", flush=True)
@@ -82,7 +85,7 @@ def main():
         compare(options, number, count)
     print(f"decks {options.first} to {options.first + options.decks - 1}: the same bits in {count['same']} with {count['formulas']} formulas, "
           f"{count['evaluations']} evaluations of formulas; different {count['different']}, refused {count['refused']}, "
-          f"not finite {count['not finite']}")
+          f"not finite {count['not finite']}, compilers too slow for {count['slow']}")
     if count["different"] or count["same"] < 0.6 * options.decks:
         sys.exit("different bits, or too few of the decks ran")
 
