@@ -138,11 +138,18 @@ static void put_wanted(trli_emitter *e, trli_place loop, int depth)
     }
 }
 
-/* The values of a loop over y or z, or of the call. */
-static void put_values(trli_emitter *e, trli_place loop, int depth)
+/* Mark as wanted all that groups [first, end) need. */
+static void mark_groups(trli_emitter *e, int32_t first, int32_t end)
 {
+    trli_emit_mark_needed(e, e->group[first], e->group[end]);
+}
+
+/* The values of a loop over y or z, or of the call, that groups [first, end) need. */
+static void put_values(trli_emitter *e, trli_place loop, int32_t first, int32_t end, int depth)
+{
+    mark_groups(e, first, end);
     for (int32_t i = 0; i < e->count; ++i)
-        e->wanted[i] = e->sample[i].place == loop && !trli_is_leaf(trli_sample_node(e, i));
+        e->wanted[i] &= e->sample[i].place == loop && !trli_is_leaf(trli_sample_node(e, i));
     put_wanted(e, loop, depth);
 }
 
@@ -239,15 +246,33 @@ static bool goes_by_lanes(trli_emitter *e, int32_t group)
     return true;
 }
 
-static void put_pointers(trli_emitter *e, int depth)
+/* Whether what is wanted reads a row. */
+static bool wants_row(const trli_emitter *e, int32_t pointer)
 {
+    for (int32_t i = 0; i < e->count; ++i)
+        if (e->wanted[i] && e->sample[i].pointer == pointer) return true;
+    return false;
+}
+
+/* Whether it reads an input. */
+static bool wants_input(const trli_emitter *e, int32_t input)
+{
+    for (int32_t i = 0; i < e->count; ++i)
+        if (e->wanted[i] && e->sample[i].pointer >= 0 && e->pointer[e->sample[i].pointer].input == input) return true;
+    return false;
+}
+
+static void put_pointers(trli_emitter *e, int32_t first, int32_t end, int depth)
+{
+    mark_groups(e, first, end);
     for (int32_t p = 0; p < e->npointers; ++p) {
         const trli_row_pointer *r = &e->pointer[p];
+        if (!wants_row(e, p)) continue;
         trli_put_indent(e, depth);
         fprintf(e->out, "const double *const p%d = in%d + x + (j + (%d)) * in%d_y + (k + (%d)) * in%d_z;\n", p,
                 r->input, r->y, r->input, r->z, r->input);
     }
-    for (int32_t g = 0; g < e->ngroups; ++g) {
+    for (int32_t g = first; g < end; ++g) {
         const bool lanes = goes_by_lanes(e, g);
         for (int32_t r = e->group[g]; r < e->group[g + 1]; ++r) {
             trli_put_indent(e, depth);
@@ -260,11 +285,13 @@ static void put_pointers(trli_emitter *e, int depth)
 }
 
 /* Of each input the row that is asked for early: some rows ahead on the plane that is read last. */
-static void put_rows_ahead(trli_emitter *e, int depth)
+static void put_rows_ahead(trli_emitter *e, int32_t first, int32_t end, int depth)
 {
     const int *fields;
     const int n = trli_kernel_inputs(e->kernel, &fields);
+    mark_groups(e, first, end);
     for (int i = 0; i < n; ++i) {
+        if (!wants_input(e, i)) continue;
         const trl_footprint f = trli_kernel_footprint(e->kernel, i);
         const trl_offsets hull = trl_footprint_hull(&f);
         trli_put_indent(e, depth);
@@ -278,11 +305,8 @@ static void put_rows_ahead(trli_emitter *e, int depth)
 static bool reads_first(trli_emitter *e, int32_t group, int32_t input)
 {
     for (int32_t g = 0; g <= group; ++g) {
-        bool reads = false;
-        trli_emit_mark_needed(e, e->group[g], e->group[g + 1]);
-        for (int32_t i = 0; i < e->count; ++i)
-            reads |= e->wanted[i] && e->sample[i].pointer >= 0 && e->pointer[e->sample[i].pointer].input == input;
-        if (reads) return g == group;
+        mark_groups(e, g, g + 1);
+        if (wants_input(e, input)) return g == group;
     }
     return false;
 }
@@ -393,42 +417,57 @@ static bool has_planes(const trli_emitter *e)
     return false;
 }
 
-static void put_row(trli_emitter *e, int depth)
+static void put_row(trli_emitter *e, int32_t first, int32_t end, int depth)
 {
-    put_values(e, TRLI_IN_ROW, depth);
-    put_pointers(e, depth);
-    put_rows_ahead(e, depth);
+    put_values(e, TRLI_IN_ROW, first, end, depth);
+    put_pointers(e, first, end, depth);
+    put_rows_ahead(e, first, end, depth);
     put_row_buffers(e, TRLI_IN_POINT, depth);
-    for (int32_t g = 0; g < e->ngroups; ++g) put_results(e, g, depth);
+    for (int32_t g = first; g < end; ++g) put_results(e, g, depth);
+}
+
+/* The rows of a plane, or of some planes in turn: what a row reads of the planes beside it is then in the first-level cache. */
+static void put_rows(trli_emitter *e, bool in_turn, int32_t first, int32_t end)
+{
+    fputs("                for (long long j = y; j < end; ++j) {\n", e->out);
+    if (in_turn) fputs("                    for (long long k = z; k < stop; ++k) {\n", e->out);
+    put_row(e, first, end, in_turn ? 6 : 5);
+    if (in_turn) fputs("                    }\n", e->out);
+    fputs("                }\n", e->out);
+}
+
+/* Groups that share nothing go through the rows one after the other: each then keeps few streams of memory busy. */
+static void put_groups(trli_emitter *e, bool in_turn)
+{
+    if (has_row_of(e, TRLI_IN_POINT))
+        put_rows(e, in_turn, 0, e->ngroups);
+    else
+        for (int32_t g = 0; g < e->ngroups; ++g) put_rows(e, in_turn, g, g + 1);
 }
 
 static void put_planes(trli_emitter *e)
 {
     fputs("            for (long long k = call->lo[2]; k < call->hi[2]; ++k) {\n", e->out);
-    put_values(e, TRLI_IN_PLANE, 4);
+    put_values(e, TRLI_IN_PLANE, 0, e->ngroups, 4);
     put_row_buffers(e, TRLI_IN_PLANE_ROW, 4);
-    fputs("                for (long long j = y; j < end; ++j) {\n", e->out);
-    put_row(e, 5);
-    fputs("                }\n            }\n", e->out);
+    put_groups(e, false);
+    fputs("            }\n", e->out);
 }
 
-/* The rows of some planes in turn: what a row reads of the planes beside it is in the first-level cache. */
 static void put_planes_in_turn(trli_emitter *e)
 {
     fputs("            for (long long z = call->lo[2]; z < call->hi[2]; z += call->turn) {\n"
-          "                const long long stop = call->hi[2] - z < call->turn ? call->hi[2] : z + call->turn;\n"
-          "                for (long long j = y; j < end; ++j) {\n"
-          "                    for (long long k = z; k < stop; ++k) {\n",
+          "                const long long stop = call->hi[2] - z < call->turn ? call->hi[2] : z + call->turn;\n",
           e->out);
-    put_row(e, 6);
-    fputs("                    }\n                }\n            }\n", e->out);
+    put_groups(e, true);
+    fputs("            }\n", e->out);
 }
 
 static void put_kernel(trli_emitter *e)
 {
     fputs("void trl_kernel(trl_kernel_call *call)\n{\n", e->out);
     put_arrays(e);
-    put_values(e, TRLI_IN_CALL, 1);
+    put_values(e, TRLI_IN_CALL, 0, e->ngroups, 1);
     fputs("    for (long long x = call->lo[0]; x < call->hi[0]; x += TRL_KERNEL_ROW) {\n"
           "        const long long n = call->hi[0] - x < TRL_KERNEL_ROW ? call->hi[0] - x : TRL_KERNEL_ROW;\n",
           e->out);

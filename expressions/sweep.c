@@ -11,7 +11,7 @@
 enum {
     WAYS_MOST = 16,
     SAMPLES = 3,
-    ROWS_LEAST = 8,
+    ROWS_LEAST = 64,
     AHEAD = 4,
     PLANES = 16 /* of a try, at least, if there are as many */
 };
