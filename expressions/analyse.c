@@ -392,10 +392,12 @@ static trl_err add_slab(analysis *an, trli_step *s, int i, int axis, int which, 
 static trl_err check_side(analysis *an, const trli_step *s, int i, int axis, int which, int depth)
 {
     const trli_field *f = &an->model->field[s->field[i]];
-    const int patches = an->model->layout->counts[axis], on_side = f->location >> axis & 1;
-    /* Inside of the side itself: the point on it is no layer's mirror image, and the one on x+ belongs to the last patch alone. */
-    const int within =
-        (int)(an->model->layout->grid.cells[axis] / patches) - (on_side && which == 0 && patches > 1 ? 1 : 0);
+    const int patches = an->model->layout->counts[axis], cells = (int)(an->model->layout->grid.cells[axis] / patches);
+    /* Inside of the side itself: the point on it is no layer's mirror image. The last one then is the next patch's (on x+ the last patch has
+     * one more), here only if readers want it anyway. */
+    const bool on_side = f->location >> axis & 1 && which == 0 && patches > 1;
+    const bool next_is_here = trl_footprint_hull(&an->program->demand[s->field[i]].inner).hi[axis] > 0;
+    const int within = cells - (on_side && !next_is_here ? 1 : 0);
     const char *what = shown_name(f);
     if (s->sides[i][2 * axis + which].npieces == 0)
         return trl_fail(an->model->ctx, TRL_ERR_INPUT, &f->boundary.place,
