@@ -256,12 +256,20 @@ static void extend_valid(trl_field *field, int p)
     }
 }
 
+static trl_err require_owned(const trl_field *field)
+{
+    trl_err err = TRL_OK;
+    for (int p = 0; p < field->layout->nlocal; ++p) TRL_TRY(trl_field_require(field, p, &field->array[p].owned));
+done:
+    return err;
+}
+
 trl_err trl_field_exchange(trl_field *field)
 {
     trl_err err = TRL_OK;
     const trl_array *arrays[1] = {field->array};
     bool done = false;
-    for (int p = 0; p < field->layout->nlocal; ++p) TRL_TRY(trl_field_require(field, p, &field->array[p].owned));
+    TRL_TRY(trl_context_agree(field->ctx, require_owned(field))); /* nobody waits for one who has nothing to send */
     if (field->exchange == NULL) TRL_TRY(plan_exchange(field));
     TRL_TRY(trl_exchange_begin(field->exchange, arrays));
     while (!done) TRL_TRY(trl_exchange_finish(field->exchange, arrays, &done));

@@ -116,7 +116,7 @@ TRL_API void trl_field_invalidate_ghosts(trl_field *field);
  * provides them (an exchange beside another patch, a boundary condition at a side of the domain). */
 TRL_API TRL_NODISCARD trl_err trl_field_require(const trl_field *field, int p, const trl_box *box);
 
-/* Fill all ghosts that belong to other patches (periodic ones included) from their owners. The owned points must be valid, else USAGE.
+/* Fill all ghosts that belong to other patches (periodic ones included) from their owners. The owned points must be valid on all ranks, else USAGE on all.
  * Ghosts beyond a side of the domain stay valid only where none beside them came new: conditions are applied after the exchange. Plans
  * itself at first use; fails as trl_exchange_create then. Blocking. Collective: yes. Thread: main. */
 TRL_API TRL_NODISCARD trl_err trl_field_exchange(trl_field *field);

@@ -212,6 +212,21 @@ START_TEST(corners_beside_fresh_ghosts_are_not_valid)
 }
 END_TEST
 
+START_TEST(a_field_that_one_rank_did_not_write_is_refused_on_all)
+{
+    trl_layout *layout = make_layout(1, (trl_gidx[3]){16, 1, 1}, 0, (int[3]){4, 1, 1});
+    trl_field *field = make_field(manager, layout, "T", TRL_CELL, 1);
+    const bool first = trl_context_rank(test_ctx) == 0;
+    fill_field(field, 7, false);
+    if (first) ck_ok(trl_field_set_valid(field, 0, &(trl_box){{0, 0, 0}, {0, 0, 0}}));
+    const trl_err err = trl_field_exchange(field);
+    const bool said = !first || strstr(test_messages(), "its owned points are not valid");
+    ck_assert(on_all_ranks(err == TRL_ERR_USAGE && said));
+    trl_field_destroy(&field);
+    trl_layout_destroy(&layout);
+}
+END_TEST
+
 START_TEST(sides_stay_valid_where_an_exchange_brings_nothing)
 {
     trl_layout *layout = make_layout(1, (trl_gidx[3]){16, 1, 1}, 0, (int[3]){4, 1, 1});
@@ -252,6 +267,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, negative_ghosts_are_refused);
     tcase_add_test(tc, an_exchange_makes_the_ghosts_of_other_patches_valid);
     tcase_add_test(tc, corners_beside_fresh_ghosts_are_not_valid);
+    tcase_add_test(tc, a_field_that_one_rank_did_not_write_is_refused_on_all);
     tcase_add_test(tc, sides_stay_valid_where_an_exchange_brings_nothing);
 }
 TRL_TEST_MAIN("field", add_tests)
