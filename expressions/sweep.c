@@ -11,9 +11,16 @@
 enum {
     WAYS_MOST = 16,
     SAMPLES = 3,
-    ROWS_LEAST = 64,
     AHEAD = 4,
-    PLANES = 16 /* of a try, at least, if there are as many */
+#ifdef TRL_POISON /* builds for testing: small problems go all ways */
+    EVERY_WAY = true,
+    ROWS_LEAST = 2,
+    PLANES = 2 /* of a try, at least, if there are as many */
+#else
+    EVERY_WAY = false,
+    ROWS_LEAST = 64,
+    PLANES = 16
+#endif
 };
 
 typedef struct way {
@@ -89,8 +96,8 @@ trl_err trli_tuning_create(trli_model *model, const trli_step *s, trli_tuning **
     }
     const size_t rows = rows_of(s, &planes), all = (size_t)points * (size_t)(s->ninputs + s->nout) * sizeof(double);
     t->block = (long long)(second / 2 / (rows * (size_t)row * sizeof(double)));
-    if (t->block < ROWS_LEAST) t->block = ROWS_LEAST;
-    list_ways(t, planes, last > 0 && all > last * (size_t)trl_context_threads(model->ctx));
+    if (t->block < ROWS_LEAST || EVERY_WAY) t->block = ROWS_LEAST;
+    list_ways(t, planes, EVERY_WAY || (last > 0 && all > last * (size_t)trl_context_threads(model->ctx)));
     return TRL_OK;
 }
 
