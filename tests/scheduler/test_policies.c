@@ -324,7 +324,8 @@ START_TEST(poll_tasks_are_tested_between_other_tasks)
     ck_ok(trl_graph_add_dependency(graph, before, task));
     ck_ok(trl_graph_freeze(graph));
     ck_ok(trl_graph_run(graph, workers));
-    ck_assert_int_ge(atomic_load(&p.polls), 10); /* 50 tasks of 10 us or more, a test every 20 us */
+    ck_assert_int_ge(atomic_load(&p.polls),
+                     3); /* beside the first and the last: a busy machine may hold up who tests */
     trl_graph_destroy(&graph);
     trl_workers_destroy(&workers);
 }
