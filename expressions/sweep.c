@@ -81,10 +81,17 @@ static void list_ways(trli_tuning *t, bool planes, bool past)
     add_way(t, (way){.turn = 2, .blocked = true});
 }
 
+/* Whether the values of so many points of all fields of a kernel do. */
+static bool outgrows_caches(const trl_context *ctx, const trli_step *s, int64_t points)
+{
+    const size_t last = trl_context_cache_bytes(ctx, 0), all = (size_t)points * (size_t)(s->ninputs + s->nout);
+    return last > 0 && all * sizeof(double) > last * (size_t)trl_context_threads(ctx);
+}
+
 trl_err trli_tuning_create(trli_model *model, const trli_step *s, trli_tuning **tuning)
 {
     const trl_layout *layout = model->layout;
-    const size_t second = trl_context_cache_bytes(model->ctx, 2), last = trl_context_cache_bytes(model->ctx, 0);
+    const size_t second = trl_context_cache_bytes(model->ctx, 2);
     int64_t points = 0, row = 1;
     bool planes;
     trli_tuning *t = *tuning = calloc(1, sizeof *t);
@@ -94,10 +101,10 @@ trl_err trli_tuning_create(trli_model *model, const trli_step *s, trli_tuning **
         points += trl_box_points(&owned);
         if (owned.hi[0] - owned.lo[0] > row) row = owned.hi[0] - owned.lo[0];
     }
-    const size_t rows = rows_of(s, &planes), all = (size_t)points * (size_t)(s->ninputs + s->nout) * sizeof(double);
+    const size_t rows = rows_of(s, &planes);
     t->block = (long long)(second / 2 / (rows * (size_t)row * sizeof(double)));
     if (t->block < ROWS_LEAST || EVERY_WAY) t->block = ROWS_LEAST;
-    list_ways(t, planes, EVERY_WAY || (last > 0 && all > last * (size_t)trl_context_threads(model->ctx)));
+    list_ways(t, planes, EVERY_WAY || outgrows_caches(model->ctx, s, points));
     return TRL_OK;
 }
 
@@ -151,7 +158,7 @@ bool trli_sweep(trli_native_fn native, trli_tuning *t, const trl_kernel_call *ca
     long long plane = call->lo[2];
     bool finite = true;
     for (int try; plane < end && (try = next_try(t)) >= 0;) {
-        const long long stop = end - plane < 2 * PLANES ? end : plane + PLANES;
+        const long long stop = end - plane < 2LL * PLANES ? end : plane + PLANES;
         const int64_t start = trli_now_ns();
         finite &= go(native, t, &t->way[try % t->nways], call, plane, stop);
         note(t, try, (double)(trli_now_ns() - start) / (double)((stop - plane) * rows));

@@ -214,7 +214,7 @@ static trl_err lower_slopes(trl_simulation *sim, stage *st)
     trl_err first = TRL_OK;
     for (int v = 0; v < sim->nequations; ++v) {
         const trli_equation *eq = &sim->equation[v];
-        trli_value *slope = &st->slope[st->number * sim->nequations];
+        trli_value *slope = &st->slope[(size_t)st->number * (size_t)sim->nequations];
         trl_err err = eq->direction ? derivative_of(sim, st->in, eq->direction, slope[eq->of], &slope[v])
                                     : trli_lower_at(st->in, eq->ddt, eq->deck->names, sim->model->variable[v].location,
                                                     &slope[v]);

@@ -288,7 +288,7 @@ trl_err trli_heat_loops_create(trl_context *ctx, const trli_heat *heat, const tr
     trl_err err = TRL_OK;
     *loops = (trli_heat_loops){.ctx = ctx, .heat = heat, .way = way};
     for (int i = 0; i < 2 + way->arrays; ++i) {
-        const ptrdiff_t apart = i * APART;
+        const ptrdiff_t apart = (ptrdiff_t)i * APART;
         TRL_TRY(trli_bench_alloc(ctx, (size_t)(heat->points + apart), &loops->memory[i]));
         double *first = loops->memory[i] + heat->origin + apart;
         if (i == 0) loops->now = first;
