@@ -6,12 +6,6 @@
 
 #include "emit_impl.h"
 
-/* Whether a sample is several values in a loop over lanes: it varies along the row. */
-static bool is_lanes(const trli_emitter *e, int32_t i)
-{
-    return trli_sample_node(e, i)->varies & 1;
-}
-
 /* How a sample is read inside of a loop over the points of a row, or outside of those. */
 static void put_use(trli_emitter *e, trli_place loop, int32_t i)
 {
@@ -31,77 +25,6 @@ static void put_use(trli_emitter *e, trli_place loop, int32_t i)
         fprintf(e->out, "v%d", e->number[i]);
 }
 
-/* How a sample is read by a loop over lanes. */
-static void put_lanes(trli_emitter *e, int32_t i)
-{
-    const trli_sample *in = &e->sample[i];
-    if (!is_lanes(e, i)) {
-        fputs("trl_lanes_of(", e->out);
-        put_use(e, TRLI_IN_RESULT, i);
-        fputs(")", e->out);
-    } else if (trli_sample_node(e, i)->op == TRLI_OP_FIELD)
-        fprintf(e->out, "trl_kernel_load(p%d + i + (%d))", in->pointer, in->offset[0]);
-    else if (in->buffered)
-        fprintf(e->out, "trl_kernel_load(b%d + i)", e->number[i]);
-    else
-        fprintf(e->out, "v%d", e->number[i]);
-}
-
-/* Operations on lanes, where comparisons give bits: $0, $1, $2 are the operands. NULL: there is no such operation. */
-static const char *const lanes_forms[TRLI_OP_COUNT] = {
-    [TRLI_OP_NEG] = "-$0",
-    [TRLI_OP_NOT] = "trl_lanes_not($0)",
-    [TRLI_OP_ABS] = "trl_lanes_abs($0)",
-    [TRLI_OP_SQRT] = "trl_lanes_sqrt($0)",
-    [TRLI_OP_ADD] = "$0 + $1",
-    [TRLI_OP_SUB] = "$0 - $1",
-    [TRLI_OP_MUL] = "$0 * $1",
-    [TRLI_OP_DIV] = "$0 / $1",
-    [TRLI_OP_MIN] = "trl_lanes_min($0, $1)",
-    [TRLI_OP_MAX] = "trl_lanes_max($0, $1)",
-    [TRLI_OP_LT] = "$0 < $1",
-    [TRLI_OP_LE] = "$0 <= $1",
-    [TRLI_OP_EQ] = "$0 == $1",
-    [TRLI_OP_NE] = "$0 != $1",
-    [TRLI_OP_AND] = "trl_lanes_and($0, $1)",
-    [TRLI_OP_OR] = "trl_lanes_or($0, $1)",
-    [TRLI_OP_SELECT] = "trl_lanes_select($0, $1, $2)",
-};
-
-static bool is_comparison(int op)
-{
-    return op == TRLI_OP_LT || op == TRLI_OP_LE || op == TRLI_OP_EQ || op == TRLI_OP_NE;
-}
-
-static void put_lanes_form(trli_emitter *e, int32_t i, const char *form)
-{
-    const trli_sample *in = &e->sample[i];
-    for (; *form; ++form) {
-        if (*form == '$')
-            put_lanes(e, in->arg[*++form - '0']);
-        else
-            fputc(*form, e->out);
-    }
-}
-
-static void put_lanes_operation(trli_emitter *e, int32_t i)
-{
-    const trli_sample *in = &e->sample[i];
-    const int op = trli_sample_node(e, i)->op;
-    const trli_sample *condition = op == TRLI_OP_SELECT ? &e->sample[in->arg[0]] : NULL;
-    if (is_comparison(op)) {
-        fputs("trl_lanes_truth(", e->out);
-        put_lanes_form(e, i, lanes_forms[op]);
-        fputs(")", e->out);
-    } else if (condition && !condition->buffered && is_lanes(e, in->arg[0]) &&
-               is_comparison(trli_sample_node(e, in->arg[0])->op)) {
-        fputs("trl_lanes_choose(", e->out);
-        put_lanes_form(e, in->arg[0], lanes_forms[trli_sample_node(e, in->arg[0])->op]);
-        put_lanes_form(e, i, ", $1, $2)");
-    } else
-        put_lanes_form(e, i, lanes_forms[op]);
-}
-
 static bool has_row_of(const trli_emitter *e, trli_place loop)
 {
     for (int32_t i = 0; i < e->count; ++i)
@@ -109,8 +32,7 @@ static bool has_row_of(const trli_emitter *e, trli_place loop)
     return false;
 }
 
-/* Mark what a loop over x has to compute: everything its results need that no outer loop provides. */
-static void mark_wanted(trli_emitter *e, trli_place loop, int nroots, const int32_t *root)
+void trli_mark_computed(trli_emitter *e, trli_place loop, int nroots, const int32_t *root)
 {
     memset(e->wanted, 0, (size_t)e->count * sizeof *e->wanted);
     for (int32_t i = 0; i < e->count; ++i) e->wanted[i] = e->sample[i].buffered && e->sample[i].place == loop;
@@ -141,7 +63,7 @@ static void put_wanted(trli_emitter *e, trli_place loop, int depth)
 /* Mark as wanted all that groups [first, end) need. */
 static void mark_groups(trli_emitter *e, int32_t first, int32_t end)
 {
-    trli_emit_mark_needed(e, e->group[first], e->group[end]);
+    trli_emit_mark_needed(e, e->group[first].first, e->group[end - 1].end);
 }
 
 /* The values of a loop over y or z, or of the call, that groups [first, end) need. */
@@ -232,18 +154,8 @@ static void put_row_buffers(trli_emitter *e, trli_place loop, int depth)
         trli_put_indent(e, depth);
         fprintf(e->out, "double b%d[TRL_KERNEL_ROW];\n", o);
     }
-    mark_wanted(e, loop, 0, NULL);
+    trli_mark_computed(e, loop, 0, NULL);
     put_row_loop(e, loop, 0, 0, depth);
-}
-
-/* Whether the loop that stores the results of a group is one over lanes: its operations all exist on these. */
-static bool goes_by_lanes(trli_emitter *e, int32_t group)
-{
-    const int32_t first = e->group[group], end = e->group[group + 1];
-    mark_wanted(e, TRLI_IN_RESULT, end - first, e->root + first);
-    for (int32_t i = 0; i < e->count; ++i)
-        if (e->wanted[i] && !lanes_forms[trli_sample_node(e, i)->op]) return false;
-    return true;
 }
 
 /* Whether what is wanted reads a row. */
@@ -273,8 +185,8 @@ static void put_pointers(trli_emitter *e, int32_t first, int32_t end, int depth)
                 r->input, r->y, r->input, r->z, r->input);
     }
     for (int32_t g = first; g < end; ++g) {
-        const bool lanes = goes_by_lanes(e, g);
-        for (int32_t r = e->group[g]; r < e->group[g + 1]; ++r) {
+        const bool lanes = trli_goes_by_lanes(e, g);
+        for (int32_t r = e->group[g].first; r < e->group[g].end; ++r) {
             trli_put_indent(e, depth);
             if (!lanes) fprintf(e->out, "double row%d[TRL_KERNEL_ROW];\n%*s", r, 4 * depth, "");
             fprintf(e->out, "double *const q%d = ", r);
@@ -311,8 +223,7 @@ static bool reads_first(trli_emitter *e, int32_t group, int32_t input)
     return false;
 }
 
-/* Ask for the rows ahead of the inputs that a group is the first to read, by `how`, a call or a statement with the input's number. */
-static void put_fetches(trli_emitter *e, int32_t group, const char *how, int depth)
+void trli_put_fetches(trli_emitter *e, int32_t group, const char *how, int depth)
 {
     const int *fields;
     const int n = trli_kernel_inputs(e->kernel, &fields);
@@ -328,57 +239,17 @@ static void put_fetches(trli_emitter *e, int32_t group, const char *how, int dep
     fputs("}\n", e->out);
 }
 
-/* The results of a group that goes by lanes. The last lanes of a row overlap those before; shorter rows go point by point. */
-static void put_lanes_loop(trli_emitter *e, int32_t group, int depth)
-{
-    const int32_t first = e->group[group], end = e->group[group + 1];
-    trli_put_indent(e, depth);
-    fputs("if (n >= TRL_KERNEL_LANES) {\n", e->out);
-    trli_put_indent(e, depth + 1);
-    fputs("const int past = call->stream", e->out);
-    for (int32_t r = first; r < end; ++r) fprintf(e->out, " && trl_kernel_is_aligned(q%d)", r);
-    fputs(";\n", e->out);
-    trli_put_indent(e, depth + 1);
-    fputs("for (long long i = 0; i < n; i += TRL_KERNEL_LANES) {\n", e->out);
-    trli_put_indent(e, depth + 2);
-    fputs("if (i > n - TRL_KERNEL_LANES) i = n - TRL_KERNEL_LANES;\n", e->out);
-    put_fetches(e, group, "trl_kernel_fetch_line(a%d + i)", depth + 2);
-    mark_wanted(e, TRLI_IN_RESULT, end - first, e->root + first);
-    for (int32_t o = 0; o < e->count; ++o) {
-        if (!e->wanted[e->order[o]]) continue;
-        trli_put_indent(e, depth + 2);
-        fprintf(e->out, "const trl_kernel_lanes v%d = ", o);
-        put_lanes_operation(e, e->order[o]);
-        fputs(";\n", e->out);
-    }
-    for (int32_t r = first; r < end; ++r) {
-        trli_put_indent(e, depth + 2);
-        fprintf(e->out, "trl_kernel_put(q%d + i, past && i %% TRL_KERNEL_LANES == 0, ", r);
-        put_lanes(e, e->root[r]);
-        fputs(");\n", e->out);
-        if (!e->look) continue;
-        trli_put_indent(e, depth + 2);
-        fputs("excesses |= trl_lanes_excess(", e->out);
-        put_lanes(e, e->root[r]);
-        fputs(");\n", e->out);
-    }
-    trli_put_indent(e, depth + 1);
-    fputs("}\n", e->out);
-    trli_put_indent(e, depth);
-    fputs("} else\n", e->out);
-}
-
 static void put_results(trli_emitter *e, int32_t group, int depth)
 {
-    const int32_t first = e->group[group], end = e->group[group + 1];
-    if (goes_by_lanes(e, group)) {
-        put_lanes_loop(e, group, depth);
-        mark_wanted(e, TRLI_IN_RESULT, end - first, e->root + first);
+    const int32_t first = e->group[group].first, end = e->group[group].end;
+    if (trli_goes_by_lanes(e, group)) {
+        trli_put_lanes_loop(e, group, depth);
+        trli_mark_computed(e, TRLI_IN_RESULT, end - first, e->root + first);
         put_loop(e, TRLI_IN_RESULT, first, end, "TRL_KERNEL_SHORT", depth + 1);
         return;
     }
-    put_fetches(e, group, "trl_kernel_fetch(a%d, n)", depth);
-    mark_wanted(e, TRLI_IN_RESULT, end - first, e->root + first);
+    trli_put_fetches(e, group, "trl_kernel_fetch(a%d, n)", depth);
+    trli_mark_computed(e, TRLI_IN_RESULT, end - first, e->root + first);
     put_row_loop(e, TRLI_IN_RESULT, first, end, depth);
     for (int32_t r = first; r < end; ++r) {
         trli_put_indent(e, depth);
@@ -407,9 +278,11 @@ static void put_arrays(trli_emitter *e)
                 r, r, r, r, r, r);
 }
 
-/* Whether something is computed once for a plane; its loop is then outside of that over the plane's rows. */
-static bool has_planes(const trli_emitter *e)
+/* Whether the loop over planes is outside of that over rows: something is computed once for a plane, or kept from row to row. */
+static bool goes_by_planes(trli_emitter *e)
 {
+    for (int32_t g = 0; g < e->ngroups; ++g)
+        if (trli_keeps_rows(e, g)) return true;
     for (int32_t i = 0; i < e->count; ++i) {
         const trli_place p = e->sample[i].place;
         if ((p == TRLI_IN_PLANE || p == TRLI_IN_PLANE_ROW) && !trli_is_leaf(trli_sample_node(e, i))) return true;
@@ -429,6 +302,7 @@ static void put_row(trli_emitter *e, int32_t first, int32_t end, int depth)
 /* The rows of a plane, or of some planes in turn: what a row reads of the planes beside it is then in the first-level cache. */
 static void put_rows(trli_emitter *e, bool in_turn, int32_t first, int32_t end)
 {
+    for (int32_t g = first; g < end; ++g) trli_put_kept(e, g, 4);
     fputs("                for (long long j = y; j < end; ++j) {\n", e->out);
     if (in_turn) fputs("                    for (long long k = z; k < stop; ++k) {\n", e->out);
     put_row(e, first, end, in_turn ? 6 : 5);
@@ -475,7 +349,7 @@ static void put_kernel(trli_emitter *e)
     fputs("        for (long long y = call->lo[1]; y < call->hi[1]; y += call->block) {\n"
           "            const long long end = call->hi[1] - y < call->block ? call->hi[1] : y + call->block;\n",
           e->out);
-    if (has_planes(e))
+    if (goes_by_planes(e))
         put_planes(e);
     else
         put_planes_in_turn(e);

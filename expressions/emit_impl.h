@@ -50,13 +50,21 @@ typedef struct trli_sample {
     bool buffered;   /* kept in a row buffer */
     int32_t groups;  /* of results that need it */
     int32_t pointer; /* FIELD: which row pointer */
+    int32_t ahead; /* in the loop at hand: the sample that had this value at the point or in the row before; -1: none */
+    int axis;      /* x: at the point before; y: in the row before */
 } trli_sample;
 
 /* A row of a field, `x` aside. */
 typedef struct trli_row_pointer {
     int32_t input;
     int8_t y, z;
+    bool read; /* scratch */
 } trli_row_pointer;
+
+/* Results [first, end), which one loop over points stores. */
+typedef struct trli_group {
+    int32_t first, end;
+} trli_group;
 
 struct trli_emitter {
     const trli_dialect *dialect;
@@ -68,13 +76,14 @@ struct trli_emitter {
     bool look;
     bool near; /* the loop under way computes functions without their branch, and notes in `far` that it was wrong */
     FILE *out;
-    int32_t *root;           /* [nroots] samples */
-    int32_t *group, ngroups; /* [ngroups + 1] first result of each group: results that one loop stores */
-    int32_t *first;          /* by place in the walk: its samples, as a list */
-    trli_sample *sample;     /* in the order found; users before operands */
+    int32_t *root; /* [nroots] samples */
+    trli_group *group;
+    int32_t ngroups;
+    int32_t *first;      /* by place in the walk: its samples, as a list */
+    trli_sample *sample; /* in the order found; users before operands */
     int32_t count, capacity;
     int32_t *order, *number; /* samples, operands first; the place of each therein: its name */
-    bool *wanted;            /* [count] scratch */
+    bool *wanted, *also;     /* [count] scratch */
     trli_row_pointer *pointer;
     int32_t npointers, nbuffers;
 };
@@ -115,5 +124,23 @@ void trli_put_indent(trli_emitter *e, int depth);
 void trli_put_number(trli_emitter *e, double number);
 /* The operation that computes a sample, no leaf, inside of a loop. */
 void trli_put_operation(trli_emitter *e, trli_place loop, int32_t i);
+
+/* ---- emit.c ---- */
+
+/* Mark what a loop over x has to compute: everything its results need that no outer loop provides. */
+void trli_mark_computed(trli_emitter *e, trli_place loop, int nroots, const int32_t *root);
+/* Ask for the rows ahead of the inputs that a group is the first to read, by `how`, a call or a statement with the input's number. */
+void trli_put_fetches(trli_emitter *e, int32_t group, const char *how, int depth);
+
+/* ---- emit_lanes.c ---- */
+
+/* Whether the loop that stores the results of a group is one over lanes: its operations all exist on these. */
+bool trli_goes_by_lanes(trli_emitter *e, int32_t group);
+/* Whether it then keeps values of a row for the next one, which follows at once. */
+bool trli_keeps_rows(trli_emitter *e, int32_t group);
+/* Before the loop over the rows: room for what rows keep for the next one. */
+void trli_put_kept(trli_emitter *e, int32_t group, int depth);
+/* The loop of rows that are not shorter than the lanes. */
+void trli_put_lanes_loop(trli_emitter *e, int32_t group, int depth);
 
 #endif

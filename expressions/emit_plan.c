@@ -23,7 +23,7 @@ enum {
 static trl_err add_sample(trli_emitter *e, trli_value v, const int8_t offset[3], int32_t *found)
 {
     const trli_node *n = trli_ir_node(e->ir, v);
-    trli_sample in = {.node = e->walk->place[v], .arg = {-1, -1, -1}, .pointer = -1};
+    trli_sample in = {.node = e->walk->place[v], .arg = {-1, -1, -1}, .pointer = -1, .ahead = -1};
     for (int a = 0; a < 3; ++a) in.offset[a] = n->varies >> a & 1 ? offset[a] : 0;
     for (int32_t i = e->first[in.node]; i >= 0; i = e->sample[i].next) {
         *found = i;
@@ -168,7 +168,7 @@ static void find_pointers(trli_emitter *e)
         trli_sample *in = &e->sample[e->order[o]];
         const trli_node *n = trli_sample_node(e, e->order[o]);
         if (n->op != TRLI_OP_FIELD) continue;
-        trli_row_pointer p = {input_of(e, n->index), in->offset[1], in->offset[2]};
+        trli_row_pointer p = {.input = input_of(e, n->index), .y = in->offset[1], .z = in->offset[2]};
         int32_t i = 0;
         while (i < e->npointers && (e->pointer[i].input != p.input || e->pointer[i].y != p.y || e->pointer[i].z != p.z))
             ++i;
@@ -194,23 +194,24 @@ static int32_t rows_of(trli_emitter *e, int32_t first, int32_t end)
 {
     int32_t rows = end - first;
     trli_emit_mark_needed(e, first, end);
-    for (int32_t p = 0; p < e->npointers; ++p) {
-        bool read = false;
-        for (int32_t i = 0; i < e->count && !read; ++i) read = e->wanted[i] && e->sample[i].pointer == p;
-        rows += read;
+    for (int32_t p = 0; p < e->npointers; ++p) e->pointer[p].read = false;
+    for (int32_t i = 0; i < e->count; ++i) {
+        if (!e->wanted[i] || e->sample[i].pointer < 0) continue;
+        trli_row_pointer *p = &e->pointer[e->sample[i].pointer];
+        rows += !p->read;
+        p->read = true;
     }
     return rows;
 }
 
 static void group_results(trli_emitter *e)
 {
-    e->group[0] = 0;
-    e->ngroups = 1;
-    for (int32_t r = 1; r < e->nroots; ++r)
-        if (rows_of(e, e->group[e->ngroups - 1], r + 1) > ROWS_MOST) e->group[e->ngroups++] = r;
-    e->group[e->ngroups] = e->nroots;
+    for (int32_t r = 0; r < e->nroots; ++r) {
+        if (r == 0 || rows_of(e, e->group[e->ngroups - 1].first, r + 1) > ROWS_MOST) e->group[e->ngroups++].first = r;
+        e->group[e->ngroups - 1].end = r + 1;
+    }
     for (int32_t g = 0; g < e->ngroups; ++g) {
-        trli_emit_mark_needed(e, e->group[g], e->group[g + 1]);
+        trli_emit_mark_needed(e, e->group[g].first, e->group[g].end);
         for (int32_t i = 0; i < e->count; ++i) e->sample[i].groups += e->wanted[i];
     }
 }
@@ -223,15 +224,20 @@ static bool is_computed_there(const trli_emitter *e, int32_t i)
     return in->place == TRLI_IN_POINT || (trli_is_row(in->place) && !in->buffered);
 }
 
-/* Of what several groups need, buffer that which one of them uses in a way of its own; what is cheap each computes again. */
-static void share(trli_emitter *e)
+/* From here on: costs in the loop over points. */
+static void find_costs(trli_emitter *e)
 {
-    for (int32_t o = 0; o < e->count; ++o) { /* from here on: the cost in the loop over points */
+    for (int32_t o = 0; o < e->count; ++o) {
         trli_sample *in = &e->sample[e->order[o]];
         in->cost = is_computed_there(e, e->order[o]) ? own_cost(trli_sample_node(e, e->order[o])) : 0;
         for (int a = 0; in->cost > 0 && a < 3 && in->arg[a] >= 0; ++a)
             in->cost = capped(in->cost + e->sample[in->arg[a]].cost);
     }
+}
+
+/* Of what several groups need, buffer that which one of them uses in a way of its own; what is cheap each computes again. */
+static void share(trli_emitter *e)
+{
     memset(e->wanted, 0, (size_t)e->count * sizeof *e->wanted);
     for (int r = 0; r < e->nroots; ++r) e->wanted[e->root[r]] = true;
     for (int32_t o = e->count - 1; o >= 0; --o) {
@@ -260,7 +266,7 @@ trl_err trli_emit_plan(trli_emitter *e, const char **why)
     trl_err err = TRL_OK;
     *why = NULL;
     e->root = malloc((size_t)e->nroots * sizeof *e->root);
-    e->group = malloc((size_t)(e->nroots + 1) * sizeof *e->group);
+    e->group = malloc((size_t)e->nroots * sizeof *e->group);
     e->first = malloc((size_t)e->walk->count * sizeof *e->first);
     if (!e->root || !e->group || !e->first) return no_memory(e);
     TRL_TRY(find_samples(e));
@@ -269,12 +275,14 @@ trl_err trli_emit_plan(trli_emitter *e, const char **why)
     e->order = malloc((size_t)e->count * sizeof *e->order);
     e->number = malloc((size_t)e->count * sizeof *e->number);
     e->wanted = malloc((size_t)e->count * sizeof *e->wanted);
+    e->also = malloc((size_t)e->count * sizeof *e->also);
     e->pointer = malloc((size_t)e->count * sizeof *e->pointer);
-    if (!e->order || !e->number || !e->wanted || !e->pointer) return no_memory(e);
+    if (!e->order || !e->number || !e->wanted || !e->also || !e->pointer) return no_memory(e);
     put_in_order(e);
     find_places(e);
     find_pointers(e);
     group_results(e);
+    find_costs(e);
     if (e->ngroups > 1) share(e);
 done:
     return err;
@@ -282,6 +290,6 @@ done:
 
 void trli_emitter_free(trli_emitter *e)
 {
-    void *blocks[] = {e->root, e->group, e->first, e->sample, e->order, e->number, e->wanted, e->pointer};
+    void *blocks[] = {e->root, e->group, e->first, e->sample, e->order, e->number, e->wanted, e->also, e->pointer};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; ++i) free(blocks[i]);
 }

@@ -120,10 +120,13 @@ template <int n> struct trl_kernel_arrays {
 
 #if defined(__AVX512F__)
 #define TRL_KERNEL_LANES 8
+#define TRL_KERNEL_FOLLOWING 7, 8, 9, 10, 11, 12, 13, 14
 #elif defined(__AVX__)
 #define TRL_KERNEL_LANES 4
+#define TRL_KERNEL_FOLLOWING 3, 4, 5, 6
 #else
 #define TRL_KERNEL_LANES 2
+#define TRL_KERNEL_FOLLOWING 1, 2
 #endif
 /* Values that are computed at once. */
 typedef double trl_kernel_lanes __attribute__((vector_size(8 * TRL_KERNEL_LANES), __may_alias__));
@@ -212,6 +215,16 @@ TRL_BODY trl_kernel_lanes trl_lanes_sqrt(trl_kernel_lanes x)
 TRL_BODY trl_kernel_bits trl_lanes_excess(trl_kernel_lanes x)
 {
     return ((trl_kernel_bits)x & 0x7fffffffffffffffll) + 0x0010000000000000ll;
+}
+
+/* The last lane of those before, then all of x but the last. */
+TRL_BODY trl_kernel_lanes trl_lanes_follow(trl_kernel_lanes before, trl_kernel_lanes x)
+{
+#if defined(__clang__)
+    return __builtin_shufflevector(before, x, TRL_KERNEL_FOLLOWING);
+#else
+    return __builtin_shuffle(before, x, (trl_kernel_bits){TRL_KERNEL_FOLLOWING});
+#endif
 }
 
 TRL_BODY int trl_lanes_any_negative(trl_kernel_bits x)

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Loops over lanes, the values that the processor computes at once. A value that costs much and is the same at the point or in the row before
+ * is taken from there. */
+#include <string.h>
+
+#include "emit_impl.h"
+
+enum {
+    CARRY_COST = 5, /* worth a shuffle of lanes */
+    KEEP_COST = 8   /* worth a load and a store */
+};
+
+/* Whether a sample is several values in a loop over lanes: it varies along the row. */
+static bool is_lanes(const trli_emitter *e, int32_t i)
+{
+    return trli_sample_node(e, i)->varies & 1;
+}
+
+/* How a sample is read by a loop over lanes. */
+static void put_lanes(trli_emitter *e, int32_t i)
+{
+    const trli_sample *in = &e->sample[i];
+    if (!is_lanes(e, i)) {
+        fputs("trl_lanes_of(", e->out);
+        e->dialect->put_use(e, TRLI_IN_RESULT, i);
+        fputs(")", e->out);
+    } else if (trli_sample_node(e, i)->op == TRLI_OP_FIELD)
+        fprintf(e->out, "trl_kernel_load(p%d + i + (%d))", in->pointer, in->offset[0]);
+    else if (in->buffered)
+        fprintf(e->out, "trl_kernel_load(b%d + i)", e->number[i]);
+    else
+        fprintf(e->out, "v%d", e->number[i]);
+}
+
+/* Operations on lanes, where comparisons give bits: $0, $1, $2 are the operands. NULL: there is no such operation. */
+static const char *const lanes_forms[TRLI_OP_COUNT] = {
+    [TRLI_OP_NEG] = "-$0",
+    [TRLI_OP_NOT] = "trl_lanes_not($0)",
+    [TRLI_OP_ABS] = "trl_lanes_abs($0)",
+    [TRLI_OP_SQRT] = "trl_lanes_sqrt($0)",
+    [TRLI_OP_ADD] = "$0 + $1",
+    [TRLI_OP_SUB] = "$0 - $1",
+    [TRLI_OP_MUL] = "$0 * $1",
+    [TRLI_OP_DIV] = "$0 / $1",
+    [TRLI_OP_MIN] = "trl_lanes_min($0, $1)",
+    [TRLI_OP_MAX] = "trl_lanes_max($0, $1)",
+    [TRLI_OP_LT] = "$0 < $1",
+    [TRLI_OP_LE] = "$0 <= $1",
+    [TRLI_OP_EQ] = "$0 == $1",
+    [TRLI_OP_NE] = "$0 != $1",
+    [TRLI_OP_AND] = "trl_lanes_and($0, $1)",
+    [TRLI_OP_OR] = "trl_lanes_or($0, $1)",
+    [TRLI_OP_SELECT] = "trl_lanes_select($0, $1, $2)",
+};
+
+static bool is_comparison(int op)
+{
+    return op == TRLI_OP_LT || op == TRLI_OP_LE || op == TRLI_OP_EQ || op == TRLI_OP_NE;
+}
+
+static void put_lanes_form(trli_emitter *e, int32_t i, const char *form)
+{
+    const trli_sample *in = &e->sample[i];
+    for (; *form; ++form) {
+        if (*form == '$')
+            put_lanes(e, in->arg[*++form - '0']);
+        else
+            fputc(*form, e->out);
+    }
+}
+
+static void put_lanes_operation(trli_emitter *e, int32_t i)
+{
+    const trli_sample *in = &e->sample[i];
+    const int op = trli_sample_node(e, i)->op;
+    const trli_sample *condition = op == TRLI_OP_SELECT ? &e->sample[in->arg[0]] : NULL;
+    if (is_comparison(op)) {
+        fputs("trl_lanes_truth(", e->out);
+        put_lanes_form(e, i, lanes_forms[op]);
+        fputs(")", e->out);
+    } else if (condition && !condition->buffered && is_lanes(e, in->arg[0]) && condition->ahead < 0 &&
+               is_comparison(trli_sample_node(e, in->arg[0])->op)) {
+        fputs("trl_lanes_choose(", e->out);
+        put_lanes_form(e, in->arg[0], lanes_forms[trli_sample_node(e, in->arg[0])->op]);
+        put_lanes_form(e, i, ", $1, $2)");
+    } else
+        put_lanes_form(e, i, lanes_forms[op]);
+}
+
+/* ---- values of the iteration before ---- */
+
+/* What a loop over lanes computes itself. */
+static bool is_computed(const trli_emitter *e, int32_t i)
+{
+    const trli_sample *in = &e->sample[i];
+    return (in->place == TRLI_IN_POINT || trli_is_row(in->place)) && !in->buffered &&
+           !trli_is_leaf(trli_sample_node(e, i));
+}
+
+/* Of the values wanted, that of the same node one point or row ahead; -1: none, or it is no gain. */
+static int32_t find_ahead(const trli_emitter *e, int32_t i, int axis)
+{
+    const trli_sample *in = &e->sample[i];
+    if (in->place != TRLI_IN_POINT || in->cost < (axis == 0 ? CARRY_COST : KEEP_COST)) return -1;
+    for (int32_t k = e->first[in->node]; k >= 0; k = e->sample[k].next) {
+        const int8_t *at = e->sample[k].offset;
+        if (e->wanted[k] && at[axis] == in->offset[axis] + 1 && at[1 - axis] == in->offset[1 - axis] &&
+            at[2] == in->offset[2])
+            return k;
+    }
+    return -1;
+}
+
+/* Mark as wanted what the loop over the lanes of a group computes, and find what of it the iteration before knew. */
+static void find_computed(trli_emitter *e, int32_t group)
+{
+    memset(e->wanted, 0, (size_t)e->count * sizeof *e->wanted);
+    for (int32_t i = 0; i < e->count; ++i) e->sample[i].ahead = -1;
+    for (int32_t r = e->group[group].first; r < e->group[group].end; ++r) e->wanted[e->root[r]] = true;
+    for (int32_t at = e->walk->count - 1; at >= 0; --at) {
+        for (int32_t i = e->first[at]; i >= 0; i = e->sample[i].next) e->wanted[i] &= is_computed(e, i);
+        for (int32_t i = e->first[at]; i >= 0; i = e->sample[i].next) {
+            trli_sample *in = &e->sample[i];
+            for (int axis = 0; axis < 2 && e->wanted[i] && in->ahead < 0; ++axis) {
+                in->ahead = find_ahead(e, i, axis);
+                in->axis = axis;
+            }
+            for (int a = 0; e->wanted[i] && in->ahead < 0 && a < 3 && in->arg[a] >= 0; ++a)
+                e->wanted[in->arg[a]] = true;
+        }
+    }
+}
+
+/* Whether it is taken from the point (axis 0) or row (1) before. */
+static bool is_taken(const trli_emitter *e, int32_t i, int axis)
+{
+    return e->wanted[i] && e->sample[i].ahead >= 0 && e->sample[i].axis == axis;
+}
+
+static bool takes(const trli_emitter *e, int axis)
+{
+    for (int32_t i = 0; i < e->count; ++i)
+        if (is_taken(e, i, axis)) return true;
+    return false;
+}
+
+bool trli_goes_by_lanes(trli_emitter *e, int32_t group)
+{
+    find_computed(e, group);
+    for (int32_t i = 0; i < e->count; ++i)
+        if (e->wanted[i] && !lanes_forms[trli_sample_node(e, i)->op]) return false;
+    return true;
+}
+
+bool trli_keeps_rows(trli_emitter *e, int32_t group)
+{
+    return trli_goes_by_lanes(e, group) && takes(e, 1);
+}
+
+void trli_put_kept(trli_emitter *e, int32_t group, int depth)
+{
+    if (!trli_keeps_rows(e, group)) return;
+    for (int32_t o = 0; o < e->count; ++o) {
+        if (!is_taken(e, e->order[o], 1)) continue;
+        trli_put_indent(e, depth);
+        fprintf(e->out, "double kept%d[2][TRL_KERNEL_ROW];\n", o);
+    }
+}
+
+/* Before the loop over the lanes: what it carries along x, and rows that are kept along y. */
+static void put_carried(trli_emitter *e, int depth)
+{
+    for (int32_t o = 0; o < e->count; ++o) {
+        const trli_sample *in = &e->sample[e->order[o]];
+        if (!e->wanted[e->order[o]] || in->ahead < 0) continue;
+        trli_put_indent(e, depth);
+        if (in->axis == 0)
+            fprintf(e->out, "trl_kernel_lanes c%d = {0};\n", e->number[in->ahead]);
+        else
+            fprintf(e->out, "double *const k%d = kept%d[j & 1], *const n%d = kept%d[~j & 1];\n", o, o, o, o);
+    }
+}
+
+static void put_lanes_value(trli_emitter *e, int32_t i, const char *type, int depth)
+{
+    trli_put_indent(e, depth);
+    fprintf(e->out, "%sv%d = ", type, e->number[i]);
+    put_lanes_operation(e, i);
+    fputs(";\n", e->out);
+}
+
+/* Compute a value where nothing is known from before, with what only it needs. */
+static void put_anew(trli_emitter *e, int32_t i, int depth)
+{
+    memset(e->also, 0, (size_t)e->count * sizeof *e->also);
+    e->also[i] = true;
+    for (int32_t o = e->number[i]; o >= 0; --o) {
+        const int32_t k = e->order[o];
+        const trli_sample *in = &e->sample[k];
+        e->also[k] &= k == i || (is_computed(e, k) && !e->wanted[k]);
+        for (int a = 0; e->also[k] && a < 3 && in->arg[a] >= 0; ++a) e->also[in->arg[a]] = true;
+    }
+    for (int32_t o = 0; o < e->number[i]; ++o)
+        if (e->also[e->order[o]]) put_lanes_value(e, e->order[o], "const trl_kernel_lanes ", depth);
+    put_lanes_value(e, i, "", depth);
+}
+
+/* The value that is this one of the point or row before; -1: none. */
+static int32_t find_follower(const trli_emitter *e, int32_t i, int axis)
+{
+    for (int32_t k = e->first[e->sample[i].node]; k >= 0; k = e->sample[k].next)
+        if (is_taken(e, k, axis) && e->sample[k].ahead == i) return k;
+    return -1;
+}
+
+/* A value, then what it is to the next point or row. */
+static void put_lanes_values(trli_emitter *e, int32_t i, int depth)
+{
+    if (e->sample[i].ahead < 0) put_lanes_value(e, i, "const trl_kernel_lanes ", depth);
+    for (int axis = 0; axis < 2; ++axis) {
+        const int32_t k = find_follower(e, i, axis);
+        if (k < 0) continue;
+        const int from = e->number[i], to = e->number[k];
+        trli_put_indent(e, depth);
+        if (axis == 0)
+            fprintf(e->out, "trl_kernel_lanes v%d = trl_lanes_follow(c%d, v%d);\n%*sc%d = v%d;\n%*sif (begins) {\n", to,
+                    from, from, 4 * depth, "", from, from, 4 * depth, "");
+        else
+            fprintf(e->out, "trl_kernel_lanes v%d;\n%*strl_kernel_put(n%d + i, 0, v%d);\n%*sif (j == y) {\n", to,
+                    4 * depth, "", to, from, 4 * depth, "");
+        put_anew(e, k, depth + 1);
+        trli_put_indent(e, depth);
+        if (axis == 0)
+            fputs("}\n", e->out);
+        else
+            fprintf(e->out, "} else\n%*sv%d = trl_kernel_load(k%d + i);\n", 4 * (depth + 1), "", to, to);
+        put_lanes_values(e, k, depth);
+    }
+}
+
+/* ---- the loop ---- */
+
+/* The results of a group that goes by lanes. The last lanes of a row overlap those before; shorter rows go point by point. */
+void trli_put_lanes_loop(trli_emitter *e, int32_t group, int depth)
+{
+    const int32_t first = e->group[group].first, end = e->group[group].end;
+    trli_put_indent(e, depth);
+    fputs("if (n >= TRL_KERNEL_LANES) {\n", e->out);
+    trli_put_indent(e, depth + 1);
+    fputs("const int past = call->stream", e->out);
+    for (int32_t r = first; r < end; ++r) fprintf(e->out, " && trl_kernel_is_aligned(q%d)", r);
+    fputs(";\n", e->out);
+    find_computed(e, group);
+    put_carried(e, depth + 1);
+    trli_put_indent(e, depth + 1);
+    fputs("for (long long i = 0; i < n; i += TRL_KERNEL_LANES) {\n", e->out);
+    if (takes(e, 0)) {
+        trli_put_indent(e, depth + 2);
+        fputs("const int begins = i == 0 || i > n - TRL_KERNEL_LANES;\n", e->out);
+    }
+    trli_put_indent(e, depth + 2);
+    fputs("if (i > n - TRL_KERNEL_LANES) i = n - TRL_KERNEL_LANES;\n", e->out);
+    trli_put_fetches(e, group, "trl_kernel_fetch_line(a%d + i)", depth + 2);
+    find_computed(e, group);
+    for (int32_t o = 0; o < e->count; ++o)
+        if (e->wanted[e->order[o]] && e->sample[e->order[o]].ahead < 0) put_lanes_values(e, e->order[o], depth + 2);
+    for (int32_t r = first; r < end; ++r) {
+        trli_put_indent(e, depth + 2);
+        fprintf(e->out, "trl_kernel_put(q%d + i, past && i %% TRL_KERNEL_LANES == 0, ", r);
+        put_lanes(e, e->root[r]);
+        fputs(");\n", e->out);
+        if (!e->look) continue;
+        trli_put_indent(e, depth + 2);
+        fputs("excesses |= trl_lanes_excess(", e->out);
+        put_lanes(e, e->root[r]);
+        fputs(");\n", e->out);
+    }
+    trli_put_indent(e, depth + 1);
+    fputs("}\n", e->out);
+    trli_put_indent(e, depth);
+    fputs("} else\n", e->out);
+}
