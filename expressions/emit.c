@@ -166,14 +166,6 @@ static bool wants_row(const trli_emitter *e, int32_t pointer)
     return false;
 }
 
-/* Whether it reads an input. */
-static bool wants_input(const trli_emitter *e, int32_t input)
-{
-    for (int32_t i = 0; i < e->count; ++i)
-        if (e->wanted[i] && e->sample[i].pointer >= 0 && e->pointer[e->sample[i].pointer].input == input) return true;
-    return false;
-}
-
 static void put_pointers(trli_emitter *e, int32_t first, int32_t end, int depth)
 {
     mark_groups(e, first, end);
@@ -191,19 +183,19 @@ static void put_pointers(trli_emitter *e, int32_t first, int32_t end, int depth)
             if (!lanes) fprintf(e->out, "double row%d[TRL_KERNEL_ROW];\n%*s", r, 4 * depth, "");
             fprintf(e->out, "double *const q%d = ", r);
             if (!lanes) fprintf(e->out, "call->stream ? row%d : ", r);
-            fprintf(e->out, "out%d + x + j * out%d_y + k * out%d_z;\n", r, r, r);
+            const int to = r % e->nroots;
+            fprintf(e->out, "out%d + x + j * out%d_y + %s * out%d_z;\n", to, to, r == to ? "k" : "(k + 1)", to);
         }
     }
 }
 
-/* Of each input the row that is asked for early: some rows ahead on the plane that is read last. */
+/* Of each input the row that is asked for early: some rows ahead on the plane that is read last, of the lower plane of two. */
 static void put_rows_ahead(trli_emitter *e, int32_t first, int32_t end, int depth)
 {
     const int *fields;
     const int n = trli_kernel_inputs(e->kernel, &fields);
-    mark_groups(e, first, end);
     for (int i = 0; i < n; ++i) {
-        if (!wants_input(e, i)) continue;
+        if (first < e->ngroups && (e->reader[i] < first || e->reader[i] >= end)) continue;
         const trl_footprint f = trli_kernel_footprint(e->kernel, i);
         const trl_offsets hull = trl_footprint_hull(&f);
         trli_put_indent(e, depth);
@@ -213,16 +205,6 @@ static void put_rows_ahead(trli_emitter *e, int32_t first, int32_t end, int dept
     }
 }
 
-/* Whether a group is the first to read an input. */
-static bool reads_first(trli_emitter *e, int32_t group, int32_t input)
-{
-    for (int32_t g = 0; g <= group; ++g) {
-        mark_groups(e, g, g + 1);
-        if (wants_input(e, input)) return g == group;
-    }
-    return false;
-}
-
 void trli_put_fetches(trli_emitter *e, int32_t group, const char *how, int depth)
 {
     const int *fields;
@@ -230,10 +212,14 @@ void trli_put_fetches(trli_emitter *e, int32_t group, const char *how, int depth
     trli_put_indent(e, depth);
     fputs("if (call->ahead) {\n", e->out);
     for (int i = 0; i < n; ++i) {
-        if (!reads_first(e, group, i)) continue;
-        trli_put_indent(e, depth + 1);
-        fprintf(e->out, how, i);
-        fputs(";\n", e->out);
+        if (group < e->ngroups && e->reader[i] != group) continue;
+        for (int plane = 0; plane < (group < e->ngroups ? 1 : 2); ++plane) {
+            char row[48];
+            snprintf(row, sizeof row, plane ? "a%d + in%d_z" : "a%d", i, i);
+            trli_put_indent(e, depth + 1);
+            fprintf(e->out, how, row);
+            fputs(";\n", e->out);
+        }
     }
     trli_put_indent(e, depth);
     fputs("}\n", e->out);
@@ -248,7 +234,7 @@ static void put_results(trli_emitter *e, int32_t group, int depth)
         put_loop(e, TRLI_IN_RESULT, first, end, "TRL_KERNEL_SHORT", depth + 1);
         return;
     }
-    trli_put_fetches(e, group, "trl_kernel_fetch(a%d, n)", depth);
+    trli_put_fetches(e, group, "trl_kernel_fetch(%s, n)", depth);
     trli_mark_computed(e, TRLI_IN_RESULT, end - first, e->root + first);
     put_row_loop(e, TRLI_IN_RESULT, first, end, depth);
     for (int32_t r = first; r < end; ++r) {
@@ -299,41 +285,75 @@ static void put_row(trli_emitter *e, int32_t first, int32_t end, int depth)
     for (int32_t g = first; g < end; ++g) put_results(e, g, depth);
 }
 
-/* The rows of a plane, or of some planes in turn: what a row reads of the planes beside it is then in the first-level cache. */
-static void put_rows(trli_emitter *e, bool in_turn, int32_t first, int32_t end)
+/* The groups of two planes' results, or of one's. */
+typedef struct part {
+    int32_t first, end;
+} part;
+
+static part pair_of(const trli_emitter *e)
 {
-    for (int32_t g = first; g < end; ++g) trli_put_kept(e, g, 4);
-    fputs("                for (long long j = y; j < end; ++j) {\n", e->out);
-    if (in_turn) fputs("                    for (long long k = z; k < stop; ++k) {\n", e->out);
-    put_row(e, first, end, in_turn ? 6 : 5);
-    if (in_turn) fputs("                    }\n", e->out);
-    fputs("                }\n", e->out);
+    return (part){e->ngroups, e->ngroups + 1};
+}
+
+static void put_rows(trli_emitter *e, part p, int depth)
+{
+    for (int32_t g = p.first; g < p.end; ++g) trli_put_kept(e, g, depth);
+    trli_put_indent(e, depth);
+    fputs("for (long long j = y; j < end; ++j) {\n", e->out);
+    put_row(e, p.first, p.end, depth + 1);
+    trli_put_indent(e, depth);
+    fputs("}\n", e->out);
+}
+
+/* Some planes' rows in turn: what a row reads of the planes beside it is then in the first-level cache. */
+static void put_rows_in_turn(trli_emitter *e, part p)
+{
+    fputs("                for (long long j = y; j < end; ++j) {\n"
+          "                    for (long long k = z; k < stop; ++k) {\n",
+          e->out);
+    if (trli_goes_by_pairs(e)) {
+        fputs("                        if (k + 1 < stop) {\n", e->out);
+        put_row(e, pair_of(e).first, pair_of(e).end, 7);
+        fputs("                            ++k;\n"
+              "                            continue;\n"
+              "                        }\n",
+              e->out);
+    }
+    put_row(e, p.first, p.end, 6);
+    fputs("                    }\n                }\n", e->out);
 }
 
 /* Groups that share nothing go through the rows one after the other: each then keeps few streams of memory busy. */
-static void put_groups(trli_emitter *e, bool in_turn)
+static int32_t groups_at_once(const trli_emitter *e)
 {
-    if (has_row_of(e, TRLI_IN_POINT))
-        put_rows(e, in_turn, 0, e->ngroups);
-    else
-        for (int32_t g = 0; g < e->ngroups; ++g) put_rows(e, in_turn, g, g + 1);
+    return has_row_of(e, TRLI_IN_POINT) ? e->ngroups : 1;
 }
 
 static void put_planes(trli_emitter *e)
 {
+    const int32_t n = groups_at_once(e);
     fputs("            for (long long k = call->lo[2]; k < call->hi[2]; ++k) {\n", e->out);
     put_values(e, TRLI_IN_PLANE, 0, e->ngroups, 4);
     put_row_buffers(e, TRLI_IN_PLANE_ROW, 4);
-    put_groups(e, false);
+    if (trli_goes_by_pairs(e)) {
+        fputs("                if (call->turn > 1 && k + 1 < call->hi[2]) {\n", e->out);
+        put_rows(e, pair_of(e), 5);
+        fputs("                    ++k;\n"
+              "                    continue;\n"
+              "                }\n",
+              e->out);
+    }
+    for (int32_t g = 0; g < e->ngroups; g += n) put_rows(e, (part){g, g + n}, 4);
     fputs("            }\n", e->out);
 }
 
 static void put_planes_in_turn(trli_emitter *e)
 {
+    const int32_t n = groups_at_once(e);
     fputs("            for (long long z = call->lo[2]; z < call->hi[2]; z += call->turn) {\n"
           "                const long long stop = call->hi[2] - z < call->turn ? call->hi[2] : z + call->turn;\n",
           e->out);
-    put_groups(e, true);
+    for (int32_t g = 0; g < e->ngroups; g += n) put_rows_in_turn(e, (part){g, g + n});
     fputs("            }\n", e->out);
 }
 
@@ -360,4 +380,5 @@ static void put_kernel(trli_emitter *e)
     fputs("}\n", e->out);
 }
 
-const trli_dialect trli_dialect_cpu = {.put_kernel = put_kernel, .put_use = put_use, .index = {"x + i", "j", "k"}};
+const trli_dialect trli_dialect_cpu = {
+    .put_kernel = put_kernel, .put_use = put_use, .index = {"x + i", "j", "k"}, .pairs = true};

@@ -76,9 +76,11 @@ struct trli_emitter {
     bool look;
     bool near; /* the loop under way computes functions without their branch, and notes in `far` that it was wrong */
     FILE *out;
-    int32_t *root; /* [nroots] samples */
+    int nresults;  /* nroots, or those of two planes, one after the other */
+    int32_t *root; /* [nresults] samples */
     trli_group *group;
-    int32_t ngroups;
+    int32_t ngroups;     /* of the results of one plane; behind them that of all results of two planes, if there are */
+    int32_t *reader;     /* by input: the first group that reads it */
     int32_t *first;      /* by place in the walk: its samples, as a list */
     trli_sample *sample; /* in the order found; users before operands */
     int32_t count, capacity;
@@ -99,6 +101,11 @@ static inline const trli_node *trli_sample_node(const trli_emitter *e, int32_t i
     return trli_ir_node(e->ir, e->walk->list[e->sample[i].node]);
 }
 
+static inline bool trli_goes_by_pairs(const trli_emitter *e)
+{
+    return e->nresults > e->nroots;
+}
+
 static inline bool trli_is_row(trli_place p)
 {
     return p == TRLI_IN_ROW_X || p == TRLI_IN_PLANE_ROW;
@@ -116,6 +123,7 @@ struct trli_dialect {
     void (*put_kernel)(trli_emitter *e);                          /* all of the text */
     void (*put_use)(trli_emitter *e, trli_place loop, int32_t i); /* a sample as an operand inside of a loop */
     const char *index[3];                                         /* of the point, along each axis */
+    bool pairs;                                                   /* one loop may compute the points of two planes */
 };
 
 /* Whether a function has a branch for arguments that few have. */
@@ -129,7 +137,7 @@ void trli_put_operation(trli_emitter *e, trli_place loop, int32_t i);
 
 /* Mark what a loop over x has to compute: everything its results need that no outer loop provides. */
 void trli_mark_computed(trli_emitter *e, trli_place loop, int nroots, const int32_t *root);
-/* Ask for the rows ahead of the inputs that a group is the first to read, by `how`, a call or a statement with the input's number. */
+/* Ask for the rows ahead of the inputs that a group is the first to read, by `how`, a call with the row. */
 void trli_put_fetches(trli_emitter *e, int32_t group, const char *how, int depth);
 
 /* ---- emit_lanes.c ---- */

@@ -6,10 +6,7 @@
 
 #include "emit_impl.h"
 
-enum {
-    CARRY_COST = 5, /* worth a shuffle of lanes */
-    KEEP_COST = 8   /* worth a load and a store */
-};
+enum { CARRY_COST = 8 }; /* worth a shuffle of lanes, or a load and a store */
 
 /* Whether a sample is several values in a loop over lanes: it varies along the row. */
 static bool is_lanes(const trli_emitter *e, int32_t i)
@@ -102,7 +99,7 @@ static bool is_computed(const trli_emitter *e, int32_t i)
 static int32_t find_ahead(const trli_emitter *e, int32_t i, int axis)
 {
     const trli_sample *in = &e->sample[i];
-    if (in->place != TRLI_IN_POINT || in->cost < (axis == 0 ? CARRY_COST : KEEP_COST)) return -1;
+    if (in->place != TRLI_IN_POINT || in->cost < CARRY_COST) return -1;
     for (int32_t k = e->first[in->node]; k >= 0; k = e->sample[k].next) {
         const int8_t *at = e->sample[k].offset;
         if (e->wanted[k] && at[axis] == in->offset[axis] + 1 && at[1 - axis] == in->offset[1 - axis] &&
@@ -168,42 +165,78 @@ void trli_put_kept(trli_emitter *e, int32_t group, int depth)
     }
 }
 
-/* Before the loop over the lanes: what it carries along x, and rows that are kept along y. */
-static void put_carried(trli_emitter *e, int depth)
-{
-    for (int32_t o = 0; o < e->count; ++o) {
-        const trli_sample *in = &e->sample[e->order[o]];
-        if (!e->wanted[e->order[o]] || in->ahead < 0) continue;
-        trli_put_indent(e, depth);
-        if (in->axis == 0)
-            fprintf(e->out, "trl_kernel_lanes c%d = {0};\n", e->number[in->ahead]);
-        else
-            fprintf(e->out, "double *const k%d = kept%d[j & 1], *const n%d = kept%d[~j & 1];\n", o, o, o, o);
-    }
-}
-
-static void put_lanes_value(trli_emitter *e, int32_t i, const char *type, int depth)
+static void put_lanes_value(trli_emitter *e, int32_t i, int depth)
 {
     trli_put_indent(e, depth);
-    fprintf(e->out, "%sv%d = ", type, e->number[i]);
+    fprintf(e->out, "const trl_kernel_lanes v%d = ", e->number[i]);
     put_lanes_operation(e, i);
     fputs(";\n", e->out);
 }
 
-/* Compute a value where nothing is known from before, with what only it needs. */
-static void put_anew(trli_emitter *e, int32_t i, int depth)
+/* Compute what is otherwise taken from the point or row before. */
+static void put_anew(trli_emitter *e, int axis, int depth)
 {
-    memset(e->also, 0, (size_t)e->count * sizeof *e->also);
-    e->also[i] = true;
-    for (int32_t o = e->number[i]; o >= 0; --o) {
-        const int32_t k = e->order[o];
-        const trli_sample *in = &e->sample[k];
-        e->also[k] &= k == i || (is_computed(e, k) && !e->wanted[k]);
-        for (int a = 0; e->also[k] && a < 3 && in->arg[a] >= 0; ++a) e->also[in->arg[a]] = true;
+    for (int32_t i = 0; i < e->count; ++i) e->also[i] = is_taken(e, i, axis);
+    for (int32_t o = e->count - 1; o >= 0; --o) {
+        const trli_sample *in = &e->sample[e->order[o]];
+        e->also[e->order[o]] &= is_computed(e, e->order[o]);
+        for (int a = 0; e->also[e->order[o]] && a < 3 && in->arg[a] >= 0; ++a) e->also[in->arg[a]] = true;
     }
-    for (int32_t o = 0; o < e->number[i]; ++o)
-        if (e->also[e->order[o]]) put_lanes_value(e, e->order[o], "const trl_kernel_lanes ", depth);
-    put_lanes_value(e, i, "", depth);
+    for (int32_t o = 0; o < e->count; ++o)
+        if (e->also[e->order[o]]) put_lanes_value(e, e->order[o], depth);
+    for (int32_t o = 0; o < e->count; ++o) {
+        const int32_t i = e->order[o];
+        if (!is_taken(e, i, axis)) continue;
+        trli_put_indent(e, depth);
+        if (axis == 0)
+            fprintf(e->out, "c%d = trl_lanes_of(v%d[0]);\n", o, o);
+        else
+            fprintf(e->out, "trl_kernel_put(k%d + i, 0, v%d);\n", o, o);
+    }
+}
+
+static const char to_last_lanes[] = "if (i > n - TRL_KERNEL_LANES) i = n - TRL_KERNEL_LANES;\n";
+
+static const char each_lanes[] = "for (long long i = 0; i < n; i += TRL_KERNEL_LANES) {\n";
+
+/* Before the loop over lanes: what it takes along x, and the row before of the first one. */
+static void put_before(trli_emitter *e, int depth)
+{
+    for (int32_t o = 0; o < e->count; ++o) {
+        const int32_t i = e->order[o];
+        if (!is_taken(e, i, 0) && !is_taken(e, i, 1)) continue;
+        trli_put_indent(e, depth);
+        if (e->sample[i].axis == 0)
+            fprintf(e->out, "trl_kernel_lanes c%d;\n", o);
+        else
+            fprintf(e->out, "double *const k%d = kept%d[j & 1], *const n%d = kept%d[~j & 1];\n", o, o, o, o);
+    }
+    if (!takes(e, 1)) return;
+    trli_put_indent(e, depth);
+    fputs("if (j == y)\n", e->out);
+    trli_put_indent(e, depth + 1);
+    fputs(each_lanes, e->out);
+    trli_put_indent(e, depth + 2);
+    fputs(to_last_lanes, e->out);
+    put_anew(e, 1, depth + 2);
+    trli_put_indent(e, depth + 1);
+    fputs("}\n", e->out);
+}
+
+/* The loops around points. What is taken along x is first computed anew: at the begin of a row, and where the last lanes overlap others,
+ * which then go by themselves. Returns the depth within. */
+static int put_heads(trli_emitter *e, int depth)
+{
+    const bool follows = takes(e, 0);
+    trli_put_indent(e, depth);
+    fputs(follows ? "for (long long i = 0, stop = n - n % TRL_KERNEL_LANES; i < n; stop = n) {\n" : each_lanes, e->out);
+    trli_put_indent(e, depth + 1);
+    fputs(to_last_lanes, e->out);
+    if (!follows) return depth + 1;
+    put_anew(e, 0, depth + 1);
+    trli_put_indent(e, depth + 1);
+    fputs("for (; i < stop; i += TRL_KERNEL_LANES) {\n", e->out);
+    return depth + 2;
 }
 
 /* The value that is this one of the point or row before; -1: none. */
@@ -214,70 +247,68 @@ static int32_t find_follower(const trli_emitter *e, int32_t i, int axis)
     return -1;
 }
 
-/* A value, then what it is to the next point or row. */
-static void put_lanes_values(trli_emitter *e, int32_t i, int depth)
+/* Values that are this one of the point and the row before. */
+static void put_followers(trli_emitter *e, int32_t i, int depth)
 {
-    if (e->sample[i].ahead < 0) put_lanes_value(e, i, "const trl_kernel_lanes ", depth);
+    const int from = e->number[i];
     for (int axis = 0; axis < 2; ++axis) {
         const int32_t k = find_follower(e, i, axis);
         if (k < 0) continue;
-        const int from = e->number[i], to = e->number[k];
+        const int to = e->number[k];
         trli_put_indent(e, depth);
         if (axis == 0)
-            fprintf(e->out, "trl_kernel_lanes v%d = trl_lanes_follow(c%d, v%d);\n%*sc%d = v%d;\n%*sif (begins) {\n", to,
-                    from, from, 4 * depth, "", from, from, 4 * depth, "");
+            fprintf(e->out, "const trl_kernel_lanes v%d = trl_lanes_follow(c%d, v%d);\n%*sc%d = v%d;\n", to, to, from,
+                    4 * depth, "", to, from);
         else
-            fprintf(e->out, "trl_kernel_lanes v%d;\n%*strl_kernel_put(n%d + i, 0, v%d);\n%*sif (j == y) {\n", to,
-                    4 * depth, "", to, from, 4 * depth, "");
-        put_anew(e, k, depth + 1);
-        trli_put_indent(e, depth);
-        if (axis == 0)
-            fputs("}\n", e->out);
-        else
-            fprintf(e->out, "} else\n%*sv%d = trl_kernel_load(k%d + i);\n", 4 * (depth + 1), "", to, to);
-        put_lanes_values(e, k, depth);
+            fprintf(e->out,
+                    "const trl_kernel_lanes v%d = trl_kernel_load(k%d + i);\n%*strl_kernel_put(n%d + i, 0, v%d);\n", to,
+                    to, 4 * depth, "", to, from);
+        put_followers(e, k, depth);
     }
 }
 
 /* ---- the loop ---- */
 
-/* The results of a group that goes by lanes. The last lanes of a row overlap those before; shorter rows go point by point. */
-void trli_put_lanes_loop(trli_emitter *e, int32_t group, int depth)
+static void put_lanes_results(trli_emitter *e, trli_group g, int depth)
 {
-    const int32_t first = e->group[group].first, end = e->group[group].end;
-    trli_put_indent(e, depth);
-    fputs("if (n >= TRL_KERNEL_LANES) {\n", e->out);
-    trli_put_indent(e, depth + 1);
-    fputs("const int past = call->stream", e->out);
-    for (int32_t r = first; r < end; ++r) fprintf(e->out, " && trl_kernel_is_aligned(q%d)", r);
-    fputs(";\n", e->out);
-    find_computed(e, group);
-    put_carried(e, depth + 1);
-    trli_put_indent(e, depth + 1);
-    fputs("for (long long i = 0; i < n; i += TRL_KERNEL_LANES) {\n", e->out);
-    if (takes(e, 0)) {
-        trli_put_indent(e, depth + 2);
-        fputs("const int begins = i == 0 || i > n - TRL_KERNEL_LANES;\n", e->out);
-    }
-    trli_put_indent(e, depth + 2);
-    fputs("if (i > n - TRL_KERNEL_LANES) i = n - TRL_KERNEL_LANES;\n", e->out);
-    trli_put_fetches(e, group, "trl_kernel_fetch_line(a%d + i)", depth + 2);
-    find_computed(e, group);
-    for (int32_t o = 0; o < e->count; ++o)
-        if (e->wanted[e->order[o]] && e->sample[e->order[o]].ahead < 0) put_lanes_values(e, e->order[o], depth + 2);
-    for (int32_t r = first; r < end; ++r) {
-        trli_put_indent(e, depth + 2);
+    for (int32_t r = g.first; r < g.end; ++r) {
+        trli_put_indent(e, depth);
         fprintf(e->out, "trl_kernel_put(q%d + i, past && i %% TRL_KERNEL_LANES == 0, ", r);
         put_lanes(e, e->root[r]);
         fputs(");\n", e->out);
         if (!e->look) continue;
-        trli_put_indent(e, depth + 2);
+        trli_put_indent(e, depth);
         fputs("excesses |= trl_lanes_excess(", e->out);
         put_lanes(e, e->root[r]);
         fputs(");\n", e->out);
     }
+}
+
+/* The results of a group that goes by lanes. The last lanes of a row overlap those before; shorter rows go point by point. */
+void trli_put_lanes_loop(trli_emitter *e, int32_t group, int depth)
+{
+    const trli_group g = e->group[group];
+    trli_put_indent(e, depth);
+    fputs("if (n >= TRL_KERNEL_LANES) {\n", e->out);
     trli_put_indent(e, depth + 1);
-    fputs("}\n", e->out);
+    fputs("const int past = call->stream", e->out);
+    for (int32_t r = g.first; r < g.end; ++r) fprintf(e->out, " && trl_kernel_is_aligned(q%d)", r);
+    fputs(";\n", e->out);
+    find_computed(e, group);
+    put_before(e, depth + 1);
+    const int within = put_heads(e, depth + 1);
+    trli_put_fetches(e, group, "trl_kernel_fetch_line(%s + i)", within);
+    for (int32_t o = 0; o < e->count; ++o) {
+        const int32_t i = e->order[o];
+        if (!e->wanted[i] || e->sample[i].ahead >= 0) continue;
+        put_lanes_value(e, i, within);
+        put_followers(e, i, within);
+    }
+    put_lanes_results(e, g, within);
+    for (int d = within - 1; d > depth; --d) {
+        trli_put_indent(e, d);
+        fputs("}\n", e->out);
+    }
     trli_put_indent(e, depth);
     fputs("} else\n", e->out);
 }

@@ -15,7 +15,8 @@ enum {
     BUFFER_COST = 8, /* worth a load and a store outside of the innermost loop */
     SHARE_COST = 3,  /* and within it */
     COST_MOST = 1000,
-    ROWS_MOST = 12 /* that one loop goes through: as many pointers as there are registers */
+    PAIR_MOST = 200, /* values of a plane */
+    ROWS_MOST = 12   /* that one loop goes through: as many pointers as there are registers */
 };
 
 /* ---- samples ---- */
@@ -57,9 +58,9 @@ static trl_err find_samples(trli_emitter *e)
 {
     trl_err err = TRL_OK;
     for (int32_t i = 0; i < e->walk->count; ++i) e->first[i] = -1;
-    for (int r = 0; r < e->nroots; ++r) {
-        int8_t offset[3] = {0, 0, 0};
-        trli_value v = see_through(e, e->roots[r], offset);
+    for (int r = 0; r < e->nresults; ++r) {
+        int8_t offset[3] = {0, 0, (int8_t)(r / e->nroots)};
+        trli_value v = see_through(e, e->roots[r % e->nroots], offset);
         TRL_TRY(add_sample(e, v, offset, &e->root[r]));
     }
     for (int32_t at = e->walk->count - 1; at >= 0 && e->count <= SAMPLES_MOST; --at) {
@@ -150,7 +151,7 @@ static void find_places(trli_emitter *e)
         const trli_sample *in = &e->sample[e->order[o]];
         for (int a = 0; a < 3 && in->arg[a] >= 0; ++a) buffer_operand(e, in, in->arg[a]);
     }
-    for (int r = 0; r < e->nroots; ++r) buffer_operand(e, &storing, e->root[r]);
+    for (int r = 0; r < e->nresults; ++r) buffer_operand(e, &storing, e->root[r]);
 }
 
 static int32_t input_of(const trli_emitter *e, int field)
@@ -212,8 +213,14 @@ static void group_results(trli_emitter *e)
     }
     for (int32_t g = 0; g < e->ngroups; ++g) {
         trli_emit_mark_needed(e, e->group[g].first, e->group[g].end);
-        for (int32_t i = 0; i < e->count; ++i) e->sample[i].groups += e->wanted[i];
+        for (int32_t i = 0; i < e->count; ++i) {
+            if (!e->wanted[i]) continue;
+            const int32_t p = e->sample[i].pointer, input = p >= 0 ? e->pointer[p].input : -1;
+            if (input >= 0 && e->reader[input] < 0) e->reader[input] = g;
+            ++e->sample[i].groups;
+        }
     }
+    e->group[e->ngroups] = (trli_group){.first = 0, .end = e->nresults};
 }
 
 /* What a loop over points computes itself. */
@@ -261,14 +268,18 @@ static trl_err no_memory(const trli_emitter *e)
                     e->nroots, e->count);
 }
 
-trl_err trli_emit_plan(trli_emitter *e, const char **why)
+static trl_err plan(trli_emitter *e, int planes, const char **why)
 {
+    const int *fields;
+    const int ninputs = trli_kernel_inputs(e->kernel, &fields);
     trl_err err = TRL_OK;
-    *why = NULL;
-    e->root = malloc((size_t)e->nroots * sizeof *e->root);
-    e->group = malloc((size_t)e->nroots * sizeof *e->group);
+    e->nresults = planes * e->nroots;
+    e->root = malloc((size_t)e->nresults * sizeof *e->root);
+    e->group = malloc((size_t)(e->nroots + 1) * sizeof *e->group);
+    e->reader = malloc((size_t)(ninputs + 1) * sizeof *e->reader);
     e->first = malloc((size_t)e->walk->count * sizeof *e->first);
-    if (!e->root || !e->group || !e->first) return no_memory(e);
+    if (!e->root || !e->group || !e->reader || !e->first) return no_memory(e);
+    for (int i = 0; i < ninputs; ++i) e->reader[i] = -1;
     TRL_TRY(find_samples(e));
     if (e->count > SAMPLES_MOST) *why = "it has too many operations";
     if (*why) goto done;
@@ -288,8 +299,41 @@ done:
     return err;
 }
 
+/* Whether planes have something in common: a row that both read, or a value between them; and little enough for one loop. */
+static bool is_worth_pairs(trli_emitter *e)
+{
+    bool both = false;
+    if (!e->dialect->pairs || e->ir->grid->dim < 3 || e->ngroups > 1 || e->count > PAIR_MOST) return false;
+    for (int32_t i = 0; i < e->count; ++i) {
+        const trli_sample *in = &e->sample[i];
+        const bool leaf = trli_is_leaf(trli_sample_node(e, i));
+        if (!leaf && (in->place == TRLI_IN_PLANE || in->place == TRLI_IN_PLANE_ROW)) return false;
+        both |= in->pointer >= 0 && in->offset[2] != 0;
+    }
+    return both && trli_goes_by_lanes(e, 0);
+}
+
+trl_err trli_emit_plan(trli_emitter *e, const char **why)
+{
+    trl_err err = TRL_OK;
+    *why = NULL;
+    TRL_TRY(plan(e, 1, why));
+    if (*why || !is_worth_pairs(e)) goto done;
+    trli_emitter_free(e);
+    TRL_TRY(plan(e, 2, why));
+done:
+    return err;
+}
+
 void trli_emitter_free(trli_emitter *e)
 {
-    void *blocks[] = {e->root, e->group, e->first, e->sample, e->order, e->number, e->wanted, e->also, e->pointer};
+    void *blocks[] = {e->root,  e->group,  e->reader, e->first, e->sample,
+                      e->order, e->number, e->wanted, e->also,  e->pointer};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; ++i) free(blocks[i]);
+    e->root = e->reader = e->first = e->order = e->number = NULL;
+    e->group = NULL;
+    e->sample = NULL;
+    e->wanted = e->also = NULL;
+    e->pointer = NULL;
+    e->ngroups = e->count = e->capacity = e->npointers = e->nbuffers = 0;
 }
