@@ -6,6 +6,11 @@
 
 #include "emit_impl.h"
 
+enum {
+    SHARED_ROWS = 64, /* of buffers of one call, of the longest rows */
+    TURNS_MOST = 4    /* planes: what a row reads of more is not in the first-level cache */
+};
+
 /* How a sample is read inside of a loop over the points of a row, or outside of those. */
 static void put_use(trli_emitter *e, trli_place loop, int32_t i)
 {
@@ -60,16 +65,10 @@ static void put_wanted(trli_emitter *e, trli_place loop, int depth)
     }
 }
 
-/* Mark as wanted all that groups [first, end) need. */
-static void mark_groups(trli_emitter *e, int32_t first, int32_t end)
+/* The values of a loop over y or z, or of the call, that a group needs. */
+static void put_values(trli_emitter *e, trli_place loop, int32_t group, int depth)
 {
-    trli_emit_mark_needed(e, e->group[first].first, e->group[end - 1].end);
-}
-
-/* The values of a loop over y or z, or of the call, that groups [first, end) need. */
-static void put_values(trli_emitter *e, trli_place loop, int32_t first, int32_t end, int depth)
-{
-    mark_groups(e, first, end);
+    trli_emit_mark_needed(e, group);
     for (int32_t i = 0; i < e->count; ++i)
         e->wanted[i] &= e->sample[i].place == loop && !trli_is_leaf(trli_sample_node(e, i));
     put_wanted(e, loop, depth);
@@ -150,7 +149,7 @@ static void put_row_buffers(trli_emitter *e, trli_place loop, int depth)
     if (!has_row_of(e, loop)) return;
     for (int32_t o = 0; o < e->count; ++o) {
         const trli_sample *in = &e->sample[e->order[o]];
-        if (!in->buffered || in->place != loop) continue;
+        if (!in->buffered || in->place != loop || loop == TRLI_IN_POINT) continue;
         trli_put_indent(e, depth);
         fprintf(e->out, "double b%d[TRL_KERNEL_ROW];\n", o);
     }
@@ -166,9 +165,9 @@ static bool wants_row(const trli_emitter *e, int32_t pointer)
     return false;
 }
 
-static void put_pointers(trli_emitter *e, int32_t first, int32_t end, int depth)
+static void put_pointers(trli_emitter *e, int32_t group, int depth)
 {
-    mark_groups(e, first, end);
+    trli_emit_mark_needed(e, group);
     for (int32_t p = 0; p < e->npointers; ++p) {
         const trli_row_pointer *r = &e->pointer[p];
         if (!wants_row(e, p)) continue;
@@ -176,26 +175,39 @@ static void put_pointers(trli_emitter *e, int32_t first, int32_t end, int depth)
         fprintf(e->out, "const double *const p%d = in%d + x + (j + (%d)) * in%d_y + (k + (%d)) * in%d_z;\n", p,
                 r->input, r->y, r->input, r->z, r->input);
     }
-    for (int32_t g = first; g < end; ++g) {
-        const bool lanes = trli_goes_by_lanes(e, g);
-        for (int32_t r = e->group[g].first; r < e->group[g].end; ++r) {
-            trli_put_indent(e, depth);
-            if (!lanes) fprintf(e->out, "double row%d[TRL_KERNEL_ROW];\n%*s", r, 4 * depth, "");
-            fprintf(e->out, "double *const q%d = ", r);
-            if (!lanes) fprintf(e->out, "call->stream ? row%d : ", r);
-            const int to = r % e->nroots;
-            fprintf(e->out, "out%d + x + j * out%d_y + %s * out%d_z;\n", to, to, r == to ? "k" : "(k + 1)", to);
-        }
+    for (int32_t o = 0; o < e->count; ++o) {
+        const trli_sample *in = &e->sample[e->order[o]];
+        if (!e->wanted[e->order[o]] || !in->buffered || in->place != TRLI_IN_POINT) continue;
+        trli_put_indent(e, depth);
+        fprintf(e->out, "double *const b%d = shared%d + (j - y) * n;\n", o, o);
     }
 }
 
+static void put_result_pointers(trli_emitter *e, int32_t group, int depth)
+{
+    const bool lanes = trli_goes_by_lanes(e, group);
+    for (int32_t r = e->group[group].first; r < e->group[group].end; ++r) {
+        const int to = r % e->nroots;
+        trli_put_indent(e, depth);
+        if (!lanes) fprintf(e->out, "double row%d[TRL_KERNEL_ROW];\n%*s", r, 4 * depth, "");
+        fprintf(e->out, "double *const q%d = ", r);
+        if (!lanes) fprintf(e->out, "call->stream ? row%d : ", r);
+        fprintf(e->out, "out%d + x + j * out%d_y + %s * out%d_z;\n", to, to, r == to ? "k" : "(k + 1)", to);
+    }
+}
+
+static bool reads_first(const trli_emitter *e, int32_t group, int32_t input)
+{
+    return e->reader[input] >= 0 && (group == e->ngroups || group == e->reader[input]);
+}
+
 /* Of each input the row that is asked for early: some rows ahead on the plane that is read last, of the lower plane of two. */
-static void put_rows_ahead(trli_emitter *e, int32_t first, int32_t end, int depth)
+static void put_rows_ahead(trli_emitter *e, int32_t group, int depth)
 {
     const int *fields;
     const int n = trli_kernel_inputs(e->kernel, &fields);
     for (int i = 0; i < n; ++i) {
-        if (first < e->ngroups && (e->reader[i] < first || e->reader[i] >= end)) continue;
+        if (!reads_first(e, group, i)) continue;
         const trl_footprint f = trli_kernel_footprint(e->kernel, i);
         const trl_offsets hull = trl_footprint_hull(&f);
         trli_put_indent(e, depth);
@@ -212,7 +224,7 @@ void trli_put_fetches(trli_emitter *e, int32_t group, const char *how, int depth
     trli_put_indent(e, depth);
     fputs("if (call->ahead) {\n", e->out);
     for (int i = 0; i < n; ++i) {
-        if (group < e->ngroups && e->reader[i] != group) continue;
+        if (!reads_first(e, group, i)) continue;
         for (int plane = 0; plane < (group < e->ngroups ? 1 : 2); ++plane) {
             char row[48];
             snprintf(row, sizeof row, plane ? "a%d + in%d_z" : "a%d", i, i);
@@ -264,9 +276,10 @@ static void put_arrays(trli_emitter *e)
                 r, r, r, r, r, r);
 }
 
-/* Whether the loop over planes is outside of that over rows: something is computed once for a plane, or kept from row to row. */
+/* Whether the loop over planes is outside of that over rows: something is computed once for a plane, kept from row to row, or shared. */
 static bool goes_by_planes(trli_emitter *e)
 {
+    if (e->nshared > 0) return true;
     for (int32_t g = 0; g < e->ngroups; ++g)
         if (trli_keeps_rows(e, g)) return true;
     for (int32_t i = 0; i < e->count; ++i) {
@@ -276,104 +289,112 @@ static bool goes_by_planes(trli_emitter *e)
     return false;
 }
 
-static void put_row(trli_emitter *e, int32_t first, int32_t end, int depth)
+static void put_row(trli_emitter *e, int32_t group, int depth)
 {
-    put_values(e, TRLI_IN_ROW, first, end, depth);
-    put_pointers(e, first, end, depth);
-    put_rows_ahead(e, first, end, depth);
-    put_row_buffers(e, TRLI_IN_POINT, depth);
-    for (int32_t g = first; g < end; ++g) put_results(e, g, depth);
+    put_values(e, TRLI_IN_ROW, group, depth);
+    put_pointers(e, group, depth);
+    if (group == TRLI_SHARED) {
+        put_row_buffers(e, TRLI_IN_POINT, depth);
+        return;
+    }
+    put_result_pointers(e, group, depth);
+    put_rows_ahead(e, group, depth);
+    put_results(e, group, depth);
 }
 
-/* The groups of two planes' results, or of one's. */
-typedef struct part {
-    int32_t first, end;
-} part;
-
-static part pair_of(const trli_emitter *e)
+static void put_rows(trli_emitter *e, int32_t group, int depth)
 {
-    return (part){e->ngroups, e->ngroups + 1};
-}
-
-static void put_rows(trli_emitter *e, part p, int depth)
-{
-    for (int32_t g = p.first; g < p.end; ++g) trli_put_kept(e, g, depth);
+    if (group != TRLI_SHARED) trli_put_kept(e, group, depth);
     trli_put_indent(e, depth);
     fputs("for (long long j = y; j < end; ++j) {\n", e->out);
-    put_row(e, p.first, p.end, depth + 1);
+    put_row(e, group, depth + 1);
     trli_put_indent(e, depth);
     fputs("}\n", e->out);
 }
 
 /* Some planes' rows in turn: what a row reads of the planes beside it is then in the first-level cache. */
-static void put_rows_in_turn(trli_emitter *e, part p)
+static void put_rows_in_turn(trli_emitter *e, int32_t group)
 {
     fputs("                for (long long j = y; j < end; ++j) {\n"
           "                    for (long long k = z; k < stop; ++k) {\n",
           e->out);
     if (trli_goes_by_pairs(e)) {
         fputs("                        if (k + 1 < stop) {\n", e->out);
-        put_row(e, pair_of(e).first, pair_of(e).end, 7);
+        put_row(e, e->ngroups, 7);
         fputs("                            ++k;\n"
               "                            continue;\n"
               "                        }\n",
               e->out);
     }
-    put_row(e, p.first, p.end, 6);
+    put_row(e, group, 6);
     fputs("                    }\n                }\n", e->out);
 }
 
-/* Groups that share nothing go through the rows one after the other: each then keeps few streams of memory busy. */
-static int32_t groups_at_once(const trli_emitter *e)
-{
-    return has_row_of(e, TRLI_IN_POINT) ? e->ngroups : 1;
-}
-
+/* Groups go through the rows one after the other: each keeps few streams of memory busy. */
 static void put_planes(trli_emitter *e)
 {
-    const int32_t n = groups_at_once(e);
     fputs("            for (long long k = call->lo[2]; k < call->hi[2]; ++k) {\n", e->out);
-    put_values(e, TRLI_IN_PLANE, 0, e->ngroups, 4);
+    put_values(e, TRLI_IN_PLANE, TRLI_ALL_GROUPS, 4);
     put_row_buffers(e, TRLI_IN_PLANE_ROW, 4);
     if (trli_goes_by_pairs(e)) {
         fputs("                if (call->turn > 1 && k + 1 < call->hi[2]) {\n", e->out);
-        put_rows(e, pair_of(e), 5);
+        put_rows(e, e->ngroups, 5);
         fputs("                    ++k;\n"
               "                    continue;\n"
               "                }\n",
               e->out);
     }
-    for (int32_t g = 0; g < e->ngroups; g += n) put_rows(e, (part){g, g + n}, 4);
+    if (e->nshared > 0) put_rows(e, TRLI_SHARED, 4);
+    for (int32_t g = 0; g < e->ngroups; ++g) put_rows(e, g, 4);
     fputs("            }\n", e->out);
 }
 
 static void put_planes_in_turn(trli_emitter *e)
 {
-    const int32_t n = groups_at_once(e);
     fputs("            for (long long z = call->lo[2]; z < call->hi[2]; z += call->turn) {\n"
           "                const long long stop = call->hi[2] - z < call->turn ? call->hi[2] : z + call->turn;\n",
           e->out);
-    for (int32_t g = 0; g < e->ngroups; g += n) put_rows_in_turn(e, (part){g, g + n});
+    for (int32_t g = 0; g < e->ngroups; ++g) put_rows_in_turn(e, g);
     fputs("            }\n", e->out);
+}
+
+/* The loop over blocks of rows. Of what groups share there are buffers for all rows of a block. */
+static void put_blocks(trli_emitter *e)
+{
+    if (e->nshared > 0) {
+        const int rows = SHARED_ROWS / e->nshared > 2 ? SHARED_ROWS / e->nshared : 2;
+        for (int32_t o = 0; o < e->count; ++o) {
+            const trli_sample *in = &e->sample[e->order[o]];
+            if (in->buffered && in->place == TRLI_IN_POINT)
+                fprintf(e->out, "        double shared%d[%d * TRL_KERNEL_ROW];\n", o, rows);
+        }
+        fprintf(e->out, "        const long long room = %d * TRL_KERNEL_ROW / n;\n", rows);
+    }
+    fprintf(e->out, "        const long long block = %s;\n",
+            e->nshared > 0 ? "call->block < room ? call->block : room" : "call->block");
+    fputs("        for (long long y = call->lo[1]; y < call->hi[1]; y += block) {\n"
+          "            const long long end = call->hi[1] - y < block ? call->hi[1] : y + block;\n",
+          e->out);
+    const bool by_planes = goes_by_planes(e);
+    e->turns = !by_planes ? TURNS_MOST : trli_goes_by_pairs(e) ? 2 : 1;
+    if (by_planes)
+        put_planes(e);
+    else
+        put_planes_in_turn(e);
+    fputs("        }\n", e->out);
 }
 
 static void put_kernel(trli_emitter *e)
 {
     fputs("void trl_kernel(trl_kernel_call *call)\n{\n", e->out);
     put_arrays(e);
-    put_values(e, TRLI_IN_CALL, 0, e->ngroups, 1);
+    put_values(e, TRLI_IN_CALL, TRLI_ALL_GROUPS, 1);
     fputs("    for (long long x = call->lo[0]; x < call->hi[0]; x += TRL_KERNEL_ROW) {\n"
           "        const long long n = call->hi[0] - x < TRL_KERNEL_ROW ? call->hi[0] - x : TRL_KERNEL_ROW;\n",
           e->out);
     put_row_buffers(e, TRLI_IN_ROW_X, 2);
-    fputs("        for (long long y = call->lo[1]; y < call->hi[1]; y += call->block) {\n"
-          "            const long long end = call->hi[1] - y < call->block ? call->hi[1] : y + call->block;\n",
-          e->out);
-    if (goes_by_planes(e))
-        put_planes(e);
-    else
-        put_planes_in_turn(e);
-    fputs("        }\n    }\n"
+    put_blocks(e);
+    fputs("    }\n"
           "    if (call->stream) trl_kernel_fence();\n",
           e->out);
     if (e->look) fputs("    call->nonfinite = excess < 0 || trl_lanes_any_negative(excesses);\n", e->out);

@@ -20,11 +20,11 @@ extern const trli_dialect trli_dialect_cuda;
 extern const char *const trli_cuda_options[];
 
 /* The text of a kernel that computes the roots as trli_kernel_evaluate does, to the bit; trli_kernel_prelude has to precede it.
- * look: it also notes values that are not finite. *text is the caller's to free; NULL if the kernel is one that only the interpreter
+ * look: it also notes values that are not finite. *turns: the most planes that it takes in turn. *text is the caller's to free; NULL if the kernel is one that only the interpreter
  * runs (`why` then says so). Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_emit_kernel(const trli_dialect *dialect, const trli_ir *ir, trli_walk *walk,
                                        const trli_kernel *kernel, int nroots, const trli_value *roots, bool look,
-                                       char **text, const char **why);
+                                       int *turns, char **text, const char **why);
 
 /* ---- emit_plan.c ---- */
 
@@ -87,14 +87,16 @@ struct trli_emitter {
     int32_t *order, *number; /* samples, operands first; the place of each therein: its name */
     bool *wanted, *also;     /* [count] scratch */
     trli_row_pointer *pointer;
-    int32_t npointers, nbuffers;
+    int turns;                            /* the most planes that the kernel takes in turn */
+    int32_t npointers, nbuffers, nshared; /* nshared: of the row buffers, those of what groups share */
 };
 
 /* Find the samples, and decide where each is computed. why: as above. trli_emitter_free afterwards, come what may. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_emit_plan(trli_emitter *e, const char **why);
 void trli_emitter_free(trli_emitter *e);
-/* Mark as wanted all that results [first, end) need. */
-void trli_emit_mark_needed(trli_emitter *e, int32_t first, int32_t end);
+enum { TRLI_ALL_GROUPS = -1, TRLI_SHARED = -2 };
+/* Mark as wanted all that a group needs, what it shares with others aside; or what they share needs; or all of both. */
+void trli_emit_mark_needed(trli_emitter *e, int32_t group);
 
 static inline const trli_node *trli_sample_node(const trli_emitter *e, int32_t i)
 {

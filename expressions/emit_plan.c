@@ -180,21 +180,38 @@ static void find_pointers(trli_emitter *e)
 
 /* ---- groups of results ---- */
 
-void trli_emit_mark_needed(trli_emitter *e, int32_t first, int32_t end)
+static bool is_shared(const trli_sample *in)
 {
-    memset(e->wanted, 0, (size_t)e->count * sizeof *e->wanted);
-    for (int32_t r = first; r < end; ++r) e->wanted[e->root[r]] = true;
+    return in->buffered && in->place == TRLI_IN_POINT;
+}
+
+/* Mark as wanted what is needed for what is; what groups share is at hand, or needed too. */
+static void mark_operands(trli_emitter *e, bool shared)
+{
     for (int32_t o = e->count - 1; o >= 0; --o) {
         const trli_sample *in = &e->sample[e->order[o]];
-        for (int a = 0; e->wanted[e->order[o]] && a < 3 && in->arg[a] >= 0; ++a) e->wanted[in->arg[a]] = true;
+        const bool given = !shared && is_shared(in);
+        for (int a = 0; e->wanted[e->order[o]] && !given && a < 3 && in->arg[a] >= 0; ++a) e->wanted[in->arg[a]] = true;
     }
+}
+
+void trli_emit_mark_needed(trli_emitter *e, int32_t group)
+{
+    const bool shared = group < 0;
+    const trli_group none = {.end = 0}, all = {.end = e->nresults};
+    const trli_group g = group == TRLI_SHARED ? none : group == TRLI_ALL_GROUPS ? all : e->group[group];
+    for (int32_t i = 0; i < e->count; ++i) e->wanted[i] = shared && is_shared(&e->sample[i]);
+    for (int32_t r = g.first; r < g.end; ++r) e->wanted[e->root[r]] = true;
+    mark_operands(e, shared);
 }
 
 /* Rows that are read or written to compute results [first, end). */
 static int32_t rows_of(trli_emitter *e, int32_t first, int32_t end)
 {
     int32_t rows = end - first;
-    trli_emit_mark_needed(e, first, end);
+    memset(e->wanted, 0, (size_t)e->count * sizeof *e->wanted);
+    for (int32_t r = first; r < end; ++r) e->wanted[e->root[r]] = true;
+    mark_operands(e, true);
     for (int32_t p = 0; p < e->npointers; ++p) e->pointer[p].read = false;
     for (int32_t i = 0; i < e->count; ++i) {
         if (!e->wanted[i] || e->sample[i].pointer < 0) continue;
@@ -212,13 +229,8 @@ static void group_results(trli_emitter *e)
         e->group[e->ngroups - 1].end = r + 1;
     }
     for (int32_t g = 0; g < e->ngroups; ++g) {
-        trli_emit_mark_needed(e, e->group[g].first, e->group[g].end);
-        for (int32_t i = 0; i < e->count; ++i) {
-            if (!e->wanted[i]) continue;
-            const int32_t p = e->sample[i].pointer, input = p >= 0 ? e->pointer[p].input : -1;
-            if (input >= 0 && e->reader[input] < 0) e->reader[input] = g;
-            ++e->sample[i].groups;
-        }
+        trli_emit_mark_needed(e, g);
+        for (int32_t i = 0; i < e->count; ++i) e->sample[i].groups += e->wanted[i];
     }
     e->group[e->ngroups] = (trli_group){.first = 0, .end = e->nresults};
 }
@@ -254,9 +266,21 @@ static void share(trli_emitter *e)
         if (in->place == TRLI_IN_POINT && in->groups > 1 && in->cost >= SHARE_COST && e->nbuffers < BUFFERS_MOST) {
             in->buffered = true;
             ++e->nbuffers;
+            ++e->nshared;
             continue;
         }
         for (int a = 0; a < 3 && in->arg[a] >= 0; ++a) e->wanted[in->arg[a]] = true;
+    }
+}
+
+static void find_readers(trli_emitter *e)
+{
+    for (int32_t g = e->ngroups - 1; g >= 0; --g) {
+        trli_emit_mark_needed(e, g);
+        for (int32_t i = 0; i < e->count; ++i) {
+            const int32_t p = e->sample[i].pointer;
+            if (e->wanted[i] && p >= 0) e->reader[e->pointer[p].input] = g;
+        }
     }
 }
 
@@ -295,6 +319,7 @@ static trl_err plan(trli_emitter *e, int planes, const char **why)
     group_results(e);
     find_costs(e);
     if (e->ngroups > 1) share(e);
+    find_readers(e);
 done:
     return err;
 }
@@ -335,5 +360,5 @@ void trli_emitter_free(trli_emitter *e)
     e->sample = NULL;
     e->wanted = e->also = NULL;
     e->pointer = NULL;
-    e->ngroups = e->count = e->capacity = e->npointers = e->nbuffers = 0;
+    e->ngroups = e->count = e->capacity = e->npointers = e->nbuffers = e->nshared = 0;
 }

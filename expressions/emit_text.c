@@ -139,10 +139,16 @@ void trli_put_operation(trli_emitter *e, trli_place loop, int32_t i)
 }
 
 trl_err trli_emit_kernel(const trli_dialect *dialect, const trli_ir *ir, trli_walk *walk, const trli_kernel *kernel,
-                         int nroots, const trli_value *roots, bool look, char **text, const char **why)
+                         int nroots, const trli_value *roots, bool look, int *turns, char **text, const char **why)
 {
-    trli_emitter e = {
-        .dialect = dialect, .ir = ir, .walk = walk, .kernel = kernel, .nroots = nroots, .roots = roots, .look = look};
+    trli_emitter e = {.dialect = dialect,
+                      .ir = ir,
+                      .walk = walk,
+                      .kernel = kernel,
+                      .nroots = nroots,
+                      .roots = roots,
+                      .look = look,
+                      .turns = 1};
     size_t bytes = 0;
     trl_err err = TRL_OK;
     *text = NULL;
@@ -155,6 +161,7 @@ trl_err trli_emit_kernel(const trli_dialect *dialect, const trli_ir *ir, trli_wa
         goto done;
     }
     dialect->put_kernel(&e);
+    *turns = e.turns;
 done:
     if (e.out && (fclose(e.out) != 0 || err != TRL_OK)) {
         free(*text);

@@ -15,11 +15,12 @@ static trl_err request_kernel(trli_model *model, trli_step *s)
 {
     char *text = NULL;
     const char *why;
+    int turns;
     trl_err err;
-    TRL_TRY(trli_emit_kernel(&trli_dialect_cpu, &model->ir, &model->walk, s->kernel, s->nout, s->value, s->check, &text,
-                             &why));
+    TRL_TRY(trli_emit_kernel(&trli_dialect_cpu, &model->ir, &model->walk, s->kernel, s->nout, s->value, s->check,
+                             &turns, &text, &why));
     if (!text) goto done;
-    TRL_TRY(trli_tuning_create(model, s, &s->tuning));
+    TRL_TRY(trli_tuning_create(model, s, turns, &s->tuning));
     TRL_TRY(trli_compiler_add(model->compiler, text, &s->native));
 done:
     free(text);
@@ -82,10 +83,11 @@ trl_err trli_kernels_write(trli_program *program, unsigned device, FILE *out)
     trl_err err = TRL_OK;
     for (int i = 0; i < program->nsteps; ++i) {
         const char *why;
+        int turns;
         const trli_step *s = &program->step[i];
         if (!s->live || s->kind != TRLI_STEP_KERNEL) continue;
-        TRL_TRY(
-            trli_emit_kernel(dialect, &model->ir, &model->walk, s->kernel, s->nout, s->value, s->check, &text, &why));
+        TRL_TRY(trli_emit_kernel(dialect, &model->ir, &model->walk, s->kernel, s->nout, s->value, s->check, &turns,
+                                 &text, &why));
         fprintf(out, "/* %s\n", s->label);
         write_fields(model, "output", s->nout, s->field, out);
         write_fields(model, "input ", s->ninputs, s->input, out);

@@ -53,32 +53,34 @@ static size_t rows_of(const trli_step *s, bool *planes)
     return rows;
 }
 
-static void add_way(trli_tuning *t, way w)
+/* turns: the most planes that the kernel takes in turn. */
+static void add_way(trli_tuning *t, int turns, way w)
 {
-    t->way[t->nways++] = w;
+    if (w.turn <= turns) t->way[t->nways++] = w;
 }
 
 /* past: the data outgrow the caches, so it may pay to store past them. */
-static void list_ways(trli_tuning *t, bool planes, bool past)
+static void list_ways(trli_tuning *t, int turns, bool planes, bool past)
 {
-    static const int turns[] = {2, 1, 3, 4};
+    static const int turn[] = {2, 1, 4};
     if (!planes) {
-        add_way(t, (way){.turn = 1, .stream = past});
-        if (past) add_way(t, (way){.turn = 1});
+        add_way(t, 1, (way){.turn = 1, .stream = past});
+        if (past) add_way(t, 1, (way){.turn = 1});
         return;
     }
-    for (size_t i = 0; i < sizeof turns / sizeof *turns; ++i) {
-        if (past) add_way(t, (way){.turn = turns[i], .stream = true});
-        add_way(t, (way){.turn = turns[i]});
+    for (size_t i = 0; i < sizeof turn / sizeof *turn; ++i) {
+        if (past) add_way(t, turns, (way){.turn = turn[i], .stream = true});
+        add_way(t, turns, (way){.turn = turn[i]});
     }
     if (!past) return;
-    add_way(t, (way){.turn = 1, .stream = true, .ahead = AHEAD});
-    add_way(t, (way){.turn = 1, .stream = true, .ahead = AHEAD, .blocked = true});
-    add_way(t, (way){.turn = 2, .stream = true, .ahead = AHEAD});
-    add_way(t, (way){.turn = 4, .stream = true, .ahead = AHEAD});
-    add_way(t, (way){.turn = 1, .ahead = AHEAD});
-    add_way(t, (way){.turn = 2, .stream = true, .blocked = true});
-    add_way(t, (way){.turn = 2, .blocked = true});
+    add_way(t, turns, (way){.turn = 1, .stream = true, .ahead = AHEAD});
+    add_way(t, turns, (way){.turn = 1, .stream = true, .ahead = AHEAD, .blocked = true});
+    add_way(t, turns, (way){.turn = 2, .stream = true, .ahead = AHEAD});
+    add_way(t, turns, (way){.turn = 2, .stream = true, .ahead = AHEAD, .blocked = true});
+    add_way(t, turns, (way){.turn = 4, .stream = true, .ahead = AHEAD});
+    add_way(t, turns, (way){.turn = 1, .ahead = AHEAD});
+    add_way(t, turns, (way){.turn = 2, .stream = true, .blocked = true});
+    add_way(t, turns, (way){.turn = 2, .blocked = true});
 }
 
 /* Whether the values of so many points of all fields of a kernel do. */
@@ -88,7 +90,7 @@ static bool outgrows_caches(const trl_context *ctx, const trli_step *s, int64_t 
     return last > 0 && all * sizeof(double) > last * (size_t)trl_context_threads(ctx);
 }
 
-trl_err trli_tuning_create(trli_model *model, const trli_step *s, trli_tuning **tuning)
+trl_err trli_tuning_create(trli_model *model, const trli_step *s, int turns, trli_tuning **tuning)
 {
     const trl_layout *layout = model->layout;
     const size_t second = trl_context_cache_bytes(model->ctx, 2);
@@ -104,7 +106,7 @@ trl_err trli_tuning_create(trli_model *model, const trli_step *s, trli_tuning **
     const size_t rows = rows_of(s, &planes);
     t->block = (long long)(second / 2 / (rows * (size_t)row * sizeof(double)));
     if (t->block < ROWS_LEAST || EVERY_WAY) t->block = ROWS_LEAST;
-    list_ways(t, planes, EVERY_WAY || outgrows_caches(model->ctx, s, points));
+    list_ways(t, turns, planes, EVERY_WAY || outgrows_caches(model->ctx, s, points));
     return TRL_OK;
 }
 

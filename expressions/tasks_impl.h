@@ -65,8 +65,8 @@ size_t trli_native_scratch(const trli_step *step);
 /* What was found out of the ways in which a kernel can go through its boxes. */
 typedef struct trli_tuning trli_tuning;
 
-/* The caller frees it with free. Fails with MEMORY. */
-TRL_NODISCARD trl_err trli_tuning_create(trli_model *model, const trli_step *step, trli_tuning **tuning);
+/* turns: as from trli_emit_kernel. The caller frees it with free. Fails with MEMORY. */
+TRL_NODISCARD trl_err trli_tuning_create(trli_model *model, const trli_step *step, int turns, trli_tuning **tuning);
 /* Call a compiled kernel for the box of the call, in the way that is the fastest as far as is known; false if it looks and found values
  * that are not finite. Thread: any. */
 bool trli_sweep(trli_native_fn native, trli_tuning *tuning, const trl_kernel_call *call);

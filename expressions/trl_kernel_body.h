@@ -26,8 +26,9 @@ typedef struct trl_kernel_call {
     const double *scalar;
     const trl_kernel_grid *grid;
     long long lo[3], hi[3];
-    long long block;     /* rows of y that are swept together through all z */
-    long long turn;      /* planes whose rows are taken in turn, where nothing is computed for a whole plane */
+    long long block; /* rows of y that are swept together through all z */
+    long long
+        turn; /* planes whose rows are taken in turn; some kernels take two at once if it is more than 1, or always one */
     int stream;          /* store past the caches */
     int ahead;           /* rows by which inputs are asked for early; 0: not */
     long long nonfinite; /* result: not 0 if an output is infinite or NaN, of kernels that look */

@@ -83,13 +83,14 @@ static void emit_all(trli_compiler *compiler)
             trli_step *s = &model->program[p]->step[i];
             const char *why;
             char *kernel, *cpp;
+            int turns;
             if (!s->live || s->kind != TRLI_STEP_KERNEL) continue;
             ck_assert_int_lt(ntexts, KERNELS_MOST);
             ck_ok(trli_emit_kernel(&trli_dialect_cuda, &model->ir, &model->walk, s->kernel, s->nout, s->value, s->check,
-                                   &kernel, &why));
+                                   &turns, &kernel, &why));
             ck_assert_ptr_nonnull(kernel);
             cpp = as_cpp(s, kernel);
-            ck_ok(trli_tuning_create(model, s, &s->tuning));
+            ck_ok(trli_tuning_create(model, s, turns, &s->tuning));
             ck_ok(trli_compiler_add(compiler, cpp, &s->native));
             free(cpp);
             text[ntexts++] = kernel;
