@@ -560,7 +560,8 @@ trl_err trli_program_analyse(trli_program *program)
     for (int i = 0; i < program->nroots; ++i) program->demand[program->root[i]].live = true;
     for (int i = 0; i < program->nscalar_roots; ++i) an.scalar_live[program->scalar_root[i]] = true;
     for (int i = program->nsteps - 1; i >= 0; --i) TRL_TRY(analyse_step(&an, &program->step[i]));
-    err = an.first;
+    TRL_TRY(an.first);
+    TRL_TRY(trli_program_fold(program));
 done:
     free(an.scalar_live);
     free(an.filled);

@@ -20,6 +20,8 @@ static void put_use(trli_emitter *e, trli_place loop, int32_t i)
         trli_put_number(e, n->number);
     else if (n->op == TRLI_OP_SCALAR)
         fprintf(e->out, "s%d", n->index);
+    else if (n->op == TRLI_OP_FIELD && e->along != 0)
+        fprintf(e->out, "p%d[(i + (%d)) * in%d_y]", in->pointer, in->offset[e->along], e->pointer[in->pointer].input);
     else if (n->op == TRLI_OP_FIELD && in->offset[0] != 0)
         fprintf(e->out, "p%d[i %c %d]", in->pointer, in->offset[0] < 0 ? '-' : '+', abs(in->offset[0]));
     else if (n->op == TRLI_OP_FIELD)
@@ -88,13 +90,15 @@ static void put_buffer_stores(trli_emitter *e, trli_place loop, int depth)
 static void put_result_stores(trli_emitter *e, int32_t first, int32_t end, int depth)
 {
     for (int32_t r = first; r < end; ++r) {
+        char point[32] = "i";
+        if (e->along != 0) snprintf(point, sizeof point, "i * out%d_y", r);
         trli_put_indent(e, depth);
-        fprintf(e->out, "q%d[i] = ", r);
+        fprintf(e->out, "q%d[%s] = ", r, point);
         put_use(e, TRLI_IN_RESULT, e->root[r]);
         fputs(";\n", e->out);
         if (!e->look) continue;
         trli_put_indent(e, depth);
-        fprintf(e->out, "excess |= trl_kernel_excess(q%d[i]);\n", r);
+        fprintf(e->out, "excess |= trl_kernel_excess(q%d[%s]);\n", r, point);
     }
 }
 
@@ -165,6 +169,20 @@ static bool wants_row(const trli_emitter *e, int32_t pointer)
     return false;
 }
 
+/* The first point of a row of an array, some rows and planes away. */
+static void put_row_address(trli_emitter *e, const char *array, int32_t i, int y, int z)
+{
+    const char *place = e->along == 0 ? "%s%d + x + (j + (%d)) * %s%d_y + (k + (%d)) * %s%d_z;\n"
+                                      : "%s%d + j + (%d) + x * %s%d_y + (k + (%d)) * %s%d_z;\n";
+    fprintf(e->out, place, array, i, y, array, i, z, array, i);
+}
+
+/* Whether results that are not stored by lanes can be stored past the caches. */
+static bool may_stream(const trli_emitter *e)
+{
+    return e->along == 0;
+}
+
 static void put_pointers(trli_emitter *e, int32_t group, int depth)
 {
     trli_emit_mark_needed(e, group);
@@ -172,8 +190,8 @@ static void put_pointers(trli_emitter *e, int32_t group, int depth)
         const trli_row_pointer *r = &e->pointer[p];
         if (!wants_row(e, p)) continue;
         trli_put_indent(e, depth);
-        fprintf(e->out, "const double *const p%d = in%d + x + (j + (%d)) * in%d_y + (k + (%d)) * in%d_z;\n", p,
-                r->input, r->y, r->input, r->z, r->input);
+        fprintf(e->out, "const double *const p%d = ", p);
+        put_row_address(e, "in", r->input, r->y, r->z);
     }
     for (int32_t o = 0; o < e->count; ++o) {
         const trli_sample *in = &e->sample[e->order[o]];
@@ -185,14 +203,14 @@ static void put_pointers(trli_emitter *e, int32_t group, int depth)
 
 static void put_result_pointers(trli_emitter *e, int32_t group, int depth)
 {
-    const bool lanes = trli_goes_by_lanes(e, group);
+    const bool by_row = !trli_goes_by_lanes(e, group) && may_stream(e);
     for (int32_t r = e->group[group].first; r < e->group[group].end; ++r) {
         const int to = r % e->nroots;
         trli_put_indent(e, depth);
-        if (!lanes) fprintf(e->out, "double row%d[TRL_KERNEL_ROW];\n%*s", r, 4 * depth, "");
+        if (by_row) fprintf(e->out, "double row%d[TRL_KERNEL_ROW];\n%*s", r, 4 * depth, "");
         fprintf(e->out, "double *const q%d = ", r);
-        if (!lanes) fprintf(e->out, "call->stream ? row%d : ", r);
-        fprintf(e->out, "out%d + x + j * out%d_y + %s * out%d_z;\n", to, to, r == to ? "k" : "(k + 1)", to);
+        if (by_row) fprintf(e->out, "call->stream ? row%d : ", r);
+        put_row_address(e, "out", to, 0, r == to ? 0 : 1);
     }
 }
 
@@ -246,10 +264,10 @@ static void put_results(trli_emitter *e, int32_t group, int depth)
         put_loop(e, TRLI_IN_RESULT, first, end, "TRL_KERNEL_SHORT", depth + 1);
         return;
     }
-    trli_put_fetches(e, group, "trl_kernel_fetch(%s, n)", depth);
+    if (may_stream(e)) trli_put_fetches(e, group, "trl_kernel_fetch(%s, n)", depth);
     trli_mark_computed(e, TRLI_IN_RESULT, end - first, e->root + first);
     put_row_loop(e, TRLI_IN_RESULT, first, end, depth);
-    for (int32_t r = first; r < end; ++r) {
+    for (int32_t r = first; r < end && may_stream(e); ++r) {
         trli_put_indent(e, depth);
         fprintf(e->out, "if (call->stream) trl_kernel_stream(out%d + x + j * out%d_y + k * out%d_z, q%d, n);\n", r, r,
                 r, r);
@@ -298,7 +316,7 @@ static void put_row(trli_emitter *e, int32_t group, int depth)
         return;
     }
     put_result_pointers(e, group, depth);
-    put_rows_ahead(e, group, depth);
+    if (may_stream(e)) put_rows_ahead(e, group, depth);
     put_results(e, group, depth);
 }
 
@@ -334,6 +352,9 @@ static void put_rows_in_turn(trli_emitter *e, int32_t group)
 static void put_planes(trli_emitter *e)
 {
     fputs("            for (long long k = call->lo[2]; k < call->hi[2]; ++k) {\n", e->out);
+    if (e->edges)
+        fprintf(e->out, "                trl_kernel_set_edges(call, x, y, end, k, %s);\n",
+                trli_goes_by_pairs(e) ? "call->turn > 1 && k + 1 < call->hi[2] ? k + 2 : k + 1" : "k + 1");
     put_values(e, TRLI_IN_PLANE, TRLI_ALL_GROUPS, 4);
     put_row_buffers(e, TRLI_IN_PLANE_ROW, 4);
     if (trli_goes_by_pairs(e)) {
@@ -354,6 +375,7 @@ static void put_planes_in_turn(trli_emitter *e)
     fputs("            for (long long z = call->lo[2]; z < call->hi[2]; z += call->turn) {\n"
           "                const long long stop = call->hi[2] - z < call->turn ? call->hi[2] : z + call->turn;\n",
           e->out);
+    if (e->edges) fputs("                trl_kernel_set_edges(call, x, y, end, z, stop);\n", e->out);
     for (int32_t g = 0; g < e->ngroups; ++g) put_rows_in_turn(e, g);
     fputs("            }\n", e->out);
 }
@@ -372,9 +394,10 @@ static void put_blocks(trli_emitter *e)
     }
     fprintf(e->out, "        const long long block = %s;\n",
             e->nshared > 0 ? "call->block < room ? call->block : room" : "call->block");
-    fputs("        for (long long y = call->lo[1]; y < call->hi[1]; y += block) {\n"
-          "            const long long end = call->hi[1] - y < block ? call->hi[1] : y + block;\n",
-          e->out);
+    fprintf(e->out,
+            "        for (long long y = call->lo[%d]; y < call->hi[%d]; y += block) {\n"
+            "            const long long end = call->hi[%d] - y < block ? call->hi[%d] : y + block;\n",
+            e->across, e->across, e->across, e->across);
     const bool by_planes = goes_by_planes(e);
     e->turns = !by_planes ? TURNS_MOST : trli_goes_by_pairs(e) ? 2 : 1;
     if (by_planes)
@@ -389,14 +412,14 @@ static void put_kernel(trli_emitter *e)
     fputs("void trl_kernel(trl_kernel_call *call)\n{\n", e->out);
     put_arrays(e);
     put_values(e, TRLI_IN_CALL, TRLI_ALL_GROUPS, 1);
-    fputs("    for (long long x = call->lo[0]; x < call->hi[0]; x += TRL_KERNEL_ROW) {\n"
-          "        const long long n = call->hi[0] - x < TRL_KERNEL_ROW ? call->hi[0] - x : TRL_KERNEL_ROW;\n",
-          e->out);
+    fprintf(e->out,
+            "    for (long long x = call->lo[%d]; x < call->hi[%d]; x += TRL_KERNEL_ROW) {\n"
+            "        const long long n = call->hi[%d] - x < TRL_KERNEL_ROW ? call->hi[%d] - x : TRL_KERNEL_ROW;\n",
+            e->along, e->along, e->along, e->along);
     put_row_buffers(e, TRLI_IN_ROW_X, 2);
     put_blocks(e);
-    fputs("    }\n"
-          "    if (call->stream) trl_kernel_fence();\n",
-          e->out);
+    fputs("    }\n", e->out);
+    if (may_stream(e)) fputs("    if (call->stream) trl_kernel_fence();\n", e->out);
     if (e->look) fputs("    call->nonfinite = excess < 0 || trl_lanes_any_negative(excesses);\n", e->out);
     fputs("}\n", e->out);
 }

@@ -19,16 +19,25 @@ extern const trli_dialect trli_dialect_cuda;
 /* What NVRTC has to be told beside the architecture, so that it rounds each operation by itself; NULL-terminated. */
 extern const char *const trli_cuda_options[];
 
+typedef struct trli_emit_request {
+    const trli_kernel *kernel; /* of the roots */
+    int nroots;
+    const trli_value *roots;
+    bool look;  /* note values that are not finite */
+    bool edges; /* have ghosts set before the rows beside them are computed (trl_kernel_call.set_edges) */
+    bool thin;  /* CPU, 2-D and more: for boxes of few points along x: the inner loop goes along y */
+} trli_emit_request;
+
 /* The text of a kernel that computes the roots as trli_kernel_evaluate does, to the bit; trli_kernel_prelude has to precede it.
- * look: it also notes values that are not finite. *turns: the most planes that it takes in turn. *text is the caller's to free; NULL if the kernel is one that only the interpreter
- * runs (`why` then says so). Fails with MEMORY. */
+ * *turns: the most planes that it takes in turn. *text is the caller's to free; NULL if the kernel is one that only the interpreter runs
+ * (`why` then says so). Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_emit_kernel(const trli_dialect *dialect, const trli_ir *ir, trli_walk *walk,
-                                       const trli_kernel *kernel, int nroots, const trli_value *roots, bool look,
-                                       int *turns, char **text, const char **why);
+                                       const trli_emit_request *request, int *turns, char **text, const char **why);
 
 /* ---- emit_plan.c ---- */
 
-/* The loop that computes a sample: by the axes on which it varies. */
+/* The loop that computes a sample: by the axes on which it varies. Rows go along x, or in thin boxes along y; below, x is that axis and y
+ * the other one. */
 typedef enum trli_place {
     TRLI_IN_CALL,      /* none */
     TRLI_IN_ROW_X,     /* x */
@@ -73,7 +82,8 @@ struct trli_emitter {
     const trli_kernel *kernel;
     int nroots;
     const trli_value *roots;
-    bool look;
+    bool look, edges;
+    int along, across; /* axes: of rows, and of the rows of a plane */
     bool near; /* the loop under way computes functions without their branch, and notes in `far` that it was wrong */
     FILE *out;
     int nresults;  /* nroots, or those of two planes, one after the other */

@@ -147,7 +147,7 @@ bool trli_goes_by_lanes(trli_emitter *e, int32_t group)
     find_computed(e, group);
     for (int32_t i = 0; i < e->count; ++i)
         if (e->wanted[i] && !lanes_forms[trli_sample_node(e, i)->op]) return false;
-    return true;
+    return e->along == 0;
 }
 
 bool trli_keeps_rows(trli_emitter *e, int32_t group)

@@ -93,7 +93,8 @@ static void put_in_order(trli_emitter *e)
 
 static trli_place place_of(const trli_emitter *e, const trli_node *n)
 {
-    unsigned all = (1u << e->ir->grid->dim) - 1, varies = n->varies;
+    const unsigned all = (1u << e->ir->grid->dim) - 1;
+    const unsigned varies = (n->varies & 4) | (n->varies >> e->across & 1) << 1 | (n->varies >> e->along & 1);
     if (varies == all || (varies & 3) == 3) return TRLI_IN_POINT;
     if (varies & 2) return TRLI_IN_ROW;
     return varies == 5 ? TRLI_IN_PLANE_ROW : varies == 4 ? TRLI_IN_PLANE : varies == 1 ? TRLI_IN_ROW_X : TRLI_IN_CALL;
@@ -169,7 +170,7 @@ static void find_pointers(trli_emitter *e)
         trli_sample *in = &e->sample[e->order[o]];
         const trli_node *n = trli_sample_node(e, e->order[o]);
         if (n->op != TRLI_OP_FIELD) continue;
-        trli_row_pointer p = {.input = input_of(e, n->index), .y = in->offset[1], .z = in->offset[2]};
+        trli_row_pointer p = {.input = input_of(e, n->index), .y = in->offset[e->across], .z = in->offset[2]};
         int32_t i = 0;
         while (i < e->npointers && (e->pointer[i].input != p.input || e->pointer[i].y != p.y || e->pointer[i].z != p.z))
             ++i;

@@ -27,7 +27,8 @@ void trli_put_number(trli_emitter *e, double number)
 /* The global index of the point along an axis. */
 static void put_index(trli_emitter *e, const trli_sample *in, int axis)
 {
-    fprintf(e->out, "grid->first[%d] + %s + (%d)", axis, e->dialect->index[axis], in->offset[axis]);
+    const int loop = axis == e->along ? 0 : axis == e->across ? 1 : 2;
+    fprintf(e->out, "grid->first[%d] + %s + (%d)", axis, e->dialect->index[loop], in->offset[axis]);
 }
 
 static void put_point(trli_emitter *e, int32_t i)
@@ -138,21 +139,24 @@ void trli_put_operation(trli_emitter *e, trli_place loop, int32_t i)
     }
 }
 
-trl_err trli_emit_kernel(const trli_dialect *dialect, const trli_ir *ir, trli_walk *walk, const trli_kernel *kernel,
-                         int nroots, const trli_value *roots, bool look, int *turns, char **text, const char **why)
+trl_err trli_emit_kernel(const trli_dialect *dialect, const trli_ir *ir, trli_walk *walk,
+                         const trli_emit_request *request, int *turns, char **text, const char **why)
 {
     trli_emitter e = {.dialect = dialect,
                       .ir = ir,
                       .walk = walk,
-                      .kernel = kernel,
-                      .nroots = nroots,
-                      .roots = roots,
-                      .look = look,
+                      .kernel = request->kernel,
+                      .nroots = request->nroots,
+                      .roots = request->roots,
+                      .look = request->look,
+                      .edges = request->edges,
+                      .along = request->thin ? 1 : 0,
+                      .across = request->thin ? 0 : 1,
                       .turns = 1};
     size_t bytes = 0;
     trl_err err = TRL_OK;
     *text = NULL;
-    TRL_TRY(trli_ir_walk(ir, walk, nroots, roots));
+    TRL_TRY(trli_ir_walk(ir, walk, e.nroots, e.roots));
     TRL_TRY(trli_emit_plan(&e, why));
     if (*why) goto done;
     e.out = open_memstream(text, &bytes);

@@ -16,16 +16,31 @@ static const trl_patch *patch_of(const trli_task *t)
     return &layout->patch[layout->local[t->patch]];
 }
 
-/* Scratch of a thread: arrays, registers, and for reductions a tile of values. */
+/* A slab ready to be evaluated on a patch. */
+typedef struct ready_slab {
+    const trli_slab *slab;
+    trl_box box;
+    trli_kernel_run run;
+    trl_kernel_grid grid;
+    trl_kernel_call call;
+    const struct ready_slab *next; /* of a kernel */
+} ready_slab;
+
+/* Scratch of a thread, from which pieces are taken one after the other. */
 typedef struct scratch {
-    trl_array *input, *output;
-    double *tile;
-    void *registers;
+    char *at;
 } scratch;
 
 static size_t aligned(size_t bytes)
 {
     return (bytes + 63) / 64 * 64;
+}
+
+static void *take(scratch *s, size_t bytes)
+{
+    void *piece = s->at;
+    s->at += aligned(bytes);
+    return piece;
 }
 
 static size_t tile_doubles(const trli_kernel *kernel)
@@ -34,32 +49,45 @@ static size_t tile_doubles(const trli_kernel *kernel)
     return (size_t)tile[0] * (size_t)tile[1] * (size_t)tile[2];
 }
 
+/* Arrays of fields, also as a compiled kernel takes them. */
+static size_t arrays_scratch(int inputs, int outputs)
+{
+    return aligned((size_t)inputs * sizeof(trl_array)) + aligned((size_t)outputs * sizeof(trl_array)) +
+           aligned((size_t)(inputs + outputs) * sizeof(trl_kernel_array));
+}
+
+/* Slabs of a kernel are ready at once, others one by one. */
+static size_t slabs_scratch(const trli_step *s)
+{
+    size_t all = 0, most = 0;
+    for (int k = 0; k < s->nslabs; ++k) {
+        const size_t one = aligned(sizeof(ready_slab)) + arrays_scratch(s->slab[k].ninputs, 1);
+        all += one;
+        if (one > most) most = one;
+    }
+    return s->kind == TRLI_STEP_KERNEL ? all : most;
+}
+
 size_t trli_step_scratch(const trli_model *model, const trli_step *s)
 {
-    int inputs = s->ninputs, outputs = s->nout > 1 ? s->nout : 1;
     size_t registers = s->kernel ? trli_kernel_scratch(s->kernel) : 0, opaque = 0;
-    if (trli_native_scratch(s) > registers) registers = trli_native_scratch(s);
     for (int k = 0; k < s->nslabs; ++k) {
         size_t need = s->slab[k].kernel ? trli_kernel_scratch(s->slab[k].kernel) : 0;
         if (need > registers) registers = need;
-        if (s->slab[k].ninputs > inputs) inputs = s->slab[k].ninputs;
         if (s->slab[k].entry >= 0) opaque = model->entry[s->slab[k].entry].deck->type->scratch_bytes;
     }
     if (s->entry >= 0) opaque = model->entry[s->entry].deck->type->scratch_bytes;
     size_t tile = s->kind == TRLI_STEP_REDUCE && s->kernel ? tile_doubles(s->kernel) * sizeof(double) : 0;
-    return aligned((size_t)(inputs + outputs) * sizeof(trl_array)) + aligned(tile) + aligned(registers + opaque);
+    return arrays_scratch(s->ninputs, s->nout > 1 ? s->nout : 1) + slabs_scratch(s) + aligned(tile) +
+           aligned(registers + opaque);
 }
 
-static scratch divide_scratch(const trli_model *model, int worker, int inputs, int outputs, size_t tile)
+/* Arrays of fields on a task's patch. */
+static trl_array *take_arrays(scratch *s, const trli_task *t, int n, const int *field)
 {
-    scratch s;
-    char *at = model->scratch[worker];
-    s.input = (trl_array *)at;
-    s.output = s.input + inputs;
-    at += aligned((size_t)(inputs + outputs) * sizeof(trl_array));
-    s.tile = (double *)at;
-    s.registers = at + aligned(tile * sizeof(double));
-    return s;
+    trl_array *array = take(s, (size_t)n * sizeof *array);
+    for (int i = 0; i < n; ++i) array[i] = trli_model_array(t->program->model, field[i], t->patch);
+    return array;
 }
 
 typedef struct finite_check {
@@ -105,98 +133,7 @@ static void check_tile(void *data, const trl_box *tile)
             }
 }
 
-trl_err trli_task_kernel(void *data, const trl_task_args *args, bool *done)
-{
-    const trli_task *t = data;
-    const trli_step *s = t->step;
-    trli_model *model = t->program->model;
-    scratch sc = divide_scratch(model, args->worker, s->ninputs, s->nout, 0);
-    (void)done;
-    for (int i = 0; i < s->ninputs; ++i) sc.input[i] = trli_model_array(model, s->input[i], t->patch);
-    for (int o = 0; o < s->nout; ++o) sc.output[o] = trli_model_array(model, s->field[o], t->patch);
-    finite_check check = {t, s->nout, s->variable, sc.output, &model->nonfinite[args->worker]};
-    const trli_kernel_run run = {.grid = &model->layout->grid,
-                                 .patch = patch_of(t),
-                                 .input = sc.input,
-                                 .output = sc.output,
-                                 .scalar = model->scalar,
-                                 .scratch = sc.registers,
-                                 .after = s->check ? check_tile : NULL,
-                                 .data = &check};
-    trl_box box = trli_box_part(&t->box, t->parts, args->chunk);
-    if (!s->native)
-        trli_kernel_evaluate(s->kernel, &run, &box);
-    else if (!trli_native_evaluate(t, &run, &box))
-        check_tile(&check, &box);
-    return TRL_OK;
-}
-
-static trl_eval_args plugin_args(const trli_task *t, const scratch *sc, int worker)
-{
-    const trli_model *model = t->program->model;
-    return (trl_eval_args){.size = sizeof(trl_eval_args),
-                           .ctx = model->ctx,
-                           .grid = &model->layout->grid,
-                           .patch = patch_of(t),
-                           .t = model->scalar[t->step->time_scalar],
-                           .t_step = model->scalar[TRLI_SCALAR_STEP_TIME],
-                           .dt = model->scalar[TRLI_SCALAR_DT],
-                           .step = model->step_number,
-                           .stage = t->step->stage,
-                           .computed = sc->output,
-                           .required = sc->input,
-                           .scratch = sc->registers,
-                           .worker = worker,
-                           .axis = -1,
-                           .side = -1};
-}
-
-/* Call a plugin's evaluate, or its stable_dt if dt is given. */
-static trl_err call_plugin(const trli_model *model, int entry, const trl_eval_args *args, const trl_box *box,
-                           double *dt)
-{
-    const trl_expression_entry *deck = model->entry[entry].deck;
-    const void *state = model->entry[entry].state;
-    const trl_diagnostic *d;
-    int said = trl_context_diagnostics(model->ctx, &d);
-    trl_err err = dt ? deck->type->stable_dt(state, args, dt) : deck->type->evaluate(state, args, box);
-    if (err == TRL_OK || trl_context_diagnostics(model->ctx, &d) > said) return err;
-    return trl_fail(model->ctx, TRL_ERR_PLUGIN, &deck->place,
-                    "%s of type '%s' failed (%s) without a message at step %lld, t = %g", dt ? "stable_dt" : "evaluate",
-                    deck->type->name, trl_err_meaning(err), (long long)args->step, args->t);
-}
-
-trl_err trli_task_stable_dt(void *data, const trl_task_args *args, bool *done)
-{
-    const trli_task *t = data;
-    const trli_step *s = t->step;
-    trli_model *model = t->program->model;
-    scratch sc = divide_scratch(model, args->worker, s->ninputs, 1, 0);
-    double dt = INFINITY;
-    trl_err err = TRL_OK;
-    (void)done;
-    for (int i = 0; i < s->ninputs; ++i) sc.input[i] = trli_model_array(model, s->input[i], t->patch);
-    trl_eval_args eval = plugin_args(t, &sc, args->worker);
-    eval.computed = NULL;
-    TRL_TRY(call_plugin(model, s->entry, &eval, NULL, &dt));
-    trli_partial_add(&t->reduction->part[args->worker], TRLI_MERGE_MIN, &dt, 1);
-done:
-    return err;
-}
-
-trl_err trli_task_opaque(void *data, const trl_task_args *args, bool *done)
-{
-    const trli_task *t = data;
-    const trli_step *s = t->step;
-    trli_model *model = t->program->model;
-    scratch sc = divide_scratch(model, args->worker, s->ninputs, s->nout, 0);
-    (void)done;
-    for (int i = 0; i < s->ninputs; ++i) sc.input[i] = trli_model_array(model, s->input[i], t->patch);
-    for (int o = 0; o < s->nout; ++o) sc.output[o] = trli_model_array(model, s->field[o], t->patch);
-    trl_eval_args eval = plugin_args(t, &sc, args->worker);
-    trl_box box = trli_box_part(&t->box, t->parts, args->chunk);
-    return call_plugin(model, s->entry, &eval, &box, NULL);
-}
+/* ---- kernels and slabs ---- */
 
 trl_box trli_slab_box(const trli_program *program, const trli_slab *slab, int local_patch)
 {
@@ -229,6 +166,175 @@ trl_box trli_slab_box(const trli_program *program, const trli_slab *slab, int lo
     return box;
 }
 
+static trli_kernel_run run_on(const trli_task *t, const trl_array *input, const trl_array *output)
+{
+    const trli_model *model = t->program->model;
+    return (trli_kernel_run){
+        .grid = &model->layout->grid, .patch = patch_of(t), .input = input, .output = output, .scalar = model->scalar};
+}
+
+/* registers: the caller sets run.scratch. */
+static ready_slab *take_slab(scratch *s, const trli_task *t, const trli_slab *slab)
+{
+    ready_slab *r = take(s, sizeof *r);
+    const trl_array *input = take_arrays(s, t, slab->ninputs, slab->input);
+    const trl_array *output = take_arrays(s, t, 1, &slab->field);
+    trl_kernel_array *array = take(s, (size_t)(slab->ninputs + 1) * sizeof *array);
+    *r = (ready_slab){.slab = slab, .box = trli_slab_box(t->program, slab, t->patch), .run = run_on(t, input, output)};
+    r->grid = trli_kernel_grid_of(&r->run);
+    trli_native_ready(&r->call, &r->run, slab->ninputs, 1, array, &r->grid);
+    return r;
+}
+
+/* False: compiled, and it found values that are not finite. */
+static bool evaluate_slab(const ready_slab *r, const trl_box *box)
+{
+    if (!r->slab->native) {
+        trli_kernel_evaluate(r->slab->kernel, &r->run, box);
+        return true;
+    }
+    trl_kernel_call call = r->call;
+    trli_native_set_box(&call, box);
+    r->slab->native(&call);
+    return call.nonfinite == 0;
+}
+
+/* Narrow the box of a slab to some rows, or planes: those beside it, if its ghosts lie along the axis. False: none are. */
+static bool narrow(const ready_slab *r, int axis, long long lo, long long hi, trl_box *box)
+{
+    if (r->slab->axis == axis) return r->slab->side ? box->lo[axis] == hi : box->hi[axis] == lo;
+    box->lo[axis] = (trl_lidx)lo;
+    box->hi[axis] = (trl_lidx)hi;
+    return true;
+}
+
+static void set_edges_of_rows(const ready_slab *first, long long y, long long y_end, long long z, long long z_end)
+{
+    for (const ready_slab *r = first; r; r = r->next) {
+        trl_box box = r->box;
+        if (narrow(r, 1, y, y_end, &box) && narrow(r, 2, z, z_end, &box)) (void)evaluate_slab(r, &box);
+    }
+}
+
+static void set_edges(const trl_kernel_call *call, long long y, long long y_end, long long z, long long z_end)
+{
+    set_edges_of_rows(call->edges, y, y_end, z, z_end);
+}
+
+/* The slabs at the ends of a kernel's rows that its patch has. */
+static const ready_slab *take_edges(scratch *s, const trli_task *t, void **registers)
+{
+    ready_slab *first = NULL;
+    for (int k = 0; k < t->step->nslabs; ++k) {
+        const trli_slab *slab = &t->step->slab[k];
+        if (!trl_patch_at_side(t->program->model->layout, patch_of(t), slab->axis, slab->side)) continue;
+        ready_slab *r = take_slab(s, t, slab);
+        r->next = first;
+        first = r;
+    }
+    *registers = s->at;
+    for (ready_slab *r = first; r; r = (ready_slab *)r->next) r->run.scratch = *registers;
+    return first;
+}
+
+trl_err trli_task_kernel(void *data, const trl_task_args *args, bool *done)
+{
+    const trli_task *t = data;
+    const trli_step *s = t->step;
+    trli_model *model = t->program->model;
+    scratch sc = {model->scratch[args->worker]};
+    (void)done;
+    const trl_array *input = take_arrays(&sc, t, s->ninputs, s->input);
+    const trl_array *output = take_arrays(&sc, t, s->nout, s->field);
+    trl_kernel_array *array = take(&sc, (size_t)(s->ninputs + s->nout) * sizeof *array);
+    finite_check check = {t, s->nout, s->variable, output, &model->nonfinite[args->worker]};
+    trli_kernel_run run = run_on(t, input, output);
+    run.after = s->check ? check_tile : NULL;
+    run.data = &check;
+    const ready_slab *edges = take_edges(&sc, t, &run.scratch);
+    trl_box box = trli_box_part(&t->box, t->parts, args->chunk);
+    if (!s->native) {
+        set_edges_of_rows(edges, box.lo[1], box.hi[1], box.lo[2], box.hi[2]);
+        trli_kernel_evaluate(s->kernel, &run, &box);
+        return TRL_OK;
+    }
+    const trl_kernel_grid grid = trli_kernel_grid_of(&run);
+    trl_kernel_call call;
+    trli_native_ready(&call, &run, s->ninputs, s->nout, array, &grid);
+    trli_native_set_box(&call, &box);
+    call.set_edges = edges ? set_edges : NULL;
+    call.edges = edges;
+    if (!trli_sweep(s->native, s->tuning, &call)) check_tile(&check, &box);
+    return TRL_OK;
+}
+
+static trl_eval_args plugin_args(const trli_task *t, const trl_array *computed, const trl_array *required,
+                                 void *scratch, int worker)
+{
+    const trli_model *model = t->program->model;
+    return (trl_eval_args){.size = sizeof(trl_eval_args),
+                           .ctx = model->ctx,
+                           .grid = &model->layout->grid,
+                           .patch = patch_of(t),
+                           .t = model->scalar[t->step->time_scalar],
+                           .t_step = model->scalar[TRLI_SCALAR_STEP_TIME],
+                           .dt = model->scalar[TRLI_SCALAR_DT],
+                           .step = model->step_number,
+                           .stage = t->step->stage,
+                           .computed = computed,
+                           .required = required,
+                           .scratch = scratch,
+                           .worker = worker,
+                           .axis = -1,
+                           .side = -1};
+}
+
+/* Call a plugin's evaluate, or its stable_dt if dt is given. */
+static trl_err call_plugin(const trli_model *model, int entry, const trl_eval_args *args, const trl_box *box,
+                           double *dt)
+{
+    const trl_expression_entry *deck = model->entry[entry].deck;
+    const void *state = model->entry[entry].state;
+    const trl_diagnostic *d;
+    int said = trl_context_diagnostics(model->ctx, &d);
+    trl_err err = dt ? deck->type->stable_dt(state, args, dt) : deck->type->evaluate(state, args, box);
+    if (err == TRL_OK || trl_context_diagnostics(model->ctx, &d) > said) return err;
+    return trl_fail(model->ctx, TRL_ERR_PLUGIN, &deck->place,
+                    "%s of type '%s' failed (%s) without a message at step %lld, t = %g", dt ? "stable_dt" : "evaluate",
+                    deck->type->name, trl_err_meaning(err), (long long)args->step, args->t);
+}
+
+trl_err trli_task_stable_dt(void *data, const trl_task_args *args, bool *done)
+{
+    const trli_task *t = data;
+    const trli_step *s = t->step;
+    trli_model *model = t->program->model;
+    scratch sc = {model->scratch[args->worker]};
+    double dt = INFINITY;
+    trl_err err = TRL_OK;
+    (void)done;
+    const trl_array *required = take_arrays(&sc, t, s->ninputs, s->input);
+    const trl_eval_args eval = plugin_args(t, NULL, required, sc.at, args->worker);
+    TRL_TRY(call_plugin(model, s->entry, &eval, NULL, &dt));
+    trli_partial_add(&t->reduction->part[args->worker], TRLI_MERGE_MIN, &dt, 1);
+done:
+    return err;
+}
+
+trl_err trli_task_opaque(void *data, const trl_task_args *args, bool *done)
+{
+    const trli_task *t = data;
+    const trli_step *s = t->step;
+    trli_model *model = t->program->model;
+    scratch sc = {model->scratch[args->worker]};
+    (void)done;
+    const trl_array *required = take_arrays(&sc, t, s->ninputs, s->input);
+    trl_array *computed = take_arrays(&sc, t, s->nout, s->field);
+    const trl_eval_args eval = plugin_args(t, computed, required, sc.at, args->worker);
+    trl_box box = trli_box_part(&t->box, t->parts, args->chunk);
+    return call_plugin(model, s->entry, &eval, &box, NULL);
+}
+
 static const int *variable_of_slab(const trli_step *s, const trli_slab *slab)
 {
     int i = 0;
@@ -236,32 +342,31 @@ static const int *variable_of_slab(const trli_step *s, const trli_slab *slab)
     return &s->variable[i];
 }
 
+static trl_err run_modifier(const trli_task *t, const trli_slab *slab, const trl_box *box, const trl_task_args *args)
+{
+    scratch sc = {t->program->model->scratch[args->worker]};
+    const trl_array *required = take_arrays(&sc, t, slab->ninputs, slab->input);
+    trl_array *computed = take_arrays(&sc, t, 1, &slab->field);
+    trl_eval_args eval = plugin_args(t, computed, required, sc.at, args->worker);
+    eval.axis = slab->axis;
+    eval.side = slab->side;
+    return call_plugin(t->program->model, slab->entry, &eval, box, NULL);
+}
+
 static trl_err run_slab(const trli_task *t, const trli_slab *slab, const trl_task_args *args)
 {
-    int worker = args->worker;
     const trli_step *s = t->step;
-    trli_model *model = t->program->model;
-    scratch sc = divide_scratch(model, worker, slab->ninputs, 1, 0);
-    for (int i = 0; i < slab->ninputs; ++i) sc.input[i] = trli_model_array(model, slab->input[i], t->patch);
-    sc.output[0] = trli_model_array(model, slab->field, t->patch);
-    trl_box box = trli_slab_box(t->program, slab, t->patch);
-    box = trli_box_part(&box, t->parts, args->chunk);
-    if (slab->entry >= 0) {
-        trl_eval_args eval = plugin_args(t, &sc, worker);
-        eval.axis = slab->axis;
-        eval.side = slab->side;
-        return call_plugin(model, slab->entry, &eval, &box, NULL);
-    }
-    finite_check check = {t, 1, s->check ? variable_of_slab(s, slab) : NULL, sc.output, &model->nonfinite[worker]};
-    const trli_kernel_run run = {.grid = &model->layout->grid,
-                                 .patch = patch_of(t),
-                                 .input = sc.input,
-                                 .output = sc.output,
-                                 .scalar = model->scalar,
-                                 .scratch = sc.registers,
-                                 .after = s->check ? check_tile : NULL,
-                                 .data = &check};
-    trli_kernel_evaluate(slab->kernel, &run, &box);
+    const trli_model *model = t->program->model;
+    scratch sc = {model->scratch[args->worker]};
+    ready_slab *r = take_slab(&sc, t, slab);
+    const trl_box box = trli_box_part(&r->box, t->parts, args->chunk);
+    if (slab->entry >= 0) return run_modifier(t, slab, &box, args);
+    finite_check check = {t, 1, s->check ? variable_of_slab(s, slab) : NULL, r->run.output,
+                          &model->nonfinite[args->worker]};
+    r->run.scratch = sc.at;
+    r->run.after = s->check ? check_tile : NULL;
+    r->run.data = &check;
+    if (!evaluate_slab(r, &box)) check_tile(&check, &box);
     return TRL_OK;
 }
 
@@ -287,12 +392,11 @@ trl_err trli_task_scalar(void *data, const trl_task_args *args, bool *done)
     trli_model *model = t->program->model;
     static const trl_box one = {{0, 0, 0}, {1, 1, 1}};
     const trl_array output = {.at = &model->scalar[s->scalar]};
-    scratch sc = divide_scratch(model, args->worker, 0, 1, 0);
     const trli_kernel_run run = {.grid = &model->layout->grid,
                                  .patch = &model->layout->patch[0],
                                  .output = &output,
                                  .scalar = model->scalar,
-                                 .scratch = sc.registers};
+                                 .scratch = model->scratch[args->worker]};
     (void)done;
     trli_kernel_evaluate(s->kernel, &run, &one);
     return TRL_OK;

@@ -11,19 +11,48 @@
  * taken at once. */
 static const double worth_compiling = 0.25;
 
-static trl_err request_kernel(trli_model *model, trli_step *s)
+static trli_emit_request kernel_of(const trli_step *s)
+{
+    return (trli_emit_request){
+        .kernel = s->kernel, .nroots = s->nout, .roots = s->value, .look = s->check, .edges = s->nslabs > 0};
+}
+
+/* A layer of ghosts at a side of x has one point along x. */
+static trli_emit_request slab_of(const trli_model *model, const trli_step *s, const trli_slab *slab)
+{
+    return (trli_emit_request){.kernel = slab->kernel,
+                               .nroots = 1,
+                               .roots = &slab->value,
+                               .look = s->kind == TRLI_STEP_PLANES && s->check,
+                               .thin = slab->axis == 0 && model->layout->grid.dim > 1};
+}
+
+static trl_err request(trli_model *model, const trli_emit_request *wanted, int *turns, trli_native_fn *native)
 {
     char *text = NULL;
     const char *why;
-    int turns;
     trl_err err;
-    TRL_TRY(trli_emit_kernel(&trli_dialect_cpu, &model->ir, &model->walk, s->kernel, s->nout, s->value, s->check,
-                             &turns, &text, &why));
-    if (!text) goto done;
-    TRL_TRY(trli_tuning_create(model, s, turns, &s->tuning));
-    TRL_TRY(trli_compiler_add(model->compiler, text, &s->native));
+    TRL_TRY(trli_emit_kernel(&trli_dialect_cpu, &model->ir, &model->walk, wanted, turns, &text, &why));
+    if (text) TRL_TRY(trli_compiler_add(model->compiler, text, native));
 done:
     free(text);
+    return err;
+}
+
+static trl_err request_step(trli_model *model, trli_step *s)
+{
+    int turns;
+    trl_err err = TRL_OK;
+    if (s->kind == TRLI_STEP_KERNEL) {
+        const trli_emit_request wanted = kernel_of(s);
+        TRL_TRY(request(model, &wanted, &turns, &s->native));
+        TRL_TRY(trli_tuning_create(model, s, turns, &s->tuning));
+    }
+    for (int k = 0; k < s->nslabs; ++k) {
+        const trli_emit_request wanted = slab_of(model, s, &s->slab[k]);
+        if (s->slab[k].kernel) TRL_TRY(request(model, &wanted, &turns, &s->slab[k].native));
+    }
+done:
     return err;
 }
 
@@ -46,10 +75,8 @@ trl_err trli_kernels_request(trli_model *model)
     for (int i = 0; i < model->nprograms; ++i) {
         const trli_program *program = model->program[i];
         if (program->once && model->compile == TRLI_COMPILE_AUTO) continue; /* it is over before a compiler is */
-        for (int s = 0; s < program->nsteps; ++s) {
-            trli_step *step = &program->step[s];
-            if (step->live && step->kind == TRLI_STEP_KERNEL) TRL_TRY(request_kernel(model, step));
-        }
+        for (int s = 0; s < program->nsteps; ++s)
+            if (program->step[s].live) TRL_TRY(request_step(model, &program->step[s]));
     }
     model->compiling = true;
     if (model->compile != TRLI_COMPILE_ALWAYS) goto done;
@@ -75,41 +102,59 @@ static void write_fields(const trli_model *model, const char *what, int n, const
     fputc('\n', out);
 }
 
+/* The text of a kernel or of the reason for having none, after a comment that has been begun. */
+static trl_err write_text(trli_model *model, const trli_dialect *dialect, const trli_emit_request *wanted, FILE *out)
+{
+    char *text;
+    const char *why;
+    int turns;
+    trl_err err = trli_emit_kernel(dialect, &model->ir, &model->walk, wanted, &turns, &text, &why);
+    if (err != TRL_OK) return err;
+    if (text)
+        fprintf(out, "*/\n%s\n", text);
+    else
+        fprintf(out, "   interpreted: %s */\n\n", why);
+    free(text);
+    return TRL_OK;
+}
+
+static trl_err write_slab(trli_model *model, const trli_step *s, const trli_slab *slab, FILE *out)
+{
+    const trli_emit_request wanted = slab_of(model, s, slab);
+    const char *where = slab->layer > 0 ? "beyond" : "on";
+    const char *when = s->kind == TRLI_STEP_KERNEL ? ", with the rows of the kernel above" : "";
+    const char side = "-+"[slab->side];
+    fprintf(out, "/* %s, layer %d %s %c%c%s\n", model->field[slab->field].name, slab->layer, where, "xyz"[slab->axis],
+            side, when);
+    write_fields(model, "input ", slab->ninputs, slab->input, out);
+    return write_text(model, &trli_dialect_cpu, &wanted, out);
+}
+
 trl_err trli_kernels_write(trli_program *program, unsigned device, FILE *out)
 {
     const trli_dialect *dialect = device == TRL_DEVICE_GPU ? &trli_dialect_cuda : &trli_dialect_cpu;
     trli_model *model = program->model;
-    char *text = NULL;
     trl_err err = TRL_OK;
     for (int i = 0; i < program->nsteps; ++i) {
-        const char *why;
-        int turns;
         const trli_step *s = &program->step[i];
-        if (!s->live || s->kind != TRLI_STEP_KERNEL) continue;
-        TRL_TRY(trli_emit_kernel(dialect, &model->ir, &model->walk, s->kernel, s->nout, s->value, s->check, &turns,
-                                 &text, &why));
-        fprintf(out, "/* %s\n", s->label);
-        write_fields(model, "output", s->nout, s->field, out);
-        write_fields(model, "input ", s->ninputs, s->input, out);
-        if (text)
-            fprintf(out, "*/\n%s\n", text);
-        else
-            fprintf(out, "   interpreted: %s */\n\n", why);
-        free(text);
-        text = NULL;
+        if (!s->live) continue;
+        if (s->kind == TRLI_STEP_KERNEL) {
+            trli_emit_request wanted = kernel_of(s);
+            wanted.edges &= dialect == &trli_dialect_cpu;
+            fprintf(out, "/* %s\n", s->label);
+            write_fields(model, "output", s->nout, s->field, out);
+            write_fields(model, "input ", s->ninputs, s->input, out);
+            TRL_TRY(write_text(model, dialect, &wanted, out));
+        }
+        for (int k = 0; k < s->nslabs && dialect == &trli_dialect_cpu; ++k)
+            if (s->slab[k].kernel) TRL_TRY(write_slab(model, s, &s->slab[k], out));
     }
     if (ferror(out)) err = trl_fail(model->ctx, TRL_ERR_IO, NULL, "the kernels cannot be written");
 done:
-    free(text);
     return err;
 }
 
 /* ---- calls ---- */
-
-size_t trli_native_scratch(const trli_step *s)
-{
-    return (size_t)(s->ninputs + s->nout) * sizeof(trl_kernel_array);
-}
 
 static void set_array(trl_kernel_array *to, const trl_array *from)
 {
@@ -117,17 +162,21 @@ static void set_array(trl_kernel_array *to, const trl_array *from)
     for (int a = 0; a < 3; ++a) to->stride[a] = from->stride[a];
 }
 
-bool trli_native_evaluate(const trli_task *t, const trli_kernel_run *run, const trl_box *box)
+static const long long all_rows = 1LL << 40;
+
+void trli_native_ready(trl_kernel_call *call, const trli_kernel_run *run, int ninputs, int noutputs,
+                       trl_kernel_array *array, const trl_kernel_grid *grid)
 {
-    const trli_step *s = t->step;
-    trl_kernel_array *array = run->scratch;
-    const trl_kernel_grid grid = trli_kernel_grid_of(run);
-    trl_kernel_call call = {.input = array, .output = array + s->ninputs, .scalar = run->scalar, .grid = &grid};
-    for (int i = 0; i < s->ninputs; ++i) set_array(&array[i], &run->input[i]);
-    for (int o = 0; o < s->nout; ++o) set_array(&array[s->ninputs + o], &run->output[o]);
+    for (int i = 0; i < ninputs; ++i) set_array(&array[i], &run->input[i]);
+    for (int o = 0; o < noutputs; ++o) set_array(&array[ninputs + o], &run->output[o]);
+    *call = (trl_kernel_call){
+        .input = array, .output = array + ninputs, .scalar = run->scalar, .grid = grid, .block = all_rows, .turn = 1};
+}
+
+void trli_native_set_box(trl_kernel_call *call, const trl_box *box)
+{
     for (int a = 0; a < 3; ++a) {
-        call.lo[a] = box->lo[a];
-        call.hi[a] = box->hi[a];
+        call->lo[a] = box->lo[a];
+        call->hi[a] = box->hi[a];
     }
-    return trli_sweep(s->native, s->tuning, &call);
 }

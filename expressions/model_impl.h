@@ -128,8 +128,9 @@ typedef struct trli_slab {
     int layer; /* 1, 2, ...; 0: the plane of points on the side */
     trli_value value;
     trli_kernel *kernel;
-    int entry;           /* a modifier plugin instead of a kernel: index of the entry, else -1 */
-    int ninputs, *input; /* fields read, in the kernel's or plugin's order */
+    trli_native_fn native; /* compiled, or NULL: interpreted */
+    int entry;             /* a modifier plugin instead of a kernel: index of the entry, else -1 */
+    int ninputs, *input;   /* fields read, in the kernel's or plugin's order */
     trl_lidx tangential_lo[3], tangential_hi[3]; /* ghosts included along the other axes, at inner sides */
     trl_lidx corner_lo[3], corner_hi[3];         /* and beyond the sides of earlier axes */
 } trli_slab;
@@ -178,10 +179,11 @@ typedef struct trli_step {
     /* OPAQUE */
     int entry;
     int time_scalar, stage;
-    /* FILL, PLANES */
-    trli_side (*sides)[6]; /* [nout] */
+    /* FILL, PLANES; KERNEL: those at the ends of rows, each set before its row is computed */
     int nslabs;
     trli_slab *slab;
+    /* FILL, PLANES */
+    trli_side (*sides)[6]; /* [nout] */
     struct trl_exchange *exchange;
     int nexchanged;
     int *exchanged;                    /* fields in the exchange's order */
@@ -471,9 +473,11 @@ bool trli_boundary_fixes_side(const trl_bc_side *side);
 /* Whether a tangent's conditions are all zero: the derivatives of conditions that do not change along its direction. */
 bool trli_boundary_is_zero(const trli_side sides[6]);
 
-/* -- analyse.c, slots.c, slots_memory.c, tasks.c, execute.c -- */
+/* -- analyse.c, fold.c, slots.c, slots_memory.c, tasks.c, execute.c -- */
 /* Live steps, footprints, boxes and boundary slabs of a program; every problem with a missing side is reported. */
 TRL_NODISCARD trl_err trli_program_analyse(trli_program *program);
+/* Let kernels set the ends of their rows themselves where nobody else needs them; part of the analysis. */
+TRL_NODISCARD trl_err trli_program_fold(trli_program *program);
 /* Box on a local patch that a field is computed on in a program. */
 trl_box trli_program_box(const trli_program *program, int field, int local_patch);
 TRL_NODISCARD trl_err trli_slots_plan(trli_model *model);

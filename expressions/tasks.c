@@ -99,10 +99,24 @@ static trl_err add(builder *b, const char *name, trl_task_fn run, trli_task *dat
     return trl_graph_add_task(b->program->graph, &desc, task);
 }
 
-/* Cut a box for the workers; returns the number of parts. */
-static int choose_parts(const builder *b, const trl_box *box, int parts[3])
+static trl_err access_slab(builder *b, trl_task task, const trli_slab *slab, int patch)
 {
-    return trli_box_cut(box, trli_chunks_wanted(trl_box_points(box), b->model->nworkers), parts);
+    trl_err err = TRL_OK;
+    TRL_TRY(access_field(b, task, slab->field, patch, TRL_READ_WRITE));
+    for (int i = 0; i < slab->ninputs; ++i)
+        if (slab->input[i] != slab->field) TRL_TRY(access_field(b, task, slab->input[i], patch, TRL_READ));
+    TRL_TRY(access_kernel_scalars(b, task, slab->kernel));
+    TRL_TRY(access_plugin(b, task, slab->entry));
+done:
+    return err;
+}
+
+/* Cut a box for the workers, or only its planes and their rows; returns the number of parts. */
+static int choose_parts(const builder *b, const trl_box *box, bool whole_rows, int parts[3])
+{
+    trl_box cut = *box;
+    if (whole_rows) cut.hi[0] = cut.lo[0] + 1;
+    return trli_box_cut(&cut, trli_chunks_wanted(trl_box_points(box), b->model->nworkers), parts);
 }
 
 /* Seconds a kernel takes, roughly: what tau_1 and priorities start from before anything was timed. */
@@ -137,9 +151,11 @@ static trl_err add_compute(builder *b, trli_step *s, int patch)
     bool one_location = true;
     for (int o = 1; o < s->nout; ++o)
         one_location &= b->model->field[s->field[o]].location == b->model->field[s->field[0]].location;
-    if (!opaque || (type->flags & TRL_EXPR_TILED && one_location)) chunks = choose_parts(b, &t->box, t->parts);
+    if (!opaque || (type->flags & TRL_EXPR_TILED && one_location))
+        chunks = choose_parts(b, &t->box, s->nslabs > 0, t->parts);
     b->program->bytes_moved += trl_box_points(&t->box) * (s->nout + s->ninputs) * (int64_t)sizeof(double);
     TRL_TRY(add(b, s->label, opaque ? trli_task_opaque : trli_task_kernel, t, chunks, 0, estimate(s, &t->box), &task));
+    for (int k = 0; k < s->nslabs; ++k) TRL_TRY(access_slab(b, task, &s->slab[k], patch));
     for (int i = 0; i < s->ninputs; ++i) TRL_TRY(access_field(b, task, s->input[i], patch, TRL_READ));
     TRL_TRY(access_kernel_scalars(b, task, s->kernel));
     TRL_TRY(access_plugin(b, task, opaque ? s->entry : -1));
@@ -174,16 +190,9 @@ static trl_err add_slab_task(builder *b, trli_step *s, trli_task *t, int64_t poi
     int chunks = 1;
     trl_err err = TRL_OK;
     /* A ghost layer reads no point of its own; the values of a plane on the side may. */
-    if (alone && alone->entry < 0 && alone->layer > 0) chunks = choose_parts(b, &t->box, t->parts);
+    if (alone && alone->entry < 0 && alone->layer > 0) chunks = choose_parts(b, &t->box, false, t->parts);
     TRL_TRY(add(b, s->label, trli_task_slabs, t, chunks, 0, 1e-6 + 5e-9 * (double)points, &task));
-    for (int k = t->slab; k < t->slab + t->nslabs; ++k) {
-        TRL_TRY(access_field(b, task, s->slab[k].field, t->patch, TRL_READ_WRITE));
-        for (int i = 0; i < s->slab[k].ninputs; ++i)
-            if (s->slab[k].input[i] != s->slab[k].field)
-                TRL_TRY(access_field(b, task, s->slab[k].input[i], t->patch, TRL_READ));
-        TRL_TRY(access_kernel_scalars(b, task, s->slab[k].kernel));
-        TRL_TRY(access_plugin(b, task, s->slab[k].entry));
-    }
+    for (int k = t->slab; k < t->slab + t->nslabs; ++k) TRL_TRY(access_slab(b, task, &s->slab[k], t->patch));
 done:
     return err;
 }
@@ -284,7 +293,7 @@ static trl_err add_reduce(builder *b, trli_step *s)
         trli_task *t = next_task(b, s, p);
         t->box = box;
         t->reduction = reduction;
-        int chunks = s->entry >= 0 ? 1 : choose_parts(b, &t->box, t->parts);
+        int chunks = s->entry >= 0 ? 1 : choose_parts(b, &t->box, false, t->parts);
         b->program->bytes_moved += trl_box_points(&box) * s->ninputs * (int64_t)sizeof(double);
         TRL_TRY(add(b, s->label, s->entry >= 0 ? trli_task_stable_dt : trli_task_reduce, t, chunks, 0,
                     estimate(s, &box), &task));

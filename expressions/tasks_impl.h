@@ -55,10 +55,10 @@ trl_err trli_task_poison(void *data, const trl_task_args *args, bool *done);
 void trli_reduction_reset(trli_reduction *r, trli_reduce_kind kind, int nworkers);
 /* Box of a slab on a patch. */
 trl_box trli_slab_box(const trli_program *program, const trli_slab *slab, int local_patch);
-/* Evaluate a step's compiled kernel in place of trli_kernel_evaluate, with trli_native_scratch bytes of scratch; false if it looks and
- * found values that are not finite. */
-bool trli_native_evaluate(const trli_task *task, const trli_kernel_run *run, const trl_box *box);
-size_t trli_native_scratch(const trli_step *step);
+/* The call of a compiled kernel in place of trli_kernel_evaluate, but for its box: plane by plane, row by row. array: room for all arrays. */
+void trli_native_ready(trl_kernel_call *call, const trli_kernel_run *run, int ninputs, int noutputs,
+                       trl_kernel_array *array, const trl_kernel_grid *grid);
+void trli_native_set_box(trl_kernel_call *call, const trl_box *box);
 
 /* -- sweep.c -- */
 

@@ -21,18 +21,22 @@ typedef struct trl_kernel_grid {
 } trl_kernel_grid;
 
 /* One call: compute the points lo <= i < hi of all outputs. */
-typedef struct trl_kernel_call {
+typedef struct trl_kernel_call trl_kernel_call;
+struct trl_kernel_call {
     const trl_kernel_array *input, *output;
     const double *scalar;
     const trl_kernel_grid *grid;
     long long lo[3], hi[3];
     long long block; /* rows of y that are swept together through all z */
-    long long
-        turn; /* planes whose rows are taken in turn; some kernels take two at once if it is more than 1, or always one */
-    int stream;          /* store past the caches */
-    int ahead;           /* rows by which inputs are asked for early; 0: not */
+    long long turn;  /* planes whose rows are taken in turn; some kernels take two at once if it is above 1, or one */
+    int stream;      /* store past the caches */
+    int ahead;       /* rows by which inputs are asked for early; 0: not */
     long long nonfinite; /* result: not 0 if an output is infinite or NaN, of kernels that look */
-} trl_kernel_call;
+    /* Of kernels that ask for it: sets the ghosts beside the rows y <= j < y_end of planes z <= k < z_end before these are computed; NULL:
+     * they are set. */
+    void (*set_edges)(const trl_kernel_call *call, long long y, long long y_end, long long z, long long z_end);
+    const void *edges; /* its data */
+};
 
 TRL_BODY long long trl_kernel_wrap(const trl_kernel_grid *g, int axis, long long i)
 {
@@ -111,6 +115,13 @@ template <int n> struct trl_kernel_arrays {
 /* ---- on CPUs ---- */
 
 #define TRL_KERNEL_ROW 1024 /* points of a row that are computed in one go */
+
+/* Once for all parts of a row. */
+TRL_BODY void trl_kernel_set_edges(const trl_kernel_call *call, long long x, long long y, long long y_end, long long z,
+                                   long long z_end)
+{
+    if (call->set_edges && x == call->lo[0]) call->set_edges(call, y, y_end, z, z_end);
+}
 
 /* Before a loop that carries no dependence. */
 #if defined(__clang__)

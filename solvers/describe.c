@@ -130,13 +130,16 @@ static void describe_program(const listing *l, const trli_program *p)
         if (!s->live) continue;
         const char *target = s->nout ? m->field[s->field[0]].name : s->label ? s->label : "";
         int operations = s->kernel ? trli_kernel_operations(s->kernel) : 0;
+        char folded[64] = "";
+        if (s->kind == TRLI_STEP_KERNEL && s->nslabs > 0)
+            snprintf(folded, sizeof folded, ", sets %d boundary layer%s", s->nslabs, s->nslabs == 1 ? "" : "s");
         if (s->kind == TRLI_STEP_FILL || s->kind == TRLI_STEP_PLANES)
             say(l, "  %-9s %-20s %d field%s exchanged, %d boundary layer%s", step_name(s->kind), target, s->nexchanged,
                 s->nexchanged == 1 ? "" : "s", s->nslabs, s->nslabs == 1 ? "" : "s");
         else
-            say(l, "  %-9s %-20s %d result%s from %d field%s, %d operation%s and %d bytes per point",
+            say(l, "  %-9s %-20s %d result%s from %d field%s, %d operation%s and %d bytes per point%s",
                 step_name(s->kind), target, s->nout ? s->nout : 1, s->nout > 1 ? "s" : "", s->ninputs,
-                s->ninputs == 1 ? "" : "s", operations, operations == 1 ? "" : "s", 8 * (s->nout + s->ninputs));
+                s->ninputs == 1 ? "" : "s", operations, operations == 1 ? "" : "s", 8 * (s->nout + s->ninputs), folded);
     }
 }
 

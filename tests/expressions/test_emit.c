@@ -39,6 +39,7 @@ static const char run_grid[] =
     "{\n"
     "    int bad = 0;\n"
     "    trl_kernel_launch launch;\n"
+    "    trl_kernel_set_edges(call, call->lo[0], call->lo[1], call->hi[1], call->lo[2], call->hi[2]);\n"
     "    trl_kernel_arrays<%d> arrays;\n"
     "    for (int i = 0; i < %d; ++i) arrays.array[i] = i < %d ? call->input[i] : call->output[i - %d];\n"
     "    launch.scalar = call->scalar, launch.grid = *call->grid, launch.planes = 3, launch.nonfinite = &bad;\n"
@@ -86,8 +87,9 @@ static void emit_all(trli_compiler *compiler)
             int turns;
             if (!s->live || s->kind != TRLI_STEP_KERNEL) continue;
             ck_assert_int_lt(ntexts, KERNELS_MOST);
-            ck_ok(trli_emit_kernel(&trli_dialect_cuda, &model->ir, &model->walk, s->kernel, s->nout, s->value, s->check,
-                                   &turns, &kernel, &why));
+            const trli_emit_request wanted = {
+                .kernel = s->kernel, .nroots = s->nout, .roots = s->value, .look = s->check};
+            ck_ok(trli_emit_kernel(&trli_dialect_cuda, &model->ir, &model->walk, &wanted, &turns, &kernel, &why));
             ck_assert_ptr_nonnull(kernel);
             cpp = as_cpp(s, kernel);
             ck_ok(trli_tuning_create(model, s, turns, &s->tuning));
