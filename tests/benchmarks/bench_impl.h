@@ -16,6 +16,7 @@
     X(operators, "operators on fields, against hand-written loops and the machine's streaming copy")                 \
     X(kernels,                                                                                                       \
       "compiled kernels of systems of equations, against the best loops by hand and the machine's streaming copy")   \
+    X(boundary, "what boundary conditions cost of a step")                                                           \
     X(build, "time from a deck of chained expressions to a frozen graph")                                            \
     X(tasks, "empty tasks in graphs of several shapes, against a serial replay and other task runtimes")             \
     X(grain, "how long tasks must be to keep the cores busy, and what the runtime costs when they are few and long") \

@@ -39,7 +39,7 @@ void trli_kernel_size_set(const trli_kernel_case *what, int cells, trli_kernel_s
         g->cells[a] = cells;
         g->length[a] = what->length[a] > 0 ? what->length[a] : cells;
         g->spacing[a] = g->length[a] / cells;
-        g->periodic[a] = true;
+        g->periodic[a] = !what->boundary;
         if (a == 0 || g->spacing[a] < least) least = g->spacing[a];
     }
     size->dt = what->dt * least * least;

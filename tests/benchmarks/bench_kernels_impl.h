@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* One Euler step of systems of equations on a periodic grid: as a model of formulas, and by hand, with the operations in the order of the
+/* One Euler step of systems of equations on a grid, periodic as a rule: as a model of formulas, and by hand, with the operations in the order of the
  * compiled kernel, so that the bits agree. Coefficients lie in fields and do not change. */
 #ifndef TRLI_BENCH_KERNELS_IMPL_H
 #define TRLI_BENCH_KERNELS_IMPL_H
@@ -30,7 +30,9 @@ typedef struct trli_kernel_case {
     double dt;        /* over the square of the smallest spacing */
     double lo, hi;    /* of values */
     trli_system by_hand;
-    double gate; /* least ratio to the best by hand */
+    double gate;                 /* least ratio to the best by hand */
+    const trl_bc_side *boundary; /* of unknowns, on all sides; NULL: periodic */
+    bool stale;                  /* which nobody sets: ghosts keep their first values */
 } trli_kernel_case;
 
 /* A case of some size. */

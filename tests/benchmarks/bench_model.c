@@ -24,6 +24,11 @@ static void write_formula(const trli_kernel_case *what, int unknown, char *text,
     text[n] = 0;
 }
 
+static const trl_bc_side *sides_of(const trli_kernel_case *what, int variable)
+{
+    return variable < what->unknowns && what->boundary ? what->boundary : no_sides;
+}
+
 static trl_err declare(trli_formulas *f)
 {
     const trli_kernel_case *what = f->size->what;
@@ -34,7 +39,7 @@ static trl_err declare(trli_formulas *f)
         snprintf(f->name[u], sizeof f->name[u], "f%d", u + 1);
         write_formula(what, u, text, sizeof text);
         TRL_TRY(trl_formula_parse(f->ctx, &(trl_text){.chars = text}, &f->formula[u]));
-        variable[u] = (trli_variable){.name = f->name[u], .location = TRL_CELL, .boundary = no_sides};
+        variable[u] = (trli_variable){.name = f->name[u], .location = TRL_CELL, .boundary = sides_of(what, u)};
     }
     for (int c = 0; c < what->coefficients; ++c)
         variable[what->unknowns + c] =
@@ -57,8 +62,18 @@ static trl_err add_field(trli_formulas *f, const char *role, int variable, int *
     *field = trli_model_add_field(model, trli_model_name(model, "%s %d", role, variable), v->location);
     if (*field < 0) return model->ir.err;
     model->field[*field].persistent = model->field[*field].exchanged = true;
-    model->field[*field].boundary = (trli_boundary_source){.side = no_sides, .name = role};
+    model->field[*field].boundary = (trli_boundary_source){.side = sides_of(f->size->what, variable), .name = role};
     return TRL_OK;
+}
+
+static void drop_boundaries(trli_program *program)
+{
+    for (int i = 0; i < program->nsteps; ++i) {
+        trli_step *s = &program->step[i];
+        for (int k = 0; k < s->nslabs; ++k) trli_kernel_destroy(&s->slab[k].kernel);
+        s->nslabs = 0;
+        if (s->kind == TRLI_STEP_FILL) s->live = s->exchange;
+    }
 }
 
 /* f + dt*formula of all unknowns in one kernel, after their ghosts; those of coefficients hold for ever. */
@@ -89,6 +104,7 @@ static trl_err compile_step(trli_formulas *f)
     TRL_TRY(trli_program_add_kernel(f->step, "step", what->unknowns, f->next, value, variable));
     for (int u = 0; u < what->unknowns; ++u) TRL_TRY(trli_program_add_root(f->step, f->next[u]));
     TRL_TRY(trli_program_analyse(f->step));
+    if (what->stale) drop_boundaries(f->step);
     for (int u = 0; u < what->unknowns; ++u) { /* levels that swap have one shape */
         const trli_field *now = &model->field[f->now[u]];
         memcpy(model->field[f->next[u]].ghost_lo, now->ghost_lo, sizeof now->ghost_lo);
@@ -135,6 +151,8 @@ trl_err trli_formulas_create(trl_context *ctx, const trli_kernel_size *size, trl
     TRL_TRY(compile_step(f));
     f->model->scalar[TRLI_SCALAR_DT] = size->dt;
     set_values(f);
+    for (int u = 0; u < size->what->unknowns; ++u) trli_model_swap(f->model, f->now[u], f->next[u]);
+    set_values(f); /* also the ghosts of the other level, if nobody else does */
     TRL_TRY(run_steps(f, SETTLING));
     set_values(f);
 done:
