@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cache_impl.h"
 #include "clock_impl.h"
 #include "native_impl.h"
 
@@ -23,9 +24,7 @@ extern char **environ;
 
 enum {
     LIMIT_S = 120, /* of one compiler */
-    DEFER_S = 15,  /* what ranks other than the first wait for its results, before they compile themselves */
-    PATH_ROOM = 4096,
-    DIGEST_TEXT = 33
+    DEFER_S = 15   /* what ranks other than the first wait for its results, before they compile themselves */
 };
 
 static const char *const options[] = {"-O3",
@@ -46,7 +45,7 @@ typedef enum state { WAITING, AT_WORK, LOADED, FAILED } state;
 
 typedef struct job {
     char *text; /* NULL once loaded or failed */
-    char digest[DIGEST_TEXT];
+    char digest[TRLI_DIGEST_TEXT];
     state state;
     pid_t pid;
     double start; /* s; when it was asked for, then when its compiler started */
@@ -58,61 +57,14 @@ typedef struct job {
 
 struct trli_compiler {
     trl_context *ctx;
-    char program[PATH_ROOM]; /* of the compiler; "": none */
-    char folder[PATH_ROOM];  /* of the cache; "": none */
-    bool temporary;          /* the folder goes with the compiler */
-    uint64_t machine[2];     /* digest of the compiler, its options and the processor */
+    char program[TRLI_PATH_ROOM]; /* of the compiler; "": none */
+    trli_cache cache;
+    uint64_t machine[2]; /* digest of the compiler, its options and the processor */
     job *job;
     int njobs, capacity;
     int compiled, cached, failed;
     char why[512];
 };
-
-/* ---- digests: FNV-1a, twice ---- */
-
-static void digest_bytes(uint64_t digest[2], const void *data, size_t n)
-{
-    const unsigned char *byte = data;
-    for (size_t i = 0; i < n; ++i) {
-        digest[0] = (digest[0] ^ byte[i]) * 1099511628211u;
-        digest[1] = (digest[1] ^ (unsigned)(byte[i] + 0x5b)) * 0x9e3779b97f4a7c15u;
-        digest[1] ^= digest[1] >> 29;
-    }
-}
-
-static void digest_start(uint64_t digest[2])
-{
-    digest[0] = 14695981039346656037u;
-    digest[1] = 0x2545f4914f6cdd1du;
-}
-
-static void digest_write(const uint64_t digest[2], char text[DIGEST_TEXT])
-{
-    snprintf(text, DIGEST_TEXT, "%016llx%016llx", (unsigned long long)digest[0], (unsigned long long)digest[1]);
-}
-
-/* Of all but the last `tail` bytes of a file, which go to `last`. */
-static bool digest_file(const char *path, char text[DIGEST_TEXT], long tail, char *last)
-{
-    char buffer[65536];
-    uint64_t digest[2];
-    long left = -1;
-    FILE *file = fopen(path, "rb");
-    if (!file) return false;
-    digest_start(digest);
-    if (fseek(file, 0, SEEK_END) == 0) left = ftell(file) - tail;
-    rewind(file);
-    while (left > 0) {
-        size_t n = fread(buffer, 1, (size_t)left < sizeof buffer ? (size_t)left : sizeof buffer, file);
-        if (n == 0) break;
-        digest_bytes(digest, buffer, n);
-        left -= (long)n;
-    }
-    bool whole = left == 0 && (tail == 0 || fread(last, 1, (size_t)tail, file) == (size_t)tail);
-    fclose(file);
-    digest_write(digest, text);
-    return whole;
-}
 
 /* ---- the compiler and the cache ---- */
 
@@ -129,13 +81,13 @@ static bool is_program(const char *path)
     return stat(path, &s) == 0 && S_ISREG(s.st_mode) && access(path, X_OK) == 0;
 }
 
-static bool find_in_path(const char *name, char path[PATH_ROOM])
+static bool find_in_path(const char *name, char path[TRLI_PATH_ROOM])
 {
     const char *folders = getenv("PATH");
-    if (strchr(name, '/')) return snprintf(path, PATH_ROOM, "%s", name) < PATH_ROOM && is_program(path);
+    if (strchr(name, '/')) return snprintf(path, TRLI_PATH_ROOM, "%s", name) < TRLI_PATH_ROOM && is_program(path);
     while (folders && *folders) {
         int n = (int)strcspn(folders, ":");
-        if (n > 0 && snprintf(path, PATH_ROOM, "%.*s/%s", n, folders, name) < PATH_ROOM && is_program(path))
+        if (n > 0 && snprintf(path, TRLI_PATH_ROOM, "%.*s/%s", n, folders, name) < TRLI_PATH_ROOM && is_program(path))
             return true;
         folders += n + (folders[n] == ':');
     }
@@ -155,63 +107,19 @@ static void find_program(trli_compiler *c)
     note(c, "there is no C compiler (cc, gcc or clang) in PATH", "");
 }
 
-/* What the processor can do, as the system lists it. */
-static void digest_processor(uint64_t digest[2])
-{
-    char line[8192];
-    FILE *file = fopen("/proc/cpuinfo", "r");
-    while (file && fgets(line, sizeof line, file) && line[0] != '\n')
-        if (strncmp(line, "model name", 10) == 0 || strncmp(line, "flags", 5) == 0 ||
-            strncmp(line, "Features", 8) == 0 || strncmp(line, "CPU part", 8) == 0)
-            digest_bytes(digest, line, strlen(line));
-    if (file) fclose(file);
-}
-
 static void digest_machine(trli_compiler *c)
 {
     struct stat s;
-    char real[PATH_ROOM];
-    digest_start(c->machine);
+    char real[TRLI_PATH_ROOM];
+    trli_digest_start(c->machine);
     if (realpath(c->program, real) && stat(real, &s) == 0) {
-        digest_bytes(c->machine, real, strlen(real));
-        digest_bytes(c->machine, &s.st_size, sizeof s.st_size);
-        digest_bytes(c->machine, &s.st_mtim, sizeof s.st_mtim);
+        trli_digest_bytes(c->machine, real, strlen(real));
+        trli_digest_bytes(c->machine, &s.st_size, sizeof s.st_size);
+        trli_digest_bytes(c->machine, &s.st_mtim, sizeof s.st_mtim);
     }
-    for (int i = 0; i < OPTIONS; ++i) digest_bytes(c->machine, options[i], strlen(options[i]) + 1);
-    digest_bytes(c->machine, trli_kernel_prelude, strlen(trli_kernel_prelude));
-    digest_processor(c->machine);
-}
-
-/* Ours alone: whoever could write there could have us run anything. */
-static bool is_private(const char *folder)
-{
-    struct stat s;
-    return lstat(folder, &s) == 0 && S_ISDIR(s.st_mode) && s.st_uid == geteuid() && (s.st_mode & 022) == 0 &&
-           access(folder, W_OK | X_OK) == 0;
-}
-
-static void find_folder(trli_compiler *c)
-{
-    const char *own = getenv("TRELLIS_CACHE_DIR"), *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    const char *tmp = getenv("TMPDIR");
-    char base[PATH_ROOM] = "";
-    int n = -1;
-    if (own && *own)
-        n = snprintf(c->folder, sizeof c->folder, "%s", own);
-    else if (cache && *cache == '/')
-        n = snprintf(base, sizeof base, "%s", cache);
-    else if (home && *home == '/')
-        n = snprintf(base, sizeof base, "%s/.cache", home);
-    if (base[0] && n > 0 && n < PATH_ROOM - 16) {
-        (void)mkdir(base, 0700);
-        n = snprintf(c->folder, sizeof c->folder, "%.*s/trellis", PATH_ROOM - 16, base);
-    }
-    if (n > 0 && n < PATH_ROOM && (mkdir(c->folder, 0700) == 0 || errno == EEXIST) && is_private(c->folder)) return;
-    snprintf(c->folder, sizeof c->folder, "%s/trellis-XXXXXX", tmp && *tmp == '/' ? tmp : "/tmp");
-    c->temporary = mkdtemp(c->folder) != NULL;
-    if (c->temporary) return;
-    c->folder[0] = '\0';
-    note(c, "there is no folder for compiled kernels that is this user's alone", strerror(errno));
+    for (int i = 0; i < OPTIONS; ++i) trli_digest_bytes(c->machine, options[i], strlen(options[i]) + 1);
+    trli_digest_bytes(c->machine, trli_kernel_prelude, strlen(trli_kernel_prelude));
+    trli_digest_processor(c->machine);
 }
 
 trl_err trli_compiler_create(trl_context *ctx, trli_compiler **compiler)
@@ -221,7 +129,8 @@ trl_err trli_compiler_create(trl_context *ctx, trli_compiler **compiler)
     if (!c) return trl_fail(ctx, TRL_ERR_MEMORY, NULL, "no memory for a compiler of kernels");
     c->ctx = ctx;
     find_program(c);
-    find_folder(c);
+    if (!trli_cache_open(&c->cache))
+        note(c, "there is no folder for compiled kernels that is this user's alone", strerror(errno));
     if (c->program[0]) digest_machine(c);
     return TRL_OK;
 }
@@ -229,19 +138,20 @@ trl_err trli_compiler_create(trl_context *ctx, trli_compiler **compiler)
 /* ---- entries of the cache ---- */
 
 /* DIGEST.suffix, or with `own` a name that no other process uses. */
-static void path_of(const trli_compiler *c, const job *j, bool own, const char *suffix, char path[PATH_ROOM])
+static void path_of(const trli_compiler *c, const job *j, bool own, const char *suffix, char path[TRLI_PATH_ROOM])
 {
     if (own)
-        snprintf(path, PATH_ROOM, "%.*s/%s.%ld%s", PATH_ROOM - 80, c->folder, j->digest, (long)getpid(), suffix);
+        snprintf(path, TRLI_PATH_ROOM, "%.*s/%s.%ld%s", TRLI_PATH_ROOM - 80, c->cache.folder, j->digest, (long)getpid(),
+                 suffix);
     else
-        snprintf(path, PATH_ROOM, "%.*s/%s%s", PATH_ROOM - 80, c->folder, j->digest, suffix);
+        snprintf(path, TRLI_PATH_ROOM, "%.*s/%s%s", TRLI_PATH_ROOM - 80, c->cache.folder, j->digest, suffix);
 }
 
 static bool load(trli_compiler *c, job *j)
 {
-    char library[PATH_ROOM], wanted[DIGEST_TEXT] = "", found[DIGEST_TEXT];
+    char library[TRLI_PATH_ROOM], wanted[TRLI_DIGEST_TEXT] = "", found[TRLI_DIGEST_TEXT];
     path_of(c, j, false, ".so", library);
-    if (!digest_file(library, found, DIGEST_TEXT - 1, wanted) || strcmp(wanted, found) != 0) return false;
+    if (!trli_digest_file(library, found, TRLI_DIGEST_TEXT - 1, wanted) || strcmp(wanted, found) != 0) return false;
     j->library = dlopen(library, RTLD_NOW | RTLD_LOCAL);
     if (!j->library) {
         note(c, "a compiled kernel cannot be loaded", dlerror());
@@ -252,22 +162,10 @@ static bool load(trli_compiler *c, job *j)
     return j->found != NULL;
 }
 
-static bool write_text(const char *path, const char *first, const char *second)
-{
-    int descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    FILE *file = descriptor >= 0 ? fdopen(descriptor, "w") : NULL;
-    if (!file) {
-        if (descriptor >= 0) close(descriptor);
-        return false;
-    }
-    bool written = fputs(first, file) >= 0 && fputs(second, file) >= 0;
-    return fclose(file) == 0 && written;
-}
-
 static void remove_own(const trli_compiler *c, const job *j)
 {
     static const char *const suffixes[] = {".c", ".so", ".log"};
-    char path[PATH_ROOM];
+    char path[TRLI_PATH_ROOM];
     for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; ++i) {
         path_of(c, j, true, suffixes[i], path);
         (void)unlink(path);
@@ -277,10 +175,10 @@ static void remove_own(const trli_compiler *c, const job *j)
 /* Move what the compiler wrote into place. */
 static bool publish(trli_compiler *c, const job *j)
 {
-    char own[PATH_ROOM], library[PATH_ROOM], digest[DIGEST_TEXT];
+    char own[TRLI_PATH_ROOM], library[TRLI_PATH_ROOM], digest[TRLI_DIGEST_TEXT];
     path_of(c, j, true, ".so", own);
     path_of(c, j, false, ".so", library);
-    if (!digest_file(own, digest, 0, NULL)) return false;
+    if (!trli_digest_file(own, digest, 0, NULL)) return false;
     FILE *file = fopen(own, "ab");
     if (!file) return false;
     bool written = fputs(digest, file) >= 0;
@@ -323,7 +221,7 @@ static bool spawn(const trli_compiler *c, job *j, char *const *argv, const char 
 
 static void start(trli_compiler *c, job *j)
 {
-    char source[PATH_ROOM], library[PATH_ROOM], log[PATH_ROOM];
+    char source[TRLI_PATH_ROOM], library[TRLI_PATH_ROOM], log[TRLI_PATH_ROOM];
     const char *argv[OPTIONS + 5];
     int n = 0;
     path_of(c, j, true, ".c", source);
@@ -337,7 +235,7 @@ static void start(trli_compiler *c, job *j)
     argv[n] = NULL;
     remove_own(c, j); /* of an earlier process of this number */
     j->start = trli_clock();
-    if (!write_text(source, trli_kernel_prelude, j->text)) {
+    if (!trli_cache_write(source, trli_kernel_prelude, j->text)) {
         note(c, "the text of a kernel cannot be written to the cache", strerror(errno));
         settle(c, j, FAILED);
     } else if (!spawn(c, j, (char *const *)argv, log)) {
@@ -351,7 +249,7 @@ static void start(trli_compiler *c, job *j)
 /* The first line of what the compiler said. */
 static void note_log(trli_compiler *c, const job *j)
 {
-    char path[PATH_ROOM], line[300] = "";
+    char path[TRLI_PATH_ROOM], line[300] = "";
     path_of(c, j, true, ".log", path);
     FILE *file = fopen(path, "r");
     if (file && fgets(line, sizeof line, file)) line[strcspn(line, "\n")] = '\0';
@@ -399,7 +297,7 @@ static bool check(trli_compiler *c, job *j)
 /* Whether a job waits for the first rank, which compiles the same: then its result is looked for. */
 static bool defer(trli_compiler *c, job *j)
 {
-    if (trl_context_rank(c->ctx) == 0 || c->temporary || trli_clock() - j->start > DEFER_S) return false;
+    if (trl_context_rank(c->ctx) == 0 || c->cache.temporary || trli_clock() - j->start > DEFER_S) return false;
     if (!load(c, j)) return true;
     ++c->cached;
     settle(c, j, LOADED);
@@ -442,7 +340,7 @@ static trl_err tell(trli_compiler *c, job *j, trli_native_fn *fn)
     return TRL_OK;
 }
 
-static trl_err add_job(trli_compiler *c, const char *text, const char digest[DIGEST_TEXT], job **added)
+static trl_err add_job(trli_compiler *c, const char *text, const char digest[TRLI_DIGEST_TEXT], job **added)
 {
     if (c->njobs == c->capacity) {
         int more = c->capacity ? 2 * c->capacity : 16;
@@ -454,7 +352,7 @@ static trl_err add_job(trli_compiler *c, const char *text, const char digest[DIG
     job *j = *added = &c->job[c->njobs];
     *j = (job){.text = strdup(text), .start = trli_clock()};
     if (!j->text) return trl_fail(c->ctx, TRL_ERR_MEMORY, NULL, "no memory for the text of a kernel");
-    memcpy(j->digest, digest, DIGEST_TEXT);
+    memcpy(j->digest, digest, TRLI_DIGEST_TEXT);
     ++c->njobs;
     return TRL_OK;
 }
@@ -462,13 +360,13 @@ static trl_err add_job(trli_compiler *c, const char *text, const char digest[DIG
 trl_err trli_compiler_add(trli_compiler *c, const char *text, trli_native_fn *fn)
 {
     uint64_t key[2] = {c->machine[0], c->machine[1]};
-    char digest[DIGEST_TEXT];
+    char digest[TRLI_DIGEST_TEXT];
     job *j = NULL;
     trl_err err = TRL_OK;
     *fn = NULL;
-    if (!c->program[0] || !c->folder[0]) return TRL_OK;
-    digest_bytes(key, text, strlen(text));
-    digest_write(key, digest);
+    if (!c->program[0] || !c->cache.folder[0]) return TRL_OK;
+    trli_digest_bytes(key, text, strlen(text));
+    trli_digest_write(key, digest);
     for (int i = 0; i < c->njobs && !j; ++i)
         if (strcmp(c->job[i].digest, digest) == 0) j = &c->job[i];
     if (j) return tell(c, j, fn);
@@ -496,18 +394,18 @@ void trli_compiler_destroy(trli_compiler **compiler)
     if (!c) return;
     for (int i = 0; i < c->njobs; ++i) {
         job *j = &c->job[i];
-        char path[PATH_ROOM];
+        char path[TRLI_PATH_ROOM];
         if (j->state == AT_WORK) {
             stop(j);
             remove_own(c, j);
         }
         if (j->library) dlclose(j->library);
         path_of(c, j, false, ".so", path);
-        if (c->temporary) (void)unlink(path);
+        if (c->cache.temporary) (void)unlink(path);
         free(j->text);
         free(j->fn);
     }
-    if (c->temporary) (void)rmdir(c->folder);
+    trli_cache_close(&c->cache);
     free(c->job);
     free(c);
 }
