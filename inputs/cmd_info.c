@@ -8,6 +8,8 @@
 
 #include <trl_device.h>
 
+#include "balance_impl.h"
+
 /* The processor's name as Linux gives it, or "unknown". */
 static void processor_name(char *name, size_t size)
 {
@@ -31,6 +33,22 @@ static void print_processors(const trl_context *ctx)
            trl_context_pinned(ctx) ? "threads pinned" : "threads not pinned");
     printf("caches     %zu kB first level, %zu kB last level\n", trl_context_cache_bytes(ctx, 1) / 1024,
            trl_context_cache_bytes(ctx, 0) / 1024);
+}
+
+static trl_err print_balance(trl_context *ctx)
+{
+    trl_workers *workers = NULL;
+    trli_balance b;
+    trl_err err = TRL_OK;
+    TRL_TRY(trl_workers_create(ctx, "priority", &workers));
+    TRL_TRY(trli_balance_find(ctx, workers, &b));
+    printf("speed      %.3g GB/s memory, %.3g GB/s cache, %.3g additions/ns, by %d worker%s\n", 1e-9 * b.memory,
+           1e-9 * b.cache, 1e-9 * b.operations, trl_workers_count(workers), trl_workers_count(workers) == 1 ? "" : "s");
+    printf("balance    %.3g additions in the time of a byte, %.3g of a division, %.3g of an exp\n",
+           b.operations / b.memory, b.division, b.exponential);
+done:
+    trl_workers_destroy(&workers);
+    return err;
 }
 
 static trl_err print_devices(trl_context *ctx)
@@ -69,7 +87,8 @@ int trli_cmd_info(trl_context *ctx, const trli_arguments *arguments)
     puts("build      " TRL_BUILD_OPTIONS);
     puts("CUDA       " TRL_CUDA_VERSION);
     print_processors(ctx);
-    trl_err err = print_devices(ctx);
+    trl_err err = print_balance(ctx);
+    if (err == TRL_OK) err = print_devices(ctx);
     print_libraries();
     return trli_command_finish(ctx, err);
 }

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* The copy after McCalpin, "Memory bandwidth and machine balance in current high performance computers", 1995, with streaming stores, so
+ * that the bytes named are the bytes moved. Arithmetic works on rows in the first-level cache. The fastest of several passes counts: what
+ * else the machine does only makes them slower. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <trl_functions_body.h>
+#include <trl_loop.h>
+
+#include "balance_impl.h"
+#include "cache_impl.h"
+#include "clock_impl.h"
+#include "vector_impl.h"
+
+enum {
+    FIGURES = sizeof(trli_balance) / sizeof(double),
+    PASSES = 4,
+    CHUNKS_PER_WORKER = 4,
+    ROW = 512,        /* doubles; two of them stay in a first-level cache */
+    DEGREE = 16,      /* of the polynomial of a row: twice as many operations for a value */
+    ROWS = 200,       /* of a chunk of polynomials */
+    COSTLY_ROWS = 50, /* of a chunk of divisions or functions */
+    CACHE_ROUNDS = 40,
+    LINE_ROOM = 256
+};
+#define ARRAY_BYTES_MIN ((size_t)32 << 20)
+#define ARRAY_BYTES_MAX ((size_t)256 << 20)
+
+/* ---- loops ---- */
+
+#define COPY(width, attribute)                                                                                        \
+    attribute static void copy##width(double *a, const double *b, ptrdiff_t n)                                        \
+    {                                                                                                                 \
+        for (ptrdiff_t i = 0; i < n; i += (width))                                                                    \
+            TRLI_STREAM_STORE##width(&a[i], *(const trli_vector##width *)&b[i]);                                      \
+        TRLI_STREAM_FENCE();                                                                                          \
+    }                                                                                                                 \
+    attribute static void copy_near##width(double *a, const double *b, ptrdiff_t n)                                   \
+    {                                                                                                                 \
+        for (ptrdiff_t i = 0; i < n; i += (width)) *(trli_vector##width *)&a[i] = *(const trli_vector##width *)&b[i]; \
+    }                                                                                                                 \
+    attribute static void polynomial##width(double *a, const double *b, ptrdiff_t n)                                  \
+    {                                                                                                                 \
+        for (ptrdiff_t i = 0; i < n; i += 4 * (width)) {                                                              \
+            const trli_vector##width *x = (const trli_vector##width *)&b[i];                                          \
+            trli_vector##width *y = (trli_vector##width *)&a[i];                                                      \
+            trli_vector##width p = x[0], q = x[1], r = x[2], s = x[3];                                                \
+            for (int k = 0; k < DEGREE; ++k) {                                                                        \
+                p = p * x[0] + 0.5;                                                                                   \
+                q = q * x[1] + 0.5;                                                                                   \
+                r = r * x[2] + 0.5;                                                                                   \
+                s = s * x[3] + 0.5;                                                                                   \
+            }                                                                                                         \
+            y[0] = p, y[1] = q, y[2] = r, y[3] = s;                                                                   \
+        }                                                                                                             \
+    }                                                                                                                 \
+    attribute static void divide##width(double *a, const double *b, ptrdiff_t n)                                      \
+    {                                                                                                                 \
+        for (ptrdiff_t i = 0; i < n; i += (width))                                                                    \
+            *(trli_vector##width *)&a[i] = 1.5 / *(const trli_vector##width *)&b[i];                                  \
+    }
+TRLI_STREAM_VARIANTS(COPY)
+
+TRLI_CLONES static void exponential(double *restrict a, const double *restrict b, ptrdiff_t n)
+{
+    for (ptrdiff_t i = 0; i < n; ++i) a[i] = trl_fn_exp(b[i]);
+}
+
+typedef struct arrays {
+    double *a, *b;
+    ptrdiff_t n, near; /* doubles; near: of the piece that stays in a worker's second-level cache */
+} arrays;
+
+static void share_of(const arrays *p, int chunk, int chunks, ptrdiff_t *first, ptrdiff_t *n)
+{
+    const ptrdiff_t lines = p->n / 64;
+    *first = lines * chunk / chunks * 64;
+    *n = lines * (chunk + 1) / chunks * 64 - *first;
+}
+
+static trl_err fill_chunk(void *data, int chunk, int chunks, int worker)
+{
+    const arrays *p = data;
+    ptrdiff_t first, n;
+    (void)worker;
+    share_of(p, chunk, chunks, &first, &n);
+    for (ptrdiff_t i = first; i < first + n; ++i)
+        p->a[i] = p->b[i] = 0.25 + 1e-9 * (double)i; /* zeros may share one page */
+    return TRL_OK;
+}
+
+static trl_err copy_chunk(void *data, int chunk, int chunks, int worker)
+{
+    const arrays *p = data;
+    ptrdiff_t first, n;
+    (void)worker;
+    share_of(p, chunk, chunks, &first, &n);
+    TRLI_STREAM_CALL(copy, &p->a[first], &p->b[first], n);
+    return TRL_OK;
+}
+
+#define CHUNK(name, rounds, length, loop)                                              \
+    static trl_err name(void *data, int chunk, int chunks, int worker)                 \
+    {                                                                                  \
+        const arrays *p = data;                                                        \
+        ptrdiff_t first, n;                                                            \
+        (void)worker;                                                                  \
+        share_of(p, chunk, chunks, &first, &n);                                        \
+        for (int r = 0; r < (rounds); ++r) loop(&p->a[first], &p->b[first], (length)); \
+        return TRL_OK;                                                                 \
+    }
+#define STREAM_NEAR(...) TRLI_STREAM_CALL(copy_near, __VA_ARGS__)
+#define STREAM_POLYNOMIAL(...) TRLI_STREAM_CALL(polynomial, __VA_ARGS__)
+#define STREAM_DIVIDE(...) TRLI_STREAM_CALL(divide, __VA_ARGS__)
+CHUNK(near_chunk, CACHE_ROUNDS, p->near, STREAM_NEAR)
+CHUNK(polynomial_chunk, ROWS, ROW, STREAM_POLYNOMIAL)
+CHUNK(division_chunk, COSTLY_ROWS, ROW, STREAM_DIVIDE)
+CHUNK(exponential_chunk, COSTLY_ROWS, ROW, exponential)
+
+/* ---- measuring ---- */
+
+/* Seconds of the fastest pass; the first warms up. */
+static trl_err time_of(trl_loop *loop, trl_loop_fn fn, arrays *p, int chunks, double *seconds)
+{
+    trl_err err = TRL_OK;
+    *seconds = INFINITY;
+    for (int pass = 0; pass <= PASSES; ++pass) {
+        double start = trli_clock();
+        TRL_TRY(trl_loop_run(loop, chunks, fn, p));
+        double took = trli_clock() - start;
+        if (pass > 0 && took < *seconds) *seconds = took;
+    }
+done:
+    return err;
+}
+
+static trl_err measure_all(trl_loop *loop, arrays *p, int chunks, size_t last, trli_balance *b)
+{
+    double seconds, costly;
+    trl_err err = TRL_OK;
+    TRL_TRY(trl_loop_run(loop, chunks, fill_chunk, p));
+    TRL_TRY(time_of(loop, copy_chunk, p, chunks, &seconds));
+    b->memory = 2.0 * sizeof(double) * (double)p->n / seconds;
+    TRL_TRY(time_of(loop, near_chunk, p, chunks, &seconds));
+    b->cache = 2.0 * sizeof(double) * (double)p->near * CACHE_ROUNDS * chunks / seconds;
+    TRL_TRY(time_of(loop, polynomial_chunk, p, chunks, &seconds));
+    b->operations = 2.0 * DEGREE * ROW * ROWS * chunks / seconds;
+    TRL_TRY(time_of(loop, division_chunk, p, chunks, &costly));
+    b->division = b->operations * costly / ((double)ROW * COSTLY_ROWS * chunks);
+    TRL_TRY(time_of(loop, exponential_chunk, p, chunks, &costly));
+    b->exponential = b->operations * costly / ((double)ROW * COSTLY_ROWS * chunks);
+    b->caches = last > 0 ? (double)last : 1;
+done:
+    return err;
+}
+
+static trl_err measure(trl_context *ctx, trl_workers *workers, trli_balance *balance)
+{
+    const int count = trl_workers_count(workers);
+    const size_t last = trl_context_cache_bytes(ctx, 0) * (size_t)count, second = trl_context_cache_bytes(ctx, 2);
+    const size_t bytes = 2 * last < ARRAY_BYTES_MIN   ? ARRAY_BYTES_MIN
+                         : 2 * last > ARRAY_BYTES_MAX ? ARRAY_BYTES_MAX
+                                                      : 2 * last;
+    void *a = NULL, *b = NULL;
+    trl_loop *loop = NULL;
+    trl_err err = TRL_OK;
+    TRL_TRY(trl_memory_alloc(ctx, bytes, "the measurement of this machine", &a));
+    TRL_TRY(trl_memory_alloc(ctx, bytes, "the measurement of this machine", &b));
+    TRL_TRY(trl_loop_create(ctx, workers, &loop));
+    arrays p = {a, b, (ptrdiff_t)(bytes / sizeof(double)), ROW};
+    /* A quarter of the cache for each of the two pieces, in whole rows. */
+    if (second / 4 > ROW * sizeof(double)) p.near = (ptrdiff_t)(second / 4 / (ROW * sizeof(double)) * ROW);
+    const int chunks = CHUNKS_PER_WORKER * count;
+    if (p.near > p.n / chunks - 64) p.near = ROW;
+    TRL_TRY(measure_all(loop, &p, chunks, last, balance));
+done:
+    trl_loop_destroy(&loop);
+    trl_memory_free(ctx, &a);
+    trl_memory_free(ctx, &b);
+    return err;
+}
+
+/* ---- keeping ---- */
+
+static bool is_sound(const trli_balance *b)
+{
+    const double figure[] = {b->memory, b->cache, b->operations, b->division, b->exponential, b->caches};
+    for (int i = 0; i < FIGURES; ++i)
+        if (!(figure[i] >= 0.5 && figure[i] < 1e18)) return false;
+    return true;
+}
+
+static bool path_of(const trli_cache *cache, const trl_context *ctx, int workers, char path[TRLI_PATH_ROOM])
+{
+    static const char version[] = "balance 1";
+    const int counts[2] = {workers, trl_context_ranks(ctx)};
+    uint64_t digest[2];
+    char name[TRLI_DIGEST_TEXT];
+    trli_digest_start(digest);
+    trli_digest_bytes(digest, version, sizeof version);
+    trli_digest_bytes(digest, counts, sizeof counts);
+    trli_digest_processor(digest);
+    trli_digest_write(digest, name);
+    return cache->folder[0] &&
+           snprintf(path, TRLI_PATH_ROOM, "%.*s/%s.balance", TRLI_PATH_ROOM - 80, cache->folder, name) > 0;
+}
+
+static void digest_line(const char *line, char text[TRLI_DIGEST_TEXT])
+{
+    uint64_t digest[2];
+    trli_digest_start(digest);
+    trli_digest_bytes(digest, line, strlen(line));
+    trli_digest_write(digest, text);
+}
+
+static bool load(const char *path, trli_balance *b)
+{
+    char line[LINE_ROOM] = "", wanted[TRLI_DIGEST_TEXT + 1] = "", found[TRLI_DIGEST_TEXT];
+    FILE *file = fopen(path, "r");
+    if (!file) return false;
+    bool whole = fgets(line, sizeof line, file) && fgets(wanted, sizeof wanted, file);
+    fclose(file);
+    digest_line(line, found);
+    return whole && strcmp(wanted, found) == 0 &&
+           sscanf(line, "%la %la %la %la %la %la", &b->memory, &b->cache, &b->operations, &b->division, &b->exponential,
+                  &b->caches) == FIGURES &&
+           is_sound(b);
+}
+
+/* A cache that cannot be written costs a measurement each time, and nothing else. */
+static void keep(const char *path, const trli_balance *b)
+{
+    char line[LINE_ROOM], digest[TRLI_DIGEST_TEXT], own[TRLI_PATH_ROOM + 32];
+    snprintf(line, sizeof line, "%a %a %a %a %a %a\n", b->memory, b->cache, b->operations, b->division, b->exponential,
+             b->caches);
+    digest_line(line, digest);
+    snprintf(own, sizeof own, "%s.%ld", path, (long)getpid());
+    (void)unlink(own); /* of an earlier process of this number */
+    if (!trli_cache_write(own, line, digest) || rename(own, path) != 0) (void)unlink(own);
+}
+
+trl_err trli_balance_find(trl_context *ctx, trl_workers *workers, trli_balance *balance)
+{
+    trli_cache cache;
+    char path[TRLI_PATH_ROOM] = "";
+    int known = 0;
+    bool first = trl_context_rank(ctx) == 0, folder = false;
+    trl_err err = TRL_OK;
+    if (first) folder = trli_cache_open(&cache) && path_of(&cache, ctx, trl_workers_count(workers), path);
+    if (folder) known = load(path, balance);
+    if (MPI_Bcast(&known, 1, MPI_INT, 0, trl_context_comm(ctx)) != MPI_SUCCESS)
+        err = trl_fail(ctx, TRL_ERR_MPI, NULL, "the ranks could not agree on the speed of this machine");
+    if (err == TRL_OK && !known) err = trl_context_agree(ctx, measure(ctx, workers, balance));
+    if (folder && !known && err == TRL_OK && !cache.temporary) keep(path, balance);
+    if (folder) trli_cache_close(&cache);
+    TRL_TRY(err);
+    if (MPI_Bcast(balance, FIGURES, MPI_DOUBLE, 0, trl_context_comm(ctx)) != MPI_SUCCESS)
+        err = trl_fail(ctx, TRL_ERR_MPI, NULL, "the ranks could not agree on the speed of this machine");
+done:
+    return err;
+}
