@@ -73,14 +73,20 @@ trl_err trli_instance_sides(trli_instance *instance, trli_instance **sides)
     return TRL_OK;
 }
 
-/* Whether a formula's component becomes a field of its own. */
-static bool is_stored(const trli_instance *in, const trli_entry *entry, trli_value value, int location)
+/* Why a formula's component becomes a field of its own; NULL: it does not, or that is decided when its readers are known (*offered). */
+static const char *reason_to_store(const trli_instance *in, const trli_entry *entry, trli_value value, int location,
+                                   bool *offered)
 {
-    const trli_node *n = trli_ir_node(&in->model->ir, value);
-    if (in->inline_only || location == TRLI_ANYWHERE) return false;
-    if (entry->has_boundary) return true;
-    if (in->model->fusion == TRLI_FUSION_FULL && !trli_ir_reaches_far(&in->model->ir, value)) return false;
-    return n->varies && !n->unplaced && n->op != TRLI_OP_FIELD;
+    const trli_model *model = in->model;
+    const trli_node *n = trli_ir_node(&model->ir, value);
+    *offered = false;
+    if (in->inline_only || location == TRLI_ANYWHERE) return NULL;
+    if (entry->has_boundary) return "it has boundary values of its own";
+    if (!n->varies || n->unplaced || n->op == TRLI_OP_FIELD) return NULL;
+    if (trli_ir_reaches_far(&model->ir, value)) return trli_far_text;
+    if (model->fusion != TRLI_FUSION_FULL) return "run.fusion is not full";
+    *offered = n->varies == (1u << model->layout->grid.dim) - 1 && n->op != TRLI_OP_SHIFT;
+    return NULL;
 }
 
 static trl_err store_component(trli_instance *in, const trli_entry *entry, int c, trli_typed *typed)
@@ -90,9 +96,12 @@ static trl_err store_component(trli_instance *in, const trli_entry *entry, int c
     trli_model *model = in->model;
     const trl_expression_entry *deck = entry->deck;
     const trli_boundary_source source = {deck->boundary, deck->names, deck->name, deck->place};
-    if (!is_stored(in, entry, typed->value[c], typed->location[c])) return TRL_OK;
+    bool offered;
+    const char *why = reason_to_store(in, entry, typed->value[c], typed->location[c], &offered);
+    if (!why && !offered) return TRL_OK;
     const char *name = typed->components ? trli_model_name(model, "%s.%c", deck->name, "xyz"[c]) : deck->name;
-    TRL_TRY(trli_program_store(in->program, name, typed->value[c], (trl_location)typed->location[c],
+    if (offered) return trli_program_offer(in->program, name, typed->value[c], (trl_location)typed->location[c]);
+    TRL_TRY(trli_program_store(in->program, name, why, typed->value[c], (trl_location)typed->location[c],
                                entry->has_boundary ? &source : NULL, &field));
     typed->value[c] = trli_ir_field(&model->ir, field);
     if (entry->has_boundary) TRL_TRY(trli_instance_fill_field(in, field));

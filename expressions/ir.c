@@ -125,6 +125,8 @@ static void set_reach(const trli_ir *ir, trli_node *n)
     }
 }
 
+const char trli_far_text[] = "it reads values more than 4 points away";
+
 bool trli_ir_reaches_far(const trli_ir *ir, trli_value v)
 {
     const int far = 4;
@@ -140,7 +142,10 @@ static trli_value add_node(trli_ir *ir, const trli_node *wanted)
     if (ir->err != TRL_OK) return 0;
     uint64_t h = node_hash(wanted) & (uint64_t)(ir->nbuckets - 1);
     for (; ir->bucket[h] >= 0; h = (h + 1) & (uint64_t)(ir->nbuckets - 1))
-        if (node_equal(&ir->node[ir->bucket[h]], wanted)) return ir->bucket[h];
+        if (node_equal(&ir->node[ir->bucket[h]], wanted)) {
+            ir->shared += ops[wanted->op].operands > 0 && wanted->op != TRLI_OP_SHIFT;
+            return ir->bucket[h];
+        }
     trli_node *n = &ir->node[ir->count];
     *n = *wanted;
     n->varies = node_varies(ir, n);
@@ -227,8 +232,9 @@ static trli_value make(trli_ir *ir, trli_node *n)
     double number[3] = {0};
     int operands = ops[n->op].operands, constants = 0;
     for (int i = 0; i < operands; ++i) constants += is_constant(ir, n->arg[i], &number[i]);
-    if (operands > 0 && constants == operands) return trli_ir_constant(ir, trli_fold(n, number));
-    return add_node(ir, n);
+    if (operands == 0 || constants < operands) return add_node(ir, n);
+    ++ir->folded;
+    return trli_ir_constant(ir, trli_fold(n, number));
 }
 
 trli_value trli_ir_unary(trli_ir *ir, trli_op op, trli_value a)

@@ -73,7 +73,8 @@ typedef struct trli_ir {
     int32_t count, capacity;
     int32_t *bucket; /* hash of nodes, open addressing, -1 free */
     int32_t nbuckets;
-    trl_err err; /* first failure (MEMORY); makers then return value 0, so callers check once at the end */
+    int64_t folded, shared; /* operations on constants; nodes that were there already when they were made */
+    trl_err err;            /* first failure (MEMORY); makers then return value 0, so callers check once at the end */
 } trli_ir;
 
 TRL_NODISCARD trl_err trli_ir_init(trli_ir *ir, trl_context *ctx, const trl_grid *grid);
@@ -110,8 +111,12 @@ trli_value trli_ir_place(trli_ir *ir, trli_value a, trl_location location);
 /* The value with coordinate `axis` replaced by a constant (boundary values are taken on the side). */
 trli_value trli_ir_fix_coordinate(trli_ir *ir, trli_value a, int axis, double coordinate);
 
+/* The value with another in place of one that it is made of; the operations that use it stay what they are. */
+trli_value trli_ir_replace(trli_ir *ir, trli_value a, trli_value from, trli_value to);
+
 /* Whether a value reads so far that computing it in place would cost more than storing it (and offsets would outgrow their type). */
 bool trli_ir_reaches_far(const trli_ir *ir, trli_value v);
+extern const char trli_far_text[]; /* it in words */
 
 static inline const trli_node *trli_ir_node(const trli_ir *ir, trli_value v)
 {
@@ -126,6 +131,10 @@ typedef struct trli_walk {
     int32_t *place;
 } trli_walk;
 void trli_walk_free(trli_walk *walk);
+static inline bool trli_walk_has(const trli_walk *walk, trli_value v)
+{
+    return v < walk->nmark && walk->mark[v] == walk->stamp;
+}
 TRL_NODISCARD trl_err trli_ir_walk(const trli_ir *ir, trli_walk *walk, int nroots, const trli_value *roots);
 
 /* Hulls of the offsets at which each node of a walk is needed when the roots are computed at the point itself. hull: one per entry of

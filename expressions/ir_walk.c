@@ -88,8 +88,8 @@ void trli_ir_hulls(const trli_ir *ir, const trli_walk *walk, int nroots, const t
     }
 }
 
-/* Rebuild a value with some leaves replaced. Operands precede users, so one ascending pass over the needed nodes suffices. */
-static trli_value rebuild(trli_ir *ir, trli_value root, trli_value (*leaf)(trli_ir *, trli_value, const void *),
+/* Rebuild a value with some nodes replaced. Operands precede users, so one ascending pass over the needed nodes suffices. */
+static trli_value rebuild(trli_ir *ir, trli_value root, trli_value (*instead)(trli_ir *, trli_value, const void *),
                           const void *data)
 {
     trli_walk walk = {0};
@@ -105,12 +105,10 @@ static trli_value rebuild(trli_ir *ir, trli_value root, trli_value (*leaf)(trli_
         trli_node n = ir->node[walk.list[i]];
         trli_value arg[3] = {TRLI_NO_VALUE, TRLI_NO_VALUE, TRLI_NO_VALUE};
         for (int o = 0; o < trli_op_operands(n.op); ++o) arg[o] = now[walk.place[n.arg[o]]];
-        if (trli_op_operands(n.op) == 0)
-            now[i] = leaf(ir, walk.list[i], data);
-        else if (memcmp(arg, n.arg, sizeof arg) == 0)
-            now[i] = walk.list[i];
-        else
-            now[i] = trli_ir_remake(ir, &n, arg);
+        now[i] = instead(ir, walk.list[i], data);
+        if (now[i] != walk.list[i]) continue;
+        if (memcmp(arg, n.arg, sizeof arg) == 0) continue;
+        now[i] = trli_ir_remake(ir, &n, arg);
     }
     result = now[walk.count - 1];
 done:
@@ -119,18 +117,18 @@ done:
     return result;
 }
 
-static trli_value place_leaf(trli_ir *ir, trli_value v, const void *data)
+static trli_value place_coordinate(trli_ir *ir, trli_value v, const void *data)
 {
     trl_location location = *(const trl_location *)data;
     const trli_node *n = &ir->node[v];
-    if (!n->unplaced) return v;
+    if (n->op != TRLI_OP_COORDINATE || !n->unplaced) return v;
     return trli_ir_coordinate(ir, n->index, location >> n->index & 1);
 }
 
 trli_value trli_ir_place(trli_ir *ir, trli_value a, trl_location location)
 {
     if (ir->err != TRL_OK || !ir->node[a].unplaced) return a;
-    return rebuild(ir, a, place_leaf, &location);
+    return rebuild(ir, a, place_coordinate, &location);
 }
 
 typedef struct fixed {
@@ -138,7 +136,7 @@ typedef struct fixed {
     double coordinate;
 } fixed;
 
-static trli_value fix_leaf(trli_ir *ir, trli_value v, const void *data)
+static trli_value fix_coordinate(trli_ir *ir, trli_value v, const void *data)
 {
     const fixed *f = data;
     const trli_node *n = &ir->node[v];
@@ -149,5 +147,19 @@ trli_value trli_ir_fix_coordinate(trli_ir *ir, trli_value a, int axis, double co
 {
     fixed f = {axis, coordinate};
     if (ir->err != TRL_OK) return 0;
-    return rebuild(ir, a, fix_leaf, &f);
+    return rebuild(ir, a, fix_coordinate, &f);
+}
+
+static trli_value put_instead(trli_ir *ir, trli_value v, const void *data)
+{
+    const trli_value *pair = data;
+    (void)ir;
+    return v == pair[0] ? pair[1] : v;
+}
+
+trli_value trli_ir_replace(trli_ir *ir, trli_value a, trli_value from, trli_value to)
+{
+    const trli_value pair[2] = {from, to};
+    if (ir->err != TRL_OK) return 0;
+    return rebuild(ir, a, put_instead, pair);
 }

@@ -19,8 +19,9 @@ static trl_err apply(trli_lowering *lw, const char *name, const trl_operator *op
         return trli_operator_result(lw, name, trli_ir_operator(lw->ir, op, inputs), op->to, result);
     for (int i = 0; i < only->npasses; ++i) {
         v = trli_ir_pass(lw->ir, &only->pass[i], v);
-        TRL_TRY(i == only->npasses - 1 ? trli_operator_result(lw, name, v, op->to, &v)
-                                       : trli_operator_stored(lw, name, v, op->to, &v));
+        TRL_TRY(i == only->npasses - 1
+                    ? trli_operator_result(lw, name, v, op->to, &v)
+                    : trli_operator_stored(lw, name, "the next pass of a wide operator reads it", v, op->to, &v));
     }
     *result = v;
 done:

@@ -86,8 +86,8 @@ trli_value trli_interpolate(trli_lowering *lw, trli_value value, int from, int t
 /* The result of an operator: with one kernel per operator, or if it reads far, it is stored; else used as it is. */
 TRL_NODISCARD trl_err trli_operator_result(trli_lowering *lw, const char *name, trli_value value, int location,
                                            trli_value *result);
-/* Store a value in any case, unless it is a boundary value's or varies nowhere. */
-TRL_NODISCARD trl_err trli_operator_stored(trli_lowering *lw, const char *name, trli_value value, int location,
-                                           trli_value *result);
+/* Store a value in any case, unless it is a boundary value's or varies nowhere. why: see trli_field. */
+TRL_NODISCARD trl_err trli_operator_stored(trli_lowering *lw, const char *name, const char *why, trli_value value,
+                                           int location, trli_value *result);
 
 #endif

@@ -87,6 +87,21 @@ static trl_err copy_request(trli_model *model, const trli_model_request *request
     return TRL_OK;
 }
 
+/* Ranks decide alike: by figures that they share. */
+static trl_err find_balance(trli_model *model, const trli_model_request *request)
+{
+    const trl_grid *grid = &request->layout->grid;
+    double values = 3.0 * request->nvariables / trl_context_ranks(model->ctx); /* two levels, and a stage */
+    trl_err err = TRL_OK;
+    trli_balance *b = &model->balance;
+    TRL_TRY(trli_balance_find(model->ctx, model->workers, b));
+    for (int a = 0; a < grid->dim; ++a) values *= (double)grid->cells[a];
+    model->past_caches = values * sizeof(double) > b->caches;
+    if (request->balance > 0) b->operations = request->balance * (model->past_caches ? b->memory : b->cache);
+done:
+    return err;
+}
+
 static trl_err make_stencils(trli_model *model, const trli_model_request *request)
 {
     trl_err err = TRL_OK;
@@ -110,6 +125,7 @@ trl_err trli_model_create(trl_context *ctx, const trli_model_request *request, t
     if (!m) return trl_fail(ctx, TRL_ERR_MEMORY, NULL, "no memory for a model");
     m->ctx = ctx;
     TRL_TRY(copy_request(m, request));
+    TRL_TRY(find_balance(m, request));
     TRL_TRY(trli_ir_init(&m->ir, ctx, &request->layout->grid));
     for (int i = 0; i < TRLI_SCALARS_FIXED; ++i) trli_model_add_scalar(m, 0);
     TRL_TRY(m->ir.err);

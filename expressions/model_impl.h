@@ -10,6 +10,7 @@
 #include <trl_field_manager.h>
 #include <trl_graph.h>
 
+#include "balance_impl.h"
 #include "interpreter_impl.h"
 #include "names_table_impl.h"
 #include "native_impl.h"
@@ -94,6 +95,8 @@ typedef struct trli_field {
     int8_t shrink[6]; /* planes at a side that no kernel computes: a Dirichlet condition sets them */
     int slot;
     trl_lidx ghost_lo[3], ghost_hi[3]; /* allocated */
+    const char
+        *why; /* of an intermediate: the reason why it is stored, instead of being a part of its readers' kernels */
     int direction, primal; /* direction not 0: its conditions are the derivatives of those of field primal */
 } trli_field;
 
@@ -153,6 +156,16 @@ typedef struct trli_side {
     int primal;
 } trli_side;
 
+/* A kernel at one of its points. A value that is needed at n offsets is computed n times; one that varies neither along x nor, in more
+ * than one dimension, along y is computed outside of the loop over points and counts nothing. */
+typedef struct trli_work {
+    double flops;         /* + - * / sqrt, comparisons and choices 1 each, functions by a table (cost.c) */
+    double additions;     /* the same by the time that they take */
+    int inputs, outputs;  /* fields, 8 bytes each */
+    int values, samples;  /* computed values; at all their offsets */
+    int call, plane, row; /* of those, once for a call, a plane and a row (or for its points, along x) */
+} trli_work;
+
 typedef struct trli_step {
     trli_step_kind kind;
     const char *label;
@@ -165,6 +178,7 @@ typedef struct trli_step {
     int *variable; /* with check: the variable of each output */
     trli_kernel *kernel;
     trli_native_fn native;      /* KERNEL: compiled, or NULL: interpreted */
+    trli_work work;             /* KERNEL, once analysed */
     struct trli_tuning *tuning; /* of a kernel that may be compiled; NULL: it is not */
     int *input;                 /* fields read, in the kernel's or plugin's order */
     int ninputs;
@@ -191,6 +205,16 @@ typedef struct trli_step {
     const trl_array **exchange_arrays; /* [nexchanged]: its rows */
 } trli_step;
 
+/* A named value that its readers' kernels compute, or that is stored where that costs less (cost_impl.h). */
+typedef struct trli_offer {
+    const char *name;
+    trli_value value;
+    trl_location location;
+    int position; /* of a step that could store it */
+    int uses;     /* offsets at which kernels need it */
+    bool stored;
+} trli_offer;
+
 struct trli_program {
     trli_model *model;
     const char *name;
@@ -202,6 +226,8 @@ struct trli_program {
     int nscalar_roots, *scalar_root, scalar_roots_capacity;
     int *stored_field; /* by value: field that holds it in this program, -1: none */
     int stored_count;
+    int noffers, offers_capacity;
+    trli_offer *offer;
     trl_graph *graph;
     struct trli_task_data *task_data;
     int64_t bytes_moved; /* read and written by kernels per execution on this rank */
@@ -270,6 +296,8 @@ struct trli_model {
     trli_compiler *compiler; /* NULL: never */
     bool compiling;          /* some kernels are still to come */
     double first_run;        /* s; 0: not yet */
+    trli_balance balance;
+    bool past_caches; /* the fields of a step outgrow the caches */
     const trl_names *parameters;
     int ndirections;
     trli_direction *direction;    /* [ndirections], the first is number 1 */
@@ -328,6 +356,7 @@ typedef struct trli_model_request {
     const trl_names *parameters;
     trli_fusion fusion;
     trli_compile compile;
+    double balance; /* additions in the time of a byte; 0: measured */
     int nentries;
     const trl_expression_entry *entries;
     int nvariables;
@@ -430,9 +459,12 @@ TRL_NODISCARD trl_err trli_program_create(trli_model *model, const char *name,
 /* Append a kernel that stores values to fields of one location. The arrays are copied. check: variables, or NULL. */
 TRL_NODISCARD trl_err trli_program_add_kernel(trli_program *program, const char *label, int n, const int *field,
                                               const trli_value *value, const int *variable);
-/* The field that holds a value at a location in this program; appends its kernel on first use. */
-TRL_NODISCARD trl_err trli_program_store(trli_program *program, const char *name, trli_value value,
+/* The field that holds a value at a location in this program; appends its kernel on first use. why: see trli_field. */
+TRL_NODISCARD trl_err trli_program_store(trli_program *program, const char *name, const char *why, trli_value value,
                                          trl_location location, const trli_boundary_source *boundary, int *field);
+/* Offer to store a named value at this place, which is decided when all of its readers are known. */
+TRL_NODISCARD trl_err trli_program_offer(trli_program *program, const char *name, trli_value value,
+                                         trl_location location);
 /* The scalar that a reduction of a value over the points of a location gives; *scalar is its handle. */
 TRL_NODISCARD trl_err trli_program_reduce(trli_program *program, const char *label, trli_value value,
                                           trl_location location, trli_reduce_kind kind, bool weighted,

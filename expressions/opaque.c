@@ -203,7 +203,7 @@ static trl_err input_field(trli_instance *in, const trli_entry *entry, const trl
     if (n->op == TRLI_OP_FIELD)
         *field = n->index;
     else
-        TRL_TRY(trli_program_store(in->program, r->tag, v, r->location, NULL, field));
+        TRL_TRY(trli_program_store(in->program, r->tag, "a plugin reads it", v, r->location, NULL, field));
 done:
     return err;
 }

@@ -10,18 +10,20 @@
 trl_err trli_operator_result(trli_lowering *lw, const char *name, trli_value value, int location, trli_value *result)
 {
     *result = value;
-    if (lw->model->fusion != TRLI_FUSION_NONE && !trli_ir_reaches_far(lw->ir, value)) return lw->ir->err;
-    return trli_operator_stored(lw, name, value, location, result);
+    const bool far = trli_ir_reaches_far(lw->ir, value);
+    if (lw->model->fusion != TRLI_FUSION_NONE && !far) return lw->ir->err;
+    return trli_operator_stored(lw, name, far ? trli_far_text : "run.fusion is none", value, location, result);
 }
 
-trl_err trli_operator_stored(trli_lowering *lw, const char *name, trli_value value, int location, trli_value *result)
+trl_err trli_operator_stored(trli_lowering *lw, const char *name, const char *why, trli_value value, int location,
+                             trli_value *result)
 {
     const trli_node *n = trli_ir_node(lw->ir, value);
     *result = value;
     if (lw->instance->inline_only) return lw->ir->err;
     if (n->unplaced || !n->varies || n->op == TRLI_OP_FIELD) return lw->ir->err;
     int field;
-    trl_err err = trli_program_store(lw->instance->program, name, value, (trl_location)location, NULL, &field);
+    trl_err err = trli_program_store(lw->instance->program, name, why, value, (trl_location)location, NULL, &field);
     if (err == TRL_OK) *result = trli_ir_field(lw->ir, field);
     return err;
 }

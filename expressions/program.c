@@ -43,6 +43,7 @@ void trli_program_destroy(trli_program **program)
     free(p->root);
     free(p->scalar_root);
     free(p->stored_field);
+    free(p->offer);
     free(p);
 }
 
@@ -98,8 +99,8 @@ static trl_err reserve_stored(trli_program *program, trli_value value)
     return TRL_OK;
 }
 
-trl_err trli_program_store(trli_program *program, const char *name, trli_value value, trl_location location,
-                           const trli_boundary_source *boundary, int *field)
+trl_err trli_program_store(trli_program *program, const char *name, const char *why, trli_value value,
+                           trl_location location, const trli_boundary_source *boundary, int *field)
 {
     trli_model *model = program->model;
     trl_err err = TRL_OK;
@@ -109,6 +110,7 @@ trl_err trli_program_store(trli_program *program, const char *name, trli_value v
     if (!boundary && *field >= 0 && model->field[*field].location == location) return TRL_OK;
     *field = trli_model_add_field(model, name, location);
     if (*field < 0) return model->ir.err;
+    model->field[*field].why = why;
     if (boundary) {
         model->field[*field].exchanged = true;
         model->field[*field].boundary = *boundary;
@@ -118,6 +120,27 @@ trl_err trli_program_store(trli_program *program, const char *name, trli_value v
     TRL_TRY(trli_program_add_kernel(program, name, 1, field, &value, NULL));
 done:
     return err;
+}
+
+trl_err trli_program_offer(trli_program *program, const char *name, trli_value value, trl_location location)
+{
+    const trli_node *n = trli_ir_node(&program->model->ir, value);
+    if (n->op == TRLI_OP_NEG) { /* readers take the sign into their own operations */
+        name = trli_model_name(program->model, "-%s", name);
+        value = n->arg[0];
+    }
+    if (program->noffers == program->offers_capacity) {
+        int more = program->offers_capacity ? 2 * program->offers_capacity : 16;
+        trli_offer *longer = realloc(program->offer, (size_t)more * sizeof *longer);
+        if (!longer)
+            return trl_fail(program->model->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d named values of program '%s'",
+                            more, program->name);
+        program->offer = longer;
+        program->offers_capacity = more;
+    }
+    program->offer[program->noffers++] =
+        (trli_offer){.name = name, .value = value, .location = location, .position = program->nsteps};
+    return TRL_OK;
 }
 
 static const trli_step *find_reduction(const trli_program *program, const trli_step *wanted)

@@ -292,7 +292,8 @@ static trl_err stored_leaf(trli_tangent_of *t, trli_value v, trli_value value)
         const trli_node *n = trli_ir_node(t->d.ir, inner);
         if (n->varies && n->op != TRLI_OP_FIELD) {
             const char *name = trli_model_name(model, "%s_%s", model->field[field].name, parameter_of(t));
-            TRL_TRY(trli_program_store(t->in->program, name, inner, model->field[field].location, NULL, &stored));
+            TRL_TRY(trli_program_store(t->in->program, name, "it is the derivative of a stored field", inner,
+                                       model->field[field].location, NULL, &stored));
             inner = trli_ir_field(t->d.ir, stored);
         }
     }

@@ -156,6 +156,8 @@ static trl_err add_compute(builder *b, trli_step *s, int patch)
     b->program->bytes_moved += trl_box_points(&t->box) * (s->nout + s->ninputs) * (int64_t)sizeof(double);
     TRL_TRY(add(b, s->label, opaque ? trli_task_opaque : trli_task_kernel, t, chunks, 0, estimate(s, &t->box), &task));
     for (int k = 0; k < s->nslabs; ++k) TRL_TRY(access_slab(b, task, &s->slab[k], patch));
+    t->task = task;
+    t->computes = true;
     for (int i = 0; i < s->ninputs; ++i) TRL_TRY(access_field(b, task, s->input[i], patch, TRL_READ));
     TRL_TRY(access_kernel_scalars(b, task, s->kernel));
     TRL_TRY(access_plugin(b, task, opaque ? s->entry : -1));

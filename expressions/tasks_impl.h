@@ -12,7 +12,9 @@
 typedef struct trli_task {
     trli_program *program;
     trli_step *step;
-    int patch;        /* local patch, or -1 */
+    int patch;     /* local patch, or -1 */
+    bool computes; /* KERNEL, OPAQUE: `task` is of the graph */
+    trl_task task;
     trl_box box;      /* what it computes */
     int parts[3];     /* chunks along each axis */
     int slab, nslabs; /* FILL, PLANES: those of the step that it computes */

@@ -10,6 +10,8 @@
 
 #include <trl_simulation.h>
 
+#include "clock_impl.h"
+
 static void print_line(void *data, const char *line)
 {
     size_t length = strlen(line);
@@ -64,6 +66,24 @@ done:
     return err;
 }
 
+/* Steps until the means of the kernels' times say something: at least so many, and so long that compilers have ended. */
+static trl_err measure(trl_context *ctx, trl_simulation *sim)
+{
+    const int least = 25;
+    const double seconds = 2, start = trli_clock();
+    int more = 1;
+    trl_err err = TRL_OK;
+    TRL_TRY(trl_simulation_initialise(sim));
+    for (int n = 1; more && !trl_simulation_done(sim); ++n) {
+        TRL_TRY(trl_simulation_step(sim));
+        more = n < least || trli_clock() - start < seconds;
+        if (MPI_Bcast(&more, 1, MPI_INT, 0, trl_context_comm(ctx)) != MPI_SUCCESS)
+            return trl_fail(ctx, TRL_ERR_MPI, NULL, "the ranks could not agree on the end of the measurement");
+    }
+done:
+    return err;
+}
+
 int trli_cmd_plan(trl_context *ctx, const trli_arguments *arguments)
 {
     bool verbose = trli_arguments_value(arguments, "--verbose") != NULL;
@@ -73,6 +93,7 @@ int trli_cmd_plan(trl_context *ctx, const trli_arguments *arguments)
     trl_err err = TRL_OK;
     TRL_TRY(trli_command_deck(ctx, arguments, &registry, &deck));
     TRL_TRY(trl_simulation_create(ctx, trli_deck_problem(deck), &sim));
+    if (trli_arguments_value(arguments, "--measure")) TRL_TRY(measure(ctx, sim));
     if (trl_context_rank(ctx) == 0) err = trl_simulation_describe(sim, verbose, print_line, stdout);
     TRL_TRY(trl_context_agree(ctx, err));
     TRL_TRY(print_memory_of_ranks(ctx, sim));

@@ -143,6 +143,8 @@ trl_err trli_run_read(trli_deck *deck)
     problem->scheduler = trli_node_get(run, "scheduler")->text.chars;
     problem->fusion = trli_node_get(run, "fusion")->text.chars;
     problem->compile = options->compile;
+    const trli_node *balance = trli_node_get(run, "balance");
+    problem->balance = strcmp(balance->text.chars, "auto") == 0 ? 0 : trli_node_number(balance);
     problem->nan_check = trli_node_is_true(trli_node_get(run, "nan_check"));
     problem->fast_math = trli_node_is_true(trli_node_get(trli_node_get(deck->root, "numerics"), "fast_math"));
     TRL_TRY(read_threads(deck, trli_node_get(run, "threads")));

@@ -226,6 +226,30 @@ static void put_field_error(trli_json *json, const char *name, const trl_field_s
     trli_json_end_object(json);
 }
 
+/* The kernels of a step as rank 0 runs them. */
+static void put_kernels(const trli_run *run, trli_json *json)
+{
+    int n = run->sim ? trl_simulation_kernels(run->sim) : 0;
+    trli_json_key(json, "kernels");
+    trli_json_begin_array(json);
+    for (int k = 0; k < n; ++k) {
+        trl_kernel_stats s;
+        trl_simulation_get_kernel(run->sim, k, &s);
+        trli_json_begin_object(json);
+        put_text(json, "name", s.name);
+        put_integer(json, "results", s.results);
+        put_integer(json, "fields_read", s.inputs);
+        put_integer(json, "bytes_per_point", s.bytes_per_point);
+        put_number(json, "flops_per_point", s.flops_per_point);
+        put_text(json, "bound", s.memory_bound ? "memory" : "arithmetic");
+        put_number(json, "predicted_s", s.predicted);
+        put_number(json, "measured_s", s.measured);
+        put_number(json, "roofline", s.measured > 0 ? s.predicted / s.measured : 0);
+        trli_json_end_object(json);
+    }
+    trli_json_end_array(json);
+}
+
 /* stats: of every field of the simulation, or NULL when the run failed and its fields mean nothing. */
 static void put_fields(const trli_run *run, const trl_field_stats *stats, trli_json *json)
 {
@@ -272,6 +296,7 @@ static trl_err compose(const trli_run *run, trl_err ended, const report_totals *
     put_grid(run, json);
     put_progress(run, totals, json);
     put_machine(run, totals, json);
+    put_kernels(run, json);
     put_fields(run, stats, json);
     trli_json_end_object(json);
     err = trli_json_finish(&json, text);

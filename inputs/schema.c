@@ -166,6 +166,9 @@ static const trli_key keys[] = {
      .doc = "a kind of device, or numbers of GPUs"},
     {"run.fusion", WORD, 0, "full", .words = "full node none",
      .doc = "full; one kernel per expression; one kernel per operator"},
+    {"run.balance", WORD | NUMBER, TRLI_ABOVE, "auto", POSITIVE, .words = "auto",
+     .doc = "additions in the time of one byte of memory: the larger, the more is computed again instead of stored; "
+            "auto: measured"},
     {"run.compile", WORD, 0, "auto", .words = "auto always never",
      .doc = "whether kernels are compiled or interpreted"},
     {"run.time_blocking", WORD | INTEGER, 0, "auto", COUNT(1), .words = "auto",

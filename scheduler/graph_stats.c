@@ -39,6 +39,12 @@ void trl_graph_get_stats(const trl_graph *graph, trl_graph_stats *stats)
     }
 }
 
+double trl_graph_task_seconds(const trl_graph *graph, trl_task task)
+{
+    const bool known = graph->mean_s && trli_graph_owns(graph, task, graph->task_count);
+    return known ? graph->mean_s[task & INT32_MAX] : 0.0;
+}
+
 double trl_amdahl_score(double tau_1, double tau_inf, int n)
 {
     if (n <= 1 || !(tau_1 > 0.0)) return 0.0;

@@ -183,6 +183,8 @@ typedef struct trl_graph_stats {
  * time the first runs and now and then one more, for priorities. */
 TRL_API void trl_graph_set_timing(trl_graph *graph, bool on);
 TRL_API void trl_graph_get_stats(const trl_graph *graph, trl_graph_stats *stats);
+/* Mean time of a task of a frozen graph in timed runs, s, its chunks together; 0: none was timed, or it is no task of this graph. Not during a run. */
+TRL_API double trl_graph_task_seconds(const trl_graph *graph, trl_task task);
 /* Amdahl score (1 - 1/S_inf)/(1 - 1/n) with S_inf = tau_1/tau_inf, n workers, at most 1 (Robison 2014, sec. 3.5).
  * 0 for n = 1. */
 TRL_API double trl_amdahl_score(double tau_1, double tau_inf, int n);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cost_impl.h"
 #include "simulation_impl.h"
 
 /* Outputs of one kernel in the making: fields of one location and box. */
@@ -434,10 +435,12 @@ trl_err trli_compile_programs(trl_simulation *sim)
     TRL_TRY(first);
     TRL_TRY(trli_compile_limit(sim, sim->problem->time.cfl > 0));
     for (int i = 0; i < sim->model->nprograms; ++i) {
+        TRL_TRY(trli_program_cut(sim->model->program[i]));
         err = trli_program_analyse(sim->model->program[i]);
         if (first == TRL_OK) first = err;
     }
     TRL_TRY(first);
+    for (int i = 0; i < sim->model->nprograms; ++i) TRL_TRY(trli_program_count_work(sim->model->program[i]));
     equalise_levels(sim);
     TRL_TRY(trli_model_freeze(sim->model));
 done:

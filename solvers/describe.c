@@ -34,6 +34,12 @@ static const char *with_unit(double bytes, char buffer[32])
     return buffer;
 }
 
+static const char *in_seconds(double seconds, char buffer[32])
+{
+    snprintf(buffer, 32, seconds < 1e-3 ? "%.3g us" : "%.3g ms", seconds * (seconds < 1e-3 ? 1e6 : 1e3));
+    return buffer;
+}
+
 static void describe_grid(const listing *l)
 {
     const trl_layout *layout = l->sim->layout;
@@ -121,6 +127,34 @@ static const char *step_name(trli_step_kind kind)
     return "";
 }
 
+static const char *bound_of(const listing *l, const trl_kernel_stats *st)
+{
+    if (!st->memory_bound) return "arithmetic";
+    return l->sim->model->past_caches ? "memory" : "cache";
+}
+
+/* What a step computes; of a kernel also how long that takes, and why it is one of its own. */
+static void describe_work(const listing *l, const trli_program *p, int i, const char *target)
+{
+    const trli_step *s = &p->step[i];
+    char flops[64] = "", time[128] = "", seconds[32], buffer[256];
+    if (s->kind == TRLI_STEP_KERNEL) {
+        const trl_kernel_stats st = trli_kernel_stats_of(p, s);
+        snprintf(flops, sizeof flops, "%.0f flops and ", st.flops_per_point);
+        int n = snprintf(time, sizeof time, "; %s, by %s", in_seconds(st.predicted, seconds), bound_of(l, &st));
+        if (st.measured > 0 && n > 0)
+            snprintf(time + n, sizeof time - (size_t)n, "; measured %s, %.0f%% of the roofline",
+                     in_seconds(st.measured, seconds), 100 * st.predicted / st.measured);
+    }
+    say(l, "  %-9s %-20s %d result%s from %d field%s, %s%d bytes per point%s", step_name(s->kind), target,
+        s->nout ? s->nout : 1, s->nout > 1 ? "s" : "", s->ninputs, s->ninputs == 1 ? "" : "s", flops,
+        (int)sizeof(double) * (s->nout + s->ninputs), time);
+    if (s->kind == TRLI_STEP_KERNEL && s->nslabs > 0)
+        say(l, "            sets %d boundary layer%s", s->nslabs, s->nslabs == 1 ? "" : "s");
+    const char *reason = s->kind == TRLI_STEP_KERNEL ? trli_reason_apart(p, i, buffer, sizeof buffer) : NULL;
+    if (reason) say(l, "            %s", reason);
+}
+
 static void describe_program(const listing *l, const trli_program *p)
 {
     const trli_model *m = l->sim->model;
@@ -129,17 +163,11 @@ static void describe_program(const listing *l, const trli_program *p)
         const trli_step *s = &p->step[i];
         if (!s->live) continue;
         const char *target = s->nout ? m->field[s->field[0]].name : s->label ? s->label : "";
-        int operations = s->kernel ? trli_kernel_operations(s->kernel) : 0;
-        char folded[64] = "";
-        if (s->kind == TRLI_STEP_KERNEL && s->nslabs > 0)
-            snprintf(folded, sizeof folded, ", sets %d boundary layer%s", s->nslabs, s->nslabs == 1 ? "" : "s");
         if (s->kind == TRLI_STEP_FILL || s->kind == TRLI_STEP_PLANES)
             say(l, "  %-9s %-20s %d field%s exchanged, %d boundary layer%s", step_name(s->kind), target, s->nexchanged,
                 s->nexchanged == 1 ? "" : "s", s->nslabs, s->nslabs == 1 ? "" : "s");
         else
-            say(l, "  %-9s %-20s %d result%s from %d field%s, %d operation%s and %d bytes per point%s",
-                step_name(s->kind), target, s->nout ? s->nout : 1, s->nout > 1 ? "s" : "", s->ninputs,
-                s->ninputs == 1 ? "" : "s", operations, operations == 1 ? "" : "s", 8 * (s->nout + s->ninputs), folded);
+            describe_work(l, p, i, target);
     }
 }
 
@@ -161,6 +189,51 @@ static void describe_memory(const listing *l, bool verbose)
     }
 }
 
+static int named_inside(const trli_program *p)
+{
+    int n = 0;
+    for (int i = 0; i < p->noffers; ++i) n += p->offer[i].uses > 0 && !p->offer[i].stored;
+    return n;
+}
+
+/* What each pass did, and what switches it off. */
+static void describe_passes(const listing *l)
+{
+    const trli_model *m = l->sim->model;
+    const trli_program *p = l->sim->step;
+    const trli_balance *b = &m->balance;
+    int kernels = 0, results = 0, stored = 0, held = 0, work[5] = {0};
+    for (int i = 0; i < p->nsteps; ++i) {
+        const trli_step *s = &p->step[i];
+        if (!s->live || s->kind != TRLI_STEP_KERNEL) continue;
+        ++kernels;
+        results += s->nout;
+        work[0] += s->work.values;
+        work[1] += s->work.samples;
+        work[2] += s->work.call;
+        work[3] += s->work.plane;
+        work[4] += s->work.row;
+        for (int o = 0; o < s->nout; ++o) stored += m->field[s->field[o]].why != NULL;
+    }
+    for (int f = 0; f < m->nfields; ++f) held += m->field[f].slot >= 0;
+    say(l, "passes");
+    say(l, "  folding    %" PRId64 " operations on constants done; part of what a formula means, always on",
+        m->ir.folded);
+    say(l, "  sharing    %" PRId64 " operations that were there already; always on", m->ir.shared);
+    say(l, "  fusion     %d named values inside of kernels, %d results of a step by %d kernels; run.fusion",
+        named_inside(p), results, kernels);
+    for (int i = 0; i < p->noffers; ++i)
+        if (p->offer[i].uses > 0 && !p->offer[i].stored)
+            say(l, "    %-16s computed where it is needed, at %d offset%s", p->offer[i].name, p->offer[i].uses,
+                p->offer[i].uses == 1 ? "" : "s");
+    say(l, "  storing    %d intermediate fields, at %.3g additions in the time of a byte; run.balance", stored,
+        b->operations / (m->past_caches ? b->memory : b->cache));
+    say(l, "  hoisting   %d operations at %d offsets; %d once for a call, %d for a plane, %d for a row; always on",
+        work[0], work[1], work[2], work[3], work[4]);
+    say(l, "  slots      %d fields in %d slots; always on", held, m->nslots);
+    say(l, "  compiling  run.compile");
+}
+
 trl_err trl_simulation_describe(const trl_simulation *sim, bool verbose, void (*write)(void *data, const char *line),
                                 void *data)
 {
@@ -173,6 +246,7 @@ trl_err trl_simulation_describe(const trl_simulation *sim, bool verbose, void (*
     describe_ghosts(&l);
     for (int i = 0; i < sim->model->nprograms; ++i)
         if (verbose || sim->model->program[i] == sim->step) describe_program(&l, sim->model->program[i]);
+    if (verbose) describe_passes(&l);
     int n = trl_workers_count(sim->workers);
     describe_memory(&l, verbose);
     say(&l, "traffic      %" PRId64 " bytes per cell and step between kernels and memory", st.bytes_per_cell_step);

@@ -89,6 +89,7 @@ static trl_err make_model(trl_simulation *sim)
                                         .parameters = p->parameters,
                                         .fusion = fusion,
                                         .compile = compile,
+                                        .balance = p->balance,
                                         .nentries = p->nexpressions,
                                         .entries = p->expression,
                                         .nvariables = p->nequations,

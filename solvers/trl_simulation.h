@@ -83,6 +83,18 @@ typedef struct trl_simulation_stats {
     double compile_seconds;
 } trl_simulation_stats;
 TRL_API void trl_simulation_get_stats(const trl_simulation *sim, trl_simulation_stats *stats);
+/* A kernel of a step, in the order in which they run. Bytes and flops of one of its points: 8 bytes for each field read or written, a flop
+ * for each + - * / sqrt, comparison and choice, functions by what they cost. Predicted: the larger of bytes by the bandwidth and operations
+ * by the rate that were measured of this machine. Times are of a step, on this rank's workers together. */
+typedef struct trl_kernel_stats {
+    const char *name; /* of its first result */
+    int results, inputs, bytes_per_point;
+    double flops_per_point;
+    bool memory_bound;
+    double predicted, measured; /* s; measured: mean of timed steps, 0 before the first */
+} trl_kernel_stats;
+TRL_API int trl_simulation_kernels(const trl_simulation *sim);
+TRL_API void trl_simulation_get_kernel(const trl_simulation *sim, int kernel, trl_kernel_stats *stats);
 /* The plan as text (expressions, kernels, ghost widths, memory, tasks, tau_1, tau_inf, P(G)), appended through write; rank 0's view. */
 TRL_API TRL_NODISCARD trl_err trl_simulation_describe(const trl_simulation *sim, bool verbose,
                                                       void (*write)(void *data, const char *line), void *data);

@@ -33,9 +33,10 @@ def ways_of(rng, dim):
     """The reference, then ways that are compared with it."""
     patches = f"grid.patches={[rng.choice([1, 2]) for _ in range(dim)]}"
     ways = [["run.fusion=none", "run.compile=never", "run.threads=1"],
-            ["run.fusion=full", "run.compile=never", "run.threads=2"],
+            ["run.fusion=full", "run.compile=never", "run.threads=2", "run.balance=1e-6"],
             ["run.fusion=node", "run.compile=never", patches],
-            ["run.fusion=full", "run.compile=always", rng.choice([patches, "run.threads=2"])]]
+            ["run.fusion=full", "run.compile=always", rng.choice([patches, "run.threads=2"]),
+             rng.choice(["run.balance=1", "run.balance=1e6"])]]
     if rng.random() < 0.1:  # costly: each formula is a kernel
         ways.append([f"run.fusion={rng.choice(['node', 'none'])}", "run.compile=always"])
     return ways

@@ -54,6 +54,9 @@ START_TEST(fusion_patches_scheduler_and_threads_do_not_change_a_bit)
 {
     static const char *const variants[][2] = {{"run.fusion=node"},
                                               {"run.fusion=none"},
+                                              {"run.balance=1e-6"},
+                                              {"run.balance=1e-6", "grid.patches=[4, 3]"},
+                                              {"run.balance=1e6"},
                                               {"run.scheduler=serial"},
                                               {"grid.patches=[4, 1]"},
                                               {"grid.patches=[1, 4]"},

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* The cost model. It decides by the figures of rank 0, and by nothing that differs between ranks but the number of points; that enters only
+ * as the choice between the bandwidths of memory and cache, on which the ranks agree. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cost_impl.h"
+#include "formula_impl.h"
+#include "tasks_impl.h"
+
+/* Part of the time of the kernels involved that storing must save: less is within the error of the estimate. */
+static const double worth_storing = 0.1;
+
+/* ---- weights ---- */
+
+enum { EXP_FLOPS = 24 };
+
+/* Flops of functions: as many as take the time of the function, if 24 take that of exp, by `trellis bench functions` on one machine. */
+static const struct {
+    const char *name;
+    int flops;
+} function_flops[] = {
+    {"exp", EXP_FLOPS}, {"expm1", 42}, {"log", 38},  {"log1p", 47}, {"log2", 52},  {"log10", 53}, {"cbrt", 60},
+    {"sin", 55},        {"cos", 55},   {"tan", 75},  {"asin", 31},  {"acos", 33},  {"atan", 59},  {"atan2", 81},
+    {"sinh", 31},       {"cosh", 30},  {"tanh", 64}, {"asinh", 79}, {"acosh", 61}, {"atanh", 57}, {"erf", 95},
+    {"erfc", 97},       {"hypot", 21}, {"fmod", 30}, {"floor", 6},  {"ceil", 6},   {"round", 9},  {"trunc", 7},
+};
+enum { POW_FLOPS = 160, LIMIT_FLOPS = 10, RANDOM_FLOPS = 30 };
+
+static int flops_of_function(int row)
+{
+    int count;
+    const char *name = trl_functions(&count)[row].name;
+    for (size_t i = 0; i < sizeof function_flops / sizeof *function_flops; ++i)
+        if (strcmp(function_flops[i].name, name) == 0) return function_flops[i].flops;
+    return 1;
+}
+
+static double flops_of(const trli_node *n)
+{
+    switch (n->op) {
+    case TRLI_OP_CONSTANT:
+    case TRLI_OP_SCALAR:
+    case TRLI_OP_FIELD:
+    case TRLI_OP_SHIFT:
+        return 0;
+    case TRLI_OP_FUNCTION1:
+    case TRLI_OP_FUNCTION2:
+        return flops_of_function(n->index);
+    case TRLI_OP_POW:
+        return POW_FLOPS;
+    case TRLI_OP_LIMIT:
+        return LIMIT_FLOPS;
+    case TRLI_OP_RANDOM:
+        return RANDOM_FLOPS;
+    default:
+        return 1;
+    }
+}
+
+static double additions_of(const trli_balance *balance, const trli_node *n)
+{
+    const double flops = flops_of(n);
+    if (n->op == TRLI_OP_DIV || n->op == TRLI_OP_SQRT) return balance->division;
+    return flops <= LIMIT_FLOPS ? flops : flops * balance->exponential / EXP_FLOPS;
+}
+
+/* ---- work of a kernel ---- */
+
+/* An offset at which a node is needed. */
+typedef struct place {
+    int8_t offset[3];
+    int32_t next; /* of the same node; -1: none */
+} place;
+
+typedef struct counting {
+    const trli_ir *ir;
+    const trli_walk *walk;
+    int32_t *first; /* [walk->count] -1: none */
+    place *list;
+    int32_t count, capacity;
+} counting;
+
+static trl_err need(counting *c, trli_value v, const int8_t from[3])
+{
+    place here = {.next = -1};
+    memcpy(here.offset, from, sizeof here.offset);
+    const trli_node *n = trli_ir_node(c->ir, v);
+    for (; n->op == TRLI_OP_SHIFT; v = n->arg[0], n = trli_ir_node(c->ir, v))
+        for (int a = 0; a < 3; ++a) here.offset[a] = (int8_t)(here.offset[a] + n->shift[a]);
+    for (int a = 0; a < 3; ++a)
+        if (!(n->varies >> a & 1)) here.offset[a] = 0;
+    int32_t *first = &c->first[c->walk->place[v]];
+    for (int32_t i = *first; i >= 0; i = c->list[i].next)
+        if (memcmp(c->list[i].offset, here.offset, sizeof here.offset) == 0) return TRL_OK;
+    if (c->count == c->capacity) {
+        int32_t more = c->capacity ? 2 * c->capacity : 256;
+        place *longer = realloc(c->list, (size_t)more * sizeof *longer);
+        if (!longer) return trl_fail(c->ir->ctx, TRL_ERR_MEMORY, NULL, "no memory to count %d operations", more);
+        c->list = longer;
+        c->capacity = more;
+    }
+    here.next = *first;
+    *first = c->count;
+    c->list[c->count++] = here;
+    return TRL_OK;
+}
+
+/* Add what a node costs that is needed at n offsets. */
+static void add_work(const trli_model *model, const trli_node *node, int n, trli_work *work)
+{
+    const unsigned varies = node->varies, point = model->layout->grid.dim > 1 ? 3 : 1;
+    if (trli_op_operands(node->op) == 0 && node->op != TRLI_OP_RANDOM) {
+        work->inputs += node->op == TRLI_OP_FIELD;
+        return;
+    }
+    ++work->values;
+    work->samples += n;
+    if ((varies & point) == point) {
+        work->flops += n * flops_of(node);
+        work->additions += n * additions_of(&model->balance, node);
+    } else if (varies & 3) {
+        work->row += n;
+    } else if (varies) {
+        work->plane += n;
+    } else {
+        work->call += n;
+    }
+}
+
+trl_err trli_work_of(trli_model *model, int nroots, const trli_value *roots, trli_value cut, int *uses, trli_work *work)
+{
+    static const int8_t here[3] = {0, 0, 0};
+    counting c = {.ir = &model->ir, .walk = &model->walk};
+    trl_err err = TRL_OK;
+    *work = (trli_work){.outputs = nroots};
+    TRL_TRY(trli_ir_walk(c.ir, &model->walk, nroots, roots));
+    c.first = malloc((size_t)c.walk->count * sizeof *c.first);
+    if (!c.first) return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory to count %d values", c.walk->count);
+    for (int32_t i = 0; i < c.walk->count; ++i) c.first[i] = -1;
+    for (int r = 0; r < nroots; ++r) TRL_TRY(need(&c, roots[r], here));
+    for (int32_t at = c.walk->count - 1; at >= 0; --at) { /* users before operands */
+        const trli_value v = c.walk->list[at];
+        const trli_node *node = trli_ir_node(c.ir, v);
+        int n = 0;
+        for (int32_t i = c.first[at]; i >= 0; i = c.list[i].next) ++n;
+        if (n == 0) continue;
+        if (uses) uses[v] += n;
+        if (v == cut) {
+            ++work->inputs;
+            continue;
+        }
+        add_work(model, node, n, work);
+        for (int32_t i = c.first[at]; i >= 0; i = c.list[i].next)
+            for (int o = 0; o < trli_op_operands(node->op); ++o) {
+                const place from = c.list[i]; /* the list may move */
+                TRL_TRY(need(&c, node->arg[o], from.offset));
+            }
+    }
+done:
+    free(c.first);
+    free(c.list);
+    return err;
+}
+
+double trli_work_seconds(const trli_model *model, const trli_work *work, int64_t points, bool *memory)
+{
+    const trli_balance *b = &model->balance;
+    const double bytes = (double)(work->inputs + work->outputs) * sizeof(double);
+    const double moving = bytes / (model->past_caches ? b->memory : b->cache),
+                 computing = work->additions / b->operations;
+    if (memory) *memory = moving > computing;
+    return (double)points * (moving > computing ? moving : computing);
+}
+
+trli_step_time trli_step_time_of(const trli_program *program, const trli_step *step)
+{
+    const struct trli_task_data *data = program->task_data;
+    trli_step_time time = {0};
+    int64_t points = 0;
+    for (int i = 0; i < data->ntasks; ++i) {
+        const trli_task *t = &data->task[i];
+        if (t->step != step || !t->computes) continue;
+        points += trl_box_points(&t->box);
+        time.measured += trl_graph_task_seconds(program->graph, t->task) / program->model->nworkers;
+    }
+    time.predicted = trli_work_seconds(program->model, &step->work, points, &time.memory);
+    return time;
+}
+
+trl_err trli_program_count_work(trli_program *program)
+{
+    trl_err err = TRL_OK;
+    for (int i = 0; i < program->nsteps; ++i) {
+        trli_step *s = &program->step[i];
+        if (s->live && s->kind == TRLI_STEP_KERNEL)
+            TRL_TRY(trli_work_of(program->model, s->nout, s->value, TRLI_NO_VALUE, NULL, &s->work));
+    }
+done:
+    return err;
+}
+
+/* ---- storing named values ---- */
+
+static bool has_values(const trli_step *s)
+{
+    return s->kind == TRLI_STEP_KERNEL || s->kind == TRLI_STEP_REDUCE;
+}
+
+static int roots_of(const trli_step *s)
+{
+    return s->kind == TRLI_STEP_KERNEL ? s->nout : 1;
+}
+
+/* How many offsets each value is needed at, in all steps together. */
+static trl_err count_uses(trli_program *program, int *uses)
+{
+    trl_err err = TRL_OK;
+    trli_work work;
+    memset(uses, 0, (size_t)program->model->ir.count * sizeof *uses);
+    for (int i = 0; i < program->nsteps; ++i) {
+        const trli_step *s = &program->step[i];
+        if (has_values(s)) TRL_TRY(trli_work_of(program->model, roots_of(s), s->value, TRLI_NO_VALUE, uses, &work));
+    }
+done:
+    return err;
+}
+
+/* Seconds that storing a value saves, and the time of the kernels that it concerns; in units of one point of each. */
+static trl_err weigh(trli_program *program, const trli_offer *offer, double *gain, double *of)
+{
+    trli_model *model = program->model;
+    trli_work stored, with, without;
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_work_of(model, 1, &offer->value, TRLI_NO_VALUE, NULL, &stored));
+    *gain = -trli_work_seconds(model, &stored, 1, NULL);
+    *of = 0;
+    for (int i = offer->position; i < program->nsteps; ++i) {
+        const trli_step *s = &program->step[i];
+        if (!has_values(s)) continue;
+        TRL_TRY(trli_work_of(model, roots_of(s), s->value, TRLI_NO_VALUE, NULL, &without));
+        if (!trli_walk_has(&model->walk, offer->value)) continue;
+        TRL_TRY(trli_work_of(model, roots_of(s), s->value, offer->value, NULL, &with));
+        double before = trli_work_seconds(model, &without, 1, NULL);
+        *of += before;
+        *gain += before - trli_work_seconds(model, &with, 1, NULL);
+    }
+done:
+    return err;
+}
+
+/* The step that stores an offered value, where it was offered; later steps read the field. */
+static trl_err store(trli_program *program, trli_offer *offer, int uses)
+{
+    trli_model *model = program->model;
+    const char *why = trli_model_name(model, "it is needed at %d offsets, and reading it there takes less time", uses);
+    const int field = trli_model_add_field(model, offer->name, offer->location);
+    trl_err err = TRL_OK;
+    if (field < 0) return model->ir.err;
+    model->field[field].why = why;
+    const trli_value instead = trli_ir_field(&model->ir, field);
+    for (int i = offer->position; i < program->nsteps; ++i) {
+        trli_step *s = &program->step[i];
+        for (int r = 0; has_values(s) && r < roots_of(s); ++r) {
+            TRL_TRY(trli_ir_walk(&model->ir, &model->walk, 1, &s->value[r]));
+            if (trli_walk_has(&model->walk, offer->value))
+                s->value[r] = trli_ir_replace(&model->ir, s->value[r], offer->value, instead);
+        }
+    }
+    TRL_TRY(model->ir.err);
+    TRL_TRY(trli_program_add_kernel(program, offer->name, 1, &field, &offer->value, NULL));
+    const trli_step added = program->step[program->nsteps - 1];
+    trli_step *at = &program->step[offer->position];
+    memmove(at + 1, at, (size_t)(program->nsteps - 1 - offer->position) * sizeof *at);
+    *at = added;
+    for (int i = 0; i < program->noffers; ++i)
+        if (program->offer[i].position > offer->position) ++program->offer[i].position;
+    offer->stored = true;
+done:
+    return err;
+}
+
+/* The offer that saves most, or NULL. */
+static trl_err find_best(trli_program *program, const int *uses, trli_offer **best)
+{
+    trl_err err = TRL_OK;
+    double most = 0, gain, of;
+    *best = NULL;
+    for (int i = 0; i < program->noffers; ++i) {
+        trli_offer *o = &program->offer[i];
+        if (!o->stored) o->uses = uses[o->value];
+        if (o->stored || o->uses < 2) continue;
+        TRL_TRY(weigh(program, o, &gain, &of));
+        if (gain <= worth_storing * of || gain <= most) continue;
+        most = gain;
+        *best = o;
+    }
+done:
+    return err;
+}
+
+trl_err trli_program_cut(trli_program *program)
+{
+    int *uses = NULL;
+    trli_offer *best = NULL;
+    trl_err err = TRL_OK;
+    TRL_TRY(program->model->ir.err);
+    if (program->noffers == 0 || program->once) return TRL_OK;
+    do {
+        /* Values are made while others are stored. */
+        int *longer = realloc(uses, (size_t)program->model->ir.count * sizeof *uses);
+        if (!longer) {
+            err = trl_fail(program->model->ctx, TRL_ERR_MEMORY, NULL, "no memory for the costs of program '%s'",
+                           program->name);
+            goto done;
+        }
+        uses = longer;
+        TRL_TRY(count_uses(program, uses));
+        TRL_TRY(find_best(program, uses, &best));
+        if (best) TRL_TRY(store(program, best, best->uses));
+    } while (best);
+done:
+    free(uses);
+    return err;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* What kernels cost: operations as they are computed, bytes, seconds by the balance of this machine, and what follows for the choice
+ * between storing a named value and computing it again wherever it is read. */
+#ifndef TRLI_COST_IMPL_H
+#define TRLI_COST_IMPL_H
+
+#include "balance_impl.h"
+#include "model_impl.h"
+
+/* cut: a value that is read from a field instead of being computed, or TRLI_NO_VALUE. uses: NULL, or by value: how many offsets each is
+ * needed at is added. The model's walk is then that of the roots. Fails with MEMORY. */
+TRL_NODISCARD trl_err trli_work_of(trli_model *model, int nroots, const trli_value *roots, trli_value cut, int *uses,
+                                   trli_work *work);
+
+/* Seconds for so many points on all workers: the larger of bytes by bandwidth and operations by their rate (Williams, Waterman & Patterson,
+ * "Roofline", 2009). *memory: bytes take longer. */
+double trli_work_seconds(const trli_model *model, const trli_work *work, int64_t points, bool *memory);
+
+/* Seconds of a frozen program's kernel in one run, on all workers of this rank: predicted, and the mean of timed runs (0: none was). */
+typedef struct trli_step_time {
+    double predicted, measured;
+    bool memory;
+} trli_step_time;
+trli_step_time trli_step_time_of(const trli_program *program, const trli_step *step);
+
+/* Count the work of a program's kernels, after analysis. Fails with MEMORY. */
+TRL_NODISCARD trl_err trli_program_count_work(trli_program *program);
+
+/* Store the named values of a program that are offered where that is cheaper than computing them at each place of use. After lowering,
+ * before analysis. The bits stay. Fails with MEMORY. */
+TRL_NODISCARD trl_err trli_program_cut(trli_program *program);
+
+#endif
