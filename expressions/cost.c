@@ -9,7 +9,7 @@
 #include "formula_impl.h"
 #include "tasks_impl.h"
 
-/* Part of the time of the kernels involved that storing must save: less is within the error of the estimate. */
+/* Part of the time of a value at all its offsets that storing it must save: less is within the error of the estimate. */
 static const double worth_storing = 0.1;
 
 /* ---- weights ---- */
@@ -213,44 +213,59 @@ static int roots_of(const trli_step *s)
     return s->kind == TRLI_STEP_KERNEL ? s->nout : 1;
 }
 
-/* How many offsets each value is needed at, in all steps together. */
-static trl_err count_uses(trli_program *program, int *uses)
+/* How many offsets each value is needed at, in all steps together; the list grows with the values. */
+static trl_err count_uses(trli_program *program, int **uses)
 {
-    trl_err err = TRL_OK;
+    const size_t n = (size_t)program->model->ir.count;
     trli_work work;
-    memset(uses, 0, (size_t)program->model->ir.count * sizeof *uses);
+    trl_err err = TRL_OK;
+    int *longer = realloc(*uses, n * sizeof *longer);
+    if (!longer)
+        return trl_fail(program->model->ctx, TRL_ERR_MEMORY, NULL, "no memory for the costs of program '%s'",
+                        program->name);
+    *uses = longer;
+    memset(longer, 0, n * sizeof *longer);
     for (int i = 0; i < program->nsteps; ++i) {
         const trli_step *s = &program->step[i];
-        if (has_values(s)) TRL_TRY(trli_work_of(program->model, roots_of(s), s->value, TRLI_NO_VALUE, uses, &work));
+        if (has_values(s)) TRL_TRY(trli_work_of(program->model, roots_of(s), s->value, TRLI_NO_VALUE, longer, &work));
     }
 done:
     return err;
 }
 
-/* Seconds that storing a value saves, and the time of the kernels that it concerns; in units of one point of each. */
-static trl_err weigh(trli_program *program, const trli_offer *offer, double *gain, double *of)
+/* Seconds that storing a value saves for a point of each kernel. */
+static trl_err weigh(trli_program *program, const trli_offer *offer, double *gain)
 {
     trli_model *model = program->model;
     trli_work stored, with, without;
     trl_err err = TRL_OK;
     TRL_TRY(trli_work_of(model, 1, &offer->value, TRLI_NO_VALUE, NULL, &stored));
     *gain = -trli_work_seconds(model, &stored, 1, NULL);
-    *of = 0;
+    /* Not even if all of the work at all offsets were saved: most values end here. */
+    if (offer->uses * stored.additions / model->balance.operations + *gain <= 0) goto done;
     for (int i = offer->position; i < program->nsteps; ++i) {
         const trli_step *s = &program->step[i];
         if (!has_values(s)) continue;
-        TRL_TRY(trli_work_of(model, roots_of(s), s->value, TRLI_NO_VALUE, NULL, &without));
+        TRL_TRY(trli_ir_walk(&model->ir, &model->walk, roots_of(s), s->value));
         if (!trli_walk_has(&model->walk, offer->value)) continue;
+        TRL_TRY(trli_work_of(model, roots_of(s), s->value, TRLI_NO_VALUE, NULL, &without));
         TRL_TRY(trli_work_of(model, roots_of(s), s->value, offer->value, NULL, &with));
-        double before = trli_work_seconds(model, &without, 1, NULL);
-        *of += before;
-        *gain += before - trli_work_seconds(model, &with, 1, NULL);
+        *gain += trli_work_seconds(model, &without, 1, NULL) - trli_work_seconds(model, &with, 1, NULL);
     }
 done:
     return err;
 }
 
-/* The step that stores an offered value, where it was offered; later steps read the field. */
+/* A value with the field in place of what is stored there, if it needs that. */
+static trl_err read_instead(trli_model *model, trli_value stored, trli_value field, trli_value *value)
+{
+    trl_err err = trli_ir_walk(&model->ir, &model->walk, 1, value);
+    if (err == TRL_OK && trli_walk_has(&model->walk, stored))
+        *value = trli_ir_replace(&model->ir, *value, stored, field);
+    return err == TRL_OK ? model->ir.err : err;
+}
+
+/* The step that stores an offered value, where it was offered; later steps and offers read the field. */
 static trl_err store(trli_program *program, trli_offer *offer, int uses)
 {
     trli_model *model = program->model;
@@ -262,39 +277,63 @@ static trl_err store(trli_program *program, trli_offer *offer, int uses)
     const trli_value instead = trli_ir_field(&model->ir, field);
     for (int i = offer->position; i < program->nsteps; ++i) {
         trli_step *s = &program->step[i];
-        for (int r = 0; has_values(s) && r < roots_of(s); ++r) {
-            TRL_TRY(trli_ir_walk(&model->ir, &model->walk, 1, &s->value[r]));
-            if (trli_walk_has(&model->walk, offer->value))
-                s->value[r] = trli_ir_replace(&model->ir, s->value[r], offer->value, instead);
-        }
+        for (int r = 0; has_values(s) && r < roots_of(s); ++r)
+            TRL_TRY(read_instead(model, offer->value, instead, &s->value[r]));
     }
-    TRL_TRY(model->ir.err);
+    for (trli_offer *later = offer + 1; later < program->offer + program->noffers; ++later)
+        if (!later->stored && later->value != offer->value)
+            TRL_TRY(read_instead(model, offer->value, instead, &later->value));
     TRL_TRY(trli_program_add_kernel(program, offer->name, 1, &field, &offer->value, NULL));
     const trli_step added = program->step[program->nsteps - 1];
     trli_step *at = &program->step[offer->position];
     memmove(at + 1, at, (size_t)(program->nsteps - 1 - offer->position) * sizeof *at);
     *at = added;
-    for (int i = 0; i < program->noffers; ++i)
-        if (program->offer[i].position > offer->position) ++program->offer[i].position;
+    /* Offers are in the order of lowering: what a value needs is offered before it, maybe at the same position. */
+    for (trli_offer *later = offer + 1; later < program->offer + program->noffers; ++later) ++later->position;
     offer->stored = true;
 done:
     return err;
 }
 
-/* The offer that saves most, or NULL. */
-static trl_err find_best(trli_program *program, const int *uses, trli_offer **best)
+/* The offer with the most work at all its offsets, of those that were not weighed yet; NULL: there is none. */
+static trl_err find_next(trli_program *program, const int *uses, trli_offer **next)
 {
     trl_err err = TRL_OK;
-    double most = 0, gain, of;
-    *best = NULL;
+    double most = 0;
+    *next = NULL;
     for (int i = 0; i < program->noffers; ++i) {
         trli_offer *o = &program->offer[i];
+        trli_work work;
         if (!o->stored) o->uses = uses[o->value];
-        if (o->stored || o->uses < 2) continue;
-        TRL_TRY(weigh(program, o, &gain, &of));
-        if (gain <= worth_storing * of || gain <= most) continue;
-        most = gain;
-        *best = o;
+        if (o->weighed || o->uses < 2) continue;
+        TRL_TRY(trli_work_of(program->model, 1, &o->value, TRLI_NO_VALUE, NULL, &work));
+        o->additions = work.additions;
+        o->inputs = work.inputs;
+        if (o->uses * work.additions <= most) continue;
+        most = o->uses * work.additions;
+        *next = o;
+    }
+done:
+    return err;
+}
+
+/* Members of a family are alike: what is true of one is taken to be true of all, so that large ones are weighed in no time. */
+static bool alike(const trli_offer *a, const trli_offer *b)
+{
+    return a->uses == b->uses && a->inputs == b->inputs && a->additions == b->additions;
+}
+
+static trl_err weigh_and_store(trli_program *program, const trli_offer *offer)
+{
+    double gain;
+    trl_err err = TRL_OK;
+    TRL_TRY(weigh(program, offer, &gain));
+    const bool stored = gain > worth_storing * offer->uses * offer->additions / program->model->balance.operations;
+    const trli_offer like = *offer;
+    for (trli_offer *o = program->offer; o < program->offer + program->noffers; ++o) {
+        if (o->weighed || !alike(o, &like)) continue;
+        o->weighed = true;
+        if (stored) TRL_TRY(store(program, o, o->uses));
     }
 done:
     return err;
@@ -303,23 +342,15 @@ done:
 trl_err trli_program_cut(trli_program *program)
 {
     int *uses = NULL;
-    trli_offer *best = NULL;
+    trli_offer *next = NULL;
     trl_err err = TRL_OK;
     TRL_TRY(program->model->ir.err);
     if (program->noffers == 0 || program->once) return TRL_OK;
     do {
-        /* Values are made while others are stored. */
-        int *longer = realloc(uses, (size_t)program->model->ir.count * sizeof *uses);
-        if (!longer) {
-            err = trl_fail(program->model->ctx, TRL_ERR_MEMORY, NULL, "no memory for the costs of program '%s'",
-                           program->name);
-            goto done;
-        }
-        uses = longer;
-        TRL_TRY(count_uses(program, uses));
-        TRL_TRY(find_best(program, uses, &best));
-        if (best) TRL_TRY(store(program, best, best->uses));
-    } while (best);
+        if (!next || next->stored) TRL_TRY(count_uses(program, &uses));
+        TRL_TRY(find_next(program, uses, &next));
+        if (next) TRL_TRY(weigh_and_store(program, next));
+    } while (next);
 done:
     free(uses);
     return err;

@@ -212,7 +212,9 @@ typedef struct trli_offer {
     trl_location location;
     int position; /* of a step that could store it */
     int uses;     /* offsets at which kernels need it */
-    bool stored;
+    int inputs;   /* fields it reads */
+    double additions;
+    bool weighed, stored;
 } trli_offer;
 
 struct trli_program {
@@ -415,6 +417,10 @@ void trli_kernels_poll(trli_model *model);
 
 /* The source of all kernels of a program, for readers. */
 TRL_NODISCARD trl_err trli_kernels_write(trli_program *program, unsigned device, FILE *out);
+
+/* -- ir_text.c -- */
+/* The values of all kernels of a program, one operation a line, with the number of offsets that each is needed at. Fails with MEMORY, IO. */
+TRL_NODISCARD trl_err trli_ir_write(trli_program *program, FILE *out);
 
 /* -- instance.c -- */
 TRL_NODISCARD trl_err trli_instance_create(trli_model *model, trli_program *program, int time_scalar, int stage,

@@ -24,7 +24,9 @@ int trli_cmd_kernels(trl_context *ctx, const trli_arguments *arguments)
     TRL_TRY(find_device(ctx, trli_arguments_value(arguments, "--device"), &device));
     TRL_TRY(trli_command_deck(ctx, arguments, &registry, &deck));
     TRL_TRY(trl_simulation_create(ctx, trli_deck_problem(deck), &sim));
-    if (trl_context_rank(ctx) == 0) err = trl_simulation_write_kernels(sim, device, stdout);
+    const bool values = trli_arguments_value(arguments, "--values") != NULL;
+    if (trl_context_rank(ctx) == 0)
+        err = values ? trl_simulation_write_values(sim, stdout) : trl_simulation_write_kernels(sim, device, stdout);
     err = trl_context_agree(ctx, err);
 done:
     trl_simulation_destroy(&sim);

@@ -67,6 +67,7 @@ static const trli_command commands[] = {
      .collective = true,
      .run = trli_cmd_kernels,
      .option = {{"--device", "cpu|gpu", "for which device (default: cpu)", false},
+                {"--values", NULL, "what the source is made from, one operation a line", false},
                 OPTION_SET,
                 OPTION_THREADS,
                 OPTION_PLUGIN_PATH}},

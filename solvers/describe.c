@@ -226,8 +226,8 @@ static void describe_passes(const listing *l)
         if (p->offer[i].uses > 0 && !p->offer[i].stored)
             say(l, "    %-16s computed where it is needed, at %d offset%s", p->offer[i].name, p->offer[i].uses,
                 p->offer[i].uses == 1 ? "" : "s");
-    say(l, "  storing    %d intermediate fields, at %.3g additions in the time of a byte; run.balance", stored,
-        b->operations / (m->past_caches ? b->memory : b->cache));
+    say(l, "  storing    %d intermediate field%s, at %.3g additions in the time of a byte; run.balance", stored,
+        stored == 1 ? "" : "s", b->operations / (m->past_caches ? b->memory : b->cache));
     say(l, "  hoisting   %d operations at %d offsets; %d once for a call, %d for a plane, %d for a row; always on",
         work[0], work[1], work[2], work[3], work[4]);
     say(l, "  slots      %d fields in %d slots; always on", held, m->nslots);

@@ -38,6 +38,11 @@ void trl_simulation_get_kernel(const trl_simulation *sim, int kernel, trl_kernel
     *stats = trli_kernel_stats_of(sim->step, &sim->step->step[i]);
 }
 
+trl_err trl_simulation_write_values(trl_simulation *sim, FILE *out)
+{
+    return trli_ir_write(sim->step, out);
+}
+
 /* The result of an earlier kernel that a step reads beyond the point itself, or else at it; -1: none. */
 static int read_result(const trli_program *program, int step, bool *beyond)
 {

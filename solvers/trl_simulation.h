@@ -101,6 +101,9 @@ TRL_API TRL_NODISCARD trl_err trl_simulation_describe(const trl_simulation *sim,
 /* The source of every kernel of a step that is compiled, with what it computes, and of the others why they are not. device:
  * TRL_DEVICE_CPU (C) or TRL_DEVICE_GPU (CUDA). Fails with MEMORY, IO. */
 TRL_API TRL_NODISCARD trl_err trl_simulation_write_kernels(trl_simulation *sim, unsigned device, FILE *out);
+/* The values of every kernel of a step, from which that source is made: one operation a line. a1[1,0] is a1 one point further along x; in
+ * parentheses, the number of offsets that a value is needed at, and where it is computed if not at each point. Fails with MEMORY, IO. */
+TRL_API TRL_NODISCARD trl_err trl_simulation_write_values(trl_simulation *sim, FILE *out);
 /* Graphviz of the dependency graph (expressions) or of the task graph of a step. */
 TRL_API TRL_NODISCARD trl_err trl_simulation_write_dot(const trl_simulation *sim, bool tasks, FILE *out);
 

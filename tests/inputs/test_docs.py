@@ -11,6 +11,7 @@ sh       run in order, by one shell per block; output goes to the page's folder
 python   run if h5py is there, else only compiled
 console  a command after `$ ` (trellis, or a program of tests), then lines of its output, in order; numbers may differ, `...`
          stands for any lines
+listing  the same with all lines of the output as they are; with TRL_WRITE_DOCS set, they are written to the page
 formula  checked by tests/expressions/test_formula.c
 """
 import importlib.util
@@ -104,30 +105,51 @@ def check_console(text, page):
     return None
 
 
+def check_listing(text, page):
+    command = text.splitlines()[0]
+    if not command.startswith("$ "):
+        return "the first line of a listing is '$ ' and a command"
+    environment = dict(os.environ, PATH=f"{BUILD}:{os.environ['PATH']}")
+    done = subprocess.run(["bash", "-o", "pipefail", "-c", command[2:]], cwd=page.folder, env=environment, text=True, capture_output=True)
+    printed = f"{command}\n{done.stdout}"
+    if done.returncode != 0 or not done.stdout:
+        return f"'{command[2:]}' ends with {done.returncode}\n{done.stdout}{done.stderr}"
+    if printed == text:
+        return None
+    if os.environ.get("TRL_WRITE_DOCS"):
+        page.text = page.text.replace(text, printed)
+        return None
+    return f"'{command[2:]}' prints\n{done.stdout}(set TRL_WRITE_DOCS to have that written to the page)"
+
+
 class Page:
     """A page, its folder, and the name of its first deck."""
 
     def __init__(self, path):
-        self.path, self.deck = path, None
+        self.path, self.deck, self.text = path, None, path.read_text(encoding="utf-8")
         self.folder = pathlib.Path("docs") / path.stem
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir(parents=True)
         (self.folder / "inputs").symlink_to(ROOT / "inputs")
 
 
-CHECKS = {"c": check_c, "yaml": check_yaml, "sh": check_sh, "python": check_python, "console": check_console}
+CHECKS = {"c": check_c, "yaml": check_yaml, "sh": check_sh, "python": check_python, "console": check_console,
+          "listing": check_listing}
 
 
 def main():
     failures = 0
     for path in sorted((ROOT / "docs").glob("*.md")):
-        page, text = Page(path), path.read_text(encoding="utf-8")
+        page = Page(path)
+        text = page.text
         for block in FENCE.finditer(text):
             check = CHECKS.get(block[1])
             wrong = check(block[2], page) if check else None
             if wrong:
                 failures += 1
                 print(f"{path.relative_to(ROOT)}:{text.count(chr(10), 0, block.start()) + 1}: {wrong}", file=sys.stderr)
+        if page.text != text:
+            path.write_text(page.text, encoding="utf-8")
         for link in re.findall(r"\]\(([^):#]+)[^)]*\)", text):
             if not (path.parent / link).exists():
                 failures += 1

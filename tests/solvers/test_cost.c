@@ -52,6 +52,7 @@ START_TEST(stores_what_costs_more_to_compute_at_many_offsets_than_to_read)
     trl_simulation_get_kernel(sim, 0, &k);
     ck_assert_str_eq(k.name, "k");
     plan_says("stored: it is needed at 7 offsets");
+    plan_says("storing    1 intermediate field,");
     ck_assert_int_eq(kernels_of("0.1*exp(-T)", "run.balance=1e6", &computed), 1);
     plan_says("k                computed where it is needed, at 7 offsets");
     ck_assert(stored == computed);
@@ -64,6 +65,22 @@ START_TEST(computes_again_what_costs_less_than_to_read)
     ck_assert_int_eq(kernels_of("0.1 + 0.02*T", "run.balance=1", &hash), 1);
     ck_assert_int_eq(kernels_of("0.1 + 0.02*T", "run.balance=1e-3", &stored), 2);
     ck_assert(stored == hash);
+}
+END_TEST
+
+/* q needs k, which is stored first; then q itself is weighed as it is now. */
+START_TEST(weighs_the_others_again_when_one_is_stored)
+{
+    new_deck();
+    say("grid: {cells: [9, 8], periodic: [true, true]}\n"
+        "expressions:\n  k: \"0.1*exp(-T)\"\n  q: \"-k*grad(T)\"\n"
+        "equations:\n  T: {initial: \"sin(2*pi*x)\", ddt: \"-div(q)\"}\n"
+        "time: {method: euler, dt: 1e-4, steps: 2}\n");
+    ck_ok(open_set("run.balance=1"));
+    ck_assert_int_eq(trl_simulation_kernels(sim), 2);
+    plan_says("q.x              computed where it is needed, at 2 offsets");
+    ck_ok(open_set("run.balance=1e-3"));
+    ck_assert_int_eq(trl_simulation_kernels(sim), 4);
 }
 END_TEST
 
@@ -137,6 +154,7 @@ static void add_tests(TCase *tc)
     tcase_add_unchecked_fixture(tc, NULL, close_problem);
     tcase_add_test(tc, stores_what_costs_more_to_compute_at_many_offsets_than_to_read);
     tcase_add_test(tc, computes_again_what_costs_less_than_to_read);
+    tcase_add_test(tc, weighs_the_others_again_when_one_is_stored);
     tcase_add_test(tc, decides_alike_on_all_ranks_by_what_was_measured);
     tcase_add_test(tc, counts_operations_as_they_are_computed);
     tcase_add_test(tc, says_why_kernels_are_apart);

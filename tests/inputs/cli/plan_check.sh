@@ -12,6 +12,11 @@ grep -q "T" stdout.txt || fail "the plan does not show the equation"
 for file in graph.expressions.dot graph.tasks.dot; do
     grep -q "digraph" $file || fail "$file is no graph"
 done
+expect 0 ranks 2 "$TRELLIS" plan deck.yaml --measure
+grep -q "measured .* of the roofline" stdout.txt || fail "the plan does not show how long a kernel took"
+[ ! -e out ] || fail "a plan with measurement made an output folder"
+expect 0 "$TRELLIS" kernels deck.yaml --values
+grep -q "T:np1 <- a" stdout.txt || fail "the values of the kernels are not shown"
 expect 3 "$TRELLIS" plan deck.yaml --dot nowhere/graph
 says stderr.txt "'nowhere/graph.expressions.dot' cannot be written: No such file or directory"
 [ ! -e out ] || fail "plan made an output folder"
