@@ -107,12 +107,21 @@ static trl_err need(counting *c, trli_value v, const int8_t from[3])
     return TRL_OK;
 }
 
+/* A processor loads about as many vectors as it adds, and stores half as many. */
+enum { LOAD_ADDITIONS = 1, STORE_ADDITIONS = 2 };
+
+static void add_read(int n, trli_work *work)
+{
+    ++work->inputs;
+    work->additions += n * LOAD_ADDITIONS;
+}
+
 /* Add what a node costs that is needed at n offsets. */
 static void add_work(const trli_model *model, const trli_node *node, int n, trli_work *work)
 {
     const unsigned varies = node->varies, point = model->layout->grid.dim > 1 ? 3 : 1;
     if (trli_op_operands(node->op) == 0 && node->op != TRLI_OP_RANDOM) {
-        work->inputs += node->op == TRLI_OP_FIELD;
+        if (node->op == TRLI_OP_FIELD) add_read(n, work);
         return;
     }
     ++work->values;
@@ -134,7 +143,7 @@ trl_err trli_work_of(trli_model *model, int nroots, const trli_value *roots, trl
     static const int8_t here[3] = {0, 0, 0};
     counting c = {.ir = &model->ir, .walk = &model->walk};
     trl_err err = TRL_OK;
-    *work = (trli_work){.outputs = nroots};
+    *work = (trli_work){.outputs = nroots, .additions = nroots * STORE_ADDITIONS};
     TRL_TRY(trli_ir_walk(c.ir, &model->walk, nroots, roots));
     c.first = malloc((size_t)c.walk->count * sizeof *c.first);
     if (!c.first) return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory to count %d values", c.walk->count);
@@ -148,7 +157,7 @@ trl_err trli_work_of(trli_model *model, int nroots, const trli_value *roots, trl
         if (n == 0) continue;
         if (uses) uses[v] += n;
         if (v == cut) {
-            ++work->inputs;
+            add_read(n, work);
             continue;
         }
         add_work(model, node, n, work);

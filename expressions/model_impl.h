@@ -160,7 +160,7 @@ typedef struct trli_side {
  * than one dimension, along y is computed outside of the loop over points and counts nothing. */
 typedef struct trli_work {
     double flops;         /* + - * / sqrt, comparisons and choices 1 each, functions by a table (cost.c) */
-    double additions;     /* the same by the time that they take */
+    double additions;     /* the same by the time that they take, with loads and stores */
     int inputs, outputs;  /* fields, 8 bytes each */
     int values, samples;  /* computed values; at all their offsets */
     int call, plane, row; /* of those, once for a call, a plane and a row (or for its points, along x) */
