@@ -173,14 +173,19 @@ done:
     return err;
 }
 
-double trli_work_seconds(const trli_model *model, const trli_work *work, int64_t points, bool *memory)
+/* A point of a kernel; rate: operations a second. */
+static double seconds_of(const trli_model *model, const trli_work *work, double rate, bool *memory)
 {
-    const trli_balance *b = &model->balance;
     const double bytes = (double)(work->inputs + work->outputs) * sizeof(double);
-    const double moving = bytes / (model->past_caches ? b->memory : b->cache),
-                 computing = work->additions / b->operations;
-    if (memory) *memory = moving > computing;
-    return (double)points * (moving > computing ? moving : computing);
+    const double moving = bytes / trli_model_bandwidth(model), computing = work->additions / rate;
+    *memory = moving > computing;
+    return moving > computing ? moving : computing;
+}
+
+static double deciding_seconds(const trli_model *model, const trli_work *work)
+{
+    bool memory;
+    return seconds_of(model, work, model->deciding_rate, &memory);
 }
 
 trli_step_time trli_step_time_of(const trli_program *program, const trli_step *step)
@@ -194,7 +199,8 @@ trli_step_time trli_step_time_of(const trli_program *program, const trli_step *s
         points += trl_box_points(&t->box);
         time.measured += trl_graph_task_seconds(program->graph, t->task) / program->model->nworkers;
     }
-    time.predicted = trli_work_seconds(program->model, &step->work, points, &time.memory);
+    time.predicted =
+        (double)points * seconds_of(program->model, &step->work, program->model->balance.operations, &time.memory);
     return time;
 }
 
@@ -249,9 +255,9 @@ static trl_err weigh(trli_program *program, const trli_offer *offer, double *gai
     trli_work stored, with, without;
     trl_err err = TRL_OK;
     TRL_TRY(trli_work_of(model, 1, &offer->value, TRLI_NO_VALUE, NULL, &stored));
-    *gain = -trli_work_seconds(model, &stored, 1, NULL);
+    *gain = -deciding_seconds(model, &stored);
     /* Not even if all of the work at all offsets were saved: most values end here. */
-    if (offer->uses * stored.additions / model->balance.operations + *gain <= 0) goto done;
+    if (offer->uses * stored.additions / model->deciding_rate + *gain <= 0) goto done;
     for (int i = offer->position; i < program->nsteps; ++i) {
         const trli_step *s = &program->step[i];
         if (!has_values(s)) continue;
@@ -259,7 +265,7 @@ static trl_err weigh(trli_program *program, const trli_offer *offer, double *gai
         if (!trli_walk_has(&model->walk, offer->value)) continue;
         TRL_TRY(trli_work_of(model, roots_of(s), s->value, TRLI_NO_VALUE, NULL, &without));
         TRL_TRY(trli_work_of(model, roots_of(s), s->value, offer->value, NULL, &with));
-        *gain += trli_work_seconds(model, &without, 1, NULL) - trli_work_seconds(model, &with, 1, NULL);
+        *gain += deciding_seconds(model, &without) - deciding_seconds(model, &with);
     }
 done:
     return err;
@@ -337,7 +343,7 @@ static trl_err weigh_and_store(trli_program *program, const trli_offer *offer)
     double gain;
     trl_err err = TRL_OK;
     TRL_TRY(weigh(program, offer, &gain));
-    const bool stored = gain > worth_storing * offer->uses * offer->additions / program->model->balance.operations;
+    const bool stored = gain > worth_storing * offer->uses * offer->additions / program->model->deciding_rate;
     const trli_offer like = *offer;
     for (trli_offer *o = program->offer; o < program->offer + program->noffers; ++o) {
         if (o->weighed || !alike(o, &like)) continue;

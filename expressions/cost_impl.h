@@ -13,11 +13,14 @@
 TRL_NODISCARD trl_err trli_work_of(trli_model *model, int nroots, const trli_value *roots, trli_value cut, int *uses,
                                    trli_work *work);
 
-/* Seconds for so many points on all workers: the larger of bytes by bandwidth and operations by their rate (Williams, Waterman & Patterson,
- * "Roofline", 2009). *memory: bytes take longer. */
-double trli_work_seconds(const trli_model *model, const trli_work *work, int64_t points, bool *memory);
+/* Bytes a second that fields of a step are read and written at. */
+static inline double trli_model_bandwidth(const trli_model *model)
+{
+    return model->past_caches ? model->balance.memory : model->balance.cache;
+}
 
-/* Seconds of a frozen program's kernel in one run, on all workers of this rank: predicted, and the mean of timed runs (0: none was). */
+/* Seconds of a frozen program's kernel in one run, on all workers of this rank: predicted, the larger of bytes by bandwidth and operations
+ * by their rate (Williams, Waterman & Patterson, "Roofline", 2009; memory: bytes take longer), and the mean of timed runs (0: none was). */
 typedef struct trli_step_time {
     double predicted, measured;
     bool memory;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model_impl.h"
+#include "cost_impl.h"
 
 static trl_err grow(trli_model *model, void **list, int count, int *capacity, size_t size, const char *what)
 {
@@ -97,7 +97,8 @@ static trl_err find_balance(trli_model *model, const trli_model_request *request
     TRL_TRY(trli_balance_find(model->ctx, model->workers, b));
     for (int a = 0; a < grid->dim; ++a) values *= (double)grid->cells[a];
     model->past_caches = values * sizeof(double) > b->caches;
-    if (request->balance > 0) b->operations = request->balance * (model->past_caches ? b->memory : b->cache);
+    model->deciding_rate = b->operations;
+    if (request->balance > 0) model->deciding_rate = request->balance * trli_model_bandwidth(model);
 done:
     return err;
 }

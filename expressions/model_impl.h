@@ -299,7 +299,8 @@ struct trli_model {
     bool compiling;          /* some kernels are still to come */
     double first_run;        /* s; 0: not yet */
     trli_balance balance;
-    bool past_caches; /* the fields of a step outgrow the caches */
+    double deciding_rate; /* operations/s that the cost model reckons with: the measured, or by run.balance */
+    bool past_caches;     /* the fields of a step outgrow the caches */
     const trl_names *parameters;
     int ndirections;
     trli_direction *direction;    /* [ndirections], the first is number 1 */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cost_impl.h"
 #include "simulation_impl.h"
 
 typedef struct listing {
@@ -201,7 +202,6 @@ static void describe_passes(const listing *l)
 {
     const trli_model *m = l->sim->model;
     const trli_program *p = l->sim->step;
-    const trli_balance *b = &m->balance;
     int kernels = 0, results = 0, stored = 0, held = 0, work[5] = {0};
     for (int i = 0; i < p->nsteps; ++i) {
         const trli_step *s = &p->step[i];
@@ -227,7 +227,7 @@ static void describe_passes(const listing *l)
             say(l, "    %-16s computed where it is needed, at %d offset%s", p->offer[i].name, p->offer[i].uses,
                 p->offer[i].uses == 1 ? "" : "s");
     say(l, "  storing    %d intermediate field%s, at %.3g additions in the time of a byte; run.balance", stored,
-        stored == 1 ? "" : "s", b->operations / (m->past_caches ? b->memory : b->cache));
+        stored == 1 ? "" : "s", m->deciding_rate / trli_model_bandwidth(m));
     say(l, "  hoisting   %d operations at %d offsets; %d once for a call, %d for a plane, %d for a row; always on",
         work[0], work[1], work[2], work[3], work[4]);
     say(l, "  slots      %d fields in %d slots; always on", held, m->nslots);
