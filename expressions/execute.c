@@ -90,14 +90,6 @@ static trl_array *take_arrays(scratch *s, const trli_task *t, int n, const int *
     return array;
 }
 
-typedef struct finite_check {
-    const trli_task *task;
-    int noutputs;
-    const int *variable;
-    const trl_array *output;
-    trli_nonfinite *found;
-} finite_check;
-
 static bool comes_before(int v, const trl_gidx p[3], const trli_nonfinite *other)
 {
     if (!other->found || v != other->variable) return !other->found || v < other->variable;
@@ -106,9 +98,10 @@ static bool comes_before(int v, const trl_gidx p[3], const trli_nonfinite *other
     return false;
 }
 
-static void note_nonfinite(const finite_check *c, int variable, const double *row, trl_lidx n, const trl_lidx start[3])
+static void note_nonfinite(const trli_finite_check *c, int variable, const double *row, trl_lidx n,
+                           const trl_lidx start[3])
 {
-    const trl_patch *patch = patch_of(c->task);
+    const trl_patch *patch = c->patch;
     for (trl_lidx i = 0; i < n; ++i) {
         if (fabs(row[i]) <= DBL_MAX) continue;
         trl_gidx point[3] = {patch->first[0] + start[0] + i, patch->first[1] + start[1], patch->first[2] + start[2]};
@@ -118,10 +111,9 @@ static void note_nonfinite(const finite_check *c, int variable, const double *ro
     }
 }
 
-/* Look at the tile just stored while it is in cache. */
-static void check_tile(void *data, const trl_box *tile)
+void trli_check_finite(void *data, const trl_box *tile)
 {
-    const finite_check *c = data;
+    const trli_finite_check *c = data;
     trl_lidx n = tile->hi[0] - tile->lo[0];
     for (int o = 0; o < c->noutputs; ++o)
         for (trl_lidx k = tile->lo[2]; k < tile->hi[2]; ++k)
@@ -247,9 +239,9 @@ trl_err trli_task_kernel(void *data, const trl_task_args *args, bool *done)
     const trl_array *input = take_arrays(&sc, t, s->ninputs, s->input);
     const trl_array *output = take_arrays(&sc, t, s->nout, s->field);
     trl_kernel_array *array = take(&sc, (size_t)(s->ninputs + s->nout) * sizeof *array);
-    finite_check check = {t, s->nout, s->variable, output, &model->nonfinite[args->worker]};
+    trli_finite_check check = {patch_of(t), s->nout, s->variable, output, &model->nonfinite[args->worker]};
     trli_kernel_run run = run_on(t, input, output);
-    run.after = s->check ? check_tile : NULL;
+    run.after = s->check ? trli_check_finite : NULL;
     run.data = &check;
     const ready_slab *edges = take_edges(&sc, t, &run.scratch);
     trl_box box = trli_box_part(&t->box, t->parts, args->chunk);
@@ -264,7 +256,7 @@ trl_err trli_task_kernel(void *data, const trl_task_args *args, bool *done)
     trli_native_set_box(&call, &box);
     call.set_edges = edges ? set_edges : NULL;
     call.edges = edges;
-    if (!trli_sweep(s->native, s->tuning, &call)) check_tile(&check, &box);
+    if (!trli_sweep(s->native, s->tuning, &call)) trli_check_finite(&check, &box);
     return TRL_OK;
 }
 
@@ -335,7 +327,7 @@ trl_err trli_task_opaque(void *data, const trl_task_args *args, bool *done)
     return call_plugin(model, s->entry, &eval, &box, NULL);
 }
 
-static const int *variable_of_slab(const trli_step *s, const trli_slab *slab)
+const int *trli_slab_variable(const trli_step *s, const trli_slab *slab)
 {
     int i = 0;
     while (s->field[i] != slab->field) ++i;
@@ -361,12 +353,12 @@ static trl_err run_slab(const trli_task *t, const trli_slab *slab, const trl_tas
     ready_slab *r = take_slab(&sc, t, slab);
     const trl_box box = trli_box_part(&r->box, t->parts, args->chunk);
     if (slab->entry >= 0) return run_modifier(t, slab, &box, args);
-    finite_check check = {t, 1, s->check ? variable_of_slab(s, slab) : NULL, r->run.output,
+    trli_finite_check check = {patch_of(t), 1, s->check ? trli_slab_variable(s, slab) : NULL, r->run.output,
                           &model->nonfinite[args->worker]};
     r->run.scratch = sc.at;
-    r->run.after = s->check ? check_tile : NULL;
+    r->run.after = s->check ? trli_check_finite : NULL;
     r->run.data = &check;
-    if (!evaluate_slab(r, &box)) check_tile(&check, &box);
+    if (!evaluate_slab(r, &box)) trli_check_finite(&check, &box);
     return TRL_OK;
 }
 

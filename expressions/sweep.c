@@ -83,11 +83,10 @@ static void list_ways(trli_tuning *t, int turns, bool planes, bool past)
     add_way(t, turns, (way){.turn = 2, .blocked = true});
 }
 
-/* Whether the values of so many points of all fields of a kernel do. */
-static bool outgrows_caches(const trl_context *ctx, const trli_step *s, int64_t points)
+bool trli_outgrows_caches(const trl_context *ctx, int64_t values)
 {
-    const size_t last = trl_context_cache_bytes(ctx, 0), all = (size_t)points * (size_t)(s->ninputs + s->nout);
-    return last > 0 && all * sizeof(double) > last * (size_t)trl_context_threads(ctx);
+    const size_t last = trl_context_cache_bytes(ctx, 0);
+    return last > 0 && (size_t)values * sizeof(double) > last * (size_t)trl_context_threads(ctx);
 }
 
 trl_err trli_tuning_create(trli_model *model, const trli_step *s, int turns, trli_tuning **tuning)
@@ -106,7 +105,7 @@ trl_err trli_tuning_create(trli_model *model, const trli_step *s, int turns, trl
     const size_t rows = rows_of(s, &planes);
     t->block = (long long)(second / 2 / (rows * (size_t)row * sizeof(double)));
     if (t->block < ROWS_LEAST || EVERY_WAY) t->block = ROWS_LEAST;
-    list_ways(t, turns, planes, EVERY_WAY || outgrows_caches(model->ctx, s, points));
+    list_ways(t, turns, planes, EVERY_WAY || trli_outgrows_caches(model->ctx, points * (s->ninputs + s->nout)));
     return TRL_OK;
 }
 

@@ -55,6 +55,18 @@ trl_err trli_task_poison(void *data, const trl_task_args *args, bool *done);
 
 /* Workers' shares of a reduction, empty. */
 void trli_reduction_reset(trli_reduction *r, trli_reduce_kind kind, int nworkers);
+/* Results that have to be finite. */
+typedef struct trli_finite_check {
+    const trl_patch *patch;
+    int noutputs;
+    const int *variable;
+    const trl_array *output;
+    trli_nonfinite *found; /* the first one so far */
+} trli_finite_check;
+/* Look at what was just stored, while it is in the cache; data: a trli_finite_check. */
+void trli_check_finite(void *data, const trl_box *box);
+/* The variable of a slab of a step that checks. */
+const int *trli_slab_variable(const trli_step *step, const trli_slab *slab);
 /* Box of a slab on a patch. */
 trl_box trli_slab_box(const trli_program *program, const trli_slab *slab, int local_patch);
 /* The call of a compiled kernel in place of trli_kernel_evaluate, but for its box: plane by plane, row by row. array: room for all arrays. */
@@ -67,6 +79,8 @@ void trli_native_set_box(trl_kernel_call *call, const trl_box *box);
 /* What was found out of the ways in which a kernel can go through its boxes. */
 typedef struct trli_tuning trli_tuning;
 
+/* Whether so many values do. */
+bool trli_outgrows_caches(const trl_context *ctx, int64_t values);
 /* turns: as from trli_emit_kernel. The caller frees it with free. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_tuning_create(trli_model *model, const trli_step *step, int turns, trli_tuning **tuning);
 /* Call a compiled kernel for the box of the call, in the way that is the fastest as far as is known; false if it looks and found values

@@ -81,16 +81,6 @@ static trl_err check_devices(trl_context *ctx, const char *devices)
                     devices);
 }
 
-/* What the deck insists on and this version does not have, it must be told: `auto` takes what there is. */
-static trl_err check_settings(trl_context *ctx, const trli_deck_options *options)
-{
-    if (strcmp(options->time_blocking, "auto") != 0 && strcmp(options->time_blocking, "1") != 0)
-        return trl_fail(ctx, TRL_ERR_INPUT, NULL,
-                        "run.time_blocking: version " TRL_VERSION " takes one step at a time; use auto or 1, not %s",
-                        options->time_blocking);
-    return check_devices(ctx, options->devices);
-}
-
 trl_err trli_command_deck(trl_context *ctx, const trli_arguments *arguments, trl_registry **registry, trli_deck **deck)
 {
     request_lists lists = {0};
@@ -109,7 +99,7 @@ trl_err trli_command_deck(trl_context *ctx, const trli_arguments *arguments, trl
     };
     TRL_TRY(trli_deck_read(ctx, *registry, &request, deck));
     const trli_deck_options *options = trli_deck_options_of(*deck);
-    TRL_TRY(check_settings(ctx, options));
+    TRL_TRY(check_devices(ctx, options->devices));
     TRL_TRY(trl_context_agree(ctx, trl_context_set_threads(ctx, options->threads)));
 done:
     free(lists.set);

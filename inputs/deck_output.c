@@ -131,6 +131,13 @@ static trl_err read_threads(trli_deck *deck, const trli_node *threads)
                     "'run.threads' has no workers: 'tasks' and 'operators' are both 0");
 }
 
+static void read_time_blocking(trl_problem *problem, const trli_node *node)
+{
+    const bool automatic = strcmp(node->text.chars, "auto") == 0;
+    problem->time_blocking = automatic ? 0 : (int)trli_node_whole(node, 0);
+    problem->time_blocking_place = *trli_node_place(node);
+}
+
 trl_err trli_run_read(trli_deck *deck)
 {
     trl_err err;
@@ -139,7 +146,7 @@ trl_err trli_run_read(trli_deck *deck)
     trli_deck_options *options = &deck->options;
     options->title = trli_node_get(deck->root, "title")->text.chars;
     options->compile = trli_node_get(run, "compile")->text.chars;
-    options->time_blocking = trli_node_get(run, "time_blocking")->text.chars;
+    read_time_blocking(problem, trli_node_get(run, "time_blocking"));
     problem->scheduler = trli_node_get(run, "scheduler")->text.chars;
     problem->fusion = trli_node_get(run, "fusion")->text.chars;
     problem->compile = options->compile;

@@ -74,6 +74,16 @@ done:
     return err;
 }
 
+/* Whether something is written after a step. */
+static bool is_event(void *data, trl_gidx step, double time, double dt)
+{
+    const trli_run *run = data;
+    const trli_deck_options *o = run->options;
+    return trli_every_due(&o->every, step, time, dt) ||
+           (run->series && trli_every_due(&o->series_every, step, time, dt)) ||
+           (o->has_checkpoint && trli_every_due(&o->checkpoint_every, step, time, dt));
+}
+
 trl_err trli_run_loop(trli_run *run)
 {
     trl_simulation *sim = run->sim;
@@ -85,7 +95,7 @@ trl_err trli_run_loop(trli_run *run)
     while (!trl_simulation_done(sim)) {
         TRL_TRY(agree_on_signal(run, &watch, &signal));
         if (signal) TRL_TRY(stop(run, signal));
-        TRL_TRY(trl_simulation_step(sim));
+        TRL_TRY(trl_simulation_advance(sim, is_event, run));
         trli_progress_update(&run->progress, trl_simulation_step_number(sim), trl_simulation_time(sim),
                              trl_simulation_dt(sim));
         TRL_TRY(write_output(run, false));

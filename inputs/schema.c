@@ -171,8 +171,8 @@ static const trli_key keys[] = {
             "auto: measured"},
     {"run.compile", WORD, 0, "auto", .words = "auto always never",
      .doc = "whether kernels are compiled or interpreted"},
-    {"run.time_blocking", WORD | INTEGER, 0, "auto", COUNT(1), .words = "auto",
-     .doc = "steps or stages per pass over memory"},
+    {"run.time_blocking", WORD | INTEGER, 0, "auto", .min = 1, .max = 64, .words = "auto",
+     .doc = "steps in one pass over memory: what is fastest, or how many at most; 1: one at a time"},
     {"run.nan_check", BOOLEAN, 0, "true", .doc = "stop when a value of the solution is not finite"},
 
     {"particles", MAPPING, TRLI_RESERVED, .doc = "kept for later versions"},

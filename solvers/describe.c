@@ -250,6 +250,9 @@ trl_err trl_simulation_describe(const trl_simulation *sim, bool verbose, void (*
     int n = trl_workers_count(sim->workers);
     describe_memory(&l, verbose);
     say(&l, "traffic      %" PRId64 " bytes per cell and step between kernels and memory", st.bytes_per_cell_step);
+    char blocking[256];
+    trli_time_blocking_describe(sim, sizeof blocking, blocking);
+    say(&l, "time blocks  %s", blocking);
     say(&l, "tasks        %" PRId64 " per step, %" PRId64 " dependencies", st.step_graph.tasks,
         st.step_graph.dependencies);
     say(&l, "critical path  tau_1 = %.3g s, tau_inf = %.3g s, P(G) = %.3f for %d worker%s", st.step_graph.tau_1,

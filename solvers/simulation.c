@@ -200,6 +200,7 @@ static trl_err create(trl_simulation *sim)
     TRL_TRY(trli_add_sensitivities(sim));
     TRL_TRY(mark_used(sim));
     TRL_TRY(trli_compile_programs(sim));
+    TRL_TRY(trli_time_blocking_create(sim));
 done:
     return err;
 }
@@ -227,6 +228,7 @@ void trl_simulation_destroy(trl_simulation **sim)
     trl_simulation *s = *sim;
     *sim = NULL;
     if (!s) return;
+    trli_time_blocking_destroy(&s->blocking);
     trli_model_destroy(&s->model);
     for (int v = 0; v < s->nequations; ++v) {
         trl_formula_destroy(&s->equation[v].initial);
@@ -280,71 +282,86 @@ trl_err trli_program_run_agreed(trl_simulation *sim, trli_program *program)
     return run_checked(sim, program, sim->step_number, sim->time, false);
 }
 
-static void set_times(trl_simulation *sim, double t, double dt, double t_new)
+void trli_set_times(trl_simulation *sim, const trli_next_step *next)
 {
     double *scalar = sim->model->scalar;
-    sim->model->step_number = sim->step_number;
-    scalar[TRLI_SCALAR_STEP_TIME] = t;
-    scalar[TRLI_SCALAR_DT] = dt;
+    sim->model->step_number = next->number - 1;
+    scalar[TRLI_SCALAR_STEP_TIME] = next->from;
+    scalar[TRLI_SCALAR_DT] = next->dt;
     for (int s = 1; s < sim->integrator->stages; ++s)
-        scalar[sim->stage_time[s]] = sim->integrator->c[s] == 1 ? t_new : t + sim->integrator->c[s] * dt;
-    scalar[sim->stage_time[sim->integrator->stages]] = t_new;
+        scalar[sim->stage_time[s]] =
+            sim->integrator->c[s] == 1 ? next->time : next->from + sim->integrator->c[s] * next->dt;
+    scalar[sim->stage_time[sim->integrator->stages]] = next->time;
+}
+
+/* No step: what is evaluated belongs to the present time. */
+static void set_present(trl_simulation *sim)
+{
+    trli_set_times(sim, &(trli_next_step){sim->step_number + 1, sim->time, sim->dt, sim->time});
 }
 
 trl_err trl_simulation_initialise(trl_simulation *sim)
 {
     trl_err err = TRL_OK;
-    set_times(sim, sim->time, sim->dt, sim->time);
+    set_present(sim);
     TRL_TRY(run_checked(sim, sim->initial, 0, sim->time, true));
     if (sim->problem->time.cfl <= 0) TRL_TRY(trli_limit_warn(sim));
 done:
     return err;
 }
 
-/* The next step's size and the time it leads to. */
-static trl_err choose_step(trl_simulation *sim, double *dt, double *t_new)
+trl_err trli_choose_step(trl_simulation *sim, trl_gidx number, double time, trli_next_step *next)
 {
     const trl_time_entry *p = &sim->problem->time;
     trl_err err = TRL_OK;
-    *dt = p->dt;
-    if (p->cfl > 0) TRL_TRY(trli_limit_step(sim, dt));
+    *next = (trli_next_step){.number = number + 1, .from = time, .dt = p->dt};
+    if (p->cfl > 0) TRL_TRY(trli_limit_step(sim, &next->dt));
     /* With a fixed dt, time is no running sum. */
-    *t_new = p->cfl > 0 ? sim->time + *dt : p->start + (double)(sim->step_number + 1) * p->dt;
-    if (p->has_end && p->end - sim->time <= *dt * (1 + 1e-6)) {
-        *dt = p->end - sim->time;
-        *t_new = p->end;
+    next->time = p->cfl > 0 ? time + next->dt : p->start + (double)next->number * p->dt;
+    if (p->has_end && p->end - time <= next->dt * (1 + 1e-6)) {
+        next->dt = p->end - time;
+        next->time = p->end;
     }
 done:
     return err;
 }
 
+void trli_accept_steps(trl_simulation *sim, const trli_next_step *last, int count)
+{
+    for (int v = 0; v < sim->nequations && count % 2; ++v)
+        trli_model_swap(sim->model, sim->equation[v].state, sim->equation[v].next);
+    sim->time = last->time;
+    sim->dt = last->dt;
+    sim->step_number = last->number;
+    sim->steps_run += count;
+}
+
 trl_err trl_simulation_step(trl_simulation *sim)
 {
-    double dt, t_new;
+    trli_next_step next;
     trl_memory_stats before, after;
     trl_err err = TRL_OK;
     trl_memory_get_stats(sim->ctx, &before);
-    TRL_TRY(choose_step(sim, &dt, &t_new));
-    set_times(sim, sim->time, dt, t_new);
+    TRL_TRY(trli_choose_step(sim, sim->step_number, sim->time, &next));
+    trli_set_times(sim, &next);
     trl_graph_set_timing(sim->step->graph, sim->steps_run > 0 && sim->steps_run <= TIMED_STEPS);
-    TRL_TRY(run_checked(sim, sim->step, sim->step_number + 1, t_new, sim->problem->nan_check));
-    for (int v = 0; v < sim->nequations; ++v)
-        trli_model_swap(sim->model, sim->equation[v].state, sim->equation[v].next);
-    sim->time = t_new;
-    sim->dt = dt;
-    ++sim->step_number;
+    TRL_TRY(run_checked(sim, sim->step, next.number, next.time, sim->problem->nan_check));
     trl_memory_get_stats(sim->ctx, &after);
     if (sim->steps_run > 0) sim->allocations += after.allocations - before.allocations;
-    ++sim->steps_run;
+    trli_accept_steps(sim, &next, 1);
 done:
     return err;
 }
 
-bool trl_simulation_done(const trl_simulation *sim)
+bool trli_done_at(const trl_simulation *sim, trl_gidx number, double time)
 {
     const trl_time_entry *p = &sim->problem->time;
-    if (sim->steps_wanted >= 0 && sim->step_number >= sim->steps_wanted) return true;
-    return p->has_end && sim->time >= p->end;
+    return (sim->steps_wanted >= 0 && number >= sim->steps_wanted) || (p->has_end && time >= p->end);
+}
+
+bool trl_simulation_done(const trl_simulation *sim)
+{
+    return trli_done_at(sim, sim->step_number, sim->time);
 }
 
 double trl_simulation_time(const trl_simulation *sim)
@@ -390,7 +407,7 @@ const trl_layout *trl_simulation_layout(const trl_simulation *sim)
 trl_err trl_simulation_observe(trl_simulation *sim)
 {
     trl_err err = TRL_OK;
-    set_times(sim, sim->time, sim->dt, sim->time);
+    set_present(sim);
     TRL_TRY(run_checked(sim, sim->observe, sim->step_number, sim->time, false));
     for (int i = 0; i < sim->problem->nseries; ++i) sim->series_value[i] = sim->model->scalar[sim->series_scalar[i]];
 done:

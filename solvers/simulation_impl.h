@@ -53,7 +53,28 @@ struct trl_simulation {
     int64_t allocations; /* on the step path after the first step; there should be none */
     int64_t comm_bytes, comm_messages;
     double compile_seconds;
+    struct trli_time_blocking *blocking; /* NULL: one step at a time */
+    const char *not_blocked;             /* NULL, or why */
 };
+
+/* A step to come. */
+typedef struct trli_next_step {
+    trl_gidx number; /* after it */
+    double from, dt, time;
+} trli_next_step;
+
+/* time_blocking.c: several steps in one pass over memory. */
+TRL_NODISCARD trl_err trli_time_blocking_create(trl_simulation *sim);
+void trli_time_blocking_destroy(struct trli_time_blocking **blocking);
+/* For the plan: how many steps are taken at once, or why they are not. */
+void trli_time_blocking_describe(const trl_simulation *sim, size_t size, char *text);
+/* simulation.c: the step after one that ended at number and time, and the scalars of the model for it. */
+TRL_NODISCARD trl_err trli_choose_step(trl_simulation *sim, trl_gidx number, double time, trli_next_step *next);
+/* Whether steps or end is reached at a step's number and time. */
+bool trli_done_at(const trl_simulation *sim, trl_gidx number, double time);
+void trli_set_times(trl_simulation *sim, const trli_next_step *next);
+/* Take note that steps were taken, the last of them this one. */
+void trli_accept_steps(trl_simulation *sim, const trli_next_step *last, int count);
 
 /* sensitivity.c: add the equations that `sensitivity` asks for. */
 TRL_NODISCARD trl_err trli_add_sensitivities(trl_simulation *sim);

@@ -71,10 +71,12 @@ typedef struct trl_problem {
     const trl_place *output_place;
     int nseries;
     const trl_series_entry *series;
-    const char *scheduler;              /* serial, priority, hybrid */
-    const char *fusion;                 /* full, node, none */
-    double balance;                     /* additions in the time of a byte, for the cost model; 0: measured */
-    const char *compile;                /* auto, always, never; NULL: auto */
+    const char *scheduler; /* serial, priority, hybrid */
+    const char *fusion;    /* full, node, none */
+    double balance;        /* additions in the time of a byte, for the cost model; 0: measured */
+    const char *compile;   /* auto, always, never; NULL: auto */
+    int time_blocking;     /* steps in one pass over memory, at most; 1: one at a time; 0: auto */
+    trl_place time_blocking_place;
     int task_workers, operator_workers; /* all threads of the context, split by what they prefer; 0, 0: adapt */
     trl_place threads_place;
     bool nan_check;

@@ -26,6 +26,11 @@ TRL_API TRL_NODISCARD trl_err trl_simulation_initialise(trl_simulation *sim);
 /* Advance one step: dt from the deck or cfl, shortened to land on end. NUMERICS errors name tag, cell, step and time; the state
  * is then that of before the step. Collective: yes. */
 TRL_API TRL_NODISCARD trl_err trl_simulation_step(trl_simulation *sim);
+/* Advance by one step or, where that is possible and pays (time blocking), by some more, up to the first one after which `stop` says so
+ * (NULL: none); it may be asked about later steps than are taken. As so many calls of trl_simulation_step, to the bit; but after a
+ * NUMERICS error, which is about the first bad step, the state is lost. Collective: yes. */
+typedef bool (*trl_stop)(void *data, trl_gidx step, double time, double dt);
+TRL_API TRL_NODISCARD trl_err trl_simulation_advance(trl_simulation *sim, trl_stop stop, void *data);
 /* Whether steps or end is reached. */
 TRL_API bool trl_simulation_done(const trl_simulation *sim);
 

@@ -179,7 +179,7 @@ START_TEST(whatever_is_left_out_takes_its_default)
     check_threads(0, 0, 0);
     ck_assert_str_eq(options->devices, "auto");
     ck_assert_str_eq(options->compile, "auto");
-    ck_assert_str_eq(options->time_blocking, "auto");
+    ck_assert_int_eq(problem->time_blocking, 0);
     ck_assert_str_eq(problem->fusion, "full");
     ck_assert(equation("C")->initial.list && equation("C")->boundary[2].npieces == 1 &&
               equation("C")->location == TRL_XFACE);

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Time blocking: several executions of a program in one pass over memory, each of them on the results of the one before. */
+#ifndef TRLI_TIME_BLOCKS_IMPL_H
+#define TRLI_TIME_BLOCKS_IMPL_H
+
+#include "model_impl.h"
+
+typedef struct trli_time_blocks trli_time_blocks;
+
+/* Fields that exchange their memory after each execution. */
+typedef struct trli_rotation {
+    int n;
+    const int *state, *next; /* [n] */
+} trli_rotation;
+
+/* ---- time_plan.c: what is computed in one pass, and how far each part of it has to stay behind ---- */
+
+/* A kernel of one execution, of a step or of a slab, on its whole box. */
+typedef struct trli_time_op {
+    const trli_step *step;
+    const trli_slab *slab; /* NULL: the step's own kernel */
+    int execution;         /* 0, 1, ... */
+    trl_box box;
+    trl_lidx shift[2]; /* by which it is late, along the axis of blocks and the axis of fronts */
+    int ninputs, noutputs;
+    int *
+        field; /* [ninputs + noutputs] whose memory is read and written, as the fields stand before the first execution */
+    const int *output; /* [noutputs] the fields that the step or slab names */
+} trli_time_op;
+
+typedef struct trli_time_plan {
+    trli_model *model;
+    int axis[2]; /* of blocks, of fronts */
+    int nops, capacity;
+    trli_time_op *op; /* in the order of the executions and their steps */
+    int nslots;       /* that are read or written */
+    trl_lidx late[2]; /* the largest shifts */
+} trli_time_plan;
+
+/* Plan `executions` of a program in one pass. *why: NULL, or what is in the way of it, and then the plan is empty. Free it come what
+ * may. Fails with MEMORY. */
+TRL_NODISCARD trl_err trli_time_plan_make(const trli_program *program, const trli_rotation *rotation, int executions,
+                                          trli_time_plan *plan, const char **why);
+void trli_time_plan_free(trli_time_plan *plan);
+
+/* ---- time_blocks.c ---- */
+
+typedef struct trli_time_shape {
+    int executions; /* of a pass, at most */
+    size_t bytes;   /* what a block works on at a time, roughly: no more than a cache */
+} trli_time_shape;
+
+/* *blocks is NULL with a reason in *why if the program cannot be run so; the program is analysed and has its memory. Fails with MEMORY. */
+TRL_NODISCARD trl_err trli_time_blocks_create(trli_program *program, const trli_rotation *rotation,
+                                              const trli_time_shape *shape, trli_time_blocks **blocks,
+                                              const char **why);
+void trli_time_blocks_destroy(trli_time_blocks **blocks);
+/* Take the model's scalars as those of one execution of the coming pass, and compute those that depend on them. */
+void trli_time_blocks_set_scalars(trli_time_blocks *blocks, int execution);
+/* Run the first `executions` of a pass. The memory of the rotating fields is as after as many executions, but not exchanged. */
+TRL_NODISCARD trl_err trli_time_blocks_run(trli_time_blocks *blocks, int executions);
+/* The first execution of the last pass that checked a result and found one not finite, or -1; what it found is in the model's `nonfinite`
+ * then. */
+int trli_time_blocks_nonfinite(trli_time_blocks *blocks);
+
+typedef struct trli_time_sizes {
+    int64_t values; /* of the fields that a pass works on */
+    int executions, blocks, tasks;
+    trl_lidx block, front; /* rows (of the axis of blocks), and planes (of that of fronts) taken at once */
+    int block_axis, front_axis;
+} trli_time_sizes;
+void trli_time_blocks_sizes(const trli_time_blocks *blocks, trli_time_sizes *sizes);
+
+#endif

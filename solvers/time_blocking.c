@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* How many steps are taken in one pass over memory. What pays depends on caches and memory as no table tells: once kernels are compiled,
+ * some ways are tried in turn, one step at a time among them, and the fastest stays. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "clock_impl.h"
+#include "simulation_impl.h"
+#include "tasks_impl.h"
+#include "time_blocks_impl.h"
+
+enum {
+    WAYS_MOST = 8,
+    STEPS_MOST = 64, /* of a pass */
+    STAGES = 8,      /* of a pass, all steps together, if it is for us to choose */
+    SAMPLES = 3,
+#ifdef TRL_POISON /* builds for testing: small problems are blocked too */
+    EVERY_SIZE = true,
+    SETTLING = 1
+#else
+    EVERY_SIZE = false,
+    SETTLING = 8 /* steps after which kernels have tried their ways through a box */
+#endif
+};
+
+typedef struct trli_time_blocking {
+    int nways;
+    trli_time_blocks *way[WAYS_MOST]; /* NULL: one step at a time */
+    int steps[WAYS_MOST];
+    double ns[WAYS_MOST][SAMPLES]; /* per step */
+    int settled, tries, best;
+} trli_time_blocking;
+
+/* ---- what is possible ---- */
+
+static trl_err add_way(trl_simulation *sim, const trli_rotation *rotation, const trli_time_shape *shape)
+{
+    trli_time_blocking *b = sim->blocking;
+    trl_err err = trli_time_blocks_create(sim->step, rotation, shape, &b->way[b->nways], &sim->not_blocked);
+    if (err == TRL_OK && b->way[b->nways]) b->steps[b->nways++] = shape->executions;
+    return err;
+}
+
+static trl_err add_ways(trl_simulation *sim, const trli_rotation *rotation)
+{
+    const int wanted = sim->problem->time_blocking, stages = sim->integrator->stages;
+    const size_t known = trl_context_cache_bytes(sim->ctx, 2), second = known > 0 ? known : (size_t)1 << 20;
+    trl_err err = TRL_OK;
+    if (wanted > 1) {
+        const trli_time_shape shape = {wanted < STEPS_MOST ? wanted : STEPS_MOST, second / 2};
+        return add_way(sim, rotation, &shape);
+    }
+    sim->blocking->steps[sim->blocking->nways++] = 1;
+    for (int most = STAGES; most >= STAGES / 2 && !sim->not_blocked; most /= 2)
+        for (size_t bytes = second / 2; bytes <= 2 * second && !sim->not_blocked; bytes *= 2) {
+            const trli_time_shape shape = {most > 2 * stages ? most / stages : 2, bytes};
+            TRL_TRY(add_way(sim, rotation, &shape));
+        }
+    if (sim->not_blocked) goto done;
+    trli_time_sizes sizes;
+    trli_time_blocks_sizes(sim->blocking->way[1], &sizes);
+    if (!EVERY_SIZE && !trli_outgrows_caches(sim->ctx, sizes.values)) sim->not_blocked = "the fields fit in the caches";
+    if (!EVERY_SIZE && sim->model->compile == TRLI_COMPILE_NEVER) sim->not_blocked = "kernels are interpreted";
+done:
+    return err;
+}
+
+trl_err trli_time_blocking_create(trl_simulation *sim)
+{
+    const trl_problem *p = sim->problem;
+    int *fields = malloc(2 * (size_t)sim->nequations * sizeof *fields + 1);
+    trl_err err = TRL_OK;
+    sim->blocking = calloc(1, sizeof *sim->blocking);
+    if (!fields || !sim->blocking)
+        TRL_TRY(trl_fail(sim->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d equations", sim->nequations));
+    for (int v = 0; v < sim->nequations; ++v) {
+        fields[v] = sim->equation[v].state;
+        fields[sim->nequations + v] = sim->equation[v].next;
+    }
+    const trli_rotation rotation = {sim->nequations, fields, fields + sim->nequations};
+    if (p->time_blocking == 1) sim->not_blocked = "run.time_blocking is 1";
+    if (!sim->not_blocked && p->time.cfl > 0) sim->not_blocked = "dt follows from cfl";
+    if (!sim->not_blocked) TRL_TRY(add_ways(sim, &rotation));
+    if (!sim->not_blocked) goto done;
+    trli_time_blocking_destroy(&sim->blocking);
+    if (p->time_blocking > 1)
+        trl_warn(sim->ctx, &p->time_blocking_place, "steps are taken one at a time: %s", sim->not_blocked);
+done:
+    free(fields);
+    return err;
+}
+
+void trli_time_blocking_destroy(trli_time_blocking **blocking)
+{
+    trli_time_blocking *b = *blocking;
+    *blocking = NULL;
+    for (int w = 0; b && w < b->nways; ++w) trli_time_blocks_destroy(&b->way[w]);
+    free(b);
+}
+
+void trli_time_blocking_describe(const trl_simulation *sim, size_t size, char *text)
+{
+    const trli_time_blocking *b = sim->blocking;
+    trli_time_sizes sizes;
+    if (!b) {
+        snprintf(text, size, "one step at a time: %s", sim->not_blocked);
+        return;
+    }
+    trli_time_blocks_sizes(b->way[b->nways - 1], &sizes);
+    snprintf(text, size, "%s%d steps in one pass over memory, e.g. %d block%s of %d along %c, fronts of %d along %c",
+             b->nways > 1 ? "up to " : "", b->steps[b->nways - 1], sizes.blocks, sizes.blocks > 1 ? "s" : "",
+             (int)sizes.block, "xyz"[sizes.block_axis], (int)sizes.front, "xyz"[sizes.front_axis]);
+}
+
+/* ---- steps ---- */
+
+/* The steps to come that can be taken at once: of one size, up to an event. */
+static trl_err look_ahead(trl_simulation *sim, int most, trl_stop stop, void *data, trli_next_step *next, int *count)
+{
+    trl_gidx number = sim->step_number;
+    double time = sim->time;
+    trl_err err = TRL_OK;
+    for (*count = 0; *count < most; ++*count) {
+        trli_next_step *n = &next[*count];
+        if (*count > 0 && trli_done_at(sim, number, time)) break;
+        TRL_TRY(trli_choose_step(sim, number, time, n));
+        if (*count > 0 && n->dt != next[0].dt) break;
+        number = n->number;
+        time = n->time;
+        if (stop && stop(data, number, time, n->dt)) {
+            ++*count;
+            break;
+        }
+    }
+done:
+    return err;
+}
+
+static trl_err run_pass(trl_simulation *sim, trli_time_blocks *blocks, const trli_next_step *next, int count)
+{
+    trl_memory_stats before, after;
+    trl_err err = TRL_OK;
+    trl_memory_get_stats(sim->ctx, &before);
+    for (int i = 0; i < count; ++i) {
+        trli_set_times(sim, &next[i]);
+        trli_time_blocks_set_scalars(blocks, i);
+    }
+    TRL_TRY(trli_time_blocks_run(blocks, count));
+    const int bad = sim->problem->nan_check ? trli_time_blocks_nonfinite(blocks) : -1;
+    if (bad >= 0) TRL_TRY(trli_report_nonfinite(sim, next[bad].number, next[bad].time));
+    trl_memory_get_stats(sim->ctx, &after);
+    if (sim->steps_run > 0) sim->allocations += after.allocations - before.allocations;
+    trli_accept_steps(sim, &next[count - 1], count);
+done:
+    return err;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void note(trli_time_blocking *b, double ns)
+{
+    double least = 0;
+    b->ns[b->tries % b->nways][b->tries / b->nways] = ns;
+    if (++b->tries < b->nways * SAMPLES) return;
+    for (int w = 0; w < b->nways; ++w) {
+        qsort(b->ns[w], SAMPLES, sizeof b->ns[w][0], compare);
+        if (w > 0 && b->ns[w][SAMPLES / 2] >= least) continue;
+        least = b->ns[w][SAMPLES / 2];
+        b->best = w;
+    }
+}
+
+trl_err trl_simulation_advance(trl_simulation *sim, trl_stop stop, void *data)
+{
+    trli_time_blocking *b = sim->blocking;
+    trli_next_step next[STEPS_MOST];
+    int count;
+    trl_err err = TRL_OK;
+    if (!b) return trl_simulation_step(sim);
+    const bool settling = b->nways > 1 && (sim->model->compiling || b->settled < SETTLING);
+    const bool trying = !settling && b->nways > 1 && b->tries < b->nways * SAMPLES;
+    const int way = settling ? 0 : trying ? b->tries % b->nways : b->best;
+    if (settling && !sim->model->compiling) ++b->settled;
+    TRL_TRY(look_ahead(sim, b->steps[way], stop, data, next, &count));
+    const int64_t start = trli_now_ns();
+    if (count > 1)
+        TRL_TRY(run_pass(sim, b->way[way], next, count));
+    else
+        TRL_TRY(trl_simulation_step(sim));
+    if (trying && (count > 1 || way == 0)) note(b, (double)(trli_now_ns() - start) / count);
+done:
+    return err;
+}
