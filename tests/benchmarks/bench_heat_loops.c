@@ -29,7 +29,7 @@ static void planes(const trli_team *team, int member, const trli_heat *h, ptrdif
 }
 
 /* Ghosts beyond T = 0: 2*0 - T. Each member fills the x and y sides of its planes, the outer members the z sides. */
-static void fill_sides(trli_team *team, int member, const trli_heat *h, double *t)
+void trli_heat_fill_sides(trli_team *team, int member, const trli_heat *h, double *t)
 {
     ptrdiff_t begin, end, sy = h->stride[1], sz = h->stride[2], nx = h->n[0], ny = h->n[1], nz = h->n[2];
     planes(team, member, h, &begin, &end);
@@ -110,7 +110,7 @@ static void flux_step(trli_team *team, int member, trli_heat_loops *loops)
     sweep s = {.h = h, .last = member + 1 == trli_team_size(team)};
     ptrdiff_t sy = h->stride[1], sz = h->stride[2], nx = h->n[0];
     planes(team, member, h, &s.begin, &s.end);
-    fill_sides(team, member, h, loops->now);
+    trli_heat_fill_sides(team, member, h, loops->now);
     for (int a = 0; a < 3; ++a) /* gradients */
         for (ptrdiff_t k = s.begin; k < end_of(&s, a, 1); ++k)
             for (ptrdiff_t j = 0; j < rows_of(&s, a, 1); ++j) {
@@ -151,7 +151,7 @@ static void laplacian_step(trli_team *team, int member, trli_heat_loops *loops)
     double scale[3];
     scales_of_laplacian(h, scale);
     planes(team, member, h, &begin, &end);
-    fill_sides(team, member, h, loops->now);
+    trli_heat_fill_sides(team, member, h, loops->now);
     for (ptrdiff_t k = begin; k < end; ++k)
         for (ptrdiff_t j = 0; j < h->n[1]; ++j)
             laplacian_row(loops->work[0] + j * sy + k * sz, loops->now + j * sy + k * sz, sy, sz, scale, h->n[0]);
@@ -165,12 +165,13 @@ static void laplacian_step(trli_team *team, int member, trli_heat_loops *loops)
 
 /* ---- one loop for the whole step ---- */
 
-typedef struct coefficients {
-    double scale[3], k, dt;
-    ptrdiff_t sy, sz, n;
-} coefficients;
+void trli_heat_set_coefficients(const trli_heat *h, trli_heat_coefficients *c)
+{
+    *c = (trli_heat_coefficients){.k = h->k, .dt = h->dt, .sy = h->stride[1], .sz = h->stride[2], .n = h->n[0]};
+    scales_of_laplacian(h, c->scale);
+}
 
-TRLI_CLONES static void fused_row(double *restrict out, const double *restrict t, const coefficients *c)
+TRLI_CLONES void trli_heat_row(double *restrict out, const double *restrict t, const trli_heat_coefficients *c)
 {
     ptrdiff_t sy = c->sy, sz = c->sz, n = c->n;
     double sx2 = c->scale[0], sy2 = c->scale[1], sz2 = c->scale[2], k = c->k, dt = c->dt;
@@ -192,7 +193,7 @@ TRLI_CLONES static void fused_row(double *restrict out, const double *restrict t
 /* out is on a cache line; ahead: what to prefetch, or NULL. */
 #define FUSED_STREAM_ROW(width, attribute)                                                                       \
     attribute static void stream_row##width(double *restrict out, const double *restrict t, const double *ahead, \
-                                            const coefficients *c)                                               \
+                                            const trli_heat_coefficients *c)                                     \
     {                                                                                                            \
         ptrdiff_t whole = c->n / LINE * LINE;                                                                    \
         for (ptrdiff_t line = 0; line < whole; line += LINE) {                                                   \
@@ -203,13 +204,13 @@ TRLI_CLONES static void fused_row(double *restrict out, const double *restrict t
                 TRLI_STREAM_STORE##width(&out[i], value);                                                        \
             }                                                                                                    \
         }                                                                                                        \
-        coefficients rest = *c;                                                                                  \
+        trli_heat_coefficients rest = *c;                                                                        \
         rest.n -= whole;                                                                                         \
-        if (rest.n > 0) fused_row(out + whole, t + whole, &rest);                                                \
+        if (rest.n > 0) trli_heat_row(out + whole, t + whole, &rest);                                            \
     }
 TRLI_STREAM_VARIANTS(FUSED_STREAM_ROW)
 
-static void fused_row_of(const trli_heat_loops *loops, ptrdiff_t j, ptrdiff_t k, const coefficients *c)
+static void fused_row_of(const trli_heat_loops *loops, ptrdiff_t j, ptrdiff_t k, const trli_heat_coefficients *c)
 {
     const trli_heat_way *way = loops->way;
     const double *t = loops->now + j * c->sy + k * c->sz;
@@ -217,7 +218,7 @@ static void fused_row_of(const trli_heat_loops *loops, ptrdiff_t j, ptrdiff_t k,
     if (way->streams)
         TRLI_STREAM_CALL(stream_row, out, t, way->ahead ? t + c->sz + way->ahead * c->sy : NULL, c);
     else
-        fused_row(out, t, c);
+        trli_heat_row(out, t, c);
 }
 
 static void fused_step(trli_team *team, int member, trli_heat_loops *loops)
@@ -225,10 +226,10 @@ static void fused_step(trli_team *team, int member, trli_heat_loops *loops)
     const trli_heat *h = loops->heat;
     const trli_heat_way *way = loops->way;
     ptrdiff_t begin, end, block = way->block ? way->block : h->n[1], turn = way->turn ? way->turn : 1;
-    coefficients c = {.k = h->k, .dt = h->dt, .sy = h->stride[1], .sz = h->stride[2], .n = h->n[0]};
-    scales_of_laplacian(h, c.scale);
+    trli_heat_coefficients c;
+    trli_heat_set_coefficients(h, &c);
     planes(team, member, h, &begin, &end);
-    fill_sides(team, member, h, loops->now);
+    trli_heat_fill_sides(team, member, h, loops->now);
     for (ptrdiff_t first = 0; first < h->n[1]; first += block) {
         ptrdiff_t after = first + block < h->n[1] ? first + block : h->n[1];
         for (ptrdiff_t plane = begin; plane < end; plane += turn)
@@ -277,6 +278,10 @@ const trli_heat_way *trli_heat_ways(int *count)
          .streams = true,
          .ahead = 4,
          .block = 64},
+        {.name = "fused, 8 steps in a pass, blocks of 16 rows", .laplacian = true, .steps = 8, .block = 16},
+        {.name = "fused, 8 steps in a pass, blocks of 32 rows", .laplacian = true, .steps = 8, .block = 32},
+        {.name = "fused, 8 steps in a pass, blocks of 64 rows", .laplacian = true, .steps = 8, .block = 64},
+        {.name = "fused, 4 steps in a pass, blocks of 32 rows", .laplacian = true, .steps = 4, .block = 32},
     };
     *count = (int)(sizeof table / sizeof *table);
     return table;
@@ -295,6 +300,8 @@ trl_err trli_heat_loops_create(trl_context *ctx, const trli_heat *heat, const tr
         if (i == 1) loops->next = first;
         if (i > 1) loops->work[i - 2] = first;
     }
+    loops->fronts = calloc(TRLI_HEAT_BLOCKS_MOST, sizeof *loops->fronts);
+    if (!loops->fronts) err = trl_fail(ctx, TRL_ERR_MEMORY, NULL, "no memory for a benchmark");
 done:
     return err;
 }
@@ -302,16 +309,22 @@ done:
 void trli_heat_loops_destroy(trli_heat_loops *loops)
 {
     for (size_t i = 0; i < sizeof loops->memory / sizeof *loops->memory; ++i) free(loops->memory[i]);
+    free(loops->fronts);
     *loops = (trli_heat_loops){0};
 }
 
 static void steps(trli_team *team, int member, void *data)
 {
     trli_heat_loops *loops = data;
-    for (int s = 0; s < loops->heat->steps; ++s) {
-        loops->way->step(team, member, loops);
+    if (loops->way->steps > 0) trli_heat_fill_sides(team, member, loops->heat, loops->now);
+    for (int s = 0, left, taken; (left = loops->heat->steps - s) > 0; s += taken) {
+        taken = loops->way->steps == 0 ? 1 : left < loops->way->steps ? left : loops->way->steps;
+        if (loops->way->steps > 0)
+            trli_heat_pass(team, member, loops, taken);
+        else
+            loops->way->step(team, member, loops);
         trli_team_barrier(team);
-        if (member == 0) {
+        if (member == 0 && taken % 2) {
             double *now = loops->now;
             loops->now = loops->next;
             loops->next = now;
