@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Several steps in one pass over memory: as one at a time, to the bit, up to events, with the same messages. */
+// ctest: np=1,2
+#include "../expressions/problem_fixture.h"
+
+/* Sides of every kind; the corners of a stencil of 27 points are filled by several. */
+static const char *const conditions[] = {
+    "x-: {dirichlet: 0}, x+: {dirichlet: \"1 + sin(40*t)*y\"}, y-: {neumann: 0.3}, y+: {robin: {a: 1, b: 2, c: t}}",
+    "x-: {outflow: true}, x+: {neumann: \"y*t\"}, y-: {dirichlet: \"x + t\"}, y+: {dirichlet: 1}",
+};
+static const char *const front[] = {", z-: {dirichlet: \"x*y + t\"}, z+: {neumann: -0.2}",
+                                    ", z-: {robin: {a: 2, b: 0.5, c: \"x\"}}, z+: {outflow: true}"};
+
+/* Each is a way for kernels to depend on one another; `S` is a second equation. */
+static const char *const slopes[] = {
+    "0.01*laplacian(T) + sin(30*t)*x",
+    "-div(advective_flux(T, [0.5, -0.3, 0.2], vanleer))",
+    "div4(0.004*grad4(T)) + S*T",
+    "0.01*(at(ddx(ddy(T)), cell) + ddy(ddy(T))) + max(S, 0)",
+};
+
+typedef struct shape {
+    int dim, cells[3];
+} shape;
+static const shape shapes[] = {{2, {41, 13}}, {2, {7, 38}}, {3, {9, 37, 6}}, {3, {6, 19, 23}}};
+
+static void write_problem(const shape *s, int conditioned, const char *slope, const char *method, const char *run)
+{
+    const bool plane = s->dim == 2;
+    const char *in_space =
+        plane && strstr(slope, "advective") ? "-div(advective_flux(T, [0.5, -0.3], vanleer))" : slope;
+    char sides[512];
+    snprintf(sides, sizeof sides, "{%s%s}", conditions[conditioned], plane ? "" : front[conditioned]);
+    new_deck();
+    say("grid: {cells: %s, length: %s}\n", list_of(s->dim, s->cells), plane ? "[1, 1]" : "[1, 1, 1]");
+    say("equations:\n");
+    say("  T: {initial: \"1 + x*y\", ddt: \"%s\", boundary: %s}\n", in_space, sides);
+    if (strchr(slope, 'S')) say("  S: {initial: \"x - y\", ddt: \"0.01*laplacian(S) - 0.1*T\", boundary: %s}\n", sides);
+    say("time: {method: %s, dt: 1.0e-3, steps: 1000}\n", method);
+    say("run: {%s}\n", run);
+}
+
+/* Steps until a number of them is done; the largest number that was taken at once. */
+static bool reached(void *data, trl_gidx step, double time, double dt)
+{
+    (void)time, (void)dt;
+    return step >= *(const trl_gidx *)data;
+}
+
+static int advance_to(trl_gidx steps)
+{
+    int most = 0;
+    while (trl_simulation_step_number(sim) < steps) {
+        const trl_gidx before = trl_simulation_step_number(sim);
+        ck_ok(trl_simulation_advance(sim, reached, &steps));
+        const int taken = (int)(trl_simulation_step_number(sim) - before);
+        if (taken > most) most = taken;
+    }
+    ck_assert_int_eq(trl_simulation_step_number(sim), steps);
+    return most;
+}
+
+enum { STEPS = 11 };
+
+/* Hashes of all equations after STEPS steps. */
+static int hashes_after_steps(uint64_t hash[2])
+{
+    ck_ok(open_problem());
+    ck_ok(trl_simulation_initialise(sim));
+    const int most = advance_to(STEPS);
+    hash[0] = hash_of("T");
+    hash[1] = trl_simulation_fields(sim) > 1 ? hash_of("S") : 0;
+    return most;
+}
+
+static bool alone(void)
+{
+    return trl_context_ranks(test_ctx) == 1;
+}
+
+static void compare(const shape *s, int conditioned, const char *slope, const char *method, const char *fusion,
+                    const char *compile, int steps)
+{
+    uint64_t expected[2], found[2];
+    char run[128];
+    write_problem(s, conditioned, slope, method, "fusion: full, compile: never, time_blocking: 1");
+    ck_assert_int_eq(hashes_after_steps(expected), 1);
+    for (int threads = 1; threads <= 2; ++threads) {
+        close_problem();
+        ck_ok(trl_context_set_threads(test_ctx, threads));
+        snprintf(run, sizeof run, "fusion: %s, compile: %s, time_blocking: %d", fusion, compile, steps);
+        write_problem(s, conditioned, slope, method, run);
+        const int most = hashes_after_steps(found);
+        if (alone()) ck_assert_msg(most == steps, "%d steps at once, not %d: %s", most, steps, test_messages());
+        ck_assert_msg(found[0] == expected[0] && found[1] == expected[1],
+                      "%s, %s, fusion %s, compile %s, %d steps at once, %d threads, %d-D", slope, method, fusion,
+                      compile, steps, threads, s->dim);
+    }
+    close_problem();
+    ck_ok(trl_context_set_threads(test_ctx, 1));
+}
+
+START_TEST(all_conditions_and_methods_give_the_bits_of_one_step_at_a_time)
+{
+    static const char *const methods[] = {"euler", "ssprk2", "ssprk3", "rk4"};
+    int n = 0;
+    for (size_t s = 0; s < sizeof shapes / sizeof *shapes; ++s)
+        for (size_t d = 0; d < sizeof slopes / sizeof *slopes; ++d, ++n)
+            compare(&shapes[s], n / 2 % 2, slopes[d], methods[(s + d) % 4], "full", "never", 2 + n % 7);
+}
+END_TEST
+
+START_TEST(compiled_kernels_give_the_bits_of_interpreted_ones)
+{
+    compare(&shapes[0], 0, slopes[0], "euler", "full", "always", 4);
+    compare(&shapes[2], 1, slopes[0], "ssprk3", "full", "always", 3);
+    compare(&shapes[3], 0, slopes[2], "euler", "full", "always", 8);
+}
+END_TEST
+
+START_TEST(kernels_that_share_their_results_are_ordered_too)
+{
+    compare(&shapes[2], 0, slopes[1], "euler", "node", "never", 3);
+    compare(&shapes[1], 1, slopes[0], "rk4", "full", "never", 2);
+}
+END_TEST
+
+/* Steps at which a run stops if it asks for every third one, or 7 and 8. */
+static bool third_or_seven(void *data, trl_gidx step, double time, double dt)
+{
+    (void)data, (void)time, (void)dt;
+    return step % 3 == 0 || step == 7;
+}
+
+START_TEST(stops_after_each_step_that_is_an_event_and_at_the_end)
+{
+    static const int expected[] = {3, 6, 7, 9, 12, 13};
+    uint64_t hash;
+    if (!alone()) return;
+    for (int blocked = 0; blocked < 2; ++blocked) {
+        new_deck();
+        say("grid: {cells: [20, 20]}\n");
+        say("equations: {T: {initial: \"x\", ddt: \"0.01*laplacian(T) + t\", boundary: {x-: {dirichlet: 0}, x+: "
+            "{dirichlet: 0}, ");
+        say("y-: {dirichlet: 0}, y+: {dirichlet: t}}}}\n");
+        say("time: {method: euler, dt: 1.0e-3, end: 0.01225}\n");
+        say("run: {time_blocking: %d}\n", blocked ? 8 : 1);
+        ck_ok(open_problem());
+        ck_ok(trl_simulation_initialise(sim));
+        for (size_t i = 0; i < sizeof expected / sizeof *expected && blocked; ++i) {
+            ck_ok(trl_simulation_advance(sim, third_or_seven, NULL));
+            ck_assert_int_eq(trl_simulation_step_number(sim), expected[i]);
+        }
+        while (!trl_simulation_done(sim)) ck_ok(trl_simulation_step(sim));
+        ck_assert_int_eq(trl_simulation_step_number(sim), 13);
+        ck_assert(trl_simulation_time(sim) == 0.01225 && trl_simulation_dt(sim) < 0.5e-3);
+        if (!blocked) hash = hash_of("T");
+    }
+    ck_assert(hash == hash_of("T"));
+}
+END_TEST
+
+START_TEST(a_run_takes_no_more_steps_than_it_was_asked_for)
+{
+    if (!alone()) return;
+    write_problem(&shapes[0], 0, slopes[0], "euler", "time_blocking: 8");
+    ck_ok(open_problem());
+    ck_ok(trl_simulation_initialise(sim));
+    trl_simulation_set_steps(sim, 10);
+    ck_ok(trl_simulation_advance(sim, NULL, NULL));
+    ck_assert_int_eq(trl_simulation_step_number(sim), 8);
+    ck_ok(trl_simulation_advance(sim, NULL, NULL));
+    ck_assert_int_eq(trl_simulation_step_number(sim), 10);
+    ck_assert(trl_simulation_done(sim));
+}
+END_TEST
+
+START_TEST(a_value_that_is_not_finite_is_reported_with_its_step_and_first_point)
+{
+    static char expected[65536];
+    for (int steps = 1; steps <= 8; steps += 7) {
+        new_deck();
+        say("grid: {cells: [40, 9, 11]}\n");
+        say("equations:\n");
+        for (int v = 0; v < 2; ++v) {
+            say("  %c: {initial: \"1\", boundary: {x-: {dirichlet: 0}, x+: {dirichlet: 0}, y-: {dirichlet: 0}, ",
+                "TS"[v]);
+            say("y+: {dirichlet: 0}, z-: {dirichlet: 0}, z+: {dirichlet: 0}},\n");
+            say("    ddt: \"0.01*laplacian(%c) + if(x + y > %s, sqrt(0.0125 - t), 0)\"}\n", "TS"[v], v ? "0.2" : "1.5");
+        }
+        say("time: {method: euler, dt: 1.0e-3, steps: 40}\n");
+        say("run: {time_blocking: %d}\n", steps);
+        ck_ok(open_problem());
+        ck_ok(trl_simulation_initialise(sim));
+        trl_err err = TRL_OK;
+        while (err == TRL_OK && !trl_simulation_done(sim)) err = trl_simulation_advance(sim, NULL, NULL);
+        ck_assert_int_eq(err, TRL_ERR_NUMERICS);
+        ck_assert_ptr_nonnull(strstr(test_messages(), "after step 14"));
+        if (steps == 1) snprintf(expected, sizeof expected, "%s", test_messages());
+        ck_assert_ptr_nonnull(strstr(test_messages(), "'T' is NaN"));
+        if (alone()) ck_assert_str_eq(test_messages(), expected);
+        test_clear();
+    }
+}
+END_TEST
+
+static void collect(void *data, const char *line)
+{
+    if (strncmp(line, "time blocks", 11) == 0) snprintf(data, 256, "%s", line);
+}
+
+static void takes_one_step_because(const char *grid, const char *ddt, const char *time, const char *why)
+{
+    char line[256] = "";
+    test_clear();
+    new_deck();
+    say("grid: {%s}\n", grid);
+    say("equations: {T: {initial: 1, ddt: \"%s\"", ddt);
+    if (!strstr(grid, "periodic")) {
+        say(", boundary: {x-: {dirichlet: 0}, x+: {dirichlet: 0}");
+        if (strchr(grid, ',')) say(", y-: {dirichlet: 0}, y+: {dirichlet: 0}");
+        say("}");
+    }
+    say("}}\ntime: {method: euler, %s, steps: 4}\n", time);
+    say("run: {time_blocking: 4}\n");
+    ck_ok(open_problem());
+    ck_ok(trl_simulation_describe(sim, false, collect, line));
+    ck_assert_msg(strstr(line, "one step at a time") && strstr(line, why), "%s: %s", why, line);
+    ck_assert_msg(strstr(test_messages(), "warning: steps are taken one at a time") && strstr(test_messages(), why),
+                  "%s: %s", why, test_messages());
+}
+
+START_TEST(says_why_steps_are_taken_one_at_a_time)
+{
+    if (!alone()) {
+        takes_one_step_because("cells: [8, 8]", "laplacian(T)", "dt: 1.0e-4", "there are several ranks");
+        return;
+    }
+    takes_one_step_because("cells: [8, 8]", "laplacian(T)", "dt: {cfl: 0.5}", "dt follows from cfl");
+    takes_one_step_because("cells: [8]", "laplacian(T)", "dt: 1.0e-4", "the grid is 1-D");
+    takes_one_step_because("cells: [8, 8], patches: [2, 1]", "laplacian(T)", "dt: 1.0e-4", "there are several patches");
+    takes_one_step_because("cells: [8, 8], periodic: [true, true]", "laplacian(T)", "dt: 1.0e-4",
+                           "an axis is periodic");
+    takes_one_step_because("cells: [8, 8]", "laplacian(T) - T/integral(T)", "dt: 1.0e-4",
+                           "a reduction needs all of a step");
+}
+END_TEST
+
+START_TEST(steps_taken_together_allocate_nothing_after_the_first)
+{
+    trl_simulation_stats stats;
+    if (!alone()) return;
+    write_problem(&shapes[2], 0, slopes[2], "ssprk2", "time_blocking: 4");
+    ck_ok(open_problem());
+    ck_ok(trl_simulation_initialise(sim));
+    advance_to(30);
+    trl_simulation_get_stats(sim, &stats);
+    ck_assert_int_eq(stats.allocations_after_first_step, 0);
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    tcase_add_unchecked_fixture(tc, NULL, close_problem);
+    tcase_add_test(tc, all_conditions_and_methods_give_the_bits_of_one_step_at_a_time);
+    tcase_add_test(tc, compiled_kernels_give_the_bits_of_interpreted_ones);
+    tcase_add_test(tc, kernels_that_share_their_results_are_ordered_too);
+    tcase_add_test(tc, stops_after_each_step_that_is_an_event_and_at_the_end);
+    tcase_add_test(tc, a_run_takes_no_more_steps_than_it_was_asked_for);
+    tcase_add_test(tc, a_value_that_is_not_finite_is_reported_with_its_step_and_first_point);
+    tcase_add_test(tc, says_why_steps_are_taken_one_at_a_time);
+    tcase_add_test(tc, steps_taken_together_allocate_nothing_after_the_first);
+}
+
+TRL_TEST_MAIN("time_blocking", add_tests)
