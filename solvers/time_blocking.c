@@ -107,10 +107,11 @@ void trli_time_blocking_describe(const trl_simulation *sim, size_t size, char *t
         snprintf(text, size, "one step at a time: %s", sim->not_blocked);
         return;
     }
-    trli_time_blocks_sizes(b->way[b->nways - 1], &sizes);
+    const int way = b->nways > 1 ? 1 : 0;
+    trli_time_blocks_sizes(b->way[way], &sizes);
     snprintf(text, size, "%s%d steps in one pass over memory, e.g. %d block%s of %d along %c, fronts of %d along %c",
-             b->nways > 1 ? "up to " : "", b->steps[b->nways - 1], sizes.blocks, sizes.blocks > 1 ? "s" : "",
-             (int)sizes.block, "xyz"[sizes.block_axis], (int)sizes.front, "xyz"[sizes.front_axis]);
+             b->nways > 1 ? "up to " : "", b->steps[way], sizes.blocks, sizes.blocks > 1 ? "s" : "", (int)sizes.block,
+             "xyz"[sizes.block_axis], (int)sizes.front, "xyz"[sizes.front_axis]);
 }
 
 /* ---- steps ---- */
