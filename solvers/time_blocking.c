@@ -13,7 +13,8 @@
 enum {
     WAYS_MOST = 8,
     STEPS_MOST = 64, /* of a pass */
-    STAGES = 8,      /* of a pass, all steps together, if it is for us to choose */
+    STEPS = 8,       /* of one stage, or */
+    STAGES = 12,     /* of several: of the longer passes that are tried */
     SAMPLES = 3,
 #ifdef TRL_POISON /* builds for testing: small problems are blocked too */
     EVERY_SIZE = true,
@@ -52,9 +53,9 @@ static trl_err add_ways(trl_simulation *sim, const trli_rotation *rotation)
         return add_way(sim, rotation, &shape);
     }
     sim->blocking->steps[sim->blocking->nways++] = 1;
-    for (int most = STAGES; most >= STAGES / 2 && !sim->not_blocked; most /= 2)
+    for (int steps = (stages > 1 ? STAGES : STEPS) / stages, sizes = 0; steps > 1 && sizes < 2; steps /= 2, ++sizes)
         for (size_t bytes = second / 2; bytes <= 2 * second && !sim->not_blocked; bytes *= 2) {
-            const trli_time_shape shape = {most > 2 * stages ? most / stages : 2, bytes};
+            const trli_time_shape shape = {steps, bytes};
             TRL_TRY(add_way(sim, rotation, &shape));
         }
     if (sim->not_blocked) goto done;
