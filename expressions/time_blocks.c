@@ -52,10 +52,12 @@ struct trli_time_blocks {
 
 /* ---- running ---- */
 
-/* The points of a kernel in block b or front f, along that axis. */
+/* The points of a kernel in block b or front f, along that axis; of a periodic axis possibly those one period further. */
 static void clip(const trli_time_blocks *t, const trli_time_op *op, int which, int i, trl_box *box)
 {
     const int axis = t->plan.axis[which];
+    box->lo[axis] += op->start[which];
+    box->hi[axis] += op->start[which];
     const trl_lidx lo = i * t->thick[which] - op->shift[which], hi = lo + t->thick[which];
     if (i > 0 && lo > box->lo[axis]) box->lo[axis] = lo;
     if (i + 1 < t->count[which] && hi < box->hi[axis]) box->hi[axis] = hi;
@@ -77,11 +79,41 @@ static bool call_native(const trli_time_blocks *t, const trli_time_op *op, const
     return native.nonfinite == 0;
 }
 
+/* Where a field has ghosts beyond periodic sides, they are images of points inside: copy those of a box. */
+static void put_images(const trli_time_blocks *t, const trl_array *array, const trl_box *box)
+{
+    const trl_grid *g = &t->model->layout->grid;
+    for (int image = 0; image < 27; ++image) {
+        const int turn[3] = {image % 3 - 1, image / 3 % 3 - 1, image / 9 - 1};
+        trl_box to = *box;
+        ptrdiff_t back = 0;
+        bool there = image != 13; /* the box itself */
+        for (int a = 0; a < 3; ++a) {
+            const trl_lidx by = turn[a] * (trl_lidx)g->cells[a];
+            if (turn[a] == 0) continue;
+            there &= g->periodic[a] != 0;
+            to.lo[a] = to.lo[a] + by > array->held.lo[a] ? to.lo[a] + by : array->held.lo[a];
+            to.hi[a] = to.hi[a] + by < array->held.hi[a] ? to.hi[a] + by : array->held.hi[a];
+            there &= to.lo[a] < to.hi[a];
+            back += by * array->stride[a];
+        }
+        for (trl_lidx k = to.lo[2]; there && k < to.hi[2]; ++k)
+            for (trl_lidx j = to.lo[1]; j < to.hi[1]; ++j) {
+                double *row = (double *)array->at + trl_array_offset(array, to.lo[0], j, k);
+                memcpy(row, row - back, (size_t)(to.hi[0] - to.lo[0]) * sizeof *row);
+            }
+    }
+}
+
 static void run_op(trli_time_blocks *t, int i, int worker, const trl_box *box)
 {
     const trli_time_op *op = &t->plan.op[i];
     const trli_step *s = op->step;
     const call *c = &t->call[i];
+    if (op->images) {
+        put_images(t, &c->array[0], box);
+        return;
+    }
     const bool checks = s->check && (!op->slab || s->kind == TRLI_STEP_PLANES);
     const trl_patch *patch = &t->model->layout->patch[t->model->layout->local[0]];
     trli_finite_check check = {.patch = patch,
@@ -102,6 +134,29 @@ static void run_op(trli_time_blocks *t, int i, int worker, const trl_box *box)
                                  .after = checks ? trli_check_finite : NULL,
                                  .data = &check};
     trli_kernel_evaluate(op->slab ? op->slab->kernel : s->kernel, &run, box);
+    if (op->slab) put_images(t, check.output, box);
+}
+
+/* A box that goes on from the end of a periodic axis to its beginning is two. */
+static void run_turned(trli_time_blocks *t, int i, int worker, int which, const trl_box *box)
+{
+    const trl_grid *g = &t->model->layout->grid;
+    if (which == 2) {
+        if (trl_box_points(box) > 0) run_op(t, i, worker, box);
+        return;
+    }
+    const int axis = t->plan.axis[which];
+    const trl_lidx n = (trl_lidx)g->cells[axis];
+    if (!g->periodic[axis] || box->hi[axis] <= n) {
+        run_turned(t, i, worker, which + 1, box);
+        return;
+    }
+    trl_box first = *box, second = *box;
+    first.hi[axis] = n;
+    second.lo[axis] = box->lo[axis] > n ? box->lo[axis] - n : 0;
+    second.hi[axis] -= n;
+    run_turned(t, i, worker, which + 1, &first);
+    run_turned(t, i, worker, which + 1, &second);
 }
 
 static trl_err run_part(void *data, const trl_task_args *args, bool *done)
@@ -115,7 +170,7 @@ static trl_err run_part(void *data, const trl_task_args *args, bool *done)
             trl_box box = t->plan.op[i].box;
             clip(t, &t->plan.op[i], 0, p->block, &box);
             clip(t, &t->plan.op[i], 1, f, &box);
-            if (trl_box_points(&box) > 0) run_op(t, i, args->worker, &box);
+            if (trl_box_points(&box) > 0) run_turned(t, i, args->worker, 0, &box);
         }
     return TRL_OK;
 }
@@ -203,7 +258,8 @@ static void choose_sizes(trli_time_blocks *t, size_t bytes)
 {
     const trli_time_plan *plan = &t->plan;
     const int workers = t->model->nworkers;
-    trl_lidx n[2] = {extent(plan, plan->axis[0]) + plan->late[0], extent(plan, plan->axis[1]) + plan->late[1]};
+    trl_lidx n[2] = {extent(plan, plan->axis[0]) + plan->late[0] + plan->turned[0],
+                     extent(plan, plan->axis[1]) + plan->late[1] + plan->turned[1]};
     const trl_lidx row =
         plan->axis[0] == 0 ? 1 : extent(plan, 0); /* points of a plane of a front, for each row of a block */
     const size_t planes = (size_t)(plan->late[1] + TURN + 2) * (size_t)plan->nslots;

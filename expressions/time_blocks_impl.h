@@ -16,13 +16,15 @@ typedef struct trli_rotation {
 
 /* ---- time_plan.c: what is computed in one pass, and how far each part of it has to stay behind ---- */
 
-/* A kernel of one execution, of a step or of a slab, on its whole box. */
+/* A kernel of one execution, of a step or of a slab, on its whole box; or the images of a field's points beyond periodic sides. */
 typedef struct trli_time_op {
     const trli_step *step;
     const trli_slab *slab; /* NULL: the step's own kernel */
+    bool images;           /* neither of both */
     int execution;         /* 0, 1, ... */
     trl_box box;
     trl_lidx shift[2]; /* by which it is late, along the axis of blocks and the axis of fronts */
+    trl_lidx start[2]; /* where it begins along them, if they are periodic */
     int ninputs, noutputs;
     int *
         field; /* [ninputs + noutputs] whose memory is read and written, as the fields stand before the first execution */
@@ -33,9 +35,9 @@ typedef struct trli_time_plan {
     trli_model *model;
     int axis[2]; /* of blocks, of fronts */
     int nops, capacity;
-    trli_time_op *op; /* in the order of the executions and their steps */
-    int nslots;       /* that are read or written */
-    trl_lidx late[2]; /* the largest shifts */
+    trli_time_op *op;            /* in the order of the executions and their steps */
+    int nslots;                  /* that are read or written */
+    trl_lidx late[2], turned[2]; /* the largest shifts and starts */
 } trli_time_plan;
 
 /* Plan `executions` of a program in one pass. *why: NULL, or what is in the way of it, and then the plan is empty. Free it come what

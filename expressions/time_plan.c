@@ -12,7 +12,9 @@
  *
  * The shifts are the smallest for which this holds. For two kernels that touch one array, let the earlier one touch the points y' of its
  * box and the later one, at the points y of its box, values with y' - y in a range that footprints give: then the later one's shift is at least the
- * earlier one's plus the largest y' - y that the range and the boxes allow. The same memory is written anew after two executions at most, so
+ * earlier one's plus the largest y' - y that the range and the boxes allow. Along a periodic axis of n points y' - y may be so or by n more or less.
+ * There each kernel begins at a start of its own and ends there after n points, behind the others' ends: n more is impossible if the later one's start is at
+ * least the earlier one's less the smallest y' - y, and n less asks for nothing. Images beyond periodic sides are set with the points themselves. The same memory is written anew after two executions at most, so
  * that older accesses need not be looked at: what wrote it anew was ordered after them, and comes before what is looked at. */
 #include <limits.h>
 #include <stdlib.h>
@@ -37,7 +39,6 @@ static const char *refuse_step(const trli_step *s)
         return "a reduction needs all of a step";
     case TRLI_STEP_FILL:
     case TRLI_STEP_PLANES:
-        if (s->exchange) return "an axis is periodic";
         for (int k = 0; k < s->nslabs; ++k)
             if (s->slab[k].entry >= 0) return "a plugin sets boundary values";
         return NULL;
@@ -73,6 +74,9 @@ static int rotated(const trli_rotation *r, int execution, int field)
 static trl_err add_op(trli_time_plan *plan, const trli_rotation *rotation, trli_time_op op)
 {
     const int *input = op.slab ? op.slab->input : op.step->input;
+    const trl_grid *grid = &plan->model->layout->grid;
+    for (int a = 0; a < 3; ++a) /* beyond periodic sides there are images of what is inside */
+        if (grid->periodic[a] && op.slab) op.box.lo[a] = 0, op.box.hi[a] = (trl_lidx)grid->cells[a];
     if (plan->nops == plan->capacity) {
         const int more = plan->capacity ? 2 * plan->capacity : 64;
         trli_time_op *longer = realloc(plan->op, (size_t)more * sizeof *longer);
@@ -92,7 +96,19 @@ static trl_err add_op(trli_time_plan *plan, const trli_rotation *rotation, trli_
 static trl_err add_step(trli_time_plan *plan, const trli_program *program, const trli_rotation *rotation,
                         const trli_step *s, int execution)
 {
+    const trli_model *model = plan->model;
+    const trl_layout *layout = model->layout;
     trl_err err = TRL_OK;
+    for (int i = 0; i < s->nexchanged; ++i) {
+        const trli_time_op op = {
+            .step = s,
+            .images = true,
+            .execution = execution,
+            .box = trl_patch_owned(layout, &layout->patch[layout->local[0]], model->field[s->exchanged[i]].location),
+            .noutputs = 1,
+            .output = &s->exchanged[i]};
+        TRL_TRY(add_op(plan, rotation, op));
+    }
     for (int k = 0; k < s->nslabs; ++k) {
         const trli_slab *slab = &s->slab[k];
         const trli_time_op op = {.step = s,
@@ -123,8 +139,11 @@ done:
 static void put_after(const trli_time_plan *plan, const trli_time_op *earlier, trli_time_op *later,
                       const trl_lidx lo[3], const trl_lidx hi[3])
 {
+    const bool *periodic = plan->model->layout->grid.periodic;
     trl_lidx most[3];
     for (int a = 0; a < 3; ++a) {
+        most[a] = hi[a];
+        if (periodic[a]) continue;
         const trl_lidx up = earlier->box.hi[a] - 1 - later->box.lo[a],
                        down = earlier->box.lo[a] - (later->box.hi[a] - 1);
         most[a] = hi[a] < up ? hi[a] : up;
@@ -132,7 +151,9 @@ static void put_after(const trli_time_plan *plan, const trli_time_op *earlier, t
     }
     for (int i = 0; i < 2; ++i) {
         const trl_lidx shift = earlier->shift[i] + most[plan->axis[i]];
+        const trl_lidx start = periodic[plan->axis[i]] ? earlier->start[i] - lo[plan->axis[i]] : 0;
         if (shift > later->shift[i]) later->shift[i] = shift;
+        if (start > later->start[i]) later->start[i] = start;
     }
 }
 
@@ -178,6 +199,7 @@ static void find_shifts(trli_time_plan *plan)
             const bool beyond = op->slab && op->slab->side && op->slab->axis == plan->axis[a];
             if (op->shift[a] < INT_MIN / 4) op->shift[a] = beyond ? -op->slab->layer : 0;
             if (op->shift[a] > plan->late[a]) plan->late[a] = op->shift[a];
+            if (op->start[a] > plan->turned[a]) plan->turned[a] = op->start[a];
         }
     }
 }
@@ -207,6 +229,21 @@ static trl_err look_at_slots(trli_time_plan *plan, const char **why)
     return TRL_OK;
 }
 
+/* Periodic axes are gone round once, by kernels that compute each point once. */
+static const char *refuse_periodic(const trli_time_plan *plan)
+{
+    const trl_grid *grid = &plan->model->layout->grid;
+    for (int a = 0; a < 3; ++a) {
+        if (!grid->periodic[a]) continue;
+        for (int i = 0; i < plan->nops; ++i)
+            if (plan->op[i].box.lo[a] != 0 || plan->op[i].box.hi[a] != grid->cells[a])
+                return "intermediate values are computed beyond periodic sides";
+        for (int i = 0; i < 2; ++i)
+            if (plan->axis[i] == a && plan->turned[i] >= grid->cells[a]) return "a periodic axis is short";
+    }
+    return NULL;
+}
+
 trl_err trli_time_plan_make(const trli_program *program, const trli_rotation *rotation, int executions,
                             trli_time_plan *plan, const char **why)
 {
@@ -220,10 +257,9 @@ trl_err trli_time_plan_make(const trli_program *program, const trli_rotation *ro
             if (plan->nops > OPS_MOST) *why = "there are too many kernels and ghost layers";
         }
     if (!*why) TRL_TRY(look_at_slots(plan, why));
-    if (*why)
-        trli_time_plan_free(plan);
-    else
-        find_shifts(plan);
+    if (!*why) find_shifts(plan);
+    if (!*why) *why = refuse_periodic(plan);
+    if (*why) trli_time_plan_free(plan);
 done:
     return err;
 }

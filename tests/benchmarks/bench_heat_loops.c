@@ -171,7 +171,7 @@ void trli_heat_set_coefficients(const trli_heat *h, trli_heat_coefficients *c)
     scales_of_laplacian(h, c->scale);
 }
 
-TRLI_CLONES void trli_heat_row(double *restrict out, const double *restrict t, const trli_heat_coefficients *c)
+TRLI_CLONES static void fused_row(double *restrict out, const double *restrict t, const trli_heat_coefficients *c)
 {
     ptrdiff_t sy = c->sy, sz = c->sz, n = c->n;
     double sx2 = c->scale[0], sy2 = c->scale[1], sz2 = c->scale[2], k = c->k, dt = c->dt;
@@ -181,6 +181,11 @@ TRLI_CLONES void trli_heat_row(double *restrict out, const double *restrict t, c
                    (t[i - sz] + t[i + sz] - twice) * sz2;
         out[i] = t[i] + dt * (k * l);
     }
+}
+
+void trli_heat_row(double *restrict out, const double *restrict t, const trli_heat_coefficients *c)
+{
+    fused_row(out, t, c);
 }
 
 #define AT(width, p) (*(const trli_loose##width *)(p))
@@ -206,7 +211,7 @@ TRLI_CLONES void trli_heat_row(double *restrict out, const double *restrict t, c
         }                                                                                                        \
         trli_heat_coefficients rest = *c;                                                                        \
         rest.n -= whole;                                                                                         \
-        if (rest.n > 0) trli_heat_row(out + whole, t + whole, &rest);                                            \
+        if (rest.n > 0) fused_row(out + whole, t + whole, &rest);                                                \
     }
 TRLI_STREAM_VARIANTS(FUSED_STREAM_ROW)
 
@@ -218,7 +223,7 @@ static void fused_row_of(const trli_heat_loops *loops, ptrdiff_t j, ptrdiff_t k,
     if (way->streams)
         TRLI_STREAM_CALL(stream_row, out, t, way->ahead ? t + c->sz + way->ahead * c->sy : NULL, c);
     else
-        trli_heat_row(out, t, c);
+        fused_row(out, t, c);
 }
 
 static void fused_step(trli_team *team, int member, trli_heat_loops *loops)
