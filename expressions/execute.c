@@ -354,7 +354,7 @@ static trl_err run_slab(const trli_task *t, const trli_slab *slab, const trl_tas
     const trl_box box = trli_box_part(&r->box, t->parts, args->chunk);
     if (slab->entry >= 0) return run_modifier(t, slab, &box, args);
     trli_finite_check check = {patch_of(t), 1, s->check ? trli_slab_variable(s, slab) : NULL, r->run.output,
-                          &model->nonfinite[args->worker]};
+                               &model->nonfinite[args->worker]};
     r->run.scratch = sc.at;
     r->run.after = s->check ? trli_check_finite : NULL;
     r->run.data = &check;

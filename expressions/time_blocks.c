@@ -63,7 +63,8 @@ static void clip(const trli_time_blocks *t, const trli_time_op *op, int which, i
     if (i + 1 < t->count[which] && hi < box->hi[axis]) box->hi[axis] = hi;
 }
 
-static bool call_native(const trli_time_blocks *t, const trli_time_op *op, const call *c, const trl_box *box)
+static bool call_native(const trli_time_blocks *t, trli_native_fn fn, const trli_time_op *op, const call *c,
+                        const trl_box *box)
 {
     trl_kernel_call native = {.input = c->native,
                               .output = c->native + op->ninputs,
@@ -71,11 +72,8 @@ static bool call_native(const trli_time_blocks *t, const trli_time_op *op, const
                               .grid = &t->grid,
                               .block = box->hi[1] - box->lo[1],
                               .turn = TURN};
-    for (int a = 0; a < 3; ++a) {
-        native.lo[a] = box->lo[a];
-        native.hi[a] = box->hi[a];
-    }
-    op->step->native(&native);
+    trli_native_set_box(&native, box);
+    fn(&native);
     return native.nonfinite == 0;
 }
 
@@ -121,10 +119,7 @@ static void run_op(trli_time_blocks *t, int i, int worker, const trl_box *box)
                                .variable = checks && op->slab ? trli_slab_variable(s, op->slab) : s->variable,
                                .output = c->array + op->ninputs,
                                .found = &t->nonfinite[(ptrdiff_t)worker * t->executions + op->execution]};
-    if (!op->slab && s->native) {
-        if (!call_native(t, op, c, box)) trli_check_finite(&check, box);
-        return;
-    }
+    const trli_native_fn native = op->slab ? op->slab->native : s->native;
     const trli_kernel_run run = {.grid = &t->model->layout->grid,
                                  .patch = patch,
                                  .input = c->array,
@@ -133,7 +128,10 @@ static void run_op(trli_time_blocks *t, int i, int worker, const trl_box *box)
                                  .scratch = t->model->scratch[worker],
                                  .after = checks ? trli_check_finite : NULL,
                                  .data = &check};
-    trli_kernel_evaluate(op->slab ? op->slab->kernel : s->kernel, &run, box);
+    if (!native)
+        trli_kernel_evaluate(op->slab ? op->slab->kernel : s->kernel, &run, box);
+    else if (!call_native(t, native, op, c, box))
+        trli_check_finite(&check, box);
     if (op->slab) put_images(t, check.output, box);
 }
 

@@ -202,7 +202,7 @@ static void describe_passes(const listing *l)
 {
     const trli_model *m = l->sim->model;
     const trli_program *p = l->sim->step;
-    int kernels = 0, results = 0, stored = 0, held = 0, work[5] = {0};
+    int kernels = 0, results = 0, stored = 0, held = 0, layers = 0, work[5] = {0};
     for (int i = 0; i < p->nsteps; ++i) {
         const trli_step *s = &p->step[i];
         if (!s->live || s->kind != TRLI_STEP_KERNEL) continue;
@@ -214,6 +214,7 @@ static void describe_passes(const listing *l)
         work[3] += s->work.plane;
         work[4] += s->work.row;
         for (int o = 0; o < s->nout; ++o) stored += m->field[s->field[o]].why != NULL;
+        layers += s->nslabs;
     }
     for (int f = 0; f < m->nfields; ++f) held += m->field[f].slot >= 0;
     say(l, "passes");
@@ -230,6 +231,7 @@ static void describe_passes(const listing *l)
         stored == 1 ? "" : "s", m->deciding_rate / trli_model_bandwidth(m));
     say(l, "  hoisting   %d operations at %d offsets; %d once for a call, %d for a plane, %d for a row; always on",
         work[0], work[1], work[2], work[3], work[4]);
+    say(l, "  boundaries %d layer%s set by kernels; run.fusion", layers, layers == 1 ? "" : "s");
     say(l, "  slots      %d fields in %d slots; always on", held, m->nslots);
     say(l, "  compiling  run.compile");
 }
