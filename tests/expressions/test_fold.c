@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Boundary layers that a kernel sets with the rows beside them: which these are, and that nobody can tell. */
+// ctest: np=1,2,4 timeout=600
+#include "problem_fixture.h"
+
+#include <simulation_impl.h>
+
+static const char all_kinds[] =
+    "x-: {dirichlet: \"sin(t + y)\"}, x+: {neumann: \"0.1*t\"}, y-: {robin: {a: 1, b: 2, c: \"x\"}}, "
+    "y+: [{where: \"x<0.5\", dirichlet: 1}, {neumann: 0}], z-: {outflow: true}, z+: {dirichlet: \"x*y\"}";
+
+/* An equation whose sides have conditions of all kinds, and more of the deck. */
+static void say_problem(const char *ddt, const char *more)
+{
+    new_deck();
+    say("grid: {cells: [13, 12, 11]}\n"
+        "equations:\n"
+        "  T: {initial: \"sin(3*x)*cos(2*y) + z\", ddt: \"%s\", boundary: {%s}}\n"
+        "%s\n"
+        "time: {method: ssprk2, dt: 1e-4, steps: 3}\n",
+        ddt, all_kinds, more);
+}
+
+/* Layers that kernels of the step set themselves, and those that tasks of their own set. */
+static void count_layers(int *folded, int *apart)
+{
+    *folded = *apart = 0;
+    for (int i = 0; i < sim->step->nsteps; ++i) {
+        const trli_step *s = &sim->step->step[i];
+        if (s->live) *(s->kind == TRLI_STEP_KERNEL ? folded : apart) += s->nslabs;
+    }
+}
+
+static uint64_t run(const char *first, const char *second, int *folded, int *apart)
+{
+    const char *const settings[] = {first, second};
+    ck_ok(open_problem_with(second ? 2 : first ? 1 : 0, settings));
+    count_layers(folded, apart);
+    ck_ok(run_steps(3));
+    return hash_of("T");
+}
+
+/* Both stages: `folded` layers are set by kernels, the rest of `all` not, and the bits are those of a kernel per expression. */
+static void check(int folded, int all)
+{
+    int f, a;
+    const uint64_t apart = run("run.fusion=node", NULL, &f, &a), interpreted = run("run.compile=never", NULL, &f, &a);
+    ck_assert_int_eq(f, folded);
+    ck_assert_int_eq(a, all - folded);
+    ck_assert(interpreted == apart);
+    ck_assert(run("run.compile=always", NULL, &f, &a) == apart);
+    ck_assert(run("run.compile=always", "run.time_blocking=2", &f, &a) == apart);
+}
+
+START_TEST(a_kernel_sets_what_it_alone_reads_from_the_row_beside)
+{
+    say_problem("div(0.1*grad(T))", "");
+    check(12, 12);
+}
+END_TEST
+
+START_TEST(two_equations_are_one_kernel)
+{
+    char more[1024];
+    snprintf(more, sizeof more, "  S: {initial: \"x\", ddt: \"laplacian(S) + T\", boundary: {%s}}", all_kinds);
+    say_problem("laplacian(T) + 0.1*S", more);
+    check(24, 24);
+}
+END_TEST
+
+START_TEST(corners_are_read_from_other_rows)
+{
+    say_problem("at(ddy(at(ddx(T), cell)), cell)", ""); /* x and y together: tasks of their own; z is not read */
+    int folded, apart;
+    const uint64_t node = run("run.fusion=node", NULL, &folded, &apart);
+    ck_assert(run("run.compile=always", NULL, &folded, &apart) == node);
+    ck_assert_int_eq(folded, 0);
+    ck_assert_int_gt(apart, 0);
+}
+END_TEST
+
+START_TEST(a_second_reader_needs_the_layer_too)
+{
+    say_problem("div(0.1*grad(T)) + 0.01*integral(abs(at(ddx(T), cell)))", ""); /* reads beyond x */
+    int folded, apart;
+    const uint64_t node = run("run.fusion=node", NULL, &folded, &apart);
+    ck_assert(run("run.compile=always", NULL, &folded, &apart) == node);
+    ck_assert_int_eq(folded, 8);
+    ck_assert_int_eq(apart, 4);
+}
+END_TEST
+
+START_TEST(a_second_layer_beyond_y_and_z_is_read_by_two_rows)
+{
+    say_problem("0.001*stretched(T)",
+                "stencils:\n"
+                "  stretched: {to: cell, points: [[[-2, 0, 0], 1], [[2, 0, 0], 1], [[0, -2, 0], 1], "
+                "[[0, 2, 0], 1], [[0, 0, -1], 1], [[0, 0, 1], 1], [[0, 0, 0], -6]]}");
+    int folded, apart;
+    const uint64_t node = run("run.fusion=node", NULL, &folded, &apart);
+    ck_assert(run("run.compile=always", NULL, &folded, &apart) == node);
+    ck_assert_int_eq(folded, 2 * (2 * 2 + 2)); /* x: two layers, z: one */
+    ck_assert_int_eq(apart, 2 * 2 * 2);        /* y */
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    tcase_add_unchecked_fixture(tc, NULL, close_problem);
+    tcase_add_test(tc, a_kernel_sets_what_it_alone_reads_from_the_row_beside);
+    tcase_add_test(tc, two_equations_are_one_kernel);
+    tcase_add_test(tc, corners_are_read_from_other_rows);
+    tcase_add_test(tc, a_second_reader_needs_the_layer_too);
+    tcase_add_test(tc, a_second_layer_beyond_y_and_z_is_read_by_two_rows);
+}
+
+TRL_TEST_MAIN("fold", add_tests)
