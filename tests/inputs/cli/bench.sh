@@ -8,11 +8,11 @@ says stderr.txt "trellis bench: NAME is missing"
 expect 2 "$TRELLIS" bench haet
 says stderr.txt "trellis bench: unknown benchmark 'haet'; did you mean 'heat'?"
 expect 2 "$TRELLIS" bench nothing_like_it
-says stderr.txt "trellis bench: unknown benchmark 'nothing_like_it'; known are: heat, operators, kernels, build, tasks, grain, functions"
+says stderr.txt "trellis bench: unknown benchmark 'nothing_like_it'; known are: heat, operators, kernels, boundary, build, tasks, grain, functions"
 
 # Each checks its own numbers: Trellis against hand-written loops, bit by bit, or against the solution;
 # or how often and after what each task ran.
-for name in heat operators kernels build tasks grain functions; do
+for name in heat operators kernels boundary build tasks grain functions; do
     expect 0 "$TRELLIS" bench $name --quick --json $name.json
     python3 -m json.tool $name.json > /dev/null || fail "$name.json is no JSON"
     says $name.json "\"benchmark\": \"$name\""
@@ -24,6 +24,7 @@ grep -qF '"operator": "fourth-order interpolant, cell to node"' operators.json |
 for text in '"case": "coupled, n = 30"' '"name": "product in each equation"' '"gates": '; do
     grep -qF -- "$text" kernels.json || fail "kernels.json lacks $text"
 done
+grep -qF '"speed_of_stale": ' boundary.json || fail "boundary.json lacks ratios"
 for text in '"case": "random, 1e5 tasks"' '"name": "Trellis, with locks"' '"gates": '; do
     grep -qF -- "$text" tasks.json || fail "tasks.json lacks $text"
 done
