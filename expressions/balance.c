@@ -45,7 +45,7 @@ enum {
     }                                                                                                                 \
     attribute static void polynomial##width(double *a, const double *b, ptrdiff_t n)                                  \
     {                                                                                                                 \
-        for (ptrdiff_t i = 0; i < n; i += 4 * (width)) {                                                              \
+        for (ptrdiff_t i = 0; i < n; i += (ptrdiff_t)4 * (width)) {                                                   \
             const trli_vector##width *x = (const trli_vector##width *)&b[i];                                          \
             trli_vector##width *y = (trli_vector##width *)&a[i];                                                      \
             trli_vector##width p = x[0], q = x[1], r = x[2], s = x[3];                                                \

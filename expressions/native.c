@@ -20,8 +20,6 @@
 #include "clock_impl.h"
 #include "native_impl.h"
 
-extern char **environ;
-
 enum {
     LIMIT_S = 120, /* of one compiler */
     DEFER_S = 15   /* what ranks other than the first wait for its results, before they compile themselves */

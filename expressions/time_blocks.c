@@ -262,7 +262,7 @@ static void choose_sizes(trli_time_blocks *t, size_t bytes)
         plan->axis[0] == 0 ? 1 : extent(plan, 0); /* points of a plane of a front, for each row of a block */
     const size_t planes = (size_t)(plan->late[1] + TURN + 2) * (size_t)plan->nslots;
     const size_t room = bytes / (planes * (size_t)row * sizeof(double));
-    trl_lidx rows = room > (size_t)(plan->late[0] + BLOCK_LEAST) ? (trl_lidx)room - plan->late[0] : BLOCK_LEAST;
+    trl_lidx rows = room > (size_t)plan->late[0] + BLOCK_LEAST ? (trl_lidx)room - plan->late[0] : BLOCK_LEAST;
     if (rows > n[0]) rows = n[0];
     int blocks = divide(n[0], rows);
     if (blocks > 1 || workers > 1) blocks = divide(blocks, workers) * workers; /* none is idle at the end */
