@@ -76,7 +76,7 @@ def compare(options, number, count):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--decks", type=int, default=8, help="how many")
+    parser.add_argument("--decks", type=int, default=5, help="how many")
     parser.add_argument("--first", type=int, default=0, help="number of the first deck: a long run can be cut in parts")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--trellis", default=os.environ.get("TRELLIS", "trellis"))
