@@ -1,0 +1,50 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# Part of Trellis, an expression-graph PDE solver framework.
+# ctest: timeout=300
+"""Every row loop of direct operators computes on vectors along x, whatever the operator's axis: seen in the disassembly, for each
+instruction set that a loop is compiled for. Where there is no gcc for x86-64, the test is skipped."""
+import os
+import pathlib
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(os.environ.get("TRELLIS_SOURCE", pathlib.Path(__file__).parents[2])).resolve()
+OPTIONS = ["-std=c17", "-O3", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-D_GNU_SOURCE", "-fPIC"]
+REGISTERS = {"arch_x86_64_v4": "zmm", "arch_x86_64_v3": "ymm", "default": "xmm"}
+ROWS = 30  # loops, at least
+
+
+def compiled(source, folder):
+    """The functions of an object file: name and instructions."""
+    target = folder / "rows.o"
+    folders = [f"-I{ROOT / name}" for name in ("scheduler", "spatialops")]
+    environment = dict(os.environ, OMPI_CC="gcc", MPICH_CC="gcc")
+    subprocess.run(["mpicc", *OPTIONS, *folders, "-c", str(source), "-o", str(target)], check=True, env=environment)
+    listing = subprocess.run(["objdump", "-d", "--no-show-raw-insn", str(target)], check=True, capture_output=True, text=True).stdout
+    blocks = re.split(r"\n\n", listing)
+    return {m[1]: block for block in blocks if (m := re.match(r"\s*[0-9a-f]+ <(\S+)>:", block))}
+
+
+def main():
+    if platform.machine() != "x86_64" or not all(map(shutil.which, ("gcc", "objdump", "mpicc"))):
+        print("skipped: no gcc for x86-64")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        functions = compiled(ROOT / "spatialops/operator_rows.c", pathlib.Path(folder))
+    for suffix, register in REGISTERS.items():
+        rows = {name: text for name, text in functions.items() if re.search(rf"_through\.{suffix}(?:\.\d+)?$", name)}
+        scalar = [name for name, text in rows.items() if not re.search(rf"v?(?:add|sub|mul|div|min|max)pd\s.*%{register}", text)]
+        if suffix == "default":  # SSE2 cannot choose lane by lane, as limiters do
+            scalar = [name for name in scalar if not name.startswith("flux_")]
+        if len(rows) < ROWS or scalar:
+            sys.exit(f"{suffix}: {len(rows)} loops over rows, of which these do not compute on vectors: {scalar}")
+        print(f"{suffix}: {len(rows)} loops over rows, on {register}")
+
+
+if __name__ == "__main__":
+    main()
