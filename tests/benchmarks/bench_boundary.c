@@ -8,6 +8,11 @@
 #include "bench_kernels_impl.h"
 
 enum { ROUNDS = 15, QUICK_ROUNDS = 2, GATES = 8 };
+#ifdef TRL_POISON /* builds for testing: ghosts that nobody sets are NaN after a step */
+enum { STALE_IS_FINITE = false };
+#else
+enum { STALE_IS_FINITE = true };
+#endif
 
 #define VALUE(number)                   \
     {                                   \
@@ -103,8 +108,10 @@ static trl_err play(trli_bench *bench, const trli_kernel_case *what, int cells, 
         d->size[i].threads = threads;
         d->size[i].steps = (bench->quick ? 2 : 64) / what->unknowns + 1;
         TRL_TRY(trli_formulas_create(bench->ctx, &d->size[i], &d->formulas[i]));
-        d->contender[i] = (trli_contender){
-            .name = i ? "stale" : "conditions", .run = trli_formulas_run, .check = check, .data = &d->formulas[i]};
+        d->contender[i] = (trli_contender){.name = i ? "stale" : "conditions",
+                                           .run = trli_formulas_run,
+                                           .check = i == 0 || STALE_IS_FINITE ? check : NULL,
+                                           .data = &d->formulas[i]};
     }
     TRL_TRY(trli_rounds_run(d->contender, 2, rounds));
     report(bench, d, rounds, gate, text, room);
