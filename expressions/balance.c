@@ -14,6 +14,7 @@
 #include "balance_impl.h"
 #include "cache_impl.h"
 #include "clock_impl.h"
+#include "context_impl.h"
 #include "vector_impl.h"
 
 enum {
@@ -27,6 +28,7 @@ enum {
     CACHE_ROUNDS = 4,
     LINE_ROOM = 256
 };
+#define CHUNK_BYTES_MIN ((size_t)16 << 10) /* more than a row and a line */
 #define ARRAY_BYTES_MIN ((size_t)32 << 20)
 #define ARRAY_BYTES_MAX ((size_t)256 << 20)
 
@@ -161,29 +163,51 @@ done:
     return err;
 }
 
-static trl_err measure(trl_context *ctx, trl_workers *workers, trli_balance *balance)
+/* Two arrays of some bytes, or of fewer where memory is short. */
+static trl_err allocate(trl_context *ctx, size_t least, size_t *bytes, void **a, void **b)
+{
+    static const char what[] = "the measurement of this machine";
+    trl_err err = TRL_OK;
+    for (; *bytes / 2 >= least; *bytes /= 2) {
+        *a = trli_memory_try(ctx, *bytes);
+        *b = *a ? trli_memory_try(ctx, *bytes) : NULL;
+        if (*b) return TRL_OK;
+        trl_memory_free(ctx, a);
+    }
+    TRL_TRY(trl_memory_alloc(ctx, *bytes, what, a));
+    TRL_TRY(trl_memory_alloc(ctx, *bytes, what, b));
+done:
+    return err;
+}
+
+/* whole: with arrays as long as they should be. */
+static trl_err measure(trl_context *ctx, trl_workers *workers, trli_balance *balance, bool *whole)
 {
     const int count = trl_workers_count(workers);
     const size_t share = trl_context_cache_bytes(ctx, 0), last = share * (size_t)count;
-    const size_t bytes = 2 * last < ARRAY_BYTES_MIN   ? ARRAY_BYTES_MIN
-                         : 2 * last > ARRAY_BYTES_MAX ? ARRAY_BYTES_MAX
-                                                      : 2 * last;
+    const int chunks = CHUNKS_PER_WORKER * count;
+    size_t bytes = 2 * last < ARRAY_BYTES_MIN   ? ARRAY_BYTES_MIN
+                   : 2 * last > ARRAY_BYTES_MAX ? ARRAY_BYTES_MAX
+                                                : 2 * last;
     void *a = NULL, *b = NULL;
     trl_loop *loop = NULL;
+    trl_memory_stats before;
     trl_err err = TRL_OK;
-    TRL_TRY(trl_memory_alloc(ctx, bytes, "the measurement of this machine", &a));
-    TRL_TRY(trl_memory_alloc(ctx, bytes, "the measurement of this machine", &b));
+    trl_memory_get_stats(ctx, &before);
+    const size_t wanted = bytes;
+    TRL_TRY(allocate(ctx, (size_t)chunks * CHUNK_BYTES_MIN, &bytes, &a, &b));
+    *whole = bytes == wanted;
     TRL_TRY(trl_loop_create(ctx, workers, &loop));
     arrays p = {a, b, (ptrdiff_t)(bytes / sizeof(double)), ROW};
     /* A quarter of the cache for each of the two pieces, in whole rows. */
     if (share / 4 > ROW * sizeof(double)) p.near = (ptrdiff_t)(share / 4 / (ROW * sizeof(double)) * ROW);
-    const int chunks = CHUNKS_PER_WORKER * count;
     if (p.near > p.n / chunks - 64) p.near = ROW;
     TRL_TRY(measure_all(loop, &p, chunks, last, balance));
 done:
     trl_loop_destroy(&loop);
     trl_memory_free(ctx, &a);
     trl_memory_free(ctx, &b);
+    trli_memory_set_peak(ctx, before.peak_bytes); /* of the problem's memory */
     return err;
 }
 
@@ -251,14 +275,14 @@ trl_err trli_balance_find(trl_context *ctx, trl_workers *workers, trli_balance *
     trli_cache cache;
     char path[TRLI_PATH_ROOM] = "";
     int known = 0;
-    bool first = trl_context_rank(ctx) == 0, folder = false;
+    bool first = trl_context_rank(ctx) == 0, folder = false, whole = false;
     trl_err err = TRL_OK;
     if (first) folder = trli_cache_open(&cache) && path_of(&cache, ctx, trl_workers_count(workers), path);
     if (folder) known = load(path, balance);
     if (MPI_Bcast(&known, 1, MPI_INT, 0, trl_context_comm(ctx)) != MPI_SUCCESS)
         err = trl_fail(ctx, TRL_ERR_MPI, NULL, "the ranks could not agree on the speed of this machine");
-    if (err == TRL_OK && !known) err = trl_context_agree(ctx, measure(ctx, workers, balance));
-    if (folder && !known && err == TRL_OK && !cache.temporary) keep(path, balance);
+    if (err == TRL_OK && !known) err = trl_context_agree(ctx, measure(ctx, workers, balance, &whole));
+    if (folder && !known && err == TRL_OK && whole && !cache.temporary) keep(path, balance);
     if (folder) trli_cache_close(&cache);
     TRL_TRY(err);
     if (MPI_Bcast(balance, FIGURES, MPI_DOUBLE, 0, trl_context_comm(ctx)) != MPI_SUCCESS)

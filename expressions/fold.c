@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Boundary layers folded into kernels. A ghost at the end of a row costs a cache line or two, and all ghosts together a tenth of what a
- * kernel moves. A kernel that alone reads what lies beyond a side, and from the row beside it, sets it itself, just before that row: the lines
- * are in the cache then. */
+/* Boundary layers folded into kernels. A kernel that alone reads what lies beyond a side, and from the row beside it, sets it itself, before
+ * that row: there are no tasks for it, and no pass over memory of its own. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -69,6 +69,8 @@ TRL_NODISCARD trl_err trli_mpi_check(trl_context *ctx, int status, const char *c
 
 /* As trl_memory_alloc, but without a message: NULL where the limit or the system refuses. */
 void *trli_memory_try(trl_context *ctx, size_t bytes);
+/* Set the peak back, after what was no part of the problem was freed. Thread: main, when no other allocates. */
+void trli_memory_set_peak(trl_context *ctx, size_t bytes);
 /* Let a peak be at least what is in use now. */
 void trli_memory_raise(_Atomic size_t *peak, size_t now);
 

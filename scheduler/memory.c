@@ -61,6 +61,11 @@ void trli_memory_raise(_Atomic size_t *peak, size_t now)
     }
 }
 
+void trli_memory_set_peak(trl_context *ctx, size_t bytes)
+{
+    atomic_store_explicit(&ctx->memory.peak_bytes, bytes, memory_order_relaxed);
+}
+
 void *trli_memory_try(trl_context *ctx, size_t bytes)
 {
     if (!account(&ctx->memory, bytes)) return NULL;
