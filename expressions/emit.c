@@ -22,6 +22,10 @@ static void put_use(trli_emitter *e, trli_place loop, int32_t i)
         fprintf(e->out, "s%d", n->index);
     else if (n->op == TRLI_OP_FIELD && e->along != 0)
         fprintf(e->out, "p%d[(i + (%d)) * in%d_y]", in->pointer, in->offset[e->along], e->pointer[in->pointer].input);
+    else if (n->op == TRLI_OP_FIELD && in->end != 0)
+        fprintf(e->out, "p%d[%s%d + (%d)]", in->pointer, trli_end_name(in), trli_end_input(in), in->offset[0]);
+    else if (n->op == TRLI_OP_FIELD && in->beyond >= 0)
+        trli_put_beyond(e, false, in);
     else if (n->op == TRLI_OP_FIELD && in->offset[0] != 0)
         fprintf(e->out, "p%d[i %c %d]", in->pointer, in->offset[0] < 0 ? '-' : '+', abs(in->offset[0]));
     else if (n->op == TRLI_OP_FIELD)
@@ -30,6 +34,16 @@ static void put_use(trli_emitter *e, trli_place loop, int32_t i)
         fprintf(e->out, "b%d[i]", e->number[i]);
     else
         fprintf(e->out, "v%d", e->number[i]);
+}
+
+void trli_put_beyond(trli_emitter *e, bool lanes, const trli_sample *in)
+{
+    const trli_ghosts *g = &e->ghosts[in->beyond];
+    const char *side = g->side ? "hi" : "lo";
+    fprintf(e->out, "trl_kernel_%s_%s(p%d, i + (%d), %s%d, g%d", lanes ? "load" : "at", side, in->pointer,
+            in->offset[0], side, g->input, in->beyond);
+    if (lanes) fprintf(e->out, ", %d", g->depth);
+    fputs(")", e->out);
 }
 
 static bool has_row_of(const trli_emitter *e, trli_place loop)
@@ -73,7 +87,21 @@ static void put_values(trli_emitter *e, trli_place loop, int32_t group, int dept
     trli_emit_mark_needed(e, group);
     for (int32_t i = 0; i < e->count; ++i)
         e->wanted[i] &= e->sample[i].place == loop && !trli_is_leaf(trli_sample_node(e, i));
+    for (int32_t i = e->sides; i < e->count && loop == TRLI_IN_ROW; ++i) e->wanted[i] = false;
     put_wanted(e, loop, depth);
+}
+
+/* Mark the values of a row that only the ghosts beside it need. */
+static void mark_row_of_ghosts(trli_emitter *e, int32_t root)
+{
+    memset(e->wanted, 0, (size_t)e->count * sizeof *e->wanted);
+    e->wanted[root] = true;
+    for (int32_t o = e->count - 1; o >= 0; --o) {
+        const trli_sample *in = &e->sample[e->order[o]];
+        for (int a = 0; e->wanted[e->order[o]] && a < 3 && in->arg[a] >= 0; ++a) e->wanted[in->arg[a]] = true;
+    }
+    for (int32_t i = 0; i < e->count; ++i)
+        e->wanted[i] &= i >= e->sides && e->sample[i].place == TRLI_IN_ROW && !trli_is_leaf(trli_sample_node(e, i));
 }
 
 /* Store the row buffers that a loop fills. */
@@ -190,7 +218,7 @@ static void put_pointers(trli_emitter *e, int32_t group, int depth)
         const trli_row_pointer *r = &e->pointer[p];
         if (!wants_row(e, p)) continue;
         trli_put_indent(e, depth);
-        fprintf(e->out, "const double *const p%d = ", p);
+        fprintf(e->out, "const double *%sp%d = ", r->beyond < 0 ? "const " : "", p);
         put_row_address(e, "in", r->input, r->y, r->z);
     }
     for (int32_t o = 0; o < e->count; ++o) {
@@ -198,6 +226,63 @@ static void put_pointers(trli_emitter *e, int32_t group, int depth)
         if (!e->wanted[e->order[o]] || !in->buffered || in->place != TRLI_IN_POINT) continue;
         trli_put_indent(e, depth);
         fprintf(e->out, "double *const b%d = shared%d + (j - y) * n;\n", o, o);
+    }
+}
+
+/* Whether a group reads some ghosts. */
+static bool reads_ghosts(trli_emitter *e, int32_t group, int32_t ghosts)
+{
+    const trli_ghosts *g = &e->ghosts[ghosts];
+    if (g->axis == 2 && g->side && group == e->ngroups && g->z < 2) return false; /* the upper of two planes */
+    trli_emit_mark_needed(e, group);
+    for (int32_t i = 0; i < e->ends; ++i)
+        if (e->wanted[i] && e->sample[i].pointer >= 0 &&
+            (e->sample[i].beyond == ghosts || e->pointer[e->sample[i].pointer].beyond == ghosts))
+            return true;
+    return false;
+}
+
+static void put_ghosts_of_end(trli_emitter *e, int32_t g, int depth)
+{
+    trli_put_indent(e, depth);
+    fprintf(e->out, "const double g%d[] = {", g);
+    for (int d = 0; d < e->ghosts[g].depth; ++d) {
+        fputs(d ? ", " : "", e->out);
+        put_use(e, TRLI_IN_ROW, e->ghosts[g].sample[d]);
+    }
+    fputs("};\n", e->out);
+}
+
+/* The row beside, of ghosts: in place of that of the array. */
+static void put_ghosts_of_side(trli_emitter *e, int32_t g, int32_t pointer, int depth)
+{
+    const trli_ghosts *ghosts = &e->ghosts[g];
+    const int32_t root = ghosts->sample[0];
+    trli_put_indent(e, depth);
+    fprintf(e->out, "double g%d[TRL_KERNEL_ROW];\n%*sif (%c + (%d) %s inside%d.%s[%d]) {\n", g, 4 * depth, "",
+            "ijk"[ghosts->axis], ghosts -> axis == 1 ? ghosts -> y : ghosts -> z, ghosts -> side ? ">=" : "<",
+            ghosts->input, ghosts->side ? "hi" : "lo", ghosts->axis);
+    mark_row_of_ghosts(e, root);
+    put_wanted(e, TRLI_IN_ROW, depth + 1);
+    trli_mark_computed(e, TRLI_IN_RESULT, 1, &root);
+    trli_put_indent(e, depth + 1);
+    fputs("TRL_KERNEL_INDEPENDENT\n", e->out);
+    trli_put_indent(e, depth + 1);
+    fputs("for (long long i = 0; i < n; ++i) {\n", e->out);
+    put_wanted(e, TRLI_IN_RESULT, depth + 2);
+    trli_put_indent(e, depth + 2);
+    fprintf(e->out, "g%d[i] = ", g);
+    put_use(e, TRLI_IN_RESULT, root);
+    fprintf(e->out, ";\n%*s}\n%*sp%d = g%d;\n%*s}\n", 4 * depth + 4, "", 4 * depth + 4, "", pointer, g, 4 * depth, "");
+}
+
+static void put_ghosts(trli_emitter *e, int32_t group, int depth)
+{
+    for (int32_t g = 0; g < e->nghosts; ++g)
+        if (e->ghosts[g].axis == 0 && reads_ghosts(e, group, g)) put_ghosts_of_end(e, g, depth);
+    for (int32_t p = 0; p < e->npointers; ++p) {
+        const int32_t g = e->pointer[p].beyond;
+        if (g >= 0 && reads_ghosts(e, group, g)) put_ghosts_of_side(e, g, p, depth);
     }
 }
 
@@ -229,9 +314,8 @@ static void put_rows_ahead(trli_emitter *e, int32_t group, int depth)
         const trl_footprint f = trli_kernel_footprint(e->kernel, i);
         const trl_offsets hull = trl_footprint_hull(&f);
         trli_put_indent(e, depth);
-        fprintf(e->out,
-                "const double *const a%d = in%d + x + (j + (%d) + call->ahead) * in%d_y + (k + (%d)) * in%d_z;\n", i, i,
-                hull.hi[1], i, hull.hi[2], i);
+        fprintf(e->out, "const double *const a%d = in%d + x + (j + (%d) + ahead) * in%d_y + (k + (%d)) * in%d_z;\n", i,
+                i, hull.hi[1], i, hull.hi[2], i);
     }
 }
 
@@ -240,7 +324,7 @@ void trli_put_fetches(trli_emitter *e, int32_t group, const char *how, int depth
     const int *fields;
     const int n = trli_kernel_inputs(e->kernel, &fields);
     trli_put_indent(e, depth);
-    fputs("if (call->ahead) {\n", e->out);
+    fputs("if (ahead) {\n", e->out);
     for (int i = 0; i < n; ++i) {
         if (!reads_first(e, group, i)) continue;
         for (int plane = 0; plane < (group < e->ngroups ? 1 : 2); ++plane) {
@@ -274,19 +358,34 @@ static void put_results(trli_emitter *e, int32_t group, int depth)
     }
 }
 
+/* Whether the kernel computes ghosts of an input beyond sides of one of these axes. */
+static bool has_ghosts(const trli_emitter *e, int input, int first, int last)
+{
+    for (int32_t g = 0; g < e->nghosts; ++g)
+        if (e->ghosts[g].input == input && e->ghosts[g].axis >= first && e->ghosts[g].axis <= last) return true;
+    return false;
+}
+
 static void put_arrays(trli_emitter *e)
 {
-    const int *fields, *scalars;
-    int ninputs = trli_kernel_inputs(e->kernel, &fields), nscalars = trli_kernel_scalars(e->kernel, &scalars);
-    fputs("    const trl_kernel_grid *const grid = call->grid;\n    (void)grid;\n", e->out);
+    const int *fields;
+    const int ninputs = trli_kernel_inputs(e->kernel, &fields);
+    fputs("    const trl_kernel_grid *const grid = call->grid;\n"
+          "    const int ahead = call->ahead;\n"
+          "    (void)grid, (void)ahead;\n",
+          e->out);
     if (e->look) fputs("    long long excess = 0;\n    trl_kernel_bits excesses = {0};\n", e->out);
-    for (int i = 0; i < nscalars; ++i)
-        fprintf(e->out, "    const double s%d = call->scalar[%d];\n", scalars[i], scalars[i]);
+    for (int32_t o = 0; o < e->count; ++o) {
+        const trli_node *n = trli_sample_node(e, e->order[o]);
+        if (n->op == TRLI_OP_SCALAR) fprintf(e->out, "    const double s%d = call->scalar[%d];\n", n->index, n->index);
+    }
     for (int i = 0; i < ninputs; ++i)
         fprintf(e->out,
                 "    const double *const in%d = call->input[%d].at;\n"
                 "    const long long in%d_y = call->input[%d].stride[1], in%d_z = call->input[%d].stride[2];\n",
                 i, i, i, i, i, i);
+    for (int i = 0; i < ninputs; ++i)
+        if (has_ghosts(e, i, 0, 2)) fprintf(e->out, "    const trl_kernel_inside inside%d = call->inside[%d];\n", i, i);
     for (int r = 0; r < e->nroots; ++r)
         fprintf(e->out,
                 "    double *const out%d = call->output[%d].at;\n"
@@ -309,8 +408,9 @@ static bool goes_by_planes(trli_emitter *e)
 
 static void put_row(trli_emitter *e, int32_t group, int depth)
 {
-    put_values(e, TRLI_IN_ROW, group, depth);
     put_pointers(e, group, depth);
+    put_values(e, TRLI_IN_ROW, group, depth);
+    put_ghosts(e, group, depth);
     if (group == TRLI_SHARED) {
         put_row_buffers(e, TRLI_IN_POINT, depth);
         return;
@@ -407,6 +507,19 @@ static void put_blocks(trli_emitter *e)
     fputs("        }\n", e->out);
 }
 
+/* Where in a part of a row ghosts begin. */
+static void put_ends(trli_emitter *e)
+{
+    const int *fields;
+    const int n = trli_kernel_inputs(e->kernel, &fields);
+    for (int i = 0; i < n; ++i)
+        if (has_ghosts(e, i, 0, 0))
+            fprintf(e->out,
+                    "        const long long lo%d = inside%d.lo[0] - x, hi%d = inside%d.hi[0] - x;\n"
+                    "        (void)lo%d, (void)hi%d;\n",
+                    i, i, i, i, i, i);
+}
+
 static void put_kernel(trli_emitter *e)
 {
     fputs("void trl_kernel(trl_kernel_call *call)\n{\n", e->out);
@@ -416,6 +529,7 @@ static void put_kernel(trli_emitter *e)
             "    for (long long x = call->lo[%d]; x < call->hi[%d]; x += TRL_KERNEL_ROW) {\n"
             "        const long long n = call->hi[%d] - x < TRL_KERNEL_ROW ? call->hi[%d] - x : TRL_KERNEL_ROW;\n",
             e->along, e->along, e->along, e->along);
+    put_ends(e);
     put_row_buffers(e, TRLI_IN_ROW_X, 2);
     put_blocks(e);
     fputs("    }\n", e->out);

@@ -19,6 +19,13 @@ extern const trli_dialect trli_dialect_cuda;
 /* What NVRTC has to be told beside the architecture, so that it rounds each operation by itself; NULL-terminated. */
 extern const char *const trli_cuda_options[];
 
+/* A layer of ghosts beyond a side, which have this value. It follows from the row that reads it, which is beside it. */
+typedef struct trli_emit_layer {
+    int field, axis, side, layer;
+    int further; /* x: points by which the kernel's rows are longer than the field's */
+    trli_value value;
+} trli_emit_layer;
+
 typedef struct trli_emit_request {
     const trli_kernel *kernel; /* of the roots */
     int nroots;
@@ -26,13 +33,21 @@ typedef struct trli_emit_request {
     bool look;  /* note values that are not finite */
     bool edges; /* have ghosts set before the rows beside them are computed (trl_kernel_call.set_edges) */
     bool thin;  /* CPU, 2-D and more: for boxes of few points along x: the inner loop goes along y */
+    int nlayers; /* CPU: ghosts that the kernel computes itself; those of x come last, and have to be set if it does not (`rows`) */
+    const trli_emit_layer *layer;
 } trli_emit_request;
 
-/* The text of a kernel that computes the roots as trli_kernel_evaluate does, to the bit; trli_kernel_prelude has to precede it.
- * *turns: the most planes that it takes in turn. *text is the caller's to free; NULL if the kernel is one that only the interpreter runs
- * (`why` then says so). Fails with MEMORY. */
+typedef struct trli_emitted {
+    char *text; /* the caller's to free; NULL: the kernel is one that only the interpreter runs, and `why` says why */
+    const char *why;
+    int turns; /* the most planes that it takes in turn */
+    bool rows; /* it computes those beyond the ends of rows, too */
+} trli_emitted;
+
+/* The text of a kernel that computes the roots as trli_kernel_evaluate does, to the bit; trli_kernel_prelude has to precede it. Fails with
+ * MEMORY, without a text. */
 TRL_NODISCARD trl_err trli_emit_kernel(const trli_dialect *dialect, const trli_ir *ir, trli_walk *walk,
-                                       const trli_emit_request *request, int *turns, char **text, const char **why);
+                                       const trli_emit_request *request, trli_emitted *emitted);
 
 /* ---- emit_plan.c ---- */
 
@@ -50,15 +65,17 @@ typedef enum trli_place {
 
 /* A node of the walk at an offset from the point that the kernel computes. */
 typedef struct trli_sample {
-    int32_t node; /* place in the walk */
-    int8_t offset[3];
-    int32_t next; /* another one of the same node; -1: none */
+    int32_t node;     /* place in the walk */
+    int8_t offset[3]; /* from the point */
+    int16_t end;      /* 0: from the point; 1 + 2 * input + side: along x from that end of the input's row */
+    int32_t next;     /* another one of the same node; -1: none */
     int32_t arg[3];
     trli_place place;
     int cost;
     bool buffered;   /* kept in a row buffer */
     int32_t groups;  /* of results that need it */
     int32_t pointer; /* FIELD: which row pointer */
+    int32_t beyond;  /* FIELD that may lie beyond an end of its row: the ghosts there; -1: none */
     int32_t ahead; /* in the loop at hand: the sample that had this value at the point or in the row before; -1: none */
     int axis;      /* x: at the point before; y: in the row before */
 } trli_sample;
@@ -67,8 +84,17 @@ typedef struct trli_sample {
 typedef struct trli_row_pointer {
     int32_t input;
     int8_t y, z;
-    bool read; /* scratch */
+    int32_t beyond; /* the ghosts that the row may be; -1: none */
+    bool read;      /* scratch */
 } trli_row_pointer;
+
+/* Ghosts of an input that a row reads: beyond an end of the row itself, or the row beside it beyond a side of y or z. */
+typedef struct trli_ghosts {
+    int input, axis, side;
+    int8_t y, z; /* the row that they are in */
+    int depth;
+    int32_t sample[TRL_KERNEL_GHOSTS]; /* the nearest first */
+} trli_ghosts;
 
 /* Results [first, end), which one loop over points stores. */
 typedef struct trli_group {
@@ -82,6 +108,8 @@ struct trli_emitter {
     const trli_kernel *kernel;
     int nroots;
     const trli_value *roots;
+    int nlayers;
+    const trli_emit_layer *layer;
     bool look, edges;
     int along, across; /* axes: of rows, and of the rows of a plane */
     bool near; /* the loop under way computes functions without their branch, and notes in `far` that it was wrong */
@@ -97,7 +125,11 @@ struct trli_emitter {
     int32_t *order, *number; /* samples, operands first; the place of each therein: its name */
     bool *wanted, *also;     /* [count] scratch */
     trli_row_pointer *pointer;
-    int turns;                            /* the most planes that the kernel takes in turn */
+    trli_ghosts *ghosts;
+    int32_t nghosts;
+    int32_t ends,
+        sides; /* samples from here on are those of ghosts beyond ends of rows only, and beyond sides of y and z only */
+    int turns; /* the most planes that the kernel takes in turn */
     int32_t npointers, nbuffers, nshared; /* nshared: of the row buffers, those of what groups share */
 };
 
@@ -111,6 +143,17 @@ void trli_emit_mark_needed(trli_emitter *e, int32_t group);
 static inline const trli_node *trli_sample_node(const trli_emitter *e, int32_t i)
 {
     return trli_ir_node(e->ir, e->walk->list[e->sample[i].node]);
+}
+
+/* Of samples at the end of a row: the input, and where its ghosts begin. */
+static inline int trli_end_input(const trli_sample *in)
+{
+    return (in->end - 1) / 2;
+}
+
+static inline const char *trli_end_name(const trli_sample *in)
+{
+    return in->end % 2 ? "lo" : "hi";
 }
 
 static inline bool trli_goes_by_pairs(const trli_emitter *e)
@@ -149,6 +192,8 @@ void trli_put_operation(trli_emitter *e, trli_place loop, int32_t i);
 
 /* Mark what a loop over x has to compute: everything its results need that no outer loop provides. */
 void trli_mark_computed(trli_emitter *e, trli_place loop, int nroots, const int32_t *root);
+/* Read a field's sample that may lie beyond the end of its row. */
+void trli_put_beyond(trli_emitter *e, bool lanes, const trli_sample *in);
 /* Ask for the rows ahead of the inputs that a group is the first to read, by `how`, a call with the row. */
 void trli_put_fetches(trli_emitter *e, int32_t group, const char *how, int depth);
 

@@ -22,7 +22,7 @@ static void put_lanes(trli_emitter *e, int32_t i)
         fputs("trl_lanes_of(", e->out);
         e->dialect->put_use(e, TRLI_IN_RESULT, i);
         fputs(")", e->out);
-    } else if (trli_sample_node(e, i)->op == TRLI_OP_FIELD)
+    } else if (trli_sample_node(e, i)->op == TRLI_OP_FIELD && in->beyond < 0)
         fprintf(e->out, "trl_kernel_load(p%d + i + (%d))", in->pointer, in->offset[0]);
     else if (in->buffered)
         fprintf(e->out, "trl_kernel_load(b%d + i)", e->number[i]);
@@ -71,6 +71,10 @@ static void put_lanes_operation(trli_emitter *e, int32_t i)
 {
     const trli_sample *in = &e->sample[i];
     const int op = trli_sample_node(e, i)->op;
+    if (op == TRLI_OP_FIELD) {
+        trli_put_beyond(e, true, in);
+        return;
+    }
     const trli_sample *condition = op == TRLI_OP_SELECT ? &e->sample[in->arg[0]] : NULL;
     if (is_comparison(op)) {
         fputs("trl_lanes_truth(", e->out);
@@ -92,7 +96,7 @@ static bool is_computed(const trli_emitter *e, int32_t i)
 {
     const trli_sample *in = &e->sample[i];
     return (in->place == TRLI_IN_POINT || trli_is_row(in->place)) && !in->buffered &&
-           !trli_is_leaf(trli_sample_node(e, i));
+           (in->beyond >= 0 || !trli_is_leaf(trli_sample_node(e, i)));
 }
 
 /* Of the values wanted, that of the same node one point or row ahead; -1: none, or it is no gain. */
@@ -146,7 +150,7 @@ bool trli_goes_by_lanes(trli_emitter *e, int32_t group)
 {
     find_computed(e, group);
     for (int32_t i = 0; i < e->count; ++i)
-        if (e->wanted[i] && !lanes_forms[trli_sample_node(e, i)->op]) return false;
+        if (e->wanted[i] && e->sample[i].beyond < 0 && !lanes_forms[trli_sample_node(e, i)->op]) return false;
     return e->along == 0;
 }
 

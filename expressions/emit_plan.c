@@ -21,14 +21,28 @@ enum {
 
 /* ---- samples ---- */
 
-static trl_err add_sample(trli_emitter *e, trli_value v, const int8_t offset[3], int32_t *found)
+static int32_t input_of(const trli_emitter *e, int field)
+{
+    const int *fields;
+    int n = trli_kernel_inputs(e->kernel, &fields);
+    for (int i = 0; i < n; ++i)
+        if (fields[i] == field) return i;
+    return -1;
+}
+
+static trl_err add_sample(trli_emitter *e, trli_value v, const int8_t offset[3], int16_t end, int32_t *found)
 {
     const trli_node *n = trli_ir_node(e->ir, v);
-    trli_sample in = {.node = e->walk->place[v], .arg = {-1, -1, -1}, .pointer = -1, .ahead = -1};
+    trli_sample in = {.node = e->walk->place[v],
+                      .arg = {-1, -1, -1},
+                      .end = n->varies & 1 ? end : 0,
+                      .pointer = -1,
+                      .beyond = -1,
+                      .ahead = -1};
     for (int a = 0; a < 3; ++a) in.offset[a] = n->varies >> a & 1 ? offset[a] : 0;
     for (int32_t i = e->first[in.node]; i >= 0; i = e->sample[i].next) {
         *found = i;
-        if (memcmp(e->sample[i].offset, in.offset, sizeof in.offset) == 0) return TRL_OK;
+        if (memcmp(e->sample[i].offset, in.offset, sizeof in.offset) == 0 && e->sample[i].end == in.end) return TRL_OK;
     }
     if (e->count == e->capacity) {
         int32_t more = e->capacity ? 2 * e->capacity : 256;
@@ -53,7 +67,101 @@ static trli_value see_through(const trli_emitter *e, trli_value v, int8_t offset
     return v;
 }
 
+static trl_err find_operands(trli_emitter *e, int32_t i)
+{
+    const trli_node *n = trli_sample_node(e, i);
+    trl_err err = TRL_OK;
+    for (int o = 0; o < trli_op_operands(n->op); ++o) {
+        int8_t offset[3];
+        int32_t arg;
+        memcpy(offset, e->sample[i].offset, sizeof offset);
+        trli_value v = see_through(e, n->arg[o], offset);
+        TRL_TRY(add_sample(e, v, offset, e->sample[i].end, &arg));
+        e->sample[i].arg[o] = arg;
+    }
+done:
+    return err;
+}
+
 /* Users come after their operands in the walk, so descending it meets every user of a node before the node. */
+static trl_err find_all_operands(trli_emitter *e)
+{
+    trl_err err = TRL_OK;
+    for (int32_t at = e->walk->count - 1; at >= 0 && e->count <= SAMPLES_MOST; --at)
+        for (int32_t i = e->first[at]; i >= 0; i = e->sample[i].next)
+            if (e->sample[i].arg[0] < 0) TRL_TRY(find_operands(e, i));
+done:
+    return err;
+}
+
+/* The ghosts of an input that a sample may be one of; they may be new. */
+static trl_err ghosts_of(trli_emitter *e, const trli_sample *in, const trli_emit_layer *layer, int32_t *found)
+{
+    const trli_ghosts wanted = {.input = input_of(e, layer->field),
+                                .axis = layer->axis,
+                                .side = layer->side,
+                                .y = in->offset[1],
+                                .z = in->offset[2]};
+    for (int32_t g = 0; g < e->nghosts; ++g) {
+        const trli_ghosts *at = &e->ghosts[g];
+        *found = g;
+        if (at->input == wanted.input && at->axis == wanted.axis && at->side == wanted.side && at->y == wanted.y &&
+            at->z == wanted.z)
+            return TRL_OK;
+    }
+    trli_ghosts *longer = realloc(e->ghosts, (size_t)(e->nghosts + 1) * sizeof *longer);
+    if (!longer)
+        return trl_fail(e->ir->ctx, TRL_ERR_MEMORY, NULL, "no memory to emit the ghosts of %d rows", e->nghosts);
+    e->ghosts = longer;
+    e->ghosts[e->nghosts] = wanted;
+    *found = e->nghosts++;
+    return TRL_OK;
+}
+
+/* Whether a sample is in the row that it may leave, or in the one beside it; those of the upper of two planes are above others, too. */
+static bool is_beside(const trli_sample *in, int axis)
+{
+    return axis == 0 || (in->offset[0] == 0 && (axis == 1 || in->offset[1] == 0));
+}
+
+/* The ghost of a layer that a field's sample may be, if it may. Along x, that depends on the lane: it is computed for the end of the row. */
+static trl_err add_ghost(trli_emitter *e, int32_t i, const trli_emit_layer *layer)
+{
+    const trli_sample in = e->sample[i];
+    const int by = in.offset[layer->axis], past = layer->side ? by + layer->further : -by;
+    const int most = layer->axis == 0 ? past : 1; /* rows read those beside them */
+    int8_t offset[3] = {in.offset[0], in.offset[1], in.offset[2]};
+    trl_err err = TRL_OK;
+    int16_t end = 0;
+    int32_t ghosts = -1, sample;
+    if (trli_sample_node(e, i)->index != layer->field || past < 1 || most < layer->layer) return TRL_OK;
+    if (!is_beside(&in, layer->axis)) return TRL_OK;
+    TRL_TRY(ghosts_of(e, &in, layer, &ghosts));
+    if (layer->axis == 0) {
+        e->sample[i].beyond = ghosts;
+        offset[0] = (int8_t)(layer->side ? layer->layer - 1 : -layer->layer);
+        end = (int16_t)(1 + 2 * e->ghosts[ghosts].input + layer->side);
+    }
+    const trli_value v = see_through(e, layer->value, offset);
+    TRL_TRY(add_sample(e, v, offset, end, &sample));
+    e->ghosts[ghosts].sample[layer->layer - 1] = sample;
+    if (e->ghosts[ghosts].depth < layer->layer) e->ghosts[ghosts].depth = layer->layer;
+done:
+    return err;
+}
+
+/* The ghosts that the first samples may be, beyond the ends of rows or beyond the other sides. */
+static trl_err find_ghosts(trli_emitter *e, int32_t samples, bool ends)
+{
+    trl_err err = TRL_OK;
+    for (int k = 0; k < e->nlayers; ++k)
+        for (int32_t i = 0; i < samples && (e->layer[k].axis == 0) == ends; ++i)
+            if (trli_sample_node(e, i)->op == TRLI_OP_FIELD) TRL_TRY(add_ghost(e, i, &e->layer[k]));
+    TRL_TRY(find_all_operands(e));
+done:
+    return err;
+}
+
 static trl_err find_samples(trli_emitter *e)
 {
     trl_err err = TRL_OK;
@@ -61,20 +169,13 @@ static trl_err find_samples(trli_emitter *e)
     for (int r = 0; r < e->nresults; ++r) {
         int8_t offset[3] = {0, 0, (int8_t)(r / e->nroots)};
         trli_value v = see_through(e, e->roots[r % e->nroots], offset);
-        TRL_TRY(add_sample(e, v, offset, &e->root[r]));
+        TRL_TRY(add_sample(e, v, offset, 0, &e->root[r]));
     }
-    for (int32_t at = e->walk->count - 1; at >= 0 && e->count <= SAMPLES_MOST; --at) {
-        const trli_node *n = trli_ir_node(e->ir, e->walk->list[at]);
-        for (int32_t i = e->first[at]; i >= 0; i = e->sample[i].next)
-            for (int o = 0; o < trli_op_operands(n->op); ++o) {
-                int8_t offset[3];
-                int32_t arg;
-                memcpy(offset, e->sample[i].offset, sizeof offset);
-                trli_value v = see_through(e, n->arg[o], offset);
-                TRL_TRY(add_sample(e, v, offset, &arg));
-                e->sample[i].arg[o] = arg;
-            }
-    }
+    TRL_TRY(find_all_operands(e));
+    e->ends = e->count;
+    if (e->nlayers > 0) TRL_TRY(find_ghosts(e, e->ends, true));
+    e->sides = e->count;
+    if (e->nlayers > 0) TRL_TRY(find_ghosts(e, e->ends, false));
 done:
     return err;
 }
@@ -91,13 +192,19 @@ static void put_in_order(trli_emitter *e)
 
 /* ---- where and how ---- */
 
-static trli_place place_of(const trli_emitter *e, const trli_node *n)
+static trli_place place_of(const trli_emitter *e, const trli_sample *in, const trli_node *n)
 {
-    const unsigned all = (1u << e->ir->grid->dim) - 1;
-    const unsigned varies = (n->varies & 4) | (n->varies >> e->across & 1) << 1 | (n->varies >> e->along & 1);
+    const unsigned all = (1u << e->ir->grid->dim) - 1, along = in->end == 0 ? n->varies >> e->along & 1 : 0;
+    const unsigned varies = (n->varies & 4) | (n->varies >> e->across & 1) << 1 | along;
     if (varies == all || (varies & 3) == 3) return TRLI_IN_POINT;
     if (varies & 2) return TRLI_IN_ROW;
     return varies == 5 ? TRLI_IN_PLANE_ROW : varies == 4 ? TRLI_IN_PLANE : varies == 1 ? TRLI_IN_ROW_X : TRLI_IN_CALL;
+}
+
+/* What only ghosts need goes with their rows: no plane waits for it. */
+static trli_place place_of_ghosts(trli_place p)
+{
+    return p == TRLI_IN_PLANE ? TRLI_IN_ROW : p == TRLI_IN_PLANE_ROW ? TRLI_IN_POINT : p;
 }
 
 static int own_cost(const trli_node *n)
@@ -144,7 +251,8 @@ static void find_places(trli_emitter *e)
     for (int32_t o = 0; o < e->count; ++o) {
         trli_sample *in = &e->sample[e->order[o]];
         const trli_node *n = trli_sample_node(e, e->order[o]);
-        in->place = place_of(e, n);
+        in->place = place_of(e, in, n);
+        if (e->order[o] >= e->ends) in->place = place_of_ghosts(in->place);
         in->cost = own_cost(n);
         for (int a = 0; a < 3 && in->arg[a] >= 0; ++a) in->cost = capped(in->cost + e->sample[in->arg[a]].cost);
     }
@@ -155,28 +263,25 @@ static void find_places(trli_emitter *e)
     for (int r = 0; r < e->nresults; ++r) buffer_operand(e, &storing, e->root[r]);
 }
 
-static int32_t input_of(const trli_emitter *e, int field)
-{
-    const int *fields;
-    int n = trli_kernel_inputs(e->kernel, &fields);
-    for (int i = 0; i < n; ++i)
-        if (fields[i] == field) return i;
-    return -1;
-}
-
 static void find_pointers(trli_emitter *e)
 {
     for (int32_t o = 0; o < e->count; ++o) {
         trli_sample *in = &e->sample[e->order[o]];
         const trli_node *n = trli_sample_node(e, e->order[o]);
         if (n->op != TRLI_OP_FIELD) continue;
-        trli_row_pointer p = {.input = input_of(e, n->index), .y = in->offset[e->across], .z = in->offset[2]};
+        trli_row_pointer p = {
+            .input = input_of(e, n->index), .y = in->offset[e->across], .z = in->offset[2], .beyond = -1};
         int32_t i = 0;
         while (i < e->npointers && (e->pointer[i].input != p.input || e->pointer[i].y != p.y || e->pointer[i].z != p.z))
             ++i;
         if (i == e->npointers) e->pointer[e->npointers++] = p;
         in->pointer = i;
     }
+    for (int32_t g = 0; g < e->nghosts; ++g)
+        for (int32_t i = 0; i < e->npointers && e->ghosts[g].axis > 0; ++i) {
+            trli_row_pointer *p = &e->pointer[i];
+            if (p->input == e->ghosts[g].input && p->y == e->ghosts[g].y && p->z == e->ghosts[g].z) p->beyond = g;
+        }
 }
 
 /* ---- groups of results ---- */
@@ -186,14 +291,29 @@ static bool is_shared(const trli_sample *in)
     return in->buffered && in->place == TRLI_IN_POINT;
 }
 
-/* Mark as wanted what is needed for what is; what groups share is at hand, or needed too. */
-static void mark_operands(trli_emitter *e, bool shared)
+static void mark_all_operands(trli_emitter *e, bool shared)
 {
     for (int32_t o = e->count - 1; o >= 0; --o) {
         const trli_sample *in = &e->sample[e->order[o]];
         const bool given = !shared && is_shared(in);
         for (int a = 0; e->wanted[e->order[o]] && !given && a < 3 && in->arg[a] >= 0; ++a) e->wanted[in->arg[a]] = true;
     }
+}
+
+/* Mark as wanted what is needed for what is; what groups share is at hand, or needed too. */
+static void mark_operands(trli_emitter *e, bool shared)
+{
+    mark_all_operands(e, shared);
+    if (e->nghosts == 0) return;
+    for (int32_t i = 0; i < e->ends; ++i) {
+        const trli_sample *in = &e->sample[i];
+        if (!e->wanted[i] || in->pointer < 0) continue;
+        const int32_t ghosts[2] = {in->beyond, e->pointer[in->pointer].beyond};
+        for (int at = 0; at < 2; ++at)
+            for (int d = 0; ghosts[at] >= 0 && d < e->ghosts[ghosts[at]].depth; ++d)
+                e->wanted[e->ghosts[ghosts[at]].sample[d]] = true;
+    }
+    mark_all_operands(e, shared);
 }
 
 void trli_emit_mark_needed(trli_emitter *e, int32_t group)
@@ -212,7 +332,7 @@ static int32_t rows_of(trli_emitter *e, int32_t first, int32_t end)
     int32_t rows = end - first;
     memset(e->wanted, 0, (size_t)e->count * sizeof *e->wanted);
     for (int32_t r = first; r < end; ++r) e->wanted[e->root[r]] = true;
-    mark_operands(e, true);
+    mark_all_operands(e, true);
     for (int32_t p = 0; p < e->npointers; ++p) e->pointer[p].read = false;
     for (int32_t i = 0; i < e->count; ++i) {
         if (!e->wanted[i] || e->sample[i].pointer < 0) continue;
@@ -329,8 +449,8 @@ done:
 static bool is_worth_pairs(trli_emitter *e)
 {
     bool both = false;
-    if (!e->dialect->pairs || e->ir->grid->dim < 3 || e->ngroups > 1 || e->count > PAIR_MOST) return false;
-    for (int32_t i = 0; i < e->count; ++i) {
+    if (!e->dialect->pairs || e->ir->grid->dim < 3 || e->ngroups > 1 || e->ends > PAIR_MOST) return false;
+    for (int32_t i = 0; i < e->ends; ++i) {
         const trli_sample *in = &e->sample[i];
         const bool leaf = trli_is_leaf(trli_sample_node(e, i));
         if (!leaf && (in->place == TRLI_IN_PLANE || in->place == TRLI_IN_PLANE_ROW)) return false;
@@ -339,11 +459,27 @@ static bool is_worth_pairs(trli_emitter *e)
     return both && trli_goes_by_lanes(e, 0);
 }
 
+/* Whether ghosts beyond the ends of rows are in lanes everywhere; else those are set. */
+static bool ends_are_lanes(trli_emitter *e)
+{
+    for (int32_t g = 0; g < e->ngroups; ++g)
+        if (!trli_goes_by_lanes(e, g)) return false;
+    trli_emit_mark_needed(e, TRLI_SHARED);
+    for (int32_t i = 0; i < e->count && e->nshared > 0; ++i)
+        if (e->wanted[i] && e->sample[i].beyond >= 0) return false;
+    return true;
+}
+
 trl_err trli_emit_plan(trli_emitter *e, const char **why)
 {
     trl_err err = TRL_OK;
     *why = NULL;
     TRL_TRY(plan(e, 1, why));
+    if (!*why && e->sides > e->ends && !ends_are_lanes(e)) {
+        trli_emitter_free(e);
+        while (e->nlayers > 0 && e->layer[e->nlayers - 1].axis == 0) --e->nlayers;
+        TRL_TRY(plan(e, 1, why));
+    }
     if (*why || !is_worth_pairs(e)) goto done;
     trli_emitter_free(e);
     TRL_TRY(plan(e, 2, why));
@@ -353,13 +489,15 @@ done:
 
 void trli_emitter_free(trli_emitter *e)
 {
-    void *blocks[] = {e->root,  e->group,  e->reader, e->first, e->sample,
-                      e->order, e->number, e->wanted, e->also,  e->pointer};
+    void *blocks[] = {e->root,   e->group,  e->reader, e->first,   e->sample, e->order,
+                      e->number, e->wanted, e->also,   e->pointer, e->ghosts};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; ++i) free(blocks[i]);
     e->root = e->reader = e->first = e->order = e->number = NULL;
     e->group = NULL;
     e->sample = NULL;
     e->wanted = e->also = NULL;
     e->pointer = NULL;
+    e->ghosts = NULL;
+    e->nghosts = 0;
     e->ngroups = e->count = e->capacity = e->npointers = e->nbuffers = e->nshared = 0;
 }

@@ -28,7 +28,12 @@ void trli_put_number(trli_emitter *e, double number)
 static void put_index(trli_emitter *e, const trli_sample *in, int axis)
 {
     const int loop = axis == e->along ? 0 : axis == e->across ? 1 : 2;
-    fprintf(e->out, "grid->first[%d] + %s + (%d)", axis, e->dialect->index[loop], in->offset[axis]);
+    fprintf(e->out, "grid->first[%d] + ", axis);
+    if (axis == 0 && in->end != 0)
+        fprintf(e->out, "x + %s%d", trli_end_name(in), trli_end_input(in));
+    else
+        fputs(e->dialect->index[loop], e->out);
+    fprintf(e->out, " + (%d)", in->offset[axis]);
 }
 
 static void put_point(trli_emitter *e, int32_t i)
@@ -139,8 +144,20 @@ void trli_put_operation(trli_emitter *e, trli_place loop, int32_t i)
     }
 }
 
+/* Nodes of the roots, and of the ghosts that the kernel may compute. */
+static trl_err walk_all(const trli_ir *ir, trli_walk *walk, const trli_emit_request *request)
+{
+    trli_value *root = malloc((size_t)(request->nroots + request->nlayers) * sizeof *root);
+    if (!root) return trl_fail(ir->ctx, TRL_ERR_MEMORY, NULL, "no memory for the text of a kernel");
+    memcpy(root, request->roots, (size_t)request->nroots * sizeof *root);
+    for (int i = 0; i < request->nlayers; ++i) root[request->nroots + i] = request->layer[i].value;
+    const trl_err err = trli_ir_walk(ir, walk, request->nroots + request->nlayers, root);
+    free(root);
+    return err;
+}
+
 trl_err trli_emit_kernel(const trli_dialect *dialect, const trli_ir *ir, trli_walk *walk,
-                         const trli_emit_request *request, int *turns, char **text, const char **why)
+                         const trli_emit_request *request, trli_emitted *emitted)
 {
     trli_emitter e = {.dialect = dialect,
                       .ir = ir,
@@ -148,28 +165,31 @@ trl_err trli_emit_kernel(const trli_dialect *dialect, const trli_ir *ir, trli_wa
                       .kernel = request->kernel,
                       .nroots = request->nroots,
                       .roots = request->roots,
+                      .nlayers = request->nlayers,
+                      .layer = request->layer,
                       .look = request->look,
-                      .edges = request->edges,
                       .along = request->thin ? 1 : 0,
                       .across = request->thin ? 0 : 1,
                       .turns = 1};
     size_t bytes = 0;
     trl_err err = TRL_OK;
-    *text = NULL;
-    TRL_TRY(trli_ir_walk(ir, walk, e.nroots, e.roots));
-    TRL_TRY(trli_emit_plan(&e, why));
-    if (*why) goto done;
-    e.out = open_memstream(text, &bytes);
+    *emitted = (trli_emitted){.text = NULL};
+    TRL_TRY(walk_all(ir, walk, request));
+    TRL_TRY(trli_emit_plan(&e, &emitted->why));
+    if (emitted->why) goto done;
+    e.edges = request->edges || e.nlayers < request->nlayers;
+    e.out = open_memstream(&emitted->text, &bytes);
     if (!e.out) {
         err = trl_fail(ir->ctx, TRL_ERR_MEMORY, NULL, "no memory for the text of a kernel");
         goto done;
     }
     dialect->put_kernel(&e);
-    *turns = e.turns;
+    emitted->turns = e.turns;
+    emitted->rows = e.nlayers == request->nlayers;
 done:
     if (e.out && (fclose(e.out) != 0 || err != TRL_OK)) {
-        free(*text);
-        *text = NULL;
+        free(emitted->text);
+        emitted->text = NULL;
         if (err == TRL_OK) err = trl_fail(ir->ctx, TRL_ERR_MEMORY, NULL, "no memory for the text of a kernel");
     }
     trli_emitter_free(&e);

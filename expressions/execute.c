@@ -53,7 +53,8 @@ static size_t tile_doubles(const trli_kernel *kernel)
 static size_t arrays_scratch(int inputs, int outputs)
 {
     return aligned((size_t)inputs * sizeof(trl_array)) + aligned((size_t)outputs * sizeof(trl_array)) +
-           aligned((size_t)(inputs + outputs) * sizeof(trl_kernel_array));
+           aligned((size_t)(inputs + outputs) * sizeof(trl_kernel_array)) +
+           aligned((size_t)inputs * sizeof(trl_kernel_inside));
 }
 
 /* Slabs of a kernel are ready at once, others one by one. */
@@ -220,6 +221,7 @@ static const ready_slab *take_edges(scratch *s, const trli_task *t, void **regis
     for (int k = 0; k < t->step->nslabs; ++k) {
         const trli_slab *slab = &t->step->slab[k];
         if (!trl_patch_at_side(t->program->model->layout, patch_of(t), slab->axis, slab->side)) continue;
+        if (t->step->native && slab->within) continue;
         ready_slab *r = take_slab(s, t, slab);
         r->next = first;
         first = r;
@@ -239,6 +241,7 @@ trl_err trli_task_kernel(void *data, const trl_task_args *args, bool *done)
     const trl_array *input = take_arrays(&sc, t, s->ninputs, s->input);
     const trl_array *output = take_arrays(&sc, t, s->nout, s->field);
     trl_kernel_array *array = take(&sc, (size_t)(s->ninputs + s->nout) * sizeof *array);
+    trl_kernel_inside *inside = take(&sc, (size_t)s->ninputs * sizeof *inside);
     trli_finite_check check = {patch_of(t), s->nout, s->variable, output, &model->nonfinite[args->worker]};
     trli_kernel_run run = run_on(t, input, output);
     run.after = s->check ? trli_check_finite : NULL;
@@ -256,6 +259,8 @@ trl_err trli_task_kernel(void *data, const trl_task_args *args, bool *done)
     trli_native_set_box(&call, &box);
     call.set_edges = edges ? set_edges : NULL;
     call.edges = edges;
+    trli_native_set_inside(model, s, patch_of(t), input, inside);
+    call.inside = inside;
     if (!trli_sweep(s->native, s->tuning, &call)) trli_check_finite(&check, &box);
     return TRL_OK;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Boundary layers folded into kernels. A kernel that alone reads what lies beyond a side, and from the row beside it, sets it itself, before
- * that row: there are no tasks for it, and no pass over memory of its own. */
+ * that row: there are no tasks for it, and no pass over memory of its own. What follows from that row a compiled kernel need not even store. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -146,6 +146,37 @@ static int find_fill(const folding *fo, int kernel, int field, int axis)
     return slabs > 0 ? fill : -1;
 }
 
+/* ---- ghosts within kernels ---- */
+
+/* Whether a layer follows from the row of points inside that it is beside, of the fields that its kernel is given. */
+static bool follows_from_row(const trli_step *s, const trli_slab *slab)
+{
+    for (int i = 0; i < slab->ninputs; ++i) {
+        const trl_footprint f = trli_kernel_footprint(slab->kernel, i);
+        const trl_offsets hull = trl_footprint_hull(&f);
+        if (!has_field(s->input, s->ninputs, slab->input[i])) return false;
+        for (int a = 0; a < 3; ++a) {
+            if (a != slab->axis && (hull.lo[a] != 0 || hull.hi[a] != 0)) return false;
+            if (a == slab->axis && (slab->side ? hull.hi[a] > -slab->layer : hull.lo[a] < slab->layer)) return false;
+        }
+    }
+    return true;
+}
+
+/* Note whether the kernel of a step can compute all the ghosts of a field beyond a side itself. */
+static void find_of_row(trli_step *s, int field, int axis, int side)
+{
+    int layers = 0;
+    bool all = true;
+    for (int k = 0; k < s->nslabs; ++k)
+        if (is_of(&s->slab[k], field, axis) && s->slab[k].side == side)
+            all &= ++layers <= TRL_KERNEL_GHOSTS && follows_from_row(s, &s->slab[k]);
+    for (int k = 0; k < s->nslabs; ++k)
+        if (is_of(&s->slab[k], field, axis) && s->slab[k].side == side) s->slab[k].of_row = all;
+}
+
+/* ---- all of it ---- */
+
 static trl_err move_slabs(trl_context *ctx, trli_step *fill, trli_step *kernel, int field, int axis)
 {
     trli_slab *longer = realloc(kernel->slab, (size_t)(kernel->nslabs + fill->nslabs) * sizeof *longer);
@@ -158,6 +189,7 @@ static trl_err move_slabs(trl_context *ctx, trli_step *fill, trli_step *kernel, 
     }
     fill->nslabs = kept;
     fill->live = kept > 0 || fill->exchange;
+    for (int side = 0; side < 2; ++side) find_of_row(kernel, field, axis, side);
     return TRL_OK;
 }
 

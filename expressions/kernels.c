@@ -11,10 +11,26 @@
  * taken at once. */
 static const double worth_compiling = 0.25;
 
-static trli_emit_request kernel_of(const trli_step *s)
+/* The kernel of a step. layer: room for as many as the step has slabs. */
+static trli_emit_request kernel_of(const trli_model *model, const trli_step *s, trli_emit_layer *layer)
 {
-    return (trli_emit_request){
-        .kernel = s->kernel, .nroots = s->nout, .roots = s->value, .look = s->check, .edges = s->nslabs > 0};
+    trli_emit_request wanted = {
+        .kernel = s->kernel, .nroots = s->nout, .roots = s->value, .look = s->check, .layer = layer};
+    const int at = model->field[s->field[0]].location & 1;
+    for (int axis = 2; axis >= 0; --axis)
+        for (int k = 0; k < s->nslabs; ++k) {
+            const trli_slab *slab = &s->slab[k];
+            wanted.edges |= !slab->of_row;
+            if (!slab->of_row || slab->axis != axis) continue;
+            layer[wanted.nlayers++] =
+                (trli_emit_layer){.field = slab->field,
+                                  .axis = axis,
+                                  .side = slab->side,
+                                  .layer = slab->layer,
+                                  .further = axis == 0 ? at - (int)(model->field[slab->field].location & 1) : 0,
+                                  .value = slab->value};
+        }
+    return wanted;
 }
 
 /* A layer of ghosts at a side of x has one point along x. */
@@ -27,30 +43,48 @@ static trli_emit_request slab_of(const trli_model *model, const trli_step *s, co
                                .thin = slab->axis == 0 && model->layout->grid.dim > 1};
 }
 
-static trl_err request(trli_model *model, const trli_emit_request *wanted, int *turns, trli_native_fn *native)
+static trl_err emit(trli_model *model, const trli_dialect *dialect, const trli_emit_request *wanted,
+                    trli_emitted *emitted)
 {
-    char *text = NULL;
-    const char *why;
-    trl_err err;
-    TRL_TRY(trli_emit_kernel(&trli_dialect_cpu, &model->ir, &model->walk, wanted, turns, &text, &why));
-    if (text) TRL_TRY(trli_compiler_add(model->compiler, text, native));
+    return trli_emit_kernel(dialect, &model->ir, &model->walk, wanted, emitted);
+}
+
+/* The text of a step's kernel, and which of its slabs that does without. */
+static trl_err emit_step(trli_model *model, trli_step *s, trli_emitted *emitted)
+{
+    trl_err err = TRL_OK;
+    trli_emit_layer *layer = malloc((size_t)(s->nslabs + 1) * sizeof *layer);
+    if (!layer) return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for kernel '%s'", s->label);
+    const trli_emit_request wanted = kernel_of(model, s, layer);
+    TRL_TRY(emit(model, &trli_dialect_cpu, &wanted, emitted));
+    for (int k = 0; k < s->nslabs; ++k)
+        s->slab[k].within = s->slab[k].of_row && emitted->text && (emitted->rows || s->slab[k].axis > 0);
 done:
-    free(text);
+    free(layer);
+    return err;
+}
+
+static trl_err request(trli_model *model, trli_emitted *emitted, trli_native_fn *native)
+{
+    trl_err err = emitted->text ? trli_compiler_add(model->compiler, emitted->text, native) : TRL_OK;
+    free(emitted->text);
     return err;
 }
 
 static trl_err request_step(trli_model *model, trli_step *s)
 {
-    int turns;
+    trli_emitted emitted;
     trl_err err = TRL_OK;
     if (s->kind == TRLI_STEP_KERNEL) {
-        const trli_emit_request wanted = kernel_of(s);
-        TRL_TRY(request(model, &wanted, &turns, &s->native));
-        TRL_TRY(trli_tuning_create(model, s, turns, &s->tuning));
+        TRL_TRY(emit_step(model, s, &emitted));
+        TRL_TRY(request(model, &emitted, &s->native));
+        TRL_TRY(trli_tuning_create(model, s, emitted.turns, &s->tuning));
     }
     for (int k = 0; k < s->nslabs; ++k) {
         const trli_emit_request wanted = slab_of(model, s, &s->slab[k]);
-        if (s->slab[k].kernel) TRL_TRY(request(model, &wanted, &turns, &s->slab[k].native));
+        if (!s->slab[k].kernel || s->slab[k].within) continue;
+        TRL_TRY(emit(model, &trli_dialect_cpu, &wanted, &emitted));
+        TRL_TRY(request(model, &emitted, &s->slab[k].native));
     }
 done:
     return err;
@@ -103,19 +137,13 @@ static void write_fields(const trli_model *model, const char *what, int n, const
 }
 
 /* The text of a kernel or of the reason for having none, after a comment that has been begun. */
-static trl_err write_text(trli_model *model, const trli_dialect *dialect, const trli_emit_request *wanted, FILE *out)
+static void write_text(const trli_emitted *emitted, FILE *out)
 {
-    char *text;
-    const char *why;
-    int turns;
-    trl_err err = trli_emit_kernel(dialect, &model->ir, &model->walk, wanted, &turns, &text, &why);
-    if (err != TRL_OK) return err;
-    if (text)
-        fprintf(out, "*/\n%s\n", text);
+    if (emitted->text)
+        fprintf(out, "*/\n%s\n", emitted->text);
     else
-        fprintf(out, "   interpreted: %s */\n\n", why);
-    free(text);
-    return TRL_OK;
+        fprintf(out, "   interpreted: %s */\n\n", emitted->why);
+    free(emitted->text);
 }
 
 static trl_err write_slab(trli_model *model, const trli_step *s, const trli_slab *slab, FILE *out)
@@ -124,10 +152,32 @@ static trl_err write_slab(trli_model *model, const trli_step *s, const trli_slab
     const char *where = slab->layer > 0 ? "beyond" : "on";
     const char *when = s->kind == TRLI_STEP_KERNEL ? ", with the rows of the kernel above" : "";
     const char side = "-+"[slab->side];
+    trli_emitted emitted;
+    trl_err err = TRL_OK;
+    TRL_TRY(emit(model, &trli_dialect_cpu, &wanted, &emitted));
     fprintf(out, "/* %s, layer %d %s %c%c%s\n", model->field[slab->field].name, slab->layer, where, "xyz"[slab->axis],
             side, when);
     write_fields(model, "input ", slab->ninputs, slab->input, out);
-    return write_text(model, &trli_dialect_cpu, &wanted, out);
+    write_text(&emitted, out);
+done:
+    return err;
+}
+
+static trl_err write_kernel(trli_model *model, const trli_dialect *dialect, trli_step *s, FILE *out)
+{
+    const trli_emit_request whole = {.kernel = s->kernel, .nroots = s->nout, .roots = s->value, .look = s->check};
+    trli_emitted emitted;
+    trl_err err = TRL_OK;
+    if (dialect == &trli_dialect_cpu)
+        TRL_TRY(emit_step(model, s, &emitted));
+    else
+        TRL_TRY(emit(model, dialect, &whole, &emitted));
+    fprintf(out, "/* %s\n", s->label);
+    write_fields(model, "output", s->nout, s->field, out);
+    write_fields(model, "input ", s->ninputs, s->input, out);
+    write_text(&emitted, out);
+done:
+    return err;
 }
 
 trl_err trli_kernels_write(trli_program *program, unsigned device, FILE *out)
@@ -136,18 +186,11 @@ trl_err trli_kernels_write(trli_program *program, unsigned device, FILE *out)
     trli_model *model = program->model;
     trl_err err = TRL_OK;
     for (int i = 0; i < program->nsteps; ++i) {
-        const trli_step *s = &program->step[i];
+        trli_step *s = &program->step[i];
         if (!s->live) continue;
-        if (s->kind == TRLI_STEP_KERNEL) {
-            trli_emit_request wanted = kernel_of(s);
-            wanted.edges &= dialect == &trli_dialect_cpu;
-            fprintf(out, "/* %s\n", s->label);
-            write_fields(model, "output", s->nout, s->field, out);
-            write_fields(model, "input ", s->ninputs, s->input, out);
-            TRL_TRY(write_text(model, dialect, &wanted, out));
-        }
+        if (s->kind == TRLI_STEP_KERNEL) TRL_TRY(write_kernel(model, dialect, s, out));
         for (int k = 0; k < s->nslabs && dialect == &trli_dialect_cpu; ++k)
-            if (s->slab[k].kernel) TRL_TRY(write_slab(model, s, &s->slab[k], out));
+            if (s->slab[k].kernel && !s->slab[k].within) TRL_TRY(write_slab(model, s, &s->slab[k], out));
     }
     if (ferror(out)) err = trl_fail(model->ctx, TRL_ERR_IO, NULL, "the kernels cannot be written");
 done:
@@ -171,6 +214,28 @@ void trli_native_ready(trl_kernel_call *call, const trli_kernel_run *run, int ni
     for (int o = 0; o < noutputs; ++o) set_array(&array[ninputs + o], &run->output[o]);
     *call = (trl_kernel_call){
         .input = array, .output = array + ninputs, .scalar = run->scalar, .grid = grid, .block = all_rows, .turn = 1};
+}
+
+void trli_native_set_inside(const trli_model *model, const trli_step *step, const trl_patch *patch,
+                            const trl_array *input, trl_kernel_inside *inside)
+{
+    for (int i = 0; i < step->ninputs; ++i) {
+        const trl_box owned = trl_patch_owned(model->layout, patch, model->field[step->input[i]].location);
+        for (int a = 0; a < 3; ++a) {
+            inside[i].lo[a] = input[i].held.lo[a];
+            inside[i].hi[a] = input[i].held.hi[a];
+        }
+        for (int k = 0; k < step->nslabs; ++k) {
+            const trli_slab *slab = &step->slab[k];
+            const int a = slab->axis;
+            if (!slab->within || slab->field != step->input[i]) continue;
+            if (!trl_patch_at_side(model->layout, patch, a, slab->side)) continue;
+            if (slab->side)
+                inside[i].hi[a] = owned.hi[a];
+            else
+                inside[i].lo[a] = owned.lo[a];
+        }
+    }
 }
 
 void trli_native_set_box(trl_kernel_call *call, const trl_box *box)

@@ -72,6 +72,9 @@ trl_box trli_slab_box(const trli_program *program, const trli_slab *slab, int lo
 /* The call of a compiled kernel in place of trli_kernel_evaluate, but for its box: plane by plane, row by row. array: room for all arrays. */
 void trli_native_ready(trl_kernel_call *call, const trli_kernel_run *run, int ninputs, int noutputs,
                        trl_kernel_array *array, const trl_kernel_grid *grid);
+/* By input of a step's kernel on a patch: all of the array but the ghosts that the kernel computes itself. */
+void trli_native_set_inside(const trli_model *model, const trli_step *step, const trl_patch *patch,
+                            const trl_array *input, trl_kernel_inside *inside);
 void trli_native_set_box(trl_kernel_call *call, const trl_box *box);
 
 /* -- sweep.c -- */

@@ -24,6 +24,7 @@ enum {
 typedef struct call {
     trl_array *array; /* [ninputs + noutputs] */
     trl_kernel_array *native;
+    trl_kernel_inside *inside; /* [ninputs], of a step's kernel */
 } call;
 
 typedef struct part {
@@ -40,6 +41,7 @@ struct trli_time_blocks {
     call *call;     /* [plan.nops] */
     trl_array *arrays;
     trl_kernel_array *native_arrays;
+    trl_kernel_inside *inside;
     double *scalar;            /* [executions][model->nscalars] */
     trli_nonfinite *nonfinite; /* [workers][executions] */
     trl_kernel_grid grid;
@@ -70,6 +72,7 @@ static bool call_native(const trli_time_blocks *t, trli_native_fn fn, const trli
                               .output = c->native + op->ninputs,
                               .scalar = t->scalar + (ptrdiff_t)op->execution * t->model->nscalars,
                               .grid = &t->grid,
+                              .inside = c->inside,
                               .block = box->hi[1] - box->lo[1],
                               .turn = TURN};
     trli_native_set_box(&native, box);
@@ -112,6 +115,7 @@ static void run_op(trli_time_blocks *t, int i, int worker, const trl_box *box)
         put_images(t, &c->array[0], box);
         return;
     }
+    if (op->slab && op->slab->within && s->native) return;
     const bool checks = s->check && (!op->slab || s->kind == TRLI_STEP_PLANES);
     const trl_patch *patch = &t->model->layout->patch[t->model->layout->local[0]];
     trli_finite_check check = {.patch = patch,
@@ -202,6 +206,9 @@ static void set_arrays(trli_time_blocks *t)
             t->call[i].native[f] =
                 (trl_kernel_array){.at = a->at, .stride = {a->stride[0], a->stride[1], a->stride[2]}};
         }
+        if (!op->slab && !op->images)
+            trli_native_set_inside(t->model, op->step, &t->model->layout->patch[t->model->layout->local[0]],
+                                   t->call[i].array, t->call[i].inside);
     }
 }
 
@@ -309,12 +316,13 @@ static trl_err allocate(trli_time_blocks *t)
     t->call = calloc((size_t)t->plan.nops + 1, sizeof *t->call);
     t->arrays = calloc(arrays + 1, sizeof *t->arrays);
     t->native_arrays = calloc(arrays + 1, sizeof *t->native_arrays);
+    t->inside = calloc(arrays + 1, sizeof *t->inside);
     t->scalar = calloc((size_t)t->executions * (size_t)t->model->nscalars, sizeof *t->scalar);
     t->nonfinite = calloc((size_t)t->model->nworkers * (size_t)t->executions, sizeof *t->nonfinite);
-    if (!t->call || !t->arrays || !t->native_arrays || !t->scalar || !t->nonfinite)
+    if (!t->call || !t->arrays || !t->native_arrays || !t->inside || !t->scalar || !t->nonfinite)
         return trl_fail(t->model->ctx, TRL_ERR_MEMORY, NULL, "no memory for blocks in time");
     for (int i = 0; i < t->plan.nops; ++i) {
-        t->call[i] = (call){t->arrays + n, t->native_arrays + n};
+        t->call[i] = (call){t->arrays + n, t->native_arrays + n, t->inside + n};
         n += (size_t)(t->plan.op[i].ninputs + t->plan.op[i].noutputs);
     }
     return TRL_OK;
@@ -354,6 +362,7 @@ void trli_time_blocks_destroy(trli_time_blocks **blocks)
     free(t->call);
     free(t->arrays);
     free(t->native_arrays);
+    free(t->inside);
     free(t->scalar);
     free(t->nonfinite);
     free(t->part);

@@ -21,6 +21,13 @@ typedef struct trl_kernel_grid {
 } trl_kernel_grid;
 
 /* One call: compute the points lo <= i < hi of all outputs. */
+#define TRL_KERNEL_GHOSTS 4 /* beyond an end of a row, that a kernel computes itself, at most */
+
+/* The points of an input that are not ghosts which a kernel computes itself: lo <= i < hi along each axis. */
+typedef struct trl_kernel_inside {
+    long long lo[3], hi[3];
+} trl_kernel_inside;
+
 typedef struct trl_kernel_call trl_kernel_call;
 struct trl_kernel_call {
     const trl_kernel_array *input, *output;
@@ -35,7 +42,8 @@ struct trl_kernel_call {
     /* Of kernels that ask for it: sets the ghosts beside the rows y <= j < y_end of planes z <= k < z_end before these are computed; NULL:
      * they are set. */
     void (*set_edges)(const trl_kernel_call *call, long long y, long long y_end, long long z, long long z_end);
-    const void *edges; /* its data */
+    const void *edges;               /* its data */
+    const trl_kernel_inside *inside; /* by input, of kernels that compute ghosts */
 };
 
 TRL_BODY long long trl_kernel_wrap(const trl_kernel_grid *g, int axis, long long i)
@@ -133,12 +141,15 @@ TRL_BODY void trl_kernel_set_edges(const trl_kernel_call *call, long long x, lon
 #if defined(__AVX512F__)
 #define TRL_KERNEL_LANES 8
 #define TRL_KERNEL_FOLLOWING 7, 8, 9, 10, 11, 12, 13, 14
+#define TRL_KERNEL_LEADING 1, 2, 3, 4, 5, 6, 7, 8
 #elif defined(__AVX__)
 #define TRL_KERNEL_LANES 4
 #define TRL_KERNEL_FOLLOWING 3, 4, 5, 6
+#define TRL_KERNEL_LEADING 1, 2, 3, 4
 #else
 #define TRL_KERNEL_LANES 2
 #define TRL_KERNEL_FOLLOWING 1, 2
+#define TRL_KERNEL_LEADING 1, 2
 #endif
 /* Values that are computed at once. */
 typedef double trl_kernel_lanes __attribute__((vector_size(8 * TRL_KERNEL_LANES), __may_alias__));
@@ -229,14 +240,54 @@ TRL_BODY trl_kernel_bits trl_lanes_excess(trl_kernel_lanes x)
     return ((trl_kernel_bits)x & 0x7fffffffffffffffll) + 0x0010000000000000ll;
 }
 
+#if defined(__clang__)
+#define TRL_LANES_SHUFFLE(x, y, ...) __builtin_shufflevector(x, y, __VA_ARGS__)
+#else
+#define TRL_LANES_SHUFFLE(x, y, ...) __builtin_shuffle(x, y, (trl_kernel_bits){__VA_ARGS__})
+#endif
+
 /* The last lane of those before, then all of x but the last. */
 TRL_BODY trl_kernel_lanes trl_lanes_follow(trl_kernel_lanes before, trl_kernel_lanes x)
 {
-#if defined(__clang__)
-    return __builtin_shufflevector(before, x, TRL_KERNEL_FOLLOWING);
-#else
-    return __builtin_shuffle(before, x, (trl_kernel_bits){TRL_KERNEL_FOLLOWING});
-#endif
+    return TRL_LANES_SHUFFLE(before, x, TRL_KERNEL_FOLLOWING);
+}
+
+/* All of x but the first lane, then the first of those after. */
+TRL_BODY trl_kernel_lanes trl_lanes_lead(trl_kernel_lanes x, trl_kernel_lanes after)
+{
+    return TRL_LANES_SHUFFLE(x, after, TRL_KERNEL_LEADING);
+}
+
+/* Points of a row from `at` on, of which those before point lo are ghosts: the nearest first, at most `depth` of them. */
+TRL_BODY trl_kernel_lanes trl_kernel_load_lo(const double *row, long long at, long long lo, const double *ghost,
+                                             int depth)
+{
+    trl_kernel_lanes x = trl_kernel_load(row + (at < lo ? lo : at));
+    int d;
+    for (d = 0; d < depth && at + d < lo; ++d) x = trl_lanes_follow(trl_lanes_of(ghost[d]), x);
+    return x;
+}
+
+/* The same, where those from point hi on are ghosts. */
+TRL_BODY trl_kernel_lanes trl_kernel_load_hi(const double *row, long long at, long long hi, const double *ghost,
+                                             int depth)
+{
+    const long long last = hi - TRL_KERNEL_LANES;
+    trl_kernel_lanes x = trl_kernel_load(row + (at > last ? last : at));
+    int d;
+    for (d = 0; d < depth && at - d > last; ++d) x = trl_lanes_lead(x, trl_lanes_of(ghost[d]));
+    return x;
+}
+
+/* One point. */
+TRL_BODY double trl_kernel_at_lo(const double *row, long long at, long long lo, const double *ghost)
+{
+    return at < lo ? ghost[lo - 1 - at] : row[at];
+}
+
+TRL_BODY double trl_kernel_at_hi(const double *row, long long at, long long hi, const double *ghost)
+{
+    return at >= hi ? ghost[at - hi] : row[at];
 }
 
 TRL_BODY int trl_lanes_any_negative(trl_kernel_bits x)

@@ -7,7 +7,7 @@
 #include "bench_dag_impl.h"
 #include "bench_kernels_impl.h"
 
-enum { ROUNDS = 15, QUICK_ROUNDS = 2, GATES = 8 };
+enum { ROUNDS = 61, QUICK_ROUNDS = 2, GATES = 8 };
 #ifdef TRL_POISON /* builds for testing: ghosts that nobody sets are NaN after a step */
 enum { STALE_IS_FINITE = false };
 #else

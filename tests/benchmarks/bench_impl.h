@@ -76,7 +76,7 @@ trli_spread trli_spread_of(double *number, int n);
 void trli_spread_report(trli_json *json, const char *key, const trli_spread *spread);
 double trli_bench_clock(void);
 
-#define TRLI_ROUNDS_MAX 32
+#define TRLI_ROUNDS_MAX 64
 
 /* A way to do the work. */
 typedef struct trli_contender {

@@ -82,20 +82,19 @@ static void emit_all(trli_compiler *compiler)
     for (int p = 0; p < model->nprograms; ++p)
         for (int i = 0; i < model->program[p]->nsteps; ++i) {
             trli_step *s = &model->program[p]->step[i];
-            const char *why;
-            char *kernel, *cpp;
-            int turns;
+            trli_emitted emitted;
+            char *cpp;
             if (!s->live || s->kind != TRLI_STEP_KERNEL) continue;
             ck_assert_int_lt(ntexts, KERNELS_MOST);
             const trli_emit_request wanted = {
                 .kernel = s->kernel, .nroots = s->nout, .roots = s->value, .look = s->check};
-            ck_ok(trli_emit_kernel(&trli_dialect_cuda, &model->ir, &model->walk, &wanted, &turns, &kernel, &why));
-            ck_assert_ptr_nonnull(kernel);
-            cpp = as_cpp(s, kernel);
-            ck_ok(trli_tuning_create(model, s, turns, &s->tuning));
+            ck_ok(trli_emit_kernel(&trli_dialect_cuda, &model->ir, &model->walk, &wanted, &emitted));
+            ck_assert_ptr_nonnull(emitted.text);
+            cpp = as_cpp(s, emitted.text);
+            ck_ok(trli_tuning_create(model, s, emitted.turns, &s->tuning));
             ck_ok(trli_compiler_add(compiler, cpp, &s->native));
             free(cpp);
-            text[ntexts++] = kernel;
+            text[ntexts++] = emitted.text;
         }
 }
 

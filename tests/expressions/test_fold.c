@@ -105,6 +105,41 @@ START_TEST(a_second_layer_beyond_y_and_z_is_read_by_two_rows)
 }
 END_TEST
 
+/* Layers of which the compiled kernels need no values in memory. */
+static int count_within(void)
+{
+    int n = 0;
+    for (int i = 0; i < sim->step->nsteps; ++i)
+        for (int k = 0; k < sim->step->step[i].nslabs; ++k) n += sim->step->step[i].slab[k].within;
+    return n;
+}
+
+static const int row_length[] = {2, 3, 7, 8, 9, 10, 15, 16, 17, 1023, 1024, 1026, 2049};
+
+/* Shorter than lanes, as long, one more; in parts. Two layers beyond x; a face's rows are longer than a cell's. */
+START_TEST(rows_of_any_length_end_with_the_same_bits)
+{
+    const int n = row_length[_i];
+    new_deck();
+    say("grid: {cells: [%d, 3, 4], length: [%g, 0.3, 0.4], patches: %s}\n"
+        "stencils:\n"
+        "  wide: {to: cell, points: [[[-2, 0, 0], 1], [[-1, 0, 0], 0.5], [[2, 0, 0], 1], [[0, 0, 0], -2.5]]}\n"
+        "equations:\n"
+        "  T: {initial: \"sin(3*x)*cos(2*y) + z\", ddt: \"wide(T) + laplacian(T) + at(u, cell)\", boundary: {%s}}\n"
+        "  u: {location: xface, initial: \"cos(x + z)\", ddt: \"laplacian(u) + at(T, xface)\", boundary: {"
+        "x-: {dirichlet: 0}, x+: {dirichlet: \"t\"}, y-: {neumann: 0.3}, y+: {dirichlet: \"exp(z)\"}, z-: {outflow: "
+        "true}, "
+        "z+: {neumann: 0}}}\n"
+        "time: {method: ssprk2, dt: 1e-4, steps: 3}\n",
+        n, 0.1 * n, n > 15 && n < 20 ? "[2, 1, 2]" : "auto", all_kinds);
+    int folded, apart;
+    const uint64_t node = run("run.fusion=node", NULL, &folded, &apart);
+    ck_assert(run("run.compile=always", NULL, &folded, &apart) == node);
+    ck_assert_int_gt(count_within(), 0);
+    ck_assert(run("run.compile=always", "run.time_blocking=2", &folded, &apart) == node);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_unchecked_fixture(tc, NULL, close_problem);
@@ -113,6 +148,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, corners_are_read_from_other_rows);
     tcase_add_test(tc, a_second_reader_needs_the_layer_too);
     tcase_add_test(tc, a_second_layer_beyond_y_and_z_is_read_by_two_rows);
+    tcase_add_loop_test(tc, rows_of_any_length_end_with_the_same_bits, 0, sizeof row_length / sizeof *row_length);
 }
 
 TRL_TEST_MAIN("fold", add_tests)
