@@ -130,49 +130,23 @@ static void put_result_stores(trli_emitter *e, int32_t first, int32_t end, int d
     }
 }
 
-/* A loop over the points of a row, of what is wanted; it fills row buffers, or stores the results [first, end). */
-static void put_loop(trli_emitter *e, trli_place loop, int32_t first, int32_t end, const char *kind, int depth)
+/* The loop over the points of a row: of lanes, or where it is shorter of points. It fills row buffers, or stores the results of a group. */
+static void put_row_loop(trli_emitter *e, trli_place loop, int32_t group, int depth)
 {
-    trli_put_indent(e, depth);
-    fprintf(e->out, "%s\n", kind);
-    trli_put_indent(e, depth);
+    const bool stores = loop == TRLI_IN_RESULT;
+    const trli_group g = stores ? e->group[group] : (trli_group){.end = 0};
+    trli_put_lanes_loop(e, loop, group, depth);
+    trli_mark_computed(e, loop, g.end - g.first, e->root + g.first);
+    trli_put_indent(e, depth + 1);
+    fputs("TRL_KERNEL_SHORT\n", e->out);
+    trli_put_indent(e, depth + 1);
     fputs("for (long long i = 0; i < n; ++i) {\n", e->out);
-    put_wanted(e, loop, depth + 1);
-    if (loop == TRLI_IN_RESULT)
-        put_result_stores(e, first, end, depth + 1);
+    put_wanted(e, loop, depth + 2);
+    if (stores)
+        put_result_stores(e, g.first, g.end, depth + 2);
     else
-        put_buffer_stores(e, loop, depth + 1);
-    trli_put_indent(e, depth);
-    fputs("}\n", e->out);
-}
-
-/* A branch keeps a loop from becoming vectors. Functions that have one are computed without it first, and the row again with it if some
- * argument was not near. */
-static void put_row_loop(trli_emitter *e, trli_place loop, int32_t first, int32_t end, int depth)
-{
-    static const char kind[] = "TRL_KERNEL_INDEPENDENT";
-    const bool look = e->look && loop == TRLI_IN_RESULT;
-    for (int32_t i = 0; i < e->count; ++i) e->near |= e->wanted[i] && trli_has_branch(trli_sample_node(e, i));
-    if (!e->near) {
-        put_loop(e, loop, first, end, kind, depth);
-        return;
-    }
-    trli_put_indent(e, depth);
-    fputs("{\n", e->out);
+        put_buffer_stores(e, loop, depth + 2);
     trli_put_indent(e, depth + 1);
-    fputs(look ? "long long far = 0, before = excess;\n" : "long long far = 0;\n", e->out);
-    put_loop(e, loop, first, end, kind, depth + 1);
-    e->near = false;
-    trli_put_indent(e, depth + 1);
-    fputs("if (far) {\n", e->out);
-    if (look) {
-        trli_put_indent(e, depth + 2);
-        fputs("excess = before;\n", e->out);
-    }
-    put_loop(e, loop, first, end, kind, depth + 2);
-    trli_put_indent(e, depth + 1);
-    fputs("}\n", e->out);
-    trli_put_indent(e, depth);
     fputs("}\n", e->out);
 }
 
@@ -185,8 +159,7 @@ static void put_row_buffers(trli_emitter *e, trli_place loop, int depth)
         trli_put_indent(e, depth);
         fprintf(e->out, "double b%d[TRL_KERNEL_ROW];\n", o);
     }
-    trli_mark_computed(e, loop, 0, NULL);
-    put_row_loop(e, loop, 0, 0, depth);
+    put_row_loop(e, loop, TRLI_SHARED, depth);
 }
 
 /* Whether what is wanted reads a row. */
@@ -203,12 +176,6 @@ static void put_row_address(trli_emitter *e, const char *array, int32_t i, int y
     const char *place = e->along == 0 ? "%s%d + x + (j + (%d)) * %s%d_y + (k + (%d)) * %s%d_z;\n"
                                       : "%s%d + j + (%d) + x * %s%d_y + (k + (%d)) * %s%d_z;\n";
     fprintf(e->out, place, array, i, y, array, i, z, array, i);
-}
-
-/* Whether results that are not stored by lanes can be stored past the caches. */
-static bool may_stream(const trli_emitter *e)
-{
-    return e->along == 0;
 }
 
 static void put_pointers(trli_emitter *e, int32_t group, int depth)
@@ -264,16 +231,17 @@ static void put_ghosts_of_side(trli_emitter *e, int32_t g, int32_t pointer, int 
             ghosts->input, ghosts->side ? "hi" : "lo", ghosts->axis);
     mark_row_of_ghosts(e, root);
     put_wanted(e, TRLI_IN_ROW, depth + 1);
+    trli_put_lanes_fill(e, root, g, depth + 1);
     trli_mark_computed(e, TRLI_IN_RESULT, 1, &root);
-    trli_put_indent(e, depth + 1);
-    fputs("TRL_KERNEL_INDEPENDENT\n", e->out);
-    trli_put_indent(e, depth + 1);
-    fputs("for (long long i = 0; i < n; ++i) {\n", e->out);
-    put_wanted(e, TRLI_IN_RESULT, depth + 2);
     trli_put_indent(e, depth + 2);
+    fputs("TRL_KERNEL_SHORT\n", e->out);
+    trli_put_indent(e, depth + 2);
+    fputs("for (long long i = 0; i < n; ++i) {\n", e->out);
+    put_wanted(e, TRLI_IN_RESULT, depth + 3);
+    trli_put_indent(e, depth + 3);
     fprintf(e->out, "g%d[i] = ", g);
     put_use(e, TRLI_IN_RESULT, root);
-    fprintf(e->out, ";\n%*s}\n%*sp%d = g%d;\n%*s}\n", 4 * depth + 4, "", 4 * depth + 4, "", pointer, g, 4 * depth, "");
+    fprintf(e->out, ";\n%*s}\n%*sp%d = g%d;\n%*s}\n", 4 * depth + 8, "", 4 * depth + 4, "", pointer, g, 4 * depth, "");
 }
 
 static void put_ghosts(trli_emitter *e, int32_t group, int depth)
@@ -288,13 +256,10 @@ static void put_ghosts(trli_emitter *e, int32_t group, int depth)
 
 static void put_result_pointers(trli_emitter *e, int32_t group, int depth)
 {
-    const bool by_row = !trli_goes_by_lanes(e, group) && may_stream(e);
     for (int32_t r = e->group[group].first; r < e->group[group].end; ++r) {
         const int to = r % e->nroots;
         trli_put_indent(e, depth);
-        if (by_row) fprintf(e->out, "double row%d[TRL_KERNEL_ROW];\n%*s", r, 4 * depth, "");
         fprintf(e->out, "double *const q%d = ", r);
-        if (by_row) fprintf(e->out, "call->stream ? row%d : ", r);
         put_row_address(e, "out", to, 0, r == to ? 0 : 1);
     }
 }
@@ -319,7 +284,7 @@ static void put_rows_ahead(trli_emitter *e, int32_t group, int depth)
     }
 }
 
-void trli_put_fetches(trli_emitter *e, int32_t group, const char *how, int depth)
+void trli_put_fetches(trli_emitter *e, int32_t group, int depth)
 {
     const int *fields;
     const int n = trli_kernel_inputs(e->kernel, &fields);
@@ -328,34 +293,12 @@ void trli_put_fetches(trli_emitter *e, int32_t group, const char *how, int depth
     for (int i = 0; i < n; ++i) {
         if (!reads_first(e, group, i)) continue;
         for (int plane = 0; plane < (group < e->ngroups ? 1 : 2); ++plane) {
-            char row[48];
-            snprintf(row, sizeof row, plane ? "a%d + in%d_z" : "a%d", i, i);
             trli_put_indent(e, depth + 1);
-            fprintf(e->out, how, row);
-            fputs(";\n", e->out);
+            fprintf(e->out, plane ? "trl_kernel_fetch(a%d + i + in%d_z);\n" : "trl_kernel_fetch(a%d + i);\n", i, i);
         }
     }
     trli_put_indent(e, depth);
     fputs("}\n", e->out);
-}
-
-static void put_results(trli_emitter *e, int32_t group, int depth)
-{
-    const int32_t first = e->group[group].first, end = e->group[group].end;
-    if (trli_goes_by_lanes(e, group)) {
-        trli_put_lanes_loop(e, group, depth);
-        trli_mark_computed(e, TRLI_IN_RESULT, end - first, e->root + first);
-        put_loop(e, TRLI_IN_RESULT, first, end, "TRL_KERNEL_SHORT", depth + 1);
-        return;
-    }
-    if (may_stream(e)) trli_put_fetches(e, group, "trl_kernel_fetch(%s, n)", depth);
-    trli_mark_computed(e, TRLI_IN_RESULT, end - first, e->root + first);
-    put_row_loop(e, TRLI_IN_RESULT, first, end, depth);
-    for (int32_t r = first; r < end && may_stream(e); ++r) {
-        trli_put_indent(e, depth);
-        fprintf(e->out, "if (call->stream) trl_kernel_stream(out%d + x + j * out%d_y + k * out%d_z, q%d, n);\n", r, r,
-                r, r);
-    }
 }
 
 /* Whether the kernel computes ghosts of an input beyond sides of one of these axes. */
@@ -416,8 +359,8 @@ static void put_row(trli_emitter *e, int32_t group, int depth)
         return;
     }
     put_result_pointers(e, group, depth);
-    if (may_stream(e)) put_rows_ahead(e, group, depth);
-    put_results(e, group, depth);
+    if (e->along == 0) put_rows_ahead(e, group, depth);
+    put_row_loop(e, TRLI_IN_RESULT, group, depth);
 }
 
 static void put_rows(trli_emitter *e, int32_t group, int depth)
@@ -522,6 +465,7 @@ static void put_ends(trli_emitter *e)
 
 static void put_kernel(trli_emitter *e)
 {
+    trli_put_definitions(e);
     fputs("void trl_kernel(trl_kernel_call *call)\n{\n", e->out);
     put_arrays(e);
     put_values(e, TRLI_IN_CALL, TRLI_ALL_GROUPS, 1);
@@ -533,10 +477,10 @@ static void put_kernel(trli_emitter *e)
     put_row_buffers(e, TRLI_IN_ROW_X, 2);
     put_blocks(e);
     fputs("    }\n", e->out);
-    if (may_stream(e)) fputs("    if (call->stream) trl_kernel_fence();\n", e->out);
+    if (e->along == 0) fputs("    if (call->stream) trl_kernel_fence();\n", e->out);
     if (e->look) fputs("    call->nonfinite = excess < 0 || trl_lanes_any_negative(excesses);\n", e->out);
     fputs("}\n", e->out);
 }
 
 const trli_dialect trli_dialect_cpu = {
-    .put_kernel = put_kernel, .put_use = put_use, .index = {"x + i", "j", "k"}, .pairs = true};
+    .put_kernel = put_kernel, .put_use = put_use, .suffix = "_point", .index = {"x + i", "j", "k"}, .pairs = true};

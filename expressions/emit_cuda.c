@@ -117,4 +117,5 @@ static void put_kernel(trli_emitter *e)
     fputs("    }\n    if (excess < 0) *call.nonfinite = 1;\n}\n", e->out);
 }
 
-const trli_dialect trli_dialect_cuda = {.put_kernel = put_kernel, .put_use = put_use, .index = {"i", "j", "k"}};
+const trli_dialect trli_dialect_cuda = {
+    .put_kernel = put_kernel, .put_use = put_use, .suffix = "", .index = {"i", "j", "k"}};

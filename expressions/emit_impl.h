@@ -30,10 +30,10 @@ typedef struct trli_emit_request {
     const trli_kernel *kernel; /* of the roots */
     int nroots;
     const trli_value *roots;
-    bool look;  /* note values that are not finite */
-    bool edges; /* have ghosts set before the rows beside them are computed (trl_kernel_call.set_edges) */
-    bool thin;  /* CPU, 2-D and more: for boxes of few points along x: the inner loop goes along y */
-    int nlayers; /* CPU: ghosts that the kernel computes itself; those of x come last, and have to be set if it does not (`rows`) */
+    bool look;   /* note values that are not finite */
+    bool edges;  /* have ghosts set before the rows beside them are computed (trl_kernel_call.set_edges) */
+    bool thin;   /* CPU, 2-D and more: for boxes of few points along x: the inner loop goes along y */
+    int nlayers; /* CPU: ghosts that the kernel computes itself */
     const trli_emit_layer *layer;
 } trli_emit_request;
 
@@ -41,7 +41,6 @@ typedef struct trli_emitted {
     char *text; /* the caller's to free; NULL: the kernel is one that only the interpreter runs, and `why` says why */
     const char *why;
     int turns; /* the most planes that it takes in turn */
-    bool rows; /* it computes those beyond the ends of rows, too */
 } trli_emitted;
 
 /* The text of a kernel that computes the roots as trli_kernel_evaluate does, to the bit; trli_kernel_prelude has to precede it. Fails with
@@ -112,7 +111,6 @@ struct trli_emitter {
     const trli_emit_layer *layer;
     bool look, edges;
     int along, across; /* axes: of rows, and of the rows of a plane */
-    bool near; /* the loop under way computes functions without their branch, and notes in `far` that it was wrong */
     FILE *out;
     int nresults;  /* nroots, or those of two planes, one after the other */
     int32_t *root; /* [nresults] samples */
@@ -174,17 +172,29 @@ static inline bool trli_is_leaf(const trli_node *n)
 
 /* ---- emit_text.c ---- */
 
+/* A sample as an operand inside of a loop. */
+typedef void trli_put_operand(trli_emitter *e, trli_place loop, int32_t i);
+
 struct trli_dialect {
-    void (*put_kernel)(trli_emitter *e);                          /* all of the text */
-    void (*put_use)(trli_emitter *e, trli_place loop, int32_t i); /* a sample as an operand inside of a loop */
-    const char *index[3];                                         /* of the point, along each axis */
-    bool pairs;                                                   /* one loop may compute the points of two planes */
+    void (*put_kernel)(trli_emitter *e); /* all of the text */
+    trli_put_operand *put_use;
+    const char *suffix;   /* of functions for a point */
+    const char *index[3]; /* of the point, along each axis */
+    bool pairs;           /* one loop may compute the points of two planes */
 };
 
-/* Whether a function has a branch for arguments that few have. */
-bool trli_has_branch(const trli_node *n);
+/* Whether an operation is a call of a function of trl_functions_body.h or trl_limiter_body.h. */
+bool trli_is_function(const trli_node *n);
+/* The call for a sample, of the function whose name has the suffix. */
+void trli_put_call(trli_emitter *e, trli_place loop, int32_t i, const char *suffix, trli_put_operand *put_operand);
+/* The definitions on lanes of the functions that the kernel calls. */
+void trli_put_definitions(trli_emitter *e);
+/* Text with operands of a sample in place of $0, $1, $2. */
+void trli_put_form(trli_emitter *e, trli_place loop, int32_t i, const char *form, trli_put_operand *put_operand);
 void trli_put_indent(trli_emitter *e, int depth);
 void trli_put_number(trli_emitter *e, double number);
+/* The operation that computes a sample from the place of the point, or those of lanes. */
+void trli_put_point(trli_emitter *e, bool lanes, int32_t i);
 /* The operation that computes a sample, no leaf, inside of a loop. */
 void trli_put_operation(trli_emitter *e, trli_place loop, int32_t i);
 
@@ -194,18 +204,18 @@ void trli_put_operation(trli_emitter *e, trli_place loop, int32_t i);
 void trli_mark_computed(trli_emitter *e, trli_place loop, int nroots, const int32_t *root);
 /* Read a field's sample that may lie beyond the end of its row. */
 void trli_put_beyond(trli_emitter *e, bool lanes, const trli_sample *in);
-/* Ask for the rows ahead of the inputs that a group is the first to read, by `how`, a call with the row. */
-void trli_put_fetches(trli_emitter *e, int32_t group, const char *how, int depth);
+/* Ask for the lines ahead of the inputs that a group is the first to read. */
+void trli_put_fetches(trli_emitter *e, int32_t group, int depth);
 
 /* ---- emit_lanes.c ---- */
 
-/* Whether the loop that stores the results of a group is one over lanes: its operations all exist on these. */
-bool trli_goes_by_lanes(trli_emitter *e, int32_t group);
-/* Whether it then keeps values of a row for the next one, which follows at once. */
+/* Whether the loop that stores the results of a group keeps values of a row for the next one, which follows at once. */
 bool trli_keeps_rows(trli_emitter *e, int32_t group);
 /* Before the loop over the rows: room for what rows keep for the next one. */
 void trli_put_kept(trli_emitter *e, int32_t group, int depth);
-/* The loop of rows that are not shorter than the lanes. */
-void trli_put_lanes_loop(trli_emitter *e, int32_t group, int depth);
+/* The loop over the points of rows that are not shorter than the lanes: it fills the row buffers of its place, or stores the results of a group. */
+void trli_put_lanes_loop(trli_emitter *e, trli_place loop, int32_t group, int depth);
+/* The same, of a loop that fills a row of ghosts. */
+void trli_put_lanes_fill(trli_emitter *e, int32_t root, int32_t ghosts, int depth);
 
 #endif

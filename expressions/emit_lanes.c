@@ -11,26 +11,30 @@ enum { CARRY_COST = 8 }; /* worth a shuffle of lanes, or a load and a store */
 /* Whether a sample is several values in a loop over lanes: it varies along the row. */
 static bool is_lanes(const trli_emitter *e, int32_t i)
 {
-    return trli_sample_node(e, i)->varies & 1;
+    return trli_sample_node(e, i)->varies >> e->along & 1;
 }
 
 /* How a sample is read by a loop over lanes. */
-static void put_lanes(trli_emitter *e, int32_t i)
+static void put_lanes(trli_emitter *e, trli_place loop, int32_t i)
 {
     const trli_sample *in = &e->sample[i];
     if (!is_lanes(e, i)) {
         fputs("trl_lanes_of(", e->out);
         e->dialect->put_use(e, TRLI_IN_RESULT, i);
         fputs(")", e->out);
+    } else if (trli_sample_node(e, i)->op == TRLI_OP_FIELD && e->along != 0) {
+        fputs("trl_kernel_gather(&", e->out);
+        e->dialect->put_use(e, loop, i);
+        fprintf(e->out, ", in%d_y)", e->pointer[in->pointer].input);
     } else if (trli_sample_node(e, i)->op == TRLI_OP_FIELD && in->beyond < 0)
         fprintf(e->out, "trl_kernel_load(p%d + i + (%d))", in->pointer, in->offset[0]);
-    else if (in->buffered)
+    else if (in->buffered && in->place != loop)
         fprintf(e->out, "trl_kernel_load(b%d + i)", e->number[i]);
     else
         fprintf(e->out, "v%d", e->number[i]);
 }
 
-/* Operations on lanes, where comparisons give bits: $0, $1, $2 are the operands. NULL: there is no such operation. */
+/* Operations on lanes, where comparisons give bits: $0, $1, $2 are the operands. */
 static const char *const lanes_forms[TRLI_OP_COUNT] = {
     [TRLI_OP_NEG] = "-$0",
     [TRLI_OP_NOT] = "trl_lanes_not($0)",
@@ -56,18 +60,7 @@ static bool is_comparison(int op)
     return op == TRLI_OP_LT || op == TRLI_OP_LE || op == TRLI_OP_EQ || op == TRLI_OP_NE;
 }
 
-static void put_lanes_form(trli_emitter *e, int32_t i, const char *form)
-{
-    const trli_sample *in = &e->sample[i];
-    for (; *form; ++form) {
-        if (*form == '$')
-            put_lanes(e, in->arg[*++form - '0']);
-        else
-            fputc(*form, e->out);
-    }
-}
-
-static void put_lanes_operation(trli_emitter *e, int32_t i)
+static void put_lanes_operation(trli_emitter *e, trli_place loop, int32_t i)
 {
     const trli_sample *in = &e->sample[i];
     const int op = trli_sample_node(e, i)->op;
@@ -76,17 +69,21 @@ static void put_lanes_operation(trli_emitter *e, int32_t i)
         return;
     }
     const trli_sample *condition = op == TRLI_OP_SELECT ? &e->sample[in->arg[0]] : NULL;
-    if (is_comparison(op)) {
+    if (trli_op_operands(op) == 0)
+        trli_put_point(e, true, i);
+    else if (trli_is_function(trli_sample_node(e, i)))
+        trli_put_call(e, loop, i, "_lanes", put_lanes);
+    else if (is_comparison(op)) {
         fputs("trl_lanes_truth(", e->out);
-        put_lanes_form(e, i, lanes_forms[op]);
+        trli_put_form(e, loop, i, lanes_forms[op], put_lanes);
         fputs(")", e->out);
-    } else if (condition && !condition->buffered && is_lanes(e, in->arg[0]) && condition->ahead < 0 &&
-               is_comparison(trli_sample_node(e, in->arg[0])->op)) {
+    } else if (condition && (!condition->buffered || condition->place == loop) && is_lanes(e, in->arg[0]) &&
+               condition->ahead < 0 && is_comparison(trli_sample_node(e, in->arg[0])->op)) {
         fputs("trl_lanes_choose(", e->out);
-        put_lanes_form(e, in->arg[0], lanes_forms[trli_sample_node(e, in->arg[0])->op]);
-        put_lanes_form(e, i, ", $1, $2)");
+        trli_put_form(e, loop, in->arg[0], lanes_forms[trli_sample_node(e, in->arg[0])->op], put_lanes);
+        trli_put_form(e, loop, i, ", $1, $2)", put_lanes);
     } else
-        put_lanes_form(e, i, lanes_forms[op]);
+        trli_put_form(e, loop, i, lanes_forms[op], put_lanes);
 }
 
 /* ---- values of the iteration before ---- */
@@ -103,7 +100,7 @@ static bool is_computed(const trli_emitter *e, int32_t i)
 static int32_t find_ahead(const trli_emitter *e, int32_t i, int axis)
 {
     const trli_sample *in = &e->sample[i];
-    if (in->place != TRLI_IN_POINT || in->cost < CARRY_COST) return -1;
+    if (in->place != TRLI_IN_POINT || in->cost < CARRY_COST || e->along != 0) return -1;
     for (int32_t k = e->first[in->node]; k >= 0; k = e->sample[k].next) {
         const int8_t *at = e->sample[k].offset;
         if (e->wanted[k] && at[axis] == in->offset[axis] + 1 && at[1 - axis] == in->offset[1 - axis] &&
@@ -146,17 +143,10 @@ static bool takes(const trli_emitter *e, int axis)
     return false;
 }
 
-bool trli_goes_by_lanes(trli_emitter *e, int32_t group)
-{
-    find_computed(e, group);
-    for (int32_t i = 0; i < e->count; ++i)
-        if (e->wanted[i] && e->sample[i].beyond < 0 && !lanes_forms[trli_sample_node(e, i)->op]) return false;
-    return e->along == 0;
-}
-
 bool trli_keeps_rows(trli_emitter *e, int32_t group)
 {
-    return trli_goes_by_lanes(e, group) && takes(e, 1);
+    find_computed(e, group);
+    return takes(e, 1);
 }
 
 void trli_put_kept(trli_emitter *e, int32_t group, int depth)
@@ -169,11 +159,11 @@ void trli_put_kept(trli_emitter *e, int32_t group, int depth)
     }
 }
 
-static void put_lanes_value(trli_emitter *e, int32_t i, int depth)
+static void put_lanes_value(trli_emitter *e, trli_place loop, int32_t i, int depth)
 {
     trli_put_indent(e, depth);
     fprintf(e->out, "const trl_kernel_lanes v%d = ", e->number[i]);
-    put_lanes_operation(e, i);
+    put_lanes_operation(e, loop, i);
     fputs(";\n", e->out);
 }
 
@@ -187,7 +177,7 @@ static void put_anew(trli_emitter *e, int axis, int depth)
         for (int a = 0; e->also[e->order[o]] && a < 3 && in->arg[a] >= 0; ++a) e->also[in->arg[a]] = true;
     }
     for (int32_t o = 0; o < e->count; ++o)
-        if (e->also[e->order[o]]) put_lanes_value(e, e->order[o], depth);
+        if (e->also[e->order[o]]) put_lanes_value(e, TRLI_IN_RESULT, e->order[o], depth);
     for (int32_t o = 0; o < e->count; ++o) {
         const int32_t i = e->order[o];
         if (!is_taken(e, i, axis)) continue;
@@ -277,42 +267,95 @@ static void put_lanes_results(trli_emitter *e, trli_group g, int depth)
 {
     for (int32_t r = g.first; r < g.end; ++r) {
         trli_put_indent(e, depth);
-        fprintf(e->out, "trl_kernel_put(q%d + i, past && i %% TRL_KERNEL_LANES == 0, ", r);
-        put_lanes(e, e->root[r]);
+        if (e->along == 0)
+            fprintf(e->out, "trl_kernel_put(q%d + i, past && i %% TRL_KERNEL_LANES == 0, ", r);
+        else
+            fprintf(e->out, "trl_kernel_scatter(q%d + i * out%d_y, out%d_y, ", r, r, r);
+        put_lanes(e, TRLI_IN_RESULT, e->root[r]);
         fputs(");\n", e->out);
         if (!e->look) continue;
         trli_put_indent(e, depth);
         fputs("excesses |= trl_lanes_excess(", e->out);
-        put_lanes(e, e->root[r]);
+        put_lanes(e, TRLI_IN_RESULT, e->root[r]);
         fputs(");\n", e->out);
     }
 }
 
-/* The results of a group that goes by lanes. The last lanes of a row overlap those before; shorter rows go point by point. */
-void trli_put_lanes_loop(trli_emitter *e, int32_t group, int depth)
+static void put_lanes_buffers(trli_emitter *e, trli_place loop, int depth)
 {
-    const trli_group g = e->group[group];
+    for (int32_t o = 0; o < e->count; ++o) {
+        const trli_sample *in = &e->sample[e->order[o]];
+        if (!in->buffered || in->place != loop) continue;
+        trli_put_indent(e, depth);
+        fprintf(e->out, "trl_kernel_put(b%d + i, 0, v%d);\n", o, o);
+    }
+}
+
+static void put_alignment(trli_emitter *e, trli_group g, int depth)
+{
     trli_put_indent(e, depth);
-    fputs("if (n >= TRL_KERNEL_LANES) {\n", e->out);
-    trli_put_indent(e, depth + 1);
     fputs("const int past = call->stream", e->out);
     for (int32_t r = g.first; r < g.end; ++r) fprintf(e->out, " && trl_kernel_is_aligned(q%d)", r);
     fputs(";\n", e->out);
-    find_computed(e, group);
+}
+
+/* Mark what a loop fills rows with; nothing of it is taken from the iteration before. */
+static void find_filled(trli_emitter *e, trli_place loop, int nroots, const int32_t *root)
+{
+    trli_mark_computed(e, loop, nroots, root);
+    for (int32_t i = 0; i < e->count; ++i) {
+        trli_sample *in = &e->sample[i];
+        in->ahead = -1;
+        for (int a = 0; e->wanted[i] && a < 3 && in->arg[a] >= 0; ++a)
+            e->wanted[in->arg[a]] |= e->sample[in->arg[a]].beyond >= 0;
+    }
+}
+
+/* The last lanes of a row overlap those before; shorter rows go point by point. */
+void trli_put_lanes_loop(trli_emitter *e, trli_place loop, int32_t group, int depth)
+{
+    const bool stores = loop == TRLI_IN_RESULT, streams = stores && e->along == 0;
+    trli_put_indent(e, depth);
+    fputs("if (n >= TRL_KERNEL_LANES) {\n", e->out);
+    if (streams) put_alignment(e, e->group[group], depth + 1);
+    if (stores)
+        find_computed(e, group);
+    else
+        find_filled(e, loop, 0, NULL);
     put_before(e, depth + 1);
     const int within = put_heads(e, depth + 1);
-    trli_put_fetches(e, group, "trl_kernel_fetch_line(%s + i)", within);
+    if (streams) trli_put_fetches(e, group, within);
     for (int32_t o = 0; o < e->count; ++o) {
         const int32_t i = e->order[o];
         if (!e->wanted[i] || e->sample[i].ahead >= 0) continue;
-        put_lanes_value(e, i, within);
+        put_lanes_value(e, loop, i, within);
         put_followers(e, i, within);
     }
-    put_lanes_results(e, g, within);
+    if (stores)
+        put_lanes_results(e, e->group[group], within);
+    else
+        put_lanes_buffers(e, loop, within);
     for (int d = within - 1; d > depth; --d) {
         trli_put_indent(e, d);
         fputs("}\n", e->out);
     }
     trli_put_indent(e, depth);
     fputs("} else\n", e->out);
+}
+
+void trli_put_lanes_fill(trli_emitter *e, int32_t root, int32_t ghosts, int depth)
+{
+    trli_put_indent(e, depth);
+    fputs("if (n >= TRL_KERNEL_LANES) {\n", e->out);
+    trli_put_indent(e, depth + 1);
+    fputs(each_lanes, e->out);
+    trli_put_indent(e, depth + 2);
+    fputs(to_last_lanes, e->out);
+    find_filled(e, TRLI_IN_RESULT, 1, &root);
+    for (int32_t o = 0; o < e->count; ++o)
+        if (e->wanted[e->order[o]]) put_lanes_value(e, TRLI_IN_RESULT, e->order[o], depth + 2);
+    trli_put_indent(e, depth + 2);
+    fprintf(e->out, "trl_kernel_put(g%d + i, 0, ", ghosts);
+    put_lanes(e, TRLI_IN_RESULT, root);
+    fprintf(e->out, ");\n%*s}\n%*s} else\n", 4 * depth + 4, "", 4 * depth, "");
 }

@@ -456,18 +456,7 @@ static bool is_worth_pairs(trli_emitter *e)
         if (!leaf && (in->place == TRLI_IN_PLANE || in->place == TRLI_IN_PLANE_ROW)) return false;
         both |= in->pointer >= 0 && in->offset[2] != 0;
     }
-    return both && trli_goes_by_lanes(e, 0);
-}
-
-/* Whether ghosts beyond the ends of rows are in lanes everywhere; else those are set. */
-static bool ends_are_lanes(trli_emitter *e)
-{
-    for (int32_t g = 0; g < e->ngroups; ++g)
-        if (!trli_goes_by_lanes(e, g)) return false;
-    trli_emit_mark_needed(e, TRLI_SHARED);
-    for (int32_t i = 0; i < e->count && e->nshared > 0; ++i)
-        if (e->wanted[i] && e->sample[i].beyond >= 0) return false;
-    return true;
+    return both && e->along == 0;
 }
 
 trl_err trli_emit_plan(trli_emitter *e, const char **why)
@@ -475,11 +464,6 @@ trl_err trli_emit_plan(trli_emitter *e, const char **why)
     trl_err err = TRL_OK;
     *why = NULL;
     TRL_TRY(plan(e, 1, why));
-    if (!*why && e->sides > e->ends && !ends_are_lanes(e)) {
-        trli_emitter_free(e);
-        while (e->nlayers > 0 && e->layer[e->nlayers - 1].axis == 0) --e->nlayers;
-        TRL_TRY(plan(e, 1, why));
-    }
     if (*why || !is_worth_pairs(e)) goto done;
     trli_emitter_free(e);
     TRL_TRY(plan(e, 2, why));

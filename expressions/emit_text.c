@@ -9,6 +9,8 @@
 
 #include "emit_impl.h"
 
+enum { CALLS_FEW = 12 }; /* that are worth a copy of the function each: more take long to compile */
+
 void trli_put_indent(trli_emitter *e, int depth)
 {
     fprintf(e->out, "%*s", 4 * depth, "");
@@ -36,32 +38,31 @@ static void put_index(trli_emitter *e, const trli_sample *in, int axis)
     fprintf(e->out, " + (%d)", in->offset[axis]);
 }
 
-static void put_point(trli_emitter *e, int32_t i)
+void trli_put_point(trli_emitter *e, bool lanes, int32_t i)
 {
     const trli_sample *in = &e->sample[i];
     const trli_node *n = trli_sample_node(e, i);
+    const char *kind = lanes ? "lanes" : "kernel";
     uint64_t seed;
     switch (n->op) {
     case TRLI_OP_COORDINATE:
-        fprintf(e->out, "trl_kernel_coordinate(grid, %d, %s, ", n->index, n->bit ? "0.0" : "0.5");
+        fprintf(e->out, "trl_%s_coordinate(grid, %d, %s, ", kind, n->index, n->bit ? "0.0" : "0.5");
         put_index(e, in, n->index);
-        fputs(")", e->out);
         break;
     case TRLI_OP_AT_SIDE:
-        fputs("(", e->out);
+        fprintf(e->out, n->index % 2 ? "trl_%s_at(grid->cells[%d], " : "trl_%s_at(0, ", kind, n->index / 2);
         put_index(e, in, n->index / 2);
-        fprintf(e->out, n->index % 2 ? " == grid->cells[%d] ? 1.0 : 0.0)" : " == 0 ? 1.0 : 0.0)", n->index / 2);
         break;
     default:
         memcpy(&seed, &n->number, sizeof seed);
-        fprintf(e->out, "trl_kernel_random(0x%llxull", (unsigned long long)seed);
+        fprintf(e->out, "trl_%s_random(0x%llxull, grid", kind, (unsigned long long)seed);
+        if (lanes) fprintf(e->out, ", %d", e->along);
         for (int a = 0; a < 3; ++a) {
-            fprintf(e->out, ", trl_kernel_wrap(grid, %d, ", a);
+            fputs(", ", e->out);
             put_index(e, in, a);
-            fputs(")", e->out);
         }
-        fputs(")", e->out);
     }
+    fputs(")", e->out);
 }
 
 /* Operations as text: $0, $1, $2 are the operands. */
@@ -82,7 +83,6 @@ static const char *const forms[TRLI_OP_COUNT] = {
     [TRLI_OP_NE] = "$0 != $1 ? 1.0 : 0.0",
     [TRLI_OP_AND] = "$0 != 0 && $1 != 0 ? 1.0 : 0.0",
     [TRLI_OP_OR] = "$0 != 0 || $1 != 0 ? 1.0 : 0.0",
-    [TRLI_OP_POW] = "trl_fn_pow($0, $1)",
     [TRLI_OP_SELECT] = "$0 != 0 ? $1 : $2",
 };
 
@@ -94,54 +94,80 @@ static const char *limiter_name(int limiter)
     return names[limiter];
 }
 
-/* By row of the table of functions. */
-bool trli_has_branch(const trli_node *n)
+/* By row of the table of functions: whether it has a branch for arguments that few have. */
+static bool has_branch(const trli_node *n)
 {
 #define TRLI_FREE(name, doc) false,
 #define TRLI_BRANCH(name, doc) true,
     static const bool has[] = {TRL_FUNCTION_LIST(TRLI_FREE, TRLI_FREE, TRLI_BRANCH, TRLI_BRANCH)};
 #undef TRLI_FREE
 #undef TRLI_BRANCH
-    return (n->op == TRLI_OP_FUNCTION1 || n->op == TRLI_OP_FUNCTION2) && has[n->index];
+    return n->op != TRLI_OP_POW && n->op != TRLI_OP_LIMIT && has[n->index];
 }
 
-/* A call of a function; without its branch it also notes whether that was wrong. */
-static void put_call(char *call, size_t room, const trli_node *n, bool near)
+bool trli_is_function(const trli_node *n)
+{
+    return n->op == TRLI_OP_FUNCTION1 || n->op == TRLI_OP_FUNCTION2 || n->op == TRLI_OP_POW || n->op == TRLI_OP_LIMIT;
+}
+
+static void put_function(trli_emitter *e, const trli_node *n)
 {
     int count;
-    const char *name = trl_functions(&count)[n->index].name;
-    const char *operands = n->op == TRLI_OP_FUNCTION1 ? "$0" : "$0, $1";
-    if (near)
-        snprintf(call, room, "trl_fn_%s_near(%s); far |= trl_fn_%s_is_near(%s) ? 0 : 1", name, operands, name,
-                 operands);
+    if (n->op == TRLI_OP_POW)
+        fputs("trl_fn_pow", e->out);
+    else if (n->op == TRLI_OP_LIMIT)
+        fprintf(e->out, "trl_limiter_face_%s", limiter_name(n->index));
     else
-        snprintf(call, room, "trl_fn_%s(%s)", name, operands);
+        fprintf(e->out, "trl_fn_%s", trl_functions(&count)[n->index].name);
+}
+
+void trli_put_definitions(trli_emitter *e)
+{
+    int calls = 0;
+    for (int32_t i = 0; i < e->count; ++i) calls += trli_is_function(trli_sample_node(e, i));
+    for (int32_t i = 0; i < e->walk->count; ++i) {
+        const trli_node *n = trli_ir_node(e->ir, e->walk->list[i]);
+        bool defined = !trli_is_function(n);
+        for (int32_t k = 0; k < i && !defined; ++k) {
+            const trli_node *before = trli_ir_node(e->ir, e->walk->list[k]);
+            defined = before->op == n->op && (n->op == TRLI_OP_POW || before->index == n->index);
+        }
+        if (defined) continue;
+        fprintf(e->out, "%s(%s, ", has_branch(n) ? "TRL_KERNEL_FUNCTION_NEAR" : "TRL_KERNEL_FUNCTION",
+                calls > CALLS_FEW ? "MANY" : "FEW");
+        put_function(e, n);
+        fprintf(e->out, ", %d)\n", trli_op_operands(n->op));
+    }
+}
+
+void trli_put_form(trli_emitter *e, trli_place loop, int32_t i, const char *form, trli_put_operand *put_operand)
+{
+    for (; *form; ++form) {
+        if (*form == '$')
+            put_operand(e, loop, e->sample[i].arg[*++form - '0']);
+        else
+            fputc(*form, e->out);
+    }
+}
+
+void trli_put_call(trli_emitter *e, trli_place loop, int32_t i, const char *suffix, trli_put_operand *put_operand)
+{
+    static const char *const forms_of[] = {"($0)", "($0, $1)", "($0, $1, $2)"};
+    const trli_node *n = trli_sample_node(e, i);
+    put_function(e, n);
+    fputs(suffix, e->out);
+    trli_put_form(e, loop, i, forms_of[trli_op_operands(n->op) - 1], put_operand);
 }
 
 void trli_put_operation(trli_emitter *e, trli_place loop, int32_t i)
 {
-    const trli_sample *in = &e->sample[i];
     const trli_node *n = trli_sample_node(e, i);
-    const char *form = forms[n->op];
-    char call[120];
-    if (trli_op_operands(n->op) == 0) {
-        put_point(e, i);
-        return;
-    }
-    if (n->op == TRLI_OP_LIMIT) {
-        snprintf(call, sizeof call, "trl_limiter_face_%s($0, $1, $2)", limiter_name(n->index));
-        form = call;
-    }
-    if (n->op == TRLI_OP_FUNCTION1 || n->op == TRLI_OP_FUNCTION2) {
-        put_call(call, sizeof call, n, e->near && trli_has_branch(n));
-        form = call;
-    }
-    for (; *form; ++form) {
-        if (*form == '$')
-            e->dialect->put_use(e, loop, in->arg[*++form - '0']);
-        else
-            fputc(*form, e->out);
-    }
+    if (trli_op_operands(n->op) == 0)
+        trli_put_point(e, false, i);
+    else if (trli_is_function(n))
+        trli_put_call(e, loop, i, e->dialect->suffix, e->dialect->put_use);
+    else
+        trli_put_form(e, loop, i, forms[n->op], e->dialect->put_use);
 }
 
 /* Nodes of the roots, and of the ghosts that the kernel may compute. */
@@ -168,6 +194,7 @@ trl_err trli_emit_kernel(const trli_dialect *dialect, const trli_ir *ir, trli_wa
                       .nlayers = request->nlayers,
                       .layer = request->layer,
                       .look = request->look,
+                      .edges = request->edges,
                       .along = request->thin ? 1 : 0,
                       .across = request->thin ? 0 : 1,
                       .turns = 1};
@@ -177,7 +204,6 @@ trl_err trli_emit_kernel(const trli_dialect *dialect, const trli_ir *ir, trli_wa
     TRL_TRY(walk_all(ir, walk, request));
     TRL_TRY(trli_emit_plan(&e, &emitted->why));
     if (emitted->why) goto done;
-    e.edges = request->edges || e.nlayers < request->nlayers;
     e.out = open_memstream(&emitted->text, &bytes);
     if (!e.out) {
         err = trl_fail(ir->ctx, TRL_ERR_MEMORY, NULL, "no memory for the text of a kernel");
@@ -185,7 +211,6 @@ trl_err trli_emit_kernel(const trli_dialect *dialect, const trli_ir *ir, trli_wa
     }
     dialect->put_kernel(&e);
     emitted->turns = e.turns;
-    emitted->rows = e.nlayers == request->nlayers;
 done:
     if (e.out && (fclose(e.out) != 0 || err != TRL_OK)) {
         free(emitted->text);

@@ -233,8 +233,7 @@ static double point_value(const trli_instruction *in, const trl_kernel_grid *gri
     }
     uint64_t seed;
     memcpy(&seed, &in->number, sizeof seed);
-    return trl_kernel_random(seed, trl_kernel_wrap(grid, 0, point[0]), trl_kernel_wrap(grid, 1, point[1]),
-                             trl_kernel_wrap(grid, 2, point[2]));
+    return trl_kernel_random(seed, grid, point[0], point[1], point[2]);
 }
 
 static void run_points(const trli_instruction *in, const bound *b, const frame *f, const trl_box *tile)

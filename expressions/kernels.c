@@ -57,8 +57,7 @@ static trl_err emit_step(trli_model *model, trli_step *s, trli_emitted *emitted)
     if (!layer) return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for kernel '%s'", s->label);
     const trli_emit_request wanted = kernel_of(model, s, layer);
     TRL_TRY(emit(model, &trli_dialect_cpu, &wanted, emitted));
-    for (int k = 0; k < s->nslabs; ++k)
-        s->slab[k].within = s->slab[k].of_row && emitted->text && (emitted->rows || s->slab[k].axis > 0);
+    for (int k = 0; k < s->nslabs; ++k) s->slab[k].within = s->slab[k].of_row && emitted->text;
 done:
     free(layer);
     return err;

@@ -60,15 +60,22 @@ TRL_BODY double trl_kernel_coordinate(const trl_kernel_grid *g, int axis, double
     return g->origin[axis] + ((double)trl_kernel_wrap(g, axis, i) + shift) * g->spacing[axis];
 }
 
+/* 1 at one point of an axis, 0 at others. */
+TRL_BODY double trl_kernel_at(long long where, long long i)
+{
+    return i == where ? 1.0 : 0.0;
+}
+
 /* Uniform in [0, 1) from seed bits and global cell: SplitMix64 (Steele, Lea and Flood 2014). */
-TRL_BODY double trl_kernel_random(unsigned long long seed, long long i, long long j, long long k)
+TRL_BODY double trl_kernel_random(unsigned long long seed, const trl_kernel_grid *g, long long i, long long j,
+                                  long long k)
 {
     unsigned long long h = seed;
     long long cell[3];
     int a;
     cell[0] = i, cell[1] = j, cell[2] = k;
     for (a = 0; a < 3; ++a) {
-        h += 0x9e3779b97f4a7c15ull + (unsigned long long)cell[a];
+        h += 0x9e3779b97f4a7c15ull + (unsigned long long)trl_kernel_wrap(g, a, cell[a]);
         h = (h ^ h >> 30) * 0xbf58476d1ce4e5b9ull;
         h = (h ^ h >> 27) * 0x94d049bb133111ebull;
         h ^= h >> 31;
@@ -130,13 +137,6 @@ TRL_BODY void trl_kernel_set_edges(const trl_kernel_call *call, long long x, lon
 {
     if (call->set_edges && x == call->lo[0]) call->set_edges(call, y, y_end, z, z_end);
 }
-
-/* Before a loop that carries no dependence. */
-#if defined(__clang__)
-#define TRL_KERNEL_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
-#else
-#define TRL_KERNEL_INDEPENDENT _Pragma("GCC ivdep")
-#endif
 
 #if defined(__AVX512F__)
 #define TRL_KERNEL_LANES 8
@@ -327,16 +327,6 @@ TRL_BODY void trl_kernel_put(double *out, int past, trl_kernel_lanes value)
         *(trl_kernel_loose *)out = value;
 }
 
-/* Copy a row from the cache to memory without reading its old values. */
-TRL_BODY void trl_kernel_stream(double *out, const double *row, long long n)
-{
-    long long i = 0;
-    for (; i < n && (unsigned long long)(out + i) % sizeof(trl_kernel_lanes); ++i) out[i] = row[i];
-    for (; i + TRL_KERNEL_LANES <= n; i += TRL_KERNEL_LANES)
-        trl_kernel_store_past(out + i, *(const trl_kernel_loose *)(row + i));
-    for (; i < n; ++i) out[i] = row[i];
-}
-
 /* Streamed values are in memory before what this thread stores next. */
 TRL_BODY void trl_kernel_fence(void)
 {
@@ -345,17 +335,135 @@ TRL_BODY void trl_kernel_fence(void)
 #endif
 }
 
-/* Ask for what will be read soon: the line of a value, a row. */
-TRL_BODY void trl_kernel_fetch_line(const double *at)
+/* Ask for the line of a value that will be read soon. */
+TRL_BODY void trl_kernel_fetch(const double *at)
 {
     __builtin_prefetch(at);
 }
 
-TRL_BODY void trl_kernel_fetch(const double *row, long long n)
+/* ---- functions on lanes ---- */
+
+/* Lanes one by one. */
+typedef union trl_lanes_each {
+    trl_kernel_lanes all;
+    double at[TRL_KERNEL_LANES];
+    long long bits[TRL_KERNEL_LANES];
+} trl_lanes_each;
+
+/* A loop over the lanes `l` that becomes operations on all of them. Told nothing, clang would unroll it first. */
+#if defined(__clang__)
+#define TRL_LANES_LOOP                                                                                     \
+    _Pragma("clang loop unroll(disable) vectorize(assume_safety) vectorize_width(TRL_KERNEL_LANES)") for ( \
+        int l = 0; l < TRL_KERNEL_LANES; ++l)
+#else
+#define TRL_LANES_LOOP for (int l = 0; l < TRL_KERNEL_LANES; ++l)
+#endif
+
+/* Values that are not next to each other. */
+TRL_BODY trl_kernel_lanes trl_kernel_gather(const double *at, long long stride)
 {
-    long long i;
-    for (i = 0; i < n; i += 8) __builtin_prefetch(row + i);
+    trl_lanes_each x;
+    int l;
+    for (l = 0; l < TRL_KERNEL_LANES; ++l) x.at[l] = at[l * stride];
+    return x.all;
 }
+
+TRL_BODY void trl_kernel_scatter(double *at, long long stride, trl_kernel_lanes value)
+{
+    int l;
+    for (l = 0; l < TRL_KERNEL_LANES; ++l) at[l * stride] = value[l];
+}
+
+/* The same for lanes at i, i + 1, ... */
+TRL_BODY trl_kernel_lanes trl_lanes_coordinate(const trl_kernel_grid *g, int axis, double shift, long long i)
+{
+    trl_lanes_each x;
+    if (i >= 0 && i + TRL_KERNEL_LANES <= g->cells[axis])
+        TRL_LANES_LOOP x.at[l] = (double)(i + l);
+    else
+        for (int l = 0; l < TRL_KERNEL_LANES; ++l) x.at[l] = (double)trl_kernel_wrap(g, axis, i + l);
+    return g->origin[axis] + (x.all + shift) * g->spacing[axis];
+}
+
+TRL_BODY trl_kernel_lanes trl_lanes_at(long long where, long long i)
+{
+    trl_lanes_each x;
+    TRL_LANES_LOOP x.at[l] = trl_kernel_at(where, i + l);
+    return x.all;
+}
+
+TRL_BODY trl_kernel_lanes trl_lanes_random(unsigned long long seed, const trl_kernel_grid *g, int axis, long long i,
+                                           long long j, long long k)
+{
+    trl_lanes_each x;
+    for (int l = 0; l < TRL_KERNEL_LANES; ++l)
+        x.at[l] = trl_kernel_random(seed, g, axis == 0 ? i + l : i, axis == 1 ? j + l : j, k);
+    return x.all;
+}
+
+/* A function f of n operands on lanes, f_lanes, and for one point, f_point. A kernel defines those that it calls, each of which is compiled
+ * once, or where it calls few (how: FEW) also with each call on lanes. */
+#define TRL_KERNEL_FEW TRL_BODY
+#define TRL_KERNEL_MANY static __attribute__((noinline, TRL_KERNEL_AS_IT_IS))
+#if defined(__clang__)
+#define TRL_KERNEL_AS_IT_IS
+#else
+#define TRL_KERNEL_AS_IT_IS noclone /* nor made anew for operands that are known */
+#endif
+#define TRL_LANES_TAKEN1 trl_kernel_lanes a
+#define TRL_LANES_TAKEN2 trl_kernel_lanes a, trl_kernel_lanes b
+#define TRL_LANES_TAKEN3 trl_kernel_lanes a, trl_kernel_lanes b, trl_kernel_lanes c
+#define TRL_LANES_GIVEN1 a
+#define TRL_LANES_GIVEN2 a, b
+#define TRL_LANES_GIVEN3 a, b, c
+/* gcc makes no vectors of some loops over lanes that it knows. */
+#define TRL_LANES_EACH1 x = {a}
+#define TRL_LANES_EACH2 x = {trl_lanes_settled(a)}, y = {trl_lanes_settled(b)}
+#define TRL_LANES_EACH3 x = {a}, y = {b}, z = {c}
+#define TRL_LANES_ONE1 x.at[l]
+#define TRL_LANES_ONE2 x.at[l], y.at[l]
+#define TRL_LANES_ONE3 x.at[l], y.at[l], z.at[l]
+#define TRL_POINT_TAKEN1 double a
+#define TRL_POINT_TAKEN2 double a, double b
+#define TRL_POINT_TAKEN3 double a, double b, double c
+#define TRL_POINT_GIVEN1 trl_lanes_of(a)
+#define TRL_POINT_GIVEN2 trl_lanes_of(a), trl_lanes_of(b)
+#define TRL_POINT_GIVEN3 trl_lanes_of(a), trl_lanes_of(b), trl_lanes_of(c)
+#define TRL_KERNEL_FUNCTION(how, f, n)                              \
+    TRL_KERNEL_##how trl_kernel_lanes f##_lanes(TRL_LANES_TAKEN##n) \
+    {                                                               \
+        const trl_lanes_each TRL_LANES_EACH##n;                     \
+        trl_lanes_each r;                                           \
+        TRL_LANES_LOOP r.at[l] = f(TRL_LANES_ONE##n);               \
+        return r.all;                                               \
+    }                                                               \
+    TRL_KERNEL_POINT(f, n)
+/* Of a function that has a branch: without it, and all lanes again with it if some operand is not near. */
+#define TRL_KERNEL_FUNCTION_NEAR(how, f, n)                                                            \
+    TRL_KERNEL_MANY __attribute__((cold)) trl_kernel_lanes f##_far(TRL_LANES_TAKEN##n)                 \
+    {                                                                                                  \
+        const trl_lanes_each TRL_LANES_EACH##n;                                                        \
+        trl_lanes_each r;                                                                              \
+        for (int l = 0; l < TRL_KERNEL_LANES; ++l) r.at[l] = f(TRL_LANES_ONE##n);                      \
+        return r.all;                                                                                  \
+    }                                                                                                  \
+    TRL_KERNEL_##how trl_kernel_lanes f##_lanes(TRL_LANES_TAKEN##n)                                    \
+    {                                                                                                  \
+        const trl_lanes_each TRL_LANES_EACH##n;                                                        \
+        trl_lanes_each r, far;                                                                         \
+        TRL_LANES_LOOP                                                                                 \
+        {                                                                                              \
+            r.at[l] = f##_near(TRL_LANES_ONE##n);                                                      \
+            far.bits[l] = f##_is_near(TRL_LANES_ONE##n) ? 0 : -1;                                      \
+        }                                                                                              \
+        return trl_lanes_any_negative((trl_kernel_bits)far.all) ? f##_far(TRL_LANES_GIVEN##n) : r.all; \
+    }                                                                                                  \
+    TRL_KERNEL_POINT(f, n)
+#define TRL_KERNEL_POINT(f, n)                           \
+    TRL_KERNEL_MANY double f##_point(TRL_POINT_TAKEN##n) \
+    {                                                    \
+        return f##_lanes(TRL_POINT_GIVEN##n)[0];         \
+    }
 
 #endif
 
