@@ -321,14 +321,13 @@ trli_value trli_ir_function(trli_ir *ir, int row, trli_value a, trli_value b)
 trli_value trli_ir_power(trli_ir *ir, trli_value a, trli_value b)
 {
     double e;
-    if (is_constant(ir, b, &e) && e == floor(e) && fabs(e) <= 8) {
-        trli_value p = a;
-        int n = (int)fabs(e);
-        if (n == 0) return trli_ir_constant(ir, 1);
-        for (int i = 1; i < n; ++i) p = trli_ir_binary(ir, TRLI_OP_MUL, p, a);
-        return e > 0 ? p : trli_ir_binary(ir, TRLI_OP_DIV, trli_ir_constant(ir, 1), p);
-    }
-    return trli_ir_binary(ir, TRLI_OP_POW, a, b);
+    if (!is_constant(ir, b, &e) || 2 * e != floor(2 * e) || fabs(e) > 8) return trli_ir_binary(ir, TRLI_OP_POW, a, b);
+    if (e == 0) return trli_ir_constant(ir, 1);
+    const int n = (int)fabs(e);
+    trli_value p = n > 0 ? a : trli_ir_unary(ir, TRLI_OP_SQRT, a);
+    for (int i = 1; i < n; ++i) p = trli_ir_binary(ir, TRLI_OP_MUL, p, a);
+    if (n > 0 && n < fabs(e)) p = trli_ir_binary(ir, TRLI_OP_MUL, p, trli_ir_unary(ir, TRLI_OP_SQRT, a));
+    return e > 0 ? p : trli_ir_binary(ir, TRLI_OP_DIV, trli_ir_constant(ir, 1), p);
 }
 
 trli_value trli_ir_remake(trli_ir *ir, const trli_node *n, const trli_value arg[3])

@@ -98,7 +98,7 @@ trli_value trli_ir_select(trli_ir *ir, trli_value c, trli_value a, trli_value b)
 trli_value trli_ir_limit(trli_ir *ir, int limiter, trli_value upwind, trli_value centre, trli_value downwind);
 /* A function of the table of trl_functions, by its row. */
 trli_value trli_ir_function(trli_ir *ir, int row, trli_value a, trli_value b);
-/* a^b; constant integer |b| <= 8: repeated multiplication. */
+/* a^b; constant |b| <= 8: repeated multiplication if it is whole, times the square root if it is half-integer. */
 trli_value trli_ir_power(trli_ir *ir, trli_value a, trli_value b);
 /* One pass of an operator applied to a value, and a whole operator to its inputs: its points and terms in their order. */
 trli_value trli_ir_pass(trli_ir *ir, const trl_pass *pass, trli_value a);

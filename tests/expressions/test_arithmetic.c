@@ -142,6 +142,8 @@ START_TEST(operators_bind_as_the_language_says)
         {"-a^2", "0 - a*a - 0"},
         {"a^-2", "1/(a*a)"},
         {"a**3", "a*a*a"},
+        {"(a*a)^0.5", "sqrt(a*a)"},
+        {"(a*a)^-2.5", "1/((a*a)*(a*a)*sqrt(a*a))"},
         {"2^a^two", "2^(a*a)"},
         {"a - b - c", "(a - b) - c"},
         {"a/b/c", "(a/b)/c"},
