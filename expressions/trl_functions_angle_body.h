@@ -112,17 +112,18 @@ TRL_BODY trl_fn_pair trl_fn_sin_pair(trl_fn_angle g)
     double z = g.r * g.r;
     double p = TRL_FN_POLY6(z, -0.1666666666666663, 0.008333333333321844, -0.00019841269829362615,
                             2.7557313540225105e-06, -2.50507348018021e-08, 1.5895472212426424e-10);
-    trl_fn_pair s = {g.r, g.r * z * p + (g.low - 0.5 * z * g.low)};
+    trl_fn_pair s = {g.r, TRL_FN_FMA(g.r * z, p, TRL_FN_FMA(-0.5 * z, g.low, g.low))};
     return s;
 }
 
 TRL_BODY trl_fn_pair trl_fn_cos_pair(trl_fn_angle g)
 {
-    double top = trl_fn_top(g.r), z = g.r * g.r, half = 0.5 * top * top, half_low = 0.5 * (g.r + top) * (g.r - top);
+    double z = g.r * g.r;
+    trl_fn_pair half = trl_fn_product(0.5 * g.r, g.r);
     double p = TRL_FN_POLY6(z, 0.041666666666666595, -0.0013888888888873342, 2.4801587289002252e-05,
                             -2.7557314217161823e-07, 2.087570542340026e-09, -1.1358751162679918e-11);
-    trl_fn_pair c = trl_fn_sum(1.0, -half);
-    c.lo = (c.lo - half_low) + (z * z * p - g.r * g.low);
+    trl_fn_pair c = trl_fn_sum(1.0, -half.hi);
+    c.lo = (c.lo - half.lo) + TRL_FN_FMA(z * z, p, -(g.r * g.low));
     return c;
 }
 

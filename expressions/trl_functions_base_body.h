@@ -18,6 +18,7 @@ TRL_BODY double trl_fn_double(trl_fn_word bits)
     return __longlong_as_double((long long)bits);
 }
 #define TRL_FN_SQRT(x) __dsqrt_rn(x)
+#define TRL_FN_FMA(x, y, z) __fma_rn(x, y, z)
 #else
 TRL_BODY trl_fn_word trl_fn_bits(double x)
 {
@@ -33,6 +34,7 @@ TRL_BODY double trl_fn_double(trl_fn_word bits)
     return x;
 }
 #define TRL_FN_SQRT(x) __builtin_sqrt(x)
+#define TRL_FN_FMA(x, y, z) __builtin_fma(x, y, z)
 #endif
 
 #define TRL_FN_INF trl_fn_double(0x7ff0000000000000u)
@@ -102,13 +104,12 @@ TRL_BODY double trl_fn_top(double x)
     return trl_fn_double(trl_fn_bits(x) & 0xfffffffff8000000u);
 }
 
-/* a*b but for an error of at most 2^-106 |a*b|. */
+/* a*b exactly, where nothing underflows. */
 TRL_BODY trl_fn_pair trl_fn_product(double a, double b)
 {
     trl_fn_pair p;
-    double a1 = trl_fn_top(a), a2 = a - a1, b1 = trl_fn_top(b), b2 = b - b1;
     p.hi = a * b;
-    p.lo = ((a1 * b1 - p.hi) + a1 * b2 + a2 * b1) + a2 * b2;
+    p.lo = TRL_FN_FMA(a, b, -p.hi);
     return p;
 }
 
@@ -116,24 +117,23 @@ TRL_BODY trl_fn_pair trl_fn_quotient(trl_fn_pair n, trl_fn_pair d)
 {
     trl_fn_pair q;
     q.hi = n.hi / d.hi;
-    trl_fn_pair p = trl_fn_product(q.hi, d.hi);
-    q.lo = (((n.hi - p.hi) - p.lo) + (n.lo - q.hi * d.lo)) / d.hi;
+    q.lo = (TRL_FN_FMA(-q.hi, d.hi, n.hi) + TRL_FN_FMA(-q.hi, d.lo, n.lo)) / d.hi;
     return q;
 }
 
 /* Horner's scheme: a + b*x + c*x^2 + ... with 2, 3, ... coefficients. */
-#define TRL_FN_POLY2(x, a, b) ((a) + (x) * (b))
-#define TRL_FN_POLY3(x, a, ...) ((a) + (x)*TRL_FN_POLY2(x, __VA_ARGS__))
-#define TRL_FN_POLY4(x, a, ...) ((a) + (x)*TRL_FN_POLY3(x, __VA_ARGS__))
-#define TRL_FN_POLY5(x, a, ...) ((a) + (x)*TRL_FN_POLY4(x, __VA_ARGS__))
-#define TRL_FN_POLY6(x, a, ...) ((a) + (x)*TRL_FN_POLY5(x, __VA_ARGS__))
-#define TRL_FN_POLY7(x, a, ...) ((a) + (x)*TRL_FN_POLY6(x, __VA_ARGS__))
-#define TRL_FN_POLY8(x, a, ...) ((a) + (x)*TRL_FN_POLY7(x, __VA_ARGS__))
-#define TRL_FN_POLY9(x, a, ...) ((a) + (x)*TRL_FN_POLY8(x, __VA_ARGS__))
-#define TRL_FN_POLY10(x, a, ...) ((a) + (x)*TRL_FN_POLY9(x, __VA_ARGS__))
-#define TRL_FN_POLY11(x, a, ...) ((a) + (x)*TRL_FN_POLY10(x, __VA_ARGS__))
-#define TRL_FN_POLY12(x, a, ...) ((a) + (x)*TRL_FN_POLY11(x, __VA_ARGS__))
-#define TRL_FN_POLY13(x, a, ...) ((a) + (x)*TRL_FN_POLY12(x, __VA_ARGS__))
+#define TRL_FN_POLY2(x, a, b) TRL_FN_FMA(x, b, a)
+#define TRL_FN_POLY3(x, a, ...) TRL_FN_FMA(x, TRL_FN_POLY2(x, __VA_ARGS__), a)
+#define TRL_FN_POLY4(x, a, ...) TRL_FN_FMA(x, TRL_FN_POLY3(x, __VA_ARGS__), a)
+#define TRL_FN_POLY5(x, a, ...) TRL_FN_FMA(x, TRL_FN_POLY4(x, __VA_ARGS__), a)
+#define TRL_FN_POLY6(x, a, ...) TRL_FN_FMA(x, TRL_FN_POLY5(x, __VA_ARGS__), a)
+#define TRL_FN_POLY7(x, a, ...) TRL_FN_FMA(x, TRL_FN_POLY6(x, __VA_ARGS__), a)
+#define TRL_FN_POLY8(x, a, ...) TRL_FN_FMA(x, TRL_FN_POLY7(x, __VA_ARGS__), a)
+#define TRL_FN_POLY9(x, a, ...) TRL_FN_FMA(x, TRL_FN_POLY8(x, __VA_ARGS__), a)
+#define TRL_FN_POLY10(x, a, ...) TRL_FN_FMA(x, TRL_FN_POLY9(x, __VA_ARGS__), a)
+#define TRL_FN_POLY11(x, a, ...) TRL_FN_FMA(x, TRL_FN_POLY10(x, __VA_ARGS__), a)
+#define TRL_FN_POLY12(x, a, ...) TRL_FN_FMA(x, TRL_FN_POLY11(x, __VA_ARGS__), a)
+#define TRL_FN_POLY13(x, a, ...) TRL_FN_FMA(x, TRL_FN_POLY12(x, __VA_ARGS__), a)
 
 /* ---- Whole numbers ---- */
 

@@ -7,6 +7,9 @@
 /* log 2, the first part so short that its product with an exponent is exact. */
 #define TRL_FN_LN2 0x1.62e42fefa38p-1
 #define TRL_FN_LN2_LOW 0x1.ef35793c7673p-45
+/* log 2 rounded, and the rest. */
+#define TRL_FN_LN2_HIGH 0x1.62e42fefa39efp-1
+#define TRL_FN_LN2_REST 0x1.abc9e3b39803fp-56
 
 /* ---- Exponentials. x = n log 2 + r, |r| <= log(2)/2 (Cody and Waite, "Software manual for the elementary functions",
  * 1980); e^r = cosh r + sinh r, each a polynomial in r^2 <= 0.12014: behind 1 + r^2/2 and r 4 and 5
@@ -17,7 +20,7 @@
 
 typedef struct trl_fn_reduced {
     double n, sum;    /* n + TRL_FN_EXP_ROUNDER */
-    double a, low;    /* r = a + low, |low| < 2^-34 or that of the argument */
+    double a, low;    /* r = a + low; a is exact, |low| < 2^-45 or that of the argument */
     double r, z;      /* rounded; z = r^2 */
     double even, odd; /* (cosh r - 1)/r^2 - 1/2 and (sinh r - r)/r^3 */
 } trl_fn_reduced;
@@ -26,17 +29,18 @@ typedef struct trl_fn_reduced {
 TRL_BODY trl_fn_reduced trl_fn_reduce(double x, double low)
 {
     trl_fn_reduced e;
-    e.sum = x * 0x1.71547652b82fep+0 + TRL_FN_EXP_ROUNDER;
+    e.sum = TRL_FN_FMA(x, 0x1.71547652b82fep+0, TRL_FN_EXP_ROUNDER);
     e.n = e.sum - TRL_FN_EXP_ROUNDER;
-    e.a = x - e.n * TRL_FN_LN2;
-    e.low = e.n * -TRL_FN_LN2_LOW + low;
+    e.a = TRL_FN_FMA(e.n, -TRL_FN_LN2_HIGH, x);
+    e.low = TRL_FN_FMA(e.n, -TRL_FN_LN2_REST, low);
     e.r = e.a + e.low;
     e.z = e.r * e.r;
     double w = e.z * e.z;
-    e.even = e.z * 0.04166666666660291 +
-             w * ((0.0013888888927217102 + e.z * 2.480150816179729e-05) + w * 2.7625389847583845e-07);
-    e.odd = (0.16666666666666677 + e.z * 0.008333333333321383) +
-            w * ((0.0001984126988683029 + e.z * 2.755724343217568e-06) + w * 2.5109329455203552e-08);
+    double even =
+        TRL_FN_FMA(w, 2.7625389847583845e-07, TRL_FN_POLY2(e.z, 0.0013888888927217102, 2.480150816179729e-05));
+    double odd = TRL_FN_FMA(w, 2.5109329455203552e-08, TRL_FN_POLY2(e.z, 0.0001984126988683029, 2.755724343217568e-06));
+    e.even = TRL_FN_FMA(w, even, e.z * 0.04166666666660291);
+    e.odd = TRL_FN_FMA(w, odd, TRL_FN_POLY2(e.z, 0.16666666666666677, 0.008333333333321383));
     return e;
 }
 
@@ -44,7 +48,7 @@ TRL_BODY trl_fn_reduced trl_fn_reduce(double x, double low)
 TRL_BODY double trl_fn_mantissa(trl_fn_reduced e)
 {
     trl_fn_pair s = trl_fn_sum(1.0, e.a);
-    return s.hi + (e.z * ((0.5 + e.r * e.odd) + e.even) + (s.lo + e.low));
+    return s.hi + TRL_FN_FMA(e.z, TRL_FN_FMA(e.r, e.odd, 0.5) + e.even, s.lo + e.low);
 }
 
 /* p * 2^n for |n| <= 1077: by two factors of about 2^(n/2), so that only the last product can overflow or lose bits. */
@@ -68,10 +72,10 @@ TRL_BODY double trl_fn_expm1(double x)
     trl_fn_reduced e = trl_fn_reduce(x, -0.0);
     double limited = e.n < 64.0 ? e.n : 64.0;
     trl_fn_pair a = trl_fn_any_sum(1.0, -trl_fn_power_of_2(TRL_FN_ROUNDER - limited)), b = trl_fn_sum(a.hi, e.a);
-    double top = trl_fn_top(e.r), half = 0.5 * top * top, half_low = 0.5 * (e.r + top) * (e.r - top);
+    trl_fn_pair half = trl_fn_product(0.5 * e.r, e.r);
     double rounding = (e.a - e.r) + e.low; /* of r */
-    trl_fn_pair c = trl_fn_sum(b.hi, half);
-    double rest = e.z * (e.r * e.odd + e.even) + (half_low + (e.low + e.r * rounding));
+    trl_fn_pair c = trl_fn_sum(b.hi, half.hi);
+    double rest = TRL_FN_FMA(e.z, TRL_FN_FMA(e.r, e.odd, e.even), half.lo + TRL_FN_FMA(e.r, rounding, e.low));
     double p = c.hi + (c.lo + (b.lo + (a.lo + rest)));
     double y = trl_fn_scale(p, e.sum);
     y = x > 710.0 ? TRL_FN_INF : y;
@@ -158,9 +162,8 @@ TRL_BODY trl_fn_pair trl_fn_log_mantissa(double f, double low)
     double s = f / (2.0 + f), z = s * s;
     double rest = z * TRL_FN_POLY7(z, 0.6666666666666734, 0.39999999999414726, 0.28571428742372174, 0.22222198575151128,
                                    0.18183564208657427, 0.1531405385906966, 0.14795914336809077);
-    double top = trl_fn_top(f), half = 0.5 * top * top, half_low = 0.5 * (f + top) * (f - top);
-    trl_fn_pair l = trl_fn_sum(f, -half);
-    l.lo = ((l.lo - half_low) + low) + s * ((half + half_low) + rest);
+    trl_fn_pair half = trl_fn_product(0.5 * f, f), l = trl_fn_sum(f, -half.hi);
+    l.lo = TRL_FN_FMA(s, half.hi + rest, (l.lo - half.lo) + low);
     return l;
 }
 
@@ -267,8 +270,7 @@ TRL_BODY trl_fn_pair trl_fn_log_pair(trl_fn_split x)
     trl_fn_pair d = trl_fn_sum(1.0, x.m), s;
     double inverse = 1.0 / d.hi;
     s.hi = f * inverse;
-    trl_fn_pair p = trl_fn_product(s.hi, d.hi);
-    s.lo = (((f - p.hi) - p.lo) - s.hi * d.lo) * inverse;
+    s.lo = TRL_FN_FMA(-s.hi, d.lo, TRL_FN_FMA(-s.hi, d.hi, f)) * inverse;
     trl_fn_pair z = trl_fn_product(s.hi, s.hi);
     z.lo += 2.0 * (s.hi * s.lo);
     trl_fn_pair cube = trl_fn_product(s.hi, z.hi);
