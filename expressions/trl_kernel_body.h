@@ -438,26 +438,28 @@ TRL_BODY trl_kernel_lanes trl_lanes_random(unsigned long long seed, const trl_ke
         return r.all;                                               \
     }                                                               \
     TRL_KERNEL_POINT(f, n)
-/* Of a function that has a branch: without it, and all lanes again with it if some operand is not near. */
-#define TRL_KERNEL_FUNCTION_NEAR(how, f, n)                                                            \
-    TRL_KERNEL_MANY __attribute__((cold)) trl_kernel_lanes f##_far(TRL_LANES_TAKEN##n)                 \
-    {                                                                                                  \
-        const trl_lanes_each TRL_LANES_EACH##n;                                                        \
-        trl_lanes_each r;                                                                              \
-        for (int l = 0; l < TRL_KERNEL_LANES; ++l) r.at[l] = f(TRL_LANES_ONE##n);                      \
-        return r.all;                                                                                  \
-    }                                                                                                  \
-    TRL_KERNEL_##how trl_kernel_lanes f##_lanes(TRL_LANES_TAKEN##n)                                    \
-    {                                                                                                  \
-        const trl_lanes_each TRL_LANES_EACH##n;                                                        \
-        trl_lanes_each r, far;                                                                         \
-        TRL_LANES_LOOP                                                                                 \
-        {                                                                                              \
-            r.at[l] = f##_near(TRL_LANES_ONE##n);                                                      \
-            far.bits[l] = f##_is_near(TRL_LANES_ONE##n) ? 0 : -1;                                      \
-        }                                                                                              \
-        return trl_lanes_any_negative((trl_kernel_bits)far.all) ? f##_far(TRL_LANES_GIVEN##n) : r.all; \
-    }                                                                                                  \
+/* Of a function that has a branch: without it, and all lanes again with it if some operand is not near. (clang would read parts of `far` from where
+ * it has just stored all of it, and wait.) */
+#define TRL_KERNEL_FUNCTION_NEAR(how, f, n)                                                                      \
+    TRL_KERNEL_MANY __attribute__((cold)) trl_kernel_lanes f##_far(TRL_LANES_TAKEN##n)                           \
+    {                                                                                                            \
+        const trl_lanes_each TRL_LANES_EACH##n;                                                                  \
+        trl_lanes_each r;                                                                                        \
+        for (int l = 0; l < TRL_KERNEL_LANES; ++l) r.at[l] = f(TRL_LANES_ONE##n);                                \
+        return r.all;                                                                                            \
+    }                                                                                                            \
+    TRL_KERNEL_##how trl_kernel_lanes f##_lanes(TRL_LANES_TAKEN##n)                                              \
+    {                                                                                                            \
+        const trl_lanes_each TRL_LANES_EACH##n;                                                                  \
+        trl_lanes_each r, far;                                                                                   \
+        TRL_LANES_LOOP                                                                                           \
+        {                                                                                                        \
+            r.at[l] = f##_near(TRL_LANES_ONE##n);                                                                \
+            far.bits[l] = f##_is_near(TRL_LANES_ONE##n) ? 0 : -1;                                                \
+        }                                                                                                        \
+        return trl_lanes_any_negative((trl_kernel_bits)trl_lanes_settled(far.all)) ? f##_far(TRL_LANES_GIVEN##n) \
+                                                                                   : r.all;                      \
+    }                                                                                                            \
     TRL_KERNEL_POINT(f, n)
 #define TRL_KERNEL_POINT(f, n)                           \
     TRL_KERNEL_MANY double f##_point(TRL_POINT_TAKEN##n) \
