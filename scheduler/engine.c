@@ -213,24 +213,23 @@ bool trli_run_quiet(trli_run *run)
     return atomic_load_explicit(&run->activity, memory_order_seq_cst) == before && !trli_run_over(run);
 }
 
-/* Idleness while messages are under way counts against the overlap of communication with work. */
-static void note_idle(trli_run *run, const trli_worker *worker, int64_t since, int64_t polls_since)
+/* Idleness while messages are under way counts against the overlap of communication with work: by how much their time grew meanwhile. */
+static void note_idle(trli_run *run, const trli_worker *worker, int64_t since, int64_t outstanding)
 {
-    int64_t now = since || polls_since ? trli_now_ns() : 0;
-    if (polls_since) atomic_fetch_add_explicit(&run->graph->idle_ns, now - polls_since, memory_order_relaxed);
-    if (worker->lane) trli_trace_add(worker->lane, TRLI_TRACE_IDLE, "idle", 0, since, now);
+    int64_t now = trli_polls_outstanding(run);
+    if (outstanding >= 0 && now > outstanding)
+        atomic_fetch_add_explicit(&run->graph->idle_ns, now - outstanding, memory_order_relaxed);
+    if (worker->lane) trli_trace_add(worker->lane, TRLI_TRACE_IDLE, "idle", 0, since, trli_now_ns());
 }
 
 /* Wait, testing poll tasks, until there may be something to take (true), or until this worker should leave. */
 static bool wait_for_work(trli_run *run, trli_worker *worker)
 {
     bool owner = false, found = false;
-    int64_t since = worker->lane ? trli_now_ns() : 0, polls_since = 0;
+    int64_t since = worker->lane ? trli_now_ns() : 0, outstanding = trli_polls_outstanding(run);
     worker->pushed = 0;
     end_activity(run, worker);
     for (int spins = 0; !found && !trli_run_over(run); ++spins) {
-        if (polls_since == 0 && atomic_load_explicit(&run->polls.open, memory_order_relaxed) > 0)
-            polls_since = trli_now_ns();
         owner = owner || trli_polls_own(run);
         if (owner) {
             begin_activity(run);
@@ -253,7 +252,7 @@ static bool wait_for_work(trli_run *run, trli_worker *worker)
             spins = 0;
         }
     }
-    note_idle(run, worker, since, polls_since);
+    note_idle(run, worker, since, outstanding);
     if (owner) trli_polls_disown(run);
     return found;
 }

@@ -219,6 +219,8 @@ void trli_poll_later(trli_run *run, int32_t task);
 /* Become the one who tests poll tasks, if there are any and nobody does. */
 bool trli_polls_own(trli_run *run);
 void trli_polls_disown(trli_run *run);
+/* ns of all runs so far with poll tasks open; negative: unknown just now, one worker notes an end and another a beginning. */
+int64_t trli_polls_outstanding(const trli_run *run);
 /* Call all started poll tasks once. Only by their owner. */
 void trli_polls_round(trli_run *run, trli_worker *worker);
 /* Between two tasks: a round, when the last one is long ago. */

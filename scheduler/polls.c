@@ -16,17 +16,30 @@ void trli_polls_start(trli_run *run)
 }
 
 /* The time from the first that waits to the last one's end is the sum of the latter minus the former: in either order, from two threads, the
- * sum is right. Relaxed: read after the run. */
+ * sum is right. Relaxed: read after the run, or for the time so far. */
 static void add_outstanding(trli_run *run, int64_t ns)
 {
     atomic_fetch_add_explicit(&run->graph->outstanding_ns, ns, memory_order_relaxed);
+}
+
+/* While poll tasks are open the sum lacks its last term, which is at least the present time. The clock is read before the sum: the time so
+ * far never exceeds what it becomes. */
+int64_t trli_polls_outstanding(const trli_run *run)
+{
+    const _Atomic int64_t *sum = &run->graph->outstanding_ns;
+    int64_t ns = atomic_load_explicit(sum, memory_order_relaxed);
+    if (ns >= 0) return ns;
+    int64_t now = trli_now_ns();
+    ns = atomic_load_explicit(sum, memory_order_relaxed);
+    return ns < 0 ? ns + now : ns;
 }
 
 /* seq_cst: a worker that finds a run quiet has seen the count. Release: the owner acquires what the first call did. */
 void trli_poll_later(trli_run *run, int32_t task)
 {
     trli_polls *polls = &run->polls;
-    if (atomic_fetch_add_explicit(&polls->open, 1, memory_order_seq_cst) == 0) add_outstanding(run, -trli_now_ns());
+    int64_t now = trli_now_ns();
+    if (atomic_fetch_add_explicit(&polls->open, 1, memory_order_seq_cst) == 0) add_outstanding(run, -now);
     int32_t first = atomic_load_explicit(&polls->started, memory_order_relaxed);
     do *trli_link(run, task) = first;
     while (!atomic_compare_exchange_weak_explicit(&polls->started, &first, task, memory_order_release,
