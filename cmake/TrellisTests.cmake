@@ -20,6 +20,9 @@ set(test_environment
 )
 set(suppressions "${tests_folder}/suppressions")
 set(test_timeout 120)
+if(TRL_SANITIZE) # which see nothing of compiled kernels; the release tests what the optimiser makes of them
+    list(APPEND test_environment "TRELLIS_CC=${tests_folder}/quick_cc.sh")
+endif()
 if(TRL_SANITIZE MATCHES "address")
     list(
         APPEND
