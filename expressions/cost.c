@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <trl_functions_body.h>
+
 #include "cost_impl.h"
 #include "formula_impl.h"
 #include "tasks_impl.h"
@@ -16,26 +18,19 @@ static const double worth_storing = 0.1;
 
 enum { EXP_FLOPS = 24 };
 
+/* Rows of functions. */
+#define ROW(name, doc) ROW_##name,
+enum { TRL_FUNCTION_LIST(ROW, ROW, ROW, ROW) FUNCTIONS };
+
 /* Flops of functions: as many as take the time of the function, if 24 take that of exp, by `trellis bench functions` on one machine. */
-static const struct {
-    const char *name;
-    int flops;
-} function_flops[] = {
-    {"exp", EXP_FLOPS}, {"expm1", 42}, {"log", 38},  {"log1p", 47}, {"log2", 52},  {"log10", 53}, {"cbrt", 60},
-    {"sin", 55},        {"cos", 55},   {"tan", 75},  {"asin", 31},  {"acos", 33},  {"atan", 59},  {"atan2", 81},
-    {"sinh", 31},       {"cosh", 30},  {"tanh", 64}, {"asinh", 79}, {"acosh", 61}, {"atanh", 57}, {"erf", 95},
-    {"erfc", 97},       {"hypot", 21}, {"fmod", 30}, {"floor", 6},  {"ceil", 6},   {"round", 9},  {"trunc", 7},
+static const int function_flops[FUNCTIONS] = {
+    [ROW_exp] = EXP_FLOPS, [ROW_expm1] = 42, [ROW_log] = 38,  [ROW_log1p] = 47, [ROW_log2] = 52,  [ROW_log10] = 53,
+    [ROW_cbrt] = 60,       [ROW_sin] = 55,   [ROW_cos] = 55,  [ROW_tan] = 75,   [ROW_asin] = 31,  [ROW_acos] = 33,
+    [ROW_atan] = 59,       [ROW_atan2] = 81, [ROW_sinh] = 31, [ROW_cosh] = 30,  [ROW_tanh] = 64,  [ROW_asinh] = 79,
+    [ROW_acosh] = 61,      [ROW_atanh] = 57, [ROW_erf] = 95,  [ROW_erfc] = 97,  [ROW_hypot] = 21, [ROW_fmod] = 30,
+    [ROW_floor] = 6,       [ROW_ceil] = 6,   [ROW_round] = 9, [ROW_trunc] = 7,
 };
 enum { POW_FLOPS = 160, LIMIT_FLOPS = 10, RANDOM_FLOPS = 30 };
-
-static int flops_of_function(int row)
-{
-    int count;
-    const char *name = trl_functions(&count)[row].name;
-    for (size_t i = 0; i < sizeof function_flops / sizeof *function_flops; ++i)
-        if (strcmp(function_flops[i].name, name) == 0) return function_flops[i].flops;
-    return 1;
-}
 
 static double flops_of(const trli_node *n)
 {
@@ -47,7 +42,7 @@ static double flops_of(const trli_node *n)
         return 0;
     case TRLI_OP_FUNCTION1:
     case TRLI_OP_FUNCTION2:
-        return flops_of_function(n->index);
+        return function_flops[n->index] > 0 ? function_flops[n->index] : 1;
     case TRLI_OP_POW:
         return POW_FLOPS;
     case TRLI_OP_LIMIT:
@@ -117,7 +112,7 @@ static void add_read(int n, trli_work *work)
 }
 
 /* Add what a node costs that is needed at n offsets. */
-static void add_work(const trli_model *model, const trli_node *node, int n, trli_work *work)
+static void add_work(const trli_model *model, const trli_balance *by, const trli_node *node, int n, trli_work *work)
 {
     const unsigned varies = node->varies, point = model->layout->grid.dim > 1 ? 3 : 1;
     if (trli_op_operands(node->op) == 0 && node->op != TRLI_OP_RANDOM) {
@@ -128,7 +123,7 @@ static void add_work(const trli_model *model, const trli_node *node, int n, trli
     work->samples += n;
     if ((varies & point) == point) {
         work->flops += n * flops_of(node);
-        work->additions += n * additions_of(&model->balance, node);
+        work->additions += n * additions_of(by, node);
     } else if (varies & 3) {
         work->row += n;
     } else if (varies) {
@@ -138,7 +133,8 @@ static void add_work(const trli_model *model, const trli_node *node, int n, trli
     }
 }
 
-trl_err trli_work_of(trli_model *model, int nroots, const trli_value *roots, trli_value cut, int *uses, trli_work *work)
+trl_err trli_work_of(trli_model *model, const trli_balance *by, int nroots, const trli_value *roots, trli_value cut,
+                     int *uses, trli_work *work)
 {
     static const int8_t here[3] = {0, 0, 0};
     counting c = {.ir = &model->ir, .walk = &model->walk};
@@ -160,7 +156,7 @@ trl_err trli_work_of(trli_model *model, int nroots, const trli_value *roots, trl
             add_read(n, work);
             continue;
         }
-        add_work(model, node, n, work);
+        add_work(model, by, node, n, work);
         for (int32_t i = c.first[at]; i >= 0; i = c.list[i].next)
             for (int o = 0; o < trli_op_operands(node->op); ++o) {
                 const place from = c.list[i]; /* the list may move */
@@ -185,7 +181,7 @@ static double seconds_of(const trli_model *model, const trli_work *work, double 
 static double deciding_seconds(const trli_model *model, const trli_work *work)
 {
     bool memory;
-    return seconds_of(model, work, model->deciding_rate, &memory);
+    return seconds_of(model, work, model->deciding.operations, &memory);
 }
 
 trli_step_time trli_step_time_of(const trli_program *program, const trli_step *step)
@@ -210,7 +206,8 @@ trl_err trli_program_count_work(trli_program *program)
     for (int i = 0; i < program->nsteps; ++i) {
         trli_step *s = &program->step[i];
         if (s->live && s->kind == TRLI_STEP_KERNEL)
-            TRL_TRY(trli_work_of(program->model, s->nout, s->value, TRLI_NO_VALUE, NULL, &s->work));
+            TRL_TRY(trli_work_of(program->model, &program->model->balance, s->nout, s->value, TRLI_NO_VALUE, NULL,
+                                 &s->work));
     }
 done:
     return err;
@@ -242,7 +239,9 @@ static trl_err count_uses(trli_program *program, int **uses)
     memset(longer, 0, n * sizeof *longer);
     for (int i = 0; i < program->nsteps; ++i) {
         const trli_step *s = &program->step[i];
-        if (has_values(s)) TRL_TRY(trli_work_of(program->model, roots_of(s), s->value, TRLI_NO_VALUE, longer, &work));
+        if (has_values(s))
+            TRL_TRY(trli_work_of(program->model, &program->model->deciding, roots_of(s), s->value, TRLI_NO_VALUE,
+                                 longer, &work));
     }
 done:
     return err;
@@ -254,17 +253,17 @@ static trl_err weigh(trli_program *program, const trli_offer *offer, double *gai
     trli_model *model = program->model;
     trli_work stored, with, without;
     trl_err err = TRL_OK;
-    TRL_TRY(trli_work_of(model, 1, &offer->value, TRLI_NO_VALUE, NULL, &stored));
+    TRL_TRY(trli_work_of(model, &model->deciding, 1, &offer->value, TRLI_NO_VALUE, NULL, &stored));
     *gain = -deciding_seconds(model, &stored);
     /* Not even if all of the work at all offsets were saved: most values end here. */
-    if (offer->uses * stored.additions / model->deciding_rate + *gain <= 0) goto done;
+    if (offer->uses * stored.additions / model->deciding.operations + *gain <= 0) goto done;
     for (int i = offer->position; i < program->nsteps; ++i) {
         const trli_step *s = &program->step[i];
         if (!has_values(s)) continue;
         TRL_TRY(trli_ir_walk(&model->ir, &model->walk, roots_of(s), s->value));
         if (!trli_walk_has(&model->walk, offer->value)) continue;
-        TRL_TRY(trli_work_of(model, roots_of(s), s->value, TRLI_NO_VALUE, NULL, &without));
-        TRL_TRY(trli_work_of(model, roots_of(s), s->value, offer->value, NULL, &with));
+        TRL_TRY(trli_work_of(model, &model->deciding, roots_of(s), s->value, TRLI_NO_VALUE, NULL, &without));
+        TRL_TRY(trli_work_of(model, &model->deciding, roots_of(s), s->value, offer->value, NULL, &with));
         *gain += deciding_seconds(model, &without) - deciding_seconds(model, &with);
     }
 done:
@@ -321,7 +320,7 @@ static trl_err find_next(trli_program *program, const int *uses, trli_offer **ne
         trli_work work;
         if (!o->stored) o->uses = uses[o->value];
         if (o->weighed || o->uses < 2) continue;
-        TRL_TRY(trli_work_of(program->model, 1, &o->value, TRLI_NO_VALUE, NULL, &work));
+        TRL_TRY(trli_work_of(program->model, &program->model->deciding, 1, &o->value, TRLI_NO_VALUE, NULL, &work));
         o->additions = work.additions;
         o->inputs = work.inputs;
         if (o->uses * work.additions <= most) continue;
@@ -343,7 +342,7 @@ static trl_err weigh_and_store(trli_program *program, const trli_offer *offer)
     double gain;
     trl_err err = TRL_OK;
     TRL_TRY(weigh(program, offer, &gain));
-    const bool stored = gain > worth_storing * offer->uses * offer->additions / program->model->deciding_rate;
+    const bool stored = gain > worth_storing * offer->uses * offer->additions / program->model->deciding.operations;
     const trli_offer like = *offer;
     for (trli_offer *o = program->offer; o < program->offer + program->noffers; ++o) {
         if (o->weighed || !alike(o, &like)) continue;

@@ -87,7 +87,9 @@ static trl_err copy_request(trli_model *model, const trli_model_request *request
     return TRL_OK;
 }
 
-/* Ranks decide alike: by figures that they share. */
+enum { USUAL_DIVISION = 12, USUAL_EXPONENTIAL = 36 /* additions, as measured on one machine */ };
+
+/* Ranks decide alike: by figures that they share. With run.balance all machines do. */
 static trl_err find_balance(trli_model *model, const trli_model_request *request)
 {
     const trl_grid *grid = &request->layout->grid;
@@ -97,8 +99,11 @@ static trl_err find_balance(trli_model *model, const trli_model_request *request
     TRL_TRY(trli_balance_find(model->ctx, model->workers, b));
     for (int a = 0; a < grid->dim; ++a) values *= (double)grid->cells[a];
     model->past_caches = values * sizeof(double) > b->caches;
-    model->deciding_rate = b->operations;
-    if (request->balance > 0) model->deciding_rate = request->balance * trli_model_bandwidth(model);
+    model->deciding = *b;
+    if (request->balance <= 0) goto done;
+    model->deciding.operations = request->balance * trli_model_bandwidth(model);
+    model->deciding.division = USUAL_DIVISION;
+    model->deciding.exponential = USUAL_EXPONENTIAL;
 done:
     return err;
 }

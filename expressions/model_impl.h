@@ -301,8 +301,9 @@ struct trli_model {
     bool compiling;          /* some kernels are still to come */
     double first_run;        /* s; 0: not yet */
     trli_balance balance;
-    double deciding_rate; /* operations/s that the cost model reckons with: the measured, or by run.balance */
-    bool past_caches;     /* the fields of a step outgrow the caches */
+    trli_balance
+        deciding; /* what the cost model decides by: the measured figures, or run.balance and nothing of this machine */
+    bool past_caches; /* the fields of a step outgrow the caches */
     const trl_names *parameters;
     int ndirections;
     trli_direction *direction;    /* [ndirections], the first is number 1 */

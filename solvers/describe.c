@@ -228,7 +228,7 @@ static void describe_passes(const listing *l)
             say(l, "    %-16s computed where it is needed, at %d offset%s", p->offer[i].name, p->offer[i].uses,
                 p->offer[i].uses == 1 ? "" : "s");
     say(l, "  storing    %d intermediate field%s, at %.3g additions in the time of a byte; run.balance", stored,
-        stored == 1 ? "" : "s", m->deciding_rate / trli_model_bandwidth(m));
+        stored == 1 ? "" : "s", m->deciding.operations / trli_model_bandwidth(m));
     say(l, "  hoisting   %d operations at %d offsets; %d once for a call, %d for a plane, %d for a row; always on",
         work[0], work[1], work[2], work[3], work[4]);
     say(l, "  boundaries %d layer%s set by kernels; run.fusion", layers, layers == 1 ? "" : "s");

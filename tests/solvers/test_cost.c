@@ -4,6 +4,9 @@
 // ctest: np=1,3
 #include "../expressions/problem_fixture.h"
 
+#include "cost_impl.h"
+#include "simulation_impl.h"
+
 static char *plan;
 
 static void add_line(void *data, const char *line)
@@ -98,6 +101,19 @@ START_TEST(weighs_the_others_again_when_one_is_stored)
 }
 END_TEST
 
+START_TEST(decides_by_nothing_of_this_machine_if_the_balance_is_given)
+{
+    new_deck();
+    say("grid: {cells: [16]}\nequations:\n  T: {initial: \"x\", ddt: \"1/(1 + T)\"}\ntime: {dt: 1e-4, steps: 1}\n");
+    ck_ok(open_set("run.balance=3"));
+    const trli_balance *b = &sim->model->deciding;
+    ck_assert_double_eq_tol(b->operations / trli_model_bandwidth(sim->model), 3, 1e-12);
+    ck_assert(b->division == 12 && b->exponential == 36);
+    ck_ok(open_set("run.balance=auto"));
+    ck_assert(memcmp(&sim->model->deciding, &sim->model->balance, sizeof *b) == 0);
+}
+END_TEST
+
 START_TEST(decides_alike_on_all_ranks_by_what_was_measured)
 {
     uint64_t hash;
@@ -169,6 +185,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, stores_what_costs_more_to_compute_at_many_offsets_than_to_read);
     tcase_add_test(tc, computes_again_what_costs_less_than_to_read);
     tcase_add_test(tc, weighs_the_others_again_when_one_is_stored);
+    tcase_add_test(tc, decides_by_nothing_of_this_machine_if_the_balance_is_given);
     tcase_add_test(tc, decides_alike_on_all_ranks_by_what_was_measured);
     tcase_add_test(tc, counts_operations_as_they_are_computed);
     tcase_add_test(tc, says_why_kernels_are_apart);
