@@ -34,13 +34,7 @@ enum {
 
 /* ---- loops ---- */
 
-#define COPY(width, attribute)                                                                                        \
-    attribute static void copy##width(double *a, const double *b, ptrdiff_t n)                                        \
-    {                                                                                                                 \
-        for (ptrdiff_t i = 0; i < n; i += (width))                                                                    \
-            TRLI_STREAM_STORE##width(&a[i], *(const trli_vector##width *)&b[i]);                                      \
-        TRLI_STREAM_FENCE();                                                                                          \
-    }                                                                                                                 \
+#define LOOPS(width, attribute)                                                                                       \
     attribute static void copy_near##width(double *a, const double *b, ptrdiff_t n)                                   \
     {                                                                                                                 \
         for (ptrdiff_t i = 0; i < n; i += (width)) *(trli_vector##width *)&a[i] = *(const trli_vector##width *)&b[i]; \
@@ -65,7 +59,8 @@ enum {
         for (ptrdiff_t i = 0; i < n; i += (width))                                                                    \
             *(trli_vector##width *)&a[i] = 1.5 / *(const trli_vector##width *)&b[i];                                  \
     }
-TRLI_STREAM_VARIANTS(COPY)
+TRLI_STREAM_VARIANTS(TRLI_STREAM_COPY)
+TRLI_STREAM_VARIANTS(LOOPS)
 
 TRLI_CLONES static void exponential(double *restrict a, const double *restrict b, ptrdiff_t n)
 {
@@ -155,9 +150,9 @@ static trl_err measure_all(trl_loop *loop, arrays *p, int chunks, size_t last, t
     TRL_TRY(time_of(loop, polynomial_chunk, p, chunks, &seconds));
     b->operations = 2.0 * DEGREE * ROW * ROWS * chunks / seconds;
     TRL_TRY(time_of(loop, division_chunk, p, chunks, &costly));
-    b->division = b->operations * costly / ((double)ROW * COSTLY_ROWS * chunks);
+    b->division = fmax(1, b->operations * costly / ((double)ROW * COSTLY_ROWS * chunks)); /* nor is this faster */
     TRL_TRY(time_of(loop, exponential_chunk, p, chunks, &costly));
-    b->exponential = b->operations * costly / ((double)ROW * COSTLY_ROWS * chunks);
+    b->exponential = fmax(1, b->operations * costly / ((double)ROW * COSTLY_ROWS * chunks));
     b->caches = last > 0 ? (double)last : 1;
 done:
     return err;

@@ -52,8 +52,8 @@ START_TEST(gives_figures_that_are_possible)
     ck_assert(b.memory > 1e7 && b.memory < 1e14);
     ck_assert(b.cache > 1e7 && b.cache < 1e15);
     ck_assert(b.operations > 1e7 && b.operations < 1e15);
-    ck_assert(b.division > 0.5 && b.division < 1e4);
-    ck_assert(b.exponential > 1 && b.exponential < 1e5);
+    ck_assert(b.division >= 1 && b.division < 1e4);
+    ck_assert(b.exponential >= 1 && b.exponential < 1e5);
 }
 END_TEST
 
