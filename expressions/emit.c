@@ -373,7 +373,19 @@ static void put_rows(trli_emitter *e, int32_t group, int depth)
     fputs("}\n", e->out);
 }
 
+/* The end of a branch for two planes at once. */
+static void put_pair_end(trli_emitter *e, int depth)
+{
+    trli_put_indent(e, depth + 1);
+    fputs("++k;\n", e->out);
+    trli_put_indent(e, depth + 1);
+    fputs("continue;\n", e->out);
+    trli_put_indent(e, depth);
+    fputs("}\n", e->out);
+}
+
 /* Some planes' rows in turn: what a row reads of the planes beside it is then in the first-level cache. */
+
 static void put_rows_in_turn(trli_emitter *e, int32_t group)
 {
     fputs("                for (long long j = y; j < end; ++j) {\n"
@@ -382,10 +394,7 @@ static void put_rows_in_turn(trli_emitter *e, int32_t group)
     if (trli_goes_by_pairs(e)) {
         fputs("                        if (k + 1 < stop) {\n", e->out);
         put_row(e, e->ngroups, 7);
-        fputs("                            ++k;\n"
-              "                            continue;\n"
-              "                        }\n",
-              e->out);
+        put_pair_end(e, 6);
     }
     put_row(e, group, 6);
     fputs("                    }\n                }\n", e->out);
@@ -403,10 +412,7 @@ static void put_planes(trli_emitter *e)
     if (trli_goes_by_pairs(e)) {
         fputs("                if (call->turn > 1 && k + 1 < call->hi[2]) {\n", e->out);
         put_rows(e, e->ngroups, 5);
-        fputs("                    ++k;\n"
-              "                    continue;\n"
-              "                }\n",
-              e->out);
+        put_pair_end(e, 4);
     }
     if (e->nshared > 0) put_rows(e, TRLI_SHARED, 4);
     for (int32_t g = 0; g < e->ngroups; ++g) put_rows(e, g, 4);

@@ -198,7 +198,7 @@ done:
 
 /* ---- calls ---- */
 
-static void set_array(trl_kernel_array *to, const trl_array *from)
+void trli_native_set_array(trl_kernel_array *to, const trl_array *from)
 {
     to->at = from->at;
     for (int a = 0; a < 3; ++a) to->stride[a] = from->stride[a];
@@ -209,8 +209,8 @@ static const long long all_rows = 1LL << 40;
 void trli_native_ready(trl_kernel_call *call, const trli_kernel_run *run, int ninputs, int noutputs,
                        trl_kernel_array *array, const trl_kernel_grid *grid)
 {
-    for (int i = 0; i < ninputs; ++i) set_array(&array[i], &run->input[i]);
-    for (int o = 0; o < noutputs; ++o) set_array(&array[ninputs + o], &run->output[o]);
+    for (int i = 0; i < ninputs; ++i) trli_native_set_array(&array[i], &run->input[i]);
+    for (int o = 0; o < noutputs; ++o) trli_native_set_array(&array[ninputs + o], &run->output[o]);
     *call = (trl_kernel_call){
         .input = array, .output = array + ninputs, .scalar = run->scalar, .grid = grid, .block = all_rows, .turn = 1};
 }

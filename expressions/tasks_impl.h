@@ -75,6 +75,7 @@ void trli_native_ready(trl_kernel_call *call, const trli_kernel_run *run, int ni
 /* By input of a step's kernel on a patch: all of the array but the ghosts that the kernel computes itself. */
 void trli_native_set_inside(const trli_model *model, const trli_step *step, const trl_patch *patch,
                             const trl_array *input, trl_kernel_inside *inside);
+void trli_native_set_array(trl_kernel_array *to, const trl_array *from);
 void trli_native_set_box(trl_kernel_call *call, const trl_box *box);
 
 /* -- sweep.c -- */

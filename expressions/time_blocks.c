@@ -201,10 +201,8 @@ static void set_arrays(trli_time_blocks *t)
     for (int i = 0; i < t->nops; ++i) {
         const trli_time_op *op = &t->plan.op[i];
         for (int f = 0; f < op->ninputs + op->noutputs; ++f) {
-            const trl_array *a = &t->call[i].array[f];
             t->call[i].array[f] = trli_model_array(t->model, op->field[f], 0);
-            t->call[i].native[f] =
-                (trl_kernel_array){.at = a->at, .stride = {a->stride[0], a->stride[1], a->stride[2]}};
+            trli_native_set_array(&t->call[i].native[f], &t->call[i].array[f]);
         }
         if (!op->slab && !op->images)
             trli_native_set_inside(t->model, op->step, &t->model->layout->patch[t->model->layout->local[0]],

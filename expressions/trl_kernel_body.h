@@ -217,7 +217,7 @@ TRL_BODY trl_kernel_lanes trl_lanes_abs(trl_kernel_lanes x)
     return (trl_kernel_lanes)((trl_kernel_bits)x & 0x7fffffffffffffffll);
 }
 
-/* As trl_fn_min and trl_fn_max: NaN stays. */
+/* As trl_fn_min and trl_fn_max: NaN stays. NOLINTBEGIN(misc-redundant-expression): only a NaN differs from itself. */
 TRL_BODY trl_kernel_lanes trl_lanes_min(trl_kernel_lanes x, trl_kernel_lanes y)
 {
     return trl_lanes_choose((x < y) | (x != x), x, y);
@@ -227,6 +227,7 @@ TRL_BODY trl_kernel_lanes trl_lanes_max(trl_kernel_lanes x, trl_kernel_lanes y)
 {
     return trl_lanes_choose((x > y) | (x != x), x, y);
 }
+/* NOLINTEND(misc-redundant-expression) */
 
 TRL_BODY trl_kernel_lanes trl_lanes_sqrt(trl_kernel_lanes x)
 {

@@ -4,6 +4,8 @@
 #ifndef TRLI_VECTOR_IMPL_H
 #define TRLI_VECTOR_IMPL_H
 
+#include <stddef.h>
+
 /* Of a function: made for several kinds of vector, one of them chosen at load time; the arithmetic is the same in each. */
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && \
     !defined(__SANITIZE_THREAD__)
@@ -59,5 +61,14 @@ typedef double trli_vector1, trli_loose1;
 #define TRLI_STREAM_LIST(LIST, LOOP) LIST(LOOP##1)
 #define TRLI_STREAM_CALL(name, ...) name##1(__VA_ARGS__)
 #endif
+
+/* A loop, for TRLI_STREAM_VARIANTS: copy(a, b, n) copies n doubles from b to a past the caches, both aligned to, and n of, whole vectors. */
+#define TRLI_STREAM_COPY(width, attribute)                                       \
+    attribute static void copy##width(double *a, const double *b, ptrdiff_t n)   \
+    {                                                                            \
+        for (ptrdiff_t i = 0; i < n; i += (width))                               \
+            TRLI_STREAM_STORE##width(&a[i], *(const trli_vector##width *)&b[i]); \
+        TRLI_STREAM_FENCE();                                                     \
+    }
 
 #endif

@@ -51,7 +51,7 @@ void trli_kernel_size_set(const trli_kernel_case *what, int cells, trli_kernel_s
 static void shape(trli_hand_state *s)
 {
     for (int a = 0; a < 3; ++a) s->n[a] = (ptrdiff_t)s->size->grid.cells[a];
-    s->sy = (s->n[0] + 2 * LINE) / LINE * LINE;
+    s->sy = (s->n[0] + (ptrdiff_t)2 * LINE) / LINE * LINE;
     s->sz = s->sy * (s->n[1] + 2);
 }
 

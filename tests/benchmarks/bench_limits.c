@@ -11,13 +11,7 @@
 enum { PASSES = 10, QUICK_PASSES = 2 };
 #define ARRAY_BYTES_MIN ((size_t)64 << 20)
 
-#define COPY_AND_TRIAD(width, attribute)                                                                             \
-    attribute static void copy##width(double *a, const double *b, ptrdiff_t n)                                       \
-    {                                                                                                                \
-        for (ptrdiff_t i = 0; i < n; i += (width))                                                                   \
-            TRLI_STREAM_STORE##width(&a[i], *(const trli_vector##width *)&b[i]);                                     \
-        TRLI_STREAM_FENCE();                                                                                         \
-    }                                                                                                                \
+#define TRIAD(width, attribute)                                                                                      \
     attribute static void triad##width(double *a, const double *b, const double *c, ptrdiff_t n)                     \
     {                                                                                                                \
         for (ptrdiff_t i = 0; i < n; i += (width))                                                                   \
@@ -25,7 +19,8 @@ enum { PASSES = 10, QUICK_PASSES = 2 };
                                      *(const trli_vector##width *)&b[i] + 3.0 * *(const trli_vector##width *)&c[i]); \
         TRLI_STREAM_FENCE();                                                                                         \
     }
-TRLI_STREAM_VARIANTS(COPY_AND_TRIAD)
+TRLI_STREAM_VARIANTS(TRLI_STREAM_COPY)
+TRLI_STREAM_VARIANTS(TRIAD)
 
 typedef struct passes {
     double *a, *b, *c;

@@ -281,7 +281,7 @@ START_TEST(a_product_of_many_factors_shares_what_its_derivatives_have_in_common)
     int before = ir.count;
     ck_ok(trli_derivative_of(&derivative, product, &tangent));
     ck_assert_int_ge(tangent, 0);
-    ck_assert_int_le(ir.count - before, 4 * factors);
+    ck_assert_int_le(ir.count - before, (intmax_t)4 * factors);
     end();
 }
 END_TEST

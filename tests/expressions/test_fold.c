@@ -72,22 +72,14 @@ END_TEST
 START_TEST(corners_are_read_from_other_rows)
 {
     say_problem("at(ddy(at(ddx(T), cell)), cell)", ""); /* x and y together: tasks of their own; z is not read */
-    int folded, apart;
-    const uint64_t node = run("run.fusion=node", NULL, &folded, &apart);
-    ck_assert(run("run.compile=always", NULL, &folded, &apart) == node);
-    ck_assert_int_eq(folded, 0);
-    ck_assert_int_gt(apart, 0);
+    check(0, 8);
 }
 END_TEST
 
 START_TEST(a_second_reader_needs_the_layer_too)
 {
     say_problem("div(0.1*grad(T)) + 0.01*integral(abs(at(ddx(T), cell)))", ""); /* reads beyond x */
-    int folded, apart;
-    const uint64_t node = run("run.fusion=node", NULL, &folded, &apart);
-    ck_assert(run("run.compile=always", NULL, &folded, &apart) == node);
-    ck_assert_int_eq(folded, 8);
-    ck_assert_int_eq(apart, 4);
+    check(8, 12);
 }
 END_TEST
 
@@ -97,11 +89,7 @@ START_TEST(a_second_layer_beyond_y_and_z_is_read_by_two_rows)
                 "stencils:\n"
                 "  stretched: {to: cell, points: [[[-2, 0, 0], 1], [[2, 0, 0], 1], [[0, -2, 0], 1], "
                 "[[0, 2, 0], 1], [[0, 0, -1], 1], [[0, 0, 1], 1], [[0, 0, 0], -6]]}");
-    int folded, apart;
-    const uint64_t node = run("run.fusion=node", NULL, &folded, &apart);
-    ck_assert(run("run.compile=always", NULL, &folded, &apart) == node);
-    ck_assert_int_eq(folded, 2 * (2 * 2 + 2)); /* x: two layers, z: one */
-    ck_assert_int_eq(apart, 2 * 2 * 2);        /* y */
+    check(2 * (2 * 2 + 2), 2 * (2 * 2 + 2 + 2 * 2)); /* x: two layers, z: one; y: two, apart */
 }
 END_TEST
 

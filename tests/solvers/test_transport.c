@@ -101,7 +101,7 @@ START_TEST(around_a_masked_cylinder_heat_is_bounded_and_the_cylinder_keeps_its_o
     ck_ok(trl_simulation_observe(sim));
     const double *t = values_of("T", n);
     int inside = 0;
-    for (int p = 0; p < n[0] * n[1]; ++p) {
+    for (ptrdiff_t p = 0; p < (ptrdiff_t)n[0] * n[1]; ++p) {
         double x = (double)(p % n[0] * 2 + 1) / 64 - 0.5, y = (double)(p / n[0] * 2 + 1) / 64 - 0.5;
         if (x * x + y * y > 0.15 * 0.15) continue;
         ck_assert_double_eq(t[p], 1);

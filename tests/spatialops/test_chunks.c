@@ -29,7 +29,7 @@ static int check_cut(const trl_box *box, int workers, int parts[3])
     int64_t points = trl_box_points(box);
     char *covered = calloc((size_t)points, 1);
     ck_assert_ptr_nonnull(covered);
-    ck_assert_int_eq(n, parts[0] * parts[1] * parts[2]);
+    ck_assert_int_eq(n, (intmax_t)parts[0] * parts[1] * parts[2]);
     for (int chunk = 0; chunk < n; ++chunk) {
         trl_box part = trli_box_part(box, parts, chunk);
         for (int a = 0; a < 3; ++a) {
@@ -86,8 +86,8 @@ START_TEST(each_of_sixteen_workers_gets_a_like_chunk_of_a_small_cube)
             if (trl_box_points(&part) > most) most = trl_box_points(&part);
         }
         int64_t rounds = (n + workers - 1) / workers;
-        ck_assert_msg(3 * rounds * most * workers <= 4 * CUBE * CUBE * CUBE, "%d workers: %d chunks of up to %d points",
-                      workers, n, (int)most);
+        ck_assert_msg(3 * rounds * most * workers <= (int64_t)4 * CUBE * CUBE * CUBE,
+                      "%d workers: %d chunks of up to %d points", workers, n, (int)most);
     }
 }
 END_TEST

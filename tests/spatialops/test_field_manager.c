@@ -160,7 +160,7 @@ START_TEST(a_second_execution_allocates_nothing)
     char tag[16];
     for (int i = 0; i < 20; ++i) {
         snprintf(tag, sizeof tag, "f%d", i);
-        block[i] = add(tag, 0, 100 * (i % 6), i % 4 ? 0 : TRL_BLOCK_PERSISTENT);
+        block[i] = add(tag, 0, (size_t)100 * (size_t)(i % 6), i % 4 ? 0 : TRL_BLOCK_PERSISTENT);
     }
     for (int run = 0; run < 5; ++run) {
         for (int i = 0; i < 20; ++i) {

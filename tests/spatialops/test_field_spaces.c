@@ -302,7 +302,7 @@ START_TEST(tasks_acquire_and_release_blocks_at_once)
     }
     for (int b = 0; b < STORM_BLOCKS; ++b) ck_assert_int_eq(s[b].wrong, 0);
     /* Five dependent chains of blocks at most are alive: far fewer than there are blocks. */
-    ck_assert_uint_le(stats_of(0).peak, 16 * 8 * 384);
+    ck_assert_uint_le(stats_of(0).peak, (size_t)16 * 8 * 384);
     ck_assert_int_le(stats_of(0).allocations, 32);
     trl_graph_destroy(&graph);
     close_workers();
@@ -338,7 +338,7 @@ START_TEST(threads_register_find_and_destroy_blocks_at_once)
     ck_ok(trl_graph_add_task(graph, &desc, &task));
     ck_ok(trl_graph_freeze(graph));
     ck_ok(trl_graph_run(graph, workers));
-    ck_assert_uint_eq(stats_of(0).in_use, 16 * 25 * 320);
+    ck_assert_uint_eq(stats_of(0).in_use, (size_t)16 * 25 * 320);
     trl_graph_destroy(&graph);
     close_workers();
 }

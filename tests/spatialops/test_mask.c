@@ -73,7 +73,7 @@ START_TEST(combines_and_counts_as_sets_do)
     ck_ok(trl_mask_create(layout, TRL_XFACE, 1, left_half, NULL, 0, &q));
     ck_ok(trl_mask_count(p, &in_p));
     ck_ok(trl_mask_count(q, &in_q));
-    ck_assert_int_eq(in_q, 35 * 9);
+    ck_assert_int_eq(in_q, (intmax_t)35 * 9);
     ck_ok(trl_mask_and(p, q));
     ck_ok(trl_mask_count(p, &both));
     trl_mask_destroy(&p);
@@ -85,7 +85,7 @@ START_TEST(combines_and_counts_as_sets_do)
     ck_assert_int_gt(both, 0);
     trl_mask_not(p);
     ck_ok(trl_mask_count(p, &neither));
-    ck_assert_int_eq(neither, 71 * 9 - either);
+    ck_assert_int_eq(neither, (intmax_t)71 * 9 - either);
     trl_mask_destroy(&p);
     trl_mask_destroy(&q);
     close_layout();
