@@ -65,6 +65,16 @@ static inline const char *list_of(int dim, const int *numbers)
     return at;
 }
 
+/* The simulation of a deck that was read. Kernels that it leaves to be compiled when there is time are interpreted: a short test would only
+ * start compilers and stop them, and what it tests would depend on how soon they are done. */
+static inline trl_err create_simulation(void)
+{
+    static trl_problem problem;
+    problem = *trli_deck_problem(deck);
+    if (!problem.compile || strcmp(problem.compile, "auto") == 0) problem.compile = "never";
+    return trl_simulation_create(test_ctx, &problem, &sim);
+}
+
 /* Read the deck said so far and compile it; the result of the first step that fails. */
 static inline trl_err open_problem_with(int nsets, const char *const *set)
 {
@@ -75,7 +85,7 @@ static inline trl_err open_problem_with(int nsets, const char *const *set)
         TRL_TRY(trl_registry_add(registry, test_types[i], "built-in", NULL));
     const trli_deck_request request = {.path = "test.yaml", .text = deck_text, .nsets = nsets, .set = set};
     TRL_TRY(trli_deck_read(test_ctx, registry, &request, &deck));
-    TRL_TRY(trl_simulation_create(test_ctx, trli_deck_problem(deck), &sim));
+    TRL_TRY(create_simulation());
 done:
     return err;
 }

@@ -74,7 +74,7 @@ static trl_err open_deck(const char *path, int nsets, const char *const *set)
     const trli_deck_request request = {
         .path = path, .nsets = nsets, .set = set, .nfolders = 1, .plugin_folder = &plugins};
     TRL_TRY(trli_deck_read(test_ctx, registry, &request, &deck));
-    TRL_TRY(trl_simulation_create(test_ctx, trli_deck_problem(deck), &sim));
+    TRL_TRY(create_simulation());
 done:
     return err;
 }

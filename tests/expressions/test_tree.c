@@ -145,7 +145,7 @@ static double compile_chain(int n, const char *first, const char *next, const ch
     ck_ok(trl_registry_create(test_ctx, &registry));
     ck_ok(trli_deck_read(test_ctx, registry, &(trli_deck_request){.path = "test.yaml", .text = deck_text}, &deck));
     double started = now();
-    ck_ok(trl_simulation_create(test_ctx, trli_deck_problem(deck), &sim));
+    ck_ok(create_simulation());
     return now() - started;
 }
 
