@@ -231,38 +231,21 @@ static bool path_of(const trli_cache *cache, const trl_context *ctx, int workers
            snprintf(path, TRLI_PATH_ROOM, "%.*s/%s.balance", TRLI_PATH_ROOM - 80, cache->folder, name) > 0;
 }
 
-static void digest_line(const char *line, char text[TRLI_DIGEST_TEXT])
-{
-    uint64_t digest[2];
-    trli_digest_start(digest);
-    trli_digest_bytes(digest, line, strlen(line));
-    trli_digest_write(digest, text);
-}
-
 static bool load(const char *path, trli_balance *b)
 {
-    char line[LINE_ROOM] = "", wanted[TRLI_DIGEST_TEXT + 1] = "", found[TRLI_DIGEST_TEXT];
-    FILE *file = fopen(path, "r");
-    if (!file) return false;
-    bool whole = fgets(line, sizeof line, file) && fgets(wanted, sizeof wanted, file);
-    fclose(file);
-    digest_line(line, found);
-    return whole && strcmp(wanted, found) == 0 &&
+    char line[LINE_ROOM];
+    return trli_cache_load(path, line, sizeof line) &&
            sscanf(line, "%la %la %la %la %la %la", &b->memory, &b->cache, &b->operations, &b->division, &b->exponential,
                   &b->caches) == FIGURES &&
            is_sound(b);
 }
 
-/* A cache that cannot be written costs a measurement each time, and nothing else. */
 static void keep(const char *path, const trli_balance *b)
 {
-    char line[LINE_ROOM], digest[TRLI_DIGEST_TEXT], own[TRLI_PATH_ROOM + 32];
+    char line[LINE_ROOM];
     snprintf(line, sizeof line, "%a %a %a %a %a %a\n", b->memory, b->cache, b->operations, b->division, b->exponential,
              b->caches);
-    digest_line(line, digest);
-    snprintf(own, sizeof own, "%s.%ld", path, (long)getpid());
-    (void)unlink(own); /* of an earlier process of this number */
-    if (!trli_cache_write(own, line, digest) || rename(own, path) != 0) (void)unlink(own);
+    trli_cache_keep(path, line);
 }
 
 trl_err trli_balance_find(trl_context *ctx, trl_workers *workers, trli_balance *balance)

@@ -117,3 +117,31 @@ bool trli_cache_write(const char *path, const char *first, const char *second)
     bool written = fputs(first, file) >= 0 && fputs(second, file) >= 0;
     return fclose(file) == 0 && written;
 }
+
+static void digest_line(const char *line, char text[TRLI_DIGEST_TEXT])
+{
+    uint64_t digest[2];
+    trli_digest_start(digest);
+    trli_digest_bytes(digest, line, strlen(line));
+    trli_digest_write(digest, text);
+}
+
+bool trli_cache_load(const char *path, char *line, int room)
+{
+    char wanted[TRLI_DIGEST_TEXT + 1] = "", found[TRLI_DIGEST_TEXT];
+    FILE *file = fopen(path, "r");
+    if (!file) return false;
+    const bool whole = fgets(line, room, file) && fgets(wanted, sizeof wanted, file);
+    fclose(file);
+    if (whole) digest_line(line, found);
+    return whole && strcmp(wanted, found) == 0;
+}
+
+void trli_cache_keep(const char *path, const char *line)
+{
+    char digest[TRLI_DIGEST_TEXT], own[TRLI_PATH_ROOM + 32];
+    digest_line(line, digest);
+    snprintf(own, sizeof own, "%s.%ld", path, (long)getpid());
+    (void)unlink(own); /* of an earlier process of this number */
+    if (!trli_cache_write(own, line, digest) || rename(own, path) != 0) (void)unlink(own);
+}

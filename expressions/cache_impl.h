@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* The folder of the user alone that keeps what this machine made: compiled kernels and its measured speed. Entries are named by digests of
- * all that they depend on, written aside and renamed into place, and end with a digest of their content. */
+/* The folder of the user alone that keeps what this machine made: compiled kernels, the way in which each is the fastest, and the machine's
+ * measured speed. Entries are named by digests of all that they depend on, written aside and renamed into place, and end with a digest of
+ * their content. */
 #ifndef TRLI_CACHE_IMPL_H
 #define TRLI_CACHE_IMPL_H
 
@@ -22,6 +23,10 @@ bool trli_cache_open(trli_cache *cache);
 void trli_cache_close(const trli_cache *cache);
 /* A new file of two texts, for this user; false if it exists or cannot be written. */
 bool trli_cache_write(const char *path, const char *first, const char *second);
+/* A line that is kept, with its end: load it if it is whole; keep it in place of the one before. A cache that cannot be written costs finding
+ * it out each time, and nothing else. */
+bool trli_cache_load(const char *path, char *line, int room);
+void trli_cache_keep(const char *path, const char *line);
 
 /* Digests: FNV-1a, twice. */
 void trli_digest_start(uint64_t digest[2]);

@@ -63,27 +63,24 @@ done:
     return err;
 }
 
-static trl_err request(trli_model *model, trli_emitted *emitted, trli_native_fn *native)
-{
-    trl_err err = emitted->text ? trli_compiler_add(model->compiler, emitted->text, native) : TRL_OK;
-    free(emitted->text);
-    return err;
-}
-
 static trl_err request_step(trli_model *model, trli_step *s)
 {
     trli_emitted emitted;
     trl_err err = TRL_OK;
     if (s->kind == TRLI_STEP_KERNEL) {
         TRL_TRY(emit_step(model, s, &emitted));
-        TRL_TRY(request(model, &emitted, &s->native));
-        TRL_TRY(trli_tuning_create(model, s, emitted.turns, &s->tuning));
+        err = trli_tuning_create(model, s, emitted.turns, emitted.text, &s->tuning);
+        if (err == TRL_OK && emitted.text) err = trli_compiler_add(model->compiler, emitted.text, &s->native);
+        free(emitted.text);
+        TRL_TRY(err);
     }
     for (int k = 0; k < s->nslabs; ++k) {
         const trli_emit_request wanted = slab_of(model, s, &s->slab[k]);
         if (!s->slab[k].kernel || s->slab[k].within) continue;
         TRL_TRY(emit(model, &trli_dialect_cpu, &wanted, &emitted));
-        TRL_TRY(request(model, &emitted, &s->slab[k].native));
+        if (emitted.text) err = trli_compiler_add(model->compiler, emitted.text, &s->slab[k].native);
+        free(emitted.text);
+        TRL_TRY(err);
     }
 done:
     return err;

@@ -16,7 +16,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cache_impl.h"
 #include "clock_impl.h"
 #include "native_impl.h"
 
@@ -375,6 +374,18 @@ trl_err trli_compiler_add(trli_compiler *c, const char *text, trli_native_fn *fn
     settle(c, j, LOADED);
 done:
     return err;
+}
+
+bool trli_compiler_path(const trli_compiler *c, const char *text, const void *size, size_t bytes,
+                        char path[TRLI_PATH_ROOM])
+{
+    uint64_t digest[2] = {c->machine[0], c->machine[1]};
+    char name[TRLI_DIGEST_TEXT];
+    trli_digest_bytes(digest, text, strlen(text));
+    trli_digest_bytes(digest, size, bytes);
+    trli_digest_write(digest, name);
+    return c->cache.folder[0] && !c->cache.temporary &&
+           snprintf(path, TRLI_PATH_ROOM, "%.*s/%s.way", TRLI_PATH_ROOM - 80, c->cache.folder, name) > 0;
 }
 
 void trli_compiler_get_stats(const trli_compiler *c, int *compiled, int *cached, int *failed, const char **why)

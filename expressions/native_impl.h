@@ -7,6 +7,8 @@
 #include <trl_context.h>
 #include <trl_kernel_body.h>
 
+#include "cache_impl.h"
+
 /* The text that precedes every kernel, made by the build of the *_body.h of functions, limiters and kernels. */
 extern const char trli_kernel_prelude[];
 
@@ -21,6 +23,9 @@ void trli_compiler_destroy(trli_compiler **compiler);
 /* Ask for a kernel; equal texts are compiled once. The text is copied. *fn is set, now from the cache or by a later
  * poll, and stays NULL if there is no way. */
 TRL_NODISCARD trl_err trli_compiler_add(trli_compiler *compiler, const char *text, trli_native_fn *fn);
+/* Where the cache keeps what was found out of a text on this machine, for a size; false if nowhere. */
+bool trli_compiler_path(const trli_compiler *compiler, const char *text, const void *size, size_t bytes,
+                        char path[TRLI_PATH_ROOM]);
 /* Start compilers, as many at once as the rank has threads (ranks other than the first wait some seconds for its results), and take in what they finished. Returns how many kernels are still under way.
  * wait: return when none is. Thread: main, with no kernel running. */
 int trli_compiler_poll(trli_compiler *compiler, bool wait);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model_impl.h"
+#include "tasks_impl.h"
 
 trl_err trli_program_create(trli_model *model, const char *name, trli_program **program)
 {
@@ -23,7 +23,7 @@ trl_err trli_program_create(trli_model *model, const char *name, trli_program **
 static void free_step(trli_step *step)
 {
     trli_kernel_destroy(&step->kernel);
-    free(step->tuning);
+    trli_tuning_destroy(&step->tuning);
     for (int i = 0; step->sides && i < 6 * step->nout; ++i) free(step->sides[i / 6][i % 6].piece);
     free(step->sides);
     for (int i = 0; i < step->nslabs; ++i) trli_kernel_destroy(&step->slab[i].kernel);

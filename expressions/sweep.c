@@ -3,7 +3,9 @@
 /* How compiled kernels go through their boxes. Which way is the fastest depends on caches, prefetchers and what else uses the memory, as no
  * table of sizes tells: the first calls try several, and the fastest stays. The results do not depend on it. */
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "clock_impl.h"
 #include "tasks_impl.h"
@@ -12,6 +14,7 @@ enum {
     WAYS_MOST = 16,
     SAMPLES = 3,
     AHEAD = 4,
+    LINE_ROOM = 32,
 #ifdef TRL_POISON /* builds for testing: small problems go all ways */
     EVERY_WAY = true,
     ROWS_LEAST = 2,
@@ -37,6 +40,7 @@ struct trli_tuning {
     long long block;               /* rows, of ways that are blocked */
     _Atomic int begun, ended;      /* calls that try a way */
     _Atomic int best;              /* until all have ended: the first */
+    char *path;                    /* where the best is kept for runs to come; NULL: nowhere, or it comes from there */
 };
 
 /* What one row of a point of the box touches of all arrays, and whether some input is read on several planes. */
@@ -89,7 +93,40 @@ bool trli_outgrows_caches(const trl_context *ctx, int64_t values)
     return last > 0 && (size_t)values * sizeof(double) > last * (size_t)trl_context_threads(ctx);
 }
 
-trl_err trli_tuning_create(trli_model *model, const trli_step *s, int turns, trli_tuning **tuning)
+/* What the best way depends on, beside the kernel. */
+typedef struct size {
+    int64_t points, row; /* of all patches; of the longest row */
+    int threads, nways, samples, planes;
+} size;
+
+static int tries_of(const trli_tuning *t)
+{
+    return t->nways > 1 ? t->nways * SAMPLES : 0;
+}
+
+/* The best way of an earlier run; else where to keep it. */
+static void look_up(trli_tuning *t, const trli_model *model, const char *text, int64_t points, int64_t row)
+{
+    char path[TRLI_PATH_ROOM], line[LINE_ROOM];
+    size key;
+    int best;
+    memset(&key, 0, sizeof key); /* padding, too */
+    key.points = points;
+    key.row = row;
+    key.threads = trl_context_threads(model->ctx);
+    key.nways = t->nways;
+    key.samples = SAMPLES;
+    key.planes = PLANES;
+    if (EVERY_WAY || tries_of(t) == 0 || !text || !model->compiler) return;
+    if (!trli_compiler_path(model->compiler, text, &key, sizeof key, path)) return;
+    if (trli_cache_load(path, line, sizeof line) && sscanf(line, "%d", &best) == 1 && best >= 0 && best < t->nways) {
+        t->begun = t->ended = tries_of(t);
+        t->best = best;
+    } else
+        t->path = strdup(path);
+}
+
+trl_err trli_tuning_create(trli_model *model, const trli_step *s, int turns, const char *text, trli_tuning **tuning)
 {
     const trl_layout *layout = model->layout;
     const size_t second = trl_context_cache_bytes(model->ctx, 2);
@@ -106,7 +143,22 @@ trl_err trli_tuning_create(trli_model *model, const trli_step *s, int turns, trl
     t->block = (long long)(second / 2 / (rows * (size_t)row * sizeof(double)));
     if (t->block < ROWS_LEAST || EVERY_WAY) t->block = ROWS_LEAST;
     list_ways(t, turns, planes, EVERY_WAY || trli_outgrows_caches(model->ctx, points * (s->ninputs + s->nout)));
+    look_up(t, model, text, points, row);
     return TRL_OK;
+}
+
+void trli_tuning_destroy(trli_tuning **tuning)
+{
+    trli_tuning *t = *tuning;
+    char line[LINE_ROOM];
+    *tuning = NULL;
+    if (!t) return;
+    if (t->path && t->ended >= tries_of(t)) {
+        snprintf(line, sizeof line, "%d\n", t->best);
+        trli_cache_keep(t->path, line);
+    }
+    free(t->path);
+    free(t);
 }
 
 static double median(const double ns[SAMPLES])
@@ -145,7 +197,7 @@ static bool go(trli_native_fn native, const trli_tuning *t, const way *w, const 
 /* The next try, or -1: all have begun. Relaxed: only shares them out. */
 static int next_try(trli_tuning *t)
 {
-    const int tries = t->nways > 1 ? t->nways * SAMPLES : 0;
+    const int tries = tries_of(t);
     if (atomic_load_explicit(&t->begun, memory_order_relaxed) >= tries) return -1;
     const int try = atomic_fetch_add_explicit(&t->begun, 1, memory_order_relaxed);
     return try < tries ?

@@ -85,8 +85,11 @@ typedef struct trli_tuning trli_tuning;
 
 /* Whether so many values do. */
 bool trli_outgrows_caches(const trl_context *ctx, int64_t values);
-/* turns: as from trli_emit_kernel. The caller frees it with free. Fails with MEMORY. */
-TRL_NODISCARD trl_err trli_tuning_create(trli_model *model, const trli_step *step, int turns, trli_tuning **tuning);
+/* turns, text: as from trli_emit_kernel. What an earlier run found out comes from the cache. Fails with MEMORY. */
+TRL_NODISCARD trl_err trli_tuning_create(trli_model *model, const trli_step *step, int turns, const char *text,
+                                         trli_tuning **tuning);
+/* Keeps in the cache what was found out. */
+void trli_tuning_destroy(trli_tuning **tuning);
 /* Call a compiled kernel for the box of the call, in the way that is the fastest as far as is known; false if it looks and found values
  * that are not finite. Thread: any. */
 bool trli_sweep(trli_native_fn native, trli_tuning *tuning, const trl_kernel_call *call);

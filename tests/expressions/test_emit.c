@@ -105,7 +105,7 @@ static void emit_all(trli_compiler *compiler)
             ck_ok(trli_emit_kernel(&trli_dialect_cuda, &model->ir, &model->walk, &wanted, &emitted));
             ck_assert_ptr_nonnull(emitted.text);
             cpp = as_cpp(s, emitted.text);
-            ck_ok(trli_tuning_create(model, s, emitted.turns, &s->tuning));
+            ck_ok(trli_tuning_create(model, s, emitted.turns, NULL, &s->tuning));
             ck_ok(trli_compiler_add(compiler, cpp, &s->native));
             free(cpp);
             text[ntexts++] = emitted.text;
