@@ -6,6 +6,8 @@
 
 #include <stdio.h>
 
+#include <trl_entry.h>
+
 #include "interpreter_impl.h"
 
 typedef struct trli_emitter trli_emitter;
@@ -27,6 +29,7 @@ typedef struct trli_emit_layer {
 } trli_emit_layer;
 
 typedef struct trli_emit_request {
+    unsigned without;          /* TRL_PASS_... */
     const trli_kernel *kernel; /* of the roots */
     int nroots;
     const trli_value *roots;
@@ -104,6 +107,7 @@ struct trli_emitter {
     const trli_dialect *dialect;
     const trli_ir *ir;
     const trli_walk *walk;
+    unsigned without;
     const trli_kernel *kernel;
     int nroots;
     const trli_value *roots;

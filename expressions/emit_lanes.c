@@ -11,7 +11,10 @@ enum { CARRY_COST = 8 }; /* worth a shuffle of lanes, or a load and a store */
 /* Whether a sample is several values in a loop over lanes: it varies along the row. */
 static bool is_lanes(const trli_emitter *e, int32_t i)
 {
-    return trli_sample_node(e, i)->varies >> e->along & 1;
+    const trli_sample *in = &e->sample[i];
+    const trli_node *n = trli_sample_node(e, i);
+    if (trli_is_leaf(n)) return n->op == TRLI_OP_FIELD;
+    return in->place == TRLI_IN_POINT || trli_is_row(in->place);
 }
 
 /* How a sample is read by a loop over lanes. */
@@ -100,6 +103,7 @@ static bool is_computed(const trli_emitter *e, int32_t i)
 static int32_t find_ahead(const trli_emitter *e, int32_t i, int axis)
 {
     const trli_sample *in = &e->sample[i];
+    if (e->without & TRL_PASS_CARRYING) return -1;
     if (in->place != TRLI_IN_POINT || in->cost < CARRY_COST || e->along != 0) return -1;
     for (int32_t k = e->first[in->node]; k >= 0; k = e->sample[k].next) {
         const int8_t *at = e->sample[k].offset;

@@ -253,6 +253,7 @@ static void find_places(trli_emitter *e)
         const trli_node *n = trli_sample_node(e, e->order[o]);
         in->place = place_of(e, in, n);
         if (e->order[o] >= e->ends) in->place = place_of_ghosts(in->place);
+        if (e->without & TRL_PASS_HOISTING && trli_op_operands(n->op) > 0) in->place = TRLI_IN_POINT;
         in->cost = own_cost(n);
         for (int a = 0; a < 3 && in->arg[a] >= 0; ++a) in->cost = capped(in->cost + e->sample[in->arg[a]].cost);
     }
@@ -449,7 +450,9 @@ done:
 static bool is_worth_pairs(trli_emitter *e)
 {
     bool both = false;
-    if (!e->dialect->pairs || e->ir->grid->dim < 3 || e->ngroups > 1 || e->ends > PAIR_MOST) return false;
+    if (!e->dialect->pairs || e->without & TRL_PASS_PAIRS || e->ir->grid->dim < 3 || e->ngroups > 1 ||
+        e->ends > PAIR_MOST)
+        return false;
     for (int32_t i = 0; i < e->ends; ++i) {
         const trli_sample *in = &e->sample[i];
         const bool leaf = trli_is_leaf(trli_sample_node(e, i));

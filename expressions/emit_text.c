@@ -188,6 +188,7 @@ trl_err trli_emit_kernel(const trli_dialect *dialect, const trli_ir *ir, trli_wa
     trli_emitter e = {.dialect = dialect,
                       .ir = ir,
                       .walk = walk,
+                      .without = request->without,
                       .kernel = request->kernel,
                       .nroots = request->nroots,
                       .roots = request->roots,

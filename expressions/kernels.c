@@ -11,17 +11,27 @@
  * taken at once. */
 static const double worth_compiling = 0.25;
 
+/* Whether the kernel of a step computes the ghosts of a layer itself; those at the ends of rows are before its loops. */
+static bool is_within(const trli_model *model, const trli_slab *slab)
+{
+    return slab->of_row && !(model->without & (TRL_PASS_GHOSTS | TRL_PASS_HOISTING));
+}
+
 /* The kernel of a step. layer: room for as many as the step has slabs. */
 static trli_emit_request kernel_of(const trli_model *model, const trli_step *s, trli_emit_layer *layer)
 {
-    trli_emit_request wanted = {
-        .kernel = s->kernel, .nroots = s->nout, .roots = s->value, .look = s->check, .layer = layer};
+    trli_emit_request wanted = {.without = model->without,
+                                .kernel = s->kernel,
+                                .nroots = s->nout,
+                                .roots = s->value,
+                                .look = s->check,
+                                .layer = layer};
     const int at = model->field[s->field[0]].location & 1;
     for (int axis = 2; axis >= 0; --axis)
         for (int k = 0; k < s->nslabs; ++k) {
             const trli_slab *slab = &s->slab[k];
-            wanted.edges |= !slab->of_row;
-            if (!slab->of_row || slab->axis != axis) continue;
+            wanted.edges |= !is_within(model, slab);
+            if (!is_within(model, slab) || slab->axis != axis) continue;
             layer[wanted.nlayers++] =
                 (trli_emit_layer){.field = slab->field,
                                   .axis = axis,
@@ -36,7 +46,8 @@ static trli_emit_request kernel_of(const trli_model *model, const trli_step *s, 
 /* A layer of ghosts at a side of x has one point along x. */
 static trli_emit_request slab_of(const trli_model *model, const trli_step *s, const trli_slab *slab)
 {
-    return (trli_emit_request){.kernel = slab->kernel,
+    return (trli_emit_request){.without = model->without,
+                               .kernel = slab->kernel,
                                .nroots = 1,
                                .roots = &slab->value,
                                .look = s->kind == TRLI_STEP_PLANES && s->check,
@@ -57,7 +68,7 @@ static trl_err emit_step(trli_model *model, trli_step *s, trli_emitted *emitted)
     if (!layer) return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for kernel '%s'", s->label);
     const trli_emit_request wanted = kernel_of(model, s, layer);
     TRL_TRY(emit(model, &trli_dialect_cpu, &wanted, emitted));
-    for (int k = 0; k < s->nslabs; ++k) s->slab[k].within = s->slab[k].of_row && emitted->text;
+    for (int k = 0; k < s->nslabs; ++k) s->slab[k].within = is_within(model, &s->slab[k]) && emitted->text;
 done:
     free(layer);
     return err;

@@ -72,6 +72,7 @@ static trl_err copy_request(trli_model *model, const trli_model_request *request
     model->parameters = request->parameters;
     model->fusion = request->fusion;
     model->compile = request->compile;
+    model->without = request->without;
     model->workers = request->workers;
     model->nworkers = trl_workers_count(request->workers);
     model->entry = calloc((size_t)request->nentries + 1, sizeof *model->entry);

@@ -300,6 +300,7 @@ struct trli_model {
     trli_compiler *compiler; /* NULL: never */
     bool compiling;          /* some kernels are still to come */
     double first_run;        /* s; 0: not yet */
+    unsigned without;        /* TRL_PASS_... */
     trli_balance balance;
     trli_balance
         deciding; /* what the cost model decides by: the measured figures, or run.balance and nothing of this machine */
@@ -362,7 +363,8 @@ typedef struct trli_model_request {
     const trl_names *parameters;
     trli_fusion fusion;
     trli_compile compile;
-    double balance; /* additions in the time of a byte; 0: measured */
+    double balance;   /* additions in the time of a byte; 0: measured */
+    unsigned without; /* TRL_PASS_... */
     int nentries;
     const trl_expression_entry *entries;
     int nvariables;

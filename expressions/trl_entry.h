@@ -37,6 +37,16 @@ typedef struct trl_bc_side {
     trl_place place;
 } trl_bc_side;
 
+/* Passes that make kernels faster and can be left out: bits of a set. The numbers do not depend on them. */
+#define TRL_PASS_LIST(X)                                                                            \
+    X(HOISTING, hoisting, 1) /* compute what changes less often outside of the loops over points */ \
+    X(CARRYING, carrying, 2) /* take values from the point or row before */                         \
+    X(PAIRS, pairs, 4)       /* go through two planes at once */                                    \
+    X(GHOSTS, ghosts, 8)     /* compute ghosts where they are read */
+#define TRL_PASS_BIT(NAME, name, bit) TRL_PASS_##NAME = bit,
+enum { TRL_PASS_LIST(TRL_PASS_BIT) };
+#undef TRL_PASS_BIT
+
 typedef enum trl_evaluate { TRL_EVALUATE_STAGE, TRL_EVALUATE_STEP } trl_evaluate;
 
 /* An entry of `expressions`: a formula, or an expression type. Names are expanded already (family member "phi3"). */

@@ -138,6 +138,15 @@ static void read_time_blocking(trl_problem *problem, const trli_node *node)
     problem->time_blocking_place = *trli_node_place(node);
 }
 
+static unsigned read_without(const trli_node *passes)
+{
+    unsigned set = 0;
+#define READ(NAME, name, bit) set |= trli_node_is_true(trli_node_get(passes, #name)) ? 0 : bit;
+    TRL_PASS_LIST(READ)
+#undef READ
+    return set;
+}
+
 trl_err trli_run_read(trli_deck *deck)
 {
     trl_err err;
@@ -152,6 +161,7 @@ trl_err trli_run_read(trli_deck *deck)
     problem->compile = options->compile;
     const trli_node *balance = trli_node_get(run, "balance");
     problem->balance = strcmp(balance->text.chars, "auto") == 0 ? 0 : trli_node_number(balance);
+    problem->without = read_without(trli_node_get(run, "passes"));
     problem->nan_check = trli_node_is_true(trli_node_get(run, "nan_check"));
     problem->fast_math = trli_node_is_true(trli_node_get(trli_node_get(deck->root, "numerics"), "fast_math"));
     TRL_TRY(read_threads(deck, trli_node_get(run, "threads")));

@@ -169,6 +169,13 @@ static const trli_key keys[] = {
     {"run.balance", WORD | NUMBER, TRLI_ABOVE, "auto", POSITIVE, .words = "auto",
      .doc = "additions in the time of one byte of memory: the larger, the more is computed again instead of stored; "
             "auto: measured"},
+    {"run.passes", MAPPING, 0, "{}",
+     .doc = "what makes kernels faster and can be left out, to see what it is worth; the numbers do not change"},
+    {"run.passes.hoisting", BOOLEAN, 0, "true",
+     .doc = "compute what changes less often outside of the loops over points"},
+    {"run.passes.carrying", BOOLEAN, 0, "true", .doc = "take values from the point or the row before"},
+    {"run.passes.pairs", BOOLEAN, 0, "true", .doc = "go through two planes at once"},
+    {"run.passes.ghosts", BOOLEAN, 0, "true", .doc = "compute ghosts where they are read, and do not store them"},
     {"run.compile", WORD, 0, "auto", .words = "auto always never",
      .doc = "whether kernels are compiled or interpreted"},
     {"run.time_blocking", WORD | INTEGER, 0, "auto", .min = 1, .max = 64, .words = "auto",

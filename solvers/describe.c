@@ -229,7 +229,7 @@ static void describe_passes(const listing *l)
                 p->offer[i].uses == 1 ? "" : "s");
     say(l, "  storing    %d intermediate field%s, at %.3g additions in the time of a byte; run.balance", stored,
         stored == 1 ? "" : "s", m->deciding.operations / trli_model_bandwidth(m));
-    say(l, "  hoisting   %d operations at %d offsets; %d once for a call, %d for a plane, %d for a row; always on",
+    say(l, "  hoisting   %d operations at %d offsets; %d once for a call, %d for a plane, %d for a row; run.passes",
         work[0], work[1], work[2], work[3], work[4]);
     say(l, "  boundaries %d layer%s set by kernels; run.fusion", layers, layers == 1 ? "" : "s");
     say(l, "  slots      %d fields in %d slots; always on", held, m->nslots);

@@ -90,6 +90,7 @@ static trl_err make_model(trl_simulation *sim)
                                         .fusion = fusion,
                                         .compile = compile,
                                         .balance = p->balance,
+                                        .without = p->without,
                                         .nentries = p->nexpressions,
                                         .entries = p->expression,
                                         .nvariables = p->nequations,

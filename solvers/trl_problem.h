@@ -74,6 +74,7 @@ typedef struct trl_problem {
     const char *scheduler; /* serial, priority, hybrid */
     const char *fusion;    /* full, node, none */
     double balance;        /* additions in the time of a byte, for the cost model; 0: measured */
+    unsigned without;      /* passes that are left out: TRL_PASS_... */
     const char *compile;   /* auto, always, never; NULL: auto */
     int time_blocking;     /* steps in one pass over memory, at most; 1: one at a time; 0: auto */
     trl_place time_blocking_place;

@@ -128,6 +128,26 @@ START_TEST(rows_of_any_length_end_with_the_same_bits)
 }
 END_TEST
 
+/* A kernel of everything that passes work on: values of rows and planes, faces that neighbours share, functions, conditions. */
+START_TEST(kernels_without_a_pass_have_the_same_bits)
+{
+    static const char *const off[] = {"run.passes.hoisting=false", "run.passes.carrying=false",
+                                      "run.passes.pairs=false", "run.passes.ghosts=false",
+                                      "run.passes={hoisting: false, carrying: false, pairs: false, ghosts: false}"};
+    char more[1024];
+    snprintf(more, sizeof more,
+             "  S: {initial: \"x\", ddt: \"div(grad(S)/(1 + T^2)) + sin(x)*exp(-y*t) + z\", boundary: {%s}}",
+             all_kinds);
+    say_problem("div(tanh(T)*grad(T)) + 0.1*S*cos(y)", more);
+    int folded, apart;
+    const uint64_t interpreted = run("run.compile=never", NULL, &folded, &apart);
+    for (size_t i = 0; i < sizeof off / sizeof *off; ++i) {
+        ck_assert_msg(run("run.compile=always", off[i], &folded, &apart) == interpreted, "%s", off[i]);
+        if (strstr(off[i], "ghosts")) ck_assert_int_eq(count_within(), 0);
+    }
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_unchecked_fixture(tc, NULL, close_problem);
@@ -136,6 +156,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, corners_are_read_from_other_rows);
     tcase_add_test(tc, a_second_reader_needs_the_layer_too);
     tcase_add_test(tc, a_second_layer_beyond_y_and_z_is_read_by_two_rows);
+    tcase_add_test(tc, kernels_without_a_pass_have_the_same_bits);
     tcase_add_loop_test(tc, rows_of_any_length_end_with_the_same_bits, 0, sizeof row_length / sizeof *row_length);
 }
 
