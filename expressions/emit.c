@@ -196,17 +196,20 @@ static void put_pointers(trli_emitter *e, int32_t group, int depth)
     }
 }
 
-/* Whether a group reads some ghosts. */
-static bool reads_ghosts(trli_emitter *e, int32_t group, int32_t ghosts)
+/* Note which ghosts a group reads. */
+static void find_ghosts_read(trli_emitter *e, int32_t group)
 {
-    const trli_ghosts *g = &e->ghosts[ghosts];
-    if (g->axis == 2 && g->side && group == e->ngroups && g->z < 2) return false; /* the upper of two planes */
     trli_emit_mark_needed(e, group);
-    for (int32_t i = 0; i < e->ends; ++i)
-        if (e->wanted[i] && e->sample[i].pointer >= 0 &&
-            (e->sample[i].beyond == ghosts || e->pointer[e->sample[i].pointer].beyond == ghosts))
-            return true;
-    return false;
+    for (int32_t g = 0; g < e->nghosts; ++g) e->ghosts[g].read = false;
+    for (int32_t i = 0; i < e->ends; ++i) {
+        const trli_sample *in = &e->sample[i];
+        if (!e->wanted[i] || in->pointer < 0) continue;
+        if (in->beyond >= 0) e->ghosts[in->beyond].read = true;
+        if (e->pointer[in->pointer].beyond >= 0) e->ghosts[e->pointer[in->pointer].beyond].read = true;
+    }
+    for (int32_t g = 0; g < e->nghosts && group == e->ngroups;
+         ++g) /* the upper one of two planes is no ghost of the lower */
+        if (e->ghosts[g].axis == 2 && e->ghosts[g].side && e->ghosts[g].z < 2) e->ghosts[g].read = false;
 }
 
 static void put_ghosts_of_end(trli_emitter *e, int32_t g, int depth)
@@ -225,10 +228,13 @@ static void put_ghosts_of_side(trli_emitter *e, int32_t g, int32_t pointer, int 
 {
     const trli_ghosts *ghosts = &e->ghosts[g];
     const int32_t root = ghosts->sample[0];
+    const int row = ghosts->axis == 1 ? ghosts->y : ghosts->z;
+    const char *beyond = ghosts->side ? ">= inside%d.hi[%d]" : "< inside%d.lo[%d]";
     trli_put_indent(e, depth);
-    fprintf(e->out, "double g%d[TRL_KERNEL_ROW];\n%*sif (%c + (%d) %s inside%d.%s[%d]) {\n", g, 4 * depth, "",
-            "ijk"[ghosts->axis], ghosts -> axis == 1 ? ghosts -> y : ghosts -> z, ghosts -> side ? ">=" : "<",
-            ghosts->input, ghosts->side ? "hi" : "lo", ghosts->axis);
+    fprintf(e->out, "double g%d[TRL_KERNEL_ROW];\n%*sif (%c + (%d) ", g, 4 * depth, "", ghosts->axis == 1 ? 'j' : 'k',
+            row);
+    fprintf(e->out, beyond, ghosts->input, ghosts->axis);
+    fputs(") {\n", e->out);
     mark_row_of_ghosts(e, root);
     put_wanted(e, TRLI_IN_ROW, depth + 1);
     trli_put_lanes_fill(e, root, g, depth + 1);
@@ -246,11 +252,12 @@ static void put_ghosts_of_side(trli_emitter *e, int32_t g, int32_t pointer, int 
 
 static void put_ghosts(trli_emitter *e, int32_t group, int depth)
 {
+    find_ghosts_read(e, group);
     for (int32_t g = 0; g < e->nghosts; ++g)
-        if (e->ghosts[g].axis == 0 && reads_ghosts(e, group, g)) put_ghosts_of_end(e, g, depth);
+        if (e->ghosts[g].axis == 0 && e->ghosts[g].read) put_ghosts_of_end(e, g, depth);
     for (int32_t p = 0; p < e->npointers; ++p) {
         const int32_t g = e->pointer[p].beyond;
-        if (g >= 0 && reads_ghosts(e, group, g)) put_ghosts_of_side(e, g, p, depth);
+        if (g >= 0 && e->ghosts[g].read) put_ghosts_of_side(e, g, p, depth);
     }
 }
 

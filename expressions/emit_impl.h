@@ -96,6 +96,7 @@ typedef struct trli_ghosts {
     int8_t y, z; /* the row that they are in */
     int depth;
     int32_t sample[TRL_KERNEL_GHOSTS]; /* the nearest first */
+    bool read;                         /* scratch */
 } trli_ghosts;
 
 /* Results [first, end), which one loop over points stores. */
@@ -129,9 +130,8 @@ struct trli_emitter {
     trli_row_pointer *pointer;
     trli_ghosts *ghosts;
     int32_t nghosts;
-    int32_t ends,
-        sides; /* samples from here on are those of ghosts beyond ends of rows only, and beyond sides of y and z only */
-    int turns; /* the most planes that the kernel takes in turn */
+    int32_t ends, sides; /* samples from there on: only of ghosts beyond ends of rows; beyond other sides */
+    int turns;           /* the most planes that the kernel takes in turn */
     int32_t npointers, nbuffers, nshared; /* nshared: of the row buffers, those of what groups share */
 };
 
