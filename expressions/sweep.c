@@ -41,6 +41,7 @@ struct trli_tuning {
     _Atomic int begun, ended;      /* calls that try a way */
     _Atomic int best;              /* until all have ended: the first */
     char *path;                    /* where the best is kept for runs to come; NULL: nowhere, or it comes from there */
+    int before;                    /* the best of the run before, not sure yet; -1: none */
 };
 
 /* What one row of a point of the box touches of all arrays, and whether some input is read on several planes. */
@@ -104,12 +105,12 @@ static int tries_of(const trli_tuning *t)
     return t->nways > 1 ? t->nways * SAMPLES : 0;
 }
 
-/* The best way of an earlier run; else where to keep it. */
+/* The best way of two runs that agreed: what one finds on a busy machine should not stay. Else where to keep it. */
 static void look_up(trli_tuning *t, const trli_model *model, const char *text, int64_t points, int64_t row)
 {
     char path[TRLI_PATH_ROOM], line[LINE_ROOM];
     size key;
-    int best;
+    int best, runs;
     memset(&key, 0, sizeof key); /* padding, too */
     key.points = points;
     key.row = row;
@@ -119,11 +120,15 @@ static void look_up(trli_tuning *t, const trli_model *model, const char *text, i
     key.planes = PLANES;
     if (EVERY_WAY || tries_of(t) == 0 || !text || !model->compiler) return;
     if (!trli_compiler_path(model->compiler, text, &key, sizeof key, path)) return;
-    if (trli_cache_load(path, line, sizeof line) && sscanf(line, "%d", &best) == 1 && best >= 0 && best < t->nways) {
+    const bool known = trli_cache_load(path, line, sizeof line) && sscanf(line, "%d %d", &best, &runs) == 2 &&
+                       best >= 0 && best < t->nways;
+    if (known && runs > 1) {
         t->begun = t->ended = tries_of(t);
         t->best = best;
-    } else
-        t->path = strdup(path);
+        return;
+    }
+    t->before = known ? best : -1;
+    t->path = strdup(path);
 }
 
 trl_err trli_tuning_create(trli_model *model, const trli_step *s, int turns, const char *text, trli_tuning **tuning)
@@ -154,7 +159,7 @@ void trli_tuning_destroy(trli_tuning **tuning)
     *tuning = NULL;
     if (!t) return;
     if (t->path && t->ended >= tries_of(t)) {
-        snprintf(line, sizeof line, "%d\n", t->best);
+        snprintf(line, sizeof line, "%d %d\n", t->best, t->best == t->before ? 2 : 1);
         trli_cache_keep(t->path, line);
     }
     free(t->path);

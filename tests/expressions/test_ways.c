@@ -60,12 +60,17 @@ START_TEST(the_fastest_way_is_kept_for_runs_to_come)
     ck_assert_int_eq(find_kept(path, sizeof path), 1);
     ck_assert(trli_cache_load(path, line, sizeof line));
 
-    trli_cache_keep(path, "1\n");
+    trli_cache_keep(path, "1 2\n");
     ck_assert(run(ENOUGH) == hash);
     ck_assert(trli_cache_load(path, again, sizeof again));
-    ck_assert_str_eq(again, "1\n"); /* it was believed */
+    ck_assert_str_eq(again, "1 2\n"); /* it was believed: two runs had found it */
 
-    static const char *const rubbish[] = {"", "1\n", "77\nnonsense", "\n\n"};
+    trli_cache_keep(path, "1 1\n");
+    ck_assert(run(ENOUGH) == hash);
+    ck_assert(trli_cache_load(path, again, sizeof again));
+    ck_assert_str_ne(again, "1 1\n"); /* found out anew: the same, or another one */
+
+    static const char *const rubbish[] = {"", "1 2\n", "77 2\nnonsense", "\n\n"};
     for (size_t i = 0; i < sizeof rubbish / sizeof *rubbish; ++i) {
         FILE *file = fopen(path, "w");
         ck_assert_ptr_nonnull(file);
@@ -74,7 +79,7 @@ START_TEST(the_fastest_way_is_kept_for_runs_to_come)
         ck_assert(run(ENOUGH) == hash);
         ck_assert(trli_cache_load(path, line, sizeof line)); /* found out again */
     }
-    trli_cache_keep(path, "-1\n"); /* whole, but no way */
+    trli_cache_keep(path, "-1 2\n"); /* whole, but no way */
     ck_assert(run(ENOUGH) == hash);
     ck_assert(trli_cache_load(path, line, sizeof line));
     ck_assert_int_ge(atoi(line), 0);
