@@ -96,10 +96,7 @@ static void mark_row_of_ghosts(trli_emitter *e, int32_t root)
 {
     memset(e->wanted, 0, (size_t)e->count * sizeof *e->wanted);
     e->wanted[root] = true;
-    for (int32_t o = e->count - 1; o >= 0; --o) {
-        const trli_sample *in = &e->sample[e->order[o]];
-        for (int a = 0; e->wanted[e->order[o]] && a < 3 && in->arg[a] >= 0; ++a) e->wanted[in->arg[a]] = true;
-    }
+    trli_emit_mark_operands(e, true);
     for (int32_t i = 0; i < e->count; ++i)
         e->wanted[i] &= i >= e->sides && e->sample[i].place == TRLI_IN_ROW && !trli_is_leaf(trli_sample_node(e, i));
 }
@@ -130,6 +127,16 @@ static void put_result_stores(trli_emitter *e, int32_t first, int32_t end, int d
     }
 }
 
+/* Begin the loop over the points of a row shorter than lanes: what is wanted there. */
+static void put_short_loop(trli_emitter *e, trli_place loop, int depth)
+{
+    trli_put_indent(e, depth);
+    fputs("TRL_KERNEL_SHORT\n", e->out);
+    trli_put_indent(e, depth);
+    fputs("for (long long i = 0; i < n; ++i) {\n", e->out);
+    put_wanted(e, loop, depth + 1);
+}
+
 /* The loop over the points of a row: of lanes, or where it is shorter of points. It fills row buffers, or stores the results of a group. */
 static void put_row_loop(trli_emitter *e, trli_place loop, int32_t group, int depth)
 {
@@ -137,11 +144,7 @@ static void put_row_loop(trli_emitter *e, trli_place loop, int32_t group, int de
     const trli_group g = stores ? e->group[group] : (trli_group){.end = 0};
     trli_put_lanes_loop(e, loop, group, depth);
     trli_mark_computed(e, loop, g.end - g.first, e->root + g.first);
-    trli_put_indent(e, depth + 1);
-    fputs("TRL_KERNEL_SHORT\n", e->out);
-    trli_put_indent(e, depth + 1);
-    fputs("for (long long i = 0; i < n; ++i) {\n", e->out);
-    put_wanted(e, loop, depth + 2);
+    put_short_loop(e, loop, depth + 1);
     if (stores)
         put_result_stores(e, g.first, g.end, depth + 2);
     else
@@ -207,8 +210,8 @@ static void find_ghosts_read(trli_emitter *e, int32_t group)
         if (in->beyond >= 0) e->ghosts[in->beyond].read = true;
         if (e->pointer[in->pointer].beyond >= 0) e->ghosts[e->pointer[in->pointer].beyond].read = true;
     }
-    for (int32_t g = 0; g < e->nghosts && group == e->ngroups;
-         ++g) /* the upper one of two planes is no ghost of the lower */
+    if (group < e->ngroups) return;
+    for (int32_t g = 0; g < e->nghosts; ++g) /* the upper one of two planes is no ghost of the lower */
         if (e->ghosts[g].axis == 2 && e->ghosts[g].side && e->ghosts[g].z < 2) e->ghosts[g].read = false;
 }
 
@@ -239,11 +242,7 @@ static void put_ghosts_of_side(trli_emitter *e, int32_t g, int32_t pointer, int 
     put_wanted(e, TRLI_IN_ROW, depth + 1);
     trli_put_lanes_fill(e, root, g, depth + 1);
     trli_mark_computed(e, TRLI_IN_RESULT, 1, &root);
-    trli_put_indent(e, depth + 2);
-    fputs("TRL_KERNEL_SHORT\n", e->out);
-    trli_put_indent(e, depth + 2);
-    fputs("for (long long i = 0; i < n; ++i) {\n", e->out);
-    put_wanted(e, TRLI_IN_RESULT, depth + 3);
+    put_short_loop(e, TRLI_IN_RESULT, depth + 2);
     trli_put_indent(e, depth + 3);
     fprintf(e->out, "g%d[i] = ", g);
     put_use(e, TRLI_IN_RESULT, root);

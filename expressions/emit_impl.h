@@ -139,6 +139,8 @@ struct trli_emitter {
 TRL_NODISCARD trl_err trli_emit_plan(trli_emitter *e, const char **why);
 void trli_emitter_free(trli_emitter *e);
 enum { TRLI_ALL_GROUPS = -1, TRLI_SHARED = -2 };
+/* Mark as wanted what is needed for what is, ghosts aside; what groups share is at hand, or needed too. */
+void trli_emit_mark_operands(trli_emitter *e, bool shared);
 /* Mark as wanted all that a group needs, what it shares with others aside; or what they share needs; or all of both. */
 void trli_emit_mark_needed(trli_emitter *e, int32_t group);
 

@@ -195,7 +195,14 @@ static void put_anew(trli_emitter *e, int axis, int depth)
 
 static const char to_last_lanes[] = "if (i > n - TRL_KERNEL_LANES) i = n - TRL_KERNEL_LANES;\n";
 
-static const char each_lanes[] = "for (long long i = 0; i < n; i += TRL_KERNEL_LANES) {\n";
+/* Begin the loop over lanes. */
+static void put_each_lanes(trli_emitter *e, int depth)
+{
+    trli_put_indent(e, depth);
+    fputs("for (long long i = 0; i < n; i += TRL_KERNEL_LANES) {\n", e->out);
+    trli_put_indent(e, depth + 1);
+    fputs(to_last_lanes, e->out);
+}
 
 /* Before the loop over lanes: what it takes along x, and the row before of the first one. */
 static void put_before(trli_emitter *e, int depth)
@@ -212,10 +219,7 @@ static void put_before(trli_emitter *e, int depth)
     if (!takes(e, 1)) return;
     trli_put_indent(e, depth);
     fputs("if (j == y)\n", e->out);
-    trli_put_indent(e, depth + 1);
-    fputs(each_lanes, e->out);
-    trli_put_indent(e, depth + 2);
-    fputs(to_last_lanes, e->out);
+    put_each_lanes(e, depth + 1);
     put_anew(e, 1, depth + 2);
     trli_put_indent(e, depth + 1);
     fputs("}\n", e->out);
@@ -225,12 +229,14 @@ static void put_before(trli_emitter *e, int depth)
  * which then go by themselves. Returns the depth within. */
 static int put_heads(trli_emitter *e, int depth)
 {
-    const bool follows = takes(e, 0);
+    if (!takes(e, 0)) {
+        put_each_lanes(e, depth);
+        return depth + 1;
+    }
     trli_put_indent(e, depth);
-    fputs(follows ? "for (long long i = 0, stop = n - n % TRL_KERNEL_LANES; i < n; stop = n) {\n" : each_lanes, e->out);
+    fputs("for (long long i = 0, stop = n - n % TRL_KERNEL_LANES; i < n; stop = n) {\n", e->out);
     trli_put_indent(e, depth + 1);
     fputs(to_last_lanes, e->out);
-    if (!follows) return depth + 1;
     put_anew(e, 0, depth + 1);
     trli_put_indent(e, depth + 1);
     fputs("for (; i < stop; i += TRL_KERNEL_LANES) {\n", e->out);
@@ -351,10 +357,7 @@ void trli_put_lanes_fill(trli_emitter *e, int32_t root, int32_t ghosts, int dept
 {
     trli_put_indent(e, depth);
     fputs("if (n >= TRL_KERNEL_LANES) {\n", e->out);
-    trli_put_indent(e, depth + 1);
-    fputs(each_lanes, e->out);
-    trli_put_indent(e, depth + 2);
-    fputs(to_last_lanes, e->out);
+    put_each_lanes(e, depth + 1);
     find_filled(e, TRLI_IN_RESULT, 1, &root);
     for (int32_t o = 0; o < e->count; ++o)
         if (e->wanted[e->order[o]]) put_lanes_value(e, TRLI_IN_RESULT, e->order[o], depth + 2);

@@ -292,7 +292,7 @@ static bool is_shared(const trli_sample *in)
     return in->buffered && in->place == TRLI_IN_POINT;
 }
 
-static void mark_all_operands(trli_emitter *e, bool shared)
+void trli_emit_mark_operands(trli_emitter *e, bool shared)
 {
     for (int32_t o = e->count - 1; o >= 0; --o) {
         const trli_sample *in = &e->sample[e->order[o]];
@@ -301,10 +301,10 @@ static void mark_all_operands(trli_emitter *e, bool shared)
     }
 }
 
-/* Mark as wanted what is needed for what is; what groups share is at hand, or needed too. */
+/* The same, with the ghosts that are read. */
 static void mark_operands(trli_emitter *e, bool shared)
 {
-    mark_all_operands(e, shared);
+    trli_emit_mark_operands(e, shared);
     if (e->nghosts == 0) return;
     for (int32_t i = 0; i < e->ends; ++i) {
         const trli_sample *in = &e->sample[i];
@@ -314,7 +314,7 @@ static void mark_operands(trli_emitter *e, bool shared)
             for (int d = 0; ghosts[at] >= 0 && d < e->ghosts[ghosts[at]].depth; ++d)
                 e->wanted[e->ghosts[ghosts[at]].sample[d]] = true;
     }
-    mark_all_operands(e, shared);
+    trli_emit_mark_operands(e, shared);
 }
 
 void trli_emit_mark_needed(trli_emitter *e, int32_t group)
@@ -333,7 +333,7 @@ static int32_t rows_of(trli_emitter *e, int32_t first, int32_t end)
     int32_t rows = end - first;
     memset(e->wanted, 0, (size_t)e->count * sizeof *e->wanted);
     for (int32_t r = first; r < end; ++r) e->wanted[e->root[r]] = true;
-    mark_all_operands(e, true);
+    trli_emit_mark_operands(e, true);
     for (int32_t p = 0; p < e->npointers; ++p) e->pointer[p].read = false;
     for (int32_t i = 0; i < e->count; ++i) {
         if (!e->wanted[i] || e->sample[i].pointer < 0) continue;

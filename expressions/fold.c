@@ -166,13 +166,17 @@ static bool follows_from_row(const trli_step *s, const trli_slab *slab)
 /* Note whether the kernel of a step can compute all the ghosts of a field beyond a side itself. */
 static void find_of_row(trli_step *s, int field, int axis, int side)
 {
-    int layers = 0;
+    int layers = 0, input = 0;
     bool all = true;
+    while (s->input[input] != field) ++input;
     for (int k = 0; k < s->nslabs; ++k)
         if (is_of(&s->slab[k], field, axis) && s->slab[k].side == side)
             all &= ++layers <= TRL_KERNEL_GHOSTS && follows_from_row(s, &s->slab[k]);
-    for (int k = 0; k < s->nslabs; ++k)
-        if (is_of(&s->slab[k], field, axis) && s->slab[k].side == side) s->slab[k].of_row = all;
+    for (int k = 0; k < s->nslabs; ++k) {
+        if (!is_of(&s->slab[k], field, axis) || s->slab[k].side != side) continue;
+        s->slab[k].of_row = all;
+        s->slab[k].read_as = input;
+    }
 }
 
 /* ---- all of it ---- */

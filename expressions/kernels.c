@@ -226,22 +226,20 @@ void trli_native_ready(trl_kernel_call *call, const trli_kernel_run *run, int ni
 void trli_native_set_inside(const trli_model *model, const trli_step *step, const trl_patch *patch,
                             const trl_array *input, trl_kernel_inside *inside)
 {
-    for (int i = 0; i < step->ninputs; ++i) {
-        const trl_box owned = trl_patch_owned(model->layout, patch, model->field[step->input[i]].location);
+    for (int i = 0; i < step->ninputs; ++i)
         for (int a = 0; a < 3; ++a) {
             inside[i].lo[a] = input[i].held.lo[a];
             inside[i].hi[a] = input[i].held.hi[a];
         }
-        for (int k = 0; k < step->nslabs; ++k) {
-            const trli_slab *slab = &step->slab[k];
-            const int a = slab->axis;
-            if (!slab->within || slab->field != step->input[i]) continue;
-            if (!trl_patch_at_side(model->layout, patch, a, slab->side)) continue;
-            if (slab->side)
-                inside[i].hi[a] = owned.hi[a];
-            else
-                inside[i].lo[a] = owned.lo[a];
-        }
+    for (int k = 0; k < step->nslabs; ++k) {
+        const trli_slab *slab = &step->slab[k];
+        const int a = slab->axis;
+        if (!slab->within || slab->layer > 1 || !trl_patch_at_side(model->layout, patch, a, slab->side)) continue;
+        const trl_box owned = trl_patch_owned(model->layout, patch, model->field[slab->field].location);
+        if (slab->side)
+            inside[slab->read_as].hi[a] = owned.hi[a];
+        else
+            inside[slab->read_as].lo[a] = owned.lo[a];
     }
 }
 

@@ -134,6 +134,7 @@ typedef struct trli_slab {
     trli_native_fn native; /* compiled, or NULL: interpreted */
     bool of_row;           /* a kernel that reads it from the row beside it could compute it from that row */
     bool within;           /* the compiled kernel of its step does: it needs no ghosts in memory */
+    int read_as;           /* with of_row: the input of its step that it is a layer of */
     int entry;             /* a modifier plugin instead of a kernel: index of the entry, else -1 */
     int ninputs, *input;   /* fields read, in the kernel's or plugin's order */
     trl_lidx tangential_lo[3], tangential_hi[3]; /* ghosts included along the other axes, at inner sides */

@@ -96,7 +96,8 @@ static const trli_command commands[] = {
      .option = {{"--cuda", NULL, "with a GPU kernel", false}}},
     {.name = "bench",
      .operands = "NAME",
-     .doc = "measure the speed of this machine and of Trellis: heat, build, tasks, grain",
+     .doc = "measure the speed of this machine and of Trellis: heat, kernels, operators, boundary, functions, tasks, "
+            "grain, build",
      .operands_min = 1,
      .operands_max = 1,
      .run = trli_cmd_bench,
