@@ -455,10 +455,9 @@ static void reverse_slabs(trli_step *s)
     }
 }
 
-static bool needs_exchange(const analysis *an, const trli_demand *d)
+bool trli_needs_exchange(const trl_layout *layout, const trl_footprint *reach)
 {
-    const trl_layout *layout = an->model->layout;
-    trl_offsets h = d->inner.n ? trl_footprint_hull(&d->inner) : none;
+    const trl_offsets h = reach->n ? trl_footprint_hull(reach) : none;
     for (int a = 0; a < layout->grid.dim; ++a)
         if ((h.lo[a] < 0 || h.hi[a] > 0) && (layout->counts[a] > 1 || layout->grid.periodic[a])) return true;
     return false;
@@ -466,27 +465,16 @@ static bool needs_exchange(const analysis *an, const trli_demand *d)
 
 static trl_err plan_exchange(analysis *an, trli_step *s)
 {
-    trl_err err = TRL_OK;
-    trl_exchange_field *fields = calloc((size_t)s->nout + 1, sizeof *fields);
     s->exchanged = trli_model_keep(an->model, ((size_t)s->nout + 1) * sizeof *s->exchanged);
-    if (!fields || !s->exchanged) {
-        err = trl_fail(an->model->ctx, TRL_ERR_MEMORY, NULL, "no memory for an exchange");
-        goto done;
-    }
+    s->exchanged_reach = trli_model_keep(an->model, ((size_t)s->nout + 1) * sizeof *s->exchanged_reach);
+    if (!s->exchanged || !s->exchanged_reach) return an->model->ir.err;
     for (int i = 0; i < s->nout; ++i) {
         const trli_demand *d = &an->program->demand[s->field[i]];
-        if (!d->live || !needs_exchange(an, d)) continue;
-        fields[s->nexchanged] = (trl_exchange_field){.location = an->model->field[s->field[i]].location,
-                                                     .footprint = d->inner,
-                                                     .type = TRL_F64,
-                                                     .name = an->model->field[s->field[i]].name};
+        if (!d->live || !trli_needs_exchange(an->model->layout, &d->inner)) continue;
+        s->exchanged_reach[s->nexchanged] = d->inner;
         s->exchanged[s->nexchanged++] = s->field[i];
     }
-    if (s->nexchanged > 0)
-        TRL_TRY(trl_exchange_create(an->model->ctx, an->model->layout, s->nexchanged, fields, &s->exchange));
-done:
-    free(fields);
-    return err;
+    return TRL_OK;
 }
 
 static trl_err analyse_fill(analysis *an, trli_step *s)
@@ -502,7 +490,7 @@ static trl_err analyse_fill(analysis *an, trli_step *s)
     check_sides(an, s);
     if (an->first != TRL_OK) return TRL_OK;
     TRL_TRY(plan_exchange(an, s));
-    s->live = s->nslabs > 0 || s->exchange;
+    s->live = s->nslabs > 0 || s->nexchanged > 0;
     for (int i = 0; i < s->nout; ++i) an->filled[s->field[i]] = true;
 done:
     return err;

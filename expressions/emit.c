@@ -230,14 +230,23 @@ static void put_ghosts_of_end(trli_emitter *e, int32_t g, int depth)
 static void put_ghosts_of_side(trli_emitter *e, int32_t g, int32_t pointer, int depth)
 {
     const trli_ghosts *ghosts = &e->ghosts[g];
-    const int32_t root = ghosts->sample[0];
     const int row = ghosts->axis == 1 ? ghosts->y : ghosts->z;
     const char *beyond = ghosts->side ? ">= inside%d.hi[%d]" : "< inside%d.lo[%d]";
+    if (!ghosts->image) {
+        trli_put_indent(e, depth);
+        fprintf(e->out, "double g%d[TRL_KERNEL_ROW];\n", g);
+    }
     trli_put_indent(e, depth);
-    fprintf(e->out, "double g%d[TRL_KERNEL_ROW];\n%*sif (%c + (%d) ", g, 4 * depth, "", ghosts->axis == 1 ? 'j' : 'k',
-            row);
+    fprintf(e->out, "if (%c + (%d) ", ghosts->axis == 1 ? 'j' : 'k', row);
     fprintf(e->out, beyond, ghosts->input, ghosts->axis);
+    if (ghosts->image) {
+        const int a = ghosts->axis, i = ghosts->input;
+        fprintf(e->out, ") p%d %c= (inside%d.hi[%d] - inside%d.lo[%d]) * in%d_%c;\n", pointer, "+-"[ghosts->side], i, a,
+                i, a, i, "xyz"[a]);
+        return;
+    }
     fputs(") {\n", e->out);
+    const int32_t root = ghosts->sample[0];
     mark_row_of_ghosts(e, root);
     put_wanted(e, TRLI_IN_ROW, depth + 1);
     trli_put_lanes_fill(e, root, g, depth + 1);

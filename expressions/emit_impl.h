@@ -25,6 +25,7 @@ extern const char *const trli_cuda_options[];
 typedef struct trli_emit_layer {
     int field, axis, side, layer;
     int further; /* x: points by which the kernel's rows are longer than the field's */
+    bool image;  /* the value is the field itself, at the other end of the row or in the row at the other side */
     trli_value value;
 } trli_emit_layer;
 
@@ -94,6 +95,7 @@ typedef struct trli_row_pointer {
 typedef struct trli_ghosts {
     int input, axis, side;
     int8_t y, z; /* the row that they are in */
+    bool image;  /* beyond a side: it is the row at the other side */
     int depth;
     int32_t sample[TRL_KERNEL_GHOSTS]; /* the nearest first */
     bool read;                         /* scratch */

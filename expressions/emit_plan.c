@@ -101,7 +101,8 @@ static trl_err ghosts_of(trli_emitter *e, const trli_sample *in, const trli_emit
                                 .axis = layer->axis,
                                 .side = layer->side,
                                 .y = in->offset[1],
-                                .z = in->offset[2]};
+                                .z = in->offset[2],
+                                .image = layer->image && layer->axis > 0};
     for (int32_t g = 0; g < e->nghosts; ++g) {
         const trli_ghosts *at = &e->ghosts[g];
         *found = g;
@@ -137,10 +138,11 @@ static trl_err add_ghost(trli_emitter *e, int32_t i, const trli_emit_layer *laye
     if (trli_sample_node(e, i)->index != layer->field || past < 1 || most < layer->layer) return TRL_OK;
     if (!is_beside(&in, layer->axis)) return TRL_OK;
     TRL_TRY(ghosts_of(e, &in, layer, &ghosts));
+    if (e->ghosts[ghosts].image) return TRL_OK;
     if (layer->axis == 0) {
         e->sample[i].beyond = ghosts;
         offset[0] = (int8_t)(layer->side ? layer->layer - 1 : -layer->layer);
-        end = (int16_t)(1 + 2 * e->ghosts[ghosts].input + layer->side);
+        end = (int16_t)(1 + 2 * e->ghosts[ghosts].input + (layer->image ? 1 - layer->side : layer->side));
     }
     const trli_value v = see_through(e, layer->value, offset);
     TRL_TRY(add_sample(e, v, offset, end, &sample));

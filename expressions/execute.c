@@ -128,6 +128,11 @@ void trli_check_finite(void *data, const trl_box *tile)
 
 /* ---- kernels and slabs ---- */
 
+bool trli_slab_is_at(const trl_layout *layout, const trl_patch *patch, const trli_slab *slab)
+{
+    return slab->image || trl_patch_at_side(layout, patch, slab->axis, slab->side);
+}
+
 trl_box trli_slab_box(const trli_program *program, const trli_slab *slab, int local_patch)
 {
     const trli_model *model = program->model;
@@ -179,9 +184,23 @@ static ready_slab *take_slab(scratch *s, const trli_task *t, const trli_slab *sl
     return r;
 }
 
+void trli_copy_images(const trl_array *array, const trl_box *box, ptrdiff_t behind)
+{
+    for (trl_lidx k = box->lo[2]; k < box->hi[2]; ++k)
+        for (trl_lidx j = box->lo[1]; j < box->hi[1]; ++j) {
+            double *row = (double *)array->at + trl_array_offset(array, box->lo[0], j, k);
+            memcpy(row, row - behind, (size_t)(box->hi[0] - box->lo[0]) * sizeof *row);
+        }
+}
+
 /* False: compiled, and it found values that are not finite. */
 static bool evaluate_slab(const ready_slab *r, const trl_box *box)
 {
+    if (r->slab->image) {
+        const ptrdiff_t round = (ptrdiff_t)r->run.grid->cells[r->slab->axis] * r->run.output->stride[r->slab->axis];
+        trli_copy_images(r->run.output, box, r->slab->side ? round : -round);
+        return true;
+    }
     if (!r->slab->native) {
         trli_kernel_evaluate(r->slab->kernel, &r->run, box);
         return true;
@@ -220,7 +239,7 @@ static const ready_slab *take_edges(scratch *s, const trli_task *t, void **regis
     ready_slab *first = NULL;
     for (int k = 0; k < t->step->nslabs; ++k) {
         const trli_slab *slab = &t->step->slab[k];
-        if (!trl_patch_at_side(t->program->model->layout, patch_of(t), slab->axis, slab->side)) continue;
+        if (!trli_slab_is_at(t->program->model->layout, patch_of(t), slab)) continue;
         if (t->step->native && slab->within) continue;
         ready_slab *r = take_slab(s, t, slab);
         r->next = first;

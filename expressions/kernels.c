@@ -32,13 +32,14 @@ static trli_emit_request kernel_of(const trli_model *model, const trli_step *s, 
             const trli_slab *slab = &s->slab[k];
             wanted.edges |= !is_within(model, slab);
             if (!is_within(model, slab) || slab->axis != axis) continue;
-            layer[wanted.nlayers++] =
-                (trli_emit_layer){.field = slab->field,
-                                  .axis = axis,
-                                  .side = slab->side,
-                                  .layer = slab->layer,
-                                  .further = axis == 0 ? at - (int)(model->field[slab->field].location & 1) : 0,
-                                  .value = slab->value};
+            layer[wanted.nlayers++] = (trli_emit_layer){
+                .field = slab->field,
+                .axis = axis,
+                .side = slab->side,
+                .layer = slab->layer,
+                .further = axis == 0 && !slab->image ? at - (int)(model->field[slab->field].location & 1) : 0,
+                .image = slab->image,
+                .value = slab->value};
         }
     return wanted;
 }
@@ -234,12 +235,10 @@ void trli_native_set_inside(const trli_model *model, const trli_step *step, cons
     for (int k = 0; k < step->nslabs; ++k) {
         const trli_slab *slab = &step->slab[k];
         const int a = slab->axis;
-        if (!slab->within || slab->layer > 1 || !trl_patch_at_side(model->layout, patch, a, slab->side)) continue;
+        if (!slab->within || slab->layer > 1 || !trli_slab_is_at(model->layout, patch, slab)) continue;
         const trl_box owned = trl_patch_owned(model->layout, patch, model->field[slab->field].location);
-        if (slab->side)
-            inside[slab->read_as].hi[a] = owned.hi[a];
-        else
-            inside[slab->read_as].lo[a] = owned.lo[a];
+        if (slab->side || slab->image) inside[slab->read_as].hi[a] = owned.hi[a];
+        if (!slab->side || slab->image) inside[slab->read_as].lo[a] = owned.lo[a];
     }
 }
 

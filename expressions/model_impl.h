@@ -124,12 +124,14 @@ typedef enum trli_op_kind {
 
 typedef enum trli_reduce_kind { TRLI_REDUCE_SUM, TRLI_REDUCE_MIN, TRLI_REDUCE_MAX, TRLI_REDUCE_POINT } trli_reduce_kind;
 
-/* A kernel on a slab of ghost layers or a plane of points: the condition of one layer at one side. */
+/* A kernel on a slab of ghost layers or a plane of points: the condition of one layer at one side. Or the images of points inside that are
+ * beyond a periodic side, where one patch has both sides of the axis. */
 typedef struct trli_slab {
     int field; /* its target */
     int axis, side;
     int layer; /* 1, 2, ...; 0: the plane of points on the side */
     trli_value value;
+    bool image; /* there is no kernel */
     trli_kernel *kernel;
     trli_native_fn native; /* compiled, or NULL: interpreted */
     bool of_row;           /* a kernel that reads it from the row beside it could compute it from that row */
@@ -201,9 +203,10 @@ typedef struct trli_step {
     trli_slab *slab;
     /* FILL, PLANES */
     trli_side (*sides)[6]; /* [nout] */
-    struct trl_exchange *exchange;
     int nexchanged;
     int *exchanged;                    /* fields in the exchange's order */
+    trl_footprint *exchanged_reach;    /* [nexchanged]: which of their ghosts */
+    struct trl_exchange *exchange;     /* once there are tasks */
     trl_array *exchange_array;         /* [nexchanged][local patch], set before each exchange */
     const trl_array **exchange_arrays; /* [nexchanged]: its rows */
 } trli_step;
@@ -523,6 +526,8 @@ bool trli_boundary_is_zero(const trli_side sides[6]);
 TRL_NODISCARD trl_err trli_program_analyse(trli_program *program);
 /* Let kernels set the ends of their rows themselves where nobody else needs them; part of the analysis. */
 TRL_NODISCARD trl_err trli_program_fold(trli_program *program);
+/* Whether some of these ghosts are those of other patches, or images beyond a periodic side. */
+bool trli_needs_exchange(const trl_layout *layout, const trl_footprint *reach);
 /* Box on a local patch that a field is computed on in a program. */
 trl_box trli_program_box(const trli_program *program, int field, int local_patch);
 TRL_NODISCARD trl_err trli_slots_plan(trli_model *model);

@@ -217,12 +217,28 @@ done:
     return err;
 }
 
+static trl_err create_exchange(const builder *b, trli_step *s)
+{
+    trl_exchange_field *fields = calloc((size_t)s->nexchanged, sizeof *fields);
+    trl_err err = TRL_OK;
+    if (!fields) return trl_fail(b->model->ctx, TRL_ERR_MEMORY, NULL, "no memory for an exchange");
+    for (int i = 0; i < s->nexchanged; ++i) {
+        const trli_field *f = &b->model->field[s->exchanged[i]];
+        fields[i] = (trl_exchange_field){
+            .location = f->location, .footprint = s->exchanged_reach[i], .type = TRL_F64, .name = f->name};
+    }
+    err = trl_exchange_create(b->model->ctx, b->model->layout, s->nexchanged, fields, &s->exchange);
+    free(fields);
+    return err;
+}
+
 static trl_err add_exchange(builder *b, trli_step *s)
 {
     trl_task begin, finish;
     trl_err err = TRL_OK;
     int64_t bytes, messages;
     size_t np = (size_t)b->model->layout->nlocal;
+    TRL_TRY(create_exchange(b, s));
     s->exchange_array = trli_model_keep(b->model, (size_t)s->nexchanged * np * sizeof *s->exchange_array);
     s->exchange_arrays = trli_model_keep(b->model, (size_t)s->nexchanged * sizeof *s->exchange_arrays);
     if (!s->exchange_array || !s->exchange_arrays) return b->model->ir.err;
@@ -325,7 +341,7 @@ static trl_err add_step(builder *b, trli_step *s)
     int np = b->model->layout->nlocal;
     if (s->kind == TRLI_STEP_REDUCE) return add_reduce(b, s);
     if (s->kind == TRLI_STEP_SCALAR) return add_scalar(b, s);
-    if (s->exchange) TRL_TRY(add_exchange(b, s));
+    if (s->nexchanged > 0) TRL_TRY(add_exchange(b, s));
     for (int p = 0; p < np; ++p) {
         if (s->kind == TRLI_STEP_FILL || s->kind == TRLI_STEP_PLANES) {
             TRL_TRY(add_slabs(b, s, p));

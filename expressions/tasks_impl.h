@@ -67,6 +67,10 @@ typedef struct trli_finite_check {
 void trli_check_finite(void *data, const trl_box *box);
 /* The variable of a slab of a step that checks. */
 const int *trli_slab_variable(const trli_step *step, const trli_slab *slab);
+/* Whether a patch has a slab. */
+bool trli_slab_is_at(const trl_layout *layout, const trl_patch *patch, const trli_slab *slab);
+/* Copy values to a box of an array from those that are this many values behind. */
+void trli_copy_images(const trl_array *array, const trl_box *box, ptrdiff_t behind);
 /* Box of a slab on a patch. */
 trl_box trli_slab_box(const trli_program *program, const trli_slab *slab, int local_patch);
 /* The call of a compiled kernel in place of trli_kernel_evaluate, but for its box: plane by plane, row by row. array: room for all arrays. */

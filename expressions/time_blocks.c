@@ -98,11 +98,7 @@ static void put_images(const trli_time_blocks *t, const trl_array *array, const 
             there &= to.lo[a] < to.hi[a];
             back += by * array->stride[a];
         }
-        for (trl_lidx k = to.lo[2]; there && k < to.hi[2]; ++k)
-            for (trl_lidx j = to.lo[1]; j < to.hi[1]; ++j) {
-                double *row = (double *)array->at + trl_array_offset(array, to.lo[0], j, k);
-                memcpy(row, row - back, (size_t)(to.hi[0] - to.lo[0]) * sizeof *row);
-            }
+        if (there) trli_copy_images(array, &to, back);
     }
 }
 
@@ -111,11 +107,11 @@ static void run_op(trli_time_blocks *t, int i, int worker, const trl_box *box)
     const trli_time_op *op = &t->plan.op[i];
     const trli_step *s = op->step;
     const call *c = &t->call[i];
+    if (op->slab && op->slab->within && s->native) return;
     if (op->images) {
         put_images(t, &c->array[0], box);
         return;
     }
-    if (op->slab && op->slab->within && s->native) return;
     const bool checks = s->check && (!op->slab || s->kind == TRLI_STEP_PLANES);
     const trl_patch *patch = &t->model->layout->patch[t->model->layout->local[0]];
     trli_finite_check check = {.patch = patch,

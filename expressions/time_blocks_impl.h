@@ -20,7 +20,7 @@ typedef struct trli_rotation {
 typedef struct trli_time_op {
     const trli_step *step;
     const trli_slab *slab; /* NULL: the step's own kernel */
-    bool images;           /* neither of both */
+    bool images;           /* neither of both; slab: one that is among them, or NULL */
     int execution;         /* 0, 1, ... */
     trl_box box;
     trl_lidx shift[2]; /* by which it is late, along the axis of blocks and the axis of fronts */

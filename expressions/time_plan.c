@@ -93,24 +93,34 @@ static trl_err add_op(trli_time_plan *plan, const trli_rotation *rotation, trli_
     return TRL_OK;
 }
 
+/* All images of a field beyond periodic sides. slab: one that is among them, or NULL. */
+static trl_err add_images(trli_time_plan *plan, const trli_rotation *rotation, const trli_step *s,
+                          const trli_slab *slab, const int *field, int execution)
+{
+    const trli_model *model = plan->model;
+    const trl_patch *patch = &model->layout->patch[model->layout->local[0]];
+    const trli_time_op op = {.step = s,
+                             .slab = slab,
+                             .images = true,
+                             .execution = execution,
+                             .box = trl_patch_owned(model->layout, patch, model->field[*field].location),
+                             .noutputs = 1,
+                             .output = field};
+    return add_op(plan, rotation, op);
+}
+
 static trl_err add_step(trli_time_plan *plan, const trli_program *program, const trli_rotation *rotation,
                         const trli_step *s, int execution)
 {
-    const trli_model *model = plan->model;
-    const trl_layout *layout = model->layout;
     trl_err err = TRL_OK;
-    for (int i = 0; i < s->nexchanged; ++i) {
-        const trli_time_op op = {
-            .step = s,
-            .images = true,
-            .execution = execution,
-            .box = trl_patch_owned(layout, &layout->patch[layout->local[0]], model->field[s->exchanged[i]].location),
-            .noutputs = 1,
-            .output = &s->exchanged[i]};
-        TRL_TRY(add_op(plan, rotation, op));
-    }
+    for (int i = 0; i < s->nexchanged; ++i) TRL_TRY(add_images(plan, rotation, s, NULL, &s->exchanged[i], execution));
     for (int k = 0; k < s->nslabs; ++k) {
         const trli_slab *slab = &s->slab[k];
+        if (slab->image) {
+            const bool more = k > 0 && s->slab[k - 1].image && s->slab[k - 1].field == slab->field;
+            if (!more) TRL_TRY(add_images(plan, rotation, s, slab, &slab->field, execution));
+            continue;
+        }
         const trli_time_op op = {.step = s,
                                  .slab = slab,
                                  .execution = execution,
@@ -196,7 +206,7 @@ static void find_shifts(trli_time_plan *plan)
             order(plan, &plan->op[j], op);
         for (int a = 0; a < 2; ++a) {
             /* What waits for nothing comes with its nearest point of the patch. */
-            const bool beyond = op->slab && op->slab->side && op->slab->axis == plan->axis[a];
+            const bool beyond = op->slab && !op->images && op->slab->side && op->slab->axis == plan->axis[a];
             if (op->shift[a] < INT_MIN / 4) op->shift[a] = beyond ? -op->slab->layer : 0;
             if (op->shift[a] > plan->late[a]) plan->late[a] = op->shift[a];
             if (op->start[a] > plan->turned[a]) plan->turned[a] = op->start[a];

@@ -134,6 +134,14 @@ static const char *bound_of(const listing *l, const trl_kernel_stats *st)
     return l->sim->model->past_caches ? "memory" : "cache";
 }
 
+/* Layers beyond periodic sides that a kernel has in place of an exchange. */
+static int images_of(const trli_step *s)
+{
+    int n = 0;
+    for (int k = 0; k < s->nslabs; ++k) n += s->slab[k].image;
+    return n;
+}
+
 /* What a step computes; of a kernel also how long that takes, and why it is one of its own. */
 static void describe_work(const listing *l, const trli_program *p, int i, const char *target)
 {
@@ -150,8 +158,11 @@ static void describe_work(const listing *l, const trli_program *p, int i, const 
     say(l, "  %-9s %-20s %d result%s from %d field%s, %s%d bytes per point%s", step_name(s->kind), target,
         s->nout ? s->nout : 1, s->nout > 1 ? "s" : "", s->ninputs, s->ninputs == 1 ? "" : "s", flops,
         (int)sizeof(double) * (s->nout + s->ninputs), time);
-    if (s->kind == TRLI_STEP_KERNEL && s->nslabs > 0)
-        say(l, "            sets %d boundary layer%s", s->nslabs, s->nslabs == 1 ? "" : "s");
+    const int images = images_of(s), layers = s->nslabs - images;
+    if (s->kind == TRLI_STEP_KERNEL && layers > 0)
+        say(l, "            sets %d boundary layer%s", layers, layers == 1 ? "" : "s");
+    if (images > 0)
+        say(l, "            takes %d layer%s beyond periodic sides from inside", images, images == 1 ? "" : "s");
     const char *reason = s->kind == TRLI_STEP_KERNEL ? trli_reason_apart(p, i, buffer, sizeof buffer) : NULL;
     if (reason) say(l, "            %s", reason);
 }
@@ -202,7 +213,7 @@ static void describe_passes(const listing *l)
 {
     const trli_model *m = l->sim->model;
     const trli_program *p = l->sim->step;
-    int kernels = 0, results = 0, stored = 0, held = 0, layers = 0, work[5] = {0};
+    int kernels = 0, results = 0, stored = 0, held = 0, layers = 0, images = 0, work[5] = {0};
     for (int i = 0; i < p->nsteps; ++i) {
         const trli_step *s = &p->step[i];
         if (!s->live || s->kind != TRLI_STEP_KERNEL) continue;
@@ -214,6 +225,7 @@ static void describe_passes(const listing *l)
         work[3] += s->work.plane;
         work[4] += s->work.row;
         for (int o = 0; o < s->nout; ++o) stored += m->field[s->field[o]].why != NULL;
+        images += images_of(s);
         layers += s->nslabs;
     }
     for (int f = 0; f < m->nfields; ++f) held += m->field[f].slot >= 0;
@@ -231,7 +243,8 @@ static void describe_passes(const listing *l)
         stored == 1 ? "" : "s", m->deciding.operations / trli_model_bandwidth(m));
     say(l, "  hoisting   %d operations at %d offsets; %d once for a call, %d for a plane, %d for a row; run.passes",
         work[0], work[1], work[2], work[3], work[4]);
-    say(l, "  boundaries %d layer%s set by kernels; run.fusion", layers, layers == 1 ? "" : "s");
+    say(l, "  boundaries %d layer%s of kernels, %d of them beyond periodic sides; run.fusion", layers,
+        layers == 1 ? "" : "s", images);
     say(l, "  slots      %d fields in %d slots; always on", held, m->nslots);
     say(l, "  compiling  run.compile");
 }

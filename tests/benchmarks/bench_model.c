@@ -72,7 +72,7 @@ static void drop_boundaries(trli_program *program)
         trli_step *s = &program->step[i];
         for (int k = 0; k < s->nslabs; ++k) trli_kernel_destroy(&s->slab[k].kernel);
         s->nslabs = 0;
-        if (s->kind == TRLI_STEP_FILL) s->live = s->exchange;
+        if (s->kind == TRLI_STEP_FILL) s->live = s->nexchanged > 0;
     }
 }
 

@@ -14,7 +14,8 @@
 enum { MARGIN = 8, ARRAYS_MOST = 40, SCALARS = 64 };
 
 static int dim;
-static int size[3]; /* of the largest box */
+static int size[3];                           /* of the largest box */
+static trl_kernel_inside inside[ARRAYS_MOST]; /* the largest box: beyond it are images */
 static trl_kernel_array input[ARRAYS_MOST], found[ARRAYS_MOST], wanted[ARRAYS_MOST];
 static size_t values; /* of an array */
 static double scalar[SCALARS];
@@ -108,11 +109,13 @@ static void check_kernel(const trli_step *s)
                                {{n[0] / 2, n[1] / 2, n[2] / 2}, {n[0], n[1], n[2] / 2 + 1}}};
     ck_assert_int_le(s->ninputs, ARRAYS_MOST);
     ck_assert_int_le(s->nout, ARRAYS_MOST);
+    for (int i = 0; i < s->ninputs; ++i)
+        for (int a = 0; a < 3; ++a) inside[i].hi[a] = n[a];
     new_arrays(s->ninputs, input);
     new_arrays(s->nout, found);
     new_arrays(s->nout, wanted);
     for (size_t b = 0; b < sizeof boxes / sizeof *boxes; ++b) {
-        trl_kernel_call call = {.input = input, .scalar = scalar, .grid = &grid};
+        trl_kernel_call call = {.input = input, .scalar = scalar, .grid = &grid, .inside = inside};
         for (int a = 0; a < 3; ++a) {
             call.lo[a] = boxes[b][0][a];
             call.hi[a] = boxes[b][1][a];

@@ -128,6 +128,67 @@ START_TEST(rows_of_any_length_end_with_the_same_bits)
 }
 END_TEST
 
+/* The conditions of the sides of axes that are not periodic. */
+static const char *conditions(int periodic, char *text, size_t size)
+{
+    int at = 0;
+    for (int a = 0; a < 3; ++a)
+        if (!(periodic >> a & 1) && at < (int)size)
+            at += snprintf(text + at, size - (size_t)at,
+                           "%c-: {dirichlet: \"sin(t)\"}, %c+: {robin: {a: 1, b: 2, c: 1}}, ", "xyz"[a], "xyz"[a]);
+    return text;
+}
+
+/* How many fields of the step are exchanged, and layers of images that its kernels have. */
+static void count_images(int *exchanged, int *images)
+{
+    *exchanged = *images = 0;
+    for (int i = 0; i < sim->step->nsteps; ++i) {
+        const trli_step *s = &sim->step->step[i];
+        if (!s->live) continue;
+        *exchanged += s->nexchanged;
+        for (int k = 0; k < s->nslabs; ++k) *images += s->slab[k].image;
+    }
+}
+
+/* Each set of periodic axes, rows of cells and of faces, shorter than lanes and longer. Where one patch has both sides of an axis, nothing
+ * is exchanged along it. */
+START_TEST(images_beyond_periodic_sides_are_read_inside)
+{
+    static const int cells[] = {2, 9, 16, 1026};
+    const int periodic = _i % 7 + 1, n = cells[_i / 7];
+    char text[512] = "";
+    conditions(periodic, text, sizeof text);
+    new_deck();
+    say("grid: {cells: [%d, 5, 4], length: [%g, 0.5, 0.4], periodic: [%s, %s, %s]}\n"
+        "stencils:\n"
+        "  wide: {to: cell, points: [[[-2, 0, 0], 1], [[-1, 0, 0], 0.5], [[2, 0, 0], 1], [[0, 0, 0], -2.5]]}\n"
+        "equations:\n"
+        "  T: {initial: \"sin(3*x)*cos(2*y) + z\", ddt: \"wide(T) + laplacian(T) + at(u, cell)\", boundary: {%s}}\n"
+        "  u: {location: xface, initial: \"cos(x + z)\", ddt: \"-u\", boundary: {%s}}\n"
+        "  w: {location: yface, initial: \"x*y\", ddt: \"ddy(S)\", boundary: {%s}}\n"
+        "  S: {initial: \"x + z*y\", ddt: \"laplacian(S)\", boundary: {%s}}\n"
+        "time: {method: ssprk2, dt: 1e-4, steps: 3}\n",
+        n, 0.1 * n, periodic & 1 ? "true" : "false", periodic & 2 ? "true" : "false", periodic & 4 ? "true" : "false",
+        text, text, text, text);
+    int folded, apart, exchanged, images;
+    const uint64_t node = run("run.fusion=node", NULL, &folded, &apart);
+    count_images(&exchanged, &images);
+    ck_assert_int_gt(exchanged, 0);
+    ck_assert_int_eq(images, 0);
+    ck_assert(run("run.compile=never", NULL, &folded, &apart) == node);
+    if (periodic == 7) ck_assert(run("run.compile=always", "run.passes.ghosts=false", &folded, &apart) == node);
+    ck_assert(run("run.compile=never", "run.time_blocking=3", &folded, &apart) == node);
+    ck_assert(run("run.compile=always", "run.time_blocking=3", &folded, &apart) == node);
+    ck_assert(run("run.compile=always", NULL, &folded, &apart) == node);
+    count_images(&exchanged, &images);
+    if (trl_context_ranks(sim->ctx) > 1) return;
+    if (periodic & 2) ck_assert_int_eq(exchanged, 0); /* else the sides of y reach beyond those of x and z */
+    ck_assert_int_gt(images, 0);
+    ck_assert_int_eq(count_within(), folded);
+}
+END_TEST
+
 /* A kernel of everything that passes work on: values of rows and planes, faces that neighbours share, functions, conditions. */
 START_TEST(kernels_without_a_pass_have_the_same_bits)
 {
@@ -157,6 +218,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, a_second_reader_needs_the_layer_too);
     tcase_add_test(tc, a_second_layer_beyond_y_and_z_is_read_by_two_rows);
     tcase_add_test(tc, kernels_without_a_pass_have_the_same_bits);
+    tcase_add_loop_test(tc, images_beyond_periodic_sides_are_read_inside, 0, 4 * 7);
     tcase_add_loop_test(tc, rows_of_any_length_end_with_the_same_bits, 0, sizeof row_length / sizeof *row_length);
 }
 
