@@ -355,7 +355,7 @@ static void put_arrays(trli_emitter *e)
 static bool goes_by_planes(trli_emitter *e)
 {
     if (e->nshared > 0) return true;
-    for (int32_t g = 0; g < e->ngroups; ++g)
+    for (int32_t g = 0; g < e->ngroups + trli_goes_by_pairs(e); ++g)
         if (trli_keeps_rows(e, g)) return true;
     for (int32_t i = 0; i < e->count; ++i) {
         const trli_place p = e->sample[i].place;

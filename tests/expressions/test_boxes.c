@@ -211,11 +211,21 @@ START_TEST(what_groups_share_is_that_of_single_points)
 }
 END_TEST
 
+START_TEST(what_only_two_planes_at_once_have_in_common_is_that_of_single_points)
+{
+    say_grid(3);
+    say_equation("e", "skew(exp(e))");
+    say("stencils:\n  skew: {to: cell, points: [[[0, 0, 0], 1], [[0, 1, -1], 0.5]]}\nrun: {balance: 1e6}\n");
+    check_all(3);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, means_on_faces_are_those_of_single_points);
     tcase_add_test(tc, quotients_at_several_offsets_are_those_of_single_points);
     tcase_add_test(tc, what_groups_share_is_that_of_single_points);
+    tcase_add_test(tc, what_only_two_planes_at_once_have_in_common_is_that_of_single_points);
 }
 
 TRL_TEST_MAIN("boxes", add_tests)
