@@ -51,6 +51,14 @@ static bool reaches_out(const trl_footprint *f)
     return false;
 }
 
+static int least_hi(const trl_footprint *f, int axis)
+{
+    int least = f->part[0].hi[axis];
+    for (int p = 1; p < f->n; ++p)
+        if (f->part[p].hi[axis] < least) least = f->part[p].hi[axis];
+    return least;
+}
+
 /* Note which ghosts beyond sides are read together, so that conditions reach into the corners that somebody reads,
  * and only there. */
 static void note_corners(const analysis *an, const extension *e, int field, const trl_footprint *reach)
@@ -64,7 +72,7 @@ static void note_corners(const analysis *an, const extension *e, int field, cons
             int further = (int)(e->location >> a & 1) - (int)(location >> a & 1);
             part.lo[a] += by.lo[a];
             part.hi[a] += by.hi[a] + further;
-            d->further[a] |= further > 0;
+            d->further[a] |= by.hi[a] + further > least_hi(&e->inner, a);
             if (part.lo[a] <= part.hi[a]) continue;
             /* No offset at all beyond a side, or beyond one of them. */
             part.lo[a] = part.lo[a] < 0 ? part.lo[a] : part.hi[a] > 0 ? part.hi[a] : 0;

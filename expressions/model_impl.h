@@ -110,7 +110,7 @@ typedef struct trli_demand {
     trl_footprint inner;
     trl_offsets side;
     trl_footprint corner; /* the same as parts: which ghosts beyond several sides are read together */
-    bool further[3];      /* some reader has points on the sides of an axis, where this field has none */
+    bool further[3];      /* beyond the plus side of an axis some reader has points farther out than beyond a patch */
 } trli_demand;
 
 typedef enum trli_op_kind {

@@ -74,6 +74,38 @@ START_TEST(computes_again_what_costs_less_than_to_read)
 END_TEST
 
 /* q needs k, which is stored first; then q itself is weighed as it is now. */
+/* Nodes read a value beyond the plus side of an axis, and only there; what it follows from is read farther out there than beyond a patch,
+ * also beside periodic sides. */
+START_TEST(finds_the_corners_of_what_is_stored_beyond_a_side)
+{
+    static const char *const sides[] = {"x-: {neumann: \"y\"}, x+: {neumann: 0.3}",
+                                        "y-: {neumann: \"x\"}, y+: {neumann: 0.3}"};
+    for (int axis = 0; axis < 2; ++axis)
+        for (int form = 0; form < 2; ++form) {
+            uint64_t hash[2];
+            for (int stored = 0; stored < 2; ++stored) {
+                new_deck();
+                say("grid: {cells: [20, 20], periodic: [%s]}\n"
+                    "expressions:\n"
+                    "  d: \"div(grad(T))\"\n"
+                    "  e: \"sin(d)%s\"\n"
+                    "equations:\n"
+                    "  T: {initial: \"sin(3*x) + random(1)\", ddt: \"-T\", boundary: {%s}}\n"
+                    "  F: {location: node, initial: 0, ddt: \"advective_flux(%s(e, %s), %s, upwind).%c\", boundary: "
+                    "{%s}}\n"
+                    "time: {method: euler, dt: 1e-4, steps: 2}\n",
+                    axis ? "true, false" : "false, true", form ? " + laplacian(d)" : "", sides[axis],
+                    form ? "at4" : "at", axis ? "xface" : "yface", axis ? "[0.5, -1]" : "[-1, 0.5]", "xy"[axis],
+                    sides[axis]);
+                ck_ok(open_set(stored ? "run.balance=1e-6" : "run.fusion=none"));
+                ck_ok(run_steps(2));
+                hash[stored] = hash_of("F");
+            }
+            ck_assert_msg(hash[0] == hash[1], "%c, form %d", "xy"[axis], form);
+        }
+}
+END_TEST
+
 START_TEST(weighs_the_others_again_when_one_is_stored)
 {
     new_deck();
@@ -184,6 +216,7 @@ static void add_tests(TCase *tc)
     tcase_add_unchecked_fixture(tc, NULL, close_problem);
     tcase_add_test(tc, stores_what_costs_more_to_compute_at_many_offsets_than_to_read);
     tcase_add_test(tc, computes_again_what_costs_less_than_to_read);
+    tcase_add_test(tc, finds_the_corners_of_what_is_stored_beyond_a_side);
     tcase_add_test(tc, weighs_the_others_again_when_one_is_stored);
     tcase_add_test(tc, decides_by_nothing_of_this_machine_if_the_balance_is_given);
     tcase_add_test(tc, decides_alike_on_all_ranks_by_what_was_measured);
