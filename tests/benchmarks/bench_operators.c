@@ -12,7 +12,18 @@
 #include "bench_dag_impl.h"
 #include "bench_operators_impl.h"
 
-enum { LARGE = 100, WAYS = 4, HANDS = 3, ROUNDS = 7, QUICK_ROUNDS = 2, GHOSTS = 3, FLUX = TRL_CUSTOM + 1 };
+enum {
+    LARGE = 100,
+    WAYS = 4,
+    HANDS = 3,
+    ROUNDS = 7,
+    AGAIN_ROUNDS = 21,
+    QUICK_ROUNDS = 2,
+    GHOSTS = 3,
+    FLUX = TRL_CUSTOM + 1
+};
+
+static const double least_of_hand = 0.9, least_of_copy = 0.8;
 
 /* An operator, and who writes it by hand. */
 typedef struct kind {
@@ -309,23 +320,42 @@ done:
     return err;
 }
 
-static void report(match *m)
+/* What some rounds came to. */
+typedef struct outcome {
+    trli_spread rate, plain, streamed; /* bytes per second */
+    trli_spread ratio;                 /* to the best by hand */
+    double fraction;                   /* of the copy limit */
+} outcome;
+
+static outcome outcome_of(const match *m, int rounds)
 {
-    trli_json *json = m->bench->json;
     const int ninputs = m->op ? m->op->ninputs : 2;
     const double points = (double)m->cells * m->cells * m->cells * m->repeats, bytes = 8.0 * (ninputs + 1) * points;
-    const trli_spread plain = trli_rate(&m->contender[1], m->rounds, bytes);
-    const trli_spread streamed = trli_rate(&m->contender[2], m->rounds, bytes);
-    const trli_spread rate = trli_rate(&m->contender[0], m->rounds, bytes);
+    outcome o = {.rate = trli_rate(&m->contender[0], rounds, bytes),
+                 .plain = trli_rate(&m->contender[1], rounds, bytes),
+                 .streamed = trli_rate(&m->contender[2], rounds, bytes)};
     /* What fits a cache belongs there for its next reader: streaming is then shown, but no competitor. */
-    const int best = m->cells < LARGE || plain.median >= streamed.median ? 1 : 2;
-    const trli_spread ratio = trli_ratio(&m->contender[0], &m->contender[best], m->rounds);
-    const double fraction = trli_ratio(&m->contender[0], &m->contender[3], m->rounds).median * (ninputs + 1) / 2;
-    if (ratio.median < m->worst) m->worst = ratio.median;
-    if (m->kind->two_points && fraction < m->worst_two) m->worst_two = fraction;
-    printf("%-41s %7.2f (%5.2f to %5.2f) %7.2f %9.2f %6.2f (%4.2f to %4.2f) %6.2f%s\n", m->kind->label,
-           1e-9 * rate.median, 1e-9 * rate.min, 1e-9 * rate.max, 1e-9 * plain.median, 1e-9 * streamed.median,
-           ratio.median, ratio.min, ratio.max, fraction, ratio.median < 0.9 ? " <" : "");
+    const int best = m->cells < LARGE || o.plain.median >= o.streamed.median ? 1 : 2;
+    o.ratio = trli_ratio(&m->contender[0], &m->contender[best], rounds);
+    o.fraction = trli_ratio(&m->contender[0], &m->contender[3], rounds).median * (ninputs + 1) / 2;
+    return o;
+}
+
+static bool misses(const match *m, const outcome *o)
+{
+    const bool gated = m->kind->two_points && m->cells >= LARGE && m->threads > 1;
+    return o->ratio.median < least_of_hand || (gated && o->fraction < least_of_copy);
+}
+
+static void report(match *m, const outcome *o, bool again)
+{
+    trli_json *json = m->bench->json;
+    if (o->ratio.median < m->worst) m->worst = o->ratio.median;
+    if (m->kind->two_points && o->fraction < m->worst_two) m->worst_two = o->fraction;
+    printf("%-41s %7.2f (%5.2f to %5.2f) %7.2f %9.2f %6.2f (%4.2f to %4.2f) %6.2f%s%s\n", m->kind->label,
+           1e-9 * o->rate.median, 1e-9 * o->rate.min, 1e-9 * o->rate.max, 1e-9 * o->plain.median,
+           1e-9 * o->streamed.median, o->ratio.median, o->ratio.min, o->ratio.max, o->fraction, again ? " again" : "",
+           misses(m, o) ? " <" : "");
     trli_json_begin_object(json);
     trli_json_key(json, "operator");
     trli_json_string(json, m->kind->label);
@@ -333,12 +363,14 @@ static void report(match *m)
     trli_json_integer(json, m->cells);
     trli_json_key(json, "threads");
     trli_json_integer(json, m->threads);
-    trli_spread_report(json, "bytes_per_s", &rate);
-    trli_spread_report(json, "plain_bytes_per_s", &plain);
-    trli_spread_report(json, "streaming_bytes_per_s", &streamed);
-    trli_spread_report(json, "ratio_best_by_hand", &ratio);
+    trli_spread_report(json, "bytes_per_s", &o->rate);
+    trli_spread_report(json, "plain_bytes_per_s", &o->plain);
+    trli_spread_report(json, "streaming_bytes_per_s", &o->streamed);
+    trli_spread_report(json, "ratio_best_by_hand", &o->ratio);
     trli_json_key(json, "fraction_of_copy");
-    trli_json_number(json, fraction);
+    trli_json_number(json, o->fraction);
+    trli_json_key(json, "again");
+    trli_json_bool(json, again);
     trli_json_end_object(json);
 }
 
@@ -351,7 +383,13 @@ static trl_err play_kind(match *m, const kind *k)
     m->contender[2] = (trli_contender){.name = "streaming", .run = run_by_hand, .check = check, .data = &m->hand[1]};
     m->contender[3] = (trli_contender){.name = "copy", .run = run_by_hand, .data = &m->hand[2]};
     TRL_TRY(trli_rounds_run(m->contender, WAYS, m->rounds));
-    report(m);
+    outcome o = outcome_of(m, m->rounds);
+    const bool again = misses(m, &o) && !m->bench->quick;
+    if (again) {
+        TRL_TRY(trli_rounds_run(m->contender, WAYS, AGAIN_ROUNDS));
+        o = outcome_of(m, AGAIN_ROUNDS);
+    }
+    report(m, &o, again);
 done:
     trl_operator_destroy(&m->op);
     return err;
@@ -421,11 +459,11 @@ trl_err trli_bench_operators(trli_bench *bench)
             TRL_TRY(play(bench, cells, &limits[t], &m));
             snprintf(what[n], sizeof what[n], "worst of the best by hand, %d^3, %d thread%s", cells, m.threads,
                      m.threads > 1 ? "s" : "");
-            gates[n] = (trli_gate){what[n], m.worst, 0.9, true};
+            gates[n] = (trli_gate){what[n], m.worst, least_of_hand, true};
             ++n;
             if (s == 0)
-                gates[4] =
-                    (trli_gate){"worst of two points, of the copy limit, large, all threads", m.worst_two, 0.8, true};
+                gates[4] = (trli_gate){"worst of two points, of the copy limit, large, all threads", m.worst_two,
+                                       least_of_copy, true};
         }
     trli_json_end_array(bench->json);
     gates[n] = gates[4];
