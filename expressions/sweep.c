@@ -12,7 +12,7 @@
 
 enum {
     WAYS_MOST = 16,
-    SAMPLES = 3,
+    SAMPLES = 5,
     AHEAD = 4,
     LINE_ROOM = 32,
 #ifdef TRL_POISON /* builds for testing: small problems go all ways */
@@ -88,10 +88,10 @@ static void list_ways(trli_tuning *t, int turns, bool planes, bool past)
     add_way(t, turns, (way){.turn = 2, .blocked = true});
 }
 
-bool trli_outgrows_caches(const trl_context *ctx, int64_t values)
+bool trli_strains_caches(const trl_context *ctx, int64_t values)
 {
     const size_t last = trl_context_cache_bytes(ctx, 0);
-    return last > 0 && (size_t)values * sizeof(double) > last * (size_t)trl_context_threads(ctx);
+    return last > 0 && 2 * (size_t)values * sizeof(double) > last * (size_t)trl_context_threads(ctx);
 }
 
 /* What the best way depends on, beside the kernel. */
@@ -147,7 +147,7 @@ trl_err trli_tuning_create(trli_model *model, const trli_step *s, int turns, con
     const size_t rows = rows_of(s, &planes);
     t->block = (long long)(second / 2 / (rows * (size_t)row * sizeof(double)));
     if (t->block < ROWS_LEAST || EVERY_WAY) t->block = ROWS_LEAST;
-    list_ways(t, turns, planes, EVERY_WAY || trli_outgrows_caches(model->ctx, points * (s->ninputs + s->nout)));
+    list_ways(t, turns, planes, EVERY_WAY || trli_strains_caches(model->ctx, points * (s->ninputs + s->nout)));
     look_up(t, model, text, points, row);
     return TRL_OK;
 }
@@ -168,8 +168,12 @@ void trli_tuning_destroy(trli_tuning **tuning)
 
 static double median(const double ns[SAMPLES])
 {
-    const double a = ns[0], b = ns[1], c = ns[2];
-    return a < b ? (b < c ? b : a < c ? c : a) : (a < c ? a : b < c ? c : b);
+    double sorted[SAMPLES];
+    for (int i = 0, at; i < SAMPLES; ++i) {
+        for (at = i; at > 0 && sorted[at - 1] > ns[i]; --at) sorted[at] = sorted[at - 1];
+        sorted[at] = ns[i];
+    }
+    return sorted[SAMPLES / 2];
 }
 
 static void note(trli_tuning *t, int call, double ns)

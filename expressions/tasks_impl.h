@@ -87,8 +87,8 @@ void trli_native_set_box(trl_kernel_call *call, const trl_box *box);
 /* What was found out of the ways in which a kernel can go through its boxes. */
 typedef struct trli_tuning trli_tuning;
 
-/* Whether so many values do. */
-bool trli_outgrows_caches(const trl_context *ctx, int64_t values);
+/* Whether so many values fill more than half of the last-level cache, which others share: ways that spare it are tried then. */
+bool trli_strains_caches(const trl_context *ctx, int64_t values);
 /* turns, text: as from trli_emit_kernel. What an earlier run found out comes from the cache. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_tuning_create(trli_model *model, const trli_step *step, int turns, const char *text,
                                          trli_tuning **tuning);

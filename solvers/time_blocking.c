@@ -4,6 +4,7 @@
  * some ways are tried in turn, one step at a time among them, and the fastest stays. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "clock_impl.h"
 #include "simulation_impl.h"
@@ -15,13 +16,14 @@ enum {
     STEPS_MOST = 64, /* of a pass */
     STEPS = 8,       /* of one stage, or */
     STAGES = 12,     /* of several: of the longer passes that are tried */
-    SAMPLES = 3,
-#ifdef TRL_POISON /* builds for testing: small problems are blocked too */
+    SAMPLES = 7,
+    FEW_SAMPLES = 3, /* after which ways that are far behind are tried no more */
+#ifdef TRL_POISON    /* builds for testing: small problems are blocked too */
     EVERY_SIZE = true,
     SETTLING = 1
 #else
     EVERY_SIZE = false,
-    SETTLING = 8 /* steps after which kernels have tried their ways through a box */
+    SETTLING = 16 /* steps after which kernels have tried their ways through a box */
 #endif
 };
 
@@ -29,9 +31,15 @@ typedef struct trli_time_blocking {
     int nways;
     trli_time_blocks *way[WAYS_MOST]; /* NULL: one step at a time */
     int steps[WAYS_MOST];
-    double ns[WAYS_MOST][SAMPLES]; /* per step */
-    int settled, tries, best;
+    int settled, best;
+    /* The try under way: samples of each way in turn. One is a pass, or as many single steps as the longest pass has. */
+    int sample, tried, steps_done;
+    double ns; /* of those steps */
+    double ns_per_step[WAYS_MOST][SAMPLES], median[WAYS_MOST];
+    bool behind[WAYS_MOST]; /* tried no more */
 } trli_time_blocking;
+
+static const double far_behind = 1.2;
 
 /* ---- what is possible ---- */
 
@@ -61,7 +69,7 @@ static trl_err add_ways(trl_simulation *sim, const trli_rotation *rotation)
     if (sim->not_blocked) goto done;
     trli_time_sizes sizes;
     trli_time_blocks_sizes(sim->blocking->way[1], &sizes);
-    if (!EVERY_SIZE && !trli_outgrows_caches(sim->ctx, sizes.values)) sim->not_blocked = "the fields fit in the caches";
+    if (!EVERY_SIZE && !trli_strains_caches(sim->ctx, sizes.values)) sim->not_blocked = "the fields fit in the caches";
     if (!EVERY_SIZE && sim->model->compile == TRLI_COMPILE_NEVER) sim->not_blocked = "kernels are interpreted";
 done:
     return err;
@@ -164,17 +172,43 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void note(trli_time_blocking *b, double ns)
+static double median(const double *ns, int n)
 {
-    double least = 0;
-    b->ns[b->tries % b->nways][b->tries / b->nways] = ns;
-    if (++b->tries < b->nways * SAMPLES) return;
-    for (int w = 0; w < b->nways; ++w) {
-        qsort(b->ns[w], SAMPLES, sizeof b->ns[w][0], compare);
-        if (w > 0 && b->ns[w][SAMPLES / 2] >= least) continue;
-        least = b->ns[w][SAMPLES / 2];
-        b->best = w;
-    }
+    double sorted[SAMPLES];
+    memcpy(sorted, ns, (size_t)n * sizeof *ns);
+    qsort(sorted, (size_t)n, sizeof *sorted, compare);
+    return sorted[n / 2];
+}
+
+static void find_best(trli_time_blocking *b)
+{
+    for (int w = 0; w < b->nways; ++w)
+        if (!b->behind[w]) b->median[w] = median(b->ns_per_step[w], b->sample);
+    b->best = 0;
+    for (int w = 1; w < b->nways; ++w)
+        if (b->median[w] < b->median[b->best]) b->best = w;
+    for (int w = 0; w < b->nways; ++w) b->behind[w] |= b->median[w] > far_behind * b->median[b->best];
+}
+
+static int next_tried(const trli_time_blocking *b, int way)
+{
+    while (way < b->nways && b->behind[way]) ++way;
+    return way;
+}
+
+/* Note the time of a pass or step of the way that is tried, and turn to the next one. */
+static void note(trli_time_blocking *b, double ns, int steps)
+{
+    const int most = b->nways > 1 ? b->steps[1] : 1;
+    b->ns += ns;
+    b->steps_done += steps;
+    if (b->tried == 0 && b->steps_done < most) return;
+    b->ns_per_step[b->tried][b->sample] = b->ns / b->steps_done;
+    b->ns = b->steps_done = 0;
+    b->tried = next_tried(b, b->tried + 1);
+    if (b->tried < b->nways) return;
+    if (++b->sample >= FEW_SAMPLES) find_best(b);
+    b->tried = next_tried(b, 0);
 }
 
 trl_err trl_simulation_advance(trl_simulation *sim, trl_stop stop, void *data)
@@ -185,8 +219,8 @@ trl_err trl_simulation_advance(trl_simulation *sim, trl_stop stop, void *data)
     trl_err err = TRL_OK;
     if (!b) return trl_simulation_step(sim);
     const bool settling = b->nways > 1 && (sim->model->compiling || b->settled < SETTLING);
-    const bool trying = !settling && b->nways > 1 && b->tries < b->nways * SAMPLES;
-    const int way = settling ? 0 : trying ? b->tries % b->nways : b->best;
+    const bool trying = !settling && b->nways > 1 && b->sample < SAMPLES;
+    const int way = settling ? 0 : trying ? b->tried : b->best;
     if (settling && !sim->model->compiling) ++b->settled;
     TRL_TRY(look_ahead(sim, b->steps[way], stop, data, next, &count));
     const int64_t start = trli_now_ns();
@@ -194,7 +228,7 @@ trl_err trl_simulation_advance(trl_simulation *sim, trl_stop stop, void *data)
         TRL_TRY(run_pass(sim, b->way[way], next, count));
     else
         TRL_TRY(trl_simulation_step(sim));
-    if (trying && (count > 1 || way == 0)) note(b, (double)(trli_now_ns() - start) / count);
+    if (trying && (count > 1 || way == 0)) note(b, (double)(trli_now_ns() - start), count);
 done:
     return err;
 }

@@ -8,7 +8,7 @@
 
 #include "bench_heat_impl.h"
 
-enum { LOOPS_MAX = 16, STEPS_LEAST = 8, SETTLING = 160, ROUNDS = 7, QUICK_ROUNDS = 2 };
+enum { LOOPS_MAX = 16, STEPS_LEAST = 8, SETTLING = 448, ROUNDS = 7, QUICK_ROUNDS = 2 };
 
 /* What Trellis is asked to do: a form of the equation, a fusion, and compiled kernels or the interpreter. */
 static const struct {
