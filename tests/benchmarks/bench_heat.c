@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench_dag_impl.h"
 #include "bench_heat_impl.h"
 
 enum { LOOPS_MAX = 16, STEPS_LEAST = 8, SETTLING = 448, ROUNDS = 7, QUICK_ROUNDS = 2 };
@@ -25,7 +26,17 @@ static const struct {
     {"compiled, laplacian, fusion full", "full", "always", true, false},
     {"compiled, laplacian, fusion full, in blocks of steps", "full", "always", true, true},
 };
-enum { ASKED = sizeof asked / sizeof *asked };
+enum {
+    ASKED = sizeof asked / sizeof *asked,
+    FLUXES_INTERPRETED = 2,
+    INTERPRETED = 4,
+    FLUXES = ASKED - 3, /* from here on also at sizes for which not all have room */
+    LAPLACIAN = ASKED - 2,
+    BLOCKED = ASKED - 1,
+    FEW_FROM = 300, /* cells along an axis */
+    GATED_FROM = 128,
+    GATES_MOST = 32
+};
 
 typedef struct match match;
 
@@ -41,12 +52,19 @@ struct match {
     trli_bench *bench;
     trli_heat heat;
     heat_run run[ASKED];
+    int first; /* of Trellis's runs */
     int nways;
     trli_heat_loops loops[LOOPS_MAX];
     int rounds;
     trli_contender contender[ASKED + LOOPS_MAX]; /* Trellis's runs, then the hand-written ways */
     double form_difference;                      /* of the two forms, relative to the largest value */
 };
+
+typedef struct verdicts {
+    trli_gate gate[GATES_MOST];
+    char what[GATES_MOST][96];
+    int n;
+} verdicts;
 
 static const char deck_text[] =
     "trellis: 1\n"
@@ -181,20 +199,31 @@ static trl_err create_run(match *m, int i)
     return err == TRL_OK && asked[i].blocked ? settle(run) : err;
 }
 
-static trl_err create_loops(match *m, int way)
+static trl_err create_loops(match *m, const trli_heat_way *way)
 {
-    trli_heat_loops *loops = &m->loops[way];
-    int n;
-    const trli_heat_way *ways = trli_heat_ways(&n);
-    trl_array t = trl_simulation_array(m->run[0].c.sim, 0, 0);
-    trl_err err = trli_heat_loops_create(m->bench->ctx, &m->heat, &ways[way], loops);
+    trli_heat_loops *loops = &m->loops[m->nways];
+    trl_array t = trl_simulation_array(m->run[m->first].c.sim, 0, 0);
+    trl_err err = trli_heat_loops_create(m->bench->ctx, &m->heat, way, loops);
     if (err != TRL_OK) return err;
     for (int k = 0; k < m->heat.n[2]; ++k)
         for (int j = 0; j < m->heat.n[1]; ++j)
             memcpy((double *)row_of(loops, j, k), (double *)t.at + trl_array_offset(&t, 0, j, k),
                    (size_t)m->heat.n[0] * sizeof(double));
-    m->contender[ASKED + way] = (trli_contender){.name = ways[way].name, .run = trli_heat_loops_run, .data = loops};
+    m->contender[ASKED + m->nways++] = (trli_contender){.name = way->name, .run = trli_heat_loops_run, .data = loops};
     return TRL_OK;
+}
+
+/* All ways, or beside the unfused ones those that win where fields are large. */
+static trl_err create_all_loops(match *m)
+{
+    int n;
+    const trli_heat_way *way = trli_heat_ways(&n);
+    trl_err err = TRL_OK;
+    for (int w = 0; w < n; ++w)
+        if (m->first == 0 || w < 2 || way[w].steps == 8 || (way[w].ahead && way[w].block == 0))
+            TRL_TRY(create_loops(m, &way[w]));
+done:
+    return err;
 }
 
 static void destroy(match *m)
@@ -204,29 +233,49 @@ static void destroy(match *m)
         trli_case_destroy(&m->run[i].c); /* backwards: each restores the thread's binding */
 }
 
-/* The fastest hand-written fused way, and its median speed. */
-static int best_fused(const match *m, double cells, double *speed)
+/* The fastest hand-written fused way, of all or of those that take one step at a time. */
+static int best_fused(const match *m, bool single)
 {
     int best = -1;
-    *speed = 0;
+    double most = 0;
     for (int way = 2; way < m->nways; ++way) {
-        trli_spread s = trli_rate(&m->contender[ASKED + way], m->rounds, cells);
-        if (s.median <= *speed) continue;
-        *speed = s.median;
+        const double speed = trli_rate(&m->contender[ASKED + way], m->rounds, 1).median;
+        if (speed <= most || (single && m->loops[way].way->steps > 0)) continue;
+        most = speed;
         best = ASKED + way;
     }
     return best;
 }
 
+static void add_gate(const match *m, verdicts *v, int contender, int other, const char *what, double limit)
+{
+    if (v->n == GATES_MOST) return;
+    snprintf(v->what[v->n], sizeof v->what[0], "%d^3, %d thread%s: %s", m->heat.n[0], m->heat.threads,
+             m->heat.threads > 1 ? "s" : "", what);
+    const double ratio = trli_ratio(&m->contender[contender], &m->contender[other], m->rounds).median;
+    v->gate[v->n] = (trli_gate){v->what[v->n], ratio, limit, true};
+    ++v->n;
+}
+
+static void judge(const match *m, verdicts *v)
+{
+    if (m->heat.n[0] < GATED_FROM) return;
+    add_gate(m, v, LAPLACIAN, best_fused(m, true), "full fusion, of the best single step by hand", 0.95);
+    add_gate(m, v, BLOCKED, best_fused(m, false), "in blocks of steps, of the best by hand", 0.95);
+    if (m->first > 0) return;
+    add_gate(m, v, INTERPRETED, LAPLACIAN, "interpreted, of compiled", 1.0 / 3);
+    add_gate(m, v, FLUXES_INTERPRETED, FLUXES, "interpreted, of compiled, fluxes", 1.0 / 3);
+}
+
 static void report(match *m, const trli_limits *limits)
 {
     trli_json *json = m->bench->json;
-    double best_speed, cells = (double)m->heat.n[0] * m->heat.n[1] * m->heat.n[2] * m->heat.steps;
-    int best = best_fused(m, cells, &best_speed);
+    double cells = (double)m->heat.n[0] * m->heat.n[1] * m->heat.n[2] * m->heat.steps;
+    int best = best_fused(m, false);
     printf("\n%d^3 cells, %d thread%s, %d rounds of %d steps\n", m->heat.n[0], m->heat.threads,
            m->heat.threads > 1 ? "s" : "", m->rounds, m->heat.steps);
     printf("%-46s %22s %20s %20s %9s\n", "", "million updates/s", "of unfused loops", "of best fused", "of 16 B");
-    for (int c = 0; c < ASKED + m->nways; ++c) {
+    for (int c = m->first; c < ASKED + m->nways; ++c) {
         const trli_contender *contender = &m->contender[c];
         bool laplacian = c < ASKED ? asked[c].laplacian : m->loops[c - ASKED].way->laplacian;
         trli_spread rate = trli_rate(contender, m->rounds, cells);
@@ -255,7 +304,7 @@ static void report(match *m, const trli_limits *limits)
     printf("same bits in all of one form; the forms differ by %.1e of the largest value\n", m->form_difference);
 }
 
-static trl_err play(trli_bench *bench, int cells, const trli_limits *limits)
+static trl_err play(trli_bench *bench, int cells, const trli_limits *limits, verdicts *v)
 {
     match *m = calloc(1, sizeof *m);
     trl_err err = TRL_OK;
@@ -270,14 +319,15 @@ static trl_err play(trli_bench *bench, int cells, const trli_limits *limits)
                           .spacing = {1.1 / cells, 1.2 / cells, 1.3 / cells}};
     m->heat.dt = 0.1 * m->heat.spacing[0] * m->heat.spacing[0] / m->heat.k;
     trli_heat_shape(&m->heat);
-    trli_heat_ways(&m->nways);
+    m->first = cells < FEW_FROM ? 0 : FLUXES;
     TRL_TRY(trl_context_set_threads(bench->ctx, limits->threads));
-    for (int i = 0; i < ASKED; ++i) TRL_TRY(create_run(m, i));
-    for (int way = 0; way < m->nways; ++way) TRL_TRY(create_loops(m, way));
+    for (int i = m->first; i < ASKED; ++i) TRL_TRY(create_run(m, i));
+    TRL_TRY(create_all_loops(m));
     m->contender[ASKED].check = NULL;
-    TRL_TRY(trli_rounds_run(m->contender, ASKED + m->nways, m->rounds));
+    TRL_TRY(trli_rounds_run(m->contender + m->first, ASKED + m->nways - m->first, m->rounds));
     TRL_TRY(check_forms(m));
     report(m, limits);
+    judge(m, v);
 done:
     destroy(m);
     free(m);
@@ -286,19 +336,21 @@ done:
 
 trl_err trli_bench_heat(trli_bench *bench)
 {
-    static const int sizes[] = {64, 128, 256}, quick_sizes[] = {24};
+    static const int sizes[] = {64, 128, 256, 384}, quick_sizes[] = {24};
     const int *size = bench->quick ? quick_sizes : sizes;
     int nsizes = bench->quick ? 1 : (int)(sizeof sizes / sizeof *sizes);
     trli_limits one, all;
+    verdicts v = {.n = 0};
     trl_err err = TRL_OK;
     TRL_TRY(trli_limits_measure(bench, &one, &all));
     trli_json_key(bench->json, "results");
     trli_json_begin_array(bench->json);
     for (int s = 0; s < nsizes; ++s) {
-        TRL_TRY(play(bench, size[s], &one));
-        if (all.threads > 1) TRL_TRY(play(bench, size[s], &all));
+        TRL_TRY(play(bench, size[s], &one, &v));
+        if (all.threads > 1) TRL_TRY(play(bench, size[s], &all, &v));
     }
     trli_json_end_array(bench->json);
+    if (v.n > 0) trli_gates_report(bench, v.gate, v.n);
 done:
     return err;
 }
