@@ -226,27 +226,32 @@ static void put_ghosts_of_end(trli_emitter *e, int32_t g, int depth)
     fputs("};\n", e->out);
 }
 
+/* Whether the row beside is beyond the side. */
+static void put_if_beyond(trli_emitter *e, const trli_ghosts *ghosts, int depth)
+{
+    const int row = ghosts->axis == 1 ? ghosts->y : ghosts->z;
+    trli_put_indent(e, depth);
+    fprintf(e->out, "if (%c + (%d) ", ghosts->axis == 1 ? 'j' : 'k', row);
+    fprintf(e->out, ghosts->side ? ">= inside%d.hi[%d]) " : "< inside%d.lo[%d]) ", ghosts->input, ghosts->axis);
+}
+
+/* In place of the row beside, that at the other side. */
+static void put_image_of_side(trli_emitter *e, const trli_ghosts *ghosts, int32_t pointer, int depth)
+{
+    const int a = ghosts->axis, i = ghosts->input;
+    put_if_beyond(e, ghosts, depth);
+    fprintf(e->out, "p%d %c= (inside%d.hi[%d] - inside%d.lo[%d]) * in%d_%c;\n", pointer, "+-"[ghosts->side], i, a, i, a,
+            i, "xyz"[a]);
+}
+
 /* The row beside, of ghosts: in place of that of the array. */
 static void put_ghosts_of_side(trli_emitter *e, int32_t g, int32_t pointer, int depth)
 {
-    const trli_ghosts *ghosts = &e->ghosts[g];
-    const int row = ghosts->axis == 1 ? ghosts->y : ghosts->z;
-    const char *beyond = ghosts->side ? ">= inside%d.hi[%d]" : "< inside%d.lo[%d]";
-    if (!ghosts->image) {
-        trli_put_indent(e, depth);
-        fprintf(e->out, "double g%d[TRL_KERNEL_ROW];\n", g);
-    }
+    const int32_t root = e->ghosts[g].sample[0];
     trli_put_indent(e, depth);
-    fprintf(e->out, "if (%c + (%d) ", ghosts->axis == 1 ? 'j' : 'k', row);
-    fprintf(e->out, beyond, ghosts->input, ghosts->axis);
-    if (ghosts->image) {
-        const int a = ghosts->axis, i = ghosts->input;
-        fprintf(e->out, ") p%d %c= (inside%d.hi[%d] - inside%d.lo[%d]) * in%d_%c;\n", pointer, "+-"[ghosts->side], i, a,
-                i, a, i, "xyz"[a]);
-        return;
-    }
-    fputs(") {\n", e->out);
-    const int32_t root = ghosts->sample[0];
+    fprintf(e->out, "double g%d[TRL_KERNEL_ROW];\n", g);
+    put_if_beyond(e, &e->ghosts[g], depth);
+    fputs("{\n", e->out);
     mark_row_of_ghosts(e, root);
     put_wanted(e, TRLI_IN_ROW, depth + 1);
     trli_put_lanes_fill(e, root, g, depth + 1);
@@ -265,7 +270,11 @@ static void put_ghosts(trli_emitter *e, int32_t group, int depth)
         if (e->ghosts[g].axis == 0 && e->ghosts[g].read) put_ghosts_of_end(e, g, depth);
     for (int32_t p = 0; p < e->npointers; ++p) {
         const int32_t g = e->pointer[p].beyond;
-        if (g >= 0 && e->ghosts[g].read) put_ghosts_of_side(e, g, p, depth);
+        if (g < 0 || !e->ghosts[g].read) continue;
+        if (e->ghosts[g].image)
+            put_image_of_side(e, &e->ghosts[g], p, depth);
+        else
+            put_ghosts_of_side(e, g, p, depth);
     }
 }
 

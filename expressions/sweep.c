@@ -12,7 +12,7 @@
 
 enum {
     WAYS_MOST = 16,
-    SAMPLES = 5,
+    SAMPLES = 5, /* up to TRLI_SAMPLES_MOST */
     AHEAD = 4,
     LINE_ROOM = 32,
 #ifdef TRL_POISON /* builds for testing: small problems go all ways */
@@ -166,14 +166,14 @@ void trli_tuning_destroy(trli_tuning **tuning)
     free(t);
 }
 
-static double median(const double ns[SAMPLES])
+double trli_median(const double *samples, int n)
 {
-    double sorted[SAMPLES];
-    for (int i = 0, at; i < SAMPLES; ++i) {
-        for (at = i; at > 0 && sorted[at - 1] > ns[i]; --at) sorted[at] = sorted[at - 1];
-        sorted[at] = ns[i];
+    double sorted[TRLI_SAMPLES_MOST];
+    for (int i = 0, at; i < n; ++i) {
+        for (at = i; at > 0 && sorted[at - 1] > samples[i]; --at) sorted[at] = sorted[at - 1];
+        sorted[at] = samples[i];
     }
-    return sorted[SAMPLES / 2];
+    return sorted[n / 2];
 }
 
 static void note(trli_tuning *t, int call, double ns)
@@ -183,7 +183,7 @@ static void note(trli_tuning *t, int call, double ns)
     /* Acquire and release: the last one to end sees all times. */
     if (atomic_fetch_add_explicit(&t->ended, 1, memory_order_acq_rel) + 1 < t->nways * SAMPLES) return;
     for (int w = 1; w < t->nways; ++w)
-        if (median(t->ns[w]) < median(t->ns[best])) best = w;
+        if (trli_median(t->ns[w], SAMPLES) < trli_median(t->ns[best], SAMPLES)) best = w;
     atomic_store_explicit(&t->best, best, memory_order_relaxed);
 }
 

@@ -87,6 +87,9 @@ void trli_native_set_box(trl_kernel_call *call, const trl_box *box);
 /* What was found out of the ways in which a kernel can go through its boxes. */
 typedef struct trli_tuning trli_tuning;
 
+/* The median of up to TRLI_SAMPLES_MOST times; of two in the middle, the larger one. */
+enum { TRLI_SAMPLES_MOST = 16 };
+double trli_median(const double *samples, int n);
 /* Whether so many values fill more than half of the last-level cache, which others share: ways that spare it are tried then. */
 bool trli_strains_caches(const trl_context *ctx, int64_t values);
 /* turns, text: as from trli_emit_kernel. What an earlier run found out comes from the cache. Fails with MEMORY. */

@@ -20,8 +20,9 @@ typedef struct trli_rotation {
 typedef struct trli_time_op {
     const trli_step *step;
     const trli_slab *slab; /* NULL: the step's own kernel */
-    bool images;           /* neither of both; slab: one that is among them, or NULL */
-    int execution;         /* 0, 1, ... */
+    bool
+        images; /* neither: all images of a field beyond periodic sides; slab: one of a kernel that may need none of them, or NULL */
+    int execution; /* 0, 1, ... */
     trl_box box;
     trl_lidx shift[2]; /* by which it is late, along the axis of blocks and the axis of fronts */
     trl_lidx start[2]; /* where it begins along them, if they are periodic */

@@ -4,7 +4,6 @@
  * some ways are tried in turn, one step at a time among them, and the fastest stays. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "clock_impl.h"
 #include "simulation_impl.h"
@@ -16,7 +15,7 @@ enum {
     STEPS_MOST = 64, /* of a pass */
     STEPS = 8,       /* of one stage, or */
     STAGES = 12,     /* of several: of the longer passes that are tried */
-    SAMPLES = 7,
+    SAMPLES = 7,     /* up to TRLI_SAMPLES_MOST */
     FEW_SAMPLES = 3, /* after which ways that are far behind are tried no more */
 #ifdef TRL_POISON    /* builds for testing: small problems are blocked too */
     EVERY_SIZE = true,
@@ -166,24 +165,10 @@ done:
     return err;
 }
 
-static int compare(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(const double *ns, int n)
-{
-    double sorted[SAMPLES];
-    memcpy(sorted, ns, (size_t)n * sizeof *ns);
-    qsort(sorted, (size_t)n, sizeof *sorted, compare);
-    return sorted[n / 2];
-}
-
 static void find_best(trli_time_blocking *b)
 {
     for (int w = 0; w < b->nways; ++w)
-        if (!b->behind[w]) b->median[w] = median(b->ns_per_step[w], b->sample);
+        if (!b->behind[w]) b->median[w] = trli_median(b->ns_per_step[w], b->sample);
     b->best = 0;
     for (int w = 1; w < b->nways; ++w)
         if (b->median[w] < b->median[b->best]) b->best = w;
@@ -199,10 +184,9 @@ static int next_tried(const trli_time_blocking *b, int way)
 /* Note the time of a pass or step of the way that is tried, and turn to the next one. */
 static void note(trli_time_blocking *b, double ns, int steps)
 {
-    const int most = b->nways > 1 ? b->steps[1] : 1;
     b->ns += ns;
     b->steps_done += steps;
-    if (b->tried == 0 && b->steps_done < most) return;
+    if (b->tried == 0 && b->steps_done < b->steps[1]) return;
     b->ns_per_step[b->tried][b->sample] = b->ns / b->steps_done;
     b->ns = b->steps_done = 0;
     b->tried = next_tried(b, b->tried + 1);

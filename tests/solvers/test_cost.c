@@ -73,7 +73,6 @@ START_TEST(computes_again_what_costs_less_than_to_read)
 }
 END_TEST
 
-/* q needs k, which is stored first; then q itself is weighed as it is now. */
 /* Nodes read a value beyond the plus side of an axis, and only there; what it follows from is read farther out there than beyond a patch,
  * also beside periodic sides. */
 START_TEST(finds_the_corners_of_what_is_stored_beyond_a_side)
@@ -106,6 +105,7 @@ START_TEST(finds_the_corners_of_what_is_stored_beyond_a_side)
 }
 END_TEST
 
+/* q needs k, which is stored first; then q itself is weighed as it is now. */
 START_TEST(weighs_the_others_again_when_one_is_stored)
 {
     new_deck();
