@@ -130,7 +130,7 @@ TRL_BODY trl_fn_pair trl_fn_cos_pair(trl_fn_angle g)
 TRL_BODY double trl_fn_sin_angle(trl_fn_angle g, trl_fn_word quadrant)
 {
     trl_fn_pair s = trl_fn_sin_pair(g), c = trl_fn_cos_pair(g);
-    double value = trl_fn_pick(trl_fn_mask(quadrant & 1), c.hi + c.lo, s.hi + s.lo);
+    double value = trl_fn_pick(trl_fn_odd_mask(quadrant), c.hi + c.lo, s.hi + s.lo);
     return trl_fn_double(trl_fn_bits(value) ^ (quadrant & 2) << 62);
 }
 
@@ -139,7 +139,7 @@ TRL_BODY double trl_fn_tan_angle(trl_fn_angle g)
     trl_fn_pair s = trl_fn_sin_pair(g), c = trl_fn_cos_pair(g), n, d;
     s = trl_fn_sum(s.hi, s.lo);
     c = trl_fn_sum(c.hi, c.lo);
-    trl_fn_word odd = trl_fn_mask(g.quadrant & 1);
+    trl_fn_word odd = trl_fn_odd_mask(g.quadrant);
     n.hi = trl_fn_pick(odd, c.hi, s.hi);
     n.lo = trl_fn_pick(odd, c.lo, s.lo);
     d.hi = trl_fn_pick(odd, -s.hi, c.hi);
@@ -220,14 +220,13 @@ TRL_BODY double trl_fn_atan2(double y, double x)
 {
     double a = trl_fn_abs(x), b = trl_fn_abs(y), most = a > b ? a : b;
     double scale = most > 0x1p500 ? 0x1p-200 : 0x1p300;
-    double c = most == 0.0 ? 1.0 : a * scale, d = b * scale, c_infinite = a < TRL_FN_INF ? 0.0 : 1.0;
-    double d_infinite = b < TRL_FN_INF ? 0.0 : 1.0;
-    c = most < TRL_FN_INF ? c : c_infinite;
-    d = most < TRL_FN_INF ? d : d_infinite;
+    trl_fn_word finite = trl_fn_mask(most < TRL_FN_INF), zero = trl_fn_mask(most == 0.0);
+    double c = trl_fn_pick(finite, trl_fn_pick(zero, 1.0, a * scale), a < TRL_FN_INF ? 0.0 : 1.0);
+    double d = trl_fn_pick(finite, b * scale, b < TRL_FN_INF ? 0.0 : 1.0);
     trl_fn_pair s = trl_fn_atan_quotient(d, c), t = trl_fn_sum(2.0 * TRL_FN_PI_2, -s.hi);
     double right = s.hi + s.lo, left = t.hi + (t.lo + (2.0 * TRL_FN_PI_2_LOW - s.lo));
-    double angle = trl_fn_signed(trl_fn_bits(x) >> 63 ? left : right, y);
-    return ((x != x) | (y != y)) ? TRL_FN_NAN : angle;
+    double angle = trl_fn_signed(trl_fn_signed(1.0, x) < 0.0 ? left : right, y);
+    return trl_fn_pick(trl_fn_mask(x != x) | trl_fn_mask(y != y), TRL_FN_NAN, angle);
 }
 
 /* ---- Arc sine and cosine. asin s = s + s z P(z), z = s^2 <= 1/4: 13 coefficients, 2^-59.1; from |x| = 1/2 on by

@@ -66,6 +66,12 @@ TRL_BODY double trl_fn_pick(trl_fn_word mask, double a, double b)
     return trl_fn_double((trl_fn_bits(a) & mask) | (trl_fn_bits(b) & ~mask));
 }
 
+/* All bits if n is odd, by the sign of a double: gcc 14 makes no vectors of a bit as a truth value. */
+TRL_BODY trl_fn_word trl_fn_odd_mask(trl_fn_word n)
+{
+    return trl_fn_mask(trl_fn_double(n << 63 | 0x3ff0000000000000u) < 0.0);
+}
+
 /* 2^n from a sum n + TRL_FN_ROUNDER, for -1023 < n < 1024. */
 TRL_BODY double trl_fn_power_of_2(double sum)
 {

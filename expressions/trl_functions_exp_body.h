@@ -220,8 +220,8 @@ TRL_BODY double trl_fn_log1p(double x)
     double y = trl_fn_log_sum(trl_fn_any_sum(1.0, x), x, 0.0);
     y = x == 0.0 ? x : y;
     y = x < TRL_FN_INF ? y : x;
-    y = x == -1.0 ? -TRL_FN_INF : y;
-    return x < -1.0 ? TRL_FN_NAN : y;
+    y = trl_fn_pick(trl_fn_mask(x == -1.0), -TRL_FN_INF, y);
+    return trl_fn_pick(trl_fn_mask(x < -1.0), TRL_FN_NAN, y);
 }
 
 /* log(1 + v); log(2 a) if a is so large that nothing else counts. */
@@ -284,12 +284,6 @@ TRL_BODY trl_fn_pair trl_fn_log_pair(trl_fn_split x)
     return trl_fn_sum(b.hi, b.lo + (a.lo + (2.0 * s.lo + third.lo + rest) + x.k * TRL_FN_LN2_LOW));
 }
 
-/* Whether a >= 0 is a whole number. */
-TRL_BODY int trl_fn_is_whole(double a)
-{
-    return trl_fn_even(a) == a;
-}
-
 TRL_BODY double trl_fn_clip(double x, double low, double high)
 {
     double y = x > high ? high : x;
@@ -312,14 +306,14 @@ TRL_BODY double trl_fn_pow(double x, double y)
 {
     double a = trl_fn_abs(x), b = trl_fn_abs(y), r = trl_fn_pow_positive(a, y);
     double of_zero = y < 0.0 ? TRL_FN_INF : 0.0, of_infinity = y < 0.0 ? 0.0 : TRL_FN_INF;
-    int whole = trl_fn_is_whole(b), odd = whole & (b < 0x1p53) & !trl_fn_is_whole(b * 0.5);
+    trl_fn_word whole = trl_fn_mask(trl_fn_even(b) == b), halves = trl_fn_mask(trl_fn_even(0.5 * b) == 0.5 * b);
+    trl_fn_word odd = whole & ~halves & trl_fn_mask(b < 0x1p53);
+    trl_fn_word undefined = trl_fn_mask(x < 0.0) & trl_fn_mask(a < TRL_FN_INF) & ~whole;
     r = a == 0.0 ? of_zero : r;
     r = a == TRL_FN_INF ? of_infinity : r;
-    double other = trl_fn_double(trl_fn_bits(r) | (trl_fn_bits(x) & TRL_FN_SIGN));
-    r = odd ? other : r;
-    r = ((x < 0.0) & (a < TRL_FN_INF) & !whole) ? TRL_FN_NAN : r;
-    r = ((x != x) | (y != y)) ? TRL_FN_NAN : r;
-    return ((x == 1.0) | (y == 0.0)) ? 1.0 : r;
+    r = trl_fn_double(trl_fn_bits(r) | (trl_fn_bits(x) & TRL_FN_SIGN & odd));
+    r = trl_fn_pick(undefined | trl_fn_mask(x != x) | trl_fn_mask(y != y), TRL_FN_NAN, r);
+    return trl_fn_pick(trl_fn_mask(x == 1.0) | trl_fn_mask(y == 0.0), 1.0, r);
 }
 
 /* ---- Error functions. erf(x)/x - 1 below 1: 12 coefficients in x^2, 2^-55.3 of erf. Elsewhere
