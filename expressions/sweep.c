@@ -152,6 +152,16 @@ trl_err trli_tuning_create(trli_model *model, const trli_step *s, int turns, con
     return TRL_OK;
 }
 
+void trli_tuning_follow(trli_tuning *t, const trli_tuning *other)
+{
+    free(t->path);
+    t->path = NULL;
+    memcpy(t->way, other->way, sizeof t->way);
+    t->nways = other->nways;
+    t->begun = t->ended = tries_of(t);
+    t->best = other->best;
+}
+
 void trli_tuning_destroy(trli_tuning **tuning)
 {
     trli_tuning *t = *tuning;

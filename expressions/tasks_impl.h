@@ -95,6 +95,8 @@ bool trli_strains_caches(const trl_context *ctx, int64_t values);
 /* turns, text: as from trli_emit_kernel. What an earlier run found out comes from the cache. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_tuning_create(trli_model *model, const trli_step *step, int turns, const char *text,
                                          trli_tuning **tuning);
+/* Try nothing, but go the way that was the fastest for another kernel of the same box: for benchmarks. */
+void trli_tuning_follow(trli_tuning *tuning, const trli_tuning *other);
 /* Keeps in the cache what was found out. */
 void trli_tuning_destroy(trli_tuning **tuning);
 /* Call a compiled kernel for the box of the call, in the way that is the fastest as far as is known; false if it looks and found values

@@ -76,7 +76,7 @@ trli_spread trli_spread_of(double *number, int n);
 void trli_spread_report(trli_json *json, const char *key, const trli_spread *spread);
 double trli_bench_clock(void);
 
-#define TRLI_ROUNDS_MAX 64
+#define TRLI_ROUNDS_MAX 640
 
 /* A way to do the work. */
 typedef struct trli_contender {
@@ -88,7 +88,7 @@ typedef struct trli_contender {
 } trli_contender;
 
 /* Rounds (at most TRLI_ROUNDS_MAX) of all contenders in turn, then a check of each: whatever slows the machine for a while
- * slows them all. One untimed round comes first. */
+ * slows them all; every other round goes backwards. One untimed round comes first. */
 TRL_NODISCARD trl_err trli_rounds_run(trli_contender *contender, int n, int rounds);
 /* amount/seconds of a contender. */
 trli_spread trli_rate(const trli_contender *contender, int rounds, double amount);

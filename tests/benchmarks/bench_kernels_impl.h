@@ -32,7 +32,6 @@ typedef struct trli_kernel_case {
     trli_system by_hand;
     double gate;                 /* least ratio to the best by hand */
     const trl_bc_side *boundary; /* of unknowns, on all sides; NULL: periodic */
-    bool stale;                  /* which nobody sets: ghosts keep their first values */
 } trli_kernel_case;
 
 /* A case of some size. */
@@ -57,7 +56,8 @@ typedef struct trli_formulas {
     char name[TRLI_UNKNOWNS_MOST][16];
     trl_formula *formula[TRLI_UNKNOWNS_MOST];
     trli_model *model;
-    trli_program *step;
+    trli_program *step,
+        *stale; /* stale: the same on the same fields, whose ghosts nobody sets; NULL without conditions */
     int now[TRLI_UNKNOWNS_MOST + TRLI_COEFFICIENTS_MOST], next[TRLI_UNKNOWNS_MOST]; /* fields */
 } trli_formulas;
 
@@ -66,6 +66,8 @@ TRL_NODISCARD trl_err trli_formulas_create(trl_context *ctx, const trli_kernel_s
 void trli_formulas_destroy(trli_formulas *formulas);
 /* size->steps steps; data: a trli_formulas. */
 TRL_NODISCARD trl_err trli_formulas_run(void *data);
+/* The same with ghosts that keep their first values, in the same way through the box. */
+TRL_NODISCARD trl_err trli_formulas_run_stale(void *data);
 
 /* ---- bench_kernels_hand.c: by hand ---- */
 

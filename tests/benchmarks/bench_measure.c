@@ -52,10 +52,11 @@ trl_err trli_rounds_run(trli_contender *contender, int n, int rounds)
 {
     trl_err err = TRL_OK;
     for (int r = -1; r < rounds; ++r) {
-        for (int c = 0; c < n; ++c) {
+        for (int i = 0; i < n; ++i) {
+            trli_contender *c = &contender[r % 2 ? n - 1 - i : i];
             double start = trli_bench_clock();
-            TRL_TRY(contender[c].run(contender[c].data));
-            if (r >= 0) contender[c].seconds[r] = trli_bench_clock() - start;
+            TRL_TRY(c->run(c->data));
+            if (r >= 0) c->seconds[r] = trli_bench_clock() - start;
         }
         for (int c = 0; c < n; ++c)
             if (contender[c].check) TRL_TRY(contender[c].check(contender[c].data));

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bench_kernels_impl.h"
+#include "tasks_impl.h"
 
 enum { SETTLING = 40 }; /* steps after which each kernel has tried its ways through a box */
 
@@ -77,7 +78,7 @@ static void drop_boundaries(trli_program *program)
 }
 
 /* f + dt*formula of all unknowns in one kernel, after their ghosts; those of coefficients hold for ever. */
-static trl_err compile_step(trli_formulas *f)
+static trl_err add_kernel(trli_formulas *f, const char *label, trli_program *step)
 {
     const trli_kernel_case *what = f->size->what;
     trli_model *model = f->model;
@@ -85,10 +86,7 @@ static trl_err compile_step(trli_formulas *f)
     int variable[TRLI_UNKNOWNS_MOST];
     trli_instance *in = NULL;
     trl_err err = TRL_OK;
-    TRL_TRY(trli_program_create(model, "step", &f->step));
-    for (int v = 0; v < what->unknowns + what->coefficients; ++v) TRL_TRY(add_field(f, "now", v, &f->now[v]));
-    for (int u = 0; u < what->unknowns; ++u) TRL_TRY(add_field(f, "next", u, &f->next[u]));
-    TRL_TRY(trli_instance_create(model, f->step, TRLI_SCALAR_STEP_TIME, 0, NULL, &in));
+    TRL_TRY(trli_instance_create(model, step, TRLI_SCALAR_STEP_TIME, 0, NULL, &in));
     for (int u = 0; u < what->unknowns; ++u) in->variable[u] = f->now[u];
     for (int u = 0; u < what->unknowns && what->coefficients > 0; ++u) TRL_TRY(trli_instance_fill_field(in, f->now[u]));
     if (what->coefficients == 0) TRL_TRY(trli_instance_fill(in)); /* all variables in one exchange */
@@ -101,10 +99,28 @@ static trl_err compile_step(trli_formulas *f)
             trli_ir_binary(&model->ir, TRLI_OP_MUL, trli_ir_scalar(&model->ir, TRLI_SCALAR_DT), value[u]));
         variable[u] = u;
     }
-    TRL_TRY(trli_program_add_kernel(f->step, "step", what->unknowns, f->next, value, variable));
-    for (int u = 0; u < what->unknowns; ++u) TRL_TRY(trli_program_add_root(f->step, f->next[u]));
-    TRL_TRY(trli_program_analyse(f->step));
-    if (what->stale) drop_boundaries(f->step);
+    TRL_TRY(trli_program_add_kernel(step, label, what->unknowns, f->next, value, variable));
+    for (int u = 0; u < what->unknowns; ++u) TRL_TRY(trli_program_add_root(step, f->next[u]));
+    TRL_TRY(trli_program_analyse(step));
+done:
+    trli_instance_destroy(&in);
+    return err;
+}
+
+static trl_err compile_steps(trli_formulas *f)
+{
+    const trli_kernel_case *what = f->size->what;
+    trli_model *model = f->model;
+    trl_err err = TRL_OK;
+    for (int v = 0; v < what->unknowns + what->coefficients; ++v) TRL_TRY(add_field(f, "now", v, &f->now[v]));
+    for (int u = 0; u < what->unknowns; ++u) TRL_TRY(add_field(f, "next", u, &f->next[u]));
+    TRL_TRY(trli_program_create(model, "step", &f->step));
+    TRL_TRY(add_kernel(f, "step", f->step));
+    if (what->boundary) {
+        TRL_TRY(trli_program_create(model, "stale", &f->stale));
+        TRL_TRY(add_kernel(f, "stale", f->stale));
+        drop_boundaries(f->stale);
+    }
     for (int u = 0; u < what->unknowns; ++u) { /* levels that swap have one shape */
         const trli_field *now = &model->field[f->now[u]];
         memcpy(model->field[f->next[u]].ghost_lo, now->ghost_lo, sizeof now->ghost_lo);
@@ -112,7 +128,6 @@ static trl_err compile_step(trli_formulas *f)
     }
     TRL_TRY(trli_model_freeze(model));
 done:
-    trli_instance_destroy(&in);
     return err;
 }
 
@@ -130,15 +145,25 @@ static void set_values(trli_formulas *f)
     for (int v = 0; v < f->size->what->unknowns + f->size->what->coefficients; ++v) set_values_of(f, v);
 }
 
-static trl_err run_steps(trli_formulas *f, int steps)
+static trl_err run_steps(trli_formulas *f, trli_program *step, int steps)
 {
     trl_err err = TRL_OK;
     for (int s = 0; s < steps; ++s) {
-        TRL_TRY(trli_program_run(f->step));
+        TRL_TRY(trli_program_run(step));
         for (int u = 0; u < f->size->what->unknowns; ++u) trli_model_swap(f->model, f->now[u], f->next[u]);
     }
 done:
     return err;
+}
+
+/* Have the kernel of a step go through the box as that of another one does. */
+static void follow(trli_program *step, const trli_program *other)
+{
+    const trli_step *kernel = NULL;
+    for (int i = 0; i < other->nsteps; ++i)
+        if (other->step[i].tuning) kernel = &other->step[i];
+    for (int i = 0; kernel && i < step->nsteps; ++i)
+        if (step->step[i].tuning) trli_tuning_follow(step->step[i].tuning, kernel->tuning);
 }
 
 trl_err trli_formulas_create(trl_context *ctx, const trli_kernel_size *size, trli_formulas *f)
@@ -148,12 +173,13 @@ trl_err trli_formulas_create(trl_context *ctx, const trli_kernel_size *size, trl
     TRL_TRY(trl_layout_create(ctx, &size->grid, (int[3]){1, 1, 1}, NULL, &f->layout));
     TRL_TRY(trl_workers_create(ctx, "priority", &f->workers));
     TRL_TRY(declare(f));
-    TRL_TRY(compile_step(f));
+    TRL_TRY(compile_steps(f));
     f->model->scalar[TRLI_SCALAR_DT] = size->dt;
     set_values(f);
     for (int u = 0; u < size->what->unknowns; ++u) trli_model_swap(f->model, f->now[u], f->next[u]);
     set_values(f); /* also the ghosts of the other level, if nobody else does */
-    TRL_TRY(run_steps(f, SETTLING));
+    TRL_TRY(run_steps(f, f->step, SETTLING));
+    if (f->stale) follow(f->stale, f->step);
     set_values(f);
 done:
     return err;
@@ -170,5 +196,11 @@ void trli_formulas_destroy(trli_formulas *f)
 trl_err trli_formulas_run(void *data)
 {
     trli_formulas *f = data;
-    return run_steps(f, f->size->steps);
+    return run_steps(f, f->step, f->size->steps);
+}
+
+trl_err trli_formulas_run_stale(void *data)
+{
+    trli_formulas *f = data;
+    return run_steps(f, f->stale, f->size->steps);
 }
