@@ -204,6 +204,68 @@ static void put_each_lanes(trli_emitter *e, int depth)
     fputs(to_last_lanes, e->out);
 }
 
+/* ---- what may lie beyond an end of a row ---- */
+
+/* Whether the loop over lanes reads it, and it may. */
+static bool may_be_beyond(const trli_emitter *e, int32_t i)
+{
+    return e->wanted[i] && trli_sample_node(e, i)->op == TRLI_OP_FIELD;
+}
+
+static bool reads_beyond(const trli_emitter *e)
+{
+    for (int32_t i = 0; i < e->count; ++i)
+        if (may_be_beyond(e, i)) return true;
+    return false;
+}
+
+/* Before the loop over lanes: those that begin at points from `first` to `last` read nothing beyond an end. */
+static void put_inside(trli_emitter *e, int depth)
+{
+    if (!reads_beyond(e)) return;
+    trli_put_indent(e, depth);
+    fputs("long long first = 0, last = n - TRL_KERNEL_LANES;\n", e->out);
+    for (int32_t o = 0; o < e->count; ++o) {
+        const trli_sample *in = &e->sample[e->order[o]];
+        if (!may_be_beyond(e, e->order[o])) continue;
+        const trli_ghosts *g = &e->ghosts[in->beyond];
+        const char *form = g->side ? "last = trl_kernel_least(last, hi%d - (%d) - TRL_KERNEL_LANES);\n"
+                                   : "first = trl_kernel_most(first, lo%d - (%d));\n";
+        trli_put_indent(e, depth);
+        fprintf(e->out, form, g->input, in->offset[0]);
+    }
+}
+
+/* In that loop: all that may be beyond, behind one branch. */
+static void put_read_beyond(trli_emitter *e, int depth)
+{
+    if (!reads_beyond(e)) return;
+    for (int32_t o = 0; o < e->count; ++o) {
+        if (!may_be_beyond(e, e->order[o])) continue;
+        trli_put_indent(e, depth);
+        fprintf(e->out, "trl_kernel_lanes v%d;\n", o);
+    }
+    for (int beyond = 0; beyond < 2; ++beyond) {
+        trli_put_indent(e, depth);
+        fputs(beyond ? "} else {\n" : "if (i >= first && i <= last) {\n", e->out);
+        for (int32_t o = 0; o < e->count; ++o) {
+            const trli_sample *in = &e->sample[e->order[o]];
+            if (!may_be_beyond(e, e->order[o])) continue;
+            trli_put_indent(e, depth + 1);
+            fprintf(e->out, "v%d = ", o);
+            if (beyond)
+                trli_put_beyond(e, true, in);
+            else
+                fprintf(e->out, "trl_kernel_load(p%d + i + (%d))", in->pointer, in->offset[0]);
+            fputs(";\n", e->out);
+        }
+    }
+    trli_put_indent(e, depth);
+    fputs("}\n", e->out);
+}
+
+/* ---- the loop ---- */
+
 /* Before the loop over lanes: what it takes along x, and the row before of the first one. */
 static void put_before(trli_emitter *e, int depth)
 {
@@ -271,8 +333,6 @@ static void put_followers(trli_emitter *e, int32_t i, int depth)
     }
 }
 
-/* ---- the loop ---- */
-
 static void put_lanes_results(trli_emitter *e, trli_group g, int depth)
 {
     for (int32_t r = g.first; r < g.end; ++r) {
@@ -333,12 +393,14 @@ void trli_put_lanes_loop(trli_emitter *e, trli_place loop, int32_t group, int de
     else
         find_filled(e, loop, 0, NULL);
     put_before(e, depth + 1);
+    put_inside(e, depth + 1);
     const int within = put_heads(e, depth + 1);
     if (streams) trli_put_fetches(e, group, within);
+    put_read_beyond(e, within);
     for (int32_t o = 0; o < e->count; ++o) {
         const int32_t i = e->order[o];
         if (!e->wanted[i] || e->sample[i].ahead >= 0) continue;
-        put_lanes_value(e, loop, i, within);
+        if (!may_be_beyond(e, i)) put_lanes_value(e, loop, i, within);
         put_followers(e, i, within);
     }
     if (stores)

@@ -259,6 +259,16 @@ TRL_BODY trl_kernel_lanes trl_lanes_lead(trl_kernel_lanes x, trl_kernel_lanes af
     return TRL_LANES_SHUFFLE(x, after, TRL_KERNEL_LEADING);
 }
 
+TRL_BODY long long trl_kernel_least(long long a, long long b)
+{
+    return a < b ? a : b;
+}
+
+TRL_BODY long long trl_kernel_most(long long a, long long b)
+{
+    return a > b ? a : b;
+}
+
 /* Points of a row from `at` on, of which those before point lo are ghosts: the nearest first, at most `depth` of them. */
 TRL_BODY trl_kernel_lanes trl_kernel_load_lo(const double *row, long long at, long long lo, const double *ghost,
                                              int depth)
