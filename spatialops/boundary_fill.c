@@ -165,8 +165,7 @@ static void fill_inverted(const side_fill *f, const run *r, const trli_piece_bc 
 {
     const trli_inversion *inversion = &piece->inversion;
     const trl_pass *pass = &piece->bc.op->term[0].pass[0];
-    const ptrdiff_t step = f->target.stride[f->row_axis], along = f->target.stride[f->axis];
-    const int outward = f->side ? 1 : -1;
+    const ptrdiff_t step = f->target.stride[f->row_axis], along = f->target.stride[f->axis], outward = f->side ? 1 : -1;
     double value[RUN_POINTS];
     v->kind = inversion->base;
     for (trl_lidx i = 0; i < r->n; ++i) {

@@ -102,7 +102,8 @@ START_TEST(around_a_masked_cylinder_heat_is_bounded_and_the_cylinder_keeps_its_o
     const double *t = values_of("T", n);
     int inside = 0;
     for (ptrdiff_t p = 0; p < (ptrdiff_t)n[0] * n[1]; ++p) {
-        double x = (double)(p % n[0] * 2 + 1) / 64 - 0.5, y = (double)(p / n[0] * 2 + 1) / 64 - 0.5;
+        const ptrdiff_t i = p % n[0], j = p / n[0];
+        double x = (double)(2 * i + 1) / 64 - 0.5, y = (double)(2 * j + 1) / 64 - 0.5;
         if (x * x + y * y > 0.15 * 0.15) continue;
         ck_assert_double_eq(t[p], 1);
         ++inside;

@@ -255,8 +255,8 @@ static void check_boxes(const trl_operator *op, const problem *pr, void *data)
     trl_box box = out.held;
     choose_inputs(op, pr, field);
     for (int a = 0; a < pr->layout->grid.dim; ++a) {
-        box.lo[a] += shrink[2 * a];
-        box.hi[a] -= shrink[2 * a + 1];
+        box.lo[a] += shrink[2 * (ptrdiff_t)a];
+        box.hi[a] -= shrink[2 * (ptrdiff_t)a + 1];
     }
     for (int i = 0; i < op->ninputs; ++i) in[i] = array_of(field[i], 0);
     for (int past = 0; past < 2; ++past) {

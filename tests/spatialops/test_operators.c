@@ -230,7 +230,7 @@ static void visit_extrapolants(int dim, trl_location from, trl_location to)
         for (int i = 0; i < 2; ++i) {
             /* Half the unit is one location's distance from the other's. */
             int twice = 2 * op->term[0].pass[0].point[i].offset[axis] + ((int)from >> axis & 1 ? -1 : 1);
-            ck_assert_int_eq(twice, (side ? 1 : -1) * (2 * i + 1));
+            ck_assert_int_eq(twice, side ? 2 * i + 1 : -2 * i - 1);
         }
         trl_operator_destroy(&op);
     }
