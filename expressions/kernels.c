@@ -128,6 +128,19 @@ done:
     return err;
 }
 
+/* One that does not insist goes on without, and is told, too. */
+static void warn_interpreted(trli_model *model)
+{
+    int compiled, cached, failed;
+    const char *why;
+    trli_compiler_get_stats(model->compiler, &compiled, &cached, &failed, &why);
+    if (why)
+        trl_warn(model->ctx, NULL,
+                 "kernels are interpreted, which takes several times as long: %s; mend it, or accept it with "
+                 "run.compile: never",
+                 why);
+}
+
 void trli_kernels_poll(trli_model *model)
 {
     if (!model->compiling) return;
@@ -135,6 +148,7 @@ void trli_kernels_poll(trli_model *model)
     if (model->first_run == 0) model->first_run = time;
     if (time - model->first_run < worth_compiling) return;
     model->compiling = trli_compiler_poll(model->compiler, false) > 0;
+    if (!model->compiling) warn_interpreted(model);
 }
 
 static void write_fields(const trli_model *model, const char *what, int n, const int *field, FILE *out)

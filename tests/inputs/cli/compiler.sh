@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
+# Part of Trellis, an expression-graph PDE solver framework.
+. "$(dirname "$0")/lib/common.bash"
+
+# Without a compiler that works a run is told, once, and its numbers are those of the interpreter; one that insists ends.
+write_deck
+long=(--set "grid.cells=[96, 96]" --set time.dt=1e-5 --steps 4000)
+expect 0 "$TRELLIS" run deck.yaml "${long[@]}" --set run.compile=never --set output.directory=never --quiet
+silent stderr.txt
+for compiler in "$(type -P false)" ./nowhere; do
+    export TRELLIS_CC=$compiler
+    expect 0 "$TRELLIS" run deck.yaml "${long[@]}" --set output.directory=auto
+    says stderr.txt "warning: kernels are interpreted, which takes several times as long: "
+    same_fields never/report.json auto/report.json
+    expect 2 "$TRELLIS" run deck.yaml --set run.compile=always
+    says stderr.txt "run.compile: always asks for compiled kernels, but "
+done
+says stderr.txt "TRELLIS_CC is no program that can be run: ./nowhere"
