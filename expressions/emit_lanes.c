@@ -219,6 +219,20 @@ static bool reads_beyond(const trli_emitter *e)
     return false;
 }
 
+/* Whether one before it in the order may be beyond the same end by as much. */
+static bool repeats_beyond(const trli_emitter *e, int32_t place)
+{
+    const trli_sample *in = &e->sample[e->order[place]];
+    for (int32_t o = 0; o < place; ++o) {
+        const trli_sample *other = &e->sample[e->order[o]];
+        if (may_be_beyond(e, e->order[o]) && other->offset[0] == in->offset[0] &&
+            e->ghosts[other->beyond].input == e->ghosts[in->beyond].input &&
+            e->ghosts[other->beyond].side == e->ghosts[in->beyond].side)
+            return true;
+    }
+    return false;
+}
+
 /* Before the loop over lanes: those that begin at points from `first` to `last` read nothing beyond an end. */
 static void put_inside(trli_emitter *e, int depth)
 {
@@ -227,7 +241,7 @@ static void put_inside(trli_emitter *e, int depth)
     fputs("long long first = 0, last = n - TRL_KERNEL_LANES;\n", e->out);
     for (int32_t o = 0; o < e->count; ++o) {
         const trli_sample *in = &e->sample[e->order[o]];
-        if (!may_be_beyond(e, e->order[o])) continue;
+        if (!may_be_beyond(e, e->order[o]) || repeats_beyond(e, o)) continue;
         const trli_ghosts *g = &e->ghosts[in->beyond];
         const char *form = g->side ? "last = trl_kernel_least(last, hi%d - (%d) - TRL_KERNEL_LANES);\n"
                                    : "first = trl_kernel_most(first, lo%d - (%d));\n";

@@ -128,7 +128,7 @@ done:
     return err;
 }
 
-/* One that does not insist goes on without, and is told, too. */
+/* A deck that leaves it open goes on with the interpreter, and is told why. */
 static void warn_interpreted(trli_model *model)
 {
     int compiled, cached, failed;

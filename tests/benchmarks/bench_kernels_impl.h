@@ -56,8 +56,8 @@ typedef struct trli_formulas {
     char name[TRLI_UNKNOWNS_MOST][16];
     trl_formula *formula[TRLI_UNKNOWNS_MOST];
     trli_model *model;
-    trli_program *step,
-        *stale; /* stale: the same on the same fields, whose ghosts nobody sets; NULL without conditions */
+    trli_program *step;
+    trli_program *stale; /* the same on the same fields, whose ghosts nobody sets; NULL without conditions */
     int now[TRLI_UNKNOWNS_MOST + TRLI_COEFFICIENTS_MOST], next[TRLI_UNKNOWNS_MOST]; /* fields */
 } trli_formulas;
 
