@@ -22,11 +22,15 @@
     X(MUL_ADD)             \
     X(MUL_SUB)             \
     X(SUB_FROM_MUL)
-/* Chains of which one operand, the scale, is one value for a whole row, and no other is. X(name, scale). */
-#define TRLI_SCALED_LIST(X) \
-    X(SUB_MUL_ADD, 2)       \
-    X(ADD_SUB_MUL, 3)       \
-    X(ADD_SUB_MUL_ADD, 3)
+/* Chains of which some operands, the scales, are one value for a whole row, and no other is. FLUXES is (x - y) * w - (u - v) * w,
+ * with the operands x, y, u, v, w: a flux at two points, computed twice for less than it costs to keep. X(name, scales as bits). */
+#define TRLI_SCALED_LIST(X)    \
+    X(SUB_MUL_ADD, 1 << 2)     \
+    X(ADD_SUB_MUL, 1 << 3)     \
+    X(ADD_SUB_MUL_ADD, 1 << 3) \
+    X(FLUXES, 1 << 4)          \
+    X(FLUXES_MUL, 3 << 4)      \
+    X(FLUXES_MUL_ADD, 3 << 4)
 
 typedef enum trli_chain {
     TRLI_CHAIN_FIRST = TRLI_OP_COUNT - 1,
@@ -35,13 +39,13 @@ typedef enum trli_chain {
 #undef TRLI_CHAIN_ENUM
         TRLI_CHAIN_END,
     TRLI_SCALED_FIRST = TRLI_CHAIN_END - 1,
-#define TRLI_SCALED_ENUM(name, scale) TRLI_SCALED_##name,
+#define TRLI_SCALED_ENUM(name, scales) TRLI_SCALED_##name,
     TRLI_SCALED_LIST(TRLI_SCALED_ENUM)
 #undef TRLI_SCALED_ENUM
         TRLI_SCALED_END
 } trli_chain;
 
-enum { TRLI_OPERANDS = 5 }; /* of one operation, at most */
+enum { TRLI_OPERANDS = 7 }; /* of one operation, at most */
 
 /* Rows of one operation: out[i] = op(arg[0][i], arg[1][i], ...) for 0 <= i < n, `rows` times, each pointer moving on
  * by its own step from row to row. out may be one of the operands, element by element. Operands that the operation lacks
@@ -55,8 +59,8 @@ typedef struct trli_block {
 typedef void (*trli_row)(const trli_block *block);
 /* The loop of an operation (trli_op or trli_chain); `broadcast` means nothing for a scaled chain. FUNCTION* and LIMIT have none of their own, NULL: see trli_row_indexed. */
 trli_row trli_row_find(int op, unsigned broadcast);
-/* The operand of a scaled chain that is its scale; -1 for every other operation. */
-int trli_row_scale(int op);
+/* The operands of a scaled chain that are scales, as bits; 0 for every other operation. */
+unsigned trli_row_scales(int op);
 /* The operations with an index: a function of the table or a limiter. */
 void trli_row_indexed(int op, int index, const trli_block *block);
 

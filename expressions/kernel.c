@@ -90,13 +90,53 @@ static bool may_absorb(const translation *t, trli_value v, int op, unsigned vari
 /* Whether the operands are what the loop of a scaled chain takes. */
 static bool scale_fits(const translation *t, const trli_instruction *in)
 {
-    int scale = trli_row_scale(in->op);
-    bool fits = scale < 0 || in->varies & 1;
-    for (int o = 0; scale >= 0 && o < in->operands; ++o) {
+    const unsigned scales = trli_row_scales(in->op);
+    bool fits = !scales || in->varies & 1;
+    for (int o = 0; scales && o < in->operands; ++o) {
         const trli_node *n = node_at(t, in->source[o]);
-        fits &= o == scale ? n->op == TRLI_OP_CONSTANT || n->op == TRLI_OP_SCALAR : n->varies & 1;
+        fits &= scales >> o & 1 ? n->op == TRLI_OP_CONSTANT || n->op == TRLI_OP_SCALAR : n->varies & 1;
     }
     return fits;
+}
+
+/* Operand o of an instruction is operand `of` of the one that made value v, at the points of v. */
+static void read_through(const translation *t, trli_instruction *in, int o, trli_value v, int of)
+{
+    const trli_node *n = trli_ir_node(t->ir, v);
+    const trli_value owner = n->op == TRLI_OP_SHIFT ? n->arg[0] : v;
+    const trli_instruction *inner = &t->kernel->instruction[t->made[place_of(t, owner)]];
+    in->source[o] = inner->source[of];
+    for (int a = 0; a < 3; ++a)
+        in->farther[o][a] = (int8_t)(inner->farther[of][a] + (n->op == TRLI_OP_SHIFT ? n->shift[a] : 0));
+}
+
+/* The place of the node that has the value, here or at other points, if its instruction is (x - y) * w; or -1. */
+static int32_t flux_of(const translation *t, trli_value v, unsigned varies)
+{
+    const trli_node *n = trli_ir_node(t->ir, v);
+    const int32_t i = place_of(t, n->op == TRLI_OP_SHIFT ? n->arg[0] : v);
+    const bool fits = t->made[i] >= 0 && t->kernel->instruction[t->made[i]].op == TRLI_CHAIN_SUB_MUL &&
+                      t->output[i] < 0 && node_at(t, i)->varies == varies;
+    return fits ? i : -1;
+}
+
+/* The difference of one flux at two points, which nothing else reads, takes it in twice. */
+static void take_fluxes(translation *t, const trli_node *n, trli_instruction *in)
+{
+    trli_instruction longer = *in;
+    const int32_t flux = in->op == TRLI_OP_SUB ? flux_of(t, n->arg[0], n->varies) : -1;
+    if (flux < 0 || flux_of(t, n->arg[1], n->varies) != flux || t->uses[flux] != 2) return;
+    for (int side = 0; side < 2; ++side) {
+        const int32_t i = place_of(t, n->arg[side]);
+        if (i != flux && t->uses[i] != 1) return;
+        for (int o = 0; o < 2; ++o) read_through(t, &longer, 2 * side + o, n->arg[side], o);
+    }
+    longer.op = TRLI_SCALED_FLUXES;
+    longer.operands = 5;
+    read_through(t, &longer, 4, n->arg[0], 2);
+    if (!scale_fits(t, &longer)) return;
+    *in = longer;
+    t->absorbed[flux] = true;
 }
 
 /* The instruction `in` of node n becomes a chain with that of one of n's operands, if there is such a chain. */
@@ -108,6 +148,8 @@ static void lengthen(translation *t, const trli_node *n, trli_instruction *in)
     } chains[] = {
         {TRLI_OP_MUL, TRLI_CHAIN_ADD_SUB, 0, TRLI_SCALED_ADD_SUB_MUL},
         {TRLI_OP_MUL, TRLI_CHAIN_ADD_SUB, 1, TRLI_SCALED_ADD_SUB_MUL},
+        {TRLI_OP_MUL, TRLI_SCALED_FLUXES, 0, TRLI_SCALED_FLUXES_MUL},
+        {TRLI_OP_MUL, TRLI_SCALED_FLUXES, 1, TRLI_SCALED_FLUXES_MUL},
         {TRLI_OP_MUL, TRLI_OP_ADD, 0, TRLI_CHAIN_ADD_MUL},
         {TRLI_OP_MUL, TRLI_OP_ADD, 1, TRLI_CHAIN_ADD_MUL},
         {TRLI_OP_MUL, TRLI_OP_SUB, 0, TRLI_CHAIN_SUB_MUL},
@@ -116,6 +158,8 @@ static void lengthen(translation *t, const trli_node *n, trli_instruction *in)
         {TRLI_OP_MUL, TRLI_OP_MUL, 1, TRLI_CHAIN_MUL_MUL},
         {TRLI_OP_ADD, TRLI_SCALED_ADD_SUB_MUL, 0, TRLI_SCALED_ADD_SUB_MUL_ADD},
         {TRLI_OP_ADD, TRLI_SCALED_ADD_SUB_MUL, 1, TRLI_SCALED_ADD_SUB_MUL_ADD},
+        {TRLI_OP_ADD, TRLI_SCALED_FLUXES_MUL, 0, TRLI_SCALED_FLUXES_MUL_ADD},
+        {TRLI_OP_ADD, TRLI_SCALED_FLUXES_MUL, 1, TRLI_SCALED_FLUXES_MUL_ADD},
         {TRLI_OP_ADD, TRLI_CHAIN_SUB_MUL, 0, TRLI_SCALED_SUB_MUL_ADD},
         {TRLI_OP_ADD, TRLI_CHAIN_SUB_MUL, 1, TRLI_SCALED_SUB_MUL_ADD},
         {TRLI_OP_ADD, TRLI_OP_MUL, 0, TRLI_CHAIN_MUL_ADD},
@@ -137,6 +181,7 @@ static void lengthen(translation *t, const trli_node *n, trli_instruction *in)
         longer.op = chains[c].chain;
         longer.operands = inner->operands + 1;
         memcpy(longer.source, inner->source, sizeof longer.source);
+        memcpy(longer.farther, inner->farther, sizeof longer.farther);
         longer.source[inner->operands] = place_of(t, n->arg[1 - chains[c].position]);
         if (!scale_fits(t, &longer)) continue;
         *in = longer;
@@ -188,6 +233,7 @@ static void add_instruction(translation *t, int32_t i)
                              .output = t->output[i]};
     for (int o = 0; o < in->operands; ++o) in->source[o] = place_of(t, n->arg[o]);
     lengthen(t, n, in);
+    take_fluxes(t, n, in);
     t->made[i] = t->kernel->ninstructions++;
 }
 
@@ -214,6 +260,7 @@ static void find_operands(const translation *t, trli_instruction *in)
     for (int o = 0; o < in->operands; ++o) {
         int32_t source = in->source[o], owner = owner_of(t, source);
         in->operand[o] = t->where[owner];
+        for (int a = 0; a < 3; ++a) in->operand[o].shift[a] = (int8_t)(in->operand[o].shift[a] + in->farther[o][a]);
         for (int32_t s = source; s != owner; s = place_of(t, node_at(t, s)->arg[0]))
             for (int a = 0; a < 3; ++a)
                 in->operand[o].shift[a] = (int8_t)(in->operand[o].shift[a] + node_at(t, s)->shift[a]);

@@ -39,20 +39,21 @@ ROW3(mul_add, x *y + z)
 ROW3(mul_sub, x *y - z)
 ROW3(sub_from_mul, z - x * y)
 
-static inline int scale_of(int op)
+unsigned trli_row_scales(int op)
 {
-#define SCALE(name, scale) [TRLI_SCALED_##name] = 1 + (scale),
-    static const int scale[TRLI_SCALED_END] = {TRLI_SCALED_LIST(SCALE)};
-#undef SCALE
-    return scale[op] - 1;
+#define SCALES(name, scales) [TRLI_SCALED_##name] = (scales),
+    static const uint8_t scales[TRLI_SCALED_END] = {TRLI_SCALED_LIST(SCALES)};
+#undef SCALES
+    return scales[op];
 }
 
-/* Scaled chains: s is the scale. */
-#define SCALED(NAME, name, expr)                                        \
+/* Scaled chains: s and r are the scales, operands of the first and the second of these numbers. */
+#define SCALED(name, first, second, expr)                               \
     TRLI_CLONES static void name(const trli_block *block)               \
     {                                                                   \
         const ptrdiff_t n = block->n;                                   \
-        const double s = *block->arg[scale_of(TRLI_SCALED_##NAME)];     \
+        const double s = *block->arg[first], r = *block->arg[second];   \
+        (void)r;                                                        \
         for (ptrdiff_t row = 0; row < block->rows; ++row) {             \
             double *out = block->out + row * block->out_step;           \
             const double *a = block->arg[0] + row * block->arg_step[0]; \
@@ -60,14 +61,19 @@ static inline int scale_of(int op)
             const double *c = block->arg[2] + row * block->arg_step[2]; \
             const double *d = block->arg[3] + row * block->arg_step[3]; \
             const double *e = block->arg[4] + row * block->arg_step[4]; \
-            (void)c, (void)d, (void)e;                                  \
+            const double *f = block->arg[5] + row * block->arg_step[5]; \
+            const double *g = block->arg[6] + row * block->arg_step[6]; \
+            (void)c, (void)d, (void)e, (void)f, (void)g;                \
             TRLI_INDEPENDENT                                            \
             for (ptrdiff_t i = 0; i < n; ++i) out[i] = (expr);          \
         }                                                               \
     }
-SCALED(SUB_MUL_ADD, sub_mul_add, (a[i] - b[i]) * s + d[i])
-SCALED(ADD_SUB_MUL, add_sub_mul, (a[i] + b[i] - c[i]) * s)
-SCALED(ADD_SUB_MUL_ADD, add_sub_mul_add, (a[i] + b[i] - c[i]) * s + e[i])
+SCALED(sub_mul_add, 2, 2, (a[i] - b[i]) * s + d[i])
+SCALED(add_sub_mul, 3, 3, (a[i] + b[i] - c[i]) * s)
+SCALED(add_sub_mul_add, 3, 3, (a[i] + b[i] - c[i]) * s + e[i])
+SCALED(fluxes, 4, 4, (a[i] - b[i]) * s - (c[i] - d[i]) * s)
+SCALED(fluxes_mul, 4, 5, ((a[i] - b[i]) * s - (c[i] - d[i]) * s) * r)
+SCALED(fluxes_mul_add, 4, 5, ((a[i] - b[i]) * s - (c[i] - d[i]) * s) * r + g[i])
 
 static const trli_row rows[TRLI_SCALED_END][8] = {
     [TRLI_OP_NEG] = MODES1(neg),
@@ -101,16 +107,14 @@ static const trli_row rows[TRLI_SCALED_END][8] = {
     [TRLI_SCALED_SUB_MUL_ADD] = {sub_mul_add},
     [TRLI_SCALED_ADD_SUB_MUL] = {add_sub_mul},
     [TRLI_SCALED_ADD_SUB_MUL_ADD] = {add_sub_mul_add},
+    [TRLI_SCALED_FLUXES] = {fluxes},
+    [TRLI_SCALED_FLUXES_MUL] = {fluxes_mul},
+    [TRLI_SCALED_FLUXES_MUL_ADD] = {fluxes_mul_add},
 };
 
 trli_row trli_row_find(int op, unsigned broadcast)
 {
-    return rows[op][scale_of(op) < 0 ? broadcast : 0];
-}
-
-int trli_row_scale(int op)
-{
-    return scale_of(op);
+    return rows[op][trli_row_scales(op) ? 0 : broadcast];
 }
 
 #define LIMITER_ROW(NAME, name, psi) LOOP(limit_##name, a[i], b[i], c[i], trl_limiter_face_##name(x, y, z))

@@ -328,9 +328,25 @@ START_TEST(every_limiter_and_every_side_has_the_interpreters_bits)
 }
 END_TEST
 
+/* What the interpreter makes chains of, with factors that are no powers of two: where a flux has no other reader, and where it has. */
+START_TEST(differences_of_fluxes_have_the_interpreters_bits)
+{
+    static const char *const rates[] = {"div(grad(e))", "e - 0.1*div(grad(e))", "ddx(2.5*ddx(e))",
+                                        "0.01*div(grad(e)) + abs(at(ddx(e), cell))", "ddx(ddx(e*e)) + ddx(ddx(x*x))"};
+    for (int dim = 1; dim <= 3; ++dim)
+        for (size_t i = 0; i < sizeof rates / sizeof *rates; ++i) {
+            say_grid(dim);
+            say_equation(dim, "cell", rates[i]);
+            say("time: {dt: 1e-3, steps: 1}\n");
+            check_deck(NULL, NULL, 1);
+        }
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, kernels_of_decks_have_the_interpreters_bits);
+    tcase_add_test(tc, differences_of_fluxes_have_the_interpreters_bits);
     tcase_add_test(tc, every_function_has_the_interpreters_bits);
     tcase_add_test(tc, every_limiter_and_every_side_has_the_interpreters_bits);
 }
