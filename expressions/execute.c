@@ -112,18 +112,21 @@ static void note_nonfinite(const trli_finite_check *c, int variable, const doubl
     }
 }
 
+static void note_plane(const trli_finite_check *c, int o, const trl_box *tile, trl_lidx k)
+{
+    const trl_array *array = &c->output[o];
+    const trl_lidx n = tile->hi[0] - tile->lo[0], rows = tile->hi[1] - tile->lo[1];
+    const double *row = (const double *)array->at + trl_array_offset(array, tile->lo[0], tile->lo[1], k);
+    if (trli_rows_finite(row, n, rows, array->stride[1])) return;
+    for (trl_lidx j = tile->lo[1]; j < tile->hi[1]; ++j, row += array->stride[1])
+        note_nonfinite(c, c->variable[o], row, n, (trl_lidx[3]){tile->lo[0], j, k});
+}
+
 void trli_check_finite(void *data, const trl_box *tile)
 {
     const trli_finite_check *c = data;
-    trl_lidx n = tile->hi[0] - tile->lo[0];
     for (int o = 0; o < c->noutputs; ++o)
-        for (trl_lidx k = tile->lo[2]; k < tile->hi[2]; ++k)
-            for (trl_lidx j = tile->lo[1]; j < tile->hi[1]; ++j) {
-                const double *row =
-                    (const double *)c->output[o].at + trl_array_offset(&c->output[o], tile->lo[0], j, k);
-                if (!trli_row_finite(row, n))
-                    note_nonfinite(c, c->variable[o], row, n, (trl_lidx[3]){tile->lo[0], j, k});
-            }
+        for (trl_lidx k = tile->lo[2]; k < tile->hi[2]; ++k) note_plane(c, o, tile, k);
 }
 
 /* ---- kernels and slabs ---- */
@@ -263,6 +266,7 @@ trl_err trli_task_kernel(void *data, const trl_task_args *args, bool *done)
     trl_kernel_inside *inside = take(&sc, (size_t)s->ninputs * sizeof *inside);
     trli_finite_check check = {patch_of(t), s->nout, s->variable, output, &model->nonfinite[args->worker]};
     trli_kernel_run run = run_on(t, input, output);
+    run.strains_caches = s->strains_caches;
     run.after = s->check ? trli_check_finite : NULL;
     run.data = &check;
     const ready_slab *edges = take_edges(&sc, t, &run.scratch);

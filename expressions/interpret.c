@@ -19,6 +19,8 @@ typedef struct bound {
     double *out; /* on the tile that the bindings were made for; and which array moves it from there */
     const double *arg[TRLI_OPERANDS];
     int32_t out_array, arg_array[TRLI_OPERANDS];
+    int32_t fetched;          /* input that it asks for early; -1: none */
+    trl_lidx fetched_from[3]; /* from there on, relative to the first point of the tile to come */
 } bound;
 
 /* A thread's scratch: bindings, the way of each array since they were made, registers. */
@@ -28,7 +30,8 @@ typedef struct frame {
     bound *bound;     /* [instructions] */
     ptrdiff_t *moved; /* [1 + inputs + outputs] the first, of all that stays, is 0 */
     double *registers;
-    trl_box tile; /* the bindings were made for */
+    trl_box tile;       /* the bindings were made for */
+    trl_lidx coming[2]; /* row and plane at which the tile after the present one begins */
 } frame;
 
 static size_t aligned(size_t bytes)
@@ -49,7 +52,7 @@ static size_t bytes_of_moved(const trli_kernel *kernel)
 size_t trli_kernel_scratch(const trli_kernel *kernel)
 {
     return bytes_of_bound(kernel) + bytes_of_moved(kernel) +
-           (size_t)kernel->nregisters * kernel->register_doubles * sizeof(double);
+           (size_t)(kernel->nregisters + 1) * kernel->register_doubles * sizeof(double);
 }
 
 /* The largest tile of a box that registers have room for. */
@@ -113,6 +116,12 @@ static view view_register(const frame *f, const trli_operand *o)
     return v;
 }
 
+/* Whether results go past the caches: by one more register, from which each is stored as soon as it is there. */
+static bool passes_caches(const frame *f)
+{
+    return f->run->strains_caches && !f->kernel->reads_roots;
+}
+
 static view view_operand(const frame *f, const trli_operand *o)
 {
     view v;
@@ -128,6 +137,7 @@ static view view_operand(const frame *f, const trli_operand *o)
         v.array = 1 + o->index;
         return v;
     default:
+        if (passes_caches(f)) return view_register(f, &(trli_operand){.index = f->kernel->nregisters, .varies = 7});
         v = view_array(&f->run->output[o->index], &f->tile, o->shift);
         v.array = 1 + f->kernel->nfields + o->index;
         return v;
@@ -184,10 +194,41 @@ static void bind(const frame *f, const trli_instruction *in, bound *b)
     join_rows(block, in->operands);
 }
 
+static bool reads_fields(const trli_instruction *in)
+{
+    bool reads = false;
+    for (int o = 0; o < in->operands; ++o) reads |= in->operand[o].kind == TRLI_OPERAND_FIELD;
+    return reads;
+}
+
+/* Deal the lines of a row of each input to the instructions that read inputs, whose rows are not joined. */
+static void deal_fetches(frame *f)
+{
+    const trli_kernel *k = f->kernel;
+    const ptrdiff_t lines = (f->tile.hi[0] - f->tile.lo[0] + TRLI_FETCH - 1) / TRLI_FETCH;
+    int readers = 0, nth = 0;
+    for (int i = 0; k->dim > 1 && i < k->ninstructions; ++i) readers += reads_fields(&k->instruction[i]);
+    for (int i = 0; i < k->ninstructions; ++i) {
+        bound *b = &f->bound[i];
+        b->fetched = -1;
+        if (!f->run->strains_caches || !readers || !reads_fields(&k->instruction[i])) continue;
+        b->fetched = nth % k->nfields;
+        const trl_offsets hull = trl_footprint_hull(&k->footprint[b->fetched]);
+        const int part = nth / k->nfields, parts = (readers - b->fetched + k->nfields - 1) / k->nfields;
+        const ptrdiff_t first = lines * part / parts, end = lines * (part + 1) / parts;
+        for (int a = 1; a < 3; ++a) b->fetched_from[a] = a + 1 == k->dim ? hull.hi[a] : 0;
+        b->fetched_from[0] = (trl_lidx)(first * TRLI_FETCH);
+        b->block.fetch_lines = (int)(end - first);
+        b->block.fetch_step = f->run->input[b->fetched].stride[1];
+        ++nth;
+    }
+}
+
 static void bind_all(frame *f, const trl_box *tile)
 {
     f->tile = *tile;
     for (int i = 0; i < f->kernel->ninstructions; ++i) bind(f, &f->kernel->instruction[i], &f->bound[i]);
+    deal_fetches(f);
 }
 
 static bool same_shape(const trl_box *a, const trl_box *b)
@@ -205,6 +246,27 @@ static void move_arrays(frame *f, const trl_box *tile)
         f->moved[1 + i] = trl_array_offset(array, tile->lo[0] - f->tile.lo[0], tile->lo[1] - f->tile.lo[1],
                                            tile->lo[2] - f->tile.lo[2]);
     }
+}
+
+/* Store a tile past the caches from the register that holds it; whether all its values are finite. */
+static bool store(const frame *f, const trli_instruction *in, const bound *b, const trl_box *tile)
+{
+    const trl_array *array = &f->run->output[in->target.index];
+    const trl_lidx n = tile->hi[0] - tile->lo[0];
+    const double *row = b->out;
+    bool finite = true;
+    for (trl_lidx k = tile->lo[2]; k < tile->hi[2]; ++k)
+        for (trl_lidx j = tile->lo[1]; j < tile->hi[1]; ++j, row += n)
+            finite &= trli_row_store((double *)array->at + trl_array_offset(array, tile->lo[0], j, k), row, n);
+    return finite;
+}
+
+static const double *fetched(const frame *f, const bound *b, const trl_box *tile)
+{
+    const trl_array *array = &f->run->input[b->fetched];
+    const trl_lidx *from = b->fetched_from;
+    return (const double *)array->at +
+           trl_array_offset(array, tile->lo[0] + from[0], f->coming[0] + from[1], f->coming[1] + from[2]);
 }
 
 static void run_rows(const trli_instruction *in, bound *b, const ptrdiff_t *moved)
@@ -253,8 +315,10 @@ static void run_points(const trli_instruction *in, const bound *b, const frame *
             }
 }
 
-static void run_tile(frame *f, const trl_box *tile)
+/* Whether all values were seen to be finite. */
+static bool run_tile(frame *f, const trl_box *tile)
 {
+    bool finite = passes_caches(f);
     if (same_shape(&f->tile, tile))
         move_arrays(f, tile);
     else {
@@ -263,11 +327,15 @@ static void run_tile(frame *f, const trl_box *tile)
     }
     for (int i = 0; i < f->kernel->ninstructions; ++i) {
         const trli_instruction *in = &f->kernel->instruction[i];
+        bound *b = &f->bound[i];
+        if (b->fetched >= 0) b->block.fetch = fetched(f, b, tile);
         if (in->operands > 0)
-            run_rows(in, &f->bound[i], f->moved);
+            run_rows(in, b, f->moved);
         else
-            run_points(in, &f->bound[i], f, tile);
+            run_points(in, b, f, tile);
+        if (in->target.kind == TRLI_OPERAND_OUTPUT && passes_caches(f)) finite &= store(f, in, b, tile);
     }
+    return finite;
 }
 
 /* The next tile of a box along an axis. */
@@ -306,11 +374,14 @@ void trli_kernel_evaluate(const trli_kernel *kernel, const trli_kernel_run *run,
         advance(box, shape, &tile, 2);
         for (tile.lo[1] = box->lo[1]; tile.lo[1] < box->hi[1]; tile.lo[1] = tile.hi[1]) {
             advance(box, shape, &tile, 1);
+            const bool last = tile.hi[1] == box->hi[1];
+            f.coming[0] = last ? box->lo[1] : tile.hi[1];
+            f.coming[1] = last ? tile.hi[2] : tile.lo[2];
             for (tile.lo[0] = box->lo[0]; tile.lo[0] < box->hi[0]; tile.lo[0] = tile.hi[0]) {
                 advance(box, shape, &tile, 0);
-                run_tile(&f, &tile);
-                if (run->after) run->after(run->data, &tile);
+                if (!run_tile(&f, &tile) && run->after) run->after(run->data, &tile);
             }
         }
     }
+    if (run->strains_caches) trli_rows_stored();
 }

@@ -49,11 +49,13 @@ enum { TRLI_OPERANDS = 7 }; /* of one operation, at most */
 
 /* Rows of one operation: out[i] = op(arg[0][i], arg[1][i], ...) for 0 <= i < n, `rows` times, each pointer moving on
  * by its own step from row to row. out may be one of the operands, element by element. Operands that the operation lacks
- * point to any value. */
+ * point to any value. With each row some lines of memory are asked for that later blocks read. */
+enum { TRLI_FETCH = 8 }; /* doubles of a line of memory */
 typedef struct trli_block {
     double *out;
-    const double *arg[TRLI_OPERANDS];
-    ptrdiff_t n, rows, out_step, arg_step[TRLI_OPERANDS];
+    const double *arg[TRLI_OPERANDS], *fetch;
+    ptrdiff_t n, rows, out_step, arg_step[TRLI_OPERANDS], fetch_step;
+    int fetch_lines;
     unsigned broadcast; /* operands, as bits, that are one value for a whole row */
 } trli_block;
 typedef void (*trli_row)(const trli_block *block);
@@ -64,8 +66,11 @@ unsigned trli_row_scales(int op);
 /* The operations with an index: a function of the table or a limiter. */
 void trli_row_indexed(int op, int index, const trli_block *block);
 
-/* Whether no value is infinite or NaN. */
-bool trli_row_finite(const double *values, ptrdiff_t n);
+/* Whether no value of some rows is infinite or NaN. */
+bool trli_rows_finite(const double *values, ptrdiff_t n, ptrdiff_t rows, ptrdiff_t step);
+/* Copy a row past the caches; whether no value is infinite or NaN. After the last: trli_rows_stored. */
+bool trli_row_store(double *out, const double *values, ptrdiff_t n);
+void trli_rows_stored(void);
 /* The value of an operation on constants, by the same code as rows. */
 double trli_fold(const trli_node *n, const double number[3]);
 
@@ -95,7 +100,8 @@ typedef struct trli_kernel_run {
     const trl_array *output; /* [roots] */
     const double *scalar;    /* table of all scalars */
     void *scratch;
-    /* Called after each tile with the box just stored, or NULL. */
+    bool strains_caches; /* the fields do: store past the caches, and ask early for what is read */
+    /* Called with each tile just stored, unless all its values were seen to be finite; or NULL. */
     void (*after)(void *data, const trl_box *tile);
     void *data;
 } trli_kernel_run;

@@ -319,12 +319,13 @@ static void deal_registers(translation *t, int32_t *free_list)
     }
 }
 
-static void collect_footprints(translation *t)
+static void collect_reads(translation *t)
 {
     trli_kernel *k = t->kernel;
     for (int i = 0; i < k->ninstructions; ++i) {
         const trli_instruction *in = &k->instruction[i];
         for (int o = 0; o < in->operands; ++o) {
+            k->reads_roots |= in->operand[o].kind == TRLI_OPERAND_OUTPUT;
             if (in->operand[o].kind != TRLI_OPERAND_FIELD) continue;
             trl_offsets part = in->hull;
             for (int a = 0; a < 3; ++a) {
@@ -401,7 +402,7 @@ static void translate(translation *t, int nroots, const trli_value *roots, bool 
     drop_absorbed(t);
     add_copies(t, nroots, roots, copied);
     deal_registers(t, t->uses);
-    collect_footprints(t);
+    collect_reads(t);
 }
 
 /* Offsets are small integers. */

@@ -46,6 +46,7 @@ struct trli_kernel {
     int nconstants;
     double *constant;
     int nroots;
+    bool reads_roots;        /* some instruction reads what another has stored to an output */
     trl_lidx tile[3];        /* of a large box */
     trl_lidx grown[3];       /* points by which registers are longer than the tile, at most */
     size_t register_doubles; /* room of one register */

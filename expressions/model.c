@@ -88,6 +88,30 @@ static trl_err copy_request(trli_model *model, const trli_model_request *request
     return TRL_OK;
 }
 
+int64_t trli_model_points(const trli_model *model, trl_location location, trl_lidx *row)
+{
+    const trl_layout *layout = model->layout;
+    int64_t points = 0;
+    *row = 1;
+    for (int p = 0; p < layout->nlocal; ++p) {
+        const trl_box owned = trl_patch_owned(layout, &layout->patch[layout->local[p]], location);
+        points += trl_box_points(&owned);
+        if (owned.hi[0] - owned.lo[0] > *row) *row = owned.hi[0] - owned.lo[0];
+    }
+    return points;
+}
+
+bool trli_strains_caches(const trl_context *ctx, int64_t values)
+{
+#ifdef TRL_POISON
+    (void)ctx;
+    return values > 0;
+#else
+    const size_t last = trl_context_cache_bytes(ctx, 0);
+    return last > 0 && 2 * (size_t)values * sizeof(double) > last * (size_t)trl_context_threads(ctx);
+#endif
+}
+
 enum { USUAL_DIVISION = 12, USUAL_EXPONENTIAL = 36 /* additions, as measured on one machine */ };
 
 /* Ranks decide alike: by figures that they share. With run.balance all machines do. */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Vector loops of the interpreter for the operations of the IR, their chains, and limiters. */
-#include <float.h>
-#include <math.h>
+#include <stdint.h>
 
 #include <trl_functions_body.h>
 #include <trl_limiter_body.h>
@@ -55,6 +54,7 @@ unsigned trli_row_scales(int op)
         const double s = *block->arg[first], r = *block->arg[second];   \
         (void)r;                                                        \
         for (ptrdiff_t row = 0; row < block->rows; ++row) {             \
+            trli_fetch_row(block, row);                                 \
             double *out = block->out + row * block->out_step;           \
             const double *a = block->arg[0] + row * block->arg_step[0]; \
             const double *b = block->arg[1] + row * block->arg_step[1]; \
@@ -146,16 +146,63 @@ void trli_row_indexed(int op, int index, const trli_block *block)
         limiter_rows[index](block);
 }
 
-TRLI_CLONES static bool row_finite(const double *values, ptrdiff_t n)
+/* What is not 0 in `excess` has met a number that is not finite: x - x is 0 for all others. */
+#define STORE(width, attribute)                                                                            \
+    attribute static bool is_zero##width(trli_vector##width excess)                                        \
+    {                                                                                                      \
+        bool zero = true;                                                                                  \
+        for (int l = 0; l < (width); ++l) zero &= ((double *)&excess)[l] == 0;                             \
+        return zero;                                                                                       \
+    }                                                                                                      \
+    attribute static bool finite##width(const double *values, ptrdiff_t n, ptrdiff_t rows, ptrdiff_t step) \
+    {                                                                                                      \
+        trli_vector##width excess = {0};                                                                   \
+        double rest = 0;                                                                                   \
+        for (ptrdiff_t row = 0; row < rows; ++row, values += step) {                                       \
+            ptrdiff_t i = 0;                                                                               \
+            for (; i + (width) <= n; i += (width)) {                                                       \
+                const trli_vector##width x = *(const trli_loose##width *)&values[i];                       \
+                excess += x - x;                                                                           \
+            }                                                                                              \
+            for (; i < n; ++i) rest += values[i] - values[i];                                              \
+        }                                                                                                  \
+        return rest == 0 && is_zero##width(excess);                                                        \
+    }                                                                                                      \
+    attribute static bool store##width(double *out, const double *values, ptrdiff_t n)                     \
+    {                                                                                                      \
+        trli_vector##width excess = {0};                                                                   \
+        double rest = 0;                                                                                   \
+        ptrdiff_t i = 0;                                                                                   \
+        for (; i < n && (uintptr_t)&out[i] % sizeof excess != 0; ++i) {                                    \
+            out[i] = values[i];                                                                            \
+            rest += values[i] - values[i];                                                                 \
+        }                                                                                                  \
+        for (; i + (width) <= n; i += (width)) {                                                           \
+            const trli_vector##width x = *(const trli_loose##width *)&values[i];                           \
+            TRLI_STREAM_STORE##width(&out[i], x);                                                          \
+            excess += x - x;                                                                               \
+        }                                                                                                  \
+        for (; i < n; ++i) {                                                                               \
+            out[i] = values[i];                                                                            \
+            rest += values[i] - values[i];                                                                 \
+        }                                                                                                  \
+        return rest == 0 && is_zero##width(excess);                                                        \
+    }
+TRLI_STREAM_VARIANTS(STORE)
+
+bool trli_rows_finite(const double *values, ptrdiff_t n, ptrdiff_t rows, ptrdiff_t step)
 {
-    int64_t bad = 0; /* as wide as a value, and free of order: this loop becomes vectors, a sum of doubles would not */
-    for (ptrdiff_t i = 0; i < n; ++i) bad |= fabs(values[i]) <= DBL_MAX ? 0 : 1;
-    return !bad;
+    return TRLI_STREAM_CALL(finite, values, n, rows, step);
 }
 
-bool trli_row_finite(const double *values, ptrdiff_t n)
+bool trli_row_store(double *out, const double *values, ptrdiff_t n)
 {
-    return row_finite(values, n); /* clones stay local: their resolver would be exported */
+    return TRLI_STREAM_CALL(store, out, values, n);
+}
+
+void trli_rows_stored(void)
+{
+    TRLI_STREAM_FENCE();
 }
 
 double trli_fold(const trli_node *n, const double number[3])

@@ -8,6 +8,12 @@
 #include "interpreter_impl.h"
 #include "vector_impl.h"
 
+static inline void trli_fetch_row(const trli_block *block, ptrdiff_t row)
+{
+    const double *at = block->fetch + row * block->fetch_step;
+    for (int l = 0; l < block->fetch_lines; ++l) __builtin_prefetch(at + (ptrdiff_t)l * TRLI_FETCH);
+}
+
 /* Rows of one point, as of a box along a side of x, are one loop over the rows. */
 #define LOOP(name, X, Y, Z, expr)                                           \
     TRLI_CLONES static void name(const trli_block *block)                   \
@@ -29,6 +35,7 @@
             return;                                                         \
         }                                                                   \
         for (ptrdiff_t row = 0; row < block->rows; ++row) {                 \
+            trli_fetch_row(block, row);                                     \
             double *out = block->out + row * block->out_step;               \
             const double *a = block->arg[0] + row * block->arg_step[0];     \
             const double *b = block->arg[1] + row * block->arg_step[1];     \

@@ -88,12 +88,6 @@ static void list_ways(trli_tuning *t, int turns, bool planes, bool past)
     add_way(t, turns, (way){.turn = 2, .blocked = true});
 }
 
-bool trli_strains_caches(const trl_context *ctx, int64_t values)
-{
-    const size_t last = trl_context_cache_bytes(ctx, 0);
-    return last > 0 && 2 * (size_t)values * sizeof(double) > last * (size_t)trl_context_threads(ctx);
-}
-
 /* What the best way depends on, beside the kernel. */
 typedef struct size {
     int64_t points, row; /* of all patches; of the longest row */
@@ -133,21 +127,16 @@ static void look_up(trli_tuning *t, const trli_model *model, const char *text, i
 
 trl_err trli_tuning_create(trli_model *model, const trli_step *s, int turns, const char *text, trli_tuning **tuning)
 {
-    const trl_layout *layout = model->layout;
     const size_t second = trl_context_cache_bytes(model->ctx, 2);
-    int64_t points = 0, row = 1;
+    trl_lidx row;
+    const int64_t points = trli_model_points(model, model->field[s->field[0]].location, &row);
     bool planes;
     trli_tuning *t = *tuning = calloc(1, sizeof *t);
     if (!t) return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory to tune kernel '%s'", s->label);
-    for (int p = 0; p < layout->nlocal; ++p) {
-        trl_box owned = trl_patch_owned(layout, &layout->patch[layout->local[p]], model->field[s->field[0]].location);
-        points += trl_box_points(&owned);
-        if (owned.hi[0] - owned.lo[0] > row) row = owned.hi[0] - owned.lo[0];
-    }
     const size_t rows = rows_of(s, &planes);
     t->block = (long long)(second / 2 / (rows * (size_t)row * sizeof(double)));
     if (t->block < ROWS_LEAST || EVERY_WAY) t->block = ROWS_LEAST;
-    list_ways(t, turns, planes, EVERY_WAY || trli_strains_caches(model->ctx, points * (s->ninputs + s->nout)));
+    list_ways(t, turns, planes, s->strains_caches);
     look_up(t, model, text, points, row);
     return TRL_OK;
 }

@@ -90,8 +90,6 @@ typedef struct trli_tuning trli_tuning;
 /* The median of up to TRLI_SAMPLES_MOST times; of two in the middle, the larger one. */
 enum { TRLI_SAMPLES_MOST = 16 };
 double trli_median(const double *samples, int n);
-/* Whether so many values fill more than half of the last-level cache, which others share: ways that spare it are tried then. */
-bool trli_strains_caches(const trl_context *ctx, int64_t values);
 /* turns, text: as from trli_emit_kernel. What an earlier run found out comes from the cache. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_tuning_create(trli_model *model, const trli_step *step, int turns, const char *text,
                                          trli_tuning **tuning);

@@ -68,7 +68,7 @@ static trl_err add_ways(trl_simulation *sim, const trli_rotation *rotation)
     if (sim->not_blocked) goto done;
     trli_time_sizes sizes;
     trli_time_blocks_sizes(sim->blocking->way[1], &sizes);
-    if (!EVERY_SIZE && !trli_strains_caches(sim->ctx, sizes.values)) sim->not_blocked = "the fields fit in the caches";
+    if (!trli_strains_caches(sim->ctx, sizes.values)) sim->not_blocked = "the fields fit in the caches";
     if (!EVERY_SIZE && sim->model->compile == TRLI_COMPILE_NEVER) sim->not_blocked = "kernels are interpreted";
 done:
     return err;
