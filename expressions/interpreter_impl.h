@@ -22,15 +22,20 @@
     X(MUL_ADD)             \
     X(MUL_SUB)             \
     X(SUB_FROM_MUL)
-/* Chains of which some operands, the scales, are one value for a whole row, and no other is. FLUXES is (x - y) * w - (u - v) * w,
- * with the operands x, y, u, v, w: a flux at two points, computed twice for less than it costs to keep. X(name, scales as bits). */
-#define TRLI_SCALED_LIST(X)    \
-    X(SUB_MUL_ADD, 1 << 2)     \
-    X(ADD_SUB_MUL, 1 << 3)     \
-    X(ADD_SUB_MUL_ADD, 1 << 3) \
-    X(FLUXES, 1 << 4)          \
-    X(FLUXES_MUL, 3 << 4)      \
-    X(FLUXES_MUL_ADD, 3 << 4)
+/* Chains of which some operands, the scales, are one value for a whole row, and no other is. GRADIENTS is (x - y) * w - (u - v) * w, with
+ * the operands x, y, u, v, w: what is computed at two points costs less than to keep it. FLUX is (x - y) * w * k, FLUXES likewise the
+ * difference of two, with w and k behind u and v. X(name, scales as bits). */
+#define TRLI_SCALED_LIST(X)      \
+    X(SUB_MUL_ADD, 1 << 2)       \
+    X(ADD_SUB_MUL, 1 << 3)       \
+    X(ADD_SUB_MUL_ADD, 1 << 3)   \
+    X(GRADIENTS, 1 << 4)         \
+    X(GRADIENTS_MUL, 3 << 4)     \
+    X(GRADIENTS_MUL_ADD, 3 << 4) \
+    X(FLUX, 3 << 2)              \
+    X(FLUXES, 3 << 4)            \
+    X(FLUXES_MUL, 7 << 4)        \
+    X(FLUXES_MUL_ADD, 7 << 4)
 
 typedef enum trli_chain {
     TRLI_CHAIN_FIRST = TRLI_OP_COUNT - 1,
@@ -45,7 +50,7 @@ typedef enum trli_chain {
         TRLI_SCALED_END
 } trli_chain;
 
-enum { TRLI_OPERANDS = 7 }; /* of one operation, at most */
+enum { TRLI_OPERANDS = 8 }; /* of one operation, at most */
 
 /* Rows of one operation: out[i] = op(arg[0][i], arg[1][i], ...) for 0 <= i < n, `rows` times, each pointer moving on
  * by its own step from row to row. out may be one of the operands, element by element. Operands that the operation lacks

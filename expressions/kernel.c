@@ -110,14 +110,14 @@ static void read_through(const translation *t, trli_instruction *in, int o, trli
         in->farther[o][a] = (int8_t)(inner->farther[of][a] + (n->op == TRLI_OP_SHIFT ? n->shift[a] : 0));
 }
 
-/* The place of the node that has the value, here or at other points, if its instruction is (x - y) * w; or -1. */
+/* The place of the node that has the value, here or at other points, if its instruction is a gradient or a flux; or -1. */
 static int32_t flux_of(const translation *t, trli_value v, unsigned varies)
 {
     const trli_node *n = trli_ir_node(t->ir, v);
     const int32_t i = place_of(t, n->op == TRLI_OP_SHIFT ? n->arg[0] : v);
-    const bool fits = t->made[i] >= 0 && t->kernel->instruction[t->made[i]].op == TRLI_CHAIN_SUB_MUL &&
-                      t->output[i] < 0 && node_at(t, i)->varies == varies;
-    return fits ? i : -1;
+    if (t->made[i] < 0 || t->output[i] >= 0 || node_at(t, i)->varies != varies) return -1;
+    const int op = t->kernel->instruction[t->made[i]].op;
+    return op == TRLI_CHAIN_SUB_MUL || op == TRLI_SCALED_FLUX ? i : -1;
 }
 
 /* The difference of one flux at two points, which nothing else reads, takes it in twice. */
@@ -126,14 +126,15 @@ static void take_fluxes(translation *t, const trli_node *n, trli_instruction *in
     trli_instruction longer = *in;
     const int32_t flux = in->op == TRLI_OP_SUB ? flux_of(t, n->arg[0], n->varies) : -1;
     if (flux < 0 || flux_of(t, n->arg[1], n->varies) != flux || t->uses[flux] != 2) return;
+    const int scales = t->kernel->instruction[t->made[flux]].operands - 2;
     for (int side = 0; side < 2; ++side) {
         const int32_t i = place_of(t, n->arg[side]);
         if (i != flux && t->uses[i] != 1) return;
         for (int o = 0; o < 2; ++o) read_through(t, &longer, 2 * side + o, n->arg[side], o);
     }
-    longer.op = TRLI_SCALED_FLUXES;
-    longer.operands = 5;
-    read_through(t, &longer, 4, n->arg[0], 2);
+    for (int o = 0; o < scales; ++o) read_through(t, &longer, 4 + o, n->arg[0], 2 + o);
+    longer.op = scales == 1 ? TRLI_SCALED_GRADIENTS : TRLI_SCALED_FLUXES;
+    longer.operands = 4 + scales;
     if (!scale_fits(t, &longer)) return;
     *in = longer;
     t->absorbed[flux] = true;
@@ -148,6 +149,10 @@ static void lengthen(translation *t, const trli_node *n, trli_instruction *in)
     } chains[] = {
         {TRLI_OP_MUL, TRLI_CHAIN_ADD_SUB, 0, TRLI_SCALED_ADD_SUB_MUL},
         {TRLI_OP_MUL, TRLI_CHAIN_ADD_SUB, 1, TRLI_SCALED_ADD_SUB_MUL},
+        {TRLI_OP_MUL, TRLI_CHAIN_SUB_MUL, 0, TRLI_SCALED_FLUX},
+        {TRLI_OP_MUL, TRLI_CHAIN_SUB_MUL, 1, TRLI_SCALED_FLUX},
+        {TRLI_OP_MUL, TRLI_SCALED_GRADIENTS, 0, TRLI_SCALED_GRADIENTS_MUL},
+        {TRLI_OP_MUL, TRLI_SCALED_GRADIENTS, 1, TRLI_SCALED_GRADIENTS_MUL},
         {TRLI_OP_MUL, TRLI_SCALED_FLUXES, 0, TRLI_SCALED_FLUXES_MUL},
         {TRLI_OP_MUL, TRLI_SCALED_FLUXES, 1, TRLI_SCALED_FLUXES_MUL},
         {TRLI_OP_MUL, TRLI_OP_ADD, 0, TRLI_CHAIN_ADD_MUL},
@@ -158,6 +163,8 @@ static void lengthen(translation *t, const trli_node *n, trli_instruction *in)
         {TRLI_OP_MUL, TRLI_OP_MUL, 1, TRLI_CHAIN_MUL_MUL},
         {TRLI_OP_ADD, TRLI_SCALED_ADD_SUB_MUL, 0, TRLI_SCALED_ADD_SUB_MUL_ADD},
         {TRLI_OP_ADD, TRLI_SCALED_ADD_SUB_MUL, 1, TRLI_SCALED_ADD_SUB_MUL_ADD},
+        {TRLI_OP_ADD, TRLI_SCALED_GRADIENTS_MUL, 0, TRLI_SCALED_GRADIENTS_MUL_ADD},
+        {TRLI_OP_ADD, TRLI_SCALED_GRADIENTS_MUL, 1, TRLI_SCALED_GRADIENTS_MUL_ADD},
         {TRLI_OP_ADD, TRLI_SCALED_FLUXES_MUL, 0, TRLI_SCALED_FLUXES_MUL_ADD},
         {TRLI_OP_ADD, TRLI_SCALED_FLUXES_MUL, 1, TRLI_SCALED_FLUXES_MUL_ADD},
         {TRLI_OP_ADD, TRLI_CHAIN_SUB_MUL, 0, TRLI_SCALED_SUB_MUL_ADD},

@@ -46,34 +46,40 @@ unsigned trli_row_scales(int op)
     return scales[op];
 }
 
-/* Scaled chains: s and r are the scales, operands of the first and the second of these numbers. */
-#define SCALED(name, first, second, expr)                               \
-    TRLI_CLONES static void name(const trli_block *block)               \
-    {                                                                   \
-        const ptrdiff_t n = block->n;                                   \
-        const double s = *block->arg[first], r = *block->arg[second];   \
-        (void)r;                                                        \
-        for (ptrdiff_t row = 0; row < block->rows; ++row) {             \
-            trli_fetch_row(block, row);                                 \
-            double *out = block->out + row * block->out_step;           \
-            const double *a = block->arg[0] + row * block->arg_step[0]; \
-            const double *b = block->arg[1] + row * block->arg_step[1]; \
-            const double *c = block->arg[2] + row * block->arg_step[2]; \
-            const double *d = block->arg[3] + row * block->arg_step[3]; \
-            const double *e = block->arg[4] + row * block->arg_step[4]; \
-            const double *f = block->arg[5] + row * block->arg_step[5]; \
-            const double *g = block->arg[6] + row * block->arg_step[6]; \
-            (void)c, (void)d, (void)e, (void)f, (void)g;                \
-            TRLI_INDEPENDENT                                            \
-            for (ptrdiff_t i = 0; i < n; ++i) out[i] = (expr);          \
-        }                                                               \
+/* Scaled chains: s, r and q are the scales, consecutive operands from the first on; less than three are named again. */
+#define SCALED(name, first, count, expr)                                               \
+    TRLI_CLONES static void name(const trli_block *block)                              \
+    {                                                                                  \
+        const ptrdiff_t n = block->n;                                                  \
+        const double s = *block->arg[first], r = *block->arg[(first) + ((count) > 1)], \
+                     q = *block->arg[(first) + (count)-1];                             \
+        (void)r, (void)q;                                                              \
+        for (ptrdiff_t row = 0; row < block->rows; ++row) {                            \
+            trli_fetch_row(block, row);                                                \
+            double *out = block->out + row * block->out_step;                          \
+            const double *a = block->arg[0] + row * block->arg_step[0];                \
+            const double *b = block->arg[1] + row * block->arg_step[1];                \
+            const double *c = block->arg[2] + row * block->arg_step[2];                \
+            const double *d = block->arg[3] + row * block->arg_step[3];                \
+            const double *e = block->arg[4] + row * block->arg_step[4];                \
+            const double *f = block->arg[5] + row * block->arg_step[5];                \
+            const double *g = block->arg[6] + row * block->arg_step[6];                \
+            const double *h = block->arg[7] + row * block->arg_step[7];                \
+            (void)c, (void)d, (void)e, (void)f, (void)g, (void)h;                      \
+            TRLI_INDEPENDENT                                                           \
+            for (ptrdiff_t i = 0; i < n; ++i) out[i] = (expr);                         \
+        }                                                                              \
     }
-SCALED(sub_mul_add, 2, 2, (a[i] - b[i]) * s + d[i])
-SCALED(add_sub_mul, 3, 3, (a[i] + b[i] - c[i]) * s)
-SCALED(add_sub_mul_add, 3, 3, (a[i] + b[i] - c[i]) * s + e[i])
-SCALED(fluxes, 4, 4, (a[i] - b[i]) * s - (c[i] - d[i]) * s)
-SCALED(fluxes_mul, 4, 5, ((a[i] - b[i]) * s - (c[i] - d[i]) * s) * r)
-SCALED(fluxes_mul_add, 4, 5, ((a[i] - b[i]) * s - (c[i] - d[i]) * s) * r + g[i])
+SCALED(sub_mul_add, 2, 1, (a[i] - b[i]) * s + d[i])
+SCALED(add_sub_mul, 3, 1, (a[i] + b[i] - c[i]) * s)
+SCALED(add_sub_mul_add, 3, 1, (a[i] + b[i] - c[i]) * s + e[i])
+SCALED(gradients, 4, 1, (a[i] - b[i]) * s - (c[i] - d[i]) * s)
+SCALED(gradients_mul, 4, 2, ((a[i] - b[i]) * s - (c[i] - d[i]) * s) * r)
+SCALED(gradients_mul_add, 4, 2, ((a[i] - b[i]) * s - (c[i] - d[i]) * s) * r + g[i])
+SCALED(flux, 2, 2, (a[i] - b[i]) * s * r)
+SCALED(fluxes, 4, 2, (a[i] - b[i]) * s * r - (c[i] - d[i]) * s * r)
+SCALED(fluxes_mul, 4, 3, ((a[i] - b[i]) * s * r - (c[i] - d[i]) * s * r) * q)
+SCALED(fluxes_mul_add, 4, 3, ((a[i] - b[i]) * s * r - (c[i] - d[i]) * s * r) * q + h[i])
 
 static const trli_row rows[TRLI_SCALED_END][8] = {
     [TRLI_OP_NEG] = MODES1(neg),
@@ -107,6 +113,10 @@ static const trli_row rows[TRLI_SCALED_END][8] = {
     [TRLI_SCALED_SUB_MUL_ADD] = {sub_mul_add},
     [TRLI_SCALED_ADD_SUB_MUL] = {add_sub_mul},
     [TRLI_SCALED_ADD_SUB_MUL_ADD] = {add_sub_mul_add},
+    [TRLI_SCALED_GRADIENTS] = {gradients},
+    [TRLI_SCALED_GRADIENTS_MUL] = {gradients_mul},
+    [TRLI_SCALED_GRADIENTS_MUL_ADD] = {gradients_mul_add},
+    [TRLI_SCALED_FLUX] = {flux},
     [TRLI_SCALED_FLUXES] = {fluxes},
     [TRLI_SCALED_FLUXES_MUL] = {fluxes_mul},
     [TRLI_SCALED_FLUXES_MUL_ADD] = {fluxes_mul_add},

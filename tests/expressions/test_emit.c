@@ -331,8 +331,14 @@ END_TEST
 /* What the interpreter makes chains of, with factors that are no powers of two: where a flux has no other reader, and where it has. */
 START_TEST(differences_of_fluxes_have_the_interpreters_bits)
 {
-    static const char *const rates[] = {"div(grad(e))", "e - 0.1*div(grad(e))", "ddx(2.5*ddx(e))",
-                                        "0.01*div(grad(e)) + abs(at(ddx(e), cell))", "ddx(ddx(e*e)) + ddx(ddx(x*x))"};
+    static const char *const rates[] = {"div(grad(e))",
+                                        "e - 0.1*div(grad(e))",
+                                        "ddx(2.5*ddx(e))",
+                                        "0.01*div(grad(e)) + abs(at(ddx(e), cell))",
+                                        "ddx(ddx(e*e)) + ddx(ddx(x*x))",
+                                        "-div(-0.7*grad(e))",
+                                        "div(t*grad(e))",
+                                        "div(grad(e)*0.7*(1 + e))"};
     for (int dim = 1; dim <= 3; ++dim)
         for (size_t i = 0; i < sizeof rates / sizeof *rates; ++i) {
             say_grid(dim);
