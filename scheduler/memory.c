@@ -9,7 +9,9 @@
 enum { ALIGNMENT = 64 }; /* a cache line, and the widest vector register */
 
 /* Blocks from this size on start at a huge page and ask for huge pages: fewer misses of the address cache in sweeps. */
-static const size_t huge_block = (size_t)4 << 20, huge_page = (size_t)2 << 20;
+static const size_t huge_block = (size_t)2 << 20, huge_page = (size_t)2 << 20;
+/* Blocks from this size on begin at different places of their pages, for at most a thirty-second more memory. */
+static const size_t staggered_block = (size_t)128 << 10;
 
 /* Sits in the 64 bytes before the memory that the caller sees. */
 typedef struct block_header {
@@ -31,13 +33,13 @@ static bool account(trli_memory *memory, size_t bytes)
     return true;
 }
 
-/* Bytes between the start of a large block and its header. Arrays that begin at equal places of their pages would meet there in
+/* Bytes between the start of a block and its header. Arrays that begin at equal places of their pages would meet there in
  * every sweep: processors compare the low 12 bits of a load with those of the stores before it, and wait where they are equal. So one
  * block after the other begins elsewhere. */
 static size_t stagger(size_t bytes, int64_t number)
 {
     enum { PLACES = 32, APART = 128, STEP = 11 };
-    return bytes >= huge_block ? (size_t)(number * STEP % PLACES) * APART : 0;
+    return bytes >= staggered_block ? (size_t)(number * STEP % PLACES) * APART : 0;
 }
 
 static char *allocate(size_t bytes, size_t gap)
