@@ -37,7 +37,7 @@ static bool account(trli_memory *memory, size_t bytes)
  * processors compare the low 12 bits of a load with those of the stores before it, and wait where they are equal; where huge pages make
  * more bits equal, they meet in the second-level cache too. Within 256 bytes is as bad. So one block after the other begins elsewhere:
  * of eight in a row no two are closer than 384 bytes. The number of places is prime: the fields of a patch, every np-th block of np
- * patches, never all begin at one place. */
+ * patches, never all begin at one place, unless np is a multiple of it. */
 static size_t stagger(size_t bytes, int64_t number)
 {
     enum { PLACES = 61, STEP = 17 };
