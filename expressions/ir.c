@@ -141,9 +141,10 @@ static trli_value add_node(trli_ir *ir, const trli_node *wanted)
     if (ir->err == TRL_OK && ir->count == ir->capacity) ir->err = grow_nodes(ir);
     if (ir->err != TRL_OK) return 0;
     uint64_t h = node_hash(wanted) & (uint64_t)(ir->nbuckets - 1);
+    const bool computes = ops[wanted->op].operands > 0 && wanted->op != TRLI_OP_SHIFT;
     for (; ir->bucket[h] >= 0; h = (h + 1) & (uint64_t)(ir->nbuckets - 1))
-        if (node_equal(&ir->node[ir->bucket[h]], wanted)) {
-            ir->shared += ops[wanted->op].operands > 0 && wanted->op != TRLI_OP_SHIFT;
+        if (!(computes && ir->apart) && node_equal(&ir->node[ir->bucket[h]], wanted)) {
+            ir->shared += computes;
             return ir->bucket[h];
         }
     trli_node *n = &ir->node[ir->count];

@@ -73,6 +73,7 @@ typedef struct trli_ir {
     int32_t count, capacity;
     int32_t *bucket; /* hash of nodes, open addressing, -1 free */
     int32_t nbuckets;
+    bool apart; /* equal operations are nodes of their own all the same */
     int64_t folded, shared; /* operations on constants; nodes that were there already when they were made */
     trl_err err;            /* first failure (MEMORY); makers then return value 0, so callers check once at the end */
 } trli_ir;
@@ -82,7 +83,7 @@ void trli_ir_free(trli_ir *ir);
 const char *trli_op_name(trli_op op);
 int trli_op_operands(trli_op op);
 
-/* Makers. Equal nodes are one node; constants are folded with the interpreter's own arithmetic. */
+/* Makers. Equal nodes are one node, unless operations are kept apart; constants are folded with the interpreter's own arithmetic. */
 trli_value trli_ir_constant(trli_ir *ir, double number);
 trli_value trli_ir_scalar(trli_ir *ir, int scalar);
 trli_value trli_ir_field(trli_ir *ir, int field);

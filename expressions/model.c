@@ -158,6 +158,7 @@ trl_err trli_model_create(trl_context *ctx, const trli_model_request *request, t
     TRL_TRY(copy_request(m, request));
     TRL_TRY(find_balance(m, request));
     TRL_TRY(trli_ir_init(&m->ir, ctx, &request->layout->grid));
+    m->ir.apart = m->without & TRL_PASS_SHARING;
     for (int i = 0; i < TRLI_SCALARS_FIXED; ++i) trli_model_add_scalar(m, 0);
     TRL_TRY(m->ir.err);
     TRL_TRY(make_stencils(m, request));

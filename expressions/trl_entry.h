@@ -42,7 +42,8 @@ typedef struct trl_bc_side {
     X(HOISTING, hoisting, 1) /* compute what changes less often outside of the loops over points */ \
     X(CARRYING, carrying, 2) /* take values from the point or row before */                         \
     X(PAIRS, pairs, 4)       /* go through two planes at once */                                    \
-    X(GHOSTS, ghosts, 8)     /* compute ghosts where they are read */
+    X(GHOSTS, ghosts, 8)     /* compute ghosts where they are read */                               \
+    X(SHARING, sharing, 16)  /* compute equal operations once, also those of several equations */
 #define TRL_PASS_BIT(NAME, name, bit) TRL_PASS_##NAME = bit,
 enum { TRL_PASS_LIST(TRL_PASS_BIT) };
 #undef TRL_PASS_BIT

@@ -232,7 +232,7 @@ static void describe_passes(const listing *l)
     say(l, "passes");
     say(l, "  folding    %" PRId64 " operations on constants done; part of what a formula means, always on",
         m->ir.folded);
-    say(l, "  sharing    %" PRId64 " operations that were there already; always on", m->ir.shared);
+    say(l, "  sharing    %" PRId64 " operations that were there already; run.passes", m->ir.shared);
     say(l, "  fusion     %d named values inside of kernels, %d results of a step by %d kernels; run.fusion",
         named_inside(p), results, kernels);
     for (int i = 0; i < p->noffers; ++i)
