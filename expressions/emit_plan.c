@@ -349,7 +349,8 @@ static int32_t rows_of(trli_emitter *e, int32_t first, int32_t end)
 static void group_results(trli_emitter *e)
 {
     for (int32_t r = 0; r < e->nroots; ++r) {
-        if (r == 0 || rows_of(e, e->group[e->ngroups - 1].first, r + 1) > ROWS_MOST) e->group[e->ngroups++].first = r;
+        const bool full = r > 0 && rows_of(e, e->group[e->ngroups - 1].first, r + 1) > ROWS_MOST;
+        if (r == 0 || (full && !(e->without & TRL_PASS_GROUPS))) e->group[e->ngroups++].first = r;
         e->group[e->ngroups - 1].end = r + 1;
     }
     for (int32_t g = 0; g < e->ngroups; ++g) {

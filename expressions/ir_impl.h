@@ -73,7 +73,7 @@ typedef struct trli_ir {
     int32_t count, capacity;
     int32_t *bucket; /* hash of nodes, open addressing, -1 free */
     int32_t nbuckets;
-    bool apart; /* equal operations are nodes of their own all the same */
+    bool apart;             /* equal operations are nodes of their own all the same */
     int64_t folded, shared; /* operations on constants; nodes that were there already when they were made */
     trl_err err;            /* first failure (MEMORY); makers then return value 0, so callers check once at the end */
 } trli_ir;

@@ -183,7 +183,7 @@ static void grow_slot(const plan *pl, colouring *c, int slot, const int64_t *val
 static void colour(const plan *pl, const int *order, colouring *c)
 {
     for (int k = 0; k < pl->n; ++k) {
-        int i = order[k], s = find_slot(pl, c, &pl->list[i]);
+        int i = order[k], s = pl->model->without & TRL_PASS_SLOTS ? -1 : find_slot(pl, c, &pl->list[i]);
         if (s < 0) s = open_slot(pl, c);
         grow_slot(pl, c, s, pl->list[i].values);
         c->slot[i] = s;
@@ -266,6 +266,7 @@ static trl_err choose_colouring(const plan *pl, colouring *best)
     best->as_produced = seeded.as_produced = true;
     for (int i = 0; i < pl->n; ++i) order[i] = i;
     colour(pl, order, best);
+    if (pl->model->without & TRL_PASS_SLOTS) goto done;
     seed(pl, sorted, &seeded);
     colour(pl, order, &seeded);
     keep_less(best, &seeded);

@@ -43,7 +43,9 @@ typedef struct trl_bc_side {
     X(CARRYING, carrying, 2) /* take values from the point or row before */                         \
     X(PAIRS, pairs, 4)       /* go through two planes at once */                                    \
     X(GHOSTS, ghosts, 8)     /* compute ghosts where they are read */                               \
-    X(SHARING, sharing, 16)  /* compute equal operations once, also those of several equations */
+    X(SHARING, sharing, 16)  /* compute equal operations once, also those of several equations */   \
+    X(GROUPS, groups, 32)    /* give results that read many rows loops of their own */              \
+    X(SLOTS, slots, 64)      /* let fields that do not live at once have the same memory */
 #define TRL_PASS_BIT(NAME, name, bit) TRL_PASS_##NAME = bit,
 enum { TRL_PASS_LIST(TRL_PASS_BIT) };
 #undef TRL_PASS_BIT

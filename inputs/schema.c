@@ -177,6 +177,8 @@ static const trli_key keys[] = {
     {"run.passes.pairs", BOOLEAN, 0, "true", .doc = "go through two planes at once"},
     {"run.passes.ghosts", BOOLEAN, 0, "true", .doc = "compute ghosts where they are read, and do not store them"},
     {"run.passes.sharing", BOOLEAN, 0, "true", .doc = "compute equal operations once, also those of several equations"},
+    {"run.passes.groups", BOOLEAN, 0, "true", .doc = "give results that read many rows loops of their own"},
+    {"run.passes.slots", BOOLEAN, 0, "true", .doc = "let fields that do not live at once have the same memory"},
     {"run.compile", WORD, 0, "auto", .words = "auto always never",
      .doc = "whether kernels are compiled or interpreted"},
     {"run.time_blocking", WORD | INTEGER, 0, "auto", .min = 1, .max = 64, .words = "auto",

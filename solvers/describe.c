@@ -245,7 +245,7 @@ static void describe_passes(const listing *l)
         work[0], work[1], work[2], work[3], work[4]);
     say(l, "  boundaries %d layer%s of kernels, %d of them beyond periodic sides; run.fusion", layers,
         layers == 1 ? "" : "s", images);
-    say(l, "  slots      %d fields in %d slots; always on", held, m->nslots);
+    say(l, "  slots      %d fields in %d slots; run.passes", held, m->nslots);
     say(l, "  compiling  run.compile");
 }
 
