@@ -177,8 +177,7 @@ static trl_err analyse_kernel(analysis *an, trli_step *s)
     if (!s->live) return TRL_OK;
     TRL_TRY(trli_kernel_create(&an->model->ir, &an->model->walk, s->nout, s->value, &s->kernel));
     TRL_TRY(keep_inputs(an, s->kernel, &s->ninputs, &s->input));
-    trl_lidx row;
-    const int64_t points = trli_model_points(an->model, an->model->field[s->field[0]].location, &row);
+    const int64_t points = trli_model_points(an->model, an->model->field[s->field[0]].location, NULL);
     s->strains_caches = trli_strains_caches(an->model->ctx, points * (s->ninputs + s->nout));
     extension e = extension_of(an, s->field[0]);
     demand_kernel(an, &e, s->kernel);

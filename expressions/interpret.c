@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "kernel_impl.h"
+#include "vector_impl.h"
 
 /* Tiles have rows up to TILE_ROW, and as many points as keep the registers within CACHE_DOUBLES, in the first-level cache; but
  * not so few that going from one instruction to the next costs more than the second level does. */
@@ -205,7 +206,7 @@ static bool reads_fields(const trli_instruction *in)
 static void deal_fetches(frame *f)
 {
     const trli_kernel *k = f->kernel;
-    const ptrdiff_t lines = (f->tile.hi[0] - f->tile.lo[0] + TRLI_FETCH - 1) / TRLI_FETCH;
+    const ptrdiff_t lines = (f->tile.hi[0] - f->tile.lo[0] + TRLI_LINE - 1) / TRLI_LINE;
     int readers = 0, nth = 0;
     for (int i = 0; k->dim > 1 && i < k->ninstructions; ++i) readers += reads_fields(&k->instruction[i]);
     for (int i = 0; i < k->ninstructions; ++i) {
@@ -217,7 +218,7 @@ static void deal_fetches(frame *f)
         const int part = nth / k->nfields, parts = (readers - b->fetched + k->nfields - 1) / k->nfields;
         const ptrdiff_t first = lines * part / parts, end = lines * (part + 1) / parts;
         for (int a = 1; a < 3; ++a) b->fetched_from[a] = a + 1 == k->dim ? hull.hi[a] : 0;
-        b->fetched_from[0] = (trl_lidx)(first * TRLI_FETCH);
+        b->fetched_from[0] = (trl_lidx)(first * TRLI_LINE);
         b->block.fetch_lines = (int)(end - first);
         b->block.fetch_step = f->run->input[b->fetched].stride[1];
         ++nth;

@@ -55,7 +55,6 @@ enum { TRLI_OPERANDS = 8 }; /* of one operation, at most */
 /* Rows of one operation: out[i] = op(arg[0][i], arg[1][i], ...) for 0 <= i < n, `rows` times, each pointer moving on
  * by its own step from row to row. out may be one of the operands, element by element. Operands that the operation lacks
  * point to any value. With each row some lines of memory are asked for that later blocks read. */
-enum { TRLI_FETCH = 8 }; /* doubles of a line of memory */
 typedef struct trli_block {
     double *out;
     const double *arg[TRLI_OPERANDS], *fetch;

@@ -91,13 +91,14 @@ static trl_err copy_request(trli_model *model, const trli_model_request *request
 int64_t trli_model_points(const trli_model *model, trl_location location, trl_lidx *row)
 {
     const trl_layout *layout = model->layout;
+    trl_lidx longest = 1;
     int64_t points = 0;
-    *row = 1;
     for (int p = 0; p < layout->nlocal; ++p) {
         const trl_box owned = trl_patch_owned(layout, &layout->patch[layout->local[p]], location);
         points += trl_box_points(&owned);
-        if (owned.hi[0] - owned.lo[0] > *row) *row = owned.hi[0] - owned.lo[0];
+        if (owned.hi[0] - owned.lo[0] > longest) longest = owned.hi[0] - owned.lo[0];
     }
+    if (row) *row = longest;
     return points;
 }
 

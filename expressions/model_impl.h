@@ -413,12 +413,12 @@ int trli_model_add_scalar(trli_model *model, double value); /* likewise */
 /* Zeroed memory that lives as long as the model; NULL without memory, recorded in model->ir.err. */
 void *trli_model_keep(trli_model *model, size_t bytes);
 const char *trli_model_name(trli_model *model, const char *format, ...) TRL_PRINTF(2, 3);
-/* The array of a field on a local patch, as the slot table stands now. */
-/* Points of a location on this rank, and of the longest row along x. */
+/* Points of a location on this rank; row: of the longest row along x, or NULL. */
 int64_t trli_model_points(const trli_model *model, trl_location location, trl_lidx *row);
 /* Whether so many values fill more than half of the last-level cache, which others share: ways that spare it are tried then.
  * In builds for testing, all do. */
 bool trli_strains_caches(const trl_context *ctx, int64_t values);
+/* The array of a field on a local patch, as the slot table stands now. */
 trl_array trli_model_array(const trli_model *model, int field, int local_patch);
 /* Exchange the memory of two persistent fields of one shape: time levels rotate. */
 void trli_model_swap(trli_model *model, int field_a, int field_b);

@@ -47,28 +47,22 @@ unsigned trli_row_scales(int op)
 }
 
 /* Scaled chains: s, r and q are the scales, consecutive operands from the first on; less than three are named again. */
-#define SCALED(name, first, count, expr)                                               \
-    TRLI_CLONES static void name(const trli_block *block)                              \
-    {                                                                                  \
-        const ptrdiff_t n = block->n;                                                  \
-        const double s = *block->arg[first], r = *block->arg[(first) + ((count) > 1)], \
-                     q = *block->arg[(first) + (count)-1];                             \
-        (void)r, (void)q;                                                              \
-        for (ptrdiff_t row = 0; row < block->rows; ++row) {                            \
-            trli_fetch_row(block, row);                                                \
-            double *out = block->out + row * block->out_step;                          \
-            const double *a = block->arg[0] + row * block->arg_step[0];                \
-            const double *b = block->arg[1] + row * block->arg_step[1];                \
-            const double *c = block->arg[2] + row * block->arg_step[2];                \
-            const double *d = block->arg[3] + row * block->arg_step[3];                \
-            const double *e = block->arg[4] + row * block->arg_step[4];                \
-            const double *f = block->arg[5] + row * block->arg_step[5];                \
-            const double *g = block->arg[6] + row * block->arg_step[6];                \
-            const double *h = block->arg[7] + row * block->arg_step[7];                \
-            (void)c, (void)d, (void)e, (void)f, (void)g, (void)h;                      \
-            TRLI_INDEPENDENT                                                           \
-            for (ptrdiff_t i = 0; i < n; ++i) out[i] = (expr);                         \
-        }                                                                              \
+#define SCALED(name, first, count, expr)                                                                     \
+    TRLI_CLONES static void name(const trli_block *block)                                                    \
+    {                                                                                                        \
+        const ptrdiff_t n = block->n;                                                                        \
+        const double s = *block->arg[first], r = *block->arg[(first) + ((count) > 1)],                       \
+                     q = *block->arg[(first) + (count)-1];                                                   \
+        (void)r, (void)q;                                                                                    \
+        for (ptrdiff_t row = 0; row < block->rows; ++row) {                                                  \
+            trli_fetch_row(block, row);                                                                      \
+            double *out = block->out + row * block->out_step;                                                \
+            const double *a = TRLI_ROW_OF(0), *b = TRLI_ROW_OF(1), *c = TRLI_ROW_OF(2), *d = TRLI_ROW_OF(3); \
+            const double *e = TRLI_ROW_OF(4), *f = TRLI_ROW_OF(5), *g = TRLI_ROW_OF(6), *h = TRLI_ROW_OF(7); \
+            (void)c, (void)d, (void)e, (void)f, (void)g, (void)h;                                            \
+            TRLI_INDEPENDENT                                                                                 \
+            for (ptrdiff_t i = 0; i < n; ++i) out[i] = (expr);                                               \
+        }                                                                                                    \
     }
 SCALED(sub_mul_add, 2, 1, (a[i] - b[i]) * s + d[i])
 SCALED(add_sub_mul, 3, 1, (a[i] + b[i] - c[i]) * s)

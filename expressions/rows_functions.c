@@ -9,22 +9,22 @@
 #define ROWS_TWO(name, doc) ROW2(name, trl_fn_##name(x, y))
 
 /* Whether a condition holds for all points of a block. */
-#define EVERY(name, X, Y, condition)                                    \
-    TRLI_CLONES static bool name(const trli_block *block)               \
-    {                                                                   \
-        int64_t other = 0; /* as wide as a value: becomes vectors */    \
-        for (ptrdiff_t row = 0; row < block->rows; ++row) {             \
-            const double *a = block->arg[0] + row * block->arg_step[0]; \
-            const double *b = block->arg[1] + row * block->arg_step[1]; \
-            const double x0 = *a, y0 = *b;                              \
-            (void)x0, (void)y0;                                         \
-            for (ptrdiff_t i = 0; i < block->n; ++i) {                  \
-                const double x = X, y = Y;                              \
-                (void)y;                                                \
-                other |= (condition) ? 0 : 1;                           \
-            }                                                           \
-        }                                                               \
-        return !other;                                                  \
+#define EVERY(name, X, Y, condition)                                 \
+    TRLI_CLONES static bool name(const trli_block *block)            \
+    {                                                                \
+        int64_t other = 0; /* as wide as a value: becomes vectors */ \
+        for (ptrdiff_t row = 0; row < block->rows; ++row) {          \
+            const double *a = TRLI_ROW_OF(0);                        \
+            const double *b = TRLI_ROW_OF(1);                        \
+            const double x0 = *a, y0 = *b;                           \
+            (void)x0, (void)y0;                                      \
+            for (ptrdiff_t i = 0; i < block->n; ++i) {               \
+                const double x = X, y = Y;                           \
+                (void)y;                                             \
+                other |= (condition) ? 0 : 1;                        \
+            }                                                        \
+        }                                                            \
+        return !other;                                               \
     }
 /* The loop without branches where all points allow it. */
 #define CHOICE(name, mode)                                                              \

@@ -11,44 +11,43 @@
 static inline void trli_fetch_row(const trli_block *block, ptrdiff_t row)
 {
     const double *at = block->fetch + row * block->fetch_step;
-    for (int l = 0; l < block->fetch_lines; ++l) __builtin_prefetch(at + (ptrdiff_t)l * TRLI_FETCH);
+    for (int l = 0; l < block->fetch_lines; ++l) __builtin_prefetch(at + (ptrdiff_t)l * TRLI_LINE);
 }
 
+/* Row `row` of operand o. */
+#define TRLI_ROW_OF(o) (block->arg[o] + row * block->arg_step[o])
+
 /* Rows of one point, as of a box along a side of x, are one loop over the rows. */
-#define LOOP(name, X, Y, Z, expr)                                           \
-    TRLI_CLONES static void name(const trli_block *block)                   \
-    {                                                                       \
-        const ptrdiff_t n = block->n;                                       \
-        if (n == 1) {                                                       \
-            TRLI_INDEPENDENT                                                \
-            for (ptrdiff_t row = 0; row < block->rows; ++row) {             \
-                enum { i = 0 };                                             \
-                const double *a = block->arg[0] + row * block->arg_step[0]; \
-                const double *b = block->arg[1] + row * block->arg_step[1]; \
-                const double *c = block->arg[2] + row * block->arg_step[2]; \
-                const double x0 = *a, y0 = *b, z0 = *c;                     \
-                (void)x0, (void)y0, (void)z0;                               \
-                const double x = X, y = Y, z = Z;                           \
-                (void)y, (void)z;                                           \
-                block->out[row * block->out_step] = (expr);                 \
-            }                                                               \
-            return;                                                         \
-        }                                                                   \
-        for (ptrdiff_t row = 0; row < block->rows; ++row) {                 \
-            trli_fetch_row(block, row);                                     \
-            double *out = block->out + row * block->out_step;               \
-            const double *a = block->arg[0] + row * block->arg_step[0];     \
-            const double *b = block->arg[1] + row * block->arg_step[1];     \
-            const double *c = block->arg[2] + row * block->arg_step[2];     \
-            const double x0 = *a, y0 = *b, z0 = *c;                         \
-            (void)x0, (void)y0, (void)z0;                                   \
-            TRLI_INDEPENDENT                                                \
-            for (ptrdiff_t i = 0; i < n; ++i) {                             \
-                const double x = X, y = Y, z = Z;                           \
-                (void)y, (void)z;                                           \
-                out[i] = (expr);                                            \
-            }                                                               \
-        }                                                                   \
+#define LOOP(name, X, Y, Z, expr)                                                           \
+    TRLI_CLONES static void name(const trli_block *block)                                   \
+    {                                                                                       \
+        const ptrdiff_t n = block->n;                                                       \
+        if (n == 1) {                                                                       \
+            TRLI_INDEPENDENT                                                                \
+            for (ptrdiff_t row = 0; row < block->rows; ++row) {                             \
+                enum { i = 0 };                                                             \
+                const double *a = TRLI_ROW_OF(0), *b = TRLI_ROW_OF(1), *c = TRLI_ROW_OF(2); \
+                const double x0 = *a, y0 = *b, z0 = *c;                                     \
+                (void)x0, (void)y0, (void)z0;                                               \
+                const double x = X, y = Y, z = Z;                                           \
+                (void)y, (void)z;                                                           \
+                block->out[row * block->out_step] = (expr);                                 \
+            }                                                                               \
+            return;                                                                         \
+        }                                                                                   \
+        for (ptrdiff_t row = 0; row < block->rows; ++row) {                                 \
+            trli_fetch_row(block, row);                                                     \
+            double *out = block->out + row * block->out_step;                               \
+            const double *a = TRLI_ROW_OF(0), *b = TRLI_ROW_OF(1), *c = TRLI_ROW_OF(2);     \
+            const double x0 = *a, y0 = *b, z0 = *c;                                         \
+            (void)x0, (void)y0, (void)z0;                                                   \
+            TRLI_INDEPENDENT                                                                \
+            for (ptrdiff_t i = 0; i < n; ++i) {                                             \
+                const double x = X, y = Y, z = Z;                                           \
+                (void)y, (void)z;                                                           \
+                out[i] = (expr);                                                            \
+            }                                                                               \
+        }                                                                                   \
     }
 #define ROW1(name, expr) LOOP(name##_0, a[i], 0, 0, expr)
 #define ROW2(name, expr)                \

@@ -20,15 +20,14 @@ typedef struct trli_rotation {
 typedef struct trli_time_op {
     const trli_step *step;
     const trli_slab *slab; /* NULL: the step's own kernel */
-    bool
-        images; /* neither: all images of a field beyond periodic sides; slab: one of a kernel that may need none of them, or NULL */
+    /* All of a field beyond periodic sides, by no kernel. slab: one of those that a kernel may set itself, or NULL. */
+    bool images;
     int execution; /* 0, 1, ... */
     trl_box box;
     trl_lidx shift[2]; /* by which it is late, along the axis of blocks and the axis of fronts */
     trl_lidx start[2]; /* where it begins along them, if they are periodic */
     int ninputs, noutputs;
-    int *
-        field; /* [ninputs + noutputs] whose memory is read and written, as the fields stand before the first execution */
+    int *field; /* [ninputs + noutputs] whose memory it touches, as the fields stand before the first execution */
     const int *output; /* [noutputs] the fields that the step or slab names */
 } trli_time_op;
 

@@ -37,7 +37,7 @@ typedef struct trl_bc_side {
     trl_place place;
 } trl_bc_side;
 
-/* Passes that make kernels faster and can be left out: bits of a set. The numbers do not depend on them. */
+/* Passes that save time or memory and can be left out: bits of a set. The numbers do not depend on them. */
 #define TRL_PASS_LIST(X)                                                                            \
     X(HOISTING, hoisting, 1) /* compute what changes less often outside of the loops over points */ \
     X(CARRYING, carrying, 2) /* take values from the point or row before */                         \

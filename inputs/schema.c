@@ -170,7 +170,7 @@ static const trli_key keys[] = {
      .doc = "additions in the time of one byte of memory: the larger, the more is computed again instead of stored; "
             "auto: measured"},
     {"run.passes", MAPPING, 0, "{}",
-     .doc = "what makes kernels faster and can be left out, to see what it is worth; the numbers do not change"},
+     .doc = "what saves time or memory and can be left out, to see what it is worth; the numbers do not change"},
     {"run.passes.hoisting", BOOLEAN, 0, "true",
      .doc = "compute what changes less often outside of the loops over points"},
     {"run.passes.carrying", BOOLEAN, 0, "true", .doc = "take values from the point or the row before"},

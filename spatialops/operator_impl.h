@@ -7,9 +7,9 @@
 #include <trl_operator.h>
 
 #include "spatialops_impl.h"
+#include "vector_impl.h"
 
 enum {
-    TRLI_LINE = 8,       /* values of a cache line */
     TRLI_PLANES = 4,     /* whose rows kernels take in turn */
     TRLI_LEAVES = 9,     /* values that one kernel reads for a point, at most */
     TRLI_SUM_POINTS = 8, /* points that one kernel of a sum takes, at most */

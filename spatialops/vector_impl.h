@@ -6,6 +6,8 @@
 
 #include <stddef.h>
 
+enum { TRLI_LINE = 8 }; /* doubles of a cache line */
+
 /* Of a function: made for several kinds of vector, one of them chosen at load time; the arithmetic is the same in each. */
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && \
     !defined(__SANITIZE_THREAD__)
