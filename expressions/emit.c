@@ -341,7 +341,7 @@ static void put_arrays(trli_emitter *e)
           "    const int ahead = call->ahead;\n"
           "    (void)grid, (void)ahead;\n",
           e->out);
-    if (e->look) fputs("    long long excess = 0;\n    trl_kernel_bits excesses = {0};\n", e->out);
+    if (e->look) fputs("    long long excess = 0;\n    trl_kernel_lanes sums = {0};\n", e->out);
     for (int32_t o = 0; o < e->count; ++o) {
         const trli_node *n = trli_sample_node(e, e->order[o]);
         if (n->op == TRLI_OP_SCALAR) fprintf(e->out, "    const double s%d = call->scalar[%d];\n", n->index, n->index);
@@ -508,7 +508,7 @@ static void put_kernel(trli_emitter *e)
     put_blocks(e);
     fputs("    }\n", e->out);
     if (e->along == 0) fputs("    if (call->stream) trl_kernel_fence();\n", e->out);
-    if (e->look) fputs("    call->nonfinite = excess < 0 || trl_lanes_any_negative(excesses);\n", e->out);
+    if (e->look) fputs("    call->nonfinite = excess < 0 || trl_lanes_any_negative(trl_lanes_excess(sums));\n", e->out);
     fputs("}\n", e->out);
 }
 

@@ -6,7 +6,10 @@
 
 #include "emit_impl.h"
 
-enum { CARRY_COST = 8 }; /* worth a shuffle of lanes, or a load and a store */
+enum {
+    CARRY_COST = 8,        /* worth a shuffle of lanes, or a load and a store */
+    LOOP_INSIDE_MOST = 128 /* values that a second loop may compute */
+};
 
 /* Whether a sample is several values in a loop over lanes: it varies along the row. */
 static bool is_lanes(const trli_emitter *e, int32_t i)
@@ -233,10 +236,21 @@ static bool repeats_beyond(const trli_emitter *e, int32_t place)
     return false;
 }
 
+/* Whether whole lanes that read nothing beyond an end get a loop of their own, without a branch: where there is little to compute, one tells. */
+static bool has_loop_inside(const trli_emitter *e)
+{
+    int values = 0;
+    for (int32_t i = 0; i < e->count; ++i) {
+        if (e->wanted[i] && trli_is_function(trli_sample_node(e, i))) return false;
+        values += e->wanted[i];
+    }
+    return values <= LOOP_INSIDE_MOST && e->along == 0 && !takes(e, 0);
+}
+
 /* Before the loop over lanes: those that begin at points from `first` to `last` read nothing beyond an end. */
 static void put_inside(trli_emitter *e, int depth)
 {
-    if (!reads_beyond(e)) return;
+    if (!reads_beyond(e) && !has_loop_inside(e)) return;
     trli_put_indent(e, depth);
     fputs("long long first = 0, last = n - TRL_KERNEL_LANES;\n", e->out);
     for (int32_t o = 0; o < e->count; ++o) {
@@ -250,8 +264,24 @@ static void put_inside(trli_emitter *e, int depth)
     }
 }
 
-/* In that loop: all that may be beyond, behind one branch. */
-static void put_read_beyond(trli_emitter *e, int depth)
+/* All that may be beyond: as if nothing were, or with what there is. */
+static void put_reads(trli_emitter *e, const char *type, bool beyond, int depth)
+{
+    for (int32_t o = 0; o < e->count; ++o) {
+        const trli_sample *in = &e->sample[e->order[o]];
+        if (!may_be_beyond(e, e->order[o])) continue;
+        trli_put_indent(e, depth);
+        fprintf(e->out, "%sv%d = ", type, o);
+        if (beyond)
+            trli_put_beyond(e, true, in);
+        else
+            fprintf(e->out, "trl_kernel_load(p%d + i + (%d))", in->pointer, in->offset[0]);
+        fputs(";\n", e->out);
+    }
+}
+
+/* In that loop: all of it behind one branch. */
+static void put_read_either(trli_emitter *e, int depth)
 {
     if (!reads_beyond(e)) return;
     for (int32_t o = 0; o < e->count; ++o) {
@@ -259,21 +289,12 @@ static void put_read_beyond(trli_emitter *e, int depth)
         trli_put_indent(e, depth);
         fprintf(e->out, "trl_kernel_lanes v%d;\n", o);
     }
-    for (int beyond = 0; beyond < 2; ++beyond) {
-        trli_put_indent(e, depth);
-        fputs(beyond ? "} else {\n" : "if (i >= first && i <= last) {\n", e->out);
-        for (int32_t o = 0; o < e->count; ++o) {
-            const trli_sample *in = &e->sample[e->order[o]];
-            if (!may_be_beyond(e, e->order[o])) continue;
-            trli_put_indent(e, depth + 1);
-            fprintf(e->out, "v%d = ", o);
-            if (beyond)
-                trli_put_beyond(e, true, in);
-            else
-                fprintf(e->out, "trl_kernel_load(p%d + i + (%d))", in->pointer, in->offset[0]);
-            fputs(";\n", e->out);
-        }
-    }
+    trli_put_indent(e, depth);
+    fputs("if (i >= first && i <= last) {\n", e->out);
+    put_reads(e, "", false, depth + 1);
+    trli_put_indent(e, depth);
+    fputs("} else {\n", e->out);
+    put_reads(e, "", true, depth + 1);
     trli_put_indent(e, depth);
     fputs("}\n", e->out);
 }
@@ -347,22 +368,26 @@ static void put_followers(trli_emitter *e, int32_t i, int depth)
     }
 }
 
-static void put_lanes_results(trli_emitter *e, trli_group g, int depth)
+/* aligned: i is a multiple of the lanes. A sum of results is finite if all of them are, unless they come near the largest number: then it is looked
+ * for in vain. */
+static void put_lanes_results(trli_emitter *e, trli_group g, bool aligned, int depth)
 {
     for (int32_t r = g.first; r < g.end; ++r) {
         trli_put_indent(e, depth);
         if (e->along == 0)
-            fprintf(e->out, "trl_kernel_put(q%d + i, past && i %% TRL_KERNEL_LANES == 0, ", r);
+            fprintf(e->out, "trl_kernel_put(q%d + i, past%s, ", r, aligned ? "" : " && i % TRL_KERNEL_LANES == 0");
         else
             fprintf(e->out, "trl_kernel_scatter(q%d + i * out%d_y, out%d_y, ", r, r, r);
         put_lanes(e, TRLI_IN_RESULT, e->root[r]);
         fputs(");\n", e->out);
-        if (!e->look) continue;
-        trli_put_indent(e, depth);
-        fputs("excesses |= trl_lanes_excess(", e->out);
-        put_lanes(e, TRLI_IN_RESULT, e->root[r]);
-        fputs(");\n", e->out);
     }
+    if (!e->look) return;
+    trli_put_indent(e, depth);
+    for (int32_t r = g.first; r < g.end; ++r) {
+        fputs(r == g.first ? "sums += " : " + ", e->out);
+        put_lanes(e, TRLI_IN_RESULT, e->root[r]);
+    }
+    fputs(";\n", e->out);
 }
 
 static void put_lanes_buffers(trli_emitter *e, trli_place loop, int depth)
@@ -395,6 +420,43 @@ static void find_filled(trli_emitter *e, trli_place loop, int nroots, const int3
     }
 }
 
+/* What the lanes of one place compute of what they have read. */
+static void put_lanes_point(trli_emitter *e, trli_place loop, int32_t group, bool aligned, int depth)
+{
+    for (int32_t o = 0; o < e->count; ++o) {
+        const int32_t i = e->order[o];
+        if (!e->wanted[i] || e->sample[i].ahead >= 0) continue;
+        if (!may_be_beyond(e, i)) put_lanes_value(e, loop, i, depth);
+        put_followers(e, i, depth);
+    }
+    if (loop == TRLI_IN_RESULT)
+        put_lanes_results(e, e->group[group], aligned, depth);
+    else
+        put_lanes_buffers(e, loop, depth);
+}
+
+/* The loop over lanes, and within it one over all that read nothing beyond an end. Returns the depth within. */
+static int put_heads_of_two(trli_emitter *e, trli_place loop, int32_t group, bool streams, int depth)
+{
+    static const char type[] = "const trl_kernel_lanes ";
+    trli_put_indent(e, depth);
+    fprintf(e->out, "for (long long i = 0; i < n; i += TRL_KERNEL_LANES) {\n%*sif (i >= first)\n", 4 * depth + 4, "");
+    trli_put_indent(e, depth + 2);
+    fputs("for (; i <= last; i += TRL_KERNEL_LANES) {\n", e->out);
+    if (streams) trli_put_fetches(e, group, depth + 3);
+    put_reads(e, type, false, depth + 3);
+    put_lanes_point(e, loop, group, true, depth + 3);
+    trli_put_indent(e, depth + 2);
+    fputs("}\n", e->out);
+    trli_put_indent(e, depth + 1);
+    fputs("if (i >= n) break;\n", e->out);
+    trli_put_indent(e, depth + 1);
+    fputs(to_last_lanes, e->out);
+    if (streams) trli_put_fetches(e, group, depth + 1);
+    put_reads(e, type, true, depth + 1);
+    return depth + 1;
+}
+
 /* The last lanes of a row overlap those before; shorter rows go point by point. */
 void trli_put_lanes_loop(trli_emitter *e, trli_place loop, int32_t group, int depth)
 {
@@ -408,19 +470,15 @@ void trli_put_lanes_loop(trli_emitter *e, trli_place loop, int32_t group, int de
         find_filled(e, loop, 0, NULL);
     put_before(e, depth + 1);
     put_inside(e, depth + 1);
-    const int within = put_heads(e, depth + 1);
-    if (streams) trli_put_fetches(e, group, within);
-    put_read_beyond(e, within);
-    for (int32_t o = 0; o < e->count; ++o) {
-        const int32_t i = e->order[o];
-        if (!e->wanted[i] || e->sample[i].ahead >= 0) continue;
-        if (!may_be_beyond(e, i)) put_lanes_value(e, loop, i, within);
-        put_followers(e, i, within);
+    int within;
+    if (has_loop_inside(e)) {
+        within = put_heads_of_two(e, loop, group, streams, depth + 1);
+    } else {
+        within = put_heads(e, depth + 1);
+        if (streams) trli_put_fetches(e, group, within);
+        put_read_either(e, within);
     }
-    if (stores)
-        put_lanes_results(e, e->group[group], within);
-    else
-        put_lanes_buffers(e, loop, within);
+    put_lanes_point(e, loop, group, false, within);
     for (int d = within - 1; d > depth; --d) {
         trli_put_indent(e, d);
         fputs("}\n", e->out);
