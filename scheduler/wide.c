@@ -85,7 +85,9 @@ int32_t trli_shares_take(trli_share *share, int32_t shares, int64_t chunks, int 
         int32_t most = left / BATCHES < 1 ? 1 : left / BATCHES < BATCH_MOST ? left / BATCHES : BATCH_MOST;
         int32_t chunk = first + atomic_fetch_add_explicit(handed_out, most, memory_order_relaxed);
         *count = end - chunk < most ? end - chunk : most;
-        if (chunk < end) return chunk;
+        if (chunk >= end) continue;
+        if (chunk + most >= end) __builtin_prefetch(&share[(n + 1) % shares]); /* where it will look next */
+        return chunk;
     }
     return TRLI_NONE;
 }

@@ -136,6 +136,17 @@ static bool enter(trli_place *p)
     return false;
 }
 
+/* Leave a job; `last`: nobody need come again. In one step: the caller waits for this line. Release: this worker's last look at the job comes
+ * before the caller's return. */
+static void leave(trli_place *p, bool last)
+{
+    int gate = atomic_load_explicit(&p->gate, memory_order_relaxed);
+    const int closed = last ? OPEN : 0;
+    while (!atomic_compare_exchange_weak_explicit(&p->gate, &gate, (gate & ~closed) - INSIDE, memory_order_release,
+                                                  memory_order_relaxed)) {
+    }
+}
+
 /* Look into all jobs in progress, starting at a place of this worker's own. Returns whether it did something; adds to spins what it looked at
  * in vain. */
 static bool visit_jobs(trl_workers *w, trli_worker *worker, int *spins)
@@ -152,10 +163,7 @@ static bool visit_jobs(trl_workers *w, trli_worker *worker, int *spins)
             worked = true;
         else
             *spins += VISIT;
-        if (job->over(job))
-            atomic_fetch_and_explicit(&p->gate, ~OPEN, memory_order_relaxed); /* nobody need come again */
-        /* Release: this worker's last look at the job comes before the caller's return. */
-        atomic_fetch_sub_explicit(&p->gate, INSIDE, memory_order_release);
+        leave(p, job->over(job));
     }
     return worked;
 }
@@ -350,8 +358,8 @@ trli_place *trli_workers_claim(trl_workers *w, trli_job *job)
 
 static void open_place(trl_workers *w, trli_place *p)
 {
-    /* Release: the state of the job, ready. seq_cst: see trli_workers_sleep. */
-    atomic_fetch_or_explicit(&p->gate, OPEN, memory_order_release);
+    /* A closed gate is the claimer's alone. Release: the state of the job, ready. seq_cst: see trli_workers_sleep. */
+    atomic_store_explicit(&p->gate, OPEN, memory_order_release);
     atomic_fetch_add_explicit(&w->jobs, 1, memory_order_seq_cst);
     trli_workers_wake_all(w);
 }
