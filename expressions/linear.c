@@ -78,21 +78,26 @@ done:
     return err;
 }
 
-trl_err trli_lower_derivative(trli_lowering *lw, const trl_ast *node, const trl_names *names, trli_typed *typed)
+/* What a name that ends with an axis stands for. */
+static trl_operator_kind kind_along_axis(const char *name)
+{
+    if (name[0] == 'c') return name[1] == 'd' ? TRL_CENTRAL_GRADIENT : TRL_CENTRAL_INTERPOLANT;
+    return name[1] == '2' ? TRL_SECOND : TRL_GRADIENT;
+}
+
+trl_err trli_lower_along_axis(trli_lowering *lw, const trl_ast *node, const trl_names *names, trli_typed *typed)
 {
     const char *name = node->part[0].text;
+    const trl_operator_kind kind = kind_along_axis(name);
     int axis = name[strlen(name) - 1] - 'x';
-    bool second = name[1] == '2';
     trli_typed s;
     trl_err err = TRL_OK;
     if (axis >= lw->dim)
         return trli_lower_fail(lw, node, "'%s' needs an axis that this %d-D grid lacks", name, lw->dim);
     TRL_TRY(trli_lower_scalar(lw, node->arg[0], names, true, &s));
-    int to = second ? s.location[0] : s.location[0] ^ 1 << axis;
-    const trl_operator_desc desc = {.kind = second ? TRL_SECOND : TRL_GRADIENT,
-                                    .from = (trl_location)s.location[0],
-                                    .to = (trl_location)to,
-                                    .axis = axis};
+    int to = kind == TRL_GRADIENT ? s.location[0] ^ 1 << axis : s.location[0];
+    const trl_operator_desc desc = {
+        .kind = kind, .from = (trl_location)s.location[0], .to = (trl_location)to, .axis = axis};
     *typed = trli_typed_scalar(to, TRLI_NO_VALUE);
     TRL_TRY(apply_new(lw, name, &desc, s.value, &typed->value[0]));
 done:

@@ -48,7 +48,7 @@ TRL_NODISCARD trl_err trli_lower_laplacian(trli_lowering *lw, const trl_ast *nod
                                            trli_typed *typed);
 TRL_NODISCARD trl_err trli_lower_curl(trli_lowering *lw, const trl_ast *node, const trl_names *names,
                                       trli_typed *typed);
-TRL_NODISCARD trl_err trli_lower_derivative(trli_lowering *lw, const trl_ast *node, const trl_names *names,
+TRL_NODISCARD trl_err trli_lower_along_axis(trli_lowering *lw, const trl_ast *node, const trl_names *names,
                                             trli_typed *typed);
 /* at, at4 and harmonic. */
 TRL_NODISCARD trl_err trli_lower_interpolation(trli_lowering *lw, const trl_ast *node, const trl_names *names,

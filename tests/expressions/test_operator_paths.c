@@ -126,6 +126,8 @@ static void add_derivatives(void)
         add_term(add_case(flipped(a), "dd%c(f)", "xyz"[a]), TRL_GRADIENT);
         add_term(add_case(flipped(a), "grad4(f).%c", "xyz"[a]), TRL_GRADIENT4);
         add_term(add_case(at, "d2d%c(f)", "xyz"[a]), TRL_SECOND)->axis = a;
+        add_term(add_case(at, "cdd%c(f)", "xyz"[a]), TRL_CENTRAL_GRADIENT)->axis = a;
+        add_term(add_case(at, "cmean%c(f)", "xyz"[a]), TRL_CENTRAL_INTERPOLANT)->axis = a;
     }
     add_term(add_case(at, "laplacian(f)"), TRL_LAPLACIAN);
 }

@@ -79,6 +79,16 @@ static double second_derivative(const operator_case *c, const int q[3])
     return (shifted(q, c->axis, 2) - 2 * function(q) + shifted(q, c->axis, -2)) / (spacing[c->axis] * spacing[c->axis]);
 }
 
+static double central_derivative(const operator_case *c, const int q[3])
+{
+    return (shifted(q, c->axis, 2) - shifted(q, c->axis, -2)) / (2 * spacing[c->axis]);
+}
+
+static double central_mean(const operator_case *c, const int q[3])
+{
+    return (shifted(q, c->axis, 2) + shifted(q, c->axis, -2)) / 2;
+}
+
 static double laplacian(const operator_case *c, const int q[3])
 {
     double sum = 0;
@@ -241,6 +251,8 @@ static void add_derivatives(int at)
         add_case(at ^ 1 << a, derivative, "grad(f).%c", "xyz"[a])->axis = a;
         add_case(at ^ 1 << a, derivative, "dd%c(f)", "xyz"[a])->axis = a;
         add_case(at, second_derivative, "d2d%c(f)", "xyz"[a])->axis = a;
+        add_case(at, central_derivative, "cdd%c(f)", "xyz"[a])->axis = a;
+        add_case(at, central_mean, "cmean%c(f)", "xyz"[a])->axis = a;
     }
     add_case(at, laplacian, "laplacian(f)");
 }

@@ -84,7 +84,7 @@ class Writer:
 
     def in_place(self, where, depth, axis):
         rng, c, s = self.rng, self.axes[axis], self.source(where, depth)
-        return rng.choice([f"laplacian({s})", f"d2d{c}({s})", f"dd{c}(dd{c}({s}))", f"div(grad({s}))", f"div4(grad4({s}))",
+        return rng.choice([f"laplacian({s})", f"d2d{c}({s})", f"cdd{c}({s})", f"cmean{c}({s})", f"dd{c}(dd{c}({s}))", f"div(grad({s}))", f"div4(grad4({s}))",
                            f"box_filter({s}, {rng.choice([1, 3])})", f"tophat_filter({s}, {rng.choice([1, 2, 3])})",
                            f"div(advective_flux({s}, {self.velocity()}{rng.choice(LIMITERS)}))",
                            f"div([" + ", ".join(self.source(where ^ 1 << a, 0) for a in range(self.dim)) + "])"])
