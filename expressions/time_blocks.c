@@ -14,7 +14,7 @@ enum {
     TASK_POINTS = 64,
 #else
     BLOCK_LEAST = 16,
-    TASK_POINTS = 1 << 19, /* of a task, at least, all kernels counted: some hundred microseconds */
+    TASK_POINTS = 1 << 16, /* of a task, at least, all kernels counted: some ten microseconds */
 #endif
     CALL_POINTS = 4096, /* of a call, if the front's planes are fewer */
     TURN = 2            /* planes: rows in the first-level cache serve that many */
