@@ -125,8 +125,14 @@ static void note_plane(const trli_finite_check *c, int o, const trl_box *tile, t
 void trli_check_finite(void *data, const trl_box *tile)
 {
     const trli_finite_check *c = data;
+    trl_box box = *tile;
+    for (int a = 0; a < 3 && c->within; ++a) {
+        if (box.lo[a] < c->within->lo[a]) box.lo[a] = c->within->lo[a];
+        if (box.hi[a] > c->within->hi[a]) box.hi[a] = c->within->hi[a];
+        if (box.lo[a] >= box.hi[a]) return;
+    }
     for (int o = 0; o < c->noutputs; ++o)
-        for (trl_lidx k = tile->lo[2]; k < tile->hi[2]; ++k) note_plane(c, o, tile, k);
+        for (trl_lidx k = box.lo[2]; k < box.hi[2]; ++k) note_plane(c, o, &box, k);
 }
 
 /* ---- kernels and slabs ---- */
@@ -264,7 +270,7 @@ trl_err trli_task_kernel(void *data, const trl_task_args *args, bool *done)
     const trl_array *output = take_arrays(&sc, t, s->nout, s->field);
     trl_kernel_array *array = take(&sc, (size_t)(s->ninputs + s->nout) * sizeof *array);
     trl_kernel_inside *inside = take(&sc, (size_t)s->ninputs * sizeof *inside);
-    trli_finite_check check = {patch_of(t), s->nout, s->variable, output, &model->nonfinite[args->worker]};
+    trli_finite_check check = {patch_of(t), s->nout, s->variable, output, &model->nonfinite[args->worker], NULL};
     trli_kernel_run run = run_on(t, input, output);
     run.strains_caches = s->strains_caches;
     run.after = s->check ? trli_check_finite : NULL;
@@ -381,8 +387,9 @@ static trl_err run_slab(const trli_task *t, const trli_slab *slab, const trl_tas
     ready_slab *r = take_slab(&sc, t, slab);
     const trl_box box = trli_box_part(&r->box, t->parts, args->chunk);
     if (slab->entry >= 0) return run_modifier(t, slab, &box, args);
-    trli_finite_check check = {patch_of(t), 1, s->check ? trli_slab_variable(s, slab) : NULL, r->run.output,
-                               &model->nonfinite[args->worker]};
+    trli_finite_check check = {
+        patch_of(t), 1, s->check ? trli_slab_variable(s, slab) : NULL, r->run.output, &model->nonfinite[args->worker],
+        NULL};
     r->run.scratch = sc.at;
     r->run.after = s->check ? trli_check_finite : NULL;
     r->run.data = &check;

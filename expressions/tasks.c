@@ -217,18 +217,35 @@ done:
     return err;
 }
 
-static trl_err create_exchange(const builder *b, trli_step *s)
+static trl_err create_exchange(const trli_model *model, trli_step *s)
 {
     trl_exchange_field *fields = calloc((size_t)s->nexchanged, sizeof *fields);
     trl_err err = TRL_OK;
-    if (!fields) return trl_fail(b->model->ctx, TRL_ERR_MEMORY, NULL, "no memory for an exchange");
+    if (!fields) return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for an exchange");
     for (int i = 0; i < s->nexchanged; ++i) {
-        const trli_field *f = &b->model->field[s->exchanged[i]];
+        const trli_field *f = &model->field[s->exchanged[i]];
         fields[i] = (trl_exchange_field){
             .location = f->location, .footprint = s->exchanged_reach[i], .type = TRL_F64, .name = f->name};
     }
-    err = trl_exchange_create(b->model->ctx, b->model->layout, s->nexchanged, fields, &s->exchange);
+    err = trl_exchange_create(model->ctx, model->layout, s->nexchanged, fields, &s->exchange);
     free(fields);
+    return err;
+}
+
+trl_err trli_step_connect(trli_model *model, trli_step *s, int64_t *bytes, int64_t *messages)
+{
+    const size_t np = (size_t)model->layout->nlocal;
+    int64_t more_bytes, more_messages;
+    trl_err err = TRL_OK;
+    TRL_TRY(create_exchange(model, s));
+    s->exchange_array = trli_model_keep(model, (size_t)s->nexchanged * np * sizeof *s->exchange_array);
+    s->exchange_arrays = trli_model_keep(model, (size_t)s->nexchanged * sizeof *s->exchange_arrays);
+    if (!s->exchange_array || !s->exchange_arrays) return model->ir.err;
+    for (int i = 0; i < s->nexchanged; ++i) s->exchange_arrays[i] = s->exchange_array + (size_t)i * np;
+    trl_exchange_traffic(s->exchange, &more_bytes, &more_messages);
+    *bytes += more_bytes;
+    *messages += more_messages;
+done:
     return err;
 }
 
@@ -236,13 +253,7 @@ static trl_err add_exchange(builder *b, trli_step *s)
 {
     trl_task begin, finish;
     trl_err err = TRL_OK;
-    int64_t bytes, messages;
-    size_t np = (size_t)b->model->layout->nlocal;
-    TRL_TRY(create_exchange(b, s));
-    s->exchange_array = trli_model_keep(b->model, (size_t)s->nexchanged * np * sizeof *s->exchange_array);
-    s->exchange_arrays = trli_model_keep(b->model, (size_t)s->nexchanged * sizeof *s->exchange_arrays);
-    if (!s->exchange_array || !s->exchange_arrays) return b->model->ir.err;
-    for (int i = 0; i < s->nexchanged; ++i) s->exchange_arrays[i] = s->exchange_array + (size_t)i * np;
+    TRL_TRY(trli_step_connect(b->model, s, &b->program->comm_bytes, &b->program->comm_messages));
     TRL_TRY(add(b, "exchange", trli_task_exchange_begin, next_task(b, s, -1), 1, TRL_TASK_ALWAYS, 1e-6, &begin));
     TRL_TRY(add(b, "receive", trli_task_exchange_finish, next_task(b, s, -1), 1, TRL_TASK_ALWAYS | TRL_TASK_POLL, 1e-6,
                 &finish));
@@ -251,9 +262,6 @@ static trl_err add_exchange(builder *b, trli_step *s)
             TRL_TRY(access_field(b, begin, s->exchanged[i], p, TRL_READ_WRITE));
             TRL_TRY(access_field(b, finish, s->exchanged[i], p, TRL_READ_WRITE));
         }
-    trl_exchange_traffic(s->exchange, &bytes, &messages);
-    b->program->comm_bytes += bytes;
-    b->program->comm_messages += messages;
 done:
     return err;
 }

@@ -62,9 +62,12 @@ typedef struct trli_finite_check {
     const int *variable;
     const trl_array *output;
     trli_nonfinite *found; /* the first one so far */
+    const trl_box *within; /* looked at, no more; NULL: all */
 } trli_finite_check;
 /* Look at what was just stored, while it is in the cache; data: a trli_finite_check. */
 void trli_check_finite(void *data, const trl_box *box);
+/* Make the exchange of a step that has some; what it sends each time is added. Collective: yes. */
+TRL_NODISCARD trl_err trli_step_connect(trli_model *model, trli_step *step, int64_t *bytes, int64_t *messages);
 /* The variable of a slab of a step that checks. */
 const int *trli_slab_variable(const trli_step *step, const trli_slab *slab);
 /* Whether a patch has a slab. */

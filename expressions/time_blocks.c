@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Several executions of a program as one task graph: tasks (b, g), the fronts of group g in block b, each after (b-1, g) and (b, g-1).
- * time_plan.c says why that is right. */
+/* Several executions of a program as one task graph: of each patch tasks (b, g), the fronts of group g in block b, each after (b-1, g) and
+ * (b, g-1), and the first after the exchange of deep ghosts. time_plan.c says why that is right. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,51 +27,70 @@ typedef struct call {
     trl_kernel_inside *inside; /* [ninputs], of a step's kernel */
 } call;
 
+typedef struct patch_pass patch_pass;
+
 typedef struct part {
-    trli_time_blocks *blocks;
+    const patch_pass *pass;
     int block, group;
 } part;
 
-struct trli_time_blocks {
-    trli_model *model;
-    const trli_program *program;
+/* The pass over a patch. */
+struct patch_pass {
+    trli_time_blocks *blocks;
     trli_time_plan plan;
-    int executions; /* of a pass, at most */
-    int nops;       /* of the pass under way */
-    call *call;     /* [plan.nops] */
+    const trl_patch *patch;
+    int nops;   /* of the pass under way */
+    call *call; /* [plan.nops] */
     trl_array *arrays;
     trl_kernel_array *native_arrays;
     trl_kernel_inside *inside;
-    double *scalar;            /* [executions][model->nscalars] */
-    trli_nonfinite *nonfinite; /* [workers][executions] */
     trl_kernel_grid grid;
+    trl_lidx first[2];  /* row and plane of its kernels */
     trl_lidx thick[2];  /* rows of a block, planes of a front */
     int count[2];       /* of blocks and fronts */
     int group, ngroups; /* fronts of a task */
-    part *part;
+    part *part;         /* [count[0]][ngroups] */
+};
+
+struct trli_time_blocks {
+    trli_model *model;
+    trli_program *program;
+    int executions;            /* of a pass, at most */
+    double *scalar;            /* [executions][model->nscalars] */
+    trli_nonfinite *nonfinite; /* [workers][executions] */
+    patch_pass *pass;          /* [local patches] */
+    trli_step deep;            /* the exchange before a pass; of no fields: there is none */
+    int layers;                /* of the ghosts that it fills, at most */
+    int64_t comm_bytes, comm_messages;
+    trli_task begin, finish; /* of the exchange */
     trl_graph *graph;
 };
 
 /* ---- running ---- */
 
 /* The points of a kernel in block b or front f, along that axis; of a periodic axis possibly those one period further. */
-static void clip(const trli_time_blocks *t, const trli_time_op *op, int which, int i, trl_box *box)
+static void clip(const patch_pass *s, const trli_time_op *op, int which, int i, trl_box *box)
 {
-    const int axis = t->plan.axis[which];
+    const int axis = s->plan.axis[which];
     box->lo[axis] += op->start[which];
     box->hi[axis] += op->start[which];
-    const trl_lidx lo = i * t->thick[which] - op->shift[which], hi = lo + t->thick[which];
+    const trl_lidx lo = s->first[which] + i * s->thick[which] - op->shift[which], hi = lo + s->thick[which];
     if (i > 0 && lo > box->lo[axis]) box->lo[axis] = lo;
-    if (i + 1 < t->count[which] && hi < box->hi[axis]) box->hi[axis] = hi;
+    if (i + 1 < s->count[which] && hi < box->hi[axis]) box->hi[axis] = hi;
 }
 
-static bool call_native(const trli_time_blocks *t, trli_native_fn fn, const trli_time_op *op, const call *c,
+static const double *scalars_of(const trli_time_blocks *t, const trli_time_op *op)
+{
+    return t->scalar + (ptrdiff_t)op->execution * t->model->nscalars;
+}
+
+static bool call_native(const patch_pass *s, trli_native_fn fn, const trli_time_op *op, const call *c,
                         const trl_box *box)
 {
     trl_kernel_call native = {.input = c->native,
                               .output = c->native + op->ninputs,
-                              .scalar = t->scalar + (ptrdiff_t)op->execution * t->model->nscalars,
-                              .grid = &t->grid,
+                              .scalar = scalars_of(s->blocks, op),
+                              .grid = &s->grid,
                               .inside = c->inside,
                               .block = box->hi[1] - box->lo[1],
                               .turn = TURN};
@@ -81,18 +100,17 @@ static bool call_native(const trli_time_blocks *t, trli_native_fn fn, const trli
 }
 
 /* Where a field has ghosts beyond periodic sides, they are images of points inside: copy those of a box. */
-static void put_images(const trli_time_blocks *t, const trl_array *array, const trl_box *box)
+static void put_images(const trl_layout *layout, const trl_array *array, const trl_box *box)
 {
-    const trl_grid *g = &t->model->layout->grid;
     for (int image = 0; image < 27; ++image) {
         const int turn[3] = {image % 3 - 1, image / 3 % 3 - 1, image / 9 - 1};
         trl_box to = *box;
         ptrdiff_t back = 0;
         bool there = image != 13; /* the box itself */
         for (int a = 0; a < 3; ++a) {
-            const trl_lidx by = turn[a] * (trl_lidx)g->cells[a];
+            const trl_lidx by = turn[a] * (trl_lidx)layout->grid.cells[a];
             if (turn[a] == 0) continue;
-            there &= g->periodic[a] != 0;
+            there &= trli_goes_round(layout, a);
             to.lo[a] = to.lo[a] + by > array->held.lo[a] ? to.lo[a] + by : array->held.lo[a];
             to.hi[a] = to.hi[a] + by < array->held.hi[a] ? to.hi[a] + by : array->held.hi[a];
             there &= to.lo[a] < to.hi[a];
@@ -102,73 +120,77 @@ static void put_images(const trli_time_blocks *t, const trl_array *array, const 
     }
 }
 
-static void run_op(trli_time_blocks *t, int i, int worker, const trl_box *box)
+static void run_op(const patch_pass *pp, int i, int worker, const trl_box *box)
 {
-    const trli_time_op *op = &t->plan.op[i];
+    const trli_time_blocks *t = pp->blocks;
+    const trl_layout *layout = t->model->layout;
+    const trli_time_op *op = &pp->plan.op[i];
     const trli_step *s = op->step;
-    const call *c = &t->call[i];
+    const call *c = &pp->call[i];
     if (op->slab && op->slab->within && s->native) return;
     if (op->images) {
-        put_images(t, &c->array[0], box);
+        put_images(layout, &c->array[0], box);
         return;
     }
     const bool checks = s->check && (!op->slab || s->kind == TRLI_STEP_PLANES);
-    const trl_patch *patch = &t->model->layout->patch[t->model->layout->local[0]];
-    trli_finite_check check = {.patch = patch,
+    /* What other patches have is looked at there. */
+    const trl_box owned = trl_patch_owned(layout, pp->patch, t->model->field[*op->output].location);
+    trli_finite_check check = {.patch = pp->patch,
                                .noutputs = op->noutputs,
                                .variable = checks && op->slab ? trli_slab_variable(s, op->slab) : s->variable,
                                .output = c->array + op->ninputs,
-                               .found = &t->nonfinite[(ptrdiff_t)worker * t->executions + op->execution]};
+                               .found = &t->nonfinite[(ptrdiff_t)worker * t->executions + op->execution],
+                               .within = &owned};
     const trli_native_fn native = op->slab ? op->slab->native : s->native;
-    const trli_kernel_run run = {.grid = &t->model->layout->grid,
-                                 .patch = patch,
+    const trli_kernel_run run = {.grid = &layout->grid,
+                                 .patch = pp->patch,
                                  .input = c->array,
                                  .output = check.output,
-                                 .scalar = t->scalar + (ptrdiff_t)op->execution * t->model->nscalars,
+                                 .scalar = scalars_of(t, op),
                                  .scratch = t->model->scratch[worker],
                                  .after = checks ? trli_check_finite : NULL,
                                  .data = &check};
     if (!native)
         trli_kernel_evaluate(op->slab ? op->slab->kernel : s->kernel, &run, box);
-    else if (!call_native(t, native, op, c, box))
+    else if (!call_native(pp, native, op, c, box))
         trli_check_finite(&check, box);
-    if (op->slab) put_images(t, check.output, box);
+    if (op->slab) put_images(layout, check.output, box);
 }
 
 /* A box that goes on from the end of a periodic axis to its beginning is two. */
-static void run_turned(trli_time_blocks *t, int i, int worker, int which, const trl_box *box)
+static void run_turned(const patch_pass *s, int i, int worker, int which, const trl_box *box)
 {
-    const trl_grid *g = &t->model->layout->grid;
+    const trl_layout *layout = s->blocks->model->layout;
     if (which == 2) {
-        if (trl_box_points(box) > 0) run_op(t, i, worker, box);
+        if (trl_box_points(box) > 0) run_op(s, i, worker, box);
         return;
     }
-    const int axis = t->plan.axis[which];
-    const trl_lidx n = (trl_lidx)g->cells[axis];
-    if (!g->periodic[axis] || box->hi[axis] <= n) {
-        run_turned(t, i, worker, which + 1, box);
+    const int axis = s->plan.axis[which];
+    const trl_lidx n = (trl_lidx)layout->grid.cells[axis];
+    if (!trli_goes_round(layout, axis) || box->hi[axis] <= n) {
+        run_turned(s, i, worker, which + 1, box);
         return;
     }
     trl_box first = *box, second = *box;
     first.hi[axis] = n;
     second.lo[axis] = box->lo[axis] > n ? box->lo[axis] - n : 0;
     second.hi[axis] -= n;
-    run_turned(t, i, worker, which + 1, &first);
-    run_turned(t, i, worker, which + 1, &second);
+    run_turned(s, i, worker, which + 1, &first);
+    run_turned(s, i, worker, which + 1, &second);
 }
 
 static trl_err run_part(void *data, const trl_task_args *args, bool *done)
 {
     const part *p = data;
-    trli_time_blocks *t = p->blocks;
-    const int first = p->group * t->group, end = p->group + 1 < t->ngroups ? first + t->group : t->count[1];
+    const patch_pass *s = p->pass;
+    const int first = p->group * s->group, end = p->group + 1 < s->ngroups ? first + s->group : s->count[1];
     (void)done;
     for (int f = first; f < end; ++f)
-        for (int i = 0; i < t->nops; ++i) {
-            trl_box box = t->plan.op[i].box;
-            clip(t, &t->plan.op[i], 0, p->block, &box);
-            clip(t, &t->plan.op[i], 1, f, &box);
-            if (trl_box_points(&box) > 0) run_turned(t, i, args->worker, 0, &box);
+        for (int i = 0; i < s->nops; ++i) {
+            trl_box box = s->plan.op[i].box;
+            clip(s, &s->plan.op[i], 0, p->block, &box);
+            clip(s, &s->plan.op[i], 1, f, &box);
+            if (trl_box_points(&box) > 0) run_turned(s, i, args->worker, 0, &box);
         }
     return TRL_OK;
 }
@@ -192,53 +214,59 @@ void trli_time_blocks_set_scalars(trli_time_blocks *t, int execution)
 }
 
 /* Arrays move when time levels rotate. */
-static void set_arrays(trli_time_blocks *t)
+static void set_arrays(const patch_pass *s)
 {
-    for (int i = 0; i < t->nops; ++i) {
-        const trli_time_op *op = &t->plan.op[i];
+    const trli_model *model = s->blocks->model;
+    for (int i = 0; i < s->nops; ++i) {
+        const trli_time_op *op = &s->plan.op[i];
         for (int f = 0; f < op->ninputs + op->noutputs; ++f) {
-            t->call[i].array[f] = trli_model_array(t->model, op->field[f], 0);
-            trli_native_set_array(&t->call[i].native[f], &t->call[i].array[f]);
+            s->call[i].array[f] = trli_model_array(model, op->field[f], s->plan.patch);
+            trli_native_set_array(&s->call[i].native[f], &s->call[i].array[f]);
         }
         if (!op->slab && !op->images)
-            trli_native_set_inside(t->model, op->step, &t->model->layout->patch[t->model->layout->local[0]],
-                                   t->call[i].array, t->call[i].inside);
+            trli_native_set_inside(model, op->step, s->patch, s->call[i].array, s->call[i].inside);
     }
 }
 
 trl_err trli_time_blocks_run(trli_time_blocks *t, int executions)
 {
     trli_kernels_poll(t->model);
-    t->nops = 0;
-    while (t->nops < t->plan.nops && t->plan.op[t->nops].execution < executions) ++t->nops;
+    for (int p = 0; p < t->model->layout->nlocal; ++p) {
+        patch_pass *s = &t->pass[p];
+        s->nops = 0;
+        while (s->nops < s->plan.nops && s->plan.op[s->nops].execution < executions) ++s->nops;
+        set_arrays(s);
+    }
     for (int i = 0; i < t->model->nworkers * t->executions; ++i) t->nonfinite[i].found = false;
-    set_arrays(t);
     return trl_graph_run(t->graph, t->model->workers);
 }
 
-int trli_time_blocks_nonfinite(trli_time_blocks *t)
+int trli_time_blocks_nonfinite(const trli_time_blocks *t)
 {
-    const trli_model *model = t->model;
-    for (int e = 0; e < t->executions; ++e) {
-        bool found = false;
-        for (int w = 0; w < model->nworkers; ++w) {
-            model->nonfinite[w] = t->nonfinite[w * t->executions + e];
-            found |= model->nonfinite[w].found;
-        }
-        if (found) return e;
-    }
+    for (int e = 0; e < t->executions; ++e)
+        for (int w = 0; w < t->model->nworkers; ++w)
+            if (t->nonfinite[w * t->executions + e].found) return e;
     return -1;
+}
+
+void trli_time_blocks_show_nonfinite(trli_time_blocks *t, int execution)
+{
+    for (int w = 0; w < t->model->nworkers; ++w) t->model->nonfinite[w] = t->nonfinite[w * t->executions + execution];
 }
 
 /* ---- making ---- */
 
-/* Points of the patch along an axis, as the kernels see them. */
-static trl_lidx extent(const trli_time_plan *plan, int axis)
+/* Points that kernels compute along an axis: lo <= i < hi. */
+static void extent(const trli_time_plan *plan, int axis, trl_lidx *lo, trl_lidx *hi)
 {
-    trl_lidx most = 1;
-    for (int i = 0; i < plan->nops; ++i)
-        if (!plan->op[i].slab && plan->op[i].box.hi[axis] > most) most = plan->op[i].box.hi[axis];
-    return most;
+    *lo = 0;
+    *hi = 1;
+    for (int i = 0; i < plan->nops; ++i) {
+        const trl_box *box = &plan->op[i].box;
+        if (plan->op[i].slab) continue;
+        if (box->lo[axis] < *lo) *lo = box->lo[axis];
+        if (box->hi[axis] > *hi) *hi = box->hi[axis];
+    }
 }
 
 static trl_lidx at_least(trl_lidx a, trl_lidx b)
@@ -253,14 +281,17 @@ static trl_lidx divide(trl_lidx a, trl_lidx b)
 
 /* Rows of a block: those of all planes that are under way have room in the bytes, and all workers have blocks. Planes of a front: enough
  * points for a call. Fronts of a task: enough points for a task. */
-static void choose_sizes(trli_time_blocks *t, size_t bytes)
+static void choose_sizes(patch_pass *s, size_t bytes)
 {
-    const trli_time_plan *plan = &t->plan;
-    const int workers = t->model->nworkers;
-    trl_lidx n[2] = {extent(plan, plan->axis[0]) + plan->late[0] + plan->turned[0],
-                     extent(plan, plan->axis[1]) + plan->late[1] + plan->turned[1]};
-    const trl_lidx row =
-        plan->axis[0] == 0 ? 1 : extent(plan, 0); /* points of a plane of a front, for each row of a block */
+    const trli_time_plan *plan = &s->plan;
+    const int workers = s->blocks->model->nworkers;
+    trl_lidx n[2], row = 1, before, end; /* row: points of a plane of a front, for each row of a block */
+    for (int i = 0; i < 2; ++i) {
+        extent(plan, plan->axis[i], &s->first[i], &end);
+        n[i] = end - s->first[i] + plan->late[i] + plan->turned[i];
+    }
+    extent(plan, 0, &before, &end);
+    if (plan->axis[0] != 0) row = end - before;
     const size_t planes = (size_t)(plan->late[1] + TURN + 2) * (size_t)plan->nslots;
     const size_t room = bytes / (planes * (size_t)row * sizeof(double));
     trl_lidx rows = room > (size_t)plan->late[0] + BLOCK_LEAST ? (trl_lidx)room - plan->late[0] : BLOCK_LEAST;
@@ -268,82 +299,178 @@ static void choose_sizes(trli_time_blocks *t, size_t bytes)
     int blocks = divide(n[0], rows);
     if (blocks > 1 || workers > 1) blocks = divide(blocks, workers) * workers; /* none is idle at the end */
     if (n[0] / blocks < BLOCK_LEAST) blocks = at_least(n[0] / BLOCK_LEAST, 1);
-    t->thick[0] = divide(n[0], blocks);
-    t->count[0] = divide(n[0], t->thick[0]);
-    t->thick[1] = TURN;
-    while (t->thick[1] * t->thick[0] * row < CALL_POINTS && t->thick[1] < plan->late[1]) t->thick[1] += TURN;
-    t->count[1] = divide(n[1], t->thick[1]);
-    const int64_t points = (int64_t)t->thick[0] * t->thick[1] * row * plan->nops;
-    t->group = (int)at_least((trl_lidx)(TASK_POINTS / (points + 1)), 1);
-    t->ngroups = divide(t->count[1], t->group);
+    s->thick[0] = divide(n[0], blocks);
+    s->count[0] = divide(n[0], s->thick[0]);
+    s->thick[1] = TURN;
+    while (s->thick[1] * s->thick[0] * row < CALL_POINTS && s->thick[1] < plan->late[1]) s->thick[1] += TURN;
+    s->count[1] = divide(n[1], s->thick[1]);
+    const int64_t points = (int64_t)s->thick[0] * s->thick[1] * row * plan->nops;
+    s->group = (int)at_least((trl_lidx)(TASK_POINTS / (points + 1)), 1);
+    s->ngroups = divide(s->count[1], s->group);
 }
 
-static trl_err build_graph(trli_time_blocks *t)
+static trl_err add_pass(trli_time_blocks *t, patch_pass *s, const trl_task *exchanged)
 {
-    const int groups = t->ngroups;
-    trl_task *task = malloc((size_t)t->count[0] * (size_t)groups * sizeof *task);
+    const int groups = s->ngroups;
+    trl_task *task = malloc((size_t)s->count[0] * (size_t)groups * sizeof *task);
     trl_err err = TRL_OK;
-    t->part = calloc((size_t)t->count[0] * (size_t)groups, sizeof *t->part);
-    if (!task || !t->part) TRL_TRY(trl_fail(t->model->ctx, TRL_ERR_MEMORY, NULL, "no memory for blocks in time"));
-    TRL_TRY(trl_graph_create(t->model->ctx, "time blocks", &t->graph));
-    for (int b = 0; b < t->count[0]; ++b)
+    s->part = calloc((size_t)s->count[0] * (size_t)groups, sizeof *s->part);
+    if (!task || !s->part) TRL_TRY(trl_fail(t->model->ctx, TRL_ERR_MEMORY, NULL, "no memory for blocks in time"));
+    for (int b = 0; b < s->count[0]; ++b)
         for (int g = 0; g < groups; ++g) {
             const int i = b * groups + g;
-            t->part[i] = (part){t, b, g};
+            s->part[i] = (part){s, b, g};
             const trl_task_desc desc = {
-                .name = t->program->name, .run = run_part, .data = &t->part[i], .chunks = 1, .cost = 1e-4};
+                .name = t->program->name, .run = run_part, .data = &s->part[i], .chunks = 1, .cost = 1e-4};
             TRL_TRY(trl_graph_add_task(t->graph, &desc, &task[i]));
             if (b > 0) TRL_TRY(trl_graph_add_dependency(t->graph, task[i - groups], task[i]));
             if (g > 0) TRL_TRY(trl_graph_add_dependency(t->graph, task[i - 1], task[i]));
         }
-    TRL_TRY(trl_graph_freeze(t->graph));
-    TRL_TRY(trl_graph_prepare(t->graph, t->model->workers));
+    if (exchanged) TRL_TRY(trl_graph_add_dependency(t->graph, *exchanged, task[0]));
 done:
     free(task);
     return err;
 }
 
-static trl_err allocate(trli_time_blocks *t)
+static trl_err add_exchange(trli_time_blocks *t, trl_task *exchanged)
 {
+    t->begin = t->finish = (trli_task){.program = t->program, .step = &t->deep, .patch = -1};
+    const trl_task_desc first = {
+        .name = "exchange", .run = trli_task_exchange_begin, .data = &t->begin, .chunks = 1, .flags = TRL_TASK_ALWAYS};
+    const trl_task_desc last = {.name = "receive",
+                                .run = trli_task_exchange_finish,
+                                .data = &t->finish,
+                                .chunks = 1,
+                                .flags = TRL_TASK_ALWAYS | TRL_TASK_POLL};
+    trl_task begin;
+    trl_err err = TRL_OK;
+    TRL_TRY(trl_graph_add_task(t->graph, &first, &begin));
+    TRL_TRY(trl_graph_add_task(t->graph, &last, exchanged));
+    TRL_TRY(trl_graph_add_dependency(t->graph, begin, *exchanged));
+done:
+    return err;
+}
+
+static trl_err build_graph(trli_time_blocks *t)
+{
+    trl_task exchanged;
+    trl_err err = TRL_OK;
+    const bool exchanges = t->deep.nexchanged > 0;
+    TRL_TRY(trl_graph_create(t->model->ctx, "time blocks", &t->graph));
+    if (exchanges) TRL_TRY(add_exchange(t, &exchanged));
+    for (int p = 0; p < t->model->layout->nlocal; ++p) TRL_TRY(add_pass(t, &t->pass[p], exchanges ? &exchanged : NULL));
+    TRL_TRY(trl_graph_freeze(t->graph));
+    TRL_TRY(trl_graph_prepare(t->graph, t->model->workers));
+done:
+    return err;
+}
+
+trl_err trli_time_blocks_connect(trli_time_blocks *t)
+{
+    trl_err err = TRL_OK;
+    if (t->deep.nexchanged > 0) TRL_TRY(trli_step_connect(t->model, &t->deep, &t->comm_bytes, &t->comm_messages));
+    err = build_graph(t);
+done:
+    return trl_context_agree(t->model->ctx, err);
+}
+
+static trl_err allocate(patch_pass *s)
+{
+    const trli_time_plan *plan = &s->plan;
     size_t arrays = 0, n = 0;
-    for (int i = 0; i < t->plan.nops; ++i) arrays += (size_t)(t->plan.op[i].ninputs + t->plan.op[i].noutputs);
-    t->call = calloc((size_t)t->plan.nops + 1, sizeof *t->call);
-    t->arrays = calloc(arrays + 1, sizeof *t->arrays);
-    t->native_arrays = calloc(arrays + 1, sizeof *t->native_arrays);
-    t->inside = calloc(arrays + 1, sizeof *t->inside);
-    t->scalar = calloc((size_t)t->executions * (size_t)t->model->nscalars, sizeof *t->scalar);
-    t->nonfinite = calloc((size_t)t->model->nworkers * (size_t)t->executions, sizeof *t->nonfinite);
-    if (!t->call || !t->arrays || !t->native_arrays || !t->inside || !t->scalar || !t->nonfinite)
-        return trl_fail(t->model->ctx, TRL_ERR_MEMORY, NULL, "no memory for blocks in time");
-    for (int i = 0; i < t->plan.nops; ++i) {
-        t->call[i] = (call){t->arrays + n, t->native_arrays + n, t->inside + n};
-        n += (size_t)(t->plan.op[i].ninputs + t->plan.op[i].noutputs);
+    for (int i = 0; i < plan->nops; ++i) arrays += (size_t)(plan->op[i].ninputs + plan->op[i].noutputs);
+    s->call = calloc((size_t)plan->nops + 1, sizeof *s->call);
+    s->arrays = calloc(arrays + 1, sizeof *s->arrays);
+    s->native_arrays = calloc(arrays + 1, sizeof *s->native_arrays);
+    s->inside = calloc(arrays + 1, sizeof *s->inside);
+    if (!s->call || !s->arrays || !s->native_arrays || !s->inside)
+        return trl_fail(plan->model->ctx, TRL_ERR_MEMORY, NULL, "no memory for blocks in time");
+    for (int i = 0; i < plan->nops; ++i) {
+        s->call[i] = (call){s->arrays + n, s->native_arrays + n, s->inside + n};
+        n += (size_t)(plan->op[i].ninputs + plan->op[i].noutputs);
     }
     return TRL_OK;
+}
+
+static trl_err make_pass(trli_time_blocks *t, const trli_rotation *rotation, const trli_time_shape *shape, int patch,
+                         const char **why)
+{
+    const trl_layout *layout = t->model->layout;
+    patch_pass *s = &t->pass[patch];
+    trl_err err = TRL_OK;
+    s->blocks = t;
+    s->patch = &layout->patch[layout->local[patch]];
+    TRL_TRY(trli_time_plan_make(t->program, rotation, patch, shape->executions, &s->plan, why));
+    if (*why) goto done;
+    const trli_kernel_run place = {.grid = &layout->grid, .patch = s->patch};
+    s->grid = trli_kernel_grid_of(&place);
+    choose_sizes(s, shape->bytes);
+    TRL_TRY(allocate(s));
+done:
+    return err;
+}
+
+/* The exchange before a pass: of all that patches read of one another before they compute it. */
+static trl_err plan_exchange(trli_time_blocks *t, const trli_rotation *rotation, const char **why)
+{
+    const int nfields = t->model->nfields;
+    trli_step *s = &t->deep;
+    trli_time_plan plan;
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_time_plan_list(t->program, rotation, TRLI_ANY_PATCH, t->executions, &plan, why));
+    *s = (trli_step){.kind = TRLI_STEP_FILL,
+                     .label = "deep ghosts",
+                     .exchanged = trli_model_keep(t->model, (size_t)nfields * sizeof *s->exchanged),
+                     .exchanged_reach = trli_model_keep(t->model, (size_t)nfields * sizeof *s->exchanged_reach)};
+    if (!s->exchanged || !s->exchanged_reach) TRL_TRY(t->model->ir.err);
+    for (int f = 0; f < nfields; ++f) {
+        const trl_footprint reach = {.n = 1, .part = {plan.deep[f]}};
+        if (!trli_needs_exchange(t->model->layout, &reach)) continue;
+        s->exchanged[s->nexchanged] = f;
+        s->exchanged_reach[s->nexchanged++] = reach;
+        for (int a = 0; a < 3; ++a) {
+            if (-plan.deep[f].lo[a] > t->layers) t->layers = -plan.deep[f].lo[a];
+            if (plan.deep[f].hi[a] > t->layers) t->layers = plan.deep[f].hi[a];
+        }
+    }
+done:
+    trli_time_plan_free(&plan);
+    return err;
 }
 
 trl_err trli_time_blocks_create(trli_program *program, const trli_rotation *rotation, const trli_time_shape *shape,
                                 trli_time_blocks **blocks, const char **why)
 {
     trli_model *model = program->model;
+    const size_t np = (size_t)model->layout->nlocal, executions = (size_t)shape->executions;
     trli_time_blocks *t = calloc(1, sizeof *t);
     trl_err err = TRL_OK;
     *blocks = NULL;
     if (!t) return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for blocks in time");
     *t = (trli_time_blocks){.model = model, .program = program, .executions = shape->executions};
-    TRL_TRY(trli_time_plan_make(program, rotation, shape->executions, &t->plan, why));
+    t->pass = calloc(np + 1, sizeof *t->pass);
+    t->scalar = calloc(executions * (size_t)model->nscalars, sizeof *t->scalar);
+    t->nonfinite = calloc((size_t)model->nworkers * executions, sizeof *t->nonfinite);
+    if (!t->pass || !t->scalar || !t->nonfinite)
+        TRL_TRY(trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for blocks in time"));
+    TRL_TRY(plan_exchange(t, rotation, why));
+    for (int p = 0; p < (int)np && !*why; ++p) TRL_TRY(make_pass(t, rotation, shape, p, why));
     if (*why) goto done;
-    const trli_kernel_run place = {.grid = &model->layout->grid,
-                                   .patch = &model->layout->patch[model->layout->local[0]]};
-    t->grid = trli_kernel_grid_of(&place);
-    choose_sizes(t, shape->bytes);
-    TRL_TRY(allocate(t));
-    TRL_TRY(build_graph(t));
     *blocks = t;
     t = NULL;
 done:
     trli_time_blocks_destroy(&t);
     return err;
+}
+
+static void free_pass(patch_pass *s)
+{
+    trli_time_plan_free(&s->plan);
+    free(s->call);
+    free(s->arrays);
+    free(s->native_arrays);
+    free(s->inside);
+    free(s->part);
 }
 
 void trli_time_blocks_destroy(trli_time_blocks **blocks)
@@ -352,26 +479,25 @@ void trli_time_blocks_destroy(trli_time_blocks **blocks)
     *blocks = NULL;
     if (!t) return;
     trl_graph_destroy(&t->graph);
-    trli_time_plan_free(&t->plan);
-    free(t->call);
-    free(t->arrays);
-    free(t->native_arrays);
-    free(t->inside);
+    trl_exchange_destroy(&t->deep.exchange);
+    for (int p = 0; t->pass && p < t->model->layout->nlocal; ++p) free_pass(&t->pass[p]);
+    free(t->pass);
     free(t->scalar);
     free(t->nonfinite);
-    free(t->part);
     free(t);
 }
 
 void trli_time_blocks_sizes(const trli_time_blocks *t, trli_time_sizes *sizes)
 {
-    const int64_t points = (int64_t)extent(&t->plan, 0) * extent(&t->plan, 1) * extent(&t->plan, 2);
-    *sizes = (trli_time_sizes){.values = points * t->plan.nslots,
-                               .executions = t->executions,
-                               .blocks = t->count[0],
-                               .tasks = t->count[0] * t->ngroups,
-                               .block = t->thick[0],
-                               .front = t->thick[1],
-                               .block_axis = t->plan.axis[0],
-                               .front_axis = t->plan.axis[1]};
+    const patch_pass *s = &t->pass[0];
+    *sizes = (trli_time_sizes){.executions = t->executions,
+                               .blocks = s->count[0],
+                               .tasks = s->count[0] * s->ngroups,
+                               .block = s->thick[0],
+                               .front = s->thick[1],
+                               .block_axis = s->plan.axis[0],
+                               .front_axis = s->plan.axis[1],
+                               .layers = t->layers,
+                               .comm_bytes = t->comm_bytes,
+                               .comm_messages = t->comm_messages};
 }

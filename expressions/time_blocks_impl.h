@@ -16,7 +16,8 @@ typedef struct trli_rotation {
 
 /* ---- time_plan.c: what is computed in one pass, and how far each part of it has to stay behind ---- */
 
-/* A kernel of one execution, of a step or of a slab, on its whole box; or the images of a field's points beyond periodic sides. */
+/* A kernel of one execution, of a step or of a slab, on its whole box; or the images of a field's points beyond periodic sides that the
+ * patch has both of. */
 typedef struct trli_time_op {
     const trli_step *step;
     const trli_slab *slab; /* NULL: the step's own kernel */
@@ -31,20 +32,34 @@ typedef struct trli_time_op {
     const int *output; /* [noutputs] the fields that the step or slab names */
 } trli_time_op;
 
+#define TRLI_ANY_PATCH (-1)
+
 typedef struct trli_time_plan {
     trli_model *model;
-    int axis[2]; /* of blocks, of fronts */
+    int patch; /* local; TRLI_ANY_PATCH: one that shares all its sides with others and has all conditions, too */
+    trl_offsets *deep; /* [model->nfields] what is read beyond sides that patches share before it is computed */
+    int axis[2];       /* of blocks, of fronts */
     int nops, capacity;
     trli_time_op *op;            /* in the order of the executions and their steps */
     int nslots;                  /* that are read or written */
     trl_lidx late[2], turned[2]; /* the largest shifts and starts */
 } trli_time_plan;
 
-/* Plan `executions` of a program in one pass. *why: NULL, or what is in the way of it, and then the plan is empty. Free it come what
+/* Before fields have memory: let there be as many of *executions as patches are thick enough for, with no more computed points than
+ * `excess` times their own, and give the fields of a pass the ghosts for it. *values: of all these fields on this rank. *why: as
+ * below. Fails with MEMORY. */
+TRL_NODISCARD trl_err trli_time_plan_prepare(const trli_program *program, const trli_rotation *rotation, double excess,
+                                             int *executions, int64_t *values, const char **why);
+/* The kernels of `executions` of a program and their boxes on a patch. *why: NULL, or what is in the way of a pass. Free it come what
  * may. Fails with MEMORY. */
-TRL_NODISCARD trl_err trli_time_plan_make(const trli_program *program, const trli_rotation *rotation, int executions,
-                                          trli_time_plan *plan, const char **why);
+TRL_NODISCARD trl_err trli_time_plan_list(const trli_program *program, const trli_rotation *rotation, int patch,
+                                          int executions, trli_time_plan *plan, const char **why);
+/* The same with shifts, once there is memory; with a reason in *why the plan is empty. */
+TRL_NODISCARD trl_err trli_time_plan_make(const trli_program *program, const trli_rotation *rotation, int patch,
+                                          int executions, trli_time_plan *plan, const char **why);
 void trli_time_plan_free(trli_time_plan *plan);
+/* Whether a patch has both sides of a periodic axis. */
+bool trli_goes_round(const trl_layout *layout, int axis);
 
 /* ---- time_blocks.c ---- */
 
@@ -53,23 +68,28 @@ typedef struct trli_time_shape {
     size_t bytes;   /* what a block works on at a time, roughly: no more than a cache */
 } trli_time_shape;
 
-/* *blocks is NULL with a reason in *why if the program cannot be run so; the program is analysed and has its memory. Fails with MEMORY. */
+/* *blocks is NULL with a reason in *why if the program cannot be run so; the program is analysed and has its memory. Local: no
+ * communication. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_time_blocks_create(trli_program *program, const trli_rotation *rotation,
                                               const trli_time_shape *shape, trli_time_blocks **blocks,
                                               const char **why);
+/* Connect the patches; before the first run. Collective: yes. */
+TRL_NODISCARD trl_err trli_time_blocks_connect(trli_time_blocks *blocks);
 void trli_time_blocks_destroy(trli_time_blocks **blocks);
 /* Take the model's scalars as those of one execution of the coming pass, and compute those that depend on them. */
 void trli_time_blocks_set_scalars(trli_time_blocks *blocks, int execution);
 /* Run the first `executions` of a pass. The memory of the rotating fields is as after as many executions, but not exchanged. */
 TRL_NODISCARD trl_err trli_time_blocks_run(trli_time_blocks *blocks, int executions);
-/* The first execution of the last pass that checked a result and found one not finite, or -1; what it found is in the model's `nonfinite`
- * then. */
-int trli_time_blocks_nonfinite(trli_time_blocks *blocks);
+/* The first execution of the last pass that checked a result on this rank and found one not finite, or -1. */
+int trli_time_blocks_nonfinite(const trli_time_blocks *blocks);
+/* Let the model's `nonfinite` be what an execution of the last pass found. */
+void trli_time_blocks_show_nonfinite(trli_time_blocks *blocks, int execution);
 
 typedef struct trli_time_sizes {
-    int64_t values; /* of the fields that a pass works on */
-    int executions, blocks, tasks;
-    trl_lidx block, front; /* rows (of the axis of blocks), and planes (of that of fronts) taken at once */
+    int executions, blocks, tasks;     /* of the first patch */
+    int layers;                        /* of ghosts that patches have of one another, at most */
+    int64_t comm_bytes, comm_messages; /* of a pass, sent by this rank */
+    trl_lidx block, front;             /* rows (of the axis of blocks), and planes (of that of fronts) taken at once */
     int block_axis, front_axis;
 } trli_time_sizes;
 void trli_time_blocks_sizes(const trli_time_blocks *blocks, trli_time_sizes *sizes);

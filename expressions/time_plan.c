@@ -15,7 +15,11 @@
  * earlier one's plus the largest y' - y that the range and the boxes allow. Along a periodic axis of n points y' - y may be so or by n more or less.
  * There each kernel begins at a start of its own and ends there after n points, behind the others' ends: n more is impossible if the later one's start is at
  * least the earlier one's less the smallest y' - y, and n less asks for nothing. Images beyond periodic sides are set with the points themselves. The same memory is written anew after two executions at most, so
- * that older accesses need not be looked at: what wrote it anew was ordered after them, and comes before what is looked at. */
+ * that older accesses need not be looked at: what wrote it anew was ordered after them, and comes before what is looked at.
+ *
+ * Where a side of the patch is shared with another patch, nothing is awaited during a pass. Both compute what the later executions need of
+ * the other's points: each kernel's box is larger by what is read of its results later on, which is found from the last kernel back to
+ * the first. What the first execution reads beyond the patch is exchanged before the pass: ghosts as deep as all executions reach together. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,8 +55,6 @@ static const char *refuse_program(const trli_program *program)
 {
     const trl_layout *layout = program->model->layout;
     if (layout->grid.dim < 2) return "the grid is 1-D";
-    if (trl_context_ranks(program->model->ctx) > 1) return "there are several ranks";
-    if (layout->counts[0] * layout->counts[1] * layout->counts[2] > 1) return "there are several patches";
     for (int i = 0; i < program->nsteps; ++i) {
         const char *why = program->step[i].live ? refuse_step(&program->step[i]) : NULL;
         if (why) return why;
@@ -71,12 +73,36 @@ static int rotated(const trli_rotation *r, int execution, int field)
     return field;
 }
 
+bool trli_goes_round(const trl_layout *layout, int axis)
+{
+    return layout->grid.periodic[axis] && layout->counts[axis] == 1;
+}
+
+static int some_patch(const trli_time_plan *plan)
+{
+    return plan->patch == TRLI_ANY_PATCH ? 0 : plan->patch;
+}
+
+static const trl_patch *patch_of(const trli_time_plan *plan)
+{
+    const trl_layout *layout = plan->model->layout;
+    return &layout->patch[layout->local[some_patch(plan)]];
+}
+
+/* Of the patch; of any, the thinnest. */
+static trl_lidx cells_of(const trli_time_plan *plan, int axis)
+{
+    const trl_layout *layout = plan->model->layout;
+    return plan->patch == TRLI_ANY_PATCH ? (trl_lidx)(layout->grid.cells[axis] / layout->counts[axis])
+                                         : patch_of(plan)->cells[axis];
+}
+
 static trl_err add_op(trli_time_plan *plan, const trli_rotation *rotation, trli_time_op op)
 {
     const int *input = op.slab ? op.slab->input : op.step->input;
-    const trl_grid *grid = &plan->model->layout->grid;
+    const trl_layout *layout = plan->model->layout;
     for (int a = 0; a < 3; ++a) /* beyond periodic sides there are images of what is inside */
-        if (grid->periodic[a] && op.slab) op.box.lo[a] = 0, op.box.hi[a] = (trl_lidx)grid->cells[a];
+        if (trli_goes_round(layout, a) && op.slab) op.box.lo[a] = 0, op.box.hi[a] = (trl_lidx)layout->grid.cells[a];
     if (plan->nops == plan->capacity) {
         const int more = plan->capacity ? 2 * plan->capacity : 64;
         trli_time_op *longer = realloc(plan->op, (size_t)more * sizeof *longer);
@@ -98,15 +124,17 @@ static trl_err add_images(trli_time_plan *plan, const trli_rotation *rotation, c
                           const trli_slab *slab, const int *field, int execution)
 {
     const trli_model *model = plan->model;
-    const trl_patch *patch = &model->layout->patch[model->layout->local[0]];
+    const trl_layout *layout = model->layout;
     const trli_time_op op = {.step = s,
                              .slab = slab,
                              .images = true,
                              .execution = execution,
-                             .box = trl_patch_owned(model->layout, patch, model->field[*field].location),
+                             .box = trl_patch_owned(layout, patch_of(plan), model->field[*field].location),
                              .noutputs = 1,
                              .output = field};
-    return add_op(plan, rotation, op);
+    for (int a = 0; a < layout->grid.dim; ++a)
+        if (trli_goes_round(layout, a)) return add_op(plan, rotation, op);
+    return TRL_OK;
 }
 
 static trl_err add_step(trli_time_plan *plan, const trli_program *program, const trli_rotation *rotation,
@@ -121,10 +149,11 @@ static trl_err add_step(trli_time_plan *plan, const trli_program *program, const
             if (!more) TRL_TRY(add_images(plan, rotation, s, slab, &slab->field, execution));
             continue;
         }
+        if (plan->patch != TRLI_ANY_PATCH && !trli_slab_is_at(plan->model->layout, patch_of(plan), slab)) continue;
         const trli_time_op op = {.step = s,
                                  .slab = slab,
                                  .execution = execution,
-                                 .box = trli_slab_box(program, slab, 0),
+                                 .box = trli_slab_box(program, slab, some_patch(plan)),
                                  .ninputs = slab->ninputs,
                                  .noutputs = 1,
                                  .output = &slab->field};
@@ -133,13 +162,72 @@ static trl_err add_step(trli_time_plan *plan, const trli_program *program, const
     if (s->kind != TRLI_STEP_KERNEL) goto done;
     const trli_time_op op = {.step = s,
                              .execution = execution,
-                             .box = trli_program_box(program, s->field[0], 0),
+                             .box = trli_program_box(program, s->field[0], some_patch(plan)),
                              .ninputs = s->ninputs,
                              .noutputs = s->nout,
                              .output = s->field};
     TRL_TRY(add_op(plan, rotation, op));
 done:
     return err;
+}
+
+/* ---- beyond the patch ---- */
+
+static trl_offsets reach_of(const trli_time_op *op, int input)
+{
+    const trl_footprint f = trli_kernel_footprint(op->slab ? op->slab->kernel : op->step->kernel, input);
+    return trl_footprint_hull(&f);
+}
+
+static void include(trl_offsets *all, const trl_offsets *part)
+{
+    for (int a = 0; a < 3; ++a) {
+        if (part->lo[a] < all->lo[a]) all->lo[a] = part->lo[a];
+        if (part->hi[a] > all->hi[a]) all->hi[a] = part->hi[a];
+    }
+}
+
+/* Let a kernel compute what is needed of its results beyond the sides that the patch shares with others. */
+static void extend(const trli_time_plan *plan, trli_time_op *op, const trl_offsets *by)
+{
+    const trl_layout *layout = plan->model->layout;
+    const bool any = plan->patch == TRLI_ANY_PATCH;
+    for (int a = 0; a < layout->grid.dim; ++a) {
+        if (layout->counts[a] == 1 || (op->slab && !op->images && op->slab->axis == a)) continue;
+        /* Sides that are shared have no plane of their own: the patch's points are 0 <= i < cells. */
+        if (any || !trl_patch_at_side(layout, patch_of(plan), a, 0)) op->box.lo[a] = by->lo[a];
+        if (any || !trl_patch_at_side(layout, patch_of(plan), a, 1)) op->box.hi[a] = cells_of(plan, a) + by->hi[a];
+    }
+}
+
+/* What a kernel that computes so much more needs of an input. A condition reads points inside along its own axis. */
+static void note_need(trli_time_plan *plan, const trli_time_op *op, int input, const trl_offsets *by)
+{
+    trl_offsets reach = reach_of(op, input);
+    for (int a = 0; a < 3; ++a) {
+        const bool across = op->slab && op->slab->axis == a;
+        reach.lo[a] = across ? 0 : reach.lo[a] + by->lo[a];
+        reach.hi[a] = across ? 0 : reach.hi[a] + by->hi[a];
+    }
+    include(&plan->deep[op->field[input]], &reach);
+}
+
+/* From the last kernel to the first; plan->deep is then what the first execution reads before it is computed. */
+static void find_boxes(trli_time_plan *plan)
+{
+    static const trl_offsets none;
+    for (int i = plan->nops - 1; i >= 0; --i) {
+        trli_time_op *op = &plan->op[i];
+        const int *output = op->field + op->ninputs;
+        trl_offsets by = none;
+        for (int o = 0; o < op->noutputs; ++o) include(&by, &plan->deep[output[o]]);
+        extend(plan, op, &by);
+        for (int o = 0; o < op->noutputs && !op->slab && !op->images; ++o) plan->deep[output[o]] = none;
+        for (int k = 0; k < op->ninputs; ++k) note_need(plan, op, k, &by);
+    }
+    for (int f = 0; f < plan->model->nfields; ++f)
+        for (int a = 0; a < 3; ++a)
+            if (plan->model->layout->counts[a] == 1) plan->deep[f].lo[a] = plan->deep[f].hi[a] = 0;
 }
 
 /* ---- shifts ---- */
@@ -149,11 +237,11 @@ done:
 static void put_after(const trli_time_plan *plan, const trli_time_op *earlier, trli_time_op *later,
                       const trl_lidx lo[3], const trl_lidx hi[3])
 {
-    const bool *periodic = plan->model->layout->grid.periodic;
+    const trl_layout *layout = plan->model->layout;
     trl_lidx most[3];
     for (int a = 0; a < 3; ++a) {
         most[a] = hi[a];
-        if (periodic[a]) continue;
+        if (trli_goes_round(layout, a)) continue;
         const trl_lidx up = earlier->box.hi[a] - 1 - later->box.lo[a],
                        down = earlier->box.lo[a] - (later->box.hi[a] - 1);
         most[a] = hi[a] < up ? hi[a] : up;
@@ -161,16 +249,11 @@ static void put_after(const trli_time_plan *plan, const trli_time_op *earlier, t
     }
     for (int i = 0; i < 2; ++i) {
         const trl_lidx shift = earlier->shift[i] + most[plan->axis[i]];
-        const trl_lidx start = periodic[plan->axis[i]] ? earlier->start[i] - lo[plan->axis[i]] : 0;
+        const bool round = trli_goes_round(layout, plan->axis[i]);
+        const trl_lidx start = round ? earlier->start[i] - lo[plan->axis[i]] : 0;
         if (shift > later->shift[i]) later->shift[i] = shift;
         if (start > later->start[i]) later->start[i] = start;
     }
-}
-
-static trl_offsets reach_of(const trli_time_op *op, int input)
-{
-    const trl_footprint f = trli_kernel_footprint(op->slab ? op->slab->kernel : op->step->kernel, input);
-    return trl_footprint_hull(&f);
 }
 
 static void order(const trli_time_plan *plan, const trli_time_op *earlier, trli_time_op *later)
@@ -242,30 +325,43 @@ static trl_err look_at_slots(trli_time_plan *plan, const char **why)
 /* Periodic axes are gone round once, by kernels that compute each point once. */
 static const char *refuse_periodic(const trli_time_plan *plan)
 {
-    const trl_grid *grid = &plan->model->layout->grid;
+    const trl_layout *layout = plan->model->layout;
     for (int a = 0; a < 3; ++a) {
-        if (!grid->periodic[a]) continue;
+        const trl_gidx cells = layout->grid.cells[a];
+        if (!trli_goes_round(layout, a)) continue;
         for (int i = 0; i < plan->nops; ++i)
-            if (plan->op[i].box.lo[a] != 0 || plan->op[i].box.hi[a] != grid->cells[a])
+            if (plan->op[i].box.lo[a] != 0 || plan->op[i].box.hi[a] != cells)
                 return "intermediate values are computed beyond periodic sides";
         for (int i = 0; i < 2; ++i)
-            if (plan->axis[i] == a && plan->turned[i] >= grid->cells[a]) return "a periodic axis is short";
+            if (plan->axis[i] == a && plan->turned[i] >= cells) return "a periodic axis is short";
     }
     return NULL;
 }
 
-trl_err trli_time_plan_make(const trli_program *program, const trli_rotation *rotation, int executions,
+trl_err trli_time_plan_list(const trli_program *program, const trli_rotation *rotation, int patch, int executions,
                             trli_time_plan *plan, const char **why)
 {
     const int dim = program->model->layout->grid.dim;
     trl_err err = TRL_OK;
-    *plan = (trli_time_plan){.model = program->model, .axis = {dim - 2, dim - 1}};
+    *plan = (trli_time_plan){.model = program->model, .patch = patch, .axis = {dim - 2, dim - 1}};
     *why = refuse_program(program);
+    plan->deep = calloc((size_t)plan->model->nfields + 1, sizeof *plan->deep);
+    if (!plan->deep) return trl_fail(plan->model->ctx, TRL_ERR_MEMORY, NULL, "no memory for the kernels of a pass");
     for (int e = 0; e < executions && !*why; ++e)
         for (int i = 0; i < program->nsteps && !*why; ++i) {
             if (program->step[i].live) TRL_TRY(add_step(plan, program, rotation, &program->step[i], e));
             if (plan->nops > OPS_MOST) *why = "there are too many kernels and ghost layers";
         }
+    find_boxes(plan);
+done:
+    return err;
+}
+
+trl_err trli_time_plan_make(const trli_program *program, const trli_rotation *rotation, int patch, int executions,
+                            trli_time_plan *plan, const char **why)
+{
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_time_plan_list(program, rotation, patch, executions, plan, why));
     if (!*why) TRL_TRY(look_at_slots(plan, why));
     if (!*why) find_shifts(plan);
     if (!*why) *why = refuse_periodic(plan);
@@ -278,5 +374,84 @@ void trli_time_plan_free(trli_time_plan *plan)
 {
     for (int i = 0; i < plan->nops; ++i) free(plan->op[i].field);
     free(plan->op);
+    free(plan->deep);
     *plan = (trli_time_plan){0};
+}
+
+/* ---- before there is memory ---- */
+
+/* Whether patches have the ghosts of one another, and compute no more than so many times their own points. */
+static bool fits(const trli_time_plan *plan, double most)
+{
+    const trl_layout *layout = plan->model->layout;
+    double own = 0, all = 0;
+    for (int a = 0; a < layout->grid.dim; ++a)
+        for (int f = 0; f < plan->model->nfields; ++f)
+            if (-plan->deep[f].lo[a] > cells_of(plan, a) || plan->deep[f].hi[a] > cells_of(plan, a)) return false;
+    for (int i = 0; i < plan->nops; ++i) {
+        double points = 1, of_them = 1;
+        if (plan->op[i].slab || plan->op[i].images) continue;
+        for (int a = 0; a < layout->grid.dim; ++a) {
+            const trl_lidx n = plan->op[i].box.hi[a] - plan->op[i].box.lo[a];
+            points *= n;
+            of_them *= layout->counts[a] > 1 ? cells_of(plan, a) : n;
+        }
+        all += points;
+        own += of_them;
+    }
+    return all <= most * own;
+}
+
+static void touched(const trli_time_plan *plan, bool *is)
+{
+    for (int i = 0; i < plan->nops; ++i)
+        for (int f = 0; f < plan->op[i].ninputs + plan->op[i].noutputs; ++f) is[plan->op[i].field[f]] = true;
+}
+
+/* All fields of a pass get the same ghosts, so that those of one location can share their memory. */
+static void deepen(const trli_time_plan *plan, const bool *in_pass)
+{
+    trl_offsets all = {0};
+    for (int f = 0; f < plan->model->nfields; ++f) {
+        const trli_field *field = &plan->model->field[f];
+        include(&all, &plan->deep[f]);
+        for (int a = 0; a < 3 && in_pass[f]; ++a) {
+            if (-field->ghost_lo[a] < all.lo[a]) all.lo[a] = -field->ghost_lo[a];
+            if (field->ghost_hi[a] > all.hi[a]) all.hi[a] = field->ghost_hi[a];
+        }
+    }
+    for (int f = 0; f < plan->model->nfields; ++f) {
+        trli_field *field = &plan->model->field[f];
+        for (int a = 0; a < 3 && in_pass[f]; ++a) {
+            field->ghost_lo[a] = -all.lo[a];
+            field->ghost_hi[a] = all.hi[a];
+        }
+    }
+}
+
+trl_err trli_time_plan_prepare(const trli_program *program, const trli_rotation *rotation, double excess,
+                               int *executions, int64_t *values, const char **why)
+{
+    trli_model *model = program->model;
+    trli_time_plan plan = {.model = model};
+    bool *in_pass = calloc((size_t)model->nfields + 1, sizeof *in_pass);
+    trl_err err = TRL_OK;
+    *values = 0;
+    if (!in_pass) TRL_TRY(trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for the kernels of a pass"));
+    for (; *executions > 1; --*executions) {
+        TRL_TRY(trli_time_plan_list(program, rotation, TRLI_ANY_PATCH, *executions, &plan, why));
+        if (*why) goto done;
+        if (fits(&plan, excess)) break;
+        trli_time_plan_free(&plan);
+    }
+    if (*executions < 2) *why = "patches are too small for ghosts as deep as several steps need";
+    if (*why) goto done;
+    touched(&plan, in_pass);
+    for (int f = 0; f < model->nfields; ++f)
+        if (in_pass[f]) *values += trli_model_points(model, model->field[f].location, NULL);
+    deepen(&plan, in_pass);
+done:
+    trli_time_plan_free(&plan);
+    free(in_pass);
+    return err;
 }

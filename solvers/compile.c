@@ -441,6 +441,7 @@ trl_err trli_compile_programs(trl_simulation *sim)
     }
     TRL_TRY(first);
     for (int i = 0; i < sim->model->nprograms; ++i) TRL_TRY(trli_program_count_work(sim->model->program[i]));
+    TRL_TRY(trli_time_blocking_prepare(sim));
     equalise_levels(sim);
     TRL_TRY(trli_model_freeze(sim->model));
 done:

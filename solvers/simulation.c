@@ -263,19 +263,28 @@ static bool found_nonfinite(const trl_simulation *sim)
     return false;
 }
 
+trl_err trli_agree_on_result(trl_simulation *sim, trl_err err, trl_gidx step, int *result)
+{
+    int worst[2] = {(int)err, *result};
+    if (trl_context_ranks(sim->ctx) > 1 &&
+        MPI_Allreduce(MPI_IN_PLACE, worst, 2, MPI_INT, MPI_MAX, trl_context_comm(sim->ctx)) != MPI_SUCCESS)
+        err = trl_fail(sim->ctx, TRL_ERR_MPI, NULL, "the ranks could not agree on the result of step %" PRId64, step);
+    *result = worst[1];
+    return worst[0] != TRL_OK || err != TRL_OK ? trl_context_agree(sim->ctx, err) : TRL_OK;
+}
+
 /* Run a program whose kernels check their results; all ranks return the same. */
 static trl_err run_checked(trl_simulation *sim, trli_program *program, trl_gidx step, double time, bool check)
 {
     clear_nonfinite(sim);
     trl_err err = trli_program_run(program);
-    int local[2] = {(int)err, check && found_nonfinite(sim)}, worst[2] = {local[0], local[1]};
+    int found = check && found_nonfinite(sim);
     sim->comm_bytes += program->comm_bytes;
     sim->comm_messages += program->comm_messages;
-    if (trl_context_ranks(sim->ctx) > 1 &&
-        MPI_Allreduce(local, worst, 2, MPI_INT, MPI_MAX, trl_context_comm(sim->ctx)) != MPI_SUCCESS)
-        err = trl_fail(sim->ctx, TRL_ERR_MPI, NULL, "the ranks could not agree on the result of step %" PRId64, step);
-    if (worst[0] != TRL_OK || err != TRL_OK) return trl_context_agree(sim->ctx, err);
-    return worst[1] ? trli_report_nonfinite(sim, step, time) : TRL_OK;
+    TRL_TRY(trli_agree_on_result(sim, err, step, &found));
+    if (found) err = trli_report_nonfinite(sim, step, time);
+done:
+    return err;
 }
 
 trl_err trli_program_run_agreed(trl_simulation *sim, trli_program *program)

@@ -64,6 +64,9 @@ typedef struct trli_next_step {
 } trli_next_step;
 
 /* time_blocking.c: several steps in one pass over memory. */
+/* Once programs are analysed, and before fields have memory: how many steps at most, and the ghosts that they need. Collective: yes. */
+TRL_NODISCARD trl_err trli_time_blocking_prepare(trl_simulation *sim);
+/* Once there is memory. Collective: yes. */
 TRL_NODISCARD trl_err trli_time_blocking_create(trl_simulation *sim);
 void trli_time_blocking_destroy(struct trli_time_blocking **blocking);
 /* For the plan: how many steps are taken at once, or why they are not. */
@@ -73,6 +76,8 @@ TRL_NODISCARD trl_err trli_choose_step(trl_simulation *sim, trl_gidx number, dou
 /* Whether steps or end is reached at a step's number and time. */
 bool trli_done_at(const trl_simulation *sim, trl_gidx number, double time);
 void trli_set_times(trl_simulation *sim, const trli_next_step *next);
+/* The worst of all ranks' errors, which all return, and of *result. Collective: yes. */
+TRL_NODISCARD trl_err trli_agree_on_result(trl_simulation *sim, trl_err err, trl_gidx step, int *result);
 /* Take note that steps were taken, the last of them this one. */
 void trli_accept_steps(trl_simulation *sim, const trli_next_step *last, int count);
 

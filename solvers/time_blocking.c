@@ -2,6 +2,7 @@
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* How many steps are taken in one pass over memory. What pays depends on caches and memory as no table tells: once kernels are compiled,
  * some ways are tried in turn, one step at a time among them, and the fastest stays. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -27,9 +28,11 @@ enum {
 };
 
 typedef struct trli_time_blocking {
+    int longest; /* steps that a pass can have, as far as is known before fields have memory */
     int nways;
     trli_time_blocks *way[WAYS_MOST]; /* NULL: one step at a time */
     int steps[WAYS_MOST];
+    bool compiling; /* some rank still waits for kernels */
     int settled, best;
     /* The try under way: samples of each way in turn. One is a pass, or as many single steps as the longest pass has. */
     int sample, tried, steps_done;
@@ -39,37 +42,96 @@ typedef struct trli_time_blocking {
 } trli_time_blocking;
 
 static const double far_behind = 1.2;
+static const double most_computed =
+    1.25; /* times a patch's own points, with those of its neighbours: less than is gained */
 
 /* ---- what is possible ---- */
+
+/* All ranks go one way: if one of them cannot take several steps at once, none does. Collective: yes. */
+static trl_err agree(trl_simulation *sim, trl_err err)
+{
+    int refused = sim->not_blocked != NULL;
+    TRL_TRY(trl_context_agree(sim->ctx, err));
+    if (trl_context_ranks(sim->ctx) == 1) goto done;
+    if (MPI_Allreduce(MPI_IN_PLACE, &refused, 1, MPI_INT, MPI_MAX, trl_context_comm(sim->ctx)) != MPI_SUCCESS)
+        TRL_TRY(trl_fail(sim->ctx, TRL_ERR_MPI, NULL, "the ranks could not agree on the steps of a pass"));
+    if (refused && !sim->not_blocked) sim->not_blocked = "another rank cannot take several";
+done:
+    return err;
+}
+
+/* The state's two levels; fields: room for both of all equations. */
+static trli_rotation rotation_of(const trl_simulation *sim, int *fields)
+{
+    for (int v = 0; v < sim->nequations; ++v) {
+        fields[v] = sim->equation[v].state;
+        fields[sim->nequations + v] = sim->equation[v].next;
+    }
+    return (trli_rotation){sim->nequations, fields, fields + sim->nequations};
+}
+
+static trl_err prepare(trl_simulation *sim, const trli_rotation *rotation)
+{
+    const int wanted = sim->problem->time_blocking, stages = sim->integrator->stages;
+    const int most = wanted > 1   ? wanted < STEPS_MOST ? wanted : STEPS_MOST
+                     : stages > 1 ? STAGES / stages > 1 ? STAGES / stages : 2
+                                  : STEPS;
+    int64_t values;
+    trl_err err = TRL_OK;
+    sim->blocking->longest = most;
+    TRL_TRY(trli_time_plan_prepare(sim->step, rotation, wanted > 1 ? INFINITY : most_computed, &sim->blocking->longest,
+                                   &values, &sim->not_blocked));
+    if (wanted > 1 || sim->not_blocked) goto done;
+    if (!trli_strains_caches(sim->ctx, values)) sim->not_blocked = "the fields fit in the caches";
+    if (!EVERY_SIZE && sim->model->compile == TRLI_COMPILE_NEVER) sim->not_blocked = "kernels are interpreted";
+done:
+    return err;
+}
+
+trl_err trli_time_blocking_prepare(trl_simulation *sim)
+{
+    const trl_problem *p = sim->problem;
+    int *fields = malloc(2 * (size_t)sim->nequations * sizeof *fields + 1);
+    trl_err err = TRL_OK;
+    sim->blocking = calloc(1, sizeof *sim->blocking);
+    if (!fields || !sim->blocking)
+        TRL_TRY(trl_fail(sim->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d equations", sim->nequations));
+    const trli_rotation rotation = rotation_of(sim, fields);
+    if (p->time_blocking == 1) sim->not_blocked = "run.time_blocking is 1";
+    if (!sim->not_blocked && p->time.cfl > 0) sim->not_blocked = "dt follows from cfl";
+    if (!sim->not_blocked) err = prepare(sim, &rotation);
+done:
+    free(fields);
+    return agree(sim, err);
+}
 
 static trl_err add_way(trl_simulation *sim, const trli_rotation *rotation, const trli_time_shape *shape)
 {
     trli_time_blocking *b = sim->blocking;
-    trl_err err = trli_time_blocks_create(sim->step, rotation, shape, &b->way[b->nways], &sim->not_blocked);
-    if (err == TRL_OK && b->way[b->nways]) b->steps[b->nways++] = shape->executions;
+    trli_time_blocks **way = &b->way[b->nways];
+    trl_err err = trli_time_blocks_create(sim->step, rotation, shape, way, &sim->not_blocked);
+    b->steps[b->nways++] = shape->executions;
+    TRL_TRY(agree(sim, err));
+    if (!sim->not_blocked) TRL_TRY(trli_time_blocks_connect(*way));
+done:
     return err;
 }
 
 static trl_err add_ways(trl_simulation *sim, const trli_rotation *rotation)
 {
-    const int wanted = sim->problem->time_blocking, stages = sim->integrator->stages;
     const size_t known = trl_context_cache_bytes(sim->ctx, 2), second = known > 0 ? known : (size_t)1 << 20;
     trl_err err = TRL_OK;
-    if (wanted > 1) {
-        const trli_time_shape shape = {wanted < STEPS_MOST ? wanted : STEPS_MOST, second / 2};
+    if (sim->problem->time_blocking > 1) {
+        const trli_time_shape shape = {sim->blocking->longest, second / 2};
         return add_way(sim, rotation, &shape);
     }
     sim->blocking->steps[sim->blocking->nways++] = 1;
-    for (int steps = (stages > 1 ? STAGES : STEPS) / stages, sizes = 0; steps > 1 && sizes < 2; steps /= 2, ++sizes)
+    for (int steps = sim->blocking->longest, sizes = 0; steps > 1 && sizes < 2; steps /= 2, ++sizes)
         for (size_t bytes = second / 2; bytes <= 2 * second && !sim->not_blocked; bytes *= 2) {
             const trli_time_shape shape = {steps, bytes};
             TRL_TRY(add_way(sim, rotation, &shape));
         }
-    if (sim->not_blocked) goto done;
-    trli_time_sizes sizes;
-    trli_time_blocks_sizes(sim->blocking->way[1], &sizes);
-    if (!trli_strains_caches(sim->ctx, sizes.values)) sim->not_blocked = "the fields fit in the caches";
-    if (!EVERY_SIZE && sim->model->compile == TRLI_COMPILE_NEVER) sim->not_blocked = "kernels are interpreted";
+    sim->blocking->compiling = true;
 done:
     return err;
 }
@@ -79,16 +141,9 @@ trl_err trli_time_blocking_create(trl_simulation *sim)
     const trl_problem *p = sim->problem;
     int *fields = malloc(2 * (size_t)sim->nequations * sizeof *fields + 1);
     trl_err err = TRL_OK;
-    sim->blocking = calloc(1, sizeof *sim->blocking);
-    if (!fields || !sim->blocking)
-        TRL_TRY(trl_fail(sim->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d equations", sim->nequations));
-    for (int v = 0; v < sim->nequations; ++v) {
-        fields[v] = sim->equation[v].state;
-        fields[sim->nequations + v] = sim->equation[v].next;
-    }
-    const trli_rotation rotation = {sim->nequations, fields, fields + sim->nequations};
-    if (p->time_blocking == 1) sim->not_blocked = "run.time_blocking is 1";
-    if (!sim->not_blocked && p->time.cfl > 0) sim->not_blocked = "dt follows from cfl";
+    if (!fields) err = trl_fail(sim->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d equations", sim->nequations);
+    TRL_TRY(trl_context_agree(sim->ctx, err));
+    const trli_rotation rotation = rotation_of(sim, fields);
     if (!sim->not_blocked) TRL_TRY(add_ways(sim, &rotation));
     if (!sim->not_blocked) goto done;
     trli_time_blocking_destroy(&sim->blocking);
@@ -117,9 +172,12 @@ void trli_time_blocking_describe(const trl_simulation *sim, size_t size, char *t
     }
     const int way = b->nways > 1 ? 1 : 0;
     trli_time_blocks_sizes(b->way[way], &sizes);
-    snprintf(text, size, "%s%d steps in one pass over memory, e.g. %d block%s of %d along %c, fronts of %d along %c",
-             b->nways > 1 ? "up to " : "", b->steps[way], sizes.blocks, sizes.blocks > 1 ? "s" : "", (int)sizes.block,
-             "xyz"[sizes.block_axis], (int)sizes.front, "xyz"[sizes.front_axis]);
+    const int n = snprintf(text, size,
+                           "%s%d steps in one pass over memory, e.g. %d block%s of %d along %c, fronts of %d along %c",
+                           b->nways > 1 ? "up to " : "", b->steps[way], sizes.blocks, sizes.blocks > 1 ? "s" : "",
+                           (int)sizes.block, "xyz"[sizes.block_axis], (int)sizes.front, "xyz"[sizes.front_axis]);
+    if (sizes.layers > 0 && n > 0 && (size_t)n < size)
+        snprintf(text + n, size - (size_t)n, "; patches compute up to %d layers of one another", sizes.layers);
 }
 
 /* ---- steps ---- */
@@ -155,11 +213,21 @@ static trl_err run_pass(trl_simulation *sim, trli_time_blocks *blocks, const trl
         trli_set_times(sim, &next[i]);
         trli_time_blocks_set_scalars(blocks, i);
     }
-    TRL_TRY(trli_time_blocks_run(blocks, count));
-    const int bad = sim->problem->nan_check ? trli_time_blocks_nonfinite(blocks) : -1;
-    if (bad >= 0) TRL_TRY(trli_report_nonfinite(sim, next[bad].number, next[bad].time));
+    err = trli_time_blocks_run(blocks, count);
+    const int found = sim->problem->nan_check ? trli_time_blocks_nonfinite(blocks) : -1;
+    int first = found < 0 ? 0 : count - found; /* the first of all ranks' is the largest */
+    TRL_TRY(trli_agree_on_result(sim, err, next[count - 1].number, &first));
+    if (first > 0) {
+        const int bad = count - first;
+        trli_time_blocks_show_nonfinite(blocks, bad);
+        TRL_TRY(trli_report_nonfinite(sim, next[bad].number, next[bad].time));
+    }
     trl_memory_get_stats(sim->ctx, &after);
     if (sim->steps_run > 0) sim->allocations += after.allocations - before.allocations;
+    trli_time_sizes sizes;
+    trli_time_blocks_sizes(blocks, &sizes);
+    sim->comm_bytes += sizes.comm_bytes;
+    sim->comm_messages += sizes.comm_messages;
     trli_accept_steps(sim, &next[count - 1], count);
 done:
     return err;
@@ -195,6 +263,18 @@ static void note(trli_time_blocking *b, double ns, int steps)
     b->tried = next_tried(b, 0);
 }
 
+/* While a way is sought, ranks have to find the same: the longest time, and whether one of them still waits for kernels. */
+static trl_err share(trl_simulation *sim, double *ns)
+{
+    double worst[2] = {*ns, sim->model->compiling};
+    if (trl_context_ranks(sim->ctx) > 1 &&
+        MPI_Allreduce(MPI_IN_PLACE, worst, 2, MPI_DOUBLE, MPI_MAX, trl_context_comm(sim->ctx)) != MPI_SUCCESS)
+        return trl_fail(sim->ctx, TRL_ERR_MPI, NULL, "the ranks could not agree on the steps of a pass");
+    *ns = worst[0];
+    sim->blocking->compiling = worst[1] > 0;
+    return TRL_OK;
+}
+
 trl_err trl_simulation_advance(trl_simulation *sim, trl_stop stop, void *data)
 {
     trli_time_blocking *b = sim->blocking;
@@ -202,17 +282,19 @@ trl_err trl_simulation_advance(trl_simulation *sim, trl_stop stop, void *data)
     int count;
     trl_err err = TRL_OK;
     if (!b) return trl_simulation_step(sim);
-    const bool settling = b->nways > 1 && (sim->model->compiling || b->settled < SETTLING);
-    const bool trying = !settling && b->nways > 1 && b->sample < SAMPLES;
-    const int way = settling ? 0 : trying ? b->tried : b->best;
-    if (settling && !sim->model->compiling) ++b->settled;
+    const bool seeking = b->nways > 1 && (b->settled < SETTLING || b->sample < SAMPLES);
+    const bool trying = seeking && !b->compiling && b->settled >= SETTLING;
+    const int way = trying ? b->tried : seeking ? 0 : b->best;
     TRL_TRY(look_ahead(sim, b->steps[way], stop, data, next, &count));
     const int64_t start = trli_now_ns();
     if (count > 1)
         TRL_TRY(run_pass(sim, b->way[way], next, count));
     else
         TRL_TRY(trl_simulation_step(sim));
-    if (trying && (count > 1 || way == 0)) note(b, (double)(trli_now_ns() - start), count);
+    double ns = (double)(trli_now_ns() - start);
+    if (seeking) TRL_TRY(share(sim, &ns));
+    if (trying && (count > 1 || way == 0)) note(b, ns, count);
+    if (seeking && !b->compiling && b->settled < SETTLING) ++b->settled;
 done:
     return err;
 }

@@ -38,6 +38,8 @@ def ways_of(rng, dim):
             ["run.fusion=full", "run.compile=always", rng.choice([patches, "run.threads=2"]),
              rng.choice(["run.balance=1", "run.balance=1e6"]),
              f"run.passes.{rng.choice(['hoisting', 'carrying', 'pairs', 'ghosts', 'sharing', 'groups', 'slots'])}={rng.choice(['true', 'true', 'false'])}"]]
+    if dim > 1:
+        ways.append(["run.fusion=full", "run.compile=never", patches, f"run.time_blocking={rng.choice([2, 3, 5])}"])
     if rng.random() < 0.1:  # costly: each formula is a kernel
         ways.append([f"run.fusion={rng.choice(['node', 'none'])}", "run.compile=always"])
     return ways

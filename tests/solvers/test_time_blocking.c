@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Several steps in one pass over memory: as one at a time, to the bit, up to events, with the same messages. */
-// ctest: np=1,2
+// ctest: np=1,2,4
 #include "../expressions/problem_fixture.h"
 
 /* Sides of every kind; the corners of a stencil of 27 points are filled by several. */
@@ -23,13 +23,23 @@ static const char *const slopes[] = {
 typedef struct shape {
     int dim, cells[3];
     bool periodic[3];
+    int patches[3]; /* 0: as many as ranks */
 } shape;
-static const shape shapes[] = {{2, {41, 13}, {0}}, {2, {7, 38}, {0}}, {3, {9, 37, 6}, {0}}, {3, {6, 19, 23}, {0}}};
-static const shape periodic_shapes[] = {{2, {41, 33}, {true, true, false}},
-                                        {2, {35, 11}, {true, false, false}},
-                                        {3, {7, 31, 9}, {true, true, false}},
-                                        {3, {6, 19, 37}, {false, false, true}},
-                                        {3, {8, 41, 33}, {true, true, true}}};
+static const shape shapes[] = {
+    {2, {41, 13}, {0}, {0}}, {2, {7, 38}, {0}, {0}}, {3, {9, 37, 6}, {0}, {0}}, {3, {6, 19, 23}, {0}, {0}}};
+static const shape periodic_shapes[] = {{2, {41, 33}, {true, true, false}, {0}},
+                                        {2, {35, 11}, {true, false, false}, {0}},
+                                        {3, {7, 31, 9}, {true, true, false}, {0}},
+                                        {3, {6, 19, 37}, {false, false, true}, {0}},
+                                        {3, {8, 41, 33}, {true, true, true}, {0}}};
+/* Four patches each: of one, two or four ranks. */
+static const shape shared_shapes[] = {{2, {41, 57}, {0}, {1, 4, 1}},
+                                      {2, {66, 35}, {true, false, false}, {2, 2, 1}},
+                                      {2, {64, 37}, {true, true, false}, {4, 1, 1}},
+                                      {3, {9, 37, 44}, {false, true, false}, {1, 2, 2}},
+                                      {3, {35, 33, 21}, {false, true, true}, {2, 2, 1}},
+                                      {3, {33, 17, 34}, {true, true, true}, {2, 1, 2}},
+                                      {3, {7, 8, 103}, {0}, {1, 1, 4}}};
 
 static void write_problem(const shape *s, int conditioned, const char *slope, const char *method, const char *run)
 {
@@ -47,8 +57,9 @@ static void write_problem(const shape *s, int conditioned, const char *slope, co
     new_deck();
     say("grid: {cells: %s, length: %s, periodic: [%s, %s", list_of(s->dim, s->cells), plane ? "[1, 1]" : "[1, 1, 1]",
         flag[0], flag[1]);
-    say("%s%s]}\n", plane ? "" : ", ", plane ? "" : flag[2]);
-    say("equations:\n");
+    say("%s%s]", plane ? "" : ", ", plane ? "" : flag[2]);
+    if (s->patches[0] > 0) say(", patches: %s", list_of(s->dim, s->patches));
+    say("}\nequations:\n");
     say("  T: {initial: \"1 + x*y\", ddt: \"%s\", boundary: %s}\n", in_space, sides);
     if (strchr(slope, 'S')) say("  S: {initial: \"x - y\", ddt: \"0.01*laplacian(S) - 0.1*T\", boundary: %s}\n", sides);
     say("time: {method: %s, dt: 1.0e-3, steps: 1000}\n", method);
@@ -106,7 +117,8 @@ static void compare(const shape *s, int conditioned, const char *slope, const ch
         snprintf(run, sizeof run, "fusion: %s, compile: %s, time_blocking: %d", fusion, compile, steps);
         write_problem(s, conditioned, slope, method, run);
         const int most = hashes_after_steps(found);
-        if (alone()) ck_assert_msg(most == steps, "%d steps at once, not %d: %s", most, steps, test_messages());
+        if (alone() || s->patches[0] > 0)
+            ck_assert_msg(most == steps, "%d steps at once, not %d: %s", most, steps, test_messages());
         ck_assert_msg(found[0] == expected[0] && found[1] == expected[1],
                       "%s, %s, fusion %s, compile %s, %d steps at once, %d threads, %d-D", slope, method, fusion,
                       compile, steps, threads, s->dim);
@@ -136,6 +148,19 @@ START_TEST(periodic_axes_are_gone_round_without_a_seam)
 }
 END_TEST
 
+START_TEST(patches_compute_what_they_need_of_one_another)
+{
+    static const char *const methods[] = {"euler", "ssprk2", "euler", "ssprk3", "euler", "euler", "rk4"};
+    static const int steps[] = {5, 3, 8, 2, 4, 6, 2};
+    for (size_t s = 0; s < sizeof shared_shapes / sizeof *shared_shapes; ++s)
+        for (size_t d = 0; d < sizeof slopes / sizeof *slopes; ++d)
+            compare(&shared_shapes[s], (int)(s + d) % 2, slopes[d], methods[s], d == 1 ? "node" : "full", "never",
+                    strstr(methods[s], "k4") || d == 2 ? 2 : steps[s]);
+    compare(&shared_shapes[3], 0, slopes[0], "euler", "full", "always", 4);
+    compare(&shared_shapes[5], 1, slopes[3], "ssprk2", "full", "always", 3);
+}
+END_TEST
+
 START_TEST(compiled_kernels_give_the_bits_of_interpreted_ones)
 {
     compare(&shapes[0], 0, slopes[0], "euler", "full", "always", 4);
@@ -162,7 +187,6 @@ START_TEST(stops_after_each_step_that_is_an_event_and_at_the_end)
 {
     static const int expected[] = {3, 6, 7, 9, 12, 13};
     uint64_t hash;
-    if (!alone()) return;
     for (int blocked = 0; blocked < 2; ++blocked) {
         new_deck();
         say("grid: {cells: [20, 20]}\n");
@@ -188,8 +212,7 @@ END_TEST
 
 START_TEST(a_run_takes_no_more_steps_than_it_was_asked_for)
 {
-    if (!alone()) return;
-    write_problem(&shapes[0], 0, slopes[0], "euler", "time_blocking: 8");
+    write_problem(&shared_shapes[0], 0, slopes[0], "euler", "time_blocking: 8");
     ck_ok(open_problem());
     ck_ok(trl_simulation_initialise(sim));
     trl_simulation_set_steps(sim, 10);
@@ -224,7 +247,7 @@ START_TEST(a_value_that_is_not_finite_is_reported_with_its_step_and_first_point)
         ck_assert_ptr_nonnull(strstr(test_messages(), "after step 14"));
         if (steps == 1) snprintf(expected, sizeof expected, "%s", test_messages());
         ck_assert_ptr_nonnull(strstr(test_messages(), "'T' is NaN"));
-        if (alone()) ck_assert_str_eq(test_messages(), expected);
+        ck_assert_str_eq(test_messages(), expected);
         test_clear();
     }
 }
@@ -258,13 +281,11 @@ static void takes_one_step_because(const char *grid, const char *ddt, const char
 
 START_TEST(says_why_steps_are_taken_one_at_a_time)
 {
-    if (!alone()) {
-        takes_one_step_because("cells: [8, 8]", "laplacian(T)", "dt: 1.0e-4", "there are several ranks");
-        return;
-    }
+    takes_one_step_because("cells: [12, 8], patches: [4, 1]", "-div(advective_flux(T, [0.5, -0.3], vanleer))",
+                           "dt: 1.0e-4", "patches are too small for ghosts as deep as several steps need");
+    if (!alone()) return;
     takes_one_step_because("cells: [8, 8]", "laplacian(T)", "dt: {cfl: 0.5}", "dt follows from cfl");
     takes_one_step_because("cells: [8]", "laplacian(T)", "dt: 1.0e-4", "the grid is 1-D");
-    takes_one_step_because("cells: [8, 8], patches: [2, 1]", "laplacian(T)", "dt: 1.0e-4", "there are several patches");
     takes_one_step_because("cells: [8, 3], periodic: [true, true]", "laplacian(T)", "dt: 1.0e-4",
                            "a periodic axis is short");
     takes_one_step_because("cells: [8, 8]", "laplacian(T) - T/integral(T)", "dt: 1.0e-4",
@@ -275,8 +296,7 @@ END_TEST
 START_TEST(steps_taken_together_allocate_nothing_after_the_first)
 {
     trl_simulation_stats stats;
-    if (!alone()) return;
-    write_problem(&shapes[2], 0, slopes[2], "ssprk2", "time_blocking: 4");
+    write_problem(&shared_shapes[2], 0, slopes[2], "euler", "time_blocking: 4");
     ck_ok(open_problem());
     ck_ok(trl_simulation_initialise(sim));
     advance_to(30);
@@ -285,16 +305,41 @@ START_TEST(steps_taken_together_allocate_nothing_after_the_first)
 }
 END_TEST
 
+START_TEST(ranks_choose_one_way_and_exchange_once_for_a_pass)
+{
+    static const int settings[] = {1, 0, 4};
+    int64_t messages[3];
+    uint64_t hash[3];
+    for (int i = 0; i < 3; ++i) {
+        trl_simulation_stats stats;
+        char run[64] = "time_blocking: auto";
+        if (settings[i] > 0) snprintf(run, sizeof run, "time_blocking: %d", settings[i]);
+        close_problem();
+        write_problem(&shared_shapes[1], 0, slopes[0], "euler", run);
+        ck_ok(open_problem());
+        ck_ok(trl_simulation_initialise(sim));
+        advance_to(120);
+        trl_simulation_get_stats(sim, &stats);
+        messages[i] = stats.comm_messages;
+        hash[i] = hash_of("T");
+    }
+    ck_assert(hash[1] == hash[0] && hash[2] == hash[0]);
+    ck_assert(alone() || messages[2] < messages[0] / 2);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_unchecked_fixture(tc, NULL, close_problem);
     tcase_add_test(tc, all_conditions_and_methods_give_the_bits_of_one_step_at_a_time);
     tcase_add_test(tc, periodic_axes_are_gone_round_without_a_seam);
+    tcase_add_test(tc, patches_compute_what_they_need_of_one_another);
     tcase_add_test(tc, compiled_kernels_give_the_bits_of_interpreted_ones);
     tcase_add_test(tc, kernels_that_share_their_results_are_ordered_too);
     tcase_add_test(tc, stops_after_each_step_that_is_an_event_and_at_the_end);
     tcase_add_test(tc, a_run_takes_no_more_steps_than_it_was_asked_for);
     tcase_add_test(tc, a_value_that_is_not_finite_is_reported_with_its_step_and_first_point);
+    tcase_add_test(tc, ranks_choose_one_way_and_exchange_once_for_a_pass);
     tcase_add_test(tc, says_why_steps_are_taken_one_at_a_time);
     tcase_add_test(tc, steps_taken_together_allocate_nothing_after_the_first);
 }
