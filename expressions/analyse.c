@@ -70,6 +70,10 @@ static void note_corners(const analysis *an, const extension *e, int field, cons
         trl_offsets part = reach->part[p / n], by = e->corner.n > 0 ? e->corner.part[p % n] : e->side;
         for (int a = 0; a < 3; ++a) {
             int further = (int)(e->location >> a & 1) - (int)(location >> a & 1);
+            if (!an->model->layout->grid.periodic[a]) { /* a part says no less than nothing, the box may be smaller */
+                if (by.lo[a] < e->side.lo[a]) by.lo[a] = e->side.lo[a];
+                if (by.hi[a] > e->side.hi[a]) by.hi[a] = e->side.hi[a];
+            }
             part.lo[a] += by.lo[a];
             part.hi[a] += by.hi[a] + further;
             d->further[a] |= by.hi[a] + further > least_hi(&e->inner, a);

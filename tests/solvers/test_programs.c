@@ -124,6 +124,25 @@ START_TEST(beyond_a_periodic_axis_an_expression_is_its_value_at_the_wrapped_cell
 }
 END_TEST
 
+/* The ends of T's own points are set on y- and y+, so the filter needs S two points beyond them, not three: nor do the corners. */
+START_TEST(conditions_set_no_ghost_that_is_beyond_those_read)
+{
+    new_deck();
+    say("grid: {cells: [13, 13, 7], periodic: [true, false, false]}\n");
+    say("expressions: {edge: \"0.5\"}\n");
+    say("equations:\n");
+    say("  T: {location: zedge, initial: \"x*y\", ddt: \"tophat_filter(at(S, zedge), 3)\",\n");
+    say("      boundary: {y-: {dirichlet: 0}, y+: {dirichlet: 1}, z-: {neumann: 0}, z+: {neumann: 0}}}\n");
+    say("  S: {location: xface, initial: \"1 + x*y\", ddt: \"0.01*laplacian(S)\",\n");
+    say("      boundary: {y-: {neumann: 0}, y+: {dirichlet: 2}, z-: {expression: edge}, z+: {expression: edge}}}\n");
+    say("time: {method: euler, dt: 1.0e-3, steps: 2}\n");
+    say("run: {fusion: none, compile: never, time_blocking: 1}\n");
+    ck_ok(open_problem());
+    ck_ok(run_steps(2));
+    close_problem();
+}
+END_TEST
+
 START_TEST(a_masked_cell_keeps_its_initial_value_and_is_left_out_of_norms)
 {
     static const char *const methods[] = {"time.method=euler", "time.method=ssprk3", "time.method=rk4"};
@@ -260,6 +279,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, fusion_patches_scheduler_and_threads_do_not_change_a_bit);
     tcase_add_test(tc, the_number_of_ranks_does_not_change_a_bit);
     tcase_add_test(tc, beyond_a_periodic_axis_an_expression_is_its_value_at_the_wrapped_cell);
+    tcase_add_test(tc, conditions_set_no_ghost_that_is_beyond_those_read);
     tcase_add_test(tc, a_masked_cell_keeps_its_initial_value_and_is_left_out_of_norms);
     tcase_add_test(tc, old_and_evaluate_step_hold_the_values_of_the_step_start);
     tcase_add_test(tc, reductions_weigh_points_and_probes_interpolate);
