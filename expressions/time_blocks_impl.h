@@ -38,6 +38,7 @@ typedef struct trli_time_plan {
     trli_model *model;
     int patch; /* local; TRLI_ANY_PATCH: one that shares all its sides with others and has all conditions, too */
     trl_offsets *deep; /* [model->nfields] what is read beyond sides that patches share before it is computed */
+    bool *touched;     /* [model->nfields] by a pass, once it is known that patches are thick enough */
     int axis[2];       /* of blocks, of fronts */
     int nops, capacity;
     trli_time_op *op;            /* in the order of the executions and their steps */
@@ -45,11 +46,12 @@ typedef struct trli_time_plan {
     trl_lidx late[2], turned[2]; /* the largest shifts and starts */
 } trli_time_plan;
 
-/* Before fields have memory: let there be as many of *executions as patches are thick enough for, with no more computed points than
- * `excess` times their own, and give the fields of a pass the ghosts for it. *values: of all these fields on this rank. *why: as
- * below. Fails with MEMORY. */
-TRL_NODISCARD trl_err trli_time_plan_prepare(const trli_program *program, const trli_rotation *rotation, double excess,
-                                             int *executions, int64_t *values, const char **why);
+/* Before fields have memory: plan as many of *executions as patches are thick enough for, with no more computed points than `excess`
+ * times their own. *values: of all fields of a pass on this rank. *why: as below. Fails with MEMORY. */
+TRL_NODISCARD trl_err trli_time_plan_fit(const trli_program *program, const trli_rotation *rotation, double excess,
+                                         int *executions, trli_time_plan *plan, int64_t *values, const char **why);
+/* Give all fields of a pass the ghosts that it needs, and the same ones, so that those of one location can share their memory. */
+void trli_time_plan_deepen(const trli_time_plan *plan);
 /* The kernels of `executions` of a program and their boxes on a patch. *why: NULL, or what is in the way of a pass. Free it come what
  * may. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_time_plan_list(const trli_program *program, const trli_rotation *rotation, int patch,

@@ -375,6 +375,7 @@ void trli_time_plan_free(trli_time_plan *plan)
     for (int i = 0; i < plan->nops; ++i) free(plan->op[i].field);
     free(plan->op);
     free(plan->deep);
+    free(plan->touched);
     *plan = (trli_time_plan){0};
 }
 
@@ -402,56 +403,51 @@ static bool fits(const trli_time_plan *plan, double most)
     return all <= most * own;
 }
 
-static void touched(const trli_time_plan *plan, bool *is)
+static trl_err find_touched(trli_time_plan *plan)
 {
+    plan->touched = calloc((size_t)plan->model->nfields + 1, sizeof *plan->touched);
+    if (!plan->touched) return trl_fail(plan->model->ctx, TRL_ERR_MEMORY, NULL, "no memory for the kernels of a pass");
     for (int i = 0; i < plan->nops; ++i)
-        for (int f = 0; f < plan->op[i].ninputs + plan->op[i].noutputs; ++f) is[plan->op[i].field[f]] = true;
+        for (int f = 0; f < plan->op[i].ninputs + plan->op[i].noutputs; ++f) plan->touched[plan->op[i].field[f]] = true;
+    return TRL_OK;
 }
 
-/* All fields of a pass get the same ghosts, so that those of one location can share their memory. */
-static void deepen(const trli_time_plan *plan, const bool *in_pass)
+trl_err trli_time_plan_fit(const trli_program *program, const trli_rotation *rotation, double excess, int *executions,
+                           trli_time_plan *plan, int64_t *values, const char **why)
+{
+    const trli_model *model = program->model;
+    trl_err err = TRL_OK;
+    *values = 0;
+    for (; *executions > 1; --*executions) {
+        TRL_TRY(trli_time_plan_list(program, rotation, TRLI_ANY_PATCH, *executions, plan, why));
+        if (*why || fits(plan, excess)) break;
+        trli_time_plan_free(plan);
+    }
+    if (*executions < 2) *why = "patches are too small for ghosts as deep as several steps need";
+    if (*why) goto done;
+    TRL_TRY(find_touched(plan));
+    for (int f = 0; f < model->nfields; ++f)
+        if (plan->touched[f]) *values += trli_model_points(model, model->field[f].location, NULL);
+done:
+    return err;
+}
+
+void trli_time_plan_deepen(const trli_time_plan *plan)
 {
     trl_offsets all = {0};
     for (int f = 0; f < plan->model->nfields; ++f) {
         const trli_field *field = &plan->model->field[f];
         include(&all, &plan->deep[f]);
-        for (int a = 0; a < 3 && in_pass[f]; ++a) {
+        for (int a = 0; a < 3 && plan->touched[f]; ++a) {
             if (-field->ghost_lo[a] < all.lo[a]) all.lo[a] = -field->ghost_lo[a];
             if (field->ghost_hi[a] > all.hi[a]) all.hi[a] = field->ghost_hi[a];
         }
     }
     for (int f = 0; f < plan->model->nfields; ++f) {
         trli_field *field = &plan->model->field[f];
-        for (int a = 0; a < 3 && in_pass[f]; ++a) {
+        for (int a = 0; a < 3 && plan->touched[f]; ++a) {
             field->ghost_lo[a] = -all.lo[a];
             field->ghost_hi[a] = all.hi[a];
         }
     }
-}
-
-trl_err trli_time_plan_prepare(const trli_program *program, const trli_rotation *rotation, double excess,
-                               int *executions, int64_t *values, const char **why)
-{
-    trli_model *model = program->model;
-    trli_time_plan plan = {.model = model};
-    bool *in_pass = calloc((size_t)model->nfields + 1, sizeof *in_pass);
-    trl_err err = TRL_OK;
-    *values = 0;
-    if (!in_pass) TRL_TRY(trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for the kernels of a pass"));
-    for (; *executions > 1; --*executions) {
-        TRL_TRY(trli_time_plan_list(program, rotation, TRLI_ANY_PATCH, *executions, &plan, why));
-        if (*why) goto done;
-        if (fits(&plan, excess)) break;
-        trli_time_plan_free(&plan);
-    }
-    if (*executions < 2) *why = "patches are too small for ghosts as deep as several steps need";
-    if (*why) goto done;
-    touched(&plan, in_pass);
-    for (int f = 0; f < model->nfields; ++f)
-        if (in_pass[f]) *values += trli_model_points(model, model->field[f].location, NULL);
-    deepen(&plan, in_pass);
-done:
-    trli_time_plan_free(&plan);
-    free(in_pass);
-    return err;
 }

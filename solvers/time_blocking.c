@@ -28,6 +28,8 @@ enum {
 };
 
 typedef struct trli_time_blocking {
+    int *fields; /* [2][equations] the state's two levels */
+    trli_rotation rotation;
     int longest; /* steps that a pass can have, as far as is known before fields have memory */
     int nways;
     trli_time_blocks *way[WAYS_MOST]; /* NULL: one step at a time */
@@ -60,28 +62,41 @@ done:
     return err;
 }
 
-/* The state's two levels; fields: room for both of all equations. */
-static trli_rotation rotation_of(const trl_simulation *sim, int *fields)
+static trl_err find_rotation(trl_simulation *sim)
 {
-    for (int v = 0; v < sim->nequations; ++v) {
-        fields[v] = sim->equation[v].state;
-        fields[sim->nequations + v] = sim->equation[v].next;
+    trli_time_blocking *b = sim->blocking;
+    const int n = sim->nequations;
+    b->fields = malloc(2 * (size_t)n * sizeof *b->fields + 1);
+    if (!b->fields) return trl_fail(sim->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d equations", n);
+    for (int v = 0; v < n; ++v) {
+        b->fields[v] = sim->equation[v].state;
+        b->fields[n + v] = sim->equation[v].next;
     }
-    return (trli_rotation){sim->nequations, fields, fields + sim->nequations};
+    b->rotation = (trli_rotation){n, b->fields, b->fields + n};
+    return TRL_OK;
 }
 
-static trl_err prepare(trl_simulation *sim, const trli_rotation *rotation)
+/* The most steps that are worth a try, or asked for. */
+static int most_steps(const trl_simulation *sim)
 {
     const int wanted = sim->problem->time_blocking, stages = sim->integrator->stages;
-    const int most = wanted > 1   ? wanted < STEPS_MOST ? wanted : STEPS_MOST
-                     : stages > 1 ? STAGES / stages > 1 ? STAGES / stages : 2
-                                  : STEPS;
+    if (wanted > 1) return wanted < STEPS_MOST ? wanted : STEPS_MOST;
+    if (stages == 1) return STEPS;
+    return STAGES / stages > 1 ? STAGES / stages : 2;
+}
+
+/* Find out how many steps a pass can have, and whether to try one. */
+static trl_err plan_pass(trl_simulation *sim, trli_time_plan *plan)
+{
+    const bool asked = sim->problem->time_blocking > 1;
+    trli_time_blocking *b = sim->blocking;
     int64_t values;
     trl_err err = TRL_OK;
-    sim->blocking->longest = most;
-    TRL_TRY(trli_time_plan_prepare(sim->step, rotation, wanted > 1 ? INFINITY : most_computed, &sim->blocking->longest,
-                                   &values, &sim->not_blocked));
-    if (wanted > 1 || sim->not_blocked) goto done;
+    TRL_TRY(find_rotation(sim));
+    b->longest = most_steps(sim);
+    TRL_TRY(trli_time_plan_fit(sim->step, &b->rotation, asked ? INFINITY : most_computed, &b->longest, plan, &values,
+                               &sim->not_blocked));
+    if (asked || sim->not_blocked) goto done;
     if (!trli_strains_caches(sim->ctx, values)) sim->not_blocked = "the fields fit in the caches";
     if (!EVERY_SIZE && sim->model->compile == TRLI_COMPILE_NEVER) sim->not_blocked = "kernels are interpreted";
 done:
@@ -91,25 +106,25 @@ done:
 trl_err trli_time_blocking_prepare(trl_simulation *sim)
 {
     const trl_problem *p = sim->problem;
-    int *fields = malloc(2 * (size_t)sim->nequations * sizeof *fields + 1);
+    trli_time_plan plan = {0};
     trl_err err = TRL_OK;
     sim->blocking = calloc(1, sizeof *sim->blocking);
-    if (!fields || !sim->blocking)
-        TRL_TRY(trl_fail(sim->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d equations", sim->nequations));
-    const trli_rotation rotation = rotation_of(sim, fields);
+    if (!sim->blocking) err = trl_fail(sim->ctx, TRL_ERR_MEMORY, NULL, "no memory to take several steps at once");
     if (p->time_blocking == 1) sim->not_blocked = "run.time_blocking is 1";
     if (!sim->not_blocked && p->time.cfl > 0) sim->not_blocked = "dt follows from cfl";
-    if (!sim->not_blocked) err = prepare(sim, &rotation);
+    if (err == TRL_OK && !sim->not_blocked) err = plan_pass(sim, &plan);
+    TRL_TRY(agree(sim, err));
+    if (!sim->not_blocked) trli_time_plan_deepen(&plan);
 done:
-    free(fields);
-    return agree(sim, err);
+    trli_time_plan_free(&plan);
+    return err;
 }
 
-static trl_err add_way(trl_simulation *sim, const trli_rotation *rotation, const trli_time_shape *shape)
+static trl_err add_way(trl_simulation *sim, const trli_time_shape *shape)
 {
     trli_time_blocking *b = sim->blocking;
     trli_time_blocks **way = &b->way[b->nways];
-    trl_err err = trli_time_blocks_create(sim->step, rotation, shape, way, &sim->not_blocked);
+    trl_err err = trli_time_blocks_create(sim->step, &b->rotation, shape, way, &sim->not_blocked);
     b->steps[b->nways++] = shape->executions;
     TRL_TRY(agree(sim, err));
     if (!sim->not_blocked) TRL_TRY(trli_time_blocks_connect(*way));
@@ -117,19 +132,19 @@ done:
     return err;
 }
 
-static trl_err add_ways(trl_simulation *sim, const trli_rotation *rotation)
+static trl_err add_ways(trl_simulation *sim)
 {
     const size_t known = trl_context_cache_bytes(sim->ctx, 2), second = known > 0 ? known : (size_t)1 << 20;
     trl_err err = TRL_OK;
     if (sim->problem->time_blocking > 1) {
         const trli_time_shape shape = {sim->blocking->longest, second / 2};
-        return add_way(sim, rotation, &shape);
+        return add_way(sim, &shape);
     }
     sim->blocking->steps[sim->blocking->nways++] = 1;
     for (int steps = sim->blocking->longest, sizes = 0; steps > 1 && sizes < 2; steps /= 2, ++sizes)
         for (size_t bytes = second / 2; bytes <= 2 * second && !sim->not_blocked; bytes *= 2) {
             const trli_time_shape shape = {steps, bytes};
-            TRL_TRY(add_way(sim, rotation, &shape));
+            TRL_TRY(add_way(sim, &shape));
         }
     sim->blocking->compiling = true;
 done:
@@ -139,18 +154,13 @@ done:
 trl_err trli_time_blocking_create(trl_simulation *sim)
 {
     const trl_problem *p = sim->problem;
-    int *fields = malloc(2 * (size_t)sim->nequations * sizeof *fields + 1);
     trl_err err = TRL_OK;
-    if (!fields) err = trl_fail(sim->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d equations", sim->nequations);
-    TRL_TRY(trl_context_agree(sim->ctx, err));
-    const trli_rotation rotation = rotation_of(sim, fields);
-    if (!sim->not_blocked) TRL_TRY(add_ways(sim, &rotation));
+    if (!sim->not_blocked) TRL_TRY(add_ways(sim));
     if (!sim->not_blocked) goto done;
     trli_time_blocking_destroy(&sim->blocking);
     if (p->time_blocking > 1)
         trl_warn(sim->ctx, &p->time_blocking_place, "steps are taken one at a time: %s", sim->not_blocked);
 done:
-    free(fields);
     return err;
 }
 
@@ -158,7 +168,9 @@ void trli_time_blocking_destroy(trli_time_blocking **blocking)
 {
     trli_time_blocking *b = *blocking;
     *blocking = NULL;
-    for (int w = 0; b && w < b->nways; ++w) trli_time_blocks_destroy(&b->way[w]);
+    if (!b) return;
+    for (int w = 0; w < b->nways; ++w) trli_time_blocks_destroy(&b->way[w]);
+    free(b->fields);
     free(b);
 }
 
