@@ -180,7 +180,8 @@ static trl_err add_compute(builder *b, trli_step *s, int patch)
     TRL_TRY(access_plugin(b, task, opaque ? s->entry : -1));
     for (int o = 0; o < s->nout; ++o) {
         if (!b->program->demand[s->field[o]].live) continue;
-        TRL_TRY(check_room(b, s->field[o], patch, &t->box));
+        const trl_box box = trli_program_box(b->program, s->field[o], patch); /* a plugin's results differ in place */
+        TRL_TRY(check_room(b, s->field[o], patch, &box));
         TRL_TRY(access_field(b, task, s->field[o], patch, TRL_READ_WRITE));
     }
 done:
