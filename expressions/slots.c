@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model_impl.h"
 #include "spatialops_impl.h"
+#include "tasks_impl.h"
 
 /* A field that needs memory from step `first` to step `last` of a program, and none otherwise. */
 typedef struct temporary {
@@ -327,6 +327,51 @@ static trl_err set_geometry(trli_model *model)
     return TRL_OK;
 }
 
+static trl_err check_box(const trli_program *program, int field, int patch, const trl_box *box)
+{
+    const trli_model *model = program->model;
+    const trl_box *held = &model->geometry[(ptrdiff_t)field * model->layout->nlocal + patch].held;
+    if (trl_box_points(box) == 0) return TRL_OK;
+    for (int a = 0; a < 3; ++a)
+        if (box->lo[a] < held->lo[a] || box->hi[a] > held->hi[a])
+            return trl_fail(model->ctx, TRL_ERR_BUG, NULL,
+                            "'%s' has points %d to %d along %c, and program '%s' computes %d to %d",
+                            model->field[field].name, (int)held->lo[a], (int)held->hi[a] - 1, "xyz"[a], program -> name,
+                            (int)box -> lo[a], (int)box -> hi[a] - 1);
+    return TRL_OK;
+}
+
+/* All that a step writes has memory: a mistake of the analysis is told before it costs somebody else's values. */
+static trl_err check_room(const trli_program *program, const trli_step *s, int patch)
+{
+    const trl_layout *layout = program->model->layout;
+    const bool computes = s->kind == TRLI_STEP_KERNEL || s->kind == TRLI_STEP_OPAQUE;
+    trl_err err = TRL_OK;
+    for (int o = 0; o < s->nout && computes; ++o) {
+        const trl_box box = trli_program_box(program, s->field[o], patch);
+        if (program->demand[s->field[o]].live) TRL_TRY(check_box(program, s->field[o], patch, &box));
+    }
+    for (int k = 0; k < s->nslabs; ++k) {
+        const trli_slab *slab = &s->slab[k];
+        if (slab->image || !trli_slab_is_at(layout, &layout->patch[layout->local[patch]], slab)) continue;
+        const trl_box box = trli_slab_box(program, slab, patch);
+        TRL_TRY(check_box(program, slab->field, patch, &box));
+    }
+done:
+    return err;
+}
+
+static trl_err check_programs(const trli_model *model)
+{
+    trl_err err = TRL_OK;
+    for (int i = 0; i < model->nprograms; ++i)
+        for (int k = 0; k < model->program[i]->nsteps; ++k)
+            for (int p = 0; p < model->layout->nlocal && model->program[i]->step[k].live; ++p)
+                TRL_TRY(check_room(model->program[i], &model->program[i]->step[k], p));
+done:
+    return err;
+}
+
 trl_err trli_slots_plan(trli_model *model)
 {
     plan pl = {.model = model, .stray = -1};
@@ -344,6 +389,7 @@ trl_err trli_slots_plan(trli_model *model)
     TRL_TRY(choose_colouring(&pl, &c));
     TRL_TRY(make_slots(&pl, &c));
     TRL_TRY(set_geometry(model));
+    TRL_TRY(check_programs(model));
     for (int s = 0; s < model->nslots; ++s)
         for (int p = 0; p < model->layout->nlocal; ++p)
             model->planned_bytes += model->slot[s].values[p] * (int64_t)sizeof(double);
