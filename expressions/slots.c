@@ -331,13 +331,14 @@ static trl_err check_box(const trli_program *program, int field, int patch, cons
 {
     const trli_model *model = program->model;
     const trl_box *held = &model->geometry[(ptrdiff_t)field * model->layout->nlocal + patch].held;
-    if (trl_box_points(box) == 0) return TRL_OK;
-    for (int a = 0; a < 3; ++a)
-        if (box->lo[a] < held->lo[a] || box->hi[a] > held->hi[a])
-            return trl_fail(model->ctx, TRL_ERR_BUG, NULL,
-                            "'%s' has points %d to %d along %c, and program '%s' computes %d to %d",
-                            model->field[field].name, (int)held->lo[a], (int)held->hi[a] - 1, "xyz"[a], program -> name,
-                            (int)box -> lo[a], (int)box -> hi[a] - 1);
+    const char *name = model->field[field].name, *writer = program->name;
+    for (int a = 0; a < 3 && trl_box_points(box) > 0; ++a) {
+        const int lo = (int)box->lo[a], last = (int)box->hi[a] - 1;
+        if (lo >= held->lo[a] && last < held->hi[a]) continue;
+        return trl_fail(model->ctx, TRL_ERR_BUG, NULL,
+                        "'%s' has points %d to %d along %c, and program '%s' computes %d to %d", name, (int)held->lo[a],
+                        (int)held->hi[a] - 1, "xyz"[a], writer, lo, last);
+    }
     return TRL_OK;
 }
 

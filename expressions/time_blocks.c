@@ -69,14 +69,14 @@ struct trli_time_blocks {
 /* ---- running ---- */
 
 /* The points of a kernel in block b or front f, along that axis; of a periodic axis possibly those one period further. */
-static void clip(const patch_pass *s, const trli_time_op *op, int which, int i, trl_box *box)
+static void clip(const patch_pass *pass, const trli_time_op *op, int which, int i, trl_box *box)
 {
-    const int axis = s->plan.axis[which];
+    const int axis = pass->plan.axis[which];
     box->lo[axis] += op->start[which];
     box->hi[axis] += op->start[which];
-    const trl_lidx lo = s->first[which] + i * s->thick[which] - op->shift[which], hi = lo + s->thick[which];
+    const trl_lidx lo = pass->first[which] + i * pass->thick[which] - op->shift[which], hi = lo + pass->thick[which];
     if (i > 0 && lo > box->lo[axis]) box->lo[axis] = lo;
-    if (i + 1 < s->count[which] && hi < box->hi[axis]) box->hi[axis] = hi;
+    if (i + 1 < pass->count[which] && hi < box->hi[axis]) box->hi[axis] = hi;
 }
 
 static const double *scalars_of(const trli_time_blocks *t, const trli_time_op *op)
@@ -84,13 +84,13 @@ static const double *scalars_of(const trli_time_blocks *t, const trli_time_op *o
     return t->scalar + (ptrdiff_t)op->execution * t->model->nscalars;
 }
 
-static bool call_native(const patch_pass *s, trli_native_fn fn, const trli_time_op *op, const call *c,
+static bool call_native(const patch_pass *pass, trli_native_fn fn, const trli_time_op *op, const call *c,
                         const trl_box *box)
 {
     trl_kernel_call native = {.input = c->native,
                               .output = c->native + op->ninputs,
-                              .scalar = scalars_of(s->blocks, op),
-                              .grid = &s->grid,
+                              .scalar = scalars_of(pass->blocks, op),
+                              .grid = &pass->grid,
                               .inside = c->inside,
                               .block = box->hi[1] - box->lo[1],
                               .turn = TURN};
@@ -120,13 +120,13 @@ static void put_images(const trl_layout *layout, const trl_array *array, const t
     }
 }
 
-static void run_op(const patch_pass *pp, int i, int worker, const trl_box *box)
+static void run_op(const patch_pass *pass, int i, int worker, const trl_box *box)
 {
-    const trli_time_blocks *t = pp->blocks;
+    const trli_time_blocks *t = pass->blocks;
     const trl_layout *layout = t->model->layout;
-    const trli_time_op *op = &pp->plan.op[i];
+    const trli_time_op *op = &pass->plan.op[i];
     const trli_step *s = op->step;
-    const call *c = &pp->call[i];
+    const call *c = &pass->call[i];
     if (op->slab && op->slab->within && s->native) return;
     if (op->images) {
         put_images(layout, &c->array[0], box);
@@ -134,8 +134,8 @@ static void run_op(const patch_pass *pp, int i, int worker, const trl_box *box)
     }
     const bool checks = s->check && (!op->slab || s->kind == TRLI_STEP_PLANES);
     /* What other patches have is looked at there. */
-    const trl_box owned = trl_patch_owned(layout, pp->patch, t->model->field[*op->output].location);
-    trli_finite_check check = {.patch = pp->patch,
+    const trl_box owned = trl_patch_owned(layout, pass->patch, t->model->field[*op->output].location);
+    trli_finite_check check = {.patch = pass->patch,
                                .noutputs = op->noutputs,
                                .variable = checks && op->slab ? trli_slab_variable(s, op->slab) : s->variable,
                                .output = c->array + op->ninputs,
@@ -143,7 +143,7 @@ static void run_op(const patch_pass *pp, int i, int worker, const trl_box *box)
                                .within = &owned};
     const trli_native_fn native = op->slab ? op->slab->native : s->native;
     const trli_kernel_run run = {.grid = &layout->grid,
-                                 .patch = pp->patch,
+                                 .patch = pass->patch,
                                  .input = c->array,
                                  .output = check.output,
                                  .scalar = scalars_of(t, op),
@@ -152,45 +152,45 @@ static void run_op(const patch_pass *pp, int i, int worker, const trl_box *box)
                                  .data = &check};
     if (!native)
         trli_kernel_evaluate(op->slab ? op->slab->kernel : s->kernel, &run, box);
-    else if (!call_native(pp, native, op, c, box))
+    else if (!call_native(pass, native, op, c, box))
         trli_check_finite(&check, box);
     if (op->slab) put_images(layout, check.output, box);
 }
 
 /* A box that goes on from the end of a periodic axis to its beginning is two. */
-static void run_turned(const patch_pass *s, int i, int worker, int which, const trl_box *box)
+static void run_turned(const patch_pass *pass, int i, int worker, int which, const trl_box *box)
 {
-    const trl_layout *layout = s->blocks->model->layout;
+    const trl_layout *layout = pass->blocks->model->layout;
     if (which == 2) {
-        if (trl_box_points(box) > 0) run_op(s, i, worker, box);
+        if (trl_box_points(box) > 0) run_op(pass, i, worker, box);
         return;
     }
-    const int axis = s->plan.axis[which];
+    const int axis = pass->plan.axis[which];
     const trl_lidx n = (trl_lidx)layout->grid.cells[axis];
     if (!trli_goes_round(layout, axis) || box->hi[axis] <= n) {
-        run_turned(s, i, worker, which + 1, box);
+        run_turned(pass, i, worker, which + 1, box);
         return;
     }
     trl_box first = *box, second = *box;
     first.hi[axis] = n;
     second.lo[axis] = box->lo[axis] > n ? box->lo[axis] - n : 0;
     second.hi[axis] -= n;
-    run_turned(s, i, worker, which + 1, &first);
-    run_turned(s, i, worker, which + 1, &second);
+    run_turned(pass, i, worker, which + 1, &first);
+    run_turned(pass, i, worker, which + 1, &second);
 }
 
 static trl_err run_part(void *data, const trl_task_args *args, bool *done)
 {
     const part *p = data;
-    const patch_pass *s = p->pass;
-    const int first = p->group * s->group, end = p->group + 1 < s->ngroups ? first + s->group : s->count[1];
+    const patch_pass *pass = p->pass;
+    const int first = p->group * pass->group, end = p->group + 1 < pass->ngroups ? first + pass->group : pass->count[1];
     (void)done;
     for (int f = first; f < end; ++f)
-        for (int i = 0; i < s->nops; ++i) {
-            trl_box box = s->plan.op[i].box;
-            clip(s, &s->plan.op[i], 0, p->block, &box);
-            clip(s, &s->plan.op[i], 1, f, &box);
-            if (trl_box_points(&box) > 0) run_turned(s, i, args->worker, 0, &box);
+        for (int i = 0; i < pass->nops; ++i) {
+            trl_box box = pass->plan.op[i].box;
+            clip(pass, &pass->plan.op[i], 0, p->block, &box);
+            clip(pass, &pass->plan.op[i], 1, f, &box);
+            if (trl_box_points(&box) > 0) run_turned(pass, i, args->worker, 0, &box);
         }
     return TRL_OK;
 }
@@ -214,17 +214,17 @@ void trli_time_blocks_set_scalars(trli_time_blocks *t, int execution)
 }
 
 /* Arrays move when time levels rotate. */
-static void set_arrays(const patch_pass *s)
+static void set_arrays(const patch_pass *pass)
 {
-    const trli_model *model = s->blocks->model;
-    for (int i = 0; i < s->nops; ++i) {
-        const trli_time_op *op = &s->plan.op[i];
+    const trli_model *model = pass->blocks->model;
+    for (int i = 0; i < pass->nops; ++i) {
+        const trli_time_op *op = &pass->plan.op[i];
         for (int f = 0; f < op->ninputs + op->noutputs; ++f) {
-            s->call[i].array[f] = trli_model_array(model, op->field[f], s->plan.patch);
-            trli_native_set_array(&s->call[i].native[f], &s->call[i].array[f]);
+            pass->call[i].array[f] = trli_model_array(model, op->field[f], pass->plan.patch);
+            trli_native_set_array(&pass->call[i].native[f], &pass->call[i].array[f]);
         }
         if (!op->slab && !op->images)
-            trli_native_set_inside(model, op->step, s->patch, s->call[i].array, s->call[i].inside);
+            trli_native_set_inside(model, op->step, pass->patch, pass->call[i].array, pass->call[i].inside);
     }
 }
 
@@ -232,10 +232,10 @@ trl_err trli_time_blocks_run(trli_time_blocks *t, int executions)
 {
     trli_kernels_poll(t->model);
     for (int p = 0; p < t->model->layout->nlocal; ++p) {
-        patch_pass *s = &t->pass[p];
-        s->nops = 0;
-        while (s->nops < s->plan.nops && s->plan.op[s->nops].execution < executions) ++s->nops;
-        set_arrays(s);
+        patch_pass *pass = &t->pass[p];
+        pass->nops = 0;
+        while (pass->nops < pass->plan.nops && pass->plan.op[pass->nops].execution < executions) ++pass->nops;
+        set_arrays(pass);
     }
     for (int i = 0; i < t->model->nworkers * t->executions; ++i) t->nonfinite[i].found = false;
     return trl_graph_run(t->graph, t->model->workers);
@@ -281,14 +281,14 @@ static trl_lidx divide(trl_lidx a, trl_lidx b)
 
 /* Rows of a block: those of all planes that are under way have room in the bytes, and all workers have blocks. Planes of a front: enough
  * points for a call. Fronts of a task: enough points for a task. */
-static void choose_sizes(patch_pass *s, size_t bytes)
+static void choose_sizes(patch_pass *pass, size_t bytes)
 {
-    const trli_time_plan *plan = &s->plan;
-    const int workers = s->blocks->model->nworkers;
+    const trli_time_plan *plan = &pass->plan;
+    const int workers = pass->blocks->model->nworkers;
     trl_lidx n[2], row = 1, before, end; /* row: points of a plane of a front, for each row of a block */
     for (int i = 0; i < 2; ++i) {
-        extent(plan, plan->axis[i], &s->first[i], &end);
-        n[i] = end - s->first[i] + plan->late[i] + plan->turned[i];
+        extent(plan, plan->axis[i], &pass->first[i], &end);
+        n[i] = end - pass->first[i] + plan->late[i] + plan->turned[i];
     }
     extent(plan, 0, &before, &end);
     if (plan->axis[0] != 0) row = end - before;
@@ -299,29 +299,30 @@ static void choose_sizes(patch_pass *s, size_t bytes)
     int blocks = divide(n[0], rows);
     if (blocks > 1 || workers > 1) blocks = divide(blocks, workers) * workers; /* none is idle at the end */
     if (n[0] / blocks < BLOCK_LEAST) blocks = at_least(n[0] / BLOCK_LEAST, 1);
-    s->thick[0] = divide(n[0], blocks);
-    s->count[0] = divide(n[0], s->thick[0]);
-    s->thick[1] = TURN;
-    while (s->thick[1] * s->thick[0] * row < CALL_POINTS && s->thick[1] < plan->late[1]) s->thick[1] += TURN;
-    s->count[1] = divide(n[1], s->thick[1]);
-    const int64_t points = (int64_t)s->thick[0] * s->thick[1] * row * plan->nops;
-    s->group = (int)at_least((trl_lidx)(TASK_POINTS / (points + 1)), 1);
-    s->ngroups = divide(s->count[1], s->group);
+    pass->thick[0] = divide(n[0], blocks);
+    pass->count[0] = divide(n[0], pass->thick[0]);
+    pass->thick[1] = TURN;
+    while (pass->thick[1] * pass->thick[0] * row < CALL_POINTS && pass->thick[1] < plan->late[1])
+        pass->thick[1] += TURN;
+    pass->count[1] = divide(n[1], pass->thick[1]);
+    const int64_t points = (int64_t)pass->thick[0] * pass->thick[1] * row * plan->nops;
+    pass->group = (int)at_least((trl_lidx)(TASK_POINTS / (points + 1)), 1);
+    pass->ngroups = divide(pass->count[1], pass->group);
 }
 
-static trl_err add_pass(trli_time_blocks *t, patch_pass *s, const trl_task *exchanged)
+static trl_err add_pass(trli_time_blocks *t, patch_pass *pass, const trl_task *exchanged)
 {
-    const int groups = s->ngroups;
-    trl_task *task = malloc((size_t)s->count[0] * (size_t)groups * sizeof *task);
+    const int groups = pass->ngroups;
+    trl_task *task = malloc((size_t)pass->count[0] * (size_t)groups * sizeof *task);
     trl_err err = TRL_OK;
-    s->part = calloc((size_t)s->count[0] * (size_t)groups, sizeof *s->part);
-    if (!task || !s->part) TRL_TRY(trl_fail(t->model->ctx, TRL_ERR_MEMORY, NULL, "no memory for blocks in time"));
-    for (int b = 0; b < s->count[0]; ++b)
+    pass->part = calloc((size_t)pass->count[0] * (size_t)groups, sizeof *pass->part);
+    if (!task || !pass->part) TRL_TRY(trl_fail(t->model->ctx, TRL_ERR_MEMORY, NULL, "no memory for blocks in time"));
+    for (int b = 0; b < pass->count[0]; ++b)
         for (int g = 0; g < groups; ++g) {
             const int i = b * groups + g;
-            s->part[i] = (part){s, b, g};
+            pass->part[i] = (part){pass, b, g};
             const trl_task_desc desc = {
-                .name = t->program->name, .run = run_part, .data = &s->part[i], .chunks = 1, .cost = 1e-4};
+                .name = t->program->name, .run = run_part, .data = &pass->part[i], .chunks = 1, .cost = 1e-4};
             TRL_TRY(trl_graph_add_task(t->graph, &desc, &task[i]));
             if (b > 0) TRL_TRY(trl_graph_add_dependency(t->graph, task[i - groups], task[i]));
             if (g > 0) TRL_TRY(trl_graph_add_dependency(t->graph, task[i - 1], task[i]));
@@ -374,19 +375,19 @@ done:
     return trl_context_agree(t->model->ctx, err);
 }
 
-static trl_err allocate(patch_pass *s)
+static trl_err allocate(patch_pass *pass)
 {
-    const trli_time_plan *plan = &s->plan;
+    const trli_time_plan *plan = &pass->plan;
     size_t arrays = 0, n = 0;
     for (int i = 0; i < plan->nops; ++i) arrays += (size_t)(plan->op[i].ninputs + plan->op[i].noutputs);
-    s->call = calloc((size_t)plan->nops + 1, sizeof *s->call);
-    s->arrays = calloc(arrays + 1, sizeof *s->arrays);
-    s->native_arrays = calloc(arrays + 1, sizeof *s->native_arrays);
-    s->inside = calloc(arrays + 1, sizeof *s->inside);
-    if (!s->call || !s->arrays || !s->native_arrays || !s->inside)
+    pass->call = calloc((size_t)plan->nops + 1, sizeof *pass->call);
+    pass->arrays = calloc(arrays + 1, sizeof *pass->arrays);
+    pass->native_arrays = calloc(arrays + 1, sizeof *pass->native_arrays);
+    pass->inside = calloc(arrays + 1, sizeof *pass->inside);
+    if (!pass->call || !pass->arrays || !pass->native_arrays || !pass->inside)
         return trl_fail(plan->model->ctx, TRL_ERR_MEMORY, NULL, "no memory for blocks in time");
     for (int i = 0; i < plan->nops; ++i) {
-        s->call[i] = (call){s->arrays + n, s->native_arrays + n, s->inside + n};
+        pass->call[i] = (call){pass->arrays + n, pass->native_arrays + n, pass->inside + n};
         n += (size_t)(plan->op[i].ninputs + plan->op[i].noutputs);
     }
     return TRL_OK;
@@ -396,16 +397,16 @@ static trl_err make_pass(trli_time_blocks *t, const trli_rotation *rotation, con
                          const char **why)
 {
     const trl_layout *layout = t->model->layout;
-    patch_pass *s = &t->pass[patch];
+    patch_pass *pass = &t->pass[patch];
     trl_err err = TRL_OK;
-    s->blocks = t;
-    s->patch = &layout->patch[layout->local[patch]];
-    TRL_TRY(trli_time_plan_make(t->program, rotation, patch, shape->executions, &s->plan, why));
+    pass->blocks = t;
+    pass->patch = &layout->patch[layout->local[patch]];
+    TRL_TRY(trli_time_plan_make(t->program, rotation, patch, shape->executions, &pass->plan, why));
     if (*why) goto done;
-    const trli_kernel_run place = {.grid = &layout->grid, .patch = s->patch};
-    s->grid = trli_kernel_grid_of(&place);
-    choose_sizes(s, shape->bytes);
-    TRL_TRY(allocate(s));
+    const trli_kernel_run place = {.grid = &layout->grid, .patch = pass->patch};
+    pass->grid = trli_kernel_grid_of(&place);
+    choose_sizes(pass, shape->bytes);
+    TRL_TRY(allocate(pass));
 done:
     return err;
 }
@@ -463,14 +464,14 @@ done:
     return err;
 }
 
-static void free_pass(patch_pass *s)
+static void free_pass(patch_pass *pass)
 {
-    trli_time_plan_free(&s->plan);
-    free(s->call);
-    free(s->arrays);
-    free(s->native_arrays);
-    free(s->inside);
-    free(s->part);
+    trli_time_plan_free(&pass->plan);
+    free(pass->call);
+    free(pass->arrays);
+    free(pass->native_arrays);
+    free(pass->inside);
+    free(pass->part);
 }
 
 void trli_time_blocks_destroy(trli_time_blocks **blocks)
@@ -489,14 +490,14 @@ void trli_time_blocks_destroy(trli_time_blocks **blocks)
 
 void trli_time_blocks_sizes(const trli_time_blocks *t, trli_time_sizes *sizes)
 {
-    const patch_pass *s = &t->pass[0];
+    const patch_pass *pass = &t->pass[0];
     *sizes = (trli_time_sizes){.executions = t->executions,
-                               .blocks = s->count[0],
-                               .tasks = s->count[0] * s->ngroups,
-                               .block = s->thick[0],
-                               .front = s->thick[1],
-                               .block_axis = s->plan.axis[0],
-                               .front_axis = s->plan.axis[1],
+                               .blocks = pass->count[0],
+                               .tasks = pass->count[0] * pass->ngroups,
+                               .block = pass->thick[0],
+                               .front = pass->thick[1],
+                               .block_axis = pass->plan.axis[0],
+                               .front_axis = pass->plan.axis[1],
                                .layers = t->layers,
                                .comm_bytes = t->comm_bytes,
                                .comm_messages = t->comm_messages};
