@@ -49,15 +49,16 @@ static const double most_computed =
 
 /* ---- what is possible ---- */
 
-/* All ranks go one way: if one of them cannot take several steps at once, none does. Collective: yes. */
-static trl_err agree(trl_simulation *sim, trl_err err)
+/* All ranks go one way: if one of them cannot take several steps at once, none does; *new if it is on any. Collective: yes. */
+static trl_err agree(trl_simulation *sim, trl_err err, int *new)
 {
-    int refused = sim->not_blocked != NULL;
+    int any[2] = {sim->not_blocked != NULL, *new};
     TRL_TRY(trl_context_agree(sim->ctx, err));
     if (trl_context_ranks(sim->ctx) == 1) goto done;
-    if (MPI_Allreduce(MPI_IN_PLACE, &refused, 1, MPI_INT, MPI_MAX, trl_context_comm(sim->ctx)) != MPI_SUCCESS)
+    if (MPI_Allreduce(MPI_IN_PLACE, any, 2, MPI_INT, MPI_MAX, trl_context_comm(sim->ctx)) != MPI_SUCCESS)
         TRL_TRY(trl_fail(sim->ctx, TRL_ERR_MPI, NULL, "the ranks could not agree on the steps of a pass"));
-    if (refused && !sim->not_blocked) sim->not_blocked = "another rank cannot take several";
+    *new = any[1];
+    if (any[0] && !sim->not_blocked) sim->not_blocked = "another rank cannot take several";
 done:
     return err;
 }
@@ -107,44 +108,67 @@ trl_err trli_time_blocking_prepare(trl_simulation *sim)
 {
     const trl_problem *p = sim->problem;
     trli_time_plan plan = {0};
+    int none = 0;
     trl_err err = TRL_OK;
     sim->blocking = calloc(1, sizeof *sim->blocking);
     if (!sim->blocking) err = trl_fail(sim->ctx, TRL_ERR_MEMORY, NULL, "no memory to take several steps at once");
     if (p->time_blocking == 1) sim->not_blocked = "run.time_blocking is 1";
     if (!sim->not_blocked && p->time.cfl > 0) sim->not_blocked = "dt follows from cfl";
     if (err == TRL_OK && !sim->not_blocked) err = plan_pass(sim, &plan);
-    TRL_TRY(agree(sim, err));
+    TRL_TRY(agree(sim, err, &none));
     if (!sim->not_blocked) trli_time_plan_deepen(&plan);
 done:
     trli_time_plan_free(&plan);
     return err;
 }
 
+/* Whether a way has other blocks than those before it. */
+static bool is_new(const trli_time_blocking *b, const trli_time_blocks *way)
+{
+    trli_time_sizes sizes, other;
+    trli_time_blocks_sizes(way, &sizes);
+    for (int w = 0; w < b->nways; ++w) {
+        if (b->steps[w] != sizes.executions || !b->way[w]) continue;
+        trli_time_blocks_sizes(b->way[w], &other);
+        if (other.block == sizes.block && other.front == sizes.front) return false;
+    }
+    return true;
+}
+
 static trl_err add_way(trl_simulation *sim, const trli_time_shape *shape)
 {
     trli_time_blocking *b = sim->blocking;
-    trli_time_blocks **way = &b->way[b->nways];
-    trl_err err = trli_time_blocks_create(sim->step, &b->rotation, shape, way, &sim->not_blocked);
+    trli_time_blocks *way = NULL;
+    trl_err err = trli_time_blocks_create(sim->step, &b->rotation, shape, &way, &sim->not_blocked);
+    int new = way &&is_new(b, way);
+    TRL_TRY(agree(sim, err, &new));
+    if (sim->not_blocked || !new) goto done;
+    b->way[b->nways] = way;
     b->steps[b->nways++] = shape->executions;
-    TRL_TRY(agree(sim, err));
-    if (!sim->not_blocked) TRL_TRY(trli_time_blocks_connect(*way));
+    way = NULL;
+    TRL_TRY(trli_time_blocks_connect(b->way[b->nways - 1]));
 done:
+    trli_time_blocks_destroy(&way);
     return err;
 }
 
+/* Blocks as large as the second-level cache and larger, while they fit in the last-level cache: the larger, the less they read of one
+ * another; and half as many steps. */
 static trl_err add_ways(trl_simulation *sim)
 {
     const size_t known = trl_context_cache_bytes(sim->ctx, 2), second = known > 0 ? known : (size_t)1 << 20;
+    const size_t last = trl_context_cache_bytes(sim->ctx, 0), most = last > 2 * second ? last : 2 * second;
+    const int longest = sim->blocking->longest;
     trl_err err = TRL_OK;
     if (sim->problem->time_blocking > 1) {
-        const trli_time_shape shape = {sim->blocking->longest, second / 2};
+        const trli_time_shape shape = {longest, 2 * second};
         return add_way(sim, &shape);
     }
     sim->blocking->steps[sim->blocking->nways++] = 1;
-    for (int steps = sim->blocking->longest, sizes = 0; steps > 1 && sizes < 2; steps /= 2, ++sizes)
-        for (size_t bytes = second / 2; bytes <= 2 * second && !sim->not_blocked; bytes *= 2) {
-            const trli_time_shape shape = {steps, bytes};
-            TRL_TRY(add_way(sim, &shape));
+    for (int half = 0; half < 2 && longest >> half > 1; ++half)
+        for (size_t times = half ? 2 : 1; times <= (half ? 4 : 8) && times * second <= most; times *= 2) {
+            const trli_time_shape shape = {longest >> half, times * second};
+            if (!sim->not_blocked) TRL_TRY(add_way(sim, &shape));
         }
     sim->blocking->compiling = true;
 done:
