@@ -173,17 +173,45 @@ static bool wants_row(const trli_emitter *e, int32_t pointer)
     return false;
 }
 
-/* The first point of a row of an array, some rows and planes away. */
+/* The row in hand of an array: its first point. */
+static void put_row_in_hand(trli_emitter *e, const char *array, int32_t i, int depth)
+{
+    const char *in_row = e->along == 0 ? "x + j" : "j + x";
+    trli_put_indent(e, depth);
+    fprintf(e->out, "%sdouble *const %s%d_row = trl_kernel_row(%s%d + %s * %s%d_y + k * %s%d_z);\n",
+            array[0] == 'i' ? "const " : "", array, i, array, i, in_row, array, i, array, i);
+}
+
+/* The first point of a row of an array, some rows and planes away from that in hand. */
 static void put_row_address(trli_emitter *e, const char *array, int32_t i, int y, int z)
 {
-    const char *place = e->along == 0 ? "%s%d + x + (j + (%d)) * %s%d_y + (k + (%d)) * %s%d_z;\n"
-                                      : "%s%d + j + (%d) + x * %s%d_y + (k + (%d)) * %s%d_z;\n";
-    fprintf(e->out, place, array, i, y, array, i, z, array, i);
+    fprintf(e->out, "%s%d_row", array, i);
+    if (y != 0 && e->along != 0) fprintf(e->out, " + (%d)", y);
+    if (y != 0 && e->along == 0) fprintf(e->out, " + (%d) * %s%d_y", y, array, i);
+    if (z != 0) fprintf(e->out, " + (%d) * %s%d_z", z, array, i);
+    fputs(";\n", e->out);
+}
+
+static bool reads_first(const trli_emitter *e, int32_t group, int32_t input)
+{
+    return e->along == 0 && e->reader[input] >= 0 && (group == e->ngroups || group == e->reader[input]);
+}
+
+/* Whether a group reads a row of an input, or asks for it early. */
+static bool reads(const trli_emitter *e, int32_t group, int32_t input)
+{
+    for (int32_t p = 0; p < e->npointers; ++p)
+        if (e->pointer[p].input == input && wants_row(e, p)) return true;
+    return group != TRLI_SHARED && reads_first(e, group, input);
 }
 
 static void put_pointers(trli_emitter *e, int32_t group, int depth)
 {
+    const int *fields;
+    const int ninputs = trli_kernel_inputs(e->kernel, &fields);
     trli_emit_mark_needed(e, group);
+    for (int i = 0; i < ninputs; ++i)
+        if (reads(e, group, i)) put_row_in_hand(e, "in", i, depth);
     for (int32_t p = 0; p < e->npointers; ++p) {
         const trli_row_pointer *r = &e->pointer[p];
         if (!wants_row(e, p)) continue;
@@ -282,15 +310,11 @@ static void put_result_pointers(trli_emitter *e, int32_t group, int depth)
 {
     for (int32_t r = e->group[group].first; r < e->group[group].end; ++r) {
         const int to = r % e->nroots;
+        if (r == to) put_row_in_hand(e, "out", to, depth);
         trli_put_indent(e, depth);
         fprintf(e->out, "double *const q%d = ", r);
         put_row_address(e, "out", to, 0, r == to ? 0 : 1);
     }
-}
-
-static bool reads_first(const trli_emitter *e, int32_t group, int32_t input)
-{
-    return e->reader[input] >= 0 && (group == e->ngroups || group == e->reader[input]);
 }
 
 /* Of each input the row that is asked for early: some rows ahead on the plane that is read last, of the lower plane of two. */
@@ -303,8 +327,8 @@ static void put_rows_ahead(trli_emitter *e, int32_t group, int depth)
         const trl_footprint f = trli_kernel_footprint(e->kernel, i);
         const trl_offsets hull = trl_footprint_hull(&f);
         trli_put_indent(e, depth);
-        fprintf(e->out, "const double *const a%d = in%d + x + (j + (%d) + ahead) * in%d_y + (k + (%d)) * in%d_z;\n", i,
-                i, hull.hi[1], i, hull.hi[2], i);
+        fprintf(e->out, "const double *const a%d = in%d_row + (%d + ahead) * in%d_y + (%d) * in%d_z;\n", i, i,
+                hull.hi[1], i, hull.hi[2], i);
     }
 }
 
@@ -383,7 +407,7 @@ static void put_row(trli_emitter *e, int32_t group, int depth)
         return;
     }
     put_result_pointers(e, group, depth);
-    if (e->along == 0) put_rows_ahead(e, group, depth);
+    put_rows_ahead(e, group, depth);
     put_row_loop(e, TRLI_IN_RESULT, group, depth);
 }
 

@@ -159,6 +159,14 @@ typedef long long trl_kernel_bits __attribute__((vector_size(8 * TRL_KERNEL_LANE
 /* Before a loop over rows shorter than lanes: not worth making vectors of. */
 #define TRL_KERNEL_SHORT _Pragma("GCC unroll 1")
 
+/* The address, of which the compiler forgets how it came about: rows beside it are then found from it. Otherwise gcc keeps an address for each of
+ * them in each loop around, and a row begins with hundreds of instructions that move these. */
+TRL_BODY double *trl_kernel_row(const double *at)
+{
+    __asm__("" : "+r"(at));
+    return (double *)at;
+}
+
 TRL_BODY trl_kernel_lanes trl_kernel_load(const double *at)
 {
     return *(const trl_kernel_loose *)at;
