@@ -272,10 +272,15 @@ static void put_image_of_side(trli_emitter *e, const trli_ghosts *ghosts, int32_
             i, "xyz"[a]);
 }
 
-/* The row beside, of ghosts: in place of that of the array. */
+/* The row beside, of ghosts: in place of that of the array. What is the same as a row is that row. */
 static void put_ghosts_of_side(trli_emitter *e, int32_t g, int32_t pointer, int depth)
 {
     const int32_t root = e->ghosts[g].sample[0];
+    if (trli_sample_node(e, root)->op == TRLI_OP_FIELD) {
+        put_if_beyond(e, &e->ghosts[g], depth);
+        fprintf(e->out, "p%d = p%d + (%d);\n", pointer, e->sample[root].pointer, e->sample[root].offset[0]);
+        return;
+    }
     trli_put_indent(e, depth);
     fprintf(e->out, "double g%d[TRL_KERNEL_ROW];\n", g);
     put_if_beyond(e, &e->ghosts[g], depth);
@@ -504,17 +509,38 @@ static void put_blocks(trli_emitter *e)
     fputs("        }\n", e->out);
 }
 
-/* Where in a part of a row ghosts begin. */
-static void put_ends(trli_emitter *e)
+/* How far beyond an end of its rows the kernel reads an input, where it computes the ghosts; NULL: it does not. */
+static const trli_ghosts *deepest(const trli_emitter *e, int input, int side)
 {
+    const trli_ghosts *found = NULL;
+    for (int32_t k = 0; k < e->nghosts; ++k) {
+        const trli_ghosts *g = &e->ghosts[k];
+        if (g->input == input && g->axis == 0 && g->side == side && (!found || g->depth > found->depth)) found = g;
+    }
+    return found;
+}
+
+/* The points of a row that are computed in one go. Where there are ghosts at its ends, they count from where these begin. */
+static void put_part(trli_emitter *e)
+{
+    static const char points[] = "trl_kernel_least(call->hi[%d] - x, TRL_KERNEL_ROW);\n";
     const int *fields;
     const int n = trli_kernel_inputs(e->kernel, &fields);
-    for (int i = 0; i < n; ++i)
-        if (has_ghosts(e, i, 0, 0))
+    bool ghosts = false;
+    for (int i = 0; i < n; ++i) ghosts |= has_ghosts(e, i, 0, 0);
+    fputs(ghosts ? "        trl_kernel_part part = {0};\n        part.n = " : "        n = ", e->out);
+    fprintf(e->out, points, e->along);
+    for (int i = 0; i < n; ++i) {
+        const trli_ghosts *lo = deepest(e, i, 0), *hi = deepest(e, i, 1);
+        if (lo || hi)
             fprintf(e->out,
                     "        const long long lo%d = inside%d.lo[0] - x, hi%d = inside%d.hi[0] - x;\n"
                     "        (void)lo%d, (void)hi%d;\n",
                     i, i, i, i, i, i);
+        if (lo) fprintf(e->out, "        trl_kernel_part_begins(&part, lo%d, %d, %d);\n", i, lo->depth, lo->further);
+        if (hi) fprintf(e->out, "        trl_kernel_part_ends(&part, hi%d, %d, %d);\n", i, hi->depth, hi->further);
+    }
+    if (ghosts) fputs("        trl_kernel_part_settle(&part);\n        n = part.n;\n", e->out);
 }
 
 static void put_kernel(trli_emitter *e)
@@ -523,11 +549,8 @@ static void put_kernel(trli_emitter *e)
     fputs("void trl_kernel(trl_kernel_call *call)\n{\n", e->out);
     put_arrays(e);
     put_values(e, TRLI_IN_CALL, TRLI_ALL_GROUPS, 1);
-    fprintf(e->out,
-            "    for (long long x = call->lo[%d]; x < call->hi[%d]; x += TRL_KERNEL_ROW) {\n"
-            "        const long long n = call->hi[%d] - x < TRL_KERNEL_ROW ? call->hi[%d] - x : TRL_KERNEL_ROW;\n",
-            e->along, e->along, e->along, e->along);
-    put_ends(e);
+    fprintf(e->out, "    for (long long x = call->lo[%d], n; x < call->hi[%d]; x += n) {\n", e->along, e->along);
+    put_part(e);
     put_row_buffers(e, TRLI_IN_ROW_X, 2);
     put_blocks(e);
     fputs("    }\n", e->out);

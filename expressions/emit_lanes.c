@@ -2,6 +2,7 @@
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Loops over lanes, the values that the processor computes at once. A value that costs much and is the same at the point or in the row before
  * is taken from there. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "emit_impl.h"
@@ -250,7 +251,7 @@ static bool has_loop_inside(const trli_emitter *e)
 /* Before the loop over lanes: those that begin at points from `first` to `last` read nothing beyond an end. */
 static void put_inside(trli_emitter *e, int depth)
 {
-    if (!reads_beyond(e) && !has_loop_inside(e)) return;
+    if (!reads_beyond(e)) return;
     trli_put_indent(e, depth);
     fputs("long long first = 0, last = n - TRL_KERNEL_LANES;\n", e->out);
     for (int32_t o = 0; o < e->count; ++o) {
@@ -264,16 +265,27 @@ static void put_inside(trli_emitter *e, int depth)
     }
 }
 
-/* All that may be beyond: as if nothing were, or with what there is. */
-static void put_reads(trli_emitter *e, const char *type, bool beyond, int depth)
+/* What lanes may have beyond an end of the row: nothing; at the begin or at the end of it, as much as the lanes there; as much as it turns out. */
+typedef enum beyond { NOTHING, FIRST, LAST, ANY } beyond;
+
+/* All that may be beyond. */
+static void put_reads(trli_emitter *e, const char *type, beyond what, int depth)
 {
     for (int32_t o = 0; o < e->count; ++o) {
         const trli_sample *in = &e->sample[e->order[o]];
         if (!may_be_beyond(e, e->order[o])) continue;
         trli_put_indent(e, depth);
         fprintf(e->out, "%sv%d = ", type, o);
-        if (beyond)
+        const trli_ghosts *g = &e->ghosts[in->beyond];
+        const int ghosts = abs(in->offset[0]) + g->further;
+        if (what == ANY)
             trli_put_beyond(e, true, in);
+        else if (ghosts > 0 && what == FIRST && !g->side)
+            fprintf(e->out, "trl_kernel_load_first(p%d + (%d), g%d, %d)", in->pointer, in->offset[0], in->beyond,
+                    ghosts);
+        else if (ghosts > 0 && what == LAST && g->side)
+            fprintf(e->out, "trl_kernel_load_last(p%d + i + (%d), part.end > 0, g%d, %d)", in->pointer, in->offset[0],
+                    in->beyond, ghosts);
         else
             fprintf(e->out, "trl_kernel_load(p%d + i + (%d))", in->pointer, in->offset[0]);
         fputs(";\n", e->out);
@@ -291,10 +303,10 @@ static void put_read_either(trli_emitter *e, int depth)
     }
     trli_put_indent(e, depth);
     fputs("if (i >= first && i <= last) {\n", e->out);
-    put_reads(e, "", false, depth + 1);
+    put_reads(e, "", NOTHING, depth + 1);
     trli_put_indent(e, depth);
     fputs("} else {\n", e->out);
-    put_reads(e, "", true, depth + 1);
+    put_reads(e, "", ANY, depth + 1);
     trli_put_indent(e, depth);
     fputs("}\n", e->out);
 }
@@ -403,7 +415,7 @@ static void put_lanes_buffers(trli_emitter *e, trli_place loop, int depth)
 static void put_alignment(trli_emitter *e, trli_group g, int depth)
 {
     trli_put_indent(e, depth);
-    fputs("const int past = call->stream", e->out);
+    fputs("int past = call->stream", e->out);
     for (int32_t r = g.first; r < g.end; ++r) fprintf(e->out, " && trl_kernel_is_aligned(q%d)", r);
     fputs(";\n", e->out);
 }
@@ -435,53 +447,76 @@ static void put_lanes_point(trli_emitter *e, trli_place loop, int32_t group, boo
         put_lanes_buffers(e, loop, depth);
 }
 
-/* The loop over lanes, and within it one over all that read nothing beyond an end. Returns the depth within. */
-static int put_heads_of_two(trli_emitter *e, trli_place loop, int32_t group, bool streams, int depth)
+/* Lanes at one place of a row. */
+static void put_lanes_at(trli_emitter *e, trli_place loop, int32_t group, beyond what, int depth)
 {
-    static const char type[] = "const trl_kernel_lanes ";
+    if (loop == TRLI_IN_RESULT && e->along == 0) trli_put_fetches(e, group, depth);
+    put_reads(e, "const trl_kernel_lanes ", what, depth);
+    put_lanes_point(e, loop, group, what != LAST, depth);
+}
+
+/* Whether lanes may neither be the last ones of a row nor read nothing beyond its end. */
+static bool may_near_end(const trli_emitter *e)
+{
+    for (int32_t g = 0; g < e->nghosts; ++g)
+        if (e->ghosts[g].axis == 0 && e->ghosts[g].side && e->ghosts[g].depth > 1) return true;
+    return false;
+}
+
+/* The loop over lanes, without a branch; those that may read beyond an end of the row go by themselves before and after it. */
+static void put_loop_inside(trli_emitter *e, trli_place loop, int32_t group, int depth)
+{
+    const bool ends = reads_beyond(e), again = ends && may_near_end(e);
     trli_put_indent(e, depth);
-    fprintf(e->out, "for (long long i = 0; i < n; i += TRL_KERNEL_LANES) {\n%*sif (i >= first)\n", 4 * depth + 4, "");
-    trli_put_indent(e, depth + 2);
+    fprintf(e->out, "const long long last = n - TRL_KERNEL_LANES%s;\n%*slong long i = 0;\n", ends ? " - part.end" : "",
+            4 * depth, "");
+    if (ends) {
+        trli_put_indent(e, depth);
+        fputs("if (part.begin > 0) {\n", e->out);
+        put_lanes_at(e, loop, group, FIRST, depth + 1);
+        fprintf(e->out, "%*si = TRL_KERNEL_LANES;\n%*s}\n", 4 * depth + 4, "", 4 * depth, "");
+    }
+    if (again) {
+        trli_put_indent(e, depth);
+        fprintf(e->out, "for (;; i = last%s) {\n", loop == TRLI_IN_RESULT ? ", past = 0" : "");
+    }
+    trli_put_indent(e, depth + again);
     fputs("for (; i <= last; i += TRL_KERNEL_LANES) {\n", e->out);
-    if (streams) trli_put_fetches(e, group, depth + 3);
-    put_reads(e, type, false, depth + 3);
-    put_lanes_point(e, loop, group, true, depth + 3);
-    trli_put_indent(e, depth + 2);
+    put_lanes_at(e, loop, group, NOTHING, depth + again + 1);
+    if (again)
+        fprintf(e->out, "%*s}\n%*sif (i >= n - TRL_KERNEL_LANES) break;\n", 4 * depth + 4, "", 4 * depth + 4, "");
+    trli_put_indent(e, depth);
+    fprintf(e->out, "}\n%*sif (i < n) {\n%*si = n - TRL_KERNEL_LANES;\n", 4 * depth, "", 4 * depth + 4, "");
+    put_lanes_at(e, loop, group, LAST, depth + 1);
+    trli_put_indent(e, depth);
     fputs("}\n", e->out);
-    trli_put_indent(e, depth + 1);
-    fputs("if (i >= n) break;\n", e->out);
-    trli_put_indent(e, depth + 1);
-    fputs(to_last_lanes, e->out);
-    if (streams) trli_put_fetches(e, group, depth + 1);
-    put_reads(e, type, true, depth + 1);
-    return depth + 1;
 }
 
 /* The last lanes of a row overlap those before; shorter rows go point by point. */
 void trli_put_lanes_loop(trli_emitter *e, trli_place loop, int32_t group, int depth)
 {
     const bool stores = loop == TRLI_IN_RESULT, streams = stores && e->along == 0;
-    trli_put_indent(e, depth);
-    fputs("if (n >= TRL_KERNEL_LANES) {\n", e->out);
-    if (streams) put_alignment(e, e->group[group], depth + 1);
     if (stores)
         find_computed(e, group);
     else
         find_filled(e, loop, 0, NULL);
+    const bool inside = has_loop_inside(e);
+    trli_put_indent(e, depth);
+    fputs(inside && reads_beyond(e) ? "if (part.lanes) {\n" : "if (n >= TRL_KERNEL_LANES) {\n", e->out);
+    if (streams) put_alignment(e, e->group[group], depth + 1);
     put_before(e, depth + 1);
-    put_inside(e, depth + 1);
-    int within;
-    if (has_loop_inside(e)) {
-        within = put_heads_of_two(e, loop, group, streams, depth + 1);
+    if (inside) {
+        put_loop_inside(e, loop, group, depth + 1);
     } else {
-        within = put_heads(e, depth + 1);
+        put_inside(e, depth + 1);
+        const int within = put_heads(e, depth + 1);
         if (streams) trli_put_fetches(e, group, within);
         put_read_either(e, within);
-    }
-    put_lanes_point(e, loop, group, false, within);
-    for (int d = within - 1; d > depth; --d) {
-        trli_put_indent(e, d);
-        fputs("}\n", e->out);
+        put_lanes_point(e, loop, group, false, within);
+        for (int d = within - 1; d > depth; --d) {
+            trli_put_indent(e, d);
+            fputs("}\n", e->out);
+        }
     }
     trli_put_indent(e, depth);
     fputs("} else\n", e->out);

@@ -164,6 +164,26 @@ done:
     return err;
 }
 
+/* Ghosts beyond the same end of the same input's rows. */
+static bool are_beyond_one_end(const trli_ghosts *g, const trli_ghosts *h)
+{
+    return g->axis == 0 && h->axis == 0 && g->input == h->input && g->side == h->side;
+}
+
+/* As the points that read the most of them read all. */
+static void find_further(trli_emitter *e, trli_ghosts *g)
+{
+    int depth = 0, reach = 0;
+    for (int32_t k = 0; k < e->nghosts; ++k)
+        if (are_beyond_one_end(g, &e->ghosts[k]) && depth < e->ghosts[k].depth) depth = e->ghosts[k].depth;
+    for (int32_t i = 0; i < e->ends; ++i) {
+        const trli_sample *in = &e->sample[i];
+        if (in->beyond < 0 || !are_beyond_one_end(g, &e->ghosts[in->beyond])) continue;
+        if (reach < abs(in->offset[0])) reach = abs(in->offset[0]);
+    }
+    g->further = depth - reach;
+}
+
 static trl_err find_samples(trli_emitter *e)
 {
     trl_err err = TRL_OK;
@@ -176,6 +196,7 @@ static trl_err find_samples(trli_emitter *e)
     TRL_TRY(find_all_operands(e));
     e->ends = e->count;
     if (e->nlayers > 0) TRL_TRY(find_ghosts(e, e->ends, true));
+    for (int32_t g = 0; g < e->nghosts; ++g) find_further(e, &e->ghosts[g]);
     e->sides = e->count;
     if (e->nlayers > 0) TRL_TRY(find_ghosts(e, e->ends, false));
 done:

@@ -298,6 +298,24 @@ TRL_BODY trl_kernel_lanes trl_kernel_load_hi(const double *row, long long at, lo
     return x;
 }
 
+/* Points from `at` on, of which the first `beyond` are ghosts. */
+TRL_BODY trl_kernel_lanes trl_kernel_load_first(const double *at, const double *ghost, int beyond)
+{
+    trl_kernel_lanes x = trl_kernel_load(at + beyond);
+    int d;
+    for (d = 0; d < beyond; ++d) x = trl_lanes_follow(trl_lanes_of(ghost[d]), x);
+    return x;
+}
+
+/* Points from `at` on, of which the last `beyond` are ghosts if the row ends there. */
+TRL_BODY trl_kernel_lanes trl_kernel_load_last(const double *at, int ends, const double *ghost, int beyond)
+{
+    trl_kernel_lanes x = trl_kernel_load(at - (ends ? beyond : 0));
+    int d;
+    for (d = 0; ends && d < beyond; ++d) x = trl_lanes_lead(x, trl_lanes_of(ghost[d]));
+    return x;
+}
+
 /* One point. */
 TRL_BODY double trl_kernel_at_lo(const double *row, long long at, long long lo, const double *ghost)
 {
@@ -307,6 +325,38 @@ TRL_BODY double trl_kernel_at_lo(const double *row, long long at, long long lo, 
 TRL_BODY double trl_kernel_at_hi(const double *row, long long at, long long hi, const double *ghost)
 {
     return at >= hi ? ghost[at - hi] : row[at];
+}
+
+/* A part of a row, computed in one go. */
+typedef struct trl_kernel_part {
+    long long n;            /* points */
+    long long begin, end;   /* of them, those at either end that read ghosts which the kernel computes */
+    int odd_begin, odd_end; /* whether others do than at the ends of whole rows */
+    int lanes;              /* whether it has the lanes that go by themselves at its ends */
+} trl_kernel_part;
+
+/* An input has ghosts before point lo. The first points of a whole row, which reaches `further` beyond the input's, read `depth` of them. */
+TRL_BODY void trl_kernel_part_begins(trl_kernel_part *part, long long lo, int depth, int further)
+{
+    part->begin = trl_kernel_most(part->begin, lo - further + depth);
+    part->odd_begin |= lo != further;
+}
+
+/* From point hi on; the last points. */
+TRL_BODY void trl_kernel_part_ends(trl_kernel_part *part, long long hi, int depth, int further)
+{
+    part->end = trl_kernel_most(part->end, part->n - further - hi + depth);
+    part->odd_end |= part->n - further != hi;
+}
+
+/* Once all inputs are known. Odd ends become parts of their own, which go point by point. */
+TRL_BODY void trl_kernel_part_settle(trl_kernel_part *part)
+{
+    const int odd = part->begin > 0 && part->odd_begin;
+    if (odd) part->n = trl_kernel_least(part->n, part->begin);
+    if (!odd && part->odd_end && part->n > part->end) part->n -= part->end, part->end = 0;
+    part->lanes = !odd && !(part->odd_end && part->end > 0) && part->begin <= TRL_KERNEL_LANES &&
+                  part->end <= TRL_KERNEL_LANES && part->n >= TRL_KERNEL_LANES + part->begin + part->end;
 }
 
 TRL_BODY int trl_lanes_any_negative(trl_kernel_bits x)

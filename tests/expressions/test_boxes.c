@@ -11,7 +11,7 @@
 #include "simulation_impl.h"
 #include "tasks_impl.h"
 
-enum { MARGIN = 8, ARRAYS_MOST = 40, SCALARS = 64 };
+enum { MARGIN = 8, NEAR = 4, ARRAYS_MOST = 40, SCALARS = 64 };
 
 static int dim;
 static int size[3];                           /* of the largest box */
@@ -101,6 +101,17 @@ static void check_box(const trli_step *s, trl_kernel_call call)
     }
 }
 
+/* Boxes that begin and end at and near the ends of rows. */
+static void check_ends(const trli_step *s, trl_kernel_call call)
+{
+    for (int lo = 0; lo < NEAR; ++lo)
+        for (int hi = size[0]; hi > lo && hi > size[0] - NEAR; --hi) {
+            call.lo[0] = lo;
+            call.hi[0] = hi;
+            check_box(s, call);
+        }
+}
+
 static void check_kernel(const trli_step *s)
 {
     const int n[3] = {size[0], size[1], size[2]};
@@ -121,6 +132,7 @@ static void check_kernel(const trli_step *s)
             call.hi[a] = boxes[b][1][a];
         }
         check_box(s, call);
+        if (dim == 2 && b == 0) check_ends(s, call);
     }
     free_arrays(s->ninputs, input);
     free_arrays(s->nout, found);
@@ -197,6 +209,25 @@ START_TEST(quotients_at_several_offsets_are_those_of_single_points)
 }
 END_TEST
 
+/* Of any length about that of lanes and of what is computed in one go. */
+START_TEST(ends_of_rows_that_are_reached_from_afar_are_those_of_single_points)
+{
+    int sizes[40][3], n = 0;
+    for (int length = 4; length < 1029; length += length == 36 ? 986 : 1)
+        memcpy(sizes[n++], (int[]){length, 2, 1}, sizeof *sizes);
+    for (int reach = 1; reach <= 4; ++reach) {
+        say_grid(2);
+        say_equation("e", "both(e) + 0.5*after(e)");
+        say_equation("f", "before(e)*f");
+        say("stencils:\n");
+        say("  both: {to: cell, points: [[[-%d, 0], 0.3], [[0, 0], 0.2], [[%d, 0], 0.4]]}\n", reach, reach);
+        say("  after: {to: cell, points: [[[0, 0], 0.3], [[%d, 0], 0.2]]}\n", (reach + 1) / 2);
+        say("  before: {to: cell, points: [[[-%d, 0], 0.7], [[0, 0], 0.1]]}\n", (reach + 1) / 2);
+        check_kernels(n, (const int(*)[3])sizes);
+    }
+}
+END_TEST
+
 START_TEST(what_groups_share_is_that_of_single_points)
 {
     for (int d = 2; d <= 3; ++d) {
@@ -224,6 +255,7 @@ static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, means_on_faces_are_those_of_single_points);
     tcase_add_test(tc, quotients_at_several_offsets_are_those_of_single_points);
+    tcase_add_test(tc, ends_of_rows_that_are_reached_from_afar_are_those_of_single_points);
     tcase_add_test(tc, what_groups_share_is_that_of_single_points);
     tcase_add_test(tc, what_only_two_planes_at_once_have_in_common_is_that_of_single_points);
 }

@@ -102,7 +102,7 @@ static int count_within(void)
     return n;
 }
 
-static const int row_length[] = {2, 3, 7, 8, 9, 10, 15, 16, 17, 1023, 1024, 1026, 2049};
+static const int row_length[] = {2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 15, 16, 17, 18, 1023, 1024, 1025, 1026, 2049};
 
 /* Shorter than lanes, as long, one more; in parts. Two layers beyond x; a face's rows are longer than a cell's. */
 START_TEST(rows_of_any_length_end_with_the_same_bits)
@@ -112,9 +112,11 @@ START_TEST(rows_of_any_length_end_with_the_same_bits)
     say("grid: {cells: [%d, 3, 4], length: [%g, 0.3, 0.4], patches: %s}\n"
         "stencils:\n"
         "  wide: {to: cell, points: [[[-2, 0, 0], 1], [[-1, 0, 0], 0.5], [[2, 0, 0], 1], [[0, 0, 0], -2.5]]}\n"
+        "  wide_face: {to: xface, points: [[[-2, 0, 0], 0.3], [[0, 0, 0], -0.7], [[2, 0, 0], 0.4]]}\n"
         "equations:\n"
         "  T: {initial: \"sin(3*x)*cos(2*y) + z\", ddt: \"wide(T) + laplacian(T) + at(u, cell)\", boundary: {%s}}\n"
-        "  u: {location: xface, initial: \"cos(x + z)\", ddt: \"laplacian(u) + at(T, xface)\", boundary: {"
+        "  u: {location: xface, initial: \"cos(x + z)\", ddt: \"laplacian(u) + wide_face(u) + at(T, xface)\", "
+        "boundary: {"
         "x-: {dirichlet: 0}, x+: {dirichlet: \"t\"}, y-: {neumann: 0.3}, y+: {dirichlet: \"exp(z)\"}, z-: {outflow: "
         "true}, "
         "z+: {neumann: 0}}}\n"
@@ -155,7 +157,7 @@ static void count_images(int *exchanged, int *images)
  * is exchanged along it. */
 START_TEST(images_beyond_periodic_sides_are_read_inside)
 {
-    static const int cells[] = {2, 9, 16, 1026};
+    static const int cells[] = {2, 4, 5, 9, 16, 1025, 1026};
     const int periodic = _i % 7 + 1, n = cells[_i / 7];
     char text[512] = "";
     conditions(periodic, text, sizeof text);
@@ -218,7 +220,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, a_second_reader_needs_the_layer_too);
     tcase_add_test(tc, a_second_layer_beyond_y_and_z_is_read_by_two_rows);
     tcase_add_test(tc, kernels_without_a_pass_have_the_same_bits);
-    tcase_add_loop_test(tc, images_beyond_periodic_sides_are_read_inside, 0, 4 * 7);
+    tcase_add_loop_test(tc, images_beyond_periodic_sides_are_read_inside, 0, 7 * 7);
     tcase_add_loop_test(tc, rows_of_any_length_end_with_the_same_bits, 0, sizeof row_length / sizeof *row_length);
 }
 
