@@ -297,10 +297,11 @@ static void find_shifts(trli_time_plan *plan)
     }
 }
 
-static bool same_memory(const trli_model *model, int f, int g)
+static bool same_memory(const trli_model *model, int patch, int f, int g)
 {
-    const trl_array *a = &model->geometry[f], *b = &model->geometry[g];
-    return model->origin[f] == model->origin[g] && memcmp(a->stride, b->stride, sizeof a->stride) == 0;
+    const ptrdiff_t i = (ptrdiff_t)f * model->layout->nlocal + patch, j = (ptrdiff_t)g * model->layout->nlocal + patch;
+    const trl_array *a = &model->geometry[i], *b = &model->geometry[j];
+    return model->origin[i] == model->origin[j] && memcmp(a->stride, b->stride, sizeof a->stride) == 0;
 }
 
 /* Count the slots, whose tenants have to agree about where a point is. */
@@ -313,7 +314,7 @@ static trl_err look_at_slots(trli_time_plan *plan, const char **why)
     for (int i = 0; i < plan->nops; ++i)
         for (int f = 0; f < plan->op[i].ninputs + plan->op[i].noutputs; ++f) {
             const int field = plan->op[i].field[f], slot = model->field[field].slot;
-            if (tenant[slot] >= 0 && !same_memory(model, field, tenant[slot]))
+            if (tenant[slot] >= 0 && !same_memory(model, plan->patch, field, tenant[slot]))
                 *why = "fields of several shapes share their memory";
             plan->nslots += tenant[slot] < 0;
             tenant[slot] = field;

@@ -176,6 +176,34 @@ START_TEST(kernels_that_share_their_results_are_ordered_too)
 }
 END_TEST
 
+static uint64_t hash_with_points_on_sides(int together)
+{
+    new_deck();
+    say("grid: {cells: [13, 13], length: [3, 1], patches: [2, 2]}\n"
+        "expressions:\n"
+        "  n: \"at(T, cell)*at(T, cell) + at(S, cell)^2\"\n"
+        "equations:\n"
+        "  T: {location: node, initial: \"0.5 + 0.4*sin(3*x)\", ddt: \"0.1*ddy(at(sin(n)*n + 1/(2 + n), xface))\", "
+        "boundary: {x-: {outflow: true}, x+: {dirichlet: 0}, y-: {dirichlet: 0}, y+: {dirichlet: 0}}}\n"
+        "  S: {location: node, initial: \"0.5 + 0.4*sin(3*x)\", ddt: \"0.1*div([at(S, yface), at(S, xface)])\", "
+        "boundary: {x-: {dirichlet: 0}, x+: {dirichlet: 0}, y-: {dirichlet: 0}, y+: {neumann: 0}}}\n"
+        "time: {method: ssprk2, dt: 1.0e-3, steps: 1000}\n"
+        "run: {balance: 0.01, compile: never, time_blocking: %d}\n",
+        together);
+    uint64_t hash[2];
+    (void)hashes_after_steps(hash);
+    close_problem();
+    return hash[0] ^ hash[1] << 1;
+}
+
+/* In patches at a side nodes have more points than the cells that are kept between kernels, in others they have not. */
+START_TEST(fields_of_several_shapes_keep_apart_in_each_patch)
+{
+    const uint64_t expected = hash_with_points_on_sides(1);
+    for (int together = 2; together <= 5; ++together) ck_assert(hash_with_points_on_sides(together) == expected);
+}
+END_TEST
+
 /* Steps at which a run stops if it asks for every third one, or 7 and 8. */
 static bool third_or_seven(void *data, trl_gidx step, double time, double dt)
 {
@@ -334,6 +362,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, all_conditions_and_methods_give_the_bits_of_one_step_at_a_time);
     tcase_add_test(tc, periodic_axes_are_gone_round_without_a_seam);
     tcase_add_test(tc, patches_compute_what_they_need_of_one_another);
+    tcase_add_test(tc, fields_of_several_shapes_keep_apart_in_each_patch);
     tcase_add_test(tc, compiled_kernels_give_the_bits_of_interpreted_ones);
     tcase_add_test(tc, kernels_that_share_their_results_are_ordered_too);
     tcase_add_test(tc, stops_after_each_step_that_is_an_event_and_at_the_end);
