@@ -559,7 +559,7 @@ START_TEST(a_value_from_a_field_is_known_beside_the_corner_too)
 }
 END_TEST
 
-START_TEST(a_value_that_reads_ghosts_filled_later_is_refused)
+START_TEST(conditions_that_cannot_be_met_are_refused)
 {
     new_deck();
     say("grid: {cells: [5, 4]}\nequations:\n  T: {initial: 0, ddt: \"laplacian(T)\", boundary: {x-: {dirichlet: "
@@ -567,6 +567,13 @@ START_TEST(a_value_that_reads_ghosts_filled_later_is_refused)
         "y-: {dirichlet: 1}, y+: {neumann: 0}}}\ntime: {dt: 0.1, steps: 1}\n");
     ck_fails(open_problem(), TRL_ERR_INPUT,
              "this boundary value reads 'T' beyond y-, and that side is filled later: the order is x, y, z");
+    close_problem();
+    new_deck();
+    say("grid: {cells: [5]}\nequations:\n  T: {initial: 0, ddt: \"laplacian(T)\", boundary: {x-: {robin: {a: 0, b: \"1 "
+        "- 1\", "
+        "c: 3}}, x+: {dirichlet: 1}}}\ntime: {dt: 0.1, steps: 1}\n");
+    ck_fails(open_problem(), TRL_ERR_INPUT,
+             "robin with a = 0 and b = 0 says nothing of 'T': one of them has to be another number");
     close_problem();
 }
 END_TEST
@@ -583,7 +590,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, an_advective_flux_uses_the_dirichlet_value_itself);
     tcase_add_test(tc, an_expression_may_have_conditions_of_its_own);
     tcase_add_test(tc, a_value_from_a_field_is_known_beside_the_corner_too);
-    tcase_add_test(tc, a_value_that_reads_ghosts_filled_later_is_refused);
+    tcase_add_test(tc, conditions_that_cannot_be_met_are_refused);
 }
 
 TRL_TEST_MAIN("boundaries", add_tests)
