@@ -203,11 +203,12 @@ foreach(source IN LISTS sources)
 endforeach()
 
 # Decks. np: rank counts whose results must agree to the bit. tol: bound of every errors.<tag>.linf. args: more arguments of
-# the run. asan: more arguments under a sanitizer, where tol is not checked because they change the problem.
+# the run. asan: more arguments under a sanitizer, where tol is not checked because they change the problem. after: the deck
+# with whose output this one begins; {after} in args is its folder.
 file(GLOB decks CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/inputs/decks/*.yaml")
 foreach(deck IN LISTS decks)
     cmake_path(GET deck STEM name)
-    trellis_read_directive("${deck}" found none np tol timeout args asan)
+    trellis_read_directive("${deck}" found none np tol timeout args asan after)
     if(NOT found)
         message(FATAL_ERROR "${deck}: no ctest line; begin the deck with '# ctest: np=1,4 tol=1e-10' or "
                             "'# ctest: none <reason>'")
@@ -222,6 +223,9 @@ foreach(deck IN LISTS decks)
     if(TRL_SANITIZE)
         string(APPEND directive_args " ${directive_asan}")
         list(APPEND options --few)
+    endif()
+    if(directive_after)
+        list(APPEND options --after "${PROJECT_SOURCE_DIR}/inputs/decks/${directive_after}.yaml")
     endif()
     if(NOT directive_np)
         set(directive_np 1)

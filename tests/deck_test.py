@@ -52,6 +52,15 @@ def run(options, number, np, settings):
     return result
 
 
+def run_before(options):
+    """Run the deck whose output this one begins with; the arguments then find its folder in place of {after}."""
+    folder = pathlib.Path("after").resolve()
+    command = [options.trellis, "run", options.after, "--set", f"output.directory={folder}"]
+    print("+", shlex.join(command), flush=True)
+    subprocess.run(command, stdin=subprocess.DEVNULL, check=True)
+    options.args = options.args.replace("{after}", str(folder))
+
+
 def hashes(report):
     """The hash of every field, by tag."""
     return {tag: field["hash"] for tag, field in report["fields"].items()}
@@ -75,11 +84,14 @@ def main():
     parser.add_argument("--tol", type=float, help="bound of every errors.<tag>.linf")
     parser.add_argument("--few", action="store_true", help="only the runs that differ most: sanitizers are slow")
     parser.add_argument("--args", default="", help="more arguments of trellis run")
+    parser.add_argument("--after", help="the deck with whose output this one begins")
     parser.add_argument("trellis")
     parser.add_argument("deck")
     options = parser.parse_args()
     ranks = [int(np) for np in options.np.split(",")]
 
+    if options.after:
+        run_before(options)
     report = run(options, 0, ranks[0], [])
     reference = hashes(report)
     if not reference:
