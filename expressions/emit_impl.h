@@ -94,9 +94,10 @@ typedef struct trli_row_pointer {
 /* Ghosts of an input that a row reads: beyond an end of the row itself, or the row beside it beyond a side of y or z. */
 typedef struct trli_ghosts {
     int input, axis, side;
-    int8_t y, z;                       /* the row that they are in */
-    bool image;                        /* beyond a side: it is the row at the other side */
-    int depth, further;                /* further: as of the layers */
+    int8_t y, z; /* the row that they are in */
+    bool image;  /* beyond a side: it is the row at the other side */
+    int depth;
+    int further; /* beyond an end: points by which the kernel's rows reach beyond the input's there; below 0, by which they do not reach it */
     int32_t sample[TRL_KERNEL_GHOSTS]; /* the nearest first */
     bool read;                         /* scratch */
 } trli_ghosts;

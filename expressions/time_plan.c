@@ -297,11 +297,12 @@ static void find_shifts(trli_time_plan *plan)
     }
 }
 
-static bool same_memory(const trli_model *model, int patch, int f, int g)
+/* Of two fields of one slot: whether a point has the same place in both. */
+static bool same_memory(const trli_time_plan *plan, int f, int g)
 {
-    const ptrdiff_t i = (ptrdiff_t)f * model->layout->nlocal + patch, j = (ptrdiff_t)g * model->layout->nlocal + patch;
-    const trl_array *a = &model->geometry[i], *b = &model->geometry[j];
-    return model->origin[i] == model->origin[j] && memcmp(a->stride, b->stride, sizeof a->stride) == 0;
+    const trl_array a = trli_model_array(plan->model, f, plan->patch),
+                    b = trli_model_array(plan->model, g, plan->patch);
+    return a.at == b.at && memcmp(a.stride, b.stride, sizeof a.stride) == 0;
 }
 
 /* Count the slots, whose tenants have to agree about where a point is. */
@@ -314,7 +315,7 @@ static trl_err look_at_slots(trli_time_plan *plan, const char **why)
     for (int i = 0; i < plan->nops; ++i)
         for (int f = 0; f < plan->op[i].ninputs + plan->op[i].noutputs; ++f) {
             const int field = plan->op[i].field[f], slot = model->field[field].slot;
-            if (tenant[slot] >= 0 && !same_memory(model, plan->patch, field, tenant[slot]))
+            if (tenant[slot] >= 0 && !same_memory(plan, field, tenant[slot]))
                 *why = "fields of several shapes share their memory";
             plan->nslots += tenant[slot] < 0;
             tenant[slot] = field;

@@ -352,11 +352,18 @@ TRL_BODY void trl_kernel_part_ends(trl_kernel_part *part, long long hi, int dept
 /* Once all inputs are known. Odd ends become parts of their own, which go point by point. */
 TRL_BODY void trl_kernel_part_settle(trl_kernel_part *part)
 {
-    const int odd = part->begin > 0 && part->odd_begin;
-    if (odd) part->n = trl_kernel_least(part->n, part->begin);
-    if (!odd && part->odd_end && part->n > part->end) part->n -= part->end, part->end = 0;
-    part->lanes = !odd && !(part->odd_end && part->end > 0) && part->begin <= TRL_KERNEL_LANES &&
-                  part->end <= TRL_KERNEL_LANES && part->n >= TRL_KERNEL_LANES + part->begin + part->end;
+    part->lanes = 0;
+    if (part->begin > 0 && part->odd_begin) {
+        part->n = trl_kernel_least(part->n, part->begin);
+        return;
+    }
+    if (part->end > 0 && part->odd_end) {
+        if (part->n <= part->end) return;
+        part->n -= part->end;
+        part->end = 0;
+    }
+    part->lanes = part->begin <= TRL_KERNEL_LANES && part->end <= TRL_KERNEL_LANES &&
+                  part->n >= TRL_KERNEL_LANES + part->begin + part->end;
 }
 
 TRL_BODY int trl_lanes_any_negative(trl_kernel_bits x)
