@@ -21,15 +21,18 @@ static void put_use(trli_emitter *e, trli_place loop, int32_t i)
     else if (n->op == TRLI_OP_SCALAR)
         fprintf(e->out, "s%d", n->index);
     else if (n->op == TRLI_OP_FIELD && e->along != 0)
-        fprintf(e->out, "p%d[(i + (%d)) * in%d_y]", in->pointer, in->offset[e->along], e->pointer[in->pointer].input);
+        fprintf(e->out, "p%d[(i + (%d)) * in%d_y]", e->pointer[in->pointer].name, in->offset[e->along],
+                e->input_name[e->pointer[in->pointer].input]);
     else if (n->op == TRLI_OP_FIELD && in->end != 0)
-        fprintf(e->out, "p%d[%s%d + (%d)]", in->pointer, trli_end_name(in), trli_end_input(in), in->offset[0]);
+        fprintf(e->out, "p%d[%s%d + (%d)]", e->pointer[in->pointer].name, trli_end_name(in),
+                e->input_name[trli_end_input(in)], in->offset[0]);
     else if (n->op == TRLI_OP_FIELD && in->beyond >= 0)
         trli_put_beyond(e, false, in);
     else if (n->op == TRLI_OP_FIELD && in->offset[0] != 0)
-        fprintf(e->out, "p%d[i %c %d]", in->pointer, in->offset[0] < 0 ? '-' : '+', abs(in->offset[0]));
+        fprintf(e->out, "p%d[i %c %d]", e->pointer[in->pointer].name, in->offset[0] < 0 ? '-' : '+',
+                abs(in->offset[0]));
     else if (n->op == TRLI_OP_FIELD)
-        fprintf(e->out, "p%d[i]", in->pointer);
+        fprintf(e->out, "p%d[i]", e->pointer[in->pointer].name);
     else if (in->buffered && in->place != loop)
         fprintf(e->out, "b%d[i]", e->number[i]);
     else
@@ -40,8 +43,8 @@ void trli_put_beyond(trli_emitter *e, bool lanes, const trli_sample *in)
 {
     const trli_ghosts *g = &e->ghosts[in->beyond];
     const char *side = g->side ? "hi" : "lo";
-    fprintf(e->out, "trl_kernel_%s_%s(p%d, i + (%d), %s%d, g%d", lanes ? "load" : "at", side, in->pointer,
-            in->offset[0], side, g->input, in->beyond);
+    fprintf(e->out, "trl_kernel_%s_%s(p%d, i + (%d), %s%d, g%d", lanes ? "load" : "at", side,
+            e->pointer[in->pointer].name, in->offset[0], side, e->input_name[g->input], g->name);
     if (lanes) fprintf(e->out, ", %d", g->depth);
     fputs(")", e->out);
 }
@@ -75,7 +78,7 @@ static void put_wanted(trli_emitter *e, trli_place loop, int depth)
         int32_t i = e->order[o];
         if (!e->wanted[i]) continue;
         trli_put_indent(e, depth);
-        fprintf(e->out, "const double v%d = ", o);
+        fprintf(e->out, "const double v%d = ", e->number[i]);
         trli_put_operation(e, loop, i);
         fputs(";\n", e->out);
     }
@@ -96,7 +99,7 @@ static void mark_row_of_ghosts(trli_emitter *e, int32_t root)
 {
     memset(e->wanted, 0, (size_t)e->count * sizeof *e->wanted);
     e->wanted[root] = true;
-    trli_emit_mark_operands(e, true);
+    trli_emit_mark_operands(e, TRLI_ALL_GROUPS);
     for (int32_t i = 0; i < e->count; ++i)
         e->wanted[i] &= i >= e->sides && e->sample[i].place == TRLI_IN_ROW && !trli_is_leaf(trli_sample_node(e, i));
 }
@@ -108,7 +111,7 @@ static void put_buffer_stores(trli_emitter *e, trli_place loop, int depth)
         const trli_sample *in = &e->sample[e->order[o]];
         if (!in->buffered || in->place != loop) continue;
         trli_put_indent(e, depth);
-        fprintf(e->out, "b%d[i] = v%d;\n", o, o);
+        fprintf(e->out, "b%d[i] = v%d;\n", e->number[e->order[o]], e->number[e->order[o]]);
     }
 }
 
@@ -116,14 +119,14 @@ static void put_result_stores(trli_emitter *e, int32_t first, int32_t end, int d
 {
     for (int32_t r = first; r < end; ++r) {
         char point[32] = "i";
-        if (e->along != 0) snprintf(point, sizeof point, "i * out%d_y", r);
+        if (e->along != 0) snprintf(point, sizeof point, "i * out%d_y", r - first);
         trli_put_indent(e, depth);
-        fprintf(e->out, "q%d[%s] = ", r, point);
+        fprintf(e->out, "q%d[%s] = ", r - first, point);
         put_use(e, TRLI_IN_RESULT, e->root[r]);
         fputs(";\n", e->out);
         if (!e->look) continue;
         trli_put_indent(e, depth);
-        fprintf(e->out, "excess |= trl_kernel_excess(q%d[%s]);\n", r, point);
+        fprintf(e->out, "excess |= trl_kernel_excess(q%d[%s]);\n", r - first, point);
     }
 }
 
@@ -160,13 +163,12 @@ static void put_row_buffers(trli_emitter *e, trli_place loop, int depth)
         const trli_sample *in = &e->sample[e->order[o]];
         if (!in->buffered || in->place != loop || loop == TRLI_IN_POINT) continue;
         trli_put_indent(e, depth);
-        fprintf(e->out, "double b%d[TRL_KERNEL_ROW];\n", o);
+        fprintf(e->out, "double b%d[TRL_KERNEL_ROW];\n", e->number[e->order[o]]);
     }
     put_row_loop(e, loop, TRLI_SHARED, depth);
 }
 
-/* Whether what is wanted reads a row. */
-static bool wants_row(const trli_emitter *e, int32_t pointer)
+bool trli_wants_row(const trli_emitter *e, int32_t pointer)
 {
     for (int32_t i = 0; i < e->count; ++i)
         if (e->wanted[i] && e->sample[i].pointer == pointer) return true;
@@ -174,21 +176,21 @@ static bool wants_row(const trli_emitter *e, int32_t pointer)
 }
 
 /* The row in hand of an array: its first point. */
-static void put_row_in_hand(trli_emitter *e, const char *array, int32_t i, int depth)
+static void put_row_in_hand(trli_emitter *e, const char *array, int32_t name, int depth)
 {
     const char *in_row = e->along == 0 ? "x + j" : "j + x";
     trli_put_indent(e, depth);
     fprintf(e->out, "%sdouble *const %s%d_row = trl_kernel_row(%s%d + %s * %s%d_y + k * %s%d_z);\n",
-            array[0] == 'i' ? "const " : "", array, i, array, i, in_row, array, i, array, i);
+            array[0] == 'i' ? "const " : "", array, name, array, name, in_row, array, name, array, name);
 }
 
 /* The first point of a row of an array, some rows and planes away from that in hand. */
-static void put_row_address(trli_emitter *e, const char *array, int32_t i, int y, int z)
+static void put_row_address(trli_emitter *e, const char *array, int32_t name, int y, int z)
 {
-    fprintf(e->out, "%s%d_row", array, i);
+    fprintf(e->out, "%s%d_row", array, name);
     if (y != 0 && e->along != 0) fprintf(e->out, " + (%d)", y);
-    if (y != 0 && e->along == 0) fprintf(e->out, " + (%d) * %s%d_y", y, array, i);
-    if (z != 0) fprintf(e->out, " + (%d) * %s%d_z", z, array, i);
+    if (y != 0 && e->along == 0) fprintf(e->out, " + (%d) * %s%d_y", y, array, name);
+    if (z != 0) fprintf(e->out, " + (%d) * %s%d_z", z, array, name);
     fputs(";\n", e->out);
 }
 
@@ -197,12 +199,11 @@ static bool reads_first(const trli_emitter *e, int32_t group, int32_t input)
     return e->along == 0 && e->reader[input] >= 0 && (group == e->ngroups || group == e->reader[input]);
 }
 
-/* Whether a group reads a row of an input, or asks for it early. */
-static bool reads(const trli_emitter *e, int32_t group, int32_t input)
+bool trli_reads(const trli_emitter *e, int32_t input)
 {
     for (int32_t p = 0; p < e->npointers; ++p)
-        if (e->pointer[p].input == input && wants_row(e, p)) return true;
-    return group != TRLI_SHARED && reads_first(e, group, input);
+        if (e->pointer[p].input == input && trli_wants_row(e, p)) return true;
+    return false;
 }
 
 static void put_pointers(trli_emitter *e, int32_t group, int depth)
@@ -211,19 +212,20 @@ static void put_pointers(trli_emitter *e, int32_t group, int depth)
     const int ninputs = trli_kernel_inputs(e->kernel, &fields);
     trli_emit_mark_needed(e, group);
     for (int i = 0; i < ninputs; ++i)
-        if (reads(e, group, i)) put_row_in_hand(e, "in", i, depth);
+        if (trli_reads(e, i)) put_row_in_hand(e, "in", e->input_name[i], depth);
     for (int32_t p = 0; p < e->npointers; ++p) {
         const trli_row_pointer *r = &e->pointer[p];
-        if (!wants_row(e, p)) continue;
+        if (!trli_wants_row(e, p)) continue;
         trli_put_indent(e, depth);
-        fprintf(e->out, "const double *%sp%d = ", r->beyond < 0 ? "const " : "", p);
-        put_row_address(e, "in", r->input, r->y, r->z);
+        fprintf(e->out, "const double *%sp%d = ", r->beyond < 0 ? "const " : "", r->name);
+        put_row_address(e, "in", e->input_name[r->input], r->y, r->z);
     }
     for (int32_t o = 0; o < e->count; ++o) {
         const trli_sample *in = &e->sample[e->order[o]];
         if (!e->wanted[e->order[o]] || !in->buffered || in->place != TRLI_IN_POINT) continue;
         trli_put_indent(e, depth);
-        fprintf(e->out, "double *const b%d = shared%d + (j - y) * n;\n", o, o);
+        const int32_t number = e->number[e->order[o]];
+        fprintf(e->out, "double *const b%d = shared%d + (j - y) * n;\n", number, number);
     }
 }
 
@@ -246,7 +248,7 @@ static void find_ghosts_read(trli_emitter *e, int32_t group)
 static void put_ghosts_of_end(trli_emitter *e, int32_t g, int depth)
 {
     trli_put_indent(e, depth);
-    fprintf(e->out, "const double g%d[] = {", g);
+    fprintf(e->out, "const double g%d[] = {", e->ghosts[g].name);
     for (int d = 0; d < e->ghosts[g].depth; ++d) {
         fputs(d ? ", " : "", e->out);
         put_use(e, TRLI_IN_ROW, e->ghosts[g].sample[d]);
@@ -260,40 +262,43 @@ static void put_if_beyond(trli_emitter *e, const trli_ghosts *ghosts, int depth)
     const int row = ghosts->axis == 1 ? ghosts->y : ghosts->z;
     trli_put_indent(e, depth);
     fprintf(e->out, "if (%c + (%d) ", ghosts->axis == 1 ? 'j' : 'k', row);
-    fprintf(e->out, ghosts->side ? ">= inside%d.hi[%d]) " : "< inside%d.lo[%d]) ", ghosts->input, ghosts->axis);
+    fprintf(e->out, ghosts->side ? ">= inside%d.hi[%d]) " : "< inside%d.lo[%d]) ", e->input_name[ghosts->input],
+            ghosts->axis);
 }
 
 /* In place of the row beside, that at the other side. */
 static void put_image_of_side(trli_emitter *e, const trli_ghosts *ghosts, int32_t pointer, int depth)
 {
-    const int a = ghosts->axis, i = ghosts->input;
+    const int a = ghosts->axis, i = e->input_name[ghosts->input];
     put_if_beyond(e, ghosts, depth);
-    fprintf(e->out, "p%d %c= (inside%d.hi[%d] - inside%d.lo[%d]) * in%d_%c;\n", pointer, "+-"[ghosts->side], i, a, i, a,
-            i, "xyz"[a]);
+    fprintf(e->out, "p%d %c= (inside%d.hi[%d] - inside%d.lo[%d]) * in%d_%c;\n", e->pointer[pointer].name,
+            "+-"[ghosts->side], i, a, i, a, i, "xyz"[a]);
 }
 
 /* The row beside, of ghosts: in place of that of the array. What is the same as a row is that row. */
 static void put_ghosts_of_side(trli_emitter *e, int32_t g, int32_t pointer, int depth)
 {
-    const int32_t root = e->ghosts[g].sample[0];
+    const int32_t root = e->ghosts[g].sample[0], name = e->ghosts[g].name;
     if (trli_sample_node(e, root)->op == TRLI_OP_FIELD) {
         put_if_beyond(e, &e->ghosts[g], depth);
-        fprintf(e->out, "p%d = p%d + (%d);\n", pointer, e->sample[root].pointer, e->sample[root].offset[0]);
+        fprintf(e->out, "p%d = p%d + (%d);\n", e->pointer[pointer].name, e->pointer[e->sample[root].pointer].name,
+                e->sample[root].offset[0]);
         return;
     }
     trli_put_indent(e, depth);
-    fprintf(e->out, "double g%d[TRL_KERNEL_ROW];\n", g);
+    fprintf(e->out, "double g%d[TRL_KERNEL_ROW];\n", name);
     put_if_beyond(e, &e->ghosts[g], depth);
     fputs("{\n", e->out);
     mark_row_of_ghosts(e, root);
     put_wanted(e, TRLI_IN_ROW, depth + 1);
-    trli_put_lanes_fill(e, root, g, depth + 1);
+    trli_put_lanes_fill(e, root, name, depth + 1);
     trli_mark_computed(e, TRLI_IN_RESULT, 1, &root);
     put_short_loop(e, TRLI_IN_RESULT, depth + 2);
     trli_put_indent(e, depth + 3);
-    fprintf(e->out, "g%d[i] = ", g);
+    fprintf(e->out, "g%d[i] = ", name);
     put_use(e, TRLI_IN_RESULT, root);
-    fprintf(e->out, ";\n%*s}\n%*sp%d = g%d;\n%*s}\n", 4 * depth + 8, "", 4 * depth + 4, "", pointer, g, 4 * depth, "");
+    fprintf(e->out, ";\n%*s}\n%*sp%d = g%d;\n%*s}\n", 4 * depth + 8, "", 4 * depth + 4, "", e->pointer[pointer].name,
+            name, 4 * depth, "");
 }
 
 static void put_ghosts(trli_emitter *e, int32_t group, int depth)
@@ -313,12 +318,13 @@ static void put_ghosts(trli_emitter *e, int32_t group, int depth)
 
 static void put_result_pointers(trli_emitter *e, int32_t group, int depth)
 {
-    for (int32_t r = e->group[group].first; r < e->group[group].end; ++r) {
-        const int to = r % e->nroots;
-        if (r == to) put_row_in_hand(e, "out", to, depth);
+    const trli_group g = e->group[group];
+    for (int32_t q = 0; q < g.end - g.first; ++q) {
+        const int plane = (g.first + q) / e->nroots, to = q - plane * e->nroots;
+        if (plane == 0) put_row_in_hand(e, "out", to, depth);
         trli_put_indent(e, depth);
-        fprintf(e->out, "double *const q%d = ", r);
-        put_row_address(e, "out", to, 0, r == to ? 0 : 1);
+        fprintf(e->out, "double *const q%d = ", q);
+        put_row_address(e, "out", to, 0, plane);
     }
 }
 
@@ -331,9 +337,10 @@ static void put_rows_ahead(trli_emitter *e, int32_t group, int depth)
         if (!reads_first(e, group, i)) continue;
         const trl_footprint f = trli_kernel_footprint(e->kernel, i);
         const trl_offsets hull = trl_footprint_hull(&f);
+        const int32_t name = e->input_name[i];
         trli_put_indent(e, depth);
-        fprintf(e->out, "const double *const a%d = in%d_row + (%d + ahead) * in%d_y + (%d) * in%d_z;\n", i, i,
-                hull.hi[1], i, hull.hi[2], i);
+        fprintf(e->out, "const double *const a%d = in%d_row + (%d + ahead) * in%d_y + (%d) * in%d_z;\n", name, name,
+                hull.hi[1], name, hull.hi[2], name);
     }
 }
 
@@ -347,62 +354,15 @@ void trli_put_fetches(trli_emitter *e, int32_t group, int depth)
         if (!reads_first(e, group, i)) continue;
         for (int plane = 0; plane < (group < e->ngroups ? 1 : 2); ++plane) {
             trli_put_indent(e, depth + 1);
-            fprintf(e->out, plane ? "trl_kernel_fetch(a%d + i + in%d_z);\n" : "trl_kernel_fetch(a%d + i);\n", i, i);
+            fprintf(e->out, plane ? "trl_kernel_fetch(a%d + i + in%d_z);\n" : "trl_kernel_fetch(a%d + i);\n",
+                    e->input_name[i], e->input_name[i]);
         }
     }
     trli_put_indent(e, depth);
     fputs("}\n", e->out);
 }
 
-/* Whether the kernel computes ghosts of an input beyond sides of one of these axes. */
-static bool has_ghosts(const trli_emitter *e, int input, int first, int last)
-{
-    for (int32_t g = 0; g < e->nghosts; ++g)
-        if (e->ghosts[g].input == input && e->ghosts[g].axis >= first && e->ghosts[g].axis <= last) return true;
-    return false;
-}
-
-static void put_arrays(trli_emitter *e)
-{
-    const int *fields;
-    const int ninputs = trli_kernel_inputs(e->kernel, &fields);
-    fputs("    const trl_kernel_grid *const grid = call->grid;\n"
-          "    const int ahead = call->ahead;\n"
-          "    (void)grid, (void)ahead;\n",
-          e->out);
-    if (e->look) fputs("    long long excess = 0;\n    trl_kernel_lanes sums = {0};\n", e->out);
-    for (int32_t o = 0; o < e->count; ++o) {
-        const trli_node *n = trli_sample_node(e, e->order[o]);
-        if (n->op == TRLI_OP_SCALAR) fprintf(e->out, "    const double s%d = call->scalar[%d];\n", n->index, n->index);
-    }
-    for (int i = 0; i < ninputs; ++i)
-        fprintf(e->out,
-                "    const double *const in%d = call->input[%d].at;\n"
-                "    const long long in%d_y = call->input[%d].stride[1], in%d_z = call->input[%d].stride[2];\n",
-                i, i, i, i, i, i);
-    for (int i = 0; i < ninputs; ++i)
-        if (has_ghosts(e, i, 0, 2)) fprintf(e->out, "    const trl_kernel_inside inside%d = call->inside[%d];\n", i, i);
-    for (int r = 0; r < e->nroots; ++r)
-        fprintf(e->out,
-                "    double *const out%d = call->output[%d].at;\n"
-                "    const long long out%d_y = call->output[%d].stride[1], out%d_z = call->output[%d].stride[2];\n",
-                r, r, r, r, r, r);
-}
-
-/* Whether the loop over planes is outside of that over rows: something is computed once for a plane, kept from row to row, or shared. */
-static bool goes_by_planes(trli_emitter *e)
-{
-    if (e->nshared > 0) return true;
-    for (int32_t g = 0; g < e->ngroups + trli_goes_by_pairs(e); ++g)
-        if (trli_keeps_rows(e, g)) return true;
-    for (int32_t i = 0; i < e->count; ++i) {
-        const trli_place p = e->sample[i].place;
-        if ((p == TRLI_IN_PLANE || p == TRLI_IN_PLANE_ROW) && !trli_is_leaf(trli_sample_node(e, i))) return true;
-    }
-    return false;
-}
-
-static void put_row(trli_emitter *e, int32_t group, int depth)
+void trli_put_row(trli_emitter *e, int32_t group, int depth)
 {
     put_pointers(e, group, depth);
     put_values(e, TRLI_IN_ROW, group, depth);
@@ -416,43 +376,6 @@ static void put_row(trli_emitter *e, int32_t group, int depth)
     put_row_loop(e, TRLI_IN_RESULT, group, depth);
 }
 
-static void put_rows(trli_emitter *e, int32_t group, int depth)
-{
-    if (group != TRLI_SHARED) trli_put_kept(e, group, depth);
-    trli_put_indent(e, depth);
-    fputs("for (long long j = y; j < end; ++j) {\n", e->out);
-    put_row(e, group, depth + 1);
-    trli_put_indent(e, depth);
-    fputs("}\n", e->out);
-}
-
-/* The end of a branch for two planes at once. */
-static void put_pair_end(trli_emitter *e, int depth)
-{
-    trli_put_indent(e, depth + 1);
-    fputs("++k;\n", e->out);
-    trli_put_indent(e, depth + 1);
-    fputs("continue;\n", e->out);
-    trli_put_indent(e, depth);
-    fputs("}\n", e->out);
-}
-
-/* Some planes' rows in turn: what a row reads of the planes beside it is then in the first-level cache. */
-
-static void put_rows_in_turn(trli_emitter *e, int32_t group)
-{
-    fputs("                for (long long j = y; j < end; ++j) {\n"
-          "                    for (long long k = z; k < stop; ++k) {\n",
-          e->out);
-    if (trli_goes_by_pairs(e)) {
-        fputs("                        if (k + 1 < stop) {\n", e->out);
-        put_row(e, e->ngroups, 7);
-        put_pair_end(e, 6);
-    }
-    put_row(e, group, 6);
-    fputs("                    }\n                }\n", e->out);
-}
-
 /* Groups go through the rows one after the other: each keeps few streams of memory busy. */
 static void put_planes(trli_emitter *e)
 {
@@ -462,23 +385,25 @@ static void put_planes(trli_emitter *e)
                 trli_goes_by_pairs(e) ? "call->turn > 1 && k + 1 < call->hi[2] ? k + 2 : k + 1" : "k + 1");
     put_values(e, TRLI_IN_PLANE, TRLI_ALL_GROUPS, 4);
     put_row_buffers(e, TRLI_IN_PLANE_ROW, 4);
+    fputs("                rows.z = k, rows.stop = k + 1;\n", e->out);
     if (trli_goes_by_pairs(e)) {
         fputs("                if (call->turn > 1 && k + 1 < call->hi[2]) {\n", e->out);
-        put_rows(e, e->ngroups, 5);
-        put_pair_end(e, 4);
+        trli_put_group_call(e, e->ngroups, 5);
+        fputs("                    ++k;\n                    continue;\n                }\n", e->out);
     }
-    if (e->nshared > 0) put_rows(e, TRLI_SHARED, 4);
-    for (int32_t g = 0; g < e->ngroups; ++g) put_rows(e, g, 4);
+    if (e->nshared > 0) trli_put_group_call(e, TRLI_SHARED, 4);
+    for (int32_t g = 0; g < e->ngroups; ++g) trli_put_group_call(e, g, 4);
     fputs("            }\n", e->out);
 }
 
 static void put_planes_in_turn(trli_emitter *e)
 {
     fputs("            for (long long z = call->lo[2]; z < call->hi[2]; z += call->turn) {\n"
-          "                const long long stop = call->hi[2] - z < call->turn ? call->hi[2] : z + call->turn;\n",
+          "                const long long stop = call->hi[2] - z < call->turn ? call->hi[2] : z + call->turn;\n"
+          "                rows.z = z, rows.stop = stop;\n",
           e->out);
     if (e->edges) fputs("                trl_kernel_set_edges(call, x, y, end, z, stop);\n", e->out);
-    for (int32_t g = 0; g < e->ngroups; ++g) put_rows_in_turn(e, g);
+    for (int32_t g = 0; g < e->ngroups; ++g) trli_put_group_call(e, g, 4);
     fputs("            }\n", e->out);
 }
 
@@ -498,11 +423,11 @@ static void put_blocks(trli_emitter *e)
             e->nshared > 0 ? "call->block < room ? call->block : room" : "call->block");
     fprintf(e->out,
             "        for (long long y = call->lo[%d]; y < call->hi[%d]; y += block) {\n"
-            "            const long long end = call->hi[%d] - y < block ? call->hi[%d] : y + block;\n",
+            "            const long long end = call->hi[%d] - y < block ? call->hi[%d] : y + block;\n"
+            "            rows.y = y, rows.end = end;\n",
             e->across, e->across, e->across, e->across);
-    const bool by_planes = goes_by_planes(e);
-    e->turns = !by_planes ? TURNS_MOST : trli_goes_by_pairs(e) ? 2 : 1;
-    if (by_planes)
+    e->turns = !e->by_planes ? TURNS_MOST : trli_goes_by_pairs(e) ? 2 : 1;
+    if (e->by_planes)
         put_planes(e);
     else
         put_planes_in_turn(e);
@@ -523,31 +448,36 @@ static const trli_ghosts *deepest(const trli_emitter *e, int input, int side)
 /* The points of a row that are computed in one go. Where there are ghosts at its ends, they count from where these begin. */
 static void put_part(trli_emitter *e)
 {
-    static const char points[] = "trl_kernel_least(call->hi[%d] - x, TRL_KERNEL_ROW);\n";
     const int *fields;
     const int n = trli_kernel_inputs(e->kernel, &fields);
     bool ghosts = false;
-    for (int i = 0; i < n; ++i) ghosts |= has_ghosts(e, i, 0, 0);
-    fputs(ghosts ? "        trl_kernel_part part = {0};\n        part.n = " : "        n = ", e->out);
-    fprintf(e->out, points, e->along);
-    for (int i = 0; i < n; ++i) {
-        const trli_ghosts *lo = deepest(e, i, 0), *hi = deepest(e, i, 1);
-        if (lo || hi)
-            fprintf(e->out,
-                    "        const long long lo%d = inside%d.lo[0] - x, hi%d = inside%d.hi[0] - x;\n"
-                    "        (void)lo%d, (void)hi%d;\n",
-                    i, i, i, i, i, i);
-        if (lo) fprintf(e->out, "        trl_kernel_part_begins(&part, lo%d, %d, %d);\n", i, lo->depth, lo->further);
-        if (hi) fprintf(e->out, "        trl_kernel_part_ends(&part, hi%d, %d, %d);\n", i, hi->depth, hi->further);
-    }
-    if (ghosts) fputs("        trl_kernel_part_settle(&part);\n        n = part.n;\n", e->out);
+    fprintf(e->out,
+            "        trl_kernel_rows rows = {.x = x};\n"
+            "        rows.part.n = trl_kernel_least(call->hi[%d] - x, TRL_KERNEL_ROW);\n",
+            e->along);
+    for (int i = 0; i < n; ++i)
+        for (int side = 0; side < 2; ++side) {
+            const trli_ghosts *g = deepest(e, i, side);
+            if (!g) continue;
+            fprintf(e->out, "        trl_kernel_part_%s(&rows.part, call->inside[%d].%s[0] - x, %d, %d);\n",
+                    side ? "ends" : "begins", i, side ? "hi" : "lo", g->depth, g->further);
+            ghosts = true;
+        }
+    if (ghosts) fputs("        trl_kernel_part_settle(&rows.part);\n", e->out);
+    fputs("        n = rows.part.n;\n", e->out);
 }
 
-static void put_kernel(trli_emitter *e)
+static trl_err put_kernel(trli_emitter *e)
 {
+    trl_err err = TRL_OK;
     trli_put_definitions(e);
-    fputs("void trl_kernel(trl_kernel_call *call)\n{\n", e->out);
-    put_arrays(e);
+    TRL_TRY(trli_put_groups(e));
+    fputs("void trl_kernel(trl_kernel_call *call)\n{\n"
+          "    const trl_kernel_grid *const grid = call->grid;\n"
+          "    trl_kernel_found found = {0};\n"
+          "    (void)grid;\n",
+          e->out);
+    trli_put_outer_scalars(e);
     put_values(e, TRLI_IN_CALL, TRLI_ALL_GROUPS, 1);
     fprintf(e->out, "    for (long long x = call->lo[%d], n; x < call->hi[%d]; x += n) {\n", e->along, e->along);
     put_part(e);
@@ -555,8 +485,12 @@ static void put_kernel(trli_emitter *e)
     put_blocks(e);
     fputs("    }\n", e->out);
     if (e->along == 0) fputs("    if (call->stream) trl_kernel_fence();\n", e->out);
-    if (e->look) fputs("    call->nonfinite = excess < 0 || trl_lanes_any_negative(trl_lanes_excess(sums));\n", e->out);
+    if (e->look)
+        fputs("    call->nonfinite = found.excess < 0 || trl_lanes_any_negative(trl_lanes_excess(found.sums));\n",
+              e->out);
     fputs("}\n", e->out);
+done:
+    return err;
 }
 
 const trli_dialect trli_dialect_cpu = {

@@ -86,7 +86,7 @@ static void put_results(trli_emitter *e)
     }
 }
 
-static void put_kernel(trli_emitter *e)
+static trl_err put_kernel(trli_emitter *e)
 {
     const int *fields, *scalars;
     const int ninputs = trli_kernel_inputs(e->kernel, &fields), nscalars = trli_kernel_scalars(e->kernel, &scalars);
@@ -115,6 +115,7 @@ static void put_kernel(trli_emitter *e)
     for (int i = 0; i < ninputs; ++i) fprintf(e->out, "        in%d += in%d_z;\n", i, i);
     for (int r = 0; r < e->nroots; ++r) fprintf(e->out, "        out%d += out%d_z;\n", r, r);
     fputs("    }\n    if (excess < 0) *call.nonfinite = 1;\n}\n", e->out);
+    return TRL_OK;
 }
 
 const trli_dialect trli_dialect_cuda = {

@@ -89,6 +89,7 @@ typedef struct trli_row_pointer {
     int8_t y, z;
     int32_t beyond; /* the ghosts that the row may be; -1: none */
     bool read;      /* scratch */
+    int32_t name;   /* in the text at hand */
 } trli_row_pointer;
 
 /* Ghosts of an input that a row reads: beyond an end of the row itself, or the row beside it beyond a side of y or z. */
@@ -100,6 +101,7 @@ typedef struct trli_ghosts {
     int further; /* beyond an end: points by which the kernel's rows reach beyond the input's there; below 0, by which they do not reach it */
     int32_t sample[TRL_KERNEL_GHOSTS]; /* the nearest first */
     bool read;                         /* scratch */
+    int32_t name;                      /* in the text at hand */
 } trli_ghosts;
 
 /* Results [first, end), which one loop over points stores. */
@@ -128,13 +130,18 @@ struct trli_emitter {
     int32_t *first;      /* by place in the walk: its samples, as a list */
     trli_sample *sample; /* in the order found; users before operands */
     int32_t count, capacity;
-    int32_t *order, *number; /* samples, operands first; the place of each therein: its name */
-    bool *wanted, *also;     /* [count] scratch */
+    int32_t *order;      /* samples, operands first */
+    int32_t *number;     /* by sample: its name in the text at hand */
+    int32_t *input_name; /* by input, in the function at hand; -1: it is not read there */
+    bool *wanted, *also; /* [count] scratch */
     trli_row_pointer *pointer;
     trli_ghosts *ghosts;
     int32_t nghosts;
-    int32_t ends, sides; /* samples from there on: only of ghosts beyond ends of rows; beyond other sides */
-    int turns;           /* the most planes that the kernel takes in turn */
+    int32_t ends, sides;           /* samples from there on: only of ghosts beyond ends of rows; beyond other sides */
+    int turns;                     /* the most planes that the kernel takes in turn */
+    bool by_planes;                /* each group's rows of one plane after the other's, not of some planes in turn */
+    int32_t nfunctions, *function; /* function: by group, then that of pairs of planes and that of what groups share */
+    char **body;                   /* by function */
     int32_t npointers, nbuffers, nshared; /* nshared: of the row buffers, those of what groups share */
 };
 
@@ -142,9 +149,9 @@ struct trli_emitter {
 TRL_NODISCARD trl_err trli_emit_plan(trli_emitter *e, const char **why);
 void trli_emitter_free(trli_emitter *e);
 enum { TRLI_ALL_GROUPS = -1, TRLI_SHARED = -2 };
-/* Mark as wanted what is needed for what is, ghosts aside; what groups share is at hand, or needed too. */
-void trli_emit_mark_operands(trli_emitter *e, bool shared);
-/* Mark as wanted all that a group needs, what it shares with others aside; or what they share needs; or all of both. */
+/* Mark as wanted what is needed for what is, ghosts aside. What the function of the group is given needs nothing there. */
+void trli_emit_mark_operands(trli_emitter *e, int32_t group);
+/* Mark as wanted all that the function of a group computes, reads or is given; or that of what groups share; or all that the kernel does. */
 void trli_emit_mark_needed(trli_emitter *e, int32_t group);
 
 static inline const trli_node *trli_sample_node(const trli_emitter *e, int32_t i)
@@ -179,13 +186,21 @@ static inline bool trli_is_leaf(const trli_node *n)
     return n->op == TRLI_OP_CONSTANT || n->op == TRLI_OP_SCALAR || n->op == TRLI_OP_FIELD;
 }
 
+/* Whether a value or a row buffer is at hand before the rows of a group begin. */
+static inline bool trli_is_outer(const trli_emitter *e, int32_t i)
+{
+    const trli_sample *in = &e->sample[i];
+    if (trli_is_leaf(trli_sample_node(e, i))) return false;
+    return in->place == TRLI_IN_CALL || in->place == TRLI_IN_PLANE || (trli_is_row(in->place) && in->buffered);
+}
+
 /* ---- emit_text.c ---- */
 
 /* A sample as an operand inside of a loop. */
 typedef void trli_put_operand(trli_emitter *e, trli_place loop, int32_t i);
 
 struct trli_dialect {
-    void (*put_kernel)(trli_emitter *e); /* all of the text */
+    trl_err (*put_kernel)(trli_emitter *e); /* all of the text. Fails with MEMORY. */
     trli_put_operand *put_use;
     const char *suffix;   /* of functions for a point */
     const char *index[3]; /* of the point, along each axis */
@@ -215,6 +230,21 @@ void trli_mark_computed(trli_emitter *e, trli_place loop, int nroots, const int3
 void trli_put_beyond(trli_emitter *e, bool lanes, const trli_sample *in);
 /* Ask for the lines ahead of the inputs that a group is the first to read. */
 void trli_put_fetches(trli_emitter *e, int32_t group, int depth);
+/* Whether what is wanted reads a row, or an input. */
+bool trli_wants_row(const trli_emitter *e, int32_t pointer);
+bool trli_reads(const trli_emitter *e, int32_t input);
+/* One row of a group. */
+void trli_put_row(trli_emitter *e, int32_t group, int depth);
+
+/* ---- emit_group.c ---- */
+
+/* The functions of all groups. Fails with MEMORY. */
+TRL_NODISCARD trl_err trli_put_groups(trli_emitter *e);
+void trli_free_groups(trli_emitter *e);
+/* Call that of a group for `rows`. */
+void trli_put_group_call(trli_emitter *e, int32_t group, int depth);
+/* The scalars that are read outside of them. */
+void trli_put_outer_scalars(trli_emitter *e);
 
 /* ---- emit_lanes.c ---- */
 
@@ -224,7 +254,7 @@ bool trli_keeps_rows(trli_emitter *e, int32_t group);
 void trli_put_kept(trli_emitter *e, int32_t group, int depth);
 /* The loop over the points of rows that are not shorter than the lanes: it fills the row buffers of its place, or stores the results of a group. */
 void trli_put_lanes_loop(trli_emitter *e, trli_place loop, int32_t group, int depth);
-/* The same, of a loop that fills a row of ghosts. */
-void trli_put_lanes_fill(trli_emitter *e, int32_t root, int32_t ghosts, int depth);
+/* The same, of a loop that fills the row of ghosts of that name. */
+void trli_put_lanes_fill(trli_emitter *e, int32_t root, int32_t name, int depth);
 
 #endif

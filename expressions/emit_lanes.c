@@ -32,9 +32,9 @@ static void put_lanes(trli_emitter *e, trli_place loop, int32_t i)
     } else if (trli_sample_node(e, i)->op == TRLI_OP_FIELD && e->along != 0) {
         fputs("trl_kernel_gather(&", e->out);
         e->dialect->put_use(e, loop, i);
-        fprintf(e->out, ", in%d_y)", e->pointer[in->pointer].input);
+        fprintf(e->out, ", in%d_y)", e->input_name[e->pointer[in->pointer].input]);
     } else if (trli_sample_node(e, i)->op == TRLI_OP_FIELD && in->beyond < 0)
-        fprintf(e->out, "trl_kernel_load(p%d + i + (%d))", in->pointer, in->offset[0]);
+        fprintf(e->out, "trl_kernel_load(p%d + i + (%d))", e->pointer[in->pointer].name, in->offset[0]);
     else if (in->buffered && in->place != loop)
         fprintf(e->out, "trl_kernel_load(b%d + i)", e->number[i]);
     else
@@ -163,7 +163,7 @@ void trli_put_kept(trli_emitter *e, int32_t group, int depth)
     for (int32_t o = 0; o < e->count; ++o) {
         if (!is_taken(e, e->order[o], 1)) continue;
         trli_put_indent(e, depth);
-        fprintf(e->out, "double kept%d[2][TRL_KERNEL_ROW];\n", o);
+        fprintf(e->out, "double kept%d[2][TRL_KERNEL_ROW];\n", e->number[e->order[o]]);
     }
 }
 
@@ -190,10 +190,11 @@ static void put_anew(trli_emitter *e, int axis, int depth)
         const int32_t i = e->order[o];
         if (!is_taken(e, i, axis)) continue;
         trli_put_indent(e, depth);
+        const int32_t name = e->number[i];
         if (axis == 0)
-            fprintf(e->out, "c%d = trl_lanes_of(v%d[0]);\n", o, o);
+            fprintf(e->out, "c%d = trl_lanes_of(v%d[0]);\n", name, name);
         else
-            fprintf(e->out, "trl_kernel_put(k%d + i, 0, v%d);\n", o, o);
+            fprintf(e->out, "trl_kernel_put(k%d + i, 0, v%d);\n", name, name);
     }
 }
 
@@ -261,7 +262,7 @@ static void put_inside(trli_emitter *e, int depth)
         const char *form = g->side ? "last = trl_kernel_least(last, hi%d - (%d) - TRL_KERNEL_LANES);\n"
                                    : "first = trl_kernel_most(first, lo%d - (%d));\n";
         trli_put_indent(e, depth);
-        fprintf(e->out, form, g->input, in->offset[0]);
+        fprintf(e->out, form, e->input_name[g->input], in->offset[0]);
     }
 }
 
@@ -275,19 +276,18 @@ static void put_reads(trli_emitter *e, const char *type, beyond what, int depth)
         const trli_sample *in = &e->sample[e->order[o]];
         if (!may_be_beyond(e, e->order[o])) continue;
         trli_put_indent(e, depth);
-        fprintf(e->out, "%sv%d = ", type, o);
+        fprintf(e->out, "%sv%d = ", type, e->number[e->order[o]]);
         const trli_ghosts *g = &e->ghosts[in->beyond];
-        const int ghosts = abs(in->offset[0]) + g->further;
+        const int ghosts = abs(in->offset[0]) + g->further, row = e->pointer[in->pointer].name;
         if (what == ANY)
             trli_put_beyond(e, true, in);
         else if (ghosts > 0 && what == FIRST && !g->side)
-            fprintf(e->out, "trl_kernel_load_first(p%d + (%d), g%d, %d)", in->pointer, in->offset[0], in->beyond,
-                    ghosts);
+            fprintf(e->out, "trl_kernel_load_first(p%d + (%d), g%d, %d)", row, in->offset[0], g->name, ghosts);
         else if (ghosts > 0 && what == LAST && g->side)
-            fprintf(e->out, "trl_kernel_load_last(p%d + i + (%d), part.end > 0, g%d, %d)", in->pointer, in->offset[0],
-                    in->beyond, ghosts);
+            fprintf(e->out, "trl_kernel_load_last(p%d + i + (%d), part.end > 0, g%d, %d)", row, in->offset[0], g->name,
+                    ghosts);
         else
-            fprintf(e->out, "trl_kernel_load(p%d + i + (%d))", in->pointer, in->offset[0]);
+            fprintf(e->out, "trl_kernel_load(p%d + i + (%d))", row, in->offset[0]);
         fputs(";\n", e->out);
     }
 }
@@ -299,7 +299,7 @@ static void put_read_either(trli_emitter *e, int depth)
     for (int32_t o = 0; o < e->count; ++o) {
         if (!may_be_beyond(e, e->order[o])) continue;
         trli_put_indent(e, depth);
-        fprintf(e->out, "trl_kernel_lanes v%d;\n", o);
+        fprintf(e->out, "trl_kernel_lanes v%d;\n", e->number[e->order[o]]);
     }
     trli_put_indent(e, depth);
     fputs("if (i >= first && i <= last) {\n", e->out);
@@ -318,12 +318,14 @@ static void put_before(trli_emitter *e, int depth)
 {
     for (int32_t o = 0; o < e->count; ++o) {
         const int32_t i = e->order[o];
+        const int32_t name = e->number[i];
         if (!is_taken(e, i, 0) && !is_taken(e, i, 1)) continue;
         trli_put_indent(e, depth);
         if (e->sample[i].axis == 0)
-            fprintf(e->out, "trl_kernel_lanes c%d;\n", o);
+            fprintf(e->out, "trl_kernel_lanes c%d;\n", name);
         else
-            fprintf(e->out, "double *const k%d = kept%d[j & 1], *const n%d = kept%d[~j & 1];\n", o, o, o, o);
+            fprintf(e->out, "double *const k%d = kept%d[j & 1], *const n%d = kept%d[~j & 1];\n", name, name, name,
+                    name);
     }
     if (!takes(e, 1)) return;
     trli_put_indent(e, depth);
@@ -387,9 +389,10 @@ static void put_lanes_results(trli_emitter *e, trli_group g, bool aligned, int d
     for (int32_t r = g.first; r < g.end; ++r) {
         trli_put_indent(e, depth);
         if (e->along == 0)
-            fprintf(e->out, "trl_kernel_put(q%d + i, past%s, ", r, aligned ? "" : " && i % TRL_KERNEL_LANES == 0");
+            fprintf(e->out, "trl_kernel_put(q%d + i, past%s, ", r - g.first,
+                    aligned ? "" : " && i % TRL_KERNEL_LANES == 0");
         else
-            fprintf(e->out, "trl_kernel_scatter(q%d + i * out%d_y, out%d_y, ", r, r, r);
+            fprintf(e->out, "trl_kernel_scatter(q%d + i * out%d_y, out%d_y, ", r - g.first, r - g.first, r - g.first);
         put_lanes(e, TRLI_IN_RESULT, e->root[r]);
         fputs(");\n", e->out);
     }
@@ -408,7 +411,7 @@ static void put_lanes_buffers(trli_emitter *e, trli_place loop, int depth)
         const trli_sample *in = &e->sample[e->order[o]];
         if (!in->buffered || in->place != loop) continue;
         trli_put_indent(e, depth);
-        fprintf(e->out, "trl_kernel_put(b%d + i, 0, v%d);\n", o, o);
+        fprintf(e->out, "trl_kernel_put(b%d + i, 0, v%d);\n", e->number[e->order[o]], e->number[e->order[o]]);
     }
 }
 
@@ -416,7 +419,7 @@ static void put_alignment(trli_emitter *e, trli_group g, int depth)
 {
     trli_put_indent(e, depth);
     fputs("int past = call->stream", e->out);
-    for (int32_t r = g.first; r < g.end; ++r) fprintf(e->out, " && trl_kernel_is_aligned(q%d)", r);
+    for (int32_t q = 0; q < g.end - g.first; ++q) fprintf(e->out, " && trl_kernel_is_aligned(q%d)", q);
     fputs(";\n", e->out);
 }
 
@@ -522,7 +525,7 @@ void trli_put_lanes_loop(trli_emitter *e, trli_place loop, int32_t group, int de
     fputs("} else\n", e->out);
 }
 
-void trli_put_lanes_fill(trli_emitter *e, int32_t root, int32_t ghosts, int depth)
+void trli_put_lanes_fill(trli_emitter *e, int32_t root, int32_t name, int depth)
 {
     trli_put_indent(e, depth);
     fputs("if (n >= TRL_KERNEL_LANES) {\n", e->out);
@@ -531,7 +534,7 @@ void trli_put_lanes_fill(trli_emitter *e, int32_t root, int32_t ghosts, int dept
     for (int32_t o = 0; o < e->count; ++o)
         if (e->wanted[e->order[o]]) put_lanes_value(e, TRLI_IN_RESULT, e->order[o], depth + 2);
     trli_put_indent(e, depth + 2);
-    fprintf(e->out, "trl_kernel_put(g%d + i, 0, ", ghosts);
+    fprintf(e->out, "trl_kernel_put(g%d + i, 0, ", name);
     put_lanes(e, TRLI_IN_RESULT, root);
     fprintf(e->out, ");\n%*s}\n%*s} else\n", 4 * depth + 4, "", 4 * depth, "");
 }

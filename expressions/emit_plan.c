@@ -315,19 +315,25 @@ static bool is_shared(const trli_sample *in)
     return in->buffered && in->place == TRLI_IN_POINT;
 }
 
-void trli_emit_mark_operands(trli_emitter *e, bool shared)
+/* Whether the function of a group does not compute it. */
+static bool is_given(const trli_emitter *e, int32_t i, int32_t group)
+{
+    return group != TRLI_ALL_GROUPS && (trli_is_outer(e, i) || (group != TRLI_SHARED && is_shared(&e->sample[i])));
+}
+
+void trli_emit_mark_operands(trli_emitter *e, int32_t group)
 {
     for (int32_t o = e->count - 1; o >= 0; --o) {
-        const trli_sample *in = &e->sample[e->order[o]];
-        const bool given = !shared && is_shared(in);
-        for (int a = 0; e->wanted[e->order[o]] && !given && a < 3 && in->arg[a] >= 0; ++a) e->wanted[in->arg[a]] = true;
+        const int32_t i = e->order[o];
+        if (!e->wanted[i] || is_given(e, i, group)) continue;
+        for (int a = 0; a < 3 && e->sample[i].arg[a] >= 0; ++a) e->wanted[e->sample[i].arg[a]] = true;
     }
 }
 
 /* The same, with the ghosts that are read. */
-static void mark_operands(trli_emitter *e, bool shared)
+static void mark_operands(trli_emitter *e, int32_t group)
 {
-    trli_emit_mark_operands(e, shared);
+    trli_emit_mark_operands(e, group);
     if (e->nghosts == 0) return;
     for (int32_t i = 0; i < e->ends; ++i) {
         const trli_sample *in = &e->sample[i];
@@ -337,7 +343,7 @@ static void mark_operands(trli_emitter *e, bool shared)
             for (int d = 0; ghosts[at] >= 0 && d < e->ghosts[ghosts[at]].depth; ++d)
                 e->wanted[e->ghosts[ghosts[at]].sample[d]] = true;
     }
-    trli_emit_mark_operands(e, shared);
+    trli_emit_mark_operands(e, group);
 }
 
 void trli_emit_mark_needed(trli_emitter *e, int32_t group)
@@ -347,7 +353,7 @@ void trli_emit_mark_needed(trli_emitter *e, int32_t group)
     const trli_group g = group == TRLI_SHARED ? none : group == TRLI_ALL_GROUPS ? all : e->group[group];
     for (int32_t i = 0; i < e->count; ++i) e->wanted[i] = shared && is_shared(&e->sample[i]);
     for (int32_t r = g.first; r < g.end; ++r) e->wanted[e->root[r]] = true;
-    mark_operands(e, shared);
+    mark_operands(e, group);
 }
 
 /* Rows that are read or written to compute results [first, end). */
@@ -356,7 +362,7 @@ static int32_t rows_of(trli_emitter *e, int32_t first, int32_t end)
     int32_t rows = end - first;
     memset(e->wanted, 0, (size_t)e->count * sizeof *e->wanted);
     for (int32_t r = first; r < end; ++r) e->wanted[e->root[r]] = true;
-    trli_emit_mark_operands(e, true);
+    trli_emit_mark_operands(e, TRLI_ALL_GROUPS);
     for (int32_t p = 0; p < e->npointers; ++p) e->pointer[p].read = false;
     for (int32_t i = 0; i < e->count; ++i) {
         if (!e->wanted[i] || e->sample[i].pointer < 0) continue;
@@ -455,10 +461,11 @@ static trl_err plan(trli_emitter *e, int planes, const char **why)
     if (*why) goto done;
     e->order = malloc((size_t)e->count * sizeof *e->order);
     e->number = malloc((size_t)e->count * sizeof *e->number);
+    e->input_name = malloc((size_t)(ninputs + 1) * sizeof *e->input_name);
     e->wanted = malloc((size_t)e->count * sizeof *e->wanted);
     e->also = malloc((size_t)e->count * sizeof *e->also);
     e->pointer = malloc((size_t)e->count * sizeof *e->pointer);
-    if (!e->order || !e->number || !e->wanted || !e->also || !e->pointer) return no_memory(e);
+    if (!e->order || !e->number || !e->input_name || !e->wanted || !e->also || !e->pointer) return no_memory(e);
     put_in_order(e);
     find_places(e);
     find_pointers(e);
@@ -500,10 +507,11 @@ done:
 
 void trli_emitter_free(trli_emitter *e)
 {
-    void *blocks[] = {e->root,   e->group,  e->reader, e->first,   e->sample, e->order,
-                      e->number, e->wanted, e->also,   e->pointer, e->ghosts};
+    void *blocks[] = {e->root,   e->group,      e->reader, e->first, e->sample,  e->order,
+                      e->number, e->input_name, e->wanted, e->also,  e->pointer, e->ghosts};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; ++i) free(blocks[i]);
-    e->root = e->reader = e->first = e->order = e->number = NULL;
+    trli_free_groups(e);
+    e->root = e->reader = e->first = e->order = e->number = e->input_name = NULL;
     e->group = NULL;
     e->sample = NULL;
     e->wanted = e->also = NULL;

@@ -32,7 +32,7 @@ static void put_index(trli_emitter *e, const trli_sample *in, int axis)
     const int loop = axis == e->along ? 0 : axis == e->across ? 1 : 2;
     fprintf(e->out, "grid->first[%d] + ", axis);
     if (axis == 0 && in->end != 0)
-        fprintf(e->out, "x + %s%d", trli_end_name(in), trli_end_input(in));
+        fprintf(e->out, "x + %s%d", trli_end_name(in), e->input_name[trli_end_input(in)]);
     else
         fputs(e->dialect->index[loop], e->out);
     fprintf(e->out, " + (%d)", in->offset[axis]);
@@ -210,7 +210,7 @@ trl_err trli_emit_kernel(const trli_dialect *dialect, const trli_ir *ir, trli_wa
         err = trl_fail(ir->ctx, TRL_ERR_MEMORY, NULL, "no memory for the text of a kernel");
         goto done;
     }
-    dialect->put_kernel(&e);
+    TRL_TRY(dialect->put_kernel(&e));
     emitted->turns = e.turns;
 done:
     if (e.out && (fclose(e.out) != 0 || err != TRL_OK)) {

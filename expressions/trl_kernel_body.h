@@ -366,6 +366,21 @@ TRL_BODY void trl_kernel_part_settle(trl_kernel_part *part)
                   part->n >= TRL_KERNEL_LANES + part->begin + part->end;
 }
 
+/* Rows that a function computes: points [x, x + part.n) of rows [y, end) of planes [z, stop). */
+typedef struct trl_kernel_rows {
+    trl_kernel_part part;
+    long long x, y, end, z, stop;
+} trl_kernel_rows;
+
+/* What functions have seen of values that are not finite. */
+typedef struct trl_kernel_found {
+    long long excess;
+    trl_kernel_lanes sums;
+} trl_kernel_found;
+
+/* One of several functions: those that are called for several groups stay one piece of code. */
+#define TRL_KERNEL_GROUP static __attribute__((noinline))
+
 TRL_BODY int trl_lanes_any_negative(trl_kernel_bits x)
 {
     long long any = 0;
