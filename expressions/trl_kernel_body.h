@@ -379,7 +379,7 @@ typedef struct trl_kernel_found {
 } trl_kernel_found;
 
 /* One of several functions: those that are called for several groups stay one piece of code. */
-#define TRL_KERNEL_GROUP static __attribute__((noinline))
+#define TRL_KERNEL_GROUP static __attribute__((noinline, noclone))
 
 TRL_BODY int trl_lanes_any_negative(trl_kernel_bits x)
 {
