@@ -17,7 +17,7 @@ static void put_use(trli_emitter *e, trli_place loop, int32_t i)
     const trli_sample *in = &e->sample[i];
     const trli_node *n = trli_sample_node(e, i);
     if (n->op == TRLI_OP_CONSTANT)
-        trli_put_number(e, n->number);
+        trli_put_constant(e, &n->number);
     else if (n->op == TRLI_OP_SCALAR)
         fprintf(e->out, "s%d", n->index);
     else if (n->op == TRLI_OP_FIELD && e->along != 0)

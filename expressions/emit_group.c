@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Functions of a kernel for CPUs: one for the rows of each group of results. It counts what it reads and computes by itself, from 0, so that groups
- * which do the same with other arrays have the same text and share one function: the kernel of many like equations is short to compile, and its
- * code stays in the first-level cache. */
+/* Functions of a kernel for CPUs: one for the rows of each group of results. It counts what it reads and computes by itself, from 0, and has names for
+ * numbers, so that groups which do the same with other arrays and other numbers have the same body and share one function: the kernel of many like
+ * equations is short to compile, and its code stays in the first-level cache. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "emit_impl.h"
 
-/* What group's samples the function of one computes: where pairs of planes go in turn with single ones, those of both. */
+/* Mark what the function of a group needs: where it takes pairs of planes and single ones in turn, that of pairs is more. */
 static void mark_needed(trli_emitter *e, int32_t group)
 {
     trli_emit_mark_needed(e, !e->by_planes && trli_goes_by_pairs(e) ? e->ngroups : group);
@@ -39,6 +39,7 @@ static void name_for_group(trli_emitter *e, int32_t group)
     const int ninputs = trli_kernel_inputs(e->kernel, &fields);
     int32_t samples = 0, inputs = 0, rows = 0, ghosts = 0;
     mark_needed(e, group);
+    for (int32_t i = 0; i < e->count; ++i) e->number[i] = -1;
     for (int given = 1; given >= 0; --given)
         for (int32_t o = 0; o < e->count; ++o) {
             const int32_t i = e->order[o];
@@ -169,13 +170,32 @@ static trl_err no_memory(const trli_emitter *e)
     return trl_fail(e->ir->ctx, TRL_ERR_MEMORY, NULL, "no memory for the text of a kernel");
 }
 
-/* The body of a group's function, the caller's to free; NULL: no memory. */
-static char *body_of(trli_emitter *e, int32_t group)
+/* Where the function of a group is noted. */
+static trli_function *function_of(const trli_emitter *e, int32_t group)
+{
+    return &e->function[group == TRLI_SHARED ? e->ngroups + 1 : group];
+}
+
+void trli_put_constant(trli_emitter *e, const double *number)
+{
+    trli_function *const f = e->at_hand;
+    int32_t c = 0;
+    while (f && c < f->nconstants && f->constant[c] != number) ++c;
+    if (!f || e->ngroups == 1 || c == TRLI_CONSTANTS_MOST) {
+        trli_put_number(e, *number);
+        return;
+    }
+    if (c == f->nconstants) f->constant[f->nconstants++] = number;
+    fprintf(e->out, "number%d", c);
+}
+
+/* The body of a group's function but for the numbers. */
+static trl_err put_body(trli_emitter *e, int32_t group)
 {
     FILE *const out = e->out;
-    char *body = NULL;
+    trli_function *const f = e->at_hand = function_of(e, group);
     size_t bytes;
-    e->out = open_memstream(&body, &bytes);
+    e->out = open_memstream(&f->body, &bytes);
     if (e->out) {
         name_for_group(e, group);
         put_arguments(e, group);
@@ -185,39 +205,54 @@ static char *body_of(trli_emitter *e, int32_t group)
             put_rows_in_turn(e, group);
         if (e->look) fputs("    found->excess |= excess;\n    found->sums += sums;\n", e->out);
         name_for_kernel(e);
-        if (fclose(e->out) != 0) {
-            free(body);
-            body = NULL;
-        }
     }
+    const bool written = e->out && fclose(e->out) == 0;
     e->out = out;
-    return body;
+    e->at_hand = NULL;
+    return written ? TRL_OK : no_memory(e);
 }
 
-/* Where the function of a group is noted. */
-static int32_t place_of(const trli_emitter *e, int32_t group)
+static bool have_same_body(const trli_function *f, const trli_function *g)
 {
-    return group == TRLI_SHARED ? e->ngroups + 1 : group;
+    return f->body && g->body && f->nconstants == g->nconstants && strcmp(f->body, g->body) == 0;
 }
 
-/* The function of a group, unless one before has the same body. */
-static trl_err put_function(trli_emitter *e, int32_t group)
+/* Whether all that share the function have the same number. */
+static bool is_common(const trli_emitter *e, const trli_function *f, int32_t constant)
 {
-    char *const body = body_of(e, group);
-    if (!body) return no_memory(e);
-    int32_t f = 0;
-    while (f < e->nfunctions && strcmp(e->body[f], body) != 0) ++f;
-    e->function[place_of(e, group)] = f;
-    if (f < e->nfunctions) {
-        free(body);
-        return TRL_OK;
-    }
-    e->body[e->nfunctions++] = body;
+    for (const trli_function *g = e->function; g < e->function + e->ngroups + 2; ++g)
+        if (g->body && g->number == f->number &&
+            memcmp(g->constant[constant], f->constant[constant], sizeof(double)) != 0)
+            return false;
+    return true;
+}
+
+/* Samples that the function is given as numbers; they are marked as wanted. */
+static int given_values(const trli_emitter *e)
+{
+    int values = 0;
+    for (int32_t i = 0; i < e->count; ++i) values += is_given_value(e, i);
+    return values;
+}
+
+static void put_function(trli_emitter *e, int32_t group)
+{
+    const trli_function *const f = function_of(e, group);
+    mark_needed(e, group);
+    int values = given_values(e);
     fprintf(e->out,
             "%s void group%d(const trl_kernel_call *call, const trl_kernel_rows *rows, const int *input,\n"
-            "    const int *output, const double *value, double *const *row, trl_kernel_found *found)\n{\n%s}\n\n",
-            e->ngroups > 1 ? "TRL_KERNEL_GROUP" : "TRL_BODY", f, body);
-    return TRL_OK;
+            "    const int *output, const double *value, double *const *row, trl_kernel_found *found)\n{\n",
+            e->ngroups > 1 ? "TRL_KERNEL_GROUP" : "TRL_BODY", f->number);
+    for (int32_t c = 0; c < f->nconstants; ++c) {
+        fprintf(e->out, "    const double number%d = ", c);
+        if (is_common(e, f, c))
+            trli_put_number(e, *f->constant[c]);
+        else
+            fprintf(e->out, "value[%d]", values++);
+        fputs(";\n", e->out);
+    }
+    fprintf(e->out, "%s}\n\n", f->body);
 }
 
 /* Whether the loop over planes is outside of that over rows: something is computed once for a plane, kept from row to row, or shared. */
@@ -233,65 +268,104 @@ static bool goes_by_planes(trli_emitter *e)
     return false;
 }
 
+/* The groups that have a function, by number: those of pairs of planes and of what groups share are not always among them. Returns how many. */
+static int32_t list_groups(const trli_emitter *e, int32_t *list)
+{
+    int32_t n = 0;
+    if (e->by_planes && trli_goes_by_pairs(e)) list[n++] = e->ngroups;
+    if (e->nshared > 0) list[n++] = TRLI_SHARED;
+    for (int32_t g = 0; g < e->ngroups; ++g) list[n++] = g;
+    return n;
+}
+
 trl_err trli_put_groups(trli_emitter *e)
 {
+    int32_t *const list = malloc(((size_t)e->ngroups + 2) * sizeof *list), functions = 0;
     trl_err err = TRL_OK;
     e->by_planes = goes_by_planes(e);
     e->function = calloc((size_t)e->ngroups + 2, sizeof *e->function);
-    e->body = calloc((size_t)e->ngroups + 2, sizeof *e->body);
-    if (!e->function || !e->body) return no_memory(e);
-    if (e->by_planes && trli_goes_by_pairs(e)) TRL_TRY(put_function(e, e->ngroups));
-    if (e->nshared > 0) TRL_TRY(put_function(e, TRLI_SHARED));
-    for (int32_t g = 0; g < e->ngroups; ++g) TRL_TRY(put_function(e, g));
+    if (!list || !e->function) {
+        err = no_memory(e);
+        goto done;
+    }
+    const int32_t n = list_groups(e, list);
+    for (int32_t at = 0; at < n; ++at) {
+        TRL_TRY(put_body(e, list[at]));
+        trli_function *const f = function_of(e, list[at]);
+        int32_t same = 0;
+        while (!have_same_body(f, function_of(e, list[same]))) ++same;
+        f->number = same < at ? function_of(e, list[same])->number : functions++;
+    }
+    for (int32_t at = 0, put = 0; at < n; ++at)
+        if (function_of(e, list[at])->number == put) {
+            put_function(e, list[at]);
+            ++put;
+        }
 done:
+    free(list);
     return err;
 }
 
 void trli_free_groups(trli_emitter *e)
 {
-    for (int32_t f = 0; f < e->nfunctions; ++f) free(e->body[f]);
-    free(e->body);
+    for (int32_t f = 0; e->function && f < e->ngroups + 2; ++f) free(e->function[f].body);
     free(e->function);
-    e->body = NULL;
     e->function = NULL;
-    e->nfunctions = 0;
 }
 
-/* One of a list: `all` are the elements so far. */
-static void put_element(trli_emitter *e, const char *type, const char *name, int32_t number, int *all)
+/* Before an element of a list, and after the last: `n` are those so far. */
+static void put_separator(trli_emitter *e, const char *type, int *n)
 {
-    if (*all == 0)
-        fprintf(e->out, ", (%s[]){%s%d", type, name, number);
+    if (*n == 0)
+        fprintf(e->out, ", (%s[]){", type);
     else
-        fprintf(e->out, ", %s%d", name, number);
-    ++*all;
+        fputs(", ", e->out);
+    ++*n;
 }
 
-static void put_list_end(trli_emitter *e, int *all)
+static void put_list_end(trli_emitter *e, int *n)
 {
-    fputs(*all ? "}" : ", 0", e->out);
-    *all = 0;
+    fputs(*n ? "}" : ", 0", e->out);
+    *n = 0;
+}
+
+static void put_element(trli_emitter *e, const char *type, const char *name, int32_t number, int *n)
+{
+    put_separator(e, type, n);
+    fprintf(e->out, "%s%d", name, number);
+}
+
+/* Values, and the numbers that others which share the function have others for. */
+static void put_values(trli_emitter *e, const trli_function *f, int *n)
+{
+    for (int32_t o = 0; o < e->count; ++o)
+        if (is_given_value(e, e->order[o])) put_element(e, "const double", "v", o, n);
+    for (int32_t c = 0; c < f->nconstants; ++c) {
+        if (is_common(e, f, c)) continue;
+        put_separator(e, "const double", n);
+        trli_put_number(e, *f->constant[c]);
+    }
+    put_list_end(e, n);
 }
 
 void trli_put_group_call(trli_emitter *e, int32_t group, int depth)
 {
+    const trli_function *const f = function_of(e, group);
     const int *fields;
     const int ninputs = trli_kernel_inputs(e->kernel, &fields);
-    int all = 0;
+    int n = 0;
     trli_put_indent(e, depth);
-    fprintf(e->out, "group%d(call, &rows", e->function[place_of(e, group)]);
+    fprintf(e->out, "group%d(call, &rows", f->number);
     mark_needed(e, group);
     for (int i = 0; i < ninputs; ++i)
-        if (trli_reads(e, i)) put_element(e, "const int", "", i, &all);
-    put_list_end(e, &all);
-    for (int r = 0; r < outputs_of(e, group); ++r) put_element(e, "const int", "", e->group[group].first + r, &all);
-    put_list_end(e, &all);
-    for (int32_t o = 0; o < e->count; ++o)
-        if (is_given_value(e, e->order[o])) put_element(e, "const double", "v", o, &all);
-    put_list_end(e, &all);
+        if (trli_reads(e, i)) put_element(e, "const int", "", i, &n);
+    put_list_end(e, &n);
+    for (int r = 0; r < outputs_of(e, group); ++r) put_element(e, "const int", "", e->group[group].first + r, &n);
+    put_list_end(e, &n);
+    put_values(e, f, &n);
     for (int32_t o = 0; o < e->count; ++o)
         if (is_given_row(e, e->order[o]))
-            put_element(e, "double *const", trli_is_outer(e, e->order[o]) ? "b" : "shared", o, &all);
-    put_list_end(e, &all);
+            put_element(e, "double *const", trli_is_outer(e, e->order[o]) ? "b" : "shared", o, &n);
+    put_list_end(e, &n);
     fputs(", &found);\n", e->out);
 }

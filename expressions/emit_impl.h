@@ -104,10 +104,20 @@ typedef struct trli_ghosts {
     int32_t name;                      /* in the text at hand */
 } trli_ghosts;
 
+enum { TRLI_CONSTANTS_MOST = 64 };
+
 /* Results [first, end), which one loop over points stores. */
 typedef struct trli_group {
     int32_t first, end;
 } trli_group;
+
+/* The function that computes the rows of a group. */
+typedef struct trli_function {
+    char *body;         /* NULL: the group has none of its own */
+    int32_t nconstants; /* numbers of the group, which others with the same body may have others for */
+    const double *constant[TRLI_CONSTANTS_MOST]; /* in the order of their appearance */
+    int32_t number;                              /* in its name, and that of those which share it */
+} trli_function;
 
 struct trli_emitter {
     const trli_dialect *dialect;
@@ -137,11 +147,11 @@ struct trli_emitter {
     trli_row_pointer *pointer;
     trli_ghosts *ghosts;
     int32_t nghosts;
-    int32_t ends, sides;           /* samples from there on: only of ghosts beyond ends of rows; beyond other sides */
-    int turns;                     /* the most planes that the kernel takes in turn */
-    bool by_planes;                /* each group's rows of one plane after the other's, not of some planes in turn */
-    int32_t nfunctions, *function; /* function: by group, then that of pairs of planes and that of what groups share */
-    char **body;                   /* by function */
+    int32_t ends, sides;     /* samples from there on: only of ghosts beyond ends of rows; beyond other sides */
+    int turns;               /* the most planes that the kernel takes in turn */
+    bool by_planes;          /* each group's rows of one plane after the other's, not of some planes in turn */
+    trli_function *function; /* by group, then that of pairs of planes and that of what groups share */
+    trli_function *at_hand;  /* whose body is written; NULL: none */
     int32_t npointers, nbuffers, nshared; /* nshared: of the row buffers, those of what groups share */
 };
 
@@ -240,7 +250,9 @@ void trli_put_row(trli_emitter *e, int32_t group, int depth);
 
 /* The functions of all groups. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_put_groups(trli_emitter *e);
-void trli_free_groups(trli_emitter *e);
+void trli_free_groups(trli_emitter *e); /* if there are */
+/* A number in the text: where a function may be shared, by a name. */
+void trli_put_constant(trli_emitter *e, const double *number);
 /* Call that of a group for `rows`. */
 void trli_put_group_call(trli_emitter *e, int32_t group, int depth);
 /* The scalars that are read outside of them. */

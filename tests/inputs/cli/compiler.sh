@@ -16,3 +16,8 @@ for compiler in "$(type -P false)" ./nowhere; do
     says stderr.txt "run.compile: always asks for compiled kernels, but "
 done
 says stderr.txt "TRELLIS_CC is no program that can be run: ./nowhere"
+
+# Equations that differ by their fields and their numbers share one function of a kernel.
+expect 0 "$TRELLIS" kernels "$TRELLIS_SOURCE/inputs/decks/transport.yaml" --set parameters.n=12
+functions=$(grep -c "^TRL_KERNEL_GROUP void group" stdout.txt) calls=$(grep -c "group[0-9]*(call" stdout.txt)
+[ "$functions" -gt 0 ] && [ "$calls" -eq $((12 * functions)) ] || fail "$functions functions for $calls groups of like equations"
