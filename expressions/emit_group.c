@@ -313,7 +313,7 @@ void trli_free_groups(trli_emitter *e)
     e->function = NULL;
 }
 
-/* Before an element of a list, and after the last: `n` are those so far. */
+/* Before an element of a list of arguments; `n` are those so far. */
 static void put_separator(trli_emitter *e, const char *type, int *n)
 {
     if (*n == 0)

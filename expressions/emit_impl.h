@@ -104,7 +104,7 @@ typedef struct trli_ghosts {
     int32_t name;                      /* in the text at hand */
 } trli_ghosts;
 
-enum { TRLI_CONSTANTS_MOST = 64 };
+enum { TRLI_CONSTANTS_MOST = 64 }; /* that have names in a function; more are part of its body */
 
 /* Results [first, end), which one loop over points stores. */
 typedef struct trli_group {
