@@ -12,7 +12,7 @@ enum {
     SCRATCH = 65536,       /* values of the rings of a term: half of a second-level cache */
     ROW_MOST = 512,        /* points of the rows of a tile with rings */
     ROW_LEAST = 64,        /* shorter only if nothing else has room */
-    TURN = 4,              /* planes whose rows are taken in turn */
+    TURN = 2,              /* planes whose rows are taken in turn */
     FIRST_LEVEL = 1 << 15, /* bytes of a core's caches, where unknown */
     SECOND_LEVEL = 1 << 18
 };
@@ -146,18 +146,32 @@ static trli_rows turned(const trli_rows *rows)
     return t;
 }
 
-/* Where a kernel without much to compute reads along z more than the first-level cache keeps, rows of a few planes are taken in turn: what
- * one of them reads, the next finds there. Not where only some of several inputs are read so: more streams from memory cost more. */
+/* Fetch ahead what a row is the first to read, while the row a plane step before it is at work. */
+static void fetch_ahead(trli_rows *rows)
+{
+    rows->ahead = rows->in_step[0][1];
+    for (int l = 1; l < TRLI_LEAVES; ++l)
+        if (rows->in[l] > rows->in[rows->first]) rows->first = l;
+}
+
+/* Where a kernel without much to compute reads one input along z, more than the first-level cache keeps, and stores past the caches, rows
+ * of two planes are taken in turn: what the first of them reads, the second finds there. More planes, or several inputs, would be more
+ * streams from memory, which cost more than they save where memory is slow to answer; the machine's prefetcher does not see that the rows
+ * belong together. */
 void trli_rows_run(const trl_operator *op, trli_rows_kernel kernel, const trli_rows *rows, bool past)
 {
     const bool reaches = rows->planes > 1 && planes_read(op) >= 2 * op->ninputs;
-    const bool turns = reaches && kernel.past && rows_in_cache(op, rows->n, 1, FIRST_LEVEL) < rows->rows;
+    const bool turns =
+        past && reaches && op->ninputs == 1 && kernel.past && rows_in_cache(op, rows->n, 1, FIRST_LEVEL) < rows->rows;
     const ptrdiff_t block = reaches ? block_rows(op, rows->n, rows->rows) : rows->rows;
     const ptrdiff_t planes = turns ? TURN : past ? 1 : rows->planes;
     for (ptrdiff_t j = 0; j < rows->rows; j += block)
         for (ptrdiff_t k = 0; k < rows->planes; k += planes) {
             trli_rows piece = part(rows, (ptrdiff_t[3]){0, j, k}, rows->n, block, planes);
-            if (turns) piece = turned(&piece);
+            if (turns) {
+                piece = turned(&piece);
+                fetch_ahead(&piece);
+            }
             if (past)
                 run_past(kernel, &piece);
             else

@@ -10,7 +10,6 @@
 #include "vector_impl.h"
 
 enum {
-    TRLI_PLANES = 4,     /* whose rows kernels take in turn */
     TRLI_LEAVES = 9,     /* values that one kernel reads for a point, at most */
     TRLI_SUM_POINTS = 8, /* points that one kernel of a sum takes, at most */
 };
@@ -25,6 +24,8 @@ typedef struct trli_rows {
     ptrdiff_t out_step[2], in_step[3][2]; /* from row to row, from plane to plane */
     double weight[TRLI_LEAVES];           /* of each leaf */
     double scale[3];                      /* of each term; of one term in several passes: of each pass */
+    int first;                            /* the leaf that reads what no row before has read, if `ahead` */
+    ptrdiff_t ahead;                      /* kernels past the caches fetch values this far beyond it; 0: none */
 } trli_rows;
 /* past: the same with stores past the caches, for rows that begin and end on cache lines; NULL: there is none. */
 typedef struct trli_rows_kernel {

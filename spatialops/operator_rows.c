@@ -40,16 +40,21 @@
     }
 
 /* By hand, past the caches: an expression that vectors allow, in whole vectors to aligned addresses. */
-#define PAST(width, name, value)                                                                     \
-    TRLI_TARGET##width static void name##_past##width(const trli_rows *rows)                         \
-    {                                                                                                \
-        typedef trli_loose##width values;                                                            \
-        const trli_rows c = *rows; /* which no store to out can change */                            \
-        ROWS                                                                                         \
-        {                                                                                            \
-            ROW;                                                                                     \
-            for (ptrdiff_t i = 0; i < c.n; i += (width)) TRLI_STREAM_STORE##width(&out[i], (value)); \
-        }                                                                                            \
+#define PAST(width, name, value)                                             \
+    TRLI_TARGET##width static void name##_past##width(const trli_rows *rows) \
+    {                                                                        \
+        typedef trli_loose##width values;                                    \
+        const trli_rows c = *rows; /* which no store to out can change */    \
+        ROWS                                                                 \
+        {                                                                    \
+            ROW;                                                             \
+            const double *ahead = c.in[c.first] + step0 + c.ahead;           \
+            for (ptrdiff_t line = 0; line < c.n; line += TRLI_LINE) {        \
+                if (c.ahead) __builtin_prefetch(&ahead[line]);               \
+                for (ptrdiff_t i = line; i < line + TRLI_LINE; i += (width)) \
+                    TRLI_STREAM_STORE##width(&out[i], (value));              \
+            }                                                                \
+        }                                                                    \
     }
 #define PAST1(name, value) PAST(1, name, value)
 #define PAST2(name, value) PAST(2, name, value)
