@@ -17,7 +17,7 @@ enum {
     WAYS = 4,
     HANDS = 3,
     ROUNDS = 7,
-    AGAIN_ROUNDS = 21,
+    AGAIN_ROUNDS = 63,
     QUICK_ROUNDS = 2,
     GHOSTS = 3,
     FLUX = TRL_CUSTOM + 1
