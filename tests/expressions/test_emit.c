@@ -349,8 +349,27 @@ START_TEST(differences_of_fluxes_have_the_interpreters_bits)
 }
 END_TEST
 
+/* Groups of results that share a function: of each number that sets two of them apart, each must get its own. */
+START_TEST(equations_with_numbers_of_their_own_have_the_interpreters_bits)
+{
+    for (int dim = 1; dim <= 3; ++dim) {
+        say_grid(dim);
+        for (int i = 0; i < 8; ++i) {
+            const double a = 0.3 + 0.07 * i, b = i % 2 ? 0.25 : 0.7 + i;
+            say("  e%d: {location: cell, initial: \"%.9g + 0.1*sin(%d*x)\", ddt: \"%.9g*laplacian(e%d) - %.9g*e%d\", "
+                "boundary: {x-: {dirichlet: \"%.9g + t\"}, x+: {neumann: %.9g}%s}}\n",
+                i, a, i + 1, 0.01 * a, i, b, i, a * b, 0.5 - b,
+                dim > 2 ? ", z-: {neumann: 0}, z+: {dirichlet: 1}" : "");
+        }
+        say("time: {dt: 1e-3, steps: 2}\n");
+        check_deck(NULL, NULL, 2);
+    }
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
+    tcase_add_test(tc, equations_with_numbers_of_their_own_have_the_interpreters_bits);
     tcase_add_test(tc, kernels_of_decks_have_the_interpreters_bits);
     tcase_add_test(tc, differences_of_fluxes_have_the_interpreters_bits);
     tcase_add_test(tc, every_function_has_the_interpreters_bits);
