@@ -9,7 +9,7 @@
 
 /* A difference of some percent shows in many short rounds, not in a few long ones: single ones spread by tens of percent. Steps are even: each
  * round then begins with the same one of the two levels of fields. */
-enum { ROUNDS = 601, ROUNDS_OF_MANY = 201, QUICK_ROUNDS = 2, STEPS = 4, STEPS_OF_MANY = 2, GATES = 8 };
+enum { ROUNDS = 601, QUICK_ROUNDS = 2, STEPS = 4, STEPS_OF_MANY = 2, GATES = 8 };
 
 #define VALUE(number)                   \
     {                                   \
@@ -97,7 +97,7 @@ static trl_err check(void *data)
 static trl_err play(trli_bench *bench, const trli_kernel_case *what, int cells, int threads, trli_gate *gate,
                     char *text, size_t room)
 {
-    const int full = what->unknowns > 1 ? ROUNDS_OF_MANY : ROUNDS, rounds = bench->quick ? QUICK_ROUNDS : full;
+    const int rounds = bench->quick ? QUICK_ROUNDS : ROUNDS;
     duel *d = calloc(1, sizeof *d);
     trl_err err = TRL_OK;
     if (!d) return trl_fail(bench->ctx, TRL_ERR_MEMORY, NULL, "no memory for a benchmark");
