@@ -5,9 +5,10 @@
  *
  * With the values fu (far upwind), fc (upwind) and fd (downwind) of a face between fc and fd,
  *     face = fc + psi(r)/2 * (fd - fc),    r = (fc - fu)/(fd - fc).
- * psi(r)*(fd - fc) is written as sign * trl_limiter_slope_*(p, q) with q = |fd - fc| and p = r*q where r > 0, else 0.
- * Each slope is homogeneous of degree 1 and zero where p or q is zero: nothing is divided by fd - fc, and face = fc
- * exactly where fd = fc or fc is an extremum. NaN in any of the three values that a limiter reads gives NaN.
+ * psi(r)*(fd - fc) is written as sign * trl_limiter_slope_*(p, q) with q = |fd - fc| and p = r*q where r > 0, and is 0
+ * where p is not positive. Each slope is homogeneous of degree 1 and zero where q is zero: nothing is divided by fd - fc,
+ * and face = fc exactly where fd = fc or fc is an extremum. NaN in any of the three values that a limiter reads gives NaN.
+ * The slope is chosen after it is computed: with p chosen before, gcc 13 turns minmod into branches and off vectors.
  *
  * Sources write koren, charm and smart as functions of 1/r and of fc - fu as the slope; below they are in the r of
  * this file. Every face value lies between fc and fd; all but charm and smart, which allow psi up to 3r and 4r, are in
@@ -120,9 +121,9 @@ TRL_BODY double trl_limiter_face_upwind(double fu, double fc, double fd)
     {                                                                              \
         double down = fd - fc;                                                     \
         double sign = down < 0.0 ? -1.0 : down > 0.0 ? 1.0 : down; /* NaN stays */ \
-        double up = sign * (fc - fu);                                              \
-        double p = up <= 0.0 ? 0.0 : up;                                           \
-        return fc + 0.5 * (sign * trl_limiter_slope_##name(p, sign * down));       \
+        double p = sign * (fc - fu);                                               \
+        double slope = trl_limiter_slope_##name(p, sign * down);                   \
+        return fc + 0.5 * (sign * (p <= 0.0 ? 0.0 : slope));                       \
     }
 TRL_LIMITER_FACE(minmod)
 TRL_LIMITER_FACE(vanleer)
