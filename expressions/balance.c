@@ -218,7 +218,7 @@ static bool is_sound(const trli_balance *b)
 
 static bool path_of(const trli_cache *cache, const trl_context *ctx, int workers, char path[TRLI_PATH_ROOM])
 {
-    static const char version[] = "balance 2";
+    static const char version[] = "balance 3";
     const int counts[2] = {workers, trl_context_ranks(ctx)};
     uint64_t digest[2];
     char name[TRLI_DIGEST_TEXT];

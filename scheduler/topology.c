@@ -57,6 +57,10 @@ static uint64_t cpuset_hash(hwloc_topology_t machine)
     return hash;
 }
 
+/* No processor has more cache to a core. A virtual machine of few cores often shows its host's whole last level, of which other
+ * machines use the rest. */
+static const size_t CORE_CACHE_MOST = (size_t)32 << 20;
+
 /* Before the machine is restricted: cores of other ranks share the caches too. */
 static void read_caches(trli_topology *topology, int processor)
 {
@@ -67,6 +71,7 @@ static void read_caches(trli_topology *topology, int processor)
         unsigned level = object->attr->cache.depth;
         int sharing = hwloc_get_nbobjs_inside_cpuset_by_depth(machine, object->cpuset, core_depth(machine));
         size_t bytes = object->attr->cache.size / (size_t)(sharing > 0 ? sharing : 1);
+        if (bytes > CORE_CACHE_MOST) bytes = CORE_CACHE_MOST;
         if (level >= 1 && level <= TRLI_CACHE_LEVELS) topology->cache_bytes[level] = bytes;
         topology->cache_bytes[0] = bytes;
     }

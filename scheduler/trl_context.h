@@ -53,7 +53,8 @@ TRL_API int trl_context_ranks(const trl_context *ctx);
 
 /* Cores this rank may use (its share of what the launcher's binding and cgroups leave of the node), workers it was
  * given, whether workers are pinned (one fills each core of the share, and no other rank needs it), bytes of the data
- * cache of a level per core that shares it (1: first level; 0: last level; the result 0: unknown). */
+ * cache of a level per core that shares it (1: first level; 0: last level; the result 0: unknown; no more than any core
+ * has, whatever a virtual machine shows). */
 TRL_API int trl_context_cores(const trl_context *ctx);
 TRL_API int trl_context_threads(const trl_context *ctx);
 TRL_API bool trl_context_pinned(const trl_context *ctx);
