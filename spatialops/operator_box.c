@@ -3,6 +3,7 @@
 /* An operator on a box of arrays. Operators that read few values for a point are one kernel. Others go pass by pass: planes of a pass'
  * results live in a ring in the second-level cache, just long enough for the next pass. */
 #include <assert.h>
+#include <stdalign.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -248,7 +249,7 @@ static void sum_in_parts(const trl_pass *pass, double scale, const view *from, c
             row.hi[1] = row.lo[1] + 1;
             const trli_rows rows =
                 rows_of_sum(pass, first, count, first + count == pass->npoints ? scale : 1, from, &row, out);
-            trli_rows_sum(count, first > 0).through(&rows);
+            (first > 0 ? trli_rows_add(count) : trli_rows_sum(pass->point, count)).through(&rows);
         }
 }
 
@@ -259,7 +260,7 @@ static void sum(const trl_pass *pass, double scale, const view *from, const trl_
         return;
     }
     const trli_rows rows = rows_of_sum(pass, 0, pass->npoints, scale, from, box, out);
-    const trli_rows_kernel kernel = trli_rows_sum(pass->npoints, false);
+    const trli_rows_kernel kernel = trli_rows_sum(pass->point, pass->npoints);
     if (past)
         run_past(kernel, &rows);
     else
@@ -278,7 +279,7 @@ static void add_sum(const trl_pass *pass, double scale, const view *from, const 
             const view own = {.at = row - i, .ring = 1};
             sum(pass, scale, from, &part, &own, false);
             const trli_rows rows = rows_of_sum(&one, 0, 1, 1, &own, &part, out);
-            trli_rows_sum(1, true).through(&rows);
+            trli_rows_add(1).through(&rows);
         }
 }
 
@@ -357,7 +358,7 @@ static void choose_tile(line *l, const trl_box *box, trl_lidx shape[3])
 
 static void run_term(line *l, const trl_box *box)
 {
-    double scratch[SCRATCH];
+    alignas(TRLI_LINE * sizeof(double)) double scratch[SCRATCH];
     trl_lidx shape[3];
     choose_tile(l, box, shape);
     for (trl_lidx j = box->lo[1]; j < box->hi[1]; j += shape[1])

@@ -33,8 +33,9 @@ typedef struct trli_rows_kernel {
     void (*past)(const trli_rows *rows);
 } trli_rows_kernel;
 
-/* scale[0] * (the weighted sum of npoints <= TRLI_SUM_POINTS leaves), or of out and these, if `add`. */
-trli_rows_kernel trli_rows_sum(int npoints, bool add);
+/* scale[0] * (the sum of npoints <= TRLI_SUM_POINTS leaves with the weights of these points); the same of out and as many weighted leaves. */
+trli_rows_kernel trli_rows_sum(const trl_stencil_point *point, int npoints);
+trli_rows_kernel trli_rows_add(int npoints);
 /* The kernel that evaluates the whole operator for each point, and its weights and scales; false: there is none. Leaves are the points
  * of the terms in their order, in each term the last pass' points slowest. */
 bool trli_rows_fused(const trl_operator *op, trli_rows *rows, trli_rows_kernel *kernel);

@@ -76,6 +76,10 @@
 #define SUM6 SUM5 + W(5, 0)
 #define SUM7 SUM6 + W(6, 0)
 #define SUM8 SUM7 + W(7, 0)
+/* Of points whose weights are 1, as those of box filters. */
+#define ONES3 V(0, 0) + V(1, 0) + V(2, 0)
+#define ONES5 ONES3 + V(3, 0) + V(4, 0)
+#define ONES7 ONES5 + V(5, 0) + V(6, 0)
 #define COUNTS(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8)
 /* In the order of the points, also where out holds the sum of those before. */
 #define ADD1 out[i] + W(0, 0)
@@ -100,6 +104,9 @@
     X(sum6, (SUM6)*S(0))                                                                                              \
     X(sum7, (SUM7)*S(0))                                                                                              \
     X(sum8, (SUM8)*S(0))                                                                                              \
+    X(ones3, (ONES3)*S(0))                                                                                            \
+    X(ones5, (ONES5)*S(0))                                                                                            \
+    X(ones7, (ONES7)*S(0))                                                                                            \
     X(mean, MEAN(0, 1, 0) * S(0))                                                                                     \
     X(difference, DIFFERENCE(0, 1, 0) * S(0))                                                                         \
     X(difference_2, DIFFERENCE(0, 1, 0) * S(0) + DIFFERENCE(2, 3, 1) * S(1))                                          \
@@ -134,12 +141,23 @@ TRL_LIMITER_LIST(FLUX_KERNEL)
         name##_through, name##_past \
     }
 
-trli_rows_kernel trli_rows_sum(int npoints, bool add)
+trli_rows_kernel trli_rows_sum(const trl_stencil_point *point, int npoints)
 {
-#define SUM_ROW(n) {BOTH(sum##n), {add##n##_through, NULL}},
-    static const trli_rows_kernel table[TRLI_SUM_POINTS][2] = {COUNTS(SUM_ROW)};
+#define SUM_ROW(n) BOTH(sum##n),
+    static const trli_rows_kernel sums[TRLI_SUM_POINTS] = {COUNTS(SUM_ROW)};
 #undef SUM_ROW
-    return table[npoints - 1][add];
+    static const trli_rows_kernel ones[TRLI_SUM_POINTS] = {[2] = BOTH(ones3), [4] = BOTH(ones5), [6] = BOTH(ones7)};
+    bool all_ones = true;
+    for (int p = 0; p < npoints; ++p) all_ones &= point[p].weight == 1;
+    return all_ones && ones[npoints - 1].through ? ones[npoints - 1] : sums[npoints - 1];
+}
+
+trli_rows_kernel trli_rows_add(int npoints)
+{
+#define ADD_ROW(n) {add##n##_through, NULL},
+    static const trli_rows_kernel table[TRLI_SUM_POINTS] = {COUNTS(ADD_ROW)};
+#undef ADD_ROW
+    return table[npoints - 1];
 }
 
 trli_rows_kernel trli_rows_flux(int limiter)
@@ -214,7 +232,7 @@ bool trli_rows_fused(const trl_operator *op, trli_rows *rows, trli_rows_kernel *
         }
     if (op->nterms > 1 || op->term[0].npasses > 1 || op->term[0].pass[0].npoints > TRLI_SUM_POINTS) return false;
     set_factors(op, rows);
-    *kernel = trli_rows_sum(op->term[0].pass[0].npoints, false);
+    *kernel = trli_rows_sum(op->term[0].pass[0].point, op->term[0].pass[0].npoints);
     return true;
 }
 
