@@ -134,6 +134,11 @@ COUNTS(ADD_KERNEL)
 TRL_LIMITER_LIST(FLUX_KERNEL)
 #undef FLUX_KERNEL
 
+/* Of the fluxes with a limiter this one waits for memory, the others compute. */
+#define PAST_UPWIND(X) X(flux_upwind, V(0, 0) * TRLI_BY_SIGN(V(0, 0), V(1, 1), V(2, 1)))
+TRLI_STREAM_LIST(PAST_UPWIND, PAST)
+PAST_UPWIND(PAST_CALL)
+
 /* ---- which one suits ---- */
 
 #define BOTH(name)                  \
@@ -164,9 +169,10 @@ trli_rows_kernel trli_rows_flux(int limiter)
 {
 #define FLUX_ROW(NAME, name, psi) {flux_##name##_through, NULL},
     static const trli_rows_kernel central = BOTH(flux_central);
+    static const trli_rows_kernel upwind = BOTH(flux_upwind);
     static const trli_rows_kernel table[TRL_LIMITER_COUNT] = {TRL_LIMITER_LIST(FLUX_ROW)};
 #undef FLUX_ROW
-    return limiter < 0 ? central : table[limiter];
+    return limiter < 0 ? central : limiter == TRL_LIMITER_UPWIND ? upwind : table[limiter];
 }
 
 /* Operators whose terms and passes are all alike. The third weight is any. */

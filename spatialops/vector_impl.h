@@ -44,6 +44,9 @@ typedef double trli_loose8 __attribute__((vector_size(64), aligned(8)));
 #define TRLI_STREAM_STORE8(at, v) _mm512_stream_pd(at, (__m512d)(v))
 /* Streaming stores become visible to other threads. */
 #define TRLI_STREAM_FENCE() _mm_sfence()
+/* Where x >= 0 a, else b: for each value of vectors. */
+#define TRLI_BY_SIGN(x, a, b) \
+    ((__typeof__(a))(((0.0 <= (x)) & (__typeof__(0.0 <= (x)))(a)) | (~(0.0 <= (x)) & (__typeof__(0.0 <= (x)))(b))))
 
 #define TRLI_TARGET2
 #define TRLI_TARGET4 __attribute__((target("avx2")))
@@ -58,6 +61,7 @@ typedef double trli_loose8 __attribute__((vector_size(64), aligned(8)));
 typedef double trli_vector1, trli_loose1;
 #define TRLI_STREAM_STORE1(at, v) (*(at) = (v))
 #define TRLI_STREAM_FENCE() ((void)0)
+#define TRLI_BY_SIGN(x, a, b) (0.0 <= (x) ? (a) : (b))
 #define TRLI_TARGET1
 #define TRLI_STREAM_VARIANTS(LOOP) LOOP(1, TRLI_TARGET1)
 #define TRLI_STREAM_LIST(LIST, LOOP) LIST(LOOP##1)

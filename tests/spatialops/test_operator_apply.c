@@ -442,74 +442,6 @@ START_TEST(nothing_is_allocated_after_the_first_use)
 }
 END_TEST
 
-/* ---- fluxes ---- */
-
-static double flux_at(int limiter, int axis, int bit, const trl_array *phi, double u, trl_lidx i, trl_lidx j,
-                      trl_lidx k)
-{
-    double value[4];
-    for (int o = 0; o < 4; ++o) {
-        trl_lidx at[3] = {i, j, k};
-        at[axis] += bit - 2 + o;
-        value[o] = *value_at(phi, at[0], at[1], at[2]);
-    }
-    if (limiter < 0) return u * ((value[1] + value[2]) * 0.5);
-    if (0 <= u) return u * trl_limiter_face((trl_limiter)limiter, value[0], value[1], value[2]);
-    return u * trl_limiter_face((trl_limiter)limiter, value[3], value[2], value[1]);
-}
-
-START_TEST(fluxes_give_the_bits_of_their_limiter)
-{
-    crew c = make_crew(2);
-    for (int s = 0; s < SHAPES; ++s) {
-        trl_layout *layout = make_layout(shapes[s].dim, shapes[s].cells, 0, shapes[s].counts);
-        const int dim = layout->grid.dim;
-        for (int at = 0; at < 1 << dim; ++at)
-            for (int axis = 0; axis < dim; ++axis)
-                for (int limiter = -1; limiter < TRL_LIMITER_COUNT; ++limiter) {
-                    const trl_location face = (trl_location)(at ^ 1 << axis);
-                    trl_field *phi = make_field(manager, layout, "phi", (trl_location)at, 2);
-                    trl_field *u = make_field(manager, layout, "u", face, 1);
-                    trl_field *flux = make_field(manager, layout, "flux", face, 0);
-                    fill_field(phi, 1, true);
-                    fill_field(u, 2, true);
-                    ck_ok(trl_advective_flux_apply(limiter, axis, limiter % 2 ? c.loop : NULL, phi, u, flux));
-                    for (int p = 0; p < layout->nlocal; ++p) {
-                        const trl_array a = array_of(flux, p), b = array_of(phi, p), v = array_of(u, p);
-                        FOR_BOX(a.owned, i, j, k)
-                        ck_assert(same_bits(*value_at(&a, i, j, k), flux_at(limiter, axis, at >> axis & 1, &b,
-                                                                            *value_at(&v, i, j, k), i, j, k)));
-                    }
-                    trl_field_destroy(&phi);
-                    trl_field_destroy(&u);
-                    trl_field_destroy(&flux);
-                }
-        trl_layout_destroy(&layout);
-    }
-    destroy_crew(&c);
-}
-END_TEST
-
-START_TEST(a_limiter_asks_for_the_layers_that_it_reads)
-{
-    trl_layout *layout = make_layout(1, (trl_gidx[3]){32, 1, 1}, 1, (int[3]){4, 1, 1});
-    for (int limiter = -1; limiter < TRL_LIMITER_COUNT; ++limiter)
-        for (int ghosts = 1; ghosts <= 2; ++ghosts) {
-            trl_field *phi = make_field(manager, layout, "phi", TRL_CELL, ghosts);
-            trl_field *u = make_field(manager, layout, "u", TRL_XFACE, 0),
-                      *flux = make_field(manager, layout, "flux", TRL_XFACE, 0);
-            fill_field(phi, 1, true);
-            fill_field(u, 1, true);
-            ck_assert_int_eq(trl_advective_flux_apply(limiter, 0, NULL, phi, u, flux),
-                             limiter > TRL_LIMITER_UPWIND && ghosts < 2 ? TRL_ERR_USAGE : TRL_OK);
-            trl_field_destroy(&phi);
-            trl_field_destroy(&u);
-            trl_field_destroy(&flux);
-        }
-    trl_layout_destroy(&layout);
-}
-END_TEST
-
 /* ---- chunks ---- */
 
 START_TEST(all_workers_get_a_chunk_of_a_small_patch_and_rows_stay_whole)
@@ -573,8 +505,6 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, as_many_ghosts_are_computed_as_the_inputs_allow);
     tcase_add_test(tc, wrong_fields_are_refused_by_name);
     tcase_add_test(tc, nothing_is_allocated_after_the_first_use);
-    tcase_add_test(tc, fluxes_give_the_bits_of_their_limiter);
-    tcase_add_test(tc, a_limiter_asks_for_the_layers_that_it_reads);
     tcase_add_test(tc, all_workers_get_a_chunk_of_a_small_patch_and_rows_stay_whole);
     tcase_add_test(tc, chunks_cover_a_box_once);
 }
