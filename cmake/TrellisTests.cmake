@@ -20,7 +20,8 @@ set(test_environment
     "TRELLIS_SOURCE=${PROJECT_SOURCE_DIR}"
 )
 set(suppressions "${tests_folder}/suppressions")
-set(test_timeout 300) # for what hangs: a busy machine is several times as slow
+set(default_np 1)
+set(default_timeout 300) # for what hangs: a busy machine is several times as slow
 if(TRL_SANITIZE) # which see nothing of compiled kernels; the release tests what the optimiser makes of them
     list(APPEND test_environment "TRELLIS_CC=${tests_folder}/quick_cc.sh")
 endif()
@@ -32,10 +33,10 @@ if(TRL_SANITIZE MATCHES "address")
         "LSAN_OPTIONS=suppressions=${suppressions}/lsan.txt:print_suppressions=0:fast_unwind_on_malloc=0:use_tls=0"
         "UBSAN_OPTIONS=print_stacktrace=1"
     )
-    set(test_timeout 600)
+    set(default_timeout 600)
 elseif(TRL_SANITIZE MATCHES "thread")
     list(APPEND test_environment "TSAN_OPTIONS=suppressions=${suppressions}/tsan.txt:second_deadlock_stack=1")
-    set(test_timeout 600)
+    set(default_timeout 600)
 endif()
 
 set(mpi_run "${MPIEXEC_EXECUTABLE}")
@@ -44,11 +45,12 @@ if(mpi_version MATCHES "Open ?MPI|OpenRTE|Open MPI")
     list(APPEND mpi_run --oversubscribe --bind-to none)
 endif()
 
-# Read the line "ctest: ..." of a file into directive_<key>; a key outside the given ones stops configuration. found says
-# whether there was a line at all; directive_none holds the reason of "ctest: none <reason>".
+# Read the line "ctest: ..." of a file into directive_<key>, which is default_<key> or empty where the line lacks it; a key
+# outside the given ones stops configuration. found says whether there was a line at all; directive_none holds the reason
+# of "ctest: none <reason>".
 function(trellis_read_directive file found)
     foreach(key IN LISTS ARGN)
-        set(directive_${key} "" PARENT_SCOPE)
+        set(directive_${key} "${default_${key}}" PARENT_SCOPE)
     endforeach()
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${file}")
     file(READ "${file}" text LIMIT 2000)
@@ -84,10 +86,10 @@ endfunction()
 function(trellis_add_test)
     cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;NP;TIMEOUT" "LABELS;COMMAND")
     if(NOT arg_NP)
-        set(arg_NP 1)
+        set(arg_NP ${default_np})
     endif()
     if(NOT arg_TIMEOUT)
-        set(arg_TIMEOUT ${test_timeout})
+        set(arg_TIMEOUT ${default_timeout})
     endif()
     add_test(NAME ${arg_NAME} COMMAND bash "${scratch}" "${PROJECT_BINARY_DIR}/scratch/${arg_NAME}" ${arg_COMMAND})
     set_tests_properties(
@@ -143,9 +145,6 @@ foreach(source IN LISTS sources)
     list(APPEND labels ${folder})
     if(folder STREQUAL "scheduler")
         list(APPEND labels threads)
-    endif()
-    if(NOT ranks)
-        set(ranks 1)
     endif()
     # Sanitizers are slow: two rank counts find what they look for; the release tests all.
     list(LENGTH ranks count)
@@ -226,9 +225,6 @@ foreach(deck IN LISTS decks)
     endif()
     if(directive_after)
         list(APPEND options --after "${PROJECT_SOURCE_DIR}/inputs/decks/${directive_after}.yaml")
-    endif()
-    if(NOT directive_np)
-        set(directive_np 1)
     endif()
     string(REPLACE "," ";" most "${directive_np}")
     list(SORT most COMPARE NATURAL ORDER DESCENDING)
