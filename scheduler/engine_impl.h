@@ -28,27 +28,29 @@ typedef struct trli_join {
     int32_t all;
 } trli_join;
 
-typedef struct trli_place trli_place;
-
-/* One thread of a trl_workers. Members are used by that thread only, but for the two atomic ones. */
+/* One thread of a trl_workers. Members are used by that thread only, but for the atomic ones. */
 typedef struct trli_worker {
     alignas(TRLI_CACHE_LINE) trl_workers *workers;
     pthread_t thread;
     int index;
-    _Atomic bool operators;   /* prefers chunks of wide tasks */
-    int32_t next;             /* released by the task before, runs next; TRLI_NONE: none */
-    int32_t pushed;           /* tasks given to the policy and not taken back, roughly: what others could do */
-    int64_t completed;        /* tasks, not yet subtracted from the run's remaining */
-    int64_t credit;           /* part of the run's remaining: for tasks that this worker may still spawn */
-    _Atomic int64_t foreign;  /* takes from the pool that it does not prefer */
-    const void *shared, *own; /* lines with which its last job began, read and written: it may be the next one too */
+    _Atomic bool operators;       /* prefers chunks of wide tasks */
+    int32_t next;                 /* released by the task before, runs next; TRLI_NONE: none */
+    int32_t pushed;               /* tasks given to the policy and not taken back, roughly: what others could do */
+    int64_t completed;            /* tasks, not yet subtracted from the run's remaining */
+    int64_t credit;               /* part of the run's remaining: for tasks that this worker may still spawn */
+    _Atomic int64_t foreign;      /* takes from the pool that it does not prefer */
     struct trli_trace_lane *lane; /* NULL: no trace */
+    /* On a line apart: a caller waits here. */
+    alignas(TRLI_CACHE_LINE) _Atomic(trli_job *) at; /* the job that it is at; not said of worker 0, the caller */
+    const void *shared[2], *own; /* lines with which its last job began, read and written: it may be the next one too */
 } trli_worker;
 
 /* Chunks fall into one share of neighbours per worker. A worker hands itself those of its own share, then of the others': from task to
  * task it meets the same part of the data, which its cache still holds. */
 typedef struct trli_share {
-    alignas(TRLI_CACHE_LINE) _Atomic int32_t handed_out;
+    /* Chunks handed out, and in the high half in which turn: in any other turn there are none yet. */
+    alignas(TRLI_CACHE_LINE) _Atomic uint64_t handed_out;
+    int32_t first, count;     /* chunks */
     _Atomic int32_t complete; /* chunks of the whole wide task; in the first share only */
 } trli_share;
 
@@ -60,6 +62,7 @@ typedef struct trli_wide_pool {
     int32_t count, shares;                         /* wide tasks; shares of each */
     int32_t *first_share;                          /* [tasks] of wide tasks, in `share` */
     trli_share *share;
+    uint32_t turn; /* of the shares: a run */
 } trli_wide_pool;
 
 /* How a task wants a resource, beside TRLI_USE and TRLI_LOCK: it wants one below. What spawned tasks want is stored without
@@ -133,6 +136,16 @@ struct trl_run {
     int32_t task;
 };
 
+/* Have a line at hand to write; of an address that is gone it does nothing. */
+static inline void trli_prefetch_to_write(const void *line)
+{
+#if defined(__x86_64__)
+    __asm__ volatile("prefetchw (%0)" : : "r"(line)); /* compilers that do not know the processor only fetch to read */
+#else
+    __builtin_prefetch(line, 1);
+#endif
+}
+
 /* ---- workers.c ---- */
 
 /* One step of waiting: a pause of the processor, or a yield where threads outnumber cores. */
@@ -145,10 +158,10 @@ void trli_workers_wake_one(trl_workers *workers);
 void trli_workers_wake_all(trl_workers *workers);
 /* Whether there are other jobs in progress. */
 bool trli_workers_wanted_elsewhere(const trl_workers *workers);
-/* A place for a job among those in progress; NULL: all are taken. To be given to trli_workers_do. */
-trli_place *trli_workers_claim(trl_workers *workers, trli_job *job);
-/* Have the workers do a job, the caller among them; returns when it is over and nobody is at it any more. */
-void trli_workers_do(trl_workers *workers, trli_place *place);
+/* A place for a job among those in progress, for trli_workers_do; TRLI_NONE: all are taken. */
+int trli_workers_claim(trl_workers *workers);
+/* Have the workers do a job, ready to begin, the caller among them; returns when it is over and nobody is at it any more. */
+void trli_workers_do(trl_workers *workers, int place, trli_job *job);
 /* The trace of the workers, or NULL. */
 trl_trace *trli_workers_trace(const trl_workers *workers);
 
@@ -198,8 +211,13 @@ bool trli_call(trli_run *run, trli_worker *worker, int32_t task, int chunk, bool
 
 /* ---- wide.c ---- */
 
-/* The next chunks for a worker: the first, and how many; or TRLI_NONE. shares: of equally many chunks, none handed out at first. */
-int32_t trli_shares_take(trli_share *share, int32_t shares, int64_t chunks, int worker, int *count);
+/* Deal chunks evenly to shares, and begin to count turns. */
+void trli_shares_deal(trli_share *share, int32_t shares, int64_t chunks);
+/* The next chunks for a worker: the first, and how many; or TRLI_NONE. Each is handed out once in a turn; a turn begins, with the next
+ * number, when all have left the one before. */
+int32_t trli_shares_take(trli_share *share, int32_t shares, uint32_t turn, int worker, int *count);
+/* Whether all chunks of a share are handed out. */
+bool trli_share_over(const trli_share *share, uint32_t turn);
 TRL_NODISCARD trl_err trli_wide_create(trli_run *run);
 void trli_wide_destroy(trli_run *run);
 void trli_wide_start(trli_run *run);

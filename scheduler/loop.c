@@ -8,17 +8,21 @@
 #include "trace_impl.h"
 
 /* A job without a graph: what is left of one when there are neither dependencies nor resources, and a start that costs less than the
- * shortest loop. A worker takes few lines of memory from others: the place of the job, its first line, the worker's own share. */
+ * shortest loop. A worker takes few lines of memory from others: the opening, the place of the job, its first line, and of its own ones the
+ * share that a caller looked into. */
 struct trl_loop {
+    /* One line, which workers read first. */
     trli_job job;
     trl_loop_fn fn;
     void *data;
     int32_t chunks, shares;
     trli_share *share; /* [shares] one of each worker */
+    uint32_t turn;     /* of the shares: a run */
     _Atomic int error; /* the first */
-    bool explained;    /* a message was recorded with it */
-    int failed;        /* chunk */
-    _Atomic bool busy;
+
+    alignas(TRLI_CACHE_LINE) _Atomic bool busy;
+    bool explained; /* a message was recorded with the error */
+    int failed;     /* chunk */
     trl_context *ctx;
     trl_workers *workers;
 };
@@ -58,13 +62,13 @@ static bool work(trli_job *job, trli_worker *worker)
     trl_loop *loop = (trl_loop *)job;
     bool worked = false;
     int count = 0;
-    __builtin_prefetch(loop->data);
-    worker->shared = loop;
+    worker->shared[0] = loop;
+    worker->shared[1] = loop->data;
     worker->own = &loop->share[worker->index];
     trli_set_inside(true);
     (void)trli_diagnostics_said(); /* what was said before has to do with no chunk */
     for (int32_t chunk;
-         (chunk = trli_shares_take(loop->share, loop->shares, loop->chunks, worker->index, &count)) != TRLI_NONE;) {
+         (chunk = trli_shares_take(loop->share, loop->shares, loop->turn, worker->index, &count)) != TRLI_NONE;) {
         run_traced(loop, chunk, count, worker);
         worked = true;
     }
@@ -77,10 +81,8 @@ static bool work(trli_job *job, trli_worker *worker)
 static bool over(const trli_job *job)
 {
     const trl_loop *loop = (const trl_loop *)job;
-    for (int64_t s = 0; s < loop->shares; ++s) {
-        int64_t size = loop->chunks * (s + 1) / loop->shares - loop->chunks * s / loop->shares;
-        if (atomic_load_explicit(&loop->share[s].handed_out, memory_order_seq_cst) < size) return false;
-    }
+    for (int32_t s = 0; s < loop->shares; ++s)
+        if (!trli_share_over(&loop->share[s], loop->turn)) return false;
     return true;
 }
 
@@ -134,12 +136,14 @@ static trl_err run_by_all(trl_loop *loop)
     trl_workers *workers = loop->workers;
     trl_trace *trace = trli_workers_trace(workers);
     int64_t start = trace ? trli_now_ns() : 0;
-    trli_place *place = trli_workers_claim(workers, &loop->job);
-    if (!place) return run_alone(loop);
-    for (int32_t s = 0; s < loop->shares; ++s)
-        atomic_store_explicit(&loop->share[s].handed_out, 0, memory_order_relaxed);
-    atomic_store_explicit(&loop->error, TRL_OK, memory_order_relaxed);
-    trli_workers_do(workers, place);
+    ++loop->turn;
+    if (atomic_load_explicit(&loop->error, memory_order_relaxed) != TRL_OK)
+        atomic_store_explicit(&loop->error, TRL_OK, memory_order_relaxed);
+    int place = trli_workers_claim(workers);
+    if (place == TRLI_NONE) return run_alone(loop);
+    trli_workers_do(workers, place, &loop->job);
+    trli_prefetch_to_write(loop); /* the next run begins with writing them */
+    trli_prefetch_to_write(&loop->share[0]);
     if (trace) trli_trace_add_run(trace, "loop", start, trli_now_ns());
     const trl_err err = (trl_err)atomic_load_explicit(&loop->error, memory_order_relaxed);
     if (err == TRL_OK || loop->explained) return err;
@@ -158,6 +162,7 @@ trl_err trl_loop_run(trl_loop *loop, int chunks, trl_loop_fn fn, void *data)
         return trl_fail(loop->ctx, TRL_ERR_USAGE, NULL, "a loop cannot run: it is running");
     loop->fn = fn;
     loop->data = data;
+    if (chunks != loop->chunks) trli_shares_deal(loop->share, loop->shares, chunks);
     loop->chunks = chunks;
     err = loop->shares > 1 && chunks > 1 ? run_by_all(loop) : run_alone(loop);
     atomic_store_explicit(&loop->busy, false, memory_order_release);

@@ -4,8 +4,6 @@
  *
  * A slot is stored and loaded with seq_cst: that publishes what the opening worker knows to be complete, and orders it with the activity of a
  * run. Head, tail and chunk counters only share out indices, so they are relaxed. */
-#include <string.h>
-
 #include "engine_impl.h"
 
 /* No more shares than chunks. */
@@ -40,6 +38,9 @@ trl_err trli_wide_create(trli_run *run)
     }
     TRL_TRY(trl_memory_alloc(run->graph->ctx, shares * sizeof *wide->share, what, &memory));
     wide->share = memory;
+    for (size_t t = 0; t < tasks; ++t)
+        if (record[t].chunks > 1)
+            trli_shares_deal(&wide->share[wide->first_share[t]], shares_of(run, (int32_t)t), record[t].chunks);
 done:
     return err;
 }
@@ -53,6 +54,7 @@ void trli_wide_destroy(trli_run *run)
 void trli_wide_start(trli_run *run)
 {
     trli_wide_pool *wide = &run->wide;
+    ++wide->turn;
     atomic_store_explicit(&wide->head, 0, memory_order_relaxed);
     atomic_store_explicit(&wide->tail, 0, memory_order_relaxed);
     for (int32_t i = 0; i <= wide->count; ++i) atomic_store_explicit(&wide->slot[i], TRLI_NONE, memory_order_relaxed);
@@ -61,33 +63,50 @@ void trli_wide_start(trli_run *run)
 void trli_wide_open(trli_run *run, int32_t task)
 {
     trli_share *share = &run->wide.share[run->wide.first_share[task]];
-    for (int i = 0, n = shares_of(run, task); i < n;
-         ++i) /* relaxed: published by the slot; a task is opened once in a run */
-        atomic_store_explicit(&share[i].handed_out, 0, memory_order_relaxed);
-    atomic_store_explicit(&share->complete, 0, memory_order_relaxed);
+    atomic_store_explicit(&share->complete, 0, memory_order_relaxed); /* published by the slot */
     int32_t at = atomic_fetch_add_explicit(&run->wide.tail, 1, memory_order_relaxed);
     atomic_store_explicit(&run->wide.slot[at], task, memory_order_seq_cst);
 }
 
-enum {
-    BATCHES = 8,
-    BATCH_MOST = 128
-}; /* parts in which a share is taken, when there are many chunks; chunks taken at once */
+void trli_shares_deal(trli_share *share, int32_t shares, int64_t chunks)
+{
+    for (int32_t n = 0; n < shares; ++n) {
+        atomic_store_explicit(&share[n].handed_out, 0, memory_order_relaxed);
+        share[n].first = (int32_t)(chunks * n / shares);
+        share[n].count = (int32_t)(chunks * (n + 1) / shares) - share[n].first;
+    }
+}
 
-int32_t trli_shares_take(trli_share *share, int32_t shares, int64_t chunks, int worker, int *count)
+static int32_t left_of(const trli_share *share, uint64_t handed_out, uint32_t turn)
+{
+    return handed_out >> 32 == turn ? share->count - (int32_t)(uint32_t)handed_out : share->count;
+}
+
+bool trli_share_over(const trli_share *share, uint32_t turn)
+{
+    return left_of(share, atomic_load_explicit(&share->handed_out, memory_order_seq_cst), turn) == 0;
+}
+
+enum {
+    BATCHES = 8,     /* parts in which a share is taken, when there are many chunks */
+    BATCH_MOST = 128 /* chunks taken at once */
+};
+
+int32_t trli_shares_take(trli_share *share, int32_t shares, uint32_t turn, int worker, int *count)
 {
     for (int32_t i = 0; i < shares; ++i) {
-        int32_t n = (worker + i) % shares;
-        int32_t first = (int32_t)(chunks * n / shares), end = (int32_t)(chunks * (n + 1) / shares);
-        _Atomic int32_t *handed_out = &share[n].handed_out;
-        int32_t left = end - first - atomic_load_explicit(handed_out, memory_order_relaxed);
-        if (left <= 0) continue;
-        int32_t most = left / BATCHES < 1 ? 1 : left / BATCHES < BATCH_MOST ? left / BATCHES : BATCH_MOST;
-        int32_t chunk = first + atomic_fetch_add_explicit(handed_out, most, memory_order_relaxed);
-        *count = end - chunk < most ? end - chunk : most;
-        if (chunk >= end) continue;
-        if (chunk + most >= end) __builtin_prefetch(&share[(n + 1) % shares]); /* where it will look next */
-        return chunk;
+        const int32_t n = (worker + i) % shares;
+        uint64_t before = atomic_load_explicit(&share[n].handed_out, memory_order_relaxed);
+        for (int32_t left; (left = left_of(&share[n], before, turn)) > 0;) {
+            const int32_t most = left / BATCHES < 1 ? 1 : left / BATCHES < BATCH_MOST ? left / BATCHES : BATCH_MOST;
+            const uint64_t after = (uint64_t)turn << 32 | (uint32_t)(share[n].count - left + most);
+            if (!atomic_compare_exchange_weak_explicit(&share[n].handed_out, &before, after, memory_order_relaxed,
+                                                       memory_order_relaxed))
+                continue;
+            if (most == left) __builtin_prefetch(&share[(n + 1) % shares]); /* where it will look next */
+            *count = most;
+            return share[n].first + share[n].count - left;
+        }
     }
     return TRLI_NONE;
 }
@@ -100,8 +119,8 @@ int32_t trli_wide_take(trli_run *run, const trli_worker *worker, int *chunk, int
     for (;;) {
         int32_t task = atomic_load_explicit(&wide->slot[head], memory_order_seq_cst);
         if (task == TRLI_NONE) return TRLI_NONE;
-        *chunk = trli_shares_take(&wide->share[wide->first_share[task]], shares_of(run, task),
-                                  trli_graph_records(run->graph)[task].chunks, worker->index, count);
+        *chunk = trli_shares_take(&wide->share[wide->first_share[task]], shares_of(run, task), wide->turn,
+                                  worker->index, count);
         if (*chunk != TRLI_NONE) return task;
         /* Relaxed: the slot was loaded with acquire. */
         if (atomic_compare_exchange_strong_explicit(&wide->head, &head, head + 1, memory_order_relaxed,

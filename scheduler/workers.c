@@ -8,19 +8,16 @@
 #include "trace_impl.h"
 
 enum {
-    OPEN = 1,        /* bit of a gate: workers may begin with the job */
-    INSIDE = 2,      /* added to the gate by each worker at the job */
     JOBS = 16,       /* in progress at once, at most */
-    SPINS = 2000,    /* looks at the gates between jobs before a worker sleeps */
+    SPINS = 2000,    /* looks for openings between jobs before a worker sleeps */
     VISIT = 250,     /* such looks that a vain visit to a job counts as */
+    KEEP = 8,        /* looks from one time to the next that a worker takes its lines back */
     NAP_NS = 1000000 /* longest sleep at a job */
 };
 
-/* A job in progress. */
-struct trli_place {
-    _Atomic(trli_job *) job; /* NULL: free; set by who claims the place */
-    _Atomic int gate;
-};
+/* Bits of a place in trl_workers.places: workers may begin with its job; a caller has it. */
+#define OPEN(place) ((uint32_t)1 << (place))
+#define CLAIMED(place) (OPEN(place) << JOBS)
 
 struct trl_workers {
     trl_context *ctx;
@@ -36,9 +33,10 @@ struct trl_workers {
     trli_worker *worker;
     trl_trace *trace;
 
-    /* An idle worker watches the count; the first places, on the same line, come with it. */
-    alignas(TRLI_CACHE_LINE) _Atomic int jobs; /* in progress */
-    trli_place place[JOBS];
+    /* Idle workers watch the first line, a caller writes the second one: to close a place it need not wait for that line. */
+    alignas(TRLI_CACHE_LINE) _Atomic uint32_t openings; /* of places so far */
+    alignas(TRLI_CACHE_LINE) _Atomic uint32_t places;
+    _Atomic(trli_job *) job[JOBS];              /* by place, of open ones */
     alignas(TRLI_CACHE_LINE) _Atomic bool seat; /* somebody is worker 0 */
     alignas(TRLI_CACHE_LINE) _Atomic bool stopping;
     _Atomic int sleepers;
@@ -91,7 +89,7 @@ static void sleep_between_jobs(trl_workers *w)
     struct timespec until = after_nap();
     pthread_mutex_lock(&w->lock);
     atomic_fetch_add_explicit(&w->sleepers, 1, memory_order_seq_cst);
-    if (atomic_load_explicit(&w->jobs, memory_order_seq_cst) > 0)
+    if (atomic_load_explicit(&w->places, memory_order_seq_cst) != 0)
         pthread_cond_timedwait(&w->wake, &w->lock, &until);
     else if (!atomic_load_explicit(&w->stopping, memory_order_seq_cst))
         pthread_cond_wait(&w->wake, &w->lock);
@@ -118,54 +116,62 @@ void trli_workers_wake_all(trl_workers *workers)
 /* Relaxed: a hint. */
 bool trli_workers_wanted_elsewhere(const trl_workers *workers)
 {
-    return atomic_load_explicit(&workers->jobs, memory_order_relaxed) > 1;
+    uint32_t claimed = atomic_load_explicit(&workers->places, memory_order_relaxed) >> JOBS;
+    return (claimed & (claimed - 1)) != 0;
 }
 
 /* ---- threads ---- */
 
-/* Acquire: what the caller wrote before it opened the gate. */
-static bool enter(trli_place *p)
+/* A worker says at which job it is before it looks whether the place is still open for it; a caller closes the place before it looks which workers
+ * are at its job. seq_cst: of the two at least one sees the other. */
+static bool enter(const trl_workers *w, trli_worker *worker, int place, trli_job *job)
 {
-    int gate = atomic_load_explicit(&p->gate, memory_order_relaxed);
-    while (gate & OPEN) {
-        if (atomic_compare_exchange_weak_explicit(&p->gate, &gate, gate + INSIDE, memory_order_acquire,
-                                                  memory_order_relaxed)) {
-            return true;
-        }
-    }
+    atomic_store_explicit(&worker->at, job, memory_order_seq_cst);
+    if (atomic_load_explicit(&w->places, memory_order_seq_cst) & OPEN(place) &&
+        atomic_load_explicit(&w->job[place], memory_order_relaxed) == job)
+        return true;
+    atomic_store_explicit(&worker->at, NULL, memory_order_relaxed);
     return false;
 }
 
-/* Leave a job; `last`: nobody need come again. In one step: the caller waits for this line. Release: this worker's last look at the job comes
- * before the caller's return. */
-static void leave(trli_place *p, bool last)
+/* Release: this worker's last look at the job comes before the caller's return. */
+static void leave(trli_worker *worker)
 {
-    int gate = atomic_load_explicit(&p->gate, memory_order_relaxed);
-    const int closed = last ? OPEN : 0;
-    while (!atomic_compare_exchange_weak_explicit(&p->gate, &gate, (gate & ~closed) - INSIDE, memory_order_release,
-                                                  memory_order_relaxed)) {
-    }
+    atomic_store_explicit(&worker->at, NULL, memory_order_release);
 }
 
-/* Look into all jobs in progress, starting at a place of this worker's own. Returns whether it did something; adds to spins what it looked at
- * in vain. */
-static bool visit_jobs(trl_workers *w, trli_worker *worker, int *spins)
+typedef struct visit {
+    bool worked, again; /* did something; a job that is not over was left */
+    int vain;           /* jobs looked at for nothing */
+} visit;
+
+/* Look into all jobs in progress, starting at a place of this worker's own. */
+static visit visit_jobs(trl_workers *w, trli_worker *worker)
 {
-    bool worked = false;
-    __builtin_prefetch(worker->shared,
-                       0); /* while the gate is on its way; of an address that is gone it does nothing */
-    __builtin_prefetch(worker->own, 1);
+    visit v = {0};
+    __builtin_prefetch(worker->shared[0]); /* of an address that is gone it does nothing */
+    __builtin_prefetch(worker->shared[1]);
+    trli_prefetch_to_write(worker->own);
     for (int i = 0; i < JOBS; ++i) {
-        trli_place *p = &w->place[(i + worker->index) % JOBS];
-        if (!enter(p)) continue;
-        trli_job *job = atomic_load_explicit(&p->job, memory_order_relaxed); /* set before the gate was opened */
-        if (job->work(job, worker))
-            worked = true;
-        else
-            *spins += VISIT;
-        leave(p, job->over(job));
+        const int place = (i + worker->index) % JOBS;
+        /* Acquire: what the caller wrote before it opened the place. */
+        if (!(atomic_load_explicit(&w->places, memory_order_acquire) & OPEN(place))) continue;
+        trli_job *job = atomic_load_explicit(&w->job[place], memory_order_relaxed);
+        if (!enter(w, worker, place, job)) continue;
+        const bool worked = job->work(job, worker);
+        v.worked |= worked;
+        v.vain += !worked;
+        v.again |= !job->over(job);
+        leave(worker);
     }
-    return worked;
+    return v;
+}
+
+/* Between jobs a worker takes back the lines that a caller looked at: it will begin the next job with writing them. */
+static void keep_lines(trli_worker *worker)
+{
+    atomic_store_explicit(&worker->at, NULL, memory_order_relaxed);
+    trli_prefetch_to_write(worker->own);
 }
 
 static void *work(void *arg)
@@ -173,10 +179,19 @@ static void *work(void *arg)
     trli_worker *worker = arg;
     trl_workers *w = worker->workers;
     if (w->pins) trli_topology_pin(&w->ctx->topology, worker->index);
+    uint32_t seen = 0; /* openings */
+    bool again = false;
     for (int spins = 0; !atomic_load_explicit(&w->stopping, memory_order_relaxed); ++spins) {
-        if (atomic_load_explicit(&w->jobs, memory_order_relaxed) > 0 && visit_jobs(w, worker, &spins)) {
+        uint32_t openings = atomic_load_explicit(&w->openings, memory_order_acquire);
+        visit v = {0};
+        if (openings != seen || again) v = visit_jobs(w, worker);
+        seen = openings;
+        again = v.again;
+        spins += VISIT * v.vain;
+        if (v.worked) {
             spins = 0;
         } else if (spins < SPINS) {
+            if (spins % KEEP == 0) keep_lines(worker);
             trli_workers_pause(w);
         } else {
             sleep_between_jobs(w);
@@ -301,7 +316,7 @@ const char *trl_workers_policy(const trl_workers *workers)
 static trl_err check_no_runs(const trl_workers *w)
 {
     /* Relaxed: only keeps out misuse. */
-    if (atomic_load_explicit(&w->jobs, memory_order_relaxed) == 0) return TRL_OK;
+    if (atomic_load_explicit(&w->places, memory_order_relaxed) == 0) return TRL_OK;
     return trl_fail(w->ctx, TRL_ERR_USAGE, NULL, "the workers cannot change: they are running a graph");
 }
 
@@ -344,33 +359,36 @@ done:
 
 /* ---- jobs ---- */
 
-trli_place *trli_workers_claim(trl_workers *w, trli_job *job)
+int trli_workers_claim(trl_workers *w)
 {
-    for (int i = 0; i < JOBS; ++i) {
-        trli_job *none = NULL;
-        /* Acquire: the job before has left the place. */
-        if (atomic_compare_exchange_strong_explicit(&w->place[i].job, &none, job, memory_order_acquire,
-                                                    memory_order_relaxed))
-            return &w->place[i];
+    uint32_t places = atomic_load_explicit(&w->places, memory_order_relaxed);
+    for (int place = 0; place < JOBS;) {
+        if (places & CLAIMED(place))
+            ++place;
+        else if (atomic_compare_exchange_weak_explicit(&w->places, &places, places | CLAIMED(place),
+                                                       memory_order_relaxed, memory_order_relaxed))
+            return place;
     }
-    return NULL;
+    return TRLI_NONE;
 }
 
-static void open_place(trl_workers *w, trli_place *p)
+static void open_place(trl_workers *w, int place, trli_job *job)
 {
-    /* A closed gate is the claimer's alone. Release: the state of the job, ready. seq_cst: see trli_workers_sleep. */
-    atomic_store_explicit(&p->gate, OPEN, memory_order_release);
-    atomic_fetch_add_explicit(&w->jobs, 1, memory_order_seq_cst);
+    atomic_store_explicit(&w->job[place], job, memory_order_relaxed);
+    /* Release: the state of the job, ready. seq_cst: see enter, and trli_workers_sleep. */
+    atomic_fetch_or_explicit(&w->places, OPEN(place), memory_order_seq_cst);
+    atomic_fetch_add_explicit(&w->openings, 1, memory_order_seq_cst);
     trli_workers_wake_all(w);
 }
 
-static void close_place(trl_workers *w, trli_place *p)
+/* From here on nobody begins with the job; wait for those who are at it: see enter. */
+static void close_place(trl_workers *w, int place, const trli_job *job)
 {
-    atomic_fetch_and_explicit(&p->gate, ~OPEN, memory_order_relaxed); /* from here on nobody enters */
-    /* Acquire: the last looks of the others at the job. */
-    while (atomic_load_explicit(&p->gate, memory_order_acquire) != 0) trli_workers_pause(w);
-    atomic_store_explicit(&p->job, NULL, memory_order_release);
-    atomic_fetch_sub_explicit(&w->jobs, 1, memory_order_relaxed);
+    trli_prefetch_to_write(&w->places); /* these on their way together */
+    for (int i = 1; i < w->count; ++i) __builtin_prefetch(&w->worker[i].at);
+    atomic_fetch_and_explicit(&w->places, ~(OPEN(place) | CLAIMED(place)), memory_order_seq_cst);
+    for (int i = 1; i < w->count; ++i)
+        while (atomic_load_explicit(&w->worker[i].at, memory_order_seq_cst) == job) trli_workers_pause(w);
 }
 
 /* Work as worker 0, where nobody else is; a caller that finds the seat taken sleeps until it is free or its job is over. Acquire and release
@@ -387,12 +405,11 @@ static void work_or_sleep(trl_workers *w, trli_job *job)
     }
 }
 
-void trli_workers_do(trl_workers *w, trli_place *p)
+void trli_workers_do(trl_workers *w, int place, trli_job *job)
 {
-    trli_job *job = atomic_load_explicit(&p->job, memory_order_relaxed); /* claimed by this thread */
-    open_place(w, p);
+    open_place(w, place, job);
     work_or_sleep(w, job);
-    close_place(w, p);
+    close_place(w, place, job);
 }
 
 trl_trace *trli_workers_trace(const trl_workers *workers)
@@ -440,12 +457,12 @@ done:
 static trl_err run_once(trli_run *run, trl_workers *w)
 {
     int64_t start = trli_now_ns();
-    trli_place *p = trli_workers_claim(w, &run->job);
-    if (p == NULL)
+    int place = trli_workers_claim(w);
+    if (place == TRLI_NONE)
         return trl_fail(w->ctx, TRL_ERR_USAGE, NULL, "graph '%s' cannot run: the workers are at %d other jobs",
                         run->graph->name, JOBS);
     trli_run_start(run, w->trace != NULL);
-    trli_workers_do(w, p);
+    trli_workers_do(w, place, &run->job);
     int64_t end = trli_now_ns();
     if (w->trace) trli_trace_add_run(w->trace, run->graph->name, start, end);
     trl_err err = trli_run_finish(run, end - start);

@@ -167,11 +167,12 @@ START_TEST(a_loop_inside_a_loop_is_refused_whatever_the_number_of_workers)
 END_TEST
 
 typedef struct driver {
-    trl_loop *loop;
+    trl_workers *workers;
+    bool anew; /* a loop for each run */
     int worst; /* calls of a chunk, once in each run */
 } driver;
 
-enum { DRIVER_CHUNKS = 9, DRIVER_RUNS = 300 };
+enum { DRIVERS = 3, DRIVER_CHUNKS = 9, DRIVER_RUNS = 2000 };
 
 static trl_err count_alone(void *data, int chunk, int chunks, int worker)
 {
@@ -183,33 +184,46 @@ static trl_err count_alone(void *data, int chunk, int chunks, int worker)
 static void *drive(void *arg)
 {
     driver *d = arg;
+    trl_loop *loop = NULL;
     for (int run = 0; run < DRIVER_RUNS; ++run) {
         _Atomic int calls[DRIVER_CHUNKS] = {0};
-        if (trl_loop_run(d->loop, DRIVER_CHUNKS, count_alone, (void *)calls) != TRL_OK) d->worst = -1;
+        const int chunks = 1 + run % DRIVER_CHUNKS;
+        if (!loop && trl_loop_create(test_ctx, d->workers, &loop) != TRL_OK) d->worst = -1;
+        if (trl_loop_run(loop, chunks, count_alone, (void *)calls) != TRL_OK) d->worst = -1;
         for (int c = 0; c < DRIVER_CHUNKS; ++c)
-            if (calls[c] != 1) d->worst = calls[c];
+            if (calls[c] != (c < chunks)) d->worst = calls[c];
+        if (d->anew) trl_loop_destroy(&loop);
     }
+    trl_loop_destroy(&loop);
     return NULL;
+}
+
+static void check_drivers(bool anew)
+{
+    for (int threads = 2; threads <= 3; ++threads) {
+        trl_workers *workers = make_workers(&(setting){"priority", threads});
+        driver driver[DRIVERS];
+        pthread_t thread[DRIVERS];
+        for (int d = 0; d < DRIVERS; ++d) {
+            driver[d] = (struct driver){.workers = workers, .anew = anew, .worst = 1};
+            ck_assert_int_eq(pthread_create(&thread[d], NULL, drive, &driver[d]), 0);
+        }
+        for (int d = 0; d < DRIVERS; ++d) pthread_join(thread[d], NULL);
+        for (int d = 0; d < DRIVERS; ++d) ck_assert_int_eq(driver[d].worst, 1);
+        trl_workers_destroy(&workers);
+    }
 }
 
 START_TEST(threads_share_the_workers_each_with_a_loop_of_its_own)
 {
-    enum { DRIVERS = 3 };
-    const setting two = {"priority", 2};
-    trl_workers *workers = make_workers(&two);
-    driver driver[DRIVERS];
-    pthread_t thread[DRIVERS];
-    for (int d = 0; d < DRIVERS; ++d) {
-        driver[d].worst = 1;
-        ck_ok(trl_loop_create(test_ctx, workers, &driver[d].loop));
-    }
-    for (int d = 0; d < DRIVERS; ++d) ck_assert_int_eq(pthread_create(&thread[d], NULL, drive, &driver[d]), 0);
-    for (int d = 0; d < DRIVERS; ++d) pthread_join(thread[d], NULL);
-    for (int d = 0; d < DRIVERS; ++d) {
-        ck_assert_int_eq(driver[d].worst, 1);
-        trl_loop_destroy(&driver[d].loop);
-    }
-    trl_workers_destroy(&workers);
+    check_drivers(false);
+}
+END_TEST
+
+/* A worker that is late must not look at a loop that is gone. */
+START_TEST(threads_share_the_workers_with_loops_that_come_and_go)
+{
+    check_drivers(true);
 }
 END_TEST
 
@@ -239,6 +253,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, a_chunk_that_fails_without_a_word_is_named);
     tcase_add_test(tc, a_loop_inside_a_loop_is_refused_whatever_the_number_of_workers);
     tcase_add_test(tc, threads_share_the_workers_each_with_a_loop_of_its_own);
+    tcase_add_test(tc, threads_share_the_workers_with_loops_that_come_and_go);
     tcase_add_test(tc, nothing_is_allocated_after_the_first_run);
 }
 TRL_TEST_MAIN("loop", add_tests)
