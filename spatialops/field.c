@@ -149,7 +149,8 @@ trl_err trl_field_set_valid(trl_field *field, int p, const trl_box *valid)
                             " along %c: points %" TRL_LIDX_FMT " to %" TRL_LIDX_FMT " cannot be valid",
                             field->name, field->layout->local[p], held->lo[a], held->hi[a] - 1, trli_axis_name(a),
                             valid->lo[a], valid->hi[a] - 1);
-    field->valid[p] = *valid;
+    /* As a rule it is what it was: then workers need not fetch the array, on the same line, again. */
+    if (memcmp(&field->valid[p], valid, sizeof *valid) != 0) field->valid[p] = *valid;
     return TRL_OK;
 }
 

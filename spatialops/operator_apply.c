@@ -10,17 +10,18 @@
 #include "field_impl.h"
 #include "operator_impl.h"
 
-/* What computes a field, as its chunks see it. */
+/* What computes a field, as its chunks see it: one line for all that a worker needs to know. */
 typedef struct application application;
 struct application {
-    alignas(64) const
-        trl_operator *op; /* of a flux: what it reads. Aligned: one line for all that a worker needs to know */
-    trl_field *const *in;
-    trl_field *out;
+    alignas(64) const trl_operator *op; /* of a flux: what it reads */
+    trl_field *in[3], *out;
     void (*run)(const application *a, const trl_array *in, const trl_array *out, const trl_box *box);
+    int ninputs;
     int limiter, axis; /* of a flux */
     bool past;         /* store past the caches */
 };
+
+_Static_assert(sizeof(application) == 64, "an application is one line");
 
 /* ---- checks ---- */
 
@@ -135,7 +136,7 @@ static trl_err run_chunk(void *data, int chunk, int chunks, int worker)
     const trl_box box = trli_box_part(&work->box, work->parts, chunk - work->first);
     trl_array in[3];
     (void)chunks, (void)worker;
-    for (int i = 0; i < a->op->ninputs; ++i) in[i] = a->in[i]->array[p];
+    for (int i = 0; i < a->ninputs; ++i) in[i] = a->in[i]->array[p];
     a->run(a, in, &a->out->array[p], &box);
     return TRL_OK;
 }
@@ -173,7 +174,8 @@ static void operator_on_box(const application *a, const trl_array *in, const trl
 
 trl_err trl_operator_apply(const trl_operator *op, trl_loop *loop, trl_field *const *in, trl_field *out)
 {
-    application a = {.op = op, .in = in, .out = out, .run = operator_on_box};
+    application a = {.op = op, .ninputs = op->ninputs, .out = out, .run = operator_on_box};
+    memcpy(a.in, in, (size_t)op->ninputs * sizeof *in);
     return apply(&a, loop);
 }
 
@@ -224,7 +226,12 @@ trl_err trl_advective_flux_apply(int limiter, int axis, trl_loop *loop, trl_fiel
                           .reads = {{.n = 1}, {.n = 1}}};
     reads.reads[1].part[0].lo[axis] = at[n - 2 > 0 ? 2 : 0];
     reads.reads[1].part[0].hi[axis] = at[n - 1];
-    trl_field *in[2] = {u, phi};
-    application a = {.op = &reads, .in = in, .out = flux, .run = flux_on_box, .limiter = limiter, .axis = axis};
+    application a = {.op = &reads,
+                     .ninputs = reads.ninputs,
+                     .in = {u, phi},
+                     .out = flux,
+                     .run = flux_on_box,
+                     .limiter = limiter,
+                     .axis = axis};
     return apply(&a, loop);
 }
