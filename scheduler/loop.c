@@ -8,8 +8,8 @@
 #include "trace_impl.h"
 
 /* A job without a graph: what is left of one when there are neither dependencies nor resources, and a start that costs less than the
- * shortest loop. A worker takes few lines of memory from others: the opening, the place of the job, its first line, and of its own ones the
- * share that a caller looked into. */
+ * shortest loop. A worker takes few lines of memory from others: the opening, the place of the job, its first line, and of its own ones those that a
+ * caller looked into. */
 struct trl_loop {
     /* One line, which workers read first. */
     trli_job job;

@@ -164,7 +164,7 @@ void trli_run_start(trli_run *run, bool traced)
     trli_phases_start(run);
     run->failed_name = NULL;
     run->explained = false;
-    /* Relaxed: the workers enter a run after its caller opened it with release. */
+    /* Relaxed: the workers enter a run after its caller put it in a place with release. */
     atomic_store_explicit(&run->remaining, graph->task_count, memory_order_relaxed);
     atomic_store_explicit(&run->activity, 0, memory_order_relaxed);
     atomic_store_explicit(&run->ended, false, memory_order_relaxed);

@@ -36,7 +36,7 @@ struct trl_workers {
     /* Idle workers watch the first line, a caller writes the second one: to close a place it need not wait for that line. */
     alignas(TRLI_CACHE_LINE) _Atomic uint32_t openings; /* of places so far */
     alignas(TRLI_CACHE_LINE) _Atomic uint32_t places;
-    _Atomic(trli_job *) job[JOBS];              /* by place, of open ones */
+    _Atomic(trli_job *) job[JOBS];              /* by place; stays when the place is closed */
     alignas(TRLI_CACHE_LINE) _Atomic bool seat; /* somebody is worker 0 */
     alignas(TRLI_CACHE_LINE) _Atomic bool stopping;
     _Atomic int sleepers;
@@ -83,15 +83,17 @@ void trli_workers_sleep(trl_workers *workers, const trli_job *job)
     pthread_mutex_unlock(&workers->lock);
 }
 
-/* Until a job begins; or for a while, where there are some that lack work. */
-static void sleep_between_jobs(trl_workers *w)
+/* Until a place is opened after those seen; or for a while, to go again to a job that lacked work. */
+static void sleep_between_jobs(trl_workers *w, uint32_t seen, bool again)
 {
     struct timespec until = after_nap();
     pthread_mutex_lock(&w->lock);
     atomic_fetch_add_explicit(&w->sleepers, 1, memory_order_seq_cst);
-    if (atomic_load_explicit(&w->places, memory_order_seq_cst) != 0)
+    const bool news = atomic_load_explicit(&w->openings, memory_order_seq_cst) != seen ||
+                      atomic_load_explicit(&w->stopping, memory_order_seq_cst);
+    if (!news && again)
         pthread_cond_timedwait(&w->wake, &w->lock, &until);
-    else if (!atomic_load_explicit(&w->stopping, memory_order_seq_cst))
+    else if (!news)
         pthread_cond_wait(&w->wake, &w->lock);
     atomic_fetch_sub_explicit(&w->sleepers, 1, memory_order_relaxed);
     pthread_mutex_unlock(&w->lock);
@@ -122,22 +124,23 @@ bool trli_workers_wanted_elsewhere(const trl_workers *workers)
 
 /* ---- threads ---- */
 
-/* A worker says at which job it is before it looks whether the place is still open for it; a caller closes the place before it looks which workers
- * are at its job. seq_cst: of the two at least one sees the other. */
-static bool enter(const trl_workers *w, trli_worker *worker, int place, trli_job *job)
-{
-    atomic_store_explicit(&worker->at, job, memory_order_seq_cst);
-    if (atomic_load_explicit(&w->places, memory_order_seq_cst) & OPEN(place) &&
-        atomic_load_explicit(&w->job[place], memory_order_relaxed) == job)
-        return true;
-    atomic_store_explicit(&worker->at, NULL, memory_order_relaxed);
-    return false;
-}
-
 /* Release: this worker's last look at the job comes before the caller's return. */
 static void leave(trli_worker *worker)
 {
     atomic_store_explicit(&worker->at, NULL, memory_order_release);
+}
+
+/* A worker says at which job it is before it looks whether the place is still open for it; a caller closes the place before it looks which workers
+ * are at its job. seq_cst, here and of all that is done to places: of the two at least one sees the other. Acquire: the state of the job; the
+ * place may be open still for the job before. */
+static bool enter(const trl_workers *w, trli_worker *worker, int place, trli_job *job)
+{
+    atomic_store_explicit(&worker->at, job, memory_order_seq_cst);
+    if (atomic_load_explicit(&w->places, memory_order_seq_cst) & OPEN(place) &&
+        atomic_load_explicit(&w->job[place], memory_order_acquire) == job)
+        return true;
+    leave(worker);
+    return false;
 }
 
 typedef struct visit {
@@ -154,10 +157,11 @@ static visit visit_jobs(trl_workers *w, trli_worker *worker)
     trli_prefetch_to_write(worker->own);
     for (int i = 0; i < JOBS; ++i) {
         const int place = (i + worker->index) % JOBS;
-        /* Acquire: what the caller wrote before it opened the place. */
+        /* Acquire: the job of this opening, or a later one. */
         if (!(atomic_load_explicit(&w->places, memory_order_acquire) & OPEN(place))) continue;
         trli_job *job = atomic_load_explicit(&w->job[place], memory_order_relaxed);
         if (!enter(w, worker, place, job)) continue;
+        worker->own = NULL;
         const bool worked = job->work(job, worker);
         v.worked |= worked;
         v.vain += !worked;
@@ -170,7 +174,7 @@ static visit visit_jobs(trl_workers *w, trli_worker *worker)
 /* Between jobs a worker takes back the lines that a caller looked at: it will begin the next job with writing them. */
 static void keep_lines(trli_worker *worker)
 {
-    atomic_store_explicit(&worker->at, NULL, memory_order_relaxed);
+    leave(worker);
     trli_prefetch_to_write(worker->own);
 }
 
@@ -194,7 +198,7 @@ static void *work(void *arg)
             if (spins % KEEP == 0) keep_lines(worker);
             trli_workers_pause(w);
         } else {
-            sleep_between_jobs(w);
+            sleep_between_jobs(w, seen, again);
             spins = 0;
         }
     }
@@ -366,7 +370,7 @@ int trli_workers_claim(trl_workers *w)
         if (places & CLAIMED(place))
             ++place;
         else if (atomic_compare_exchange_weak_explicit(&w->places, &places, places | CLAIMED(place),
-                                                       memory_order_relaxed, memory_order_relaxed))
+                                                       memory_order_seq_cst, memory_order_relaxed))
             return place;
     }
     return TRLI_NONE;
@@ -374,8 +378,8 @@ int trli_workers_claim(trl_workers *w)
 
 static void open_place(trl_workers *w, int place, trli_job *job)
 {
-    atomic_store_explicit(&w->job[place], job, memory_order_relaxed);
     /* Release: the state of the job, ready. seq_cst: see enter, and trli_workers_sleep. */
+    atomic_store_explicit(&w->job[place], job, memory_order_release);
     atomic_fetch_or_explicit(&w->places, OPEN(place), memory_order_seq_cst);
     atomic_fetch_add_explicit(&w->openings, 1, memory_order_seq_cst);
     trli_workers_wake_all(w);

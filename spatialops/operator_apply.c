@@ -10,7 +10,7 @@
 #include "field_impl.h"
 #include "operator_impl.h"
 
-/* What computes a field, as its chunks see it: one line for all that a worker needs to know. */
+/* What computes a field, as its chunks see it: what changes from one application to the next is on one line. */
 typedef struct application application;
 struct application {
     alignas(64) const trl_operator *op; /* of a flux: what it reads */

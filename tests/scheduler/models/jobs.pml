@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Model of the jobs of workers.c for Spin: callers open places for their jobs and close them; workers that see a new opening look into all
- * places. A job is gone when its caller has returned. One step of the model is one load, store or read-modify-write of the program.
+ * places. A job is gone when its caller has returned. One step of the model is one load, store or read-modify-write of the program. They
+ * happen in one order: what weaker memory allows, and sleep, are not modelled.
  *
  * Checked: no worker is at a job that is gone; no opening is overlooked, for then a caller that needs a worker waits for ever, which is
  * an invalid end state. Searched:
