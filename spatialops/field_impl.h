@@ -4,8 +4,11 @@
 #ifndef TRLI_FIELD_IMPL_H
 #define TRLI_FIELD_IMPL_H
 
+#include <stdalign.h>
+
 #include <trl_field.h>
 #include <trl_field_manager.h>
+#include <trl_operator.h>
 
 #include "spatialops_impl.h"
 
@@ -16,7 +19,19 @@ typedef struct trli_work {
     int first;    /* chunk, counted over all patches */
 } trli_work;
 
+/* What computes a field from others, as its chunks see it: one line of memory. */
+typedef struct trli_application trli_application;
+struct trli_application {
+    alignas(64) const trl_operator *op; /* of a flux: what it reads */
+    trl_field *in[3], *out;
+    void (*run)(const trli_application *a, const trl_array *in, const trl_array *out, const trl_box *box);
+    int ninputs;
+    int limiter, axis; /* of a flux */
+    int past;          /* store past the caches */
+};
+
 struct trl_field {
+    trli_application application; /* the last one; written only if the next one differs, for workers read it */
     trl_context *ctx;
     const trl_layout *layout;
     char *name;

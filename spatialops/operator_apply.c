@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Operators on fields: what may be computed, and its chunks. */
-#include <stdalign.h>
 #include <string.h>
 
 #include <trl_limiter_body.h>
@@ -10,18 +9,7 @@
 #include "field_impl.h"
 #include "operator_impl.h"
 
-/* What computes a field, as its chunks see it: what changes from one application to the next is on one line. */
-typedef struct application application;
-struct application {
-    alignas(64) const trl_operator *op; /* of a flux: what it reads */
-    trl_field *in[3], *out;
-    void (*run)(const application *a, const trl_array *in, const trl_array *out, const trl_box *box);
-    int ninputs;
-    int limiter, axis; /* of a flux */
-    bool past;         /* store past the caches */
-};
-
-_Static_assert(sizeof(application) == 64, "an application is one line");
+_Static_assert(sizeof(trli_application) == 64, "an application is one line");
 
 /* ---- checks ---- */
 
@@ -96,7 +84,7 @@ static void cut(trl_field *out, int workers)
 
 /* The boxes to compute and their chunks. As a rule they are those of the time before: then nothing is written that workers would have to fetch
  * again. */
-static trl_err share_out(const application *a, int workers)
+static trl_err share_out(const trli_application *a, int workers)
 {
     trl_err err = TRL_OK;
     trl_field *out = a->out;
@@ -130,7 +118,7 @@ static int patch_of(const trl_field *out, int chunk)
 
 static trl_err run_chunk(void *data, int chunk, int chunks, int worker)
 {
-    const application *a = data;
+    const trli_application *a = data;
     const int p = patch_of(a->out, chunk);
     const trli_work *work = &a->out->work[p];
     const trl_box box = trli_box_part(&work->box, work->parts, chunk - work->first);
@@ -151,7 +139,7 @@ static bool is_large(const trl_field *field, int workers)
     return cache > 0 && bytes > cache * (size_t)workers;
 }
 
-static trl_err apply(application *a, trl_loop *loop)
+static trl_err apply(trli_application *a, trl_loop *loop)
 {
     trl_err err;
     trl_field *out = a->out;
@@ -159,7 +147,8 @@ static trl_err apply(application *a, trl_loop *loop)
     TRL_TRY(check_fields(a->op, a->in, out));
     TRL_TRY(share_out(a, workers));
     a->past = is_large(out, workers);
-    TRL_TRY(trl_loop_run(loop, out->chunks, run_chunk, a));
+    if (memcmp(&out->application, a, sizeof *a) != 0) out->application = *a;
+    TRL_TRY(trl_loop_run(loop, out->chunks, run_chunk, &out->application));
     for (int p = 0; p < out->layout->nlocal; ++p) TRL_TRY(trl_field_set_valid(out, p, &out->work[p].box));
 done:
     return err;
@@ -167,14 +156,14 @@ done:
 
 /* ---- operators ---- */
 
-static void operator_on_box(const application *a, const trl_array *in, const trl_array *out, const trl_box *box)
+static void operator_on_box(const trli_application *a, const trl_array *in, const trl_array *out, const trl_box *box)
 {
     trli_operator_box(a->op, in, out, box, a->past);
 }
 
 trl_err trl_operator_apply(const trl_operator *op, trl_loop *loop, trl_field *const *in, trl_field *out)
 {
-    application a = {.op = op, .ninputs = op->ninputs, .out = out, .run = operator_on_box};
+    trli_application a = {.op = op, .ninputs = op->ninputs, .out = out, .run = operator_on_box};
     memcpy(a.in, in, (size_t)op->ninputs * sizeof *in);
     return apply(&a, loop);
 }
@@ -194,15 +183,15 @@ static int flux_points(int limiter, int phi_bit, int8_t at[4])
     return limiter > TRL_LIMITER_UPWIND ? 4 : 2;
 }
 
-static void flux_on_box(const application *a, const trl_array *in, const trl_array *out, const trl_box *box)
+static void flux_on_box(const trli_application *a, const trl_array *in, const trl_array *out, const trl_box *box)
 {
     int8_t offset[3] = {0, 0, 0}, at[4];
     const int n = flux_points(a->limiter, (int)a->op->from[1] >> a->axis & 1, at);
     trli_rows rows = trli_rows_of(out, box);
-    trli_rows_read(&rows, 0, 0, &in[0], box, offset);
+    trli_rows_read(&rows, 0, &in[0], box, offset);
     for (int l = 0; l < n; ++l) {
         offset[a->axis] = at[l];
-        trli_rows_read(&rows, 1 + l, 1, &in[1], box, offset);
+        trli_rows_read(&rows, 1, &in[1], box, offset);
     }
     trli_rows_run(a->op, trli_rows_flux(a->limiter), &rows, a->past);
 }
@@ -226,12 +215,12 @@ trl_err trl_advective_flux_apply(int limiter, int axis, trl_loop *loop, trl_fiel
                           .reads = {{.n = 1}, {.n = 1}}};
     reads.reads[1].part[0].lo[axis] = at[n - 2 > 0 ? 2 : 0];
     reads.reads[1].part[0].hi[axis] = at[n - 1];
-    application a = {.op = &reads,
-                     .ninputs = reads.ninputs,
-                     .in = {u, phi},
-                     .out = flux,
-                     .run = flux_on_box,
-                     .limiter = limiter,
-                     .axis = axis};
+    trli_application a = {.op = &reads,
+                          .ninputs = reads.ninputs,
+                          .in = {u, phi},
+                          .out = flux,
+                          .run = flux_on_box,
+                          .limiter = limiter,
+                          .axis = axis};
     return apply(&a, loop);
 }

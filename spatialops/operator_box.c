@@ -52,16 +52,13 @@ static trli_rows rows_of(const view *out, const trl_box *box)
                        .planes = box->hi[2] - box->lo[2]};
 }
 
-/* Leaves and terms that are not set yet become copies: kernels may move what they do not read. */
-static void read_leaf(trli_rows *rows, int l, int t, const view *from, const trl_box *box, const int8_t offset[3])
+static void read_leaf(trli_rows *rows, int t, const view *from, const trl_box *box, const int8_t offset[3])
 {
     trl_lidx at[3];
     for (int a = 0; a < 3; ++a) at[a] = box->lo[a] + offset[a];
-    for (int i = l; i < TRLI_LEAVES; ++i) {
-        rows->in[i] = point_of(from, at);
-        rows->term[i] = (int8_t)t;
-    }
-    for (int i = t; i < 3; ++i) memcpy(rows->in_step[i], from->step, sizeof from->step);
+    rows->in[rows->leaves] = point_of(from, at);
+    rows->term[rows->leaves++] = (int8_t)t;
+    memcpy(rows->in_step[t], from->step, sizeof from->step);
 }
 
 trli_rows trli_rows_of(const trl_array *out, const trl_box *box)
@@ -70,10 +67,10 @@ trli_rows trli_rows_of(const trl_array *out, const trl_box *box)
     return rows_of(&v, box);
 }
 
-void trli_rows_read(trli_rows *rows, int l, int t, const trl_array *from, const trl_box *box, const int8_t offset[3])
+void trli_rows_read(trli_rows *rows, int t, const trl_array *from, const trl_box *box, const int8_t offset[3])
 {
     const view v = view_array(from);
-    read_leaf(rows, l, t, &v, box, offset);
+    read_leaf(rows, t, &v, box, offset);
 }
 
 /* The part of rows that begins at a point and has no more than n points, `count` rows and `planes` planes. */
@@ -81,7 +78,7 @@ static trli_rows part(const trli_rows *rows, const ptrdiff_t at[3], ptrdiff_t n,
 {
     trli_rows p = *rows;
     p.out += at[0] + at[1] * rows->out_step[0] + at[2] * rows->out_step[1];
-    for (int l = 0; l < TRLI_LEAVES; ++l) {
+    for (int l = 0; l < rows->leaves; ++l) {
         const ptrdiff_t *step = rows->in_step[rows->term[l]];
         p.in[l] += at[0] + at[1] * step[0] + at[2] * step[1];
     }
@@ -151,7 +148,7 @@ static trli_rows turned(const trli_rows *rows)
 static void fetch_ahead(trli_rows *rows)
 {
     rows->ahead = rows->in_step[0][1];
-    for (int l = 1; l < TRLI_LEAVES; ++l)
+    for (int l = 1; l < rows->leaves; ++l)
         if (rows->in[l] > rows->in[rows->first]) rows->first = l;
 }
 
@@ -166,6 +163,10 @@ void trli_rows_run(const trl_operator *op, trli_rows_kernel kernel, const trli_r
         past && reaches && op->ninputs == 1 && kernel.past && rows_in_cache(op, rows->n, 1, FIRST_LEVEL) < rows->rows;
     const ptrdiff_t block = reaches ? block_rows(op, rows->n, rows->rows) : rows->rows;
     const ptrdiff_t planes = turns ? TURN : past ? 1 : rows->planes;
+    if (!past && block == rows->rows) { /* the whole: what is small feels the cutting */
+        kernel.through(rows);
+        return;
+    }
     for (ptrdiff_t j = 0; j < rows->rows; j += block)
         for (ptrdiff_t k = 0; k < rows->planes; k += planes) {
             trli_rows piece = part(rows, (ptrdiff_t[3]){0, j, k}, rows->n, block, planes);
@@ -183,7 +184,7 @@ void trli_rows_run(const trl_operator *op, trli_rows_kernel kernel, const trli_r
 
 /* ---- operators of one kernel ---- */
 
-static int read_term(trli_rows *rows, int l, int t, const trl_term *term, const view *from, const trl_box *box)
+static void read_term(trli_rows *rows, int t, const trl_term *term, const view *from, const trl_box *box)
 {
     static const trl_stencil_point here = {.weight = 1};
     static const trl_pass none = {.npoints = 1, .point = &here, .scale = 1};
@@ -196,9 +197,8 @@ static int read_term(trli_rows *rows, int l, int t, const trl_term *term, const 
                 for (int a = 0; a < 3; ++a)
                     offset[a] = (int8_t)(pass[2]->point[i].offset[a] + pass[1]->point[j].offset[a] +
                                          pass[0]->point[k].offset[a]);
-                read_leaf(rows, l++, t, from, box, offset);
+                read_leaf(rows, t, from, box, offset);
             }
-    return l;
 }
 
 /* ---- sums in passes ---- */
@@ -233,7 +233,7 @@ static trli_rows rows_of_sum(const trl_pass *pass, int first, int count, double 
     trli_rows rows = rows_of(out, box);
     rows.scale[0] = scale;
     for (int l = 0; l < count; ++l) {
-        read_leaf(&rows, l, 0, from, box, pass->point[first + l].offset);
+        read_leaf(&rows, 0, from, box, pass->point[first + l].offset);
         rows.weight[l] = pass->point[first + l].weight;
     }
     return rows;
@@ -378,9 +378,9 @@ void trli_operator_box(const trl_operator *op, const trl_array *in, const trl_ar
     trli_rows rows = trli_rows_of(out, box);
     trli_rows_kernel kernel;
     if (trli_rows_fused(op, &rows, &kernel)) {
-        for (int t = 0, leaf = 0; t < op->nterms; ++t) {
+        for (int t = 0; t < op->nterms; ++t) {
             const view from = view_array(&in[op->term[t].input]);
-            leaf = read_term(&rows, leaf, t, &op->term[t], &from, box);
+            read_term(&rows, t, &op->term[t], &from, box);
         }
         trli_rows_run(op, kernel, &rows, past);
         return;

@@ -14,10 +14,10 @@ enum {
     TRLI_SUM_POINTS = 8, /* points that one kernel of a sum takes, at most */
 };
 
-/* A box of results: `planes` of `rows` of n neighbours along x. Leaf l is read at in[l], which moves with the steps of its term. Unused
- * leaves point to any value. */
+/* A box of results: `planes` of `rows` of n neighbours along x. Leaf l is read at in[l], which moves with the steps of its term. */
 typedef struct trli_rows {
     double *out;
+    int leaves;
     const double *in[TRLI_LEAVES];
     int8_t term[TRLI_LEAVES];
     ptrdiff_t n, rows, planes;
@@ -47,8 +47,8 @@ trli_rows_kernel trli_rows_flux(int limiter);
 
 /* The rows of a box of an array, without leaves. */
 trli_rows trli_rows_of(const trl_array *out, const trl_box *box);
-/* Leaf l, of term t, is the array's value at `offset` from each point of the box. Leaves and terms are set in ascending order. */
-void trli_rows_read(trli_rows *rows, int l, int t, const trl_array *from, const trl_box *box, const int8_t offset[3]);
+/* The next leaf, of term t, is the array's value at `offset` from each point of the box. */
+void trli_rows_read(trli_rows *rows, int t, const trl_array *from, const trl_box *box, const int8_t offset[3]);
 /* Run a kernel that reads what the operator reads, block by block. `past`: store past the caches. */
 void trli_rows_run(const trl_operator *op, trli_rows_kernel kernel, const trli_rows *rows, bool past);
 /* trl_operator_apply_box, told whether to store past the caches. */
