@@ -274,10 +274,10 @@ bool trli_run_job_over(const trli_job *job)
     return trli_run_over((const trli_run *)job);
 }
 
-bool trli_run_work(trli_job *job, trli_worker *worker)
+int trli_run_work(trli_job *job, trli_worker *worker)
 {
     trli_run *run = (trli_run *)job;
-    if (trli_run_over(run)) return false;
+    if (trli_run_over(run)) return 0;
     bool worked = false;
     inside = true;
     (void)trli_diagnostics_said(); /* what was said before has to do with no task */
@@ -298,5 +298,5 @@ bool trli_run_work(trli_job *job, trli_worker *worker)
         }
     } while (wait_for_work(run, worker));
     inside = false;
-    return worked;
+    return (worked ? TRLI_WORKED : 0) | (trli_run_over(run) ? 0 : TRLI_NOT_OVER);
 }

@@ -14,10 +14,13 @@ enum { TRLI_CACHE_LINE = 64, TRLI_NONE = -1 };
 
 struct trli_worker;
 
+/* What came of working on a job, as bits: there was something to do; the job was left before it was over. */
+enum { TRLI_WORKED = 1, TRLI_NOT_OVER = 2 };
+
 /* Something that workers do together: a run of a graph or of a loop, of which it is the first member. */
 typedef struct trli_job {
-    /* Work on it until it is over, or there is nothing to do for this worker. Returns whether there was anything. */
-    bool (*work)(struct trli_job *job, struct trli_worker *worker);
+    /* Work on it until it is over, or there is nothing to do for this worker. */
+    int (*work)(struct trli_job *job, struct trli_worker *worker);
     /* Nothing is left to begin with. */
     bool (*over)(const struct trli_job *job);
 } trli_job;
@@ -33,6 +36,7 @@ typedef struct trli_worker {
     alignas(TRLI_CACHE_LINE) trl_workers *workers;
     pthread_t thread;
     int index;
+    uint32_t turn;                /* of the job that it is at, as its caller says */
     _Atomic bool operators;       /* prefers chunks of wide tasks */
     int32_t next;                 /* released by the task before, runs next; TRLI_NONE: none */
     int32_t pushed;               /* tasks given to the policy and not taken back, roughly: what others could do */
@@ -160,8 +164,9 @@ void trli_workers_wake_all(trl_workers *workers);
 bool trli_workers_wanted_elsewhere(const trl_workers *workers);
 /* A place for a job among those in progress, for trli_workers_do; TRLI_NONE: all are taken. */
 int trli_workers_claim(trl_workers *workers);
-/* Have the workers do a job, ready to begin, the caller among them; returns when it is over and nobody is at it any more. */
-void trli_workers_do(trl_workers *workers, int place, trli_job *job);
+/* Have the workers do a job, ready to begin, the caller among them; returns when it is over and nobody is at it any more. Workers learn the
+ * turn, any number, without reading a line of the job. */
+void trli_workers_do(trl_workers *workers, int place, trli_job *job, uint32_t turn);
 /* The trace of the workers, or NULL. */
 trl_trace *trli_workers_trace(const trl_workers *workers);
 
@@ -188,7 +193,7 @@ const char *trli_task_name(const trli_run *run, int32_t task);
 /* ---- engine.c ---- */
 
 /* The job of a run. Until nothing is found here and other jobs are in progress. */
-bool trli_run_work(trli_job *job, trli_worker *worker);
+int trli_run_work(trli_job *job, trli_worker *worker);
 bool trli_run_job_over(const trli_job *job);
 /* Whether the calling thread is at a job already; say that it is, or is no more. */
 bool trli_is_inside(void);

@@ -8,19 +8,18 @@
 #include "trace_impl.h"
 
 /* A job without a graph: what is left of one when there are neither dependencies nor resources, and a start that costs less than the
- * shortest loop. A worker takes few lines of memory from others: the opening, the place of the job, its first line, and of its own ones those that a
- * caller looked into. */
+ * shortest loop. A worker takes few lines of memory from others: that of the opening, and of its own ones those that a caller looked into. */
 struct trl_loop {
-    /* One line, which workers read first. */
+    /* One line, which workers read, and a caller writes only if it changes. */
     trli_job job;
     trl_loop_fn fn;
     void *data;
     int32_t chunks, shares;
     trli_share *share; /* [shares] one of each worker */
-    uint32_t turn;     /* of the shares: a run */
     _Atomic int error; /* the first */
 
     alignas(TRLI_CACHE_LINE) _Atomic bool busy;
+    uint32_t turn;  /* of the shares: a run */
     bool explained; /* a message was recorded with the error */
     int failed;     /* chunk */
     trl_context *ctx;
@@ -57,7 +56,7 @@ static void run_traced(trl_loop *loop, int first, int count, const trli_worker *
     if (worker->lane) trli_trace_add(worker->lane, TRLI_TRACE_TASK, "chunks", 0, start, trli_now_ns());
 }
 
-static bool work(trli_job *job, trli_worker *worker)
+static int work(trli_job *job, trli_worker *worker)
 {
     trl_loop *loop = (trl_loop *)job;
     bool worked = false;
@@ -68,16 +67,16 @@ static bool work(trli_job *job, trli_worker *worker)
     trli_set_inside(true);
     (void)trli_diagnostics_said(); /* what was said before has to do with no chunk */
     for (int32_t chunk;
-         (chunk = trli_shares_take(loop->share, loop->shares, loop->turn, worker->index, &count)) != TRLI_NONE;) {
+         (chunk = trli_shares_take(loop->share, loop->shares, worker->turn, worker->index, &count)) != TRLI_NONE;) {
         run_traced(loop, chunk, count, worker);
         worked = true;
     }
     trli_set_inside(false);
     if (worked) trli_workers_wake_all(worker->workers); /* a caller who is not worker 0 may sleep */
-    return worked;
+    return worked ? TRLI_WORKED : 0;
 }
 
-/* Chunks that are handed out only have to be waited for. */
+/* Chunks that are handed out only have to be waited for. Only callers ask. */
 static bool over(const trli_job *job)
 {
     const trl_loop *loop = (const trl_loop *)job;
@@ -137,18 +136,28 @@ static trl_err run_by_all(trl_loop *loop)
     trl_trace *trace = trli_workers_trace(workers);
     int64_t start = trace ? trli_now_ns() : 0;
     ++loop->turn;
-    if (atomic_load_explicit(&loop->error, memory_order_relaxed) != TRL_OK)
-        atomic_store_explicit(&loop->error, TRL_OK, memory_order_relaxed);
     int place = trli_workers_claim(workers);
     if (place == TRLI_NONE) return run_alone(loop);
-    trli_workers_do(workers, place, &loop->job);
-    trli_prefetch_to_write(loop); /* the next run begins with writing them */
-    trli_prefetch_to_write(&loop->share[0]);
+    trli_workers_do(workers, place, &loop->job, loop->turn);
+    trli_prefetch_to_write(&loop->share[0]); /* the next run begins with writing it */
     if (trace) trli_trace_add_run(trace, "loop", start, trli_now_ns());
     const trl_err err = (trl_err)atomic_load_explicit(&loop->error, memory_order_relaxed);
     if (err == TRL_OK || loop->explained) return err;
     return trl_fail(loop->ctx, err, NULL, "chunk %d of %d of a loop failed: %s", loop->failed, loop->chunks,
                     trl_err_meaning(err));
+}
+
+/* As a rule the next run is like the one before. */
+static void prepare(trl_loop *loop, int chunks, trl_loop_fn fn, void *data)
+{
+    if (loop->fn != fn) loop->fn = fn;
+    if (loop->data != data) loop->data = data;
+    if (loop->chunks != chunks) {
+        trli_shares_deal(loop->share, loop->shares, chunks);
+        loop->chunks = chunks;
+    }
+    if (atomic_load_explicit(&loop->error, memory_order_relaxed) != TRL_OK)
+        atomic_store_explicit(&loop->error, TRL_OK, memory_order_relaxed);
 }
 
 trl_err trl_loop_run(trl_loop *loop, int chunks, trl_loop_fn fn, void *data)
@@ -160,10 +169,7 @@ trl_err trl_loop_run(trl_loop *loop, int chunks, trl_loop_fn fn, void *data)
     /* Acquire and release: the end of the run before, perhaps on another thread. */
     if (atomic_exchange_explicit(&loop->busy, true, memory_order_acquire))
         return trl_fail(loop->ctx, TRL_ERR_USAGE, NULL, "a loop cannot run: it is running");
-    loop->fn = fn;
-    loop->data = data;
-    if (chunks != loop->chunks) trli_shares_deal(loop->share, loop->shares, chunks);
-    loop->chunks = chunks;
+    prepare(loop, chunks, fn, data);
     err = loop->shares > 1 && chunks > 1 ? run_by_all(loop) : run_alone(loop);
     atomic_store_explicit(&loop->busy, false, memory_order_release);
     return err;

@@ -11,13 +11,24 @@ enum {
     JOBS = 16,       /* in progress at once, at most */
     SPINS = 2000,    /* looks for openings between jobs before a worker sleeps */
     VISIT = 250,     /* such looks that a vain visit to a job counts as */
-    KEEP = 8,        /* looks from one time to the next that a worker takes its lines back */
+    KEEP = 2,        /* looks from one time to the next that a worker takes its lines back */
     NAP_NS = 1000000 /* longest sleep at a job */
 };
 
-/* Bits of a place in trl_workers.places: workers may begin with its job; a caller has it. */
-#define OPEN(place) ((uint32_t)1 << (place))
-#define CLAIMED(place) (OPEN(place) << JOBS)
+/* Of trl_workers.open: the bit of a place, and one opening more. */
+#define OPEN(place) ((uint64_t)1 << (place))
+#define OPENING OPEN(JOBS)
+
+static uint64_t openings_of(uint64_t open)
+{
+    return open / OPENING;
+}
+
+/* Where a job in progress is. */
+typedef struct place {
+    _Atomic(trli_job *) job; /* stays when the place is closed */
+    uint32_t turn;           /* of the job */
+} place;
 
 struct trl_workers {
     trl_context *ctx;
@@ -33,11 +44,12 @@ struct trl_workers {
     trli_worker *worker;
     trl_trace *trace;
 
-    /* Idle workers watch the first line, a caller writes the second one: to close a place it need not wait for that line. */
-    alignas(TRLI_CACHE_LINE) _Atomic uint32_t openings; /* of places so far */
-    alignas(TRLI_CACHE_LINE) _Atomic uint32_t places;
-    _Atomic(trli_job *) job[JOBS];              /* by place; stays when the place is closed */
-    alignas(TRLI_CACHE_LINE) _Atomic bool seat; /* somebody is worker 0 */
+    /* Idle workers watch this line, and find in it the job to begin with, if few are in progress. */
+    alignas(TRLI_CACHE_LINE) _Atomic uint64_t
+        open; /* places whose jobs workers may begin with; above their bits how often one was opened */
+    place place[JOBS];
+    alignas(TRLI_CACHE_LINE) _Atomic uint32_t claimed; /* places that callers have */
+    alignas(TRLI_CACHE_LINE) _Atomic bool seat;        /* somebody is worker 0 */
     alignas(TRLI_CACHE_LINE) _Atomic bool stopping;
     _Atomic int sleepers;
     pthread_mutex_t lock; /* for going to sleep and waking up */
@@ -84,12 +96,12 @@ void trli_workers_sleep(trl_workers *workers, const trli_job *job)
 }
 
 /* Until a place is opened after those seen; or for a while, to go again to a job that lacked work. */
-static void sleep_between_jobs(trl_workers *w, uint32_t seen, bool again)
+static void sleep_between_jobs(trl_workers *w, uint64_t seen, bool again)
 {
     struct timespec until = after_nap();
     pthread_mutex_lock(&w->lock);
     atomic_fetch_add_explicit(&w->sleepers, 1, memory_order_seq_cst);
-    const bool news = atomic_load_explicit(&w->openings, memory_order_seq_cst) != seen ||
+    const bool news = openings_of(atomic_load_explicit(&w->open, memory_order_seq_cst)) != seen ||
                       atomic_load_explicit(&w->stopping, memory_order_seq_cst);
     if (!news && again)
         pthread_cond_timedwait(&w->wake, &w->lock, &until);
@@ -118,7 +130,7 @@ void trli_workers_wake_all(trl_workers *workers)
 /* Relaxed: a hint. */
 bool trli_workers_wanted_elsewhere(const trl_workers *workers)
 {
-    uint32_t claimed = atomic_load_explicit(&workers->places, memory_order_relaxed) >> JOBS;
+    const uint32_t claimed = atomic_load_explicit(&workers->claimed, memory_order_relaxed);
     return (claimed & (claimed - 1)) != 0;
 }
 
@@ -131,14 +143,16 @@ static void leave(trli_worker *worker)
 }
 
 /* A worker says at which job it is before it looks whether the place is still open for it; a caller closes the place before it looks which workers
- * are at its job. seq_cst, here and of all that is done to places: of the two at least one sees the other. Acquire: the state of the job; the
- * place may be open still for the job before. */
-static bool enter(const trl_workers *w, trli_worker *worker, int place, trli_job *job)
+ * are at its job. seq_cst, here and where places are opened and closed: of the two at least one sees the other. Acquire: the state of the job;
+ * the place may be open still for the job before. */
+static bool enter(trl_workers *w, trli_worker *worker, int at, trli_job *job)
 {
     atomic_store_explicit(&worker->at, job, memory_order_seq_cst);
-    if (atomic_load_explicit(&w->places, memory_order_seq_cst) & OPEN(place) &&
-        atomic_load_explicit(&w->job[place], memory_order_acquire) == job)
+    if (atomic_load_explicit(&w->open, memory_order_seq_cst) & OPEN(at) &&
+        atomic_load_explicit(&w->place[at].job, memory_order_acquire) == job) {
+        worker->turn = w->place[at].turn;
         return true;
+    }
     leave(worker);
     return false;
 }
@@ -148,24 +162,23 @@ typedef struct visit {
     int vain;           /* jobs looked at for nothing */
 } visit;
 
-/* Look into all jobs in progress, starting at a place of this worker's own. */
-static visit visit_jobs(trl_workers *w, trli_worker *worker)
+/* Look into all jobs that were open, starting at a place of this worker's own. */
+static visit visit_jobs(trl_workers *w, trli_worker *worker, uint64_t open)
 {
     visit v = {0};
     __builtin_prefetch(worker->shared[0]); /* of an address that is gone it does nothing */
     __builtin_prefetch(worker->shared[1]);
     trli_prefetch_to_write(worker->own);
     for (int i = 0; i < JOBS; ++i) {
-        const int place = (i + worker->index) % JOBS;
-        /* Acquire: the job of this opening, or a later one. */
-        if (!(atomic_load_explicit(&w->places, memory_order_acquire) & OPEN(place))) continue;
-        trli_job *job = atomic_load_explicit(&w->job[place], memory_order_relaxed);
-        if (!enter(w, worker, place, job)) continue;
+        const int at = (i + worker->index) % JOBS;
+        if (!(open & OPEN(at))) continue;
+        trli_job *job = atomic_load_explicit(&w->place[at].job, memory_order_relaxed);
+        if (!enter(w, worker, at, job)) continue;
         worker->own = NULL;
-        const bool worked = job->work(job, worker);
-        v.worked |= worked;
-        v.vain += !worked;
-        v.again |= !job->over(job);
+        const int came = job->work(job, worker);
+        v.worked |= (came & TRLI_WORKED) != 0;
+        v.vain += !(came & TRLI_WORKED);
+        v.again |= (came & TRLI_NOT_OVER) != 0;
         leave(worker);
     }
     return v;
@@ -183,13 +196,14 @@ static void *work(void *arg)
     trli_worker *worker = arg;
     trl_workers *w = worker->workers;
     if (w->pins) trli_topology_pin(&w->ctx->topology, worker->index);
-    uint32_t seen = 0; /* openings */
+    uint64_t seen = 0; /* openings */
     bool again = false;
     for (int spins = 0; !atomic_load_explicit(&w->stopping, memory_order_relaxed); ++spins) {
-        uint32_t openings = atomic_load_explicit(&w->openings, memory_order_acquire);
+        /* Acquire: the jobs of the openings that are counted, or later ones. */
+        const uint64_t open = atomic_load_explicit(&w->open, memory_order_acquire);
         visit v = {0};
-        if (openings != seen || again) v = visit_jobs(w, worker);
-        seen = openings;
+        if (openings_of(open) != seen || again) v = visit_jobs(w, worker, open);
+        seen = openings_of(open);
         again = v.again;
         spins += VISIT * v.vain;
         if (v.worked) {
@@ -320,7 +334,7 @@ const char *trl_workers_policy(const trl_workers *workers)
 static trl_err check_no_runs(const trl_workers *w)
 {
     /* Relaxed: only keeps out misuse. */
-    if (atomic_load_explicit(&w->places, memory_order_relaxed) == 0) return TRL_OK;
+    if (atomic_load_explicit(&w->claimed, memory_order_relaxed) == 0) return TRL_OK;
     return trl_fail(w->ctx, TRL_ERR_USAGE, NULL, "the workers cannot change: they are running a graph");
 }
 
@@ -365,42 +379,50 @@ done:
 
 int trli_workers_claim(trl_workers *w)
 {
-    uint32_t places = atomic_load_explicit(&w->places, memory_order_relaxed);
-    for (int place = 0; place < JOBS;) {
-        if (places & CLAIMED(place))
-            ++place;
-        else if (atomic_compare_exchange_weak_explicit(&w->places, &places, places | CLAIMED(place),
-                                                       memory_order_seq_cst, memory_order_relaxed))
-            return place;
+    uint32_t claimed = atomic_load_explicit(&w->claimed, memory_order_relaxed);
+    for (int at = 0; at < JOBS;) {
+        const uint32_t bit = (uint32_t)1 << at;
+        if (claimed & bit)
+            ++at;
+        else if (atomic_compare_exchange_weak_explicit(&w->claimed, &claimed, claimed | bit, memory_order_acquire,
+                                                       memory_order_relaxed))
+            return at;
     }
     return TRLI_NONE;
 }
 
-static void open_place(trl_workers *w, int place, trli_job *job)
+static void give_back(trl_workers *w, int at)
 {
+    /* Release: what the caller read and wrote of the place. */
+    atomic_fetch_and_explicit(&w->claimed, ~((uint32_t)1 << at), memory_order_release);
+}
+
+static void open_place(trl_workers *w, int at, trli_job *job, uint32_t turn)
+{
+    w->place[at].turn = turn;
     /* Release: the state of the job, ready. seq_cst: see enter, and trli_workers_sleep. */
-    atomic_store_explicit(&w->job[place], job, memory_order_release);
-    atomic_fetch_or_explicit(&w->places, OPEN(place), memory_order_seq_cst);
-    atomic_fetch_add_explicit(&w->openings, 1, memory_order_seq_cst);
+    atomic_store_explicit(&w->place[at].job, job, memory_order_release);
+    atomic_fetch_add_explicit(&w->open, OPENING + OPEN(at), memory_order_seq_cst);
     trli_workers_wake_all(w);
 }
 
 /* From here on nobody begins with the job; wait for those who are at it: see enter. */
-static void close_place(trl_workers *w, int place, const trli_job *job)
+static void close_place(trl_workers *w, int at, const trli_job *job)
 {
-    trli_prefetch_to_write(&w->places); /* these on their way together */
+    trli_prefetch_to_write(&w->open); /* these on their way together */
     for (int i = 1; i < w->count; ++i) __builtin_prefetch(&w->worker[i].at);
-    atomic_fetch_and_explicit(&w->places, ~(OPEN(place) | CLAIMED(place)), memory_order_seq_cst);
+    atomic_fetch_sub_explicit(&w->open, OPEN(at), memory_order_seq_cst);
     for (int i = 1; i < w->count; ++i)
         while (atomic_load_explicit(&w->worker[i].at, memory_order_seq_cst) == job) trli_workers_pause(w);
 }
 
 /* Work as worker 0, where nobody else is; a caller that finds the seat taken sleeps until it is free or its job is over. Acquire and release
  * of the worker. */
-static void work_or_sleep(trl_workers *w, trli_job *job)
+static void work_or_sleep(trl_workers *w, trli_job *job, uint32_t turn)
 {
     while (!job->over(job)) {
         if (!atomic_exchange_explicit(&w->seat, true, memory_order_acquire)) {
+            w->worker[0].turn = turn;
             (void)job->work(job, &w->worker[0]);
             atomic_store_explicit(&w->seat, false, memory_order_release);
             if (trli_workers_wanted_elsewhere(w)) trli_workers_wake_all(w);
@@ -409,11 +431,12 @@ static void work_or_sleep(trl_workers *w, trli_job *job)
     }
 }
 
-void trli_workers_do(trl_workers *w, int place, trli_job *job)
+void trli_workers_do(trl_workers *w, int at, trli_job *job, uint32_t turn)
 {
-    open_place(w, place, job);
-    work_or_sleep(w, job);
-    close_place(w, place, job);
+    open_place(w, at, job, turn);
+    work_or_sleep(w, job, turn);
+    close_place(w, at, job);
+    give_back(w, at);
 }
 
 trl_trace *trli_workers_trace(const trl_workers *workers)
@@ -461,12 +484,12 @@ done:
 static trl_err run_once(trli_run *run, trl_workers *w)
 {
     int64_t start = trli_now_ns();
-    int place = trli_workers_claim(w);
-    if (place == TRLI_NONE)
+    int at = trli_workers_claim(w);
+    if (at == TRLI_NONE)
         return trl_fail(w->ctx, TRL_ERR_USAGE, NULL, "graph '%s' cannot run: the workers are at %d other jobs",
                         run->graph->name, JOBS);
     trli_run_start(run, w->trace != NULL);
-    trli_workers_do(w, place, &run->job);
+    trli_workers_do(w, at, &run->job, 0);
     int64_t end = trli_now_ns();
     if (w->trace) trli_trace_add_run(w->trace, run->graph->name, start, end);
     trl_err err = trli_run_finish(run, end - start);
