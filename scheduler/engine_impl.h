@@ -12,6 +12,9 @@
 
 enum { TRLI_CACHE_LINE = 64, TRLI_NONE = -1 };
 
+/* A member that keeps what lies before it from what follows: processors that fetch a line of memory may fetch its neighbour, too. */
+#define TRLI_APART(name) char name[TRLI_CACHE_LINE]
+
 struct trli_worker;
 
 /* What came of working on a job, as bits: there was something to do; the job was left before it was over. */
@@ -44,9 +47,11 @@ typedef struct trli_worker {
     int64_t credit;               /* part of the run's remaining: for tasks that this worker may still spawn */
     _Atomic int64_t foreign;      /* takes from the pool that it does not prefer */
     struct trli_trace_lane *lane; /* NULL: no trace */
-    /* On a line apart: a caller waits here. */
+    TRLI_APART(before);
+    /* A caller waits here. */
     alignas(TRLI_CACHE_LINE) _Atomic(trli_job *) at; /* the job that it is at; not said of worker 0, the caller */
     const void *shared[2], *own; /* lines with which its last job began, read and written: it may be the next one too */
+    TRLI_APART(after);
 } trli_worker;
 
 /* Chunks fall into one share of neighbours per worker. A worker hands itself those of its own share, then of the others': from task to
@@ -56,6 +61,7 @@ typedef struct trli_share {
     alignas(TRLI_CACHE_LINE) _Atomic uint64_t handed_out;
     int32_t first, count;     /* chunks */
     _Atomic int32_t complete; /* chunks of the whole wide task; in the first share only */
+    TRLI_APART(after);
 } trli_share;
 
 /* The operator pool: wide tasks in the order in which they became ready, each in a slot of its own. */

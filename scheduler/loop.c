@@ -18,6 +18,7 @@ struct trl_loop {
     trli_share *share; /* [shares] one of each worker */
     _Atomic int error; /* the first */
 
+    TRLI_APART(before_busy);
     alignas(TRLI_CACHE_LINE) _Atomic bool busy;
     uint32_t turn;  /* of the shares: a run */
     bool explained; /* a message was recorded with the error */

@@ -44,12 +44,16 @@ struct trl_workers {
     trli_worker *worker;
     trl_trace *trace;
 
+    TRLI_APART(before_open);
     /* Idle workers watch this line, and find in it the job to begin with, if few are in progress. */
     alignas(TRLI_CACHE_LINE) _Atomic uint64_t
         open; /* places whose jobs workers may begin with; above their bits how often one was opened */
     place place[JOBS];
+    TRLI_APART(before_claimed);
+    /* Callers write these. */
     alignas(TRLI_CACHE_LINE) _Atomic uint32_t claimed; /* places that callers have */
-    alignas(TRLI_CACHE_LINE) _Atomic bool seat;        /* somebody is worker 0 */
+    _Atomic bool seat;                                 /* somebody is worker 0 */
+    TRLI_APART(before_stopping);
     alignas(TRLI_CACHE_LINE) _Atomic bool stopping;
     _Atomic int sleepers;
     pthread_mutex_t lock; /* for going to sleep and waking up */
