@@ -82,6 +82,7 @@ double trli_bench_clock(void);
 typedef struct trli_contender {
     const char *name;
     trl_err (*run)(void *data);   /* one round */
+    trl_err (*after)(void *data); /* each run, before the next contender's; NULL: nothing to do */
     trl_err (*check)(void *data); /* what it computed; NULL: nothing to look at */
     void *data;
     double seconds[TRLI_ROUNDS_MAX];

@@ -57,6 +57,7 @@ trl_err trli_rounds_run(trli_contender *contender, int n, int rounds)
             double start = trli_bench_clock();
             TRL_TRY(c->run(c->data));
             if (r >= 0) c->seconds[r] = trli_bench_clock() - start;
+            if (c->after) TRL_TRY(c->after(c->data));
         }
         for (int c = 0; c < n; ++c)
             if (contender[c].check) TRL_TRY(contender[c].check(contender[c].data));

@@ -137,7 +137,7 @@ static void play(trli_team *team, int member, void *data)
     if (member == 0) b->seconds = (trli_bench_clock() - start) / ROUND_TRIPS;
 }
 
-static trl_err round_trip(trl_context *ctx, int other, double *seconds)
+trl_err trli_round_trip(trl_context *ctx, int other, double *seconds)
 {
     ball b = {.member = other};
     trl_err err = trli_team_run(ctx, other + 1, play, &b);
@@ -154,11 +154,11 @@ trl_err trli_round_trips(trli_bench *bench, int threads, const char *key, double
     if (getloadavg(&load, 1) != 1) load = NAN;
     printf("%s: %.1f threads ran on this machine in the last minute", key, load);
     if (threads > 1) {
-        TRL_TRY(round_trip(bench->ctx, 1, seconds));
+        TRL_TRY(trli_round_trip(bench->ctx, 1, seconds));
         printf(", round trip of a cache line %.0f ns between cores 0 and 1", 1e9 * *seconds);
     }
     if (threads > 2) {
-        TRL_TRY(round_trip(bench->ctx, threads - 1, &last));
+        TRL_TRY(trli_round_trip(bench->ctx, threads - 1, &last));
         printf(", %.0f ns between 0 and %d", 1e9 * last, threads - 1);
     }
     putchar('\n');
