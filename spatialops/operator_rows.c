@@ -28,25 +28,23 @@
     (void)step1, (void)step2
 
 /* By the compiler, through the caches. Rows of whole lines have a loop without a rest, which short rows feel. */
+#define EACH_ROW(count, value)                                    \
+    ROWS                                                          \
+    {                                                             \
+        ROW;                                                      \
+        TRLI_INDEPENDENT                                          \
+        for (ptrdiff_t i = 0; i < (count); ++i) out[i] = (value); \
+    }
 #define LOOP(name, value)                                                 \
     TRLI_CLONES static void name##_through(const trli_rows *rows)         \
     {                                                                     \
         typedef double values;                                            \
         const trli_rows c = *rows; /* which no store to out can change */ \
         const ptrdiff_t whole = c.n & -(ptrdiff_t)TRLI_LINE;              \
-        if (whole == c.n) ROWS                                            \
-            {                                                             \
-                ROW;                                                      \
-                TRLI_INDEPENDENT                                          \
-                for (ptrdiff_t i = 0; i < whole; ++i) out[i] = (value);   \
-            }                                                             \
+        if (whole == c.n)                                                 \
+            EACH_ROW(whole, value)                                        \
         else                                                              \
-            ROWS                                                          \
-            {                                                             \
-                ROW;                                                      \
-                TRLI_INDEPENDENT                                          \
-                for (ptrdiff_t i = 0; i < c.n; ++i) out[i] = (value);     \
-            }                                                             \
+            EACH_ROW(c.n, value)                                          \
     }
 
 /* By hand, past the caches: an expression that vectors allow, in whole vectors to aligned addresses. */

@@ -33,25 +33,22 @@ enum { LINE = 8 };
 #define A(p) a0[i + c.at[p]]
 #define B(p) a1[i + c.at[p]]
 #define C(p) a2[i + c.at[p]]
+#define EACH_ROW(count, value)                                    \
+    ROWS(row, plane)                                              \
+    {                                                             \
+        ROW;                                                      \
+        TRLI_INDEPENDENT                                          \
+        for (ptrdiff_t i = 0; i < (count); ++i) out[i] = (value); \
+    }
 #define PLAIN(name, value)                                                                                        \
     TRLI_CLONES static void plain_##name(const trli_hand *hand, const ptrdiff_t row[2], const ptrdiff_t plane[2]) \
     {                                                                                                             \
         SETUP;                                                                                                    \
         const ptrdiff_t whole = c.n[0] & -(ptrdiff_t)LINE;                                                        \
         if (whole == c.n[0]) /* without a rest: up to a fifth faster where rows are short */                      \
-            ROWS(row, plane)                                                                                      \
-            {                                                                                                     \
-                ROW;                                                                                              \
-                TRLI_INDEPENDENT                                                                                  \
-                for (ptrdiff_t i = 0; i < whole; ++i) out[i] = (value);                                           \
-            }                                                                                                     \
+            EACH_ROW(whole, value)                                                                                \
         else                                                                                                      \
-            ROWS(row, plane)                                                                                      \
-            {                                                                                                     \
-                ROW;                                                                                              \
-                TRLI_INDEPENDENT                                                                                  \
-                for (ptrdiff_t i = 0; i < c.n[0]; ++i) out[i] = (value);                                          \
-            }                                                                                                     \
+            EACH_ROW(c.n[0], value)                                                                               \
     }
 TRLI_HAND_LIST(PLAIN)
 #define UPWIND(p, q) (0.0 <= A(0) ? B(p) : B(q))
