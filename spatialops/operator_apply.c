@@ -189,8 +189,8 @@ static void flux_on_box(const trli_application *a, const trl_array *in, const tr
     const int n = flux_points(a->limiter, (int)a->op->from[1] >> a->axis & 1, at);
     trli_rows rows = trli_rows_of(out, box);
     trli_rows_read(&rows, 0, &in[0], box, offset);
-    for (int l = 0; l < n; ++l) {
-        offset[a->axis] = at[l];
+    for (int l = 0; l < 4; ++l) { /* kernels may load what their limiter does not use */
+        offset[a->axis] = at[l < n ? l : 0];
         trli_rows_read(&rows, 1, &in[1], box, offset);
     }
     trli_rows_run(a->op, trli_rows_flux(a->limiter), &rows, a->past);
