@@ -197,8 +197,8 @@ static trl_err run_by_hand(void *data)
     return trli_team_run(h->m->bench->ctx, h->m->threads, work, h);
 }
 
-/* All compute into one array, for where arrays lie in their pages makes a difference of some percent. The bits of the first are those of all; a
- * row that nobody writes again would begin with NaN. */
+/* All compute into one array, for where arrays lie in their pages makes a difference of some percent. The bits of the first are those of all; what
+ * the next one does not write stays NaN. */
 static trl_err compare(match *m, const char *who)
 {
     trl_array a;
@@ -215,7 +215,7 @@ static trl_err compare(match *m, const char *who)
                 return trl_fail(m->bench->ctx, TRL_ERR_BUG, NULL,
                                 "%s: Trellis and the loops written by hand do not agree with %s in row y = %d, z = %d",
                                 m->kind->label, who, j, k);
-            row[0] = NAN;
+            memset(row, 0xff, bytes);
         }
     m->known = true;
 done:
