@@ -32,6 +32,7 @@ struct trli_application {
 
 struct trl_field {
     trli_application application; /* the last one; written only if the next one differs, for workers read it */
+    trl_operator flux_reads;      /* what a flux into this field reads: the application's operator then */
     trl_context *ctx;
     const trl_layout *layout;
     char *name;

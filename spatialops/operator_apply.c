@@ -196,6 +196,27 @@ static void flux_on_box(const trli_application *a, const trl_array *in, const tr
     trli_rows_run(a->op, trli_rows_flux(a->limiter), &rows, a->past);
 }
 
+/* As an application, it is written only if it changes. */
+static const trl_operator *flux_reads(int limiter, int axis, trl_location phi, trl_field *flux)
+{
+    trl_operator *reads = &flux->flux_reads;
+    const trli_application *last = &flux->application;
+    const trl_location face = (trl_location)((int)phi ^ 1 << axis);
+    int8_t at[4];
+    const int n = flux_points(limiter, (int)phi >> axis & 1, at);
+    if (last->op == reads && last->limiter == limiter && last->axis == axis && reads->from[1] == phi) return reads;
+    flux->application.op = NULL; /* of what was there */
+    *reads = (trl_operator){.ctx = flux->ctx,
+                            .name = flux_name,
+                            .ninputs = 2,
+                            .from = {face, phi},
+                            .to = face,
+                            .reads = {{.n = 1}, {.n = 1}}};
+    reads->reads[1].part[0].lo[axis] = at[n - 2 > 0 ? 2 : 0];
+    reads->reads[1].part[0].hi[axis] = at[n - 1];
+    return reads;
+}
+
 trl_err trl_advective_flux_apply(int limiter, int axis, trl_loop *loop, trl_field *phi, trl_field *u, trl_field *flux)
 {
     if (limiter < -1 || limiter >= TRL_LIMITER_COUNT)
@@ -204,19 +225,9 @@ trl_err trl_advective_flux_apply(int limiter, int axis, trl_loop *loop, trl_fiel
     if (axis < 0 || axis >= flux->layout->grid.dim)
         return trl_fail(flux->ctx, TRL_ERR_USAGE, NULL, "%s: axis %d; 0 to %d are possible", flux_name, axis,
                         flux->layout->grid.dim - 1);
-    const trl_location face = (trl_location)((int)phi->location ^ 1 << axis);
-    int8_t at[4];
-    const int n = flux_points(limiter, (int)phi->location >> axis & 1, at);
-    trl_operator reads = {.ctx = flux->ctx,
-                          .name = flux_name,
-                          .ninputs = 2,
-                          .from = {face, phi->location},
-                          .to = face,
-                          .reads = {{.n = 1}, {.n = 1}}};
-    reads.reads[1].part[0].lo[axis] = at[n - 2 > 0 ? 2 : 0];
-    reads.reads[1].part[0].hi[axis] = at[n - 1];
-    trli_application a = {.op = &reads,
-                          .ninputs = reads.ninputs,
+    const trl_operator *reads = flux_reads(limiter, axis, phi->location, flux);
+    trli_application a = {.op = reads,
+                          .ninputs = reads->ninputs,
                           .in = {u, phi},
                           .out = flux,
                           .run = flux_on_box,
