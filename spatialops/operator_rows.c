@@ -10,6 +10,8 @@
 #include "operator_impl.h"
 #include "vector_impl.h"
 
+enum { PAIR = 2 * TRLI_LINE };
+
 /* Leaf l, which moves with term t, at a point, or at as many as `values` are. N is the same as seen from leaf `first` of the term: with one term
  * it leaves compilers a register more, and a step from row to row that waits for memory costs short rows a quarter. */
 #define V(l, t) (*(const values *)&(c.in[l] + step##t)[i])
@@ -27,13 +29,21 @@
     const ptrdiff_t step2 = k * c.in_step[2][1] + j * c.in_step[2][0]; \
     (void)step1, (void)step2
 
-/* By the compiler, through the caches. Rows of whole lines have a loop without a rest, which short rows feel. */
-#define EACH_ROW(count, value)                                    \
-    ROWS                                                          \
-    {                                                             \
-        ROW;                                                      \
-        TRLI_INDEPENDENT                                          \
-        for (ptrdiff_t i = 0; i < (count); ++i) out[i] = (value); \
+/* By the compiler, through the caches. Short rows feel how their loop goes: those of whole lines have no rest to look for, and of more than
+ * two lines those of an even number take two at a time (on Zen 5 rows of four lines run 1.1 to 1.3 times as fast, rows of two lines would
+ * run slower; on a Xeon all are alike). */
+#define POINTS(begin, end, value) \
+    TRLI_INDEPENDENT              \
+    for (ptrdiff_t i = (begin); i < (end); ++i) out[i] = (value);
+#define PAIRS(end, value)                                  \
+    for (ptrdiff_t pair = 0; pair < (end); pair += PAIR) { \
+        POINTS(pair, pair + PAIR, value)                   \
+    }
+#define EACH_ROW(points) \
+    ROWS                 \
+    {                    \
+        ROW;             \
+        points           \
     }
 #define LOOP(name, value)                                                 \
     TRLI_CLONES static void name##_through(const trli_rows *rows)         \
@@ -41,10 +51,12 @@
         typedef double values;                                            \
         const trli_rows c = *rows; /* which no store to out can change */ \
         const ptrdiff_t whole = c.n & -(ptrdiff_t)TRLI_LINE;              \
-        if (whole == c.n)                                                 \
-            EACH_ROW(whole, value)                                        \
+        if (c.n % PAIR == 0 && c.n > PAIR)                                \
+            EACH_ROW(PAIRS(c.n, value))                                   \
+        else if (whole == c.n)                                            \
+            EACH_ROW(POINTS(0, whole, value))                             \
         else                                                              \
-            EACH_ROW(c.n, value)                                          \
+            EACH_ROW(POINTS(0, c.n, value))                               \
     }
 
 /* By hand, past the caches: an expression that vectors allow, in whole vectors to aligned addresses. */
