@@ -3,7 +3,8 @@
 #include "chunks_impl.h"
 
 /* Kernels fit their tiles to the caches themselves, so chunks only have to spread the work. Every worker gets one, unless that leaves it
- * fewer points than are worth handing out; of a large box it gets several, which even out what else the workers do. */
+ * fewer points than are worth handing out; of a large box it gets several, which even out what else the workers do, and all get as many:
+ * three chunks would keep two workers as long as four. */
 enum {
 #ifdef TRL_POISON
     CHUNK_LEAST = 32, /* builds for testing: small problems have wide tasks too */
@@ -19,7 +20,7 @@ int64_t trli_chunks_wanted(int64_t points, int64_t workers)
     int64_t wanted = points / CHUNK_POINTS, most = points / CHUNK_LEAST;
     if (workers == 1 || most < 1) return 1;
     if (wanted > CHUNKS_MOST * workers) return CHUNKS_MOST * workers;
-    if (wanted >= workers) return wanted;
+    if (wanted >= workers) return wanted - wanted % workers;
     return most < workers ? most : workers;
 }
 

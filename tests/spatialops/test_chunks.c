@@ -65,6 +65,16 @@ START_TEST(chunks_cover_a_box_once_and_evenly)
 }
 END_TEST
 
+static int64_t largest_chunk(const trl_box *box, const int parts[3], int n)
+{
+    int64_t most = 0;
+    for (int chunk = 0; chunk < n; ++chunk) {
+        const trl_box part = trli_box_part(box, parts, chunk);
+        if (trl_box_points(&part) > most) most = trl_box_points(&part);
+    }
+    return most;
+}
+
 START_TEST(each_of_sixteen_workers_gets_a_like_chunk_of_a_small_cube)
 {
     int parts[3];
@@ -78,17 +88,26 @@ START_TEST(each_of_sixteen_workers_gets_a_like_chunk_of_a_small_cube)
     }
     for (int workers = 2; workers <= 16; ++workers) {
         /* The largest share of a worker: less than a third above the mean. */
-        int64_t most = 0;
         n = check_cut(&box, workers, parts);
         ck_assert_int_ge(n, workers);
-        for (int chunk = 0; chunk < n; ++chunk) {
-            trl_box part = trli_box_part(&box, parts, chunk);
-            if (trl_box_points(&part) > most) most = trl_box_points(&part);
-        }
-        int64_t rounds = (n + workers - 1) / workers;
+        const int64_t rounds = (n + workers - 1) / workers, most = largest_chunk(&box, parts, n);
         ck_assert_msg(3 * rounds * most * workers <= (int64_t)4 * CUBE * CUBE * CUBE,
                       "%d workers: %d chunks of up to %d points", workers, n, (int)most);
     }
+}
+END_TEST
+
+START_TEST(workers_share_larger_cubes_evenly)
+{
+    int parts[3];
+    for (int size = 33; size <= 65; ++size)
+        for (int workers = 2; workers <= 4; ++workers) {
+            const trl_box box = box_of(size, size, size);
+            const int n = check_cut(&box, workers, parts);
+            const int64_t rounds = (n + workers - 1) / workers, most = largest_chunk(&box, parts, n);
+            ck_assert_msg(4 * rounds * most * workers <= 5 * trl_box_points(&box),
+                          "%d^3, %d workers: %d chunks of up to %d points", size, workers, n, (int)most);
+        }
 }
 END_TEST
 
@@ -119,6 +138,7 @@ static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, chunks_cover_a_box_once_and_evenly);
     tcase_add_test(tc, each_of_sixteen_workers_gets_a_like_chunk_of_a_small_cube);
+    tcase_add_test(tc, workers_share_larger_cubes_evenly);
     tcase_add_test(tc, rows_are_cut_last);
     tcase_add_test(tc, one_worker_and_a_few_points_need_no_chunks);
 }
