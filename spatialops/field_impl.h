@@ -12,11 +12,12 @@
 
 #include "spatialops_impl.h"
 
-/* A box to compute on a patch, and its chunks. */
+/* A box to compute on a patch, and its chunks: some planes for the caller, if it takes more than the others, and the parts of the rest. */
 typedef struct trli_work {
     trl_box box;
-    int parts[3]; /* along each axis */
-    int first;    /* chunk, counted over all patches */
+    trl_lidx ahead; /* planes of the caller */
+    int parts[3];   /* along each axis */
+    int first;      /* chunk, counted over all patches */
 } trli_work;
 
 /* What computes a field from others, as its chunks see it: one line of memory. */

@@ -65,6 +65,16 @@ done:
 
 /* ---- chunks ---- */
 
+/* Cut a box such that the caller's chunk, the first, is longer than the others. */
+static int cut_ahead(trli_work *work, int workers)
+{
+    trl_box first, rest;
+    work->ahead = trli_planes_ahead(&work->box, workers);
+    if (work->ahead == 0) return workers;
+    trli_box_split(&work->box, work->ahead, &first, &rest);
+    return 1 + trli_box_cut(&rest, workers - 1, work->parts);
+}
+
 /* Cut the boxes of all patches into chunks. */
 static void cut(trl_field *out, int workers)
 {
@@ -76,8 +86,10 @@ static void cut(trl_field *out, int workers)
         trli_work *work = &out->work[p];
         const int64_t share = (wanted * trl_box_points(&work->box) + points - 1) / points;
         work->first = chunks;
+        work->ahead = 0;
         chunks += trli_box_cut(&work->box, share, work->parts);
     }
+    if (chunks == workers && workers > 1 && out->layout->nlocal == 1) chunks = cut_ahead(&out->work[0], workers);
     out->chunks = chunks;
     out->workers = workers;
 }
@@ -116,12 +128,20 @@ static int patch_of(const trl_field *out, int chunk)
     return first;
 }
 
+static trl_box box_of(const trli_work *work, int chunk)
+{
+    trl_box first, rest;
+    if (work->ahead == 0) return trli_box_part(&work->box, work->parts, chunk);
+    trli_box_split(&work->box, work->ahead, &first, &rest);
+    return chunk == 0 ? first : trli_box_part(&rest, work->parts, chunk - 1);
+}
+
 static trl_err run_chunk(void *data, int chunk, int chunks, int worker)
 {
     const trli_application *a = data;
     const int p = patch_of(a->out, chunk);
     const trli_work *work = &a->out->work[p];
-    const trl_box box = trli_box_part(&work->box, work->parts, chunk - work->first);
+    const trl_box box = box_of(work, chunk - work->first);
     trl_array in[3];
     (void)chunks, (void)worker;
     for (int i = 0; i < a->ninputs; ++i) in[i] = a->in[i]->array[p];

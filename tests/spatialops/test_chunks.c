@@ -111,6 +111,28 @@ START_TEST(workers_share_larger_cubes_evenly)
 }
 END_TEST
 
+START_TEST(a_caller_takes_more_planes_than_the_others)
+{
+    const trl_box cube = box_of(32, 32, 32), plane = box_of(100, 80, 1), line = box_of(LONG, 1, 1),
+                  small = box_of(CUBE, CUBE, CUBE);
+    ck_assert_int_eq(trli_planes_ahead(&cube, 2), 17);
+    ck_assert_int_eq(trli_planes_ahead(&plane, 2), 43);
+    ck_assert_int_eq(trli_planes_ahead(&line, 2), 0);   /* rows stay whole */
+    ck_assert_int_eq(trli_planes_ahead(&small, 16), 0); /* a plane is too much */
+    for (int size = 1; size <= 40; ++size)
+        for (int workers = 2; workers <= 16; ++workers) {
+            const trl_box box = box_of(size, size + 3, size);
+            const trl_lidx planes = trli_planes_ahead(&box, workers);
+            trl_box first, rest;
+            if (planes == 0) continue;
+            trli_box_split(&box, planes, &first, &rest);
+            ck_assert_int_eq(trl_box_points(&first) + trl_box_points(&rest), trl_box_points(&box));
+            ck_assert_int_ge(trl_box_points(&first) * (workers - 1), trl_box_points(&rest));
+            ck_assert_int_le(4 * trl_box_points(&first) * workers, 5 * trl_box_points(&box));
+        }
+}
+END_TEST
+
 START_TEST(rows_are_cut_last)
 {
     int parts[3];
@@ -139,6 +161,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, chunks_cover_a_box_once_and_evenly);
     tcase_add_test(tc, each_of_sixteen_workers_gets_a_like_chunk_of_a_small_cube);
     tcase_add_test(tc, workers_share_larger_cubes_evenly);
+    tcase_add_test(tc, a_caller_takes_more_planes_than_the_others);
     tcase_add_test(tc, rows_are_cut_last);
     tcase_add_test(tc, one_worker_and_a_few_points_need_no_chunks);
 }

@@ -178,6 +178,26 @@ START_TEST(every_operator_gives_the_bits_of_its_definition)
 }
 END_TEST
 
+START_TEST(callers_that_take_more_planes_give_the_same_bits)
+{
+    static const trl_lidx cells[2][3] = {{9, 7, 32}, {30, 80, 1}};
+    int ranks;
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    for (int workers = 2; workers <= 3; ++workers) {
+        crew c = make_crew(workers);
+        for (int s = 0; s < 2; ++s) { /* on one patch per rank */
+            const trl_box box = {{0, 0, 0}, {cells[s][0], cells[s][1], cells[s][2]}};
+            const trl_gidx all[3] = {(trl_gidx)cells[s][0] * ranks, cells[s][1], cells[s][2]};
+            problem pr = make_problem(3 - s, all, 0, (int[3]){ranks, 1, 1});
+            ck_assert_int_gt(trli_planes_ahead(&box, workers), 0);
+            for_all_operators(&pr, check_with_loop, c.loop);
+            destroy_problem(&pr);
+        }
+        destroy_crew(&c);
+    }
+}
+END_TEST
+
 /* ---- stencils of the user's, and operators that no kind makes ---- */
 
 static void check_stencil(const problem *pr, int npoints, unsigned seed)
@@ -497,6 +517,7 @@ static void add_tests(TCase *tc)
 {
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, every_operator_gives_the_bits_of_its_definition);
+    tcase_add_test(tc, callers_that_take_more_planes_give_the_same_bits);
     tcase_add_test(tc, stencils_of_any_number_of_points_give_the_bits_of_their_definition);
     tcase_add_test(tc, terms_and_passes_of_any_shape_give_the_bits_of_their_definition);
     tcase_add_test(tc, boxes_are_computed_alike_through_the_caches_and_past_them);
