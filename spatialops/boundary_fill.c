@@ -36,10 +36,15 @@ typedef struct run {
     trl_lidx n;
 } run;
 
+static double coordinate(const side_fill *f, int axis, trl_lidx i)
+{
+    return trl_grid_coordinate(&f->boundary->layout->grid, f->boundary->location, axis, f->patch->first[axis] + i);
+}
+
 static void point_on_side(const side_fill *f, const trl_lidx at[3], double x[3])
 {
     const trl_grid *g = &f->boundary->layout->grid;
-    for (int a = 0; a < 3; ++a) x[a] = trl_grid_coordinate(g, f->boundary->location, a, f->patch->first[a] + at[a]);
+    for (int a = 0; a < 3; ++a) x[a] = coordinate(f, a, at[a]);
     x[f->axis] = f->side ? g->origin[f->axis] + g->length[f->axis] : g->origin[f->axis];
 }
 
@@ -84,13 +89,14 @@ static trl_err take_values(const side_fill *f, const trl_bc_value *value, const 
         for (trl_lidx i = 0; i < r->n; ++i) values[i] = from[i * array.stride[f->row_axis]];
         return TRL_OK;
     }
-    trl_lidx at[3] = {r->at[0], r->at[1], r->at[2]};
+    if (value->function == NULL) {
+        for (trl_lidx i = 0; i < r->n; ++i) values[i] = value->number;
+        return TRL_OK;
+    }
+    double x[3];
+    point_on_side(f, r->at, x);
     for (trl_lidx i = 0; i < r->n; ++i) {
-        double x[3];
-        values[i] = value->number;
-        if (!value->function) continue;
-        at[f->row_axis] = r->at[f->row_axis] + i;
-        point_on_side(f, at, x);
+        x[f->row_axis] = coordinate(f, f->row_axis, r->at[f->row_axis] + i);
         values[i] = value->function(value->data, x, f->t);
     }
     return TRL_OK;
