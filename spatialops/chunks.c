@@ -13,9 +13,8 @@ enum {
 #endif
     CHUNK_POINTS = 16384,
     CHUNKS_MOST = 8, /* of a worker */
-    AHEAD =
-        2048, /* points: what a caller computes in the time a loop takes to begin and end elsewhere, 0.1 to 0.4 us */
-    AHEAD_MOST = 8 /* part of a chunk, at most */
+    AHEAD = 4096,    /* values that a caller reads while a loop begins and ends elsewhere: 0.1 to 0.4 us */
+    AHEAD_MOST = 8   /* part of a chunk, at most */
 };
 
 int64_t trli_chunks_wanted(int64_t points, int64_t workers)
@@ -89,11 +88,11 @@ static int last_axis(const trl_box *box)
     return box->hi[2] - box->lo[2] > 1 ? 2 : 1;
 }
 
-trl_lidx trli_planes_ahead(const trl_box *box, int64_t workers)
+trl_lidx trli_planes_ahead(const trl_box *box, int64_t workers, int values)
 {
     const int a = last_axis(box);
     const int64_t points = trl_box_points(box), plane = points / (box->hi[a] - box->lo[a]);
-    const int64_t ahead = least(AHEAD, points / workers / AHEAD_MOST), others = (points - ahead) / workers;
+    const int64_t ahead = least(AHEAD / values, points / workers / AHEAD_MOST), others = (points - ahead) / workers;
     if (plane > 2 * ahead) return 0; /* cuts too coarsely */
     const int64_t planes = (others + ahead + plane / 2) / plane;
     return (trl_lidx)(planes * plane > over(points, workers) ? planes : 0);

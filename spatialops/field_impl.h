@@ -44,6 +44,7 @@ struct trl_field {
     trl_box *valid;
     trli_work *work;        /* of the operator that computes the field */
     int chunks, workers;    /* of all work, cut for so many workers; workers 0: not cut */
+    int values;             /* read for a point by the operator that it is cut for */
     trl_exchange *exchange; /* NULL until the first */
 };
 

@@ -66,17 +66,17 @@ done:
 /* ---- chunks ---- */
 
 /* Cut a box such that the caller's chunk, the first, is longer than the others. */
-static int cut_ahead(trli_work *work, int workers)
+static int cut_ahead(trli_work *work, int workers, int values)
 {
     trl_box first, rest;
-    work->ahead = trli_planes_ahead(&work->box, workers);
+    work->ahead = trli_planes_ahead(&work->box, workers, values);
     if (work->ahead == 0) return workers;
     trli_box_split(&work->box, work->ahead, &first, &rest);
     return 1 + trli_box_cut(&rest, workers - 1, work->parts);
 }
 
 /* Cut the boxes of all patches into chunks. */
-static void cut(trl_field *out, int workers)
+static void cut(trl_field *out, int workers, int values)
 {
     int64_t points = 0;
     int chunks = 0;
@@ -89,9 +89,22 @@ static void cut(trl_field *out, int workers)
         work->ahead = 0;
         chunks += trli_box_cut(&work->box, share, work->parts);
     }
-    if (chunks == workers && workers > 1 && out->layout->nlocal == 1) chunks = cut_ahead(&out->work[0], workers);
+    if (chunks == workers && workers > 1 && out->layout->nlocal == 1)
+        chunks = cut_ahead(&out->work[0], workers, values);
     out->chunks = chunks;
     out->workers = workers;
+    out->values = values;
+}
+
+/* Values read for a point. A flux has no terms; what a limiter computes of its few values takes as long as reading LIMITED. */
+static int values_of(const trli_application *a)
+{
+    enum { UNLIMITED = 3, LIMITED = 16 };
+    int values = 0;
+    if (a->op->nterms == 0) return a->limiter > TRL_LIMITER_UPWIND ? LIMITED : UNLIMITED;
+    for (int t = 0; t < a->op->nterms; ++t)
+        for (int p = 0; p < a->op->term[t].npasses; ++p) values += a->op->term[t].pass[p].npoints;
+    return values;
 }
 
 /* The boxes to compute and their chunks. As a rule they are those of the time before: then nothing is written that workers would have to fetch
@@ -100,6 +113,7 @@ static trl_err share_out(const trli_application *a, int workers)
 {
     trl_err err = TRL_OK;
     trl_field *out = a->out;
+    const int values = values_of(a);
     trl_array array;
     trl_box box;
     for (int p = 0; p < out->layout->nlocal; ++p) {
@@ -109,7 +123,7 @@ static trl_err share_out(const trli_application *a, int workers)
         out->work[p].box = box;
         out->workers = 0;
     }
-    if (out->workers != workers) cut(out, workers);
+    if (out->workers != workers || out->values != values) cut(out, workers, values);
 done:
     return err;
 }

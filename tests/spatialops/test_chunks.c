@@ -115,14 +115,15 @@ START_TEST(a_caller_takes_more_planes_than_the_others)
 {
     const trl_box cube = box_of(32, 32, 32), plane = box_of(100, 80, 1), line = box_of(LONG, 1, 1),
                   small = box_of(CUBE, CUBE, CUBE);
-    ck_assert_int_eq(trli_planes_ahead(&cube, 2), 17);
-    ck_assert_int_eq(trli_planes_ahead(&plane, 2), 43);
-    ck_assert_int_eq(trli_planes_ahead(&line, 2), 0);   /* rows stay whole */
-    ck_assert_int_eq(trli_planes_ahead(&small, 16), 0); /* a plane is too much */
+    ck_assert_int_eq(trli_planes_ahead(&cube, 2, 2), 17);
+    ck_assert_int_eq(trli_planes_ahead(&cube, 2, 16), 0); /* what takes long is shared evenly */
+    ck_assert_int_eq(trli_planes_ahead(&plane, 2, 2), 43);
+    ck_assert_int_eq(trli_planes_ahead(&line, 2, 2), 0);   /* rows stay whole */
+    ck_assert_int_eq(trli_planes_ahead(&small, 16, 2), 0); /* a plane is too much */
     for (int size = 1; size <= 40; ++size)
         for (int workers = 2; workers <= 16; ++workers) {
             const trl_box box = box_of(size, size + 3, size);
-            const trl_lidx planes = trli_planes_ahead(&box, workers);
+            const trl_lidx planes = trli_planes_ahead(&box, workers, 2);
             trl_box first, rest;
             if (planes == 0) continue;
             trli_box_split(&box, planes, &first, &rest);

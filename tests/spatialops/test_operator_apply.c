@@ -189,7 +189,7 @@ START_TEST(callers_that_take_more_planes_give_the_same_bits)
             const trl_box box = {{0, 0, 0}, {cells[s][0], cells[s][1], cells[s][2]}};
             const trl_gidx all[3] = {(trl_gidx)cells[s][0] * ranks, cells[s][1], cells[s][2]};
             problem pr = make_problem(3 - s, all, 0, (int[3]){ranks, 1, 1});
-            ck_assert_int_gt(trli_planes_ahead(&box, workers), 0);
+            ck_assert_int_gt(trli_planes_ahead(&box, workers, 2), 0);
             for_all_operators(&pr, check_with_loop, c.loop);
             destroy_problem(&pr);
         }
