@@ -96,24 +96,12 @@ static void cut(trl_field *out, int workers, int values)
     out->values = values;
 }
 
-/* Values read for a point. A flux has no terms; what a limiter computes of its few values takes as long as reading LIMITED. */
-static int values_of(const trli_application *a)
-{
-    enum { UNLIMITED = 3, LIMITED = 16 };
-    int values = 0;
-    if (a->op->nterms == 0) return a->limiter > TRL_LIMITER_UPWIND ? LIMITED : UNLIMITED;
-    for (int t = 0; t < a->op->nterms; ++t)
-        for (int p = 0; p < a->op->term[t].npasses; ++p) values += a->op->term[t].pass[p].npoints;
-    return values;
-}
-
 /* The boxes to compute and their chunks. As a rule they are those of the time before: then nothing is written that workers would have to fetch
  * again. */
-static trl_err share_out(const trli_application *a, int workers)
+static trl_err share_out(const trli_application *a, int workers, int values)
 {
     trl_err err = TRL_OK;
     trl_field *out = a->out;
-    const int values = values_of(a);
     trl_array array;
     trl_box box;
     for (int p = 0; p < out->layout->nlocal; ++p) {
@@ -173,13 +161,14 @@ static bool is_large(const trl_field *field, int workers)
     return cache > 0 && bytes > cache * (size_t)workers;
 }
 
-static trl_err apply(trli_application *a, trl_loop *loop)
+/* `values`: what a point costs, as values that are read for it. */
+static trl_err apply(trli_application *a, int values, trl_loop *loop)
 {
     trl_err err;
     trl_field *out = a->out;
     const int workers = trl_loop_workers(loop);
     TRL_TRY(check_fields(a->op, a->in, out));
-    TRL_TRY(share_out(a, workers));
+    TRL_TRY(share_out(a, workers, values));
     a->past = is_large(out, workers);
     if (memcmp(&out->application, a, sizeof *a) != 0) out->application = *a;
     TRL_TRY(trl_loop_run(loop, out->chunks, run_chunk, &out->application));
@@ -195,15 +184,27 @@ static void operator_on_box(const trli_application *a, const trl_array *in, cons
     trli_operator_box(a->op, in, out, box, a->past);
 }
 
+static int values_read(const trl_operator *op)
+{
+    int values = 0;
+    for (int t = 0; t < op->nterms; ++t)
+        for (int p = 0; p < op->term[t].npasses; ++p) values += op->term[t].pass[p].npoints;
+    return values;
+}
+
 trl_err trl_operator_apply(const trl_operator *op, trl_loop *loop, trl_field *const *in, trl_field *out)
 {
     trli_application a = {.op = op, .ninputs = op->ninputs, .out = out, .run = operator_on_box};
     memcpy(a.in, in, (size_t)op->ninputs * sizeof *in);
-    return apply(&a, loop);
+    return apply(&a, values_read(op), loop);
 }
 
 /* ---- fluxes ---- */
 
+enum {
+    UNLIMITED = 3, /* values read for a point */
+    LIMITED = 16   /* what a limiter computes of its five takes as long as reading so many */
+};
 static const char flux_name[] = "advective flux";
 
 /* Points of phi that the limiter reads, as offsets along the axis: beside the face, then beyond. */
@@ -267,5 +268,5 @@ trl_err trl_advective_flux_apply(int limiter, int axis, trl_loop *loop, trl_fiel
                           .run = flux_on_box,
                           .limiter = limiter,
                           .axis = axis};
-    return apply(&a, loop);
+    return apply(&a, limiter > TRL_LIMITER_UPWIND ? LIMITED : UNLIMITED, loop);
 }
