@@ -52,7 +52,7 @@ typedef struct translation {
     const trli_walk *walk;
     trli_kernel *kernel;
     trl_offsets *hull;
-    int32_t *uses;       /* readers within the walk */
+    int32_t *uses;       /* readers within the walk, and roots */
     int32_t *last;       /* last instruction that reads the node's register */
     int32_t *made;       /* the node's instruction, or -1 */
     bool *absorbed;      /* that is part of another instruction */
@@ -70,12 +70,13 @@ static int32_t place_of(const translation *t, trli_value v)
     return t->walk->place[v];
 }
 
-static void count_uses(translation *t)
+static void count_uses(translation *t, int nroots, const trli_value *roots)
 {
     for (int32_t i = 0; i < t->walk->count; ++i) {
         const trli_node *n = node_at(t, i);
         for (int o = 0; o < trli_op_operands(n->op); ++o) ++t->uses[place_of(t, n->arg[o])];
     }
+    for (int r = 0; r < nroots; ++r) ++t->uses[place_of(t, roots[r])];
 }
 
 /* Whether node v's instruction is an `op` that only the node being made reads, at just the points of that node: over more axes, the
@@ -399,7 +400,7 @@ static trl_err allocate(translation *t, int nroots)
 static void translate(translation *t, int nroots, const trli_value *roots, bool *copied)
 {
     trli_ir_hulls(t->ir, t->walk, nroots, roots, t->hull);
-    count_uses(t);
+    count_uses(t, nroots, roots);
     choose_outputs(t, nroots, roots, copied);
     for (int32_t i = 0; i < t->walk->count; ++i)
         if (make_view(t, i))
