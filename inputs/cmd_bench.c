@@ -38,7 +38,7 @@ static trl_err write_json(trl_context *ctx, trli_json **json, const char *path)
 {
     char *text = NULL;
     trl_err err = trli_json_finish(json, &text);
-    if (err == TRL_OK && path) err = trli_file_replace(ctx, path, text, strlen(text));
+    if (err == TRL_OK && path) err = trli_file_write(ctx, path, text, strlen(text));
     free(text);
     return err;
 }

@@ -13,6 +13,8 @@
 
 #include <trl_formula.h>
 
+#include "files_impl.h"
+
 typedef struct substitution {
     const char *mark, *text;
 } substitution;
@@ -47,26 +49,18 @@ static char *substitute(const substitution *marks, const char *text)
 
 static trl_err read_text(trl_context *ctx, const char *path, char **text)
 {
-    size_t size = 0;
-    FILE *in = fopen(path, "r");
-    *text = NULL;
-    /* A template holds no NUL, so this delimiter means all of it. */
-    ssize_t length = in ? getdelim(text, &size, 0, in) : -1;
-    if (in) fclose(in);
-    if (length >= 0) return TRL_OK;
-    free(*text);
-    *text = NULL;
-    return trl_fail(ctx, TRL_ERR_IO, NULL, "the template '%s' cannot be read", path);
+    const off_t most = 1 << 20;
+    size_t size;
+    return trli_file_read(ctx, TRL_ERR_IO, NULL, path, most, text, &size);
 }
 
 static trl_err write_text(trl_context *ctx, const char *path, const char *text)
 {
-    FILE *out = fopen(path, "wx");
-    bool written = out && fputs(text, out) >= 0;
-    if (out && fclose(out) != 0) written = false;
-    if (!written) return trl_fail(ctx, TRL_ERR_IO, NULL, "'%s' cannot be written: %s", path, strerror(errno));
+    trl_err err;
+    TRL_TRY(trli_file_replace(ctx, path, text, strlen(text)));
     printf("  %s\n", path);
-    return TRL_OK;
+done:
+    return err;
 }
 
 /* "folder/name" with the marks of name replaced; the caller frees it. NULL when memory ran out. */

@@ -11,6 +11,7 @@
 #include <trl_simulation.h>
 
 #include "clock_impl.h"
+#include "files_impl.h"
 
 static void print_line(void *data, const char *line)
 {
@@ -22,21 +23,19 @@ static void print_line(void *data, const char *line)
 static trl_err write_graph(trl_context *ctx, const trl_simulation *sim, const char *prefix, const char *kind,
                            bool tasks)
 {
-    size_t size = strlen(prefix) + strlen(kind) + 8;
-    char *path = malloc(size);
+    char *path = NULL;
+    trli_new_file file = {.file = -1};
     FILE *out = NULL;
-    trl_err err = TRL_OK;
-    if (!path) return trl_fail(ctx, TRL_ERR_MEMORY, NULL, "no memory for the name of a graph");
-    snprintf(path, size, "%s.%s.dot", prefix, kind);
-    out = fopen(path, "w");
-    if (!out) TRL_TRY(trl_fail(ctx, TRL_ERR_IO, NULL, "'%s' cannot be written: %s", path, strerror(errno)));
+    trl_err err;
+    TRL_TRY(trli_format(ctx, &path, "%s.%s.dot", prefix, kind));
+    TRL_TRY(trli_file_begin(ctx, path, true, &file));
+    TRL_TRY(trli_file_stream(&file, &out));
     TRL_TRY(trl_simulation_write_dot(sim, tasks, out));
-    int closed = fclose(out);
-    out = NULL;
-    if (closed != 0) TRL_TRY(trl_fail(ctx, TRL_ERR_IO, NULL, "'%s' cannot be written: %s", path, strerror(errno)));
-    printf("wrote %s\n", path);
+    if (fflush(out) != 0) err = trli_file_fail(ctx, "write", path, errno);
 done:
     if (out) fclose(out);
+    err = trli_file_end(&file, err);
+    if (err == TRL_OK) printf("wrote %s\n", path);
     free(path);
     return err;
 }

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
+#include "files_impl.h"
 #include "merge_impl.h"
 
 enum { FILE_BYTES_MAX = 64 << 20 };
@@ -27,28 +27,20 @@ trl_err trli_path_join(trli_arena *arena, const char *folder, const char *path, 
 /* Everything that rank 0 does alone. */
 static trl_err read_here(trl_context *ctx, trli_arena *arena, const char *path, const trl_place *place, trli_file *file)
 {
-    char absolute[PATH_MAX];
-    struct stat status;
-    char *text;
+    char absolute[PATH_MAX], *text;
+    size_t length;
     trl_err err = TRL_OK;
-    FILE *in = fopen(path, "rb");
-    if (!in || !realpath(path, absolute) || fstat(fileno(in), &status) != 0)
-        TRL_TRY(trl_fail(ctx, TRL_ERR_INPUT, place, "cannot read '%s': %s", path, strerror(errno)));
-    if (!S_ISREG(status.st_mode))
-        TRL_TRY(trl_fail(ctx, TRL_ERR_INPUT, place, "cannot read '%s': it is not a file", path));
-    if (status.st_size > FILE_BYTES_MAX)
-        TRL_TRY(trl_fail(ctx, TRL_ERR_INPUT, place, "cannot read '%s': it is larger than %d MB", path,
-                         FILE_BYTES_MAX >> 20));
-    TRL_TRY(trli_arena_alloc(arena, (size_t)status.st_size + 1, &text));
-    size_t length = fread(text, 1, (size_t)status.st_size, in);
-    if (ferror(in)) TRL_TRY(trl_fail(ctx, TRL_ERR_INPUT, place, "cannot read '%s': %s", path, strerror(errno)));
+    TRL_TRY(trli_file_read(ctx, TRL_ERR_INPUT, place, path, FILE_BYTES_MAX, &text, &length));
     if (memchr(text, 0, length))
-        TRL_TRY(
-            trl_fail(ctx, TRL_ERR_INPUT, place, "cannot read '%s': it holds a NUL character, so it is no text", path));
-    file->text = text;
+        err = trl_fail(ctx, TRL_ERR_INPUT, place, "cannot read '%s': it holds a NUL character, so it is no text", path);
+    else
+        err = trli_arena_text(arena, text, length, &file->text);
+    free(text);
+    TRL_TRY(err);
+    if (!realpath(path, absolute))
+        TRL_TRY(trl_fail(ctx, TRL_ERR_INPUT, place, "cannot read '%s': %s", path, strerror(errno)));
     TRL_TRY(trli_arena_text(arena, absolute, strlen(absolute), &file->path));
 done:
-    if (in) fclose(in);
     return err;
 }
 

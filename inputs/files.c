@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "aside_impl.h"
+
 trl_err trli_format(trl_context *ctx, char **text, const char *format, ...)
 {
     va_list args;
@@ -71,104 +73,305 @@ trl_err trli_folder_create(trl_context *ctx, const char *path)
     return err;
 }
 
-int trli_file_put(int file, const void *bytes, size_t size, off_t at)
+trl_err trli_folder_create_for(trl_context *ctx, const char *path)
 {
-    const char *from = bytes;
-    while (size > 0) {
-        ssize_t put = pwrite(file, from, size, at);
-        if (put < 0 && errno == EINTR) continue;
-        if (put < 0) return errno;
-        if (put == 0) return ENOSPC;
-        from += put;
-        at += put;
-        size -= (size_t)put;
-    }
-    return 0;
-}
-
-trl_err trli_file_write(trl_context *ctx, const char *path, const void *bytes, size_t size)
-{
-    int file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (file < 0) return trli_file_fail(ctx, "write", path, errno);
-    int number = trli_file_put(file, bytes, size, 0);
-    if (!number && fsync(file)) number = errno;
-    /* Network file systems report a full disk as late as here. */
-    if (close(file) && !number) number = errno;
-    if (!number) return TRL_OK;
-    unlink(path);
-    return trli_file_fail(ctx, "write", path, number);
-}
-
-trl_err trli_file_replace(trl_context *ctx, const char *path, const void *bytes, size_t size)
-{
-    char *aside = NULL;
-    trl_err err;
-    TRL_TRY(trli_format(ctx, &aside, "%s.tmp", path));
-    TRL_TRY(trli_file_write(ctx, aside, bytes, size));
-    if (rename(aside, path) == 0) goto done;
-    err = trli_file_fail(ctx, "write", path, errno);
-    unlink(aside);
-done:
-    free(aside);
-    return err;
-}
-
-/* Bring a file or the entries of a folder to the disk. Returns 0 or an errno. */
-static int synchronise(const char *path)
-{
-    int file = open(path, O_RDONLY | O_CLOEXEC);
-    if (file < 0) return errno;
-    int number = fsync(file) ? errno : 0;
-    if (close(file) && !number) number = errno;
-    return number;
-}
-
-trl_err trli_file_publish(trl_context *ctx, const char *from, const char *to)
-{
+    const char *slash = strrchr(path, '/');
     char *folder = NULL;
-    const char *slash = strrchr(to, '/');
     trl_err err = TRL_OK;
-    TRL_TRY(trli_format(ctx, &folder, "%.*s", slash ? (int)(slash - to) + 1 : 1, slash ? to : "."));
-    int number = synchronise(from);
-    if (!number && rename(from, to)) number = errno;
-    /* Some file systems cannot synchronise folders; the rename holds all the same. */
-    if (!number) (void)synchronise(folder);
-    if (number) err = trli_file_fail(ctx, "write", to, number);
+    if (!slash || slash == path) return TRL_OK;
+    TRL_TRY(trli_format(ctx, &folder, "%.*s", (int)(slash - path), path));
+    TRL_TRY(trli_folder_create(ctx, folder));
 done:
     free(folder);
     return err;
 }
 
-trl_err trli_file_read(trl_context *ctx, const char *path, char **bytes, size_t *size)
+int trli_file_put(int file, const void *bytes, size_t size, off_t at)
+{
+    const char *from = bytes;
+    while (size > 0) {
+        ssize_t put = at < 0 ? write(file, from, size) : pwrite(file, from, size, at);
+        if (put < 0 && errno == EINTR) continue;
+        if (put < 0) return errno;
+        if (put == 0) return ENOSPC;
+        from += put;
+        if (at >= 0) at += put;
+        size -= (size_t)put;
+    }
+    return 0;
+}
+
+/* ---- what stands at a path ---- */
+
+/* Number of the descriptor that a path of the system means, or -1: to open it anew would begin at its beginning. */
+static int own_descriptor(const char *path)
+{
+    int number = -1, length = 0;
+    if (strcmp(path, "/dev/stdout") == 0) return STDOUT_FILENO;
+    if (strcmp(path, "/dev/stderr") == 0) return STDERR_FILENO;
+    return sscanf(path, "/dev/fd/%d%n", &number, &length) == 1 && !path[length] ? number : -1;
+}
+
+/* Whether a path leads to something that bytes are written to one after the other. */
+static bool is_stream(const char *path)
 {
     struct stat status;
-    size_t got = 0;
-    int number = 0;
-    *bytes = NULL;
-    int file = open(path, O_RDONLY | O_CLOEXEC);
-    if (file < 0 || fstat(file, &status)) {
-        number = errno;
-        goto done;
+    if (own_descriptor(path) >= 0) return true;
+    return stat(path, &status) == 0 && (S_ISCHR(status.st_mode) || S_ISFIFO(status.st_mode));
+}
+
+const char *trli_file_refusal(const char *path, bool streams)
+{
+    struct stat status;
+    const size_t length = strlen(path);
+    if (length == 0) return "the name of the file is empty";
+    if (path[length - 1] == '/') return "it ends in '/': the name of a file is missing";
+    if (streams && is_stream(path)) return NULL;
+    if (lstat(path, &status)) return errno == ENOENT || errno == EACCES ? NULL : strerror(errno);
+    if (S_ISREG(status.st_mode)) return NULL;
+    if (S_ISDIR(status.st_mode)) return "a folder stands where a file is needed: move it away, or choose another path";
+    if (S_ISLNK(status.st_mode))
+        return "it is a symbolic link, and only files are replaced: remove it, or name the file itself";
+    return "it is a device, pipe or socket, and only files are replaced: move it away, or choose another path";
+}
+
+static trl_err check_target(trl_context *ctx, const char *path, bool streams)
+{
+    const char *refusal = trli_file_refusal(path, streams);
+    return refusal ? trl_fail(ctx, TRL_ERR_IO, NULL, "cannot write '%s': %s", path, refusal) : TRL_OK;
+}
+
+/* ---- new files ---- */
+
+/* Returns 0 or an errno. Without a reader, a pipe would be waited for for ever. */
+static int open_stream(const char *path, int *file)
+{
+    const int own = own_descriptor(path);
+    fflush(stdout); /* which may be the same file */
+    *file = own >= 0 ? fcntl(own, F_DUPFD_CLOEXEC, 3) : open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (*file < 0) return errno;
+    if (own >= 0) return 0;
+    const int flags = fcntl(*file, F_GETFL);
+    return flags < 0 || fcntl(*file, F_SETFL, flags & ~O_NONBLOCK) < 0 ? errno : 0;
+}
+
+/* Returns 0 or an errno. */
+static int open_aside(const char *path, char *aside, size_t room, int *file)
+{
+    enum { TRIES = 16 };
+    const char *slash = strrchr(path, '/');
+    char name[TRLI_ASIDE_ROOM];
+    for (int i = 0; i < TRIES; ++i) {
+        trli_aside_name(name);
+        snprintf(aside, room, "%.*s%s", slash ? (int)(slash - path) + 1 : 0, path, name);
+        *file = open(aside, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+        if (*file >= 0) return 0;
+        if (errno != EEXIST) break;
     }
-    *bytes = malloc((size_t)status.st_size + 1);
-    if (!*bytes) {
+    return errno;
+}
+
+static void release(trli_new_file *file)
+{
+    if (file->file >= 0) close(file->file);
+    free(file->path);
+    free(file->aside);
+    *file = (trli_new_file){.file = -1};
+}
+
+trl_err trli_file_begin(trl_context *ctx, const char *path, bool streams, trli_new_file *file)
+{
+    int number;
+    trl_err err = TRL_OK;
+    *file = (trli_new_file){.ctx = ctx, .file = -1};
+    TRL_TRY(check_target(ctx, path, streams));
+    TRL_TRY(trli_format(ctx, &file->path, "%s", path));
+    if (streams && is_stream(path)) {
+        number = open_stream(path, &file->file);
+        if (number == ENXIO)
+            err = trl_fail(ctx, TRL_ERR_IO, NULL, "cannot write '%s': it is a pipe that nobody reads from", path);
+    } else {
+        const size_t room = strlen(path) + TRLI_ASIDE_ROOM;
+        file->aside = malloc(room);
+        if (!file->aside) TRL_TRY(trl_fail(ctx, TRL_ERR_MEMORY, NULL, "no memory to write '%s'", path));
+        number = open_aside(path, file->aside, room, &file->file);
+    }
+    if (number && err == TRL_OK) err = trli_file_fail(ctx, "write", path, number);
+done:
+    if (err != TRL_OK) release(file);
+    return err;
+}
+
+trl_err trli_file_stream(const trli_new_file *file, FILE **stream)
+{
+    int copy = fcntl(file->file, F_DUPFD_CLOEXEC, 3);
+    *stream = copy >= 0 ? fdopen(copy, "w") : NULL;
+    if (*stream) return TRL_OK;
+    int number = errno;
+    if (copy >= 0) close(copy);
+    return trli_file_fail(file->ctx, "write", file->path, number);
+}
+
+/* Bring the entries of a path's folder to the disk. Some file systems cannot; a rename holds all the same. */
+static void synchronise_folder(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+    int file = folder ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    if (file >= 0) {
+        (void)fsync(file);
         close(file);
-        return trl_fail(ctx, TRL_ERR_MEMORY, NULL, "no memory to read '%s' of %lld bytes", path,
-                        (long long)status.st_size);
     }
-    while (got < (size_t)status.st_size) {
-        ssize_t n = read(file, *bytes + got, (size_t)status.st_size - got);
+    free(folder);
+}
+
+/* Whether the name aside still is that of the open file. */
+static bool is_there(const trli_new_file *file)
+{
+    struct stat named, opened;
+    return lstat(file->aside, &named) == 0 && fstat(file->file, &opened) == 0 && named.st_ino == opened.st_ino &&
+           named.st_dev == opened.st_dev;
+}
+
+static trl_err publish(const trli_new_file *file)
+{
+    trl_err err = TRL_OK;
+    if (fsync(file->file)) TRL_TRY(trli_file_fail(file->ctx, "write", file->path, errno));
+    TRL_TRY(check_target(file->ctx, file->path, false));
+    if (!is_there(file))
+        TRL_TRY(trl_fail(file->ctx, TRL_ERR_IO, NULL,
+                         "cannot write '%s': the file or its folder was removed or replaced meanwhile", file->path));
+    if (rename(file->aside, file->path)) TRL_TRY(trli_file_fail(file->ctx, "write", file->path, errno));
+    synchronise_folder(file->path);
+done:
+    return err;
+}
+
+trl_err trli_file_end(trli_new_file *file, trl_err ended)
+{
+    if (!file->path) return ended;
+    if (ended == TRL_OK && file->aside) ended = publish(file);
+    if (ended != TRL_OK && file->aside && is_there(file)) (void)unlink(file->aside);
+    release(file);
+    return ended;
+}
+
+static trl_err write_new(trl_context *ctx, const char *path, bool streams, const void *bytes, size_t size)
+{
+    trli_new_file file;
+    trl_err err = trli_file_begin(ctx, path, streams, &file);
+    if (err != TRL_OK) return err;
+    int number = trli_file_put(file.file, bytes, size, file.aside ? 0 : -1);
+    return trli_file_end(&file, number ? trli_file_fail(ctx, "write", path, number) : TRL_OK);
+}
+
+trl_err trli_file_replace(trl_context *ctx, const char *path, const void *bytes, size_t size)
+{
+    return write_new(ctx, path, false, bytes, size);
+}
+
+trl_err trli_file_write(trl_context *ctx, const char *path, const void *bytes, size_t size)
+{
+    return write_new(ctx, path, true, bytes, size);
+}
+
+void trli_folder_sweep(const char *path)
+{
+    int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder < 0) return;
+    trli_aside_sweep(folder);
+    close(folder);
+}
+
+trl_err trli_file_publish(trl_context *ctx, const char *from, const char *to)
+{
+    trl_err err = TRL_OK;
+    int number = 0, file = open(from, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (file < 0 || fsync(file)) number = errno;
+    if (file >= 0 && close(file) && !number) number = errno;
+    if (number) TRL_TRY(trli_file_fail(ctx, "write", to, number));
+    TRL_TRY(check_target(ctx, to, false));
+    if (rename(from, to)) TRL_TRY(trli_file_fail(ctx, "write", to, errno));
+    synchronise_folder(to);
+done:
+    return err;
+}
+
+/* ---- reading ---- */
+
+const char *trli_file_kind(mode_t mode)
+{
+    return S_ISREG(mode)                    ? "a file"
+           : S_ISDIR(mode)                  ? "a folder"
+           : S_ISFIFO(mode)                 ? "a pipe"
+           : S_ISSOCK(mode)                 ? "a socket"
+           : S_ISCHR(mode) || S_ISBLK(mode) ? "a device"
+                                            : "something else than a file";
+}
+
+/* Looked at before it is opened, because to open a device may act on it; and after that, because another may stand there by then. */
+int trli_file_open(const char *path, off_t *size, char reason[TRLI_FILE_REASON])
+{
+    struct stat status;
+    int file = -1;
+    *size = 0;
+    if (stat(path, &status) == 0 && S_ISREG(status.st_mode)) {
+        file = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+        if (file >= 0 && fstat(file, &status)) {
+            close(file);
+            file = -1;
+        }
+    } else if (stat(path, &status) == 0) {
+        snprintf(reason, TRLI_FILE_REASON, "it is %s, not a file", trli_file_kind(status.st_mode));
+        return -1;
+    }
+    if (file >= 0 && S_ISREG(status.st_mode)) {
+        *size = status.st_size;
+        return file;
+    }
+    snprintf(reason, TRLI_FILE_REASON, "%s", file < 0 ? strerror(errno) : "it was replaced meanwhile");
+    if (file >= 0) close(file);
+    return -1;
+}
+
+/* Bytes until the file's end, or as many as there is room for; -1 with errno. */
+static ssize_t read_all(int file, char *bytes, size_t room)
+{
+    size_t got = 0;
+    while (got < room) {
+        ssize_t n = read(file, bytes + got, room - got);
         if (n < 0 && errno == EINTR) continue;
-        if (n < 0) number = errno;
-        if (n <= 0) break;
+        if (n < 0) return -1;
+        if (n == 0) break;
         got += (size_t)n;
     }
+    return (ssize_t)got;
+}
+
+trl_err trli_file_read(trl_context *ctx, trl_err class, const trl_place *place, const char *path, off_t most,
+                       char **bytes, size_t *size)
+{
+    char reason[TRLI_FILE_REASON];
+    off_t length;
+    ssize_t got = 0;
+    trl_err err = TRL_OK;
+    *bytes = NULL;
+    int file = trli_file_open(path, &length, reason);
+    if (file < 0) return trl_fail(ctx, class, place, "cannot read '%s': %s", path, reason);
+    if (length > most)
+        TRL_TRY(
+            trl_fail(ctx, class, place, "cannot read '%s': it is larger than %lld MB", path, (long long)most >> 20));
+    *bytes = malloc((size_t)length + 1);
+    if (!*bytes)
+        TRL_TRY(trl_fail(ctx, TRL_ERR_MEMORY, place, "no memory to read '%s' of %lld bytes", path, (long long)length));
+    got = read_all(file, *bytes, (size_t)length);
+    if (got < 0) TRL_TRY(trl_fail(ctx, class, place, "cannot read '%s': %s", path, strerror(errno)));
     (*bytes)[got] = 0;
-    *size = got;
+    *size = (size_t)got;
 done:
-    if (file >= 0) close(file);
-    if (!number) return TRL_OK;
+    close(file);
+    if (err == TRL_OK) return TRL_OK;
     free(*bytes);
     *bytes = NULL;
-    return trli_file_fail(ctx, "read", path, number);
+    return err;
 }

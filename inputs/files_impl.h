@@ -5,6 +5,8 @@
 #ifndef TRLI_FILES_IMPL_H
 #define TRLI_FILES_IMPL_H
 
+#include <stdbool.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 #include <trl_context.h>
@@ -18,18 +20,52 @@ trl_err trli_file_fail(trl_context *ctx, const char *action, const char *path, i
 /* Create a folder and its parents where they are missing. Fails with IO. */
 TRL_NODISCARD trl_err trli_folder_create(trl_context *ctx, const char *path);
 
-/* Write all bytes at a position of an open file, however many calls it takes. Returns 0 or an errno. */
+/* The same for the folder that a path is in. */
+TRL_NODISCARD trl_err trli_folder_create_for(trl_context *ctx, const char *path);
+
+/* Write all bytes at a position of an open file, however many calls it takes. at: negative for the present position, which
+ * devices and pipes alone have. Returns 0 or an errno. */
 TRL_NODISCARD int trli_file_put(int file, const void *bytes, size_t size, off_t at);
 
-/* Write a file of these bytes and bring it to the disk. On failure it is removed. Fails with IO. */
-TRL_NODISCARD trl_err trli_file_write(trl_context *ctx, const char *path, const void *bytes, size_t size);
-/* The same aside, then renamed: the path names the old file or the new one, each whole. */
+/* Why a file cannot be written at a path, or NULL. Only a regular file, or nothing, is replaced: no folder, link, device, pipe or
+ * socket. streams: devices of characters and pipes (also by links to them, as /dev/stdout) are written to as they are. */
+const char *trli_file_refusal(const char *path, bool streams);
+
+/* A file on its way: until it is whole it has another name in the same folder, which no other file can have. */
+typedef struct trli_new_file {
+    trl_context *ctx;
+    char *path;  /* the name that it gets */
+    char *aside; /* the name that it has; NULL: a device or a pipe, written to directly */
+    int file;    /* open for writing; those that go by `aside` write to the same file */
+} trli_new_file;
+
+/* Create the file aside. streams: as above. Fails with IO or MEMORY; *file is then empty. */
+TRL_NODISCARD trl_err trli_file_begin(trl_context *ctx, const char *path, bool streams, trli_new_file *file);
+/* A stream to write to the file, which the caller closes before the end. Fails with IO. */
+TRL_NODISCARD trl_err trli_file_stream(const trli_new_file *file, FILE **stream);
+/* Bring the file to the disk and give it its name: the path names the old file or the new one, each whole. With `ended` an error, or if
+ * this fails, it is removed. Returns `ended`, or IO. *file is empty after that, and may have been
+ * before. */
+TRL_NODISCARD trl_err trli_file_end(trli_new_file *file, trl_err ended);
+/* Both, with these bytes between them. */
 TRL_NODISCARD trl_err trli_file_replace(trl_context *ctx, const char *path, const void *bytes, size_t size);
+TRL_NODISCARD trl_err trli_file_write(trl_context *ctx, const char *path, const void *bytes, size_t size);
+
+/* Remove what killed runs left in a folder, if it exists. */
+void trli_folder_sweep(const char *path);
 
 /* Give a file its final name and bring both to the disk. On failure it keeps its name. Fails with IO. */
 TRL_NODISCARD trl_err trli_file_publish(trl_context *ctx, const char *from, const char *to);
 
-/* The whole of a file, NUL-terminated, which the caller frees. Fails with IO or MEMORY. */
-TRL_NODISCARD trl_err trli_file_read(trl_context *ctx, const char *path, char **bytes, size_t *size);
+enum { TRLI_FILE_REASON = 160 };
+/* "a file", "a folder", "a pipe", ... */
+const char *trli_file_kind(mode_t mode);
+/* Open a regular file to read it, and find its size. -1, and why: it cannot be opened, or is of another kind, which reading could wait for
+ * or act on. */
+int trli_file_open(const char *path, off_t *size, char reason[TRLI_FILE_REASON]);
+/* The whole of a regular file of at most so many bytes, NUL-terminated, which the caller frees. Fails with `class`, which is INPUT or IO,
+ * or with MEMORY. */
+TRL_NODISCARD trl_err trli_file_read(trl_context *ctx, trl_err class, const trl_place *place, const char *path,
+                                     off_t most, char **bytes, size_t *size);
 
 #endif

@@ -10,6 +10,7 @@
 int main(int argc, char **argv)
 {
     int provided;
+    signal(SIGPIPE, SIG_IGN); /* a run goes on without those who read what it prints */
     signal(SIGXFSZ, SIG_IGN); /* a file that outgrows its limit is an error of the write, not the end of the program */
     if (MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &provided) != MPI_SUCCESS) {
         fputs("trellis: MPI cannot be started\n", stderr);

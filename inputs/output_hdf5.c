@@ -56,14 +56,12 @@ static hid_t open_unlocked(const char *path, unsigned flags)
 
 hid_t trli_hdf5_try_open(const char *path, char reason[TRLI_REASON_ROOM])
 {
-    struct stat status;
-    int number = stat(path, &status) ? errno : S_ISDIR(status.st_mode) ? EISDIR : 0;
-    hid_t file = number ? -1 : open_unlocked(path, H5F_ACC_RDONLY);
-    if (number) {
-        snprintf(reason, TRLI_REASON_ROOM, "%s", strerror(number));
-    } else if (file < 0) {
-        trli_hdf5_reason(reason);
-    }
+    off_t size;
+    int probe = trli_file_open(path, &size, reason);
+    if (probe < 0) return -1;
+    close(probe);
+    hid_t file = open_unlocked(path, H5F_ACC_RDONLY);
+    if (file < 0) trli_hdf5_reason(reason);
     return file;
 }
 

@@ -2,12 +2,13 @@
  * Part of Trellis, an expression-graph PDE solver framework. */
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <png.h>
 
 #include <plot_impl.h>
+
+#include "files_impl.h"
 
 /* Fill the file; on failure *reason says why. */
 static bool write_image(FILE *stream, const trli_canvas *canvas, png_image *image, const char **reason)
@@ -26,33 +27,14 @@ static bool write_image(FILE *stream, const trli_canvas *canvas, png_image *imag
 
 trl_err trli_png_write(trl_context *ctx, const char *path, const trli_canvas *canvas)
 {
-    trl_err err = TRL_OK;
+    trli_new_file file;
     FILE *stream = NULL;
     png_image image;
     const char *reason = NULL;
-    size_t size = strlen(path) + sizeof ".partial";
-    char *aside = malloc(size);
-    if (!aside) return trl_fail(ctx, TRL_ERR_MEMORY, NULL, "no memory to write '%s'", path);
-    snprintf(aside, size, "%s.partial", path);
-    stream = fopen(aside, "wb");
-    if (!stream) {
-        err = trl_fail(ctx, TRL_ERR_IO, NULL, "cannot create the picture '%s': %s", path, strerror(errno));
-        goto done;
-    }
-    bool whole = write_image(stream, canvas, &image, &reason);
-    if (fclose(stream) && whole) {
-        whole = false;
-        reason = strerror(errno);
-    }
-    if (whole && rename(aside, path)) {
-        whole = false;
-        reason = strerror(errno);
-    }
-    if (!whole) {
+    trl_err err = trli_file_begin(ctx, path, true, &file);
+    if (err == TRL_OK) err = trli_file_stream(&file, &stream);
+    if (err == TRL_OK && !write_image(stream, canvas, &image, &reason))
         err = trl_fail(ctx, TRL_ERR_IO, NULL, "cannot write the picture '%s': %s", path, reason);
-        (void)remove(aside);
-    }
-done:
-    free(aside);
-    return err;
+    if (stream) fclose(stream);
+    return trli_file_end(&file, err);
 }

@@ -12,6 +12,8 @@
 
 #include <output_hdf5_impl.h>
 #include <plot_impl.h>
+
+#include "files_impl.h"
 #include <trl_formula.h>
 
 enum { NAME_ROOM = 256 };
@@ -53,6 +55,8 @@ static trl_err open_file(source *s)
     (void)H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
     if (!stat(s->path, &status) && S_ISDIR(status.st_mode))
         return fail_file(s, "is a folder; give the fields.h5 in it");
+    if (!stat(s->path, &status) && !S_ISREG(status.st_mode))
+        return fail_file(s, "is %s, not a file", trli_file_kind(status.st_mode));
     htri_t kind = H5Fis_hdf5(s->path);
     if (kind == 0) return fail_file(s, "is not an HDF5 file, or nothing is written to it yet");
     s->file = trli_hdf5_try_open(s->path, reason);

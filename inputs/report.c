@@ -4,11 +4,11 @@
 #include "run_impl.h"
 
 #include <inttypes.h>
-#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "files_impl.h"
 #include "json_impl.h"
 
 /* What all ranks together know of the run; zero where the run did not get that far. */
@@ -304,14 +304,14 @@ done:
     return err;
 }
 
-/* Write to a path of the command line: a folder and a name in it. */
+/* The copy that --report asks for. On rank 0. */
 static trl_err write_to(trl_context *ctx, const char *path, const char *text)
 {
-    char folder[PATH_MAX];
-    const char *slash = strrchr(path, '/');
-    int length = snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
-    if (length >= (int)sizeof folder) return trl_fail(ctx, TRL_ERR_INPUT, NULL, "the path '%s' is too long", path);
-    return trli_text_write(ctx, folder, slash ? slash + 1 : path, text);
+    trl_err err;
+    TRL_TRY(trli_folder_create_for(ctx, path));
+    TRL_TRY(trli_file_write(ctx, path, text, strlen(text)));
+done:
+    return err;
 }
 
 trl_err trli_report_write(trli_run *run, trl_err ended)
@@ -325,12 +325,16 @@ trl_err trli_report_write(trli_run *run, trl_err ended)
     TRL_TRY(gather_totals(run, &totals));
     if (ended == TRL_OK || ended == TRL_ERR_INTERRUPTED) TRL_TRY(gather_fields(run, &stats));
     TRL_TRY(trl_context_agree(run->ctx, compose(run, ended, &totals, stats, &text)));
-    /* What ended the run is the user's message; a report that cannot be written either adds nothing to it. */
+    /* What ended the run is the user's message; behind a disk that is full, a report that cannot be written either adds nothing to it. */
     if (ended != TRL_OK) trli_diagnostics_print(run->ctx);
-    if (path) TRL_TRY(write_to(run->ctx, path, text));
-    if (run->sim) TRL_TRY(trli_text_write(run->ctx, run->options->directory, "report.json", text));
+    if (run->sim) err = trli_text_write(run->ctx, run->options->directory, "report.json", text);
+    if (path) {
+        trl_err copied = trl_context_rank(run->ctx) == 0 ? write_to(run->ctx, path, text) : TRL_OK;
+        copied = trl_context_agree(run->ctx, copied);
+        if (err == TRL_OK) err = copied;
+    }
 done:
-    if (ended != TRL_OK && text) trl_context_clear_diagnostics(run->ctx);
+    if (ended == TRL_ERR_IO && text) trl_context_clear_diagnostics(run->ctx);
     free(stats);
     free(text);
     return err;

@@ -46,19 +46,25 @@ static trl_err agree_on_signal(trli_run *run, stop_watch *watch, int *signal)
     return TRL_OK;
 }
 
-static trl_err write_output(trli_run *run, bool forced)
-{
-    double before = trli_clock();
-    trl_err err = trli_run_write_output(run, forced);
-    run->wall[TRLI_WALL_OUTPUT] += trli_clock() - before;
-    return err;
-}
-
 static trl_err write_checkpoint(trli_run *run, bool forced)
 {
     double before = trli_clock();
     trl_err err = trli_run_write_checkpoint(run, forced);
     run->wall[TRLI_WALL_OUTPUT] += trli_clock() - before;
+    return err;
+}
+
+/* Where output cannot be written, the step is kept all the same if it can be: the restart writes its output again. */
+static trl_err write_output(trli_run *run, bool forced)
+{
+    double before = trli_clock();
+    trl_err err = trli_run_write_output(run, forced);
+    run->wall[TRLI_WALL_OUTPUT] += trli_clock() - before;
+    if (err == TRL_ERR_IO && write_checkpoint(run, true) == TRL_OK)
+        trl_warn(run->ctx, NULL,
+                 "step %" TRL_GIDX_FMT
+                 " is in %s/checkpoint: once its output can be written, continue with --restart latest",
+                 trl_simulation_step_number(run->sim), run->options->directory);
     return err;
 }
 

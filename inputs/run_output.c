@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "files_impl.h"
+
 static bool is_output(const trl_field_info *info)
 {
     return info->output;
@@ -82,6 +84,7 @@ trl_err trli_run_open_output(trli_run *run)
     char *text = NULL;
     trl_err err = trli_deck_write(run->ctx, run->deck, &text);
     TRL_TRY(trl_context_agree(run->ctx, err));
+    if (trl_context_rank(run->ctx) == 0) trli_folder_sweep(run->options->directory);
     TRL_TRY(trli_text_write(run->ctx, run->options->directory, "deck.yaml", text));
     TRL_TRY(trl_context_agree(run->ctx, create_set(run->ctx, run->sim, is_output, &run->output)));
     TRL_TRY(trli_fields_create(run->ctx, trl_simulation_layout(run->sim), run->options->directory, append,

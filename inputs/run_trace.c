@@ -92,24 +92,36 @@ static trl_err gather(const trli_run *run, const trace_text *t, char *piece, con
     return moved ? TRL_OK : trl_fail(run->ctx, TRL_ERR_MPI, NULL, "the ranks could not gather their traces");
 }
 
+/* Rank 0 alone writes. */
+static trl_err open_trace(const trli_run *run, const char *path, trli_new_file *file, FILE **out)
+{
+    trl_err err;
+    TRL_TRY(trli_folder_create_for(run->ctx, path));
+    TRL_TRY(trli_file_begin(run->ctx, path, true, file));
+    TRL_TRY(trli_file_stream(file, out));
+done:
+    return err;
+}
+
 trl_err trli_run_write_trace(trli_run *run)
 {
     const char *path = trli_arguments_value(run->arguments, "--trace");
     bool root = trl_context_rank(run->ctx) == 0;
     trace_text t = {0};
     char *piece = NULL;
+    trli_new_file file = {.file = -1};
     FILE *out = NULL;
     trl_err err;
     if (!run->traced) return TRL_OK;
     err = compose(run, &t);
-    if (root && err == TRL_OK && !(out = fopen(path, "w"))) err = trli_file_fail(run->ctx, "write", path, errno);
+    if (root && err == TRL_OK) err = open_trace(run, path, &file, &out);
     if (root && err == TRL_OK && !(piece = malloc(PIECE)))
         err = trl_fail(run->ctx, TRL_ERR_MEMORY, NULL, "no memory for the traces of other ranks");
-    TRL_TRY(trl_context_agree(run->ctx, err));
-    err = trl_context_agree(run->ctx, gather(run, &t, piece, path, out));
-done:
+    err = trl_context_agree(run->ctx, err);
+    if (err == TRL_OK) err = trl_context_agree(run->ctx, gather(run, &t, piece, path, out));
     if (out) fclose(out);
+    if (root) err = trli_file_end(&file, err);
     free(piece);
     free(t.text);
-    return err;
+    return trl_context_agree(run->ctx, err);
 }

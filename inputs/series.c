@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "files_impl.h"
@@ -57,7 +58,7 @@ static trl_err initial_text(trli_series_file *file, const char *header, bool app
     size_t length = strlen(header);
     trl_err err = TRL_OK;
     if (append && access(file->path, F_OK) == 0) {
-        TRL_TRY(trli_file_read(file->ctx, file->path, text, size));
+        TRL_TRY(trli_file_read(file->ctx, TRL_ERR_IO, NULL, file->path, INT64_MAX, text, size));
         if (strncmp(*text, header, length))
             return trl_fail(file->ctx, TRL_ERR_INPUT, NULL,
                             "the series in '%s' are '%.*s', those of the deck are '%.*s'; a restart continues the "
@@ -85,7 +86,7 @@ static trl_err open_series(trli_series_file *file, const char *folder, const cha
     TRL_TRY(header_of(file->ctx, file->n, names, &header));
     TRL_TRY(initial_text(file, header, append, after_step, &text, &size));
     TRL_TRY(trli_file_replace(file->ctx, file->path, text, size));
-    file->file = open(file->path, O_WRONLY | O_CLOEXEC);
+    file->file = open(file->path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
     if (file->file < 0) err = trli_file_fail(file->ctx, "write", file->path, errno);
     file->size = (off_t)size;
 done:
@@ -114,11 +115,36 @@ trl_err trli_series_create(trl_context *ctx, const char *folder, int n, const ch
     return err;
 }
 
+/* Whether the file that is written to still is the one at its path, and holds what was written. On rank 0. */
+static trl_err check_file(const trli_series_file *file)
+{
+    struct stat named, opened;
+    const char *what = NULL;
+    char size[96];
+    if (lstat(file->path, &named) || fstat(file->file, &opened)) {
+        if (errno != ENOENT && errno != ENOTDIR) return trli_file_fail(file->ctx, "write", file->path, errno);
+        what = "it or its folder was removed";
+    } else if (named.st_ino != opened.st_ino || named.st_dev != opened.st_dev) {
+        what = "it was replaced by another file";
+    } else if (opened.st_size != file->size) {
+        snprintf(size, sizeof size, "it was changed: %lld bytes were written, and it has %lld", (long long)file->size,
+                 (long long)opened.st_size);
+        what = size;
+    }
+    if (!what) return TRL_OK;
+    return trl_fail(
+        file->ctx, TRL_ERR_IO, NULL,
+        "the series in '%s' cannot go on: %s while the run wrote to it; leave a run's files alone until it ends",
+        file->path, what);
+}
+
 /* On rank 0. Half a line, where the disk ran full, is taken back. */
 static trl_err write_line(trli_series_file *file, trl_gidx step, double time, const double *values)
 {
     enum { NUMBER_ROOM = 32 };
     size_t room = (size_t)(file->n + 2) * NUMBER_ROOM, used = 0;
+    trl_err err = check_file(file);
+    if (err != TRL_OK) return err;
     char *line = malloc(room);
     if (!line) return trl_fail(file->ctx, TRL_ERR_MEMORY, NULL, "no memory for a line of %d series", file->n);
     used += (size_t)snprintf(line, room, "%" TRL_GIDX_FMT ",%.17g", step, time);
@@ -147,8 +173,8 @@ trl_err trli_series_close(trli_series_file **file)
     if (!f) return TRL_OK;
     if (f->file >= 0) {
         int number = fsync(f->file) ? errno : 0;
-        if (close(f->file) && !number) number = errno;
-        if (number) err = trli_file_fail(f->ctx, "write", f->path, number);
+        err = number ? trli_file_fail(f->ctx, "write", f->path, number) : check_file(f);
+        close(f->file);
     }
     err = trl_context_agree(f->ctx, err);
     free(f->path);

@@ -4,6 +4,7 @@
 #ifndef OUTPUT_FIXTURE_H
 #define OUTPUT_FIXTURE_H
 
+#include <dirent.h>
 #include <math.h>
 #include <signal.h>
 #include <stdint.h>
@@ -143,6 +144,16 @@ static inline void fixture_write(const char *path, const char *text, size_t size
 static inline bool fixture_exists(const char *path)
 {
     return access(path, F_OK) == 0;
+}
+
+/* How many entries a folder has, hidden ones included. */
+static inline int fixture_entries(const char *folder)
+{
+    int n = -2; /* itself and the one above */
+    DIR *stream = opendir(folder);
+    while (stream && readdir(stream)) ++n;
+    if (stream) closedir(stream);
+    return n;
 }
 
 /* Rank 0 does a thing to files while the others wait. */

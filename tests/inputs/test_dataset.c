@@ -77,7 +77,7 @@ START_TEST(says_what_is_wrong_with_a_dataset)
     } bad[] = {
         {"nowhere.h5", "T",
          "deck.yaml:7:3: cannot read 'nowhere.h5': No such file or directory; an HDF5 file is needed"},
-        {".", "T", "deck.yaml:7:3: cannot read '.': Is a directory; an HDF5 file is needed"},
+        {".", "T", "deck.yaml:7:3: cannot read '.': it is a folder, not a file; an HDF5 file is needed"},
         {"text.h5", "T", "deck.yaml:7:3: cannot read 'text.h5': file signature not found"},
         {"foreign.h5", "T", "deck.yaml:7:3: no dataset 'T' in 'foreign.h5'; there is: /ic/T, /one, /text"},
         {"foreign.h5", "/none/T", "no dataset '/none/T' in 'foreign.h5'; there is: /ic/T, /one, /text"},

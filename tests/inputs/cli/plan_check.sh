@@ -18,7 +18,7 @@ grep -q "measured .* of the roofline" stdout.txt || fail "the plan does not show
 expect 0 "$TRELLIS" kernels deck.yaml --values
 grep -q "T:np1 <- a" stdout.txt || fail "the values of the kernels are not shown"
 expect 3 "$TRELLIS" plan deck.yaml --dot nowhere/graph
-says stderr.txt "'nowhere/graph.expressions.dot' cannot be written: No such file or directory"
+says stderr.txt "cannot write 'nowhere/graph.expressions.dot': No such file or directory"
 [ ! -e out ] || fail "plan made an output folder"
 
 expect 0 ranks 2 "$TRELLIS" check deck.yaml
