@@ -342,6 +342,11 @@ trl_err trli_task_stable_dt(void *data, const trl_task_args *args, bool *done)
     const trl_array *required = take_arrays(&sc, t, s->ninputs, s->input);
     const trl_eval_args eval = plugin_args(t, NULL, required, sc.at, args->worker);
     TRL_TRY(call_plugin(model, s->entry, &eval, NULL, &dt));
+    const trl_expression_entry *deck = model->entry[s->entry].deck;
+    if (!(dt > 0))
+        TRL_TRY(trl_fail(model->ctx, TRL_ERR_NUMERICS, &deck->place,
+                         "stable_dt of '%s' (type '%s') gave %g at step %lld, t = %.10g: a stable dt is positive",
+                         deck->name, deck->type->name, dt, (long long)eval.step, eval.t));
     trli_partial_add(&t->reduction->part[args->worker], TRLI_MERGE_MIN, &dt, 1);
 done:
     return err;

@@ -90,6 +90,15 @@ static bool is_event(void *data, trl_gidx step, double time, double dt)
            (o->has_checkpoint && trli_every_due(&o->checkpoint_every, step, time, dt));
 }
 
+/* A step that cannot begin leaves a whole state, which is kept. */
+static trl_err advance(trli_run *run)
+{
+    trl_err err = trl_simulation_advance(run->sim, is_event, run);
+    if (err == TRL_OK || !trl_simulation_stalled(run->sim)) return err;
+    trl_err kept = write_checkpoint(run, true);
+    return kept != TRL_OK ? kept : err;
+}
+
 trl_err trli_run_loop(trli_run *run)
 {
     trl_simulation *sim = run->sim;
@@ -101,7 +110,7 @@ trl_err trli_run_loop(trli_run *run)
     while (!trl_simulation_done(sim)) {
         TRL_TRY(agree_on_signal(run, &watch, &signal));
         if (signal) TRL_TRY(stop(run, signal));
-        TRL_TRY(trl_simulation_advance(sim, is_event, run));
+        TRL_TRY(advance(run));
         trli_progress_update(&run->progress, trl_simulation_step_number(sim), trl_simulation_time(sim),
                              trl_simulation_dt(sim));
         TRL_TRY(write_output(run, false));

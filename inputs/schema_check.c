@@ -196,6 +196,9 @@ static void add_advice(phrase *p, const trli_key *key, const char *text)
         add(p, "%s", trli_scalar_boolean_advice(text));
     else if (key->forms & (TRLI_AS_NUMBER | TRLI_AS_INTEGER))
         add(p, "%s", trli_scalar_number_advice(text));
+    double number;
+    if (key->forms & TRLI_AS_INTEGER && key->max > 1e9 && trli_scalar_number(text, &number) && number > key->max)
+        add(p, "; at most %.17g can be counted", key->max);
 }
 
 static bool scalar_fits(const trli_key *key, const char *text, bool item);

@@ -190,9 +190,10 @@ static trl_err create(trl_simulation *sim)
         return trl_fail(sim->ctx, TRL_ERR_INPUT, &p->time.method_place, "unknown time integration method '%s'",
                         p->time.method);
     sim->steps_wanted = p->time.steps;
-    sim->time = p->time.start;
+    sim->time = sim->base_time = p->time.start;
     sim->dt = p->time.dt;
     sim->limit_scalar = -1;
+    TRL_TRY(trli_check_time(sim));
     TRL_TRY(
         trl_layout_create(sim->ctx, &p->grid, p->patches_auto ? NULL : p->patches, &p->patches_place, &sim->layout));
     TRL_TRY(create_workers(sim));
@@ -315,23 +316,8 @@ trl_err trl_simulation_initialise(trl_simulation *sim)
     trl_err err = TRL_OK;
     set_present(sim);
     TRL_TRY(run_checked(sim, sim->initial, 0, sim->time, true));
+    TRL_TRY(trli_check_first_step(sim));
     if (sim->problem->time.cfl <= 0) TRL_TRY(trli_limit_warn(sim));
-done:
-    return err;
-}
-
-trl_err trli_choose_step(trl_simulation *sim, trl_gidx number, double time, trli_next_step *next)
-{
-    const trl_time_entry *p = &sim->problem->time;
-    trl_err err = TRL_OK;
-    *next = (trli_next_step){.number = number + 1, .from = time, .dt = p->dt};
-    if (p->cfl > 0) TRL_TRY(trli_limit_step(sim, &next->dt));
-    /* With a fixed dt, time is no running sum. */
-    next->time = p->cfl > 0 ? time + next->dt : p->start + (double)next->number * p->dt;
-    if (p->has_end && p->end - time <= next->dt * (1 + 1e-6)) {
-        next->dt = p->end - time;
-        next->time = p->end;
-    }
 done:
     return err;
 }
@@ -352,7 +338,7 @@ trl_err trl_simulation_step(trl_simulation *sim)
     trl_memory_stats before, after;
     trl_err err = TRL_OK;
     trl_memory_get_stats(sim->ctx, &before);
-    TRL_TRY(trli_choose_step(sim, sim->step_number, sim->time, &next));
+    TRL_TRY(trli_next_step_of(sim, &next));
     trli_set_times(sim, &next);
     trl_graph_set_timing(sim->step->graph, sim->steps_run > 0 && sim->steps_run <= TIMED_STEPS);
     TRL_TRY(run_checked(sim, sim->step, next.number, next.time, sim->problem->nan_check));
@@ -361,12 +347,6 @@ trl_err trl_simulation_step(trl_simulation *sim)
     trli_accept_steps(sim, &next, 1);
 done:
     return err;
-}
-
-bool trli_done_at(const trl_simulation *sim, trl_gidx number, double time)
-{
-    const trl_time_entry *p = &sim->problem->time;
-    return (sim->steps_wanted >= 0 && number >= sim->steps_wanted) || (p->has_end && time >= p->end);
 }
 
 bool trl_simulation_done(const trl_simulation *sim)
@@ -432,15 +412,6 @@ trl_array trl_simulation_array(const trl_simulation *sim, int field, int local_p
 const double *trl_simulation_series(const trl_simulation *sim)
 {
     return sim->series_value;
-}
-
-trl_err trl_simulation_resume(trl_simulation *sim, trl_gidx step, double time, double dt)
-{
-    if (step < 0) return trl_fail(sim->ctx, TRL_ERR_USAGE, NULL, "a simulation cannot resume at step %" PRId64, step);
-    sim->step_number = step;
-    sim->time = time;
-    sim->dt = dt;
-    return TRL_OK;
 }
 
 void trl_simulation_get_stats(const trl_simulation *sim, trl_simulation_stats *stats)

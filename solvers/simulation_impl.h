@@ -49,6 +49,9 @@ struct trl_simulation {
     int limit_scalar; /* largest stable dt at C = 1, or -1 */
     trl_gidx step_number, steps_wanted;
     double time, dt;
+    trl_gidx base_step; /* with a fixed dt, t = base_time + (step - base_step)*dt */
+    double base_time;
+    bool stalled;        /* the last step failed before it began: dt could not be chosen */
     trl_gidx steps_run;  /* by this program, a restart not counted */
     int64_t allocations; /* on the step path after the first step; there should be none */
     int64_t comm_bytes, comm_messages;
@@ -71,10 +74,22 @@ TRL_NODISCARD trl_err trli_time_blocking_create(trl_simulation *sim);
 void trli_time_blocking_destroy(struct trli_time_blocking **blocking);
 /* For the plan: how many steps are taken at once, or why they are not. */
 void trli_time_blocking_describe(const trl_simulation *sim, size_t size, char *text);
-/* simulation.c: the step after one that ended at number and time, and the scalars of the model for it. */
+/* steps.c */
+/* Whether the numbers of time are usable: INPUT. */
+TRL_NODISCARD trl_err trli_check_time(const trl_simulation *sim);
+/* The step after one that ended at number and time; it may lead nowhere. */
 TRL_NODISCARD trl_err trli_choose_step(trl_simulation *sim, trl_gidx number, double time, trli_next_step *next);
+/* Whether t changes in a step, and stays finite. */
+bool trli_step_leads_on(const trli_next_step *next);
+/* NUMERICS, saying why, if it does not lead on. */
+TRL_NODISCARD trl_err trli_check_step(trl_simulation *sim, const trli_next_step *next);
+/* The step after the present one, checked; whether that failed is noted. Collective: yes. */
+TRL_NODISCARD trl_err trli_next_step_of(trl_simulation *sim, trli_next_step *next);
+/* What is wrong with dt before step 0: INPUT. Collective: yes. */
+TRL_NODISCARD trl_err trli_check_first_step(trl_simulation *sim);
 /* Whether steps or end is reached at a step's number and time. */
 bool trli_done_at(const trl_simulation *sim, trl_gidx number, double time);
+/* simulation.c: the scalars of the model for a step. */
 void trli_set_times(trl_simulation *sim, const trli_next_step *next);
 /* The worst of all ranks' errors, which all return, and of *result. Collective: yes. */
 TRL_NODISCARD trl_err trli_agree_on_result(trl_simulation *sim, trl_err err, trl_gidx step, int *result);

@@ -227,8 +227,11 @@ static trl_err look_ahead(trl_simulation *sim, int most, trl_stop stop, void *da
     for (*count = 0; *count < most; ++*count) {
         trli_next_step *n = &next[*count];
         if (*count > 0 && trli_done_at(sim, number, time)) break;
-        TRL_TRY(trli_choose_step(sim, number, time, n));
-        if (*count > 0 && n->dt != next[0].dt) break;
+        if (*count == 0)
+            TRL_TRY(trli_next_step_of(sim, n));
+        else
+            TRL_TRY(trli_choose_step(sim, number, time, n));
+        if (*count > 0 && (n->dt != next[0].dt || !trli_step_leads_on(n))) break;
         number = n->number;
         time = n->time;
         if (stop && stop(data, number, time, n->dt)) {

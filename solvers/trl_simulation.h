@@ -24,13 +24,16 @@ TRL_API void trl_simulation_destroy(trl_simulation **sim);
  * Collective: yes. */
 TRL_API TRL_NODISCARD trl_err trl_simulation_initialise(trl_simulation *sim);
 /* Advance one step: dt from the deck or cfl, shortened to land on end. NUMERICS errors name tag, cell, step and time; the state
- * is then that of before the step. Collective: yes. */
+ * is then that of before the step. A dt that no longer changes t is one, too. Collective: yes. */
 TRL_API TRL_NODISCARD trl_err trl_simulation_step(trl_simulation *sim);
 /* Advance by one step or, where that is possible and pays (time blocking), by some more, up to the first one after which `stop` says so
  * (NULL: none); it may be asked about later steps than are taken. As so many calls of trl_simulation_step, to the bit; but after a
  * NUMERICS error, which is about the first bad step, the state is lost. Collective: yes. */
 typedef bool (*trl_stop)(void *data, trl_gidx step, double time, double dt);
 TRL_API TRL_NODISCARD trl_err trl_simulation_advance(trl_simulation *sim, trl_stop stop, void *data);
+/* Whether the last step failed before it began, since dt could not be chosen or no longer changes t: the state is then that of before
+ * it, however many steps a call takes. */
+TRL_API bool trl_simulation_stalled(const trl_simulation *sim);
 /* Whether steps or end is reached. */
 TRL_API bool trl_simulation_done(const trl_simulation *sim);
 
@@ -72,7 +75,8 @@ typedef struct trl_field_stats {
 } trl_field_stats;
 TRL_API TRL_NODISCARD trl_err trl_simulation_field_stats(trl_simulation *sim, int field, trl_field_stats *stats);
 
-/* Restart: the caller fills the equations' arrays (owned points) and then sets step, time and the dt of the last step. */
+/* Restart: the caller fills the equations' arrays (owned points) and then sets step, time and the dt of the last step. With a fixed dt,
+ * t = start + step*dt goes on as such if the time is one of these, else from there. USAGE: step or time cannot be. */
 TRL_API TRL_NODISCARD trl_err trl_simulation_resume(trl_simulation *sim, trl_gidx step, double time, double dt);
 
 /* What trellis plan and the report show. */

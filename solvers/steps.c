@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Which step comes next, and whether it leads anywhere: here, and nowhere else, a dt is accepted. */
+#include <float.h>
+#include <inttypes.h>
+#include <math.h>
+
+#include "simulation_impl.h"
+
+/* More steps than this no run takes, and a double does not count them. */
+#define STEPS_MAX 9007199254740992.0
+
+/* The distance to the next double. */
+static double spacing_at(double t)
+{
+    const double size = fabs(t);
+    return size < DBL_MAX ? nextafter(size, INFINITY) - size : INFINITY;
+}
+
+bool trli_step_leads_on(const trli_next_step *next)
+{
+    return next->dt >= spacing_at(next->from) && next->time > next->from && isfinite(next->time) &&
+           next->number < INT64_MAX;
+}
+
+trl_err trli_choose_step(trl_simulation *sim, trl_gidx number, double time, trli_next_step *next)
+{
+    const trl_time_entry *p = &sim->problem->time;
+    trl_err err = TRL_OK;
+    *next = (trli_next_step){.number = number < INT64_MAX ? number + 1 : number, .from = time, .dt = p->dt};
+    if (p->cfl > 0) TRL_TRY(trli_limit_step(sim, &next->dt));
+    /* With a fixed dt, time is no running sum. */
+    next->time = p->cfl > 0 ? time + next->dt : sim->base_time + (double)(next->number - sim->base_step) * p->dt;
+    if (p->has_end && p->end - time <= next->dt * (1 + 1e-6)) {
+        next->dt = p->end - time;
+        next->time = p->end;
+    }
+done:
+    return err;
+}
+
+/* What the user can change about a dt that is too small. */
+static const char *remedy(const trl_time_entry *p, double dt)
+{
+    if (p->cfl <= 0) return "use a larger dt, or a start nearer to 0";
+    if (dt == p->dt_max) return "it is time.dt.max: use a larger one";
+    return "look at what bounds dt: a speed, a diffusivity, a plugin's stable_dt or a solution that grows";
+}
+
+static trl_err fail_step(const trl_simulation *sim, const trli_next_step *next)
+{
+    const trl_time_entry *p = &sim->problem->time;
+    const char *what = p->cfl > 0 ? "the stable dt" : "dt";
+    if (next->number == INT64_MAX)
+        return trl_fail(sim->ctx, TRL_ERR_NUMERICS, &p->place, "there is no step number after %" PRId64,
+                        next->number - 1);
+    if (isnan(next->dt) || next->dt < 0)
+        return trl_fail(sim->ctx, TRL_ERR_NUMERICS, &p->dt_place,
+                        "%s is %.6g at step %" PRId64 ", t = %.10g: it must be positive", what, next->dt,
+                        next->number - 1, next->from);
+    if (!isfinite(next->time))
+        return trl_fail(sim->ctx, TRL_ERR_NUMERICS, &p->dt_place,
+                        "t overflows in step %" PRId64 ": dt = %.6g from t = %.10g; use smaller units of time",
+                        next->number, next->dt, next->from);
+    return trl_fail(sim->ctx, TRL_ERR_NUMERICS, &p->dt_place,
+                    "%s = %.6g no longer changes t = %.17g after step %" PRId64
+                    " (numbers there are %.3g apart): the run would never end; %s",
+                    what, next->dt, next->from, next->number - 1, spacing_at(next->from), remedy(p, next->dt));
+}
+
+trl_err trli_check_step(trl_simulation *sim, const trli_next_step *next)
+{
+    const trl_time_entry *p = &sim->problem->time;
+    if (!trli_step_leads_on(next)) return fail_step(sim, next);
+    const double needed = p->has_end ? (p->end - next->time) / next->dt : 0;
+    const bool counted = sim->steps_wanted >= 0 && (double)(sim->steps_wanted - next->number) < STEPS_MAX;
+    if (needed <= STEPS_MAX || counted) return TRL_OK;
+    return trl_fail(sim->ctx, TRL_ERR_NUMERICS, &p->dt_place,
+                    "%s = %.6g after step %" PRId64 " would take %.3g steps from t = %.10g to end = %.10g; %s",
+                    p->cfl > 0 ? "the stable dt" : "dt", next->dt, next->number - 1, needed, next->from, p->end,
+                    remedy(p, next->dt));
+}
+
+trl_err trli_next_step_of(trl_simulation *sim, trli_next_step *next)
+{
+    sim->model->step_number = sim->step_number; /* for those who bound dt */
+    trl_err err = trli_choose_step(sim, sim->step_number, sim->time, next);
+    if (err == TRL_OK) err = trli_check_step(sim, next);
+    sim->stalled = err != TRL_OK;
+    return err;
+}
+
+bool trl_simulation_stalled(const trl_simulation *sim)
+{
+    return sim->stalled;
+}
+
+/* What the deck's numbers alone say about a fixed dt. */
+static trl_err check_fixed(const trl_simulation *sim)
+{
+    const trl_time_entry *p = &sim->problem->time;
+    const double way = p->end - p->start, by_steps = (double)sim->steps_wanted * p->dt;
+    if (p->has_end && (sim->steps_wanted < 0 || by_steps > way)) {
+        const double coarse = fmax(spacing_at(p->start), spacing_at(p->end));
+        if (way / p->dt < STEPS_MAX && p->dt >= coarse) return TRL_OK;
+        return trl_fail(
+            sim->ctx, TRL_ERR_INPUT, &p->dt_place,
+            "with dt = %.6g, end = %.10g is never reached from start = %.10g: it takes %.3g steps, and numbers "
+            "there are %.3g apart; use a larger dt",
+            p->dt, p->end, p->start, way / p->dt, coarse);
+    }
+    if (sim->steps_wanted >= 0 && !isfinite(p->start + by_steps))
+        return trl_fail(sim->ctx, TRL_ERR_INPUT, &p->dt_place,
+                        "t overflows: %" PRId64 " steps of dt = %.6g from start = %.10g; use smaller units of time",
+                        sim->steps_wanted, p->dt, p->start);
+    return TRL_OK;
+}
+
+trl_err trli_check_first_step(trl_simulation *sim)
+{
+    trli_next_step next;
+    trl_err err = TRL_OK;
+    if (trl_simulation_done(sim)) return TRL_OK;
+    if (sim->problem->time.cfl <= 0) TRL_TRY(check_fixed(sim));
+    TRL_TRY(trli_next_step_of(sim, &next));
+done:
+    /* Before step 0 it is the deck that is wrong. */
+    return err == TRL_ERR_NUMERICS ? TRL_ERR_INPUT : err;
+}
+
+trl_err trli_check_time(const trl_simulation *sim)
+{
+    const trl_time_entry *p = &sim->problem->time;
+    const bool fixed = !(p->cfl > 0);
+    if (!isfinite(p->start) || (p->has_end && !isfinite(p->end)))
+        return trl_fail(sim->ctx, TRL_ERR_INPUT, &p->place, "start and end of time must be finite: %g and %g", p->start,
+                        p->end);
+    if (!isfinite(p->cfl) || (fixed && !(p->dt > 0 && isfinite(p->dt))))
+        return trl_fail(sim->ctx, TRL_ERR_INPUT, &p->dt_place, "dt, or cfl, must be positive and finite: %g and %g",
+                        p->dt, p->cfl);
+    return TRL_OK;
+}
+
+bool trli_done_at(const trl_simulation *sim, trl_gidx number, double time)
+{
+    const trl_time_entry *p = &sim->problem->time;
+    return (sim->steps_wanted >= 0 && number >= sim->steps_wanted) || (p->has_end && time >= p->end);
+}
+
+trl_err trl_simulation_resume(trl_simulation *sim, trl_gidx step, double time, double dt)
+{
+    const trl_time_entry *p = &sim->problem->time;
+    if (step < 0 || (double)step > STEPS_MAX || !isfinite(time) || !isfinite(dt))
+        return trl_fail(sim->ctx, TRL_ERR_USAGE, NULL,
+                        "a simulation cannot resume at step %" PRId64 ", t = %g with dt = %g", step, time, dt);
+    sim->step_number = step;
+    sim->time = time;
+    sim->dt = dt;
+    /* After a step shortened to an earlier end, or with another dt than before, time goes on from here. */
+    const bool grid = fabs(p->start + (double)step * p->dt - time) <= 1e-6 * p->dt;
+    sim->base_step = grid ? 0 : step;
+    sim->base_time = grid ? p->start : time;
+    return TRL_OK;
+}
