@@ -37,6 +37,42 @@
     X(FLUXES_MUL, 7 << 4)        \
     X(FLUXES_MUL_ADD, 7 << 4)
 
+/* How chains come about: an operation and the one of its operand at the position, itself a chain perhaps, become one instruction; the
+ * first row that fits does. GRADIENTS and FLUXES are the difference of one SUB_MUL, or FLUX, at two points. X(operation, of the operand,
+ * position, chain). */
+#define TRLI_MERGE_LIST(X)                                    \
+    X(MUL, CHAIN_ADD_SUB, 0, SCALED_ADD_SUB_MUL)              \
+    X(MUL, CHAIN_ADD_SUB, 1, SCALED_ADD_SUB_MUL)              \
+    X(MUL, CHAIN_SUB_MUL, 0, SCALED_FLUX)                     \
+    X(MUL, CHAIN_SUB_MUL, 1, SCALED_FLUX)                     \
+    X(MUL, SCALED_GRADIENTS, 0, SCALED_GRADIENTS_MUL)         \
+    X(MUL, SCALED_GRADIENTS, 1, SCALED_GRADIENTS_MUL)         \
+    X(MUL, SCALED_FLUXES, 0, SCALED_FLUXES_MUL)               \
+    X(MUL, SCALED_FLUXES, 1, SCALED_FLUXES_MUL)               \
+    X(MUL, OP_ADD, 0, CHAIN_ADD_MUL)                          \
+    X(MUL, OP_ADD, 1, CHAIN_ADD_MUL)                          \
+    X(MUL, OP_SUB, 0, CHAIN_SUB_MUL)                          \
+    X(MUL, OP_SUB, 1, CHAIN_SUB_MUL)                          \
+    X(MUL, OP_MUL, 0, CHAIN_MUL_MUL)                          \
+    X(MUL, OP_MUL, 1, CHAIN_MUL_MUL)                          \
+    X(ADD, SCALED_ADD_SUB_MUL, 0, SCALED_ADD_SUB_MUL_ADD)     \
+    X(ADD, SCALED_ADD_SUB_MUL, 1, SCALED_ADD_SUB_MUL_ADD)     \
+    X(ADD, SCALED_GRADIENTS_MUL, 0, SCALED_GRADIENTS_MUL_ADD) \
+    X(ADD, SCALED_GRADIENTS_MUL, 1, SCALED_GRADIENTS_MUL_ADD) \
+    X(ADD, SCALED_FLUXES_MUL, 0, SCALED_FLUXES_MUL_ADD)       \
+    X(ADD, SCALED_FLUXES_MUL, 1, SCALED_FLUXES_MUL_ADD)       \
+    X(ADD, CHAIN_SUB_MUL, 0, SCALED_SUB_MUL_ADD)              \
+    X(ADD, CHAIN_SUB_MUL, 1, SCALED_SUB_MUL_ADD)              \
+    X(ADD, OP_MUL, 0, CHAIN_MUL_ADD)                          \
+    X(ADD, OP_MUL, 1, CHAIN_MUL_ADD)                          \
+    X(SUB, OP_MUL, 0, CHAIN_MUL_SUB)                          \
+    X(SUB, OP_MUL, 1, CHAIN_SUB_FROM_MUL)                     \
+    X(ADD, OP_ADD, 0, CHAIN_ADD_ADD)                          \
+    X(ADD, OP_ADD, 1, CHAIN_ADD_ADD)                          \
+    X(ADD, OP_SUB, 0, CHAIN_SUB_ADD)                          \
+    X(ADD, OP_SUB, 1, CHAIN_SUB_ADD)                          \
+    X(SUB, OP_ADD, 0, CHAIN_ADD_SUB)
+
 typedef enum trli_chain {
     TRLI_CHAIN_FIRST = TRLI_OP_COUNT - 1,
 #define TRLI_CHAIN_ENUM(name) TRLI_CHAIN_##name,

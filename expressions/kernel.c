@@ -84,7 +84,7 @@ static void count_uses(translation *t, int nroots, const trli_value *roots)
 static bool may_absorb(const translation *t, trli_value v, int op, unsigned varies)
 {
     int32_t i = place_of(t, v);
-    return t->made[i] >= 0 && t->kernel->instruction[t->made[i]].op == op && t->uses[i] == 1 && t->output[i] < 0 &&
+    return t->made[i] >= 0 && t->kernel->instruction[t->made[i]].op == op && t->uses[i] == 1 &&
            trli_ir_node(t->ir, v)->varies == varies;
 }
 
@@ -116,7 +116,7 @@ static int32_t flux_of(const translation *t, trli_value v, unsigned varies)
 {
     const trli_node *n = trli_ir_node(t->ir, v);
     const int32_t i = place_of(t, n->op == TRLI_OP_SHIFT ? n->arg[0] : v);
-    if (t->made[i] < 0 || t->output[i] >= 0 || node_at(t, i)->varies != varies) return -1;
+    if (t->made[i] < 0 || node_at(t, i)->varies != varies) return -1;
     const int op = t->kernel->instruction[t->made[i]].op;
     return op == TRLI_CHAIN_SUB_MUL || op == TRLI_SCALED_FLUX ? i : -1;
 }
@@ -148,37 +148,9 @@ static void lengthen(translation *t, const trli_node *n, trli_instruction *in)
         trli_op outer;
         int inner, position, chain;
     } chains[] = {
-        {TRLI_OP_MUL, TRLI_CHAIN_ADD_SUB, 0, TRLI_SCALED_ADD_SUB_MUL},
-        {TRLI_OP_MUL, TRLI_CHAIN_ADD_SUB, 1, TRLI_SCALED_ADD_SUB_MUL},
-        {TRLI_OP_MUL, TRLI_CHAIN_SUB_MUL, 0, TRLI_SCALED_FLUX},
-        {TRLI_OP_MUL, TRLI_CHAIN_SUB_MUL, 1, TRLI_SCALED_FLUX},
-        {TRLI_OP_MUL, TRLI_SCALED_GRADIENTS, 0, TRLI_SCALED_GRADIENTS_MUL},
-        {TRLI_OP_MUL, TRLI_SCALED_GRADIENTS, 1, TRLI_SCALED_GRADIENTS_MUL},
-        {TRLI_OP_MUL, TRLI_SCALED_FLUXES, 0, TRLI_SCALED_FLUXES_MUL},
-        {TRLI_OP_MUL, TRLI_SCALED_FLUXES, 1, TRLI_SCALED_FLUXES_MUL},
-        {TRLI_OP_MUL, TRLI_OP_ADD, 0, TRLI_CHAIN_ADD_MUL},
-        {TRLI_OP_MUL, TRLI_OP_ADD, 1, TRLI_CHAIN_ADD_MUL},
-        {TRLI_OP_MUL, TRLI_OP_SUB, 0, TRLI_CHAIN_SUB_MUL},
-        {TRLI_OP_MUL, TRLI_OP_SUB, 1, TRLI_CHAIN_SUB_MUL},
-        {TRLI_OP_MUL, TRLI_OP_MUL, 0, TRLI_CHAIN_MUL_MUL},
-        {TRLI_OP_MUL, TRLI_OP_MUL, 1, TRLI_CHAIN_MUL_MUL},
-        {TRLI_OP_ADD, TRLI_SCALED_ADD_SUB_MUL, 0, TRLI_SCALED_ADD_SUB_MUL_ADD},
-        {TRLI_OP_ADD, TRLI_SCALED_ADD_SUB_MUL, 1, TRLI_SCALED_ADD_SUB_MUL_ADD},
-        {TRLI_OP_ADD, TRLI_SCALED_GRADIENTS_MUL, 0, TRLI_SCALED_GRADIENTS_MUL_ADD},
-        {TRLI_OP_ADD, TRLI_SCALED_GRADIENTS_MUL, 1, TRLI_SCALED_GRADIENTS_MUL_ADD},
-        {TRLI_OP_ADD, TRLI_SCALED_FLUXES_MUL, 0, TRLI_SCALED_FLUXES_MUL_ADD},
-        {TRLI_OP_ADD, TRLI_SCALED_FLUXES_MUL, 1, TRLI_SCALED_FLUXES_MUL_ADD},
-        {TRLI_OP_ADD, TRLI_CHAIN_SUB_MUL, 0, TRLI_SCALED_SUB_MUL_ADD},
-        {TRLI_OP_ADD, TRLI_CHAIN_SUB_MUL, 1, TRLI_SCALED_SUB_MUL_ADD},
-        {TRLI_OP_ADD, TRLI_OP_MUL, 0, TRLI_CHAIN_MUL_ADD},
-        {TRLI_OP_ADD, TRLI_OP_MUL, 1, TRLI_CHAIN_MUL_ADD},
-        {TRLI_OP_SUB, TRLI_OP_MUL, 0, TRLI_CHAIN_MUL_SUB},
-        {TRLI_OP_SUB, TRLI_OP_MUL, 1, TRLI_CHAIN_SUB_FROM_MUL},
-        {TRLI_OP_ADD, TRLI_OP_ADD, 0, TRLI_CHAIN_ADD_ADD},
-        {TRLI_OP_ADD, TRLI_OP_ADD, 1, TRLI_CHAIN_ADD_ADD},
-        {TRLI_OP_ADD, TRLI_OP_SUB, 0, TRLI_CHAIN_SUB_ADD},
-        {TRLI_OP_ADD, TRLI_OP_SUB, 1, TRLI_CHAIN_SUB_ADD},
-        {TRLI_OP_SUB, TRLI_OP_ADD, 0, TRLI_CHAIN_ADD_SUB},
+#define MERGE(outer, inner, position, chain) {TRLI_OP_##outer, TRLI_##inner, position, TRLI_##chain},
+        TRLI_MERGE_LIST(MERGE)
+#undef MERGE
     };
     for (size_t c = 0; c < sizeof chains / sizeof *chains; ++c) {
         if (n->op != chains[c].outer || !may_absorb(t, n->arg[chains[c].position], chains[c].inner, n->varies))
@@ -297,7 +269,7 @@ static int32_t register_in_place(const translation *t, int i)
     return -1;
 }
 
-static void deal_registers(translation *t, int32_t *free_list)
+static trl_err deal_registers(translation *t, int32_t *free_list)
 {
     trli_kernel *k = t->kernel;
     int nfree = 0;
@@ -307,6 +279,9 @@ static void deal_registers(translation *t, int32_t *free_list)
     for (int i = 0; i < k->ninstructions; ++i) {
         trli_instruction *in = &k->instruction[i];
         find_operands(t, in);
+        for (int o = 0; o < in->operands; ++o)
+            if (in->operand[o].kind == TRLI_OPERAND_NONE)
+                return trl_fail(t->ir->ctx, TRL_ERR_BUG, NULL, "a kernel reads a value that it does not compute");
         int32_t taken = in->output < 0 ? register_in_place(t, i) : -1;
         if (in->output >= 0)
             in->target = (trli_operand){.kind = TRLI_OPERAND_OUTPUT, .index = in->output};
@@ -325,6 +300,7 @@ static void deal_registers(translation *t, int32_t *free_list)
             t->last[owner] = -1; /* the same operand twice is freed once */
         }
     }
+    return TRL_OK;
 }
 
 static void collect_reads(translation *t)
@@ -397,7 +373,7 @@ static trl_err allocate(translation *t, int nroots)
     return ok ? TRL_OK : trl_fail(t->ir->ctx, TRL_ERR_MEMORY, NULL, "no memory to compile a kernel of %zu values", n);
 }
 
-static void translate(translation *t, int nroots, const trli_value *roots, bool *copied)
+static trl_err translate(translation *t, int nroots, const trli_value *roots, bool *copied)
 {
     trli_ir_hulls(t->ir, t->walk, nroots, roots, t->hull);
     count_uses(t, nroots, roots);
@@ -409,8 +385,9 @@ static void translate(translation *t, int nroots, const trli_value *roots, bool 
             add_instruction(t, i);
     drop_absorbed(t);
     add_copies(t, nroots, roots, copied);
-    deal_registers(t, t->uses);
-    collect_reads(t);
+    trl_err err = deal_registers(t, t->uses);
+    if (err == TRL_OK) collect_reads(t);
+    return err;
 }
 
 /* Offsets are small integers. */
@@ -442,7 +419,7 @@ trl_err trli_kernel_create(const trli_ir *ir, trli_walk *walk, int nroots, const
     TRL_TRY(check_reach(ir, nroots, roots));
     TRL_TRY(trli_ir_walk(ir, walk, nroots, roots));
     TRL_TRY(allocate(&t, nroots));
-    translate(&t, nroots, roots, copied);
+    TRL_TRY(translate(&t, nroots, roots, copied));
     trli_kernel_choose_tile(t.kernel);
     *kernel = t.kernel;
     t.kernel = NULL;

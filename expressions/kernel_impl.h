@@ -7,6 +7,7 @@
 #include "interpreter_impl.h"
 
 typedef enum trli_operand_kind {
+    TRLI_OPERAND_NONE,     /* nothing computes the value (yet) */
     TRLI_OPERAND_CONSTANT, /* index: of the kernel's constants */
     TRLI_OPERAND_SCALAR,   /* index: of the table of scalars */
     TRLI_OPERAND_FIELD,    /* index: of the kernel's inputs */
