@@ -216,7 +216,7 @@ static bool is_sound(const trli_balance *b)
     return true;
 }
 
-static bool path_of(const trli_cache *cache, const trl_context *ctx, int workers, char path[TRLI_PATH_ROOM])
+static void name_of(const trl_context *ctx, int workers, char entry[TRLI_ENTRY_ROOM])
 {
     static const char version[] = "balance 3";
     const int counts[2] = {workers, trl_context_ranks(ctx)};
@@ -227,41 +227,41 @@ static bool path_of(const trli_cache *cache, const trl_context *ctx, int workers
     trli_digest_bytes(digest, counts, sizeof counts);
     trli_digest_processor(digest);
     trli_digest_write(digest, name);
-    return cache->folder[0] &&
-           snprintf(path, TRLI_PATH_ROOM, "%.*s/%s.balance", TRLI_PATH_ROOM - 80, cache->folder, name) > 0;
+    snprintf(entry, TRLI_ENTRY_ROOM, "%s.balance", name);
 }
 
-static bool load(const char *path, trli_balance *b)
+static bool load(const trli_cache *cache, const char *entry, trli_balance *b)
 {
     char line[LINE_ROOM];
-    return trli_cache_load(path, line, sizeof line) &&
+    return trli_cache_load(cache, entry, line, sizeof line) &&
            sscanf(line, "%la %la %la %la %la %la", &b->memory, &b->cache, &b->operations, &b->division, &b->exponential,
                   &b->caches) == FIGURES &&
            is_sound(b);
 }
 
-static void keep(const char *path, const trli_balance *b)
+static void keep(const trli_cache *cache, const char *entry, const trli_balance *b)
 {
     char line[LINE_ROOM];
     snprintf(line, sizeof line, "%a %a %a %a %a %a\n", b->memory, b->cache, b->operations, b->division, b->exponential,
              b->caches);
-    trli_cache_keep(path, line);
+    trli_cache_keep(cache, entry, line);
 }
 
 trl_err trli_balance_find(trl_context *ctx, trl_workers *workers, trli_balance *balance)
 {
-    trli_cache cache;
-    char path[TRLI_PATH_ROOM] = "";
+    trli_cache cache = {.folder = -1};
+    char entry[TRLI_ENTRY_ROOM];
     int known = 0;
-    bool first = trl_context_rank(ctx) == 0, folder = false, whole = false;
+    bool whole = false;
     trl_err err = TRL_OK;
-    if (first) folder = trli_cache_open(&cache) && path_of(&cache, ctx, trl_workers_count(workers), path);
-    if (folder) known = load(path, balance);
+    if (trl_context_rank(ctx) == 0) trli_cache_open(&cache);
+    name_of(ctx, trl_workers_count(workers), entry);
+    known = load(&cache, entry, balance);
     if (MPI_Bcast(&known, 1, MPI_INT, 0, trl_context_comm(ctx)) != MPI_SUCCESS)
         err = trl_fail(ctx, TRL_ERR_MPI, NULL, "the ranks could not agree on the speed of this machine");
     if (err == TRL_OK && !known) err = trl_context_agree(ctx, measure(ctx, workers, balance, &whole));
-    if (folder && !known && err == TRL_OK && whole && !cache.temporary) keep(path, balance);
-    if (folder) trli_cache_close(&cache);
+    if (!known && err == TRL_OK && whole) keep(&cache, entry, balance);
+    trli_cache_close(&cache);
     TRL_TRY(err);
     if (MPI_Bcast(balance, FIGURES, MPI_DOUBLE, 0, trl_context_comm(ctx)) != MPI_SUCCESS)
         err = trl_fail(ctx, TRL_ERR_MPI, NULL, "the ranks could not agree on the speed of this machine");

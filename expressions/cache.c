@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -33,26 +34,24 @@ void trli_digest_write(const uint64_t digest[2], char text[TRLI_DIGEST_TEXT])
     snprintf(text, TRLI_DIGEST_TEXT, "%016llx%016llx", (unsigned long long)digest[0], (unsigned long long)digest[1]);
 }
 
-bool trli_digest_file(const char *path, char text[TRLI_DIGEST_TEXT], long tail, char *last)
+bool trli_digest_file(int file, char text[TRLI_DIGEST_TEXT], off_t tail, char *last)
 {
     char buffer[65536];
     uint64_t digest[2];
-    long left = -1;
-    FILE *file = fopen(path, "rb");
-    if (!file) return false;
+    struct stat status;
+    if (fstat(file, &status) || status.st_size < tail) return false;
+    const off_t end = status.st_size - tail;
     trli_digest_start(digest);
-    if (fseek(file, 0, SEEK_END) == 0) left = ftell(file) - tail;
-    rewind(file);
-    while (left > 0) {
-        size_t n = fread(buffer, 1, (size_t)left < sizeof buffer ? (size_t)left : sizeof buffer, file);
-        if (n == 0) break;
-        trli_digest_bytes(digest, buffer, n);
-        left -= (long)n;
+    for (off_t at = 0; at < end;) {
+        ssize_t n =
+            pread(file, buffer, (size_t)(end - at < (off_t)sizeof buffer ? end - at : (off_t)sizeof buffer), at);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) return false;
+        trli_digest_bytes(digest, buffer, (size_t)n);
+        at += n;
     }
-    bool whole = left == 0 && (tail == 0 || fread(last, 1, (size_t)tail, file) == (size_t)tail);
-    fclose(file);
     trli_digest_write(digest, text);
-    return whole;
+    return tail == 0 || pread(file, last, (size_t)tail, end) == tail;
 }
 
 void trli_digest_processor(uint64_t digest[2])
@@ -68,54 +67,47 @@ void trli_digest_processor(uint64_t digest[2])
 
 /* ---- the folder ---- */
 
-/* Ours alone: whoever could write there could have us run anything. */
-static bool is_private(const char *folder)
-{
-    struct stat s;
-    return lstat(folder, &s) == 0 && S_ISDIR(s.st_mode) && s.st_uid == geteuid() && (s.st_mode & 022) == 0 &&
-           access(folder, W_OK | X_OK) == 0;
-}
-
-bool trli_cache_open(trli_cache *c)
+void trli_cache_open(trli_cache *c)
 {
     const char *own = getenv("TRELLIS_CACHE_DIR"), *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    const char *tmp = getenv("TMPDIR");
-    char base[TRLI_PATH_ROOM] = "";
-    int n = -1;
-    c->temporary = false;
-    if (own && *own)
-        n = snprintf(c->folder, sizeof c->folder, "%s", own);
-    else if (cache && *cache == '/')
-        n = snprintf(base, sizeof base, "%s", cache);
-    else if (home && *home == '/')
-        n = snprintf(base, sizeof base, "%s/.cache", home);
-    if (base[0] && n > 0 && n < TRLI_PATH_ROOM - 16) {
-        (void)mkdir(base, 0700);
-        n = snprintf(c->folder, sizeof c->folder, "%.*s/trellis", TRLI_PATH_ROOM - 16, base);
+    int n = 0, make = 2;
+    bool unsafe = false;
+    *c = (trli_cache){.folder = -1};
+    if (own && *own) {
+        n = snprintf(c->path, sizeof c->path, "%s", own);
+        make = 1;
+    } else if (cache && *cache == '/') {
+        n = snprintf(c->path, sizeof c->path, "%s/trellis", cache);
+    } else if (home && *home == '/') {
+        n = snprintf(c->path, sizeof c->path, "%s/.cache/trellis", home);
     }
-    if (n > 0 && n < TRLI_PATH_ROOM && (mkdir(c->folder, 0700) == 0 || errno == EEXIST) && is_private(c->folder))
-        return true;
-    snprintf(c->folder, sizeof c->folder, "%s/trellis-XXXXXX", tmp && *tmp == '/' ? tmp : "/tmp");
-    c->temporary = mkdtemp(c->folder) != NULL;
-    if (!c->temporary) c->folder[0] = '\0';
-    return c->temporary;
+    if (n == 0)
+        snprintf(c->why, sizeof c->why, "none of TRELLIS_CACHE_DIR, XDG_CACHE_HOME and HOME names a folder");
+    else if (n >= (int)sizeof c->path)
+        snprintf(c->why, sizeof c->why, "its path is too long");
+    else
+        c->folder = trli_folder_open(c->path, true, make, c->why, &unsafe);
+    c->told = c->folder < 0 && (unsafe || (own && *own));
 }
 
-void trli_cache_close(const trli_cache *c)
+void trli_cache_close(trli_cache *c)
 {
-    if (c->temporary) (void)rmdir(c->folder);
+    if (c->folder >= 0) close(c->folder);
+    c->folder = -1;
 }
 
-bool trli_cache_write(const char *path, const char *first, const char *second)
+/* ---- entries ---- */
+
+int trli_cache_entry(const trli_cache *cache, const char *name)
 {
-    int descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    FILE *file = descriptor >= 0 ? fdopen(descriptor, "w") : NULL;
-    if (!file) {
-        if (descriptor >= 0) close(descriptor);
-        return false;
-    }
-    bool written = fputs(first, file) >= 0 && fputs(second, file) >= 0;
-    return fclose(file) == 0 && written;
+    struct stat s;
+    if (cache->folder < 0) return -1;
+    int file = openat(cache->folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (file < 0) return -1;
+    if (fstat(file, &s) == 0 && S_ISREG(s.st_mode) && s.st_uid == geteuid() && (s.st_mode & (S_IWGRP | S_IWOTH)) == 0)
+        return file;
+    close(file);
+    return -1;
 }
 
 static void digest_line(const char *line, char text[TRLI_DIGEST_TEXT])
@@ -126,22 +118,103 @@ static void digest_line(const char *line, char text[TRLI_DIGEST_TEXT])
     trli_digest_write(digest, text);
 }
 
-bool trli_cache_load(const char *path, char *line, int room)
+bool trli_cache_load(const trli_cache *cache, const char *name, char *line, int room)
 {
     char wanted[TRLI_DIGEST_TEXT + 1] = "", found[TRLI_DIGEST_TEXT];
-    FILE *file = fopen(path, "r");
-    if (!file) return false;
+    int entry = trli_cache_entry(cache, name);
+    FILE *file = entry >= 0 ? fdopen(entry, "r") : NULL;
+    if (!file) {
+        if (entry >= 0) close(entry);
+        return false;
+    }
     const bool whole = fgets(line, room, file) && fgets(wanted, sizeof wanted, file);
     fclose(file);
     if (whole) digest_line(line, found);
     return whole && strcmp(wanted, found) == 0;
 }
 
-void trli_cache_keep(const char *path, const char *line)
+void trli_cache_keep(const trli_cache *cache, const char *name, const char *line)
 {
-    char digest[TRLI_DIGEST_TEXT], own[TRLI_PATH_ROOM + 32];
+    char digest[TRLI_DIGEST_TEXT], aside[TRLI_ASIDE_ROOM];
+    if (cache->folder < 0) return;
     digest_line(line, digest);
-    snprintf(own, sizeof own, "%s.%ld", path, (long)getpid());
-    (void)unlink(own); /* of an earlier process of this number */
-    if (!trli_cache_write(own, line, digest) || rename(own, path) != 0) (void)unlink(own);
+    trli_aside_name(aside);
+    int file = openat(cache->folder, aside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (file < 0) return;
+    const bool written = dprintf(file, "%s%s", line, digest) == (int)(strlen(line) + strlen(digest));
+    if (close(file) || !written || renameat(cache->folder, aside, cache->folder, name))
+        (void)unlinkat(cache->folder, aside, 0);
+}
+
+void trli_cache_measure(const trli_cache *cache, int *kernels, int64_t *bytes)
+{
+    int listed = openat(cache->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *stream = listed >= 0 ? fdopendir(listed) : NULL;
+    struct stat s;
+    *kernels = 0;
+    *bytes = 0;
+    if (!stream && listed >= 0) close(listed);
+    for (struct dirent *entry; stream && (entry = readdir(stream));) {
+        const char *dot = strrchr(entry->d_name, '.');
+        if (fstatat(cache->folder, entry->d_name, &s, AT_SYMLINK_NOFOLLOW) || !S_ISREG(s.st_mode)) continue;
+        *kernels += dot && strcmp(dot, ".so") == 0;
+        *bytes += s.st_size;
+    }
+    if (stream) closedir(stream);
+}
+
+/* ---- where compilers work ---- */
+
+/* With temporary files. Its folder may be one that others can exchange: then it has no path that can be relied on, and its descriptor
+ * alone is used. */
+static bool open_temporary(trli_workshop *w)
+{
+    const char *tmp = getenv("TMPDIR");
+    const char *folder[] = {tmp && *tmp == '/' ? tmp : "/tmp", "/tmp"};
+    char why[TRLI_WHY_ROOM];
+    bool unsafe;
+    for (int i = 0; i < 2 && w->parent < 0; ++i) {
+        if (strlen(folder[i]) + sizeof w->name >= sizeof w->path) continue;
+        w->parent = trli_folder_open(folder[i], false, 0, why, &unsafe);
+        if (w->parent >= 0) snprintf(w->path, sizeof w->path, "%.*s", TRLI_PATH_ROOM - TRLI_ASIDE_ROOM - 2, folder[i]);
+    }
+    if (w->parent < 0) w->parent = open(folder[0], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return w->parent >= 0;
+}
+
+bool trli_workshop_open(trli_workshop *w, const trli_cache *cache)
+{
+    struct stat s;
+    *w = (trli_workshop){.parent = -1, .folder = -1};
+    if (cache->folder >= 0) {
+        w->parent = fcntl(cache->folder, F_DUPFD_CLOEXEC, 3);
+        snprintf(w->path, sizeof w->path, "%.*s", TRLI_PATH_ROOM - TRLI_ASIDE_ROOM - 2, cache->path);
+    } else if (!open_temporary(w)) {
+        return false;
+    }
+    if (w->parent < 0) return false;
+    trli_aside_sweep(w->parent, w->path[0] != 0);
+    trli_aside_name(w->name);
+    if (mkdirat(w->parent, w->name, 0700) == 0)
+        w->folder = openat(w->parent, w->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    const size_t used = strlen(w->path);
+    if (used) snprintf(w->path + used, sizeof w->path - used, "/%s", w->name);
+    /* Another one may stand there already, if others can write to the parent. */
+    if (w->folder >= 0 && fstat(w->folder, &s) == 0 && s.st_uid == geteuid() && (s.st_mode & 077) == 0) return true;
+    const int number = w->folder >= 0 ? EPERM : errno;
+    if (w->folder >= 0) close(w->folder);
+    close(w->parent);
+    w->parent = w->folder = -1;
+    errno = number;
+    return false;
+}
+
+void trli_workshop_close(trli_workshop *w)
+{
+    if (w->folder < 0) return;
+    trli_aside_empty(w->folder);
+    (void)unlinkat(w->parent, w->name, AT_REMOVEDIR);
+    close(w->folder);
+    close(w->parent);
+    w->parent = w->folder = -1;
 }

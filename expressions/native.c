@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* The cache is a folder of the user alone. An entry is named by everything that its content depends on: the text, the compiler, its
- * options and the processor. A library is written aside, its digest is appended (loaders ignore what follows their tables), and it is
- * renamed into place: whoever reads an entry, of this rank or another, finds it whole or does not find it; one whose digest is
- * wrong is made again. */
+/* An entry of the cache is named by everything that its content depends on: the text, the compiler, its options and the processor.
+ * Compilers work in a folder that only this process uses, by names relative to it. A library that was loaded and has its function is
+ * given its digest (loaders ignore what follows their tables) and renamed into the cache: whoever reads an entry, of this rank or another,
+ * finds it whole or does not find it; one that is damaged, or another user's, is made again. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -52,11 +52,14 @@ typedef struct job {
     void *library;
 } job;
 
+enum { FILE_ROOM = TRLI_DIGEST_TEXT + 8 }; /* of a name in the workshop */
+
 struct trli_compiler {
     trl_context *ctx;
     char program[TRLI_PATH_ROOM]; /* of the compiler; "": none */
     trli_cache cache;
-    uint64_t machine[2]; /* digest of the compiler, its options and the processor */
+    trli_workshop workshop; /* opened for the first job that needs a compiler */
+    uint64_t machine[2];    /* digest of the compiler, its options and the processor */
     job *job;
     int njobs, capacity;
     int compiled, cached, failed;
@@ -91,6 +94,18 @@ static bool find_in_path(const char *name, char path[TRLI_PATH_ROOM])
     return false;
 }
 
+/* Compilers are started in a folder of their own. */
+static bool make_absolute(char path[TRLI_PATH_ROOM])
+{
+    char relative[TRLI_PATH_ROOM];
+    char *here = path[0] == '/' ? NULL : getcwd(NULL, 0);
+    if (path[0] == '/') return true;
+    memcpy(relative, path, sizeof relative);
+    const bool fits = here && snprintf(path, TRLI_PATH_ROOM, "%s/%s", here, relative) < TRLI_PATH_ROOM;
+    free(here);
+    return fits;
+}
+
 static void find_program(trli_compiler *c)
 {
     static const char *const names[] = {"cc", "gcc", "clang"};
@@ -99,7 +114,7 @@ static void find_program(trli_compiler *c)
     if (wanted && *wanted && !found) note(c, "TRELLIS_CC is no program that can be run", wanted);
     for (size_t i = 0; !(wanted && *wanted) && !found && i < sizeof names / sizeof *names; ++i)
         found = find_in_path(names[i], c->program);
-    if (found) return;
+    if (found && make_absolute(c->program)) return;
     c->program[0] = '\0';
     note(c, "there is no C compiler (cc, gcc or clang) in PATH", "");
 }
@@ -126,60 +141,112 @@ trl_err trli_compiler_create(trl_context *ctx, trli_compiler **compiler)
     if (!c) return trl_fail(ctx, TRL_ERR_MEMORY, NULL, "no memory for a compiler of kernels");
     c->ctx = ctx;
     find_program(c);
-    if (!trli_cache_open(&c->cache))
-        note(c, "there is no folder for compiled kernels that is this user's alone", strerror(errno));
+    trli_cache_open(&c->cache);
+    c->workshop = (trli_workshop){.parent = -1, .folder = -1};
     if (c->program[0]) digest_machine(c);
+    if (c->program[0] && c->cache.told)
+        trl_warn(
+            ctx, NULL,
+            "kernels are compiled anew in each run, because their cache '%s' is not used: %s; TRELLIS_CACHE_DIR may "
+            "name another folder",
+            c->cache.path, c->cache.why);
     return TRL_OK;
 }
 
-/* ---- entries of the cache ---- */
+/* ---- libraries ---- */
 
-/* DIGEST.suffix, or with `own` a name that no other process uses. */
-static void path_of(const trli_compiler *c, const job *j, bool own, const char *suffix, char path[TRLI_PATH_ROOM])
+static void name_of(const job *j, const char *suffix, char name[FILE_ROOM])
 {
-    if (own)
-        snprintf(path, TRLI_PATH_ROOM, "%.*s/%s.%ld%s", TRLI_PATH_ROOM - 80, c->cache.folder, j->digest, (long)getpid(),
-                 suffix);
-    else
-        snprintf(path, TRLI_PATH_ROOM, "%.*s/%s%s", TRLI_PATH_ROOM - 80, c->cache.folder, j->digest, suffix);
+    snprintf(name, FILE_ROOM, "%s%s", j->digest, suffix);
 }
 
-static bool load(trli_compiler *c, job *j)
+/* The library itself, whatever its name leads to by now. Loaders take a path that they have seen for the library that they know, and
+ * numbers of descriptors come again: so slashes and dots, which mean nothing, spell out which file it is. */
+static bool path_of_open(int file, char path[TRLI_PATH_ROOM])
 {
-    char library[TRLI_PATH_ROOM], wanted[TRLI_DIGEST_TEXT] = "", found[TRLI_DIGEST_TEXT];
-    path_of(c, j, false, ".so", library);
-    if (!trli_digest_file(library, found, TRLI_DIGEST_TEXT - 1, wanted) || strcmp(wanted, found) != 0) return false;
-    j->library = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+    struct stat s;
+    char *end = stpcpy(path, "/proc/self");
+    if (fstat(file, &s)) return false;
+    const uint64_t number[2] = {s.st_ino, s.st_dev};
+    for (int bit = 0; bit < 128; ++bit) end = stpcpy(end, number[bit / 64] >> bit % 64 & 1 ? "/." : "/");
+    snprintf(end, TRLI_PATH_ROOM - (size_t)(end - path), "/fd/%d", file);
+    return access(path, F_OK) == 0;
+}
+
+/* Load the open file. made: in the workshop, under this name. */
+static bool load(trli_compiler *c, job *j, int file, const char *made)
+{
+    char path[TRLI_PATH_ROOM];
+    if (!path_of_open(file, path)) {
+        /* Without /proc there is no way from a descriptor to the loader. What was just made has a path that is safe. */
+        if (!made || !c->workshop.path[0]) return false;
+        snprintf(path, sizeof path, "%.*s/%s", TRLI_PATH_ROOM - FILE_ROOM - 2, c->workshop.path, made);
+    }
+    j->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!j->library) {
-        note(c, "a compiled kernel cannot be loaded", dlerror());
+        const char *reason = dlerror(), *colon = reason ? strstr(reason, ": ") : NULL;
+        note(c, "a compiled kernel cannot be loaded", colon ? colon + 2 : "unknown reason");
         return false;
     }
     void *symbol = dlsym(j->library, "trl_kernel");
     memcpy(&j->found, &symbol, sizeof symbol);
-    return j->found != NULL;
+    if (j->found) return true;
+    dlclose(j->library);
+    j->library = NULL;
+    note(c, "a compiled kernel lacks its function trl_kernel", "");
+    return false;
 }
 
-static void remove_own(const trli_compiler *c, const job *j)
+/* From the cache, if it has a whole one. What is wrong with an entry is no trouble: it is made again. */
+static bool load_entry(trli_compiler *c, job *j)
+{
+    char name[FILE_ROOM], wanted[TRLI_DIGEST_TEXT] = "", found[TRLI_DIGEST_TEXT];
+    char why[sizeof c->why];
+    name_of(j, ".so", name);
+    int file = trli_cache_entry(&c->cache, name);
+    if (file < 0) return false;
+    memcpy(why, c->why, sizeof why);
+    const bool loaded = trli_digest_file(file, found, TRLI_DIGEST_TEXT - 1, wanted) && strcmp(wanted, found) == 0 &&
+                        load(c, j, file, NULL);
+    memcpy(c->why, why, sizeof why);
+    close(file);
+    return loaded;
+}
+
+/* Keep what was made, if there is a cache; a full disk is no trouble, either. */
+static void publish(const trli_compiler *c, const char *name, int file)
+{
+    char digest[TRLI_DIGEST_TEXT];
+    if (c->cache.folder < 0 || !trli_digest_file(file, digest, 0, NULL) || fchmod(file, 0600)) return;
+    const off_t end = lseek(file, 0, SEEK_END);
+    if (end < 0 || pwrite(file, digest, strlen(digest), end) != (ssize_t)strlen(digest)) return;
+    (void)renameat(c->workshop.folder, name, c->cache.folder, name);
+}
+
+/* What the compiler wrote. */
+static bool take(trli_compiler *c, job *j)
+{
+    char name[FILE_ROOM];
+    name_of(j, ".so", name);
+    int file = openat(c->workshop.folder, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (file < 0) {
+        note(c, "the C compiler wrote no library", strerror(errno));
+        return false;
+    }
+    const bool loaded = load(c, j, file, name);
+    if (loaded) publish(c, name, file);
+    close(file);
+    return loaded;
+}
+
+static void clean(const trli_compiler *c, const job *j)
 {
     static const char *const suffixes[] = {".c", ".so", ".log"};
-    char path[TRLI_PATH_ROOM];
+    char name[FILE_ROOM];
     for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; ++i) {
-        path_of(c, j, true, suffixes[i], path);
-        (void)unlink(path);
+        name_of(j, suffixes[i], name);
+        (void)unlinkat(c->workshop.folder, name, 0);
     }
-}
-
-/* Move what the compiler wrote into place. */
-static bool publish(trli_compiler *c, const job *j)
-{
-    char own[TRLI_PATH_ROOM], library[TRLI_PATH_ROOM], digest[TRLI_DIGEST_TEXT];
-    path_of(c, j, true, ".so", own);
-    path_of(c, j, false, ".so", library);
-    if (!trli_digest_file(own, digest, 0, NULL)) return false;
-    FILE *file = fopen(own, "ab");
-    if (!file) return false;
-    bool written = fputs(digest, file) >= 0;
-    return fclose(file) == 0 && written && rename(own, library) == 0;
 }
 
 /* ---- jobs ---- */
@@ -193,50 +260,86 @@ static void settle(trli_compiler *c, job *j, state state)
     j->text = NULL;
 }
 
+/* The environment of this process, but for temporary files: what a killed compiler leaves is removed with the workshop. */
+static char **environment(void)
+{
+    static char temporary[] = "TMPDIR=.";
+    int n = 0, kept = 0;
+    while (environ[n]) ++n;
+    char **list = calloc((size_t)n + 2, sizeof *list);
+    for (int i = 0; list && i < n; ++i)
+        if (strncmp(environ[i], "TMPDIR=", 7) != 0) list[kept++] = environ[i];
+    if (list) list[kept] = temporary;
+    return list;
+}
+
 static bool spawn(const trli_compiler *c, job *j, char *const *argv, const char *log)
 {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
     sigset_t none;
     int status = -1;
+    char **variables = environment();
     sigemptyset(&none);
-    if (posix_spawn_file_actions_init(&actions) != 0) return false;
+    if (!variables || posix_spawn_file_actions_init(&actions) != 0) {
+        free(variables);
+        return false;
+    }
     if (posix_spawnattr_init(&attributes) == 0) {
         /* A group of its own: what a user types at the terminal ends the run, which then ends its compilers. */
         (void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
         (void)posix_spawnattr_setpgroup(&attributes, 0);
         (void)posix_spawnattr_setsigmask(&attributes, &none);
+        (void)posix_spawn_file_actions_addfchdir_np(&actions, c->workshop.folder);
         (void)posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
         (void)posix_spawn_file_actions_addopen(&actions, 1, log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
         (void)posix_spawn_file_actions_adddup2(&actions, 1, 2);
-        status = posix_spawn(&j->pid, c->program, &actions, &attributes, argv, environ);
+        status = posix_spawn(&j->pid, c->program, &actions, &attributes, argv, variables);
         posix_spawnattr_destroy(&attributes);
     }
     posix_spawn_file_actions_destroy(&actions);
+    free(variables);
     return status == 0;
+}
+
+/* The text of a kernel, for the compiler. */
+static bool write_source(const trli_compiler *c, const job *j, const char *name)
+{
+    int file = openat(c->workshop.folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    FILE *stream = file >= 0 ? fdopen(file, "w") : NULL;
+    if (!stream) {
+        if (file >= 0) close(file);
+        return false;
+    }
+    const bool written = fputs(trli_kernel_prelude, stream) >= 0 && fputs(j->text, stream) >= 0;
+    return fclose(stream) == 0 && written;
 }
 
 static void start(trli_compiler *c, job *j)
 {
-    char source[TRLI_PATH_ROOM], library[TRLI_PATH_ROOM], log[TRLI_PATH_ROOM];
+    char source[FILE_ROOM], library[FILE_ROOM], log[FILE_ROOM];
     const char *argv[OPTIONS + 5];
     int n = 0;
-    path_of(c, j, true, ".c", source);
-    path_of(c, j, true, ".so", library);
-    path_of(c, j, true, ".log", log);
+    name_of(j, ".c", source);
+    name_of(j, ".so", library);
+    name_of(j, ".log", log);
     argv[n++] = c->program;
     for (int i = 0; i < OPTIONS; ++i) argv[n++] = options[i];
     argv[n++] = "-o";
     argv[n++] = library;
     argv[n++] = source;
     argv[n] = NULL;
-    remove_own(c, j); /* of an earlier process of this number */
     j->start = trli_clock();
-    if (!trli_cache_write(source, trli_kernel_prelude, j->text)) {
-        note(c, "the text of a kernel cannot be written to the cache", strerror(errno));
+    if (c->workshop.folder < 0 && !trli_workshop_open(&c->workshop, &c->cache)) {
+        note(c, "there is no folder for compilers to work in", strerror(errno));
+        settle(c, j, FAILED);
+    } else if (!write_source(c, j, source)) {
+        note(c, "the text of a kernel cannot be written", strerror(errno));
+        clean(c, j);
         settle(c, j, FAILED);
     } else if (!spawn(c, j, (char *const *)argv, log)) {
         note(c, "the C compiler cannot be started", c->program);
+        clean(c, j);
         settle(c, j, FAILED);
     } else {
         j->state = AT_WORK;
@@ -246,24 +349,23 @@ static void start(trli_compiler *c, job *j)
 /* The first line of what the compiler said. */
 static void note_log(trli_compiler *c, const job *j)
 {
-    char path[TRLI_PATH_ROOM], line[300] = "";
-    path_of(c, j, true, ".log", path);
-    FILE *file = fopen(path, "r");
+    char name[FILE_ROOM], line[300] = "";
+    name_of(j, ".log", name);
+    int log = openat(c->workshop.folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    FILE *file = log >= 0 ? fdopen(log, "r") : NULL;
     if (file && fgets(line, sizeof line, file)) line[strcspn(line, "\n")] = '\0';
     if (file) fclose(file);
+    if (!file && log >= 0) close(log);
     note(c, "the C compiler failed", line);
 }
 
 static void finish(trli_compiler *c, job *j, int status)
 {
-    bool ended_well = WIFEXITED(status) && WEXITSTATUS(status) == 0;
-    if (!ended_well)
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
         note_log(c, j);
-    else if (!publish(c, j))
-        note(c, "a compiled kernel cannot be stored in the cache", strerror(errno));
-    else if (load(c, j))
+    else if (take(c, j))
         ++c->compiled;
-    remove_own(c, j);
+    clean(c, j);
     settle(c, j, j->found ? LOADED : FAILED);
 }
 
@@ -294,8 +396,8 @@ static bool check(trli_compiler *c, job *j)
 /* Whether a job waits for the first rank, which compiles the same: then its result is looked for. */
 static bool defer(trli_compiler *c, job *j)
 {
-    if (trl_context_rank(c->ctx) == 0 || c->cache.temporary || trli_clock() - j->start > DEFER_S) return false;
-    if (!load(c, j)) return true;
+    if (trl_context_rank(c->ctx) == 0 || c->cache.folder < 0 || trli_clock() - j->start > DEFER_S) return false;
+    if (!load_entry(c, j)) return true;
     ++c->cached;
     settle(c, j, LOADED);
     return true;
@@ -361,7 +463,7 @@ trl_err trli_compiler_add(trli_compiler *c, const char *text, trli_native_fn *fn
     job *j = NULL;
     trl_err err = TRL_OK;
     *fn = NULL;
-    if (!c->program[0] || !c->cache.folder[0]) return TRL_OK;
+    if (!c->program[0]) return TRL_OK;
     trli_digest_bytes(key, text, strlen(text));
     trli_digest_write(key, digest);
     for (int i = 0; i < c->njobs && !j; ++i)
@@ -369,23 +471,23 @@ trl_err trli_compiler_add(trli_compiler *c, const char *text, trli_native_fn *fn
     if (j) return tell(c, j, fn);
     TRL_TRY(add_job(c, text, digest, &j));
     TRL_TRY(tell(c, j, fn));
-    if (!load(c, j)) goto done;
+    if (!load_entry(c, j)) goto done;
     ++c->cached;
     settle(c, j, LOADED);
 done:
     return err;
 }
 
-bool trli_compiler_path(const trli_compiler *c, const char *text, const void *size, size_t bytes,
-                        char path[TRLI_PATH_ROOM])
+const trli_cache *trli_compiler_entry(const trli_compiler *c, const char *text, const void *size, size_t bytes,
+                                      char name[TRLI_ENTRY_ROOM])
 {
     uint64_t digest[2] = {c->machine[0], c->machine[1]};
-    char name[TRLI_DIGEST_TEXT];
+    char words[TRLI_DIGEST_TEXT];
     trli_digest_bytes(digest, text, strlen(text));
     trli_digest_bytes(digest, size, bytes);
-    trli_digest_write(digest, name);
-    return c->cache.folder[0] && !c->cache.temporary &&
-           snprintf(path, TRLI_PATH_ROOM, "%.*s/%s.way", TRLI_PATH_ROOM - 80, c->cache.folder, name) > 0;
+    trli_digest_write(digest, words);
+    snprintf(name, TRLI_ENTRY_ROOM, "%s.way", words);
+    return c->cache.folder >= 0 ? &c->cache : NULL;
 }
 
 void trli_compiler_get_stats(const trli_compiler *c, int *compiled, int *cached, int *failed, const char **why)
@@ -403,17 +505,12 @@ void trli_compiler_destroy(trli_compiler **compiler)
     if (!c) return;
     for (int i = 0; i < c->njobs; ++i) {
         job *j = &c->job[i];
-        char path[TRLI_PATH_ROOM];
-        if (j->state == AT_WORK) {
-            stop(j);
-            remove_own(c, j);
-        }
+        if (j->state == AT_WORK) stop(j);
         if (j->library) dlclose(j->library);
-        path_of(c, j, false, ".so", path);
-        if (c->cache.temporary) (void)unlink(path);
         free(j->text);
         free(j->fn);
     }
+    trli_workshop_close(&c->workshop);
     trli_cache_close(&c->cache);
     free(c->job);
     free(c);

@@ -16,16 +16,16 @@ typedef void (*trli_native_fn)(trl_kernel_call *call);
 
 typedef struct trli_compiler trli_compiler; /* of one rank: what it compiles, and where the results are kept */
 
-/* Find the compiler and the cache. No message: without either, later calls say what is missing. Fails with MEMORY. */
+/* Find the compiler and the cache. Without a compiler later calls say what is missing; a warning tells of a cache that is not safe. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_compiler_create(trl_context *ctx, trli_compiler **compiler);
 /* Compilers still at work are stopped. Functions stay valid until then. */
 void trli_compiler_destroy(trli_compiler **compiler);
 /* Ask for a kernel; equal texts are compiled once. The text is copied. *fn is set, now from the cache or by a later
  * poll, and stays NULL if there is no way. */
 TRL_NODISCARD trl_err trli_compiler_add(trli_compiler *compiler, const char *text, trli_native_fn *fn);
-/* Where the cache keeps what was found out of a text on this machine, for a size; false if nowhere. */
-bool trli_compiler_path(const trli_compiler *compiler, const char *text, const void *size, size_t bytes,
-                        char path[TRLI_PATH_ROOM]);
+/* The cache, and the name of its entry for what was found out of a text on this machine, for a size; NULL: no cache. */
+const trli_cache *trli_compiler_entry(const trli_compiler *compiler, const char *text, const void *size, size_t bytes,
+                                      char name[TRLI_ENTRY_ROOM]);
 /* Start compilers, as many at once as the rank has threads (ranks other than the first wait some seconds for its results), and take in what they finished. Returns how many kernels are still under way.
  * wait: return when none is. Thread: main, with no kernel running. */
 int trli_compiler_poll(trli_compiler *compiler, bool wait);

@@ -40,7 +40,8 @@ struct trli_tuning {
     long long block;               /* rows, of ways that are blocked */
     _Atomic int begun, ended;      /* calls that try a way */
     _Atomic int best;              /* until all have ended: the first */
-    char *path;                    /* where the best is kept for runs to come; NULL: nowhere, or it comes from there */
+    const trli_cache *cache;       /* where the best is kept for runs to come; NULL: nowhere, or it comes from there */
+    char entry[TRLI_ENTRY_ROOM];   /* of the cache */
     int before;                    /* the best of the run before, not sure yet; -1: none */
 };
 
@@ -102,7 +103,7 @@ static int tries_of(const trli_tuning *t)
 /* The best way of two runs that agreed: what one finds on a busy machine should not stay. Else where to keep it. */
 static void look_up(trli_tuning *t, const trli_model *model, const char *text, int64_t points, int64_t row)
 {
-    char path[TRLI_PATH_ROOM], line[LINE_ROOM];
+    char line[LINE_ROOM];
     size key;
     int best, runs;
     memset(&key, 0, sizeof key); /* padding, too */
@@ -113,16 +114,17 @@ static void look_up(trli_tuning *t, const trli_model *model, const char *text, i
     key.samples = SAMPLES;
     key.planes = PLANES;
     if (EVERY_WAY || tries_of(t) == 0 || !text || !model->compiler) return;
-    if (!trli_compiler_path(model->compiler, text, &key, sizeof key, path)) return;
-    const bool known = trli_cache_load(path, line, sizeof line) && sscanf(line, "%d %d", &best, &runs) == 2 &&
-                       best >= 0 && best < t->nways;
+    const trli_cache *cache = trli_compiler_entry(model->compiler, text, &key, sizeof key, t->entry);
+    if (!cache) return;
+    const bool known = trli_cache_load(cache, t->entry, line, sizeof line) &&
+                       sscanf(line, "%d %d", &best, &runs) == 2 && best >= 0 && best < t->nways;
     if (known && runs > 1) {
         t->begun = t->ended = tries_of(t);
         t->best = best;
         return;
     }
     t->before = known ? best : -1;
-    t->path = strdup(path);
+    t->cache = cache;
 }
 
 trl_err trli_tuning_create(trli_model *model, const trli_step *s, int turns, const char *text, trli_tuning **tuning)
@@ -143,8 +145,7 @@ trl_err trli_tuning_create(trli_model *model, const trli_step *s, int turns, con
 
 void trli_tuning_follow(trli_tuning *t, const trli_tuning *other)
 {
-    free(t->path);
-    t->path = NULL;
+    t->cache = NULL;
     memcpy(t->way, other->way, sizeof t->way);
     t->nways = other->nways;
     t->begun = t->ended = tries_of(t);
@@ -157,11 +158,10 @@ void trli_tuning_destroy(trli_tuning **tuning)
     char line[LINE_ROOM];
     *tuning = NULL;
     if (!t) return;
-    if (t->path && t->ended >= tries_of(t)) {
+    if (t->cache && t->ended >= tries_of(t)) {
         snprintf(line, sizeof line, "%d %d\n", t->best, t->best == t->before ? 2 : 1);
-        trli_cache_keep(t->path, line);
+        trli_cache_keep(t->cache, t->entry, line);
     }
-    free(t->path);
     free(t);
 }
 

@@ -9,6 +9,7 @@
 #include <trl_device.h>
 
 #include "balance_impl.h"
+#include "cache_impl.h"
 
 /* The processor's name as Linux gives it, or "unknown". */
 static void processor_name(char *name, size_t size)
@@ -51,6 +52,22 @@ done:
     return err;
 }
 
+static void print_cache(void)
+{
+    trli_cache cache;
+    int kernels;
+    int64_t bytes;
+    trli_cache_open(&cache);
+    if (cache.folder >= 0) {
+        trli_cache_measure(&cache, &kernels, &bytes);
+        printf("cache      %s, %d kernel%s, %.1f MB\n", cache.path, kernels, kernels == 1 ? "" : "s",
+               1e-6 * (double)bytes);
+    } else {
+        printf("cache      %s%snot used: %s\n", cache.path, cache.path[0] ? ", " : "", cache.why);
+    }
+    trli_cache_close(&cache);
+}
+
 static trl_err print_devices(trl_context *ctx)
 {
     int n = trl_device_count();
@@ -88,6 +105,7 @@ int trli_cmd_info(trl_context *ctx, const trli_arguments *arguments)
     puts("CUDA       " TRL_CUDA_VERSION);
     print_processors(ctx);
     trl_err err = print_balance(ctx);
+    print_cache();
     if (err == TRL_OK) err = print_devices(ctx);
     print_libraries();
     return trli_command_finish(ctx, err);

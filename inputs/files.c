@@ -279,7 +279,7 @@ void trli_folder_sweep(const char *path)
 {
     int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (folder < 0) return;
-    trli_aside_sweep(folder);
+    trli_aside_sweep(folder, false);
     close(folder);
 }
 

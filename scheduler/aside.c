@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -41,31 +40,53 @@ void trli_aside_name(char name[TRLI_ASIDE_ROOM])
              (unsigned long long)number);
 }
 
-/* Whether nobody writes to a file of this name any more. */
+/* Whether nobody writes to a file, or in a folder, of this name any more. */
 static bool is_left(const char *name, const struct stat *status)
 {
     const time_t day = 86400;
     unsigned long long host, number;
     long process;
     if (sscanf(name, PREFIX "%16llx-%ld-%16llx", &host, &process, &number) != 3 || process <= 0) return false;
-    if (!S_ISREG(status->st_mode) || status->st_uid != geteuid()) return false;
+    if (status->st_uid != geteuid()) return false;
     if (host == host_digest()) return kill((pid_t)process, 0) != 0 && errno == ESRCH;
     return time(NULL) - status->st_mtime > day;
 }
 
-void trli_aside_sweep(int folder)
+static DIR *list(int folder)
 {
-    struct stat status;
     int listed = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *stream = listed >= 0 ? fdopendir(listed) : NULL;
-    if (!stream) {
-        if (listed >= 0) close(listed);
-        return;
-    }
-    for (struct dirent *entry; (entry = readdir(stream));) {
-        if (strncmp(entry->d_name, PREFIX, sizeof PREFIX - 1) != 0) continue;
-        if (fstatat(folder, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 && is_left(entry->d_name, &status))
+    if (!stream && listed >= 0) close(listed);
+    return stream;
+}
+
+void trli_aside_empty(int folder)
+{
+    DIR *stream = list(folder);
+    for (struct dirent *entry; stream && (entry = readdir(stream));)
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
             (void)unlinkat(folder, entry->d_name, 0);
+    if (stream) closedir(stream);
+}
+
+static void remove_folder(int parent, const char *name)
+{
+    int folder = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (folder < 0) return;
+    trli_aside_empty(folder);
+    close(folder);
+    (void)unlinkat(parent, name, AT_REMOVEDIR);
+}
+
+void trli_aside_sweep(int folder, bool folders)
+{
+    struct stat status;
+    DIR *stream = list(folder);
+    for (struct dirent *entry; stream && (entry = readdir(stream));) {
+        if (strncmp(entry->d_name, PREFIX, sizeof PREFIX - 1) != 0) continue;
+        if (fstatat(folder, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) || !is_left(entry->d_name, &status)) continue;
+        if (S_ISREG(status.st_mode)) (void)unlinkat(folder, entry->d_name, 0);
+        if (folders && S_ISDIR(status.st_mode)) remove_folder(folder, entry->d_name);
     }
-    closedir(stream);
+    if (stream) closedir(stream);
 }

@@ -6,7 +6,10 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "native_impl.h"
@@ -32,7 +35,7 @@ static int list_cache(char *last, size_t room)
     DIR *d = opendir(folder);
     ck_assert_ptr_nonnull(d);
     for (struct dirent *e = readdir(d); e; e = readdir(d)) {
-        if (e->d_name[0] == '.') continue;
+        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0) continue;
         if (last) snprintf(last, room, "%s/%s", folder, e->d_name);
         ++n;
     }
@@ -139,11 +142,16 @@ START_TEST(says_what_is_wrong_with_a_compiler)
     static const struct {
         const char *name, *script, *why;
     } bad[] = {
-        {"./fails.sh", "#!/bin/sh\necho 'fatal: no licence' >&2\nexit 1\n", "the C compiler failed: fatal: no licence"},
-        {"./silent.sh", "#!/bin/sh\nexit 0\n", "cannot be stored in the cache"},
+        {"./fails.sh", "#!/bin/sh\necho half >$TMPDIR/half.s\necho 'fatal: no licence' >&2\nexit 1\n",
+         "the C compiler failed: fatal: no licence"},
+        {"./silent.sh", "#!/bin/sh\nexit 0\n", "the C compiler wrote no library: No such file or directory"},
         {"./rubbish.sh", "#!/bin/sh\nwhile [ $# -gt 1 ]; do [ \"$1\" = -o ] && echo rubbish > \"$2\"; shift; done\n",
          "a compiled kernel cannot be loaded"},
         {"./dies.sh", "#!/bin/sh\nkill -9 $$\n", "the C compiler failed"},
+        {"./nameless.sh",
+         "#!/bin/sh\necho 'int nothing;' > n.c\nwhile [ $# -gt 1 ]; do [ \"$1\" = -o ] && cc -shared -fPIC n.c -o "
+         "\"$2\"; shift; done\n",
+         "a compiled kernel lacks its function trl_kernel"},
         {"./missing.sh", NULL, "TRELLIS_CC is no program that can be run"},
     };
     set_up();
@@ -154,6 +162,7 @@ START_TEST(says_what_is_wrong_with_a_compiler)
     ck_assert_int_eq(o.failed, bad[_i].script ? 1 : 0);
     ck_assert_msg(strstr(o.why, bad[_i].why) != NULL, "%s", o.why);
     ck_assert(o.result == 0);
+    ck_assert_int_eq(list_cache(NULL, 0), 0);
     unsetenv("TRELLIS_CC");
 }
 END_TEST
@@ -168,14 +177,237 @@ START_TEST(reports_text_that_does_not_compile)
 }
 END_TEST
 
+START_TEST(leaves_nothing_on_a_full_disk)
+{
+    struct rlimit limit;
+    set_up();
+    signal(SIGXFSZ, SIG_IGN);
+    getrlimit(RLIMIT_FSIZE, &limit);
+    const rlim_t before = limit.rlim_cur;
+    limit.rlim_cur = 1000;
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    outcome o = compile_text(kernel_text);
+    limit.rlim_cur = before;
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    ck_assert_msg(o.failed == 1 && o.why[0], "%s", o.why);
+    ck_assert_int_eq(list_cache(NULL, 0), 0);
+}
+END_TEST
+
+/* ---- entries and folders that others could have made ---- */
+
+/* What would be run if it were loaded: it says so, and computes something else. */
+static const char planted_text[] =
+    "#include <stdlib.h>\n"
+    "__attribute__((constructor)) static void mark(void) { setenv(\"PLANTED\", \"1\", 1); }\n"
+    "void trl_kernel(void *call) { (void)call; }\n"
+    "void trl_other(void *call) { (void)call; }\n";
+
+/* Put a library in the place of the only entry, with a digest that fits. */
+static void plant(char path[600], const char *defines)
+{
+    char command[1200], digest[TRLI_DIGEST_TEXT];
+    ck_assert_int_eq(list_cache(path, 600), 1);
+    FILE *text = fopen("planted.c", "w");
+    fputs(planted_text, text);
+    fclose(text);
+    snprintf(command, sizeof command, "cc -shared -fPIC %s planted.c -o planted.so", defines);
+    ck_assert_int_eq(system(command), 0);
+    int file = open("planted.so", O_RDWR);
+    ck_assert(trli_digest_file(file, digest, 0, NULL));
+    ck_assert_int_eq(lseek(file, 0, SEEK_END) > 0 && write(file, digest, strlen(digest)) > 0, 1);
+    close(file);
+    ck_assert_int_eq(chmod("planted.so", 0600), 0);
+    ck_assert_int_eq(rename("planted.so", path), 0);
+    unsetenv("PLANTED");
+}
+
+static void expect_made_again(const char *path)
+{
+    struct stat s;
+    outcome again = compile_text(kernel_text);
+    ck_assert_msg(again.compiled == 1 && again.cached == 0 && again.failed == 0, "%s", again.why);
+    ck_assert(again.result == 3.5);
+    ck_assert_ptr_null(getenv("PLANTED"));
+    ck_assert_int_eq(lstat(path, &s), 0);
+    ck_assert(S_ISREG(s.st_mode) && s.st_uid == geteuid() && (s.st_mode & 0777) == 0600);
+    ck_assert_int_eq(compile_text(kernel_text).cached, 1); /* now it is sound */
+}
+
+START_TEST(would_run_a_planted_library_if_it_were_sound)
+{
+    char path[600];
+    set_up();
+    ck_assert_int_eq(compile_text(kernel_text).compiled, 1);
+    plant(path, "");
+    ck_assert_int_eq(compile_text(kernel_text).cached, 1); /* the next tests plant what would run */
+    ck_assert_ptr_nonnull(getenv("PLANTED"));
+    unsetenv("PLANTED");
+}
+END_TEST
+
+START_TEST(makes_an_entry_again_that_others_may_write_to_or_made)
+{
+    static const mode_t mode[] = {0666, 0620};
+    char path[600];
+    set_up();
+    ck_assert_int_eq(compile_text(kernel_text).compiled, 1);
+    plant(path, "");
+    if (_i < 2) ck_assert_int_eq(chmod(path, mode[_i]), 0);
+    if (_i == 2) ck_assert(rename(path, "elsewhere.so") == 0 && symlink("../elsewhere.so", path) == 0);
+    if (_i == 3) {
+        if (geteuid() != 0) return; /* root alone gives files away */
+        ck_assert_int_eq(chown(path, 65534, 65534), 0);
+    }
+    expect_made_again(path);
+}
+END_TEST
+
+START_TEST(makes_an_entry_again_that_lacks_its_function)
+{
+    char path[600];
+    set_up();
+    ck_assert_int_eq(compile_text(kernel_text).compiled, 1);
+    plant(path, "-Dtrl_kernel=another");
+    outcome again = compile_text(kernel_text);
+    ck_assert_msg(again.compiled == 1 && again.failed == 0 && again.result == 3.5, "%s", again.why);
+    unsetenv("PLANTED");
+    ck_assert_int_eq(compile_text(kernel_text).cached, 1);
+    ck_assert_ptr_null(getenv("PLANTED"));
+}
+END_TEST
+
+/* Another kernel for each number, all loaded from the cache through descriptors that have the same number. */
+START_TEST(loads_each_library_as_itself)
+{
+    enum { KERNELS = 4 };
+    char text[KERNELS][300];
+    trli_compiler *compiler[2];
+    trli_native_fn fn[2][KERNELS];
+    set_up();
+    for (int i = 0; i < KERNELS; ++i) {
+        snprintf(text[i], sizeof text[i], "void trl_kernel(trl_kernel_call *call) { call->output[0].at[0] = %d; }\n",
+                 i);
+        (void)compile_text(text[i]);
+    }
+    for (int c = 0; c < 2; ++c) {
+        ck_ok(trli_compiler_create(test_ctx, &compiler[c]));
+        for (int i = 0; i < KERNELS; ++i)
+            ck_ok(trli_compiler_add(compiler[c], text[c ? KERNELS - 1 - i : i], &fn[c][i]));
+    }
+    for (int c = 0; c < 2; ++c)
+        for (int i = 0; i < KERNELS; ++i) {
+            double out = -1;
+            trl_kernel_array array = {.at = &out};
+            trl_kernel_call call = {.output = &array};
+            ck_assert(fn[c][i]);
+            fn[c][i](&call);
+            ck_assert_int_eq((int)out, c ? KERNELS - 1 - i : i);
+        }
+    for (int c = 0; c < 2; ++c) trli_compiler_destroy(&compiler[c]);
+}
+END_TEST
+
+static void expect_unused(const char *message)
+{
+    const char *messages;
+    test_clear();
+    outcome o = compile_text(kernel_text);
+    ck_assert_msg(o.compiled == 1 && o.cached == 0, "%s", o.why); /* in a folder of its own, for this run */
+    ck_assert(o.result == 3.5);
+    messages = test_messages();
+    ck_assert_msg(strstr(messages, message) != NULL, "%s", messages);
+    test_clear();
+}
+
 START_TEST(keeps_nothing_where_others_may_write)
 {
     set_up();
     ck_assert_int_eq(chmod(folder, 0777), 0);
-    outcome o = compile_text(kernel_text);
-    ck_assert_int_eq(o.compiled, 1); /* in a folder of its own, for this run */
-    ck_assert(o.result == 3.5);
+    expect_unused("others may write to the folder '");
     ck_assert_int_eq(list_cache(NULL, 0), 0);
+    ck_assert_int_eq(chmod(folder, 01777), 0);
+    expect_unused("others may write to the folder '");
+    ck_assert_int_eq(list_cache(NULL, 0), 0);
+    if (geteuid() != 0) return;
+    ck_assert_int_eq(chmod(folder, 0700), 0);
+    ck_assert_int_eq(chown(folder, 65534, 65534), 0);
+    expect_unused("' belongs to another user (65534)");
+    ck_assert_int_eq(list_cache(NULL, 0), 0);
+}
+END_TEST
+
+START_TEST(keeps_nothing_below_a_folder_that_others_can_exchange)
+{
+    char parent[sizeof folder];
+    set_up();
+    memcpy(parent, folder, sizeof parent);
+    strcat(folder, "/below");
+    setenv("TRELLIS_CACHE_DIR", folder, 1);
+    ck_assert_int_eq(mkdir(folder, 0700), 0);
+    ck_assert_int_eq(chmod(parent, 0777), 0);
+    expect_unused("others may write to the folder '");
+    ck_assert_int_eq(chmod(parent, 0730), 0);
+    ck_assert_int_eq(geteuid() == 0 ? chown(parent, 0, 65534) : 0, 0);
+    if (geteuid() == 0) expect_unused("chmod go-w");
+    ck_assert_int_eq(chmod(parent, 0700), 0);
+    if (geteuid() == 0) {
+        ck_assert_int_eq(chown(parent, 65534, 65534), 0);
+        expect_unused("' belongs to another user (65534), who could exchange what is in it");
+        ck_assert_int_eq(chown(parent, 0, 0), 0);
+    }
+    ck_assert_int_eq(list_cache(NULL, 0), 0);
+    ck_assert_int_eq(chmod(parent, 01777), 0); /* as /tmp */
+    ck_assert_int_eq(compile_text(kernel_text).compiled, 1);
+    ck_assert_int_eq(compile_text(kernel_text).cached, 1);
+}
+END_TEST
+
+START_TEST(follows_links_of_this_user_alone)
+{
+    char link[300];
+    set_up();
+    snprintf(link, sizeof link, "%s.link", folder);
+    ck_assert_int_eq(symlink(folder, link), 0);
+    setenv("TRELLIS_CACHE_DIR", link, 1);
+    ck_assert_int_eq(compile_text(kernel_text).compiled, 1);
+    ck_assert_int_eq(list_cache(NULL, 0), 1);
+    if (geteuid() == 0) {
+        ck_assert_int_eq(lchown(link, 65534, 65534), 0);
+        expect_unused("' belongs to another user (65534)");
+    }
+    ck_assert_int_eq(unlink(link), 0);
+    ck_assert_int_eq(symlink(link, link), 0);
+    expect_unused("' leads nowhere");
+    setenv("TRELLIS_CACHE_DIR", "planted.c", 1);
+    expect_unused("planted.c' is no folder");
+    setenv("TRELLIS_CACHE_DIR", "no/such/folder", 1);
+    expect_unused("/no': No such file or directory");
+}
+END_TEST
+
+START_TEST(removes_what_killed_compilers_left)
+{
+    trli_cache cache;
+    trli_workshop workshop;
+    int status;
+    set_up();
+    trli_cache_open(&cache);
+    pid_t child = fork();
+    if (child == 0) {
+        if (!trli_workshop_open(&workshop, &cache)) _exit(1);
+        _exit(openat(workshop.folder, "kernel.c", O_WRONLY | O_CREAT, 0600) < 0);
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+    ck_assert_int_eq(list_cache(NULL, 0), 1);
+    ck_assert(trli_workshop_open(&workshop, &cache));
+    ck_assert_int_eq(list_cache(NULL, 0), 1); /* this process's */
+    ck_assert_int_eq(compile_text(kernel_text).compiled, 1);
+    ck_assert_int_eq(list_cache(NULL, 0), 2); /* nobody's work is disturbed */
+    trli_workshop_close(&workshop);
+    trli_cache_close(&cache);
+    ck_assert_int_eq(list_cache(NULL, 0), 1);
 }
 END_TEST
 
@@ -215,9 +447,17 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, compiles_a_kernel_once_and_takes_it_from_the_cache_after_that);
     tcase_add_test(tc, compiles_equal_texts_once);
     tcase_add_loop_test(tc, makes_a_damaged_entry_again, 0, 3);
-    tcase_add_loop_test(tc, says_what_is_wrong_with_a_compiler, 0, 5);
+    tcase_add_loop_test(tc, says_what_is_wrong_with_a_compiler, 0, 6);
     tcase_add_test(tc, reports_text_that_does_not_compile);
+    tcase_add_test(tc, leaves_nothing_on_a_full_disk);
+    tcase_add_test(tc, would_run_a_planted_library_if_it_were_sound);
+    tcase_add_loop_test(tc, makes_an_entry_again_that_others_may_write_to_or_made, 0, 4);
+    tcase_add_test(tc, makes_an_entry_again_that_lacks_its_function);
+    tcase_add_test(tc, loads_each_library_as_itself);
     tcase_add_test(tc, keeps_nothing_where_others_may_write);
+    tcase_add_test(tc, keeps_nothing_below_a_folder_that_others_can_exchange);
+    tcase_add_test(tc, follows_links_of_this_user_alone);
+    tcase_add_test(tc, removes_what_killed_compilers_left);
     tcase_add_test(tc, stops_compilers_that_are_still_at_work);
 }
 

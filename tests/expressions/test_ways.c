@@ -5,6 +5,8 @@
 #include "problem_fixture.h"
 
 #include <dirent.h>
+#include <fcntl.h>
+#include <unistd.h>
 
 #include "cache_impl.h"
 
@@ -17,15 +19,15 @@ static void set_up(void)
     setenv("TRELLIS_CACHE_DIR", folder, 1);
 }
 
-/* Returns how many ways are kept; the path of the last. */
-static int find_kept(char *path, size_t room)
+/* Returns how many ways are kept; the name of the last. */
+static int find_kept(char *name, size_t room)
 {
     int n = 0;
     DIR *d = opendir(folder);
     ck_assert_ptr_nonnull(d);
     for (struct dirent *e = readdir(d); e; e = readdir(d)) {
         if (!strstr(e->d_name, ".way")) continue;
-        snprintf(path, room, "%s/%s", folder, e->d_name);
+        snprintf(name, room, "%s", e->d_name);
         ++n;
     }
     closedir(d);
@@ -50,39 +52,47 @@ static uint64_t run(int steps)
 START_TEST(the_fastest_way_is_kept_for_runs_to_come)
 {
     enum { ENOUGH = 100 /* tries are calls */ };
-    char path[512], line[32], again[32];
+    char name[512], line[32], again[32];
+    trli_cache cache;
     set_up();
+    trli_cache_open(&cache);
+    ck_assert_msg(cache.folder >= 0, "%s", cache.why);
     (void)run(2);
-    ck_assert_int_eq(find_kept(path, sizeof path), 0); /* not found out yet */
+    ck_assert_int_eq(find_kept(name, sizeof name), 0); /* not found out yet */
     const uint64_t hash = run(ENOUGH);
-    const bool tries_all = find_kept(path, sizeof path) == 0; /* builds for testing keep nothing */
-    if (tries_all) return;
-    ck_assert_int_eq(find_kept(path, sizeof path), 1);
-    ck_assert(trli_cache_load(path, line, sizeof line));
+    const bool tries_all = find_kept(name, sizeof name) == 0; /* builds for testing keep nothing */
+    if (tries_all) {
+        trli_cache_close(&cache);
+        return;
+    }
+    ck_assert_int_eq(find_kept(name, sizeof name), 1);
+    ck_assert(trli_cache_load(&cache, name, line, sizeof line));
 
-    trli_cache_keep(path, "1 2\n");
+    trli_cache_keep(&cache, name, "1 2\n");
     ck_assert(run(ENOUGH) == hash);
-    ck_assert(trli_cache_load(path, again, sizeof again));
+    ck_assert(trli_cache_load(&cache, name, again, sizeof again));
     ck_assert_str_eq(again, "1 2\n"); /* it was believed: two runs had found it */
 
-    trli_cache_keep(path, "1 1\n");
+    trli_cache_keep(&cache, name, "1 1\n");
     ck_assert(run(ENOUGH) == hash);
-    ck_assert(trli_cache_load(path, again, sizeof again));
+    ck_assert(trli_cache_load(&cache, name, again, sizeof again));
     ck_assert_str_ne(again, "1 1\n"); /* found out anew: the same, or another one */
 
     static const char *const rubbish[] = {"", "1 2\n", "77 2\nnonsense", "\n\n"};
     for (size_t i = 0; i < sizeof rubbish / sizeof *rubbish; ++i) {
-        FILE *file = fopen(path, "w");
+        int entry = openat(cache.folder, name, O_WRONLY | O_TRUNC);
+        FILE *file = entry >= 0 ? fdopen(entry, "w") : NULL;
         ck_assert_ptr_nonnull(file);
         fputs(rubbish[i], file);
         ck_assert_int_eq(fclose(file), 0);
         ck_assert(run(ENOUGH) == hash);
-        ck_assert(trli_cache_load(path, line, sizeof line)); /* found out again */
+        ck_assert(trli_cache_load(&cache, name, line, sizeof line)); /* found out again */
     }
-    trli_cache_keep(path, "-1 2\n"); /* whole, but no way */
+    trli_cache_keep(&cache, name, "-1 2\n"); /* whole, but no way */
     ck_assert(run(ENOUGH) == hash);
-    ck_assert(trli_cache_load(path, line, sizeof line));
+    ck_assert(trli_cache_load(&cache, name, line, sizeof line));
     ck_assert_int_ge(atoi(line), 0);
+    trli_cache_close(&cache);
 }
 END_TEST
 

@@ -21,3 +21,10 @@ says stderr.txt "TRELLIS_CC is no program that can be run: ./nowhere"
 expect 0 "$TRELLIS" kernels "$TRELLIS_SOURCE/inputs/decks/transport.yaml" --set parameters.n=12
 functions=$(grep -c "^TRL_KERNEL_GROUP void group" stdout.txt) calls=$(grep -c "group[0-9]*(call" stdout.txt)
 [ "$functions" -gt 0 ] && [ "$calls" -eq $((12 * functions)) ] || fail "$functions functions for $calls groups of like equations"
+
+# A library without its function is no kernel.
+printf '#!/bin/sh\nexec cc "$@" -O0 -Dtrl_kernel=another\n' >nameless.sh
+chmod 755 nameless.sh
+export TRELLIS_CC=./nameless.sh
+expect 2 "$TRELLIS" run deck.yaml --set run.compile=always
+says stderr.txt "run.compile: always asks for compiled kernels, but a compiled kernel lacks its function trl_kernel; use auto or never"

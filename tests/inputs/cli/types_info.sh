@@ -31,6 +31,16 @@ expect 2 "$TRELLIS" types --plugin-path plugins
 grep -q "plugin 'plugins/text.so' cannot be loaded: " stderr.txt || fail "no message about the broken plugin"
 
 expect 0 "$TRELLIS" info
-for key in Trellis compiler build CUDA processor caches MPI HDF5; do
+for key in Trellis compiler build CUDA processor caches cache MPI HDF5; do
     grep -q "^$key " stdout.txt || fail "info does not tell $key"
 done
+mkdir cache
+TRELLIS_CACHE_DIR=cache expect 0 "$TRELLIS" info
+says stdout.txt "cache      cache, 0 kernels, "
+chmod 777 cache
+TRELLIS_CACHE_DIR=cache expect 0 "$TRELLIS" info
+says stdout.txt "cache      cache, not used: others may write to the folder '$PWD/cache'; take that from them with chmod go-w"
+TRELLIS_CACHE_DIR='' XDG_CACHE_HOME=relative HOME='' expect 0 "$TRELLIS" info
+says stdout.txt "cache      not used: none of TRELLIS_CACHE_DIR, XDG_CACHE_HOME and HOME names a folder"
+TRELLIS_CACHE_DIR='' XDG_CACHE_HOME='' HOME=$PWD/nobody expect 0 "$TRELLIS" info
+says stdout.txt "cache      $PWD/nobody/.cache/trellis, not used: '$PWD/nobody': No such file or directory"
