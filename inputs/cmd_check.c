@@ -3,35 +3,17 @@
 /* `trellis check`: everything that can be wrong before step 0. */
 #include "command_impl.h"
 
-#include <errno.h>
-#include <limits.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <trl_simulation.h>
+
+#include "files_impl.h"
 
 /* Whether the output folder, or the nearest folder above it that exists, can be written to. */
 static trl_err check_writable(trl_context *ctx, const trli_deck_options *options)
 {
-    char path[PATH_MAX];
-    struct stat status;
-    snprintf(path, sizeof path, "%s", options->directory);
-    while (stat(path, &status) != 0) {
-        char *slash = strrchr(path, '/');
-        if (slash == path)
-            path[1] = 0;
-        else if (slash)
-            *slash = 0;
-        else
-            snprintf(path, sizeof path, ".");
-    }
-    if (!S_ISDIR(status.st_mode))
-        return trl_fail(ctx, TRL_ERR_INPUT, &options->directory_place,
-                        "the output folder '%s' cannot be made: '%s' is a file", options->directory, path);
-    if (access(path, W_OK | X_OK) == 0) return TRL_OK;
+    char reason[TRLI_FILE_REASON];
+    if (trli_folder_possible(options->directory, reason)) return TRL_OK;
     return trl_fail(ctx, TRL_ERR_INPUT, &options->directory_place, "the output folder '%s' cannot be written: %s",
-                    options->directory, strerror(errno));
+                    options->directory, reason);
 }
 
 static int count_warnings(const trl_context *ctx)

@@ -5,6 +5,20 @@
 
 #include <inttypes.h>
 
+#include "files_impl.h"
+
+/* What cannot be written at the end is found at the start. Rank 0 looks. */
+static trl_err check_targets(trl_context *ctx, const trli_arguments *arguments)
+{
+    static const char *const option[] = {"--report", "--trace"};
+    trl_err err = TRL_OK;
+    for (int i = 0; i < 2 && err == TRL_OK && trl_context_rank(ctx) == 0; ++i) {
+        const char *path = trli_arguments_value(arguments, option[i]);
+        if (path) err = trli_file_check(ctx, "run", option[i], path);
+    }
+    return trl_context_agree(ctx, err);
+}
+
 static trl_err read_options(trli_run *run)
 {
     trl_err err = TRL_OK;
@@ -83,7 +97,8 @@ int trli_cmd_run(trl_context *ctx, const trli_arguments *arguments)
                     .checkpoint_step = -1,
                     .observed_step = -1};
     double started = trli_clock();
-    trl_err err = TRL_OK;
+    trl_err err = check_targets(ctx, arguments);
+    if (err != TRL_OK) return trli_command_finish(ctx, err);
     trli_signals_install();
     TRL_TRY(prepare(&run));
     trli_progress_start(&run.progress, &run);

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -127,12 +128,53 @@ const char *trli_file_refusal(const char *path, bool streams)
     if (length == 0) return "the name of the file is empty";
     if (path[length - 1] == '/') return "it ends in '/': the name of a file is missing";
     if (streams && is_stream(path)) return NULL;
-    if (lstat(path, &status)) return errno == ENOENT || errno == EACCES ? NULL : strerror(errno);
+    if (lstat(path, &status)) return errno == ENOENT || errno == ENOTDIR || errno == EACCES ? NULL : strerror(errno);
     if (S_ISREG(status.st_mode)) return NULL;
     if (S_ISDIR(status.st_mode)) return "a folder stands where a file is needed: move it away, or choose another path";
     if (S_ISLNK(status.st_mode))
         return "it is a symbolic link, and only files are replaced: remove it, or name the file itself";
     return "it is a device, pipe or socket, and only files are replaced: move it away, or choose another path";
+}
+
+bool trli_folder_possible(const char *path, char reason[TRLI_FILE_REASON])
+{
+    char above[PATH_MAX];
+    struct stat status;
+    if (snprintf(above, sizeof above, "%s", path) >= (int)sizeof above) {
+        snprintf(reason, TRLI_FILE_REASON, "%s", strerror(ENAMETOOLONG));
+        return false;
+    }
+    while (stat(above, &status) != 0) {
+        char *slash = strrchr(above, '/');
+        if (errno != ENOENT && errno != ENOTDIR) {
+            snprintf(reason, TRLI_FILE_REASON, "%s", strerror(errno));
+            return false;
+        }
+        if (slash == above)
+            above[1] = 0;
+        else if (slash)
+            *slash = 0;
+        else
+            snprintf(above, sizeof above, ".");
+    }
+    if (!S_ISDIR(status.st_mode))
+        snprintf(reason, TRLI_FILE_REASON, "'%.100s' is %s", above, trli_file_kind(status.st_mode));
+    else if (access(above, W_OK | X_OK))
+        snprintf(reason, TRLI_FILE_REASON, "%s", strerror(errno));
+    else
+        return true;
+    return false;
+}
+
+trl_err trli_file_check(trl_context *ctx, const char *command, const char *option, const char *path)
+{
+    const char *refusal = trli_file_refusal(path, true), *slash = strrchr(path, '/');
+    char folder[PATH_MAX], reason[TRLI_FILE_REASON];
+    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
+    if (!refusal && !is_stream(path) && !trli_folder_possible(folder, reason)) refusal = reason;
+    if (!refusal) return TRL_OK;
+    return trl_fail(ctx, TRL_ERR_INPUT, NULL, "trellis %s: %s '%s' cannot be written: %s", command, option, path,
+                    refusal);
 }
 
 static trl_err check_target(trl_context *ctx, const char *path, bool streams)

@@ -11,6 +11,8 @@
 
 #include <trl_context.h>
 
+enum { TRLI_FILE_REASON = 160 };
+
 /* A formatted text, which the caller frees. Fails with MEMORY; *text is then NULL. */
 TRL_NODISCARD trl_err trli_format(trl_context *ctx, char **text, const char *format, ...) TRL_PRINTF(3, 4);
 
@@ -30,6 +32,11 @@ TRL_NODISCARD int trli_file_put(int file, const void *bytes, size_t size, off_t 
 /* Why a file cannot be written at a path, or NULL. Only a regular file, or nothing, is replaced: no folder, link, device, pipe or
  * socket. streams: devices of characters and pipes (also by links to them, as /dev/stdout) are written to as they are. */
 const char *trli_file_refusal(const char *path, bool streams);
+
+/* Whether a folder, or the nearest one above it that exists, can be written to; why not. */
+bool trli_folder_possible(const char *path, char reason[TRLI_FILE_REASON]);
+/* Before a long run: whether what an option of a command names could be written. Fails with INPUT. */
+TRL_NODISCARD trl_err trli_file_check(trl_context *ctx, const char *command, const char *option, const char *path);
 
 /* A file on its way: until it is whole it has another name in the same folder, which no other file can have. */
 typedef struct trli_new_file {
@@ -57,7 +64,6 @@ void trli_folder_sweep(const char *path);
 /* Give a file its final name and bring both to the disk. On failure it keeps its name. Fails with IO. */
 TRL_NODISCARD trl_err trli_file_publish(trl_context *ctx, const char *from, const char *to);
 
-enum { TRLI_FILE_REASON = 160 };
 /* "a file", "a folder", "a pipe", ... */
 const char *trli_file_kind(mode_t mode);
 /* Open a regular file to read it, and find its size. -1, and why: it cannot be opened, or is of another kind, which reading could wait for

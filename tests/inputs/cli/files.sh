@@ -1,0 +1,95 @@
+# ctest: np=2
+# SPDX-License-Identifier: Apache-2.0
+# Part of Trellis, an expression-graph PDE solver framework.
+# What a run writes takes the place of files only, and what it reads are files.
+. "$(dirname "$0")/lib/common.bash"
+
+write_deck
+mkdir folder
+mkfifo pipe
+ln -s elsewhere.json link
+printf 'mine\n' >kept
+
+# Refused before the run, once, and left as it is.
+refused() {
+    local option=$1 path=$2 why=$3
+    expect 2 ranks "${4:-1}" "$TRELLIS" run deck.yaml "$option" "$path" --quiet
+    says stderr.txt "trellis run: $option '$path' cannot be written: $why"
+    [ ! -e out ] || fail "the run began"
+}
+for option in --report --trace; do
+    refused $option folder "a folder stands where a file is needed"
+    refused $option link "it is a symbolic link, and only files are replaced" 2
+    refused $option kept/report.json "'kept' is a file"
+    refused $option new/ "it ends in '/': the name of a file is missing"
+    refused $option '' "the name of the file is empty"
+    refused $option "$(printf 'n%.0s' {1..300})" "File name too long"
+done
+[ -d folder ] && [ -L link ] && [ ! -e elsewhere.json ] || fail "something was replaced"
+
+# Devices and pipes are written to; a pipe without a reader is an error at the end, and the rest is there.
+expect 0 "$TRELLIS" run deck.yaml --report /dev/stdout --trace /dev/null --quiet
+python3 -m json.tool stdout.txt >/dev/null || fail "--report /dev/stdout is no JSON"
+[ -c /dev/null ] && same stdout.txt out/report.json
+cat pipe >read.json &
+expect 0 "$TRELLIS" run deck.yaml --report pipe --quiet
+wait
+same read.json out/report.json
+rm -r out
+expect 3 "$TRELLIS" run deck.yaml --report pipe --trace trace.json --quiet
+says stderr.txt "cannot write 'pipe': it is a pipe that nobody reads from"
+[ -p pipe ] && [ -s trace.json ] || fail "the pipe or the trace is gone"
+[ "$(value out/report.json "r['status']")" = done ] || fail "the report of the run is not what it was"
+
+# The same for what lies in the output folder.
+for name in series.csv report.json deck.yaml; do
+    rm -rf out
+    mkdir out
+    ln -s ../kept "out/$name"
+    expect 3 "$TRELLIS" run deck.yaml --quiet
+    says stderr.txt "cannot write 'out/$name': it is a symbolic link, and only files are replaced"
+    [ -L "out/$name" ] && [ "$(cat kept)" = mine ] || fail "out/$name or what it leads to was replaced"
+done
+
+# Nothing else than files is read; nothing waits.
+refuses() {
+    local status=0
+    timeout 60 "$TRELLIS" "${@:2}" >stdout.txt 2>stderr.txt || status=$?
+    [ "$status" = 2 ] || [ "$status" = 3 ] || fail "'$*' ended with $status"
+    says stderr.txt "$1"
+}
+refuses "cannot read 'pipe': it is a pipe, not a file" run pipe
+refuses "cannot read 'folder': it is a folder, not a file" check folder
+refuses "cannot read '/dev/zero': it is a device, not a file" plan /dev/zero
+refuses "pipe: is a pipe, not a file" plot pipe
+sed 's/^trellis: 1/trellis: 1\ninclude: pipe/' deck.yaml >includes.yaml
+refuses "includes.yaml:2:10: cannot read 'pipe': it is a pipe, not a file" check includes.yaml
+sed 's/^trellis: 1/trellis: 1\nplugins: [.\/pipe]/' deck.yaml >plugs.yaml
+refuses "plugs.yaml:2:11: plugin './pipe' not found" check plugs.yaml
+data='expressions={T0: {type: file, computes: [T0], parameters: {path: pipe, dataset: T}}}'
+refuses "cannot read '$PWD/pipe': it is a pipe, not a file" check deck.yaml --set "$data"
+refuses "it is a pipe" run deck.yaml --restart pipe
+
+# A series that is taken away, replaced or cut in mid-run: an error, and a state to continue from.
+long() {
+    "$TRELLIS" run deck.yaml --set time.steps=400000000 --set output.every='{steps: 1000000000}' \
+        --set output.checkpoint='{every: {steps: 1000000000}}' --quiet >stdout.txt 2>stderr.txt
+}
+for way in 'rm out/series.csv' 'mv out gone' 'cp out/series.csv copy && mv copy out/series.csv' 'truncate -s 20 out/series.csv'; do
+    rm -rf out gone
+    long &
+    run=$!
+    until [ -e out/series.csv ] && [ "$(wc -l <out/series.csv)" -gt 5 ]; do sleep 0.02; done
+    eval "$way"
+    status=0
+    wait $run || status=$?
+    [ $status = 3 ] || fail "after '$way' the run ended with $status"
+    says stderr.txt "the series in 'out/series.csv' cannot go on: "
+    says stderr.txt "continue with --restart latest"
+    step=$(value out/report.json "r['steps']")
+    expect 0 "$TRELLIS" run deck.yaml --restart latest --steps $((step + 9)) --quiet
+    silent stderr.txt
+    [ "$(tail -1 out/series.csv | cut -d, -f1)" = $((step + 9)) ] || fail "the restart after '$way' did not continue the series"
+    cut -d, -f1 out/series.csv | sed 1d | sort -n | uniq -d | grep -q . && fail "steps are twice in the series"
+done
+exit 0
