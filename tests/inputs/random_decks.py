@@ -30,6 +30,7 @@ class Writer:
         self.vectors = {}     # name: locations of the components
         self.stencils = {}    # name: from, to
         self.family = None    # location of phi1, phi2, phi3
+        self.free = []        # names of what has no location
         self.written = 0
 
     def name_of(self, where):
@@ -41,11 +42,35 @@ class Writer:
     def value(self):
         """Something without a location."""
         rng = self.rng
-        if rng.random() < 0.07 and self.equations:
-            f = rng.choice(self.equations)
-            places = vector(str(round(rng.uniform(0.05, 0.65), 2)) for _ in self.axes)
-            return rng.choice([f"integral({f})", f"domain_max({f})", f"domain_min(abs({f}))", f"norm({f})", f"probe({f}, {places})"])
+        if rng.random() < 0.15 and self.equations:
+            return self.reduction()
+        if rng.random() < 0.15 and self.free:
+            return rng.choice(self.free)
         return rng.choice([self.number(), rng.choice(self.axes), "t", "dt", "d" + rng.choice(self.axes), "pi", f"random({rng.randint(1, 9)})"])
+
+    def reduction(self):
+        """A value of the whole domain, of an equation or of what is computed from the equations at its location."""
+        rng = self.rng
+        f = rng.choice(self.equations)
+        if rng.random() < 0.4:
+            other = self.at(self.fields[f]) if rng.random() < 0.5 else self.flat(0)
+            f = rng.choice([f"{f}*({other})", f"abs({f} - {other})", f"if({f} > 0.5, {other}, {f})"])
+        places = vector(str(round(rng.uniform(0.05, 0.65), 2)) for _ in self.axes)
+        return rng.choice([f"integral({f})", f"domain_max({f})", f"domain_min({f})", f"norm({f})", f"probe({f}, {places})"])
+
+    def flat(self, depth, along=0.0):
+        """A formula that varies nowhere, or with some probability along an axis."""
+        rng = self.rng
+        if depth <= 0:
+            if rng.random() < along:
+                return rng.choice(self.axes)
+            if rng.random() < 0.4 and self.equations:
+                return self.reduction()
+            return rng.choice(["p", "q", "t", "dt", "dt*dt", "0.3", "-1.5", "dx"] + self.free)
+        form = rng.choice(["A*B", "A*sin(B)", "A + B", "A - B", "sin(A)", "-(A)", "A/(1.5 + abs(B))", "if(A < B, A, 0.5)", "max(A, B)", "(A)^2", "tanh(A)*B"])
+        parts = {c: f"({self.flat(depth - 1, along)})" for c in "AB"}
+        text = "".join(parts.get(c, c) for c in form)
+        return f"min(2, max(-2, {text}))" if rng.random() < 0.2 else text
 
     def at(self, where):
         """A field at a location, its own or by interpolation."""
@@ -161,6 +186,39 @@ def equation(w, name, where, extra=""):
     return lines
 
 
+def flat_equation(w, name, where):
+    """Like an ordinary differential equation: its rate is the same at all points, or along some axes."""
+    rng = w.rng
+    w.written += 1
+    initial = rng.choice(["0.5", "p", "0.3 + 0.1*t", f"0.2*{rng.choice(w.axes)}", "random(7)"])
+    rate = w.flat(rng.randint(0, 2), rng.choice([0, 0, 0.3]))
+    rate = rng.choice([rate, f"p*sin({rate})", f"tanh({rate}) - {w.flat(0)}", w.reduction()])
+    return [f"  {name}:", f"    location: {w.name_of(where)}", f"    initial: \"{initial}\"", f"    ddt: \"{rate}\"", f"    boundary: {w.sides()}"]
+
+
+def flat_equations(w, names):
+    lines = []
+    for name in names:
+        lines += flat_equation(w, name, w.fields[name])
+    if w.rng.random() < 0.4 and names:  # members that see another one
+        where = w.fields[names[0]]
+        lines += flat_equation(w, '"g{i}"', where)
+        lines[-2] = lines[-2][:-1] + f' - 0.1*i*g{{4 - i}} + 0.01*integral(g{{i}})"'
+        lines += ["    for: {i: 1..3}"]
+    return lines
+
+
+def free_expressions(w):
+    """Named values without a location."""
+    lines = []
+    for i in range(w.rng.randint(0, 3)):
+        name, formula = f"free{i}", w.flat(w.rng.randint(0, 2), w.rng.choice([0, 0, 0.3]))
+        lines += [f"  {name}:", f"    formula: \"{formula}\""] + (["    evaluate: step"] if w.rng.random() < 0.3 else [])
+        w.free.append(name)
+        w.written += 1
+    return lines
+
+
 def stencils(w):
     """Two of the deck's own: in place, and to the other side of an axis."""
     rng, lines = w.rng, ["stencils:"]
@@ -176,6 +234,7 @@ def stencils(w):
 
 def expressions(w, places):
     rng, lines = w.rng, ["expressions:"]
+    lines += free_expressions(w)
     for a in range(w.dim):
         lines.append(f"  edge{a}: \"{w.side_value(a)}\"")
     for i in range(rng.randint(7, 10)):
@@ -198,32 +257,52 @@ def expressions(w, places):
     return lines
 
 
-def write(rng):
-    """The text of a deck, its dimension, and the number of its formulas."""
+def grid(rng, thin):
+    """Its line, dimension and periodic axes. An axis has one cell with a probability."""
     dim = rng.choice([1, 2, 2, 3, 3])
-    cells = [rng.choice({1: [8, 9, 37, 70, 1031, 2051], 2: [7, 8, 9, 13, 17, 33], 3: [7, 8, 9, 13]}[dim]) for _ in range(dim)]
+    sizes = {1: [8, 9, 37, 70, 1031, 2051], 2: [7, 8, 9, 13, 17, 33], 3: [7, 8, 9, 13]}[dim]
+    cells = [1 if rng.random() < thin else rng.choice(sizes) for _ in range(dim)]
     periodic = [rng.random() < 0.5 for _ in range(dim)]
-    w = Writer(rng, dim, periodic)
-    places = rng.sample(list(NAMES[dim]), min(len(NAMES[dim]), 2))
-    w.equations = [f"e{i}" for i in range(rng.randint(1, 3))]
-    for name in w.equations:
-        w.fields[name] = rng.choice(places)
-    if rng.random() < 0.6:
-        w.family = rng.choice(places)
-    lines = ["trellis: 1", f"grid: {{cells: {cells}, periodic: {json.dumps(periodic)}, length: {[rng.choice([1, 0.7, 3]) for _ in cells]}}}",
-             "parameters: {p: 0.75, q: 3}"] + stencils(w)
-    equations, family, w.family = ["equations:"], w.family, None
+    lengths = [rng.choice([1, 0.7, 3]) for _ in cells]
+    return f"grid: {{cells: {cells}, periodic: {json.dumps(periodic)}, length: {lengths}}}", dim, periodic
+
+
+def partial_equations(w, places):
+    """Partial differential equations, and all that they name."""
+    rng, lines = w.rng, ["equations:"]
+    family = rng.choice(places) if rng.random() < 0.6 else None
+    text = stencils(w)
     if family is not None: # members see each other
-        equations += equation(w, '"phi{i}"', family, " + 0.1*i*prod(k=1..3, phi{k})") + ["    for: {i: 1..3}"]
+        lines += equation(w, '"phi{i}"', family, " + 0.1*i*prod(k=1..3, phi{k})") + ["    for: {i: 1..3}"]
         w.written += 2
     w.family = family
-    lines += expressions(w, places)
+    text += expressions(w, places)
     for name in w.equations:
-        equations += equation(w, name, w.fields[name])
+        if name[0] == "e":
+            lines += equation(w, name, w.fields[name])
+    return text, lines
+
+
+def write(rng, method, partial=True, flat=False):
+    """The text of a deck of partial differential equations, of others whose rates are flat, or of both, its dimension, and the number of its formulas."""
+    line, dim, periodic = grid(rng, 0.03 if partial else 0.3)
+    w = Writer(rng, dim, periodic)
+    places = rng.sample(list(NAMES[dim]), min(len(NAMES[dim]), 2))
+    pdes = [f"e{i}" for i in range(rng.randint(1, 3) if partial else 0)]
+    odes = [f"d{i}" for i in range(rng.randint(1, 3) if flat else 0)]
+    w.equations = pdes + odes
+    for name in w.equations:
+        w.fields[name] = rng.choice(places)
+    if partial:
+        text, equations = partial_equations(w, places)
+    else:
+        text, equations = ["expressions:"] + [f"  edge{a}: \"{w.side_value(a)}\"" for a in range(dim)] + free_expressions(w), ["equations:"]
+    equations += flat_equations(w, odes)
     step = rng.choice(["1e-3", "1e-3", "{cfl: 0.4, speed: \"1 + abs(e0)\", diffusivity: \"0.01*p\", max: 1e-3}"])
-    if w.name_of(w.fields["e0"]) != "cell":
-        step = "1e-3"
-    names = w.equations + [name for name in w.fields if name[0] == "n"] + ["v"] + (["phi1", "phi3"] if family is not None else [])
-    lines += equations + [f"time: {{method: {rng.choice(['euler', 'euler', 'ssprk2', 'ssprk2', 'ssprk3', 'rk4'])}, dt: {step}, steps: {rng.randint(1, 3)}}}",
-                          f"output: {{fields: [{', '.join(names)}]}}", ""]
-    return "\n".join(lines), dim, w.written
+    if not partial or w.name_of(w.fields["e0"]) != "cell":
+        step = rng.choice(["1e-3", "0.05"]) if not partial else "1e-3"
+    names = w.equations + [name for name in w.fields if name[0] == "n"] + w.free + (["v"] if partial else [])
+    names += ["phi1", "phi3"] if w.family is not None else []
+    return "\n".join(["trellis: 1", line, "parameters: {p: 0.75, q: 3}"] + text + equations + [
+        f"time: {{method: {method}, dt: {step}, steps: {rng.randint(1, 3)}}}",
+        f"output: {{fields: [{', '.join(names)}]}}", ""]), dim, w.written

@@ -2,30 +2,46 @@
 # SPDX-License-Identifier: Apache-2.0
 # Part of Trellis, an expression-graph PDE solver framework.
 # ctest: timeout=900
-"""Random decks in every way of evaluation that must give the same bits: degrees of fusion, interpreted and compiled, patches, threads."""
+"""Random decks in every way of evaluation that must give the same bits: degrees of fusion, interpreted and compiled, patches, threads, ranks.
+Decks of ordinary differential equations are solved here, too."""
 import argparse
 import collections
+import concurrent.futures
 import json
 import os
 import pathlib
 import random
+import shutil
 import subprocess
 import sys
 
 import random_decks
+import random_odes
+
+RANKS = ["mpirun", "-n", "2"]
+METHODS = ["euler", "ssprk2", "ssprk3", "rk4"]
+
+
+def deck_of(rng, number):
+    """Text, dimension, number of formulas, solution if known. Decks in a row have all kinds of equations, and all methods."""
+    method = METHODS[(number + number // 4) % 4]
+    if number % 4 == 3:
+        return random_odes.write(rng, method)
+    kinds = [{}, {"flat": True}, {"partial": False, "flat": True}]
+    return *random_decks.write(rng, method, **kinds[number % 4]), None
 
 
 def run(options, deck, folder, settings):
-    """Hashes of all fields, or the way the run ended. NaNs are free in sign and payload: a field that holds one has no hash."""
+    """What the report says of all fields, or the way the run ended."""
     report = folder / "report.json"
     report.unlink(missing_ok=True)
-    command = [options.trellis, "run", str(deck), "--quiet", "--report", str(report), "--set", f"output.directory={folder}"]
-    for setting in settings:
+    command = RANKS if "ranks" in settings else []
+    command = command + [options.trellis, "run", str(deck), "--quiet", "--report", str(report), "--set", f"output.directory={folder}"]
+    for setting in [s for s in settings if s != "ranks"]:
         command += ["--set", setting]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=600)
     if done.returncode == 0:
-        fields = json.loads(report.read_text(encoding="utf-8"))["fields"]
-        return {name: field["hash"] if isinstance(field["sum"], float) else None for name, field in fields.items()}, ""
+        return json.loads(report.read_text(encoding="utf-8"))["fields"], ""
     return done.returncode, done.stderr
 
 
@@ -40,21 +56,43 @@ def ways_of(rng, dim):
              f"run.passes.{rng.choice(['hoisting', 'carrying', 'pairs', 'ghosts', 'sharing', 'groups', 'slots'])}={rng.choice(['true', 'true', 'false'])}"]]
     if dim > 1:
         ways.append(["run.fusion=full", "run.compile=never", patches, f"run.time_blocking={rng.choice([2, 3, 5])}"])
+    if rng.random() < 0.15:
+        ways.append(["ranks", "run.compile=never"])
     if rng.random() < 0.1:  # costly: each formula is a kernel
         ways.append([f"run.fusion={rng.choice(['node', 'none'])}", "run.compile=always"])
     return ways
 
 
-def compare(options, number, count):
-    """One deck in all ways; what to say if they differ."""
+def hashes(found):
+    """NaNs are free in sign and payload: a field that holds one has no hash."""
+    if not isinstance(found, dict):
+        return found
+    return {name: field["hash"] if isinstance(field["sum"], float) else None for name, field in found.items()}
+
+
+def unlike(found, solution):
+    """What to say of a field whose values are not the solution's."""
+    for name, value in (solution or {}).items() if isinstance(found, dict) else ():
+        least, most = found[name]["min"], found[name]["max"]
+        if not max(abs(least - value), abs(most - value)) < 1e-10 * (1 + abs(value)):
+            return f"{name} lies between {least} and {most}, and is {value}"
+    return ""
+
+
+def compare(options, number):
+    """One deck in all ways, in a folder of its own, which is left behind if they differ. What was counted, and what to say."""
     rng = random.Random(options.seed * 1000003 + number)
-    text, dim, formulas = random_decks.write(rng)
-    deck = pathlib.Path(f"deck{number}.yaml").resolve()
+    text, dim, formulas, solution = deck_of(rng, number)
+    folder = pathlib.Path(f"deck{number}").resolve()
+    folder.mkdir(exist_ok=True)
+    deck = folder / "deck.yaml"
     deck.write_text(text, encoding="utf-8")
     ways = ways_of(rng, dim)
-    results = [run(options, deck, pathlib.Path("out").resolve(), settings) for settings in ways]
+    results = [run(options, deck, folder, settings) for settings in ways]
+    wrong = unlike(results[0][0], solution)
+    results = [(hashes(found), said) for found, said in results]
     first, message = results[0]
-    count["evaluations"] += formulas * len(ways)
+    count = collections.Counter(evaluations=formulas * len(ways))
     for settings, (other, said) in zip(ways[1:], results[1:]):
         if other == 2 and first != 2 and "patch" in said:  # they are too thin for this one
             continue
@@ -63,33 +101,37 @@ def compare(options, number, count):
             continue
         if other != first or other not in (2, 3) and not isinstance(other, dict):
             count["different"] += 1
-            print(f"{deck} (seed {options.seed}): {settings} gives\n{other} {said}\nand {ways[0]} gives\n{first} {message}", flush=True)
-            return
+            return count, f"{deck} (seed {options.seed}): {settings} gives\n{other} {said}\nand {ways[0]} gives\n{first} {message}\n"
+    if wrong:
+        count["different"] += 1
+        return count, f"{deck} (seed {options.seed}): {wrong}\n"
     if first == 2:
         count["refused"] += 1
-        print(f"refused, deck {number}: {message}", end="", flush=True)
-    elif first == 3:
+        return count, f"refused, deck {number}: {message}"
+    shutil.rmtree(folder)
+    if first == 3:
         count["not finite"] += 1
     else:
-        count["formulas"] += formulas
-        count["same"] += 1
-    if first != 2:
-        deck.unlink()
+        count.update({"formulas": formulas, "same": 1})
+    return count, ""
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--decks", type=int, default=5, help="how many")
+    parser.add_argument("--decks", type=int, default=8, help="how many")
     parser.add_argument("--first", type=int, default=0, help="number of the first deck: a long run can be cut in parts")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=1, help="how many decks at a time")
     parser.add_argument("--trellis", default=os.environ.get("TRELLIS", "trellis"))
     options = parser.parse_args()
     count = collections.Counter()
-    for number in range(options.first, options.first + options.decks):
-        compare(options, number, count)
-    print(f"decks {options.first} to {options.first + options.decks - 1}: the same bits in {count['same']} with {count['formulas']} formulas, "
-          f"{count['evaluations']} evaluations of formulas; different {count['different']}, refused {count['refused']}, "
-          f"not finite {count['not finite']}, compilers too slow for {count['slow']}")
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        for counted, said in pool.map(lambda number: compare(options, number), range(options.first, options.first + options.decks)):
+            count.update(counted)
+            print(said, end="", flush=True)
+    print(f"decks {options.first} to {options.first + options.decks - 1} of seed {options.seed}: the same bits in {count['same']} "
+          f"with {count['formulas']} formulas, {count['evaluations']} evaluations of formulas; different {count['different']}, "
+          f"refused {count['refused']}, not finite {count['not finite']}, compilers too slow for {count['slow']}")
     if count["different"] or count["same"] < 0.6 * options.decks:
         sys.exit("different bits, or too few of the decks ran")
 

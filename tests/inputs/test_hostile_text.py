@@ -106,7 +106,7 @@ def check_words():
     """The source of random decks consists of these words and of operators."""
     words = 0
     for number in range(6):
-        text, _, _ = random_decks.write(random.Random(number))
+        text, _, _ = random_decks.write(random.Random(number), "rk4", flat=True)
         for device in ("cpu", "gpu"):
             status, source, said = kernels("random.yaml", text, device)
             if "stencils reach" in said:  # its grid is too small

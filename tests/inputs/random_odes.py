@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+# Part of Trellis, an expression-graph PDE solver framework.
+"""Random decks of ordinary differential equations, whose values are the same at all points, with their solution by a few lines of Python."""
+import json
+import math
+import re
+
+import random_decks
+
+TABLEAUS = {  # stage times; rows of stages, the last one for the end of the step
+    "euler": ([0], [[1]]),
+    "ssprk2": ([0, 1], [[1], [0.5, 0.5]]),
+    "ssprk3": ([0, 1, 0.5], [[1], [0.25, 0.25], [1 / 6, 1 / 6, 2 / 3]]),
+    "rk4": ([0, 0.5, 0.5, 1], [[0.5], [0, 0.5], [0, 0, 1], [1 / 6, 1 / 3, 1 / 3, 1 / 6]]),
+}
+# Smooth, defined everywhere, of moderate size. The same text means the same to Python, but for powers.
+FORMS = ["A + B", "A - B", "A*B", "A/(1.5 + B*B)", "-(A)", "sin(A)", "cos(A)", "tanh(A)", "exp(-(A)^2)", "sqrt(1 + (A)^2)", "abs(A)", "(A)^3", "max(A, B)",
+         "min(A, B, 0.7)", "atan(A)*B", "if(A < B, A, 0.5*B)", "(2 + sin(A))^-2", "log(1.5 + (A)^2)", "hypot(A, 0.3)"]
+
+
+def functions(volume):
+    """What formulas name, on values that are the same everywhere."""
+    names = {name: getattr(math, name) for name in ("sin", "cos", "tanh", "exp", "sqrt", "atan", "log", "hypot")}
+    names.update({name: lambda f: f for name in ("domain_max", "domain_min")})
+    names.update(abs=abs, max=max, min=min, choose=lambda c, a, b: a if c else b, integral=lambda f: volume * f, norm=abs, probe=lambda f, place: f,
+                 laplacian=lambda f: 0.0, at=lambda f, place: f, here=0)
+    return names
+
+
+class Odes:
+    def __init__(self, rng, method):
+        self.rng, self.method = rng, method
+        line, self.dim, periodic = random_decks.grid(rng, 0.4)
+        self.grid = line
+        w = random_decks.Writer(rng, self.dim, periodic)
+        self.names = random_decks.NAMES[self.dim]
+        self.sides = [f"{c}{s}" for a, c in enumerate(w.axes) if not periodic[a] for s in "-+"]
+        self.parameters = {"a": rng.uniform(0.3, 1.2), "b": rng.uniform(-1, 1), "n": 3}
+        self.place = {f"y{i}": rng.choice(list(self.names)) for i in range(rng.randint(1, 3))}
+        self.initial, self.rate, self.named, self.first = {}, {}, {}, {}
+
+    def leaf(self, where):
+        """A value: `where` the location at which a field is read, None for values without."""
+        rng = self.rng
+        if rng.random() < (0.5 if where is None else 0.75):
+            name = rng.choice(list(self.place))
+            if where is None or rng.random() < 0.4:
+                return self.reduction(name)
+            value = rng.choice([name, name, name, f"old({name})"])
+            return value if self.place[name] == where else f"at({value}, {self.names[where]})"
+        return rng.choice(["a", "b", "n", "t", "dt", "dt*dt", "0.3", "-1.25", "2/3"] + list(self.named) + list(self.first))
+
+    def reduction(self, name):
+        rng = self.rng
+        f = rng.choice([name, name, f"{name}*{name}", f"sin({name})*a - t", f"{name} + 0.1*integral({name})"])
+        places = random_decks.vector(str(round(rng.uniform(0.05, 0.65), 2)) for _ in range(self.dim))
+        return rng.choice([f"integral({f})", f"domain_max({f})", f"domain_min({f})", f"norm({f})", f"probe({f}, {places})"])
+
+    def formula(self, where, depth):
+        if depth <= 0:
+            return self.leaf(where)
+        parts = {c: f"({self.formula(where, depth - 1)})" for c in "AB"}
+        return "".join(parts.get(c, c) for c in self.rng.choice(FORMS))
+
+    def write(self):
+        rng = self.rng
+        for i in range(rng.randint(0, 2)):
+            text = self.formula(None, rng.randint(0, 2))
+            rng.choice([self.named, self.first])[f"s{i}"] = text
+        for name, where in self.place.items():
+            self.initial[name] = round(rng.uniform(-1, 1.5), 3)
+            rate = self.formula(rng.choice([where, None]), rng.randint(0, 3))
+            rate = rng.choice([rate, f"a*sin({rate})", f"tanh({rate}) - {self.leaf(None)}", self.leaf(None)])
+            self.rate[name] = rate + (f" + 0.1*laplacian({name})" if rng.random() < 0.2 else "")
+        lines = ["trellis: 1", self.grid, f"parameters: {json.dumps(self.parameters)}"] + (["expressions:"] if self.named or self.first else [])
+        lines += [f"  {name}: {{formula: \"{text}\"}}" for name, text in self.named.items()]
+        lines += [f"  {name}: {{formula: \"{text}\", evaluate: step}}" for name, text in self.first.items()]
+        lines.append("equations:")
+        for name, where in self.place.items():
+            sides = ", ".join(f"{side}: {rng.choice(['{neumann: 0}', '{outflow: true}'])}" for side in self.sides)
+            lines.append(f"  {name}: {{location: {self.names[where]}, initial: {self.initial[name]}, ddt: \"{self.rate[name]}\", boundary: {{{sides}}}}}")
+        self.dt, self.steps = rng.choice([0.1, 0.03]), rng.randint(1, 6)
+        return "\n".join(lines + [f"time: {{method: {self.method}, dt: {self.dt}, steps: {self.steps}}}", ""])
+
+    def solution(self, volume):
+        """The values of the equations after all steps."""
+        def code(text):
+            for name in self.names.values():
+                text = text.replace(f", {name})", ", here)")
+            text = re.sub(r"old\((\w+)\)", r"old_\1", text)
+            return compile(text.replace("^", "**").replace("if(", "choose("), text, "eval")
+
+        rates = {name: code(text) for name, text in self.rate.items()}
+        named = {name: code(text) for name, text in self.named.items()}
+        first = {name: code(text) for name, text in self.first.items()}
+        order = sorted([*named, *first])
+        times, stages = TABLEAUS[self.method]
+        y = dict(self.initial)
+        for step in range(self.steps):
+            start, slopes, values, kept = y, [], y, {}
+            for c, row in zip(times, stages):
+                scope = dict(functions(volume), **self.parameters, **values, dt=self.dt, t=step * self.dt + c * self.dt)
+                scope.update({f"old_{name}": value for name, value in start.items()})
+                for name in order:
+                    if name in named:
+                        scope[name] = eval(named[name], scope)
+                    else:
+                        scope[name] = kept.setdefault(name, eval(first[name], scope))
+                slopes.append({name: eval(text, scope) for name, text in rates.items()})
+                values = {name: start[name] + self.dt * sum(w * k[name] for w, k in zip(row, slopes)) for name in start}
+            y = values
+        return y
+
+
+def write(rng, method):
+    """The text of a deck, its dimension, the number of its formulas, and its solution: the value of each equation, or None where it is large."""
+    odes = Odes(rng, method)
+    text = odes.write()
+    lengths = json.loads(odes.grid[odes.grid.index("length: ") + 8:-1])
+    try:
+        solution = odes.solution(math.prod(lengths))
+    except (OverflowError, ValueError):
+        solution = None
+    if solution and max(map(abs, solution.values())) > 1e6:
+        solution = None
+    return text, odes.dim, len(odes.rate) + len(odes.named) + len(odes.first), solution
