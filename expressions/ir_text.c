@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* The intermediate representation as text, for readers. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -126,7 +127,8 @@ trl_err trli_ir_write(trli_program *program, FILE *out)
         TRL_TRY(trli_work_of(model, &model->balance, s->nout, s->value, TRLI_NO_VALUE, uses, &work));
         put_kernel(&l, s, number, uses);
     }
-    if (ferror(out)) err = trl_fail(model->ctx, TRL_ERR_IO, NULL, "the values of kernels cannot be written");
+    if (ferror(out))
+        err = trl_fail(model->ctx, TRL_ERR_IO, NULL, "the values of kernels cannot be written: %s", strerror(errno));
 done:
     free(number);
     free(uses);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Which kernels of a model are compiled, when, and how a compiled one is called in place of the interpreter. */
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "clock_impl.h"
 #include "emit_impl.h"
@@ -214,7 +216,7 @@ trl_err trli_kernels_write(trli_program *program, unsigned device, FILE *out)
         for (int k = 0; k < s->nslabs && dialect == &trli_dialect_cpu; ++k)
             if (s->slab[k].kernel && !s->slab[k].within) TRL_TRY(write_slab(model, s, &s->slab[k], out));
     }
-    if (ferror(out)) err = trl_fail(model->ctx, TRL_ERR_IO, NULL, "the kernels cannot be written");
+    if (ferror(out)) err = trl_fail(model->ctx, TRL_ERR_IO, NULL, "the kernels cannot be written: %s", strerror(errno));
 done:
     return err;
 }

@@ -34,6 +34,7 @@ int trli_cmd_check(trl_context *ctx, const trli_arguments *arguments)
     TRL_TRY(trl_simulation_create(ctx, trli_deck_problem(deck), &sim));
     TRL_TRY(trl_simulation_initialise(sim));
     TRL_TRY(trl_context_agree(ctx, check_writable(ctx, trli_deck_options_of(deck))));
+    TRL_TRY(trl_context_agree(ctx, trli_deck_check_kept(ctx, deck)));
 done:
     if (err == TRL_OK && trl_context_rank(ctx) == 0) {
         int warnings = count_warnings(ctx);

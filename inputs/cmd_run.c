@@ -7,6 +7,12 @@
 
 #include "files_impl.h"
 
+static trl_err fail_replaced(trl_context *ctx, const char *option, const char *path)
+{
+    return trl_fail(ctx, TRL_ERR_INPUT, NULL, "trellis run: %s '%s' would replace the deck; choose another file",
+                    option, path);
+}
+
 /* What cannot be written at the end is found at the start. Rank 0 looks. */
 static trl_err check_targets(trl_context *ctx, const trli_arguments *arguments)
 {
@@ -15,6 +21,8 @@ static trl_err check_targets(trl_context *ctx, const trli_arguments *arguments)
     for (int i = 0; i < 2 && err == TRL_OK && trl_context_rank(ctx) == 0; ++i) {
         const char *path = trli_arguments_value(arguments, option[i]);
         if (path) err = trli_file_check(ctx, "run", option[i], path);
+        if (path && err == TRL_OK && trli_file_same(path, arguments->operand[0]))
+            err = fail_replaced(ctx, option[i], path);
     }
     return trl_context_agree(ctx, err);
 }
@@ -28,6 +36,20 @@ done:
     return err;
 }
 
+/* No output takes the place of the deck. Rank 0 looks. */
+static trl_err check_kept(const trli_run *run)
+{
+    static const char *const option[] = {"--report", "--trace"};
+    trl_err err = TRL_OK;
+    if (trl_context_rank(run->ctx) == 0) TRL_TRY(trli_deck_check_kept(run->ctx, run->deck));
+    for (int i = 0; i < 2 && err == TRL_OK && trl_context_rank(run->ctx) == 0; ++i) {
+        const char *path = trli_arguments_value(run->arguments, option[i]);
+        if (path && trli_deck_file_at(run->deck, path)) err = fail_replaced(run->ctx, option[i], path);
+    }
+done:
+    return trl_context_agree(run->ctx, err);
+}
+
 /* From the deck to a simulation that stands at its first step. */
 static trl_err prepare(trli_run *run)
 {
@@ -35,6 +57,7 @@ static trl_err prepare(trli_run *run)
     trl_err err = TRL_OK;
     TRL_TRY(read_options(run));
     TRL_TRY(trli_command_deck(run->ctx, run->arguments, &run->registry, &run->deck));
+    TRL_TRY(check_kept(run));
     run->problem = trli_deck_problem(run->deck);
     run->options = trli_deck_options_of(run->deck);
     TRL_TRY(trl_simulation_create(run->ctx, run->problem, &run->sim));

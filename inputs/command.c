@@ -3,8 +3,11 @@
 /* The table of commands, their help, and the way from argv to an exit code. */
 #include "command_impl.h"
 
+#include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <trl_formula.h>
 
@@ -206,6 +209,18 @@ int trli_command_finish(trl_context *ctx, trl_err err)
     return trl_err_exit_code(err);
 }
 
+/* What a command prints is its result; that of a run is in files. Readers of a pipe who went away wanted no more. */
+static int check_printed(const trli_command *command, int status)
+{
+    struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    errno = 0;
+    if ((fflush(stdout) == 0 && !ferror(stdout)) || status != 0) return status;
+    const int number = errno ? errno : EIO;
+    if (poll(&out, 1, 0) == 1 && out.revents & POLLERR) return status;
+    fprintf(stderr, "trellis %s: what it prints cannot be written: %s\n", command->name, strerror(number));
+    return command->run == trli_cmd_run ? status : trl_err_exit_code(TRL_ERR_IO);
+}
+
 static int dispatch(trl_context *ctx, const trli_command *command, int argc, char **argv)
 {
     trli_arguments arguments;
@@ -219,6 +234,7 @@ static int dispatch(trl_context *ctx, const trli_command *command, int argc, cha
     } else {
         status = command->run(ctx, &arguments);
     }
+    status = check_printed(command, status);
     trli_arguments_release(&arguments);
     return status;
 }

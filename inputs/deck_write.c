@@ -6,9 +6,11 @@
 #include <strings.h>
 
 #include "deck_build_impl.h"
+#include "files_impl.h"
 #include "scalar_impl.h"
 
 enum { INDENT = 2 };
+static const char TITLE[] = "# The deck as used: files merged, --set applied, every default written out.";
 
 /* Texts that a YAML 1.1 reader would take for something else. */
 static bool is_plain_name(const char *text)
@@ -131,7 +133,7 @@ trl_err trli_deck_write(trl_context *ctx, const trli_deck *deck, char **text)
     *text = NULL;
     FILE *out = open_memstream(text, &size);
     if (!out) return trl_fail(ctx, TRL_ERR_MEMORY, NULL, "no memory to write the deck as used");
-    fputs("# The deck as used: files merged, --set applied, every default written out.", out);
+    fputs(TITLE, out);
     write_node(out, trli_schema_root(), deck->root, 0);
     fputc('\n', out);
     bool failed = ferror(out) != 0;
@@ -139,4 +141,37 @@ trl_err trli_deck_write(trl_context *ctx, const trli_deck *deck, char **text)
     free(*text);
     *text = NULL;
     return trl_fail(ctx, TRL_ERR_MEMORY, NULL, "no memory to write the deck as used");
+}
+
+const char *trli_deck_file_at(const trli_deck *deck, const char *path)
+{
+    for (int i = 0; i < deck->loaded.npaths; ++i)
+        if (trli_file_same(deck->loaded.path[i], path)) return deck->loaded.path[i];
+    return NULL;
+}
+
+static bool is_deck_as_used(const char *path)
+{
+    char start[sizeof TITLE] = "";
+    FILE *file = fopen(path, "r");
+    const bool read = file && fread(start, 1, sizeof TITLE - 1, file) == sizeof TITLE - 1;
+    if (file) fclose(file);
+    return read && memcmp(start, TITLE, sizeof TITLE - 1) == 0;
+}
+
+trl_err trli_deck_check_kept(trl_context *ctx, const trli_deck *deck)
+{
+    const trli_deck_options *o = &deck->options;
+    char *path = NULL;
+    trl_err err;
+    TRL_TRY(trli_format(ctx, &path, "%s/deck.yaml", o->directory));
+    const char *own = trli_deck_file_at(deck, path);
+    if (own && !is_deck_as_used(own))
+        err = trl_fail(ctx, TRL_ERR_INPUT, &o->directory_place,
+                       "output in '%s' would replace '%s', which the deck is read from, by the deck as used; choose "
+                       "another output.directory, or rename that file",
+                       o->directory, own);
+done:
+    free(path);
+    return err;
 }

@@ -107,10 +107,8 @@ int trli_file_put(int file, const void *bytes, size_t size, off_t at)
 /* Number of the descriptor that a path of the system means, or -1: to open it anew would begin at its beginning. */
 static int own_descriptor(const char *path)
 {
-    int number = -1, length = 0;
-    if (strcmp(path, "/dev/stdout") == 0) return STDOUT_FILENO;
-    if (strcmp(path, "/dev/stderr") == 0) return STDERR_FILENO;
-    return sscanf(path, "/dev/fd/%d%n", &number, &length) == 1 && !path[length] ? number : -1;
+    if (strcmp(path, "/dev/stdout") == 0 || strcmp(path, "/dev/fd/1") == 0) return STDOUT_FILENO;
+    return strcmp(path, "/dev/stderr") == 0 || strcmp(path, "/dev/fd/2") == 0 ? STDERR_FILENO : -1;
 }
 
 /* Whether a path leads to something that bytes are written to one after the other. */
@@ -134,6 +132,13 @@ const char *trli_file_refusal(const char *path, bool streams)
     if (S_ISLNK(status.st_mode))
         return "it is a symbolic link, and only files are replaced: remove it, or name the file itself";
     return "it is a device, pipe or socket, and only files are replaced: move it away, or choose another path";
+}
+
+bool trli_file_same(const char *a, const char *b)
+{
+    struct stat first, second;
+    return stat(a, &first) == 0 && stat(b, &second) == 0 && first.st_ino == second.st_ino &&
+           first.st_dev == second.st_dev;
 }
 
 bool trli_folder_possible(const char *path, char reason[TRLI_FILE_REASON])

@@ -33,6 +33,8 @@ TRL_NODISCARD int trli_file_put(int file, const void *bytes, size_t size, off_t 
  * socket. streams: devices of characters and pipes (also by links to them, as /dev/stdout) are written to as they are. */
 const char *trli_file_refusal(const char *path, bool streams);
 
+/* Whether two paths lead to one file. */
+bool trli_file_same(const char *a, const char *b);
 /* Whether a folder, or the nearest one above it that exists, can be written to; why not. */
 bool trli_folder_possible(const char *path, char reason[TRLI_FILE_REASON]);
 /* Before a long run: whether what an option of a command names could be written. Fails with INPUT. */

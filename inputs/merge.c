@@ -53,7 +53,10 @@ static trl_err add_file(loader *l, const char *name, const char *path)
     trli_loaded *loaded = l->loaded;
     trl_err err = trli_arena_grow(l->arena, &loaded->folder, loaded->nfiles, &loaded->capacity, sizeof *loaded->folder);
     if (err == TRL_OK) err = trli_path_folder(l->arena, path, &loaded->folder[loaded->nfiles]);
+    if (err == TRL_OK)
+        err = trli_arena_grow(l->arena, &loaded->path, loaded->npaths, &loaded->paths_capacity, sizeof *loaded->path);
     if (err != TRL_OK) return err;
+    loaded->path[loaded->npaths++] = path;
     int at = loaded->nfiles++;
     return trli_map_find(&loaded->files, name) >= 0 ? TRL_OK : trli_map_add(l->arena, &loaded->files, name, at);
 }

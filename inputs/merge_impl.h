@@ -28,6 +28,8 @@ typedef struct trli_loaded {
     trli_map files; /* name of a file as places have it -> position in folder */
     int nfiles, capacity;
     const char **folder; /* absolute; the first is the deck's own */
+    int npaths, paths_capacity;
+    const char **path; /* absolute, of the files themselves */
 } trli_loaded;
 
 /* Read a deck with all it includes, and apply the settings of the command line. Collective: yes. */

@@ -9,6 +9,8 @@
 #include <command_impl.h>
 #include <plot_impl.h>
 
+#include "files_impl.h"
+
 /* The whole of text as a finite number. */
 static bool parse_number(const char *text, double *number)
 {
@@ -80,6 +82,10 @@ static trl_err plot(trl_context *ctx, const trli_plot_request *request)
         err = trl_fail(ctx, TRL_ERR_MEMORY, NULL, "no memory for the name of the picture");
         goto done;
     }
+    if (trli_file_same(name, request->path))
+        TRL_TRY(trl_fail(ctx, TRL_ERR_INPUT, NULL,
+                         "trellis plot: the picture '%s' would replace the file that it shows; choose another name",
+                         name));
     TRL_TRY(trli_png_write(ctx, name, canvas));
     printf("%s\n", name);
 done:

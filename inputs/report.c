@@ -328,7 +328,7 @@ trl_err trli_report_write(trli_run *run, trl_err ended)
     /* What ended the run is the user's message; behind a disk that is full, a report that cannot be written either adds nothing to it. */
     if (ended != TRL_OK) trli_diagnostics_print(run->ctx);
     if (run->sim) err = trli_text_write(run->ctx, run->options->directory, "report.json", text);
-    if (path) {
+    if (path && !(run->deck && trli_deck_file_at(run->deck, path))) {
         trl_err copied = trl_context_rank(run->ctx) == 0 ? write_to(run->ctx, path, text) : TRL_OK;
         copied = trl_context_agree(run->ctx, copied);
         if (err == TRL_OK) err = copied;

@@ -70,6 +70,38 @@ data='expressions={T0: {type: file, computes: [T0], parameters: {path: pipe, dat
 refuses "cannot read '$PWD/pipe': it is a pipe, not a file" check deck.yaml --set "$data"
 refuses "it is a pipe" run deck.yaml --restart pipe
 
+# The deck is not lost to the output of its run.
+cp deck.yaml mine.yaml
+printf 'trellis: 1\ninclude: mine.yaml\n' >outer.yaml
+for option in --report --trace; do
+    expect 2 "$TRELLIS" run mine.yaml $option ./mine.yaml --quiet
+    says stderr.txt "trellis run: $option './mine.yaml' would replace the deck"
+    expect 2 "$TRELLIS" run outer.yaml $option mine.yaml --quiet
+    says stderr.txt "trellis run: $option 'mine.yaml' would replace the deck"
+done
+same deck.yaml mine.yaml
+for command in run check; do
+    expect 2 "$TRELLIS" $command deck.yaml --set output.directory=.
+    says stderr.txt "output in '.' would replace '$PWD/deck.yaml', which the deck is read from, by the deck as used"
+done
+same deck.yaml mine.yaml
+rm -rf out
+expect 0 "$TRELLIS" run deck.yaml --quiet
+expect 0 "$TRELLIS" run out/deck.yaml --quiet
+expect 2 "$TRELLIS" plot out/fields.h5 -o out/fields.h5
+says stderr.txt "trellis plot: the picture 'out/fields.h5' would replace the file that it shows"
+
+# What is printed is a result, too, but of a run.
+for command in 'info' 'types' 'plan deck.yaml' 'kernels deck.yaml' 'help'; do
+    status=0
+    $TRELLIS $command >/dev/full 2>stderr.txt || status=$?
+    [ $status = 3 ] || fail "'trellis $command' on a full disk ended with $status"
+    grep -q "No space left on device" stderr.txt || fail "'trellis $command' on a full disk does not say so"
+done
+$TRELLIS run deck.yaml >/dev/full 2>stderr.txt || fail "a run whose messages are lost failed"
+says stderr.txt "trellis run: what it prints cannot be written: No space left on device"
+$TRELLIS types | true
+
 # A series that is taken away, replaced or cut in mid-run: an error, and a state to continue from.
 long() {
     "$TRELLIS" run deck.yaml --set time.steps=400000000 --set output.every='{steps: 1000000000}' \
