@@ -321,11 +321,12 @@ static trl_err check_later_sides(analysis *an, const trli_step *s, const trli_sl
 {
     const trli_field *f = &an->model->field[field], *target = &an->model->field[slab->field];
     trl_offsets hull = trl_footprint_hull(reach);
-    bool filled_here = false;
-    for (int i = 0; i < s->nout; ++i) filled_here |= s->field[i] == field;
-    for (int b = slab->axis + 1; b < an->model->layout->grid.dim && filled_here; ++b) {
+    for (int b = slab->axis + 1; b < an->model->layout->grid.dim; ++b) {
         bool above = hull.hi[b] + (target->location >> b & 1) - (f->location >> b & 1) > 0;
         if (an->model->layout->grid.periodic[b] || (hull.lo[b] >= 0 && !above)) continue;
+        bool filled_here = false;
+        for (int i = 0; i < s->nout && !filled_here; ++i) filled_here = s->field[i] == field;
+        if (!filled_here) return TRL_OK;
         return trl_fail(
             an->model->ctx, TRL_ERR_INPUT, place,
             "this boundary value reads '%s' beyond %c%c, and that side is filled later: the order is x, y, z",

@@ -90,6 +90,7 @@ void trli_ir_free(trli_ir *ir)
 {
     free(ir->node);
     free(ir->bucket);
+    trli_walk_free(&ir->spare);
     *ir = (trli_ir){0};
 }
 

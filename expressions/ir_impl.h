@@ -66,6 +66,14 @@ typedef struct trli_node {
 
 #define TRLI_UNPLACED 2
 
+/* The nodes that a set of roots needs, ascending; reading a field or a scalar ends the walk. *list is owned by the walk. */
+typedef struct trli_walk {
+    int32_t *list;
+    int32_t count, capacity;
+    int32_t *mark, nmark, stamp; /* mark[v] == stamp: in the list, at position place[v] */
+    int32_t *place;
+} trli_walk;
+
 typedef struct trli_ir {
     trl_context *ctx;
     const trl_grid *grid;
@@ -75,6 +83,7 @@ typedef struct trli_ir {
     int32_t nbuckets;
     bool apart;             /* equal operations are nodes of their own all the same */
     int64_t folded, shared; /* operations on constants; nodes that were there already when they were made */
+    trli_walk spare;        /* of makers that walk: marks need not be cleared for each */
     trl_err err;            /* first failure (MEMORY); makers then return value 0, so callers check once at the end */
 } trli_ir;
 
@@ -124,13 +133,6 @@ static inline const trli_node *trli_ir_node(const trli_ir *ir, trli_value v)
     return &ir->node[v];
 }
 
-/* The nodes that a set of roots needs, ascending; reading a field or a scalar ends the walk. *list is owned by the walk. */
-typedef struct trli_walk {
-    int32_t *list;
-    int32_t count, capacity;
-    int32_t *mark, nmark, stamp; /* mark[v] == stamp: in the list, at position place[v] */
-    int32_t *place;
-} trli_walk;
 void trli_walk_free(trli_walk *walk);
 static inline bool trli_walk_has(const trli_walk *walk, trli_value v)
 {

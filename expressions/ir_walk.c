@@ -92,8 +92,9 @@ void trli_ir_hulls(const trli_ir *ir, const trli_walk *walk, int nroots, const t
 static trli_value rebuild(trli_ir *ir, trli_value root, trli_value (*instead)(trli_ir *, trli_value, const void *),
                           const void *data)
 {
-    trli_walk walk = {0};
+    trli_walk walk = ir->spare;
     trli_value *now = NULL, result = 0;
+    ir->spare = (trli_walk){0};
     ir->err = trli_ir_walk(ir, &walk, 1, &root);
     if (ir->err != TRL_OK) goto done;
     now = malloc((size_t)walk.count * sizeof *now);
@@ -113,7 +114,8 @@ static trli_value rebuild(trli_ir *ir, trli_value root, trli_value (*instead)(tr
     result = now[walk.count - 1];
 done:
     free(now);
-    trli_walk_free(&walk);
+    trli_walk_free(&ir->spare);
+    ir->spare = walk;
     return result;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
+#include <stdint.h>
 #include <string.h>
 
 #include "formula_impl.h"
@@ -23,15 +24,51 @@ bool trl_name_valid(const char *name)
     return n > 0 && n <= TRLI_NAME_LENGTH && name[n] == 0;
 }
 
+/* An index is a hash table with open addressing: its mask, then positions of names, -1 where there is none. */
+int trl_names_index_size(int n)
+{
+    int slots = 4;
+    while (slots / 2 < n) slots *= 2;
+    return 1 + slots;
+}
+
+/* Where a name is, or where it would be put. */
+static int find_slot(const char *const *names, const int *index, const char *name)
+{
+    uint32_t hash = 2166136261u; /* FNV-1a */
+    for (const char *c = name; *c; ++c) hash = (hash ^ (unsigned char)*c) * 16777619u;
+    const uint32_t mask = (uint32_t)index[0];
+    uint32_t i = hash & mask;
+    while (index[1 + i] >= 0 && strcmp(names[index[1 + i]], name) != 0) i = (i + 1) & mask;
+    return 1 + (int)i;
+}
+
+void trl_names_index(int n, const char *const *name, int *index)
+{
+    const int size = trl_names_index_size(n);
+    index[0] = size - 2;
+    for (int i = 1; i < size; ++i) index[i] = -1;
+    for (int i = 0; i < n; ++i) {
+        int *slot = &index[find_slot(name, index, name[i])];
+        if (*slot < 0) *slot = i;
+    }
+}
+
+int trl_names_position(const trl_names *level, const char *name)
+{
+    if (level->index) return level->index[find_slot(level->name, level->index, name)];
+    for (int i = 0; i < level->n; ++i)
+        if (strcmp(level->name[i], name) == 0) return i;
+    return -1;
+}
+
 bool trl_names_find(const trl_names *names, const char *name, double *value)
 {
     for (; names; names = names->outer) {
-        for (int i = 0; i < names->n; ++i) {
-            if (strcmp(names->name[i], name) == 0) {
-                *value = names->value[i];
-                return true;
-            }
-        }
+        const int i = trl_names_position(names, name);
+        if (i < 0) continue;
+        *value = names->value[i];
+        return true;
     }
     return false;
 }

@@ -7,14 +7,34 @@
 
 #include "tasks_impl.h"
 
+/* The fields of each slot, in their order: first[slot], then next[field], -1 at the end. */
+typedef struct tenants {
+    int *first, *next;
+} tenants;
+
+static trl_err find_tenants(const trli_model *model, tenants *t)
+{
+    t->first = malloc(((size_t)model->nslots + 1) * sizeof *t->first);
+    t->next = malloc(((size_t)model->nfields + 1) * sizeof *t->next);
+    if (!t->first || !t->next)
+        return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for the names of %d slots", model->nslots);
+    for (int s = 0; s < model->nslots; ++s) t->first[s] = -1;
+    for (int f = model->nfields - 1; f >= 0; --f) {
+        const int slot = model->field[f].slot;
+        if (slot < 0) continue;
+        t->next[f] = t->first[slot];
+        t->first[slot] = f;
+    }
+    return TRL_OK;
+}
+
 /* The names of a slot's tenants, as many as fit, and its number, which makes the tag one of its own. */
-static void name_slot(const trli_model *model, int slot, char *tag, size_t size)
+static void name_slot(const trli_model *model, const tenants *t, int slot, char *tag, size_t size)
 {
     size_t used = 0;
     int left_out = 0;
     tag[0] = 0;
-    for (int f = 0; f < model->nfields; ++f) {
-        if (model->field[f].slot != slot) continue;
+    for (int f = t->first[slot]; f >= 0; f = t->next[f]) {
         size_t room = size - 64, length = strlen(model->field[f].name);
         if (used > 0 && used + length > room)
             ++left_out;
@@ -36,12 +56,12 @@ done:
     return err;
 }
 
-static trl_err provide_slot(trli_model *model, int s, trl_block **block)
+static trl_err provide_slot(trli_model *model, const tenants *t, int s, trl_block **block)
 {
     const trl_layout *layout = model->layout;
     char tag[256];
     trl_err err = TRL_OK;
-    name_slot(model, s, tag, sizeof tag);
+    name_slot(model, t, s, tag, sizeof tag);
     for (int p = 0; p < layout->nlocal; ++p)
         TRL_TRY(provide(model, tag, layout->local[p], model->slot[s].values[p], &block[p], &model->slot[s].base[p]));
 done:
@@ -75,13 +95,17 @@ trl_err trli_slots_allocate(trli_model *model)
 {
     trl_err err = TRL_OK;
     int np = model->layout->nlocal, n = model->nslots * np;
+    tenants t = {0};
     trl_block **block = calloc((size_t)n + (size_t)model->nworkers + 1, sizeof(trl_block *));
     if (!block) return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d slots", model->nslots);
+    TRL_TRY(find_tenants(model, &t));
     TRL_TRY(trl_field_manager_create(model->ctx, &model->memory));
-    for (int s = 0; s < model->nslots; ++s) TRL_TRY(provide_slot(model, s, block + (ptrdiff_t)s * np));
+    for (int s = 0; s < model->nslots; ++s) TRL_TRY(provide_slot(model, &t, s, block + (ptrdiff_t)s * np));
     TRL_TRY(provide_scratch(model, block + n));
     TRL_TRY(trl_field_manager_touch(model->memory, model->workers, n, block));
 done:
     free((void *)block);
+    free(t.first);
+    free(t.next);
     return err;
 }

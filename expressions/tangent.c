@@ -23,8 +23,7 @@ typedef struct trli_tangent {
 static const trl_names *find_level(const trl_names *names, const char *name, int *i)
 {
     for (; names; names = names->outer)
-        for (*i = 0; *i < names->n; ++*i)
-            if (strcmp(names->name[*i], name) == 0) return names;
+        if ((*i = trl_names_position(names, name)) >= 0) return names;
     return NULL;
 }
 

@@ -103,7 +103,13 @@ typedef struct trl_names {
     const double *value;
     const struct trl_names *outer;
     const trl_definition *definition; /* [n] for derivatives by parameters; NULL: the values are numbers */
+    const int *index;                 /* made by trl_names_index; NULL: the level is searched from its first name on */
 } trl_names;
+/* Fill index, trl_names_index_size(n) numbers, which makes look-ups quick: for levels of many names. The names stay as they are. */
+TRL_API int trl_names_index_size(int n);
+TRL_API void trl_names_index(int n, const char *const *name, int *index);
+/* Position of a name in one level, or -1. */
+TRL_API int trl_names_position(const trl_names *level, const char *name);
 /* Look a name up from the innermost; false if absent. */
 TRL_API bool trl_names_find(const trl_names *names, const char *name, double *value);
 

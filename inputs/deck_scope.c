@@ -238,7 +238,7 @@ trl_err trli_scope_names(trli_deck *deck, const trli_scope *scope, const trl_nam
     const char **name;
     double *value;
     trl_definition *definition;
-    int n = 0;
+    int n = 0, *index;
     trl_err err;
     TRL_TRY(trli_arena_alloc(deck->arena, sizeof *made, &made));
     TRL_TRY(trli_arena_alloc(deck->arena, (size_t)scope->n * sizeof *definition, &definition));
@@ -250,7 +250,9 @@ trl_err trli_scope_names(trli_deck *deck, const trli_scope *scope, const trl_nam
         definition[n] = (trl_definition){scope->definition[i].text, scope->outer ? NULL : scope->definition[i].indices};
         value[n++] = scope->definition[i].value;
     }
-    *made = (trl_names){.n = n, .name = name, .value = value, .outer = outer, .definition = definition};
+    TRL_TRY(trli_arena_alloc(deck->arena, (size_t)trl_names_index_size(n) * sizeof *index, &index));
+    trl_names_index(n, name, index);
+    *made = (trl_names){.n = n, .name = name, .value = value, .outer = outer, .definition = definition, .index = index};
     *names = made;
 done:
     return err;

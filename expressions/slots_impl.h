@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* The memory plan: what slots.c finds out about temporaries and slots_colour.c deals to slots. */
+#ifndef TRLI_SLOTS_IMPL_H
+#define TRLI_SLOTS_IMPL_H
+
+#include "model_impl.h"
+
+/* A field that needs memory from step `first` to step `last` of a program, and none otherwise. */
+typedef struct trli_temporary {
+    int field, program, first, last;
+    int64_t total;   /* on all patches of this rank */
+    int64_t *values; /* [nlocal] */
+} trli_temporary;
+
+typedef struct trli_temporaries {
+    trli_model *model;
+    int n;
+    trli_temporary *list; /* in the order in which they are produced: by program, then by first */
+} trli_temporaries;
+
+/* A way of dealing temporaries to slots. */
+typedef struct trli_colouring {
+    int nslots;
+    int *slot;       /* [temporary] */
+    int64_t *values; /* [slot][local patch] */
+    int64_t total;   /* of all slots */
+} trli_colouring;
+
+/* The colouring that needs the least memory of some; the caller frees it, also after a failure. Fails with MEMORY. */
+TRL_NODISCARD trl_err trli_colouring_choose(const trli_temporaries *t, trli_colouring *best);
+void trli_colouring_free(trli_colouring *c);
+trl_err trli_no_slots(const trli_model *model);
+
+#endif
