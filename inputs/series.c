@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -148,7 +149,8 @@ static trl_err write_line(trli_series_file *file, trl_gidx step, double time, co
     char *line = malloc(room);
     if (!line) return trl_fail(file->ctx, TRL_ERR_MEMORY, NULL, "no memory for a line of %d series", file->n);
     used += (size_t)snprintf(line, room, "%" TRL_GIDX_FMT ",%.17g", step, time);
-    for (int i = 0; i < file->n; ++i) used += (size_t)snprintf(line + used, room - used, ",%.17g", values[i]);
+    for (int i = 0; i < file->n; ++i)
+        used += (size_t)snprintf(line + used, room - used, ",%.17g", isnan(values[i]) ? NAN : values[i]);
     line[used++] = '\n';
     int number = trli_file_put(file->file, line, used, file->size);
     free(line);

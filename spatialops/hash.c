@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
+#include <math.h>
 #include <string.h>
 
 #include <trl_field.h>
@@ -15,6 +16,7 @@ static uint64_t scramble(uint64_t x)
 uint64_t trl_hash_mix(uint64_t point, double value)
 {
     uint64_t bits;
+    if (value != value) value = NAN; /* whose sign and payload depend on the order of operands that compilers choose */
     memcpy(&bits, &value, sizeof bits);
     return scramble(bits ^ scramble(point + UINT64_C(0x9e3779b97f4a7c15)));
 }

@@ -140,7 +140,7 @@ TRL_API TRL_NODISCARD trl_err trl_sum_allreduce(trl_context *ctx, int n, trl_sum
 TRL_API void trl_sum_normalise(trl_sum *s);
 
 /* A mix of a global point index and a value's bits; a field's hash is the sum of the mixes modulo 2^64 over owned
- * points.
+ * points. All NaNs count as one.
  * Point index: i + nx*(j + ny*k) with the points of the whole grid at the location. */
 TRL_API uint64_t trl_hash_mix(uint64_t point, double value);
 TRL_API uint64_t trl_array_hash(const trl_layout *layout, const trl_patch *patch, trl_location location,

@@ -248,6 +248,8 @@ def expressions(w, places):
         else:
             lines.append(f"  {name}: \"{formula}\"")
         w.fields[name] = where
+    where = rng.choice(places)  # NaN at some points, which nothing reads
+    lines.append(f"  gaps: \"{rng.choice(['sqrt', 'log', 'acosh'])}({w.formula(where, 1)} - {w.at(where)}) {rng.choice('+-*')} ({w.at(where)})\"")
     locations = [rng.choice(places) for _ in w.axes]
     lines.append(f"  v: [{', '.join(chr(34) + w.named(place, 1) + chr(34) for place in locations)}]")
     if w.dim == 1:  # a vector of one component is a scalar
@@ -301,7 +303,7 @@ def write(rng, method, partial=True, flat=False):
     step = rng.choice(["1e-3", "1e-3", "{cfl: 0.4, speed: \"1 + abs(e0)\", diffusivity: \"0.01*p\", max: 1e-3}"])
     if not partial or w.name_of(w.fields["e0"]) != "cell":
         step = rng.choice(["1e-3", "0.05"]) if not partial else "1e-3"
-    names = w.equations + [name for name in w.fields if name[0] == "n"] + w.free + (["v"] if partial else [])
+    names = w.equations + [name for name in w.fields if name[0] == "n"] + w.free + (["v", "gaps"] if partial else [])
     names += ["phi1", "phi3"] if w.family is not None else []
     return "\n".join(["trellis: 1", line, "parameters: {p: 0.75, q: 3}"] + text + equations + [
         f"time: {{method: {method}, dt: {step}, steps: {rng.randint(1, 3)}}}",

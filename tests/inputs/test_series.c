@@ -31,6 +31,17 @@ START_TEST(writes_17_digits_line_by_line)
 }
 END_TEST
 
+START_TEST(a_nan_has_no_sign)
+{
+    const double values[] = {NAN, -NAN};
+    trli_series_file *file;
+    ck_ok(trli_series_create(test_ctx, "nan/out", 2, names, false, 0, &file));
+    ck_ok(trli_series_write(file, 0, 0, values));
+    ck_assert(file_is("nan/out/series.csv", "step,time,mass,mid\n0,0,nan,nan\n"));
+    ck_ok(trli_series_close(&file));
+}
+END_TEST
+
 START_TEST(continues_after_a_step_and_drops_half_a_line)
 {
     static const char start[] = "step,time,mass,mid\n0,0,1,2\n10,1,1,2\n";
@@ -134,6 +145,7 @@ END_TEST
 static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, writes_17_digits_line_by_line);
+    tcase_add_test(tc, a_nan_has_no_sign);
     tcase_add_test(tc, continues_after_a_step_and_drops_half_a_line);
     tcase_add_test(tc, refuses_to_continue_other_series);
     tcase_add_test(tc, takes_half_a_line_back_when_the_disk_is_full);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 // ctest: np=1,2,3,4
+#include <math.h>
+
 #include "trl_test.h"
 
 #include <trl_field.h>
@@ -98,6 +100,20 @@ START_TEST(the_mix_tells_points_and_values_apart)
     ck_assert_uint_ne(trl_hash_mix(0, 0.0), trl_hash_mix(0, -0.0));
     ck_assert_uint_ne(trl_hash_mix(0, 1.0) + trl_hash_mix(1, 2.0), trl_hash_mix(0, 2.0) + trl_hash_mix(1, 1.0));
     ck_assert_uint_ne(trl_hash_mix(3, 1.0), trl_hash_mix(4, 1.0));
+    ck_assert_uint_ne(trl_hash_mix(3, NAN), trl_hash_mix(4, NAN));
+    ck_assert_uint_ne(trl_hash_mix(3, NAN), trl_hash_mix(3, INFINITY));
+}
+END_TEST
+
+START_TEST(all_nans_are_one)
+{
+    static const uint64_t others[] = {UINT64_C(0xfff8000000000000), UINT64_C(0x7ff8000000000001),
+                                      UINT64_C(0xfff0000000000005)};
+    for (size_t i = 0; i < sizeof others / sizeof *others; ++i) {
+        double other;
+        memcpy(&other, &others[i], sizeof other);
+        ck_assert_uint_eq(trl_hash_mix(7, other), trl_hash_mix(7, NAN));
+    }
 }
 END_TEST
 
@@ -113,6 +129,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, the_hash_does_not_depend_on_the_decomposition);
     tcase_add_test(tc, one_bit_of_one_value_changes_the_hash);
     tcase_add_test(tc, the_mix_tells_points_and_values_apart);
+    tcase_add_test(tc, all_nans_are_one);
     tcase_add_test(tc, the_mix_is_the_same_in_every_version);
 }
 
