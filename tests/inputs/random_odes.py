@@ -37,7 +37,7 @@ class Odes:
         self.sides = [f"{c}{s}" for a, c in enumerate(w.axes) if not periodic[a] for s in "-+"]
         self.parameters = {"a": rng.uniform(0.3, 1.2), "b": rng.uniform(-1, 1), "n": 3}
         self.place = {f"y{i}": rng.choice(list(self.names)) for i in range(rng.randint(1, 3))}
-        self.initial, self.rate, self.named, self.first = {}, {}, {}, {}
+        self.initial, self.rate, self.named, self.first, self.feels = {}, {}, {}, {}, {}
 
     def leaf(self, where):
         """A value: `where` the location at which a field is read, None for values without."""
@@ -68,7 +68,7 @@ class Odes:
             text = self.formula(None, rng.randint(0, 2))
             rng.choice([self.named, self.first])[f"s{i}"] = text
         for name, where in self.place.items():
-            self.initial[name] = round(rng.uniform(-1, 1.5), 3)
+            self.initial[name] = f"{round(rng.uniform(-1, 1.5), 3)} + {rng.choice(['0', '0.5', 'b'])}*a"
             rate = self.formula(rng.choice([where, None]), rng.randint(0, 3))
             rate = rng.choice([rate, f"a*sin({rate})", f"tanh({rate}) - {self.leaf(None)}", self.leaf(None)])
             self.rate[name] = rate + (f" + 0.1*laplacian({name})" if rng.random() < 0.2 else "")
@@ -78,38 +78,47 @@ class Odes:
         lines.append("equations:")
         for name, where in self.place.items():
             sides = ", ".join(f"{side}: {rng.choice(['{neumann: 0}', '{outflow: true}'])}" for side in self.sides)
-            lines.append(f"  {name}: {{location: {self.names[where]}, initial: {self.initial[name]}, ddt: \"{self.rate[name]}\", boundary: {{{sides}}}}}")
+            lines.append(f"  {name}: {{location: {self.names[where]}, initial: \"{self.initial[name]}\", ddt: \"{self.rate[name]}\", boundary: {{{sides}}}}}")
+        if rng.random() < 0.5:
+            self.feels = {name: "a" for name in self.place}
+            lines.append(f"sensitivity: {{{', '.join(f'{name}: [a]' for name in self.feels)}}}")
         self.dt, self.steps = rng.choice([0.1, 0.03]), rng.randint(1, 6)
         return "\n".join(lines + [f"time: {{method: {self.method}, dt: {self.dt}, steps: {self.steps}}}", ""])
 
-    def solution(self, volume):
-        """The values of the equations after all steps."""
-        def code(text):
-            for name in self.names.values():
-                text = text.replace(f", {name})", ", here)")
-            text = re.sub(r"old\((\w+)\)", r"old_\1", text)
-            return compile(text.replace("^", "**").replace("if(", "choose("), text, "eval")
+    def code(self, text):
+        for name in self.names.values():
+            text = text.replace(f", {name})", ", here)")
+        text = re.sub(r"old\((\w+)\)", r"old_\1", text)
+        return compile(text.replace("^", "**").replace("if(", "choose("), text, "eval")
 
-        rates = {name: code(text) for name, text in self.rate.items()}
-        named = {name: code(text) for name, text in self.named.items()}
-        first = {name: code(text) for name, text in self.first.items()}
-        order = sorted([*named, *first])
+    def integrate(self, volume, parameters):
+        """The values of the equations after all steps."""
+        rates, named, first, initial = ({name: self.code(text) for name, text in formulas.items()}
+                                        for formulas in (self.rate, self.named, self.first, self.initial))
         times, stages = TABLEAUS[self.method]
-        y = dict(self.initial)
+        y = {name: eval(text, dict(parameters)) for name, text in initial.items()}
         for step in range(self.steps):
             start, slopes, values, kept = y, [], y, {}
             for c, row in zip(times, stages):
-                scope = dict(functions(volume), **self.parameters, **values, dt=self.dt, t=step * self.dt + c * self.dt)
+                scope = dict(functions(volume), **parameters, **values, dt=self.dt, t=step * self.dt + c * self.dt)
                 scope.update({f"old_{name}": value for name, value in start.items()})
-                for name in order:
-                    if name in named:
-                        scope[name] = eval(named[name], scope)
-                    else:
-                        scope[name] = kept.setdefault(name, eval(first[name], scope))
+                for name in sorted([*named, *first]):
+                    if name in first and name not in kept:
+                        kept[name] = eval(first[name], scope)
+                    scope[name] = eval(named[name], scope) if name in named else kept[name]
                 slopes.append({name: eval(text, scope) for name, text in rates.items()})
                 values = {name: start[name] + self.dt * sum(w * k[name] for w, k in zip(row, slopes)) for name in start}
             y = values
         return y
+
+    def solution(self, volume):
+        """The values, and the derivatives by a, from differences of fourth order."""
+        y = self.integrate(volume, self.parameters)
+        h, derivative = 1e-3, dict.fromkeys(self.feels, 0)
+        for by, weight in ((-2, 1 / 12), (-1, -2 / 3), (1, 2 / 3), (2, -1 / 12)) if self.feels else ():
+            moved = self.integrate(volume, {**self.parameters, "a": self.parameters["a"] + by * h})
+            derivative = {name: value + weight * moved[name] / h for name, value in derivative.items()}
+        return {**y, **{f"{name}_a": value for name, value in derivative.items()}}
 
 
 def write(rng, method):
