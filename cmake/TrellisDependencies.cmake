@@ -13,6 +13,10 @@ pkg_check_modules(HWLOC REQUIRED IMPORTED_TARGET hwloc)
 pkg_check_modules(YAML REQUIRED IMPORTED_TARGET yaml-0.1)
 pkg_search_module(HDF5 REQUIRED IMPORTED_TARGET hdf5-openmpi hdf5-mpi hdf5)
 
+# Its high-level library, for dimension scales, has no entry of its own in Debian's pkg-config file.
+find_library(TRL_HDF5_HL NAMES hdf5_hl hdf5_openmpi_hl HINTS ${HDF5_LIBRARY_DIRS} NO_DEFAULT_PATH)
+find_library(TRL_HDF5_HL NAMES hdf5_openmpi_hl hdf5_hl REQUIRED)
+
 cmake_push_check_state(RESET)
 set(CMAKE_REQUIRED_LIBRARIES PkgConfig::HDF5 MPI::MPI_C)
 check_c_source_compiles("#include <hdf5.h>
@@ -57,7 +61,7 @@ endif()
 add_library(trellis_dependencies INTERFACE)
 target_link_libraries(
     trellis_dependencies
-    INTERFACE MPI::MPI_C PkgConfig::HWLOC PkgConfig::YAML PkgConfig::HDF5 PNG::PNG Threads::Threads ${CMAKE_DL_LIBS} m
+    INTERFACE MPI::MPI_C PkgConfig::HWLOC PkgConfig::YAML ${TRL_HDF5_HL} PkgConfig::HDF5 PNG::PNG Threads::Threads ${CMAKE_DL_LIBS} m
 )
 if(TRL_HAVE_CUDA)
     target_link_libraries(trellis_dependencies INTERFACE $<LINK_ONLY:CUDA::cudart_static>) # headers: for .cu only

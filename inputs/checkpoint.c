@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-#include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -10,75 +10,57 @@
 #include "files_impl.h"
 #include "output_hdf5_impl.h"
 
-/* A file of a folder of checkpoints. */
+/* A checkpoint of a folder. */
 typedef struct entry {
     trl_gidx step;
-    bool aside; /* left by an interrupted write */
+    int64_t lineage; /* INT64_MAX: its seal cannot be read */
 } entry;
 
-/* "00000100.h5" or, aside, "00000100.h5.tmp". */
-static bool parse_entry(const char *name, entry *e)
-{
-    char digits[TRLI_STEP_ROOM];
-    size_t length = strspn(name, "0123456789");
-    if (length >= sizeof digits) return false;
-    memcpy(digits, name, length);
-    digits[length] = 0;
-    e->step = trli_step_of(digits);
-    e->aside = strcmp(name + length, ".h5.tmp") == 0;
-    return e->step >= 0 && (e->aside || strcmp(name + length, ".h5") == 0);
-}
-
+/* The newest lineage first, in it the latest step; those of an unknown one before all, so that they are named. */
 static int newest_first(const void *a, const void *b)
 {
-    trl_gidx x = ((const entry *)a)->step, y = ((const entry *)b)->step;
-    return (y > x) - (y < x);
+    const entry *x = a, *y = b;
+    if (x->lineage != y->lineage) return y->lineage > x->lineage ? 1 : -1;
+    return (y->step > x->step) - (y->step < x->step);
 }
 
 static trl_err list_folder(trl_context *ctx, const char *folder, entry **entries, int *n)
 {
-    int room = 0;
+    trli_step_list list;
     *entries = NULL;
     *n = 0;
-    DIR *stream = opendir(folder);
-    if (!stream) return trli_file_fail(ctx, "read folder", folder, errno);
-    trl_err err = TRL_OK;
-    for (struct dirent *item; (item = readdir(stream));) {
-        entry e;
-        if (!parse_entry(item->d_name, &e)) continue;
-        if (*n == room) {
-            room = room ? 2 * room : 16;
-            entry *grown = realloc(*entries, (size_t)room * sizeof *grown);
-            if (!grown)
-                TRL_TRY(trl_fail(ctx, TRL_ERR_MEMORY, NULL, "no memory to list the checkpoints in '%s'", folder));
-            *entries = grown;
-        }
-        (*entries)[(*n)++] = e;
+    trl_err err = trli_steps_list(ctx, folder, &list);
+    if (err != TRL_OK) return err;
+    *entries = calloc((size_t)list.n + 1, sizeof **entries);
+    if (!*entries) TRL_TRY(trl_fail(ctx, TRL_ERR_MEMORY, NULL, "no memory to list the checkpoints in '%s'", folder));
+    for (int i = 0; i < list.n; ++i) {
+        char *path, reason[TRLI_REASON_ROOM];
+        trli_seal seal;
+        TRL_TRY(trli_step_path(ctx, folder, list.step[i], &path));
+        (*entries)[i] = (entry){list.step[i], trli_seal_read(path, &seal, reason) ? seal.lineage : INT64_MAX};
+        free(path);
     }
-    if (*n) qsort(*entries, (size_t)*n, sizeof **entries, newest_first);
+    *n = list.n;
+    qsort(*entries, (size_t)list.n, sizeof **entries, newest_first);
 done:
-    closedir(stream);
+    trli_steps_release(&list);
+    if (err == TRL_OK) return TRL_OK;
+    free(*entries);
+    *entries = NULL;
     return err;
 }
 
-static trl_err entry_path(trl_context *ctx, const char *folder, trl_gidx step, bool aside, char **path)
-{
-    char name[TRLI_STEP_ROOM];
-    trli_step_name(step, name);
-    return trli_format(ctx, path, "%s/%s.h5%s", folder, name, aside ? ".tmp" : "");
-}
-
-/* Remove what the checkpoint of a step, which is whole by now, makes useless: the oldest ones, later ones (of a run
- * that this one replaces), and what interrupted writes left. */
-static trl_err prune(trl_context *ctx, const char *folder, int keep, trl_gidx step)
+/* Remove what a checkpoint, which is whole by now, makes useless of its lineage: the oldest ones, and those of later
+ * steps, from which the run went back. Those of other runs stay. */
+static trl_err prune(trl_context *ctx, const char *folder, int keep, trl_gidx step, int64_t lineage)
 {
     entry *entries;
     int n, kept = 0;
     trl_err err = list_folder(ctx, folder, &entries, &n);
     for (int i = 0; err == TRL_OK && i < n; ++i) {
         char *path;
-        if (!entries[i].aside && entries[i].step <= step && kept++ < keep) continue;
-        TRL_TRY(entry_path(ctx, folder, entries[i].step, entries[i].aside, &path));
+        if (entries[i].lineage != lineage || (entries[i].step <= step && kept++ < keep)) continue;
+        TRL_TRY(trli_step_path(ctx, folder, entries[i].step, &path));
         if (unlink(path) && errno != ENOENT)
             trl_warn(ctx, NULL, "cannot remove the old checkpoint '%s': %s", path, strerror(errno));
         free(path);
@@ -88,194 +70,180 @@ done:
     return err;
 }
 
-/* On rank 0. */
-static trl_err begin_write(trl_context *ctx, const trl_layout *layout, const char *folder, const char *aside)
+/* On rank 0: make the folder, and find the lineage of a run that writes its first checkpoint there: the one that it
+ * continues if that is the newest, else a new one. */
+static trl_err prepare_folder(trl_context *ctx, const char *folder, int64_t *lineage)
 {
+    entry *entries = NULL;
+    int n;
     trl_err err;
     TRL_TRY(trli_folder_create(ctx, folder));
-    TRL_TRY(trli_hdf5_create(ctx, &layout->grid, aside));
-done:
-    return err;
-}
-
-static trl_err plan_parts(trl_context *ctx, int n, const trli_output_field *fields, trli_part **parts)
-{
-    *parts = calloc((size_t)n + 1, sizeof **parts);
-    if (!*parts) return trl_fail(ctx, TRL_ERR_MEMORY, NULL, "no memory to write a checkpoint of %d fields", n);
-    for (int i = 0; i < n; ++i) (*parts)[i] = trli_part_of(&fields[i]);
-    return TRL_OK;
-}
-
-trl_err trli_checkpoint_write(trl_context *ctx, const trl_layout *layout, const char *folder, int keep,
-                              const trli_checkpoint_state *state, int n, const trli_output_field *fields)
-{
-    const trli_stamp stamps[] = {{"time", state->time}, {"dt", state->dt}, {"start", state->time_start}};
-    trli_step_writer writer = {.ctx = ctx, .layout = layout};
-    bool first = trl_context_rank(ctx) == 0, begun = false;
-    char *below = NULL, *path = NULL, *aside = NULL;
-    trli_part *parts = NULL;
-    trl_err err = trli_format(ctx, &below, "%s/checkpoint", folder);
-    if (err == TRL_OK) err = entry_path(ctx, below, state->step, false, &path);
-    if (err == TRL_OK) err = entry_path(ctx, below, state->step, true, &aside);
-    if (err == TRL_OK) err = plan_parts(ctx, n, fields, &parts);
-    TRL_TRY(trl_context_agree(ctx, err));
-    begun = true;
-    if (first) err = begin_write(ctx, layout, below, aside);
-    TRL_TRY(trl_context_agree(ctx, err));
-    TRL_TRY(trli_step_write(&writer, aside, state->step, 3, stamps, n, parts));
-    if (first) err = trli_file_publish(ctx, aside, path);
-    if (first && err == TRL_OK) err = prune(ctx, below, keep, state->step);
-    err = trl_context_agree(ctx, err);
-done:
-    if (first && begun && err != TRL_OK) unlink(aside);
-    free(parts);
-    free(aside);
-    free(path);
-    free(below);
-    return err;
-}
-
-/* The state in an open file that holds one whole step. */
-static bool read_state(hid_t file, trli_checkpoint_state *state, char reason[TRLI_REASON_ROOM])
-{
-    char name[TRLI_STEP_ROOM];
-    if (!trli_hdf5_only_step(file, &state->step)) {
-        snprintf(reason, TRLI_REASON_ROOM, "it does not hold one step");
-        return false;
-    }
-    trli_step_name(state->step, name);
-    hid_t group = H5Gopen2(file, name, H5P_DEFAULT);
-    bool good = group >= 0 && trli_hdf5_get(group, "time", H5T_NATIVE_DOUBLE, 1, &state->time) &&
-                trli_hdf5_get(group, "dt", H5T_NATIVE_DOUBLE, 1, &state->dt) &&
-                trli_hdf5_get(group, "start", H5T_NATIVE_DOUBLE, 1, &state->time_start);
-    if (group >= 0) H5Gclose(group);
-    if (!good) snprintf(reason, TRLI_REASON_ROOM, "its step lacks one of the attributes time, dt and start");
-    return good;
-}
-
-/* Open a checkpoint if it is whole: HDF5 sees when a file is shorter than it was. -1 and the reason if not. */
-static hid_t open_whole(const char *path, trli_checkpoint_state *state, char reason[TRLI_REASON_ROOM])
-{
-    hid_t file = trli_hdf5_try_open(path, reason);
-    if (file < 0 || read_state(file, state, reason)) return file;
-    H5Fclose(file);
-    return -1;
-}
-
-/* Open the newest whole checkpoint of a folder. */
-static trl_err open_newest(trl_context *ctx, const char *folder, char **path, trli_checkpoint_state *state, hid_t *file)
-{
-    char reason[TRLI_REASON_ROOM];
-    entry *entries;
-    int n, damaged = 0;
-    trl_err err;
+    trli_folder_sweep(folder);
     TRL_TRY(list_folder(ctx, folder, &entries, &n));
-    for (int i = 0; i < n; ++i) {
-        if (entries[i].aside) continue;
-        TRL_TRY(entry_path(ctx, folder, entries[i].step, false, path));
-        *file = open_whole(*path, state, reason);
-        if (*file >= 0) goto done;
-        trl_warn(ctx, NULL, "checkpoint '%s' is damaged and skipped: %s", *path, reason);
-        free(*path);
-        *path = NULL;
-        ++damaged;
-    }
-    if (damaged) {
-        err = trl_fail(ctx, TRL_ERR_IO, NULL, "no checkpoint in '%s' can be read: %d damaged", folder, damaged);
-    } else {
-        err = trl_fail(ctx, TRL_ERR_INPUT, NULL,
-                       "there is no checkpoint in '%s'; output.checkpoint in the deck makes a run write some", folder);
-    }
+    for (int i = 0; i < n; ++i)
+        if (entries[i].lineage != INT64_MAX && entries[i].lineage > *lineage) {
+            *lineage = entries[i].lineage + 1;
+            break;
+        }
+    if (*lineage < 0) *lineage = 0;
 done:
     free(entries);
     return err;
 }
 
-static trl_err open_one(trl_context *ctx, const char *where, char **path, trli_checkpoint_state *state, hid_t *file)
+trl_err trli_checkpoint_write(trl_context *ctx, const trl_layout *layout, const char *folder, int keep,
+                              trli_checkpoint_state *state, int n, const trli_output_field *fields)
 {
-    char reason[TRLI_REASON_ROOM];
-    trl_err err;
-    TRL_TRY(trli_format(ctx, path, "%s", where));
-    *file = open_whole(where, state, reason);
-    if (*file < 0) err = trl_fail(ctx, TRL_ERR_IO, NULL, "'%s' is not a whole checkpoint: %s", where, reason);
+    const trli_stamp stamps[] = {{"dt", state->dt}, {"start", state->time_start}};
+    const bool first = trl_context_rank(ctx) == 0;
+    char *below = NULL, *path = NULL;
+    int64_t lineage = state->lineage;
+    trl_err err = trli_format(ctx, &below, "%s/checkpoint", folder);
+    if (err == TRL_OK) err = trli_step_path(ctx, below, state->step, &path);
+    if (err == TRL_OK && first) err = prepare_folder(ctx, below, &lineage);
+    TRL_TRY(trl_context_agree(ctx, err));
+    if (MPI_Bcast(&lineage, 1, MPI_INT64_T, 0, trl_context_comm(ctx)) != MPI_SUCCESS)
+        err = trl_fail(ctx, TRL_ERR_MPI, NULL, "the ranks could not agree on a checkpoint");
+    TRL_TRY(trl_context_agree(ctx, err));
+    TRL_TRY(trli_fields_store(ctx, layout, path, lineage, state->step, state->time, 2, stamps, n, fields));
+    state->lineage = lineage;
+    if (first) err = prune(ctx, below, keep, state->step, lineage);
+    err = trl_context_agree(ctx, err);
 done:
+    free(path);
+    free(below);
     return err;
 }
 
-static trl_err check_location(trl_context *ctx, hid_t group, const char *path, const trli_output_field *field)
+/* ---- reading ---- */
+
+/* The state in an open checkpoint. */
+static bool read_state(hid_t file, trli_checkpoint_state *state, char reason[TRLI_REASON_ROOM])
+{
+    trl_gidx *step;
+    double *time;
+    int n;
+    if (!trli_hdf5_times(file, &step, &time, &n, reason)) return false;
+    state->step = step[0];
+    state->time = time[0];
+    free(step);
+    free(time);
+    bool good = n == 1 && trli_hdf5_get(file, "dt", H5T_NATIVE_DOUBLE, 1, &state->dt) &&
+                trli_hdf5_get(file, "start", H5T_NATIVE_DOUBLE, 1, &state->time_start);
+    if (!good) snprintf(reason, TRLI_REASON_ROOM, "it does not hold one step with the attributes dt and start");
+    return good;
+}
+
+static bool has_field(hid_t file, const trli_output_field *field, char reason[TRLI_REASON_ROOM])
 {
     trl_location location = TRL_CELL;
-    if (H5Lexists(group, field->name, H5P_DEFAULT) <= 0)
-        return trl_fail(ctx, TRL_ERR_INPUT, NULL, "checkpoint '%s' has no field '%s', which the deck advances in time",
-                        path, field->name);
-    hid_t data = H5Dopen2(group, field->name, H5P_DEFAULT);
+    hid_t data = H5Lexists(file, field->name, H5P_DEFAULT) > 0 ? H5Dopen2(file, field->name, H5P_DEFAULT) : -1;
     bool good = data >= 0 && trli_hdf5_get_location(data, &location);
     if (data >= 0) H5Dclose(data);
-    if (!good)
-        return trl_fail(ctx, TRL_ERR_IO, NULL, "field '%s' of checkpoint '%s' has no attribute 'location'", field->name,
-                        path);
-    if (location == field->location) return TRL_OK;
-    return trl_fail(ctx, TRL_ERR_INPUT, NULL,
-                    "field '%s' of checkpoint '%s' is at location '%s', in the deck it is at '%s'", field->name, path,
-                    trl_location_name(location), trl_location_name(field->location));
+    if (good && location == field->location) return true;
+    if (good)
+        snprintf(reason, TRLI_REASON_ROOM, "its field '%s' is at location '%s', in the deck it is at '%s'", field->name,
+                 trl_location_name(location), trl_location_name(field->location));
+    else
+        snprintf(reason, TRLI_REASON_ROOM, "it has no field '%s', which the deck advances in time", field->name);
+    return false;
 }
 
-/* The fields that check_no_more compares with, and the first one that is not among them. */
-typedef struct known_fields {
-    const trli_output_field *field;
-    int n;
-    char *unknown;
-} known_fields;
-
-static herr_t find_unknown(hid_t group, const char *name, const H5L_info_t *info, void *data)
+static bool has_no_more(hid_t file, int n, const trli_output_field *fields, char reason[TRLI_REASON_ROOM])
 {
-    known_fields *known = data;
-    (void)group;
-    (void)info;
-    for (int i = 0; i < known->n; ++i)
-        if (strcmp(known->field[i].name, name) == 0) return 0;
-    known->unknown = strdup(name);
-    return known->unknown ? 1 : -1;
+    char **name;
+    int tags;
+    bool good = trli_hdf5_tags(file, &name, &tags);
+    if (!good) snprintf(reason, TRLI_REASON_ROOM, "its fields cannot be listed");
+    for (int t = 0; good && t < tags; ++t) {
+        bool known = false;
+        for (int i = 0; i < n && !known; ++i) known = strcmp(fields[i].name, name[t]) == 0;
+        good = known;
+        if (!known)
+            snprintf(reason, TRLI_REASON_ROOM, "it has a field '%s', which the deck does not advance in time", name[t]);
+    }
+    trli_hdf5_free_tags(name, tags);
+    return good;
 }
 
-static trl_err check_no_more(trl_context *ctx, hid_t group, const char *path, int n, const trli_output_field *fields)
+/* On rank 0: whether a checkpoint, which is whole, belongs to the problem; the state in it. */
+static bool belongs(const trl_grid *grid, const char *path, int n, const trli_output_field *fields,
+                    trli_checkpoint_state *state, char reason[TRLI_REASON_ROOM])
 {
-    known_fields known = {.field = fields, .n = n};
-    herr_t found = H5Literate(group, H5_INDEX_NAME, H5_ITER_NATIVE, NULL, find_unknown, &known);
-    if (found < 0) return trli_hdf5_fail(ctx, "read", path);
-    if (found == 0) return TRL_OK;
-    trl_err err =
-        trl_fail(ctx, TRL_ERR_INPUT, NULL, "checkpoint '%s' has a field '%s', which the deck does not advance in time",
-                 path, known.unknown);
-    free(known.unknown);
-    return err;
+    hid_t file = trli_hdf5_try_open(path, reason);
+    if (file < 0) return false;
+    bool good = trli_hdf5_is_grid(grid, file, reason) && read_state(file, state, reason);
+    for (int i = 0; good && i < n; ++i) good = has_field(file, &fields[i], reason);
+    good = good && has_no_more(file, n, fields, reason);
+    H5Fclose(file);
+    return good;
 }
 
-/* On rank 0: find the checkpoint, and check that it belongs to this problem. */
-static trl_err choose(trl_context *ctx, const trl_layout *layout, const char *where, trli_checkpoint_state *state,
-                      int n, const trli_output_field *fields, char **path)
+/* The checkpoints to try, on rank 0: those of a folder, or one file. */
+typedef struct search {
+    const char *where;
+    bool is_folder;
+    entry *entries;
+    int n, next;
+    FILE *refused; /* which ones were, and why */
+    char *text;
+    size_t length;
+    bool damaged; /* one of them was */
+} search;
+
+static trl_err start_search(trl_context *ctx, const char *where, search *s)
 {
-    char name[TRLI_STEP_ROOM];
     struct stat status;
-    hid_t file = -1, group = -1;
     trl_err err = TRL_OK;
     if (stat(where, &status))
-        TRL_TRY(trl_fail(ctx, TRL_ERR_INPUT, NULL, "there is no checkpoint '%s': %s", where, strerror(errno)));
-    TRL_TRY((S_ISDIR(status.st_mode) ? open_newest : open_one)(ctx, where, path, state, &file));
-    TRL_TRY(trli_hdf5_check_grid(ctx, &layout->grid, file, *path));
-    trli_step_name(state->step, name);
-    group = H5Gopen2(file, name, H5P_DEFAULT);
-    if (group < 0) TRL_TRY(trli_hdf5_fail(ctx, "read", *path));
-    for (int i = 0; i < n; ++i) TRL_TRY(check_location(ctx, group, *path, &fields[i]));
-    TRL_TRY(check_no_more(ctx, group, *path, n, fields));
+        return trl_fail(ctx, TRL_ERR_INPUT, NULL, "there is no checkpoint '%s': %s", where, strerror(errno));
+    s->is_folder = S_ISDIR(status.st_mode);
+    s->n = 1;
+    if (s->is_folder) TRL_TRY(list_folder(ctx, where, &s->entries, &s->n));
+    if (s->n == 0)
+        TRL_TRY(trl_fail(ctx, TRL_ERR_INPUT, NULL,
+                         "there is no checkpoint in '%s'; output.checkpoint in the deck makes a run write some",
+                         where));
+    s->refused = open_memstream(&s->text, &s->length);
+    if (!s->refused) err = trl_fail(ctx, TRL_ERR_MEMORY, NULL, "no memory to look for a checkpoint");
 done:
-    if (group >= 0) H5Gclose(group);
-    if (file >= 0) H5Fclose(file);
     return err;
 }
 
-/* All ranks get rank 0's path and state. */
-static trl_err share_choice(trl_context *ctx, char **path, trli_checkpoint_state *state)
+static void end_search(search *s)
+{
+    if (s->refused) fclose(s->refused);
+    free(s->text);
+    free(s->entries);
+}
+
+/* On rank 0: the path of the next one, which the caller frees. An error when none is left. */
+static trl_err next_path(trl_context *ctx, search *s, char **path)
+{
+    if (s->next < s->n && !s->is_folder) return trli_format(ctx, path, "%s", (++s->next, s->where));
+    if (s->next < s->n) return trli_step_path(ctx, s->where, s->entries[s->next++].step, path);
+    fflush(s->refused);
+    return trl_fail(ctx, s->damaged ? TRL_ERR_IO : TRL_ERR_INPUT, NULL, "no checkpoint in '%s' can be used: %s",
+                    s->where, s->text);
+}
+
+/* On rank 0: a checkpoint that cannot be used. The one that was asked for is an error. */
+static trl_err refuse(trl_context *ctx, search *s, const char *path, bool whole, const char *reason)
+{
+    const char *slash = strrchr(path, '/');
+    s->damaged |= !whole;
+    if (!s->is_folder && !whole)
+        return trl_fail(ctx, TRL_ERR_IO, NULL, "'%s' is not a whole checkpoint: %s", path, reason);
+    if (!s->is_folder)
+        return trl_fail(ctx, TRL_ERR_INPUT, NULL, "checkpoint '%s' does not fit the deck: %s", path, reason);
+    trl_warn(ctx, NULL, "checkpoint '%s' %s skipped: %s", path,
+             whole ? "does not fit the deck and is" : "is damaged and", reason);
+    fprintf(s->refused, "%s%s (%s)", s->next > 1 ? ", " : "", slash ? slash + 1 : path, reason);
+    return TRL_OK;
+}
+
+/* All ranks get rank 0's text. */
+static trl_err share_path(trl_context *ctx, char **path)
 {
     MPI_Comm comm = trl_context_comm(ctx);
     int length = *path ? (int)strlen(*path) + 1 : 0;
@@ -284,28 +252,69 @@ static trl_err share_choice(trl_context *ctx, char **path, trli_checkpoint_state
     if (!*path && good) *path = malloc((size_t)length);
     if (!*path) err = trl_fail(ctx, TRL_ERR_MEMORY, NULL, "no memory for the path of a checkpoint");
     TRL_TRY(trl_context_agree(ctx, err));
-    good = good && MPI_Bcast(*path, length, MPI_CHAR, 0, comm) == MPI_SUCCESS &&
-           MPI_Bcast(state, sizeof *state, MPI_BYTE, 0, comm) == MPI_SUCCESS;
-    if (!good) err = trl_fail(ctx, TRL_ERR_MPI, NULL, "the ranks could not agree on a checkpoint");
+    if (!good || MPI_Bcast(*path, length, MPI_CHAR, 0, comm) != MPI_SUCCESS)
+        err = trl_fail(ctx, TRL_ERR_MPI, NULL, "the ranks could not agree on a checkpoint");
+    err = trl_context_agree(ctx, err);
 done:
     return err;
 }
 
-trl_err trli_checkpoint_read(trl_context *ctx, const trl_layout *layout, const char *path, trli_checkpoint_state *state,
-                             int n, const trli_output_field *fields)
+/* Find the newest checkpoint that is whole and belongs to the problem. Collective. */
+static trl_err choose(trl_context *ctx, const trl_layout *layout, search *s, int n, const trli_output_field *fields,
+                      trli_checkpoint_state *state, char **path)
 {
-    char *chosen = NULL, *dataset = NULL, name[TRLI_STEP_ROOM];
-    trl_err err = trl_context_rank(ctx) == 0 ? choose(ctx, layout, path, state, n, fields, &chosen) : TRL_OK;
-    TRL_TRY(trl_context_agree(ctx, err));
-    TRL_TRY(share_choice(ctx, &chosen, state));
-    trli_step_name(state->step, name);
-    for (int i = 0; i < n && err == TRL_OK; ++i) {
-        err = trli_format(ctx, &dataset, "/%s/%s", name, fields[i].name);
-        if (err == TRL_OK) err = trli_hdf5_read(ctx, layout, chosen, dataset, &fields[i]);
-        free(dataset);
+    const bool first = trl_context_rank(ctx) == 0;
+    char reason[TRLI_REASON_ROOM];
+    trl_err err;
+    for (int chosen = 0; !chosen;) {
+        bool whole = false;
+        free(*path);
+        *path = NULL;
+        TRL_TRY(trl_context_agree(ctx, first ? next_path(ctx, s, path) : TRL_OK));
+        TRL_TRY(share_path(ctx, path));
+        TRL_TRY(trl_context_agree(ctx, trli_seal_check(ctx, *path, &whole, reason)));
+        chosen = whole && first && belongs(&layout->grid, *path, n, fields, state, reason);
+        if (first && !chosen) err = refuse(ctx, s, *path, whole, reason);
+        TRL_TRY(trl_context_agree(ctx, err));
+        if (MPI_Bcast(&chosen, 1, MPI_INT, 0, trl_context_comm(ctx)) != MPI_SUCCESS)
+            err = trl_fail(ctx, TRL_ERR_MPI, NULL, "the ranks could not agree on a checkpoint");
+        TRL_TRY(trl_context_agree(ctx, err));
     }
+done:
+    return err;
+}
+
+/* On rank 0: the lineage of a checkpoint if it lies in the folder where this run writes its own, else -1. */
+static int64_t lineage_of(const char *path, const char *own)
+{
+    char folder[PATH_MAX], reason[TRLI_REASON_ROOM];
+    struct stat here, there;
+    trli_seal seal;
+    const char *slash = strrchr(path, '/');
+    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
+    if (stat(folder, &there)) return -1;
+    snprintf(folder, sizeof folder, "%s/checkpoint", own);
+    if (stat(folder, &here) || here.st_ino != there.st_ino || here.st_dev != there.st_dev) return -1;
+    return trli_seal_read(path, &seal, reason) ? seal.lineage : -1;
+}
+
+trl_err trli_checkpoint_read(trl_context *ctx, const trl_layout *layout, const char *own, const char *where,
+                             trli_checkpoint_state *state, int n, const trli_output_field *fields)
+{
+    search s = {.where = where};
+    char *path = NULL;
+    const bool first = trl_context_rank(ctx) == 0;
+    trl_err err = first ? start_search(ctx, where, &s) : TRL_OK;
+    TRL_TRY(trl_context_agree(ctx, err));
+    TRL_TRY(choose(ctx, layout, &s, n, fields, state, &path));
+    if (first) state->lineage = lineage_of(path, own);
+    if (MPI_Bcast(state, sizeof *state, MPI_BYTE, 0, trl_context_comm(ctx)) != MPI_SUCCESS)
+        err = trl_fail(ctx, TRL_ERR_MPI, NULL, "the ranks could not agree on a checkpoint");
+    TRL_TRY(trl_context_agree(ctx, err));
+    for (int i = 0; i < n && err == TRL_OK; ++i) err = trli_hdf5_read(ctx, layout, path, fields[i].name, 0, &fields[i]);
     err = trl_context_agree(ctx, err);
 done:
-    free(chosen);
+    end_search(&s);
+    free(path);
     return err;
 }

@@ -103,7 +103,7 @@ static trl_err summarise(trli_run *run)
         print_errors(run, info, &stats);
     }
     if (run->progress.shown)
-        printf("output is in %s: fields.h5%s, report.json\nplot it with: trellis plot %s/fields.h5\n", directory,
+        printf("output is in %s: fields/%s, report.json\nplot it with: trellis plot %s\n", directory,
                run->problem->nseries ? ", series.csv" : "", directory);
     if (run->progress.shown && trace) printf("a trace is in %s: open it in https://ui.perfetto.dev\n", trace);
 done:
@@ -118,7 +118,8 @@ int trli_cmd_run(trl_context *ctx, const trli_arguments *arguments)
                     .fields_step = -1,
                     .series_step = -1,
                     .checkpoint_step = -1,
-                    .observed_step = -1};
+                    .observed_step = -1,
+                    .lineage = -1};
     double started = trli_clock();
     trl_err err = check_targets(ctx, arguments);
     if (err != TRL_OK) return trli_command_finish(ctx, err);

@@ -61,8 +61,14 @@ static trl_err check_shape(trl_context *ctx, const trl_grid *grid, hid_t data, c
     if (space >= 0) H5Sclose(space);
     if (found_rank < 0 || (kind != H5T_FLOAT && kind != H5T_INTEGER))
         return trl_fail(ctx, TRL_ERR_INPUT, place, "dataset '%s' in '%s' holds no numbers", dataset, path);
-    bool same = found_rank == rank;
-    for (int a = 0; same && a < rank; ++a) same = found[a] == wanted[a];
+    /* Files of fields have one axis more, of one time. */
+    const int more = found_rank == rank + 1 ? 1 : 0;
+    bool same = found_rank == rank + more;
+    for (int a = 0; same && a < rank; ++a) same = found[a + more] == wanted[a];
+    if (same && more && found[0] != 1)
+        return trl_fail(ctx, TRL_ERR_INPUT, place,
+                        "dataset '%s' in '%s' holds %llu times; use the file of one output time, as those in fields/",
+                        dataset, path, (unsigned long long)found[0]);
     if (same) return TRL_OK;
     print_shape(there, sizeof there, found_rank, found);
     print_shape(here, sizeof here, rank, wanted);
@@ -111,7 +117,7 @@ trl_err trli_dataset_read(trl_context *ctx, const trl_layout *layout, const char
 {
     trl_err err = trl_context_rank(ctx) == 0 ? check(ctx, layout, path, dataset, place, field->location) : TRL_OK;
     TRL_TRY(trl_context_agree(ctx, err));
-    err = trl_context_agree(ctx, trli_hdf5_read(ctx, layout, path, dataset, field));
+    err = trl_context_agree(ctx, trli_hdf5_read(ctx, layout, path, dataset, 0, field));
 done:
     return err;
 }

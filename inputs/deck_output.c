@@ -12,6 +12,20 @@ static void read_every(const trli_node *parent, trl_every *every)
     if (time) every->time = trli_node_number(time);
 }
 
+/* Files of fields have variables of their own. */
+static trl_err check_name(trli_deck *deck, const char *name, const trl_place *place)
+{
+    static const char *const taken[] = {"time", "step", "xf", "yf", "zf"};
+    for (size_t i = 0; i < sizeof taken / sizeof *taken; ++i)
+        if (strcmp(name, taken[i]) == 0)
+            return trl_fail(
+                deck->ctx, TRL_ERR_INPUT, place,
+                "'%s' cannot be written: it is a variable that files of fields have for themselves, as time "
+                "step xf yf zf are; choose another name",
+                name);
+    return TRL_OK;
+}
+
 /* The default, written out: all equations, in their order. */
 static trl_err write_fields(trli_deck *deck, trli_node *output, trli_node **fields)
 {
@@ -39,7 +53,10 @@ static trl_err read_fields(trli_deck *deck, trli_node *output)
     if (!fields) TRL_TRY(write_fields(deck, output, &fields));
     for (int i = 0; i < fields->n; ++i)
         kept = trli_worse(kept, trli_names_expand(deck, &fields->item[i]->text, problem->parameters, false, &words));
+    for (int i = 0; i < problem->nequations; ++i)
+        kept = trli_worse(kept, check_name(deck, problem->equation[i].name, &problem->equation[i].place));
     for (int i = 0; i < words.n; ++i) {
+        kept = trli_worse(kept, check_name(deck, words.word[i], &words.place[i]));
         if (trli_map_find(&seen, words.word[i]) >= 0)
             kept = trli_worse(
                 kept, trl_fail(deck->ctx, TRL_ERR_INPUT, &words.place[i], "field '%s' is listed twice", words.word[i]));

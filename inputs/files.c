@@ -330,20 +330,6 @@ void trli_folder_sweep(const char *path)
     close(folder);
 }
 
-trl_err trli_file_publish(trl_context *ctx, const char *from, const char *to)
-{
-    trl_err err = TRL_OK;
-    int number = 0, file = open(from, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    if (file < 0 || fsync(file)) number = errno;
-    if (file >= 0 && close(file) && !number) number = errno;
-    if (number) TRL_TRY(trli_file_fail(ctx, "write", to, number));
-    TRL_TRY(check_target(ctx, to, false));
-    if (rename(from, to)) TRL_TRY(trli_file_fail(ctx, "write", to, errno));
-    synchronise_folder(to);
-done:
-    return err;
-}
-
 /* ---- reading ---- */
 
 const char *trli_file_kind(mode_t mode)

@@ -63,9 +63,6 @@ TRL_NODISCARD trl_err trli_file_write(trl_context *ctx, const char *path, const 
 /* Remove what killed runs left in a folder, if it exists. */
 void trli_folder_sweep(const char *path);
 
-/* Give a file its final name and bring both to the disk. On failure it keeps its name. Fails with IO. */
-TRL_NODISCARD trl_err trli_file_publish(trl_context *ctx, const char *from, const char *to);
-
 /* "a file", "a folder", "a pipe", ... */
 const char *trli_file_kind(mode_t mode);
 /* Open a regular file to read it, and find its size. -1, and why: it cannot be opened, or is of another kind, which reading could wait for

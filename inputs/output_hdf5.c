@@ -3,12 +3,12 @@
 #include "output_hdf5_impl.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "files_impl.h"
@@ -43,11 +43,11 @@ void trli_hdf5_restore_reason(hid_t reason)
     if (reason >= 0) (void)H5Eset_current_stack(reason);
 }
 
-static hid_t open_unlocked(const char *path, unsigned flags)
+static hid_t open_unlocked(const char *path)
 {
     (void)H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
     hid_t access = H5Pcreate(H5P_FILE_ACCESS), file = -1;
-    if (access >= 0 && H5Pset_file_locking(access, false, true) >= 0) file = H5Fopen(path, flags, access);
+    if (access >= 0 && H5Pset_file_locking(access, false, true) >= 0) file = H5Fopen(path, H5F_ACC_RDONLY, access);
     hid_t reason = trli_hdf5_keep_reason();
     if (access >= 0) H5Pclose(access);
     trli_hdf5_restore_reason(reason);
@@ -60,7 +60,7 @@ hid_t trli_hdf5_try_open(const char *path, char reason[TRLI_REASON_ROOM])
     int probe = trli_file_open(path, &size, reason);
     if (probe < 0) return -1;
     close(probe);
-    hid_t file = open_unlocked(path, H5F_ACC_RDONLY);
+    hid_t file = open_unlocked(path);
     if (file < 0) trli_hdf5_reason(reason);
     return file;
 }
@@ -72,65 +72,26 @@ trl_err trli_hdf5_open(trl_context *ctx, const char *path, hid_t *file)
     return *file >= 0 ? TRL_OK : trl_fail(ctx, TRL_ERR_IO, NULL, "cannot read '%s': %s", path, reason);
 }
 
-/* Bytes that HDF5 may add beside the values: headers and attributes of datasets, and new tables of the groups, which
- * grow with the file. */
-static int64_t structure_bytes(int64_t size, int datasets)
+static bool put_attribute(hid_t object, const char *name, hid_t type, hid_t space, const void *values)
 {
-    enum { FLAT = 1 << 16, PER_DATASET = 1 << 12, MOST_TABLES = 1 << 24 };
-    int64_t tables = size / 64 < MOST_TABLES ? size / 64 : MOST_TABLES;
-    return FLAT + (int64_t)datasets * PER_DATASET + tables;
-}
-
-static trl_err reserve(trl_context *ctx, const char *path, int64_t bytes, int datasets)
-{
-    struct stat status;
-    int number = 0;
-    int file = open(path, O_RDWR | O_CLOEXEC);
-    if (file < 0) return trli_file_fail(ctx, "write", path, errno);
-    if (fstat(file, &status)) {
-        number = errno;
-        close(file);
-        return trli_file_fail(ctx, "write", path, number);
-    }
-    int64_t more = bytes + structure_bytes(status.st_size, datasets);
-    do {
-        number = posix_fallocate(file, status.st_size, more);
-    } while (number == EINTR);
-    if (number && ftruncate(file, status.st_size)) number = errno;
-    if (close(file) && !number) number = errno;
-    if (!number) return TRL_OK;
-    char action[64];
-    snprintf(action, sizeof action, "reserve %" PRId64 " bytes in", more);
-    return trli_file_fail(ctx, action, path, number);
-}
-
-trl_err trli_hdf5_open_reserved(trl_context *ctx, const char *path, int64_t bytes, int datasets, hid_t *file)
-{
-    *file = -1;
-    trl_err err = reserve(ctx, path, bytes, datasets);
-    if (err != TRL_OK) return err;
-    *file = open_unlocked(path, H5F_ACC_RDWR);
-    return *file >= 0 ? TRL_OK : trli_hdf5_fail(ctx, "write", path);
-}
-
-trl_err trli_hdf5_close(trl_context *ctx, const char *path, hid_t file)
-{
-    herr_t flushed = H5Fflush(file, H5F_SCOPE_GLOBAL);
-    herr_t closed = H5Fclose(file);
-    return flushed >= 0 && closed >= 0 ? TRL_OK : trli_hdf5_fail(ctx, "write", path);
-}
-
-bool trli_hdf5_put(hid_t object, const char *name, hid_t type, int n, const void *values)
-{
-    hsize_t count = (hsize_t)n;
-    hid_t space = n == 1 ? H5Screate(H5S_SCALAR) : H5Screate_simple(1, &count, NULL);
-    hid_t attribute = H5Acreate2(object, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
+    hid_t attribute = space >= 0 ? H5Acreate2(object, name, type, space, H5P_DEFAULT, H5P_DEFAULT) : -1;
     bool good = attribute >= 0 && H5Awrite(attribute, type, values) >= 0;
     hid_t reason = trli_hdf5_keep_reason();
     if (attribute >= 0) H5Aclose(attribute);
     if (space >= 0) H5Sclose(space);
     trli_hdf5_restore_reason(reason);
     return good;
+}
+
+bool trli_hdf5_put(hid_t object, const char *name, hid_t type, const void *value)
+{
+    return put_attribute(object, name, type, H5Screate(H5S_SCALAR), value);
+}
+
+static bool put_list(hid_t object, const char *name, hid_t type, int n, const void *values)
+{
+    const hsize_t count = (hsize_t)n;
+    return put_attribute(object, name, type, H5Screate_simple(1, &count, NULL), values);
 }
 
 bool trli_hdf5_get(hid_t object, const char *name, hid_t type, int n, void *values)
@@ -144,11 +105,15 @@ bool trli_hdf5_get(hid_t object, const char *name, hid_t type, int n, void *valu
     return good;
 }
 
+/* Without a NUL at the end, which netCDF would take for a part of the text. */
 bool trli_hdf5_put_text(hid_t object, const char *name, const char *text)
 {
     hid_t type = H5Tcopy(H5T_C_S1);
-    bool good = H5Tset_size(type, strlen(text) + 1) >= 0 && trli_hdf5_put(object, name, type, 1, text);
+    bool good = H5Tset_size(type, strlen(text)) >= 0 && H5Tset_strpad(type, H5T_STR_NULLPAD) >= 0 &&
+                trli_hdf5_put(object, name, type, text);
+    hid_t reason = trli_hdf5_keep_reason();
     H5Tclose(type);
+    trli_hdf5_restore_reason(reason);
     return good;
 }
 
@@ -162,40 +127,15 @@ bool trli_hdf5_get_location(hid_t dataset, trl_location *location)
 }
 
 /* The attributes of the root: one number per axis of the grid, and the version of the layout of these files. */
-static bool put_grid(hid_t file, const trl_grid *grid)
+bool trli_hdf5_put_grid(hid_t file, const trl_grid *grid)
 {
     int32_t schema = TRLI_SCHEMA, periodic[3];
     for (int a = 0; a < 3; ++a) periodic[a] = grid->periodic[a];
-    return trli_hdf5_put(file, "schema", H5T_NATIVE_INT32, 1, &schema) &&
-           trli_hdf5_put(file, "cells", H5T_NATIVE_INT64, grid->dim, grid->cells) &&
-           trli_hdf5_put(file, "origin", H5T_NATIVE_DOUBLE, grid->dim, grid->origin) &&
-           trli_hdf5_put(file, "length", H5T_NATIVE_DOUBLE, grid->dim, grid->length) &&
-           trli_hdf5_put(file, "periodic", H5T_NATIVE_INT32, grid->dim, periodic);
-}
-
-/* The file is made in memory, so that the disk sees only a whole one. */
-trl_err trli_hdf5_create(trl_context *ctx, const trl_grid *grid, const char *path)
-{
-    enum { GROW = 4096 };
-    trl_err err = TRL_OK;
-    void *image = NULL;
-    ssize_t size = -1;
-    hid_t access = -1, file = -1;
-    (void)H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
-    access = H5Pcreate(H5P_FILE_ACCESS);
-    if (access >= 0 && H5Pset_fapl_core(access, GROW, false) >= 0)
-        file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, access);
-    if (file >= 0 && put_grid(file, grid) && H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0)
-        size = H5Fget_file_image(file, NULL, 0);
-    if (size > 0) image = malloc((size_t)size);
-    if (size > 0 && !image) TRL_TRY(trl_fail(ctx, TRL_ERR_MEMORY, NULL, "no memory to create '%s'", path));
-    if (size < 0 || H5Fget_file_image(file, image, (size_t)size) != size) TRL_TRY(trli_hdf5_fail(ctx, "create", path));
-    TRL_TRY(trli_file_replace(ctx, path, image, (size_t)size));
-done:
-    free(image);
-    if (file >= 0) H5Fclose(file);
-    if (access >= 0) H5Pclose(access);
-    return err;
+    return trli_hdf5_put(file, "schema", H5T_NATIVE_INT32, &schema) &&
+           put_list(file, "cells", H5T_NATIVE_INT64, grid->dim, grid->cells) &&
+           put_list(file, "origin", H5T_NATIVE_DOUBLE, grid->dim, grid->origin) &&
+           put_list(file, "length", H5T_NATIVE_DOUBLE, grid->dim, grid->length) &&
+           put_list(file, "periodic", H5T_NATIVE_INT32, grid->dim, periodic);
 }
 
 static int print_numbers(char *text, size_t room, int n, const double *number)
@@ -218,113 +158,145 @@ static int get_few(hid_t object, const char *name, double number[3])
     return (int)n;
 }
 
-static trl_err check_numbers(trl_context *ctx, hid_t file, const char *path, const char *name, int n,
-                             const double *wanted)
+static bool has_schema(hid_t file, char reason[TRLI_REASON_ROOM])
 {
-    enum { ROOM = 128 };
+    double schema[3];
+    const bool there = get_few(file, "schema", schema) == 1;
+    if (there && schema[0] == TRLI_SCHEMA) return true;
+    if (there)
+        snprintf(reason, TRLI_REASON_ROOM, "it has schema %g; this version of Trellis reads schema %d", schema[0],
+                 TRLI_SCHEMA);
+    else
+        snprintf(reason, TRLI_REASON_ROOM, "Trellis did not write it: it has no attribute 'schema'");
+    return false;
+}
+
+bool trli_hdf5_get_grid(hid_t file, trl_grid *grid, char reason[TRLI_REASON_ROOM])
+{
+    double cells[3], periodic[3] = {0};
+    *grid = (trl_grid){.cells = {1, 1, 1}, .length = {1, 1, 1}, .spacing = {1, 1, 1}};
+    if (!has_schema(file, reason)) return false;
+    grid->dim = get_few(file, "cells", cells);
+    bool good = grid->dim > 0 && get_few(file, "origin", grid->origin) == grid->dim &&
+                get_few(file, "length", grid->length) == grid->dim && get_few(file, "periodic", periodic) == grid->dim;
+    for (int a = 0; a < grid->dim && good; ++a) {
+        good = cells[a] >= 1 && cells[a] < 2147483648.0 && grid->length[a] > 0 && isfinite(grid->length[a]) &&
+               isfinite(grid->origin[a]);
+        grid->cells[a] = good ? (trl_gidx)cells[a] : 1;
+        grid->periodic[a] = periodic[a] != 0;
+        grid->spacing[a] = grid->length[a] / (double)grid->cells[a];
+    }
+    if (!good)
+        snprintf(reason, TRLI_REASON_ROOM, "its attributes 'cells', 'origin', 'length' and 'periodic' are no grid");
+    return good;
+}
+
+static bool same_numbers(hid_t file, const char *name, int n, const double *wanted, char reason[TRLI_REASON_ROOM])
+{
+    enum { ROOM = 96 };
     double found[3];
     char there[ROOM], here[ROOM];
     int count = get_few(file, name, found);
     bool same = count == n;
     for (int i = 0; same && i < n; ++i) same = found[i] == wanted[i];
-    if (same) return TRL_OK;
+    if (same) return true;
     print_numbers(there, sizeof there, count, found);
     print_numbers(here, sizeof here, n, wanted);
-    return trl_fail(ctx, TRL_ERR_INPUT, NULL,
-                    "'%s' belongs to another grid: its %s is %s, that of the deck is %s; use the grid it was written "
-                    "with, or another "
-                    "file",
-                    path, name, there, here);
+    snprintf(reason, TRLI_REASON_ROOM, "it belongs to another grid: its %s is %s, that of the deck is %s", name, there,
+             here);
+    return false;
 }
 
-trl_err trli_hdf5_check_grid(trl_context *ctx, const trl_grid *grid, hid_t file, const char *path)
+bool trli_hdf5_is_grid(const trl_grid *grid, hid_t file, char reason[TRLI_REASON_ROOM])
 {
-    double schema[3], cells[3], periodic[3];
-    trl_err err = TRL_OK;
+    double cells[3], periodic[3];
     for (int a = 0; a < 3; ++a) {
         cells[a] = (double)grid->cells[a];
         periodic[a] = grid->periodic[a];
     }
-    if (get_few(file, "schema", schema) != 1)
-        TRL_TRY(trl_fail(ctx, TRL_ERR_INPUT, NULL,
-                         "'%s' is not a file that Trellis wrote: it has no attribute 'schema'", path));
-    if (schema[0] != TRLI_SCHEMA)
-        TRL_TRY(trl_fail(ctx, TRL_ERR_INPUT, NULL,
-                         "'%s' has schema %g; this version of Trellis reads and continues schema %d", path, schema[0],
-                         TRLI_SCHEMA));
-    TRL_TRY(check_numbers(ctx, file, path, "cells", grid->dim, cells));
-    TRL_TRY(check_numbers(ctx, file, path, "periodic", grid->dim, periodic));
-    TRL_TRY(check_numbers(ctx, file, path, "origin", grid->dim, grid->origin));
-    TRL_TRY(check_numbers(ctx, file, path, "length", grid->dim, grid->length));
-done:
-    return err;
+    return has_schema(file, reason) && same_numbers(file, "cells", grid->dim, cells, reason) &&
+           same_numbers(file, "periodic", grid->dim, periodic, reason) &&
+           same_numbers(file, "origin", grid->dim, grid->origin, reason) &&
+           same_numbers(file, "length", grid->dim, grid->length, reason);
 }
 
-void trli_step_name(trl_gidx step, char name[TRLI_STEP_ROOM])
+/* All of a row of numbers, which the caller frees; NULL: it is not there, or not one. */
+static void *read_row(hid_t file, const char *name, hid_t type, size_t size, hssize_t *n)
 {
-    snprintf(name, TRLI_STEP_ROOM, "%08" TRL_GIDX_FMT, step);
+    hid_t data = H5Lexists(file, name, H5P_DEFAULT) > 0 ? H5Dopen2(file, name, H5P_DEFAULT) : -1;
+    hid_t space = data >= 0 ? H5Dget_space(data) : -1;
+    void *values = NULL;
+    if (space >= 0 && H5Sget_simple_extent_ndims(space) == 1) {
+        *n = H5Sget_simple_extent_npoints(space);
+        if (*n > 0 && *n < INT_MAX) values = calloc((size_t)*n, size);
+        if (values && H5Dread(data, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) < 0) {
+            free(values);
+            values = NULL;
+        }
+    }
+    if (space >= 0) H5Sclose(space);
+    if (data >= 0) H5Dclose(data);
+    return values;
 }
 
-trl_gidx trli_step_of(const char *name)
+bool trli_hdf5_times(hid_t file, trl_gidx **step, double **time, int *n, char reason[TRLI_REASON_ROOM])
 {
-    char same[TRLI_STEP_ROOM];
-    if (strspn(name, "0123456789") != strlen(name) || strlen(name) > 18) return -1;
-    trl_gidx step = strtoll(name, NULL, 10);
-    trli_step_name(step, same);
-    return strcmp(name, same) == 0 ? step : -1;
+    hssize_t steps = 0, times = 0;
+    *time = read_row(file, "time", H5T_NATIVE_DOUBLE, sizeof **time, &times);
+    *step = read_row(file, "step", H5T_NATIVE_INT64, sizeof **step, &steps);
+    *n = (int)times;
+    if (*time && *step && times == steps) return true;
+    snprintf(reason, TRLI_REASON_ROOM,
+             "it has no variables 'time' and 'step' of equal length, which every file of fields has");
+    free(*time);
+    free(*step);
+    *time = NULL;
+    *step = NULL;
+    return false;
 }
 
-typedef struct step_list {
-    trl_gidx *step;
+typedef struct tag_list {
+    char **name;
     int n, room;
-} step_list;
+} tag_list;
 
-static herr_t collect_step(hid_t group, const char *name, const H5L_info_t *info, void *data)
+/* A tag's variable is known by its attribute `location`. */
+static herr_t collect_tag(hid_t file, const char *name, const H5L_info_t *info, void *data)
 {
-    step_list *list = data;
-    trl_gidx step = trli_step_of(name);
-    (void)group;
+    tag_list *list = data;
     (void)info;
-    if (step < 0) return 0;
+    if (H5Aexists_by_name(file, name, "location", H5P_DEFAULT) <= 0) return 0;
     if (list->n == list->room) {
-        int room = list->room ? 2 * list->room : 64;
-        trl_gidx *grown = realloc(list->step, (size_t)room * sizeof *grown);
+        int room = list->room ? 2 * list->room : 16;
+        char **grown = realloc(list->name, (size_t)room * sizeof *grown);
         if (!grown) return -1;
-        list->step = grown;
+        list->name = grown;
         list->room = room;
     }
-    list->step[list->n++] = step;
-    return 0;
+    list->name[list->n] = strdup(name);
+    return list->name[list->n++] ? 0 : -1;
 }
 
-static int by_value(const void *a, const void *b)
+void trli_hdf5_free_tags(char **name, int n)
 {
-    trl_gidx x = *(const trl_gidx *)a, y = *(const trl_gidx *)b;
-    return (x > y) - (x < y);
+    for (int i = 0; i < n; ++i) free(name[i]);
+    free(name);
 }
 
-trl_err trli_hdf5_steps(trl_context *ctx, const char *path, hid_t group, trl_gidx **steps, int *n)
+bool trli_hdf5_tags(hid_t file, char ***name, int *n)
 {
-    step_list list = {0};
-    herr_t status = H5Literate(group, H5_INDEX_NAME, H5_ITER_NATIVE, NULL, collect_step, &list);
-    *steps = list.step;
-    *n = list.n;
-    if (status >= 0) {
-        /* Names of more than 8 digits do not sort as their numbers do. */
-        if (list.n) qsort(list.step, (size_t)list.n, sizeof *list.step, by_value);
-        return TRL_OK;
+    tag_list list = {0};
+    unsigned order = 0;
+    hid_t creation = H5Fget_create_plist(file);
+    if (creation >= 0) {
+        (void)H5Pget_link_creation_order(creation, &order);
+        H5Pclose(creation);
     }
-    free(list.step);
-    *steps = NULL;
-    return trli_hdf5_fail(ctx, "list the steps in", path);
-}
-
-bool trli_hdf5_only_step(hid_t group, trl_gidx *step)
-{
-    step_list list = {0};
-    bool good = H5Literate(group, H5_INDEX_NAME, H5_ITER_NATIVE, NULL, collect_step, &list) >= 0 && list.n == 1;
-    if (good) *step = list.step[0];
-    free(list.step);
+    H5_index_t by = order & H5P_CRT_ORDER_INDEXED ? H5_INDEX_CRT_ORDER : H5_INDEX_NAME;
+    bool good = H5Literate(file, by, H5_ITER_INC, NULL, collect_tag, &list) >= 0;
+    if (!good) trli_hdf5_free_tags(list.name, list.n);
+    *name = good ? list.name : NULL;
+    *n = good ? list.n : 0;
     return good;
 }
 
@@ -335,14 +307,18 @@ int trli_hdf5_shape(const trl_grid *grid, trl_location location, hsize_t shape[3
 }
 
 /* Read the points of one patch into a buffer, x fastest. */
-static bool read_patch(hid_t dataset, const trl_grid *grid, const trl_patch *patch, const trl_box *box, double *values)
+static bool read_patch(hid_t dataset, const trl_grid *grid, trl_gidx time, const trl_patch *patch, const trl_box *box,
+                       double *values)
 {
-    hsize_t start[3], count[3];
-    for (int a = 0; a < grid->dim; ++a) {
-        start[grid->dim - 1 - a] = (hsize_t)patch->first[a] + (hsize_t)box->lo[a];
-        count[grid->dim - 1 - a] = (hsize_t)(box->hi[a] - box->lo[a]);
+    hsize_t start[4] = {(hsize_t)time}, count[4] = {1};
+    hid_t there = H5Dget_space(dataset), here = -1;
+    const int rank = there >= 0 ? H5Sget_simple_extent_ndims(there) : -1;
+    const bool fits = rank == grid->dim || rank == grid->dim + 1;
+    for (int a = 0; fits && a < grid->dim; ++a) {
+        start[rank - 1 - a] = (hsize_t)patch->first[a] + (hsize_t)box->lo[a];
+        count[rank - 1 - a] = (hsize_t)(box->hi[a] - box->lo[a]);
     }
-    hid_t there = H5Dget_space(dataset), here = H5Screate_simple(grid->dim, count, NULL);
+    if (fits) here = H5Screate_simple(rank, count, NULL);
     bool good = there >= 0 && here >= 0 && H5Sselect_hyperslab(there, H5S_SELECT_SET, start, NULL, count, NULL) >= 0 &&
                 H5Dread(dataset, H5T_NATIVE_DOUBLE, here, there, H5P_DEFAULT, values) >= 0;
     hid_t reason = trli_hdf5_keep_reason();
@@ -360,7 +336,7 @@ static void unpack(const double *values, const trl_box *box, const trl_array *ar
             memcpy((double *)array->at + trl_array_offset(array, box->lo[0], j, k), values, row * sizeof *values);
 }
 
-trl_err trli_hdf5_read(trl_context *ctx, const trl_layout *layout, const char *path, const char *dataset,
+trl_err trli_hdf5_read(trl_context *ctx, const trl_layout *layout, const char *path, const char *dataset, trl_gidx time,
                        const trli_output_field *field)
 {
     hid_t file = -1, data = -1;
@@ -373,7 +349,7 @@ trl_err trli_hdf5_read(trl_context *ctx, const trl_layout *layout, const char *p
         const trl_box box = trl_patch_owned(layout, patch, field->location);
         void *values = NULL;
         TRL_TRY(trl_memory_alloc(ctx, (size_t)trl_box_points(&box) * sizeof(double), field->name, &values));
-        bool good = read_patch(data, &layout->grid, patch, &box, values);
+        bool good = read_patch(data, &layout->grid, time, patch, &box, values);
         if (good) unpack(values, &box, &field->patch[p]);
         trl_memory_free(ctx, &values);
         if (!good) TRL_TRY(trli_hdf5_fail(ctx, "read", path));

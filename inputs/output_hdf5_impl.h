@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* HDF5 files of fields, as input.md section 4 fixes them, written by all ranks at once.
+/* netCDF-4 files of fields, as input.md section 4 fixes them, written by all ranks at once.
  *
- * Rank 0 makes the structure (groups, attributes, contiguous datasets with their space allocated) through HDF5 and
- * closes the file; then every rank writes its points straight to their places in the datasets, and rank 0 gives the
- * finished group its name. HDF5 over MPI-IO is not used: under a full disk (Open MPI 4.1, HDF5 1.10) its collective
- * writes lose data and still report success, print to standard error, or leave some ranks waiting for ever; and HDF5
- * itself crashes when its own metadata cannot be written. So rank 0 reserves the space of everything before HDF5
- * touches the file, and a disk that is too full is found while the file is still as it was. */
+ * Rank 0 lets HDF5 make the structure in memory (memory_file_impl.h), creates the file aside, reserves its
+ * space and stores the structure; then every rank writes its points straight to their places in the chunks, and rank 0
+ * gives the file its name. HDF5 over MPI-IO is not used: under a full disk (Open MPI 4.1, HDF5 1.10) its collective
+ * writes lose data and still report success, print to standard error, or leave some ranks waiting for ever. */
 #ifndef TRLI_OUTPUT_HDF5_IMPL_H
 #define TRLI_OUTPUT_HDF5_IMPL_H
 
@@ -15,18 +13,15 @@
 
 #include <hdf5.h>
 
+#include "files_impl.h"
+#include "memory_file_impl.h"
 #include "output_impl.h"
 
 enum {
-    TRLI_SCHEMA = 1,     /* root attribute schema */
-    TRLI_STEP_ROOM = 24, /* of the name of a step's group */
+    TRLI_SCHEMA = 2,     /* root attribute schema */
+    TRLI_STEP_ROOM = 24, /* of a step's digits */
     TRLI_REASON_ROOM = 256
 };
-
-/* Group of what fields.xdmf shows of each step and tag where the tag's own dataset will not do (other locations than
- * cells, vectors, grids of fewer than three dimensions): /cells/<step>/<tag>, averages at cells, shape [z][y][x] or
- * [z][y][x][3] with 1 for absent axes. */
-#define TRLI_CELLS_GROUP "cells"
 
 /* output_hdf5.c: nothing there is collective. */
 
@@ -41,81 +36,147 @@ void trli_hdf5_restore_reason(hid_t reason);
  * off. Without trl_err: -1 and the reason. */
 hid_t trli_hdf5_try_open(const char *path, char reason[TRLI_REASON_ROOM]);
 TRL_NODISCARD trl_err trli_hdf5_open(trl_context *ctx, const char *path, hid_t *file);
-/* Open a file to change, its size first extended on disk by `bytes` and what the structure of `datasets` of them may
- * need. On failure the file is as it was. HDF5 gives back what remains when the file is closed. */
-TRL_NODISCARD trl_err trli_hdf5_open_reserved(trl_context *ctx, const char *path, int64_t bytes, int datasets,
-                                              hid_t *file);
-/* Close a file that was changed. */
-TRL_NODISCARD trl_err trli_hdf5_close(trl_context *ctx, const char *path, hid_t file);
-/* Create or replace a file that holds the root attributes of a grid and nothing else; whole or not there. */
-TRL_NODISCARD trl_err trli_hdf5_create(trl_context *ctx, const trl_grid *grid, const char *path);
-/* INPUT error, naming what differs, unless the root attributes are those of the grid. */
-TRL_NODISCARD trl_err trli_hdf5_check_grid(trl_context *ctx, const trl_grid *grid, hid_t file, const char *path);
+/* Put the root attributes of a grid. */
+bool trli_hdf5_put_grid(hid_t file, const trl_grid *grid);
+/* The grid of the root attributes of a file of this schema. False: there is none, and why. */
+bool trli_hdf5_get_grid(hid_t file, trl_grid *grid, char reason[TRLI_REASON_ROOM]);
+/* Whether the root attributes are those of the grid; if not, what differs. */
+bool trli_hdf5_is_grid(const trl_grid *grid, hid_t file, char reason[TRLI_REASON_ROOM]);
 
 /* Attributes. False: HDF5 failed, or when reading: missing, of another kind or length. */
-bool trli_hdf5_put(hid_t object, const char *name, hid_t type, int n, const void *values);
+bool trli_hdf5_put(hid_t object, const char *name, hid_t type, const void *value);
 bool trli_hdf5_get(hid_t object, const char *name, hid_t type, int n, void *values);
 bool trli_hdf5_put_text(hid_t object, const char *name, const char *text);
 bool trli_hdf5_get_location(hid_t dataset, trl_location *location);
 
-/* Name of a step's group, and back: -1 for other names. */
-void trli_step_name(trl_gidx step, char name[TRLI_STEP_ROOM]);
-trl_gidx trli_step_of(const char *name);
-/* The steps that have a group in an open group, ascending; the caller frees. Fails with IO or MEMORY. */
-TRL_NODISCARD trl_err trli_hdf5_steps(trl_context *ctx, const char *path, hid_t group, trl_gidx **steps, int *n);
+/* The times of an open file; the caller frees both lists. False: there are none, and why. */
+bool trli_hdf5_times(hid_t file, trl_gidx **step, double **time, int *n, char reason[TRLI_REASON_ROOM]);
+/* The variables that hold tags, in their order; the caller frees. False: HDF5 failed, or no memory. */
+bool trli_hdf5_tags(hid_t file, char ***name, int *n);
+void trli_hdf5_free_tags(char **name, int n);
 
-/* Whether exactly one step has a group, and which. */
-bool trli_hdf5_only_step(hid_t group, trl_gidx *step);
-
-/* The shape of a dataset of the whole grid at a location, slowest axis first; returns its rank. */
+/* The shape of a field of the whole grid at a location, slowest axis first; returns its rank. */
 int trli_hdf5_shape(const trl_grid *grid, trl_location location, hsize_t shape[3]);
-/* Read the owned points of a field from a dataset of that shape. Fails with IO or MEMORY. */
+/* Read the owned points of a field from a dataset of that shape, or of one more axis, whose index is `time`. Fails with
+ * IO or MEMORY. */
 TRL_NODISCARD trl_err trli_hdf5_read(trl_context *ctx, const trl_layout *layout, const char *path, const char *dataset,
-                                     const trli_output_field *field);
+                                     trl_gidx time, const trli_output_field *field);
 
-/* output_step.c */
+/* output_folder.c: folders of files named after steps, "00000100.nc". Nothing there is collective. */
 
-/* Numbers that a step's group has as attributes beside `step`. */
+/* A step's digits: 8, or more for later steps. */
+void trli_step_name(trl_gidx step, char name[TRLI_STEP_ROOM]);
+/* The path of a step's file, which the caller frees. Fails with MEMORY. */
+TRL_NODISCARD trl_err trli_step_path(trl_context *ctx, const char *folder, trl_gidx step, char **path);
+typedef struct trli_step_list {
+    trl_gidx *step; /* [n] ascending */
+    int n;
+} trli_step_list;
+/* The steps of which a folder has a file. Fails with IO or MEMORY; the list is empty then. */
+TRL_NODISCARD trl_err trli_steps_list(trl_context *ctx, const char *folder, trli_step_list *list);
+void trli_steps_release(trli_step_list *list);
+
+/* The files of fields of an output folder, for commands that read them: those of fields/ in it, or its own. Fails with
+ * IO or MEMORY, IO too where there are none. */
+typedef struct trli_output_folder {
+    char *path;
+    trli_step_list steps;
+} trli_output_folder;
+TRL_NODISCARD trl_err trli_output_folder_find(trl_context *ctx, const char *path, trli_output_folder *folder);
+void trli_output_folder_release(trli_output_folder *folder);
+
+/* output_structure.c: nothing there is collective. */
+
+/* A tag in a file, and where its values lie. Along axes that the grid lacks there is one point. */
+typedef struct trli_variable {
+    const char *name;
+    trl_location location;
+    trl_gidx points[3], chunk[3], chunks[3]; /* of the grid; of a chunk; chunks along each axis */
+    int64_t *place;                          /* [times][chunks z][y][x] where each chunk begins in the file, bytes */
+} trli_variable;
+
+/* Numbers that a file has as root attributes of their own. */
 typedef struct trli_stamp {
     const char *name;
     double value;
 } trli_stamp;
 
-/* One dataset to be written. */
-typedef struct trli_part {
-    const char *name;
-    char *owned_name; /* the same where the maker of the part must free it, else NULL */
-    trl_location location;
-    bool averaged;                         /* in TRLI_CELLS_GROUP; location is then cell */
-    int ncomponents;                       /* 1, or 3: interleaved */
-    const trli_output_field *component[3]; /* NULL: zeros */
-    int64_t offset;                        /* of its first value in the file, from rank 0 */
-} trli_part;
+/* What a file is to hold. */
+typedef struct trli_contents {
+    const trl_grid *grid;
+    int ntimes;
+    const trl_gidx *step; /* [ntimes] */
+    const double *time;
+    int nstamps;
+    const trli_stamp *stamp;
+    int nvariables;
+    trli_variable *variable;
+} trli_contents;
 
-/* A field as it is. */
-trli_part trli_part_of(const trli_output_field *field);
+/* Variables for fields, cut into chunks as a grid is into patches, their places not known yet. Fails with MEMORY. */
+TRL_NODISCARD trl_err trli_variables_create(trl_context *ctx, const trl_grid *grid, const int patches[3], int ntimes,
+                                            int n, const trli_output_field *fields, trli_variable **variables);
+void trli_variables_release(int n, trli_variable **variables);
+int64_t trli_variable_chunks(const trli_variable *variable);
+int64_t trli_variable_chunk_points(const trli_variable *variable);
+/* Make the structure of a file in memory, and set the places of its variables. On failure nothing is left in `memory`.
+ * Fails with MEMORY or IO. */
+TRL_NODISCARD trl_err trli_structure_create(trl_context *ctx, const char *path, const trli_contents *contents,
+                                            trli_memory_file *memory);
 
-/* Where steps are written. Kept from step to step for the plans of ghost exchange that averages need. */
-typedef struct trli_step_writer {
+/* output_file.c: a file that is being written. */
+
+/* What stands behind the end of a checkpoint, where readers of netCDF do not look: a checksum of all that is before. */
+typedef struct trli_seal {
+    char magic[8];
+    int64_t bytes; /* of the file before it */
+    int64_t step;
+    int64_t lineage; /* the same in the checkpoints of runs that continue one another */
+    uint64_t sum;    /* over the words of the file */
+    uint64_t own;    /* of the members above */
+} trli_seal;
+
+typedef struct trli_output_file {
     trl_context *ctx;
-    const trl_layout *layout;
-    trl_exchange *exchange[8]; /* by location; NULL: not needed yet */
-} trli_step_writer;
+    char *path;
+    trli_new_file first; /* rank 0: the file, aside until it is whole */
+    int file;            /* on each rank; -1: not open */
+    bool sealed;         /* it gets a seal */
+    int64_t lineage;     /* then */
+    int64_t bytes;       /* rank 0: of the structure and all values */
+    uint64_t sum;        /* of what this rank wrote */
+    double *buffer;      /* of a chunk */
+} trli_output_file;
 
-/* Write a group of datasets to a file that trli_hdf5_create made; an older group of the step is replaced. The group is
- * written under another name, and gets its own when it is whole. Fails with IO, MEMORY, MPI. Collective: yes. */
-TRL_NODISCARD trl_err trli_step_write(trli_step_writer *writer, const char *path, trl_gidx step, int nstamps,
-                                      const trli_stamp *stamps, int nparts, trli_part *parts);
-void trli_step_writer_release(trli_step_writer *writer);
+/* Create a file aside, its space reserved and its structure in it. lineage < 0: no seal. Fails with IO, MEMORY, MPI.
+ * Collective: yes; whatever happens, trli_output_end follows. */
+TRL_NODISCARD trl_err trli_output_begin(trl_context *ctx, const char *path, int64_t lineage,
+                                        const trli_contents *contents, trli_output_file *file);
+/* Write points of a variable: `box` of an array whose index 0 is point `first` of the grid. Returns 0 or an errno. Not
+ * collective: each point comes from one rank. */
+TRL_NODISCARD int trli_output_put(trli_output_file *file, const trli_variable *variable, int time,
+                                  const trl_array *array, const trl_gidx first[3], const trl_box *box);
+/* Bring the file to the disk and give it its name, unless `err` or that fails on any rank: then it is removed.
+ * Collective: yes. */
+TRL_NODISCARD trl_err trli_output_end(trli_output_file *file, const trli_contents *contents, trl_err err);
+/* All of it for one time of fields, chunked by the patches of the layout. Collective: yes. */
+TRL_NODISCARD trl_err trli_fields_store(trl_context *ctx, const trl_layout *layout, const char *path, int64_t lineage,
+                                        trl_gidx step, double time, int nstamps, const trli_stamp *stamps, int n,
+                                        const trli_output_field *fields);
 
-/* Remove the group of a step, its averages, and what an interrupted write left. False: HDF5 failed. */
-bool trli_step_remove(hid_t file, trl_gidx step);
-bool trli_step_clean(hid_t file);
+/* Read the seal of a file. False: it has none, and why. Not collective. */
+bool trli_seal_read(const char *path, trli_seal *seal, char reason[TRLI_REASON_ROOM]);
+/* Whether the file is what its seal says; if not, why. Each rank reads a part. Collective: yes. */
+TRL_NODISCARD trl_err trli_seal_check(trl_context *ctx, const char *path, bool *whole, char reason[TRLI_REASON_ROOM]);
 
-/* output_xdmf.c: append what fields.xdmf says of a step, from its groups. Fails with IO. Not collective. */
-TRL_NODISCARD trl_err trli_xdmf_step(trl_context *ctx, const trl_grid *grid, hid_t file, const char *path,
-                                     trl_gidx step, FILE *out);
+/* output_xdmf.c: append what fields.xdmf says of a step. path: of its file; link: the same from the folder of
+ * fields.xdmf. Fails with IO. Not collective. */
+TRL_NODISCARD trl_err trli_xdmf_step(trl_context *ctx, const trl_grid *grid, const char *path, const char *link,
+                                     trl_gidx step, double time, int n, const trli_output_field *fields, FILE *out);
 /* Write the file: a head, the steps' text, a tail. Not collective. */
 TRL_NODISCARD trl_err trli_xdmf_write(trl_context *ctx, const char *path, const char *steps);
+/* The text of the steps up to one of a file that trli_xdmf_write wrote, which the caller frees; empty where the file is
+ * missing or says something else. Not collective. */
+TRL_NODISCARD trl_err trli_xdmf_read(trl_context *ctx, const char *path, trl_gidx last, char **steps);
 
 #endif

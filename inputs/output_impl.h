@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Files a run writes: fields.h5 with its XDMF, checkpoints, series.csv, report.json. They know arrays, not simulations.
+/* Files a run writes: fields with their XDMF, checkpoints, series.csv, report.json. They know arrays, not simulations.
  * A process that writes should ignore SIGXFSZ, so that a limit on the size of files is an error like a full disk. */
 #ifndef TRLI_OUTPUT_IMPL_H
 #define TRLI_OUTPUT_IMPL_H
@@ -14,11 +14,11 @@ typedef struct trli_output_field {
     const trl_array *patch; /* [layout->nlocal] */
 } trli_output_field;
 
-/* fields.h5 and fields.xdmf in a folder, created with its parents if missing. append: continue an existing file
- * (restart), dropping groups of steps later than after_step; an INPUT error if it belongs to another grid. IO errors
- * name the path and the system's reason; a partly written file is never left under the final name as if whole, and a
- * disk that is too full leaves fields.h5 as it was. Between writes both files are closed and whole. Collective: yes
- * (all functions here). */
+/* Below a folder, created with its parents if missing: fields/<step, 8 digits>.nc for each output time, and
+ * fields.xdmf. Files of steps later than after_step are removed at the start, those of all steps unless append
+ * (restart). Files are not read: what is missing or damaged among them does not matter. A file is written aside and
+ * then renamed: whatever happens, all files under their names are whole. IO errors name the path and the system's
+ * reason. Collective: yes (all functions here). */
 typedef struct trli_fields_file trli_fields_file;
 TRL_NODISCARD trl_err trli_fields_create(trl_context *ctx, const trl_layout *layout, const char *folder, bool append,
                                          trl_gidx after_step, trli_fields_file **file);
@@ -27,20 +27,23 @@ TRL_NODISCARD trl_err trli_fields_write(trli_fields_file *file, trl_gidx step, d
                                         const trli_output_field *fields);
 TRL_NODISCARD trl_err trli_fields_close(trli_fields_file **file);
 
-/* Checkpoints: folder/checkpoint/<step, 8 digits>.h5 written aside, then renamed; the newest keep ones stay. Those of
- * later steps, from a run that this one replaces, are removed too. The file is like fields.h5, with one step, all at
- * the fields' own locations. */
+/* Checkpoints: folder/checkpoint/<step, 8 digits>.nc, files like those of fields with a checksum of every byte. Those
+ * of runs that continue one another have one lineage: of it the newest `keep` stay, later ones than the present step
+ * are removed. Those of other runs stay unless their step is written again. */
 typedef struct trli_checkpoint_state {
     trl_gidx step;
     double time, dt, time_start;
+    int64_t lineage; /* -1: that of a new run; trli_checkpoint_write sets it */
 } trli_checkpoint_state;
 TRL_NODISCARD trl_err trli_checkpoint_write(trl_context *ctx, const trl_layout *layout, const char *folder, int keep,
-                                            const trli_checkpoint_state *state, int n, const trli_output_field *fields);
-/* Read the checkpoint at path (a folder of checkpoints: its newest whole one, damaged ones giving a warning; or one
- * file) into the fields' owned points, on any number of ranks and patches. INPUT errors: none there; grid, fields or
- * locations differ, naming them. IO: damaged. */
-TRL_NODISCARD trl_err trli_checkpoint_read(trl_context *ctx, const trl_layout *layout, const char *path,
-                                           trli_checkpoint_state *state, int n, const trli_output_field *fields);
+                                            trli_checkpoint_state *state, int n, const trli_output_field *fields);
+/* Read the checkpoint at `where` (one file, or a folder: the newest of the newest lineage; damaged ones, and those of
+ * another grid or other fields, are skipped with a warning) into the fields' owned points, on any number of ranks and
+ * patches. own: the output folder of this run, whose lineage it then continues. INPUT errors: none there; grid, fields
+ * or locations differ, naming them. IO: damaged. */
+TRL_NODISCARD trl_err trli_checkpoint_read(trl_context *ctx, const trl_layout *layout, const char *own,
+                                           const char *where, trli_checkpoint_state *state, int n,
+                                           const trli_output_field *fields);
 
 /* Read one dataset of any HDF5 file onto a field's owned points (the `file` expression type). INPUT errors: missing
  * file or dataset (what is there is listed), wrong shape (both shapes). */

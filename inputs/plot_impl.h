@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* `trellis plot`: a picture of fields of a fields.h5 file. Reading, drawing and writing know nothing of each other
+/* `trellis plot`: a picture of fields of a run. Reading, drawing and writing know nothing of each other
  * but the types here; plot_cmd.c joins them. Everything is serial: only rank 0 plots. */
 #ifndef TRLI_PLOT_IMPL_H
 #define TRLI_PLOT_IMPL_H
@@ -12,7 +12,7 @@
 enum { TRLI_PLOT_FIELDS = 6 }; /* panels of one picture */
 
 typedef struct trli_plot_request {
-    const char *path; /* of a fields.h5 */
+    const char *path; /* of a file of fields, or a folder of them */
     int nfields;      /* 0: the first field of the file */
     const char *field[TRLI_PLOT_FIELDS];
     bool sliced[3]; /* by axis: cut with the plane at slice[axis] */

@@ -18,16 +18,18 @@
 
 enum { NAME_ROOM = 256 };
 
-/* A fields.h5 that is open at a step. Negative identifiers: not open. */
+/* A file of fields that is open at one of its times. */
 typedef struct source {
     trl_context *ctx;
     const char *path;
-    hid_t file, group;
-    int dim;
-    trl_gidx cells[3];
-    double origin[3], length[3];
+    char *owned_path; /* the same where a folder was asked for, else NULL */
+    hid_t file;       /* -1: not open */
+    trl_grid grid;
+    int index; /* of the time */
     trl_gidx step;
     double time;
+    char **tag; /* [ntags] */
+    int ntags;
 } source;
 
 /* IO error: the file, then what is wrong with it. */
@@ -53,147 +55,116 @@ static trl_err open_file(source *s)
     struct stat status;
     char reason[TRLI_REASON_ROOM];
     (void)H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
-    if (!stat(s->path, &status) && S_ISDIR(status.st_mode))
-        return fail_file(s, "is a folder; give the fields.h5 in it");
     if (!stat(s->path, &status) && !S_ISREG(status.st_mode))
         return fail_file(s, "is %s, not a file", trli_file_kind(status.st_mode));
     htri_t kind = H5Fis_hdf5(s->path);
-    if (kind == 0) return fail_file(s, "is not an HDF5 file, or nothing is written to it yet");
+    if (kind == 0) return fail_file(s, "is not a file of fields");
     s->file = trli_hdf5_try_open(s->path, reason);
     if (s->file >= 0) return TRL_OK;
-    return fail_file(s, "cannot be read: %s%s", reason,
-                     kind > 0 ? "; is it still being written, or was the run stopped while writing?" : "");
-}
-
-/* Numbers of an attribute, at most `room` of them; *n of them are there. False: missing or not numbers. */
-static bool read_numbers(hid_t object, const char *name, int room, double *value, int *n)
-{
-    hid_t attribute = H5Aopen(object, name, H5P_DEFAULT);
-    if (attribute < 0) return false;
-    hid_t space = H5Aget_space(attribute);
-    hssize_t points = H5Sget_simple_extent_npoints(space);
-    bool good = points >= 1 && points <= room && H5Aread(attribute, H5T_NATIVE_DOUBLE, value) >= 0;
-    *n = good ? (int)points : 0;
-    H5Sclose(space);
-    H5Aclose(attribute);
-    return good;
+    return fail_file(s, "cannot be read: %s", reason);
 }
 
 static trl_err read_grid(source *s)
 {
-    double cells[3], schema;
-    int n, m;
-    if (!read_numbers(s->file, "schema", 1, &schema, &n))
-        return fail_file(s, "is not a fields file of Trellis: it has no attribute 'schema'");
-    if (schema != TRLI_SCHEMA)
-        return fail_file(s, "has schema %g; this version of trellis reads %d", schema, TRLI_SCHEMA);
-    if (!read_numbers(s->file, "cells", 3, cells, &s->dim))
-        return fail_file(s, "has no attribute 'cells' of 1 to 3 numbers");
-    if (!read_numbers(s->file, "origin", 3, s->origin, &n) || !read_numbers(s->file, "length", 3, s->length, &m) ||
-        n != s->dim || m != s->dim)
-        return fail_file(s, "has no attributes 'origin' and 'length' with as many numbers as 'cells'");
-    for (int a = 0; a < s->dim; ++a) {
-        if (!(cells[a] >= 1 && cells[a] < 2147483648.0 && s->length[a] > 0 && isfinite(s->length[a]) &&
-              isfinite(s->origin[a])))
-            return fail_file(s, "has attributes 'cells', 'origin' and 'length' that are no grid");
-        s->cells[a] = (trl_gidx)cells[a];
-    }
+    char reason[TRLI_REASON_ROOM];
+    return trli_hdf5_get_grid(s->file, &s->grid, reason) ? TRL_OK : fail_file(s, "cannot be drawn: %s", reason);
+}
+
+/* Of the times of the open file, the last one, or the first of those nearest to the time asked for. */
+static trl_err choose_time(source *s, const trli_plot_request *request)
+{
+    char reason[TRLI_REASON_ROOM];
+    trl_gidx *step;
+    double *time;
+    int n;
+    if (!trli_hdf5_times(s->file, &step, &time, &n, reason)) return fail_file(s, "cannot be drawn: %s", reason);
+    s->index = request->timed ? 0 : n - 1;
+    for (int i = 1; i < n && request->timed; ++i)
+        if (fabs(time[i] - request->time) < fabs(time[s->index] - request->time)) s->index = i;
+    s->step = step[s->index];
+    s->time = time[s->index];
+    free(step);
+    free(time);
     return TRL_OK;
 }
 
-/* Name of link i of a group: in the order of creation where the file keeps it. */
-static bool link_name(hid_t group, hsize_t i, char name[NAME_ROOM])
+static void close_source(source *s)
 {
-    unsigned order = 0;
-    hid_t list = H5Gget_create_plist(group);
-    if (list >= 0) {
-        (void)H5Pget_link_creation_order(list, &order);
-        H5Pclose(list);
-    }
-    H5_index_t by = order & H5P_CRT_ORDER_INDEXED ? H5_INDEX_CRT_ORDER : H5_INDEX_NAME;
-    return H5Lget_name_by_idx(group, ".", by, H5_ITER_INC, i, name, NAME_ROOM, H5P_DEFAULT) > 0;
+    if (s->file >= 0) H5Fclose(s->file);
+    trli_hdf5_free_tags(s->tag, s->ntags);
+    free(s->owned_path);
+    *s = (source){.ctx = s->ctx, .file = -1};
 }
 
-static trl_err open_group(const source *s, trl_gidx step, hid_t *group, double *time)
+static trl_err open_at(source *s, const trli_plot_request *request)
 {
-    char name[TRLI_STEP_ROOM];
-    trli_step_name(step, name);
-    *group = H5Gopen2(s->file, name, H5P_DEFAULT);
-    if (*group < 0) return fail_hdf5(s);
-    if (trli_hdf5_get(*group, "time", H5T_NATIVE_DOUBLE, 1, time)) return TRL_OK;
-    H5Gclose(*group);
-    *group = -1;
-    return fail_file(s, "has no attribute 'time' at step %" PRId64, step);
-}
-
-/* Open the last step, or the first of those nearest to the time asked for. */
-static trl_err open_step(source *s, const trli_plot_request *request)
-{
-    trl_err err = TRL_OK;
-    trl_gidx *steps = NULL;
-    int n;
-    double nearest = INFINITY;
-    TRL_TRY(trli_hdf5_steps(s->ctx, s->path, s->file, &steps, &n));
-    if (n == 0) {
-        err = fail_file(s, "holds no step yet");
-        goto done;
-    }
-    s->step = steps[n - 1];
-    for (int i = 0; i < n && request->timed; ++i) {
-        hid_t group;
-        double time;
-        TRL_TRY(open_group(s, steps[i], &group, &time));
-        H5Gclose(group);
-        if (!(fabs(time - request->time) < nearest)) continue;
-        nearest = fabs(time - request->time);
-        s->step = steps[i];
-    }
-    TRL_TRY(open_group(s, s->step, &s->group, &s->time));
+    trl_err err;
+    TRL_TRY(open_file(s));
+    TRL_TRY(read_grid(s));
+    TRL_TRY(choose_time(s, request));
+    if (!trli_hdf5_tags(s->file, &s->tag, &s->ntags)) err = fail_hdf5(s);
 done:
-    free(steps);
     return err;
+}
+
+/* Open the file of the last step of a folder, or of the time nearest to that asked for. */
+static trl_err open_in_folder(source *s, const trli_plot_request *request)
+{
+    trli_output_folder folder;
+    trl_err err;
+    TRL_TRY(trli_output_folder_find(s->ctx, request->path, &folder));
+    for (int i = request->timed ? 0 : folder.steps.n - 1; i < folder.steps.n; ++i) {
+        source next = {.ctx = s->ctx, .file = -1};
+        TRL_TRY(trli_step_path(s->ctx, folder.path, folder.steps.step[i], &next.owned_path));
+        next.path = next.owned_path;
+        err = open_at(&next, request);
+        const bool nearer =
+            err == TRL_OK && (s->file < 0 || fabs(next.time - request->time) < fabs(s->time - request->time));
+        close_source(nearer ? s : &next);
+        if (nearer) *s = next;
+        TRL_TRY(err);
+    }
+done:
+    trli_output_folder_release(&folder);
+    return err;
+}
+
+static trl_err open_source(source *s, const trli_plot_request *request)
+{
+    struct stat status;
+    if (stat(request->path, &status) == 0 && S_ISDIR(status.st_mode)) return open_in_folder(s, request);
+    s->path = request->path;
+    return open_at(s, request);
 }
 
 /* INPUT error for a field that is not there. */
-static trl_err fail_field(const source *s, const char *field, hsize_t count)
+static trl_err fail_field(const source *s, const char *field)
 {
     trl_place place = {.file = s->path};
-    trl_err err;
-    char *there = calloc(count, NAME_ROOM), *list = calloc(count, NAME_ROOM + 2);
-    const char **name = calloc(count, sizeof *name);
-    if (!there || !list || !name) {
-        err = trl_fail(s->ctx, TRL_ERR_MEMORY, NULL, "no memory to list %llu fields", (unsigned long long)count);
-        goto done;
-    }
-    int n = 0;
-    for (hsize_t i = 0; i < count; ++i) {
-        name[n] = there + i * NAME_ROOM;
-        if (!link_name(s->group, i, there + i * NAME_ROOM)) continue;
-        strcat(strcat(list, n ? ", " : ""), name[n]);
-        ++n;
-    }
-    const char *nearest = trl_name_nearest(field, name, n);
-    err = trl_fail(s->ctx, TRL_ERR_INPUT, &place, "no field '%s' at step %" PRId64 "; there is: %s%s%s%s", field,
-                   s->step, list, nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
-done:
-    free(there);
+    size_t length = 1;
+    for (int i = 0; i < s->ntags; ++i) length += strlen(s->tag[i]) + 2;
+    char *list = calloc(length, 1);
+    if (!list) return trl_fail(s->ctx, TRL_ERR_MEMORY, NULL, "no memory to list %d fields", s->ntags);
+    for (int i = 0; i < s->ntags; ++i) strcat(strcat(list, i ? ", " : ""), s->tag[i]);
+    const char *nearest = trl_name_nearest(field, (const char *const *)s->tag, s->ntags);
+    trl_err err =
+        trl_fail(s->ctx, TRL_ERR_INPUT, &place, "no field '%s' at step %" PRId64 "; there is: %s%s%s%s", field, s->step,
+                 list, nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
     free(list);
-    free(name);
     return err;
 }
 
-/* Name of the field to read: the one asked for, or the first. */
-static trl_err choose_field(const source *s, const char *wanted, char name[NAME_ROOM])
+/* The field to read: the one asked for, or the first. */
+static trl_err choose_field(const source *s, const char *wanted, const char **name)
 {
-    H5G_info_t info;
-    if (H5Gget_info(s->group, &info) < 0) return fail_hdf5(s);
-    if (info.nlinks == 0) return fail_file(s, "has a step without fields");
-    if (!wanted) return link_name(s->group, 0, name) ? TRL_OK : fail_hdf5(s);
-    if (!wanted[0] || strlen(wanted) >= NAME_ROOM || strchr(wanted, '/') ||
-        H5Lexists(s->group, wanted, H5P_DEFAULT) <= 0)
-        return fail_field(s, wanted, info.nlinks);
-    snprintf(name, NAME_ROOM, "%s", wanted);
-    return TRL_OK;
+    if (s->ntags == 0) return fail_file(s, "has no fields");
+    *name = s->tag[0];
+    if (!wanted) return TRL_OK;
+    for (int i = 0; i < s->ntags; ++i) {
+        *name = s->tag[i];
+        if (strcmp(s->tag[i], wanted) == 0) return TRL_OK;
+    }
+    return fail_field(s, wanted);
 }
 
 /* The points along each axis from the shape, which must be that of the location. */
@@ -206,19 +177,19 @@ static trl_err read_shape(const source *s, hid_t dataset, const char *field, trl
     hid_t space = H5Dget_space(dataset);
     int rank = H5Sget_simple_extent_dims(space, shape, NULL);
     H5Sclose(space);
-    bool fits = rank == s->dim;
-    for (int a = 0; a < s->dim && fits; ++a) {
+    bool fits = rank == s->grid.dim + 1 && (hsize_t)s->index < shape[0];
+    for (int a = 0; a < s->grid.dim && fits; ++a) {
         bool on_face = (int)location >> a & 1;
-        trl_gidx points = (trl_gidx)shape[s->dim - 1 - a];
-        double h = s->length[a] / (double)s->cells[a];
+        trl_gidx points = (trl_gidx)shape[s->grid.dim - a];
+        double h = s->grid.length[a] / (double)s->grid.cells[a];
         axis[a] = (trli_plot_axis){.axis = a,
-                                   .low = s->origin[a],
-                                   .high = s->origin[a] + s->length[a],
+                                   .low = s->grid.origin[a],
+                                   .high = s->grid.origin[a] + s->grid.length[a],
                                    .spacing = h,
                                    .points = points,
-                                   .first = s->origin[a] + (on_face ? 0 : 0.5 * h),
-                                   .wraps = on_face && points == s->cells[a]};
-        fits = points == s->cells[a] || (on_face && points == s->cells[a] + 1);
+                                   .first = s->grid.origin[a] + (on_face ? 0 : 0.5 * h),
+                                   .wraps = on_face && points == s->grid.cells[a]};
+        fits = points == s->grid.cells[a] || (on_face && points == s->grid.cells[a] + 1);
     }
     if (fits) return TRL_OK;
     return fail_file(s, "field '%s' at location '%s' has a shape that does not fit the attribute 'cells'", field,
@@ -246,16 +217,16 @@ static trl_err arrange(const source *s, const trli_plot_request *request, const 
 {
     int asked = 0;
     for (int a = 0; a < 3; ++a) {
-        if (request->sliced[a] && a >= s->dim)
+        if (request->sliced[a] && a >= s->grid.dim)
             return trl_fail(s->ctx, TRL_ERR_INPUT, NULL, "--slice %c: the grid of '%s' has no axis %c", 'x' + a,
                             s->path, 'x' + a);
         asked += request->sliced[a];
     }
-    if (asked >= s->dim)
+    if (asked >= s->grid.dim)
         return trl_fail(s->ctx, TRL_ERR_INPUT, NULL, "--slice: %d of %d axes are cut, which leaves nothing to draw",
-                        asked, s->dim);
-    for (int a = 0; a < s->dim; ++a) {
-        bool middle = s->dim == 3 && asked == 0 && a == 2;
+                        asked, s->grid.dim);
+    for (int a = 0; a < s->grid.dim; ++a) {
+        bool middle = s->grid.dim == 3 && asked == 0 && a == 2;
         if (!request->sliced[a] && !middle) {
             data->axis[data->naxes++] = axis[a];
             continue;
@@ -270,11 +241,11 @@ static trl_err arrange(const source *s, const trli_plot_request *request, const 
 
 static trl_err read_values(const source *s, hid_t dataset, const trl_gidx index[3], trli_plot_data *data)
 {
-    hsize_t start[3] = {0}, count[3] = {1, 1, 1}, total = 1;
+    hsize_t start[4] = {(hsize_t)s->index}, count[4] = {1, 1, 1, 1}, total = 1;
     for (int k = 0; k < data->nplanes; ++k)
-        start[s->dim - 1 - data->plane[k].axis] = (hsize_t)index[data->plane[k].axis];
+        start[s->grid.dim - data->plane[k].axis] = (hsize_t)index[data->plane[k].axis];
     for (int k = 0; k < data->naxes; ++k) {
-        count[s->dim - 1 - data->axis[k].axis] = (hsize_t)data->axis[k].points;
+        count[s->grid.dim - data->axis[k].axis] = (hsize_t)data->axis[k].points;
         total *= (hsize_t)data->axis[k].points;
     }
     data->value = calloc(total, sizeof *data->value);
@@ -302,16 +273,16 @@ static trl_err read_values(const source *s, hid_t dataset, const trl_gidx index[
 static trl_err read_panel(const source *s, const trli_plot_request *request, const char *wanted, trli_plot_data *data)
 {
     trl_err err = TRL_OK;
-    char name[NAME_ROOM];
+    const char *name = NULL;
     trli_plot_axis axis[3] = {{0}};
     trl_gidx index[3] = {0};
     hid_t dataset = -1;
-    TRL_TRY(choose_field(s, wanted, name));
+    TRL_TRY(choose_field(s, wanted, &name));
     data->step = s->step;
     data->time = s->time;
     data->name = strdup(name);
     if (!data->name) return trl_fail(s->ctx, TRL_ERR_MEMORY, NULL, "no memory for the name of a field");
-    dataset = H5Dopen2(s->group, name, H5P_DEFAULT);
+    dataset = H5Dopen2(s->file, name, H5P_DEFAULT);
     if (dataset < 0) return fail_hdf5(s);
     TRL_TRY(read_shape(s, dataset, name, axis));
     TRL_TRY(arrange(s, request, axis, data, index));
@@ -324,18 +295,15 @@ done:
 trl_err trli_plot_read(trl_context *ctx, const trli_plot_request *request, trli_plot_set *set)
 {
     trl_err err = TRL_OK;
-    source s = {.ctx = ctx, .path = request->path, .file = -1, .group = -1};
+    source s = {.ctx = ctx, .file = -1};
     *set = (trli_plot_set){0};
-    TRL_TRY(open_file(&s));
-    TRL_TRY(read_grid(&s));
-    TRL_TRY(open_step(&s, request));
+    TRL_TRY(open_source(&s, request));
     for (int i = 0; i < request->nfields || i == 0; ++i) {
         set->n = i + 1;
         TRL_TRY(read_panel(&s, request, request->nfields ? request->field[i] : NULL, &set->panel[i]));
     }
 done:
-    if (s.group >= 0) H5Gclose(s.group);
-    if (s.file >= 0) H5Fclose(s.file);
+    close_source(&s);
     if (err != TRL_OK) trli_plot_release(set);
     return err;
 }

@@ -56,8 +56,9 @@ typedef struct trli_run {
     trl_gidx first_step;              /* 0, or that of the checkpoint */
     trli_fields_file *fields;
     trli_series_file *series;
-    trli_field_set output, state;                                      /* what fields.h5 and checkpoints hold */
+    trli_field_set output, state;                                      /* what files of fields and checkpoints hold */
     trl_gidx fields_step, series_step, checkpoint_step, observed_step; /* of the last one written or done, -1: none */
+    int64_t lineage;                                                   /* of its checkpoints, -1: not known yet */
     bool traced;                                                       /* a trace is being recorded */
     trli_progress progress;
     double wall[TRLI_WALL_COUNT];

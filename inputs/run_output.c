@@ -117,8 +117,8 @@ trl_err trli_run_resume(trli_run *run, const char *where)
     TRL_TRY(checkpoint_path(run, where, path, sizeof path));
     TRL_TRY(trl_context_agree(run->ctx, create_set(run->ctx, run->sim, is_state, &run->state)));
     refresh_set(run->sim, &run->state);
-    TRL_TRY(
-        trli_checkpoint_read(run->ctx, trl_simulation_layout(run->sim), path, &state, run->state.n, run->state.list));
+    TRL_TRY(trli_checkpoint_read(run->ctx, trl_simulation_layout(run->sim), run->options->directory, path, &state,
+                                 run->state.n, run->state.list));
     if (state.time_start != run->problem->time.start)
         TRL_TRY(trl_fail(
             run->ctx, TRL_ERR_INPUT, &run->problem->time.place,
@@ -127,6 +127,7 @@ trl_err trli_run_resume(trli_run *run, const char *where)
             path, state.time_start, run->problem->time.start));
     TRL_TRY(trl_simulation_resume(run->sim, state.step, state.time, state.dt));
     run->first_step = state.step;
+    run->lineage = state.lineage;
 done:
     return err;
 }
@@ -177,11 +178,12 @@ trl_err trli_run_write_checkpoint(trli_run *run, bool forced)
     trl_simulation *sim = run->sim;
     const trli_deck_options *options = run->options;
     trl_gidx step = trl_simulation_step_number(sim);
-    const trli_checkpoint_state state = {
+    trli_checkpoint_state state = {
         .step = step,
         .time = trl_simulation_time(sim),
         .dt = trl_simulation_dt(sim),
         .time_start = run->problem->time.start,
+        .lineage = run->lineage,
     };
     trl_err err = TRL_OK;
     if (run->checkpoint_step == step) return TRL_OK;
@@ -192,6 +194,7 @@ trl_err trli_run_write_checkpoint(trli_run *run, bool forced)
     TRL_TRY(trli_checkpoint_write(run->ctx, trl_simulation_layout(sim), options->directory, keep, &state, run->state.n,
                                   run->state.list));
     run->checkpoint_step = step;
+    run->lineage = state.lineage;
 done:
     return err;
 }

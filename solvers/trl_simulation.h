@@ -50,7 +50,7 @@ typedef struct trl_field_info {
     const char *name;
     trl_location location;
     bool equation; /* advanced in time: part of a checkpoint */
-    bool output;   /* wanted in fields.h5 */
+    bool output;   /* wanted in the files of fields */
     int exact;     /* field index of its exact solution, or -1 */
     bool is_exact;
 } trl_field_info;

@@ -16,6 +16,7 @@
 
 #include "trl_test.h"
 
+#include <aside_impl.h>
 #include <output_impl.h>
 
 typedef struct fixture_field {
@@ -154,6 +155,16 @@ static inline int fixture_entries(const char *folder)
     while (stream && readdir(stream)) ++n;
     if (stream) closedir(stream);
     return n;
+}
+
+/* What a process that was killed leaves of a file that it wrote: a name with the number of no process. */
+static inline void fixture_leave_aside(const char *folder)
+{
+    char name[TRLI_ASIDE_ROOM], path[TRLI_ASIDE_ROOM + 128];
+    trli_aside_name(name);
+    const char *host_end = strchr(name + strlen(".trellis-"), '-');
+    snprintf(path, sizeof path, "%s/%.*s-4194305-0123456789abcdef", folder, (int)(host_end - name), name);
+    fixture_write(path, "half", 4);
 }
 
 /* Rank 0 does a thing to files while the others wait. */

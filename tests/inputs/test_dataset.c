@@ -38,7 +38,7 @@ START_TEST(reads_a_field_of_an_earlier_output)
     ck_ok(trli_fields_create(test_ctx, layout, "out", false, 0, &file));
     ck_ok(trli_fields_write(file, 100, 0, 1, &f.field));
     ck_ok(trli_fields_close(&file));
-    ck_ok(trli_dataset_read(test_ctx, layout, "out/fields.h5", "/00000100/v", &place, &g.field));
+    ck_ok(trli_dataset_read(test_ctx, layout, "out/fields/00000100.nc", "v", &place, &g.field));
     ck_assert(fixture_all(fixture_visit(layout, &g, 3, false)));
     fixture_destroy(&f);
     fixture_destroy(&g);

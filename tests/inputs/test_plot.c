@@ -3,6 +3,8 @@
 /* `trellis plot` from the file to the picture. */
 #include <png.h>
 
+#include <sys/stat.h>
+
 #include "plot_files.h"
 
 /* A picture as a reader of PNG sees it, in a canvas. */
@@ -54,10 +56,10 @@ static trli_colour colour_at(const trli_canvas *canvas, const trli_frame *frame,
 
 START_TEST(writes_the_drawing_as_a_png)
 {
-    ck_assert_int_eq(run_plot("plane.h5 --field T -o out.png"), 0);
+    ck_assert_int_eq(run_plot("plane.nc --field T -o out.png"), 0);
     ck_assert_str_eq(text_of("stdout.txt"), "out.png\n");
     ck_assert_str_eq(text_of("stderr.txt"), "");
-    drawing d = draw("plane.h5", "T");
+    drawing d = draw("plane.nc", "T");
     trli_canvas *picture = read_picture("out.png");
     ck_assert_int_eq(picture->width, d.canvas->width);
     ck_assert_int_eq(picture->height, d.canvas->height);
@@ -70,7 +72,7 @@ END_TEST
 
 START_TEST(draws_the_maximum_in_the_top_colour_where_it_lies_with_y_upwards)
 {
-    drawing d = draw("plane.h5", "T");
+    drawing d = draw("plane.nc", "T");
     const trli_frame *area = &d.panel.area;
     ck_assert(same(colour_at(d.canvas, area, 1.5 / 6, 3.5 / 4), d.map.entry[TRLI_COLOURS - 1]));
     ck_assert(same(colour_at(d.canvas, area, 4.5 / 6, 0.5 / 4), d.map.entry[0]));
@@ -82,7 +84,7 @@ END_TEST
 
 START_TEST(draws_planes_at_their_aspect_ratio)
 {
-    drawing d = draw("plane.h5", "T");
+    drawing d = draw("plane.nc", "T");
     ck_assert_int_ge(d.panel.area.width, 500);
     ck_assert(2 * d.panel.area.width == 3 * d.panel.area.height);
     release(&d);
@@ -91,7 +93,7 @@ END_TEST
 
 START_TEST(colour_bar_brightens_from_bottom_to_top)
 {
-    drawing d = draw("plane.h5", "T");
+    drawing d = draw("plane.nc", "T");
     double first = 0, last = 0;
     ck_assert_int_eq(d.panel.bar.height, d.panel.area.height);
     for (int j = 0; j < d.panel.bar.height; ++j) {
@@ -109,7 +111,7 @@ END_TEST
 
 START_TEST(surrounds_panels_with_a_thin_frame)
 {
-    drawing d = draw("plane.h5", "T");
+    drawing d = draw("plane.nc", "T");
     const trli_frame *a = &d.panel.area;
     trli_colour line = trli_canvas_get(d.canvas, a->x - 1, a->y - 1);
     ck_assert(line.red < 128);
@@ -124,7 +126,7 @@ END_TEST
 
 START_TEST(points_on_periodic_faces_wrap_and_those_at_walls_do_not)
 {
-    drawing u = draw("plane.h5", "u"), v = draw("plane.h5", "v");
+    drawing u = draw("plane.nc", "u"), v = draw("plane.nc", "v");
     ck_assert(u.set.panel[0].axis[0].wraps);
     ck_assert(same(colour_at(u.canvas, &u.panel.area, 0.01, 0.5), u.map.entry[0]));
     ck_assert(same(colour_at(u.canvas, &u.panel.area, 0.99, 0.5), u.map.entry[0]));
@@ -140,7 +142,7 @@ END_TEST
 
 START_TEST(values_that_are_not_finite_are_grey_with_a_note)
 {
-    drawing d = draw("plane.h5", "with_nan"), plain = draw("plane.h5", "u");
+    drawing d = draw("plane.nc", "with_nan"), plain = draw("plane.nc", "u");
     ck_assert_int_eq(d.set.panel[0].not_finite, 2);
     ck_assert(same(colour_at(d.canvas, &d.panel.area, 0.5 / 6, 0.5 / 4), trli_colour_of(&d.map, NAN)));
     ck_assert(same(colour_at(d.canvas, &d.panel.area, 1.5 / 6, 1.5 / 4), trli_colour_of(&d.map, NAN)));
@@ -148,7 +150,7 @@ START_TEST(values_that_are_not_finite_are_grey_with_a_note)
     ck_assert_int_gt(d.canvas->height - d.panel.area.height, plain.canvas->height - plain.panel.area.height);
     release(&d);
     release(&plain);
-    d = draw("plane.h5", "none");
+    d = draw("plane.nc", "none");
     ck_assert_int_eq(d.set.panel[0].not_finite, 24);
     ck_assert(same(colour_at(d.canvas, &d.panel.area, 0.5, 0.5), trli_colour_of(&d.map, NAN)));
     release(&d);
@@ -157,7 +159,7 @@ END_TEST
 
 START_TEST(constant_fields_have_a_bar_of_one_colour)
 {
-    drawing d = draw("plane.h5", "flat");
+    drawing d = draw("plane.nc", "flat");
     trli_colour colour = colour_at(d.canvas, &d.panel.area, 0.5, 0.5);
     ck_assert(same(colour, colour_at(d.canvas, &d.panel.bar, 0.5, 0.1)));
     ck_assert(same(colour, colour_at(d.canvas, &d.panel.bar, 0.5, 0.9)));
@@ -171,13 +173,12 @@ START_TEST(planes_finer_than_the_picture_are_averaged)
     double *value = malloc(sizeof(double) * SIDE * SIDE);
     ck_assert_ptr_nonnull(value);
     for (int i = 0; i < SIDE * SIDE; ++i) value[i] = (i + i / SIDE) % 2;
-    hid_t file = create_file("fine.h5", 2, (int[]){SIDE, SIDE}, (double[]){0, 0}, (double[]){1, 1}),
-          group = create_step(file, 0, 0);
-    add_field(group, "T", "cell", 2, (hsize_t[]){SIDE, SIDE}, value);
-    H5Gclose(group);
+    hid_t file = create_file("fine.nc", 2, (int[]){SIDE, SIDE}, (double[]){0, 0}, (double[]){1, 1});
+    add_times(file, 1, (int[]){0}, (double[]){0});
+    add_field(file, "T", "cell", 2, (hsize_t[]){SIDE, SIDE}, value);
     H5Fclose(file);
     free(value);
-    drawing d = draw("fine.h5", "T");
+    drawing d = draw("fine.nc", "T");
     for (double at = 0.05; at < 1; at += 0.05) {
         trli_colour colour = colour_at(d.canvas, &d.panel.area, at, at);
         double lightness = trli_colour_lightness(colour);
@@ -189,7 +190,7 @@ END_TEST
 
 START_TEST(lines_pass_through_their_points)
 {
-    drawing d = draw("line.h5", "line");
+    drawing d = draw("line.nc", "line");
     const trli_frame *area = &d.panel.area;
     ck_assert_int_eq(d.panel.bar.width, 0);
     ck_assert_int_ge(d.canvas->width, 800);
@@ -201,7 +202,7 @@ START_TEST(lines_pass_through_their_points)
         ck_assert_int_eq(colour_at(d.canvas, area, x, up + 0.1).red, 255);
     }
     release(&d);
-    d = draw("line.h5", "peak");
+    d = draw("line.nc", "peak");
     ck_assert_int_lt(colour_at(d.canvas, area, 10.5 / 50, 0.05 / 1.1 + 1 / 1.1 - 0.01).red, 100);
     ck_assert_int_eq(colour_at(d.canvas, area, 39.5 / 50, 0.5).red, 255);
     release(&d);
@@ -210,12 +211,12 @@ END_TEST
 
 START_TEST(lines_have_gaps_where_values_are_not_finite)
 {
-    drawing d = draw("line.h5", "gap");
+    drawing d = draw("line.nc", "gap");
     double zero = 0.05 / 1.1;
     ck_assert_int_lt(colour_at(d.canvas, &d.panel.area, 18.5 / 50, zero).red, 100);
     ck_assert_int_eq(colour_at(d.canvas, &d.panel.area, 20.5 / 50, zero).red, 255);
     release(&d);
-    d = draw("line.h5", "flat");
+    d = draw("line.nc", "flat");
     ck_assert_int_lt(colour_at(d.canvas, &d.panel.area, 0.5, 0.5).red, 100);
     release(&d);
 }
@@ -230,19 +231,19 @@ static trli_plot_set read_set(trli_plot_request request)
 
 START_TEST(cuts_cubes_in_the_middle_of_z_unless_told_otherwise)
 {
-    trli_plot_set set = read_set((trli_plot_request){.path = "cube.h5"});
+    trli_plot_set set = read_set((trli_plot_request){.path = "cube.nc"});
     trli_plot_data *d = &set.panel[0];
     ck_assert(d->naxes == 2 && d->axis[0].axis == 0 && d->axis[1].axis == 1 && d->nplanes == 1);
     ck_assert_double_eq_tol(d->plane[0].at, 3.5 / 6, 1e-14);
     ck_assert_double_eq(d->value[2 * 5 + 4], 423);
     trli_plot_release(&set);
-    set = read_set((trli_plot_request){.path = "cube.h5", .sliced = {true}, .slice = {1}});
+    set = read_set((trli_plot_request){.path = "cube.nc", .sliced = {true}, .slice = {1}});
     d = &set.panel[0];
     ck_assert(d->axis[0].axis == 1 && d->axis[1].axis == 2);
     ck_assert_double_eq_tol(d->plane[0].at, 0.9, 1e-14);
     ck_assert_double_eq(d->value[5 * 4 + 2], 425);
     trli_plot_release(&set);
-    set = read_set((trli_plot_request){.path = "cube.h5", .sliced = {true, false, true}, .slice = {0.5, 0, 0}});
+    set = read_set((trli_plot_request){.path = "cube.nc", .sliced = {true, false, true}, .slice = {0.5, 0, 0}});
     d = &set.panel[0];
     ck_assert(d->naxes == 1 && d->axis[0].axis == 1 && d->nplanes == 2);
     ck_assert_double_eq(d->value[3], 230);
@@ -259,7 +260,7 @@ START_TEST(takes_the_last_step_or_the_one_nearest_in_time)
     } rows[] = {{false, 0, 10}, {true, 0.51, 5}, {true, -7, 0}, {true, 99, 10}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         trli_plot_set set =
-            read_set((trli_plot_request){.path = "plane.h5", .timed = rows[i].timed, .time = rows[i].time});
+            read_set((trli_plot_request){.path = "plane.nc", .timed = rows[i].timed, .time = rows[i].time});
         ck_assert_int_eq(set.panel[0].step, rows[i].step);
         ck_assert_double_eq_tol(set.panel[0].time, 0.1 * rows[i].step, 1e-14);
         trli_plot_release(&set);
@@ -267,14 +268,42 @@ START_TEST(takes_the_last_step_or_the_one_nearest_in_time)
 }
 END_TEST
 
+START_TEST(finds_the_file_of_a_time_in_a_folder)
+{
+    static const struct {
+        const char *path;
+        bool timed;
+        double time;
+        int step;
+    } rows[] = {
+        {"run", false, 0, 100000000}, {"run/fields", false, 0, 100000000}, {"run", true, 0.3, 7}, {"run", true, -1, 0}};
+    ck_assert(mkdir("run", 0777) == 0 && mkdir("run/fields", 0777) == 0);
+    for (int i = 0; i < 3; ++i) {
+        const int step = (int[]){0, 7, 100000000}[i], cells = 3;
+        char path[64];
+        snprintf(path, sizeof path, "run/fields/%08d.nc", step);
+        hid_t file = create_file(path, 1, &cells, (double[]){0}, (double[]){1});
+        add_times(file, 1, &step, (double[]){0.25 * i});
+        add_field(file, "T", "cell", 1, (hsize_t[]){3}, (double[]){i, i, i});
+        H5Fclose(file);
+    }
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        trli_plot_set set =
+            read_set((trli_plot_request){.path = rows[i].path, .timed = rows[i].timed, .time = rows[i].time});
+        ck_assert_int_eq(set.panel[0].step, rows[i].step);
+        trli_plot_release(&set);
+    }
+}
+END_TEST
+
 START_TEST(draws_several_fields_side_by_side_and_names_the_picture_after_them)
 {
-    ck_assert_int_eq(run_plot("plane.h5 --field T,u --time 0.5"), 0);
+    ck_assert_int_eq(run_plot("plane.nc --field T,u --time 0.5"), 0);
     ck_assert_str_eq(text_of("stdout.txt"), "T_u.png\n");
     trli_plot_panel panels[2];
     trli_canvas *canvas, *picture = read_picture("T_u.png");
     trli_plot_set set = read_set(
-        (trli_plot_request){.path = "plane.h5", .nfields = 2, .field = {"T", "u"}, .timed = true, .time = 0.5});
+        (trli_plot_request){.path = "plane.nc", .nfields = 2, .field = {"T", "u"}, .timed = true, .time = 0.5});
     ck_ok(trli_figure_draw(test_ctx, &set, &canvas, panels));
     ck_assert_int_eq(picture->width, canvas->width);
     ck_assert_int_gt(panels[1].area.x, panels[0].bar.x + panels[0].bar.width);
@@ -301,6 +330,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, lines_have_gaps_where_values_are_not_finite);
     tcase_add_test(tc, cuts_cubes_in_the_middle_of_z_unless_told_otherwise);
     tcase_add_test(tc, takes_the_last_step_or_the_one_nearest_in_time);
+    tcase_add_test(tc, finds_the_file_of_a_time_in_a_folder);
     tcase_add_test(tc, draws_several_fields_side_by_side_and_names_the_picture_after_them);
 }
 

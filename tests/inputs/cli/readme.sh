@@ -16,4 +16,4 @@ for layer in scheduler spatialops expressions; do includes+=("-I$TRELLIS_SOURCE/
 mpicc -std=c17 -Wall -Wextra -Wpedantic -Werror -ffp-contract=off -shared -fPIC "${includes[@]}" stripe.c -o stripe.so
 
 "$TRELLIS" run stripe.yaml --steps 3 --quiet
-test -s out/fields.h5
+test -s out/fields/00000000.nc

@@ -8,8 +8,8 @@ expect 0 "$TRELLIS" run deck.yaml --report copy.json
 silent stderr.txt
 says stdout.txt "40 steps to t = 0.04 in "
 says stdout.txt "error of T: l1 "
-says stdout.txt "output is in out: fields.h5, series.csv, report.json"
-says stdout.txt "plot it with: trellis plot out/fields.h5"
+says stdout.txt "output is in out: fields/, series.csv, report.json"
+says stdout.txt "plot it with: trellis plot out"
 same out/report.json copy.json
 
 python3 - <<'PYTHON'

@@ -27,7 +27,7 @@ interrupt() {
     [ "$status" = 3 ] || fail "$signal ended the run with $status, expected 3"
     [ "$(value out/report.json "r['status']")" = interrupted ] || fail "the report does not say 'interrupted'"
     steps=$(value out/report.json "r['steps']")
-    [ -s "out/checkpoint/$(printf %08d "$steps").h5" ] || fail "no checkpoint of step $steps"
+    [ -s "out/checkpoint/$(printf %08d "$steps").nc" ] || fail "no checkpoint of step $steps"
 }
 
 # A shell without job control starts background commands with SIGINT ignored; this gives it back.

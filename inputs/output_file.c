@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "files_impl.h"
+#include "output_hdf5_impl.h"
+
+enum { WORD = sizeof(double) };
+
+static const char seal_magic[8] = "TRLSEAL";
+
+/* The share of words at a position of the file in its checksum. Zeros have none, so that nobody counts what nobody
+ * writes. */
+static uint64_t sum_words(int64_t at, const void *bytes, size_t size)
+{
+    const char *from = bytes;
+    uint64_t sum = 0, position = (uint64_t)at / WORD;
+    for (size_t i = 0; i < size; i += WORD, ++position) {
+        double word;
+        uint64_t bits;
+        memcpy(&word, from + i, sizeof word);
+        memcpy(&bits, from + i, sizeof bits);
+        if (bits) sum += trl_hash_mix(position, word);
+    }
+    return sum;
+}
+
+static uint64_t seal_sum(const trli_seal *seal)
+{
+    return sum_words(0, seal, offsetof(trli_seal, own));
+}
+
+/* Write whole words. Returns 0 or an errno. */
+static int put_words(trli_output_file *file, const void *bytes, size_t size, int64_t at)
+{
+    if (file->sealed) file->sum += sum_words(at, bytes, size);
+    return trli_file_put(file->file, bytes, size, at);
+}
+
+/* The structure goes to the file page by page. */
+static int put_structure(trli_output_file *file, const trli_memory_file *memory)
+{
+    int number = 0;
+    for (int i = 0; i < memory->npages && !number; ++i) {
+        int64_t at = memory->page[i].number * TRLI_PAGE_BYTES, rest = file->bytes - at;
+        if (rest > 0)
+            number =
+                put_words(file, memory->page[i].bytes, rest < TRLI_PAGE_BYTES ? (size_t)rest : TRLI_PAGE_BYTES, at);
+    }
+    return number;
+}
+
+/* On rank 0: a full disk is found before anything is written. */
+static trl_err reserve(trli_output_file *file)
+{
+    const int64_t size = file->bytes + (file->sealed ? (int64_t)sizeof(trli_seal) : 0);
+    char action[64];
+    int number;
+    do {
+        number = posix_fallocate(file->file, 0, size);
+    } while (number == EINTR);
+    if (!number) return TRL_OK;
+    snprintf(action, sizeof action, "reserve %" PRId64 " bytes for", size);
+    return trli_file_fail(file->ctx, action, file->path, number);
+}
+
+/* On rank 0. */
+static trl_err begin_first(trli_output_file *file, const trli_contents *contents)
+{
+    trli_memory_file memory;
+    int number;
+    trl_err err = trli_structure_create(file->ctx, file->path, contents, &memory);
+    if (err != TRL_OK) return err;
+    file->bytes = (memory.end + WORD - 1) / WORD * WORD;
+    TRL_TRY(trli_file_begin(file->ctx, file->path, false, &file->first));
+    file->file = file->first.file;
+    TRL_TRY(reserve(file));
+    number = put_structure(file, &memory);
+    if (number) err = trli_file_fail(file->ctx, "write", file->path, number);
+done:
+    trli_memory_file_release(&memory);
+    return err;
+}
+
+static trl_err fail_to_agree(trl_context *ctx)
+{
+    return trl_fail(ctx, TRL_ERR_MPI, NULL, "the ranks could not agree on where fields are written");
+}
+
+/* On other ranks: open the file by the name that rank 0 gave it for now. Collective. */
+static trl_err join(trli_output_file *file)
+{
+    const bool first = file->first.path != NULL;
+    MPI_Comm comm = trl_context_comm(file->ctx);
+    int length = first ? (int)strlen(file->first.aside) + 1 : 0;
+    char *aside = first ? file->first.aside : NULL;
+    trl_err err = TRL_OK;
+    if (MPI_Bcast(&length, 1, MPI_INT, 0, comm) != MPI_SUCCESS) TRL_TRY(fail_to_agree(file->ctx));
+    if (!first) aside = malloc((size_t)length);
+    if (!aside) err = trl_fail(file->ctx, TRL_ERR_MEMORY, NULL, "no memory to write '%s'", file->path);
+    TRL_TRY(trl_context_agree(file->ctx, err));
+    if (MPI_Bcast(aside, length, MPI_CHAR, 0, comm) != MPI_SUCCESS) TRL_TRY(fail_to_agree(file->ctx));
+    if (!first) file->file = open(aside, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (file->file < 0) err = trli_file_fail(file->ctx, "write", file->path, errno);
+done:
+    if (!first) free(aside);
+    return err;
+}
+
+/* All ranks get the places that rank 0's HDF5 chose. */
+static trl_err share_places(trl_context *ctx, const trli_contents *contents)
+{
+    for (int i = 0; i < contents->nvariables; ++i) {
+        const trli_variable *v = &contents->variable[i];
+        int64_t n = trli_variable_chunks(v) * contents->ntimes;
+        if (MPI_Bcast(v->place, (int)n, MPI_INT64_T, 0, trl_context_comm(ctx)) != MPI_SUCCESS)
+            return fail_to_agree(ctx);
+    }
+    return TRL_OK;
+}
+
+static trl_err make_buffer(trli_output_file *file, const trli_contents *contents)
+{
+    int64_t most = 1;
+    void *memory;
+    for (int i = 0; i < contents->nvariables; ++i) {
+        int64_t points = trli_variable_chunk_points(&contents->variable[i]);
+        most = points > most ? points : most;
+    }
+    trl_err err = trl_memory_alloc(file->ctx, (size_t)most * sizeof(double), "a chunk of output", &memory);
+    if (err == TRL_OK) file->buffer = memory;
+    return err;
+}
+
+trl_err trli_output_begin(trl_context *ctx, const char *path, int64_t lineage, const trli_contents *contents,
+                          trli_output_file *file)
+{
+    *file = (trli_output_file){.ctx = ctx, .file = -1, .sealed = lineage >= 0, .lineage = lineage};
+    trl_err err = trli_format(ctx, &file->path, "%s", path);
+    if (err == TRL_OK) err = make_buffer(file, contents);
+    TRL_TRY(trl_context_agree(ctx, err));
+    if (trl_context_rank(ctx) == 0) err = begin_first(file, contents);
+    TRL_TRY(trl_context_agree(ctx, err));
+    TRL_TRY(trl_context_agree(ctx, join(file)));
+    TRL_TRY(share_places(ctx, contents));
+done:
+    return err;
+}
+
+/* Copy points to the buffer, x fastest; zeros where the piece reaches over the grid's end to that of the chunk. */
+static void pack(const trl_array *array, const trl_gidx first[3], const trl_gidx lo[3], const trl_gidx hi[3],
+                 const trl_gidx points[3], double *to)
+{
+    const trl_gidx nx = hi[0] - lo[0], there = (hi[0] < points[0] ? hi[0] : points[0]) - lo[0];
+    for (trl_gidx k = lo[2]; k < hi[2]; ++k)
+        for (trl_gidx j = lo[1]; j < hi[1]; ++j, to += nx) {
+            if (j >= points[1] || k >= points[2]) {
+                memset(to, 0, (size_t)nx * sizeof *to);
+                continue;
+            }
+            const double *from =
+                (const double *)array->at + trl_array_offset(array, (trl_lidx)(lo[0] - first[0]),
+                                                             (trl_lidx)(j - first[1]), (trl_lidx)(k - first[2]));
+            memcpy(to, from, (size_t)there * sizeof *to);
+            memset(to + there, 0, (size_t)(nx - there) * sizeof *to);
+        }
+}
+
+/* Write the points from lo to hi, which lie in the chunk that begins at point `chunk` and at byte `place`. */
+static int put_piece(trli_output_file *file, const trli_variable *v, int64_t place, const trl_gidx chunk[3],
+                     const trl_gidx lo[3], const trl_gidx hi[3])
+{
+    trl_gidx count[3], run = 1;
+    int number = 0;
+    for (int a = 0; a < 3; ++a) count[a] = hi[a] - lo[a];
+    /* Rows that fill the chunk lie in one piece, and so do planes. */
+    int whole = 0;
+    while (whole < 2 && count[whole] == v->chunk[whole]) run *= count[whole++];
+    run *= count[whole];
+    const trl_gidx total = count[0] * count[1] * count[2];
+    for (trl_gidx from = 0; from < total && !number; from += run) {
+        const trl_gidx x = lo[0] - chunk[0] + from % count[0], y = lo[1] - chunk[1] + from / count[0] % count[1],
+                       z = lo[2] - chunk[2] + from / (count[0] * count[1]);
+        const int64_t at = place + ((z * v->chunk[1] + y) * v->chunk[0] + x) * (int64_t)sizeof(double);
+        number = put_words(file, file->buffer + from, (size_t)run * sizeof(double), at);
+    }
+    return number;
+}
+
+int trli_output_put(trli_output_file *file, const trli_variable *v, int time, const trl_array *array,
+                    const trl_gidx first[3], const trl_box *box)
+{
+    const int64_t *place = v->place + time * trli_variable_chunks(v);
+    trl_gidx from[3], to[3], c[3];
+    for (int a = 0; a < 3; ++a) {
+        if (box->hi[a] <= box->lo[a]) return 0;
+        from[a] = (first[a] + box->lo[a]) / v->chunk[a];
+        to[a] = (first[a] + box->hi[a] - 1) / v->chunk[a];
+    }
+    for (c[2] = from[2]; c[2] <= to[2]; ++c[2])
+        for (c[1] = from[1]; c[1] <= to[1]; ++c[1])
+            for (c[0] = from[0]; c[0] <= to[0]; ++c[0]) {
+                trl_gidx chunk[3], lo[3], hi[3];
+                for (int a = 0; a < 3; ++a) {
+                    const trl_gidx low = first[a] + box->lo[a], high = first[a] + box->hi[a];
+                    chunk[a] = c[a] * v->chunk[a];
+                    lo[a] = low > chunk[a] ? low : chunk[a];
+                    hi[a] = high < chunk[a] + v->chunk[a] && high < v->points[a] ? high : chunk[a] + v->chunk[a];
+                }
+                pack(array, first, lo, hi, v->points, file->buffer);
+                int number =
+                    put_piece(file, v, place[(c[2] * v->chunks[1] + c[1]) * v->chunks[0] + c[0]], chunk, lo, hi);
+                if (number) return number;
+            }
+    return 0;
+}
+
+/* On rank 0: the checksum of all ranks. Returns 0 or an errno. */
+static int put_seal(const trli_output_file *file, const trli_contents *contents, uint64_t sum)
+{
+    trli_seal seal = {.bytes = file->bytes, .step = contents->step[0], .lineage = file->lineage, .sum = sum};
+    memcpy(seal.magic, seal_magic, sizeof seal.magic);
+    seal.own = seal_sum(&seal);
+    return trli_file_put(file->file, &seal, sizeof seal, file->bytes);
+}
+
+/* Collective. */
+static trl_err seal_file(trli_output_file *file, const trli_contents *contents)
+{
+    uint64_t sum = 0;
+    trl_err err = TRL_OK;
+    if (!file->sealed) return TRL_OK;
+    if (MPI_Allreduce(&file->sum, &sum, 1, MPI_UINT64_T, MPI_SUM, trl_context_comm(file->ctx)) != MPI_SUCCESS)
+        return trl_fail(file->ctx, TRL_ERR_MPI, NULL, "the ranks could not add the checksums of '%s'", file->path);
+    int number = trl_context_rank(file->ctx) == 0 ? put_seal(file, contents, sum) : 0;
+    if (number) err = trli_file_fail(file->ctx, "write", file->path, number);
+    return err;
+}
+
+/* The values of other ranks reach the disk before rank 0 gives the file the name that promises them. */
+static trl_err close_others(trli_output_file *file)
+{
+    int number = 0;
+    if (file->first.path || file->file < 0) return TRL_OK;
+    if (fsync(file->file)) number = errno;
+    if (close(file->file) && !number) number = errno;
+    file->file = -1;
+    return number ? trli_file_fail(file->ctx, "write", file->path, number) : TRL_OK;
+}
+
+trl_err trli_output_end(trli_output_file *file, const trli_contents *contents, trl_err err)
+{
+    trl_context *ctx = file->ctx;
+    void *buffer = file->buffer;
+    err = trl_context_agree(ctx, err);
+    if (err == TRL_OK) err = trl_context_agree(ctx, seal_file(file, contents));
+    trl_err closed = close_others(file);
+    err = trl_context_agree(ctx, err == TRL_OK ? closed : err);
+    err = trl_context_agree(ctx, trli_file_end(&file->first, err));
+    trl_memory_free(ctx, &buffer);
+    free(file->path);
+    *file = (trli_output_file){.file = -1};
+    return err;
+}
+
+/* Write the patches of this rank. */
+static trl_err put_fields(trli_output_file *file, const trl_layout *layout, const trli_variable *variable, int n,
+                          const trli_output_field *fields)
+{
+    int number = 0;
+    for (int i = 0; i < n && !number; ++i)
+        for (int p = 0; p < layout->nlocal && !number; ++p) {
+            const trl_patch *patch = &layout->patch[layout->local[p]];
+            const trl_box box = trl_patch_owned(layout, patch, fields[i].location);
+            number = trli_output_put(file, &variable[i], 0, &fields[i].patch[p], patch->first, &box);
+        }
+    return number ? trli_file_fail(file->ctx, "write", file->path, number) : TRL_OK;
+}
+
+trl_err trli_fields_store(trl_context *ctx, const trl_layout *layout, const char *path, int64_t lineage, trl_gidx step,
+                          double time, int nstamps, const trli_stamp *stamps, int n, const trli_output_field *fields)
+{
+    trli_contents contents = {.grid = &layout->grid,
+                              .ntimes = 1,
+                              .step = &step,
+                              .time = &time,
+                              .nstamps = nstamps,
+                              .stamp = stamps,
+                              .nvariables = n};
+    trli_output_file file;
+    trl_err err = trli_variables_create(ctx, &layout->grid, layout->counts, 1, n, fields, &contents.variable);
+    err = trl_context_agree(ctx, err);
+    if (err == TRL_OK) {
+        err = trli_output_begin(ctx, path, lineage, &contents, &file);
+        if (err == TRL_OK) err = put_fields(&file, layout, contents.variable, n, fields);
+        err = trli_output_end(&file, &contents, err);
+    }
+    trli_variables_release(n, &contents.variable);
+    return err;
+}
+
+/* Read a piece of a file in full. Returns 0, an errno, or EPIPE where the file ends before. */
+static int get_bytes(int file, void *bytes, size_t size, int64_t at)
+{
+    char *to = bytes;
+    while (size > 0) {
+        ssize_t got = pread(file, to, size, at);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) return errno;
+        if (got == 0) return EPIPE;
+        to += got;
+        at += got;
+        size -= (size_t)got;
+    }
+    return 0;
+}
+
+static bool get_seal(int file, int64_t size, trli_seal *seal, char reason[TRLI_REASON_ROOM])
+{
+    const int64_t at = size - (int64_t)sizeof *seal;
+    int number = at < 0 ? EPIPE : get_bytes(file, seal, sizeof *seal, at);
+    if (number && number != EPIPE) {
+        snprintf(reason, TRLI_REASON_ROOM, "%s", strerror(number));
+        return false;
+    }
+    bool good = !number && memcmp(seal->magic, seal_magic, sizeof seal->magic) == 0 && seal->own == seal_sum(seal) &&
+                seal->bytes == at && at % WORD == 0;
+    if (!good)
+        snprintf(reason, TRLI_REASON_ROOM,
+                 "its end is not that of a checkpoint: it is truncated or damaged, or no checkpoint");
+    return good;
+}
+
+bool trli_seal_read(const char *path, trli_seal *seal, char reason[TRLI_REASON_ROOM])
+{
+    off_t size;
+    int file = trli_file_open(path, &size, reason);
+    if (file < 0) return false;
+    bool good = get_seal(file, size, seal, reason);
+    close(file);
+    return good;
+}
+
+/* The share of the words of this rank in the checksum. Returns 0 or an errno. */
+static int sum_share(int file, int64_t bytes, int rank, int ranks, uint64_t *sum)
+{
+    enum { PIECE = 1 << 20 };
+    const int64_t words = bytes / WORD, from = words * rank / ranks * WORD, to = words * (rank + 1) / ranks * WORD;
+    char *piece = malloc(PIECE);
+    int number = piece ? 0 : ENOMEM;
+    *sum = 0;
+    for (int64_t at = from; at < to && !number; at += PIECE) {
+        size_t size = to - at < PIECE ? (size_t)(to - at) : PIECE;
+        number = get_bytes(file, piece, size, at);
+        if (!number) *sum += sum_words(at, piece, size);
+    }
+    free(piece);
+    return number;
+}
+
+trl_err trli_seal_check(trl_context *ctx, const char *path, bool *whole, char reason[TRLI_REASON_ROOM])
+{
+    trli_seal seal;
+    /* the sum, and how many ranks could not read */
+    uint64_t mine[2] = {0, 1}, all[2];
+    off_t size;
+    int file = trli_file_open(path, &size, reason);
+    if (file >= 0 && get_seal(file, size, &seal, reason)) {
+        int number = sum_share(file, seal.bytes, trl_context_rank(ctx), trl_context_ranks(ctx), &mine[0]);
+        mine[1] = number != 0;
+        if (number) snprintf(reason, TRLI_REASON_ROOM, "%s", strerror(number));
+    }
+    if (file >= 0) close(file);
+    *whole = false;
+    if (MPI_Allreduce(mine, all, 2, MPI_UINT64_T, MPI_SUM, trl_context_comm(ctx)) != MPI_SUCCESS)
+        return trl_fail(ctx, TRL_ERR_MPI, NULL, "the ranks could not add the checksums of '%s'", path);
+    if (all[1]) {
+        if (!mine[1]) snprintf(reason, TRLI_REASON_ROOM, "another rank cannot read it");
+        return TRL_OK;
+    }
+    *whole = all[0] == seal.sum;
+    if (!*whole) snprintf(reason, TRLI_REASON_ROOM, "its checksum is not that of its bytes");
+    return TRL_OK;
+}

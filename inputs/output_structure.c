@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* What netCDF-4 with CF conventions wants of an HDF5 file: dimension scales, in order, with ids, attached to each
+ * variable. */
+#include <stdlib.h>
+#include <string.h>
+
+#include <hdf5_hl.h>
+
+#include "output_hdf5_impl.h"
+
+/* Chunks are bounded so that readers of a part need not read, and HDF5 can hold, all of a large patch. */
+enum { MOST_CHUNK_BYTES = 1 << 25 };
+
+/* The scales: time, then the axes with their points in cells and on faces. */
+enum { TIME, CELLS, FACES = CELLS + 3, SCALES = FACES + 3 };
+
+static const char *const scale_name[SCALES] = {"time", "x", "y", "z", "xf", "yf", "zf"};
+
+static int scale_of(trl_location location, int axis)
+{
+    return ((int)location >> axis & 1 ? FACES : CELLS) + axis;
+}
+
+static void plan_variable(const trl_grid *grid, const int patches[3], const trli_output_field *field, trli_variable *v)
+{
+    int64_t bytes = sizeof(double);
+    *v = (trli_variable){.name = field->name, .location = field->location};
+    for (int a = 0; a < 3; ++a) {
+        v->points[a] = a < grid->dim ? trl_grid_points(grid, field->location, a) : 1;
+        v->chunk[a] = a < grid->dim ? (v->points[a] + patches[a] - 1) / patches[a] : 1;
+        bytes *= v->chunk[a];
+    }
+    for (int a = 2; a >= 0 && bytes > MOST_CHUNK_BYTES; --a) {
+        int64_t row = bytes / v->chunk[a], fit = MOST_CHUNK_BYTES / row;
+        v->chunk[a] = fit > 1 ? fit : 1;
+        bytes = row * v->chunk[a];
+    }
+    for (int a = 0; a < 3; ++a) v->chunks[a] = (v->points[a] + v->chunk[a] - 1) / v->chunk[a];
+}
+
+int64_t trli_variable_chunks(const trli_variable *variable)
+{
+    return variable->chunks[0] * variable->chunks[1] * variable->chunks[2];
+}
+
+int64_t trli_variable_chunk_points(const trli_variable *variable)
+{
+    return variable->chunk[0] * variable->chunk[1] * variable->chunk[2];
+}
+
+trl_err trli_variables_create(trl_context *ctx, const trl_grid *grid, const int patches[3], int ntimes, int n,
+                              const trli_output_field *fields, trli_variable **variables)
+{
+    trli_variable *v = calloc((size_t)n + 1, sizeof *v);
+    bool good = v != NULL;
+    for (int i = 0; good && i < n; ++i) {
+        plan_variable(grid, patches, &fields[i], &v[i]);
+        v[i].place = calloc((size_t)ntimes * (size_t)trli_variable_chunks(&v[i]), sizeof *v[i].place);
+        good = v[i].place != NULL;
+    }
+    *variables = v;
+    if (good) return TRL_OK;
+    trli_variables_release(n, variables);
+    return trl_fail(ctx, TRL_ERR_MEMORY, NULL, "no memory to write %d fields", n);
+}
+
+void trli_variables_release(int n, trli_variable **variables)
+{
+    for (int i = 0; *variables && i < n; ++i) free((*variables)[i].place);
+    free(*variables);
+    *variables = NULL;
+}
+
+/* A list for datasets that keep the order of their attributes; chunks of these sizes unless NULL. */
+static hid_t dataset_list(int rank, const hsize_t *chunk)
+{
+    hid_t list = H5Pcreate(H5P_DATASET_CREATE);
+    if (list < 0) return -1;
+    if (H5Pset_attr_creation_order(list, H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED) >= 0 &&
+        H5Pset_obj_track_times(list, false) >= 0 && (!chunk || H5Pset_chunk(list, rank, chunk) >= 0))
+        return list;
+    H5Pclose(list);
+    return -1;
+}
+
+/* A dataset; along the time axis, which is the first if there is one, it may grow. */
+static hid_t create_dataset(hid_t file, const char *name, hid_t type, int rank, const hsize_t *shape, bool timed,
+                            const hsize_t *chunk)
+{
+    hsize_t most[4];
+    for (int a = 0; a < rank; ++a) most[a] = timed && a == 0 ? H5S_UNLIMITED : shape[a];
+    hid_t space = H5Screate_simple(rank, shape, most), list = dataset_list(rank, timed ? chunk : NULL), data = -1;
+    if (space >= 0 && list >= 0) data = H5Dcreate2(file, name, type, space, H5P_DEFAULT, list, H5P_DEFAULT);
+    hid_t reason = trli_hdf5_keep_reason();
+    if (list >= 0) H5Pclose(list);
+    if (space >= 0) H5Sclose(space);
+    trli_hdf5_restore_reason(reason);
+    return data;
+}
+
+/* A short row of numbers with its values. */
+static hid_t create_row(hid_t file, const char *name, hid_t type, hsize_t n, bool timed, const void *values)
+{
+    const hsize_t most = 1024, chunk = n < most ? n : most;
+    hid_t data = create_dataset(file, name, type, 1, &n, timed, &chunk);
+    if (data < 0 || H5Dwrite(data, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0) return data;
+    hid_t reason = trli_hdf5_keep_reason();
+    H5Dclose(data);
+    trli_hdf5_restore_reason(reason);
+    return -1;
+}
+
+/* No unit is known of the deck's lengths and times: "1" says so, and readers do not take time for a date. Only time says
+ * which axis it is: VTK takes others that do for degrees on a sphere. */
+static bool describe_row(hid_t data, const char *what)
+{
+    return data >= 0 && trli_hdf5_put_text(data, "long_name", what) && trli_hdf5_put_text(data, "units", "1");
+}
+
+static bool make_scale(hid_t data, int scale, int id)
+{
+    int32_t number = id;
+    return H5DSset_scale(data, scale_name[scale]) >= 0 &&
+           trli_hdf5_put(data, "_Netcdf4Dimid", H5T_NATIVE_INT32, &number);
+}
+
+static hid_t create_coordinate(hid_t file, const trl_grid *grid, int scale, int id)
+{
+    const int axis = (scale - CELLS) % 3;
+    const bool on_face = scale >= FACES;
+    trl_gidx n = trl_grid_points(grid, on_face ? (trl_location)(1 << axis) : TRL_CELL, axis);
+    double *at = malloc((size_t)n * sizeof *at);
+    char what[32];
+    if (!at) return -1;
+    for (trl_gidx i = 0; i < n; ++i)
+        at[i] = grid->origin[axis] + ((double)i + (on_face ? 0 : 0.5)) * grid->spacing[axis];
+    hid_t data = create_row(file, scale_name[scale], H5T_NATIVE_DOUBLE, (hsize_t)n, false, at);
+    free(at);
+    snprintf(what, sizeof what, "%c %s", 'x' + axis, on_face ? "of faces" : "of cell centres");
+    if (data < 0 || (make_scale(data, scale, id) && describe_row(data, what))) return data;
+    hid_t reason = trli_hdf5_keep_reason();
+    H5Dclose(data);
+    trli_hdf5_restore_reason(reason);
+    return -1;
+}
+
+/* time, step, and the coordinates that the variables need. */
+static bool create_scales(hid_t file, const trli_contents *c, hid_t scale[SCALES])
+{
+    bool wanted[SCALES] = {false};
+    int id = 0;
+    for (int i = 0; i < c->nvariables; ++i)
+        for (int a = 0; a < c->grid->dim; ++a) wanted[scale_of(c->variable[i].location, a)] = true;
+    scale[TIME] = create_row(file, "time", H5T_NATIVE_DOUBLE, (hsize_t)c->ntimes, true, c->time);
+    bool good = scale[TIME] >= 0 && make_scale(scale[TIME], TIME, id++) &&
+                describe_row(scale[TIME], "time of the problem") && trli_hdf5_put_text(scale[TIME], "axis", "T");
+    for (int s = CELLS; good && s < SCALES; ++s) {
+        if (!wanted[s]) continue;
+        scale[s] = create_coordinate(file, c->grid, s, id++);
+        good = scale[s] >= 0;
+    }
+    if (!good) return false;
+    hid_t step = create_row(file, "step", H5T_NATIVE_INT64, (hsize_t)c->ntimes, true, c->step);
+    good = describe_row(step, "number of the time step") && H5DSattach_scale(step, scale[TIME], 0) >= 0;
+    hid_t reason = trli_hdf5_keep_reason();
+    if (step >= 0) H5Dclose(step);
+    trli_hdf5_restore_reason(reason);
+    return good;
+}
+
+/* "T", or "q, component x". */
+static bool describe_variable(hid_t data, const trli_variable *v)
+{
+    char what[256];
+    const char *dot = strrchr(v->name, '.');
+    if (dot)
+        snprintf(what, sizeof what, "%.*s, component %s", (int)(dot - v->name), v->name, dot + 1);
+    else
+        snprintf(what, sizeof what, "%s", v->name);
+    return trli_hdf5_put_text(data, "long_name", what) &&
+           trli_hdf5_put_text(data, "location", trl_location_name(v->location));
+}
+
+/* Let HDF5 place each chunk. */
+static bool place_chunks(hid_t data, int dim, int ntimes, const trli_variable *v, trli_memory_file *memory)
+{
+    int64_t *place = v->place;
+    const size_t bytes = (size_t)trli_variable_chunk_points(v) * sizeof(double);
+    for (int t = 0; t < ntimes; ++t)
+        for (trl_gidx k = 0; k < v->chunks[2]; ++k)
+            for (trl_gidx j = 0; j < v->chunks[1]; ++j)
+                for (trl_gidx i = 0; i < v->chunks[0]; ++i) {
+                    const trl_gidx at[3] = {i, j, k};
+                    hsize_t offset[4] = {(hsize_t)t};
+                    for (int a = 0; a < dim; ++a) offset[dim - a] = (hsize_t)(at[a] * v->chunk[a]);
+                    memory->place = -1;
+                    if (H5Dwrite_chunk(data, H5P_DEFAULT, 0, offset, bytes, memory->values) < 0) return false;
+                    if (memory->place < 0) return false;
+                    *place++ = memory->place;
+                }
+    return true;
+}
+
+static bool create_variable(hid_t file, const trli_contents *c, const trli_variable *v, const hid_t scale[SCALES],
+                            trli_memory_file *memory)
+{
+    const int dim = c->grid->dim;
+    hsize_t shape[4] = {(hsize_t)c->ntimes}, chunk[4] = {1};
+    for (int a = 0; a < dim; ++a) {
+        shape[dim - a] = (hsize_t)v->points[a];
+        chunk[dim - a] = (hsize_t)v->chunk[a];
+    }
+    hid_t data = create_dataset(file, v->name, H5T_NATIVE_DOUBLE, dim + 1, shape, true, chunk);
+    bool good = data >= 0 && describe_variable(data, v) && H5DSattach_scale(data, scale[TIME], 0) >= 0;
+    for (int a = 0; good && a < dim; ++a)
+        good = H5DSattach_scale(data, scale[scale_of(v->location, a)], (unsigned)(dim - a)) >= 0;
+    good = good && place_chunks(data, dim, c->ntimes, v, memory);
+    hid_t reason = trli_hdf5_keep_reason();
+    if (data >= 0) H5Dclose(data);
+    trli_hdf5_restore_reason(reason);
+    return good;
+}
+
+static bool fill_file(hid_t file, const trli_contents *c, trli_memory_file *memory)
+{
+    hid_t scale[SCALES];
+    for (int s = 0; s < SCALES; ++s) scale[s] = -1;
+    bool good = trli_hdf5_put_text(file, "Conventions", "CF-1.8") && trli_hdf5_put_grid(file, c->grid);
+    for (int i = 0; good && i < c->nstamps; ++i)
+        good = trli_hdf5_put(file, c->stamp[i].name, H5T_NATIVE_DOUBLE, &c->stamp[i].value);
+    good = good && create_scales(file, c, scale);
+    for (int i = 0; good && i < c->nvariables; ++i) good = create_variable(file, c, &c->variable[i], scale, memory);
+    hid_t reason = trli_hdf5_keep_reason();
+    for (int s = 0; s < SCALES; ++s)
+        if (scale[s] >= 0) H5Dclose(scale[s]);
+    trli_hdf5_restore_reason(reason);
+    return good;
+}
+
+trl_err trli_structure_create(trl_context *ctx, const char *path, const trli_contents *contents,
+                              trli_memory_file *memory)
+{
+    int64_t most = 1;
+    trl_err err = TRL_OK;
+    hid_t file = -1;
+    for (int i = 0; i < contents->nvariables; ++i) {
+        int64_t points = trli_variable_chunk_points(&contents->variable[i]);
+        most = points > most ? points : most;
+    }
+    /* Nobody reads these: they lend a chunk an address. */
+    void *values = calloc((size_t)most, sizeof(double));
+    if (!values) return trl_fail(ctx, TRL_ERR_MEMORY, NULL, "no memory to write '%s'", path);
+    *memory = (trli_memory_file){.values = values};
+    file = trli_memory_file_create(memory);
+    bool good = file >= 0 && fill_file(file, contents, memory);
+    if (!good) err = trli_hdf5_fail(ctx, "make the structure of", path);
+    if (file >= 0 && H5Fclose(file) < 0 && err == TRL_OK) err = trli_hdf5_fail(ctx, "make the structure of", path);
+    free(values);
+    memory->values = NULL;
+    if (err != TRL_OK) trli_memory_file_release(memory);
+    return err;
+}
