@@ -75,8 +75,8 @@ static const trli_command commands[] = {
                 OPTION_THREADS,
                 OPTION_PLUGIN_PATH}},
     {.name = "plot",
-     .operands = "FILE",
-     .doc = "draw a field of fields.h5 as a picture",
+     .operands = "FILE|DIR",
+     .doc = "draw a field of a run's output, or of one of its files, as a picture",
      .operands_min = 1,
      .operands_max = 1,
      .run = trli_cmd_plot,
@@ -84,6 +84,13 @@ static const trli_command commands[] = {
                 {"--slice", "z=0.5", "the plane to draw of a 3-D field (default: the middle of z)", false},
                 {"--time", "t|last", "the output nearest to a time (default: last)", false},
                 {"-o", "PICTURE", "the PNG file to write (default: named after the fields)", false}}},
+    {.name = "collect",
+     .operands = "DIR",
+     .doc = "join the files of a run's output times to one",
+     .operands_min = 1,
+     .operands_max = 1,
+     .run = trli_cmd_collect,
+     .option = {{"-o", "FILE", "the netCDF file to write (default: all.nc in DIR)", false}}},
     {.name = "types",
      .operands = "[NAME]",
      .doc = "list expression types, operators and functions, or explain one",
@@ -167,7 +174,7 @@ void trli_help_print(FILE *out)
     int n;
     const trli_command *table = trli_commands(&n);
     fputs("Trellis " TRL_VERSION ": solves partial differential equations written in a YAML deck.\n\ncommands:\n", out);
-    for (int i = 0; i < n; ++i) fprintf(out, "  %-6s %-10s %s\n", table[i].name, table[i].operands, table[i].doc);
+    for (int i = 0; i < n; ++i) fprintf(out, "  %-7s %-10s %s\n", table[i].name, table[i].operands, table[i].doc);
     fputs(
         "\n'trellis COMMAND --help' shows the options of a command.\n"
         "exit codes: 0 done; 2 the deck, a plugin or the command line is wrong; 3 the run failed; 4 a bug in Trellis\n",

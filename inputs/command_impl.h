@@ -92,6 +92,7 @@ int trli_cmd_run(trl_context *ctx, const trli_arguments *arguments);
 int trli_cmd_kernels(trl_context *ctx, const trli_arguments *arguments);
 int trli_cmd_plan(trl_context *ctx, const trli_arguments *arguments);
 int trli_cmd_check(trl_context *ctx, const trli_arguments *arguments);
+int trli_cmd_collect(trl_context *ctx, const trli_arguments *arguments);
 int trli_cmd_plot(trl_context *ctx, const trli_arguments *arguments);
 int trli_cmd_types(trl_context *ctx, const trli_arguments *arguments);
 int trli_cmd_new(trl_context *ctx, const trli_arguments *arguments);
