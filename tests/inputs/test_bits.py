@@ -36,10 +36,12 @@ def run(options, deck, folder, settings):
     report = folder / "report.json"
     report.unlink(missing_ok=True)
     command = RANKS if "ranks" in settings else []
-    command = command + [options.trellis, "run", str(deck), "--quiet", "--report", str(report), "--set", f"output.directory={folder}"]
+    command = command + [options.trellis, "run", str(deck), "--quiet", "--report", str(report), "--set", f"output.directory={folder / 'out'}"]
     for setting in [s for s in settings if s != "ranks"]:
         command += ["--set", setting]
-    environment = {"OMPI_MCA_ess_singleton_isolated": "1", **os.environ}  # a rank alone starts no daemon
+    environment = {"OMPI_MCA_ess_singleton_isolated": "1", **os.environ}
+    if "ranks" not in settings:  # no daemon; Open MPI names its folder as that of other such runs
+        environment["OMPI_MCA_orte_tmpdir_base"] = str(folder)
     done = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=600)
     if done.returncode == 0:
         return json.loads(report.read_text(encoding="utf-8"))["fields"], ""
