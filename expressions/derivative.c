@@ -300,7 +300,7 @@ static trli_value limiter_written_out(trli_ir *ir, trli_value v)
 
 /* ---- nodes ---- */
 
-static trli_value node_tangent(trli_ir *ir, trli_value v, const trli_value t[3])
+trli_value trli_node_tangent(trli_ir *ir, trli_value v, const trli_value t[3])
 {
     const trli_node n = ir->node[v];
     trli_value s = t[0];
@@ -338,8 +338,7 @@ static trli_value node_tangent(trli_ir *ir, trli_value v, const trli_value t[3])
     }
 }
 
-/* Which operands have a say in a node's tangent: bit i. */
-static unsigned operands_that_count(const trli_node *n)
+unsigned trli_operands_that_count(const trli_node *n)
 {
     switch ((trli_op)n->op) {
     case TRLI_OP_NOT:
@@ -371,13 +370,13 @@ static trl_err advance(trli_derivative *d)
         TRL_TRY(trli_derivative_need(d, limiter_written_out(ir, v), &t[0]));
         return t[0] == TRLI_TANGENT_UNKNOWN ? ir->err : trli_derivative_set(d, v, t[0]);
     }
-    unsigned operands = operands_that_count(&n);
+    unsigned operands = trli_operands_that_count(&n);
     for (int i = 0; i < 3; ++i) {
         if (!(operands >> i & 1)) continue;
         TRL_TRY(trli_derivative_need(d, n.arg[i], &t[i]));
         ready &= t[i] != TRLI_TANGENT_UNKNOWN;
     }
-    if (ready) TRL_TRY(trli_derivative_set(d, v, node_tangent(ir, v, t)));
+    if (ready) TRL_TRY(trli_derivative_set(d, v, trli_node_tangent(ir, v, t)));
     err = ir->err;
 done:
     return err;

@@ -23,6 +23,11 @@ struct trli_derivative {
     int32_t nstack, stack_capacity;
 };
 
+/* The tangent of one operation from those of its operands; TRLI_NO_VALUE: zero. Not for leaves and limiters. */
+trli_value trli_node_tangent(trli_ir *ir, trli_value v, const trli_value t[3]);
+/* Which operands have a say in a node's tangent: bit i. */
+unsigned trli_operands_that_count(const trli_node *n);
+
 void trli_derivative_free(trli_derivative *d);
 TRL_NODISCARD trl_err trli_derivative_set(trli_derivative *d, trli_value v, trli_value tangent);
 /* The tangent of a value if it is known by now; else TRLI_TANGENT_UNKNOWN, and it is found next. For leaf. */

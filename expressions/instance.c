@@ -3,6 +3,7 @@
 /* Instances: the problem's expressions evaluated from one set of the variables' values at one time. Equal values of
  * two instances are one node of the IR, so what does not change with time or stage is computed once without being
  * told. */
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,18 +34,24 @@ trl_err trli_instance_create(trli_model *model, trli_program *program, int time_
     return TRL_OK;
 }
 
+static void destroy_shared(trli_instance **shared)
+{
+    trli_instance *s = *shared;
+    *shared = NULL;
+    if (!s) return;
+    trli_tangents_free(s);
+    free(s->formula);
+    free(s->variable_formula);
+    free(s);
+}
+
 void trli_instance_destroy(trli_instance **instance)
 {
     trli_instance *in = *instance;
     *instance = NULL;
     if (!in) return;
     trli_tangents_free(in);
-    if (in->sides) { /* shares all but its memos */
-        trli_tangents_free(in->sides);
-        free(in->sides->formula);
-        free(in->sides->variable_formula);
-        free(in->sides);
-    }
+    destroy_shared(&in->sides);
     free(in->variable);
     free(in->formula);
     free(in->variable_formula);
@@ -52,25 +59,80 @@ void trli_instance_destroy(trli_instance **instance)
     free(in);
 }
 
-trl_err trli_instance_sides(trli_instance *instance, trli_instance **sides)
+/* An instance that shares all with another but its memos, and stores nothing. */
+static trl_err share(const trli_instance *instance, trli_instance **shared)
 {
-    *sides = instance->inline_only ? instance : instance->sides;
-    if (*sides) return TRL_OK;
-    trli_instance *s = malloc(sizeof *s);
+    trli_instance *s = *shared = malloc(sizeof *s);
     if (s) {
         *s = *instance;
         s->inline_only = true;
+        s->sides = NULL;
         s->tangent = NULL;
         s->ntangents = 0;
         s->formula = calloc((size_t)instance->model->nentries + 1, sizeof *s->formula);
         s->variable_formula = calloc((size_t)instance->model->nvariables + 1, sizeof *s->variable_formula);
+        if (s->formula && s->variable_formula) return TRL_OK;
     }
-    if (!s || !s->formula || !s->variable_formula) {
-        free(s);
-        return trl_fail(instance->model->ctx, TRL_ERR_MEMORY, NULL, "no memory for boundary values");
-    }
-    instance->sides = *sides = s;
+    destroy_shared(shared);
+    return trl_fail(instance->model->ctx, TRL_ERR_MEMORY, NULL, "no memory for an instance of %d expressions",
+                    instance->model->nentries);
+}
+
+trl_err trli_instance_sides(trli_instance *instance, trli_instance **sides)
+{
+    trl_err err = TRL_OK;
+    *sides = instance->inline_only ? instance : instance->sides;
+    if (*sides) return TRL_OK;
+    err = share(instance, &instance->sides);
+    *sides = instance->sides;
+    return err;
+}
+
+trl_err trli_instance_marked(const trli_instance *instance, const trli_marks *marks, trli_instance **marked)
+{
+    trl_err err = share(instance, marked);
+    if (err != TRL_OK) return err;
+    err = share(instance, &(*marked)->apart);
+    if (err != TRL_OK) return err;
+    (*marked)->marks = marks;
+    (*marked)->apart->reads_apart = true;
     return TRL_OK;
+}
+
+void trli_instance_marked_destroy(trli_instance **marked)
+{
+    if (*marked) destroy_shared(&(*marked)->apart);
+    destroy_shared(marked);
+}
+
+trl_err trli_marks_add(trli_model *model, trli_marks *marks, const trl_ast *node)
+{
+    if (marks->n == marks->capacity) {
+        int more = marks->capacity ? 2 * marks->capacity : 64;
+        const trl_ast **longer = realloc(marks->node, (size_t)more * sizeof(const trl_ast *));
+        if (!longer) return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d parts of formulas", more);
+        marks->node = longer;
+        marks->capacity = more;
+    }
+    marks->node[marks->n++] = node;
+    return TRL_OK;
+}
+
+static int compare_marks(const void *a, const void *b)
+{
+    const uintptr_t x = (uintptr_t) * (const trl_ast *const *)a, y = (uintptr_t) * (const trl_ast *const *)b;
+    return (x > y) - (x < y);
+}
+
+void trli_marks_sort(trli_marks *marks)
+{
+    if (marks->n > 0) qsort(marks->node, (size_t)marks->n, sizeof(const trl_ast *), compare_marks);
+}
+
+bool trli_marks_have(const trli_marks *marks, const trl_ast *node)
+{
+    return marks->n > 0 &&
+           bsearch(&node, marks->node, (size_t)marks->n, sizeof(const trl_ast *), compare_marks) != NULL;
 }
 
 /* Why a formula's component becomes a field of its own; NULL: it does not, or that is decided when its readers are known (*offered). */
@@ -236,8 +298,10 @@ trl_err trli_lower_symbol(trli_instance *in, const trli_symbol *symbol, const tr
         if (in->initial)
             return remember(in, &in->variable_formula[symbol->index], symbol->index, lower_initial, v->name, &v->place,
                             typed);
-        *typed = (trli_typed){.location = {v->location, TRLI_ANYWHERE, TRLI_ANYWHERE},
-                              .value = {trli_ir_field(&model->ir, in->variable[symbol->index])}};
+        const int field = in->variable[symbol->index];
+        *typed = (trli_typed){
+            .location = {v->location, TRLI_ANYWHERE, TRLI_ANYWHERE},
+            .value = {in->reads_apart ? trli_ir_field_apart(&model->ir, field) : trli_ir_field(&model->ir, field)}};
         return model->ir.err;
     }
     trli_entry *entry = &model->entry[symbol->index];

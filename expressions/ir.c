@@ -184,6 +184,14 @@ trli_value trli_ir_field(trli_ir *ir, int field)
     return add_node(ir, &n);
 }
 
+trli_value trli_ir_field_apart(trli_ir *ir, int field)
+{
+    trli_node n = blank(TRLI_OP_FIELD);
+    n.index = field;
+    n.bit = 1;
+    return add_node(ir, &n);
+}
+
 trli_value trli_ir_coordinate(trli_ir *ir, int axis, int bit)
 {
     trli_node n = blank(TRLI_OP_COORDINATE);

@@ -59,7 +59,7 @@ typedef struct trli_node {
     uint8_t reach[3]; /* farthest offset of a field read below, along each axis; saturates at 255 */
     int32_t
         index; /* SCALAR, FIELD: which; COORDINATE: axis; AT_SIDE: 2*axis + side; LIMIT: limiter; FUNCTION*: row of the table */
-    int32_t bit; /* COORDINATE: location bit of the axis, or TRLI_UNPLACED */
+    int32_t bit; /* COORDINATE: location bit of the axis, or TRLI_UNPLACED; FIELD: 1: read apart */
     trli_value arg[3];
     double number; /* CONSTANT: the value; RANDOM: the seed */
 } trli_node;
@@ -96,6 +96,8 @@ int trli_op_operands(trli_op op);
 trli_value trli_ir_constant(trli_ir *ir, double number);
 trli_value trli_ir_scalar(trli_ir *ir, int scalar);
 trli_value trli_ir_field(trli_ir *ir, int field);
+/* The same field as a node of its own, so that derivatives can tell one reading from the other; not for kernels. */
+trli_value trli_ir_field_apart(trli_ir *ir, int field);
 /* bit: 0 or 1, or TRLI_UNPLACED: the location of the use. */
 trli_value trli_ir_coordinate(trli_ir *ir, int axis, int bit);
 trli_value trli_ir_random(trli_ir *ir, double seed);

@@ -343,6 +343,12 @@ done:
 
 trl_err trli_lower_node(trli_lowering *lw, const trl_ast *node, const trl_names *names, trli_typed *typed)
 {
+    const trli_instance *in = lw->instance;
+    if (in->marks && trli_marks_have(in->marks, node)) {
+        trli_lowering apart = *lw;
+        apart.instance = in->apart;
+        return trli_lower_node(&apart, node, names, typed);
+    }
     switch (node->kind) {
     case TRL_AST_NUMBER:
         *typed = trli_typed_scalar(TRLI_ANYWHERE, trli_ir_constant(lw->ir, node->number));

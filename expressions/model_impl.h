@@ -265,19 +265,28 @@ typedef struct trli_memo {
     trli_typed typed;
 } trli_memo;
 
+/* Parts of formulas. */
+typedef struct trli_marks {
+    int n, capacity;
+    const trl_ast **node;
+} trli_marks;
+
 struct trli_instance {
     trli_model *model;
     trli_program *program;
     const trli_instance *old; /* instance of old(f) and evaluate: step; NULL: this one */
     int time_scalar;
     int stage;
-    int *variable;                 /* [nvariables] the field of each, or -1 */
-    trli_memo *formula;            /* [nentries] */
-    trli_memo *variable_formula;   /* [nvariables] initial program: their values are formulas */
-    int **opaque;                  /* [nentries] fields of each computed tag, NULL: not yet */
-    bool inline_only;              /* boundary values: named formulas are never stored */
-    bool initial;                  /* the variables' values are their initial formulas */
-    struct trli_instance *sides;   /* the same instance for boundary values, made at first use */
+    int *variable;               /* [nvariables] the field of each, or -1 */
+    trli_memo *formula;          /* [nentries] */
+    trli_memo *variable_formula; /* [nvariables] initial program: their values are formulas */
+    int **opaque;                /* [nentries] fields of each computed tag, NULL: not yet */
+    bool inline_only;            /* boundary values: named formulas are never stored */
+    bool initial;                /* the variables' values are their initial formulas */
+    struct trli_instance *sides; /* the same instance for boundary values, made at first use */
+    const trli_marks *marks;     /* NULL, or which parts of formulas are lowered in instance `apart` */
+    struct trli_instance *apart; /* the same instance, with the variables' values read apart */
+    bool reads_apart;
     struct trli_tangent **tangent; /* [ntangents] by direction, made at first use */
     int ntangents;
 };
@@ -450,6 +459,15 @@ TRL_NODISCARD trl_err trli_instance_fill_field(trli_instance *instance, int fiel
 TRL_NODISCARD trl_err trli_instance_planes(trli_instance *instance, bool check);
 /* The instance that boundary values are lowered in: shares fields and plugins' results, stores nothing. */
 TRL_NODISCARD trl_err trli_instance_sides(trli_instance *instance, trli_instance **sides);
+/* An instance that shares fields and plugins' results with another and stores nothing. The variables that marked parts of formulas read,
+ * also through named expressions, are read apart in it (trli_ir_field_apart). marks: sorted, valid as long as the instance is. */
+TRL_NODISCARD trl_err trli_instance_marked(const trli_instance *instance, const trli_marks *marks,
+                                           trli_instance **marked);
+void trli_instance_marked_destroy(trli_instance **marked);
+/* Mark a part of a formula; put them in the order in which they are found. */
+TRL_NODISCARD trl_err trli_marks_add(trli_model *model, trli_marks *marks, const trl_ast *node);
+void trli_marks_sort(trli_marks *marks);
+bool trli_marks_have(const trli_marks *marks, const trl_ast *node);
 /* Lower every entry that is used, dependencies first, so that later lowering recurses no deeper than one formula. */
 TRL_NODISCARD trl_err trli_instance_prepare(trli_instance *instance);
 
@@ -491,6 +509,8 @@ TRL_NODISCARD trl_err trli_program_offer(trli_program *program, const char *name
 TRL_NODISCARD trl_err trli_program_reduce(trli_program *program, const char *label, trli_value value,
                                           trl_location location, trli_reduce_kind kind, bool weighted,
                                           const trl_gidx *point, int *scalar);
+/* The step that writes the field or scalar that a node reads, or NULL; *which: its output. */
+const trli_step *trli_program_producer(const trli_program *program, const trli_node *n, int *which);
 /* The scalar that holds a value which varies nowhere. */
 TRL_NODISCARD trl_err trli_program_scalar(trli_program *program, const char *label, trli_value value, int *scalar);
 /* Reserve the next step, zeroed; NULL and a recorded error without memory. */

@@ -198,6 +198,19 @@ trl_err trli_program_scalar(trli_program *program, const char *label, trli_value
     return model->ir.err;
 }
 
+const trli_step *trli_program_producer(const trli_program *program, const trli_node *n, int *which)
+{
+    for (int i = 0; i < program->nsteps; ++i) {
+        const trli_step *s = &program->step[i];
+        bool kernel = s->kind == TRLI_STEP_KERNEL || s->kind == TRLI_STEP_OPAQUE;
+        for (*which = 0; n->op == TRLI_OP_FIELD && kernel && *which < s->nout; ++*which)
+            if (s->field[*which] == n->index) return s;
+        bool reduces = s->kind == TRLI_STEP_REDUCE || s->kind == TRLI_STEP_SCALAR;
+        if (n->op == TRLI_OP_SCALAR && reduces && s->scalar == n->index) return s;
+    }
+    return NULL;
+}
+
 static trl_err add_root(trli_program *program, int **list, int *n, int *capacity, int value)
 {
     if (*n == *capacity) {

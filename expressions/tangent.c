@@ -199,20 +199,6 @@ static trl_err opaque_fails(const trli_tangent_of *t, int entry)
                     deck->name, parameter_of(t), deck->type->name);
 }
 
-/* The step of the program that writes a field or scalar, or NULL; *which: its output. */
-static const trli_step *find_producer(const trli_program *program, const trli_node *n, int *which)
-{
-    for (int i = 0; i < program->nsteps; ++i) {
-        const trli_step *s = &program->step[i];
-        bool kernel = s->kind == TRLI_STEP_KERNEL || s->kind == TRLI_STEP_OPAQUE;
-        for (*which = 0; n->op == TRLI_OP_FIELD && kernel && *which < s->nout; ++*which)
-            if (s->field[*which] == n->index) return s;
-        bool reduces = s->kind == TRLI_STEP_REDUCE || s->kind == TRLI_STEP_SCALAR;
-        if (n->op == TRLI_OP_SCALAR && reduces && s->scalar == n->index) return s;
-    }
-    return NULL;
-}
-
 static trl_err reduce(const trli_tangent_of *t, const trli_step *like, trli_value value, trli_reduce_kind kind,
                       trli_value *result)
 {
@@ -356,7 +342,7 @@ static trl_err leaf(trli_derivative *d, trli_value v)
         TRL_TRY(trli_tangent((trli_instance *)t->in->old, t->direction, v, &tangent));
         return trli_derivative_set(d, v, tangent);
     }
-    const trli_step *producer = find_producer(t->in->program, &n, &which);
+    const trli_step *producer = trli_program_producer(t->in->program, &n, &which);
     if (n.op == TRLI_OP_SCALAR) return scalar_leaf(t, v, producer);
     if (!producer)
         return trl_fail(model->ctx, TRL_ERR_BUG, NULL, "nothing computes field '%s'", model->field[n.index].name);

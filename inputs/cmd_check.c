@@ -44,6 +44,6 @@ done:
     trli_deck_destroy(&deck);
     trl_registry_destroy(&registry);
     int status = trli_command_finish(ctx, err);
-    /* What would stop the run later, as values that are not finite, is wrong in the deck already. */
+    /* What would stop the run, as values that are not finite, is wrong in the deck already. */
     return status == trl_err_exit_code(TRL_ERR_NUMERICS) ? trl_err_exit_code(TRL_ERR_INPUT) : status;
 }

@@ -72,7 +72,6 @@ static trl_err measure(trl_context *ctx, trl_simulation *sim)
     const double seconds = 2, start = trli_clock();
     int more = 1;
     trl_err err = TRL_OK;
-    TRL_TRY(trl_simulation_initialise(sim));
     for (int n = 1; more && !trl_simulation_done(sim); ++n) {
         TRL_TRY(trl_simulation_step(sim));
         more = n < least || trli_clock() - start < seconds;
@@ -89,14 +88,16 @@ int trli_cmd_plan(trl_context *ctx, const trli_arguments *arguments)
     trl_registry *registry;
     trli_deck *deck;
     trl_simulation *sim = NULL;
-    trl_err err = TRL_OK;
+    trl_err err = TRL_OK, found;
     TRL_TRY(trli_command_deck(ctx, arguments, &registry, &deck));
     TRL_TRY(trl_simulation_create(ctx, trli_deck_problem(deck), &sim));
-    if (trli_arguments_value(arguments, "--measure")) TRL_TRY(measure(ctx, sim));
+    found = trl_simulation_initialise(sim); /* a plan is shown all the same, with what bounds dt */
+    if (found == TRL_OK && trli_arguments_value(arguments, "--measure")) TRL_TRY(measure(ctx, sim));
     if (trl_context_rank(ctx) == 0) err = trl_simulation_describe(sim, verbose, print_line, stdout);
     TRL_TRY(trl_context_agree(ctx, err));
     TRL_TRY(print_memory_of_ranks(ctx, sim));
     TRL_TRY(trl_context_agree(ctx, write_graphs(ctx, sim, trli_arguments_value(arguments, "--dot"))));
+    err = found;
 done:
     trl_simulation_destroy(&sim);
     trli_deck_destroy(&deck);

@@ -268,6 +268,7 @@ trl_err trl_simulation_describe(const trl_simulation *sim, bool verbose, void (*
     char blocking[256];
     trli_time_blocking_describe(sim, sizeof blocking, blocking);
     say(&l, "time blocks  %s", blocking);
+    trli_describe_bound(sim, write, data);
     say(&l, "tasks        %" PRId64 " per step, %" PRId64 " dependencies", st.step_graph.tasks,
         st.step_graph.dependencies);
     say(&l, "critical path  tau_1 = %.3g s, tau_inf = %.3g s, P(G) = %.3f for %d worker%s", st.step_graph.tau_1,

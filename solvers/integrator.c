@@ -15,6 +15,7 @@ static const trl_integrator euler = {
     .order = 1,
     .stability = 1,
     .shu_osher = true,
+    .radius = 1,
 };
 
 /* Shu & Osher (1988), J. Comput. Phys. 77, 439. */
@@ -27,6 +28,7 @@ static const trl_integrator ssprk2 = {
     .stability = 1,
     .shu_osher = true,
     .alpha = {0, 0.5},
+    .radius = 1,
 };
 
 static const trl_integrator ssprk3 = {
@@ -38,7 +40,8 @@ static const trl_integrator ssprk3 = {
     .stability = 1.25,
     .shu_osher = true,
     .alpha = {0, 0.75, 1.0 / 3.0},
-    .imaginary = true,
+    .imaginary = 1.7320508075688772, /* sqrt(3) */
+    .radius = 1.7320508075688772,
 };
 
 static const trl_integrator rk4 = {
@@ -49,7 +52,8 @@ static const trl_integrator rk4 = {
     .c = {0, 0.5, 0.5, 1},
     .stability = 1.39,
     .a = {{0.5}, {0, 0.5}, {0, 0, 1}, {1.0 / 6.0, 1.0 / 3.0, 1.0 / 3.0, 1.0 / 6.0}},
-    .imaginary = true,
+    .imaginary = 2.8284271247461903, /* sqrt(8) */
+    .radius = 2.615,
 };
 
 #define INTEGRATOR_ENTRY(name) &name,

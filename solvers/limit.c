@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* The stable time step as a program: the largest of sum_a |u_a|/h_a + sum_a 2 D_a/h_a^2 over points and equations. */
+/* The stable time step as a program: the largest of sum_a |u_a|/h_a + sum_a 2 D_a/h_a^2 over the points of each equation, for the transport
+ * that is found in its text, and what the Jacobian of the rest needs. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "limit_impl.h"
 
@@ -12,12 +14,15 @@ typedef struct limit {
     trl_simulation *sim;
     trli_instance *in;
     trli_ir *ir;
-    trli_value largest; /* scalar: the largest rate of all terms so far */
-    trli_value given;   /* rate of the deck's speed and diffusivity at cells, or TRLI_NO_VALUE */
-    bool given_added;   /* to some equation's rate */
-    bool central;       /* central advection was found */
-    bool diffusive;     /* diffusion was found */
+    trli_bound *bound;
+    trli_value given; /* rate of the deck's speed and diffusivity at cells, or TRLI_NO_VALUE */
+    bool given_added; /* to some equation's rate */
+    bool central;     /* central advection was found */
+    bool diffusive;   /* diffusion was found */
+    bool keys;        /* the deck gives speed or diffusivity */
     bool *differentiating;
+    trli_marks marks;
+    const char **text; /* [nequations] */
 } limit;
 
 static trli_value magnitude(trli_ir *ir, trli_value v)
@@ -58,40 +63,28 @@ static trli_value term_rate(limit *l, const trli_transport *t, trl_location loca
     return rate;
 }
 
-static trl_err reduce_rate(limit *l, trli_value rate, trl_location location)
+/* What an equation is made of beside the transport that was found, in words of the deck. */
+static void name_terms(limit *l, int v, const trli_transport_list *list)
 {
-    int scalar;
-    trl_err err =
-        trli_program_reduce(l->sim->limit, "stable dt", rate, location, TRLI_REDUCE_MAX, false, NULL, &scalar);
-    if (err != TRL_OK) return err;
-    /* A mere warning must not ask for boundary conditions that nothing else needs. */
-    for (int i = 0; i < l->sim->limit->nsteps; ++i)
-        if (l->sim->limit->step[i].scalar == scalar) l->sim->limit->step[i].inside = l->sim->problem->time.cfl <= 0;
-    trli_value here = trli_ir_scalar(l->ir, scalar);
-    l->largest = l->largest < 0 ? here : trli_ir_binary(l->ir, TRLI_OP_MAX, l->largest, here);
-    return l->ir->err;
+    const trl_formula *ddt = l->sim->equation[v].ddt;
+    const int most = 60, length = ddt->root->end - ddt->root->begin;
+    const char *text = ddt->text.chars + ddt->root->begin;
+    if (list->text[0])
+        l->text[v] = trli_model_name(l->sim->model, "%s", list->text);
+    else
+        l->text[v] =
+            trli_model_name(l->sim->model, "%.*s%s", length < most ? length : most, text, length < most ? "" : "...");
 }
 
-static trl_err unbounded(const limit *l, const trli_transport_list *list)
-{
-    return trl_fail(
-        l->sim->ctx, TRL_ERR_INPUT, &list->place,
-        "cfl cannot bound the transport in '%s': give dt: {cfl: ..., speed: ..., diffusivity: ...}, or a fixed dt",
-        list->text);
-}
-
-static trl_err add_equation(limit *l, int v, bool required)
+static trl_err add_equation(limit *l, int v)
 {
     const trl_time_entry *time = &l->sim->problem->time;
     trli_transport_list list = {0};
     trl_location location = l->sim->model->variable[v].location;
     trli_value sum = TRLI_NO_VALUE;
     trl_err err = TRL_OK;
-    TRL_TRY(trli_find_transport(l->sim, l->in, v, l->differentiating, &list));
-    if (list.unbounded && required && !time->speed.count && !time->diffusivity.count) {
-        err = unbounded(l, &list);
-        goto done;
-    }
+    TRL_TRY(trli_find_transport(l->sim, l->in, v, l->differentiating, l->keys, &l->marks, &list));
+    name_terms(l, v, &list);
     for (int i = 0; i < list.n; ++i) {
         const trli_transport *t = &list.term[i];
         if ((t->kind == TRLI_ADVECTION ? time->speed.count : time->diffusivity.count) > 0) continue;
@@ -103,13 +96,7 @@ static trl_err add_equation(limit *l, int v, bool required)
         sum = add_rate(l->ir, sum, l->given);
         l->given_added = true;
     }
-    if (sum < 0) goto done;
-    if (l->sim->equation[v].mask) {
-        trli_value mask;
-        TRL_TRY(trli_lower_at(l->in, l->sim->equation[v].mask, l->sim->equation[v].deck->names, location, &mask));
-        sum = trli_ir_select(l->ir, mask, sum, trli_ir_constant(l->ir, 0));
-    }
-    TRL_TRY(reduce_rate(l, sum, location));
+    if (sum >= 0) TRL_TRY(trli_largest_value(l->sim, l->in, v, sum, &l->bound->known[v]));
 done:
     free(list.term);
     return err;
@@ -153,13 +140,15 @@ done:
 static trl_err add_plugins(limit *l)
 {
     trli_model *model = l->sim->model;
+    trli_bound *b = l->bound;
     trl_err err = TRL_OK;
     for (int e = 0; e < model->nentries; ++e) {
         int scalar;
         if (!model->entry[e].used || model->entry[e].nformulas || !model->entry[e].deck->type->stable_dt) continue;
         TRL_TRY(trli_opaque_stable_dt(l->in, e, &scalar));
-        trli_value rate = trli_ir_binary(l->ir, TRLI_OP_DIV, trli_ir_constant(l->ir, 1), trli_ir_scalar(l->ir, scalar));
-        l->largest = l->largest < 0 ? rate : trli_ir_binary(l->ir, TRLI_OP_MAX, l->largest, rate);
+        TRL_TRY(trli_program_add_scalar_root(l->sim->limit, scalar));
+        b->plugin[b->nplugins] = e;
+        b->plugin_dt[b->nplugins++] = (trli_quantity){.kind = TRLI_QUANTITY_SCALAR, .scalar = scalar};
     }
 done:
     return err;
@@ -168,7 +157,7 @@ done:
 static trl_err warn_central(const limit *l)
 {
     const trl_simulation *sim = l->sim;
-    if (l->central && !l->diffusive && !sim->integrator->imaginary)
+    if (l->central && !l->diffusive && sim->integrator->imaginary == 0)
         trl_warn(sim->ctx, &sim->problem->time.method_place,
                  "central advective_flux without diffusion grows with %s at any dt: use ssprk3 or rk4, or a limiter "
                  "such as vanleer",
@@ -176,61 +165,116 @@ static trl_err warn_central(const limit *l)
     return TRL_OK;
 }
 
+static trl_err create_bound(limit *l)
+{
+    trl_simulation *sim = l->sim;
+    const size_t ne = (size_t)sim->model->nentries + 1, nv = (size_t)sim->nequations + 1;
+    trli_bound *b = l->bound = sim->bound = calloc(1, sizeof *b);
+    if (b) {
+        b->known = calloc(nv, sizeof *b->known);
+        b->plugin = calloc(ne, sizeof *b->plugin);
+        b->plugin_dt = calloc(ne, sizeof *b->plugin_dt);
+    }
+    l->text = trli_model_keep(sim->model, nv * sizeof *l->text);
+    if (b && b->known && b->plugin && b->plugin_dt && l->text) return TRL_OK;
+    return trl_fail(sim->ctx, TRL_ERR_MEMORY, NULL, "no memory to bound dt of %d equations", sim->nequations);
+}
+
+void trli_bound_destroy(trli_bound **bound)
+{
+    trli_bound *b = *bound;
+    *bound = NULL;
+    if (!b) return;
+    trli_jacobian_destroy(&b->jacobian);
+    free(b->known);
+    free(b->plugin);
+    free(b->plugin_dt);
+    free(b);
+}
+
 trl_err trli_compile_limit(trl_simulation *sim, bool required)
 {
-    limit l = {.sim = sim, .ir = &sim->model->ir, .largest = TRLI_NO_VALUE, .given = TRLI_NO_VALUE};
+    limit l = {.sim = sim, .ir = &sim->model->ir, .given = TRLI_NO_VALUE};
+    const trl_time_entry *time = &sim->problem->time;
     trl_err err = TRL_OK;
+    l.keys = time->speed.count || time->diffusivity.count;
+    TRL_TRY(create_bound(&l));
     TRL_TRY(trli_program_create(sim->model, "stable dt", &sim->limit));
+    sim->limit->once = !required;
     TRL_TRY(trli_instance_create(sim->model, sim->limit, TRLI_SCALAR_STEP_TIME, 0, NULL, &l.in));
     for (int v = 0; v < sim->nequations; ++v) l.in->variable[v] = sim->equation[v].state;
     TRL_TRY(trli_instance_fill(l.in));
     TRL_TRY(trli_find_differentiating(sim, &l.differentiating));
     TRL_TRY(lower_given(&l));
     for (int v = 0; v < sim->nequations; ++v)
-        if (!sim->equation[v].direction)
-            TRL_TRY(add_equation(&l, v, required)); /* tangents are carried as their primal is */
-    if (l.given >= 0 && !l.given_added) TRL_TRY(reduce_rate(&l, l.given, TRL_CELL));
+        if (!sim->equation[v].direction) TRL_TRY(add_equation(&l, v)); /* tangents are carried as their primal is */
+    if (l.given >= 0 && !l.given_added) TRL_TRY(trli_largest_value(sim, l.in, -1, l.given, &l.bound->given));
     TRL_TRY(add_plugins(&l));
     TRL_TRY(warn_central(&l));
-    if (l.largest >= 0) {
-        TRL_TRY(trli_program_scalar(sim->limit, "stable dt", l.largest, &sim->limit_scalar));
-        TRL_TRY(trli_program_add_scalar_root(sim->limit, sim->limit_scalar));
-    } else if (required && sim->problem->time.dt_max <= 0) {
-        err = trl_fail(sim->ctx, TRL_ERR_INPUT, &sim->problem->time.dt_place,
-                       "nothing in the equations bounds dt: give cfl a max, or speed or diffusivity");
-    }
+    TRL_TRY(trli_jacobian_create(sim, l.in, &l.marks, l.keys, l.text, &l.bound->jacobian));
+    l.bound->constant = sim->limit->nscalar_roots == 0;
 done:
     free(l.differentiating);
+    free(l.marks.node);
     trli_instance_destroy(&l.in);
     return err;
 }
 
 /* The largest rate of the present state. Collective: yes. */
-static trl_err largest_rate(trl_simulation *sim, double *rate)
+static trl_err largest_rate(trl_simulation *sim, bool unscaled, trli_rate *rate)
 {
     trl_err err = TRL_OK;
-    *rate = 0;
-    if (sim->limit_scalar < 0) return TRL_OK;
-    sim->model->scalar[TRLI_SCALAR_STEP_TIME] = sim->time;
-    TRL_TRY(trli_program_run_agreed(sim, sim->limit));
-    *rate = sim->model->scalar[sim->limit_scalar];
+    if (!sim->bound->constant) {
+        sim->model->scalar[TRLI_SCALAR_STEP_TIME] = sim->time;
+        TRL_TRY(trli_program_run_agreed(sim, sim->limit));
+    }
+    sim->bound->known_once = true;
+    *rate = trli_bound_rate(sim, unscaled);
 done:
     return err;
+}
+
+static trl_err no_stable_step(const trl_simulation *sim, const trli_rate *rate)
+{
+    char words[256];
+    trli_rate_words(sim, rate, sizeof words, words);
+    return trl_fail(sim->ctx, TRL_ERR_INPUT, &sim->problem->time.method_place,
+                    "%s has no stable step for %s: use ssprk3 or rk4, which have", sim->integrator->name, words);
+}
+
+/* Nothing that the deck's max could stand for. */
+static trl_err no_dt(const trl_simulation *sim, const trli_rate *rate)
+{
+    const trl_place *place = &sim->problem->time.dt_place;
+    char words[256];
+    trli_rate_words(sim, rate, sizeof words, words);
+    if (isnan(rate->rate))
+        return trl_fail(sim->ctx, TRL_ERR_NUMERICS, place,
+                        "the stable dt is NaN at step %" PRId64 ", t = %.10g: a speed, a diffusivity or a derivative "
+                        "is, in %s",
+                        sim->step_number, sim->time, words);
+    if (isinf(rate->rate))
+        return trl_fail(sim->ctx, TRL_ERR_NUMERICS, place,
+                        "the stable dt is 0 at step %" PRId64 ", t = %.10g: the rate of %s is infinite",
+                        sim->step_number, sim->time, words);
+    if (rate->by == TRLI_BY_NOTHING && sim->bound->constant)
+        return trl_fail(sim->ctx, TRL_ERR_INPUT, place,
+                        "nothing in the equations bounds dt: give cfl a max, or speed or diffusivity");
+    return trl_fail(sim->ctx, TRL_ERR_INPUT, place,
+                    "the stable dt is infinite at step %" PRId64 ", t = %.10g: nothing moves; give cfl a max",
+                    sim->step_number, sim->time);
 }
 
 trl_err trli_limit_step(trl_simulation *sim, double *dt)
 {
     const trl_time_entry *p = &sim->problem->time;
-    double rate;
+    trli_rate rate;
     trl_err err = TRL_OK;
-    TRL_TRY(largest_rate(sim, &rate));
-    *dt = p->cfl / rate;
-    if (p->dt_max > 0 && !(*dt <= p->dt_max) && !isnan(rate)) *dt = p->dt_max;
-    if (!isfinite(*dt))
-        return trl_fail(sim->ctx, isnan(rate) ? TRL_ERR_NUMERICS : TRL_ERR_INPUT, &p->dt_place,
-                        "the stable dt is %s at step %" PRId64 ", t = %.10g: %s", isnan(rate) ? "NaN" : "infinite",
-                        sim->step_number, sim->time,
-                        isnan(rate) ? "a speed or diffusivity is NaN" : "nothing moves; give cfl a max");
+    TRL_TRY(largest_rate(sim, true, &rate));
+    if (rate.unstable) return no_stable_step(sim, &rate);
+    *dt = p->cfl / rate.rate;
+    if (p->dt_max > 0 && !(*dt <= p->dt_max) && !isnan(rate.rate)) *dt = p->dt_max;
+    if (!isfinite(*dt) || isinf(rate.rate)) return no_dt(sim, &rate);
     if (p->dt_min > 0 && *dt < p->dt_min)
         return trl_fail(sim->ctx, TRL_ERR_NUMERICS, &p->dt_place,
                         "the stable dt %.6g fell below min %.6g at step %" PRId64 ", t = %.10g", *dt, p->dt_min,
@@ -241,15 +285,20 @@ done:
 
 trl_err trli_limit_warn(trl_simulation *sim)
 {
-    double rate, stable;
+    const trl_time_entry *p = &sim->problem->time;
+    char words[256];
+    trli_rate rate;
     trl_err err = TRL_OK;
-    TRL_TRY(largest_rate(sim, &rate));
-    stable = sim->integrator->stability / rate;
-    if (rate > 0 && sim->dt > stable)
-        trl_warn(sim->ctx, &sim->problem->time.dt_place,
-                 "dt = %.6g is above the stable %.6g of %s for the initial values: expect growth; use a smaller dt, or "
-                 "dt: {cfl: 0.5}",
-                 sim->dt, stable, sim->integrator->name);
+    TRL_TRY(largest_rate(sim, false, &rate));
+    trli_rate_words(sim, &rate, sizeof words, words);
+    if (rate.unstable)
+        trl_warn(sim->ctx, &p->method_place, "%s has no stable step for %s: it grows at any dt; use ssprk3 or rk4",
+                 sim->integrator->name, words);
+    else if (isfinite(rate.rate) && sim->dt * rate.rate > 1)
+        trl_warn(sim->ctx, &p->dt_place,
+                 "dt = %.6g is above the stable %.6g of %s for the initial values, by %s: expect growth; use a "
+                 "smaller dt, or dt: {cfl: 0.5}",
+                 sim->dt, 1 / rate.rate, sim->integrator->name, words);
 done:
     return err;
 }

@@ -23,15 +23,113 @@ typedef struct trli_transport {
 typedef struct trli_transport_list {
     int n, capacity;
     trli_transport *term;
-    bool unbounded;  /* some transport could not be bounded: */
-    trl_place place; /* where it stands */
-    char text[80];   /* what it is */
+    char text[80]; /* the first term that differentiates and is not among them; "": none */
 } trli_transport_list;
+
+/* A number: a constant, or a scalar of the model once the program has run. */
+typedef struct trli_quantity {
+    enum { TRLI_QUANTITY_NONE, TRLI_QUANTITY_CONSTANT, TRLI_QUANTITY_SCALAR } kind;
+    int scalar;
+    double constant;
+} trli_quantity;
+
+/* What is known of one block of the Jacobian, the derivatives of an equation's right-hand side by one unknown at all offsets: the largest
+ * of all points. The sums of the magnitudes of all derivatives, of their parts that are even and odd about the point, and of what has
+ * no sign; how far magnitudes beside the point exceed minus that at the point (not above 0: a disc in the left half plane that touches
+ * 0); the real part of the symbol at wave numbers 0 and pi and its negative; the imaginary part along an axis at pi/2 and its negative. */
+#define TRLI_COUPLING_LIST(X) \
+    X(SIZE)                   \
+    X(EVEN)                   \
+    X(ODD) X(UNSIGNED) X(DISC) X(REAL_MOST) X(REAL_LEAST) X(X_MOST) X(X_LEAST) X(Y_MOST) X(Y_LEAST) X(Z_MOST) X(Z_LEAST)
+typedef enum trli_coupling_part {
+#define TRLI_COUPLING_ENUM(name) TRLI_COUPLING_##name,
+    TRLI_COUPLING_LIST(TRLI_COUPLING_ENUM)
+#undef TRLI_COUPLING_ENUM
+        TRLI_COUPLING_PARTS
+} trli_coupling_part;
+
+typedef struct trli_coupling {
+    int row, column; /* equations */
+    bool wide;       /* it reads more than one point */
+    trli_quantity part[TRLI_COUPLING_PARTS];
+} trli_coupling;
+
+/* The linearised system, as far as it bounds dt. */
+typedef struct trli_jacobian {
+    int n;             /* equations */
+    const char **text; /* [n] what the rows are mostly made of, in words of the deck */
+    int nblocks;
+    trli_coupling *block; /* by row and column */
+    int *first;           /* [n + 1] the first block of a row */
+    int *component;       /* [n] strongly connected equations */
+    int ncomponents;
+    int *member, *begin; /* [n], [ncomponents + 1] equations by component */
+    int nsums;
+    trli_quantity *sum; /* [nsums] by_sums: the largest sums over the blocks of rows */
+    bool by_sums;       /* there are too many blocks to look at each */
+    int opaque;         /* an entry whose derivative is not known and that has no stable_dt, or -1 */
+    double *work;       /* of the largest component: 2 matrices and 2 vectors */
+} trli_jacobian;
+
+enum {
+    TRLI_LARGEST_COMPONENT =
+        400, /* of equations that the spectral radius is found for; the largest sum over a row beyond */
+};
 
 /* By entry: whether its formula differentiates something, itself or through others. The caller frees *entries. */
 TRL_NODISCARD trl_err trli_find_differentiating(trl_simulation *sim, bool **entries);
-/* Find the transport in an equation's ddt, through named expressions. Values are lowered in the instance. */
+/* Find the transport of its own unknown in an equation's ddt, through named expressions, and mark it. Values are lowered in the
+ * instance. mark_others: mark the other terms that differentiate, too. */
 TRL_NODISCARD trl_err trli_find_transport(trl_simulation *sim, trli_instance *in, int equation,
-                                          const bool *differentiating, trli_transport_list *list);
+                                          const bool *differentiating, bool mark_others, trli_marks *marks,
+                                          trli_transport_list *list);
+
+/* -- jacobian.c -- */
+/* Derive the Jacobian of all equations, without what is marked: of an equation's own unknown, or with mark_all of any. What is not
+ * constant becomes reductions of the program sim->limit. texts: [nequations]. Fails with INPUT, under cfl, where a plugin hides a
+ * derivative. */
+TRL_NODISCARD trl_err trli_jacobian_create(trl_simulation *sim, trli_instance *in, trli_marks *marks, bool mark_all,
+                                           const char **texts, trli_jacobian **jacobian);
+void trli_jacobian_destroy(trli_jacobian **jacobian);
+/* A reduction over the points of an equation, mask considered: its largest value. */
+TRL_NODISCARD trl_err trli_largest_value(trl_simulation *sim, trli_instance *in, int equation, trli_value value,
+                                         trli_quantity *largest);
+double trli_quantity_value(const trl_simulation *sim, const trli_quantity *quantity);
+
+/* -- limit.c, bound.c -- */
+typedef enum trli_decider {
+    TRLI_BY_NOTHING,
+    TRLI_BY_TRANSPORT,
+    TRLI_BY_ITSELF,
+    TRLI_BY_COUPLING,
+    TRLI_BY_SUMS,
+    TRLI_BY_PLUGIN,
+    TRLI_BY_GIVEN
+} trli_decider;
+
+/* What bounds dt. */
+typedef struct trli_bound {
+    trli_quantity *known; /* [nequations] the rate of the transport that was found */
+    trli_quantity given;  /* of the deck's speed and diffusivity, beside the equations */
+    int nplugins;
+    int *plugin; /* [nplugins] entries */
+    trli_quantity *plugin_dt;
+    trli_jacobian *jacobian;
+    bool constant;   /* it is the same at all times */
+    bool known_once; /* the program has run */
+} trli_bound;
+
+typedef struct trli_rate {
+    double rate; /* 1/dt */
+    trli_decider by;
+    int index;     /* of the equation or plugin */
+    bool wavelike; /* the coupling is an oscillation */
+    bool unstable; /* an oscillation that the method has no stable step for */
+} trli_rate;
+
+/* The largest rate, once the program has run. dt = C/rate; unscaled: as of cfl at C = 1, otherwise 1/rate is the method's stable step. */
+trli_rate trli_bound_rate(const trl_simulation *sim, bool unscaled);
+/* Who decides, in words. */
+void trli_rate_words(const trl_simulation *sim, const trli_rate *rate, size_t size, char *words);
 
 #endif

@@ -192,7 +192,6 @@ static trl_err create(trl_simulation *sim)
     sim->steps_wanted = p->time.steps;
     sim->time = sim->base_time = p->time.start;
     sim->dt = p->time.dt;
-    sim->limit_scalar = -1;
     TRL_TRY(trli_check_time(sim));
     TRL_TRY(
         trl_layout_create(sim->ctx, &p->grid, p->patches_auto ? NULL : p->patches, &p->patches_place, &sim->layout));
@@ -231,6 +230,7 @@ void trl_simulation_destroy(trl_simulation **sim)
     *sim = NULL;
     if (!s) return;
     trli_time_blocking_destroy(&s->blocking);
+    trli_bound_destroy(&s->bound);
     trli_model_destroy(&s->model);
     for (int v = 0; v < s->nequations; ++v) {
         trl_formula_destroy(&s->equation[v].initial);

@@ -46,7 +46,7 @@ struct trl_simulation {
     trli_shown *shown;
     int stage_time[TRL_STAGES_MAX + 1]; /* scalars; the last is the time of the new values */
     trli_program *initial, *step, *observe, *limit;
-    int limit_scalar; /* largest stable dt at C = 1, or -1 */
+    struct trli_bound *bound; /* what the program `limit` computes and what is done with it */
     trl_gidx step_number, steps_wanted;
     double time, dt;
     trl_gidx base_step; /* with a fixed dt, t = base_time + (step - base_step)*dt */
@@ -100,8 +100,11 @@ void trli_accept_steps(trl_simulation *sim, const trli_next_step *last, int coun
 TRL_NODISCARD trl_err trli_add_sensitivities(trl_simulation *sim);
 /* compile.c: the programs of a simulation. */
 TRL_NODISCARD trl_err trli_compile_programs(trl_simulation *sim);
-/* limit.c: the program that computes the stable time step; sim->limit stays NULL when nothing bounds it. required: cfl needs it. */
+/* limit.c: the program of what bounds the time step. required: cfl needs it. */
 TRL_NODISCARD trl_err trli_compile_limit(trl_simulation *sim, bool required);
+void trli_bound_destroy(struct trli_bound **bound);
+/* describe_bound.c: for the plan. */
+void trli_describe_bound(const trl_simulation *sim, void (*write)(void *data, const char *line), void *data);
 /* Run a program; all ranks return the same error. Collective: yes. */
 TRL_NODISCARD trl_err trli_program_run_agreed(trl_simulation *sim, trli_program *program);
 /* The next dt from cfl; INPUT errors when nothing bounds it or it falls below min. Collective: yes. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* The search for advection and diffusion in the text of an equation: div of products of grad(f) and advective_flux(f, u), laplacian(f),
- * through sums, factors in front and named expressions. What it cannot follow it says. */
+/* The search for advection and diffusion of its own unknown f in the text of an equation: div of products of grad(f) and
+ * advective_flux(f, u), laplacian(f), through sums, factors in front and named expressions. What it finds it marks; the Jacobian
+ * (jacobian.c) bounds the rest. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,9 +19,13 @@ typedef struct search {
     trl_simulation *sim;
     trli_instance *in;
     trl_location location; /* of the equation */
+    int equation;
     trli_transport_list *list;
     const bool *entry_differentiates;
-    int depth; /* named expressions gone through */
+    trli_marks *marks; /* parts of formulas that are found, NULL while entries are looked through */
+    bool others;       /* there are terms beside those that are found */
+    bool mark_others;  /* those that differentiate are marked, too */
+    int depth;         /* named expressions gone through */
 } search;
 
 /* A formula being read, with the names it sees. */
@@ -28,12 +33,13 @@ typedef struct reader {
     search *s;
     trli_lowering lw;
     const trl_names *names;
+    const trl_ast *term; /* the summand being scanned */
 } reader;
 
-static reader read_text(search *s, const trl_text *text, const trl_names *names)
+static reader read_formula(search *s, const trl_formula *formula, const trl_names *names)
 {
     trli_model *model = s->sim->model;
-    return (reader){s, {s->in, model, &model->ir, text, model->layout->grid.dim}, names};
+    return (reader){s, {s->in, model, &model->ir, &formula->text, model->layout->grid.dim}, names, formula->root};
 }
 
 static bool is_call(const trl_ast *node, const char *name)
@@ -41,14 +47,14 @@ static bool is_call(const trl_ast *node, const char *name)
     return node->kind == TRL_AST_CALL && strcmp(node->part[0].text, name) == 0;
 }
 
+/* The term is left to the Jacobian. */
 static trl_err give_up(reader *r, const trl_ast *node)
 {
     trli_transport_list *list = r->s->list;
-    if (list->unbounded) return TRL_OK;
-    list->unbounded = true;
-    list->place = trl_text_place(r->lw.text, node->begin, node->end);
-    snprintf(list->text, sizeof list->text, "%.*s", node->end - node->begin, r->lw.text->chars + node->begin);
-    return TRL_OK;
+    r->s->others = true;
+    if (!list->text[0])
+        snprintf(list->text, sizeof list->text, "%.*s", node->end - node->begin, r->lw.text->chars + node->begin);
+    return r->s->mark_others ? trli_marks_add(r->lw.model, r->s->marks, r->term) : TRL_OK;
 }
 
 static const trli_symbol *symbol_of(reader *r, const trl_ast *node)
@@ -60,10 +66,11 @@ static const trli_symbol *symbol_of(reader *r, const trl_ast *node)
     return trl_names_find(r->names, name, &number) ? NULL : trli_symbol_find(r->lw.model, name);
 }
 
-static bool is_variable(reader *r, const trl_ast *node)
+/* Whether a node names the unknown of the equation. */
+static bool is_own(reader *r, const trl_ast *node)
 {
     const trli_symbol *s = symbol_of(r, node);
-    return s && s->kind == TRLI_SYMBOL_VARIABLE;
+    return s && s->kind == TRLI_SYMBOL_VARIABLE && s->index == r->s->equation;
 }
 
 static bool differentiates(reader *r, const trl_ast *node);
@@ -113,7 +120,7 @@ static trl_err add_term(reader *r, const trli_transport *term)
         list->capacity = more;
     }
     list->term[list->n++] = *term;
-    return TRL_OK;
+    return trli_marks_add(r->lw.model, r->s->marks, r->term);
 }
 
 /* The product of factors at a location; cell values are interpolated to faces. */
@@ -190,10 +197,19 @@ static trl_err scan_entry(reader *r, const trl_ast *node, const factors *inner, 
     const trli_entry *e = &r->lw.model->entry[symbol->index];
     const int deepest = 500;
     if (e->nformulas > 1 || r->s->depth == deepest) return give_up(r, node);
-    reader below = read_text(r->s, &e->formula[0]->text, e->deck->names);
+    reader below = read_formula(r->s, e->formula[0], e->deck->names);
+    const int marked = r->s->marks->n;
+    const bool others = r->s->others;
+    r->s->others = false;
     ++r->s->depth;
     trl_err err = scan(&below, e->formula[0]->root, inner, outer);
     --r->s->depth;
+    /* Where all of an expression is known, this reading of it is marked, not the expression, which others may read. */
+    if (err == TRL_OK && !r->s->others && r->s->marks->n > marked) {
+        r->s->marks->n = marked;
+        err = trli_marks_add(r->lw.model, r->s->marks, r->term);
+    }
+    r->s->others |= others;
     return err;
 }
 
@@ -205,8 +221,12 @@ static trl_err scan_common(reader *r, const trl_ast *node, const factors *inner,
     bool found;
     if (node->kind == TRL_AST_UNARY && node->op != TRL_AST_NOT) return scan(r, node->arg[0], inner, outer);
     if (node->kind == TRL_AST_BINARY && (node->op == TRL_AST_ADD || node->op == TRL_AST_SUB)) {
-        TRL_TRY(scan(r, node->arg[0], inner, outer));
-        return scan(r, node->arg[1], inner, outer);
+        for (int i = 0; i < 2; ++i) {
+            reader summand = *r;
+            summand.term = node->arg[i];
+            TRL_TRY(scan(&summand, node->arg[i], inner, outer));
+        }
+        return TRL_OK;
     }
     if (node->kind == TRL_AST_BINARY && (node->op == TRL_AST_MUL || node->op == TRL_AST_DIV))
         return scan_product(r, node, inner, outer, flux);
@@ -226,31 +246,44 @@ static trli_typed steepness(const reader *r)
 static trl_err scan_flux(reader *r, const trl_ast *node, const factors *inner, const factors *outer)
 {
     static const bool all[3] = {true, true, true};
-    if (!differentiates(r, node)) return TRL_OK;
-    if (is_call(node, "grad") && node->nargs == 1 && is_variable(r, node->arg[0]))
+    if (!differentiates(r, node)) {
+        r->s->others = true;
+        return TRL_OK;
+    }
+    if (is_call(node, "grad") && node->nargs == 1 && is_own(r, node->arg[0]))
         return add_diffusion(r, inner, outer, all);
-    if (is_call(node, "grad4") && node->nargs == 1 && is_variable(r, node->arg[0])) {
+    if (is_call(node, "grad4") && node->nargs == 1 && is_own(r, node->arg[0])) {
         const trli_typed steeper = steepness(r);
         const factors all_inner = {&steeper, false, inner};
         return add_diffusion(r, &all_inner, outer, all);
     }
-    if (is_call(node, "advective_flux") && node->nargs >= 2 && is_variable(r, node->arg[0]))
+    if (is_call(node, "advective_flux") && node->nargs >= 2 && is_own(r, node->arg[0]))
         return add_advection(r, node, inner, outer);
     return scan_common(r, node, inner, outer, true);
+}
+
+static trl_err scan_div(reader *r, const trl_ast *node, const factors *outer)
+{
+    reader flux = *r;
+    flux.term = node->arg[0];
+    return scan_flux(&flux, node->arg[0], NULL, outer);
 }
 
 static trl_err scan_rate(reader *r, const trl_ast *node, const factors *inner, const factors *outer)
 {
     static const bool all[3] = {true, true, true};
     static const char *const second[3] = {"d2dx", "d2dy", "d2dz"};
-    if (!differentiates(r, node)) return TRL_OK;
-    if (is_call(node, "div") && node->nargs == 1) return scan_flux(r, node->arg[0], NULL, outer);
+    if (!differentiates(r, node)) {
+        r->s->others = true;
+        return TRL_OK;
+    }
+    if (is_call(node, "div") && node->nargs == 1) return scan_div(r, node, outer);
     if (is_call(node, "div4") && node->nargs == 1) {
         const trli_typed steeper = steepness(r);
         const factors all_outer = {&steeper, false, outer};
-        return scan_flux(r, node->arg[0], NULL, &all_outer);
+        return scan_div(r, node, &all_outer);
     }
-    bool of_variable = node->kind == TRL_AST_CALL && node->nargs == 1 && is_variable(r, node->arg[0]);
+    bool of_variable = node->kind == TRL_AST_CALL && node->nargs == 1 && is_own(r, node->arg[0]);
     if (is_call(node, "laplacian") && of_variable) return add_diffusion(r, NULL, outer, all);
     for (int a = 0; a < 3; ++a) {
         const bool one[3] = {a == 0, a == 1, a == 2};
@@ -264,6 +297,7 @@ static trl_err scan_rate(reader *r, const trl_ast *node, const factors *inner, c
         reader below = *r;
         trl_err err = trli_family_range(r->lw.model->ctx, r->lw.text, node, r->names, &lo, &hi);
         below.names = &names;
+        below.term = node->arg[2];
         for (long i = lo; err == TRL_OK && i <= hi; ++i) {
             value = (double)i;
             err = scan_rate(&below, node->arg[2], inner, outer);
@@ -283,7 +317,7 @@ trl_err trli_find_differentiating(trl_simulation *sim, bool **entries)
     for (int i = 0; i < model->nentries; ++i) { /* dependencies first, so that each looks one level deep */
         const trli_entry *e = &model->entry[model->order[i]];
         for (int f = 0; f < e->nformulas; ++f) {
-            reader r = read_text(&s, &e->formula[f]->text, e->deck->names);
+            reader r = read_formula(&s, e->formula[f], e->deck->names);
             (*entries)[model->order[i]] |= differentiates(&r, e->formula[f]->root);
         }
     }
@@ -291,15 +325,18 @@ trl_err trli_find_differentiating(trl_simulation *sim, bool **entries)
 }
 
 trl_err trli_find_transport(trl_simulation *sim, trli_instance *in, int equation, const bool *differentiating,
-                            trli_transport_list *list)
+                            bool mark_others, trli_marks *marks, trli_transport_list *list)
 {
     const trli_equation *eq = &sim->equation[equation];
     search s = {.sim = sim,
                 .in = in,
                 .location = sim->model->variable[equation].location,
+                .equation = equation,
                 .list = list,
+                .marks = marks,
+                .mark_others = mark_others,
                 .entry_differentiates = differentiating};
-    reader r = read_text(&s, &eq->ddt->text, eq->deck->names);
+    reader r = read_formula(&s, eq->ddt, eq->deck->names);
     trl_err err = scan_rate(&r, eq->ddt->root, NULL, NULL);
     return err != TRL_OK ? err : sim->model->ir.err;
 }

@@ -28,7 +28,9 @@ typedef struct trl_integrator {
     bool shu_osher;
     double alpha[TRL_STAGES_MAX];
     double a[TRL_STAGES_MAX][TRL_STAGES_MAX];
-    bool imaginary; /* stable on part of the imaginary axis: central advection without diffusion */
+    double
+        imaginary; /* largest stable |dt lambda| on the imaginary axis; 0: central advection without diffusion grows */
+    double radius; /* of the largest half disc in the left half plane that is stable; 1 where there is none */
 } trl_integrator;
 
 TRL_API const trl_integrator *trl_integrator_find(const char *name);

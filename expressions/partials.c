@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Forward mode with sparse directions: each value has a list of derivatives, one for each variable and offset that it reads, ordered by
+ * these. The rules for one direction are those of derivative.c. */
+#include <stdlib.h>
+#include <string.h>
+
+#include <trl_limiter_body.h>
+
+#include "partials_impl.h"
+
+typedef struct span {
+    int begin, count; /* count -1: not known yet */
+} span;
+
+struct trli_partials {
+    trli_instance *in;
+    trli_ir *ir;
+    int own, budget;
+    bool coarse, exhausted;
+    int opaque;
+    trli_walk walk;
+    int nvariable_of;
+    int *variable_of; /* by field: the variable that it holds, or -1 */
+    span *of;         /* by value */
+    int32_t nof;
+    int32_t *touched; /* values with a list */
+    int32_t ntouched, touched_capacity;
+    trli_partial *entry;
+    int nentries, capacity;
+    trli_value *stack;
+    int32_t nstack, stack_capacity;
+};
+
+static trl_err no_memory(const trli_partials *p)
+{
+    return trl_fail(p->ir->ctx, TRL_ERR_MEMORY, NULL, "no memory for the derivatives that bound dt");
+}
+
+/* Room for one more in a list of n. */
+static bool grow(void **list, int32_t n, int32_t *capacity, size_t size)
+{
+    if (n < *capacity) return true;
+    int32_t more = *capacity ? 2 * *capacity : 256;
+    void *longer = realloc(*list, (size_t)more * size);
+    if (!longer) return false;
+    *list = longer;
+    *capacity = more;
+    return true;
+}
+
+trl_err trli_partials_create(trli_instance *in, trli_partials **partials)
+{
+    trli_model *model = in->model;
+    trli_partials *p = *partials = calloc(1, sizeof *p);
+    if (!p) return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for derivatives");
+    *p = (trli_partials){.in = in, .ir = &model->ir, .own = -1, .opaque = -1, .nvariable_of = model->nfields};
+    p->variable_of = malloc(((size_t)model->nfields + 1) * sizeof *p->variable_of);
+    if (!p->variable_of) return no_memory(p);
+    for (int f = 0; f < model->nfields; ++f) p->variable_of[f] = -1;
+    for (int v = 0; v < model->nvariables; ++v)
+        if (in->variable[v] >= 0) p->variable_of[in->variable[v]] = v;
+    return TRL_OK;
+}
+
+void trli_partials_destroy(trli_partials **partials)
+{
+    trli_partials *p = *partials;
+    *partials = NULL;
+    if (!p) return;
+    trli_walk_free(&p->walk);
+    free(p->variable_of);
+    free(p->of);
+    free(p->touched);
+    free(p->entry);
+    free(p->stack);
+    free(p);
+}
+
+int trli_partials_opaque(const trli_partials *partials)
+{
+    return partials->opaque;
+}
+
+static void forget(trli_partials *p)
+{
+    for (int32_t i = 0; i < p->ntouched; ++i) p->of[p->touched[i]].count = -1;
+    p->ntouched = 0;
+    p->nentries = 0;
+    p->opaque = -1;
+    p->exhausted = false;
+}
+
+static trl_err reserve(trli_partials *p, trli_value v)
+{
+    if (v < p->nof) return TRL_OK;
+    int32_t n = p->ir->count + p->ir->count / 2 + 1;
+    span *of = realloc(p->of, (size_t)n * sizeof *of);
+    if (!of) return no_memory(p);
+    for (int32_t i = p->nof; i < n; ++i) of[i] = (span){0, -1};
+    p->of = of;
+    p->nof = n;
+    return TRL_OK;
+}
+
+/* The list of a value if it is known; else it is found next. */
+static trl_err need(trli_partials *p, trli_value v, bool *ready)
+{
+    trl_err err = reserve(p, v);
+    void *list = p->stack;
+    if (err != TRL_OK || p->of[v].count >= 0) return err;
+    *ready = false;
+    if (!grow(&list, p->nstack, &p->stack_capacity, sizeof *p->stack)) return no_memory(p);
+    p->stack = list;
+    p->stack[p->nstack++] = v;
+    return TRL_OK;
+}
+
+static trl_err append(trli_partials *p, const trli_partial *entry)
+{
+    void *list = p->entry;
+    if (p->nentries >= p->budget) {
+        p->exhausted = true;
+        return TRL_OK;
+    }
+    if (!grow(&list, p->nentries, &p->capacity, sizeof *p->entry)) return no_memory(p);
+    p->entry = list;
+    p->entry[p->nentries++] = *entry;
+    return TRL_OK;
+}
+
+/* What was appended since `begin` is the list of v. */
+static trl_err conclude(trli_partials *p, trli_value v, int begin)
+{
+    void *list = p->touched;
+    if (!grow(&list, p->ntouched, &p->touched_capacity, sizeof *p->touched)) return no_memory(p);
+    p->touched = list;
+    p->touched[p->ntouched++] = v;
+    trl_err err = reserve(p, v);
+    if (err == TRL_OK) p->of[v] = (span){begin, p->nentries - begin};
+    return err == TRL_OK ? p->ir->err : err;
+}
+
+static int compare(const trli_partial *a, const trli_partial *b)
+{
+    if (a->variable != b->variable) return a->variable < b->variable ? -1 : 1;
+    if (a->apart != b->apart) return a->apart ? 1 : -1;
+    if (a->everywhere != b->everywhere) return a->everywhere ? 1 : -1;
+    for (int i = 2; i >= 0; --i)
+        if (a->offset[i] != b->offset[i]) return a->offset[i] < b->offset[i] ? -1 : 1;
+    return 0;
+}
+
+static trli_value magnitude(trli_ir *ir, trli_value v)
+{
+    return trli_ir_unary(ir, TRLI_OP_ABS, v);
+}
+
+static trli_value sum(trli_ir *ir, trli_value a, trli_value b)
+{
+    if (a < 0) return b;
+    return b < 0 ? a : trli_ir_binary(ir, TRLI_OP_ADD, a, b);
+}
+
+/* |value| + bound. */
+static trli_value whole(trli_ir *ir, const trli_partial *e)
+{
+    return sum(ir, e->value < 0 ? TRLI_NO_VALUE : magnitude(ir, e->value), e->bound);
+}
+
+/* How much the face value of a limiter may change with the values upwind, centre and downwind of it, at most: with the slopes
+ * phi(p, q) of trl_limiter_body.h, half of d phi/dp, 1 + that, and half of d phi/dq. */
+static double steepest(int limiter, int operand)
+{
+    static const struct {
+        double by_p, by_q;
+    } slope[TRL_LIMITER_COUNT] = {
+        [TRL_LIMITER_UPWIND] = {0, 0},   [TRL_LIMITER_MINMOD] = {1, 1},    [TRL_LIMITER_VANLEER] = {2, 2},
+        [TRL_LIMITER_SUPERBEE] = {2, 2}, [TRL_LIMITER_MC] = {2, 2},        [TRL_LIMITER_KOREN] = {2, 2},
+        [TRL_LIMITER_CHARM] = {3, 1.2},  [TRL_LIMITER_OSPRE] = {1.5, 1.5}, [TRL_LIMITER_SMART] = {4, 2}};
+    const double by_p = slope[limiter].by_p / 2, by_q = slope[limiter].by_q / 2;
+    return operand == 0 ? by_p : operand == 1 ? 1 + by_p : by_q;
+}
+
+/* The derivative of v along one direction from those of its operands. */
+static void combine(trli_ir *ir, trli_value v, const trli_partial *const from[3], trli_partial *to)
+{
+    const trli_node n = ir->node[v];
+    trli_value t[3] = {TRLI_NO_VALUE, TRLI_NO_VALUE, TRLI_NO_VALUE};
+    to->value = to->bound = TRLI_NO_VALUE;
+    for (int i = 0; i < 3; ++i) {
+        if (!from[i]) continue;
+        trli_value part = n.op == TRLI_OP_LIMIT ? whole(ir, from[i]) : from[i]->bound;
+        if (n.op != TRLI_OP_LIMIT) t[i] = from[i]->value;
+        if (part < 0) continue;
+        trli_value one[3] = {TRLI_NO_VALUE, TRLI_NO_VALUE, TRLI_NO_VALUE};
+        one[i] = part;
+        part = n.op == TRLI_OP_LIMIT ? trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_constant(ir, steepest(n.index, i)), part)
+                                     : trli_node_tangent(ir, v, one);
+        if (part >= 0) to->bound = sum(ir, to->bound, magnitude(ir, part));
+    }
+    if (t[0] >= 0 || t[1] >= 0 || t[2] >= 0) to->value = trli_node_tangent(ir, v, t);
+}
+
+static bool is_zero(const trli_ir *ir, trli_value v)
+{
+    return v < 0 || (ir->node[v].op == TRLI_OP_CONSTANT && ir->node[v].number == 0);
+}
+
+/* Merge the operands' lists. */
+static trl_err merge(trli_partials *p, trli_value v, unsigned operands)
+{
+    const trli_node n = p->ir->node[v];
+    int at[3] = {0, 0, 0}, begin = p->nentries;
+    while (!p->exhausted) {
+        const trli_partial *least = NULL, *from[3] = {NULL, NULL, NULL};
+        trli_partial copy[3], made;
+        for (int i = 0; i < 3; ++i) {
+            const span s = operands >> i & 1 ? p->of[n.arg[i]] : (span){0, 0};
+            from[i] = at[i] < s.count ? &p->entry[s.begin + at[i]] : NULL;
+            if (from[i] && (!least || compare(from[i], least) < 0)) least = from[i];
+        }
+        if (!least) break;
+        made = *least;
+        for (int i = 0; i < 3; ++i) {
+            if (from[i] && compare(from[i], &made) != 0) from[i] = NULL;
+            if (!from[i]) continue;
+            copy[i] = *from[i];
+            from[i] = &copy[i];
+            ++at[i];
+        }
+        combine(p->ir, v, from, &made);
+        for (int a = 0; a < 3 && n.op == TRLI_OP_SHIFT; ++a)
+            if (!made.everywhere) made.offset[a] = (int16_t)(made.offset[a] + n.shift[a]);
+        if (is_zero(p->ir, made.value)) made.value = TRLI_NO_VALUE;
+        if (is_zero(p->ir, made.bound)) made.bound = TRLI_NO_VALUE;
+        if (made.value < 0 && made.bound < 0) continue;
+        trl_err err = append(p, &made);
+        if (err != TRL_OK) return err;
+    }
+    return conclude(p, v, begin);
+}
+
+/* ---- leaves ---- */
+
+static trl_err variable_leaf(trli_partials *p, trli_value v, int variable)
+{
+    const bool apart = p->ir->node[v].bit == 1;
+    trli_partial e = {
+        .variable = variable, .apart = apart, .value = trli_ir_constant(p->ir, 1), .bound = TRLI_NO_VALUE};
+    const int begin = p->nentries;
+    trl_err err = TRL_OK;
+    if (p->coarse) e = (trli_partial){.variable = -1, .everywhere = true, .value = TRLI_NO_VALUE, .bound = e.value};
+    if (!(apart && variable == p->own) && !p->in->model->variable[variable].direction) err = append(p, &e);
+    return err == TRL_OK ? conclude(p, v, begin) : err;
+}
+
+static trl_err opaque_leaf(trli_partials *p, trli_value v, const trli_step *producer)
+{
+    const int entry = producer->entry, ninputs = producer->ninputs, *input = producer->input;
+    bool ready = true, depends = false;
+    trl_err err = TRL_OK;
+    for (int i = 0; i < ninputs; ++i) TRL_TRY(need(p, trli_ir_field(p->ir, input[i]), &ready));
+    if (!ready) return TRL_OK;
+    for (int i = 0; i < ninputs; ++i) depends |= p->of[trli_ir_field(p->ir, input[i])].count > 0;
+    if (depends && !p->in->model->entry[entry].deck->type->stable_dt) p->opaque = entry;
+    err = conclude(p, v, p->nentries);
+done:
+    return err;
+}
+
+/* A reduction: what all points together make of it, for each variable. */
+static trl_err reduced(trli_partials *p, const trli_step *like, trli_value magnitudes, trli_value *bound)
+{
+    const bool linear = like->reduce == TRLI_REDUCE_SUM;
+    int scalar;
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_partials_together(p, magnitudes, &magnitudes));
+    TRL_TRY(trli_program_reduce(p->in->program, like->label, magnitudes, like->location,
+                                linear ? TRLI_REDUCE_SUM : TRLI_REDUCE_MAX, like->weighted, NULL, &scalar));
+    *bound = trli_ir_scalar(p->ir, scalar);
+done:
+    return err;
+}
+
+static trl_err scalar_leaf(trli_partials *p, trli_value v, const trli_step *producer)
+{
+    bool ready = true;
+    trl_err err = TRL_OK;
+    if (!producer || producer->entry >= 0) return conclude(p, v, p->nentries);
+    const trli_step s = *producer; /* the program's steps may move */
+    TRL_TRY(need(p, s.value[0], &ready));
+    if (!ready) return TRL_OK;
+    const span inner = p->of[s.value[0]];
+    const int begin = p->nentries;
+    for (int i = 0, next; i < inner.count; i = next) {
+        trli_partial e = p->entry[inner.begin + i];
+        next = i + 1;
+        if (s.kind == TRLI_STEP_REDUCE) {
+            trli_value total = whole(p->ir, &e);
+            for (; next < inner.count; ++next) {
+                const trli_partial *more = &p->entry[inner.begin + next];
+                if (more->variable != e.variable || more->apart != e.apart) break;
+                total = sum(p->ir, total, whole(p->ir, more));
+            }
+            e = (trli_partial){
+                .variable = e.variable, .apart = e.apart, .everywhere = true, .value = TRLI_NO_VALUE, .bound = total};
+            TRL_TRY(reduced(p, &s, total, &e.bound));
+        }
+        TRL_TRY(append(p, &e));
+    }
+    err = conclude(p, v, begin);
+done:
+    return err;
+}
+
+static trl_err leaf(trli_partials *p, trli_value v)
+{
+    const trli_node n = p->ir->node[v];
+    int which, variable = n.op == TRLI_OP_FIELD && n.index < p->nvariable_of ? p->variable_of[n.index] : -1;
+    bool ready = true;
+    trl_err err = TRL_OK;
+    if (variable >= 0) return variable_leaf(p, v, variable);
+    const trli_step *producer = trli_program_producer(p->in->program, &n, &which);
+    if (n.op == TRLI_OP_SCALAR) return scalar_leaf(p, v, producer);
+    if (!producer) return conclude(p, v, p->nentries);
+    if (producer->kind == TRLI_STEP_OPAQUE) return opaque_leaf(p, v, producer);
+    const trli_value value = producer->value[which];
+    TRL_TRY(need(p, value, &ready));
+    if (!ready) return TRL_OK;
+    const span s = p->of[value];
+    TRL_TRY(conclude(p, v, p->nentries));
+    p->of[v] = s;
+done:
+    return err;
+}
+
+/* Find the list of the value on top of the stack, or put what it needs there. */
+static trl_err advance(trli_partials *p)
+{
+    const trli_value v = p->stack[p->nstack - 1];
+    const trli_node n = p->ir->node[v];
+    bool ready = true;
+    trl_err err = TRL_OK;
+    if (n.op == TRLI_OP_FIELD || n.op == TRLI_OP_SCALAR) return leaf(p, v);
+    const unsigned operands = trli_operands_that_count(&n);
+    for (int i = 0; i < 3; ++i)
+        if (operands >> i & 1) TRL_TRY(need(p, n.arg[i], &ready));
+    if (ready) err = merge(p, v, operands);
+done:
+    return err;
+}
+
+trl_err trli_partials_of(trli_partials *partials, trli_value value, int own, int budget, bool coarse,
+                         const trli_partial **list, int *n)
+{
+    trli_partials *p = partials;
+    bool ready = true;
+    trl_err err = TRL_OK;
+    forget(p);
+    p->own = own;
+    p->budget = budget;
+    p->coarse = coarse;
+    p->nstack = 0;
+    *n = -1;
+    *list = NULL;
+    TRL_TRY(need(p, value, &ready));
+    while (p->nstack > 0 && !p->exhausted) {
+        if (p->of[p->stack[p->nstack - 1]].count >= 0)
+            --p->nstack;
+        else
+            TRL_TRY(advance(p));
+    }
+    if (p->exhausted) return TRL_OK;
+    *n = p->of[value].count;
+    *list = &p->entry[p->of[value].begin];
+done:
+    return err;
+}
+
+trl_err trli_partials_together(trli_partials *partials, trli_value value, trli_value *together)
+{
+    trli_ir *ir = partials->ir;
+    trli_walk *walk = &partials->walk;
+    trl_err err = TRL_OK;
+    *together = value;
+    TRL_TRY(trli_ir_walk(ir, walk, 1, &value));
+    for (int32_t i = 0; i < walk->count; ++i) {
+        const trli_node n = ir->node[walk->list[i]];
+        if (n.op != TRLI_OP_FIELD || n.bit != 1) continue;
+        *together = trli_ir_replace(ir, *together, walk->list[i], trli_ir_field(ir, n.index));
+    }
+    err = ir->err;
+done:
+    return err;
+}
