@@ -274,7 +274,8 @@ trl_err trli_limit_step(trl_simulation *sim, double *dt)
     if (rate.unstable) return no_stable_step(sim, &rate);
     *dt = p->cfl / rate.rate;
     if (p->dt_max > 0 && !(*dt <= p->dt_max) && !isnan(rate.rate)) *dt = p->dt_max;
-    if (!isfinite(*dt) || isinf(rate.rate)) return no_dt(sim, &rate);
+    const bool derived = rate.by == TRLI_BY_ITSELF || rate.by == TRLI_BY_COUPLING || rate.by == TRLI_BY_SUMS;
+    if (!isfinite(*dt) || (derived && isinf(rate.rate))) return no_dt(sim, &rate);
     if (p->dt_min > 0 && *dt < p->dt_min)
         return trl_fail(sim->ctx, TRL_ERR_NUMERICS, &p->dt_place,
                         "the stable dt %.6g fell below min %.6g at step %" PRId64 ", t = %.10g", *dt, p->dt_min,

@@ -99,8 +99,7 @@ START_TEST(refuses_a_step_that_nothing_bounds)
     ck_assert_double_eq_tol(first_dt(), 0.5 * sqrt(3) * hx, 1e-15);
     plane("", "sin(2*pi*x)", "dt: {cfl: 0.5}, steps: 2");
     ck_ok(open_problem());
-    ck_ok(trl_simulation_initialise(sim));
-    ck_fails(trl_simulation_step(sim), TRL_ERR_INPUT,
+    ck_fails(trl_simulation_initialise(sim), TRL_ERR_INPUT,
              "nothing in the equations bounds dt: give cfl a max, or speed or diffusivity");
     plane("", "sin(2*pi*x)", "dt: {cfl: 0.5, max: 0.25}, steps: 2");
     ck_assert_double_eq(first_dt(), 0.25);
@@ -283,6 +282,131 @@ START_TEST(a_plugin_bounds_the_step_by_its_own_limit)
 }
 END_TEST
 
+/* A plugin without stable_dt: its rate is not known, unless it does not depend on the unknowns. */
+static const trl_expr_type source_type = {.abi = TRL_PLUGIN_ABI,
+                                          .size = sizeof(trl_expr_type),
+                                          .name = "source",
+                                          .doc = "decay without a limit",
+                                          .flags = TRL_EXPR_POINTWISE | TRL_EXPR_PURE,
+                                          .advertise_dependents = reactor_advertise,
+                                          .evaluate = reactor_evaluate};
+
+START_TEST(refuses_a_plugin_that_it_cannot_bound)
+{
+    static const trl_expr_type *const types[] = {&source_type, NULL};
+    test_types = types;
+    plane("R: {type: source, computes: [R]}", "R - T", "dt: {cfl: 0.5}, steps: 2");
+    ck_fails(
+        open_problem(), TRL_ERR_INPUT,
+        "cfl cannot bound the equation of 'T': what type 'source' of 'R' computes has no derivative and no stable_dt");
+    trl_context_clear_diagnostics(test_ctx);
+    plane("R: {type: source, computes: [R]}", "R - T", "dt: {cfl: 0.5, speed: 1}, steps: 2");
+    ck_assert_double_gt(first_dt(), 0);
+    plane("fixed: \"1 + x\", R: {type: source, computes: [R], inputs: {T: fixed}}", "R - T",
+          "dt: {cfl: 0.5}, steps: 2");
+    ck_assert_double_eq_tol(first_dt(), 1, 1e-15);
+    plane("R: {type: source, computes: [R]}", "R - 40*T", "dt: 0.01, steps: 2");
+    ck_assert_double_eq(first_dt(), 0.01);
+    ck_assert_str_eq(test_messages(), "");
+    test_types = NULL;
+}
+END_TEST
+
+/* The decks: coupled equations, fourth order, reactions. */
+static void line(const char *method, const char *equations, const char *time)
+{
+    new_deck();
+    say("grid: {cells: [16], length: [8], periodic: [true]}\n");
+    say("equations: {%s}\ntime: {method: %s, %s}\n", equations, method, time);
+}
+
+START_TEST(cfl_bounds_waves_by_their_speed)
+{
+    const char *const wave = "u: {initial: \"sin(2*pi*x/8)\", ddt: v}, v: {initial: 0, ddt: \"0.01*laplacian(u)\"}";
+    line("ssprk3", wave, "dt: {cfl: 0.5}, steps: 2");
+    ck_assert_double_eq_tol(first_dt(), 0.5 * sqrt(3) / (2 * 0.1 / 0.5), 1e-12);
+    line("rk4", wave, "dt: {cfl: 0.5}, steps: 2");
+    ck_assert_double_eq_tol(first_dt(), 0.5 * sqrt(8) / (2 * 0.1 / 0.5), 1e-12);
+    line("rk4",
+         "u: {initial: \"sin(2*pi*x/8)\", ddt: \"v - div(advective_flux(u, [3]))\"}, "
+         "v: {initial: 0, ddt: \"0.01*laplacian(u) - div(advective_flux(v, [3]))\"}",
+         "dt: {cfl: 0.5}, steps: 2"); /* advection by its rule, and the wave on top */
+    ck_assert_double_eq_tol(first_dt(), 0.5 / (3 / 0.5 + 2 * 0.1 / 0.5 / sqrt(8)), 1e-12);
+}
+END_TEST
+
+START_TEST(refuses_oscillations_that_a_method_cannot_hold)
+{
+    static const char *const methods[] = {"euler", "ssprk2"};
+    const char *const schroedinger =
+        "a: {initial: \"sin(2*pi*x/8)\", ddt: \"-laplacian(b)\"}, b: {initial: 0, ddt: \"laplacian(a)\"}";
+    for (int i = 0; i < 2; ++i) {
+        line(methods[i], schroedinger, "dt: {cfl: 0.5}, steps: 2");
+        ck_ok(open_problem());
+        ck_fails(trl_simulation_initialise(sim), TRL_ERR_INPUT,
+                 "has no stable step for the oscillating coupling of 'a' and 'b': use ssprk3 or rk4, which have");
+        trl_context_clear_diagnostics(test_ctx);
+        line(methods[i], schroedinger, "dt: 1e-6, steps: 2");
+        ck_ok(open_problem());
+        ck_ok(trl_simulation_initialise(sim));
+        ck_assert_ptr_nonnull(strstr(test_messages(), "it grows at any dt"));
+        trl_context_clear_diagnostics(test_ctx);
+    }
+    line("rk4", schroedinger, "dt: {cfl: 1}, steps: 2");
+    ck_assert_double_eq_tol(first_dt(), sqrt(8) / (4 / 0.25), 1e-12);
+    /* With kinetics at a point steps can resolve it, and damping bounds it. */
+    line("euler", "a: {initial: 1, ddt: \"-3*b\"}, b: {initial: 1, ddt: \"3*a\"}", "dt: {cfl: 0.5}, steps: 2");
+    ck_assert_double_eq_tol(first_dt(), 0.5 / 3, 1e-12);
+    line("euler",
+         "a: {initial: 1, ddt: \"laplacian(a) - 2*laplacian(b)\"}, "
+         "b: {initial: 1, ddt: \"laplacian(b) + 2*laplacian(a)\"}",
+         "dt: {cfl: 1}, steps: 2");
+    ck_assert_double_eq_tol(first_dt(), 2 / (16 * (1 + 4.0)), 1e-12); /* 2 d/(d^2 + w^2), d = 16, w = 32 */
+}
+END_TEST
+
+START_TEST(warns_of_fourth_order_and_of_stiff_kinetics)
+{
+    line("rk4", "u: {initial: \"0.1*sin(x)\", ddt: \"-laplacian(u) - laplacian(laplacian(u)) - u*cddx(u)\"}",
+         "dt: 0.2, steps: 1");
+    ck_ok(open_problem());
+    ck_ok(trl_simulation_initialise(sim));
+    ck_assert_ptr_nonnull(
+        strstr(test_messages(), "by 'laplacian(laplacian(u))' in the equation of 'u': expect growth"));
+    trl_context_clear_diagnostics(test_ctx);
+    line("ssprk3", "a: {initial: 1, ddt: \"-1000*a\"}, b: {initial: 0, ddt: \"1000*a - b\"}", "dt: 0.003, steps: 1");
+    ck_ok(open_problem());
+    ck_ok(trl_simulation_initialise(sim));
+    ck_assert_ptr_nonnull(strstr(test_messages(), "dt = 0.003 is above the stable 0.0025 of ssprk3"));
+    ck_assert_ptr_nonnull(strstr(test_messages(), "'-1000*a' in the equation of 'a'"));
+    trl_context_clear_diagnostics(test_ctx);
+    line("ssprk3", "a: {initial: 1, ddt: \"-1000*a\"}, b: {initial: 0, ddt: \"1000*a - b\"}", "dt: 0.002, steps: 1");
+    ck_ok(open_problem());
+    ck_ok(trl_simulation_initialise(sim));
+    ck_assert_str_eq(test_messages(), "");
+    line("euler", "u: {initial: 1, ddt: \"-laplacian(laplacian(u))\"}", "dt: {cfl: 1}, steps: 1");
+    ck_assert_double_eq_tol(first_dt(), 2 / (16 / pow(0.5, 4)), 1e-12);
+}
+END_TEST
+
+/* The coefficient that varies is looked at before each step. */
+START_TEST(cfl_follows_the_state_of_reactions_and_couplings)
+{
+    line("rk4", "u: {initial: \"1 + 0.1*sin(2*pi*x/8)\", ddt: \"-u*u*u\"}", "dt: {cfl: 0.5}, steps: 3");
+    double first = first_dt();
+    double largest = 1 + 0.1 * sin(acos(-1.0) * 7 / 16); /* the centre next to x = 2 */
+    ck_assert_double_eq_tol(first, 0.5 * 2 / (3 * largest * largest), 1e-12);
+    ck_ok(trl_simulation_step(sim));
+    ck_assert_double_gt(trl_simulation_dt(sim), first);
+    line("rk4",
+         "u: {initial: \"sin(2*pi*x/8)\", ddt: \"(1 + t)*v\"}, v: {initial: 0, ddt: \"(2 + sin(x))*laplacian(u)\"}",
+         "dt: {cfl: 0.5}, steps: 3");
+    first = first_dt();
+    ck_ok(trl_simulation_step(sim));
+    ck_assert_double_eq_tol(trl_simulation_dt(sim), first / sqrt(1 + first), 1e-12);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_unchecked_fixture(tc, NULL, close_problem);
@@ -293,6 +417,11 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, speed_and_diffusivity_replace_what_is_found);
     tcase_add_test(tc, masked_cells_do_not_count);
     tcase_add_test(tc, refuses_a_step_that_nothing_bounds);
+    tcase_add_test(tc, refuses_a_plugin_that_it_cannot_bound);
+    tcase_add_test(tc, cfl_bounds_waves_by_their_speed);
+    tcase_add_test(tc, refuses_oscillations_that_a_method_cannot_hold);
+    tcase_add_test(tc, warns_of_fourth_order_and_of_stiff_kinetics);
+    tcase_add_test(tc, cfl_follows_the_state_of_reactions_and_couplings);
     tcase_add_test(tc, refuses_a_dt_below_min_and_an_infinite_one);
     tcase_add_test(tc, warns_of_a_fixed_dt_beyond_the_stable_one_only);
     tcase_add_test(tc, warns_of_central_advection_with_a_method_that_cannot_hold_it);

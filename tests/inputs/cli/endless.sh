@@ -7,7 +7,7 @@ write_endless() {
     cat >deck.yaml <<DECK
 trellis: 1
 grid: {cells: [3], length: [3], periodic: [true]}
-equations: {T: {initial: 1, ddt: "-T"}}
+equations: {T: {initial: 1, ddt: "0"}}
 time: {method: euler, $1}
 DECK
 }
