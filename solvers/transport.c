@@ -246,10 +246,7 @@ static trli_typed steepness(const reader *r)
 static trl_err scan_flux(reader *r, const trl_ast *node, const factors *inner, const factors *outer)
 {
     static const bool all[3] = {true, true, true};
-    if (!differentiates(r, node)) {
-        r->s->others = true;
-        return TRL_OK;
-    }
+    if (!differentiates(r, node)) return give_up(r, node); /* its divergence does */
     if (is_call(node, "grad") && node->nargs == 1 && is_own(r, node->arg[0]))
         return add_diffusion(r, inner, outer, all);
     if (is_call(node, "grad4") && node->nargs == 1 && is_own(r, node->arg[0])) {

@@ -79,6 +79,10 @@ START_TEST(speed_and_diffusivity_replace_what_is_found)
     ck_assert_double_eq_tol(first_dt(), 0.5 * bound(10, 1, 0.4), 1e-15);
     plane("", "-div(advective_flux(T, [u, v])) + D*laplacian(T)", "dt: {cfl: 0.5, diffusivity: \"2*D\"}, steps: 2");
     ck_assert_double_eq_tol(first_dt(), 0.5 * bound(3, 2, 0.8), 1e-15);
+    plane("", "-div4([u, v]*at4(T, faces) - D*grad4(T)) - dot([u, v], at(grad(T), cell)) - 2*T",
+          "dt: {cfl: 0.5, speed: [10, 1]}, steps: 2"); /* for all that differentiates; a reaction is on top */
+    const double steeper = 49.0 / 36;
+    ck_assert_double_eq_tol(first_dt(), 0.5 / (1 / bound(10, 1, 0.4 * steeper) + 1), 1e-15);
 }
 END_TEST
 
