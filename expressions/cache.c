@@ -182,39 +182,59 @@ static bool open_temporary(trli_workshop *w)
     return w->parent >= 0;
 }
 
-bool trli_workshop_open(trli_workshop *w, const trli_cache *cache)
+/* Make the folder below the open parent. Returns 0 or an errno. */
+static int make_workshop(trli_workshop *w)
 {
     struct stat s;
+    trli_aside_sweep(w->parent, w->path[0] != 0);
+    trli_aside_name(w->name);
+    if (mkdirat(w->parent, w->name, 0700)) return errno;
+    w->folder = openat(w->parent, w->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (w->folder < 0 || fstat(w->folder, &s)) return errno;
+    const size_t used = strlen(w->path);
+    if (used) snprintf(w->path + used, sizeof w->path - used, "/%s", w->name);
+    /* Another one may stand there already, if others can write to the parent. */
+    return s.st_uid == geteuid() && (s.st_mode & 077) == 0 ? 0 : EPERM;
+}
+
+/* Whether a compilation fits: users' folders are often full, and others are not. */
+static int check_room(const trli_workshop *w)
+{
+    const off_t room = 2 << 20;
+    int file = openat(w->folder, "room", O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (file < 0) return errno;
+    const int number = posix_fallocate(file, 0, room);
+    close(file);
+    (void)unlinkat(w->folder, "room", 0);
+    return number;
+}
+
+bool trli_workshop_open(trli_workshop *w, const trli_cache *cache)
+{
+    int number;
     *w = (trli_workshop){.parent = -1, .folder = -1};
     if (cache->folder >= 0) {
         w->parent = fcntl(cache->folder, F_DUPFD_CLOEXEC, 3);
         snprintf(w->path, sizeof w->path, "%.*s", TRLI_PATH_ROOM - TRLI_ASIDE_ROOM - 2, cache->path);
-    } else if (!open_temporary(w)) {
-        return false;
+        number = w->parent < 0 ? errno : make_workshop(w);
+        if (number == 0) number = check_room(w);
+        if (number == 0) return true;
+        trli_workshop_close(w);
     }
-    if (w->parent < 0) return false;
-    trli_aside_sweep(w->parent, w->path[0] != 0);
-    trli_aside_name(w->name);
-    if (mkdirat(w->parent, w->name, 0700) == 0)
-        w->folder = openat(w->parent, w->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    const size_t used = strlen(w->path);
-    if (used) snprintf(w->path + used, sizeof w->path - used, "/%s", w->name);
-    /* Another one may stand there already, if others can write to the parent. */
-    if (w->folder >= 0 && fstat(w->folder, &s) == 0 && s.st_uid == geteuid() && (s.st_mode & 077) == 0) return true;
-    const int number = w->folder >= 0 ? EPERM : errno;
-    if (w->folder >= 0) close(w->folder);
-    close(w->parent);
-    w->parent = w->folder = -1;
+    number = open_temporary(w) ? make_workshop(w) : errno;
+    if (number == 0) return true;
+    trli_workshop_close(w);
     errno = number;
     return false;
 }
 
 void trli_workshop_close(trli_workshop *w)
 {
-    if (w->folder < 0) return;
-    trli_aside_empty(w->folder);
-    (void)unlinkat(w->parent, w->name, AT_REMOVEDIR);
-    close(w->folder);
-    close(w->parent);
-    w->parent = w->folder = -1;
+    if (w->folder >= 0) {
+        trli_aside_empty(w->folder);
+        (void)unlinkat(w->parent, w->name, AT_REMOVEDIR);
+        close(w->folder);
+    }
+    if (w->parent >= 0) close(w->parent);
+    *w = (trli_workshop){.parent = -1, .folder = -1};
 }

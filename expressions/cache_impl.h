@@ -39,7 +39,7 @@ void trli_cache_keep(const trli_cache *cache, const char *name, const char *line
 void trli_cache_measure(const trli_cache *cache, int *kernels, int64_t *bytes);
 
 /* A folder for what this process's compilers read and write, which nobody else can enter: in the cache, so that what is made there can be
- * renamed into it, or with that of temporary files. What killed processes left beside it goes. */
+ * renamed into it, or, without a cache or without room there, among temporary files. What killed processes left beside it goes. */
 typedef struct trli_workshop {
     int parent, folder; /* open, or -1 */
     char name[TRLI_ASIDE_ROOM];

@@ -145,11 +145,11 @@ trl_err trli_compiler_create(trl_context *ctx, trli_compiler **compiler)
     c->workshop = (trli_workshop){.parent = -1, .folder = -1};
     if (c->program[0]) digest_machine(c);
     if (c->program[0] && c->cache.told)
-        trl_warn(
-            ctx, NULL,
-            "kernels are compiled anew in each run, because their cache '%s' is not used: %s; TRELLIS_CACHE_DIR may "
-            "name another folder",
-            c->cache.path, c->cache.why);
+        trl_warn(ctx, NULL,
+                 "kernels are compiled anew in each run, because their cache '%.300s' is not used: %s; "
+                 "TRELLIS_CACHE_DIR may "
+                 "name another folder",
+                 c->cache.path, c->cache.why);
     return TRL_OK;
 }
 

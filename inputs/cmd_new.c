@@ -111,6 +111,21 @@ static trl_err copy_templates(const new_plugin *plugin, const char *templates)
     return err;
 }
 
+/* What was written before something failed, so that another try finds its place free. */
+static void remove_templates(const new_plugin *plugin, const char *templates)
+{
+    struct dirent **entry = NULL;
+    int n = scandir(templates, &entry, is_visible, NULL);
+    for (int i = 0; i < n; ++i) {
+        char *target = join(plugin->folder, entry[i]->d_name, plugin->mark);
+        if (target) (void)unlink(target);
+        free(target);
+        free(entry[i]);
+    }
+    free(entry);
+    (void)rmdir(plugin->folder);
+}
+
 static const char *last_part(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -170,7 +185,9 @@ int trli_cmd_new(trl_context *ctx, const trli_arguments *arguments)
     TRL_TRY(make_folder(ctx, folder));
     const new_plugin plugin = {.ctx = ctx, .folder = folder, .mark = {{"@NAME@", name}, {"@PREFIX@", prefix}}};
     printf("wrote the plugin %s:\n", name);
-    TRL_TRY(copy_templates(&plugin, templates));
+    err = copy_templates(&plugin, templates);
+    if (err != TRL_OK) remove_templates(&plugin, templates);
+    TRL_TRY(err);
     printf("build and run it with:\n"
            "  cmake -S %s -B %s/build && cmake --build %s/build && trellis run %s/deck.yaml\n",
            folder, folder, folder, folder);

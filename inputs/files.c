@@ -30,13 +30,13 @@ static const char *advice(int number)
     switch (number) {
     case ENOSPC:
     case EDQUOT:
-        return "; free space there, or set output.directory to a folder on another disk";
+        return "; free space there, or write to another disk (a run: output.directory)";
     case EFBIG:
         return "; raise the limit on the size of files (ulimit -f), or write fewer fields";
     case EACCES:
     case EPERM:
     case EROFS:
-        return "; set output.directory to a folder that you may write to";
+        return "; choose a folder that you may write to (a run: output.directory)";
     case ENOTDIR:
         return "; a file stands where a folder is needed: move it away, or choose another path";
     case EISDIR:

@@ -60,7 +60,8 @@ static trl_err write_output(trli_run *run, bool forced)
     double before = trli_clock();
     trl_err err = trli_run_write_output(run, forced);
     run->wall[TRLI_WALL_OUTPUT] += trli_clock() - before;
-    if (err == TRL_ERR_IO && write_checkpoint(run, true) == TRL_OK)
+    const bool moved = trl_simulation_step_number(run->sim) > run->first_step;
+    if (err == TRL_ERR_IO && moved && write_checkpoint(run, true) == TRL_OK)
         trl_warn(run->ctx, NULL,
                  "step %" TRL_GIDX_FMT
                  " is in %s/checkpoint: once its output can be written, continue with --restart latest",

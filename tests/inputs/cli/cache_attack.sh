@@ -1,4 +1,3 @@
-# ctest: np=1
 # SPDX-License-Identifier: Apache-2.0
 # Part of Trellis, an expression-graph PDE solver framework.
 # Another user exchanges folders on the way to the kernel cache, and plants libraries: none of them may run. Each would be loaded by the

@@ -39,7 +39,7 @@ rm -r out
 expect 3 "$TRELLIS" run deck.yaml --report pipe --trace trace.json --quiet
 says stderr.txt "cannot write 'pipe': it is a pipe that nobody reads from"
 [ -p pipe ] && [ -s trace.json ] || fail "the pipe or the trace is gone"
-[ "$(value out/report.json "r['status']")" = done ] || fail "the report of the run is not what it was"
+[ "$(value out/report.json "r['status']")" = 'done' ] || fail "the report of the run is not what it was"
 
 # The same for what lies in the output folder.
 for name in series.csv report.json deck.yaml; do
