@@ -8,7 +8,8 @@
 
 #include "formula_impl.h"
 
-enum { OPERATIONS_MAX = 10000000 };
+/* Operations within sums and products of one number, and of an index in a name, of which there may be many. */
+enum { OPERATIONS_MAX = TRLI_EXPANSION_MAX, INDEX_OPERATIONS_MAX = 10000 };
 
 /* The index of a sum or prod around a name that is visited; its value is known if its range is. */
 typedef struct bound_index {
@@ -20,18 +21,30 @@ typedef struct bound_index {
 typedef struct evaluation {
     trl_context *ctx;
     const trl_text *text;
-    int64_t operations; /* so far: sums in sums must not run for hours */
+    int64_t *operations; /* so far, within sums and products: those of huge ranges must not run for hours */
+    int64_t most;
+    const trl_ast *family; /* the outermost one around what is evaluated */
     trl_err (*visit)(void *data, const char *name, const trl_ast *node); /* while names are visited */
     void *data;
 } evaluation;
 
 static trl_err evaluate(evaluation *e, const trl_ast *node, const trl_names *names, double *value);
 
-static trl_err count_operation(evaluation *e, const trl_ast *node)
+static trl_err count_operation(const evaluation *e)
 {
-    if (++e->operations <= OPERATIONS_MAX) return TRL_OK;
-    return trli_text_fail(e->ctx, e->text, node->begin, node->end, "more than %d operations for one number",
-                          (int)OPERATIONS_MAX);
+    if (!e->family || ++*e->operations <= e->most) return TRL_OK;
+    return trli_text_fail(
+        e->ctx, e->text, e->family->begin, e->family->end,
+        "sums and products may take %lld operations in all, and here they take more; use shorter ranges",
+        (long long)e->most);
+}
+
+/* Go into a family, or a family within one; returns what to put back behind it. */
+static const trl_ast *enter_family(evaluation *e, const trl_ast *node)
+{
+    const trl_ast *outer = e->family;
+    if (!outer) e->family = node;
+    return outer;
 }
 
 static bool is_plain(const trl_ast *node)
@@ -76,7 +89,8 @@ done:
 trl_err trl_name_expand(trl_context *ctx, const trl_text *text, const trl_ast *node, const trl_names *names,
                         char *buffer, size_t size)
 {
-    evaluation e = {.ctx = ctx, .text = text};
+    int64_t operations = 0;
+    evaluation e = {.ctx = ctx, .text = text, .operations = &operations, .most = INDEX_OPERATIONS_MAX};
     return expand_name(&e, node, names, buffer, size);
 }
 
@@ -243,12 +257,14 @@ static trl_err evaluate_family(evaluation *e, const trl_ast *node, const trl_nam
     TRL_TRY(evaluate_end(e, node->arg[0], names, &index));
     TRL_TRY(evaluate_end(e, node->arg[1], names, &upper));
     bool first = true;
+    const trl_ast *outer = enter_family(e, node);
     for (; index <= upper; ++index) {
         const trl_names inner = {.n = 1, .name = &node->part[0].text, .value = &index, .outer = names};
         TRL_TRY(evaluate(e, node->arg[2], &inner, &term));
         total = first ? term : combine(node->op, total, term);
         first = false;
     }
+    e->family = outer;
     *value = total;
 done:
     return err;
@@ -257,7 +273,7 @@ done:
 static trl_err evaluate(evaluation *e, const trl_ast *node, const trl_names *names, double *value)
 {
     trl_err err = TRL_OK;
-    TRL_TRY(count_operation(e, node));
+    TRL_TRY(count_operation(e));
     switch (node->kind) {
     case TRL_AST_NUMBER:
         *value = node->number;
@@ -285,11 +301,18 @@ done:
     return err;
 }
 
+trl_err trli_ast_number(trl_context *ctx, const trl_text *text, const trl_ast *node, const trl_names *names,
+                        int64_t *operations, double *value)
+{
+    evaluation e = {.ctx = ctx, .text = text, .operations = operations, .most = OPERATIONS_MAX};
+    return evaluate(&e, node, names, value);
+}
+
 trl_err trl_ast_number(trl_context *ctx, const trl_text *text, const trl_ast *node, const trl_names *names,
                        double *value)
 {
-    evaluation e = {.ctx = ctx, .text = text};
-    return evaluate(&e, node, names, value);
+    int64_t operations = 0;
+    return trli_ast_number(ctx, text, node, names, &operations, value);
 }
 
 /* Visiting names */
@@ -384,10 +407,12 @@ static trl_err visit_family(evaluation *e, const trl_ast *node, const trl_names 
     if (!inner.known) return visit(e, node->arg[2], names, &inner);
     TRL_TRY(evaluate_end(e, node->arg[0], names, &index));
     TRL_TRY(evaluate_end(e, node->arg[1], names, &upper));
+    const trl_ast *outer = enter_family(e, node);
     for (; index <= upper; ++index) {
         const trl_names values = {.n = 1, .name = &node->part[0].text, .value = &index, .outer = names};
         TRL_TRY(visit(e, node->arg[2], &values, &inner));
     }
+    e->family = outer;
 done:
     return err;
 }
@@ -396,7 +421,7 @@ static trl_err visit(evaluation *e, const trl_ast *node, const trl_names *names,
 {
     trl_err err = TRL_OK;
     int skipped = -1;
-    TRL_TRY(count_operation(e, node));
+    TRL_TRY(count_operation(e));
     if (node->kind == TRL_AST_NAME) return visit_name(e, node, names, bound);
     if (node->kind == TRL_AST_FAMILY) return visit_family(e, node, names, bound);
     bool is_if = node->kind == TRL_AST_CALL && node->nargs == 3 && strcmp(node->part[0].text, "if") == 0;
@@ -412,9 +437,18 @@ done:
     return err;
 }
 
+trl_err trli_ast_visit_names(trl_context *ctx, const trl_text *text, const trl_ast *node, const trl_names *names,
+                             int64_t *operations,
+                             trl_err (*visit_one)(void *data, const char *name, const trl_ast *node), void *data)
+{
+    evaluation e = {
+        .ctx = ctx, .text = text, .operations = operations, .most = OPERATIONS_MAX, .visit = visit_one, .data = data};
+    return visit(&e, node, names, NULL);
+}
+
 trl_err trl_ast_visit_names(trl_context *ctx, const trl_text *text, const trl_ast *node, const trl_names *names,
                             trl_err (*visit_one)(void *data, const char *name, const trl_ast *node), void *data)
 {
-    evaluation e = {.ctx = ctx, .text = text, .visit = visit_one, .data = data};
-    return visit(&e, node, names, NULL);
+    int64_t operations = 0;
+    return trli_ast_visit_names(ctx, text, node, names, &operations, visit_one, data);
 }

@@ -76,6 +76,17 @@ bool trli_name_char(char c);
 /* Memory of one formula, 8-byte aligned, released by trl_formula_destroy. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_formula_alloc(struct trl_formula_memory *memory, size_t bytes, void **result);
 
+/* What the sums and products of a deck may expand to, all together: names, numbers and operations. */
+enum { TRLI_EXPANSION_MAX = 4000000 };
+
+/* As trl_ast_number and trl_ast_visit_names; *operations counts what is done within sums and products, up to the limit. */
+TRL_NODISCARD trl_err trli_ast_number(trl_context *ctx, const trl_text *text, const trl_ast *node,
+                                      const trl_names *names, int64_t *operations, double *value);
+TRL_NODISCARD trl_err trli_ast_visit_names(trl_context *ctx, const trl_text *text, const trl_ast *node,
+                                           const trl_names *names, int64_t *operations,
+                                           trl_err (*visit)(void *data, const char *name, const trl_ast *node),
+                                           void *data);
+
 /* Parse the formula's text to a tree in the formula's memory. */
 TRL_NODISCARD trl_err trli_formula_tree(trl_context *ctx, trl_formula *formula);
 

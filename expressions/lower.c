@@ -146,7 +146,7 @@ static trl_err lower_family(trli_lowering *lw, const trl_ast *node, const trl_na
     double value;
     const char *const index = node->part[0].text;
     const trl_names inner = {.n = 1, .name = &index, .value = &value, .outer = names};
-    trl_err err = trli_family_range(lw->model->ctx, lw->text, node, names, &lo, &hi);
+    trl_err err = trli_family_range(lw->model->ctx, lw->text, node, names, NULL, &lo, &hi);
     for (int i = 0; err == TRL_OK && i < 2; ++i) err = trli_lower_number(lw, node->arg[i], names, &value);
     if (err != TRL_OK) return err;
     trli_op op = node->op == TRL_AST_ADD ? TRLI_OP_ADD : TRLI_OP_MUL;

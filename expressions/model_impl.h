@@ -322,6 +322,7 @@ struct trli_model {
     const trl_names *parameters;
     int ndirections;
     trli_direction *direction;    /* [ndirections], the first is number 1 */
+    int64_t expanded;             /* what the sums and products of formulas that were visited expand to */
     struct trli_defined *defined; /* values of parameters that may depend on those of directions */
     int ndefined, defined_capacity;
     int nentries;
@@ -400,13 +401,16 @@ const trl_operator *trli_stencil_find(const trli_model *model, const char *name)
 trl_err trli_symbol_missing(trli_model *model, const trl_place *place, const char *name);
 /* Order the entries by their dependencies; a cycle is an INPUT error with its path. */
 TRL_NODISCARD trl_err trli_tree_order(trli_model *model);
-/* Call visit for every symbol that a formula refers to (indices expanded, branches of index-only ifs chosen). */
+/* Call visit for every symbol that a formula refers to (indices expanded, branches of index-only ifs chosen). What sums and products
+ * expand to is counted, and limited in a model; not so where formulas are visited again. */
 typedef trl_err (*trli_visit)(void *data, const trl_text *text, const trl_ast *node, const char *name);
 TRL_NODISCARD trl_err trli_visit_symbols(trli_model *model, const trl_formula *formula, const trl_names *names,
                                          trli_visit visit, void *data);
-/* The integer range of a family node (sum, prod). */
+TRL_NODISCARD trl_err trli_visit_again(trli_model *model, const trl_formula *formula, const trl_names *names,
+                                       trli_visit visit, void *data);
+/* The integer range of a family node (sum, prod). operations: counts those of sums within it, or NULL. */
 TRL_NODISCARD trl_err trli_family_range(trl_context *ctx, const trl_text *text, const trl_ast *node,
-                                        const trl_names *names, long *lo, long *hi);
+                                        const trl_names *names, int64_t *operations, long *lo, long *hi);
 /* Whether an expression is made of numbers, indices and parameters only, so that it is decided when the formula is
  * expanded. */
 bool trli_decided(const trl_ast *node, const trl_names *names);

@@ -33,7 +33,7 @@ static trl_err mask_of(trli_lowering *lw, const trl_ast *node, const trl_names *
 {
     const trl_formula part = {.root = node, .text = *lw->text};
     mask_search s = {lw, location, TRLI_NO_VALUE};
-    trl_err err = trli_visit_symbols(lw->model, &part, names, find_mask, &s);
+    trl_err err = trli_visit_again(lw->model, &part, names, find_mask, &s);
     *mask = s.mask;
     return err;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formula_impl.h"
 #include "model_impl.h"
 
 static trl_err add_symbol(trli_model *model, const trli_symbol *symbol)
@@ -124,12 +125,13 @@ trl_err trli_symbol_missing(trli_model *model, const trl_place *place, const cha
                     "nothing computes '%s': it is no equation, expression or parameter", name);
 }
 
-trl_err trli_family_range(trl_context *ctx, const trl_text *text, const trl_ast *node, const trl_names *names, long *lo,
-                          long *hi)
+trl_err trli_family_range(trl_context *ctx, const trl_text *text, const trl_ast *node, const trl_names *names,
+                          int64_t *operations, long *lo, long *hi)
 {
     double a, b;
-    trl_err err = trl_ast_number(ctx, text, node->arg[0], names, &a);
-    if (err == TRL_OK) err = trl_ast_number(ctx, text, node->arg[1], names, &b);
+    int64_t own = 0;
+    trl_err err = trli_ast_number(ctx, text, node->arg[0], names, operations ? operations : &own, &a);
+    if (err == TRL_OK) err = trli_ast_number(ctx, text, node->arg[1], names, operations ? operations : &own, &b);
     if (err != TRL_OK) return err;
     if (a != floor(a) || b != floor(b) || fabs(a) > 1e9 || fabs(b) > 1e9) {
         trl_place place = trl_text_place(text, node->arg[0]->begin, node->arg[1]->end);
@@ -159,11 +161,13 @@ typedef struct visitor {
     const trl_text *text;
     trli_visit visit;
     void *data;
+    int64_t *expanded;
+    const trl_ast *family; /* the outermost sum or product around what is visited */
 } visitor;
 
-static trl_err visit_node(const visitor *v, const trl_ast *node, const trl_names *names);
+static trl_err visit_node(visitor *v, const trl_ast *node, const trl_names *names);
 
-static trl_err visit_name(const visitor *v, const trl_ast *node, const trl_names *names)
+static trl_err visit_name(visitor *v, const trl_ast *node, const trl_names *names)
 {
     char name[256], component[272];
     double value;
@@ -179,23 +183,31 @@ static trl_err visit_name(const visitor *v, const trl_ast *node, const trl_names
     return TRL_OK;
 }
 
-static trl_err visit_family(const visitor *v, const trl_ast *node, const trl_names *names)
+static trl_err visit_family(visitor *v, const trl_ast *node, const trl_names *names)
 {
     long lo, hi;
     double value;
-    trl_err err = trli_family_range(v->model->ctx, v->text, node, names, &lo, &hi);
+    trl_err err = trli_family_range(v->model->ctx, v->text, node, names, v->expanded, &lo, &hi);
     const char *const index = node->part[0].text;
     const trl_names inner = {.n = 1, .name = &index, .value = &value, .outer = names};
+    const trl_ast *outer = v->family;
+    if (!outer) v->family = node;
     for (long i = lo; err == TRL_OK && i <= hi; ++i) {
         value = (double)i;
         err = visit_node(v, node->arg[2], &inner);
     }
+    v->family = outer;
     return err;
 }
 
-static trl_err visit_node(const visitor *v, const trl_ast *node, const trl_names *names)
+static trl_err visit_node(visitor *v, const trl_ast *node, const trl_names *names)
 {
     trl_err err = TRL_OK;
+    if (v->family && ++*v->expanded > TRLI_EXPANSION_MAX)
+        return trli_text_fail(v->model->ctx, v->text, v->family->begin, v->family->end,
+                              "the sums and products of a deck may expand to %d names, numbers and operations in all, "
+                              "and here they expand to more; use shorter ranges",
+                              (int)TRLI_EXPANSION_MAX);
     if (node->kind == TRL_AST_NAME) return visit_name(v, node, names);
     if (node->kind == TRL_AST_FAMILY) return visit_family(v, node, names);
     if (node->kind == TRL_AST_CALL && strcmp(node->part[0].text, "if") == 0 && node->nargs == 3 &&
@@ -211,6 +223,14 @@ static trl_err visit_node(const visitor *v, const trl_ast *node, const trl_names
 trl_err trli_visit_symbols(trli_model *model, const trl_formula *formula, const trl_names *names, trli_visit visit,
                            void *data)
 {
-    visitor v = {model, &formula->text, visit, data};
+    visitor v = {.model = model, .text = &formula->text, .visit = visit, .data = data, .expanded = &model->expanded};
+    return visit_node(&v, formula->root, names);
+}
+
+trl_err trli_visit_again(trli_model *model, const trl_formula *formula, const trl_names *names, trli_visit visit,
+                         void *data)
+{
+    int64_t expanded = 0;
+    visitor v = {.model = model, .text = &formula->text, .visit = visit, .data = data, .expanded = &expanded};
     return visit_node(&v, formula->root, names);
 }

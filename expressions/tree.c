@@ -164,7 +164,7 @@ trl_err trli_tree_write_dot(const trli_model *model, FILE *out)
         if (variable->direction)
             fprintf(out, "  \"%s\" -> \"%s\" [style=dashed];\n", variable->name, model->variable[variable->of].name);
         else if (err == TRL_OK)
-            err = trli_visit_symbols((trli_model *)model, variable->ddt, variable->names, write_edge, &edge);
+            err = trli_visit_again((trli_model *)model, variable->ddt, variable->names, write_edge, &edge);
     }
     for (int e = 0; e < model->nentries; ++e) {
         const trli_entry *entry = &model->entry[e];
@@ -172,7 +172,7 @@ trl_err trli_tree_write_dot(const trli_model *model, FILE *out)
         fprintf(out, "  \"%s\" [shape=%s%s];\n", entry->deck->name, entry->nformulas ? "ellipse" : "hexagon",
                 entry->used ? "" : ", style=dotted");
         for (int i = 0; i < entry->nformulas && err == TRL_OK; ++i)
-            err = trli_visit_symbols((trli_model *)model, entry->formula[i], entry->deck->names, write_edge, &edge);
+            err = trli_visit_again((trli_model *)model, entry->formula[i], entry->deck->names, write_edge, &edge);
         for (int i = 0; i < entry->nrequired; ++i)
             fprintf(out, "  \"%s\" -> \"%s\";\n", entry->deck->name, entry->required[i].tag);
         for (int i = 0; i < entry->ncomputed; ++i)

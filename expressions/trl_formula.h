@@ -122,7 +122,7 @@ TRL_API TRL_NODISCARD trl_err trl_name_expand(trl_context *ctx, const trl_text *
                                               const trl_names *names, char *buffer, size_t size);
 
 /* Value of an expression of numbers, names, pi and functions only (parameters, indices, ranges). Every other name,
- * coordinate or operator is an INPUT error; so is work beyond 10 million operations. `if` evaluates the chosen side
+ * coordinate or operator is an INPUT error; so are sums and products of more than 4 million operations. `if` evaluates the chosen side
  * only. The value may be infinite or NaN: whoever needs a finite one checks. */
 TRL_API TRL_NODISCARD trl_err trl_ast_number(trl_context *ctx, const trl_text *text, const trl_ast *node,
                                              const trl_names *names, double *value);

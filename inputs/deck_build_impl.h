@@ -50,7 +50,8 @@ struct trli_deck {
     trli_map names;       /* to positions in owner */
     int nowners, owner_capacity;
     trli_owner *owner;
-    int members; /* of all families so far */
+    int members;        /* of all families so far */
+    int64_t operations; /* of the sums and products in parameters and names so far */
     trl_problem problem;
     trli_deck_options options;
 };

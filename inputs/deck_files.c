@@ -24,6 +24,13 @@ trl_err trli_path_join(trli_arena *arena, const char *folder, const char *path, 
     return trli_arena_print(arena, joined, "%s%s%s", folder, folder[strlen(folder) - 1] == '/' ? "" : "/", path);
 }
 
+/* Whether a text begins as UTF-16 and UTF-32 do, with a byte-order mark or with an ASCII character. */
+static bool is_wide(const char *text, size_t length)
+{
+    if (length < 2) return false;
+    return memcmp(text, "\xFF\xFE", 2) == 0 || memcmp(text, "\xFE\xFF", 2) == 0 || !text[0] != !text[1];
+}
+
 /* Everything that rank 0 does alone. */
 static trl_err read_here(trl_context *ctx, trli_arena *arena, const char *path, const trl_place *place, trli_file *file)
 {
@@ -31,7 +38,10 @@ static trl_err read_here(trl_context *ctx, trli_arena *arena, const char *path, 
     size_t length;
     trl_err err = TRL_OK;
     TRL_TRY(trli_file_read(ctx, TRL_ERR_INPUT, place, path, FILE_BYTES_MAX, &text, &length));
-    if (memchr(text, 0, length))
+    if (is_wide(text, length))
+        err = trl_fail(ctx, TRL_ERR_INPUT, place,
+                       "cannot read '%s': it is written in UTF-16 or UTF-32; save it as UTF-8", path);
+    else if (memchr(text, 0, length))
         err = trl_fail(ctx, TRL_ERR_INPUT, place, "cannot read '%s': it holds a NUL character, so it is no text", path);
     else
         err = trli_arena_text(arena, text, length, &file->text);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "deck_build_impl.h"
+#include "formula_impl.h"
 #include "scalar_impl.h"
 
 /* How far the evaluation of a definition has come. Names in braces and bounds of sums get their values first
@@ -147,7 +148,8 @@ static trl_err collect_needs(evaluator *e)
         d->state = INDEXED;
     } else {
         TRL_TRY(known_names(e, &names));
-        TRL_TRY(trl_ast_visit_names(e->deck->ctx, &d->text, d->formula->root, &names, add_need, e));
+        TRL_TRY(
+            trli_ast_visit_names(e->deck->ctx, &d->text, d->formula->root, &names, &e->deck->operations, add_need, e));
         d->state = NAMED;
     }
     if (e->missing) d->state = POSTPONED;
@@ -161,7 +163,7 @@ static trl_err compute(evaluator *e)
     trli_definition *d = e->now;
     trl_err err;
     TRL_TRY(known_names(e, &names));
-    TRL_TRY(trl_ast_number(e->deck->ctx, &d->text, d->formula->root, &names, &d->value));
+    TRL_TRY(trli_ast_number(e->deck->ctx, &d->text, d->formula->root, &names, &e->deck->operations, &d->value));
     if (!isfinite(d->value))
         TRL_TRY(trl_fail(e->deck->ctx, TRL_ERR_INPUT, &d->text.place, "parameter '%s' is %s", d->name,
                          isnan(d->value) ? "not a number" : "infinite"));

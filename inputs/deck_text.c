@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "deck_build_impl.h"
+#include "formula_impl.h"
 #include "scalar_impl.h"
 
 /* Up to here every whole number is a double and fits an index. */
@@ -36,8 +37,9 @@ trl_err trli_text_number(trli_deck *deck, const trl_text *text, const trl_names 
     trl_err err;
     if (trli_scalar_number(text->chars, value)) return TRL_OK;
     TRL_TRY(trl_formula_parse(deck->ctx, text, &formula));
-    TRL_TRY(trl_ast_number(deck->ctx, text, formula->root, names, value));
-    TRL_TRY(trl_ast_visit_names(deck->ctx, text, formula->root, names, note_fixed, &(fixed_use){deck, text}));
+    TRL_TRY(trli_ast_number(deck->ctx, text, formula->root, names, &deck->operations, value));
+    TRL_TRY(trli_ast_visit_names(deck->ctx, text, formula->root, names, &deck->operations, note_fixed,
+                                 &(fixed_use){deck, text}));
     if (!isfinite(*value))
         err = trl_fail(deck->ctx, TRL_ERR_INPUT, &text->place, "'%s' is not a finite number", text->chars);
 done:

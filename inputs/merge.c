@@ -9,6 +9,9 @@
 
 enum { FILES_MAX = 200 };
 
+/* What some editors put before a text in UTF-8. */
+#define BYTE_ORDER_MARK "\xEF\xBB\xBF"
+
 typedef struct loader {
     trl_context *ctx;
     trli_arena *arena;
@@ -124,7 +127,8 @@ static trl_err without_include(const loader *l, const trli_node *root, trli_node
 
 static trl_err load_text(loader *l, const open_file *self, const char *text, trli_node **root)
 {
-    trli_source source = {.file = self->name, .text = text, .line = 1, .column = 1};
+    const size_t mark = strncmp(text, BYTE_ORDER_MARK, strlen(BYTE_ORDER_MARK)) == 0 ? strlen(BYTE_ORDER_MARK) : 0;
+    trli_source source = {.file = self->name, .text = text + mark, .line = 1, .column = 1};
     trl_place place = {.file = self->name, .line = 1, .column = 1};
     trli_node *base;
     trl_err err;

@@ -26,7 +26,11 @@ typedef struct search {
     bool others;       /* there are terms beside those that are found */
     bool mark_others;  /* those that differentiate are marked, too */
     int depth;         /* named expressions gone through */
+    int scanned;       /* parts of formulas looked at, each as often as names lead to it */
 } search;
+
+/* An expression that names another one twice, which does so too, and so on, has more terms than can be looked at. */
+enum { SCANNED_MAX = 100000 };
 
 /* A formula being read, with the names it sees. */
 typedef struct reader {
@@ -57,6 +61,15 @@ static trl_err give_up(reader *r, const trl_ast *node)
     return r->s->mark_others ? trli_marks_add(r->lw.model, r->s->marks, r->term) : TRL_OK;
 }
 
+/* There is no end of terms: no bound of them all can be had, and a warning does without the rest. */
+static trl_err fail_many(const reader *r, const trl_ast *node)
+{
+    if (r->s->sim->problem->time.cfl <= 0) return TRL_OK;
+    return trli_lower_fail(&r->lw, node,
+                           "cfl cannot bound more than %d terms that named expressions multiply: use a fixed dt",
+                           (int)SCANNED_MAX);
+}
+
 static const trli_symbol *symbol_of(reader *r, const trl_ast *node)
 {
     char name[256];
@@ -83,7 +96,7 @@ static bool member_differentiates(reader *r, const trl_ast *node)
     const trl_names names = {.n = 1, .name = &index, .value = &value, .outer = r->names};
     reader below = *r;
     bool found = false;
-    if (trli_family_range(r->lw.model->ctx, r->lw.text, node, r->names, &lo, &hi) != TRL_OK) return false;
+    if (trli_family_range(r->lw.model->ctx, r->lw.text, node, r->names, NULL, &lo, &hi) != TRL_OK) return false;
     below.names = &names;
     for (long i = lo; i <= hi && !found; ++i) {
         value = (double)i;
@@ -247,6 +260,7 @@ static trl_err scan_flux(reader *r, const trl_ast *node, const factors *inner, c
 {
     static const bool all[3] = {true, true, true};
     if (!differentiates(r, node)) return give_up(r, node); /* its divergence does */
+    if (++r->s->scanned > SCANNED_MAX) return fail_many(r, node);
     if (is_call(node, "grad") && node->nargs == 1 && is_own(r, node->arg[0]))
         return add_diffusion(r, inner, outer, all);
     if (is_call(node, "grad4") && node->nargs == 1 && is_own(r, node->arg[0])) {
@@ -274,6 +288,7 @@ static trl_err scan_rate(reader *r, const trl_ast *node, const factors *inner, c
         r->s->others = true;
         return TRL_OK;
     }
+    if (++r->s->scanned > SCANNED_MAX) return fail_many(r, node);
     if (is_call(node, "div") && node->nargs == 1) return scan_div(r, node, outer);
     if (is_call(node, "div4") && node->nargs == 1) {
         const trli_typed steeper = steepness(r);
@@ -292,7 +307,7 @@ static trl_err scan_rate(reader *r, const trl_ast *node, const factors *inner, c
         const char *const index = node->part[0].text;
         const trl_names names = {.n = 1, .name = &index, .value = &value, .outer = r->names};
         reader below = *r;
-        trl_err err = trli_family_range(r->lw.model->ctx, r->lw.text, node, r->names, &lo, &hi);
+        trl_err err = trli_family_range(r->lw.model->ctx, r->lw.text, node, r->names, NULL, &lo, &hi);
         below.names = &names;
         below.term = node->arg[2];
         for (long i = lo; err == TRL_OK && i <= hi; ++i) {

@@ -121,6 +121,18 @@ START_TEST(refuses_a_dt_below_min_and_an_infinite_one)
 }
 END_TEST
 
+START_TEST(terms_that_double_with_every_name_are_not_sought_for_ever)
+{
+    new_deck();
+    say("grid: {cells: [16], periodic: [true]}\nexpressions:\n  e0: \"laplacian(T)\"\n");
+    for (int i = 1; i < 60; ++i) say("  e%d: \"e%d + e%d\"\n", i, i - 1, i - 1);
+    say("equations: {T: {initial: 1, ddt: \"1e-18*e59\"}}\ntime: {method: ssprk3, dt: 1e-3, steps: 2}\n");
+    ck_ok(open_problem());
+    ck_ok(trl_simulation_initialise(sim));
+    ck_fails(open_set("time.dt={cfl: 0.5}"), TRL_ERR_INPUT, "cfl cannot bound more than 100000 terms");
+}
+END_TEST
+
 START_TEST(warns_of_a_fixed_dt_beyond_the_stable_one_only)
 {
     plane("", "D*laplacian(T)", "dt: 1.0, steps: 1");
@@ -427,6 +439,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, warns_of_fourth_order_and_of_stiff_kinetics);
     tcase_add_test(tc, cfl_follows_the_state_of_reactions_and_couplings);
     tcase_add_test(tc, refuses_a_dt_below_min_and_an_infinite_one);
+    tcase_add_test(tc, terms_that_double_with_every_name_are_not_sought_for_ever);
     tcase_add_test(tc, warns_of_a_fixed_dt_beyond_the_stable_one_only);
     tcase_add_test(tc, warns_of_central_advection_with_a_method_that_cannot_hold_it);
     tcase_add_test(tc, the_last_step_lands_on_the_end);
