@@ -183,6 +183,14 @@ static trl_err visit_name(visitor *v, const trl_ast *node, const trl_names *name
     return TRL_OK;
 }
 
+static trl_err fail_expansion(const visitor *v)
+{
+    return trli_text_fail(v->model->ctx, v->text, v->family->begin, v->family->end,
+                          "the sums and products of a deck may expand to %d names, numbers and operations in all, "
+                          "and here they expand to more; use shorter ranges",
+                          (int)TRLI_EXPANSION_MAX);
+}
+
 static trl_err visit_family(visitor *v, const trl_ast *node, const trl_names *names)
 {
     long lo, hi;
@@ -192,6 +200,7 @@ static trl_err visit_family(visitor *v, const trl_ast *node, const trl_names *na
     const trl_names inner = {.n = 1, .name = &index, .value = &value, .outer = names};
     const trl_ast *outer = v->family;
     if (!outer) v->family = node;
+    if (err == TRL_OK && hi - lo >= TRLI_EXPANSION_MAX - *v->expanded) err = fail_expansion(v);
     for (long i = lo; err == TRL_OK && i <= hi; ++i) {
         value = (double)i;
         err = visit_node(v, node->arg[2], &inner);
@@ -203,11 +212,7 @@ static trl_err visit_family(visitor *v, const trl_ast *node, const trl_names *na
 static trl_err visit_node(visitor *v, const trl_ast *node, const trl_names *names)
 {
     trl_err err = TRL_OK;
-    if (v->family && ++*v->expanded > TRLI_EXPANSION_MAX)
-        return trli_text_fail(v->model->ctx, v->text, v->family->begin, v->family->end,
-                              "the sums and products of a deck may expand to %d names, numbers and operations in all, "
-                              "and here they expand to more; use shorter ranges",
-                              (int)TRLI_EXPANSION_MAX);
+    if (v->family && ++*v->expanded > TRLI_EXPANSION_MAX) return fail_expansion(v);
     if (node->kind == TRL_AST_NAME) return visit_name(v, node, names);
     if (node->kind == TRL_AST_FAMILY) return visit_family(v, node, names);
     if (node->kind == TRL_AST_CALL && strcmp(node->part[0].text, "if") == 0 && node->nargs == 3 &&

@@ -329,17 +329,16 @@ done:
 static trl_err asks_plugins(builder *b, trli_value value, bool *asks)
 {
     const trli_model *model = b->sim->model;
-    trli_walk walk = {0};
+    trli_walk *walk = &b->ir->spare; /* no maker is called meanwhile */
     int which;
     *asks = false;
-    trl_err err = trli_ir_walk(b->ir, &walk, 1, &value);
-    for (int32_t i = 0; err == TRL_OK && i < walk.count && !*asks; ++i) {
-        const trli_node n = *trli_ir_node(b->ir, walk.list[i]);
+    trl_err err = trli_ir_walk(b->ir, walk, 1, &value);
+    for (int32_t i = 0; err == TRL_OK && i < walk->count && !*asks; ++i) {
+        const trli_node n = *trli_ir_node(b->ir, walk->list[i]);
         if (n.op != TRLI_OP_FIELD || model->field[n.index].persistent) continue;
         const trli_step *producer = trli_program_producer(b->sim->limit, &n, &which);
         *asks = producer && producer->kind == TRLI_STEP_OPAQUE;
     }
-    trli_walk_free(&walk);
     return err;
 }
 

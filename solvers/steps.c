@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "simulation_impl.h"
+#include "limit_impl.h"
 
 /* More steps than this no run takes, and a double does not count them. */
 #define STEPS_MAX 9007199254740992.0
@@ -39,18 +39,26 @@ done:
     return err;
 }
 
-/* What the user can change about a dt that is too small. */
-static const char *remedy(const trl_time_entry *p, double dt)
+enum { REMEDY_ROOM = 400 };
+
+/* What made a dt too small, and what the user can change about it. */
+static const char *remedy(const trl_simulation *sim, double dt, char text[REMEDY_ROOM])
 {
+    const trl_time_entry *p = &sim->problem->time;
+    char words[256];
     if (p->cfl <= 0) return "use a larger dt, or a start nearer to 0";
     if (dt == p->dt_max) return "it is time.dt.max: use a larger one";
-    return "look at what bounds dt: a speed, a diffusivity, a plugin's stable_dt or a solution that grows";
+    const trli_rate rate = trli_bound_rate(sim, true);
+    trli_rate_words(sim, &rate, sizeof words, words);
+    snprintf(text, REMEDY_ROOM, "what bounds it is %s", words);
+    return text;
 }
 
 static trl_err fail_step(const trl_simulation *sim, const trli_next_step *next)
 {
     const trl_time_entry *p = &sim->problem->time;
     const char *what = p->cfl > 0 ? "the stable dt" : "dt";
+    char text[REMEDY_ROOM];
     if (next->number == INT64_MAX)
         return trl_fail(sim->ctx, TRL_ERR_NUMERICS, &p->place, "there is no step number after %" PRId64,
                         next->number - 1);
@@ -65,20 +73,21 @@ static trl_err fail_step(const trl_simulation *sim, const trli_next_step *next)
     return trl_fail(sim->ctx, TRL_ERR_NUMERICS, &p->dt_place,
                     "%s = %.6g no longer changes t = %.17g after step %" PRId64
                     " (numbers there are %.3g apart): the run would never end; %s",
-                    what, next->dt, next->from, next->number - 1, spacing_at(next->from), remedy(p, next->dt));
+                    what, next->dt, next->from, next->number - 1, spacing_at(next->from), remedy(sim, next->dt, text));
 }
 
 trl_err trli_check_step(trl_simulation *sim, const trli_next_step *next)
 {
     const trl_time_entry *p = &sim->problem->time;
     if (!trli_step_leads_on(next)) return fail_step(sim, next);
+    char text[REMEDY_ROOM];
     const double needed = p->has_end ? (p->end - next->time) / next->dt : 0;
     const bool counted = sim->steps_wanted >= 0 && (double)(sim->steps_wanted - next->number) < STEPS_MAX;
     if (needed <= STEPS_MAX || counted) return TRL_OK;
     return trl_fail(sim->ctx, TRL_ERR_NUMERICS, &p->dt_place,
                     "%s = %.6g after step %" PRId64 " would take %.3g steps from t = %.10g to end = %.10g; %s",
                     p->cfl > 0 ? "the stable dt" : "dt", next->dt, next->number - 1, needed, next->from, p->end,
-                    remedy(p, next->dt));
+                    remedy(sim, next->dt, text));
 }
 
 trl_err trli_next_step_of(trl_simulation *sim, trli_next_step *next)
