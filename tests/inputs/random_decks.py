@@ -30,7 +30,8 @@ class Writer:
         self.vectors = {}     # name: locations of the components
         self.stencils = {}    # name: from, to
         self.family = None    # location of phi1, phi2, phi3
-        self.free = []        # names of what has no location
+        self.free = []        # names of what has no location and varies nowhere
+        self.lines = []       # and of what may vary along an axis
         self.written = 0
 
     def name_of(self, where):
@@ -44,8 +45,8 @@ class Writer:
         rng = self.rng
         if rng.random() < 0.15 and self.equations:
             return self.reduction()
-        if rng.random() < 0.15 and self.free:
-            return rng.choice(self.free)
+        if rng.random() < 0.15 and self.free + self.lines:
+            return rng.choice(self.free + self.lines)
         return rng.choice([self.number(), rng.choice(self.axes), "t", "dt", "d" + rng.choice(self.axes), "pi", f"random({rng.randint(1, 9)})"])
 
     def reduction(self):
@@ -63,7 +64,7 @@ class Writer:
         rng = self.rng
         if depth <= 0:
             if rng.random() < along:
-                return rng.choice(self.axes)
+                return rng.choice(list(self.axes) + self.lines)
             if rng.random() < 0.4 and self.equations:
                 return self.reduction()
             return rng.choice(["p", "q", "t", "dt", "dt*dt", "0.3", "-1.5", "dx"] + self.free)
@@ -186,25 +187,30 @@ def equation(w, name, where, extra=""):
     return lines
 
 
-def flat_equation(w, name, where):
+def flat_equation(w, name, where, earlier=()):
     """Like an ordinary differential equation: its rate is the same at all points, or along some axes."""
     rng = w.rng
     w.written += 1
-    initial = rng.choice(["0.5", "p", "0.3 + 0.1*t", f"0.2*{rng.choice(w.axes)}", "random(7)"])
+    initial = rng.choice(["0.5", "p", "0.3 + 0.1*t", f"0.2*{rng.choice(w.axes)}", "random(7)"] + [f"integral({other}) - p" for other in earlier])
     rate = w.flat(rng.randint(0, 2), rng.choice([0, 0, 0.3]))
     rate = rng.choice([rate, f"p*sin({rate})", f"tanh({rate}) - {w.flat(0)}", w.reduction()])
-    return [f"  {name}:", f"    location: {w.name_of(where)}", f"    initial: \"{initial}\"", f"    ddt: \"{rate}\"", f"    boundary: {w.sides()}"]
+    lines = [f"  {name}:", f"    location: {w.name_of(where)}", f"    initial: \"{initial}\"", f"    ddt: \"{rate}\"", f"    boundary: {w.sides()}"]
+    if rng.random() < 0.3:
+        lines.append(f"    exact: \"{w.flat(rng.randint(0, 2), 0.3)}\"")
+    if rng.random() < 0.2:
+        lines.append(f"    mask: \"{rng.choice(['x > 0.2', 'p*q > t', 'dx > 100', 'not (x < 0.1 or p < 0.5)'])}\"")
+    return lines
 
 
 def flat_equations(w, names):
     lines = []
-    for name in names:
-        lines += flat_equation(w, name, w.fields[name])
+    for i, name in enumerate(names):
+        lines += flat_equation(w, name, w.fields[name], names[:i])
     if w.rng.random() < 0.4 and names:  # members that see another one
         where = w.fields[names[0]]
-        lines += flat_equation(w, '"g{i}"', where)
-        lines[-2] = lines[-2][:-1] + f' - 0.1*i*g{{4 - i}} + 0.01*integral(g{{i}})"'
-        lines += ["    for: {i: 1..3}"]
+        family = flat_equation(w, '"g{i}"', where)
+        family[3] = family[3][:-1] + ' - 0.1*i*g{4 - i} + 0.01*integral(g{i})"'
+        lines += family + ["    for: {i: 1..3}"]
     return lines
 
 
@@ -212,9 +218,10 @@ def free_expressions(w):
     """Named values without a location."""
     lines = []
     for i in range(w.rng.randint(0, 3)):
-        name, formula = f"free{i}", w.flat(w.rng.randint(0, 2), w.rng.choice([0, 0, 0.3]))
+        along = w.rng.choice([0, 0, 0.3])
+        name, formula = f"{'line' if along else 'free'}{i}", w.flat(w.rng.randint(0, 2), along)
         lines += [f"  {name}:", f"    formula: \"{formula}\""] + (["    evaluate: step"] if w.rng.random() < 0.3 else [])
-        w.free.append(name)
+        (w.lines if along else w.free).append(name)
         w.written += 1
     return lines
 
@@ -300,11 +307,17 @@ def write(rng, method, partial=True, flat=False):
     else:
         text, equations = ["expressions:"] + [f"  edge{a}: \"{w.side_value(a)}\"" for a in range(dim)] + free_expressions(w), ["equations:"]
     equations += flat_equations(w, odes)
-    step = rng.choice(["1e-3", "1e-3", "{cfl: 0.4, speed: \"1 + abs(e0)\", diffusivity: \"0.01*p\", max: 1e-3}"])
-    if not partial or w.name_of(w.fields["e0"]) != "cell":
-        step = rng.choice(["1e-3", "0.05"]) if not partial else "1e-3"
-    names = w.equations + [name for name in w.fields if name[0] == "n"] + w.free + (["v", "gaps"] if partial else [])
+    step = "1e-3" if partial else rng.choice(["1e-3", "0.05"])
+    if rng.random() < 0.35:
+        own = partial and w.fields["e0"] == 0
+        speed = rng.choice([f"1 + abs({w.flat(1)})", f"2 + norm({w.equations[0]})"] + 2 * own * ["1 + abs(e0)"])
+        step = f"{{cfl: 0.4, speed: \"{speed}\", diffusivity: \"{rng.choice(['0.01*p', '0', 'dx*t'])}\", max: {step}}}"
+    names = w.equations + [name for name in w.fields if name[0] == "n"] + w.free + w.lines + (["v", "gaps"] if partial else [])
     names += ["phi1", "phi3"] if w.family is not None else []
+    series = ", ".join(f"s{i}: \"{w.flat(rng.randint(0, 2)) if i else w.reduction()}\"" for i in range(rng.randint(1, 3)))
+    if not partial and rng.random() < 0.25:
+        equations += [f"sensitivity: {{{odes[0]}: [p]}}"]
+        names.append(f"{odes[0]}_p")
     return "\n".join(["trellis: 1", line, "parameters: {p: 0.75, q: 3}"] + text + equations + [
         f"time: {{method: {method}, dt: {step}, steps: {rng.randint(1, 3)}}}",
-        f"output: {{fields: [{', '.join(names)}]}}", ""]), dim, w.written
+        f"output: {{fields: [{', '.join(names)}], series: {{every: {{steps: 1}}, values: {{{series}}}}}}}", ""]), dim, w.written

@@ -32,7 +32,7 @@ def deck_of(rng, number):
 
 
 def run(options, deck, folder, settings):
-    """What the report says of all fields, or the way the run ended."""
+    """What the report says of all fields and errors, and the series, or the way the run ended."""
     report = folder / "report.json"
     report.unlink(missing_ok=True)
     command = RANKS if "ranks" in settings else []
@@ -44,7 +44,8 @@ def run(options, deck, folder, settings):
         environment["OMPI_MCA_orte_tmpdir_base"] = str(folder)
     done = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=600)
     if done.returncode == 0:
-        return json.loads(report.read_text(encoding="utf-8"))["fields"], ""
+        told, series = json.loads(report.read_text(encoding="utf-8")), folder / "out" / "series.csv"
+        return {"fields": told["fields"], "errors": told["errors"], "series": series.read_text(encoding="utf-8") if series.exists() else ""}, ""
     return done.returncode, done.stderr
 
 
@@ -66,14 +67,17 @@ def ways_of(rng, dim):
     return ways
 
 
-def hashes(found):
-    return {name: field["hash"] for name, field in found.items()} if isinstance(found, dict) else found
+def bits(found):
+    """What must be the same in all ways."""
+    if not isinstance(found, dict):
+        return found
+    return {**{name: field["hash"] for name, field in found["fields"].items()}, "errors": found["errors"], "series": found["series"]}
 
 
 def unlike(found, solution):
     """What to say of a field whose values are not the solution's."""
     for name, value in (solution or {}).items() if isinstance(found, dict) else ():
-        least, most = found[name]["min"], found[name]["max"]
+        least, most = found["fields"][name]["min"], found["fields"][name]["max"]
         near = 1e-6 if "_" in name else 1e-10  # differences were taken of derivatives
         if not max(abs(least - value), abs(most - value)) < near * (1 + abs(value)):
             return f"{name} lies between {least} and {most}, and should be {value}"
@@ -91,7 +95,7 @@ def compare(options, number):
     ways = ways_of(rng, dim)
     results = [run(options, deck, folder, settings) for settings in ways]
     wrong = unlike(results[0][0], solution)
-    results = [(hashes(found), said) for found, said in results]
+    results = [(bits(found), said) for found, said in results]
     first, message = results[0]
     count = collections.Counter(evaluations=formulas * len(ways))
     for settings, (other, said) in zip(ways[1:], results[1:]):
