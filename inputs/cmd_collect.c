@@ -207,7 +207,7 @@ static trl_err write_all(collection *c, const char *name)
         free(path);
     }
     err = trli_output_end(&out, &contents, err);
-    trli_variables_release(c->ntags, &contents.variable);
+    trli_variables_release(&contents.variable);
     return err;
 }
 

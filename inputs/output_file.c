@@ -115,10 +115,12 @@ done:
 /* All ranks get the places that rank 0's HDF5 chose. */
 static trl_err share_places(trl_context *ctx, const trli_contents *contents)
 {
-    for (int i = 0; i < contents->nvariables; ++i) {
-        const trli_variable *v = &contents->variable[i];
-        int64_t n = trli_variable_chunks(v) * contents->ntimes;
-        if (MPI_Bcast(v->place, (int)n, MPI_INT64_T, 0, trl_context_comm(ctx)) != MPI_SUCCESS)
+    enum { PIECE = 1 << 24 };
+    int64_t n = 0;
+    for (int i = 0; i < contents->nvariables; ++i) n += trli_variable_chunks(&contents->variable[i]) * contents->ntimes;
+    for (int64_t at = 0; at < n; at += PIECE) {
+        const int piece = n - at < PIECE ? (int)(n - at) : PIECE;
+        if (MPI_Bcast(contents->variable[0].place + at, piece, MPI_INT64_T, 0, trl_context_comm(ctx)) != MPI_SUCCESS)
             return fail_to_agree(ctx);
     }
     return TRL_OK;
@@ -300,7 +302,7 @@ trl_err trli_fields_store(trl_context *ctx, const trl_layout *layout, const char
         if (err == TRL_OK) err = put_fields(&file, layout, contents.variable, n, fields);
         err = trli_output_end(&file, &contents, err);
     }
-    trli_variables_release(n, &contents.variable);
+    trli_variables_release(&contents.variable);
     return err;
 }
 

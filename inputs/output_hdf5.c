@@ -88,10 +88,9 @@ bool trli_hdf5_put(hid_t object, const char *name, hid_t type, const void *value
     return put_attribute(object, name, type, H5Screate(H5S_SCALAR), value);
 }
 
-static bool put_list(hid_t object, const char *name, hid_t type, int n, const void *values)
+bool trli_hdf5_put_row(hid_t object, const char *name, hid_t type, hsize_t n, const void *values)
 {
-    const hsize_t count = (hsize_t)n;
-    return put_attribute(object, name, type, H5Screate_simple(1, &count, NULL), values);
+    return put_attribute(object, name, type, H5Screate_simple(1, &n, NULL), values);
 }
 
 bool trli_hdf5_get(hid_t object, const char *name, hid_t type, int n, void *values)
@@ -129,13 +128,14 @@ bool trli_hdf5_get_location(hid_t dataset, trl_location *location)
 /* The attributes of the root: one number per axis of the grid, and the version of the layout of these files. */
 bool trli_hdf5_put_grid(hid_t file, const trl_grid *grid)
 {
+    const hsize_t dim = (hsize_t)grid->dim;
     int32_t schema = TRLI_SCHEMA, periodic[3];
     for (int a = 0; a < 3; ++a) periodic[a] = grid->periodic[a];
     return trli_hdf5_put(file, "schema", H5T_NATIVE_INT32, &schema) &&
-           put_list(file, "cells", H5T_NATIVE_INT64, grid->dim, grid->cells) &&
-           put_list(file, "origin", H5T_NATIVE_DOUBLE, grid->dim, grid->origin) &&
-           put_list(file, "length", H5T_NATIVE_DOUBLE, grid->dim, grid->length) &&
-           put_list(file, "periodic", H5T_NATIVE_INT32, grid->dim, periodic);
+           trli_hdf5_put_row(file, "cells", H5T_NATIVE_INT64, dim, grid->cells) &&
+           trli_hdf5_put_row(file, "origin", H5T_NATIVE_DOUBLE, dim, grid->origin) &&
+           trli_hdf5_put_row(file, "length", H5T_NATIVE_DOUBLE, dim, grid->length) &&
+           trli_hdf5_put_row(file, "periodic", H5T_NATIVE_INT32, dim, periodic);
 }
 
 static int print_numbers(char *text, size_t room, int n, const double *number)

@@ -45,6 +45,7 @@ bool trli_hdf5_is_grid(const trl_grid *grid, hid_t file, char reason[TRLI_REASON
 
 /* Attributes. False: HDF5 failed, or when reading: missing, of another kind or length. */
 bool trli_hdf5_put(hid_t object, const char *name, hid_t type, const void *value);
+bool trli_hdf5_put_row(hid_t object, const char *name, hid_t type, hsize_t n, const void *values);
 bool trli_hdf5_get(hid_t object, const char *name, hid_t type, int n, void *values);
 bool trli_hdf5_put_text(hid_t object, const char *name, const char *text);
 bool trli_hdf5_get_location(hid_t dataset, trl_location *location);
@@ -92,7 +93,8 @@ typedef struct trli_variable {
     const char *name;
     trl_location location;
     trl_gidx points[3], chunk[3], chunks[3]; /* of the grid; of a chunk; chunks along each axis */
-    int64_t *place;                          /* [times][chunks z][y][x] where each chunk begins in the file, bytes */
+    int64_t *place;                          /* [times][chunks z][y][x] where each chunk begins in the file, bytes; one
+                                                block holds those of all variables of a file */
 } trli_variable;
 
 /* Numbers that a file has as root attributes of their own. */
@@ -116,7 +118,7 @@ typedef struct trli_contents {
 /* Variables for fields, cut into chunks as a grid is into patches, their places not known yet. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_variables_create(trl_context *ctx, const trl_grid *grid, const int patches[3], int ntimes,
                                             int n, const trli_output_field *fields, trli_variable **variables);
-void trli_variables_release(int n, trli_variable **variables);
+void trli_variables_release(trli_variable **variables);
 int64_t trli_variable_chunks(const trli_variable *variable);
 int64_t trli_variable_chunk_points(const trli_variable *variable);
 /* Make the structure of a file in memory, and set the places of its variables. On failure nothing is left in `memory`.

@@ -17,6 +17,20 @@ enum { TIME, CELLS, FACES = CELLS + 3, SCALES = FACES + 3 };
 
 static const char *const scale_name[SCALES] = {"time", "x", "y", "z", "xf", "yf", "zf"};
 
+/* An entry of a scale's REFERENCE_LIST: a variable along one of whose axes it lies. */
+typedef struct reference {
+    hobj_ref_t variable;
+    int axis;
+} reference;
+
+/* The scales of a file, and who uses them. H5DSattach_scale would write a scale's whole list anew for each variable. */
+typedef struct scale_set {
+    hid_t data[SCALES]; /* -1: not there */
+    hobj_ref_t self[SCALES];
+    reference *user[SCALES];
+    int users[SCALES], room[SCALES];
+} scale_set;
+
 static int scale_of(trl_location location, int axis)
 {
     return ((int)location >> axis & 1 ? FACES : CELLS) + axis;
@@ -53,21 +67,25 @@ trl_err trli_variables_create(trl_context *ctx, const trl_grid *grid, const int 
                               const trli_output_field *fields, trli_variable **variables)
 {
     trli_variable *v = calloc((size_t)n + 1, sizeof *v);
-    bool good = v != NULL;
-    for (int i = 0; good && i < n; ++i) {
+    int64_t chunks = 0;
+    for (int i = 0; v && i < n; ++i) {
         plan_variable(grid, patches, &fields[i], &v[i]);
-        v[i].place = calloc((size_t)ntimes * (size_t)trli_variable_chunks(&v[i]), sizeof *v[i].place);
-        good = v[i].place != NULL;
+        chunks += trli_variable_chunks(&v[i]);
     }
+    /* One block for all, which ranks share at once. */
+    int64_t *place = v ? calloc((size_t)ntimes * (size_t)chunks + 1, sizeof *place) : NULL;
+    for (int i = 0; place && i < n; ++i)
+        v[i].place = i ? v[i - 1].place + ntimes * trli_variable_chunks(&v[i - 1]) : place;
+    if (place && n == 0) free(place);
     *variables = v;
-    if (good) return TRL_OK;
-    trli_variables_release(n, variables);
+    if (place) return TRL_OK;
+    trli_variables_release(variables);
     return trl_fail(ctx, TRL_ERR_MEMORY, NULL, "no memory to write %d fields", n);
 }
 
-void trli_variables_release(int n, trli_variable **variables)
+void trli_variables_release(trli_variable **variables)
 {
-    for (int i = 0; *variables && i < n; ++i) free((*variables)[i].place);
+    if (*variables) free((*variables)[0].place);
     free(*variables);
     *variables = NULL;
 }
@@ -125,6 +143,55 @@ static bool make_scale(hid_t data, int scale, int id)
            trli_hdf5_put(data, "_Netcdf4Dimid", H5T_NATIVE_INT32, &number);
 }
 
+/* Note that a variable lies along a scale. */
+static bool add_user(scale_set *set, int scale, const reference *user)
+{
+    if (set->users[scale] == set->room[scale]) {
+        const int room = set->room[scale] ? 2 * set->room[scale] : 16;
+        reference *grown = realloc(set->user[scale], (size_t)room * sizeof *grown);
+        if (!grown) return false;
+        set->user[scale] = grown;
+        set->room[scale] = room;
+    }
+    set->user[scale][set->users[scale]++] = *user;
+    return true;
+}
+
+/* Say along which scales the axes of a variable lie. */
+static bool attach_scales(hid_t file, scale_set *set, const char *name, hid_t data, int rank, const int scale[4])
+{
+    const hsize_t length = (hsize_t)rank;
+    hvl_t list[4];
+    reference user;
+    bool good = H5Rcreate(&user.variable, file, name, H5R_OBJECT, -1) >= 0;
+    for (int a = 0; a < rank; ++a) {
+        list[a] = (hvl_t){.len = 1, .p = &set->self[scale[a]]};
+        user.axis = a;
+        good = good && add_user(set, scale[a], &user);
+    }
+    hid_t type = good ? H5Tvlen_create(H5T_STD_REF_OBJ) : -1;
+    good = good && type >= 0 && trli_hdf5_put_row(data, "DIMENSION_LIST", type, length, list);
+    hid_t reason = trli_hdf5_keep_reason();
+    if (type >= 0) H5Tclose(type);
+    trli_hdf5_restore_reason(reason);
+    return good;
+}
+
+/* Say in each scale who uses it. */
+static bool list_users(const scale_set *set)
+{
+    hid_t type = H5Tcreate(H5T_COMPOUND, sizeof(reference));
+    bool good = type >= 0 && H5Tinsert(type, "dataset", HOFFSET(reference, variable), H5T_STD_REF_OBJ) >= 0 &&
+                H5Tinsert(type, "dimension", HOFFSET(reference, axis), H5T_NATIVE_INT) >= 0;
+    for (int s = 0; good && s < SCALES; ++s)
+        good = set->users[s] == 0 ||
+               trli_hdf5_put_row(set->data[s], "REFERENCE_LIST", type, (hsize_t)set->users[s], set->user[s]);
+    hid_t reason = trli_hdf5_keep_reason();
+    if (type >= 0) H5Tclose(type);
+    trli_hdf5_restore_reason(reason);
+    return good;
+}
+
 static hid_t create_coordinate(hid_t file, const trl_grid *grid, int scale, int id)
 {
     const int axis = (scale - CELLS) % 3;
@@ -146,23 +213,24 @@ static hid_t create_coordinate(hid_t file, const trl_grid *grid, int scale, int 
 }
 
 /* time, step, and the coordinates that the variables need. */
-static bool create_scales(hid_t file, const trli_contents *c, hid_t scale[SCALES])
+static bool create_scales(hid_t file, const trli_contents *c, scale_set *set)
 {
     bool wanted[SCALES] = {false};
     int id = 0;
     for (int i = 0; i < c->nvariables; ++i)
         for (int a = 0; a < c->grid->dim; ++a) wanted[scale_of(c->variable[i].location, a)] = true;
-    scale[TIME] = create_row(file, "time", H5T_NATIVE_DOUBLE, (hsize_t)c->ntimes, true, c->time);
-    bool good = scale[TIME] >= 0 && make_scale(scale[TIME], TIME, id++) &&
-                describe_row(scale[TIME], "time of the problem") && trli_hdf5_put_text(scale[TIME], "axis", "T");
+    hid_t time = set->data[TIME] = create_row(file, "time", H5T_NATIVE_DOUBLE, (hsize_t)c->ntimes, true, c->time);
+    bool good = time >= 0 && make_scale(time, TIME, id++) && describe_row(time, "time of the problem") &&
+                trli_hdf5_put_text(time, "axis", "T") && H5Rcreate(&set->self[TIME], file, "time", H5R_OBJECT, -1) >= 0;
     for (int s = CELLS; good && s < SCALES; ++s) {
         if (!wanted[s]) continue;
-        scale[s] = create_coordinate(file, c->grid, s, id++);
-        good = scale[s] >= 0;
+        set->data[s] = create_coordinate(file, c->grid, s, id++);
+        good = set->data[s] >= 0 && H5Rcreate(&set->self[s], file, scale_name[s], H5R_OBJECT, -1) >= 0;
     }
     if (!good) return false;
     hid_t step = create_row(file, "step", H5T_NATIVE_INT64, (hsize_t)c->ntimes, true, c->step);
-    good = describe_row(step, "number of the time step") && H5DSattach_scale(step, scale[TIME], 0) >= 0;
+    good = describe_row(step, "number of the time step") &&
+           attach_scales(file, set, "step", step, 1, (const int[4]){TIME});
     hid_t reason = trli_hdf5_keep_reason();
     if (step >= 0) H5Dclose(step);
     trli_hdf5_restore_reason(reason);
@@ -202,20 +270,20 @@ static bool place_chunks(hid_t data, int dim, int ntimes, const trli_variable *v
     return true;
 }
 
-static bool create_variable(hid_t file, const trli_contents *c, const trli_variable *v, const hid_t scale[SCALES],
+static bool create_variable(hid_t file, const trli_contents *c, const trli_variable *v, scale_set *set,
                             trli_memory_file *memory)
 {
     const int dim = c->grid->dim;
     hsize_t shape[4] = {(hsize_t)c->ntimes}, chunk[4] = {1};
+    int scale[4] = {TIME};
     for (int a = 0; a < dim; ++a) {
+        scale[dim - a] = scale_of(v->location, a);
         shape[dim - a] = (hsize_t)v->points[a];
         chunk[dim - a] = (hsize_t)v->chunk[a];
     }
     hid_t data = create_dataset(file, v->name, H5T_NATIVE_DOUBLE, dim + 1, shape, true, chunk);
-    bool good = data >= 0 && describe_variable(data, v) && H5DSattach_scale(data, scale[TIME], 0) >= 0;
-    for (int a = 0; good && a < dim; ++a)
-        good = H5DSattach_scale(data, scale[scale_of(v->location, a)], (unsigned)(dim - a)) >= 0;
-    good = good && place_chunks(data, dim, c->ntimes, v, memory);
+    bool good = data >= 0 && describe_variable(data, v) && attach_scales(file, set, v->name, data, dim + 1, scale) &&
+                place_chunks(data, dim, c->ntimes, v, memory);
     hid_t reason = trli_hdf5_keep_reason();
     if (data >= 0) H5Dclose(data);
     trli_hdf5_restore_reason(reason);
@@ -224,16 +292,19 @@ static bool create_variable(hid_t file, const trli_contents *c, const trli_varia
 
 static bool fill_file(hid_t file, const trli_contents *c, trli_memory_file *memory)
 {
-    hid_t scale[SCALES];
-    for (int s = 0; s < SCALES; ++s) scale[s] = -1;
+    scale_set set = {0};
+    for (int s = 0; s < SCALES; ++s) set.data[s] = -1;
     bool good = trli_hdf5_put_text(file, "Conventions", "CF-1.8") && trli_hdf5_put_grid(file, c->grid);
     for (int i = 0; good && i < c->nstamps; ++i)
         good = trli_hdf5_put(file, c->stamp[i].name, H5T_NATIVE_DOUBLE, &c->stamp[i].value);
-    good = good && create_scales(file, c, scale);
-    for (int i = 0; good && i < c->nvariables; ++i) good = create_variable(file, c, &c->variable[i], scale, memory);
+    good = good && create_scales(file, c, &set);
+    for (int i = 0; good && i < c->nvariables; ++i) good = create_variable(file, c, &c->variable[i], &set, memory);
+    good = good && list_users(&set);
     hid_t reason = trli_hdf5_keep_reason();
-    for (int s = 0; s < SCALES; ++s)
-        if (scale[s] >= 0) H5Dclose(scale[s]);
+    for (int s = 0; s < SCALES; ++s) {
+        if (set.data[s] >= 0) H5Dclose(set.data[s]);
+        free(set.user[s]);
+    }
     trli_hdf5_restore_reason(reason);
     return good;
 }
