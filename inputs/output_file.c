@@ -21,11 +21,9 @@ static uint64_t sum_words(int64_t at, const void *bytes, size_t size)
     const char *from = bytes;
     uint64_t sum = 0, position = (uint64_t)at / WORD;
     for (size_t i = 0; i < size; i += WORD, ++position) {
-        double word;
         uint64_t bits;
-        memcpy(&word, from + i, sizeof word);
         memcpy(&bits, from + i, sizeof bits);
-        if (bits) sum += trl_hash_mix(position, word);
+        if (bits) sum += trl_hash_bits(position, bits);
     }
     return sum;
 }

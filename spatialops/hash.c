@@ -13,12 +13,17 @@ static uint64_t scramble(uint64_t x)
     return x ^ x >> 31;
 }
 
+uint64_t trl_hash_bits(uint64_t position, uint64_t bits)
+{
+    return scramble(bits ^ scramble(position + UINT64_C(0x9e3779b97f4a7c15)));
+}
+
 uint64_t trl_hash_mix(uint64_t point, double value)
 {
     uint64_t bits;
     if (value != value) value = NAN; /* whose sign and payload depend on the order of operands that compilers choose */
     memcpy(&bits, &value, sizeof bits);
-    return scramble(bits ^ scramble(point + UINT64_C(0x9e3779b97f4a7c15)));
+    return trl_hash_bits(point, bits);
 }
 
 uint64_t trl_array_hash(const trl_layout *layout, const trl_patch *patch, trl_location location, const trl_array *a)

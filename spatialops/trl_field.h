@@ -143,6 +143,8 @@ TRL_API void trl_sum_normalise(trl_sum *s);
  * points. All NaNs count as one.
  * Point index: i + nx*(j + ny*k) with the points of the whole grid at the location. */
 TRL_API uint64_t trl_hash_mix(uint64_t point, double value);
+/* The same of 64 bits as they are: different bits at a position have different hashes. */
+TRL_API uint64_t trl_hash_bits(uint64_t position, uint64_t bits);
 TRL_API uint64_t trl_array_hash(const trl_layout *layout, const trl_patch *patch, trl_location location,
                                 const trl_array *a);
 
