@@ -1,0 +1,192 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# Part of Trellis, an expression-graph PDE solver framework.
+# ctest: timeout=200
+"""Kills runs that write, and damages their checkpoints: no file under its name is ever other than that of an undisturbed run, and the run
+continues to the same end. ctest does a few of each; the long version is
+
+    TRELLIS=build/release/trellis TRELLIS_BUILD=build/release python3 tests/inputs/test_kills.py --calls 0 --kills 200 --flips 200
+
+--calls N: kills at N of the calls that change files (0: at each of them); --kills N: at random times, on one rank and on two; --flips N: of
+a random bit in the latest checkpoint."""
+import argparse
+import json
+import os
+import pathlib
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import xml.etree.ElementTree
+
+SOURCE = pathlib.Path(__file__).resolve().parent
+TRELLIS = str(pathlib.Path(os.environ["TRELLIS"]).resolve())
+ENVIRONMENT = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+RANKS = ["mpirun", "--oversubscribe", "--bind-to", "none", "-n", "2"]
+DECK = """trellis: 1
+grid: {cells: [12, 10], periodic: [true, false], patches: [2, 1]}
+expressions: {q: "-0.1*grad(T)"}
+equations:
+  T: {initial: "sin(2*pi*x)", ddt: "-div(q)", boundary: {y-: {dirichlet: 0}, y+: {neumann: 0}}}
+time: {method: rk4, dt: 1e-3, steps: 12}
+output:
+  fields: [T, q]
+  every: {steps: 1}
+  series: {every: {steps: 1}, values: {total: "integral(T)"}}
+  checkpoint: {every: {steps: 3}, keep: 2}
+run: {threads: 1, compile: never}
+"""
+
+
+def command(*arguments, ranks=1):
+    return [*(RANKS if ranks > 1 else []), TRELLIS, "run", "deck.yaml", "--quiet", *arguments]
+
+
+def bytes_of(folder):
+    return {path.name: path.read_bytes() for path in folder.glob("*") if path.is_file()}
+
+
+class Loop:
+    """Disturbed runs in a folder, compared with one that was not."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        (folder / "deck.yaml").write_text(DECK, encoding="utf-8")
+        os.chdir(folder)
+        self.run("--set", "output.directory=whole", "--set", "output.checkpoint.keep=100")
+        self.whole = {name: bytes_of(folder / "whole" / name) for name in ("fields", "checkpoint")}
+        self.hash = self.final_hash("whole")
+
+    def run(self, *arguments, ranks=1, environment=None):
+        return subprocess.run(command(*arguments, ranks=ranks), env={**ENVIRONMENT, **(environment or {})}, text=True, capture_output=True,
+                              check=False, timeout=100)
+
+    def final_hash(self, directory):
+        report = json.loads((self.folder / directory / "report.json").read_text(encoding="utf-8"))
+        return {tag: field["hash"] for tag, field in report["fields"].items()}
+
+    def check_files(self):
+        """What is under a name is what the whole run wrote under it."""
+        out = self.folder / "out"
+        for name, whole in self.whole.items():
+            for file, content in bytes_of(out / name).items():
+                if not file.startswith(".trellis-") and content != whole.get(file):
+                    return f"{name}/{file} is not that of the whole run"
+        if (out / "fields.xdmf").exists():
+            xml.etree.ElementTree.parse(out / "fields.xdmf")
+        return None
+
+    def finish(self, ranks=1):
+        """Continue, or begin anew where there is no checkpoint yet."""
+        wrong = self.check_files()
+        if wrong:
+            return wrong
+        some = list((self.folder / "out/checkpoint").glob("*.nc"))
+        done = self.run(*(["--restart", "latest"] if some else []), ranks=ranks)
+        if done.returncode != 0:
+            return f"the next run ended with {done.returncode}: {done.stderr}"
+        if self.final_hash("out") != self.hash:
+            return "the next run came to another end"
+        left = [str(path) for path in (self.folder / "out").rglob(".trellis-*")]
+        if left:
+            return f"left behind: {left}"
+        fields = bytes_of(self.folder / "out/fields")
+        return self.check_files() or (None if fields.keys() == self.whole["fields"].keys() else "files of fields are missing")
+
+    def kill_at(self, shim, call):
+        shutil.rmtree("out", ignore_errors=True)
+        done = self.run(environment={"LD_PRELOAD": str(shim), "TRL_KILL_AT": str(call)})
+        if done.returncode != -signal.SIGKILL:
+            return f"ended with {done.returncode} instead of being killed: {done.stderr}"
+        return self.finish()
+
+    def kill_after(self, seconds, ranks):
+        shutil.rmtree("out", ignore_errors=True)
+        with subprocess.Popen(command("--set", "time.steps=12", ranks=ranks), env=ENVIRONMENT, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL) as process:
+            time.sleep(seconds)
+            victims = [process.pid] if ranks == 1 else children_of(process.pid)
+            for pid in random.sample(victims, 1) if victims else []:
+                try:
+                    os.kill(pid, signal.SIGKILL)
+                except ProcessLookupError:
+                    pass
+            process.wait()
+        return self.finish(ranks)
+
+    def flip(self, start):
+        """Restart from a copy of a run that stopped, one bit of its latest checkpoint flipped."""
+        shutil.rmtree("out", ignore_errors=True)
+        shutil.copytree(start, "out")
+        path = max(pathlib.Path("out/checkpoint").glob("*.nc"))
+        content = bytearray(path.read_bytes())
+        bit = random.randrange(8 * len(content))
+        content[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(content)
+        done = self.run("--restart", "latest")
+        if done.returncode != 0:
+            return f"bit {bit}: ended with {done.returncode}: {done.stderr}"
+        if not re.search(f"warning: checkpoint '{path}' is damaged and skipped", done.stderr):
+            return f"bit {bit}: not noticed"
+        return None if self.final_hash("out") == self.hash else f"bit {bit}: another end"
+
+
+def children_of(pid):
+    try:
+        text = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="utf-8")
+    except OSError:
+        return []
+    return [int(child) for child in text.split()]
+
+
+def count_calls(loop, shim):
+    shutil.rmtree("out", ignore_errors=True)
+    loop.run(environment={"LD_PRELOAD": str(shim), "TRL_KILL_AT": "0", "TRL_KILL_COUNT": "count.txt"})
+    return int(pathlib.Path("count.txt").read_text(encoding="utf-8"))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--calls", type=int, default=6)
+    parser.add_argument("--kills", type=int, default=2)
+    parser.add_argument("--flips", type=int, default=3)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    random.seed(options.seed)
+    failures = []
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        shim = folder / "kill_at.so"
+        subprocess.run(["cc", "-D_GNU_SOURCE", "-shared", "-fPIC", "-O1", str(SOURCE / "kill_at.c"), "-o", str(shim), "-ldl"], check=True)
+        loop = Loop(folder)
+        total = count_calls(loop, shim)
+        calls = range(1, total + 1) if options.calls == 0 else sorted(random.sample(range(1, total + 1), options.calls))
+        shutil.rmtree("out")
+        loop.run("--steps", "8")
+        os.rename("out", "stopped")
+        started = time.monotonic()
+        loop.run()
+        length = time.monotonic() - started
+        kinds = {
+            f"killed at one of {total} calls that change files": [lambda c=c: loop.kill_at(shim, c) for c in calls],
+            "killed at a random time": [
+                lambda ranks=1 + i % 2: loop.kill_after(random.uniform(0.2, 1.1) * length * ranks, ranks) for i in range(options.kills)
+            ],
+            "a bit of the latest checkpoint flipped": [lambda: loop.flip("stopped") for _ in range(options.flips)],
+        }
+        print(f"{'what':52} {'tried':>6} {'failed':>6}")
+        for what, attempts in kinds.items():
+            found = [wrong for wrong in (attempt() for attempt in attempts) if wrong]
+            failures += found
+            print(f"{what:52} {len(attempts):6} {len(found):6}", flush=True)
+        os.chdir("/")
+    for wrong in failures[:20]:
+        print(wrong)
+    return 1 if failures else 0
+
+
+sys.exit(main())
