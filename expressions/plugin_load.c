@@ -51,6 +51,15 @@ static bool find_in_folder(const char *folder, const char *name, char path[PATH_
     return false;
 }
 
+/* Whether something else than a file stands at the very path. */
+static bool find_other(const char *folder, const char *name, char path[PATH_MAX])
+{
+    struct stat status;
+    const char *first = name[0] == '/' ? "" : folder[0] ? folder : ".", *between = name[0] == '/' ? "" : "/";
+    const int n = snprintf(path, PATH_MAX, "%s%s%s", first, between, name);
+    return n > 0 && n < PATH_MAX && stat(path, &status) == 0;
+}
+
 /* "a; b; c" in a fixed buffer, cut with dots when it does not fit. */
 static void join_folders(const char *const *folders, int n, char *text, size_t size)
 {
@@ -78,6 +87,9 @@ static trl_err find_library(trl_registry *r, const char *name, const char *const
     }
     for (int i = 0; i < nfolders; ++i)
         if (find_in_folder(folders[i], name, path)) return TRL_OK;
+    for (int i = 0; i < nfolders && strchr(name, '/'); ++i)
+        if (find_other(folders[i], name, path))
+            return trl_fail(r->ctx, TRL_ERR_PLUGIN, place, "plugin '%s' cannot be loaded: it is no file", name);
     if (name[0] == '/') return trl_fail(r->ctx, TRL_ERR_PLUGIN, place, "plugin '%s' not found", name);
     join_folders(folders, nfolders, searched, sizeof searched);
     const char *last = last_part(name);

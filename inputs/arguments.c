@@ -45,7 +45,9 @@ static trl_err take_option(trl_context *ctx, trli_arguments *a, int *i)
     if (!option->value && value)
         return trl_fail(ctx, TRL_ERR_INPUT, NULL, "trellis %s: option %s takes no value, found '%s'", command,
                         option->name, value);
-    if (option->value && !value && *i + 1 >= a->argc)
+    const char *unused, *next = *i + 1 < a->argc ? a->argv[*i + 1] : NULL;
+    const bool none = !next || (next[0] == '-' && find_option(a->command, next, &unused));
+    if (option->value && !value && none)
         return trl_fail(ctx, TRL_ERR_INPUT, NULL, "trellis %s: option %s needs a value: %s %s", command, option->name,
                         option->name, option->value);
     if (!option->repeats && trli_arguments_value(a, option->name))

@@ -27,6 +27,9 @@ static trl_err write_graph(trl_context *ctx, const trl_simulation *sim, const ch
     trli_new_file file = {.file = -1};
     FILE *out = NULL;
     trl_err err;
+    if (!prefix[0] || prefix[strlen(prefix) - 1] == '/')
+        TRL_TRY(trl_fail(ctx, TRL_ERR_INPUT, NULL,
+                         "trellis plan: --dot '%s' is no beginning of names of files; use one as --dot graph", prefix));
     TRL_TRY(trli_format(ctx, &path, "%s.%s.dot", prefix, kind));
     TRL_TRY(trli_file_begin(ctx, path, true, &file));
     TRL_TRY(trli_file_stream(&file, &out));

@@ -65,7 +65,7 @@ refuses "pipe: is a pipe, not a file" plot pipe
 sed 's/^trellis: 1/trellis: 1\ninclude: pipe/' deck.yaml >includes.yaml
 refuses "includes.yaml:2:10: cannot read 'pipe': it is a pipe, not a file" check includes.yaml
 sed 's/^trellis: 1/trellis: 1\nplugins: [.\/pipe]/' deck.yaml >plugs.yaml
-refuses "plugs.yaml:2:11: plugin './pipe' not found" check plugs.yaml
+refuses "plugs.yaml:2:11: plugin './pipe' cannot be loaded: it is no file" check plugs.yaml
 data='expressions={T0: {type: file, computes: [T0], parameters: {path: pipe, dataset: T}}}'
 refuses "cannot read '$PWD/pipe': it is a pipe, not a file" check deck.yaml --set "$data"
 refuses "it is a pipe" run deck.yaml --restart pipe

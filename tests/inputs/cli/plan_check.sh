@@ -17,6 +17,8 @@ grep -q "measured .* of the roofline" stdout.txt || fail "the plan does not show
 [ ! -e out ] || fail "a plan with measurement made an output folder"
 expect 0 "$TRELLIS" kernels deck.yaml --values
 grep -q "T:np1 <- a" stdout.txt || fail "the values of the kernels are not shown"
+expect 2 "$TRELLIS" plan deck.yaml --dot ./
+says stderr.txt "trellis plan: --dot './' is no beginning of names of files"
 expect 3 "$TRELLIS" plan deck.yaml --dot nowhere/graph
 says stderr.txt "cannot write 'nowhere/graph.expressions.dot': No such file or directory"
 [ ! -e out ] || fail "plan made an output folder"
