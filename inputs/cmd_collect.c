@@ -211,6 +211,22 @@ static trl_err write_all(collection *c, const char *name)
     return err;
 }
 
+/* No file that is read is replaced. */
+static trl_err check_target(const collection *c, const char *name)
+{
+    trl_err err = TRL_OK;
+    for (int t = 0; t < c->folder.steps.n && err == TRL_OK; ++t) {
+        char *path = NULL;
+        TRL_TRY(trli_step_path(c->ctx, c->folder.path, c->folder.steps.step[t], &path));
+        if (trli_file_same(path, name))
+            err = trl_fail(c->ctx, TRL_ERR_INPUT, NULL,
+                           "trellis collect: '%s' is one of the files that are joined; choose another name", name);
+        free(path);
+    }
+done:
+    return err;
+}
+
 static trl_err collect(collection *c, const char *folder, const char *asked)
 {
     char *name = NULL;
@@ -218,6 +234,7 @@ static trl_err collect(collection *c, const char *folder, const char *asked)
     TRL_TRY(trli_output_folder_find(c->ctx, folder, &c->folder));
     TRL_TRY(survey(c));
     TRL_TRY(trli_format(c->ctx, &name, "%s%s", asked ? asked : folder, asked ? "" : "/all.nc"));
+    TRL_TRY(check_target(c, name));
     TRL_TRY(write_all(c, name));
     printf("%s\n", name);
 done:

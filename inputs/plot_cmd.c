@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <hdf5.h>
+
 #include <command_impl.h>
 #include <plot_impl.h>
 
@@ -82,9 +84,9 @@ static trl_err plot(trl_context *ctx, const trli_plot_request *request)
         err = trl_fail(ctx, TRL_ERR_MEMORY, NULL, "no memory for the name of the picture");
         goto done;
     }
-    if (trli_file_same(name, request->path))
+    if (trli_file_refusal(name, false) == NULL && H5Fis_hdf5(name) > 0)
         TRL_TRY(trl_fail(ctx, TRL_ERR_INPUT, NULL,
-                         "trellis plot: the picture '%s' would replace the file that it shows; choose another name",
+                         "trellis plot: the picture would replace '%s', which holds fields; choose another name",
                          name));
     TRL_TRY(trli_png_write(ctx, name, canvas));
     printf("%s\n", name);

@@ -88,8 +88,10 @@ same deck.yaml mine.yaml
 rm -rf out
 expect 0 "$TRELLIS" run deck.yaml --quiet
 expect 0 "$TRELLIS" run out/deck.yaml --quiet
-expect 2 "$TRELLIS" plot out/fields.h5 -o out/fields.h5
-says stderr.txt "trellis plot: the picture 'out/fields.h5' would replace the file that it shows"
+expect 2 "$TRELLIS" plot out -o out/fields/00000000.nc
+says stderr.txt "trellis plot: the picture would replace 'out/fields/00000000.nc', which holds fields"
+expect 2 "$TRELLIS" collect out -o out/fields/00000000.nc
+says stderr.txt "trellis collect: 'out/fields/00000000.nc' is one of the files that are joined"
 
 # What is printed is a result, too, but of a run.
 for command in 'info' 'types' 'plan deck.yaml' 'kernels deck.yaml' 'help'; do

@@ -25,7 +25,7 @@ full run deck.yaml --report disk/report.json --quiet
 full run deck.yaml --trace disk/trace.json --quiet
 left
 expect 0 "$TRELLIS" run deck.yaml --quiet
-full plot out/fields.h5 -o disk/picture.png
+full plot out -o disk/picture.png
 full plan deck.yaml --dot disk/graph
 left
 full new disk/plugin
