@@ -35,8 +35,9 @@ full new disk/plugin
 TRELLIS_CACHE_DIR=disk/cache expect 0 "$TRELLIS" run deck.yaml --set run.compile=always --quiet
 silent stderr.txt
 left
-# Nor have temporary files.
-export TRELLIS_CACHE_DIR=disk/cache TMPDIR=$PWD/disk OMPI_MCA_orte_tmpdir_base=/tmp
+# Nor have temporary files; those of MPI go elsewhere.
+mkdir mpi
+export TRELLIS_CACHE_DIR=disk/cache TMPDIR=$PWD/disk OMPI_MCA_orte_tmpdir_base=$PWD/mpi
 expect 2 "$TRELLIS" run deck.yaml --set run.compile=always --quiet
 grep -q "but .*No space left on device; use auto or never" stderr.txt || fail "always does not say that the disk is full"
 left
