@@ -71,6 +71,7 @@ static trl_err prepare(trli_run *run)
     else
         TRL_TRY(trl_simulation_initialise(run->sim));
     TRL_TRY(trli_run_open_output(run));
+    trli_report_keep_warnings(run);
     trli_diagnostics_print(run->ctx);
 done:
     return err;
@@ -95,6 +96,7 @@ static trl_err summarise(trli_run *run)
         if (steps > 0) printf(", %.3g cells/s", run->progress.cells * (double)steps / loop);
         putchar('\n');
     }
+    if (run->progress.shown) trli_watch_print(run);
     for (int f = 0; f < trl_simulation_fields(run->sim); ++f) {
         const trl_field_info *info = trl_simulation_field(run->sim, f);
         trl_field_stats stats;
@@ -129,6 +131,7 @@ int trli_cmd_run(trl_context *ctx, const trli_arguments *arguments)
     run.wall[TRLI_WALL_SETUP] = trli_clock() - started;
     TRL_TRY(trli_run_loop(&run));
     TRL_TRY(trli_run_observe(&run));
+    TRL_TRY(trli_watch_warn(&run, true));
 done:
     trli_progress_clear(&run.progress);
     /* Files first: one that cannot be finished makes the run a failed one, and the report says so. */
@@ -136,9 +139,13 @@ done:
     trl_err closed = trli_run_close_output(&run);
     trl_err traced = trli_run_write_trace(&run);
     if (err == TRL_OK) err = closed != TRL_OK ? closed : traced;
+    if (err == TRL_ERR_NUMERICS && trli_watch_warn(&run, false) != TRL_OK) err = TRL_ERR_NUMERICS;
+    trli_report_keep_warnings(&run);
     trl_err reported = trli_report_write(&run, err);
     if (err == TRL_OK) err = reported;
     if (err == TRL_OK) err = summarise(&run);
+    trli_report_free_warnings(&run);
+    trli_watch_destroy(&run.watch);
     trl_simulation_destroy(&run.sim);
     trli_deck_destroy(&run.deck);
     trl_registry_destroy(&run.registry);

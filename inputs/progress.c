@@ -64,20 +64,23 @@ static void format_left(double seconds, char *text, size_t size)
         snprintf(text, size, "%.0f days", seconds / 86400);
 }
 
-void trli_progress_update(trli_progress *progress, trl_gidx step, double time, double dt)
+void trli_progress_update(trli_progress *progress, const trl_simulation *sim, trli_watch *watch)
 {
     trli_progress *p = progress;
-    char left[32] = "?";
+    char left[32] = "?", news[128];
+    const trl_gidx step = trl_simulation_step_number(sim);
+    const double time = trl_simulation_time(sim), dt = trl_simulation_dt(sim);
     if (!p->shown) return;
     double now = trli_clock();
     if (now - p->last < (p->terminal ? terminal_interval : line_interval)) return;
     p->last = now;
     double elapsed = now - p->started, done = fraction_done(p, step, time);
     if (done > 0) format_left(elapsed * (1 - done) / done, left, sizeof left);
+    trli_watch_news(watch, sim, sizeof news, news);
     printf("%sstep %" TRL_GIDX_FMT, p->terminal ? "\r" : "", step);
     if (p->steps >= 0) printf("/%" TRL_GIDX_FMT, p->steps);
-    printf("  t %.6g  dt %.3g  %.3g cells/s  %s left%s", time, dt, p->cells * (double)(step - p->first_step) / elapsed,
-           left, p->terminal ? "\033[K" : "\n");
+    printf("  t %.6g  dt %.3g  %.3g cells/s  %s left%s%s", time, dt,
+           p->cells * (double)(step - p->first_step) / elapsed, left, news, p->terminal ? "\033[K" : "\n");
     fflush(stdout);
     p->drawn = p->terminal;
 }

@@ -82,6 +82,48 @@ static void put_error(const trli_run *run, trli_json *json)
     }
 }
 
+/* A warning as one line: "file:line:column: text". */
+static char *line_of(const trl_diagnostic *d)
+{
+    char line[2048];
+    trl_diagnostic plain = *d;
+    plain.source = NULL;
+    trl_diagnostic_format(&plain, line, sizeof line);
+    line[strcspn(line, "\n")] = 0;
+    return strdup(line);
+}
+
+void trli_report_keep_warnings(trli_run *run)
+{
+    enum { MOST = 100 };
+    const trl_diagnostic *list;
+    int n = trl_context_diagnostics(run->ctx, &list);
+    for (int i = 0; i < n && run->nwarnings < MOST; ++i) {
+        if (list[i].severity != TRL_WARNING) continue;
+        char **longer = realloc((void *)run->warning, ((size_t)run->nwarnings + 1) * sizeof *longer);
+        if (!longer) return;
+        run->warning = longer;
+        char *line = line_of(&list[i]);
+        if (line) longer[run->nwarnings++] = line;
+    }
+}
+
+void trli_report_free_warnings(trli_run *run)
+{
+    for (int i = 0; i < run->nwarnings; ++i) free(run->warning[i]);
+    free((void *)run->warning);
+    run->warning = NULL;
+    run->nwarnings = 0;
+}
+
+static void put_warnings(const trli_run *run, trli_json *json)
+{
+    trli_json_key(json, "warnings");
+    trli_json_begin_array(json);
+    for (int i = 0; i < run->nwarnings; ++i) trli_json_string(json, run->warning[i]);
+    trli_json_end_array(json);
+}
+
 static const char *status_of(trl_err err)
 {
     if (err == TRL_OK) return "done";
@@ -94,6 +136,7 @@ static void put_head(const trli_run *run, trl_err err, trli_json *json)
     put_text(json, "deck", run->arguments->operand[0]);
     put_text(json, "status", status_of(err));
     if (err != TRL_OK) put_error(run, json);
+    put_warnings(run, json);
     put_integer(json, "ranks", trl_context_ranks(run->ctx));
     put_integer(json, "threads", trl_context_threads(run->ctx));
     trli_json_key(json, "devices");

@@ -43,8 +43,13 @@ typedef struct trli_progress {
     bool has_end;
 } trli_progress;
 
+typedef struct trli_watch trli_watch;
+
 typedef struct trli_run {
     trl_context *ctx;
+    trli_watch *watch; /* on what the solution does; NULL until the loop begins */
+    int nwarnings;
+    char **warning; /* of the whole run, a line each */
     const trli_arguments *arguments;
     bool quiet;
     trl_registry *registry;
@@ -95,9 +100,29 @@ TRL_NODISCARD trl_err trli_run_loop(trli_run *run);
    yes. */
 TRL_NODISCARD trl_err trli_report_write(trli_run *run, trl_err err);
 
+/* watch.c: whether the solution stays plausible. */
+/* Look at the initial values. Collective: yes. */
+TRL_NODISCARD trl_err trli_watch_start(trli_run *run);
+/* Whether the solution is looked at after a step. */
+bool trli_watch_due(const trli_watch *watch, trl_gidx step);
+/* Look at the solution if that is due. Collective: yes. */
+TRL_NODISCARD trl_err trli_watch_look(trli_run *run);
+/* Which equation changed by orders of magnitude since it was in the news last: a text to append, "" if none did. */
+void trli_watch_news(trli_watch *watch, const trl_simulation *sim, size_t size, char *text);
+/* The ranges of all equations, families in a line, a dozen lines at most. */
+void trli_watch_print(const trli_run *run);
+/* Warn of equations that grew as nothing explains. whole: the state is sound and is looked at once more. Collective: yes. */
+TRL_NODISCARD trl_err trli_watch_warn(trli_run *run, bool whole);
+void trli_watch_destroy(trli_watch **watch);
+
+/* report.c: keep the warnings recorded by now for the report; a run without the memory for them has fewer there. */
+void trli_report_keep_warnings(trli_run *run);
+void trli_report_free_warnings(trli_run *run);
+
 /* progress.c: nothing is shown with --quiet or on other ranks than 0. */
 void trli_progress_start(trli_progress *progress, const trli_run *run);
-void trli_progress_update(trli_progress *progress, trl_gidx step, double time, double dt);
+/* watch: of the solution, or NULL. */
+void trli_progress_update(trli_progress *progress, const trl_simulation *sim, trli_watch *watch);
 /* Remove the line from a terminal, so that other text can follow. */
 void trli_progress_clear(trli_progress *progress);
 

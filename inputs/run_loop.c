@@ -86,7 +86,7 @@ static bool is_event(void *data, trl_gidx step, double time, double dt)
 {
     const trli_run *run = data;
     const trli_deck_options *o = run->options;
-    return trli_every_due(&o->every, step, time, dt) ||
+    return trli_watch_due(run->watch, step) || trli_every_due(&o->every, step, time, dt) ||
            (run->series && trli_every_due(&o->series_every, step, time, dt)) ||
            (o->has_checkpoint && trli_every_due(&o->checkpoint_every, step, time, dt));
 }
@@ -108,12 +108,13 @@ trl_err trli_run_loop(trli_run *run)
     int signal = 0;
     trl_err err = TRL_OK;
     TRL_TRY(write_output(run, run->first_step == 0));
+    TRL_TRY(trli_watch_start(run));
     while (!trl_simulation_done(sim)) {
         TRL_TRY(agree_on_signal(run, &watch, &signal));
         if (signal) TRL_TRY(stop(run, signal));
         TRL_TRY(advance(run));
-        trli_progress_update(&run->progress, trl_simulation_step_number(sim), trl_simulation_time(sim),
-                             trl_simulation_dt(sim));
+        TRL_TRY(trli_watch_look(run));
+        trli_progress_update(&run->progress, sim, run->watch);
         TRL_TRY(write_output(run, false));
         TRL_TRY(write_checkpoint(run, false));
     }

@@ -75,6 +75,10 @@ typedef struct trl_field_stats {
 } trl_field_stats;
 TRL_API TRL_NODISCARD trl_err trl_simulation_field_stats(trl_simulation *sim, int field, trl_field_stats *stats);
 
+/* The least and the largest value of every equation, extremes[2*v] and extremes[2*v + 1], now; points where a mask is 0 count, NaNs do not.
+ * One pass over the equations. Collective: yes. */
+TRL_API TRL_NODISCARD trl_err trl_simulation_extremes(trl_simulation *sim, double *extremes);
+
 /* Restart: the caller fills the equations' arrays (owned points) and then sets step, time and the dt of the last step. With a fixed dt,
  * t = start + step*dt goes on as such if the time is one of these, else from there. USAGE: step or time cannot be. */
 TRL_API TRL_NODISCARD trl_err trl_simulation_resume(trl_simulation *sim, trl_gidx step, double time, double dt);

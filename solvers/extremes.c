@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* The smallest and the largest value of each equation: cheap enough to be looked at in a run. */
+#include <math.h>
+
+#include "simulation_impl.h"
+
+static void scan_patch(const trl_array *f, double extreme[2])
+{
+    double least = extreme[0], most = extreme[1];
+    for (trl_lidx k = f->owned.lo[2]; k < f->owned.hi[2]; ++k)
+        for (trl_lidx j = f->owned.lo[1]; j < f->owned.hi[1]; ++j) {
+            const double *row = (const double *)f->at + trl_array_offset(f, 0, j, k);
+            for (trl_lidx i = f->owned.lo[0]; i < f->owned.hi[0]; ++i) {
+                const double value = row[(ptrdiff_t)i * f->stride[0]];
+                /* Both are combined by max; a NaN, which may stand where a mask is 0, changes nothing. */
+                least = -value > least ? -value : least;
+                most = value > most ? value : most;
+            }
+        }
+    extreme[0] = least;
+    extreme[1] = most;
+}
+
+trl_err trl_simulation_extremes(trl_simulation *sim, double *extremes)
+{
+    trl_err err = TRL_OK;
+    for (int v = 0; v < sim->nequations; ++v) {
+        extremes[2 * v] = extremes[2 * v + 1] = -INFINITY;
+        for (int p = 0; p < sim->layout->nlocal; ++p) {
+            const trl_array f = trli_model_array(sim->model, sim->equation[v].state, p);
+            scan_patch(&f, &extremes[2 * v]);
+        }
+    }
+    if (trl_context_ranks(sim->ctx) > 1 && MPI_Allreduce(MPI_IN_PLACE, extremes, 2 * sim->nequations, MPI_DOUBLE,
+                                                         MPI_MAX, trl_context_comm(sim->ctx)) != MPI_SUCCESS)
+        err = trl_fail(sim->ctx, TRL_ERR_MPI, NULL, "the extremes of the equations could not be combined");
+    for (int v = 0; v < sim->nequations; ++v) extremes[2 * v] = -extremes[2 * v];
+    return err;
+}
