@@ -65,7 +65,7 @@ def cpu_time(text):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--size", type=int, default=3000)
+    parser.add_argument("--size", type=int, default=2000)
     size = parser.parse_args().size
     failed = sum(not limit_holds(equation) for equation in SUMS)
     for kind, (deck, method) in DECKS.items():
