@@ -342,13 +342,25 @@ static trl_err asks_plugins(builder *b, trli_value value, bool *asks)
     return err;
 }
 
+/* Whether a value reads farther than the patches are thick, or than right-hand sides read without storing what is between: ghosts are not
+ * made deeper for a mere warning. */
+static bool reads_far(const builder *b, trli_value value)
+{
+    const trl_layout *layout = b->sim->layout;
+    bool far = trli_ir_reaches_far(b->ir, value);
+    for (int a = 0; a < layout->grid.dim; ++a)
+        far |= trli_ir_node(b->ir, value)->reach[a] > layout->grid.cells[a] / layout->counts[a];
+    return far;
+}
+
 static trl_err quantity_of(builder *b, int row, trli_value value, trli_quantity *quantity)
 {
-    bool asks = false;
+    const bool warning = b->sim->problem->time.cfl <= 0;
+    bool leave = false;
     trl_err err = TRL_OK;
     TRL_TRY(trli_partials_together(b->partials, value, &value));
-    if (b->sim->problem->time.cfl <= 0 && b->sim->model->nentries) TRL_TRY(asks_plugins(b, value, &asks));
-    if (!asks) TRL_TRY(trli_largest_value(b->sim, b->in, row, value, quantity));
+    if (warning && b->sim->model->nentries) TRL_TRY(asks_plugins(b, value, &leave));
+    if (!leave && !(warning && reads_far(b, value))) TRL_TRY(trli_largest_value(b->sim, b->in, row, value, quantity));
 done:
     return err;
 }

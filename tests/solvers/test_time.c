@@ -405,6 +405,21 @@ START_TEST(warns_of_fourth_order_and_of_stiff_kinetics)
 }
 END_TEST
 
+/* A warning asks for no ghosts that the run does not need: an expression with sides of its own is exchanged, and read one cell away. */
+START_TEST(a_warning_needs_no_deeper_ghosts)
+{
+    const char *const sides = "boundary: {x-: {neumann: 0}, x+: {neumann: 0}}";
+    new_deck();
+    say("grid: {cells: [8], length: [8], patches: [8]}\n");
+    say("expressions: {q: {formula: \"laplacian(u*u)\", %s}}\n", sides);
+    say("equations: {u: {initial: \"sin(x)\", ddt: \"laplacian(sin(q))\", %s}}\n", sides);
+    say("time: {method: euler, dt: 1e-3, steps: 1}\n");
+    ck_ok(open_problem());
+    ck_ok(trl_simulation_initialise(sim));
+    ck_assert_str_eq(test_messages(), "");
+}
+END_TEST
+
 /* The coefficient that varies is looked at before each step. */
 START_TEST(cfl_follows_the_state_of_reactions_and_couplings)
 {
@@ -437,6 +452,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, cfl_bounds_waves_by_their_speed);
     tcase_add_test(tc, refuses_oscillations_that_a_method_cannot_hold);
     tcase_add_test(tc, warns_of_fourth_order_and_of_stiff_kinetics);
+    tcase_add_test(tc, a_warning_needs_no_deeper_ghosts);
     tcase_add_test(tc, cfl_follows_the_state_of_reactions_and_couplings);
     tcase_add_test(tc, refuses_a_dt_below_min_and_an_infinite_one);
     tcase_add_test(tc, terms_that_double_with_every_name_are_not_sought_for_ever);
