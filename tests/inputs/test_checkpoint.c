@@ -229,7 +229,7 @@ static void flip(const char *path, long bit)
 
 START_TEST(sees_every_bit_that_flips)
 {
-    const long flips = trl_context_ranks(test_ctx) == 1 ? 400 : 60;
+    const long flips = trl_context_ranks(test_ctx) == 1 ? 200 : 30;
     const trl_grid grid = fixture_grid(2, 5, 3, 1, false);
     trl_layout *layout = fixture_layout(test_ctx, &grid);
     const char *path = "out/checkpoint/00000200.nc";
