@@ -204,26 +204,32 @@ bool trli_boundary_is_zero(const trli_side sides[6])
     return true;
 }
 
-trl_err trli_boundary_lower(trli_instance *instance, int field, trli_side sides[6])
+trl_err trli_boundary_lower_side(trli_instance *instance, int field, int s, trli_side *side)
 {
     trli_model *model = instance->model;
     const trli_boundary_source source = model->field[field].boundary;
     trl_location target = model->field[field].location;
     trl_err err = TRL_OK;
     int direction, primal;
-    bool tangent = is_tangent(instance, field, &direction, &primal);
+    *side = (trli_side){0};
+    if (!source.side || model->layout->grid.periodic[s / 2]) return TRL_OK;
+    TRL_TRY(lower_side(instance, &source, &source.side[s], target, s / 2, s % 2, side));
+    for (int i = 0; i < side->npieces; ++i)
+        if (side->piece[i].modifier >= 0)
+            TRL_TRY(check_modifier(model, side->piece[i].modifier, target, &source.side[s].piece[i]));
+    side->tangent = is_tangent(instance, field, &direction, &primal);
+    side->primal = primal;
+    if (side->tangent) TRL_TRY(differentiate_side(instance, direction, &source, side));
+done:
+    return err;
+}
+
+trl_err trli_boundary_lower(trli_instance *instance, int field, trli_side sides[6])
+{
+    trl_err err = TRL_OK;
     memset(sides, 0, 6 * sizeof *sides);
-    if (!source.side) return TRL_OK;
-    for (int s = 0; s < 2 * model->layout->grid.dim; ++s) {
-        if (model->layout->grid.periodic[s / 2]) continue;
-        TRL_TRY(lower_side(instance, &source, &source.side[s], target, s / 2, s % 2, &sides[s]));
-        for (int i = 0; i < sides[s].npieces; ++i)
-            if (sides[s].piece[i].modifier >= 0)
-                TRL_TRY(check_modifier(model, sides[s].piece[i].modifier, target, &source.side[s].piece[i]));
-        sides[s].tangent = tangent;
-        sides[s].primal = primal;
-        if (tangent) TRL_TRY(differentiate_side(instance, direction, &source, &sides[s]));
-    }
+    for (int s = 0; s < 2 * instance->model->layout->grid.dim; ++s)
+        TRL_TRY(trli_boundary_lower_side(instance, field, s, &sides[s]));
 done:
     return err;
 }

@@ -17,8 +17,12 @@ trl_err trli_instance_create(trli_model *model, trli_program *program, int time_
     size_t nv = (size_t)model->nvariables + 1, ne = (size_t)model->nentries + 1;
     *instance = NULL;
     if (in) {
-        *in =
-            (trli_instance){.model = model, .program = program, .old = old, .time_scalar = time_scalar, .stage = stage};
+        *in = (trli_instance){.model = model,
+                              .program = program,
+                              .old = old,
+                              .time_scalar = time_scalar,
+                              .stage = stage,
+                              .conditions_from = -1};
         in->variable = malloc(nv * sizeof *in->variable);
         in->formula = calloc(ne, sizeof *in->formula);
         in->variable_formula = calloc(nv, sizeof *in->variable_formula);
@@ -280,12 +284,34 @@ static trl_err remember(trli_instance *in, trli_memo *memo, int index,
     return TRL_OK;
 }
 
-/* Boundary values of an instance read what the instance computed; only formulas are their own. */
-static trli_instance *evaluation_of(trli_instance *in, const trli_entry *entry)
+/* A variable's initial value, at points: beside a side a formula would have other coordinates than the field. */
+static trl_err stored_initial(trli_instance *in, const trli_symbol *symbol, trli_typed *typed)
+{
+    const trli_variable *v = &in->model->variable[symbol->index];
+    int field;
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_lower_symbol(in->begins, symbol, NULL, NULL, typed));
+    TRL_TRY(trli_program_store(in->program, v->name, "a boundary value reads its initial value", typed->value[0],
+                               v->location, NULL, &field));
+    typed->value[0] = trli_ir_field(&in->model->ir, field);
+    err = in->model->ir.err;
+done:
+    return err;
+}
+
+trl_err trli_instance_old(trli_instance *instance, trli_instance **old)
+{
+    *old = instance->old ? (trli_instance *)instance->old : instance;
+    return instance->inline_only && instance->old ? trli_instance_sides(*old, old) : TRL_OK;
+}
+
+/* The instance that an entry is evaluated in: what is evaluated once a step belongs to the start of the step. */
+static trl_err evaluation_of(trli_instance *in, const trli_entry *entry, trli_instance **evaluation)
 {
     bool once =
         entry->deck->evaluate == TRL_EVALUATE_STEP || (!entry->nformulas && entry->deck->type->flags & TRL_EXPR_STATIC);
-    return once && in->old ? (trli_instance *)in->old : in;
+    *evaluation = in;
+    return once ? trli_instance_old(in, evaluation) : TRL_OK;
 }
 
 trl_err trli_lower_symbol(trli_instance *in, const trli_symbol *symbol, const trl_text *text, const trl_ast *node,
@@ -295,6 +321,7 @@ trl_err trli_lower_symbol(trli_instance *in, const trli_symbol *symbol, const tr
     trl_err err = TRL_OK;
     if (symbol->kind == TRLI_SYMBOL_VARIABLE) {
         const trli_variable *v = &model->variable[symbol->index];
+        if (in->begins) return stored_initial(in, symbol, typed);
         if (in->initial)
             return remember(in, &in->variable_formula[symbol->index], symbol->index, lower_initial, v->name, &v->place,
                             typed);
@@ -305,7 +332,7 @@ trl_err trli_lower_symbol(trli_instance *in, const trli_symbol *symbol, const tr
         return model->ir.err;
     }
     trli_entry *entry = &model->entry[symbol->index];
-    in = evaluation_of(in, entry);
+    TRL_TRY(evaluation_of(in, entry, &in));
     if (symbol->kind == TRLI_SYMBOL_FORMULA)
         return remember(in, &in->formula[symbol->index], symbol->index, lower_entry, entry->deck->name,
                         &entry->deck->place, typed);
@@ -317,90 +344,6 @@ done:
     return err;
 }
 
-static trl_err append_fill(trli_instance *in, trli_step_kind kind, int n, const int *fields)
-{
-    trli_model *model = in->model;
-    trli_instance *sides;
-    trl_err err = TRL_OK;
-    trli_side(*lowered)[6] = calloc((size_t)n, sizeof *lowered);
-    int *copy = trli_model_keep(model, (size_t)n * sizeof *copy);
-    if (!lowered || !copy) {
-        free(lowered);
-        return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for boundary conditions");
-    }
-    memcpy(copy, fields, (size_t)n * sizeof *copy);
-    TRL_TRY(trli_instance_sides(in, &sides));
-    for (int i = 0; i < n; ++i) TRL_TRY(trli_boundary_lower(sides, fields[i], lowered[i]));
-    trli_step *step = trli_program_append(in->program, kind, kind == TRLI_STEP_FILL ? "fill" : "sides");
-    if (!step) {
-        err = model->ir.err;
-        goto done;
-    }
-    step->nout = n;
-    step->field = copy;
-    step->sides = lowered;
-    step->time_scalar = in->time_scalar;
-    step->stage = in->stage;
-    lowered = NULL;
-done:
-    for (int i = 0; lowered && i < 6 * n; ++i) free(lowered[i / 6][i % 6].piece);
-    free(lowered);
-    return err;
-}
-
-trl_err trli_instance_fill(trli_instance *instance)
-{
-    const trli_model *model = instance->model;
-    int n = 0, *fields = malloc(((size_t)model->nvariables + 1) * sizeof *fields);
-    if (!fields) return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for boundary conditions");
-    for (int v = 0; v < model->nvariables; ++v)
-        if (instance->variable[v] >= 0) fields[n++] = instance->variable[v];
-    trl_err err = append_fill(instance, TRLI_STEP_FILL, n, fields);
-    free(fields);
-    return err;
-}
-
-trl_err trli_instance_fill_field(trli_instance *instance, int field)
-{
-    return append_fill(instance, TRLI_STEP_FILL, 1, &field);
-}
-
-/* Whether some side of a field's points is set by its condition. */
-static bool has_planes(const trli_model *model, int field)
-{
-    const trli_field *f = &model->field[field];
-    for (int s = 0; f->boundary.side && s < 2 * model->layout->grid.dim; ++s)
-        for (int p = 0; f->location >> s / 2 & 1 && p < f->boundary.side[s].npieces; ++p) {
-            trl_bc_kind kind = f->boundary.side[s].piece[p].kind;
-            if (kind == TRL_BC_DIRICHLET || kind == TRL_BC_EXPRESSION || kind == TRL_BC_ROBIN) return true;
-        }
-    return false;
-}
-
-trl_err trli_instance_planes(trli_instance *instance, bool check)
-{
-    trli_model *model = instance->model;
-    int n = 0, *fields = malloc(((size_t)model->nvariables + 1) * sizeof *fields);
-    int *variable = trli_model_keep(model, ((size_t)model->nvariables + 1) * sizeof *variable);
-    trl_err err = TRL_OK;
-    if (!fields || !variable) {
-        free(fields);
-        return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for boundary conditions");
-    }
-    for (int v = 0; v < model->nvariables; ++v) {
-        if (instance->variable[v] < 0 || !has_planes(model, instance->variable[v])) continue;
-        variable[n] = v;
-        fields[n++] = instance->variable[v];
-    }
-    if (n > 0) err = append_fill(instance, TRLI_STEP_PLANES, n, fields);
-    free(fields);
-    if (err != TRL_OK || n == 0) return err;
-    trli_step *step = &instance->program->step[instance->program->nsteps - 1];
-    step->check = check;
-    step->variable = variable;
-    return err;
-}
-
 trl_err trli_instance_prepare(trli_instance *instance)
 {
     trli_model *model = instance->model;
@@ -408,11 +351,13 @@ trl_err trli_instance_prepare(trli_instance *instance)
     for (int i = 0; i < model->nentries; ++i) {
         int e = model->order[i];
         trli_typed typed;
+        trli_instance *in;
         if (!model->entry[e].used || !model->entry[e].nformulas) continue;
-        trli_instance *in = evaluation_of(instance, &model->entry[e]);
+        TRL_TRY(evaluation_of(instance, &model->entry[e], &in));
         trl_err one = remember(in, &in->formula[e], e, lower_entry, model->entry[e].deck->name,
                                &model->entry[e].deck->place, &typed);
         if (err == TRL_OK) err = one;
     }
+done:
     return err;
 }

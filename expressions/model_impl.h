@@ -161,6 +161,12 @@ typedef struct trli_side {
     int primal;
 } trli_side;
 
+/* The points of a field on one side. */
+typedef struct trli_plane {
+    int of; /* index among a step's fields */
+    int8_t axis, side;
+} trli_plane;
+
 /* A kernel at one of its points. A value that is needed at n offsets is computed n times; one that varies neither along x nor, in more
  * than one dimension, along y is computed outside of the loop over points and counts nothing. */
 typedef struct trli_work {
@@ -204,6 +210,12 @@ typedef struct trli_step {
     trli_slab *slab;
     /* FILL, PLANES */
     trli_side (*sides)[6]; /* [nout] */
+    bool again;            /* KERNEL, OPAQUE: what another step computed, on more points, if some reader needs them */
+    struct trli_demand
+        *extent;        /* KERNEL, OPAQUE: of such another step, what its own readers need; NULL: the field's demand */
+    bool exchange_only; /* FILL: of ghosts that are points of the domain */
+    int nplanes;        /* PLANES: the sides that it sets, in that order */
+    trli_plane *plane;
     int nexchanged;
     int *exchanged;                    /* fields in the exchange's order */
     trl_footprint *exchanged_reach;    /* [nexchanged]: which of their ghosts */
@@ -227,7 +239,8 @@ typedef struct trli_offer {
 struct trli_program {
     trli_model *model;
     const char *name;
-    bool once; /* it is run one time */
+    bool once;      /* it is run one time */
+    bool arranging; /* what is appended will be put in another order */
     trli_step *step;
     int nsteps, capacity;
     trli_demand *demand;               /* [model->nfields at analysis] */
@@ -277,15 +290,18 @@ struct trli_instance {
     const trli_instance *old; /* instance of old(f) and evaluate: step; NULL: this one */
     int time_scalar;
     int stage;
-    int *variable;               /* [nvariables] the field of each, or -1 */
-    trli_memo *formula;          /* [nentries] */
-    trli_memo *variable_formula; /* [nvariables] initial program: their values are formulas */
-    int **opaque;                /* [nentries] fields of each computed tag, NULL: not yet */
-    bool inline_only;            /* boundary values: named formulas are never stored */
-    bool initial;                /* the variables' values are their initial formulas */
-    struct trli_instance *sides; /* the same instance for boundary values, made at first use */
-    const trli_marks *marks;     /* NULL, or which parts of formulas are lowered in instance `apart` */
-    struct trli_instance *apart; /* the same instance, with the variables' values read apart */
+    int *variable;                /* [nvariables] the field of each, or -1 */
+    trli_memo *formula;           /* [nentries] */
+    trli_memo *variable_formula;  /* [nvariables] initial program: their values are formulas */
+    int **opaque;                 /* [nentries] fields of each computed tag, NULL: not yet */
+    int conditions_from;          /* the step from which on there are those of conditions; -1: none yet */
+    bool filled;                  /* the ghosts of its variables are set by a step of its own */
+    bool inline_only;             /* boundary values: named formulas are never stored */
+    bool initial;                 /* the variables' values are their initial formulas */
+    struct trli_instance *begins; /* the variables' values are those of this instance, in fields; NULL: variable[] */
+    struct trli_instance *sides;  /* the same instance for boundary values, made at first use */
+    const trli_marks *marks;      /* NULL, or which parts of formulas are lowered in instance `apart` */
+    struct trli_instance *apart;  /* the same instance, with the variables' values read apart */
     bool reads_apart;
     struct trli_tangent **tangent; /* [ntangents] by direction, made at first use */
     int ntangents;
@@ -455,14 +471,10 @@ TRL_NODISCARD trl_err trli_ir_write(trli_program *program, FILE *out);
 TRL_NODISCARD trl_err trli_instance_create(trli_model *model, trli_program *program, int time_scalar, int stage,
                                            const trli_instance *old, trli_instance **instance);
 void trli_instance_destroy(trli_instance **instance);
-/* Append the fill of the variables' ghosts with their boundary conditions; the first step of an instance. */
-TRL_NODISCARD trl_err trli_instance_fill(trli_instance *instance);
-/* Append the fill of one field's ghosts. */
-TRL_NODISCARD trl_err trli_instance_fill_field(trli_instance *instance, int field);
-/* Append what sets points on Dirichlet sides of the variables' fields; check: to finite values. */
-TRL_NODISCARD trl_err trli_instance_planes(trli_instance *instance, bool check);
 /* The instance that boundary values are lowered in: shares fields and plugins' results, stores nothing. */
 TRL_NODISCARD trl_err trli_instance_sides(trli_instance *instance, trli_instance **sides);
+/* The instance that old(f) is lowered in. */
+TRL_NODISCARD trl_err trli_instance_old(trli_instance *instance, trli_instance **old);
 /* An instance that shares fields and plugins' results with another and stores nothing. The variables that marked parts of formulas read,
  * also through named expressions, are read apart in it (trli_ir_field_apart). marks: sorted, valid as long as the instance is. */
 TRL_NODISCARD trl_err trli_instance_marked(const trli_instance *instance, const trli_marks *marks,
@@ -474,6 +486,15 @@ void trli_marks_sort(trli_marks *marks);
 bool trli_marks_have(const trli_marks *marks, const trl_ast *node);
 /* Lower every entry that is used, dependencies first, so that later lowering recurses no deeper than one formula. */
 TRL_NODISCARD trl_err trli_instance_prepare(trli_instance *instance);
+
+/* -- sides.c -- */
+/* Append the fill of the variables' ghosts with their boundary conditions; the first step of an instance. */
+TRL_NODISCARD trl_err trli_instance_fill(trli_instance *instance);
+/* Append the fill of one field's ghosts. */
+TRL_NODISCARD trl_err trli_instance_fill_field(trli_instance *instance, int field);
+/* Append what sets points on sides of the variables' fields, after all that their conditions read; check: to finite values. Conditions that
+ * need each other's points are an INPUT error that names the cycle. */
+TRL_NODISCARD trl_err trli_instance_planes(trli_instance *instance, bool check);
 
 /* -- lower.c -- */
 /* Lower a formula in an instance. names: indices, local and global parameters. */
@@ -522,6 +543,8 @@ trli_step *trli_program_append(trli_program *program, trli_step_kind kind, const
 TRL_NODISCARD trl_err trli_program_add_root(trli_program *program, int field);
 TRL_NODISCARD trl_err trli_program_add_scalar_root(trli_program *program, int scalar);
 void trli_program_destroy(trli_program **program);
+/* Free what a step owns. */
+void trli_step_free(trli_step *step);
 
 /* -- opaque.c -- */
 TRL_NODISCARD trl_err trli_entry_setup(trli_model *model, trli_entry *entry);
@@ -539,6 +562,8 @@ TRL_NODISCARD trl_err trli_opaque_stable_dt(trli_instance *instance, int entry, 
 /* -- boundary.c -- */
 /* Lower the conditions of a field's sides in an instance, in the frame of each side. */
 TRL_NODISCARD trl_err trli_boundary_lower(trli_instance *instance, int field, trli_side sides[6]);
+/* Those of one side, numbered 2*axis + which. */
+TRL_NODISCARD trl_err trli_boundary_lower_side(trli_instance *instance, int field, int s, trli_side *side);
 /* One piece's value at the points on a side of a location whose axis bit is set there: for advective fluxes on
  * Dirichlet faces. */
 TRL_NODISCARD trl_err trli_boundary_face_value(trli_instance *instance, const trli_boundary_source *boundary, int axis,
@@ -558,8 +583,8 @@ TRL_NODISCARD trl_err trli_program_analyse(trli_program *program);
 TRL_NODISCARD trl_err trli_program_fold(trli_program *program);
 /* Whether some of these ghosts are those of other patches, or images beyond a periodic side. */
 bool trli_needs_exchange(const trl_layout *layout, const trl_footprint *reach);
-/* Box on a local patch that a field is computed on in a program. */
-trl_box trli_program_box(const trli_program *program, int field, int local_patch);
+/* Box on a local patch that a step, a kernel or a plugin, computes result o on. */
+trl_box trli_step_box(const trli_program *program, const trli_step *s, int o, int local_patch);
 TRL_NODISCARD trl_err trli_slots_plan(trli_model *model);
 TRL_NODISCARD trl_err trli_slots_allocate(trli_model *model);
 TRL_NODISCARD trl_err trli_tasks_build(trli_program *program);

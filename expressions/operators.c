@@ -76,8 +76,8 @@ done:
 static trl_err lower_old(trli_lowering *lw, const trl_ast *node, const trl_names *names, trli_typed *typed)
 {
     trli_lowering then = *lw;
-    if (lw->instance->old) then.instance = (trli_instance *)lw->instance->old;
-    return trli_lower_node(&then, node->arg[0], names, typed);
+    trl_err err = trli_instance_old(lw->instance, &then.instance);
+    return err == TRL_OK ? trli_lower_node(&then, node->arg[0], names, typed) : err;
 }
 
 static trl_err lower_random(trli_lowering *lw, const trl_ast *node, const trl_names *names, trli_typed *typed)

@@ -20,7 +20,7 @@ trl_err trli_program_create(trli_model *model, const char *name, trli_program **
     return TRL_OK;
 }
 
-static void free_step(trli_step *step)
+void trli_step_free(trli_step *step)
 {
     trli_kernel_destroy(&step->kernel);
     trli_tuning_destroy(&step->tuning);
@@ -37,7 +37,7 @@ void trli_program_destroy(trli_program **program)
     *program = NULL;
     if (!p) return;
     trli_tasks_free(p);
-    for (int i = 0; i < p->nsteps; ++i) free_step(&p->step[i]);
+    for (int i = 0; i < p->nsteps; ++i) trli_step_free(&p->step[i]);
     free(p->step);
     free(p->demand);
     free(p->root);

@@ -162,7 +162,7 @@ static trl_err check_room(const trli_program *program, const trli_step *s, int p
     const bool computes = s->kind == TRLI_STEP_KERNEL || s->kind == TRLI_STEP_OPAQUE;
     trl_err err = TRL_OK;
     for (int o = 0; o < s->nout && computes; ++o) {
-        const trl_box box = trli_program_box(program, s->field[o], patch);
+        const trl_box box = trli_step_box(program, s, o, patch);
         if (program->demand[s->field[o]].live) TRL_TRY(check_box(program, s->field[o], patch, &box));
     }
     for (int k = 0; k < s->nslabs; ++k) {

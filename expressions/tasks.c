@@ -146,7 +146,7 @@ static trl_err add_compute(builder *b, trli_step *s, int patch)
     trli_task *t = next_task(b, s, patch);
     bool opaque = s->kind == TRLI_STEP_OPAQUE;
     int chunks = 1;
-    t->box = trli_program_box(b->program, s->field[0], patch);
+    t->box = trli_step_box(b->program, s, 0, patch);
     const trl_expr_type *type = opaque ? b->model->entry[s->entry].deck->type : NULL;
     bool one_location = true;
     for (int o = 1; o < s->nout; ++o)

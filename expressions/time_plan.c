@@ -162,7 +162,7 @@ static trl_err add_step(trli_time_plan *plan, const trli_program *program, const
     if (s->kind != TRLI_STEP_KERNEL) goto done;
     const trli_time_op op = {.step = s,
                              .execution = execution,
-                             .box = trli_program_box(program, s->field[0], some_patch(plan)),
+                             .box = trli_step_box(program, s, 0, some_patch(plan)),
                              .ninputs = s->ninputs,
                              .noutputs = s->nout,
                              .output = s->field};

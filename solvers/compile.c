@@ -81,13 +81,16 @@ static trl_err instance_of_state(trl_simulation *sim, trli_program *program, trl
 
 static trl_err compile_initial(trl_simulation *sim)
 {
-    trli_instance *values = NULL, *state = NULL;
+    trli_instance *values = NULL, *state = NULL, *before = NULL;
     trl_err err = TRL_OK, first = TRL_OK;
     TRL_TRY(trli_program_create(sim->model, "initial", &sim->initial));
     sim->initial->once = true;
     TRL_TRY(instance_of_state(sim, sim->initial, &values));
     TRL_TRY(instance_of_state(sim, sim->initial, &state));
+    TRL_TRY(instance_of_state(sim, sim->initial, &before));
     values->initial = true;
+    before->begins = values; /* there is no step yet: old(f) is f's initial value */
+    state->old = before;
     TRL_TRY(trli_instance_prepare(values));
     for (int v = 0; v < sim->nequations; ++v) {
         const trli_equation *eq = &sim->equation[v];
@@ -103,6 +106,7 @@ static trl_err compile_initial(trl_simulation *sim)
 done:
     trli_instance_destroy(&values);
     trli_instance_destroy(&state);
+    trli_instance_destroy(&before);
     return err;
 }
 

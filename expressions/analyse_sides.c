@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* The backward pass over steps that set sides: how many ghost layers conditions supply, what these read, and what is exchanged. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyse_impl.h"
+
+static const trl_offsets none = {{0, 0, 0}, {0, 0, 0}};
+
+/* Points of a field, across a side, that the patches at it hold when a slab is set: ghosts of their neighbours' points if these were exchanged. */
+static int points_there(const trli_analysis *an, const trli_slab *slab, int field)
+{
+    const trl_layout *layout = an->model->layout;
+    const trl_footprint *inner = &an->program->demand[field].inner;
+    const trl_offsets hull = inner->n ? trl_footprint_hull(inner) : none;
+    const int a = slab->axis, bit = an->model->field[field].location >> a & 1;
+    const int owned = (int)(layout->grid.cells[a] / layout->counts[a]);
+    if (layout->counts[a] == 1) return owned + bit;
+    if (slab->layer == 0) return owned + (slab->side ? bit : 0);
+    return slab->side ? owned + bit + (hull.lo[a] < 0 ? -hull.lo[a] : 0) : owned + (hull.hi[a] > 0 ? hull.hi[a] : 0);
+}
+
+/* A boundary value may only read points inside: in the layer's frame these start `layer` points inward. */
+static trl_err check_inside(trli_analysis *an, const trli_slab *slab, const trli_kernel *kernel, const trl_place *place)
+{
+    const int *fields;
+    int n = trli_kernel_inputs(kernel, &fields), a = slab->axis;
+    int target_bit = an->model->field[slab->field].location >> a & 1;
+    for (int i = 0; i < n; ++i) {
+        trl_footprint reach = trli_kernel_footprint(kernel, i);
+        trl_offsets hull = trl_footprint_hull(&reach);
+        int bit = an->model->field[fields[i]].location >> a & 1;
+        bool inside = slab->side ? hull.hi[a] <= bit - target_bit - slab->layer : hull.lo[a] >= slab->layer;
+        if (!inside)
+            return trl_fail(an->model->ctx, TRL_ERR_INPUT, place,
+                            "this boundary value reads '%s' beyond the side that it defines",
+                            trli_shown_name(&an->model->field[fields[i]]));
+        const int farthest = slab->side ? bit - target_bit - slab->layer - hull.lo[a] : hull.hi[a] - slab->layer;
+        const bool mirror = fields[i] == slab->field && farthest < slab->layer + bit; /* check_side looks for that */
+        if (mirror || farthest < points_there(an, slab, fields[i])) continue;
+        return trl_fail(
+            an->model->ctx, TRL_ERR_INPUT, place,
+            "this boundary value reads '%s' at the %d points next to %c%c, and a patch there has only %d: use "
+            "fewer patches or more cells",
+            trli_shown_name(&an->model->field[fields[i]]), farthest + 1, "xyz"[a], slab -> side ? '+' : '-',
+            points_there(an, slab, fields[i]));
+    }
+    return TRL_OK;
+}
+
+static void widen(trl_lidx lo[3], trl_lidx hi[3], const trl_offsets *part, int b)
+{
+    if (-part->lo[b] > lo[b]) lo[b] = -part->lo[b];
+    if (part->hi[b] > hi[b]) hi[b] = part->hi[b];
+}
+
+/* Ghosts that a slab includes along the other axes, because some reader touches both. */
+static void set_tangential(const trli_analysis *an, trli_slab *slab)
+{
+    const trli_demand *d = &an->program->demand[slab->field];
+    int a = slab->axis;
+    for (int p = 0; p < d->inner.n && slab->layer > 0; ++p) {
+        const trl_offsets *o = &d->inner.part[p];
+        if (o->lo[a] >= 0 && o->hi[a] + d->further[a] <= 0) continue;
+        for (int b = 0; b < 3; ++b)
+            if (b != a) widen(slab->tangential_lo, slab->tangential_hi, o, b);
+    }
+    for (int p = 0; p < d->corner.n && slab->layer > 0; ++p) {
+        const trl_offsets *o = &d->corner.part[p];
+        if (slab->side ? o->hi[a] <= 0 : o->lo[a] >= 0) continue;
+        for (int b = 0; b < a; ++b)
+            widen(slab->corner_lo, slab->corner_hi, o, b); /* earlier sides' ghosts are included */
+    }
+}
+
+/* Sides are filled in the order x, y, z: what a boundary value reads beyond a later side is not there yet. */
+static trl_err check_later_sides(trli_analysis *an, const trli_step *s, const trli_slab *slab, int field,
+                                 const trl_footprint *reach, const trl_place *place)
+{
+    const trli_field *f = &an->model->field[field], *target = &an->model->field[slab->field];
+    trl_offsets hull = trl_footprint_hull(reach);
+    for (int b = slab->axis + 1; b < an->model->layout->grid.dim; ++b) {
+        bool above = hull.hi[b] + (target->location >> b & 1) - (f->location >> b & 1) > 0;
+        if (an->model->layout->grid.periodic[b] || (hull.lo[b] >= 0 && !above)) continue;
+        bool filled_here = false;
+        for (int i = 0; i < s->nout && !filled_here; ++i) filled_here = s->field[i] == field;
+        if (!filled_here) return TRL_OK;
+        return trl_fail(
+            an->model->ctx, TRL_ERR_INPUT, place,
+            "this boundary value reads '%s' beyond %c%c, and that side is filled later: the order is x, y, z",
+            trli_shown_name(f), "xyz"[b], hull.lo[b] < 0 ? '-' : '+');
+    }
+    return TRL_OK;
+}
+
+/* Note what a slab reads: within a fill the sides of later axes are analysed first, so that they find it. */
+static trl_err demand_slab(trli_analysis *an, const trli_step *s, const trli_slab *slab, int field,
+                           const trl_footprint *reach, const trl_place *place)
+{
+    trli_extension e = trli_owned_only(an->model->field[slab->field].location);
+    const int8_t *shrink = an->model->field[slab->field].shrink;
+    trl_footprint across = *reach;
+    trl_err err = check_later_sides(an, s, slab, field, reach, place);
+    if (err != TRL_OK) return err;
+    for (int b = 0; b < 3; ++b) {
+        e.inner.part[0].lo[b] = -slab->tangential_lo[b];
+        e.inner.part[0].hi[b] = slab->tangential_hi[b];
+        e.side.lo[b] = -slab->corner_lo[b];
+        e.side.hi[b] = slab->corner_hi[b];
+        if (slab->layer > 0 || b <= slab->axis) continue;
+        e.side.lo[b] = shrink[(ptrdiff_t)2 * b]; /* points that a later axis sets are not set here */
+        e.side.hi[b] = -shrink[2 * b + 1];
+    }
+    /* Across the side all reads are inside (checked), whatever the two locations. */
+    for (int p = 0; p < across.n; ++p) across.part[p].lo[slab->axis] = across.part[p].hi[slab->axis] = 0;
+    e.location =
+        (trl_location)((e.location & ~(1 << slab->axis)) | (an->model->field[field].location & 1 << slab->axis));
+    trli_demand_field(an, &e, field, &across);
+    return TRL_OK;
+}
+
+static trl_err analyse_modifier(trli_analysis *an, const trli_step *s, trli_slab *slab, const trli_piece *piece)
+{
+    const trli_entry *entry = &an->model->entry[piece->modifier];
+    trl_err err = TRL_OK;
+    slab->entry = piece->modifier;
+    slab->ninputs = entry->nrequired;
+    slab->input = piece->inputs;
+    for (int r = 0; r < entry->nrequired; ++r) {
+        const trl_footprint reach = {.n = 1, .part = {entry->required[r].reach}};
+        TRL_TRY(demand_slab(an, s, slab, slab->input[r], &reach, &piece->place));
+    }
+done:
+    return err;
+}
+
+static trl_err analyse_layer(trli_analysis *an, const trli_step *s, trli_slab *slab, const trli_side *side)
+{
+    const trl_place *place = &side->piece[0].place;
+    const int *scalars;
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_boundary_layer(an->model, slab->field, side, slab->axis, slab->side, slab->layer, &slab->value));
+    TRL_TRY(trli_kernel_create(&an->model->ir, &an->model->walk, 1, &slab->value, &slab->kernel));
+    TRL_TRY(trli_keep_inputs(an, slab->kernel, &slab->ninputs, &slab->input));
+    TRL_TRY(check_inside(an, slab, slab->kernel, place));
+    int ns = trli_kernel_scalars(slab->kernel, &scalars);
+    for (int k = 0; k < ns; ++k) an->scalar_live[scalars[k]] = true;
+    for (int k = 0; k < slab->ninputs; ++k) {
+        const trl_footprint reach = trli_kernel_footprint(slab->kernel, k);
+        TRL_TRY(demand_slab(an, s, slab, slab->input[k], &reach, place));
+    }
+done:
+    return err;
+}
+
+static trl_err add_slab(trli_analysis *an, trli_step *s, int i, int axis, int which, int layer)
+{
+    const trli_side *side = &s->sides[i][2 * axis + which];
+    trli_slab *slab = realloc(s->slab, ((size_t)s->nslabs + 1) * sizeof *slab);
+    if (!slab) return trl_fail(an->model->ctx, TRL_ERR_MEMORY, NULL, "no memory for boundary conditions");
+    s->slab = slab;
+    slab = &s->slab[s->nslabs++];
+    *slab = (trli_slab){.field = s->field[i], .axis = axis, .side = which, .layer = layer, .entry = -1};
+    set_tangential(an, slab);
+    return side->piece[0].modifier >= 0 ? analyse_modifier(an, s, slab, &side->piece[0])
+                                        : analyse_layer(an, s, slab, side);
+}
+
+static trl_err check_side(trli_analysis *an, const trli_step *s, int i, int axis, int which, int depth)
+{
+    const trli_field *f = &an->model->field[s->field[i]];
+    const int patches = an->model->layout->counts[axis], cells = (int)(an->model->layout->grid.cells[axis] / patches);
+    /* Inside of the side itself: the point on it is no layer's mirror image. The last one then is the next patch's (on x+ the last patch has
+     * one more), here only if readers want it anyway. */
+    const bool on_side = f->location >> axis & 1 && which == 0 && patches > 1;
+    const bool next_is_here = trl_footprint_hull(&an->program->demand[s->field[i]].inner).hi[axis] > 0;
+    const int within = cells - (on_side && !next_is_here ? 1 : 0);
+    const char *what = trli_shown_name(f);
+    if (s->sides[i][2 * axis + which].npieces == 0)
+        return trl_fail(an->model->ctx, TRL_ERR_INPUT, &f->boundary.place,
+                        "'%s' needs a boundary condition on %c%c: an operator reads %d point%s beyond that side", what,
+                        "xyz"[axis], which ? '+' : '-', depth, depth == 1 ? "" : "s");
+    if (within < depth)
+        return trl_fail(
+            an->model->ctx, TRL_ERR_INPUT, &f->boundary.place,
+            "'%s' needs %d ghost layers on %c%c, and a patch there has only %d points inside of the side: use "
+            "fewer patches or more cells",
+            what, depth, "xyz"[axis], which ? '+' : '-', within);
+    return TRL_OK;
+}
+
+static int side_depth(const trli_analysis *an, int field, int axis, int which)
+{
+    const trl_offsets *side = &an->program->demand[field].side;
+    return which ? side->hi[axis] : -side->lo[axis];
+}
+
+static trl_err fill_axis(trli_analysis *an, trli_step *s, int i, int axis)
+{
+    trl_err first = TRL_OK;
+    for (int which = 0; which < 2 && !an->model->layout->grid.periodic[axis]; ++which) {
+        const trli_side *side = &s->sides[i][2 * axis + which];
+        int depth = side_depth(an, s->field[i], axis, which);
+        if (depth <= 0 || side->npieces == 0) continue;
+        trl_err err = TRL_OK;
+        for (int m = side->piece[0].modifier >= 0 ? depth : 1; err == TRL_OK && m <= depth; ++m)
+            err = add_slab(an, s, i, axis, which, m);
+        if (first == TRL_OK) first = err;
+    }
+    return first;
+}
+
+static void check_sides(trli_analysis *an, const trli_step *s)
+{
+    for (int i = 0; i < s->nout; ++i)
+        for (int side = 0; side < 2 * an->model->layout->grid.dim; ++side) {
+            int depth = side_depth(an, s->field[i], side / 2, side % 2);
+            trl_err err = depth > 0 && an->program->demand[s->field[i]].live
+                              ? check_side(an, s, i, side / 2, side % 2, depth)
+                              : TRL_OK;
+            if (an->first == TRL_OK) an->first = err;
+        }
+}
+
+/* Slabs were found from the last axis to the first, and run from the first to the last. */
+static void reverse_slabs(trli_step *s)
+{
+    for (int low = 0, high = s->nslabs - 1; low < high; ++low, --high) {
+        trli_slab slab = s->slab[low];
+        s->slab[low] = s->slab[high];
+        s->slab[high] = slab;
+    }
+}
+
+bool trli_needs_exchange(const trl_layout *layout, const trl_footprint *reach)
+{
+    const trl_offsets h = reach->n ? trl_footprint_hull(reach) : none;
+    for (int a = 0; a < layout->grid.dim; ++a)
+        if ((h.lo[a] < 0 || h.hi[a] > 0) && (layout->counts[a] > 1 || layout->grid.periodic[a])) return true;
+    return false;
+}
+
+static trl_err start_exchange(trli_analysis *an, trli_step *s)
+{
+    s->exchanged = trli_model_keep(an->model, ((size_t)s->nout + 1) * sizeof *s->exchanged);
+    s->exchanged_reach = trli_model_keep(an->model, ((size_t)s->nout + 1) * sizeof *s->exchanged_reach);
+    return an->model->ir.err;
+}
+
+static void exchange(const trli_analysis *an, trli_step *s, int field, const trl_footprint *reach)
+{
+    if (!an->program->demand[field].live || !trli_needs_exchange(an->model->layout, reach)) return;
+    s->exchanged_reach[s->nexchanged] = *reach;
+    s->exchanged[s->nexchanged++] = field;
+}
+
+/* What is read before all ghosts are set, or of a level of time that gets no others. */
+static trl_err analyse_exchange(trli_analysis *an, trli_step *s)
+{
+    trl_err err = TRL_OK;
+    TRL_TRY(start_exchange(an, s));
+    for (int i = 0; i < s->nout; ++i) {
+        const int f = s->field[i];
+        for (int side = 0; side < 6 && !an->filled[f]; ++side)
+            if (side_depth(an, f, side / 2, side % 2) > 0) trli_note_unset(an, f);
+        exchange(an, s, f, an->filled[f] ? &an->early[f] : &an->program->demand[f].inner);
+        an->filled[f] = true;
+        an->early[f].n = 0;
+    }
+    s->live = s->nexchanged > 0;
+done:
+    return err;
+}
+
+trl_err trli_analyse_fill(trli_analysis *an, trli_step *s)
+{
+    trl_err err = TRL_OK;
+    if (s->exchange_only) return analyse_exchange(an, s);
+    for (int axis = an->model->layout->grid.dim - 1; axis >= 0; --axis) /* a side may read the ghosts of earlier ones */
+        for (int i = 0; i < s->nout; ++i) {
+            if (!an->program->demand[s->field[i]].live) continue;
+            trl_err one = fill_axis(an, s, i, axis);
+            if (an->first == TRL_OK) an->first = one;
+        }
+    reverse_slabs(s);
+    check_sides(an, s);
+    if (an->first != TRL_OK) return TRL_OK;
+    TRL_TRY(start_exchange(an, s));
+    for (int i = 0; i < s->nout; ++i) exchange(an, s, s->field[i], &an->program->demand[s->field[i]].inner);
+    s->live = s->nslabs > 0 || s->nexchanged > 0;
+    for (int i = 0; i < s->nout; ++i) an->filled[s->field[i]] = true;
+done:
+    return err;
+}
+
+/* Backwards, since a plane may read what others of the step set before. */
+trl_err trli_analyse_planes(trli_analysis *an, trli_step *s)
+{
+    trl_err err = TRL_OK;
+    for (int k = s->nplanes - 1; k >= 0; --k) {
+        const trli_plane *p = &s->plane[k];
+        if (an->program->demand[s->field[p->of]].live) TRL_TRY(add_slab(an, s, p->of, p->axis, p->side, 0));
+    }
+    reverse_slabs(s);
+    s->live = s->nslabs > 0;
+done:
+    return err;
+}
+
+/* Every ghost that is read was set before. */
+void trli_check_filled(trli_analysis *an)
+{
+    for (int f = 0; f < an->model->nfields; ++f) {
+        const trli_demand *d = &an->program->demand[f];
+        bool unset = an->early[f].n > 0;
+        if (!an->model->field[f].exchanged || !d->live) continue;
+        for (int side = 0; side < 6 && !an->filled[f]; ++side) unset |= side_depth(an, f, side / 2, side % 2) > 0;
+        if (unset || (!an->filled[f] && trli_reaches_out(&d->inner))) trli_note_unset(an, f);
+    }
+}
