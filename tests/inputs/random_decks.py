@@ -30,6 +30,7 @@ class Writer:
         self.vectors = {}     # name: locations of the components
         self.stencils = {}    # name: from, to
         self.family = None    # location of phi1, phi2, phi3
+        self.bounded = None   # name and location of the field that conditions are written for
         self.free = []        # names of what has no location and varies nowhere
         self.lines = []       # and of what may vary along an axis
         self.written = 0
@@ -158,8 +159,26 @@ class Writer:
         self.written += 1
         return f"({self.small(where, depth)}) + {self.rng.choice(['0*', '0.5*'])}({self.at(where)})"
 
+    def beside(self, axis):
+        """An unknown that a condition of the present field can read, without a cycle; None if there is none."""
+        name, where = self.bounded
+        now = list(self.equations[:self.equations.index(name)] if name in self.equations else self.equations)
+        if "{" in name:  # the others may read members of the family
+            now = []
+        elif self.family is not None:
+            now.append("phi2")
+        read = self.rng.choice(now + [f"old({e})" for e in self.equations])
+        own = self.family if read == "phi2" else self.fields[read.removeprefix("old(").removesuffix(")")]
+        differs = (own ^ where) & ~(1 << axis)
+        if any(differs >> a & 1 and not own >> a & 1 and not self.periodic[a] for a in range(self.dim)):
+            return None  # along the side it would be read beyond the next one
+        return f"at({read}, {self.name_of(where & ~(1 << axis) | own & 1 << axis)})" if differs else read
+
     def side_value(self, axis):
         self.written += 1
+        read = self.beside(axis) if self.bounded and self.rng.random() < 0.35 else None
+        if read:
+            return self.rng.choice([f"0.3*{read}", f"0.1 - 0.2*{read}*sin(9*t)", f"sin({read}) + t"])
         others = [c for c in self.axes if c != self.axes[axis]]
         return self.rng.choice(["0", "0.3", "sin(9*t) + 0.1", "0.2*exp(-t)*cos(40*t)"] + [f"0.3*{c} + t" for c in others])
 
@@ -173,7 +192,8 @@ class Writer:
             return f"[{{where: \"{rng.choice(other)} > 0.4\", dirichlet: \"{self.side_value(axis)}\"}}, {one}]"
         return one
 
-    def sides(self):
+    def sides(self, name, where):
+        self.bounded = (name, where)
         sides = [f"{self.axes[a]}{s}: {self.side(a)}" for a in range(self.dim) if not self.periodic[a] for s in "-+"]
         return "{" + ", ".join(sides) + "}"
 
@@ -181,7 +201,7 @@ class Writer:
 def equation(w, name, where, extra=""):
     lines = [f"  {name}:", f"    location: {w.name_of(where)}",
              f"    initial: \"0.5 + 0.4*sin(3*x) + 0.1*random({w.rng.randint(1, 99)})\"",
-             f"    ddt: \"0.1*({w.named(where, 2)}){extra}\"", f"    boundary: {w.sides()}"]
+             f"    ddt: \"0.1*({w.named(where, 2)}){extra}\"", f"    boundary: {w.sides(name, where)}"]
     if w.rng.random() < 0.25:
         lines.append(f"    mask: \"(x - 0.3)^2 > {w.rng.choice(['0.02', '0.001'])}\"")
     return lines
@@ -194,7 +214,7 @@ def flat_equation(w, name, where, earlier=()):
     initial = rng.choice(["0.5", "p", "0.3 + 0.1*t", f"0.2*{rng.choice(w.axes)}", "random(7)"] + [f"integral({other}) - p" for other in earlier])
     rate = w.flat(rng.randint(0, 2), rng.choice([0, 0, 0.3]))
     rate = rng.choice([rate, f"p*sin({rate})", f"tanh({rate}) - {w.flat(0)}", w.reduction()])
-    lines = [f"  {name}:", f"    location: {w.name_of(where)}", f"    initial: \"{initial}\"", f"    ddt: \"{rate}\"", f"    boundary: {w.sides()}"]
+    lines = [f"  {name}:", f"    location: {w.name_of(where)}", f"    initial: \"{initial}\"", f"    ddt: \"{rate}\"", f"    boundary: {w.sides(name, where)}"]
     if rng.random() < 0.3:
         lines.append(f"    exact: \"{w.flat(rng.randint(0, 2), 0.3)}\"")
     if rng.random() < 0.2:
@@ -242,6 +262,7 @@ def stencils(w):
 def expressions(w, places):
     rng, lines = w.rng, ["expressions:"]
     lines += free_expressions(w)
+    w.bounded = None  # conditions of any field take these
     for a in range(w.dim):
         lines.append(f"  edge{a}: \"{w.side_value(a)}\"")
     for i in range(rng.randint(7, 10)):
@@ -251,7 +272,7 @@ def expressions(w, places):
         if pick < 0.15:
             lines += [f"  {name}:", f"    formula: \"{formula}\"", "    evaluate: step"]
         elif pick < 0.3:
-            lines += [f"  {name}:", f"    formula: \"{formula}*local\"", "    parameters: {local: 0.75}", f"    boundary: {w.sides()}"]
+            lines += [f"  {name}:", f"    formula: \"{formula}*local\"", "    parameters: {local: 0.75}", f"    boundary: {w.sides(name, where)}"]
         else:
             lines.append(f"  {name}: \"{formula}\"")
         w.fields[name] = where
