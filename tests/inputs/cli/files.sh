@@ -8,6 +8,7 @@ write_deck
 mkdir folder
 mkfifo pipe
 ln -s elsewhere.json link
+ln -s /dev/null null # devices are named by links: a fault may replace what a test names
 printf 'mine\n' >kept
 
 # Refused before the run, once, and left as it is.
@@ -28,9 +29,10 @@ done
 [ -d folder ] && [ -L link ] && [ ! -e elsewhere.json ] || fail "something was replaced"
 
 # Devices and pipes are written to; a pipe without a reader is an error at the end, and the rest is there.
-expect 0 "$TRELLIS" run deck.yaml --report /dev/stdout --trace /dev/null --quiet
-python3 -m json.tool stdout.txt >/dev/null || fail "--report /dev/stdout is no JSON"
-[ -c /dev/null ] && same stdout.txt out/report.json
+expect 0 "$TRELLIS" run deck.yaml --report /dev/fd/1 --trace null --quiet
+python3 -m json.tool stdout.txt >/dev/null || fail "--report /dev/fd/1 is no JSON"
+[ -L null ] || fail "a link to a device was replaced"
+same stdout.txt out/report.json
 cat pipe >read.json &
 expect 0 "$TRELLIS" run deck.yaml --report pipe --quiet
 wait
