@@ -114,6 +114,18 @@ foreach(source IN LISTS sources)
     target_link_libraries(test_plugin_${name} PRIVATE trellis_flags)
 endforeach()
 
+# Libraries that tests load before a program, in place of what it calls.
+file(GLOB sources CONFIGURE_DEPENDS "${tests_folder}/preload/*.c")
+foreach(source IN LISTS sources)
+    cmake_path(GET source STEM name)
+    add_library(preload_${name} MODULE "${source}")
+    target_link_libraries(preload_${name} PRIVATE trellis_flags MPI::MPI_C)
+    target_compile_options(preload_${name} PRIVATE -fvisibility=default)
+    set_target_properties(
+        preload_${name} PROPERTIES PREFIX "" OUTPUT_NAME ${name} LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/preload"
+    )
+endforeach()
+
 # C programs: tests/<folder>/test_<thing>.c
 file(GLOB sources CONFIGURE_DEPENDS "${tests_folder}/*/test_*.c")
 foreach(source IN LISTS sources)

@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: Apache-2.0
+# Part of Trellis, an expression-graph PDE solver framework.
+# ctest: timeout=120
+"""Makes calls fail on one of two ranks, one in each run: memory, communication, files. Every run ends within seconds on all ranks, with
+exit code 0 (what failed was not needed), 2 or 3, and says once what failed. Without arguments some of the calls; all of them with
+
+    TRELLIS=build/release/trellis TRELLIS_BUILD=build/release python3 tests/preload/test_faults.py --all [--jobs 2]
+
+--all makes the first, the second and the last call from each place fail, alone and with all that follow; --what and --case choose."""
+
+import argparse
+import collections
+import concurrent.futures
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+BUILD = pathlib.Path(os.environ["TRELLIS_BUILD"]).resolve()
+TRELLIS = pathlib.Path(os.environ["TRELLIS"]).resolve()
+LIMIT_S = 30
+
+DECK = """trellis: 1
+grid: {cells: [6, 5], periodic: [true, false], patches: [2, 1]}
+parameters: {k: 0.1}
+expressions:
+  q: "-k*grad(T)"
+  mean: "integral(T)"
+equations:
+  T:
+    initial: "sin(2*pi*x)"
+    ddt: "-div(q) - mean*T"
+    boundary: {y-: {dirichlet: 0}, y+: {neumann: 0}}
+time: {method: ssprk2, dt: {cfl: 0.4}, steps: 3}
+output:
+  fields: [T, q]
+  every: {steps: 2}
+  series: {every: {steps: 1}, values: {total: "integral(T)", most: "domain_max(T)"}}
+  checkpoint: {every: {steps: 2}}
+run: {compile: never, balance: 1}
+"""
+CASES = {
+    "never": ["--quiet"],
+    "always": ["--set", "run.compile=always", "--steps", "1", "--quiet"],
+    "restart": ["--restart", "latest", "--steps", "4", "--quiet"],
+    "trace": ["--trace", "trace.json", "--report", "again.json", "--steps", "1"],
+}
+MODES = {"alloc": ["once", "on"], "mpi": ["once", "after"], "write": ["once", "on"]}
+
+Result = collections.namedtuple("Result", "code text seconds")
+Place = collections.namedtuple("Place", "what name site frames calls")
+
+
+def environment(folder, extra):
+    env = dict(os.environ)
+    env.update(
+        OMPI_ALLOW_RUN_AS_ROOT="1",
+        OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
+        OMPI_MCA_rmaps_base_oversubscribe="1",
+        OMPI_MCA_mpi_yield_when_idle="1",
+        OMPI_MCA_btl_vader_single_copy_mechanism="none",
+        TRELLIS_CACHE_DIR=str(folder / "cache"),
+        LD_PRELOAD=str(BUILD / "preload" / "inject.so"),
+        TRL_INJECT_ROOT=str(folder),
+        TRL_INJECT_LOG=str(folder.parent / (folder.name + ".log")),
+    )
+    env.update(extra)
+    return env
+
+
+def launch(folder, case, extra):
+    command = ["mpirun", "-n", "2", "--oversubscribe", "--bind-to", "none", str(TRELLIS), "run", "deck.yaml", *CASES[case]]
+    start = time.monotonic()
+    process = subprocess.Popen(
+        command,
+        cwd=folder,
+        env=environment(folder, extra),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
+    try:
+        text, _ = process.communicate(timeout=LIMIT_S)
+        code = process.returncode
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGTERM)
+        time.sleep(2)
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        text, code = process.communicate()[0], None
+    return Result(code, text.decode(errors="replace"), time.monotonic() - start)
+
+
+def prepare(folder, case):
+    folder.mkdir()
+    (folder / "deck.yaml").write_text(DECK)
+    (folder / "cache").mkdir(mode=0o700)
+    if case == "restart":
+        done = launch(folder, "never", {"TRL_INJECT": ""})
+        assert done.code == 0, done.text
+
+
+def messages(text):
+    """What Trellis says: without what the launcher says, between lines of dashes and behind [host:process]."""
+    kept, inside = [], False
+    for line in text.splitlines():
+        if line.startswith("-----"):
+            inside = not inside
+        elif not inside and line.strip() and not line.startswith("["):
+            kept.append(line)
+    return kept
+
+
+def judge(result):
+    said = messages(result.text)
+    errors = [line for line in said if "warning:" not in line]
+    if result.code is None:
+        return "hangs"
+    if result.code not in (0, 2, 3):
+        return f"exit code {result.code}"
+    if "ignal" in result.text and "stopped by" not in result.text:
+        return "a signal"
+    if result.code and not errors:
+        return "no message"
+    if len(errors) != len(set(errors)):
+        return "a message twice"
+    if "(null)" in result.text:
+        return "a message without its text"
+    return None
+
+
+def functions(frames):
+    """The names of the functions that return addresses lie in."""
+    frames = list(dict.fromkeys(frames))
+    addresses = "\n".join(hex(int(frame, 16) - 1) for frame in frames)
+    done = subprocess.run(
+        ["addr2line", "-f", "-s", "-e", str(TRELLIS)], input=addresses, capture_output=True, text=True, check=True
+    )
+    return dict(zip(frames, done.stdout.splitlines()[::2]))
+
+
+def places(work, what, case, rank):
+    """Where calls are made that can fail, from a run in which none does."""
+    folder = work / f"count-{what}-{case}-{rank}"
+    prepare(folder, case)
+    done = launch(folder, case, {"TRL_INJECT": what, "TRL_INJECT_RANK": str(rank)})
+    assert done.code == 0, done.text
+    found = {}
+    for line in (work / (folder.name + ".log")).read_text().splitlines():
+        name, site, *frames = line.split()
+        old = found.get(site)
+        found[site] = Place(what, name, site, frames, old.calls + 1 if old else 1)
+    # Parts of CUDA lie in the program, too.
+    named = functions(place.frames[0] for place in found.values() if place.frames)
+    return [place for place in found.values() if not place.frames or "cuda" not in named[place.frames[0]].lower()]
+
+
+def inject(work, number, case, rank, place, at, mode):
+    folder = work / f"run-{number}"
+    prepare(folder, case)
+    extra = {
+        "TRL_INJECT": place.what,
+        "TRL_INJECT_RANK": str(rank),
+        "TRL_INJECT_SITE": place.site,
+        "TRL_INJECT_AT": str(at),
+        "TRL_INJECT_MODE": mode,
+    }
+    result = launch(folder, case, extra)
+    log = work / (folder.name + ".log")
+    was_hit = log.exists() and log.stat().st_size > 0
+    shutil.rmtree(folder)
+    log.unlink(missing_ok=True)
+    return result, was_hit
+
+
+def describe(place):
+    named = functions(place.frames)
+    return " < ".join([place.name, *(named[frame] for frame in place.frames)])
+
+
+def attempts(work, options):
+    for case in options.case:
+        for what in options.what:
+            for rank in (0, 1):
+                found = places(work, what, case, rank)
+                every = max(1, len(found) // options.sample) if options.sample else 1
+                for i, place in enumerate(found[every // 2 :: every]):
+                    last = {1, 2, place.calls} if not options.sample else {1 + i % place.calls}
+                    modes = MODES[what] if not options.sample else [MODES[what][i % 2]]
+                    for at in sorted(n for n in last if n <= place.calls):
+                        for mode in modes:
+                            yield case, rank, place, at, mode
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--all", action="store_true")
+    parser.add_argument("--sample", type=int, default=1, help="places of each kind, case and rank")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--what", type=lambda s: s.split(","), default=list(MODES))
+    parser.add_argument("--case", type=lambda s: s.split(","))
+    options = parser.parse_args()
+    options.case = options.case or (list(CASES) if options.all else ["never"])
+    options.sample = 0 if options.all else options.sample
+    table = collections.defaultdict(lambda: [0, 0, 0.0])
+    work = pathlib.Path(tempfile.mkdtemp(prefix="faults-"))
+    failed = 0
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        runs = {}
+        for number, attempt in enumerate(attempts(work, options)):
+            runs[pool.submit(inject, work, number, *attempt)] = attempt
+        for run in concurrent.futures.as_completed(runs):
+            case, rank, place, at, mode = runs[run]
+            result, was_hit = run.result()
+            row = table[place.what, mode, case]
+            wrong = judge(result)
+            row[0] += was_hit
+            row[1] += wrong is not None
+            row[2] = max(row[2], result.seconds)
+            if wrong:
+                failed += 1
+                print(f"FAILED: {wrong}: {case}, rank {rank}, call {at} of {place.calls}, {mode}: {describe(place)}")
+                print(f"  {place.what} {place.site} {result.seconds:.1f} s, exit {result.code}\n  " + "\n  ".join(result.text.splitlines()[:12]), flush=True)
+    print(f"{'what':6} {'how':6} {'case':8} {'tried':>6} {'failed':>6} {'slowest':>8}")
+    for (what, mode, case), (tried, bad, slowest) in sorted(table.items()):
+        print(f"{what:6} {mode:6} {case:8} {tried:6} {bad:6} {slowest:7.1f} s")
+    shutil.rmtree(work)
+    return 1 if failed or not table else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
