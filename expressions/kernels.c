@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "clock_impl.h"
+#include "context_impl.h"
 #include "emit_impl.h"
 #include "tasks_impl.h"
 
@@ -125,6 +126,7 @@ trl_err trli_kernels_request(trli_model *model)
     model->compiling = true;
     if (model->compile != TRLI_COMPILE_ALWAYS) goto done;
     model->compiling = trli_compiler_poll(model->compiler, true) > 0;
+    TRL_TRY(trli_context_stopped(model->ctx));
     TRL_TRY(check_compiled(model));
 done:
     return err;

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "clock_impl.h"
+#include "context_impl.h"
 #include "native_impl.h"
 
 enum {
@@ -251,6 +252,12 @@ static void clean(const trli_compiler *c, const job *j)
 
 /* ---- jobs ---- */
 
+static void tell_child(const trli_compiler *c, pid_t group, bool started)
+{
+    const trl_context_options *o = &c->ctx->options;
+    if (o->child) o->child(group, started);
+}
+
 static void settle(trli_compiler *c, job *j, state state)
 {
     j->state = state;
@@ -343,6 +350,7 @@ static void start(trli_compiler *c, job *j)
         settle(c, j, FAILED);
     } else {
         j->state = AT_WORK;
+        tell_child(c, j->pid, true);
     }
 }
 
@@ -369,12 +377,19 @@ static void finish(trli_compiler *c, job *j, int status)
     settle(c, j, j->found ? LOADED : FAILED);
 }
 
-static void stop(const job *j)
+/* A compiler that is asked to end removes its own temporary files. */
+static void stop(const trli_compiler *c, const job *j)
 {
-    int status;
-    (void)kill(-j->pid, SIGKILL);
-    while (waitpid(j->pid, &status, 0) < 0 && errno == EINTR) {
+    enum { PATIENCE_MS = 500 };
+    int status, waited = 0;
+    pid_t ended = 0;
+    (void)kill(-j->pid, SIGTERM);
+    while ((ended = waitpid(j->pid, &status, WNOHANG)) == 0 && waited++ < PATIENCE_MS)
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    (void)kill(-j->pid, SIGKILL); /* all that it started */
+    while (ended == 0 && waitpid(j->pid, &status, 0) < 0 && errno == EINTR) {
     }
+    tell_child(c, j->pid, false);
 }
 
 /* Returns whether the job's compiler is still at work. */
@@ -383,12 +398,13 @@ static bool check(trli_compiler *c, job *j)
     int status = 0;
     pid_t ended = waitpid(j->pid, &status, WNOHANG);
     if (ended == 0 && trli_clock() - j->start > LIMIT_S) {
-        stop(j);
+        stop(c, j);
         note(c, "the C compiler did not end in time", c->program);
         ended = j->pid;
         status = -1;
     }
     if (ended == 0 || (ended < 0 && errno == EINTR)) return true;
+    tell_child(c, j->pid, false);
     finish(c, j, ended < 0 ? -1 : status);
     return false;
 }
@@ -418,7 +434,7 @@ int trli_compiler_poll(trli_compiler *c, bool wait)
             }
             left += j->state == WAITING || j->state == AT_WORK;
         }
-        if (!wait || left == 0) return left;
+        if (!wait || left == 0 || (c->ctx->options.stop && c->ctx->options.stop())) return left;
         nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
     }
 }
@@ -505,7 +521,7 @@ void trli_compiler_destroy(trli_compiler **compiler)
     if (!c) return;
     for (int i = 0; i < c->njobs; ++i) {
         job *j = &c->job[i];
-        if (j->state == AT_WORK) stop(j);
+        if (j->state == AT_WORK) stop(c, j);
         if (j->library) dlclose(j->library);
         free(j->text);
         free(j->fn);

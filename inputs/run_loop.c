@@ -39,18 +39,24 @@ static trl_err agree_on_signal(trli_run *run, stop_watch *watch, int *signal)
     if (wanted < 1) wanted = 1;
     if (wanted > longest) wanted = longest;
     int64_t values[2] = {*signal, trl_context_rank(run->ctx) == 0 ? wanted : 0};
-    if (MPI_Allreduce(MPI_IN_PLACE, values, 2, MPI_INT64_T, MPI_MAX, trl_context_comm(run->ctx)) != MPI_SUCCESS)
-        return trl_fail(run->ctx, TRL_ERR_MPI, NULL, "the ranks could not agree whether to stop");
+    trl_err err = trli_agree_max(run->ctx, TRL_OK, 2, values);
     *signal = (int)values[0];
     *watch = (stop_watch){.next_step = step + values[1], .interval = values[1], .asked = now};
-    return TRL_OK;
+    return err;
+}
+
+static void note_output(trli_run *run, double seconds, bool written)
+{
+    run->wall[TRLI_WALL_OUTPUT] += seconds;
+    if (written) run->last_output = seconds;
 }
 
 static trl_err write_checkpoint(trli_run *run, bool forced)
 {
     double before = trli_clock();
+    trl_gidx step = run->checkpoint_step;
     trl_err err = trli_run_write_checkpoint(run, forced);
-    run->wall[TRLI_WALL_OUTPUT] += trli_clock() - before;
+    note_output(run, trli_clock() - before, run->checkpoint_step != step);
     return err;
 }
 
@@ -58,8 +64,9 @@ static trl_err write_checkpoint(trli_run *run, bool forced)
 static trl_err write_output(trli_run *run, bool forced)
 {
     double before = trli_clock();
+    trl_gidx step = run->fields_step;
     trl_err err = trli_run_write_output(run, forced);
-    run->wall[TRLI_WALL_OUTPUT] += trli_clock() - before;
+    note_output(run, trli_clock() - before, run->fields_step != step);
     const bool moved = trl_simulation_step_number(run->sim) > run->first_step;
     if (err == TRL_ERR_IO && moved && write_checkpoint(run, true) == TRL_OK)
         trl_warn(run->ctx, NULL,
@@ -69,9 +76,26 @@ static trl_err write_output(trli_run *run, bool forced)
     return err;
 }
 
+/* Whether some rank will be killed before a checkpoint that takes as long as the last output did can be written. */
+static trl_err is_too_late(trli_run *run, int64_t *late)
+{
+    const double margin = 1.5, other = 0.1; /* s; what else is written */
+    *late = trli_signals_seconds_left() < margin * run->last_output + other;
+    return trli_agree_max(run->ctx, TRL_OK, 1, late);
+}
+
 static trl_err stop(trli_run *run, int signal)
 {
+    int64_t late;
     trl_err err = TRL_OK;
+    TRL_TRY(is_too_late(run, &late));
+    if (late)
+        TRL_TRY(
+            trl_fail(run->ctx, TRL_ERR_INTERRUPTED, NULL,
+                     "stopped by SIG%s after step %" TRL_GIDX_FMT
+                     "; no checkpoint was begun, because the launcher kills the ranks before it could be whole: let "
+                     "output.checkpoint write some on the way, or raise mpirun --mca odls_base_sigkill_timeout",
+                     sigabbrev_np(signal), trl_simulation_step_number(run->sim)));
     TRL_TRY(write_checkpoint(run, true));
     err = trl_fail(run->ctx, TRL_ERR_INTERRUPTED, NULL,
                    "stopped by SIG%s after step %" TRL_GIDX_FMT
