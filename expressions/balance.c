@@ -253,18 +253,13 @@ trl_err trli_balance_find(trl_context *ctx, trl_workers *workers, trli_balance *
     char entry[TRLI_ENTRY_ROOM];
     int known = 0;
     bool whole = false;
-    trl_err err = TRL_OK;
+    trl_err err;
     if (trl_context_rank(ctx) == 0) trli_cache_open(&cache);
     name_of(ctx, trl_workers_count(workers), entry);
     known = load(&cache, entry, balance);
-    if (MPI_Bcast(&known, 1, MPI_INT, 0, trl_context_comm(ctx)) != MPI_SUCCESS)
-        err = trl_fail(ctx, TRL_ERR_MPI, NULL, "the ranks could not agree on the speed of this machine");
+    err = trli_broadcast(ctx, &known, 1, MPI_INT, 0);
     if (err == TRL_OK && !known) err = trl_context_agree(ctx, measure(ctx, workers, balance, &whole));
     if (!known && err == TRL_OK && whole) keep(&cache, entry, balance);
     trli_cache_close(&cache);
-    TRL_TRY(err);
-    if (MPI_Bcast(balance, FIGURES, MPI_DOUBLE, 0, trl_context_comm(ctx)) != MPI_SUCCESS)
-        err = trl_fail(ctx, TRL_ERR_MPI, NULL, "the ranks could not agree on the speed of this machine");
-done:
-    return err;
+    return err == TRL_OK ? trli_broadcast(ctx, balance, FIGURES, MPI_DOUBLE, 0) : err;
 }

@@ -3,6 +3,7 @@
 /* Task functions that communicate: exchanges and reductions. They run after an error too, so that no other rank waits for this one. */
 #include <chunks_impl.h>
 
+#include "context_impl.h"
 #include "tasks_impl.h"
 
 static void gather_arrays(const trli_task *t)
@@ -127,6 +128,7 @@ trl_err trli_task_reduce_finish(void *data, const trl_task_args *args, bool *don
     trli_merge merge = merge_of(t->step->reduce);
     int finished = 1, status = MPI_SUCCESS;
     (void)args;
+    if (trl_context_lost(model->ctx)) return TRL_ERR_MPI; /* the others may never come to it */
     if (!r->started) {
         merge_workers(r, merge, model->nworkers);
         r->started = true;
@@ -142,8 +144,7 @@ trl_err trli_task_reduce_finish(void *data, const trl_task_args *args, bool *don
         if (status == MPI_SUCCESS) status = MPI_Test(&r->request, &finished, MPI_STATUS_IGNORE);
         trl_context_mpi_unlock(model->ctx);
     }
-    if (status != MPI_SUCCESS)
-        return trl_fail(model->ctx, TRL_ERR_MPI, NULL, "a reduction over the ranks failed (MPI error %d)", status);
+    if (status != MPI_SUCCESS) return trli_mpi_check(model->ctx, status, "MPI_Iallreduce");
     *done = finished != 0;
     if (!finished) return TRL_OK;
     r->started = r->posted = false;

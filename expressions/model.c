@@ -235,12 +235,10 @@ void trli_model_swap(trli_model *model, int field_a, int field_b)
 trl_err trli_model_freeze(trli_model *model)
 {
     trl_err err = TRL_OK;
-    /* One rank may fail where others go on to communicate. */
-    TRL_TRY(trl_context_agree(model->ctx, trli_slots_plan(model)));
-    TRL_TRY(trl_context_agree(model->ctx, trli_slots_allocate(model)));
-    for (int i = 0; i < model->nprograms; ++i)
-        TRL_TRY(trl_context_agree(model->ctx, trli_tasks_build(model->program[i])));
-    TRL_TRY(trl_context_agree(model->ctx, trli_kernels_request(model)));
+    TRL_TRY(trli_slots_plan(model));
+    TRL_TRY(trli_slots_allocate(model));
+    for (int i = 0; i < model->nprograms; ++i) TRL_TRY(trli_tasks_build(model->program[i]));
+    TRL_TRY(trli_kernels_request(model));
 done:
     return err;
 }

@@ -7,6 +7,7 @@
 
 #include <chunks_impl.h>
 
+#include "context_impl.h"
 #include "tasks_impl.h"
 
 /* Slabs are computed together up to so many points; a larger one is a task alone, in chunks. */
@@ -385,8 +386,8 @@ static trl_err reserve(builder *b)
     for (int e = 0; e < b->model->nentries; ++e) b->entry_handle[e] = -1;
     b->collective = -1;
     if (reductions > 0 && trl_context_ranks(b->model->ctx) > 1) {
-        if (MPI_Comm_dup(trl_context_comm(b->model->ctx), &b->data->comm) != MPI_SUCCESS)
-            return trl_fail(b->model->ctx, TRL_ERR_MPI, NULL, "cannot make a communicator for reductions");
+        trl_err err = trli_comm_create(b->model->ctx, &b->data->comm);
+        if (err != TRL_OK) return err;
         b->data->has_comm = true;
     }
     return TRL_OK;
@@ -419,7 +420,7 @@ void trli_tasks_free(trli_program *program)
     for (int i = 0; i < d->nreductions; ++i) {
         free(d->reduction[i].part);
     }
-    if (d->has_comm) MPI_Comm_free(&d->comm);
+    if (d->has_comm) trli_comm_free(program->model->ctx, &d->comm);
     free(d->reduction);
     free(d->task);
     free(d);

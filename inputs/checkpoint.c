@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "context_impl.h"
 #include "files_impl.h"
 #include "output_hdf5_impl.h"
 
@@ -101,10 +102,8 @@ trl_err trli_checkpoint_write(trl_context *ctx, const trl_layout *layout, const 
     trl_err err = trli_format(ctx, &below, "%s/checkpoint", folder);
     if (err == TRL_OK) err = trli_step_path(ctx, below, state->step, &path);
     if (err == TRL_OK && first) err = prepare_folder(ctx, below, &lineage);
-    TRL_TRY(trl_context_agree(ctx, err));
-    if (MPI_Bcast(&lineage, 1, MPI_INT64_T, 0, trl_context_comm(ctx)) != MPI_SUCCESS)
-        err = trl_fail(ctx, TRL_ERR_MPI, NULL, "the ranks could not agree on a checkpoint");
-    TRL_TRY(trl_context_agree(ctx, err));
+    TRL_TRY(err);
+    TRL_TRY(trli_broadcast(ctx, &lineage, 1, MPI_INT64_T, 0));
     TRL_TRY(trli_fields_store(ctx, layout, path, lineage, state->step, state->time, 2, stamps, n, fields));
     state->lineage = lineage;
     if (first) err = prune(ctx, below, keep, state->step, lineage);
@@ -245,16 +244,12 @@ static trl_err refuse(trl_context *ctx, search *s, const char *path, bool whole,
 /* All ranks get rank 0's text. */
 static trl_err share_path(trl_context *ctx, char **path)
 {
-    MPI_Comm comm = trl_context_comm(ctx);
     int length = *path ? (int)strlen(*path) + 1 : 0;
-    trl_err err = TRL_OK;
-    bool good = MPI_Bcast(&length, 1, MPI_INT, 0, comm) == MPI_SUCCESS;
-    if (!*path && good) *path = malloc((size_t)length);
-    if (!*path) err = trl_fail(ctx, TRL_ERR_MEMORY, NULL, "no memory for the path of a checkpoint");
-    TRL_TRY(trl_context_agree(ctx, err));
-    if (!good || MPI_Bcast(*path, length, MPI_CHAR, 0, comm) != MPI_SUCCESS)
-        err = trl_fail(ctx, TRL_ERR_MPI, NULL, "the ranks could not agree on a checkpoint");
-    err = trl_context_agree(ctx, err);
+    trl_err err;
+    TRL_TRY(trli_broadcast(ctx, &length, 1, MPI_INT, 0));
+    if (!*path) *path = malloc((size_t)length);
+    if (!*path) TRL_TRY(trl_fail(ctx, TRL_ERR_MEMORY, NULL, "no memory for the path of a checkpoint"));
+    err = trli_broadcast(ctx, *path, length, MPI_CHAR, 0);
 done:
     return err;
 }
@@ -274,11 +269,8 @@ static trl_err choose(trl_context *ctx, const trl_layout *layout, search *s, int
         TRL_TRY(share_path(ctx, path));
         TRL_TRY(trl_context_agree(ctx, trli_seal_check(ctx, *path, &whole, reason)));
         chosen = whole && first && belongs(&layout->grid, *path, n, fields, state, reason);
-        if (first && !chosen) err = refuse(ctx, s, *path, whole, reason);
-        TRL_TRY(trl_context_agree(ctx, err));
-        if (MPI_Bcast(&chosen, 1, MPI_INT, 0, trl_context_comm(ctx)) != MPI_SUCCESS)
-            err = trl_fail(ctx, TRL_ERR_MPI, NULL, "the ranks could not agree on a checkpoint");
-        TRL_TRY(trl_context_agree(ctx, err));
+        if (first && !chosen) TRL_TRY(refuse(ctx, s, *path, whole, reason));
+        TRL_TRY(trli_broadcast(ctx, &chosen, 1, MPI_INT, 0));
     }
 done:
     return err;
@@ -308,9 +300,7 @@ trl_err trli_checkpoint_read(trl_context *ctx, const trl_layout *layout, const c
     TRL_TRY(trl_context_agree(ctx, err));
     TRL_TRY(choose(ctx, layout, &s, n, fields, state, &path));
     if (first) state->lineage = lineage_of(path, own);
-    if (MPI_Bcast(state, sizeof *state, MPI_BYTE, 0, trl_context_comm(ctx)) != MPI_SUCCESS)
-        err = trl_fail(ctx, TRL_ERR_MPI, NULL, "the ranks could not agree on a checkpoint");
-    TRL_TRY(trl_context_agree(ctx, err));
+    TRL_TRY(trli_broadcast(ctx, state, sizeof *state, MPI_BYTE, 0));
     for (int i = 0; i < n && err == TRL_OK; ++i) err = trli_hdf5_read(ctx, layout, path, fields[i].name, 0, &fields[i]);
     err = trl_context_agree(ctx, err);
 done:

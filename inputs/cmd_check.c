@@ -30,12 +30,15 @@ int trli_cmd_check(trl_context *ctx, const trli_arguments *arguments)
     trli_deck *deck;
     trl_simulation *sim = NULL;
     trl_err err = TRL_OK;
+    trl_context_begin_phase(ctx);
+    trl_context_set_stop(ctx, trli_signals_name);
     TRL_TRY(trli_command_deck(ctx, arguments, &registry, &deck));
     TRL_TRY(trl_simulation_create(ctx, trli_deck_problem(deck), &sim));
     TRL_TRY(trl_simulation_initialise(sim));
-    TRL_TRY(trl_context_agree(ctx, check_writable(ctx, trli_deck_options_of(deck))));
-    TRL_TRY(trl_context_agree(ctx, trli_deck_check_kept(ctx, deck)));
+    TRL_TRY(check_writable(ctx, trli_deck_options_of(deck)));
+    TRL_TRY(trli_deck_check_kept(ctx, deck));
 done:
+    err = trl_context_end_phase(ctx, err);
     if (err == TRL_OK && trl_context_rank(ctx) == 0) {
         int warnings = count_warnings(ctx);
         printf("%s: no errors, %d warning%s\n", arguments->operand[0], warnings, warnings == 1 ? "" : "s");

@@ -21,14 +21,16 @@ int trli_cmd_kernels(trl_context *ctx, const trli_arguments *arguments)
     trl_simulation *sim = NULL;
     unsigned device;
     trl_err err = TRL_OK;
+    trl_context_begin_phase(ctx);
+    trl_context_set_stop(ctx, trli_signals_name);
     TRL_TRY(find_device(ctx, trli_arguments_value(arguments, "--device"), &device));
     TRL_TRY(trli_command_deck(ctx, arguments, &registry, &deck));
     TRL_TRY(trl_simulation_create(ctx, trli_deck_problem(deck), &sim));
     const bool values = trli_arguments_value(arguments, "--values") != NULL;
     if (trl_context_rank(ctx) == 0)
         err = values ? trl_simulation_write_values(sim, stdout) : trl_simulation_write_kernels(sim, device, stdout);
-    err = trl_context_agree(ctx, err);
 done:
+    err = trl_context_end_phase(ctx, err);
     trl_simulation_destroy(&sim);
     trli_deck_destroy(&deck);
     trl_registry_destroy(&registry);

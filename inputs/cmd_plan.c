@@ -11,6 +11,7 @@
 #include <trl_simulation.h>
 
 #include "clock_impl.h"
+#include "context_impl.h"
 #include "files_impl.h"
 
 static void print_line(void *data, const char *line)
@@ -48,10 +49,9 @@ static trl_err print_memory_of_ranks(trl_context *ctx, const trl_simulation *sim
 {
     trl_simulation_stats stats;
     trl_simulation_get_stats(sim, &stats);
-    const int64_t own[2] = {stats.planned_bytes, -stats.planned_bytes};
-    int64_t all[2];
-    if (MPI_Reduce(own, all, 2, MPI_INT64_T, MPI_MAX, 0, trl_context_comm(ctx)) != MPI_SUCCESS)
-        return trl_fail(ctx, TRL_ERR_MPI, NULL, "the memory of the ranks could not be gathered");
+    int64_t all[2] = {stats.planned_bytes, -stats.planned_bytes};
+    trl_err err = trli_agree_max(ctx, TRL_OK, 2, all);
+    if (err != TRL_OK) return err;
     if (trl_context_rank(ctx) == 0 && trl_context_ranks(ctx) > 1)
         printf("planned memory of a rank: %" PRId64 " to %" PRId64 " bytes on %d ranks\n", -all[1], all[0],
                trl_context_ranks(ctx));
@@ -78,8 +78,7 @@ static trl_err measure(trl_context *ctx, trl_simulation *sim)
     for (int n = 1; more && !trl_simulation_done(sim); ++n) {
         TRL_TRY(trl_simulation_step(sim));
         more = n < least || trli_clock() - start < seconds;
-        if (MPI_Bcast(&more, 1, MPI_INT, 0, trl_context_comm(ctx)) != MPI_SUCCESS)
-            return trl_fail(ctx, TRL_ERR_MPI, NULL, "the ranks could not agree on the end of the measurement");
+        TRL_TRY(trli_broadcast(ctx, &more, 1, MPI_INT, 0));
     }
 done:
     return err;
@@ -92,16 +91,19 @@ int trli_cmd_plan(trl_context *ctx, const trli_arguments *arguments)
     trli_deck *deck;
     trl_simulation *sim = NULL;
     trl_err err = TRL_OK, found;
+    trl_context_begin_phase(ctx);
+    trl_context_set_stop(ctx, trli_signals_name);
     TRL_TRY(trli_command_deck(ctx, arguments, &registry, &deck));
     TRL_TRY(trl_simulation_create(ctx, trli_deck_problem(deck), &sim));
     found = trl_simulation_initialise(sim); /* a plan is shown all the same, with what bounds dt */
     if (found == TRL_OK && trli_arguments_value(arguments, "--measure")) TRL_TRY(measure(ctx, sim));
     if (trl_context_rank(ctx) == 0) err = trl_simulation_describe(sim, verbose, print_line, stdout);
-    TRL_TRY(trl_context_agree(ctx, err));
+    TRL_TRY(err);
     TRL_TRY(print_memory_of_ranks(ctx, sim));
-    TRL_TRY(trl_context_agree(ctx, write_graphs(ctx, sim, trli_arguments_value(arguments, "--dot"))));
+    TRL_TRY(write_graphs(ctx, sim, trli_arguments_value(arguments, "--dot")));
     err = found;
 done:
+    err = trl_context_end_phase(ctx, err);
     trl_simulation_destroy(&sim);
     trli_deck_destroy(&deck);
     trl_registry_destroy(&registry);

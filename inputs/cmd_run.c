@@ -70,6 +70,7 @@ static trl_err prepare(trli_run *run)
         TRL_TRY(trli_run_resume(run, restart));
     else
         TRL_TRY(trl_simulation_initialise(run->sim));
+    run->ready = true;
     TRL_TRY(trli_run_open_output(run));
     trli_report_keep_warnings(run);
     trli_diagnostics_print(run->ctx);
@@ -91,6 +92,7 @@ static trl_err summarise(trli_run *run)
     trl_gidx steps = trl_simulation_step_number(run->sim) - run->first_step;
     double loop = run->wall[TRLI_WALL_LOOP];
     trl_err err = TRL_OK;
+    trl_context_begin_phase(run->ctx);
     if (run->progress.shown) {
         printf("%" TRL_GIDX_FMT " steps to t = %g in %.3g s", steps, trl_simulation_time(run->sim), loop);
         if (steps > 0) printf(", %.3g cells/s", run->progress.cells * (double)steps / loop);
@@ -109,7 +111,7 @@ static trl_err summarise(trli_run *run)
                run->problem->nseries ? ", series.csv" : "", directory);
     if (run->progress.shown && trace) printf("a trace is in %s: open it in https://ui.perfetto.dev\n", trace);
 done:
-    return err;
+    return trl_context_end_phase(run->ctx, err);
 }
 
 int trli_cmd_run(trl_context *ctx, const trli_arguments *arguments)
@@ -125,17 +127,20 @@ int trli_cmd_run(trl_context *ctx, const trli_arguments *arguments)
     double started = trli_clock();
     trl_err err = check_targets(ctx, arguments);
     if (err != TRL_OK) return trli_command_finish(ctx, err);
-    trli_signals_install();
+    trl_context_begin_phase(ctx);
+    trl_context_set_stop(ctx, trli_signals_name);
     TRL_TRY(prepare(&run));
+    trl_context_set_stop(ctx, NULL); /* from now on a signal is heard between steps */
     trli_progress_start(&run.progress, &run);
     run.wall[TRLI_WALL_SETUP] = trli_clock() - started;
     TRL_TRY(trli_run_loop(&run));
     TRL_TRY(trli_run_observe(&run));
     TRL_TRY(trli_watch_warn(&run, true));
 done:
+    trl_context_set_stop(ctx, NULL);
     trli_progress_clear(&run.progress);
+    err = trl_context_end_phase(ctx, err);
     /* Files first: one that cannot be finished makes the run a failed one, and the report says so. */
-    err = trl_context_agree(ctx, err);
     trl_err closed = trli_run_close_output(&run);
     trl_err traced = trli_run_write_trace(&run);
     if (err == TRL_OK) err = closed != TRL_OK ? closed : traced;
@@ -149,6 +154,5 @@ done:
     trl_simulation_destroy(&run.sim);
     trli_deck_destroy(&run.deck);
     trl_registry_destroy(&run.registry);
-    trli_signals_restore();
     return trli_command_finish(ctx, err);
 }

@@ -195,19 +195,32 @@ done:
     return trli_command_finish(ctx, err);
 }
 
-void trli_diagnostics_print(trl_context *ctx)
+static void print_all(const trl_context *ctx)
 {
     const trl_diagnostic *list;
-    int n = trl_context_rank(ctx) == 0 ? trl_context_diagnostics(ctx, &list) : 0;
+    int n = trl_context_diagnostics(ctx, &list);
     for (int i = 0; i < n; ++i) {
         int length = trl_diagnostic_format(&list[i], NULL, 0);
-        char *text = length < 0 ? NULL : malloc((size_t)length + 1);
+        char small[1024], *text = length < 0 ? NULL : malloc((size_t)length + 1);
         if (text) trl_diagnostic_format(&list[i], text, (size_t)length + 1);
-        fputs(text ? text : list[i].text, stderr);
+        if (!text) trl_diagnostic_format(&list[i], small, sizeof small); /* cut, for want of memory */
+        fputs(text ? text : small, stderr);
         free(text);
     }
     fflush(stderr);
+}
+
+void trli_diagnostics_print(trl_context *ctx)
+{
+    if (trl_context_rank(ctx) == 0) print_all(ctx);
     trl_context_clear_diagnostics(ctx);
+}
+
+/* Without the others' help, whatever they wait for. */
+static void end_all_ranks(trl_context *ctx, trl_err err)
+{
+    print_all(ctx);
+    MPI_Abort(MPI_COMM_WORLD, trl_err_exit_code(err));
 }
 
 int trli_command_finish(trl_context *ctx, trl_err err)
@@ -232,7 +245,7 @@ static int dispatch(trl_context *ctx, const trli_command *command, int argc, cha
 {
     trli_arguments arguments;
     int status;
-    trl_err err = trli_arguments_parse(ctx, command, argc, argv, &arguments);
+    trl_err err = trl_context_agree(ctx, trli_arguments_parse(ctx, command, argc, argv, &arguments));
     if (err != TRL_OK) {
         status = trli_command_finish(ctx, err);
     } else if (arguments.help) {
@@ -246,30 +259,46 @@ static int dispatch(trl_context *ctx, const trli_command *command, int argc, cha
     return status;
 }
 
+bool trli_command_is_collective(const char *name)
+{
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; ++i)
+        if (!strcmp(commands[i].name, name)) return commands[i].collective;
+    return false;
+}
+
+/* All ranks of a collective command, or one. */
+static int run_command(const char *name, int rank, int argc, char **argv)
+{
+    const bool collective = trli_command_is_collective(name);
+    const trl_context_options options = {.lost = end_all_ranks, .child = trli_signals_child};
+    const trli_command *command = NULL;
+    trl_context *ctx = NULL;
+    trl_err err = trl_context_create(collective ? MPI_COMM_WORLD : MPI_COMM_SELF, &options, &ctx);
+    if (err != TRL_OK) {
+        bool alone = err == TRL_ERR_MPI; /* else all ranks are here */
+        if (rank == 0 || alone) fprintf(stderr, "trellis: cannot start: %s\n", trl_err_meaning(err));
+        if (alone) MPI_Abort(MPI_COMM_WORLD, trl_err_exit_code(err));
+        return trl_err_exit_code(err);
+    }
+    err = trl_context_agree(ctx, trli_command_find(ctx, name, &command));
+    int status = err == TRL_OK ? dispatch(ctx, command, argc - 1, argv + 1) : trli_command_finish(ctx, err);
+    trl_context_destroy(&ctx);
+    return status;
+}
+
 int trli_command_main(int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : "";
-    const trli_command *command = NULL;
-    trl_context *ctx = NULL;
-    int rank, status;
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    int rank;
+    if (MPI_Comm_rank(MPI_COMM_WORLD, &rank) != MPI_SUCCESS) {
+        fputs("trellis: cannot start: MPI_Comm_rank failed\n", stderr);
+        MPI_Abort(MPI_COMM_WORLD, trl_err_exit_code(TRL_ERR_MPI));
+    }
     if (argc < 2) {
         if (rank == 0) trli_help_print(stderr);
         return trl_err_exit_code(TRL_ERR_INPUT);
     }
     if (!strcmp(name, "--help") || !strcmp(name, "-h")) name = "help";
     if (!strcmp(name, "--version")) name = "info";
-    bool collective = false;
-    for (size_t i = 0; i < sizeof commands / sizeof *commands; ++i)
-        if (!strcmp(commands[i].name, name)) collective = commands[i].collective;
-    if (!collective && rank != 0) return 0;
-    trl_err err = trl_context_create(collective ? MPI_COMM_WORLD : MPI_COMM_SELF, NULL, &ctx);
-    if (err != TRL_OK) {
-        if (rank == 0) fprintf(stderr, "trellis: cannot start: %s\n", trl_err_meaning(err));
-        return trl_err_exit_code(err);
-    }
-    err = trli_command_find(ctx, name, &command);
-    status = err == TRL_OK ? dispatch(ctx, command, argc - 1, argv + 1) : trli_command_finish(ctx, err);
-    trl_context_destroy(&ctx);
-    return status;
+    return rank == 0 || trli_command_is_collective(name) ? run_command(name, rank, argc, argv) : 0;
 }

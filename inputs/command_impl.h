@@ -87,6 +87,16 @@ TRL_NODISCARD trl_err trli_installed_folder(trl_context *ctx, const char *below,
 TRL_NODISCARD trl_err trli_command_deck(trl_context *ctx, const trli_arguments *arguments, trl_registry **registry,
                                         trli_deck **deck);
 
+/* signals.c: the first SIGINT or SIGTERM is noted; the second one ends the process, and its children. */
+void trli_signals_install(void);
+/* The signal noted last, or 0; its name, or NULL. */
+int trli_signals_received(void);
+const char *trli_signals_name(void);
+/* Until a launcher that passed the signal on kills this process; INFINITY: nobody does. */
+double trli_signals_seconds_left(void);
+/* trl_context_options.child */
+void trli_signals_child(pid_t group, bool started);
+
 /* The commands, each in the file of its name. */
 int trli_cmd_run(trl_context *ctx, const trli_arguments *arguments);
 int trli_cmd_kernels(trl_context *ctx, const trli_arguments *arguments);
@@ -100,6 +110,8 @@ int trli_cmd_bench(trl_context *ctx, const trli_arguments *arguments);
 int trli_cmd_info(trl_context *ctx, const trli_arguments *arguments);
 int trli_cmd_help(trl_context *ctx, const trli_arguments *arguments);
 
+/* Whether all MPI ranks run the command of a name together; then signals are heard. */
+bool trli_command_is_collective(const char *name);
 /* The whole command: argv as main gets it. MPI is initialised. Returns the exit code, the same on all ranks of a
    collective command. */
 int trli_command_main(int argc, char **argv);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "context_impl.h"
 #include "files_impl.h"
 #include "merge_impl.h"
 
@@ -57,16 +58,15 @@ done:
 static trl_err broadcast_text(trl_context *ctx, trli_arena *arena, const char **text)
 {
     int length = *text ? (int)strlen(*text) : 0;
-    if (MPI_Bcast(&length, 1, MPI_INT, 0, trl_context_comm(ctx)) != MPI_SUCCESS)
-        return trl_fail(ctx, TRL_ERR_MPI, NULL, "the deck cannot be sent to all ranks");
     char *copy;
-    trl_err err = trli_arena_alloc(arena, (size_t)length + 1, &copy);
-    if (err != TRL_OK) return err;
+    trl_err err;
+    TRL_TRY(trli_broadcast(ctx, &length, 1, MPI_INT, 0));
+    TRL_TRY(trli_arena_alloc(arena, (size_t)length + 1, &copy));
     if (*text) memcpy(copy, *text, (size_t)length);
-    if (MPI_Bcast(copy, length, MPI_CHAR, 0, trl_context_comm(ctx)) != MPI_SUCCESS)
-        return trl_fail(ctx, TRL_ERR_MPI, NULL, "the deck cannot be sent to all ranks");
+    TRL_TRY(trli_broadcast(ctx, copy, length, MPI_CHAR, 0));
     *text = copy;
-    return TRL_OK;
+done:
+    return err;
 }
 
 trl_err trli_deck_file_read(trl_context *ctx, trli_arena *arena, const char *path, const trl_place *place,
@@ -74,10 +74,7 @@ trl_err trli_deck_file_read(trl_context *ctx, trli_arena *arena, const char *pat
 {
     *file = (trli_file){0};
     trl_err err = trl_context_rank(ctx) == 0 ? read_here(ctx, arena, path, place, file) : TRL_OK;
-    int code = (int)err;
-    if (MPI_Bcast(&code, 1, MPI_INT, 0, trl_context_comm(ctx)) != MPI_SUCCESS)
-        return trl_fail(ctx, TRL_ERR_MPI, NULL, "the deck cannot be sent to all ranks");
-    if (code != TRL_OK) return (trl_err)code;
+    TRL_TRY(trl_context_agree(ctx, err));
     TRL_TRY(broadcast_text(ctx, arena, &file->text));
     TRL_TRY(broadcast_text(ctx, arena, &file->path));
 done:

@@ -122,7 +122,8 @@ done:
 trl_err trli_deck_read(trl_context *ctx, trl_registry *registry, const trli_deck_request *request, trli_deck **deck)
 {
     *deck = NULL;
-    trl_err err = trl_context_agree(ctx, read_deck(ctx, registry, request, deck));
+    trl_context_begin_phase(ctx);
+    trl_err err = trl_context_end_phase(ctx, read_deck(ctx, registry, request, deck));
     if (err != TRL_OK) trli_deck_destroy(deck);
     return err;
 }

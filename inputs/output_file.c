@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "context_impl.h"
 #include "files_impl.h"
 #include "output_hdf5_impl.h"
 
@@ -85,24 +86,17 @@ done:
     return err;
 }
 
-static trl_err fail_to_agree(trl_context *ctx)
-{
-    return trl_fail(ctx, TRL_ERR_MPI, NULL, "the ranks could not agree on where fields are written");
-}
-
 /* On other ranks: open the file by the name that rank 0 gave it for now. Collective. */
 static trl_err join(trli_output_file *file)
 {
     const bool first = file->first.path != NULL;
-    MPI_Comm comm = trl_context_comm(file->ctx);
     int length = first ? (int)strlen(file->first.aside) + 1 : 0;
     char *aside = first ? file->first.aside : NULL;
-    trl_err err = TRL_OK;
-    if (MPI_Bcast(&length, 1, MPI_INT, 0, comm) != MPI_SUCCESS) TRL_TRY(fail_to_agree(file->ctx));
+    trl_err err;
+    TRL_TRY(trli_broadcast(file->ctx, &length, 1, MPI_INT, 0));
     if (!first) aside = malloc((size_t)length);
-    if (!aside) err = trl_fail(file->ctx, TRL_ERR_MEMORY, NULL, "no memory to write '%s'", file->path);
-    TRL_TRY(trl_context_agree(file->ctx, err));
-    if (MPI_Bcast(aside, length, MPI_CHAR, 0, comm) != MPI_SUCCESS) TRL_TRY(fail_to_agree(file->ctx));
+    if (!aside) TRL_TRY(trl_fail(file->ctx, TRL_ERR_MEMORY, NULL, "no memory to write '%s'", file->path));
+    TRL_TRY(trli_broadcast(file->ctx, aside, length, MPI_CHAR, 0));
     if (!first) file->file = open(aside, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
     if (file->file < 0) err = trli_file_fail(file->ctx, "write", file->path, errno);
 done:
@@ -115,13 +109,14 @@ static trl_err share_places(trl_context *ctx, const trli_contents *contents)
 {
     enum { PIECE = 1 << 24 };
     int64_t n = 0;
+    trl_err err = TRL_OK;
     for (int i = 0; i < contents->nvariables; ++i) n += trli_variable_chunks(&contents->variable[i]) * contents->ntimes;
     for (int64_t at = 0; at < n; at += PIECE) {
         const int piece = n - at < PIECE ? (int)(n - at) : PIECE;
-        if (MPI_Bcast(contents->variable[0].place + at, piece, MPI_INT64_T, 0, trl_context_comm(ctx)) != MPI_SUCCESS)
-            return fail_to_agree(ctx);
+        TRL_TRY(trli_broadcast(ctx, contents->variable[0].place + at, piece, MPI_INT64_T, 0));
     }
-    return TRL_OK;
+done:
+    return err;
 }
 
 static trl_err make_buffer(trli_output_file *file, const trli_contents *contents)
@@ -144,9 +139,8 @@ trl_err trli_output_begin(trl_context *ctx, const char *path, int64_t lineage, c
     trl_err err = trli_format(ctx, &file->path, "%s", path);
     if (err == TRL_OK) err = make_buffer(file, contents);
     TRL_TRY(trl_context_agree(ctx, err));
-    if (trl_context_rank(ctx) == 0) err = begin_first(file, contents);
-    TRL_TRY(trl_context_agree(ctx, err));
-    TRL_TRY(trl_context_agree(ctx, join(file)));
+    if (trl_context_rank(ctx) == 0) TRL_TRY(begin_first(file, contents));
+    TRL_TRY(join(file));
     TRL_TRY(share_places(ctx, contents));
 done:
     return err;
@@ -232,13 +226,13 @@ static int put_seal(const trli_output_file *file, const trli_contents *contents,
 /* Collective. */
 static trl_err seal_file(trli_output_file *file, const trli_contents *contents)
 {
-    uint64_t sum = 0;
+    uint64_t sum = file->sum;
     trl_err err = TRL_OK;
     if (!file->sealed) return TRL_OK;
-    if (MPI_Allreduce(&file->sum, &sum, 1, MPI_UINT64_T, MPI_SUM, trl_context_comm(file->ctx)) != MPI_SUCCESS)
-        return trl_fail(file->ctx, TRL_ERR_MPI, NULL, "the ranks could not add the checksums of '%s'", file->path);
+    TRL_TRY(trli_allreduce(file->ctx, &sum, 1, MPI_UINT64_T, MPI_SUM));
     int number = trl_context_rank(file->ctx) == 0 ? put_seal(file, contents, sum) : 0;
     if (number) err = trli_file_fail(file->ctx, "write", file->path, number);
+done:
     return err;
 }
 
@@ -367,7 +361,7 @@ trl_err trli_seal_check(trl_context *ctx, const char *path, bool *whole, char re
 {
     trli_seal seal;
     /* the sum, and how many ranks could not read */
-    uint64_t mine[2] = {0, 1}, all[2];
+    uint64_t mine[2] = {0, 1};
     off_t size;
     int file = trli_file_open(path, &size, reason);
     if (file >= 0 && get_seal(file, size, &seal, reason)) {
@@ -377,8 +371,9 @@ trl_err trli_seal_check(trl_context *ctx, const char *path, bool *whole, char re
     }
     if (file >= 0) close(file);
     *whole = false;
-    if (MPI_Allreduce(mine, all, 2, MPI_UINT64_T, MPI_SUM, trl_context_comm(ctx)) != MPI_SUCCESS)
-        return trl_fail(ctx, TRL_ERR_MPI, NULL, "the ranks could not add the checksums of '%s'", path);
+    uint64_t all[2] = {mine[0], mine[1]};
+    trl_err err = trli_allreduce(ctx, all, 2, MPI_UINT64_T, MPI_SUM);
+    if (err != TRL_OK) return err;
     if (all[1]) {
         if (!mine[1]) snprintf(reason, TRLI_REASON_ROOM, "another rank cannot read it");
         return TRL_OK;

@@ -19,12 +19,6 @@ typedef struct report_totals {
     double overlap;                                 /* of communication with work, of all */
 } report_totals;
 
-static trl_err reduce(trl_context *ctx, int64_t *values, int n, MPI_Op op)
-{
-    if (MPI_Allreduce(MPI_IN_PLACE, values, n, MPI_INT64_T, op, trl_context_comm(ctx)) == MPI_SUCCESS) return TRL_OK;
-    return trl_fail(ctx, TRL_ERR_MPI, NULL, "the ranks' figures for the report could not be gathered");
-}
-
 static trl_err gather_totals(const trli_run *run, report_totals *totals)
 {
     trl_err err = TRL_OK;
@@ -35,8 +29,8 @@ static trl_err gather_totals(const trli_run *run, report_totals *totals)
     int64_t most[] = {s->planned_bytes, s->peak_bytes};
     int64_t sum[] = {s->comm_bytes, s->comm_messages, s->allocations_after_first_step,
                      (int64_t)(1e9 * s->step_graph.outstanding), (int64_t)(1e9 * s->step_graph.idle)};
-    TRL_TRY(reduce(run->ctx, most, 2, MPI_MAX));
-    TRL_TRY(reduce(run->ctx, sum, 5, MPI_SUM));
+    TRL_TRY(trli_allreduce(run->ctx, most, 2, MPI_INT64_T, MPI_MAX));
+    TRL_TRY(trli_allreduce(run->ctx, sum, 5, MPI_INT64_T, MPI_SUM));
     totals->planned_bytes = most[0];
     totals->peak_bytes = most[1];
     totals->comm_bytes = sum[0];
@@ -363,13 +357,16 @@ trl_err trli_report_write(trli_run *run, trl_err ended)
     char *text = NULL;
     trl_field_stats *stats = NULL;
     report_totals totals;
+    bool told = false; /* what ended the run */
     trl_err err = TRL_OK;
     if (!run->sim && !path) return TRL_OK;
+    trl_context_begin_phase(run->ctx);
     TRL_TRY(gather_totals(run, &totals));
-    if (ended == TRL_OK || ended == TRL_ERR_INTERRUPTED) TRL_TRY(gather_fields(run, &stats));
+    if (run->ready && (ended == TRL_OK || ended == TRL_ERR_INTERRUPTED)) TRL_TRY(gather_fields(run, &stats));
     TRL_TRY(trl_context_agree(run->ctx, compose(run, ended, &totals, stats, &text)));
     /* What ended the run is the user's message; behind a disk that is full, a report that cannot be written either adds nothing to it. */
     if (ended != TRL_OK) trli_diagnostics_print(run->ctx);
+    told = ended != TRL_OK;
     if (run->sim) err = trli_text_write(run->ctx, run->options->directory, "report.json", text);
     if (path && !(run->deck && trli_deck_file_at(run->deck, path))) {
         trl_err copied = trl_context_rank(run->ctx) == 0 ? write_to(run->ctx, path, text) : TRL_OK;
@@ -377,7 +374,8 @@ trl_err trli_report_write(trli_run *run, trl_err ended)
         if (err == TRL_OK) err = copied;
     }
 done:
-    if (ended == TRL_ERR_IO && text) trl_context_clear_diagnostics(run->ctx);
+    err = trl_context_end_phase(run->ctx, err);
+    if (ended == TRL_ERR_IO && told) trl_context_clear_diagnostics(run->ctx);
     free(stats);
     free(text);
     return err;

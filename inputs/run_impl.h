@@ -8,6 +8,7 @@
 
 #include "clock_impl.h"
 #include "command_impl.h"
+#include "context_impl.h"
 #include "output_impl.h"
 
 /* Phases whose wall time the report gives. X(NAME, key) */
@@ -57,6 +58,7 @@ typedef struct trli_run {
     const trl_problem *problem;       /* NULL until the deck is read */
     const trli_deck_options *options; /* likewise */
     trl_simulation *sim;              /* NULL until compiled */
+    bool ready;                       /* its fields have values */
     trl_gidx steps;                   /* the number of steps to reach, -1: none */
     trl_gidx first_step;              /* 0, or that of the checkpoint */
     trli_fields_file *fields;
@@ -67,6 +69,7 @@ typedef struct trli_run {
     bool traced;                                                       /* a trace is being recorded */
     trli_progress progress;
     double wall[TRLI_WALL_COUNT];
+    double last_output; /* s, for fields or a checkpoint */
 } trli_run;
 
 /* Whether something scheduled by `every` is due after a step that ended at time and was dt long: each multiple of
@@ -125,11 +128,5 @@ void trli_progress_start(trli_progress *progress, const trli_run *run);
 void trli_progress_update(trli_progress *progress, const trl_simulation *sim, trli_watch *watch);
 /* Remove the line from a terminal, so that other text can follow. */
 void trli_progress_clear(trli_progress *progress);
-
-/* signals.c: SIGINT and SIGTERM are noted instead of ending the process. */
-void trli_signals_install(void);
-void trli_signals_restore(void);
-/* The signal noted last, or 0. */
-int trli_signals_received(void);
 
 #endif

@@ -103,10 +103,9 @@ static trl_err checkpoint_path(trli_run *run, const char *where, char *path, siz
     struct stat status;
     snprintf(path, size, "%s/checkpoint", folder);
     int below = stat(path, &status) == 0 && S_ISDIR(status.st_mode);
-    if (MPI_Bcast(&below, 1, MPI_INT, 0, trl_context_comm(run->ctx)) != MPI_SUCCESS)
-        return trl_fail(run->ctx, TRL_ERR_MPI, NULL, "the ranks could not agree on a checkpoint");
+    trl_err err = trli_broadcast(run->ctx, &below, 1, MPI_INT, 0);
     if (!below && folder == where) snprintf(path, size, "%s", where);
-    return TRL_OK;
+    return err;
 }
 
 trl_err trli_run_resume(trli_run *run, const char *where)
@@ -159,6 +158,7 @@ trl_err trli_run_write_output(trli_run *run, bool forced)
     bool series = run->series && run->series_step != step && is_due(run, &run->options->series_every, forced);
     trl_err err = TRL_OK;
     if (!fields && !series) return TRL_OK;
+    trl_context_begin_phase(run->ctx);
     TRL_TRY(trli_run_observe(run));
     if (fields) {
         refresh_set(sim, &run->output);
@@ -170,7 +170,7 @@ trl_err trli_run_write_output(trli_run *run, bool forced)
         run->series_step = step;
     }
 done:
-    return err;
+    return trl_context_end_phase(run->ctx, err);
 }
 
 trl_err trli_run_write_checkpoint(trli_run *run, bool forced)

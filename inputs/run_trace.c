@@ -19,9 +19,8 @@ trl_err trli_run_start_trace(trli_run *run)
 {
     if (!trli_arguments_value(run->arguments, "--trace")) return TRL_OK;
     /* Each rank counts time from the creation of its trace: created together, they agree. */
-    if (MPI_Barrier(trl_context_comm(run->ctx)) != MPI_SUCCESS)
-        return trl_fail(run->ctx, TRL_ERR_MPI, NULL, "the ranks could not begin a trace together");
-    trl_err err = trl_context_agree(run->ctx, trl_simulation_trace(run->sim, EVENTS));
+    trl_err err = trl_context_agree(run->ctx, TRL_OK);
+    if (err == TRL_OK) err = trl_context_agree(run->ctx, trl_simulation_trace(run->sim, EVENTS));
     run->traced = err == TRL_OK;
     return err;
 }
@@ -48,48 +47,47 @@ static trl_err compose(const trli_run *run, trace_text *t)
     return TRL_OK;
 }
 
-static bool send_events(const trli_run *run, const trace_text *t)
+static trl_err send_events(const trli_run *run, const trace_text *t)
 {
     MPI_Comm comm = trl_context_comm(run->ctx);
     uint64_t length = (uint64_t)(t->end - t->events);
-    bool sent = MPI_Send(&length, 1, MPI_UINT64_T, 0, TAG, comm) == MPI_SUCCESS;
-    for (const char *at = t->events; sent && at < t->end; at += PIECE) {
+    trl_err err = trli_mpi_check(run->ctx, MPI_Send(&length, 1, MPI_UINT64_T, 0, TAG, comm), "MPI_Send");
+    for (const char *at = t->events; err == TRL_OK && at < t->end; at += PIECE) {
         int bytes = t->end - at < PIECE ? (int)(t->end - at) : PIECE;
-        sent = MPI_Send(at, bytes, MPI_BYTE, 0, TAG, comm) == MPI_SUCCESS;
+        err = trli_mpi_check(run->ctx, MPI_Send(at, bytes, MPI_BYTE, 0, TAG, comm), "MPI_Send");
     }
-    return sent;
+    return err;
 }
 
-/* Append what a rank sends; all of it is received, even if the disk is full, because the rank waits until it is. */
-static bool append_events(const trli_run *run, int rank, char *piece, FILE *out)
+/* What cannot be written is received all the same: the sender waits for that. */
+static trl_err append_events(const trli_run *run, int rank, char *piece, FILE *out)
 {
     MPI_Comm comm = trl_context_comm(run->ctx);
     uint64_t left = 0;
-    bool received = MPI_Recv(&left, 1, MPI_UINT64_T, rank, TAG, comm, MPI_STATUS_IGNORE) == MPI_SUCCESS;
+    int status = MPI_Recv(&left, 1, MPI_UINT64_T, rank, TAG, comm, MPI_STATUS_IGNORE);
+    trl_err err = trli_mpi_check(run->ctx, status, "MPI_Recv");
     fputs(",\n", out);
-    while (received && left > 0) {
+    while (err == TRL_OK && left > 0) {
         int bytes = left < PIECE ? (int)left : PIECE;
-        received = MPI_Recv(piece, bytes, MPI_BYTE, rank, TAG, comm, MPI_STATUS_IGNORE) == MPI_SUCCESS;
-        if (received) fwrite(piece, 1, (size_t)bytes, out);
+        status = MPI_Recv(piece, bytes, MPI_BYTE, rank, TAG, comm, MPI_STATUS_IGNORE);
+        err = trli_mpi_check(run->ctx, status, "MPI_Recv");
+        if (err == TRL_OK) fwrite(piece, 1, (size_t)bytes, out);
         left -= (uint64_t)bytes;
     }
-    return received;
+    return err;
 }
 
 /* The events of all ranks, in the order of ranks, inside the frame of rank 0. */
 static trl_err gather(const trli_run *run, const trace_text *t, char *piece, const char *path, FILE *out)
 {
-    bool moved = true;
-    if (trl_context_rank(run->ctx) > 0) {
-        moved = send_events(run, t);
-    } else {
-        fwrite(t->text, 1, (size_t)(t->end - t->text), out);
-        for (int rank = 1; moved && rank < trl_context_ranks(run->ctx); ++rank)
-            moved = append_events(run, rank, piece, out);
-        fputs(t->end, out);
-        if (fflush(out) != 0 || ferror(out)) return trli_file_fail(run->ctx, "write", path, errno);
-    }
-    return moved ? TRL_OK : trl_fail(run->ctx, TRL_ERR_MPI, NULL, "the ranks could not gather their traces");
+    trl_err err = TRL_OK;
+    if (trl_context_rank(run->ctx) > 0) return send_events(run, t);
+    fwrite(t->text, 1, (size_t)(t->end - t->text), out);
+    for (int rank = 1; err == TRL_OK && rank < trl_context_ranks(run->ctx); ++rank)
+        err = append_events(run, rank, piece, out);
+    fputs(t->end, out);
+    if (fflush(out) != 0 || ferror(out)) return trli_file_fail(run->ctx, "write", path, errno);
+    return err;
 }
 
 /* Rank 0 alone writes. */
@@ -113,15 +111,16 @@ trl_err trli_run_write_trace(trli_run *run)
     FILE *out = NULL;
     trl_err err;
     if (!run->traced) return TRL_OK;
+    trl_context_begin_phase(run->ctx);
     err = compose(run, &t);
     if (root && err == TRL_OK) err = open_trace(run, path, &file, &out);
     if (root && err == TRL_OK && !(piece = malloc(PIECE)))
         err = trl_fail(run->ctx, TRL_ERR_MEMORY, NULL, "no memory for the traces of other ranks");
     err = trl_context_agree(run->ctx, err);
-    if (err == TRL_OK) err = trl_context_agree(run->ctx, gather(run, &t, piece, path, out));
+    if (err == TRL_OK) err = gather(run, &t, piece, path, out);
     if (out) fclose(out);
     if (root) err = trli_file_end(&file, err);
     free(piece);
     free(t.text);
-    return trl_context_agree(run->ctx, err);
+    return trl_context_end_phase(run->ctx, err);
 }

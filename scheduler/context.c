@@ -7,10 +7,6 @@
 /* What is needed before any message can be recorded. */
 static trl_err create_local(trl_context *ctx, const trl_context_options *options)
 {
-    int level = MPI_THREAD_SINGLE;
-    if (MPI_Query_thread(&level) != MPI_SUCCESS || level < MPI_THREAD_SERIALIZED) return TRL_ERR_MPI;
-    if (MPI_Comm_rank(ctx->comm, &ctx->rank) != MPI_SUCCESS) return TRL_ERR_MPI;
-    if (MPI_Comm_size(ctx->comm, &ctx->ranks) != MPI_SUCCESS) return TRL_ERR_MPI;
     ctx->memory.limit = SIZE_MAX / 2;
     if (ctx->topology.memory_bytes && ctx->topology.memory_bytes < ctx->memory.limit) {
         ctx->memory.limit = (size_t)ctx->topology.memory_bytes;
@@ -18,7 +14,22 @@ static trl_err create_local(trl_context *ctx, const trl_context_options *options
     return trl_context_set_threads(ctx, options ? options->threads : 0);
 }
 
-/* Every rank fails when one does. */
+/* Whoever fails here can tell nobody: the caller ends all ranks. */
+static trl_err create_comms(trl_context *ctx, MPI_Comm comm)
+{
+    int level = MPI_THREAD_SINGLE;
+    MPI_Comm *const own[] = {&ctx->comm, &ctx->agreement.comm};
+    if (MPI_Query_thread(&level) != MPI_SUCCESS || level < MPI_THREAD_SERIALIZED) return TRL_ERR_MPI;
+    for (int i = 0; i < 2; ++i) {
+        if (MPI_Comm_dup(comm, own[i]) != MPI_SUCCESS) return TRL_ERR_MPI;
+        if (MPI_Comm_set_errhandler(*own[i], MPI_ERRORS_RETURN) != MPI_SUCCESS) return TRL_ERR_MPI;
+    }
+    if (MPI_Comm_rank(ctx->comm, &ctx->rank) != MPI_SUCCESS) return TRL_ERR_MPI;
+    if (MPI_Comm_size(ctx->comm, &ctx->ranks) != MPI_SUCCESS) return TRL_ERR_MPI;
+    return TRL_OK;
+}
+
+/* Before there is a context everywhere. */
 static trl_err worst_of_ranks(MPI_Comm comm, trl_err local)
 {
     int code = (int)local;
@@ -30,25 +41,25 @@ trl_err trl_context_create(MPI_Comm comm, const trl_context_options *options, tr
 {
     trl_err err;
     trl_context *ctx = NULL;
-    MPI_Comm own;
     int initialized = 0;
     *result = NULL;
     if (MPI_Initialized(&initialized) != MPI_SUCCESS || !initialized) return TRL_ERR_MPI;
-    if (MPI_Comm_dup(comm, &own) != MPI_SUCCESS) return TRL_ERR_MPI;
-    MPI_Comm_set_errhandler(own, MPI_ERRORS_RETURN);
     ctx = calloc(1, sizeof *ctx);
-    if (ctx == NULL) {
-        err = worst_of_ranks(own, TRL_ERR_MEMORY);
-        MPI_Comm_free(&own);
+    err = worst_of_ranks(comm, ctx ? TRL_OK : TRL_ERR_MEMORY);
+    if (err != TRL_OK) {
+        free(ctx);
         return err;
     }
-    ctx->comm = own;
+    ctx->comm = ctx->agreement.comm = MPI_COMM_NULL;
+    if (options) ctx->options = *options;
     pthread_mutex_init(&ctx->mpi_lock, NULL);
     trli_diagnostics_init(&ctx->diagnostics);
-    TRL_TRY(worst_of_ranks(own, TRL_OK));
-    TRL_TRY(trli_topology_init(&ctx->topology, own));
-    TRL_TRY(worst_of_ranks(own, create_local(ctx, options)));
-done:
+    err = create_comms(ctx, comm);
+    if (err != TRL_OK) return err; /* communicators that other ranks lack cannot be freed */
+    trl_context_begin_phase(ctx);
+    err = trli_topology_init(ctx, &ctx->topology);
+    if (err == TRL_OK) err = create_local(ctx, options);
+    err = trl_context_end_phase(ctx, err);
     if (err != TRL_OK) trl_context_destroy(&ctx);
     *result = ctx;
     return err;
@@ -57,13 +68,15 @@ done:
 void trl_context_destroy(trl_context **context)
 {
     trl_context *ctx = *context;
-    if (ctx == NULL) return;
+    *context = NULL;
+    if (ctx == NULL || ctx->agreement.under_way)
+        return; /* the messages of an agreement of a lost rank may still come */
     trli_topology_destroy(&ctx->topology);
     trli_diagnostics_destroy(&ctx->diagnostics);
     pthread_mutex_destroy(&ctx->mpi_lock);
-    MPI_Comm_free(&ctx->comm);
+    trli_comm_free(ctx, &ctx->comm);
+    trli_comm_free(ctx, &ctx->agreement.comm);
     free(ctx);
-    *context = NULL;
 }
 
 MPI_Comm trl_context_comm(const trl_context *ctx)
@@ -135,13 +148,4 @@ bool trl_context_mpi_try_lock(trl_context *ctx)
 void trl_context_mpi_unlock(trl_context *ctx)
 {
     pthread_mutex_unlock(&ctx->mpi_lock);
-}
-
-trl_err trli_mpi_check(trl_context *ctx, int status, const char *call)
-{
-    char text[MPI_MAX_ERROR_STRING] = "";
-    int length = 0;
-    if (status == MPI_SUCCESS) return TRL_OK;
-    MPI_Error_string(status, text, &length);
-    return trl_fail(ctx, TRL_ERR_MPI, NULL, "%s failed on rank %d: %s", call, ctx->rank, text);
 }

@@ -29,7 +29,23 @@ typedef struct trli_diagnostics {
     pthread_mutex_t lock; /* guards the members below while workers run */
     trl_diagnostic *list;
     int count, capacity;
+    /* For the first messages, and the first text, that find no memory. */
+    trl_diagnostic first[8];
+    char spare[256];
+    bool spare_used;
 } trli_diagnostics;
+
+enum { TRLI_AGREED = 5 /* numbers of an agreement */ };
+
+/* How the ranks agree; see agree.c. Main thread only. */
+typedef struct trli_agreement {
+    MPI_Comm comm;
+    bool under_way;
+    int depth;        /* phases begun and not ended */
+    trl_err failed;   /* what the ranks agreed on, until they are together again */
+    int failed_depth; /* where that is: at the end of the phase of this depth */
+    int64_t sent[TRLI_AGREED], received[TRLI_AGREED];
+} trli_agreement;
 
 /* Counters change from any thread, and nothing is inferred from them about other memory: all accesses are relaxed. */
 typedef struct trli_memory {
@@ -42,6 +58,9 @@ struct trl_context {
     MPI_Comm comm;
     int rank, ranks;
     int threads;
+    trl_context_options options;
+    trli_agreement agreement;
+    _Atomic bool lost;
     int workers_alive;       /* trl_workers of this context; main thread only */
     _Atomic uint32_t graphs; /* created so far */
     pthread_mutex_t mpi_lock;
@@ -50,8 +69,8 @@ struct trl_context {
     trli_memory memory;
 };
 
-/* Find the machine and this rank's share of it. Collective on comm. No message: there is no context yet. */
-TRL_NODISCARD trl_err trli_topology_init(trli_topology *topology, MPI_Comm comm);
+/* Find the machine and this rank's share of it. Collective: yes. */
+TRL_NODISCARD trl_err trli_topology_init(trl_context *ctx, trli_topology *topology);
 void trli_topology_destroy(trli_topology *topology);
 /* Bind the calling thread to the core-th core of the share. Failure is harmless: the thread stays where it was. */
 void trli_topology_pin(const trli_topology *topology, int core);
@@ -64,8 +83,27 @@ void trli_diagnostics_destroy(trli_diagnostics *diagnostics);
 /* Whether this thread recorded an error since it last asked. */
 bool trli_diagnostics_said(void);
 
-/* TRL_OK for MPI_SUCCESS; else record MPI's own message about the named call and return TRL_ERR_MPI. */
+/* Keep the first of messages that say the same. */
+void trli_diagnostics_unique(trli_diagnostics *diagnostics);
+/* Replace the messages of all ranks by those of root. Collective: yes. */
+TRL_NODISCARD trl_err trli_diagnostics_share(trl_context *ctx, int root);
+
+/* TRL_OK for MPI_SUCCESS; else record MPI's own message about the named call, and this rank is lost. Returns TRL_ERR_MPI. Thread: any. */
 TRL_NODISCARD trl_err trli_mpi_check(trl_context *ctx, int status, const char *call);
+/* This rank cannot agree with the others any more: tell whoever made the context, once. Returns err. Thread: any. */
+trl_err trli_context_lose(trl_context *ctx, trl_err err);
+
+/* INTERRUPTED, with a message, if the option `stop` says so. */
+TRL_NODISCARD trl_err trli_context_stopped(trl_context *ctx);
+
+/* trl_context_agree; and each of n <= TRLI_AGREED - 2 values becomes the largest of all ranks. After an error they mean nothing. */
+TRL_NODISCARD trl_err trli_agree_max(trl_context *ctx, trl_err local, int n, int64_t *values);
+/* Collective calls of MPI, each behind an agreement, so that no rank waits for one that failed before. In place. Thread: main. */
+TRL_NODISCARD trl_err trli_allreduce(trl_context *ctx, void *values, int n, MPI_Datatype type, MPI_Op op);
+TRL_NODISCARD trl_err trli_broadcast(trl_context *ctx, void *values, int n, MPI_Datatype type, int root);
+/* A duplicate of the context's communicator that returns errors. */
+TRL_NODISCARD trl_err trli_comm_create(trl_context *ctx, MPI_Comm *comm);
+void trli_comm_free(trl_context *ctx, MPI_Comm *comm);
 
 /* As trl_memory_alloc, but without a message: NULL where the limit or the system refuses. */
 void *trli_memory_try(trl_context *ctx, size_t bytes);

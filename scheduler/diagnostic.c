@@ -10,29 +10,33 @@
 void trli_diagnostics_init(trli_diagnostics *diagnostics)
 {
     pthread_mutex_init(&diagnostics->lock, NULL);
+    diagnostics->list = diagnostics->first;
+    diagnostics->capacity = (int)(sizeof diagnostics->first / sizeof *diagnostics->first);
 }
 
-static void free_members(trl_diagnostic *d)
+static void free_members(trli_diagnostics *diagnostics, trl_diagnostic *d)
 {
     free(d->file);
     free(d->source);
-    free(d->text);
+    if (d->text == diagnostics->spare)
+        diagnostics->spare_used = false;
+    else
+        free(d->text);
 }
 
 static void clear(trli_diagnostics *diagnostics)
 {
-    for (int i = 0; i < diagnostics->count; ++i) free_members(&diagnostics->list[i]);
+    for (int i = 0; i < diagnostics->count; ++i) free_members(diagnostics, &diagnostics->list[i]);
     diagnostics->count = 0;
 }
 
 void trli_diagnostics_destroy(trli_diagnostics *diagnostics)
 {
     clear(diagnostics);
-    free(diagnostics->list);
+    if (diagnostics->list != diagnostics->first) free(diagnostics->list);
     pthread_mutex_destroy(&diagnostics->lock);
 }
 
-/* Takes over the members of d. A message that finds no memory is dropped: its code still reaches the caller. */
 /* Errors were recorded by this thread since trli_diagnostics_said. */
 static _Thread_local bool said;
 
@@ -43,23 +47,33 @@ bool trli_diagnostics_said(void)
     return was;
 }
 
-static void append(trli_diagnostics *diagnostics, trl_diagnostic *d)
+static bool grow(trli_diagnostics *diagnostics)
+{
+    int capacity = 2 * diagnostics->capacity;
+    bool has_own = diagnostics->list != diagnostics->first;
+    trl_diagnostic *list = realloc(has_own ? diagnostics->list : NULL, (size_t)capacity * sizeof *list);
+    if (!list) return false;
+    if (!has_own) memcpy(list, diagnostics->first, sizeof diagnostics->first);
+    diagnostics->list = list;
+    diagnostics->capacity = capacity;
+    return true;
+}
+
+/* Takes over the members of d. A message that finds no memory is dropped, unless it is one of the first: its code still reaches the
+ * caller. format and args: of d's text, if that found no memory, or NULL. */
+static void append(trli_diagnostics *diagnostics, trl_diagnostic *d, const char *format, va_list *args)
 {
     if (d->severity == TRL_ERROR) said = true;
     pthread_mutex_lock(&diagnostics->lock);
-    if (diagnostics->count == diagnostics->capacity) {
-        int capacity = diagnostics->capacity ? 2 * diagnostics->capacity : 16;
-        trl_diagnostic *list = realloc(diagnostics->list, (size_t)capacity * sizeof *list);
-        if (list) {
-            diagnostics->list = list;
-            diagnostics->capacity = capacity;
-        }
+    if (format && !diagnostics->spare_used) {
+        vsnprintf(diagnostics->spare, sizeof diagnostics->spare, format, *args);
+        diagnostics->spare_used = true;
+        d->text = diagnostics->spare;
     }
-    if (diagnostics->count < diagnostics->capacity) {
+    if (diagnostics->count < diagnostics->capacity || grow(diagnostics))
         diagnostics->list[diagnostics->count++] = *d;
-    } else {
-        free_members(d);
-    }
+    else
+        free_members(diagnostics, d);
     pthread_mutex_unlock(&diagnostics->lock);
 }
 
@@ -67,7 +81,9 @@ static void record(trl_context *ctx, trl_severity severity, trl_err code, const 
                    va_list args)
 {
     trl_diagnostic d = {.severity = severity, .code = code};
+    va_list again;
     if (ctx == NULL) return;
+    va_copy(again, args);
     if (place && place->file) {
         d.file = strdup(place->file);
         d.line = place->line;
@@ -76,7 +92,8 @@ static void record(trl_context *ctx, trl_severity severity, trl_err code, const 
         if (place->source) d.source = strndup(place->source, strcspn(place->source, "\r\n"));
     }
     if (vasprintf(&d.text, format, args) < 0) d.text = NULL;
-    append(&ctx->diagnostics, &d);
+    append(&ctx->diagnostics, &d, d.text ? NULL : format, &again);
+    va_end(again);
 }
 
 trl_err trl_fail(trl_context *ctx, trl_err code, const trl_place *place, const char *format, ...)
@@ -182,6 +199,8 @@ int trl_diagnostic_format(const trl_diagnostic *d, char *buffer, size_t size)
     return (int)b.used;
 }
 
+enum { PIECE = 4096 /* bytes of a message between ranks */ };
+
 /* Agreement sends diagnostics as a stream of bytes: per message this header, then file, source and text. */
 typedef struct packed_header {
     int severity, code, line, column, length;
@@ -200,12 +219,12 @@ static size_t pack_bytes(char *to, const char *s)
     return bytes;
 }
 
-/* Returns the bytes needed; writes them unless stream is NULL. */
-static size_t pack(const trli_diagnostics *diagnostics, char *stream)
+/* Packs n messages. Returns the bytes needed; writes them unless stream is NULL. */
+static size_t pack(const trl_diagnostic *list, int n, char *stream)
 {
     size_t used = 0;
-    for (int i = 0; i < diagnostics->count; ++i) {
-        const trl_diagnostic *d = &diagnostics->list[i];
+    for (int i = 0; i < n; ++i) {
+        const trl_diagnostic *d = &list[i];
         const char *strings[] = {d->file, d->source, d->text};
         packed_header head = {d->severity,
                               d->code,
@@ -251,14 +270,14 @@ static void unpack(trli_diagnostics *diagnostics, const char *stream, size_t byt
         d.file = unpack_string(&stream, head.file_bytes);
         d.source = unpack_string(&stream, head.source_bytes);
         d.text = unpack_string(&stream, head.text_bytes);
-        append(diagnostics, &d);
+        append(diagnostics, &d, NULL, NULL);
     }
 }
 
 /* Broadcast in pieces that fit a local buffer, so that a rank without memory for the stream still takes part. */
 static int broadcast_stream(char *stream, size_t bytes, int root, MPI_Comm comm, bool sender)
 {
-    char piece[4096];
+    char piece[PIECE];
     for (size_t at = 0; at < bytes; at += sizeof piece) {
         size_t n = bytes - at < sizeof piece ? bytes - at : sizeof piece;
         if (sender) memcpy(piece, stream + at, n);
@@ -269,27 +288,43 @@ static int broadcast_stream(char *stream, size_t bytes, int root, MPI_Comm comm,
     return MPI_SUCCESS;
 }
 
-/* Replace the diagnostics of all ranks by those of root. */
-static trl_err share(trl_context *ctx, int root)
+/* The messages as a stream, in `small` where they fit. Without memory for more, only what is essential of the first error. */
+static char *pack_all(const trli_diagnostics *diagnostics, char small[PIECE], unsigned long long *bytes)
+{
+    *bytes = pack(diagnostics->list, diagnostics->count, NULL);
+    char *stream = *bytes <= PIECE ? small : malloc(*bytes);
+    if (stream) {
+        pack(diagnostics->list, diagnostics->count, stream);
+        return stream;
+    }
+    char text[PIECE / 2];
+    int i = 0;
+    while (i + 1 < diagnostics->count && diagnostics->list[i].severity != TRL_ERROR) ++i;
+    trl_diagnostic plain = diagnostics->list[i];
+    plain.source = NULL;
+    trl_diagnostic_format(&plain, text, sizeof text);
+    text[strcspn(text, "\n")] = '\0';
+    plain = (trl_diagnostic){.severity = plain.severity, .code = plain.code, .text = text};
+    *bytes = pack(&plain, 1, small);
+    return small;
+}
+
+trl_err trli_diagnostics_share(trl_context *ctx, int root)
 {
     trl_err err;
     bool sender = ctx->rank == root;
-    char *stream = NULL;
-    unsigned long long bytes = sender ? pack(&ctx->diagnostics, NULL) : 0;
-    if (sender && bytes) {
-        stream = malloc(bytes);
-        if (stream == NULL) bytes = 0;
-        if (stream) pack(&ctx->diagnostics, stream);
-    }
+    char small[PIECE], *stream = small;
+    unsigned long long bytes = 0;
+    if (sender) stream = pack_all(&ctx->diagnostics, small, &bytes);
     TRL_TRY(trli_mpi_check(ctx, MPI_Bcast(&bytes, 1, MPI_UNSIGNED_LONG_LONG, root, ctx->comm), "MPI_Bcast"));
-    if (!sender && bytes) stream = malloc(bytes);
+    if (!sender && bytes > sizeof small) stream = malloc(bytes);
     TRL_TRY(trli_mpi_check(ctx, broadcast_stream(stream, bytes, root, ctx->comm, sender), "MPI_Bcast"));
     if (!sender) {
         trl_context_clear_diagnostics(ctx);
         if (stream) unpack(&ctx->diagnostics, stream, bytes);
     }
 done:
-    free(stream);
+    if (stream != small) free(stream);
     return err;
 }
 
@@ -305,7 +340,7 @@ static bool same_message(const trl_diagnostic *a, const trl_diagnostic *b)
 }
 
 /* One mistake is found wherever the formula that holds it is used: the user hears of it once. */
-static void drop_repeated(trli_diagnostics *diagnostics)
+void trli_diagnostics_unique(trli_diagnostics *diagnostics)
 {
     enum { COMPARED = 200 }; /* more than anyone reads */
     int kept = 0;
@@ -314,24 +349,9 @@ static void drop_repeated(trli_diagnostics *diagnostics)
         for (int k = 0; k < kept && k < COMPARED && !repeated; ++k)
             repeated = same_message(&diagnostics->list[k], &diagnostics->list[i]);
         if (repeated)
-            free_members(&diagnostics->list[i]);
+            free_members(diagnostics, &diagnostics->list[i]);
         else
             diagnostics->list[kept++] = diagnostics->list[i];
     }
     diagnostics->count = kept;
-}
-
-trl_err trl_context_agree(trl_context *ctx, trl_err local)
-{
-    trl_err err = local;
-    struct {
-        int code, rank;
-    } mine = {(int)local, ctx->rank}, worst;
-    drop_repeated(&ctx->diagnostics);
-    if (ctx->ranks == 1) return local;
-    TRL_TRY(trli_mpi_check(ctx, MPI_Allreduce(&mine, &worst, 1, MPI_2INT, MPI_MAXLOC, ctx->comm), "MPI_Allreduce"));
-    TRL_TRY(share(ctx, worst.rank));
-    err = (trl_err)worst.code;
-done:
-    return err;
 }

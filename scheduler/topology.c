@@ -97,28 +97,29 @@ static trl_err load_machine(trli_topology *topology)
 }
 
 /* The ranks of this node that may use the same cores: how many, and which of them this one is. */
-static trl_err count_sharers(MPI_Comm comm, uint64_t key, int *index, int *count)
+static trl_err count_sharers(trl_context *ctx, uint64_t key, int *index, int *count)
 {
-    trl_err err = TRL_ERR_MPI;
+    trl_err err;
     MPI_Comm node = MPI_COMM_NULL, sharers = MPI_COMM_NULL;
     uint64_t mixed = key ^ (key >> 32);
-    if (MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node) != MPI_SUCCESS) goto done;
-    if (MPI_Comm_split(node, (int)(mixed & 0x7fffffff), 0, &sharers) != MPI_SUCCESS) goto done;
-    if (MPI_Comm_rank(sharers, index) != MPI_SUCCESS) goto done;
-    if (MPI_Comm_size(sharers, count) != MPI_SUCCESS) goto done;
-    err = TRL_OK;
+    int status = MPI_Comm_split_type(ctx->comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+    TRL_TRY(trli_mpi_check(ctx, status, "MPI_Comm_split_type"));
+    TRL_TRY(trli_mpi_check(ctx, MPI_Comm_split(node, (int)(mixed & 0x7fffffff), 0, &sharers), "MPI_Comm_split"));
+    TRL_TRY(trli_mpi_check(ctx, MPI_Comm_rank(sharers, index), "MPI_Comm_rank"));
+    TRL_TRY(trli_mpi_check(ctx, MPI_Comm_size(sharers, count), "MPI_Comm_size"));
 done:
-    if (sharers != MPI_COMM_NULL) MPI_Comm_free(&sharers);
-    if (node != MPI_COMM_NULL) MPI_Comm_free(&node);
+    trli_comm_free(ctx, &sharers);
+    trli_comm_free(ctx, &node);
     return err;
 }
 
-trl_err trli_topology_init(trli_topology *topology, MPI_Comm comm)
+trl_err trli_topology_init(trl_context *ctx, trli_topology *topology)
 {
-    trl_err err, loaded = load_machine(topology);
-    int index, count, usable, quota, code = (int)loaded;
-    TRL_TRY(MPI_Allreduce(MPI_IN_PLACE, &code, 1, MPI_INT, MPI_MAX, comm) == MPI_SUCCESS ? (trl_err)code : TRL_ERR_MPI);
-    TRL_TRY(count_sharers(comm, cpuset_hash(topology->machine), &index, &count));
+    int index, count, usable, quota;
+    trl_err err = load_machine(topology);
+    if (err != TRL_OK) (void)trl_fail(ctx, err, NULL, "the processors of this machine cannot be found: no memory");
+    TRL_TRY(trl_context_agree(ctx, err));
+    TRL_TRY(count_sharers(ctx, cpuset_hash(topology->machine), &index, &count));
     usable = (int)hwloc_get_nbobjs_by_depth(topology->machine, core_depth(topology->machine));
     quota = quota_processors();
     if (quota > 0 && quota < usable) {

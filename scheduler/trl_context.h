@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include <trl_err.h>
 
@@ -38,11 +39,20 @@ typedef struct trl_diagnostic {
 
 typedef struct trl_context_options {
     int threads; /* workers of this rank; 0: one per core of the rank's share */
+    /* OPTIONAL. A communication failed on this rank, or this rank failed where the others wait for it: it cannot agree with
+     * them any more. A program of several ranks prints what is recorded and ends them all by MPI_Abort, here or when it sees
+     * the error. Called once, from any thread. */
+    void (*lost)(trl_context *ctx, trl_err err);
+    /* OPTIONAL. What asks the program to stop ("SIGTERM"), or NULL. Asked by agreements and while compilers are waited for, which
+     * then fail with INTERRUPTED. */
+    const char *(*stop)(void);
+    /* OPTIONAL. A group of processes was started, or came to its end: a program that ends at once ends it, too. Thread: main. */
+    void (*child)(pid_t group, bool started);
 } trl_context_options;
 
 /* Create a context on a duplicate of comm. MPI must be initialised with at least MPI_THREAD_SERIALIZED. options may be
- * NULL. Communication on the duplicate returns errors. Collective: yes. Thread: main. Fails on all ranks, and without a
- * message, with MEMORY, MPI or INPUT (number of threads). */
+ * NULL. Communication on the duplicate returns errors. Collective: yes. Thread: main. Fails without a message, with
+ * MEMORY or INPUT (number of threads) on all ranks, with MPI on any. */
 TRL_API TRL_NODISCARD trl_err trl_context_create(MPI_Comm comm, const trl_context_options *options, trl_context **ctx);
 /* Destroy and set to NULL; NULL is allowed. Collective: yes. */
 TRL_API void trl_context_destroy(trl_context **ctx);
@@ -76,10 +86,21 @@ TRL_API void trl_context_clear_diagnostics(trl_context *ctx);
  * the text needs without NUL, as snprintf does. */
 TRL_API int trl_diagnostic_format(const trl_diagnostic *d, char *buffer, size_t size);
 
-/* Make all ranks return the same error: the largest code wins, and the diagnostics of the lowest rank that holds it
- * replace those of all others; of messages that say the same about the same place the first stays. Every setup phase
- * ends with it. Collective: yes. Thread: main. */
+/* Make all ranks return the same error: the largest code wins, and, if it is one, the diagnostics of the lowest rank that holds it
+ * replace those of all others; of messages that say the same about the same place the first stays. What is done between
+ * two collective calls, and can fail on one rank alone, ends with it. A rank with an error waits 10 s for the others;
+ * then it is lost. Collective: yes. Thread: main. */
 TRL_API TRL_NODISCARD trl_err trl_context_agree(trl_context *ctx, trl_err local);
+/* A phase is work with several collective calls. A rank that fails may leave it from anywhere, with its error: the others
+ * hear of it in the collective call that they come to, which fails likewise, as do all that follow, without communication,
+ * until all ranks are at the end of the phase, or of one around it. The end agrees on `local`, how this rank fared. Phases
+ * nest. Collective: yes. Thread: main. */
+TRL_API void trl_context_begin_phase(trl_context *ctx);
+TRL_API TRL_NODISCARD trl_err trl_context_end_phase(trl_context *ctx, trl_err local);
+/* Whether this rank can no longer agree with the others; see trl_context_options. Thread: any. */
+TRL_API bool trl_context_lost(const trl_context *ctx);
+/* Change the option `stop`. Thread: main. */
+TRL_API void trl_context_set_stop(trl_context *ctx, const char *(*stop)(void));
 
 /* MPI is initialised with MPI_THREAD_SERIALIZED: whoever calls MPI while a graph runs holds this lock for the call, and
  * only for calls that return at once. try_lock returns false when another thread holds it. Thread: any. */

@@ -3,6 +3,7 @@
 /* The smallest and the largest value of each equation: cheap enough to be looked at in a run. */
 #include <math.h>
 
+#include "context_impl.h"
 #include "simulation_impl.h"
 
 static void scan_patch(const trl_array *f, double extreme[2])
@@ -24,7 +25,6 @@ static void scan_patch(const trl_array *f, double extreme[2])
 
 trl_err trl_simulation_extremes(trl_simulation *sim, double *extremes)
 {
-    trl_err err = TRL_OK;
     for (int v = 0; v < sim->nequations; ++v) {
         extremes[2 * v] = extremes[2 * v + 1] = -INFINITY;
         for (int p = 0; p < sim->layout->nlocal; ++p) {
@@ -32,9 +32,7 @@ trl_err trl_simulation_extremes(trl_simulation *sim, double *extremes)
             scan_patch(&f, &extremes[2 * v]);
         }
     }
-    if (trl_context_ranks(sim->ctx) > 1 && MPI_Allreduce(MPI_IN_PLACE, extremes, 2 * sim->nequations, MPI_DOUBLE,
-                                                         MPI_MAX, trl_context_comm(sim->ctx)) != MPI_SUCCESS)
-        err = trl_fail(sim->ctx, TRL_ERR_MPI, NULL, "the extremes of the equations could not be combined");
+    trl_err err = trli_allreduce(sim->ctx, extremes, 2 * sim->nequations, MPI_DOUBLE, MPI_MAX);
     for (int v = 0; v < sim->nequations; ++v) extremes[2 * v] = -extremes[2 * v];
     return err;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "clock_impl.h"
+#include "context_impl.h"
 #include "simulation_impl.h"
 
 /* Steps whose tasks are timed, after the first: enough for the means that the report shows. */
@@ -212,13 +213,14 @@ trl_err trl_simulation_create(trl_context *ctx, const trl_problem *problem, trl_
     trl_simulation *s = calloc(1, sizeof *s);
     trl_err err = s ? TRL_OK : trl_fail(ctx, TRL_ERR_MEMORY, NULL, "no memory for a simulation");
     *sim = NULL;
+    trl_context_begin_phase(ctx);
     if (s) {
         s->ctx = ctx;
         s->problem = problem;
         err = create(s);
         s->compile_seconds = trli_clock() - start;
     }
-    err = trl_context_agree(ctx, err);
+    err = trl_context_end_phase(ctx, err);
     if (err != TRL_OK) trl_simulation_destroy(&s);
     *sim = s;
     return err;
@@ -264,14 +266,12 @@ static bool found_nonfinite(const trl_simulation *sim)
     return false;
 }
 
-trl_err trli_agree_on_result(trl_simulation *sim, trl_err err, trl_gidx step, int *result)
+trl_err trli_agree_on_result(trl_simulation *sim, trl_err err, int *result)
 {
-    int worst[2] = {(int)err, *result};
-    if (trl_context_ranks(sim->ctx) > 1 &&
-        MPI_Allreduce(MPI_IN_PLACE, worst, 2, MPI_INT, MPI_MAX, trl_context_comm(sim->ctx)) != MPI_SUCCESS)
-        err = trl_fail(sim->ctx, TRL_ERR_MPI, NULL, "the ranks could not agree on the result of step %" PRId64, step);
-    *result = worst[1];
-    return worst[0] != TRL_OK || err != TRL_OK ? trl_context_agree(sim->ctx, err) : TRL_OK;
+    int64_t most = *result;
+    err = trli_agree_max(sim->ctx, err, 1, &most);
+    *result = (int)most;
+    return err;
 }
 
 /* Run a program whose kernels check their results; all ranks return the same. */
@@ -282,7 +282,7 @@ static trl_err run_checked(trl_simulation *sim, trli_program *program, trl_gidx 
     int found = check && found_nonfinite(sim);
     sim->comm_bytes += program->comm_bytes;
     sim->comm_messages += program->comm_messages;
-    TRL_TRY(trli_agree_on_result(sim, err, step, &found));
+    TRL_TRY(trli_agree_on_result(sim, err, &found));
     if (found) err = trli_report_nonfinite(sim, step, time);
 done:
     return err;
@@ -314,12 +314,13 @@ static void set_present(trl_simulation *sim)
 trl_err trl_simulation_initialise(trl_simulation *sim)
 {
     trl_err err = TRL_OK;
+    trl_context_begin_phase(sim->ctx);
     set_present(sim);
     TRL_TRY(run_checked(sim, sim->initial, 0, sim->time, true));
     TRL_TRY(trli_check_first_step(sim));
     if (sim->problem->time.cfl <= 0) TRL_TRY(trli_limit_warn(sim));
 done:
-    return err;
+    return trl_context_end_phase(sim->ctx, err);
 }
 
 void trli_accept_steps(trl_simulation *sim, const trli_next_step *last, int count)

@@ -92,7 +92,7 @@ bool trli_done_at(const trl_simulation *sim, trl_gidx number, double time);
 /* simulation.c: the scalars of the model for a step. */
 void trli_set_times(trl_simulation *sim, const trli_next_step *next);
 /* The worst of all ranks' errors, which all return, and of *result. Collective: yes. */
-TRL_NODISCARD trl_err trli_agree_on_result(trl_simulation *sim, trl_err err, trl_gidx step, int *result);
+TRL_NODISCARD trl_err trli_agree_on_result(trl_simulation *sim, trl_err err, int *result);
 /* Take note that steps were taken, the last of them this one. */
 void trli_accept_steps(trl_simulation *sim, const trli_next_step *last, int count);
 

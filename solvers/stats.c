@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "context_impl.h"
 #include "simulation_impl.h"
 
 /* Sums over the points of a field. */
@@ -66,7 +67,6 @@ static void count_patch(const trl_simulation *sim, const trli_shown *shown, int 
 trl_err trl_simulation_field_stats(trl_simulation *sim, int field, trl_field_stats *stats)
 {
     const trli_shown *shown = &sim->shown[field];
-    MPI_Comm comm = trl_context_comm(sim->ctx);
     trl_err err = TRL_OK;
     tally t;
     memset(&t, 0, sizeof t);
@@ -75,10 +75,8 @@ trl_err trl_simulation_field_stats(trl_simulation *sim, int field, trl_field_sta
     for (int p = 0; p < sim->layout->nlocal; ++p) count_patch(sim, shown, p, &t);
     TRL_TRY(trl_sum_allreduce(sim->ctx, SUMS, t.sum));
     double extremes[4] = {t.extreme[0], t.extreme[1], t.extreme[2], t.invalid};
-    if (MPI_Allreduce(MPI_IN_PLACE, extremes, 4, MPI_DOUBLE, MPI_MAX, comm) != MPI_SUCCESS ||
-        MPI_Allreduce(MPI_IN_PLACE, &t.hash, 1, MPI_UINT64_T, MPI_SUM, comm) != MPI_SUCCESS)
-        return trl_fail(sim->ctx, TRL_ERR_MPI, NULL, "statistics of '%s' could not be combined over the ranks",
-                        shown->info.name);
+    TRL_TRY(trli_allreduce(sim->ctx, extremes, 4, MPI_DOUBLE, MPI_MAX));
+    TRL_TRY(trli_allreduce(sim->ctx, &t.hash, 1, MPI_UINT64_T, MPI_SUM));
     double weight = trl_sum_value(&t.sum[SUM_WEIGHT]);
     *stats = (trl_field_stats){.min = extremes[3] != 0 ? NAN : -extremes[0],
                                .max = extremes[3] != 0 ? NAN : extremes[1],
@@ -107,17 +105,17 @@ static bool earlier(const trli_nonfinite *a, const trli_nonfinite *b)
 /* The first of all workers' and ranks' findings. */
 static trl_err first_nonfinite(trl_simulation *sim, trli_nonfinite *first)
 {
-    MPI_Comm comm = trl_context_comm(sim->ctx);
+    trl_err err = TRL_OK;
     *first = (trli_nonfinite){0};
     for (int w = 0; w < sim->model->nworkers; ++w)
         if (earlier(&sim->model->nonfinite[w], first)) *first = sim->model->nonfinite[w];
     for (int r = 0; r < trl_context_ranks(sim->ctx); ++r) { /* only a failed step comes here: time does not matter */
         trli_nonfinite other = *first;
-        if (MPI_Bcast(&other, sizeof other, MPI_BYTE, r, comm) != MPI_SUCCESS)
-            return trl_fail(sim->ctx, TRL_ERR_MPI, NULL, "the ranks could not agree on the value that is not finite");
+        TRL_TRY(trli_broadcast(sim->ctx, &other, sizeof other, MPI_BYTE, r));
         if (earlier(&other, first)) *first = other;
     }
-    return TRL_OK;
+done:
+    return err;
 }
 
 trl_err trli_report_nonfinite(trl_simulation *sim, trl_gidx step, double time)

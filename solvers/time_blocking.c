@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "clock_impl.h"
+#include "context_impl.h"
 #include "simulation_impl.h"
 #include "tasks_impl.h"
 #include "time_blocks_impl.h"
@@ -52,12 +53,9 @@ static const double most_computed =
 /* All ranks go one way: if one of them cannot take several steps at once, none does; *new if it is on any. Collective: yes. */
 static trl_err agree(trl_simulation *sim, trl_err err, int *new)
 {
-    int any[2] = {sim->not_blocked != NULL, *new};
-    TRL_TRY(trl_context_agree(sim->ctx, err));
-    if (trl_context_ranks(sim->ctx) == 1) goto done;
-    if (MPI_Allreduce(MPI_IN_PLACE, any, 2, MPI_INT, MPI_MAX, trl_context_comm(sim->ctx)) != MPI_SUCCESS)
-        TRL_TRY(trl_fail(sim->ctx, TRL_ERR_MPI, NULL, "the ranks could not agree on the steps of a pass"));
-    *new = any[1];
+    int64_t any[2] = {sim->not_blocked != NULL, *new};
+    TRL_TRY(trli_agree_max(sim->ctx, err, 2, any));
+    *new = (int)any[1];
     if (any[0] && !sim->not_blocked) sim->not_blocked = "another rank cannot take several";
 done:
     return err;
@@ -255,7 +253,7 @@ static trl_err run_pass(trl_simulation *sim, trli_time_blocks *blocks, const trl
     err = trli_time_blocks_run(blocks, count);
     const int found = sim->problem->nan_check ? trli_time_blocks_nonfinite(blocks) : -1;
     int first = found < 0 ? 0 : count - found; /* the first of all ranks' is the largest */
-    TRL_TRY(trli_agree_on_result(sim, err, next[count - 1].number, &first));
+    TRL_TRY(trli_agree_on_result(sim, err, &first));
     if (first > 0) {
         const int bad = count - first;
         trli_time_blocks_show_nonfinite(blocks, bad);
@@ -305,13 +303,11 @@ static void note(trli_time_blocking *b, double ns, int steps)
 /* While a way is sought, ranks have to find the same: the longest time, and whether one of them still waits for kernels. */
 static trl_err share(trl_simulation *sim, double *ns)
 {
-    double worst[2] = {*ns, sim->model->compiling};
-    if (trl_context_ranks(sim->ctx) > 1 &&
-        MPI_Allreduce(MPI_IN_PLACE, worst, 2, MPI_DOUBLE, MPI_MAX, trl_context_comm(sim->ctx)) != MPI_SUCCESS)
-        return trl_fail(sim->ctx, TRL_ERR_MPI, NULL, "the ranks could not agree on the steps of a pass");
-    *ns = worst[0];
-    sim->blocking->compiling = worst[1] > 0;
-    return TRL_OK;
+    int64_t most[2] = {(int64_t)*ns, sim->model->compiling};
+    trl_err err = trli_agree_max(sim->ctx, TRL_OK, 2, most);
+    *ns = (double)most[0];
+    sim->blocking->compiling = most[1] > 0;
+    return err;
 }
 
 trl_err trl_simulation_advance(trl_simulation *sim, trl_stop stop, void *data)

@@ -134,7 +134,6 @@ static trl_err create_requests(trl_exchange *exchange)
     trl_err err = TRL_OK;
     trl_context *ctx = exchange->ctx;
 
-    TRL_TRY(trli_mpi_check(ctx, MPI_Comm_set_errhandler(exchange->comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler"));
     for (int i = 0; i < exchange->receives.nmessages; ++i) {
         const trli_message *m = &exchange->receives.message[i];
         int code = MPI_Recv_init(exchange->receive_buffer + m->offset, (int)m->words, MPI_UINT64_T, m->peer, 0,
@@ -161,6 +160,7 @@ trl_err trl_exchange_create(trl_context *ctx, const trl_layout *layout, int nfie
     void *memory = NULL;
 
     *result = NULL;
+    trl_context_begin_phase(ctx);
     err = trl_memory_alloc(ctx, sizeof *exchange, "a ghost exchange", &memory);
     if (err == TRL_OK) {
         exchange = memory;
@@ -168,29 +168,33 @@ trl_err trl_exchange_create(trl_context *ctx, const trl_layout *layout, int nfie
         err = trli_exchange_plan(exchange, layout, nfields, fields);
     }
     if (err == TRL_OK) err = allocate_buffers(exchange);
-    TRL_TRY(trl_context_agree(ctx, err)); /* before the first collective call: no rank enters it alone */
-
-    err = trli_mpi_check(ctx, MPI_Comm_dup(trl_context_comm(ctx), &exchange->comm), "MPI_Comm_dup");
+    if (err == TRL_OK) err = trli_comm_create(ctx, &exchange->comm);
     if (err == TRL_OK) err = create_requests(exchange);
-    TRL_TRY(trl_context_agree(ctx, err));
+    err = trl_context_end_phase(ctx, err);
+    if (err != TRL_OK) trl_exchange_destroy(&exchange);
     *result = exchange;
-    exchange = NULL;
-done:
-    trl_exchange_destroy(&exchange);
     return err;
 }
 
 /* After a failed run some ranks may have begun an exchange that others never will. The others catch up, so that every
  * message is matched and no buffer stays with MPI. */
-static void complete_on_all_ranks(trl_exchange *exchange)
+static trl_err complete_on_all_ranks(trl_exchange *exchange)
 {
+    trl_context *ctx = exchange->ctx;
     int64_t most = exchange->begun;
-    MPI_Allreduce(MPI_IN_PLACE, &most, 1, MPI_INT64_T, MPI_MAX, exchange->comm);
+    trl_err err;
+    TRL_TRY(trli_mpi_check(ctx, MPI_Allreduce(MPI_IN_PLACE, &most, 1, MPI_INT64_T, MPI_MAX, exchange->comm),
+                           "MPI_Allreduce"));
     for (; exchange->begun < most; ++exchange->begun) {
-        MPI_Waitall(exchange->nrequests, exchange->request, MPI_STATUSES_IGNORE);
-        MPI_Startall(exchange->nrequests, exchange->request);
+        TRL_TRY(trli_mpi_check(ctx, MPI_Waitall(exchange->nrequests, exchange->request, MPI_STATUSES_IGNORE),
+                               "MPI_Waitall"));
+        TRL_TRY(trli_mpi_check(ctx, MPI_Startall(exchange->nrequests, exchange->request), "MPI_Startall"));
     }
-    MPI_Waitall(exchange->nrequests, exchange->request, MPI_STATUSES_IGNORE);
+    TRL_TRY(
+        trli_mpi_check(ctx, MPI_Waitall(exchange->nrequests, exchange->request, MPI_STATUSES_IGNORE), "MPI_Waitall"));
+    exchange->under_way = false;
+done:
+    return err;
 }
 
 static void free_traffic(trl_context *ctx, trli_traffic *traffic)
@@ -203,14 +207,17 @@ static void free_traffic(trl_context *ctx, trli_traffic *traffic)
 void trl_exchange_destroy(trl_exchange **exchange)
 {
     trl_exchange *self = *exchange;
+    *exchange = NULL;
     if (self == NULL) return;
     trl_context *ctx = self->ctx;
     void *receive_buffer = self->receive_buffer, *send_buffer = self->send_buffer, *request = self->request,
          *memory = self;
 
-    if (self->comm != MPI_COMM_NULL) complete_on_all_ranks(self);
-    for (int i = 0; i < self->nrequests; ++i) MPI_Request_free(&self->request[i]);
-    if (self->comm != MPI_COMM_NULL) MPI_Comm_free(&self->comm);
+    if (self->comm != MPI_COMM_NULL && !trl_context_lost(ctx)) (void)!complete_on_all_ranks(self);
+    if (trl_context_lost(ctx) && self->under_way) return; /* its buffers stay with MPI */
+    for (int i = 0; i < self->nrequests; ++i)
+        (void)!trli_mpi_check(ctx, MPI_Request_free(&self->request[i]), "MPI_Request_free");
+    trli_comm_free(ctx, &self->comm);
     free_traffic(ctx, &self->receives);
     free_traffic(ctx, &self->sends);
     free_traffic(ctx, &self->copies);
@@ -218,7 +225,6 @@ void trl_exchange_destroy(trl_exchange **exchange)
     trl_memory_free(ctx, &send_buffer);
     trl_memory_free(ctx, &request);
     trl_memory_free(ctx, &memory);
-    *exchange = NULL;
 }
 
 /* Start the requests first <= i < first + n. */
@@ -268,6 +274,7 @@ trl_err trl_exchange_finish(trl_exchange *exchange, const trl_array *const *arra
         return trl_fail(exchange->ctx, TRL_ERR_USAGE, NULL,
                         "exchange: trl_exchange_finish without trl_exchange_begin before it");
     }
+    if (trl_context_lost(exchange->ctx)) return TRL_ERR_MPI; /* the others may send no more */
     if (exchange->nrequests > 0) {
         if (!trl_context_mpi_try_lock(exchange->ctx)) return TRL_OK;
         int code = MPI_Testall(exchange->nrequests, exchange->request, &complete, MPI_STATUSES_IGNORE);

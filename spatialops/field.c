@@ -229,7 +229,7 @@ static trl_err plan_exchange(trl_field *field)
         reach.hi[a] = field->ghost_hi[a];
     }
     trl_footprint_add(&wanted.footprint, &reach);
-    TRL_TRY(trl_context_agree(field->ctx, take_all_memory(field))); /* nobody exchanges alone */
+    TRL_TRY(take_all_memory(field));
     TRL_TRY(trl_exchange_create(field->ctx, field->layout, 1, &wanted, &field->exchange));
 done:
     return err;
@@ -265,7 +265,7 @@ done:
     return err;
 }
 
-trl_err trl_field_exchange(trl_field *field)
+static trl_err exchange(trl_field *field)
 {
     trl_err err = TRL_OK;
     const trl_array *arrays[1] = {field->array};
@@ -277,4 +277,10 @@ trl_err trl_field_exchange(trl_field *field)
     for (int p = 0; p < field->layout->nlocal; ++p) extend_valid(field, p);
 done:
     return err;
+}
+
+trl_err trl_field_exchange(trl_field *field)
+{
+    trl_context_begin_phase(field->ctx);
+    return trl_context_end_phase(field->ctx, exchange(field));
 }

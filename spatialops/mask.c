@@ -265,10 +265,11 @@ trl_err trl_mask_count(const trl_mask *mask, int64_t *count)
 {
     mask_job job = {.mask = mask};
     trl_context *ctx = mask->layout->ctx;
+    trl_context_begin_phase(ctx);
     trl_err err = trli_span_sweep(NULL, mask->layout, mask->location, count_span, &job);
-    if (err != TRL_OK) return err;
-    int status = MPI_Allreduce(&job.count, count, 1, MPI_INT64_T, MPI_SUM, trl_context_comm(ctx));
-    return trli_mpi_check(ctx, status, "MPI_Allreduce");
+    if (err == TRL_OK) err = trli_allreduce(ctx, &job.count, 1, MPI_INT64_T, MPI_SUM);
+    *count = job.count;
+    return trl_context_end_phase(ctx, err);
 }
 
 /* dst[i] = src[i * step] where a bit is set; n <= 64. */

@@ -189,8 +189,7 @@ static trl_err check(const trl_field *field, const trl_mask *mask)
 static trl_err combine(reduction_job *job, double *value, double *weights)
 {
     trl_context *ctx = job->layout->ctx;
-    MPI_Comm comm = trl_context_comm(ctx);
-    int status;
+    trl_err err;
     for (int c = 1; c < job->chunks; ++c) {
         trli_partial_merge(&job->value[0], job->merge, &job->value[c]);
         job->eighths[0] += job->eighths[c];
@@ -199,16 +198,16 @@ static trl_err combine(reduction_job *job, double *value, double *weights)
         int64_t words[TRLI_PARTIAL_WORDS + 1];
         trli_partial_pack_sum(&job->value[0], words);
         words[TRLI_PARTIAL_WORDS] = job->eighths[0];
-        status = MPI_Allreduce(MPI_IN_PLACE, words, TRLI_PARTIAL_WORDS + 1, MPI_INT64_T, MPI_SUM, comm);
+        err = trli_allreduce(ctx, words, TRLI_PARTIAL_WORDS + 1, MPI_INT64_T, MPI_SUM);
         *value = trli_partial_unpack_sum(words);
         *weights = (double)words[TRLI_PARTIAL_WORDS] / 8;
     } else {
         double pair[TRLI_PARTIAL_PAIR];
         trli_partial_pack_extreme(&job->value[0], job->merge, pair);
-        status = MPI_Allreduce(MPI_IN_PLACE, pair, TRLI_PARTIAL_PAIR, MPI_DOUBLE, MPI_MAX, comm);
+        err = trli_allreduce(ctx, pair, TRLI_PARTIAL_PAIR, MPI_DOUBLE, MPI_MAX);
         *value = trli_partial_unpack_extreme(job->merge, pair);
     }
-    return trli_mpi_check(ctx, status, "MPI_Allreduce");
+    return err;
 }
 
 static double finish(const reduction_job *job, double value, double weights)
@@ -243,10 +242,9 @@ trl_err trl_field_reduce(trl_field *field, trl_loop *loop, trl_reduction kind, t
                                   : kind == TRL_REDUCE_MAX || kind == TRL_REDUCE_LINF ? TRLI_MERGE_MAX
                                                                                       : TRLI_MERGE_SUM};
     for (int c = 0; c < job.chunks; ++c) trli_partial_clear(&job.value[c], job.merge);
+    trl_context_begin_phase(job.layout->ctx);
     if (err == TRL_OK) err = trli_span_sweep(loop, job.layout, job.location, reduce_span, &job);
-    TRL_TRY(trl_context_agree(job.layout->ctx, err)); /* a rank that failed must not leave the others waiting */
-    TRL_TRY(combine(&job, &value, &sum));
+    if (err == TRL_OK) err = combine(&job, &value, &sum);
     *result = finish(&job, value, sum);
-done:
-    return err;
+    return trl_context_end_phase(job.layout->ctx, err);
 }

@@ -178,7 +178,5 @@ trl_err trl_sum_allreduce(trl_context *ctx, int n, trl_sum *sums)
         trl_sum_normalise(&sums[i]);
         memset((char *)&sums[i] + tail, 0, sizeof sums[i] - tail); /* the padding is summed too */
     }
-    int code = MPI_Allreduce(MPI_IN_PLACE, sums, n * (int)(sizeof *sums / sizeof(int64_t)), MPI_INT64_T, MPI_SUM,
-                             trl_context_comm(ctx));
-    return trli_mpi_check(ctx, code, "MPI_Allreduce");
+    return trli_allreduce(ctx, sums, n * (int)(sizeof *sums / sizeof(int64_t)), MPI_INT64_T, MPI_SUM);
 }

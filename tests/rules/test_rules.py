@@ -92,6 +92,22 @@ def rule_silence():
                 yield f"{name(path)}:{number}: '{found[1]}': the library never prints or exits"
 
 
+def rule_collectives():
+    """Collective calls of MPI are those of agree.c, each behind an agreement, and few that say why they need none."""
+    pattern = re.compile(r"\bMPI_(Allreduce|Reduce|Bcast|Barrier|Gather|Allgather|Alltoall|Scan|Comm_dup|Comm_split)\w*")
+    exempt = {
+        "scheduler/agree.c",
+        "scheduler/context.c",  # before there is a context
+        "scheduler/topology.c",  # likewise
+        "scheduler/diagnostic.c",  # a part of the agreement
+        "spatialops/exchange.c",  # when an exchange is destroyed, which all ranks do
+    }
+    for path in files("*.[ch]", "*.cu"):
+        for number, line in enumerate(code_of(path).splitlines(), 1):
+            if (found := pattern.search(line)) and name(path) not in exempt:
+                yield f"{name(path)}:{number}: {found[0]}: a rank that failed before does not come to it; use trli_allreduce, ..."
+
+
 def rule_length():
     """Files below 600 lines, functions of at most 80."""
     for path in files("*.[ch]", "*.cu", "*.py", "*.sh", folders=LAYERS + ("tests",)):

@@ -4,6 +4,8 @@
 /* The context: error codes, messages and their places, agreement across ranks, threads, topology, memory accounts. */
 #include "trl_test.h"
 
+#include "context_impl.h"
+
 #include <limits.h>
 #include <pthread.h>
 #include <unistd.h>
@@ -149,15 +151,101 @@ START_TEST(ranks_agree_on_the_largest_code_and_its_lowest_holder)
 }
 END_TEST
 
-START_TEST(ranks_agree_on_success_and_on_the_warnings_of_rank_0)
+START_TEST(ranks_agree_on_success_and_keep_their_warnings)
 {
     const trl_diagnostic *list;
-    if (trl_context_rank(test_ctx) == 0) trl_warn(test_ctx, NULL, "careful");
+    const int mine = trl_context_rank(test_ctx) == 0;
+    if (mine) trl_warn(test_ctx, NULL, "careful");
     trl_err agreed = trl_context_agree(test_ctx, TRL_OK);
-    int good =
-        agreed == TRL_OK && trl_context_diagnostics(test_ctx, &list) == 1 && strcmp(list[0].text, "careful") == 0;
+    int good = agreed == TRL_OK && trl_context_diagnostics(test_ctx, &list) == mine &&
+               (!mine || strcmp(list[0].text, "careful") == 0);
     MPI_Allreduce(MPI_IN_PLACE, &good, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
     ck_assert_msg(good, "%s", test_messages());
+}
+END_TEST
+
+/* What a setup function is like: two collective calls, of which a rank may reach none, one or both. */
+static trl_err two_calls(int from, int *values)
+{
+    trl_err err = TRL_OK;
+    trl_context_begin_phase(test_ctx);
+    for (int call = 0; call < 2; ++call) {
+        if (from == call && trl_context_rank(test_ctx) == trl_context_ranks(test_ctx) - 1)
+            TRL_TRY(trl_fail(test_ctx, TRL_ERR_MEMORY, NULL, "before call %d", call));
+        TRL_TRY(trli_allreduce(test_ctx, &values[call], 1, MPI_INT, MPI_SUM));
+    }
+done:
+    return trl_context_end_phase(test_ctx, err);
+}
+
+START_TEST(a_rank_may_leave_a_phase_from_anywhere)
+{
+    for (int from = 0; from < 3; ++from) {
+        int values[2] = {1, 1}, n = trl_context_ranks(test_ctx);
+        char expected[40];
+        test_clear();
+        trl_context_begin_phase(test_ctx); /* phases nest */
+        trl_err inner = two_calls(from, values), again = trl_context_agree(test_ctx, TRL_OK);
+        trl_err outer = trl_context_end_phase(test_ctx, inner), after = trl_context_agree(test_ctx, TRL_OK);
+        snprintf(expected, sizeof expected, "before call %d\n", from);
+        int good = inner == (from < 2 ? TRL_ERR_MEMORY : TRL_OK) && outer == inner && after == TRL_OK;
+        good = good && again == TRL_OK; /* the inner phase was the failed one: its end brought the ranks together */
+        good = good && strcmp(test_messages(), from < 2 ? expected : "") == 0;
+        good = good && (from < 2 || (values[0] == n && values[1] == n));
+        MPI_Allreduce(MPI_IN_PLACE, &good, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+        ck_assert_msg(good, "from %d: %s, %s, %s: %s", from, trl_err_name(inner), trl_err_name(outer),
+                      trl_err_name(after), test_messages());
+    }
+}
+END_TEST
+
+/* One rank fails before a phase that the others begin. */
+START_TEST(a_phase_that_only_some_ranks_begin_brings_none_together)
+{
+    const int n = trl_context_ranks(test_ctx);
+    int values[2] = {1, 1};
+    trl_err inner = TRL_ERR_MEMORY, again = TRL_OK;
+    trl_context_begin_phase(test_ctx);
+    if (trl_context_rank(test_ctx) == n - 1) {
+        inner = trl_fail(test_ctx, TRL_ERR_MEMORY, NULL, "before the phase");
+    } else {
+        inner = two_calls(2, values);
+        again = two_calls(2, values);
+    }
+    trl_err outer = trl_context_end_phase(test_ctx, inner), after = trl_context_agree(test_ctx, TRL_OK);
+    int good = inner == TRL_ERR_MEMORY && outer == TRL_ERR_MEMORY && after == TRL_OK;
+    good = good && (trl_context_rank(test_ctx) == n - 1 || again == TRL_ERR_MEMORY);
+    good = good && strcmp(test_messages(), "before the phase\n") == 0;
+    MPI_Allreduce(MPI_IN_PLACE, &good, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    ck_assert_msg(good, "%s, %s, %s, %s: %s", trl_err_name(inner), trl_err_name(again), trl_err_name(outer),
+                  trl_err_name(after), test_messages());
+}
+END_TEST
+
+START_TEST(agreement_gives_the_largest_values)
+{
+    const int rank = trl_context_rank(test_ctx), last = trl_context_ranks(test_ctx) - 1;
+    int64_t values[3] = {rank, -rank, rank == last / 2 ? INT64_MAX : INT64_MIN};
+    trl_err err = trli_agree_max(test_ctx, TRL_OK, 3, values);
+    int good = err == TRL_OK && values[0] == last && values[1] == 0 && values[2] == INT64_MAX;
+    MPI_Allreduce(MPI_IN_PLACE, &good, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    ck_assert(good);
+}
+END_TEST
+
+static const char *ask_to_stop(void)
+{
+    return "a test";
+}
+
+START_TEST(agreements_hear_that_one_rank_is_asked_to_stop)
+{
+    if (trl_context_rank(test_ctx) == trl_context_ranks(test_ctx) - 1) trl_context_set_stop(test_ctx, ask_to_stop);
+    trl_err err = trl_context_agree(test_ctx, TRL_OK);
+    trl_context_set_stop(test_ctx, NULL);
+    int good = err == TRL_ERR_INTERRUPTED && strstr(test_messages(), "stopped by a test before the first step") != NULL;
+    MPI_Allreduce(MPI_IN_PLACE, &good, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    ck_assert_msg(good, "%s: %s", trl_err_name(err), test_messages());
 }
 END_TEST
 
@@ -334,7 +422,11 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, failing_without_a_context_still_returns_the_code);
     tcase_add_test(tc, threads_may_fail_at_the_same_time);
     tcase_add_test(tc, ranks_agree_on_the_largest_code_and_its_lowest_holder);
-    tcase_add_test(tc, ranks_agree_on_success_and_on_the_warnings_of_rank_0);
+    tcase_add_test(tc, ranks_agree_on_success_and_keep_their_warnings);
+    tcase_add_test(tc, a_rank_may_leave_a_phase_from_anywhere);
+    tcase_add_test(tc, a_phase_that_only_some_ranks_begin_brings_none_together);
+    tcase_add_test(tc, agreement_gives_the_largest_values);
+    tcase_add_test(tc, agreements_hear_that_one_rank_is_asked_to_stop);
     tcase_add_test(tc, agreement_carries_messages_of_any_length);
     tcase_add_test(tc, the_context_knows_its_ranks);
     tcase_add_test(tc, the_ranks_of_a_node_share_its_cores);

@@ -6,6 +6,8 @@
 # A signal is heard whatever a run is doing: the first one stops it at the next possible point, the second one at once. TRL_SIGNALS is how
 # many signals are sent at times spread over a run.
 : "${TRELLIS_BUILD:?set TRELLIS_BUILD to the build folder}"
+process=
+trap '[ -z "$process" ] || kill -9 "$process"' EXIT
 write_deck
 export TRELLIS_CACHE_DIR=$PWD/cache
 mkdir -m 700 cache
@@ -25,8 +27,9 @@ ends() {
         kill -0 "$1" 2>/dev/null || break
         sleep 0.05
     done
-    ! kill -0 "$1" 2>/dev/null || { kill -9 "$1"; fail "it did not end"; }
+    ! kill -0 "$1" 2>/dev/null || fail "it did not end"
     wait "$1" || status=$?
+    process=
 }
 
 nothing_aside() {
@@ -39,9 +42,9 @@ nothing_aside() {
 cat >compiler.sh <<'SH'
 #!/bin/bash
 trap '' TERM
-echo $$ >>compiler.pid
+echo $$ >>"${0%/*}/compiler.pid"
 sleep 300 &
-echo $! >>compiler.pid
+echo $! >>"${0%/*}/compiler.pid"
 wait
 SH
 chmod +x compiler.sh

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* How a failure of one rank reaches the others.
+ *
+ * Every collective call of Trellis is made here, or between two agreements, and an agreement stands before each: a rank that failed goes to
+ * the next agreement of its way back, whichever that is, and meets there the others, who are at the next one of theirs. All agreements are
+ * alike on the wire for that reason. From then on, until the innermost phase ends that all ranks are in, agreements return the error without
+ * a message: ranks unwind at their own pace, and meet again behind that phase.
+ *
+ * What is left are failures of the messages themselves, and ranks whom a failure kept from work that the others wait for. There the rank is
+ * lost: whoever made the context ends all ranks. */
+#include <string.h>
+#include <time.h>
+
+#include "clock_impl.h"
+#include "context_impl.h"
+
+enum { FAILED_WAIT_S = 10 /* a rank that failed, for the others */ };
+
+/* The numbers of an agreement. */
+enum {
+    KEY,        /* how the ranks fared */
+    SHALLOWEST, /* minus the phases that the rank is in */
+    CALLERS     /* those of trli_agree_max */
+};
+
+trl_err trli_context_lose(trl_context *ctx, trl_err err)
+{
+    /* Relaxed: the flag tells of nothing but itself. */
+    if (atomic_exchange_explicit(&ctx->lost, true, memory_order_relaxed)) return err;
+    if (ctx->options.lost) ctx->options.lost(ctx, err);
+    return err;
+}
+
+bool trl_context_lost(const trl_context *ctx)
+{
+    return atomic_load_explicit(&ctx->lost, memory_order_relaxed);
+}
+
+trl_err trli_mpi_check(trl_context *ctx, int status, const char *call)
+{
+    char text[MPI_MAX_ERROR_STRING] = "";
+    int length = 0;
+    if (status == MPI_SUCCESS) return TRL_OK;
+    MPI_Error_string(status, text, &length);
+    return trli_context_lose(ctx, trl_fail(ctx, TRL_ERR_MPI, NULL, "%s failed on rank %d: %s", call, ctx->rank, text));
+}
+
+/* ---- agreement ---- */
+
+/* The largest code wins, then the lowest rank: both in one number, of which the largest counts. */
+static int64_t key_of(trl_err err, int rank)
+{
+    return (int64_t)err << 32 | (INT32_MAX - rank);
+}
+
+/* A rank that failed does not wait for ever: the others may wait for what it will never send. */
+static trl_err wait_impatiently(trl_context *ctx, trl_err local, MPI_Request request[2], double deadline)
+{
+    int complete = 0;
+    for (;;) {
+        int status = MPI_Testall(2, request, &complete, MPI_STATUSES_IGNORE);
+        if (status != MPI_SUCCESS) return trli_mpi_check(ctx, status, "MPI_Testall");
+        if (complete) return TRL_OK;
+        if (trli_clock() > deadline) {
+            trl_warn(ctx, NULL, "rank %d failed where the other ranks wait for it: all are ended", ctx->rank);
+            return trli_context_lose(ctx, local);
+        }
+        nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
+    }
+}
+
+/* Every rank learns the maxima. In round k a rank has what it knows from 2^k ranks, itself the last of them; the largest of numbers may
+ * be counted twice, so that any number of ranks will do. No collective call of MPI: blocking ones cannot be left, and others are slow. */
+static trl_err share_largest(trl_context *ctx, trl_err local, int64_t values[TRLI_AGREED])
+{
+    const double deadline = local == TRL_OK ? 0 : trli_clock() + FAILED_WAIT_S;
+    trli_agreement *a = &ctx->agreement;
+    trl_err err = TRL_OK;
+    a->under_way = true;
+    for (int round = 0, distance = 1; distance < ctx->ranks; ++round, distance *= 2) {
+        int to = (ctx->rank + distance) % ctx->ranks, from = (ctx->rank - distance + ctx->ranks) % ctx->ranks;
+        MPI_Request request[2];
+        memcpy(a->sent, values, sizeof a->sent);
+        TRL_TRY(trli_mpi_check(ctx, MPI_Irecv(a->received, TRLI_AGREED, MPI_INT64_T, from, round, a->comm, &request[0]),
+                               "MPI_Irecv"));
+        TRL_TRY(trli_mpi_check(ctx, MPI_Isend(a->sent, TRLI_AGREED, MPI_INT64_T, to, round, a->comm, &request[1]),
+                               "MPI_Isend"));
+        if (local == TRL_OK)
+            TRL_TRY(trli_mpi_check(ctx, MPI_Waitall(2, request, MPI_STATUSES_IGNORE), "MPI_Waitall"));
+        else
+            TRL_TRY(wait_impatiently(ctx, local, request, deadline));
+        for (int i = 0; i < TRLI_AGREED; ++i)
+            if (a->received[i] > values[i]) values[i] = a->received[i];
+    }
+    a->under_way = false;
+done:
+    return err;
+}
+
+trl_err trli_context_stopped(trl_context *ctx)
+{
+    const char *by = ctx->options.stop ? ctx->options.stop() : NULL;
+    return by ? trl_fail(ctx, TRL_ERR_INTERRUPTED, NULL, "stopped by %s before the first step", by) : TRL_OK;
+}
+
+trl_err trli_agree_max(trl_context *ctx, trl_err local, int n, int64_t *values)
+{
+    trli_agreement *a = &ctx->agreement;
+    int64_t all[TRLI_AGREED];
+    trl_err err = local;
+    if (a->failed != TRL_OK) return a->failed;
+    if (trl_context_lost(ctx)) return local != TRL_OK ? local : TRL_ERR_MPI;
+    if (local == TRL_OK) err = local = trli_context_stopped(ctx);
+    if (local != TRL_OK) trli_diagnostics_unique(&ctx->diagnostics);
+    if (ctx->ranks == 1) goto done;
+    all[KEY] = key_of(local, ctx->rank);
+    all[SHALLOWEST] = -a->depth;
+    for (int i = 0; i < TRLI_AGREED - CALLERS; ++i) all[CALLERS + i] = i < n ? values[i] : INT64_MIN;
+    TRL_TRY(share_largest(ctx, local, all));
+    for (int i = 0; i < n; ++i) values[i] = all[CALLERS + i];
+    err = (trl_err)(all[KEY] >> 32);
+    if (err == TRL_OK) goto done;
+    a->failed_depth = (int)-all[SHALLOWEST];
+    if (a->failed_depth > 0) a->failed = err;
+    trl_err shared = trli_diagnostics_share(ctx, INT32_MAX - (int)(all[KEY] & INT32_MAX));
+    if (shared != TRL_OK) err = shared;
+done:
+    return err;
+}
+
+trl_err trl_context_agree(trl_context *ctx, trl_err local)
+{
+    trli_diagnostics_unique(&ctx->diagnostics); /* of warnings, too */
+    return trli_agree_max(ctx, local, 0, NULL);
+}
+
+void trl_context_begin_phase(trl_context *ctx)
+{
+    ++ctx->agreement.depth;
+}
+
+trl_err trl_context_end_phase(trl_context *ctx, trl_err local)
+{
+    trli_agreement *a = &ctx->agreement;
+    trl_err err = trl_context_agree(ctx, local);
+    if (a->depth == a->failed_depth) a->failed = TRL_OK; /* all ranks are here */
+    --a->depth;
+    return err;
+}
+
+void trl_context_set_stop(trl_context *ctx, const char *(*stop)(void))
+{
+    ctx->options.stop = stop;
+}
+
+/* ---- collective calls ---- */
+
+trl_err trli_allreduce(trl_context *ctx, void *values, int n, MPI_Datatype type, MPI_Op op)
+{
+    trl_err err;
+    TRL_TRY(trl_context_agree(ctx, TRL_OK));
+    if (ctx->ranks > 1)
+        err = trli_mpi_check(ctx, MPI_Allreduce(MPI_IN_PLACE, values, n, type, op, ctx->comm), "MPI_Allreduce");
+done:
+    return err;
+}
+
+trl_err trli_broadcast(trl_context *ctx, void *values, int n, MPI_Datatype type, int root)
+{
+    trl_err err;
+    TRL_TRY(trl_context_agree(ctx, TRL_OK));
+    if (ctx->ranks > 1) err = trli_mpi_check(ctx, MPI_Bcast(values, n, type, root, ctx->comm), "MPI_Bcast");
+done:
+    return err;
+}
+
+trl_err trli_comm_create(trl_context *ctx, MPI_Comm *comm)
+{
+    trl_err err;
+    *comm = MPI_COMM_NULL;
+    TRL_TRY(trl_context_agree(ctx, TRL_OK));
+    TRL_TRY(trli_mpi_check(ctx, MPI_Comm_dup(ctx->comm, comm), "MPI_Comm_dup"));
+    TRL_TRY(trli_mpi_check(ctx, MPI_Comm_set_errhandler(*comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler"));
+done:
+    return err;
+}
+
+/* Not while messages may still come: a lost rank leaves communicators to the end of the program. */
+void trli_comm_free(trl_context *ctx, MPI_Comm *comm)
+{
+    if (*comm == MPI_COMM_NULL || trl_context_lost(ctx)) return;
+    (void)!trli_mpi_check(ctx, MPI_Comm_free(comm), "MPI_Comm_free");
+}
