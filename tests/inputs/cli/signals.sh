@@ -48,6 +48,7 @@ same whole/series.csv out/series.csv
 
 # All ranks agree on the step; mpirun passes the signal on and ends with the ranks' status or its own.
 rm -rf out
+export OMPI_MCA_odls_base_sigkill_timeout=5 # on a busy machine a second is short
 ranks 2 "$TRELLIS" run deck.yaml --steps 1e8 $series --quiet >stdout.txt 2>stderr.txt &
 process=$!
 wait_for out/series.csv
