@@ -36,7 +36,8 @@ def run(options, deck, folder, settings):
     report = folder / "report.json"
     report.unlink(missing_ok=True)
     command = RANKS if "ranks" in settings else []
-    command = command + [options.trellis, "run", str(deck), "--quiet", "--report", str(report), "--set", f"output.directory={folder / 'out'}"]
+    command = command + [options.trellis, "run", str(deck), "--quiet", "--report", str(report), "--set", f"output.directory={folder / 'out'}",
+                         "--set", "run.threads=2"]  # settings after it win; on many cores, all of them for each of many jobs are too many
     for setting in [s for s in settings if s != "ranks"]:
         command += ["--set", setting]
     environment = {"OMPI_MCA_ess_singleton_isolated": "1", **os.environ}
