@@ -18,12 +18,12 @@ struct trl_binding {
 
 const trl_grid *trl_deps_grid(const trl_deps *deps)
 {
-    return &deps->model->layout->grid;
+    return deps ? &deps->model->layout->grid : NULL;
 }
 
 const trl_grid *trl_binding_grid(const trl_binding *binding)
 {
-    return &binding->model->layout->grid;
+    return binding ? &binding->model->layout->grid : NULL;
 }
 
 static int find_own(int n, const trli_advertised *list, const char *name)
@@ -35,11 +35,13 @@ static int find_own(int n, const trli_advertised *list, const char *name)
 
 int trl_binding_computed(const trl_binding *binding, const char *name)
 {
+    if (!binding || !name) return -1;
     return find_own(binding->entry->ncomputed, binding->entry->computed, name);
 }
 
 int trl_binding_required(const trl_binding *binding, const char *name)
 {
+    if (!binding || !name) return -1;
     return find_own(binding->entry->nrequired, binding->entry->required, name);
 }
 
@@ -72,12 +74,14 @@ static trl_err advertise(trl_deps *deps, trli_advertised **list, int *n, const c
 trl_err trl_deps_compute(trl_deps *deps, const char *name, trl_location location)
 {
     trli_advertised *added = NULL;
+    if (!deps) return TRL_ERR_USAGE;
     return advertise(deps, &deps->entry->computed, &deps->entry->ncomputed, name, location, &added);
 }
 
 trl_err trl_deps_require(trl_deps *deps, const char *name, trl_location location, const int lo[3], const int hi[3])
 {
     trli_advertised *added = NULL;
+    if (!deps) return TRL_ERR_USAGE;
     trl_err err = advertise(deps, &deps->entry->required, &deps->entry->nrequired, name, location, &added);
     for (int a = 0; err == TRL_OK && a < deps->model->layout->grid.dim; ++a) {
         int low = lo ? lo[a] : 0, high = hi ? hi[a] : 0;

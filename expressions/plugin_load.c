@@ -152,6 +152,10 @@ trl_err trl_registry_load(trl_registry *registry, const char *name, const char *
     trl_err err = TRL_OK;
     char path[PATH_MAX];
     bool known;
+    if (!registry) return TRL_ERR_USAGE;
+    if (!name || (!folders && nfolders > 0))
+        return trl_fail(registry->ctx, TRL_ERR_USAGE, place, "a plugin is loaded without %s",
+                        name ? "the folders that it is looked for in" : "its name");
     TRL_TRY(find_library(registry, name, folders, nfolders, place, path));
     /* RTLD_NOW: a missing symbol is found here, not in the middle of a run. */
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);

@@ -13,6 +13,7 @@
 
 trl_err trl_registry_create(trl_context *ctx, trl_registry **registry)
 {
+    if (!ctx || !registry) return TRL_ERR_USAGE;
     trl_registry *r = calloc(1, sizeof *r);
     *registry = NULL;
     if (!r) return trl_fail(ctx, TRL_ERR_MEMORY, NULL, "no memory for the registry of expression types");
@@ -23,9 +24,9 @@ trl_err trl_registry_create(trl_context *ctx, trl_registry **registry)
 
 void trl_registry_destroy(trl_registry **registry)
 {
-    trl_registry *r = *registry;
-    *registry = NULL;
+    trl_registry *r = registry ? *registry : NULL;
     if (!r) return;
+    *registry = NULL;
     for (int i = 0; i < r->count; ++i) free(r->entry[i].origin);
     free(r->entry);
     trli_registry_close_libraries(r);
@@ -113,6 +114,10 @@ trl_err trl_registry_add(trl_registry *registry, const trl_expr_type *type, cons
 {
     trl_registry *r = registry;
     trl_err err = TRL_OK;
+    if (!r) return TRL_ERR_USAGE;
+    if (!type || !origin)
+        return trl_fail(r->ctx, TRL_ERR_USAGE, place, "an expression type is registered without %s",
+                        type ? "its origin" : "its descriptor");
     TRL_TRY(check_type(r, type, origin, place));
     const trli_registry_entry *twin = find_entry(r, type->name);
     if (twin)
@@ -135,17 +140,18 @@ done:
 
 const trl_expr_type *trl_registry_find(const trl_registry *registry, const char *name)
 {
-    const trli_registry_entry *entry = find_entry(registry, name);
+    const trli_registry_entry *entry = registry && name ? find_entry(registry, name) : NULL;
     return entry ? entry->type : NULL;
 }
 
 int trl_registry_count(const trl_registry *registry)
 {
-    return registry->count;
+    return registry ? registry->count : 0;
 }
 
 const trl_expr_type *trl_registry_at(const trl_registry *registry, int i, const char **origin)
 {
+    if (!registry || i < 0 || i >= registry->count) return NULL;
     if (origin) *origin = registry->entry[i].origin;
     return registry->entry[i].type;
 }

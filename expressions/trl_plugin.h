@@ -122,6 +122,7 @@ typedef struct trl_plugin {
 
 extern TRL_API const trl_plugin trl_plugin_entry;
 
+/* NULL for deps, binding or a name is an error of all these: USAGE or PLUGIN, -1, or a NULL grid. */
 /* Declare a computed tag by the type's own name ("omega", or "q.x" for a component) and its location. */
 TRL_API TRL_NODISCARD trl_err trl_deps_compute(trl_deps *deps, const char *name, trl_location location);
 /* Declare a required tag, read at offsets lo..hi from each computed point (NULL: at the point itself). A modifier reads its inputs

@@ -6,7 +6,7 @@
 
 #include "deck_build_impl.h"
 
-enum { MEMBERS_MAX = 250000, NAME_BYTES = 256, INDICES_MAX = 8 };
+enum { MEMBERS_MAX = 1000000, NAME_BYTES = 256, INDICES_MAX = 8 };
 
 /* Names */
 

@@ -25,6 +25,8 @@ static void scan_patch(const trl_array *f, double extreme[2])
 
 trl_err trl_simulation_extremes(trl_simulation *sim, double *extremes)
 {
+    if (!sim) return TRL_ERR_USAGE;
+    if (!extremes) return trl_fail(sim->ctx, TRL_ERR_USAGE, NULL, "extremes need room for them");
     for (int v = 0; v < sim->nequations; ++v) {
         extremes[2 * v] = extremes[2 * v + 1] = -INFINITY;
         for (int p = 0; p < sim->layout->nlocal; ++p) {

@@ -210,9 +210,11 @@ done:
 trl_err trl_simulation_create(trl_context *ctx, const trl_problem *problem, trl_simulation **sim)
 {
     double start = trli_clock();
+    if (!ctx || !sim) return TRL_ERR_USAGE;
+    *sim = NULL;
+    if (!problem) return trl_fail(ctx, TRL_ERR_USAGE, NULL, "a simulation is made without its problem");
     trl_simulation *s = calloc(1, sizeof *s);
     trl_err err = s ? TRL_OK : trl_fail(ctx, TRL_ERR_MEMORY, NULL, "no memory for a simulation");
-    *sim = NULL;
     trl_context_begin_phase(ctx);
     if (s) {
         s->ctx = ctx;
@@ -228,9 +230,9 @@ trl_err trl_simulation_create(trl_context *ctx, const trl_problem *problem, trl_
 
 void trl_simulation_destroy(trl_simulation **sim)
 {
-    trl_simulation *s = *sim;
-    *sim = NULL;
+    trl_simulation *s = sim ? *sim : NULL;
     if (!s) return;
+    *sim = NULL;
     trli_time_blocking_destroy(&s->blocking);
     trli_bound_destroy(&s->bound);
     trli_model_destroy(&s->model);
@@ -314,6 +316,7 @@ static void set_present(trl_simulation *sim)
 trl_err trl_simulation_initialise(trl_simulation *sim)
 {
     trl_err err = TRL_OK;
+    if (!sim) return TRL_ERR_USAGE;
     trl_context_begin_phase(sim->ctx);
     set_present(sim);
     TRL_TRY(run_checked(sim, sim->initial, 0, sim->time, true));
@@ -338,6 +341,7 @@ trl_err trl_simulation_step(trl_simulation *sim)
     trli_next_step next;
     trl_memory_stats before, after;
     trl_err err = TRL_OK;
+    if (!sim) return TRL_ERR_USAGE;
     trl_memory_get_stats(sim->ctx, &before);
     TRL_TRY(trli_next_step_of(sim, &next));
     trli_set_times(sim, &next);
@@ -398,6 +402,7 @@ const trl_layout *trl_simulation_layout(const trl_simulation *sim)
 trl_err trl_simulation_observe(trl_simulation *sim)
 {
     trl_err err = TRL_OK;
+    if (!sim) return TRL_ERR_USAGE;
     set_present(sim);
     TRL_TRY(run_checked(sim, sim->observe, sim->step_number, sim->time, false));
     for (int i = 0; i < sim->problem->nseries; ++i) sim->series_value[i] = sim->model->scalar[sim->series_scalar[i]];

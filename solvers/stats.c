@@ -66,6 +66,10 @@ static void count_patch(const trl_simulation *sim, const trli_shown *shown, int 
 
 trl_err trl_simulation_field_stats(trl_simulation *sim, int field, trl_field_stats *stats)
 {
+    if (!sim) return TRL_ERR_USAGE;
+    if (!stats || field < 0 || field >= sim->nshown)
+        return trl_fail(sim->ctx, TRL_ERR_USAGE, NULL, "there are no statistics of field %d of %d%s", field,
+                        sim->nshown, stats ? "" : ", nor room for them");
     const trli_shown *shown = &sim->shown[field];
     trl_err err = TRL_OK;
     tally t;

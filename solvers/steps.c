@@ -158,6 +158,7 @@ bool trli_done_at(const trl_simulation *sim, trl_gidx number, double time)
 
 trl_err trl_simulation_resume(trl_simulation *sim, trl_gidx step, double time, double dt)
 {
+    if (!sim) return TRL_ERR_USAGE;
     const trl_time_entry *p = &sim->problem->time;
     if (step < 0 || (double)step > STEPS_MAX || !isfinite(time) || !isfinite(dt))
         return trl_fail(sim->ctx, TRL_ERR_USAGE, NULL,

@@ -312,6 +312,7 @@ static trl_err share(trl_simulation *sim, double *ns)
 
 trl_err trl_simulation_advance(trl_simulation *sim, trl_stop stop, void *data)
 {
+    if (!sim) return TRL_ERR_USAGE;
     trli_time_blocking *b = sim->blocking;
     trli_next_step next[STEPS_MOST];
     int count;

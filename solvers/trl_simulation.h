@@ -13,6 +13,7 @@
 extern "C" {
 #endif
 
+/* NULL for a simulation, a problem or a result is a USAGE error of the functions that can fail. */
 typedef struct trl_simulation trl_simulation;
 
 /* Check everything and compile. Errors and warnings are recorded in the context with the places of the deck. Collective: yes; all

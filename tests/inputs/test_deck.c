@@ -378,8 +378,8 @@ END_TEST
 
 START_TEST(rejects_more_names_than_a_deck_may_have)
 {
-    ck_fails(read_text(HEAD TAIL "output: {fields: [\"a{1..249999}\", \"b{1..9}\"]}\n"), TRL_ERR_INPUT,
-             "the deck has more than 250000 names");
+    ck_fails(read_text(HEAD TAIL "output: {fields: [\"a{1..999999}\", \"b{1..9}\"]}\n"), TRL_ERR_INPUT,
+             "the deck has more than 1000000 names");
 }
 END_TEST
 
