@@ -316,14 +316,18 @@ static void set_present(trl_simulation *sim)
 trl_err trl_simulation_initialise(trl_simulation *sim)
 {
     trl_err err = TRL_OK;
+    bool evaluated = false;
     if (!sim) return TRL_ERR_USAGE;
     trl_context_begin_phase(sim->ctx);
     set_present(sim);
     TRL_TRY(run_checked(sim, sim->initial, 0, sim->time, true));
+    evaluated = true;
     TRL_TRY(trli_check_first_step(sim));
     if (sim->problem->time.cfl <= 0) TRL_TRY(trli_limit_warn(sim));
 done:
-    return trl_context_end_phase(sim->ctx, err);
+    err = trl_context_end_phase(sim->ctx, err);
+    /* Before step 0 it is the deck that is wrong. */
+    return err == TRL_ERR_NUMERICS && evaluated ? TRL_ERR_INPUT : err;
 }
 
 void trli_accept_steps(trl_simulation *sim, const trli_next_step *last, int count)

@@ -85,7 +85,7 @@ bool trli_step_leads_on(const trli_next_step *next);
 TRL_NODISCARD trl_err trli_check_step(trl_simulation *sim, const trli_next_step *next);
 /* The step after the present one, checked; whether that failed is noted. Collective: yes. */
 TRL_NODISCARD trl_err trli_next_step_of(trl_simulation *sim, trli_next_step *next);
-/* What is wrong with dt before step 0: INPUT. Collective: yes. */
+/* What is wrong with dt before step 0: INPUT, NUMERICS. Collective: yes. */
 TRL_NODISCARD trl_err trli_check_first_step(trl_simulation *sim);
 /* Whether steps or end is reached at a step's number and time. */
 bool trli_done_at(const trl_simulation *sim, trl_gidx number, double time);

@@ -133,8 +133,7 @@ trl_err trli_check_first_step(trl_simulation *sim)
     if (sim->problem->time.cfl <= 0) TRL_TRY(check_fixed(sim));
     TRL_TRY(trli_next_step_of(sim, &next));
 done:
-    /* Before step 0 it is the deck that is wrong. */
-    return err == TRL_ERR_NUMERICS ? TRL_ERR_INPUT : err;
+    return err;
 }
 
 trl_err trli_check_time(const trl_simulation *sim)
