@@ -345,7 +345,7 @@ END_TEST
 START_TEST(failures_of_mpi_during_an_exchange_name_the_call)
 {
     static const char *const calls[] = {"MPI_Startall", "MPI_Testall"};
-    static trl_exchange *left_to_mpi; /* with its buffers: what a lost rank began is not freed */
+    static trl_exchange *volatile left_to_mpi; /* with its buffers: what a lost rank began is not freed */
     trl_grid grid = make_grid(1, (trl_gidx[3]){16, 1, 1}, 1);
     for (int i = 0; i < 2 && ranks() > 1; ++i) {
         problem p = {.nfields = 1, .field = {{.footprint = star(1, 1)}}};
