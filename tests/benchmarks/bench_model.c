@@ -62,7 +62,8 @@ static trl_err add_field(trli_formulas *f, const char *role, int variable, int *
     const trli_variable *v = &model->variable[variable];
     *field = trli_model_add_field(model, trli_model_name(model, "%s %d", role, variable), v->location);
     if (*field < 0) return model->ir.err;
-    model->field[*field].persistent = model->field[*field].exchanged = true;
+    model->field[*field].persistent = true;
+    model->field[*field].exchanged = variable < f->size->what->unknowns; /* ghosts of coefficients are given */
     model->field[*field].boundary = (trli_boundary_source){.side = sides_of(f->size->what, variable), .name = role};
     return TRL_OK;
 }
