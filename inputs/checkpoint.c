@@ -99,6 +99,7 @@ trl_err trli_checkpoint_write(trl_context *ctx, const trl_layout *layout, const 
     const bool first = trl_context_rank(ctx) == 0;
     char *below = NULL, *path = NULL;
     int64_t lineage = state->lineage;
+    trl_context_begin_phase(ctx);
     trl_err err = trli_format(ctx, &below, "%s/checkpoint", folder);
     if (err == TRL_OK) err = trli_step_path(ctx, below, state->step, &path);
     if (err == TRL_OK && first) err = prepare_folder(ctx, below, &lineage);
@@ -107,11 +108,10 @@ trl_err trli_checkpoint_write(trl_context *ctx, const trl_layout *layout, const 
     TRL_TRY(trli_fields_store(ctx, layout, path, lineage, state->step, state->time, 2, stamps, n, fields));
     state->lineage = lineage;
     if (first) err = prune(ctx, below, keep, state->step, lineage);
-    err = trl_context_agree(ctx, err);
 done:
     free(path);
     free(below);
-    return err;
+    return trl_context_end_phase(ctx, err);
 }
 
 /* ---- reading ---- */
@@ -296,15 +296,15 @@ trl_err trli_checkpoint_read(trl_context *ctx, const trl_layout *layout, const c
     search s = {.where = where};
     char *path = NULL;
     const bool first = trl_context_rank(ctx) == 0;
+    trl_context_begin_phase(ctx);
     trl_err err = first ? start_search(ctx, where, &s) : TRL_OK;
-    TRL_TRY(trl_context_agree(ctx, err));
+    TRL_TRY(err);
     TRL_TRY(choose(ctx, layout, &s, n, fields, state, &path));
     if (first) state->lineage = lineage_of(path, own);
     TRL_TRY(trli_broadcast(ctx, state, sizeof *state, MPI_BYTE, 0));
     for (int i = 0; i < n && err == TRL_OK; ++i) err = trli_hdf5_read(ctx, layout, path, fields[i].name, 0, &fields[i]);
-    err = trl_context_agree(ctx, err);
 done:
     end_search(&s);
     free(path);
-    return err;
+    return trl_context_end_phase(ctx, err);
 }

@@ -287,6 +287,7 @@ trl_err trli_fields_store(trl_context *ctx, const trl_layout *layout, const char
                               .stamp = stamps,
                               .nvariables = n};
     trli_output_file file;
+    trl_context_begin_phase(ctx);
     trl_err err = trli_variables_create(ctx, &layout->grid, layout->counts, 1, n, fields, &contents.variable);
     err = trl_context_agree(ctx, err);
     if (err == TRL_OK) {
@@ -295,7 +296,7 @@ trl_err trli_fields_store(trl_context *ctx, const trl_layout *layout, const char
         err = trli_output_end(&file, &contents, err);
     }
     trli_variables_release(&contents.variable);
-    return err;
+    return trl_context_end_phase(ctx, err);
 }
 
 /* Read a piece of a file in full. Returns 0, an errno, or EPIPE where the file ends before. */
