@@ -4,20 +4,50 @@
  * that row: there are no tasks for it, and no pass over memory of its own. What follows from that row a compiled kernel need not even store.
  * Beyond periodic sides of a patch that has both of an axis, there are images of its own points: a compiled kernel reads the points. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "model_impl.h"
+
+/* One step's use of a field or scalar. */
+typedef struct use {
+    int step;
+    int at;        /* which of the step's inputs or exchanged fields, or of its slabs; -1: only its slabs read it */
+    unsigned axes; /* the step itself may read what lies beyond the sides of these, */
+    unsigned slab_axes; /* or its slabs may */
+    int next;           /* -1: the last */
+} use;
+
+/* All of a kind in the order of steps, found once: a program may have thousands of steps and fields. */
+typedef struct uses {
+    int *first, *last; /* by field, then by scalar */
+    use *use;
+    int n, capacity;
+} uses;
 
 typedef struct folding {
     trli_program *program;
     const trli_model *model;
+    uses readers, writers, exchanges;
+    uses ghosts;    /* slabs of fills, by the fields that they set */
+    int *beyond;    /* [3 * field + axis] how many steps and slabs may read there */
+    int *read_by;   /* [field] the last kernel looked at that reads it */
+    int *remaining; /* [step] slabs of a fill that no kernel has taken */
 } folding;
 
-static bool has_field(const int *list, int n, int field)
+enum { ALL_AXES = 7 };
+
+static const use *first_of(const uses *u, int key)
 {
-    for (int i = 0; i < n; ++i)
-        if (list[i] == field) return true;
-    return false;
+    return u->first[key] < 0 ? NULL : &u->use[u->first[key]];
+}
+
+static const use *next_of(const uses *u, const use *one)
+{
+    return one->next < 0 ? NULL : &u->use[one->next];
+}
+
+static bool has_axis(unsigned axes, int axis)
+{
+    return axes >> axis & 1;
 }
 
 static int bit_of(trl_location location, int axis)
@@ -37,26 +67,28 @@ static bool leaves(const folding *fo, const trl_offsets *part, trl_location at, 
     return part->lo[axis] < 0 || part->hi[axis] + further(fo, at, fo->model->field[field].location, axis) > 0;
 }
 
-static bool kernel_leaves(const folding *fo, const trli_kernel *kernel, trl_location at, int field, int axis)
+/* The axes beyond whose sides a kernel reads one of its inputs, from points of a location. */
+static unsigned axes_left(const folding *fo, const trli_kernel *kernel, int input, trl_location at, int field)
 {
-    const int *fields;
-    const int n = trli_kernel_inputs(kernel, &fields);
-    for (int i = 0; i < n; ++i) {
-        const trl_footprint f = trli_kernel_footprint(kernel, i);
-        for (int p = 0; fields[i] == field && p < f.n; ++p)
-            if (leaves(fo, &f.part[p], at, field, axis)) return true;
-    }
-    return false;
+    const trl_footprint f = trli_kernel_footprint(kernel, input);
+    unsigned axes = 0;
+    for (int p = 0; p < f.n; ++p)
+        for (int a = 0; a < fo->model->layout->grid.dim; ++a)
+            if (leaves(fo, &f.part[p], at, field, a)) axes |= 1u << a;
+    return axes;
 }
 
-static bool slab_reads_beyond(const folding *fo, const trli_slab *slab, int field, int axis)
+/* Beyond which sides a slab may read its own field (-1) or one of its inputs. */
+static unsigned axes_of_slab(const folding *fo, const trli_slab *slab, int input)
 {
-    if (slab->field != field && !has_field(slab->input, slab->ninputs, field)) return false;
-    if (slab->axis == axis) return false; /* it reads points inside */
-    if (slab->image) return false;        /* so does this */
-    return slab->entry >= 0 || slab->corner_lo[axis] || slab->corner_hi[axis] || slab->tangential_lo[axis] ||
-           slab->tangential_hi[axis] ||
-           kernel_leaves(fo, slab->kernel, fo->model->field[slab->field].location, field, axis);
+    unsigned axes = 0;
+    for (int a = 0; a < 3; ++a)
+        if (slab->entry >= 0 || slab->corner_lo[a] || slab->corner_hi[a] || slab->tangential_lo[a] ||
+            slab->tangential_hi[a])
+            axes |= 1u << a;
+    if (slab->entry < 0 && input >= 0)
+        axes |= axes_left(fo, slab->kernel, input, fo->model->field[slab->field].location, slab->input[input]);
+    return axes & ~(1u << slab->axis); /* along its axis it reads points inside */
 }
 
 /* Whether a step's results are computed on the points owned, no more. */
@@ -66,35 +98,136 @@ static bool is_on_owned(const folding *fo, const trli_step *s)
     return f->exchanged || f->persistent;
 }
 
-/* Whether a step, its slabs aside, may read what lies beyond a field's sides of an axis. */
-static bool step_reads_beyond(const folding *fo, const trli_step *s, int field, int axis)
+/* Beyond which sides a step, its slabs aside, may read one of its inputs. */
+static unsigned axes_of_step(const folding *fo, const trli_step *s, int input)
 {
-    if (!has_field(s->input, s->ninputs, field)) return false;
-    if (s->kind == TRLI_STEP_REDUCE && s->kernel) return kernel_leaves(fo, s->kernel, s->location, field, axis);
-    if (s->kind != TRLI_STEP_KERNEL || !is_on_owned(fo, s)) return true;
-    return kernel_leaves(fo, s->kernel, fo->model->field[s->field[0]].location, field, axis);
+    const int field = s->input[input];
+    if (s->kind == TRLI_STEP_REDUCE && s->kernel) return axes_left(fo, s->kernel, input, s->location, field);
+    if (s->kind != TRLI_STEP_KERNEL || !is_on_owned(fo, s)) return ALL_AXES;
+    return axes_left(fo, s->kernel, input, fo->model->field[s->field[0]].location, field);
 }
 
-/* Whether somebody but one kernel may do so. */
-static bool others_read_beyond(const folding *fo, int kernel, int field, int axis)
+/* ---- who uses what ---- */
+
+static trl_err no_memory(const folding *fo)
 {
-    for (int i = 0; i < fo->program->nsteps; ++i) {
-        const trli_step *s = &fo->program->step[i];
-        if (!s->live) continue;
-        if (i != kernel && step_reads_beyond(fo, s, field, axis)) return true;
-        for (int k = 0; k < s->nslabs; ++k)
-            if (slab_reads_beyond(fo, &s->slab[k], field, axis)) return true;
-    }
-    return false;
+    return trl_fail(fo->model->ctx, TRL_ERR_MEMORY, NULL,
+                    "no memory for what the %d steps of program '%s' read and write", fo->program->nsteps,
+                    fo->program->name);
 }
+
+static trl_err start_uses(const folding *fo, uses *u, int keys)
+{
+    u->first = malloc(((size_t)keys + 1) * sizeof *u->first);
+    u->last = malloc(((size_t)keys + 1) * sizeof *u->last);
+    if (!u->first || !u->last) return no_memory(fo);
+    for (int k = 0; k < keys; ++k) u->first[k] = u->last[k] = -1;
+    return TRL_OK;
+}
+
+static void free_uses(uses *u)
+{
+    free(u->first);
+    free(u->last);
+    free(u->use);
+}
+
+static trl_err add_use(const folding *fo, uses *u, int key, use one)
+{
+    if (u->n == u->capacity) {
+        const int more = u->capacity ? 2 * u->capacity : 64;
+        use *longer = realloc(u->use, (size_t)more * sizeof *longer);
+        if (!longer) return no_memory(fo);
+        u->use = longer;
+        u->capacity = more;
+    }
+    one.next = -1;
+    *(u->last[key] < 0 ? &u->first[key] : &u->use[u->last[key]].next) = u->n;
+    u->last[key] = u->n;
+    u->use[u->n++] = one;
+    return TRL_OK;
+}
+
+static trl_err add_reader(folding *fo, int field, use one)
+{
+    uses *u = &fo->readers;
+    for (int a = 0; a < 3; ++a)
+        fo->beyond[(ptrdiff_t)3 * field + a] += has_axis(one.axes, a) + has_axis(one.slab_axes, a);
+    if (u->last[field] < 0 || u->use[u->last[field]].step != one.step) return add_use(fo, u, field, one);
+    u->use[u->last[field]].axes |= one.axes;
+    u->use[u->last[field]].slab_axes |= one.slab_axes;
+    return TRL_OK;
+}
+
+static trl_err add_slab(folding *fo, int step, int k)
+{
+    const trli_slab *slab = &fo->program->step[step].slab[k];
+    trl_err err = TRL_OK;
+    TRL_TRY(add_reader(fo, slab->field, (use){.step = step, .at = -1, .slab_axes = axes_of_slab(fo, slab, -1)}));
+    for (int i = 0; i < slab->ninputs; ++i)
+        TRL_TRY(add_reader(fo, slab->input[i], (use){.step = step, .at = -1, .slab_axes = axes_of_slab(fo, slab, i)}));
+    if (fo->program->step[step].kind == TRLI_STEP_FILL)
+        TRL_TRY(add_use(fo, &fo->ghosts, slab->field, (use){.step = step, .at = k}));
+done:
+    return err;
+}
+
+static trl_err add_step(folding *fo, int step)
+{
+    const trli_step *s = &fo->program->step[step];
+    trl_err err = TRL_OK;
+    for (int i = 0; i < s->ninputs; ++i)
+        TRL_TRY(add_reader(fo, s->input[i], (use){.step = step, .at = i, .axes = axes_of_step(fo, s, i)}));
+    for (int k = 0; k < s->nslabs; ++k) TRL_TRY(add_slab(fo, step, k));
+    for (int i = 0; i < s->nexchanged; ++i)
+        TRL_TRY(add_use(fo, &fo->exchanges, s->exchanged[i], (use){.step = step, .at = i}));
+    if (s->kind == TRLI_STEP_REDUCE || s->kind == TRLI_STEP_SCALAR)
+        return add_use(fo, &fo->writers, fo->model->nfields + s->scalar, (use){.step = step});
+    for (int o = 0; o < s->nout; ++o) TRL_TRY(add_use(fo, &fo->writers, s->field[o], (use){.step = step, .at = o}));
+done:
+    return err;
+}
+
+static trl_err find_uses(folding *fo)
+{
+    const int fields = fo->model->nfields;
+    trl_err err = TRL_OK;
+    fo->beyond = calloc(3 * (size_t)fields + 1, sizeof *fo->beyond);
+    fo->read_by = malloc(((size_t)fields + 1) * sizeof *fo->read_by);
+    fo->remaining = calloc((size_t)fo->program->nsteps + 1, sizeof *fo->remaining);
+    if (!fo->beyond || !fo->read_by || !fo->remaining) return no_memory(fo);
+    for (int f = 0; f < fields; ++f) fo->read_by[f] = -1;
+    TRL_TRY(start_uses(fo, &fo->readers, fields));
+    TRL_TRY(start_uses(fo, &fo->writers, fields + fo->model->nscalars));
+    TRL_TRY(start_uses(fo, &fo->exchanges, fields));
+    TRL_TRY(start_uses(fo, &fo->ghosts, fields));
+    for (int i = 0; i < fo->program->nsteps; ++i) {
+        fo->remaining[i] = fo->program->step[i].nslabs;
+        if (fo->program->step[i].live) TRL_TRY(add_step(fo, i));
+    }
+done:
+    return err;
+}
+
+static void free_folding(folding *fo)
+{
+    free_uses(&fo->readers);
+    free_uses(&fo->writers);
+    free_uses(&fo->exchanges);
+    free_uses(&fo->ghosts);
+    free(fo->beyond);
+    free(fo->read_by);
+    free(fo->remaining);
+}
+
+/* ---- ghosts that can wait for a kernel ---- */
 
 /* Whether what a kernel reads beyond a field's sides of an axis is read by the row itself that lies next to it: whoever computes that row
  * may set it. A row is never cut, so along x any distance will do. */
-static bool stays_beside(const folding *fo, const trli_step *s, int field, int axis)
+static bool stays_beside(const folding *fo, const trli_step *s, int input, int axis)
 {
+    const int field = s->input[input];
     const trl_location at = fo->model->field[s->field[0]].location, from = fo->model->field[field].location;
-    int input = 0;
-    while (s->input[input] != field) ++input;
     const trl_footprint f = trli_kernel_footprint(s->kernel, input);
     if (axis > 0 && further(fo, at, from, axis) != 0) return false;
     for (int p = 0; p < f.n; ++p) {
@@ -109,46 +242,58 @@ static bool stays_beside(const folding *fo, const trli_step *s, int field, int a
     return true;
 }
 
-/* Whether a step writes what a slab reads. */
-static bool writes_for(const trli_step *s, const trli_slab *slab)
+/* Whether a step after one and up to another writes a field or scalar. */
+static bool is_written(const folding *fo, int key, int after, int last)
 {
-    const int *scalars;
-    const int n = trli_kernel_scalars(slab->kernel, &scalars);
-    if (s->kind == TRLI_STEP_REDUCE || s->kind == TRLI_STEP_SCALAR) return has_field(scalars, n, s->scalar);
-    for (int o = 0; o < s->nout; ++o)
-        if (s->field[o] == slab->field || has_field(slab->input, slab->ninputs, s->field[o])) return true;
+    for (const use *u = first_of(&fo->writers, key); u; u = next_of(&fo->writers, u))
+        if (u->step > after && u->step <= last && fo->program->step[u->step].live) return true;
     return false;
 }
 
 /* Whether a slab can be set later than in its step: with the rows of a kernel. */
 static bool may_wait(const folding *fo, int fill, int kernel, const trli_slab *slab)
 {
+    const int *scalars;
     if (slab->entry >= 0) return false;
     for (int a = 0; a < 3; ++a)
         if (slab->tangential_lo[a] || slab->tangential_hi[a] || slab->corner_lo[a] || slab->corner_hi[a]) return false;
-    for (int i = fill + 1; i <= kernel; ++i)
-        if (fo->program->step[i].live && writes_for(&fo->program->step[i], slab)) return false;
+    if (is_written(fo, slab->field, fill, kernel)) return false;
+    for (int i = 0; i < slab->ninputs; ++i)
+        if (is_written(fo, slab->input[i], fill, kernel)) return false;
+    const int n = trli_kernel_scalars(slab->kernel, &scalars);
+    for (int i = 0; i < n; ++i)
+        if (is_written(fo, fo->model->nfields + scalars[i], fill, kernel)) return false;
     return true;
 }
 
-static bool is_of(const trli_slab *slab, int field, int axis)
+/* A slab of a fill that a kernel has taken. */
+static bool is_taken(const trli_slab *slab)
 {
-    return slab->axis == axis && slab->field == field;
+    return !slab->kernel && slab->entry < 0;
 }
 
-/* The step before the kernel that sets the ghosts of a field beyond the sides of an axis, or -1 if that cannot wait for the kernel. */
-static int find_fill(const folding *fo, int kernel, int field, int axis)
+/* The slab of a use, if it is one of a fill along an axis that no kernel has taken; else NULL. */
+static trli_slab *slab_of(const folding *fo, const use *u, int fill, int axis)
+{
+    trli_slab *slab = u->step == fill ? &fo->program->step[fill].slab[u->at] : NULL;
+    return slab && slab->axis == axis && !is_taken(slab) ? slab : NULL;
+}
+
+/* The step before the kernel that sets the ghosts of an input beyond the sides of an axis, or -1 if that cannot wait for the kernel, which
+ * reads beyond the sides of some axes. */
+static int find_fill(const folding *fo, int kernel, int input, int axis, unsigned axes)
 {
     const trli_step *step = fo->program->step;
-    int fill = kernel - 1, slabs = 0;
-    if (!step_reads_beyond(fo, &step[kernel], field, axis) || !stays_beside(fo, &step[kernel], field, axis)) return -1;
-    if (others_read_beyond(fo, kernel, field, axis)) return -1;
-    while (fill >= 0 && !(step[fill].live && step[fill].kind == TRLI_STEP_FILL &&
-                          has_field(step[fill].field, step[fill].nout, field)))
-        --fill;
-    for (int k = 0; fill >= 0 && k < step[fill].nslabs; ++k) {
-        if (!is_of(&step[fill].slab[k], field, axis)) continue;
-        if (!may_wait(fo, fill, kernel, &step[fill].slab[k])) return -1;
+    const int field = step[kernel].input[input];
+    int fill = -1, slabs = 0;
+    if (!has_axis(axes, axis) || fo->beyond[(ptrdiff_t)3 * field + axis] > 1) return -1; /* others do, too */
+    if (!stays_beside(fo, &step[kernel], input, axis)) return -1;
+    for (const use *u = first_of(&fo->writers, field); u && u->step < kernel; u = next_of(&fo->writers, u))
+        if (step[u->step].live && step[u->step].kind == TRLI_STEP_FILL) fill = u->step;
+    for (const use *u = first_of(&fo->ghosts, field); u; u = next_of(&fo->ghosts, u)) {
+        const trli_slab *slab = slab_of(fo, u, fill, axis);
+        if (!slab) continue;
+        if (!may_wait(fo, fill, kernel, slab)) return -1;
         ++slabs;
     }
     return slabs > 0 ? fill : -1;
@@ -157,12 +302,12 @@ static int find_fill(const folding *fo, int kernel, int field, int axis)
 /* ---- ghosts within kernels ---- */
 
 /* Whether a layer follows from the row of points inside that it is beside, of the fields that its kernel is given. */
-static bool follows_from_row(const trli_step *s, const trli_slab *slab)
+static bool follows_from_row(const folding *fo, int kernel, const trli_slab *slab)
 {
     for (int i = 0; i < slab->ninputs; ++i) {
         const trl_footprint f = trli_kernel_footprint(slab->kernel, i);
         const trl_offsets hull = trl_footprint_hull(&f);
-        if (!has_field(s->input, s->ninputs, slab->input[i])) return false;
+        if (fo->read_by[slab->input[i]] != kernel) return false;
         for (int a = 0; a < 3; ++a) {
             if (a != slab->axis && (hull.lo[a] != 0 || hull.hi[a] != 0)) return false;
             if (a == slab->axis && (slab->side ? hull.hi[a] > -slab->layer : hull.lo[a] < slab->layer)) return false;
@@ -171,17 +316,17 @@ static bool follows_from_row(const trli_step *s, const trli_slab *slab)
     return true;
 }
 
-/* Note whether the kernel of a step can compute all the ghosts of a field beyond a side itself. */
-static void find_of_row(trli_step *s, int field, int axis, int side)
+/* Note whether a kernel can compute all the ghosts of an input beyond a side itself: its last slabs are those beyond both sides. */
+static void find_of_row(const folding *fo, int kernel, int first, int input, int side)
 {
-    int layers = 0, input = 0;
+    trli_step *s = &fo->program->step[kernel];
+    int layers = 0;
     bool all = true;
-    while (s->input[input] != field) ++input;
-    for (int k = 0; k < s->nslabs; ++k)
-        if (is_of(&s->slab[k], field, axis) && s->slab[k].side == side)
-            all &= ++layers <= TRL_KERNEL_GHOSTS && (s->slab[k].image || follows_from_row(s, &s->slab[k]));
-    for (int k = 0; k < s->nslabs; ++k) {
-        if (!is_of(&s->slab[k], field, axis) || s->slab[k].side != side) continue;
+    for (int k = first; k < s->nslabs; ++k)
+        if (s->slab[k].side == side)
+            all &= ++layers <= TRL_KERNEL_GHOSTS && (s->slab[k].image || follows_from_row(fo, kernel, &s->slab[k]));
+    for (int k = first; k < s->nslabs; ++k) {
+        if (s->slab[k].side != side) continue;
         s->slab[k].of_row = all;
         s->slab[k].read_as = input;
     }
@@ -189,29 +334,35 @@ static void find_of_row(trli_step *s, int field, int axis, int side)
 
 /* ---- images ---- */
 
-static int find_exchanged(const trli_step *s, int field)
+/* The step of the exchange of a field after a fill. */
+static int find_next_exchange(const folding *fo, int fill, int field)
 {
-    int i = 0;
-    while (i < s->nexchanged && s->exchanged[i] != field) ++i;
-    return i;
+    for (const use *u = first_of(&fo->exchanges, field); u; u = next_of(&fo->exchanges, u))
+        if (u->step > fill) return u->step;
+    return fo->program->nsteps;
+}
+
+/* The first step from a fill on that computes a field. */
+static int find_computed(const folding *fo, int fill, int field)
+{
+    for (const use *u = first_of(&fo->writers, field); u; u = next_of(&fo->writers, u))
+        if (u->step >= fill && fo->program->step[u->step].kind != TRLI_STEP_FILL) return u->step;
+    return fo->program->nsteps;
 }
 
 /* Whether all that read what lies beyond the sides of a periodic axis after an exchange are kernels that can have images themselves. */
 static bool may_leave_images(const folding *fo, int fill, int field, int axis)
 {
     const trl_layout *layout = fo->model->layout;
-    bool written = false;
     if (!layout->grid.periodic[axis] || layout->counts[axis] > 1) return false;
-    if (find_exchanged(&fo->program->step[fill], field) == fo->program->step[fill].nexchanged) return false;
-    for (int i = fill; i < fo->program->nsteps; ++i) {
-        const trli_step *s = &fo->program->step[i];
-        if (!s->live) continue;
-        if (i > fill && find_exchanged(s, field) < s->nexchanged) break;
-        for (int k = 0; k < s->nslabs; ++k)
-            if (slab_reads_beyond(fo, &s->slab[k], field, axis)) return false;
-        written |= s->kind != TRLI_STEP_FILL && has_field(s->field, s->nout, field);
-        if (!step_reads_beyond(fo, s, field, axis)) continue;
-        if (written || s->kind != TRLI_STEP_KERNEL || !is_on_owned(fo, s) || !stays_beside(fo, s, field, axis))
+    const int end = find_next_exchange(fo, fill, field), computed = find_computed(fo, fill, field);
+    for (const use *u = first_of(&fo->readers, field); u && u->step < end; u = next_of(&fo->readers, u)) {
+        const trli_step *s = &fo->program->step[u->step];
+        if (u->step < fill) continue;
+        if (has_axis(u->slab_axes, axis)) return false;
+        if (!has_axis(u->axes, axis)) continue;
+        if (u->step >= computed || s->kind != TRLI_STEP_KERNEL || !is_on_owned(fo, s) ||
+            !stays_beside(fo, s, u->at, axis))
             return false;
     }
     return true;
@@ -222,100 +373,139 @@ static void narrow_exchange(const folding *fo, trli_step *fill, int i, int axis)
 {
     trl_footprint *reach = &fill->exchanged_reach[i];
     for (int p = 0; p < reach->n; ++p) reach->part[p].lo[axis] = reach->part[p].hi[axis] = 0;
-    if (trli_needs_exchange(fo->model->layout, reach)) return;
-    --fill->nexchanged;
-    for (; i < fill->nexchanged; ++i) {
-        fill->exchanged[i] = fill->exchanged[i + 1];
-        fill->exchanged_reach[i] = fill->exchanged_reach[i + 1];
-    }
-    fill->live = fill->nslabs > 0 || fill->nexchanged > 0;
+    if (!trli_needs_exchange(fo->model->layout, reach)) fill->exchanged[i] = -1;
 }
 
-static trl_err add_images(const folding *fo, trli_step *kernel, int field, int axis, const int layers[2])
+static trl_err add_images(const folding *fo, int kernel, int input, int axis, const int layers[2])
 {
-    trli_slab *longer = realloc(kernel->slab, (size_t)(kernel->nslabs + layers[0] + layers[1]) * sizeof *longer);
+    trli_step *s = &fo->program->step[kernel];
+    const int field = s->input[input], first = s->nslabs;
+    trli_slab *longer = realloc(s->slab, (size_t)(s->nslabs + layers[0] + layers[1]) * sizeof *longer);
     if (!longer) return trl_fail(fo->model->ctx, TRL_ERR_MEMORY, NULL, "no memory for images beyond periodic sides");
-    kernel->slab = longer;
-    for (int side = 0; side < 2; ++side) {
+    s->slab = longer;
+    for (int side = 0; side < 2; ++side)
         for (int layer = 1; layer <= layers[side]; ++layer)
-            kernel->slab[kernel->nslabs++] = (trli_slab){.field = field,
-                                                         .axis = axis,
-                                                         .side = side,
-                                                         .layer = layer,
-                                                         .value = trli_ir_field(&fo->program->model->ir, field),
-                                                         .image = true,
-                                                         .entry = -1};
-        find_of_row(kernel, field, axis, side);
-    }
+            s->slab[s->nslabs++] = (trli_slab){.field = field,
+                                               .axis = axis,
+                                               .side = side,
+                                               .layer = layer,
+                                               .value = trli_ir_field(&fo->program->model->ir, field),
+                                               .image = true,
+                                               .entry = -1};
+    for (int side = 0; side < 2; ++side) find_of_row(fo, kernel, first, input, side);
     return fo->model->ir.err;
 }
 
 /* Leave the images of one of the exchanged fields beyond the sides of an axis to the kernels that read them. */
-static trl_err leave_images(const folding *fo, int fill, int field, int axis)
+static trl_err leave_images(const folding *fo, int fill, int at, int axis)
 {
     trli_step *step = fo->program->step;
+    const int field = step[fill].exchanged[at], end = find_next_exchange(fo, fill, field);
     const trl_gidx points = fo->model->layout->grid.cells[axis];
-    const int at = find_exchanged(&step[fill], field);
     const trl_offsets reach = trl_footprint_hull(&step[fill].exchanged_reach[at]);
     const int layers[2] = {-reach.lo[axis], reach.hi[axis]};
     trl_err err = TRL_OK;
     if (layers[0] + layers[1] == 0 || layers[0] > points || layers[1] > points) return TRL_OK;
-    for (int i = fill + 1; i < fo->program->nsteps; ++i) {
-        if (!step[i].live) continue;
-        if (find_exchanged(&step[i], field) < step[i].nexchanged) break;
-        if (step_reads_beyond(fo, &step[i], field, axis)) TRL_TRY(add_images(fo, &step[i], field, axis, layers));
-    }
+    for (const use *u = first_of(&fo->readers, field); u && u->step < end; u = next_of(&fo->readers, u))
+        if (u->step > fill && has_axis(u->axes, axis)) TRL_TRY(add_images(fo, u->step, u->at, axis, layers));
     narrow_exchange(fo, &step[fill], at, axis);
 done:
     return err;
 }
 
+/* Take out of an exchange the fields that it has nothing left to do for. */
+static void drop_exchanged(trli_step *fill)
+{
+    int kept = 0;
+    for (int i = 0; i < fill->nexchanged; ++i) {
+        if (fill->exchanged[i] < 0) continue;
+        fill->exchanged[kept] = fill->exchanged[i];
+        fill->exchanged_reach[kept++] = fill->exchanged_reach[i];
+    }
+    fill->nexchanged = kept;
+    fill->live = fill->nslabs > 0 || fill->nexchanged > 0;
+}
+
 static trl_err fold_exchange(const folding *fo, int fill)
 {
-    const trli_step *s = &fo->program->step[fill];
+    trli_step *s = &fo->program->step[fill];
     trl_err err = TRL_OK;
     for (int i = s->nexchanged - 1; i >= 0; --i) {
         const int field = s->exchanged[i];
-        for (int a = 0; a < fo->model->layout->grid.dim; ++a)
-            if (may_leave_images(fo, fill, field, a)) TRL_TRY(leave_images(fo, fill, field, a));
+        for (int a = 0; a < fo->model->layout->grid.dim && s->exchanged[i] >= 0; ++a)
+            if (may_leave_images(fo, fill, field, a)) TRL_TRY(leave_images(fo, fill, i, a));
     }
 done:
+    drop_exchanged(s);
     return err;
 }
 
 /* ---- all of it ---- */
 
-static trl_err move_slabs(trl_context *ctx, trli_step *fill, trli_step *kernel, int field, int axis)
+static trl_err take_slabs(const folding *fo, int fill, int kernel, int input, int axis)
 {
-    trli_slab *longer = realloc(kernel->slab, (size_t)(kernel->nslabs + fill->nslabs) * sizeof *longer);
-    int kept = 0;
-    if (!longer) return trl_fail(ctx, TRL_ERR_MEMORY, NULL, "no memory for boundary conditions");
-    kernel->slab = longer;
-    for (int k = 0; k < fill->nslabs; ++k) {
-        trli_slab *to = is_of(&fill->slab[k], field, axis) ? &kernel->slab[kernel->nslabs++] : &fill->slab[kept++];
-        *to = fill->slab[k];
+    trli_step *from = &fo->program->step[fill], *s = &fo->program->step[kernel];
+    const int field = s->input[input], first = s->nslabs;
+    int n = 0;
+    for (const use *u = first_of(&fo->ghosts, field); u; u = next_of(&fo->ghosts, u))
+        n += slab_of(fo, u, fill, axis) != NULL;
+    trli_slab *longer = realloc(s->slab, (size_t)(s->nslabs + n) * sizeof *longer);
+    if (!longer) return trl_fail(fo->model->ctx, TRL_ERR_MEMORY, NULL, "no memory for boundary conditions");
+    s->slab = longer;
+    for (const use *u = first_of(&fo->ghosts, field); u; u = next_of(&fo->ghosts, u)) {
+        trli_slab *slab = slab_of(fo, u, fill, axis);
+        if (!slab) continue;
+        s->slab[s->nslabs++] = *slab;
+        slab->kernel = NULL;
     }
-    fill->nslabs = kept;
-    fill->live = kept > 0 || fill->nexchanged > 0;
-    for (int side = 0; side < 2; ++side) find_of_row(kernel, field, axis, side);
+    fo->remaining[fill] -= n;
+    from->live = fo->remaining[fill] > 0 || from->nexchanged > 0;
+    for (int side = 0; side < 2; ++side) find_of_row(fo, kernel, first, input, side);
     return TRL_OK;
+}
+
+static trl_err fold_into_kernel(const folding *fo, int kernel)
+{
+    const trli_step *s = &fo->program->step[kernel];
+    trl_err err = TRL_OK;
+    for (int i = 0; i < s->ninputs; ++i) fo->read_by[s->input[i]] = kernel;
+    for (int i = 0; i < s->ninputs; ++i) {
+        const unsigned axes = axes_of_step(fo, s, i);
+        for (int a = 0; a < fo->model->layout->grid.dim; ++a) {
+            const int fill = find_fill(fo, kernel, i, a, axes);
+            if (fill >= 0) TRL_TRY(take_slabs(fo, fill, kernel, i, a));
+        }
+    }
+done:
+    return err;
+}
+
+/* What kernels have taken is no longer in the fills. */
+static void drop_taken(const trli_program *program)
+{
+    for (int i = 0; i < program->nsteps; ++i) {
+        trli_step *s = &program->step[i];
+        int kept = 0;
+        if (s->kind != TRLI_STEP_FILL) continue;
+        for (int k = 0; k < s->nslabs; ++k)
+            if (!is_taken(&s->slab[k])) s->slab[kept++] = s->slab[k];
+        s->nslabs = kept;
+    }
 }
 
 trl_err trli_program_fold(trli_program *program)
 {
-    const folding fo = {program, program->model};
+    folding fo = {.program = program, .model = program->model};
     trl_err err = TRL_OK;
     if (fo.model->fusion != TRLI_FUSION_FULL || fo.model->layout->grid.dim < 2) return TRL_OK;
+    TRL_TRY(find_uses(&fo));
     for (int i = 0; i < program->nsteps; ++i) {
-        trli_step *s = &program->step[i];
+        const trli_step *s = &program->step[i];
         if (s->live && s->nexchanged > 0) TRL_TRY(fold_exchange(&fo, i));
-        if (!s->live || s->kind != TRLI_STEP_KERNEL || !is_on_owned(&fo, s)) continue;
-        for (int k = 0; k < s->ninputs; ++k)
-            for (int a = 0; a < fo.model->layout->grid.dim; ++a) {
-                const int fill = find_fill(&fo, i, s->input[k], a);
-                if (fill >= 0) TRL_TRY(move_slabs(fo.model->ctx, &program->step[fill], s, s->input[k], a));
-            }
+        if (s->live && s->kind == TRLI_STEP_KERNEL && is_on_owned(&fo, s)) TRL_TRY(fold_into_kernel(&fo, i));
     }
 done:
+    drop_taken(program);
+    free_folding(&fo);
     return err;
 }

@@ -38,6 +38,8 @@ DECKS = {
                    f'\nequations: {{u: {{initial: 1, ddt: "-p{n - 1}*u"}}}}', "euler"),
     "boundaries": (lambda n: "grid: {cells: [4]}\nequations:\n" + separate(
         n, '  u{i}: {{initial: 1, ddt: "laplacian(u{i})", boundary: {{x-: {{dirichlet: "t*x"}}, x+: {{neumann: "u{before}"}}}}}}'), "euler"),
+    "boundaries in 2-D": (lambda n: "grid: {cells: [4, 4], periodic: [true, false]}\nequations:\n" + separate(
+        n, '  u{i}: {{initial: 1, ddt: "laplacian(u{i}) - u{before}", boundary: {{y-: {{dirichlet: 0}}, y+: {{neumann: "u{before}"}}}}}}'), "euler"),
 }
 
 # Expansions that are too long together, each of them short.
