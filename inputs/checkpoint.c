@@ -297,8 +297,8 @@ trl_err trli_checkpoint_read(trl_context *ctx, const trl_layout *layout, const c
     char *path = NULL;
     const bool first = trl_context_rank(ctx) == 0;
     trl_context_begin_phase(ctx);
-    trl_err err = first ? start_search(ctx, where, &s) : TRL_OK;
-    TRL_TRY(err);
+    trl_err err = TRL_OK;
+    if (first) TRL_TRY(start_search(ctx, where, &s));
     TRL_TRY(choose(ctx, layout, &s, n, fields, state, &path));
     if (first) state->lineage = lineage_of(path, own);
     TRL_TRY(trli_broadcast(ctx, state, sizeof *state, MPI_BYTE, 0));

@@ -86,7 +86,7 @@ done:
     return err;
 }
 
-/* On other ranks: open the file by the name that rank 0 gave it for now. Collective. */
+/* On other ranks: open the file aside, which rank 0 created. Collective. */
 static trl_err join(trli_output_file *file)
 {
     const bool first = file->first.path != NULL;

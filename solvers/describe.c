@@ -7,18 +7,11 @@
 #include <string.h>
 
 #include "cost_impl.h"
-#include "simulation_impl.h"
+#include "describe_impl.h"
 
-typedef struct listing {
-    const trl_simulation *sim;
-    void (*write)(void *data, const char *line);
-    void *data;
-} listing;
-
-static void say(const listing *l, const char *format, ...) TRL_PRINTF(2, 3);
-static void say(const listing *l, const char *format, ...)
+void trli_listing_say(const trli_listing *l, const char *format, ...)
 {
-    char line[512];
+    char line[768];
     va_list args;
     va_start(args, format);
     vsnprintf(line, sizeof line, format, args);
@@ -41,7 +34,7 @@ static const char *in_seconds(double seconds, char buffer[32])
     return buffer;
 }
 
-static void describe_grid(const listing *l)
+static void describe_grid(const trli_listing *l)
 {
     const trl_layout *layout = l->sim->layout;
     const trl_grid *g = &layout->grid;
@@ -52,50 +45,53 @@ static void describe_grid(const listing *l)
                  g->periodic[a] ? " (periodic)" : "");
         snprintf(cuts + k, sizeof cuts - k, "%s%d", a ? " x " : "", layout->counts[a]);
     }
-    say(l, "grid         %s cells, %s patches on %d rank%s", cells, cuts, trl_context_ranks(l->sim->ctx),
-        trl_context_ranks(l->sim->ctx) == 1 ? "" : "s");
-    say(l, "time         %s (%s), %d stage%s of order %d", l->sim->integrator->name, l->sim->integrator->doc,
-        l->sim->integrator->stages, l->sim->integrator->stages == 1 ? "" : "s", l->sim->integrator->order);
+    trli_listing_say(l, "grid         %s cells, %s patches on %d rank%s", cells, cuts, trl_context_ranks(l->sim->ctx),
+                     trl_context_ranks(l->sim->ctx) == 1 ? "" : "s");
+    trli_listing_say(l, "time         %s (%s), %d stage%s of order %d", l->sim->integrator->name,
+                     l->sim->integrator->doc, l->sim->integrator->stages, l->sim->integrator->stages == 1 ? "" : "s",
+                     l->sim->integrator->order);
 }
 
-static void describe_workers(const listing *l)
+static void describe_workers(const trli_listing *l)
 {
     const trl_workers *workers = l->sim->workers;
     char split[64] = "";
     int tasks, operators;
     trl_workers_get_pools(workers, &tasks, &operators);
     if (l->sim->split) snprintf(split, sizeof split, ": %d for tasks, %d for operators", tasks, operators);
-    say(l, "workers      %d per rank%s, policy %s", trl_workers_count(workers), split, trl_workers_policy(workers));
+    trli_listing_say(l, "workers      %d per rank%s, policy %s", trl_workers_count(workers), split,
+                     trl_workers_policy(workers));
 }
 
-static void describe_expressions(const listing *l)
+static void describe_expressions(const trli_listing *l)
 {
     const trli_model *m = l->sim->model;
-    say(l, "expressions");
+    trli_listing_say(l, "expressions");
     for (int v = 0; v < m->nvariables; ++v) {
         const trli_equation *eq = &l->sim->equation[v];
         char kind[600] = "equation";
         if (eq->direction)
             snprintf(kind, sizeof kind, "sensitivity of %s to %s", m->variable[eq->of].name,
                      m->direction[eq->direction - 1].name);
-        say(l, "  %-20s %s at %s%s%s", m->variable[v].name, kind, trl_location_name(m->variable[v].location),
-            eq->mask ? ", masked" : "", eq->exact_field >= 0 ? ", with exact solution" : "");
+        trli_listing_say(l, "  %-20s %s at %s%s%s", m->variable[v].name, kind,
+                         trl_location_name(m->variable[v].location), eq->mask ? ", masked" : "",
+                         eq->exact_field >= 0 ? ", with exact solution" : "");
     }
     for (int i = 0; i < m->nentries; ++i) {
         const trli_entry *e = &m->entry[m->order[i]];
         if (e->nformulas)
-            say(l, "  %-20s formula%s%s%s", e->deck->name, e->nformulas > 1 ? " (vector)" : "",
-                e->has_boundary ? ", with boundary values" : "", e->used ? "" : ", unused");
+            trli_listing_say(l, "  %-20s formula%s%s%s", e->deck->name, e->nformulas > 1 ? " (vector)" : "",
+                             e->has_boundary ? ", with boundary values" : "", e->used ? "" : ", unused");
         else
-            say(l, "  %-20s type %s, %d tag%s from %d%s", e->deck->name, e->deck->type->name, e->ncomputed,
-                e->ncomputed == 1 ? "" : "s", e->nrequired, e->used ? "" : ", unused");
+            trli_listing_say(l, "  %-20s type %s, %d tag%s from %d%s", e->deck->name, e->deck->type->name, e->ncomputed,
+                             e->ncomputed == 1 ? "" : "s", e->nrequired, e->used ? "" : ", unused");
     }
 }
 
-static void describe_ghosts(const listing *l)
+static void describe_ghosts(const trli_listing *l)
 {
     const trli_model *m = l->sim->model;
-    say(l, "ghost layers (minus side, plus side)");
+    trli_listing_say(l, "ghost layers (minus side, plus side)");
     for (int f = 0; f < m->nfields; ++f) {
         const trli_field *field = &m->field[f];
         char widths[96] = "";
@@ -105,7 +101,7 @@ static void describe_ghosts(const listing *l)
             snprintf(widths + n, sizeof widths - n, "%s%c %d,%d", a ? "  " : "", 'x' + a, (int)field->ghost_lo[a],
                      (int)field->ghost_hi[a]);
         }
-        say(l, "  %-20s %-7s %s", field->name, trl_location_name(field->location), widths);
+        trli_listing_say(l, "  %-20s %-7s %s", field->name, trl_location_name(field->location), widths);
     }
 }
 
@@ -128,7 +124,7 @@ static const char *step_name(trli_step_kind kind)
     return "";
 }
 
-static const char *bound_of(const listing *l, const trl_kernel_stats *st)
+static const char *bound_of(const trli_listing *l, const trl_kernel_stats *st)
 {
     if (!st->memory_bound) return "arithmetic";
     return l->sim->model->past_caches ? "memory" : "cache";
@@ -143,7 +139,7 @@ static int images_of(const trli_step *s)
 }
 
 /* What a step computes; of a kernel also how long that takes, and why it is one of its own. */
-static void describe_work(const listing *l, const trli_program *p, int i, const char *target)
+static void describe_work(const trli_listing *l, const trli_program *p, int i, const char *target)
 {
     const trli_step *s = &p->step[i];
     char flops[64] = "", time[128] = "", seconds[32], buffer[256];
@@ -155,49 +151,51 @@ static void describe_work(const listing *l, const trli_program *p, int i, const 
             snprintf(time + n, sizeof time - (size_t)n, "; measured %s, %.0f%% of the roofline",
                      in_seconds(st.measured, seconds), 100 * st.predicted / st.measured);
     }
-    say(l, "  %-9s %-20s %d result%s from %d field%s, %s%d bytes per point%s", step_name(s->kind), target,
-        s->nout ? s->nout : 1, s->nout > 1 ? "s" : "", s->ninputs, s->ninputs == 1 ? "" : "s", flops,
-        (int)sizeof(double) * (s->nout + s->ninputs), time);
+    trli_listing_say(l, "  %-9s %-20s %d result%s from %d field%s, %s%d bytes per point%s", step_name(s->kind), target,
+                     s->nout ? s->nout : 1, s->nout > 1 ? "s" : "", s->ninputs, s->ninputs == 1 ? "" : "s", flops,
+                     (int)sizeof(double) * (s->nout + s->ninputs), time);
     const int images = images_of(s), layers = s->nslabs - images;
     if (s->kind == TRLI_STEP_KERNEL && layers > 0)
-        say(l, "            sets %d boundary layer%s", layers, layers == 1 ? "" : "s");
+        trli_listing_say(l, "            sets %d boundary layer%s", layers, layers == 1 ? "" : "s");
     if (images > 0)
-        say(l, "            takes %d layer%s beyond periodic sides from inside", images, images == 1 ? "" : "s");
+        trli_listing_say(l, "            takes %d layer%s beyond periodic sides from inside", images,
+                         images == 1 ? "" : "s");
     const char *reason = s->kind == TRLI_STEP_KERNEL ? trli_reason_apart(p, i, buffer, sizeof buffer) : NULL;
-    if (reason) say(l, "            %s", reason);
+    if (reason) trli_listing_say(l, "            %s", reason);
 }
 
-static void describe_program(const listing *l, const trli_program *p)
+static void describe_program(const trli_listing *l, const trli_program *p)
 {
     const trli_model *m = l->sim->model;
-    say(l, "program '%s'", p->name);
+    trli_listing_say(l, "program '%s'", p->name);
     for (int i = 0; i < p->nsteps; ++i) {
         const trli_step *s = &p->step[i];
         if (!s->live) continue;
         const char *target = s->nout ? m->field[s->field[0]].name : s->label ? s->label : "";
         if (s->kind == TRLI_STEP_FILL || s->kind == TRLI_STEP_PLANES)
-            say(l, "  %-9s %-20s %d field%s exchanged, %d boundary layer%s", step_name(s->kind), target, s->nexchanged,
-                s->nexchanged == 1 ? "" : "s", s->nslabs, s->nslabs == 1 ? "" : "s");
+            trli_listing_say(l, "  %-9s %-20s %d field%s exchanged, %d boundary layer%s", step_name(s->kind), target,
+                             s->nexchanged, s->nexchanged == 1 ? "" : "s", s->nslabs, s->nslabs == 1 ? "" : "s");
         else
             describe_work(l, p, i, target);
     }
 }
 
-static void describe_memory(const listing *l, bool verbose)
+static void describe_memory(const trli_listing *l, bool verbose)
 {
     const trli_model *model = l->sim->model;
     char bytes[5][32];
-    say(l, "memory       %s planned on this rank, in %d slots for %d fields",
-        with_unit((double)model->planned_bytes, bytes[0]), model->nslots, model->nfields);
+    trli_listing_say(l, "memory       %s planned on this rank, in %d slots for %d fields",
+                     with_unit((double)model->planned_bytes, bytes[0]), model->nslots, model->nfields);
     if (!verbose) return;
-    say(l, "  scratch    %s for each of %d worker%s", with_unit((double)model->scratch_bytes, bytes[0]),
-        model->nworkers, model->nworkers == 1 ? "" : "s");
+    trli_listing_say(l, "  scratch    %s for each of %d worker%s", with_unit((double)model->scratch_bytes, bytes[0]),
+                     model->nworkers, model->nworkers == 1 ? "" : "s");
     for (int s = 0; s < trl_field_manager_spaces(model->memory); ++s) {
         trl_pool_stats p;
         trl_field_manager_get_stats(model->memory, s, &p);
-        say(l, "  %-10s %s in use, %s lost to size classes, %s cached, %s at most; %" PRId64 " allocations", p.name,
-            with_unit((double)p.in_use, bytes[1]), with_unit((double)p.lost, bytes[2]),
-            with_unit((double)p.cached, bytes[3]), with_unit((double)p.peak, bytes[4]), p.allocations);
+        trli_listing_say(l,
+                         "  %-10s %s in use, %s lost to size classes, %s cached, %s at most; %" PRId64 " allocations",
+                         p.name, with_unit((double)p.in_use, bytes[1]), with_unit((double)p.lost, bytes[2]),
+                         with_unit((double)p.cached, bytes[3]), with_unit((double)p.peak, bytes[4]), p.allocations);
     }
 }
 
@@ -209,7 +207,7 @@ static int named_inside(const trli_program *p)
 }
 
 /* What each pass did, and what switches it off. */
-static void describe_passes(const listing *l)
+static void describe_passes(const trli_listing *l)
 {
     const trli_model *m = l->sim->model;
     const trli_program *p = l->sim->step;
@@ -229,30 +227,33 @@ static void describe_passes(const listing *l)
         layers += s->nslabs;
     }
     for (int f = 0; f < m->nfields; ++f) held += m->field[f].slot >= 0;
-    say(l, "passes");
-    say(l, "  folding    %" PRId64 " operations on constants done; part of what a formula means, always on",
-        m->ir.folded);
-    say(l, "  sharing    %" PRId64 " operations that were there already; run.passes", m->ir.shared);
-    say(l, "  fusion     %d named values inside of kernels, %d results of a step by %d kernels; run.fusion",
-        named_inside(p), results, kernels);
+    trli_listing_say(l, "passes");
+    trli_listing_say(l,
+                     "  folding    %" PRId64 " operations on constants done; part of what a formula means, always on",
+                     m->ir.folded);
+    trli_listing_say(l, "  sharing    %" PRId64 " operations that were there already; run.passes", m->ir.shared);
+    trli_listing_say(l,
+                     "  fusion     %d named values inside of kernels, %d results of a step by %d kernels; run.fusion",
+                     named_inside(p), results, kernels);
     for (int i = 0; i < p->noffers; ++i)
         if (p->offer[i].uses > 0 && !p->offer[i].stored)
-            say(l, "    %-16s computed where it is needed, at %d offset%s", p->offer[i].name, p->offer[i].uses,
-                p->offer[i].uses == 1 ? "" : "s");
-    say(l, "  storing    %d intermediate field%s, at %.3g additions in the time of a byte; run.balance", stored,
-        stored == 1 ? "" : "s", m->deciding.operations / trli_model_bandwidth(m));
-    say(l, "  hoisting   %d operations at %d offsets; %d once for a call, %d for a plane, %d for a row; run.passes",
+            trli_listing_say(l, "    %-16s computed where it is needed, at %d offset%s", p->offer[i].name,
+                             p->offer[i].uses, p->offer[i].uses == 1 ? "" : "s");
+    trli_listing_say(l, "  storing    %d intermediate field%s, at %.3g additions in the time of a byte; run.balance",
+                     stored, stored == 1 ? "" : "s", m->deciding.operations / trli_model_bandwidth(m));
+    trli_listing_say(
+        l, "  hoisting   %d operations at %d offsets; %d once for a call, %d for a plane, %d for a row; run.passes",
         work[0], work[1], work[2], work[3], work[4]);
-    say(l, "  boundaries %d layer%s of kernels, %d of them beyond periodic sides; run.fusion", layers,
-        layers == 1 ? "" : "s", images);
-    say(l, "  slots      %d fields in %d slots; run.passes", held, m->nslots);
-    say(l, "  compiling  run.compile");
+    trli_listing_say(l, "  boundaries %d layer%s of kernels, %d of them beyond periodic sides; run.fusion", layers,
+                     layers == 1 ? "" : "s", images);
+    trli_listing_say(l, "  slots      %d fields in %d slots; run.passes", held, m->nslots);
+    trli_listing_say(l, "  compiling  run.compile");
 }
 
 trl_err trl_simulation_describe(const trl_simulation *sim, bool verbose, void (*write)(void *data, const char *line),
                                 void *data)
 {
-    const listing l = {sim, write, data};
+    const trli_listing l = {sim, write, data};
     trl_simulation_stats st;
     trl_simulation_get_stats(sim, &st);
     describe_grid(&l);
@@ -264,14 +265,16 @@ trl_err trl_simulation_describe(const trl_simulation *sim, bool verbose, void (*
     if (verbose) describe_passes(&l);
     int n = trl_workers_count(sim->workers);
     describe_memory(&l, verbose);
-    say(&l, "traffic      %" PRId64 " bytes per cell and step between kernels and memory", st.bytes_per_cell_step);
+    trli_listing_say(&l, "traffic      %" PRId64 " bytes per cell and step between kernels and memory",
+                     st.bytes_per_cell_step);
     char blocking[256];
     trli_time_blocking_describe(sim, sizeof blocking, blocking);
-    say(&l, "time blocks  %s", blocking);
-    trli_describe_bound(sim, write, data);
-    say(&l, "tasks        %" PRId64 " per step, %" PRId64 " dependencies", st.step_graph.tasks,
-        st.step_graph.dependencies);
-    say(&l, "critical path  tau_1 = %.3g s, tau_inf = %.3g s, P(G) = %.3f for %d worker%s", st.step_graph.tau_1,
-        st.step_graph.tau_inf, trl_amdahl_score(st.step_graph.tau_1, st.step_graph.tau_inf, n), n, n == 1 ? "" : "s");
+    trli_listing_say(&l, "time blocks  %s", blocking);
+    trli_describe_bound(&l);
+    trli_listing_say(&l, "tasks        %" PRId64 " per step, %" PRId64 " dependencies", st.step_graph.tasks,
+                     st.step_graph.dependencies);
+    trli_listing_say(&l, "critical path  tau_1 = %.3g s, tau_inf = %.3g s, P(G) = %.3f for %d worker%s",
+                     st.step_graph.tau_1, st.step_graph.tau_inf,
+                     trl_amdahl_score(st.step_graph.tau_1, st.step_graph.tau_inf, n), n, n == 1 ? "" : "s");
     return TRL_OK;
 }

@@ -1,31 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* What bounds dt, for the plan: the step, who decides, and the table of the Jacobian. */
-#include <stdarg.h>
 #include <stdio.h>
 
+#include "describe_impl.h"
 #include "limit_impl.h"
 
 enum { ROWS_SHOWN = 16, COLUMNS_SHOWN = 8 };
 
-typedef struct listing {
-    const trl_simulation *sim;
-    void (*write)(void *data, const char *line);
-    void *data;
-} listing;
-
-static void say(const listing *l, const char *format, ...) TRL_PRINTF(2, 3);
-static void say(const listing *l, const char *format, ...)
-{
-    char line[768];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(line, sizeof line, format, args);
-    va_end(args);
-    l->write(l->data, line);
-}
-
-static void describe_row(const listing *l, int row)
+static void describe_row(const trli_listing *l, int row)
 {
     const trl_simulation *sim = l->sim;
     const trli_jacobian *j = sim->bound->jacobian;
@@ -49,10 +32,10 @@ static void describe_row(const listing *l, int row)
     }
     const int more = j->first[row + 1] - j->first[row] - zero - COLUMNS_SHOWN;
     if (more > 0 && used < (int)sizeof text) snprintf(text + used, sizeof text - (size_t)used, "  and %d more", more);
-    say(l, "  %-10s%s", sim->equation[row].deck->name, text[0] ? text : "  0");
+    trli_listing_say(l, "  %-10s%s", sim->equation[row].deck->name, text[0] ? text : "  0");
 }
 
-static void describe_table(const listing *l)
+static void describe_table(const trli_listing *l)
 {
     const trl_simulation *sim = l->sim;
     const trli_jacobian *j = sim->bound->jacobian;
@@ -61,22 +44,24 @@ static void describe_table(const listing *l)
         double largest = 0;
         for (int i = 0; i < j->nsums; ++i)
             largest = trli_quantity_value(sim, &j->sum[i]) > largest ? trli_quantity_value(sim, &j->sum[i]) : largest;
-        say(l, "  the largest sum of derivatives in an equation is %.6g: there are too many to look at each", largest);
+        trli_listing_say(
+            l, "  the largest sum of derivatives in an equation is %.6g: there are too many to look at each", largest);
         return;
     }
-    say(l, "  rates of the transport that is found, and sums of the other derivatives by unknown, the largest of all "
+    trli_listing_say(
+        l, "  rates of the transport that is found, and sums of the other derivatives by unknown, the largest of all "
            "points:");
     for (int v = 0; v < j->n && shown < ROWS_SHOWN; ++v)
         if (!sim->equation[v].direction) {
             describe_row(l, v);
             ++shown;
         }
-    if (shown == ROWS_SHOWN && j->n > shown) say(l, "  and %d more equations", j->n - shown);
+    if (shown == ROWS_SHOWN && j->n > shown) trli_listing_say(l, "  and %d more equations", j->n - shown);
 }
 
-void trli_describe_bound(const trl_simulation *sim, void (*write)(void *data, const char *line), void *data)
+void trli_describe_bound(const trli_listing *l)
 {
-    const listing l = {sim, write, data};
+    const trl_simulation *sim = l->sim;
     const trl_time_entry *time = &sim->problem->time;
     const trl_integrator *m = sim->integrator;
     char words[256], step[96];
@@ -90,15 +75,15 @@ void trli_describe_bound(const trl_simulation *sim, void (*write)(void *data, co
     else
         snprintf(step, sizeof step, "it is %.6g", sim->dt);
     if (stable.unstable)
-        say(&l, "dt           no step is stable with %s; %s; for %s", m->name, step, words);
+        trli_listing_say(l, "dt           no step is stable with %s; %s; for %s", m->name, step, words);
     else if (!(stable.rate > 0))
-        say(&l, "dt           nothing bounds it; %s", step);
+        trli_listing_say(l, "dt           nothing bounds it; %s", step);
     else
-        say(&l, "dt           stable up to %.6g with %s; %s; by %s", 1 / stable.rate, m->name, step, words);
-    describe_table(&l);
+        trli_listing_say(l, "dt           stable up to %.6g with %s; %s; by %s", 1 / stable.rate, m->name, step, words);
+    describe_table(l);
     if (time->speed.count || time->diffusivity.count)
-        say(&l, "  speed and diffusivity stand for all other terms that differentiate");
+        trli_listing_say(l, "  speed and diffusivity stand for all other terms that differentiate");
     if (sim->bound->jacobian->opaque >= 0)
-        say(&l, "  not bounded: what '%s' makes of the unknowns",
-            sim->model->entry[sim->bound->jacobian->opaque].deck->name);
+        trli_listing_say(l, "  not bounded: what '%s' makes of the unknowns",
+                         sim->model->entry[sim->bound->jacobian->opaque].deck->name);
 }

@@ -103,8 +103,6 @@ TRL_NODISCARD trl_err trli_compile_programs(trl_simulation *sim);
 /* limit.c: the program of what bounds the time step. required: cfl needs it. */
 TRL_NODISCARD trl_err trli_compile_limit(trl_simulation *sim, bool required);
 void trli_bound_destroy(struct trli_bound **bound);
-/* describe_bound.c: for the plan. */
-void trli_describe_bound(const trl_simulation *sim, void (*write)(void *data, const char *line), void *data);
 /* Run a program; all ranks return the same error. Collective: yes. */
 TRL_NODISCARD trl_err trli_program_run_agreed(trl_simulation *sim, trli_program *program);
 /* The next dt from cfl; INPUT errors when nothing bounds it or it falls below min. Collective: yes. */
