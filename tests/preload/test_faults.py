@@ -4,15 +4,18 @@
 """Makes calls fail on one of two ranks, one in each run: memory, communication, files. Every run ends within seconds on all ranks, with
 exit code 0 (what failed was not needed), 2 or 3, and says once what failed. Without arguments some of the calls; all of them with
 
-    TRELLIS=build/release/trellis TRELLIS_BUILD=build/release python3 tests/preload/test_faults.py --all [--jobs 2]
+    TRELLIS=build/release/trellis TRELLIS_BUILD=build/release python3 tests/preload/test_faults.py --all
 
---all makes the first, the second and the last call from each place fail, alone and with all that follow; --what and --case choose."""
+--all makes the first, the second and the last call from each place fail, alone and with all that follow, in an order that does not change;
+--what and --case choose, --seconds ends before all are done, and --first goes on from there."""
 
 import argparse
 import collections
 import concurrent.futures
 import os
 import pathlib
+import queue
+import random
 import shutil
 import signal
 import subprocess
@@ -23,6 +26,12 @@ import time
 BUILD = pathlib.Path(os.environ["TRELLIS_BUILD"]).resolve()
 TRELLIS = pathlib.Path(os.environ["TRELLIS"]).resolve()
 LIMIT_S = 30
+
+# Runs at the same time get two cores each, where there are so many: workers are pinned, to the first cores that a run may use.
+_cores = sorted(os.sched_getaffinity(0))
+PAIRS = queue.SimpleQueue()
+for _i in 2 * list(range(0, max(1, len(_cores) - 1), 2)):  # some only wait
+    PAIRS.put(_cores[_i : _i + 2])
 
 DECK = """trellis: 1
 grid: {cells: [6, 5], periodic: [true, false], patches: [2, 1]}
@@ -62,6 +71,7 @@ def environment(folder, extra):
         OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
         OMPI_MCA_rmaps_base_oversubscribe="1",
         OMPI_MCA_mpi_yield_when_idle="1",
+        OMPI_MCA_orte_abort_on_non_zero_status="0",  # a rank that has ended does not end the other
         OMPI_MCA_btl_vader_single_copy_mechanism="none",
         TRELLIS_CACHE_DIR=str(folder / "cache"),
         LD_PRELOAD=str(BUILD / "preload" / "inject.so"),
@@ -73,7 +83,16 @@ def environment(folder, extra):
 
 
 def launch(folder, case, extra):
-    command = ["mpirun", "-n", "2", "--oversubscribe", "--bind-to", "none", str(TRELLIS), "run", "deck.yaml", *CASES[case]]
+    pair = PAIRS.get()
+    try:
+        return launch_on(pair, folder, case, extra)
+    finally:
+        PAIRS.put(pair)
+
+
+def launch_on(pair, folder, case, extra):
+    command = ["taskset", "-c", ",".join(map(str, pair))]
+    command += ["mpirun", "-n", "2", "--oversubscribe", "--bind-to", "none", str(TRELLIS), "run", "deck.yaml", *CASES[case]]
     start = time.monotonic()
     process = subprocess.Popen(
         command,
@@ -203,22 +222,32 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--all", action="store_true")
     parser.add_argument("--sample", type=int, default=1, help="places of each kind, case and rank")
-    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--jobs", type=int, default=PAIRS.qsize())
     parser.add_argument("--what", type=lambda s: s.split(","), default=list(MODES))
     parser.add_argument("--case", type=lambda s: s.split(","))
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--seconds", type=float, default=float("inf"))
     options = parser.parse_args()
     options.case = options.case or (list(CASES) if options.all else ["never"])
     options.sample = 0 if options.all else options.sample
     table = collections.defaultdict(lambda: [0, 0, 0.0])
     work = pathlib.Path(tempfile.mkdtemp(prefix="faults-"))
     failed = 0
+    todo = list(attempts(work, options))
+    random.Random(1).shuffle(todo)
+    end = time.monotonic() + options.seconds
+    done = options.first
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        runs = {}
-        for number, attempt in enumerate(attempts(work, options)):
-            runs[pool.submit(inject, work, number, *attempt)] = attempt
-        for run in concurrent.futures.as_completed(runs):
-            case, rank, place, at, mode = runs[run]
-            result, was_hit = run.result()
+
+        def attempt(number):
+            return inject(work, number, *todo[number]) if time.monotonic() < end else None
+
+        for number, run in enumerate(pool.map(attempt, range(options.first, len(todo))), options.first):
+            if run is None:
+                break
+            case, rank, place, at, mode = todo[number]
+            result, was_hit = run
+            done = number + 1
             row = table[place.what, mode, case]
             wrong = judge(result)
             row[0] += was_hit
@@ -228,6 +257,7 @@ def main():
                 failed += 1
                 print(f"FAILED: {wrong}: {case}, rank {rank}, call {at} of {place.calls}, {mode}: {describe(place)}")
                 print(f"  {place.what} {place.site} {result.seconds:.1f} s, exit {result.code}\n  " + "\n  ".join(result.text.splitlines()[:12]), flush=True)
+    print(f"{options.first} to {done} of {len(todo)}")
     print(f"{'what':6} {'how':6} {'case':8} {'tried':>6} {'failed':>6} {'slowest':>8}")
     for (what, mode, case), (tried, bad, slowest) in sorted(table.items()):
         print(f"{what:6} {mode:6} {case:8} {tried:6} {bad:6} {slowest:7.1f} s")
