@@ -3,6 +3,21 @@
 # One object library per layer; from them libtrellis.so, the command and, in TrellisTests.cmake, every test program.
 set(TRL_LAYERS scheduler spatialops expressions solvers inputs)
 
+# The folders of each layer's sources, in order.
+foreach(layer IN LISTS TRL_LAYERS)
+    set(TRL_FOLDERS_${layer} "${PROJECT_SOURCE_DIR}/${layer}")
+endforeach()
+set(expressions_folders lang plugin ir program front passes backend/interpreter backend/emit backend/native run)
+list(TRANSFORM expressions_folders PREPEND "${PROJECT_SOURCE_DIR}/expressions/" OUTPUT_VARIABLE TRL_FOLDERS_expressions)
+
+# trellis_glob(variable folder... PATTERN pattern): files of these folders.
+function(trellis_glob variable)
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "PATTERN" "")
+    list(TRANSFORM arg_UNPARSED_ARGUMENTS APPEND "/${arg_PATTERN}")
+    file(GLOB files CONFIGURE_DEPENDS ${arg_UNPARSED_ARGUMENTS})
+    set(${variable} ${files} PARENT_SCOPE)
+endfunction()
+
 set(TRL_PLUGIN_OUTPUT "${PROJECT_BINARY_DIR}/plugins")
 set(TRL_BASELINE_OUTPUT "${PROJECT_BINARY_DIR}/baselines")
 
@@ -28,10 +43,10 @@ target_compile_definitions(
 # The text that every compiled kernel begins with.
 set(kernel_prelude "${PROJECT_BINARY_DIR}/kernel_prelude.c")
 set(kernel_prelude_parts "${PROJECT_SOURCE_DIR}/spatialops/trl_limiter_body.h"
-                         "${PROJECT_SOURCE_DIR}/expressions/trl_functions_base_body.h"
-                         "${PROJECT_SOURCE_DIR}/expressions/trl_functions_exp_body.h"
-                         "${PROJECT_SOURCE_DIR}/expressions/trl_functions_angle_body.h"
-                         "${PROJECT_SOURCE_DIR}/expressions/trl_kernel_body.h")
+                         "${PROJECT_SOURCE_DIR}/expressions/lang/trl_functions_base_body.h"
+                         "${PROJECT_SOURCE_DIR}/expressions/lang/trl_functions_exp_body.h"
+                         "${PROJECT_SOURCE_DIR}/expressions/lang/trl_functions_angle_body.h"
+                         "${PROJECT_SOURCE_DIR}/expressions/backend/emit/trl_kernel_body.h")
 add_custom_command(
     OUTPUT "${kernel_prelude}"
     COMMAND "${CMAKE_COMMAND}" -DNAME=trli_kernel_prelude "-DOUTPUT=${kernel_prelude}" "-DINPUTS=${kernel_prelude_parts}"
@@ -44,9 +59,9 @@ add_custom_command(
 set(layer_includes)
 set(TRL_LAYER_OBJECTS)
 foreach(layer IN LISTS TRL_LAYERS)
-    list(APPEND layer_includes "${PROJECT_SOURCE_DIR}/${layer}")
-    file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${layer}/*.c")
-    file(GLOB cuda_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${layer}/*.cu")
+    list(APPEND layer_includes ${TRL_FOLDERS_${layer}})
+    trellis_glob(sources ${TRL_FOLDERS_${layer}} PATTERN "*.c")
+    trellis_glob(cuda_sources ${TRL_FOLDERS_${layer}} PATTERN "*.cu")
     if(layer STREQUAL "inputs") # `trellis bench` runs them
         file(GLOB benchmarks CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/benchmarks/*.c")
         list(APPEND sources ${benchmarks})
@@ -86,7 +101,7 @@ target_link_libraries(trellis_shared PUBLIC MPI::MPI_C PRIVATE trellis_flags tre
 # Symbols of static libraries (cudart) stay inside.
 target_link_options(trellis_shared PRIVATE -Wl,--exclude-libs,ALL)
 foreach(layer IN LISTS TRL_LAYERS)
-    target_include_directories(trellis_shared INTERFACE "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/${layer}>")
+    target_include_directories(trellis_shared INTERFACE "$<BUILD_INTERFACE:${TRL_FOLDERS_${layer}}>")
 endforeach()
 target_include_directories(trellis_shared INTERFACE "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/trellis>")
 add_library(Trellis::trellis ALIAS trellis_shared)
@@ -96,7 +111,7 @@ add_library(trellis_plugin INTERFACE)
 set_target_properties(trellis_plugin PROPERTIES EXPORT_NAME plugin)
 target_link_libraries(trellis_plugin INTERFACE MPI::MPI_C)
 foreach(layer scheduler spatialops expressions)
-    target_include_directories(trellis_plugin INTERFACE "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/${layer}>")
+    target_include_directories(trellis_plugin INTERFACE "$<BUILD_INTERFACE:${TRL_FOLDERS_${layer}}>")
 endforeach()
 target_include_directories(trellis_plugin INTERFACE "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/trellis>")
 add_library(Trellis::plugin ALIAS trellis_plugin)

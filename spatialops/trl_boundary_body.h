@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* The ghost of every kind of boundary condition: the operator that the condition is about, solved for the ghost. Written over any
- * arithmetic: for doubles here, for values of a formula's graph in expressions/boundary.c. Who includes it defines
+ * arithmetic: for doubles here, for values of a formula's graph in expressions/front/boundary.c. Who includes it defines
  *     TRL_GHOST                                 the type of a value
  *     TRL_GHOST_ENV                             the type of what operations need beside operands
  *     TRL_GHOST_NUMBER(env, x)                  a value from a double
