@@ -83,6 +83,8 @@ double trli_node_number(const trli_node *node);
 /* Value of a checked whole number; fallback where node is NULL. */
 int64_t trli_node_whole(const trli_node *node, int64_t fallback);
 bool trli_node_is_true(const trli_node *node);
+/* The position of the value of a key of a top-level mapping among the key's words. */
+int trli_deck_word(const trli_deck *deck, const char *mapping, const char *key);
 
 /* Names and families */
 

@@ -27,7 +27,6 @@ typedef struct trli_deck_options {
     int checkpoint_keep;
     int threads;         /* workers of a rank; 0: auto. How they are split is in the problem. */
     const char *devices; /* auto, cpu, gpu or a list as text */
-    const char *compile; /* auto, always, never */
 } trli_deck_options;
 
 /* Read, merge, check and expand a deck; loads its plugins into the registry. Reports as many independent errors as it

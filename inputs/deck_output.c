@@ -155,10 +155,10 @@ static void read_time_blocking(trl_problem *problem, const trli_node *node)
     problem->time_blocking_place = *trli_node_place(node);
 }
 
-static unsigned read_without(const trli_node *passes)
+static unsigned disabled_passes(const trli_node *passes)
 {
     unsigned set = 0;
-#define READ(NAME, name, bit) set |= trli_node_is_true(trli_node_get(passes, #name)) ? 0 : bit;
+#define READ(NAME, name, bit, doc) set |= trli_node_is_true(trli_node_get(passes, #name)) ? 0 : (bit);
     TRL_PASS_LIST(READ)
 #undef READ
     return set;
@@ -171,14 +171,13 @@ trl_err trli_run_read(trli_deck *deck)
     trl_problem *problem = &deck->problem;
     trli_deck_options *options = &deck->options;
     options->title = trli_node_get(deck->root, "title")->text.chars;
-    options->compile = trli_node_get(run, "compile")->text.chars;
     read_time_blocking(problem, trli_node_get(run, "time_blocking"));
     problem->scheduler = trli_node_get(run, "scheduler")->text.chars;
-    problem->fusion = trli_node_get(run, "fusion")->text.chars;
-    problem->compile = options->compile;
+    problem->fusion = (trl_fusion)trli_deck_word(deck, "run", "fusion");
+    problem->compile = (trl_compile)trli_deck_word(deck, "run", "compile");
     const trli_node *balance = trli_node_get(run, "balance");
     problem->balance = strcmp(balance->text.chars, "auto") == 0 ? 0 : trli_node_number(balance);
-    problem->without = read_without(trli_node_get(run, "passes"));
+    problem->disabled_passes = disabled_passes(trli_node_get(run, "passes"));
     problem->nan_check = trli_node_is_true(trli_node_get(run, "nan_check"));
     problem->fast_math = trli_node_is_true(trli_node_get(trli_node_get(deck->root, "numerics"), "fast_math"));
     TRL_TRY(read_threads(deck, trli_node_get(run, "threads")));

@@ -90,3 +90,9 @@ bool trli_node_is_true(const trli_node *node)
 {
     return node && strcmp(node->text.chars, "true") == 0;
 }
+
+int trli_deck_word(const trli_deck *deck, const char *mapping, const char *key)
+{
+    const trli_key *row = trli_schema_child(trli_schema_child(trli_schema_root(), mapping), key);
+    return trli_schema_word(row, trli_node_get(trli_node_get(deck->root, mapping), key)->text.chars);
+}

@@ -1,34 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-#include <stdio.h>
-#include <string.h>
-
-#include <trl_integrator.h>
-
 #include "deck_build_impl.h"
-
-static trl_err read_method(trli_deck *deck, const trli_node *method)
-{
-    char known[256];
-    size_t used = 0;
-    int n;
-    const char *const *names = trl_integrator_names(&n);
-    deck->problem.time.method = method->text.chars;
-    deck->problem.time.method_place = *trli_node_place(method);
-    for (int i = 0; i < n; ++i)
-        if (strcmp(names[i], method->text.chars) == 0) return TRL_OK;
-    known[0] = 0;
-    for (int i = 0; i < n && used < sizeof known; ++i)
-        used += (size_t)snprintf(known + used, sizeof known - used, "%s%s",
-                                 i == 0       ? ""
-                                 : i == n - 1 ? " and "
-                                              : ", ",
-                                 names[i]);
-    const char *nearest = trl_name_nearest(method->text.chars, names, n);
-    return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_node_place(method),
-                    "there is no time method '%s'; known are %s%s%s%s", method->text.chars, known,
-                    nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
-}
 
 static trl_err read_cfl(trli_deck *deck, const trli_node *dt)
 {
@@ -65,10 +37,11 @@ trl_err trli_time_read(trli_deck *deck)
     time->start = trli_node_number(trli_node_get(node, "start"));
     time->has_end = end != NULL;
     if (end) time->end = trli_node_number(end);
-    trl_err err = read_method(deck, trli_node_get(node, "method"));
+    trl_err err = TRL_OK;
+    time->method = (trl_method)trli_deck_word(deck, "time", "method");
+    time->method_place = *trli_node_place(trli_node_get(node, "method"));
     if (!steps && !end)
-        err = trli_worse(err, trl_fail(deck->ctx, TRL_ERR_INPUT, &time->place,
-                                       "'time' needs 'steps' or 'end', to know when to stop"));
+        err = trl_fail(deck->ctx, TRL_ERR_INPUT, &time->place, "'time' needs 'steps' or 'end', to know when to stop");
     if (end && time->end < time->start)
         err = trli_worse(err, trl_fail(deck->ctx, TRL_ERR_INPUT, trli_node_place(end),
                                        "'time.end' lies before 'time.start': %g and %g", time->end, time->start));

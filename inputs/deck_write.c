@@ -68,7 +68,7 @@ static void write_scalar(FILE *out, const trli_key *key, const trli_node *node)
         trli_scalar_print(value, whole, number);
         fputs(number, out);
     } else if (key && !node->literal &&
-               (trli_schema_is_word(key, text) || (key->forms & ~TRLI_AS_LIST) == TRLI_AS_BOOLEAN)) {
+               (trli_schema_word(key, text) >= 0 || (key->forms & ~TRLI_AS_LIST) == TRLI_AS_BOOLEAN)) {
         fputs(text, out);
     } else if (key && !node->literal && key->forms & TRLI_AS_TEXT && key->forms & TRLI_AS_FORMULA &&
                trli_scalar_boolean(text, &truth)) {

@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include <trl_grid.h>
+#include <trl_policy.h>
+#include <trl_problem.h>
 
 #include "schema_impl.h"
 
@@ -21,6 +23,13 @@
 
 #define LOCATION_WORD(name, bits, text) text " "
 #define LOCATIONS TRL_LOCATION_LIST(LOCATION_WORD)
+
+/* The words of a list X(NAME, name, doc), in its order, and what each means. */
+#define ENUM_WORD(NAME, name, doc) #name " "
+#define ENUM_MEANING(NAME, name, doc) "; " #name ": " doc
+#define PASS_KEY(NAME, name, bit, text) {"run.passes." #name, BOOLEAN, 0, "true", .doc = (text)},
+#define POLICY_WORD(name, runs, doc) #name " "
+#define POLICY_MEANING(name, runs, doc) "; " #name ": " doc
 
 /* A user can ask for no more than this: the largest whole number that every double holds. */
 #define MANY 9007199254740991.0
@@ -124,7 +133,8 @@ static const trli_key keys[] = {
      .doc = "parameters: `T: [k]` adds `T_k`, the derivative of equation T by k, and those of equations that T needs"},
 
     {"time", MAPPING, TRLI_REQUIRED, .doc = "how time advances; at least one of steps and end is needed"},
-    {"time.method", TEXT, TRLI_MAPPING_LATER, "ssprk3", .doc = "the integrator: euler, ssprk2, ssprk3 or rk4"},
+    {"time.method", WORD, TRLI_MAPPING_LATER, "ssprk3", .words = TRL_METHOD_LIST(ENUM_WORD),
+     .doc = "the integrator" TRL_METHOD_LIST(ENUM_MEANING)},
     {"time.dt", NUMBER | MAPPING, TRLI_REQUIRED | TRLI_WHOLE | TRLI_ABOVE, POSITIVE,
      .doc = "the step, or how it follows from stability"},
     {"time.dt.cfl", NUMBER, TRLI_REQUIRED | TRLI_ABOVE, POSITIVE, .doc = "the factor C of the stability bound"},
@@ -156,7 +166,8 @@ static const trli_key keys[] = {
     {"numerics.fast_math", BOOLEAN, 0, "false", .doc = "contraction and reassociation: bits may differ between runs"},
 
     {"run", MAPPING, 0, "{}", .doc = "how a problem is run; never changes the numbers"},
-    {"run.scheduler", WORD, 0, "hybrid", .words = "serial priority hybrid", .doc = "hybrid is priority without GPUs"},
+    {"run.scheduler", WORD, 0, "hybrid", .words = TRL_POLICY_LIST(POLICY_WORD),
+     .doc = "in which order and by whom tasks are run" TRL_POLICY_LIST(POLICY_MEANING)},
     {"run.threads", WORD | INTEGER | MAPPING, TRLI_WHOLE, "auto", .min = 1, .max = 65536, .words = "auto",
      .doc = "workers of a rank: one per core, how many, or how many prefer which work; what is not given adapts"},
     {"run.threads.tasks", INTEGER, TRLI_REQUIRED, .min = 0, .max = 65536, .doc = "workers that prefer tasks"},
@@ -164,23 +175,15 @@ static const trli_key keys[] = {
      .doc = "workers that prefer chunks of the loops inside tasks"},
     {"run.devices", WORD | LIST_OF(INTEGER), ONLY_LIST, "auto", .min = 0, .max = 65535, .words = "auto cpu gpu",
      .doc = "a kind of device, or numbers of GPUs"},
-    {"run.fusion", WORD, 0, "full", .words = "full node none",
-     .doc = "full; one kernel per expression; one kernel per operator"},
+    {"run.fusion", WORD, 0, "full", .words = TRL_FUSION_LIST(ENUM_WORD),
+     .doc = "what one kernel computes" TRL_FUSION_LIST(ENUM_MEANING)},
     {"run.balance", WORD | NUMBER, TRLI_ABOVE, "auto", POSITIVE, .words = "auto",
      .doc = "additions in the time of one byte of memory: the larger, the more is computed again instead of stored; "
             "auto: measured"},
     {"run.passes", MAPPING, 0, "{}",
      .doc = "what saves time or memory and can be left out, to see what it is worth; the numbers do not change"},
-    {"run.passes.hoisting", BOOLEAN, 0, "true",
-     .doc = "compute what changes less often outside of the loops over points"},
-    {"run.passes.carrying", BOOLEAN, 0, "true", .doc = "take values from the point or the row before"},
-    {"run.passes.pairs", BOOLEAN, 0, "true", .doc = "go through two planes at once"},
-    {"run.passes.ghosts", BOOLEAN, 0, "true", .doc = "compute ghosts where they are read, and do not store them"},
-    {"run.passes.sharing", BOOLEAN, 0, "true", .doc = "compute equal operations once, also those of several equations"},
-    {"run.passes.groups", BOOLEAN, 0, "true", .doc = "give results that read many rows loops of their own"},
-    {"run.passes.slots", BOOLEAN, 0, "true", .doc = "let fields that do not live at once have the same memory"},
-    {"run.compile", WORD, 0, "auto", .words = "auto always never",
-     .doc = "whether kernels are compiled or interpreted"},
+    TRL_PASS_LIST(PASS_KEY){"run.compile", WORD, 0, "auto", .words = TRL_COMPILE_LIST(ENUM_WORD),
+                            .doc = "when kernels are compiled instead of interpreted" TRL_COMPILE_LIST(ENUM_MEANING)},
     {"run.time_blocking", WORD | INTEGER, 0, "auto", .min = 1, .max = 64, .words = "auto",
      .doc = "steps in one pass over memory: what is fastest, or how many at most; 1: one at a time"},
     {"run.nan_check", BOOLEAN, 0, "true", .doc = "stop when a value of the solution is not finite"},

@@ -228,13 +228,14 @@ static bool in_range(const trli_key *key, double value)
     return value <= key->max && (key->flags & TRLI_ABOVE ? value > key->min : value >= key->min);
 }
 
-bool trli_schema_is_word(const trli_key *key, const char *text)
+int trli_schema_word(const trli_key *key, const char *text)
 {
     char word[32];
-    if (!(key->forms & TRLI_AS_WORD)) return false;
-    for (const char *at = key->words; next_word(&at, word, sizeof word);)
-        if (strcmp(word, text) == 0) return true;
-    return false;
+    if (!(key->forms & TRLI_AS_WORD)) return -1;
+    const char *at = key->words;
+    for (int i = 0; next_word(&at, word, sizeof word); ++i)
+        if (strcmp(word, text) == 0) return i;
+    return -1;
 }
 
 static bool scalar_fits(const trli_key *key, const char *text, bool item)
@@ -242,7 +243,7 @@ static bool scalar_fits(const trli_key *key, const char *text, bool item)
     double number;
     int64_t whole;
     bool truth;
-    if (!item && trli_schema_is_word(key, text)) return true;
+    if (!item && trli_schema_word(key, text) >= 0) return true;
     if (!item && key->flags & TRLI_ONLY_LIST) return false;
     if (key->forms & TRLI_AS_TEXT) return true;
     if (key->forms & TRLI_AS_FORMULA) return *text != 0;

@@ -18,7 +18,7 @@ static trl_err fallback_node(trli_arena *arena, const trli_key *key, int dimensi
     trli_node *item;
     if (strcmp(key->fallback, "{}") == 0) return trli_node_create(arena, TRLI_MAPPING_NODE, place, node);
     bool list = strcmp(key->fallback, "[]") == 0;
-    bool word = trli_schema_is_word(key, key->fallback);
+    bool word = trli_schema_word(key, key->fallback) >= 0;
     if (!list && (word || !(key->flags & TRLI_PER_AXIS))) return trli_node_scalar(arena, key->fallback, place, node);
     TRL_TRY(trli_node_create(arena, TRLI_LIST_NODE, place, node));
     for (int i = 0; i < dimension && !list; ++i) {

@@ -57,8 +57,8 @@ const trli_key *trli_schema_next(const trli_key *parent, const trli_key *last);
 /* The last part of a key's path. */
 const char *trli_schema_name(const trli_key *key);
 
-/* Whether a text is one of a key's words. */
-bool trli_schema_is_word(const trli_key *key, const char *text);
+/* The position of a text among a key's words, which is its enum value where both come from one list; -1: it is none. */
+int trli_schema_word(const trli_key *key, const char *text);
 /* Items of grid.cells, 0 where they are not a list. */
 int trli_schema_dimension(const trli_node *root);
 

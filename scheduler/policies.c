@@ -7,12 +7,6 @@
 
 #include "engine_impl.h"
 
-/* X(name, policy). Without devices hybrid is priority. */
-#define POLICIES(X)                   \
-    X(serial, trli_policy_serial)     \
-    X(priority, trli_policy_priority) \
-    X(hybrid, trli_policy_priority)
-
 static trl_err check(trl_context *ctx, const char *name, const trl_policy *policy)
 {
     const char *fault = NULL;
@@ -65,12 +59,12 @@ trl_err trli_policy_find(trl_context *ctx, const char *name, const trl_policy **
         const char *name;
         const trl_policy *policy;
     } table[] = {
-#define POLICY_ROW(name, policy) {#name, &policy},
-        POLICIES(POLICY_ROW)
+#define POLICY_ROW(name, runs, doc) {#name, &trli_policy_##runs},
+        TRL_POLICY_LIST(POLICY_ROW)
 #undef POLICY_ROW
     };
-#define POLICY_NAME(name, policy) " " #name
-    static const char known[] = POLICIES(POLICY_NAME);
+#define POLICY_NAME(name, runs, doc) " " #name
+    static const char known[] = TRL_POLICY_LIST(POLICY_NAME);
 #undef POLICY_NAME
     size_t length = strlen(name);
     *library = NULL;

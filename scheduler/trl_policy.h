@@ -18,6 +18,12 @@ extern "C" {
 
 enum { TRL_POLICY_ABI = 1 };
 
+/* The built-in policies. X(name, runs, doc): `runs` is the policy that has the work done. */
+#define TRL_POLICY_LIST(X)                                                                          \
+    X(serial, serial, "first in, first out on one thread: the reference")                           \
+    X(priority, priority, "most urgent first, on queues of each worker that the others steal from") \
+    X(hybrid, priority, "in this version priority runs in its place")
+
 /* A frozen graph, as policies see it. Tasks are numbers: 0 <= task < tasks those of the graph in the order added, above them spawned
  * ones, whose numbers are used again. All arrays live as long as the graph; `weight`, `roots` and the order of `successors` change between runs. */
 typedef struct trl_policy_graph {

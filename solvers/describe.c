@@ -47,9 +47,9 @@ static void describe_grid(const trli_listing *l)
     }
     trli_listing_say(l, "grid         %s cells, %s patches on %d rank%s", cells, cuts, trl_context_ranks(l->sim->ctx),
                      trl_context_ranks(l->sim->ctx) == 1 ? "" : "s");
-    trli_listing_say(l, "time         %s (%s), %d stage%s of order %d", l->sim->integrator->name,
-                     l->sim->integrator->doc, l->sim->integrator->stages, l->sim->integrator->stages == 1 ? "" : "s",
-                     l->sim->integrator->order);
+    const trl_method method = l->sim->problem->time.method;
+    trli_listing_say(l, "time         %s (%s), %d stage%s of order %d", trl_method_name(method), trl_method_doc(method),
+                     l->sim->integrator->stages, l->sim->integrator->stages == 1 ? "" : "s", l->sim->integrator->order);
 }
 
 static void describe_workers(const trli_listing *l)

@@ -63,7 +63,6 @@ void trli_describe_bound(const trli_listing *l)
 {
     const trl_simulation *sim = l->sim;
     const trl_time_entry *time = &sim->problem->time;
-    const trl_integrator *m = sim->integrator;
     char words[256], step[96];
     if (!sim->bound->known_once) return; /* nothing ran */
     const trli_rate stable = trli_bound_rate(sim, false), unscaled = trli_bound_rate(sim, true);
@@ -75,11 +74,13 @@ void trli_describe_bound(const trli_listing *l)
     else
         snprintf(step, sizeof step, "it is %.6g", sim->dt);
     if (stable.unstable)
-        trli_listing_say(l, "dt           no step is stable with %s; %s; for %s", m->name, step, words);
+        trli_listing_say(l, "dt           no step is stable with %s; %s; for %s", trl_method_name(time->method), step,
+                         words);
     else if (!(stable.rate > 0))
         trli_listing_say(l, "dt           nothing bounds it; %s", step);
     else
-        trli_listing_say(l, "dt           stable up to %.6g with %s; %s; by %s", 1 / stable.rate, m->name, step, words);
+        trli_listing_say(l, "dt           stable up to %.6g with %s; %s; by %s", 1 / stable.rate,
+                         trl_method_name(time->method), step, words);
     describe_table(l);
     if (time->speed.count || time->diffusivity.count)
         trli_listing_say(l, "  speed and diffusivity stand for all other terms that differentiate");

@@ -161,7 +161,7 @@ static trl_err warn_central(const limit *l)
         trl_warn(sim->ctx, &sim->problem->time.method_place,
                  "central advective_flux without diffusion grows with %s at any dt: use ssprk3 or rk4, or a limiter "
                  "such as vanleer",
-                 sim->integrator->name);
+                 trl_method_name(sim->problem->time.method));
     return TRL_OK;
 }
 
@@ -239,7 +239,8 @@ static trl_err no_stable_step(const trl_simulation *sim, const trli_rate *rate)
     char words[256];
     trli_rate_words(sim, rate, sizeof words, words);
     return trl_fail(sim->ctx, TRL_ERR_INPUT, &sim->problem->time.method_place,
-                    "%s has no stable step for %s: use ssprk3 or rk4, which have", sim->integrator->name, words);
+                    "%s has no stable step for %s: use ssprk3 or rk4, which have",
+                    trl_method_name(sim->problem->time.method), words);
 }
 
 /* Nothing that the deck's max could stand for. */
@@ -294,12 +295,12 @@ trl_err trli_limit_warn(trl_simulation *sim)
     trli_rate_words(sim, &rate, sizeof words, words);
     if (rate.unstable)
         trl_warn(sim->ctx, &p->method_place, "%s has no stable step for %s: it grows at any dt; use ssprk3 or rk4",
-                 sim->integrator->name, words);
+                 trl_method_name(sim->problem->time.method), words);
     else if (isfinite(rate.rate) && sim->dt * rate.rate > 1)
         trl_warn(sim->ctx, &p->dt_place,
                  "dt = %.6g is above the stable %.6g of %s for the initial values, by %s: expect growth; use a "
                  "smaller dt, or dt: {cfl: 0.5}",
-                 sim->dt, 1 / rate.rate, sim->integrator->name, words);
+                 sim->dt, 1 / rate.rate, trl_method_name(sim->problem->time.method), words);
 done:
     return err;
 }

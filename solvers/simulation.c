@@ -80,18 +80,12 @@ static trl_err make_model(trl_simulation *sim)
                                        .ddt = sim->equation[v].ddt,
                                        .place = e->place};
     }
-    trli_fusion fusion = TRLI_FUSION_FULL;
-    if (strcmp(p->fusion, "node") == 0) fusion = TRLI_FUSION_NODE;
-    if (strcmp(p->fusion, "none") == 0) fusion = TRLI_FUSION_NONE;
-    trli_compile compile = TRLI_COMPILE_AUTO;
-    if (p->compile && strcmp(p->compile, "always") == 0) compile = TRLI_COMPILE_ALWAYS;
-    if (p->compile && strcmp(p->compile, "never") == 0) compile = TRLI_COMPILE_NEVER;
     const trli_model_request request = {.layout = sim->layout,
                                         .parameters = p->parameters,
-                                        .fusion = fusion,
-                                        .compile = compile,
+                                        .fusion = p->fusion,
+                                        .compile = p->compile,
                                         .balance = p->balance,
-                                        .without = p->without,
+                                        .without = p->disabled_passes,
                                         .nentries = p->nexpressions,
                                         .entries = p->expression,
                                         .nvariables = p->nequations,
@@ -186,10 +180,10 @@ static trl_err create(trl_simulation *sim)
 {
     const trl_problem *p = sim->problem;
     trl_err err = TRL_OK;
-    sim->integrator = trl_integrator_find(p->time.method);
+    sim->integrator = trl_integrator_of(p->time.method);
     if (!sim->integrator)
-        return trl_fail(sim->ctx, TRL_ERR_INPUT, &p->time.method_place, "unknown time integration method '%s'",
-                        p->time.method);
+        return trl_fail(sim->ctx, TRL_ERR_INPUT, &p->time.method_place, "there is no time integration method %d",
+                        (int)p->time.method);
     sim->steps_wanted = p->time.steps;
     sim->time = sim->base_time = p->time.start;
     sim->dt = p->time.dt;

@@ -97,7 +97,7 @@ static trl_err plan_pass(trl_simulation *sim, trli_time_plan *plan)
                                &sim->not_blocked));
     if (asked || sim->not_blocked) goto done;
     if (!trli_strains_caches(sim->ctx, values)) sim->not_blocked = "the fields fit in the caches";
-    if (!EVERY_SIZE && sim->model->compile == TRLI_COMPILE_NEVER) sim->not_blocked = "kernels are interpreted";
+    if (!EVERY_SIZE && sim->model->compile == TRL_COMPILE_NEVER) sim->not_blocked = "kernels are interpreted";
 done:
     return err;
 }

@@ -12,6 +12,16 @@
 extern "C" {
 #endif
 
+/* X(NAME, name, doc) */
+#define TRL_METHOD_LIST(X)                                                                        \
+    X(EULER, euler, "forward Euler")                                                              \
+    X(SSPRK2, ssprk2, "strong-stability-preserving Runge-Kutta, two stages (Shu & Osher 1988)")   \
+    X(SSPRK3, ssprk3, "strong-stability-preserving Runge-Kutta, three stages (Shu & Osher 1988)") \
+    X(RK4, rk4, "the classical Runge-Kutta method, four stages (Kutta 1901)")
+#define TRL_METHOD_ENUM(NAME, name, doc) TRL_METHOD_##NAME,
+typedef enum trl_method { TRL_METHOD_LIST(TRL_METHOD_ENUM) } trl_method;
+#undef TRL_METHOD_ENUM
+
 #define TRL_STAGES_MAX 4
 
 /* One explicit method. Stage values u_0 = u(n), u_1, ..., u_S = u(n+1), with f_k = ddt(u_k) at time t + c_k dt. Row s gives
@@ -19,12 +29,10 @@ extern "C" {
  *   Shu-Osher: u_{s+1} = alpha[s] * u_0 + (1 - alpha[s]) * (u_s + dt * f_s)
  *   Butcher:   u_{s+1} = u_0 + dt * (sum over k <= s of a[s][k] * f_k) */
 typedef struct trl_integrator {
-    const char *name;
-    const char *doc;
     int stages;
     int order;
     double c[TRL_STAGES_MAX];
-    double stability; /* dt limit over that of euler on diffusion-dominated problems, for the warning (input.md) */
+    double stability; /* dt limit over that of euler on diffusion-dominated problems, for the warning */
     bool shu_osher;
     double alpha[TRL_STAGES_MAX];
     double a[TRL_STAGES_MAX][TRL_STAGES_MAX];
@@ -33,9 +41,10 @@ typedef struct trl_integrator {
     double radius; /* of the largest half disc in the left half plane that is stable; 1 where there is none */
 } trl_integrator;
 
-TRL_API const trl_integrator *trl_integrator_find(const char *name);
-/* Names of all methods; the array is static. */
-TRL_API const char *const *trl_integrator_names(int *count);
+/* NULL for a number that is no method. */
+TRL_API const trl_integrator *trl_integrator_of(trl_method method);
+TRL_API const char *trl_method_name(trl_method method);
+TRL_API const char *trl_method_doc(trl_method method);
 
 #ifdef __cplusplus
 }

@@ -6,6 +6,7 @@
 #define TRL_PROBLEM_H
 
 #include <trl_entry.h>
+#include <trl_integrator.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -39,7 +40,7 @@ typedef struct trl_sensitivity_entry {
 } trl_sensitivity_entry;
 
 typedef struct trl_time_entry {
-    const char *method;
+    trl_method method;
     trl_place method_place;
     double dt;                    /* fixed; 0: from cfl */
     double cfl;                   /* C */
@@ -71,12 +72,12 @@ typedef struct trl_problem {
     const trl_place *output_place;
     int nseries;
     const trl_series_entry *series;
-    const char *scheduler; /* serial, priority, hybrid */
-    const char *fusion;    /* full, node, none */
-    double balance;        /* additions in the time of a byte, for the cost model; 0: measured */
-    unsigned without;      /* passes that are left out: TRL_PASS_... */
-    const char *compile;   /* auto, always, never; NULL: auto */
-    int time_blocking;     /* steps in one pass over memory, at most; 1: one at a time; 0: auto */
+    const char *scheduler; /* a name of TRL_POLICY_LIST, or FILE.so */
+    trl_fusion fusion;
+    double balance;           /* additions in the time of a byte, for the cost model; 0: measured */
+    unsigned disabled_passes; /* TRL_PASS_... */
+    trl_compile compile;
+    int time_blocking; /* steps in one pass over memory, at most; 1: one at a time; 0: auto */
     trl_place time_blocking_place;
     int task_workers, operator_workers; /* all threads of the context, split by what they prefer; 0, 0: adapt */
     trl_place threads_place;

@@ -38,17 +38,35 @@ typedef struct trl_bc_side {
 } trl_bc_side;
 
 /* Passes that save time or memory and can be left out: bits of a set. The numbers do not depend on them. */
-#define TRL_PASS_LIST(X)                                                                            \
-    X(HOISTING, hoisting, 1) /* compute what changes less often outside of the loops over points */ \
-    X(CARRYING, carrying, 2) /* take values from the point or row before */                         \
-    X(PAIRS, pairs, 4)       /* go through two planes at once */                                    \
-    X(GHOSTS, ghosts, 8)     /* compute ghosts where they are read */                               \
-    X(SHARING, sharing, 16)  /* compute equal operations once, also those of several equations */   \
-    X(GROUPS, groups, 32)    /* give results that read many rows loops of their own */              \
-    X(SLOTS, slots, 64)      /* let fields that do not live at once have the same memory */
-#define TRL_PASS_BIT(NAME, name, bit) TRL_PASS_##NAME = bit,
+#define TRL_PASS_LIST(X)                                                                         \
+    X(HOISTING, hoisting, 1, "compute what changes less often outside of the loops over points") \
+    X(CARRYING, carrying, 2, "take values from the point or the row before")                     \
+    X(PAIRS, pairs, 4, "go through two planes at once")                                          \
+    X(GHOSTS, ghosts, 8, "compute ghosts where they are read, and do not store them")            \
+    X(SHARING, sharing, 16, "compute equal operations once, also those of several equations")    \
+    X(GROUPS, groups, 32, "give results that read many rows loops of their own")                 \
+    X(SLOTS, slots, 64, "let fields that do not live at once have the same memory")
+#define TRL_PASS_BIT(NAME, name, bit, doc) TRL_PASS_##NAME = (bit),
 enum { TRL_PASS_LIST(TRL_PASS_BIT) };
 #undef TRL_PASS_BIT
+
+/* How much one kernel computes. */
+#define TRL_FUSION_LIST(X)                                           \
+    X(FULL, full, "as many expressions as can be computed together") \
+    X(NODE, node, "one expression")                                  \
+    X(NONE, none, "one operator")
+#define TRL_FUSION_ENUM(NAME, name, doc) TRL_FUSION_##NAME,
+typedef enum trl_fusion { TRL_FUSION_LIST(TRL_FUSION_ENUM) } trl_fusion;
+#undef TRL_FUSION_ENUM
+
+/* When kernels are compiled; kernels that are not are interpreted. */
+#define TRL_COMPILE_LIST(X)                                                                      \
+    X(AUTO, auto, "while the problem is run, if there is a compiler")                            \
+    X(ALWAYS, always, "before the problem is run; without a compiler that works it is an error") \
+    X(NEVER, never, "not at all")
+#define TRL_COMPILE_ENUM(NAME, name, doc) TRL_COMPILE_##NAME,
+typedef enum trl_compile { TRL_COMPILE_LIST(TRL_COMPILE_ENUM) } trl_compile;
+#undef TRL_COMPILE_ENUM
 
 typedef enum trl_evaluate { TRL_EVALUATE_STAGE, TRL_EVALUATE_STEP } trl_evaluate;
 

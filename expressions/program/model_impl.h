@@ -309,10 +309,6 @@ struct trli_instance {
 
 /* ---- the model ---- */
 
-typedef enum trli_fusion { TRLI_FUSION_FULL, TRLI_FUSION_NODE, TRLI_FUSION_NONE } trli_fusion;
-
-typedef enum trli_compile { TRLI_COMPILE_AUTO, TRLI_COMPILE_ALWAYS, TRLI_COMPILE_NEVER } trli_compile;
-
 typedef struct trli_slot {
     int64_t *values; /* [nlocal] room */
     void **base;     /* [nlocal] memory, of a block of the manager */
@@ -325,8 +321,8 @@ struct trli_model {
     trl_registry *registry;
     trli_ir ir;
     trli_walk walk;
-    trli_fusion fusion;
-    trli_compile compile;
+    trl_fusion fusion;
+    trl_compile compile;
     trli_compiler *compiler; /* NULL: never */
     bool compiling;          /* some kernels are still to come */
     double first_run;        /* s; 0: not yet */
@@ -392,8 +388,8 @@ typedef struct trli_nonfinite {
 typedef struct trli_model_request {
     const trl_layout *layout;
     const trl_names *parameters;
-    trli_fusion fusion;
-    trli_compile compile;
+    trl_fusion fusion;
+    trl_compile compile;
     double balance;   /* additions in the time of a byte; 0: measured */
     unsigned without; /* TRL_PASS_... */
     int nentries;

@@ -115,16 +115,16 @@ static trl_err check_compiled(trli_model *model)
 trl_err trli_kernels_request(trli_model *model)
 {
     trl_err err = TRL_OK;
-    if (model->compile == TRLI_COMPILE_NEVER) return TRL_OK;
+    if (model->compile == TRL_COMPILE_NEVER) return TRL_OK;
     TRL_TRY(trli_compiler_create(model->ctx, &model->compiler));
     for (int i = 0; i < model->nprograms; ++i) {
         const trli_program *program = model->program[i];
-        if (program->once && model->compile == TRLI_COMPILE_AUTO) continue; /* it is over before a compiler is */
+        if (program->once && model->compile == TRL_COMPILE_AUTO) continue; /* it is over before a compiler is */
         for (int s = 0; s < program->nsteps; ++s)
             if (program->step[s].live) TRL_TRY(request_step(model, &program->step[s]));
     }
     model->compiling = true;
-    if (model->compile != TRLI_COMPILE_ALWAYS) goto done;
+    if (model->compile != TRL_COMPILE_ALWAYS) goto done;
     model->compiling = trli_compiler_poll(model->compiler, true) > 0;
     TRL_TRY(trli_context_stopped(model->ctx));
     TRL_TRY(check_compiled(model));

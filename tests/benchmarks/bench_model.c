@@ -46,8 +46,8 @@ static trl_err declare(trli_formulas *f)
         variable[what->unknowns + c] =
             (trli_variable){.name = what->coefficient[c], .location = what->at[c], .boundary = no_sides};
     const trli_model_request request = {.layout = f->layout,
-                                        .fusion = TRLI_FUSION_FULL,
-                                        .compile = TRLI_COMPILE_ALWAYS,
+                                        .fusion = TRL_FUSION_FULL,
+                                        .compile = TRL_COMPILE_ALWAYS,
                                         .nvariables = what->unknowns + what->coefficients,
                                         .variables = variable,
                                         .workers = f->workers};

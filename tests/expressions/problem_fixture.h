@@ -71,7 +71,7 @@ static inline trl_err create_simulation(void)
 {
     static trl_problem problem;
     problem = *trli_deck_problem(deck);
-    if (!problem.compile || strcmp(problem.compile, "auto") == 0) problem.compile = "never";
+    if (problem.compile == TRL_COMPILE_AUTO) problem.compile = TRL_COMPILE_NEVER;
     return trl_simulation_create(test_ctx, &problem, &sim);
 }
 

@@ -51,7 +51,7 @@ START_TEST(example_gives_its_grid_and_time)
     ck_assert_int_eq(problem->grid.dim, 3);
     ck_assert_int_eq(problem->grid.cells[2], 128);
     ck_assert(problem->grid.spacing[1] == 1.0 / 128 && !problem->grid.periodic[0] && problem->patches_auto);
-    ck_assert_str_eq(problem->time.method, "ssprk3");
+    ck_assert_int_eq(problem->time.method, TRL_METHOD_SSPRK3);
     ck_assert(problem->time.dt == 0 && problem->time.cfl == 0.5 && problem->time.dt_min == 1e-9 &&
               problem->time.dt_max == 1);
     ck_assert_str_eq(formula_of(&problem->time.speed), "abs(u)+c");
@@ -171,16 +171,16 @@ START_TEST(whatever_is_left_out_takes_its_default)
     ck_assert(problem->grid.cells[1] == 10 && problem->grid.cells[2] == 1 && problem->grid.length[1] == 1 &&
               problem->grid.origin[0] == 0);
     ck_assert(problem->grid.periodic[0] && !problem->grid.periodic[1] && !problem->grid.periodic[2]);
-    ck_assert_str_eq(problem->time.method, "ssprk3");
+    ck_assert_int_eq(problem->time.method, TRL_METHOD_SSPRK3);
     ck_assert(problem->time.dt == 1e-4 && problem->time.steps == 10 && !problem->time.has_end);
     ck_assert_int_eq(problem->noutputs, 2);
     ck_assert_str_eq(problem->output[1], "C");
     ck_assert(options->every.steps == 0 && options->every.time == 0 && !options->has_checkpoint);
     check_threads(0, 0, 0);
     ck_assert_str_eq(options->devices, "auto");
-    ck_assert_str_eq(options->compile, "auto");
+    ck_assert_int_eq(problem->compile, TRL_COMPILE_AUTO);
     ck_assert_int_eq(problem->time_blocking, 0);
-    ck_assert_str_eq(problem->fusion, "full");
+    ck_assert_int_eq(problem->fusion, TRL_FUSION_FULL);
     ck_assert(equation("C")->initial.list && equation("C")->boundary[2].npieces == 1 &&
               equation("C")->location == TRL_XFACE);
 }
@@ -241,6 +241,30 @@ START_TEST(settings_of_the_command_line_come_last_in_order)
     ck_assert_int_eq(problem->nequations, 3);
 }
 END_TEST
+
+static void set_one(const char *key, const char *word)
+{
+    char text[64];
+    const char *set[] = {text};
+    snprintf(text, sizeof text, "%s=%s", key, word);
+    ck_ok(read_request(&(trli_deck_request){.path = "test.yaml", .text = HEAD TAIL, .nsets = 1, .set = set}));
+}
+
+#define READS_METHOD(NAME, name, doc) \
+    set_one("time.method", #name);    \
+    ck_assert_int_eq(problem->time.method, TRL_METHOD_##NAME);
+#define READS_FUSION(NAME, name, doc) \
+    set_one("run.fusion", #name);     \
+    ck_assert_int_eq(problem->fusion, TRL_FUSION_##NAME);
+#define READS_COMPILE(NAME, name, doc) \
+    set_one("run.compile", #name);     \
+    ck_assert_int_eq(problem->compile, TRL_COMPILE_##NAME);
+#define READS_PASS(NAME, name, bit, doc)   \
+    set_one("run.passes." #name, "false"); \
+    ck_assert_uint_eq(problem->disabled_passes, TRL_PASS_##NAME);
+
+START_TEST(each_word_of_a_list_is_its_enum){TRL_METHOD_LIST(READS_METHOD) TRL_FUSION_LIST(READS_FUSION)
+                                                TRL_COMPILE_LIST(READS_COMPILE) TRL_PASS_LIST(READS_PASS)} END_TEST
 
 START_TEST(threads_are_as_many_as_there_are_cores_a_number_or_a_split)
 {
@@ -425,6 +449,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, later_files_win_and_alternatives_replace_whole);
     tcase_add_test(tc, paths_belong_to_the_file_that_gives_them);
     tcase_add_test(tc, settings_of_the_command_line_come_last_in_order);
+    tcase_add_test(tc, each_word_of_a_list_is_its_enum);
     tcase_add_test(tc, threads_are_as_many_as_there_are_cores_a_number_or_a_split);
     tcase_add_test(tc, setting_a_piece_of_a_side_replaces_it_whole);
     tcase_add_test(tc, an_empty_setting_is_an_empty_text);
