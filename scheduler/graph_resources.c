@@ -3,7 +3,7 @@
 /* Resources while a graph is built, and what tasks want of them as runs take it. */
 #include <string.h>
 
-#include "engine_impl.h"
+#include "locks_impl.h"
 
 static const char build_memory[] = "task graph";
 

@@ -4,7 +4,7 @@
 
 #include <trl_loop.h>
 
-#include "engine_impl.h"
+#include "share_impl.h"
 #include "trace_impl.h"
 
 /* A job without a graph: what is left of one when there are neither dependencies nor resources, and a start that costs less than the

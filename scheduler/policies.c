@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "engine_impl.h"
+#include "policy_impl.h"
 
 static trl_err check(trl_context *ctx, const char *name, const trl_policy *policy)
 {

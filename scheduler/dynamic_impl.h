@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Spawned tasks and events of a run. */
+#ifndef TRL_DYNAMIC_IMPL_H
+#define TRL_DYNAMIC_IMPL_H
+
+#include "graph_impl.h"
+#include "worker_impl.h"
+
+struct trli_run;
+
+TRL_NODISCARD trl_err trli_nodes_create(struct trli_run *run);
+void trli_nodes_destroy(struct trli_run *run);
+/* After a run: how many tasks were spawned in it. */
+int64_t trli_nodes_finish(struct trli_run *run);
+/* Forget all nodes: after a run that ended early. */
+void trli_nodes_clear(struct trli_run *run);
+trli_task_record *trli_node_record(const struct trli_run *run, int32_t task);
+int32_t *trli_node_link(const struct trli_run *run, int32_t task);
+const char *trli_node_name(const struct trli_run *run, int32_t task);
+int32_t trli_node_wants(const struct trli_run *run, int32_t task, const trli_want **want);
+/* A spawned task is complete: fire its event, count down what it signals. */
+void trli_node_complete(struct trli_run *run, trli_worker *worker, int32_t task);
+/* A task that has a scope, or is in one, is complete: close what that completes. */
+void trli_scope_leave(struct trli_run *run, trli_worker *worker, int32_t task);
+/* Append to text what the waiting nodes wait for. */
+void trli_nodes_report(const struct trli_run *run, FILE *out, int most);
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* The operator pool: chunks of wide tasks. */
+#ifndef TRL_WIDE_IMPL_H
+#define TRL_WIDE_IMPL_H
+
+#include "share_impl.h"
+
+struct trli_run;
+
+/* The operator pool: wide tasks in the order in which they became ready, each in a slot of its own. */
+typedef struct trli_wide_pool {
+    alignas(TRLI_CACHE_LINE) _Atomic int32_t head; /* next slot to take from */
+    alignas(TRLI_CACHE_LINE) _Atomic int32_t tail; /* next slot to fill */
+    _Atomic int32_t *slot;                         /* [count + 1] TRLI_NONE: empty, as the last one always is */
+    int32_t count, shares;                         /* wide tasks; shares of each */
+    int32_t *first_share;                          /* [tasks] of wide tasks, in `share` */
+    trli_share *share;
+    uint32_t turn; /* of the shares: a run */
+} trli_wide_pool;
+
+TRL_NODISCARD trl_err trli_wide_create(struct trli_run *run);
+void trli_wide_destroy(struct trli_run *run);
+void trli_wide_start(struct trli_run *run);
+/* Put a task's chunks up for taking. */
+void trli_wide_open(struct trli_run *run, int32_t task);
+/* Chunks to work on, `count` from `chunk` on, and their task; or TRLI_NONE. */
+int32_t trli_wide_take(struct trli_run *run, const trli_worker *worker, int *chunk, int *count);
+bool trli_wide_visible(const struct trli_run *run);
+/* So many chunks are done; whether they were the last of their task. */
+bool trli_wide_done(struct trli_run *run, int32_t task, int count);
+
+#endif
