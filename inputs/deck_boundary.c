@@ -18,7 +18,7 @@ done:
 }
 
 /* The schema has seen to it that exactly one kind is given. */
-static trl_err read_piece(trli_deck *deck, const trli_node *node, const trl_names *names, trl_bc_piece *piece)
+static trl_err read_piece(trli_deck *deck, const trli_node *node, const trl_scope *names, trl_bc_piece *piece)
 {
     const trli_node *where = trli_node_get(node, "where"), *value;
     *piece = (trl_bc_piece){.place = *trli_node_place(node)};
@@ -40,7 +40,7 @@ static trl_err read_piece(trli_deck *deck, const trli_node *node, const trl_name
     return TRL_OK;
 }
 
-static trl_err read_side(trli_deck *deck, const trli_node *node, const trl_names *names, trl_bc_side *side)
+static trl_err read_side(trli_deck *deck, const trli_node *node, const trl_scope *names, trl_bc_side *side)
 {
     bool list = node->kind == TRLI_LIST_NODE;
     int n = list ? node->n : 1;
@@ -61,7 +61,7 @@ done:
     return err;
 }
 
-trl_err trli_boundary_read(trli_deck *deck, const trli_node *entry, const trl_names *names, trl_bc_side side[6])
+trl_err trli_boundary_read(trli_deck *deck, const trli_node *entry, const trl_scope *names, trl_bc_side side[6])
 {
     const trli_node *boundary = trli_node_get(entry, "boundary");
     const trl_grid *grid = &deck->problem.grid;

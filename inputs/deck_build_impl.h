@@ -11,7 +11,7 @@
 typedef struct trli_definition {
     const char *name;
     trl_text text;
-    const trl_names *indices; /* of the family that it belongs to; only the first level is looked at */
+    const trl_scope *indices; /* of the family that it belongs to; only the first level is looked at */
     double value;
     int state;     /* of the evaluation */
     int collector; /* the collection of needs that saw it last: each needs a name once */
@@ -74,8 +74,8 @@ typedef struct trli_words {
 /* Characters [begin, end) of a text as a text of their own. */
 TRL_NODISCARD trl_err trli_text_part(trli_deck *deck, const trl_text *text, int begin, int end, trl_text *part);
 /* Value of a number or of a formula of names that have numbers. */
-TRL_NODISCARD trl_err trli_text_number(trli_deck *deck, const trl_text *text, const trl_names *names, double *value);
-TRL_NODISCARD trl_err trli_text_whole(trli_deck *deck, const trl_text *text, const trl_names *names, int64_t *value);
+TRL_NODISCARD trl_err trli_text_number(trli_deck *deck, const trl_text *text, const trl_scope *names, double *value);
+TRL_NODISCARD trl_err trli_text_whole(trli_deck *deck, const trl_text *text, const trl_scope *names, int64_t *value);
 /* A formula, or a list of them. */
 TRL_NODISCARD trl_err trli_value_read(trli_deck *deck, const trli_node *node, trl_value *value);
 /* Value of a checked number; NAN where node is NULL. */
@@ -89,9 +89,9 @@ int trli_deck_word(const trli_deck *deck, const char *mapping, const char *key);
 /* Names and families */
 
 /* Spell a name with its braces evaluated. A range in braces is an error. */
-TRL_NODISCARD trl_err trli_name_spell(trli_deck *deck, const trl_text *text, const trl_names *names, const char **name);
+TRL_NODISCARD trl_err trli_name_spell(trli_deck *deck, const trl_text *text, const trl_scope *names, const char **name);
 /* Append the names that a text stands for: "phi{1..16}" is sixteen. component: "q.x" is allowed too. */
-TRL_NODISCARD trl_err trli_names_expand(trli_deck *deck, const trl_text *text, const trl_names *names, bool component,
+TRL_NODISCARD trl_err trli_scope_expand(trli_deck *deck, const trl_text *text, const trl_scope *names, bool component,
                                         trli_words *words);
 /* Enter a name into the one namespace; taken or reserved names are errors. */
 TRL_NODISCARD trl_err trli_name_claim(trli_deck *deck, const char *name, const trl_place *place, const char *what);
@@ -104,22 +104,22 @@ typedef struct trli_family {
 } trli_family;
 
 /* Read the `for` of an entry, or none. names: the parameters that ranges may use. */
-TRL_NODISCARD trl_err trli_family_read(trli_deck *deck, const trli_node *entry, const trl_names *names,
+TRL_NODISCARD trl_err trli_family_read(trli_deck *deck, const trli_node *entry, const trl_scope *names,
                                        trli_family *family);
 /* The indices of a member, 0 <= member < members, in front of outer; outer itself when there are none. */
-TRL_NODISCARD trl_err trli_family_names(trli_deck *deck, const trli_family *family, int member, const trl_names *outer,
-                                        const trl_names **names);
+TRL_NODISCARD trl_err trli_family_names(trli_deck *deck, const trli_family *family, int member, const trl_scope *outer,
+                                        const trl_scope **names);
 
 /* Parameters */
 
 TRL_NODISCARD trl_err trli_scope_add(trli_deck *deck, trli_scope *scope, const char *name, const trl_text *text,
-                                     const trl_names *indices);
+                                     const trl_scope *indices);
 /* Give every definition its value, in whatever order they need each other. A cycle is an error with the whole path.
  * partly: leave definitions without a value that need names the scope does not have yet. */
 TRL_NODISCARD trl_err trli_scope_evaluate(trli_deck *deck, trli_scope *scope, bool partly);
 /* The names that have values, in front of outer. */
-TRL_NODISCARD trl_err trli_scope_names(trli_deck *deck, const trli_scope *scope, const trl_names *outer,
-                                       const trl_names **names);
+TRL_NODISCARD trl_err trli_scope_names(trli_deck *deck, const trli_scope *scope, const trl_scope *outer,
+                                       const trl_scope **names);
 
 /* The parts of a deck, in this order */
 
@@ -135,7 +135,7 @@ TRL_NODISCARD trl_err trli_output_read(trli_deck *deck);
 TRL_NODISCARD trl_err trli_run_read(trli_deck *deck);
 
 /* Read the `boundary` of an entry, or none, into its six sides. */
-TRL_NODISCARD trl_err trli_boundary_read(trli_deck *deck, const trli_node *entry, const trl_names *names,
+TRL_NODISCARD trl_err trli_boundary_read(trli_deck *deck, const trli_node *entry, const trl_scope *names,
                                          trl_bc_side side[6]);
 /* Read what only entries with a `type` have into member; the type's defaults are written out into the entry. */
 TRL_NODISCARD trl_err trli_type_read(trli_deck *deck, trli_node *entry, trl_expression_entry *member);

@@ -18,7 +18,7 @@ static trl_err add_expression(trli_deck *deck, trl_expression_entry **entry, int
 }
 
 /* Parameters of a formula's own, which may use its indices and hide parameters of the deck. */
-static trl_err read_locals(trli_deck *deck, const trli_node *entry, const trl_names *indices, const trl_names **names)
+static trl_err read_locals(trli_deck *deck, const trli_node *entry, const trl_scope *indices, const trl_scope **names)
 {
     const trli_node *parameters = trli_node_get(entry, "parameters");
     trli_scope scope = {.outer = &deck->parameters};

@@ -33,7 +33,7 @@ trl_err trli_name_claim(trli_deck *deck, const char *name, const trl_place *plac
 typedef struct expansion {
     trli_deck *deck;
     const trl_text *text;
-    const trl_names *names;
+    const trl_scope *names;
     bool ranges, component;
     trli_words *words;
     char spelled[NAME_BYTES];
@@ -92,7 +92,7 @@ static int find_brace_end(const char *chars, int begin, int *dots)
 }
 
 /* Evaluate a range a..b between begin and end, or one number, its first and last at once. */
-static trl_err read_range(trli_deck *deck, const trl_text *text, int begin, int dots, int end, const trl_names *names,
+static trl_err read_range(trli_deck *deck, const trl_text *text, int begin, int dots, int end, const trl_scope *names,
                           int64_t *first, int64_t *last)
 {
     trl_text part;
@@ -140,14 +140,14 @@ static trl_err expand_from(expansion *e, int at, size_t used, int depth)
     return err;
 }
 
-trl_err trli_names_expand(trli_deck *deck, const trl_text *text, const trl_names *names, bool component,
+trl_err trli_scope_expand(trli_deck *deck, const trl_text *text, const trl_scope *names, bool component,
                           trli_words *words)
 {
     expansion e = {.deck = deck, .text = text, .names = names, .ranges = true, .component = component, .words = words};
     return expand_from(&e, 0, 0, 0);
 }
 
-trl_err trli_name_spell(trli_deck *deck, const trl_text *text, const trl_names *names, const char **name)
+trl_err trli_name_spell(trli_deck *deck, const trl_text *text, const trl_scope *names, const char **name)
 {
     trli_words words = {0};
     expansion e = {.deck = deck, .text = text, .names = names, .words = &words};
@@ -158,7 +158,7 @@ trl_err trli_name_spell(trli_deck *deck, const trl_text *text, const trl_names *
 
 /* Families */
 
-static trl_err read_index(trli_deck *deck, const trli_node *key, const trli_node *range, const trl_names *names,
+static trl_err read_index(trli_deck *deck, const trli_node *key, const trli_node *range, const trl_scope *names,
                           trli_family *family)
 {
     const char *name = key->text.chars;
@@ -185,7 +185,7 @@ done:
     return err;
 }
 
-trl_err trli_family_read(trli_deck *deck, const trli_node *entry, const trl_names *names, trli_family *family)
+trl_err trli_family_read(trli_deck *deck, const trli_node *entry, const trl_scope *names, trli_family *family)
 {
     const trli_node *ranges = entry->kind == TRLI_MAPPING_NODE ? trli_node_get(entry, "for") : NULL;
     trl_err err = TRL_OK;
@@ -202,10 +202,10 @@ done:
     return err;
 }
 
-trl_err trli_family_names(trli_deck *deck, const trli_family *family, int member, const trl_names *outer,
-                          const trl_names **names)
+trl_err trli_family_names(trli_deck *deck, const trli_family *family, int member, const trl_scope *outer,
+                          const trl_scope **names)
 {
-    trl_names *made;
+    trl_scope *made;
     double *value;
     trl_err err = TRL_OK;
     *names = outer;
@@ -216,7 +216,7 @@ trl_err trli_family_names(trli_deck *deck, const trli_family *family, int member
         value[i] = (double)(family->first[i] + member % family->count[i]);
         member = (int)(member / family->count[i]);
     }
-    *made = (trl_names){.n = family->n, .name = family->index, .value = value, .outer = outer};
+    *made = (trl_scope){.n = family->n, .name = family->index, .value = value, .outer = outer};
     *names = made;
 done:
     return err;

@@ -52,7 +52,7 @@ static trl_err read_fields(trli_deck *deck, trli_node *output)
     trl_err err = TRL_OK, kept = TRL_OK;
     if (!fields) TRL_TRY(write_fields(deck, output, &fields));
     for (int i = 0; i < fields->n; ++i)
-        kept = trli_worse(kept, trli_names_expand(deck, &fields->item[i]->text, problem->parameters, false, &words));
+        kept = trli_worse(kept, trli_scope_expand(deck, &fields->item[i]->text, problem->parameters, false, &words));
     for (int i = 0; i < problem->nequations; ++i)
         kept = trli_worse(kept, check_name(deck, problem->equation[i].name, &problem->equation[i].place));
     for (int i = 0; i < words.n; ++i) {

@@ -4,8 +4,8 @@
 
 #include "deck_build_impl.h"
 
-static trl_err add_parameter(trli_deck *deck, const trl_text *name_text, const trl_names *names, const trl_text *value,
-                             const trl_names *indices)
+static trl_err add_parameter(trli_deck *deck, const trl_text *name_text, const trl_scope *names, const trl_text *value,
+                             const trl_scope *indices)
 {
     const char *name;
     trl_err err;
@@ -17,10 +17,10 @@ done:
 }
 
 /* A family of parameters, or one whose name has braces: both need the values of other parameters to be named. */
-static trl_err add_family(trli_deck *deck, const trli_node *key, const trli_node *entry, const trl_names *known)
+static trl_err add_family(trli_deck *deck, const trli_node *key, const trli_node *entry, const trl_scope *known)
 {
     trli_family family;
-    const trl_names *names, *indices;
+    const trl_scope *names, *indices;
     trl_err err;
     if (entry->kind == TRLI_SCALAR_NODE) return add_parameter(deck, &key->text, known, &entry->text, NULL);
     const trli_node *values = trli_node_get(entry, "values");
@@ -40,7 +40,7 @@ done:
 trl_err trli_parameters_read(trli_deck *deck)
 {
     const trli_node *parameters = trli_node_get(deck->root, "parameters");
-    const trl_names *known;
+    const trl_scope *known;
     trl_err err = TRL_OK;
     for (int i = 0; i < parameters->n; ++i) {
         const trli_node *key = parameters->key[i], *entry = parameters->item[i];

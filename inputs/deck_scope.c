@@ -21,7 +21,7 @@ typedef struct evaluator {
 } evaluator;
 
 trl_err trli_scope_add(trli_deck *deck, trli_scope *scope, const char *name, const trl_text *text,
-                       const trl_names *indices)
+                       const trl_scope *indices)
 {
     trl_err err =
         trli_arena_grow(deck->arena, &scope->definition, scope->n, &scope->capacity, sizeof *scope->definition);
@@ -40,7 +40,7 @@ static trl_err append_need(const evaluator *e, trli_scope *scope, int number, in
     return err;
 }
 
-static bool is_index(const trl_names *indices, const char *name)
+static bool is_index(const trl_scope *indices, const char *name)
 {
     for (int i = 0; indices && i < indices->n; ++i)
         if (strcmp(indices->name[i], name) == 0) return true;
@@ -108,7 +108,7 @@ done:
 }
 
 /* Names and values of what the present definition needs, in front of its indices. */
-static trl_err known_names(const evaluator *e, trl_names *names)
+static trl_err known_names(const evaluator *e, trl_scope *names)
 {
     const trli_definition *d = e->now;
     const char **name;
@@ -125,14 +125,14 @@ static trl_err known_names(const evaluator *e, trl_names *names)
         name[n] = e->scope->outer->definition[d->outer[i]].name;
         value[n++] = e->scope->outer->definition[d->outer[i]].value;
     }
-    *names = (trl_names){.n = n, .name = name, .value = value, .outer = d->indices};
+    *names = (trl_scope){.n = n, .name = name, .value = value, .outer = d->indices};
 done:
     return err;
 }
 
 static trl_err collect_needs(evaluator *e)
 {
-    trl_names names;
+    trl_scope names;
     trli_definition *d = e->now;
     trl_err err;
     e->missing = false;
@@ -159,7 +159,7 @@ done:
 
 static trl_err compute(evaluator *e)
 {
-    trl_names names;
+    trl_scope names;
     trli_definition *d = e->now;
     trl_err err;
     TRL_TRY(known_names(e, &names));
@@ -234,9 +234,9 @@ trl_err trli_scope_evaluate(trli_deck *deck, trli_scope *scope, bool partly)
     return trli_worse(kept, err);
 }
 
-trl_err trli_scope_names(trli_deck *deck, const trli_scope *scope, const trl_names *outer, const trl_names **names)
+trl_err trli_scope_names(trli_deck *deck, const trli_scope *scope, const trl_scope *outer, const trl_scope **names)
 {
-    trl_names *made;
+    trl_scope *made;
     const char **name;
     double *value;
     trl_definition *definition;
@@ -252,9 +252,9 @@ trl_err trli_scope_names(trli_deck *deck, const trli_scope *scope, const trl_nam
         definition[n] = (trl_definition){scope->definition[i].text, scope->outer ? NULL : scope->definition[i].indices};
         value[n++] = scope->definition[i].value;
     }
-    TRL_TRY(trli_arena_alloc(deck->arena, (size_t)trl_names_index_size(n) * sizeof *index, &index));
-    trl_names_index(n, name, index);
-    *made = (trl_names){.n = n, .name = name, .value = value, .outer = outer, .definition = definition, .index = index};
+    TRL_TRY(trli_arena_alloc(deck->arena, (size_t)trl_scope_index_size(n) * sizeof *index, &index));
+    trl_scope_index(n, name, index);
+    *made = (trl_scope){.n = n, .name = name, .value = value, .outer = outer, .definition = definition, .index = index};
     *names = made;
 done:
     return err;

@@ -46,7 +46,7 @@ static trl_err read_parameters(trli_deck *deck, const trli_words *equations, con
     trli_words parameters = {0};
     trl_err err = TRL_OK;
     for (int i = 0; i < list->n; ++i)
-        TRL_TRY(trli_names_expand(deck, &list->item[i]->text, problem->parameters, false, &parameters));
+        TRL_TRY(trli_scope_expand(deck, &list->item[i]->text, problem->parameters, false, &parameters));
     for (int p = 0; p < parameters.n; ++p) TRL_TRY(check_parameter(deck, parameters.word[p], &parameters.place[p]));
     for (int e = 0; e < equations->n; ++e)
         for (int p = 0; p < parameters.n; ++p) {
@@ -66,7 +66,7 @@ trl_err trli_sensitivity_read(trli_deck *deck)
     trl_err err = TRL_OK;
     for (int i = 0; node && i < node->n; ++i) {
         trli_words equations = {0};
-        trl_err one = trli_names_expand(deck, &node->key[i]->text, deck->problem.parameters, false, &equations);
+        trl_err one = trli_scope_expand(deck, &node->key[i]->text, deck->problem.parameters, false, &equations);
         if (one == TRL_OK) one = read_parameters(deck, &equations, node->item[i], &capacity);
         err = trli_worse(err, one);
     }

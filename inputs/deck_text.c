@@ -31,7 +31,7 @@ static trl_err note_fixed(void *data, const char *name, const trl_ast *node)
     return TRL_OK;
 }
 
-trl_err trli_text_number(trli_deck *deck, const trl_text *text, const trl_names *names, double *value)
+trl_err trli_text_number(trli_deck *deck, const trl_text *text, const trl_scope *names, double *value)
 {
     trl_formula *formula = NULL;
     trl_err err;
@@ -47,7 +47,7 @@ done:
     return err;
 }
 
-trl_err trli_text_whole(trli_deck *deck, const trl_text *text, const trl_names *names, int64_t *value)
+trl_err trli_text_whole(trli_deck *deck, const trl_text *text, const trl_scope *names, int64_t *value)
 {
     double number;
     trl_err err = trli_text_number(deck, text, names, &number);

@@ -181,7 +181,7 @@ static trl_err read_computes(trli_deck *deck, const trli_node *list, trl_express
     trli_words words = {0};
     trl_err err = TRL_OK;
     for (int i = 0; list && i < list->n; ++i)
-        TRL_TRY(trli_names_expand(deck, &list->item[i]->text, member->names, true, &words));
+        TRL_TRY(trli_scope_expand(deck, &list->item[i]->text, member->names, true, &words));
     for (int i = 0; i < words.n; ++i) TRL_TRY(trli_name_claim(deck, words.word[i], &words.place[i], "expression"));
     member->ncomputes = words.n;
     member->computes = words.word;
@@ -197,8 +197,8 @@ static trl_err read_inputs(trli_deck *deck, const trli_node *inputs, trl_express
     for (int i = 0; inputs && i < inputs->n; ++i) {
         const trli_node *key = inputs->key[i], *item = inputs->item[i];
         int before = own.n;
-        TRL_TRY(trli_names_expand(deck, &key->text, member->names, true, &own));
-        TRL_TRY(trli_names_expand(deck, &item->text, member->names, true, &tags));
+        TRL_TRY(trli_scope_expand(deck, &key->text, member->names, true, &own));
+        TRL_TRY(trli_scope_expand(deck, &item->text, member->names, true, &tags));
         if (own.n != tags.n)
             return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_node_place(item), "'%s' stands for %d names but '%s' for %d",
                             key->text.chars, own.n - before, item->text.chars, tags.n - before);

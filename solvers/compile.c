@@ -54,8 +54,8 @@ static void set_boundary(trl_simulation *sim, int v, int field)
     f->exchanged = true;
     f->boundary = (trli_boundary_source){deck->boundary, deck->names, deck->name, deck->place};
     for (int s = 0; s < 2 * sim->layout->grid.dim; ++s)
-        f->shrink[s] = f->location >> s / 2 & 1 && !sim->layout->grid.periodic[s / 2] &&
-                       trli_boundary_fixes_side(&deck->boundary[s]);
+        f->fixed_planes[s] = f->location >> s / 2 & 1 && !sim->layout->grid.periodic[s / 2] &&
+                             trli_boundary_fixes_side(&deck->boundary[s]);
 }
 
 static trl_err add_state(trl_simulation *sim, int v)
@@ -94,10 +94,10 @@ static trl_err compile_initial(trl_simulation *sim)
     TRL_TRY(trli_instance_prepare(values));
     for (int v = 0; v < sim->nequations; ++v) {
         const trli_equation *eq = &sim->equation[v];
-        trli_typed typed;
-        trl_err one = trli_lower_symbol(values, trli_symbol_find(sim->model, eq->deck->name), NULL, NULL, &typed);
+        trli_operand operand;
+        trl_err one = trli_lower_symbol(values, trli_symbol_find(sim->model, eq->deck->name), NULL, NULL, &operand);
         if (one == TRL_OK)
-            one = trli_program_add_kernel(sim->initial, eq->deck->name, 1, &eq->state, &typed.value[0], &v);
+            one = trli_program_add_kernel(sim->initial, eq->deck->name, 1, &eq->state, &operand.value[0], &v);
         if (one == TRL_OK) one = trli_program_add_root(sim->initial, eq->state);
         if (first == TRL_OK) first = one;
     }
@@ -153,7 +153,7 @@ static bool slope_needed_later(const trl_integrator *m, int k)
 static bool same_box(const trli_model *model, int a, int b)
 {
     return model->field[a].location == model->field[b].location &&
-           memcmp(model->field[a].shrink, model->field[b].shrink, sizeof model->field[a].shrink) == 0;
+           memcmp(model->field[a].fixed_planes, model->field[b].fixed_planes, sizeof model->field[a].fixed_planes) == 0;
 }
 
 /* Append one equation's new value to the batch, and its slope if later stages need that. */
@@ -318,7 +318,7 @@ static trl_err observe_output(trl_simulation *sim, trli_instance *in, int i)
     const char *name = sim->problem->output[i];
     const trl_text text = {name, sim->problem->output_place[i], true};
     trl_formula *formula = NULL;
-    trli_typed typed;
+    trli_operand operand;
     trl_err err = TRL_OK;
     int equation = find_equation(sim, name);
     if (equation >= 0) {
@@ -326,12 +326,13 @@ static trl_err observe_output(trl_simulation *sim, trli_instance *in, int i)
         return TRL_OK;
     }
     TRL_TRY(trl_formula_parse(sim->ctx, &text, &formula));
-    TRL_TRY(trli_lower(in, formula, sim->problem->parameters, &typed));
-    for (int c = 0; c < (typed.components ? typed.components : 1); ++c) {
-        trl_location location = typed.location[c] == TRLI_ANYWHERE ? TRL_CELL : (trl_location)typed.location[c];
-        const char *shown = typed.components ? trli_model_name(sim->model, "%s.%c", name, "xyz"[c]) : name;
+    TRL_TRY(trli_lower(in, formula, sim->problem->parameters, &operand));
+    for (int c = 0; c < (operand.components ? operand.components : 1); ++c) {
+        trl_location location = operand.location[c] == TRLI_ANYWHERE ? TRL_CELL : (trl_location)operand.location[c];
+        const char *shown = operand.components ? trli_model_name(sim->model, "%s.%c", name, "xyz"[c]) : name;
         int field;
-        TRL_TRY(observe_value(sim, shown, trli_ir_place(&sim->model->ir, typed.value[c], location), location, &field));
+        TRL_TRY(
+            observe_value(sim, shown, trli_ir_place(&sim->model->ir, operand.value[c], location), location, &field));
         TRL_TRY(trli_show_field(sim, &(trl_field_info){shown, location, false, true, -1, false}, field, -1));
     }
 done:
@@ -366,18 +367,18 @@ done:
 
 static trl_err observe_series(trl_simulation *sim, trli_instance *in, int i)
 {
-    trli_typed typed;
+    trli_operand operand;
     trl_err err = TRL_OK;
     const trl_formula *f = sim->series[i];
-    TRL_TRY(trli_lower(in, f, sim->problem->parameters, &typed));
-    if (typed.components || trli_ir_node(&sim->model->ir, typed.value[0])->varies) {
+    TRL_TRY(trli_lower(in, f, sim->problem->parameters, &operand));
+    if (operand.components || trli_ir_node(&sim->model->ir, operand.value[0])->varies) {
         trl_place place = trl_text_place(&f->text, f->root->begin, f->root->end);
         return trl_fail(
             sim->ctx, TRL_ERR_INPUT, &place,
             "a value of a series is one number, and this %s: use integral, norm, domain_max, domain_min or probe",
-            typed.components ? "is a vector" : "varies over the domain");
+            operand.components ? "is a vector" : "varies over the domain");
     }
-    TRL_TRY(trli_program_scalar(sim->observe, sim->problem->series[i].name, typed.value[0], &sim->series_scalar[i]));
+    TRL_TRY(trli_program_scalar(sim->observe, sim->problem->series[i].name, operand.value[0], &sim->series_scalar[i]));
     TRL_TRY(trli_program_add_scalar_root(sim->observe, sim->series_scalar[i]));
 done:
     return err;

@@ -110,7 +110,7 @@ static const char *step_name(trli_step_kind kind)
     switch (kind) {
     case TRLI_STEP_KERNEL:
         return "kernel";
-    case TRLI_STEP_OPAQUE:
+    case TRLI_STEP_PLUGIN:
         return "plugin";
     case TRLI_STEP_FILL:
         return "ghosts";
@@ -127,7 +127,7 @@ static const char *step_name(trli_step_kind kind)
 static const char *bound_of(const trli_listing *l, const trl_kernel_stats *st)
 {
     if (!st->memory_bound) return "arithmetic";
-    return l->sim->model->past_caches ? "memory" : "cache";
+    return l->sim->model->streaming ? "memory" : "cache";
 }
 
 /* Layers beyond periodic sides that a kernel has in place of an exchange. */
@@ -202,7 +202,7 @@ static void describe_memory(const trli_listing *l, bool verbose)
 static int named_inside(const trli_program *p)
 {
     int n = 0;
-    for (int i = 0; i < p->noffers; ++i) n += p->offer[i].uses > 0 && !p->offer[i].stored;
+    for (int i = 0; i < p->ncandidates; ++i) n += p->candidate[i].uses > 0 && !p->candidate[i].stored;
     return n;
 }
 
@@ -235,10 +235,10 @@ static void describe_passes(const trli_listing *l)
     trli_listing_say(l,
                      "  fusion     %d named values inside of kernels, %d results of a step by %d kernels; run.fusion",
                      named_inside(p), results, kernels);
-    for (int i = 0; i < p->noffers; ++i)
-        if (p->offer[i].uses > 0 && !p->offer[i].stored)
-            trli_listing_say(l, "    %-16s computed where it is needed, at %d offset%s", p->offer[i].name,
-                             p->offer[i].uses, p->offer[i].uses == 1 ? "" : "s");
+    for (int i = 0; i < p->ncandidates; ++i)
+        if (p->candidate[i].uses > 0 && !p->candidate[i].stored)
+            trli_listing_say(l, "    %-16s computed where it is needed, at %d offset%s", p->candidate[i].name,
+                             p->candidate[i].uses, p->candidate[i].uses == 1 ? "" : "s");
     trli_listing_say(l, "  storing    %d intermediate field%s, at %.3g additions in the time of a byte; run.balance",
                      stored, stored == 1 ? "" : "s", m->deciding.operations / trli_model_bandwidth(m));
     trli_listing_say(

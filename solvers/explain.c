@@ -86,7 +86,7 @@ const char *trli_reason_apart(const trli_program *program, int step, char *buffe
     else if (f->location != g->location)
         snprintf(buffer, size, "apart from %s: at %s, not %s", g->name, trl_location_name(f->location),
                  trl_location_name(g->location));
-    else if (memcmp(f->shrink, g->shrink, sizeof f->shrink) != 0)
+    else if (memcmp(f->fixed_planes, g->fixed_planes, sizeof f->fixed_planes) != 0)
         snprintf(buffer, size, "apart from %s: conditions set other points on the sides", g->name);
     else if (model->fusion != TRL_FUSION_FULL)
         snprintf(buffer, size, "apart from %s: run.fusion is not full", g->name);

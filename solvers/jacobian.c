@@ -237,9 +237,9 @@ static int join(builder *b, trli_partial *entry, int n)
 static trl_err hidden_by_plugin(builder *b, int row)
 {
     const trl_simulation *sim = b->sim;
-    const int e = trli_partials_opaque(b->partials);
+    const int e = trli_partials_plugin(b->partials);
     if (e < 0) return TRL_OK;
-    b->jacobian->opaque = e;
+    b->jacobian->plugin = e;
     const trl_expression_entry *deck = sim->model->entry[e].deck;
     if (sim->problem->time.cfl <= 0 || b->mark_all) return TRL_OK;
     return trl_fail(sim->ctx, TRL_ERR_INPUT, &sim->problem->time.dt_place,
@@ -337,7 +337,7 @@ static trl_err asks_plugins(builder *b, trli_value value, bool *asks)
         const trli_node n = *trli_ir_node(b->ir, walk->list[i]);
         if (n.op != TRLI_OP_FIELD || model->field[n.index].persistent) continue;
         const trli_step *producer = trli_program_producer(b->sim->limit, &n, &which);
-        *asks = producer && producer->kind == TRLI_STEP_OPAQUE;
+        *asks = producer && producer->kind == TRLI_STEP_PLUGIN;
     }
     return err;
 }
@@ -488,7 +488,7 @@ trl_err trli_jacobian_create(trl_simulation *sim, trli_instance *in, trli_marks 
     trli_jacobian *j = *jacobian = calloc(1, sizeof *j);
     builder b = {.sim = sim, .ir = &sim->model->ir, .jacobian = j, .mark_all = mark_all};
     if (!j) return no_memory(&b);
-    *j = (trli_jacobian){.n = sim->nequations, .text = texts, .opaque = -1};
+    *j = (trli_jacobian){.n = sim->nequations, .text = texts, .plugin = -1};
     j->first = calloc(n + 2, sizeof *j->first);
     j->component = calloc(n + 1, sizeof *j->component);
     j->member = calloc(n + 1, sizeof *j->member);

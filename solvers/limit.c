@@ -145,7 +145,7 @@ static trl_err add_plugins(limit *l)
     for (int e = 0; e < model->nentries; ++e) {
         int scalar;
         if (!model->entry[e].used || model->entry[e].nformulas || !model->entry[e].deck->type->stable_dt) continue;
-        TRL_TRY(trli_opaque_stable_dt(l->in, e, &scalar));
+        TRL_TRY(trli_plugin_stable_dt(l->in, e, &scalar));
         TRL_TRY(trli_program_add_scalar_root(l->sim->limit, scalar));
         b->plugin[b->nplugins] = e;
         b->plugin_dt[b->nplugins++] = (trli_quantity){.kind = TRLI_QUANTITY_SCALAR, .scalar = scalar};

@@ -15,7 +15,7 @@ typedef struct search {
     trli_derivative by_parameter;
     int nnodes, node; /* node: whose formulas are being read */
     const trl_text *text;
-    const trl_names *names;
+    const trl_scope *names;
     bool *depends, *reached;
     int nedges, capacity;
     int (*edge)[2]; /* from who mentions to who is mentioned */
@@ -46,21 +46,21 @@ static trl_err visit_name(void *data, const char *name, const trl_ast *node)
     search *s = data;
     trli_model *model = s->sim->model;
     trli_lowering lw = {s->in, model, &model->ir, s->text, model->layout->grid.dim};
-    trli_typed typed;
+    trli_operand operand;
     trli_value tangent;
     char component[272];
     bool found;
     trl_err err = TRL_OK;
     (void)node;
-    TRL_TRY(trli_lower_parameter(&lw, name, s->names, &typed, &found));
+    TRL_TRY(trli_lower_parameter(&lw, name, s->names, &operand, &found));
     if (found) {
-        TRL_TRY(trli_derivative_of(&s->by_parameter, typed.value[0], &tangent));
+        TRL_TRY(trli_derivative_of(&s->by_parameter, operand.value[0], &tangent));
         s->depends[s->node] |= tangent != TRLI_NO_VALUE;
         return TRL_OK;
     }
     const trli_symbol *symbol = trli_symbol_find(model, name);
     if (symbol) return add_symbol_edge(s, symbol);
-    for (int a = 0; a < model->layout->grid.dim; ++a) { /* a vector that a typed entry computes by components */
+    for (int a = 0; a < model->layout->grid.dim; ++a) { /* a vector that a plugin entry computes by components */
         snprintf(component, sizeof component, "%s.%c", name, "xyz"[a]);
         symbol = trli_symbol_find(model, component);
         if (symbol) TRL_TRY(add_symbol_edge(s, symbol));
@@ -69,14 +69,14 @@ done:
     return err;
 }
 
-static trl_err read_formula(search *s, const trl_formula *formula, const trl_names *names)
+static trl_err read_formula(search *s, const trl_formula *formula, const trl_scope *names)
 {
     s->text = &formula->text;
     s->names = names;
     return trl_ast_visit_names(s->sim->ctx, &formula->text, formula->root, names, visit_name, s);
 }
 
-static trl_err read_value(search *s, const trl_value *value, const trl_names *names)
+static trl_err read_value(search *s, const trl_value *value, const trl_scope *names)
 {
     trl_err err = TRL_OK;
     for (int i = 0; i < value->count && err == TRL_OK; ++i) {
@@ -88,7 +88,7 @@ static trl_err read_value(search *s, const trl_value *value, const trl_names *na
     return err;
 }
 
-static trl_err read_boundary(search *s, const trl_bc_side sides[6], const trl_names *names)
+static trl_err read_boundary(search *s, const trl_bc_side sides[6], const trl_scope *names)
 {
     const trli_model *model = s->sim->model;
     trl_err err = TRL_OK;
@@ -160,12 +160,12 @@ static trl_err find_equation(trl_simulation *sim, const trl_sensitivity_entry *w
 
 static trl_err find_direction(trl_simulation *sim, const trl_sensitivity_entry *wanted, int *direction)
 {
-    const trl_names *parameters = sim->problem->parameters;
+    const trl_scope *parameters = sim->problem->parameters;
     const trli_model *model = sim->model;
     double value;
     for (*direction = 1; *direction <= model->ndirections; ++*direction)
         if (strcmp(model->direction[*direction - 1].name, wanted->parameter) == 0) return TRL_OK;
-    if (trl_names_find(parameters, wanted->parameter, &value))
+    if (trl_scope_find(parameters, wanted->parameter, &value))
         return trli_direction_add(sim->model, wanted->parameter, direction);
     const char *near = parameters ? trl_name_nearest(wanted->parameter, parameters->name, parameters->n) : NULL;
     return trl_fail(sim->ctx, TRL_ERR_INPUT, &wanted->parameter_place, "'%s' is no parameter of the deck%s%s%s",
@@ -180,7 +180,7 @@ static trl_err claim_name(trl_simulation *sim, const trl_place *place, const trl
     if (!trl_name_valid(name))
         return trl_fail(sim->ctx, TRL_ERR_INPUT, place, "the sensitivity of '%s' to '%s' has too long a name", of->name,
                         parameter);
-    if (!taken && !trl_names_find(sim->problem->parameters, name, &value)) return TRL_OK;
+    if (!taken && !trl_scope_find(sim->problem->parameters, name, &value)) return TRL_OK;
     return trl_fail(sim->ctx, TRL_ERR_INPUT, place,
                     "the sensitivity of '%s' to '%s' is called '%s', and that name is taken by %s: rename one",
                     of->name, parameter, name,

@@ -85,7 +85,7 @@ static trl_err make_model(trl_simulation *sim)
                                         .fusion = p->fusion,
                                         .compile = p->compile,
                                         .balance = p->balance,
-                                        .without = p->disabled_passes,
+                                        .disabled_passes = p->disabled_passes,
                                         .nentries = p->nexpressions,
                                         .entries = p->expression,
                                         .nvariables = p->nequations,
@@ -98,7 +98,7 @@ static trl_err make_model(trl_simulation *sim)
     return err;
 }
 
-static trl_err mark_text(trl_simulation *sim, const trl_text *text, const trl_names *names)
+static trl_err mark_text(trl_simulation *sim, const trl_text *text, const trl_scope *names)
 {
     trl_formula *f;
     trl_err err = trli_formula_of(sim, text, &f);
@@ -107,14 +107,14 @@ static trl_err mark_text(trl_simulation *sim, const trl_text *text, const trl_na
     return err;
 }
 
-static trl_err mark_value(trl_simulation *sim, const trl_value *value, const trl_names *names)
+static trl_err mark_value(trl_simulation *sim, const trl_value *value, const trl_scope *names)
 {
     trl_err err = TRL_OK;
     for (int i = 0; i < value->count && err == TRL_OK; ++i) err = mark_text(sim, &value->text[i], names);
     return err;
 }
 
-static trl_err mark_boundary(trl_simulation *sim, const trl_bc_side sides[6], const trl_names *names)
+static trl_err mark_boundary(trl_simulation *sim, const trl_bc_side sides[6], const trl_scope *names)
 {
     trl_err err = TRL_OK;
     for (int s = 0; s < 6; ++s)

@@ -10,7 +10,7 @@
 
 /* What multiplies a term: factors seen on the way down, each lowered to a value. */
 typedef struct factors {
-    const trli_typed *typed; /* NULL: end of the chain */
+    const trli_operand *operand; /* NULL: end of the chain */
     bool divides;
     const struct factors *next;
 } factors;
@@ -36,11 +36,11 @@ enum { SCANNED_MAX = 100000 };
 typedef struct reader {
     search *s;
     trli_lowering lw;
-    const trl_names *names;
+    const trl_scope *names;
     const trl_ast *term; /* the summand being scanned */
 } reader;
 
-static reader read_formula(search *s, const trl_formula *formula, const trl_names *names)
+static reader read_formula(search *s, const trl_formula *formula, const trl_scope *names)
 {
     trli_model *model = s->sim->model;
     return (reader){s, {s->in, model, &model->ir, &formula->text, model->layout->grid.dim}, names, formula->root};
@@ -76,7 +76,7 @@ static const trli_symbol *symbol_of(reader *r, const trl_ast *node)
     double number;
     if (node->kind != TRL_AST_NAME) return NULL;
     if (trl_name_expand(r->lw.model->ctx, r->lw.text, node, r->names, name, sizeof name) != TRL_OK) return NULL;
-    return trl_names_find(r->names, name, &number) ? NULL : trli_symbol_find(r->lw.model, name);
+    return trl_scope_find(r->names, name, &number) ? NULL : trli_symbol_find(r->lw.model, name);
 }
 
 /* Whether a node names the unknown of the equation. */
@@ -93,7 +93,7 @@ static bool member_differentiates(reader *r, const trl_ast *node)
     long lo, hi;
     double value;
     const char *const index = node->part[0].text;
-    const trl_names names = {.n = 1, .name = &index, .value = &value, .outer = r->names};
+    const trl_scope names = {.n = 1, .name = &index, .value = &value, .outer = r->names};
     reader below = *r;
     bool found = false;
     if (trli_family_range(r->lw.model->ctx, r->lw.text, node, r->names, NULL, &lo, &hi) != TRL_OK) return false;
@@ -141,9 +141,9 @@ static trli_value product_at(reader *r, const factors *f, int axis, int location
 {
     trli_ir *ir = r->lw.ir;
     trli_value product = TRLI_NO_VALUE;
-    for (; f && f->typed; f = f->next) {
-        int c = f->typed->components ? axis : 0, from = f->typed->location[c];
-        trli_value v = trli_typed_at(&r->lw, f->typed, c, location);
+    for (; f && f->operand; f = f->next) {
+        int c = f->operand->components ? axis : 0, from = f->operand->location[c];
+        trli_value v = trli_operand_at(&r->lw, f->operand, c, location);
         if (from != TRLI_ANYWHERE && from != location) v = trli_interpolate(&r->lw, v, from, location);
         if (product < 0)
             product = f->divides ? trli_ir_binary(ir, TRLI_OP_DIV, trli_ir_constant(ir, 1), v) : v;
@@ -168,7 +168,7 @@ static trl_err add_diffusion(reader *r, const factors *inner, const factors *out
 static trl_err add_advection(reader *r, const trl_ast *node, const factors *inner, const factors *outer)
 {
     trli_transport t = {.kind = TRLI_ADVECTION, .central = node->nargs < 3};
-    trli_typed u;
+    trli_operand u;
     trl_err err = trli_lower_node(&r->lw, node->arg[1], r->names, &u);
     if (err != TRL_OK) return err;
     if (!u.components) u.components = 1;
@@ -194,7 +194,7 @@ static trl_err scan_product(reader *r, const trl_ast *node, const factors *inner
     bool on_left = differentiates(r, left), on_right = differentiates(r, right);
     if (!on_left && !on_right) return TRL_OK;
     if ((on_left && on_right) || (on_right && node->op == TRL_AST_DIV)) return give_up(r, node);
-    trli_typed other;
+    trli_operand other;
     trl_err err = trli_lower_node(&r->lw, on_left ? right : left, r->names, &other);
     if (err != TRL_OK) return err;
     const factors more = {&other, node->op == TRL_AST_DIV, flux ? inner : outer};
@@ -251,9 +251,9 @@ done:
 
 /* The largest derivative that the four-point difference makes of values between -1 and 1, as a multiple of the two-point one's: a wave of
  * two points gives (27 + 27 + 1 + 1)/24 over 2. */
-static trli_typed steepness(const reader *r)
+static trli_operand steepness(const reader *r)
 {
-    return trli_typed_scalar(TRLI_ANYWHERE, trli_ir_constant(r->lw.ir, 56.0 / 48));
+    return trli_operand_scalar(TRLI_ANYWHERE, trli_ir_constant(r->lw.ir, 56.0 / 48));
 }
 
 static trl_err scan_flux(reader *r, const trl_ast *node, const factors *inner, const factors *outer)
@@ -264,7 +264,7 @@ static trl_err scan_flux(reader *r, const trl_ast *node, const factors *inner, c
     if (is_call(node, "grad") && node->nargs == 1 && is_own(r, node->arg[0]))
         return add_diffusion(r, inner, outer, all);
     if (is_call(node, "grad4") && node->nargs == 1 && is_own(r, node->arg[0])) {
-        const trli_typed steeper = steepness(r);
+        const trli_operand steeper = steepness(r);
         const factors all_inner = {&steeper, false, inner};
         return add_diffusion(r, &all_inner, outer, all);
     }
@@ -291,7 +291,7 @@ static trl_err scan_rate(reader *r, const trl_ast *node, const factors *inner, c
     if (++r->s->scanned > SCANNED_MAX) return fail_many(r, node);
     if (is_call(node, "div") && node->nargs == 1) return scan_div(r, node, outer);
     if (is_call(node, "div4") && node->nargs == 1) {
-        const trli_typed steeper = steepness(r);
+        const trli_operand steeper = steepness(r);
         const factors all_outer = {&steeper, false, outer};
         return scan_div(r, node, &all_outer);
     }
@@ -305,7 +305,7 @@ static trl_err scan_rate(reader *r, const trl_ast *node, const factors *inner, c
         long lo, hi;
         double value;
         const char *const index = node->part[0].text;
-        const trl_names names = {.n = 1, .name = &index, .value = &value, .outer = r->names};
+        const trl_scope names = {.n = 1, .name = &index, .value = &value, .outer = r->names};
         reader below = *r;
         trl_err err = trli_family_range(r->lw.model->ctx, r->lw.text, node, r->names, NULL, &lo, &hi);
         below.names = &names;

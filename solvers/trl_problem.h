@@ -15,7 +15,7 @@ extern "C" {
 typedef struct trl_equation_entry {
     const char *name;
     trl_place place;
-    const trl_names *names;
+    const trl_scope *names;
     trl_location location;
     trl_value initial, ddt;
     trl_text mask, exact; /* absent: none */
@@ -57,7 +57,7 @@ typedef struct trl_problem {
     bool patches_auto;
     int patches[3];
     trl_place patches_place;
-    const trl_names *parameters; /* all numbers, outermost scope */
+    const trl_scope *parameters; /* all numbers, outermost scope */
     int nexpressions;
     const trl_expression_entry *expression;
     int nequations;

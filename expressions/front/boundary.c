@@ -19,23 +19,23 @@
 #include <trl_boundary_body.h>
 
 /* A formula's value in the frame of a side, for a target location. */
-static trl_err frame_value(trli_instance *in, const trl_text *text, const trl_names *names, trl_location target,
+static trl_err frame_value(trli_instance *in, const trl_text *text, const trl_scope *names, trl_location target,
                            int axis, int which, trli_value *value)
 {
     trli_model *model = in->model;
     const trl_grid *g = &model->layout->grid;
     trl_formula *formula = NULL;
-    trli_typed typed;
+    trli_operand operand;
     trl_err err = TRL_OK;
     TRL_TRY(trl_formula_parse(model->ctx, text, &formula));
-    TRL_TRY(trli_lower(in, formula, names, &typed));
+    TRL_TRY(trli_lower(in, formula, names, &operand));
     const trl_ast *root = formula->root;
-    if (typed.components) {
+    if (operand.components) {
         err = trli_text_fail(model->ctx, text, root->begin, root->end, "a boundary value is a scalar, not a vector");
         goto done;
     }
-    int from = typed.location[0], bit = target >> axis & 1;
-    *value = trli_ir_place(&model->ir, typed.value[0], target);
+    int from = operand.location[0], bit = target >> axis & 1;
+    *value = trli_ir_place(&model->ir, operand.value[0], target);
     *value =
         trli_ir_fix_coordinate(&model->ir, *value, axis, which ? g->origin[axis] + g->length[axis] : g->origin[axis]);
     if (from != TRLI_ANYWHERE) {
@@ -114,7 +114,7 @@ static trl_err lower_piece(trli_instance *in, const trli_boundary_source *source
             const trl_text name = {deck->expression, deck->place, false};
             TRL_TRY(frame_value(in, &name, source->names, target, axis, which, &piece->a));
         } else {
-            TRL_TRY(trli_opaque_inputs(in, piece->modifier, &piece->inputs));
+            TRL_TRY(trli_plugin_inputs(in, piece->modifier, &piece->inputs));
         }
         return TRL_OK;
     }

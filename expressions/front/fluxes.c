@@ -38,32 +38,32 @@ static trli_value reconstruct(trli_ir *ir, trli_value s, int location, int axis,
     return trli_ir_limit(ir, limiter, upwind, centre, downwind);
 }
 
-trl_err trli_lower_reconstruction(trli_lowering *lw, const trl_ast *node, const trl_names *names, trli_typed *typed)
+trl_err trli_lower_reconstruction(trli_lowering *lw, const trl_ast *node, const trl_scope *names, trli_operand *operand)
 {
-    trli_typed s;
+    trli_operand s;
     int limiter = TRL_LIMITER_UPWIND;
     trl_err err = TRL_OK;
     bool right = strcmp(node->part[0].text, "right") == 0;
     TRL_TRY(trli_lower_scalar(lw, node->arg[0], names, true, &s));
     if (node->nargs > 1) TRL_TRY(read_limiter(lw, node->arg[1], &limiter));
-    *typed = (trli_typed){.components = lw->dim};
+    *operand = (trli_operand){.components = lw->dim};
     for (int a = 0; a < lw->dim; ++a) {
-        typed->location[a] = s.location[0] ^ 1 << a;
+        operand->location[a] = s.location[0] ^ 1 << a;
         TRL_TRY(trli_operator_result(lw, node->part[0].text,
                                      reconstruct(lw->ir, s.value[0], s.location[0], a, limiter, right),
-                                     typed->location[a], &typed->value[a]));
+                                     operand->location[a], &operand->value[a]));
     }
 done:
     return err;
 }
 
 /* Component a of the velocity at the face between two points of phi. */
-static trl_err velocity_at_face(trli_lowering *lw, const trl_ast *node, const trli_typed *u, int a, int phi,
+static trl_err velocity_at_face(trli_lowering *lw, const trl_ast *node, const trli_operand *u, int a, int phi,
                                 trli_value *value)
 {
     int face = phi ^ 1 << a, from = u->location[a];
     trl_err err = TRL_OK;
-    *value = trli_typed_at(lw, u, a, face);
+    *value = trli_operand_at(lw, u, a, face);
     if (from == TRLI_ANYWHERE || from == face) return TRL_OK;
     if (from == phi) {
         TRL_TRY(trli_operator_result(lw, "at", trli_interpolate(lw, u->value[a], from, face), face, value));
@@ -79,7 +79,7 @@ done:
 }
 
 /* Whose boundary conditions the advected value has, if it is a plain name. */
-static const trli_boundary_source *find_boundary(trli_lowering *lw, const trl_ast *node, const trl_names *names,
+static const trli_boundary_source *find_boundary(trli_lowering *lw, const trl_ast *node, const trl_scope *names,
                                                  trli_boundary_source *source)
 {
     char name[256];
@@ -116,9 +116,9 @@ done:
     return err;
 }
 
-trl_err trli_lower_advective_flux(trli_lowering *lw, const trl_ast *node, const trl_names *names, trli_typed *typed)
+trl_err trli_lower_advective_flux(trli_lowering *lw, const trl_ast *node, const trl_scope *names, trli_operand *operand)
 {
-    trli_typed phi, u;
+    trli_operand phi, u;
     trli_boundary_source storage;
     int limiter = CENTRAL;
     trl_err err = TRL_OK;
@@ -129,14 +129,14 @@ trl_err trli_lower_advective_flux(trli_lowering *lw, const trl_ast *node, const 
         return trli_lower_fail(lw, node->arg[1], "the velocity is a scalar, and this grid has %d axes", lw->dim);
     if (node->nargs > 2) TRL_TRY(read_limiter(lw, node->arg[2], &limiter));
     const trli_boundary_source *source = find_boundary(lw, node->arg[0], names, &storage);
-    *typed = (trli_typed){.components = lw->dim};
+    *operand = (trli_operand){.components = lw->dim};
     for (int a = 0; a < lw->dim; ++a) {
         trli_value velocity, face;
         int at = phi.location[0];
-        typed->location[a] = at ^ 1 << a;
+        operand->location[a] = at ^ 1 << a;
         TRL_TRY(velocity_at_face(lw, node->arg[1], &u, a, at, &velocity));
         if (limiter == CENTRAL) {
-            face = trli_interpolate(lw, phi.value[0], at, typed->location[a]);
+            face = trli_interpolate(lw, phi.value[0], at, operand->location[a]);
         } else {
             trli_value forward = trli_ir_binary(ir, TRLI_OP_LE, trli_ir_constant(ir, 0), velocity);
             face = trli_ir_select(ir, forward, reconstruct(ir, phi.value[0], at, a, limiter, false),
@@ -144,7 +144,7 @@ trl_err trli_lower_advective_flux(trli_lowering *lw, const trl_ast *node, const 
         }
         TRL_TRY(apply_dirichlet(lw, source, a, at, &face));
         TRL_TRY(trli_operator_result(lw, "advective_flux", trli_ir_binary(ir, TRLI_OP_MUL, velocity, face),
-                                     typed->location[a], &typed->value[a]));
+                                     operand->location[a], &operand->value[a]));
     }
 done:
     return err;

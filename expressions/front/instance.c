@@ -26,9 +26,9 @@ trl_err trli_instance_create(trli_model *model, trli_program *program, int time_
         in->variable = malloc(nv * sizeof *in->variable);
         in->formula = calloc(ne, sizeof *in->formula);
         in->variable_formula = calloc(nv, sizeof *in->variable_formula);
-        in->opaque = calloc(ne, sizeof *in->opaque);
+        in->plugin_field = calloc(ne, sizeof *in->plugin_field);
     }
-    if (!in || !in->variable || !in->formula || !in->variable_formula || !in->opaque) {
+    if (!in || !in->variable || !in->formula || !in->variable_formula || !in->plugin_field) {
         trli_instance_destroy(&in);
         return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for an instance of %d expressions",
                         model->nentries);
@@ -59,7 +59,7 @@ void trli_instance_destroy(trli_instance **instance)
     free(in->variable);
     free(in->formula);
     free(in->variable_formula);
-    free(in->opaque);
+    free(in->plugin_field);
     free(in);
 }
 
@@ -155,7 +155,7 @@ static const char *reason_to_store(const trli_instance *in, const trli_entry *en
     return NULL;
 }
 
-static trl_err store_component(trli_instance *in, const trli_entry *entry, int c, trli_typed *typed)
+static trl_err store_component(trli_instance *in, const trli_entry *entry, int c, trli_operand *operand)
 {
     int field;
     trl_err err = TRL_OK;
@@ -163,81 +163,82 @@ static trl_err store_component(trli_instance *in, const trli_entry *entry, int c
     const trl_expression_entry *deck = entry->deck;
     const trli_boundary_source source = {deck->boundary, deck->names, deck->name, deck->place};
     bool offered;
-    const char *why = reason_to_store(in, entry, typed->value[c], typed->location[c], &offered);
+    const char *why = reason_to_store(in, entry, operand->value[c], operand->location[c], &offered);
     if (!why && !offered) return TRL_OK;
-    const char *name = typed->components ? trli_model_name(model, "%s.%c", deck->name, "xyz"[c]) : deck->name;
-    if (offered) return trli_program_offer(in->program, name, typed->value[c], (trl_location)typed->location[c]);
-    TRL_TRY(trli_program_store(in->program, name, why, typed->value[c], (trl_location)typed->location[c],
+    const char *name = operand->components ? trli_model_name(model, "%s.%c", deck->name, "xyz"[c]) : deck->name;
+    if (offered)
+        return trli_program_add_candidate(in->program, name, operand->value[c], (trl_location)operand->location[c]);
+    TRL_TRY(trli_program_store(in->program, name, why, operand->value[c], (trl_location)operand->location[c],
                                entry->has_boundary ? &source : NULL, &field));
-    typed->value[c] = trli_ir_field(&model->ir, field);
+    operand->value[c] = trli_ir_field(&model->ir, field);
     if (entry->has_boundary) TRL_TRY(trli_instance_fill_field(in, field));
 done:
     return err;
 }
 
-static trl_err put_at_location(trli_instance *in, const trli_entry *entry, int c, trli_typed *typed)
+static trl_err put_at_location(trli_instance *in, const trli_entry *entry, int c, trli_operand *operand)
 {
     const trl_expression_entry *deck = entry->deck;
     int wanted =
         deck->location >= 0 ? (int)trl_location_on((trl_location)deck->location, in->model->layout->grid.dim) : -1;
-    if (entry->has_boundary && wanted < 0 && typed->location[c] == TRLI_ANYWHERE) wanted = TRL_CELL;
+    if (entry->has_boundary && wanted < 0 && operand->location[c] == TRLI_ANYWHERE) wanted = TRL_CELL;
     if (wanted < 0) return TRL_OK;
-    if (typed->location[c] != TRLI_ANYWHERE && typed->location[c] != wanted)
+    if (operand->location[c] != TRLI_ANYWHERE && operand->location[c] != wanted)
         return trl_fail(in->model->ctx, TRL_ERR_INPUT, &deck->place,
                         "expression '%s' is at %s, but its location says %s: use at(..., %s)", deck->name,
-                        trl_location_name((trl_location)typed->location[c]), trl_location_name((trl_location)wanted),
+                        trl_location_name((trl_location)operand->location[c]), trl_location_name((trl_location)wanted),
                         trl_location_name((trl_location)wanted));
-    typed->value[c] = trli_ir_place(&in->model->ir, typed->value[c], (trl_location)wanted);
-    typed->location[c] = wanted;
+    operand->value[c] = trli_ir_place(&in->model->ir, operand->value[c], (trl_location)wanted);
+    operand->location[c] = wanted;
     return in->model->ir.err;
 }
 
-static trl_err lower_list(trli_instance *in, int n, trl_formula *const *formula, const trl_names *names,
-                          trli_typed *typed)
+static trl_err lower_list(trli_instance *in, int n, trl_formula *const *formula, const trl_scope *names,
+                          trli_operand *operand)
 {
     trl_err err = TRL_OK;
-    if (n == 1) return trli_lower(in, formula[0], names, typed);
-    *typed = (trli_typed){.components = n};
+    if (n == 1) return trli_lower(in, formula[0], names, operand);
+    *operand = (trli_operand){.components = n};
     for (int c = 0; c < n; ++c) {
-        trli_typed part;
+        trli_operand part;
         TRL_TRY(trli_lower(in, formula[c], names, &part));
         if (part.components)
             return trli_text_fail(in->model->ctx, &formula[c]->text, formula[c]->root->begin, formula[c]->root->end,
                                   "a component of a vector is a scalar");
-        typed->location[c] = part.location[0];
-        typed->value[c] = part.value[0];
+        operand->location[c] = part.location[0];
+        operand->value[c] = part.value[0];
     }
 done:
     return err;
 }
 
-static trl_err lower_entry(trli_instance *in, int e, trli_typed *typed)
+static trl_err lower_entry(trli_instance *in, int e, trli_operand *operand)
 {
     const trli_entry *entry = &in->model->entry[e];
     trl_err err = TRL_OK;
-    TRL_TRY(lower_list(in, entry->nformulas, entry->formula, entry->deck->names, typed));
-    int n = typed->components ? typed->components : 1;
+    TRL_TRY(lower_list(in, entry->nformulas, entry->formula, entry->deck->names, operand));
+    int n = operand->components ? operand->components : 1;
     for (int c = 0; c < n; ++c) {
-        TRL_TRY(put_at_location(in, entry, c, typed));
-        TRL_TRY(store_component(in, entry, c, typed));
+        TRL_TRY(put_at_location(in, entry, c, operand));
+        TRL_TRY(store_component(in, entry, c, operand));
     }
 done:
     return err;
 }
 
-static trl_err lower_initial(trli_instance *in, int v, trli_typed *typed)
+static trl_err lower_initial(trli_instance *in, int v, trli_operand *operand)
 {
     trli_variable *variable = &in->model->variable[v];
     trl_err err = TRL_OK;
     if (variable->direction) {
         const trli_symbol *primal = trli_symbol_find(in->model, in->model->variable[variable->of].name);
-        TRL_TRY(trli_lower_symbol(in, primal, NULL, NULL, typed));
-        TRL_TRY(trli_tangent(in, variable->direction, typed->value[0], &typed->value[0]));
-        if (typed->value[0] < 0) typed->value[0] = trli_ir_constant(&in->model->ir, 0);
+        TRL_TRY(trli_lower_symbol(in, primal, NULL, NULL, operand));
+        TRL_TRY(trli_tangent(in, variable->direction, operand->value[0], &operand->value[0]));
+        if (operand->value[0] < 0) operand->value[0] = trli_ir_constant(&in->model->ir, 0);
         return in->model->ir.err;
     }
-    *typed = (trli_typed){.location = {variable->location, TRLI_ANYWHERE, TRLI_ANYWHERE}};
-    TRL_TRY(trli_lower_at(in, variable->initial, variable->names, variable->location, &typed->value[0]));
+    *operand = (trli_operand){.location = {variable->location, TRLI_ANYWHERE, TRLI_ANYWHERE}};
+    TRL_TRY(trli_lower_at(in, variable->initial, variable->names, variable->location, &operand->value[0]));
 done:
     return err;
 }
@@ -260,8 +261,8 @@ static void write_path(const trli_under_way *inner, const trli_memo *memo, char 
 /* Run a lowering once per instance; a second request while it runs is a cycle, a request after it failed fails without
  * a word. */
 static trl_err remember(trli_instance *in, trli_memo *memo, int index,
-                        trl_err (*lower)(trli_instance *, int, trli_typed *), const char *name, const trl_place *place,
-                        trli_typed *typed)
+                        trl_err (*lower)(trli_instance *, int, trli_operand *), const char *name,
+                        const trl_place *place, trli_operand *operand)
 {
     trli_model *model = in->model;
     if (memo->state == TRLI_MEMO_BUSY) {
@@ -275,25 +276,25 @@ static trl_err remember(trli_instance *in, trli_memo *memo, int index,
         const trli_under_way here = {memo, name, model->under_way};
         memo->state = TRLI_MEMO_BUSY;
         model->under_way = &here;
-        trl_err err = lower(in, index, &memo->typed);
+        trl_err err = lower(in, index, &memo->operand);
         model->under_way = here.outer;
         memo->state = err == TRL_OK ? TRLI_MEMO_DONE : TRLI_MEMO_FAILED;
         if (err != TRL_OK) return err;
     }
-    *typed = memo->typed;
+    *operand = memo->operand;
     return TRL_OK;
 }
 
 /* A variable's initial value, at points: beside a side a formula would have other coordinates than the field. */
-static trl_err stored_initial(trli_instance *in, const trli_symbol *symbol, trli_typed *typed)
+static trl_err stored_initial(trli_instance *in, const trli_symbol *symbol, trli_operand *operand)
 {
     const trli_variable *v = &in->model->variable[symbol->index];
     int field;
     trl_err err = TRL_OK;
-    TRL_TRY(trli_lower_symbol(in->begins, symbol, NULL, NULL, typed));
-    TRL_TRY(trli_program_store(in->program, v->name, "a boundary value reads its initial value", typed->value[0],
+    TRL_TRY(trli_lower_symbol(in->begins, symbol, NULL, NULL, operand));
+    TRL_TRY(trli_program_store(in->program, v->name, "a boundary value reads its initial value", operand->value[0],
                                v->location, NULL, &field));
-    typed->value[0] = trli_ir_field(&in->model->ir, field);
+    operand->value[0] = trli_ir_field(&in->model->ir, field);
     err = in->model->ir.err;
 done:
     return err;
@@ -315,31 +316,31 @@ static trl_err evaluation_of(trli_instance *in, const trli_entry *entry, trli_in
 }
 
 trl_err trli_lower_symbol(trli_instance *in, const trli_symbol *symbol, const trl_text *text, const trl_ast *node,
-                          trli_typed *typed)
+                          trli_operand *operand)
 {
     trli_model *model = in->model;
     trl_err err = TRL_OK;
     if (symbol->kind == TRLI_SYMBOL_VARIABLE) {
         const trli_variable *v = &model->variable[symbol->index];
-        if (in->begins) return stored_initial(in, symbol, typed);
+        if (in->begins) return stored_initial(in, symbol, operand);
         if (in->initial)
             return remember(in, &in->variable_formula[symbol->index], symbol->index, lower_initial, v->name, &v->place,
-                            typed);
+                            operand);
         const int field = in->variable[symbol->index];
-        *typed = (trli_typed){
+        *operand = (trli_operand){
             .location = {v->location, TRLI_ANYWHERE, TRLI_ANYWHERE},
-            .value = {in->reads_apart ? trli_ir_field_apart(&model->ir, field) : trli_ir_field(&model->ir, field)}};
+            .value = {in->reads_apart ? trli_ir_field_no_cse(&model->ir, field) : trli_ir_field(&model->ir, field)}};
         return model->ir.err;
     }
     trli_entry *entry = &model->entry[symbol->index];
     TRL_TRY(evaluation_of(in, entry, &in));
     if (symbol->kind == TRLI_SYMBOL_FORMULA)
         return remember(in, &in->formula[symbol->index], symbol->index, lower_entry, entry->deck->name,
-                        &entry->deck->place, typed);
+                        &entry->deck->place, operand);
     (void)text, (void)node;
-    if (!in->opaque[symbol->index]) TRL_TRY(trli_opaque_add(in, symbol->index));
-    *typed = (trli_typed){.location = {entry->computed[symbol->output].location, TRLI_ANYWHERE, TRLI_ANYWHERE},
-                          .value = {trli_ir_field(&model->ir, in->opaque[symbol->index][symbol->output])}};
+    if (!in->plugin_field[symbol->index]) TRL_TRY(trli_plugin_add(in, symbol->index));
+    *operand = (trli_operand){.location = {entry->computed[symbol->output].location, TRLI_ANYWHERE, TRLI_ANYWHERE},
+                              .value = {trli_ir_field(&model->ir, in->plugin_field[symbol->index][symbol->output])}};
 done:
     return err;
 }
@@ -350,12 +351,12 @@ trl_err trli_instance_prepare(trli_instance *instance)
     trl_err err = TRL_OK;
     for (int i = 0; i < model->nentries; ++i) {
         int e = model->order[i];
-        trli_typed typed;
+        trli_operand operand;
         trli_instance *in;
         if (!model->entry[e].used || !model->entry[e].nformulas) continue;
         TRL_TRY(evaluation_of(instance, &model->entry[e], &in));
         trl_err one = remember(in, &in->formula[e], e, lower_entry, model->entry[e].deck->name,
-                               &model->entry[e].deck->place, &typed);
+                               &model->entry[e].deck->place, &operand);
         if (err == TRL_OK) err = one;
     }
 done:

@@ -60,19 +60,19 @@ static bool is_fourth_order(const char *name)
     return name[strlen(name) - 1] == '4';
 }
 
-trl_err trli_lower_grad(trli_lowering *lw, const trl_ast *node, const trl_names *names, trli_typed *typed)
+trl_err trli_lower_grad(trli_lowering *lw, const trl_ast *node, const trl_scope *names, trli_operand *operand)
 {
     const char *name = node->part[0].text;
-    trli_typed s;
+    trli_operand s;
     trl_err err = TRL_OK;
     TRL_TRY(trli_lower_scalar(lw, node->arg[0], names, true, &s));
-    *typed = (trli_typed){.components = lw->dim};
+    *operand = (trli_operand){.components = lw->dim};
     for (int a = 0; a < lw->dim; ++a) {
-        typed->location[a] = s.location[0] ^ 1 << a;
+        operand->location[a] = s.location[0] ^ 1 << a;
         const trl_operator_desc desc = {.kind = is_fourth_order(name) ? TRL_GRADIENT4 : TRL_GRADIENT,
                                         .from = (trl_location)s.location[0],
-                                        .to = (trl_location)typed->location[a]};
-        TRL_TRY(apply_new(lw, name, &desc, s.value, &typed->value[a]));
+                                        .to = (trl_location)operand->location[a]};
+        TRL_TRY(apply_new(lw, name, &desc, s.value, &operand->value[a]));
     }
 done:
     return err;
@@ -85,12 +85,12 @@ static trl_operator_kind kind_along_axis(const char *name)
     return name[1] == '2' ? TRL_SECOND : TRL_GRADIENT;
 }
 
-trl_err trli_lower_along_axis(trli_lowering *lw, const trl_ast *node, const trl_names *names, trli_typed *typed)
+trl_err trli_lower_along_axis(trli_lowering *lw, const trl_ast *node, const trl_scope *names, trli_operand *operand)
 {
     const char *name = node->part[0].text;
     const trl_operator_kind kind = kind_along_axis(name);
     int axis = name[strlen(name) - 1] - 'x';
-    trli_typed s;
+    trli_operand s;
     trl_err err = TRL_OK;
     if (axis >= lw->dim)
         return trli_lower_fail(lw, node, "'%s' needs an axis that this %d-D grid lacks", name, lw->dim);
@@ -98,29 +98,29 @@ trl_err trli_lower_along_axis(trli_lowering *lw, const trl_ast *node, const trl_
     int to = kind == TRL_GRADIENT ? s.location[0] ^ 1 << axis : s.location[0];
     const trl_operator_desc desc = {
         .kind = kind, .from = (trl_location)s.location[0], .to = (trl_location)to, .axis = axis};
-    *typed = trli_typed_scalar(to, TRLI_NO_VALUE);
-    TRL_TRY(apply_new(lw, name, &desc, s.value, &typed->value[0]));
+    *operand = trli_operand_scalar(to, TRLI_NO_VALUE);
+    TRL_TRY(apply_new(lw, name, &desc, s.value, &operand->value[0]));
 done:
     return err;
 }
 
-trl_err trli_lower_laplacian(trli_lowering *lw, const trl_ast *node, const trl_names *names, trli_typed *typed)
+trl_err trli_lower_laplacian(trli_lowering *lw, const trl_ast *node, const trl_scope *names, trli_operand *operand)
 {
-    trli_typed s;
+    trli_operand s;
     trl_err err = TRL_OK;
     TRL_TRY(trli_lower_scalar(lw, node->arg[0], names, true, &s));
     const trl_operator_desc desc = {
         .kind = TRL_LAPLACIAN, .from = (trl_location)s.location[0], .to = (trl_location)s.location[0]};
-    *typed = trli_typed_scalar(s.location[0], TRLI_NO_VALUE);
-    TRL_TRY(apply_new(lw, "laplacian", &desc, s.value, &typed->value[0]));
+    *operand = trli_operand_scalar(s.location[0], TRLI_NO_VALUE);
+    TRL_TRY(apply_new(lw, "laplacian", &desc, s.value, &operand->value[0]));
 done:
     return err;
 }
 
-trl_err trli_lower_div(trli_lowering *lw, const trl_ast *node, const trl_names *names, trli_typed *typed)
+trl_err trli_lower_div(trli_lowering *lw, const trl_ast *node, const trl_scope *names, trli_operand *operand)
 {
     const char *name = node->part[0].text;
-    trli_typed v;
+    trli_operand v;
     trli_value component[3];
     int target = TRLI_ANYWHERE;
     trl_err err = TRL_OK;
@@ -137,14 +137,14 @@ trl_err trli_lower_div(trli_lowering *lw, const trl_ast *node, const trl_names *
     }
     if (target == TRLI_ANYWHERE) target = TRL_CELL;
     const trl_operator_desc desc = {.kind = is_fourth_order(name) ? TRL_DIV4 : TRL_DIV, .to = (trl_location)target};
-    for (int a = 0; a < lw->dim; ++a) component[a] = trli_typed_at(lw, &v, a, target ^ 1 << a);
-    *typed = trli_typed_scalar(target, TRLI_NO_VALUE);
-    TRL_TRY(apply_new(lw, name, &desc, component, &typed->value[0]));
+    for (int a = 0; a < lw->dim; ++a) component[a] = trli_operand_at(lw, &v, a, target ^ 1 << a);
+    *operand = trli_operand_scalar(target, TRLI_NO_VALUE);
+    TRL_TRY(apply_new(lw, name, &desc, component, &operand->value[0]));
 done:
     return err;
 }
 
-static trl_err curl_component(trli_lowering *lw, const trl_ast *node, const trli_typed *v, int c, int *location,
+static trl_err curl_component(trli_lowering *lw, const trl_ast *node, const trli_operand *v, int c, int *location,
                               trli_value *value)
 {
     int a = (c + 1) % 3, b = (c + 2) % 3;
@@ -157,15 +157,15 @@ static trl_err curl_component(trli_lowering *lw, const trl_ast *node, const trli
     return apply_new(lw, "curl", &desc, (const trli_value[]){v->value[a], v->value[b]}, value);
 }
 
-trl_err trli_lower_curl(trli_lowering *lw, const trl_ast *node, const trl_names *names, trli_typed *typed)
+trl_err trli_lower_curl(trli_lowering *lw, const trl_ast *node, const trl_scope *names, trli_operand *operand)
 {
-    trli_typed v;
+    trli_operand v;
     trl_err err = TRL_OK;
     if (lw->dim == 1) return trli_lower_fail(lw, node, "curl needs a 2-D or 3-D grid");
     TRL_TRY(trli_lower_vector(lw, node->arg[0], names, &v));
-    *typed = (trli_typed){.components = lw->dim == 3 ? 3 : 0};
-    if (lw->dim == 2) return curl_component(lw, node, &v, 2, &typed->location[0], &typed->value[0]);
-    for (int c = 0; c < 3; ++c) TRL_TRY(curl_component(lw, node, &v, c, &typed->location[c], &typed->value[c]));
+    *operand = (trli_operand){.components = lw->dim == 3 ? 3 : 0};
+    if (lw->dim == 2) return curl_component(lw, node, &v, 2, &operand->location[0], &operand->value[0]);
+    for (int c = 0; c < 3; ++c) TRL_TRY(curl_component(lw, node, &v, c, &operand->location[c], &operand->value[c]));
 done:
     return err;
 }
@@ -219,9 +219,9 @@ static trl_err interpolate(trli_lowering *lw, const char *name, trli_value v, in
     return from == to ? TRL_OK : apply_new(lw, name, &desc, &v, result);
 }
 
-trl_err trli_lower_interpolation(trli_lowering *lw, const trl_ast *node, const trl_names *names, trli_typed *typed)
+trl_err trli_lower_interpolation(trli_lowering *lw, const trl_ast *node, const trl_scope *names, trli_operand *operand)
 {
-    trli_typed f;
+    trli_operand f;
     int location = TRL_CELL;
     const char *name = node->part[0].text;
     trl_err err = TRL_OK;
@@ -229,16 +229,16 @@ trl_err trli_lower_interpolation(trli_lowering *lw, const trl_ast *node, const t
                                           : trli_lower_node(lw, node->arg[0], names, &f));
     TRL_TRY(read_location(lw, node->arg[1], &location));
     bool faces = location < 0;
-    *typed = (trli_typed){.components = faces ? lw->dim : f.components};
-    for (int c = 0; c < trli_typed_count(typed); ++c) {
+    *operand = (trli_operand){.components = faces ? lw->dim : f.components};
+    for (int c = 0; c < trli_operand_count(operand); ++c) {
         int from = f.location[f.components ? c : 0], to = location;
         /* A scalar goes to the faces around its own location, a vector's component to the face of a cell. */
         if (faces) to = (f.components || from == TRLI_ANYWHERE ? TRL_CELL : from) ^ 1 << c;
-        typed->location[c] = to;
+        operand->location[c] = to;
         if (from == TRLI_ANYWHERE)
-            typed->value[c] = trli_typed_at(lw, &f, c, to);
+            operand->value[c] = trli_operand_at(lw, &f, c, to);
         else
-            TRL_TRY(interpolate(lw, name, f.value[f.components ? c : 0], from, to, &typed->value[c]));
+            TRL_TRY(interpolate(lw, name, f.value[f.components ? c : 0], from, to, &operand->value[c]));
     }
 done:
     return err;
@@ -247,19 +247,19 @@ done:
 /* ---- filters, extrapolation, the problem's own stencils: scalars, and vectors by component ---- */
 
 /* An argument of any shape; what has no location is placed at cells. */
-static trl_err lower_placed(trli_lowering *lw, const trl_ast *node, const trl_names *names, trli_typed *f)
+static trl_err lower_placed(trli_lowering *lw, const trl_ast *node, const trl_scope *names, trli_operand *f)
 {
     trl_err err = trli_lower_node(lw, node, names, f);
     if (err != TRL_OK) return err;
-    for (int c = 0; c < trli_typed_count(f); ++c) {
+    for (int c = 0; c < trli_operand_count(f); ++c) {
         if (f->location[c] != TRLI_ANYWHERE) continue;
-        f->value[c] = trli_typed_at(lw, f, c, TRL_CELL);
+        f->value[c] = trli_operand_at(lw, f, c, TRL_CELL);
         f->location[c] = TRL_CELL;
     }
     return TRL_OK;
 }
 
-static trl_err read_width(trli_lowering *lw, const trl_ast *node, const trl_names *names, bool odd_only, int *width)
+static trl_err read_width(trli_lowering *lw, const trl_ast *node, const trl_scope *names, bool odd_only, int *width)
 {
     const trl_ast *given = node->arg[1];
     const int widest = 15; /* of spatialops' filters */
@@ -273,62 +273,62 @@ static trl_err read_width(trli_lowering *lw, const trl_ast *node, const trl_name
     return TRL_OK;
 }
 
-trl_err trli_lower_filter(trli_lowering *lw, const trl_ast *node, const trl_names *names, trli_typed *typed)
+trl_err trli_lower_filter(trli_lowering *lw, const trl_ast *node, const trl_scope *names, trli_operand *operand)
 {
     const char *name = node->part[0].text;
     bool box = strcmp(name, "box_filter") == 0;
     int width = 1;
     trl_err err = TRL_OK;
-    TRL_TRY(lower_placed(lw, node->arg[0], names, typed));
+    TRL_TRY(lower_placed(lw, node->arg[0], names, operand));
     TRL_TRY(read_width(lw, node, names, box, &width));
-    for (int c = 0; c < trli_typed_count(typed); ++c) {
+    for (int c = 0; c < trli_operand_count(operand); ++c) {
         const trl_operator_desc desc = {.kind = box ? TRL_BOX_FILTER : TRL_TOPHAT_FILTER,
-                                        .from = (trl_location)typed->location[c],
-                                        .to = (trl_location)typed->location[c],
+                                        .from = (trl_location)operand->location[c],
+                                        .to = (trl_location)operand->location[c],
                                         .width = width};
-        trli_value v = typed->value[c];
-        TRL_TRY(apply_new(lw, name, &desc, &v, &typed->value[c]));
+        trli_value v = operand->value[c];
+        TRL_TRY(apply_new(lw, name, &desc, &v, &operand->value[c]));
     }
 done:
     return err;
 }
 
-trl_err trli_lower_extrapolation(trli_lowering *lw, const trl_ast *node, const trl_names *names, trli_typed *typed)
+trl_err trli_lower_extrapolation(trli_lowering *lw, const trl_ast *node, const trl_scope *names, trli_operand *operand)
 {
     const trl_ast *side = node->arg[1];
     trl_err err = TRL_OK;
     if (side->axis >= lw->dim)
         return trli_lower_fail(lw, side, "this side needs an axis that this %d-D grid lacks", lw->dim);
-    TRL_TRY(lower_placed(lw, node->arg[0], names, typed));
-    for (int c = 0; c < trli_typed_count(typed); ++c) {
+    TRL_TRY(lower_placed(lw, node->arg[0], names, operand));
+    for (int c = 0; c < trli_operand_count(operand); ++c) {
         const trl_operator_desc desc = {.kind = TRL_EXTRAPOLANT,
-                                        .from = (trl_location)typed->location[c],
-                                        .to = (trl_location)(typed->location[c] ^ 1 << side->axis),
+                                        .from = (trl_location)operand->location[c],
+                                        .to = (trl_location)(operand->location[c] ^ 1 << side->axis),
                                         .side = side->op == TRL_AST_ADD};
-        trli_value v = typed->value[c];
-        typed->location[c] = desc.to;
-        TRL_TRY(apply_new(lw, node->part[0].text, &desc, &v, &typed->value[c]));
+        trli_value v = operand->value[c];
+        operand->location[c] = desc.to;
+        TRL_TRY(apply_new(lw, node->part[0].text, &desc, &v, &operand->value[c]));
     }
 done:
     return err;
 }
 
-trl_err trli_lower_stencil(trli_lowering *lw, const trl_ast *node, const trl_names *names, const trl_operator *stencil,
-                           trli_typed *typed)
+trl_err trli_lower_stencil(trli_lowering *lw, const trl_ast *node, const trl_scope *names, const trl_operator *stencil,
+                           trli_operand *operand)
 {
     const char *from = trl_location_name(stencil->from[0]);
     trl_err err = TRL_OK;
     if (node->nargs != 1)
         return trli_lower_fail(lw, node, "stencil '%s' takes 1 argument, not %d", stencil->name, node->nargs);
-    TRL_TRY(lower_placed(lw, node->arg[0], names, typed));
-    for (int c = 0; c < trli_typed_count(typed); ++c) {
-        trli_value v = typed->value[c];
-        if (typed->location[c] != (int)stencil->from[0])
+    TRL_TRY(lower_placed(lw, node->arg[0], names, operand));
+    for (int c = 0; c < trli_operand_count(operand); ++c) {
+        trli_value v = operand->value[c];
+        if (operand->location[c] != (int)stencil->from[0])
             return trli_lower_fail(lw, node->arg[0],
                                    "stencil '%s' takes values at %s, and this is at %s: interpolate with at(..., %s)",
-                                   stencil->name, from, trli_location_text(typed->location[c]), from);
-        typed->location[c] = stencil->to;
-        TRL_TRY(apply(lw, stencil->name, stencil, &v, &typed->value[c]));
+                                   stencil->name, from, trli_location_text(operand->location[c]), from);
+        operand->location[c] = stencil->to;
+        TRL_TRY(apply(lw, stencil->name, stencil, &v, &operand->value[c]));
     }
 done:
     return err;

@@ -7,15 +7,17 @@
 
 #include "lower_impl.h"
 
-trli_typed trli_typed_scalar(int location, trli_value value)
+trli_operand trli_operand_scalar(int location, trli_value value)
 {
-    return (trli_typed){.components = 0, .location = {location, TRLI_ANYWHERE, TRLI_ANYWHERE}, .value = {value, 0, 0}};
+    return (trli_operand){
+        .components = 0, .location = {location, TRLI_ANYWHERE, TRLI_ANYWHERE}, .value = {value, 0, 0}};
 }
 
-trli_value trli_typed_at(trli_lowering *lw, const trli_typed *typed, int c, int location)
+trli_value trli_operand_at(trli_lowering *lw, const trli_operand *operand, int c, int location)
 {
-    if (!typed->components) c = 0;
-    return location == TRLI_ANYWHERE ? typed->value[c] : trli_ir_place(lw->ir, typed->value[c], (trl_location)location);
+    if (!operand->components) c = 0;
+    return location == TRLI_ANYWHERE ? operand->value[c]
+                                     : trli_ir_place(lw->ir, operand->value[c], (trl_location)location);
 }
 
 bool trli_location_join(int a, int b, int *joined)
@@ -36,35 +38,35 @@ static trl_err location_mismatch(trli_lowering *lw, const trl_ast *node, int a, 
                            trli_location_text(a), trli_location_text(b), trli_location_text(a), trli_location_text(b));
 }
 
-trl_err trli_lower_scalar(trli_lowering *lw, const trl_ast *node, const trl_names *names, bool placed,
-                          trli_typed *typed)
+trl_err trli_lower_scalar(trli_lowering *lw, const trl_ast *node, const trl_scope *names, bool placed,
+                          trli_operand *operand)
 {
-    trl_err err = trli_lower_node(lw, node, names, typed);
+    trl_err err = trli_lower_node(lw, node, names, operand);
     if (err != TRL_OK) return err;
-    if (typed->components)
+    if (operand->components)
         return trli_lower_fail(lw, node, "a scalar is needed here, not a vector: take a component with .x, or mag()");
-    if (placed && typed->location[0] == TRLI_ANYWHERE)
-        *typed = trli_typed_scalar(TRL_CELL, trli_typed_at(lw, typed, 0, TRL_CELL));
+    if (placed && operand->location[0] == TRLI_ANYWHERE)
+        *operand = trli_operand_scalar(TRL_CELL, trli_operand_at(lw, operand, 0, TRL_CELL));
     return TRL_OK;
 }
 
 /* Apply an operation to each component of two values of one shape. */
-static trl_err combine(trli_lowering *lw, const trl_ast *node, trli_op op, const trli_typed *a, const trli_typed *b,
-                       trli_typed *typed)
+static trl_err combine(trli_lowering *lw, const trl_ast *node, trli_op op, const trli_operand *a, const trli_operand *b,
+                       trli_operand *operand)
 {
-    *typed = (trli_typed){.components = a->components};
+    *operand = (trli_operand){.components = a->components};
     if (a->components != b->components)
         return trli_lower_fail(lw, node, "a vector and a scalar cannot be combined by '%s'", trli_op_name(op));
-    for (int c = 0; c < trli_typed_count(a); ++c) {
-        if (!trli_location_join(a->location[c], b->location[c], &typed->location[c]))
+    for (int c = 0; c < trli_operand_count(a); ++c) {
+        if (!trli_location_join(a->location[c], b->location[c], &operand->location[c]))
             return location_mismatch(lw, node, a->location[c], b->location[c]);
-        typed->value[c] = trli_ir_binary(lw->ir, op, trli_typed_at(lw, a, c, typed->location[c]),
-                                         trli_typed_at(lw, b, c, typed->location[c]));
+        operand->value[c] = trli_ir_binary(lw->ir, op, trli_operand_at(lw, a, c, operand->location[c]),
+                                           trli_operand_at(lw, b, c, operand->location[c]));
     }
     return TRL_OK;
 }
 
-static trl_err lower_binary(trli_lowering *lw, const trl_ast *node, const trl_names *names, trli_typed *typed)
+static trl_err lower_binary(trli_lowering *lw, const trl_ast *node, const trl_scope *names, trli_operand *operand)
 {
     static const struct {
         trli_op op;
@@ -77,9 +79,9 @@ static trl_err lower_binary(trli_lowering *lw, const trl_ast *node, const trl_na
         [TRL_AST_ADD] = {TRLI_OP_ADD, false, true},  [TRL_AST_SUB] = {TRLI_OP_SUB, false, true},
         [TRL_AST_POW] = {TRLI_OP_POW, false, false},
     };
-    trli_typed a, b;
+    trli_operand a, b;
     trl_err err = TRL_OK;
-    if (node->op == TRL_AST_MUL || node->op == TRL_AST_DIV) return trli_lower_product(lw, node, names, typed);
+    if (node->op == TRL_AST_MUL || node->op == TRL_AST_DIV) return trli_lower_product(lw, node, names, operand);
     bool vectors = table[node->op].vectors;
     TRL_TRY(vectors ? trli_lower_node(lw, node->arg[0], names, &a)
                     : trli_lower_scalar(lw, node->arg[0], names, false, &a));
@@ -89,85 +91,86 @@ static trl_err lower_binary(trli_lowering *lw, const trl_ast *node, const trl_na
         int location;
         if (!trli_location_join(a.location[0], b.location[0], &location))
             return location_mismatch(lw, node, a.location[0], b.location[0]);
-        *typed = trli_typed_scalar(
-            location, trli_ir_power(lw->ir, trli_typed_at(lw, &a, 0, location), trli_typed_at(lw, &b, 0, location)));
+        *operand = trli_operand_scalar(location, trli_ir_power(lw->ir, trli_operand_at(lw, &a, 0, location),
+                                                               trli_operand_at(lw, &b, 0, location)));
         return TRL_OK;
     }
     TRL_TRY(
-        combine(lw, node, table[node->op].op, table[node->op].swap ? &b : &a, table[node->op].swap ? &a : &b, typed));
+        combine(lw, node, table[node->op].op, table[node->op].swap ? &b : &a, table[node->op].swap ? &a : &b, operand));
 done:
     return err;
 }
 
-static trl_err lower_unary(trli_lowering *lw, const trl_ast *node, const trl_names *names, trli_typed *typed)
+static trl_err lower_unary(trli_lowering *lw, const trl_ast *node, const trl_scope *names, trli_operand *operand)
 {
-    trl_err err = trli_lower_node(lw, node->arg[0], names, typed);
+    trl_err err = trli_lower_node(lw, node->arg[0], names, operand);
     if (err != TRL_OK || node->op == TRL_AST_POS) return err;
-    if (node->op == TRL_AST_NOT && typed->components) return trli_lower_fail(lw, node, "'not' needs a scalar");
-    for (int c = 0; c < trli_typed_count(typed); ++c)
-        typed->value[c] = trli_ir_unary(lw->ir, node->op == TRL_AST_NOT ? TRLI_OP_NOT : TRLI_OP_NEG, typed->value[c]);
+    if (node->op == TRL_AST_NOT && operand->components) return trli_lower_fail(lw, node, "'not' needs a scalar");
+    for (int c = 0; c < trli_operand_count(operand); ++c)
+        operand->value[c] =
+            trli_ir_unary(lw->ir, node->op == TRL_AST_NOT ? TRLI_OP_NOT : TRLI_OP_NEG, operand->value[c]);
     return TRL_OK;
 }
 
-static trl_err lower_vector(trli_lowering *lw, const trl_ast *node, const trl_names *names, trli_typed *typed)
+static trl_err lower_vector(trli_lowering *lw, const trl_ast *node, const trl_scope *names, trli_operand *operand)
 {
     trl_err err = TRL_OK;
     if (node->nargs != lw->dim)
         return trli_lower_fail(lw, node, "a vector needs one component per axis of the grid: %d, not %d", lw->dim,
                                node->nargs);
-    *typed = (trli_typed){.components = lw->dim};
+    *operand = (trli_operand){.components = lw->dim};
     for (int c = 0; c < node->nargs; ++c) {
-        trli_typed part;
+        trli_operand part;
         TRL_TRY(trli_lower_scalar(lw, node->arg[c], names, false, &part));
-        typed->location[c] = part.location[0];
-        typed->value[c] = part.value[0];
+        operand->location[c] = part.location[0];
+        operand->value[c] = part.value[0];
     }
 done:
     return err;
 }
 
-static trl_err lower_component(trli_lowering *lw, const trl_ast *node, const trl_names *names, trli_typed *typed)
+static trl_err lower_component(trli_lowering *lw, const trl_ast *node, const trl_scope *names, trli_operand *operand)
 {
-    trli_typed whole;
+    trli_operand whole;
     trl_err err = TRL_OK;
     if (node->axis >= lw->dim)
         return trli_lower_fail(lw, node, "'.%c' needs an axis that this %d-D grid lacks", 'x' + node->axis, lw->dim);
     TRL_TRY(trli_lower_node(lw, node->arg[0], names, &whole));
     if (!whole.components)
         return trli_lower_fail(lw, node, "'.%c' needs a vector, and this is a scalar", "xyz"[node->axis]);
-    *typed = trli_typed_scalar(whole.location[node->axis], whole.value[node->axis]);
+    *operand = trli_operand_scalar(whole.location[node->axis], whole.value[node->axis]);
 done:
     return err;
 }
 
-static trl_err lower_family(trli_lowering *lw, const trl_ast *node, const trl_names *names, trli_typed *typed)
+static trl_err lower_family(trli_lowering *lw, const trl_ast *node, const trl_scope *names, trli_operand *operand)
 {
     long lo, hi;
     double value;
     const char *const index = node->part[0].text;
-    const trl_names inner = {.n = 1, .name = &index, .value = &value, .outer = names};
+    const trl_scope inner = {.n = 1, .name = &index, .value = &value, .outer = names};
     trl_err err = trli_family_range(lw->model->ctx, lw->text, node, names, NULL, &lo, &hi);
     for (int i = 0; err == TRL_OK && i < 2; ++i) err = trli_lower_number(lw, node->arg[i], names, &value);
     if (err != TRL_OK) return err;
     trli_op op = node->op == TRL_AST_ADD ? TRLI_OP_ADD : TRLI_OP_MUL;
-    *typed = trli_typed_scalar(TRLI_ANYWHERE, trli_ir_constant(lw->ir, op == TRLI_OP_ADD ? 0 : 1));
+    *operand = trli_operand_scalar(TRLI_ANYWHERE, trli_ir_constant(lw->ir, op == TRLI_OP_ADD ? 0 : 1));
     for (long i = lo; i <= hi; ++i) {
-        trli_typed term, sum;
+        trli_operand term, sum;
         value = (double)i;
         TRL_TRY(trli_lower_node(lw, node->arg[2], &inner, &term));
         if (i == lo) {
-            *typed = term;
+            *operand = term;
             continue;
         }
-        TRL_TRY(combine(lw, node, op, typed, &term, &sum));
-        *typed = sum;
+        TRL_TRY(combine(lw, node, op, operand, &term, &sum));
+        *operand = sum;
     }
 done:
     return err;
 }
 
 /* Coordinates, times, widths and pi. */
-static bool lower_reserved(trli_lowering *lw, const char *name, trli_typed *typed, int *missing_axis)
+static bool lower_reserved(trli_lowering *lw, const char *name, trli_operand *operand, int *missing_axis)
 {
     static const char *const coordinates[] = {"x", "y", "z"}, *const widths[] = {"dx", "dy", "dz"};
     trli_ir *ir = lw->ir;
@@ -176,58 +179,58 @@ static bool lower_reserved(trli_lowering *lw, const char *name, trli_typed *type
         bool coordinate = strcmp(name, coordinates[a]) == 0;
         if (!coordinate && strcmp(name, widths[a]) != 0) continue;
         if (a >= lw->dim) *missing_axis = a;
-        *typed = trli_typed_scalar(TRLI_ANYWHERE, coordinate ? trli_ir_coordinate(ir, a, TRLI_UNPLACED)
-                                                             : trli_ir_constant(ir, ir->grid->spacing[a]));
+        *operand = trli_operand_scalar(TRLI_ANYWHERE, coordinate ? trli_ir_coordinate(ir, a, TRLI_UNPLACED)
+                                                                 : trli_ir_constant(ir, ir->grid->spacing[a]));
         return true;
     }
     if (strcmp(name, "t") == 0)
-        *typed = trli_typed_scalar(TRLI_ANYWHERE, trli_ir_scalar(ir, lw->instance->time_scalar));
+        *operand = trli_operand_scalar(TRLI_ANYWHERE, trli_ir_scalar(ir, lw->instance->time_scalar));
     else if (strcmp(name, "dt") == 0)
-        *typed = trli_typed_scalar(TRLI_ANYWHERE, trli_ir_scalar(ir, TRLI_SCALAR_DT));
+        *operand = trli_operand_scalar(TRLI_ANYWHERE, trli_ir_scalar(ir, TRLI_SCALAR_DT));
     else if (strcmp(name, "pi") == 0)
-        *typed = trli_typed_scalar(TRLI_ANYWHERE, trli_ir_constant(ir, 0x1.921fb54442d18p+1));
+        *operand = trli_operand_scalar(TRLI_ANYWHERE, trli_ir_constant(ir, 0x1.921fb54442d18p+1));
     else
         return false;
     return true;
 }
 
-/* A vector that a typed entry computes by its components "q.x", "q.y", ... */
-static trl_err lower_split_vector(trli_lowering *lw, const trl_ast *node, const char *name, trli_typed *typed,
+/* A vector that a plugin entry computes by its components "q.x", "q.y", ... */
+static trl_err lower_split_vector(trli_lowering *lw, const trl_ast *node, const char *name, trli_operand *operand,
                                   bool *found)
 {
     trl_err err = TRL_OK;
     char component[272];
     *found = false;
-    *typed = (trli_typed){.components = lw->dim};
+    *operand = (trli_operand){.components = lw->dim};
     for (int a = 0; a < lw->dim; ++a) {
-        trli_typed part;
+        trli_operand part;
         snprintf(component, sizeof component, "%s.%c", name, "xyz"[a]);
         const trli_symbol *symbol = trli_symbol_find(lw->model, component);
         if (!symbol) return TRL_OK;
         TRL_TRY(trli_lower_symbol(lw->instance, symbol, lw->text, node, &part));
-        typed->location[a] = part.location[0];
-        typed->value[a] = part.value[0];
+        operand->location[a] = part.location[0];
+        operand->value[a] = part.value[0];
     }
     *found = true;
 done:
     return err;
 }
 
-static trl_err lower_name(trli_lowering *lw, const trl_ast *node, const trl_names *names, trli_typed *typed)
+static trl_err lower_name(trli_lowering *lw, const trl_ast *node, const trl_scope *names, trli_operand *operand)
 {
     char name[256];
     int axis;
     bool found;
     trl_err err = TRL_OK;
     TRL_TRY(trl_name_expand(lw->model->ctx, lw->text, node, names, name, sizeof name));
-    TRL_TRY(trli_lower_parameter(lw, name, names, typed, &found));
+    TRL_TRY(trli_lower_parameter(lw, name, names, operand, &found));
     if (found) return TRL_OK;
-    if (lower_reserved(lw, name, typed, &axis))
+    if (lower_reserved(lw, name, operand, &axis))
         return axis < 0 ? TRL_OK
                         : trli_lower_fail(lw, node, "'%s' needs an axis that this %d-D grid lacks", name, lw->dim);
     const trli_symbol *symbol = trli_symbol_find(lw->model, name);
-    if (symbol) return trli_lower_symbol(lw->instance, symbol, lw->text, node, typed);
-    TRL_TRY(lower_split_vector(lw, node, name, typed, &found));
+    if (symbol) return trli_lower_symbol(lw->instance, symbol, lw->text, node, operand);
+    TRL_TRY(lower_split_vector(lw, node, name, operand, &found));
     if (!found) {
         trl_place place = trl_text_place(lw->text, node->begin, node->end);
         err = trli_symbol_missing(lw->model, &place, name);
@@ -236,32 +239,32 @@ done:
     return err;
 }
 
-static trl_err lower_if(trli_lowering *lw, const trl_ast *node, const trl_names *names, trli_typed *typed)
+static trl_err lower_if(trli_lowering *lw, const trl_ast *node, const trl_scope *names, trli_operand *operand)
 {
-    trli_typed c, a, b;
+    trli_operand c, a, b;
     trl_err err = TRL_OK;
     if (node->nargs != 3)
         return trli_lower_fail(lw, node, "'if' takes 3 arguments, if(condition, then, else), not %d", node->nargs);
     if (trli_decided(node->arg[0], names)) {
         double decided;
         TRL_TRY(trl_ast_number(lw->model->ctx, lw->text, node->arg[0], names, &decided));
-        return trli_lower_node(lw, node->arg[decided != 0 ? 1 : 2], names, typed);
+        return trli_lower_node(lw, node->arg[decided != 0 ? 1 : 2], names, operand);
     }
     TRL_TRY(trli_lower_scalar(lw, node->arg[0], names, false, &c));
     TRL_TRY(trli_lower_node(lw, node->arg[1], names, &a));
     TRL_TRY(trli_lower_node(lw, node->arg[2], names, &b));
     if (a.components != b.components)
         return trli_lower_fail(lw, node, "the two branches of 'if' are a vector and a scalar");
-    *typed = (trli_typed){.components = a.components};
-    for (int i = 0; i < trli_typed_count(&a); ++i) {
+    *operand = (trli_operand){.components = a.components};
+    for (int i = 0; i < trli_operand_count(&a); ++i) {
         int location;
         if (!trli_location_join(a.location[i], b.location[i], &location))
             return location_mismatch(lw, node, a.location[i], b.location[i]);
-        if (!trli_location_join(location, c.location[0], &typed->location[i]))
+        if (!trli_location_join(location, c.location[0], &operand->location[i]))
             return location_mismatch(lw, node, location, c.location[0]);
-        typed->value[i] =
-            trli_ir_select(lw->ir, trli_typed_at(lw, &c, 0, typed->location[i]),
-                           trli_typed_at(lw, &a, i, typed->location[i]), trli_typed_at(lw, &b, i, typed->location[i]));
+        operand->value[i] = trli_ir_select(lw->ir, trli_operand_at(lw, &c, 0, operand->location[i]),
+                                           trli_operand_at(lw, &a, i, operand->location[i]),
+                                           trli_operand_at(lw, &b, i, operand->location[i]));
     }
 done:
     return err;
@@ -281,8 +284,8 @@ static trli_value apply_function(trli_ir *ir, const trl_function *f, trli_value 
 }
 
 /* A function of numbers. min and max take two or more arguments, from the left. */
-static trl_err lower_function(trli_lowering *lw, const trl_ast *node, const trl_names *names, const trl_function *f,
-                              trli_typed *typed)
+static trl_err lower_function(trli_lowering *lw, const trl_ast *node, const trl_scope *names, const trl_function *f,
+                              trli_operand *operand)
 {
     trl_err err = TRL_OK;
     bool many = f->arity == 2 && (strcmp(f->name, "min") == 0 || strcmp(f->name, "max") == 0);
@@ -292,19 +295,19 @@ static trl_err lower_function(trli_lowering *lw, const trl_ast *node, const trl_
                                : many        ? "s or more"
                                              : "s",
                                node->nargs);
-    TRL_TRY(trli_lower_scalar(lw, node->arg[0], names, false, typed));
+    TRL_TRY(trli_lower_scalar(lw, node->arg[0], names, false, operand));
     if (f->arity == 1) {
-        typed->value[0] = apply_function(lw->ir, f, typed->value[0], TRLI_NO_VALUE);
+        operand->value[0] = apply_function(lw->ir, f, operand->value[0], TRLI_NO_VALUE);
         return TRL_OK;
     }
     for (int i = 1; i < node->nargs; ++i) {
-        trli_typed b;
+        trli_operand b;
         int location;
         TRL_TRY(trli_lower_scalar(lw, node->arg[i], names, false, &b));
-        if (!trli_location_join(typed->location[0], b.location[0], &location))
-            return location_mismatch(lw, node, typed->location[0], b.location[0]);
-        *typed = trli_typed_scalar(location, apply_function(lw->ir, f, trli_typed_at(lw, typed, 0, location),
-                                                            trli_typed_at(lw, &b, 0, location)));
+        if (!trli_location_join(operand->location[0], b.location[0], &location))
+            return location_mismatch(lw, node, operand->location[0], b.location[0]);
+        *operand = trli_operand_scalar(location, apply_function(lw->ir, f, trli_operand_at(lw, operand, 0, location),
+                                                                trli_operand_at(lw, &b, 0, location)));
     }
 done:
     return err;
@@ -325,77 +328,77 @@ static trl_err unknown_call(trli_lowering *lw, const trl_ast *node, const char *
     return trli_lower_fail(lw, node, "'%s' is no function or operator; `trellis types` lists them", name);
 }
 
-static trl_err lower_call(trli_lowering *lw, const trl_ast *node, const trl_names *names, trli_typed *typed)
+static trl_err lower_call(trli_lowering *lw, const trl_ast *node, const trl_scope *names, trli_operand *operand)
 {
     const char *name = node->part[0].text;
     bool known;
     trl_err err = TRL_OK;
-    if (strcmp(name, "if") == 0) return lower_if(lw, node, names, typed);
+    if (strcmp(name, "if") == 0) return lower_if(lw, node, names, operand);
     const trl_function *f = trl_function_find(name);
-    if (f) return lower_function(lw, node, names, f, typed);
+    if (f) return lower_function(lw, node, names, f, operand);
     const trl_operator *stencil = trli_stencil_find(lw->model, name);
-    if (stencil) return trli_lower_stencil(lw, node, names, stencil, typed);
-    TRL_TRY(trli_lower_operator(lw, node, names, typed, &known));
+    if (stencil) return trli_lower_stencil(lw, node, names, stencil, operand);
+    TRL_TRY(trli_lower_operator(lw, node, names, operand, &known));
     if (!known) err = unknown_call(lw, node, name);
 done:
     return err;
 }
 
-trl_err trli_lower_node(trli_lowering *lw, const trl_ast *node, const trl_names *names, trli_typed *typed)
+trl_err trli_lower_node(trli_lowering *lw, const trl_ast *node, const trl_scope *names, trli_operand *operand)
 {
     const trli_instance *in = lw->instance;
     if (in->marks && trli_marks_have(in->marks, node)) {
         trli_lowering apart = *lw;
         apart.instance = in->apart;
-        return trli_lower_node(&apart, node, names, typed);
+        return trli_lower_node(&apart, node, names, operand);
     }
     switch (node->kind) {
     case TRL_AST_NUMBER:
-        *typed = trli_typed_scalar(TRLI_ANYWHERE, trli_ir_constant(lw->ir, node->number));
+        *operand = trli_operand_scalar(TRLI_ANYWHERE, trli_ir_constant(lw->ir, node->number));
         return TRL_OK;
     case TRL_AST_NAME:
-        return lower_name(lw, node, names, typed);
+        return lower_name(lw, node, names, operand);
     case TRL_AST_CALL:
-        return lower_call(lw, node, names, typed);
+        return lower_call(lw, node, names, operand);
     case TRL_AST_UNARY:
-        return lower_unary(lw, node, names, typed);
+        return lower_unary(lw, node, names, operand);
     case TRL_AST_BINARY:
-        return lower_binary(lw, node, names, typed);
+        return lower_binary(lw, node, names, operand);
     case TRL_AST_VECTOR:
-        return lower_vector(lw, node, names, typed);
+        return lower_vector(lw, node, names, operand);
     case TRL_AST_COMPONENT:
-        return lower_component(lw, node, names, typed);
+        return lower_component(lw, node, names, operand);
     case TRL_AST_FAMILY:
-        return lower_family(lw, node, names, typed);
+        return lower_family(lw, node, names, operand);
     case TRL_AST_SIDE: /* read by extrapolate itself */
         break;
     }
     return trl_fail(lw->model->ctx, TRL_ERR_BUG, NULL, "unexpected kind %d in a syntax tree", (int)node->kind);
 }
 
-trl_err trli_lower(trli_instance *instance, const trl_formula *formula, const trl_names *names, trli_typed *typed)
+trl_err trli_lower(trli_instance *instance, const trl_formula *formula, const trl_scope *names, trli_operand *operand)
 {
     trli_lowering lw = {instance, instance->model, &instance->model->ir, &formula->text,
                         instance->model->layout->grid.dim};
-    trl_err err = trli_lower_node(&lw, formula->root, names, typed);
+    trl_err err = trli_lower_node(&lw, formula->root, names, operand);
     return err != TRL_OK ? err : lw.ir->err;
 }
 
-trl_err trli_lower_at(trli_instance *instance, const trl_formula *formula, const trl_names *names,
+trl_err trli_lower_at(trli_instance *instance, const trl_formula *formula, const trl_scope *names,
                       trl_location location, trli_value *value)
 {
-    trli_typed typed;
-    trl_err err = trli_lower(instance, formula, names, &typed);
+    trli_operand operand;
+    trl_err err = trli_lower(instance, formula, names, &operand);
     if (err != TRL_OK) return err;
     const trl_ast *root = formula->root;
-    if (typed.components)
+    if (operand.components)
         return trli_text_fail(instance->model->ctx, &formula->text, root->begin, root->end,
                               "a scalar is needed here, not a vector");
-    if (typed.location[0] != TRLI_ANYWHERE && typed.location[0] != (int)location)
+    if (operand.location[0] != TRLI_ANYWHERE && operand.location[0] != (int)location)
         return trli_text_fail(instance->model->ctx, &formula->text, root->begin, root->end,
                               "this is at %s, and %s is needed: interpolate with at(..., %s)",
-                              trli_location_text(typed.location[0]), trl_location_name(location),
+                              trli_location_text(operand.location[0]), trl_location_name(location),
                               trl_location_name(location));
-    *value = trli_ir_place(&instance->model->ir, typed.value[0], location);
+    *value = trli_ir_place(&instance->model->ir, operand.value[0], location);
     return instance->model->ir.err;
 }

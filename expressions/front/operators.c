@@ -28,7 +28,7 @@ trl_err trli_operator_stored(trli_lowering *lw, const char *name, const char *wh
     return err;
 }
 
-trl_err trli_lower_vector(trli_lowering *lw, const trl_ast *node, const trl_names *names, trli_typed *v)
+trl_err trli_lower_vector(trli_lowering *lw, const trl_ast *node, const trl_scope *names, trli_operand *v)
 {
     trl_err err = trli_lower_node(lw, node, names, v);
     if (err != TRL_OK || v->components) return err;
@@ -37,10 +37,10 @@ trl_err trli_lower_vector(trli_lowering *lw, const trl_ast *node, const trl_name
     return TRL_OK;
 }
 
-static trl_err lower_product_of_vectors(trli_lowering *lw, const trl_ast *node, const trl_names *names,
-                                        trli_typed *typed)
+static trl_err lower_product_of_vectors(trli_lowering *lw, const trl_ast *node, const trl_scope *names,
+                                        trli_operand *operand)
 {
-    trli_typed v[2];
+    trli_operand v[2];
     trl_err err = TRL_OK;
     trli_ir *ir = lw->ir;
     bool cross = strcmp(node->part[0].text, "cross") == 0;
@@ -54,37 +54,37 @@ static trl_err lower_product_of_vectors(trli_lowering *lw, const trl_ast *node, 
                     lw, node, "'%s' needs all components at one location, for example at(..., cell): here %s and %s",
                     node->part[0].text, trli_location_text(location), trli_location_text(v[i].location[a]));
     if (cross && lw->dim != 3) return trli_lower_fail(lw, node, "cross needs a 3-D grid");
-    *typed = (trli_typed){.components = cross ? 3 : 0, .location = {location, location, location}};
+    *operand = (trli_operand){.components = cross ? 3 : 0, .location = {location, location, location}};
     for (int c = 0; cross && c < 3; ++c) {
         int a = (c + 1) % 3, b = (c + 2) % 3;
-        trli_value p = trli_ir_binary(ir, TRLI_OP_MUL, trli_typed_at(lw, &v[0], a, location),
-                                      trli_typed_at(lw, &v[1], b, location));
-        trli_value q = trli_ir_binary(ir, TRLI_OP_MUL, trli_typed_at(lw, &v[0], b, location),
-                                      trli_typed_at(lw, &v[1], a, location));
-        typed->value[c] = trli_ir_binary(ir, TRLI_OP_SUB, p, q);
+        trli_value p = trli_ir_binary(ir, TRLI_OP_MUL, trli_operand_at(lw, &v[0], a, location),
+                                      trli_operand_at(lw, &v[1], b, location));
+        trli_value q = trli_ir_binary(ir, TRLI_OP_MUL, trli_operand_at(lw, &v[0], b, location),
+                                      trli_operand_at(lw, &v[1], a, location));
+        operand->value[c] = trli_ir_binary(ir, TRLI_OP_SUB, p, q);
     }
     for (int a = 0; !cross && a < lw->dim; ++a) {
-        trli_value p = trli_ir_binary(ir, TRLI_OP_MUL, trli_typed_at(lw, &v[0], a, location),
-                                      trli_typed_at(lw, &v[1], a, location));
-        typed->value[0] = a == 0 ? p : trli_ir_binary(ir, TRLI_OP_ADD, typed->value[0], p);
+        trli_value p = trli_ir_binary(ir, TRLI_OP_MUL, trli_operand_at(lw, &v[0], a, location),
+                                      trli_operand_at(lw, &v[1], a, location));
+        operand->value[0] = a == 0 ? p : trli_ir_binary(ir, TRLI_OP_ADD, operand->value[0], p);
     }
-    if (node->nargs == 1) typed->value[0] = trli_ir_unary(ir, TRLI_OP_SQRT, typed->value[0]);
+    if (node->nargs == 1) operand->value[0] = trli_ir_unary(ir, TRLI_OP_SQRT, operand->value[0]);
 done:
     return err;
 }
 
-static trl_err lower_old(trli_lowering *lw, const trl_ast *node, const trl_names *names, trli_typed *typed)
+static trl_err lower_old(trli_lowering *lw, const trl_ast *node, const trl_scope *names, trli_operand *operand)
 {
     trli_lowering then = *lw;
     trl_err err = trli_instance_old(lw->instance, &then.instance);
-    return err == TRL_OK ? trli_lower_node(&then, node->arg[0], names, typed) : err;
+    return err == TRL_OK ? trli_lower_node(&then, node->arg[0], names, operand) : err;
 }
 
-static trl_err lower_random(trli_lowering *lw, const trl_ast *node, const trl_names *names, trli_typed *typed)
+static trl_err lower_random(trli_lowering *lw, const trl_ast *node, const trl_scope *names, trli_operand *operand)
 {
     double seed;
     trl_err err = trli_lower_number(lw, node->arg[0], names, &seed);
-    if (err == TRL_OK) *typed = trli_typed_scalar(TRLI_ANYWHERE, trli_ir_random(lw->ir, seed));
+    if (err == TRL_OK) *operand = trli_operand_scalar(TRLI_ANYWHERE, trli_ir_random(lw->ir, seed));
     return err;
 }
 
@@ -200,7 +200,7 @@ const trl_formula_operator *trl_formula_operator_at(int i)
     return i >= 0 && i < (int)(sizeof table / sizeof *table) ? &table[i].shown : NULL;
 }
 
-trl_err trli_lower_operator(trli_lowering *lw, const trl_ast *node, const trl_names *names, trli_typed *typed,
+trl_err trli_lower_operator(trli_lowering *lw, const trl_ast *node, const trl_scope *names, trli_operand *operand,
                             bool *known)
 {
     const char *name = node->part[0].text;
@@ -212,7 +212,7 @@ trl_err trli_lower_operator(trli_lowering *lw, const trl_ast *node, const trl_na
                                    node->nargs < table[i].least ? table[i].least : table[i].most,
                                    (node->nargs < table[i].least ? table[i].least : table[i].most) == 1 ? "" : "s",
                                    node->nargs, table[i].shown.signature);
-        return table[i].lower(lw, node, names, typed);
+        return table[i].lower(lw, node, names, operand);
     }
     *known = false;
     return TRL_OK;

@@ -18,7 +18,7 @@ struct trli_partials {
     trli_ir *ir;
     int own, budget;
     bool coarse, exhausted;
-    int opaque;
+    int plugin;
     trli_walk walk;
     int nvariable_of;
     int *variable_of; /* by field: the variable that it holds, or -1 */
@@ -54,7 +54,7 @@ trl_err trli_partials_create(trli_instance *in, trli_partials **partials)
     trli_model *model = in->model;
     trli_partials *p = *partials = calloc(1, sizeof *p);
     if (!p) return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for derivatives");
-    *p = (trli_partials){.in = in, .ir = &model->ir, .own = -1, .opaque = -1, .nvariable_of = model->nfields};
+    *p = (trli_partials){.in = in, .ir = &model->ir, .own = -1, .plugin = -1, .nvariable_of = model->nfields};
     p->variable_of = malloc(((size_t)model->nfields + 1) * sizeof *p->variable_of);
     if (!p->variable_of) return no_memory(p);
     for (int f = 0; f < model->nfields; ++f) p->variable_of[f] = -1;
@@ -77,9 +77,9 @@ void trli_partials_destroy(trli_partials **partials)
     free(p);
 }
 
-int trli_partials_opaque(const trli_partials *partials)
+int trli_partials_plugin(const trli_partials *partials)
 {
-    return partials->opaque;
+    return partials->plugin;
 }
 
 static void forget(trli_partials *p)
@@ -87,7 +87,7 @@ static void forget(trli_partials *p)
     for (int32_t i = 0; i < p->ntouched; ++i) p->of[p->touched[i]].count = -1;
     p->ntouched = 0;
     p->nentries = 0;
-    p->opaque = -1;
+    p->plugin = -1;
     p->exhausted = false;
 }
 
@@ -255,7 +255,7 @@ static trl_err variable_leaf(trli_partials *p, trli_value v, int variable)
     return err == TRL_OK ? conclude(p, v, begin) : err;
 }
 
-static trl_err opaque_leaf(trli_partials *p, trli_value v, const trli_step *producer)
+static trl_err plugin_leaf(trli_partials *p, trli_value v, const trli_step *producer)
 {
     const int entry = producer->entry, ninputs = producer->ninputs, *input = producer->input;
     bool ready = true, depends = false;
@@ -263,7 +263,7 @@ static trl_err opaque_leaf(trli_partials *p, trli_value v, const trli_step *prod
     for (int i = 0; i < ninputs; ++i) TRL_TRY(need(p, trli_ir_field(p->ir, input[i]), &ready));
     if (!ready) return TRL_OK;
     for (int i = 0; i < ninputs; ++i) depends |= p->of[trli_ir_field(p->ir, input[i])].count > 0;
-    if (depends && !p->in->model->entry[entry].deck->type->stable_dt) p->opaque = entry;
+    if (depends && !p->in->model->entry[entry].deck->type->stable_dt) p->plugin = entry;
     err = conclude(p, v, p->nentries);
 done:
     return err;
@@ -324,7 +324,7 @@ static trl_err leaf(trli_partials *p, trli_value v)
     const trli_step *producer = trli_program_producer(p->in->program, &n, &which);
     if (n.op == TRLI_OP_SCALAR) return scalar_leaf(p, v, producer);
     if (!producer) return conclude(p, v, p->nentries);
-    if (producer->kind == TRLI_STEP_OPAQUE) return opaque_leaf(p, v, producer);
+    if (producer->kind == TRLI_STEP_PLUGIN) return plugin_leaf(p, v, producer);
     const trli_value value = producer->value[which];
     TRL_TRY(need(p, value, &ready));
     if (!ready) return TRL_OK;

@@ -7,7 +7,7 @@
 #include "lower_impl.h"
 
 typedef struct factor {
-    trli_typed typed;
+    trli_operand operand;
     bool divides;
     const trl_ast *node;
 } factor;
@@ -26,16 +26,16 @@ static int count_factors(const trl_ast *node)
     return n;
 }
 
-static trl_err collect(trli_lowering *lw, const trl_ast *node, const trl_names *names, product *p)
+static trl_err collect(trli_lowering *lw, const trl_ast *node, const trl_scope *names, product *p)
 {
     trl_err err = TRL_OK;
     for (int i = p->n - 1; i >= 0; --i) {
         factor *f = &p->factor[i];
         f->divides = i > 0 && node->op == TRL_AST_DIV;
         f->node = i > 0 ? node->arg[1] : node;
-        TRL_TRY(trli_lower_node(lw, f->node, names, &f->typed));
-        if (f->typed.components && f->divides) return trli_lower_fail(lw, f->node, "a vector cannot divide");
-        if (f->typed.components) p->components = f->typed.components;
+        TRL_TRY(trli_lower_node(lw, f->node, names, &f->operand));
+        if (f->operand.components && f->divides) return trli_lower_fail(lw, f->node, "a vector cannot divide");
+        if (f->operand.components) p->components = f->operand.components;
         if (i > 0) node = node->arg[0];
     }
 done:
@@ -44,7 +44,7 @@ done:
 
 static int factor_location(const factor *f, int c)
 {
-    return f->typed.location[f->typed.components ? c : 0];
+    return f->operand.location[f->operand.components ? c : 0];
 }
 
 static bool is_face(int location)
@@ -69,7 +69,7 @@ static trl_err find_target(trli_lowering *lw, const trl_ast *node, const product
     }
     for (int i = 0; i < p->n; ++i) {
         const factor *f = &p->factor[i];
-        if (f->typed.components && factor_location(f, c) == TRL_CELL && *target != TRL_CELL)
+        if (f->operand.components && factor_location(f, c) == TRL_CELL && *target != TRL_CELL)
             return trli_lower_fail(lw, f->node,
                                    "this vector is at cells and its factor at %s: only scalars are interpolated by "
                                    "themselves, use at(..., faces)",
@@ -84,8 +84,8 @@ static trl_err cell_group(trli_lowering *lw, const product *p, bool divides, int
     trli_value group = TRLI_NO_VALUE;
     for (int i = 0; i < p->n; ++i) {
         const factor *f = &p->factor[i];
-        if (f->divides != divides || factor_location(f, 0) != TRL_CELL || f->typed.components) continue;
-        group = group < 0 ? f->typed.value[0] : trli_ir_binary(lw->ir, TRLI_OP_MUL, group, f->typed.value[0]);
+        if (f->divides != divides || factor_location(f, 0) != TRL_CELL || f->operand.components) continue;
+        group = group < 0 ? f->operand.value[0] : trli_ir_binary(lw->ir, TRLI_OP_MUL, group, f->operand.value[0]);
     }
     return trli_operator_result(lw, "at", trli_interpolate(lw, group, TRL_CELL, target), target, value);
 }
@@ -103,7 +103,7 @@ static trl_err multiply(trli_lowering *lw, const product *p, int c, int target, 
             grouped[f->divides] = true;
             TRL_TRY(cell_group(lw, p, f->divides, target, &v));
         } else {
-            v = trli_typed_at(lw, &f->typed, c, target);
+            v = trli_operand_at(lw, &f->operand, c, target);
         }
         *value = i == 0 ? v : trli_ir_binary(lw->ir, f->divides ? TRLI_OP_DIV : TRLI_OP_MUL, *value, v);
     }
@@ -111,17 +111,17 @@ done:
     return err;
 }
 
-trl_err trli_lower_product(trli_lowering *lw, const trl_ast *node, const trl_names *names, trli_typed *typed)
+trl_err trli_lower_product(trli_lowering *lw, const trl_ast *node, const trl_scope *names, trli_operand *operand)
 {
     trl_err err = TRL_OK;
     product p = {.n = count_factors(node)};
     p.factor = calloc((size_t)p.n, sizeof *p.factor);
     if (!p.factor) return trl_fail(lw->model->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d factors", p.n);
     TRL_TRY(collect(lw, node, names, &p));
-    *typed = (trli_typed){.components = p.components};
-    for (int c = 0; c < trli_typed_count(typed); ++c) {
-        TRL_TRY(find_target(lw, node, &p, c, &typed->location[c]));
-        TRL_TRY(multiply(lw, &p, c, typed->location[c], &typed->value[c]));
+    *operand = (trli_operand){.components = p.components};
+    for (int c = 0; c < trli_operand_count(operand); ++c) {
+        TRL_TRY(find_target(lw, node, &p, c, &operand->location[c]));
+        TRL_TRY(multiply(lw, &p, c, operand->location[c], &operand->value[c]));
     }
 done:
     free(p.factor);

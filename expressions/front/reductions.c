@@ -29,7 +29,7 @@ static trl_err find_mask(void *data, const trl_text *text, const trl_ast *node, 
 }
 
 /* The mask of the equations that a formula names at its own location. */
-static trl_err mask_of(trli_lowering *lw, const trl_ast *node, const trl_names *names, int location, trli_value *mask)
+static trl_err mask_of(trli_lowering *lw, const trl_ast *node, const trl_scope *names, int location, trli_value *mask)
 {
     const trl_formula part = {.root = node, .text = *lw->text};
     mask_search s = {lw, location, TRLI_NO_VALUE};
@@ -66,11 +66,11 @@ done:
     return err;
 }
 
-trl_err trli_lower_reduction(trli_lowering *lw, const trl_ast *node, const trl_names *names, trli_typed *typed)
+trl_err trli_lower_reduction(trli_lowering *lw, const trl_ast *node, const trl_scope *names, trli_operand *operand)
 {
     const char *name = node->part[0].text;
     trli_ir *ir = lw->ir;
-    trli_typed f;
+    trli_operand f;
     trli_value mask, result = TRLI_NO_VALUE;
     trl_err err = TRL_OK;
     TRL_TRY(trli_lower_scalar(lw, node->arg[0], names, true, &f));
@@ -93,7 +93,7 @@ trl_err trli_lower_reduction(trli_lowering *lw, const trl_ast *node, const trl_n
                                     max ? TRLI_REDUCE_MAX : TRLI_REDUCE_MIN, false, NULL, &scalar));
         result = trli_ir_scalar(ir, scalar);
     }
-    *typed = trli_typed_scalar(TRLI_ANYWHERE, result);
+    *operand = trli_operand_scalar(TRLI_ANYWHERE, result);
 done:
     return err;
 }
@@ -117,11 +117,11 @@ static trl_err locate(trli_lowering *lw, const trl_ast *node, int axis, int loca
     return TRL_OK;
 }
 
-trl_err trli_lower_probe(trli_lowering *lw, const trl_ast *node, const trl_names *names, trli_typed *typed)
+trl_err trli_lower_probe(trli_lowering *lw, const trl_ast *node, const trl_scope *names, trli_operand *operand)
 {
     const trl_ast *where = node->arg[1];
     trli_ir *ir = lw->ir;
-    trli_typed f;
+    trli_operand f;
     trl_gidx point[3] = {0, 0, 0};
     int scalar;
     trl_err err = TRL_OK;
@@ -147,7 +147,7 @@ trl_err trli_lower_probe(trli_lowering *lw, const trl_ast *node, const trl_names
     }
     TRL_TRY(trli_program_reduce(lw->instance->program, "probe", value, (trl_location)f.location[0], TRLI_REDUCE_POINT,
                                 false, point, &scalar));
-    *typed = trli_typed_scalar(TRLI_ANYWHERE, trli_ir_scalar(ir, scalar));
+    *operand = trli_operand_scalar(TRLI_ANYWHERE, trli_ir_scalar(ir, scalar));
 done:
     return err;
 }

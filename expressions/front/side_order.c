@@ -65,8 +65,8 @@ static range side_points(const trli_model *model, int field, int side, bool on)
     else
         r.hi[axis] = r.lo[axis];
     for (ptrdiff_t b = axis + 1; b < 3 && on; ++b) {
-        r.lo[b] += f->shrink[2 * b];
-        r.hi[b] -= f->shrink[2 * b + 1];
+        r.lo[b] += f->fixed_planes[2 * b];
+        r.hi[b] -= f->fixed_planes[2 * b + 1];
     }
     return r;
 }
@@ -239,7 +239,7 @@ static trl_err note_step(trli_arranging *ar, int reader)
     const trli_step *s = &ar->step[ar->item[reader].step];
     trl_err err = TRL_OK;
     if (s->kind == TRLI_STEP_FILL) return note_fill(ar, reader, s);
-    if (s->kind == TRLI_STEP_OPAQUE) {
+    if (s->kind == TRLI_STEP_PLUGIN) {
         for (int i = 0; i < s->ninputs * s->nout; ++i) {
             const trl_footprint reach = {.n = 1, .part = {ar->model->entry[s->entry].required[i % s->ninputs].reach}};
             const range points = all_points(ar->model, ar->model->field[s->field[i / s->ninputs]].location);

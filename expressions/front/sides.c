@@ -16,7 +16,7 @@ static trl_err begin(trli_instance *in, bool check, trli_arranging *ar)
     *ar = (trli_arranging){.in = in,
                            .model = in->model,
                            .first = program->nsteps,
-                           .noffers = program->noffers,
+                           .ncandidates = program->ncandidates,
                            .inner = program->arranging,
                            .check = check};
     program->arranging = true;
@@ -316,8 +316,8 @@ static trl_err arrange(trli_arranging *ar)
     for (int kind = 0; kind < TRLI_ITEM_KINDS; ++kind) ar->ready[kind].head = -1;
     ar->pending.head = -1;
     program->nsteps = ar->first;
-    program->noffers =
-        ar->noffers; /* their positions mean nothing now, and what is not stored is computed by its readers */
+    program->ncandidates =
+        ar->ncandidates; /* their positions mean nothing now, and what is not stored is computed by its readers */
     ar->taken = true;
     for (int i = 0; i < ar->nitems; ++i)
         if (ar->item[i].waits == 0) push(ar, i);
@@ -393,7 +393,7 @@ static trl_err repeat_steps(trli_instance *in)
     const int end = program->nsteps;
     for (int i = in->conditions_from; i < end; ++i) {
         const trli_step s = program->step[i];
-        if (s.kind != TRLI_STEP_KERNEL && s.kind != TRLI_STEP_OPAQUE) continue;
+        if (s.kind != TRLI_STEP_KERNEL && s.kind != TRLI_STEP_PLUGIN) continue;
         if (in->model->field[s.field[0]].exchanged) continue;
         trli_value *value = s.value ? trli_model_keep(in->model, (size_t)s.nout * sizeof *value) : NULL;
         int *field = trli_model_keep(in->model, (size_t)s.nout * sizeof *field);

@@ -48,7 +48,7 @@ typedef struct trli_arranging {
     trli_edge *edge;
     trli_queue ready[TRLI_ITEM_KINDS];
     trli_queue pending; /* planes that are to be one step */
-    int noffers;        /* of the program, before */
+    int ncandidates;    /* of the program, before */
     bool inner;         /* steps are appended for conditions whose steps are arranged later, with these */
     bool fills_all;     /* the last step fills all variables */
     bool check;

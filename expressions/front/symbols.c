@@ -109,7 +109,7 @@ const trl_operator *trli_stencil_find(const trli_model *model, const char *name)
 
 trl_err trli_symbol_missing(trli_model *model, const trl_place *place, const char *name)
 {
-    const trl_names *parameters = model->parameters;
+    const trl_scope *parameters = model->parameters;
     int n = model->nsymbols, nparameters = parameters ? parameters->n : 0;
     const char **known = malloc((size_t)(n + nparameters + 1) * sizeof *known);
     const char *near = NULL;
@@ -125,7 +125,7 @@ trl_err trli_symbol_missing(trli_model *model, const trl_place *place, const cha
                     "nothing computes '%s': it is no equation, expression or parameter", name);
 }
 
-trl_err trli_family_range(trl_context *ctx, const trl_text *text, const trl_ast *node, const trl_names *names,
+trl_err trli_family_range(trl_context *ctx, const trl_text *text, const trl_ast *node, const trl_scope *names,
                           int64_t *operations, long *lo, long *hi)
 {
     double a, b;
@@ -142,12 +142,12 @@ trl_err trli_family_range(trl_context *ctx, const trl_text *text, const trl_ast 
     return TRL_OK;
 }
 
-bool trli_decided(const trl_ast *node, const trl_names *names)
+bool trli_decided(const trl_ast *node, const trl_scope *names)
 {
     double value;
     if (node->kind == TRL_AST_NAME) {
         if (node->nparts != 1 || node->part[0].index) return false;
-        return strcmp(node->part[0].text, "pi") == 0 || trl_names_find(names, node->part[0].text, &value);
+        return strcmp(node->part[0].text, "pi") == 0 || trl_scope_find(names, node->part[0].text, &value);
     }
     if (node->kind == TRL_AST_VECTOR || node->kind == TRL_AST_COMPONENT || node->kind == TRL_AST_FAMILY) return false;
     if (node->kind == TRL_AST_CALL && !trl_function_find(node->part[0].text)) return false;
@@ -165,17 +165,17 @@ typedef struct visitor {
     const trl_ast *family; /* the outermost sum or product around what is visited */
 } visitor;
 
-static trl_err visit_node(visitor *v, const trl_ast *node, const trl_names *names);
+static trl_err visit_node(visitor *v, const trl_ast *node, const trl_scope *names);
 
-static trl_err visit_name(visitor *v, const trl_ast *node, const trl_names *names)
+static trl_err visit_name(visitor *v, const trl_ast *node, const trl_scope *names)
 {
     char name[256], component[272];
     double value;
     trl_err err = trl_name_expand(v->model->ctx, v->text, node, names, name, sizeof name);
     if (err != TRL_OK) return err;
-    if (trl_names_find(names, name, &value)) return TRL_OK;
+    if (trl_scope_find(names, name, &value)) return TRL_OK;
     if (trli_symbol_find(v->model, name)) return v->visit(v->data, v->text, node, name);
-    for (int a = 0; a < v->model->layout->grid.dim; ++a) { /* a vector that a typed entry computes by components */
+    for (int a = 0; a < v->model->layout->grid.dim; ++a) { /* a vector that a plugin entry computes by components */
         snprintf(component, sizeof component, "%s.%c", name, "xyz"[a]);
         if (trli_symbol_find(v->model, component)) err = v->visit(v->data, v->text, node, component);
         if (err != TRL_OK) return err;
@@ -191,13 +191,13 @@ static trl_err fail_expansion(const visitor *v)
                           (int)TRLI_EXPANSION_MAX);
 }
 
-static trl_err visit_family(visitor *v, const trl_ast *node, const trl_names *names)
+static trl_err visit_family(visitor *v, const trl_ast *node, const trl_scope *names)
 {
     long lo, hi;
     double value;
     trl_err err = trli_family_range(v->model->ctx, v->text, node, names, v->expanded, &lo, &hi);
     const char *const index = node->part[0].text;
-    const trl_names inner = {.n = 1, .name = &index, .value = &value, .outer = names};
+    const trl_scope inner = {.n = 1, .name = &index, .value = &value, .outer = names};
     const trl_ast *outer = v->family;
     if (!outer) v->family = node;
     if (err == TRL_OK && hi - lo >= TRLI_EXPANSION_MAX - *v->expanded) err = fail_expansion(v);
@@ -209,7 +209,7 @@ static trl_err visit_family(visitor *v, const trl_ast *node, const trl_names *na
     return err;
 }
 
-static trl_err visit_node(visitor *v, const trl_ast *node, const trl_names *names)
+static trl_err visit_node(visitor *v, const trl_ast *node, const trl_scope *names)
 {
     trl_err err = TRL_OK;
     if (v->family && ++*v->expanded > TRLI_EXPANSION_MAX) return fail_expansion(v);
@@ -225,14 +225,14 @@ static trl_err visit_node(visitor *v, const trl_ast *node, const trl_names *name
     return err;
 }
 
-trl_err trli_visit_symbols(trli_model *model, const trl_formula *formula, const trl_names *names, trli_visit visit,
+trl_err trli_visit_symbols(trli_model *model, const trl_formula *formula, const trl_scope *names, trli_visit visit,
                            void *data)
 {
     visitor v = {.model = model, .text = &formula->text, .visit = visit, .data = data, .expanded = &model->expanded};
     return visit_node(&v, formula->root, names);
 }
 
-trl_err trli_visit_again(trli_model *model, const trl_formula *formula, const trl_names *names, trli_visit visit,
+trl_err trli_visit_again(trli_model *model, const trl_formula *formula, const trl_scope *names, trli_visit visit,
                          void *data)
 {
     int64_t expanded = 0;

@@ -20,10 +20,10 @@ typedef struct trli_tangent {
 
 /* ---- parameters ---- */
 
-static const trl_names *find_level(const trl_names *names, const char *name, int *i)
+static const trl_scope *find_level(const trl_scope *names, const char *name, int *i)
 {
     for (; names; names = names->outer)
-        if ((*i = trl_names_position(names, name)) >= 0) return names;
+        if ((*i = trl_scope_position(names, name)) >= 0) return names;
     return NULL;
 }
 
@@ -34,7 +34,7 @@ trl_err trli_direction_add(trli_model *model, const char *name, int *direction)
     if (!longer)
         return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d directions", model->ndirections + 1);
     model->direction = longer;
-    bool parameter = trl_names_find(model->parameters, name, &value);
+    bool parameter = trl_scope_find(model->parameters, name, &value);
     longer[model->ndirections++] = (trli_direction){name, parameter ? trli_model_add_scalar(model, value) : -1};
     *direction = model->ndirections;
     return model->ir.err;
@@ -73,15 +73,15 @@ static bool find_definition(const trli_model *model, const trl_definition *defin
 /* Parameters whose formulas are to be lowered, innermost last: each after those that it needs, so that nothing recurses. */
 typedef struct definitions {
     trli_lowering *lw;
-    const trl_names *names; /* of the formula being looked through */
+    const trl_scope *names; /* of the formula being looked through */
     int n, capacity;
     struct wanted {
-        const trl_names *level;
+        const trl_scope *level;
         int i;
     } * wanted;
 } definitions;
 
-static trl_err want(definitions *d, const trl_names *level, int i)
+static trl_err want(definitions *d, const trl_scope *level, int i)
 {
     trli_value value;
     if (!level->definition || find_definition(d->lw->model, &level->definition[i], &value)) return TRL_OK;
@@ -100,7 +100,7 @@ static trl_err want_name(void *data, const char *name, const trl_ast *node)
 {
     definitions *d = data;
     int i;
-    const trl_names *level = find_level(d->names, name, &i);
+    const trl_scope *level = find_level(d->names, name, &i);
     (void)node;
     return level ? want(d, level, i) : TRL_OK;
 }
@@ -111,12 +111,12 @@ static trl_err define_last(definitions *d)
     const struct wanted last = d->wanted[d->n - 1];
     const trl_definition *definition = &last.level->definition[last.i];
     trli_model *model = d->lw->model;
-    trl_names names = {.outer = last.level};
+    trl_scope names = {.outer = last.level};
     trl_formula *formula = NULL;
-    trli_typed typed;
+    trli_operand operand;
     const int before = d->n;
     trl_err err = TRL_OK;
-    if (find_definition(model, definition, &typed.value[0])) {
+    if (find_definition(model, definition, &operand.value[0])) {
         --d->n;
         return TRL_OK;
     }
@@ -128,8 +128,8 @@ static trl_err define_last(definitions *d)
     TRL_TRY(trl_formula_parse(model->ctx, &definition->text, &formula));
     TRL_TRY(trl_ast_visit_names(model->ctx, &formula->text, formula->root, &names, want_name, d));
     if (d->n > before) goto done;
-    TRL_TRY(trli_lower(d->lw->instance, formula, &names, &typed));
-    trli_value value = typed.value[0];
+    TRL_TRY(trli_lower(d->lw->instance, formula, &names, &operand));
+    trli_value value = operand.value[0];
     if (trli_ir_node(d->lw->ir, value)->op == TRLI_OP_CONSTANT)
         value = trli_ir_constant(d->lw->ir, last.level->value[last.i]);
     TRL_TRY(remember_definition(model, definition, value));
@@ -139,7 +139,7 @@ done:
     return err;
 }
 
-static trl_err lower_definition(trli_lowering *lw, const trl_names *level, int i, trli_value *value)
+static trl_err lower_definition(trli_lowering *lw, const trl_scope *level, int i, trli_value *value)
 {
     definitions d = {.lw = lw};
     trl_err err = want(&d, level, i);
@@ -149,12 +149,12 @@ static trl_err lower_definition(trli_lowering *lw, const trl_names *level, int i
     return err;
 }
 
-trl_err trli_lower_parameter(trli_lowering *lw, const char *name, const trl_names *names, trli_typed *typed,
+trl_err trli_lower_parameter(trli_lowering *lw, const char *name, const trl_scope *names, trli_operand *operand,
                              bool *found)
 {
     const trli_model *model = lw->model;
     int i;
-    const trl_names *level = find_level(names, name, &i);
+    const trl_scope *level = find_level(names, name, &i);
     trl_err err = TRL_OK;
     *found = level != NULL;
     if (!level) return TRL_OK;
@@ -163,19 +163,19 @@ trl_err trli_lower_parameter(trli_lowering *lw, const char *name, const trl_name
     for (int d = 0; d < model->ndirections && level == model->parameters; ++d)
         if (model->direction[d].scalar >= 0 && strcmp(model->direction[d].name, name) == 0)
             value = trli_ir_scalar(lw->ir, model->direction[d].scalar);
-    *typed = trli_typed_scalar(TRLI_ANYWHERE, value);
+    *operand = trli_operand_scalar(TRLI_ANYWHERE, value);
 done:
     return err;
 }
 
-trl_err trli_lower_number(trli_lowering *lw, const trl_ast *node, const trl_names *names, double *number)
+trl_err trli_lower_number(trli_lowering *lw, const trl_ast *node, const trl_scope *names, double *number)
 {
-    trli_typed typed;
+    trli_operand operand;
     trl_err err = TRL_OK;
     TRL_TRY(trl_ast_number(lw->model->ctx, lw->text, node, names, number));
     if (lw->model->ndirections == 0) return TRL_OK;
-    TRL_TRY(trli_lower_node(lw, node, names, &typed));
-    if (trli_ir_node(lw->ir, typed.value[0])->op != TRLI_OP_CONSTANT)
+    TRL_TRY(trli_lower_node(lw, node, names, &operand));
+    if (trli_ir_node(lw->ir, operand.value[0])->op != TRLI_OP_CONSTANT)
         err = trli_lower_fail(lw, node,
                               "this depends on a parameter of `sensitivity`, and it is fixed when the formula is read: "
                               "there is no derivative by it");
@@ -190,7 +190,7 @@ static const char *parameter_of(const trli_tangent_of *t)
     return t->in->model->direction[t->direction - 1].name;
 }
 
-static trl_err opaque_fails(const trli_tangent_of *t, int entry)
+static trl_err plugin_fails(const trli_tangent_of *t, int entry)
 {
     const trl_expression_entry *deck = t->in->model->entry[entry].deck;
     return trl_fail(t->in->model->ctx, TRL_ERR_INPUT, &deck->place,
@@ -288,7 +288,7 @@ done:
 }
 
 /* What a plugin computes changes with its inputs and boundary values in a way only it knows. */
-static trl_err opaque_leaf(trli_tangent_of *t, trli_value v, const trli_step *producer)
+static trl_err plugin_leaf(trli_tangent_of *t, trli_value v, const trli_step *producer)
 {
     const int entry = producer->entry, ninputs = producer->ninputs, *input = producer->input;
     const trli_field *field = &t->in->model->field[t->d.ir->node[v].index];
@@ -301,7 +301,7 @@ static trl_err opaque_leaf(trli_tangent_of *t, trli_value v, const trli_step *pr
         zero &= inner == TRLI_NO_VALUE;
     }
     if (!ready) return TRL_OK;
-    if (!zero) return opaque_fails(t, entry);
+    if (!zero) return plugin_fails(t, entry);
     trli_value tangent = TRLI_NO_VALUE;
     if (field->boundary.side) TRL_TRY(bounded_tangent(t, t->d.ir->node[v].index, TRLI_NO_VALUE, &tangent));
     TRL_TRY(trli_derivative_set(&t->d, v, tangent));
@@ -314,11 +314,11 @@ static bool is_of_old(const trli_instance *in, trli_value v)
 {
     const trli_model *model = in->model;
     for (int e = 0; in->old && e < model->nentries; ++e) {
-        const trli_typed *typed = &in->old->formula[e].typed;
+        const trli_operand *operand = &in->old->formula[e].operand;
         if (!model->entry[e].has_boundary || model->entry[e].deck->evaluate != TRL_EVALUATE_STEP) continue;
-        for (int c = 0; in->old->formula[e].state == TRLI_MEMO_DONE && c < (typed->components ? typed->components : 1);
-             ++c)
-            if (typed->value[c] == v) return true;
+        for (int c = 0;
+             in->old->formula[e].state == TRLI_MEMO_DONE && c < (operand->components ? operand->components : 1); ++c)
+            if (operand->value[c] == v) return true;
     }
     return false;
 }
@@ -346,7 +346,7 @@ static trl_err leaf(trli_derivative *d, trli_value v)
     if (n.op == TRLI_OP_SCALAR) return scalar_leaf(t, v, producer);
     if (!producer)
         return trl_fail(model->ctx, TRL_ERR_BUG, NULL, "nothing computes field '%s'", model->field[n.index].name);
-    return producer->kind == TRLI_STEP_OPAQUE ? opaque_leaf(t, v, producer) : stored_leaf(t, v, producer->value[which]);
+    return producer->kind == TRLI_STEP_PLUGIN ? plugin_leaf(t, v, producer) : stored_leaf(t, v, producer->value[which]);
 done:
     return err;
 }

@@ -125,7 +125,7 @@ static trl_err mark(void *data, const trl_text *text, const trl_ast *node, const
     return TRL_OK;
 }
 
-trl_err trli_tree_mark_used(trli_model *model, const trl_formula *formula, const trl_names *names)
+trl_err trli_tree_mark_used(trli_model *model, const trl_formula *formula, const trl_scope *names)
 {
     return trli_visit_symbols(model, formula, names, mark, model);
 }

@@ -144,7 +144,7 @@ static trli_value add_node(trli_ir *ir, const trli_node *wanted)
     uint64_t h = node_hash(wanted) & (uint64_t)(ir->nbuckets - 1);
     const bool computes = ops[wanted->op].operands > 0 && wanted->op != TRLI_OP_SHIFT;
     for (; ir->bucket[h] >= 0; h = (h + 1) & (uint64_t)(ir->nbuckets - 1))
-        if (!(computes && ir->apart) && node_equal(&ir->node[ir->bucket[h]], wanted)) {
+        if (!(computes && ir->no_cse) && node_equal(&ir->node[ir->bucket[h]], wanted)) {
             ir->shared += computes;
             return ir->bucket[h];
         }
@@ -184,7 +184,7 @@ trli_value trli_ir_field(trli_ir *ir, int field)
     return add_node(ir, &n);
 }
 
-trli_value trli_ir_field_apart(trli_ir *ir, int field)
+trli_value trli_ir_field_no_cse(trli_ir *ir, int field)
 {
     trli_node n = blank(TRLI_OP_FIELD);
     n.index = field;

@@ -59,7 +59,8 @@ typedef struct trli_node {
     uint8_t reach[3]; /* farthest offset of a field read below, along each axis; saturates at 255 */
     int32_t
         index; /* SCALAR, FIELD: which; COORDINATE: axis; AT_SIDE: 2*axis + side; LIMIT: limiter; FUNCTION*: row of the table */
-    int32_t bit; /* COORDINATE: location bit of the axis, or TRLI_UNPLACED; FIELD: 1: read apart */
+    int32_t
+        bit; /* COORDINATE: location bit of the axis, or TRLI_UNPLACED; FIELD: 1: read as a node of its own (no CSE) */
     trli_value arg[3];
     double number; /* CONSTANT: the value; RANDOM: the seed */
 } trli_node;
@@ -81,7 +82,7 @@ typedef struct trli_ir {
     int32_t count, capacity;
     int32_t *bucket; /* hash of nodes, open addressing, -1 free */
     int32_t nbuckets;
-    bool apart;             /* equal operations are nodes of their own all the same */
+    bool no_cse;            /* equal operations are nodes of their own all the same */
     int64_t folded, shared; /* operations on constants; nodes that were there already when they were made */
     trli_walk spare;        /* of makers that walk: marks need not be cleared for each */
     trl_err err;            /* first failure (MEMORY); makers then return value 0, so callers check once at the end */
@@ -92,12 +93,12 @@ void trli_ir_free(trli_ir *ir);
 const char *trli_op_name(trli_op op);
 int trli_op_operands(trli_op op);
 
-/* Makers. Equal nodes are one node, unless operations are kept apart; constants are folded with the interpreter's own arithmetic. */
+/* Makers. Equal nodes are one node, unless CSE is off; constants are folded with the interpreter's own arithmetic. */
 trli_value trli_ir_constant(trli_ir *ir, double number);
 trli_value trli_ir_scalar(trli_ir *ir, int scalar);
 trli_value trli_ir_field(trli_ir *ir, int field);
 /* The same field as a node of its own, so that derivatives can tell one reading from the other; not for kernels. */
-trli_value trli_ir_field_apart(trli_ir *ir, int field);
+trli_value trli_ir_field_no_cse(trli_ir *ir, int field);
 /* bit: 0 or 1, or TRLI_UNPLACED: the location of the use. */
 trli_value trli_ir_coordinate(trli_ir *ir, int axis, int bit);
 trli_value trli_ir_random(trli_ir *ir, double seed);

@@ -28,7 +28,7 @@ typedef struct evaluation {
     void *data;
 } evaluation;
 
-static trl_err evaluate(evaluation *e, const trl_ast *node, const trl_names *names, double *value);
+static trl_err evaluate(evaluation *e, const trl_ast *node, const trl_scope *names, double *value);
 
 static trl_err count_operation(const evaluation *e)
 {
@@ -54,7 +54,7 @@ static bool is_plain(const trl_ast *node)
 
 /* Names */
 
-static trl_err index_value(evaluation *e, const trl_ast *index, const trl_names *names, int *whole)
+static trl_err index_value(evaluation *e, const trl_ast *index, const trl_scope *names, int *whole)
 {
     trl_err err = TRL_OK;
     double value;
@@ -67,7 +67,7 @@ done:
     return err;
 }
 
-static trl_err expand_name(evaluation *e, const trl_ast *node, const trl_names *names, char *buffer, size_t size)
+static trl_err expand_name(evaluation *e, const trl_ast *node, const trl_scope *names, char *buffer, size_t size)
 {
     trl_err err = TRL_OK;
     size_t used = 0;
@@ -86,7 +86,7 @@ done:
     return err;
 }
 
-trl_err trl_name_expand(trl_context *ctx, const trl_text *text, const trl_ast *node, const trl_names *names,
+trl_err trl_name_expand(trl_context *ctx, const trl_text *text, const trl_ast *node, const trl_scope *names,
                         char *buffer, size_t size)
 {
     int64_t operations = 0;
@@ -95,14 +95,14 @@ trl_err trl_name_expand(trl_context *ctx, const trl_text *text, const trl_ast *n
 }
 
 /* The spelling of a NAME: its own text, or the buffer with the braces evaluated. */
-static trl_err spell(evaluation *e, const trl_ast *node, const trl_names *names, char buffer[TRLI_NAME_LENGTH + 1],
+static trl_err spell(evaluation *e, const trl_ast *node, const trl_scope *names, char buffer[TRLI_NAME_LENGTH + 1],
                      const char **name)
 {
     *name = is_plain(node) ? node->part[0].text : buffer;
     return is_plain(node) ? TRL_OK : expand_name(e, node, names, buffer, TRLI_NAME_LENGTH + 1);
 }
 
-static const char *nearest_known(const char *name, const trl_names *names)
+static const char *nearest_known(const char *name, const trl_scope *names)
 {
     enum { LEVELS = 8 };
     const char *candidates[LEVELS];
@@ -114,7 +114,7 @@ static const char *nearest_known(const char *name, const trl_names *names)
     return trl_name_nearest(name, candidates, n);
 }
 
-static trl_err fail_unknown(const evaluation *e, const trl_ast *node, const char *name, const trl_names *names)
+static trl_err fail_unknown(const evaluation *e, const trl_ast *node, const char *name, const trl_scope *names)
 {
     const char *near = nearest_known(name, names);
     return trli_text_fail(e->ctx, e->text, node->begin, node->end, "'%s' is not a number known here%s%s%s", name,
@@ -122,13 +122,13 @@ static trl_err fail_unknown(const evaluation *e, const trl_ast *node, const char
                           near ? "'?" : "");
 }
 
-static trl_err evaluate_name(evaluation *e, const trl_ast *node, const trl_names *names, double *value)
+static trl_err evaluate_name(evaluation *e, const trl_ast *node, const trl_scope *names, double *value)
 {
     trl_err err = TRL_OK;
     const char *name;
     char buffer[TRLI_NAME_LENGTH + 1];
     TRL_TRY(spell(e, node, names, buffer, &name));
-    if (trl_names_find(names, name, value)) return TRL_OK;
+    if (trl_scope_find(names, name, value)) return TRL_OK;
     if (strcmp(name, "pi") != 0) return fail_unknown(e, node, name, names);
     *value = 3.14159265358979323846;
 done:
@@ -187,7 +187,7 @@ static double combine(trl_ast_op op, double a, double b)
     return a;
 }
 
-static trl_err evaluate_operation(evaluation *e, const trl_ast *node, const trl_names *names, double *value)
+static trl_err evaluate_operation(evaluation *e, const trl_ast *node, const trl_scope *names, double *value)
 {
     trl_err err = TRL_OK;
     double a, b = 0;
@@ -219,7 +219,7 @@ static trl_err fail_function(const evaluation *e, const trl_ast *node)
                           near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
-static trl_err evaluate_call(evaluation *e, const trl_ast *node, const trl_names *names, double *value)
+static trl_err evaluate_call(evaluation *e, const trl_ast *node, const trl_scope *names, double *value)
 {
     trl_err err = TRL_OK;
     double a, b = 0;
@@ -239,7 +239,7 @@ done:
     return err;
 }
 
-static trl_err evaluate_end(evaluation *e, const trl_ast *end, const trl_names *names, double *value)
+static trl_err evaluate_end(evaluation *e, const trl_ast *end, const trl_scope *names, double *value)
 {
     trl_err err = TRL_OK;
     TRL_TRY(evaluate(e, end, names, value));
@@ -250,7 +250,7 @@ done:
     return err;
 }
 
-static trl_err evaluate_family(evaluation *e, const trl_ast *node, const trl_names *names, double *value)
+static trl_err evaluate_family(evaluation *e, const trl_ast *node, const trl_scope *names, double *value)
 {
     trl_err err = TRL_OK;
     double index, upper, term, total = node->op == TRL_AST_ADD ? 0 : 1;
@@ -259,7 +259,7 @@ static trl_err evaluate_family(evaluation *e, const trl_ast *node, const trl_nam
     bool first = true;
     const trl_ast *outer = enter_family(e, node);
     for (; index <= upper; ++index) {
-        const trl_names inner = {.n = 1, .name = &node->part[0].text, .value = &index, .outer = names};
+        const trl_scope inner = {.n = 1, .name = &node->part[0].text, .value = &index, .outer = names};
         TRL_TRY(evaluate(e, node->arg[2], &inner, &term));
         total = first ? term : combine(node->op, total, term);
         first = false;
@@ -270,7 +270,7 @@ done:
     return err;
 }
 
-static trl_err evaluate(evaluation *e, const trl_ast *node, const trl_names *names, double *value)
+static trl_err evaluate(evaluation *e, const trl_ast *node, const trl_scope *names, double *value)
 {
     trl_err err = TRL_OK;
     TRL_TRY(count_operation(e));
@@ -301,14 +301,14 @@ done:
     return err;
 }
 
-trl_err trli_ast_number(trl_context *ctx, const trl_text *text, const trl_ast *node, const trl_names *names,
+trl_err trli_ast_number(trl_context *ctx, const trl_text *text, const trl_ast *node, const trl_scope *names,
                         int64_t *operations, double *value)
 {
     evaluation e = {.ctx = ctx, .text = text, .operations = operations, .most = OPERATIONS_MAX};
     return evaluate(&e, node, names, value);
 }
 
-trl_err trl_ast_number(trl_context *ctx, const trl_text *text, const trl_ast *node, const trl_names *names,
+trl_err trl_ast_number(trl_context *ctx, const trl_text *text, const trl_ast *node, const trl_scope *names,
                        double *value)
 {
     int64_t operations = 0;
@@ -317,7 +317,7 @@ trl_err trl_ast_number(trl_context *ctx, const trl_text *text, const trl_ast *no
 
 /* Visiting names */
 
-static trl_err visit(evaluation *e, const trl_ast *node, const trl_names *names, const bound_index *bound);
+static trl_err visit(evaluation *e, const trl_ast *node, const trl_scope *names, const bound_index *bound);
 
 static const bound_index *find_bound(const bound_index *bound, const char *name)
 {
@@ -325,18 +325,18 @@ static const bound_index *find_bound(const bound_index *bound, const char *name)
     return bound;
 }
 
-static bool is_known_name(const trl_ast *node, const trl_names *names, const bound_index *bound)
+static bool is_known_name(const trl_ast *node, const trl_scope *names, const bound_index *bound)
 {
     double value;
     const char *name = node->part[0].text;
     const bound_index *index = find_bound(bound, name);
     if (!is_plain(node)) return false;
-    return index ? index->known : strcmp(name, "pi") == 0 || trl_names_find(names, name, &value);
+    return index ? index->known : strcmp(name, "pi") == 0 || trl_scope_find(names, name, &value);
 }
 
 /* Whether evaluating an expression needs nothing but names that have values by now. False for some that would do:
  * families and names with braces. */
-static bool is_known(const trl_ast *node, const trl_names *names, const bound_index *bound)
+static bool is_known(const trl_ast *node, const trl_scope *names, const bound_index *bound)
 {
     switch (node->kind) {
     case TRL_AST_NAME:
@@ -375,7 +375,7 @@ static const trl_ast *find_unknown_index(const trl_ast *node, const bound_index 
     return found;
 }
 
-static trl_err visit_name(evaluation *e, const trl_ast *node, const trl_names *names, const bound_index *bound)
+static trl_err visit_name(evaluation *e, const trl_ast *node, const trl_scope *names, const bound_index *bound)
 {
     trl_err err = TRL_OK;
     const char *name;
@@ -396,7 +396,7 @@ done:
 }
 
 /* The ends of the range come first, so that a visitor can give their names values before the terms are visited. */
-static trl_err visit_family(evaluation *e, const trl_ast *node, const trl_names *names, const bound_index *bound)
+static trl_err visit_family(evaluation *e, const trl_ast *node, const trl_scope *names, const bound_index *bound)
 {
     trl_err err = TRL_OK;
     double index, upper;
@@ -409,7 +409,7 @@ static trl_err visit_family(evaluation *e, const trl_ast *node, const trl_names 
     TRL_TRY(evaluate_end(e, node->arg[1], names, &upper));
     const trl_ast *outer = enter_family(e, node);
     for (; index <= upper; ++index) {
-        const trl_names values = {.n = 1, .name = &node->part[0].text, .value = &index, .outer = names};
+        const trl_scope values = {.n = 1, .name = &node->part[0].text, .value = &index, .outer = names};
         TRL_TRY(visit(e, node->arg[2], &values, &inner));
     }
     e->family = outer;
@@ -417,7 +417,7 @@ done:
     return err;
 }
 
-static trl_err visit(evaluation *e, const trl_ast *node, const trl_names *names, const bound_index *bound)
+static trl_err visit(evaluation *e, const trl_ast *node, const trl_scope *names, const bound_index *bound)
 {
     trl_err err = TRL_OK;
     int skipped = -1;
@@ -437,7 +437,7 @@ done:
     return err;
 }
 
-trl_err trli_ast_visit_names(trl_context *ctx, const trl_text *text, const trl_ast *node, const trl_names *names,
+trl_err trli_ast_visit_names(trl_context *ctx, const trl_text *text, const trl_ast *node, const trl_scope *names,
                              int64_t *operations,
                              trl_err (*visit_one)(void *data, const char *name, const trl_ast *node), void *data)
 {
@@ -446,7 +446,7 @@ trl_err trli_ast_visit_names(trl_context *ctx, const trl_text *text, const trl_a
     return visit(&e, node, names, NULL);
 }
 
-trl_err trl_ast_visit_names(trl_context *ctx, const trl_text *text, const trl_ast *node, const trl_names *names,
+trl_err trl_ast_visit_names(trl_context *ctx, const trl_text *text, const trl_ast *node, const trl_scope *names,
                             trl_err (*visit_one)(void *data, const char *name, const trl_ast *node), void *data)
 {
     int64_t operations = 0;

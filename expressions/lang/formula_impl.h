@@ -81,9 +81,9 @@ enum { TRLI_EXPANSION_MAX = 4000000 };
 
 /* As trl_ast_number and trl_ast_visit_names; *operations counts what is done within sums and products, up to the limit. */
 TRL_NODISCARD trl_err trli_ast_number(trl_context *ctx, const trl_text *text, const trl_ast *node,
-                                      const trl_names *names, int64_t *operations, double *value);
+                                      const trl_scope *names, int64_t *operations, double *value);
 TRL_NODISCARD trl_err trli_ast_visit_names(trl_context *ctx, const trl_text *text, const trl_ast *node,
-                                           const trl_names *names, int64_t *operations,
+                                           const trl_scope *names, int64_t *operations,
                                            trl_err (*visit)(void *data, const char *name, const trl_ast *node),
                                            void *data);
 

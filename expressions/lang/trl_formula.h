@@ -93,25 +93,25 @@ TRL_API void trl_formula_destroy(trl_formula **formula);
 /* Where the value of a parameter comes from: a formula of the names of its own level and further out. */
 typedef struct trl_definition {
     trl_text text;
-    const struct trl_names *indices; /* of the family that a member of the outermost level belongs to, or NULL */
+    const struct trl_scope *indices; /* of the family that a member of the outermost level belongs to, or NULL */
 } trl_definition;
 
 /* Values of names while a formula is expanded or evaluated to a number: indices, parameters. A chain: inner first. */
-typedef struct trl_names {
+typedef struct trl_scope {
     int n;
     const char *const *name;
     const double *value;
-    const struct trl_names *outer;
+    const struct trl_scope *outer;
     const trl_definition *definition; /* [n] for derivatives by parameters; NULL: the values are numbers */
-    const int *index;                 /* made by trl_names_index; NULL: the level is searched from its first name on */
-} trl_names;
-/* Fill index, trl_names_index_size(n) numbers, which makes look-ups quick: for levels of many names. The names stay as they are. */
-TRL_API int trl_names_index_size(int n);
-TRL_API void trl_names_index(int n, const char *const *name, int *index);
+    const int *index;                 /* made by trl_scope_index; NULL: the level is searched from its first name on */
+} trl_scope;
+/* Fill index, trl_scope_index_size(n) numbers, which makes look-ups quick: for levels of many names. The names stay as they are. */
+TRL_API int trl_scope_index_size(int n);
+TRL_API void trl_scope_index(int n, const char *const *name, int *index);
 /* Position of a name in one level, or -1. */
-TRL_API int trl_names_position(const trl_names *level, const char *name);
+TRL_API int trl_scope_position(const trl_scope *level, const char *name);
 /* Look a name up from the innermost; false if absent. */
-TRL_API bool trl_names_find(const trl_names *names, const char *name, double *value);
+TRL_API bool trl_scope_find(const trl_scope *names, const char *name, double *value);
 
 /* The place of characters [begin, end) of a text, for messages. */
 TRL_API trl_place trl_text_place(const trl_text *text, int begin, int end);
@@ -119,19 +119,19 @@ TRL_API trl_place trl_text_place(const trl_text *text, int begin, int end);
 /* Spell a name with its braces evaluated: "phi{i-1}" with i = 3 is "phi2". Fails with INPUT if an index is unknown or
  * not a whole number, or the result is longer than size. */
 TRL_API TRL_NODISCARD trl_err trl_name_expand(trl_context *ctx, const trl_text *text, const trl_ast *node,
-                                              const trl_names *names, char *buffer, size_t size);
+                                              const trl_scope *names, char *buffer, size_t size);
 
 /* Value of an expression of numbers, names, pi and functions only (parameters, indices, ranges). Every other name,
  * coordinate or operator is an INPUT error; so are sums and products of more than 4 million operations. `if` evaluates the chosen side
  * only. The value may be infinite or NaN: whoever needs a finite one checks. */
 TRL_API TRL_NODISCARD trl_err trl_ast_number(trl_context *ctx, const trl_text *text, const trl_ast *node,
-                                             const trl_names *names, double *value);
+                                             const trl_scope *names, double *value);
 /* All plain names the expression mentions (for ordering parameters): calls visit once per NAME node, with braces
  * expanded, and again for each index of a sum or prod, whose own index is not visited. The ends of a range and the
  * names inside braces come before what needs their value, so that visit can give them one. Of an `if` whose condition
  * is known from names, only the chosen side counts. */
 TRL_API TRL_NODISCARD trl_err trl_ast_visit_names(trl_context *ctx, const trl_text *text, const trl_ast *node,
-                                                  const trl_names *names,
+                                                  const trl_scope *names,
                                                   trl_err (*visit)(void *data, const char *name, const trl_ast *node),
                                                   void *data);
 

@@ -139,8 +139,8 @@ static trli_extension extension_of(const trli_analysis *an, int field)
     trli_extension e = trli_owned_only(f->location);
     if (f->exchanged || f->persistent) {
         for (ptrdiff_t a = 0; a < 3; ++a) {
-            e.side.lo[a] = f->shrink[2 * a];
-            e.side.hi[a] = -f->shrink[2 * a + 1];
+            e.side.lo[a] = f->fixed_planes[2 * a];
+            e.side.hi[a] = -f->fixed_planes[2 * a + 1];
         }
         return e;
     }
@@ -194,13 +194,13 @@ static void stay_inside(const trli_analysis *an, trli_step *s, trli_extension *e
         trl_offsets hull = trl_footprint_hull(&reach);
         for (ptrdiff_t a = 0; a < 3; ++a) {
             int over = hull.hi[a] + (s->location >> a & 1) - (an->model->field[fields[i]].location >> a & 1);
-            if (-hull.lo[a] > s->shrink[2 * a]) s->shrink[2 * a] = (int8_t)-hull.lo[a];
-            if (over > s->shrink[2 * a + 1]) s->shrink[2 * a + 1] = (int8_t)over;
+            if (-hull.lo[a] > s->fixed_planes[2 * a]) s->fixed_planes[2 * a] = (int8_t)-hull.lo[a];
+            if (over > s->fixed_planes[2 * a + 1]) s->fixed_planes[2 * a + 1] = (int8_t)over;
         }
     }
     for (ptrdiff_t a = 0; a < 3; ++a) {
-        e->side.lo[a] = s->shrink[2 * a];
-        e->side.hi[a] = (int8_t)-s->shrink[2 * a + 1];
+        e->side.lo[a] = s->fixed_planes[2 * a];
+        e->side.hi[a] = (int8_t)-s->fixed_planes[2 * a + 1];
     }
 }
 
@@ -322,7 +322,7 @@ static trl_err analyse_step(trli_analysis *an, trli_step *s)
 {
     switch (s->kind) {
     case TRLI_STEP_KERNEL:
-    case TRLI_STEP_OPAQUE:
+    case TRLI_STEP_PLUGIN:
         return analyse_computing(an, s);
     case TRLI_STEP_FILL:
         return trli_analyse_fill(an, s);
@@ -375,8 +375,8 @@ trl_box trli_step_box(const trli_program *program, const trli_step *s, int o, in
     for (int a = 0; a < layout->grid.dim; ++a) {
         bool at_lo = trl_patch_at_side(layout, patch, a, 0), at_hi = trl_patch_at_side(layout, patch, a, 1);
         if (f->exchanged || f->persistent) {
-            if (at_lo) box.lo[a] += f->shrink[(ptrdiff_t)2 * a];
-            if (at_hi) box.hi[a] -= f->shrink[2 * a + 1];
+            if (at_lo) box.lo[a] += f->fixed_planes[(ptrdiff_t)2 * a];
+            if (at_hi) box.hi[a] -= f->fixed_planes[2 * a + 1];
             continue;
         }
         int lo = at_lo ? d->side.lo[a] : inner.lo[a], hi = at_hi ? d->side.hi[a] : inner.hi[a];

@@ -99,7 +99,7 @@ static trl_err demand_slab(trli_analysis *an, const trli_step *s, const trli_sla
                            const trl_footprint *reach, const trl_place *place)
 {
     trli_extension e = trli_owned_only(an->model->field[slab->field].location);
-    const int8_t *shrink = an->model->field[slab->field].shrink;
+    const int8_t *fixed_planes = an->model->field[slab->field].fixed_planes;
     trl_footprint across = *reach;
     trl_err err = check_later_sides(an, s, slab, field, reach, place);
     if (err != TRL_OK) return err;
@@ -109,8 +109,8 @@ static trl_err demand_slab(trli_analysis *an, const trli_step *s, const trli_sla
         e.side.lo[b] = -slab->corner_lo[b];
         e.side.hi[b] = slab->corner_hi[b];
         if (slab->layer > 0 || b <= slab->axis) continue;
-        e.side.lo[b] = shrink[(ptrdiff_t)2 * b]; /* points that a later axis sets are not set here */
-        e.side.hi[b] = -shrink[2 * b + 1];
+        e.side.lo[b] = fixed_planes[(ptrdiff_t)2 * b]; /* points that a later axis sets are not set here */
+        e.side.hi[b] = -fixed_planes[2 * b + 1];
     }
     /* Across the side all reads are inside (checked), whatever the two locations. */
     for (int p = 0; p < across.n; ++p) across.part[p].lo[slab->axis] = across.part[p].hi[slab->axis] = 0;

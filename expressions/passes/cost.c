@@ -248,22 +248,22 @@ done:
 }
 
 /* Seconds that storing a value saves for a point of each kernel. */
-static trl_err weigh(trli_program *program, const trli_offer *offer, double *gain)
+static trl_err weigh(trli_program *program, const trli_candidate *candidate, double *gain)
 {
     trli_model *model = program->model;
     trli_work stored, with, without;
     trl_err err = TRL_OK;
-    TRL_TRY(trli_work_of(model, &model->deciding, 1, &offer->value, TRLI_NO_VALUE, NULL, &stored));
+    TRL_TRY(trli_work_of(model, &model->deciding, 1, &candidate->value, TRLI_NO_VALUE, NULL, &stored));
     *gain = -deciding_seconds(model, &stored);
     /* Not even if all of the work at all offsets were saved: most values end here. */
-    if (offer->uses * stored.additions / model->deciding.operations + *gain <= 0) goto done;
-    for (int i = offer->position; i < program->nsteps; ++i) {
+    if (candidate->uses * stored.additions / model->deciding.operations + *gain <= 0) goto done;
+    for (int i = candidate->position; i < program->nsteps; ++i) {
         const trli_step *s = &program->step[i];
         if (!has_values(s)) continue;
         TRL_TRY(trli_ir_walk(&model->ir, &model->walk, roots_of(s), s->value));
-        if (!trli_walk_has(&model->walk, offer->value)) continue;
+        if (!trli_walk_has(&model->walk, candidate->value)) continue;
         TRL_TRY(trli_work_of(model, &model->deciding, roots_of(s), s->value, TRLI_NO_VALUE, NULL, &without));
-        TRL_TRY(trli_work_of(model, &model->deciding, roots_of(s), s->value, offer->value, NULL, &with));
+        TRL_TRY(trli_work_of(model, &model->deciding, roots_of(s), s->value, candidate->value, NULL, &with));
         *gain += deciding_seconds(model, &without) - deciding_seconds(model, &with);
     }
 done:
@@ -279,44 +279,45 @@ static trl_err read_instead(trli_model *model, trli_value stored, trli_value fie
     return err == TRL_OK ? model->ir.err : err;
 }
 
-/* The step that stores an offered value, where it was offered; later steps and offers read the field. */
-static trl_err store(trli_program *program, trli_offer *offer, int uses)
+/* The step that stores an offered value, where it was offered; later steps and candidates read the field. */
+static trl_err store(trli_program *program, trli_candidate *candidate, int uses)
 {
     trli_model *model = program->model;
     const char *why = trli_model_name(model, "it is needed at %d offsets, and reading it there takes less time", uses);
-    const int field = trli_model_add_field(model, offer->name, offer->location);
+    const int field = trli_model_add_field(model, candidate->name, candidate->location);
     trl_err err = TRL_OK;
     if (field < 0) return model->ir.err;
     model->field[field].why = why;
     const trli_value instead = trli_ir_field(&model->ir, field);
-    for (int i = offer->position; i < program->nsteps; ++i) {
+    for (int i = candidate->position; i < program->nsteps; ++i) {
         trli_step *s = &program->step[i];
         for (int r = 0; has_values(s) && r < roots_of(s); ++r)
-            TRL_TRY(read_instead(model, offer->value, instead, &s->value[r]));
+            TRL_TRY(read_instead(model, candidate->value, instead, &s->value[r]));
     }
-    for (trli_offer *later = offer + 1; later < program->offer + program->noffers; ++later)
-        if (!later->stored && later->value != offer->value)
-            TRL_TRY(read_instead(model, offer->value, instead, &later->value));
-    TRL_TRY(trli_program_add_kernel(program, offer->name, 1, &field, &offer->value, NULL));
+    for (trli_candidate *later = candidate + 1; later < program->candidate + program->ncandidates; ++later)
+        if (!later->stored && later->value != candidate->value)
+            TRL_TRY(read_instead(model, candidate->value, instead, &later->value));
+    TRL_TRY(trli_program_add_kernel(program, candidate->name, 1, &field, &candidate->value, NULL));
     const trli_step added = program->step[program->nsteps - 1];
-    trli_step *at = &program->step[offer->position];
-    memmove(at + 1, at, (size_t)(program->nsteps - 1 - offer->position) * sizeof *at);
+    trli_step *at = &program->step[candidate->position];
+    memmove(at + 1, at, (size_t)(program->nsteps - 1 - candidate->position) * sizeof *at);
     *at = added;
     /* Offers are in the order of lowering: what a value needs is offered before it, maybe at the same position. */
-    for (trli_offer *later = offer + 1; later < program->offer + program->noffers; ++later) ++later->position;
-    offer->stored = true;
+    for (trli_candidate *later = candidate + 1; later < program->candidate + program->ncandidates; ++later)
+        ++later->position;
+    candidate->stored = true;
 done:
     return err;
 }
 
-/* The offer with the most work at all its offsets, of those that were not weighed yet; NULL: there is none. */
-static trl_err find_next(trli_program *program, const int *uses, trli_offer **next)
+/* The candidate with the most work at all its offsets, of those that were not weighed yet; NULL: there is none. */
+static trl_err find_next(trli_program *program, const int *uses, trli_candidate **next)
 {
     trl_err err = TRL_OK;
     double most = 0;
     *next = NULL;
-    for (int i = 0; i < program->noffers; ++i) {
-        trli_offer *o = &program->offer[i];
+    for (int i = 0; i < program->ncandidates; ++i) {
+        trli_candidate *o = &program->candidate[i];
         trli_work work;
         if (!o->stored) o->uses = uses[o->value];
         if (o->weighed || o->uses < 2) continue;
@@ -332,19 +333,20 @@ done:
 }
 
 /* Members of a family are alike: what is true of one is taken to be true of all, so that large ones are weighed in no time. */
-static bool alike(const trli_offer *a, const trli_offer *b)
+static bool alike(const trli_candidate *a, const trli_candidate *b)
 {
     return a->uses == b->uses && a->inputs == b->inputs && a->additions == b->additions;
 }
 
-static trl_err weigh_and_store(trli_program *program, const trli_offer *offer)
+static trl_err weigh_and_store(trli_program *program, const trli_candidate *candidate)
 {
     double gain;
     trl_err err = TRL_OK;
-    TRL_TRY(weigh(program, offer, &gain));
-    const bool stored = gain > worth_storing * offer->uses * offer->additions / program->model->deciding.operations;
-    const trli_offer like = *offer;
-    for (trli_offer *o = program->offer; o < program->offer + program->noffers; ++o) {
+    TRL_TRY(weigh(program, candidate, &gain));
+    const bool stored =
+        gain > worth_storing * candidate->uses * candidate->additions / program->model->deciding.operations;
+    const trli_candidate like = *candidate;
+    for (trli_candidate *o = program->candidate; o < program->candidate + program->ncandidates; ++o) {
         if (o->weighed || !alike(o, &like)) continue;
         o->weighed = true;
         if (stored) TRL_TRY(store(program, o, o->uses));
@@ -356,10 +358,10 @@ done:
 trl_err trli_program_cut(trli_program *program)
 {
     int *uses = NULL;
-    trli_offer *next = NULL;
+    trli_candidate *next = NULL;
     trl_err err = TRL_OK;
     TRL_TRY(program->model->ir.err);
-    if (program->noffers == 0 || program->once) return TRL_OK;
+    if (program->ncandidates == 0 || program->once) return TRL_OK;
     do {
         if (!next || next->stored) TRL_TRY(count_uses(program, &uses));
         TRL_TRY(find_next(program, uses, &next));

@@ -17,7 +17,7 @@ TRL_NODISCARD trl_err trli_work_of(trli_model *model, const trli_balance *by, in
 /* Bytes a second that fields of a step are read and written at. */
 static inline double trli_model_bandwidth(const trli_model *model)
 {
-    return model->past_caches ? model->balance.memory : model->balance.cache;
+    return model->streaming ? model->balance.memory : model->balance.cache;
 }
 
 /* Seconds of a frozen program's kernel in one run, on all workers of this rank: predicted, the larger of bytes by bandwidth and operations

@@ -159,7 +159,7 @@ static trl_err check_box(const trli_program *program, int field, int patch, cons
 static trl_err check_room(const trli_program *program, const trli_step *s, int patch)
 {
     const trl_layout *layout = program->model->layout;
-    const bool computes = s->kind == TRLI_STEP_KERNEL || s->kind == TRLI_STEP_OPAQUE;
+    const bool computes = s->kind == TRLI_STEP_KERNEL || s->kind == TRLI_STEP_PLUGIN;
     trl_err err = TRL_OK;
     for (int o = 0; o < s->nout && computes; ++o) {
         const trl_box box = trli_step_box(program, s, o, patch);

@@ -37,7 +37,7 @@ enum {
 static const char *refuse_step(const trli_step *s)
 {
     switch (s->kind) {
-    case TRLI_STEP_OPAQUE:
+    case TRLI_STEP_PLUGIN:
         return "a plugin is evaluated";
     case TRLI_STEP_REDUCE:
         return "a reduction needs all of a step";

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Entries of a problem that the expression layer knows: values, boundary conditions, formulas and typed expressions. */
+/* Entries of a problem that the expression layer knows: values, boundary conditions, formulas and plugin expressions. */
 #ifndef TRL_ENTRY_H
 #define TRL_ENTRY_H
 
@@ -74,7 +74,7 @@ typedef enum trl_evaluate { TRL_EVALUATE_STAGE, TRL_EVALUATE_STEP } trl_evaluate
 typedef struct trl_expression_entry {
     const char *name; /* the result's name (formula) or the entry's (type) */
     trl_place place;
-    const trl_names *names; /* family indices and local parameters; the chain ends with the problem's parameters */
+    const trl_scope *names; /* family indices and local parameters; the chain ends with the problem's parameters */
     trl_value formula;      /* count 0: a type */
     int location;           /* trl_location, or -1: inferred */
     trl_evaluate evaluate;

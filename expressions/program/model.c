@@ -72,7 +72,7 @@ static trl_err copy_request(trli_model *model, const trli_model_request *request
     model->parameters = request->parameters;
     model->fusion = request->fusion;
     model->compile = request->compile;
-    model->without = request->without;
+    model->disabled_passes = request->disabled_passes;
     model->workers = request->workers;
     model->nworkers = trl_workers_count(request->workers);
     model->entry = calloc((size_t)request->nentries + 1, sizeof *model->entry);
@@ -124,7 +124,7 @@ static trl_err find_balance(trli_model *model, const trli_model_request *request
     trli_balance *b = &model->balance;
     TRL_TRY(trli_balance_find(model->ctx, model->workers, b));
     for (int a = 0; a < grid->dim; ++a) values *= (double)grid->cells[a];
-    model->past_caches = values * sizeof(double) > b->caches;
+    model->streaming = values * sizeof(double) > b->caches;
     model->deciding = *b;
     if (request->balance <= 0) goto done;
     model->deciding.operations = request->balance * trli_model_bandwidth(model);
@@ -159,7 +159,7 @@ trl_err trli_model_create(trl_context *ctx, const trli_model_request *request, t
     TRL_TRY(copy_request(m, request));
     TRL_TRY(find_balance(m, request));
     TRL_TRY(trli_ir_init(&m->ir, ctx, &request->layout->grid));
-    m->ir.apart = m->without & TRL_PASS_SHARING;
+    m->ir.no_cse = m->disabled_passes & TRL_PASS_SHARING;
     for (int i = 0; i < TRLI_SCALARS_FIXED; ++i) trli_model_add_scalar(m, 0);
     TRL_TRY(m->ir.err);
     TRL_TRY(make_stencils(m, request));

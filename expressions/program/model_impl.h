@@ -24,7 +24,7 @@ typedef struct trli_instance trli_instance;
 typedef enum trli_symbol_kind {
     TRLI_SYMBOL_VARIABLE, /* an equation's unknown: supplied from outside, per instance */
     TRLI_SYMBOL_FORMULA,  /* an entry with a formula */
-    TRLI_SYMBOL_OUTPUT    /* a tag computed by a typed entry */
+    TRLI_SYMBOL_OUTPUT    /* a tag computed by a plugin entry */
 } trli_symbol_kind;
 
 typedef struct trli_symbol {
@@ -39,7 +39,7 @@ typedef struct trli_symbol {
 typedef struct trli_variable {
     const char *name;
     trl_location location;
-    const trl_names *names;
+    const trl_scope *names;
     const trl_bc_side *boundary; /* [6] */
     trl_formula *initial, *mask; /* mask: NULL: none */
     const trl_formula *ddt;      /* shown in the dependency graph; lowered by the solver */
@@ -54,7 +54,7 @@ typedef struct trli_direction {
     int scalar;       /* that holds the parameter, or -1 */
 } trli_direction;
 
-/* A tag of a typed entry, as its advertise_dependents declared it. */
+/* A tag of a plugin entry, as its advertise_dependents declared it. */
 typedef struct trli_advertised {
     const char *own_name; /* the type's name */
     const char *tag;      /* the deck's name */
@@ -67,7 +67,7 @@ typedef struct trli_advertised {
 /* An entry of `expressions`, parsed or set up. */
 typedef struct trli_entry {
     const trl_expression_entry *deck;
-    int nformulas; /* components; 0: typed */
+    int nformulas; /* components; 0: operand */
     trl_formula **formula;
     void *state;
     bool state_ready;
@@ -81,7 +81,7 @@ typedef struct trli_entry {
 
 typedef struct trli_boundary_source { /* whose conditions fill a field's ghosts */
     const trl_bc_side *side;          /* [6], or NULL */
-    const trl_names *names;
+    const trl_scope *names;
     const char *name; /* of the equation or expression, for messages */
     trl_place place;
 } trli_boundary_source;
@@ -92,7 +92,7 @@ typedef struct trli_field {
     bool persistent; /* has a slot of its own */
     bool exchanged;  /* ghosts come from owners and boundary conditions, not from computing on a larger box */
     trli_boundary_source boundary;
-    int8_t shrink[6]; /* planes at a side that no kernel computes: a Dirichlet condition sets them */
+    int8_t fixed_planes[6]; /* planes at a side that no kernel computes: a Dirichlet condition sets them */
     int slot;
     trl_lidx ghost_lo[3], ghost_hi[3]; /* allocated */
     const char
@@ -115,7 +115,7 @@ typedef struct trli_demand {
 
 typedef enum trli_op_kind {
     TRLI_STEP_KERNEL,
-    TRLI_STEP_OPAQUE,
+    TRLI_STEP_PLUGIN,
     TRLI_STEP_FILL,
     TRLI_STEP_PLANES,
     TRLI_STEP_REDUCE,
@@ -199,10 +199,10 @@ typedef struct trli_step {
     trli_reduce_kind reduce;
     trl_location location;
     trl_gidx point[3];
-    bool weighted;    /* SUM: points on a non-periodic side count half */
-    bool inside;      /* leave out points whose inputs lie beyond a side */
-    int8_t shrink[6]; /* planes at a side that are left out */
-    /* OPAQUE */
+    bool weighted;          /* SUM: points on a non-periodic side count half */
+    bool inside;            /* leave out points whose inputs lie beyond a side */
+    int8_t fixed_planes[6]; /* planes at a side that are left out */
+    /* PLUGIN */
     int entry;
     int time_scalar, stage;
     /* FILL, PLANES; KERNEL: those at the ends of rows, each set before its row is computed */
@@ -210,9 +210,9 @@ typedef struct trli_step {
     trli_slab *slab;
     /* FILL, PLANES */
     trli_side (*sides)[6]; /* [nout] */
-    bool again;            /* KERNEL, OPAQUE: what another step computed, on more points, if some reader needs them */
+    bool again;            /* KERNEL, PLUGIN: what another step computed, on more points, if some reader needs them */
     struct trli_demand
-        *extent;        /* KERNEL, OPAQUE: of such another step, what its own readers need; NULL: the field's demand */
+        *extent;        /* KERNEL, PLUGIN: of such another step, what its own readers need; NULL: the field's demand */
     bool exchange_only; /* FILL: of ghosts that are points of the domain */
     int nplanes;        /* PLANES: the sides that it sets, in that order */
     trli_plane *plane;
@@ -225,7 +225,7 @@ typedef struct trli_step {
 } trli_step;
 
 /* A named value that its readers' kernels compute, or that is stored where that costs less (cost_impl.h). */
-typedef struct trli_offer {
+typedef struct trli_candidate {
     const char *name;
     trli_value value;
     trl_location location;
@@ -234,7 +234,7 @@ typedef struct trli_offer {
     int inputs;   /* fields it reads */
     double additions;
     bool weighed, stored;
-} trli_offer;
+} trli_candidate;
 
 struct trli_program {
     trli_model *model;
@@ -248,26 +248,26 @@ struct trli_program {
     int nscalar_roots, *scalar_root, scalar_roots_capacity;
     int *stored_field; /* by value: field that holds it in this program, -1: none */
     int stored_count;
-    int noffers, offers_capacity;
-    trli_offer *offer;
+    int ncandidates, candidates_capacity;
+    trli_candidate *candidate;
     trl_graph *graph;
     struct trli_task_data *task_data;
     int64_t bytes_moved; /* read and written by kernels per execution on this rank */
     int64_t comm_bytes, comm_messages;
 };
 
-/* ---- typed values of the formula language ---- */
+/* ---- operand values of the formula language ---- */
 
 /* Scalars that every model has. */
 enum { TRLI_SCALAR_STEP_TIME, TRLI_SCALAR_DT, TRLI_SCALARS_FIXED };
 
 #define TRLI_ANYWHERE (-1) /* no location: numbers, coordinates, t, reductions */
 
-typedef struct trli_typed {
+typedef struct trli_operand {
     int components; /* 0: a scalar; else one per axis of the grid */
     int location[3];
     trli_value value[3];
-} trli_typed;
+} trli_operand;
 
 /* ---- instances: the expressions evaluated from one set of the variables' values, at one time ---- */
 
@@ -275,7 +275,7 @@ typedef enum trli_memo_state { TRLI_MEMO_EMPTY, TRLI_MEMO_BUSY, TRLI_MEMO_DONE, 
 
 typedef struct trli_memo {
     trli_memo_state state;
-    trli_typed typed;
+    trli_operand operand;
 } trli_memo;
 
 /* Parts of formulas. */
@@ -293,7 +293,7 @@ struct trli_instance {
     int *variable;                /* [nvariables] the field of each, or -1 */
     trli_memo *formula;           /* [nentries] */
     trli_memo *variable_formula;  /* [nvariables] initial program: their values are formulas */
-    int **opaque;                 /* [nentries] fields of each computed tag, NULL: not yet */
+    int **plugin_field;           /* [nentries] fields of each computed tag, NULL: not yet */
     int conditions_from;          /* the step from which on there are those of conditions; -1: none yet */
     bool filled;                  /* the ghosts of its variables are set by a step of its own */
     bool inline_only;             /* boundary values: named formulas are never stored */
@@ -323,15 +323,15 @@ struct trli_model {
     trli_walk walk;
     trl_fusion fusion;
     trl_compile compile;
-    trli_compiler *compiler; /* NULL: never */
-    bool compiling;          /* some kernels are still to come */
-    double first_run;        /* s; 0: not yet */
-    unsigned without;        /* TRL_PASS_... */
+    trli_compiler *compiler;  /* NULL: never */
+    bool compiling;           /* some kernels are still to come */
+    double first_run;         /* s; 0: not yet */
+    unsigned disabled_passes; /* TRL_PASS_... */
     trli_balance balance;
     trli_balance
         deciding; /* what the cost model decides by: the measured figures, or run.balance and nothing of this machine */
-    bool past_caches; /* the fields of a step outgrow the caches */
-    const trl_names *parameters;
+    bool streaming; /* the fields of a step outgrow the caches */
+    const trl_scope *parameters;
     int ndirections;
     trli_direction *direction;    /* [ndirections], the first is number 1 */
     int64_t expanded;             /* what the sums and products of formulas that were visited expand to */
@@ -383,15 +383,15 @@ typedef struct trli_nonfinite {
 
 /* -- symbols.c, tree.c -- */
 
-/* Make a model of the entries and variables of a problem: parse, set typed entries up, resolve names, order, check
+/* Make a model of the entries and variables of a problem: parse, set plugin entries up, resolve names, order, check
  * for cycles, missing and duplicate producers. Everything stays valid as long as the description it was made from. */
 typedef struct trli_model_request {
     const trl_layout *layout;
-    const trl_names *parameters;
+    const trl_scope *parameters;
     trl_fusion fusion;
     trl_compile compile;
-    double balance;   /* additions in the time of a byte; 0: measured */
-    unsigned without; /* TRL_PASS_... */
+    double balance;           /* additions in the time of a byte; 0: measured */
+    unsigned disabled_passes; /* TRL_PASS_... */
     int nentries;
     const trl_expression_entry *entries;
     int nvariables;
@@ -416,18 +416,18 @@ TRL_NODISCARD trl_err trli_tree_order(trli_model *model);
 /* Call visit for every symbol that a formula refers to (indices expanded, branches of index-only ifs chosen). What sums and products
  * expand to is counted, and limited in a model; not so where formulas are visited again. */
 typedef trl_err (*trli_visit)(void *data, const trl_text *text, const trl_ast *node, const char *name);
-TRL_NODISCARD trl_err trli_visit_symbols(trli_model *model, const trl_formula *formula, const trl_names *names,
+TRL_NODISCARD trl_err trli_visit_symbols(trli_model *model, const trl_formula *formula, const trl_scope *names,
                                          trli_visit visit, void *data);
-TRL_NODISCARD trl_err trli_visit_again(trli_model *model, const trl_formula *formula, const trl_names *names,
+TRL_NODISCARD trl_err trli_visit_again(trli_model *model, const trl_formula *formula, const trl_scope *names,
                                        trli_visit visit, void *data);
 /* The integer range of a family node (sum, prod). operations: counts those of sums within it, or NULL. */
 TRL_NODISCARD trl_err trli_family_range(trl_context *ctx, const trl_text *text, const trl_ast *node,
-                                        const trl_names *names, int64_t *operations, long *lo, long *hi);
+                                        const trl_scope *names, int64_t *operations, long *lo, long *hi);
 /* Whether an expression is made of numbers, indices and parameters only, so that it is decided when the formula is
  * expanded. */
-bool trli_decided(const trl_ast *node, const trl_names *names);
+bool trli_decided(const trl_ast *node, const trl_scope *names);
 /* Mark the entries that a formula mentions as used; then, once, what those need through others. */
-TRL_NODISCARD trl_err trli_tree_mark_used(trli_model *model, const trl_formula *formula, const trl_names *names);
+TRL_NODISCARD trl_err trli_tree_mark_used(trli_model *model, const trl_formula *formula, const trl_scope *names);
 void trli_tree_spread_used(trli_model *model);
 TRL_NODISCARD trl_err trli_tree_write_dot(const trli_model *model, FILE *out);
 
@@ -472,7 +472,7 @@ TRL_NODISCARD trl_err trli_instance_sides(trli_instance *instance, trli_instance
 /* The instance that old(f) is lowered in. */
 TRL_NODISCARD trl_err trli_instance_old(trli_instance *instance, trli_instance **old);
 /* An instance that shares fields and plugins' results with another and stores nothing. The variables that marked parts of formulas read,
- * also through named expressions, are read apart in it (trli_ir_field_apart). marks: sorted, valid as long as the instance is. */
+ * also through named expressions, are read apart in it (trli_ir_field_no_cse). marks: sorted, valid as long as the instance is. */
 TRL_NODISCARD trl_err trli_instance_marked(const trli_instance *instance, const trli_marks *marks,
                                            trli_instance **marked);
 void trli_instance_marked_destroy(trli_instance **marked);
@@ -494,14 +494,14 @@ TRL_NODISCARD trl_err trli_instance_planes(trli_instance *instance, bool check);
 
 /* -- lower.c -- */
 /* Lower a formula in an instance. names: indices, local and global parameters. */
-TRL_NODISCARD trl_err trli_lower(trli_instance *instance, const trl_formula *formula, const trl_names *names,
-                                 trli_typed *typed);
+TRL_NODISCARD trl_err trli_lower(trli_instance *instance, const trl_formula *formula, const trl_scope *names,
+                                 trli_operand *operand);
 /* Lower where one location is wanted: values without location are placed there, others must be there. */
-TRL_NODISCARD trl_err trli_lower_at(trli_instance *instance, const trl_formula *formula, const trl_names *names,
+TRL_NODISCARD trl_err trli_lower_at(trli_instance *instance, const trl_formula *formula, const trl_scope *names,
                                     trl_location location, trli_value *value);
 /* The value of a symbol. */
 TRL_NODISCARD trl_err trli_lower_symbol(trli_instance *instance, const trli_symbol *symbol, const trl_text *text,
-                                        const trl_ast *node, trli_typed *typed);
+                                        const trl_ast *node, trli_operand *operand);
 
 /* -- tangent.c -- */
 /* Declare a direction, before anything is lowered. name: of a global parameter, which becomes a scalar of the model, or any other. */
@@ -524,8 +524,8 @@ TRL_NODISCARD trl_err trli_program_add_kernel(trli_program *program, const char 
 TRL_NODISCARD trl_err trli_program_store(trli_program *program, const char *name, const char *why, trli_value value,
                                          trl_location location, const trli_boundary_source *boundary, int *field);
 /* Offer to store a named value at this place, which is decided when all of its readers are known. */
-TRL_NODISCARD trl_err trli_program_offer(trli_program *program, const char *name, trli_value value,
-                                         trl_location location);
+TRL_NODISCARD trl_err trli_program_add_candidate(trli_program *program, const char *name, trli_value value,
+                                                 trl_location location);
 /* The scalar that a reduction of a value over the points of a location gives; *scalar is its handle. */
 TRL_NODISCARD trl_err trli_program_reduce(trli_program *program, const char *label, trli_value value,
                                           trl_location location, trli_reduce_kind kind, bool weighted,
@@ -542,18 +542,18 @@ void trli_program_destroy(trli_program **program);
 /* Free what a step owns. */
 void trli_step_free(trli_step *step);
 
-/* -- opaque.c -- */
+/* -- plugin_step.c -- */
 TRL_NODISCARD trl_err trli_entry_setup(trli_model *model, trli_entry *entry);
 void trli_entry_free(trli_entry *entry);
-/* Resolve the tags that typed entries require. */
+/* Resolve the tags that plugin entries require. */
 TRL_NODISCARD trl_err trli_entry_resolve(trli_model *model, trli_entry *entry);
-/* The fields that hold what a typed entry requires, in an instance; stores formulas where needed. */
-TRL_NODISCARD trl_err trli_opaque_inputs(trli_instance *instance, int entry, int **fields);
-/* Append a typed entry's evaluation in an instance; its computed fields are then in instance->opaque. */
-TRL_NODISCARD trl_err trli_opaque_add(trli_instance *instance, int entry);
+/* The fields that hold what a plugin entry requires, in an instance; stores formulas where needed. */
+TRL_NODISCARD trl_err trli_plugin_inputs(trli_instance *instance, int entry, int **fields);
+/* Append a plugin entry's evaluation in an instance; its computed fields are then in instance->plugin_field. */
+TRL_NODISCARD trl_err trli_plugin_add(trli_instance *instance, int entry);
 
-/* The scalar that holds the smallest stable_dt of a typed entry over all patches. */
-TRL_NODISCARD trl_err trli_opaque_stable_dt(trli_instance *instance, int entry, int *scalar);
+/* The scalar that holds the smallest stable_dt of a plugin entry over all patches. */
+TRL_NODISCARD trl_err trli_plugin_stable_dt(trli_instance *instance, int entry, int *scalar);
 
 /* -- boundary.c -- */
 /* Lower the conditions of a field's sides in an instance, in the frame of each side. */

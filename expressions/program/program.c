@@ -43,7 +43,7 @@ void trli_program_destroy(trli_program **program)
     free(p->root);
     free(p->scalar_root);
     free(p->stored_field);
-    free(p->offer);
+    free(p->candidate);
     free(p);
 }
 
@@ -122,24 +122,24 @@ done:
     return err;
 }
 
-trl_err trli_program_offer(trli_program *program, const char *name, trli_value value, trl_location location)
+trl_err trli_program_add_candidate(trli_program *program, const char *name, trli_value value, trl_location location)
 {
     const trli_node *n = trli_ir_node(&program->model->ir, value);
     if (n->op == TRLI_OP_NEG) { /* readers take the sign into their own operations */
         name = trli_model_name(program->model, "-%s", name);
         value = n->arg[0];
     }
-    if (program->noffers == program->offers_capacity) {
-        int more = program->offers_capacity ? 2 * program->offers_capacity : 16;
-        trli_offer *longer = realloc(program->offer, (size_t)more * sizeof *longer);
+    if (program->ncandidates == program->candidates_capacity) {
+        int more = program->candidates_capacity ? 2 * program->candidates_capacity : 16;
+        trli_candidate *longer = realloc(program->candidate, (size_t)more * sizeof *longer);
         if (!longer)
             return trl_fail(program->model->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d named values of program '%s'",
                             more, program->name);
-        program->offer = longer;
-        program->offers_capacity = more;
+        program->candidate = longer;
+        program->candidates_capacity = more;
     }
-    program->offer[program->noffers++] =
-        (trli_offer){.name = name, .value = value, .location = location, .position = program->nsteps};
+    program->candidate[program->ncandidates++] =
+        (trli_candidate){.name = name, .value = value, .location = location, .position = program->nsteps};
     return TRL_OK;
 }
 
@@ -202,7 +202,7 @@ const trli_step *trli_program_producer(const trli_program *program, const trli_n
 {
     for (int i = 0; i < program->nsteps; ++i) {
         const trli_step *s = &program->step[i];
-        bool kernel = s->kind == TRLI_STEP_KERNEL || s->kind == TRLI_STEP_OPAQUE;
+        bool kernel = s->kind == TRLI_STEP_KERNEL || s->kind == TRLI_STEP_PLUGIN;
         for (*which = 0; n->op == TRLI_OP_FIELD && kernel && *which < s->nout; ++*which)
             if (s->field[*which] == n->index) return s;
         bool reduces = s->kind == TRLI_STEP_REDUCE || s->kind == TRLI_STEP_SCALAR;

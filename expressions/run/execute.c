@@ -71,16 +71,16 @@ static size_t slabs_scratch(const trli_step *s)
 
 size_t trli_step_scratch(const trli_model *model, const trli_step *s)
 {
-    size_t registers = s->kernel ? trli_kernel_scratch(s->kernel) : 0, opaque = 0;
+    size_t registers = s->kernel ? trli_kernel_scratch(s->kernel) : 0, plugin = 0;
     for (int k = 0; k < s->nslabs; ++k) {
         size_t need = s->slab[k].kernel ? trli_kernel_scratch(s->slab[k].kernel) : 0;
         if (need > registers) registers = need;
-        if (s->slab[k].entry >= 0) opaque = model->entry[s->slab[k].entry].deck->type->scratch_bytes;
+        if (s->slab[k].entry >= 0) plugin = model->entry[s->slab[k].entry].deck->type->scratch_bytes;
     }
-    if (s->entry >= 0) opaque = model->entry[s->entry].deck->type->scratch_bytes;
+    if (s->entry >= 0) plugin = model->entry[s->entry].deck->type->scratch_bytes;
     size_t tile = s->kind == TRLI_STEP_REDUCE && s->kernel ? tile_doubles(s->kernel) * sizeof(double) : 0;
     return arrays_scratch(s->ninputs, s->nout > 1 ? s->nout : 1) + slabs_scratch(s) + aligned(tile) +
-           aligned(registers + opaque);
+           aligned(registers + plugin);
 }
 
 /* Arrays of fields on a task's patch. */
@@ -161,7 +161,7 @@ trl_box trli_slab_box(const trli_program *program, const trli_slab *slab, int lo
         }
         if (slab->layer == 0) {
             /* Points that a later axis sets are not set here: they may hold nothing yet, where another piece keeps what is there. */
-            const int8_t *later = &model->field[slab->field].shrink[(ptrdiff_t)2 * b];
+            const int8_t *later = &model->field[slab->field].fixed_planes[(ptrdiff_t)2 * b];
             if (b > slab->axis && trl_patch_at_side(layout, patch, b, 0)) box.lo[b] += later[0];
             if (b > slab->axis && trl_patch_at_side(layout, patch, b, 1)) box.hi[b] -= later[1];
             continue;
@@ -352,7 +352,7 @@ done:
     return err;
 }
 
-trl_err trli_task_opaque(void *data, const trl_task_args *args, bool *done)
+trl_err trli_task_plugin(void *data, const trl_task_args *args, bool *done)
 {
     const trli_task *t = data;
     const trli_step *s = t->step;

@@ -89,7 +89,7 @@ trl_err trli_task_reduce(void *data, const trl_task_args *args, bool *done)
 }
 
 /* Bring the workers' shares together and leave them ready for the next run. */
-static void merge_workers(trli_reduction *r, trli_merge merge, int nworkers)
+static void merge_workers(trli_reduction_run *r, trli_merge merge, int nworkers)
 {
     trli_partial total;
     trli_partial_clear(&total, merge);
@@ -103,19 +103,19 @@ static void merge_workers(trli_reduction *r, trli_merge merge, int nworkers)
         trli_partial_pack_extreme(&total, merge, r->pair);
 }
 
-static double merged_value(const trli_reduction *r, trli_merge merge)
+static double merged_value(const trli_reduction_run *r, trli_merge merge)
 {
     return merge == TRLI_MERGE_SUM ? trli_partial_unpack_sum(r->words) : trli_partial_unpack_extreme(merge, r->pair);
 }
 
-static int start_allreduce(trli_reduction *r, trli_merge merge)
+static int start_allreduce(trli_reduction_run *r, trli_merge merge)
 {
     if (merge == TRLI_MERGE_SUM)
         return MPI_Iallreduce(MPI_IN_PLACE, r->words, TRLI_PARTIAL_WORDS, MPI_INT64_T, MPI_SUM, r->comm, &r->request);
     return MPI_Iallreduce(MPI_IN_PLACE, r->pair, TRLI_PARTIAL_PAIR, MPI_DOUBLE, MPI_MAX, r->comm, &r->request);
 }
 
-void trli_reduction_reset(trli_reduction *r, trli_reduce_kind kind, int nworkers)
+void trli_reduction_reset(trli_reduction_run *r, trli_reduce_kind kind, int nworkers)
 {
     for (int w = 0; w < nworkers; ++w) trli_partial_clear(&r->part[w], merge_of(kind));
 }
@@ -123,7 +123,7 @@ void trli_reduction_reset(trli_reduction *r, trli_reduce_kind kind, int nworkers
 trl_err trli_task_reduce_finish(void *data, const trl_task_args *args, bool *done)
 {
     const trli_task *t = data;
-    trli_reduction *r = t->reduction;
+    trli_reduction_run *r = t->reduction;
     trli_model *model = t->program->model;
     trli_merge merge = merge_of(t->step->reduce);
     int finished = 1, status = MPI_SUCCESS;

@@ -17,17 +17,17 @@ static const double worth_compiling = 0.25;
 /* Whether the kernel of a step computes the ghosts of a layer itself; those at the ends of rows are before its loops. */
 static bool is_within(const trli_model *model, const trli_slab *slab)
 {
-    return slab->of_row && !(model->without & (TRL_PASS_GHOSTS | TRL_PASS_HOISTING));
+    return slab->of_row && !(model->disabled_passes & (TRL_PASS_GHOSTS | TRL_PASS_HOISTING));
 }
 
 /* The kernel of a step. layer: room for as many as the step has slabs. */
 static trli_emit_request kernel_of(const trli_model *model, const trli_step *s, trli_emit_layer *layer)
 {
-    trli_emit_request wanted = {.without = model->without,
+    trli_emit_request wanted = {.disabled_passes = model->disabled_passes,
                                 .kernel = s->kernel,
                                 .nroots = s->nout,
                                 .roots = s->value,
-                                .look = s->check,
+                                .check_finite = s->check,
                                 .layer = layer};
     const int at = model->field[s->field[0]].location & 1;
     for (int axis = 2; axis >= 0; --axis)
@@ -50,11 +50,11 @@ static trli_emit_request kernel_of(const trli_model *model, const trli_step *s, 
 /* A layer of ghosts at a side of x has one point along x. */
 static trli_emit_request slab_of(const trli_model *model, const trli_step *s, const trli_slab *slab)
 {
-    return (trli_emit_request){.without = model->without,
+    return (trli_emit_request){.disabled_passes = model->disabled_passes,
                                .kernel = slab->kernel,
                                .nroots = 1,
                                .roots = &slab->value,
-                               .look = s->kind == TRLI_STEP_PLANES && s->check,
+                               .check_finite = s->kind == TRLI_STEP_PLANES && s->check,
                                .thin = slab->axis == 0 && model->layout->grid.dim > 1};
 }
 
@@ -84,7 +84,7 @@ static trl_err request_step(trli_model *model, trli_step *s)
     trl_err err = TRL_OK;
     if (s->kind == TRLI_STEP_KERNEL) {
         TRL_TRY(emit_step(model, s, &emitted));
-        err = trli_tuning_create(model, s, emitted.turns, emitted.text, &s->tuning);
+        err = trli_tuning_create(model, s, emitted.interleave, emitted.text, &s->tuning);
         if (err == TRL_OK && emitted.text) err = trli_compiler_add(model->compiler, emitted.text, &s->native);
         free(emitted.text);
         TRL_TRY(err);
@@ -191,7 +191,8 @@ done:
 
 static trl_err write_kernel(trli_model *model, const trli_dialect *dialect, trli_step *s, FILE *out)
 {
-    const trli_emit_request whole = {.kernel = s->kernel, .nroots = s->nout, .roots = s->value, .look = s->check};
+    const trli_emit_request whole = {
+        .kernel = s->kernel, .nroots = s->nout, .roots = s->value, .check_finite = s->check};
     trli_emitted emitted;
     trl_err err = TRL_OK;
     if (dialect == &trli_dialect_cpu)
@@ -238,8 +239,12 @@ void trli_native_ready(trl_kernel_call *call, const trli_kernel_run *run, int ni
 {
     for (int i = 0; i < ninputs; ++i) trli_native_set_array(&array[i], &run->input[i]);
     for (int o = 0; o < noutputs; ++o) trli_native_set_array(&array[ninputs + o], &run->output[o]);
-    *call = (trl_kernel_call){
-        .input = array, .output = array + ninputs, .scalar = run->scalar, .grid = grid, .block = all_rows, .turn = 1};
+    *call = (trl_kernel_call){.input = array,
+                              .output = array + ninputs,
+                              .scalar = run->scalar,
+                              .grid = grid,
+                              .block = all_rows,
+                              .interleave = 1};
 }
 
 void trli_native_set_inside(const trli_model *model, const trli_step *step, const trl_patch *patch,

@@ -145,23 +145,23 @@ static trl_err add_compute(builder *b, trli_step *s, int patch)
     trl_task task;
     trl_err err = TRL_OK;
     trli_task *t = next_task(b, s, patch);
-    bool opaque = s->kind == TRLI_STEP_OPAQUE;
+    bool plugin = s->kind == TRLI_STEP_PLUGIN;
     int chunks = 1;
     t->box = trli_step_box(b->program, s, 0, patch);
-    const trl_expr_type *type = opaque ? b->model->entry[s->entry].deck->type : NULL;
+    const trl_expr_type *type = plugin ? b->model->entry[s->entry].deck->type : NULL;
     bool one_location = true;
     for (int o = 1; o < s->nout; ++o)
         one_location &= b->model->field[s->field[o]].location == b->model->field[s->field[0]].location;
-    if (!opaque || (type->flags & TRL_EXPR_TILED && one_location))
+    if (!plugin || (type->flags & TRL_EXPR_TILED && one_location))
         chunks = choose_parts(b, &t->box, s->nslabs > 0, t->parts);
     b->program->bytes_moved += trl_box_points(&t->box) * (s->nout + s->ninputs) * (int64_t)sizeof(double);
-    TRL_TRY(add(b, s->label, opaque ? trli_task_opaque : trli_task_kernel, t, chunks, 0, estimate(s, &t->box), &task));
+    TRL_TRY(add(b, s->label, plugin ? trli_task_plugin : trli_task_kernel, t, chunks, 0, estimate(s, &t->box), &task));
     for (int k = 0; k < s->nslabs; ++k) TRL_TRY(access_slab(b, task, &s->slab[k], patch));
     t->task = task;
     t->computes = true;
     for (int i = 0; i < s->ninputs; ++i) TRL_TRY(access_field(b, task, s->input[i], patch, TRL_READ));
     TRL_TRY(access_kernel_scalars(b, task, s->kernel));
-    TRL_TRY(access_plugin(b, task, opaque ? s->entry : -1));
+    TRL_TRY(access_plugin(b, task, plugin ? s->entry : -1));
     for (int o = 0; o < s->nout; ++o)
         if (b->program->demand[s->field[o]].live) TRL_TRY(access_field(b, task, s->field[o], patch, TRL_READ_WRITE));
 done:
@@ -267,10 +267,10 @@ done:
     return err;
 }
 
-static trl_err make_reduction(builder *b, trli_reduce_kind kind, trli_reduction **reduction)
+static trl_err make_reduction(builder *b, trli_reduce_kind kind, trli_reduction_run **reduction)
 {
     size_t n = (size_t)b->model->nworkers;
-    trli_reduction *r = &b->data->reduction[b->data->nreductions++];
+    trli_reduction_run *r = &b->data->reduction[b->data->nreductions++];
     *reduction = r;
     r->part = calloc(n, sizeof *r->part);
     if (!r->part) return trl_fail(b->model->ctx, TRL_ERR_MEMORY, NULL, "no memory for a reduction");
@@ -287,8 +287,8 @@ static bool reduction_box(const builder *b, const trli_step *s, int patch, trl_b
     const trl_patch *p = &layout->patch[layout->local[patch]];
     *box = trl_patch_owned(layout, p, s->location);
     for (int a = 0; a < layout->grid.dim; ++a) {
-        if (trl_patch_at_side(layout, p, a, 0)) box->lo[a] += s->shrink[(ptrdiff_t)2 * a];
-        if (trl_patch_at_side(layout, p, a, 1)) box->hi[a] -= s->shrink[2 * a + 1];
+        if (trl_patch_at_side(layout, p, a, 0)) box->lo[a] += s->fixed_planes[(ptrdiff_t)2 * a];
+        if (trl_patch_at_side(layout, p, a, 1)) box->hi[a] -= s->fixed_planes[2 * a + 1];
         if (box->hi[a] <= box->lo[a]) return false;
     }
     if (s->reduce != TRLI_REDUCE_POINT) return true;
@@ -303,7 +303,7 @@ static bool reduction_box(const builder *b, const trli_step *s, int patch, trl_b
 
 static trl_err add_reduce(builder *b, trli_step *s)
 {
-    trli_reduction *reduction;
+    trli_reduction_run *reduction;
     trl_task finish, task;
     trl_handle collective;
     trl_err err = TRL_OK;

@@ -13,35 +13,35 @@ typedef struct trli_task {
     trli_program *program;
     trli_step *step;
     int patch;     /* local patch, or -1 */
-    bool computes; /* KERNEL, OPAQUE: `task` is of the graph */
+    bool computes; /* KERNEL, PLUGIN: `task` is of the graph */
     trl_task task;
     trl_box box;      /* what it computes */
     int parts[3];     /* chunks along each axis */
     int slab, nslabs; /* FILL, PLANES: those of the step that it computes */
-    struct trli_reduction *reduction;
+    struct trli_reduction_run *reduction;
 } trli_task;
 
 /* A reduction in flight. */
-typedef struct trli_reduction {
+typedef struct trli_reduction_run {
     trli_partial *part; /* [workers] */
     bool started, posted;
     int64_t words[TRLI_PARTIAL_WORDS];
     double pair[TRLI_PARTIAL_PAIR];
     MPI_Comm comm;
     MPI_Request request;
-} trli_reduction;
+} trli_reduction_run;
 
 struct trli_task_data {
     trli_task *task;
     int ntasks, capacity;
-    trli_reduction *reduction;
+    trli_reduction_run *reduction;
     int nreductions;
     MPI_Comm comm; /* for reductions; collectives keep one order through a handle */
     bool has_comm;
 };
 
 trl_err trli_task_kernel(void *data, const trl_task_args *args, bool *done);
-trl_err trli_task_opaque(void *data, const trl_task_args *args, bool *done);
+trl_err trli_task_plugin(void *data, const trl_task_args *args, bool *done);
 trl_err trli_task_scalar(void *data, const trl_task_args *args, bool *done);
 trl_err trli_task_reduce(void *data, const trl_task_args *args, bool *done);
 trl_err trli_task_stable_dt(void *data, const trl_task_args *args, bool *done);
@@ -54,7 +54,7 @@ trl_err trli_task_poison(void *data, const trl_task_args *args, bool *done);
 #endif
 
 /* Workers' shares of a reduction, empty. */
-void trli_reduction_reset(trli_reduction *r, trli_reduce_kind kind, int nworkers);
+void trli_reduction_reset(trli_reduction_run *r, trli_reduce_kind kind, int nworkers);
 /* Results that have to be finite. */
 typedef struct trli_finite_check {
     const trl_patch *patch;
@@ -93,14 +93,14 @@ typedef struct trli_tuning trli_tuning;
 /* The median of up to TRLI_SAMPLES_MOST times; of two in the middle, the larger one. */
 enum { TRLI_SAMPLES_MOST = 16 };
 double trli_median(const double *samples, int n);
-/* turns, text: as from trli_emit_kernel. What an earlier run found out comes from the cache. Fails with MEMORY. */
-TRL_NODISCARD trl_err trli_tuning_create(trli_model *model, const trli_step *step, int turns, const char *text,
+/* interleave, text: as from trli_emit_kernel. What an earlier run found out comes from the cache. Fails with MEMORY. */
+TRL_NODISCARD trl_err trli_tuning_create(trli_model *model, const trli_step *step, int interleave, const char *text,
                                          trli_tuning **tuning);
 /* Try nothing, but go the way that was the fastest for another kernel of the same box: for benchmarks. */
 void trli_tuning_follow(trli_tuning *tuning, const trli_tuning *other);
 /* Keeps in the cache what was found out. */
 void trli_tuning_destroy(trli_tuning **tuning);
-/* Call a compiled kernel for the box of the call, in the way that is the fastest as far as is known; false if it looks and found values
+/* Call a compiled kernel for the box of the call, in the way that is the fastest as far as is known; false if it checks and found values
  * that are not finite. Thread: any. */
 bool trli_sweep(trli_native_fn native, trli_tuning *tuning, const trl_kernel_call *call);
 /* Scratch of a thread: arrays first, then the kernel's registers and a tile. */

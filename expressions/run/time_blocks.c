@@ -17,7 +17,7 @@ enum {
     TASK_POINTS = 1 << 16, /* of a task, at least, all kernels counted: some ten microseconds */
 #endif
     CALL_POINTS = 4096, /* of a call, if the front's planes are fewer */
-    TURN = 2            /* planes: rows in the first-level cache serve that many */
+    INTERLEAVE = 2      /* planes: rows in the first-level cache serve that many */
 };
 
 /* What a kernel of the plan needs when it runs. */
@@ -93,7 +93,7 @@ static bool call_native(const patch_pass *pass, trli_native_fn fn, const trli_ti
                               .grid = &pass->grid,
                               .inside = c->inside,
                               .block = box->hi[1] - box->lo[1],
-                              .turn = TURN};
+                              .interleave = INTERLEAVE};
     trli_native_set_box(&native, box);
     fn(&native);
     return native.nonfinite == 0;
@@ -292,7 +292,7 @@ static void choose_sizes(patch_pass *pass, size_t bytes)
     }
     extent(plan, 0, &before, &end);
     if (plan->axis[0] != 0) row = end - before;
-    const size_t planes = (size_t)(plan->late[1] + TURN + 2) * (size_t)plan->nslots;
+    const size_t planes = (size_t)(plan->late[1] + INTERLEAVE + 2) * (size_t)plan->nslots;
     const size_t room = bytes / (planes * (size_t)row * sizeof(double));
     trl_lidx rows = room > (size_t)plan->late[0] + BLOCK_LEAST ? (trl_lidx)room - plan->late[0] : BLOCK_LEAST;
     if (rows > n[0]) rows = n[0];
@@ -301,9 +301,9 @@ static void choose_sizes(patch_pass *pass, size_t bytes)
     if (n[0] / blocks < BLOCK_LEAST) blocks = at_least(n[0] / BLOCK_LEAST, 1);
     pass->thick[0] = divide(n[0], blocks);
     pass->count[0] = divide(n[0], pass->thick[0]);
-    pass->thick[1] = TURN;
+    pass->thick[1] = INTERLEAVE;
     while (pass->thick[1] * pass->thick[0] * row < CALL_POINTS && pass->thick[1] < plan->late[1])
-        pass->thick[1] += TURN;
+        pass->thick[1] += INTERLEAVE;
     pass->count[1] = divide(n[1], pass->thick[1]);
     const int64_t points = (int64_t)pass->thick[0] * pass->thick[1] * row * plan->nops;
     pass->group = (int)at_least((trl_lidx)(TASK_POINTS / (points + 1)), 1);

@@ -41,7 +41,7 @@ typedef struct loop {
 static trl_err run_ours(void *data)
 {
     loop *l = data;
-    const trli_block block = {.out = l->out, .arg = {l->a, l->b, l->a, l->a, l->a}, .n = VALUES, .rows = 1};
+    const trli_row_block block = {.out = l->out, .arg = {l->a, l->b, l->a, l->a, l->a}, .n = VALUES, .rows = 1};
     const trl_function *f = trl_function_find(asked[l->which].name);
     int count, op = !f ? TRLI_OP_POW : f->arity == 1 ? TRLI_OP_FUNCTION1 : TRLI_OP_FUNCTION2;
     int index = f ? (int)(f - trl_functions(&count)) : 0;

@@ -68,7 +68,7 @@ static void compute_points(const trli_step *s, trl_kernel_call call)
 {
     const trl_kernel_call box = call;
     call.output = wanted;
-    call.block = call.turn = 1;
+    call.block = call.interleave = 1;
     call.stream = call.ahead = 0;
     clear(s->nout, wanted);
     for (long long k = box.lo[2]; k < box.hi[2]; ++k)
@@ -86,7 +86,7 @@ static void check_box(const trli_step *s, trl_kernel_call call)
     compute_points(s, call);
     for (int way = 0; way < 4 * 4 * 2; ++way) {
         call.output = found;
-        call.turn = way % 4 + 1;
+        call.interleave = way % 4 + 1;
         call.block = way / 4 % 4 < 3 ? way / 4 % 4 + 1 : size[1];
         call.stream = way / 16;
         call.ahead = way / 16 * 2;
@@ -97,7 +97,7 @@ static void check_box(const trli_step *s, trl_kernel_call call)
                           "'%s', result %d, %lld x %lld x %lld points from (%lld, %lld, %lld), turn %lld, block %lld, "
                           "stream %d: not the bits of single points",
                           s->label, o, call.hi[0] - call.lo[0], call.hi[1] - call.lo[1], call.hi[2] - call.lo[2],
-                          call.lo[0], call.lo[1], call.lo[2], call.turn, call.block, call.stream);
+                          call.lo[0], call.lo[1], call.lo[2], call.interleave, call.block, call.stream);
     }
 }
 

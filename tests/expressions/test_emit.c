@@ -101,11 +101,11 @@ static void emit_all(trli_compiler *compiler)
             if (!s->live || s->kind != TRLI_STEP_KERNEL) continue;
             ck_assert_int_lt(ntexts, KERNELS_MOST);
             const trli_emit_request wanted = {
-                .kernel = s->kernel, .nroots = s->nout, .roots = s->value, .look = s->check};
+                .kernel = s->kernel, .nroots = s->nout, .roots = s->value, .check_finite = s->check};
             ck_ok(trli_emit_kernel(&trli_dialect_cuda, &model->ir, &model->walk, &wanted, &emitted));
             ck_assert_ptr_nonnull(emitted.text);
             cpp = as_cpp(s, emitted.text);
-            ck_ok(trli_tuning_create(model, s, emitted.turns, NULL, &s->tuning));
+            ck_ok(trli_tuning_create(model, s, emitted.interleave, NULL, &s->tuning));
             ck_ok(trli_compiler_add(compiler, cpp, &s->native));
             free(cpp);
             text[ntexts++] = emitted.text;

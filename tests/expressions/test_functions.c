@@ -146,7 +146,7 @@ enum { BLOCK = 512 };
 
 static void evaluate(int op, int index, const double *a, const double *b, double *out, int n, unsigned broadcast)
 {
-    const trli_block block = {
+    const trli_row_block block = {
         .out = out, .arg = {a, b, a, a, a}, .n = n, .rows = 1, .broadcast = broadcast, .out_step = n};
     trli_row row = trli_row_find(op, broadcast);
     if (row)

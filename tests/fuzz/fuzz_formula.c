@@ -101,7 +101,7 @@ static void check_values(const trl_formula *formula, size_t size)
 {
     static const char *const name[] = {"n", "k", "phi1", "i"};
     static const double value[] = {3, 0.25, 1e300, 1};
-    const trl_names names = {.n = 4, .name = name, .value = value};
+    const trl_scope names = {.n = 4, .name = name, .value = value};
     double number;
     check_messages(trl_ast_number(ctx, &formula->text, formula->root, &names, &number), size);
     check_messages(trl_ast_visit_names(ctx, &formula->text, formula->root, &names, ignore_name, NULL), size);

@@ -10,7 +10,7 @@
 static double parameter(const char *name)
 {
     double value = NAN;
-    return trl_names_find(problem->parameters, name, &value) ? value : NAN;
+    return trl_scope_find(problem->parameters, name, &value) ? value : NAN;
 }
 
 static const trl_equation_entry *equation(const char *name)
@@ -79,14 +79,14 @@ START_TEST(example_gives_its_formulas)
     ck_assert_str_eq(formula_of(&q->formula), "-k*grad(T)");
     ck_assert(q->location == -1 && q->evaluate == TRL_EVALUATE_STAGE && !q->type);
     ck_assert_int_eq(s->location, TRL_CELL);
-    ck_assert(trl_names_find(s->names, "a", &value) && value == 2);
-    ck_assert(trl_names_find(s->names, "w", &value) && value == 0.1);
-    ck_assert(trl_names_find(s->names, "n", &value) && value == 16);
+    ck_assert(trl_scope_find(s->names, "a", &value) && value == 2);
+    ck_assert(trl_scope_find(s->names, "w", &value) && value == 0.1);
+    ck_assert(trl_scope_find(s->names, "n", &value) && value == 16);
     ck_assert_int_eq(s->boundary[0].piece[0].kind, TRL_BC_NEUMANN);
     ck_assert(v->formula.list && v->formula.count == 3);
     ck_assert_str_eq(v->formula.text[1].chars, "x");
-    ck_assert(trl_names_find(flux->names, "w", &value) && value == 5);
-    ck_assert(trl_names_find(flux->names, "j", &value) && value == 3);
+    ck_assert(trl_scope_find(flux->names, "w", &value) && value == 5);
+    ck_assert(trl_scope_find(flux->names, "j", &value) && value == 3);
 }
 END_TEST
 
@@ -142,7 +142,7 @@ START_TEST(example_gives_its_family_of_equations)
     ck_assert_int_eq(problem->nequations, 17);
     ck_assert_str_eq(problem->equation[0].name, "T");
     ck_assert_str_eq(problem->equation[16].name, "phi16");
-    ck_assert(trl_names_find(equation("phi16")->names, "i", &value) && value == 16);
+    ck_assert(trl_scope_find(equation("phi16")->names, "i", &value) && value == 16);
     ck_assert_int_eq(equation("phi3")->location, TRL_CELL);
     ck_assert_ptr_null(equation("phi3")->exact.chars);
 }
@@ -339,10 +339,10 @@ START_TEST(local_names_hide_indices_and_these_global_names)
     ck_ok(read_text(HEAD "parameters: {a: 1, i: 2, b: \"10*a\"}\n"
                          "expressions:\n  \"f{i}{j}\": {for: {i: 5..5, j: 1..1}, formula: \"a\","
                          " parameters: {a: \"b + i + j\", j: 7}}\n" TAIL));
-    const trl_names *names = expression("f51")->names;
-    ck_assert(trl_names_find(names, "a", &value) && value == 22);
-    ck_assert(trl_names_find(names, "i", &value) && value == 5);
-    ck_assert(trl_names_find(names, "j", &value) && value == 7);
+    const trl_scope *names = expression("f51")->names;
+    ck_assert(trl_scope_find(names, "a", &value) && value == 22);
+    ck_assert(trl_scope_find(names, "i", &value) && value == 5);
+    ck_assert(trl_scope_find(names, "j", &value) && value == 7);
     ck_assert(parameter("a") == 1 && parameter("i") == 2);
 }
 END_TEST

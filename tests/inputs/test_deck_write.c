@@ -23,7 +23,7 @@ static void same_value(const trl_value *a, const trl_value *b)
     for (int i = 0; i < a->count; ++i) same_text(&a->text[i], &b->text[i]);
 }
 
-static void same_names(const trl_names *a, const trl_names *b)
+static void same_names(const trl_scope *a, const trl_scope *b)
 {
     for (; a && b; a = a->outer, b = b->outer) {
         ck_assert_int_eq(a->n, b->n);

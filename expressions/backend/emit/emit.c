@@ -7,12 +7,12 @@
 #include "emit_impl.h"
 
 enum {
-    SHARED_ROWS = 64, /* of buffers of one call, of the longest rows */
-    TURNS_MOST = 4    /* planes: what a row reads of more is not in the first-level cache */
+    SHARED_ROWS = 64,   /* of buffers of one call, of the longest rows */
+    INTERLEAVE_MOST = 4 /* planes: what a row reads of more is not in the first-level cache */
 };
 
 /* How a sample is read inside of a loop over the points of a row, or outside of those. */
-static void put_use(trli_emitter *e, trli_place loop, int32_t i)
+static void put_use(trli_emitter *e, trli_loop_level loop, int32_t i)
 {
     const trli_sample *in = &e->sample[i];
     const trli_node *n = trli_sample_node(e, i);
@@ -49,14 +49,14 @@ void trli_put_beyond(trli_emitter *e, bool lanes, const trli_sample *in)
     fputs(")", e->out);
 }
 
-static bool has_row_of(const trli_emitter *e, trli_place loop)
+static bool has_row_of(const trli_emitter *e, trli_loop_level loop)
 {
     for (int32_t i = 0; i < e->count; ++i)
         if (e->sample[i].buffered && e->sample[i].place == loop) return true;
     return false;
 }
 
-void trli_mark_computed(trli_emitter *e, trli_place loop, int nroots, const int32_t *root)
+void trli_mark_computed(trli_emitter *e, trli_loop_level loop, int nroots, const int32_t *root)
 {
     memset(e->wanted, 0, (size_t)e->count * sizeof *e->wanted);
     for (int32_t i = 0; i < e->count; ++i) e->wanted[i] = e->sample[i].buffered && e->sample[i].place == loop;
@@ -72,7 +72,7 @@ void trli_mark_computed(trli_emitter *e, trli_place loop, int nroots, const int3
     }
 }
 
-static void put_wanted(trli_emitter *e, trli_place loop, int depth)
+static void put_wanted(trli_emitter *e, trli_loop_level loop, int depth)
 {
     for (int32_t o = 0; o < e->count; ++o) {
         int32_t i = e->order[o];
@@ -85,7 +85,7 @@ static void put_wanted(trli_emitter *e, trli_place loop, int depth)
 }
 
 /* The values of a loop over y or z, or of the call, that a group needs. */
-static void put_values(trli_emitter *e, trli_place loop, int32_t group, int depth)
+static void put_values(trli_emitter *e, trli_loop_level loop, int32_t group, int depth)
 {
     trli_emit_mark_needed(e, group);
     for (int32_t i = 0; i < e->count; ++i)
@@ -105,7 +105,7 @@ static void mark_row_of_ghosts(trli_emitter *e, int32_t root)
 }
 
 /* Store the row buffers that a loop fills. */
-static void put_buffer_stores(trli_emitter *e, trli_place loop, int depth)
+static void put_buffer_stores(trli_emitter *e, trli_loop_level loop, int depth)
 {
     for (int32_t o = 0; o < e->count; ++o) {
         const trli_sample *in = &e->sample[e->order[o]];
@@ -124,14 +124,14 @@ static void put_result_stores(trli_emitter *e, int32_t first, int32_t end, int d
         fprintf(e->out, "q%d[%s] = ", r - first, point);
         put_use(e, TRLI_IN_RESULT, e->root[r]);
         fputs(";\n", e->out);
-        if (!e->look) continue;
+        if (!e->check_finite) continue;
         trli_put_indent(e, depth);
         fprintf(e->out, "excess |= trl_kernel_excess(q%d[%s]);\n", r - first, point);
     }
 }
 
 /* Begin the loop over the points of a row shorter than lanes: what is wanted there. */
-static void put_short_loop(trli_emitter *e, trli_place loop, int depth)
+static void put_short_loop(trli_emitter *e, trli_loop_level loop, int depth)
 {
     trli_put_indent(e, depth);
     fputs("TRL_KERNEL_SHORT\n", e->out);
@@ -141,7 +141,7 @@ static void put_short_loop(trli_emitter *e, trli_place loop, int depth)
 }
 
 /* The loop over the points of a row: of lanes, or where it is shorter of points. It fills row buffers, or stores the results of a group. */
-static void put_row_loop(trli_emitter *e, trli_place loop, int32_t group, int depth)
+static void put_row_loop(trli_emitter *e, trli_loop_level loop, int32_t group, int depth)
 {
     const bool stores = loop == TRLI_IN_RESULT;
     const trli_group g = stores ? e->group[group] : (trli_group){.end = 0};
@@ -156,7 +156,7 @@ static void put_row_loop(trli_emitter *e, trli_place loop, int32_t group, int de
     fputs("}\n", e->out);
 }
 
-static void put_row_buffers(trli_emitter *e, trli_place loop, int depth)
+static void put_row_buffers(trli_emitter *e, trli_loop_level loop, int depth)
 {
     if (!has_row_of(e, loop)) return;
     for (int32_t o = 0; o < e->count; ++o) {
@@ -382,12 +382,12 @@ static void put_planes(trli_emitter *e)
     fputs("            for (long long k = call->lo[2]; k < call->hi[2]; ++k) {\n", e->out);
     if (e->edges)
         fprintf(e->out, "                trl_kernel_set_edges(call, x, y, end, k, %s);\n",
-                trli_goes_by_pairs(e) ? "call->turn > 1 && k + 1 < call->hi[2] ? k + 2 : k + 1" : "k + 1");
+                trli_goes_by_pairs(e) ? "call->interleave > 1 && k + 1 < call->hi[2] ? k + 2 : k + 1" : "k + 1");
     put_values(e, TRLI_IN_PLANE, TRLI_ALL_GROUPS, 4);
     put_row_buffers(e, TRLI_IN_PLANE_ROW, 4);
     fputs("                rows.z = k, rows.stop = k + 1;\n", e->out);
     if (trli_goes_by_pairs(e)) {
-        fputs("                if (call->turn > 1 && k + 1 < call->hi[2]) {\n", e->out);
+        fputs("                if (call->interleave > 1 && k + 1 < call->hi[2]) {\n", e->out);
         trli_put_group_call(e, e->ngroups, 5);
         fputs("                    ++k;\n                    continue;\n                }\n", e->out);
     }
@@ -398,8 +398,9 @@ static void put_planes(trli_emitter *e)
 
 static void put_planes_in_turn(trli_emitter *e)
 {
-    fputs("            for (long long z = call->lo[2]; z < call->hi[2]; z += call->turn) {\n"
-          "                const long long stop = call->hi[2] - z < call->turn ? call->hi[2] : z + call->turn;\n"
+    fputs("            for (long long z = call->lo[2]; z < call->hi[2]; z += call->interleave) {\n"
+          "                const long long stop = call->hi[2] - z < call->interleave ? call->hi[2] : z + "
+          "call->interleave;\n"
           "                rows.z = z, rows.stop = stop;\n",
           e->out);
     if (e->edges) fputs("                trl_kernel_set_edges(call, x, y, end, z, stop);\n", e->out);
@@ -426,7 +427,7 @@ static void put_blocks(trli_emitter *e)
             "            const long long end = call->hi[%d] - y < block ? call->hi[%d] : y + block;\n"
             "            rows.y = y, rows.end = end;\n",
             e->across, e->across, e->across, e->across);
-    e->turns = !e->by_planes ? TURNS_MOST : trli_goes_by_pairs(e) ? 2 : 1;
+    e->interleave = !e->by_planes ? INTERLEAVE_MOST : trli_goes_by_pairs(e) ? 2 : 1;
     if (e->by_planes)
         put_planes(e);
     else
@@ -485,7 +486,7 @@ static trl_err put_kernel(trli_emitter *e)
     put_blocks(e);
     fputs("    }\n", e->out);
     if (e->along == 0) fputs("    if (call->stream) trl_kernel_fence();\n", e->out);
-    if (e->look)
+    if (e->check_finite)
         fputs("    call->nonfinite = found.excess < 0 || trl_lanes_any_negative(trl_lanes_excess(found.sums));\n",
               e->out);
     fputs("}\n", e->out);

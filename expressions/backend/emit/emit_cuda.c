@@ -38,7 +38,7 @@ static void put_field(trli_emitter *e, const trli_sample *in)
     fputs(any ? "]" : "0]", e->out);
 }
 
-static void put_use(trli_emitter *e, trli_place loop, int32_t i)
+static void put_use(trli_emitter *e, trli_loop_level loop, int32_t i)
 {
     const trli_node *n = trli_sample_node(e, i);
     (void)loop;
@@ -82,7 +82,7 @@ static void put_results(trli_emitter *e)
         fprintf(e->out, "        const double r%d = ", r);
         put_use(e, TRLI_IN_RESULT, e->root[r]);
         fprintf(e->out, ";\n        *out%d = r%d;\n", r, r);
-        if (e->look) fprintf(e->out, "        excess |= trl_kernel_excess(r%d);\n", r);
+        if (e->check_finite) fprintf(e->out, "        excess |= trl_kernel_excess(r%d);\n", r);
     }
 }
 

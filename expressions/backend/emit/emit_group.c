@@ -128,7 +128,7 @@ static void put_arguments(trli_emitter *e, int32_t group)
           e->out);
     fputs(e->by_planes ? "    const long long k = rows->z;\n" : "    const long long z = rows->z, stop = rows->stop;\n",
           e->out);
-    if (e->look) fputs("    long long excess = 0;\n    trl_kernel_lanes sums = {0};\n", e->out);
+    if (e->check_finite) fputs("    long long excess = 0;\n    trl_kernel_lanes sums = {0};\n", e->out);
     put_scalars(e);
     put_inputs(e);
     for (int r = 0; r < outputs_of(e, group); ++r) put_array(e, "double", "out", r);
@@ -171,14 +171,14 @@ static trl_err no_memory(const trli_emitter *e)
 }
 
 /* Where the function of a group is noted. */
-static trli_function *function_of(const trli_emitter *e, int32_t group)
+static trli_group_function *function_of(const trli_emitter *e, int32_t group)
 {
     return &e->function[group == TRLI_SHARED ? e->ngroups + 1 : group];
 }
 
 void trli_put_constant(trli_emitter *e, const double *number)
 {
-    trli_function *const f = e->at_hand;
+    trli_group_function *const f = e->at_hand;
     int32_t c = 0;
     while (f && c < f->nconstants && f->constant[c] != number) ++c;
     if (!f || e->ngroups == 1 || c == TRLI_CONSTANTS_MOST) {
@@ -193,7 +193,7 @@ void trli_put_constant(trli_emitter *e, const double *number)
 static trl_err put_body(trli_emitter *e, int32_t group)
 {
     FILE *const out = e->out;
-    trli_function *const f = e->at_hand = function_of(e, group);
+    trli_group_function *const f = e->at_hand = function_of(e, group);
     size_t bytes;
     e->out = open_memstream(&f->body, &bytes);
     if (e->out) {
@@ -203,7 +203,7 @@ static trl_err put_body(trli_emitter *e, int32_t group)
             put_rows(e, group);
         else
             put_rows_in_turn(e, group);
-        if (e->look) fputs("    found->excess |= excess;\n    found->sums += sums;\n", e->out);
+        if (e->check_finite) fputs("    found->excess |= excess;\n    found->sums += sums;\n", e->out);
         name_for_kernel(e);
     }
     const bool written = e->out && fclose(e->out) == 0;
@@ -212,15 +212,15 @@ static trl_err put_body(trli_emitter *e, int32_t group)
     return written ? TRL_OK : no_memory(e);
 }
 
-static bool have_same_body(const trli_function *f, const trli_function *g)
+static bool have_same_body(const trli_group_function *f, const trli_group_function *g)
 {
     return f->body && g->body && f->nconstants == g->nconstants && strcmp(f->body, g->body) == 0;
 }
 
 /* Whether all that share the function have the same number. */
-static bool is_common(const trli_emitter *e, const trli_function *f, int32_t constant)
+static bool is_common(const trli_emitter *e, const trli_group_function *f, int32_t constant)
 {
-    for (const trli_function *g = e->function; g < e->function + e->ngroups + 2; ++g)
+    for (const trli_group_function *g = e->function; g < e->function + e->ngroups + 2; ++g)
         if (g->body && g->number == f->number &&
             memcmp(g->constant[constant], f->constant[constant], sizeof(double)) != 0)
             return false;
@@ -237,7 +237,7 @@ static int given_values(const trli_emitter *e)
 
 static void put_function(trli_emitter *e, int32_t group)
 {
-    const trli_function *const f = function_of(e, group);
+    const trli_group_function *const f = function_of(e, group);
     mark_needed(e, group);
     int values = given_values(e);
     fprintf(e->out,
@@ -262,7 +262,7 @@ static bool goes_by_planes(trli_emitter *e)
     for (int32_t g = 0; g < e->ngroups + trli_goes_by_pairs(e); ++g)
         if (trli_keeps_rows(e, g)) return true;
     for (int32_t i = 0; i < e->count; ++i) {
-        const trli_place p = e->sample[i].place;
+        const trli_loop_level p = e->sample[i].place;
         if ((p == TRLI_IN_PLANE || p == TRLI_IN_PLANE_ROW) && !trli_is_leaf(trli_sample_node(e, i))) return true;
     }
     return false;
@@ -291,7 +291,7 @@ trl_err trli_put_groups(trli_emitter *e)
     const int32_t n = list_groups(e, list);
     for (int32_t at = 0; at < n; ++at) {
         TRL_TRY(put_body(e, list[at]));
-        trli_function *const f = function_of(e, list[at]);
+        trli_group_function *const f = function_of(e, list[at]);
         int32_t same = 0;
         while (!have_same_body(f, function_of(e, list[same]))) ++same;
         f->number = same < at ? function_of(e, list[same])->number : functions++;
@@ -336,7 +336,7 @@ static void put_element(trli_emitter *e, const char *type, const char *name, int
 }
 
 /* Values, and the numbers that others which share the function have others for. */
-static void put_values(trli_emitter *e, const trli_function *f, int *n)
+static void put_values(trli_emitter *e, const trli_group_function *f, int *n)
 {
     for (int32_t o = 0; o < e->count; ++o)
         if (is_given_value(e, e->order[o])) put_element(e, "const double", "v", o, n);
@@ -350,7 +350,7 @@ static void put_values(trli_emitter *e, const trli_function *f, int *n)
 
 void trli_put_group_call(trli_emitter *e, int32_t group, int depth)
 {
-    const trli_function *const f = function_of(e, group);
+    const trli_group_function *const f = function_of(e, group);
     const int *fields;
     const int ninputs = trli_kernel_inputs(e->kernel, &fields);
     int n = 0;

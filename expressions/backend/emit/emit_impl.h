@@ -30,21 +30,21 @@ typedef struct trli_emit_layer {
 } trli_emit_layer;
 
 typedef struct trli_emit_request {
-    unsigned without;          /* TRL_PASS_... */
+    unsigned disabled_passes;  /* TRL_PASS_... */
     const trli_kernel *kernel; /* of the roots */
     int nroots;
     const trli_value *roots;
-    bool look;   /* note values that are not finite */
-    bool edges;  /* have ghosts set before the rows beside them are computed (trl_kernel_call.set_edges) */
-    bool thin;   /* CPU, 2-D and more: for boxes of few points along x: the inner loop goes along y */
-    int nlayers; /* CPU: ghosts that the kernel computes itself */
+    bool check_finite; /* note values that are not finite */
+    bool edges;        /* have ghosts set before the rows beside them are computed (trl_kernel_call.set_edges) */
+    bool thin;         /* CPU, 2-D and more: for boxes of few points along x: the inner loop goes along y */
+    int nlayers;       /* CPU: ghosts that the kernel computes itself */
     const trli_emit_layer *layer;
 } trli_emit_request;
 
 typedef struct trli_emitted {
     char *text; /* the caller's to free; NULL: the kernel is one that only the interpreter runs, and `why` says why */
     const char *why;
-    int turns; /* the most planes that it takes in turn */
+    int interleave; /* the most planes that it takes in turn */
 } trli_emitted;
 
 /* The text of a kernel that computes the roots as trli_kernel_evaluate does, to the bit; trli_kernel_prelude has to precede it. Fails with
@@ -56,7 +56,7 @@ TRL_NODISCARD trl_err trli_emit_kernel(const trli_dialect *dialect, const trli_i
 
 /* The loop that computes a sample: by the axes on which it varies. Rows go along x, or in thin boxes along y; below, x is that axis and y
  * the other one. */
-typedef enum trli_place {
+typedef enum trli_loop_level {
     TRLI_IN_CALL,      /* none */
     TRLI_IN_ROW_X,     /* x */
     TRLI_IN_PLANE,     /* z */
@@ -64,7 +64,7 @@ typedef enum trli_place {
     TRLI_IN_ROW,       /* y, or y and z */
     TRLI_IN_POINT,     /* x and y, or all */
     TRLI_IN_RESULT /* none is computed there: the loops over points that store results, after that of what they share */
-} trli_place;
+} trli_loop_level;
 
 /* A node of the walk at an offset from the point that the kernel computes. */
 typedef struct trli_sample {
@@ -73,7 +73,7 @@ typedef struct trli_sample {
     int16_t end;      /* 0: from the point; 1 + 2 * input + side: along x from that end of the input's row */
     int32_t next;     /* another one of the same node; -1: none */
     int32_t arg[3];
-    trli_place place;
+    trli_loop_level place;
     int cost;
     bool buffered;   /* kept in a row buffer */
     int32_t groups;  /* of results that need it */
@@ -112,24 +112,24 @@ typedef struct trli_group {
 } trli_group;
 
 /* The function that computes the rows of a group. */
-typedef struct trli_function {
+typedef struct trli_group_function {
     char *body;         /* NULL: the group has none of its own */
     int32_t nconstants; /* numbers of the group, which others with the same body may have others for */
     const double *constant[TRLI_CONSTANTS_MOST]; /* in the order of their appearance */
     int32_t number;                              /* in its name, and that of those which share it */
-} trli_function;
+} trli_group_function;
 
 struct trli_emitter {
     const trli_dialect *dialect;
     const trli_ir *ir;
     const trli_walk *walk;
-    unsigned without;
+    unsigned disabled_passes;
     const trli_kernel *kernel;
     int nroots;
     const trli_value *roots;
     int nlayers;
     const trli_emit_layer *layer;
-    bool look, edges;
+    bool check_finite, edges;
     int along, across; /* axes: of rows, and of the rows of a plane */
     FILE *out;
     int nresults;  /* nroots, or those of two planes, one after the other */
@@ -147,11 +147,11 @@ struct trli_emitter {
     trli_row_pointer *pointer;
     trli_ghosts *ghosts;
     int32_t nghosts;
-    int32_t ends, sides;     /* samples from there on: only of ghosts beyond ends of rows; beyond other sides */
-    int turns;               /* the most planes that the kernel takes in turn */
-    bool by_planes;          /* each group's rows of one plane after the other's, not of some planes in turn */
-    trli_function *function; /* by group, then that of pairs of planes and that of what groups share */
-    trli_function *at_hand;  /* whose body is written; NULL: none */
+    int32_t ends, sides;           /* samples from there on: only of ghosts beyond ends of rows; beyond other sides */
+    int interleave;                /* the most planes that the kernel takes in turn */
+    bool by_planes;                /* each group's rows of one plane after the other's, not of some planes in turn */
+    trli_group_function *function; /* by group, then that of pairs of planes and that of what groups share */
+    trli_group_function *at_hand;  /* whose body is written; NULL: none */
     int32_t npointers, nbuffers, nshared; /* nshared: of the row buffers, those of what groups share */
 };
 
@@ -185,7 +185,7 @@ static inline bool trli_goes_by_pairs(const trli_emitter *e)
     return e->nresults > e->nroots;
 }
 
-static inline bool trli_is_row(trli_place p)
+static inline bool trli_is_row(trli_loop_level p)
 {
     return p == TRLI_IN_ROW_X || p == TRLI_IN_PLANE_ROW;
 }
@@ -207,7 +207,7 @@ static inline bool trli_is_outer(const trli_emitter *e, int32_t i)
 /* ---- emit_text.c ---- */
 
 /* A sample as an operand inside of a loop. */
-typedef void trli_put_operand(trli_emitter *e, trli_place loop, int32_t i);
+typedef void trli_put_operand(trli_emitter *e, trli_loop_level loop, int32_t i);
 
 struct trli_dialect {
     trl_err (*put_kernel)(trli_emitter *e); /* all of the text. Fails with MEMORY. */
@@ -220,22 +220,22 @@ struct trli_dialect {
 /* Whether an operation is a call of a function of trl_functions_body.h or trl_limiter_body.h. */
 bool trli_is_function(const trli_node *n);
 /* The call for a sample, of the function whose name has the suffix. */
-void trli_put_call(trli_emitter *e, trli_place loop, int32_t i, const char *suffix, trli_put_operand *put_operand);
+void trli_put_call(trli_emitter *e, trli_loop_level loop, int32_t i, const char *suffix, trli_put_operand *put_operand);
 /* The definitions on lanes of the functions that the kernel calls. */
 void trli_put_definitions(trli_emitter *e);
 /* Text with operands of a sample in place of $0, $1, $2. */
-void trli_put_form(trli_emitter *e, trli_place loop, int32_t i, const char *form, trli_put_operand *put_operand);
+void trli_put_form(trli_emitter *e, trli_loop_level loop, int32_t i, const char *form, trli_put_operand *put_operand);
 void trli_put_indent(trli_emitter *e, int depth);
 void trli_put_number(trli_emitter *e, double number);
 /* The operation that computes a sample from the place of the point, or those of lanes. */
 void trli_put_point(trli_emitter *e, bool lanes, int32_t i);
 /* The operation that computes a sample, no leaf, inside of a loop. */
-void trli_put_operation(trli_emitter *e, trli_place loop, int32_t i);
+void trli_put_operation(trli_emitter *e, trli_loop_level loop, int32_t i);
 
 /* ---- emit.c ---- */
 
 /* Mark what a loop over x has to compute: everything its results need that no outer loop provides. */
-void trli_mark_computed(trli_emitter *e, trli_place loop, int nroots, const int32_t *root);
+void trli_mark_computed(trli_emitter *e, trli_loop_level loop, int nroots, const int32_t *root);
 /* Read a field's sample that may lie beyond the end of its row. */
 void trli_put_beyond(trli_emitter *e, bool lanes, const trli_sample *in);
 /* Ask for the lines ahead of the inputs that a group is the first to read. */
@@ -265,7 +265,7 @@ bool trli_keeps_rows(trli_emitter *e, int32_t group);
 /* Before the loop over the rows: room for what rows keep for the next one. */
 void trli_put_kept(trli_emitter *e, int32_t group, int depth);
 /* The loop over the points of rows that are not shorter than the lanes: it fills the row buffers of its place, or stores the results of a group. */
-void trli_put_lanes_loop(trli_emitter *e, trli_place loop, int32_t group, int depth);
+void trli_put_lanes_loop(trli_emitter *e, trli_loop_level loop, int32_t group, int depth);
 /* The same, of a loop that fills the row of ghosts of that name. */
 void trli_put_lanes_fill(trli_emitter *e, int32_t root, int32_t name, int depth);
 

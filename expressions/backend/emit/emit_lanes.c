@@ -22,7 +22,7 @@ static bool is_lanes(const trli_emitter *e, int32_t i)
 }
 
 /* How a sample is read by a loop over lanes. */
-static void put_lanes(trli_emitter *e, trli_place loop, int32_t i)
+static void put_lanes(trli_emitter *e, trli_loop_level loop, int32_t i)
 {
     const trli_sample *in = &e->sample[i];
     if (!is_lanes(e, i)) {
@@ -67,7 +67,7 @@ static bool is_comparison(int op)
     return op == TRLI_OP_LT || op == TRLI_OP_LE || op == TRLI_OP_EQ || op == TRLI_OP_NE;
 }
 
-static void put_lanes_operation(trli_emitter *e, trli_place loop, int32_t i)
+static void put_lanes_operation(trli_emitter *e, trli_loop_level loop, int32_t i)
 {
     const trli_sample *in = &e->sample[i];
     const int op = trli_sample_node(e, i)->op;
@@ -107,7 +107,7 @@ static bool is_computed(const trli_emitter *e, int32_t i)
 static int32_t find_ahead(const trli_emitter *e, int32_t i, int axis)
 {
     const trli_sample *in = &e->sample[i];
-    if (e->without & TRL_PASS_CARRYING) return -1;
+    if (e->disabled_passes & TRL_PASS_CARRYING) return -1;
     if (in->place != TRLI_IN_POINT || in->cost < CARRY_COST || e->along != 0) return -1;
     for (int32_t k = e->first[in->node]; k >= 0; k = e->sample[k].next) {
         const int8_t *at = e->sample[k].offset;
@@ -167,7 +167,7 @@ void trli_put_kept(trli_emitter *e, int32_t group, int depth)
     }
 }
 
-static void put_lanes_value(trli_emitter *e, trli_place loop, int32_t i, int depth)
+static void put_lanes_value(trli_emitter *e, trli_loop_level loop, int32_t i, int depth)
 {
     trli_put_indent(e, depth);
     fprintf(e->out, "const trl_kernel_lanes v%d = ", e->number[i]);
@@ -389,14 +389,14 @@ static void put_lanes_results(trli_emitter *e, trli_group g, bool aligned, int d
     for (int32_t r = g.first; r < g.end; ++r) {
         trli_put_indent(e, depth);
         if (e->along == 0)
-            fprintf(e->out, "trl_kernel_put(q%d + i, past%s, ", r - g.first,
+            fprintf(e->out, "trl_kernel_put(q%d + i, streaming%s, ", r - g.first,
                     aligned ? "" : " && i % TRL_KERNEL_LANES == 0");
         else
             fprintf(e->out, "trl_kernel_scatter(q%d + i * out%d_y, out%d_y, ", r - g.first, r - g.first, r - g.first);
         put_lanes(e, TRLI_IN_RESULT, e->root[r]);
         fputs(");\n", e->out);
     }
-    if (!e->look) return;
+    if (!e->check_finite) return;
     trli_put_indent(e, depth);
     for (int32_t r = g.first; r < g.end; ++r) {
         fputs(r == g.first ? "sums += " : " + ", e->out);
@@ -405,7 +405,7 @@ static void put_lanes_results(trli_emitter *e, trli_group g, bool aligned, int d
     fputs(";\n", e->out);
 }
 
-static void put_lanes_buffers(trli_emitter *e, trli_place loop, int depth)
+static void put_lanes_buffers(trli_emitter *e, trli_loop_level loop, int depth)
 {
     for (int32_t o = 0; o < e->count; ++o) {
         const trli_sample *in = &e->sample[e->order[o]];
@@ -418,13 +418,13 @@ static void put_lanes_buffers(trli_emitter *e, trli_place loop, int depth)
 static void put_alignment(trli_emitter *e, trli_group g, int depth)
 {
     trli_put_indent(e, depth);
-    fputs("int past = call->stream", e->out);
+    fputs("int streaming = call->stream", e->out);
     for (int32_t q = 0; q < g.end - g.first; ++q) fprintf(e->out, " && trl_kernel_is_aligned(q%d)", q);
     fputs(";\n", e->out);
 }
 
 /* Mark what a loop fills rows with; nothing of it is taken from the iteration before. */
-static void find_filled(trli_emitter *e, trli_place loop, int nroots, const int32_t *root)
+static void find_filled(trli_emitter *e, trli_loop_level loop, int nroots, const int32_t *root)
 {
     trli_mark_computed(e, loop, nroots, root);
     for (int32_t i = 0; i < e->count; ++i) {
@@ -436,7 +436,7 @@ static void find_filled(trli_emitter *e, trli_place loop, int nroots, const int3
 }
 
 /* What the lanes of one place compute of what they have read. */
-static void put_lanes_point(trli_emitter *e, trli_place loop, int32_t group, bool aligned, int depth)
+static void put_lanes_point(trli_emitter *e, trli_loop_level loop, int32_t group, bool aligned, int depth)
 {
     for (int32_t o = 0; o < e->count; ++o) {
         const int32_t i = e->order[o];
@@ -451,7 +451,7 @@ static void put_lanes_point(trli_emitter *e, trli_place loop, int32_t group, boo
 }
 
 /* Lanes at one place of a row. */
-static void put_lanes_at(trli_emitter *e, trli_place loop, int32_t group, beyond what, int depth)
+static void put_lanes_at(trli_emitter *e, trli_loop_level loop, int32_t group, beyond what, int depth)
 {
     if (loop == TRLI_IN_RESULT && e->along == 0) trli_put_fetches(e, group, depth);
     put_reads(e, "const trl_kernel_lanes ", what, depth);
@@ -467,7 +467,7 @@ static bool may_near_end(const trli_emitter *e)
 }
 
 /* The loop over lanes, without a branch; those that may read beyond an end of the row go by themselves before and after it. */
-static void put_loop_inside(trli_emitter *e, trli_place loop, int32_t group, int depth)
+static void put_loop_inside(trli_emitter *e, trli_loop_level loop, int32_t group, int depth)
 {
     const bool ends = reads_beyond(e), again = ends && may_near_end(e);
     trli_put_indent(e, depth);
@@ -481,7 +481,7 @@ static void put_loop_inside(trli_emitter *e, trli_place loop, int32_t group, int
     }
     if (again) {
         trli_put_indent(e, depth);
-        fprintf(e->out, "for (;; i = last%s) {\n", loop == TRLI_IN_RESULT ? ", past = 0" : "");
+        fprintf(e->out, "for (;; i = last%s) {\n", loop == TRLI_IN_RESULT ? ", streaming = 0" : "");
     }
     trli_put_indent(e, depth + again);
     fputs("for (; i <= last; i += TRL_KERNEL_LANES) {\n", e->out);
@@ -496,7 +496,7 @@ static void put_loop_inside(trli_emitter *e, trli_place loop, int32_t group, int
 }
 
 /* The last lanes of a row overlap those before; shorter rows go point by point. */
-void trli_put_lanes_loop(trli_emitter *e, trli_place loop, int32_t group, int depth)
+void trli_put_lanes_loop(trli_emitter *e, trli_loop_level loop, int32_t group, int depth)
 {
     const bool stores = loop == TRLI_IN_RESULT, streams = stores && e->along == 0;
     if (stores)

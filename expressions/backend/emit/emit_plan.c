@@ -215,7 +215,7 @@ static void put_in_order(trli_emitter *e)
 
 /* ---- where and how ---- */
 
-static trli_place place_of(const trli_emitter *e, const trli_sample *in, const trli_node *n)
+static trli_loop_level place_of(const trli_emitter *e, const trli_sample *in, const trli_node *n)
 {
     const unsigned all = (1u << e->ir->grid->dim) - 1, along = in->end == 0 ? n->varies >> e->along & 1 : 0;
     const unsigned varies = (n->varies & 4) | (n->varies >> e->across & 1) << 1 | along;
@@ -225,7 +225,7 @@ static trli_place place_of(const trli_emitter *e, const trli_sample *in, const t
 }
 
 /* What only ghosts need goes with their rows: no plane waits for it. */
-static trli_place place_of_ghosts(trli_place p)
+static trli_loop_level place_of_ghosts(trli_loop_level p)
 {
     return p == TRLI_IN_PLANE ? TRLI_IN_ROW : p == TRLI_IN_PLANE_ROW ? TRLI_IN_POINT : p;
 }
@@ -276,7 +276,7 @@ static void find_places(trli_emitter *e)
         const trli_node *n = trli_sample_node(e, e->order[o]);
         in->place = place_of(e, in, n);
         if (e->order[o] >= e->ends) in->place = place_of_ghosts(in->place);
-        if (e->without & TRL_PASS_HOISTING && trli_op_operands(n->op) > 0) in->place = TRLI_IN_POINT;
+        if (e->disabled_passes & TRL_PASS_HOISTING && trli_op_operands(n->op) > 0) in->place = TRLI_IN_POINT;
         in->cost = own_cost(n);
         for (int a = 0; a < 3 && in->arg[a] >= 0; ++a) in->cost = capped(in->cost + e->sample[in->arg[a]].cost);
     }
@@ -377,7 +377,7 @@ static void group_results(trli_emitter *e)
 {
     for (int32_t r = 0; r < e->nroots; ++r) {
         const bool full = r > 0 && rows_of(e, e->group[e->ngroups - 1].first, r + 1) > ROWS_MOST;
-        if (r == 0 || (full && !(e->without & TRL_PASS_GROUPS))) e->group[e->ngroups++].first = r;
+        if (r == 0 || (full && !(e->disabled_passes & TRL_PASS_GROUPS))) e->group[e->ngroups++].first = r;
         e->group[e->ngroups - 1].end = r + 1;
     }
     for (int32_t g = 0; g < e->ngroups; ++g) {
@@ -481,7 +481,7 @@ done:
 static bool is_worth_pairs(trli_emitter *e)
 {
     bool both = false;
-    if (!e->dialect->pairs || e->without & TRL_PASS_PAIRS || e->ir->grid->dim < 3 || e->ngroups > 1 ||
+    if (!e->dialect->pairs || e->disabled_passes & TRL_PASS_PAIRS || e->ir->grid->dim < 3 || e->ngroups > 1 ||
         e->ends > PAIR_MOST)
         return false;
     for (int32_t i = 0; i < e->ends; ++i) {

@@ -140,7 +140,7 @@ void trli_put_definitions(trli_emitter *e)
     }
 }
 
-void trli_put_form(trli_emitter *e, trli_place loop, int32_t i, const char *form, trli_put_operand *put_operand)
+void trli_put_form(trli_emitter *e, trli_loop_level loop, int32_t i, const char *form, trli_put_operand *put_operand)
 {
     for (; *form; ++form) {
         if (*form == '$')
@@ -150,7 +150,7 @@ void trli_put_form(trli_emitter *e, trli_place loop, int32_t i, const char *form
     }
 }
 
-void trli_put_call(trli_emitter *e, trli_place loop, int32_t i, const char *suffix, trli_put_operand *put_operand)
+void trli_put_call(trli_emitter *e, trli_loop_level loop, int32_t i, const char *suffix, trli_put_operand *put_operand)
 {
     static const char *const forms_of[] = {"($0)", "($0, $1)", "($0, $1, $2)"};
     const trli_node *n = trli_sample_node(e, i);
@@ -159,7 +159,7 @@ void trli_put_call(trli_emitter *e, trli_place loop, int32_t i, const char *suff
     trli_put_form(e, loop, i, forms_of[trli_op_operands(n->op) - 1], put_operand);
 }
 
-void trli_put_operation(trli_emitter *e, trli_place loop, int32_t i)
+void trli_put_operation(trli_emitter *e, trli_loop_level loop, int32_t i)
 {
     const trli_node *n = trli_sample_node(e, i);
     if (trli_op_operands(n->op) == 0)
@@ -188,17 +188,17 @@ trl_err trli_emit_kernel(const trli_dialect *dialect, const trli_ir *ir, trli_wa
     trli_emitter e = {.dialect = dialect,
                       .ir = ir,
                       .walk = walk,
-                      .without = request->without,
+                      .disabled_passes = request->disabled_passes,
                       .kernel = request->kernel,
                       .nroots = request->nroots,
                       .roots = request->roots,
                       .nlayers = request->nlayers,
                       .layer = request->layer,
-                      .look = request->look,
+                      .check_finite = request->check_finite,
                       .edges = request->edges,
                       .along = request->thin ? 1 : 0,
                       .across = request->thin ? 0 : 1,
-                      .turns = 1};
+                      .interleave = 1};
     size_t bytes = 0;
     trl_err err = TRL_OK;
     *emitted = (trli_emitted){.text = NULL};
@@ -211,7 +211,7 @@ trl_err trli_emit_kernel(const trli_dialect *dialect, const trli_ir *ir, trli_wa
         goto done;
     }
     TRL_TRY(dialect->put_kernel(&e));
-    emitted->turns = e.turns;
+    emitted->interleave = e.interleave;
 done:
     if (e.out && (fclose(e.out) != 0 || err != TRL_OK)) {
         free(emitted->text);

@@ -35,10 +35,11 @@ struct trl_kernel_call {
     const trl_kernel_grid *grid;
     long long lo[3], hi[3];
     long long block; /* rows of y that are swept together through all z */
-    long long turn;  /* planes whose rows are taken in turn; some kernels take two at once if it is above 1, or one */
-    int stream;      /* store past the caches */
-    int ahead;       /* rows by which inputs are asked for early; 0: not */
-    long long nonfinite; /* result: not 0 if an output is infinite or NaN, of kernels that look */
+    long long
+        interleave; /* planes whose rows are taken in turn; some kernels take two at once if it is above 1, or one */
+    int stream;     /* store past the caches */
+    int ahead;      /* rows by which inputs are asked for early; 0: not */
+    long long nonfinite; /* result: not 0 if an output is infinite or NaN, of kernels that check for that */
     /* Of kernels that ask for it: sets the ghosts beside the rows y <= j < y_end of planes z <= k < z_end before these are computed; NULL:
      * they are set. */
     void (*set_edges)(const trl_kernel_call *call, long long y, long long y_end, long long z, long long z_end);
@@ -115,7 +116,7 @@ typedef struct trl_kernel_launch {
     trl_kernel_grid grid;
     long long lo[3], hi[3];
     long long planes;
-    int *nonfinite; /* set to 1 if an output is infinite or NaN, by kernels that look */
+    int *nonfinite; /* set to 1 if an output is infinite or NaN, by kernels that check for that */
 } trl_kernel_launch;
 
 #ifdef __CUDACC__
@@ -389,7 +390,7 @@ TRL_BODY int trl_lanes_any_negative(trl_kernel_bits x)
     return any < 0;
 }
 
-TRL_BODY void trl_kernel_store_past(double *out, trl_kernel_lanes value)
+TRL_BODY void trl_kernel_stream(double *out, trl_kernel_lanes value)
 {
 #if defined(__clang__)
     __builtin_nontemporal_store(value, (trl_kernel_lanes *)out);
@@ -409,11 +410,11 @@ TRL_BODY int trl_kernel_is_aligned(const double *at)
     return (unsigned long long)at % sizeof(trl_kernel_lanes) == 0;
 }
 
-/* past: past the caches; then on whole lines. */
-TRL_BODY void trl_kernel_put(double *out, int past, trl_kernel_lanes value)
+/* streaming: past the caches; then on whole lines. */
+TRL_BODY void trl_kernel_put(double *out, int streaming, trl_kernel_lanes value)
 {
-    if (past)
-        trl_kernel_store_past(out, value);
+    if (streaming)
+        trl_kernel_stream(out, value);
     else
         *(trl_kernel_loose *)out = value;
 }

@@ -15,7 +15,7 @@ enum { TILE_ROW = 512, TILE_MIN = 1024, TILE_MAX = 8192, CACHE_DOUBLES = 4096 };
 /* One instruction on the present tile. */
 typedef struct bound {
     trli_row row; /* NULL: a function, a limiter, or values of the point alone */
-    trli_block block;
+    trli_row_block block;
     ptrdiff_t planes, out_plane, arg_plane[TRLI_OPERANDS];
     double *out; /* on the tile that the bindings were made for; and which array moves it from there */
     const double *arg[TRLI_OPERANDS];
@@ -104,7 +104,7 @@ static view view_array(const trl_array *array, const trl_box *tile, const int8_t
     return v;
 }
 
-static view view_register(const frame *f, const trli_operand *o)
+static view view_register(const frame *f, const trli_argument *o)
 {
     view v = {.at = f->registers + (size_t)o->index * f->kernel->register_doubles};
     ptrdiff_t stride = 1;
@@ -123,22 +123,22 @@ static bool passes_caches(const frame *f)
     return f->run->strains_caches && !f->kernel->reads_roots;
 }
 
-static view view_operand(const frame *f, const trli_operand *o)
+static view view_operand(const frame *f, const trli_argument *o)
 {
     view v;
     switch (o->kind) {
-    case TRLI_OPERAND_CONSTANT:
+    case TRLI_ARGUMENT_CONSTANT:
         return (view){.at = &f->kernel->constant[o->index]};
-    case TRLI_OPERAND_SCALAR:
+    case TRLI_ARGUMENT_SCALAR:
         return (view){.at = (double *)&f->run->scalar[o->index]};
-    case TRLI_OPERAND_REGISTER:
+    case TRLI_ARGUMENT_REGISTER:
         return view_register(f, o);
-    case TRLI_OPERAND_FIELD:
+    case TRLI_ARGUMENT_FIELD:
         v = view_array(&f->run->input[o->index], &f->tile, o->shift);
         v.array = 1 + o->index;
         return v;
     default:
-        if (passes_caches(f)) return view_register(f, &(trli_operand){.index = f->kernel->nregisters, .varies = 7});
+        if (passes_caches(f)) return view_register(f, &(trli_argument){.index = f->kernel->nregisters, .varies = 7});
         v = view_array(&f->run->output[o->index], &f->tile, o->shift);
         v.array = 1 + f->kernel->nfields + o->index;
         return v;
@@ -163,7 +163,7 @@ static double *first_of_region(const view *v, const trl_box *r)
 }
 
 /* Rows that follow each other in memory, in the result and in all operands, are one long row. */
-static void join_rows(trli_block *block, int operands)
+static void join_rows(trli_row_block *block, int operands)
 {
     bool joined = block->out_step == block->n;
     for (int o = 0; o < operands; ++o) joined &= block->arg_step[o] == (block->broadcast >> o & 1 ? 0 : block->n);
@@ -176,9 +176,9 @@ static void bind(const frame *f, const trli_instruction *in, bound *b)
 {
     trl_box r = instruction_region(in, &f->tile);
     view out = view_operand(f, &in->target);
-    trli_block *block = &b->block;
+    trli_row_block *block = &b->block;
     *b = (bound){.planes = r.hi[2] - r.lo[2], .out_plane = out.stride[2], .out_array = out.array};
-    *block = (trli_block){.n = r.hi[0] - r.lo[0], .rows = r.hi[1] - r.lo[1], .out_step = out.stride[1]};
+    *block = (trli_row_block){.n = r.hi[0] - r.lo[0], .rows = r.hi[1] - r.lo[1], .out_step = out.stride[1]};
     b->out = first_of_region(&out, &r);
     for (int o = 0; o < in->operands; ++o) {
         const view arg = view_operand(f, &in->operand[o]);
@@ -198,7 +198,7 @@ static void bind(const frame *f, const trli_instruction *in, bound *b)
 static bool reads_fields(const trli_instruction *in)
 {
     bool reads = false;
-    for (int o = 0; o < in->operands; ++o) reads |= in->operand[o].kind == TRLI_OPERAND_FIELD;
+    for (int o = 0; o < in->operands; ++o) reads |= in->operand[o].kind == TRLI_ARGUMENT_FIELD;
     return reads;
 }
 
@@ -272,7 +272,7 @@ static const double *fetched(const frame *f, const bound *b, const trl_box *tile
 
 static void run_rows(const trli_instruction *in, bound *b, const ptrdiff_t *moved)
 {
-    trli_block *block = &b->block;
+    trli_row_block *block = &b->block;
     block->out = b->out + moved[b->out_array];
     for (int o = 0; o < TRLI_OPERANDS; ++o) block->arg[o] = b->arg[o] + moved[b->arg_array[o]];
     for (ptrdiff_t plane = 0; plane < b->planes; ++plane) {
@@ -334,7 +334,7 @@ static bool run_tile(frame *f, const trl_box *tile)
             run_rows(in, b, f->moved);
         else
             run_points(in, b, f, tile);
-        if (in->target.kind == TRLI_OPERAND_OUTPUT && passes_caches(f)) finite &= store(f, in, b, tile);
+        if (in->target.kind == TRLI_ARGUMENT_OUTPUT && passes_caches(f)) finite &= store(f, in, b, tile);
     }
     return finite;
 }

@@ -91,20 +91,20 @@ enum { TRLI_OPERANDS = 8 }; /* of one operation, at most */
 /* Rows of one operation: out[i] = op(arg[0][i], arg[1][i], ...) for 0 <= i < n, `rows` times, each pointer moving on
  * by its own step from row to row. out may be one of the operands, element by element. Operands that the operation lacks
  * point to any value. With each row some lines of memory are asked for that later blocks read. */
-typedef struct trli_block {
+typedef struct trli_row_block {
     double *out;
     const double *arg[TRLI_OPERANDS], *fetch;
     ptrdiff_t n, rows, out_step, arg_step[TRLI_OPERANDS], fetch_step;
     int fetch_lines;
     unsigned broadcast; /* operands, as bits, that are one value for a whole row */
-} trli_block;
-typedef void (*trli_row)(const trli_block *block);
+} trli_row_block;
+typedef void (*trli_row)(const trli_row_block *block);
 /* The loop of an operation (trli_op or trli_chain); `broadcast` means nothing for a scaled chain. FUNCTION* and LIMIT have none of their own, NULL: see trli_row_indexed. */
 trli_row trli_row_find(int op, unsigned broadcast);
 /* The operands of a scaled chain that are scales, as bits; 0 for every other operation. */
 unsigned trli_row_scales(int op);
 /* The operations with an index: a function of the table or a limiter. */
-void trli_row_indexed(int op, int index, const trli_block *block);
+void trli_row_indexed(int op, int index, const trli_row_block *block);
 
 /* Whether no value of some rows is infinite or NaN. */
 bool trli_rows_finite(const double *values, ptrdiff_t n, ptrdiff_t rows, ptrdiff_t step);

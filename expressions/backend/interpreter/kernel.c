@@ -52,12 +52,12 @@ typedef struct translation {
     const trli_walk *walk;
     trli_kernel *kernel;
     trl_offsets *hull;
-    int32_t *uses;       /* readers within the walk, and roots */
-    int32_t *last;       /* last instruction that reads the node's register */
-    int32_t *made;       /* the node's instruction, or -1 */
-    bool *absorbed;      /* that is part of another instruction */
-    trli_operand *where; /* where the node's value is found */
-    int32_t *output;     /* root number the node is written to, or -1 */
+    int32_t *uses;        /* readers within the walk, and roots */
+    int32_t *last;        /* last instruction that reads the node's register */
+    int32_t *made;        /* the node's instruction, or -1 */
+    bool *absorbed;       /* that is part of another instruction */
+    trli_argument *where; /* where the node's value is found */
+    int32_t *output;      /* root number the node is written to, or -1 */
 } translation;
 
 static const trli_node *node_at(const translation *t, int32_t i)
@@ -175,18 +175,18 @@ static bool make_view(translation *t, int32_t i)
 {
     const trli_node *n = node_at(t, i);
     trli_kernel *k = t->kernel;
-    trli_operand *w = &t->where[i];
+    trli_argument *w = &t->where[i];
     switch (n->op) {
     case TRLI_OP_CONSTANT:
-        *w = (trli_operand){.kind = TRLI_OPERAND_CONSTANT, .index = k->nconstants};
+        *w = (trli_argument){.kind = TRLI_ARGUMENT_CONSTANT, .index = k->nconstants};
         k->constant[k->nconstants++] = n->number;
         return true;
     case TRLI_OP_SCALAR:
-        *w = (trli_operand){.kind = TRLI_OPERAND_SCALAR, .index = n->index};
+        *w = (trli_argument){.kind = TRLI_ARGUMENT_SCALAR, .index = n->index};
         k->scalar[k->nscalars++] = n->index;
         return true;
     case TRLI_OP_FIELD:
-        *w = (trli_operand){.kind = TRLI_OPERAND_FIELD, .index = k->nfields};
+        *w = (trli_argument){.kind = TRLI_ARGUMENT_FIELD, .index = k->nfields};
         k->field[k->nfields++] = n->index;
         return true;
     case TRLI_OP_SHIFT:
@@ -247,7 +247,7 @@ static void find_operands(const translation *t, trli_instruction *in)
     }
 }
 
-static bool same_points(const trli_instruction *in, const trli_operand *o)
+static bool same_points(const trli_instruction *in, const trli_argument *o)
 {
     static const int8_t none[3] = {0, 0, 0};
     return o->varies == in->varies && memcmp(&o->hull, &in->hull, sizeof o->hull) == 0 &&
@@ -259,8 +259,8 @@ static int32_t register_in_place(const translation *t, int i)
 {
     const trli_instruction *in = &t->kernel->instruction[i];
     for (int o = 0; o < in->operands; ++o) {
-        const trli_operand *own = &in->operand[o];
-        bool fits = own->kind == TRLI_OPERAND_REGISTER && t->last[owner_of(t, in->source[o])] == i;
+        const trli_argument *own = &in->operand[o];
+        bool fits = own->kind == TRLI_ARGUMENT_REGISTER && t->last[owner_of(t, in->source[o])] == i;
         for (int other = 0; fits && other < in->operands; ++other)
             if (in->operand[other].kind == own->kind && in->operand[other].index == own->index)
                 fits = same_points(in, &in->operand[other]);
@@ -280,22 +280,22 @@ static trl_err deal_registers(translation *t, int32_t *free_list)
         trli_instruction *in = &k->instruction[i];
         find_operands(t, in);
         for (int o = 0; o < in->operands; ++o)
-            if (in->operand[o].kind == TRLI_OPERAND_NONE)
+            if (in->operand[o].kind == TRLI_ARGUMENT_NONE)
                 return trl_fail(t->ir->ctx, TRL_ERR_BUG, NULL, "a kernel reads a value that it does not compute");
         int32_t taken = in->output < 0 ? register_in_place(t, i) : -1;
         if (in->output >= 0)
-            in->target = (trli_operand){.kind = TRLI_OPERAND_OUTPUT, .index = in->output};
+            in->target = (trli_argument){.kind = TRLI_ARGUMENT_OUTPUT, .index = in->output};
         else
-            in->target = (trli_operand){.kind = TRLI_OPERAND_REGISTER,
-                                        .index = taken >= 0 ? taken
-                                                 : nfree    ? free_list[--nfree]
-                                                            : k->nregisters++,
-                                        .varies = in->varies,
-                                        .hull = in->hull};
+            in->target = (trli_argument){.kind = TRLI_ARGUMENT_REGISTER,
+                                         .index = taken >= 0 ? taken
+                                                  : nfree    ? free_list[--nfree]
+                                                             : k->nregisters++,
+                                         .varies = in->varies,
+                                         .hull = in->hull};
         t->where[in->node] = in->target;
         for (int o = 0; o < in->operands; ++o) {
             int32_t owner = owner_of(t, in->source[o]);
-            if (t->where[owner].kind != TRLI_OPERAND_REGISTER || t->last[owner] != i) continue;
+            if (t->where[owner].kind != TRLI_ARGUMENT_REGISTER || t->last[owner] != i) continue;
             if (t->where[owner].index != taken) free_list[nfree++] = t->where[owner].index;
             t->last[owner] = -1; /* the same operand twice is freed once */
         }
@@ -309,8 +309,8 @@ static void collect_reads(translation *t)
     for (int i = 0; i < k->ninstructions; ++i) {
         const trli_instruction *in = &k->instruction[i];
         for (int o = 0; o < in->operands; ++o) {
-            k->reads_roots |= in->operand[o].kind == TRLI_OPERAND_OUTPUT;
-            if (in->operand[o].kind != TRLI_OPERAND_FIELD) continue;
+            k->reads_roots |= in->operand[o].kind == TRLI_ARGUMENT_OUTPUT;
+            if (in->operand[o].kind != TRLI_ARGUMENT_FIELD) continue;
             trl_offsets part = in->hull;
             for (int a = 0; a < 3; ++a) {
                 part.lo[a] = (int8_t)(part.lo[a] + in->operand[o].shift[a]);

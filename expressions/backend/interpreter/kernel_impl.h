@@ -6,22 +6,22 @@
 
 #include "interpreter_impl.h"
 
-typedef enum trli_operand_kind {
-    TRLI_OPERAND_NONE,     /* nothing computes the value (yet) */
-    TRLI_OPERAND_CONSTANT, /* index: of the kernel's constants */
-    TRLI_OPERAND_SCALAR,   /* index: of the table of scalars */
-    TRLI_OPERAND_FIELD,    /* index: of the kernel's inputs */
-    TRLI_OPERAND_REGISTER, /* index: register, with the axes and the hull of the tile that it covers */
-    TRLI_OPERAND_OUTPUT    /* index: root */
-} trli_operand_kind;
+typedef enum trli_argument_kind {
+    TRLI_ARGUMENT_NONE,     /* nothing computes the value (yet) */
+    TRLI_ARGUMENT_CONSTANT, /* index: of the kernel's constants */
+    TRLI_ARGUMENT_SCALAR,   /* index: of the table of scalars */
+    TRLI_ARGUMENT_FIELD,    /* index: of the kernel's inputs */
+    TRLI_ARGUMENT_REGISTER, /* index: register, with the axes and the hull of the tile that it covers */
+    TRLI_ARGUMENT_OUTPUT    /* index: root */
+} trli_argument_kind;
 
-typedef struct trli_operand {
-    trli_operand_kind kind;
+typedef struct trli_argument {
+    trli_argument_kind kind;
     int32_t index;
     int8_t shift[3];
     uint8_t varies;
     trl_offsets hull;
-} trli_operand;
+} trli_argument;
 
 typedef struct trli_instruction {
     int op; /* trli_op or trli_chain */
@@ -30,7 +30,7 @@ typedef struct trli_instruction {
     int32_t index, bit; /* as in trli_node */
     double number;
     trl_offsets hull; /* computed on the tile grown by this */
-    trli_operand target, operand[TRLI_OPERANDS];
+    trli_argument target, operand[TRLI_OPERANDS];
     /* Used while translating: the nodes of the result and of the operands, and by how much farther on than there these are read. */
     int32_t node, source[TRLI_OPERANDS], output;
     int8_t farther[TRLI_OPERANDS][3];

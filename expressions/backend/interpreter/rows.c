@@ -48,7 +48,7 @@ unsigned trli_row_scales(int op)
 
 /* Scaled chains: s, r and q are the scales, consecutive operands from the first on; less than three are named again. */
 #define SCALED(name, first, count, expr)                                                                     \
-    TRLI_CLONES static void name(const trli_block *block)                                                    \
+    TRLI_CLONES static void name(const trli_row_block *block)                                                \
     {                                                                                                        \
         const ptrdiff_t n = block->n;                                                                        \
         const double s = *block->arg[first], r = *block->arg[(first) + ((count) > 1)],                       \
@@ -129,18 +129,18 @@ static const trli_row limiter_rows[TRL_LIMITER_COUNT] = {TRL_LIMITER_LIST(LIMITE
 #undef LIMITER_ENTRY
 
 /* Point by point: an operand may be one value for a whole row. */
-static void limit_pointwise(const trli_block *block, trli_row row)
+static void limit_pointwise(const trli_row_block *block, trli_row row)
 {
     for (ptrdiff_t j = 0; j < block->rows; ++j)
         for (ptrdiff_t i = 0; i < block->n; ++i) {
-            trli_block point = {.out = block->out + j * block->out_step + i, .n = 1, .rows = 1};
+            trli_row_block point = {.out = block->out + j * block->out_step + i, .n = 1, .rows = 1};
             for (int o = 0; o < 3; ++o)
                 point.arg[o] = block->arg[o] + j * block->arg_step[o] + (block->broadcast >> o & 1 ? 0 : i);
             row(&point);
         }
 }
 
-void trli_row_indexed(int op, int index, const trli_block *block)
+void trli_row_indexed(int op, int index, const trli_row_block *block)
 {
     if (op != TRLI_OP_LIMIT)
         trli_row_of_function(index, block->broadcast)(block);
@@ -212,7 +212,7 @@ void trli_rows_stored(void)
 double trli_fold(const trli_node *n, const double number[3])
 {
     double out;
-    const trli_block block = {.out = &out, .arg = {&number[0], &number[1], &number[2]}, .n = 1, .rows = 1};
+    const trli_row_block block = {.out = &out, .arg = {&number[0], &number[1], &number[2]}, .n = 1, .rows = 1};
     trli_row row = rows[n->op][0];
     if (row)
         row(&block);

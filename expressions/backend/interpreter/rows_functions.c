@@ -10,7 +10,7 @@
 
 /* Whether a condition holds for all points of a block. */
 #define EVERY(name, X, Y, condition)                                 \
-    TRLI_CLONES static bool name(const trli_block *block)            \
+    TRLI_CLONES static bool name(const trli_row_block *block)        \
     {                                                                \
         int64_t other = 0; /* as wide as a value: becomes vectors */ \
         for (ptrdiff_t row = 0; row < block->rows; ++row) {          \
@@ -28,7 +28,7 @@
     }
 /* The loop without branches where all points allow it. */
 #define CHOICE(name, mode)                                                              \
-    static void name##_##mode(const trli_block *block)                                  \
+    static void name##_##mode(const trli_row_block *block)                              \
     {                                                                                   \
         (name##_is_near_##mode(block) ? name##_near_##mode : name##_any_##mode)(block); \
     }

@@ -8,7 +8,7 @@
 #include "interpreter_impl.h"
 #include "vector_impl.h"
 
-static inline void trli_fetch_row(const trli_block *block, ptrdiff_t row)
+static inline void trli_fetch_row(const trli_row_block *block, ptrdiff_t row)
 {
     const double *at = block->fetch + row * block->fetch_step;
     for (int l = 0; l < block->fetch_lines; ++l) __builtin_prefetch(at + (ptrdiff_t)l * TRLI_LINE);
@@ -19,7 +19,7 @@ static inline void trli_fetch_row(const trli_block *block, ptrdiff_t row)
 
 /* Rows of one point, as of a box along a side of x, are one loop over the rows. */
 #define LOOP(name, X, Y, Z, expr)                                                           \
-    TRLI_CLONES static void name(const trli_block *block)                                   \
+    TRLI_CLONES static void name(const trli_row_block *block)                               \
     {                                                                                       \
         const ptrdiff_t n = block->n;                                                       \
         if (n == 1) {                                                                       \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* How compiled kernels go through their boxes. Which way is the fastest depends on caches, prefetchers and what else uses the memory, as no
+/* How compiled kernels go through their boxes. Which variant is the fastest depends on caches, prefetchers and what else uses the memory, as no
  * table of sizes tells: the first calls try several, and the fastest stays. The results do not depend on it. */
 #include <stdatomic.h>
 #include <stdio.h>
@@ -15,30 +15,30 @@ enum {
     SAMPLES = 5, /* up to TRLI_SAMPLES_MOST */
     AHEAD = 4,
     LINE_ROOM = 32,
-#ifdef TRL_POISON /* builds for testing: small problems go all ways */
-    EVERY_WAY = true,
+#ifdef TRL_POISON /* builds for testing: small problems go all variants */
+    EVERY_VARIANT = true,
     ROWS_LEAST = 2,
     PLANES = 2 /* of a try, at least, if there are as many */
 #else
-    EVERY_WAY = false,
+    EVERY_VARIANT = false,
     ROWS_LEAST = 64,
     PLANES = 16
 #endif
 };
 
-typedef struct way {
-    int turn;     /* planes whose rows are taken in turn */
-    bool stream;  /* store past the caches */
-    int ahead;    /* rows of the next plane that are asked for early */
-    bool blocked; /* as many rows at a time as the second-level cache holds the planes of */
-} way;
+typedef struct variant {
+    int interleave; /* planes whose rows are taken in turn */
+    bool stream;    /* store past the caches */
+    int ahead;      /* rows of the next plane that are asked for early */
+    bool blocked;   /* as many rows at a time as the second-level cache holds the planes of */
+} variant;
 
 struct trli_tuning {
-    int nways;
-    way way[WAYS_MOST];
+    int nvariants;
+    variant variant[WAYS_MOST];
     double ns[WAYS_MOST][SAMPLES]; /* per point */
-    long long block;               /* rows, of ways that are blocked */
-    _Atomic int begun, ended;      /* calls that try a way */
+    long long block;               /* rows, of variants that are blocked */
+    _Atomic int begun, ended;      /* calls that try a variant */
     _Atomic int best;              /* until all have ended: the first */
     const trli_cache *cache;       /* where the best is kept for runs to come; NULL: nowhere, or it comes from there */
     char entry[TRLI_ENTRY_ROOM];   /* of the cache */
@@ -59,48 +59,48 @@ static size_t rows_of(const trli_step *s, bool *planes)
     return rows;
 }
 
-/* turns: the most planes that the kernel takes in turn. */
-static void add_way(trli_tuning *t, int turns, way w)
+/* interleave: the most planes that the kernel takes in turn. */
+static void add_variant(trli_tuning *t, int interleave, variant w)
 {
-    if (w.turn <= turns) t->way[t->nways++] = w;
+    if (w.interleave <= interleave) t->variant[t->nvariants++] = w;
 }
 
-/* past: the data outgrow the caches, so it may pay to store past them. */
-static void list_ways(trli_tuning *t, int turns, bool planes, bool past)
+/* streaming: the data outgrow the caches, so it may pay to store past them. */
+static void list_variants(trli_tuning *t, int interleave, bool planes, bool streaming)
 {
-    static const int turn[] = {2, 1, 4};
+    static const int planes_at_once[] = {2, 1, 4};
     if (!planes) {
-        add_way(t, 1, (way){.turn = 1, .stream = past});
-        if (past) add_way(t, 1, (way){.turn = 1});
+        add_variant(t, 1, (variant){.interleave = 1, .stream = streaming});
+        if (streaming) add_variant(t, 1, (variant){.interleave = 1});
         return;
     }
-    for (size_t i = 0; i < sizeof turn / sizeof *turn; ++i) {
-        if (past) add_way(t, turns, (way){.turn = turn[i], .stream = true});
-        add_way(t, turns, (way){.turn = turn[i]});
+    for (size_t i = 0; i < sizeof planes_at_once / sizeof *planes_at_once; ++i) {
+        if (streaming) add_variant(t, interleave, (variant){.interleave = planes_at_once[i], .stream = true});
+        add_variant(t, interleave, (variant){.interleave = planes_at_once[i]});
     }
-    if (!past) return;
-    add_way(t, turns, (way){.turn = 1, .stream = true, .ahead = AHEAD});
-    add_way(t, turns, (way){.turn = 1, .stream = true, .ahead = AHEAD, .blocked = true});
-    add_way(t, turns, (way){.turn = 2, .stream = true, .ahead = AHEAD});
-    add_way(t, turns, (way){.turn = 2, .stream = true, .ahead = AHEAD, .blocked = true});
-    add_way(t, turns, (way){.turn = 4, .stream = true, .ahead = AHEAD});
-    add_way(t, turns, (way){.turn = 1, .ahead = AHEAD});
-    add_way(t, turns, (way){.turn = 2, .stream = true, .blocked = true});
-    add_way(t, turns, (way){.turn = 2, .blocked = true});
+    if (!streaming) return;
+    add_variant(t, interleave, (variant){.interleave = 1, .stream = true, .ahead = AHEAD});
+    add_variant(t, interleave, (variant){.interleave = 1, .stream = true, .ahead = AHEAD, .blocked = true});
+    add_variant(t, interleave, (variant){.interleave = 2, .stream = true, .ahead = AHEAD});
+    add_variant(t, interleave, (variant){.interleave = 2, .stream = true, .ahead = AHEAD, .blocked = true});
+    add_variant(t, interleave, (variant){.interleave = 4, .stream = true, .ahead = AHEAD});
+    add_variant(t, interleave, (variant){.interleave = 1, .ahead = AHEAD});
+    add_variant(t, interleave, (variant){.interleave = 2, .stream = true, .blocked = true});
+    add_variant(t, interleave, (variant){.interleave = 2, .blocked = true});
 }
 
-/* What the best way depends on, beside the kernel. */
+/* What the best variant depends on, beside the kernel. */
 typedef struct size {
     int64_t points, row; /* of all patches; of the longest row */
-    int threads, nways, samples, planes;
+    int threads, nvariants, samples, planes;
 } size;
 
 static int tries_of(const trli_tuning *t)
 {
-    return t->nways > 1 ? t->nways * SAMPLES : 0;
+    return t->nvariants > 1 ? t->nvariants * SAMPLES : 0;
 }
 
-/* The best way of two runs that agreed: what one finds on a busy machine should not stay. Else where to keep it. */
+/* The best variant of two runs that agreed: what one finds on a busy machine should not stay. Else where to keep it. */
 static void look_up(trli_tuning *t, const trli_model *model, const char *text, int64_t points, int64_t row)
 {
     char line[LINE_ROOM];
@@ -110,14 +110,14 @@ static void look_up(trli_tuning *t, const trli_model *model, const char *text, i
     key.points = points;
     key.row = row;
     key.threads = trl_context_threads(model->ctx);
-    key.nways = t->nways;
+    key.nvariants = t->nvariants;
     key.samples = SAMPLES;
     key.planes = PLANES;
-    if (EVERY_WAY || tries_of(t) == 0 || !text || !model->compiler) return;
+    if (EVERY_VARIANT || tries_of(t) == 0 || !text || !model->compiler) return;
     const trli_cache *cache = trli_compiler_entry(model->compiler, text, &key, sizeof key, t->entry);
     if (!cache) return;
     const bool known = trli_cache_load(cache, t->entry, line, sizeof line) &&
-                       sscanf(line, "%d %d", &best, &runs) == 2 && best >= 0 && best < t->nways;
+                       sscanf(line, "%d %d", &best, &runs) == 2 && best >= 0 && best < t->nvariants;
     if (known && runs > 1) {
         t->begun = t->ended = tries_of(t);
         t->best = best;
@@ -127,7 +127,8 @@ static void look_up(trli_tuning *t, const trli_model *model, const char *text, i
     t->cache = cache;
 }
 
-trl_err trli_tuning_create(trli_model *model, const trli_step *s, int turns, const char *text, trli_tuning **tuning)
+trl_err trli_tuning_create(trli_model *model, const trli_step *s, int interleave, const char *text,
+                           trli_tuning **tuning)
 {
     const size_t second = trl_context_cache_bytes(model->ctx, 2);
     trl_lidx row;
@@ -137,8 +138,8 @@ trl_err trli_tuning_create(trli_model *model, const trli_step *s, int turns, con
     if (!t) return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory to tune kernel '%s'", s->label);
     const size_t rows = rows_of(s, &planes);
     t->block = (long long)(second / 2 / (rows * (size_t)row * sizeof(double)));
-    if (t->block < ROWS_LEAST || EVERY_WAY) t->block = ROWS_LEAST;
-    list_ways(t, turns, planes, s->strains_caches);
+    if (t->block < ROWS_LEAST || EVERY_VARIANT) t->block = ROWS_LEAST;
+    list_variants(t, interleave, planes, s->strains_caches);
     look_up(t, model, text, points, row);
     return TRL_OK;
 }
@@ -146,8 +147,8 @@ trl_err trli_tuning_create(trli_model *model, const trli_step *s, int turns, con
 void trli_tuning_follow(trli_tuning *t, const trli_tuning *other)
 {
     t->cache = NULL;
-    memcpy(t->way, other->way, sizeof t->way);
-    t->nways = other->nways;
+    memcpy(t->variant, other->variant, sizeof t->variant);
+    t->nvariants = other->nvariants;
     t->begun = t->ended = tries_of(t);
     t->best = other->best;
 }
@@ -178,22 +179,22 @@ double trli_median(const double *samples, int n)
 static void note(trli_tuning *t, int call, double ns)
 {
     int best = 0;
-    t->ns[call % t->nways][call / t->nways] = ns;
+    t->ns[call % t->nvariants][call / t->nvariants] = ns;
     /* Acquire and release: the last one to end sees all times. */
-    if (atomic_fetch_add_explicit(&t->ended, 1, memory_order_acq_rel) + 1 < t->nways * SAMPLES) return;
-    for (int w = 1; w < t->nways; ++w)
+    if (atomic_fetch_add_explicit(&t->ended, 1, memory_order_acq_rel) + 1 < t->nvariants * SAMPLES) return;
+    for (int w = 1; w < t->nvariants; ++w)
         if (trli_median(t->ns[w], SAMPLES) < trli_median(t->ns[best], SAMPLES)) best = w;
     atomic_store_explicit(&t->best, best, memory_order_relaxed);
 }
 
 /* Call the kernel for planes [first, end) of the box. Returns whether all was finite. */
-static bool go(trli_native_fn native, const trli_tuning *t, const way *w, const trl_kernel_call *whole, long long first,
-               long long end)
+static bool go(trli_native_fn native, const trli_tuning *t, const variant *w, const trl_kernel_call *whole,
+               long long first, long long end)
 {
     trl_kernel_call call = *whole;
     call.lo[2] = first;
     call.hi[2] = end;
-    call.turn = w->turn;
+    call.interleave = w->interleave;
     call.stream = w->stream;
     call.ahead = w->ahead;
     call.block = call.hi[1] - call.lo[1];
@@ -221,11 +222,11 @@ bool trli_sweep(trli_native_fn native, trli_tuning *t, const trl_kernel_call *ca
     for (int try; plane < end && (try = next_try(t)) >= 0;) {
         const long long stop = end - plane < 2LL * PLANES ? end : plane + PLANES;
         const int64_t start = trli_now_ns();
-        finite &= go(native, t, &t->way[try % t->nways], call, plane, stop);
+        finite &= go(native, t, &t->variant[try % t->nvariants], call, plane, stop);
         note(t, try, (double)(trli_now_ns() - start) / (double)((stop - plane) * rows));
         plane = stop;
     }
     const int best = atomic_load_explicit(&t->best, memory_order_relaxed);
-    if (plane < end) finite &= go(native, t, &t->way[best], call, plane, end);
+    if (plane < end) finite &= go(native, t, &t->variant[best], call, plane, end);
     return finite;
 }

@@ -25,7 +25,7 @@ bool trl_name_valid(const char *name)
 }
 
 /* An index is a hash table with open addressing: its mask, then positions of names, -1 where there is none. */
-int trl_names_index_size(int n)
+int trl_scope_index_size(int n)
 {
     int slots = 4;
     while (slots / 2 < n) slots *= 2;
@@ -43,9 +43,9 @@ static int find_slot(const char *const *names, const int *index, const char *nam
     return 1 + (int)i;
 }
 
-void trl_names_index(int n, const char *const *name, int *index)
+void trl_scope_index(int n, const char *const *name, int *index)
 {
-    const int size = trl_names_index_size(n);
+    const int size = trl_scope_index_size(n);
     index[0] = size - 2;
     for (int i = 1; i < size; ++i) index[i] = -1;
     for (int i = 0; i < n; ++i) {
@@ -54,7 +54,7 @@ void trl_names_index(int n, const char *const *name, int *index)
     }
 }
 
-int trl_names_position(const trl_names *level, const char *name)
+int trl_scope_position(const trl_scope *level, const char *name)
 {
     if (level->index) return level->index[find_slot(level->name, level->index, name)];
     for (int i = 0; i < level->n; ++i)
@@ -62,10 +62,10 @@ int trl_names_position(const trl_names *level, const char *name)
     return -1;
 }
 
-bool trl_names_find(const trl_names *names, const char *name, double *value)
+bool trl_scope_find(const trl_scope *names, const char *name, double *value)
 {
     for (; names; names = names->outer) {
-        const int i = trl_names_position(names, name);
+        const int i = trl_scope_position(names, name);
         if (i < 0) continue;
         *value = names->value[i];
         return true;

@@ -9,10 +9,10 @@
 
 static const char *const outer_name[] = {"n", "k", "D1", "D2", "D3", "i"};
 static const double outer_value[] = {3, 0.25, 0.1, 0.2, 0.5, 9};
-static const trl_names outer = {.n = 6, .name = outer_name, .value = outer_value};
+static const trl_scope outer = {.n = 6, .name = outer_name, .value = outer_value};
 static const char *const inner_name[] = {"i"};
 static const double inner_value[] = {2};
-static const trl_names inner = {.n = 1, .name = inner_name, .value = inner_value, .outer = &outer};
+static const trl_scope inner = {.n = 1, .name = inner_name, .value = inner_value, .outer = &outer};
 
 static trl_formula *parse(const char *chars)
 {
@@ -114,14 +114,14 @@ START_TEST(inner_names_hide_outer_ones)
 {
     double value;
     check_number("i", 2);
-    ck_assert(trl_names_find(&outer, "i", &value));
+    ck_assert(trl_scope_find(&outer, "i", &value));
     ck_assert_double_eq(value, 9);
-    ck_assert(!trl_names_find(&inner, "absent", &value));
-    ck_assert(!trl_names_find(NULL, "i", &value));
+    ck_assert(!trl_scope_find(&inner, "absent", &value));
+    ck_assert(!trl_scope_find(NULL, "i", &value));
     const char *pi_name[] = {"pi"};
     double three = 3;
-    trl_names pi = {.n = 1, .name = pi_name, .value = &three};
-    ck_assert(trl_names_find(&pi, "pi", &value));
+    trl_scope pi = {.n = 1, .name = pi_name, .value = &three};
+    ck_assert(trl_scope_find(&pi, "pi", &value));
 }
 END_TEST
 
@@ -271,7 +271,7 @@ static trl_err collect(void *data, const char *name, const trl_ast *node)
     return TRL_OK;
 }
 
-static void check_visits(const char *chars, const trl_names *names, const char *expected)
+static void check_visits(const char *chars, const trl_scope *names, const char *expected)
 {
     char list[200] = "";
     trl_formula *formula = parse(chars);

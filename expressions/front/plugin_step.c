@@ -189,20 +189,20 @@ trl_err trli_entry_resolve(trli_model *model, trli_entry *entry)
 static trl_err input_field(trli_instance *in, const trli_entry *entry, const trli_advertised *r, int *field)
 {
     trli_model *model = in->model;
-    trli_typed typed;
+    trli_operand operand;
     trl_err err = TRL_OK;
     const trl_place *place = &entry->deck->place;
-    TRL_TRY(trli_lower_symbol(in, &model->symbol[r->symbol], NULL, NULL, &typed));
+    TRL_TRY(trli_lower_symbol(in, &model->symbol[r->symbol], NULL, NULL, &operand));
     int c = r->component < 0 ? 0 : r->component;
-    if (typed.components && r->component < 0)
+    if (operand.components && r->component < 0)
         return trl_fail(model->ctx, TRL_ERR_INPUT, place,
                         "'%s' is a vector, and type '%s' requires a scalar: name a component, %s.x", r->tag,
                         entry->deck->type->name, r->tag);
-    if (typed.location[c] != TRLI_ANYWHERE && typed.location[c] != (int)r->location)
+    if (operand.location[c] != TRLI_ANYWHERE && operand.location[c] != (int)r->location)
         return trl_fail(model->ctx, TRL_ERR_INPUT, place, "'%s' is at %s, and type '%s' requires it at %s", r->tag,
-                        trl_location_name((trl_location)typed.location[c]), entry->deck->type->name,
+                        trl_location_name((trl_location)operand.location[c]), entry->deck->type->name,
                         trl_location_name(r->location));
-    trli_value v = trli_ir_place(&model->ir, typed.value[c], r->location);
+    trli_value v = trli_ir_place(&model->ir, operand.value[c], r->location);
     const trli_node *n = trli_ir_node(&model->ir, v);
     if (n->op == TRLI_OP_FIELD)
         *field = n->index;
@@ -212,7 +212,7 @@ done:
     return err;
 }
 
-trl_err trli_opaque_inputs(trli_instance *instance, int e, int **fields)
+trl_err trli_plugin_inputs(trli_instance *instance, int e, int **fields)
 {
     trli_entry *entry = &instance->model->entry[e];
     trl_err err = TRL_OK;
@@ -224,7 +224,7 @@ done:
     return err;
 }
 
-trl_err trli_opaque_add(trli_instance *instance, int e)
+trl_err trli_plugin_add(trli_instance *instance, int e)
 {
     trli_model *model = instance->model;
     trli_entry *entry = &model->entry[e];
@@ -232,7 +232,7 @@ trl_err trli_opaque_add(trli_instance *instance, int e)
     int *inputs, *outputs = trli_model_keep(model, (size_t)entry->ncomputed * sizeof *outputs);
     trl_err err = TRL_OK;
     if (!outputs) return model->ir.err;
-    TRL_TRY(trli_opaque_inputs(instance, e, &inputs));
+    TRL_TRY(trli_plugin_inputs(instance, e, &inputs));
     for (int i = 0; i < entry->ncomputed; ++i) {
         outputs[i] = trli_model_add_field(model, entry->computed[i].tag, entry->computed[i].location);
         if (outputs[i] < 0) return model->ir.err;
@@ -241,7 +241,7 @@ trl_err trli_opaque_add(trli_instance *instance, int e)
         f->boundary =
             (trli_boundary_source){entry->has_boundary ? deck->boundary : NULL, deck->names, deck->name, deck->place};
     }
-    trli_step *step = trli_program_append(instance->program, TRLI_STEP_OPAQUE, deck->name);
+    trli_step *step = trli_program_append(instance->program, TRLI_STEP_PLUGIN, deck->name);
     if (!step) return model->ir.err;
     step->entry = e;
     step->nout = entry->ncomputed;
@@ -250,20 +250,20 @@ trl_err trli_opaque_add(trli_instance *instance, int e)
     step->input = inputs;
     step->time_scalar = instance->time_scalar;
     step->stage = instance->stage;
-    instance->opaque[e] = outputs;
+    instance->plugin_field[e] = outputs;
     for (int i = 0; i < entry->ncomputed; ++i)
         if (model->field[outputs[i]].exchanged) TRL_TRY(trli_instance_fill_field(instance, outputs[i]));
 done:
     return err;
 }
 
-trl_err trli_opaque_stable_dt(trli_instance *instance, int e, int *scalar)
+trl_err trli_plugin_stable_dt(trli_instance *instance, int e, int *scalar)
 {
     trli_model *model = instance->model;
     trli_entry *entry = &model->entry[e];
     int *inputs;
     trl_err err = TRL_OK;
-    TRL_TRY(trli_opaque_inputs(instance, e, &inputs));
+    TRL_TRY(trli_plugin_inputs(instance, e, &inputs));
     *scalar = trli_model_add_scalar(model, 0);
     trli_step *step = trli_program_append(instance->program, TRLI_STEP_REDUCE, entry->deck->name);
     if (*scalar < 0 || !step) return model->ir.err;
