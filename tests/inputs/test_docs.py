@@ -55,7 +55,8 @@ def check_c(text, page):
         return missing[0] if all(missing) else None
     source = page.folder / f"{name[1]}.c"
     source.write_text(text, encoding="utf-8")
-    includes = [f"-I{ROOT / layer}" for layer in ("scheduler", "spatialops", "expressions")]
+    folders = {path.parent for layer in ("scheduler", "spatialops", "expressions") for path in (ROOT / layer).rglob("trl_*.h")}
+    includes = [f"-I{folder}" for folder in sorted(folders)]
     return run(["mpicc", *C_FLAGS, *includes, source.name, "-o", source.with_suffix(".so").name], page.folder)
 
 
