@@ -196,6 +196,23 @@ static void put_progress(const trli_run *run, const report_totals *totals, trli_
     put_number(json, "equation_updates_per_s", equations);
 }
 
+static void put_workers(const trl_simulation_stats *s, trli_json *json)
+{
+    if (s->policy) {
+        trli_json_key(json, "scheduler");
+        trli_json_begin_object(json);
+        put_text(json, "asked", s->policy);
+        put_text(json, "runs", s->running_policy);
+        trli_json_end_object(json);
+    }
+    trli_json_key(json, "workers");
+    trli_json_begin_object(json);
+    put_integer(json, "tasks", s->task_workers);
+    put_integer(json, "operators", s->operator_workers);
+    put_number(json, "busy", s->step_graph.busy);
+    trli_json_end_object(json);
+}
+
 static void put_machine(const trli_run *run, const report_totals *totals, trli_json *json)
 {
     const trl_simulation_stats *s = &totals->stats;
@@ -205,12 +222,7 @@ static void put_machine(const trli_run *run, const report_totals *totals, trli_j
     trli_json_begin_object(json);
     put_number(json, "overhead_ns", s->step_graph.overhead_ns);
     trli_json_end_object(json);
-    trli_json_key(json, "workers");
-    trli_json_begin_object(json);
-    put_integer(json, "tasks", s->task_workers);
-    put_integer(json, "operators", s->operator_workers);
-    put_number(json, "busy", s->step_graph.busy);
-    trli_json_end_object(json);
+    put_workers(s, json);
     trli_json_key(json, "memory");
     trli_json_begin_object(json);
     put_integer(json, "peak_bytes", totals->peak_bytes);

@@ -122,6 +122,8 @@ TRL_API TRL_NODISCARD trl_err trl_workers_create(trl_context *ctx, const char *p
 TRL_API void trl_workers_destroy(trl_workers **workers);
 TRL_API int trl_workers_count(const trl_workers *workers);
 TRL_API const char *trl_workers_policy(const trl_workers *workers);
+/* The policy that runs: the one given, unless TRL_POLICY_LIST has another one in its place. */
+TRL_API const char *trl_workers_running_policy(const trl_workers *workers);
 /* Deal the workers to the pools: the first `tasks` prefer tasks, the other `operators` chunks of wide tasks. A worker whose own pool
  * is empty takes from the other. 0, 0: adapt to tau_1, tau_inf and what the pools lacked, run by run. Their sum is the count of workers,
  * else USAGE. Not during a run. */

@@ -335,6 +335,11 @@ const char *trl_workers_policy(const trl_workers *workers)
     return workers->name;
 }
 
+const char *trl_workers_running_policy(const trl_workers *workers)
+{
+    return workers->library ? workers->name : workers->policy->name;
+}
+
 static trl_err check_no_runs(const trl_workers *w)
 {
     /* Relaxed: only keeps out misuse. */

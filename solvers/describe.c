@@ -55,12 +55,13 @@ static void describe_grid(const trli_listing *l)
 static void describe_workers(const trli_listing *l)
 {
     const trl_workers *workers = l->sim->workers;
-    char split[64] = "";
+    const char *given = trl_workers_policy(workers), *running = trl_workers_running_policy(workers);
+    char split[64] = "", replaced[64] = "";
     int tasks, operators;
     trl_workers_get_pools(workers, &tasks, &operators);
     if (l->sim->split) snprintf(split, sizeof split, ": %d for tasks, %d for operators", tasks, operators);
-    trli_listing_say(l, "workers      %d per rank%s, policy %s", trl_workers_count(workers), split,
-                     trl_workers_policy(workers));
+    if (strcmp(given, running) != 0) snprintf(replaced, sizeof replaced, "; %s runs in its place", running);
+    trli_listing_say(l, "workers      %d per rank%s, policy %s%s", trl_workers_count(workers), split, given, replaced);
 }
 
 static void describe_expressions(const trli_listing *l)

@@ -430,6 +430,8 @@ void trl_simulation_get_stats(const trl_simulation *sim, trl_simulation_stats *s
     *stats = (trl_simulation_stats){.planned_bytes = sim->model->planned_bytes,
                                     .peak_bytes = (int64_t)memory.peak,
                                     .bytes_per_cell_step = (int64_t)((double)sim->step->bytes_moved / cells + 0.5),
+                                    .policy = trl_workers_policy(sim->workers),
+                                    .running_policy = trl_workers_running_policy(sim->workers),
                                     .comm_bytes = sim->comm_bytes,
                                     .comm_messages = sim->comm_messages,
                                     .allocations_after_first_step = sim->allocations,

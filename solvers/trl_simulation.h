@@ -90,8 +90,9 @@ typedef struct trl_simulation_stats {
         peak_bytes;              /* fields and the workers' scratch on this rank: by the plan; the most held at once */
     int64_t bytes_per_cell_step; /* read and written by all kernels of a step, per cell */
     int64_t tasks_per_step;
-    int task_workers, operator_workers; /* of this rank, by what they prefer now */
-    int64_t comm_bytes, comm_messages;  /* sent by this rank so far */
+    const char *policy, *running_policy; /* the scheduler asked for, and the one that runs in its place */
+    int task_workers, operator_workers;  /* of this rank, by what they prefer now */
+    int64_t comm_bytes, comm_messages;   /* sent by this rank so far */
     int64_t allocations_after_first_step;
     trl_graph_stats step_graph;
     double compile_seconds;

@@ -5,7 +5,9 @@
 
 write_deck
 expect 0 "$TRELLIS" plan deck.yaml --threads 2
-says stdout.txt "workers      2 per rank, policy hybrid"
+says stdout.txt "workers      2 per rank, policy hybrid; priority runs in its place"
+expect 0 "$TRELLIS" plan deck.yaml --threads 2 --set run.scheduler=priority
+grep -q "policy priority$" stdout.txt || fail "the plan replaces a policy that exists"
 split='run.threads={tasks: 1, operators: 2}'
 expect 0 "$TRELLIS" plan deck.yaml --set "$split"
 says stdout.txt "workers      3 per rank: 1 for tasks, 2 for operators, policy hybrid"
@@ -19,6 +21,8 @@ says stderr.txt "warning: the split is not used: scheduler 'serial' has 1 worker
 expect 0 "$TRELLIS" run deck.yaml --set "$split" --set output.directory=split --quiet
 workers=$(value split/report.json "[r['threads'], r['workers']['tasks'], r['workers']['operators']]")
 [ "$workers" = "[3, 1, 2]" ] || fail "the report says $workers, not the split"
+scheduler=$(value split/report.json "[r['scheduler']['asked'], r['scheduler']['runs']]")
+[ "$scheduler" = "['hybrid', 'priority']" ] || fail "the report says $scheduler of the scheduler"
 expect 0 "$TRELLIS" run split/deck.yaml --set output.directory=again --quiet
 [ "$(value again/report.json "r['workers']['operators']")" = 2 ] || fail "out/deck.yaml lost the split"
 expect 0 "$TRELLIS" run deck.yaml --threads 1 --set output.directory=one --quiet
