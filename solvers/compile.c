@@ -6,7 +6,10 @@
 #include <string.h>
 
 #include "cost_impl.h"
+#include "instance_impl.h"
+#include "pipeline_impl.h"
 #include "simulation_impl.h"
+#include "symbols_impl.h"
 
 /* Outputs of one kernel in the making: fields of one location and box. */
 typedef struct batch {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cost_impl.h"
+#include "pipeline_impl.h"
 #include "simulation_impl.h"
 
 static bool is_kernel(const trli_step *s)

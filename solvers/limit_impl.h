@@ -6,6 +6,7 @@
 
 #include "simulation_impl.h"
 
+#include "instance_impl.h"
 #include "lower_impl.h"
 
 typedef enum trli_transport_kind { TRLI_ADVECTION, TRLI_DIFFUSION } trli_transport_kind;

@@ -5,8 +5,10 @@
 #include <string.h>
 
 #include "derivative_impl.h"
+#include "instance_impl.h"
 #include "lower_impl.h"
 #include "simulation_impl.h"
+#include "symbols_impl.h"
 
 /* Who mentions whom: variables first, then entries, as nodes of one graph, for one parameter. */
 typedef struct search {

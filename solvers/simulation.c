@@ -8,7 +8,11 @@
 
 #include "clock_impl.h"
 #include "context_impl.h"
+#include "instance_impl.h"
+#include "kernels_impl.h"
+#include "pipeline_impl.h"
 #include "simulation_impl.h"
+#include "symbols_impl.h"
 
 /* Steps whose tasks are timed, after the first: enough for the means that the report shows. */
 #define TIMED_STEPS 20

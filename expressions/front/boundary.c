@@ -7,7 +7,9 @@
 #include <string.h>
 
 #include "formula_impl.h"
+#include "instance_impl.h"
 #include "model_impl.h"
+#include "symbols_impl.h"
 
 #define TRL_GHOST trli_value
 #define TRL_GHOST_ENV trli_ir *

@@ -5,7 +5,9 @@
 
 #include <trl_limiter_body.h>
 
+#include "instance_impl.h"
 #include "lower_impl.h"
+#include "symbols_impl.h"
 
 #define CENTRAL (-1)
 

@@ -8,7 +8,9 @@
 #include <string.h>
 
 #include "formula_impl.h"
+#include "instance_impl.h"
 #include "model_impl.h"
+#include "symbols_impl.h"
 
 trl_err trli_instance_create(trli_model *model, trli_program *program, int time_scalar, int stage,
                              const trli_instance *old, trli_instance **instance)

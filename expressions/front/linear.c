@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "instance_impl.h"
 #include "lower_impl.h"
 
 /* An operator's result. A wide one of several passes along axes keeps what each pass gives: computing it again for every point that

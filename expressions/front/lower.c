@@ -5,7 +5,9 @@
 
 #include <trl_formula_operators.h>
 
+#include "instance_impl.h"
 #include "lower_impl.h"
+#include "symbols_impl.h"
 
 trli_operand trli_operand_scalar(int location, trli_value value)
 {

@@ -5,6 +5,7 @@
 #define TRLI_LOWER_IMPL_H
 
 #include "formula_impl.h"
+#include "instance_impl.h"
 #include "model_impl.h"
 
 /* One formula being lowered in an instance. */

@@ -5,6 +5,7 @@
 
 #include <trl_formula_operators.h>
 
+#include "instance_impl.h"
 #include "lower_impl.h"
 
 trl_err trli_operator_result(trli_lowering *lw, const char *name, trli_value value, int location, trli_value *result)

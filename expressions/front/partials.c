@@ -7,6 +7,7 @@
 
 #include <trl_limiter_body.h>
 
+#include "instance_impl.h"
 #include "partials_impl.h"
 
 typedef struct span {

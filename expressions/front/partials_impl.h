@@ -5,6 +5,7 @@
 #define TRLI_PARTIALS_IMPL_H
 
 #include "derivative_impl.h"
+#include "instance_impl.h"
 #include "model_impl.h"
 
 typedef struct trli_partial {

@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "instance_impl.h"
 #include "model_impl.h"
+#include "symbols_impl.h"
 
 struct trl_deps {
     trli_model *model;

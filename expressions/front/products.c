@@ -4,6 +4,7 @@
  * their product. */
 #include <stdlib.h>
 
+#include "instance_impl.h"
 #include "lower_impl.h"
 
 typedef struct factor {

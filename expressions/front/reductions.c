@@ -4,7 +4,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "instance_impl.h"
 #include "lower_impl.h"
+#include "symbols_impl.h"
 
 typedef struct mask_search {
     trli_lowering *lw;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "instance_impl.h"
 #include "sides_impl.h"
 
 /* Get ready for what lowering conditions appends to the program. */

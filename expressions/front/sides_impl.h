@@ -4,6 +4,7 @@
 #ifndef TRLI_SIDES_IMPL_H
 #define TRLI_SIDES_IMPL_H
 
+#include "instance_impl.h"
 #include "model_impl.h"
 
 typedef enum trli_item_kind { TRLI_ITEM_STEP, TRLI_ITEM_PLANE, TRLI_ITEM_EXCHANGE, TRLI_ITEM_KINDS } trli_item_kind;

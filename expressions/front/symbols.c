@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "formula_impl.h"
+#include "instance_impl.h"
 #include "model_impl.h"
+#include "symbols_impl.h"
 
 static trl_err add_symbol(trli_model *model, const trli_symbol *symbol)
 {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "derivative_impl.h"
+#include "instance_impl.h"
 #include "lower_impl.h"
 
 typedef struct trli_defined {

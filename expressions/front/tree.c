@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "instance_impl.h"
 #include "model_impl.h"
+#include "symbols_impl.h"
 
 static trl_err add_dependency(void *data, const trl_text *text, const trl_ast *node, const char *name)
 {

@@ -7,6 +7,7 @@
 
 #include "analyse_impl.h"
 #include "formula_impl.h"
+#include "pipeline_impl.h"
 
 static const trl_offsets none = {{0, 0, 0}, {0, 0, 0}};
 

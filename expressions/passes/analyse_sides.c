@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "analyse_impl.h"
+#include "instance_impl.h"
+#include "pipeline_impl.h"
 
 static const trl_offsets none = {{0, 0, 0}, {0, 0, 0}};
 

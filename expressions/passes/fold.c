@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "model_impl.h"
+#include "pipeline_impl.h"
 
 /* One step's use of a field or scalar. */
 typedef struct use {

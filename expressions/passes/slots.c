@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pipeline_impl.h"
 #include "slots_impl.h"
 #include "spatialops_impl.h"
 #include "tasks_impl.h"

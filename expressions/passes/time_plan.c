@@ -24,6 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pipeline_impl.h"
 #include "tasks_impl.h"
 #include "time_blocks_impl.h"
 

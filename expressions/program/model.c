@@ -5,6 +5,10 @@
 #include <string.h>
 
 #include "cost_impl.h"
+#include "instance_impl.h"
+#include "kernels_impl.h"
+#include "pipeline_impl.h"
+#include "symbols_impl.h"
 
 static trl_err grow(trli_model *model, void **list, int count, int *capacity, size_t size, const char *what)
 {

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pipeline_impl.h"
 #include "tasks_impl.h"
 
 trl_err trli_program_create(trli_model *model, const char *name, trli_program **program)

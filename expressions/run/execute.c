@@ -8,6 +8,7 @@
 #include <chunks_impl.h>
 #include <spatialops_impl.h>
 
+#include "instance_impl.h"
 #include "tasks_impl.h"
 
 static const trl_patch *patch_of(const trli_task *t)

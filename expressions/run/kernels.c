@@ -8,6 +8,7 @@
 #include "clock_impl.h"
 #include "context_impl.h"
 #include "emit_impl.h"
+#include "kernels_impl.h"
 #include "tasks_impl.h"
 
 /* With `auto`, a run has to last this long (s) before compilers are started: short ones end sooner without. What is in the cache is

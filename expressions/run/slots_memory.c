@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pipeline_impl.h"
 #include "tasks_impl.h"
 
 /* The fields of each slot, in their order: first[slot], then next[field], -1 at the end. */

@@ -8,6 +8,7 @@
 #include <chunks_impl.h>
 
 #include "context_impl.h"
+#include "pipeline_impl.h"
 #include "tasks_impl.h"
 
 /* Slabs are computed together up to so many points; a larger one is a task alone, in chunks. */

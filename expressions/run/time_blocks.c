@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels_impl.h"
+#include "pipeline_impl.h"
 #include "tasks_impl.h"
 #include "time_blocks_impl.h"
 

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "bench_kernels_impl.h"
+#include "instance_impl.h"
+#include "pipeline_impl.h"
 #include "tasks_impl.h"
 
 enum { SETTLING = 40 }; /* steps after which each kernel has tried its ways through a box */

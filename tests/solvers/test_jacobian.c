@@ -4,6 +4,8 @@
  * against differences, with values inlined and stored. */
 #include "../expressions/ir_evaluation.h"
 #include "../expressions/problem_fixture.h"
+#include "instance_impl.h"
+#include "symbols_impl.h"
 
 #include <simulation_impl.h>
 

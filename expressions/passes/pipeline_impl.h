@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* The passes over a program, and the plans that they leave. */
+#ifndef TRLI_PIPELINE_IMPL_H
+#define TRLI_PIPELINE_IMPL_H
+
+#include "model_impl.h"
+#include <stdio.h>
+
+/* Live steps, footprints, boxes and boundary slabs of a program; every problem with a missing side is reported. */
+TRL_NODISCARD trl_err trli_program_analyse(trli_program *program);
+/* Let kernels set the ends of their rows themselves where nobody else needs them; part of the analysis. */
+TRL_NODISCARD trl_err trli_program_fold(trli_program *program);
+/* Whether some of these ghosts are those of other patches, or images beyond a periodic side. */
+bool trli_needs_exchange(const trl_layout *layout, const trl_footprint *reach);
+/* Box on a local patch that a step, a kernel or a plugin, computes result o on. */
+trl_box trli_step_box(const trli_program *program, const trli_step *s, int o, int local_patch);
+TRL_NODISCARD trl_err trli_slots_plan(trli_model *model);
+TRL_NODISCARD trl_err trli_slots_allocate(trli_model *model);
+TRL_NODISCARD trl_err trli_tasks_build(trli_program *program);
+void trli_tasks_free(trli_program *program);
+TRL_NODISCARD trl_err trli_program_run(trli_program *program);
+
+/* -- ir_text.c -- */
+/* The values of all kernels of a program, one operation a line, with the number of offsets that each is needed at. Fails with MEMORY, IO. */
+TRL_NODISCARD trl_err trli_ir_write(trli_program *program, FILE *out);
+
+#endif

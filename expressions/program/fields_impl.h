@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Fields of a model. */
+#ifndef TRLI_FIELDS_IMPL_H
+#define TRLI_FIELDS_IMPL_H
+
+#include <trl_boundary.h>
+#include <trl_operator.h>
+
+typedef struct trli_boundary_source { /* whose conditions fill a field's ghosts */
+    const trl_bc_side *side;          /* [6], or NULL */
+    const trl_scope *names;
+    const char *name; /* of the equation or expression, for messages */
+    trl_place place;
+} trli_boundary_source;
+
+typedef struct trli_field {
+    const char *name;
+    trl_location location;
+    bool persistent; /* has a slot of its own */
+    bool exchanged;  /* ghosts come from owners and boundary conditions, not from computing on a larger box */
+    trli_boundary_source boundary;
+    int8_t fixed_planes[6]; /* planes at a side that no kernel computes: a Dirichlet condition sets them */
+    int slot;
+    trl_lidx ghost_lo[3], ghost_hi[3]; /* allocated */
+    const char
+        *why; /* of an intermediate: the reason why it is stored, instead of being a part of its readers' kernels */
+    int direction, primal; /* direction not 0: its conditions are the derivatives of those of field primal */
+} trli_field;
+
+#endif

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Programs: steps in the order in which they are run. */
+#ifndef TRLI_PROGRAM_IMPL_H
+#define TRLI_PROGRAM_IMPL_H
+
+#include "fields_impl.h"
+#include "step_impl.h"
+#include <trl_graph.h>
+
+typedef struct trli_model trli_model;
+typedef struct trli_program trli_program;
+
+/* A named value that its readers' kernels compute, or that is stored where that costs less (cost_impl.h). */
+typedef struct trli_candidate {
+    const char *name;
+    trli_value value;
+    trl_location location;
+    int position; /* of a step that could store it */
+    int uses;     /* offsets at which kernels need it */
+    int inputs;   /* fields it reads */
+    double additions;
+    bool weighed, stored;
+} trli_candidate;
+
+struct trli_program {
+    trli_model *model;
+    const char *name;
+    bool once;      /* it is run one time */
+    bool arranging; /* what is appended will be put in another order */
+    trli_step *step;
+    int nsteps, capacity;
+    trli_demand *demand;               /* [model->nfields at analysis] */
+    int nroots, *root, roots_capacity; /* fields that must hold values at the end */
+    int nscalar_roots, *scalar_root, scalar_roots_capacity;
+    int *stored_field; /* by value: field that holds it in this program, -1: none */
+    int stored_count;
+    int ncandidates, candidates_capacity;
+    trli_candidate *candidate;
+    trl_graph *graph;
+    struct trli_task_data *task_data;
+    int64_t bytes_moved; /* read and written by kernels per execution on this rank */
+    int64_t comm_bytes, comm_messages;
+};
+
+TRL_NODISCARD trl_err trli_program_create(trli_model *model, const char *name,
+                                          trli_program **program); /* owned by the model */
+/* Append a kernel that stores values to fields of one location. The arrays are copied. check: variables, or NULL. */
+TRL_NODISCARD trl_err trli_program_add_kernel(trli_program *program, const char *label, int n, const int *field,
+                                              const trli_value *value, const int *variable);
+/* The field that holds a value at a location in this program; appends its kernel on first use. why: see trli_field. */
+TRL_NODISCARD trl_err trli_program_store(trli_program *program, const char *name, const char *why, trli_value value,
+                                         trl_location location, const trli_boundary_source *boundary, int *field);
+/* Offer to store a named value at this place, which is decided when all of its readers are known. */
+TRL_NODISCARD trl_err trli_program_add_candidate(trli_program *program, const char *name, trli_value value,
+                                                 trl_location location);
+/* The scalar that a reduction of a value over the points of a location gives; *scalar is its handle. */
+TRL_NODISCARD trl_err trli_program_reduce(trli_program *program, const char *label, trli_value value,
+                                          trl_location location, trli_reduce_kind kind, bool weighted,
+                                          const trl_gidx *point, int *scalar);
+/* The step that writes the field or scalar that a node reads, or NULL; *which: its output. */
+const trli_step *trli_program_producer(const trli_program *program, const trli_node *n, int *which);
+/* The scalar that holds a value which varies nowhere. */
+TRL_NODISCARD trl_err trli_program_scalar(trli_program *program, const char *label, trli_value value, int *scalar);
+/* Reserve the next step, zeroed; NULL and a recorded error without memory. */
+trli_step *trli_program_append(trli_program *program, trli_step_kind kind, const char *label);
+TRL_NODISCARD trl_err trli_program_add_root(trli_program *program, int field);
+TRL_NODISCARD trl_err trli_program_add_scalar_root(trli_program *program, int scalar);
+void trli_program_destroy(trli_program **program);
+/* Free what a step owns. */
+void trli_step_free(trli_step *step);
+
+#endif
