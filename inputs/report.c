@@ -124,6 +124,17 @@ static const char *status_of(trl_err err)
     return err == TRL_ERR_INTERRUPTED ? "interrupted" : "failed";
 }
 
+/* Without a simulation nothing is known. */
+static void put_inexact(const trli_run *run, trli_json *json)
+{
+    char reason[256];
+    trli_json_key(json, "bits_may_differ");
+    trli_json_begin_array(json);
+    for (int i = 0; run->sim && trl_simulation_inexact(run->sim, i, sizeof reason, reason); ++i)
+        trli_json_string(json, reason);
+    trli_json_end_array(json);
+}
+
 static void put_head(const trli_run *run, trl_err err, trli_json *json)
 {
     put_text(json, "version", TRL_VERSION);
@@ -131,6 +142,7 @@ static void put_head(const trli_run *run, trl_err err, trli_json *json)
     put_text(json, "status", status_of(err));
     if (err != TRL_OK) put_error(run, json);
     put_warnings(run, json);
+    put_inexact(run, json);
     put_integer(json, "ranks", trl_context_ranks(run->ctx));
     put_integer(json, "threads", trl_context_threads(run->ctx));
     trli_json_key(json, "devices");

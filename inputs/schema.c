@@ -163,7 +163,8 @@ static const trli_key keys[] = {
     {"output.checkpoint.keep", INTEGER, 0, "2", COUNT(1), .doc = "how many are kept"},
 
     {"numerics", MAPPING, 0, "{}", .doc = "what may change the numbers"},
-    {"numerics.fast_math", BOOLEAN, 0, "false", .doc = "contraction and reassociation: bits may differ between runs"},
+    {"numerics.fast_math", BOOLEAN, 0, "false",
+     .doc = "compiled kernels may round a product and a sum together: bits may differ between runs and machines"},
 
     {"run", MAPPING, 0, "{}", .doc = "how a problem is run; never changes the numbers"},
     {"run.scheduler", WORD, 0, "hybrid", .words = TRL_POLICY_LIST(POLICY_WORD),

@@ -64,6 +64,29 @@ static void describe_workers(const trli_listing *l)
     trli_listing_say(l, "workers      %d per rank%s, policy %s%s", trl_workers_count(workers), split, given, replaced);
 }
 
+bool trl_simulation_inexact(const trl_simulation *sim, int i, size_t size, char *text)
+{
+    const trli_model *m = sim->model;
+    if (m->fast_math && m->compile != TRL_COMPILE_NEVER && i-- == 0) {
+        snprintf(text, size, "numerics.fast_math");
+        return true;
+    }
+    for (int e = 0; e < m->nentries; ++e) {
+        const trl_expression_entry *deck = m->entry[e].deck;
+        if (!deck->type || deck->type->flags & TRL_EXPR_PURE || !m->entry[e].used || i-- > 0) continue;
+        snprintf(text, size, "type '%s' of '%s' is not TRL_EXPR_PURE", deck->type->name, deck->name);
+        return true;
+    }
+    return false;
+}
+
+static void describe_bits(const trli_listing *l)
+{
+    char reason[256];
+    for (int i = 0; trl_simulation_inexact(l->sim, i, sizeof reason, reason); ++i)
+        trli_listing_say(l, "bits         may differ between runs: %s", reason);
+}
+
 static void describe_expressions(const trli_listing *l)
 {
     const trli_model *m = l->sim->model;
@@ -259,6 +282,7 @@ trl_err trl_simulation_describe(const trl_simulation *sim, bool verbose, void (*
     trl_simulation_get_stats(sim, &st);
     describe_grid(&l);
     describe_workers(&l);
+    describe_bits(&l);
     describe_expressions(&l);
     describe_ghosts(&l);
     for (int i = 0; i < sim->model->nprograms; ++i)

@@ -88,6 +88,7 @@ static trl_err make_model(trl_simulation *sim)
                                         .parameters = p->parameters,
                                         .fusion = p->fusion,
                                         .compile = p->compile,
+                                        .fast_math = p->fast_math,
                                         .balance = p->balance,
                                         .disabled_passes = p->disabled_passes,
                                         .nentries = p->nexpressions,

@@ -82,7 +82,7 @@ typedef struct trl_problem {
     int task_workers, operator_workers; /* all threads of the context, split by what they prefer; 0, 0: adapt */
     trl_place threads_place;
     bool nan_check;
-    bool fast_math;
+    bool fast_math; /* compiled kernels may round a product and a sum together */
 } trl_problem;
 
 #ifdef __cplusplus

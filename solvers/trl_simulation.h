@@ -98,6 +98,9 @@ typedef struct trl_simulation_stats {
     double compile_seconds;
 } trl_simulation_stats;
 TRL_API void trl_simulation_get_stats(const trl_simulation *sim, trl_simulation_stats *stats);
+/* What lets the bits of two runs of the problem differ, by the number of ranks, threads or patches, by when kernels are compiled, or by the
+ * machine: fast_math, and types of expressions that do not promise TRL_EXPR_PURE. The i-th reason as text; false: there are not so many. */
+TRL_API bool trl_simulation_inexact(const trl_simulation *sim, int i, size_t size, char *text);
 /* A kernel of a step, in the order in which they run. Bytes and flops of one of its points: 8 bytes for each field read or written, a flop
  * for each + - * / sqrt, comparison and choice, functions by what they cost. Predicted: the larger of bytes by the bandwidth and operations
  * by the rate that were measured of this machine. Times are of a step, on this rank's workers together. */

@@ -46,7 +46,7 @@ typedef struct trl_param_value {
 enum {
     TRL_EXPR_POINTWISE = 1, /* a value depends on inputs at the same point only: may run on boxes that include ghosts */
     TRL_EXPR_TILED = 2,     /* may run on disjoint sub-boxes at once, from several threads */
-    TRL_EXPR_PURE = 4,      /* the same inputs give the same bits */
+    TRL_EXPR_PURE = 4,      /* the same inputs give the same bits; plan and report name expressions without it */
     TRL_EXPR_MODIFIER = 8,  /* changes its target's field at a side; see modifiers below */
     TRL_EXPR_STATIC = 16    /* depends on nothing that changes with time: evaluated once per step at most */
 };

@@ -76,6 +76,7 @@ static trl_err copy_request(trli_model *model, const trli_model_request *request
     model->parameters = request->parameters;
     model->fusion = request->fusion;
     model->compile = request->compile;
+    model->fast_math = request->fast_math;
     model->disabled_passes = request->disabled_passes;
     model->workers = request->workers;
     model->nworkers = trl_workers_count(request->workers);

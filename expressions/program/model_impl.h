@@ -26,6 +26,7 @@ struct trli_model {
     trli_walk walk;
     trl_fusion fusion;
     trl_compile compile;
+    bool fast_math;           /* of compiled kernels */
     trli_compiler *compiler;  /* NULL: never */
     bool compiling;           /* some kernels are still to come */
     double first_run;         /* s; 0: not yet */
@@ -91,6 +92,7 @@ typedef struct trli_model_request {
     const trl_scope *parameters;
     trl_fusion fusion;
     trl_compile compile;
+    bool fast_math;           /* of compiled kernels */
     double balance;           /* additions in the time of a byte; 0: measured */
     unsigned disabled_passes; /* TRL_PASS_... */
     int nentries;

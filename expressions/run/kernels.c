@@ -117,7 +117,7 @@ trl_err trli_kernels_request(trli_model *model)
 {
     trl_err err = TRL_OK;
     if (model->compile == TRL_COMPILE_NEVER) return TRL_OK;
-    TRL_TRY(trli_compiler_create(model->ctx, &model->compiler));
+    TRL_TRY(trli_compiler_create(model->ctx, model->fast_math, &model->compiler));
     for (int i = 0; i < model->nprograms; ++i) {
         const trli_program *program = model->program[i];
         if (program->once && model->compile == TRL_COMPILE_AUTO) continue; /* it is over before a compiler is */

@@ -80,7 +80,7 @@ static void create_cpp_compiler(trli_compiler **compiler)
     const char *before = getenv("TRELLIS_CC");
     char *own = before ? strdup(before) : NULL;
     setenv("TRELLIS_CC", TRL_TEST_SOURCE_DIR "/quick_cxx.sh", 1);
-    ck_ok(trli_compiler_create(test_ctx, compiler));
+    ck_ok(trli_compiler_create(test_ctx, false, compiler));
     if (own)
         setenv("TRELLIS_CC", own, 1);
     else

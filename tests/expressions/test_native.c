@@ -49,16 +49,16 @@ typedef struct outcome {
     double result; /* of 1.5 + 2 by the kernel; 0 without one */
 } outcome;
 
-static outcome compile_text(const char *text)
+static outcome compile_with(const char *text, bool fast_math, double in, double scalar)
 {
     trli_compiler *compiler;
     trli_native_fn fn = NULL;
     outcome o = {0};
     const char *why;
-    double in = 1.5, two = 2, out = 0;
+    double out = 0;
     trl_kernel_array array[2] = {{.at = &in}, {.at = &out}};
-    trl_kernel_call call = {.input = &array[0], .output = &array[1], .scalar = &two};
-    ck_ok(trli_compiler_create(test_ctx, &compiler));
+    trl_kernel_call call = {.input = &array[0], .output = &array[1], .scalar = &scalar};
+    ck_ok(trli_compiler_create(test_ctx, fast_math, &compiler));
     ck_ok(trli_compiler_add(compiler, text, &fn));
     ck_assert_int_eq(trli_compiler_poll(compiler, true), 0);
     trli_compiler_get_stats(compiler, &o.compiled, &o.cached, &o.failed, &why);
@@ -69,6 +69,39 @@ static outcome compile_text(const char *text)
     ck_assert_ptr_null(compiler);
     return o;
 }
+
+static outcome compile_text(const char *text)
+{
+    return compile_with(text, false, 1.5, 2);
+}
+
+/* Whether compilers find an instruction that rounds a product and a sum together. */
+static bool has_fused_multiply_add(void)
+{
+#if defined(__x86_64__)
+    return __builtin_cpu_supports("fma");
+#else
+    return false;
+#endif
+}
+
+START_TEST(fast_math_rounds_a_product_and_a_sum_together_and_has_an_entry_of_its_own)
+{
+    static const char text[] = "void trl_kernel(trl_kernel_call *call)\n"
+                               "{\n"
+                               "    const double a = call->input[0].at[0];\n"
+                               "    call->output[0].at[0] = a * a - call->scalar[0];\n"
+                               "}\n";
+    const double a = 1 + 0x1p-30, rounded = 1 + 0x1p-29;
+    set_up();
+    outcome exact = compile_with(text, false, a, rounded);
+    ck_assert(exact.compiled == 1 && exact.result == 0);
+    outcome fast = compile_with(text, true, a, rounded);
+    ck_assert_int_eq(fast.compiled, 1);
+    if (has_fused_multiply_add()) ck_assert(fast.result == 0x1p-60);
+    ck_assert_int_eq(list_cache(NULL, 0), 2);
+}
+END_TEST
 
 START_TEST(compiles_a_kernel_once_and_takes_it_from_the_cache_after_that)
 {
@@ -91,7 +124,7 @@ START_TEST(compiles_equal_texts_once)
     int compiled, cached, failed;
     const char *why;
     set_up();
-    ck_ok(trli_compiler_create(test_ctx, &compiler));
+    ck_ok(trli_compiler_create(test_ctx, false, &compiler));
     for (int i = 0; i < 3; ++i) ck_ok(trli_compiler_add(compiler, kernel_text, &fn[i]));
     ck_assert_int_eq(trli_compiler_poll(compiler, true), 0);
     trli_compiler_get_stats(compiler, &compiled, &cached, &failed, &why);
@@ -291,7 +324,7 @@ START_TEST(loads_each_library_as_itself)
         (void)compile_text(text[i]);
     }
     for (int c = 0; c < 2; ++c) {
-        ck_ok(trli_compiler_create(test_ctx, &compiler[c]));
+        ck_ok(trli_compiler_create(test_ctx, false, &compiler[c]));
         for (int i = 0; i < KERNELS; ++i)
             ck_ok(trli_compiler_add(compiler[c], text[c ? KERNELS - 1 - i : i], &fn[c][i]));
     }
@@ -418,7 +451,7 @@ START_TEST(stops_compilers_that_are_still_at_work)
     set_up();
     write_program("./sleeps.sh", "#!/bin/sh\nsleep 1000\n");
     setenv("TRELLIS_CC", "./sleeps.sh", 1);
-    ck_ok(trli_compiler_create(test_ctx, &compiler));
+    ck_ok(trli_compiler_create(test_ctx, false, &compiler));
     ck_ok(trli_compiler_add(compiler, kernel_text, &fn));
     ck_assert_int_eq(trli_compiler_poll(compiler, false), 1);
     ck_assert_int_eq(trli_compiler_poll(compiler, false), 1);
@@ -445,6 +478,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, one_rank_compiles_for_all);
     if (trl_context_ranks(test_ctx) > 1) return; /* the others are about one */
     tcase_add_test(tc, compiles_a_kernel_once_and_takes_it_from_the_cache_after_that);
+    tcase_add_test(tc, fast_math_rounds_a_product_and_a_sum_together_and_has_an_entry_of_its_own);
     tcase_add_test(tc, compiles_equal_texts_once);
     tcase_add_loop_test(tc, makes_a_damaged_entry_again, 0, 3);
     tcase_add_loop_test(tc, says_what_is_wrong_with_a_compiler, 0, 6);

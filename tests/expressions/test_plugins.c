@@ -443,6 +443,23 @@ START_TEST(a_static_type_is_evaluated_once_per_step)
 }
 END_TEST
 
+START_TEST(types_that_do_not_promise_the_same_bits_are_named)
+{
+    char reason[200];
+    new_deck();
+    say("grid: {cells: [9], periodic: [true]}\nexpressions:\n"
+        "  w: {type: square, computes: [w], inputs: {temperature: T}, parameters: {rate: 0.5}}\n"
+        "  s: {type: smooth, computes: [s], inputs: {f: T}}\n"
+        "  unused: {type: smooth, computes: [u], inputs: {f: T}}\n"
+        "equations: {T: {initial: x, ddt: w + s}}\ntime: {dt: 1, steps: 1}\n");
+    ck_ok(open_problem());
+    ck_assert(trl_simulation_inexact(sim, 0, sizeof reason, reason));
+    ck_assert_str_eq(reason, "type 'smooth' of 's' is not TRL_EXPR_PURE");
+    ck_assert(!trl_simulation_inexact(sim, 1, sizeof reason, reason));
+    close_problem();
+}
+END_TEST
+
 START_TEST(a_modifier_sets_its_side_after_the_field)
 {
     trl_gidx n[3];
@@ -568,6 +585,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, a_vector_goes_in_and_out_by_its_components);
     tcase_add_test(tc, evaluate_is_told_times_step_and_stage);
     tcase_add_test(tc, a_static_type_is_evaluated_once_per_step);
+    tcase_add_test(tc, types_that_do_not_promise_the_same_bits_are_named);
     tcase_add_test(tc, a_modifier_sets_its_side_after_the_field);
     tcase_add_test(tc, each_method_that_fails_is_named);
     tcase_add_test(tc, evaluate_that_fails_on_one_rank_stops_all);

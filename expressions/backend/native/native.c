@@ -34,10 +34,16 @@ static const char *const options[] = {"-O3",
                                       "-fPIC",
                                       "-shared",
                                       "-w",
-                                      "-ffp-contract=off",
                                       "-fno-math-errno",
                                       "-fno-trapping-math"};
 enum { OPTIONS = sizeof options / sizeof *options };
+
+/* With fast_math a product and the sum that takes it are rounded once. Sums keep their order: the functions of the prelude round by adding
+ * and subtracting large numbers, which reassociation would remove. */
+static const char *contraction(bool fast_math)
+{
+    return fast_math ? "-ffp-contract=fast" : "-ffp-contract=off";
+}
 
 typedef enum state { WAITING, AT_WORK, LOADED, FAILED } state;
 
@@ -57,6 +63,7 @@ enum { FILE_ROOM = TRLI_DIGEST_TEXT + 8 }; /* of a name in the workshop */
 
 struct trli_compiler {
     trl_context *ctx;
+    bool fast_math;
     char program[TRLI_PATH_ROOM]; /* of the compiler; "": none */
     trli_cache cache;
     trli_workshop workshop; /* opened for the first job that needs a compiler */
@@ -131,16 +138,18 @@ static void digest_machine(trli_compiler *c)
         trli_digest_bytes(c->machine, &s.st_mtim, sizeof s.st_mtim);
     }
     for (int i = 0; i < OPTIONS; ++i) trli_digest_bytes(c->machine, options[i], strlen(options[i]) + 1);
+    trli_digest_bytes(c->machine, contraction(c->fast_math), strlen(contraction(c->fast_math)) + 1);
     trli_digest_bytes(c->machine, trli_kernel_prelude, strlen(trli_kernel_prelude));
     trli_digest_processor(c->machine);
 }
 
-trl_err trli_compiler_create(trl_context *ctx, trli_compiler **compiler)
+trl_err trli_compiler_create(trl_context *ctx, bool fast_math, trli_compiler **compiler)
 {
     trli_compiler *c = calloc(1, sizeof *c);
     *compiler = c;
     if (!c) return trl_fail(ctx, TRL_ERR_MEMORY, NULL, "no memory for a compiler of kernels");
     c->ctx = ctx;
+    c->fast_math = fast_math;
     find_program(c);
     trli_cache_open(&c->cache);
     c->workshop = (trli_workshop){.parent = -1, .folder = -1};
@@ -325,13 +334,14 @@ static bool write_source(const trli_compiler *c, const job *j, const char *name)
 static void start(trli_compiler *c, job *j)
 {
     char source[FILE_ROOM], library[FILE_ROOM], log[FILE_ROOM];
-    const char *argv[OPTIONS + 5];
+    const char *argv[OPTIONS + 6];
     int n = 0;
     name_of(j, ".c", source);
     name_of(j, ".so", library);
     name_of(j, ".log", log);
     argv[n++] = c->program;
     for (int i = 0; i < OPTIONS; ++i) argv[n++] = options[i];
+    argv[n++] = contraction(c->fast_math);
     argv[n++] = "-o";
     argv[n++] = library;
     argv[n++] = source;

@@ -16,8 +16,9 @@ typedef void (*trli_native_fn)(trl_kernel_call *call);
 
 typedef struct trli_compiler trli_compiler; /* of one rank: what it compiles, and where the results are kept */
 
-/* Find the compiler and the cache. Without a compiler later calls say what is missing; a warning tells of a cache that is not safe. Fails with MEMORY. */
-TRL_NODISCARD trl_err trli_compiler_create(trl_context *ctx, trli_compiler **compiler);
+/* Find the compiler and the cache. Without a compiler later calls say what is missing; a warning tells of a cache that is not safe. 
+ * fast_math: a product and a sum may be rounded together. Fails with MEMORY. */
+TRL_NODISCARD trl_err trli_compiler_create(trl_context *ctx, bool fast_math, trli_compiler **compiler);
 /* Compilers still at work are stopped. Functions stay valid until then. */
 void trli_compiler_destroy(trli_compiler **compiler);
 /* Ask for a kernel; equal texts are compiled once. The text is copied. *fn is set, now from the cache or by a later

@@ -17,6 +17,20 @@ for compiler in "$(type -P false)" ./nowhere; do
 done
 says stderr.txt "TRELLIS_CC is no program that can be run: ./nowhere"
 
+# With fast_math compiled kernels have other bits where the processor has fused multiply-add; plan and report say so.
+unset TRELLIS_CC
+expect 0 "$TRELLIS" plan deck.yaml --set numerics.fast_math=true
+says stdout.txt "bits         may differ between runs: numerics.fast_math"
+for fast in true false; do
+    expect 0 "$TRELLIS" run deck.yaml --set numerics.fast_math=$fast --set run.compile=always --set output.directory=$fast --quiet
+done
+[ "$(value true/report.json "r['bits_may_differ']")" = "['numerics.fast_math']" ] || fail "the report does not name fast_math"
+[ "$(value false/report.json "r['bits_may_differ']")" = "[]" ] || fail "the report calls a run inexact that is not"
+hash="r['fields']['T']['hash']"
+if grep -qw fma /proc/cpuinfo && [ "$(value true/report.json "$hash")" = "$(value false/report.json "$hash")" ]; then
+    fail "fast_math changes no bit"
+fi
+
 # Equations that differ by their fields and their numbers share one function of a kernel.
 expect 0 "$TRELLIS" kernels "$TRELLIS_SOURCE/inputs/decks/transport.yaml" --set parameters.n=12
 functions=$(grep -c "^TRL_KERNEL_GROUP void group" stdout.txt) calls=$(grep -c "group[0-9]*(call" stdout.txt)
