@@ -3,6 +3,7 @@
 /* What the steps that set sides, and those that conditions need, read of one another. */
 #include <stdlib.h>
 
+#include "reads_impl.h"
 #include "sides_impl.h"
 
 /* Points of a location, first to last along each axis. */
@@ -168,19 +169,16 @@ done:
 static trl_err note_values(trli_arranging *ar, int reader, int n, const trli_value *value, const range *points,
                            int across)
 {
-    trli_kernel *kernel = NULL;
-    const int *fields, *scalars;
+    trli_reads reads = {0};
     trl_err err = TRL_OK;
-    TRL_TRY(trli_kernel_create(&ar->model->ir, &ar->model->walk, n, value, &kernel));
-    const int nf = trli_kernel_inputs(kernel, &fields), ns = trli_kernel_scalars(kernel, &scalars);
-    for (int i = 0; i < nf; ++i) {
-        const trl_footprint reach = trli_kernel_footprint(kernel, i);
-        TRL_TRY(note_field(ar, reader, fields[i], points, &reach, across));
-    }
-    for (int i = 0; i < ns; ++i)
-        if (ar->scalar_writer[scalars[i]] >= 0) TRL_TRY(put_before(ar, ar->scalar_writer[scalars[i]], reader));
+    TRL_TRY(trli_reads_find(&ar->model->ir, &ar->model->walk, n, value, &reads));
+    for (int i = 0; i < reads.nfields; ++i)
+        TRL_TRY(note_field(ar, reader, reads.field[i], points, &reads.footprint[i], across));
+    for (int i = 0; i < reads.nscalars; ++i)
+        if (ar->scalar_writer[reads.scalar[i]] >= 0)
+            TRL_TRY(put_before(ar, ar->scalar_writer[reads.scalar[i]], reader));
 done:
-    trli_kernel_destroy(&kernel);
+    trli_reads_free(&reads);
     return err;
 }
 
