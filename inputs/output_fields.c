@@ -7,6 +7,7 @@
 
 #include "files_impl.h"
 #include "output_hdf5_impl.h"
+#include "writers_impl.h"
 
 struct trli_fields_file {
     trl_context *ctx;
@@ -146,3 +147,28 @@ trl_err trli_fields_close(trli_fields_file **file)
     destroy(file);
     return TRL_OK;
 }
+
+static trl_err open_writer(const trli_writer_request *request, void **state)
+{
+    trli_fields_file *file;
+    trl_err err =
+        trli_fields_create(request->ctx, request->layout, request->folder, request->append, request->after_step, &file);
+    *state = file;
+    return err;
+}
+
+static trl_err write_fields(void *state, trl_gidx step, double time, int n, const trli_output_field *fields)
+{
+    return trli_fields_write(state, step, time, n, fields);
+}
+
+static trl_err close_writer(void **state)
+{
+    trli_fields_file *file = *state;
+    *state = NULL;
+    return trli_fields_close(&file);
+}
+
+/* A netCDF-4 file, which is HDF5, for each output time, and XDMF that shows them all. */
+const trli_writer trli_writer_netcdf = {
+    .name = "netCDF", .open = open_writer, .fields = write_fields, .close = close_writer};

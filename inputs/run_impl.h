@@ -9,7 +9,7 @@
 #include "clock_impl.h"
 #include "command_impl.h"
 #include "context_impl.h"
-#include "output_impl.h"
+#include "writers_impl.h"
 
 /* Phases whose wall time the report gives. X(NAME, key) */
 #define TRLI_WALL_LIST(X) \
@@ -61,8 +61,7 @@ typedef struct trli_run {
     bool ready;                       /* its fields have values */
     trl_gidx steps;                   /* the number of steps to reach, -1: none */
     trl_gidx first_step;              /* 0, or that of the checkpoint */
-    trli_fields_file *fields;
-    trli_series_file *series;
+    trli_writers writers;
     trli_field_set output, state;                                      /* what files of fields and checkpoints hold */
     trl_gidx fields_step, series_step, checkpoint_step, observed_step; /* of the last one written or done, -1: none */
     int64_t lineage;                                                   /* of its checkpoints, -1: not known yet */

@@ -111,7 +111,7 @@ static bool is_event(void *data, trl_gidx step, double time, double dt)
     const trli_run *run = data;
     const trli_deck_options *o = run->options;
     return trli_watch_due(run->watch, step) || trli_every_due(&o->every, step, time, dt) ||
-           (run->series && trli_every_due(&o->series_every, step, time, dt)) ||
+           (run->problem->nseries > 0 && trli_every_due(&o->series_every, step, time, dt)) ||
            (o->has_checkpoint && trli_every_due(&o->checkpoint_every, step, time, dt));
 }
 

@@ -61,16 +61,22 @@ static void refresh_set(const trl_simulation *sim, trli_field_set *set)
             set->array[(size_t)i * (size_t)set->nlocal + (size_t)p] = trl_simulation_array(sim, set->field[i], p);
 }
 
-static trl_err open_series(trli_run *run, bool append)
+static trl_err open_writers(trli_run *run)
 {
-    int n = run->problem->nseries;
+    const int n = run->problem->nseries;
     trl_err err = TRL_OK;
-    if (n == 0) return TRL_OK;
-    const char **names = calloc((size_t)n, sizeof *names);
+    const char **names = calloc((size_t)n + 1, sizeof *names);
     if (!names) err = trl_fail(run->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d series", n);
     TRL_TRY(trl_context_agree(run->ctx, err));
     for (int i = 0; i < n; ++i) names[i] = run->problem->series[i].name;
-    err = trli_series_create(run->ctx, run->options->directory, n, names, append, run->first_step - 1, &run->series);
+    const trli_writer_request request = {.ctx = run->ctx,
+                                         .layout = trl_simulation_layout(run->sim),
+                                         .folder = run->options->directory,
+                                         .append = run->first_step > 0,
+                                         .after_step = run->first_step - 1,
+                                         .nseries = n,
+                                         .series = names};
+    err = trli_writers_open(&request, NULL, 0, &run->writers);
 done:
     free(names);
     return err;
@@ -80,16 +86,13 @@ done:
    run that was never interrupted. */
 trl_err trli_run_open_output(trli_run *run)
 {
-    bool append = run->first_step > 0;
     char *text = NULL;
     trl_err err = trli_deck_write(run->ctx, run->deck, &text);
     TRL_TRY(trl_context_agree(run->ctx, err));
     if (trl_context_rank(run->ctx) == 0) trli_folder_sweep(run->options->directory);
     TRL_TRY(trli_text_write(run->ctx, run->options->directory, "deck.yaml", text));
     TRL_TRY(trl_context_agree(run->ctx, create_set(run->ctx, run->sim, is_output, &run->output)));
-    TRL_TRY(trli_fields_create(run->ctx, trl_simulation_layout(run->sim), run->options->directory, append,
-                               run->first_step - 1, &run->fields));
-    TRL_TRY(open_series(run, append));
+    TRL_TRY(open_writers(run));
 done:
     free(text);
     return err;
@@ -155,18 +158,19 @@ trl_err trli_run_write_output(trli_run *run, bool forced)
     trl_gidx step = trl_simulation_step_number(sim);
     double time = trl_simulation_time(sim);
     bool fields = run->fields_step != step && is_due(run, &run->options->every, forced);
-    bool series = run->series && run->series_step != step && is_due(run, &run->options->series_every, forced);
+    bool series =
+        run->problem->nseries > 0 && run->series_step != step && is_due(run, &run->options->series_every, forced);
     trl_err err = TRL_OK;
     if (!fields && !series) return TRL_OK;
     trl_context_begin_phase(run->ctx);
     TRL_TRY(trli_run_observe(run));
     if (fields) {
         refresh_set(sim, &run->output);
-        TRL_TRY(trli_fields_write(run->fields, step, time, run->output.n, run->output.list));
+        TRL_TRY(trli_writers_fields(&run->writers, step, time, run->output.n, run->output.list));
         run->fields_step = step;
     }
     if (series) {
-        TRL_TRY(trli_series_write(run->series, step, time, trl_simulation_series(sim)));
+        TRL_TRY(trli_writers_series(&run->writers, step, time, trl_simulation_series(sim)));
         run->series_step = step;
     }
 done:
@@ -201,9 +205,8 @@ done:
 
 trl_err trli_run_close_output(trli_run *run)
 {
-    trl_err fields = run->fields ? trli_fields_close(&run->fields) : TRL_OK;
-    trl_err series = run->series ? trli_series_close(&run->series) : TRL_OK;
+    trl_err err = trli_writers_close(&run->writers);
     release_set(&run->output);
     release_set(&run->state);
-    return fields != TRL_OK ? fields : series;
+    return err;
 }

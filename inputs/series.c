@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "files_impl.h"
-#include "output_impl.h"
+#include "writers_impl.h"
 
 struct trli_series_file {
     trl_context *ctx;
@@ -184,3 +184,27 @@ trl_err trli_series_close(trli_series_file **file)
     *file = NULL;
     return err;
 }
+
+static trl_err open_writer(const trli_writer_request *request, void **state)
+{
+    trli_series_file *file;
+    trl_err err = trli_series_create(request->ctx, request->folder, request->nseries, request->series, request->append,
+                                     request->after_step, &file);
+    *state = file;
+    return err;
+}
+
+static trl_err write_series(void *state, trl_gidx step, double time, const double *values)
+{
+    return trli_series_write(state, step, time, values);
+}
+
+static trl_err close_writer(void **state)
+{
+    trli_series_file *file = *state;
+    *state = NULL;
+    return trli_series_close(&file);
+}
+
+const trli_writer trli_writer_csv = {
+    .name = "series.csv", .open = open_writer, .series = write_series, .close = close_writer};

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+#include "writers_impl.h"
+
+#include <stdlib.h>
+
+static const trli_writer *const built_in[] = {
+#define WRITER_ADDRESS(name) &trli_writer_##name,
+    TRLI_WRITER_LIST(WRITER_ADDRESS)
+#undef WRITER_ADDRESS
+};
+
+static trl_err check(trl_context *ctx, const trli_writer *writer)
+{
+    const char *missing = NULL;
+    if (!writer->open) missing = "open";
+    if (!writer->close) missing = "close";
+    if (!missing) return TRL_OK;
+    return trl_fail(ctx, TRL_ERR_BUG, NULL, "output writer '%s' lacks the required slot '%s'", writer->name, missing);
+}
+
+static trl_err open_all(const trli_writer_request *request, const trli_writer *const *writers, int n, trli_writers *set)
+{
+    trl_err err = TRL_OK;
+    set->open = calloc((size_t)n + 1, sizeof *set->open);
+    if (!set->open) err = trl_fail(request->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d output writers", n);
+    TRL_TRY(trl_context_agree(request->ctx, err));
+    for (int i = 0; i < n; ++i) {
+        const trli_writer *ops = writers[i];
+        TRL_TRY(check(request->ctx, ops));
+        if (!ops->fields && request->nseries == 0) continue;
+        TRL_TRY(ops->open(request, &set->open[set->n].state));
+        set->open[set->n++].ops = ops;
+    }
+done:
+    return err;
+}
+
+trl_err trli_writers_open(const trli_writer_request *request, const trli_writer *const *writers, int n,
+                          trli_writers *set)
+{
+    *set = (trli_writers){0};
+    if (writers) return open_all(request, writers, n, set);
+    return open_all(request, built_in, (int)(sizeof built_in / sizeof *built_in), set);
+}
+
+trl_err trli_writers_fields(const trli_writers *set, trl_gidx step, double time, int n, const trli_output_field *fields)
+{
+    trl_err err = TRL_OK;
+    for (int i = 0; i < set->n; ++i)
+        if (set->open[i].ops->fields) TRL_TRY(set->open[i].ops->fields(set->open[i].state, step, time, n, fields));
+done:
+    return err;
+}
+
+trl_err trli_writers_series(const trli_writers *set, trl_gidx step, double time, const double *values)
+{
+    trl_err err = TRL_OK;
+    for (int i = 0; i < set->n; ++i)
+        if (set->open[i].ops->series) TRL_TRY(set->open[i].ops->series(set->open[i].state, step, time, values));
+done:
+    return err;
+}
+
+trl_err trli_writers_close(trli_writers *set)
+{
+    trl_err first = TRL_OK;
+    for (int i = 0; i < set->n; ++i) {
+        trl_err err = set->open[i].ops->close(&set->open[i].state);
+        if (first == TRL_OK) first = err;
+    }
+    free(set->open);
+    *set = (trli_writers){0};
+    return first;
+}
