@@ -7,6 +7,7 @@
 
 #include "cost_impl.h"
 #include "instance_impl.h"
+#include "lifecycle_impl.h"
 #include "pipeline_impl.h"
 #include "simulation_impl.h"
 #include "symbols_impl.h"

@@ -8,6 +8,7 @@
 
 #include "cost_impl.h"
 #include "describe_impl.h"
+#include "plan_impl.h"
 
 void trli_listing_say(const trli_listing *l, const char *format, ...)
 {
@@ -141,6 +142,7 @@ static const char *step_name(trli_step_kind kind)
     case TRLI_STEP_PLANES:
         return "sides";
     case TRLI_STEP_REDUCE:
+    case TRLI_STEP_STABLE_DT:
         return "reduction";
     case TRLI_STEP_SCALAR:
         return "scalar";
@@ -155,10 +157,10 @@ static const char *bound_of(const trli_listing *l, const trl_kernel_stats *st)
 }
 
 /* Layers beyond periodic sides that a kernel has in place of an exchange. */
-static int images_of(const trli_step *s)
+static int images_of(const trli_step_plan *plan)
 {
     int n = 0;
-    for (int k = 0; k < s->nslabs; ++k) n += s->slab[k].image;
+    for (int k = 0; k < plan->nslabs; ++k) n += plan->slab[k].kind == TRLI_SLAB_IMAGE;
     return n;
 }
 
@@ -166,6 +168,7 @@ static int images_of(const trli_step *s)
 static void describe_work(const trli_listing *l, const trli_program *p, int i, const char *target)
 {
     const trli_step *s = &p->step[i];
+    const trli_step_plan *plan = &p->plan->step[i];
     char flops[64] = "", time[128] = "", seconds[32], buffer[256];
     if (s->kind == TRLI_STEP_KERNEL) {
         const trl_kernel_stats st = trli_kernel_stats_of(p, s);
@@ -176,9 +179,9 @@ static void describe_work(const trli_listing *l, const trli_program *p, int i, c
                      in_seconds(st.measured, seconds), 100 * st.predicted / st.measured);
     }
     trli_listing_say(l, "  %-9s %-20s %d result%s from %d field%s, %s%d bytes per point%s", step_name(s->kind), target,
-                     s->nout ? s->nout : 1, s->nout > 1 ? "s" : "", s->ninputs, s->ninputs == 1 ? "" : "s", flops,
-                     (int)sizeof(double) * (s->nout + s->ninputs), time);
-    const int images = images_of(s), layers = s->nslabs - images;
+                     s->nout ? s->nout : 1, s->nout > 1 ? "s" : "", plan->ninputs, plan->ninputs == 1 ? "" : "s", flops,
+                     (int)sizeof(double) * (s->nout + plan->ninputs), time);
+    const int images = images_of(plan), layers = plan->nslabs - images;
     if (s->kind == TRLI_STEP_KERNEL && layers > 0)
         trli_listing_say(l, "            sets %d boundary layer%s", layers, layers == 1 ? "" : "s");
     if (images > 0)
@@ -194,11 +197,13 @@ static void describe_program(const trli_listing *l, const trli_program *p)
     trli_listing_say(l, "program '%s'", p->name);
     for (int i = 0; i < p->nsteps; ++i) {
         const trli_step *s = &p->step[i];
-        if (!s->live) continue;
+        const trli_step_plan *plan = &p->plan->step[i];
+        if (!plan->live) continue;
         const char *target = s->nout ? m->field[s->field[0]].name : s->label ? s->label : "";
         if (s->kind == TRLI_STEP_FILL || s->kind == TRLI_STEP_PLANES)
             trli_listing_say(l, "  %-9s %-20s %d field%s exchanged, %d boundary layer%s", step_name(s->kind), target,
-                             s->nexchanged, s->nexchanged == 1 ? "" : "s", s->nslabs, s->nslabs == 1 ? "" : "s");
+                             plan->exchanged.n, plan->exchanged.n == 1 ? "" : "s", plan->nslabs,
+                             plan->nslabs == 1 ? "" : "s");
         else
             describe_work(l, p, i, target);
     }
@@ -238,17 +243,19 @@ static void describe_passes(const trli_listing *l)
     int kernels = 0, results = 0, stored = 0, held = 0, layers = 0, images = 0, work[5] = {0};
     for (int i = 0; i < p->nsteps; ++i) {
         const trli_step *s = &p->step[i];
-        if (!s->live || s->kind != TRLI_STEP_KERNEL) continue;
+        const trli_step_plan *plan = &p->plan->step[i];
+        const trli_work *w = &p->work[i];
+        if (!plan->live || s->kind != TRLI_STEP_KERNEL) continue;
         ++kernels;
         results += s->nout;
-        work[0] += s->work.values;
-        work[1] += s->work.samples;
-        work[2] += s->work.call;
-        work[3] += s->work.plane;
-        work[4] += s->work.row;
+        work[0] += w->values;
+        work[1] += w->samples;
+        work[2] += w->call;
+        work[3] += w->plane;
+        work[4] += w->row;
         for (int o = 0; o < s->nout; ++o) stored += m->field[s->field[o]].why != NULL;
-        images += images_of(s);
-        layers += s->nslabs;
+        images += images_of(plan);
+        layers += plan->nslabs;
     }
     for (int f = 0; f < m->nfields; ++f) held += m->field[f].slot >= 0;
     trli_listing_say(l, "passes");

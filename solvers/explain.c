@@ -4,22 +4,24 @@
 #include <string.h>
 
 #include "cost_impl.h"
+#include "execution_impl.h"
 #include "pipeline_impl.h"
 #include "simulation_impl.h"
 
-static bool is_kernel(const trli_step *s)
+static bool is_kernel(const trli_program *program, int step)
 {
-    return s->live && s->kind == TRLI_STEP_KERNEL;
+    return program->plan->step[step].live && program->step[step].kind == TRLI_STEP_KERNEL;
 }
 
 trl_kernel_stats trli_kernel_stats_of(const trli_program *program, const trli_step *step)
 {
+    const trli_step_plan *plan = trli_plan_of(program, step);
     const trli_step_time time = trli_step_time_of(program, step);
     return (trl_kernel_stats){.name = program->model->field[step->field[0]].name,
                               .results = step->nout,
-                              .inputs = step->ninputs,
-                              .bytes_per_point = (int)sizeof(double) * (step->nout + step->ninputs),
-                              .flops_per_point = step->work.flops,
+                              .inputs = plan->ninputs,
+                              .bytes_per_point = (int)sizeof(double) * (step->nout + plan->ninputs),
+                              .flops_per_point = program->work[step - program->step].flops,
                               .memory_bound = time.memory,
                               .predicted = time.predicted,
                               .measured = time.measured};
@@ -28,14 +30,14 @@ trl_kernel_stats trli_kernel_stats_of(const trli_program *program, const trli_st
 int trl_simulation_kernels(const trl_simulation *sim)
 {
     int n = 0;
-    for (int i = 0; i < sim->step->nsteps; ++i) n += is_kernel(&sim->step->step[i]);
+    for (int i = 0; i < sim->step->nsteps; ++i) n += is_kernel(sim->step, i);
     return n;
 }
 
 void trl_simulation_get_kernel(const trl_simulation *sim, int kernel, trl_kernel_stats *stats)
 {
     int i = 0;
-    for (int n = 0; n < kernel || !is_kernel(&sim->step->step[i]); ++i) n += is_kernel(&sim->step->step[i]);
+    for (int n = 0; n < kernel || !is_kernel(sim->step, i); ++i) n += is_kernel(sim->step, i);
     *stats = trli_kernel_stats_of(sim->step, &sim->step->step[i]);
 }
 
@@ -47,13 +49,13 @@ trl_err trl_simulation_write_values(trl_simulation *sim, FILE *out)
 /* The result of an earlier kernel that a step reads beyond the point itself, or else at it; -1: none. */
 static int read_result(const trli_program *program, int step, bool *beyond)
 {
-    const trli_step *s = &program->step[step];
+    const trli_step_plan *s = &program->plan->step[step];
     int found = -1;
     *beyond = false;
     for (int i = 0; i < s->ninputs && !*beyond; ++i)
         for (int k = 0; k < step; ++k) {
             const trli_step *earlier = &program->step[k];
-            for (int o = 0; is_kernel(earlier) && o < earlier->nout; ++o) {
+            for (int o = 0; is_kernel(program, k) && o < earlier->nout; ++o) {
                 if (earlier->field[o] != s->input[i]) continue;
                 const trl_footprint reach = trli_kernel_footprint(s->kernel, i);
                 const trl_offsets hull = trl_footprint_hull(&reach);
@@ -75,7 +77,7 @@ const char *trli_reason_apart(const trli_program *program, int step, char *buffe
         return buffer;
     }
     for (int k = 0; k < step; ++k)
-        if (is_kernel(&program->step[k])) before = &program->step[k];
+        if (is_kernel(program, k)) before = &program->step[k];
     if (!before) return NULL;
     const trli_field *g = &model->field[before->field[0]];
     const int read = read_result(program, step, &beyond);

@@ -320,7 +320,7 @@ trl_err trli_largest_value(trl_simulation *sim, trli_instance *in, int equation,
     /* A mere warning must not ask for boundary conditions that nothing else needs, nor for those that an expression has in their place. */
     bool inside = sim->problem->time.cfl <= 0;
     for (int e = 0; e < sim->model->nentries && !inside; ++e) inside = sim->model->entry[e].has_boundary;
-    if (limit->nsteps > before) limit->step[limit->nsteps - 1].inside = inside;
+    if (limit->nsteps > before) limit->step[limit->nsteps - 1].reduce.inside = inside;
     err = trli_program_add_scalar_root(limit, largest->scalar);
 done:
     return err;

@@ -8,8 +8,10 @@
 
 #include "clock_impl.h"
 #include "context_impl.h"
+#include "execution_impl.h"
 #include "instance_impl.h"
 #include "kernels_impl.h"
+#include "lifecycle_impl.h"
 #include "pipeline_impl.h"
 #include "simulation_impl.h"
 #include "symbols_impl.h"
@@ -281,8 +283,8 @@ static trl_err run_checked(trl_simulation *sim, trli_program *program, trl_gidx 
     clear_nonfinite(sim);
     trl_err err = trli_program_run(program);
     int found = check && found_nonfinite(sim);
-    sim->comm_bytes += program->comm_bytes;
-    sim->comm_messages += program->comm_messages;
+    sim->comm_bytes += program->run->comm_bytes;
+    sim->comm_messages += program->run->comm_messages;
     TRL_TRY(trli_agree_on_result(sim, err, &found));
     if (found) err = trli_report_nonfinite(sim, step, time);
 done:
@@ -348,7 +350,7 @@ trl_err trl_simulation_step(trl_simulation *sim)
     trl_memory_get_stats(sim->ctx, &before);
     TRL_TRY(trli_next_step_of(sim, &next));
     trli_set_times(sim, &next);
-    trl_graph_set_timing(sim->step->graph, sim->steps_run > 0 && sim->steps_run <= TIMED_STEPS);
+    trl_graph_set_timing(sim->step->run->graph, sim->steps_run > 0 && sim->steps_run <= TIMED_STEPS);
     TRL_TRY(run_checked(sim, sim->step, next.number, next.time, sim->problem->nan_check));
     trl_memory_get_stats(sim->ctx, &after);
     if (sim->steps_run > 0) sim->allocations += after.allocations - before.allocations;
@@ -434,7 +436,7 @@ void trl_simulation_get_stats(const trl_simulation *sim, trl_simulation_stats *s
     }
     *stats = (trl_simulation_stats){.planned_bytes = sim->model->planned_bytes,
                                     .peak_bytes = (int64_t)memory.peak,
-                                    .bytes_per_cell_step = (int64_t)((double)sim->step->bytes_moved / cells + 0.5),
+                                    .bytes_per_cell_step = (int64_t)((double)sim->step->run->bytes_moved / cells + 0.5),
                                     .policy = trl_workers_policy(sim->workers),
                                     .running_policy = trl_workers_running_policy(sim->workers),
                                     .comm_bytes = sim->comm_bytes,
@@ -442,13 +444,13 @@ void trl_simulation_get_stats(const trl_simulation *sim, trl_simulation_stats *s
                                     .allocations_after_first_step = sim->allocations,
                                     .compile_seconds = sim->compile_seconds};
     trl_workers_get_pools(sim->workers, &stats->task_workers, &stats->operator_workers);
-    trl_graph_get_stats(sim->step->graph, &stats->step_graph);
+    trl_graph_get_stats(sim->step->run->graph, &stats->step_graph);
     stats->tasks_per_step = stats->step_graph.tasks;
 }
 
 trl_err trl_simulation_write_dot(const trl_simulation *sim, bool tasks, FILE *out)
 {
-    return tasks ? trl_graph_write_dot(sim->step->graph, out) : trli_tree_write_dot(sim->model, out);
+    return tasks ? trl_graph_write_dot(sim->step->run->graph, out) : trli_tree_write_dot(sim->model, out);
 }
 
 trl_err trl_simulation_write_kernels(trl_simulation *sim, unsigned device, FILE *out)

@@ -258,7 +258,7 @@ static trl_err variable_leaf(trli_partials *p, trli_value v, int variable)
 
 static trl_err plugin_leaf(trli_partials *p, trli_value v, const trli_step *producer)
 {
-    const int entry = producer->entry, ninputs = producer->ninputs, *input = producer->input;
+    const int entry = producer->plugin.entry, ninputs = producer->plugin.ninputs, *input = producer->plugin.input;
     bool ready = true, depends = false;
     trl_err err = TRL_OK;
     for (int i = 0; i < ninputs; ++i) TRL_TRY(need(p, trli_ir_field(p->ir, input[i]), &ready));
@@ -273,12 +273,12 @@ done:
 /* A reduction: what all points together make of it, for each variable. */
 static trl_err reduced(trli_partials *p, const trli_step *like, trli_value magnitudes, trli_value *bound)
 {
-    const bool linear = like->reduce == TRLI_REDUCE_SUM;
+    const bool linear = like->reduce.kind == TRLI_REDUCE_SUM;
     int scalar;
     trl_err err = TRL_OK;
     TRL_TRY(trli_partials_together(p, magnitudes, &magnitudes));
-    TRL_TRY(trli_program_reduce(p->in->program, like->label, magnitudes, like->location,
-                                linear ? TRLI_REDUCE_SUM : TRLI_REDUCE_MAX, like->weighted, NULL, &scalar));
+    TRL_TRY(trli_program_reduce(p->in->program, like->label, magnitudes, like->reduce.location,
+                                linear ? TRLI_REDUCE_SUM : TRLI_REDUCE_MAX, like->reduce.weighted, NULL, &scalar));
     *bound = trli_ir_scalar(p->ir, scalar);
 done:
     return err;
@@ -288,7 +288,7 @@ static trl_err scalar_leaf(trli_partials *p, trli_value v, const trli_step *prod
 {
     bool ready = true;
     trl_err err = TRL_OK;
-    if (!producer || producer->entry >= 0) return conclude(p, v, p->nentries);
+    if (!producer || producer->kind == TRLI_STEP_STABLE_DT) return conclude(p, v, p->nentries);
     const trli_step s = *producer; /* the program's steps may move */
     TRL_TRY(need(p, s.value[0], &ready));
     if (!ready) return TRL_OK;

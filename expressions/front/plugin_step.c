@@ -245,11 +245,10 @@ trl_err trli_plugin_add(trli_instance *instance, int e)
     }
     trli_step *step = trli_program_append(instance->program, TRLI_STEP_PLUGIN, deck->name);
     if (!step) return model->ir.err;
-    step->entry = e;
     step->nout = entry->ncomputed;
     step->field = outputs;
-    step->ninputs = entry->nrequired;
-    step->input = inputs;
+    step->plugin = (trli_plugin_step){
+        .entry = e, .location = entry->computed[0].location, .ninputs = entry->nrequired, .input = inputs};
     step->time_scalar = instance->time_scalar;
     step->stage = instance->stage;
     instance->plugin_field[e] = outputs;
@@ -267,14 +266,11 @@ trl_err trli_plugin_stable_dt(trli_instance *instance, int e, int *scalar)
     trl_err err = TRL_OK;
     TRL_TRY(trli_plugin_inputs(instance, e, &inputs));
     *scalar = trli_model_add_scalar(model, 0);
-    trli_step *step = trli_program_append(instance->program, TRLI_STEP_REDUCE, entry->deck->name);
+    trli_step *step = trli_program_append(instance->program, TRLI_STEP_STABLE_DT, entry->deck->name);
     if (*scalar < 0 || !step) return model->ir.err;
-    step->entry = e;
     step->scalar = *scalar;
-    step->reduce = TRLI_REDUCE_MIN;
-    step->location = entry->computed[0].location;
-    step->ninputs = entry->nrequired;
-    step->input = inputs;
+    step->plugin = (trli_plugin_step){
+        .entry = e, .location = entry->computed[0].location, .ninputs = entry->nrequired, .input = inputs};
     step->time_scalar = instance->time_scalar;
 done:
     return err;

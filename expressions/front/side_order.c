@@ -226,7 +226,7 @@ static trl_err note_fill(trli_arranging *ar, int reader, const trli_step *s)
         const range points = all_points(ar->model, ar->model->field[s->field[i]].location);
         TRL_TRY(note_field(ar, reader, s->field[i], &points, &here, -1));
         for (int side = 0; side < 6; ++side)
-            TRL_TRY(note_side(ar, reader, s->field[i], &s->sides[i][side], side, false));
+            TRL_TRY(note_side(ar, reader, s->field[i], &s->fill.sides[i][side], side, false));
     }
 done:
     return err;
@@ -237,17 +237,21 @@ static trl_err note_step(trli_arranging *ar, int reader)
     const trli_step *s = &ar->step[ar->item[reader].step];
     trl_err err = TRL_OK;
     if (s->kind == TRLI_STEP_FILL) return note_fill(ar, reader, s);
-    if (s->kind == TRLI_STEP_PLUGIN) {
-        for (int i = 0; i < s->ninputs * s->nout; ++i) {
-            const trl_footprint reach = {.n = 1, .part = {ar->model->entry[s->entry].required[i % s->ninputs].reach}};
-            const range points = all_points(ar->model, ar->model->field[s->field[i / s->ninputs]].location);
-            TRL_TRY(note_field(ar, reader, s->input[i % s->ninputs], &points, &reach, -1));
+    const trli_plugin_step *plugin = trli_step_plugin(s);
+    if (plugin) {
+        for (int i = 0; i < plugin->ninputs * s->nout; ++i) {
+            const int in = i % plugin->ninputs;
+            const trl_footprint reach = {.n = 1, .part = {ar->model->entry[plugin->entry].required[in].reach}};
+            const range points = all_points(ar->model, ar->model->field[s->field[i / plugin->ninputs]].location);
+            TRL_TRY(note_field(ar, reader, plugin->input[in], &points, &reach, -1));
         }
         return TRL_OK;
     }
-    range points = all_points(ar->model, s->nout > 0 ? ar->model->field[s->field[0]].location : s->location);
-    for (int a = 0; a < 3 && s->kind == TRLI_STEP_REDUCE && s->reduce == TRLI_REDUCE_POINT; ++a)
-        points.lo[a] = points.hi[a] = s->point[a];
+    const trli_reduce_step *reduce = s->kind == TRLI_STEP_REDUCE ? &s->reduce : NULL;
+    const trl_location location = s->nout > 0 ? ar->model->field[s->field[0]].location : reduce ? reduce->location : 0;
+    range points = all_points(ar->model, location);
+    for (int a = 0; a < 3 && reduce && reduce->kind == TRLI_REDUCE_POINT; ++a)
+        points.lo[a] = points.hi[a] = reduce->point[a];
     TRL_TRY(note_values(ar, reader, s->nout > 0 ? s->nout : 1, s->value, &points, -1));
 done:
     return err;
@@ -258,7 +262,7 @@ static void note_writer(trli_arranging *ar, int i)
     if (fills_all(ar, i)) return; /* the others come before */
     const trli_step *s = &ar->step[ar->item[i].step];
     int *writer = s->kind == TRLI_STEP_FILL ? ar->field_filler : ar->field_writer;
-    if (s->kind == TRLI_STEP_REDUCE || s->kind == TRLI_STEP_SCALAR) ar->scalar_writer[s->scalar] = i;
+    if (s->scalar >= 0) ar->scalar_writer[s->scalar] = i;
     for (int o = 0; o < s->nout; ++o) writer[s->field[o]] = i;
 }
 

@@ -167,23 +167,26 @@ static trl_err append_chain(trli_arranging *ar, int head)
     trli_step *step =
         trli_program_append(ar->in->program, planes ? TRLI_STEP_PLANES : TRLI_STEP_FILL, planes ? "sides" : "ghosts");
     if (!step) return ar->model->ir.err;
-    step->sides = calloc((size_t)n, sizeof *step->sides);
-    if (!step->sides) return trli_no_memory_for_sides(ar->model);
+    trli_side(*sides)[6] = calloc((size_t)n, sizeof *sides);
+    if (!sides) return trli_no_memory_for_sides(ar->model);
+    if (planes)
+        step->planes.sides = sides;
+    else
+        step->fill = (trli_fill_step){.sides = sides, .exchange_only = true};
     step->nout = n;
     step->field = field;
-    step->variable = variable;
-    step->check = planes && ar->check;
-    step->exchange_only = !planes;
+    step->variable = planes && ar->check ? variable : NULL;
     step->time_scalar = ar->in->time_scalar;
     step->stage = ar->in->stage;
     for (int i = head; i >= 0; i = ar->item[i].next) ++count;
-    step->plane = trli_model_keep(ar->model, (size_t)count * sizeof *step->plane);
-    if (!step->plane) return ar->model->ir.err;
+    trli_plane *plane = planes ? trli_model_keep(ar->model, (size_t)count * sizeof *plane) : NULL;
+    if (planes && !plane) return ar->model->ir.err;
+    if (planes) step->planes.plane = plane;
     for (int i = head; planes && i >= 0; i = ar->item[i].next) {
         const trli_item *it = &ar->item[i];
         const int of = ar->exchange_of[it->variable];
-        step->plane[step->nplanes++] = (trli_plane){of, (int8_t)(it->side / 2), (int8_t)(it->side % 2)};
-        step->sides[of][it->side] = ar->sides[it->variable][it->side];
+        plane[step->planes.nplanes++] = (trli_plane){of, (int8_t)(it->side / 2), (int8_t)(it->side % 2)};
+        sides[of][it->side] = ar->sides[it->variable][it->side];
         ar->sides[it->variable][it->side] = (trli_side){0};
     }
     for (int i = 0; i < n; ++i) ar->exchange_of[variable[i]] = -1;
@@ -364,7 +367,7 @@ static trl_err append_fill(trli_arranging *ar, int n, const int *field)
     if (!step) TRL_TRY(model->ir.err);
     step->nout = n;
     step->field = copy;
-    step->sides = lowered;
+    step->fill.sides = lowered;
     step->time_scalar = ar->in->time_scalar;
     step->stage = ar->in->stage;
     return TRL_OK;
@@ -394,7 +397,7 @@ static trl_err repeat_steps(trli_instance *in)
     const int end = program->nsteps;
     for (int i = in->conditions_from; i < end; ++i) {
         const trli_step s = program->step[i];
-        if (s.kind != TRLI_STEP_KERNEL && s.kind != TRLI_STEP_PLUGIN) continue;
+        if (!trli_step_computes(&s)) continue;
         if (in->model->field[s.field[0]].exchanged) continue;
         trli_value *value = s.value ? trli_model_keep(in->model, (size_t)s.nout * sizeof *value) : NULL;
         int *field = trli_model_keep(in->model, (size_t)s.nout * sizeof *field);

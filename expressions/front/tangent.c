@@ -204,8 +204,8 @@ static trl_err reduce(const trli_tangent_of *t, const trli_step *like, trli_valu
                       trli_value *result)
 {
     int scalar;
-    trl_err err = trli_program_reduce(t->in->program, like->label, value, like->location, kind, like->weighted,
-                                      like->point, &scalar);
+    trl_err err = trli_program_reduce(t->in->program, like->label, value, like->reduce.location, kind,
+                                      like->reduce.weighted, like->reduce.point, &scalar);
     if (err == TRL_OK) *result = trli_ir_scalar(t->d.ir, scalar);
     return err;
 }
@@ -216,16 +216,16 @@ static trl_err scalar_leaf(trli_tangent_of *t, trli_value v, const trli_step *pr
     trli_ir *ir = t->d.ir;
     trl_err err = TRL_OK;
     trli_value inner = TRLI_NO_VALUE, points;
-    if (!producer || producer->entry >= 0) return trli_derivative_set(&t->d, v, TRLI_NO_VALUE);
+    if (!producer || producer->kind == TRLI_STEP_STABLE_DT) return trli_derivative_set(&t->d, v, TRLI_NO_VALUE);
     const trli_step s = *producer; /* the program's steps may move */
     const trli_value value = s.value[0];
     TRL_TRY(trli_derivative_need(&t->d, value, &inner));
     if (inner == TRLI_TANGENT_UNKNOWN) return TRL_OK;
     if (inner >= 0 && s.kind == TRLI_STEP_REDUCE) {
-        bool linear = s.reduce == TRLI_REDUCE_SUM || s.reduce == TRLI_REDUCE_POINT;
+        bool linear = s.reduce.kind == TRLI_REDUCE_SUM || s.reduce.kind == TRLI_REDUCE_POINT;
         trli_value attained = trli_ir_binary(ir, TRLI_OP_EQ, value, v);
         if (!linear) inner = trli_ir_select(ir, attained, inner, trli_ir_constant(ir, 0));
-        TRL_TRY(reduce(t, &s, inner, linear ? s.reduce : TRLI_REDUCE_SUM, &inner));
+        TRL_TRY(reduce(t, &s, inner, linear ? s.reduce.kind : TRLI_REDUCE_SUM, &inner));
         if (!linear) {
             TRL_TRY(reduce(t, &s, attained, TRLI_REDUCE_SUM, &points));
             inner = trli_ir_binary(ir, TRLI_OP_DIV, inner, points);
@@ -291,7 +291,7 @@ done:
 /* What a plugin computes changes with its inputs and boundary values in a way only it knows. */
 static trl_err plugin_leaf(trli_tangent_of *t, trli_value v, const trli_step *producer)
 {
-    const int entry = producer->entry, ninputs = producer->ninputs, *input = producer->input;
+    const int entry = producer->plugin.entry, ninputs = producer->plugin.ninputs, *input = producer->plugin.input;
     const trli_field *field = &t->in->model->field[t->d.ir->node[v].index];
     bool ready = true, zero = true;
     trl_err err = TRL_OK;

@@ -47,7 +47,7 @@ static int least_hi(const trl_footprint *f, int axis)
  * and only there. */
 static void note_corners(const trli_analysis *an, const trli_extension *e, int field, const trl_footprint *reach)
 {
-    trli_demand *d = &an->program->demand[field];
+    trli_demand *d = &an->plan->demand[field];
     trl_location location = an->model->field[field].location;
     int n = e->corner.n > 0 ? e->corner.n : 1;
     for (int p = 0; p < reach->n * n; ++p) {
@@ -84,7 +84,7 @@ void trli_note_unset(trli_analysis *an, int field)
 /* A field is read with a footprint by a step that computes on an extension. */
 void trli_demand_field(trli_analysis *an, const trli_extension *e, int field, const trl_footprint *reach)
 {
-    trli_demand *d = &an->program->demand[field];
+    trli_demand *d = &an->plan->demand[field];
     trli_field *f = &an->model->field[field];
     trl_footprint sum;
     trl_offsets hull = trl_footprint_hull(reach), side = d->side;
@@ -136,7 +136,7 @@ trli_extension trli_owned_only(trl_location location)
 static trli_extension extension_of(const trli_analysis *an, int field)
 {
     const trli_field *f = &an->model->field[field];
-    const trli_demand *d = &an->program->demand[field];
+    const trli_demand *d = &an->plan->demand[field];
     trli_extension e = trli_owned_only(f->location);
     if (f->exchanged || f->persistent) {
         for (ptrdiff_t a = 0; a < 3; ++a) {
@@ -163,45 +163,47 @@ trl_err trli_keep_inputs(trli_analysis *an, const trli_kernel *kernel, int *n, i
 
 static trl_err analyse_kernel(trli_analysis *an, trli_step *s)
 {
+    trli_step_plan *p = trli_plan_of(an->program, s);
     trl_err err = TRL_OK;
     int kept = 0;
     for (int i = 0; i < s->nout; ++i) {
-        if (!an->program->demand[s->field[i]].live) continue;
+        if (!an->plan->demand[s->field[i]].live) continue;
         s->field[kept] = s->field[i];
         s->value[kept] = s->value[i];
         if (s->variable) s->variable[kept] = s->variable[i];
         ++kept;
     }
     s->nout = kept;
-    s->live = kept > 0;
-    if (!s->live) return TRL_OK;
-    TRL_TRY(trli_kernel_create(&an->model->ir, &an->model->walk, s->nout, s->value, &s->kernel));
-    TRL_TRY(trli_keep_inputs(an, s->kernel, &s->ninputs, &s->input));
+    p->live = kept > 0;
+    if (!p->live) return TRL_OK;
+    TRL_TRY(trli_kernel_create(&an->model->ir, &an->model->walk, s->nout, s->value, &p->kernel));
+    TRL_TRY(trli_keep_inputs(an, p->kernel, &p->ninputs, &p->input));
     const int64_t points = trli_model_points(an->model, an->model->field[s->field[0]].location, NULL);
-    s->strains_caches = trli_strains_caches(an->model->ctx, points * (s->ninputs + s->nout));
+    p->strains_caches = trli_strains_caches(an->model->ctx, points * (p->ninputs + s->nout));
     trli_extension e = extension_of(an, s->field[0]);
-    demand_kernel(an, &e, s->kernel);
+    demand_kernel(an, &e, p->kernel);
 done:
     return err;
 }
 
 /* Shrink a reduction at the sides until nothing beyond them is read. */
-static void stay_inside(const trli_analysis *an, trli_step *s, trli_extension *e)
+static void stay_inside(const trli_analysis *an, const trli_step *s, trli_extension *e)
 {
+    trli_step_plan *p = trli_plan_of(an->program, s);
     const int *fields;
-    int n = trli_kernel_inputs(s->kernel, &fields);
+    int n = trli_kernel_inputs(p->kernel, &fields);
     for (int i = 0; i < n; ++i) {
-        trl_footprint reach = trli_kernel_footprint(s->kernel, i);
+        trl_footprint reach = trli_kernel_footprint(p->kernel, i);
         trl_offsets hull = trl_footprint_hull(&reach);
         for (ptrdiff_t a = 0; a < 3; ++a) {
-            int over = hull.hi[a] + (s->location >> a & 1) - (an->model->field[fields[i]].location >> a & 1);
-            if (-hull.lo[a] > s->fixed_planes[2 * a]) s->fixed_planes[2 * a] = (int8_t)-hull.lo[a];
-            if (over > s->fixed_planes[2 * a + 1]) s->fixed_planes[2 * a + 1] = (int8_t)over;
+            int over = hull.hi[a] + (s->reduce.location >> a & 1) - (an->model->field[fields[i]].location >> a & 1);
+            if (-hull.lo[a] > p->fixed_planes[2 * a]) p->fixed_planes[2 * a] = (int8_t)-hull.lo[a];
+            if (over > p->fixed_planes[2 * a + 1]) p->fixed_planes[2 * a + 1] = (int8_t)over;
         }
     }
     for (ptrdiff_t a = 0; a < 3; ++a) {
-        e->side.lo[a] = s->fixed_planes[2 * a];
-        e->side.hi[a] = (int8_t)-s->fixed_planes[2 * a + 1];
+        e->side.lo[a] = p->fixed_planes[2 * a];
+        e->side.hi[a] = (int8_t)-p->fixed_planes[2 * a + 1];
     }
 }
 
@@ -209,44 +211,55 @@ static void stay_inside(const trli_analysis *an, trli_step *s, trli_extension *e
 static void narrow_to_point(const trli_analysis *an, const trli_step *s, trli_extension *e)
 {
     for (int a = 0; a < an->model->layout->grid.dim; ++a) {
-        trl_gidx before = s->point[a], after = trl_grid_points(&an->model->layout->grid, s->location, a) - 1 - before;
+        trl_gidx before = s->reduce.point[a],
+                 after = trl_grid_points(&an->model->layout->grid, s->reduce.location, a) - 1 - before;
         e->side.lo[a] = (int8_t)(before < 64 ? before : 64);
         e->side.hi[a] = (int8_t) - (after < 64 ? after : 64);
     }
 }
 
+static trl_err analyse_stable_dt(trli_analysis *an, const trli_step *s)
+{
+    const trli_entry *entry = &an->model->entry[s->plugin.entry];
+    trli_step_plan *p = trli_plan_of(an->program, s);
+    trli_extension points = trli_owned_only(s->plugin.location);
+    p->live = an->scalar_live[s->scalar];
+    p->ninputs = s->plugin.ninputs;
+    p->input = s->plugin.input;
+    for (int i = 0; i < p->ninputs && p->live; ++i) {
+        trl_footprint reach = {.n = 1, .part = {entry->required[i].reach}};
+        trli_demand_field(an, &points, p->input[i], &reach);
+    }
+    return TRL_OK;
+}
+
 static trl_err analyse_scalar(trli_analysis *an, trli_step *s)
 {
+    trli_step_plan *p = trli_plan_of(an->program, s);
     trl_err err = TRL_OK;
-    s->live = an->scalar_live[s->scalar];
-    if (!s->live) return TRL_OK;
-    if (s->entry >= 0) { /* a plugin's stable_dt */
-        trli_extension points = trli_owned_only(s->location);
-        for (int i = 0; i < s->ninputs; ++i) {
-            trl_footprint reach = {.n = 1, .part = {an->model->entry[s->entry].required[i].reach}};
-            trli_demand_field(an, &points, s->input[i], &reach);
-        }
-        return TRL_OK;
-    }
-    TRL_TRY(trli_kernel_create(&an->model->ir, &an->model->walk, 1, s->value, &s->kernel));
-    TRL_TRY(trli_keep_inputs(an, s->kernel, &s->ninputs, &s->input));
-    trli_extension e = trli_owned_only(s->location);
-    if (s->inside) stay_inside(an, s, &e);
-    if (s->reduce == TRLI_REDUCE_POINT) narrow_to_point(an, s, &e);
-    demand_kernel(an, &e, s->kernel);
+    p->live = an->scalar_live[s->scalar];
+    if (!p->live) return TRL_OK;
+    TRL_TRY(trli_kernel_create(&an->model->ir, &an->model->walk, 1, s->value, &p->kernel));
+    TRL_TRY(trli_keep_inputs(an, p->kernel, &p->ninputs, &p->input));
+    trli_extension e = trli_owned_only(s->kind == TRLI_STEP_REDUCE ? s->reduce.location : 0);
+    if (s->kind == TRLI_STEP_REDUCE && s->reduce.inside) stay_inside(an, s, &e);
+    if (s->kind == TRLI_STEP_REDUCE && s->reduce.kind == TRLI_REDUCE_POINT) narrow_to_point(an, s, &e);
+    demand_kernel(an, &e, p->kernel);
 done:
     return err;
 }
 
-static trl_err analyse_opaque(trli_analysis *an, trli_step *s)
+static trl_err analyse_plugin(trli_analysis *an, const trli_step *s)
 {
-    const trli_entry *entry = &an->model->entry[s->entry];
-    s->live = false;
-    for (int i = 0; i < s->nout; ++i) s->live |= an->program->demand[s->field[i]].live;
-    if (!s->live) return TRL_OK;
+    const trli_entry *entry = &an->model->entry[s->plugin.entry];
+    trli_step_plan *p = trli_plan_of(an->program, s);
+    p->ninputs = s->plugin.ninputs;
+    p->input = s->plugin.input;
+    for (int i = 0; i < s->nout; ++i) p->live |= an->plan->demand[s->field[i]].live;
+    if (!p->live) return TRL_OK;
     trli_extension e = trli_owned_only(an->model->field[s->field[0]].location);
     for (int i = 0; i < s->nout; ++i) {
-        an->program->demand[s->field[i]].live = true;
+        an->plan->demand[s->field[i]].live = true;
         trli_extension one = extension_of(an, s->field[i]);
         trl_offsets hull = trl_footprint_hull(&one.inner), before = trl_footprint_hull(&e.inner);
         for (int a = 0; a < 3; ++a) { /* a plugin computes a box: the hull, corners included */
@@ -259,9 +272,9 @@ static trl_err analyse_opaque(trli_analysis *an, trli_step *s)
     }
     for (int o = 0; o < s->nout; ++o) { /* the results' locations may differ: each has its own last points */
         e.location = an->model->field[s->field[o]].location;
-        for (int i = 0; i < s->ninputs; ++i) {
+        for (int i = 0; i < p->ninputs; ++i) {
             trl_footprint reach = {.n = 1, .part = {entry->required[i].reach}};
-            trli_demand_field(an, &e, s->input[i], &reach);
+            trli_demand_field(an, &e, p->input[i], &reach);
         }
     }
     return TRL_OK;
@@ -271,7 +284,7 @@ static trl_err analyse_opaque(trli_analysis *an, trli_step *s)
 static bool is_read_beyond(const trli_analysis *an, const trli_step *s)
 {
     for (int o = 0; o < s->nout; ++o) {
-        const trli_demand *d = &an->program->demand[s->field[o]];
+        const trli_demand *d = &an->plan->demand[s->field[o]];
         bool beyond = d->live && trli_reaches_out(&d->inner);
         for (int a = 0; a < 3; ++a) beyond |= d->live && (d->side.lo[a] < 0 || d->side.hi[a] > 0);
         if (beyond) return true;
@@ -284,7 +297,7 @@ static bool is_read_beyond(const trli_analysis *an, const trli_step *s)
 static trl_err analyse_again(trli_analysis *an, const trli_step *s)
 {
     for (int o = 0; o < s->nout; ++o) {
-        trli_demand *d = &an->program->demand[s->field[o]];
+        trli_demand *d = &an->plan->demand[s->field[o]];
         trli_demand *kept = an->later[s->field[o]] = trli_model_keep(an->model, sizeof *kept);
         if (!kept) return an->model->ir.err;
         *kept = *d;
@@ -293,13 +306,14 @@ static trl_err analyse_again(trli_analysis *an, const trli_step *s)
     return TRL_OK;
 }
 
-static trl_err keep_extent(trli_analysis *an, trli_step *s)
+static trl_err keep_extent(trli_analysis *an, const trli_step *s)
 {
-    if (s->live) s->extent = trli_model_keep(an->model, (size_t)s->nout * sizeof *s->extent);
-    if (s->live && !s->extent) return an->model->ir.err;
+    trli_step_plan *p = trli_plan_of(an->program, s);
+    if (p->live) p->extent = trli_model_keep(an->model, (size_t)s->nout * sizeof *p->extent);
+    if (p->live && !p->extent) return an->model->ir.err;
     for (int o = 0; o < s->nout; ++o) {
-        trli_demand *d = &an->program->demand[s->field[o]];
-        if (s->live) s->extent[o] = *d;
+        trli_demand *d = &an->plan->demand[s->field[o]];
+        if (p->live) p->extent[o] = *d;
         *d = *an->later[s->field[o]];
     }
     return TRL_OK;
@@ -310,7 +324,7 @@ static trl_err analyse_computing(trli_analysis *an, trli_step *s)
     trl_err err = TRL_OK;
     if (s->again && !is_read_beyond(an, s)) return TRL_OK;
     const int first = s->field[0];
-    TRL_TRY(s->kind == TRLI_STEP_KERNEL ? analyse_kernel(an, s) : analyse_opaque(an, s));
+    TRL_TRY(s->kind == TRLI_STEP_KERNEL ? analyse_kernel(an, s) : analyse_plugin(an, s));
     if (s->again)
         err = analyse_again(an, s);
     else if (an->later[first])
@@ -329,9 +343,38 @@ static trl_err analyse_step(trli_analysis *an, trli_step *s)
         return trli_analyse_fill(an, s);
     case TRLI_STEP_PLANES:
         return trli_analyse_planes(an, s);
+    case TRLI_STEP_STABLE_DT:
+        return analyse_stable_dt(an, s);
     default:
         return analyse_scalar(an, s);
     }
+}
+
+static trl_err create_plan(trli_program *program)
+{
+    trli_plan *plan = program->plan = calloc(1, sizeof *plan);
+    if (plan) {
+        plan->nsteps = program->nsteps;
+        plan->demand = calloc((size_t)program->model->nfields + 1, sizeof *plan->demand);
+        plan->step = calloc((size_t)program->nsteps + 1, sizeof *plan->step);
+    }
+    if (plan && plan->demand && plan->step) return TRL_OK;
+    return trl_fail(program->model->ctx, TRL_ERR_MEMORY, NULL, "no memory for the plan of program '%s'", program->name);
+}
+
+void trli_plan_destroy(trli_plan **plan)
+{
+    trli_plan *p = *plan;
+    *plan = NULL;
+    if (!p) return;
+    for (int i = 0; p->step && i < p->nsteps; ++i) {
+        trli_kernel_destroy(&p->step[i].kernel);
+        for (int k = 0; k < p->step[i].nslabs; ++k) trli_kernel_destroy(&p->step[i].slab[k].kernel);
+        free(p->step[i].slab);
+    }
+    free(p->step);
+    free(p->demand);
+    free(p);
 }
 
 trl_err trli_program_analyse(trli_program *program)
@@ -340,16 +383,17 @@ trl_err trli_program_analyse(trli_program *program)
     trli_analysis an = {.program = program, .model = model};
     trl_err err = TRL_OK;
     TRL_TRY(model->ir.err);
-    program->demand = calloc((size_t)model->nfields + 1, sizeof *program->demand);
+    TRL_TRY(create_plan(program));
+    an.plan = program->plan;
     an.scalar_live = calloc((size_t)model->nscalars + 1, sizeof *an.scalar_live);
     an.filled = calloc((size_t)model->nfields + 1, sizeof *an.filled);
     an.early = calloc((size_t)model->nfields + 1, sizeof *an.early);
     an.later = calloc((size_t)model->nfields + 1, sizeof *an.later);
-    if (!program->demand || !an.scalar_live || !an.filled || !an.early || !an.later) {
+    if (!an.scalar_live || !an.filled || !an.early || !an.later) {
         err = trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory to analyse program '%s'", program->name);
         goto done;
     }
-    for (int i = 0; i < program->nroots; ++i) program->demand[program->root[i]].live = true;
+    for (int i = 0; i < program->nroots; ++i) an.plan->demand[program->root[i]].live = true;
     for (int i = 0; i < program->nscalar_roots; ++i) an.scalar_live[program->scalar_root[i]] = true;
     for (int i = program->nsteps - 1; i >= 0; --i) TRL_TRY(analyse_step(&an, &program->step[i]));
     trli_check_filled(&an);
@@ -361,29 +405,4 @@ done:
     free(an.early);
     free(an.later);
     return err;
-}
-
-trl_box trli_step_box(const trli_program *program, const trli_step *s, int o, int local_patch)
-{
-    const int field = s->field[o];
-    const trli_model *model = program->model;
-    const trl_layout *layout = model->layout;
-    const trl_patch *patch = &layout->patch[layout->local[local_patch]];
-    const trli_field *f = &model->field[field];
-    const trli_demand *d = s->extent ? &s->extent[o] : &program->demand[field];
-    trl_box box = trl_patch_owned(layout, patch, f->location);
-    trl_offsets inner = d->inner.n ? trl_footprint_hull(&d->inner) : none;
-    for (int a = 0; a < layout->grid.dim; ++a) {
-        bool at_lo = trl_patch_at_side(layout, patch, a, 0), at_hi = trl_patch_at_side(layout, patch, a, 1);
-        if (f->exchanged || f->persistent) {
-            if (at_lo) box.lo[a] += f->fixed_planes[(ptrdiff_t)2 * a];
-            if (at_hi) box.hi[a] -= f->fixed_planes[2 * a + 1];
-            continue;
-        }
-        int lo = at_lo ? d->side.lo[a] : inner.lo[a], hi = at_hi ? d->side.hi[a] : inner.hi[a];
-        if (lo < 0 || at_lo) box.lo[a] += lo;
-        if (hi > 0 || at_hi) box.hi[a] += hi;
-        if (box.hi[a] < box.lo[a]) box.hi[a] = box.lo[a];
-    }
-    return box;
 }

@@ -5,9 +5,11 @@
 #define TRLI_ANALYSE_IMPL_H
 
 #include "model_impl.h"
+#include "plan_impl.h"
 
 typedef struct trli_analysis {
     trli_program *program;
+    trli_plan *plan;
     trli_model *model;
     bool *scalar_live;
     bool *filled; /* by field: its fill has been passed, going backwards */

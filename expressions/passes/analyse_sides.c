@@ -14,7 +14,7 @@ static const trl_offsets none = {{0, 0, 0}, {0, 0, 0}};
 static int points_there(const trli_analysis *an, const trli_slab *slab, int field)
 {
     const trl_layout *layout = an->model->layout;
-    const trl_footprint *inner = &an->program->demand[field].inner;
+    const trl_footprint *inner = &an->plan->demand[field].inner;
     const trl_offsets hull = inner->n ? trl_footprint_hull(inner) : none;
     const int a = slab->axis, bit = an->model->field[field].location >> a & 1;
     const int owned = (int)(layout->grid.cells[a] / layout->counts[a]);
@@ -60,7 +60,7 @@ static void widen(trl_lidx lo[3], trl_lidx hi[3], const trl_offsets *part, int b
 /* Ghosts that a slab includes along the other axes, because some reader touches both. */
 static void set_tangential(const trli_analysis *an, trli_slab *slab)
 {
-    const trli_demand *d = &an->program->demand[slab->field];
+    const trli_demand *d = &an->plan->demand[slab->field];
     int a = slab->axis;
     for (int p = 0; p < d->inner.n && slab->layer > 0; ++p) {
         const trl_offsets *o = &d->inner.part[p];
@@ -126,6 +126,7 @@ static trl_err analyse_modifier(trli_analysis *an, const trli_step *s, trli_slab
 {
     const trli_entry *entry = &an->model->entry[piece->modifier];
     trl_err err = TRL_OK;
+    slab->kind = TRLI_SLAB_MODIFIER;
     slab->entry = piece->modifier;
     slab->ninputs = entry->nrequired;
     slab->input = piece->inputs;
@@ -158,12 +159,14 @@ done:
 
 static trl_err add_slab(trli_analysis *an, trli_step *s, int i, int axis, int which, int layer)
 {
-    const trli_side *side = &s->sides[i][2 * axis + which];
-    trli_slab *slab = realloc(s->slab, ((size_t)s->nslabs + 1) * sizeof *slab);
+    const trli_side *side = &trli_step_sides(s)[i][2 * axis + which];
+    trli_step_plan *p = trli_plan_of(an->program, s);
+    trli_slab *slab = realloc(p->slab, ((size_t)p->nslabs + 1) * sizeof *slab);
     if (!slab) return trl_fail(an->model->ctx, TRL_ERR_MEMORY, NULL, "no memory for boundary conditions");
-    s->slab = slab;
-    slab = &s->slab[s->nslabs++];
-    *slab = (trli_slab){.field = s->field[i], .axis = axis, .side = which, .layer = layer, .entry = -1};
+    p->slab = slab;
+    slab = &p->slab[p->nslabs++];
+    *slab = (trli_slab){
+        .field = s->field[i], .axis = axis, .side = which, .layer = layer, .value = TRLI_NO_VALUE, .entry = -1};
     set_tangential(an, slab);
     return side->piece[0].modifier >= 0 ? analyse_modifier(an, s, slab, &side->piece[0])
                                         : analyse_layer(an, s, slab, side);
@@ -176,10 +179,10 @@ static trl_err check_side(trli_analysis *an, const trli_step *s, int i, int axis
     /* Inside of the side itself: the point on it is no layer's mirror image. The last one then is the next patch's (on x+ the last patch has
      * one more), here only if readers want it anyway. */
     const bool on_side = f->location >> axis & 1 && which == 0 && patches > 1;
-    const bool next_is_here = trl_footprint_hull(&an->program->demand[s->field[i]].inner).hi[axis] > 0;
+    const bool next_is_here = trl_footprint_hull(&an->plan->demand[s->field[i]].inner).hi[axis] > 0;
     const int within = cells - (on_side && !next_is_here ? 1 : 0);
     const char *what = trli_shown_name(f);
-    if (s->sides[i][2 * axis + which].npieces == 0)
+    if (trli_step_sides(s)[i][2 * axis + which].npieces == 0)
         return trl_fail(an->model->ctx, TRL_ERR_INPUT, &f->boundary.place,
                         "'%s' needs a boundary condition on %c%c: an operator reads %d point%s beyond that side", what,
                         "xyz"[axis], which ? '+' : '-', depth, depth == 1 ? "" : "s");
@@ -194,7 +197,7 @@ static trl_err check_side(trli_analysis *an, const trli_step *s, int i, int axis
 
 static int side_depth(const trli_analysis *an, int field, int axis, int which)
 {
-    const trl_offsets *side = &an->program->demand[field].side;
+    const trl_offsets *side = &an->plan->demand[field].side;
     return which ? side->hi[axis] : -side->lo[axis];
 }
 
@@ -202,7 +205,7 @@ static trl_err fill_axis(trli_analysis *an, trli_step *s, int i, int axis)
 {
     trl_err first = TRL_OK;
     for (int which = 0; which < 2 && !an->model->layout->grid.periodic[axis]; ++which) {
-        const trli_side *side = &s->sides[i][2 * axis + which];
+        const trli_side *side = &trli_step_sides(s)[i][2 * axis + which];
         int depth = side_depth(an, s->field[i], axis, which);
         if (depth <= 0 || side->npieces == 0) continue;
         trl_err err = TRL_OK;
@@ -218,7 +221,7 @@ static void check_sides(trli_analysis *an, const trli_step *s)
     for (int i = 0; i < s->nout; ++i)
         for (int side = 0; side < 2 * an->model->layout->grid.dim; ++side) {
             int depth = side_depth(an, s->field[i], side / 2, side % 2);
-            trl_err err = depth > 0 && an->program->demand[s->field[i]].live
+            trl_err err = depth > 0 && an->plan->demand[s->field[i]].live
                               ? check_side(an, s, i, side / 2, side % 2, depth)
                               : TRL_OK;
             if (an->first == TRL_OK) an->first = err;
@@ -226,12 +229,12 @@ static void check_sides(trli_analysis *an, const trli_step *s)
 }
 
 /* Slabs were found from the last axis to the first, and run from the first to the last. */
-static void reverse_slabs(trli_step *s)
+static void reverse_slabs(trli_step_plan *p)
 {
-    for (int low = 0, high = s->nslabs - 1; low < high; ++low, --high) {
-        trli_slab slab = s->slab[low];
-        s->slab[low] = s->slab[high];
-        s->slab[high] = slab;
+    for (int low = 0, high = p->nslabs - 1; low < high; ++low, --high) {
+        trli_slab slab = p->slab[low];
+        p->slab[low] = p->slab[high];
+        p->slab[high] = slab;
     }
 }
 
@@ -243,18 +246,20 @@ bool trli_needs_exchange(const trl_layout *layout, const trl_footprint *reach)
     return false;
 }
 
-static trl_err start_exchange(trli_analysis *an, trli_step *s)
+static trl_err start_exchange(trli_analysis *an, const trli_step *s)
 {
-    s->exchanged = trli_model_keep(an->model, ((size_t)s->nout + 1) * sizeof *s->exchanged);
-    s->exchanged_reach = trli_model_keep(an->model, ((size_t)s->nout + 1) * sizeof *s->exchanged_reach);
+    trli_exchanged *e = &trli_plan_of(an->program, s)->exchanged;
+    e->field = trli_model_keep(an->model, ((size_t)s->nout + 1) * sizeof *e->field);
+    e->reach = trli_model_keep(an->model, ((size_t)s->nout + 1) * sizeof *e->reach);
     return an->model->ir.err;
 }
 
-static void exchange(const trli_analysis *an, trli_step *s, int field, const trl_footprint *reach)
+static void exchange(const trli_analysis *an, const trli_step *s, int field, const trl_footprint *reach)
 {
-    if (!an->program->demand[field].live || !trli_needs_exchange(an->model->layout, reach)) return;
-    s->exchanged_reach[s->nexchanged] = *reach;
-    s->exchanged[s->nexchanged++] = field;
+    trli_exchanged *e = &trli_plan_of(an->program, s)->exchanged;
+    if (!an->plan->demand[field].live || !trli_needs_exchange(an->model->layout, reach)) return;
+    e->reach[e->n] = *reach;
+    e->field[e->n++] = field;
 }
 
 /* What is read before all ghosts are set, or of a level of time that gets no others. */
@@ -266,31 +271,32 @@ static trl_err analyse_exchange(trli_analysis *an, trli_step *s)
         const int f = s->field[i];
         for (int side = 0; side < 6 && !an->filled[f]; ++side)
             if (side_depth(an, f, side / 2, side % 2) > 0) trli_note_unset(an, f);
-        exchange(an, s, f, an->filled[f] ? &an->early[f] : &an->program->demand[f].inner);
+        exchange(an, s, f, an->filled[f] ? &an->early[f] : &an->plan->demand[f].inner);
         an->filled[f] = true;
         an->early[f].n = 0;
     }
-    s->live = s->nexchanged > 0;
+    trli_plan_of(an->program, s)->live = trli_plan_of(an->program, s)->exchanged.n > 0;
 done:
     return err;
 }
 
 trl_err trli_analyse_fill(trli_analysis *an, trli_step *s)
 {
+    trli_step_plan *p = trli_plan_of(an->program, s);
     trl_err err = TRL_OK;
-    if (s->exchange_only) return analyse_exchange(an, s);
+    if (s->fill.exchange_only) return analyse_exchange(an, s);
     for (int axis = an->model->layout->grid.dim - 1; axis >= 0; --axis) /* a side may read the ghosts of earlier ones */
         for (int i = 0; i < s->nout; ++i) {
-            if (!an->program->demand[s->field[i]].live) continue;
+            if (!an->plan->demand[s->field[i]].live) continue;
             trl_err one = fill_axis(an, s, i, axis);
             if (an->first == TRL_OK) an->first = one;
         }
-    reverse_slabs(s);
+    reverse_slabs(p);
     check_sides(an, s);
     if (an->first != TRL_OK) return TRL_OK;
     TRL_TRY(start_exchange(an, s));
-    for (int i = 0; i < s->nout; ++i) exchange(an, s, s->field[i], &an->program->demand[s->field[i]].inner);
-    s->live = s->nslabs > 0 || s->nexchanged > 0;
+    for (int i = 0; i < s->nout; ++i) exchange(an, s, s->field[i], &an->plan->demand[s->field[i]].inner);
+    p->live = p->nslabs > 0 || p->exchanged.n > 0;
     for (int i = 0; i < s->nout; ++i) an->filled[s->field[i]] = true;
 done:
     return err;
@@ -299,13 +305,14 @@ done:
 /* Backwards, since a plane may read what others of the step set before. */
 trl_err trli_analyse_planes(trli_analysis *an, trli_step *s)
 {
+    trli_step_plan *p = trli_plan_of(an->program, s);
     trl_err err = TRL_OK;
-    for (int k = s->nplanes - 1; k >= 0; --k) {
-        const trli_plane *p = &s->plane[k];
-        if (an->program->demand[s->field[p->of]].live) TRL_TRY(add_slab(an, s, p->of, p->axis, p->side, 0));
+    for (int k = s->planes.nplanes - 1; k >= 0; --k) {
+        const trli_plane *at = &s->planes.plane[k];
+        if (an->plan->demand[s->field[at->of]].live) TRL_TRY(add_slab(an, s, at->of, at->axis, at->side, 0));
     }
-    reverse_slabs(s);
-    s->live = s->nslabs > 0;
+    reverse_slabs(p);
+    p->live = p->nslabs > 0;
 done:
     return err;
 }
@@ -314,7 +321,7 @@ done:
 void trli_check_filled(trli_analysis *an)
 {
     for (int f = 0; f < an->model->nfields; ++f) {
-        const trli_demand *d = &an->program->demand[f];
+        const trli_demand *d = &an->plan->demand[f];
         bool unset = an->early[f].n > 0;
         if (!an->model->field[f].exchanged || !d->live) continue;
         for (int side = 0; side < 6 && !an->filled[f]; ++side) unset |= side_depth(an, f, side / 2, side % 2) > 0;

@@ -9,7 +9,7 @@
 
 #include "cost_impl.h"
 #include "formula_impl.h"
-#include "tasks_impl.h"
+#include "plan_impl.h"
 
 /* Part of the time of a value at all its offsets that storing it must save: less is within the error of the estimate. */
 static const double worth_storing = 0.1;
@@ -170,7 +170,7 @@ done:
 }
 
 /* A point of a kernel; rate: operations a second. */
-static double seconds_of(const trli_model *model, const trli_work *work, double rate, bool *memory)
+double trli_work_seconds(const trli_model *model, const trli_work *work, double rate, bool *memory)
 {
     const double bytes = (double)(work->inputs + work->outputs) * sizeof(double);
     const double moving = bytes / trli_model_bandwidth(model), computing = work->additions / rate;
@@ -181,33 +181,21 @@ static double seconds_of(const trli_model *model, const trli_work *work, double 
 static double deciding_seconds(const trli_model *model, const trli_work *work)
 {
     bool memory;
-    return seconds_of(model, work, model->deciding.operations, &memory);
-}
-
-trli_step_time trli_step_time_of(const trli_program *program, const trli_step *step)
-{
-    const struct trli_task_data *data = program->task_data;
-    trli_step_time time = {0};
-    int64_t points = 0;
-    for (int i = 0; i < data->ntasks; ++i) {
-        const trli_task *t = &data->task[i];
-        if (t->step != step || !t->computes) continue;
-        points += trl_box_points(&t->box);
-        time.measured += trl_graph_task_seconds(program->graph, t->task) / program->model->nworkers;
-    }
-    time.predicted =
-        (double)points * seconds_of(program->model, &step->work, program->model->balance.operations, &time.memory);
-    return time;
+    return trli_work_seconds(model, work, model->deciding.operations, &memory);
 }
 
 trl_err trli_program_count_work(trli_program *program)
 {
     trl_err err = TRL_OK;
+    program->work = calloc((size_t)program->nsteps + 1, sizeof *program->work);
+    if (!program->work)
+        return trl_fail(program->model->ctx, TRL_ERR_MEMORY, NULL, "no memory for the work of %d steps",
+                        program->nsteps);
     for (int i = 0; i < program->nsteps; ++i) {
-        trli_step *s = &program->step[i];
-        if (s->live && s->kind == TRLI_STEP_KERNEL)
+        const trli_step *s = &program->step[i];
+        if (program->plan->step[i].live && s->kind == TRLI_STEP_KERNEL)
             TRL_TRY(trli_work_of(program->model, &program->model->balance, s->nout, s->value, TRLI_NO_VALUE, NULL,
-                                 &s->work));
+                                 &program->work[i]));
     }
 done:
     return err;

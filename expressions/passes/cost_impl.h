@@ -8,6 +8,16 @@
 #include "balance_impl.h"
 #include "model_impl.h"
 
+/* A kernel at one of its points. A value that is needed at n offsets is computed n times; one that varies neither along x nor, in more
+ * than one dimension, along y is computed outside of the loop over points and counts nothing. */
+struct trli_work {
+    double flops;         /* + - * / sqrt, comparisons and choices 1 each, functions by a table (cost.c) */
+    double additions;     /* the same by the time that they take, with loads and stores */
+    int inputs, outputs;  /* fields, 8 bytes each */
+    int values, samples;  /* computed values; at all their offsets */
+    int call, plane, row; /* of those, once for a call, a plane and a row (or for its points, along x) */
+};
+
 /* cut: a value that is read from a field instead of being computed, or TRLI_NO_VALUE. uses: NULL, or by value: how many offsets each is
  * needed at is added. The model's walk is then that of the roots. by: how many additions divisions and functions count. Fails with
  * MEMORY. */
@@ -20,13 +30,9 @@ static inline double trli_model_bandwidth(const trli_model *model)
     return model->streaming ? model->balance.memory : model->balance.cache;
 }
 
-/* Seconds of a frozen program's kernel in one run, on all workers of this rank: predicted, the larger of bytes by bandwidth and operations
- * by their rate (Williams, Waterman & Patterson, "Roofline", 2009; memory: bytes take longer), and the mean of timed runs (0: none was). */
-typedef struct trli_step_time {
-    double predicted, measured;
-    bool memory;
-} trli_step_time;
-trli_step_time trli_step_time_of(const trli_program *program, const trli_step *step);
+/* Seconds that a point takes at so many operations a second, on all workers of this rank: the larger of bytes by bandwidth and operations by
+ * their rate. *memory: it is the bytes. */
+double trli_work_seconds(const trli_model *model, const trli_work *work, double operations, bool *memory);
 
 /* Count the work of a program's kernels, after analysis. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_program_count_work(trli_program *program);

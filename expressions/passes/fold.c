@@ -36,6 +36,11 @@ typedef struct folding {
 
 enum { ALL_AXES = 7 };
 
+static trli_step_plan *plan_at(const folding *fo, int step)
+{
+    return &fo->program->plan->step[step];
+}
+
 static const use *first_of(const uses *u, int key)
 {
     return u->first[key] < 0 ? NULL : &u->use[u->first[key]];
@@ -84,10 +89,10 @@ static unsigned axes_of_slab(const folding *fo, const trli_slab *slab, int input
 {
     unsigned axes = 0;
     for (int a = 0; a < 3; ++a)
-        if (slab->entry >= 0 || slab->corner_lo[a] || slab->corner_hi[a] || slab->tangential_lo[a] ||
+        if (slab->kind == TRLI_SLAB_MODIFIER || slab->corner_lo[a] || slab->corner_hi[a] || slab->tangential_lo[a] ||
             slab->tangential_hi[a])
             axes |= 1u << a;
-    if (slab->entry < 0 && input >= 0)
+    if (slab->kind != TRLI_SLAB_MODIFIER && input >= 0)
         axes |= axes_left(fo, slab->kernel, input, fo->model->field[slab->field].location, slab->input[input]);
     return axes & ~(1u << slab->axis); /* along its axis it reads points inside */
 }
@@ -102,10 +107,11 @@ static bool is_on_owned(const folding *fo, const trli_step *s)
 /* Beyond which sides a step, its slabs aside, may read one of its inputs. */
 static unsigned axes_of_step(const folding *fo, const trli_step *s, int input)
 {
-    const int field = s->input[input];
-    if (s->kind == TRLI_STEP_REDUCE && s->kernel) return axes_left(fo, s->kernel, input, s->location, field);
+    const trli_step_plan *p = trli_plan_of(fo->program, s);
+    const int field = p->input[input];
+    if (s->kind == TRLI_STEP_REDUCE) return axes_left(fo, p->kernel, input, s->reduce.location, field);
     if (s->kind != TRLI_STEP_KERNEL || !is_on_owned(fo, s)) return ALL_AXES;
-    return axes_left(fo, s->kernel, input, fo->model->field[s->field[0]].location, field);
+    return axes_left(fo, p->kernel, input, fo->model->field[s->field[0]].location, field);
 }
 
 /* ---- who uses what ---- */
@@ -162,7 +168,7 @@ static trl_err add_reader(folding *fo, int field, use one)
 
 static trl_err add_slab(folding *fo, int step, int k)
 {
-    const trli_slab *slab = &fo->program->step[step].slab[k];
+    const trli_slab *slab = &plan_at(fo, step)->slab[k];
     trl_err err = TRL_OK;
     TRL_TRY(add_reader(fo, slab->field, (use){.step = step, .at = -1, .slab_axes = axes_of_slab(fo, slab, -1)}));
     for (int i = 0; i < slab->ninputs; ++i)
@@ -176,14 +182,14 @@ done:
 static trl_err add_step(folding *fo, int step)
 {
     const trli_step *s = &fo->program->step[step];
+    const trli_step_plan *p = plan_at(fo, step);
     trl_err err = TRL_OK;
-    for (int i = 0; i < s->ninputs; ++i)
-        TRL_TRY(add_reader(fo, s->input[i], (use){.step = step, .at = i, .axes = axes_of_step(fo, s, i)}));
-    for (int k = 0; k < s->nslabs; ++k) TRL_TRY(add_slab(fo, step, k));
-    for (int i = 0; i < s->nexchanged; ++i)
-        TRL_TRY(add_use(fo, &fo->exchanges, s->exchanged[i], (use){.step = step, .at = i}));
-    if (s->kind == TRLI_STEP_REDUCE || s->kind == TRLI_STEP_SCALAR)
-        return add_use(fo, &fo->writers, fo->model->nfields + s->scalar, (use){.step = step});
+    for (int i = 0; i < p->ninputs; ++i)
+        TRL_TRY(add_reader(fo, p->input[i], (use){.step = step, .at = i, .axes = axes_of_step(fo, s, i)}));
+    for (int k = 0; k < p->nslabs; ++k) TRL_TRY(add_slab(fo, step, k));
+    for (int i = 0; i < p->exchanged.n; ++i)
+        TRL_TRY(add_use(fo, &fo->exchanges, p->exchanged.field[i], (use){.step = step, .at = i}));
+    if (s->scalar >= 0) return add_use(fo, &fo->writers, fo->model->nfields + s->scalar, (use){.step = step});
     for (int o = 0; o < s->nout; ++o) TRL_TRY(add_use(fo, &fo->writers, s->field[o], (use){.step = step, .at = o}));
 done:
     return err;
@@ -203,8 +209,8 @@ static trl_err find_uses(folding *fo)
     TRL_TRY(start_uses(fo, &fo->exchanges, fields));
     TRL_TRY(start_uses(fo, &fo->ghosts, fields));
     for (int i = 0; i < fo->program->nsteps; ++i) {
-        fo->remaining[i] = fo->program->step[i].nslabs;
-        if (fo->program->step[i].live) TRL_TRY(add_step(fo, i));
+        fo->remaining[i] = plan_at(fo, i)->nslabs;
+        if (plan_at(fo, i)->live) TRL_TRY(add_step(fo, i));
     }
 done:
     return err;
@@ -227,9 +233,10 @@ static void free_folding(folding *fo)
  * may set it. A row is never cut, so along x any distance will do. */
 static bool stays_beside(const folding *fo, const trli_step *s, int input, int axis)
 {
-    const int field = s->input[input];
+    const trli_step_plan *plan = trli_plan_of(fo->program, s);
+    const int field = plan->input[input];
     const trl_location at = fo->model->field[s->field[0]].location, from = fo->model->field[field].location;
-    const trl_footprint f = trli_kernel_footprint(s->kernel, input);
+    const trl_footprint f = trli_kernel_footprint(plan->kernel, input);
     if (axis > 0 && further(fo, at, from, axis) != 0) return false;
     for (int p = 0; p < f.n; ++p) {
         const trl_offsets *part = &f.part[p];
@@ -247,7 +254,7 @@ static bool stays_beside(const folding *fo, const trli_step *s, int input, int a
 static bool is_written(const folding *fo, int key, int after, int last)
 {
     for (const use *u = first_of(&fo->writers, key); u; u = next_of(&fo->writers, u))
-        if (u->step > after && u->step <= last && fo->program->step[u->step].live) return true;
+        if (u->step > after && u->step <= last && plan_at(fo, u->step)->live) return true;
     return false;
 }
 
@@ -255,7 +262,7 @@ static bool is_written(const folding *fo, int key, int after, int last)
 static bool may_wait(const folding *fo, int fill, int kernel, const trli_slab *slab)
 {
     const int *scalars;
-    if (slab->entry >= 0) return false;
+    if (slab->kind == TRLI_SLAB_MODIFIER) return false;
     for (int a = 0; a < 3; ++a)
         if (slab->tangential_lo[a] || slab->tangential_hi[a] || slab->corner_lo[a] || slab->corner_hi[a]) return false;
     if (is_written(fo, slab->field, fill, kernel)) return false;
@@ -270,13 +277,13 @@ static bool may_wait(const folding *fo, int fill, int kernel, const trli_slab *s
 /* A slab of a fill that a kernel has taken. */
 static bool is_taken(const trli_slab *slab)
 {
-    return !slab->kernel && slab->entry < 0;
+    return !slab->kernel && slab->kind == TRLI_SLAB_KERNEL;
 }
 
 /* The slab of a use, if it is one of a fill along an axis that no kernel has taken; else NULL. */
 static trli_slab *slab_of(const folding *fo, const use *u, int fill, int axis)
 {
-    trli_slab *slab = u->step == fill ? &fo->program->step[fill].slab[u->at] : NULL;
+    trli_slab *slab = u->step == fill ? &plan_at(fo, fill)->slab[u->at] : NULL;
     return slab && slab->axis == axis && !is_taken(slab) ? slab : NULL;
 }
 
@@ -285,12 +292,12 @@ static trli_slab *slab_of(const folding *fo, const use *u, int fill, int axis)
 static int find_fill(const folding *fo, int kernel, int input, int axis, unsigned axes)
 {
     const trli_step *step = fo->program->step;
-    const int field = step[kernel].input[input];
+    const int field = plan_at(fo, kernel)->input[input];
     int fill = -1, slabs = 0;
     if (!has_axis(axes, axis) || fo->beyond[(ptrdiff_t)3 * field + axis] > 1) return -1; /* others do, too */
     if (!stays_beside(fo, &step[kernel], input, axis)) return -1;
     for (const use *u = first_of(&fo->writers, field); u && u->step < kernel; u = next_of(&fo->writers, u))
-        if (step[u->step].live && step[u->step].kind == TRLI_STEP_FILL) fill = u->step;
+        if (plan_at(fo, u->step)->live && step[u->step].kind == TRLI_STEP_FILL) fill = u->step;
     for (const use *u = first_of(&fo->ghosts, field); u; u = next_of(&fo->ghosts, u)) {
         const trli_slab *slab = slab_of(fo, u, fill, axis);
         if (!slab) continue;
@@ -320,12 +327,13 @@ static bool follows_from_row(const folding *fo, int kernel, const trli_slab *sla
 /* Note whether a kernel can compute all the ghosts of an input beyond a side itself: its last slabs are those beyond both sides. */
 static void find_of_row(const folding *fo, int kernel, int first, int input, int side)
 {
-    trli_step *s = &fo->program->step[kernel];
+    trli_step_plan *s = plan_at(fo, kernel);
     int layers = 0;
     bool all = true;
     for (int k = first; k < s->nslabs; ++k)
         if (s->slab[k].side == side)
-            all &= ++layers <= TRL_KERNEL_GHOSTS && (s->slab[k].image || follows_from_row(fo, kernel, &s->slab[k]));
+            all &= ++layers <= TRL_KERNEL_GHOSTS &&
+                   (s->slab[k].kind == TRLI_SLAB_IMAGE || follows_from_row(fo, kernel, &s->slab[k]));
     for (int k = first; k < s->nslabs; ++k) {
         if (s->slab[k].side != side) continue;
         s->slab[k].of_row = all;
@@ -370,28 +378,28 @@ static bool may_leave_images(const folding *fo, int fill, int field, int axis)
 }
 
 /* Leave images beyond the sides of an axis out of an exchange. */
-static void narrow_exchange(const folding *fo, trli_step *fill, int i, int axis)
+static void narrow_exchange(const folding *fo, trli_exchanged *e, int i, int axis)
 {
-    trl_footprint *reach = &fill->exchanged_reach[i];
+    trl_footprint *reach = &e->reach[i];
     for (int p = 0; p < reach->n; ++p) reach->part[p].lo[axis] = reach->part[p].hi[axis] = 0;
-    if (!trli_needs_exchange(fo->model->layout, reach)) fill->exchanged[i] = -1;
+    if (!trli_needs_exchange(fo->model->layout, reach)) e->field[i] = -1;
 }
 
 static trl_err add_images(const folding *fo, int kernel, int input, int axis, const int layers[2])
 {
-    trli_step *s = &fo->program->step[kernel];
+    trli_step_plan *s = plan_at(fo, kernel);
     const int field = s->input[input], first = s->nslabs;
     trli_slab *longer = realloc(s->slab, (size_t)(s->nslabs + layers[0] + layers[1]) * sizeof *longer);
     if (!longer) return trl_fail(fo->model->ctx, TRL_ERR_MEMORY, NULL, "no memory for images beyond periodic sides");
     s->slab = longer;
     for (int side = 0; side < 2; ++side)
         for (int layer = 1; layer <= layers[side]; ++layer)
-            s->slab[s->nslabs++] = (trli_slab){.field = field,
+            s->slab[s->nslabs++] = (trli_slab){.kind = TRLI_SLAB_IMAGE,
+                                               .field = field,
                                                .axis = axis,
                                                .side = side,
                                                .layer = layer,
                                                .value = trli_ir_field(&fo->program->model->ir, field),
-                                               .image = true,
                                                .entry = -1};
     for (int side = 0; side < 2; ++side) find_of_row(fo, kernel, first, input, side);
     return fo->model->ir.err;
@@ -400,40 +408,42 @@ static trl_err add_images(const folding *fo, int kernel, int input, int axis, co
 /* Leave the images of one of the exchanged fields beyond the sides of an axis to the kernels that read them. */
 static trl_err leave_images(const folding *fo, int fill, int at, int axis)
 {
-    trli_step *step = fo->program->step;
-    const int field = step[fill].exchanged[at], end = find_next_exchange(fo, fill, field);
+    trli_exchanged *e = &plan_at(fo, fill)->exchanged;
+    const int field = e->field[at], end = find_next_exchange(fo, fill, field);
     const trl_gidx points = fo->model->layout->grid.cells[axis];
-    const trl_offsets reach = trl_footprint_hull(&step[fill].exchanged_reach[at]);
+    const trl_offsets reach = trl_footprint_hull(&e->reach[at]);
     const int layers[2] = {-reach.lo[axis], reach.hi[axis]};
     trl_err err = TRL_OK;
     if (layers[0] + layers[1] == 0 || layers[0] > points || layers[1] > points) return TRL_OK;
     for (const use *u = first_of(&fo->readers, field); u && u->step < end; u = next_of(&fo->readers, u))
         if (u->step > fill && has_axis(u->axes, axis)) TRL_TRY(add_images(fo, u->step, u->at, axis, layers));
-    narrow_exchange(fo, &step[fill], at, axis);
+    narrow_exchange(fo, e, at, axis);
 done:
     return err;
 }
 
 /* Take out of an exchange the fields that it has nothing left to do for. */
-static void drop_exchanged(trli_step *fill)
+static void drop_exchanged(trli_step_plan *fill)
 {
+    trli_exchanged *e = &fill->exchanged;
     int kept = 0;
-    for (int i = 0; i < fill->nexchanged; ++i) {
-        if (fill->exchanged[i] < 0) continue;
-        fill->exchanged[kept] = fill->exchanged[i];
-        fill->exchanged_reach[kept++] = fill->exchanged_reach[i];
+    for (int i = 0; i < e->n; ++i) {
+        if (e->field[i] < 0) continue;
+        e->field[kept] = e->field[i];
+        e->reach[kept++] = e->reach[i];
     }
-    fill->nexchanged = kept;
-    fill->live = fill->nslabs > 0 || fill->nexchanged > 0;
+    e->n = kept;
+    fill->live = fill->nslabs > 0 || e->n > 0;
 }
 
 static trl_err fold_exchange(const folding *fo, int fill)
 {
-    trli_step *s = &fo->program->step[fill];
+    trli_step_plan *s = plan_at(fo, fill);
+    const trli_exchanged *e = &s->exchanged;
     trl_err err = TRL_OK;
-    for (int i = s->nexchanged - 1; i >= 0; --i) {
-        const int field = s->exchanged[i];
-        for (int a = 0; a < fo->model->layout->grid.dim && s->exchanged[i] >= 0; ++a)
+    for (int i = e->n - 1; i >= 0; --i) {
+        const int field = e->field[i];
+        for (int a = 0; a < fo->model->layout->grid.dim && e->field[i] >= 0; ++a)
             if (may_leave_images(fo, fill, field, a)) TRL_TRY(leave_images(fo, fill, i, a));
     }
 done:
@@ -445,7 +455,7 @@ done:
 
 static trl_err take_slabs(const folding *fo, int fill, int kernel, int input, int axis)
 {
-    trli_step *from = &fo->program->step[fill], *s = &fo->program->step[kernel];
+    trli_step_plan *from = plan_at(fo, fill), *s = plan_at(fo, kernel);
     const int field = s->input[input], first = s->nslabs;
     int n = 0;
     for (const use *u = first_of(&fo->ghosts, field); u; u = next_of(&fo->ghosts, u))
@@ -460,7 +470,7 @@ static trl_err take_slabs(const folding *fo, int fill, int kernel, int input, in
         slab->kernel = NULL;
     }
     fo->remaining[fill] -= n;
-    from->live = fo->remaining[fill] > 0 || from->nexchanged > 0;
+    from->live = fo->remaining[fill] > 0 || from->exchanged.n > 0;
     for (int side = 0; side < 2; ++side) find_of_row(fo, kernel, first, input, side);
     return TRL_OK;
 }
@@ -468,9 +478,10 @@ static trl_err take_slabs(const folding *fo, int fill, int kernel, int input, in
 static trl_err fold_into_kernel(const folding *fo, int kernel)
 {
     const trli_step *s = &fo->program->step[kernel];
+    const trli_step_plan *p = plan_at(fo, kernel);
     trl_err err = TRL_OK;
-    for (int i = 0; i < s->ninputs; ++i) fo->read_by[s->input[i]] = kernel;
-    for (int i = 0; i < s->ninputs; ++i) {
+    for (int i = 0; i < p->ninputs; ++i) fo->read_by[p->input[i]] = kernel;
+    for (int i = 0; i < p->ninputs; ++i) {
         const unsigned axes = axes_of_step(fo, s, i);
         for (int a = 0; a < fo->model->layout->grid.dim; ++a) {
             const int fill = find_fill(fo, kernel, i, a, axes);
@@ -485,9 +496,9 @@ done:
 static void drop_taken(const trli_program *program)
 {
     for (int i = 0; i < program->nsteps; ++i) {
-        trli_step *s = &program->step[i];
+        trli_step_plan *s = &program->plan->step[i];
         int kept = 0;
-        if (s->kind != TRLI_STEP_FILL) continue;
+        if (program->step[i].kind != TRLI_STEP_FILL) continue;
         for (int k = 0; k < s->nslabs; ++k)
             if (!is_taken(&s->slab[k])) s->slab[kept++] = s->slab[k];
         s->nslabs = kept;
@@ -502,8 +513,9 @@ trl_err trli_program_fold(trli_program *program)
     TRL_TRY(find_uses(&fo));
     for (int i = 0; i < program->nsteps; ++i) {
         const trli_step *s = &program->step[i];
-        if (s->live && s->nexchanged > 0) TRL_TRY(fold_exchange(&fo, i));
-        if (s->live && s->kind == TRLI_STEP_KERNEL && is_on_owned(&fo, s)) TRL_TRY(fold_into_kernel(&fo, i));
+        const trli_step_plan *p = &program->plan->step[i];
+        if (p->live && p->exchanged.n > 0) TRL_TRY(fold_exchange(&fo, i));
+        if (p->live && s->kind == TRLI_STEP_KERNEL && is_on_owned(&fo, s)) TRL_TRY(fold_into_kernel(&fo, i));
     }
 done:
     drop_taken(program);

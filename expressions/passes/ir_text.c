@@ -86,11 +86,11 @@ static const char *place_of(const trli_model *model, const trli_node *n)
     return n->varies & 3 ? ", once for a row" : n->varies ? ", once for a plane" : ", once for a call";
 }
 
-static void put_kernel(const listing *l, const trli_step *s, int *number, const int *uses)
+static void put_kernel(const listing *l, const trli_step *s, const trli_work *work, int *number, const int *uses)
 {
     const trli_walk *walk = &l->model->walk;
     int n = 0;
-    fprintf(l->out, "%s: %.0f flops\n", l->model->field[s->field[0]].name, s->work.flops);
+    fprintf(l->out, "%s: %.0f flops\n", l->model->field[s->field[0]].name, work->flops);
     for (int32_t i = 0; i < walk->count; ++i) {
         const trli_value v = walk->list[i];
         const trli_node *node = trli_ir_node(&l->model->ir, v);
@@ -123,11 +123,11 @@ trl_err trli_ir_write(trli_program *program, FILE *out)
     for (int i = 0; i < program->nsteps; ++i) {
         const trli_step *s = &program->step[i];
         trli_work work;
-        if (!s->live || s->kind != TRLI_STEP_KERNEL) continue;
+        if (!program->plan->step[i].live || s->kind != TRLI_STEP_KERNEL) continue;
         memset(number, 0, n * sizeof *number);
         memset(uses, 0, n * sizeof *uses);
         TRL_TRY(trli_work_of(model, &model->balance, s->nout, s->value, TRLI_NO_VALUE, uses, &work));
-        put_kernel(&l, s, number, uses);
+        put_kernel(&l, s, &program->work[i], number, uses);
     }
     if (ferror(out))
         err = trl_fail(model->ctx, TRL_ERR_IO, NULL, "the values of kernels cannot be written: %s", strerror(errno));

@@ -5,21 +5,20 @@
 #define TRLI_PIPELINE_IMPL_H
 
 #include "model_impl.h"
+#include "plan_impl.h"
 #include <stdio.h>
 
-/* Live steps, footprints, boxes and boundary slabs of a program; every problem with a missing side is reported. */
-TRL_NODISCARD trl_err trli_program_analyse(trli_program *program);
 /* Let kernels set the ends of their rows themselves where nobody else needs them; part of the analysis. */
 TRL_NODISCARD trl_err trli_program_fold(trli_program *program);
 /* Whether some of these ghosts are those of other patches, or images beyond a periodic side. */
 bool trli_needs_exchange(const trl_layout *layout, const trl_footprint *reach);
+/* Whether a patch has a slab. */
+bool trli_slab_is_at(const trl_layout *layout, const trl_patch *patch, const trli_slab *slab);
+/* Box of a slab on a patch. */
+trl_box trli_slab_box(const trli_program *program, const trli_slab *slab, int local_patch);
 /* Box on a local patch that a step, a kernel or a plugin, computes result o on. */
 trl_box trli_step_box(const trli_program *program, const trli_step *s, int o, int local_patch);
 TRL_NODISCARD trl_err trli_slots_plan(trli_model *model);
-TRL_NODISCARD trl_err trli_slots_allocate(trli_model *model);
-TRL_NODISCARD trl_err trli_tasks_build(trli_program *program);
-void trli_tasks_free(trli_program *program);
-TRL_NODISCARD trl_err trli_program_run(trli_program *program);
 
 /* -- ir_text.c -- */
 /* The values of all kernels of a program, one operation a line, with the number of offsets that each is needed at. Fails with MEMORY, IO. */

@@ -56,12 +56,12 @@ trl_err trli_no_slots(const trli_model *model)
 /* ---- lifetimes ---- */
 
 /* Call visit for every field that a step touches. */
-static void visit_fields(const trli_step *s, void (*visit)(plan *pl, int field), plan *pl)
+static void visit_fields(const trli_step *s, const trli_step_plan *p, void (*visit)(plan *pl, int field), plan *pl)
 {
     for (int i = 0; i < s->nout; ++i) visit(pl, s->field[i]);
-    for (int i = 0; i < s->ninputs; ++i) visit(pl, s->input[i]);
-    for (int k = 0; k < s->nslabs; ++k)
-        for (int i = 0; i < s->slab[k].ninputs; ++i) visit(pl, s->slab[k].input[i]);
+    for (int i = 0; i < p->ninputs; ++i) visit(pl, p->input[i]);
+    for (int k = 0; k < p->nslabs; ++k)
+        for (int i = 0; i < p->slab[k].ninputs; ++i) visit(pl, p->slab[k].input[i]);
 }
 
 static void touch(plan *pl, int field)
@@ -76,7 +76,7 @@ static void produce(plan *pl, const trli_step *s, const trli_program *program)
 {
     for (int o = 0; o < s->nout; ++o) {
         int f = s->field[o];
-        if (!program->demand[f].live || pl->model->field[f].persistent || pl->at[f] >= 0) continue;
+        if (!program->plan->demand[f].live || pl->model->field[f].persistent || pl->at[f] >= 0) continue;
         trli_temporary *t = &pl->t.list[pl->at[f] = pl->t.n];
         *t = (trli_temporary){.field = f, .program = pl->program, .first = pl->step, .last = pl->step};
         t->values = pl->values + (ptrdiff_t)pl->t.n++ * pl->model->layout->nlocal;
@@ -91,9 +91,9 @@ static void find_lifetimes(plan *pl)
         const trli_program *program = pl->model->program[pl->program];
         for (pl->step = 0; pl->step < program->nsteps; ++pl->step) {
             const trli_step *s = &program->step[pl->step];
-            if (!s->live) continue;
+            if (!program->plan->step[pl->step].live) continue;
             produce(pl, s, program);
-            visit_fields(s, touch, pl);
+            visit_fields(s, &program->plan->step[pl->step], touch, pl);
         }
     }
 }
@@ -160,15 +160,16 @@ static trl_err check_box(const trli_program *program, int field, int patch, cons
 static trl_err check_room(const trli_program *program, const trli_step *s, int patch)
 {
     const trl_layout *layout = program->model->layout;
-    const bool computes = s->kind == TRLI_STEP_KERNEL || s->kind == TRLI_STEP_PLUGIN;
+    const trli_step_plan *plan = trli_plan_of(program, s);
     trl_err err = TRL_OK;
-    for (int o = 0; o < s->nout && computes; ++o) {
+    for (int o = 0; o < s->nout && trli_step_computes(s); ++o) {
         const trl_box box = trli_step_box(program, s, o, patch);
-        if (program->demand[s->field[o]].live) TRL_TRY(check_box(program, s->field[o], patch, &box));
+        if (program->plan->demand[s->field[o]].live) TRL_TRY(check_box(program, s->field[o], patch, &box));
     }
-    for (int k = 0; k < s->nslabs; ++k) {
-        const trli_slab *slab = &s->slab[k];
-        if (slab->image || !trli_slab_is_at(layout, &layout->patch[layout->local[patch]], slab)) continue;
+    for (int k = 0; k < plan->nslabs; ++k) {
+        const trli_slab *slab = &plan->slab[k];
+        if (slab->kind == TRLI_SLAB_IMAGE || !trli_slab_is_at(layout, &layout->patch[layout->local[patch]], slab))
+            continue;
         const trl_box box = trli_slab_box(program, slab, patch);
         TRL_TRY(check_box(program, slab->field, patch, &box));
     }
@@ -181,7 +182,7 @@ static trl_err check_programs(const trli_model *model)
     trl_err err = TRL_OK;
     for (int i = 0; i < model->nprograms; ++i)
         for (int k = 0; k < model->program[i]->nsteps; ++k)
-            for (int p = 0; p < model->layout->nlocal && model->program[i]->step[k].live; ++p)
+            for (int p = 0; p < model->layout->nlocal && model->program[i]->plan->step[k].live; ++p)
                 TRL_TRY(check_room(model->program[i], &model->program[i]->step[k], p));
 done:
     return err;

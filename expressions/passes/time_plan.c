@@ -35,17 +35,18 @@ enum {
 
 /* ---- what is in the way ---- */
 
-static const char *refuse_step(const trli_step *s)
+static const char *refuse_step(const trli_step *s, const trli_step_plan *p)
 {
     switch (s->kind) {
     case TRLI_STEP_PLUGIN:
         return "a plugin is evaluated";
     case TRLI_STEP_REDUCE:
+    case TRLI_STEP_STABLE_DT:
         return "a reduction needs all of a step";
     case TRLI_STEP_FILL:
     case TRLI_STEP_PLANES:
-        for (int k = 0; k < s->nslabs; ++k)
-            if (s->slab[k].entry >= 0) return "a plugin sets boundary values";
+        for (int k = 0; k < p->nslabs; ++k)
+            if (p->slab[k].kind == TRLI_SLAB_MODIFIER) return "a plugin sets boundary values";
         return NULL;
     default:
         return NULL;
@@ -57,7 +58,8 @@ static const char *refuse_program(const trli_program *program)
     const trl_layout *layout = program->model->layout;
     if (layout->grid.dim < 2) return "the grid is 1-D";
     for (int i = 0; i < program->nsteps; ++i) {
-        const char *why = program->step[i].live ? refuse_step(&program->step[i]) : NULL;
+        const trli_step_plan *p = &program->plan->step[i];
+        const char *why = p->live ? refuse_step(&program->step[i], p) : NULL;
         if (why) return why;
     }
     return NULL;
@@ -100,7 +102,7 @@ static trl_lidx cells_of(const trli_time_plan *plan, int axis)
 
 static trl_err add_op(trli_time_plan *plan, const trli_rotation *rotation, trli_time_op op)
 {
-    const int *input = op.slab ? op.slab->input : op.step->input;
+    const int *input = op.slab ? op.slab->input : op.plan->input;
     const trl_layout *layout = plan->model->layout;
     for (int a = 0; a < 3; ++a) /* beyond periodic sides there are images of what is inside */
         if (trli_goes_round(layout, a) && op.slab) op.box.lo[a] = 0, op.box.hi[a] = (trl_lidx)layout->grid.cells[a];
@@ -121,12 +123,13 @@ static trl_err add_op(trli_time_plan *plan, const trli_rotation *rotation, trli_
 }
 
 /* All images of a field beyond periodic sides. slab: one that is among them, or NULL. */
-static trl_err add_images(trli_time_plan *plan, const trli_rotation *rotation, const trli_step *s,
-                          const trli_slab *slab, const int *field, int execution)
+static trl_err add_images(trli_time_plan *plan, const trli_rotation *rotation, const trli_program *program,
+                          const trli_step *s, const trli_slab *slab, const int *field, int execution)
 {
     const trli_model *model = plan->model;
     const trl_layout *layout = model->layout;
     const trli_time_op op = {.step = s,
+                             .plan = trli_plan_of(program, s),
                              .slab = slab,
                              .images = true,
                              .execution = execution,
@@ -141,17 +144,21 @@ static trl_err add_images(trli_time_plan *plan, const trli_rotation *rotation, c
 static trl_err add_step(trli_time_plan *plan, const trli_program *program, const trli_rotation *rotation,
                         const trli_step *s, int execution)
 {
+    const trli_step_plan *p = trli_plan_of(program, s);
     trl_err err = TRL_OK;
-    for (int i = 0; i < s->nexchanged; ++i) TRL_TRY(add_images(plan, rotation, s, NULL, &s->exchanged[i], execution));
-    for (int k = 0; k < s->nslabs; ++k) {
-        const trli_slab *slab = &s->slab[k];
-        if (slab->image) {
-            const bool more = k > 0 && s->slab[k - 1].image && s->slab[k - 1].field == slab->field;
-            if (!more) TRL_TRY(add_images(plan, rotation, s, slab, &slab->field, execution));
+    for (int i = 0; i < p->exchanged.n; ++i)
+        TRL_TRY(add_images(plan, rotation, program, s, NULL, &p->exchanged.field[i], execution));
+    for (int k = 0; k < p->nslabs; ++k) {
+        const trli_slab *slab = &p->slab[k];
+        if (slab->kind == TRLI_SLAB_IMAGE) {
+            const trli_slab *before = k > 0 ? slab - 1 : NULL;
+            const bool more = before && before->kind == TRLI_SLAB_IMAGE && before->field == slab->field;
+            if (!more) TRL_TRY(add_images(plan, rotation, program, s, slab, &slab->field, execution));
             continue;
         }
         if (plan->patch != TRLI_ANY_PATCH && !trli_slab_is_at(plan->model->layout, patch_of(plan), slab)) continue;
         const trli_time_op op = {.step = s,
+                                 .plan = trli_plan_of(program, s),
                                  .slab = slab,
                                  .execution = execution,
                                  .box = trli_slab_box(program, slab, some_patch(plan)),
@@ -162,9 +169,10 @@ static trl_err add_step(trli_time_plan *plan, const trli_program *program, const
     }
     if (s->kind != TRLI_STEP_KERNEL) goto done;
     const trli_time_op op = {.step = s,
+                             .plan = trli_plan_of(program, s),
                              .execution = execution,
                              .box = trli_step_box(program, s, 0, some_patch(plan)),
-                             .ninputs = s->ninputs,
+                             .ninputs = p->ninputs,
                              .noutputs = s->nout,
                              .output = s->field};
     TRL_TRY(add_op(plan, rotation, op));
@@ -176,7 +184,7 @@ done:
 
 static trl_offsets reach_of(const trli_time_op *op, int input)
 {
-    const trl_footprint f = trli_kernel_footprint(op->slab ? op->slab->kernel : op->step->kernel, input);
+    const trl_footprint f = trli_kernel_footprint(op->slab ? op->slab->kernel : op->plan->kernel, input);
     return trl_footprint_hull(&f);
 }
 
@@ -352,7 +360,7 @@ trl_err trli_time_plan_list(const trli_program *program, const trli_rotation *ro
     if (!plan->deep) return trl_fail(plan->model->ctx, TRL_ERR_MEMORY, NULL, "no memory for the kernels of a pass");
     for (int e = 0; e < executions && !*why; ++e)
         for (int i = 0; i < program->nsteps && !*why; ++i) {
-            if (program->step[i].live) TRL_TRY(add_step(plan, program, rotation, &program->step[i], e));
+            if (program->plan->step[i].live) TRL_TRY(add_step(plan, program, rotation, &program->step[i], e));
             if (plan->nops > OPS_MOST) *why = "there are too many kernels and ghost layers";
         }
     find_boxes(plan);

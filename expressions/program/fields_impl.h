@@ -4,7 +4,7 @@
 #ifndef TRLI_FIELDS_IMPL_H
 #define TRLI_FIELDS_IMPL_H
 
-#include <trl_boundary.h>
+#include <trl_entry.h>
 #include <trl_operator.h>
 
 typedef struct trli_boundary_source { /* whose conditions fill a field's ghosts */

@@ -85,8 +85,7 @@ typedef struct trli_nonfinite {
     double value;
 } trli_nonfinite;
 
-/* Make a model of the entries and variables of a problem: parse, set plugin entries up, resolve names, order, check
- * for cycles, missing and duplicate producers. Everything stays valid as long as the description it was made from. */
+/* What a model is made from. */
 typedef struct trli_model_request {
     const trl_layout *layout;
     const trl_scope *parameters;
@@ -103,9 +102,6 @@ typedef struct trli_model_request {
     const trl_stencil_entry *stencils;
     trl_workers *workers;
 } trli_model_request;
-TRL_NODISCARD trl_err trli_model_create(trl_context *ctx, const trli_model_request *request, trli_model **model);
-void trli_model_destroy(trli_model **model);
-
 int trli_model_add_field(trli_model *model, const char *name,
                          trl_location location);            /* -1: no memory, recorded in model->ir.err */
 int trli_model_add_scalar(trli_model *model, double value); /* likewise */
@@ -121,7 +117,4 @@ bool trli_strains_caches(const trl_context *ctx, int64_t values);
 trl_array trli_model_array(const trli_model *model, int field, int local_patch);
 /* Exchange the memory of two persistent fields of one shape: time levels rotate. */
 void trli_model_swap(trli_model *model, int field_a, int field_b);
-/* Allocate the slots of all analysed programs, bind exchanges and build the task graphs. Collective: yes. */
-TRL_NODISCARD trl_err trli_model_freeze(trli_model *model);
-
 #endif

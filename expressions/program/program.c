@@ -4,8 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pipeline_impl.h"
-#include "tasks_impl.h"
+#include "model_impl.h"
 
 trl_err trli_program_create(trli_model *model, const char *name, trli_program **program)
 {
@@ -23,13 +22,9 @@ trl_err trli_program_create(trli_model *model, const char *name, trli_program **
 
 void trli_step_free(trli_step *step)
 {
-    trli_kernel_destroy(&step->kernel);
-    trli_tuning_destroy(&step->tuning);
-    for (int i = 0; step->sides && i < 6 * step->nout; ++i) free(step->sides[i / 6][i % 6].piece);
-    free(step->sides);
-    for (int i = 0; i < step->nslabs; ++i) trli_kernel_destroy(&step->slab[i].kernel);
-    free(step->slab);
-    trl_exchange_destroy(&step->exchange);
+    trli_side(*sides)[6] = trli_step_sides(step);
+    for (int i = 0; sides && i < 6 * step->nout; ++i) free(sides[i / 6][i % 6].piece);
+    free(sides);
 }
 
 void trli_program_destroy(trli_program **program)
@@ -37,10 +32,9 @@ void trli_program_destroy(trli_program **program)
     trli_program *p = *program;
     *program = NULL;
     if (!p) return;
-    trli_tasks_free(p);
     for (int i = 0; i < p->nsteps; ++i) trli_step_free(&p->step[i]);
     free(p->step);
-    free(p->demand);
+    free(p->work);
     free(p->root);
     free(p->scalar_root);
     free(p->stored_field);
@@ -62,7 +56,7 @@ trli_step *trli_program_append(trli_program *program, trli_step_kind kind, const
         program->capacity = capacity;
     }
     trli_step *s = &program->step[program->nsteps++];
-    *s = (trli_step){.kind = kind, .label = label, .entry = -1, .scalar = -1};
+    *s = (trli_step){.kind = kind, .label = label, .scalar = -1};
     return s;
 }
 
@@ -82,7 +76,6 @@ trl_err trli_program_add_kernel(trli_program *program, const char *label, int n,
     step->nout = n;
     step->field = keep_copy(model, field, (size_t)n * sizeof *field);
     step->value = keep_copy(model, value, (size_t)n * sizeof *value);
-    step->check = variable != NULL;
     if (variable) step->variable = keep_copy(model, variable, (size_t)n * sizeof *variable);
     return model->ir.err;
 }
@@ -148,9 +141,10 @@ static const trli_step *find_reduction(const trli_program *program, const trli_s
 {
     for (int i = 0; i < program->nsteps; ++i) {
         const trli_step *s = &program->step[i];
-        if (s->kind == wanted->kind && s->value && s->value[0] == wanted->value[0] && s->reduce == wanted->reduce &&
-            s->location == wanted->location && s->weighted == wanted->weighted &&
-            memcmp(s->point, wanted->point, sizeof s->point) == 0)
+        const trli_reduce_step *a = &s->reduce, *b = &wanted->reduce;
+        if (s->kind == wanted->kind && s->value[0] == wanted->value[0] && a->kind == b->kind &&
+            a->location == b->location && a->weighted == b->weighted &&
+            memcmp(a->point, b->point, sizeof a->point) == 0)
             return s;
     }
     return NULL;
@@ -160,10 +154,11 @@ trl_err trli_program_reduce(trli_program *program, const char *label, trli_value
                             trli_reduce_kind kind, bool weighted, const trl_gidx *point, int *scalar)
 {
     trli_model *model = program->model;
-    trli_step wanted = {
-        .kind = TRLI_STEP_REDUCE, .value = &value, .reduce = kind, .location = location, .weighted = weighted};
+    trli_step wanted = {.kind = TRLI_STEP_REDUCE,
+                        .value = &value,
+                        .reduce = {.kind = kind, .location = location, .weighted = weighted}};
     if (model->ir.err != TRL_OK) return model->ir.err;
-    if (point) memcpy(wanted.point, point, sizeof wanted.point);
+    if (point) memcpy(wanted.reduce.point, point, sizeof wanted.reduce.point);
     const trli_step *same = find_reduction(program, &wanted);
     if (same) {
         *scalar = same->scalar;
@@ -174,10 +169,7 @@ trl_err trli_program_reduce(trli_program *program, const char *label, trli_value
     if (*scalar < 0 || !step) return model->ir.err;
     step->value = keep_copy(model, &value, sizeof value);
     step->scalar = *scalar;
-    step->reduce = kind;
-    step->location = location;
-    step->weighted = weighted;
-    memcpy(step->point, wanted.point, sizeof step->point);
+    step->reduce = wanted.reduce;
     return model->ir.err;
 }
 
@@ -203,11 +195,10 @@ const trli_step *trli_program_producer(const trli_program *program, const trli_n
 {
     for (int i = 0; i < program->nsteps; ++i) {
         const trli_step *s = &program->step[i];
-        bool kernel = s->kind == TRLI_STEP_KERNEL || s->kind == TRLI_STEP_PLUGIN;
-        for (*which = 0; n->op == TRLI_OP_FIELD && kernel && *which < s->nout; ++*which)
+        for (*which = 0; n->op == TRLI_OP_FIELD && trli_step_computes(s) && *which < s->nout; ++*which)
             if (s->field[*which] == n->index) return s;
-        bool reduces = s->kind == TRLI_STEP_REDUCE || s->kind == TRLI_STEP_SCALAR;
-        if (n->op == TRLI_OP_SCALAR && reduces && s->scalar == n->index) return s;
+        *which = 0;
+        if (n->op == TRLI_OP_SCALAR && s->scalar == n->index) return s;
     }
     return NULL;
 }

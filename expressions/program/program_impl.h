@@ -10,6 +10,9 @@
 
 typedef struct trli_model trli_model;
 typedef struct trli_program trli_program;
+typedef struct trli_plan trli_plan;                           /* of the analysis: passes/plan_impl.h */
+typedef struct trli_work trli_work;                           /* of the cost model: passes/cost_impl.h */
+typedef struct trli_program_execution trli_program_execution; /* of execution: run/execution_impl.h */
 
 /* A named value that its readers' kernels compute, or that is stored where that costs less (cost_impl.h). */
 typedef struct trli_candidate {
@@ -30,17 +33,15 @@ struct trli_program {
     bool arranging; /* what is appended will be put in another order */
     trli_step *step;
     int nsteps, capacity;
-    trli_demand *demand;               /* [model->nfields at analysis] */
     int nroots, *root, roots_capacity; /* fields that must hold values at the end */
     int nscalar_roots, *scalar_root, scalar_roots_capacity;
     int *stored_field; /* by value: field that holds it in this program, -1: none */
     int stored_count;
     int ncandidates, candidates_capacity;
     trli_candidate *candidate;
-    trl_graph *graph;
-    struct trli_task_data *task_data;
-    int64_t bytes_moved; /* read and written by kernels per execution on this rank */
-    int64_t comm_bytes, comm_messages;
+    trli_plan *plan;             /* once it is analysed */
+    trli_work *work;             /* [nsteps], likewise */
+    trli_program_execution *run; /* once it is frozen */
 };
 
 TRL_NODISCARD trl_err trli_program_create(trli_model *model, const char *name,

@@ -1,79 +1,84 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Steps of a program. */
+/* Steps of a program: what is computed, from what and into what. How passes and runs go about it stands in their plans. */
 #ifndef TRLI_STEP_IMPL_H
 #define TRLI_STEP_IMPL_H
 
-#include "demand_impl.h"
 #include "side_impl.h"
-#include "slab_impl.h"
 
-/* A kernel at one of its points. A value that is needed at n offsets is computed n times; one that varies neither along x nor, in more
- * than one dimension, along y is computed outside of the loop over points and counts nothing. */
-typedef struct trli_work {
-    double flops;         /* + - * / sqrt, comparisons and choices 1 each, functions by a table (cost.c) */
-    double additions;     /* the same by the time that they take, with loads and stores */
-    int inputs, outputs;  /* fields, 8 bytes each */
-    int values, samples;  /* computed values; at all their offsets */
-    int call, plane, row; /* of those, once for a call, a plane and a row (or for its points, along x) */
-} trli_work;
-
-typedef enum trli_op_kind {
-    TRLI_STEP_KERNEL,
-    TRLI_STEP_PLUGIN,
-    TRLI_STEP_FILL,
-    TRLI_STEP_PLANES,
-    TRLI_STEP_REDUCE,
-    TRLI_STEP_SCALAR
+typedef enum trli_step_kind {
+    TRLI_STEP_KERNEL,    /* values to fields of one location */
+    TRLI_STEP_PLUGIN,    /* a plugin's evaluate */
+    TRLI_STEP_FILL,      /* ghosts of fields: exchange, then conditions */
+    TRLI_STEP_PLANES,    /* points on sides */
+    TRLI_STEP_REDUCE,    /* a value over all points to a scalar */
+    TRLI_STEP_STABLE_DT, /* the smallest of a plugin's stable_dt over all patches to a scalar */
+    TRLI_STEP_SCALAR     /* a value that varies nowhere to a scalar */
 } trli_step_kind;
 
 typedef enum trli_reduce_kind { TRLI_REDUCE_SUM, TRLI_REDUCE_MIN, TRLI_REDUCE_MAX, TRLI_REDUCE_POINT } trli_reduce_kind;
 
+/* PLUGIN, STABLE_DT: a call of a plugin. */
+typedef struct trli_plugin_step {
+    int entry;
+    trl_location location; /* of its first result */
+    int ninputs, *input;   /* fields, in the plugin's order */
+} trli_plugin_step;
+
+typedef struct trli_fill_step {
+    trli_side (*sides)[6]; /* [nout] */
+    bool exchange_only;    /* of ghosts that are points of the domain */
+} trli_fill_step;
+
+typedef struct trli_planes_step {
+    trli_side (*sides)[6]; /* [nout] */
+    int nplanes;           /* the sides that it sets, in that order */
+    trli_plane *plane;
+} trli_planes_step;
+
+typedef struct trli_reduce_step {
+    trli_reduce_kind kind;
+    trl_location location;
+    trl_gidx point[3]; /* POINT */
+    bool weighted;     /* SUM: points on a non-periodic side count half */
+    bool inside;       /* leave out points whose inputs lie beyond a side */
+} trli_reduce_step;
+
 typedef struct trli_step {
     trli_step_kind kind;
     const char *label;
-    bool live;
-    /* KERNEL: values to fields. REDUCE, SCALAR: one value to a scalar. */
-    int nout;
-    int *field;
-    trli_value *value;
-    bool check;    /* KERNEL, PLANES: the outputs must be finite */
-    int *variable; /* with check: the variable of each output */
-    trli_kernel *kernel;
-    bool strains_caches;        /* KERNEL: the fields that it reads and stores do */
-    trli_native_fn native;      /* KERNEL: compiled, or NULL: interpreted */
-    trli_work work;             /* KERNEL, once analysed */
-    struct trli_tuning *tuning; /* of a kernel that may be compiled; NULL: it is not */
-    int *input;                 /* fields read, in the kernel's or plugin's order */
-    int ninputs;
-    /* REDUCE, SCALAR */
-    int scalar;
-    trli_reduce_kind reduce;
-    trl_location location;
-    trl_gidx point[3];
-    bool weighted;          /* SUM: points on a non-periodic side count half */
-    bool inside;            /* leave out points whose inputs lie beyond a side */
-    int8_t fixed_planes[6]; /* planes at a side that are left out */
-    /* PLUGIN */
-    int entry;
-    int time_scalar, stage;
-    /* FILL, PLANES; KERNEL: those at the ends of rows, each set before its row is computed */
-    int nslabs;
-    trli_slab *slab;
-    /* FILL, PLANES */
-    trli_side (*sides)[6]; /* [nout] */
-    bool again;            /* KERNEL, PLUGIN: what another step computed, on more points, if some reader needs them */
-    struct trli_demand
-        *extent;        /* KERNEL, PLUGIN: of such another step, what its own readers need; NULL: the field's demand */
-    bool exchange_only; /* FILL: of ghosts that are points of the domain */
-    int nplanes;        /* PLANES: the sides that it sets, in that order */
-    trli_plane *plane;
-    int nexchanged;
-    int *exchanged;                    /* fields in the exchange's order */
-    trl_footprint *exchanged_reach;    /* [nexchanged]: which of their ghosts */
-    struct trl_exchange *exchange;     /* once there are tasks */
-    trl_array *exchange_array;         /* [nexchanged][local patch], set before each exchange */
-    const trl_array **exchange_arrays; /* [nexchanged]: its rows */
+    int nout;          /* results in fields */
+    int *field;        /* [nout] that hold them */
+    int scalar;        /* that holds the result; -1: fields do */
+    trli_value *value; /* [nout], or the one of a scalar; NULL: no results of the IR */
+    int *variable;     /* [nout] whose values they are, which must be finite; NULL: they may be anything */
+    int time_scalar;   /* the time that plugins are told which the step calls, */
+    int stage;         /* and the stage */
+    bool again;        /* what another step computed, on more points, if some reader needs them */
+    union {
+        trli_plugin_step plugin;
+        trli_fill_step fill;
+        trli_planes_step planes;
+        trli_reduce_step reduce;
+    };
 } trli_step;
+
+/* Whether a step computes fields at points: a kernel or a plugin. */
+static inline bool trli_step_computes(const trli_step *s)
+{
+    return s->kind == TRLI_STEP_KERNEL || s->kind == TRLI_STEP_PLUGIN;
+}
+
+/* The call of a plugin that a step is, or NULL. */
+static inline const trli_plugin_step *trli_step_plugin(const trli_step *s)
+{
+    return s->kind == TRLI_STEP_PLUGIN || s->kind == TRLI_STEP_STABLE_DT ? &s->plugin : NULL;
+}
+
+/* The conditions of a step that sets ghosts or sides, [nout][6], or NULL. */
+static inline trli_side (*trli_step_sides(const trli_step *s))[6]
+{
+    return s->kind == TRLI_STEP_FILL ? s->fill.sides : s->kind == TRLI_STEP_PLANES ? s->planes.sides : NULL;
+}
 
 #endif

@@ -9,6 +9,7 @@
 #include <spatialops_impl.h>
 
 #include "instance_impl.h"
+#include "pipeline_impl.h"
 #include "tasks_impl.h"
 
 static const trl_patch *patch_of(const trli_task *t)
@@ -20,6 +21,7 @@ static const trl_patch *patch_of(const trli_task *t)
 /* A slab ready to be evaluated on a patch. */
 typedef struct ready_slab {
     const trli_slab *slab;
+    trli_native_fn native; /* NULL: interpreted */
     trl_box box;
     trli_kernel_run run;
     trl_kernel_grid grid;
@@ -59,28 +61,38 @@ static size_t arrays_scratch(int inputs, int outputs)
 }
 
 /* Slabs of a kernel are ready at once, others one by one. */
-static size_t slabs_scratch(const trli_step *s)
+static size_t slabs_scratch(const trli_step *s, const trli_step_plan *p)
 {
     size_t all = 0, most = 0;
-    for (int k = 0; k < s->nslabs; ++k) {
-        const size_t one = aligned(sizeof(ready_slab)) + arrays_scratch(s->slab[k].ninputs, 1);
+    for (int k = 0; k < p->nslabs; ++k) {
+        const size_t one = aligned(sizeof(ready_slab)) + arrays_scratch(p->slab[k].ninputs, 1);
         all += one;
         if (one > most) most = one;
     }
     return s->kind == TRLI_STEP_KERNEL ? all : most;
 }
 
-size_t trli_step_scratch(const trli_model *model, const trli_step *s)
+static size_t plugin_scratch(const trli_model *model, int entry)
 {
-    size_t registers = s->kernel ? trli_kernel_scratch(s->kernel) : 0, plugin = 0;
-    for (int k = 0; k < s->nslabs; ++k) {
-        size_t need = s->slab[k].kernel ? trli_kernel_scratch(s->slab[k].kernel) : 0;
+    return model->entry[entry].deck->type->scratch_bytes;
+}
+
+size_t trli_step_scratch(const trli_program *program, const trli_step *s)
+{
+    const trli_model *model = program->model;
+    const trli_step_plan *p = trli_plan_of(program, s);
+    const trli_plugin_step *called = trli_step_plugin(s);
+    size_t registers = p->kernel ? trli_kernel_scratch(p->kernel) : 0;
+    size_t plugin = called ? plugin_scratch(model, called->entry) : 0;
+    for (int k = 0; k < p->nslabs; ++k) {
+        const trli_slab *slab = &p->slab[k];
+        const size_t need = slab->kernel ? trli_kernel_scratch(slab->kernel) : 0;
         if (need > registers) registers = need;
-        if (s->slab[k].entry >= 0) plugin = model->entry[s->slab[k].entry].deck->type->scratch_bytes;
+        if (slab->kind == TRLI_SLAB_MODIFIER && plugin_scratch(model, slab->entry) > plugin)
+            plugin = plugin_scratch(model, slab->entry);
     }
-    if (s->entry >= 0) plugin = model->entry[s->entry].deck->type->scratch_bytes;
-    size_t tile = s->kind == TRLI_STEP_REDUCE && s->kernel ? tile_doubles(s->kernel) * sizeof(double) : 0;
-    return arrays_scratch(s->ninputs, s->nout > 1 ? s->nout : 1) + slabs_scratch(s) + aligned(tile) +
+    size_t tile = s->kind == TRLI_STEP_REDUCE ? tile_doubles(p->kernel) * sizeof(double) : 0;
+    return arrays_scratch(p->ninputs, s->nout > 1 ? s->nout : 1) + slabs_scratch(s, p) + aligned(tile) +
            aligned(registers + plugin);
 }
 
@@ -138,42 +150,6 @@ void trli_check_finite(void *data, const trl_box *tile)
 
 /* ---- kernels and slabs ---- */
 
-bool trli_slab_is_at(const trl_layout *layout, const trl_patch *patch, const trli_slab *slab)
-{
-    return slab->image || trl_patch_at_side(layout, patch, slab->axis, slab->side);
-}
-
-trl_box trli_slab_box(const trli_program *program, const trli_slab *slab, int local_patch)
-{
-    const trli_model *model = program->model;
-    const trl_layout *layout = model->layout;
-    const trl_patch *patch = &layout->patch[layout->local[local_patch]];
-    trl_box box = trl_patch_owned(layout, patch, model->field[slab->field].location);
-    for (int b = 0; b < layout->grid.dim; ++b) {
-        if (b == slab->axis) {
-            /* A modifier gets all its layers at once; the others one layer each. */
-            trl_lidx depth = slab->entry >= 0 && slab->layer > 0 ? slab->layer : 1;
-            if (slab->side)
-                box.lo[b] = box.hi[b] - 1 + (slab->layer ? slab->layer - depth + 1 : 0);
-            else
-                box.lo[b] = box.lo[b] - slab->layer;
-            box.hi[b] = box.lo[b] + depth;
-            continue;
-        }
-        if (slab->layer == 0) {
-            /* Points that a later axis sets are not set here: they may hold nothing yet, where another piece keeps what is there. */
-            const int8_t *later = &model->field[slab->field].fixed_planes[(ptrdiff_t)2 * b];
-            if (b > slab->axis && trl_patch_at_side(layout, patch, b, 0)) box.lo[b] += later[0];
-            if (b > slab->axis && trl_patch_at_side(layout, patch, b, 1)) box.hi[b] -= later[1];
-            continue;
-        }
-        /* Ghosts shared with other patches hold values already; those beyond a side only if that side comes earlier. */
-        box.lo[b] -= trl_patch_at_side(layout, patch, b, 0) ? slab->corner_lo[b] : slab->tangential_lo[b];
-        box.hi[b] += trl_patch_at_side(layout, patch, b, 1) ? slab->corner_hi[b] : slab->tangential_hi[b];
-    }
-    return box;
-}
-
 static trli_kernel_run run_on(const trli_task *t, const trl_array *input, const trl_array *output)
 {
     const trli_model *model = t->program->model;
@@ -188,7 +164,10 @@ static ready_slab *take_slab(scratch *s, const trli_task *t, const trli_slab *sl
     const trl_array *input = take_arrays(s, t, slab->ninputs, slab->input);
     const trl_array *output = take_arrays(s, t, 1, &slab->field);
     trl_kernel_array *array = take(s, (size_t)(slab->ninputs + 1) * sizeof *array);
-    *r = (ready_slab){.slab = slab, .box = trli_slab_box(t->program, slab, t->patch), .run = run_on(t, input, output)};
+    *r = (ready_slab){.slab = slab,
+                      .native = t->run->slab ? t->run->slab[slab - t->plan->slab].native : NULL,
+                      .box = trli_slab_box(t->program, slab, t->patch),
+                      .run = run_on(t, input, output)};
     r->grid = trli_kernel_grid_of(&r->run);
     trli_native_ready(&r->call, &r->run, slab->ninputs, 1, array, &r->grid);
     return r;
@@ -206,18 +185,18 @@ void trli_copy_images(const trl_array *array, const trl_box *box, ptrdiff_t behi
 /* False: compiled, and it found values that are not finite. */
 static bool evaluate_slab(const ready_slab *r, const trl_box *box)
 {
-    if (r->slab->image) {
+    if (r->slab->kind == TRLI_SLAB_IMAGE) {
         const ptrdiff_t round = (ptrdiff_t)r->run.grid->cells[r->slab->axis] * r->run.output->stride[r->slab->axis];
         trli_copy_images(r->run.output, box, r->slab->side ? round : -round);
         return true;
     }
-    if (!r->slab->native) {
+    if (!r->native) {
         trli_kernel_evaluate(r->slab->kernel, &r->run, box);
         return true;
     }
     trl_kernel_call call = r->call;
     trli_native_set_box(&call, box);
-    r->slab->native(&call);
+    r->native(&call);
     return call.nonfinite == 0;
 }
 
@@ -247,10 +226,10 @@ static void set_edges(const trl_kernel_call *call, long long y, long long y_end,
 static const ready_slab *take_edges(scratch *s, const trli_task *t, void **registers)
 {
     ready_slab *first = NULL;
-    for (int k = 0; k < t->step->nslabs; ++k) {
-        const trli_slab *slab = &t->step->slab[k];
+    for (int k = 0; k < t->plan->nslabs; ++k) {
+        const trli_slab *slab = &t->plan->slab[k];
         if (!trli_slab_is_at(t->program->model->layout, patch_of(t), slab)) continue;
-        if (t->step->native && slab->within) continue;
+        if (t->run->native && t->run->slab[k].within) continue;
         ready_slab *r = take_slab(s, t, slab);
         r->next = first;
         first = r;
@@ -264,34 +243,35 @@ trl_err trli_task_kernel(void *data, const trl_task_args *args, bool *done)
 {
     const trli_task *t = data;
     const trli_step *s = t->step;
+    const trli_step_plan *p = t->plan;
     trli_model *model = t->program->model;
     scratch sc = {model->scratch[args->worker]};
     (void)done;
-    const trl_array *input = take_arrays(&sc, t, s->ninputs, s->input);
+    const trl_array *input = take_arrays(&sc, t, p->ninputs, p->input);
     const trl_array *output = take_arrays(&sc, t, s->nout, s->field);
-    trl_kernel_array *array = take(&sc, (size_t)(s->ninputs + s->nout) * sizeof *array);
-    trl_kernel_inside *inside = take(&sc, (size_t)s->ninputs * sizeof *inside);
+    trl_kernel_array *array = take(&sc, (size_t)(p->ninputs + s->nout) * sizeof *array);
+    trl_kernel_inside *inside = take(&sc, (size_t)p->ninputs * sizeof *inside);
     trli_finite_check check = {patch_of(t), s->nout, s->variable, output, &model->nonfinite[args->worker], NULL};
     trli_kernel_run run = run_on(t, input, output);
-    run.strains_caches = s->strains_caches;
-    run.after = s->check ? trli_check_finite : NULL;
+    run.strains_caches = p->strains_caches;
+    run.after = s->variable ? trli_check_finite : NULL;
     run.data = &check;
     const ready_slab *edges = take_edges(&sc, t, &run.scratch);
     trl_box box = trli_box_part(&t->box, t->parts, args->chunk);
-    if (!s->native) {
+    if (!t->run->native) {
         set_edges_of_rows(edges, box.lo[1], box.hi[1], box.lo[2], box.hi[2]);
-        trli_kernel_evaluate(s->kernel, &run, &box);
+        trli_kernel_evaluate(p->kernel, &run, &box);
         return TRL_OK;
     }
     const trl_kernel_grid grid = trli_kernel_grid_of(&run);
     trl_kernel_call call;
-    trli_native_ready(&call, &run, s->ninputs, s->nout, array, &grid);
+    trli_native_ready(&call, &run, p->ninputs, s->nout, array, &grid);
     trli_native_set_box(&call, &box);
     call.set_edges = edges ? set_edges : NULL;
     call.edges = edges;
-    trli_native_set_inside(model, s, patch_of(t), input, inside);
+    trli_native_set_inside(t->program, s, patch_of(t), input, inside);
     call.inside = inside;
-    if (!trli_sweep(s->native, s->tuning, &call)) trli_check_finite(&check, &box);
+    if (!trli_sweep(t->run->native, t->run->tuning, &call)) trli_check_finite(&check, &box);
     return TRL_OK;
 }
 
@@ -340,10 +320,10 @@ trl_err trli_task_stable_dt(void *data, const trl_task_args *args, bool *done)
     double dt = INFINITY;
     trl_err err = TRL_OK;
     (void)done;
-    const trl_array *required = take_arrays(&sc, t, s->ninputs, s->input);
+    const trl_array *required = take_arrays(&sc, t, s->plugin.ninputs, s->plugin.input);
     const trl_eval_args eval = plugin_args(t, NULL, required, sc.at, args->worker);
-    TRL_TRY(call_plugin(model, s->entry, &eval, NULL, &dt));
-    const trl_expression_entry *deck = model->entry[s->entry].deck;
+    TRL_TRY(call_plugin(model, s->plugin.entry, &eval, NULL, &dt));
+    const trl_expression_entry *deck = model->entry[s->plugin.entry].deck;
     if (!(dt > 0))
         TRL_TRY(trl_fail(model->ctx, TRL_ERR_NUMERICS, &deck->place,
                          "stable_dt of '%s' (type '%s') gave %g at step %lld, t = %.10g: a stable dt is positive",
@@ -360,11 +340,11 @@ trl_err trli_task_plugin(void *data, const trl_task_args *args, bool *done)
     trli_model *model = t->program->model;
     scratch sc = {model->scratch[args->worker]};
     (void)done;
-    const trl_array *required = take_arrays(&sc, t, s->ninputs, s->input);
+    const trl_array *required = take_arrays(&sc, t, s->plugin.ninputs, s->plugin.input);
     trl_array *computed = take_arrays(&sc, t, s->nout, s->field);
     const trl_eval_args eval = plugin_args(t, computed, required, sc.at, args->worker);
     trl_box box = trli_box_part(&t->box, t->parts, args->chunk);
-    return call_plugin(model, s->entry, &eval, &box, NULL);
+    return call_plugin(model, s->plugin.entry, &eval, &box, NULL);
 }
 
 const int *trli_slab_variable(const trli_step *s, const trli_slab *slab)
@@ -392,12 +372,15 @@ static trl_err run_slab(const trli_task *t, const trli_slab *slab, const trl_tas
     scratch sc = {model->scratch[args->worker]};
     ready_slab *r = take_slab(&sc, t, slab);
     const trl_box box = trli_box_part(&r->box, t->parts, args->chunk);
-    if (slab->entry >= 0) return run_modifier(t, slab, &box, args);
-    trli_finite_check check = {
-        patch_of(t), 1, s->check ? trli_slab_variable(s, slab) : NULL, r->run.output, &model->nonfinite[args->worker],
-        NULL};
+    if (slab->kind == TRLI_SLAB_MODIFIER) return run_modifier(t, slab, &box, args);
+    trli_finite_check check = {patch_of(t),
+                               1,
+                               s->variable ? trli_slab_variable(s, slab) : NULL,
+                               r->run.output,
+                               &model->nonfinite[args->worker],
+                               NULL};
     r->run.scratch = sc.at;
-    r->run.after = s->check ? trli_check_finite : NULL;
+    r->run.after = s->variable ? trli_check_finite : NULL;
     r->run.data = &check;
     if (!evaluate_slab(r, &box)) trli_check_finite(&check, &box);
     return TRL_OK;
@@ -406,11 +389,10 @@ static trl_err run_slab(const trli_task *t, const trli_slab *slab, const trl_tas
 trl_err trli_task_slabs(void *data, const trl_task_args *args, bool *done)
 {
     const trli_task *t = data;
-    const trli_step *s = t->step;
     trl_err err = TRL_OK;
     (void)done;
     for (int k = t->slab; k < t->slab + t->nslabs; ++k) {
-        const trli_slab *slab = &s->slab[k];
+        const trli_slab *slab = &t->plan->slab[k];
         if (trl_patch_at_side(t->program->model->layout, patch_of(t), slab->axis, slab->side))
             TRL_TRY(run_slab(t, slab, args));
     }
@@ -431,7 +413,7 @@ trl_err trli_task_scalar(void *data, const trl_task_args *args, bool *done)
                                  .scalar = model->scalar,
                                  .scratch = model->scratch[args->worker]};
     (void)done;
-    trli_kernel_evaluate(s->kernel, &run, &one);
+    trli_kernel_evaluate(t->plan->kernel, &run, &one);
     return TRL_OK;
 }
 
@@ -442,7 +424,7 @@ trl_err trli_task_poison(void *data, const trl_task_args *args, bool *done)
     const trli_model *model = t->program->model;
     (void)args, (void)done;
     for (int o = 0; o < t->step->nout; ++o) {
-        if (!t->program->demand[t->step->field[o]].live) continue;
+        if (!t->program->plan->demand[t->step->field[o]].live) continue;
         trl_array a = trli_model_array(model, t->step->field[o], t->patch);
         for (trl_lidx k = a.held.lo[2]; k < a.held.hi[2]; ++k)
             for (trl_lidx j = a.held.lo[1]; j < a.held.hi[1]; ++j)

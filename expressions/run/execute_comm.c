@@ -8,11 +8,10 @@
 
 static void gather_arrays(const trli_task *t)
 {
-    const trli_step *s = t->step;
     const trli_model *model = t->program->model;
-    for (int i = 0; i < s->nexchanged; ++i)
+    for (int i = 0; i < t->exchanged->n; ++i)
         for (int p = 0; p < model->layout->nlocal; ++p)
-            s->exchange_array[i * model->layout->nlocal + p] = trli_model_array(model, s->exchanged[i], p);
+            t->exchange->array[i * model->layout->nlocal + p] = trli_model_array(model, t->exchanged->field[i], p);
 }
 
 trl_err trli_task_exchange_begin(void *data, const trl_task_args *args, bool *done)
@@ -20,19 +19,24 @@ trl_err trli_task_exchange_begin(void *data, const trl_task_args *args, bool *do
     const trli_task *t = data;
     (void)args, (void)done;
     gather_arrays(t);
-    return trl_exchange_begin(t->step->exchange, t->step->exchange_arrays);
+    return trl_exchange_begin(t->exchange->exchange, t->exchange->arrays);
 }
 
 trl_err trli_task_exchange_finish(void *data, const trl_task_args *args, bool *done)
 {
     const trli_task *t = data;
     (void)args;
-    return trl_exchange_finish(t->step->exchange, t->step->exchange_arrays, done);
+    return trl_exchange_finish(t->exchange->exchange, t->exchange->arrays, done);
 }
 
 static trli_merge merge_of(trli_reduce_kind kind)
 {
     return kind == TRLI_REDUCE_MIN ? TRLI_MERGE_MIN : kind == TRLI_REDUCE_MAX ? TRLI_MERGE_MAX : TRLI_MERGE_SUM;
+}
+
+static trli_reduce_kind reduce_kind(const trli_step *s)
+{
+    return s->kind == TRLI_STEP_STABLE_DT ? TRLI_REDUCE_MIN : s->reduce.kind;
 }
 
 static void reduce_tile(const trli_task *t, int worker, double *values, const trl_box *tile)
@@ -44,21 +48,22 @@ static void reduce_tile(const trli_task *t, int worker, double *values, const tr
     for (trl_lidx k = tile->lo[2]; k < tile->hi[2]; ++k)
         for (trl_lidx j = tile->lo[1]; j < tile->hi[1]; ++j, row += n) {
             const trl_lidx at[3] = {tile->lo[0], j, k};
-            if (t->step->weighted) trli_weigh_row(layout, patch, t->step->location, at, n, row);
-            trli_partial_add(&t->reduction->part[worker], merge_of(t->step->reduce), row, n);
+            if (t->step->kind == TRLI_STEP_REDUCE && t->step->reduce.weighted)
+                trli_weigh_row(layout, patch, t->step->reduce.location, at, n, row);
+            trli_partial_add(&t->reduction->part[worker], merge_of(reduce_kind(t->step)), row, n);
         }
 }
 
 trl_err trli_task_reduce(void *data, const trl_task_args *args, bool *done)
 {
     const trli_task *t = data;
-    const trli_step *s = t->step;
+    const trli_step_plan *p = t->plan;
     trli_model *model = t->program->model;
     const trl_layout *layout = model->layout;
-    const trl_lidx *size = trli_kernel_tile(s->kernel);
+    const trl_lidx *size = trli_kernel_tile(p->kernel);
     char *at = model->scratch[args->worker];
     trl_array *input = (trl_array *)at;
-    size_t arrays = ((size_t)(s->ninputs + 1) * sizeof *input + 63) / 64 * 64;
+    size_t arrays = ((size_t)(p->ninputs + 1) * sizeof *input + 63) / 64 * 64;
     size_t tile_bytes = ((size_t)size[0] * (size_t)size[1] * (size_t)size[2] * sizeof(double) + 63) / 64 * 64;
     double *values = (double *)(at + arrays);
     trl_box chunk = trli_box_part(&t->box, t->parts, args->chunk), tile;
@@ -70,7 +75,7 @@ trl_err trli_task_reduce(void *data, const trl_task_args *args, bool *done)
                                  .scalar = model->scalar,
                                  .scratch = at + arrays + tile_bytes};
     (void)done;
-    for (int i = 0; i < s->ninputs; ++i) input[i] = trli_model_array(model, s->input[i], t->patch);
+    for (int i = 0; i < p->ninputs; ++i) input[i] = trli_model_array(model, p->input[i], t->patch);
     for (tile.lo[2] = chunk.lo[2]; tile.lo[2] < chunk.hi[2]; tile.lo[2] = tile.hi[2])
         for (tile.lo[1] = chunk.lo[1]; tile.lo[1] < chunk.hi[1]; tile.lo[1] = tile.hi[1])
             for (tile.lo[0] = chunk.lo[0]; tile.lo[0] < chunk.hi[0]; tile.lo[0] = tile.hi[0]) {
@@ -82,7 +87,7 @@ trl_err trli_task_reduce(void *data, const trl_task_args *args, bool *done)
                     stride *= tile.hi[a] - tile.lo[a];
                 }
                 output.at = values - origin;
-                trli_kernel_evaluate(s->kernel, &run, &tile);
+                trli_kernel_evaluate(p->kernel, &run, &tile);
                 reduce_tile(t, args->worker, values, &tile);
             }
     return TRL_OK;
@@ -125,7 +130,7 @@ trl_err trli_task_reduce_finish(void *data, const trl_task_args *args, bool *don
     const trli_task *t = data;
     trli_reduction_run *r = t->reduction;
     trli_model *model = t->program->model;
-    trli_merge merge = merge_of(t->step->reduce);
+    trli_merge merge = merge_of(reduce_kind(t->step));
     int finished = 1, status = MPI_SUCCESS;
     (void)args;
     if (trl_context_lost(model->ctx)) return TRL_ERR_MPI; /* the others may never come to it */

@@ -9,6 +9,7 @@
 #include "context_impl.h"
 #include "emit_impl.h"
 #include "kernels_impl.h"
+#include "pipeline_impl.h"
 #include "tasks_impl.h"
 
 /* With `auto`, a run has to last this long (s) before compilers are started: short ones end sooner without. What is in the cache is
@@ -22,18 +23,20 @@ static bool is_within(const trli_model *model, const trli_slab *slab)
 }
 
 /* The kernel of a step. layer: room for as many as the step has slabs. */
-static trli_emit_request kernel_of(const trli_model *model, const trli_step *s, trli_emit_layer *layer)
+static trli_emit_request kernel_of(const trli_program *program, const trli_step *s, trli_emit_layer *layer)
 {
+    const trli_model *model = program->model;
+    const trli_step_plan *p = trli_plan_of(program, s);
     trli_emit_request wanted = {.disabled_passes = model->disabled_passes,
-                                .kernel = s->kernel,
+                                .kernel = p->kernel,
                                 .nroots = s->nout,
                                 .roots = s->value,
-                                .check_finite = s->check,
+                                .check_finite = s->variable != NULL,
                                 .layer = layer};
     const int at = model->field[s->field[0]].location & 1;
     for (int axis = 2; axis >= 0; --axis)
-        for (int k = 0; k < s->nslabs; ++k) {
-            const trli_slab *slab = &s->slab[k];
+        for (int k = 0; k < p->nslabs; ++k) {
+            const trli_slab *slab = &p->slab[k];
             wanted.edges |= !is_within(model, slab);
             if (!is_within(model, slab) || slab->axis != axis) continue;
             layer[wanted.nlayers++] = (trli_emit_layer){
@@ -41,8 +44,9 @@ static trli_emit_request kernel_of(const trli_model *model, const trli_step *s, 
                 .axis = axis,
                 .side = slab->side,
                 .layer = slab->layer,
-                .further = axis == 0 && !slab->image ? at - (int)(model->field[slab->field].location & 1) : 0,
-                .image = slab->image,
+                .further =
+                    axis == 0 && slab->kind != TRLI_SLAB_IMAGE ? at - (int)(model->field[slab->field].location & 1) : 0,
+                .image = slab->kind == TRLI_SLAB_IMAGE,
                 .value = slab->value};
         }
     return wanted;
@@ -55,7 +59,7 @@ static trli_emit_request slab_of(const trli_model *model, const trli_step *s, co
                                .kernel = slab->kernel,
                                .nroots = 1,
                                .roots = &slab->value,
-                               .check_finite = s->kind == TRLI_STEP_PLANES && s->check,
+                               .check_finite = s->kind == TRLI_STEP_PLANES && s->variable,
                                .thin = slab->axis == 0 && model->layout->grid.dim > 1};
 }
 
@@ -66,35 +70,41 @@ static trl_err emit(trli_model *model, const trli_dialect *dialect, const trli_e
 }
 
 /* The text of a step's kernel, and which of its slabs that does without. */
-static trl_err emit_step(trli_model *model, trli_step *s, trli_emitted *emitted)
+static trl_err emit_step(const trli_program *program, const trli_step *s, trli_emitted *emitted)
 {
+    trli_model *model = program->model;
+    const trli_step_plan *p = trli_plan_of(program, s);
+    trli_slab_run *slab = program->run ? trli_run_of(program, s)->slab : NULL;
     trl_err err = TRL_OK;
-    trli_emit_layer *layer = malloc((size_t)(s->nslabs + 1) * sizeof *layer);
+    trli_emit_layer *layer = malloc((size_t)(p->nslabs + 1) * sizeof *layer);
     if (!layer) return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for kernel '%s'", s->label);
-    const trli_emit_request wanted = kernel_of(model, s, layer);
+    const trli_emit_request wanted = kernel_of(program, s, layer);
     TRL_TRY(emit(model, &trli_dialect_cpu, &wanted, emitted));
-    for (int k = 0; k < s->nslabs; ++k) s->slab[k].within = is_within(model, &s->slab[k]) && emitted->text;
+    for (int k = 0; slab && k < p->nslabs; ++k) slab[k].within = is_within(model, &p->slab[k]) && emitted->text;
 done:
     free(layer);
     return err;
 }
 
-static trl_err request_step(trli_model *model, trli_step *s)
+static trl_err request_step(trli_program *program, const trli_step *s)
 {
+    trli_model *model = program->model;
+    const trli_step_plan *p = trli_plan_of(program, s);
+    trli_step_run *run = trli_run_of(program, s);
     trli_emitted emitted;
     trl_err err = TRL_OK;
     if (s->kind == TRLI_STEP_KERNEL) {
-        TRL_TRY(emit_step(model, s, &emitted));
-        err = trli_tuning_create(model, s, emitted.interleave, emitted.text, &s->tuning);
-        if (err == TRL_OK && emitted.text) err = trli_compiler_add(model->compiler, emitted.text, &s->native);
+        TRL_TRY(emit_step(program, s, &emitted));
+        err = trli_tuning_create(program, s, emitted.interleave, emitted.text, &run->tuning);
+        if (err == TRL_OK && emitted.text) err = trli_compiler_add(model->compiler, emitted.text, &run->native);
         free(emitted.text);
         TRL_TRY(err);
     }
-    for (int k = 0; k < s->nslabs; ++k) {
-        const trli_emit_request wanted = slab_of(model, s, &s->slab[k]);
-        if (!s->slab[k].kernel || s->slab[k].within) continue;
+    for (int k = 0; k < p->nslabs; ++k) {
+        const trli_emit_request wanted = slab_of(model, s, &p->slab[k]);
+        if (!p->slab[k].kernel || run->slab[k].within) continue;
         TRL_TRY(emit(model, &trli_dialect_cpu, &wanted, &emitted));
-        if (emitted.text) err = trli_compiler_add(model->compiler, emitted.text, &s->slab[k].native);
+        if (emitted.text) err = trli_compiler_add(model->compiler, emitted.text, &run->slab[k].native);
         free(emitted.text);
         TRL_TRY(err);
     }
@@ -110,7 +120,7 @@ static trl_err check_compiled(trli_model *model)
     trli_compiler_get_stats(model->compiler, &compiled, &cached, &failed, &why);
     if (!why) return TRL_OK;
     return trl_fail(model->ctx, TRL_ERR_INPUT, NULL,
-                    "run.compile: always asks for compiled kernels, but %s; use auto or never, or mend it", why);
+                    "run.compile: always asks for compiled kernels, but %s; use auto or never, or fix it", why);
 }
 
 trl_err trli_kernels_request(trli_model *model)
@@ -119,10 +129,10 @@ trl_err trli_kernels_request(trli_model *model)
     if (model->compile == TRL_COMPILE_NEVER) return TRL_OK;
     TRL_TRY(trli_compiler_create(model->ctx, model->fast_math, &model->compiler));
     for (int i = 0; i < model->nprograms; ++i) {
-        const trli_program *program = model->program[i];
+        trli_program *program = model->program[i];
         if (program->once && model->compile == TRL_COMPILE_AUTO) continue; /* it is over before a compiler is */
         for (int s = 0; s < program->nsteps; ++s)
-            if (program->step[s].live) TRL_TRY(request_step(model, &program->step[s]));
+            if (program->plan->step[s].live) TRL_TRY(request_step(program, &program->step[s]));
     }
     model->compiling = true;
     if (model->compile != TRL_COMPILE_ALWAYS) goto done;
@@ -141,7 +151,7 @@ static void warn_interpreted(trli_model *model)
     trli_compiler_get_stats(model->compiler, &compiled, &cached, &failed, &why);
     if (why)
         trl_warn(model->ctx, NULL,
-                 "kernels are interpreted, which takes several times as long: %s; mend it, or accept it with "
+                 "kernels are interpreted, which takes several times as long: %s; fix it, or accept it with "
                  "run.compile: never",
                  why);
 }
@@ -190,19 +200,21 @@ done:
     return err;
 }
 
-static trl_err write_kernel(trli_model *model, const trli_dialect *dialect, trli_step *s, FILE *out)
+static trl_err write_kernel(const trli_program *program, const trli_dialect *dialect, const trli_step *s, FILE *out)
 {
+    trli_model *model = program->model;
+    const trli_step_plan *p = trli_plan_of(program, s);
     const trli_emit_request whole = {
-        .kernel = s->kernel, .nroots = s->nout, .roots = s->value, .check_finite = s->check};
+        .kernel = p->kernel, .nroots = s->nout, .roots = s->value, .check_finite = s->variable != NULL};
     trli_emitted emitted;
     trl_err err = TRL_OK;
     if (dialect == &trli_dialect_cpu)
-        TRL_TRY(emit_step(model, s, &emitted));
+        TRL_TRY(emit_step(program, s, &emitted));
     else
         TRL_TRY(emit(model, dialect, &whole, &emitted));
     fprintf(out, "/* %s\n", s->label);
     write_fields(model, "output", s->nout, s->field, out);
-    write_fields(model, "input ", s->ninputs, s->input, out);
+    write_fields(model, "input ", p->ninputs, p->input, out);
     write_text(&emitted, out);
 done:
     return err;
@@ -214,11 +226,13 @@ trl_err trli_kernels_write(trli_program *program, unsigned device, FILE *out)
     trli_model *model = program->model;
     trl_err err = TRL_OK;
     for (int i = 0; i < program->nsteps; ++i) {
-        trli_step *s = &program->step[i];
-        if (!s->live) continue;
-        if (s->kind == TRLI_STEP_KERNEL) TRL_TRY(write_kernel(model, dialect, s, out));
-        for (int k = 0; k < s->nslabs && dialect == &trli_dialect_cpu; ++k)
-            if (s->slab[k].kernel && !s->slab[k].within) TRL_TRY(write_slab(model, s, &s->slab[k], out));
+        const trli_step *s = &program->step[i];
+        const trli_step_plan *p = &program->plan->step[i];
+        const trli_slab_run *slab = program->run->step[i].slab;
+        if (!p->live) continue;
+        if (s->kind == TRLI_STEP_KERNEL) TRL_TRY(write_kernel(program, dialect, s, out));
+        for (int k = 0; k < p->nslabs && dialect == &trli_dialect_cpu; ++k)
+            if (p->slab[k].kernel && !slab[k].within) TRL_TRY(write_slab(model, s, &p->slab[k], out));
     }
     if (ferror(out)) err = trl_fail(model->ctx, TRL_ERR_IO, NULL, "the kernels cannot be written: %s", strerror(errno));
 done:
@@ -248,21 +262,25 @@ void trli_native_ready(trl_kernel_call *call, const trli_kernel_run *run, int ni
                               .interleave = 1};
 }
 
-void trli_native_set_inside(const trli_model *model, const trli_step *step, const trl_patch *patch,
+void trli_native_set_inside(const trli_program *program, const trli_step *step, const trl_patch *patch,
                             const trl_array *input, trl_kernel_inside *inside)
 {
-    for (int i = 0; i < step->ninputs; ++i)
+    const trl_layout *layout = program->model->layout;
+    const trli_step_plan *p = trli_plan_of(program, step);
+    const trli_slab_run *run = trli_run_of(program, step)->slab;
+    for (int i = 0; i < p->ninputs; ++i)
         for (int a = 0; a < 3; ++a) {
             inside[i].lo[a] = input[i].held.lo[a];
             inside[i].hi[a] = input[i].held.hi[a];
         }
-    for (int k = 0; k < step->nslabs; ++k) {
-        const trli_slab *slab = &step->slab[k];
+    for (int k = 0; k < p->nslabs; ++k) {
+        const trli_slab *slab = &p->slab[k];
         const int a = slab->axis;
-        if (!slab->within || slab->layer > 1 || !trli_slab_is_at(model->layout, patch, slab)) continue;
-        const trl_box owned = trl_patch_owned(model->layout, patch, model->field[slab->field].location);
-        if (slab->side || slab->image) inside[slab->read_as].hi[a] = owned.hi[a];
-        if (!slab->side || slab->image) inside[slab->read_as].lo[a] = owned.lo[a];
+        if (!run[k].within || slab->layer > 1 || !trli_slab_is_at(layout, patch, slab)) continue;
+        const trl_box owned = trl_patch_owned(layout, patch, program->model->field[slab->field].location);
+        const bool image = slab->kind == TRLI_SLAB_IMAGE;
+        if (slab->side || image) inside[slab->read_as].hi[a] = owned.hi[a];
+        if (!slab->side || image) inside[slab->read_as].lo[a] = owned.lo[a];
     }
 }
 

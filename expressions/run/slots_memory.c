@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lifecycle_impl.h"
 #include "pipeline_impl.h"
 #include "tasks_impl.h"
 
@@ -77,7 +78,7 @@ static trl_err provide_scratch(trli_model *model, trl_block **block)
     for (int i = 0; i < model->nprograms; ++i) {
         const trli_program *program = model->program[i];
         for (int s = 0; s < program->nsteps; ++s) {
-            size_t need = program->step[s].live ? trli_step_scratch(model, &program->step[s]) : 0;
+            size_t need = program->plan->step[s].live ? trli_step_scratch(program, &program->step[s]) : 0;
             if (need > model->scratch_bytes) model->scratch_bytes = need;
         }
     }

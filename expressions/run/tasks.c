@@ -8,6 +8,7 @@
 #include <chunks_impl.h>
 
 #include "context_impl.h"
+#include "lifecycle_impl.h"
 #include "pipeline_impl.h"
 #include "tasks_impl.h"
 
@@ -35,7 +36,7 @@ static trl_err handle_of(builder *b, trl_handle *entry, const char *name, trl_ha
     trl_err err = TRL_OK;
     if (*entry < 0) {
         trl_handle h;
-        TRL_TRY(trl_graph_add_handle(b->program->graph, name, &h));
+        TRL_TRY(trl_graph_add_handle(b->program->run->graph, name, &h));
         *entry = h;
     }
     *handle = *entry;
@@ -49,7 +50,7 @@ static trl_err access_field(builder *b, trl_task task, int field, int patch, trl
     trl_handle h;
     trl_err err = TRL_OK;
     TRL_TRY(handle_of(b, &b->slot_handle[f->slot * b->model->layout->nlocal + patch], f->name, &h));
-    TRL_TRY(trl_graph_add_access(b->program->graph, task, h, access));
+    TRL_TRY(trl_graph_add_access(b->program->run->graph, task, h, access));
 done:
     return err;
 }
@@ -59,7 +60,7 @@ static trl_err access_scalar(builder *b, trl_task task, int scalar, trl_access a
     trl_handle h;
     trl_err err = TRL_OK;
     TRL_TRY(handle_of(b, &b->scalar_handle[scalar], "scalar", &h));
-    TRL_TRY(trl_graph_add_access(b->program->graph, task, h, access));
+    TRL_TRY(trl_graph_add_access(b->program->run->graph, task, h, access));
 done:
     return err;
 }
@@ -71,7 +72,7 @@ static trl_err access_plugin(builder *b, trl_task task, int entry)
     trl_err err = TRL_OK;
     if (entry < 0 || b->model->entry[entry].deck->type->flags & TRL_EXPR_TILED) return TRL_OK;
     TRL_TRY(handle_of(b, &b->entry_handle[entry], b->model->entry[entry].deck->name, &h));
-    TRL_TRY(trl_graph_add_access(b->program->graph, task, h, TRL_READ_WRITE));
+    TRL_TRY(trl_graph_add_access(b->program->run->graph, task, h, TRL_READ_WRITE));
 done:
     return err;
 }
@@ -87,10 +88,15 @@ done:
 }
 
 /* Tasks are pointed to by the graph: the room for all of them is reserved before the first is added. */
-static trli_task *next_task(builder *b, trli_step *step, int patch)
+static trli_task *next_task(builder *b, const trli_step *step, int patch)
 {
     trli_task *t = &b->data->task[b->data->ntasks++];
-    *t = (trli_task){.program = b->program, .step = step, .patch = patch, .parts = {1, 1, 1}};
+    *t = (trli_task){.program = b->program,
+                     .step = step,
+                     .plan = trli_plan_of(b->program, step),
+                     .run = trli_run_of(b->program, step),
+                     .patch = patch,
+                     .parts = {1, 1, 1}};
     return t;
 }
 
@@ -98,7 +104,7 @@ static trl_err add(builder *b, const char *name, trl_task_fn run, trli_task *dat
                    double cost, trl_task *task)
 {
     const trl_task_desc desc = {.name = name, .run = run, .data = data, .chunks = chunks, .flags = flags, .cost = cost};
-    return trl_graph_add_task(b->program->graph, &desc, task);
+    return trl_graph_add_task(b->program->run->graph, &desc, task);
 }
 
 static trl_err access_slab(builder *b, trl_task task, const trli_slab *slab, int patch)
@@ -122,62 +128,65 @@ static int choose_parts(const builder *b, const trl_box *box, bool whole_rows, i
 }
 
 /* Seconds a kernel takes, roughly: what tau_1 and priorities start from before anything was timed. */
-static double estimate(const trli_step *s, const trl_box *box)
+static double estimate(const trli_step_plan *p, const trl_box *box)
 {
-    int operations = s->kernel ? trli_kernel_operations(s->kernel) : 10;
+    int operations = p->kernel ? trli_kernel_operations(p->kernel) : 10;
     return (double)trl_box_points(box) * (operations + 1) * 0.3e-9 + 1e-7;
 }
 
 #ifdef TRL_POISON
-static trl_err add_poison(builder *b, trli_step *s, int patch)
+static trl_err add_poison(builder *b, const trli_step *s, int patch)
 {
     trl_task task;
     trl_err err = TRL_OK;
     TRL_TRY(add(b, "poison", trli_task_poison, next_task(b, s, patch), 1, 0, 0, &task));
     for (int o = 0; o < s->nout; ++o)
-        if (b->program->demand[s->field[o]].live) TRL_TRY(access_field(b, task, s->field[o], patch, TRL_WRITE));
+        if (b->program->plan->demand[s->field[o]].live) TRL_TRY(access_field(b, task, s->field[o], patch, TRL_WRITE));
 done:
     return err;
 }
 #endif
 
-static trl_err add_compute(builder *b, trli_step *s, int patch)
+static trl_err add_compute(builder *b, const trli_step *s, int patch)
 {
+    const trli_step_plan *p = trli_plan_of(b->program, s);
     trl_task task;
     trl_err err = TRL_OK;
     trli_task *t = next_task(b, s, patch);
     bool plugin = s->kind == TRLI_STEP_PLUGIN;
     int chunks = 1;
     t->box = trli_step_box(b->program, s, 0, patch);
-    const trl_expr_type *type = plugin ? b->model->entry[s->entry].deck->type : NULL;
+    const trl_expr_type *type = plugin ? b->model->entry[s->plugin.entry].deck->type : NULL;
     bool one_location = true;
     for (int o = 1; o < s->nout; ++o)
         one_location &= b->model->field[s->field[o]].location == b->model->field[s->field[0]].location;
     if (!plugin || (type->flags & TRL_EXPR_TILED && one_location))
-        chunks = choose_parts(b, &t->box, s->nslabs > 0, t->parts);
-    b->program->bytes_moved += trl_box_points(&t->box) * (s->nout + s->ninputs) * (int64_t)sizeof(double);
-    TRL_TRY(add(b, s->label, plugin ? trli_task_plugin : trli_task_kernel, t, chunks, 0, estimate(s, &t->box), &task));
-    for (int k = 0; k < s->nslabs; ++k) TRL_TRY(access_slab(b, task, &s->slab[k], patch));
+        chunks = choose_parts(b, &t->box, p->nslabs > 0, t->parts);
+    b->program->run->bytes_moved += trl_box_points(&t->box) * (s->nout + p->ninputs) * (int64_t)sizeof(double);
+    TRL_TRY(add(b, s->label, plugin ? trli_task_plugin : trli_task_kernel, t, chunks, 0, estimate(p, &t->box), &task));
+    for (int k = 0; k < p->nslabs; ++k) TRL_TRY(access_slab(b, task, &p->slab[k], patch));
     t->task = task;
     t->computes = true;
-    for (int i = 0; i < s->ninputs; ++i) TRL_TRY(access_field(b, task, s->input[i], patch, TRL_READ));
-    TRL_TRY(access_kernel_scalars(b, task, s->kernel));
-    TRL_TRY(access_plugin(b, task, plugin ? s->entry : -1));
+    for (int i = 0; i < p->ninputs; ++i) TRL_TRY(access_field(b, task, p->input[i], patch, TRL_READ));
+    TRL_TRY(access_kernel_scalars(b, task, p->kernel));
+    TRL_TRY(access_plugin(b, task, plugin ? s->plugin.entry : -1));
     for (int o = 0; o < s->nout; ++o)
-        if (b->program->demand[s->field[o]].live) TRL_TRY(access_field(b, task, s->field[o], patch, TRL_READ_WRITE));
+        if (b->program->plan->demand[s->field[o]].live)
+            TRL_TRY(access_field(b, task, s->field[o], patch, TRL_READ_WRITE));
 done:
     return err;
 }
 
 /* Give a task the slabs from t->slab on, up to SLAB_POINTS points or one slab; those at sides of other patches count nothing.
  * The points; *alone: the one slab that has some, or NULL. */
-static int64_t group_slabs(const builder *b, const trli_step *s, trli_task *t, const trli_slab **alone)
+static int64_t group_slabs(const builder *b, trli_task *t, const trli_slab **alone)
 {
+    const trli_step_plan *p = t->plan;
     int64_t points = 0;
     const trl_layout *layout = b->model->layout;
     *alone = NULL;
-    for (; t->slab + t->nslabs < s->nslabs; ++t->nslabs) {
-        const trli_slab *slab = &s->slab[t->slab + t->nslabs];
+    for (; t->slab + t->nslabs < p->nslabs; ++t->nslabs) {
+        const trli_slab *slab = &p->slab[t->slab + t->nslabs];
         if (!trl_patch_at_side(layout, &layout->patch[layout->local[t->patch]], slab->axis, slab->side)) continue;
         trl_box box = trli_slab_box(b->program, slab, t->patch);
         if (points > 0 && points + trl_box_points(&box) > SLAB_POINTS) break;
@@ -188,27 +197,29 @@ static int64_t group_slabs(const builder *b, const trli_step *s, trli_task *t, c
     return points;
 }
 
-static trl_err add_slab_task(builder *b, trli_step *s, trli_task *t, int64_t points, const trli_slab *alone)
+static trl_err add_slab_task(builder *b, const trli_step *s, trli_task *t, int64_t points, const trli_slab *alone)
 {
     trl_task task;
     int chunks = 1;
     trl_err err = TRL_OK;
     /* A ghost layer reads no point of its own; the values of a plane on the side may. */
-    if (alone && alone->entry < 0 && alone->layer > 0) chunks = choose_parts(b, &t->box, false, t->parts);
+    if (alone && alone->kind != TRLI_SLAB_MODIFIER && alone->layer > 0)
+        chunks = choose_parts(b, &t->box, false, t->parts);
     TRL_TRY(add(b, s->label, trli_task_slabs, t, chunks, 0, 1e-6 + 5e-9 * (double)points, &task));
-    for (int k = t->slab; k < t->slab + t->nslabs; ++k) TRL_TRY(access_slab(b, task, &s->slab[k], t->patch));
+    for (int k = t->slab; k < t->slab + t->nslabs; ++k) TRL_TRY(access_slab(b, task, &t->plan->slab[k], t->patch));
 done:
     return err;
 }
 
-static trl_err add_slabs(builder *b, trli_step *s, int patch)
+static trl_err add_slabs(builder *b, const trli_step *s, int patch)
 {
+    const trli_step_plan *p = trli_plan_of(b->program, s);
     trl_err err = TRL_OK;
-    for (int k = 0; k < s->nslabs;) {
+    for (int k = 0; k < p->nslabs;) {
         trli_task *t = next_task(b, s, patch);
         t->slab = k;
         const trli_slab *alone;
-        int64_t points = group_slabs(b, s, t, &alone);
+        int64_t points = group_slabs(b, t, &alone);
         k += t->nslabs;
         if (points > 0)
             TRL_TRY(add_slab_task(b, s, t, points, alone));
@@ -219,50 +230,56 @@ done:
     return err;
 }
 
-static trl_err create_exchange(const trli_model *model, trli_step *s)
+static trl_err create_exchange(const trli_model *model, const trli_exchanged *exchanged, trli_exchange_run *run)
 {
-    trl_exchange_field *fields = calloc((size_t)s->nexchanged, sizeof *fields);
+    trl_exchange_field *fields = calloc((size_t)exchanged->n, sizeof *fields);
     trl_err err = TRL_OK;
     if (!fields) return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for an exchange");
-    for (int i = 0; i < s->nexchanged; ++i) {
-        const trli_field *f = &model->field[s->exchanged[i]];
+    for (int i = 0; i < exchanged->n; ++i) {
+        const trli_field *f = &model->field[exchanged->field[i]];
         fields[i] = (trl_exchange_field){
-            .location = f->location, .footprint = s->exchanged_reach[i], .type = TRL_F64, .name = f->name};
+            .location = f->location, .footprint = exchanged->reach[i], .type = TRL_F64, .name = f->name};
     }
-    err = trl_exchange_create(model->ctx, model->layout, s->nexchanged, fields, &s->exchange);
+    err = trl_exchange_create(model->ctx, model->layout, exchanged->n, fields, &run->exchange);
     free(fields);
     return err;
 }
 
-trl_err trli_step_connect(trli_model *model, trli_step *s, int64_t *bytes, int64_t *messages)
+trl_err trli_exchange_connect(trli_model *model, const trli_exchanged *exchanged, trli_exchange_run *run,
+                              int64_t *bytes, int64_t *messages)
 {
-    const size_t np = (size_t)model->layout->nlocal;
+    const size_t np = (size_t)model->layout->nlocal, n = (size_t)exchanged->n;
     int64_t more_bytes, more_messages;
     trl_err err = TRL_OK;
-    TRL_TRY(create_exchange(model, s));
-    s->exchange_array = trli_model_keep(model, (size_t)s->nexchanged * np * sizeof *s->exchange_array);
-    s->exchange_arrays = trli_model_keep(model, (size_t)s->nexchanged * sizeof *s->exchange_arrays);
-    if (!s->exchange_array || !s->exchange_arrays) return model->ir.err;
-    for (int i = 0; i < s->nexchanged; ++i) s->exchange_arrays[i] = s->exchange_array + (size_t)i * np;
-    trl_exchange_traffic(s->exchange, &more_bytes, &more_messages);
+    TRL_TRY(create_exchange(model, exchanged, run));
+    run->array = trli_model_keep(model, n * np * sizeof *run->array);
+    run->arrays = trli_model_keep(model, n * sizeof *run->arrays);
+    if (!run->array || !run->arrays) return model->ir.err;
+    for (size_t i = 0; i < n; ++i) run->arrays[i] = run->array + i * np;
+    trl_exchange_traffic(run->exchange, &more_bytes, &more_messages);
     *bytes += more_bytes;
     *messages += more_messages;
 done:
     return err;
 }
 
-static trl_err add_exchange(builder *b, trli_step *s)
+static trl_err add_exchange(builder *b, const trli_step *s)
 {
+    trli_program_execution *run = b->program->run;
+    const trli_exchanged *exchanged = &trli_plan_of(b->program, s)->exchanged;
+    trli_exchange_run *exchange = &trli_run_of(b->program, s)->exchange;
+    trli_task *first = next_task(b, s, -1), *last = next_task(b, s, -1);
     trl_task begin, finish;
     trl_err err = TRL_OK;
-    TRL_TRY(trli_step_connect(b->model, s, &b->program->comm_bytes, &b->program->comm_messages));
-    TRL_TRY(add(b, "exchange", trli_task_exchange_begin, next_task(b, s, -1), 1, TRL_TASK_ALWAYS, 1e-6, &begin));
-    TRL_TRY(add(b, "receive", trli_task_exchange_finish, next_task(b, s, -1), 1, TRL_TASK_ALWAYS | TRL_TASK_POLL, 1e-6,
-                &finish));
-    for (int i = 0; i < s->nexchanged; ++i)
+    first->exchanged = last->exchanged = exchanged;
+    first->exchange = last->exchange = exchange;
+    TRL_TRY(trli_exchange_connect(b->model, exchanged, exchange, &run->comm_bytes, &run->comm_messages));
+    TRL_TRY(add(b, "exchange", trli_task_exchange_begin, first, 1, TRL_TASK_ALWAYS, 1e-6, &begin));
+    TRL_TRY(add(b, "receive", trli_task_exchange_finish, last, 1, TRL_TASK_ALWAYS | TRL_TASK_POLL, 1e-6, &finish));
+    for (int i = 0; i < exchanged->n; ++i)
         for (int p = 0; p < b->model->layout->nlocal; ++p) {
-            TRL_TRY(access_field(b, begin, s->exchanged[i], p, TRL_READ_WRITE));
-            TRL_TRY(access_field(b, finish, s->exchanged[i], p, TRL_READ_WRITE));
+            TRL_TRY(access_field(b, begin, exchanged->field[i], p, TRL_READ_WRITE));
+            TRL_TRY(access_field(b, finish, exchanged->field[i], p, TRL_READ_WRITE));
         }
 done:
     return err;
@@ -286,15 +303,16 @@ static bool reduction_box(const builder *b, const trli_step *s, int patch, trl_b
 {
     const trl_layout *layout = b->model->layout;
     const trl_patch *p = &layout->patch[layout->local[patch]];
-    *box = trl_patch_owned(layout, p, s->location);
+    const int8_t *fixed_planes = trli_plan_of(b->program, s)->fixed_planes;
+    *box = trl_patch_owned(layout, p, s->kind == TRLI_STEP_STABLE_DT ? s->plugin.location : s->reduce.location);
     for (int a = 0; a < layout->grid.dim; ++a) {
-        if (trl_patch_at_side(layout, p, a, 0)) box->lo[a] += s->fixed_planes[(ptrdiff_t)2 * a];
-        if (trl_patch_at_side(layout, p, a, 1)) box->hi[a] -= s->fixed_planes[2 * a + 1];
+        if (trl_patch_at_side(layout, p, a, 0)) box->lo[a] += fixed_planes[(ptrdiff_t)2 * a];
+        if (trl_patch_at_side(layout, p, a, 1)) box->hi[a] -= fixed_planes[2 * a + 1];
         if (box->hi[a] <= box->lo[a]) return false;
     }
-    if (s->reduce != TRLI_REDUCE_POINT) return true;
+    if (s->kind == TRLI_STEP_STABLE_DT || s->reduce.kind != TRLI_REDUCE_POINT) return true;
     for (int a = 0; a < layout->grid.dim; ++a) {
-        trl_gidx local = s->point[a] - p->first[a];
+        trl_gidx local = s->reduce.point[a] - p->first[a];
         if (local < box->lo[a] || local >= box->hi[a]) return false;
         box->lo[a] = (trl_lidx)local;
         box->hi[a] = (trl_lidx)local + 1;
@@ -302,56 +320,58 @@ static bool reduction_box(const builder *b, const trli_step *s, int patch, trl_b
     return true;
 }
 
-static trl_err add_reduce(builder *b, trli_step *s)
+static trl_err add_reduce(builder *b, const trli_step *s)
 {
+    const trli_step_plan *plan = trli_plan_of(b->program, s);
+    const int entry = s->kind == TRLI_STEP_STABLE_DT ? s->plugin.entry : -1;
     trli_reduction_run *reduction;
     trl_task finish, task;
     trl_handle collective;
     trl_err err = TRL_OK;
-    TRL_TRY(make_reduction(b, s->reduce, &reduction));
+    TRL_TRY(make_reduction(b, entry >= 0 ? TRLI_REDUCE_MIN : s->reduce.kind, &reduction));
     trli_task *last = next_task(b, s, -1);
     last->reduction = reduction;
     TRL_TRY(add(b, s->label, trli_task_reduce_finish, last, 1, TRL_TASK_ALWAYS | TRL_TASK_POLL, 1e-6, &finish));
     TRL_TRY(access_scalar(b, finish, s->scalar, TRL_WRITE));
     TRL_TRY(handle_of(b, &b->collective, "collective", &collective));
-    TRL_TRY(trl_graph_add_access(b->program->graph, finish, collective, TRL_READ_WRITE));
+    TRL_TRY(trl_graph_add_access(b->program->run->graph, finish, collective, TRL_READ_WRITE));
     for (int p = 0; p < b->model->layout->nlocal; ++p) {
         trl_box box;
         if (!reduction_box(b, s, p, &box)) continue;
         trli_task *t = next_task(b, s, p);
         t->box = box;
         t->reduction = reduction;
-        int chunks = s->entry >= 0 ? 1 : choose_parts(b, &t->box, false, t->parts);
-        b->program->bytes_moved += trl_box_points(&box) * s->ninputs * (int64_t)sizeof(double);
-        TRL_TRY(add(b, s->label, s->entry >= 0 ? trli_task_stable_dt : trli_task_reduce, t, chunks, 0,
-                    estimate(s, &box), &task));
-        for (int i = 0; i < s->ninputs; ++i) TRL_TRY(access_field(b, task, s->input[i], p, TRL_READ));
-        TRL_TRY(access_kernel_scalars(b, task, s->kernel));
-        TRL_TRY(access_plugin(b, task, s->entry));
-        TRL_TRY(trl_graph_add_dependency(b->program->graph, task, finish));
+        int chunks = entry >= 0 ? 1 : choose_parts(b, &t->box, false, t->parts);
+        b->program->run->bytes_moved += trl_box_points(&box) * plan->ninputs * (int64_t)sizeof(double);
+        TRL_TRY(add(b, s->label, entry >= 0 ? trli_task_stable_dt : trli_task_reduce, t, chunks, 0,
+                    estimate(plan, &box), &task));
+        for (int i = 0; i < plan->ninputs; ++i) TRL_TRY(access_field(b, task, plan->input[i], p, TRL_READ));
+        TRL_TRY(access_kernel_scalars(b, task, plan->kernel));
+        TRL_TRY(access_plugin(b, task, entry));
+        TRL_TRY(trl_graph_add_dependency(b->program->run->graph, task, finish));
     }
 done:
     return err;
 }
 
-static trl_err add_scalar(builder *b, trli_step *s)
+static trl_err add_scalar(builder *b, const trli_step *s)
 {
     trl_task task;
     trl_err err = TRL_OK;
     TRL_TRY(add(b, s->label ? s->label : "scalar", trli_task_scalar, next_task(b, s, 0), 1, 0, 1e-7, &task));
-    TRL_TRY(access_kernel_scalars(b, task, s->kernel));
+    TRL_TRY(access_kernel_scalars(b, task, trli_plan_of(b->program, s)->kernel));
     TRL_TRY(access_scalar(b, task, s->scalar, TRL_WRITE));
 done:
     return err;
 }
 
-static trl_err add_step(builder *b, trli_step *s)
+static trl_err add_step(builder *b, const trli_step *s)
 {
     trl_err err = TRL_OK;
     int np = b->model->layout->nlocal;
-    if (s->kind == TRLI_STEP_REDUCE) return add_reduce(b, s);
+    if (s->kind == TRLI_STEP_REDUCE || s->kind == TRLI_STEP_STABLE_DT) return add_reduce(b, s);
     if (s->kind == TRLI_STEP_SCALAR) return add_scalar(b, s);
-    if (s->nexchanged > 0) TRL_TRY(add_exchange(b, s));
+    if (trli_plan_of(b->program, s)->exchanged.n > 0) TRL_TRY(add_exchange(b, s));
     for (int p = 0; p < np; ++p) {
         if (s->kind == TRLI_STEP_FILL || s->kind == TRLI_STEP_PLANES) {
             TRL_TRY(add_slabs(b, s, p));
@@ -371,9 +391,10 @@ static trl_err reserve(builder *b)
     size_t tasks = 0, reductions = 0, np = (size_t)b->model->layout->nlocal;
     size_t slots = (size_t)b->model->nslots * np + 1, scalars = (size_t)b->model->nscalars + 1;
     for (int i = 0; i < b->program->nsteps; ++i) {
-        if (!b->program->step[i].live) continue;
-        tasks += (2 + (size_t)b->program->step[i].nslabs) * np + 2;
-        reductions += b->program->step[i].kind == TRLI_STEP_REDUCE;
+        const trli_step_kind kind = b->program->step[i].kind;
+        if (!b->program->plan->step[i].live) continue;
+        tasks += (2 + (size_t)b->program->plan->step[i].nslabs) * np + 2;
+        reductions += kind == TRLI_STEP_REDUCE || kind == TRLI_STEP_STABLE_DT;
     }
     b->data->task = calloc(tasks + 1, sizeof *b->data->task);
     b->data->reduction = calloc(reductions + 1, sizeof *b->data->reduction);
@@ -398,14 +419,14 @@ trl_err trli_tasks_build(trli_program *program)
 {
     builder b = {.program = program, .model = program->model};
     trl_err err = TRL_OK;
-    program->task_data = b.data = calloc(1, sizeof *b.data);
+    program->run->tasks = b.data = calloc(1, sizeof *b.data);
     if (!b.data) return trl_fail(b.model->ctx, TRL_ERR_MEMORY, NULL, "no memory for tasks");
-    TRL_TRY(trl_graph_create(b.model->ctx, program->name, &program->graph));
+    TRL_TRY(trl_graph_create(b.model->ctx, program->name, &program->run->graph));
     TRL_TRY(reserve(&b));
     for (int i = 0; i < program->nsteps; ++i)
-        if (program->step[i].live) TRL_TRY(add_step(&b, &program->step[i]));
-    TRL_TRY(trl_graph_freeze(program->graph));
-    TRL_TRY(trl_graph_prepare(program->graph, b.model->workers));
+        if (program->plan->step[i].live) TRL_TRY(add_step(&b, &program->step[i]));
+    TRL_TRY(trl_graph_freeze(program->run->graph));
+    TRL_TRY(trl_graph_prepare(program->run->graph, b.model->workers));
 done:
     free(b.slot_handle);
     free(b.scalar_handle);
@@ -415,8 +436,8 @@ done:
 
 void trli_tasks_free(trli_program *program)
 {
-    struct trli_task_data *d = program->task_data;
-    trl_graph_destroy(&program->graph);
+    struct trli_task_data *d = program->run->tasks;
+    trl_graph_destroy(&program->run->graph);
     if (!d) return;
     for (int i = 0; i < d->nreductions; ++i) {
         free(d->reduction[i].part);
@@ -425,5 +446,5 @@ void trli_tasks_free(trli_program *program)
     free(d->reduction);
     free(d->task);
     free(d);
-    program->task_data = NULL;
+    program->run->tasks = NULL;
 }

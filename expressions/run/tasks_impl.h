@@ -6,12 +6,15 @@
 
 #include <reduction_impl.h>
 
+#include "execution_impl.h"
 #include "model_impl.h"
 
 /* One task: a step on a patch (or on all patches). */
 typedef struct trli_task {
     trli_program *program;
-    trli_step *step;
+    const trli_step *step;
+    const trli_step_plan *plan;
+    trli_step_run *run;
     int patch;     /* local patch, or -1 */
     bool computes; /* KERNEL, PLUGIN: `task` is of the graph */
     trl_task task;
@@ -19,6 +22,8 @@ typedef struct trli_task {
     int parts[3];     /* chunks along each axis */
     int slab, nslabs; /* FILL, PLANES: those of the step that it computes */
     struct trli_reduction_run *reduction;
+    const trli_exchanged *exchanged; /* of an exchange, */
+    trli_exchange_run *exchange;     /* and what runs it */
 } trli_task;
 
 /* A reduction in flight. */
@@ -66,21 +71,18 @@ typedef struct trli_finite_check {
 } trli_finite_check;
 /* Look at what was just stored, while it is in the cache; data: a trli_finite_check. */
 void trli_check_finite(void *data, const trl_box *box);
-/* Make the exchange of a step that has some; what it sends each time is added. Collective: yes. */
-TRL_NODISCARD trl_err trli_step_connect(trli_model *model, trli_step *step, int64_t *bytes, int64_t *messages);
+/* Make an exchange; what it sends each time is added. Collective: yes. */
+TRL_NODISCARD trl_err trli_exchange_connect(trli_model *model, const trli_exchanged *exchanged, trli_exchange_run *run,
+                                            int64_t *bytes, int64_t *messages);
 /* The variable of a slab of a step that checks. */
 const int *trli_slab_variable(const trli_step *step, const trli_slab *slab);
-/* Whether a patch has a slab. */
-bool trli_slab_is_at(const trl_layout *layout, const trl_patch *patch, const trli_slab *slab);
 /* Copy values to a box of an array from those that are this many values behind. */
 void trli_copy_images(const trl_array *array, const trl_box *box, ptrdiff_t behind);
-/* Box of a slab on a patch. */
-trl_box trli_slab_box(const trli_program *program, const trli_slab *slab, int local_patch);
 /* The call of a compiled kernel in place of trli_kernel_evaluate, but for its box: plane by plane, row by row. array: room for all arrays. */
 void trli_native_ready(trl_kernel_call *call, const trli_kernel_run *run, int ninputs, int noutputs,
                        trl_kernel_array *array, const trl_kernel_grid *grid);
 /* By input of a step's kernel on a patch: all of the array but the ghosts that the kernel computes itself. */
-void trli_native_set_inside(const trli_model *model, const trli_step *step, const trl_patch *patch,
+void trli_native_set_inside(const trli_program *program, const trli_step *step, const trl_patch *patch,
                             const trl_array *input, trl_kernel_inside *inside);
 void trli_native_set_array(trl_kernel_array *to, const trl_array *from);
 void trli_native_set_box(trl_kernel_call *call, const trl_box *box);
@@ -94,7 +96,7 @@ typedef struct trli_tuning trli_tuning;
 enum { TRLI_SAMPLES_MOST = 16 };
 double trli_median(const double *samples, int n);
 /* interleave, text: as from trli_emit_kernel. What an earlier run found out comes from the cache. Fails with MEMORY. */
-TRL_NODISCARD trl_err trli_tuning_create(trli_model *model, const trli_step *step, int interleave, const char *text,
+TRL_NODISCARD trl_err trli_tuning_create(trli_program *program, const trli_step *step, int interleave, const char *text,
                                          trli_tuning **tuning);
 /* Try nothing, but go the way that was the fastest for another kernel of the same box: for benchmarks. */
 void trli_tuning_follow(trli_tuning *tuning, const trli_tuning *other);
@@ -104,6 +106,6 @@ void trli_tuning_destroy(trli_tuning **tuning);
  * that are not finite. Thread: any. */
 bool trli_sweep(trli_native_fn native, trli_tuning *tuning, const trl_kernel_call *call);
 /* Scratch of a thread: arrays first, then the kernel's registers and a tile. */
-size_t trli_step_scratch(const trli_model *model, const trli_step *step);
+size_t trli_step_scratch(const trli_program *program, const trli_step *step);
 
 #endif

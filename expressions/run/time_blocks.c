@@ -61,8 +61,9 @@ struct trli_time_blocks {
     double *scalar;            /* [executions][model->nscalars] */
     trli_nonfinite *nonfinite; /* [workers][executions] */
     patch_pass *pass;          /* [local patches] */
-    trli_step deep;            /* the exchange before a pass; of no fields: there is none */
-    int layers;                /* of the ghosts that it fills, at most */
+    trli_exchanged deep;       /* before a pass; of no fields: there is none */
+    trli_exchange_run exchange;
+    int layers; /* of the ghosts that it fills, at most */
     int64_t comm_bytes, comm_messages;
     trli_task begin, finish; /* of the exchange */
     trl_graph *graph;
@@ -129,12 +130,14 @@ static void run_op(const patch_pass *pass, int i, int worker, const trl_box *box
     const trli_time_op *op = &pass->plan.op[i];
     const trli_step *s = op->step;
     const call *c = &pass->call[i];
-    if (op->slab && op->slab->within && s->native) return;
+    const trli_step_run *run_of = trli_run_of(t->program, s);
+    const trli_slab_run *slab_run = op->slab ? &run_of->slab[op->slab - op->plan->slab] : NULL;
+    if (slab_run && slab_run->within && run_of->native) return;
     if (op->images) {
         put_images(layout, &c->array[0], box);
         return;
     }
-    const bool checks = s->check && (!op->slab || s->kind == TRLI_STEP_PLANES);
+    const bool checks = s->variable && (!op->slab || s->kind == TRLI_STEP_PLANES);
     /* What other patches have is looked at there. */
     const trl_box owned = trl_patch_owned(layout, pass->patch, t->model->field[*op->output].location);
     trli_finite_check check = {.patch = pass->patch,
@@ -143,7 +146,7 @@ static void run_op(const patch_pass *pass, int i, int worker, const trl_box *box
                                .output = c->array + op->ninputs,
                                .found = &t->nonfinite[(ptrdiff_t)worker * t->executions + op->execution],
                                .within = &owned};
-    const trli_native_fn native = op->slab ? op->slab->native : s->native;
+    const trli_native_fn native = slab_run ? slab_run->native : run_of->native;
     const trli_kernel_run run = {.grid = &layout->grid,
                                  .patch = pass->patch,
                                  .input = c->array,
@@ -153,7 +156,7 @@ static void run_op(const patch_pass *pass, int i, int worker, const trl_box *box
                                  .after = checks ? trli_check_finite : NULL,
                                  .data = &check};
     if (!native)
-        trli_kernel_evaluate(op->slab ? op->slab->kernel : s->kernel, &run, box);
+        trli_kernel_evaluate(op->slab ? op->slab->kernel : op->plan->kernel, &run, box);
     else if (!call_native(pass, native, op, c, box))
         trli_check_finite(&check, box);
     if (op->slab) put_images(layout, check.output, box);
@@ -204,14 +207,15 @@ void trli_time_blocks_set_scalars(trli_time_blocks *t, int execution)
     memcpy(scalar, t->model->scalar, (size_t)t->model->nscalars * sizeof *scalar);
     for (int i = 0; i < t->program->nsteps; ++i) {
         const trli_step *s = &t->program->step[i];
-        if (!s->live || s->kind != TRLI_STEP_SCALAR) continue;
+        const trli_step_plan *p = &t->program->plan->step[i];
+        if (!p->live || s->kind != TRLI_STEP_SCALAR) continue;
         const trl_array output = {.at = &scalar[s->scalar]};
         const trli_kernel_run run = {.grid = &t->model->layout->grid,
                                      .patch = &t->model->layout->patch[0],
                                      .output = &output,
                                      .scalar = scalar,
                                      .scratch = t->model->scratch[0]};
-        trli_kernel_evaluate(s->kernel, &run, &one);
+        trli_kernel_evaluate(p->kernel, &run, &one);
     }
 }
 
@@ -226,7 +230,8 @@ static void set_arrays(const patch_pass *pass)
             trli_native_set_array(&pass->call[i].native[f], &pass->call[i].array[f]);
         }
         if (!op->slab && !op->images)
-            trli_native_set_inside(model, op->step, pass->patch, pass->call[i].array, pass->call[i].inside);
+            trli_native_set_inside(pass->blocks->program, op->step, pass->patch, pass->call[i].array,
+                                   pass->call[i].inside);
     }
 }
 
@@ -337,7 +342,8 @@ done:
 
 static trl_err add_exchange(trli_time_blocks *t, trl_task *exchanged)
 {
-    t->begin = t->finish = (trli_task){.program = t->program, .step = &t->deep, .patch = -1};
+    t->begin = t->finish =
+        (trli_task){.program = t->program, .exchanged = &t->deep, .exchange = &t->exchange, .patch = -1};
     const trl_task_desc first = {
         .name = "exchange", .run = trli_task_exchange_begin, .data = &t->begin, .chunks = 1, .flags = TRL_TASK_ALWAYS};
     const trl_task_desc last = {.name = "receive",
@@ -358,7 +364,7 @@ static trl_err build_graph(trli_time_blocks *t)
 {
     trl_task exchanged;
     trl_err err = TRL_OK;
-    const bool exchanges = t->deep.nexchanged > 0;
+    const bool exchanges = t->deep.n > 0;
     TRL_TRY(trl_graph_create(t->model->ctx, "time blocks", &t->graph));
     if (exchanges) TRL_TRY(add_exchange(t, &exchanged));
     for (int p = 0; p < t->model->layout->nlocal; ++p) TRL_TRY(add_pass(t, &t->pass[p], exchanges ? &exchanged : NULL));
@@ -371,7 +377,8 @@ done:
 trl_err trli_time_blocks_connect(trli_time_blocks *t)
 {
     trl_err err = TRL_OK;
-    if (t->deep.nexchanged > 0) TRL_TRY(trli_step_connect(t->model, &t->deep, &t->comm_bytes, &t->comm_messages));
+    if (t->deep.n > 0)
+        TRL_TRY(trli_exchange_connect(t->model, &t->deep, &t->exchange, &t->comm_bytes, &t->comm_messages));
     err = build_graph(t);
 done:
     return trl_context_agree(t->model->ctx, err);
@@ -417,20 +424,18 @@ done:
 static trl_err plan_exchange(trli_time_blocks *t, const trli_rotation *rotation, const char **why)
 {
     const int nfields = t->model->nfields;
-    trli_step *s = &t->deep;
+    trli_exchanged *e = &t->deep;
     trli_time_plan plan;
     trl_err err = TRL_OK;
     TRL_TRY(trli_time_plan_list(t->program, rotation, TRLI_ANY_PATCH, t->executions, &plan, why));
-    *s = (trli_step){.kind = TRLI_STEP_FILL,
-                     .label = "deep ghosts",
-                     .exchanged = trli_model_keep(t->model, (size_t)nfields * sizeof *s->exchanged),
-                     .exchanged_reach = trli_model_keep(t->model, (size_t)nfields * sizeof *s->exchanged_reach)};
-    if (!s->exchanged || !s->exchanged_reach) TRL_TRY(t->model->ir.err);
+    *e = (trli_exchanged){.field = trli_model_keep(t->model, (size_t)nfields * sizeof *e->field),
+                          .reach = trli_model_keep(t->model, (size_t)nfields * sizeof *e->reach)};
+    if (!e->field || !e->reach) TRL_TRY(t->model->ir.err);
     for (int f = 0; f < nfields; ++f) {
         const trl_footprint reach = {.n = 1, .part = {plan.deep[f]}};
         if (!trli_needs_exchange(t->model->layout, &reach)) continue;
-        s->exchanged[s->nexchanged] = f;
-        s->exchanged_reach[s->nexchanged++] = reach;
+        e->field[e->n] = f;
+        e->reach[e->n++] = reach;
         for (int a = 0; a < 3; ++a) {
             if (-plan.deep[f].lo[a] > t->layers) t->layers = -plan.deep[f].lo[a];
             if (plan.deep[f].hi[a] > t->layers) t->layers = plan.deep[f].hi[a];
@@ -482,7 +487,7 @@ void trli_time_blocks_destroy(trli_time_blocks **blocks)
     *blocks = NULL;
     if (!t) return;
     trl_graph_destroy(&t->graph);
-    trl_exchange_destroy(&t->deep.exchange);
+    trl_exchange_destroy(&t->exchange.exchange);
     for (int p = 0; t->pass && p < t->model->layout->nlocal; ++p) free_pass(&t->pass[p]);
     free(t->pass);
     free(t->scalar);

@@ -5,6 +5,7 @@
 #define TRLI_TIME_BLOCKS_IMPL_H
 
 #include "model_impl.h"
+#include "plan_impl.h"
 
 typedef struct trli_time_blocks trli_time_blocks;
 
@@ -20,6 +21,7 @@ typedef struct trli_rotation {
  * patch has both of. */
 typedef struct trli_time_op {
     const trli_step *step;
+    const trli_step_plan *plan;
     const trli_slab *slab; /* NULL: the step's own kernel */
     /* All of a field beyond periodic sides, by no kernel. slab: one of those that a kernel may set itself, or NULL. */
     bool images;

@@ -6,6 +6,7 @@
 
 #include "bench_kernels_impl.h"
 #include "instance_impl.h"
+#include "lifecycle_impl.h"
 #include "pipeline_impl.h"
 #include "tasks_impl.h"
 
@@ -73,10 +74,10 @@ static trl_err add_field(trli_formulas *f, const char *role, int variable, int *
 static void drop_boundaries(trli_program *program)
 {
     for (int i = 0; i < program->nsteps; ++i) {
-        trli_step *s = &program->step[i];
+        trli_step_plan *s = &program->plan->step[i];
         for (int k = 0; k < s->nslabs; ++k) trli_kernel_destroy(&s->slab[k].kernel);
         s->nslabs = 0;
-        if (s->kind == TRLI_STEP_FILL) s->live = s->nexchanged > 0;
+        if (program->step[i].kind == TRLI_STEP_FILL) s->live = s->exchanged.n > 0;
     }
 }
 
@@ -162,11 +163,11 @@ done:
 /* Have the kernel of a step go through the box as that of another one does. */
 static void follow(trli_program *step, const trli_program *other)
 {
-    const trli_step *kernel = NULL;
+    const trli_step_run *kernel = NULL;
     for (int i = 0; i < other->nsteps; ++i)
-        if (other->step[i].tuning) kernel = &other->step[i];
+        if (other->run->step[i].tuning) kernel = &other->run->step[i];
     for (int i = 0; kernel && i < step->nsteps; ++i)
-        if (step->step[i].tuning) trli_tuning_follow(step->step[i].tuning, kernel->tuning);
+        if (step->run->step[i].tuning) trli_tuning_follow(step->run->step[i].tuning, kernel->tuning);
 }
 
 trl_err trli_formulas_create(trl_context *ctx, const trli_kernel_size *size, trli_formulas *f)

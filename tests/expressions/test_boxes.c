@@ -64,7 +64,7 @@ static void clear(int n, trl_kernel_array *made)
 }
 
 /* Every point of a box by a call of its own. */
-static void compute_points(const trli_step *s, trl_kernel_call call)
+static void compute_points(const trli_step *s, trli_native_fn native, trl_kernel_call call)
 {
     const trl_kernel_call box = call;
     call.output = wanted;
@@ -76,14 +76,14 @@ static void compute_points(const trli_step *s, trl_kernel_call call)
             for (long long i = box.lo[0]; i < box.hi[0]; ++i) {
                 const long long at[3] = {i, j, k};
                 for (int a = 0; a < 3; ++a) call.hi[a] = (call.lo[a] = at[a]) + 1;
-                s->native(&call);
+                native(&call);
             }
 }
 
 /* A box in all ways: the same in it, and nothing beyond. */
-static void check_box(const trli_step *s, trl_kernel_call call)
+static void check_box(const trli_step *s, trli_native_fn native, trl_kernel_call call)
 {
-    compute_points(s, call);
+    compute_points(s, native, call);
     for (int way = 0; way < 4 * 4 * 2; ++way) {
         call.output = found;
         call.interleave = way % 4 + 1;
@@ -91,7 +91,7 @@ static void check_box(const trli_step *s, trl_kernel_call call)
         call.stream = way / 16;
         call.ahead = way / 16 * 2;
         clear(s->nout, found);
-        s->native(&call);
+        native(&call);
         for (int o = 0; o < s->nout; ++o)
             ck_assert_msg(memcmp(memory_of(&found[o]), memory_of(&wanted[o]), values * sizeof(double)) == 0,
                           "'%s', result %d, %lld x %lld x %lld points from (%lld, %lld, %lld), turn %lld, block %lld, "
@@ -102,27 +102,29 @@ static void check_box(const trli_step *s, trl_kernel_call call)
 }
 
 /* Boxes that begin and end at and near the ends of rows. */
-static void check_ends(const trli_step *s, trl_kernel_call call)
+static void check_ends(const trli_step *s, trli_native_fn native, trl_kernel_call call)
 {
     for (int lo = 0; lo < NEAR; ++lo)
         for (int hi = size[0]; hi > lo && hi > size[0] - NEAR; --hi) {
             call.lo[0] = lo;
             call.hi[0] = hi;
-            check_box(s, call);
+            check_box(s, native, call);
         }
 }
 
-static void check_kernel(const trli_step *s)
+static void check_kernel(const trli_program *program, const trli_step *s)
 {
+    const int ninputs = trli_plan_of(program, s)->ninputs;
+    const trli_native_fn native = trli_run_of(program, s)->native;
     const int n[3] = {size[0], size[1], size[2]};
     const int boxes[][2][3] = {{{0, 0, 0}, {n[0], n[1], n[2]}},
                                {{n[0] > 2, n[1] > 2, n[2] > 2}, {n[0] - (n[0] > 3), n[1], n[2] - (n[2] > 3)}},
                                {{n[0] / 2, n[1] / 2, n[2] / 2}, {n[0], n[1], n[2] / 2 + 1}}};
-    ck_assert_int_le(s->ninputs, ARRAYS_MOST);
+    ck_assert_int_le(ninputs, ARRAYS_MOST);
     ck_assert_int_le(s->nout, ARRAYS_MOST);
-    for (int i = 0; i < s->ninputs; ++i)
+    for (int i = 0; i < ninputs; ++i)
         for (int a = 0; a < 3; ++a) inside[i].hi[a] = n[a];
-    new_arrays(s->ninputs, input);
+    new_arrays(ninputs, input);
     new_arrays(s->nout, found);
     new_arrays(s->nout, wanted);
     for (size_t b = 0; b < sizeof boxes / sizeof *boxes; ++b) {
@@ -131,10 +133,10 @@ static void check_kernel(const trli_step *s)
             call.lo[a] = boxes[b][0][a];
             call.hi[a] = boxes[b][1][a];
         }
-        check_box(s, call);
-        if (dim == 2 && b == 0) check_ends(s, call);
+        check_box(s, native, call);
+        if (dim == 2 && b == 0) check_ends(s, native, call);
     }
-    free_arrays(s->ninputs, input);
+    free_arrays(ninputs, input);
     free_arrays(s->nout, found);
     free_arrays(s->nout, wanted);
 }
@@ -152,9 +154,9 @@ static void check_kernels(int nsizes, const int sizes[][3])
         for (int p = 0; p < model->nprograms; ++p)
             for (int i = 0; i < model->program[p]->nsteps; ++i) {
                 const trli_step *s = &model->program[p]->step[i];
-                if (!s->live || s->kind != TRLI_STEP_KERNEL) continue;
-                ck_assert(s->native != NULL);
-                check_kernel(s);
+                if (!model->program[p]->plan->step[i].live || s->kind != TRLI_STEP_KERNEL) continue;
+                ck_assert(model->program[p]->run->step[i].native != NULL);
+                check_kernel(model->program[p], s);
                 ++kernels;
             }
     }

@@ -65,10 +65,10 @@ static char *print_text(const char *format, ...)
     return made;
 }
 
-static char *as_cpp(const trli_step *s, const char *kernel)
+static char *as_cpp(int ninputs, int nout, const char *kernel)
 {
-    const int all = s->ninputs + s->nout;
-    char *run = print_text(run_grid, all, all, s->ninputs, s->ninputs);
+    const int all = ninputs + nout;
+    char *run = print_text(run_grid, all, all, ninputs, ninputs);
     char *made = print_text("%s%s%s", stand_in, kernel, run);
     free(run);
     return made;
@@ -95,18 +95,21 @@ static void emit_all(trli_compiler *compiler)
     ntexts = 0;
     for (int p = 0; p < model->nprograms; ++p)
         for (int i = 0; i < model->program[p]->nsteps; ++i) {
-            trli_step *s = &model->program[p]->step[i];
+            trli_program *program = model->program[p];
+            const trli_step *s = &program->step[i];
+            const trli_step_plan *plan = &program->plan->step[i];
+            trli_step_run *run = &program->run->step[i];
             trli_emitted emitted;
             char *cpp;
-            if (!s->live || s->kind != TRLI_STEP_KERNEL) continue;
+            if (!plan->live || s->kind != TRLI_STEP_KERNEL) continue;
             ck_assert_int_lt(ntexts, KERNELS_MOST);
             const trli_emit_request wanted = {
-                .kernel = s->kernel, .nroots = s->nout, .roots = s->value, .check_finite = s->check};
+                .kernel = plan->kernel, .nroots = s->nout, .roots = s->value, .check_finite = s->variable != NULL};
             ck_ok(trli_emit_kernel(&trli_dialect_cuda, &model->ir, &model->walk, &wanted, &emitted));
             ck_assert_ptr_nonnull(emitted.text);
-            cpp = as_cpp(s, emitted.text);
-            ck_ok(trli_tuning_create(model, s, emitted.interleave, NULL, &s->tuning));
-            ck_ok(trli_compiler_add(compiler, cpp, &s->native));
+            cpp = as_cpp(plan->ninputs, s->nout, emitted.text);
+            ck_ok(trli_tuning_create(program, s, emitted.interleave, NULL, &run->tuning));
+            ck_ok(trli_compiler_add(compiler, cpp, &run->native));
             free(cpp);
             text[ntexts++] = emitted.text;
         }

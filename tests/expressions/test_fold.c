@@ -2,8 +2,10 @@
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Boundary layers that a kernel sets with the rows beside them: which these are, and that nobody can tell. */
 // ctest: np=1,2,4 timeout=600
+#include "plan_impl.h"
 #include "problem_fixture.h"
 
+#include "execution_impl.h"
 #include <simulation_impl.h>
 
 static const char all_kinds[] =
@@ -28,7 +30,8 @@ static void count_layers(int *folded, int *apart)
     *folded = *apart = 0;
     for (int i = 0; i < sim->step->nsteps; ++i) {
         const trli_step *s = &sim->step->step[i];
-        if (s->live) *(s->kind == TRLI_STEP_KERNEL ? folded : apart) += s->nslabs;
+        const trli_step_plan *plan = &sim->step->plan->step[i];
+        if (plan->live) *(s->kind == TRLI_STEP_KERNEL ? folded : apart) += plan->nslabs;
     }
 }
 
@@ -98,7 +101,7 @@ static int count_within(void)
 {
     int n = 0;
     for (int i = 0; i < sim->step->nsteps; ++i)
-        for (int k = 0; k < sim->step->step[i].nslabs; ++k) n += sim->step->step[i].slab[k].within;
+        for (int k = 0; k < sim->step->plan->step[i].nslabs; ++k) n += sim->step->run->step[i].slab[k].within;
     return n;
 }
 
@@ -146,10 +149,10 @@ static void count_images(int *exchanged, int *images)
 {
     *exchanged = *images = 0;
     for (int i = 0; i < sim->step->nsteps; ++i) {
-        const trli_step *s = &sim->step->step[i];
+        const trli_step_plan *s = &sim->step->plan->step[i];
         if (!s->live) continue;
-        *exchanged += s->nexchanged;
-        for (int k = 0; k < s->nslabs; ++k) *images += s->slab[k].image;
+        *exchanged += s->exchanged.n;
+        for (int k = 0; k < s->nslabs; ++k) *images += s->slab[k].kind == TRLI_SLAB_IMAGE;
     }
 }
 

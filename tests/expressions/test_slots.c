@@ -5,6 +5,7 @@
 #include <glob.h>
 #include <inttypes.h>
 
+#include "plan_impl.h"
 #include "problem_fixture.h"
 
 #include <context_impl.h>
@@ -31,12 +32,13 @@ static void lifetime(const trli_program *program, int field, int *first, int *la
     *last = -1;
     for (int i = 0; i < program->nsteps; ++i) {
         const trli_step *s = &program->step[i];
+        const trli_step_plan *plan = &program->plan->step[i];
         bool touched = false;
-        if (!s->live) continue;
-        for (int k = 0; k < s->nout; ++k) touched |= s->field[k] == field && program->demand[field].live;
-        for (int k = 0; k < s->ninputs; ++k) touched |= s->input[k] == field;
-        for (int b = 0; b < s->nslabs; ++b)
-            for (int k = 0; k < s->slab[b].ninputs; ++k) touched |= s->slab[b].input[k] == field;
+        if (!plan->live) continue;
+        for (int k = 0; k < s->nout; ++k) touched |= s->field[k] == field && program->plan->demand[field].live;
+        for (int k = 0; k < plan->ninputs; ++k) touched |= plan->input[k] == field;
+        for (int b = 0; b < plan->nslabs; ++b)
+            for (int k = 0; k < plan->slab[b].ninputs; ++k) touched |= plan->slab[b].input[k] == field;
         if (!touched) continue;
         if (i < *first) *first = i;
         *last = i;

@@ -46,12 +46,12 @@ struct trli_tuning {
 };
 
 /* What one row of a point of the box touches of all arrays, and whether some input is read on several planes. */
-static size_t rows_of(const trli_step *s, bool *planes)
+static size_t rows_of(const trli_step *s, const trli_step_plan *p, bool *planes)
 {
     size_t rows = (size_t)s->nout;
     *planes = false;
-    for (int i = 0; i < s->ninputs; ++i) {
-        trl_footprint f = trli_kernel_footprint(s->kernel, i);
+    for (int i = 0; i < p->ninputs; ++i) {
+        trl_footprint f = trli_kernel_footprint(p->kernel, i);
         trl_offsets hull = trl_footprint_hull(&f);
         rows += (size_t)(1 + hull.hi[2] - hull.lo[2]);
         *planes |= hull.hi[2] > hull.lo[2];
@@ -127,19 +127,21 @@ static void look_up(trli_tuning *t, const trli_model *model, const char *text, i
     t->cache = cache;
 }
 
-trl_err trli_tuning_create(trli_model *model, const trli_step *s, int interleave, const char *text,
+trl_err trli_tuning_create(trli_program *program, const trli_step *s, int interleave, const char *text,
                            trli_tuning **tuning)
 {
+    const trli_model *model = program->model;
+    const trli_step_plan *p = trli_plan_of(program, s);
     const size_t second = trl_context_cache_bytes(model->ctx, 2);
     trl_lidx row;
     const int64_t points = trli_model_points(model, model->field[s->field[0]].location, &row);
     bool planes;
     trli_tuning *t = *tuning = calloc(1, sizeof *t);
     if (!t) return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory to tune kernel '%s'", s->label);
-    const size_t rows = rows_of(s, &planes);
+    const size_t rows = rows_of(s, p, &planes);
     t->block = (long long)(second / 2 / (rows * (size_t)row * sizeof(double)));
     if (t->block < ROWS_LEAST || EVERY_VARIANT) t->block = ROWS_LEAST;
-    list_variants(t, interleave, planes, s->strains_caches);
+    list_variants(t, interleave, planes, p->strains_caches);
     look_up(t, model, text, points, row);
     return TRL_OK;
 }

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* What the execution of a program needs beside its plan: compiled kernels, exchanges, the task graph. */
+#ifndef TRLI_EXECUTION_IMPL_H
+#define TRLI_EXECUTION_IMPL_H
+
+#include <trl_graph.h>
+
+#include "native_impl.h"
+#include "plan_impl.h"
+
+typedef struct trli_exchange_run {
+    struct trl_exchange *exchange;
+    trl_array *array;         /* [n][local patch], set before each exchange */
+    const trl_array **arrays; /* [n]: its rows */
+} trli_exchange_run;
+
+typedef struct trli_slab_run {
+    trli_native_fn native; /* compiled, or NULL: interpreted */
+    bool within;           /* the compiled kernel of its step computes it: it needs no ghosts in memory */
+} trli_slab_run;
+
+typedef struct trli_step_run {
+    trli_native_fn native;      /* KERNEL: compiled, or NULL: interpreted */
+    struct trli_tuning *tuning; /* of a kernel that may be compiled; NULL: it is not */
+    trli_slab_run *slab;        /* [nslabs] */
+    trli_exchange_run exchange;
+} trli_step_run;
+
+struct trli_program_execution {
+    trli_step_run *step; /* [nsteps] */
+    trl_graph *graph;
+    struct trli_task_data *tasks;
+    int64_t bytes_moved; /* read and written by kernels per execution on this rank */
+    int64_t comm_bytes, comm_messages;
+};
+
+static inline trli_step_run *trli_run_of(const trli_program *program, const trli_step *s)
+{
+    return &program->run->step[s - program->step];
+}
+
+/* Room for what the execution of an analysed program needs. Fails with MEMORY. */
+TRL_NODISCARD trl_err trli_execution_create(trli_program *program);
+void trli_execution_destroy(trli_program *program);
+/* Build the tasks of a program and freeze their graph. Collective: yes. */
+TRL_NODISCARD trl_err trli_tasks_build(trli_program *program);
+void trli_tasks_free(trli_program *program);
+
+/* Seconds of a frozen program's kernel in one run, on all workers of this rank: predicted, the larger of bytes by bandwidth and operations
+ * by their rate (Williams, Waterman & Patterson, "Roofline", 2009; memory: bytes take longer), and the mean of timed runs (0: none was). */
+typedef struct trli_step_time {
+    double predicted, measured;
+    bool memory;
+} trli_step_time;
+trli_step_time trli_step_time_of(const trli_program *program, const trli_step *step);
+
+#endif

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Making a model, freezing it and its end: what all folders of expressions/ have a part in. */
+#include <stdlib.h>
+
+#include "cost_impl.h"
+#include "instance_impl.h"
+#include "kernels_impl.h"
+#include "lifecycle_impl.h"
+#include "pipeline_impl.h"
+#include "symbols_impl.h"
+#include "tasks_impl.h"
+
+static trl_err copy_request(trli_model *model, const trli_model_request *request)
+{
+    model->layout = request->layout;
+    model->parameters = request->parameters;
+    model->fusion = request->fusion;
+    model->compile = request->compile;
+    model->fast_math = request->fast_math;
+    model->disabled_passes = request->disabled_passes;
+    model->workers = request->workers;
+    model->nworkers = trl_workers_count(request->workers);
+    model->entry = calloc((size_t)request->nentries + 1, sizeof *model->entry);
+    model->variable = calloc((size_t)request->nvariables + 1, sizeof *model->variable);
+    model->nonfinite = calloc((size_t)model->nworkers, sizeof *model->nonfinite);
+    model->scratch = calloc((size_t)model->nworkers, sizeof *model->scratch);
+    if (!model->entry || !model->variable || !model->nonfinite || !model->scratch)
+        return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for a model of %d expressions", request->nentries);
+    model->nentries = request->nentries;
+    model->nvariables = request->nvariables;
+    for (int e = 0; e < request->nentries; ++e) model->entry[e].deck = &request->entries[e];
+    for (int v = 0; v < request->nvariables; ++v) model->variable[v] = request->variables[v];
+    return TRL_OK;
+}
+
+enum { USUAL_DIVISION = 12, USUAL_EXPONENTIAL = 36 /* additions, as measured on one machine */ };
+
+/* Ranks decide alike: by figures that they share. With run.balance all machines do. */
+static trl_err find_balance(trli_model *model, const trli_model_request *request)
+{
+    const trl_grid *grid = &request->layout->grid;
+    double values = 3.0 * request->nvariables / trl_context_ranks(model->ctx); /* two levels, and a stage */
+    trl_err err = TRL_OK;
+    trli_balance *b = &model->balance;
+    TRL_TRY(trli_balance_find(model->ctx, model->workers, b));
+    for (int a = 0; a < grid->dim; ++a) values *= (double)grid->cells[a];
+    model->streaming = values * sizeof(double) > b->caches;
+    model->deciding = *b;
+    if (request->balance <= 0) goto done;
+    model->deciding.operations = request->balance * trli_model_bandwidth(model);
+    model->deciding.division = USUAL_DIVISION;
+    model->deciding.exponential = USUAL_EXPONENTIAL;
+done:
+    return err;
+}
+
+static trl_err make_stencils(trli_model *model, const trli_model_request *request)
+{
+    trl_err err = TRL_OK;
+    model->stencil = calloc((size_t)request->nstencils + 1, sizeof *model->stencil);
+    if (!model->stencil)
+        return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d stencils", request->nstencils);
+    for (; model->nstencils < request->nstencils; ++model->nstencils) {
+        const trl_stencil_entry *s = &request->stencils[model->nstencils];
+        TRL_TRY(trl_operator_create_custom(model->ctx, &request->layout->grid, s->name, s->from, s->to, s->npoints,
+                                           s->point, &model->stencil[model->nstencils]));
+    }
+done:
+    return err;
+}
+
+trl_err trli_model_create(trl_context *ctx, const trli_model_request *request, trli_model **model)
+{
+    trl_err err = TRL_OK;
+    trli_model *m = calloc(1, sizeof *m);
+    *model = NULL;
+    if (!m) return trl_fail(ctx, TRL_ERR_MEMORY, NULL, "no memory for a model");
+    m->ctx = ctx;
+    TRL_TRY(copy_request(m, request));
+    TRL_TRY(find_balance(m, request));
+    TRL_TRY(trli_ir_init(&m->ir, ctx, &request->layout->grid));
+    m->ir.no_cse = m->disabled_passes & TRL_PASS_SHARING;
+    for (int i = 0; i < TRLI_SCALARS_FIXED; ++i) trli_model_add_scalar(m, 0);
+    TRL_TRY(m->ir.err);
+    TRL_TRY(make_stencils(m, request));
+    TRL_TRY(trli_symbols_build(m));
+    TRL_TRY(trli_tree_order(m));
+    *model = m;
+    m = NULL;
+done:
+    trli_model_destroy(&m);
+    return err;
+}
+
+static void free_slots(trli_model *m)
+{
+    for (int s = 0; s < m->nslots; ++s) {
+        free(m->slot[s].base);
+        free(m->slot[s].values);
+    }
+    free(m->slot);
+    free(m->scratch);
+    trl_field_manager_destroy(&m->memory);
+}
+
+void trli_model_destroy(trli_model **model)
+{
+    trli_model *m = *model;
+    *model = NULL;
+    if (!m) return;
+    for (int i = 0; i < m->nprograms; ++i) {
+        trli_execution_destroy(m->program[i]);
+        trli_plan_destroy(&m->program[i]->plan);
+        trli_program_destroy(&m->program[i]);
+    }
+    free(m->program);
+    free_slots(m);
+    for (int e = 0; e < m->nentries; ++e) trli_entry_free(&m->entry[e]);
+    for (int i = 0; i < m->nowned; ++i) free(m->owned[i]);
+    free(m->owned);
+    for (int i = 0; i < m->nstencils; ++i) trl_operator_destroy(&m->stencil[i]);
+    free(m->stencil);
+    trli_ir_free(&m->ir);
+    trli_walk_free(&m->walk);
+    trli_table_free(&m->names);
+    free(m->entry);
+    free(m->variable);
+    free(m->direction);
+    free(m->defined);
+    free(m->symbol);
+    free(m->order);
+    free(m->dep_start);
+    free(m->dep);
+    free(m->field);
+    free(m->geometry);
+    free(m->origin);
+    free(m->scalar);
+    free(m->nonfinite);
+    trli_compiler_destroy(&m->compiler);
+    free(m);
+}
+
+trl_err trli_execution_create(trli_program *program)
+{
+    trli_program_execution *run = program->run = calloc(1, sizeof *run);
+    const int n = program->nsteps;
+    if (run) run->step = calloc((size_t)n + 1, sizeof *run->step);
+    bool all = run && run->step;
+    for (int i = 0; all && i < n; ++i) {
+        run->step[i].slab = calloc((size_t)program->plan->step[i].nslabs + 1, sizeof *run->step[i].slab);
+        all = run->step[i].slab != NULL;
+    }
+    if (all) return TRL_OK;
+    return trl_fail(program->model->ctx, TRL_ERR_MEMORY, NULL, "no memory to run program '%s'", program->name);
+}
+
+void trli_execution_destroy(trli_program *program)
+{
+    trli_program_execution *run = program->run;
+    if (!run) return;
+    trli_tasks_free(program);
+    for (int i = 0; run->step && i < program->nsteps; ++i) {
+        trli_tuning_destroy(&run->step[i].tuning);
+        trl_exchange_destroy(&run->step[i].exchange.exchange);
+        free(run->step[i].slab);
+    }
+    free(run->step);
+    free(run);
+    program->run = NULL;
+}
+
+trl_err trli_model_freeze(trli_model *model)
+{
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_slots_plan(model));
+    TRL_TRY(trli_slots_allocate(model));
+    for (int i = 0; i < model->nprograms; ++i) {
+        TRL_TRY(trli_execution_create(model->program[i]));
+        TRL_TRY(trli_tasks_build(model->program[i]));
+    }
+    TRL_TRY(trli_kernels_request(model));
+done:
+    return err;
+}
+
+trl_err trli_program_run(trli_program *program)
+{
+    trli_kernels_poll(program->model);
+    return trl_graph_run(program->run->graph, program->model->workers);
+}

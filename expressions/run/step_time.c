@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* What kernels of a frozen program take, predicted and measured. */
+#include "cost_impl.h"
+#include "tasks_impl.h"
+
+trli_step_time trli_step_time_of(const trli_program *program, const trli_step *step)
+{
+    const struct trli_task_data *data = program->run->tasks;
+    trli_step_time time = {0};
+    int64_t points = 0;
+    for (int i = 0; i < data->ntasks; ++i) {
+        const trli_task *t = &data->task[i];
+        if (t->step != step || !t->computes) continue;
+        points += trl_box_points(&t->box);
+        time.measured += trl_graph_task_seconds(program->run->graph, t->task) / program->model->nworkers;
+    }
+    time.predicted = (double)points * trli_work_seconds(program->model, &program->work[step - program->step],
+                                                        program->model->balance.operations, &time.memory);
+    return time;
+}
