@@ -133,7 +133,7 @@ static trl_err survey(collection *c)
 }
 
 /* Copy the chunk at `c` of a variable. Returns false where HDF5 fails; *number is an errno. */
-static bool copy_chunk(hid_t data, trli_output_file *out, const trli_variable *v, int dim, int time,
+static bool copy_chunk(hid_t data, trli_output_file *out, const trli_file_variable *v, int dim, int time,
                        const trl_gidx at[3], double *buffer, int *number)
 {
     static const trl_gidx origin[3] = {0};
@@ -166,7 +166,7 @@ static bool copy_chunk(hid_t data, trli_output_file *out, const trli_variable *v
 }
 
 static trl_err copy_variable(const collection *c, const char *path, hid_t file, trli_output_file *out,
-                             const trli_variable *v, int time)
+                             const trli_file_variable *v, int time)
 {
     trl_err err = TRL_OK;
     trl_gidx at[3];
@@ -174,7 +174,7 @@ static trl_err copy_variable(const collection *c, const char *path, hid_t file, 
     void *buffer = NULL;
     hid_t data = H5Dopen2(file, v->name, H5P_DEFAULT);
     if (data < 0) return trli_hdf5_fail(c->ctx, "read", path);
-    TRL_TRY(trl_memory_alloc(c->ctx, (size_t)trli_variable_chunk_points(v) * sizeof(double), v->name, &buffer));
+    TRL_TRY(trl_memory_alloc(c->ctx, (size_t)trli_file_variable_chunk_points(v) * sizeof(double), v->name, &buffer));
     for (at[2] = 0; at[2] < v->chunks[2]; ++at[2])
         for (at[1] = 0; at[1] < v->chunks[1]; ++at[1])
             for (at[0] = 0; at[0] < v->chunks[0]; ++at[0]) {
@@ -193,8 +193,8 @@ static trl_err write_all(collection *c, const char *name)
     trli_contents contents = {
         .grid = &c->grid, .ntimes = c->folder.steps.n, .step = c->step, .time = c->time, .nvariables = c->ntags};
     trli_output_file out;
-    trl_err err =
-        trli_variables_create(c->ctx, &c->grid, c->patches, contents.ntimes, c->ntags, c->field, &contents.variable);
+    trl_err err = trli_file_variables_create(c->ctx, &c->grid, c->patches, contents.ntimes, c->ntags, c->field,
+                                             &contents.variable);
     if (err != TRL_OK) return err;
     err = trli_output_begin(c->ctx, name, -1, &contents, &out);
     for (int t = 0; t < contents.ntimes && err == TRL_OK; ++t) {
@@ -207,7 +207,7 @@ static trl_err write_all(collection *c, const char *name)
         free(path);
     }
     err = trli_output_end(&out, &contents, err);
-    trli_variables_release(&contents.variable);
+    trli_file_variables_release(&contents.variable);
     return err;
 }
 

@@ -27,7 +27,7 @@ static trl_err check_targets(trl_context *ctx, const trli_arguments *arguments)
     return trl_context_agree(ctx, err);
 }
 
-static trl_err read_options(trli_run *run)
+static trl_err read_options(trli_session *run)
 {
     trl_err err = TRL_OK;
     run->quiet = trli_arguments_value(run->arguments, "--quiet") != NULL;
@@ -37,7 +37,7 @@ done:
 }
 
 /* No output takes the place of the deck. Rank 0 looks. */
-static trl_err check_kept(const trli_run *run)
+static trl_err check_kept(const trli_session *run)
 {
     static const char *const option[] = {"--report", "--trace"};
     trl_err err = TRL_OK;
@@ -51,7 +51,7 @@ done:
 }
 
 /* From the deck to a simulation that stands at its first step. */
-static trl_err prepare(trli_run *run)
+static trl_err prepare(trli_session *run)
 {
     const char *restart = trli_arguments_value(run->arguments, "--restart");
     trl_err err = TRL_OK;
@@ -61,24 +61,24 @@ static trl_err prepare(trli_run *run)
     run->problem = trli_deck_problem(run->deck);
     run->options = trli_deck_options_of(run->deck);
     TRL_TRY(trl_simulation_create(run->ctx, run->problem, &run->sim));
-    TRL_TRY(trli_run_start_trace(run));
+    TRL_TRY(trli_session_start_trace(run));
     if (run->steps >= 0)
         trl_simulation_set_steps(run->sim, run->steps);
     else
         run->steps = run->problem->time.steps;
     if (restart)
-        TRL_TRY(trli_run_resume(run, restart));
+        TRL_TRY(trli_session_resume(run, restart));
     else
         TRL_TRY(trl_simulation_initialise(run->sim));
     run->ready = true;
-    TRL_TRY(trli_run_open_output(run));
+    TRL_TRY(trli_session_open_output(run));
     trli_report_keep_warnings(run);
     trli_diagnostics_print(run->ctx);
 done:
     return err;
 }
 
-static void print_errors(trli_run *run, const trl_field_info *info, const trl_field_stats *stats)
+static void print_errors(trli_session *run, const trl_field_info *info, const trl_field_stats *stats)
 {
     if (!run->quiet && trl_context_rank(run->ctx) == 0 && stats->has_error)
         printf("error of %s: l1 %.3e, l2 %.3e, max %.3e\n", info->name, stats->error_l1, stats->error_l2,
@@ -86,7 +86,7 @@ static void print_errors(trli_run *run, const trl_field_info *info, const trl_fi
 }
 
 /* What the user wants to know at the end, and what to do next. */
-static trl_err summarise(trli_run *run)
+static trl_err summarise(trli_session *run)
 {
     const char *directory = run->options->directory, *trace = trli_arguments_value(run->arguments, "--trace");
     trl_gidx steps = trl_simulation_step_number(run->sim) - run->first_step;
@@ -116,14 +116,14 @@ done:
 
 int trli_cmd_run(trl_context *ctx, const trli_arguments *arguments)
 {
-    trli_run run = {.ctx = ctx,
-                    .arguments = arguments,
-                    .steps = -1,
-                    .fields_step = -1,
-                    .series_step = -1,
-                    .checkpoint_step = -1,
-                    .observed_step = -1,
-                    .lineage = -1};
+    trli_session run = {.ctx = ctx,
+                        .arguments = arguments,
+                        .steps = -1,
+                        .fields_step = -1,
+                        .series_step = -1,
+                        .checkpoint_step = -1,
+                        .observed_step = -1,
+                        .lineage = -1};
     double started = trli_clock();
     trl_err err = check_targets(ctx, arguments);
     if (err != TRL_OK) return trli_command_finish(ctx, err);
@@ -133,16 +133,16 @@ int trli_cmd_run(trl_context *ctx, const trli_arguments *arguments)
     trl_context_set_stop(ctx, NULL); /* from now on a signal is heard between steps */
     trli_progress_start(&run.progress, &run);
     run.wall[TRLI_WALL_SETUP] = trli_clock() - started;
-    TRL_TRY(trli_run_loop(&run));
-    TRL_TRY(trli_run_observe(&run));
+    TRL_TRY(trli_session_loop(&run));
+    TRL_TRY(trli_session_observe(&run));
     TRL_TRY(trli_watch_warn(&run, true));
 done:
     trl_context_set_stop(ctx, NULL);
     trli_progress_clear(&run.progress);
     err = trl_context_end_phase(ctx, err);
     /* Files first: one that cannot be finished makes the run a failed one, and the report says so. */
-    trl_err closed = trli_run_close_output(&run);
-    trl_err traced = trli_run_write_trace(&run);
+    trl_err closed = trli_session_close_output(&run);
+    trl_err traced = trli_session_write_trace(&run);
     if (err == TRL_OK) err = closed != TRL_OK ? closed : traced;
     if (err == TRL_ERR_NUMERICS && trli_watch_warn(&run, false) != TRL_OK) err = TRL_ERR_NUMERICS;
     trli_report_keep_warnings(&run);

@@ -8,7 +8,7 @@
 #include "merge_impl.h"
 
 /* A number that is defined by a formula of others. */
-typedef struct trli_definition {
+typedef struct trli_named_number {
     const char *name;
     trl_text text;
     const trl_scope *indices; /* of the family that it belongs to; only the first level is looked at */
@@ -21,14 +21,14 @@ typedef struct trli_definition {
     int nouter, outer_capacity;
     int *outer;      /* definitions of the outer scope that it uses */
     trl_place fixed; /* where a text that is read as a number uses it; line 0: nowhere */
-} trli_definition;
+} trli_named_number;
 
-typedef struct trli_scope {
+typedef struct trli_definitions {
     int n, capacity;
-    trli_definition *definition;
+    trli_named_number *definition;
     trli_map map;
-    struct trli_scope *outer; /* evaluated already, or NULL */
-} trli_scope;
+    struct trli_definitions *outer; /* evaluated already, or NULL */
+} trli_definitions;
 
 /* Who holds a name of the one namespace. */
 typedef struct trli_owner {
@@ -42,8 +42,8 @@ struct trli_deck {
     trli_arena *arena;
     const trli_deck_request *request;
     trli_loaded loaded;
-    trli_node *root; /* merged, every default written out */
-    trli_scope parameters;
+    trli_yaml *root; /* merged, every default written out */
+    trli_definitions parameters;
     int collections;      /* of needs of definitions so far */
     bool plugins_missing; /* types may be unknown because their library is */
     trli_map types;       /* names of entries with a type */
@@ -77,12 +77,12 @@ TRL_NODISCARD trl_err trli_text_part(trli_deck *deck, const trl_text *text, int 
 TRL_NODISCARD trl_err trli_text_number(trli_deck *deck, const trl_text *text, const trl_scope *names, double *value);
 TRL_NODISCARD trl_err trli_text_whole(trli_deck *deck, const trl_text *text, const trl_scope *names, int64_t *value);
 /* A formula, or a list of them. */
-TRL_NODISCARD trl_err trli_value_read(trli_deck *deck, const trli_node *node, trl_value *value);
+TRL_NODISCARD trl_err trli_value_read(trli_deck *deck, const trli_yaml *node, trl_value *value);
 /* Value of a checked number; NAN where node is NULL. */
-double trli_node_number(const trli_node *node);
+double trli_yaml_number(const trli_yaml *node);
 /* Value of a checked whole number; fallback where node is NULL. */
-int64_t trli_node_whole(const trli_node *node, int64_t fallback);
-bool trli_node_is_true(const trli_node *node);
+int64_t trli_yaml_whole(const trli_yaml *node, int64_t fallback);
+bool trli_yaml_is_true(const trli_yaml *node);
 /* The position of the value of a key of a top-level mapping among the key's words. */
 int trli_deck_word(const trli_deck *deck, const char *mapping, const char *key);
 
@@ -91,7 +91,7 @@ int trli_deck_word(const trli_deck *deck, const char *mapping, const char *key);
 /* Spell a name with its braces evaluated. A range in braces is an error. */
 TRL_NODISCARD trl_err trli_name_spell(trli_deck *deck, const trl_text *text, const trl_scope *names, const char **name);
 /* Append the names that a text stands for: "phi{1..16}" is sixteen. component: "q.x" is allowed too. */
-TRL_NODISCARD trl_err trli_scope_expand(trli_deck *deck, const trl_text *text, const trl_scope *names, bool component,
+TRL_NODISCARD trl_err trli_names_expand(trli_deck *deck, const trl_text *text, const trl_scope *names, bool component,
                                         trli_words *words);
 /* Enter a name into the one namespace; taken or reserved names are errors. */
 TRL_NODISCARD trl_err trli_name_claim(trli_deck *deck, const char *name, const trl_place *place, const char *what);
@@ -104,7 +104,7 @@ typedef struct trli_family {
 } trli_family;
 
 /* Read the `for` of an entry, or none. names: the parameters that ranges may use. */
-TRL_NODISCARD trl_err trli_family_read(trli_deck *deck, const trli_node *entry, const trl_scope *names,
+TRL_NODISCARD trl_err trli_family_read(trli_deck *deck, const trli_yaml *entry, const trl_scope *names,
                                        trli_family *family);
 /* The indices of a member, 0 <= member < members, in front of outer; outer itself when there are none. */
 TRL_NODISCARD trl_err trli_family_names(trli_deck *deck, const trli_family *family, int member, const trl_scope *outer,
@@ -112,14 +112,14 @@ TRL_NODISCARD trl_err trli_family_names(trli_deck *deck, const trli_family *fami
 
 /* Parameters */
 
-TRL_NODISCARD trl_err trli_scope_add(trli_deck *deck, trli_scope *scope, const char *name, const trl_text *text,
-                                     const trl_scope *indices);
+TRL_NODISCARD trl_err trli_definitions_add(trli_deck *deck, trli_definitions *scope, const char *name,
+                                           const trl_text *text, const trl_scope *indices);
 /* Give every definition its value, in whatever order they need each other. A cycle is an error with the whole path.
  * partly: leave definitions without a value that need names the scope does not have yet. */
-TRL_NODISCARD trl_err trli_scope_evaluate(trli_deck *deck, trli_scope *scope, bool partly);
+TRL_NODISCARD trl_err trli_definitions_evaluate(trli_deck *deck, trli_definitions *scope, bool partly);
 /* The names that have values, in front of outer. */
-TRL_NODISCARD trl_err trli_scope_names(trli_deck *deck, const trli_scope *scope, const trl_scope *outer,
-                                       const trl_scope **names);
+TRL_NODISCARD trl_err trli_definitions_scope(trli_deck *deck, const trli_definitions *scope, const trl_scope *outer,
+                                             const trl_scope **names);
 
 /* The parts of a deck, in this order */
 
@@ -135,9 +135,9 @@ TRL_NODISCARD trl_err trli_output_read(trli_deck *deck);
 TRL_NODISCARD trl_err trli_run_read(trli_deck *deck);
 
 /* Read the `boundary` of an entry, or none, into its six sides. */
-TRL_NODISCARD trl_err trli_boundary_read(trli_deck *deck, const trli_node *entry, const trl_scope *names,
+TRL_NODISCARD trl_err trli_boundary_read(trli_deck *deck, const trli_yaml *entry, const trl_scope *names,
                                          trl_bc_side side[6]);
 /* Read what only entries with a `type` have into member; the type's defaults are written out into the entry. */
-TRL_NODISCARD trl_err trli_type_read(trli_deck *deck, trli_node *entry, trl_expression_entry *member);
+TRL_NODISCARD trl_err trli_type_read(trli_deck *deck, trli_yaml *entry, trl_expression_entry *member);
 
 #endif

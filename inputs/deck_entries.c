@@ -18,40 +18,41 @@ static trl_err add_expression(trli_deck *deck, trl_expression_entry **entry, int
 }
 
 /* Parameters of a formula's own, which may use its indices and hide parameters of the deck. */
-static trl_err read_locals(trli_deck *deck, const trli_node *entry, const trl_scope *indices, const trl_scope **names)
+static trl_err read_locals(trli_deck *deck, const trli_yaml *entry, const trl_scope *indices, const trl_scope **names)
 {
-    const trli_node *parameters = trli_node_get(entry, "parameters");
-    trli_scope scope = {.outer = &deck->parameters};
+    const trli_yaml *parameters = trli_yaml_get(entry, "parameters");
+    trli_definitions scope = {.outer = &deck->parameters};
     trl_err err = TRL_OK;
     *names = indices;
     if (!parameters || parameters->n == 0) return TRL_OK;
     for (int i = 0; i < parameters->n; ++i) {
-        const trli_node *key = parameters->key[i], *value = parameters->item[i];
+        const trli_yaml *key = parameters->key[i], *value = parameters->item[i];
         const char *name = key->text.chars;
         if (!trl_name_valid(name) || trl_name_reserved(name))
-            return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_node_place(key), "'%s' cannot name a parameter%s", name,
+            return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_yaml_place(key), "'%s' cannot name a parameter%s", name,
                             trl_name_reserved(name) ? ": it is a reserved word" : "");
-        TRL_TRY(trli_scope_add(deck, &scope, name, &value->text, indices == deck->problem.parameters ? NULL : indices));
+        TRL_TRY(trli_definitions_add(deck, &scope, name, &value->text,
+                                     indices == deck->problem.parameters ? NULL : indices));
     }
-    TRL_TRY(trli_scope_evaluate(deck, &scope, false));
-    TRL_TRY(trli_scope_names(deck, &scope, indices, names));
+    TRL_TRY(trli_definitions_evaluate(deck, &scope, false));
+    TRL_TRY(trli_definitions_scope(deck, &scope, indices, names));
 done:
     return err;
 }
 
-static trl_err read_formula(trli_deck *deck, const trli_node *entry, trl_expression_entry *member)
+static trl_err read_formula(trli_deck *deck, const trli_yaml *entry, trl_expression_entry *member)
 {
     static const char *const of_types[] = {"computes", "inputs"};
-    const trli_node *location = trli_node_get(entry, "location");
+    const trli_yaml *location = trli_yaml_get(entry, "location");
     trl_location found;
     trl_err err;
     for (size_t i = 0; i < sizeof of_types / sizeof *of_types; ++i) {
-        int at = trli_node_find(entry, of_types[i]);
+        int at = trli_yaml_find(entry, of_types[i]);
         if (at >= 0)
-            return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_node_place(entry->key[at]),
+            return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_yaml_place(entry->key[at]),
                             "'%s' belongs to entries with a 'type', and '%s' is a formula", of_types[i], member->name);
     }
-    TRL_TRY(trli_value_read(deck, trli_node_get(entry, "formula"), &member->formula));
+    TRL_TRY(trli_value_read(deck, trli_yaml_get(entry, "formula"), &member->formula));
     if (location && trl_location_parse(location->text.chars, &found)) member->location = (int)found;
     TRL_TRY(read_locals(deck, entry, member->names, &member->names));
     TRL_TRY(trli_name_claim(deck, member->name, &member->place, "expression"));
@@ -59,15 +60,15 @@ done:
     return err;
 }
 
-static trl_err read_expression(trli_deck *deck, const trli_node *key, trli_node *entry, trl_expression_entry **list,
+static trl_err read_expression(trli_deck *deck, const trli_yaml *key, trli_yaml *entry, trl_expression_entry **list,
                                int *capacity)
 {
-    const trli_node *device = trli_node_get(entry, "device");
-    bool once = strcmp(trli_node_get(entry, "evaluate")->text.chars, "step") == 0;
+    const trli_yaml *device = trli_yaml_get(entry, "device");
+    bool once = strcmp(trli_yaml_get(entry, "evaluate")->text.chars, "step") == 0;
     trli_family family;
     trl_err err;
     if (strcmp(device->text.chars, "gpu") == 0)
-        return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_node_place(device),
+        return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_yaml_place(device),
                         "'device: gpu' is not available yet in this version; use auto or cpu");
     TRL_TRY(trli_family_read(deck, entry, deck->problem.parameters, &family));
     for (int i = 0; i < family.members; ++i) {
@@ -75,7 +76,7 @@ static trl_err read_expression(trli_deck *deck, const trli_node *key, trli_node 
         member.evaluate = once ? TRL_EVALUATE_STEP : TRL_EVALUATE_STAGE;
         TRL_TRY(trli_family_names(deck, &family, i, deck->problem.parameters, &member.names));
         TRL_TRY(trli_name_spell(deck, &key->text, member.names, &member.name));
-        TRL_TRY(trli_node_get(entry, "type") ? trli_type_read(deck, entry, &member)
+        TRL_TRY(trli_yaml_get(entry, "type") ? trli_type_read(deck, entry, &member)
                                              : read_formula(deck, entry, &member));
         TRL_TRY(trli_boundary_read(deck, entry, member.names, member.boundary));
         TRL_TRY(add_expression(deck, list, capacity, &member));
@@ -86,7 +87,7 @@ done:
 
 trl_err trli_expressions_read(trli_deck *deck)
 {
-    const trli_node *expressions = trli_node_get(deck->root, "expressions");
+    const trli_yaml *expressions = trli_yaml_get(deck->root, "expressions");
     trl_expression_entry *list = NULL;
     int capacity = 0;
     trl_err err = TRL_OK;
@@ -95,17 +96,17 @@ trl_err trli_expressions_read(trli_deck *deck)
     return err;
 }
 
-static trl_err read_equation(trli_deck *deck, const trli_node *key, const trli_node *entry, trl_equation_entry **list,
+static trl_err read_equation(trli_deck *deck, const trli_yaml *key, const trli_yaml *entry, trl_equation_entry **list,
                              int *capacity)
 {
-    const trli_node *mask = trli_node_get(entry, "mask"), *exact = trli_node_get(entry, "exact");
+    const trli_yaml *mask = trli_yaml_get(entry, "mask"), *exact = trli_yaml_get(entry, "exact");
     trl_problem *problem = &deck->problem;
     trl_equation_entry common = {.place = key->text.place};
     trli_family family;
     trl_err err;
-    if (!trl_location_parse(trli_node_get(entry, "location")->text.chars, &common.location)) common.location = TRL_CELL;
-    TRL_TRY(trli_value_read(deck, trli_node_get(entry, "initial"), &common.initial));
-    TRL_TRY(trli_value_read(deck, trli_node_get(entry, "ddt"), &common.ddt));
+    if (!trl_location_parse(trli_yaml_get(entry, "location")->text.chars, &common.location)) common.location = TRL_CELL;
+    TRL_TRY(trli_value_read(deck, trli_yaml_get(entry, "initial"), &common.initial));
+    TRL_TRY(trli_value_read(deck, trli_yaml_get(entry, "ddt"), &common.ddt));
     if (mask) common.mask = mask->text;
     if (exact) common.exact = exact->text;
     TRL_TRY(trli_family_read(deck, entry, problem->parameters, &family));
@@ -125,7 +126,7 @@ done:
 
 trl_err trli_equations_read(trli_deck *deck)
 {
-    const trli_node *equations = trli_node_get(deck->root, "equations");
+    const trli_yaml *equations = trli_yaml_get(deck->root, "equations");
     trl_equation_entry *list = NULL;
     int capacity = 0;
     trl_err err = TRL_OK;

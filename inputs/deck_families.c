@@ -140,7 +140,7 @@ static trl_err expand_from(expansion *e, int at, size_t used, int depth)
     return err;
 }
 
-trl_err trli_scope_expand(trli_deck *deck, const trl_text *text, const trl_scope *names, bool component,
+trl_err trli_names_expand(trli_deck *deck, const trl_text *text, const trl_scope *names, bool component,
                           trli_words *words)
 {
     expansion e = {.deck = deck, .text = text, .names = names, .ranges = true, .component = component, .words = words};
@@ -158,7 +158,7 @@ trl_err trli_name_spell(trli_deck *deck, const trl_text *text, const trl_scope *
 
 /* Families */
 
-static trl_err read_index(trli_deck *deck, const trli_node *key, const trli_node *range, const trl_scope *names,
+static trl_err read_index(trli_deck *deck, const trli_yaml *key, const trli_yaml *range, const trl_scope *names,
                           trli_family *family)
 {
     const char *name = key->text.chars;
@@ -166,18 +166,18 @@ static trl_err read_index(trli_deck *deck, const trli_node *key, const trli_node
     int64_t last;
     trl_err err = TRL_OK;
     if (!trl_name_valid(name) || trl_name_reserved(name))
-        return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_node_place(key), "'%s' cannot name an index%s", name,
+        return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_yaml_place(key), "'%s' cannot name an index%s", name,
                         trl_name_reserved(name) ? ": it is a reserved word" : "");
     const char *found = strstr(range->text.chars, "..");
     dots = found ? (int)(found - range->text.chars) : -1;
     if (dots < 0)
-        return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_node_place(range),
+        return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_yaml_place(range),
                         "index '%s' needs a range like 1..3, found '%s'", name, range->text.chars);
     TRL_TRY(read_range(deck, &range->text, 0, dots, length, names, &family->first[at], &last));
     family->index[at] = name;
     family->count[at] = last - family->first[at] + 1;
     if (family->count[at] > MEMBERS_MAX / family->members)
-        return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_node_place(range), "a family has at most %d members",
+        return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_yaml_place(range), "a family has at most %d members",
                         MEMBERS_MAX);
     family->members *= (int)family->count[at];
     ++family->n;
@@ -185,14 +185,14 @@ done:
     return err;
 }
 
-trl_err trli_family_read(trli_deck *deck, const trli_node *entry, const trl_scope *names, trli_family *family)
+trl_err trli_family_read(trli_deck *deck, const trli_yaml *entry, const trl_scope *names, trli_family *family)
 {
-    const trli_node *ranges = entry->kind == TRLI_MAPPING_NODE ? trli_node_get(entry, "for") : NULL;
+    const trli_yaml *ranges = entry->kind == TRLI_MAPPING_NODE ? trli_yaml_get(entry, "for") : NULL;
     trl_err err = TRL_OK;
     *family = (trli_family){.members = 1};
     if (!ranges) return TRL_OK;
     if (ranges->n == 0 || ranges->n > INDICES_MAX)
-        return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_node_place(ranges), "'for' needs 1 to %d indices, found %d",
+        return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_yaml_place(ranges), "'for' needs 1 to %d indices, found %d",
                         INDICES_MAX, ranges->n);
     TRL_TRY(trli_arena_alloc(deck->arena, (size_t)ranges->n * sizeof *family->index, &family->index));
     TRL_TRY(trli_arena_alloc(deck->arena, (size_t)ranges->n * sizeof *family->first, &family->first));

@@ -5,11 +5,11 @@
 
 #include "deck_build_impl.h"
 
-static void read_every(const trli_node *parent, trl_every *every)
+static void read_every(const trli_yaml *parent, trl_every *every)
 {
-    const trli_node *node = trli_node_get(parent, "every"), *time = trli_node_get(node, "time");
-    every->steps = trli_node_whole(trli_node_get(node, "steps"), 0);
-    if (time) every->time = trli_node_number(time);
+    const trli_yaml *node = trli_yaml_get(parent, "every"), *time = trli_yaml_get(node, "time");
+    every->steps = trli_yaml_whole(trli_yaml_get(node, "steps"), 0);
+    if (time) every->time = trli_yaml_number(time);
 }
 
 /* Files of fields have variables of their own. */
@@ -27,32 +27,32 @@ static trl_err check_name(trli_deck *deck, const char *name, const trl_place *pl
 }
 
 /* The default, written out: all equations, in their order. */
-static trl_err write_fields(trli_deck *deck, trli_node *output, trli_node **fields)
+static trl_err write_fields(trli_deck *deck, trli_yaml *output, trli_yaml **fields)
 {
     const trl_problem *problem = &deck->problem;
-    trli_node *key, *item;
+    trli_yaml *key, *item;
     trl_err err;
-    TRL_TRY(trli_node_scalar(deck->arena, "fields", trli_node_place(output), &key));
-    TRL_TRY(trli_node_create(deck->arena, TRLI_LIST_NODE, trli_node_place(output), fields));
+    TRL_TRY(trli_yaml_scalar(deck->arena, "fields", trli_yaml_place(output), &key));
+    TRL_TRY(trli_yaml_create(deck->arena, TRLI_LIST_NODE, trli_yaml_place(output), fields));
     for (int i = 0; i < problem->nequations; ++i) {
-        TRL_TRY(trli_node_scalar(deck->arena, problem->equation[i].name, &problem->equation[i].place, &item));
-        TRL_TRY(trli_node_append(deck->arena, *fields, item));
+        TRL_TRY(trli_yaml_scalar(deck->arena, problem->equation[i].name, &problem->equation[i].place, &item));
+        TRL_TRY(trli_yaml_append(deck->arena, *fields, item));
     }
-    TRL_TRY(trli_node_put(deck->arena, output, key, *fields));
+    TRL_TRY(trli_yaml_put(deck->arena, output, key, *fields));
 done:
     return err;
 }
 
-static trl_err read_fields(trli_deck *deck, trli_node *output)
+static trl_err read_fields(trli_deck *deck, trli_yaml *output)
 {
     trl_problem *problem = &deck->problem;
-    trli_node *fields = trli_node_get(output, "fields");
+    trli_yaml *fields = trli_yaml_get(output, "fields");
     trli_words words = {0};
     trli_map seen = {0};
     trl_err err = TRL_OK, kept = TRL_OK;
     if (!fields) TRL_TRY(write_fields(deck, output, &fields));
     for (int i = 0; i < fields->n; ++i)
-        kept = trli_worse(kept, trli_scope_expand(deck, &fields->item[i]->text, problem->parameters, false, &words));
+        kept = trli_worse(kept, trli_names_expand(deck, &fields->item[i]->text, problem->parameters, false, &words));
     for (int i = 0; i < problem->nequations; ++i)
         kept = trli_worse(kept, check_name(deck, problem->equation[i].name, &problem->equation[i].place));
     for (int i = 0; i < words.n; ++i) {
@@ -72,9 +72,9 @@ done:
 }
 
 /* A name heads a column of series.csv. */
-static trl_err read_series(trli_deck *deck, const trli_node *series)
+static trl_err read_series(trli_deck *deck, const trli_yaml *series)
 {
-    const trli_node *values = trli_node_get(series, "values");
+    const trli_yaml *values = trli_yaml_get(series, "values");
     trl_series_entry *entry;
     int n = values ? values->n : 0;
     trl_err err;
@@ -84,10 +84,10 @@ static trl_err read_series(trli_deck *deck, const trli_node *series)
         const char *name = values->key[i]->text.chars;
         entry[i] = (trl_series_entry){.name = name, .value = values->item[i]->text};
         if (strcmp(name, "step") == 0 || strcmp(name, "time") == 0)
-            err = trli_worse(err, trl_fail(deck->ctx, TRL_ERR_INPUT, trli_node_place(values->key[i]),
+            err = trli_worse(err, trl_fail(deck->ctx, TRL_ERR_INPUT, trli_yaml_place(values->key[i]),
                                            "'%s' is a column of its own in series.csv; choose another name", name));
         else if (name[strcspn(name, ",\"\n\r")])
-            err = trli_worse(err, trl_fail(deck->ctx, TRL_ERR_INPUT, trli_node_place(values->key[i]),
+            err = trli_worse(err, trl_fail(deck->ctx, TRL_ERR_INPUT, trli_yaml_place(values->key[i]),
                                            "the name of a column cannot contain commas, quotes or line breaks"));
     }
     deck->problem.nseries = n;
@@ -98,67 +98,67 @@ done:
 
 trl_err trli_output_read(trli_deck *deck)
 {
-    trli_node *output = trli_node_get(deck->root, "output");
-    const trli_node *directory = trli_node_get(output, "directory"), *checkpoint = trli_node_get(output, "checkpoint");
+    trli_yaml *output = trli_yaml_get(deck->root, "output");
+    const trli_yaml *directory = trli_yaml_get(output, "directory"), *checkpoint = trli_yaml_get(output, "checkpoint");
     trli_deck_options *options = &deck->options;
     trl_err err = TRL_OK;
     options->directory = directory->text.chars;
-    options->directory_place = *trli_node_place(directory);
+    options->directory_place = *trli_yaml_place(directory);
     if (!*options->directory)
         err = trl_fail(deck->ctx, TRL_ERR_INPUT, &options->directory_place, "'output.directory' is empty");
     read_every(output, &options->every);
     options->has_checkpoint = checkpoint != NULL;
     read_every(checkpoint, &options->checkpoint_every);
-    options->checkpoint_keep = (int)trli_node_whole(trli_node_get(checkpoint, "keep"), 0);
+    options->checkpoint_keep = (int)trli_yaml_whole(trli_yaml_get(checkpoint, "keep"), 0);
     err = trli_worse(err, read_fields(deck, output));
-    return trli_worse(err, read_series(deck, trli_node_get(output, "series")));
+    return trli_worse(err, read_series(deck, trli_yaml_get(output, "series")));
 }
 
 /* A list of GPUs as text, "[0, 1]". */
-static trl_err read_devices(trli_deck *deck, const trli_node *devices)
+static trl_err read_devices(trli_deck *deck, const trli_yaml *devices)
 {
     const char *text = "[";
     trl_err err = TRL_OK;
     deck->options.devices = devices->text.chars;
     if (devices->kind == TRLI_SCALAR_NODE) return TRL_OK;
     if (devices->n == 0)
-        return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_node_place(devices), "'run.devices' is an empty list");
+        return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_yaml_place(devices), "'run.devices' is an empty list");
     for (int i = 0; i < devices->n; ++i)
         TRL_TRY(trli_arena_print(deck->arena, &text, "%s%s%" PRId64, text, i ? ", " : "",
-                                 trli_node_whole(devices->item[i], 0)));
+                                 trli_yaml_whole(devices->item[i], 0)));
     TRL_TRY(trli_arena_print(deck->arena, &deck->options.devices, "%s]", text));
 done:
     return err;
 }
 
 /* How many workers, or how many prefer tasks and operators. */
-static trl_err read_threads(trli_deck *deck, const trli_node *threads)
+static trl_err read_threads(trli_deck *deck, const trli_yaml *threads)
 {
     trl_problem *problem = &deck->problem;
-    problem->threads_place = *trli_node_place(threads);
+    problem->threads_place = *trli_yaml_place(threads);
     if (threads->kind != TRLI_MAPPING_NODE) {
-        deck->options.threads = (int)trli_node_whole(threads, 0);
+        deck->options.threads = (int)trli_yaml_whole(threads, 0);
         return TRL_OK;
     }
-    problem->task_workers = (int)trli_node_whole(trli_node_get(threads, "tasks"), 0);
-    problem->operator_workers = (int)trli_node_whole(trli_node_get(threads, "operators"), 0);
+    problem->task_workers = (int)trli_yaml_whole(trli_yaml_get(threads, "tasks"), 0);
+    problem->operator_workers = (int)trli_yaml_whole(trli_yaml_get(threads, "operators"), 0);
     deck->options.threads = problem->task_workers + problem->operator_workers;
     if (deck->options.threads > 0) return TRL_OK;
-    return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_node_place(threads),
+    return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_yaml_place(threads),
                     "'run.threads' has no workers: 'tasks' and 'operators' are both 0");
 }
 
-static void read_time_blocking(trl_problem *problem, const trli_node *node)
+static void read_time_blocking(trl_problem *problem, const trli_yaml *node)
 {
     const bool automatic = strcmp(node->text.chars, "auto") == 0;
-    problem->time_blocking = automatic ? 0 : (int)trli_node_whole(node, 0);
-    problem->time_blocking_place = *trli_node_place(node);
+    problem->time_blocking = automatic ? 0 : (int)trli_yaml_whole(node, 0);
+    problem->time_blocking_place = *trli_yaml_place(node);
 }
 
-static unsigned disabled_passes(const trli_node *passes)
+static unsigned disabled_passes(const trli_yaml *passes)
 {
     unsigned set = 0;
-#define READ(NAME, name, bit, doc) set |= trli_node_is_true(trli_node_get(passes, #name)) ? 0 : (bit);
+#define READ(NAME, name, bit, doc) set |= trli_yaml_is_true(trli_yaml_get(passes, #name)) ? 0 : (bit);
     TRL_PASS_LIST(READ)
 #undef READ
     return set;
@@ -167,21 +167,21 @@ static unsigned disabled_passes(const trli_node *passes)
 trl_err trli_run_read(trli_deck *deck)
 {
     trl_err err;
-    const trli_node *run = trli_node_get(deck->root, "run");
+    const trli_yaml *run = trli_yaml_get(deck->root, "run");
     trl_problem *problem = &deck->problem;
     trli_deck_options *options = &deck->options;
-    options->title = trli_node_get(deck->root, "title")->text.chars;
-    read_time_blocking(problem, trli_node_get(run, "time_blocking"));
-    problem->scheduler = trli_node_get(run, "scheduler")->text.chars;
+    options->title = trli_yaml_get(deck->root, "title")->text.chars;
+    read_time_blocking(problem, trli_yaml_get(run, "time_blocking"));
+    problem->scheduler = trli_yaml_get(run, "scheduler")->text.chars;
     problem->fusion = (trl_fusion)trli_deck_word(deck, "run", "fusion");
     problem->compile = (trl_compile)trli_deck_word(deck, "run", "compile");
-    const trli_node *balance = trli_node_get(run, "balance");
-    problem->balance = strcmp(balance->text.chars, "auto") == 0 ? 0 : trli_node_number(balance);
-    problem->disabled_passes = disabled_passes(trli_node_get(run, "passes"));
-    problem->nan_check = trli_node_is_true(trli_node_get(run, "nan_check"));
-    problem->fast_math = trli_node_is_true(trli_node_get(trli_node_get(deck->root, "numerics"), "fast_math"));
-    TRL_TRY(read_threads(deck, trli_node_get(run, "threads")));
-    TRL_TRY(read_devices(deck, trli_node_get(run, "devices")));
+    const trli_yaml *balance = trli_yaml_get(run, "balance");
+    problem->balance = strcmp(balance->text.chars, "auto") == 0 ? 0 : trli_yaml_number(balance);
+    problem->disabled_passes = disabled_passes(trli_yaml_get(run, "passes"));
+    problem->nan_check = trli_yaml_is_true(trli_yaml_get(run, "nan_check"));
+    problem->fast_math = trli_yaml_is_true(trli_yaml_get(trli_yaml_get(deck->root, "numerics"), "fast_math"));
+    TRL_TRY(read_threads(deck, trli_yaml_get(run, "threads")));
+    TRL_TRY(read_devices(deck, trli_yaml_get(run, "devices")));
 done:
     return err;
 }

@@ -11,62 +11,62 @@
 
 trl_err trli_grid_read(trli_deck *deck)
 {
-    const trli_node *node = trli_node_get(deck->root, "grid"), *cells = trli_node_get(node, "cells");
-    const trli_node *length = trli_node_get(node, "length"), *origin = trli_node_get(node, "origin");
-    const trli_node *periodic = trli_node_get(node, "periodic"), *patches = trli_node_get(node, "patches");
+    const trli_yaml *node = trli_yaml_get(deck->root, "grid"), *cells = trli_yaml_get(node, "cells");
+    const trli_yaml *length = trli_yaml_get(node, "length"), *origin = trli_yaml_get(node, "origin");
+    const trli_yaml *periodic = trli_yaml_get(node, "periodic"), *patches = trli_yaml_get(node, "patches");
     trl_problem *problem = &deck->problem;
     trl_grid *grid = &problem->grid;
     double all = 1;
     grid->dim = cells->n;
     problem->patches_auto = patches->kind == TRLI_SCALAR_NODE;
-    problem->patches_place = *trli_node_place(patches);
+    problem->patches_place = *trli_yaml_place(patches);
     for (int a = 0; a < 3; ++a) {
         bool exists = a < grid->dim;
-        grid->cells[a] = exists ? trli_node_whole(cells->item[a], 1) : 1;
-        grid->length[a] = exists ? trli_node_number(length->item[a]) : 1;
-        grid->origin[a] = exists ? trli_node_number(origin->item[a]) : 0;
-        grid->periodic[a] = exists && trli_node_is_true(periodic->item[a]);
+        grid->cells[a] = exists ? trli_yaml_whole(cells->item[a], 1) : 1;
+        grid->length[a] = exists ? trli_yaml_number(length->item[a]) : 1;
+        grid->origin[a] = exists ? trli_yaml_number(origin->item[a]) : 0;
+        grid->periodic[a] = exists && trli_yaml_is_true(periodic->item[a]);
         grid->spacing[a] = grid->length[a] / (double)grid->cells[a];
         all *= (double)grid->cells[a];
-        int64_t count = exists && !problem->patches_auto ? trli_node_whole(patches->item[a], 1) : 1;
+        int64_t count = exists && !problem->patches_auto ? trli_yaml_whole(patches->item[a], 1) : 1;
         problem->patches[a] = (int)count;
         if (count > grid->cells[a] || count > INT_MAX)
-            return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_node_place(patches->item[a]),
+            return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_yaml_place(patches->item[a]),
                             "%lld patches cannot share %lld cells", (long long)count, (long long)grid->cells[a]);
     }
     if (all <= CELLS_MAX) return TRL_OK;
-    return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_node_place(cells),
+    return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_yaml_place(cells),
                     "the grid has %.3g cells, more than can be numbered (%.3g)", all, CELLS_MAX);
 }
 
 /* Load one library and write its own path into the deck as used, which may be read from another folder. */
-static trl_err load_plugin(trli_deck *deck, const char *const *folders, int nfolders, trli_node **item)
+static trl_err load_plugin(trli_deck *deck, const char *const *folders, int nfolders, trli_yaml **item)
 {
     trl_registry *registry = deck->registry;
-    const trli_node *node = *item;
+    const trli_yaml *node = *item;
     char absolute[PATH_MAX];
     const char *origin;
     int before = trl_registry_count(registry);
     trl_err err;
-    TRL_TRY(trl_registry_load(registry, node->text.chars, folders, nfolders, trli_node_place(node)));
+    TRL_TRY(trl_registry_load(registry, node->text.chars, folders, nfolders, trli_yaml_place(node)));
     if (trl_registry_count(registry) == before) return TRL_OK;
     trl_registry_at(registry, before, &origin);
     if (!realpath(origin, absolute)) return TRL_OK;
     TRL_TRY(trli_arena_text(deck->arena, absolute, strlen(absolute), &origin));
-    TRL_TRY(trli_node_scalar(deck->arena, origin, trli_node_place(node), item));
+    TRL_TRY(trli_yaml_scalar(deck->arena, origin, trli_yaml_place(node), item));
 done:
     return err;
 }
 
 trl_err trli_plugins_read(trli_deck *deck)
 {
-    trli_node *plugins = trli_node_get(deck->root, "plugins"), *key, *copy;
+    trli_yaml *plugins = trli_yaml_get(deck->root, "plugins"), *key, *copy;
     const trli_deck_request *request = deck->request;
     const char **folder;
     trl_err err, kept = TRL_OK;
     TRL_TRY(trli_arena_alloc(deck->arena, (size_t)(request->nfolders + 1) * sizeof *folder, &folder));
     for (int i = 0; i < request->nfolders; ++i) folder[i + 1] = request->plugin_folder[i];
-    TRL_TRY(trli_node_copy(deck->arena, plugins, &copy));
+    TRL_TRY(trli_yaml_copy(deck->arena, plugins, &copy));
     for (int i = 0; i < copy->n; ++i) {
         const trl_text *text = &copy->item[i]->text;
         bool named = text->place.file && trli_map_find(&deck->loaded.files, text->place.file) >= 0;
@@ -76,8 +76,8 @@ trl_err trli_plugins_read(trli_deck *deck)
     }
     deck->plugins_missing = kept != TRL_OK;
     if (kept != TRL_OK) return kept;
-    TRL_TRY(trli_node_scalar(deck->arena, "plugins", trli_node_place(plugins), &key));
-    TRL_TRY(trli_node_put(deck->arena, deck->root, key, copy));
+    TRL_TRY(trli_yaml_scalar(deck->arena, "plugins", trli_yaml_place(plugins), &key));
+    TRL_TRY(trli_yaml_put(deck->arena, deck->root, key, copy));
 done:
     return err;
 }

@@ -13,26 +13,26 @@ enum { NEW, INDEXED, NAMED, VALUED, FAILED, POSTPONED };
 
 typedef struct evaluator {
     trli_deck *deck;
-    trli_scope *scope;
-    trli_definition *now; /* whose needs are being collected */
-    bool partly, missing; /* a name is not known yet */
+    trli_definitions *scope;
+    trli_named_number *now; /* whose needs are being collected */
+    bool partly, missing;   /* a name is not known yet */
     int nstack;
     int *stack; /* definitions whose evaluation has begun, outermost first */
 } evaluator;
 
-trl_err trli_scope_add(trli_deck *deck, trli_scope *scope, const char *name, const trl_text *text,
-                       const trl_scope *indices)
+trl_err trli_definitions_add(trli_deck *deck, trli_definitions *scope, const char *name, const trl_text *text,
+                             const trl_scope *indices)
 {
     trl_err err =
         trli_arena_grow(deck->arena, &scope->definition, scope->n, &scope->capacity, sizeof *scope->definition);
     if (err != TRL_OK) return err;
-    scope->definition[scope->n] = (trli_definition){.name = name, .text = *text, .indices = indices, .state = NEW};
+    scope->definition[scope->n] = (trli_named_number){.name = name, .text = *text, .indices = indices, .state = NEW};
     return trli_map_add(deck->arena, &scope->map, name, scope->n++);
 }
 
-static trl_err append_need(const evaluator *e, trli_scope *scope, int number, int **list, int *n, int *capacity)
+static trl_err append_need(const evaluator *e, trli_definitions *scope, int number, int **list, int *n, int *capacity)
 {
-    trli_definition *definition = &scope->definition[number];
+    trli_named_number *definition = &scope->definition[number];
     if (definition->collector == e->deck->collections) return TRL_OK;
     definition->collector = e->deck->collections;
     trl_err err = trli_arena_grow(e->deck->arena, list, *n, capacity, sizeof **list);
@@ -52,7 +52,7 @@ static trl_err fail_unknown(const evaluator *e, const char *name, const trl_ast 
 {
     trl_place place = trl_text_place(&e->now->text, node->begin, node->end);
     const char *nearest = NULL;
-    for (const trli_scope *scope = e->scope; scope && !nearest; scope = scope->outer) {
+    for (const trli_definitions *scope = e->scope; scope && !nearest; scope = scope->outer) {
         const char **known;
         trl_err err = trli_arena_alloc(e->deck->arena, (size_t)scope->n * sizeof *known, &known);
         if (err != TRL_OK) return err;
@@ -69,7 +69,7 @@ static trl_err fail_unknown(const evaluator *e, const char *name, const trl_ast 
 static trl_err add_need(void *data, const char *name, const trl_ast *node)
 {
     evaluator *e = data;
-    trli_definition *now = e->now;
+    trli_named_number *now = e->now;
     int at = trli_map_find(&e->scope->map, name);
     if (is_index(now->indices, name) && (at < 0 || !e->scope->outer)) return TRL_OK;
     if (at >= 0) return append_need(e, e->scope, at, &now->need, &now->nneeds, &now->needs_capacity);
@@ -110,7 +110,7 @@ done:
 /* Names and values of what the present definition needs, in front of its indices. */
 static trl_err known_names(const evaluator *e, trl_scope *names)
 {
-    const trli_definition *d = e->now;
+    const trli_named_number *d = e->now;
     const char **name;
     double *value;
     trl_err err;
@@ -133,7 +133,7 @@ done:
 static trl_err collect_needs(evaluator *e)
 {
     trl_scope names;
-    trli_definition *d = e->now;
+    trli_named_number *d = e->now;
     trl_err err;
     e->missing = false;
     ++e->deck->collections;
@@ -160,7 +160,7 @@ done:
 static trl_err compute(evaluator *e)
 {
     trl_scope names;
-    trli_definition *d = e->now;
+    trli_named_number *d = e->now;
     trl_err err;
     TRL_TRY(known_names(e, &names));
     TRL_TRY(trli_ast_number(e->deck->ctx, &d->text, d->formula->root, &names, &e->deck->operations, &d->value));
@@ -175,7 +175,7 @@ done:
 /* The definitions on the stack from position first on need each other. */
 static trl_err fail_cycle(evaluator *e, int first)
 {
-    trli_definition *definition = e->scope->definition;
+    trli_named_number *definition = e->scope->definition;
     size_t bytes = 1;
     char *path;
     for (int i = first; i <= e->nstack; ++i)
@@ -195,7 +195,7 @@ static trl_err fail_cycle(evaluator *e, int first)
 /* One step with the innermost definition: go down to one it needs, or come closer to its value. */
 static trl_err advance(evaluator *e)
 {
-    trli_definition *d = e->now = &e->scope->definition[e->stack[e->nstack - 1]];
+    trli_named_number *d = e->now = &e->scope->definition[e->stack[e->nstack - 1]];
     if (d->state >= VALUED) {
         --e->nstack;
         return TRL_OK;
@@ -203,7 +203,7 @@ static trl_err advance(evaluator *e)
     if (d->state == NEW || (d->state == INDEXED && d->next == d->nneeds)) return collect_needs(e);
     if (d->next == d->nneeds) return compute(e);
     int need = d->need[d->next];
-    const trli_definition *other = &e->scope->definition[need];
+    const trli_named_number *other = &e->scope->definition[need];
     if (other->state == FAILED || other->state == POSTPONED) d->state = other->state;
     if (other->state >= VALUED) {
         ++d->next;
@@ -215,7 +215,7 @@ static trl_err advance(evaluator *e)
     return TRL_OK;
 }
 
-trl_err trli_scope_evaluate(trli_deck *deck, trli_scope *scope, bool partly)
+trl_err trli_definitions_evaluate(trli_deck *deck, trli_definitions *scope, bool partly)
 {
     evaluator e = {.deck = deck, .scope = scope, .partly = partly};
     trl_err kept = TRL_OK, err = trli_arena_alloc(deck->arena, (size_t)(scope->n + 1) * sizeof *e.stack, &e.stack);
@@ -234,7 +234,8 @@ trl_err trli_scope_evaluate(trli_deck *deck, trli_scope *scope, bool partly)
     return trli_worse(kept, err);
 }
 
-trl_err trli_scope_names(trli_deck *deck, const trli_scope *scope, const trl_scope *outer, const trl_scope **names)
+trl_err trli_definitions_scope(trli_deck *deck, const trli_definitions *scope, const trl_scope *outer,
+                               const trl_scope **names)
 {
     trl_scope *made;
     const char **name;

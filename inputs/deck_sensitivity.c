@@ -3,13 +3,13 @@
 #include "deck_build_impl.h"
 
 /* Mark a parameter and all that need its value, through any number of formulas. */
-static void mark_dependent(const trli_scope *scope, int parameter, bool *marked)
+static void mark_dependent(const trli_definitions *scope, int parameter, bool *marked)
 {
     marked[parameter] = true;
     for (bool again = true; again;) {
         again = false;
         for (int i = 0; i < scope->n; ++i) {
-            const trli_definition *d = &scope->definition[i];
+            const trli_named_number *d = &scope->definition[i];
             for (int need = 0; need < d->nneeds && !marked[i]; ++need) again |= marked[i] = marked[d->need[need]];
         }
     }
@@ -18,7 +18,7 @@ static void mark_dependent(const trli_scope *scope, int parameter, bool *marked)
 /* Numbers that shape the problem itself have no derivative. */
 static trl_err check_parameter(trli_deck *deck, const char *name, const trl_place *place)
 {
-    const trli_scope *scope = &deck->parameters;
+    const trli_definitions *scope = &deck->parameters;
     int parameter = trli_map_find(&scope->map, name);
     bool *marked;
     trl_err err;
@@ -39,14 +39,14 @@ done:
     return err;
 }
 
-static trl_err read_parameters(trli_deck *deck, const trli_words *equations, const trli_node *list, int *capacity)
+static trl_err read_parameters(trli_deck *deck, const trli_words *equations, const trli_yaml *list, int *capacity)
 {
     trl_problem *problem = &deck->problem;
     trl_sensitivity_entry *entries = (trl_sensitivity_entry *)problem->sensitivity;
     trli_words parameters = {0};
     trl_err err = TRL_OK;
     for (int i = 0; i < list->n; ++i)
-        TRL_TRY(trli_scope_expand(deck, &list->item[i]->text, problem->parameters, false, &parameters));
+        TRL_TRY(trli_names_expand(deck, &list->item[i]->text, problem->parameters, false, &parameters));
     for (int p = 0; p < parameters.n; ++p) TRL_TRY(check_parameter(deck, parameters.word[p], &parameters.place[p]));
     for (int e = 0; e < equations->n; ++e)
         for (int p = 0; p < parameters.n; ++p) {
@@ -61,12 +61,12 @@ done:
 
 trl_err trli_sensitivity_read(trli_deck *deck)
 {
-    const trli_node *node = trli_node_get(deck->root, "sensitivity");
+    const trli_yaml *node = trli_yaml_get(deck->root, "sensitivity");
     int capacity = 0;
     trl_err err = TRL_OK;
     for (int i = 0; node && i < node->n; ++i) {
         trli_words equations = {0};
-        trl_err one = trli_scope_expand(deck, &node->key[i]->text, deck->problem.parameters, false, &equations);
+        trl_err one = trli_names_expand(deck, &node->key[i]->text, deck->problem.parameters, false, &equations);
         if (one == TRL_OK) one = read_parameters(deck, &equations, node->item[i], &capacity);
         err = trli_worse(err, one);
     }

@@ -11,7 +11,7 @@ typedef struct setting {
     trli_arena *arena;
     const char *text;
     int number;
-    trli_node *value;
+    trli_yaml *value;
 } setting;
 
 /* A key on the path: characters [begin, end) of the text. */
@@ -50,14 +50,14 @@ static trl_err split_path(const setting *s, int length, step steps[STEPS_MAX], i
     return TRL_OK;
 }
 
-static trl_err apply(const setting *s, const trli_key *key, const step *steps, int n, trli_node *node,
-                     trli_node **result);
+static trl_err apply(const setting *s, const trli_key *key, const step *steps, int n, trli_yaml *node,
+                     trli_yaml **result);
 
-static trl_err apply_to_item(const setting *s, const trli_key *key, const step *steps, int n, trli_node *list,
-                             trli_node **result)
+static trl_err apply_to_item(const setting *s, const trli_key *key, const step *steps, int n, trli_yaml *list,
+                             trli_yaml **result)
 {
     int64_t at;
-    trli_node *item;
+    trli_yaml *item;
     trl_err err;
     trl_place place = place_of(s, steps->begin, steps->end);
     if (!trli_scalar_integer(steps->name, &at) || at < 0 || at >= list->n)
@@ -65,18 +65,18 @@ static trl_err apply_to_item(const setting *s, const trli_key *key, const step *
                         steps->begin ? steps->begin - 1 : 0, s->text, list->n - 1, steps->name);
     item = list->item[at];
     TRL_TRY(apply(s, key, steps + 1, n - 1, item, &item));
-    TRL_TRY(trli_node_copy(s->arena, list, result));
+    TRL_TRY(trli_yaml_copy(s->arena, list, result));
     (*result)->item[at] = item;
 done:
     return err;
 }
 
 /* steps[0] names the child of node to descend to; node is NULL where the deck has nothing yet. */
-static trl_err apply(const setting *s, const trli_key *key, const step *steps, int n, trli_node *node,
-                     trli_node **result)
+static trl_err apply(const setting *s, const trli_key *key, const step *steps, int n, trli_yaml *node,
+                     trli_yaml **result)
 {
     trl_place place = place_of(s, n ? steps->begin : 0, n ? steps->end : 0);
-    trli_node *child, *name;
+    trli_yaml *child, *name;
     trl_err err;
     if (n == 0) {
         *result = s->value;
@@ -88,18 +88,18 @@ static trl_err apply(const setting *s, const trli_key *key, const step *steps, i
                         "'%.*s' is a single value in the deck, so it has no key '%s' to set", steps->begin - 1, s->text,
                         steps->name);
     if (node)
-        TRL_TRY(trli_node_copy(s->arena, node, result));
+        TRL_TRY(trli_yaml_copy(s->arena, node, result));
     else
-        TRL_TRY(trli_node_create(s->arena, TRLI_MAPPING_NODE, &place, result));
-    TRL_TRY(apply(s, trli_schema_child(key, steps->name), steps + 1, n - 1, trli_node_get(node, steps->name), &child));
-    TRL_TRY(trli_node_scalar(s->arena, steps->name, &place, &name));
-    TRL_TRY(trli_node_put(s->arena, *result, name, child));
+        TRL_TRY(trli_yaml_create(s->arena, TRLI_MAPPING_NODE, &place, result));
+    TRL_TRY(apply(s, trli_schema_child(key, steps->name), steps + 1, n - 1, trli_yaml_get(node, steps->name), &child));
+    TRL_TRY(trli_yaml_scalar(s->arena, steps->name, &place, &name));
+    TRL_TRY(trli_yaml_put(s->arena, *result, name, child));
 done:
     return err;
 }
 
-trl_err trli_merge_setting(trl_context *ctx, trli_arena *arena, const char *text, int number, trli_node *root,
-                           trli_node **merged)
+trl_err trli_merge_setting(trl_context *ctx, trli_arena *arena, const char *text, int number, trli_yaml *root,
+                           trli_yaml **merged)
 {
     setting s = {.ctx = ctx, .arena = arena, .number = number};
     step steps[STEPS_MAX];
@@ -117,7 +117,7 @@ trl_err trli_merge_setting(trl_context *ctx, trli_arena *arena, const char *text
         .file = "--set", .text = s.text + equals + 1, .first = s.text, .line = number, .column = equals + 2};
     TRL_TRY(trli_yaml_read(ctx, arena, &source, &s.value));
     place = place_of(&s, equals + 1, equals + 1);
-    if (!s.value) TRL_TRY(trli_node_scalar(arena, "", &place, &s.value));
+    if (!s.value) TRL_TRY(trli_yaml_scalar(arena, "", &place, &s.value));
     TRL_TRY(apply(&s, trli_schema_root(), steps, n, root, merged));
 done:
     return err;

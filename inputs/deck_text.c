@@ -59,34 +59,34 @@ trl_err trli_text_whole(trli_deck *deck, const trl_text *text, const trl_scope *
     return TRL_OK;
 }
 
-trl_err trli_value_read(trli_deck *deck, const trli_node *node, trl_value *value)
+trl_err trli_value_read(trli_deck *deck, const trli_yaml *node, trl_value *value)
 {
     trl_text *text;
     bool list = node->kind == TRLI_LIST_NODE;
     int count = list ? node->n : 1;
     if (count == 0)
-        return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_node_place(node),
+        return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_yaml_place(node),
                         "a vector needs one formula for each axis, found an empty list");
     trl_err err = trli_arena_alloc(deck->arena, (size_t)count * sizeof *text, &text);
     if (err != TRL_OK) return err;
     for (int i = 0; i < count; ++i) text[i] = list ? node->item[i]->text : node->text;
-    *value = (trl_value){.count = count, .text = text, .list = list, .place = *trli_node_place(node)};
+    *value = (trl_value){.count = count, .text = text, .list = list, .place = *trli_yaml_place(node)};
     return TRL_OK;
 }
 
-double trli_node_number(const trli_node *node)
+double trli_yaml_number(const trli_yaml *node)
 {
     double value;
     return node && trli_scalar_number(node->text.chars, &value) ? value : NAN;
 }
 
-int64_t trli_node_whole(const trli_node *node, int64_t fallback)
+int64_t trli_yaml_whole(const trli_yaml *node, int64_t fallback)
 {
     int64_t value;
     return node && trli_scalar_integer(node->text.chars, &value) ? value : fallback;
 }
 
-bool trli_node_is_true(const trli_node *node)
+bool trli_yaml_is_true(const trli_yaml *node)
 {
     return node && strcmp(node->text.chars, "true") == 0;
 }
@@ -94,5 +94,5 @@ bool trli_node_is_true(const trli_node *node)
 int trli_deck_word(const trli_deck *deck, const char *mapping, const char *key)
 {
     const trli_key *row = trli_schema_child(trli_schema_child(trli_schema_root(), mapping), key);
-    return trli_schema_word(row, trli_node_get(trli_node_get(deck->root, mapping), key)->text.chars);
+    return trli_schema_word(row, trli_yaml_get(trli_yaml_get(deck->root, mapping), key)->text.chars);
 }

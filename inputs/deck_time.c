@@ -2,22 +2,22 @@
  * Part of Trellis, an expression-graph PDE solver framework. */
 #include "deck_build_impl.h"
 
-static trl_err read_cfl(trli_deck *deck, const trli_node *dt)
+static trl_err read_cfl(trli_deck *deck, const trli_yaml *dt)
 {
     trl_time_entry *time = &deck->problem.time;
-    const trli_node *speed = trli_node_get(dt, "speed"), *diffusivity = trli_node_get(dt, "diffusivity");
-    const trli_node *min = trli_node_get(dt, "min"), *max = trli_node_get(dt, "max");
+    const trli_yaml *speed = trli_yaml_get(dt, "speed"), *diffusivity = trli_yaml_get(dt, "diffusivity");
+    const trli_yaml *min = trli_yaml_get(dt, "min"), *max = trli_yaml_get(dt, "max");
     int dim = deck->problem.grid.dim;
     trl_err err = TRL_OK;
-    time->cfl = trli_node_number(trli_node_get(dt, "cfl"));
-    if (min) time->dt_min = trli_node_number(min);
-    if (max) time->dt_max = trli_node_number(max);
+    time->cfl = trli_yaml_number(trli_yaml_get(dt, "cfl"));
+    if (min) time->dt_min = trli_yaml_number(min);
+    if (max) time->dt_max = trli_yaml_number(max);
     if (min && max && time->dt_min > time->dt_max)
-        return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_node_place(min),
+        return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_yaml_place(min),
                         "'time.dt.min' is larger than 'time.dt.max': %g and %g", time->dt_min, time->dt_max);
     if (speed) TRL_TRY(trli_value_read(deck, speed, &time->speed));
     if (time->speed.list && time->speed.count != dim)
-        return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_node_place(speed),
+        return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_yaml_place(speed),
                         "'time.dt.speed' must be one formula, or one per axis of the grid, %d, found %d", dim,
                         time->speed.count);
     if (diffusivity) TRL_TRY(trli_value_read(deck, diffusivity, &time->diffusivity));
@@ -27,25 +27,25 @@ done:
 
 trl_err trli_time_read(trli_deck *deck)
 {
-    const trli_node *node = trli_node_get(deck->root, "time"), *dt = trli_node_get(node, "dt"),
-                    *end = trli_node_get(node, "end");
-    const trli_node *steps = trli_node_get(node, "steps");
+    const trli_yaml *node = trli_yaml_get(deck->root, "time"), *dt = trli_yaml_get(node, "dt"),
+                    *end = trli_yaml_get(node, "end");
+    const trli_yaml *steps = trli_yaml_get(node, "steps");
     trl_time_entry *time = &deck->problem.time;
-    time->place = *trli_node_place(node);
-    time->dt_place = *trli_node_place(dt);
-    time->steps = trli_node_whole(steps, -1);
-    time->start = trli_node_number(trli_node_get(node, "start"));
+    time->place = *trli_yaml_place(node);
+    time->dt_place = *trli_yaml_place(dt);
+    time->steps = trli_yaml_whole(steps, -1);
+    time->start = trli_yaml_number(trli_yaml_get(node, "start"));
     time->has_end = end != NULL;
-    if (end) time->end = trli_node_number(end);
+    if (end) time->end = trli_yaml_number(end);
     trl_err err = TRL_OK;
     time->method = (trl_method)trli_deck_word(deck, "time", "method");
-    time->method_place = *trli_node_place(trli_node_get(node, "method"));
+    time->method_place = *trli_yaml_place(trli_yaml_get(node, "method"));
     if (!steps && !end)
         err = trl_fail(deck->ctx, TRL_ERR_INPUT, &time->place, "'time' needs 'steps' or 'end', to know when to stop");
     if (end && time->end < time->start)
-        err = trli_worse(err, trl_fail(deck->ctx, TRL_ERR_INPUT, trli_node_place(end),
+        err = trli_worse(err, trl_fail(deck->ctx, TRL_ERR_INPUT, trli_yaml_place(end),
                                        "'time.end' lies before 'time.start': %g and %g", time->end, time->start));
     if (dt->kind == TRLI_MAPPING_NODE) return trli_worse(err, read_cfl(deck, dt));
-    time->dt = trli_node_number(dt);
+    time->dt = trli_yaml_number(dt);
     return err;
 }

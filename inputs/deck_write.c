@@ -57,7 +57,7 @@ static void write_quoted(FILE *out, const char *text)
     fputc('"', out);
 }
 
-static void write_scalar(FILE *out, const trli_key *key, const trli_node *node)
+static void write_scalar(FILE *out, const trli_key *key, const trli_yaml *node)
 {
     const char *text = node->text.chars;
     unsigned numbers = TRLI_AS_FORMULA | TRLI_AS_NUMBER | TRLI_AS_INTEGER | TRLI_AS_LISTS;
@@ -78,9 +78,9 @@ static void write_scalar(FILE *out, const trli_key *key, const trli_node *node)
     }
 }
 
-static void write_node(FILE *out, const trli_key *key, const trli_node *node, int indent);
+static void write_node(FILE *out, const trli_key *key, const trli_yaml *node, int indent);
 
-static void write_flow(FILE *out, const trli_key *key, const trli_node *node)
+static void write_flow(FILE *out, const trli_key *key, const trli_yaml *node)
 {
     if (node->kind == TRLI_SCALAR_NODE) {
         write_scalar(out, key, node);
@@ -94,7 +94,7 @@ static void write_flow(FILE *out, const trli_key *key, const trli_node *node)
     fputc(']', out);
 }
 
-static void write_pieces(FILE *out, const trli_key *key, const trli_node *node, int indent)
+static void write_pieces(FILE *out, const trli_key *key, const trli_yaml *node, int indent)
 {
     for (int i = 0; i < node->n; ++i) {
         fprintf(out, "\n%*s-", indent, "");
@@ -103,7 +103,7 @@ static void write_pieces(FILE *out, const trli_key *key, const trli_node *node, 
 }
 
 /* Write a value behind its key: a space and a scalar or list on the same line, or a mapping on the following ones. */
-static void write_node(FILE *out, const trli_key *key, const trli_node *node, int indent)
+static void write_node(FILE *out, const trli_key *key, const trli_yaml *node, int indent)
 {
     if (node->kind == TRLI_LIST_NODE && node->n > 0 && node->item[0]->kind == TRLI_MAPPING_NODE) {
         write_pieces(out, key, node, indent);

@@ -26,19 +26,19 @@ typedef struct open_file {
     const char *path; /* absolute */
 } open_file;
 
-trl_err trli_merge(trli_arena *arena, const trli_key *key, trli_node *base, trli_node *over, trli_node **merged)
+trl_err trli_merge(trli_arena *arena, const trli_key *key, trli_yaml *base, trli_yaml *over, trli_yaml **merged)
 {
     bool whole = key && key->flags & TRLI_WHOLE;
-    trli_node *copy;
+    trli_yaml *copy;
     trl_err err;
     *merged = over;
     if (whole || base->kind != TRLI_MAPPING_NODE || over->kind != TRLI_MAPPING_NODE) return TRL_OK;
-    TRL_TRY(trli_node_copy(arena, base, &copy));
+    TRL_TRY(trli_yaml_copy(arena, base, &copy));
     for (int i = 0; i < over->n; ++i) {
         const char *name = over->key[i]->text.chars;
-        trli_node *value = over->item[i], *below = trli_node_get(base, name);
+        trli_yaml *value = over->item[i], *below = trli_yaml_get(base, name);
         if (below) TRL_TRY(trli_merge(arena, trli_schema_child(key, name), below, value, &value));
-        TRL_TRY(trli_node_put(arena, copy, over->key[i], value));
+        TRL_TRY(trli_yaml_put(arena, copy, over->key[i], value));
     }
     *merged = copy;
 done:
@@ -76,31 +76,31 @@ static trl_err fail_cycle(const loader *l, const open_file *opened, const char *
     return trl_fail(l->ctx, TRL_ERR_INPUT, place, "files include each other in a cycle: %s", way);
 }
 
-static trl_err load_text(loader *l, const open_file *self, const char *text, trli_node **root);
+static trl_err load_text(loader *l, const open_file *self, const char *text, trli_yaml **root);
 
-static trl_err load_included(loader *l, const open_file *self, const trli_node *item, trli_node **root)
+static trl_err load_included(loader *l, const open_file *self, const trli_yaml *item, trli_yaml **root)
 {
     const char *folder, *name;
     trli_file file;
     trl_err err;
     if (item->kind != TRLI_SCALAR_NODE || !*item->text.chars)
-        return trl_fail(l->ctx, TRL_ERR_INPUT, trli_node_place(item), "'include' must be a path or a list of paths");
+        return trl_fail(l->ctx, TRL_ERR_INPUT, trli_yaml_place(item), "'include' must be a path or a list of paths");
     TRL_TRY(trli_path_folder(l->arena, self->name, &folder));
     TRL_TRY(trli_path_join(l->arena, folder, item->text.chars, &name));
     if (++l->files > FILES_MAX)
-        return trl_fail(l->ctx, TRL_ERR_INPUT, trli_node_place(item), "more than %d files are included", FILES_MAX);
-    TRL_TRY(trli_deck_file_read(l->ctx, l->arena, name, trli_node_place(item), &file));
+        return trl_fail(l->ctx, TRL_ERR_INPUT, trli_yaml_place(item), "more than %d files are included", FILES_MAX);
+    TRL_TRY(trli_deck_file_read(l->ctx, l->arena, name, trli_yaml_place(item), &file));
     for (const open_file *f = self; f; f = f->outer)
-        if (strcmp(f->path, file.path) == 0) return fail_cycle(l, self, name, file.path, trli_node_place(item));
+        if (strcmp(f->path, file.path) == 0) return fail_cycle(l, self, name, file.path, trli_yaml_place(item));
     TRL_TRY(load_text(l, &(open_file){self, name, file.path}, file.text, root));
 done:
     return err;
 }
 
 /* What a file includes, merged; NULL if it includes nothing. */
-static trl_err load_includes(loader *l, const open_file *self, const trli_node *root, trli_node **base)
+static trl_err load_includes(loader *l, const open_file *self, const trli_yaml *root, trli_yaml **base)
 {
-    trli_node *include = trli_node_get(root, "include"), *one;
+    trli_yaml *include = trli_yaml_get(root, "include"), *one;
     trl_err err = TRL_OK;
     *base = NULL;
     if (!include) return TRL_OK;
@@ -116,27 +116,27 @@ done:
     return err;
 }
 
-static trl_err without_include(const loader *l, const trli_node *root, trli_node **rest)
+static trl_err without_include(const loader *l, const trli_yaml *root, trli_yaml **rest)
 {
-    trl_err err = trli_node_create(l->arena, TRLI_MAPPING_NODE, trli_node_place(root), rest);
+    trl_err err = trli_yaml_create(l->arena, TRLI_MAPPING_NODE, trli_yaml_place(root), rest);
     for (int i = 0; i < root->n && err == TRL_OK; ++i)
         if (strcmp(root->key[i]->text.chars, "include") != 0)
-            err = trli_node_put(l->arena, *rest, root->key[i], root->item[i]);
+            err = trli_yaml_put(l->arena, *rest, root->key[i], root->item[i]);
     return err;
 }
 
-static trl_err load_text(loader *l, const open_file *self, const char *text, trli_node **root)
+static trl_err load_text(loader *l, const open_file *self, const char *text, trli_yaml **root)
 {
     const size_t mark = strncmp(text, BYTE_ORDER_MARK, strlen(BYTE_ORDER_MARK)) == 0 ? strlen(BYTE_ORDER_MARK) : 0;
     trli_source source = {.file = self->name, .text = text + mark, .line = 1, .column = 1};
     trl_place place = {.file = self->name, .line = 1, .column = 1};
-    trli_node *base;
+    trli_yaml *base;
     trl_err err;
     TRL_TRY(add_file(l, self->name, self->path));
     TRL_TRY(trli_yaml_read(l->ctx, l->arena, &source, root));
     if (!*root) return trl_fail(l->ctx, TRL_ERR_INPUT, &place, "the file holds no YAML value");
     if ((*root)->kind != TRLI_MAPPING_NODE)
-        return trl_fail(l->ctx, TRL_ERR_INPUT, trli_node_place(*root), "a deck must be a mapping of keys to values");
+        return trl_fail(l->ctx, TRL_ERR_INPUT, trli_yaml_place(*root), "a deck must be a mapping of keys to values");
     TRL_TRY(load_includes(l, self, *root, &base));
     TRL_TRY(without_include(l, *root, root));
     if (base) TRL_TRY(trli_merge(l->arena, trli_schema_root(), base, *root, root));

@@ -24,7 +24,7 @@ TRL_NODISCARD trl_err trli_path_join(trli_arena *arena, const char *folder, cons
 
 /* The merged deck and where its files stand. */
 typedef struct trli_loaded {
-    trli_node *root;
+    trli_yaml *root;
     trli_map files; /* name of a file as places have it -> position in folder */
     int nfiles, capacity;
     const char **folder; /* absolute; the first is the deck's own */
@@ -39,10 +39,10 @@ TRL_NODISCARD trl_err trli_deck_load(trl_context *ctx, trli_arena *arena, const 
 const char *trli_loaded_folder(const trli_loaded *loaded, const trl_place *place);
 
 /* base with over merged into it; both stay as they are. key: of the schema, NULL where it knows none. */
-TRL_NODISCARD trl_err trli_merge(trli_arena *arena, const trli_key *key, trli_node *base, trli_node *over,
-                                 trli_node **merged);
+TRL_NODISCARD trl_err trli_merge(trli_arena *arena, const trli_key *key, trli_yaml *base, trli_yaml *over,
+                                 trli_yaml **merged);
 /* Apply "a.b.c=value"; number counts the settings from 1 for messages. */
 TRL_NODISCARD trl_err trli_merge_setting(trl_context *ctx, trli_arena *arena, const char *setting, int number,
-                                         trli_node *root, trli_node **merged);
+                                         trli_yaml *root, trli_yaml **merged);
 
 #endif

@@ -110,7 +110,8 @@ static trl_err share_places(trl_context *ctx, const trli_contents *contents)
     enum { PIECE = 1 << 24 };
     int64_t n = 0;
     trl_err err = TRL_OK;
-    for (int i = 0; i < contents->nvariables; ++i) n += trli_variable_chunks(&contents->variable[i]) * contents->ntimes;
+    for (int i = 0; i < contents->nvariables; ++i)
+        n += trli_file_variable_chunks(&contents->variable[i]) * contents->ntimes;
     for (int64_t at = 0; at < n; at += PIECE) {
         const int piece = n - at < PIECE ? (int)(n - at) : PIECE;
         TRL_TRY(trli_broadcast(ctx, contents->variable[0].place + at, piece, MPI_INT64_T, 0));
@@ -124,7 +125,7 @@ static trl_err make_buffer(trli_output_file *file, const trli_contents *contents
     int64_t most = 1;
     void *memory;
     for (int i = 0; i < contents->nvariables; ++i) {
-        int64_t points = trli_variable_chunk_points(&contents->variable[i]);
+        int64_t points = trli_file_variable_chunk_points(&contents->variable[i]);
         most = points > most ? points : most;
     }
     trl_err err = trl_memory_alloc(file->ctx, (size_t)most * sizeof(double), "a chunk of output", &memory);
@@ -166,7 +167,7 @@ static void pack(const trl_array *array, const trl_gidx first[3], const trl_gidx
 }
 
 /* Write the points from lo to hi, which lie in the chunk that begins at point `chunk` and at byte `place`. */
-static int put_piece(trli_output_file *file, const trli_variable *v, int64_t place, const trl_gidx chunk[3],
+static int put_piece(trli_output_file *file, const trli_file_variable *v, int64_t place, const trl_gidx chunk[3],
                      const trl_gidx lo[3], const trl_gidx hi[3])
 {
     trl_gidx count[3], run = 1;
@@ -186,10 +187,10 @@ static int put_piece(trli_output_file *file, const trli_variable *v, int64_t pla
     return number;
 }
 
-int trli_output_put(trli_output_file *file, const trli_variable *v, int time, const trl_array *array,
+int trli_output_put(trli_output_file *file, const trli_file_variable *v, int time, const trl_array *array,
                     const trl_gidx first[3], const trl_box *box)
 {
-    const int64_t *place = v->place + time * trli_variable_chunks(v);
+    const int64_t *place = v->place + time * trli_file_variable_chunks(v);
     trl_gidx from[3], to[3], c[3];
     for (int a = 0; a < 3; ++a) {
         if (box->hi[a] <= box->lo[a]) return 0;
@@ -263,7 +264,7 @@ trl_err trli_output_end(trli_output_file *file, const trli_contents *contents, t
 }
 
 /* Write the patches of this rank. */
-static trl_err put_fields(trli_output_file *file, const trl_layout *layout, const trli_variable *variable, int n,
+static trl_err put_fields(trli_output_file *file, const trl_layout *layout, const trli_file_variable *variable, int n,
                           const trli_output_field *fields)
 {
     int number = 0;
@@ -288,14 +289,14 @@ trl_err trli_fields_store(trl_context *ctx, const trl_layout *layout, const char
                               .nvariables = n};
     trli_output_file file;
     trl_context_begin_phase(ctx);
-    trl_err err = trli_variables_create(ctx, &layout->grid, layout->counts, 1, n, fields, &contents.variable);
+    trl_err err = trli_file_variables_create(ctx, &layout->grid, layout->counts, 1, n, fields, &contents.variable);
     err = trl_context_agree(ctx, err);
     if (err == TRL_OK) {
         err = trli_output_begin(ctx, path, lineage, &contents, &file);
         if (err == TRL_OK) err = put_fields(&file, layout, contents.variable, n, fields);
         err = trli_output_end(&file, &contents, err);
     }
-    trli_variables_release(&contents.variable);
+    trli_file_variables_release(&contents.variable);
     return trl_context_end_phase(ctx, err);
 }
 

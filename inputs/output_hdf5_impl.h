@@ -89,13 +89,13 @@ void trli_output_folder_release(trli_output_folder *folder);
 /* output_structure.c: nothing there is collective. */
 
 /* A tag in a file, and where its values lie. Along axes that the grid lacks there is one point. */
-typedef struct trli_variable {
+typedef struct trli_file_variable {
     const char *name;
     trl_location location;
     trl_gidx points[3], chunk[3], chunks[3]; /* of the grid; of a chunk; chunks along each axis */
     int64_t *place;                          /* [times][chunks z][y][x] where each chunk begins in the file, bytes; one
                                                 block holds those of all variables of a file */
-} trli_variable;
+} trli_file_variable;
 
 /* Numbers that a file has as root attributes of their own. */
 typedef struct trli_stamp {
@@ -112,15 +112,16 @@ typedef struct trli_contents {
     int nstamps;
     const trli_stamp *stamp;
     int nvariables;
-    trli_variable *variable;
+    trli_file_variable *variable;
 } trli_contents;
 
 /* Variables for fields, cut into chunks as a grid is into patches, their places not known yet. Fails with MEMORY. */
-TRL_NODISCARD trl_err trli_variables_create(trl_context *ctx, const trl_grid *grid, const int patches[3], int ntimes,
-                                            int n, const trli_output_field *fields, trli_variable **variables);
-void trli_variables_release(trli_variable **variables);
-int64_t trli_variable_chunks(const trli_variable *variable);
-int64_t trli_variable_chunk_points(const trli_variable *variable);
+TRL_NODISCARD trl_err trli_file_variables_create(trl_context *ctx, const trl_grid *grid, const int patches[3],
+                                                 int ntimes, int n, const trli_output_field *fields,
+                                                 trli_file_variable **variables);
+void trli_file_variables_release(trli_file_variable **variables);
+int64_t trli_file_variable_chunks(const trli_file_variable *variable);
+int64_t trli_file_variable_chunk_points(const trli_file_variable *variable);
 /* Make the structure of a file in memory, and set the places of its variables. On failure nothing is left in `memory`.
  * Fails with MEMORY or IO. */
 TRL_NODISCARD trl_err trli_structure_create(trl_context *ctx, const char *path, const trli_contents *contents,
@@ -156,7 +157,7 @@ TRL_NODISCARD trl_err trli_output_begin(trl_context *ctx, const char *path, int6
                                         const trli_contents *contents, trli_output_file *file);
 /* Write points of a variable: `box` of an array whose index 0 is point `first` of the grid. Returns 0 or an errno. Not
  * collective: each point comes from one rank. */
-TRL_NODISCARD int trli_output_put(trli_output_file *file, const trli_variable *variable, int time,
+TRL_NODISCARD int trli_output_put(trli_output_file *file, const trli_file_variable *variable, int time,
                                   const trl_array *array, const trl_gidx first[3], const trl_box *box);
 /* Bring the file to the disk and give it its name, unless `err` or that fails on any rank: then it is removed.
  * Collective: yes. */

@@ -36,10 +36,11 @@ static int scale_of(trl_location location, int axis)
     return ((int)location >> axis & 1 ? FACES : CELLS) + axis;
 }
 
-static void plan_variable(const trl_grid *grid, const int patches[3], const trli_output_field *field, trli_variable *v)
+static void plan_variable(const trl_grid *grid, const int patches[3], const trli_output_field *field,
+                          trli_file_variable *v)
 {
     int64_t bytes = sizeof(double);
-    *v = (trli_variable){.name = field->name, .location = field->location};
+    *v = (trli_file_variable){.name = field->name, .location = field->location};
     for (int a = 0; a < 3; ++a) {
         v->points[a] = a < grid->dim ? trl_grid_points(grid, field->location, a) : 1;
         v->chunk[a] = a < grid->dim ? (v->points[a] + patches[a] - 1) / patches[a] : 1;
@@ -53,37 +54,37 @@ static void plan_variable(const trl_grid *grid, const int patches[3], const trli
     for (int a = 0; a < 3; ++a) v->chunks[a] = (v->points[a] + v->chunk[a] - 1) / v->chunk[a];
 }
 
-int64_t trli_variable_chunks(const trli_variable *variable)
+int64_t trli_file_variable_chunks(const trli_file_variable *variable)
 {
     return variable->chunks[0] * variable->chunks[1] * variable->chunks[2];
 }
 
-int64_t trli_variable_chunk_points(const trli_variable *variable)
+int64_t trli_file_variable_chunk_points(const trli_file_variable *variable)
 {
     return variable->chunk[0] * variable->chunk[1] * variable->chunk[2];
 }
 
-trl_err trli_variables_create(trl_context *ctx, const trl_grid *grid, const int patches[3], int ntimes, int n,
-                              const trli_output_field *fields, trli_variable **variables)
+trl_err trli_file_variables_create(trl_context *ctx, const trl_grid *grid, const int patches[3], int ntimes, int n,
+                                   const trli_output_field *fields, trli_file_variable **variables)
 {
-    trli_variable *v = calloc((size_t)n + 1, sizeof *v);
+    trli_file_variable *v = calloc((size_t)n + 1, sizeof *v);
     int64_t chunks = 0;
     for (int i = 0; v && i < n; ++i) {
         plan_variable(grid, patches, &fields[i], &v[i]);
-        chunks += trli_variable_chunks(&v[i]);
+        chunks += trli_file_variable_chunks(&v[i]);
     }
     /* One block for all, which ranks share at once. */
     int64_t *place = v ? calloc((size_t)ntimes * (size_t)chunks + 1, sizeof *place) : NULL;
     for (int i = 0; place && i < n; ++i)
-        v[i].place = i ? v[i - 1].place + ntimes * trli_variable_chunks(&v[i - 1]) : place;
+        v[i].place = i ? v[i - 1].place + ntimes * trli_file_variable_chunks(&v[i - 1]) : place;
     if (place && n == 0) free(place);
     *variables = v;
     if (place) return TRL_OK;
-    trli_variables_release(variables);
+    trli_file_variables_release(variables);
     return trl_fail(ctx, TRL_ERR_MEMORY, NULL, "no memory to write %d fields", n);
 }
 
-void trli_variables_release(trli_variable **variables)
+void trli_file_variables_release(trli_file_variable **variables)
 {
     if (*variables) free((*variables)[0].place);
     free(*variables);
@@ -238,7 +239,7 @@ static bool create_scales(hid_t file, const trli_contents *c, scale_set *set)
 }
 
 /* "T", or "q, component x". */
-static bool describe_variable(hid_t data, const trli_variable *v)
+static bool describe_variable(hid_t data, const trli_file_variable *v)
 {
     char what[256];
     const char *dot = strrchr(v->name, '.');
@@ -251,10 +252,10 @@ static bool describe_variable(hid_t data, const trli_variable *v)
 }
 
 /* Let HDF5 place each chunk. */
-static bool place_chunks(hid_t data, int dim, int ntimes, const trli_variable *v, trli_memory_file *memory)
+static bool place_chunks(hid_t data, int dim, int ntimes, const trli_file_variable *v, trli_memory_file *memory)
 {
     int64_t *place = v->place;
-    const size_t bytes = (size_t)trli_variable_chunk_points(v) * sizeof(double);
+    const size_t bytes = (size_t)trli_file_variable_chunk_points(v) * sizeof(double);
     for (int t = 0; t < ntimes; ++t)
         for (trl_gidx k = 0; k < v->chunks[2]; ++k)
             for (trl_gidx j = 0; j < v->chunks[1]; ++j)
@@ -270,7 +271,7 @@ static bool place_chunks(hid_t data, int dim, int ntimes, const trli_variable *v
     return true;
 }
 
-static bool create_variable(hid_t file, const trli_contents *c, const trli_variable *v, scale_set *set,
+static bool create_variable(hid_t file, const trli_contents *c, const trli_file_variable *v, scale_set *set,
                             trli_memory_file *memory)
 {
     const int dim = c->grid->dim;
@@ -316,7 +317,7 @@ trl_err trli_structure_create(trl_context *ctx, const char *path, const trli_con
     trl_err err = TRL_OK;
     hid_t file = -1;
     for (int i = 0; i < contents->nvariables; ++i) {
-        int64_t points = trli_variable_chunk_points(&contents->variable[i]);
+        int64_t points = trli_file_variable_chunk_points(&contents->variable[i]);
         most = points > most ? points : most;
     }
     /* Nobody reads these: they lend a chunk an address. */

@@ -136,7 +136,7 @@ static double widest(const trli_ticks *ticks)
     return width;
 }
 
-int trli_axis_extent(trli_edge edge, const trli_ticks *ticks)
+int trli_axis_extent(trli_axis_side edge, const trli_ticks *ticks)
 {
     double label = edge == TRLI_BELOW ? trli_label_font.size : widest(ticks);
     return 1 + TICK + TICK_GAP + (int)ceil(label);
@@ -161,7 +161,7 @@ static void draw_below(trli_canvas *canvas, const trli_frame *frame, double alon
     trli_text_draw(canvas, &trli_label_font, centre, y + TICK + TICK_GAP + trli_label_font.size, TRLI_CENTRE, label);
 }
 
-void trli_axis_draw(trli_canvas *canvas, const trli_frame *frame, trli_edge edge, double low, double high,
+void trli_axis_draw(trli_canvas *canvas, const trli_frame *frame, trli_axis_side edge, double low, double high,
                     const trli_ticks *ticks)
 {
     double column = widest(ticks);

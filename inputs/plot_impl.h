@@ -146,7 +146,7 @@ void trli_ticks_make(double low, double high, int wanted, trli_ticks *ticks);
 /* A number as a title shows it: six digits, a true minus, the exponent raised. */
 void trli_number_format(double value, char *buffer, size_t size);
 
-typedef enum trli_edge { TRLI_BELOW, TRLI_BESIDE_LEFT, TRLI_BESIDE_RIGHT } trli_edge;
+typedef enum trli_axis_side { TRLI_BELOW, TRLI_BESIDE_LEFT, TRLI_BESIDE_RIGHT } trli_axis_side;
 
 /* The font of the numbers. */
 extern const trli_font trli_label_font;
@@ -157,10 +157,10 @@ typedef struct trli_frame {
 } trli_frame;
 
 /* Outward ticks with labels along an edge of a frame that spans [low, high], and the factor at its end. */
-void trli_axis_draw(trli_canvas *canvas, const trli_frame *frame, trli_edge edge, double low, double high,
+void trli_axis_draw(trli_canvas *canvas, const trli_frame *frame, trli_axis_side edge, double low, double high,
                     const trli_ticks *ticks);
 /* Pixels that the ticks and labels take outside the frame. */
-int trli_axis_extent(trli_edge edge, const trli_ticks *ticks);
+int trli_axis_extent(trli_axis_side edge, const trli_ticks *ticks);
 /* A frame of one-pixel lines around the rectangle. */
 void trli_frame_draw(trli_canvas *canvas, const trli_frame *frame);
 

@@ -25,7 +25,7 @@ static bool is_terminal(void)
     return terminal;
 }
 
-void trli_progress_start(trli_progress *progress, const trli_run *run)
+void trli_progress_start(trli_progress *progress, const trli_session *run)
 {
     const trl_problem *problem = run->problem;
     *progress = (trli_progress){

@@ -19,7 +19,7 @@ typedef struct report_totals {
     double overlap;                                 /* of communication with work, of all */
 } report_totals;
 
-static trl_err gather_totals(const trli_run *run, report_totals *totals)
+static trl_err gather_totals(const trli_session *run, report_totals *totals)
 {
     trl_err err = TRL_OK;
     *totals = (report_totals){0};
@@ -60,7 +60,7 @@ static void put_number(trli_json *json, const char *key, double value)
 }
 
 /* The first error that is recorded, as one line: "file:line:column: text". */
-static void put_error(const trli_run *run, trli_json *json)
+static void put_error(const trli_session *run, trli_json *json)
 {
     const trl_diagnostic *list;
     int n = trl_context_diagnostics(run->ctx, &list);
@@ -87,7 +87,7 @@ static char *line_of(const trl_diagnostic *d)
     return strdup(line);
 }
 
-void trli_report_keep_warnings(trli_run *run)
+void trli_report_keep_warnings(trli_session *run)
 {
     enum { MOST = 100 };
     const trl_diagnostic *list;
@@ -102,7 +102,7 @@ void trli_report_keep_warnings(trli_run *run)
     }
 }
 
-void trli_report_free_warnings(trli_run *run)
+void trli_report_free_warnings(trli_session *run)
 {
     for (int i = 0; i < run->nwarnings; ++i) free(run->warning[i]);
     free((void *)run->warning);
@@ -110,7 +110,7 @@ void trli_report_free_warnings(trli_run *run)
     run->nwarnings = 0;
 }
 
-static void put_warnings(const trli_run *run, trli_json *json)
+static void put_warnings(const trli_session *run, trli_json *json)
 {
     trli_json_key(json, "warnings");
     trli_json_begin_array(json);
@@ -125,7 +125,7 @@ static const char *status_of(trl_err err)
 }
 
 /* Without a simulation nothing is known. */
-static void put_inexact(const trli_run *run, trli_json *json)
+static void put_inexact(const trli_session *run, trli_json *json)
 {
     char reason[256];
     trli_json_key(json, "bits_may_differ");
@@ -135,7 +135,7 @@ static void put_inexact(const trli_run *run, trli_json *json)
     trli_json_end_array(json);
 }
 
-static void put_head(const trli_run *run, trl_err err, trli_json *json)
+static void put_head(const trli_session *run, trl_err err, trli_json *json)
 {
     put_text(json, "version", TRL_VERSION);
     put_text(json, "deck", run->arguments->operand[0]);
@@ -151,7 +151,7 @@ static void put_head(const trli_run *run, trl_err err, trli_json *json)
     trli_json_end_array(json);
 }
 
-static void put_grid(const trli_run *run, trli_json *json)
+static void put_grid(const trli_session *run, trli_json *json)
 {
     const trl_grid *grid = run->problem ? &run->problem->grid : NULL;
     trli_json_key(json, "grid");
@@ -164,14 +164,14 @@ static void put_grid(const trli_run *run, trli_json *json)
     put_integer(json, "patches", run->sim ? trl_simulation_layout(run->sim)->npatches : 0);
 }
 
-static double count_cells(const trli_run *run)
+static double count_cells(const trli_session *run)
 {
     double cells = 1;
     for (int a = 0; a < 3; ++a) cells *= (double)run->problem->grid.cells[a];
     return cells;
 }
 
-static void put_wall(const trli_run *run, const report_totals *totals, trli_json *json)
+static void put_wall(const trli_session *run, const report_totals *totals, trli_json *json)
 {
     static const char *const keys[] = {
 #define WALL_KEY(name, key) key,
@@ -189,7 +189,7 @@ static void put_wall(const trli_run *run, const report_totals *totals, trli_json
     trli_json_end_object(json);
 }
 
-static void put_progress(const trli_run *run, const report_totals *totals, trli_json *json)
+static void put_progress(const trli_session *run, const report_totals *totals, trli_json *json)
 {
     const trl_simulation *sim = run->sim;
     trl_gidx step = sim ? trl_simulation_step_number(sim) : 0;
@@ -225,7 +225,7 @@ static void put_workers(const trl_simulation_stats *s, trli_json *json)
     trli_json_end_object(json);
 }
 
-static void put_machine(const trli_run *run, const report_totals *totals, trli_json *json)
+static void put_machine(const trli_session *run, const report_totals *totals, trli_json *json)
 {
     const trl_simulation_stats *s = &totals->stats;
     put_integer(json, "bytes_per_cell_step", s->bytes_per_cell_step);
@@ -288,7 +288,7 @@ static void put_field_error(trli_json *json, const char *name, const trl_field_s
 }
 
 /* The kernels of a step as rank 0 runs them. */
-static void put_kernels(const trli_run *run, trli_json *json)
+static void put_kernels(const trli_session *run, trli_json *json)
 {
     int n = run->sim ? trl_simulation_kernels(run->sim) : 0;
     trli_json_key(json, "kernels");
@@ -312,7 +312,7 @@ static void put_kernels(const trli_run *run, trli_json *json)
 }
 
 /* stats: of every field of the simulation, or NULL when the run failed and its fields mean nothing. */
-static void put_fields(const trli_run *run, const trl_field_stats *stats, trli_json *json)
+static void put_fields(const trli_session *run, const trl_field_stats *stats, trli_json *json)
 {
     int n = stats ? trl_simulation_fields(run->sim) : 0;
     trli_json_key(json, "fields");
@@ -329,14 +329,14 @@ static void put_fields(const trli_run *run, const trl_field_stats *stats, trli_j
 }
 
 /* Statistics of the present step's fields; the caller frees *stats. */
-static trl_err gather_fields(trli_run *run, trl_field_stats **stats)
+static trl_err gather_fields(trli_session *run, trl_field_stats **stats)
 {
     int n = trl_simulation_fields(run->sim);
     trl_err err = TRL_OK;
     *stats = calloc((size_t)n + 1, sizeof **stats);
     if (!*stats) err = trl_fail(run->ctx, TRL_ERR_MEMORY, NULL, "no memory for the report of %d fields", n);
     TRL_TRY(trl_context_agree(run->ctx, err));
-    TRL_TRY(trli_run_observe(run));
+    TRL_TRY(trli_session_observe(run));
     for (int f = 0; f < n; ++f) {
         const trl_field_info *info = trl_simulation_field(run->sim, f);
         if (!info->equation && !info->output) continue;
@@ -346,8 +346,8 @@ done:
     return err;
 }
 
-static trl_err compose(const trli_run *run, trl_err ended, const report_totals *totals, const trl_field_stats *stats,
-                       char **text)
+static trl_err compose(const trli_session *run, trl_err ended, const report_totals *totals,
+                       const trl_field_stats *stats, char **text)
 {
     trli_json *json = NULL;
     trl_err err = TRL_OK;
@@ -375,7 +375,7 @@ done:
     return err;
 }
 
-trl_err trli_report_write(trli_run *run, trl_err ended)
+trl_err trli_report_write(trli_session *run, trl_err ended)
 {
     const char *path = trli_arguments_value(run->arguments, "--report");
     char *text = NULL;

@@ -46,7 +46,7 @@ typedef struct trli_progress {
 
 typedef struct trli_watch trli_watch;
 
-typedef struct trli_run {
+typedef struct trli_session {
     trl_context *ctx;
     trli_watch *watch; /* on what the solution does; NULL until the loop begins */
     int nwarnings;
@@ -69,7 +69,7 @@ typedef struct trli_run {
     trli_progress progress;
     double wall[TRLI_WALL_COUNT];
     double last_output; /* s, for fields or a checkpoint */
-} trli_run;
+} trli_session;
 
 /* Whether something scheduled by `every` is due after a step that ended at time and was dt long: each multiple of
    every.steps, or the first step with time >= m*every.time (up to rounding). It depends on the arguments alone, so
@@ -77,52 +77,52 @@ typedef struct trli_run {
 bool trli_every_due(const trl_every *every, trl_gidx step, double time, double dt);
 
 /* run_output.c: all collective. */
-TRL_NODISCARD trl_err trli_run_open_output(trli_run *run);
+TRL_NODISCARD trl_err trli_session_open_output(trli_session *run);
 /* Read the checkpoint that --restart names and resume from it. */
-TRL_NODISCARD trl_err trli_run_resume(trli_run *run, const char *where);
+TRL_NODISCARD trl_err trli_session_resume(trli_session *run, const char *where);
 /* Write fields and series if they are due at the present step, or forced (at the start and the end); never twice for
    a step. */
-TRL_NODISCARD trl_err trli_run_write_output(trli_run *run, bool forced);
+TRL_NODISCARD trl_err trli_session_write_output(trli_session *run, bool forced);
 /* Likewise a checkpoint. */
-TRL_NODISCARD trl_err trli_run_write_checkpoint(trli_run *run, bool forced);
+TRL_NODISCARD trl_err trli_session_write_checkpoint(trli_session *run, bool forced);
 /* Evaluate outputs, exact solutions and series at the present step unless that is done. */
-TRL_NODISCARD trl_err trli_run_observe(trli_run *run);
-TRL_NODISCARD trl_err trli_run_close_output(trli_run *run);
+TRL_NODISCARD trl_err trli_session_observe(trli_session *run);
+TRL_NODISCARD trl_err trli_session_close_output(trli_session *run);
 
 /* run_trace.c: with --trace, record what the workers of all ranks do, and write it at the end, however the run ended.
    Collective: yes. */
-TRL_NODISCARD trl_err trli_run_start_trace(trli_run *run);
-TRL_NODISCARD trl_err trli_run_write_trace(trli_run *run);
+TRL_NODISCARD trl_err trli_session_start_trace(trli_session *run);
+TRL_NODISCARD trl_err trli_session_write_trace(trli_session *run);
 
 /* run_loop.c: step to the end, writing what is due. INTERRUPTED, after a checkpoint, when any rank got a signal.
    Collective: yes. */
-TRL_NODISCARD trl_err trli_run_loop(trli_run *run);
+TRL_NODISCARD trl_err trli_session_loop(trli_session *run);
 
 /* report.c: write report.json. err: how the run ended; its message is still recorded in the context. Collective:
    yes. */
-TRL_NODISCARD trl_err trli_report_write(trli_run *run, trl_err err);
+TRL_NODISCARD trl_err trli_report_write(trli_session *run, trl_err err);
 
 /* watch.c: whether the solution stays plausible. */
 /* Look at the initial values. Collective: yes. */
-TRL_NODISCARD trl_err trli_watch_start(trli_run *run);
+TRL_NODISCARD trl_err trli_watch_start(trli_session *run);
 /* Whether the solution is looked at after a step. */
 bool trli_watch_due(const trli_watch *watch, trl_gidx step);
 /* Look at the solution if that is due. Collective: yes. */
-TRL_NODISCARD trl_err trli_watch_look(trli_run *run);
+TRL_NODISCARD trl_err trli_watch_look(trli_session *run);
 /* Which equation changed by orders of magnitude since it was in the news last: a text to append, "" if none did. */
 void trli_watch_news(trli_watch *watch, const trl_simulation *sim, size_t size, char *text);
 /* The ranges of all equations, families in a line, a dozen lines at most. */
-void trli_watch_print(const trli_run *run);
+void trli_watch_print(const trli_session *run);
 /* Warn of equations that grew as nothing explains. whole: the state is sound and is looked at once more. Collective: yes. */
-TRL_NODISCARD trl_err trli_watch_warn(trli_run *run, bool whole);
+TRL_NODISCARD trl_err trli_watch_warn(trli_session *run, bool whole);
 void trli_watch_destroy(trli_watch **watch);
 
 /* report.c: keep the warnings recorded by now for the report; a run without the memory for them has fewer there. */
-void trli_report_keep_warnings(trli_run *run);
-void trli_report_free_warnings(trli_run *run);
+void trli_report_keep_warnings(trli_session *run);
+void trli_report_free_warnings(trli_session *run);
 
 /* progress.c: nothing is shown with --quiet or on other ranks than 0. */
-void trli_progress_start(trli_progress *progress, const trli_run *run);
+void trli_progress_start(trli_progress *progress, const trli_session *run);
 /* watch: of the solution, or NULL. */
 void trli_progress_update(trli_progress *progress, const trl_simulation *sim, trli_watch *watch);
 /* Remove the line from a terminal, so that other text can follow. */

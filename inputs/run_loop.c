@@ -23,7 +23,7 @@ typedef struct stop_watch {
 
 /* The signal that any rank got, or 0. One rank looks after every step; several agree about 20 times a second, at
    steps that rank 0's clock sets for all. */
-static trl_err agree_on_signal(trli_run *run, stop_watch *watch, int *signal)
+static trl_err agree_on_signal(trli_session *run, stop_watch *watch, int *signal)
 {
     const double pause = 0.05;
     const trl_gidx longest = 100000;
@@ -45,27 +45,27 @@ static trl_err agree_on_signal(trli_run *run, stop_watch *watch, int *signal)
     return err;
 }
 
-static void note_output(trli_run *run, double seconds, bool written)
+static void note_output(trli_session *run, double seconds, bool written)
 {
     run->wall[TRLI_WALL_OUTPUT] += seconds;
     if (written) run->last_output = seconds;
 }
 
-static trl_err write_checkpoint(trli_run *run, bool forced)
+static trl_err write_checkpoint(trli_session *run, bool forced)
 {
     double before = trli_clock();
     trl_gidx step = run->checkpoint_step;
-    trl_err err = trli_run_write_checkpoint(run, forced);
+    trl_err err = trli_session_write_checkpoint(run, forced);
     note_output(run, trli_clock() - before, run->checkpoint_step != step);
     return err;
 }
 
 /* Where output cannot be written, the step is kept all the same if it can be: the restart writes its output again. */
-static trl_err write_output(trli_run *run, bool forced)
+static trl_err write_output(trli_session *run, bool forced)
 {
     double before = trli_clock();
     trl_gidx step = run->fields_step;
-    trl_err err = trli_run_write_output(run, forced);
+    trl_err err = trli_session_write_output(run, forced);
     note_output(run, trli_clock() - before, run->fields_step != step);
     const bool moved = trl_simulation_step_number(run->sim) > run->first_step;
     if (err == TRL_ERR_IO && moved && write_checkpoint(run, true) == TRL_OK)
@@ -77,14 +77,14 @@ static trl_err write_output(trli_run *run, bool forced)
 }
 
 /* Whether some rank will be killed before a checkpoint that takes as long as the last output did can be written. */
-static trl_err is_too_late(trli_run *run, int64_t *late)
+static trl_err is_too_late(trli_session *run, int64_t *late)
 {
     const double margin = 1.5, other = 0.1; /* s; what else is written */
     *late = trli_signals_seconds_left() < margin * run->last_output + other;
     return trli_agree_max(run->ctx, TRL_OK, 1, late);
 }
 
-static trl_err stop(trli_run *run, int signal)
+static trl_err stop(trli_session *run, int signal)
 {
     int64_t late;
     trl_err err = TRL_OK;
@@ -108,7 +108,7 @@ done:
 /* Whether something is written after a step. */
 static bool is_event(void *data, trl_gidx step, double time, double dt)
 {
-    const trli_run *run = data;
+    const trli_session *run = data;
     const trli_deck_options *o = run->options;
     return trli_watch_due(run->watch, step) || trli_every_due(&o->every, step, time, dt) ||
            (run->problem->nseries > 0 && trli_every_due(&o->series_every, step, time, dt)) ||
@@ -116,7 +116,7 @@ static bool is_event(void *data, trl_gidx step, double time, double dt)
 }
 
 /* A step that cannot begin leaves a whole state, which is kept. */
-static trl_err advance(trli_run *run)
+static trl_err advance(trli_session *run)
 {
     trl_err err = trl_simulation_advance(run->sim, is_event, run);
     if (err == TRL_OK || !trl_simulation_stalled(run->sim)) return err;
@@ -124,7 +124,7 @@ static trl_err advance(trli_run *run)
     return kept != TRL_OK ? kept : err;
 }
 
-trl_err trli_run_loop(trli_run *run)
+trl_err trli_session_loop(trli_session *run)
 {
     trl_simulation *sim = run->sim;
     double started = trli_clock(), output = run->wall[TRLI_WALL_OUTPUT];

@@ -61,7 +61,7 @@ static void refresh_set(const trl_simulation *sim, trli_field_set *set)
             set->array[(size_t)i * (size_t)set->nlocal + (size_t)p] = trl_simulation_array(sim, set->field[i], p);
 }
 
-static trl_err open_writers(trli_run *run)
+static trl_err open_writers(trli_session *run)
 {
     const int n = run->problem->nseries;
     trl_err err = TRL_OK;
@@ -84,7 +84,7 @@ done:
 
 /* A restart drops what was written at its first step or later: it is written again, so that the files are those of a
    run that was never interrupted. */
-trl_err trli_run_open_output(trli_run *run)
+trl_err trli_session_open_output(trli_session *run)
 {
     char *text = NULL;
     trl_err err = trli_deck_write(run->ctx, run->deck, &text);
@@ -100,7 +100,7 @@ done:
 
 /* The folder of checkpoints that --restart means: `latest` that of this deck's output, an output folder the one in
    it. Rank 0 looks. */
-static trl_err checkpoint_path(trli_run *run, const char *where, char *path, size_t size)
+static trl_err checkpoint_path(trli_session *run, const char *where, char *path, size_t size)
 {
     const char *folder = strcmp(where, "latest") ? where : run->options->directory;
     struct stat status;
@@ -111,7 +111,7 @@ static trl_err checkpoint_path(trli_run *run, const char *where, char *path, siz
     return err;
 }
 
-trl_err trli_run_resume(trli_run *run, const char *where)
+trl_err trli_session_resume(trli_session *run, const char *where)
 {
     char path[4096];
     trli_checkpoint_state state;
@@ -134,7 +134,7 @@ done:
     return err;
 }
 
-trl_err trli_run_observe(trli_run *run)
+trl_err trli_session_observe(trli_session *run)
 {
     trl_gidx step = trl_simulation_step_number(run->sim);
     trl_err err = TRL_OK;
@@ -145,14 +145,14 @@ done:
     return err;
 }
 
-static bool is_due(const trli_run *run, const trl_every *every, bool forced)
+static bool is_due(const trli_session *run, const trl_every *every, bool forced)
 {
     const trl_simulation *sim = run->sim;
     return forced ||
            trli_every_due(every, trl_simulation_step_number(sim), trl_simulation_time(sim), trl_simulation_dt(sim));
 }
 
-trl_err trli_run_write_output(trli_run *run, bool forced)
+trl_err trli_session_write_output(trli_session *run, bool forced)
 {
     trl_simulation *sim = run->sim;
     trl_gidx step = trl_simulation_step_number(sim);
@@ -163,7 +163,7 @@ trl_err trli_run_write_output(trli_run *run, bool forced)
     trl_err err = TRL_OK;
     if (!fields && !series) return TRL_OK;
     trl_context_begin_phase(run->ctx);
-    TRL_TRY(trli_run_observe(run));
+    TRL_TRY(trli_session_observe(run));
     if (fields) {
         refresh_set(sim, &run->output);
         TRL_TRY(trli_writers_fields(&run->writers, step, time, run->output.n, run->output.list));
@@ -177,7 +177,7 @@ done:
     return trl_context_end_phase(run->ctx, err);
 }
 
-trl_err trli_run_write_checkpoint(trli_run *run, bool forced)
+trl_err trli_session_write_checkpoint(trli_session *run, bool forced)
 {
     trl_simulation *sim = run->sim;
     const trli_deck_options *options = run->options;
@@ -203,7 +203,7 @@ done:
     return err;
 }
 
-trl_err trli_run_close_output(trli_run *run)
+trl_err trli_session_close_output(trli_session *run)
 {
     trl_err err = trli_writers_close(&run->writers);
     release_set(&run->output);

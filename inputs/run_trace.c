@@ -15,7 +15,7 @@ enum {
     PIECE = 1 << 22  /* bytes of a message, at most */
 };
 
-trl_err trli_run_start_trace(trli_run *run)
+trl_err trli_session_start_trace(trli_session *run)
 {
     if (!trli_arguments_value(run->arguments, "--trace")) return TRL_OK;
     /* Each rank counts time from the creation of its trace: created together, they agree. */
@@ -32,7 +32,7 @@ typedef struct trace_text {
     const char *events, *end;
 } trace_text;
 
-static trl_err compose(const trli_run *run, trace_text *t)
+static trl_err compose(const trli_session *run, trace_text *t)
 {
     static const char last[] = "\n]}\n";
     trl_err err;
@@ -47,7 +47,7 @@ static trl_err compose(const trli_run *run, trace_text *t)
     return TRL_OK;
 }
 
-static trl_err send_events(const trli_run *run, const trace_text *t)
+static trl_err send_events(const trli_session *run, const trace_text *t)
 {
     MPI_Comm comm = trl_context_comm(run->ctx);
     uint64_t length = (uint64_t)(t->end - t->events);
@@ -60,7 +60,7 @@ static trl_err send_events(const trli_run *run, const trace_text *t)
 }
 
 /* What cannot be written is received all the same: the sender waits for that. */
-static trl_err append_events(const trli_run *run, int rank, char *piece, FILE *out)
+static trl_err append_events(const trli_session *run, int rank, char *piece, FILE *out)
 {
     MPI_Comm comm = trl_context_comm(run->ctx);
     uint64_t left = 0;
@@ -78,7 +78,7 @@ static trl_err append_events(const trli_run *run, int rank, char *piece, FILE *o
 }
 
 /* The events of all ranks, in the order of ranks, inside the frame of rank 0. */
-static trl_err gather(const trli_run *run, const trace_text *t, char *piece, const char *path, FILE *out)
+static trl_err gather(const trli_session *run, const trace_text *t, char *piece, const char *path, FILE *out)
 {
     trl_err err = TRL_OK;
     if (trl_context_rank(run->ctx) > 0) return send_events(run, t);
@@ -91,7 +91,7 @@ static trl_err gather(const trli_run *run, const trace_text *t, char *piece, con
 }
 
 /* Rank 0 alone writes. */
-static trl_err open_trace(const trli_run *run, const char *path, trli_new_file *file, FILE **out)
+static trl_err open_trace(const trli_session *run, const char *path, trli_new_file *file, FILE **out)
 {
     trl_err err;
     TRL_TRY(trli_folder_create_for(run->ctx, path));
@@ -101,7 +101,7 @@ done:
     return err;
 }
 
-trl_err trli_run_write_trace(trli_run *run)
+trl_err trli_session_write_trace(trli_session *run)
 {
     const char *path = trli_arguments_value(run->arguments, "--trace");
     bool root = trl_context_rank(run->ctx) == 0;

@@ -153,7 +153,7 @@ static void add_container(phrase *p, const level *at)
     }
 }
 
-static void add_found(phrase *p, const trli_node *node)
+static void add_found(phrase *p, const trli_yaml *node)
 {
     if (node->kind == TRLI_LIST_NODE)
         add(p, "a list");
@@ -203,7 +203,7 @@ static void add_advice(phrase *p, const trli_key *key, const char *text)
 
 static bool scalar_fits(const trli_key *key, const char *text, bool item);
 
-static trl_err fail_value(checker *c, const level *at, const trli_node *node, int item)
+static trl_err fail_value(checker *c, const level *at, const trli_yaml *node, int item)
 {
     char message[2 * PHRASE_BYTES];
     phrase p = {message, sizeof message, 0};
@@ -219,7 +219,7 @@ static trl_err fail_value(checker *c, const level *at, const trli_node *node, in
         add(&p, "; write [%s]%s", node->text.chars, at->key->flags & TRLI_PER_AXIS ? ", one value per axis" : "");
     else if (node->kind == TRLI_SCALAR_NODE)
         add_advice(&p, at->key, node->text.chars);
-    return fail(c, trli_node_place(node), message);
+    return fail(c, trli_yaml_place(node), message);
 }
 
 static bool in_range(const trli_key *key, double value)
@@ -252,9 +252,9 @@ static bool scalar_fits(const trli_key *key, const char *text, bool item)
     return key->forms & TRLI_AS_BOOLEAN && trli_scalar_boolean(text, &truth);
 }
 
-static trl_err check_value(checker *c, const level *at, const trli_node *node);
+static trl_err check_value(checker *c, const level *at, const trli_yaml *node);
 
-static trl_err fail_unknown(checker *c, const level *at, const trli_node *key)
+static trl_err fail_unknown(checker *c, const level *at, const trli_yaml *key)
 {
     char message[2 * PHRASE_BYTES];
     phrase p = {message, sizeof message, 0};
@@ -271,7 +271,7 @@ static trl_err fail_unknown(checker *c, const level *at, const trli_node *key)
         add(&p, "; known keys are ");
         for (int i = 0; i < n; ++i) add(&p, "%s%s", i == 0 ? "" : i == n - 1 ? " and " : ", ", known[i]);
     }
-    return fail(c, trli_node_place(key), message);
+    return fail(c, trli_yaml_place(key), message);
 }
 
 static trl_err fail_key(checker *c, const level *at, const trl_place *place, const char *what)
@@ -284,7 +284,7 @@ static trl_err fail_key(checker *c, const level *at, const trl_place *place, con
     return fail(c, place, message);
 }
 
-static trl_err fail_choice(checker *c, const level *at, const trli_node *node)
+static trl_err fail_choice(checker *c, const level *at, const trli_yaml *node)
 {
     char message[2 * PHRASE_BYTES];
     phrase p = {message, sizeof message, 0};
@@ -296,11 +296,11 @@ static trl_err fail_choice(checker *c, const level *at, const trli_node *node)
     }
     add(&p, " is missing ");
     add_container(&p, at);
-    return fail(c, trli_node_place(node), message);
+    return fail(c, trli_yaml_place(node), message);
 }
 
 /* A mapping has all its required keys, and exactly one of its choices. */
-static trl_err check_presence(checker *c, const level *at, const trli_node *node)
+static trl_err check_presence(checker *c, const level *at, const trli_yaml *node)
 {
     char message[2 * PHRASE_BYTES];
     const trli_key *chosen = NULL;
@@ -308,12 +308,12 @@ static trl_err check_presence(checker *c, const level *at, const trli_node *node
     trl_err err = TRL_OK;
     for (const trli_key *key = trli_schema_next(at->key, NULL); key; key = trli_schema_next(at->key, key)) {
         const char *name = trli_schema_name(key);
-        int found = trli_node_find(node, name);
+        int found = trli_yaml_find(node, name);
         phrase p = {message, sizeof message, 0};
         if (key->flags & TRLI_REQUIRED && found < 0) {
             add(&p, "'%s' is missing ", name);
             add_container(&p, at);
-            err = keep(err, fail(c, trli_node_place(node), message));
+            err = keep(err, fail(c, trli_yaml_place(node), message));
         }
         if (!(key->flags & TRLI_CHOICE)) continue;
         choices = true;
@@ -321,20 +321,20 @@ static trl_err check_presence(checker *c, const level *at, const trli_node *node
         if (chosen) {
             add(&p, "'%s' and '%s' exclude each other ", trli_schema_name(chosen), name);
             add_container(&p, at);
-            err = keep(err, fail(c, trli_node_place(node->key[found]), message));
+            err = keep(err, fail(c, trli_yaml_place(node->key[found]), message));
         }
         chosen = key;
     }
     return !choices || chosen ? err : keep(err, fail_choice(c, at, node));
 }
 
-static trl_err check_mapping(checker *c, const level *at, const trli_node *node)
+static trl_err check_mapping(checker *c, const level *at, const trli_yaml *node)
 {
     trl_err err = TRL_OK;
     bool unknown = false, later = false;
     for (int i = 0; i < node->n; ++i) {
         const char *name = node->key[i]->text.chars;
-        const trl_place *place = trli_node_place(node->key[i]);
+        const trl_place *place = trli_yaml_place(node->key[i]);
         level below = {at, trli_schema_child(at->key, name), name};
         if (!below.key) {
             unknown = true;
@@ -352,13 +352,13 @@ static trl_err check_mapping(checker *c, const level *at, const trli_node *node)
     return unknown || (later && *at->key->path) ? err : keep(err, check_presence(c, at, node));
 }
 
-static trl_err check_list(checker *c, const level *at, const trli_node *node)
+static trl_err check_list(checker *c, const level *at, const trli_yaml *node)
 {
     trl_err err = TRL_OK;
     char message[PHRASE_BYTES];
     phrase p = {message, sizeof message, 0};
     for (int i = 0; i < node->n; ++i) {
-        const trli_node *item = node->item[i];
+        const trli_yaml *item = node->item[i];
         if (at->key->forms & TRLI_AS_PIECES && item->kind == TRLI_MAPPING_NODE) {
             err = keep(err, check_mapping(c, at, item));
         } else if (at->key->forms & TRLI_AS_LISTS && item->kind == TRLI_LIST_NODE) {
@@ -371,13 +371,13 @@ static trl_err check_list(checker *c, const level *at, const trli_node *node)
     }
     bool per_axis = at->key->flags & TRLI_PER_AXIS && c->dimension;
     if (node->n == 0 && at->key->flags & TRLI_REQUIRED)
-        return keep(err, fail_key(c, at, trli_node_place(node), "is an empty list"));
+        return keep(err, fail_key(c, at, trli_yaml_place(node), "is an empty list"));
     if (!per_axis || node->n == c->dimension) return err;
     add(&p, "must have as many items as 'grid.cells', %d, found %d", c->dimension, node->n);
-    return keep(err, fail_key(c, at, trli_node_place(node), message));
+    return keep(err, fail_key(c, at, trli_yaml_place(node), message));
 }
 
-static trl_err check_value(checker *c, const level *at, const trli_node *node)
+static trl_err check_value(checker *c, const level *at, const trli_yaml *node)
 {
     switch (node->kind) {
     case TRLI_SCALAR_NODE:
@@ -389,11 +389,11 @@ static trl_err check_value(checker *c, const level *at, const trli_node *node)
         break;
     }
     if (at->key->flags & TRLI_MAPPING_LATER)
-        return fail_key(c, at, trli_node_place(node), "as a mapping is not available yet in this version");
+        return fail_key(c, at, trli_yaml_place(node), "as a mapping is not available yet in this version");
     return at->key->forms & TRLI_AS_MAPPING ? check_mapping(c, at, node) : fail_value(c, at, node, -1);
 }
 
-trl_err trli_schema_check(trl_context *ctx, const trli_node *root)
+trl_err trli_schema_check(trl_context *ctx, const trli_yaml *root)
 {
     checker c = {.ctx = ctx};
     level top = {.key = trli_schema_root(), .name = ""};
@@ -402,14 +402,14 @@ trl_err trli_schema_check(trl_context *ctx, const trli_node *root)
     if (root->kind != TRLI_MAPPING_NODE) {
         add(&p, "a deck is a mapping of keys, found ");
         add_found(&p, root);
-        return fail(&c, trli_node_place(root), message);
+        return fail(&c, trli_yaml_place(root), message);
     }
     int dimension = trli_schema_dimension(root);
     trl_err err = TRL_OK;
     if (dimension <= 3)
         c.dimension = dimension;
     else
-        err = trl_fail(ctx, TRL_ERR_INPUT, trli_node_place(trli_node_get(trli_node_get(root, "grid"), "cells")),
+        err = trl_fail(ctx, TRL_ERR_INPUT, trli_yaml_place(trli_yaml_get(trli_yaml_get(root, "grid"), "cells")),
                        "'grid.cells' must have 1 to 3 items, one per axis, found %d", dimension);
     return keep(err, check_mapping(&c, &top, root));
 }

@@ -60,13 +60,13 @@ const char *trli_schema_name(const trli_key *key);
 /* The position of a text among a key's words, which is its enum value where both come from one list; -1: it is none. */
 int trli_schema_word(const trli_key *key, const char *text);
 /* Items of grid.cells, 0 where they are not a list. */
-int trli_schema_dimension(const trli_node *root);
+int trli_schema_dimension(const trli_yaml *root);
 
 /* Check a whole deck; every fault is an INPUT error at its place. */
-TRL_NODISCARD trl_err trli_schema_check(trl_context *ctx, const trli_node *root);
+TRL_NODISCARD trl_err trli_schema_check(trl_context *ctx, const trli_yaml *root);
 /* A copy of a checked deck in which every constant default is written out; lists per axis have as many items as
  * grid.cells. */
-TRL_NODISCARD trl_err trli_schema_fill(trli_arena *arena, const trli_node *root, trli_node **filled);
+TRL_NODISCARD trl_err trli_schema_fill(trli_arena *arena, const trli_yaml *root, trli_yaml **filled);
 /* All keys as a page of Markdown. The caller frees *text. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_schema_write_reference(trl_context *ctx, char **text);
 

@@ -63,7 +63,7 @@ static void note(struct watched *w, trl_gidx step, trl_gidx last, double time, d
     }
 }
 
-trl_err trli_watch_look(trli_run *run)
+trl_err trli_watch_look(trli_session *run)
 {
     trli_watch *w = run->watch;
     const trl_gidx step = trl_simulation_step_number(run->sim);
@@ -83,7 +83,7 @@ bool trli_watch_due(const trli_watch *watch, trl_gidx step)
     return watch && step == watch->next;
 }
 
-trl_err trli_watch_start(trli_run *run)
+trl_err trli_watch_start(trli_session *run)
 {
     int n = 0;
     while (n < trl_simulation_fields(run->sim) && trl_simulation_field(run->sim, n)->equation) ++n;
@@ -135,7 +135,7 @@ void trli_watch_news(trli_watch *watch, const trl_simulation *sim, size_t size, 
 }
 
 /* The last equation of the same entry of the deck as one: a family. */
-static int family_end(const trli_run *run, int v, int n)
+static int family_end(const trli_session *run, int v, int n)
 {
     const trl_equation_entry *e = run->problem->equation;
     int end = v + 1;
@@ -146,7 +146,7 @@ static int family_end(const trli_run *run, int v, int n)
     return end;
 }
 
-static void print_range(const trli_run *run, const trli_watch *w, int v, int end)
+static void print_range(const trli_session *run, const trli_watch *w, int v, int end)
 {
     double least = INFINITY, most = -INFINITY;
     for (int i = v; i < end; ++i) {
@@ -158,7 +158,7 @@ static void print_range(const trli_run *run, const trli_watch *w, int v, int end
     printf(": min %.6g, max %.6g\n", least, most);
 }
 
-void trli_watch_print(const trli_run *run)
+void trli_watch_print(const trli_session *run)
 {
     const trli_watch *w = run->watch;
     int lines = 0, v = 0;
@@ -172,20 +172,20 @@ void trli_watch_print(const trli_run *run)
 }
 
 /* Whether a solution that the deck knows grew as it should. */
-static trl_err is_as_expected(trli_run *run, int v, bool *expected)
+static trl_err is_as_expected(trli_session *run, int v, bool *expected)
 {
     trl_field_stats stats;
     trl_err err = TRL_OK;
     *expected = false;
     if (trl_simulation_field(run->sim, v)->exact < 0) return TRL_OK;
-    TRL_TRY(trli_run_observe(run));
+    TRL_TRY(trli_session_observe(run));
     TRL_TRY(trl_simulation_field_stats(run->sim, v, &stats));
     *expected = stats.has_error && stats.error_linf < 0.1 * fmax(fabs(stats.min), fabs(stats.max));
 done:
     return err;
 }
 
-trl_err trli_watch_warn(trli_run *run, bool whole)
+trl_err trli_watch_warn(trli_session *run, bool whole)
 {
     trli_watch *w = run->watch;
     int grown = 0;

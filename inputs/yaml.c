@@ -14,7 +14,7 @@ typedef struct reader {
     const char **line; /* where each line starts */
     trli_map anchors;  /* name to position in anchored; -1 while the node is being read */
     int nanchored, anchored_capacity;
-    trli_node **anchored;
+    trli_yaml **anchored;
     int nodes; /* read so far, what aliases stand for included */
     int flow;  /* how many [ ] and { } are open */
 } reader;
@@ -131,7 +131,7 @@ static void locate_scalar(const reader *r, const yaml_event_t *event, trl_text *
     text->exact = true;
 }
 
-static trl_err read_scalar(reader *r, const yaml_event_t *event, bool is_key, trli_node **node)
+static trl_err read_scalar(reader *r, const yaml_event_t *event, bool is_key, trli_yaml **node)
 {
     const char *value = (const char *)event->data.scalar.value;
     size_t length = event->data.scalar.length;
@@ -144,7 +144,7 @@ static trl_err read_scalar(reader *r, const yaml_event_t *event, bool is_key, tr
                         length, TRLI_YAML_SCALAR_BYTES);
     if (memchr(value, 0, length))
         return trl_fail(r->ctx, TRL_ERR_INPUT, &place, "a text cannot contain a NUL character");
-    trl_err err = trli_node_create(r->arena, TRLI_SCALAR_NODE, &place, node);
+    trl_err err = trli_yaml_create(r->arena, TRLI_SCALAR_NODE, &place, node);
     if (err == TRL_OK) err = trli_arena_text(r->arena, value, length, &(*node)->text.chars);
     if (err != TRL_OK) return err;
     trl_text *text = &(*node)->text;
@@ -156,25 +156,25 @@ static trl_err read_scalar(reader *r, const yaml_event_t *event, bool is_key, tr
     return TRL_OK;
 }
 
-static trl_err read_node(reader *r, const yaml_event_t *event, int depth, trli_node **node);
+static trl_err read_node(reader *r, const yaml_event_t *event, int depth, trli_yaml **node);
 
-static trl_err read_items(reader *r, int depth, trli_node *list)
+static trl_err read_items(reader *r, int depth, trli_yaml *list)
 {
     yaml_event_t event;
     for (;;) {
-        trli_node *item;
+        trli_yaml *item;
         trl_err err = next_event(r, &event);
         if (err != TRL_OK) return err;
         bool end = event.type == YAML_SEQUENCE_END_EVENT;
         if (!end) err = read_node(r, &event, depth, &item);
         yaml_event_delete(&event);
-        if (err == TRL_OK && !end) err = trli_node_append(r->arena, list, item);
+        if (err == TRL_OK && !end) err = trli_yaml_append(r->arena, list, item);
         if (err != TRL_OK || end) return err;
     }
 }
 
 /* The checks of a key that hold everywhere. */
-static trl_err read_key(reader *r, const yaml_event_t *event, const trli_node *mapping, trli_node **key)
+static trl_err read_key(reader *r, const yaml_event_t *event, const trli_yaml *mapping, trli_yaml **key)
 {
     trl_place place = place_of_mark(r, &event->start_mark);
     if (event->type != YAML_SCALAR_EVENT)
@@ -192,17 +192,17 @@ static trl_err read_key(reader *r, const yaml_event_t *event, const trli_node *m
     if (strcmp(text->chars, "<<") == 0)
         return trl_fail(r->ctx, TRL_ERR_INPUT, &text->place,
                         "the merge key '<<' is not allowed in a deck; use 'include', or an alias for a whole value");
-    int first = trli_node_find(mapping, text->chars);
+    int first = trli_yaml_find(mapping, text->chars);
     if (first < 0) return TRL_OK;
     return trl_fail(r->ctx, TRL_ERR_INPUT, &text->place, "key '%s' is given twice; it was given first in line %d",
                     text->chars, mapping->key[first]->text.place.line);
 }
 
-static trl_err read_pairs(reader *r, int depth, trli_node *mapping)
+static trl_err read_pairs(reader *r, int depth, trli_yaml *mapping)
 {
     yaml_event_t event;
     for (;;) {
-        trli_node *key, *value;
+        trli_yaml *key, *value;
         trl_err err = next_event(r, &event);
         if (err != TRL_OK) return err;
         bool end = event.type == YAML_MAPPING_END_EVENT;
@@ -213,7 +213,7 @@ static trl_err read_pairs(reader *r, int depth, trli_node *mapping)
         if (err != TRL_OK) return err;
         err = read_node(r, &event, depth, &value);
         yaml_event_delete(&event);
-        if (err == TRL_OK) err = trli_node_put(r->arena, mapping, key, value);
+        if (err == TRL_OK) err = trli_yaml_put(r->arena, mapping, key, value);
         if (err != TRL_OK) return err;
     }
 }
@@ -228,7 +228,7 @@ static trl_err count_nodes(reader *r, int more, const trl_place *place)
                     TRLI_YAML_NODES);
 }
 
-static trl_err read_alias(reader *r, const yaml_event_t *event, trli_node **node)
+static trl_err read_alias(reader *r, const yaml_event_t *event, trli_yaml **node)
 {
     const char *name = (const char *)event->data.alias.anchor;
     trl_place place = place_of_mark(r, &event->start_mark);
@@ -256,7 +256,7 @@ static trl_err add_anchor(reader *r, const yaml_char_t *anchor, int *at)
     return trli_map_add(r->arena, &r->anchors, name, *at);
 }
 
-static trl_err read_collection(reader *r, const yaml_event_t *event, int depth, trli_node **node)
+static trl_err read_collection(reader *r, const yaml_event_t *event, int depth, trli_yaml **node)
 {
     bool mapping = event->type == YAML_MAPPING_START_EVENT;
     const yaml_char_t *tag = mapping ? event->data.mapping_start.tag : event->data.sequence_start.tag;
@@ -267,14 +267,14 @@ static trl_err read_collection(reader *r, const yaml_event_t *event, int depth, 
         return trl_fail(r->ctx, TRL_ERR_INPUT, &place, "tags are not allowed in a deck, found '%s'", (const char *)tag);
     if (depth >= TRLI_YAML_DEPTH)
         return trl_fail(r->ctx, TRL_ERR_INPUT, &place, "the file is nested deeper than %d levels", TRLI_YAML_DEPTH);
-    trl_err err = trli_node_create(r->arena, mapping ? TRLI_MAPPING_NODE : TRLI_LIST_NODE, &place, node);
+    trl_err err = trli_yaml_create(r->arena, mapping ? TRLI_MAPPING_NODE : TRLI_LIST_NODE, &place, node);
     r->flow += flow;
     if (err == TRL_OK) err = mapping ? read_pairs(r, depth + 1, *node) : read_items(r, depth + 1, *node);
     r->flow -= flow;
     return err;
 }
 
-static trl_err read_node(reader *r, const yaml_event_t *event, int depth, trli_node **node)
+static trl_err read_node(reader *r, const yaml_event_t *event, int depth, trli_yaml **node)
 {
     trl_place place = place_of_mark(r, &event->start_mark);
     const yaml_char_t *anchor = event->type == YAML_SCALAR_EVENT           ? event->data.scalar.anchor
@@ -294,7 +294,7 @@ done:
 }
 
 /* Everything between the start and the end of the stream. */
-static trl_err read_stream(reader *r, trli_node **root)
+static trl_err read_stream(reader *r, trli_yaml **root)
 {
     yaml_event_t event;
     for (bool end = false; !end;) {
@@ -313,7 +313,7 @@ static trl_err read_stream(reader *r, trli_node **root)
     return TRL_OK;
 }
 
-trl_err trli_yaml_read(trl_context *ctx, trli_arena *arena, const trli_source *source, trli_node **root)
+trl_err trli_yaml_read(trl_context *ctx, trli_arena *arena, const trli_source *source, trli_yaml **root)
 {
     reader r = {.ctx = ctx, .arena = arena, .source = source};
     *root = NULL;

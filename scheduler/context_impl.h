@@ -113,18 +113,17 @@ void trli_memory_set_peak(trl_context *ctx, size_t bytes);
 void trli_memory_raise(_Atomic size_t *peak, size_t now);
 
 /* A growing array of elements of one size, which its users know. All zero: empty. */
-typedef struct trli_array {
+typedef struct trli_list {
     void *data;
     int64_t count, capacity;
-} trli_array;
+} trli_list;
 
 /* Give the array room for `more` elements of `size` bytes behind the last, and for as many again as it has; on failure nothing changes. */
-TRL_NODISCARD trl_err trli_array_grow(trl_context *ctx, trli_array *array, int64_t more, size_t size, const char *what);
-static inline trl_err trli_array_reserve(trl_context *ctx, trli_array *array, int64_t more, size_t size,
-                                         const char *what)
+TRL_NODISCARD trl_err trli_list_grow(trl_context *ctx, trli_list *array, int64_t more, size_t size, const char *what);
+static inline trl_err trli_list_reserve(trl_context *ctx, trli_list *array, int64_t more, size_t size, const char *what)
 {
-    return array->count + more <= array->capacity ? TRL_OK : trli_array_grow(ctx, array, more, size, what);
+    return array->count + more <= array->capacity ? TRL_OK : trli_list_grow(ctx, array, more, size, what);
 }
-void trli_array_free(trl_context *ctx, trli_array *array);
+void trli_list_free(trl_context *ctx, trli_list *array);
 
 #endif

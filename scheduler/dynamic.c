@@ -63,39 +63,39 @@ static int32_t start_of(int block)
 }
 
 /* Acquire: of the block's first contents. */
-static node *get(const trli_run *run, int32_t index)
+static node *get(const trli_run_state *run, int32_t index)
 {
     int block = block_of(index);
     return &atomic_load_explicit(&run->nodes->block[block], memory_order_acquire)[index - start_of(block)];
 }
 
-static node *node_of(const trli_run *run, int32_t task)
+static node *node_of(const trli_run_state *run, int32_t task)
 {
     return get(run, task - run->view.tasks);
 }
 
-trli_task_record *trli_node_record(const trli_run *run, int32_t task)
+trli_task_record *trli_node_record(const trli_run_state *run, int32_t task)
 {
     return &node_of(run, task)->record;
 }
 
-int32_t *trli_node_link(const trli_run *run, int32_t task)
+int32_t *trli_node_link(const trli_run_state *run, int32_t task)
 {
     return &node_of(run, task)->link;
 }
 
-const char *trli_node_name(const trli_run *run, int32_t task)
+const char *trli_node_name(const trli_run_state *run, int32_t task)
 {
     return node_of(run, task)->name;
 }
 
-int32_t trli_node_wants(const trli_run *run, int32_t task, const trli_want **want)
+int32_t trli_node_wants(const trli_run_state *run, int32_t task, const trli_want **want)
 {
     *want = node_of(run, task)->want;
     return node_of(run, task)->nwants;
 }
 
-void trli_nodes_destroy(trli_run *run)
+void trli_nodes_destroy(trli_run_state *run)
 {
     struct trli_nodes *nodes = run->nodes;
     trl_context *ctx = run->graph->ctx;
@@ -110,7 +110,7 @@ void trli_nodes_destroy(trli_run *run)
     run->nodes = NULL;
 }
 
-trl_err trli_nodes_create(trli_run *run)
+trl_err trli_nodes_create(trli_run_state *run)
 {
     trl_err err;
     void *memory, *own = NULL;
@@ -129,7 +129,7 @@ done:
 }
 
 /* A block of new nodes for a worker. Under the lock. */
-static trl_err grow(trli_run *run, free_nodes *own)
+static trl_err grow(trli_run_state *run, free_nodes *own)
 {
     trl_err err;
     struct trli_nodes *nodes = run->nodes;
@@ -155,7 +155,7 @@ done:
 }
 
 /* Move free nodes from the common list to a worker, or make new ones. */
-static trl_err refill(trli_run *run, free_nodes *own)
+static trl_err refill(trli_run_state *run, free_nodes *own)
 {
     struct trli_nodes *nodes = run->nodes;
     trl_err err = TRL_OK;
@@ -172,7 +172,7 @@ static trl_err refill(trli_run *run, free_nodes *own)
     return err;
 }
 
-static trl_err take_node(trli_run *run, const trli_worker *worker, int32_t *index)
+static trl_err take_node(trli_run_state *run, const trli_worker *worker, int32_t *index)
 {
     trl_err err = TRL_OK;
     free_nodes *own = &run->nodes->own[worker->index];
@@ -185,7 +185,7 @@ done:
     return err;
 }
 
-static void free_node(trli_run *run, const trli_worker *worker, int32_t index)
+static void free_node(trli_run_state *run, const trli_worker *worker, int32_t index)
 {
     struct trli_nodes *nodes = run->nodes;
     free_nodes *own = &nodes->own[worker->index];
@@ -230,11 +230,11 @@ static bool is_completion(trl_event event)
     return ((uint64_t)event & completion) != 0;
 }
 
-static void count_down(trli_run *run, trli_worker *worker, int32_t index, uint32_t n);
-static bool signal_event(trli_run *run, trli_worker *worker, trl_event event, uint32_t n);
+static void count_down(trli_run_state *run, trli_worker *worker, int32_t index, uint32_t n);
+static bool signal_event(trli_run_state *run, trli_worker *worker, trl_event event, uint32_t n);
 
 /* Close the list: exchange acquires what those wrote who put themselves on it, and releases what was done before to who finds it closed. */
-static void fire(trli_run *run, trli_worker *worker, int32_t index)
+static void fire(trli_run_state *run, trli_worker *worker, int32_t index)
 {
     node *self = get(run, index);
     uint64_t next =
@@ -256,7 +256,7 @@ static void fire(trli_run *run, trli_worker *worker, int32_t index)
 }
 
 /* Nothing is left to wait for. */
-static void become_ready(trli_run *run, trli_worker *worker, int32_t index)
+static void become_ready(trli_run_state *run, trli_worker *worker, int32_t index)
 {
     if (get(run, index)->record.flags & TRLI_TASK_EVENT)
         fire(run, worker, index);
@@ -265,13 +265,13 @@ static void become_ready(trli_run *run, trli_worker *worker, int32_t index)
 }
 
 /* Release what this worker wrote for the task, acquire what the others wrote. */
-static void count_down(trli_run *run, trli_worker *worker, int32_t index, uint32_t n)
+static void count_down(trli_run_state *run, trli_worker *worker, int32_t index, uint32_t n)
 {
     uint64_t before = atomic_fetch_sub_explicit(&get(run, index)->count, n, memory_order_acq_rel);
     if ((uint32_t)before == n) become_ready(run, worker, index);
 }
 
-static bool find_event(const trli_run *run, trl_event event, int32_t *index)
+static bool find_event(const trli_run_state *run, trl_event event, int32_t *index)
 {
     *index = (int32_t)(event & INT32_MAX) - 1;
     if (event <= 0 || *index < 0 || *index >= start_of(BLOCKS)) return false;
@@ -280,7 +280,7 @@ static bool find_event(const trli_run *run, trl_event event, int32_t *index)
 
 /* Put an edge of a node on the list of an event: false if the event has fired. Release: of the edge. Acquire of a closed list: of what
  * was done before the event fired. */
-static bool wait_for(trli_run *run, int32_t index, int edge, trl_event event)
+static bool wait_for(trli_run_state *run, int32_t index, int edge, trl_event event)
 {
     int32_t other;
     if (!find_event(run, event, &other)) return false;
@@ -296,7 +296,7 @@ static bool wait_for(trli_run *run, int32_t index, int edge, trl_event event)
 }
 
 /* Let a node wait for at most EDGES events, and then drop the guard that kept it from becoming ready. */
-static void wait_and_release(trli_run *run, trli_worker *worker, int32_t index, int n, const trl_event *events)
+static void wait_and_release(trli_run_state *run, trli_worker *worker, int32_t index, int n, const trl_event *events)
 {
     uint32_t fired = 0;
     for (int i = 0; i < n; ++i) fired += !wait_for(run, index, i, events[i]);
@@ -304,7 +304,7 @@ static void wait_and_release(trli_run *run, trli_worker *worker, int32_t index, 
 }
 
 /* A new node that counts down from `count`. */
-static trl_err new_node(trli_run *run, trli_worker *worker, uint32_t count, int32_t *index, trl_event *name)
+static trl_err new_node(trli_run_state *run, trli_worker *worker, uint32_t count, int32_t *index, trl_event *name)
 {
     trl_err err;
     TRL_TRY(take_node(run, worker, index));
@@ -324,7 +324,7 @@ done:
 }
 
 /* Let a node, which counts them, wait for any number of events: those beyond EDGES through events that signal the node. */
-static trl_err wait_for_all(trli_run *run, trli_worker *worker, int32_t index, trl_event name, int n,
+static trl_err wait_for_all(trli_run_state *run, trli_worker *worker, int32_t index, trl_event name, int n,
                             const trl_event *events)
 {
     trl_err err = TRL_OK;
@@ -349,7 +349,7 @@ static uint32_t count_of_waits(int n)
 }
 
 /* Count an event down; false: it does not exist (any more) or would come below zero. Release and acquire as count_down. */
-static bool signal_event(trli_run *run, trli_worker *worker, trl_event event, uint32_t n)
+static bool signal_event(trli_run_state *run, trli_worker *worker, trl_event event, uint32_t n)
 {
     int32_t index;
     if (!find_event(run, event, &index)) return false;
@@ -362,25 +362,25 @@ static bool signal_event(trli_run *run, trli_worker *worker, trl_event event, ui
     return true;
 }
 
-void trli_node_complete(trli_run *run, trli_worker *worker, int32_t task)
+void trli_node_complete(trli_run_state *run, trli_worker *worker, int32_t task)
 {
     fire(run, worker, task - run->view.tasks);
 }
 
 /* ---- scopes ---- */
 
-static _Atomic int32_t *open_tasks(const trli_run *run, int32_t task)
+static _Atomic int32_t *open_tasks(const trli_run_state *run, int32_t task)
 {
     return task < run->view.tasks ? &run->scope[task] : &node_of(run, task)->open;
 }
 
-static int32_t scope_of(const trli_run *run, int32_t task)
+static int32_t scope_of(const trli_run_state *run, int32_t task)
 {
     return task < run->view.tasks ? TRLI_NONE : node_of(run, task)->scope;
 }
 
 /* Release and acquire: what follows a scope sees what all tasks in it wrote. */
-void trli_scope_leave(trli_run *run, trli_worker *worker, int32_t task)
+void trli_scope_leave(trli_run_state *run, trli_worker *worker, int32_t task)
 {
     while (task != TRLI_NONE) {
         if (trli_record(run, task)->flags & TRL_TASK_SCOPE &&
@@ -394,13 +394,13 @@ void trli_scope_leave(trli_run *run, trli_worker *worker, int32_t task)
 
 /* ---- what task functions call ---- */
 
-static trl_err bad_spawn(const trli_run *run, const trl_spawn_desc *desc, const char *fault)
+static trl_err bad_spawn(const trli_run_state *run, const trl_spawn_desc *desc, const char *fault)
 {
     return trl_fail(run->graph->ctx, TRL_ERR_USAGE, NULL, "graph '%s': task '%s' cannot be spawned: %s",
                     run->graph->name, desc->name ? desc->name : "", fault);
 }
 
-static trl_err check_spawn(const trli_run *run, const trl_spawn_desc *desc)
+static trl_err check_spawn(const trli_run_state *run, const trl_spawn_desc *desc)
 {
     unsigned known = TRL_TASK_POLL | TRL_TASK_ALWAYS | TRL_TASK_SCOPE;
     int32_t index;
@@ -419,7 +419,7 @@ static trl_err check_spawn(const trli_run *run, const trl_spawn_desc *desc)
     return TRL_OK;
 }
 
-static trl_err set_wants(trli_run *run, const trl_spawn_desc *desc, node *self)
+static trl_err set_wants(trli_run_state *run, const trl_spawn_desc *desc, node *self)
 {
     trl_err err = TRL_OK;
     trli_want want[TRLI_SPAWN_WANTS];
@@ -447,7 +447,7 @@ static uint8_t urgency_of(const trl_spawn_desc *desc)
 
 /* The task is in the scope of the task that creates it, or in the same one; and the run does not end before it. Relaxed: whoever is
  * in a scope, or a run, keeps it open meanwhile. */
-static void join_scope_and_run(trli_run *run, trli_worker *worker, int32_t creator, node *self)
+static void join_scope_and_run(trli_run_state *run, trli_worker *worker, int32_t creator, node *self)
 {
     self->scope = trli_record(run, creator)->flags & TRL_TASK_SCOPE ? creator : scope_of(run, creator);
     if (self->scope != TRLI_NONE) atomic_fetch_add_explicit(open_tasks(run, self->scope), 1, memory_order_relaxed);
@@ -462,7 +462,7 @@ static void join_scope_and_run(trli_run *run, trli_worker *worker, int32_t creat
 trl_err trl_run_spawn(trl_run *here, const trl_spawn_desc *desc, trl_event *done)
 {
     trl_err err;
-    trli_run *run = here->run;
+    trli_run_state *run = here->run;
     trli_worker *worker = here->worker;
     int32_t index;
     trl_event name;
@@ -523,7 +523,7 @@ static int compare_tasks(const void *a, const void *b)
 trl_err trl_run_signal_task(trl_run *here, trl_task task, int64_t n)
 {
     trl_err err;
-    trli_run *run = here->run;
+    trli_run_state *run = here->run;
     int32_t index, left = 0;
     TRL_TRY(trli_graph_task(run->graph, task, &index));
     const int32_t *found =
@@ -544,7 +544,7 @@ done:
 
 /* ---- the end of a run ---- */
 
-int64_t trli_nodes_finish(trli_run *run)
+int64_t trli_nodes_finish(trli_run_state *run)
 {
     int64_t live = 0, spawned = 0;
     for (int w = 0; run->nodes && w < run->view.workers; ++w) {
@@ -556,7 +556,7 @@ int64_t trli_nodes_finish(trli_run *run)
     return spawned;
 }
 
-void trli_nodes_clear(trli_run *run)
+void trli_nodes_clear(trli_run_state *run)
 {
     struct trli_nodes *nodes = run->nodes;
     if (nodes == NULL) return;
@@ -573,7 +573,7 @@ void trli_nodes_clear(trli_run *run)
     }
 }
 
-void trli_nodes_report(const trli_run *run, FILE *out, int most)
+void trli_nodes_report(const trli_run_state *run, FILE *out, int most)
 {
     int said = 0;
     for (int32_t i = 0; i < start_of(run->nodes->blocks) && said < most; ++i) {

@@ -11,14 +11,14 @@ enum { SPINS = 1000 /* looks around before an idle worker sleeps */ };
 
 /* ---- readiness ---- */
 
-void trli_hand_over(trli_run *run, trli_worker *worker, int32_t task)
+void trli_hand_over(trli_run_state *run, trli_worker *worker, int32_t task)
 {
     run->policy->ready(run->policy_state, worker->index, task, trli_record(run, task)->urgency);
     if (++worker->pushed < run->wake_after) return;
     trli_workers_wake_one(worker->workers);
 }
 
-void trli_ready(trli_run *run, trli_worker *worker, int32_t task)
+void trli_ready(trli_run_state *run, trli_worker *worker, int32_t task)
 {
     if (trli_record(run, task)->flags & TRLI_TASK_PHASED && !trli_phase_admits(run, task)) return;
     trli_hand_over(run, worker, task);
@@ -26,7 +26,7 @@ void trli_ready(trli_run *run, trli_worker *worker, int32_t task)
 
 /* Whether a task's last predecessor, or signal, has arrived. Release what this worker wrote for the task; the last one to arrive
  * acquires what the others wrote. The count goes back to what the next run needs: nobody else arrives in this one. */
-static bool arrive(trli_run *run, int32_t task, int32_t n)
+static bool arrive(trli_run_state *run, int32_t task, int32_t n)
 {
     trli_join *join = &run->join[task];
     if (join->all == n) return true;
@@ -35,13 +35,13 @@ static bool arrive(trli_run *run, int32_t task, int32_t n)
     return true;
 }
 
-void trli_arrive(trli_run *run, trli_worker *worker, int32_t task, int32_t n)
+void trli_arrive(trli_run_state *run, trli_worker *worker, int32_t task, int32_t n)
 {
     if (arrive(run, task, n)) trli_ready(run, worker, task);
 }
 
 /* The first successor that becomes ready, the most urgent one, is run next: what the task wrote is in this core's cache. */
-static void release_successors(trli_run *run, trli_worker *worker, const trli_task_record *record)
+static void release_successors(trli_run_state *run, trli_worker *worker, const trli_task_record *record)
 {
     const int32_t *successors = run->graph->successors;
     for (int32_t i = record->first; i < record->end; ++i) {
@@ -55,7 +55,7 @@ static void release_successors(trli_run *run, trli_worker *worker, const trli_ta
     }
 }
 
-void trli_finish(trli_run *run, trli_worker *worker, int32_t task)
+void trli_finish(trli_run_state *run, trli_worker *worker, int32_t task)
 {
     const trli_task_record *record = trli_record(run, task);
     int type = record->type;
@@ -69,7 +69,7 @@ void trli_finish(trli_run *run, trli_worker *worker, int32_t task)
     if (phased) trli_phase_leave(run, worker, type); /* last: its successors are counted already */
 }
 
-void trli_complete(trli_run *run, trli_worker *worker, int32_t task)
+void trli_complete(trli_run_state *run, trli_worker *worker, int32_t task)
 {
     if (trli_record(run, task)->flags & TRLI_TASK_WANTS) {
         const trli_want *want;
@@ -85,7 +85,7 @@ void trli_complete(trli_run *run, trli_worker *worker, int32_t task)
 /* ---- execution ---- */
 
 /* The end of a task's time: traced, and, unless it asked for more (it was waiting), averaged. */
-static void note_time(trli_run *run, const trli_worker *worker, int32_t task, int64_t start, bool done)
+static void note_time(trli_run_state *run, const trli_worker *worker, int32_t task, int64_t start, bool done)
 {
     int64_t end = trli_now_ns();
     const trli_task_record *record = trli_record(run, task);
@@ -99,7 +99,7 @@ static void note_time(trli_run *run, const trli_worker *worker, int32_t task, in
 
 /* A started poll task is never dropped: what it waits for (a message under way) must arrive before its memory is used
  * again. */
-bool trli_call(trli_run *run, trli_worker *worker, int32_t task, int chunk, bool again)
+bool trli_call(trli_run_state *run, trli_worker *worker, int32_t task, int chunk, bool again)
 {
     const trli_task_record *record = trli_record(run, task);
     /* Relaxed: a task that must see an error is ordered after it by its dependencies, for all others seeing it late only means
@@ -118,7 +118,7 @@ bool trli_call(trli_run *run, trli_worker *worker, int32_t task, int chunk, bool
     return done;
 }
 
-static void execute_chunks(trli_run *run, trli_worker *worker, int32_t task, int chunk, int count)
+static void execute_chunks(trli_run_state *run, trli_worker *worker, int32_t task, int chunk, int count)
 {
     for (int i = 0; i < count; ++i) {
         (void)trli_call(run, worker, task, chunk + i, false);
@@ -131,7 +131,7 @@ static void execute_chunks(trli_run *run, trli_worker *worker, int32_t task, int
     if (trli_wide_done(run, task, count)) trli_complete(run, worker, task);
 }
 
-static void execute(trli_run *run, trli_worker *worker, int32_t task)
+static void execute(trli_run_state *run, trli_worker *worker, int32_t task)
 {
     const trli_task_record *record = trli_record(run, task);
     if (record->flags & TRLI_TASK_WANTS) {
@@ -150,7 +150,7 @@ static void execute(trli_run *run, trli_worker *worker, int32_t task)
         trli_poll_later(run, task);
 }
 
-static bool work_on_chunks(trli_run *run, trli_worker *worker)
+static bool work_on_chunks(trli_run_state *run, trli_worker *worker)
 {
     int chunk = 0, count = 0;
     int32_t task = trli_wide_take(run, worker, &chunk, &count);
@@ -159,7 +159,7 @@ static bool work_on_chunks(trli_run *run, trli_worker *worker)
     return true;
 }
 
-static bool work_on_task(trli_run *run, trli_worker *worker)
+static bool work_on_task(trli_run_state *run, trli_worker *worker)
 {
     int32_t task = run->policy->take(run->policy_state, worker->index);
     if (task == TRLI_NONE) return false;
@@ -169,7 +169,7 @@ static bool work_on_task(trli_run *run, trli_worker *worker)
 }
 
 /* Something to do from the two pools, the preferred one first. */
-static bool work_once(trli_run *run, trli_worker *worker)
+static bool work_once(trli_run_state *run, trli_worker *worker)
 {
     bool operators = atomic_load_explicit(&worker->operators, memory_order_relaxed);
     if (operators ? work_on_chunks(run, worker) : work_on_task(run, worker)) return true;
@@ -185,12 +185,12 @@ enum { ACTIVE = 1 };
 static const uint64_t began = (uint64_t)1 << 32;
 
 /* seq_cst here and in trli_run_quiet: a worker that has begun to look, or what it found before, is seen by one who finds nothing. */
-static void begin_activity(trli_run *run)
+static void begin_activity(trli_run_state *run)
 {
     atomic_fetch_add_explicit(&run->activity, began + ACTIVE, memory_order_seq_cst);
 }
 
-static void end_activity(trli_run *run, trli_worker *worker)
+static void end_activity(trli_run_state *run, trli_worker *worker)
 {
     int64_t done = worker->completed + worker->credit;
     worker->completed = worker->credit = 0;
@@ -200,12 +200,12 @@ static void end_activity(trli_run *run, trli_worker *worker)
     atomic_fetch_sub_explicit(&run->activity, ACTIVE, memory_order_seq_cst);
 }
 
-static bool visible(const trli_run *run)
+static bool visible(const trli_run_state *run)
 {
     return run->policy->holds(run->policy_state) || trli_wide_visible(run);
 }
 
-bool trli_run_quiet(trli_run *run)
+bool trli_run_quiet(trli_run_state *run)
 {
     uint64_t before = atomic_load_explicit(&run->activity, memory_order_seq_cst);
     if ((uint32_t)before != 0 || visible(run)) return false;
@@ -214,7 +214,7 @@ bool trli_run_quiet(trli_run *run)
 }
 
 /* Idleness while messages are under way counts against the overlap of communication with work: by how much their time grew meanwhile. */
-static void note_idle(trli_run *run, const trli_worker *worker, int64_t since, int64_t outstanding)
+static void note_idle(trli_run_state *run, const trli_worker *worker, int64_t since, int64_t outstanding)
 {
     int64_t now = trli_polls_outstanding(run);
     if (outstanding >= 0 && now > outstanding)
@@ -223,7 +223,7 @@ static void note_idle(trli_run *run, const trli_worker *worker, int64_t since, i
 }
 
 /* Wait, testing poll tasks, until there may be something to take (true), or until this worker should leave. */
-static bool wait_for_work(trli_run *run, trli_worker *worker)
+static bool wait_for_work(trli_run_state *run, trli_worker *worker)
 {
     bool owner = false, found = false;
     int64_t since = worker->lane ? trli_now_ns() : 0, outstanding = trli_polls_outstanding(run);
@@ -271,12 +271,12 @@ void trli_set_inside(bool now)
 
 bool trli_run_job_over(const trli_job *job)
 {
-    return trli_run_over((const trli_run *)job);
+    return trli_run_over((const trli_run_state *)job);
 }
 
 int trli_run_work(trli_job *job, trli_worker *worker)
 {
-    trli_run *run = (trli_run *)job;
+    trli_run_state *run = (trli_run_state *)job;
     if (trli_run_over(run)) return 0;
     bool worked = false;
     inside = true;

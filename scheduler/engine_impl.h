@@ -18,7 +18,7 @@ typedef struct trli_join {
 } trli_join;
 
 /* All that a graph keeps for its runs; made by the first one, and again when the workers are others. */
-typedef struct trli_run {
+typedef struct trli_run_state {
     trli_job job;
     trl_graph *graph;
     trl_workers *workers;
@@ -47,11 +47,11 @@ typedef struct trli_run {
     alignas(TRLI_CACHE_LINE) _Atomic bool ended; /* a worker ends the run early */
     const char *failed_name;                     /* of the task that failed, of a spawned one a copy; NULL: none */
     char copied_name[64];
-} trli_run;
+} trli_run_state;
 
 /* What a task function knows of its run: valid while it runs. */
 struct trl_run {
-    trli_run *run;
+    trli_run_state *run;
     trli_worker *worker;
     int32_t task;
 };
@@ -61,20 +61,20 @@ struct trl_run {
 /* Make what the runs of a graph with these workers need; ready it for one run. */
 TRL_NODISCARD trl_err trli_run_create(trl_graph *graph, trl_workers *workers, const trl_policy *policy,
                                       uint64_t serial);
-void trli_run_start(trli_run *run, bool traced);
+void trli_run_start(trli_run_state *run, bool traced);
 /* Account for a run that took so long, and return its error. */
-TRL_NODISCARD trl_err trli_run_finish(trli_run *run, int64_t ns);
+TRL_NODISCARD trl_err trli_run_finish(trli_run_state *run, int64_t ns);
 /* Whether the run is over. Acquire: sees all that its tasks wrote. */
-static inline bool trli_run_over(const trli_run *run)
+static inline bool trli_run_over(const trli_run_state *run)
 {
     return atomic_load_explicit(&run->remaining, memory_order_acquire) <= 0;
 }
 /* Record a task's error, if it is the run's first. */
-void trli_run_fail(trli_run *run, int32_t task, trl_err err);
+void trli_run_fail(trli_run_state *run, int32_t task, trl_err err);
 /* End a run in which nothing can happen any more though tasks are left: after an error, or a stall, which is reported. */
-void trli_run_end_early(trli_run *run);
+void trli_run_end_early(trli_run_state *run);
 /* The name of any task, for messages and traces. */
-const char *trli_task_name(const trli_run *run, int32_t task);
+const char *trli_task_name(const trli_run_state *run, int32_t task);
 
 /* ---- engine.c ---- */
 
@@ -82,44 +82,44 @@ const char *trli_task_name(const trli_run *run, int32_t task);
 int trli_run_work(trli_job *job, trli_worker *worker);
 bool trli_run_job_over(const trli_job *job);
 /* A task's predecessors are complete: hand it to its phase or the policy. */
-void trli_ready(trli_run *run, trli_worker *worker, int32_t task);
+void trli_ready(trli_run_state *run, trli_worker *worker, int32_t task);
 /* Hand it to the policy. */
-void trli_hand_over(trli_run *run, trli_worker *worker, int32_t task);
+void trli_hand_over(trli_run_state *run, trli_worker *worker, int32_t task);
 /* One thing less that a task of the graph waits for. */
-void trli_arrive(trli_run *run, trli_worker *worker, int32_t task, int32_t n);
+void trli_arrive(trli_run_state *run, trli_worker *worker, int32_t task, int32_t n);
 /* The function of a task returned for good: release its locks; without open scope, finish it. */
-void trli_complete(trli_run *run, trli_worker *worker, int32_t task);
+void trli_complete(trli_run_state *run, trli_worker *worker, int32_t task);
 /* A task and its scope are complete: release successors or fire its event, and count. */
-void trli_finish(trli_run *run, trli_worker *worker, int32_t task);
+void trli_finish(trli_run_state *run, trli_worker *worker, int32_t task);
 /* Nothing is ready, under way or being tested. */
-bool trli_run_quiet(trli_run *run);
+bool trli_run_quiet(trli_run_state *run);
 /* Call the function of a task, or skip it after an error. Returns whether it is complete; `again`: it was called in this run before
  * and asked for more. */
-bool trli_call(trli_run *run, trli_worker *worker, int32_t task, int chunk, bool again);
+bool trli_call(trli_run_state *run, trli_worker *worker, int32_t task, int chunk, bool again);
 
 /* ---- pools.c ---- */
 
 /* Deal workers to the pools for the next run, from what this one showed. */
-void trli_pools_adapt(const trli_run *run, int count, trli_worker *worker);
+void trli_pools_adapt(const trli_run_state *run, int count, trli_worker *worker);
 
-static inline trli_task_record *trli_record(const trli_run *run, int32_t task)
+static inline trli_task_record *trli_record(const trli_run_state *run, int32_t task)
 {
     return task < run->view.tasks ? &trli_graph_records(run->graph)[task] : trli_node_record(run, task);
 }
 
-static inline int32_t *trli_link(const trli_run *run, int32_t task)
+static inline int32_t *trli_link(const trli_run_state *run, int32_t task)
 {
     return task < run->view.tasks ? &run->link[task] : trli_node_link(run, task);
 }
 
 /* Whether a task counts as complete only when others are: it has a scope, or is spawned and may be in one. */
-static inline bool trli_is_scoped(const trli_run *run, int32_t task)
+static inline bool trli_is_scoped(const trli_run_state *run, int32_t task)
 {
     return task >= run->view.tasks || trli_graph_records(run->graph)[task].flags & TRL_TASK_SCOPE;
 }
 
 /* What a task wants; returns how many. */
-static inline int32_t trli_wants(const trli_run *run, int32_t task, const trli_want **want)
+static inline int32_t trli_wants(const trli_run_state *run, int32_t task, const trli_want **want)
 {
     if (task >= run->view.tasks) return trli_node_wants(run, task, want);
     const int32_t *first = run->graph->want_first;

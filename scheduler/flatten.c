@@ -60,7 +60,7 @@ static void accumulate(int32_t *first, int32_t n)
 /* Successor lists from the edges, in the order in which they were added. */
 static void list_successors(flattening *f)
 {
-    const trli_edge *edge = f->graph->edges.data;
+    const trli_dependency *edge = f->graph->edges.data;
     int32_t *first = f->after.first;
     /* One place further on than usual: first[t + 1] is where list t is filled, and ends as the start of list t + 1. */
     for (int32_t i = 0; i < f->edges; ++i) ++first[edge[i].before + 2];

@@ -26,7 +26,7 @@ trl_err trli_graph_add_name(trl_graph *graph, const char *text, int64_t *at)
 {
     trl_err err;
     int64_t bytes = (int64_t)strlen(text) + 1;
-    TRL_TRY(trli_array_reserve(graph->ctx, &graph->names, bytes, 1, build_memory));
+    TRL_TRY(trli_list_reserve(graph->ctx, &graph->names, bytes, 1, build_memory));
     memcpy((char *)graph->names.data + graph->names.count, text, (size_t)bytes);
     *at = graph->names.count;
     graph->names.count += bytes;
@@ -67,9 +67,9 @@ void trl_graph_destroy(trl_graph **result)
     if (graph == NULL) return;
     trl_context *ctx = graph->ctx;
     trli_run_destroy(graph);
-    trli_array *arrays[] = {&graph->records, &graph->info,    &graph->names,   &graph->phases, &graph->resources,
-                            &graph->edges,   &graph->handles, &graph->readers, &graph->wishes};
-    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; ++i) trli_array_free(ctx, arrays[i]);
+    trli_list *arrays[] = {&graph->records, &graph->info,    &graph->names,   &graph->phases, &graph->resources,
+                           &graph->edges,   &graph->handles, &graph->readers, &graph->wishes};
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; ++i) trli_list_free(ctx, arrays[i]);
     void *blocks[] = {graph->successors,
                       graph->predecessors,
                       graph->order,
@@ -175,9 +175,9 @@ trl_err trl_graph_reserve(trl_graph *graph, int64_t tasks, int64_t dependencies)
                        graph->name);
         goto done;
     }
-    TRL_TRY(trli_array_reserve(graph->ctx, &graph->records, tasks, sizeof(trli_task_record), build_memory));
-    TRL_TRY(trli_array_reserve(graph->ctx, &graph->info, tasks, sizeof(trli_task_info), build_memory));
-    TRL_TRY(trli_array_reserve(graph->ctx, &graph->edges, dependencies, sizeof(trli_edge), build_memory));
+    TRL_TRY(trli_list_reserve(graph->ctx, &graph->records, tasks, sizeof(trli_task_record), build_memory));
+    TRL_TRY(trli_list_reserve(graph->ctx, &graph->info, tasks, sizeof(trli_task_info), build_memory));
+    TRL_TRY(trli_list_reserve(graph->ctx, &graph->edges, dependencies, sizeof(trli_dependency), build_memory));
 done:
     return err;
 }
@@ -194,8 +194,8 @@ trl_err trl_graph_add_task(trl_graph *graph, const trl_task_desc *desc, trl_task
                        graph->name, index);
         goto done;
     }
-    TRL_TRY(trli_array_reserve(graph->ctx, &graph->records, 1, sizeof(trli_task_record), build_memory));
-    TRL_TRY(trli_array_reserve(graph->ctx, &graph->info, 1, sizeof(trli_task_info), build_memory));
+    TRL_TRY(trli_list_reserve(graph->ctx, &graph->records, 1, sizeof(trli_task_record), build_memory));
+    TRL_TRY(trli_list_reserve(graph->ctx, &graph->info, 1, sizeof(trli_task_info), build_memory));
     TRL_TRY(add_task_name(graph, desc->name, &name));
     trli_graph_records(graph)[index] = (trli_task_record){
         .run = desc->run,
@@ -223,8 +223,8 @@ done:
 static trl_err add_edge(trl_graph *graph, int32_t before, int32_t after)
 {
     trl_err err;
-    TRL_TRY(trli_array_reserve(graph->ctx, &graph->edges, 1, sizeof(trli_edge), build_memory));
-    ((trli_edge *)graph->edges.data)[graph->edges.count++] = (trli_edge){before, after};
+    TRL_TRY(trli_list_reserve(graph->ctx, &graph->edges, 1, sizeof(trli_dependency), build_memory));
+    ((trli_dependency *)graph->edges.data)[graph->edges.count++] = (trli_dependency){before, after};
 done:
     return err;
 }
@@ -246,7 +246,7 @@ trl_err trl_graph_add_handle(trl_graph *graph, const char *name, trl_handle *han
     trl_err err;
     int64_t at;
     TRL_TRY(trli_graph_check_open(graph));
-    TRL_TRY(trli_array_reserve(graph->ctx, &graph->handles, 1, sizeof(trli_handle), build_memory));
+    TRL_TRY(trli_list_reserve(graph->ctx, &graph->handles, 1, sizeof(trli_handle), build_memory));
     TRL_TRY(trli_graph_add_name(graph, name, &at));
     handles_of(graph)[graph->handles.count] = (trli_handle){.name = at, .writer = -1, .readers = -1};
     *handle = trli_graph_public(graph, (int32_t)graph->handles.count++);
@@ -259,7 +259,7 @@ static trl_err add_read(trl_graph *graph, int32_t task, trli_handle *handle)
     trl_err err = TRL_OK;
     if (handle->writer == task) return TRL_OK;
     if (handle->writer >= 0) TRL_TRY(add_edge(graph, handle->writer, task));
-    TRL_TRY(trli_array_reserve(graph->ctx, &graph->readers, 1, sizeof(trli_reader), build_memory));
+    TRL_TRY(trli_list_reserve(graph->ctx, &graph->readers, 1, sizeof(trli_reader), build_memory));
     readers_of(graph)[graph->readers.count] = (trli_reader){.task = task, .next = handle->readers};
     handle->readers = (int32_t)graph->readers.count++;
 done:
@@ -368,8 +368,8 @@ trl_err trl_graph_freeze(trl_graph *graph)
     TRL_TRY(trli_graph_flatten_phases(graph));
     TRL_TRY(alloc_results(graph));
     trli_graph_rank(graph);
-    trli_array *done_with[] = {&graph->edges, &graph->handles, &graph->readers, &graph->wishes};
-    for (size_t i = 0; i < sizeof done_with / sizeof *done_with; ++i) trli_array_free(graph->ctx, done_with[i]);
+    trli_list *done_with[] = {&graph->edges, &graph->handles, &graph->readers, &graph->wishes};
+    for (size_t i = 0; i < sizeof done_with / sizeof *done_with; ++i) trli_list_free(graph->ctx, done_with[i]);
     graph->frozen = true;
 done:
     return err;

@@ -103,7 +103,7 @@ done:
 static trl_err make_view(const trl_graph *graph, graph_view *v)
 {
     trl_err err;
-    const trli_edge *edge = graph->edges.data;
+    const trli_dependency *edge = graph->edges.data;
     *v = (graph_view){.graph = graph, .times = trli_graph_times(graph)};
     TRL_TRY(alloc(graph, graph->task_count, sizeof *v->next, &v->next));
     TRL_TRY(alloc(graph, graph->task_count, sizeof *v->before, &v->before));
@@ -255,7 +255,7 @@ static void write_edges(const graph_view *v, bool critical, FILE *out)
 static void write_all_edges(const graph_view *v, FILE *out)
 {
     const trl_graph *graph = v->graph;
-    const trli_edge *edge = graph->edges.data;
+    const trli_dependency *edge = graph->edges.data;
     for (int64_t i = 0; !graph->frozen && i < graph->edges.count; ++i)
         fprintf(out, "    t%d -> t%d;\n", edge[i].before, edge[i].after);
     if (!graph->frozen) return;

@@ -41,9 +41,9 @@ typedef struct trli_task_info {
     uint8_t devices;
 } trli_task_info;
 
-typedef struct trli_edge {
+typedef struct trli_dependency {
     int32_t before, after;
-} trli_edge;
+} trli_dependency;
 
 /* A data handle while the graph is built. */
 typedef struct trli_handle {
@@ -93,15 +93,15 @@ struct trl_graph {
     int32_t scopes;            /* those with TRL_TASK_SCOPE */
 
     /* Growing while the graph is built; the last four are released by freeze. */
-    trli_array records;   /* trli_task_record */
-    trli_array info;      /* trli_task_info */
-    trli_array names;     /* char: all names, NUL between them */
-    trli_array resources; /* trli_resource */
-    trli_array phases;    /* trli_phase */
-    trli_array edges;     /* trli_edge */
-    trli_array handles;   /* trli_handle */
-    trli_array readers;   /* trli_reader */
-    trli_array wishes;    /* trli_wish */
+    trli_list records;   /* trli_task_record */
+    trli_list info;      /* trli_task_info */
+    trli_list names;     /* char: all names, NUL between them */
+    trli_list resources; /* trli_resource */
+    trli_list phases;    /* trli_phase */
+    trli_list edges;     /* trli_dependency */
+    trli_list handles;   /* trli_handle */
+    trli_list readers;   /* trli_reader */
+    trli_list wishes;    /* trli_wish */
 
     /* Made by freeze. */
     int32_t *successors;
@@ -116,7 +116,7 @@ struct trl_graph {
     double ranked_tau_inf; /* critical path when the tasks were ranked */
 
     /* Of the runs: see engine_impl.h. */
-    struct trli_run *run;
+    struct trli_run_state *run;
     _Atomic bool busy, running; /* in a call of trl_graph_run; tasks may be called, and the run can be cancelled */
     _Atomic int error;          /* of the run; here, not in `run`, which others make anew while somebody cancels */
 

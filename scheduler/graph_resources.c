@@ -86,7 +86,7 @@ trl_err trl_graph_add_resource(trl_graph *graph, const trl_resource_desc *desc, 
     TRL_TRY(trli_graph_check_open(graph));
     if (desc->parent != TRL_NO_PARENT) TRL_TRY(trli_graph_resource(graph, desc->parent, &resource.parent));
     TRL_TRY(check_resource(graph, desc, &resource));
-    TRL_TRY(trli_array_reserve(graph->ctx, &graph->resources, 1, sizeof resource, build_memory));
+    TRL_TRY(trli_list_reserve(graph->ctx, &graph->resources, 1, sizeof resource, build_memory));
     TRL_TRY(trli_graph_add_name(graph, desc->name, &resource.name));
     ((trli_resource *)graph->resources.data)[graph->resources.count] = resource;
     *result = trli_graph_public(graph, (int32_t)graph->resources.count++);
@@ -101,7 +101,7 @@ static trl_err add_wish(trl_graph *graph, trl_task task, trl_resource resource, 
     TRL_TRY(trli_graph_check_open(graph));
     TRL_TRY(trli_graph_task(graph, task, &wish.task));
     TRL_TRY(trli_graph_resource(graph, resource, &wish.resource));
-    TRL_TRY(trli_array_reserve(graph->ctx, &graph->wishes, 1, sizeof wish, build_memory));
+    TRL_TRY(trli_list_reserve(graph->ctx, &graph->wishes, 1, sizeof wish, build_memory));
     ((trli_wish *)graph->wishes.data)[graph->wishes.count++] = wish;
 done:
     return err;
@@ -288,7 +288,7 @@ static int64_t room_for(const trl_graph *graph, int32_t n, const trli_want *want
     return room;
 }
 
-static trl_err flatten_wants(trl_graph *graph, const trli_want *grouped, trli_array *wants)
+static trl_err flatten_wants(trl_graph *graph, const trli_want *grouped, trli_list *wants)
 {
     trl_err err = TRL_OK;
     int32_t *first = graph->want_first, start = 0;
@@ -303,7 +303,7 @@ static trl_err flatten_wants(trl_graph *graph, const trli_want *grouped, trli_ar
                                INT32_MAX);
                 goto done;
             }
-            TRL_TRY(trli_array_reserve(graph->ctx, wants, room, sizeof *grouped, build_memory));
+            TRL_TRY(trli_list_reserve(graph->ctx, wants, room, sizeof *grouped, build_memory));
             trli_want *want = (trli_want *)wants->data + wants->count;
             memcpy(want, grouped + start, (size_t)n * sizeof *want);
             n = trli_graph_unfold_wants(graph, trli_graph_normalise_wants(graph, n, want), want);
@@ -323,7 +323,7 @@ trl_err trli_graph_flatten_resources(trl_graph *graph)
     size_t bytes = ((size_t)graph->task_count + 1) * sizeof *graph->want_first;
     void *memory;
     trli_want *grouped = NULL;
-    trli_array wants = {.data = NULL};
+    trli_list wants = {.data = NULL};
     TRL_TRY(check_siblings(graph));
     if (graph->wishes.count > INT32_MAX) {
         err = trl_fail(graph->ctx, TRL_ERR_INPUT, NULL, "graph '%s' has more than %d locks and uses", graph->name,
@@ -336,10 +336,10 @@ trl_err trli_graph_flatten_resources(trl_graph *graph)
     TRL_TRY(group_wishes(graph, graph->want_first, &grouped));
     TRL_TRY(flatten_wants(graph, grouped, &wants));
     graph->want = wants.data;
-    wants = (trli_array){.data = NULL};
+    wants = (trli_list){.data = NULL};
 done:
     memory = grouped;
     trl_memory_free(graph->ctx, &memory);
-    trli_array_free(graph->ctx, &wants);
+    trli_list_free(graph->ctx, &wants);
     return err;
 }

@@ -84,7 +84,7 @@ static inline bool any_due(uint64_t word)
            is_due(word, TRLI_LOCK_BELOW);
 }
 
-trl_err trli_locks_create(trli_run *run)
+trl_err trli_locks_create(trli_run_state *run)
 {
     trl_err err = TRL_OK;
     size_t n = (size_t)run->graph->resources.count;
@@ -96,7 +96,7 @@ done:
     return err;
 }
 
-void trli_locks_destroy(trli_run *run)
+void trli_locks_destroy(trli_run_state *run)
 {
     void *memory = run->lock;
     trl_memory_free(run->graph->ctx, &memory);
@@ -104,7 +104,7 @@ void trli_locks_destroy(trli_run *run)
 }
 
 /* Relaxed: no worker is inside yet. */
-void trli_locks_start(trli_run *run)
+void trli_locks_start(trli_run_state *run)
 {
     for (int64_t i = 0; i < run->graph->resources.count; ++i) {
         trli_lock *lock = &run->lock[i];
@@ -118,7 +118,7 @@ void trli_locks_start(trli_run *run)
 /* ---- the lists ---- */
 
 /* Acquire and release of the lists and links. Held for some instructions, never while anything else is done. */
-static void enter_lists(const trli_run *run, trli_lock *lock)
+static void enter_lists(const trli_run_state *run, trli_lock *lock)
 {
     while (atomic_exchange_explicit(&lock->busy, true, memory_order_acquire)) trli_workers_pause(run->workers);
 }
@@ -130,7 +130,7 @@ static void leave_lists(trli_lock *lock)
 
 /* Put a task on the list of a mode, unless it has become possible meanwhile: false. From the end on it may be running
  * elsewhere. The word at the end is left in *word. */
-static bool wait_for(const trli_run *run, trli_lock *lock, int32_t mode, int32_t task, uint64_t *word)
+static bool wait_for(const trli_run_state *run, trli_lock *lock, int32_t mode, int32_t task, uint64_t *word)
 {
     enter_lists(run, lock);
     /* Relaxed: only the bit is decided here, and who sees it enters the lists, which orders the rest. A bit that is set
@@ -157,7 +157,7 @@ static bool wait_for(const trli_run *run, trli_lock *lock, int32_t mode, int32_t
 
 /* Make one waiting task ready for which the resource is to be had. The modes take turns, the tasks of a mode come first
  * in, first out. */
-static void wake_one(trli_run *run, trli_worker *worker, trli_lock *lock)
+static void wake_one(trli_run_state *run, trli_worker *worker, trli_lock *lock)
 {
     int32_t task = TRLI_NONE;
     enter_lists(run, lock);
@@ -177,7 +177,7 @@ static void wake_one(trli_run *run, trli_worker *worker, trli_lock *lock)
 
 /* Relaxed: whoever leaves the word with something due after this load sees that itself, and what our own wake-up saw we
  * see. */
-static void wake_if_due(trli_run *run, trli_worker *worker, trli_lock *lock)
+static void wake_if_due(trli_run_state *run, trli_worker *worker, trli_lock *lock)
 {
     if (any_due(atomic_load_explicit(&lock->state, memory_order_relaxed))) wake_one(run, worker, lock);
 }
@@ -198,7 +198,7 @@ static bool take(trli_lock *lock, int32_t mode, uint64_t *word)
 }
 
 /* Take as many as are to be had in a row; returns how many. */
-static int32_t take_all(trli_run *run, trli_worker *worker, int32_t n, const trli_want *want)
+static int32_t take_all(trli_run_state *run, trli_worker *worker, int32_t n, const trli_want *want)
 {
     bool due = false;
     for (int32_t i = 0; i < n; ++i) {
@@ -211,7 +211,7 @@ static int32_t take_all(trli_run *run, trli_worker *worker, int32_t n, const trl
 }
 
 /* Release: what the task wrote. Below before above: who finds the upper one free does not stumble over the lower. */
-static void release_all(trli_run *run, trli_worker *worker, int32_t n, const trli_want *want)
+static void release_all(trli_run_state *run, trli_worker *worker, int32_t n, const trli_want *want)
 {
     for (int32_t i = n - 1; i >= 0; --i) {
         trli_lock *lock = &run->lock[want[i].resource];
@@ -221,14 +221,14 @@ static void release_all(trli_run *run, trli_worker *worker, int32_t n, const trl
     }
 }
 
-static void note_wait(const trli_run *run, const trli_worker *worker, int32_t resource)
+static void note_wait(const trli_run_state *run, const trli_worker *worker, int32_t resource)
 {
     const trli_resource *list = run->graph->resources.data;
     int64_t now = trli_now_ns();
     trli_trace_add(worker->lane, TRLI_TRACE_PARK, trli_graph_text(run->graph, list[resource].name), 0, now, now);
 }
 
-static bool acquire(trli_run *run, trli_worker *worker, int32_t task, int32_t n, const trli_want *want)
+static bool acquire(trli_run_state *run, trli_worker *worker, int32_t task, int32_t n, const trli_want *want)
 {
     for (;;) {
         int32_t taken = take_all(run, worker, n, want);
@@ -255,34 +255,34 @@ static inline bool is_folded(int32_t n, const trli_want *want)
     return n > 0 && (want[0].mode & TRLI_UNFOLD);
 }
 
-static int32_t unfold(const trli_run *run, int32_t n, const trli_want *want, trli_want *all)
+static int32_t unfold(const trli_run_state *run, int32_t n, const trli_want *want, trli_want *all)
 {
     assert(n <= TRLI_SPAWN_WANTS);
     memcpy(all, want, (size_t)n * sizeof *want);
     return trli_graph_unfold_wants(run->graph, n, all);
 }
 
-static bool acquire_folded(trli_run *run, trli_worker *worker, int32_t task, int32_t n, const trli_want *want)
+static bool acquire_folded(trli_run_state *run, trli_worker *worker, int32_t task, int32_t n, const trli_want *want)
 {
     trli_want all[MOST];
     n = unfold(run, n, want, all);
     return acquire(run, worker, task, n, all);
 }
 
-static void release_folded(trli_run *run, trli_worker *worker, int32_t n, const trli_want *want)
+static void release_folded(trli_run_state *run, trli_worker *worker, int32_t n, const trli_want *want)
 {
     trli_want all[MOST];
     n = unfold(run, n, want, all);
     release_all(run, worker, n, all);
 }
 
-bool trli_locks_acquire(trli_run *run, trli_worker *worker, int32_t task, int32_t n, const trli_want *want)
+bool trli_locks_acquire(trli_run_state *run, trli_worker *worker, int32_t task, int32_t n, const trli_want *want)
 {
     if (is_folded(n, want)) return acquire_folded(run, worker, task, n, want);
     return acquire(run, worker, task, n, want);
 }
 
-void trli_locks_release(trli_run *run, trli_worker *worker, int32_t n, const trli_want *want)
+void trli_locks_release(trli_run_state *run, trli_worker *worker, int32_t n, const trli_want *want)
 {
     if (is_folded(n, want))
         release_folded(run, worker, n, want);

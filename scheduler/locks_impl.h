@@ -7,7 +7,7 @@
 #include "graph_impl.h"
 #include "worker_impl.h"
 
-struct trli_run;
+struct trli_run_state;
 
 /* How a task wants a resource, beside TRLI_USE and TRLI_LOCK: it wants one below. What spawned tasks want is stored without
  * the resources above, to which TRLI_UNFOLD refers. */
@@ -22,13 +22,14 @@ typedef struct trli_lock {
     int32_t first[TRLI_MODES], last[TRLI_MODES];     /* lists of waiting tasks, by their links */
 } trli_lock;
 
-TRL_NODISCARD trl_err trli_locks_create(struct trli_run *run);
-void trli_locks_destroy(struct trli_run *run);
-void trli_locks_start(struct trli_run *run);
+TRL_NODISCARD trl_err trli_locks_create(struct trli_run_state *run);
+void trli_locks_destroy(struct trli_run_state *run);
+void trli_locks_start(struct trli_run_state *run);
 /* Take all of n wants at once: true. Or leave the task waiting at the first that is not to be had, holding nothing: false. It comes
  * back through trli_hand_over and must then come here again, after an error too; when this returns false it may be complete already. */
-bool trli_locks_acquire(struct trli_run *run, trli_worker *worker, int32_t task, int32_t n, const trli_want *want);
-void trli_locks_release(struct trli_run *run, trli_worker *worker, int32_t n, const trli_want *want);
+bool trli_locks_acquire(struct trli_run_state *run, trli_worker *worker, int32_t task, int32_t n,
+                        const trli_want *want);
+void trli_locks_release(struct trli_run_state *run, trli_worker *worker, int32_t n, const trli_want *want);
 
 /* Add to the normalised wants of a task those above them: each resource once with its mode, ascending. There is room. Returns how
  * many there are. */

@@ -112,7 +112,7 @@ void trl_memory_get_stats(const trl_context *ctx, trl_memory_stats *stats)
     stats->allocations = atomic_load_explicit(&ctx->memory.allocations, memory_order_relaxed);
 }
 
-trl_err trli_array_grow(trl_context *ctx, trli_array *array, int64_t more, size_t size, const char *what)
+trl_err trli_list_grow(trl_context *ctx, trli_list *array, int64_t more, size_t size, const char *what)
 {
     trl_err err = TRL_OK;
     int64_t needed = array->count + more;
@@ -128,7 +128,7 @@ done:
     return err;
 }
 
-void trli_array_free(trl_context *ctx, trli_array *array)
+void trli_list_free(trl_context *ctx, trli_list *array)
 {
     trl_memory_free(ctx, &array->data);
     array->count = array->capacity = 0;

@@ -26,7 +26,7 @@ trl_err trl_graph_add_phase(trl_graph *graph, const char *name, int first_type, 
         return trl_fail(graph->ctx, TRL_ERR_USAGE, NULL, "phases '%s' and '%s' of graph '%s' share task types",
                         trli_graph_text(graph, other->name), name, graph->name);
     }
-    TRL_TRY(trli_array_reserve(graph->ctx, &graph->phases, 1, sizeof(trli_phase), "task graph"));
+    TRL_TRY(trli_list_reserve(graph->ctx, &graph->phases, 1, sizeof(trli_phase), "task graph"));
     TRL_TRY(trli_graph_add_name(graph, name, &at));
     ((trli_phase *)graph->phases.data)[graph->phases.count++] = (trli_phase){at, first_type, end_type};
 done:
@@ -61,7 +61,7 @@ trl_err trli_graph_flatten_phases(trl_graph *graph)
     return TRL_OK;
 }
 
-trl_err trli_phases_create(trli_run *run)
+trl_err trli_phases_create(trli_run_state *run)
 {
     static const char what[] = "phases";
     trl_err err = TRL_OK;
@@ -86,7 +86,7 @@ done:
     return err;
 }
 
-void trli_phases_destroy(trli_run *run)
+void trli_phases_destroy(trli_run_state *run)
 {
     trli_phases *phases = &run->phases;
     void *blocks[] = {(void *)phases->open, phases->at_start, phases->held};
@@ -95,7 +95,7 @@ void trli_phases_destroy(trli_run *run)
 }
 
 /* Relaxed: no worker is inside yet. */
-void trli_phases_start(trli_run *run)
+void trli_phases_start(trli_run_state *run)
 {
     trli_phases *phases = &run->phases;
     int first = 0;
@@ -109,7 +109,7 @@ void trli_phases_start(trli_run *run)
 
 /* seq_cst here, at the counts and at the turn: of a task that leaves (or comes) and one that takes the turn on, at least one sees the
  * other; and a task of the new phase sees what those of the old one wrote. */
-bool trli_phase_admits(trli_run *run, int32_t task)
+bool trli_phase_admits(trli_run_state *run, int32_t task)
 {
     trli_phases *phases = &run->phases;
     int phase = phases->of_type[trli_record(run, task)->type];
@@ -143,7 +143,7 @@ static int32_t take_turn(trli_phases *phases)
     return freed;
 }
 
-static void pass_turn(trli_run *run, trli_worker *worker)
+static void pass_turn(trli_run_state *run, trli_worker *worker)
 {
     for (int32_t task = take_turn(&run->phases); task != TRLI_NONE;) {
         int32_t next = *trli_link(run, task);
@@ -166,7 +166,7 @@ static void open_one(trli_phases *phases, int phase)
     pthread_mutex_unlock(&phases->lock);
 }
 
-void trli_phase_enter(trli_run *run, trli_worker *worker, int type)
+void trli_phase_enter(trli_run_state *run, trli_worker *worker, int type)
 {
     trli_phases *phases = &run->phases;
     if (phases->count == 0 || phases->of_type[type] == TRLI_NONE) return;
@@ -175,7 +175,7 @@ void trli_phase_enter(trli_run *run, trli_worker *worker, int type)
     if (atomic_load_explicit(&phases->open[current], memory_order_seq_cst) == 0) pass_turn(run, worker);
 }
 
-void trli_phase_leave(trli_run *run, trli_worker *worker, int type)
+void trli_phase_leave(trli_run_state *run, trli_worker *worker, int type)
 {
     trli_phases *phases = &run->phases;
     int phase = phases->of_type[type];

@@ -6,7 +6,7 @@
 
 #include "worker_impl.h"
 
-struct trli_run;
+struct trli_run_state;
 
 typedef struct trli_phases {
     int count;
@@ -18,13 +18,13 @@ typedef struct trli_phases {
     pthread_mutex_t lock;  /* guards held and the turn */
 } trli_phases;
 
-TRL_NODISCARD trl_err trli_phases_create(struct trli_run *run);
-void trli_phases_destroy(struct trli_run *run);
-void trli_phases_start(struct trli_run *run);
+TRL_NODISCARD trl_err trli_phases_create(struct trli_run_state *run);
+void trli_phases_destroy(struct trli_run_state *run);
+void trli_phases_start(struct trli_run_state *run);
 /* Whether a ready task's phase has the turn; if not, it is held back. */
-bool trli_phase_admits(struct trli_run *run, int32_t task);
+bool trli_phase_admits(struct trli_run_state *run, int32_t task);
 /* A task of a type was spawned; one is complete. */
-void trli_phase_enter(struct trli_run *run, trli_worker *worker, int type);
-void trli_phase_leave(struct trli_run *run, trli_worker *worker, int type);
+void trli_phase_enter(struct trli_run_state *run, trli_worker *worker, int type);
+void trli_phase_leave(struct trli_run_state *run, trli_worker *worker, int type);
 
 #endif

@@ -6,7 +6,7 @@
 
 enum { INTERVAL_NS = 20000 };
 
-void trli_polls_start(trli_run *run)
+void trli_polls_start(trli_run_state *run)
 {
     trli_polls *polls = &run->polls; /* relaxed: no worker is inside yet */
     atomic_store_explicit(&polls->open, 0, memory_order_relaxed);
@@ -17,14 +17,14 @@ void trli_polls_start(trli_run *run)
 
 /* The time from the first that waits to the last one's end is the sum of the latter minus the former: in either order, from two threads, the
  * sum is right. Relaxed: read after the run, or for the time so far. */
-static void add_outstanding(trli_run *run, int64_t ns)
+static void add_outstanding(trli_run_state *run, int64_t ns)
 {
     atomic_fetch_add_explicit(&run->graph->outstanding_ns, ns, memory_order_relaxed);
 }
 
 /* While poll tasks are open the sum lacks its last term, which is at least the present time. The clock is read before the sum: the time so
  * far never exceeds what it becomes. */
-int64_t trli_polls_outstanding(const trli_run *run)
+int64_t trli_polls_outstanding(const trli_run_state *run)
 {
     const _Atomic int64_t *sum = &run->graph->outstanding_ns;
     int64_t ns = atomic_load_explicit(sum, memory_order_relaxed);
@@ -35,7 +35,7 @@ int64_t trli_polls_outstanding(const trli_run *run)
 }
 
 /* seq_cst: a worker that finds a run quiet has seen the count. Release: the owner acquires what the first call did. */
-void trli_poll_later(trli_run *run, int32_t task)
+void trli_poll_later(trli_run_state *run, int32_t task)
 {
     trli_polls *polls = &run->polls;
     int64_t now = trli_now_ns();
@@ -47,7 +47,7 @@ void trli_poll_later(trli_run *run, int32_t task)
 }
 
 /* Acquire and release of what the owner works on. */
-bool trli_polls_own(trli_run *run)
+bool trli_polls_own(trli_run_state *run)
 {
     trli_polls *polls = &run->polls;
     if (atomic_load_explicit(&polls->open, memory_order_relaxed) == 0) return false;
@@ -56,13 +56,13 @@ bool trli_polls_own(trli_run *run)
 }
 
 /* Another idle worker looks for poll tasks without an owner before it sleeps, and after at most the time of a sleep. */
-void trli_polls_disown(trli_run *run)
+void trli_polls_disown(trli_run_state *run)
 {
     atomic_store_explicit(&run->polls.owned, false, memory_order_release);
     if (atomic_load_explicit(&run->polls.open, memory_order_relaxed) > 0) trli_workers_wake_one(run->workers);
 }
 
-void trli_polls_round(trli_run *run, trli_worker *worker)
+void trli_polls_round(trli_run_state *run, trli_worker *worker)
 {
     trli_polls *polls = &run->polls;
     int32_t fresh = atomic_exchange_explicit(&polls->started, TRLI_NONE, memory_order_acquire);
@@ -91,7 +91,7 @@ void trli_polls_round(trli_run *run, trli_worker *worker)
     atomic_store_explicit(&polls->tested_ns, trli_now_ns(), memory_order_relaxed); /* only a hint when to test again */
 }
 
-void trli_polls_if_due(trli_run *run, trli_worker *worker)
+void trli_polls_if_due(trli_run_state *run, trli_worker *worker)
 {
     if (atomic_load_explicit(&run->polls.open, memory_order_relaxed) == 0) return;
     if (trli_now_ns() - atomic_load_explicit(&run->polls.tested_ns, memory_order_relaxed) < INTERVAL_NS) return;

@@ -28,7 +28,7 @@ static bool prefers_operators(const trli_worker *worker)
 }
 
 /* Where most takes of a pool's workers are from the other pool, it has one too many. */
-static int balance(const trli_run *run, int count, trli_worker *worker, int tasks)
+static int balance(const trli_run_state *run, int count, trli_worker *worker, int tasks)
 {
     int64_t of_tasks = 0, of_operators = 0;
     for (int i = 0; i < count; ++i) {
@@ -43,7 +43,7 @@ static int balance(const trli_run *run, int count, trli_worker *worker, int task
     return tasks;
 }
 
-void trli_pools_adapt(const trli_run *run, int count, trli_worker *worker)
+void trli_pools_adapt(const trli_run_state *run, int count, trli_worker *worker)
 {
     double wide, parallelism;
     int tasks = 0;

@@ -10,25 +10,25 @@ static const char what[] = "runs of a task graph";
 
 int32_t *trl_policy_link(const trl_policy_graph *graph, int32_t task)
 {
-    const trli_run *run = (const trli_run *)((const char *)graph - offsetof(trli_run, view));
+    const trli_run_state *run = (const trli_run_state *)((const char *)graph - offsetof(trli_run_state, view));
     return trli_link(run, task);
 }
 
 int trl_policy_urgency(const trl_policy_graph *graph, int32_t task)
 {
-    const trli_run *run = (const trli_run *)((const char *)graph - offsetof(trli_run, view));
+    const trli_run_state *run = (const trli_run_state *)((const char *)graph - offsetof(trli_run_state, view));
     return trli_record(run, task)->urgency;
 }
 
 unsigned trl_policy_devices(const trl_policy_graph *graph, int32_t task)
 {
-    const trli_run *run = (const trli_run *)((const char *)graph - offsetof(trli_run, view));
+    const trli_run_state *run = (const trli_run_state *)((const char *)graph - offsetof(trli_run_state, view));
     return task < graph->tasks ? trli_graph_info(run->graph)[task].devices : TRL_DEVICE_CPU;
 }
 
 /* ---- making ---- */
 
-static trl_err alloc(trli_run *run, size_t count, size_t size, void *result)
+static trl_err alloc(trli_run_state *run, size_t count, size_t size, void *result)
 {
     void *memory;
     trl_err err = trl_memory_alloc(run->graph->ctx, count * size, what, &memory);
@@ -36,7 +36,7 @@ static trl_err alloc(trli_run *run, size_t count, size_t size, void *result)
     return err;
 }
 
-static void set_view(trli_run *run, int workers)
+static void set_view(trli_run_state *run, int workers)
 {
     const trl_graph *graph = run->graph;
     run->view = (trl_policy_graph){
@@ -52,7 +52,7 @@ static void set_view(trli_run *run, int workers)
 }
 
 /* Relaxed: no worker is inside. */
-static void set_joins(trli_run *run)
+static void set_joins(trli_run_state *run)
 {
     const trl_graph *graph = run->graph;
     const trli_task_info *info = trli_graph_info(graph);
@@ -62,7 +62,7 @@ static void set_joins(trli_run *run)
     }
 }
 
-static trl_err alloc_arrays(trli_run *run)
+static trl_err alloc_arrays(trli_run_state *run)
 {
     trl_err err;
     const trl_graph *graph = run->graph;
@@ -87,7 +87,7 @@ done:
 
 void trli_run_destroy(trl_graph *graph)
 {
-    trli_run *run = graph->run;
+    trli_run_state *run = graph->run;
     graph->run = NULL;
     if (run == NULL) return;
     if (run->policy) run->policy->invalidate(&run->view, &run->policy_state);
@@ -104,8 +104,8 @@ trl_err trli_run_create(trl_graph *graph, trl_workers *workers, const trl_policy
     trl_err err;
     void *memory;
     trli_run_destroy(graph);
-    TRL_TRY(trl_memory_alloc(graph->ctx, sizeof(trli_run), what, &memory));
-    trli_run *run = graph->run = memset(memory, 0, sizeof(trli_run));
+    TRL_TRY(trl_memory_alloc(graph->ctx, sizeof(trli_run_state), what, &memory));
+    trli_run_state *run = graph->run = memset(memory, 0, sizeof(trli_run_state));
     run->job = (trli_job){trli_run_work, trli_run_job_over};
     run->graph = graph;
     run->workers = workers;
@@ -124,7 +124,7 @@ done:
 
 /* ---- one run ---- */
 
-static void start_roots(trli_run *run)
+static void start_roots(trli_run_state *run)
 {
     const trl_graph *graph = run->graph;
     const trli_task_record *record = trli_graph_records(graph);
@@ -143,7 +143,7 @@ static bool is_sample(const trl_graph *graph)
     return graph->runs < 3 || graph->runs % 64 == 0;
 }
 
-void trli_run_start(trli_run *run, bool traced)
+void trli_run_start(trli_run_state *run, bool traced)
 {
     trl_graph *graph = run->graph;
     if (graph->ranked_tau_inf < 0) trli_graph_rank(graph);
@@ -174,12 +174,12 @@ void trli_run_start(trli_run *run, bool traced)
     atomic_store_explicit(&graph->running, true, memory_order_release); /* a canceller finds the error cleared */
 }
 
-const char *trli_task_name(const trli_run *run, int32_t task)
+const char *trli_task_name(const trli_run_state *run, int32_t task)
 {
     return task < run->view.tasks ? trli_graph_task_name(run->graph, task) : trli_node_name(run, task);
 }
 
-void trli_run_fail(trli_run *run, int32_t task, trl_err err)
+void trli_run_fail(trli_run_state *run, int32_t task, trl_err err)
 {
     int none = TRL_OK;
     bool explained = trli_diagnostics_said();
@@ -196,7 +196,7 @@ void trli_run_fail(trli_run *run, int32_t task, trl_err err)
 }
 
 /* The policy's order follows the times that were measured. */
-static void learn(trli_run *run, int64_t ns)
+static void learn(trli_run_state *run, int64_t ns)
 {
     enum { WAKE_NS = 5000, MOST = 64 };
     trl_graph *graph = run->graph;
@@ -215,7 +215,7 @@ static void learn(trli_run *run, int64_t ns)
 }
 
 /* A task that fails should say why; else its name must do. */
-static void explain(const trli_run *run, trl_err err)
+static void explain(const trli_run_state *run, trl_err err)
 {
     if (err == TRL_OK || run->explained) return;
     if (run->failed_name)
@@ -225,7 +225,7 @@ static void explain(const trli_run *run, trl_err err)
         (void)trl_fail(run->graph->ctx, err, NULL, "the run of graph '%s' was cancelled", run->graph->name);
 }
 
-trl_err trli_run_finish(trli_run *run, int64_t ns)
+trl_err trli_run_finish(trli_run_state *run, int64_t ns)
 {
     trl_graph *graph = run->graph;
     atomic_store_explicit(&graph->running, false, memory_order_relaxed);
@@ -256,7 +256,7 @@ const char *trl_graph_failed_task(const trl_graph *graph)
 
 enum { REPORTED = 10 /* tasks, at most, of each kind */ };
 
-static void report_signals(const trli_run *run, FILE *out)
+static void report_signals(const trli_run_state *run, FILE *out)
 {
     int said = 0;
     for (int32_t i = 0; i < run->nsignalled && said < REPORTED; ++i) {
@@ -268,7 +268,7 @@ static void report_signals(const trli_run *run, FILE *out)
     }
 }
 
-static void report_held(const trli_run *run, FILE *out)
+static void report_held(const trli_run_state *run, FILE *out)
 {
     const trli_phases *phases = &run->phases;
     const trli_phase *phase = run->graph->phases.data;
@@ -279,7 +279,7 @@ static void report_held(const trli_run *run, FILE *out)
                     trli_graph_text(run->graph, phase[current].name));
 }
 
-static void report_stall(trli_run *run)
+static void report_stall(trli_run_state *run)
 {
     char *text = NULL;
     size_t bytes = 0;
@@ -299,7 +299,7 @@ static void report_stall(trli_run *run)
     atomic_store_explicit(&run->graph->error, (int)err, memory_order_relaxed); /* read after the run */
 }
 
-void trli_run_end_early(trli_run *run)
+void trli_run_end_early(trli_run_state *run)
 {
     /* Acquire: of what the workers, all idle, did before. */
     if (atomic_exchange_explicit(&run->ended, true, memory_order_acquire)) return;

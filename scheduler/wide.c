@@ -7,13 +7,13 @@
 #include "engine_impl.h"
 
 /* No more shares than chunks. */
-static int32_t shares_of(const trli_run *run, int32_t task)
+static int32_t shares_of(const trli_run_state *run, int32_t task)
 {
     int32_t chunks = trli_graph_records(run->graph)[task].chunks;
     return chunks < run->wide.shares ? chunks : run->wide.shares;
 }
 
-trl_err trli_wide_create(trli_run *run)
+trl_err trli_wide_create(trli_run_state *run)
 {
     static const char what[] = "operator pool";
     trl_err err = TRL_OK;
@@ -45,13 +45,13 @@ done:
     return err;
 }
 
-void trli_wide_destroy(trli_run *run)
+void trli_wide_destroy(trli_run_state *run)
 {
     void *blocks[] = {(void *)run->wide.slot, run->wide.first_share, run->wide.share};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; ++i) trl_memory_free(run->graph->ctx, &blocks[i]);
 }
 
-void trli_wide_start(trli_run *run)
+void trli_wide_start(trli_run_state *run)
 {
     trli_wide_pool *wide = &run->wide;
     ++wide->turn;
@@ -60,7 +60,7 @@ void trli_wide_start(trli_run *run)
     for (int32_t i = 0; i <= wide->count; ++i) atomic_store_explicit(&wide->slot[i], TRLI_NONE, memory_order_relaxed);
 }
 
-void trli_wide_open(trli_run *run, int32_t task)
+void trli_wide_open(trli_run_state *run, int32_t task)
 {
     trli_share *share = &run->wide.share[run->wide.first_share[task]];
     atomic_store_explicit(&share->complete, 0, memory_order_relaxed); /* published by the slot */
@@ -112,7 +112,7 @@ int32_t trli_shares_take(trli_share *share, int32_t shares, uint32_t turn, int w
 }
 
 /* A stale head only finds what is handed out already: then the exchange fails, or no chunk is left. */
-int32_t trli_wide_take(trli_run *run, const trli_worker *worker, int *chunk, int *count)
+int32_t trli_wide_take(trli_run_state *run, const trli_worker *worker, int *chunk, int *count)
 {
     trli_wide_pool *wide = &run->wide;
     int32_t head = atomic_load_explicit(&wide->head, memory_order_relaxed);
@@ -129,14 +129,14 @@ int32_t trli_wide_take(trli_run *run, const trli_worker *worker, int *chunk, int
     }
 }
 
-bool trli_wide_visible(const trli_run *run)
+bool trli_wide_visible(const trli_run_state *run)
 {
     int32_t head = atomic_load_explicit(&run->wide.head, memory_order_relaxed);
     return atomic_load_explicit(&run->wide.slot[head], memory_order_seq_cst) != TRLI_NONE;
 }
 
 /* Release these chunks' writes; the last one acquires those of all. */
-bool trli_wide_done(trli_run *run, int32_t task, int count)
+bool trli_wide_done(trli_run_state *run, int32_t task, int count)
 {
     _Atomic int32_t *complete = &run->wide.share[run->wide.first_share[task]].complete;
     int32_t before = atomic_fetch_add_explicit(complete, count, memory_order_acq_rel);

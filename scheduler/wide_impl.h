@@ -6,7 +6,7 @@
 
 #include "share_impl.h"
 
-struct trli_run;
+struct trli_run_state;
 
 /* The operator pool: wide tasks in the order in which they became ready, each in a slot of its own. */
 typedef struct trli_wide_pool {
@@ -19,15 +19,15 @@ typedef struct trli_wide_pool {
     uint32_t turn; /* of the shares: a run */
 } trli_wide_pool;
 
-TRL_NODISCARD trl_err trli_wide_create(struct trli_run *run);
-void trli_wide_destroy(struct trli_run *run);
-void trli_wide_start(struct trli_run *run);
+TRL_NODISCARD trl_err trli_wide_create(struct trli_run_state *run);
+void trli_wide_destroy(struct trli_run_state *run);
+void trli_wide_start(struct trli_run_state *run);
 /* Put a task's chunks up for taking. */
-void trli_wide_open(struct trli_run *run, int32_t task);
+void trli_wide_open(struct trli_run_state *run, int32_t task);
 /* Chunks to work on, `count` from `chunk` on, and their task; or TRLI_NONE. */
-int32_t trli_wide_take(struct trli_run *run, const trli_worker *worker, int *chunk, int *count);
-bool trli_wide_visible(const struct trli_run *run);
+int32_t trli_wide_take(struct trli_run_state *run, const trli_worker *worker, int *chunk, int *count);
+bool trli_wide_visible(const struct trli_run_state *run);
 /* So many chunks are done; whether they were the last of their task. */
-bool trli_wide_done(struct trli_run *run, int32_t task, int count);
+bool trli_wide_done(struct trli_run_state *run, int32_t task, int count);
 
 #endif

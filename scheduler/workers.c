@@ -490,7 +490,7 @@ done:
     return err;
 }
 
-static trl_err run_once(trli_run *run, trl_workers *w)
+static trl_err run_once(trli_run_state *run, trl_workers *w)
 {
     int64_t start = trli_now_ns();
     int at = trli_workers_claim(w);

@@ -344,7 +344,7 @@ static bool begin_side(const fill_job *job, int p, int axis, int side, side_fill
 {
     const trl_boundary *b = job->boundary;
     const trl_layout *layout = b->layout;
-    const trli_array *pieces = &b->side[2 * axis + side];
+    const trli_list *pieces = &b->side[2 * axis + side];
     *f = (side_fill){.boundary = b,
                      .patch = &layout->patch[layout->local[p]],
                      .local = p,

@@ -28,7 +28,7 @@ typedef struct trli_piece_bc {
 struct trl_boundary {
     const trl_layout *layout;
     trl_location location;
-    trli_array side[6]; /* of trli_piece_bc: x- x+ y- y+ z- z+ */
+    trli_list side[6]; /* of trli_piece_bc: x- x+ y- y+ z- z+ */
 };
 
 static inline bool trli_on_side(trl_location location, int axis)

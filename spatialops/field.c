@@ -34,7 +34,7 @@ static trl_err allocate(trl_field *field, const char *name)
     field->array = memory;
     field->block = (trl_block **)(field->array + n);
     field->valid = (trl_box *)(field->block + n);
-    field->work = (trli_work *)(field->valid + n);
+    field->work = (trli_field_work *)(field->valid + n);
     field->name = memcpy(field->work + n, name, length);
 done:
     return err;

@@ -13,12 +13,12 @@
 #include "spatialops_impl.h"
 
 /* A box to compute on a patch, and its chunks: some planes for the caller, if it takes more than the others, and the parts of the rest. */
-typedef struct trli_work {
+typedef struct trli_field_work {
     trl_box box;
     trl_lidx ahead; /* planes of the caller */
     int parts[3];   /* along each axis */
     int first;      /* chunk, counted over all patches */
-} trli_work;
+} trli_field_work;
 
 /* What computes a field from others, as its chunks see it: one line of memory. */
 typedef struct trli_application trli_application;
@@ -42,7 +42,7 @@ struct trl_field {
     trl_array *array;  /* [local patch], as the next ones. at: NULL until the first use */
     trl_block **block; /* its memory */
     trl_box *valid;
-    trli_work *work;        /* of the operator that computes the field */
+    trli_field_work *work;  /* of the operator that computes the field */
     int chunks, workers;    /* of all work, cut for so many workers; workers 0: not cut */
     int values;             /* read for a point by the operator that it is cut for */
     trl_exchange *exchange; /* NULL until the first */

@@ -66,7 +66,7 @@ done:
 /* ---- chunks ---- */
 
 /* Cut a box such that the caller's chunk, the first, is longer than the others. */
-static int cut_ahead(trli_work *work, int workers, int values)
+static int cut_ahead(trli_field_work *work, int workers, int values)
 {
     trl_box first, rest;
     work->ahead = trli_planes_ahead(&work->box, workers, values);
@@ -83,7 +83,7 @@ static void cut(trl_field *out, int workers, int values)
     for (int p = 0; p < out->layout->nlocal; ++p) points += trl_box_points(&out->work[p].box);
     const int64_t wanted = trli_chunks_wanted(points, workers);
     for (int p = 0; p < out->layout->nlocal; ++p) {
-        trli_work *work = &out->work[p];
+        trli_field_work *work = &out->work[p];
         const int64_t share = (wanted * trl_box_points(&work->box) + points - 1) / points;
         work->first = chunks;
         work->ahead = 0;
@@ -130,7 +130,7 @@ static int patch_of(const trl_field *out, int chunk)
     return first;
 }
 
-static trl_box box_of(const trli_work *work, int chunk)
+static trl_box box_of(const trli_field_work *work, int chunk)
 {
     trl_box first, rest;
     if (work->ahead == 0) return trli_box_part(&work->box, work->parts, chunk);
@@ -142,7 +142,7 @@ static trl_err run_chunk(void *data, int chunk, int chunks, int worker)
 {
     const trli_application *a = data;
     const int p = patch_of(a->out, chunk);
-    const trli_work *work = &a->out->work[p];
+    const trli_field_work *work = &a->out->work[p];
     const trl_box box = box_of(work, chunk - work->first);
     trl_array in[3];
     (void)chunks, (void)worker;

@@ -9,7 +9,7 @@
 #include <yaml_impl.h>
 
 static trli_arena *arena;
-static trli_node *root;
+static trli_yaml *root;
 
 static void open_arena(void)
 {
@@ -29,7 +29,7 @@ static trl_err read_yaml(const char *text)
                           &root);
 }
 
-static void check_place(const trli_node *node, int line, int column, bool exact)
+static void check_place(const trli_yaml *node, int line, int column, bool exact)
 {
     ck_assert_str_eq(node->text.place.file, "a.yaml");
     ck_assert_int_eq(node->text.place.line, line);
@@ -41,15 +41,15 @@ START_TEST(every_scalar_is_text)
 {
     ck_ok(read_yaml("{a: 1, b: yes, c: ~, d: '1', e: 2001-01-01, f: , 3: x}"));
     ck_assert_int_eq(root->n, 7);
-    ck_assert_str_eq(trli_node_get(root, "a")->text.chars, "1");
-    ck_assert_str_eq(trli_node_get(root, "b")->text.chars, "yes");
-    ck_assert_str_eq(trli_node_get(root, "c")->text.chars, "~");
-    ck_assert_str_eq(trli_node_get(root, "d")->text.chars, "1");
-    ck_assert_str_eq(trli_node_get(root, "e")->text.chars, "2001-01-01");
-    ck_assert_str_eq(trli_node_get(root, "f")->text.chars, "");
-    ck_assert_str_eq(trli_node_get(root, "3")->text.chars, "x");
-    ck_assert_ptr_null(trli_node_get(root, "z"));
-    ck_assert_ptr_null(trli_node_get(NULL, "z"));
+    ck_assert_str_eq(trli_yaml_get(root, "a")->text.chars, "1");
+    ck_assert_str_eq(trli_yaml_get(root, "b")->text.chars, "yes");
+    ck_assert_str_eq(trli_yaml_get(root, "c")->text.chars, "~");
+    ck_assert_str_eq(trli_yaml_get(root, "d")->text.chars, "1");
+    ck_assert_str_eq(trli_yaml_get(root, "e")->text.chars, "2001-01-01");
+    ck_assert_str_eq(trli_yaml_get(root, "f")->text.chars, "");
+    ck_assert_str_eq(trli_yaml_get(root, "3")->text.chars, "x");
+    ck_assert_ptr_null(trli_yaml_get(root, "z"));
+    ck_assert_ptr_null(trli_yaml_get(NULL, "z"));
 }
 END_TEST
 
@@ -57,15 +57,15 @@ START_TEST(places_count_characters_and_all_kinds_of_line_breaks)
 {
     ck_ok(read_yaml("# \xC3\xA9\xC3\xA9 comment\r\n\"\xC3\xA9\": [\"\xC3\xBC\xC3\xBC\", bc]\r? d\r: &x 'ef'\n"
                     "g: \"a\\tb\"\nh: 'it''s'\ni: two\n  lines\nj: \"two\n  lines\"\n"));
-    const trli_node *list = trli_node_get(root, "\xC3\xA9");
+    const trli_yaml *list = trli_yaml_get(root, "\xC3\xA9");
     check_place(list->item[0], 2, 8, true);
     ck_assert_int_eq(list->item[0]->text.place.length, 2);
     check_place(list->item[1], 2, 13, true);
-    check_place(trli_node_get(root, "d"), 4, 7, true);
-    check_place(trli_node_get(root, "g"), 5, 4, false);
-    check_place(trli_node_get(root, "h"), 6, 4, false);
-    check_place(trli_node_get(root, "i"), 7, 4, false);
-    check_place(trli_node_get(root, "j"), 9, 4, false);
+    check_place(trli_yaml_get(root, "d"), 4, 7, true);
+    check_place(trli_yaml_get(root, "g"), 5, 4, false);
+    check_place(trli_yaml_get(root, "h"), 6, 4, false);
+    check_place(trli_yaml_get(root, "i"), 7, 4, false);
+    check_place(trli_yaml_get(root, "j"), 9, 4, false);
     ck_assert_int_eq(strncmp(list->item[1]->text.place.source, "\"\xC3\xA9\": [", 6), 0);
 }
 END_TEST
@@ -73,8 +73,8 @@ END_TEST
 START_TEST(aliases_share_the_node_of_their_anchor)
 {
     ck_ok(read_yaml("a: &x {k: 1}\nb: *x\nc: &x [2]\nd: *x\n"));
-    ck_assert_ptr_eq(trli_node_get(root, "a"), trli_node_get(root, "b"));
-    ck_assert_ptr_eq(trli_node_get(root, "c"), trli_node_get(root, "d"));
+    ck_assert_ptr_eq(trli_yaml_get(root, "a"), trli_yaml_get(root, "b"));
+    ck_assert_ptr_eq(trli_yaml_get(root, "c"), trli_yaml_get(root, "d"));
 }
 END_TEST
 
@@ -96,9 +96,9 @@ START_TEST(large_mappings_keep_order_and_find_every_key)
     ck_assert_int_eq(root->n, KEYS);
     for (int i = 0; i < KEYS; ++i) {
         sprintf(key, "k%d", i);
-        ck_assert_int_eq(trli_node_find(root, key), i);
+        ck_assert_int_eq(trli_yaml_find(root, key), i);
     }
-    ck_assert_int_eq(trli_node_find(root, "k5000"), -1);
+    ck_assert_int_eq(trli_yaml_find(root, "k5000"), -1);
 }
 END_TEST
 
