@@ -443,13 +443,7 @@ trl_err trli_compile_programs(trl_simulation *sim)
     }
     TRL_TRY(first);
     TRL_TRY(trli_compile_limit(sim, sim->problem->time.cfl > 0));
-    for (int i = 0; i < sim->model->nprograms; ++i) {
-        TRL_TRY(trli_program_cut(sim->model->program[i]));
-        err = trli_program_analyse(sim->model->program[i]);
-        if (first == TRL_OK) first = err;
-    }
-    TRL_TRY(first);
-    for (int i = 0; i < sim->model->nprograms; ++i) TRL_TRY(trli_program_count_work(sim->model->program[i]));
+    TRL_TRY(trli_passes_run(sim->model));
     TRL_TRY(trli_time_blocking_prepare(sim));
     equalise_levels(sim);
     TRL_TRY(trli_model_freeze(sim->model));

@@ -57,8 +57,7 @@ static int read_result(const trli_program *program, int step, bool *beyond)
             const trli_step *earlier = &program->step[k];
             for (int o = 0; is_kernel(program, k) && o < earlier->nout; ++o) {
                 if (earlier->field[o] != s->input[i]) continue;
-                const trl_footprint reach = trli_kernel_footprint(s->kernel, i);
-                const trl_offsets hull = trl_footprint_hull(&reach);
+                const trl_offsets hull = trl_footprint_hull(&s->reads.footprint[i]);
                 found = s->input[i];
                 for (int a = 0; a < 3; ++a) *beyond |= hull.lo[a] != 0 || hull.hi[a] != 0;
             }

@@ -9,128 +9,10 @@
 #include "formula_impl.h"
 #include "pipeline_impl.h"
 
-static const trl_offsets none = {{0, 0, 0}, {0, 0, 0}};
-
-const char *trli_shown_name(const trli_field *f)
+static void demand_reads(trli_analysis *an, const trli_extension *e, const trli_reads *reads)
 {
-    return f->boundary.name ? f->boundary.name : f->name;
-}
-
-static void note_allocation(trli_field *f, const trli_demand *d)
-{
-    trl_offsets inner = d->inner.n ? trl_footprint_hull(&d->inner) : none;
-    for (int a = 0; a < 3; ++a) {
-        int lo = inner.lo[a] < d->side.lo[a] ? inner.lo[a] : d->side.lo[a];
-        int hi = inner.hi[a] > d->side.hi[a] ? inner.hi[a] : d->side.hi[a];
-        if (-lo > f->ghost_lo[a]) f->ghost_lo[a] = -lo;
-        if (hi > f->ghost_hi[a]) f->ghost_hi[a] = hi;
-    }
-}
-
-bool trli_reaches_out(const trl_footprint *f)
-{
-    trl_offsets h = f->n ? trl_footprint_hull(f) : none;
-    for (int a = 0; a < 3; ++a)
-        if (h.lo[a] < 0 || h.hi[a] > 0) return true;
-    return false;
-}
-
-static int least_hi(const trl_footprint *f, int axis)
-{
-    int least = f->part[0].hi[axis];
-    for (int p = 1; p < f->n; ++p)
-        if (f->part[p].hi[axis] < least) least = f->part[p].hi[axis];
-    return least;
-}
-
-/* Note which ghosts beyond sides are read together, so that conditions reach into the corners that somebody reads,
- * and only there. */
-static void note_corners(const trli_analysis *an, const trli_extension *e, int field, const trl_footprint *reach)
-{
-    trli_demand *d = &an->plan->demand[field];
-    trl_location location = an->model->field[field].location;
-    int n = e->corner.n > 0 ? e->corner.n : 1;
-    for (int p = 0; p < reach->n * n; ++p) {
-        trl_offsets part = reach->part[p / n], by = e->corner.n > 0 ? e->corner.part[p % n] : e->side;
-        for (int a = 0; a < 3; ++a) {
-            int further = (int)(e->location >> a & 1) - (int)(location >> a & 1);
-            if (!an->model->layout->grid.periodic[a]) { /* a part says no less than nothing, the box may be smaller */
-                if (by.lo[a] < e->side.lo[a]) by.lo[a] = e->side.lo[a];
-                if (by.hi[a] > e->side.hi[a]) by.hi[a] = e->side.hi[a];
-            }
-            part.lo[a] += by.lo[a];
-            part.hi[a] += by.hi[a] + further;
-            d->further[a] |= by.hi[a] + further > least_hi(&e->inner, a);
-            if (part.lo[a] <= part.hi[a]) continue;
-            /* No offset at all beyond a side, or beyond one of them. */
-            part.lo[a] = part.lo[a] < 0 ? part.lo[a] : part.hi[a] > 0 ? part.hi[a] : 0;
-            part.hi[a] = part.lo[a];
-        }
-        trl_footprint_add(&d->corner, &part);
-    }
-}
-
-/* Ghosts are read that nothing has set then. */
-void trli_note_unset(trli_analysis *an, int field)
-{
-    const trli_field *f = &an->model->field[field];
-    if (an->first == TRL_OK)
-        an->first = trl_fail(an->model->ctx, TRL_ERR_INPUT, &f->boundary.place,
-                             "a boundary value needs neighbours of '%s' beyond a side before its ghosts there are set: "
-                             "use points inside, or old(...), the value at the start of the step",
-                             trli_shown_name(f));
-}
-
-/* A field is read with a footprint by a step that computes on an extension. */
-void trli_demand_field(trli_analysis *an, const trli_extension *e, int field, const trl_footprint *reach)
-{
-    trli_demand *d = &an->plan->demand[field];
-    trli_field *f = &an->model->field[field];
-    trl_footprint sum;
-    trl_offsets hull = trl_footprint_hull(reach), side = d->side;
-    bool beyond = false;
-    trl_footprint_compose(reach, &e->inner, &sum);
-    d->live = true;
-    for (int a = 0; a < an->model->layout->grid.dim; ++a) {
-        if (an->model->layout->grid.periodic[a]) continue;
-        /* The output's last point along the axis is one further out if only its location has points on the side. */
-        int lo = hull.lo[a] + e->side.lo[a],
-            hi = hull.hi[a] + e->side.hi[a] + (e->location >> a & 1) - (f->location >> a & 1);
-        if (!d->beyond || lo < side.lo[a]) side.lo[a] = lo; /* above 0: nobody reads the points near the side */
-        if (!d->beyond || hi > side.hi[a]) side.hi[a] = hi;
-        beyond |= lo < 0 || hi > 0;
-    }
-    if (an->filled[field] && beyond) {
-        trli_note_unset(an, field);
-        return;
-    }
-    if (an->filled[field] && trli_reaches_out(&sum)) {
-        trl_footprint_add_all(&an->early[field], &sum);
-        note_allocation(f, &(trli_demand){.inner = sum});
-        return;
-    }
-    trl_footprint_add_all(&d->inner, &sum);
-    note_corners(an, e, field, reach);
-    d->side = side;
-    d->beyond = true;
-    note_allocation(f, d);
-}
-
-static void demand_kernel(trli_analysis *an, const trli_extension *e, const trli_kernel *kernel)
-{
-    const int *fields, *scalars;
-    int n = trli_kernel_inputs(kernel, &fields), ns = trli_kernel_scalars(kernel, &scalars);
-    for (int i = 0; i < n; ++i) {
-        trl_footprint reach = trli_kernel_footprint(kernel, i);
-        trli_demand_field(an, e, fields[i], &reach);
-    }
-    for (int i = 0; i < ns; ++i) an->scalar_live[scalars[i]] = true;
-}
-
-trli_extension trli_owned_only(trl_location location)
-{
-    trli_extension e = {.location = location, .inner = {.n = 1}};
-    return e;
+    for (int i = 0; i < reads->nfields; ++i) trli_demand_field(an, e, reads->field[i], &reads->footprint[i]);
+    for (int i = 0; i < reads->nscalars; ++i) an->scalar_live[reads->scalar[i]] = true;
 }
 
 static trli_extension extension_of(const trli_analysis *an, int field)
@@ -151,14 +33,13 @@ static trli_extension extension_of(const trli_analysis *an, int field)
     return e;
 }
 
-trl_err trli_keep_inputs(trli_analysis *an, const trli_kernel *kernel, int *n, int **list)
+/* What values read, as the inputs of a step. */
+static trl_err find_inputs(const trli_analysis *an, int n, const trli_value *value, trli_step_plan *p)
 {
-    const int *fields;
-    *n = trli_kernel_inputs(kernel, &fields);
-    *list = trli_model_keep(an->model, ((size_t)*n + 1) * sizeof **list);
-    if (!*list) return an->model->ir.err;
-    memcpy(*list, fields, (size_t)*n * sizeof **list);
-    return TRL_OK;
+    trl_err err = trli_reads_find(&an->model->ir, &an->model->walk, n, value, &p->reads);
+    p->ninputs = p->reads.nfields;
+    p->input = p->reads.field;
+    return err;
 }
 
 static trl_err analyse_kernel(trli_analysis *an, trli_step *s)
@@ -176,12 +57,11 @@ static trl_err analyse_kernel(trli_analysis *an, trli_step *s)
     s->nout = kept;
     p->live = kept > 0;
     if (!p->live) return TRL_OK;
-    TRL_TRY(trli_kernel_create(&an->model->ir, &an->model->walk, s->nout, s->value, &p->kernel));
-    TRL_TRY(trli_keep_inputs(an, p->kernel, &p->ninputs, &p->input));
+    TRL_TRY(find_inputs(an, s->nout, s->value, p));
     const int64_t points = trli_model_points(an->model, an->model->field[s->field[0]].location, NULL);
     p->strains_caches = trli_strains_caches(an->model->ctx, points * (p->ninputs + s->nout));
     trli_extension e = extension_of(an, s->field[0]);
-    demand_kernel(an, &e, p->kernel);
+    demand_reads(an, &e, &p->reads);
 done:
     return err;
 }
@@ -190,13 +70,11 @@ done:
 static void stay_inside(const trli_analysis *an, const trli_step *s, trli_extension *e)
 {
     trli_step_plan *p = trli_plan_of(an->program, s);
-    const int *fields;
-    int n = trli_kernel_inputs(p->kernel, &fields);
-    for (int i = 0; i < n; ++i) {
-        trl_footprint reach = trli_kernel_footprint(p->kernel, i);
-        trl_offsets hull = trl_footprint_hull(&reach);
+    for (int i = 0; i < p->reads.nfields; ++i) {
+        const trl_offsets hull = trl_footprint_hull(&p->reads.footprint[i]);
         for (ptrdiff_t a = 0; a < 3; ++a) {
-            int over = hull.hi[a] + (s->reduce.location >> a & 1) - (an->model->field[fields[i]].location >> a & 1);
+            int over =
+                hull.hi[a] + (s->reduce.location >> a & 1) - (an->model->field[p->reads.field[i]].location >> a & 1);
             if (-hull.lo[a] > p->fixed_planes[2 * a]) p->fixed_planes[2 * a] = (int8_t)-hull.lo[a];
             if (over > p->fixed_planes[2 * a + 1]) p->fixed_planes[2 * a + 1] = (int8_t)over;
         }
@@ -239,12 +117,11 @@ static trl_err analyse_scalar(trli_analysis *an, trli_step *s)
     trl_err err = TRL_OK;
     p->live = an->scalar_live[s->scalar];
     if (!p->live) return TRL_OK;
-    TRL_TRY(trli_kernel_create(&an->model->ir, &an->model->walk, 1, s->value, &p->kernel));
-    TRL_TRY(trli_keep_inputs(an, p->kernel, &p->ninputs, &p->input));
+    TRL_TRY(find_inputs(an, 1, s->value, p));
     trli_extension e = trli_owned_only(s->kind == TRLI_STEP_REDUCE ? s->reduce.location : 0);
     if (s->kind == TRLI_STEP_REDUCE && s->reduce.inside) stay_inside(an, s, &e);
     if (s->kind == TRLI_STEP_REDUCE && s->reduce.kind == TRLI_REDUCE_POINT) narrow_to_point(an, s, &e);
-    demand_kernel(an, &e, p->kernel);
+    demand_reads(an, &e, &p->reads);
 done:
     return err;
 }
@@ -368,8 +245,8 @@ void trli_plan_destroy(trli_plan **plan)
     *plan = NULL;
     if (!p) return;
     for (int i = 0; p->step && i < p->nsteps; ++i) {
-        trli_kernel_destroy(&p->step[i].kernel);
-        for (int k = 0; k < p->step[i].nslabs; ++k) trli_kernel_destroy(&p->step[i].slab[k].kernel);
+        trli_reads_free(&p->step[i].reads);
+        for (int k = 0; k < p->step[i].nslabs; ++k) trli_reads_free(&p->step[i].slab[k].reads);
         free(p->step[i].slab);
     }
     free(p->step);
@@ -398,7 +275,6 @@ trl_err trli_program_analyse(trli_program *program)
     for (int i = program->nsteps - 1; i >= 0; --i) TRL_TRY(analyse_step(&an, &program->step[i]));
     trli_check_filled(&an);
     TRL_TRY(an.first);
-    TRL_TRY(trli_program_fold(program));
 done:
     free(an.scalar_live);
     free(an.filled);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* What the two files of the backward pass share: analyse.c, and analyse_sides.c for steps that set sides. */
+/* What the files of the backward pass share: analyse.c, analyse_sides.c for steps that set sides, demand.c for how demands add up. */
 #ifndef TRLI_ANALYSE_IMPL_H
 #define TRLI_ANALYSE_IMPL_H
 
@@ -27,7 +27,7 @@ typedef struct trli_extension {
     trl_footprint corner; /* as a demand's; none: the box `side` */
 } trli_extension;
 
-/* -- analyse.c -- */
+/* -- demand.c -- */
 /* The deck's name of a field: a stage's values have one of their own. */
 const char *trli_shown_name(const trli_field *f);
 bool trli_reaches_out(const trl_footprint *f);
@@ -36,7 +36,6 @@ trli_extension trli_owned_only(trl_location location);
 void trli_demand_field(trli_analysis *an, const trli_extension *e, int field, const trl_footprint *reach);
 /* Ghosts are read that nothing has set then: an error that the user hears of, unless there is one already. */
 void trli_note_unset(trli_analysis *an, int field);
-TRL_NODISCARD trl_err trli_keep_inputs(trli_analysis *an, const trli_kernel *kernel, int *n, int **list);
 
 /* -- analyse_sides.c -- */
 TRL_NODISCARD trl_err trli_analyse_fill(trli_analysis *an, trli_step *s);

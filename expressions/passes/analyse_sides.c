@@ -24,14 +24,12 @@ static int points_there(const trli_analysis *an, const trli_slab *slab, int fiel
 }
 
 /* A boundary value may only read points inside: in the layer's frame these start `layer` points inward. */
-static trl_err check_inside(trli_analysis *an, const trli_slab *slab, const trli_kernel *kernel, const trl_place *place)
+static trl_err check_inside(trli_analysis *an, const trli_slab *slab, const trl_place *place)
 {
-    const int *fields;
-    int n = trli_kernel_inputs(kernel, &fields), a = slab->axis;
+    const int *fields = slab->reads.field, a = slab->axis;
     int target_bit = an->model->field[slab->field].location >> a & 1;
-    for (int i = 0; i < n; ++i) {
-        trl_footprint reach = trli_kernel_footprint(kernel, i);
-        trl_offsets hull = trl_footprint_hull(&reach);
+    for (int i = 0; i < slab->reads.nfields; ++i) {
+        const trl_offsets hull = trl_footprint_hull(&slab->reads.footprint[i]);
         int bit = an->model->field[fields[i]].location >> a & 1;
         bool inside = slab->side ? hull.hi[a] <= bit - target_bit - slab->layer : hull.lo[a] >= slab->layer;
         if (!inside)
@@ -141,16 +139,15 @@ done:
 static trl_err analyse_layer(trli_analysis *an, const trli_step *s, trli_slab *slab, const trli_side *side)
 {
     const trl_place *place = &side->piece[0].place;
-    const int *scalars;
     trl_err err = TRL_OK;
     TRL_TRY(trli_boundary_layer(an->model, slab->field, side, slab->axis, slab->side, slab->layer, &slab->value));
-    TRL_TRY(trli_kernel_create(&an->model->ir, &an->model->walk, 1, &slab->value, &slab->kernel));
-    TRL_TRY(trli_keep_inputs(an, slab->kernel, &slab->ninputs, &slab->input));
-    TRL_TRY(check_inside(an, slab, slab->kernel, place));
-    int ns = trli_kernel_scalars(slab->kernel, &scalars);
-    for (int k = 0; k < ns; ++k) an->scalar_live[scalars[k]] = true;
+    TRL_TRY(trli_reads_find(&an->model->ir, &an->model->walk, 1, &slab->value, &slab->reads));
+    slab->ninputs = slab->reads.nfields;
+    slab->input = slab->reads.field;
+    TRL_TRY(check_inside(an, slab, place));
+    for (int k = 0; k < slab->reads.nscalars; ++k) an->scalar_live[slab->reads.scalar[k]] = true;
     for (int k = 0; k < slab->ninputs; ++k) {
-        const trl_footprint reach = trli_kernel_footprint(slab->kernel, k);
+        const trl_footprint reach = slab->reads.footprint[k];
         TRL_TRY(demand_slab(an, s, slab, slab->input[k], &reach, place));
     }
 done:
@@ -236,14 +233,6 @@ static void reverse_slabs(trli_step_plan *p)
         p->slab[low] = p->slab[high];
         p->slab[high] = slab;
     }
-}
-
-bool trli_needs_exchange(const trl_layout *layout, const trl_footprint *reach)
-{
-    const trl_offsets h = reach->n ? trl_footprint_hull(reach) : none;
-    for (int a = 0; a < layout->grid.dim; ++a)
-        if ((h.lo[a] < 0 || h.hi[a] > 0) && (layout->counts[a] > 1 || layout->grid.periodic[a])) return true;
-    return false;
 }
 
 static trl_err start_exchange(trli_analysis *an, const trli_step *s)

@@ -74,9 +74,9 @@ static bool leaves(const folding *fo, const trl_offsets *part, trl_location at, 
 }
 
 /* The axes beyond whose sides a kernel reads one of its inputs, from points of a location. */
-static unsigned axes_left(const folding *fo, const trli_kernel *kernel, int input, trl_location at, int field)
+static unsigned axes_left(const folding *fo, const trli_reads *reads, int input, trl_location at, int field)
 {
-    const trl_footprint f = trli_kernel_footprint(kernel, input);
+    const trl_footprint f = reads->footprint[input];
     unsigned axes = 0;
     for (int p = 0; p < f.n; ++p)
         for (int a = 0; a < fo->model->layout->grid.dim; ++a)
@@ -93,7 +93,7 @@ static unsigned axes_of_slab(const folding *fo, const trli_slab *slab, int input
             slab->tangential_hi[a])
             axes |= 1u << a;
     if (slab->kind != TRLI_SLAB_MODIFIER && input >= 0)
-        axes |= axes_left(fo, slab->kernel, input, fo->model->field[slab->field].location, slab->input[input]);
+        axes |= axes_left(fo, &slab->reads, input, fo->model->field[slab->field].location, slab->input[input]);
     return axes & ~(1u << slab->axis); /* along its axis it reads points inside */
 }
 
@@ -109,9 +109,9 @@ static unsigned axes_of_step(const folding *fo, const trli_step *s, int input)
 {
     const trli_step_plan *p = trli_plan_of(fo->program, s);
     const int field = p->input[input];
-    if (s->kind == TRLI_STEP_REDUCE) return axes_left(fo, p->kernel, input, s->reduce.location, field);
+    if (s->kind == TRLI_STEP_REDUCE) return axes_left(fo, &p->reads, input, s->reduce.location, field);
     if (s->kind != TRLI_STEP_KERNEL || !is_on_owned(fo, s)) return ALL_AXES;
-    return axes_left(fo, p->kernel, input, fo->model->field[s->field[0]].location, field);
+    return axes_left(fo, &p->reads, input, fo->model->field[s->field[0]].location, field);
 }
 
 /* ---- who uses what ---- */
@@ -236,7 +236,7 @@ static bool stays_beside(const folding *fo, const trli_step *s, int input, int a
     const trli_step_plan *plan = trli_plan_of(fo->program, s);
     const int field = plan->input[input];
     const trl_location at = fo->model->field[s->field[0]].location, from = fo->model->field[field].location;
-    const trl_footprint f = trli_kernel_footprint(plan->kernel, input);
+    const trl_footprint f = plan->reads.footprint[input];
     if (axis > 0 && further(fo, at, from, axis) != 0) return false;
     for (int p = 0; p < f.n; ++p) {
         const trl_offsets *part = &f.part[p];
@@ -261,23 +261,21 @@ static bool is_written(const folding *fo, int key, int after, int last)
 /* Whether a slab can be set later than in its step: with the rows of a kernel. */
 static bool may_wait(const folding *fo, int fill, int kernel, const trli_slab *slab)
 {
-    const int *scalars;
     if (slab->kind == TRLI_SLAB_MODIFIER) return false;
     for (int a = 0; a < 3; ++a)
         if (slab->tangential_lo[a] || slab->tangential_hi[a] || slab->corner_lo[a] || slab->corner_hi[a]) return false;
     if (is_written(fo, slab->field, fill, kernel)) return false;
     for (int i = 0; i < slab->ninputs; ++i)
         if (is_written(fo, slab->input[i], fill, kernel)) return false;
-    const int n = trli_kernel_scalars(slab->kernel, &scalars);
-    for (int i = 0; i < n; ++i)
-        if (is_written(fo, fo->model->nfields + scalars[i], fill, kernel)) return false;
+    for (int i = 0; i < slab->reads.nscalars; ++i)
+        if (is_written(fo, fo->model->nfields + slab->reads.scalar[i], fill, kernel)) return false;
     return true;
 }
 
 /* A slab of a fill that a kernel has taken. */
 static bool is_taken(const trli_slab *slab)
 {
-    return !slab->kernel && slab->kind == TRLI_SLAB_KERNEL;
+    return slab->taken;
 }
 
 /* The slab of a use, if it is one of a fill along an axis that no kernel has taken; else NULL. */
@@ -313,8 +311,7 @@ static int find_fill(const folding *fo, int kernel, int input, int axis, unsigne
 static bool follows_from_row(const folding *fo, int kernel, const trli_slab *slab)
 {
     for (int i = 0; i < slab->ninputs; ++i) {
-        const trl_footprint f = trli_kernel_footprint(slab->kernel, i);
-        const trl_offsets hull = trl_footprint_hull(&f);
+        const trl_offsets hull = trl_footprint_hull(&slab->reads.footprint[i]);
         if (fo->read_by[slab->input[i]] != kernel) return false;
         for (int a = 0; a < 3; ++a) {
             if (a != slab->axis && (hull.lo[a] != 0 || hull.hi[a] != 0)) return false;
@@ -467,7 +464,8 @@ static trl_err take_slabs(const folding *fo, int fill, int kernel, int input, in
         trli_slab *slab = slab_of(fo, u, fill, axis);
         if (!slab) continue;
         s->slab[s->nslabs++] = *slab;
-        slab->kernel = NULL;
+        slab->taken = true;
+        slab->reads = (trli_reads){0};
     }
     fo->remaining[fill] -= n;
     from->live = fo->remaining[fill] > 0 || from->exchanged.n > 0;

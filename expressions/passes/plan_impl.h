@@ -4,8 +4,8 @@
 #ifndef TRLI_PLAN_IMPL_H
 #define TRLI_PLAN_IMPL_H
 
-#include "interpreter_impl.h"
 #include "program_impl.h"
+#include "reads_impl.h"
 
 /* What readers need of a field beyond its owned points. inner: at sides shared with other patches (and periodic ones);
  * side: at the domain's sides. */
@@ -34,7 +34,8 @@ typedef struct trli_slab {
     trl_lidx tangential_lo[3], tangential_hi[3]; /* ghosts included along the other axes, at inner sides */
     trl_lidx corner_lo[3], corner_hi[3];         /* and beyond the sides of earlier axes */
     trli_value value;                            /* KERNEL; IMAGE: the field; else TRLI_NO_VALUE */
-    trli_kernel *kernel;                         /* KERNEL; NULL: a kernel step has taken the slab over */
+    trli_reads reads;                            /* KERNEL: of its value */
+    bool taken;                                  /* KERNEL: a kernel step has taken the slab over */
     int entry;                                   /* MODIFIER: the plugin's; else -1 */
     bool of_row; /* a kernel that reads it from the row beside it could compute it from that row */
     int read_as; /* with of_row: the input of its step that it is a layer of */
@@ -48,7 +49,7 @@ typedef struct trli_exchanged {
 
 typedef struct trli_step_plan {
     bool live;
-    trli_kernel *kernel;    /* of all that has values; else NULL */
+    trli_reads reads;       /* of its values; of plugins: nothing */
     int ninputs, *input;    /* fields read, in the kernel's or plugin's order */
     bool strains_caches;    /* the fields that it reads and stores do */
     int8_t fixed_planes[6]; /* REDUCE: planes at a side that are left out */

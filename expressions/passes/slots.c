@@ -48,11 +48,6 @@ static int64_t count_values(const trli_model *model, int field, int64_t *values)
     return total;
 }
 
-trl_err trli_no_slots(const trli_model *model)
-{
-    return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory to plan %d fields", model->nfields);
-}
-
 /* ---- lifetimes ---- */
 
 /* Call visit for every field that a step touches. */

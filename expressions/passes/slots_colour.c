@@ -7,6 +7,11 @@
 
 #include "slots_impl.h"
 
+trl_err trli_no_slots(const trli_model *model)
+{
+    return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory to plan %d fields", model->nfields);
+}
+
 /* Orders that are not that of production are tried up to so many temporaries: they look at all tenants of all slots. */
 enum { SEARCHED = 500 };
 

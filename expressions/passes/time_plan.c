@@ -184,7 +184,7 @@ done:
 
 static trl_offsets reach_of(const trli_time_op *op, int input)
 {
-    const trl_footprint f = trli_kernel_footprint(op->slab ? op->slab->kernel : op->plan->kernel, input);
+    const trl_footprint f = (op->slab ? op->slab->reads : op->plan->reads).footprint[input];
     return trl_footprint_hull(&f);
 }
 

@@ -21,7 +21,7 @@ static const trl_patch *patch_of(const trli_task *t)
 /* A slab ready to be evaluated on a patch. */
 typedef struct ready_slab {
     const trli_slab *slab;
-    trli_native_fn native; /* NULL: interpreted */
+    const trli_slab_run *with;
     trl_box box;
     trli_kernel_run run;
     trl_kernel_grid grid;
@@ -81,17 +81,19 @@ size_t trli_step_scratch(const trli_program *program, const trli_step *s)
 {
     const trli_model *model = program->model;
     const trli_step_plan *p = trli_plan_of(program, s);
+    const trli_step_run *run = trli_run_of(program, s);
     const trli_plugin_step *called = trli_step_plugin(s);
-    size_t registers = p->kernel ? trli_kernel_scratch(p->kernel) : 0;
+    size_t registers = run->kernel ? trli_kernel_scratch(run->kernel) : 0;
     size_t plugin = called ? plugin_scratch(model, called->entry) : 0;
     for (int k = 0; k < p->nslabs; ++k) {
         const trli_slab *slab = &p->slab[k];
-        const size_t need = slab->kernel ? trli_kernel_scratch(slab->kernel) : 0;
+        const trli_kernel *kernel = run->slab[k].kernel;
+        const size_t need = kernel ? trli_kernel_scratch(kernel) : 0;
         if (need > registers) registers = need;
         if (slab->kind == TRLI_SLAB_MODIFIER && plugin_scratch(model, slab->entry) > plugin)
             plugin = plugin_scratch(model, slab->entry);
     }
-    size_t tile = s->kind == TRLI_STEP_REDUCE ? tile_doubles(p->kernel) * sizeof(double) : 0;
+    size_t tile = s->kind == TRLI_STEP_REDUCE ? tile_doubles(run->kernel) * sizeof(double) : 0;
     return arrays_scratch(p->ninputs, s->nout > 1 ? s->nout : 1) + slabs_scratch(s, p) + aligned(tile) +
            aligned(registers + plugin);
 }
@@ -165,7 +167,7 @@ static ready_slab *take_slab(scratch *s, const trli_task *t, const trli_slab *sl
     const trl_array *output = take_arrays(s, t, 1, &slab->field);
     trl_kernel_array *array = take(s, (size_t)(slab->ninputs + 1) * sizeof *array);
     *r = (ready_slab){.slab = slab,
-                      .native = t->run->slab ? t->run->slab[slab - t->plan->slab].native : NULL,
+                      .with = &t->run->slab[slab - t->plan->slab],
                       .box = trli_slab_box(t->program, slab, t->patch),
                       .run = run_on(t, input, output)};
     r->grid = trli_kernel_grid_of(&r->run);
@@ -190,13 +192,13 @@ static bool evaluate_slab(const ready_slab *r, const trl_box *box)
         trli_copy_images(r->run.output, box, r->slab->side ? round : -round);
         return true;
     }
-    if (!r->native) {
-        trli_kernel_evaluate(r->slab->kernel, &r->run, box);
+    if (!r->with->native) {
+        trli_kernel_evaluate(r->with->kernel, &r->run, box);
         return true;
     }
     trl_kernel_call call = r->call;
     trli_native_set_box(&call, box);
-    r->native(&call);
+    r->with->native(&call);
     return call.nonfinite == 0;
 }
 
@@ -260,7 +262,7 @@ trl_err trli_task_kernel(void *data, const trl_task_args *args, bool *done)
     trl_box box = trli_box_part(&t->box, t->parts, args->chunk);
     if (!t->run->native) {
         set_edges_of_rows(edges, box.lo[1], box.hi[1], box.lo[2], box.hi[2]);
-        trli_kernel_evaluate(p->kernel, &run, &box);
+        trli_kernel_evaluate(t->run->kernel, &run, &box);
         return TRL_OK;
     }
     const trl_kernel_grid grid = trli_kernel_grid_of(&run);
@@ -413,7 +415,7 @@ trl_err trli_task_scalar(void *data, const trl_task_args *args, bool *done)
                                  .scalar = model->scalar,
                                  .scratch = model->scratch[args->worker]};
     (void)done;
-    trli_kernel_evaluate(t->plan->kernel, &run, &one);
+    trli_kernel_evaluate(t->run->kernel, &run, &one);
     return TRL_OK;
 }
 

@@ -60,7 +60,7 @@ trl_err trli_task_reduce(void *data, const trl_task_args *args, bool *done)
     const trli_step_plan *p = t->plan;
     trli_model *model = t->program->model;
     const trl_layout *layout = model->layout;
-    const trl_lidx *size = trli_kernel_tile(p->kernel);
+    const trl_lidx *size = trli_kernel_tile(t->run->kernel);
     char *at = model->scratch[args->worker];
     trl_array *input = (trl_array *)at;
     size_t arrays = ((size_t)(p->ninputs + 1) * sizeof *input + 63) / 64 * 64;
@@ -87,7 +87,7 @@ trl_err trli_task_reduce(void *data, const trl_task_args *args, bool *done)
                     stride *= tile.hi[a] - tile.lo[a];
                 }
                 output.at = values - origin;
-                trli_kernel_evaluate(p->kernel, &run, &tile);
+                trli_kernel_evaluate(t->run->kernel, &run, &tile);
                 reduce_tile(t, args->worker, values, &tile);
             }
     return TRL_OK;

@@ -6,6 +6,7 @@
 
 #include <trl_graph.h>
 
+#include "interpreter_impl.h"
 #include "native_impl.h"
 #include "plan_impl.h"
 
@@ -16,11 +17,13 @@ typedef struct trli_exchange_run {
 } trli_exchange_run;
 
 typedef struct trli_slab_run {
+    trli_kernel *kernel;   /* KERNEL; else NULL */
     trli_native_fn native; /* compiled, or NULL: interpreted */
     bool within;           /* the compiled kernel of its step computes it: it needs no ghosts in memory */
 } trli_slab_run;
 
 typedef struct trli_step_run {
+    trli_kernel *kernel;        /* of all that has values; else NULL */
     trli_native_fn native;      /* KERNEL: compiled, or NULL: interpreted */
     struct trli_tuning *tuning; /* of a kernel that may be compiled; NULL: it is not */
     trli_slab_run *slab;        /* [nslabs] */

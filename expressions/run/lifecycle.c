@@ -141,6 +141,18 @@ void trli_model_destroy(trli_model **model)
     free(m);
 }
 
+/* The kernels of a step and of its slabs, as the interpreter takes them. */
+static trl_err make_kernels(trli_model *model, const trli_step *s, const trli_step_plan *p, trli_step_run *run)
+{
+    trl_err err = TRL_OK;
+    if (s->value) TRL_TRY(trli_kernel_create(&model->ir, &model->walk, s->nout ? s->nout : 1, s->value, &run->kernel));
+    for (int k = 0; k < p->nslabs; ++k)
+        if (p->slab[k].kind == TRLI_SLAB_KERNEL)
+            TRL_TRY(trli_kernel_create(&model->ir, &model->walk, 1, &p->slab[k].value, &run->slab[k].kernel));
+done:
+    return err;
+}
+
 trl_err trli_execution_create(trli_program *program)
 {
     trli_program_execution *run = program->run = calloc(1, sizeof *run);
@@ -151,8 +163,14 @@ trl_err trli_execution_create(trli_program *program)
         run->step[i].slab = calloc((size_t)program->plan->step[i].nslabs + 1, sizeof *run->step[i].slab);
         all = run->step[i].slab != NULL;
     }
+    trl_err err = TRL_OK;
+    for (int i = 0; all && i < n; ++i)
+        if (program->plan->step[i].live)
+            TRL_TRY(make_kernels(program->model, &program->step[i], &program->plan->step[i], &run->step[i]));
     if (all) return TRL_OK;
-    return trl_fail(program->model->ctx, TRL_ERR_MEMORY, NULL, "no memory to run program '%s'", program->name);
+    err = trl_fail(program->model->ctx, TRL_ERR_MEMORY, NULL, "no memory to run program '%s'", program->name);
+done:
+    return err;
 }
 
 void trli_execution_destroy(trli_program *program)
@@ -161,6 +179,9 @@ void trli_execution_destroy(trli_program *program)
     if (!run) return;
     trli_tasks_free(program);
     for (int i = 0; run->step && i < program->nsteps; ++i) {
+        const int nslabs = run->step[i].slab ? program->plan->step[i].nslabs : 0;
+        for (int k = 0; k < nslabs; ++k) trli_kernel_destroy(&run->step[i].slab[k].kernel);
+        trli_kernel_destroy(&run->step[i].kernel);
         trli_tuning_destroy(&run->step[i].tuning);
         trl_exchange_destroy(&run->step[i].exchange.exchange);
         free(run->step[i].slab);
@@ -174,11 +195,9 @@ trl_err trli_model_freeze(trli_model *model)
 {
     trl_err err = TRL_OK;
     TRL_TRY(trli_slots_plan(model));
+    for (int i = 0; i < model->nprograms; ++i) TRL_TRY(trli_execution_create(model->program[i]));
     TRL_TRY(trli_slots_allocate(model));
-    for (int i = 0; i < model->nprograms; ++i) {
-        TRL_TRY(trli_execution_create(model->program[i]));
-        TRL_TRY(trli_tasks_build(model->program[i]));
-    }
+    for (int i = 0; i < model->nprograms; ++i) TRL_TRY(trli_tasks_build(model->program[i]));
     TRL_TRY(trli_kernels_request(model));
 done:
     return err;

@@ -77,12 +77,10 @@ done:
     return err;
 }
 
-static trl_err access_kernel_scalars(builder *b, trl_task task, const trli_kernel *kernel)
+static trl_err access_scalars(builder *b, trl_task task, const trli_reads *reads)
 {
-    const int *scalars;
-    int n = kernel ? trli_kernel_scalars(kernel, &scalars) : 0;
     trl_err err = TRL_OK;
-    for (int i = 0; i < n; ++i) TRL_TRY(access_scalar(b, task, scalars[i], TRL_READ));
+    for (int i = 0; i < reads->nscalars; ++i) TRL_TRY(access_scalar(b, task, reads->scalar[i], TRL_READ));
 done:
     return err;
 }
@@ -113,7 +111,7 @@ static trl_err access_slab(builder *b, trl_task task, const trli_slab *slab, int
     TRL_TRY(access_field(b, task, slab->field, patch, TRL_READ_WRITE));
     for (int i = 0; i < slab->ninputs; ++i)
         if (slab->input[i] != slab->field) TRL_TRY(access_field(b, task, slab->input[i], patch, TRL_READ));
-    TRL_TRY(access_kernel_scalars(b, task, slab->kernel));
+    TRL_TRY(access_scalars(b, task, &slab->reads));
     TRL_TRY(access_plugin(b, task, slab->entry));
 done:
     return err;
@@ -128,9 +126,9 @@ static int choose_parts(const builder *b, const trl_box *box, bool whole_rows, i
 }
 
 /* Seconds a kernel takes, roughly: what tau_1 and priorities start from before anything was timed. */
-static double estimate(const trli_step_plan *p, const trl_box *box)
+static double estimate(const trli_step_run *run, const trl_box *box)
 {
-    int operations = p->kernel ? trli_kernel_operations(p->kernel) : 10;
+    int operations = run->kernel ? trli_kernel_operations(run->kernel) : 10;
     return (double)trl_box_points(box) * (operations + 1) * 0.3e-9 + 1e-7;
 }
 
@@ -163,12 +161,13 @@ static trl_err add_compute(builder *b, const trli_step *s, int patch)
     if (!plugin || (type->flags & TRL_EXPR_TILED && one_location))
         chunks = choose_parts(b, &t->box, p->nslabs > 0, t->parts);
     b->program->run->bytes_moved += trl_box_points(&t->box) * (s->nout + p->ninputs) * (int64_t)sizeof(double);
-    TRL_TRY(add(b, s->label, plugin ? trli_task_plugin : trli_task_kernel, t, chunks, 0, estimate(p, &t->box), &task));
+    TRL_TRY(
+        add(b, s->label, plugin ? trli_task_plugin : trli_task_kernel, t, chunks, 0, estimate(t->run, &t->box), &task));
     for (int k = 0; k < p->nslabs; ++k) TRL_TRY(access_slab(b, task, &p->slab[k], patch));
     t->task = task;
     t->computes = true;
     for (int i = 0; i < p->ninputs; ++i) TRL_TRY(access_field(b, task, p->input[i], patch, TRL_READ));
-    TRL_TRY(access_kernel_scalars(b, task, p->kernel));
+    TRL_TRY(access_scalars(b, task, &p->reads));
     TRL_TRY(access_plugin(b, task, plugin ? s->plugin.entry : -1));
     for (int o = 0; o < s->nout; ++o)
         if (b->program->plan->demand[s->field[o]].live)
@@ -344,9 +343,9 @@ static trl_err add_reduce(builder *b, const trli_step *s)
         int chunks = entry >= 0 ? 1 : choose_parts(b, &t->box, false, t->parts);
         b->program->run->bytes_moved += trl_box_points(&box) * plan->ninputs * (int64_t)sizeof(double);
         TRL_TRY(add(b, s->label, entry >= 0 ? trli_task_stable_dt : trli_task_reduce, t, chunks, 0,
-                    estimate(plan, &box), &task));
+                    estimate(t->run, &box), &task));
         for (int i = 0; i < plan->ninputs; ++i) TRL_TRY(access_field(b, task, plan->input[i], p, TRL_READ));
-        TRL_TRY(access_kernel_scalars(b, task, plan->kernel));
+        TRL_TRY(access_scalars(b, task, &plan->reads));
         TRL_TRY(access_plugin(b, task, entry));
         TRL_TRY(trl_graph_add_dependency(b->program->run->graph, task, finish));
     }
@@ -359,7 +358,7 @@ static trl_err add_scalar(builder *b, const trli_step *s)
     trl_task task;
     trl_err err = TRL_OK;
     TRL_TRY(add(b, s->label ? s->label : "scalar", trli_task_scalar, next_task(b, s, 0), 1, 0, 1e-7, &task));
-    TRL_TRY(access_kernel_scalars(b, task, trli_plan_of(b->program, s)->kernel));
+    TRL_TRY(access_scalars(b, task, &trli_plan_of(b->program, s)->reads));
     TRL_TRY(access_scalar(b, task, s->scalar, TRL_WRITE));
 done:
     return err;

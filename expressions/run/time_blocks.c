@@ -156,7 +156,7 @@ static void run_op(const patch_pass *pass, int i, int worker, const trl_box *box
                                  .after = checks ? trli_check_finite : NULL,
                                  .data = &check};
     if (!native)
-        trli_kernel_evaluate(op->slab ? op->slab->kernel : op->plan->kernel, &run, box);
+        trli_kernel_evaluate(slab_run ? slab_run->kernel : run_of->kernel, &run, box);
     else if (!call_native(pass, native, op, c, box))
         trli_check_finite(&check, box);
     if (op->slab) put_images(layout, check.output, box);
@@ -215,7 +215,7 @@ void trli_time_blocks_set_scalars(trli_time_blocks *t, int execution)
                                      .output = &output,
                                      .scalar = scalar,
                                      .scratch = t->model->scratch[0]};
-        trli_kernel_evaluate(p->kernel, &run, &one);
+        trli_kernel_evaluate(t->program->run->step[i].kernel, &run, &one);
     }
 }
 

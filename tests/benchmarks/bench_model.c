@@ -75,7 +75,7 @@ static void drop_boundaries(trli_program *program)
 {
     for (int i = 0; i < program->nsteps; ++i) {
         trli_step_plan *s = &program->plan->step[i];
-        for (int k = 0; k < s->nslabs; ++k) trli_kernel_destroy(&s->slab[k].kernel);
+        for (int k = 0; k < s->nslabs; ++k) trli_reads_free(&s->slab[k].reads);
         s->nslabs = 0;
         if (program->step[i].kind == TRLI_STEP_FILL) s->live = s->exchanged.n > 0;
     }
@@ -106,6 +106,7 @@ static trl_err add_kernel(trli_formulas *f, const char *label, trli_program *ste
     TRL_TRY(trli_program_add_kernel(step, label, what->unknowns, f->next, value, variable));
     for (int u = 0; u < what->unknowns; ++u) TRL_TRY(trli_program_add_root(step, f->next[u]));
     TRL_TRY(trli_program_analyse(step));
+    TRL_TRY(trli_program_fold(step));
 done:
     trli_instance_destroy(&in);
     return err;

@@ -199,7 +199,7 @@ static bool reads_first(const trli_emitter *e, int32_t group, int32_t input)
     return e->along == 0 && e->reader[input] >= 0 && (group == e->ngroups || group == e->reader[input]);
 }
 
-bool trli_reads(const trli_emitter *e, int32_t input)
+bool trli_reads_input(const trli_emitter *e, int32_t input)
 {
     for (int32_t p = 0; p < e->npointers; ++p)
         if (e->pointer[p].input == input && trli_wants_row(e, p)) return true;
@@ -212,7 +212,7 @@ static void put_pointers(trli_emitter *e, int32_t group, int depth)
     const int ninputs = trli_kernel_inputs(e->kernel, &fields);
     trli_emit_mark_needed(e, group);
     for (int i = 0; i < ninputs; ++i)
-        if (trli_reads(e, i)) put_row_in_hand(e, "in", e->input_name[i], depth);
+        if (trli_reads_input(e, i)) put_row_in_hand(e, "in", e->input_name[i], depth);
     for (int32_t p = 0; p < e->npointers; ++p) {
         const trli_row_pointer *r = &e->pointer[p];
         if (!trli_wants_row(e, p)) continue;

@@ -45,7 +45,7 @@ static void name_for_group(trli_emitter *e, int32_t group)
             const int32_t i = e->order[o];
             if (has_name(e, i) && given == (is_given_value(e, i) || is_given_row(e, i))) e->number[i] = samples++;
         }
-    for (int i = 0; i < ninputs; ++i) e->input_name[i] = trli_reads(e, i) ? inputs++ : -1;
+    for (int i = 0; i < ninputs; ++i) e->input_name[i] = trli_reads_input(e, i) ? inputs++ : -1;
     for (int32_t p = 0; p < e->npointers; ++p) e->pointer[p].name = trli_wants_row(e, p) ? rows++ : -1;
     for (int32_t g = 0; g < e->nghosts; ++g) e->ghosts[g].name = e->input_name[e->ghosts[g].input] >= 0 ? ghosts++ : -1;
 }
@@ -358,7 +358,7 @@ void trli_put_group_call(trli_emitter *e, int32_t group, int depth)
     fprintf(e->out, "group%d(call, &rows", f->number);
     mark_needed(e, group);
     for (int i = 0; i < ninputs; ++i)
-        if (trli_reads(e, i)) put_element(e, "const int", "", i, &n);
+        if (trli_reads_input(e, i)) put_element(e, "const int", "", i, &n);
     put_list_end(e, &n);
     for (int r = 0; r < outputs_of(e, group); ++r) put_element(e, "const int", "", e->group[group].first + r, &n);
     put_list_end(e, &n);

@@ -242,7 +242,7 @@ void trli_put_beyond(trli_emitter *e, bool lanes, const trli_sample *in);
 void trli_put_fetches(trli_emitter *e, int32_t group, int depth);
 /* Whether what is wanted reads a row, or an input. */
 bool trli_wants_row(const trli_emitter *e, int32_t pointer);
-bool trli_reads(const trli_emitter *e, int32_t input);
+bool trli_reads_input(const trli_emitter *e, int32_t input);
 /* One row of a group. */
 void trli_put_row(trli_emitter *e, int32_t group, int depth);
 

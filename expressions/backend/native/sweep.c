@@ -51,8 +51,7 @@ static size_t rows_of(const trli_step *s, const trli_step_plan *p, bool *planes)
     size_t rows = (size_t)s->nout;
     *planes = false;
     for (int i = 0; i < p->ninputs; ++i) {
-        trl_footprint f = trli_kernel_footprint(p->kernel, i);
-        trl_offsets hull = trl_footprint_hull(&f);
+        const trl_offsets hull = trl_footprint_hull(&p->reads.footprint[i]);
         rows += (size_t)(1 + hull.hi[2] - hull.lo[2]);
         *planes |= hull.hi[2] > hull.lo[2];
     }
