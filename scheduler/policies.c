@@ -15,7 +15,7 @@ static trl_err check(trl_context *ctx, const char *name, const trl_policy *polic
                         (unsigned)policy->abi, TRL_POLICY_ABI);
     if (!policy->name) fault = "name";
     if (!policy->setup) fault = "setup";
-    if (!policy->invalidate) fault = "invalidate";
+    if (!policy->teardown) fault = "teardown";
     if (!policy->ready) fault = "ready";
     if (!policy->take) fault = "take";
     if (!policy->holds) fault = "holds";

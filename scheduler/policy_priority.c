@@ -294,7 +294,7 @@ static void finish(void *state)
     }
 }
 
-static void invalidate(const trl_policy_graph *graph, void **state)
+static void teardown(const trl_policy_graph *graph, void **state)
 {
     priority_state *s = *state;
     if (s == NULL) return;
@@ -324,7 +324,7 @@ const trl_policy trli_policy_priority = {
     .name = "priority",
     .run_next = true,
     .setup = setup,
-    .invalidate = invalidate,
+    .teardown = teardown,
     .start = start,
     .ready = ready,
     .take = take,

@@ -17,7 +17,7 @@ static trl_err setup(const trl_policy_graph *graph, void **state)
     return err;
 }
 
-static void invalidate(const trl_policy_graph *graph, void **state)
+static void teardown(const trl_policy_graph *graph, void **state)
 {
     trl_memory_free(graph->ctx, state);
 }
@@ -58,7 +58,7 @@ const trl_policy trli_policy_serial = {
     .name = "serial",
     .serial = true,
     .setup = setup,
-    .invalidate = invalidate,
+    .teardown = teardown,
     .ready = ready,
     .take = take,
     .holds = holds,

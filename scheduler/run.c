@@ -90,7 +90,7 @@ void trli_run_destroy(trl_graph *graph)
     trli_run_state *run = graph->run;
     graph->run = NULL;
     if (run == NULL) return;
-    if (run->policy) run->policy->invalidate(&run->view, &run->policy_state);
+    if (run->policy) run->policy->teardown(&run->view, &run->policy_state);
     trli_wide_destroy(run);
     trli_locks_destroy(run);
     trli_phases_destroy(run);

@@ -52,7 +52,7 @@ typedef struct trl_policy {
     trl_err (*setup)(const trl_policy_graph *graph, void **state);
 
     /* REQUIRED. Release it; *state may be NULL or half made. Thread: as setup. */
-    void (*invalidate)(const trl_policy_graph *graph, void **state);
+    void (*teardown)(const trl_policy_graph *graph, void **state);
 
     /* OPTIONAL. A run begins, and these tasks are ready, the most urgent first. Absent: `ready` is called for each by worker 0.
      * Thread: the caller of the run, before any worker is inside. */

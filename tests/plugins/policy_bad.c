@@ -12,7 +12,7 @@ static trl_err setup(const trl_policy_graph *graph, void **state)
     return err == TRL_OK ? trl_fail(graph->ctx, TRL_ERR_DEVICE, NULL, "this policy wants another machine") : err;
 }
 
-static void invalidate(const trl_policy_graph *graph, void **state)
+static void teardown(const trl_policy_graph *graph, void **state)
 {
     trl_memory_free(graph->ctx, state);
 }
@@ -40,13 +40,13 @@ const trl_policy *trl_policy_export(void)
 {
     static trl_policy policy;
     const char *bad = getenv("TRL_TEST_POLICY");
-    policy = (trl_policy){TRL_POLICY_ABI, "bad", false, false, setup, invalidate, NULL, ready, take, holds, NULL, NULL};
+    policy = (trl_policy){TRL_POLICY_ABI, "bad", false, false, setup, teardown, NULL, ready, take, holds, NULL, NULL};
     if (bad == NULL) return &policy;
     if (strcmp(bad, "null") == 0) return NULL;
     if (strcmp(bad, "abi") == 0) policy.abi = TRL_POLICY_ABI + 6;
     if (strcmp(bad, "name") == 0) policy.name = NULL;
     if (strcmp(bad, "setup") == 0) policy.setup = NULL;
-    if (strcmp(bad, "invalidate") == 0) policy.invalidate = NULL;
+    if (strcmp(bad, "teardown") == 0) policy.teardown = NULL;
     if (strcmp(bad, "ready") == 0) policy.ready = NULL;
     if (strcmp(bad, "take") == 0) policy.take = NULL;
     if (strcmp(bad, "holds") == 0) policy.holds = NULL;

@@ -21,7 +21,7 @@ static trl_err setup(const trl_policy_graph *graph, void **state)
     return TRL_OK;
 }
 
-static void invalidate(const trl_policy_graph *graph, void **state)
+static void teardown(const trl_policy_graph *graph, void **state)
 {
     lifo *s = *state;
     if (s == NULL) return;
@@ -68,7 +68,7 @@ static const trl_policy lifo_policy = {
     .abi = TRL_POLICY_ABI,
     .name = "lifo",
     .setup = setup,
-    .invalidate = invalidate,
+    .teardown = teardown,
     .ready = ready,
     .take = take,
     .holds = holds,

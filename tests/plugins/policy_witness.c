@@ -57,7 +57,7 @@ static trl_err setup(const trl_policy_graph *graph, void **state)
     return err;
 }
 
-static void invalidate(const trl_policy_graph *graph, void **state)
+static void teardown(const trl_policy_graph *graph, void **state)
 {
     trl_memory_free(graph->ctx, state);
 }
@@ -125,7 +125,7 @@ static const trl_policy witness_policy = {
     .name = "witness",
     .serial = true,
     .setup = setup,
-    .invalidate = invalidate,
+    .teardown = teardown,
     .start = start,
     .ready = ready,
     .take = take,

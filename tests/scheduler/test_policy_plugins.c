@@ -164,7 +164,7 @@ END_TEST
 
 START_TEST(refuses_a_policy_without_a_required_member)
 {
-    static const char *const members[] = {"name", "setup", "invalidate", "ready", "take", "holds"};
+    static const char *const members[] = {"name", "setup", "teardown", "ready", "take", "holds"};
     for (size_t i = 0; i < sizeof members / sizeof *members; ++i) {
         char message[4096];
         snprintf(message, sizeof message, "policy '%s' lacks the required member '%s'", BAD, members[i]);
