@@ -20,9 +20,9 @@ struct trl_loop {
 
     TRLI_APART(before_busy);
     alignas(TRLI_CACHE_LINE) _Atomic bool busy;
-    uint32_t turn;  /* of the shares: a run */
-    bool explained; /* a message was recorded with the error */
-    int failed;     /* chunk */
+    uint32_t generation; /* of the shares: a run */
+    bool explained;      /* a message was recorded with the error */
+    int failed;          /* chunk */
     trl_context *ctx;
     trl_workers *workers;
 };
@@ -67,8 +67,8 @@ static int work(trli_job *job, trli_worker *worker)
     worker->own = &loop->share[worker->index];
     trli_set_inside(true);
     (void)trli_diagnostics_said(); /* what was said before has to do with no chunk */
-    for (int32_t chunk;
-         (chunk = trli_shares_take(loop->share, loop->shares, worker->turn, worker->index, &count)) != TRLI_NONE;) {
+    for (int32_t chunk; (chunk = trli_shares_take(loop->share, loop->shares, worker->generation, worker->index,
+                                                  &count)) != TRLI_NONE;) {
         run_traced(loop, chunk, count, worker);
         worked = true;
     }
@@ -82,7 +82,7 @@ static bool over(const trli_job *job)
 {
     const trl_loop *loop = (const trl_loop *)job;
     for (int32_t s = 0; s < loop->shares; ++s)
-        if (!trli_share_over(&loop->share[s], loop->turn)) return false;
+        if (!trli_share_over(&loop->share[s], loop->generation)) return false;
     return true;
 }
 
@@ -136,10 +136,10 @@ static trl_err run_by_all(trl_loop *loop)
     trl_workers *workers = loop->workers;
     trl_trace *trace = trli_workers_trace(workers);
     int64_t start = trace ? trli_now_ns() : 0;
-    ++loop->turn;
+    ++loop->generation;
     int place = trli_workers_claim(workers);
     if (place == TRLI_NONE) return run_alone(loop);
-    trli_workers_do(workers, place, &loop->job, loop->turn);
+    trli_workers_do(workers, place, &loop->job, loop->generation);
     trli_prefetch_to_write(&loop->share[0]); /* the next run begins with writing it */
     if (trace) trli_trace_add_run(trace, "loop", start, trli_now_ns());
     const trl_err err = (trl_err)atomic_load_explicit(&loop->error, memory_order_relaxed);

@@ -54,7 +54,7 @@ void trli_wide_destroy(trli_run_state *run)
 void trli_wide_start(trli_run_state *run)
 {
     trli_wide_pool *wide = &run->wide;
-    ++wide->turn;
+    ++wide->generation;
     atomic_store_explicit(&wide->head, 0, memory_order_relaxed);
     atomic_store_explicit(&wide->tail, 0, memory_order_relaxed);
     for (int32_t i = 0; i <= wide->count; ++i) atomic_store_explicit(&wide->slot[i], TRLI_NONE, memory_order_relaxed);
@@ -77,14 +77,14 @@ void trli_shares_deal(trli_share *share, int32_t shares, int64_t chunks)
     }
 }
 
-static int32_t left_of(const trli_share *share, uint64_t handed_out, uint32_t turn)
+static int32_t left_of(const trli_share *share, uint64_t handed_out, uint32_t generation)
 {
-    return handed_out >> 32 == turn ? share->count - (int32_t)(uint32_t)handed_out : share->count;
+    return handed_out >> 32 == generation ? share->count - (int32_t)(uint32_t)handed_out : share->count;
 }
 
-bool trli_share_over(const trli_share *share, uint32_t turn)
+bool trli_share_over(const trli_share *share, uint32_t generation)
 {
-    return left_of(share, atomic_load_explicit(&share->handed_out, memory_order_seq_cst), turn) == 0;
+    return left_of(share, atomic_load_explicit(&share->handed_out, memory_order_seq_cst), generation) == 0;
 }
 
 enum {
@@ -92,14 +92,14 @@ enum {
     BATCH_MOST = 128 /* chunks taken at once */
 };
 
-int32_t trli_shares_take(trli_share *share, int32_t shares, uint32_t turn, int worker, int *count)
+int32_t trli_shares_take(trli_share *share, int32_t shares, uint32_t generation, int worker, int *count)
 {
     for (int32_t i = 0; i < shares; ++i) {
         const int32_t n = (worker + i) % shares;
         uint64_t before = atomic_load_explicit(&share[n].handed_out, memory_order_relaxed);
-        for (int32_t left; (left = left_of(&share[n], before, turn)) > 0;) {
+        for (int32_t left; (left = left_of(&share[n], before, generation)) > 0;) {
             const int32_t most = left / BATCHES < 1 ? 1 : left / BATCHES < BATCH_MOST ? left / BATCHES : BATCH_MOST;
-            const uint64_t after = (uint64_t)turn << 32 | (uint32_t)(share[n].count - left + most);
+            const uint64_t after = (uint64_t)generation << 32 | (uint32_t)(share[n].count - left + most);
             if (!atomic_compare_exchange_weak_explicit(&share[n].handed_out, &before, after, memory_order_relaxed,
                                                        memory_order_relaxed))
                 continue;
@@ -119,7 +119,7 @@ int32_t trli_wide_take(trli_run_state *run, const trli_worker *worker, int *chun
     for (;;) {
         int32_t task = atomic_load_explicit(&wide->slot[head], memory_order_seq_cst);
         if (task == TRLI_NONE) return TRLI_NONE;
-        *chunk = trli_shares_take(&wide->share[wide->first_share[task]], shares_of(run, task), wide->turn,
+        *chunk = trli_shares_take(&wide->share[wide->first_share[task]], shares_of(run, task), wide->generation,
                                   worker->index, count);
         if (*chunk != TRLI_NONE) return task;
         /* Relaxed: the slot was loaded with acquire. */

@@ -16,7 +16,7 @@ typedef struct trli_wide_pool {
     int32_t count, shares;                         /* wide tasks; shares of each */
     int32_t *first_share;                          /* [tasks] of wide tasks, in `share` */
     trli_share *share;
-    uint32_t turn; /* of the shares: a run */
+    uint32_t generation; /* of the shares: a run */
 } trli_wide_pool;
 
 TRL_NODISCARD trl_err trli_wide_create(struct trli_run_state *run);

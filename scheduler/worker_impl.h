@@ -35,7 +35,7 @@ typedef struct trli_worker {
     alignas(TRLI_CACHE_LINE) trl_workers *workers;
     pthread_t thread;
     int index;
-    uint32_t turn;                /* of the job that it is at, as its caller says */
+    uint32_t generation;          /* of the job that it is at, as its caller says */
     _Atomic bool operators;       /* prefers chunks of wide tasks */
     int32_t next;                 /* released by the task before, runs next; TRLI_NONE: none */
     int32_t pushed;               /* tasks given to the policy and not taken back, roughly: what others could do */
@@ -73,8 +73,8 @@ bool trli_workers_wanted_elsewhere(const trl_workers *workers);
 /* A place for a job among those in progress, for trli_workers_do; TRLI_NONE: all are taken. */
 int trli_workers_claim(trl_workers *workers);
 /* Have the workers do a job, ready to begin, the caller among them; returns when it is over and nobody is at it any more. Workers learn the
- * turn, any number, without reading a line of the job. */
-void trli_workers_do(trl_workers *workers, int place, trli_job *job, uint32_t turn);
+ * generation, any number, without reading a line of the job. */
+void trli_workers_do(trl_workers *workers, int place, trli_job *job, uint32_t generation);
 /* The trace of the workers, or NULL. */
 trl_trace *trli_workers_trace(const trl_workers *workers);
 /* Whether the calling thread is at a job already; say that it is, or is no more. */

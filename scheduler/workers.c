@@ -27,7 +27,7 @@ static uint64_t openings_of(uint64_t open)
 /* Where a job in progress is. */
 typedef struct place {
     _Atomic(trli_job *) job; /* stays when the place is closed */
-    uint32_t turn;           /* of the job */
+    uint32_t generation;     /* of the job */
 } place;
 
 struct trl_workers {
@@ -154,7 +154,7 @@ static bool enter(trl_workers *w, trli_worker *worker, int at, trli_job *job)
     atomic_store_explicit(&worker->at, job, memory_order_seq_cst);
     if (atomic_load_explicit(&w->open, memory_order_seq_cst) & OPEN(at) &&
         atomic_load_explicit(&w->place[at].job, memory_order_acquire) == job) {
-        worker->turn = w->place[at].turn;
+        worker->generation = w->place[at].generation;
         return true;
     }
     leave(worker);
@@ -406,9 +406,9 @@ static void give_back(trl_workers *w, int at)
     atomic_fetch_and_explicit(&w->claimed, ~((uint32_t)1 << at), memory_order_release);
 }
 
-static void open_place(trl_workers *w, int at, trli_job *job, uint32_t turn)
+static void open_place(trl_workers *w, int at, trli_job *job, uint32_t generation)
 {
-    w->place[at].turn = turn;
+    w->place[at].generation = generation;
     /* Release: the state of the job, ready. seq_cst: see enter, and trli_workers_sleep. */
     atomic_store_explicit(&w->place[at].job, job, memory_order_release);
     atomic_fetch_add_explicit(&w->open, OPENING + OPEN(at), memory_order_seq_cst);
@@ -427,11 +427,11 @@ static void close_place(trl_workers *w, int at, const trli_job *job)
 
 /* Work as worker 0, where nobody else is; a caller that finds the seat taken sleeps until it is free or its job is over. Acquire and release
  * of the worker. */
-static void work_or_sleep(trl_workers *w, trli_job *job, uint32_t turn)
+static void work_or_sleep(trl_workers *w, trli_job *job, uint32_t generation)
 {
     while (!job->over(job)) {
         if (!atomic_exchange_explicit(&w->seat, true, memory_order_acquire)) {
-            w->worker[0].turn = turn;
+            w->worker[0].generation = generation;
             (void)job->work(job, &w->worker[0]);
             atomic_store_explicit(&w->seat, false, memory_order_release);
             if (trli_workers_wanted_elsewhere(w)) trli_workers_wake_all(w);
@@ -440,10 +440,10 @@ static void work_or_sleep(trl_workers *w, trli_job *job, uint32_t turn)
     }
 }
 
-void trli_workers_do(trl_workers *w, int at, trli_job *job, uint32_t turn)
+void trli_workers_do(trl_workers *w, int at, trli_job *job, uint32_t generation)
 {
-    open_place(w, at, job, turn);
-    work_or_sleep(w, job, turn);
+    open_place(w, at, job, generation);
+    work_or_sleep(w, job, generation);
     close_place(w, at, job);
     give_back(w, at);
 }
