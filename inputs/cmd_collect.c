@@ -7,6 +7,8 @@
 #include <command_impl.h>
 #include <output_hdf5_impl.h>
 
+#include "arithmetic_impl.h"
+
 /* What the files have in common, as the first one says. */
 typedef struct collection {
     trl_context *ctx;
@@ -34,7 +36,7 @@ static bool read_patches(hid_t data, const trl_grid *grid, trl_location location
     bool good = list >= 0 && H5Pget_layout(list) == H5D_CHUNKED && H5Pget_chunk(list, 4, chunk) == grid->dim + 1;
     for (int a = 0; good && a < grid->dim; ++a) {
         const trl_gidx points = trl_grid_points(grid, location, a), size = (trl_gidx)chunk[grid->dim - a];
-        patches[a] = (int)((points + size - 1) / size);
+        patches[a] = (int)trli_ceil_div(points, size);
     }
     if (list >= 0) H5Pclose(list);
     return good;

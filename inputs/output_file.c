@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "arithmetic_impl.h"
 #include "context_impl.h"
 #include "files_impl.h"
 #include "output_hdf5_impl.h"
@@ -75,7 +76,7 @@ static trl_err begin_first(trli_output_file *file, const trli_contents *contents
     int number;
     trl_err err = trli_structure_create(file->ctx, file->path, contents, &memory);
     if (err != TRL_OK) return err;
-    file->bytes = (memory.end + WORD - 1) / WORD * WORD;
+    file->bytes = trli_ceil_div(memory.end, WORD) * WORD;
     TRL_TRY(trli_file_begin(file->ctx, file->path, false, &file->first));
     file->file = file->first.file;
     TRL_TRY(reserve(file));

@@ -6,15 +6,7 @@
 
 #include <plot_impl.h>
 
-static int at_least(int value, int least)
-{
-    return value < least ? least : value;
-}
-
-static int at_most(int value, int most)
-{
-    return value > most ? most : value;
-}
+#include "arithmetic_impl.h"
 
 static void forget_mask(trli_canvas *canvas)
 {
@@ -71,9 +63,9 @@ trli_colour trli_canvas_get(const trli_canvas *canvas, int x, int y)
 
 void trli_canvas_rectangle(trli_canvas *canvas, int x, int y, int width, int height, trli_colour colour)
 {
-    int right = at_most(x + width, canvas->width), bottom = at_most(y + height, canvas->height);
-    for (int j = at_least(y, 0); j < bottom; ++j) {
-        for (int i = at_least(x, 0); i < right; ++i) {
+    int right = (int)trli_min(x + width, canvas->width), bottom = (int)trli_min(y + height, canvas->height);
+    for (int j = (int)trli_max(y, 0); j < bottom; ++j) {
+        for (int i = (int)trli_max(x, 0); i < right; ++i) {
             uint8_t *p = pixel_at(canvas, i, j);
             p[0] = colour.red;
             p[1] = colour.green;
@@ -84,10 +76,10 @@ void trli_canvas_rectangle(trli_canvas *canvas, int x, int y, int width, int hei
 
 void trli_canvas_clip(trli_canvas *canvas, int x, int y, int width, int height)
 {
-    canvas->clip[0] = width ? at_least(x, 0) : 0;
-    canvas->clip[1] = width ? at_least(y, 0) : 0;
-    canvas->clip[2] = width ? at_most(x + width, canvas->width) : canvas->width;
-    canvas->clip[3] = width ? at_most(y + height, canvas->height) : canvas->height;
+    canvas->clip[0] = width ? (int)trli_max(x, 0) : 0;
+    canvas->clip[1] = width ? (int)trli_max(y, 0) : 0;
+    canvas->clip[2] = width ? (int)trli_min(x + width, canvas->width) : canvas->width;
+    canvas->clip[3] = width ? (int)trli_min(y + height, canvas->height) : canvas->height;
 }
 
 /* Pixel bounds of [low, high], in floating point until it is confined: curves may reach far outside the canvas. */
@@ -116,10 +108,10 @@ void trli_canvas_stroke(trli_canvas *canvas, double x0, double y0, double x1, do
             if (level > *mask) *mask = level;
         }
     }
-    canvas->dirty[0] = at_most(canvas->dirty[0], left);
-    canvas->dirty[1] = at_most(canvas->dirty[1], top);
-    canvas->dirty[2] = at_least(canvas->dirty[2], right);
-    canvas->dirty[3] = at_least(canvas->dirty[3], bottom);
+    canvas->dirty[0] = (int)trli_min(canvas->dirty[0], left);
+    canvas->dirty[1] = (int)trli_min(canvas->dirty[1], top);
+    canvas->dirty[2] = (int)trli_max(canvas->dirty[2], right);
+    canvas->dirty[3] = (int)trli_max(canvas->dirty[3], bottom);
 }
 
 static uint8_t blend(uint8_t below, uint8_t above, uint8_t cover)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* From times to priorities: weights on the critical path, classes of urgency, and lists in their order. */
+#include "arithmetic_impl.h"
 #include "rank_impl.h"
 
 #include <math.h>
@@ -41,11 +42,6 @@ trli_times trli_graph_times(const trl_graph *graph)
 }
 
 /* Of two that are numbers; fmax, which is a call, cares for those that are not. */
-static inline double larger(double a, double b)
-{
-    return a > b ? a : b;
-}
-
 double trli_graph_weights(const trl_graph *graph, const trli_times *times, int workers, double *weight)
 {
     const trli_task_record *record = trli_graph_records(graph);
@@ -54,9 +50,10 @@ double trli_graph_weights(const trl_graph *graph, const trli_times *times, int w
         int32_t t = graph->order[at];
         int parallel = record[t].chunks < workers ? record[t].chunks : workers;
         double behind = 0.0, time = trli_task_time(graph, t, times);
-        for (int32_t i = record[t].first; i < record[t].end; ++i) behind = larger(behind, weight[graph->successors[i]]);
+        for (int32_t i = record[t].first; i < record[t].end; ++i)
+            behind = trli_max_double(behind, weight[graph->successors[i]]);
         weight[t] = behind + (parallel > 1 ? time / parallel : time);
-        longest = larger(longest, weight[t]);
+        longest = trli_max_double(longest, weight[t]);
     }
     return longest;
 }
@@ -138,7 +135,7 @@ static void find_classes(trl_graph *graph, int32_t roots[TRL_URGENCIES])
     trli_task_record *record = trli_graph_records(graph);
     double highest = graph->flags & TRLI_TASK_RANKED ? 0.0 : graph->ranked_tau_inf;
     for (int32_t t = 0; graph->flags & TRLI_TASK_RANKED && t < graph->task_count; ++t) {
-        if (fixed_class(graph, t) < 0) highest = larger(highest, graph->weight[t]);
+        if (fixed_class(graph, t) < 0) highest = trli_max_double(highest, graph->weight[t]);
     }
     const double classes_per_weight = highest > 0.0 ? CLASSES / highest : 0.0;
     for (int32_t t = 0; t < graph->task_count; ++t) {

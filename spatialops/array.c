@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
+#include "arithmetic_impl.h"
 #include "spatialops_impl.h"
 
 enum {
@@ -9,7 +10,7 @@ enum {
 
 static ptrdiff_t rounded(ptrdiff_t n)
 {
-    return (n + LINE - 1) / LINE * LINE;
+    return trli_ceil_div(n, LINE) * LINE;
 }
 
 int64_t trli_lay_out(trl_array *a, int dim, ptrdiff_t *origin)

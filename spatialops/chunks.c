@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
+#include "arithmetic_impl.h"
 #include "chunks_impl.h"
 
 /* Kernels fit their tiles to the caches themselves, so chunks only have to spread the work. Every worker gets one, unless that leaves it
@@ -31,21 +32,11 @@ int64_t trli_chunks_wanted(int64_t points, int64_t workers)
  * as good, the one across more planes: what a core writes is then in one piece, and not fetched ahead by another one. */
 static const int64_t margin[3] = {8, 1, 1};
 
-static int64_t over(int64_t n, int64_t parts)
-{
-    return (n + parts - 1) / parts;
-}
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* How long `wanted` workers take for all parts, in points: parts run in rounds, and the largest one counts. */
 static int64_t time_of(const int64_t extent[3], const int64_t parts[3], int64_t wanted)
 {
-    int64_t time = over(parts[0] * parts[1] * parts[2], wanted);
-    for (int a = 0; a < 3; ++a) time *= over(extent[a], parts[a]) + margin[a];
+    int64_t time = trli_ceil_div(parts[0] * parts[1] * parts[2], wanted);
+    for (int a = 0; a < 3; ++a) time *= trli_ceil_div(extent[a], parts[a]) + margin[a];
     return time;
 }
 
@@ -57,9 +48,9 @@ int trli_box_cut(const trl_box *box, int64_t wanted, int parts[3])
         parts[a] = 1;
     }
     if (wanted <= 1 || trl_box_points(box) == 0) return 1;
-    for (int64_t z = 1; z <= least(wanted, extent[2]); ++z)
+    for (int64_t z = 1; z <= trli_min(wanted, extent[2]); ++z)
         for (int64_t y = 1; y <= extent[1] && (y - 1) * z < wanted; ++y) {
-            const int64_t tried[3] = {least(over(wanted, y * z), extent[0]), y, z};
+            const int64_t tried[3] = {trli_min(trli_ceil_div(wanted, y * z), extent[0]), y, z};
             int64_t time = time_of(extent, tried, wanted);
             if (time > shortest || (time == shortest && z == parts[2])) continue;
             shortest = time;
@@ -92,10 +83,10 @@ trl_lidx trli_planes_ahead(const trl_box *box, int64_t workers, int values)
 {
     const int a = last_axis(box);
     const int64_t points = trl_box_points(box), plane = points / (box->hi[a] - box->lo[a]);
-    const int64_t ahead = least(AHEAD / values, points / workers / AHEAD_MOST), others = (points - ahead) / workers;
+    const int64_t ahead = trli_min(AHEAD / values, points / workers / AHEAD_MOST), others = (points - ahead) / workers;
     if (plane > 2 * ahead) return 0; /* cuts too coarsely */
     const int64_t planes = (others + ahead + plane / 2) / plane;
-    return (trl_lidx)(planes * plane > over(points, workers) ? planes : 0);
+    return (trl_lidx)(planes * plane > trli_ceil_div(points, workers) ? planes : 0);
 }
 
 void trli_box_split(const trl_box *box, trl_lidx planes, trl_box *first, trl_box *rest)

@@ -5,6 +5,7 @@
 
 #include <trl_limiter_body.h>
 
+#include "arithmetic_impl.h"
 #include "chunks_impl.h"
 #include "field_impl.h"
 #include "operator_impl.h"
@@ -84,7 +85,7 @@ static void cut(trl_field *out, int workers, int values)
     const int64_t wanted = trli_chunks_wanted(points, workers);
     for (int p = 0; p < out->layout->nlocal; ++p) {
         trli_field_work *work = &out->work[p];
-        const int64_t share = (wanted * trl_box_points(&work->box) + points - 1) / points;
+        const int64_t share = trli_ceil_div(wanted * trl_box_points(&work->box), points);
         work->first = chunks;
         work->ahead = 0;
         chunks += trli_box_cut(&work->box, share, work->parts);

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "arithmetic_impl.h"
 #include "operator_impl.h"
 
 enum {
@@ -17,11 +18,6 @@ enum {
     FIRST_LEVEL = 1 << 15, /* bytes of a core's caches, where unknown */
     SECOND_LEVEL = 1 << 18
 };
-
-static trl_lidx least(trl_lidx a, trl_lidx b)
-{
-    return a < b ? a : b;
-}
 
 /* ---- one kernel ---- */
 
@@ -159,8 +155,8 @@ static void fetch_ahead(trli_rows *rows)
 void trli_rows_run(const trl_operator *op, trli_rows_kernel kernel, const trli_rows *rows, bool past)
 {
     const bool reaches = rows->planes > 1 && planes_read(op) >= 2 * op->ninputs;
-    const bool turns =
-        past && reaches && op->ninputs == 1 && kernel.past && rows_in_cache(op, rows->n, 1, FIRST_LEVEL) < rows->rows;
+    const bool turns = past && reaches && op->ninputs == 1 && kernel.past &&
+                       rows_in_cache(op, rows->n, 1, FIRST_LEVEL) < rows->rows;
     const ptrdiff_t block = reaches ? block_rows(op, rows->n, rows->rows) : rows->rows;
     const ptrdiff_t planes = turns ? TURN : past ? 1 : rows->planes;
     if (!past && block == rows->rows) { /* the whole: what is small feels the cutting */
@@ -245,7 +241,7 @@ static void sum_in_parts(const trl_pass *pass, double scale, const view *from, c
     trl_box row = *box;
     for (row.lo[1] = box->lo[1]; row.lo[1] < box->hi[1]; ++row.lo[1])
         for (int first = 0; first < pass->npoints; first += TRLI_SUM_POINTS) {
-            const int count = least(pass->npoints - first, TRLI_SUM_POINTS);
+            const int count = (int)trli_min(pass->npoints - first, TRLI_SUM_POINTS);
             row.hi[1] = row.lo[1] + 1;
             const trli_rows rows =
                 rows_of_sum(pass, first, count, first + count == pass->npoints ? scale : 1, from, &row, out);
@@ -253,7 +249,8 @@ static void sum_in_parts(const trl_pass *pass, double scale, const view *from, c
         }
 }
 
-static void sum(const trl_pass *pass, double scale, const view *from, const trl_box *box, const view *out, bool past)
+static void sum(const trl_pass *pass, double scale, const view *from, const trl_box *box, const view *out,
+                bool past)
 {
     if (pass->npoints > TRLI_SUM_POINTS) {
         sum_in_parts(pass, scale, from, box, out);
@@ -275,7 +272,8 @@ static void add_sum(const trl_pass *pass, double scale, const view *from, const 
     double row[ROW_MOST];
     for (trl_lidx j = box->lo[1]; j < box->hi[1]; ++j)
         for (trl_lidx i = box->lo[0]; i < box->hi[0]; i += ROW_MOST) {
-            const trl_box part = {{i, j, box->lo[2]}, {least(i + ROW_MOST, box->hi[0]), j + 1, box->hi[2]}};
+            const trl_box part = {{i, j, box->lo[2]},
+                                  {(trl_lidx)trli_min(i + ROW_MOST, box->hi[0]), j + 1, box->hi[2]}};
             const view own = {.at = row - i, .ring = 1};
             sum(pass, scale, from, &part, &own, false);
             const trli_rows rows = rows_of_sum(&one, 0, 1, 1, &own, &part, out);
@@ -342,7 +340,7 @@ static void choose_tile(line *l, const trl_box *box, trl_lidx shape[3])
         shape[1] = (trl_lidx)block_rows(l->op, shape[0], shape[1]);
         return;
     }
-    for (trl_lidx n = least(shape[0], ROW_MOST);; n = (n + 1) / 2) {
+    for (trl_lidx n = (trl_lidx)trli_min(shape[0], ROW_MOST);; n = (n + 1) / 2) {
         const trl_box one = {{0, 0, 0}, {n, 1, 1}}, two = {{0, 0, 0}, {n, 2, 1}};
         const ptrdiff_t first = lay_out(l, &one, NULL), more = lay_out(l, &two, NULL) - first;
         const trl_lidx rows = first > SCRATCH ? 0 : (trl_lidx)(1 + (SCRATCH - first) / more);
@@ -351,7 +349,7 @@ static void choose_tile(line *l, const trl_box *box, trl_lidx shape[3])
         assert(rows > 0 || n > 1);                 /* no operator reaches that far */
         if (rows == 0 || (rows < shape[1] && rows < 2 * grown && n > ROW_LEAST)) continue;
         shape[0] = n;
-        shape[1] = least(shape[1], rows);
+        shape[1] = (trl_lidx)trli_min(shape[1], rows);
         return;
     }
 }
@@ -364,7 +362,8 @@ static void run_term(line *l, const trl_box *box)
     for (trl_lidx j = box->lo[1]; j < box->hi[1]; j += shape[1])
         for (trl_lidx i = box->lo[0]; i < box->hi[0]; i += shape[0]) {
             const trl_box tile = {{i, j, box->lo[2]},
-                                  {least(i + shape[0], box->hi[0]), least(j + shape[1], box->hi[1]), box->hi[2]}};
+                                  {(trl_lidx)trli_min(i + shape[0], box->hi[0]),
+                                   (trl_lidx)trli_min(j + shape[1], box->hi[1]), box->hi[2]}};
             lay_out(l, &tile, scratch);
             advance(l, l->op->term[l->term].npasses - 1, box->hi[2] - 1);
         }
@@ -372,7 +371,8 @@ static void run_term(line *l, const trl_box *box)
 
 /* ---- any operator ---- */
 
-void trli_operator_box(const trl_operator *op, const trl_array *in, const trl_array *out, const trl_box *box, bool past)
+void trli_operator_box(const trl_operator *op, const trl_array *in, const trl_array *out, const trl_box *box,
+                       bool past)
 {
     if (trl_box_points(box) == 0) return;
     trli_rows rows = trli_rows_of(out, box);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
+#include "arithmetic_impl.h"
 #include "chunks_impl.h"
 #include "spans_impl.h"
 
@@ -18,7 +19,7 @@ static trl_box owned_box(const trl_layout *layout, trl_location location, int p)
 
 static int64_t row_spans(const trl_box *box)
 {
-    return (box->hi[0] - box->lo[0] + TRLI_SPAN_POINTS - 1) / TRLI_SPAN_POINTS;
+    return trli_ceil_div(box->hi[0] - box->lo[0], TRLI_SPAN_POINTS);
 }
 
 static int64_t box_spans(const trl_box *box)

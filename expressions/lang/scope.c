@@ -3,6 +3,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "arithmetic_impl.h"
 #include "formula_impl.h"
 
 static const char *const reserved_words[] = {"x",  "y",  "z",   "t",  "dt",  "dx",   "dy",
@@ -75,11 +76,6 @@ bool trl_scope_find(const trl_scope *names, const char *name, double *value)
 
 enum { LONGEST_COMPARED = 63 };
 
-static int smaller(int a, int b)
-{
-    return a < b ? a : b;
-}
-
 /* Insertions, deletions, substitutions and swaps of neighbours (optimal string alignment, Damerau 1964). Both lengths
  * are at most LONGEST_COMPARED. */
 static int edit_distance(const char *a, int na, const char *b, int nb)
@@ -94,9 +90,9 @@ static int edit_distance(const char *a, int na, const char *b, int nb)
         row = oldest;
         row[0] = i;
         for (int j = 1; j <= nb; ++j) {
-            row[j] = smaller(smaller(above[j], row[j - 1]) + 1, above[j - 1] + (a[i - 1] != b[j - 1]));
+            row[j] = (int)trli_min((int)trli_min(above[j], row[j - 1]) + 1, above[j - 1] + (a[i - 1] != b[j - 1]));
             if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-                row[j] = smaller(row[j], before[j - 2] + 1);
+                row[j] = (int)trli_min(row[j], before[j - 2] + 1);
         }
     }
     return row[nb];

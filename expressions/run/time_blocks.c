@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arithmetic_impl.h"
 #include "kernels_impl.h"
 #include "pipeline_impl.h"
 #include "tasks_impl.h"
@@ -276,16 +277,6 @@ static void extent(const trli_time_plan *plan, int axis, trl_lidx *lo, trl_lidx 
     }
 }
 
-static trl_lidx at_least(trl_lidx a, trl_lidx b)
-{
-    return a > b ? a : b;
-}
-
-static trl_lidx divide(trl_lidx a, trl_lidx b)
-{
-    return (a + b - 1) / b;
-}
-
 /* Rows of a block: those of all planes that are under way have room in the bytes, and all workers have blocks. Planes of a front: enough
  * points for a call. Fronts of a task: enough points for a task. */
 static void choose_sizes(patch_pass *pass, size_t bytes)
@@ -303,18 +294,19 @@ static void choose_sizes(patch_pass *pass, size_t bytes)
     const size_t room = bytes / (planes * (size_t)row * sizeof(double));
     trl_lidx rows = room > (size_t)plan->late[0] + BLOCK_LEAST ? (trl_lidx)room - plan->late[0] : BLOCK_LEAST;
     if (rows > n[0]) rows = n[0];
-    int blocks = divide(n[0], rows);
-    if (blocks > 1 || workers > 1) blocks = divide(blocks, workers) * workers; /* none is idle at the end */
-    if (n[0] / blocks < BLOCK_LEAST) blocks = at_least(n[0] / BLOCK_LEAST, 1);
-    pass->thick[0] = divide(n[0], blocks);
-    pass->count[0] = divide(n[0], pass->thick[0]);
+    int blocks = (trl_lidx)trli_ceil_div(n[0], rows);
+    if (blocks > 1 || workers > 1)
+        blocks = (trl_lidx)trli_ceil_div(blocks, workers) * workers; /* none is idle at the end */
+    if (n[0] / blocks < BLOCK_LEAST) blocks = (trl_lidx)trli_max(n[0] / BLOCK_LEAST, 1);
+    pass->thick[0] = (trl_lidx)trli_ceil_div(n[0], blocks);
+    pass->count[0] = (trl_lidx)trli_ceil_div(n[0], pass->thick[0]);
     pass->thick[1] = INTERLEAVE;
     while (pass->thick[1] * pass->thick[0] * row < CALL_POINTS && pass->thick[1] < plan->late[1])
         pass->thick[1] += INTERLEAVE;
-    pass->count[1] = divide(n[1], pass->thick[1]);
+    pass->count[1] = (trl_lidx)trli_ceil_div(n[1], pass->thick[1]);
     const int64_t points = (int64_t)pass->thick[0] * pass->thick[1] * row * plan->nops;
-    pass->group = (int)at_least((trl_lidx)(TASK_POINTS / (points + 1)), 1);
-    pass->ngroups = divide(pass->count[1], pass->group);
+    pass->group = (int)trli_max((trl_lidx)(TASK_POINTS / (points + 1)), 1);
+    pass->ngroups = (trl_lidx)trli_ceil_div(pass->count[1], pass->group);
 }
 
 static trl_err add_pass(trli_time_blocks *t, patch_pass *pass, const trl_task *exchanged)
