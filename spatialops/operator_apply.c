@@ -170,7 +170,7 @@ static trl_err apply(trli_application *a, int values, trl_loop *loop)
     const int workers = trl_loop_workers(loop);
     TRL_TRY(check_fields(a->op, a->in, out));
     TRL_TRY(share_out(a, workers, values));
-    a->past = is_large(out, workers);
+    a->streaming = is_large(out, workers);
     if (memcmp(&out->application, a, sizeof *a) != 0) out->application = *a;
     TRL_TRY(trl_loop_run(loop, out->chunks, run_chunk, &out->application));
     for (int p = 0; p < out->layout->nlocal; ++p) TRL_TRY(trl_field_set_valid(out, p, &out->work[p].box));
@@ -182,7 +182,7 @@ done:
 
 static void operator_on_box(const trli_application *a, const trl_array *in, const trl_array *out, const trl_box *box)
 {
-    trli_operator_box(a->op, in, out, box, a->past);
+    trli_operator_box(a->op, in, out, box, a->streaming);
 }
 
 static int values_read(const trl_operator *op)
@@ -229,7 +229,7 @@ static void flux_on_box(const trli_application *a, const trl_array *in, const tr
         offset[a->axis] = at[l < n ? l : 0];
         trli_rows_read(&rows, 1, &in[1], box, offset);
     }
-    trli_rows_run(a->op, trli_rows_flux(a->limiter), &rows, a->past);
+    trli_rows_run(a->op, trli_rows_flux(a->limiter), &rows, a->streaming);
 }
 
 /* As an application, it is written only if it changes. */

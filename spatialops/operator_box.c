@@ -85,19 +85,19 @@ static trli_rows part(const trli_rows *rows, const ptrdiff_t at[3], ptrdiff_t n,
 }
 
 /* Results past the caches, except those before and after the rows' whole lines. */
-static void run_past(trli_rows_kernel kernel, const trli_rows *rows)
+static void run_streaming(trli_rows_kernel kernel, const trli_rows *rows)
 {
     const ptrdiff_t into = (ptrdiff_t)((uintptr_t)rows->out / sizeof(double) % TRLI_LINE);
     const ptrdiff_t head = into ? TRLI_LINE - into : 0, lines = (rows->n - head) / TRLI_LINE * TRLI_LINE;
     const ptrdiff_t tail = head + lines, j = rows->rows, k = rows->planes;
-    if (!kernel.past || lines <= 0 || rows->out_step[0] % TRLI_LINE || rows->out_step[1] % TRLI_LINE) {
+    if (!kernel.streaming || lines <= 0 || rows->out_step[0] % TRLI_LINE || rows->out_step[1] % TRLI_LINE) {
         kernel.through(rows);
         return;
     }
     const trli_rows before = part(rows, (ptrdiff_t[3]){0, 0, 0}, head, j, k);
     const trli_rows whole = part(rows, (ptrdiff_t[3]){head, 0, 0}, lines, j, k);
     const trli_rows after = part(rows, (ptrdiff_t[3]){tail, 0, 0}, rows->n - tail, j, k);
-    kernel.past(&whole);
+    kernel.streaming(&whole);
     if (before.n > 0) kernel.through(&before);
     if (after.n > 0) kernel.through(&after);
 }
@@ -152,14 +152,14 @@ static void fetch_ahead(trli_rows *rows)
  * of two planes are taken in turn: what the first of them reads, the second finds there. More planes, or several inputs, would be more
  * streams from memory, which cost more than they save where memory is slow to answer; the machine's prefetcher does not see that the rows
  * belong together. */
-void trli_rows_run(const trl_operator *op, trli_rows_kernel kernel, const trli_rows *rows, bool past)
+void trli_rows_run(const trl_operator *op, trli_rows_kernel kernel, const trli_rows *rows, bool streaming)
 {
     const bool reaches = rows->planes > 1 && planes_read(op) >= 2 * op->ninputs;
-    const bool turns = past && reaches && op->ninputs == 1 && kernel.past &&
+    const bool turns = streaming && reaches && op->ninputs == 1 && kernel.streaming &&
                        rows_in_cache(op, rows->n, 1, FIRST_LEVEL) < rows->rows;
     const ptrdiff_t block = reaches ? block_rows(op, rows->n, rows->rows) : rows->rows;
-    const ptrdiff_t planes = turns ? TURN : past ? 1 : rows->planes;
-    if (!past && block == rows->rows) { /* the whole: what is small feels the cutting */
+    const ptrdiff_t planes = turns ? TURN : streaming ? 1 : rows->planes;
+    if (!streaming && block == rows->rows) { /* the whole: what is small feels the cutting */
         kernel.through(rows);
         return;
     }
@@ -170,12 +170,12 @@ void trli_rows_run(const trl_operator *op, trli_rows_kernel kernel, const trli_r
                 piece = turned(&piece);
                 fetch_ahead(&piece);
             }
-            if (past)
-                run_past(kernel, &piece);
+            if (streaming)
+                run_streaming(kernel, &piece);
             else
                 kernel.through(&piece);
         }
-    if (past) trli_stream_end();
+    if (streaming) trli_stream_end();
 }
 
 /* ---- operators of one kernel ---- */
@@ -203,7 +203,7 @@ static void read_term(trli_rows *rows, int t, const trl_term *term, const view *
 typedef struct line {
     const trl_operator *op;
     int term;
-    bool past;
+    bool streaming;
     view source, out;
     view ring[2];     /* results of the passes but the last */
     trl_box box[3];   /* what each pass computes */
@@ -250,7 +250,7 @@ static void sum_in_parts(const trl_pass *pass, double scale, const view *from, c
 }
 
 static void sum(const trl_pass *pass, double scale, const view *from, const trl_box *box, const view *out,
-                bool past)
+                bool streaming)
 {
     if (pass->npoints > TRLI_SUM_POINTS) {
         sum_in_parts(pass, scale, from, box, out);
@@ -258,8 +258,8 @@ static void sum(const trl_pass *pass, double scale, const view *from, const trl_
     }
     const trli_rows rows = rows_of_sum(pass, 0, pass->npoints, scale, from, box, out);
     const trli_rows_kernel kernel = trli_rows_sum(pass->point, pass->npoints);
-    if (past)
-        run_past(kernel, &rows);
+    if (streaming)
+        run_streaming(kernel, &rows);
     else
         kernel.through(&rows);
 }
@@ -295,7 +295,7 @@ static void run_plane(const line *l, int p, trl_lidx k)
     if (last && l->term > 0)
         add_sum(pass, scale, from, &box, &l->out);
     else
-        sum(pass, scale, from, &box, last ? &l->out : &l->ring[p], last && l->past);
+        sum(pass, scale, from, &box, last ? &l->out : &l->ring[p], last && l->streaming);
 }
 
 /* Let pass p compute its planes up to k, and those before it what it reads. */
@@ -372,7 +372,7 @@ static void run_term(line *l, const trl_box *box)
 /* ---- any operator ---- */
 
 void trli_operator_box(const trl_operator *op, const trl_array *in, const trl_array *out, const trl_box *box,
-                       bool past)
+                       bool streaming)
 {
     if (trl_box_points(box) == 0) return;
     trli_rows rows = trli_rows_of(out, box);
@@ -382,16 +382,16 @@ void trli_operator_box(const trl_operator *op, const trl_array *in, const trl_ar
             const view from = view_array(&in[op->term[t].input]);
             read_term(&rows, t, &op->term[t], &from, box);
         }
-        trli_rows_run(op, kernel, &rows, past);
+        trli_rows_run(op, kernel, &rows, streaming);
         return;
     }
     for (int t = 0; t < op->nterms; ++t) {
-        line l = {.op = op, .term = t, .past = past && op->nterms == 1};
+        line l = {.op = op, .term = t, .streaming = streaming && op->nterms == 1};
         l.source = view_array(&in[op->term[t].input]);
         l.out = view_array(out);
         run_term(&l, box);
     }
-    if (past) trli_stream_end();
+    if (streaming) trli_stream_end();
 }
 
 void trl_operator_apply_box(const trl_operator *op, const trl_array *in, const trl_array *out, const trl_box *box)

@@ -60,30 +60,30 @@ enum { PAIR = 2 * TRLI_LINE };
     }
 
 /* By hand, past the caches: an expression that vectors allow, in whole vectors to aligned addresses. */
-#define PAST(width, name, value)                                             \
-    TRLI_TARGET##width static void name##_past##width(const trli_rows *rows) \
-    {                                                                        \
-        typedef trli_loose##width values;                                    \
-        const trli_rows c = *rows; /* which no store to out can change */    \
-        ROWS                                                                 \
-        {                                                                    \
-            ROW;                                                             \
-            const double *ahead = c.in[c.first] + step0 + c.ahead;           \
-            for (ptrdiff_t line = 0; line < c.n; line += TRLI_LINE) {        \
-                if (c.ahead) __builtin_prefetch(&ahead[line]);               \
-                for (ptrdiff_t i = line; i < line + TRLI_LINE; i += (width)) \
-                    TRLI_STREAM_STORE##width(&out[i], (value));              \
-            }                                                                \
-        }                                                                    \
+#define PAST(width, name, value)                                                  \
+    TRLI_TARGET##width static void name##_streaming##width(const trli_rows *rows) \
+    {                                                                             \
+        typedef trli_loose##width values;                                         \
+        const trli_rows c = *rows; /* which no store to out can change */         \
+        ROWS                                                                      \
+        {                                                                         \
+            ROW;                                                                  \
+            const double *ahead = c.in[c.first] + step0 + c.ahead;                \
+            for (ptrdiff_t line = 0; line < c.n; line += TRLI_LINE) {             \
+                if (c.ahead) __builtin_prefetch(&ahead[line]);                    \
+                for (ptrdiff_t i = line; i < line + TRLI_LINE; i += (width))      \
+                    TRLI_STREAM_STORE##width(&out[i], (value));                   \
+            }                                                                     \
+        }                                                                         \
     }
 #define PAST1(name, value) PAST(1, name, value)
 #define PAST2(name, value) PAST(2, name, value)
 #define PAST4(name, value) PAST(4, name, value)
 #define PAST8(name, value) PAST(8, name, value)
-#define PAST_CALL(name, value)                     \
-    static void name##_past(const trli_rows *rows) \
-    {                                              \
-        TRLI_STREAM_CALL(name##_past, rows);       \
+#define PAST_CALL(name, value)                          \
+    static void name##_streaming(const trli_rows *rows) \
+    {                                                   \
+        TRLI_STREAM_CALL(name##_streaming, rows);       \
     }
 
 /* ---- what they compute ---- */
@@ -161,9 +161,9 @@ PAST_UPWIND(PAST_CALL)
 
 /* ---- which one suits ---- */
 
-#define BOTH(name)                  \
-    {                               \
-        name##_through, name##_past \
+#define BOTH(name)                       \
+    {                                    \
+        name##_through, name##_streaming \
     }
 
 trli_rows_kernel trli_rows_sum(const trl_stencil_point *point, int npoints)
