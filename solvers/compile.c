@@ -190,7 +190,7 @@ static trl_err compile_updates(trl_simulation *sim, stage *st, const int *target
     batch b;
     bool *added = calloc((size_t)sim->nequations + 1, sizeof *added);
     trl_err err = batch_init(sim, &b);
-    bool last = st->number + 1 == sim->integrator->stages, together = sim->model->fusion == TRL_FUSION_FULL;
+    bool last = st->number + 1 == sim->integrator->stages, together = sim->model->settings.fusion == TRL_FUSION_FULL;
     if (!added) err = trl_fail(sim->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d equations", sim->nequations);
     TRL_TRY(err);
     for (int v = 0; v < sim->nequations; ++v) {

@@ -8,7 +8,9 @@
 
 #include "cost_impl.h"
 #include "describe_impl.h"
+#include "model_run_impl.h"
 #include "plan_impl.h"
+#include "slot_plan_impl.h"
 
 void trli_listing_say(const trli_listing *l, const char *format, ...)
 {
@@ -68,7 +70,7 @@ static void describe_workers(const trli_listing *l)
 bool trl_simulation_inexact(const trl_simulation *sim, int i, size_t size, char *text)
 {
     const trli_model *m = sim->model;
-    if (m->fast_math && m->compile != TRL_COMPILE_NEVER && i-- == 0) {
+    if (m->settings.fast_math && m->settings.compile != TRL_COMPILE_NEVER && i-- == 0) {
         snprintf(text, size, "numerics.fast_math");
         return true;
     }
@@ -153,7 +155,7 @@ static const char *step_name(trli_step_kind kind)
 static const char *bound_of(const trli_listing *l, const trl_kernel_stats *st)
 {
     if (!st->memory_bound) return "arithmetic";
-    return l->sim->model->streaming ? "memory" : "cache";
+    return l->sim->model->machine.streaming ? "memory" : "cache";
 }
 
 /* Layers beyond periodic sides that a kernel has in place of an exchange. */
@@ -214,13 +216,14 @@ static void describe_memory(const trli_listing *l, bool verbose)
     const trli_model *model = l->sim->model;
     char bytes[5][32];
     trli_listing_say(l, "memory       %s planned on this rank, in %d slots for %d fields",
-                     with_unit((double)model->planned_bytes, bytes[0]), model->nslots, model->nfields);
+                     with_unit((double)model->slots->bytes, bytes[0]), model->slots->n, model->nfields);
     if (!verbose) return;
-    trli_listing_say(l, "  scratch    %s for each of %d worker%s", with_unit((double)model->scratch_bytes, bytes[0]),
-                     model->nworkers, model->nworkers == 1 ? "" : "s");
-    for (int s = 0; s < trl_field_manager_spaces(model->memory); ++s) {
+    trli_listing_say(l, "  scratch    %s for each of %d worker%s",
+                     with_unit((double)model->run->scratch_bytes, bytes[0]), model->run->nworkers,
+                     model->run->nworkers == 1 ? "" : "s");
+    for (int s = 0; s < trl_field_manager_spaces(model->run->memory); ++s) {
         trl_pool_stats p;
-        trl_field_manager_get_stats(model->memory, s, &p);
+        trl_field_manager_get_stats(model->run->memory, s, &p);
         trli_listing_say(l,
                          "  %-10s %s in use, %s lost to size classes, %s cached, %s at most; %" PRId64 " allocations",
                          p.name, with_unit((double)p.in_use, bytes[1]), with_unit((double)p.lost, bytes[2]),
@@ -271,13 +274,13 @@ static void describe_passes(const trli_listing *l)
             trli_listing_say(l, "    %-16s computed where it is needed, at %d offset%s", p->candidate[i].name,
                              p->candidate[i].uses, p->candidate[i].uses == 1 ? "" : "s");
     trli_listing_say(l, "  storing    %d intermediate field%s, at %.3g additions in the time of a byte; run.balance",
-                     stored, stored == 1 ? "" : "s", m->deciding.operations / trli_model_bandwidth(m));
+                     stored, stored == 1 ? "" : "s", m->machine.deciding.operations / trli_model_bandwidth(m));
     trli_listing_say(
         l, "  hoisting   %d operations at %d offsets; %d once for a call, %d for a plane, %d for a row; run.passes",
         work[0], work[1], work[2], work[3], work[4]);
     trli_listing_say(l, "  boundaries %d layer%s of kernels, %d of them beyond periodic sides; run.fusion", layers,
                      layers == 1 ? "" : "s", images);
-    trli_listing_say(l, "  slots      %d fields in %d slots; run.passes", held, m->nslots);
+    trli_listing_say(l, "  slots      %d fields in %d slots; run.passes", held, m->slots->n);
     trli_listing_say(l, "  compiling  run.compile");
 }
 

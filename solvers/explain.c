@@ -90,7 +90,7 @@ const char *trli_reason_apart(const trli_program *program, int step, char *buffe
                  trl_location_name(g->location));
     else if (memcmp(f->fixed_planes, g->fixed_planes, sizeof f->fixed_planes) != 0)
         snprintf(buffer, size, "apart from %s: conditions set other points on the sides", g->name);
-    else if (model->fusion != TRL_FUSION_FULL)
+    else if (model->settings.fusion != TRL_FUSION_FULL)
         snprintf(buffer, size, "apart from %s: run.fusion is not full", g->name);
     else
         snprintf(buffer, size, "apart from %s: what this program gives is computed one by one", g->name);

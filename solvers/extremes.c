@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "context_impl.h"
+#include "model_run_impl.h"
 #include "simulation_impl.h"
 
 static void scan_patch(const trl_array *f, double extreme[2])

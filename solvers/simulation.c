@@ -12,8 +12,10 @@
 #include "instance_impl.h"
 #include "kernels_impl.h"
 #include "lifecycle_impl.h"
+#include "model_run_impl.h"
 #include "pipeline_impl.h"
 #include "simulation_impl.h"
+#include "slot_plan_impl.h"
 #include "symbols_impl.h"
 
 /* Steps whose tasks are timed, after the first: enough for the means that the report shows. */
@@ -259,13 +261,13 @@ void trl_simulation_destroy(trl_simulation **sim)
 
 static void clear_nonfinite(trl_simulation *sim)
 {
-    for (int w = 0; w < sim->model->nworkers; ++w) sim->model->nonfinite[w].found = false;
+    for (int w = 0; w < sim->model->run->nworkers; ++w) sim->model->run->nonfinite[w].found = false;
 }
 
 static bool found_nonfinite(const trl_simulation *sim)
 {
-    for (int w = 0; w < sim->model->nworkers; ++w)
-        if (sim->model->nonfinite[w].found) return true;
+    for (int w = 0; w < sim->model->run->nworkers; ++w)
+        if (sim->model->run->nonfinite[w].found) return true;
     return false;
 }
 
@@ -299,7 +301,7 @@ trl_err trli_program_run_agreed(trl_simulation *sim, trli_program *program)
 void trli_set_times(trl_simulation *sim, const trli_next_step *next)
 {
     double *scalar = sim->model->scalar;
-    sim->model->step_number = next->number - 1;
+    sim->model->run->step_number = next->number - 1;
     scalar[TRLI_SCALAR_STEP_TIME] = next->from;
     scalar[TRLI_SCALAR_DT] = next->dt;
     for (int s = 1; s < sim->integrator->stages; ++s)
@@ -429,12 +431,12 @@ void trl_simulation_get_stats(const trl_simulation *sim, trl_simulation_stats *s
 {
     trl_pool_stats memory;
     double cells = 0;
-    trl_field_manager_get_stats(sim->model->memory, 0, &memory);
+    trl_field_manager_get_stats(sim->model->run->memory, 0, &memory);
     for (int p = 0; p < sim->layout->nlocal; ++p) {
         const trl_patch *patch = &sim->layout->patch[sim->layout->local[p]];
         cells += (double)patch->cells[0] * patch->cells[1] * patch->cells[2];
     }
-    *stats = (trl_simulation_stats){.planned_bytes = sim->model->planned_bytes,
+    *stats = (trl_simulation_stats){.planned_bytes = sim->model->slots->bytes,
                                     .peak_bytes = (int64_t)memory.peak,
                                     .bytes_per_cell_step = (int64_t)((double)sim->step->run->bytes_moved / cells + 0.5),
                                     .policy = trl_workers_policy(sim->workers),

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "context_impl.h"
+#include "model_run_impl.h"
 #include "simulation_impl.h"
 
 /* Sums over the points of a field. */
@@ -111,8 +112,8 @@ static trl_err first_nonfinite(trl_simulation *sim, trli_nonfinite *first)
 {
     trl_err err = TRL_OK;
     *first = (trli_nonfinite){0};
-    for (int w = 0; w < sim->model->nworkers; ++w)
-        if (earlier(&sim->model->nonfinite[w], first)) *first = sim->model->nonfinite[w];
+    for (int w = 0; w < sim->model->run->nworkers; ++w)
+        if (earlier(&sim->model->run->nonfinite[w], first)) *first = sim->model->run->nonfinite[w];
     for (int r = 0; r < trl_context_ranks(sim->ctx); ++r) { /* only a failed step comes here: time does not matter */
         trli_nonfinite other = *first;
         TRL_TRY(trli_broadcast(sim->ctx, &other, sizeof other, MPI_BYTE, r));

@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "limit_impl.h"
+#include "model_run_impl.h"
 
 /* More steps than this no run takes, and a double does not count them. */
 #define STEPS_MAX 9007199254740992.0
@@ -92,7 +93,7 @@ trl_err trli_check_step(trl_simulation *sim, const trli_next_step *next)
 
 trl_err trli_next_step_of(trl_simulation *sim, trli_next_step *next)
 {
-    sim->model->step_number = sim->step_number; /* for those who bound dt */
+    sim->model->run->step_number = sim->step_number; /* for those who bound dt */
     trl_err err = trli_choose_step(sim, sim->step_number, sim->time, next);
     if (err == TRL_OK) err = trli_check_step(sim, next);
     sim->stalled = err != TRL_OK;

@@ -97,7 +97,7 @@ static trl_err plan_pass(trl_simulation *sim, trli_time_plan *plan)
                                &sim->not_blocked));
     if (asked || sim->not_blocked) goto done;
     if (!trli_strains_caches(sim->ctx, values)) sim->not_blocked = "the fields fit in the caches";
-    if (!EVERY_SIZE && sim->model->compile == TRL_COMPILE_NEVER) sim->not_blocked = "kernels are interpreted";
+    if (!EVERY_SIZE && sim->model->settings.compile == TRL_COMPILE_NEVER) sim->not_blocked = "kernels are interpreted";
 done:
     return err;
 }
@@ -303,7 +303,7 @@ static void note(trli_time_blocking *b, double ns, int steps)
 /* While a way is sought, ranks have to find the same: the longest time, and whether one of them still waits for kernels. */
 static trl_err share(trl_simulation *sim, double *ns)
 {
-    int64_t most[2] = {(int64_t)*ns, sim->model->compiling};
+    int64_t most[2] = {(int64_t)*ns, sim->model->run->compiling};
     trl_err err = trli_agree_max(sim->ctx, TRL_OK, 2, most);
     *ns = (double)most[0];
     sim->blocking->compiling = most[1] > 0;

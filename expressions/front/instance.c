@@ -152,7 +152,7 @@ static const char *reason_to_store(const trli_instance *in, const trli_entry *en
     if (entry->has_boundary) return "it has boundary values of its own";
     if (!n->varies || n->unplaced || n->op == TRLI_OP_FIELD) return NULL;
     if (trli_ir_reaches_far(&model->ir, value)) return trli_far_text;
-    if (model->fusion != TRL_FUSION_FULL) return "run.fusion is not full";
+    if (model->settings.fusion != TRL_FUSION_FULL) return "run.fusion is not full";
     *offered = n->varies == (1u << model->layout->grid.dim) - 1 && n->op != TRLI_OP_SHIFT;
     return NULL;
 }

@@ -12,7 +12,7 @@ trl_err trli_operator_result(trli_lowering *lw, const char *name, trli_value val
 {
     *result = value;
     const bool far = trli_ir_reaches_far(lw->ir, value);
-    if (lw->model->fusion != TRL_FUSION_NONE && !far) return lw->ir->err;
+    if (lw->model->settings.fusion != TRL_FUSION_NONE && !far) return lw->ir->err;
     return trli_operator_stored(lw, name, far ? trli_far_text : "run.fusion is none", value, location, result);
 }
 

@@ -181,7 +181,7 @@ double trli_work_seconds(const trli_model *model, const trli_work *work, double 
 static double deciding_seconds(const trli_model *model, const trli_work *work)
 {
     bool memory;
-    return trli_work_seconds(model, work, model->deciding.operations, &memory);
+    return trli_work_seconds(model, work, model->machine.deciding.operations, &memory);
 }
 
 trl_err trli_program_count_work(trli_program *program)
@@ -194,8 +194,8 @@ trl_err trli_program_count_work(trli_program *program)
     for (int i = 0; i < program->nsteps; ++i) {
         const trli_step *s = &program->step[i];
         if (program->plan->step[i].live && s->kind == TRLI_STEP_KERNEL)
-            TRL_TRY(trli_work_of(program->model, &program->model->balance, s->nout, s->value, TRLI_NO_VALUE, NULL,
-                                 &program->work[i]));
+            TRL_TRY(trli_work_of(program->model, &program->model->machine.balance, s->nout, s->value, TRLI_NO_VALUE,
+                                 NULL, &program->work[i]));
     }
 done:
     return err;
@@ -228,8 +228,8 @@ static trl_err count_uses(trli_program *program, int **uses)
     for (int i = 0; i < program->nsteps; ++i) {
         const trli_step *s = &program->step[i];
         if (has_values(s))
-            TRL_TRY(trli_work_of(program->model, &program->model->deciding, roots_of(s), s->value, TRLI_NO_VALUE,
-                                 longer, &work));
+            TRL_TRY(trli_work_of(program->model, &program->model->machine.deciding, roots_of(s), s->value,
+                                 TRLI_NO_VALUE, longer, &work));
     }
 done:
     return err;
@@ -241,17 +241,17 @@ static trl_err weigh(trli_program *program, const trli_candidate *candidate, dou
     trli_model *model = program->model;
     trli_work stored, with, without;
     trl_err err = TRL_OK;
-    TRL_TRY(trli_work_of(model, &model->deciding, 1, &candidate->value, TRLI_NO_VALUE, NULL, &stored));
+    TRL_TRY(trli_work_of(model, &model->machine.deciding, 1, &candidate->value, TRLI_NO_VALUE, NULL, &stored));
     *gain = -deciding_seconds(model, &stored);
     /* Not even if all of the work at all offsets were saved: most values end here. */
-    if (candidate->uses * stored.additions / model->deciding.operations + *gain <= 0) goto done;
+    if (candidate->uses * stored.additions / model->machine.deciding.operations + *gain <= 0) goto done;
     for (int i = candidate->position; i < program->nsteps; ++i) {
         const trli_step *s = &program->step[i];
         if (!has_values(s)) continue;
         TRL_TRY(trli_ir_walk(&model->ir, &model->walk, roots_of(s), s->value));
         if (!trli_walk_has(&model->walk, candidate->value)) continue;
-        TRL_TRY(trli_work_of(model, &model->deciding, roots_of(s), s->value, TRLI_NO_VALUE, NULL, &without));
-        TRL_TRY(trli_work_of(model, &model->deciding, roots_of(s), s->value, candidate->value, NULL, &with));
+        TRL_TRY(trli_work_of(model, &model->machine.deciding, roots_of(s), s->value, TRLI_NO_VALUE, NULL, &without));
+        TRL_TRY(trli_work_of(model, &model->machine.deciding, roots_of(s), s->value, candidate->value, NULL, &with));
         *gain += deciding_seconds(model, &without) - deciding_seconds(model, &with);
     }
 done:
@@ -309,7 +309,8 @@ static trl_err find_next(trli_program *program, const int *uses, trli_candidate 
         trli_work work;
         if (!o->stored) o->uses = uses[o->value];
         if (o->weighed || o->uses < 2) continue;
-        TRL_TRY(trli_work_of(program->model, &program->model->deciding, 1, &o->value, TRLI_NO_VALUE, NULL, &work));
+        TRL_TRY(
+            trli_work_of(program->model, &program->model->machine.deciding, 1, &o->value, TRLI_NO_VALUE, NULL, &work));
         o->additions = work.additions;
         o->inputs = work.inputs;
         if (o->uses * work.additions <= most) continue;
@@ -332,7 +333,7 @@ static trl_err weigh_and_store(trli_program *program, const trli_candidate *cand
     trl_err err = TRL_OK;
     TRL_TRY(weigh(program, candidate, &gain));
     const bool stored =
-        gain > worth_storing * candidate->uses * candidate->additions / program->model->deciding.operations;
+        gain > worth_storing * candidate->uses * candidate->additions / program->model->machine.deciding.operations;
     const trli_candidate like = *candidate;
     for (trli_candidate *o = program->candidate; o < program->candidate + program->ncandidates; ++o) {
         if (o->weighed || !alike(o, &like)) continue;

@@ -27,7 +27,7 @@ TRL_NODISCARD trl_err trli_work_of(trli_model *model, const trli_balance *by, in
 /* Bytes a second that fields of a step are read and written at. */
 static inline double trli_model_bandwidth(const trli_model *model)
 {
-    return model->streaming ? model->balance.memory : model->balance.cache;
+    return model->machine.streaming ? model->machine.balance.memory : model->machine.balance.cache;
 }
 
 /* Seconds that a point takes at so many operations a second, on all workers of this rank: the larger of bytes by bandwidth and operations by

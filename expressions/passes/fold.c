@@ -507,7 +507,7 @@ trl_err trli_program_fold(trli_program *program)
 {
     folding fo = {.program = program, .model = program->model};
     trl_err err = TRL_OK;
-    if (fo.model->fusion != TRL_FUSION_FULL || fo.model->layout->grid.dim < 2) return TRL_OK;
+    if (fo.model->settings.fusion != TRL_FUSION_FULL || fo.model->layout->grid.dim < 2) return TRL_OK;
     TRL_TRY(find_uses(&fo));
     for (int i = 0; i < program->nsteps; ++i) {
         const trli_step *s = &program->step[i];

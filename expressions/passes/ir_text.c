@@ -126,7 +126,7 @@ trl_err trli_ir_write(trli_program *program, FILE *out)
         if (!program->plan->step[i].live || s->kind != TRLI_STEP_KERNEL) continue;
         memset(number, 0, n * sizeof *number);
         memset(uses, 0, n * sizeof *uses);
-        TRL_TRY(trli_work_of(model, &model->balance, s->nout, s->value, TRLI_NO_VALUE, uses, &work));
+        TRL_TRY(trli_work_of(model, &model->machine.balance, s->nout, s->value, TRLI_NO_VALUE, uses, &work));
         put_kernel(&l, s, &program->work[i], number, uses);
     }
     if (ferror(out))

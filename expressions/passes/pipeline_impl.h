@@ -21,7 +21,6 @@ bool trli_slab_is_at(const trl_layout *layout, const trl_patch *patch, const trl
 trl_box trli_slab_box(const trli_program *program, const trli_slab *slab, int local_patch);
 /* Box on a local patch that a step, a kernel or a plugin, computes result o on. */
 trl_box trli_step_box(const trli_program *program, const trli_step *s, int o, int local_patch);
-TRL_NODISCARD trl_err trli_slots_plan(trli_model *model);
 
 /* -- ir_text.c -- */
 /* The values of all kernels of a program, one operation a line, with the number of offsets that each is needed at. Fails with MEMORY, IO. */

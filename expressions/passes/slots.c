@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "pipeline_impl.h"
+#include "slot_plan_impl.h"
 #include "slots_impl.h"
 #include "spatialops_impl.h"
 #include "tasks_impl.h"
@@ -101,20 +102,19 @@ static trl_err make_slots(const plan *pl, const trli_colouring *c)
     size_t np = (size_t)model->layout->nlocal;
     int persistent = 0;
     for (int f = 0; f < model->nfields; ++f) persistent += model->field[f].persistent;
-    model->slot = calloc((size_t)(c->nslots + persistent) + 1, sizeof *model->slot);
-    if (!model->slot) return trli_no_slots(model);
+    model->slots->slot = calloc((size_t)(c->nslots + persistent) + 1, sizeof *model->slots->slot);
+    if (!model->slots->slot) return trli_no_slots(model);
     for (int s = 0; s < c->nslots + persistent; ++s) {
-        trli_slot *slot = &model->slot[model->nslots++];
+        trli_slot *slot = &model->slots->slot[model->slots->n++];
         slot->persistent = s >= c->nslots;
         slot->values = calloc(np + 1, sizeof *slot->values);
-        slot->base = calloc(np + 1, sizeof *slot->base);
-        if (!slot->values || !slot->base) return trli_no_slots(model);
+        if (!slot->values) return trli_no_slots(model);
         if (s < c->nslots) memcpy(slot->values, c->values + (size_t)s * np, np * sizeof *slot->values);
     }
     for (int i = 0; i < pl->t.n; ++i) model->field[pl->t.list[i].field].slot = c->slot[i];
     for (int f = 0, s = c->nslots; f < model->nfields; ++f)
         if (model->field[f].persistent) {
-            count_values(model, f, model->slot[s].values);
+            count_values(model, f, model->slots->slot[s].values);
             model->field[f].slot = s++;
         }
     return TRL_OK;
@@ -124,14 +124,14 @@ static trl_err set_geometry(trli_model *model)
 {
     const trl_layout *layout = model->layout;
     size_t n = (size_t)model->nfields * (size_t)layout->nlocal + 1;
-    model->geometry = calloc(n, sizeof *model->geometry);
-    model->origin = calloc(n, sizeof *model->origin);
-    if (!model->geometry || !model->origin)
+    model->slots->geometry = calloc(n, sizeof *model->slots->geometry);
+    model->slots->origin = calloc(n, sizeof *model->slots->origin);
+    if (!model->slots->geometry || !model->slots->origin)
         return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for %zu arrays", n);
     for (int f = 0; f < model->nfields; ++f)
         for (int p = 0; p < layout->nlocal; ++p) {
             const size_t i = (size_t)f * (size_t)layout->nlocal + (size_t)p;
-            (void)lay_out(model, f, p, &model->geometry[i], &model->origin[i]);
+            (void)lay_out(model, f, p, &model->slots->geometry[i], &model->slots->origin[i]);
         }
     return TRL_OK;
 }
@@ -139,7 +139,7 @@ static trl_err set_geometry(trli_model *model)
 static trl_err check_box(const trli_program *program, int field, int patch, const trl_box *box)
 {
     const trli_model *model = program->model;
-    const trl_box *held = &model->geometry[(ptrdiff_t)field * model->layout->nlocal + patch].held;
+    const trl_box *held = &model->slots->geometry[(ptrdiff_t)field * model->layout->nlocal + patch].held;
     const char *name = model->field[field].name, *writer = program->name;
     for (int a = 0; a < 3 && trl_box_points(box) > 0; ++a) {
         const int lo = (int)box->lo[a], last = (int)box->hi[a] - 1;
@@ -193,6 +193,8 @@ trl_err trli_slots_plan(trli_model *model)
     pl.at = malloc(n * sizeof *pl.at);
     pl.values = malloc(n * (size_t)model->layout->nlocal * sizeof *pl.values + 1);
     if (!pl.t.list || !pl.at || !pl.values) TRL_TRY(trli_no_slots(model));
+    model->slots = calloc(1, sizeof *model->slots);
+    if (!model->slots) TRL_TRY(trli_no_slots(model));
     find_lifetimes(&pl);
     if (pl.stray >= 0)
         TRL_TRY(trl_fail(model->ctx, TRL_ERR_BUG, NULL, "two programs use the temporary field '%s'",
@@ -201,13 +203,25 @@ trl_err trli_slots_plan(trli_model *model)
     TRL_TRY(make_slots(&pl, &c));
     TRL_TRY(set_geometry(model));
     TRL_TRY(check_programs(model));
-    for (int s = 0; s < model->nslots; ++s)
+    for (int s = 0; s < model->slots->n; ++s)
         for (int p = 0; p < model->layout->nlocal; ++p)
-            model->planned_bytes += model->slot[s].values[p] * (int64_t)sizeof(double);
+            model->slots->bytes += model->slots->slot[s].values[p] * (int64_t)sizeof(double);
 done:
     trli_colouring_free(&c);
     free(pl.t.list);
     free(pl.at);
     free(pl.values);
     return err;
+}
+
+void trli_slot_plan_destroy(trli_slot_plan **plan)
+{
+    trli_slot_plan *p = *plan;
+    *plan = NULL;
+    if (!p) return;
+    for (int s = 0; s < p->n; ++s) free(p->slot[s].values);
+    free(p->slot);
+    free(p->geometry);
+    free(p->origin);
+    free(p);
 }

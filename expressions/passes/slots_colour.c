@@ -227,7 +227,7 @@ done:
 static trl_err deal(const trli_temporaries *t, trli_colouring *c)
 {
     dealing d;
-    const bool apart = t->model->disabled_passes & TRL_PASS_SLOTS;
+    const bool apart = t->model->settings.disabled_passes & TRL_PASS_SLOTS;
     trl_err err = TRL_OK;
     TRL_TRY(dealing_init(t, c, &d));
     for (int i = 0; i < t->n; ++i) {
@@ -422,7 +422,7 @@ trl_err trli_colouring_choose(const trli_temporaries *t, trli_colouring *best)
     *best = (trli_colouring){0};
     TRL_TRY(colouring_init(t, best));
     TRL_TRY(deal(t, best));
-    if (t->model->disabled_passes & TRL_PASS_SLOTS) goto done;
+    if (t->model->settings.disabled_passes & TRL_PASS_SLOTS) goto done;
     TRL_TRY(colouring_init(t, &other));
     TRL_TRY(seed(t, &other));
     TRL_TRY(deal(t, &other));

@@ -24,7 +24,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model_run_impl.h"
 #include "pipeline_impl.h"
+#include "slot_plan_impl.h"
 #include "tasks_impl.h"
 #include "time_blocks_impl.h"
 
@@ -318,9 +320,9 @@ static bool same_memory(const trli_time_plan *plan, int f, int g)
 static trl_err look_at_slots(trli_time_plan *plan, const char **why)
 {
     const trli_model *model = plan->model;
-    int *tenant = malloc(((size_t)model->nslots + 1) * sizeof *tenant);
+    int *tenant = malloc(((size_t)model->slots->n + 1) * sizeof *tenant);
     if (!tenant) return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for the kernels of a pass");
-    for (int s = 0; s < model->nslots; ++s) tenant[s] = -1;
+    for (int s = 0; s < model->slots->n; ++s) tenant[s] = -1;
     for (int i = 0; i < plan->nops; ++i)
         for (int f = 0; f < plan->op[i].ninputs + plan->op[i].noutputs; ++f) {
             const int field = plan->op[i].field[f], slot = model->field[field].slot;

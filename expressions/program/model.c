@@ -90,19 +90,3 @@ bool trli_strains_caches(const trl_context *ctx, int64_t values)
     return last > 0 && 2 * (size_t)values * sizeof(double) > last * (size_t)trl_context_threads(ctx);
 #endif
 }
-
-trl_array trli_model_array(const trli_model *model, int field, int local_patch)
-{
-    size_t i = (size_t)field * (size_t)model->layout->nlocal + (size_t)local_patch;
-    trl_array a = model->geometry[i];
-    a.at = (double *)model->slot[model->field[field].slot].base[local_patch] + model->origin[i];
-    return a;
-}
-
-void trli_model_swap(trli_model *model, int field_a, int field_b)
-{
-    trli_slot *a = &model->slot[model->field[field_a].slot], *b = &model->slot[model->field[field_b].slot];
-    void **base = a->base;
-    a->base = b->base;
-    b->base = base;
-}

@@ -12,11 +12,23 @@
 #include <trl_field_manager.h>
 #include <trl_registry.h>
 
-typedef struct trli_slot {
-    int64_t *values; /* [nlocal] room */
-    void **base;     /* [nlocal] memory, of a block of the manager */
-    bool persistent;
-} trli_slot;
+typedef struct trli_slot_plan trli_slot_plan;
+typedef struct trli_model_run trli_model_run;
+
+/* What a problem leaves open to whoever runs it. */
+typedef struct trli_settings {
+    trl_fusion fusion;
+    trl_compile compile;
+    bool fast_math;
+    unsigned disabled_passes; /* TRL_PASS_... */
+} trli_settings;
+
+/* The machine as the cost model sees it. */
+typedef struct trli_machine {
+    trli_balance balance;  /* measured */
+    trli_balance deciding; /* what decides: the measured figures, or run.balance and nothing of this machine */
+    bool streaming;        /* the fields of a step outgrow the caches */
+} trli_machine;
 
 struct trli_model {
     trl_context *ctx;
@@ -24,17 +36,8 @@ struct trli_model {
     trl_registry *registry;
     trli_ir ir;
     trli_walk walk;
-    trl_fusion fusion;
-    trl_compile compile;
-    bool fast_math;           /* of compiled kernels */
-    trli_compiler *compiler;  /* NULL: never */
-    bool compiling;           /* some kernels are still to come */
-    double first_run;         /* s; 0: not yet */
-    unsigned disabled_passes; /* TRL_PASS_... */
-    trli_balance balance;
-    trli_balance
-        deciding; /* what the cost model decides by: the measured figures, or run.balance and nothing of this machine */
-    bool streaming; /* the fields of a step outgrow the caches */
+    trli_settings settings;
+    trli_machine machine;
     const trl_scope *parameters;
     int ndirections;
     trli_direction *direction;    /* [ndirections], the first is number 1 */
@@ -56,34 +59,16 @@ struct trli_model {
     int ndeps, deps_capacity;
     int nfields, fields_capacity;
     trli_field *field;
-    trl_array *geometry; /* [field][local patch]: shape, at relative to the slot's base */
-    ptrdiff_t *origin;   /* [field][local patch]: offset of point (0,0,0) from the slot's base */
     int nscalars, scalars_capacity;
     double *scalar;
-    int nslots;
-    trli_slot *slot;
-    trl_field_manager *memory; /* of slots and scratch */
-    int64_t planned_bytes;     /* what it will give */
     int nprograms;
     trli_program **program;
-    trl_workers *workers;
-    int nworkers;
-    void **scratch; /* [nworkers] */
-    size_t scratch_bytes;
-    int64_t step_number;
-    struct trli_nonfinite *nonfinite;
+    trli_slot_plan *slots;                  /* once fields have places: passes/slot_plan_impl.h */
+    trli_model_run *run;                    /* run/model_run_impl.h */
     const struct trli_under_way *under_way; /* the innermost lowering of a named value */
     void **owned;                           /* small blocks that live as long as the model: names, lists of fields */
     int nowned, owned_capacity;
 };
-
-/* The first value that was not finite, in the order of variables and global points. */
-typedef struct trli_nonfinite {
-    bool found;
-    int variable;
-    trl_gidx point[3];
-    double value;
-} trli_nonfinite;
 
 /* What a model is made from. */
 typedef struct trli_model_request {
@@ -113,8 +98,4 @@ int64_t trli_model_points(const trli_model *model, trl_location location, trl_li
 /* Whether so many values fill more than half of the last-level cache, which others share: ways that spare it are tried then.
  * In builds for testing, all do. */
 bool trli_strains_caches(const trl_context *ctx, int64_t values);
-/* The array of a field on a local patch, as the slot table stands now. */
-trl_array trli_model_array(const trli_model *model, int field, int local_patch);
-/* Exchange the memory of two persistent fields of one shape: time levels rotate. */
-void trli_model_swap(trli_model *model, int field_a, int field_b);
 #endif

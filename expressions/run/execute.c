@@ -9,6 +9,7 @@
 #include <spatialops_impl.h>
 
 #include "instance_impl.h"
+#include "model_run_impl.h"
 #include "pipeline_impl.h"
 #include "tasks_impl.h"
 
@@ -247,13 +248,13 @@ trl_err trli_task_kernel(void *data, const trl_task_args *args, bool *done)
     const trli_step *s = t->step;
     const trli_step_plan *p = t->plan;
     trli_model *model = t->program->model;
-    scratch sc = {model->scratch[args->worker]};
+    scratch sc = {model->run->scratch[args->worker]};
     (void)done;
     const trl_array *input = take_arrays(&sc, t, p->ninputs, p->input);
     const trl_array *output = take_arrays(&sc, t, s->nout, s->field);
     trl_kernel_array *array = take(&sc, (size_t)(p->ninputs + s->nout) * sizeof *array);
     trl_kernel_inside *inside = take(&sc, (size_t)p->ninputs * sizeof *inside);
-    trli_finite_check check = {patch_of(t), s->nout, s->variable, output, &model->nonfinite[args->worker], NULL};
+    trli_finite_check check = {patch_of(t), s->nout, s->variable, output, &model->run->nonfinite[args->worker], NULL};
     trli_kernel_run run = run_on(t, input, output);
     run.strains_caches = p->strains_caches;
     run.after = s->variable ? trli_check_finite : NULL;
@@ -288,7 +289,7 @@ static trl_eval_args plugin_args(const trli_task *t, const trl_array *computed, 
                            .t = model->scalar[t->step->time_scalar],
                            .t_step = model->scalar[TRLI_SCALAR_STEP_TIME],
                            .dt = model->scalar[TRLI_SCALAR_DT],
-                           .step = model->step_number,
+                           .step = model->run->step_number,
                            .stage = t->step->stage,
                            .computed = computed,
                            .required = required,
@@ -318,7 +319,7 @@ trl_err trli_task_stable_dt(void *data, const trl_task_args *args, bool *done)
     const trli_task *t = data;
     const trli_step *s = t->step;
     trli_model *model = t->program->model;
-    scratch sc = {model->scratch[args->worker]};
+    scratch sc = {model->run->scratch[args->worker]};
     double dt = INFINITY;
     trl_err err = TRL_OK;
     (void)done;
@@ -340,7 +341,7 @@ trl_err trli_task_plugin(void *data, const trl_task_args *args, bool *done)
     const trli_task *t = data;
     const trli_step *s = t->step;
     trli_model *model = t->program->model;
-    scratch sc = {model->scratch[args->worker]};
+    scratch sc = {model->run->scratch[args->worker]};
     (void)done;
     const trl_array *required = take_arrays(&sc, t, s->plugin.ninputs, s->plugin.input);
     trl_array *computed = take_arrays(&sc, t, s->nout, s->field);
@@ -358,7 +359,7 @@ const int *trli_slab_variable(const trli_step *s, const trli_slab *slab)
 
 static trl_err run_modifier(const trli_task *t, const trli_slab *slab, const trl_box *box, const trl_task_args *args)
 {
-    scratch sc = {t->program->model->scratch[args->worker]};
+    scratch sc = {t->program->model->run->scratch[args->worker]};
     const trl_array *required = take_arrays(&sc, t, slab->ninputs, slab->input);
     trl_array *computed = take_arrays(&sc, t, 1, &slab->field);
     trl_eval_args eval = plugin_args(t, computed, required, sc.at, args->worker);
@@ -371,7 +372,7 @@ static trl_err run_slab(const trli_task *t, const trli_slab *slab, const trl_tas
 {
     const trli_step *s = t->step;
     const trli_model *model = t->program->model;
-    scratch sc = {model->scratch[args->worker]};
+    scratch sc = {model->run->scratch[args->worker]};
     ready_slab *r = take_slab(&sc, t, slab);
     const trl_box box = trli_box_part(&r->box, t->parts, args->chunk);
     if (slab->kind == TRLI_SLAB_MODIFIER) return run_modifier(t, slab, &box, args);
@@ -379,7 +380,7 @@ static trl_err run_slab(const trli_task *t, const trli_slab *slab, const trl_tas
                                1,
                                s->variable ? trli_slab_variable(s, slab) : NULL,
                                r->run.output,
-                               &model->nonfinite[args->worker],
+                               &model->run->nonfinite[args->worker],
                                NULL};
     r->run.scratch = sc.at;
     r->run.after = s->variable ? trli_check_finite : NULL;
@@ -413,7 +414,7 @@ trl_err trli_task_scalar(void *data, const trl_task_args *args, bool *done)
                                  .patch = &model->layout->patch[0],
                                  .output = &output,
                                  .scalar = model->scalar,
-                                 .scratch = model->scratch[args->worker]};
+                                 .scratch = model->run->scratch[args->worker]};
     (void)done;
     trli_kernel_evaluate(t->run->kernel, &run, &one);
     return TRL_OK;

@@ -4,6 +4,7 @@
 #include <chunks_impl.h>
 
 #include "context_impl.h"
+#include "model_run_impl.h"
 #include "tasks_impl.h"
 
 static void gather_arrays(const trli_task *t)
@@ -61,7 +62,7 @@ trl_err trli_task_reduce(void *data, const trl_task_args *args, bool *done)
     trli_model *model = t->program->model;
     const trl_layout *layout = model->layout;
     const trl_lidx *size = trli_kernel_tile(t->run->kernel);
-    char *at = model->scratch[args->worker];
+    char *at = model->run->scratch[args->worker];
     trl_array *input = (trl_array *)at;
     size_t arrays = ((size_t)(p->ninputs + 1) * sizeof *input + 63) / 64 * 64;
     size_t tile_bytes = ((size_t)size[0] * (size_t)size[1] * (size_t)size[2] * sizeof(double) + 63) / 64 * 64;
@@ -135,7 +136,7 @@ trl_err trli_task_reduce_finish(void *data, const trl_task_args *args, bool *don
     (void)args;
     if (trl_context_lost(model->ctx)) return TRL_ERR_MPI; /* the others may never come to it */
     if (!r->started) {
-        merge_workers(r, merge, model->nworkers);
+        merge_workers(r, merge, model->run->nworkers);
         r->started = true;
     }
     if (trl_context_ranks(model->ctx) > 1) {

@@ -19,7 +19,7 @@ static const double worth_compiling = 0.25;
 /* Whether the kernel of a step computes the ghosts of a layer itself; those at the ends of rows are before its loops. */
 static bool is_within(const trli_model *model, const trli_slab *slab)
 {
-    return slab->of_row && !(model->disabled_passes & (TRL_PASS_GHOSTS | TRL_PASS_HOISTING));
+    return slab->of_row && !(model->settings.disabled_passes & (TRL_PASS_GHOSTS | TRL_PASS_HOISTING));
 }
 
 /* The kernel of a step. layer: room for as many as the step has slabs. */
@@ -27,7 +27,7 @@ static trli_emit_request kernel_of(const trli_program *program, const trli_step 
 {
     const trli_model *model = program->model;
     const trli_step_plan *p = trli_plan_of(program, s);
-    trli_emit_request wanted = {.disabled_passes = model->disabled_passes,
+    trli_emit_request wanted = {.disabled_passes = model->settings.disabled_passes,
                                 .kernel = trli_run_of(program, s)->kernel,
                                 .nroots = s->nout,
                                 .roots = s->value,
@@ -57,7 +57,7 @@ static trli_emit_request slab_of(const trli_program *program, const trli_step *s
 {
     const trli_model *model = program->model;
     const trli_slab_run *run = &trli_run_of(program, s)->slab[slab - trli_plan_of(program, s)->slab];
-    return (trli_emit_request){.disabled_passes = model->disabled_passes,
+    return (trli_emit_request){.disabled_passes = model->settings.disabled_passes,
                                .kernel = run->kernel,
                                .nroots = 1,
                                .roots = &slab->value,
@@ -97,8 +97,8 @@ static trl_err request_step(trli_program *program, const trli_step *s)
     trl_err err = TRL_OK;
     if (s->kind == TRLI_STEP_KERNEL) {
         TRL_TRY(emit_step(program, s, &emitted));
-        err = trli_tuning_create(program, s, emitted.interleave, emitted.text, &run->tuning);
-        if (err == TRL_OK && emitted.text) err = trli_compiler_add(model->compiler, emitted.text, &run->native);
+        err = trli_tuning_create(program, s, model->run->compiler, emitted.interleave, emitted.text, &run->tuning);
+        if (err == TRL_OK && emitted.text) err = trli_compiler_add(model->run->compiler, emitted.text, &run->native);
         free(emitted.text);
         TRL_TRY(err);
     }
@@ -106,7 +106,7 @@ static trl_err request_step(trli_program *program, const trli_step *s)
         const trli_emit_request wanted = slab_of(program, s, &p->slab[k]);
         if (!run->slab[k].kernel || run->slab[k].within) continue;
         TRL_TRY(emit(model, &trli_dialect_cpu, &wanted, &emitted));
-        if (emitted.text) err = trli_compiler_add(model->compiler, emitted.text, &run->slab[k].native);
+        if (emitted.text) err = trli_compiler_add(model->run->compiler, emitted.text, &run->slab[k].native);
         free(emitted.text);
         TRL_TRY(err);
     }
@@ -119,7 +119,7 @@ static trl_err check_compiled(trli_model *model)
 {
     int compiled, cached, failed;
     const char *why;
-    trli_compiler_get_stats(model->compiler, &compiled, &cached, &failed, &why);
+    trli_compiler_get_stats(model->run->compiler, &compiled, &cached, &failed, &why);
     if (!why) return TRL_OK;
     return trl_fail(model->ctx, TRL_ERR_INPUT, NULL,
                     "run.compile: always asks for compiled kernels, but %s; use auto or never, or fix it", why);
@@ -128,17 +128,18 @@ static trl_err check_compiled(trli_model *model)
 trl_err trli_kernels_request(trli_model *model)
 {
     trl_err err = TRL_OK;
-    if (model->compile == TRL_COMPILE_NEVER) return TRL_OK;
-    TRL_TRY(trli_compiler_create(model->ctx, model->fast_math, &model->compiler));
+    if (model->settings.compile == TRL_COMPILE_NEVER) return TRL_OK;
+    TRL_TRY(trli_compiler_create(model->ctx, model->settings.fast_math, &model->run->compiler));
     for (int i = 0; i < model->nprograms; ++i) {
         trli_program *program = model->program[i];
-        if (program->once && model->compile == TRL_COMPILE_AUTO) continue; /* it is over before a compiler is */
+        if (program->once && model->settings.compile == TRL_COMPILE_AUTO)
+            continue; /* it is over before a compiler is */
         for (int s = 0; s < program->nsteps; ++s)
             if (program->plan->step[s].live) TRL_TRY(request_step(program, &program->step[s]));
     }
-    model->compiling = true;
-    if (model->compile != TRL_COMPILE_ALWAYS) goto done;
-    model->compiling = trli_compiler_poll(model->compiler, true) > 0;
+    model->run->compiling = true;
+    if (model->settings.compile != TRL_COMPILE_ALWAYS) goto done;
+    model->run->compiling = trli_compiler_poll(model->run->compiler, true) > 0;
     TRL_TRY(trli_context_stopped(model->ctx));
     TRL_TRY(check_compiled(model));
 done:
@@ -150,7 +151,7 @@ static void warn_interpreted(trli_model *model)
 {
     int compiled, cached, failed;
     const char *why;
-    trli_compiler_get_stats(model->compiler, &compiled, &cached, &failed, &why);
+    trli_compiler_get_stats(model->run->compiler, &compiled, &cached, &failed, &why);
     if (why)
         trl_warn(model->ctx, NULL,
                  "kernels are interpreted, which takes several times as long: %s; fix it, or accept it with "
@@ -160,12 +161,12 @@ static void warn_interpreted(trli_model *model)
 
 void trli_kernels_poll(trli_model *model)
 {
-    if (!model->compiling) return;
+    if (!model->run->compiling) return;
     double time = trli_clock();
-    if (model->first_run == 0) model->first_run = time;
-    if (time - model->first_run < worth_compiling) return;
-    model->compiling = trli_compiler_poll(model->compiler, false) > 0;
-    if (!model->compiling) warn_interpreted(model);
+    if (model->run->first_run == 0) model->run->first_run = time;
+    if (time - model->run->first_run < worth_compiling) return;
+    model->run->compiling = trli_compiler_poll(model->run->compiler, false) > 0;
+    if (!model->run->compiling) warn_interpreted(model);
 }
 
 static void write_fields(const trli_model *model, const char *what, int n, const int *field, FILE *out)

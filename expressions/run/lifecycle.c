@@ -7,7 +7,9 @@
 #include "instance_impl.h"
 #include "kernels_impl.h"
 #include "lifecycle_impl.h"
+#include "model_run_impl.h"
 #include "pipeline_impl.h"
+#include "slot_plan_impl.h"
 #include "symbols_impl.h"
 #include "tasks_impl.h"
 
@@ -15,23 +17,42 @@ static trl_err copy_request(trli_model *model, const trli_model_request *request
 {
     model->layout = request->layout;
     model->parameters = request->parameters;
-    model->fusion = request->fusion;
-    model->compile = request->compile;
-    model->fast_math = request->fast_math;
-    model->disabled_passes = request->disabled_passes;
-    model->workers = request->workers;
-    model->nworkers = trl_workers_count(request->workers);
+    model->settings.fusion = request->fusion;
+    model->settings.compile = request->compile;
+    model->settings.fast_math = request->fast_math;
+    model->settings.disabled_passes = request->disabled_passes;
     model->entry = calloc((size_t)request->nentries + 1, sizeof *model->entry);
     model->variable = calloc((size_t)request->nvariables + 1, sizeof *model->variable);
-    model->nonfinite = calloc((size_t)model->nworkers, sizeof *model->nonfinite);
-    model->scratch = calloc((size_t)model->nworkers, sizeof *model->scratch);
-    if (!model->entry || !model->variable || !model->nonfinite || !model->scratch)
+    if (!model->entry || !model->variable)
         return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for a model of %d expressions", request->nentries);
     model->nentries = request->nentries;
     model->nvariables = request->nvariables;
     for (int e = 0; e < request->nentries; ++e) model->entry[e].deck = &request->entries[e];
     for (int v = 0; v < request->nvariables; ++v) model->variable[v] = request->variables[v];
     return TRL_OK;
+}
+
+static trl_err create_run(trli_model *model, trl_workers *workers)
+{
+    trli_model_run *run = model->run = calloc(1, sizeof *run);
+    if (run) {
+        run->workers = workers;
+        run->nworkers = trl_workers_count(workers);
+        run->nonfinite = calloc((size_t)run->nworkers, sizeof *run->nonfinite);
+        run->scratch = calloc((size_t)run->nworkers, sizeof *run->scratch);
+    }
+    if (run && run->nonfinite && run->scratch) return TRL_OK;
+    return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory to run a model");
+}
+
+static void destroy_run(trli_model_run *run)
+{
+    if (!run) return;
+    free(run->scratch);
+    free(run->nonfinite);
+    trl_field_manager_destroy(&run->memory);
+    trli_compiler_destroy(&run->compiler);
+    free(run);
 }
 
 enum { USUAL_DIVISION = 12, USUAL_EXPONENTIAL = 36 /* additions, as measured on one machine */ };
@@ -42,15 +63,15 @@ static trl_err find_balance(trli_model *model, const trli_model_request *request
     const trl_grid *grid = &request->layout->grid;
     double values = 3.0 * request->nvariables / trl_context_ranks(model->ctx); /* two levels, and a stage */
     trl_err err = TRL_OK;
-    trli_balance *b = &model->balance;
-    TRL_TRY(trli_balance_find(model->ctx, model->workers, b));
+    trli_balance *b = &model->machine.balance;
+    TRL_TRY(trli_balance_find(model->ctx, model->run->workers, b));
     for (int a = 0; a < grid->dim; ++a) values *= (double)grid->cells[a];
-    model->streaming = values * sizeof(double) > b->caches;
-    model->deciding = *b;
+    model->machine.streaming = values * sizeof(double) > b->caches;
+    model->machine.deciding = *b;
     if (request->balance <= 0) goto done;
-    model->deciding.operations = request->balance * trli_model_bandwidth(model);
-    model->deciding.division = USUAL_DIVISION;
-    model->deciding.exponential = USUAL_EXPONENTIAL;
+    model->machine.deciding.operations = request->balance * trli_model_bandwidth(model);
+    model->machine.deciding.division = USUAL_DIVISION;
+    model->machine.deciding.exponential = USUAL_EXPONENTIAL;
 done:
     return err;
 }
@@ -78,9 +99,10 @@ trl_err trli_model_create(trl_context *ctx, const trli_model_request *request, t
     if (!m) return trl_fail(ctx, TRL_ERR_MEMORY, NULL, "no memory for a model");
     m->ctx = ctx;
     TRL_TRY(copy_request(m, request));
+    TRL_TRY(create_run(m, request->workers));
     TRL_TRY(find_balance(m, request));
     TRL_TRY(trli_ir_init(&m->ir, ctx, &request->layout->grid));
-    m->ir.no_cse = m->disabled_passes & TRL_PASS_SHARING;
+    m->ir.no_cse = m->settings.disabled_passes & TRL_PASS_SHARING;
     for (int i = 0; i < TRLI_SCALARS_FIXED; ++i) trli_model_add_scalar(m, 0);
     TRL_TRY(m->ir.err);
     TRL_TRY(make_stencils(m, request));
@@ -91,17 +113,6 @@ trl_err trli_model_create(trl_context *ctx, const trli_model_request *request, t
 done:
     trli_model_destroy(&m);
     return err;
-}
-
-static void free_slots(trli_model *m)
-{
-    for (int s = 0; s < m->nslots; ++s) {
-        free(m->slot[s].base);
-        free(m->slot[s].values);
-    }
-    free(m->slot);
-    free(m->scratch);
-    trl_field_manager_destroy(&m->memory);
 }
 
 void trli_model_destroy(trli_model **model)
@@ -115,7 +126,7 @@ void trli_model_destroy(trli_model **model)
         trli_program_destroy(&m->program[i]);
     }
     free(m->program);
-    free_slots(m);
+    trli_slot_plan_destroy(&m->slots);
     for (int e = 0; e < m->nentries; ++e) trli_entry_free(&m->entry[e]);
     for (int i = 0; i < m->nowned; ++i) free(m->owned[i]);
     free(m->owned);
@@ -133,11 +144,8 @@ void trli_model_destroy(trli_model **model)
     free(m->dep_start);
     free(m->dep);
     free(m->field);
-    free(m->geometry);
-    free(m->origin);
     free(m->scalar);
-    free(m->nonfinite);
-    trli_compiler_destroy(&m->compiler);
+    destroy_run(m->run);
     free(m);
 }
 
@@ -206,5 +214,5 @@ done:
 trl_err trli_program_run(trli_program *program)
 {
     trli_kernels_poll(program->model);
-    return trl_graph_run(program->run->graph, program->model->workers);
+    return trl_graph_run(program->run->graph, program->model->run->workers);
 }

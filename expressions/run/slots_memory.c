@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "lifecycle_impl.h"
+#include "model_run_impl.h"
 #include "pipeline_impl.h"
+#include "slot_plan_impl.h"
 #include "tasks_impl.h"
 
 /* The fields of each slot, in their order: first[slot], then next[field], -1 at the end. */
@@ -16,11 +18,11 @@ typedef struct tenants {
 
 static trl_err find_tenants(const trli_model *model, tenants *t)
 {
-    t->first = malloc(((size_t)model->nslots + 1) * sizeof *t->first);
+    t->first = malloc(((size_t)model->slots->n + 1) * sizeof *t->first);
     t->next = malloc(((size_t)model->nfields + 1) * sizeof *t->next);
     if (!t->first || !t->next)
-        return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for the names of %d slots", model->nslots);
-    for (int s = 0; s < model->nslots; ++s) t->first[s] = -1;
+        return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for the names of %d slots", model->slots->n);
+    for (int s = 0; s < model->slots->n; ++s) t->first[s] = -1;
     for (int f = model->nfields - 1; f >= 0; --f) {
         const int slot = model->field[f].slot;
         if (slot < 0) continue;
@@ -52,7 +54,7 @@ static trl_err provide(trli_model *model, const char *tag, int patch, int64_t co
 {
     const trl_block_desc desc = {.tag = tag, .patch = patch, .count = count, .flags = TRL_BLOCK_PERSISTENT};
     trl_err err = TRL_OK;
-    TRL_TRY(trl_block_create(model->memory, &desc, block));
+    TRL_TRY(trl_block_create(model->run->memory, &desc, block));
     TRL_TRY(trl_block_acquire(*block, 0, 0, memory));
 done:
     return err;
@@ -65,7 +67,8 @@ static trl_err provide_slot(trli_model *model, const tenants *t, int s, trl_bloc
     trl_err err = TRL_OK;
     name_slot(model, t, s, tag, sizeof tag);
     for (int p = 0; p < layout->nlocal; ++p)
-        TRL_TRY(provide(model, tag, layout->local[p], model->slot[s].values[p], &block[p], &model->slot[s].base[p]));
+        TRL_TRY(
+            provide(model, tag, layout->local[p], model->slots->slot[s].values[p], &block[p], &model->run->base[s][p]));
 done:
     return err;
 }
@@ -79,15 +82,15 @@ static trl_err provide_scratch(trli_model *model, trl_block **block)
         const trli_program *program = model->program[i];
         for (int s = 0; s < program->nsteps; ++s) {
             size_t need = program->plan->step[s].live ? trli_step_scratch(program, &program->step[s]) : 0;
-            if (need > model->scratch_bytes) model->scratch_bytes = need;
+            if (need > model->run->scratch_bytes) model->run->scratch_bytes = need;
         }
     }
-    int64_t count = (int64_t)((model->scratch_bytes + sizeof(double) - 1) / sizeof(double));
-    model->scratch_bytes = (size_t)count * sizeof(double);
-    for (int w = 0; w < model->nworkers && count > 0; ++w) {
+    int64_t count = (int64_t)((model->run->scratch_bytes + sizeof(double) - 1) / sizeof(double));
+    model->run->scratch_bytes = (size_t)count * sizeof(double);
+    for (int w = 0; w < model->run->nworkers && count > 0; ++w) {
         snprintf(tag, sizeof tag, "scratch of worker %d", w);
-        TRL_TRY(provide(model, tag, TRL_WHOLE_RANK, count, &block[w], &model->scratch[w]));
-        model->planned_bytes += (int64_t)model->scratch_bytes;
+        TRL_TRY(provide(model, tag, TRL_WHOLE_RANK, count, &block[w], &model->run->scratch[w]));
+        model->slots->bytes += (int64_t)model->run->scratch_bytes;
     }
 done:
     return err;
@@ -96,18 +99,38 @@ done:
 trl_err trli_slots_allocate(trli_model *model)
 {
     trl_err err = TRL_OK;
-    int np = model->layout->nlocal, n = model->nslots * np;
+    int np = model->layout->nlocal, n = model->slots->n * np;
     tenants t = {0};
-    trl_block **block = calloc((size_t)n + (size_t)model->nworkers + 1, sizeof(trl_block *));
-    if (!block) return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d slots", model->nslots);
+    trl_block **block = calloc((size_t)n + (size_t)model->run->nworkers + 1, sizeof(trl_block *));
+    if (!block) return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d slots", model->slots->n);
+    void **rows = trli_model_keep(model, (size_t)n * sizeof *rows);
+    model->run->base = trli_model_keep(model, (size_t)model->slots->n * sizeof *model->run->base);
+    TRL_TRY(model->ir.err);
+    for (int s = 0; s < model->slots->n; ++s) model->run->base[s] = rows + (ptrdiff_t)s * np;
     TRL_TRY(find_tenants(model, &t));
-    TRL_TRY(trl_field_manager_create(model->ctx, &model->memory));
-    for (int s = 0; s < model->nslots; ++s) TRL_TRY(provide_slot(model, &t, s, block + (ptrdiff_t)s * np));
+    TRL_TRY(trl_field_manager_create(model->ctx, &model->run->memory));
+    for (int s = 0; s < model->slots->n; ++s) TRL_TRY(provide_slot(model, &t, s, block + (ptrdiff_t)s * np));
     TRL_TRY(provide_scratch(model, block + n));
-    TRL_TRY(trl_field_manager_touch(model->memory, model->workers, n, block));
+    TRL_TRY(trl_field_manager_touch(model->run->memory, model->run->workers, n, block));
 done:
     free((void *)block);
     free(t.first);
     free(t.next);
     return err;
+}
+
+trl_array trli_model_array(const trli_model *model, int field, int local_patch)
+{
+    size_t i = (size_t)field * (size_t)model->layout->nlocal + (size_t)local_patch;
+    trl_array a = model->slots->geometry[i];
+    a.at = (double *)model->run->base[model->field[field].slot][local_patch] + model->slots->origin[i];
+    return a;
+}
+
+void trli_model_swap(trli_model *model, int field_a, int field_b)
+{
+    void ***a = &model->run->base[model->field[field_a].slot], ***b = &model->run->base[model->field[field_b].slot];
+    void **base = *a;
+    *a = *b;
+    *b = base;
 }

@@ -10,6 +10,7 @@
 #include "context_impl.h"
 #include "lifecycle_impl.h"
 #include "pipeline_impl.h"
+#include "slot_plan_impl.h"
 #include "tasks_impl.h"
 
 /* Slabs are computed together up to so many points; a larger one is a task alone, in chunks. */
@@ -122,7 +123,7 @@ static int choose_parts(const builder *b, const trl_box *box, bool whole_rows, i
 {
     trl_box cut = *box;
     if (whole_rows) cut.hi[0] = cut.lo[0] + 1;
-    return trli_box_cut(&cut, trli_chunks_wanted(trl_box_points(box), b->model->nworkers), parts);
+    return trli_box_cut(&cut, trli_chunks_wanted(trl_box_points(box), b->model->run->nworkers), parts);
 }
 
 /* Seconds a kernel takes, roughly: what tau_1 and priorities start from before anything was timed. */
@@ -286,14 +287,14 @@ done:
 
 static trl_err make_reduction(builder *b, trli_reduce_kind kind, trli_reduction_run **reduction)
 {
-    size_t n = (size_t)b->model->nworkers;
+    size_t n = (size_t)b->model->run->nworkers;
     trli_reduction_run *r = &b->data->reduction[b->data->nreductions++];
     *reduction = r;
     r->part = calloc(n, sizeof *r->part);
     if (!r->part) return trl_fail(b->model->ctx, TRL_ERR_MEMORY, NULL, "no memory for a reduction");
     r->comm = b->data->comm;
     r->request = MPI_REQUEST_NULL;
-    trli_reduction_reset(r, kind, b->model->nworkers);
+    trli_reduction_reset(r, kind, b->model->run->nworkers);
     return TRL_OK;
 }
 
@@ -388,7 +389,7 @@ done:
 static trl_err reserve(builder *b)
 {
     size_t tasks = 0, reductions = 0, np = (size_t)b->model->layout->nlocal;
-    size_t slots = (size_t)b->model->nslots * np + 1, scalars = (size_t)b->model->nscalars + 1;
+    size_t slots = (size_t)b->model->slots->n * np + 1, scalars = (size_t)b->model->nscalars + 1;
     for (int i = 0; i < b->program->nsteps; ++i) {
         const trli_step_kind kind = b->program->step[i].kind;
         if (!b->program->plan->step[i].live) continue;
@@ -425,7 +426,7 @@ trl_err trli_tasks_build(trli_program *program)
     for (int i = 0; i < program->nsteps; ++i)
         if (program->plan->step[i].live) TRL_TRY(add_step(&b, &program->step[i]));
     TRL_TRY(trl_graph_freeze(program->run->graph));
-    TRL_TRY(trl_graph_prepare(program->run->graph, b.model->workers));
+    TRL_TRY(trl_graph_prepare(program->run->graph, b.model->run->workers));
 done:
     free(b.slot_handle);
     free(b.scalar_handle);

@@ -8,6 +8,7 @@
 
 #include "execution_impl.h"
 #include "model_impl.h"
+#include "model_run_impl.h"
 
 /* One task: a step on a patch (or on all patches). */
 typedef struct trli_task {
@@ -95,9 +96,9 @@ typedef struct trli_tuning trli_tuning;
 /* The median of up to TRLI_SAMPLES_MOST times; of two in the middle, the larger one. */
 enum { TRLI_SAMPLES_MOST = 16 };
 double trli_median(const double *samples, int n);
-/* interleave, text: as from trli_emit_kernel. What an earlier run found out comes from the cache. Fails with MEMORY. */
-TRL_NODISCARD trl_err trli_tuning_create(trli_program *program, const trli_step *step, int interleave, const char *text,
-                                         trli_tuning **tuning);
+/* interleave, text: as from trli_emit_kernel. What an earlier run found out comes from the compiler's cache, if there is one. Fails with MEMORY. */
+TRL_NODISCARD trl_err trli_tuning_create(trli_program *program, const trli_step *step, const trli_compiler *compiler,
+                                         int interleave, const char *text, trli_tuning **tuning);
 /* Try nothing, but go the way that was the fastest for another kernel of the same box: for benchmarks. */
 void trli_tuning_follow(trli_tuning *tuning, const trli_tuning *other);
 /* Keeps in the cache what was found out. */

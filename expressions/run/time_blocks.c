@@ -7,6 +7,7 @@
 
 #include "arithmetic_impl.h"
 #include "kernels_impl.h"
+#include "model_run_impl.h"
 #include "pipeline_impl.h"
 #include "tasks_impl.h"
 #include "time_blocks_impl.h"
@@ -153,7 +154,7 @@ static void run_op(const patch_pass *pass, int i, int worker, const trl_box *box
                                  .input = c->array,
                                  .output = check.output,
                                  .scalar = scalars_of(t, op),
-                                 .scratch = t->model->scratch[worker],
+                                 .scratch = t->model->run->scratch[worker],
                                  .after = checks ? trli_check_finite : NULL,
                                  .data = &check};
     if (!native)
@@ -215,7 +216,7 @@ void trli_time_blocks_set_scalars(trli_time_blocks *t, int execution)
                                      .patch = &t->model->layout->patch[0],
                                      .output = &output,
                                      .scalar = scalar,
-                                     .scratch = t->model->scratch[0]};
+                                     .scratch = t->model->run->scratch[0]};
         trli_kernel_evaluate(t->program->run->step[i].kernel, &run, &one);
     }
 }
@@ -245,21 +246,22 @@ trl_err trli_time_blocks_run(trli_time_blocks *t, int executions)
         while (pass->nops < pass->plan.nops && pass->plan.op[pass->nops].execution < executions) ++pass->nops;
         set_arrays(pass);
     }
-    for (int i = 0; i < t->model->nworkers * t->executions; ++i) t->nonfinite[i].found = false;
-    return trl_graph_run(t->graph, t->model->workers);
+    for (int i = 0; i < t->model->run->nworkers * t->executions; ++i) t->nonfinite[i].found = false;
+    return trl_graph_run(t->graph, t->model->run->workers);
 }
 
 int trli_time_blocks_nonfinite(const trli_time_blocks *t)
 {
     for (int e = 0; e < t->executions; ++e)
-        for (int w = 0; w < t->model->nworkers; ++w)
+        for (int w = 0; w < t->model->run->nworkers; ++w)
             if (t->nonfinite[w * t->executions + e].found) return e;
     return -1;
 }
 
 void trli_time_blocks_show_nonfinite(trli_time_blocks *t, int execution)
 {
-    for (int w = 0; w < t->model->nworkers; ++w) t->model->nonfinite[w] = t->nonfinite[w * t->executions + execution];
+    for (int w = 0; w < t->model->run->nworkers; ++w)
+        t->model->run->nonfinite[w] = t->nonfinite[w * t->executions + execution];
 }
 
 /* ---- making ---- */
@@ -282,7 +284,7 @@ static void extent(const trli_time_plan *plan, int axis, trl_lidx *lo, trl_lidx 
 static void choose_sizes(patch_pass *pass, size_t bytes)
 {
     const trli_time_plan *plan = &pass->plan;
-    const int workers = pass->blocks->model->nworkers;
+    const int workers = pass->blocks->model->run->nworkers;
     trl_lidx n[2], row = 1, before, end; /* row: points of a plane of a front, for each row of a block */
     for (int i = 0; i < 2; ++i) {
         extent(plan, plan->axis[i], &pass->first[i], &end);
@@ -361,7 +363,7 @@ static trl_err build_graph(trli_time_blocks *t)
     if (exchanges) TRL_TRY(add_exchange(t, &exchanged));
     for (int p = 0; p < t->model->layout->nlocal; ++p) TRL_TRY(add_pass(t, &t->pass[p], exchanges ? &exchanged : NULL));
     TRL_TRY(trl_graph_freeze(t->graph));
-    TRL_TRY(trl_graph_prepare(t->graph, t->model->workers));
+    TRL_TRY(trl_graph_prepare(t->graph, t->model->run->workers));
 done:
     return err;
 }
@@ -450,7 +452,7 @@ trl_err trli_time_blocks_create(trli_program *program, const trli_rotation *rota
     *t = (trli_time_blocks){.model = model, .program = program, .executions = shape->executions};
     t->pass = calloc(np + 1, sizeof *t->pass);
     t->scalar = calloc(executions * (size_t)model->nscalars, sizeof *t->scalar);
-    t->nonfinite = calloc((size_t)model->nworkers * executions, sizeof *t->nonfinite);
+    t->nonfinite = calloc((size_t)model->run->nworkers * executions, sizeof *t->nonfinite);
     if (!t->pass || !t->scalar || !t->nonfinite)
         TRL_TRY(trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for blocks in time"));
     TRL_TRY(plan_exchange(t, rotation, why));

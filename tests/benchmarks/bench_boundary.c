@@ -6,6 +6,7 @@
 
 #include "bench_dag_impl.h"
 #include "bench_kernels_impl.h"
+#include "model_run_impl.h"
 
 /* A difference of some percent shows in many short rounds, not in a few long ones: single ones spread by tens of percent. Steps are even: each
  * round then begins with the same one of the two levels of fields. */
@@ -86,10 +87,10 @@ static trl_err check(void *data)
     return TRL_OK;
 #else
     const trli_formulas *f = data;
-    for (int w = 0; w < f->model->nworkers; ++w)
-        if (f->model->nonfinite[w].found)
+    for (int w = 0; w < f->model->run->nworkers; ++w)
+        if (f->model->run->nonfinite[w].found)
             return trl_fail(f->ctx, TRL_ERR_BUG, NULL, "%s: the number %g was timed", f->size->what->name,
-                            f->model->nonfinite[w].value);
+                            f->model->run->nonfinite[w].value);
     return TRL_OK;
 #endif
 }

@@ -8,6 +8,7 @@
 
 #include "bench_dag_impl.h"
 #include "bench_kernels_impl.h"
+#include "model_run_impl.h"
 
 enum { ROUNDS = 9, QUICK_ROUNDS = 2, COPIES_MOST = 4, GATES_MOST = 32 };
 

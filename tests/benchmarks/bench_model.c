@@ -7,6 +7,7 @@
 #include "bench_kernels_impl.h"
 #include "instance_impl.h"
 #include "lifecycle_impl.h"
+#include "model_run_impl.h"
 #include "pipeline_impl.h"
 #include "tasks_impl.h"
 

@@ -5,8 +5,10 @@
 #include <glob.h>
 #include <inttypes.h>
 
+#include "model_run_impl.h"
 #include "plan_impl.h"
 #include "problem_fixture.h"
+#include "slot_plan_impl.h"
 
 #include <context_impl.h>
 #include <simulation_impl.h>
@@ -18,7 +20,7 @@ static int64_t bytes_of(int field)
     const trli_model *m = sim->model;
     int64_t values = 0;
     for (int p = 0; p < m->layout->nlocal; ++p) {
-        trl_array array = m->geometry[(size_t)field * (size_t)m->layout->nlocal + (size_t)p];
+        trl_array array = m->slots->geometry[(size_t)field * (size_t)m->layout->nlocal + (size_t)p];
         ptrdiff_t origin;
         values += trli_lay_out(&array, m->layout->grid.dim, &origin);
     }
@@ -91,7 +93,7 @@ static int64_t bytes_apart(void)
 
 static int64_t bytes_of_slots(void)
 {
-    return sim->model->planned_bytes - (int64_t)sim->model->scratch_bytes * sim->model->nworkers;
+    return sim->model->slots->bytes - (int64_t)sim->model->run->scratch_bytes * sim->model->run->nworkers;
 }
 
 /* Check the plan of a deck; whether fields share memory in it. */
@@ -126,7 +128,7 @@ END_TEST
 static trl_pool_stats memory_of_fields(void)
 {
     trl_pool_stats stats;
-    trl_field_manager_get_stats(sim->model->memory, 0, &stats);
+    trl_field_manager_get_stats(sim->model->run->memory, 0, &stats);
     return stats;
 }
 
@@ -137,7 +139,7 @@ START_TEST(the_measured_peak_is_the_planned_one)
     say("grid: {cells: [24, 18], periodic: [true, true]}\nequations: {T: {initial: \"sin(2*pi*x)\", ddt: "
         "\"laplacian(T)\"}}\ntime: {method: ssprk3, dt: 1e-6, steps: 10}\nrun: {threads: 2}\n");
     ck_ok(open_problem());
-    int64_t planned = sim->model->planned_bytes;
+    int64_t planned = sim->model->slots->bytes;
     ck_assert_int_eq(memory_of_fields().in_use, planned);
     ck_assert_int_eq(memory_of_fields().lost, 0);
     ck_ok(run_steps(10));
@@ -158,7 +160,7 @@ START_TEST(a_problem_that_cannot_fit_is_refused_before_step_0_by_name)
     say("grid: {cells: [256, 256], periodic: [true, true]}\nequations: {T: {initial: \"0\", ddt: "
         "\"laplacian(T)\"}}\ntime: {dt: 1e-6, steps: 10}\n");
     ck_ok(open_problem());
-    int64_t planned = sim->model->planned_bytes;
+    int64_t planned = sim->model->slots->bytes;
     close_problem();
     trl_memory_get_stats(test_ctx, &memory);
     /* One rank cannot, and all fail. */

@@ -4,6 +4,7 @@
  * and the largest sum of a row is what the Jacobian says. Every operator, every location, random right-hand sides. */
 // ctest: timeout=300
 #include "../expressions/problem_fixture.h"
+#include "model_run_impl.h"
 
 #include <limit_impl.h>
 

@@ -138,11 +138,11 @@ START_TEST(decides_by_nothing_of_this_machine_if_the_balance_is_given)
     new_deck();
     say("grid: {cells: [16]}\nequations:\n  T: {initial: \"x\", ddt: \"1/(1 + T)\"}\ntime: {dt: 1e-4, steps: 1}\n");
     ck_ok(open_set("run.balance=3"));
-    const trli_balance *b = &sim->model->deciding;
+    const trli_balance *b = &sim->model->machine.deciding;
     ck_assert_double_eq_tol(b->operations / trli_model_bandwidth(sim->model), 3, 1e-12);
     ck_assert(b->division == 12 && b->exponential == 36);
     ck_ok(open_set("run.balance=auto"));
-    ck_assert(memcmp(&sim->model->deciding, &sim->model->balance, sizeof *b) == 0);
+    ck_assert(memcmp(&sim->model->machine.deciding, &sim->model->machine.balance, sizeof *b) == 0);
 }
 END_TEST
 

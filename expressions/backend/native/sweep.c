@@ -100,7 +100,8 @@ static int tries_of(const trli_tuning *t)
 }
 
 /* The best variant of two runs that agreed: what one finds on a busy machine should not stay. Else where to keep it. */
-static void look_up(trli_tuning *t, const trli_model *model, const char *text, int64_t points, int64_t row)
+static void look_up(trli_tuning *t, const trl_context *ctx, const trli_compiler *compiler, const char *text,
+                    int64_t points, int64_t row)
 {
     char line[LINE_ROOM];
     size key;
@@ -108,12 +109,12 @@ static void look_up(trli_tuning *t, const trli_model *model, const char *text, i
     memset(&key, 0, sizeof key); /* padding, too */
     key.points = points;
     key.row = row;
-    key.threads = trl_context_threads(model->ctx);
+    key.threads = trl_context_threads(ctx);
     key.nvariants = t->nvariants;
     key.samples = SAMPLES;
     key.planes = PLANES;
-    if (EVERY_VARIANT || tries_of(t) == 0 || !text || !model->compiler) return;
-    const trli_cache *cache = trli_compiler_entry(model->compiler, text, &key, sizeof key, t->entry);
+    if (EVERY_VARIANT || tries_of(t) == 0 || !text || !compiler) return;
+    const trli_cache *cache = trli_compiler_entry(compiler, text, &key, sizeof key, t->entry);
     if (!cache) return;
     const bool known = trli_cache_load(cache, t->entry, line, sizeof line) &&
                        sscanf(line, "%d %d", &best, &runs) == 2 && best >= 0 && best < t->nvariants;
@@ -126,8 +127,8 @@ static void look_up(trli_tuning *t, const trli_model *model, const char *text, i
     t->cache = cache;
 }
 
-trl_err trli_tuning_create(trli_program *program, const trli_step *s, int interleave, const char *text,
-                           trli_tuning **tuning)
+trl_err trli_tuning_create(trli_program *program, const trli_step *s, const trli_compiler *compiler, int interleave,
+                           const char *text, trli_tuning **tuning)
 {
     const trli_model *model = program->model;
     const trli_step_plan *p = trli_plan_of(program, s);
@@ -141,7 +142,7 @@ trl_err trli_tuning_create(trli_program *program, const trli_step *s, int interl
     t->block = (long long)(second / 2 / (rows * (size_t)row * sizeof(double)));
     if (t->block < ROWS_LEAST || EVERY_VARIANT) t->block = ROWS_LEAST;
     list_variants(t, interleave, planes, p->strains_caches);
-    look_up(t, model, text, points, row);
+    look_up(t, model->ctx, compiler, text, points, row);
     return TRL_OK;
 }
 
