@@ -28,7 +28,7 @@ static trli_emit_request kernel_of(const trli_program *program, const trli_step 
     const trli_model *model = program->model;
     const trli_step_plan *p = trli_plan_of(program, s);
     trli_emit_request wanted = {.disabled_passes = model->settings.disabled_passes,
-                                .kernel = trli_run_of(program, s)->kernel,
+                                .reads = &p->reads,
                                 .nroots = s->nout,
                                 .roots = s->value,
                                 .check_finite = s->variable != NULL,
@@ -53,12 +53,10 @@ static trli_emit_request kernel_of(const trli_program *program, const trli_step 
 }
 
 /* A layer of ghosts at a side of x has one point along x. */
-static trli_emit_request slab_of(const trli_program *program, const trli_step *s, const trli_slab *slab)
+static trli_emit_request slab_of(const trli_model *model, const trli_step *s, const trli_slab *slab)
 {
-    const trli_model *model = program->model;
-    const trli_slab_run *run = &trli_run_of(program, s)->slab[slab - trli_plan_of(program, s)->slab];
     return (trli_emit_request){.disabled_passes = model->settings.disabled_passes,
-                               .kernel = run->kernel,
+                               .reads = &slab->reads,
                                .nroots = 1,
                                .roots = &slab->value,
                                .check_finite = s->kind == TRLI_STEP_PLANES && s->variable,
@@ -103,7 +101,7 @@ static trl_err request_step(trli_program *program, const trli_step *s)
         TRL_TRY(err);
     }
     for (int k = 0; k < p->nslabs; ++k) {
-        const trli_emit_request wanted = slab_of(program, s, &p->slab[k]);
+        const trli_emit_request wanted = slab_of(model, s, &p->slab[k]);
         if (!run->slab[k].kernel || run->slab[k].within) continue;
         TRL_TRY(emit(model, &trli_dialect_cpu, &wanted, &emitted));
         if (emitted.text) err = trli_compiler_add(model->run->compiler, emitted.text, &run->slab[k].native);
@@ -189,7 +187,7 @@ static void write_text(const trli_emitted *emitted, FILE *out)
 static trl_err write_slab(const trli_program *program, const trli_step *s, const trli_slab *slab, FILE *out)
 {
     trli_model *model = program->model;
-    const trli_emit_request wanted = slab_of(program, s, slab);
+    const trli_emit_request wanted = slab_of(program->model, s, slab);
     const char *where = slab->layer > 0 ? "beyond" : "on";
     const char *when = s->kind == TRLI_STEP_KERNEL ? ", with the rows of the kernel above" : "";
     const char side = "-+"[slab->side];
@@ -208,10 +206,8 @@ static trl_err write_kernel(const trli_program *program, const trli_dialect *dia
 {
     trli_model *model = program->model;
     const trli_step_plan *p = trli_plan_of(program, s);
-    const trli_emit_request whole = {.kernel = trli_run_of(program, s)->kernel,
-                                     .nroots = s->nout,
-                                     .roots = s->value,
-                                     .check_finite = s->variable != NULL};
+    const trli_emit_request whole = {
+        .reads = &p->reads, .nroots = s->nout, .roots = s->value, .check_finite = s->variable != NULL};
     trli_emitted emitted;
     trl_err err = TRL_OK;
     if (dialect == &trli_dialect_cpu)

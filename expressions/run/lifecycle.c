@@ -153,10 +153,13 @@ void trli_model_destroy(trli_model **model)
 static trl_err make_kernels(trli_model *model, const trli_step *s, const trli_step_plan *p, trli_step_run *run)
 {
     trl_err err = TRL_OK;
-    if (s->value) TRL_TRY(trli_kernel_create(&model->ir, &model->walk, s->nout ? s->nout : 1, s->value, &run->kernel));
-    for (int k = 0; k < p->nslabs; ++k)
-        if (p->slab[k].kind == TRLI_SLAB_KERNEL)
-            TRL_TRY(trli_kernel_create(&model->ir, &model->walk, 1, &p->slab[k].value, &run->slab[k].kernel));
+    if (s->value)
+        TRL_TRY(trli_kernel_create(&model->ir, &model->walk, &p->reads, s->nout ? s->nout : 1, s->value, &run->kernel));
+    for (int k = 0; k < p->nslabs; ++k) {
+        const trli_slab *slab = &p->slab[k];
+        if (slab->kind != TRLI_SLAB_KERNEL) continue;
+        TRL_TRY(trli_kernel_create(&model->ir, &model->walk, &slab->reads, 1, &slab->value, &run->slab[k].kernel));
+    }
 done:
     return err;
 }

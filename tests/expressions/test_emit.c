@@ -104,7 +104,7 @@ static void emit_all(trli_compiler *compiler)
             if (!plan->live || s->kind != TRLI_STEP_KERNEL) continue;
             ck_assert_int_lt(ntexts, KERNELS_MOST);
             const trli_emit_request wanted = {
-                .kernel = run->kernel, .nroots = s->nout, .roots = s->value, .check_finite = s->variable != NULL};
+                .reads = &plan->reads, .nroots = s->nout, .roots = s->value, .check_finite = s->variable != NULL};
             ck_ok(trli_emit_kernel(&trli_dialect_cuda, &model->ir, &model->walk, &wanted, &emitted));
             ck_assert_ptr_nonnull(emitted.text);
             cpp = as_cpp(plan->ninputs, s->nout, emitted.text);

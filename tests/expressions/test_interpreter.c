@@ -6,6 +6,7 @@
 #include "trl_test.h"
 
 #include <kernel_impl.h>
+#include <reads_impl.h>
 #include <trl_limiter_body.h>
 
 enum { FIELDS = 3, SCALARS = 3, GHOSTS = 4, MOST_ROOTS = 4 };
@@ -162,13 +163,13 @@ static void check(int nroots, const trli_value *roots, bool strains_caches, cons
     const trl_box box = field[0].owned;
     trl_array input[FIELDS], output[MOST_ROOTS];
     trli_kernel *kernel;
-    const int *fields;
-    if (ir.err != TRL_OK || trli_kernel_create(&ir, &walk, nroots, roots, &kernel) != TRL_OK)
+    trli_reads reads;
+    if (ir.err != TRL_OK || trli_reads_find(&ir, &walk, nroots, roots, &reads) != TRL_OK ||
+        trli_kernel_create(&ir, &walk, &reads, nroots, roots, &kernel) != TRL_OK)
         ck_abort_msg("%s: %s", what, test_messages());
     for (int i = 0; i < kernel->ninstructions; ++i) seen[kernel->instruction[i].op] = true;
     reserve_scratch(trli_kernel_scratch(kernel));
-    const int inputs = trli_kernel_inputs(kernel, &fields);
-    for (int i = 0; i < inputs; ++i) input[i] = field[fields[i]];
+    for (int i = 0; i < reads.nfields; ++i) input[i] = field[reads.field[i]];
     for (int r = 0; r < nroots; ++r) output[r] = new_array(&box, 0);
     const trli_kernel_run run = {.grid = &grid,
                                  .patch = &patch,
@@ -181,6 +182,7 @@ static void check(int nroots, const trli_value *roots, bool strains_caches, cons
     for (int r = 0; r < nroots; ++r) check_root(roots[r], &output[r], what);
     for (int r = 0; r < nroots; ++r) free_array(&output[r]);
     trli_kernel_destroy(&kernel);
+    trli_reads_free(&reads);
 }
 
 static trli_value binary(trli_op op, trli_value a, trli_value b)

@@ -208,8 +208,7 @@ bool trli_reads_input(const trli_emitter *e, int32_t input)
 
 static void put_pointers(trli_emitter *e, int32_t group, int depth)
 {
-    const int *fields;
-    const int ninputs = trli_kernel_inputs(e->kernel, &fields);
+    const int ninputs = e->reads->nfields;
     trli_emit_mark_needed(e, group);
     for (int i = 0; i < ninputs; ++i)
         if (trli_reads_input(e, i)) put_row_in_hand(e, "in", e->input_name[i], depth);
@@ -331,12 +330,10 @@ static void put_result_pointers(trli_emitter *e, int32_t group, int depth)
 /* Of each input the row that is asked for early: some rows ahead on the plane that is read last, of the lower plane of two. */
 static void put_rows_ahead(trli_emitter *e, int32_t group, int depth)
 {
-    const int *fields;
-    const int n = trli_kernel_inputs(e->kernel, &fields);
+    const int n = e->reads->nfields;
     for (int i = 0; i < n; ++i) {
         if (!reads_first(e, group, i)) continue;
-        const trl_footprint f = trli_kernel_footprint(e->kernel, i);
-        const trl_offsets hull = trl_footprint_hull(&f);
+        const trl_offsets hull = trl_footprint_hull(&e->reads->footprint[i]);
         const int32_t name = e->input_name[i];
         trli_put_indent(e, depth);
         fprintf(e->out, "const double *const a%d = in%d_row + (%d + ahead) * in%d_y + (%d) * in%d_z;\n", name, name,
@@ -346,8 +343,7 @@ static void put_rows_ahead(trli_emitter *e, int32_t group, int depth)
 
 void trli_put_fetches(trli_emitter *e, int32_t group, int depth)
 {
-    const int *fields;
-    const int n = trli_kernel_inputs(e->kernel, &fields);
+    const int n = e->reads->nfields;
     trli_put_indent(e, depth);
     fputs("if (ahead) {\n", e->out);
     for (int i = 0; i < n; ++i) {
@@ -449,8 +445,7 @@ static const trli_ghosts *deepest(const trli_emitter *e, int input, int side)
 /* The points of a row that are computed in one go. Where there are ghosts at its ends, they count from where these begin. */
 static void put_part(trli_emitter *e)
 {
-    const int *fields;
-    const int n = trli_kernel_inputs(e->kernel, &fields);
+    const int n = e->reads->nfields;
     bool ghosts = false;
     fprintf(e->out,
             "        trl_kernel_rows rows = {.x = x};\n"

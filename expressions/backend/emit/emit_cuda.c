@@ -88,8 +88,7 @@ static void put_results(trli_emitter *e)
 
 static trl_err put_kernel(trli_emitter *e)
 {
-    const int *fields, *scalars;
-    const int ninputs = trli_kernel_inputs(e->kernel, &fields), nscalars = trli_kernel_scalars(e->kernel, &scalars);
+    const int ninputs = e->reads->nfields;
     fprintf(e->out,
             "extern \"C\" __global__ void __launch_bounds__(TRL_KERNEL_THREADS)\n"
             "trl_kernel(const __grid_constant__ trl_kernel_launch call, const __grid_constant__ trl_kernel_arrays<%d> "
@@ -104,8 +103,8 @@ static trl_err put_kernel(trli_emitter *e)
             "    (void)grid;\n"
             "    if (i >= call.hi[0] || j >= call.hi[1]) return;\n",
             ninputs + e->nroots);
-    for (int i = 0; i < nscalars; ++i)
-        fprintf(e->out, "    const double s%d = call.scalar[%d];\n", scalars[i], scalars[i]);
+    for (int i = 0; i < e->reads->nscalars; ++i)
+        fprintf(e->out, "    const double s%d = call.scalar[%d];\n", e->reads->scalar[i], e->reads->scalar[i]);
     for (int i = 0; i < ninputs; ++i) put_array(e, "const double", "in", i, i);
     for (int r = 0; r < e->nroots; ++r) put_array(e, "double", "out", r, ninputs + r);
     put_values(e, false, 1);

@@ -35,8 +35,7 @@ static bool has_name(const trli_emitter *e, int32_t i)
 /* Name things as the function of a group does, what it is given first: others' order among the rest may differ; what it needs is marked as wanted. */
 static void name_for_group(trli_emitter *e, int32_t group)
 {
-    const int *fields;
-    const int ninputs = trli_kernel_inputs(e->kernel, &fields);
+    const int ninputs = e->reads->nfields;
     int32_t samples = 0, inputs = 0, rows = 0, ghosts = 0;
     mark_needed(e, group);
     for (int32_t i = 0; i < e->count; ++i) e->number[i] = -1;
@@ -93,8 +92,7 @@ static void put_array(trli_emitter *e, const char *type, const char *name, int n
 
 static void put_inputs(trli_emitter *e)
 {
-    const int *fields;
-    const int ninputs = trli_kernel_inputs(e->kernel, &fields);
+    const int ninputs = e->reads->nfields;
     for (int i = 0; i < ninputs; ++i) {
         const int32_t name = e->input_name[i];
         if (name < 0) continue;
@@ -351,8 +349,7 @@ static void put_values(trli_emitter *e, const trli_group_function *f, int *n)
 void trli_put_group_call(trli_emitter *e, int32_t group, int depth)
 {
     const trli_group_function *const f = function_of(e, group);
-    const int *fields;
-    const int ninputs = trli_kernel_inputs(e->kernel, &fields);
+    const int ninputs = e->reads->nfields;
     int n = 0;
     trli_put_indent(e, depth);
     fprintf(e->out, "group%d(call, &rows", f->number);

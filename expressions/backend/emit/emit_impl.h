@@ -7,8 +7,9 @@
 #include <stdio.h>
 
 #include <trl_entry.h>
+#include <trl_kernel_body.h>
 
-#include "interpreter_impl.h"
+#include "reads_impl.h"
 
 typedef struct trli_emitter trli_emitter;
 
@@ -30,8 +31,8 @@ typedef struct trli_emit_layer {
 } trli_emit_layer;
 
 typedef struct trli_emit_request {
-    unsigned disabled_passes;  /* TRL_PASS_... */
-    const trli_kernel *kernel; /* of the roots */
+    unsigned disabled_passes; /* TRL_PASS_... */
+    const trli_reads *reads;  /* of the roots */
     int nroots;
     const trli_value *roots;
     bool check_finite; /* note values that are not finite */
@@ -124,7 +125,7 @@ struct trli_emitter {
     const trli_ir *ir;
     const trli_walk *walk;
     unsigned disabled_passes;
-    const trli_kernel *kernel;
+    const trli_reads *reads;
     int nroots;
     const trli_value *roots;
     int nlayers;

@@ -23,10 +23,9 @@ enum {
 
 static int32_t input_of(const trli_emitter *e, int field)
 {
-    const int *fields;
-    int n = trli_kernel_inputs(e->kernel, &fields);
+    int n = e->reads->nfields;
     for (int i = 0; i < n; ++i)
-        if (fields[i] == field) return i;
+        if (e->reads->field[i] == field) return i;
     return -1;
 }
 
@@ -446,8 +445,7 @@ static trl_err no_memory(const trli_emitter *e)
 
 static trl_err plan(trli_emitter *e, int planes, const char **why)
 {
-    const int *fields;
-    const int ninputs = trli_kernel_inputs(e->kernel, &fields);
+    const int ninputs = e->reads->nfields;
     trl_err err = TRL_OK;
     e->nresults = planes * e->nroots;
     e->root = malloc((size_t)e->nresults * sizeof *e->root);

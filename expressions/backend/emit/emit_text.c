@@ -189,7 +189,7 @@ trl_err trli_emit_kernel(const trli_dialect *dialect, const trli_ir *ir, trli_wa
                       .ir = ir,
                       .walk = walk,
                       .disabled_passes = request->disabled_passes,
-                      .kernel = request->kernel,
+                      .reads = request->reads,
                       .nroots = request->nroots,
                       .roots = request->roots,
                       .nlayers = request->nlayers,

@@ -214,7 +214,7 @@ static void deal_fetches(frame *f)
         b->fetched = -1;
         if (!f->run->strains_caches || !readers || !reads_fields(&k->instruction[i])) continue;
         b->fetched = nth % k->nfields;
-        const trl_offsets hull = trl_footprint_hull(&k->footprint[b->fetched]);
+        const trl_offsets hull = k->reach[b->fetched];
         const int part = nth / k->nfields, parts = (readers - b->fetched + k->nfields - 1) / k->nfields;
         const ptrdiff_t first = lines * part / parts, end = lines * (part + 1) / parts;
         for (int a = 1; a < 3; ++a) b->fetched_from[a] = a + 1 == k->dim ? hull.hi[a] : 0;

@@ -7,7 +7,7 @@
 
 #include <trl_kernel_body.h>
 
-#include "ir_impl.h"
+#include "reads_impl.h"
 
 /* Operations that only the interpreter has: chains of nodes in one pass over the tile, each rounded as by itself. ADD_SUB_MUL is
  * (x + y - z) * w; SUB_FROM_MUL is z - x * y. X(name). */
@@ -117,15 +117,10 @@ double trli_fold(const trli_node *n, const double number[3]);
 /* A compiled kernel: roots evaluated together, each stored to its own output. Read-only once made; any number of threads run it. */
 typedef struct trli_kernel trli_kernel;
 
-TRL_NODISCARD trl_err trli_kernel_create(const trli_ir *ir, trli_walk *walk, int nroots, const trli_value *roots,
-                                         trli_kernel **kernel);
+/* reads: of the roots. Fails with MEMORY. */
+TRL_NODISCARD trl_err trli_kernel_create(const trli_ir *ir, trli_walk *walk, const trli_reads *reads, int nroots,
+                                         const trli_value *roots, trli_kernel **kernel);
 void trli_kernel_destroy(trli_kernel **kernel);
-/* Fields the kernel reads, each once; the arrays of a run come in this order. */
-int trli_kernel_inputs(const trli_kernel *kernel, const int **fields);
-/* Offsets at which input i is read. */
-trl_footprint trli_kernel_footprint(const trli_kernel *kernel, int i);
-/* Scalars it reads, each once. */
-int trli_kernel_scalars(const trli_kernel *kernel, const int **scalars);
 /* Operations per point, for costs and plans. */
 int trli_kernel_operations(const trli_kernel *kernel);
 /* The largest box that is evaluated in one go. */
@@ -136,7 +131,7 @@ size_t trli_kernel_scratch(const trli_kernel *kernel);
 typedef struct trli_kernel_run {
     const trl_grid *grid;
     const trl_patch *patch;
-    const trl_array *input;  /* [inputs] */
+    const trl_array *input;  /* [nfields] of trli_reads, in that order */
     const trl_array *output; /* [roots] */
     const double *scalar;    /* table of all scalars */
     void *scratch;

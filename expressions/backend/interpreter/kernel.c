@@ -6,23 +6,6 @@
 
 #include "kernel_impl.h"
 
-int trli_kernel_inputs(const trli_kernel *kernel, const int **fields)
-{
-    *fields = kernel->field;
-    return kernel->nfields;
-}
-
-int trli_kernel_scalars(const trli_kernel *kernel, const int **scalars)
-{
-    *scalars = kernel->scalar;
-    return kernel->nscalars;
-}
-
-trl_footprint trli_kernel_footprint(const trli_kernel *kernel, int i)
-{
-    return kernel->footprint[i];
-}
-
 int trli_kernel_operations(const trli_kernel *kernel)
 {
     return kernel->ninstructions;
@@ -39,10 +22,8 @@ void trli_kernel_destroy(trli_kernel **kernel)
     *kernel = NULL;
     if (!k) return;
     free(k->instruction);
-    free(k->field);
-    free(k->footprint);
-    free(k->scalar);
     free(k->constant);
+    free(k->reach);
     free(k);
 }
 
@@ -183,11 +164,9 @@ static bool make_view(translation *t, int32_t i)
         return true;
     case TRLI_OP_SCALAR:
         *w = (trli_argument){.kind = TRLI_ARGUMENT_SCALAR, .index = n->index};
-        k->scalar[k->nscalars++] = n->index;
         return true;
     case TRLI_OP_FIELD:
-        *w = (trli_argument){.kind = TRLI_ARGUMENT_FIELD, .index = k->nfields};
-        k->field[k->nfields++] = n->index;
+        *w = (trli_argument){.kind = TRLI_ARGUMENT_FIELD, .index = k->nfields++};
         return true;
     case TRLI_OP_SHIFT:
         *w = t->where[place_of(t, n->arg[0])];
@@ -303,22 +282,12 @@ static trl_err deal_registers(translation *t, int32_t *free_list)
     return TRL_OK;
 }
 
-static void collect_reads(translation *t)
+static bool reads_roots(const trli_kernel *k)
 {
-    trli_kernel *k = t->kernel;
-    for (int i = 0; i < k->ninstructions; ++i) {
-        const trli_instruction *in = &k->instruction[i];
-        for (int o = 0; o < in->operands; ++o) {
-            k->reads_roots |= in->operand[o].kind == TRLI_ARGUMENT_OUTPUT;
-            if (in->operand[o].kind != TRLI_ARGUMENT_FIELD) continue;
-            trl_offsets part = in->hull;
-            for (int a = 0; a < 3; ++a) {
-                part.lo[a] = (int8_t)(part.lo[a] + in->operand[o].shift[a]);
-                part.hi[a] = (int8_t)(part.hi[a] + in->operand[o].shift[a]);
-            }
-            trl_footprint_add(&k->footprint[in->operand[o].index], &part);
-        }
-    }
+    for (int i = 0; i < k->ninstructions; ++i)
+        for (int o = 0; o < k->instruction[i].operands; ++o)
+            if (k->instruction[i].operand[o].kind == TRLI_ARGUMENT_OUTPUT) return true;
+    return false;
 }
 
 /* A root is written by its own instruction when it has one at exactly the tile; every other root by a copy. */
@@ -364,12 +333,10 @@ static trl_err allocate(translation *t, int nroots)
     t->where = calloc(n, sizeof *t->where);
     t->output = calloc(n, sizeof *t->output);
     k->instruction = calloc(n, sizeof *k->instruction);
-    k->field = calloc(n, sizeof *k->field);
-    k->footprint = calloc(n, sizeof *k->footprint);
-    k->scalar = calloc(n, sizeof *k->scalar);
     k->constant = calloc(n, sizeof *k->constant);
+    k->reach = calloc(n, sizeof *k->reach);
     bool ok = t->hull && t->uses && t->last && t->made && t->absorbed && t->where && t->output && k->instruction &&
-              k->field && k->footprint && k->scalar && k->constant;
+              k->constant && k->reach;
     return ok ? TRL_OK : trl_fail(t->ir->ctx, TRL_ERR_MEMORY, NULL, "no memory to compile a kernel of %zu values", n);
 }
 
@@ -386,24 +353,12 @@ static trl_err translate(translation *t, int nroots, const trli_value *roots, bo
     drop_absorbed(t);
     add_copies(t, nroots, roots, copied);
     trl_err err = deal_registers(t, t->uses);
-    if (err == TRL_OK) collect_reads(t);
+    t->kernel->reads_roots = reads_roots(t->kernel);
     return err;
 }
 
-/* Offsets are small integers. */
-static trl_err check_reach(const trli_ir *ir, int nroots, const trli_value *roots)
-{
-    const int most = 100;
-    for (int r = 0; r < nroots; ++r)
-        for (int a = 0; a < 3; ++a)
-            if (trli_ir_node(ir, roots[r])->reach[a] > most)
-                return trl_fail(ir->ctx, TRL_ERR_INPUT, NULL,
-                                "a formula reads more than %d points away along %c: name its parts", most, "xyz"[a]);
-    return TRL_OK;
-}
-
-trl_err trli_kernel_create(const trli_ir *ir, trli_walk *walk, int nroots, const trli_value *roots,
-                           trli_kernel **kernel)
+trl_err trli_kernel_create(const trli_ir *ir, trli_walk *walk, const trli_reads *reads, int nroots,
+                           const trli_value *roots, trli_kernel **kernel)
 {
     trl_err err = TRL_OK;
     bool *copied = NULL;
@@ -416,9 +371,9 @@ trl_err trli_kernel_create(const trli_ir *ir, trli_walk *walk, int nroots, const
     }
     t.kernel->dim = ir->grid->dim;
     t.kernel->nroots = nroots;
-    TRL_TRY(check_reach(ir, nroots, roots));
     TRL_TRY(trli_ir_walk(ir, walk, nroots, roots));
     TRL_TRY(allocate(&t, nroots));
+    for (int i = 0; i < reads->nfields; ++i) t.kernel->reach[i] = trl_footprint_hull(&reads->footprint[i]);
     TRL_TRY(translate(&t, nroots, roots, copied));
     trli_kernel_choose_tile(t.kernel);
     *kernel = t.kernel;

@@ -41,9 +41,8 @@ struct trli_kernel {
     int ninstructions;
     trli_instruction *instruction;
     int nregisters;
-    int nfields, *field;
-    trl_footprint *footprint;
-    int nscalars, *scalar;
+    int nfields;        /* inputs: those of trli_reads, in their order */
+    trl_offsets *reach; /* [nfields] all offsets at which each is read */
     int nconstants;
     double *constant;
     int nroots;
