@@ -8,9 +8,6 @@
 
 typedef struct trli_instance trli_instance;
 
-/* Scalars that every model has. */
-enum { TRLI_SCALAR_STEP_TIME, TRLI_SCALAR_DT, TRLI_SCALARS_FIXED };
-
 #define TRLI_ANYWHERE (-1) /* no location: numbers, coordinates, t, reductions */
 
 typedef struct trli_operand {

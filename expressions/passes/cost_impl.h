@@ -5,7 +5,6 @@
 #ifndef TRLI_COST_IMPL_H
 #define TRLI_COST_IMPL_H
 
-#include "balance_impl.h"
 #include "model_impl.h"
 
 /* A kernel at one of its points. A value that is needed at n offsets is computed n times; one that varies neither along x nor, in more

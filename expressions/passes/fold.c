@@ -329,7 +329,7 @@ static void find_of_row(const folding *fo, int kernel, int first, int input, int
     bool all = true;
     for (int k = first; k < s->nslabs; ++k)
         if (s->slab[k].side == side)
-            all &= ++layers <= TRL_KERNEL_GHOSTS &&
+            all &= ++layers <= TRLI_LAYERS_OF_ROW &&
                    (s->slab[k].kind == TRLI_SLAB_IMAGE || follows_from_row(fo, kernel, &s->slab[k]));
     for (int k = first; k < s->nslabs; ++k) {
         if (s->slab[k].side != side) continue;

@@ -7,7 +7,6 @@
 
 #include "cost_impl.h"
 #include "formula_impl.h"
-#include "instance_impl.h"
 #include "pipeline_impl.h"
 
 typedef struct listing {

@@ -18,6 +18,8 @@ typedef struct trli_demand {
     bool further[3];      /* beyond the plus side of an axis some reader has points farther out than beyond a patch */
 } trli_demand;
 
+enum { TRLI_LAYERS_OF_ROW = 4 }; /* of ghosts at one side, at most, that a kernel computes from the row beside them */
+
 typedef enum trli_slab_kind {
     TRLI_SLAB_KERNEL, /* a kernel computes it */
     TRLI_SLAB_IMAGE, /* copies of points inside that are beyond a periodic side, where one patch has both sides of the axis */

@@ -10,7 +10,6 @@
 #include "slot_plan_impl.h"
 #include "slots_impl.h"
 #include "spatialops_impl.h"
-#include "tasks_impl.h"
 
 /* Temporaries, and the programs' steps that they live in. */
 typedef struct plan {

@@ -24,11 +24,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model_run_impl.h"
 #include "pipeline_impl.h"
 #include "slot_plan_impl.h"
-#include "tasks_impl.h"
-#include "time_blocks_impl.h"
+#include "time_plan_impl.h"
 
 enum {
     OPS_MOST = 4096, /* the shifts take a time that is quadratic in it */
@@ -309,11 +307,14 @@ static void find_shifts(trli_time_plan *plan)
 }
 
 /* Of two fields of one slot: whether a point has the same place in both. */
+/* Two fields of one slot. */
 static bool same_memory(const trli_time_plan *plan, int f, int g)
 {
-    const trl_array a = trli_model_array(plan->model, f, plan->patch),
-                    b = trli_model_array(plan->model, g, plan->patch);
-    return a.at == b.at && memcmp(a.stride, b.stride, sizeof a.stride) == 0;
+    const trli_slot_plan *slots = plan->model->slots;
+    const ptrdiff_t a = (ptrdiff_t)f * plan->model->layout->nlocal + plan->patch;
+    const ptrdiff_t b = (ptrdiff_t)g * plan->model->layout->nlocal + plan->patch;
+    return slots->origin[a] == slots->origin[b] &&
+           memcmp(slots->geometry[a].stride, slots->geometry[b].stride, sizeof slots->geometry[a].stride) == 0;
 }
 
 /* Count the slots, whose tenants have to agree about where a point is. */

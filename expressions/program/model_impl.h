@@ -4,16 +4,18 @@
 #ifndef TRLI_MODEL_IMPL_H
 #define TRLI_MODEL_IMPL_H
 
-#include "balance_impl.h"
 #include "entry_impl.h"
+#include "machine_impl.h"
 #include "names_table_impl.h"
-#include "native_impl.h"
 #include "program_impl.h"
 #include <trl_field_manager.h>
 #include <trl_registry.h>
 
 typedef struct trli_slot_plan trli_slot_plan;
 typedef struct trli_model_run trli_model_run;
+
+/* Scalars that every model has. */
+enum { TRLI_SCALAR_STEP_TIME, TRLI_SCALAR_DT, TRLI_SCALARS_FIXED };
 
 /* What a problem leaves open to whoever runs it. */
 typedef struct trli_settings {
@@ -22,13 +24,6 @@ typedef struct trli_settings {
     bool fast_math;
     unsigned disabled_passes; /* TRL_PASS_... */
 } trli_settings;
-
-/* The machine as the cost model sees it. */
-typedef struct trli_machine {
-    trli_balance balance;  /* measured */
-    trli_balance deciding; /* what decides: the measured figures, or run.balance and nothing of this machine */
-    bool streaming;        /* the fields of a step outgrow the caches */
-} trli_machine;
 
 struct trli_model {
     trl_context *ctx;

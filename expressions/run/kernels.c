@@ -12,6 +12,8 @@
 #include "pipeline_impl.h"
 #include "tasks_impl.h"
 
+_Static_assert(TRLI_LAYERS_OF_ROW <= TRL_KERNEL_GHOSTS, "kernels have room for the layers that passes give them");
+
 /* With `auto`, a run has to last this long (s) before compilers are started: short ones end sooner without. What is in the cache is
  * taken at once. */
 static const double worth_compiling = 0.25;

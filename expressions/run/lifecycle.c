@@ -3,6 +3,7 @@
 /* Making a model, freezing it and its end: what all folders of expressions/ have a part in. */
 #include <stdlib.h>
 
+#include "balance_impl.h"
 #include "cost_impl.h"
 #include "instance_impl.h"
 #include "kernels_impl.h"

@@ -74,6 +74,88 @@ def rule_layers():
                 yield f"{name(path)}:{number}: includes {include[1]}, which belongs to a later layer"
 
 
+# The sub-folders of expressions/, each with those that it may know beside itself.
+_BEFORE = ("lang", "plugin", "ir", "program")
+FOLDERS = {
+    "lang": (),
+    "plugin": _BEFORE[:1],
+    "ir": _BEFORE[:2],
+    "program": _BEFORE[:3],
+    "front": _BEFORE,
+    "passes": _BEFORE,
+    "backend": _BEFORE,
+    "run": _BEFORE + ("front", "passes", "backend"),
+}
+
+
+def folder_of(path):
+    return path.relative_to(ROOT / "expressions").parts[0]
+
+
+def circles(edges):
+    """The sets of nodes that reach each other, of more than one node; edges: node -> nodes."""
+    index, low, stack, found = {}, {}, [], []
+
+    def visit(node):
+        index[node] = low[node] = len(index)
+        stack.append(node)
+        for other in edges.get(node, ()):
+            if other not in index:
+                visit(other)
+            if other in stack:
+                low[node] = min(low[node], low[other])
+        if low[node] == index[node]:
+            at = stack.index(node)
+            if len(stack) - at > 1:
+                found.append(sorted(stack[at:]))
+            del stack[at:]
+
+    for node in list(edges):
+        if node not in index:
+            visit(node)
+    return found
+
+
+def rule_folders():
+    """Files of expressions/ include headers of their own sub-folder and of those before it, and not in a circle."""
+    headers = {path.name: path for path in files("*.h", folders=("expressions",))}
+    edges = {}
+    for path in files("*.[ch]", folders=("expressions",)):
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            include = re.match(r'\s*#\s*include\s*[<"]([^>"]+)[>"]', line)
+            header = headers.get(include[1]) if include else None
+            if not header:
+                continue
+            edges.setdefault(name(path), set()).add(name(header))
+            if folder_of(header) not in (folder_of(path), *FOLDERS[folder_of(path)]):
+                yield f"{name(path)}:{number}: includes {include[1]} of {folder_of(header)}/, which {folder_of(path)}/ does not know"
+    for circle in circles(edges):
+        yield f"headers include each other in a circle: {', '.join(circle)}"
+
+
+def rule_calls():
+    """Files of expressions/ call those of their own sub-folder and of those before it, and not in a circle."""
+    objects = BUILD / "CMakeFiles/trl_expressions.dir/expressions"
+    defined, used = {}, {}
+    for path in files("*.c", folders=("expressions",)):
+        compiled = objects / (path.relative_to(ROOT / "expressions").as_posix() + ".o")
+        if not compiled.exists():
+            return
+        done = subprocess.run(["nm", str(compiled)], capture_output=True, text=True, check=True)
+        symbols = [line.split()[-2:] for line in done.stdout.splitlines()]
+        used[path] = {symbol for kind, symbol in symbols if kind == "U"}
+        defined.update({symbol: path for kind, symbol in symbols if kind in "TRDB"})
+    edges = {}
+    for path, symbols in used.items():
+        for symbol in sorted(symbols & defined.keys()):
+            other = defined[symbol]
+            edges.setdefault(name(path), set()).add(name(other))
+            if folder_of(other) not in (folder_of(path), *FOLDERS[folder_of(path)]):
+                yield f"{name(path)}: uses {symbol} of {name(other)}, and {folder_of(path)}/ does not know {folder_of(other)}/"
+    for circle in circles(edges):
+        yield f"files call each other in a circle: {', '.join(circle)}"
+
+
 def rule_cuda():
     """CUDA headers are included in .cu files only."""
     for path in files("*.[ch]", folders=LAYERS + ("tests",)):

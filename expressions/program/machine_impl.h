@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* What a machine can do in a second: what the cost model and the plan reckon with. */
+#ifndef TRLI_MACHINE_IMPL_H
+#define TRLI_MACHINE_IMPL_H
+
+#include <stdbool.h>
+
+/* Of all workers of a rank at once, while the other ranks do the same. Loops over doubles, by the widest vectors. */
+typedef struct trli_balance {
+    double memory;      /* bytes/s of a copy past the caches, read and written */
+    double cache;       /* bytes/s of a copy within the last-level cache */
+    double operations;  /* additions and multiplications a second, in registers */
+    double division;    /* additions that take as long as a division or a square root */
+    double exponential; /* and as an exp */
+    double caches;      /* bytes of the last-level cache, the workers' parts together */
+} trli_balance;
+
+/* The machine as the cost model sees it. */
+typedef struct trli_machine {
+    trli_balance balance;  /* measured */
+    trli_balance deciding; /* what decides: the measured figures, or run.balance and nothing of this machine */
+    bool streaming;        /* the fields of a step outgrow the caches */
+} trli_machine;
+
+#endif
