@@ -68,7 +68,8 @@ done:
     return err;
 }
 
-/* Steps until the means of the kernels' times say something: at least so many, and so long that compilers have ended. */
+/* Steps until the means of the kernels' times say something: at least so many, and so long that compilers have ended.
+ */
 static trl_err measure(trl_context *ctx, trl_simulation *sim)
 {
     const int least = 25;

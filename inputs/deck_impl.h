@@ -39,8 +39,8 @@ const trl_problem *trli_deck_problem(const trli_deck *deck);
 const trli_deck_options *trli_deck_options_of(const trli_deck *deck);
 /* The name of the file of the deck, or of one that it includes, to which a path leads; NULL: to none. */
 const char *trli_deck_file_at(const trli_deck *deck, const char *path);
-/* Whether output would replace a file that the deck was read from, unless that is a deck as used, which then is written again. Fails with
- * INPUT. */
+/* Whether output would replace a file that the deck was read from, unless that is a deck as used, which then is written
+ * again. Fails with INPUT. */
 TRL_NODISCARD trl_err trli_deck_check_kept(trl_context *ctx, const trli_deck *deck);
 /* The deck as used (includes merged, --set applied, every default written out), readable by any YAML 1.1 reader with
  * the same meaning. The caller frees *text. */

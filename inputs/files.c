@@ -342,7 +342,8 @@ const char *trli_file_kind(mode_t mode)
                                             : "something else than a file";
 }
 
-/* Looked at before it is opened, because to open a device may act on it; and after that, because another may stand there by then. */
+/* Looked at before it is opened, because to open a device may act on it; and after that, because another may stand
+ * there by then. */
 int trli_file_open(const char *path, off_t *size, char reason[TRLI_FILE_REASON])
 {
     struct stat status;

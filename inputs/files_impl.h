@@ -25,12 +25,13 @@ TRL_NODISCARD trl_err trli_folder_create(trl_context *ctx, const char *path);
 /* The same for the folder that a path is in. */
 TRL_NODISCARD trl_err trli_folder_create_for(trl_context *ctx, const char *path);
 
-/* Write all bytes at a position of an open file, however many calls it takes. at: negative for the present position, which
- * devices and pipes alone have. Returns 0 or an errno. */
+/* Write all bytes at a position of an open file, however many calls it takes. at: negative for the present position,
+ * which devices and pipes alone have. Returns 0 or an errno. */
 TRL_NODISCARD int trli_file_put(int file, const void *bytes, size_t size, off_t at);
 
-/* Why a file cannot be written at a path, or NULL. Only a regular file, or nothing, is replaced: no folder, link, device, pipe or
- * socket. streams: devices of characters and pipes (also by links to them, as /dev/stdout) are written to as they are. */
+/* Why a file cannot be written at a path, or NULL. Only a regular file, or nothing, is replaced: no folder, link,
+ * device, pipe or socket. streams: devices of characters and pipes (also by links to them, as /dev/stdout) are written
+ * to as they are. */
 const char *trli_file_refusal(const char *path, bool streams);
 
 /* Whether two paths lead to one file. */
@@ -52,8 +53,8 @@ typedef struct trli_new_file {
 TRL_NODISCARD trl_err trli_file_begin(trl_context *ctx, const char *path, bool streams, trli_new_file *file);
 /* A stream to write to the file, which the caller closes before the end. Fails with IO. */
 TRL_NODISCARD trl_err trli_file_stream(const trli_new_file *file, FILE **stream);
-/* Bring the file to the disk and give it its name: the path names the old file or the new one, each whole. With `ended` an error, or if
- * this fails, it is removed. Returns `ended`, or IO. *file is empty after that, and may have been
+/* Bring the file to the disk and give it its name: the path names the old file or the new one, each whole. With `ended`
+ * an error, or if this fails, it is removed. Returns `ended`, or IO. *file is empty after that, and may have been
  * before. */
 TRL_NODISCARD trl_err trli_file_end(trli_new_file *file, trl_err ended);
 /* Both, with these bytes between them. */
@@ -65,11 +66,11 @@ void trli_folder_sweep(const char *path);
 
 /* "a file", "a folder", "a pipe", ... */
 const char *trli_file_kind(mode_t mode);
-/* Open a regular file to read it, and find its size. -1, and why: it cannot be opened, or is of another kind, which reading could wait for
- * or act on. */
+/* Open a regular file to read it, and find its size. -1, and why: it cannot be opened, or is of another kind, which
+ * reading could wait for or act on. */
 int trli_file_open(const char *path, off_t *size, char reason[TRLI_FILE_REASON]);
-/* The whole of a regular file of at most so many bytes, NUL-terminated, which the caller frees. Fails with `class`, which is INPUT or IO,
- * or with MEMORY. */
+/* The whole of a regular file of at most so many bytes, NUL-terminated, which the caller frees. Fails with `class`,
+ * which is INPUT or IO, or with MEMORY. */
 TRL_NODISCARD trl_err trli_file_read(trl_context *ctx, trl_err class, const trl_place *place, const char *path,
                                      off_t most, char **bytes, size_t *size);
 

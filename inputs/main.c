@@ -14,8 +14,8 @@ int main(int argc, char **argv)
     int provided;
     signal(SIGPIPE, SIG_IGN); /* a run goes on without those who read what it prints */
     signal(SIGXFSZ, SIG_IGN); /* a file that outgrows its limit is an error of the write, not the end of the program */
-    /* HDF5 closes what is open when MPI or the program ends, and crashes where a disk refused its data. What it has been given is closed by
-     * then: without MPI around at its start, and told so, it does nothing. */
+    /* HDF5 closes what is open when MPI or the program ends, and crashes where a disk refused its data. What it has
+     * been given is closed by then: without MPI around at its start, and told so, it does nothing. */
     if (H5dont_atexit() < 0 || H5open() < 0) fputs("trellis: HDF5 cannot be started\n", stderr);
     if (argc > 1 && trli_command_is_collective(argv[1])) trli_signals_install(); /* MPI takes its time to start */
     if (MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &provided) != MPI_SUCCESS) {

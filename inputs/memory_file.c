@@ -187,8 +187,8 @@ static const H5FD_class_t driver = {
     .fl_map = H5FD_FLMAP_DICHOTOMY,
 };
 
-/* Names and attributes are listed in the order in which they are made, as netCDF wants it; without the time of day, equal
- * contents make equal files. */
+/* Names and attributes are listed in the order in which they are made, as netCDF wants it; without the time of day,
+ * equal contents make equal files. */
 static hid_t creation_list(void)
 {
     const unsigned order = H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* netCDF-4 files of fields, as input.md section 4 fixes them, written by all ranks at once.
+/* netCDF-4 files of fields, written by all ranks at once; docs/output.md describes them.
  *
  * Rank 0 lets HDF5 make the structure in memory (memory_file_impl.h), creates the file aside, reserves its
  * space and stores the structure; then every rank writes its points straight to their places in the chunks, and rank 0

@@ -130,8 +130,8 @@ static hid_t create_row(hid_t file, const char *name, hid_t type, hsize_t n, boo
     return -1;
 }
 
-/* No unit is known of the deck's lengths and times: "1" says so, and readers do not take time for a date. Only time says
- * which axis it is: VTK takes others that do for degrees on a sphere. */
+/* No unit is known of the deck's lengths and times: "1" says so, and readers do not take time for a date. Only time
+ * says which axis it is: VTK takes others that do for degrees on a sphere. */
 static bool describe_row(hid_t data, const char *what)
 {
     return data >= 0 && trli_hdf5_put_text(data, "long_name", what) && trli_hdf5_put_text(data, "units", "1");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* report.json: the keys of input.md, section 5. */
+/* report.json; docs/output.md says what each key means. */
 #include "run_impl.h"
 
 #include <inttypes.h>
@@ -388,7 +388,8 @@ trl_err trli_report_write(trli_session *run, trl_err ended)
     TRL_TRY(gather_totals(run, &totals));
     if (run->ready && (ended == TRL_OK || ended == TRL_ERR_INTERRUPTED)) TRL_TRY(gather_fields(run, &stats));
     TRL_TRY(trl_context_agree(run->ctx, compose(run, ended, &totals, stats, &text)));
-    /* What ended the run is the user's message; behind a disk that is full, a report that cannot be written either adds nothing to it. */
+    /* What ended the run is the user's message; behind a disk that is full, a report that cannot be written either adds
+     * nothing to it. */
     if (ended != TRL_OK) trli_diagnostics_print(run->ctx);
     told = ended != TRL_OK;
     if (run->sim) err = trli_text_write(run->ctx, run->options->directory, "report.json", text);

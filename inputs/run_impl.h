@@ -113,7 +113,8 @@ TRL_NODISCARD trl_err trli_watch_look(trli_session *run);
 void trli_watch_news(trli_watch *watch, const trl_simulation *sim, size_t size, char *text);
 /* The ranges of all equations, families in a line, a dozen lines at most. */
 void trli_watch_print(const trli_session *run);
-/* Warn of equations that grew as nothing explains. whole: the state is sound and is looked at once more. Collective: yes. */
+/* Warn of equations that grew as nothing explains. whole: the state is sound and is looked at once more. Collective:
+ * yes. */
 TRL_NODISCARD trl_err trli_watch_warn(trli_session *run, bool whole);
 void trli_watch_destroy(trli_watch **watch);
 

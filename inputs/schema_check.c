@@ -182,7 +182,7 @@ static trl_err keep(trl_err kept, trl_err err)
     return err > kept ? err : kept;
 }
 
-/* How to mend a scalar that does not fit. */
+/* How to fix a scalar that does not fit. */
 static void add_advice(phrase *p, const trli_key *key, const char *text)
 {
     char words[PARTS][PART_BYTES];

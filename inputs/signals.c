@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* A signal handler is given nothing but the number: these are the variables of Trellis that are neither constant nor owned. */
+/* A signal handler is given nothing but the number: these are the variables of Trellis that are neither constant nor
+ * owned. */
 static volatile sig_atomic_t received, by_launcher;
 static _Atomic int64_t received_ns;
 enum { CHILDREN = 256 /* compilers at work; of more, some are left to themselves */ };
@@ -48,7 +49,8 @@ const char *trli_signals_name(void)
     return received == SIGINT ? "SIGINT" : received ? "SIGTERM" : NULL;
 }
 
-/* Open MPI passes a signal on and kills what is left of the ranks a while later; mpirun hands its settings on to them. */
+/* Open MPI passes a signal on and kills what is left of the ranks a while later; mpirun hands its settings on to them.
+ */
 double trli_signals_seconds_left(void)
 {
     const char *text = getenv("OMPI_MCA_odls_base_sigkill_timeout");

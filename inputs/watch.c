@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Whether solutions stay plausible. They are looked at after a few steps only, each half as far again as the one before, so that a long
- * run costs no more for it; and after the same steps on all ranks, so that all find the same. */
+/* Whether solutions stay plausible. They are looked at after a few steps only, each half as far again as the one
+ * before, so that a long run costs no more for it; and after the same steps on all ranks, so that all find the same. */
 #include "run_impl.h"
 
 #include <inttypes.h>
@@ -38,7 +38,8 @@ static int decade_of(double value)
     return value > 0 && isfinite(value) ? (int)floor(log10(value)) : value > 0 ? 999 : -999;
 }
 
-/* What a steady source, as far as the first look could see one, or one that grows with the cube of time where all was zero, explains. */
+/* What a steady source, as far as the first look could see one, or one that grows with the cube of time where all was
+ * zero, explains. */
 static double explained(const struct watched *w, double time)
 {
     const double ratio = w->rise_at > 0 ? time / w->rise_at : 0;

@@ -17,8 +17,8 @@ typedef struct trli_writer_request {
     const char *const *series; /* [nseries] names */
 } trli_writer_request;
 
-/* One format. All slots are collective, called on the main thread, and fail with the same error on all ranks. A file that
- * a step leaves under its name is whole, whatever ends the run. */
+/* One format. All slots are collective, called on the main thread, and fail with the same error on all ranks. A file
+ * that a step leaves under its name is whole, whatever ends the run. */
 typedef struct trli_writer {
     const char *name; /* REQUIRED. For messages. */
 

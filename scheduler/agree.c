@@ -2,13 +2,14 @@
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* How a failure of one rank reaches the others.
  *
- * Every collective call of Trellis is made here, or between two agreements, and an agreement stands before each: a rank that failed goes to
- * the next agreement of its way back, whichever that is, and meets there the others, who are at the next one of theirs. All agreements are
- * alike on the wire for that reason. From then on, until the innermost phase ends that all ranks are in, agreements return the error without
- * a message: ranks unwind at their own pace, and meet again behind that phase.
+ * Every collective call of Trellis is made here, or between two agreements, and an agreement stands before each: a rank
+ * that failed goes to the next agreement of its way back, whichever that is, and meets there the others, who are at the
+ * next one of theirs. All agreements are alike on the wire for that reason. From then on, until the innermost phase
+ * ends that all ranks are in, agreements return the error without a message: ranks unwind at their own pace, and meet
+ * again behind that phase.
  *
- * What is left are failures of the messages themselves, and ranks whom a failure kept from work that the others wait for. There the rank is
- * lost: whoever made the context ends all ranks. */
+ * What is left are failures of the messages themselves, and ranks whom a failure kept from work that the others wait
+ * for. There the rank is lost: whoever made the context ends all ranks. */
 #include <string.h>
 #include <time.h>
 
@@ -70,8 +71,9 @@ static trl_err wait_impatiently(trl_context *ctx, trl_err local, MPI_Request req
     }
 }
 
-/* Every rank learns the maxima. In round k a rank has what it knows from 2^k ranks, itself the last of them; the largest of numbers may
- * be counted twice, so that any number of ranks will do. No collective call of MPI: blocking ones cannot be left, and others are slow. */
+/* Every rank learns the maxima. In round k a rank has what it knows from 2^k ranks, itself the last of them; the
+ * largest of numbers may be counted twice, so that any number of ranks will do. No collective call of MPI: blocking
+ * ones cannot be left, and others are slow. */
 static trl_err share_largest(trl_context *ctx, trl_err local, int64_t values[TRLI_AGREED])
 {
     const double deadline = local == TRL_OK ? 0 : trli_clock() + FAILED_WAIT_S;

@@ -74,8 +74,8 @@ TRL_NODISCARD trl_err trli_topology_init(trl_context *ctx, trli_topology *topolo
 void trli_topology_destroy(trli_topology *topology);
 /* Bind the calling thread to the core-th core of the share. Failure is harmless: the thread stays where it was. */
 void trli_topology_pin(const trli_topology *topology, int core);
-/* Whole pages of memory are to come from the NUMA node of the core-th core of the share. Nothing on machines of one node, and where the
- * system refuses: that costs only speed. */
+/* Whole pages of memory are to come from the NUMA node of the core-th core of the share. Nothing on machines of one
+ * node, and where the system refuses: that costs only speed. */
 void trli_topology_bind(const trli_topology *topology, int core, void *memory, size_t bytes);
 
 void trli_diagnostics_init(trli_diagnostics *diagnostics);
@@ -88,7 +88,8 @@ void trli_diagnostics_unique(trli_diagnostics *diagnostics);
 /* Replace the messages of all ranks by those of root. Collective: yes. */
 TRL_NODISCARD trl_err trli_diagnostics_share(trl_context *ctx, int root);
 
-/* TRL_OK for MPI_SUCCESS; else record MPI's own message about the named call, and this rank is lost. Returns TRL_ERR_MPI. Thread: any. */
+/* TRL_OK for MPI_SUCCESS; else record MPI's own message about the named call, and this rank is lost. Returns
+ * TRL_ERR_MPI. Thread: any. */
 TRL_NODISCARD trl_err trli_mpi_check(trl_context *ctx, int status, const char *call);
 /* This rank cannot agree with the others any more: tell whoever made the context, once. Returns err. Thread: any. */
 trl_err trli_context_lose(trl_context *ctx, trl_err err);
@@ -96,9 +97,11 @@ trl_err trli_context_lose(trl_context *ctx, trl_err err);
 /* INTERRUPTED, with a message, if the option `stop` says so. */
 TRL_NODISCARD trl_err trli_context_stopped(trl_context *ctx);
 
-/* trl_context_agree; and each of n <= TRLI_AGREED - 2 values becomes the largest of all ranks. After an error they mean nothing. */
+/* trl_context_agree; and each of n <= TRLI_AGREED - 2 values becomes the largest of all ranks. After an error they mean
+ * nothing. */
 TRL_NODISCARD trl_err trli_agree_max(trl_context *ctx, trl_err local, int n, int64_t *values);
-/* Collective calls of MPI, each behind an agreement, so that no rank waits for one that failed before. In place. Thread: main. */
+/* Collective calls of MPI, each behind an agreement, so that no rank waits for one that failed before. In place.
+ * Thread: main. */
 TRL_NODISCARD trl_err trli_allreduce(trl_context *ctx, void *values, int n, MPI_Datatype type, MPI_Op op);
 TRL_NODISCARD trl_err trli_broadcast(trl_context *ctx, void *values, int n, MPI_Datatype type, int root);
 /* A duplicate of the context's communicator that returns errors. */
@@ -118,7 +121,8 @@ typedef struct trli_list {
     int64_t count, capacity;
 } trli_list;
 
-/* Give the array room for `more` elements of `size` bytes behind the last, and for as many again as it has; on failure nothing changes. */
+/* Give the array room for `more` elements of `size` bytes behind the last, and for as many again as it has; on failure
+ * nothing changes. */
 TRL_NODISCARD trl_err trli_list_grow(trl_context *ctx, trli_list *array, int64_t more, size_t size, const char *what);
 static inline trl_err trli_list_reserve(trl_context *ctx, trli_list *array, int64_t more, size_t size, const char *what)
 {

@@ -59,8 +59,8 @@ static bool grow(trli_diagnostics *diagnostics)
     return true;
 }
 
-/* Takes over the members of d. A message that finds no memory is dropped, unless it is one of the first: its code still reaches the
- * caller. format and args: of d's text, if that found no memory, or NULL. */
+/* Takes over the members of d. A message that finds no memory is dropped, unless it is one of the first: its code still
+ * reaches the caller. format and args: of d's text, if that found no memory, or NULL. */
 static void append(trli_diagnostics *diagnostics, trl_diagnostic *d, const char *format, va_list *args)
 {
     if (d->severity == TRL_ERROR) said = true;
@@ -288,7 +288,8 @@ static int broadcast_stream(char *stream, size_t bytes, int root, MPI_Comm comm,
     return MPI_SUCCESS;
 }
 
-/* The messages as a stream, in `small` where they fit. Without memory for more, only what is essential of the first error. */
+/* The messages as a stream, in `small` where they fit. Without memory for more, only what is essential of the first
+ * error. */
 static char *pack_all(const trli_diagnostics *diagnostics, char small[PIECE], unsigned long long *bytes)
 {
     *bytes = pack(diagnostics->list, diagnostics->count, NULL);

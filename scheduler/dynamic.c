@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Work made by running tasks. A node is an event: a count, and a list of the nodes that wait for it; when the count comes to zero, a plain
- * event fires at once, a spawned task becomes ready and fires when it is complete. To fire is to close the list, count down all that
- * were on it and free the node.
+/* Work made by running tasks. A node is an event: a count, and a list of the nodes that wait for it; when the count
+ * comes to zero, a plain event fires at once, a spawned task becomes ready and fires when it is complete. To fire is to
+ * close the list, count down all that were on it and free the node.
  *
- * A node is used again, so its count and its list carry the generation of the use in their upper halves: who holds the name of an event that
- * has fired finds another generation. An edge of a list is a place in the node that waits, 4 to a node; a task that waits for more has
- * events in between. */
+ * A node is used again, so its count and its list carry the generation of the use in their upper halves: who holds the
+ * name of an event that has fired finds another generation. An edge of a list is a place in the node that waits, 4 to a
+ * node; a task that waits for more has events in between. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -233,7 +233,8 @@ static bool is_completion(trl_event event)
 static void count_down(trli_run_state *run, trli_worker *worker, int32_t index, uint32_t n);
 static bool signal_event(trli_run_state *run, trli_worker *worker, trl_event event, uint32_t n);
 
-/* Close the list: exchange acquires what those wrote who put themselves on it, and releases what was done before to who finds it closed. */
+/* Close the list: exchange acquires what those wrote who put themselves on it, and releases what was done before to who
+ * finds it closed. */
 static void fire(trli_run_state *run, trli_worker *worker, int32_t index)
 {
     node *self = get(run, index);
@@ -278,8 +279,8 @@ static bool find_event(const trli_run_state *run, trl_event event, int32_t *inde
     return atomic_load_explicit(&run->nodes->block[block_of(*index)], memory_order_acquire) != NULL;
 }
 
-/* Put an edge of a node on the list of an event: false if the event has fired. Release: of the edge. Acquire of a closed list: of what
- * was done before the event fired. */
+/* Put an edge of a node on the list of an event: false if the event has fired. Release: of the edge. Acquire of a
+ * closed list: of what was done before the event fired. */
 static bool wait_for(trli_run_state *run, int32_t index, int edge, trl_event event)
 {
     int32_t other;
@@ -323,7 +324,8 @@ done:
     return err;
 }
 
-/* Let a node, which counts them, wait for any number of events: those beyond EDGES through events that signal the node. */
+/* Let a node, which counts them, wait for any number of events: those beyond EDGES through events that signal the node.
+ */
 static trl_err wait_for_all(trli_run_state *run, trli_worker *worker, int32_t index, trl_event name, int n,
                             const trl_event *events)
 {
@@ -348,7 +350,8 @@ static uint32_t count_of_waits(int n)
     return 1 + (uint32_t)(n <= EDGES ? n : EDGES + (n - EDGES + EDGES - 1) / EDGES);
 }
 
-/* Count an event down; false: it does not exist (any more) or would come below zero. Release and acquire as count_down. */
+/* Count an event down; false: it does not exist (any more) or would come below zero. Release and acquire as count_down.
+ */
 static bool signal_event(trli_run_state *run, trli_worker *worker, trl_event event, uint32_t n)
 {
     int32_t index;
@@ -445,8 +448,8 @@ static uint8_t urgency_of(const trl_spawn_desc *desc)
     return desc->priority < 0 ? TRL_URGENCIES - 1 : TRL_URGENCIES / 2;
 }
 
-/* The task is in the scope of the task that creates it, or in the same one; and the run does not end before it. Relaxed: whoever is
- * in a scope, or a run, keeps it open meanwhile. */
+/* The task is in the scope of the task that creates it, or in the same one; and the run does not end before it.
+ * Relaxed: whoever is in a scope, or a run, keeps it open meanwhile. */
 static void join_scope_and_run(trli_run_state *run, trli_worker *worker, int32_t creator, node *self)
 {
     self->scope = trli_record(run, creator)->flags & TRL_TASK_SCOPE ? creator : scope_of(run, creator);

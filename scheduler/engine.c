@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* The loop of a worker inside a run: take a task, call it, release what waited for it, and when there is nothing to take, wait.
+/* The loop of a worker inside a run: take a task, call it, release what waited for it, and when there is nothing to
+ * take, wait.
  *
- * Who sleeps holds nothing, and who holds tasks runs them: no task depends on a wake-up, which only brings help. The end of a run is the
- * one event that all wait for; it is announced under the sleepers' lock. */
+ * Who sleeps holds nothing, and who holds tasks runs them: no task depends on a wake-up, which only brings help. The
+ * end of a run is the one event that all wait for; it is announced under the sleepers' lock. */
 #include "engine_impl.h"
 #include "trace_impl.h"
 
@@ -24,8 +25,9 @@ void trli_ready(trli_run_state *run, trli_worker *worker, int32_t task)
     trli_hand_over(run, worker, task);
 }
 
-/* Whether a task's last predecessor, or signal, has arrived. Release what this worker wrote for the task; the last one to arrive
- * acquires what the others wrote. The count goes back to what the next run needs: nobody else arrives in this one. */
+/* Whether a task's last predecessor, or signal, has arrived. Release what this worker wrote for the task; the last one
+ * to arrive acquires what the others wrote. The count goes back to what the next run needs: nobody else arrives in this
+ * one. */
 static bool arrive(trli_run_state *run, int32_t task, int32_t n)
 {
     trli_join *join = &run->join[task];
@@ -40,7 +42,8 @@ void trli_arrive(trli_run_state *run, trli_worker *worker, int32_t task, int32_t
     if (arrive(run, task, n)) trli_ready(run, worker, task);
 }
 
-/* The first successor that becomes ready, the most urgent one, is run next: what the task wrote is in this core's cache. */
+/* The first successor that becomes ready, the most urgent one, is run next: what the task wrote is in this core's
+ * cache. */
 static void release_successors(trli_run_state *run, trli_worker *worker, const trli_task_record *record)
 {
     const int32_t *successors = run->graph->successors;
@@ -102,8 +105,8 @@ static void note_time(trli_run_state *run, const trli_worker *worker, int32_t ta
 bool trli_call(trli_run_state *run, trli_worker *worker, int32_t task, int chunk, bool again)
 {
     const trli_task_record *record = trli_record(run, task);
-    /* Relaxed: a task that must see an error is ordered after it by its dependencies, for all others seeing it late only means
-     * work that nobody needs. */
+    /* Relaxed: a task that must see an error is ordered after it by its dependencies, for all others seeing it late
+     * only means work that nobody needs. */
     bool failed = atomic_load_explicit(&run->graph->error, memory_order_relaxed) != TRL_OK;
     if (failed && !again && !(record->flags & TRL_TASK_ALWAYS)) return true;
     trl_run here = {.run = run, .worker = worker, .task = task};
@@ -184,7 +187,8 @@ static bool work_once(trli_run_state *run, trli_worker *worker)
 enum { ACTIVE = 1 };
 static const uint64_t began = (uint64_t)1 << 32;
 
-/* seq_cst here and in trli_run_quiet: a worker that has begun to look, or what it found before, is seen by one who finds nothing. */
+/* seq_cst here and in trli_run_quiet: a worker that has begun to look, or what it found before, is seen by one who
+ * finds nothing. */
 static void begin_activity(trli_run_state *run)
 {
     atomic_fetch_add_explicit(&run->activity, began + ACTIVE, memory_order_seq_cst);
@@ -213,7 +217,8 @@ bool trli_run_quiet(trli_run_state *run)
     return atomic_load_explicit(&run->activity, memory_order_seq_cst) == before && !trli_run_over(run);
 }
 
-/* Idleness while messages are under way counts against the overlap of communication with work: by how much their time grew meanwhile. */
+/* Idleness while messages are under way counts against the overlap of communication with work: by how much their time
+ * grew meanwhile. */
 static void note_idle(trli_run_state *run, const trli_worker *worker, int64_t since, int64_t outstanding)
 {
     int64_t now = trli_polls_outstanding(run);

@@ -71,7 +71,8 @@ static inline bool trli_run_over(const trli_run_state *run)
 }
 /* Record a task's error, if it is the run's first. */
 void trli_run_fail(trli_run_state *run, int32_t task, trl_err err);
-/* End a run in which nothing can happen any more though tasks are left: after an error, or a stall, which is reported. */
+/* End a run in which nothing can happen any more though tasks are left: after an error, or a stall, which is reported.
+ */
 void trli_run_end_early(trli_run_state *run);
 /* The name of any task, for messages and traces. */
 const char *trli_task_name(const trli_run_state *run, int32_t task);
@@ -93,8 +94,8 @@ void trli_complete(trli_run_state *run, trli_worker *worker, int32_t task);
 void trli_finish(trli_run_state *run, trli_worker *worker, int32_t task);
 /* Nothing is ready, under way or being tested. */
 bool trli_run_quiet(trli_run_state *run);
-/* Call the function of a task, or skip it after an error. Returns whether it is complete; `again`: it was called in this run before
- * and asked for more. */
+/* Call the function of a task, or skip it after an error. Returns whether it is complete; `again`: it was called in
+ * this run before and asked for more. */
 bool trli_call(trli_run_state *run, trli_worker *worker, int32_t task, int chunk, bool again);
 
 /* ---- pools.c ---- */

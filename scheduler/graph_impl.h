@@ -71,8 +71,8 @@ typedef struct trli_wish {
     int32_t task, resource, mode;
 } trli_wish;
 
-/* What a task wants, without repetitions and without what a resource above covers, ascending. In a frozen graph each resource above is
- * listed too, with its mode. */
+/* What a task wants, without repetitions and without what a resource above covers, ascending. In a frozen graph each
+ * resource above is listed too, with its mode. */
 typedef struct trli_want {
     int32_t resource, mode;
 } trli_want;
@@ -124,7 +124,8 @@ struct trl_graph {
     _Atomic int64_t *run_ns;    /* per task, of the timed run in progress */
     _Atomic int64_t spawned_ns; /* of all spawned ones */
     double *mean_s;             /* per task, moving average; 0: never timed */
-    /* Of all runs, the time with poll tasks started and not complete. Of the last run, the time of workers idle meanwhile. */
+    /* Of all runs, the time with poll tasks started and not complete. Of the last run, the time of workers idle
+     * meanwhile. */
     _Atomic int64_t outstanding_ns, idle_ns;
     double idle_share; /* ns: of all runs, divided by the number of workers */
     int64_t runs, timed_runs, spawned;

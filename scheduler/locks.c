@@ -11,26 +11,25 @@
  * list of that resource, and the worker goes on with another task. Whoever takes a task off the list makes it ready; it
  * then begins anew.
  *
- * No wake-up is lost. Call a mode of a resource *due* when tasks wait for it and the counts allow it; the word shows both.
- *   (1) A mode becomes due only by a release, one atomic operation on the word: a task sets the bit that says that it
- *       waits by an exchange that fails if the counts have come to allow its mode, and taking only adds to the counts.
- *   (2) Whoever releases sees in the word it leaves whether a mode is due, and if so wakes one waiting task. The bits
- *       and the lists agree under `busy`, which a task about to wait holds from before the exchange until it is on the
- *       list: whoever sees the bit finds the task.
- *   (3) A task woken at q begins anew, after an error too, and looks at q again, however that goes: if it fails before
- *       it came to q it looks at all that it did not come to; if it fails at q it looks once it is on the list; if it
- *       fails later it gives q back, which is (2); if it gets everything it looks after taking; and a lock of q leaves
- *       nothing due until its release. When it finds something due it wakes the next.
- * So while a mode of q is due, someone is between finding that and waking a task, or a task woken at q has not yet begun
- * anew. In a run in which nothing is ready or under way nothing is held, so every mode that is waited for is due; hence
- * none is. (3) is needed by more than the end of the run: a poll task may hold a resource until another task has run.
+ * No wake-up is lost. Call a mode of a resource *due* when tasks wait for it and the counts allow it; the word shows
+ * both. (1) A mode becomes due only by a release, one atomic operation on the word: a task sets the bit that says that
+ * it waits by an exchange that fails if the counts have come to allow its mode, and taking only adds to the counts. (2)
+ * Whoever releases sees in the word it leaves whether a mode is due, and if so wakes one waiting task. The bits and the
+ * lists agree under `busy`, which a task about to wait holds from before the exchange until it is on the list: whoever
+ * sees the bit finds the task. (3) A task woken at q begins anew, after an error too, and looks at q again, however
+ * that goes: if it fails before it came to q it looks at all that it did not come to; if it fails at q it looks once it
+ * is on the list; if it fails later it gives q back, which is (2); if it gets everything it looks after taking; and a
+ * lock of q leaves nothing due until its release. When it finds something due it wakes the next. So while a mode of q
+ * is due, someone is between finding that and waking a task, or a task woken at q has not yet begun anew. In a run in
+ * which nothing is ready or under way nothing is held, so every mode that is waited for is due; hence none is. (3) is
+ * needed by more than the end of the run: a poll task may hold a resource until another task has run.
  *
- * Many children of q come and go while a task waits to lock q: each release but the last leaves other counts, so nothing
- * is due and nobody is disturbed; the last one wakes the task. Others may come before it does: then it waits again. The
- * tasks of a run are finite in number, so this ends; order among different modes is a matter of speed only.
+ * Many children of q come and go while a task waits to lock q: each release but the last leaves other counts, so
+ * nothing is due and nobody is disturbed; the last one wakes the task. Others may come before it does: then it waits
+ * again. The tasks of a run are finite in number, so this ends; order among different modes is a matter of speed only.
  *
- * No two tasks drive each other round for ever: all take in ascending order. A task that fails at q fails because of one
- * that got past q, and which either has everything soon or fails at something above q; at the highest resource that
+ * No two tasks drive each other round for ever: all take in ascending order. A task that fails at q fails because of
+ * one that got past q, and which either has everything soon or fails at something above q; at the highest resource that
  * anyone wants, it has everything.
  *
  * tests/scheduler/models/park_wake.pml is a model of this. */

@@ -9,8 +9,8 @@
 
 struct trli_run_state;
 
-/* How a task wants a resource, beside TRLI_USE and TRLI_LOCK: it wants one below. What spawned tasks want is stored without
- * the resources above, to which TRLI_UNFOLD refers. */
+/* How a task wants a resource, beside TRLI_USE and TRLI_LOCK: it wants one below. What spawned tasks want is stored
+ * without the resources above, to which TRLI_UNFOLD refers. */
 enum { TRLI_USE_BELOW = 2, TRLI_LOCK_BELOW = 3, TRLI_MODES = 4, TRLI_UNFOLD = 8 };
 enum { TRLI_RESOURCE_LEVELS = 64, TRLI_SPAWN_WANTS = 4 /* at most */ };
 
@@ -25,14 +25,15 @@ typedef struct trli_lock {
 TRL_NODISCARD trl_err trli_locks_create(struct trli_run_state *run);
 void trli_locks_destroy(struct trli_run_state *run);
 void trli_locks_start(struct trli_run_state *run);
-/* Take all of n wants at once: true. Or leave the task waiting at the first that is not to be had, holding nothing: false. It comes
- * back through trli_hand_over and must then come here again, after an error too; when this returns false it may be complete already. */
+/* Take all of n wants at once: true. Or leave the task waiting at the first that is not to be had, holding nothing:
+ * false. It comes back through trli_hand_over and must then come here again, after an error too; when this returns
+ * false it may be complete already. */
 bool trli_locks_acquire(struct trli_run_state *run, trli_worker *worker, int32_t task, int32_t n,
                         const trli_want *want);
 void trli_locks_release(struct trli_run_state *run, trli_worker *worker, int32_t n, const trli_want *want);
 
-/* Add to the normalised wants of a task those above them: each resource once with its mode, ascending. There is room. Returns how
- * many there are. */
+/* Add to the normalised wants of a task those above them: each resource once with its mode, ascending. There is room.
+ * Returns how many there are. */
 int32_t trli_graph_unfold_wants(const trl_graph *graph, int32_t n, trli_want *want);
 
 #endif

@@ -7,8 +7,9 @@
 #include "share_impl.h"
 #include "trace_impl.h"
 
-/* A job without a graph: what is left of one when there are neither dependencies nor resources, and a start that costs less than the
- * shortest loop. A worker takes few lines of memory from others: that of the opening, and of its own ones those that a caller looked into. */
+/* A job without a graph: what is left of one when there are neither dependencies nor resources, and a start that costs
+ * less than the shortest loop. A worker takes few lines of memory from others: that of the opening, and of its own ones
+ * those that a caller looked into. */
 struct trl_loop {
     /* One line, which workers read, and a caller writes only if it changes. */
     trli_job job;

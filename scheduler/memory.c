@@ -33,11 +33,12 @@ static bool account(trli_memory *memory, size_t bytes)
     return true;
 }
 
-/* Bytes between the start of a block and its header. Arrays that begin at equal places of their pages would meet there in every sweep:
- * processors compare the low 12 bits of a load with those of the stores before it, and wait where they are equal; where huge pages make
- * more bits equal, they meet in the second-level cache too. Within 256 bytes is as bad. So one block after the other begins elsewhere:
- * of eight in a row no two are closer than 384 bytes. The number of places is prime: the fields of a patch, every np-th block of np
- * patches, never all begin at one place, unless np is a multiple of it. */
+/* Bytes between the start of a block and its header. Arrays that begin at equal places of their pages would meet there
+ * in every sweep: processors compare the low 12 bits of a load with those of the stores before it, and wait where they
+ * are equal; where huge pages make more bits equal, they meet in the second-level cache too. Within 256 bytes is as
+ * bad. So one block after the other begins elsewhere: of eight in a row no two are closer than 384 bytes. The number of
+ * places is prime: the fields of a patch, every np-th block of np patches, never all begin at one place, unless np is a
+ * multiple of it. */
 static size_t stagger(size_t bytes, int64_t number)
 {
     enum { PLACES = 61, STEP = 17 };
@@ -50,7 +51,8 @@ static char *allocate(size_t bytes, size_t gap)
     size_t needed = bytes + gap + ALIGNMENT, whole = (needed + alignment - 1) / alignment * alignment;
     char *block = aligned_alloc(alignment, whole);
     if (block && bytes >= huge_block) {
-        /* A last page that would stay empty for the most part is left to small pages. A wish: refusal costs only speed. */
+        /* A last page that would stay empty for the most part is left to small pages. A wish: refusal costs only speed.
+         */
         size_t huge = whole - needed <= bytes / 8 ? whole : needed / huge_page * huge_page;
         (void)madvise(block, huge, MADV_HUGEPAGE);
     }

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Per worker and class of urgency a ring of ready tasks: the owner adds at the tail and takes from the head, most urgent class first; a
- * worker without tasks takes half of another one's most urgent ring at once. The roots of a graph lie ready in an array of which each
- * worker hands itself, or others, a share. What a ring has no room for goes to a common list.
+/* Per worker and class of urgency a ring of ready tasks: the owner adds at the tail and takes from the head, most
+ * urgent class first; a worker without tasks takes half of another one's most urgent ring at once. The roots of a graph
+ * lie ready in an array of which each worker hands itself, or others, a share. What a ring has no room for goes to a
+ * common list.
  *
- * Ring: slots[head..tail) modulo CAPACITY. Only the owner stores the tail (release: publishes the slots, and what was done before the tasks
- * became ready). Head moves by compare-exchange, by the owner or a thief (acquire of the tail before). The owner writes a slot again only
- * after it has seen the head past it, and a thief that copied a slot written again finds the head moved. See tests/scheduler/models/ring.pml. */
+ * Ring: slots[head..tail) modulo CAPACITY. Only the owner stores the tail (release: publishes the slots, and what was
+ * done before the tasks became ready). Head moves by compare-exchange, by the owner or a thief (acquire of the tail
+ * before). The owner writes a slot again only after it has seen the head past it, and a thief that copied a slot
+ * written again finds the head moved. See tests/scheduler/models/ring.pml. */
 #include <pthread.h>
 #include <stdalign.h>
 #include <stdatomic.h>
@@ -35,7 +37,8 @@ typedef struct root_share {
 } root_share;
 
 typedef struct queue {
-    /* Classes in which there may be tasks, as bits. Only a hint: set by the owner when it adds, cleared by the owner when it finds none. */
+    /* Classes in which there may be tasks, as bits. Only a hint: set by the owner when it adds, cleared by the owner
+     * when it finds none. */
     alignas(LINE) _Atomic unsigned classes;
     int32_t root, root_end; /* roots the owner took and did not give out yet */
     unsigned victim;        /* whom to steal from next */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* First in, first out, on the caller alone: the reference that every other policy must match. A list by the tasks' links. */
+/* First in, first out, on the caller alone: the reference that every other policy must match. A list by the tasks'
+ * links. */
 #include <string.h>
 
 #include <trl_policy.h>

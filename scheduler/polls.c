@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Poll tasks that asked for more. Whoever owns them tests all in turns: an idle worker for as long as it is idle, else a busy one between
- * two tasks at an interval; so that the other idle ones can sleep. */
+/* Poll tasks that asked for more. Whoever owns them tests all in turns: an idle worker for as long as it is idle, else
+ * a busy one between two tasks at an interval; so that the other idle ones can sleep. */
 #include "engine_impl.h"
 
 enum { INTERVAL_NS = 20000 };
@@ -15,15 +15,15 @@ void trli_polls_start(trli_run_state *run)
     polls->waiting = TRLI_NONE;
 }
 
-/* The time from the first that waits to the last one's end is the sum of the latter minus the former: in either order, from two threads, the
- * sum is right. Relaxed: read after the run, or for the time so far. */
+/* The time from the first that waits to the last one's end is the sum of the latter minus the former: in either order,
+ * from two threads, the sum is right. Relaxed: read after the run, or for the time so far. */
 static void add_outstanding(trli_run_state *run, int64_t ns)
 {
     atomic_fetch_add_explicit(&run->graph->outstanding_ns, ns, memory_order_relaxed);
 }
 
-/* While poll tasks are open the sum lacks its last term, which is at least the present time. The clock is read before the sum: the time so
- * far never exceeds what it becomes. */
+/* While poll tasks are open the sum lacks its last term, which is at least the present time. The clock is read before
+ * the sum: the time so far never exceeds what it becomes. */
 int64_t trli_polls_outstanding(const trli_run_state *run)
 {
     const _Atomic int64_t *sum = &run->graph->outstanding_ns;

@@ -23,7 +23,8 @@ void trli_poll_later(struct trli_run_state *run, int32_t task);
 /* Become the one who tests poll tasks, if there are any and nobody does. */
 bool trli_polls_own(struct trli_run_state *run);
 void trli_polls_disown(struct trli_run_state *run);
-/* ns of all runs so far with poll tasks open; negative: unknown just now, one worker notes an end and another a beginning. */
+/* ns of all runs so far with poll tasks open; negative: unknown just now, one worker notes an end and another a
+ * beginning. */
 int64_t trli_polls_outstanding(const struct trli_run_state *run);
 /* Call all started poll tasks once. Only by their owner. */
 void trli_polls_round(struct trli_run_state *run, trli_worker *worker);

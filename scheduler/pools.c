@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* How many workers prefer tasks, and how many chunks of wide tasks (Robison 2014, sec. 3.5 and 4.3). Preferences only: a serialising wide
- * task has all workers, as none waits while chunks are left. */
+/* How many workers prefer tasks, and how many chunks of wide tasks (Robison 2014, sec. 3.5 and 4.3). Preferences only:
+ * a serialising wide task has all workers, as none waits while chunks are left. */
 #include <math.h>
 
 #include "engine_impl.h"

@@ -149,8 +149,8 @@ static void find_classes(trl_graph *graph, int32_t roots[TRL_URGENCIES])
     }
 }
 
-/* By class; within one in the order in which they were added, in which their data tends to lie in memory: the topological order
- * begins with the tasks without predecessors, as they were added. */
+/* By class; within one in the order in which they were added, in which their data tends to lie in memory: the
+ * topological order begins with the tasks without predecessors, as they were added. */
 static void list_roots(trl_graph *graph, const int32_t count[TRL_URGENCIES])
 {
     const trli_task_record *record = trli_graph_records(graph);

@@ -27,7 +27,8 @@ static int quota_processors(void)
     return quota < period ? 1 : (int)(quota / period);
 }
 
-/* Bytes that a cgroup grants, or as many as there are. Version 2 says "max" for no limit, version 1 an absurd number. */
+/* Bytes that a cgroup grants, or as many as there are. Version 2 says "max" for no limit, version 1 an absurd number.
+ */
 static uint64_t quota_memory(uint64_t bytes)
 {
     static const char *const limits[] = {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"};
@@ -57,8 +58,8 @@ static uint64_t cpuset_hash(hwloc_topology_t machine)
     return hash;
 }
 
-/* No processor has more cache to a core. A virtual machine of few cores often shows its host's whole last level, of which other
- * machines use the rest. */
+/* No processor has more cache to a core. A virtual machine of few cores often shows its host's whole last level, of
+ * which other machines use the rest. */
 static const size_t CORE_CACHE_MOST = (size_t)32 << 20;
 
 /* Before the machine is restricted: cores of other ranks share the caches too. */

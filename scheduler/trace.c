@@ -17,7 +17,8 @@ static trl_err create_lane(trl_trace *trace, int64_t events)
     trli_trace_lane *lane = &trace->lane[trace->lanes];
     *lane = (trli_trace_lane){.capacity = events};
     TRL_TRY(trl_memory_alloc(trace->ctx, (size_t)events * sizeof *lane->events, trace_memory, &memory));
-    /* Touched now: the system hands out the pages of a large block at the first write, which would show in the trace. */
+    /* Touched now: the system hands out the pages of a large block at the first write, which would show in the trace.
+     */
     lane->events = memset(memory, 0, (size_t)events * sizeof *lane->events);
     ++trace->lanes;
 done:

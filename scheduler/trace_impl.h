@@ -63,8 +63,9 @@ static inline bool trli_trace_join_polls(trli_trace_lane *lane, const char *name
     return true;
 }
 
-/* Add an event to the lane (not NULL) of a worker. TASK, POLL: a call of a task function, after which the task was complete
- * or not; PARK: an instant, at begin_ns, with the name of the resource that a task waits for; IDLE. type: of tasks. */
+/* Add an event to the lane (not NULL) of a worker. TASK, POLL: a call of a task function, after which the task was
+ * complete or not; PARK: an instant, at begin_ns, with the name of the resource that a task waits for; IDLE. type: of
+ * tasks. */
 static inline void trli_trace_add(trli_trace_lane *lane, trli_trace_kind kind, const char *name, int type,
                                   int64_t begin_ns, int64_t end_ns)
 {

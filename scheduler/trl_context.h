@@ -39,14 +39,15 @@ typedef struct trl_diagnostic {
 
 typedef struct trl_context_options {
     int threads; /* workers of this rank; 0: one per core of the rank's share */
-    /* OPTIONAL. A communication failed on this rank, or this rank failed where the others wait for it: it cannot agree with
-     * them any more. A program of several ranks prints what is recorded and ends them all by MPI_Abort, here or when it sees
-     * the error. Called once, from any thread. */
+    /* OPTIONAL. A communication failed on this rank, or this rank failed where the others wait for it: it cannot agree
+     * with them any more. A program of several ranks prints what is recorded and ends them all by MPI_Abort, here or
+     * when it sees the error. Called once, from any thread. */
     void (*lost)(trl_context *ctx, trl_err err);
-    /* OPTIONAL. What asks the program to stop ("SIGTERM"), or NULL. Asked by agreements and while compilers are waited for, which
-     * then fail with INTERRUPTED. */
+    /* OPTIONAL. What asks the program to stop ("SIGTERM"), or NULL. Asked by agreements and while compilers are waited
+     * for, which then fail with INTERRUPTED. */
     const char *(*stop)(void);
-    /* OPTIONAL. A group of processes was started, or came to its end: a program that ends at once ends it, too. Thread: main. */
+    /* OPTIONAL. A group of processes was started, or came to its end: a program that ends at once ends it, too. Thread:
+     * main. */
     void (*child)(pid_t group, bool started);
 } trl_context_options;
 
@@ -86,15 +87,15 @@ TRL_API void trl_context_clear_diagnostics(trl_context *ctx);
  * the text needs without NUL, as snprintf does. */
 TRL_API int trl_diagnostic_format(const trl_diagnostic *d, char *buffer, size_t size);
 
-/* Make all ranks return the same error: the largest code wins, and, if it is one, the diagnostics of the lowest rank that holds it
- * replace those of all others; of messages that say the same about the same place the first stays. What is done between
- * two collective calls, and can fail on one rank alone, ends with it. A rank with an error waits 10 s for the others;
- * then it is lost. Collective: yes. Thread: main. */
+/* Make all ranks return the same error: the largest code wins, and, if it is one, the diagnostics of the lowest rank
+ * that holds it replace those of all others; of messages that say the same about the same place the first stays. What
+ * is done between two collective calls, and can fail on one rank alone, ends with it. A rank with an error waits 10 s
+ * for the others; then it is lost. Collective: yes. Thread: main. */
 TRL_API TRL_NODISCARD trl_err trl_context_agree(trl_context *ctx, trl_err local);
-/* A phase is work with several collective calls. A rank that fails may leave it from anywhere, with its error: the others
- * hear of it in the collective call that they come to, which fails likewise, as do all that follow, without communication,
- * until all ranks are at the end of the phase, or of one around it. The end agrees on `local`, how this rank fared. Phases
- * nest. Collective: yes. Thread: main. */
+/* A phase is work with several collective calls. A rank that fails may leave it from anywhere, with its error: the
+ * others hear of it in the collective call that they come to, which fails likewise, as do all that follow, without
+ * communication, until all ranks are at the end of the phase, or of one around it. The end agrees on `local`, how this
+ * rank fared. Phases nest. Collective: yes. Thread: main. */
 TRL_API void trl_context_begin_phase(trl_context *ctx);
 TRL_API TRL_NODISCARD trl_err trl_context_end_phase(trl_context *ctx, trl_err local);
 /* Whether this rank can no longer agree with the others; see trl_context_options. Thread: any. */

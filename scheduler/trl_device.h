@@ -21,8 +21,8 @@ typedef struct trl_device_info {
 TRL_API bool trl_device_supported(void);
 /* Number of devices this process can use; 0 without driver or support. Thread: any. */
 TRL_API int trl_device_count(void);
-/* Describe device 0 <= index < trl_device_count(). Fails with INPUT (no such device: the number there is) or DEVICE (the driver's
- * message). Thread: any. */
+/* Describe device 0 <= index < trl_device_count(). Fails with INPUT (no such device: the number there is) or DEVICE
+ * (the driver's message). Thread: any. */
 TRL_API TRL_NODISCARD trl_err trl_device_get_info(trl_context *ctx, int index, trl_device_info *info);
 
 #ifdef __cplusplus

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Task graphs: built once, frozen, run many times on the workers of a context; running tasks may create more. Knows no PDE.
- * docs/scheduler.md is the guide. */
+/* Task graphs: built once, frozen, run many times on the workers of a context; running tasks may create more. Knows no
+ * PDE. docs/scheduler.md is the guide. */
 #ifndef TRL_GRAPH_H
 #define TRL_GRAPH_H
 
@@ -43,8 +43,8 @@ enum {
     TRL_TASK_POLL = 1,
     /* Is called after an error too, when what it waits for is complete, so that no other rank waits for it. */
     TRL_TASK_ALWAYS = 2,
-    /* Complete when all tasks that it, and those in turn, create are: what waits for it waits for them too. They are of no
-     * later phase. */
+    /* Complete when all tasks that it, and those in turn, create are: what waits for it waits for them too. They are of
+     * no later phase. */
     TRL_TASK_SCOPE = 4,
 };
 
@@ -73,7 +73,8 @@ TRL_API TRL_NODISCARD trl_err trl_graph_create(trl_context *ctx, const char *nam
 TRL_API TRL_NODISCARD trl_err trl_graph_reserve(trl_graph *graph, int64_t tasks, int64_t dependencies);
 TRL_API void trl_graph_destroy(trl_graph **graph);
 
-/* ---- before freeze. All fail with USAGE: frozen graph, foreign or unknown task, handle or resource, bad value. ---- */
+/* ---- before freeze. All fail with USAGE: frozen graph, foreign or unknown task, handle or resource, bad value. ----
+ */
 
 /* Tasks are added in a valid serial order when accesses are used. */
 TRL_API TRL_NODISCARD trl_err trl_graph_add_task(trl_graph *graph, const trl_task_desc *desc, trl_task *task);
@@ -85,8 +86,8 @@ TRL_API TRL_NODISCARD trl_err trl_graph_add_handle(trl_graph *graph, const char 
 TRL_API TRL_NODISCARD trl_err trl_graph_add_access(trl_graph *graph, trl_task task, trl_handle handle,
                                                    trl_access access);
 
-/* A resource stands for what two tasks may not work on at once, in whatever order (a conflict). Resources form a forest:
- * to lock one excludes locks and uses of itself, of all above and of all below it. */
+/* A resource stands for what two tasks may not work on at once, in whatever order (a conflict). Resources form a
+ * forest: to lock one excludes locks and uses of itself, of all above and of all below it. */
 #define TRL_NO_PARENT ((trl_resource)-1)
 typedef struct trl_resource_desc {
     const char *name;    /* copied */
@@ -97,15 +98,16 @@ typedef struct trl_resource_desc {
 } trl_resource_desc;
 TRL_API TRL_NODISCARD trl_err trl_graph_add_resource(trl_graph *graph, const trl_resource_desc *desc,
                                                      trl_resource *resource);
-/* The task runs with the resource locked (nobody else has it) or used (others may use it, nobody locks it). All that a task wants
- * it gets at once, or it waits holding nothing: no order of locks can deadlock. A resource wanted twice, or together with one above
- * it, counts as what covers both. */
+/* The task runs with the resource locked (nobody else has it) or used (others may use it, nobody locks it). All that a
+ * task wants it gets at once, or it waits holding nothing: no order of locks can deadlock. A resource wanted twice, or
+ * together with one above it, counts as what covers both. */
 TRL_API TRL_NODISCARD trl_err trl_graph_add_lock(trl_graph *graph, trl_task task, trl_resource resource);
 TRL_API TRL_NODISCARD trl_err trl_graph_add_use(trl_graph *graph, trl_task task, trl_resource resource);
 
-/* Phases do not overlap: the tasks with first_type <= type < end_type start when the phase's turn comes, and the turn goes to
- * the next phase that has tasks, round and round, when all tasks of the phase that exist are complete. Types outside of all
- * phases start at any time. Ranges of two phases are apart. A task that waits for one of a later phase is an INPUT error of freeze. */
+/* Phases do not overlap: the tasks with first_type <= type < end_type start when the phase's turn comes, and the turn
+ * goes to the next phase that has tasks, round and round, when all tasks of the phase that exist are complete. Types
+ * outside of all phases start at any time. Ranges of two phases are apart. A task that waits for one of a later phase
+ * is an INPUT error of freeze. */
 TRL_API TRL_NODISCARD trl_err trl_graph_add_phase(trl_graph *graph, const char *name, int first_type, int end_type);
 
 /* Check (a cycle is an INPUT error that names the tasks on its path) and flatten; repeated dependencies count once.
@@ -115,27 +117,28 @@ TRL_API TRL_NODISCARD trl_err trl_graph_freeze(trl_graph *graph);
 /* ---- the workers ---- */
 
 /* The workers of a context: one pinned thread per core of the rank's share, a caller of trl_graph_run being worker 0.
- * policy: a built-in one (trl_policy.h lists them) or "FILE.so", a policy plugin. Unknown names are an INPUT error that lists
- * the known ones. count: 1 for serial, else the threads of the context; policy: the name given. Create and destroy on the
- * thread that runs graphs: it is pinned in between. */
+ * policy: a built-in one (trl_policy.h lists them) or "FILE.so", a policy plugin. Unknown names are an INPUT error that
+ * lists the known ones. count: 1 for serial, else the threads of the context; policy: the name given. Create and
+ * destroy on the thread that runs graphs: it is pinned in between. */
 TRL_API TRL_NODISCARD trl_err trl_workers_create(trl_context *ctx, const char *policy, trl_workers **workers);
 TRL_API void trl_workers_destroy(trl_workers **workers);
 TRL_API int trl_workers_count(const trl_workers *workers);
 TRL_API const char *trl_workers_policy(const trl_workers *workers);
 /* The policy that runs: the one given, unless TRL_POLICY_LIST has another one in its place. */
 TRL_API const char *trl_workers_running_policy(const trl_workers *workers);
-/* Deal the workers to the pools: the first `tasks` prefer tasks, the other `operators` chunks of wide tasks. A worker whose own pool
- * is empty takes from the other. 0, 0: adapt to tau_1, tau_inf and what the pools lacked, run by run. Their sum is the count of workers,
- * else USAGE. Not during a run. */
+/* Deal the workers to the pools: the first `tasks` prefer tasks, the other `operators` chunks of wide tasks. A worker
+ * whose own pool is empty takes from the other. 0, 0: adapt to tau_1, tau_inf and what the pools lacked, run by run.
+ * Their sum is the count of workers, else USAGE. Not during a run. */
 TRL_API TRL_NODISCARD trl_err trl_workers_set_pools(trl_workers *workers, int tasks, int operators);
 TRL_API void trl_workers_get_pools(const trl_workers *workers, int *tasks, int *operators);
 
 /* Allocate what runs of the graph with these workers need; else the first run does. Not during a run. */
 TRL_API TRL_NODISCARD trl_err trl_graph_prepare(trl_graph *graph, trl_workers *workers);
-/* Run a frozen graph to the end: every task once. Allocates nothing after the first run with these workers, except for more spawned
- * tasks than before. Collective only as far as its tasks communicate. Thread: any that is not in a task; several threads may run up to 16 graphs on the
- * same workers at once, a graph is in one run at a time. Returns the first error of a task (then the graph may be run again),
- * INTERRUPTED if cancelled, USAGE with a list of what waits for what if nothing can run and tasks are left. */
+/* Run a frozen graph to the end: every task once. Allocates nothing after the first run with these workers, except for
+ * more spawned tasks than before. Collective only as far as its tasks communicate. Thread: any that is not in a task;
+ * several threads may run up to 16 graphs on the same workers at once, a graph is in one run at a time. Returns the
+ * first error of a task (then the graph may be run again), INTERRUPTED if cancelled, USAGE with a list of what waits
+ * for what if nothing can run and tasks are left. */
 TRL_API TRL_NODISCARD trl_err trl_graph_run(trl_graph *graph, trl_workers *workers);
 /* End the run in progress, if any: nothing new starts but TRL_TASK_ALWAYS tasks. Thread: any, also a task. */
 TRL_API void trl_graph_cancel(trl_graph *graph);
@@ -159,10 +162,11 @@ typedef struct trl_spawn_desc {
     const trl_resource *locks, *uses;
 } trl_spawn_desc;
 
-/* Create a task in the run. done: NULL, or receives the event of its completion, for others to wait for. The run ends when all tasks,
- * spawned ones included, are complete. Fails with MEMORY or USAGE. */
+/* Create a task in the run. done: NULL, or receives the event of its completion, for others to wait for. The run ends
+ * when all tasks, spawned ones included, are complete. Fails with MEMORY or USAGE. */
 TRL_API TRL_NODISCARD trl_err trl_run_spawn(trl_run *run, const trl_spawn_desc *desc, trl_event *done);
-/* Create an event that fires after `count` > 0 signals: what tasks still to be created will do can be waited for already. */
+/* Create an event that fires after `count` > 0 signals: what tasks still to be created will do can be waited for
+ * already. */
 TRL_API TRL_NODISCARD trl_err trl_run_create_event(trl_run *run, int64_t count, trl_event *event);
 /* Count an event down by n; at zero the tasks that wait for it start. More signals than its count are a USAGE error. */
 TRL_API TRL_NODISCARD trl_err trl_run_signal(trl_run *run, trl_event event, int64_t n);
@@ -181,29 +185,31 @@ typedef struct trl_graph_stats {
     double busy; /* part of the workers' time that was spent in tasks, mean over timed runs; 0 before the first */
     double overhead_ns; /* mean over timed runs of (wall time - time in tasks / workers) / tasks */
 } trl_graph_stats;
-/* Time every task of following runs (two clock reads per task; of a poll task the last call). Off at first: then the workers
- * time the first runs and now and then one more, for priorities. */
+/* Time every task of following runs (two clock reads per task; of a poll task the last call). Off at first: then the
+ * workers time the first runs and now and then one more, for priorities. */
 TRL_API void trl_graph_set_timing(trl_graph *graph, bool on);
 TRL_API void trl_graph_get_stats(const trl_graph *graph, trl_graph_stats *stats);
-/* Mean time of a task of a frozen graph in timed runs, s, its chunks together; 0: none was timed, or it is no task of this graph. Not during a run. */
+/* Mean time of a task of a frozen graph in timed runs, s, its chunks together; 0: none was timed, or it is no task of
+ * this graph. Not during a run. */
 TRL_API double trl_graph_task_seconds(const trl_graph *graph, trl_task task);
 /* Amdahl score (1 - 1/S_inf)/(1 - 1/n) with S_inf = tau_1/tau_inf, n workers, at most 1 (Robison 2014, sec. 3.5).
  * 0 for n = 1. */
 TRL_API double trl_amdahl_score(double tau_1, double tau_inf, int n);
 
-/* Graphviz text of the task graph, edges producer -> consumer, with measured times and the critical path in bold. Fails with IO. */
+/* Graphviz text of the task graph, edges producer -> consumer, with measured times and the critical path in bold. Fails
+ * with IO. */
 TRL_API TRL_NODISCARD trl_err trl_graph_write_dot(const trl_graph *graph, FILE *out);
 /* The same as lines of text: one task a line, in topological order, `*` on the critical path. Fails with IO. */
 TRL_API TRL_NODISCARD trl_err trl_graph_write_text(const trl_graph *graph, FILE *out);
 
-/* A trace records what each worker does: tasks, waits for locks, idleness. It keeps the first `events` of each worker; later ones are
- * counted, not kept. */
+/* A trace records what each worker does: tasks, waits for locks, idleness. It keeps the first `events` of each worker;
+ * later ones are counted, not kept. */
 TRL_API TRL_NODISCARD trl_err trl_trace_create(trl_context *ctx, int workers, int64_t events, trl_trace **trace);
 TRL_API void trl_trace_destroy(trl_trace **trace);
 /* Record following runs of these workers; NULL: stop. Not during a run. The trace needs as many workers. */
 TRL_API TRL_NODISCARD trl_err trl_workers_set_trace(trl_workers *workers, trl_trace *trace);
-/* As JSON for Perfetto or chrome://tracing (Trace Event Format), the rank as process, the worker as thread, times in us since the
- * trace was created; one event a line, the first and last line frame them. Collective: no. Fails with IO. */
+/* As JSON for Perfetto or chrome://tracing (Trace Event Format), the rank as process, the worker as thread, times in us
+ * since the trace was created; one event a line, the first and last line frame them. Collective: no. Fails with IO. */
 TRL_API TRL_NODISCARD trl_err trl_trace_write(const trl_trace *trace, FILE *out);
 
 #ifdef __cplusplus

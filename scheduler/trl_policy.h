@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Policies: in which order and by whom the ready tasks of a run are executed. Dependencies, locks, phases, spawned tasks, wide tasks,
- * errors and communication are the runtime's; a policy only keeps the ready tasks between `ready` and `take`.
+/* Policies: in which order and by whom the ready tasks of a run are executed. Dependencies, locks, phases, spawned
+ * tasks, wide tasks, errors and communication are the runtime's; a policy only keeps the ready tasks between `ready`
+ * and `take`.
  *
  * A policy plugin is a shared object that exports `const trl_policy *trl_policy_export(void)`. */
 #ifndef TRL_POLICY_H
@@ -24,8 +25,9 @@ enum { TRL_POLICY_ABI = 1 };
     X(priority, priority, "most urgent first, on queues of each worker that the others steal from") \
     X(hybrid, priority, "in this version priority runs in its place")
 
-/* A frozen graph, as policies see it. Tasks are numbers: 0 <= task < tasks those of the graph in the order added, above them spawned
- * ones, whose numbers are used again. All arrays live as long as the graph; `weight`, `roots` and the order of `successors` change between runs. */
+/* A frozen graph, as policies see it. Tasks are numbers: 0 <= task < tasks those of the graph in the order added, above
+ * them spawned ones, whose numbers are used again. All arrays live as long as the graph; `weight`, `roots` and the
+ * order of `successors` change between runs. */
 typedef struct trl_policy_graph {
     trl_context *ctx;
     int workers; /* 0 <= worker < workers below */
@@ -43,33 +45,36 @@ enum { TRL_URGENCIES = 8 };
 typedef struct trl_policy {
     uint32_t abi;     /* TRL_POLICY_ABI */
     const char *name; /* identity: lower case */
-    /* Take the successor just released before asking `take`: what the finished task touched is still in the worker's cache. */
+    /* Take the successor just released before asking `take`: what the finished task touched is still in the worker's
+     * cache. */
     bool run_next;
     /* Only the caller of trl_graph_run works, and nothing of the run is atomic. */
     bool serial;
 
-    /* REQUIRED. Allocate what runs of this graph need. *state may stay NULL. Thread: the caller of the first run; no lock held. */
+    /* REQUIRED. Allocate what runs of this graph need. *state may stay NULL. Thread: the caller of the first run; no
+     * lock held. */
     trl_err (*setup)(const trl_policy_graph *graph, void **state);
 
     /* REQUIRED. Release it; *state may be NULL or half made. Thread: as setup. */
     void (*teardown)(const trl_policy_graph *graph, void **state);
 
-    /* OPTIONAL. A run begins, and these tasks are ready, the most urgent first. Absent: `ready` is called for each by worker 0.
-     * Thread: the caller of the run, before any worker is inside. */
+    /* OPTIONAL. A run begins, and these tasks are ready, the most urgent first. Absent: `ready` is called for each by
+     * worker 0. Thread: the caller of the run, before any worker is inside. */
     void (*start)(void *state, int32_t nroots, const int32_t *roots);
 
     /* REQUIRED. A task became ready: keep it. urgency: its class by priority, then weight: 0 (to be served first) ..
      * TRL_URGENCIES - 1. Thread: any worker, at any time in a run. */
     void (*ready)(void *state, int worker, int32_t task, int urgency);
 
-    /* REQUIRED. Give one ready task to the worker, or -1. What was written before `ready(task)` is seen after `take` returned it
-     * (release and acquire). May miss tasks for a while, not for ever. Thread: as ready. */
+    /* REQUIRED. Give one ready task to the worker, or -1. What was written before `ready(task)` is seen after `take`
+     * returned it (release and acquire). May miss tasks for a while, not for ever. Thread: as ready. */
     int32_t (*take)(void *state, int worker);
 
     /* REQUIRED. Whether any task is kept: never false while one is and no other call is going on. Thread: as ready. */
     bool (*holds)(void *state);
 
-    /* OPTIONAL. A task is complete, its successors are not yet released: e.g. start transfers of what it made. Thread: as ready. */
+    /* OPTIONAL. A task is complete, its successors are not yet released: e.g. start transfers of what it made. Thread:
+     * as ready. */
     void (*completed)(void *state, int worker, int32_t task);
 
     /* OPTIONAL. The run is over: keep nothing (after an error some tasks were never taken). Thread: as start. */
@@ -80,7 +85,8 @@ typedef struct trl_policy {
 TRL_API unsigned trl_policy_devices(const trl_policy_graph *graph, int32_t task);
 /* The class of a task: what `ready` is told. */
 TRL_API int trl_policy_urgency(const trl_policy_graph *graph, int32_t task);
-/* Four bytes of a task's own, the policy's from `ready` until `take` returns the task: lists of any length need no memory. */
+/* Four bytes of a task's own, the policy's from `ready` until `take` returns the task: lists of any length need no
+ * memory. */
 TRL_API int32_t *trl_policy_link(const trl_policy_graph *graph, int32_t task);
 
 #ifdef __cplusplus

@@ -2,8 +2,8 @@
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* The operator pool: wide tasks first in, first out. A task stays at the head until its chunks are handed out.
  *
- * A slot is stored and loaded with seq_cst: that publishes what the opening worker knows to be complete, and orders it with the activity of a
- * run. Head, tail and chunk counters only share out indices, so they are relaxed. */
+ * A slot is stored and loaded with seq_cst: that publishes what the opening worker knows to be complete, and orders it
+ * with the activity of a run. Head, tail and chunk counters only share out indices, so they are relaxed. */
 #include "engine_impl.h"
 
 /* No more shares than chunks. */

@@ -14,7 +14,8 @@
 
 enum { TRLI_CACHE_LINE = 64, TRLI_NONE = -1 };
 
-/* A member that keeps what lies before it from what follows: processors that fetch a line of memory may fetch its neighbour, too. */
+/* A member that keeps what lies before it from what follows: processors that fetch a line of memory may fetch its
+ * neighbour, too. */
 #define TRLI_APART(name) char name[TRLI_CACHE_LINE]
 
 struct trli_worker;
@@ -62,8 +63,8 @@ static inline void trli_prefetch_to_write(const void *line)
 
 /* One step of waiting: a pause of the processor, or a yield where threads outnumber cores. */
 void trli_workers_pause(const trl_workers *workers);
-/* Sleep for a while, or until woken, unless the job is over. A sleeping worker holds no task, so a wake-up that comes too early or is lost costs
- * time and nothing else. */
+/* Sleep for a while, or until woken, unless the job is over. A sleeping worker holds no task, so a wake-up that comes
+ * too early or is lost costs time and nothing else. */
 void trli_workers_sleep(trl_workers *workers, const trli_job *job);
 /* Wake a sleeping worker if there is one; all of them. */
 void trli_workers_wake_one(trl_workers *workers);
@@ -72,8 +73,8 @@ void trli_workers_wake_all(trl_workers *workers);
 bool trli_workers_wanted_elsewhere(const trl_workers *workers);
 /* A place for a job among those in progress, for trli_workers_do; TRLI_NONE: all are taken. */
 int trli_workers_claim(trl_workers *workers);
-/* Have the workers do a job, ready to begin, the caller among them; returns when it is over and nobody is at it any more. Workers learn the
- * generation, any number, without reading a line of the job. */
+/* Have the workers do a job, ready to begin, the caller among them; returns when it is over and nobody is at it any
+ * more. Workers learn the generation, any number, without reading a line of the job. */
 void trli_workers_do(trl_workers *workers, int place, trli_job *job, uint32_t generation);
 /* The trace of the workers, or NULL. */
 trl_trace *trli_workers_trace(const trl_workers *workers);

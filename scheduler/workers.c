@@ -87,8 +87,8 @@ static struct timespec after_nap(void)
     return t;
 }
 
-/* seq_cst here and at what is looked at: of a worker going to sleep and one that ends a job, at least one sees the other. The lock is held
- * from the count to the wait, so a waker that saw the count cannot signal in between. */
+/* seq_cst here and at what is looked at: of a worker going to sleep and one that ends a job, at least one sees the
+ * other. The lock is held from the count to the wait, so a waker that saw the count cannot signal in between. */
 void trli_workers_sleep(trl_workers *workers, const trli_job *job)
 {
     struct timespec until = after_nap();
@@ -146,9 +146,9 @@ static void leave(trli_worker *worker)
     atomic_store_explicit(&worker->at, NULL, memory_order_release);
 }
 
-/* A worker says at which job it is before it looks whether the place is still open for it; a caller closes the place before it looks which workers
- * are at its job. seq_cst, here and where places are opened and closed: of the two at least one sees the other. Acquire: the state of the job;
- * the place may be open still for the job before. */
+/* A worker says at which job it is before it looks whether the place is still open for it; a caller closes the place
+ * before it looks which workers are at its job. seq_cst, here and where places are opened and closed: of the two at
+ * least one sees the other. Acquire: the state of the job; the place may be open still for the job before. */
 static bool enter(trl_workers *w, trli_worker *worker, int at, trli_job *job)
 {
     atomic_store_explicit(&worker->at, job, memory_order_seq_cst);
@@ -425,8 +425,8 @@ static void close_place(trl_workers *w, int at, const trli_job *job)
         while (atomic_load_explicit(&w->worker[i].at, memory_order_seq_cst) == job) trli_workers_pause(w);
 }
 
-/* Work as worker 0, where nobody else is; a caller that finds the seat taken sleeps until it is free or its job is over. Acquire and release
- * of the worker. */
+/* Work as worker 0, where nobody else is; a caller that finds the seat taken sleeps until it is free or its job is
+ * over. Acquire and release of the worker. */
 static void work_or_sleep(trl_workers *w, trli_job *job, uint32_t generation)
 {
     while (!job->over(job)) {

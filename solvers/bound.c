@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* From the blocks of the Jacobian to the largest rate. In units of 1/dt: transport that was found by its rule, real eigenvalues by half of
- * their size (the step of euler for diffusion), imaginary ones by the size over the method's interval, what is neither for sure by the
- * size over the method's half disc. docs/decks.md says it in words. */
+/* From the blocks of the Jacobian to the largest rate. In units of 1/dt: transport that was found by its rule, real
+ * eigenvalues by half of their size (the step of euler for diffusion), imaginary ones by the size over the method's
+ * interval, what is neither for sure by the size over the method's half disc. docs/decks.md says it in words. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -56,7 +56,8 @@ static double tolerance(const view *v, const trli_coupling *b)
     return rounding * part_of(v, b, TRLI_COUPLING_SIZE);
 }
 
-/* -1 or 1: all values have that sign, up to rounding; 0: not known. most, least: the largest of the values and of their negatives. */
+/* -1 or 1: all values have that sign, up to rounding; 0: not known. most, least: the largest of the values and of their
+ * negatives. */
 static int sign_of(const view *v, const trli_coupling *b, trli_coupling_part most, trli_coupling_part least)
 {
     if (!is_known(b, most) || !is_known(b, least)) return 0;
@@ -74,7 +75,8 @@ static bool is_even(const view *v, const trli_coupling *b)
     return part_of(v, b, TRLI_COUPLING_EVEN) >= part_of(v, b, TRLI_COUPLING_ODD);
 }
 
-/* The sign of the product of two blocks' symbols, or 0. Odd ones are imaginary: with equal signs along each axis the product is negative. */
+/* The sign of the product of two blocks' symbols, or 0. Odd ones are imaginary: with equal signs along each axis the
+ * product is negative. */
 static int product_sign(const view *v, const trli_coupling *a, const trli_coupling *b)
 {
     if (part_of(v, a, TRLI_COUPLING_UNSIGNED) > tolerance(v, a) ||
@@ -96,7 +98,8 @@ static int product_sign(const view *v, const trli_coupling *a, const trli_coupli
     return sign;
 }
 
-/* Whether what leaves a point, by the diagonal, is all that enters others, or more: the eigenvalues are in discs that touch 0. */
+/* Whether what leaves a point, by the diagonal, is all that enters others, or more: the eigenvalues are in discs that
+ * touch 0. */
 static bool is_dominated(const view *v)
 {
     bool rows = true, columns = true;
@@ -152,8 +155,8 @@ static void own_rates(const view *v, const trli_coupling *b, double *real, doubl
     if (*imaginary <= tolerance(v, b)) *imaginary = 0;
 }
 
-/* Fill the component's matrices of rates: one of what has real eigenvalues, or none for sure, one of what oscillates. Returns the mean
- * damping of its equations. */
+/* Fill the component's matrices of rates: one of what has real eigenvalues, or none for sure, one of what oscillates.
+ * Returns the mean damping of its equations. */
 static double fill(const view *v, const trli_bound *bound, double *rates, double *waves)
 {
     const trl_integrator *m = v->sim->integrator;
@@ -239,8 +242,8 @@ static trli_rate component_rate(const trl_simulation *sim, int component, double
         r.rate = trli_spectral_radius(n, rates, work);
         return r;
     }
-    /* Couplings likewise, with d and w growing alike towards the shortest waves. Kinetics at a point oscillate at a rate of their own, which
-     * steps can resolve. */
+    /* Couplings likewise, with d and w growing alike towards the shortest waves. Kinetics at a point oscillate at a
+     * rate of their own, which steps can resolve. */
     const double w = trli_spectral_radius(n, waves, work);
     r.rate = trli_spectral_radius(n, rates, work);
     if (!v.wide)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* The Jacobian of the semi-discrete system by blocks: for each equation and unknown the derivatives at all offsets, as values of the IR,
- * and of these what a bound of the eigenvalues needs. With M_ij the largest sum of magnitudes of a block over all points, the spectral
- * radius of the Jacobian is at most that of M (the norm of each block being at most M_ij). */
+/* The Jacobian of the semi-discrete system by blocks: for each equation and unknown the derivatives at all offsets, as
+ * values of the IR, and of these what a bound of the eigenvalues needs. With M_ij the largest sum of magnitudes of a
+ * block over all points, the spectral radius of the Jacobian is at most that of M (the norm of each block being at most
+ * M_ij). */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -140,7 +141,8 @@ static double sine(int k)
     return cosine(k - 2);
 }
 
-/* The real part of the symbol at each corner of wave numbers, 0 or pi along each axis, and the imaginary part at pi/2 along one. */
+/* The real part of the symbol at each corner of wave numbers, 0 or pi along each axis, and the imaginary part at pi/2
+ * along one. */
 static void add_symbol(builder *b, const group *g, draft *d)
 {
     const int dim = b->ir->grid->dim;
@@ -203,7 +205,8 @@ static trl_err add_block(builder *b, int row, int column, group *g)
     }
     for (int p = 0; p <= TRLI_COUPLING_DISC; ++p)
         if (d->part[p] < 0) d->part[p] = constant(b, 0);
-    /* Signs decide little where a method is stable on both axes: they are worth operations on constants, not reductions. */
+    /* Signs decide little where a method is stable on both axes: they are worth operations on constants, not
+     * reductions. */
     if (all_constant(b, g) || b->sim->integrator->imaginary == 0) add_symbol(b, g, d);
     return b->ir->err;
 }
@@ -317,7 +320,8 @@ trl_err trli_largest_value(trl_simulation *sim, trli_instance *in, int equation,
     largest->kind = TRLI_QUANTITY_SCALAR;
     const int before = limit->nsteps;
     TRL_TRY(trli_program_reduce(limit, "stable dt", value, location, TRLI_REDUCE_MAX, false, NULL, &largest->scalar));
-    /* A mere warning must not ask for boundary conditions that nothing else needs, nor for those that an expression has in their place. */
+    /* A mere warning must not ask for boundary conditions that nothing else needs, nor for those that an expression has
+     * in their place. */
     bool inside = sim->problem->time.cfl <= 0;
     for (int e = 0; e < sim->model->nentries && !inside; ++e) inside = sim->model->entry[e].has_boundary;
     if (limit->nsteps > before) limit->step[limit->nsteps - 1].reduce.inside = inside;
@@ -343,8 +347,8 @@ static trl_err asks_plugins(builder *b, trli_value value, bool *asks)
     return err;
 }
 
-/* Whether a value reads farther than the patches are thick, or than right-hand sides read without storing what is between: ghosts are not
- * made deeper for a mere warning. */
+/* Whether a value reads farther than the patches are thick, or than right-hand sides read without storing what is
+ * between: ghosts are not made deeper for a mere warning. */
 static bool reads_far(const builder *b, trli_value value)
 {
     const trl_layout *layout = b->sim->layout;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* The stable time step as a program: the largest of sum_a |u_a|/h_a + sum_a 2 D_a/h_a^2 over the points of each equation, for the transport
- * that is found in its text, and what the Jacobian of the rest needs. */
+/* The stable time step as a program: the largest of sum_a |u_a|/h_a + sum_a 2 D_a/h_a^2 over the points of each
+ * equation, for the transport that is found in its text, and what the Jacobian of the rest needs. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>

@@ -11,8 +11,8 @@
 
 typedef enum trli_transport_kind { TRLI_ADVECTION, TRLI_DIFFUSION } trli_transport_kind;
 
-/* One transport term of an equation: a velocity or a diffusivity on the faces around the equation's points, and what multiplies the
- * divergence there. */
+/* One transport term of an equation: a velocity or a diffusivity on the faces around the equation's points, and what
+ * multiplies the divergence there. */
 typedef struct trli_transport {
     trli_transport_kind kind;
     bool axis[3];       /* along which it acts */
@@ -34,10 +34,11 @@ typedef struct trli_quantity {
     double constant;
 } trli_quantity;
 
-/* What is known of one block of the Jacobian, the derivatives of an equation's right-hand side by one unknown at all offsets: the largest
- * of all points. The sums of the magnitudes of all derivatives, of their parts that are even and odd about the point, and of what has
- * no sign; how far magnitudes beside the point exceed minus that at the point (not above 0: a disc in the left half plane that touches
- * 0); the real part of the symbol at wave numbers 0 and pi and its negative; the imaginary part along an axis at pi/2 and its negative. */
+/* What is known of one block of the Jacobian, the derivatives of an equation's right-hand side by one unknown at all
+ * offsets: the largest of all points. The sums of the magnitudes of all derivatives, of their parts that are even and
+ * odd about the point, and of what has no sign; how far magnitudes beside the point exceed minus that at the point (not
+ * above 0: a disc in the left half plane that touches 0); the real part of the symbol at wave numbers 0 and pi and its
+ * negative; the imaginary part along an axis at pi/2 and its negative. */
 #define TRLI_COUPLING_LIST(X) \
     X(SIZE)                   \
     X(EVEN)                   \
@@ -79,16 +80,16 @@ enum {
 
 /* By entry: whether its formula differentiates something, itself or through others. The caller frees *entries. */
 TRL_NODISCARD trl_err trli_find_differentiating(trl_simulation *sim, bool **entries);
-/* Find the transport of its own unknown in an equation's ddt, through named expressions, and mark it. Values are lowered in the
- * instance. mark_others: mark the other terms that differentiate, too. */
+/* Find the transport of its own unknown in an equation's ddt, through named expressions, and mark it. Values are
+ * lowered in the instance. mark_others: mark the other terms that differentiate, too. */
 TRL_NODISCARD trl_err trli_find_transport(trl_simulation *sim, trli_instance *in, int equation,
                                           const bool *differentiating, bool mark_others, trli_marks *marks,
                                           trli_transport_list *list);
 
 /* -- jacobian.c -- */
-/* Derive the Jacobian of all equations, without what is marked: of an equation's own unknown, or with mark_all of any. What is not
- * constant becomes reductions of the program sim->limit. texts: [nequations]. Fails with INPUT, under cfl, where a plugin hides a
- * derivative. */
+/* Derive the Jacobian of all equations, without what is marked: of an equation's own unknown, or with mark_all of any.
+ * What is not constant becomes reductions of the program sim->limit. texts: [nequations]. Fails with INPUT, under cfl,
+ * where a plugin hides a derivative. */
 TRL_NODISCARD trl_err trli_jacobian_create(trl_simulation *sim, trli_instance *in, trli_marks *marks, bool mark_all,
                                            const char **texts, trli_jacobian **jacobian);
 void trli_jacobian_destroy(trli_jacobian **jacobian);
@@ -128,7 +129,8 @@ typedef struct trli_rate {
     bool unstable; /* an oscillation that the method has no stable step for */
 } trli_rate;
 
-/* The largest rate, once the program has run. dt = C/rate; unscaled: as of cfl at C = 1, otherwise 1/rate is the method's stable step. */
+/* The largest rate, once the program has run. dt = C/rate; unscaled: as of cfl at C = 1, otherwise 1/rate is the
+ * method's stable step. */
 trli_rate trli_bound_rate(const trl_simulation *sim, bool unscaled);
 /* Who decides, in words. */
 void trli_rate_words(const trl_simulation *sim, const trli_rate *rate, size_t size, char *words);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Forward sensitivities: which equations depend on a parameter, and the equations that are added for their derivatives. */
+/* Forward sensitivities: which equations depend on a parameter, and the equations that are added for their derivatives.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -130,7 +131,8 @@ done:
     return err;
 }
 
-/* What mentions something that depends on the parameter depends on it; what is mentioned by something reached is reached. */
+/* What mentions something that depends on the parameter depends on it; what is mentioned by something reached is
+ * reached. */
 static void spread(search *s)
 {
     for (bool again = true; again;) {

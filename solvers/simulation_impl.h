@@ -67,7 +67,8 @@ typedef struct trli_next_step {
 } trli_next_step;
 
 /* time_blocking.c: several steps in one pass over memory. */
-/* Once programs are analysed, and before fields have memory: how many steps at most, and the ghosts that they need. Collective: yes. */
+/* Once programs are analysed, and before fields have memory: how many steps at most, and the ghosts that they need.
+ * Collective: yes. */
 TRL_NODISCARD trl_err trli_time_blocking_prepare(trl_simulation *sim);
 /* Once there is memory. Collective: yes. */
 TRL_NODISCARD trl_err trli_time_blocking_create(trl_simulation *sim);
@@ -111,7 +112,8 @@ TRL_NODISCARD trl_err trli_limit_step(trl_simulation *sim, double *dt);
 TRL_NODISCARD trl_err trli_limit_warn(trl_simulation *sim);
 /* A new observable field. */
 TRL_NODISCARD trl_err trli_show_field(trl_simulation *sim, const trl_field_info *info, int field, int equation);
-/* Report the first value that is not finite, over all ranks: NUMERICS. step and time: of the values. Collective: yes. */
+/* Report the first value that is not finite, over all ranks: NUMERICS. step and time: of the values. Collective: yes.
+ */
 trl_err trli_report_nonfinite(trl_simulation *sim, trl_gidx step, double time);
 /* explain.c: why a kernel of a program is not a part of one before it; NULL: there is none before. */
 const char *trli_reason_apart(const trli_program *program, int step, char *buffer, size_t size);

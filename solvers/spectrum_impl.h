@@ -12,12 +12,13 @@ typedef struct trli_pattern {
     const int *start, *column;
 } trli_pattern;
 
-/* The strongly connected components of a pattern: component[i] from 0 to the returned number - 1, or -1 without memory. */
+/* The strongly connected components of a pattern: component[i] from 0 to the returned number - 1, or -1 without memory.
+ */
 int trli_components(const trli_pattern *pattern, int *component);
 
-/* The spectral radius of a dense non-negative n x n matrix by rows, which is overwritten; exact to rounding for n = 1 and 2, otherwise an
- * upper bound within 1e-9 of it (Collatz 1942, Wielandt 1950), or as close as 10,000 iterations come. Infinite entries give infinity, NaN
- * gives NaN. work: [2 n]. */
+/* The spectral radius of a dense non-negative n x n matrix by rows, which is overwritten; exact to rounding for n = 1
+ * and 2, otherwise an upper bound within 1e-9 of it (Collatz 1942, Wielandt 1950), or as close as 10,000 iterations
+ * come. Infinite entries give infinity, NaN gives NaN. work: [2 n]. */
 double trli_spectral_radius(int n, double *matrix, double *work);
 
 #endif

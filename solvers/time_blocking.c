@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* How many steps are taken in one pass over memory. What pays depends on caches and memory as no table tells: once kernels are compiled,
- * some ways are tried in turn, one step at a time among them, and the fastest stays. */
+/* How many steps are taken in one pass over memory. What pays depends on caches and memory as no table tells: once
+ * kernels are compiled, some ways are tried in turn, one step at a time among them, and the fastest stays. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,7 +37,8 @@ typedef struct trli_time_blocking {
     int steps[WAYS_MOST];
     bool compiling; /* some rank still waits for kernels */
     int settled, best;
-    /* The try under way: samples of each way in turn. One is a pass, or as many single steps as the longest pass has. */
+    /* The try under way: samples of each way in turn. One is a pass, or as many single steps as the longest pass has.
+     */
     int sample, tried, steps_done;
     double ns; /* of those steps */
     double ns_per_step[WAYS_MOST][SAMPLES], median[WAYS_MOST];
@@ -50,7 +51,8 @@ static const double most_computed =
 
 /* ---- what is possible ---- */
 
-/* All ranks go one way: if one of them cannot take several steps at once, none does; *new if it is on any. Collective: yes. */
+/* All ranks go one way: if one of them cannot take several steps at once, none does; *new if it is on any. Collective:
+ * yes. */
 static trl_err agree(trl_simulation *sim, trl_err err, int *new)
 {
     int64_t any[2] = {sim->not_blocked != NULL, *new};
@@ -150,8 +152,8 @@ done:
     return err;
 }
 
-/* Blocks as large as the second-level cache and larger, while they fit in the last-level cache: the larger, the less they read of one
- * another; and half as many steps. */
+/* Blocks as large as the second-level cache and larger, while they fit in the last-level cache: the larger, the less
+ * they read of one another; and half as many steps. */
 static trl_err add_ways(trl_simulation *sim)
 {
     const size_t known = trl_context_cache_bytes(sim->ctx, 2), second = known > 0 ? known : (size_t)1 << 20;
@@ -300,7 +302,8 @@ static void note(trli_time_blocking *b, double ns, int steps)
     b->tried = next_tried(b, 0);
 }
 
-/* While a way is sought, ranks have to find the same: the longest time, and whether one of them still waits for kernels. */
+/* While a way is sought, ranks have to find the same: the longest time, and whether one of them still waits for
+ * kernels. */
 static trl_err share(trl_simulation *sim, double *ns)
 {
     int64_t most[2] = {(int64_t)*ns, sim->model->run->compiling};

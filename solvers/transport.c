@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* The search for advection and diffusion of its own unknown f in the text of an equation: div of products of grad(f) and
- * advective_flux(f, u), laplacian(f), through sums, factors in front and named expressions. What it finds it marks; the Jacobian
- * (jacobian.c) bounds the rest. */
+/* The search for advection and diffusion of its own unknown f in the text of an equation: div of products of grad(f)
+ * and advective_flux(f, u), laplacian(f), through sums, factors in front and named expressions. What it finds it marks;
+ * the Jacobian (jacobian.c) bounds the rest. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -187,8 +187,8 @@ typedef trl_err (*scan_fn)(reader *r, const trl_ast *node, const factors *inner,
 static trl_err scan_flux(reader *r, const trl_ast *node, const factors *inner, const factors *outer);
 static trl_err scan_rate(reader *r, const trl_ast *node, const factors *inner, const factors *outer);
 
-/* Walk down the left side of a product: the one factor that differentiates is scanned, the others are in front of it. `into`: which list
- * they belong to (inner for fluxes, outer for rates). */
+/* Walk down the left side of a product: the one factor that differentiates is scanned, the others are in front of it.
+ * `into`: which list they belong to (inner for fluxes, outer for rates). */
 static trl_err scan_product(reader *r, const trl_ast *node, const factors *inner, const factors *outer, bool flux)
 {
     scan_fn scan = flux ? scan_flux : scan_rate;
@@ -251,8 +251,8 @@ done:
     return err;
 }
 
-/* The largest derivative that the four-point difference makes of values between -1 and 1, as a multiple of the two-point one's: a wave of
- * two points gives (27 + 27 + 1 + 1)/24 over 2. */
+/* The largest derivative that the four-point difference makes of values between -1 and 1, as a multiple of the
+ * two-point one's: a wave of two points gives (27 + 27 + 1 + 1)/24 over 2. */
 static trli_operand steepness(const reader *r)
 {
     return trli_operand_scalar(TRLI_ANYWHERE, trli_ir_constant(r->lw.ir, 56.0 / 48));

@@ -24,10 +24,9 @@ typedef enum trl_method { TRL_METHOD_LIST(TRL_METHOD_ENUM) } trl_method;
 
 #define TRL_STAGES_MAX 4
 
-/* One explicit method. Stage values u_0 = u(n), u_1, ..., u_S = u(n+1), with f_k = ddt(u_k) at time t + c_k dt. Row s gives
- * u_{s+1} in one of two forms:
- *   Shu-Osher: u_{s+1} = alpha[s] * u_0 + (1 - alpha[s]) * (u_s + dt * f_s)
- *   Butcher:   u_{s+1} = u_0 + dt * (sum over k <= s of a[s][k] * f_k) */
+/* One explicit method. Stage values u_0 = u(n), u_1, ..., u_S = u(n+1), with f_k = ddt(u_k) at time t + c_k dt. Row s
+ * gives u_{s+1} in one of two forms: Shu-Osher: u_{s+1} = alpha[s] * u_0 + (1 - alpha[s]) * (u_s + dt * f_s) Butcher:
+ * u_{s+1} = u_0 + dt * (sum over k <= s of a[s][k] * f_k) */
 typedef struct trl_integrator {
     int stages;
     int order;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* The description of a problem: what a deck says, after includes, families and parameters are resolved. A driver in C fills the
- * same structs. All arrays and strings belong to the caller and must outlive the simulation made from them. */
+/* The description of a problem: what a deck says, after includes, families and parameters are resolved. A driver in C
+ * fills the same structs. All arrays and strings belong to the caller and must outlive the simulation made from them.
+ */
 #ifndef TRL_PROBLEM_H
 #define TRL_PROBLEM_H
 

@@ -16,24 +16,25 @@ extern "C" {
 /* NULL for a simulation, a problem or a result is a USAGE error of the functions that can fail. */
 typedef struct trl_simulation trl_simulation;
 
-/* Check everything and compile. Errors and warnings are recorded in the context with the places of the deck. Collective: yes; all
- * ranks return the same error. The problem must outlive the simulation. */
+/* Check everything and compile. Errors and warnings are recorded in the context with the places of the deck.
+ * Collective: yes; all ranks return the same error. The problem must outlive the simulation. */
 TRL_API TRL_NODISCARD trl_err trl_simulation_create(trl_context *ctx, const trl_problem *problem, trl_simulation **sim);
 TRL_API void trl_simulation_destroy(trl_simulation **sim);
 
-/* Evaluate the initial values (time start, step 0). Non-finite values are a NUMERICS error naming tag, cell and coordinates.
- * Collective: yes. */
+/* Evaluate the initial values (time start, step 0). Non-finite values are a NUMERICS error naming tag, cell and
+ * coordinates. Collective: yes. */
 TRL_API TRL_NODISCARD trl_err trl_simulation_initialise(trl_simulation *sim);
-/* Advance one step: dt from the deck or cfl, shortened to land on end. NUMERICS errors name tag, cell, step and time; the state
- * is then that of before the step. A dt that no longer changes t is one, too. Collective: yes. */
+/* Advance one step: dt from the deck or cfl, shortened to land on end. NUMERICS errors name tag, cell, step and time;
+ * the state is then that of before the step. A dt that no longer changes t is one, too. Collective: yes. */
 TRL_API TRL_NODISCARD trl_err trl_simulation_step(trl_simulation *sim);
-/* Advance by one step or, where that is possible and pays (time blocking), by some more, up to the first one after which `stop` says so
- * (NULL: none); it may be asked about later steps than are taken. As so many calls of trl_simulation_step, to the bit; but after a
- * NUMERICS error, which is about the first bad step, the state is lost. Collective: yes. */
+/* Advance by one step or, where that is possible and pays (time blocking), by some more, up to the first one after
+ * which `stop` says so (NULL: none); it may be asked about later steps than are taken. As so many calls of
+ * trl_simulation_step, to the bit; but after a NUMERICS error, which is about the first bad step, the state is lost.
+ * Collective: yes. */
 typedef bool (*trl_stop)(void *data, trl_gidx step, double time, double dt);
 TRL_API TRL_NODISCARD trl_err trl_simulation_advance(trl_simulation *sim, trl_stop stop, void *data);
-/* Whether the last step failed before it began, since dt could not be chosen or no longer changes t: the state is then that of before
- * it, however many steps a call takes. */
+/* Whether the last step failed before it began, since dt could not be chosen or no longer changes t: the state is then
+ * that of before it, however many steps a call takes. */
 TRL_API bool trl_simulation_stalled(const trl_simulation *sim);
 /* Whether steps or end is reached. */
 TRL_API bool trl_simulation_done(const trl_simulation *sim);
@@ -45,8 +46,8 @@ TRL_API int trl_simulation_stages(const trl_simulation *sim);
 /* Override the number of steps (--steps) before stepping. */
 TRL_API void trl_simulation_set_steps(trl_simulation *sim, trl_gidx steps);
 
-/* Fields that can be observed: every equation first, in deck order, then the output fields, then (names ending in ":exact") the exact
- * solutions. A vector gives one field per component, "q.x". */
+/* Fields that can be observed: every equation first, in deck order, then the output fields, then (names ending in
+ * ":exact") the exact solutions. A vector gives one field per component, "q.x". */
 typedef struct trl_field_info {
     const char *name;
     trl_location location;
@@ -59,15 +60,15 @@ TRL_API int trl_simulation_fields(const trl_simulation *sim);
 TRL_API const trl_field_info *trl_simulation_field(const trl_simulation *sim, int field);
 TRL_API const trl_layout *trl_simulation_layout(const trl_simulation *sim);
 
-/* Evaluate outputs, exact solutions and series from the present state; after it the arrays below hold them. Equations' arrays are always
- * current. Collective: yes. */
+/* Evaluate outputs, exact solutions and series from the present state; after it the arrays below hold them. Equations'
+ * arrays are always current. Collective: yes. */
 TRL_API TRL_NODISCARD trl_err trl_simulation_observe(trl_simulation *sim);
 /* The values of a field on a local patch (position in layout->local); valid until the next step or observe. */
 TRL_API trl_array trl_simulation_array(const trl_simulation *sim, int field, int local_patch);
 /* Values of the series after observe, in deck order. */
 TRL_API const double *trl_simulation_series(const trl_simulation *sim);
 
-/* Statistics over owned, unmasked points, the same bits on any decomposition (input.md section 5). Collective: yes. */
+/* Statistics over owned, unmasked points, the same bits on any decomposition. Collective: yes. */
 typedef struct trl_field_stats {
     double min, max, sum, l2;
     uint64_t hash;
@@ -76,12 +77,13 @@ typedef struct trl_field_stats {
 } trl_field_stats;
 TRL_API TRL_NODISCARD trl_err trl_simulation_field_stats(trl_simulation *sim, int field, trl_field_stats *stats);
 
-/* The least and the largest value of every equation, extremes[2*v] and extremes[2*v + 1], now; points where a mask is 0 count, NaNs do not.
- * One pass over the equations. Collective: yes. */
+/* The least and the largest value of every equation, extremes[2*v] and extremes[2*v + 1], now; points where a mask is 0
+ * count, NaNs do not. One pass over the equations. Collective: yes. */
 TRL_API TRL_NODISCARD trl_err trl_simulation_extremes(trl_simulation *sim, double *extremes);
 
-/* Restart: the caller fills the equations' arrays (owned points) and then sets step, time and the dt of the last step. With a fixed dt,
- * t = start + step*dt goes on as such if the time is one of these, else from there. USAGE: step or time cannot be. */
+/* Restart: the caller fills the equations' arrays (owned points) and then sets step, time and the dt of the last step.
+ * With a fixed dt, t = start + step*dt goes on as such if the time is one of these, else from there. USAGE: step or
+ * time cannot be. */
 TRL_API TRL_NODISCARD trl_err trl_simulation_resume(trl_simulation *sim, trl_gidx step, double time, double dt);
 
 /* What trellis plan and the report show. */
@@ -98,12 +100,14 @@ typedef struct trl_simulation_stats {
     double compile_seconds;
 } trl_simulation_stats;
 TRL_API void trl_simulation_get_stats(const trl_simulation *sim, trl_simulation_stats *stats);
-/* What lets the bits of two runs of the problem differ, by the number of ranks, threads or patches, by when kernels are compiled, or by the
- * machine: fast_math, and types of expressions that do not promise TRL_EXPR_PURE. The i-th reason as text; false: there are not so many. */
+/* What lets the bits of two runs of the problem differ, by the number of ranks, threads or patches, by when kernels are
+ * compiled, or by the machine: fast_math, and types of expressions that do not promise TRL_EXPR_PURE. The i-th reason
+ * as text; false: there are not so many. */
 TRL_API bool trl_simulation_inexact(const trl_simulation *sim, int i, size_t size, char *text);
-/* A kernel of a step, in the order in which they run. Bytes and flops of one of its points: 8 bytes for each field read or written, a flop
- * for each + - * / sqrt, comparison and choice, functions by what they cost. Predicted: the larger of bytes by the bandwidth and operations
- * by the rate that were measured of this machine. Times are of a step, on this rank's workers together. */
+/* A kernel of a step, in the order in which they run. Bytes and flops of one of its points: 8 bytes for each field read
+ * or written, a flop for each + - * / sqrt, comparison and choice, functions by what they cost. Predicted: the larger
+ * of bytes by the bandwidth and operations by the rate that were measured of this machine. Times are of a step, on this
+ * rank's workers together. */
 typedef struct trl_kernel_stats {
     const char *name; /* of its first result */
     int results, inputs, bytes_per_point;
@@ -113,19 +117,22 @@ typedef struct trl_kernel_stats {
 } trl_kernel_stats;
 TRL_API int trl_simulation_kernels(const trl_simulation *sim);
 TRL_API void trl_simulation_get_kernel(const trl_simulation *sim, int kernel, trl_kernel_stats *stats);
-/* The plan as text (expressions, kernels, ghost widths, memory, tasks, tau_1, tau_inf, P(G)), appended through write; rank 0's view. */
+/* The plan as text (expressions, kernels, ghost widths, memory, tasks, tau_1, tau_inf, P(G)), appended through write;
+ * rank 0's view. */
 TRL_API TRL_NODISCARD trl_err trl_simulation_describe(const trl_simulation *sim, bool verbose,
                                                       void (*write)(void *data, const char *line), void *data);
-/* The source of every kernel of a step that is compiled, with what it computes, and of the others why they are not. device:
- * TRL_DEVICE_CPU (C) or TRL_DEVICE_GPU (CUDA). Fails with MEMORY, IO. */
+/* The source of every kernel of a step that is compiled, with what it computes, and of the others why they are not.
+ * device: TRL_DEVICE_CPU (C) or TRL_DEVICE_GPU (CUDA). Fails with MEMORY, IO. */
 TRL_API TRL_NODISCARD trl_err trl_simulation_write_kernels(trl_simulation *sim, unsigned device, FILE *out);
-/* The values of every kernel of a step, from which that source is made: one operation a line. a1[1,0] is a1 one point further along x; in
- * parentheses, the number of offsets that a value is needed at, and where it is computed if not at each point. Fails with MEMORY, IO. */
+/* The values of every kernel of a step, from which that source is made: one operation a line. a1[1,0] is a1 one point
+ * further along x; in parentheses, the number of offsets that a value is needed at, and where it is computed if not at
+ * each point. Fails with MEMORY, IO. */
 TRL_API TRL_NODISCARD trl_err trl_simulation_write_values(trl_simulation *sim, FILE *out);
 /* Graphviz of the dependency graph (expressions) or of the task graph of a step. */
 TRL_API TRL_NODISCARD trl_err trl_simulation_write_dot(const trl_simulation *sim, bool tasks, FILE *out);
 
-/* Record what this rank's workers do from now on, the first `events` of each (see trl_trace_create). Once. Fails with MEMORY, USAGE. */
+/* Record what this rank's workers do from now on, the first `events` of each (see trl_trace_create). Once. Fails with
+ * MEMORY, USAGE. */
 TRL_API TRL_NODISCARD trl_err trl_simulation_trace(trl_simulation *sim, int64_t events);
 /* What was recorded so far, as trl_trace_write does. Fails with IO, USAGE: nothing is recorded. */
 TRL_API TRL_NODISCARD trl_err trl_simulation_write_trace(const trl_simulation *sim, FILE *out);

@@ -131,8 +131,8 @@ static trl_err invert(const place *at, const trl_operator *op, trli_inversion *i
                 return refuse(at, "only operators along the axis of the side can be inverted");
         if (outward * p->offset[a] > farthest) farthest = outward * p->offset[a];
     }
-    /* Its point on the side, or the one next to it. On the minus side the plane has the index of the point next to it, on the plus
-     * side the next one. */
+    /* Its point on the side, or the one next to it. On the minus side the plane has the index of the point next to it,
+     * on the plus side the next one. */
     inversion->at = at->side ? trli_on_side(op->to, a) - trli_on_side(b->location, a) : 0;
     if (inversion->at + farthest < 1) inversion->at = 1 - farthest;
     inversion->layer = inversion->at + farthest;

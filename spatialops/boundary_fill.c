@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Filling of ghosts and of points on sides. A side is swept in rows along one of its axes; the pieces cut a row into runs, and the
- * values of a run, taken once, serve all layers. */
+/* Filling of ghosts and of points on sides. A side is swept in rows along one of its axes; the pieces cut a row into
+ * runs, and the values of a run, taken once, serve all layers. */
 #include "boundary_impl.h"
 #include "spans_impl.h"
 
@@ -48,7 +48,8 @@ static void point_on_side(const side_fill *f, const trl_lidx at[3], double x[3])
     x[f->axis] = f->side ? g->origin[f->axis] + g->length[f->axis] : g->origin[f->axis];
 }
 
-/* Index along the axis, in a location with or without points on the side, of the point on the side or else next to it. */
+/* Index along the axis, in a location with or without points on the side, of the point on the side or else next to it.
+ */
 static trl_lidx edge_of(const side_fill *f, trl_location location)
 {
     return f->side ? f->patch->cells[f->axis] - 1 + trli_on_side(location, f->axis) : 0;

@@ -9,8 +9,8 @@
 
 #include "spatialops_impl.h"
 
-/* An operator along one axis, solved for its outermost ghost. Offsets count outward from the point of the result, whose own index
- * along the axis counts outward from the first ghost's inner neighbour. */
+/* An operator along one axis, solved for its outermost ghost. Offsets count outward from the point of the result, whose
+ * own index along the axis counts outward from the first ghost's inner neighbour. */
 typedef struct trli_inversion {
     trl_bc_kind base; /* the rule of the other layers: dirichlet or neumann, with value * factor */
     double factor;

@@ -3,9 +3,9 @@
 #include "arithmetic_impl.h"
 #include "chunks_impl.h"
 
-/* Kernels fit their tiles to the caches themselves, so chunks only have to spread the work. Every worker gets one, unless that leaves it
- * fewer points than are worth handing out; of a large box it gets several, which even out what else the workers do, and all get as many:
- * three chunks would keep two workers as long as four. */
+/* Kernels fit their tiles to the caches themselves, so chunks only have to spread the work. Every worker gets one,
+ * unless that leaves it fewer points than are worth handing out; of a large box it gets several, which even out what
+ * else the workers do, and all get as many: three chunks would keep two workers as long as four. */
 enum {
 #ifdef TRL_POISON
     CHUNK_LEAST = 32, /* builds for testing: small problems have wide tasks too */
@@ -27,9 +27,10 @@ int64_t trli_chunks_wanted(int64_t points, int64_t workers)
     return most < workers ? most : workers;
 }
 
-/* What a chunk costs beside its points, as points by which it is longer along an axis: the ends of its rows; rows and planes at its
- * sides that another chunk loads too. So rows are cut last, and boxes of many planes into blocks rather than slices; of two cuts that are
- * as good, the one across more planes: what a core writes is then in one piece, and not fetched ahead by another one. */
+/* What a chunk costs beside its points, as points by which it is longer along an axis: the ends of its rows; rows and
+ * planes at its sides that another chunk loads too. So rows are cut last, and boxes of many planes into blocks rather
+ * than slices; of two cuts that are as good, the one across more planes: what a core writes is then in one piece, and
+ * not fetched ahead by another one. */
 static const int64_t margin[3] = {8, 1, 1};
 
 /* How long `wanted` workers take for all parts, in points: parts run in rounds, and the largest one counts. */

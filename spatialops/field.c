@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Fields of a driver of one's own. What is valid of a patch is a box: who writes a field says how far, who reads it asks for a box. */
+/* Fields of a driver of one's own. What is valid of a patch is a box: who writes a field says how far, who reads it
+ * asks for a box. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -235,8 +236,8 @@ done:
     return err;
 }
 
-/* Ghosts of other patches are valid now. Those beyond a side of the domain were before, but beside ghosts that came just now there may be
- * corners that nobody wrote. */
+/* Ghosts of other patches are valid now. Those beyond a side of the domain were before, but beside ghosts that came
+ * just now there may be corners that nobody wrote. */
 static void extend_valid(trl_field *field, int p)
 {
     const trl_layout *layout = field->layout;

@@ -12,7 +12,8 @@
 
 #include "spatialops_impl.h"
 
-/* A box to compute on a patch, and its chunks: some planes for the caller, if it takes more than the others, and the parts of the rest. */
+/* A box to compute on a patch, and its chunks: some planes for the caller, if it takes more than the others, and the
+ * parts of the rest. */
 typedef struct trli_field_work {
     trl_box box;
     trl_lidx ahead; /* planes of the caller */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Memory of blocks: producers, consumers, and copies in several spaces. Of a block's copies the one at home is the block itself; the
- * others have consumers, or they would not be there. */
+/* Memory of blocks: producers, consumers, and copies in several spaces. Of a block's copies the one at home is the
+ * block itself; the others have consumers, or they would not be there. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -2,9 +2,10 @@
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Inside of the field manager: pools and blocks.
  *
- * Locks: `table` guards the table of blocks (create, destroy, find); each block has one for everything in it; each size class has one,
- * held for a push or a pop. A thread holds at most one block's lock and, inside, one class's; memory is asked of the system outside of
- * the classes' locks, and the table's lock is never held together with another. Counters are relaxed: nothing is inferred from them. */
+ * Locks: `table` guards the table of blocks (create, destroy, find); each block has one for everything in it; each size
+ * class has one, held for a push or a pop. A thread holds at most one block's lock and, inside, one class's; memory is
+ * asked of the system outside of the classes' locks, and the table's lock is never held together with another. Counters
+ * are relaxed: nothing is inferred from them. */
 #ifndef TRLI_FIELD_MANAGER_IMPL_H
 #define TRLI_FIELD_MANAGER_IMPL_H
 
@@ -13,7 +14,8 @@
 #include <context_impl.h>
 #include <trl_field_manager.h>
 
-/* Size classes: multiples of 64 bytes up to 512, then eight to a doubling. A block loses less than an eighth of its bytes (or 64 bytes). */
+/* Size classes: multiples of 64 bytes up to 512, then eight to a doubling. A block loses less than an eighth of its
+ * bytes (or 64 bytes). */
 enum { TRLI_CLASSES_SMALL = 8, TRLI_CLASSES_PER_DOUBLING = 8, TRLI_CLASSES_LOG2_MAX = 48 };
 enum { TRLI_CLASSES = TRLI_CLASSES_SMALL + (TRLI_CLASSES_LOG2_MAX - 9) * TRLI_CLASSES_PER_DOUBLING };
 

@@ -18,8 +18,8 @@ void trli_poison(void *values, size_t bytes, trl_scalar_type type)
         for (size_t i = 0; i + sizeof narrow <= bytes; i += sizeof narrow) memcpy(at + i, &narrow, sizeof narrow);
 }
 
-/* Part i of n of every block. Blocks hold the layers of their slowest axis one after the other, and that is the axis by which kernels are
- * cut first. */
+/* Part i of n of every block. Blocks hold the layers of their slowest axis one after the other, and that is the axis by
+ * which kernels are cut first. */
 typedef struct share {
     const trl_field_manager *manager;
     int nblocks;
@@ -44,7 +44,8 @@ static trl_err touch_share(void *data, const trl_task_args *args, bool *done)
     return TRL_OK;
 }
 
-/* Narrow tasks: roots are dealt out to the workers in shares, as chunks are, and the workers' pools learn nothing from them. */
+/* Narrow tasks: roots are dealt out to the workers in shares, as chunks are, and the workers' pools learn nothing from
+ * them. */
 trl_err trl_field_manager_touch(trl_field_manager *m, trl_workers *workers, int nblocks, trl_block *const *blocks)
 {
     trl_graph *graph = NULL;

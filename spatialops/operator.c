@@ -122,9 +122,9 @@ static double hat_integral(double x)
     return x <= 0 ? 0.5 * (1 + x) * (1 + x) : 1 - 0.5 * (1 - x) * (1 - x);
 }
 
-/* The linear interpolant is the sum of a hat at each point times its value. Its mean over the width therefore weighs the point at
- * offset j with (H(w/2 - j) - H(-w/2 - j)) / w, H being the hat's integral: even widths 1/2, 1, ..., 1, 1/2 over w, odd ones
- * 1/8, 7/8, 1, ..., 1, 7/8, 1/8 over w (w = 1: 1/8, 3/4, 1/8). */
+/* The linear interpolant is the sum of a hat at each point times its value. Its mean over the width therefore weighs
+ * the point at offset j with (H(w/2 - j) - H(-w/2 - j)) / w, H being the hat's integral: even widths 1/2, 1, ..., 1,
+ * 1/2 over w, odd ones 1/8, 7/8, 1, ..., 1, 7/8, 1/8 over w (w = 1: 1/8, 3/4, 1/8). */
 static void make_tophat_filter(int width, trli_stencil *s)
 {
     int reach = (width + 1) / 2;

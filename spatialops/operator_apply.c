@@ -97,8 +97,8 @@ static void cut(trl_field *out, int workers, int values)
     out->values = values;
 }
 
-/* The boxes to compute and their chunks. As a rule they are those of the time before: then nothing is written that workers would have to fetch
- * again. */
+/* The boxes to compute and their chunks. As a rule they are those of the time before: then nothing is written that
+ * workers would have to fetch again. */
 static trl_err share_out(const trli_application *a, int workers, int values)
 {
     trl_err err = TRL_OK;
@@ -152,8 +152,8 @@ static trl_err run_chunk(void *data, int chunk, int chunks, int worker)
     return TRL_OK;
 }
 
-/* Whether the field outgrows the workers' caches: then storing past them leaves these to the inputs, and reads nothing that is
- * overwritten. */
+/* Whether the field outgrows the workers' caches: then storing past them leaves these to the inputs, and reads nothing
+ * that is overwritten. */
 static bool is_large(const trl_field *field, int workers)
 {
     size_t bytes = 0, cache = trl_context_cache_bytes(field->ctx, 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* An operator on a box of arrays. Operators that read few values for a point are one kernel. Others go pass by pass: planes of a pass'
- * results live in a ring in the second-level cache, just long enough for the next pass. */
+/* An operator on a box of arrays. Operators that read few values for a point are one kernel. Others go pass by pass:
+ * planes of a pass' results live in a ring in the second-level cache, just long enough for the next pass. */
 #include <assert.h>
 #include <stdalign.h>
 #include <stdint.h>
@@ -148,10 +148,10 @@ static void fetch_ahead(trli_rows *rows)
         if (rows->in[l] > rows->in[rows->first]) rows->first = l;
 }
 
-/* Where a kernel without much to compute reads one input along z, more than the first-level cache keeps, and stores past the caches, rows
- * of two planes are taken in turn: what the first of them reads, the second finds there. More planes, or several inputs, would be more
- * streams from memory, which cost more than they save where memory is slow to answer; the machine's prefetcher does not see that the rows
- * belong together. */
+/* Where a kernel without much to compute reads one input along z, more than the first-level cache keeps, and stores
+ * past the caches, rows of two planes are taken in turn: what the first of them reads, the second finds there. More
+ * planes, or several inputs, would be more streams from memory, which cost more than they save where memory is slow to
+ * answer; the machine's prefetcher does not see that the rows belong together. */
 void trli_rows_run(const trl_operator *op, trli_rows_kernel kernel, const trli_rows *rows, bool streaming)
 {
     const bool reaches = rows->planes > 1 && planes_read(op) >= 2 * op->ninputs;

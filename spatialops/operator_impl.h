@@ -14,7 +14,8 @@ enum {
     TRLI_SUM_POINTS = 8, /* points that one kernel of a sum takes, at most */
 };
 
-/* A box of results: `planes` of `rows` of n neighbours along x. Leaf l is read at in[l], which moves with the steps of its term. */
+/* A box of results: `planes` of `rows` of n neighbours along x. Leaf l is read at in[l], which moves with the steps of
+ * its term. */
 typedef struct trli_rows {
     double *out;
     int leaves;
@@ -33,14 +34,15 @@ typedef struct trli_rows_kernel {
     void (*streaming)(const trli_rows *rows);
 } trli_rows_kernel;
 
-/* scale[0] * (the sum of npoints <= TRLI_SUM_POINTS leaves with the weights of these points); the same of out and as many weighted leaves. */
+/* scale[0] * (the sum of npoints <= TRLI_SUM_POINTS leaves with the weights of these points); the same of out and as
+ * many weighted leaves. */
 trli_rows_kernel trli_rows_sum(const trl_stencil_point *point, int npoints);
 trli_rows_kernel trli_rows_add(int npoints);
-/* The kernel that evaluates the whole operator for each point, and its weights and scales; false: there is none. Leaves are the points
- * of the terms in their order, in each term the last pass' points slowest. */
+/* The kernel that evaluates the whole operator for each point, and its weights and scales; false: there is none. Leaves
+ * are the points of the terms in their order, in each term the last pass' points slowest. */
 bool trli_rows_fused(const trl_operator *op, trli_rows *rows, trli_rows_kernel *kernel);
-/* flux = u * (phi at the face). Leaf 0 is u; 1 and 2 are phi beside the face, on the minus and the plus side; limiters other than upwind
- * also read 3 and 4, the next ones beyond these. Leaves of phi move with the second term. */
+/* flux = u * (phi at the face). Leaf 0 is u; 1 and 2 are phi beside the face, on the minus and the plus side; limiters
+ * other than upwind also read 3 and 4, the next ones beyond these. Leaves of phi move with the second term. */
 trli_rows_kernel trli_rows_flux(int limiter);
 
 /* ---- operator_box.c: kernels on boxes ---- */

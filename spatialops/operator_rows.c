@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Kernels of direct application: each is one expression of the leaves of a point, and becomes a loop over contiguous x, in vectors
- * whatever the operator's axis: by the compiler, and by hand where results go past the caches. A term that is subtracted has a negative
- * scale, and a weight of 1 or -1 may be a product: the bits are the same. */
+/* Kernels of direct application: each is one expression of the leaves of a point, and becomes a loop over contiguous x,
+ * in vectors whatever the operator's axis: by the compiler, and by hand where results go past the caches. A term that
+ * is subtracted has a negative scale, and a weight of 1 or -1 may be a product: the bits are the same. */
 #include <stdint.h>
 
 #include <trl_limiter_body.h>
@@ -12,8 +12,9 @@
 
 enum { PAIR = 2 * TRLI_LINE };
 
-/* Leaf l, which moves with term t, at a point, or at as many as `values` are. N is the same as seen from leaf `first` of the term: with one term
- * it leaves compilers a register more, and a step from row to row that waits for memory costs short rows a quarter. */
+/* Leaf l, which moves with term t, at a point, or at as many as `values` are. N is the same as seen from leaf `first`
+ * of the term: with one term it leaves compilers a register more, and a step from row to row that waits for memory
+ * costs short rows a quarter. */
 #define V(l, t) (*(const values *)&(c.in[l] + step##t)[i])
 #define N(l, first, t) (*(const values *)&(c.in[first] + step##t)[i + (c.in[l] - c.in[first])])
 #define W(l) (c.weight[l] * N(l, 0, 0))
@@ -29,9 +30,9 @@ enum { PAIR = 2 * TRLI_LINE };
     const ptrdiff_t step2 = k * c.in_step[2][1] + j * c.in_step[2][0]; \
     (void)step1, (void)step2
 
-/* By the compiler, through the caches. Short rows feel how their loop goes: those of whole lines have no rest to look for, and of more than
- * two lines those of an even number take two at a time (on Zen 5 rows of four lines run 1.1 to 1.3 times as fast, rows of two lines would
- * run slower; on a Xeon all are alike). */
+/* By the compiler, through the caches. Short rows feel how their loop goes: those of whole lines have no rest to look
+ * for, and of more than two lines those of an even number take two at a time (on Zen 5 rows of four lines run 1.1
+ * to 1.3 times as fast, rows of two lines would run slower; on a Xeon all are alike). */
 #define POINTS(begin, end, value) \
     TRLI_INDEPENDENT              \
     for (ptrdiff_t i = (begin); i < (end); ++i) out[i] = (value);

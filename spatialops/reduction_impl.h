@@ -19,15 +19,16 @@ void trli_partial_clear(trli_partial *p, trli_merge merge);
 void trli_partial_add(trli_partial *p, trli_merge merge, const double *values, int64_t n);
 void trli_partial_merge(trli_partial *p, trli_merge merge, const trli_partial *other);
 
-/* Over the ranks a partial is integers to be summed (SUM: words of the sum), or doubles of which the greatest are taken. */
+/* Over the ranks a partial is integers to be summed (SUM: words of the sum), or doubles of which the greatest are
+ * taken. */
 enum { TRLI_PARTIAL_WORDS = TRL_SUM_WORDS + 3, TRLI_PARTIAL_PAIR = 2 };
 void trli_partial_pack_sum(trli_partial *p, int64_t words[TRLI_PARTIAL_WORDS]);
 double trli_partial_unpack_sum(const int64_t words[TRLI_PARTIAL_WORDS]);
 void trli_partial_pack_extreme(const trli_partial *p, trli_merge merge, double pair[TRLI_PARTIAL_PAIR]);
 double trli_partial_unpack_extreme(trli_merge merge, const double pair[TRLI_PARTIAL_PAIR]);
 
-/* Multiply n values along x, from local point (i, j, k) of a patch on, by what is inside of the domain of their cells: a half per axis
- * on a side of it. */
+/* Multiply n values along x, from local point (i, j, k) of a patch on, by what is inside of the domain of their cells:
+ * a half per axis on a side of it. */
 void trli_weigh_row(const trl_layout *layout, const trl_patch *patch, trl_location location, const trl_lidx at[3],
                     trl_lidx n, double *values);
 

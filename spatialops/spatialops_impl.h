@@ -16,8 +16,9 @@ trl_gidx trli_cut_first(trl_gidx n, trl_gidx parts, trl_gidx i);
 /* The part that holds an element. Needs parts <= n. */
 trl_gidx trli_cut_part(trl_gidx n, trl_gidx parts, trl_gidx element);
 
-/* Set the strides of an array by the points that it holds, for memory that begins at a cache line: long rows begin at one too, with their
- * first owned point. *origin: where point (0,0,0) lies. Returns the values that the memory needs. */
+/* Set the strides of an array by the points that it holds, for memory that begins at a cache line: long rows begin at
+ * one too, with their first owned point. *origin: where point (0,0,0) lies. Returns the values that the memory needs.
+ */
 int64_t trli_lay_out(trl_array *array, int dim, ptrdiff_t *origin);
 
 /* Values that nothing wrote yet: a read of them shows as (signalling) NaN, of integers as an absurd number. */

@@ -10,8 +10,8 @@
 #define TRLI_STENCIL_POINTS 17 /* of the widest filter */
 
 /* result(i) = scale * (sum over the points, in order, of weight * f(i + offset)), scale = factor / spacing^order.
- * A flipping operator maps location bit b of its axis to 1 - b: its offsets are given for bit 0 -> 1 (cell to face, face i lying
- * between cells i-1 and i); for bit 1 -> 0 each offset is one more. */
+ * A flipping operator maps location bit b of its axis to 1 - b: its offsets are given for bit 0 -> 1 (cell to face,
+ * face i lying between cells i-1 and i); for bit 1 -> 0 each offset is one more. */
 typedef struct trli_stencil {
     int npoints;
     int8_t offset[TRLI_STENCIL_POINTS];

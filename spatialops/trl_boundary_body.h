@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* The ghost of every kind of boundary condition: the operator that the condition is about, solved for the ghost. Written over any
- * arithmetic: for doubles here, for values of a formula's graph in expressions/front/boundary.c. Who includes it defines
- *     TRL_GHOST                                 the type of a value
- *     TRL_GHOST_ENV                             the type of what operations need beside operands
- *     TRL_GHOST_NUMBER(env, x)                  a value from a double
- *     TRL_GHOST_ADD(env, p, q), _SUB, _MUL, _DIV
- * once, before.
+/* The ghost of every kind of boundary condition: the operator that the condition is about, solved for the ghost.
+ * Written over any arithmetic: for doubles here, for values of a formula's graph in expressions/front/boundary.c. Who
+ * includes it defines TRL_GHOST                                 the type of a value TRL_GHOST_ENV the type of what
+ * operations need beside operands TRL_GHOST_NUMBER(env, x)                  a value from a double TRL_GHOST_ADD(env, p,
+ * q), _SUB, _MUL, _DIV once, before.
  *
- * Layer m = 1, 2, ... counts outward from the side; f_1, f_2, ... are the interior values next to it, f_0 the one on it, where the
- * location has points there. */
+ * Layer m = 1, 2, ... counts outward from the side; f_1, f_2, ... are the interior values next to it, f_0 the one on
+ * it, where the location has points there. */
 
 /* Steps from ghost m to the interior point at the same distance from the side. */
 static inline int trl_ghost_span(bool on_side, int m)
@@ -43,8 +41,8 @@ static inline TRL_GHOST trl_ghost_robin(TRL_GHOST_ENV env, bool on_side, double 
     return TRL_GHOST_DIV(env, TRL_GHOST_SUB(env, c, known), TRL_GHOST_ADD(env, half, slope));
 }
 
-/* nearest: f_0 where the location has points on the side, else f_1. distance: from the ghost to f_m. a: the value of dirichlet,
- * neumann, expression; a, b, c: robin. Kinds that are no rule of one ghost are not for here. */
+/* nearest: f_0 where the location has points on the side, else f_1. distance: from the ghost to f_m. a: the value of
+ * dirichlet, neumann, expression; a, b, c: robin. Kinds that are no rule of one ghost are not for here. */
 static inline TRL_GHOST trl_ghost_value(TRL_GHOST_ENV env, trl_bc_kind kind, bool on_side, double distance,
                                         TRL_GHOST f_m, TRL_GHOST nearest, TRL_GHOST a, TRL_GHOST b, TRL_GHOST c)
 {

@@ -80,7 +80,8 @@ TRL_API TRL_NODISCARD trl_err trl_exchange_finish(trl_exchange *exchange, const 
 /* Bytes and messages sent per exchange by this rank, messages of the same rank not counted. */
 TRL_API void trl_exchange_traffic(const trl_exchange *exchange, int64_t *bytes, int64_t *messages);
 
-/* ---- fields of a driver of one's own: values of one tag on this rank's patches, which know which of their ghosts are valid ---- */
+/* ---- fields of a driver of one's own: values of one tag on this rank's patches, which know which of their ghosts are
+ * valid ---- */
 
 typedef struct trl_field trl_field;
 typedef struct trl_field_manager trl_field_manager; /* see trl_field_manager.h */
@@ -91,9 +92,9 @@ typedef struct trl_field_desc {
     trl_lidx ghost_lo[3], ghost_hi[3]; /* layers of ghosts; ignored along axes that the grid lacks */
 } trl_field_desc;
 
-/* A field on every patch of this rank. Its memory is a block of the manager for each, and comes at first use. Layout and manager outlive
- * it. Long rows begin at a cache line with their first owned point. Fails with USAGE for negative ghosts and a name that another
- * field has. Collective: no. Thread: main. */
+/* A field on every patch of this rank. Its memory is a block of the manager for each, and comes at first use. Layout
+ * and manager outlive it. Long rows begin at a cache line with their first owned point. Fails with USAGE for negative
+ * ghosts and a name that another field has. Collective: no. Thread: main. */
 TRL_API TRL_NODISCARD trl_err trl_field_create(trl_field_manager *manager, const trl_layout *layout,
                                                const trl_field_desc *desc, trl_field **field);
 /* Collective: if it was exchanged. Thread: main. */
@@ -102,23 +103,24 @@ TRL_API const char *trl_field_name(const trl_field *field);
 TRL_API trl_location trl_field_location(const trl_field *field);
 TRL_API const trl_layout *trl_field_layout(const trl_field *field);
 
-/* The array on local patch p, memory included. Who writes through it says afterwards which points are valid. Fails with MEMORY at first
- * use. */
+/* The array on local patch p, memory included. Who writes through it says afterwards which points are valid. Fails with
+ * MEMORY at first use. */
 TRL_API TRL_NODISCARD trl_err trl_field_array(trl_field *field, int p, trl_array *array);
 /* Points of local patch p that hold current values: a box within the held points; empty before anything was written. */
 TRL_API trl_box trl_field_valid(const trl_field *field, int p);
 /* The box must lie in the held points, else USAGE. */
 TRL_API TRL_NODISCARD trl_err trl_field_set_valid(trl_field *field, int p, const trl_box *valid);
-/* Only the owned points of every patch are valid from now on: what a change of the owned values leaves. Builds with TRL_POISON fill the
- * ghosts with NaN. */
+/* Only the owned points of every patch are valid from now on: what a change of the owned values leaves. Builds with
+ * TRL_POISON fill the ghosts with NaN. */
 TRL_API void trl_field_invalidate_ghosts(trl_field *field);
-/* USAGE unless the box of local patch p is valid; the message names the field, the side, how many layers are missing, and what
- * provides them (an exchange beside another patch, a boundary condition at a side of the domain). */
+/* USAGE unless the box of local patch p is valid; the message names the field, the side, how many layers are missing,
+ * and what provides them (an exchange beside another patch, a boundary condition at a side of the domain). */
 TRL_API TRL_NODISCARD trl_err trl_field_require(const trl_field *field, int p, const trl_box *box);
 
-/* Fill all ghosts that belong to other patches (periodic ones included) from their owners. The owned points must be valid on all ranks, else USAGE on all.
- * Ghosts beyond a side of the domain stay valid only where none beside them came new: conditions are applied after the exchange. Plans
- * itself at first use; fails as trl_exchange_create then. Blocking. Collective: yes. Thread: main. */
+/* Fill all ghosts that belong to other patches (periodic ones included) from their owners. The owned points must be
+ * valid on all ranks, else USAGE on all. Ghosts beyond a side of the domain stay valid only where none beside them came
+ * new: conditions are applied after the exchange. Plans itself at first use; fails as trl_exchange_create then.
+ * Blocking. Collective: yes. Thread: main. */
 TRL_API TRL_NODISCARD trl_err trl_field_exchange(trl_field *field);
 
 /* Order-free exact sum of doubles (a fixed-point superaccumulator after Neal, "Fast exact summation using small and

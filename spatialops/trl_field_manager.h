@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* The memory of every field of a rank: blocks of (tag, patch), registered first, given memory at first use from pools of size classes,
- * copied to where they are read. Errors name the tag and the patch. */
+/* The memory of every field of a rank: blocks of (tag, patch), registered first, given memory at first use from pools
+ * of size classes, copied to where they are read. Errors name the tag and the patch. */
 #ifndef TRL_FIELD_MANAGER_H
 #define TRL_FIELD_MANAGER_H
 
@@ -14,8 +14,9 @@ extern "C" {
 
 typedef struct trl_block trl_block;
 
-/* Static and persistent blocks have exactly the bytes registered, from the system and back to it when they are destroyed; others share
- * the pools. So what recurs in every execution finds its memory cached from the second one on. */
+/* Static and persistent blocks have exactly the bytes registered, from the system and back to it when they are
+ * destroyed; others share the pools. So what recurs in every execution finds its memory cached from the second one on.
+ */
 enum {
     /* Written once, then only read: never released. */
     TRL_BLOCK_STATIC = 1,
@@ -40,11 +41,12 @@ TRL_API TRL_NODISCARD trl_err trl_field_manager_create(trl_context *ctx, trl_fie
 /* Blocks that are still registered are released and destroyed. */
 TRL_API void trl_field_manager_destroy(trl_field_manager **manager);
 
-/* Register a block; it has no memory yet. Fails with USAGE if the tag is registered on the patch, or its description is wrong; MEMORY.
- * Thread: any. */
+/* Register a block; it has no memory yet. Fails with USAGE if the tag is registered on the patch, or its description is
+ * wrong; MEMORY. Thread: any. */
 TRL_API TRL_NODISCARD trl_err trl_block_create(trl_field_manager *manager, const trl_block_desc *desc,
                                                trl_block **block);
-/* Forget a block; the memory of all its copies goes back to the pools, whatever their consumers. Thread: any, while nobody uses it. */
+/* Forget a block; the memory of all its copies goes back to the pools, whatever their consumers. Thread: any, while
+ * nobody uses it. */
 TRL_API void trl_block_destroy(trl_block **block);
 /* The block of a tag on a patch; USAGE, by name, if there is none. Thread: any. */
 TRL_API TRL_NODISCARD trl_err trl_field_manager_find(trl_field_manager *manager, const char *tag, int patch,
@@ -54,34 +56,37 @@ TRL_API int64_t trl_block_count(trl_block *block);
 /* Another number of values, at most the capacity, else USAGE. The memory stays where it is. */
 TRL_API TRL_NODISCARD trl_err trl_block_resize(trl_block *block, int64_t count);
 
-/* ---- memory of blocks. `space`: 0 is the host's memory, others are trl_field_manager_add_space's. Pointers belong to that space, are
- * 64-byte aligned on the host, and stay valid until the memory is released. Thread: any; one block is handled by one thread at a time,
- * others are not in its way. All fail with USAGE, by name, and with MEMORY: the message names tag, patch, size and the state of the
- * pools. ---- */
+/* ---- memory of blocks. `space`: 0 is the host's memory, others are trl_field_manager_add_space's. Pointers belong to
+ * that space, are 64-byte aligned on the host, and stay valid until the memory is released. Thread: any; one block is
+ * handled by one thread at a time, others are not in its way. All fail with USAGE, by name, and with MEMORY: the
+ * message names tag, patch, size and the state of the pools. ---- */
 
-/* Memory for who computes the block in a space, anew: old values are lost, there and elsewhere. Its values are released by `consumers`
- * calls of trl_block_release; a count above 0, but for blocks that are kept anyway. USAGE if consumers of the old values are still to
- * come, or if the block is static and written. */
+/* Memory for who computes the block in a space, anew: old values are lost, there and elsewhere. Its values are released
+ * by `consumers` calls of trl_block_release; a count above 0, but for blocks that are kept anyway. USAGE if consumers
+ * of the old values are still to come, or if the block is static and written. */
 TRL_API TRL_NODISCARD trl_err trl_block_acquire(trl_block *block, int space, int64_t consumers, void **memory);
 /* The values in a space where they are valid, else USAGE. */
 TRL_API TRL_NODISCARD trl_err trl_block_read(trl_block *block, int space, void **memory);
-/* The values in a space, copied there from where they are valid if need be, for `consumers` more releases there: a consumer copy. */
+/* The values in a space, copied there from where they are valid if need be, for `consumers` more releases there: a
+ * consumer copy. */
 TRL_API TRL_NODISCARD trl_err trl_block_copy(trl_block *block, int space, int64_t consumers, void **memory);
-/* The values in a space, copied there if need be, for who changes them: the only valid ones from now on. Consumers of the block move
- * along; USAGE if consumer copies are still to be read. */
+/* The values in a space, copied there if need be, for who changes them: the only valid ones from now on. Consumers of
+ * the block move along; USAGE if consumer copies are still to be read. */
 TRL_API TRL_NODISCARD trl_err trl_block_update(trl_block *block, int space, void **memory);
-/* One consumer is done with the values in a space. The last one's release gives the memory back to the pool, unless the block is kept.
- * USAGE for a release too many. */
+/* One consumer is done with the values in a space. The last one's release gives the memory back to the pool, unless the
+ * block is kept. USAGE for a release too many. */
 TRL_API TRL_NODISCARD trl_err trl_block_release(trl_block *block, int space);
-/* While locked, a block keeps its values after the last release, for the user to look at; unlocking then releases them. */
+/* While locked, a block keeps its values after the last release, for the user to look at; unlocking then releases them.
+ */
 TRL_API void trl_block_lock(trl_block *block);
 TRL_API void trl_block_unlock(trl_block *block);
 /* Bits of the spaces that hold valid values. */
 TRL_API unsigned trl_block_valid(trl_block *block);
 
-/* Write to the host's memory of blocks just acquired for the first time, each worker to its share of each block, as kernels cut them: so
- * a page lies near the worker that will use it (bound to its NUMA node where there are several), and all fault pages in. The values become
- * signalling NaN. workers NULL: the caller alone. Thread: any that is not in a task. */
+/* Write to the host's memory of blocks just acquired for the first time, each worker to its share of each block, as
+ * kernels cut them: so a page lies near the worker that will use it (bound to its NUMA node where there are several),
+ * and all fault pages in. The values become signalling NaN. workers NULL: the caller alone. Thread: any that is not in
+ * a task. */
 TRL_API TRL_NODISCARD trl_err trl_field_manager_touch(trl_field_manager *manager, trl_workers *workers, int nblocks,
                                                       trl_block *const *blocks);
 
@@ -89,18 +94,20 @@ TRL_API TRL_NODISCARD trl_err trl_field_manager_touch(trl_field_manager *manager
 
 enum { TRL_SPACES_MAX = 9 };
 
-/* Called with a block's lock held, by any thread, several at once for different blocks. The functions return when the copy is made. */
+/* Called with a block's lock held, by any thread, several at once for different blocks. The functions return when the
+ * copy is made. */
 typedef struct trl_space_ops {
     const char *name; /* for messages and statistics */
-    /* REQUIRED. MEMORY, without recording a message, if there is no more: the pools then give back what they cache, and ask again. */
+    /* REQUIRED. MEMORY, without recording a message, if there is no more: the pools then give back what they cache, and
+     * ask again. */
     trl_err (*allocate)(void *data, size_t bytes, void **memory);
     void (*free)(void *data, void *memory);                                         /* REQUIRED */
     trl_err (*copy_in)(void *data, void *to, const void *host_from, size_t bytes);  /* REQUIRED. host to space */
     trl_err (*copy_out)(void *data, void *host_to, const void *from, size_t bytes); /* REQUIRED. space to host */
 } trl_space_ops;
 
-/* Add a space. Between two spaces other than the host's, copies go by way of the host. ops and data outlive the manager. USAGE: an
- * operation is missing, or too many spaces. Thread: main, before blocks are used. */
+/* Add a space. Between two spaces other than the host's, copies go by way of the host. ops and data outlive the
+ * manager. USAGE: an operation is missing, or too many spaces. Thread: main, before blocks are used. */
 TRL_API TRL_NODISCARD trl_err trl_field_manager_add_space(trl_field_manager *manager, const trl_space_ops *ops,
                                                           void *data, int *space);
 

@@ -6,9 +6,10 @@
  * With the values fu (far upwind), fc (upwind) and fd (downwind) of a face between fc and fd,
  *     face = fc + psi(r)/2 * (fd - fc),    r = (fc - fu)/(fd - fc).
  * psi(r)*(fd - fc) is written as sign * trl_limiter_slope_*(p, q) with q = |fd - fc| and p = r*q where r > 0, and is 0
- * where p is not positive. Each slope is homogeneous of degree 1 and zero where q is zero: nothing is divided by fd - fc,
- * and face = fc exactly where fd = fc or fc is an extremum. NaN in any of the three values that a limiter reads gives NaN.
- * The slope is chosen after it is computed: with p chosen before, gcc 13 turns minmod into branches and off vectors.
+ * where p is not positive. Each slope is homogeneous of degree 1 and zero where q is zero: nothing is divided by fd -
+ * fc, and face = fc exactly where fd = fc or fc is an extremum. NaN in any of the three values that a limiter reads
+ * gives NaN. The slope is chosen after it is computed: with p chosen before, gcc 13 turns minmod into branches and off
+ * vectors.
  *
  * Sources write koren, charm and smart as functions of 1/r and of fc - fu as the slope; below they are in the r of
  * this file. Every face value lies between fc and fd; all but charm and smart, which allow psi up to 3r and 4r, are in
@@ -23,8 +24,8 @@
 #ifndef TRL_LIMITER_BODY_H
 #define TRL_LIMITER_BODY_H
 
-/* Qualifiers of every function here; CUDA code defines it as `static __device__ __forceinline__` before it includes this
- * file. */
+/* Qualifiers of every function here; CUDA code defines it as `static __device__ __forceinline__` before it includes
+ * this file. */
 #ifndef TRL_BODY
 #define TRL_BODY static inline __attribute__((always_inline))
 #endif

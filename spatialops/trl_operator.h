@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Operators between locations: every one is a short list of weighted shifts, which direct application, the interpreter and the code
- * generators read alike. */
+/* Operators between locations: every one is a short list of weighted shifts, which direct application, the interpreter
+ * and the code generators read alike. */
 #ifndef TRL_OPERATOR_H
 #define TRL_OPERATOR_H
 
@@ -49,8 +49,8 @@ typedef struct trl_stencil_point {
     double weight;
 } trl_stencil_point;
 
-/* scale * (the sum of the weighted points, in their order); a weight or scale of 1: no product, a negative weight: its magnitude's
- * product is subtracted. */
+/* scale * (the sum of the weighted points, in their order); a weight or scale of 1: no product, a negative weight: its
+ * magnitude's product is subtracted. */
 typedef struct trl_pass {
     int npoints;
     const trl_stencil_point *point;
@@ -65,8 +65,8 @@ typedef struct trl_term {
     trl_pass pass[3];
 } trl_term;
 
-/* result = the terms, added in their order. This order of operations is part of the definition: whoever evaluates it gets the same
- * bits. Offsets are those of the given locations: face i lies between cells i-1 and i. */
+/* result = the terms, added in their order. This order of operations is part of the definition: whoever evaluates it
+ * gets the same bits. Offsets are those of the given locations: face i lies between cells i-1 and i. */
 typedef struct trl_operator {
     trl_context *ctx; /* whose memory this is */
     trl_operator_kind kind;
@@ -87,12 +87,13 @@ typedef struct trl_operator_desc {
     int width;             /* filters: cells, 1 to 15 */
 } trl_operator_desc;
 
-/* Bits of axes that the grid lacks are dropped from locations. Fails with USAGE for locations that the kind does not connect (the message names kind, locations and what is possible), an axis that
- * the grid lacks, an even width of a box filter. Thread: main. */
+/* Bits of axes that the grid lacks are dropped from locations. Fails with USAGE for locations that the kind does not
+ * connect (the message names kind, locations and what is possible), an axis that the grid lacks, an even width of a box
+ * filter. Thread: main. */
 TRL_API TRL_NODISCARD trl_err trl_operator_create(trl_context *ctx, const trl_grid *grid, const trl_operator_desc *desc,
                                                   trl_operator **op);
-/* The user's own stencil from one location to another: points are copied. Fails with USAGE without points, with an offset beyond 8
- * or along an axis the grid lacks, with a weight that is not finite. */
+/* The user's own stencil from one location to another: points are copied. Fails with USAGE without points, with an
+ * offset beyond 8 or along an axis the grid lacks, with a weight that is not finite. */
 TRL_API TRL_NODISCARD trl_err trl_operator_create_custom(trl_context *ctx, const trl_grid *grid, const char *name,
                                                          trl_location from, trl_location to, int npoints,
                                                          const trl_stencil_point *points, trl_operator **op);
@@ -103,17 +104,18 @@ TRL_API const char *trl_operator_kind_doc(trl_operator_kind kind);
 
 /* ---- direct application ---- */
 
-/* out = op(in...) on the owned points of every local patch, and on as many of out's ghosts as the inputs' valid points allow; out's valid
- * points are set to these. Fails with USAGE for fields of other locations or layouts than the operator's, an output that is an input,
- * and inputs that are not valid where the owned points need them. Allocates nothing after the first use with this output. */
+/* out = op(in...) on the owned points of every local patch, and on as many of out's ghosts as the inputs' valid points
+ * allow; out's valid points are set to these. Fails with USAGE for fields of other locations or layouts than the
+ * operator's, an output that is an input, and inputs that are not valid where the owned points need them. Allocates
+ * nothing after the first use with this output. */
 TRL_API TRL_NODISCARD trl_err trl_operator_apply(const trl_operator *op, trl_loop *loop, trl_field *const *in,
                                                  trl_field *out);
-/* The same on one box of arrays, without checks: `in` must hold the box plus op->reads. Operators in several passes use half a MiB of the
- * stack, on the workers too. */
+/* The same on one box of arrays, without checks: `in` must hold the box plus op->reads. Operators in several passes use
+ * half a MiB of the stack, on the workers too. */
 TRL_API void trl_operator_apply_box(const trl_operator *op, const trl_array *in, const trl_array *out,
                                     const trl_box *box);
-/* flux = u * (phi at the faces of axis `axis`), reconstructed upwind by a limiter (a row of trl_limiter_body.h), or central for -1.
- * u and flux are at phi's location with the axis' bit flipped. */
+/* flux = u * (phi at the faces of axis `axis`), reconstructed upwind by a limiter (a row of trl_limiter_body.h), or
+ * central for -1. u and flux are at phi's location with the axis' bit flipped. */
 TRL_API TRL_NODISCARD trl_err trl_advective_flux_apply(int limiter, int axis, trl_loop *loop, trl_field *phi,
                                                        trl_field *u, trl_field *flux);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* One number of a whole field: sums, extremes and norms, the same bits on any decomposition and any number of workers. */
+/* One number of a whole field: sums, extremes and norms, the same bits on any decomposition and any number of workers.
+ */
 #ifndef TRL_REDUCTION_H
 #define TRL_REDUCTION_H
 
@@ -31,8 +32,9 @@ typedef enum trl_weights {
     TRL_OVER_VOLUMES /* every point its volume: half of a cell's per axis on the sides of the domain */
 } trl_weights;
 
-/* Of the owned points of all ranks, or of those of them that a mask holds (NULL: all). Fails with USAGE on all ranks if the owned points
- * are not valid on one, or the mask is of another layout or location. Allocates nothing. Collective: yes. Thread: main. */
+/* Of the owned points of all ranks, or of those of them that a mask holds (NULL: all). Fails with USAGE on all ranks if
+ * the owned points are not valid on one, or the mask is of another layout or location. Allocates nothing. Collective:
+ * yes. Thread: main. */
 TRL_API TRL_NODISCARD trl_err trl_field_reduce(trl_field *field, trl_loop *loop, trl_reduction kind,
                                                trl_weights weights, const trl_mask *mask, double *result);
 

@@ -8,7 +8,8 @@
 
 enum { TRLI_LINE = 8 }; /* doubles of a cache line */
 
-/* Of a function: made for several kinds of vector, one of them chosen at load time; the arithmetic is the same in each. */
+/* Of a function: made for several kinds of vector, one of them chosen at load time; the arithmetic is the same in each.
+ */
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && \
     !defined(__SANITIZE_THREAD__)
 #define TRLI_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
@@ -24,9 +25,9 @@ enum { TRLI_LINE = 8 }; /* doubles of a cache line */
 #define TRLI_INDEPENDENT _Pragma("GCC ivdep")
 #endif
 
-/* By hand: a loop is a macro of (doubles in a vector, attribute of the function) that TRLI_STREAM_VARIANTS makes once for each kind;
- * TRLI_STREAM_CALL calls the one that suits. Of a list X(name, ...) of loops, TRLI_STREAM_LIST makes each with LOOP1, LOOP2, LOOP4 or LOOP8
- * as X. */
+/* By hand: a loop is a macro of (doubles in a vector, attribute of the function) that TRLI_STREAM_VARIANTS makes once
+ * for each kind; TRLI_STREAM_CALL calls the one that suits. Of a list X(name, ...) of loops, TRLI_STREAM_LIST makes
+ * each with LOOP1, LOOP2, LOOP4 or LOOP8 as X. */
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -68,7 +69,8 @@ typedef double trli_vector1, trli_loose1;
 #define TRLI_STREAM_CALL(name, ...) name##1(__VA_ARGS__)
 #endif
 
-/* A loop, for TRLI_STREAM_VARIANTS: copy(a, b, n) copies n doubles from b to a past the caches, both aligned to, and n of, whole vectors. */
+/* A loop, for TRLI_STREAM_VARIANTS: copy(a, b, n) copies n doubles from b to a past the caches, both aligned to, and n
+ * of, whole vectors. */
 #define TRLI_STREAM_COPY(width, attribute)                                       \
     attribute static void copy##width(double *a, const double *b, ptrdiff_t n)   \
     {                                                                            \

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Two heat sources as a plugin: `heat_source`, a spot that pulses in time, and `manufactured_heat`, the source that makes a chosen
- * temperature the exact solution of the heat equation with variable conductivity (method of manufactured solutions; Roache, "Code
- * verification by the method of manufactured solutions", 2002). Both read coordinates and time only. */
+/* Two heat sources as a plugin: `heat_source`, a spot that pulses in time, and `manufactured_heat`, the source that
+ * makes a chosen temperature the exact solution of the heat equation with variable conductivity (method of manufactured
+ * solutions; Roache, "Code verification by the method of manufactured solutions", 2002). Both read coordinates and time
+ * only. */
 #include <math.h>
 
 #include <trl_plugin.h>
