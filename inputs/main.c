@@ -19,7 +19,10 @@ int main(int argc, char **argv)
     if (H5dont_atexit() < 0 || H5open() < 0) fputs("trellis: HDF5 cannot be started\n", stderr);
     if (argc > 1 && trli_command_is_collective(argv[1])) trli_signals_install(); /* MPI takes its time to start */
     if (MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &provided) != MPI_SUCCESS) {
+        int started = 0;
         fputs("trellis: MPI cannot be started\n", stderr);
+        if (MPI_Initialized(&started) == MPI_SUCCESS && started) /* the launcher waits for its end */
+            MPI_Abort(MPI_COMM_WORLD, trl_err_exit_code(TRL_ERR_MPI));
         return trl_err_exit_code(TRL_ERR_MPI);
     }
     if (provided < MPI_THREAD_SERIALIZED) {

@@ -52,6 +52,8 @@ output:
   checkpoint: {every: {steps: 2}}
 run: {compile: never, balance: 1}
 """
+# The launcher does not say how ranks end that it is told not to end.
+RANK = 'LD_PRELOAD=$TRL_INJECT_PRELOAD "$@"\ncode=$?\necho $code >code.$OMPI_COMM_WORLD_RANK\nexit $code\n'
 CASES = {
     "never": ["--quiet"],
     "always": ["--set", "run.compile=always", "--steps", "1", "--quiet"],
@@ -74,7 +76,7 @@ def environment(folder, extra):
         OMPI_MCA_orte_abort_on_non_zero_status="0",  # a rank that has ended does not end the other
         OMPI_MCA_btl_vader_single_copy_mechanism="none",
         TRELLIS_CACHE_DIR=str(folder / "cache"),
-        LD_PRELOAD=str(BUILD / "preload" / "inject.so"),
+        TRL_INJECT_PRELOAD=str(BUILD / "preload" / "inject.so"),
         TRL_INJECT_ROOT=str(folder),
         TRL_INJECT_LOG=str(folder.parent / (folder.name + ".log")),
     )
@@ -92,7 +94,7 @@ def launch(folder, case, extra):
 
 def launch_on(pair, folder, case, extra):
     command = ["taskset", "-c", ",".join(map(str, pair))]
-    command += ["mpirun", "-n", "2", "--oversubscribe", "--bind-to", "none", str(TRELLIS), "run", "deck.yaml", *CASES[case]]
+    command += ["mpirun", "-n", "2", "--oversubscribe", "--bind-to", "none", "sh", "rank.sh", str(TRELLIS), "run", "deck.yaml", *CASES[case]]
     start = time.monotonic()
     process = subprocess.Popen(
         command,
@@ -105,7 +107,7 @@ def launch_on(pair, folder, case, extra):
     )
     try:
         text, _ = process.communicate(timeout=LIMIT_S)
-        code = process.returncode
+        code = max([process.returncode, *(int(path.read_text() or 255) for path in folder.glob("code.*"))])
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGTERM)
         time.sleep(2)
@@ -120,6 +122,7 @@ def launch_on(pair, folder, case, extra):
 def prepare(folder, case):
     folder.mkdir()
     (folder / "deck.yaml").write_text(DECK)
+    (folder / "rank.sh").write_text(RANK)
     (folder / "cache").mkdir(mode=0o700)
     if case == "restart":
         done = launch(folder, "never", {"TRL_INJECT": ""})
@@ -184,6 +187,8 @@ def places(work, what, case, rank):
 def inject(work, number, case, rank, place, at, mode):
     folder = work / f"run-{number}"
     prepare(folder, case)
+    for path in folder.glob("code.*"):
+        path.unlink()
     extra = {
         "TRL_INJECT": place.what,
         "TRL_INJECT_RANK": str(rank),
@@ -191,6 +196,8 @@ def inject(work, number, case, rank, place, at, mode):
         "TRL_INJECT_AT": str(at),
         "TRL_INJECT_MODE": mode,
     }
+    if place.name in ("MPI_Init_thread", "MPI_Finalize"):  # the other rank waits in it, and only the launcher can end that
+        extra["OMPI_MCA_orte_abort_on_non_zero_status"] = "1"
     result = launch(folder, case, extra)
     log = work / (folder.name + ".log")
     was_hit = log.exists() and log.stat().st_size > 0
