@@ -6,11 +6,13 @@
 #include <string.h>
 
 #include "cost_impl.h"
-#include "instance_impl.h"
 #include "lifecycle_impl.h"
+#include "lower_impl.h"
 #include "pipeline_impl.h"
+#include "sides_impl.h"
 #include "simulation_impl.h"
 #include "symbols_impl.h"
+#include "tangent_impl.h"
 
 /* Outputs of one kernel in the making: fields of one location and box. */
 typedef struct batch {
@@ -58,8 +60,8 @@ static void set_boundary(trl_simulation *sim, int v, int field)
     f->exchanged = true;
     f->boundary = (trli_boundary_source){deck->boundary, deck->names, deck->name, deck->place};
     for (int s = 0; s < 2 * sim->layout->grid.dim; ++s)
-        f->fixed_planes[s] = f->location >> s / 2 & 1 && !sim->layout->grid.periodic[s / 2] &&
-                             trli_boundary_fixes_side(&deck->boundary[s]);
+        f->fixed_planes[s] =
+            f->location >> s / 2 & 1 && !sim->layout->grid.periodic[s / 2] && trli_side_is_fixed(&deck->boundary[s]);
 }
 
 static trl_err add_state(trl_simulation *sim, int v)
@@ -99,7 +101,7 @@ static trl_err compile_initial(trl_simulation *sim)
     for (int v = 0; v < sim->nequations; ++v) {
         const trli_equation *eq = &sim->equation[v];
         trli_operand operand;
-        trl_err one = trli_lower_symbol(values, trli_symbol_find(sim->model, eq->deck->name), NULL, NULL, &operand);
+        trl_err one = trli_lower_symbol(values, trli_symbol_find(sim->model, eq->deck->name), &operand);
         if (one == TRL_OK)
             one = trli_program_add_kernel(sim->initial, eq->deck->name, 1, &eq->state, &operand.value[0], &v);
         if (one == TRL_OK) one = trli_program_add_root(sim->initial, eq->state);

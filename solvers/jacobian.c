@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "instance_impl.h"
 #include "limit_impl.h"
 #include "partials_impl.h"
 #include "spectrum_impl.h"

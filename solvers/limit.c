@@ -7,8 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "instance_impl.h"
 #include "limit_impl.h"
+#include "plugin_step_impl.h"
+#include "sides_impl.h"
 
 /* The program in the making. */
 typedef struct limit {

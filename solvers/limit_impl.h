@@ -6,7 +6,6 @@
 
 #include "simulation_impl.h"
 
-#include "instance_impl.h"
 #include "lower_impl.h"
 
 typedef enum trli_transport_kind { TRLI_ADVECTION, TRLI_DIFFUSION } trli_transport_kind;

@@ -6,8 +6,7 @@
 #include <string.h>
 
 #include "derivative_impl.h"
-#include "instance_impl.h"
-#include "lower_impl.h"
+#include "parameters_impl.h"
 #include "simulation_impl.h"
 #include "symbols_impl.h"
 

@@ -9,14 +9,13 @@
 #include "clock_impl.h"
 #include "context_impl.h"
 #include "execution_impl.h"
-#include "instance_impl.h"
 #include "kernels_impl.h"
 #include "lifecycle_impl.h"
 #include "model_run_impl.h"
 #include "pipeline_impl.h"
 #include "simulation_impl.h"
 #include "slot_plan_impl.h"
-#include "symbols_impl.h"
+#include "tree_impl.h"
 
 /* Steps whose tasks are timed, after the first: enough for the means that the report shows. */
 #define TIMED_STEPS 20

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "instance_impl.h"
 #include "limit_impl.h"
+#include "operators_impl.h"
 #include "symbols_impl.h"
 
 /* What multiplies a term: factors seen on the way down, each lowered to a value. */

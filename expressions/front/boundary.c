@@ -1,27 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Boundary conditions as values of the IR: each operator is inverted for the ghost, layer by layer. A condition is lowered once, in the
- * frame of its side: at the interior point next to the side (or on it, for a location with points there), with the coordinate across
- * the side fixed. A ghost layer then reads it shifted. */
+/* Boundary conditions as values of the IR. A condition is lowered once, in the frame of its side: at the interior point next to the side (or
+ * on it, for a location with points there), with the coordinate across the side fixed. A ghost layer reads it shifted (program/side.c). */
 #include <stdlib.h>
 #include <string.h>
 
-#include "formula_impl.h"
-#include "instance_impl.h"
-#include "model_impl.h"
+#include "boundary_impl.h"
+#include "lower_impl.h"
+#include "plugin_step_impl.h"
 #include "symbols_impl.h"
 
-#define TRL_GHOST trli_value
-#define TRL_GHOST_ENV trli_ir *
-#define TRL_GHOST_NUMBER(ir, x) trli_ir_constant(ir, x)
-#define TRL_GHOST_ADD(ir, p, q) trli_ir_binary(ir, TRLI_OP_ADD, p, q)
-#define TRL_GHOST_SUB(ir, p, q) trli_ir_binary(ir, TRLI_OP_SUB, p, q)
-#define TRL_GHOST_MUL(ir, p, q) trli_ir_binary(ir, TRLI_OP_MUL, p, q)
-#define TRL_GHOST_DIV(ir, p, q) trli_ir_binary(ir, TRLI_OP_DIV, p, q)
-#include <trl_boundary_body.h>
-
 /* A formula's value in the frame of a side, for a target location. */
-static trl_err frame_value(trli_instance *in, const trl_text *text, const trl_scope *names, trl_location target,
+static trl_err frame_value(trli_instance *in, const trl_text *text, const trl_scope *scope, trl_location target,
                            int axis, int which, trli_value *value)
 {
     trli_model *model = in->model;
@@ -30,7 +20,7 @@ static trl_err frame_value(trli_instance *in, const trl_text *text, const trl_sc
     trli_operand operand;
     trl_err err = TRL_OK;
     TRL_TRY(trl_formula_parse(model->ctx, text, &formula));
-    TRL_TRY(trli_lower(in, formula, names, &operand));
+    TRL_TRY(trli_lower(in, formula, scope, &operand));
     const trl_ast *root = formula->root;
     if (operand.components) {
         err = trli_text_fail(model->ctx, text, root->begin, root->end, "a boundary value is a scalar, not a vector");
@@ -198,14 +188,6 @@ done:
     return err;
 }
 
-bool trli_boundary_is_zero(const trli_side sides[6])
-{
-    for (int s = 0; s < 6; ++s)
-        for (int i = 0; i < sides[s].npieces; ++i)
-            if (sides[s].piece[i].da >= 0 || sides[s].piece[i].db >= 0 || sides[s].piece[i].dc >= 0) return false;
-    return true;
-}
-
 trl_err trli_boundary_lower_side(trli_instance *instance, int field, int s, trli_side *side)
 {
     trli_model *model = instance->model;
@@ -255,81 +237,4 @@ trl_err trli_boundary_face_value(trli_instance *instance, const trli_boundary_so
 done:
     free(lowered.piece);
     return err;
-}
-
-/* A side in the frame of one of its layers. */
-typedef struct frame {
-    trli_ir *ir;
-    bool on_side;
-    double distance;
-    int axis, to_mirror, to_nearest; /* offsets from the ghost */
-} frame;
-
-static trli_value ghost_of(const frame *f, const trli_piece *p, trli_value field, trli_value a, trli_value b,
-                           trli_value c)
-{
-    trli_value mirror = trli_ir_shift(f->ir, field, f->axis, f->to_mirror);
-    trli_value nearest = trli_ir_shift(f->ir, field, f->axis, f->to_nearest);
-    return trl_ghost_value(f->ir, p->kind, f->on_side, f->distance, mirror, nearest, a, b, c);
-}
-
-static trli_value or_zero(trli_ir *ir, trli_value v)
-{
-    return v < 0 ? trli_ir_constant(ir, 0) : v;
-}
-
-/* The ghost of a tangent: the rule is linear in the field, with the derivatives of its values. Of a T + b dT/dn = c that is
- * a T' + b dT'/dn = c' - a' T - b' dT/dn. a ... dc: the piece's values, seen from the ghost. */
-static trli_value tangent_ghost(const frame *f, const trli_piece *p, trli_value field, trli_value primal,
-                                const trli_value v[6])
-{
-    trli_ir *ir = f->ir;
-    trli_value c = or_zero(ir, v[5]);
-    if (p->kind != TRL_BC_ROBIN) return ghost_of(f, p, field, or_zero(ir, v[3]), TRLI_NO_VALUE, TRLI_NO_VALUE);
-    trli_value ghost = ghost_of(f, p, primal, v[0], v[1], v[2]);
-    trli_value mirror = trli_ir_shift(ir, primal, f->axis, f->to_mirror);
-    if (v[3] >= 0) {
-        trli_value mean =
-            trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_constant(ir, 0.5), trli_ir_binary(ir, TRLI_OP_ADD, ghost, mirror));
-        trli_value here = f->on_side ? trli_ir_shift(ir, primal, f->axis, f->to_nearest) : mean;
-        c = trli_ir_binary(ir, TRLI_OP_SUB, c, trli_ir_binary(ir, TRLI_OP_MUL, v[3], here));
-    }
-    if (v[4] >= 0) {
-        trli_value slope = trli_ir_binary(ir, TRLI_OP_DIV, trli_ir_binary(ir, TRLI_OP_SUB, ghost, mirror),
-                                          trli_ir_constant(ir, f->distance));
-        c = trli_ir_binary(ir, TRLI_OP_SUB, c, trli_ir_binary(ir, TRLI_OP_MUL, v[4], slope));
-    }
-    return ghost_of(f, p, field, v[0], v[1], c);
-}
-
-trl_err trli_boundary_layer(trli_model *model, int field, const trli_side *side, int axis, int which, int m,
-                            trli_value *value)
-{
-    trli_ir *ir = &model->ir;
-    bool on_side = model->field[field].location >> axis & 1;
-    int inward = which ? -1 : 1;
-    int span = trl_ghost_span(on_side, m);
-    trli_value f = trli_ir_field(ir, field), primal = side->tangent ? trli_ir_field(ir, side->primal) : TRLI_NO_VALUE;
-    const frame at = {ir, on_side, span * model->layout->grid.spacing[axis], axis, inward * span, inward * m};
-    *value = m == 0 ? f : TRLI_NO_VALUE;
-    for (int i = side->npieces - 1; i >= 0; --i) {
-        const trli_piece *p = &side->piece[i];
-        trli_value v[7] = {p->a, p->b, p->c, p->da, p->db, p->dc, p->where}, here;
-        for (int j = 0; j < 7; ++j) v[j] = v[j] < 0 ? v[j] : trli_ir_shift(ir, v[j], axis, inward * m);
-        if (m > 0)
-            here = side->tangent ? tangent_ghost(&at, p, f, primal, v) : ghost_of(&at, p, f, v[0], v[1], v[2]);
-        else if (p->kind == TRL_BC_DIRICHLET || p->kind == TRL_BC_EXPRESSION)
-            here = side->tangent ? or_zero(ir, v[3]) : v[0];
-        else
-            here = f;
-        *value = v[6] < 0 ? here : trli_ir_select(ir, v[6], here, *value);
-    }
-    return ir->err;
-}
-
-bool trli_boundary_fixes_side(const trl_bc_side *side)
-{
-    for (int i = 0; i < side->npieces; ++i)
-        if (side->piece[i].kind != TRL_BC_DIRICHLET && side->piece[i].kind != TRL_BC_EXPRESSION) return false;
-    return side->npieces > 0;
 }

@@ -5,8 +5,8 @@
 
 #include <trl_limiter_body.h>
 
-#include "instance_impl.h"
-#include "lower_impl.h"
+#include "boundary_impl.h"
+#include "operators_impl.h"
 #include "symbols_impl.h"
 
 #define CENTRAL (-1)
@@ -40,19 +40,19 @@ static trli_value reconstruct(trli_ir *ir, trli_value s, int location, int axis,
     return trli_ir_limit(ir, limiter, upwind, centre, downwind);
 }
 
-trl_err trli_lower_reconstruction(trli_lowering *lw, const trl_ast *node, const trl_scope *names, trli_operand *operand)
+trl_err trli_lower_reconstruction(trli_lowering *lw, const trl_formula_operator *op, const trl_ast *node,
+                                  const trl_scope *scope, trli_operand *operand)
 {
     trli_operand s;
     int limiter = TRL_LIMITER_UPWIND;
     trl_err err = TRL_OK;
-    bool right = strcmp(node->part[0].text, "right") == 0;
-    TRL_TRY(trli_lower_scalar(lw, node->arg[0], names, true, &s));
+    bool right = op->id == TRL_FORMULA_RIGHT;
+    TRL_TRY(trli_lower_scalar(lw, node->arg[0], scope, true, &s));
     if (node->nargs > 1) TRL_TRY(read_limiter(lw, node->arg[1], &limiter));
     *operand = (trli_operand){.components = lw->dim};
     for (int a = 0; a < lw->dim; ++a) {
         operand->location[a] = s.location[0] ^ 1 << a;
-        TRL_TRY(trli_operator_result(lw, node->part[0].text,
-                                     reconstruct(lw->ir, s.value[0], s.location[0], a, limiter, right),
+        TRL_TRY(trli_operator_result(lw, op->name, reconstruct(lw->ir, s.value[0], s.location[0], a, limiter, right),
                                      operand->location[a], &operand->value[a]));
     }
 done:
@@ -81,12 +81,12 @@ done:
 }
 
 /* Whose boundary conditions the advected value has, if it is a plain name. */
-static const trli_boundary_source *find_boundary(trli_lowering *lw, const trl_ast *node, const trl_scope *names,
+static const trli_boundary_source *find_boundary(trli_lowering *lw, const trl_ast *node, const trl_scope *scope,
                                                  trli_boundary_source *source)
 {
     char name[256];
     if (node->kind != TRL_AST_NAME ||
-        trl_name_expand(lw->model->ctx, lw->text, node, names, name, sizeof name) != TRL_OK)
+        trl_name_expand(lw->model->ctx, lw->text, node, scope, name, sizeof name) != TRL_OK)
         return NULL;
     const trli_symbol *symbol = trli_symbol_find(lw->model, name);
     if (!symbol) return NULL;
@@ -118,19 +118,20 @@ done:
     return err;
 }
 
-trl_err trli_lower_advective_flux(trli_lowering *lw, const trl_ast *node, const trl_scope *names, trli_operand *operand)
+trl_err trli_lower_advective_flux(trli_lowering *lw, const trl_formula_operator *op, const trl_ast *node,
+                                  const trl_scope *scope, trli_operand *operand)
 {
     trli_operand phi, u;
     trli_boundary_source storage;
     int limiter = CENTRAL;
     trl_err err = TRL_OK;
     trli_ir *ir = lw->ir;
-    TRL_TRY(trli_lower_scalar(lw, node->arg[0], names, true, &phi));
-    TRL_TRY(trli_lower_node(lw, node->arg[1], names, &u));
+    TRL_TRY(trli_lower_scalar(lw, node->arg[0], scope, true, &phi));
+    TRL_TRY(trli_lower_node(lw, node->arg[1], scope, &u));
     if (!u.components && lw->dim > 1)
         return trli_lower_fail(lw, node->arg[1], "the velocity is a scalar, and this grid has %d axes", lw->dim);
     if (node->nargs > 2) TRL_TRY(read_limiter(lw, node->arg[2], &limiter));
-    const trli_boundary_source *source = find_boundary(lw, node->arg[0], names, &storage);
+    const trli_boundary_source *source = find_boundary(lw, node->arg[0], scope, &storage);
     *operand = (trli_operand){.components = lw->dim};
     for (int a = 0; a < lw->dim; ++a) {
         trli_value velocity, face;
@@ -145,7 +146,7 @@ trl_err trli_lower_advective_flux(trli_lowering *lw, const trl_ast *node, const 
                                   reconstruct(ir, phi.value[0], at, a, limiter, true));
         }
         TRL_TRY(apply_dirichlet(lw, source, a, at, &face));
-        TRL_TRY(trli_operator_result(lw, "advective_flux", trli_ir_binary(ir, TRLI_OP_MUL, velocity, face),
+        TRL_TRY(trli_operator_result(lw, op->name, trli_ir_binary(ir, TRLI_OP_MUL, velocity, face),
                                      operand->location[a], &operand->value[a]));
     }
 done:

@@ -4,8 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "instance_impl.h"
-#include "lower_impl.h"
+#include "operators_impl.h"
+#include "parameters_impl.h"
 
 /* An operator's result. A wide one of several passes along axes keeps what each pass gives: computing it again for every point that
  * the next pass reads would cost more than a trip to memory. */
@@ -40,92 +40,64 @@ static trl_err apply_new(trli_lowering *lw, const char *name, const trl_operator
     return err;
 }
 
-trli_value trli_interpolate(trli_lowering *lw, trli_value value, int from, int to)
+trl_err trli_lower_grad(trli_lowering *lw, const trl_formula_operator *op, const trl_ast *node, const trl_scope *scope,
+                        trli_operand *operand)
 {
-    const trl_operator_desc desc = {.kind = TRL_INTERPOLANT, .from = (trl_location)from, .to = (trl_location)to};
-    trl_operator *op;
-    if (from == to) return value;
-    trl_err err = trl_operator_create(lw->model->ctx, lw->ir->grid, &desc, &op);
-    if (err != TRL_OK) {
-        if (lw->ir->err == TRL_OK) lw->ir->err = err;
-        return value;
-    }
-    value = trli_ir_operator(lw->ir, op, &value);
-    trl_operator_destroy(&op);
-    return value;
-}
-
-/* Whether a name ends with the digit of the fourth-order variants. */
-static bool is_fourth_order(const char *name)
-{
-    return name[strlen(name) - 1] == '4';
-}
-
-trl_err trli_lower_grad(trli_lowering *lw, const trl_ast *node, const trl_scope *names, trli_operand *operand)
-{
-    const char *name = node->part[0].text;
     trli_operand s;
     trl_err err = TRL_OK;
-    TRL_TRY(trli_lower_scalar(lw, node->arg[0], names, true, &s));
+    TRL_TRY(trli_lower_scalar(lw, node->arg[0], scope, true, &s));
     *operand = (trli_operand){.components = lw->dim};
     for (int a = 0; a < lw->dim; ++a) {
         operand->location[a] = s.location[0] ^ 1 << a;
-        const trl_operator_desc desc = {.kind = is_fourth_order(name) ? TRL_GRADIENT4 : TRL_GRADIENT,
-                                        .from = (trl_location)s.location[0],
-                                        .to = (trl_location)operand->location[a]};
-        TRL_TRY(apply_new(lw, name, &desc, s.value, &operand->value[a]));
+        const trl_operator_desc desc = {
+            .kind = op->kind, .from = (trl_location)s.location[0], .to = (trl_location)operand->location[a]};
+        TRL_TRY(apply_new(lw, op->name, &desc, s.value, &operand->value[a]));
     }
 done:
     return err;
 }
 
-/* What a name that ends with an axis stands for. */
-static trl_operator_kind kind_along_axis(const char *name)
+trl_err trli_lower_along_axis(trli_lowering *lw, const trl_formula_operator *op, const trl_ast *node,
+                              const trl_scope *scope, trli_operand *operand)
 {
-    if (name[0] == 'c') return name[1] == 'd' ? TRL_CENTRAL_GRADIENT : TRL_CENTRAL_INTERPOLANT;
-    return name[1] == '2' ? TRL_SECOND : TRL_GRADIENT;
-}
-
-trl_err trli_lower_along_axis(trli_lowering *lw, const trl_ast *node, const trl_scope *names, trli_operand *operand)
-{
-    const char *name = node->part[0].text;
-    const trl_operator_kind kind = kind_along_axis(name);
-    int axis = name[strlen(name) - 1] - 'x';
+    const trl_operator_kind kind = op->kind;
+    const int axis = op->axis;
     trli_operand s;
     trl_err err = TRL_OK;
     if (axis >= lw->dim)
-        return trli_lower_fail(lw, node, "'%s' needs an axis that this %d-D grid lacks", name, lw->dim);
-    TRL_TRY(trli_lower_scalar(lw, node->arg[0], names, true, &s));
+        return trli_lower_fail(lw, node, "'%s' needs an axis that this %d-D grid lacks", op->name, lw->dim);
+    TRL_TRY(trli_lower_scalar(lw, node->arg[0], scope, true, &s));
     int to = kind == TRL_GRADIENT ? s.location[0] ^ 1 << axis : s.location[0];
     const trl_operator_desc desc = {
         .kind = kind, .from = (trl_location)s.location[0], .to = (trl_location)to, .axis = axis};
     *operand = trli_operand_scalar(to, TRLI_NO_VALUE);
-    TRL_TRY(apply_new(lw, name, &desc, s.value, &operand->value[0]));
+    TRL_TRY(apply_new(lw, op->name, &desc, s.value, &operand->value[0]));
 done:
     return err;
 }
 
-trl_err trli_lower_laplacian(trli_lowering *lw, const trl_ast *node, const trl_scope *names, trli_operand *operand)
+trl_err trli_lower_laplacian(trli_lowering *lw, const trl_formula_operator *op, const trl_ast *node,
+                             const trl_scope *scope, trli_operand *operand)
 {
     trli_operand s;
     trl_err err = TRL_OK;
-    TRL_TRY(trli_lower_scalar(lw, node->arg[0], names, true, &s));
+    TRL_TRY(trli_lower_scalar(lw, node->arg[0], scope, true, &s));
     const trl_operator_desc desc = {
-        .kind = TRL_LAPLACIAN, .from = (trl_location)s.location[0], .to = (trl_location)s.location[0]};
+        .kind = op->kind, .from = (trl_location)s.location[0], .to = (trl_location)s.location[0]};
     *operand = trli_operand_scalar(s.location[0], TRLI_NO_VALUE);
-    TRL_TRY(apply_new(lw, "laplacian", &desc, s.value, &operand->value[0]));
+    TRL_TRY(apply_new(lw, op->name, &desc, s.value, &operand->value[0]));
 done:
     return err;
 }
 
-trl_err trli_lower_div(trli_lowering *lw, const trl_ast *node, const trl_scope *names, trli_operand *operand)
+trl_err trli_lower_div(trli_lowering *lw, const trl_formula_operator *op, const trl_ast *node, const trl_scope *scope,
+                       trli_operand *operand)
 {
-    const char *name = node->part[0].text;
     trli_operand v;
     trli_value component[3];
     int target = TRLI_ANYWHERE;
     trl_err err = TRL_OK;
-    TRL_TRY(trli_lower_vector(lw, node->arg[0], names, &v));
+    TRL_TRY(trli_lower_vector(lw, node->arg[0], scope, &v));
     for (int a = 0; a < lw->dim; ++a) {
         if (v.location[a] == TRLI_ANYWHERE) continue;
         int to = v.location[a] ^ 1 << a;
@@ -133,20 +105,20 @@ trl_err trli_lower_div(trli_lowering *lw, const trl_ast *node, const trl_scope *
             return trli_lower_fail(lw, node,
                                    "the components of this vector have no common centre: its %c-component is at %s, "
                                    "where %s gives %s, another gives %s",
-                                   "xyz"[a], trli_location_text(v.location[a]), name, trli_location_text(to),
+                                   "xyz"[a], trli_location_text(v.location[a]), op -> name, trli_location_text(to),
                                    trli_location_text(target));
     }
     if (target == TRLI_ANYWHERE) target = TRL_CELL;
-    const trl_operator_desc desc = {.kind = is_fourth_order(name) ? TRL_DIV4 : TRL_DIV, .to = (trl_location)target};
+    const trl_operator_desc desc = {.kind = op->kind, .to = (trl_location)target};
     for (int a = 0; a < lw->dim; ++a) component[a] = trli_operand_at(lw, &v, a, target ^ 1 << a);
     *operand = trli_operand_scalar(target, TRLI_NO_VALUE);
-    TRL_TRY(apply_new(lw, name, &desc, component, &operand->value[0]));
+    TRL_TRY(apply_new(lw, op->name, &desc, component, &operand->value[0]));
 done:
     return err;
 }
 
-static trl_err curl_component(trli_lowering *lw, const trl_ast *node, const trli_operand *v, int c, int *location,
-                              trli_value *value)
+static trl_err curl_component(trli_lowering *lw, const trl_formula_operator *op, const trl_ast *node,
+                              const trli_operand *v, int c, int *location, trli_value *value)
 {
     int a = (c + 1) % 3, b = (c + 2) % 3;
     if (v->location[a] == TRLI_ANYWHERE || v->location[b] == TRLI_ANYWHERE)
@@ -154,19 +126,20 @@ static trl_err curl_component(trli_lowering *lw, const trl_ast *node, const trli
     *location = v->location[b] ^ 1 << a;
     if (*location != (v->location[a] ^ 1 << b))
         return trli_lower_fail(lw, node, "curl needs a vector on faces or on edges");
-    const trl_operator_desc desc = {.kind = TRL_CURL, .to = (trl_location)*location, .axis = c};
-    return apply_new(lw, "curl", &desc, (const trli_value[]){v->value[a], v->value[b]}, value);
+    const trl_operator_desc desc = {.kind = op->kind, .to = (trl_location)*location, .axis = c};
+    return apply_new(lw, op->name, &desc, (const trli_value[]){v->value[a], v->value[b]}, value);
 }
 
-trl_err trli_lower_curl(trli_lowering *lw, const trl_ast *node, const trl_scope *names, trli_operand *operand)
+trl_err trli_lower_curl(trli_lowering *lw, const trl_formula_operator *op, const trl_ast *node, const trl_scope *scope,
+                        trli_operand *operand)
 {
     trli_operand v;
     trl_err err = TRL_OK;
     if (lw->dim == 1) return trli_lower_fail(lw, node, "curl needs a 2-D or 3-D grid");
-    TRL_TRY(trli_lower_vector(lw, node->arg[0], names, &v));
+    TRL_TRY(trli_lower_vector(lw, node->arg[0], scope, &v));
     *operand = (trli_operand){.components = lw->dim == 3 ? 3 : 0};
-    if (lw->dim == 2) return curl_component(lw, node, &v, 2, &operand->location[0], &operand->value[0]);
-    for (int c = 0; c < 3; ++c) TRL_TRY(curl_component(lw, node, &v, c, &operand->location[c], &operand->value[c]));
+    if (lw->dim == 2) return curl_component(lw, op, node, &v, 2, &operand->location[0], &operand->value[0]);
+    for (int c = 0; c < 3; ++c) TRL_TRY(curl_component(lw, op, node, &v, c, &operand->location[c], &operand->value[c]));
 done:
     return err;
 }
@@ -209,25 +182,24 @@ static trli_value harmonic_mean(trli_lowering *lw, trli_value v, int from, int t
     return v;
 }
 
-static trl_err interpolate(trli_lowering *lw, const char *name, trli_value v, int from, int to, trli_value *result)
+static trl_err interpolate(trli_lowering *lw, const trl_formula_operator *op, trli_value v, int from, int to,
+                           trli_value *result)
 {
-    const trl_operator_desc desc = {.kind = is_fourth_order(name) ? TRL_INTERPOLANT4 : TRL_INTERPOLANT,
-                                    .from = (trl_location)from,
-                                    .to = (trl_location)to};
-    if (strcmp(name, "harmonic") == 0)
-        return trli_operator_result(lw, name, harmonic_mean(lw, v, from, to), to, result);
+    const trl_operator_desc desc = {.kind = op->kind, .from = (trl_location)from, .to = (trl_location)to};
+    if (op->id == TRL_FORMULA_HARMONIC)
+        return trli_operator_result(lw, op->name, harmonic_mean(lw, v, from, to), to, result);
     *result = v;
-    return from == to ? TRL_OK : apply_new(lw, name, &desc, &v, result);
+    return from == to ? TRL_OK : apply_new(lw, op->name, &desc, &v, result);
 }
 
-trl_err trli_lower_interpolation(trli_lowering *lw, const trl_ast *node, const trl_scope *names, trli_operand *operand)
+trl_err trli_lower_interpolation(trli_lowering *lw, const trl_formula_operator *op, const trl_ast *node,
+                                 const trl_scope *scope, trli_operand *operand)
 {
     trli_operand f;
     int location = TRL_CELL;
-    const char *name = node->part[0].text;
     trl_err err = TRL_OK;
-    TRL_TRY(strcmp(name, "harmonic") == 0 ? trli_lower_scalar(lw, node->arg[0], names, true, &f)
-                                          : trli_lower_node(lw, node->arg[0], names, &f));
+    TRL_TRY(op->id == TRL_FORMULA_HARMONIC ? trli_lower_scalar(lw, node->arg[0], scope, true, &f)
+                                           : trli_lower_node(lw, node->arg[0], scope, &f));
     TRL_TRY(read_location(lw, node->arg[1], &location));
     bool faces = location < 0;
     *operand = (trli_operand){.components = faces ? lw->dim : f.components};
@@ -239,7 +211,7 @@ trl_err trli_lower_interpolation(trli_lowering *lw, const trl_ast *node, const t
         if (from == TRLI_ANYWHERE)
             operand->value[c] = trli_operand_at(lw, &f, c, to);
         else
-            TRL_TRY(interpolate(lw, name, f.value[f.components ? c : 0], from, to, &operand->value[c]));
+            TRL_TRY(interpolate(lw, op, f.value[f.components ? c : 0], from, to, &operand->value[c]));
     }
 done:
     return err;
@@ -247,25 +219,12 @@ done:
 
 /* ---- filters, extrapolation, the problem's own stencils: scalars, and vectors by component ---- */
 
-/* An argument of any shape; what has no location is placed at cells. */
-static trl_err lower_placed(trli_lowering *lw, const trl_ast *node, const trl_scope *names, trli_operand *f)
-{
-    trl_err err = trli_lower_node(lw, node, names, f);
-    if (err != TRL_OK) return err;
-    for (int c = 0; c < trli_operand_count(f); ++c) {
-        if (f->location[c] != TRLI_ANYWHERE) continue;
-        f->value[c] = trli_operand_at(lw, f, c, TRL_CELL);
-        f->location[c] = TRL_CELL;
-    }
-    return TRL_OK;
-}
-
-static trl_err read_width(trli_lowering *lw, const trl_ast *node, const trl_scope *names, bool odd_only, int *width)
+static trl_err read_width(trli_lowering *lw, const trl_ast *node, const trl_scope *scope, bool odd_only, int *width)
 {
     const trl_ast *given = node->arg[1];
     const int widest = 15; /* of spatialops' filters */
     double w;
-    trl_err err = trli_lower_number(lw, given, names, &w);
+    trl_err err = trli_lower_number(lw, given, scope, &w);
     if (err != TRL_OK) return err;
     if (!(w >= 1 && w <= widest) || w != floor(w) || (odd_only && fmod(w, 2) == 0))
         return trli_lower_fail(lw, given, "the width of '%s' is %s from 1 to %d, not %g", node->part[0].text,
@@ -274,54 +233,55 @@ static trl_err read_width(trli_lowering *lw, const trl_ast *node, const trl_scop
     return TRL_OK;
 }
 
-trl_err trli_lower_filter(trli_lowering *lw, const trl_ast *node, const trl_scope *names, trli_operand *operand)
+trl_err trli_lower_filter(trli_lowering *lw, const trl_formula_operator *op, const trl_ast *node,
+                          const trl_scope *scope, trli_operand *operand)
 {
-    const char *name = node->part[0].text;
-    bool box = strcmp(name, "box_filter") == 0;
+    bool box = op->kind == TRL_BOX_FILTER;
     int width = 1;
     trl_err err = TRL_OK;
-    TRL_TRY(lower_placed(lw, node->arg[0], names, operand));
-    TRL_TRY(read_width(lw, node, names, box, &width));
+    TRL_TRY(trli_lower_placed(lw, node->arg[0], scope, operand));
+    TRL_TRY(read_width(lw, node, scope, box, &width));
     for (int c = 0; c < trli_operand_count(operand); ++c) {
-        const trl_operator_desc desc = {.kind = box ? TRL_BOX_FILTER : TRL_TOPHAT_FILTER,
+        const trl_operator_desc desc = {.kind = op->kind,
                                         .from = (trl_location)operand->location[c],
                                         .to = (trl_location)operand->location[c],
                                         .width = width};
         trli_value v = operand->value[c];
-        TRL_TRY(apply_new(lw, name, &desc, &v, &operand->value[c]));
+        TRL_TRY(apply_new(lw, op->name, &desc, &v, &operand->value[c]));
     }
 done:
     return err;
 }
 
-trl_err trli_lower_extrapolation(trli_lowering *lw, const trl_ast *node, const trl_scope *names, trli_operand *operand)
+trl_err trli_lower_extrapolation(trli_lowering *lw, const trl_formula_operator *op, const trl_ast *node,
+                                 const trl_scope *scope, trli_operand *operand)
 {
     const trl_ast *side = node->arg[1];
     trl_err err = TRL_OK;
     if (side->axis >= lw->dim)
         return trli_lower_fail(lw, side, "this side needs an axis that this %d-D grid lacks", lw->dim);
-    TRL_TRY(lower_placed(lw, node->arg[0], names, operand));
+    TRL_TRY(trli_lower_placed(lw, node->arg[0], scope, operand));
     for (int c = 0; c < trli_operand_count(operand); ++c) {
-        const trl_operator_desc desc = {.kind = TRL_EXTRAPOLANT,
+        const trl_operator_desc desc = {.kind = op->kind,
                                         .from = (trl_location)operand->location[c],
                                         .to = (trl_location)(operand->location[c] ^ 1 << side->axis),
                                         .side = side->op == TRL_AST_ADD};
         trli_value v = operand->value[c];
         operand->location[c] = desc.to;
-        TRL_TRY(apply_new(lw, node->part[0].text, &desc, &v, &operand->value[c]));
+        TRL_TRY(apply_new(lw, op->name, &desc, &v, &operand->value[c]));
     }
 done:
     return err;
 }
 
-trl_err trli_lower_stencil(trli_lowering *lw, const trl_ast *node, const trl_scope *names, const trl_operator *stencil,
+trl_err trli_lower_stencil(trli_lowering *lw, const trl_ast *node, const trl_scope *scope, const trl_operator *stencil,
                            trli_operand *operand)
 {
     const char *from = trl_location_name(stencil->from[0]);
     trl_err err = TRL_OK;
     if (node->nargs != 1)
         return trli_lower_fail(lw, node, "stencil '%s' takes 1 argument, not %d", stencil->name, node->nargs);
-    TRL_TRY(lower_placed(lw, node->arg[0], names, operand));
+    TRL_TRY(trli_lower_placed(lw, node->arg[0], scope, operand));
     for (int c = 0; c < trli_operand_count(operand); ++c) {
         trli_value v = operand->value[c];
         if (operand->location[c] != (int)stencil->from[0])

@@ -1,396 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Formulas to values of the IR, in an instance: names, arithmetic, functions. */
-#include <string.h>
-
-#include <trl_formula_operators.h>
-
-#include "instance_impl.h"
+/* What the lowering of all kinds of nodes and operators shares. */
 #include "lower_impl.h"
-#include "symbols_impl.h"
 
-trli_operand trli_operand_scalar(int location, trli_value value)
+trl_err trli_lower_node(trli_lowering *lw, const trl_ast *node, const trl_scope *scope, trli_operand *operand)
 {
-    return (trli_operand){
-        .components = 0, .location = {location, TRLI_ANYWHERE, TRLI_ANYWHERE}, .value = {value, 0, 0}};
+    trli_instance *in = lw->instance;
+    if (!in->marks || !trli_marks_have(in->marks, node)) return in->ops->node(lw, node, scope, operand);
+    trli_lowering apart = *lw;
+    apart.instance = in->apart;
+    return trli_lower_node(&apart, node, scope, operand);
 }
 
-trli_value trli_operand_at(trli_lowering *lw, const trli_operand *operand, int c, int location)
-{
-    if (!operand->components) c = 0;
-    return location == TRLI_ANYWHERE ? operand->value[c]
-                                     : trli_ir_place(lw->ir, operand->value[c], (trl_location)location);
-}
-
-bool trli_location_join(int a, int b, int *joined)
-{
-    *joined = a == TRLI_ANYWHERE ? b : a;
-    return a == b || a == TRLI_ANYWHERE || b == TRLI_ANYWHERE;
-}
-
-const char *trli_location_text(int location)
-{
-    return location == TRLI_ANYWHERE ? "no location" : trl_location_name((trl_location)location);
-}
-
-static trl_err location_mismatch(trli_lowering *lw, const trl_ast *node, int a, int b)
-{
-    return trli_lower_fail(lw, node,
-                           "values at %s and %s cannot be combined: interpolate one with at(..., %s) or at(..., %s)",
-                           trli_location_text(a), trli_location_text(b), trli_location_text(a), trli_location_text(b));
-}
-
-trl_err trli_lower_scalar(trli_lowering *lw, const trl_ast *node, const trl_scope *names, bool placed,
-                          trli_operand *operand)
-{
-    trl_err err = trli_lower_node(lw, node, names, operand);
-    if (err != TRL_OK) return err;
-    if (operand->components)
-        return trli_lower_fail(lw, node, "a scalar is needed here, not a vector: take a component with .x, or mag()");
-    if (placed && operand->location[0] == TRLI_ANYWHERE)
-        *operand = trli_operand_scalar(TRL_CELL, trli_operand_at(lw, operand, 0, TRL_CELL));
-    return TRL_OK;
-}
-
-/* Apply an operation to each component of two values of one shape. */
-static trl_err combine(trli_lowering *lw, const trl_ast *node, trli_op op, const trli_operand *a, const trli_operand *b,
-                       trli_operand *operand)
-{
-    *operand = (trli_operand){.components = a->components};
-    if (a->components != b->components)
-        return trli_lower_fail(lw, node, "a vector and a scalar cannot be combined by '%s'", trli_op_name(op));
-    for (int c = 0; c < trli_operand_count(a); ++c) {
-        if (!trli_location_join(a->location[c], b->location[c], &operand->location[c]))
-            return location_mismatch(lw, node, a->location[c], b->location[c]);
-        operand->value[c] = trli_ir_binary(lw->ir, op, trli_operand_at(lw, a, c, operand->location[c]),
-                                           trli_operand_at(lw, b, c, operand->location[c]));
-    }
-    return TRL_OK;
-}
-
-static trl_err lower_binary(trli_lowering *lw, const trl_ast *node, const trl_scope *names, trli_operand *operand)
-{
-    static const struct {
-        trli_op op;
-        bool swap, vectors;
-    } table[] = {
-        [TRL_AST_OR] = {TRLI_OP_OR, false, false},   [TRL_AST_AND] = {TRLI_OP_AND, false, false},
-        [TRL_AST_LT] = {TRLI_OP_LT, false, false},   [TRL_AST_LE] = {TRLI_OP_LE, false, false},
-        [TRL_AST_GT] = {TRLI_OP_LT, true, false},    [TRL_AST_GE] = {TRLI_OP_LE, true, false},
-        [TRL_AST_EQ] = {TRLI_OP_EQ, false, false},   [TRL_AST_NE] = {TRLI_OP_NE, false, false},
-        [TRL_AST_ADD] = {TRLI_OP_ADD, false, true},  [TRL_AST_SUB] = {TRLI_OP_SUB, false, true},
-        [TRL_AST_POW] = {TRLI_OP_POW, false, false},
-    };
-    trli_operand a, b;
-    trl_err err = TRL_OK;
-    if (node->op == TRL_AST_MUL || node->op == TRL_AST_DIV) return trli_lower_product(lw, node, names, operand);
-    bool vectors = table[node->op].vectors;
-    TRL_TRY(vectors ? trli_lower_node(lw, node->arg[0], names, &a)
-                    : trli_lower_scalar(lw, node->arg[0], names, false, &a));
-    TRL_TRY(vectors ? trli_lower_node(lw, node->arg[1], names, &b)
-                    : trli_lower_scalar(lw, node->arg[1], names, false, &b));
-    if (node->op == TRL_AST_POW) {
-        int location;
-        if (!trli_location_join(a.location[0], b.location[0], &location))
-            return location_mismatch(lw, node, a.location[0], b.location[0]);
-        *operand = trli_operand_scalar(location, trli_ir_power(lw->ir, trli_operand_at(lw, &a, 0, location),
-                                                               trli_operand_at(lw, &b, 0, location)));
-        return TRL_OK;
-    }
-    TRL_TRY(
-        combine(lw, node, table[node->op].op, table[node->op].swap ? &b : &a, table[node->op].swap ? &a : &b, operand));
-done:
-    return err;
-}
-
-static trl_err lower_unary(trli_lowering *lw, const trl_ast *node, const trl_scope *names, trli_operand *operand)
-{
-    trl_err err = trli_lower_node(lw, node->arg[0], names, operand);
-    if (err != TRL_OK || node->op == TRL_AST_POS) return err;
-    if (node->op == TRL_AST_NOT && operand->components) return trli_lower_fail(lw, node, "'not' needs a scalar");
-    for (int c = 0; c < trli_operand_count(operand); ++c)
-        operand->value[c] =
-            trli_ir_unary(lw->ir, node->op == TRL_AST_NOT ? TRLI_OP_NOT : TRLI_OP_NEG, operand->value[c]);
-    return TRL_OK;
-}
-
-static trl_err lower_vector(trli_lowering *lw, const trl_ast *node, const trl_scope *names, trli_operand *operand)
-{
-    trl_err err = TRL_OK;
-    if (node->nargs != lw->dim)
-        return trli_lower_fail(lw, node, "a vector needs one component per axis of the grid: %d, not %d", lw->dim,
-                               node->nargs);
-    *operand = (trli_operand){.components = lw->dim};
-    for (int c = 0; c < node->nargs; ++c) {
-        trli_operand part;
-        TRL_TRY(trli_lower_scalar(lw, node->arg[c], names, false, &part));
-        operand->location[c] = part.location[0];
-        operand->value[c] = part.value[0];
-    }
-done:
-    return err;
-}
-
-static trl_err lower_component(trli_lowering *lw, const trl_ast *node, const trl_scope *names, trli_operand *operand)
-{
-    trli_operand whole;
-    trl_err err = TRL_OK;
-    if (node->axis >= lw->dim)
-        return trli_lower_fail(lw, node, "'.%c' needs an axis that this %d-D grid lacks", 'x' + node->axis, lw->dim);
-    TRL_TRY(trli_lower_node(lw, node->arg[0], names, &whole));
-    if (!whole.components)
-        return trli_lower_fail(lw, node, "'.%c' needs a vector, and this is a scalar", "xyz"[node->axis]);
-    *operand = trli_operand_scalar(whole.location[node->axis], whole.value[node->axis]);
-done:
-    return err;
-}
-
-static trl_err lower_family(trli_lowering *lw, const trl_ast *node, const trl_scope *names, trli_operand *operand)
-{
-    long lo, hi;
-    double value;
-    const char *const index = node->part[0].text;
-    const trl_scope inner = {.n = 1, .name = &index, .value = &value, .outer = names};
-    trl_err err = trli_family_range(lw->model->ctx, lw->text, node, names, NULL, &lo, &hi);
-    for (int i = 0; err == TRL_OK && i < 2; ++i) err = trli_lower_number(lw, node->arg[i], names, &value);
-    if (err != TRL_OK) return err;
-    trli_op op = node->op == TRL_AST_ADD ? TRLI_OP_ADD : TRLI_OP_MUL;
-    *operand = trli_operand_scalar(TRLI_ANYWHERE, trli_ir_constant(lw->ir, op == TRLI_OP_ADD ? 0 : 1));
-    for (long i = lo; i <= hi; ++i) {
-        trli_operand term, sum;
-        value = (double)i;
-        TRL_TRY(trli_lower_node(lw, node->arg[2], &inner, &term));
-        if (i == lo) {
-            *operand = term;
-            continue;
-        }
-        TRL_TRY(combine(lw, node, op, operand, &term, &sum));
-        *operand = sum;
-    }
-done:
-    return err;
-}
-
-/* Coordinates, times, widths and pi. */
-static bool lower_reserved(trli_lowering *lw, const char *name, trli_operand *operand, int *missing_axis)
-{
-    static const char *const coordinates[] = {"x", "y", "z"}, *const widths[] = {"dx", "dy", "dz"};
-    trli_ir *ir = lw->ir;
-    *missing_axis = -1;
-    for (int a = 0; a < 3; ++a) {
-        bool coordinate = strcmp(name, coordinates[a]) == 0;
-        if (!coordinate && strcmp(name, widths[a]) != 0) continue;
-        if (a >= lw->dim) *missing_axis = a;
-        *operand = trli_operand_scalar(TRLI_ANYWHERE, coordinate ? trli_ir_coordinate(ir, a, TRLI_UNPLACED)
-                                                                 : trli_ir_constant(ir, ir->grid->spacing[a]));
-        return true;
-    }
-    if (strcmp(name, "t") == 0)
-        *operand = trli_operand_scalar(TRLI_ANYWHERE, trli_ir_scalar(ir, lw->instance->time_scalar));
-    else if (strcmp(name, "dt") == 0)
-        *operand = trli_operand_scalar(TRLI_ANYWHERE, trli_ir_scalar(ir, TRLI_SCALAR_DT));
-    else if (strcmp(name, "pi") == 0)
-        *operand = trli_operand_scalar(TRLI_ANYWHERE, trli_ir_constant(ir, 0x1.921fb54442d18p+1));
-    else
-        return false;
-    return true;
-}
-
-/* A vector that a plugin entry computes by its components "q.x", "q.y", ... */
-static trl_err lower_split_vector(trli_lowering *lw, const trl_ast *node, const char *name, trli_operand *operand,
-                                  bool *found)
-{
-    trl_err err = TRL_OK;
-    char component[272];
-    *found = false;
-    *operand = (trli_operand){.components = lw->dim};
-    for (int a = 0; a < lw->dim; ++a) {
-        trli_operand part;
-        snprintf(component, sizeof component, "%s.%c", name, "xyz"[a]);
-        const trli_symbol *symbol = trli_symbol_find(lw->model, component);
-        if (!symbol) return TRL_OK;
-        TRL_TRY(trli_lower_symbol(lw->instance, symbol, lw->text, node, &part));
-        operand->location[a] = part.location[0];
-        operand->value[a] = part.value[0];
-    }
-    *found = true;
-done:
-    return err;
-}
-
-static trl_err lower_name(trli_lowering *lw, const trl_ast *node, const trl_scope *names, trli_operand *operand)
-{
-    char name[256];
-    int axis;
-    bool found;
-    trl_err err = TRL_OK;
-    TRL_TRY(trl_name_expand(lw->model->ctx, lw->text, node, names, name, sizeof name));
-    TRL_TRY(trli_lower_parameter(lw, name, names, operand, &found));
-    if (found) return TRL_OK;
-    if (lower_reserved(lw, name, operand, &axis))
-        return axis < 0 ? TRL_OK
-                        : trli_lower_fail(lw, node, "'%s' needs an axis that this %d-D grid lacks", name, lw->dim);
-    const trli_symbol *symbol = trli_symbol_find(lw->model, name);
-    if (symbol) return trli_lower_symbol(lw->instance, symbol, lw->text, node, operand);
-    TRL_TRY(lower_split_vector(lw, node, name, operand, &found));
-    if (!found) {
-        trl_place place = trl_text_place(lw->text, node->begin, node->end);
-        err = trli_symbol_missing(lw->model, &place, name);
-    }
-done:
-    return err;
-}
-
-static trl_err lower_if(trli_lowering *lw, const trl_ast *node, const trl_scope *names, trli_operand *operand)
-{
-    trli_operand c, a, b;
-    trl_err err = TRL_OK;
-    if (node->nargs != 3)
-        return trli_lower_fail(lw, node, "'if' takes 3 arguments, if(condition, then, else), not %d", node->nargs);
-    if (trli_decided(node->arg[0], names)) {
-        double decided;
-        TRL_TRY(trl_ast_number(lw->model->ctx, lw->text, node->arg[0], names, &decided));
-        return trli_lower_node(lw, node->arg[decided != 0 ? 1 : 2], names, operand);
-    }
-    TRL_TRY(trli_lower_scalar(lw, node->arg[0], names, false, &c));
-    TRL_TRY(trli_lower_node(lw, node->arg[1], names, &a));
-    TRL_TRY(trli_lower_node(lw, node->arg[2], names, &b));
-    if (a.components != b.components)
-        return trli_lower_fail(lw, node, "the two branches of 'if' are a vector and a scalar");
-    *operand = (trli_operand){.components = a.components};
-    for (int i = 0; i < trli_operand_count(&a); ++i) {
-        int location;
-        if (!trli_location_join(a.location[i], b.location[i], &location))
-            return location_mismatch(lw, node, a.location[i], b.location[i]);
-        if (!trli_location_join(location, c.location[0], &operand->location[i]))
-            return location_mismatch(lw, node, location, c.location[0]);
-        operand->value[i] = trli_ir_select(lw->ir, trli_operand_at(lw, &c, 0, operand->location[i]),
-                                           trli_operand_at(lw, &a, i, operand->location[i]),
-                                           trli_operand_at(lw, &b, i, operand->location[i]));
-    }
-done:
-    return err;
-}
-
-static trli_value apply_function(trli_ir *ir, const trl_function *f, trli_value a, trli_value b)
-{
-    static const struct {
-        const char *name;
-        trli_op op;
-    } own[] = {{"sqrt", TRLI_OP_SQRT}, {"abs", TRLI_OP_ABS}, {"min", TRLI_OP_MIN}, {"max", TRLI_OP_MAX}};
-    int count;
-    for (size_t i = 0; i < sizeof own / sizeof *own; ++i)
-        if (strcmp(f->name, own[i].name) == 0)
-            return f->arity == 1 ? trli_ir_unary(ir, own[i].op, a) : trli_ir_binary(ir, own[i].op, a, b);
-    return trli_ir_function(ir, (int)(f - trl_functions(&count)), a, b);
-}
-
-/* A function of numbers. min and max take two or more arguments, from the left. */
-static trl_err lower_function(trli_lowering *lw, const trl_ast *node, const trl_scope *names, const trl_function *f,
-                              trli_operand *operand)
-{
-    trl_err err = TRL_OK;
-    bool many = f->arity == 2 && (strcmp(f->name, "min") == 0 || strcmp(f->name, "max") == 0);
-    if (node->nargs < f->arity || (node->nargs > f->arity && !many))
-        return trli_lower_fail(lw, node, "'%s' takes %d argument%s, not %d", f->name, f->arity,
-                               f->arity == 1 ? ""
-                               : many        ? "s or more"
-                                             : "s",
-                               node->nargs);
-    TRL_TRY(trli_lower_scalar(lw, node->arg[0], names, false, operand));
-    if (f->arity == 1) {
-        operand->value[0] = apply_function(lw->ir, f, operand->value[0], TRLI_NO_VALUE);
-        return TRL_OK;
-    }
-    for (int i = 1; i < node->nargs; ++i) {
-        trli_operand b;
-        int location;
-        TRL_TRY(trli_lower_scalar(lw, node->arg[i], names, false, &b));
-        if (!trli_location_join(operand->location[0], b.location[0], &location))
-            return location_mismatch(lw, node, operand->location[0], b.location[0]);
-        *operand = trli_operand_scalar(location, apply_function(lw->ir, f, trli_operand_at(lw, operand, 0, location),
-                                                                trli_operand_at(lw, &b, 0, location)));
-    }
-done:
-    return err;
-}
-
-static trl_err unknown_call(trli_lowering *lw, const trl_ast *node, const char *name)
-{
-    const char *known[256], *near;
-    int n = 0, count;
-    const trl_function *functions = trl_functions(&count);
-    for (int i = 0; i < count && n < 128; ++i) known[n++] = functions[i].name;
-    for (const trl_formula_operator *o = trl_formula_operator_at(0); o && n < 256;
-         o = trl_formula_operator_at(n - count))
-        known[n++] = o->name;
-    for (int i = 0; i < lw->model->nstencils && n < 256; ++i) known[n++] = lw->model->stencil[i]->name;
-    near = trl_name_nearest(name, known, n);
-    if (near) return trli_lower_fail(lw, node, "'%s' is no function or operator; did you mean '%s'?", name, near);
-    return trli_lower_fail(lw, node, "'%s' is no function or operator; `trellis types` lists them", name);
-}
-
-static trl_err lower_call(trli_lowering *lw, const trl_ast *node, const trl_scope *names, trli_operand *operand)
-{
-    const char *name = node->part[0].text;
-    bool known;
-    trl_err err = TRL_OK;
-    if (strcmp(name, "if") == 0) return lower_if(lw, node, names, operand);
-    const trl_function *f = trl_function_find(name);
-    if (f) return lower_function(lw, node, names, f, operand);
-    const trl_operator *stencil = trli_stencil_find(lw->model, name);
-    if (stencil) return trli_lower_stencil(lw, node, names, stencil, operand);
-    TRL_TRY(trli_lower_operator(lw, node, names, operand, &known));
-    if (!known) err = unknown_call(lw, node, name);
-done:
-    return err;
-}
-
-trl_err trli_lower_node(trli_lowering *lw, const trl_ast *node, const trl_scope *names, trli_operand *operand)
-{
-    const trli_instance *in = lw->instance;
-    if (in->marks && trli_marks_have(in->marks, node)) {
-        trli_lowering apart = *lw;
-        apart.instance = in->apart;
-        return trli_lower_node(&apart, node, names, operand);
-    }
-    switch (node->kind) {
-    case TRL_AST_NUMBER:
-        *operand = trli_operand_scalar(TRLI_ANYWHERE, trli_ir_constant(lw->ir, node->number));
-        return TRL_OK;
-    case TRL_AST_NAME:
-        return lower_name(lw, node, names, operand);
-    case TRL_AST_CALL:
-        return lower_call(lw, node, names, operand);
-    case TRL_AST_UNARY:
-        return lower_unary(lw, node, names, operand);
-    case TRL_AST_BINARY:
-        return lower_binary(lw, node, names, operand);
-    case TRL_AST_VECTOR:
-        return lower_vector(lw, node, names, operand);
-    case TRL_AST_COMPONENT:
-        return lower_component(lw, node, names, operand);
-    case TRL_AST_FAMILY:
-        return lower_family(lw, node, names, operand);
-    case TRL_AST_SIDE: /* read by extrapolate itself */
-        break;
-    }
-    return trl_fail(lw->model->ctx, TRL_ERR_BUG, NULL, "unexpected kind %d in a syntax tree", (int)node->kind);
-}
-
-trl_err trli_lower(trli_instance *instance, const trl_formula *formula, const trl_scope *names, trli_operand *operand)
+trl_err trli_lower(trli_instance *instance, const trl_formula *formula, const trl_scope *scope, trli_operand *operand)
 {
     trli_lowering lw = {instance, instance->model, &instance->model->ir, &formula->text,
                         instance->model->layout->grid.dim};
-    trl_err err = trli_lower_node(&lw, formula->root, names, operand);
+    trl_err err = trli_lower_node(&lw, formula->root, scope, operand);
     return err != TRL_OK ? err : lw.ir->err;
 }
 
-trl_err trli_lower_at(trli_instance *instance, const trl_formula *formula, const trl_scope *names,
+trl_err trli_lower_at(trli_instance *instance, const trl_formula *formula, const trl_scope *scope,
                       trl_location location, trli_value *value)
 {
     trli_operand operand;
-    trl_err err = trli_lower(instance, formula, names, &operand);
+    trl_err err = trli_lower(instance, formula, scope, &operand);
     if (err != TRL_OK) return err;
     const trl_ast *root = formula->root;
     if (operand.components)
@@ -403,4 +37,82 @@ trl_err trli_lower_at(trli_instance *instance, const trl_formula *formula, const
                               trl_location_name(location));
     *value = trli_ir_place(&instance->model->ir, operand.value[0], location);
     return instance->model->ir.err;
+}
+
+trl_err trli_lower_scalar(trli_lowering *lw, const trl_ast *node, const trl_scope *scope, bool placed,
+                          trli_operand *operand)
+{
+    trl_err err = trli_lower_node(lw, node, scope, operand);
+    if (err != TRL_OK) return err;
+    if (operand->components)
+        return trli_lower_fail(lw, node, "a scalar is needed here, not a vector: take a component with .x, or mag()");
+    if (placed && operand->location[0] == TRLI_ANYWHERE)
+        *operand = trli_operand_scalar(TRL_CELL, trli_operand_at(lw, operand, 0, TRL_CELL));
+    return TRL_OK;
+}
+
+trl_err trli_lower_vector(trli_lowering *lw, const trl_ast *node, const trl_scope *scope, trli_operand *v)
+{
+    trl_err err = trli_lower_node(lw, node, scope, v);
+    if (err != TRL_OK || v->components) return err;
+    if (lw->dim > 1) return trli_lower_fail(lw, node, "a vector is needed here, not a scalar");
+    v->components = 1;
+    return TRL_OK;
+}
+
+trl_err trli_lower_placed(trli_lowering *lw, const trl_ast *node, const trl_scope *scope, trli_operand *f)
+{
+    trl_err err = trli_lower_node(lw, node, scope, f);
+    if (err != TRL_OK) return err;
+    for (int c = 0; c < trli_operand_count(f); ++c) {
+        if (f->location[c] != TRLI_ANYWHERE) continue;
+        f->value[c] = trli_operand_at(lw, f, c, TRL_CELL);
+        f->location[c] = TRL_CELL;
+    }
+    return TRL_OK;
+}
+
+/* ---- operands and results ---- */
+
+trli_value trli_operand_at(trli_lowering *lw, const trli_operand *operand, int c, int location)
+{
+    if (!operand->components) c = 0;
+    return location == TRLI_ANYWHERE ? operand->value[c]
+                                     : trli_ir_place(lw->ir, operand->value[c], (trl_location)location);
+}
+
+trli_value trli_interpolate(trli_lowering *lw, trli_value value, int from, int to)
+{
+    const trl_operator_desc desc = {.kind = TRL_INTERPOLANT, .from = (trl_location)from, .to = (trl_location)to};
+    trl_operator *op;
+    if (from == to) return value;
+    trl_err err = trl_operator_create(lw->model->ctx, lw->ir->grid, &desc, &op);
+    if (err != TRL_OK) {
+        if (lw->ir->err == TRL_OK) lw->ir->err = err;
+        return value;
+    }
+    value = trli_ir_operator(lw->ir, op, &value);
+    trl_operator_destroy(&op);
+    return value;
+}
+
+trl_err trli_operator_result(trli_lowering *lw, const char *name, trli_value value, int location, trli_value *result)
+{
+    *result = value;
+    const bool far = trli_ir_reaches_far(lw->ir, value);
+    if (lw->model->settings.fusion != TRL_FUSION_NONE && !far) return lw->ir->err;
+    return trli_operator_stored(lw, name, far ? trli_far_text : "run.fusion is none", value, location, result);
+}
+
+trl_err trli_operator_stored(trli_lowering *lw, const char *name, const char *why, trli_value value, int location,
+                             trli_value *result)
+{
+    const trli_node *n = trli_ir_node(lw->ir, value);
+    *result = value;
+    if (lw->instance->inline_only) return lw->ir->err;
+    if (n->unplaced || !n->varies || n->op == TRLI_OP_FIELD) return lw->ir->err;
+    int field;
+    trl_err err = trli_program_store(lw->instance->program, name, why, value, (trl_location)location, NULL, &field);
+    if (err == TRL_OK) *result = trli_ir_field(lw->ir, field);
+    return err;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Products and quotients: all factors are collected first, so that cell-centred scalars meet face values by one interpolation of
- * their product. */
+ * their product. Products of vectors. */
 #include <stdlib.h>
 
-#include "instance_impl.h"
-#include "lower_impl.h"
+#include "operators_impl.h"
+#include "products_impl.h"
 
 typedef struct factor {
     trli_operand operand;
@@ -27,14 +27,14 @@ static int count_factors(const trl_ast *node)
     return n;
 }
 
-static trl_err collect(trli_lowering *lw, const trl_ast *node, const trl_scope *names, product *p)
+static trl_err collect(trli_lowering *lw, const trl_ast *node, const trl_scope *scope, product *p)
 {
     trl_err err = TRL_OK;
     for (int i = p->n - 1; i >= 0; --i) {
         factor *f = &p->factor[i];
         f->divides = i > 0 && node->op == TRL_AST_DIV;
         f->node = i > 0 ? node->arg[1] : node;
-        TRL_TRY(trli_lower_node(lw, f->node, names, &f->operand));
+        TRL_TRY(trli_lower_node(lw, f->node, scope, &f->operand));
         if (f->operand.components && f->divides) return trli_lower_fail(lw, f->node, "a vector cannot divide");
         if (f->operand.components) p->components = f->operand.components;
         if (i > 0) node = node->arg[0];
@@ -112,13 +112,13 @@ done:
     return err;
 }
 
-trl_err trli_lower_product(trli_lowering *lw, const trl_ast *node, const trl_scope *names, trli_operand *operand)
+trl_err trli_lower_product(trli_lowering *lw, const trl_ast *node, const trl_scope *scope, trli_operand *operand)
 {
     trl_err err = TRL_OK;
     product p = {.n = count_factors(node)};
     p.factor = calloc((size_t)p.n, sizeof *p.factor);
     if (!p.factor) return trl_fail(lw->model->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d factors", p.n);
-    TRL_TRY(collect(lw, node, names, &p));
+    TRL_TRY(collect(lw, node, scope, &p));
     *operand = (trli_operand){.components = p.components};
     for (int c = 0; c < trli_operand_count(operand); ++c) {
         TRL_TRY(find_target(lw, node, &p, c, &operand->location[c]));
@@ -126,5 +126,41 @@ trl_err trli_lower_product(trli_lowering *lw, const trl_ast *node, const trl_sco
     }
 done:
     free(p.factor);
+    return err;
+}
+
+trl_err trli_lower_product_of_vectors(trli_lowering *lw, const trl_formula_operator *op, const trl_ast *node,
+                                      const trl_scope *scope, trli_operand *operand)
+{
+    trli_operand v[2];
+    trl_err err = TRL_OK;
+    trli_ir *ir = lw->ir;
+    bool cross = op->id == TRL_FORMULA_CROSS;
+    for (int i = 0; i < node->nargs; ++i) TRL_TRY(trli_lower_vector(lw, node->arg[i], scope, &v[i]));
+    if (node->nargs == 1) v[1] = v[0];
+    int location = TRLI_ANYWHERE;
+    for (int i = 0; i < 2; ++i)
+        for (int a = 0; a < lw->dim; ++a)
+            if (!trli_location_join(location, v[i].location[a], &location))
+                return trli_lower_fail(
+                    lw, node, "'%s' needs all components at one location, for example at(..., cell): here %s and %s",
+                    op->name, trli_location_text(location), trli_location_text(v[i].location[a]));
+    if (cross && lw->dim != 3) return trli_lower_fail(lw, node, "cross needs a 3-D grid");
+    *operand = (trli_operand){.components = cross ? 3 : 0, .location = {location, location, location}};
+    for (int c = 0; cross && c < 3; ++c) {
+        int a = (c + 1) % 3, b = (c + 2) % 3;
+        trli_value p = trli_ir_binary(ir, TRLI_OP_MUL, trli_operand_at(lw, &v[0], a, location),
+                                      trli_operand_at(lw, &v[1], b, location));
+        trli_value q = trli_ir_binary(ir, TRLI_OP_MUL, trli_operand_at(lw, &v[0], b, location),
+                                      trli_operand_at(lw, &v[1], a, location));
+        operand->value[c] = trli_ir_binary(ir, TRLI_OP_SUB, p, q);
+    }
+    for (int a = 0; !cross && a < lw->dim; ++a) {
+        trli_value p = trli_ir_binary(ir, TRLI_OP_MUL, trli_operand_at(lw, &v[0], a, location),
+                                      trli_operand_at(lw, &v[1], a, location));
+        operand->value[0] = a == 0 ? p : trli_ir_binary(ir, TRLI_OP_ADD, operand->value[0], p);
+    }
+    if (node->nargs == 1) operand->value[0] = trli_ir_unary(ir, TRLI_OP_SQRT, operand->value[0]);
+done:
     return err;
 }

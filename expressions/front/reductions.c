@@ -2,10 +2,9 @@
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* integral, norm, domain_max, domain_min and probe: values over the domain to scalars. */
 #include <math.h>
-#include <string.h>
 
-#include "instance_impl.h"
-#include "lower_impl.h"
+#include "operators_impl.h"
+#include "parameters_impl.h"
 #include "symbols_impl.h"
 
 typedef struct mask_search {
@@ -31,11 +30,11 @@ static trl_err find_mask(void *data, const trl_text *text, const trl_ast *node, 
 }
 
 /* The mask of the equations that a formula names at its own location. */
-static trl_err mask_of(trli_lowering *lw, const trl_ast *node, const trl_scope *names, int location, trli_value *mask)
+static trl_err mask_of(trli_lowering *lw, const trl_ast *node, const trl_scope *scope, int location, trli_value *mask)
 {
     const trl_formula part = {.root = node, .text = *lw->text};
     mask_search s = {lw, location, TRLI_NO_VALUE};
-    trl_err err = trli_visit_again(lw->model, &part, names, find_mask, &s);
+    trl_err err = trli_visit_again(lw->model, &part, scope, find_mask, &s);
     *mask = s.mask;
     return err;
 }
@@ -68,30 +67,30 @@ done:
     return err;
 }
 
-trl_err trli_lower_reduction(trli_lowering *lw, const trl_ast *node, const trl_scope *names, trli_operand *operand)
+trl_err trli_lower_reduction(trli_lowering *lw, const trl_formula_operator *op, const trl_ast *node,
+                             const trl_scope *scope, trli_operand *operand)
 {
-    const char *name = node->part[0].text;
     trli_ir *ir = lw->ir;
     trli_operand f;
     trli_value mask, result = TRLI_NO_VALUE;
     trl_err err = TRL_OK;
-    TRL_TRY(trli_lower_scalar(lw, node->arg[0], names, true, &f));
-    TRL_TRY(mask_of(lw, node->arg[0], names, f.location[0], &mask));
-    if (strcmp(name, "integral") == 0) {
+    TRL_TRY(trli_lower_scalar(lw, node->arg[0], scope, true, &f));
+    TRL_TRY(mask_of(lw, node->arg[0], scope, f.location[0], &mask));
+    if (op->id == TRL_FORMULA_INTEGRAL) {
         double volume = 1;
         for (int a = 0; a < lw->dim; ++a) volume *= ir->grid->spacing[a];
         trli_value value = mask < 0 ? f.value[0] : trli_ir_select(ir, mask, f.value[0], trli_ir_constant(ir, 0));
         TRL_TRY(sum_over(lw, "integral", value, f.location[0], &result));
         result = trli_ir_binary(ir, TRLI_OP_MUL, result, trli_ir_constant(ir, volume));
-    } else if (strcmp(name, "norm") == 0) {
+    } else if (op->id == TRL_FORMULA_NORM) {
         TRL_TRY(lower_norm(lw, f.value[0], mask, f.location[0], &result));
     } else {
-        bool max = strcmp(name, "domain_max") == 0;
+        bool max = op->id == TRL_FORMULA_DOMAIN_MAX;
         trli_value value = mask < 0
                                ? f.value[0]
                                : trli_ir_select(ir, mask, f.value[0], trli_ir_constant(ir, max ? -INFINITY : INFINITY));
         int scalar;
-        TRL_TRY(trli_program_reduce(lw->instance->program, name, value, (trl_location)f.location[0],
+        TRL_TRY(trli_program_reduce(lw->instance->program, op->name, value, (trl_location)f.location[0],
                                     max ? TRLI_REDUCE_MAX : TRLI_REDUCE_MIN, false, NULL, &scalar));
         result = trli_ir_scalar(ir, scalar);
     }
@@ -119,7 +118,8 @@ static trl_err locate(trli_lowering *lw, const trl_ast *node, int axis, int loca
     return TRL_OK;
 }
 
-trl_err trli_lower_probe(trli_lowering *lw, const trl_ast *node, const trl_scope *names, trli_operand *operand)
+trl_err trli_lower_probe(trli_lowering *lw, const trl_formula_operator *op, const trl_ast *node, const trl_scope *scope,
+                         trli_operand *operand)
 {
     const trl_ast *where = node->arg[1];
     trli_ir *ir = lw->ir;
@@ -127,7 +127,7 @@ trl_err trli_lower_probe(trli_lowering *lw, const trl_ast *node, const trl_scope
     trl_gidx point[3] = {0, 0, 0};
     int scalar;
     trl_err err = TRL_OK;
-    TRL_TRY(trli_lower_scalar(lw, node->arg[0], names, true, &f));
+    TRL_TRY(trli_lower_scalar(lw, node->arg[0], scope, true, &f));
     if (where->kind != TRL_AST_VECTOR || where->nargs != lw->dim)
         return trli_lower_fail(lw, where, "a probe needs one coordinate per axis of the grid: [%s]",
                                lw->dim == 1   ? "x"
@@ -137,7 +137,7 @@ trl_err trli_lower_probe(trli_lowering *lw, const trl_ast *node, const trl_scope
     for (int a = 0; a < lw->dim; ++a) {
         double coordinate, weight = 0;
         int by = 0;
-        TRL_TRY(trli_lower_number(lw, where->arg[a], names, &coordinate));
+        TRL_TRY(trli_lower_number(lw, where->arg[a], scope, &coordinate));
         TRL_TRY(locate(lw, where->arg[a], a, f.location[0], coordinate, &point[a], &by, &weight));
         trli_value low = trli_ir_shift(ir, value, a, by), high = trli_ir_shift(ir, value, a, by + 1);
         if (weight == 0) {
@@ -147,7 +147,7 @@ trl_err trli_lower_probe(trli_lowering *lw, const trl_ast *node, const trl_scope
         value = trli_ir_binary(ir, TRLI_OP_ADD, trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_constant(ir, 1 - weight), low),
                                trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_constant(ir, weight), high));
     }
-    TRL_TRY(trli_program_reduce(lw->instance->program, "probe", value, (trl_location)f.location[0], TRLI_REDUCE_POINT,
+    TRL_TRY(trli_program_reduce(lw->instance->program, op->name, value, (trl_location)f.location[0], TRLI_REDUCE_POINT,
                                 false, point, &scalar));
     *operand = trli_operand_scalar(TRLI_ANYWHERE, trli_ir_scalar(ir, scalar));
 done:

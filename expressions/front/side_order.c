@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "reads_impl.h"
-#include "sides_impl.h"
+#include "side_order_impl.h"
 
 /* Points of a location, first to last along each axis. */
 typedef struct range {

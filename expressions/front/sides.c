@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "instance_impl.h"
+#include "boundary_impl.h"
+#include "side_order_impl.h"
 #include "sides_impl.h"
 
 /* Get ready for what lowering conditions appends to the program. */
@@ -103,7 +104,7 @@ static trl_err add_steps(trli_arranging *ar)
     if (!ar->variable_of || !ar->field_writer || !ar->field_filler || !ar->scalar_writer || !ar->exchange_of ||
         !ar->step)
         return trli_no_memory_for_sides(ar->model);
-    for (int v = 0; v < ar->model->nvariables && !ar->in->filled; ++v)
+    for (int v = 0; v < ar->model->nvariables && !ar->in->fill.filled; ++v)
         if (ar->in->variable[v] >= 0) ar->variable_of[ar->in->variable[v]] = v;
     memcpy(ar->step, program->step + ar->first, (size_t)ar->nsteps * sizeof *ar->step);
     for (int i = 0; i < ar->nsteps; ++i) TRL_TRY(trli_side_item(ar, &(trli_item){.kind = TRLI_ITEM_STEP, .step = i}));
@@ -337,7 +338,7 @@ done:
 /* Steps of an instance from here on are those of conditions, up to the fill. */
 static void note_start(trli_instance *in)
 {
-    if (in->conditions_from < 0) in->conditions_from = in->program->nsteps;
+    if (in->fill.conditions_from < 0) in->fill.conditions_from = in->program->nsteps;
 }
 
 trl_err trli_instance_planes(trli_instance *instance, bool check)
@@ -395,7 +396,7 @@ static trl_err repeat_steps(trli_instance *in)
 {
     trli_program *program = in->program;
     const int end = program->nsteps;
-    for (int i = in->conditions_from; i < end; ++i) {
+    for (int i = in->fill.conditions_from; i < end; ++i) {
         const trli_step s = program->step[i];
         if (!trli_step_computes(&s)) continue;
         if (in->model->field[s.field[0]].exchanged) continue;
@@ -425,7 +426,7 @@ trl_err trli_instance_fill(trli_instance *instance)
     TRL_TRY(append_fill(&ar, n, fields));
     ar.fills_all = true;
     if (instance->program->nsteps > ar.first + 1) TRL_TRY(arrange(&ar));
-    instance->filled = true;
+    instance->fill.filled = true;
     TRL_TRY(repeat_steps(instance));
 done:
     free(fields);

@@ -6,8 +6,7 @@
 #include <string.h>
 
 #include "formula_impl.h"
-#include "instance_impl.h"
-#include "model_impl.h"
+#include "plugin_entry_impl.h"
 #include "symbols_impl.h"
 
 static trl_err add_symbol(trli_model *model, const trli_symbol *symbol)
@@ -127,13 +126,31 @@ trl_err trli_symbol_missing(trli_model *model, const trl_place *place, const cha
                     "nothing computes '%s': it is no equation, expression or parameter", name);
 }
 
-trl_err trli_family_range(trl_context *ctx, const trl_text *text, const trl_ast *node, const trl_scope *names,
+trl_err trli_entry_resolve(trli_model *model, trli_entry *entry)
+{
+    for (int i = 0; i < entry->nrequired; ++i) {
+        trli_advertised *r = &entry->required[i];
+        char base[256];
+        const char *dot = strrchr(r->tag, '.');
+        const trli_symbol *symbol = trli_symbol_find(model, r->tag);
+        if (!symbol && dot && dot[1] >= 'x' && dot[1] <= 'z' && !dot[2] && (size_t)(dot - r->tag) < sizeof base) {
+            snprintf(base, sizeof base, "%.*s", (int)(dot - r->tag), r->tag);
+            symbol = trli_symbol_find(model, base);
+            r->component = dot[1] - 'x';
+        }
+        if (!symbol) return trli_symbol_missing(model, &entry->deck->place, r->tag);
+        r->symbol = (int)(symbol - model->symbol);
+    }
+    return TRL_OK;
+}
+
+trl_err trli_family_range(trl_context *ctx, const trl_text *text, const trl_ast *node, const trl_scope *scope,
                           int64_t *operations, long *lo, long *hi)
 {
     double a, b;
     int64_t own = 0;
-    trl_err err = trli_ast_number(ctx, text, node->arg[0], names, operations ? operations : &own, &a);
-    if (err == TRL_OK) err = trli_ast_number(ctx, text, node->arg[1], names, operations ? operations : &own, &b);
+    trl_err err = trli_ast_number(ctx, text, node->arg[0], scope, operations ? operations : &own, &a);
+    if (err == TRL_OK) err = trli_ast_number(ctx, text, node->arg[1], scope, operations ? operations : &own, &b);
     if (err != TRL_OK) return err;
     if (a != floor(a) || b != floor(b) || fabs(a) > 1e9 || fabs(b) > 1e9) {
         trl_place place = trl_text_place(text, node->arg[0]->begin, node->arg[1]->end);
@@ -144,17 +161,17 @@ trl_err trli_family_range(trl_context *ctx, const trl_text *text, const trl_ast 
     return TRL_OK;
 }
 
-bool trli_decided(const trl_ast *node, const trl_scope *names)
+bool trli_decided(const trl_ast *node, const trl_scope *scope)
 {
     double value;
     if (node->kind == TRL_AST_NAME) {
         if (node->nparts != 1 || node->part[0].index) return false;
-        return strcmp(node->part[0].text, "pi") == 0 || trl_scope_find(names, node->part[0].text, &value);
+        return strcmp(node->part[0].text, "pi") == 0 || trl_scope_find(scope, node->part[0].text, &value);
     }
     if (node->kind == TRL_AST_VECTOR || node->kind == TRL_AST_COMPONENT || node->kind == TRL_AST_FAMILY) return false;
     if (node->kind == TRL_AST_CALL && !trl_function_find(node->part[0].text)) return false;
     for (int i = 0; i < node->nargs; ++i)
-        if (!trli_decided(node->arg[i], names)) return false;
+        if (!trli_decided(node->arg[i], scope)) return false;
     return true;
 }
 
@@ -167,15 +184,15 @@ typedef struct visitor {
     const trl_ast *family; /* the outermost sum or product around what is visited */
 } visitor;
 
-static trl_err visit_node(visitor *v, const trl_ast *node, const trl_scope *names);
+static trl_err visit_node(visitor *v, const trl_ast *node, const trl_scope *scope);
 
-static trl_err visit_name(visitor *v, const trl_ast *node, const trl_scope *names)
+static trl_err visit_name(visitor *v, const trl_ast *node, const trl_scope *scope)
 {
     char name[256], component[272];
     double value;
-    trl_err err = trl_name_expand(v->model->ctx, v->text, node, names, name, sizeof name);
+    trl_err err = trl_name_expand(v->model->ctx, v->text, node, scope, name, sizeof name);
     if (err != TRL_OK) return err;
-    if (trl_scope_find(names, name, &value)) return TRL_OK;
+    if (trl_scope_find(scope, name, &value)) return TRL_OK;
     if (trli_symbol_find(v->model, name)) return v->visit(v->data, v->text, node, name);
     for (int a = 0; a < v->model->layout->grid.dim; ++a) { /* a vector that a plugin entry computes by components */
         snprintf(component, sizeof component, "%s.%c", name, "xyz"[a]);
@@ -193,13 +210,13 @@ static trl_err fail_expansion(const visitor *v)
                           (int)TRLI_EXPANSION_MAX);
 }
 
-static trl_err visit_family(visitor *v, const trl_ast *node, const trl_scope *names)
+static trl_err visit_family(visitor *v, const trl_ast *node, const trl_scope *scope)
 {
     long lo, hi;
     double value;
-    trl_err err = trli_family_range(v->model->ctx, v->text, node, names, v->expanded, &lo, &hi);
+    trl_err err = trli_family_range(v->model->ctx, v->text, node, scope, v->expanded, &lo, &hi);
     const char *const index = node->part[0].text;
-    const trl_scope inner = {.n = 1, .name = &index, .value = &value, .outer = names};
+    const trl_scope inner = {.n = 1, .name = &index, .value = &value, .outer = scope};
     const trl_ast *outer = v->family;
     if (!outer) v->family = node;
     if (err == TRL_OK && hi - lo >= TRLI_EXPANSION_MAX - *v->expanded) err = fail_expansion(v);
@@ -211,33 +228,33 @@ static trl_err visit_family(visitor *v, const trl_ast *node, const trl_scope *na
     return err;
 }
 
-static trl_err visit_node(visitor *v, const trl_ast *node, const trl_scope *names)
+static trl_err visit_node(visitor *v, const trl_ast *node, const trl_scope *scope)
 {
     trl_err err = TRL_OK;
     if (v->family && ++*v->expanded > TRLI_EXPANSION_MAX) return fail_expansion(v);
-    if (node->kind == TRL_AST_NAME) return visit_name(v, node, names);
-    if (node->kind == TRL_AST_FAMILY) return visit_family(v, node, names);
+    if (node->kind == TRL_AST_NAME) return visit_name(v, node, scope);
+    if (node->kind == TRL_AST_FAMILY) return visit_family(v, node, scope);
     if (node->kind == TRL_AST_CALL && strcmp(node->part[0].text, "if") == 0 && node->nargs == 3 &&
-        trli_decided(node->arg[0], names)) {
+        trli_decided(node->arg[0], scope)) {
         double c;
-        err = trl_ast_number(v->model->ctx, v->text, node->arg[0], names, &c);
-        return err == TRL_OK ? visit_node(v, node->arg[c != 0 ? 1 : 2], names) : err;
+        err = trl_ast_number(v->model->ctx, v->text, node->arg[0], scope, &c);
+        return err == TRL_OK ? visit_node(v, node->arg[c != 0 ? 1 : 2], scope) : err;
     }
-    for (int i = 0; err == TRL_OK && i < node->nargs; ++i) err = visit_node(v, node->arg[i], names);
+    for (int i = 0; err == TRL_OK && i < node->nargs; ++i) err = visit_node(v, node->arg[i], scope);
     return err;
 }
 
-trl_err trli_visit_symbols(trli_model *model, const trl_formula *formula, const trl_scope *names, trli_visit visit,
+trl_err trli_visit_symbols(trli_model *model, const trl_formula *formula, const trl_scope *scope, trli_visit visit,
                            void *data)
 {
     visitor v = {.model = model, .text = &formula->text, .visit = visit, .data = data, .expanded = &model->expanded};
-    return visit_node(&v, formula->root, names);
+    return visit_node(&v, formula->root, scope);
 }
 
-trl_err trli_visit_again(trli_model *model, const trl_formula *formula, const trl_scope *names, trli_visit visit,
+trl_err trli_visit_again(trli_model *model, const trl_formula *formula, const trl_scope *scope, trli_visit visit,
                          void *data)
 {
     int64_t expanded = 0;
     visitor v = {.model = model, .text = &formula->text, .visit = visit, .data = data, .expanded = &expanded};
-    return visit_node(&v, formula->root, names);
+    return visit_node(&v, formula->root, scope);
 }

@@ -1,188 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Directions of differentiation in a model: parameters that stay symbolic, and the derivatives of what instances hold. */
+/* Derivatives of what instances hold. */
 #include <stdlib.h>
-#include <string.h>
 
+#include "boundary_impl.h"
 #include "derivative_impl.h"
-#include "instance_impl.h"
-#include "lower_impl.h"
+#include "sides_impl.h"
+#include "tangent_impl.h"
+#include "values_impl.h"
 
-typedef struct trli_defined {
-    const trl_definition *definition;
-    trli_value value;
-} trli_defined;
-
-typedef struct trli_tangent {
+/* The derivatives of an instance's values along one direction. */
+typedef struct trli_tangent_of {
     trli_derivative d;
     trli_instance *in;
     int direction;
 } trli_tangent_of;
 
-/* ---- parameters ---- */
-
-static const trl_scope *find_level(const trl_scope *names, const char *name, int *i)
-{
-    for (; names; names = names->outer)
-        if ((*i = trl_scope_position(names, name)) >= 0) return names;
-    return NULL;
-}
-
-trl_err trli_direction_add(trli_model *model, const char *name, int *direction)
-{
-    double value;
-    trli_direction *longer = realloc(model->direction, ((size_t)model->ndirections + 1) * sizeof *longer);
-    if (!longer)
-        return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d directions", model->ndirections + 1);
-    model->direction = longer;
-    bool parameter = trl_scope_find(model->parameters, name, &value);
-    longer[model->ndirections++] = (trli_direction){name, parameter ? trli_model_add_scalar(model, value) : -1};
-    *direction = model->ndirections;
-    return model->ir.err;
-}
-
-int trli_tangent_variable(const trli_model *model, int direction, int variable)
-{
-    for (int v = 0; v < model->nvariables; ++v)
-        if (model->variable[v].direction == direction && model->variable[v].of == variable) return v;
-    return -1;
-}
-
-static trl_err remember_definition(trli_model *model, const trl_definition *definition, trli_value value)
-{
-    if (model->ndefined == model->defined_capacity) {
-        int more = model->defined_capacity ? 2 * model->defined_capacity : 16;
-        trli_defined *longer = realloc(model->defined, (size_t)more * sizeof *longer);
-        if (!longer) return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d parameters", more);
-        model->defined = longer;
-        model->defined_capacity = more;
-    }
-    model->defined[model->ndefined++] = (trli_defined){definition, value};
-    return TRL_OK;
-}
-
-static bool find_definition(const trli_model *model, const trl_definition *definition, trli_value *value)
-{
-    for (int k = 0; k < model->ndefined; ++k)
-        if (model->defined[k].definition == definition) {
-            *value = model->defined[k].value;
-            return true;
-        }
-    return false;
-}
-
-/* Parameters whose formulas are to be lowered, innermost last: each after those that it needs, so that nothing recurses. */
-typedef struct definitions {
-    trli_lowering *lw;
-    const trl_scope *names; /* of the formula being looked through */
-    int n, capacity;
-    struct wanted {
-        const trl_scope *level;
-        int i;
-    } * wanted;
-} definitions;
-
-static trl_err want(definitions *d, const trl_scope *level, int i)
-{
-    trli_value value;
-    if (!level->definition || find_definition(d->lw->model, &level->definition[i], &value)) return TRL_OK;
-    if (d->n == d->capacity) {
-        int more = d->capacity ? 2 * d->capacity : 16;
-        struct wanted *longer = realloc(d->wanted, (size_t)more * sizeof *longer);
-        if (!longer) return trl_fail(d->lw->model->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d parameters", more);
-        d->wanted = longer;
-        d->capacity = more;
-    }
-    d->wanted[d->n++] = (struct wanted){level, i};
-    return TRL_OK;
-}
-
-static trl_err want_name(void *data, const char *name, const trl_ast *node)
-{
-    definitions *d = data;
-    int i;
-    const trl_scope *level = find_level(d->names, name, &i);
-    (void)node;
-    return level ? want(d, level, i) : TRL_OK;
-}
-
-/* Lower the parameter wanted last: its number, unless it depends on a direction's. If it needs others first, they are wanted now. */
-static trl_err define_last(definitions *d)
-{
-    const struct wanted last = d->wanted[d->n - 1];
-    const trl_definition *definition = &last.level->definition[last.i];
-    trli_model *model = d->lw->model;
-    trl_scope names = {.outer = last.level};
-    trl_formula *formula = NULL;
-    trli_operand operand;
-    const int before = d->n;
-    trl_err err = TRL_OK;
-    if (find_definition(model, definition, &operand.value[0])) {
-        --d->n;
-        return TRL_OK;
-    }
-    if (definition->indices) {
-        names = *definition->indices;
-        names.outer = last.level;
-    }
-    d->names = &names;
-    TRL_TRY(trl_formula_parse(model->ctx, &definition->text, &formula));
-    TRL_TRY(trl_ast_visit_names(model->ctx, &formula->text, formula->root, &names, want_name, d));
-    if (d->n > before) goto done;
-    TRL_TRY(trli_lower(d->lw->instance, formula, &names, &operand));
-    trli_value value = operand.value[0];
-    if (trli_ir_node(d->lw->ir, value)->op == TRLI_OP_CONSTANT)
-        value = trli_ir_constant(d->lw->ir, last.level->value[last.i]);
-    TRL_TRY(remember_definition(model, definition, value));
-    --d->n;
-done:
-    trl_formula_destroy(&formula);
-    return err;
-}
-
-static trl_err lower_definition(trli_lowering *lw, const trl_scope *level, int i, trli_value *value)
-{
-    definitions d = {.lw = lw};
-    trl_err err = want(&d, level, i);
-    while (err == TRL_OK && d.n > 0) err = define_last(&d);
-    free(d.wanted);
-    if (err == TRL_OK) find_definition(lw->model, &level->definition[i], value);
-    return err;
-}
-
-trl_err trli_lower_parameter(trli_lowering *lw, const char *name, const trl_scope *names, trli_operand *operand,
-                             bool *found)
-{
-    const trli_model *model = lw->model;
-    int i;
-    const trl_scope *level = find_level(names, name, &i);
-    trl_err err = TRL_OK;
-    *found = level != NULL;
-    if (!level) return TRL_OK;
-    trli_value value = trli_ir_constant(lw->ir, level->value[i]);
-    if (model->ndirections && level->definition) TRL_TRY(lower_definition(lw, level, i, &value));
-    for (int d = 0; d < model->ndirections && level == model->parameters; ++d)
-        if (model->direction[d].scalar >= 0 && strcmp(model->direction[d].name, name) == 0)
-            value = trli_ir_scalar(lw->ir, model->direction[d].scalar);
-    *operand = trli_operand_scalar(TRLI_ANYWHERE, value);
-done:
-    return err;
-}
-
-trl_err trli_lower_number(trli_lowering *lw, const trl_ast *node, const trl_scope *names, double *number)
-{
-    trli_operand operand;
-    trl_err err = TRL_OK;
-    TRL_TRY(trl_ast_number(lw->model->ctx, lw->text, node, names, number));
-    if (lw->model->ndirections == 0) return TRL_OK;
-    TRL_TRY(trli_lower_node(lw, node, names, &operand));
-    if (trli_ir_node(lw->ir, operand.value[0])->op != TRLI_OP_CONSTANT)
-        err = trli_lower_fail(lw, node,
-                              "this depends on a parameter of `sensitivity`, and it is fixed when the formula is read: "
-                              "there is no derivative by it");
-done:
-    return err;
-}
+struct trli_tangents {
+    int n;
+    trli_tangent_of *along[]; /* [n] by direction, made at first use */
+};
 
 /* ---- leaves ---- */
 
@@ -255,7 +92,7 @@ static trl_err bounded_tangent(trli_tangent_of *t, int field, trli_value inner, 
     TRL_TRY(trli_instance_sides(t->in, &sides));
     TRL_TRY(trli_boundary_lower(sides, stored, lowered));
     *tangent = TRLI_NO_VALUE;
-    if (inner < 0 && trli_boundary_is_zero(lowered)) goto done;
+    if (inner < 0 && trli_sides_are_zero(lowered)) goto done;
     TRL_TRY(trli_program_add_kernel(t->in->program, name, 1, &stored, &value, NULL));
     TRL_TRY(trli_instance_fill_field(t->in, stored));
     *tangent = trli_ir_field(t->d.ir, stored);
@@ -315,11 +152,8 @@ static bool is_of_old(const trli_instance *in, trli_value v)
 {
     const trli_model *model = in->model;
     for (int e = 0; in->old && e < model->nentries; ++e) {
-        const trli_operand *operand = &in->old->formula[e].operand;
         if (!model->entry[e].has_boundary || model->entry[e].deck->evaluate != TRL_EVALUATE_STEP) continue;
-        for (int c = 0;
-             in->old->formula[e].state == TRLI_MEMO_DONE && c < (operand->components ? operand->components : 1); ++c)
-            if (operand->value[c] == v) return true;
+        if (trli_value_is_of_entry(in->old, e, v)) return true;
     }
     return false;
 }
@@ -389,27 +223,36 @@ done:
     return err;
 }
 
-trl_err trli_tangent(trli_instance *in, int direction, trli_value value, trli_value *tangent)
+trl_err trli_tangent_of_value(trli_instance *in, int direction, trli_value value, trli_value *tangent)
 {
+    const size_t n = (size_t)in->model->ndirections;
+    struct trli_tangents *t = in->tangents;
     trl_err err = TRL_OK;
-    if (!in->tangent) {
-        in->tangent = calloc((size_t)in->model->ndirections, sizeof *in->tangent);
-        if (!in->tangent) return trl_fail(in->model->ctx, TRL_ERR_MEMORY, NULL, "no memory for derivatives");
-        in->ntangents = in->model->ndirections;
+    if (!t) {
+        t = in->tangents = calloc(1, sizeof *t + n * sizeof(trli_tangent_of *));
+        if (!t) return trl_fail(in->model->ctx, TRL_ERR_MEMORY, NULL, "no memory for derivatives");
+        t->n = (int)n;
     }
-    if (!in->tangent[direction - 1]) TRL_TRY(make_tangent(in, direction, &in->tangent[direction - 1]));
-    TRL_TRY(trli_derivative_of(&in->tangent[direction - 1]->d, value, tangent));
+    if (!t->along[direction - 1]) TRL_TRY(make_tangent(in, direction, &t->along[direction - 1]));
+    TRL_TRY(trli_derivative_of(&t->along[direction - 1]->d, value, tangent));
 done:
     return err;
 }
 
-void trli_tangents_free(trli_instance *in)
+void trli_tangents_free(struct trli_tangents **tangents)
 {
-    for (int d = 0; d < in->ntangents; ++d) {
-        if (in->tangent[d]) trli_derivative_free(&in->tangent[d]->d);
-        free(in->tangent[d]);
+    struct trli_tangents *t = *tangents;
+    *tangents = NULL;
+    for (int d = 0; t && d < t->n; ++d) {
+        if (t->along[d]) trli_derivative_free(&t->along[d]->d);
+        free(t->along[d]);
     }
-    free(in->tangent);
-    in->tangent = NULL;
-    in->ntangents = 0;
+    free(t);
+}
+
+int trli_tangent_variable(const trli_model *model, int direction, int variable)
+{
+    for (int v = 0; v < model->nvariables; ++v)
+        if (model->variable[v].direction == direction && model->variable[v].of == variable) return v;
+    return -1;
 }

@@ -4,9 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "instance_impl.h"
-#include "model_impl.h"
 #include "symbols_impl.h"
+#include "tree_impl.h"
 
 static trl_err add_dependency(void *data, const trl_text *text, const trl_ast *node, const char *name)
 {
@@ -127,9 +126,9 @@ static trl_err mark(void *data, const trl_text *text, const trl_ast *node, const
     return TRL_OK;
 }
 
-trl_err trli_tree_mark_used(trli_model *model, const trl_formula *formula, const trl_scope *names)
+trl_err trli_tree_mark_used(trli_model *model, const trl_formula *formula, const trl_scope *scope)
 {
-    return trli_visit_symbols(model, formula, names, mark, model);
+    return trli_visit_symbols(model, formula, scope, mark, model);
 }
 
 void trli_tree_spread_used(trli_model *model)

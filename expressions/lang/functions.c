@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
+/* The functions and the operators of the formula language. */
 #include <string.h>
 
+#include <trl_formula_operators.h>
 #include <trl_functions_body.h>
 
 #include "formula_impl.h"
@@ -36,4 +38,21 @@ const trl_function *trl_functions(int *count)
 {
     *count = NFUNCTIONS;
     return functions;
+}
+
+#define OPERATOR_ROW(NAME, name, least, most, family, kind, axis, signature, doc) \
+    {TRL_FORMULA_##NAME, #name, least, most, kind, axis, signature, doc},
+static const trl_formula_operator operators[] = {TRL_FORMULA_OPERATOR_LIST(OPERATOR_ROW)};
+#undef OPERATOR_ROW
+
+const trl_formula_operator *trl_formula_operator_at(int i)
+{
+    return i >= 0 && i < TRL_FORMULA_OPERATORS ? &operators[i] : NULL;
+}
+
+const trl_formula_operator *trl_formula_operator_find(const char *name)
+{
+    for (int i = 0; i < TRL_FORMULA_OPERATORS; ++i)
+        if (strcmp(operators[i].name, name) == 0) return &operators[i];
+    return NULL;
 }

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "analyse_impl.h"
-#include "instance_impl.h"
 #include "pipeline_impl.h"
 
 static const trl_offsets none = {{0, 0, 0}, {0, 0, 0}};
@@ -140,7 +139,7 @@ static trl_err analyse_layer(trli_analysis *an, const trli_step *s, trli_slab *s
 {
     const trl_place *place = &side->piece[0].place;
     trl_err err = TRL_OK;
-    TRL_TRY(trli_boundary_layer(an->model, slab->field, side, slab->axis, slab->side, slab->layer, &slab->value));
+    TRL_TRY(trli_side_layer(an->model, slab->field, side, slab->axis, slab->side, slab->layer, &slab->value));
     TRL_TRY(trli_reads_find(&an->model->ir, &an->model->walk, 1, &slab->value, &slab->reads));
     slab->ninputs = slab->reads.nfields;
     slab->input = slab->reads.field;

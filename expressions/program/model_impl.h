@@ -11,11 +11,11 @@
 #include <trl_field_manager.h>
 #include <trl_registry.h>
 
-typedef struct trli_slot_plan trli_slot_plan;
-typedef struct trli_model_run trli_model_run;
-
 /* Scalars that every model has. */
 enum { TRLI_SCALAR_STEP_TIME, TRLI_SCALAR_DT, TRLI_SCALARS_FIXED };
+
+typedef struct trli_slot_plan trli_slot_plan;
+typedef struct trli_model_run trli_model_run;
 
 /* What a problem leaves open to whoever runs it. */
 typedef struct trli_settings {

@@ -31,4 +31,14 @@ typedef struct trli_plane {
     int8_t axis, side;
 } trli_plane;
 
+typedef struct trli_model trli_model;
+
+/* The value of a ghost layer (1, 2, ...) or of the plane on the side (layer 0). */
+TRL_NODISCARD trl_err trli_side_layer(trli_model *model, int field, const trli_side *side, int axis, int which,
+                                      int layer, trli_value *value);
+/* Whether the side's points are set by a Dirichlet condition everywhere. */
+bool trli_side_is_fixed(const trl_bc_side *side);
+/* Whether a tangent's conditions are all zero: the derivatives of conditions that do not change along its direction. */
+bool trli_sides_are_zero(const trli_side sides[6]);
+
 #endif

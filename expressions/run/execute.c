@@ -8,7 +8,6 @@
 #include <chunks_impl.h>
 #include <spatialops_impl.h>
 
-#include "instance_impl.h"
 #include "model_run_impl.h"
 #include "pipeline_impl.h"
 #include "tasks_impl.h"

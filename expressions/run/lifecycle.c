@@ -5,14 +5,15 @@
 
 #include "balance_impl.h"
 #include "cost_impl.h"
-#include "instance_impl.h"
 #include "kernels_impl.h"
 #include "lifecycle_impl.h"
 #include "model_run_impl.h"
 #include "pipeline_impl.h"
+#include "plugin_entry_impl.h"
 #include "slot_plan_impl.h"
 #include "symbols_impl.h"
 #include "tasks_impl.h"
+#include "tree_impl.h"
 
 static trl_err copy_request(trli_model *model, const trli_model_request *request)
 {

@@ -5,10 +5,11 @@
 #include <string.h>
 
 #include "bench_kernels_impl.h"
-#include "instance_impl.h"
 #include "lifecycle_impl.h"
+#include "lower_impl.h"
 #include "model_run_impl.h"
 #include "pipeline_impl.h"
+#include "sides_impl.h"
 #include "tasks_impl.h"
 
 enum { SETTLING = 40 }; /* steps after which each kernel has tried its ways through a box */

@@ -4,8 +4,9 @@
  * against differences, with values inlined and stored. */
 #include "../expressions/ir_evaluation.h"
 #include "../expressions/problem_fixture.h"
-#include "instance_impl.h"
+#include "parameters_impl.h"
 #include "symbols_impl.h"
+#include "tangent_impl.h"
 
 #include <simulation_impl.h>
 

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Instances that share the fields of another. */
+#include <stdlib.h>
+
+#include "instance_impl.h"
+
+trl_err trli_instance_share(const trli_instance *instance, trli_instance **shared)
+{
+    trli_instance *s = *shared = malloc(sizeof *s);
+    if (!s)
+        return trl_fail(instance->model->ctx, TRL_ERR_MEMORY, NULL, "no memory for an instance of %d expressions",
+                        instance->model->nentries);
+    *s = *instance;
+    s->inline_only = true;
+    s->sides = NULL;
+    s->memo = NULL;
+    s->tangents = NULL;
+    return TRL_OK;
+}
+
+trl_err trli_instance_sides(trli_instance *instance, trli_instance **sides)
+{
+    trl_err err = TRL_OK;
+    *sides = instance->inline_only ? instance : instance->sides;
+    if (*sides) return TRL_OK;
+    err = trli_instance_share(instance, &instance->sides);
+    *sides = instance->sides;
+    return err;
+}
+
+trl_err trli_instance_old(trli_instance *instance, trli_instance **old)
+{
+    *old = instance->old ? (trli_instance *)instance->old : instance;
+    return instance->inline_only && instance->old ? trli_instance_sides(*old, old) : TRL_OK;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "marks_impl.h"
+
+trl_err trli_marks_add(trli_model *model, trli_marks *marks, const trl_ast *node)
+{
+    if (marks->n == marks->capacity) {
+        int more = marks->capacity ? 2 * marks->capacity : 64;
+        const trl_ast **longer = realloc(marks->node, (size_t)more * sizeof(const trl_ast *));
+        if (!longer) return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d parts of formulas", more);
+        marks->node = longer;
+        marks->capacity = more;
+    }
+    marks->node[marks->n++] = node;
+    return TRL_OK;
+}
+
+static int compare_marks(const void *a, const void *b)
+{
+    const uintptr_t x = (uintptr_t) * (const trl_ast *const *)a, y = (uintptr_t) * (const trl_ast *const *)b;
+    return (x > y) - (x < y);
+}
+
+void trli_marks_sort(trli_marks *marks)
+{
+    if (marks->n > 0) qsort(marks->node, (size_t)marks->n, sizeof(const trl_ast *), compare_marks);
+}
+
+bool trli_marks_have(const trli_marks *marks, const trl_ast *node)
+{
+    return marks->n > 0 &&
+           bsearch(&node, marks->node, (size_t)marks->n, sizeof(const trl_ast *), compare_marks) != NULL;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+#include "operand_impl.h"
+
+trli_operand trli_operand_scalar(int location, trli_value value)
+{
+    return (trli_operand){
+        .components = 0, .location = {location, TRLI_ANYWHERE, TRLI_ANYWHERE}, .value = {value, 0, 0}};
+}
+
+bool trli_location_join(int a, int b, int *joined)
+{
+    *joined = a == TRLI_ANYWHERE ? b : a;
+    return a == b || a == TRLI_ANYWHERE || b == TRLI_ANYWHERE;
+}
+
+const char *trli_location_text(int location)
+{
+    return location == TRLI_ANYWHERE ? "no location" : trl_location_name((trl_location)location);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Operators of the formula language. */
+#ifndef TRLI_OPERATORS_IMPL_H
+#define TRLI_OPERATORS_IMPL_H
+
+#include <trl_formula_operators.h>
+
+#include "lower_impl.h"
+
+/* Lower a call of an operator, whose number of arguments is checked. */
+typedef trl_err (*trli_operator_fn)(trli_lowering *lw, const trl_formula_operator *op, const trl_ast *node,
+                                    const trl_scope *scope, trli_operand *operand);
+/* Check the number of arguments and lower the call by the function of the operator's family. */
+TRL_NODISCARD trl_err trli_lower_operator(trli_lowering *lw, const trl_formula_operator *op, const trl_ast *node,
+                                          const trl_scope *scope, trli_operand *operand);
+/* A call of one of the problem's own stencils. */
+TRL_NODISCARD trl_err trli_lower_stencil(trli_lowering *lw, const trl_ast *node, const trl_scope *scope,
+                                         const trl_operator *stencil, trli_operand *operand);
+
+/* The families of TRL_FORMULA_OPERATOR_LIST, each a trli_operator_fn. */
+#define TRLI_OPERATOR_FAMILY(family)                                                                                  \
+    TRL_NODISCARD trl_err trli_lower_##family(trli_lowering *lw, const trl_formula_operator *op, const trl_ast *node, \
+                                              const trl_scope *scope, trli_operand *operand)
+TRLI_OPERATOR_FAMILY(grad); /* linear.c */
+TRLI_OPERATOR_FAMILY(div);
+TRLI_OPERATOR_FAMILY(laplacian);
+TRLI_OPERATOR_FAMILY(curl);
+TRLI_OPERATOR_FAMILY(along_axis);
+TRLI_OPERATOR_FAMILY(interpolation);
+TRLI_OPERATOR_FAMILY(filter);
+TRLI_OPERATOR_FAMILY(extrapolation);
+TRLI_OPERATOR_FAMILY(product_of_vectors); /* products.c */
+TRLI_OPERATOR_FAMILY(advective_flux);     /* fluxes.c */
+TRLI_OPERATOR_FAMILY(reconstruction);
+TRLI_OPERATOR_FAMILY(reduction); /* reductions.c */
+TRLI_OPERATOR_FAMILY(probe);
+TRLI_OPERATOR_FAMILY(old); /* operators.c */
+TRLI_OPERATOR_FAMILY(random);
+#undef TRLI_OPERATOR_FAMILY
+
+#endif

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Typed entries: the four-method contract of expression types, from the compiler's side. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "plugin_entry_impl.h"
+
+struct trl_deps {
+    trli_model *model;
+    trli_entry *entry;
+};
+
+struct trl_binding {
+    const trli_model *model;
+    const trli_entry *entry;
+};
+
+const trl_grid *trl_deps_grid(const trl_deps *deps)
+{
+    return deps ? &deps->model->layout->grid : NULL;
+}
+
+const trl_grid *trl_binding_grid(const trl_binding *binding)
+{
+    return binding ? &binding->model->layout->grid : NULL;
+}
+
+static int find_own(int n, const trli_advertised *list, const char *name)
+{
+    for (int i = 0; i < n; ++i)
+        if (strcmp(list[i].own_name, name) == 0) return i;
+    return -1;
+}
+
+int trl_binding_computed(const trl_binding *binding, const char *name)
+{
+    if (!binding || !name) return -1;
+    return find_own(binding->entry->ncomputed, binding->entry->computed, name);
+}
+
+int trl_binding_required(const trl_binding *binding, const char *name)
+{
+    if (!binding || !name) return -1;
+    return find_own(binding->entry->nrequired, binding->entry->required, name);
+}
+
+static trl_err advertise(trl_deps *deps, trli_advertised **list, int *n, const char *name, trl_location location,
+                         trli_advertised **added)
+{
+    trli_model *model = deps->model;
+    const trl_expression_entry *deck = deps->entry->deck;
+    if (!name || !*name || location > TRL_NODE)
+        return trl_fail(model->ctx, TRL_ERR_PLUGIN, &deck->place,
+                        "type '%s' advertises a tag without a name or with an unknown location", deck->type->name);
+    if (find_own(*n, *list, name) >= 0)
+        return trl_fail(model->ctx, TRL_ERR_PLUGIN, &deck->place, "type '%s' advertises '%s' twice", deck->type->name,
+                        name);
+    trli_advertised *longer = realloc(*list, ((size_t)*n + 1) * sizeof *longer);
+    if (!longer)
+        return trl_fail(model->ctx, TRL_ERR_MEMORY, &deck->place, "no memory for the tags of type '%s'",
+                        deck->type->name);
+    *list = longer;
+    const char *own = trli_model_name(model, "%s", name);
+    longer[*n] = (trli_advertised){.own_name = own,
+                                   .tag = own,
+                                   .component = -1,
+                                   .symbol = -1,
+                                   .location = trl_location_on(location, model->layout->grid.dim)};
+    *added = &longer[(*n)++];
+    return model->ir.err;
+}
+
+trl_err trl_deps_compute(trl_deps *deps, const char *name, trl_location location)
+{
+    trli_advertised *added = NULL;
+    if (!deps) return TRL_ERR_USAGE;
+    return advertise(deps, &deps->entry->computed, &deps->entry->ncomputed, name, location, &added);
+}
+
+trl_err trl_deps_require(trl_deps *deps, const char *name, trl_location location, const int lo[3], const int hi[3])
+{
+    trli_advertised *added = NULL;
+    if (!deps) return TRL_ERR_USAGE;
+    trl_err err = advertise(deps, &deps->entry->required, &deps->entry->nrequired, name, location, &added);
+    for (int a = 0; err == TRL_OK && a < deps->model->layout->grid.dim; ++a) {
+        int low = lo ? lo[a] : 0, high = hi ? hi[a] : 0;
+        if (low < -16 || high > 16 || low > high)
+            return trl_fail(deps->model->ctx, TRL_ERR_PLUGIN, &deps->entry->deck->place,
+                            "type '%s' requires '%s' at offsets %d..%d; they must be ordered and within -16..16",
+                            deps->entry->deck->type->name, name, low, high);
+        added->reach.lo[a] = (int8_t)low;
+        added->reach.hi[a] = (int8_t)high;
+    }
+    return err;
+}
+
+/* A failing method of a plugin must have said why; if not, say which one it was. */
+static trl_err method_failed(trli_model *model, const trli_entry *entry, const char *method, trl_err err,
+                             int said_before)
+{
+    const trl_diagnostic *d;
+    if (trl_context_diagnostics(model->ctx, &d) > said_before) return err;
+    return trl_fail(model->ctx, TRL_ERR_PLUGIN, &entry->deck->place, "%s of type '%s' failed (%s) without a message",
+                    method, entry->deck->type->name, trl_err_meaning(err));
+}
+
+static int messages(const trli_model *model)
+{
+    const trl_diagnostic *d;
+    return trl_context_diagnostics(model->ctx, &d);
+}
+
+/* Give the tags the deck's names. */
+static trl_err rename_tags(trli_model *model, trli_entry *entry)
+{
+    const trl_expression_entry *deck = entry->deck;
+    if (deck->ncomputes > 0 && deck->ncomputes != entry->ncomputed)
+        return trl_fail(model->ctx, TRL_ERR_INPUT, &deck->place, "type '%s' computes %d tag%s, but `computes` names %d",
+                        deck->type->name, entry->ncomputed, entry->ncomputed == 1 ? "" : "s", deck->ncomputes);
+    for (int i = 0; i < deck->ncomputes; ++i) entry->computed[i].tag = deck->computes[i];
+    for (int i = 0; i < deck->ninputs; ++i) {
+        int r = find_own(entry->nrequired, entry->required, deck->input_own[i]);
+        if (r < 0)
+            return trl_fail(model->ctx, TRL_ERR_INPUT, &deck->place, "type '%s' requires no '%s'%s%s", deck->type->name,
+                            deck->input_own[i], entry->nrequired ? "; it requires " : "",
+                            entry->nrequired ? entry->required[0].own_name : "");
+        entry->required[r].tag = deck->input_tag[i];
+    }
+    return TRL_OK;
+}
+
+trl_err trli_entry_setup(trli_model *model, trli_entry *entry)
+{
+    const trl_expression_entry *deck = entry->deck;
+    const trl_expr_type *type = deck->type;
+    const trl_setup_args args = {model->ctx, &model->layout->grid, model->layout, deck->params, deck->place};
+    trl_deps deps = {model, entry};
+    const trl_binding binding = {model, entry};
+    trl_err err = TRL_OK;
+    int said = messages(model);
+    entry->state = calloc(1, type->state_size ? type->state_size : 1);
+    if (!entry->state)
+        return trl_fail(model->ctx, TRL_ERR_MEMORY, &deck->place, "no memory for the state of type '%s'", type->name);
+    entry->state_ready = true; /* teardown follows setup, whatever setup returns */
+    if (type->setup && (err = type->setup(entry->state, &args)) != TRL_OK)
+        return method_failed(model, entry, "setup", err, said);
+    if ((err = type->advertise_dependents(entry->state, &deps)) != TRL_OK)
+        return method_failed(model, entry, "advertise_dependents", err, said);
+    if (entry->ncomputed == 0)
+        return trl_fail(model->ctx, TRL_ERR_PLUGIN, &deck->place, "type '%s' advertises no computed tag", type->name);
+    TRL_TRY(rename_tags(model, entry));
+    if (type->bind_fields && (err = type->bind_fields(entry->state, &binding)) != TRL_OK)
+        return method_failed(model, entry, "bind_fields", err, said);
+    if (type->bind_operators && (err = type->bind_operators(entry->state, &binding)) != TRL_OK)
+        return method_failed(model, entry, "bind_operators", err, said);
+done:
+    return err;
+}
+
+void trli_entry_free(trli_entry *entry)
+{
+    if (entry->state_ready && entry->deck->type->teardown) entry->deck->type->teardown(entry->state);
+    free(entry->state);
+    free(entry->computed);
+    free(entry->required);
+    for (int i = 0; entry->formula && i < entry->nformulas; ++i) trl_formula_destroy(&entry->formula[i]);
+    free(entry->formula);
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Plugin entries: their set-up and the tags that they advertise. */
+#ifndef TRLI_PLUGIN_ENTRY_IMPL_H
+#define TRLI_PLUGIN_ENTRY_IMPL_H
+
+#include "model_impl.h"
+
+TRL_NODISCARD trl_err trli_entry_setup(trli_model *model, trli_entry *entry);
+void trli_entry_free(trli_entry *entry);
+
+#endif
