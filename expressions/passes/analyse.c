@@ -246,7 +246,8 @@ void trli_plan_destroy(trli_plan **plan)
     if (!p) return;
     for (int i = 0; p->step && i < p->nsteps; ++i) {
         trli_reads_free(&p->step[i].reads);
-        for (int k = 0; k < p->step[i].nslabs; ++k) trli_reads_free(&p->step[i].slab[k].reads);
+        for (int k = 0; k < p->step[i].nslabs; ++k)
+            if (p->step[i].slab[k].kind == TRLI_SLAB_KERNEL) trli_reads_free(&p->step[i].slab[k].reads);
         free(p->step[i].slab);
     }
     free(p->step);

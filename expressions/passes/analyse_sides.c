@@ -161,8 +161,7 @@ static trl_err add_slab(trli_analysis *an, trli_step *s, int i, int axis, int wh
     if (!slab) return trl_fail(an->model->ctx, TRL_ERR_MEMORY, NULL, "no memory for boundary conditions");
     p->slab = slab;
     slab = &p->slab[p->nslabs++];
-    *slab = (trli_slab){
-        .field = s->field[i], .axis = axis, .side = which, .layer = layer, .value = TRLI_NO_VALUE, .entry = -1};
+    *slab = (trli_slab){.field = s->field[i], .axis = axis, .side = which, .layer = layer, .value = TRLI_NO_VALUE};
     set_tangential(an, slab);
     return side->piece[0].modifier >= 0 ? analyse_modifier(an, s, slab, &side->piece[0])
                                         : analyse_layer(an, s, slab, side);

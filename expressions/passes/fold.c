@@ -396,8 +396,7 @@ static trl_err add_images(const folding *fo, int kernel, int input, int axis, co
                                                .axis = axis,
                                                .side = side,
                                                .layer = layer,
-                                               .value = trli_ir_field(&fo->program->model->ir, field),
-                                               .entry = -1};
+                                               .value = trli_ir_field(&fo->program->model->ir, field)};
     for (int side = 0; side < 2; ++side) find_of_row(fo, kernel, first, input, side);
     return fo->model->ir.err;
 }

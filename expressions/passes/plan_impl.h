@@ -32,15 +32,17 @@ typedef struct trli_slab {
     int field; /* its target */
     int axis, side;
     int layer;                                   /* 1, 2, ...; 0: the plane of points on the side */
-    int ninputs, *input;                         /* fields read, in the kernel's or plugin's order */
+    int ninputs, *input;                         /* fields read, in the kernel's or plugin's order; none of images */
     trl_lidx tangential_lo[3], tangential_hi[3]; /* ghosts included along the other axes, at inner sides */
     trl_lidx corner_lo[3], corner_hi[3];         /* and beyond the sides of earlier axes */
-    trli_value value;                            /* KERNEL; IMAGE: the field; else TRLI_NO_VALUE */
-    trli_reads reads;                            /* KERNEL: of its value */
-    bool taken;                                  /* KERNEL: a kernel step has taken the slab over */
-    int entry;                                   /* MODIFIER: the plugin's; else -1 */
-    bool of_row; /* a kernel that reads it from the row beside it could compute it from that row */
+    trli_value value;                            /* of an image: the field; TRLI_NO_VALUE: a plugin's */
+    bool of_row; /* a kernel that reads the slab from the row beside it could compute it from that row */
     int read_as; /* with of_row: the input of its step that it is a layer of */
+    bool taken;  /* a kernel step has taken the slab over */
+    union {
+        trli_reads reads; /* KERNEL: of its value */
+        int entry;        /* MODIFIER: the plugin's */
+    };
 } trli_slab;
 
 /* Ghosts that come from other patches. */

@@ -112,8 +112,8 @@ static trl_err access_slab(builder *b, trl_task task, const trli_slab *slab, int
     TRL_TRY(access_field(b, task, slab->field, patch, TRL_READ_WRITE));
     for (int i = 0; i < slab->ninputs; ++i)
         if (slab->input[i] != slab->field) TRL_TRY(access_field(b, task, slab->input[i], patch, TRL_READ));
-    TRL_TRY(access_scalars(b, task, &slab->reads));
-    TRL_TRY(access_plugin(b, task, slab->entry));
+    if (slab->kind == TRLI_SLAB_KERNEL) TRL_TRY(access_scalars(b, task, &slab->reads));
+    if (slab->kind == TRLI_SLAB_MODIFIER) TRL_TRY(access_plugin(b, task, slab->entry));
 done:
     return err;
 }

@@ -77,7 +77,8 @@ static void drop_boundaries(trli_program *program)
 {
     for (int i = 0; i < program->nsteps; ++i) {
         trli_step_plan *s = &program->plan->step[i];
-        for (int k = 0; k < s->nslabs; ++k) trli_reads_free(&s->slab[k].reads);
+        for (int k = 0; k < s->nslabs; ++k)
+            if (s->slab[k].kind == TRLI_SLAB_KERNEL) trli_reads_free(&s->slab[k].reads);
         s->nslabs = 0;
         if (program->step[i].kind == TRLI_STEP_FILL) s->live = s->exchanged.n > 0;
     }
