@@ -3,6 +3,7 @@
 # How everything is compiled, gathered in the target trellis_flags.
 option(TRL_WERROR "Warnings are errors" OFF)
 option(TRL_POISON "Fill memory that must not be read with NaN before each kernel (slow: for tests)" OFF)
+option(TRL_SMALL_SIZES "Block, chunk and tune small problems as if they were large (for tests)" OFF)
 option(TRL_FUZZ "Build the fuzz targets (clang)" OFF)
 set(TRL_SANITIZE "" CACHE STRING "Sanitizers, as for -fsanitize=: address,undefined or thread")
 
@@ -52,6 +53,9 @@ if(TRL_SANITIZE)
 endif()
 if(TRL_POISON)
     target_compile_definitions(trellis_flags INTERFACE TRL_POISON)
+endif()
+if(TRL_SMALL_SIZES)
+    target_compile_definitions(trellis_flags INTERFACE TRL_SMALL_SIZES)
 endif()
 if(TRL_FUZZ)
     target_compile_options(trellis_flags INTERFACE -fsanitize=fuzzer-no-link)

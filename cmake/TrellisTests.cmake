@@ -30,7 +30,7 @@ if(TRL_SANITIZE MATCHES "address")
         APPEND
         test_environment
         "ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1:detect_stack_use_after_return=1"
-        "LSAN_OPTIONS=suppressions=${suppressions}/lsan.txt:print_suppressions=0:fast_unwind_on_malloc=0:use_tls=0"
+        "LSAN_OPTIONS=suppressions=${suppressions}/lsan.txt:print_suppressions=0:use_tls=0"
         "UBSAN_OPTIONS=print_stacktrace=1"
     )
     set(default_timeout 600)
@@ -82,16 +82,22 @@ function(trellis_read_directive file found)
     endif()
 endfunction()
 
-# trellis_add_test(NAME name [NP ranks] [LABELS label...] [TIMEOUT seconds] COMMAND ...): in a scratch folder of its own.
+# trellis_add_test(NAME name [LONG] [NP ranks] [LABELS label...] [TIMEOUT seconds] COMMAND ...): in a scratch folder of its own.
+# LONG: only "ctest -C long" runs it.
 function(trellis_add_test)
-    cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;NP;TIMEOUT" "LABELS;COMMAND")
+    cmake_parse_arguments(PARSE_ARGV 0 arg "LONG" "NAME;NP;TIMEOUT" "LABELS;COMMAND")
     if(NOT arg_NP)
         set(arg_NP ${default_np})
     endif()
     if(NOT arg_TIMEOUT)
         set(arg_TIMEOUT ${default_timeout})
     endif()
-    add_test(NAME ${arg_NAME} COMMAND bash "${scratch}" "${PROJECT_BINARY_DIR}/scratch/${arg_NAME}" ${arg_COMMAND})
+    set(configurations)
+    if(arg_LONG)
+        set(configurations CONFIGURATIONS long)
+    endif()
+    add_test(NAME ${arg_NAME} ${configurations} COMMAND bash "${scratch}" "${PROJECT_BINARY_DIR}/scratch/${arg_NAME}"
+                                                        ${arg_COMMAND})
     set_tests_properties(
         ${arg_NAME}
         PROPERTIES ENVIRONMENT "${test_environment}"
@@ -126,56 +132,82 @@ foreach(source IN LISTS sources)
     )
 endforeach()
 
-# C programs: tests/<folder>/test_<thing>.c
+# C programs: tests/<folder>/test_<thing>.c. Those of a folder are linked once, into tests/<folder>, which tests/programs.c begins; a
+# link of the name <folder>_test_<thing> to it is that program.
+set(test_folders)
+file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
 file(GLOB sources CONFIGURE_DEPENDS "${tests_folder}/*/test_*.c")
 foreach(source IN LISTS sources)
     cmake_path(GET source STEM name)
     cmake_path(GET source PARENT_PATH folder)
     cmake_path(GET folder FILENAME folder)
-    set(program ${folder}_${name})
-    add_executable(${program} "${source}")
-    trellis_link_layers(${program})
-    target_include_directories(${program} PRIVATE "${tests_folder}")
-    target_link_libraries(${program} PRIVATE PkgConfig::CHECK)
+    if(NOT TARGET tests_${folder})
+        add_executable(tests_${folder} "${tests_folder}/programs.c")
+        trellis_link_layers(tests_${folder})
+        target_include_directories(tests_${folder} PRIVATE "${tests_folder}" "${PROJECT_BINARY_DIR}/test_programs/${folder}")
+        target_link_libraries(tests_${folder} PRIVATE PkgConfig::CHECK)
+        target_compile_definitions(
+            tests_${folder} PRIVATE TRL_TEST_SOURCE_DIR="${tests_folder}" TRL_TEST_PLUGIN_DIR="${test_plugin_output}"
+        )
+        # Check's varargs macros are not pedantic C17.
+        target_compile_options(tests_${folder} PRIVATE $<$<C_COMPILER_ID:Clang>:-Wno-gnu-zero-variadic-macro-arguments>)
+        set_target_properties(
+            tests_${folder} PROPERTIES OUTPUT_NAME ${folder} RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests"
+        )
+        list(APPEND test_folders ${folder})
+    endif()
+    target_sources(tests_${folder} PRIVATE "${source}")
+    set_property(SOURCE "${source}" APPEND PROPERTY COMPILE_DEFINITIONS main=${name}_main)
+    string(APPEND test_programs_${folder} "TRL_PROGRAM(${name})\n")
+    file(CREATE_LINK ${folder} "${PROJECT_BINARY_DIR}/tests/${folder}_${name}" SYMBOLIC)
     if(LAPACKE_FOUND AND name STREQUAL "test_app_qr")
-        target_link_libraries(${program} PRIVATE PkgConfig::LAPACKE)
-        target_compile_definitions(${program} PRIVATE TRL_TEST_LAPACKE)
+        target_link_libraries(tests_${folder} PRIVATE PkgConfig::LAPACKE)
+        set_property(SOURCE "${source}" APPEND PROPERTY COMPILE_DEFINITIONS TRL_TEST_LAPACKE)
     endif()
     if(TRL_HAVE_CUDA AND name STREQUAL "test_emit")
-        target_compile_definitions(${program} PRIVATE TRL_TEST_NVRTC="$<TARGET_FILE:CUDA::nvrtc>")
+        set_property(SOURCE "${source}" APPEND PROPERTY COMPILE_DEFINITIONS TRL_TEST_NVRTC="$<TARGET_FILE:CUDA::nvrtc>")
     endif()
-    target_compile_definitions(
-        ${program}
-        PRIVATE TRL_TEST_SOURCE_DIR="${tests_folder}" TRL_TEST_PLUGIN_DIR="${test_plugin_output}"
-    )
-    # Check's varargs macros are not pedantic C17.
-    target_compile_options(${program} PRIVATE $<$<C_COMPILER_ID:Clang>:-Wno-gnu-zero-variadic-macro-arguments>)
-    set_target_properties(${program} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
-    trellis_read_directive("${source}" found np timeout labels)
+    trellis_read_directive("${source}" found np short sanitize timeout labels)
     string(REPLACE "," ";" ranks "${directive_np}")
     string(REPLACE "," ";" labels "${directive_labels}")
     list(APPEND labels ${folder})
     if(folder STREQUAL "scheduler")
         list(APPEND labels threads)
     endif()
-    # Sanitizers are slow: two rank counts find what they look for; the release tests all.
-    list(LENGTH ranks count)
+    # The rank counts that the short form tests. Sanitizers are slow: two find what they look for.
+    set(few "${directive_np}")
+    if(directive_short)
+        set(few "${directive_short}")
+    endif()
+    if(TRL_SANITIZE AND directive_sanitize)
+        set(few "${directive_sanitize}")
+    endif()
+    string(REPLACE "," ";" few "${few}")
+    list(LENGTH few count)
     if(TRL_SANITIZE AND count GREATER 2)
-        list(SUBLIST ranks 0 2 ranks)
+        list(SUBLIST few 0 2 few)
     endif()
     foreach(np IN LISTS ranks)
         set(launch)
         if(np GREATER 1)
             set(launch ${mpi_run} -n ${np})
         endif()
+        set(long)
+        if(NOT np IN_LIST few)
+            set(long LONG)
+        endif()
         trellis_add_test(
             NAME ${folder}.${name}.np${np}
+            ${long}
             NP ${np}
             TIMEOUT ${directive_timeout}
             LABELS ${labels}
-            COMMAND ${launch} $<TARGET_FILE:${program}>
+            COMMAND ${launch} "${PROJECT_BINARY_DIR}/tests/${folder}_${name}"
         )
     endforeach()
+endforeach()
+foreach(folder IN LISTS test_folders)
+    file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/test_programs/${folder}/programs.list" CONTENT "${test_programs_${folder}}")
 endforeach()
 
 # Python programs; they look at sources and need no sanitizer.
@@ -203,9 +235,14 @@ foreach(source IN LISTS sources)
         continue()
     endif()
     cmake_path(GET source STEM name)
-    trellis_read_directive("${source}" found np timeout)
+    trellis_read_directive("${source}" found np sanitize timeout)
+    set(long)
+    if(TRL_SANITIZE AND directive_sanitize STREQUAL "none")
+        set(long LONG)
+    endif()
     trellis_add_test(
         NAME cli.${name}
+        ${long}
         NP ${directive_np}
         LABELS cli
         TIMEOUT ${directive_timeout}

@@ -14,12 +14,12 @@
 
 enum {
     WAYS_MOST = 8,
-    STEPS_MOST = 64, /* of a pass */
-    STEPS = 8,       /* of one stage, or */
-    STAGES = 12,     /* of several: of the longer passes that are tried */
-    SAMPLES = 7,     /* up to TRLI_SAMPLES_MOST */
-    FEW_SAMPLES = 3, /* after which ways that are far behind are tried no more */
-#ifdef TRL_POISON    /* builds for testing: small problems are blocked too */
+    STEPS_MOST = 64,   /* of a pass */
+    STEPS = 8,         /* of one stage, or */
+    STAGES = 12,       /* of several: of the longer passes that are tried */
+    SAMPLES = 7,       /* up to TRLI_SAMPLES_MOST */
+    FEW_SAMPLES = 3,   /* after which ways that are far behind are tried no more */
+#ifdef TRL_SMALL_SIZES /* builds for testing: small problems are blocked too */
     EVERY_SIZE = true,
     SETTLING = 1
 #else

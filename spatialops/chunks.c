@@ -7,7 +7,7 @@
  * unless that leaves it fewer points than are worth handing out; of a large box it gets several, which even out what
  * else the workers do, and all get as many: three chunks would keep two workers as long as four. */
 enum {
-#ifdef TRL_POISON
+#ifdef TRL_SMALL_SIZES
     CHUNK_LEAST = 32, /* builds for testing: small problems have wide tasks too */
 #else
     CHUNK_LEAST = 400, /* points: 16 workers share 20^3 */

@@ -82,7 +82,7 @@ int64_t trli_model_points(const trli_model *model, trl_location location, trl_li
 
 bool trli_strains_caches(const trl_context *ctx, int64_t values)
 {
-#ifdef TRL_POISON
+#ifdef TRL_SMALL_SIZES
     (void)ctx;
     return values > 0;
 #else

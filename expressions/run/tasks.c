@@ -15,7 +15,7 @@
 
 /* Slabs are computed together up to so many points; a larger one is a task alone, in chunks. */
 enum {
-#ifdef TRL_POISON
+#ifdef TRL_SMALL_SIZES
     SLAB_POINTS = 64
 #else
     SLAB_POINTS = 8192

@@ -13,7 +13,7 @@
 #include "time_blocks_impl.h"
 
 enum {
-#ifdef TRL_POISON /* builds for testing: small problems get blocks too */
+#ifdef TRL_SMALL_SIZES /* builds for testing: small problems get blocks too */
     BLOCK_LEAST = 3,
     TASK_POINTS = 64,
 #else

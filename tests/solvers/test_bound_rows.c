@@ -2,7 +2,7 @@
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* The sums of derivatives that bound dt, against differences: each point of each unknown is moved, the right-hand sides are computed anew,
  * and the largest sum of a row is what the Jacobian says. Every operator, every location, random right-hand sides. */
-// ctest: timeout=300
+// ctest: sanitize=none timeout=300
 #include "../expressions/problem_fixture.h"
 #include "model_run_impl.h"
 
@@ -13,7 +13,7 @@ enum {
     NX = 12,
     NY = 11,
     POINTS = NX * NY,
-#ifdef TRL_POISON
+#ifdef TRL_SMALL_SIZES
     RANDOM = 3,
     EVERY = 5 /* sanitizers are slow */
 #else

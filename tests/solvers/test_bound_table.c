@@ -2,13 +2,13 @@
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* The stable step that Trellis finds, against the one that is measured: the largest dt at which noise does not grow. Prints a table of
  * docs/verification.md. */
-// ctest: timeout=300
+// ctest: sanitize=none timeout=300
 #include "../expressions/problem_fixture.h"
 
 #include <limit_impl.h>
 
 enum {
-#ifdef TRL_POISON
+#ifdef TRL_SMALL_SIZES
     STEPS = 150,
     HALVINGS = 4,
     SLACK = 25 /* %; sanitizers are slow; the table is that of the release */

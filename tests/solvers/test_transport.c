@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Decks of transport: bounds and balances of rotating shapes, a jet and a masked cylinder. Prints a table of docs/verification.md. */
-// ctest: timeout=600
+// ctest: sanitize=none timeout=600
 #include "../expressions/problem_fixture.h"
 
 enum {
-#ifdef TRL_POISON
+#ifdef TRL_SMALL_SIZES
     LIMITER_STEPS = 20, /* sanitizers are slow; the table is that of the release */
 #else
     LIMITER_STEPS = 100000,

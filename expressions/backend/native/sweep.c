@@ -15,7 +15,7 @@ enum {
     SAMPLES = 5, /* up to TRLI_SAMPLES_MOST */
     AHEAD = 4,
     LINE_ROOM = 32,
-#ifdef TRL_POISON /* builds for testing: small problems go all variants */
+#ifdef TRL_SMALL_SIZES /* builds for testing: small problems go all variants */
     EVERY_VARIANT = true,
     ROWS_LEAST = 2,
     PLANES = 2 /* of a try, at least, if there are as many */
