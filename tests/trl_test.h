@@ -12,11 +12,37 @@
 
 #include <check.h>
 #include <mpi.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <trl_context.h>
+
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+enum { TEST_SANITIZED = true };
+#else
+enum { TEST_SANITIZED = false };
+#endif
+
+/* Whether the long versions of tests run. */
+static inline bool test_long(void)
+{
+    return getenv("TRL_TEST_LONG") != NULL;
+}
+
+/* Whether the form of the test that runs has the case of this number: the long form has all, the short one each n-th. */
+static inline bool test_has(int number, int n)
+{
+    return number % n == 0 || test_long();
+}
+
+/* Compile kernels without optimisation in the short form: for tests of many kernels that ask what kernels mean. Those of decks are
+ * compiled as users do. */
+static inline void test_compile_quickly(void)
+{
+    if (!test_long()) setenv("TRELLIS_CC", TRL_TEST_SOURCE_DIR "/quick_cc.sh", 0);
+}
 
 /* The context of the test program: created before the first test, messages cleared before each. */
 static trl_context *test_ctx;

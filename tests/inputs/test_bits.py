@@ -124,12 +124,16 @@ def compare(options, number):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--decks", type=int, default=8, help="how many")
+    long = "TRL_TEST_LONG" in os.environ
+    parser.add_argument("--decks", type=int, default=48 if long else 8, help="how many")
     parser.add_argument("--first", type=int, default=0, help="number of the first deck: a long run can be cut in parts")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=1, help="how many decks at a time")
     parser.add_argument("--trellis", default=os.environ.get("TRELLIS", "trellis"))
+    parser.add_argument("--quick", action="store_true", default=not long, help="compile kernels without optimisation")
     options = parser.parse_args()
+    if options.quick:
+        os.environ["TRELLIS_CC"] = str(pathlib.Path(__file__).resolve().parents[1] / "quick_cc.sh")
     count = collections.Counter()
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         for counted, said in pool.map(lambda number: compare(options, number), range(options.first, options.first + options.decks)):

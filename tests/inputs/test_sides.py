@@ -360,7 +360,7 @@ def judge(options, writer, problem, deck, rng, number, count):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--decks", type=int, default=5, help="how many")
+    parser.add_argument("--decks", type=int, default=50 if "TRL_TEST_LONG" in os.environ else 5, help="how many")
     parser.add_argument("--first", type=int, default=0, help="number of the first deck")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--sensitivity", action="store_true", help="decks with derivatives by a parameter")

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Observed orders of accuracy and conservation, on the decks that users start from. Prints the tables of docs/verification.md. */
-// ctest: timeout=600
+// ctest: sanitize=none timeout=600
 #include "../expressions/problem_fixture.h"
 
 enum { GRIDS = 3, SETTINGS = 6 };

@@ -2,7 +2,7 @@
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Observed order of every operator, from every location to every other, along every axis, with exact ghosts: periodic ones and the
  * values of a smooth function beyond the sides. Prints the operators' table of docs/verification.md and finds it there. */
-// ctest: timeout=300
+// ctest: sanitize=none timeout=300
 #include "doc_table.h"
 #include "operator_fixture.h"
 
