@@ -64,7 +64,7 @@ START_TEST(a_split_of_the_deck_stays_through_all_runs)
         for (int tasks = 0; tasks <= 3; ++tasks) {
             char split[64], line[96];
             snprintf(split, sizeof split, "{tasks: %d, operators: %d}", tasks, 3 - tasks);
-            snprintf(line, sizeof line, "workers      3 per rank: %d for tasks, %d for operators, policy %s\n", tasks,
+            snprintf(line, sizeof line, "workers      3 per rank: %d for tasks, %d for operators, policy %s", tasks,
                      3 - tasks, schedulers[s]);
             ck_ok(open_with(schedulers[s], split));
             check_plan(line);

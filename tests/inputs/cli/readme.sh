@@ -12,7 +12,7 @@ block()
 block yaml >stripe.yaml
 block c >stripe.c
 includes=()
-for layer in scheduler spatialops expressions; do includes+=("-I$TRELLIS_SOURCE/$layer"); done
+for folder in scheduler spatialops expressions/lang expressions/plugin; do includes+=("-I$TRELLIS_SOURCE/$folder"); done
 mpicc -std=c17 -Wall -Wextra -Wpedantic -Werror -ffp-contract=off -shared -fPIC "${includes[@]}" stripe.c -o stripe.so
 
 "$TRELLIS" run stripe.yaml --steps 3 --quiet
