@@ -69,7 +69,7 @@ static trli_value scaled(builder *b, double factor, trli_value v)
 
 /* The entries of one unknown, and where its points lie: at offset + shift from the equation's, in half cells. */
 typedef struct group {
-    const trli_partial *entry;
+    const trli_partial_derivative *entry;
     int n;
     int shift[3];
 } group;
@@ -96,7 +96,7 @@ static bool at_point(const group *g, int i)
 
 static void add_entry(builder *b, const group *g, int i, draft *d)
 {
-    const trli_partial *e = &g->entry[i];
+    const trli_partial_derivative *e = &g->entry[i];
     if (e->bound >= 0) {
         d->part[TRLI_COUPLING_SIZE] = add(b, d->part[TRLI_COUPLING_SIZE], e->bound);
         d->part[TRLI_COUPLING_UNSIGNED] = add(b, d->part[TRLI_COUPLING_UNSIGNED], e->bound);
@@ -212,13 +212,13 @@ static trl_err add_block(builder *b, int row, int column, group *g)
 
 /* ---- rows ---- */
 
-static int compare_column(const trli_partial *a, const trli_partial *b)
+static int compare_column(const trli_partial_derivative *a, const trli_partial_derivative *b)
 {
     return a->variable - b->variable;
 }
 
 /* What is read apart and what is not are derivatives by the same unknown: where both are at one offset they add up. */
-static int join(builder *b, trli_partial *entry, int n)
+static int join(builder *b, trli_partial_derivative *entry, int n)
 {
     int kept = 0;
     for (int i = 0; i < n; ++i) {
@@ -256,8 +256,8 @@ static trl_err add_row(builder *b, int row)
     trl_simulation *sim = b->sim;
     const trli_equation *eq = &sim->equation[row];
     const int own = b->mark_all ? -1 : row;
-    const trli_partial *list;
-    trli_partial *copy = NULL;
+    const trli_partial_derivative *list;
+    trli_partial_derivative *copy = NULL;
     trli_value value;
     int n;
     trl_err err = TRL_OK;

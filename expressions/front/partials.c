@@ -27,7 +27,7 @@ struct trli_partials {
     int32_t nof;
     int32_t *touched; /* values with a list */
     int32_t ntouched, touched_capacity;
-    trli_partial *entry;
+    trli_partial_derivative *entry;
     int nentries, capacity;
     trli_value *stack;
     int32_t nstack, stack_capacity;
@@ -117,7 +117,7 @@ static trl_err need(trli_partials *p, trli_value v, bool *ready)
     return TRL_OK;
 }
 
-static trl_err append(trli_partials *p, const trli_partial *entry)
+static trl_err append(trli_partials *p, const trli_partial_derivative *entry)
 {
     void *list = p->entry;
     if (p->nentries >= p->budget) {
@@ -142,7 +142,7 @@ static trl_err conclude(trli_partials *p, trli_value v, int begin)
     return err == TRL_OK ? p->ir->err : err;
 }
 
-static int compare(const trli_partial *a, const trli_partial *b)
+static int compare(const trli_partial_derivative *a, const trli_partial_derivative *b)
 {
     if (a->variable != b->variable) return a->variable < b->variable ? -1 : 1;
     if (a->apart != b->apart) return a->apart ? 1 : -1;
@@ -164,7 +164,7 @@ static trli_value sum(trli_ir *ir, trli_value a, trli_value b)
 }
 
 /* |value| + bound. */
-static trli_value whole(trli_ir *ir, const trli_partial *e)
+static trli_value whole(trli_ir *ir, const trli_partial_derivative *e)
 {
     return sum(ir, e->value < 0 ? TRLI_NO_VALUE : magnitude(ir, e->value), e->bound);
 }
@@ -184,7 +184,8 @@ static double steepest(int limiter, int operand)
 }
 
 /* The derivative of v along one direction from those of its operands. */
-static void combine(trli_ir *ir, trli_value v, const trli_partial *const from[3], trli_partial *to)
+static void combine(trli_ir *ir, trli_value v, const trli_partial_derivative *const from[3],
+                    trli_partial_derivative *to)
 {
     const trli_node n = ir->node[v];
     trli_value t[3] = {TRLI_NO_VALUE, TRLI_NO_VALUE, TRLI_NO_VALUE};
@@ -214,8 +215,8 @@ static trl_err merge(trli_partials *p, trli_value v, unsigned operands)
     const trli_node n = p->ir->node[v];
     int at[3] = {0, 0, 0}, begin = p->nentries;
     while (!p->exhausted) {
-        const trli_partial *least = NULL, *from[3] = {NULL, NULL, NULL};
-        trli_partial copy[3], made;
+        const trli_partial_derivative *least = NULL, *from[3] = {NULL, NULL, NULL};
+        trli_partial_derivative copy[3], made;
         for (int i = 0; i < 3; ++i) {
             const span s = operands >> i & 1 ? p->of[n.arg[i]] : (span){0, 0};
             from[i] = at[i] < s.count ? &p->entry[s.begin + at[i]] : NULL;
@@ -247,11 +248,12 @@ static trl_err merge(trli_partials *p, trli_value v, unsigned operands)
 static trl_err variable_leaf(trli_partials *p, trli_value v, int variable)
 {
     const bool apart = p->ir->node[v].bit == 1;
-    trli_partial e = {
+    trli_partial_derivative e = {
         .variable = variable, .apart = apart, .value = trli_ir_constant(p->ir, 1), .bound = TRLI_NO_VALUE};
     const int begin = p->nentries;
     trl_err err = TRL_OK;
-    if (p->coarse) e = (trli_partial){.variable = -1, .everywhere = true, .value = TRLI_NO_VALUE, .bound = e.value};
+    if (p->coarse)
+        e = (trli_partial_derivative){.variable = -1, .everywhere = true, .value = TRLI_NO_VALUE, .bound = e.value};
     if (!(apart && variable == p->own) && !p->in->model->variable[variable].direction) err = append(p, &e);
     return err == TRL_OK ? conclude(p, v, begin) : err;
 }
@@ -295,16 +297,16 @@ static trl_err scalar_leaf(trli_partials *p, trli_value v, const trli_step *prod
     const span inner = p->of[s.value[0]];
     const int begin = p->nentries;
     for (int i = 0, next; i < inner.count; i = next) {
-        trli_partial e = p->entry[inner.begin + i];
+        trli_partial_derivative e = p->entry[inner.begin + i];
         next = i + 1;
         if (s.kind == TRLI_STEP_REDUCE) {
             trli_value total = whole(p->ir, &e);
             for (; next < inner.count; ++next) {
-                const trli_partial *more = &p->entry[inner.begin + next];
+                const trli_partial_derivative *more = &p->entry[inner.begin + next];
                 if (more->variable != e.variable || more->apart != e.apart) break;
                 total = sum(p->ir, total, whole(p->ir, more));
             }
-            e = (trli_partial){
+            e = (trli_partial_derivative){
                 .variable = e.variable, .apart = e.apart, .everywhere = true, .value = TRLI_NO_VALUE, .bound = total};
             TRL_TRY(reduced(p, &s, total, &e.bound));
         }
@@ -353,7 +355,7 @@ done:
 }
 
 trl_err trli_partials_of(trli_partials *partials, trli_value value, int own, int budget, bool coarse,
-                         const trli_partial **list, int *n)
+                         const trli_partial_derivative **list, int *n)
 {
     trli_partials *p = partials;
     bool ready = true;
