@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Boundary conditions as values of the IR. A condition is lowered once, in the frame of its side: at the interior point next to the side (or
- * on it, for a location with points there), with the coordinate across the side fixed. A ghost layer reads it shifted (program/side.c). */
+/* Boundary conditions as values of the IR. A condition is lowered once, in the frame of its side: at the interior point
+ * next to the side (or on it, for a location with points there), with the coordinate across the side fixed. A ghost
+ * layer reads it shifted (program/side.c). */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Instances: the expressions of a problem evaluated from one set of the variables' values, at one time. Equal values of two instances are
- * one node of the IR: what does not change with time or stage is computed once. */
+/* Instances: the expressions of a problem evaluated from one set of the variables' values, at one time. Equal values of
+ * two instances are one node of the IR: what does not change with time or stage is computed once. */
 #ifndef TRLI_INSTANCE_IMPL_H
 #define TRLI_INSTANCE_IMPL_H
 
@@ -12,8 +12,9 @@
 typedef struct trli_instance trli_instance;
 typedef struct trli_lowering trli_lowering;
 
-/* Calls from a file of front/ to one that calls it: a formula has names, a name stands for a formula with boundary conditions, and these
- * have formulas and derivatives. All are REQUIRED. instance.c sets them; the functions below and trli_lower_node call them. */
+/* Calls from a file of front/ to one that calls it: a formula has names, a name stands for a formula with boundary
+ * conditions, and these have formulas and derivatives. All are REQUIRED. instance.c sets them; the functions below and
+ * trli_lower_node call them. */
 typedef struct trli_front_ops {
     /* Lower a part of a formula (nodes.c). */
     trl_err (*node)(trli_lowering *lw, const trl_ast *node, const trl_scope *scope, trli_operand *operand);
@@ -50,8 +51,9 @@ struct trli_instance {
 TRL_NODISCARD trl_err trli_instance_create(trli_model *model, trli_program *program, int time_scalar, int stage,
                                            const trli_instance *old, trli_instance **instance);
 void trli_instance_destroy(trli_instance **instance);
-/* An instance that shares fields and plugins' results with another and stores nothing. The variables that marked parts of formulas read,
- * also through named expressions, are read apart in it (trli_ir_field_no_cse). marks: sorted, valid as long as the instance is. */
+/* An instance that shares fields and plugins' results with another and stores nothing. The variables that marked parts
+ * of formulas read, also through named expressions, are read apart in it (trli_ir_field_no_cse). marks: sorted, valid
+ * as long as the instance is. */
 TRL_NODISCARD trl_err trli_instance_marked(const trli_instance *instance, const trli_marks *marks,
                                            trli_instance **marked);
 void trli_instance_marked_destroy(trli_instance **marked);
@@ -71,9 +73,9 @@ TRL_NODISCARD static inline trl_err trli_lower_symbol(trli_instance *in, const t
 {
     return in->ops->symbol(in, symbol, operand);
 }
-/* The derivative of a value lowered in an instance along a direction: by its parameter, and times the variables' tangents in the
- * instance (a Jacobian-vector product). What plugins compute has none: INPUT error. Reductions and stored values have theirs
- * appended to the program. *tangent = TRLI_NO_VALUE: zero. */
+/* The derivative of a value lowered in an instance along a direction: by its parameter, and times the variables'
+ * tangents in the instance (a Jacobian-vector product). What plugins compute has none: INPUT error. Reductions and
+ * stored values have theirs appended to the program. *tangent = TRLI_NO_VALUE: zero. */
 TRL_NODISCARD static inline trl_err trli_tangent(trli_instance *in, int direction, trli_value value,
                                                  trli_value *tangent)
 {

@@ -7,8 +7,8 @@
 #include "operators_impl.h"
 #include "parameters_impl.h"
 
-/* An operator's result. A wide one of several passes along axes keeps what each pass gives: computing it again for every point that
- * the next pass reads would cost more than a trip to memory. */
+/* An operator's result. A wide one of several passes along axes keeps what each pass gives: computing it again for
+ * every point that the next pass reads would cost more than a trip to memory. */
 static trl_err apply(trli_lowering *lw, const char *name, const trl_operator *op, const trli_value *inputs,
                      trli_value *result)
 {

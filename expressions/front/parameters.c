@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Parameters in formulas: their numbers, and values that stay symbolic where they depend on the parameter of a direction. */
+/* Parameters in formulas: their numbers, and values that stay symbolic where they depend on the parameter of a
+ * direction. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,7 +55,8 @@ static bool find_definition(const trli_model *model, const trl_definition *defin
     return false;
 }
 
-/* Parameters whose formulas are to be lowered, innermost last: each after those that it needs, so that nothing recurses. */
+/* Parameters whose formulas are to be lowered, innermost last: each after those that it needs, so that nothing
+ * recurses. */
 typedef struct definitions {
     trli_lowering *lw;
     const trl_scope *scope; /* of the formula being looked through */
@@ -89,7 +91,8 @@ static trl_err want_name(void *data, const char *name, const trl_ast *node)
     return level ? want(d, level, i) : TRL_OK;
 }
 
-/* Lower the parameter wanted last: its number, unless it depends on a direction's. If it needs others first, they are wanted now. */
+/* Lower the parameter wanted last: its number, unless it depends on a direction's. If it needs others first, they are
+ * wanted now. */
 static trl_err define_last(definitions *d)
 {
     const struct wanted last = d->wanted[d->n - 1];

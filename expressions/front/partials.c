@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Forward mode with sparse directions: each value has a list of derivatives, one for each variable and offset that it reads, ordered by
- * these. The rules for one direction are those of derivative.c. */
+/* Forward mode with sparse directions: each value has a list of derivatives, one for each variable and offset that it
+ * reads, ordered by these. The rules for one direction are those of derivative.c. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -169,8 +169,8 @@ static trli_value whole(trli_ir *ir, const trli_partial_derivative *e)
     return sum(ir, e->value < 0 ? TRLI_NO_VALUE : magnitude(ir, e->value), e->bound);
 }
 
-/* How much the face value of a limiter may change with the values upwind, centre and downwind of it, at most: with the slopes
- * phi(p, q) of trl_limiter_body.h, half of d phi/dp, 1 + that, and half of d phi/dq. */
+/* How much the face value of a limiter may change with the values upwind, centre and downwind of it, at most: with the
+ * slopes phi(p, q) of trl_limiter_body.h, half of d phi/dp, 1 + that, and half of d phi/dq. */
 static double steepest(int limiter, int operand)
 {
     static const struct {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* The rows of a Jacobian: the derivatives of a value at a point by the values that it is made of, each at its offset from the point. */
+/* The rows of a Jacobian: the derivatives of a value at a point by the values that it is made of, each at its offset
+ * from the point. */
 #ifndef TRLI_PARTIALS_IMPL_H
 #define TRLI_PARTIALS_IMPL_H
 
@@ -22,12 +23,13 @@ typedef struct trli_partials trli_partials;
 /* in: where the values were lowered, which stores nothing (trli_instance_marked). */
 TRL_NODISCARD trl_err trli_partials_create(trli_instance *in, trli_partials **partials);
 void trli_partials_destroy(trli_partials **partials);
-/* What a row needs to be found. own: a variable whose readings in marked parts do not count, or -1. budget: entries of lists that may be
- * made. *n = -1: more are needed. The list is valid until the next call. coarse: one entry for everything, a bound that keeps neither
- * offsets nor signs apart, at linear cost. */
+/* What a row needs to be found. own: a variable whose readings in marked parts do not count, or -1. budget: entries of
+ * lists that may be made. *n = -1: more are needed. The list is valid until the next call. coarse: one entry for
+ * everything, a bound that keeps neither offsets nor signs apart, at linear cost. */
 TRL_NODISCARD trl_err trli_partials_of(trli_partials *partials, trli_value value, int own, int budget, bool coarse,
                                        const trli_partial_derivative **list, int *n);
-/* The entry of a plugin expression that the last value depends on, which has no stable_dt and whose inputs depend on variables; or -1. */
+/* The entry of a plugin expression that the last value depends on, which has no stable_dt and whose inputs depend on
+ * variables; or -1. */
 int trli_partials_plugin(const trli_partials *partials);
 /* The value with nothing read apart, as kernels need it. */
 TRL_NODISCARD trl_err trli_partials_together(trli_partials *partials, trli_value value, trli_value *together);

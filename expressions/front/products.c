@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Products and quotients: all factors are collected first, so that cell-centred scalars meet face values by one interpolation of
- * their product. Products of vectors. */
+/* Products and quotients: all factors are collected first, so that cell-centred scalars meet face values by one
+ * interpolation of their product. Products of vectors. */
 #include <stdlib.h>
 
 #include "operators_impl.h"
@@ -53,7 +53,8 @@ static bool is_face(int location)
     return location == TRL_XFACE || location == TRL_YFACE || location == TRL_ZFACE;
 }
 
-/* Where component c of the product lies: the common location, or the face that cell-centred scalars are interpolated to. */
+/* Where component c of the product lies: the common location, or the face that cell-centred scalars are interpolated
+ * to. */
 static trl_err find_target(trli_lowering *lw, const trl_ast *node, const product *p, int c, int *target)
 {
     *target = TRLI_ANYWHERE;

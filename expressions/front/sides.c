@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* The steps that set sides, in an order in which each value is there before it is read. A condition may read points that other conditions
- * set, reductions and plugins that read such points, and neighbours on other patches. So the steps that lowering conditions appended, the
- * planes of points on sides, and exchanges of fields that are not yet complete are items with dependencies, and are appended anew in an order
- * that keeps these. If there is none, the conditions need one another. */
+/* The steps that set sides, in an order in which each value is there before it is read. A condition may read points
+ * that other conditions set, reductions and plugins that read such points, and neighbours on other patches. So the
+ * steps that lowering conditions appended, the planes of points on sides, and exchanges of fields that are not yet
+ * complete are items with dependencies, and are appended anew in an order that keeps these. If there is none, the
+ * conditions need one another. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -309,7 +310,8 @@ static void append_ready(trli_arranging *ar, trl_err *err)
     }
 }
 
-/* Append the steps that lowering conditions appended, and what sets points on sides, in an order of their dependencies. */
+/* Append the steps that lowering conditions appended, and what sets points on sides, in an order of their dependencies.
+ */
 static trl_err arrange(trli_arranging *ar)
 {
     trli_program *program = ar->in->program;
@@ -390,8 +392,8 @@ done:
     return err;
 }
 
-/* What conditions read is computed before there are ghosts. Where others read it beyond the points owned, it is computed again, on more of
- * them: the analysis finds out. */
+/* What conditions read is computed before there are ghosts. Where others read it beyond the points owned, it is
+ * computed again, on more of them: the analysis finds out. */
 static trl_err repeat_steps(trli_instance *in)
 {
     trli_program *program = in->program;

@@ -10,8 +10,8 @@
 TRL_NODISCARD trl_err trli_instance_fill(trli_instance *instance);
 /* Append the fill of one field's ghosts. */
 TRL_NODISCARD trl_err trli_instance_fill_field(trli_instance *instance, int field);
-/* Append what sets points on sides of the variables' fields, after all that their conditions read; check: to finite values. Conditions that
- * need each other's points are an INPUT error that names the cycle. */
+/* Append what sets points on sides of the variables' fields, after all that their conditions read; check: to finite
+ * values. Conditions that need each other's points are an INPUT error that names the cycle. */
 TRL_NODISCARD trl_err trli_instance_planes(trli_instance *instance, bool check);
 
 #endif

@@ -17,8 +17,8 @@ const trli_symbol *trli_symbol_find(const trli_model *model, const char *name);
 const trl_operator *trli_stencil_find(const trli_model *model, const char *name);
 /* INPUT error: nobody computes the tag; proposes the nearest name. */
 trl_err trli_symbol_missing(trli_model *model, const trl_place *place, const char *name);
-/* Call visit for every symbol that a formula refers to (indices expanded, branches of index-only ifs chosen). What sums and products
- * expand to is counted, and limited in a model; not so where formulas are visited again. */
+/* Call visit for every symbol that a formula refers to (indices expanded, branches of index-only ifs chosen). What sums
+ * and products expand to is counted, and limited in a model; not so where formulas are visited again. */
 typedef trl_err (*trli_visit)(void *data, const trl_text *text, const trl_ast *node, const char *name);
 TRL_NODISCARD trl_err trli_visit_symbols(trli_model *model, const trl_formula *formula, const trl_scope *scope,
                                          trli_visit visit, void *data);

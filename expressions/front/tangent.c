@@ -47,7 +47,8 @@ static trl_err reduce(const trli_tangent_of *t, const trli_step *like, trli_valu
     return err;
 }
 
-/* Sums and probes are linear. The largest value changes as the value does where it is the largest, on average over such points. */
+/* Sums and probes are linear. The largest value changes as the value does where it is the largest, on average over such
+ * points. */
 static trl_err scalar_leaf(trli_tangent_of *t, trli_value v, const trli_step *producer)
 {
     trli_ir *ir = t->d.ir;

@@ -13,13 +13,15 @@
 
 typedef enum trli_memo_state { TRLI_MEMO_EMPTY, TRLI_MEMO_BUSY, TRLI_MEMO_DONE, TRLI_MEMO_FAILED } trli_memo_state;
 
-/* A value that is found once in an instance: of an entry's formula or, after all entries, of a variable's initial formula. */
+/* A value that is found once in an instance: of an entry's formula or, after all entries, of a variable's initial
+ * formula. */
 typedef struct trli_memo {
     trli_memo_state state;
     trli_operand operand;
 } trli_memo;
 
-/* Why a formula's component becomes a field of its own; NULL: it does not, or that is decided when its readers are known (*offered). */
+/* Why a formula's component becomes a field of its own; NULL: it does not, or that is decided when its readers are
+ * known (*offered). */
 static const char *reason_to_store(const trli_instance *in, const trli_entry *entry, trli_value value, int location,
                                    bool *offered)
 {
@@ -138,8 +140,8 @@ static void write_path(const trli_under_way *inner, const trli_memo *memo, char 
     snprintf(path + used, size - used, "%s -> ", inner->name);
 }
 
-/* Run a lowering once per instance; a second request while it runs is a cycle, a request after it failed returns the error without a
- * message. */
+/* Run a lowering once per instance; a second request while it runs is a cycle, a request after it failed returns the
+ * error without a message. */
 static trl_err remember(trli_instance *in, trli_memo *memo, int index,
                         trl_err (*lower)(trli_instance *, int, trli_operand *), const char *name,
                         const trl_place *place, trli_operand *operand)

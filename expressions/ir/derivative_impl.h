@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Derivatives of values of the IR by forward mode: every node has one tangent, made of nodes of the same IR, so that what the tangents of
- * several values have in common is shared, with each other and with the values themselves. docs/sensitivity.md lists the rules. */
+/* Derivatives of values of the IR by forward mode: every node has one tangent, made of nodes of the same IR, so that
+ * what the tangents of several values have in common is shared, with each other and with the values themselves.
+ * docs/sensitivity.md lists the rules. */
 #ifndef TRLI_DERIVATIVE_IMPL_H
 #define TRLI_DERIVATIVE_IMPL_H
 
@@ -13,8 +14,8 @@
 typedef struct trli_derivative trli_derivative;
 struct trli_derivative {
     trli_ir *ir;
-    /* The tangent of a field or scalar that none was set for: sets it, or asks for what it is made of by trli_derivative_need and returns;
-     * it is then called again. NULL: zero. */
+    /* The tangent of a field or scalar that none was set for: sets it, or asks for what it is made of by
+     * trli_derivative_need and returns; it is then called again. NULL: zero. */
     trl_err (*leaf)(trli_derivative *d, trli_value v);
     void *data;
     trli_value *tangent; /* [ntangents], by value */

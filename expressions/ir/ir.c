@@ -217,7 +217,8 @@ trli_value trli_ir_at_side(trli_ir *ir, int axis, int side)
 trli_value trli_ir_shift(trli_ir *ir, trli_value a, int axis, int by)
 {
     trli_node n = blank(TRLI_OP_SHIFT);
-    /* A shift across an axis along which the value does not vary changes nothing. An unplaced coordinate moves with its point. */
+    /* A shift across an axis along which the value does not vary changes nothing. An unplaced coordinate moves with its
+     * point. */
     if (by == 0 || !(ir->node[a].varies & 1 << axis)) return a;
     if (ir->node[a].op == TRLI_OP_NEG) /* where signs cancel, they must be seen */
         return trli_ir_unary(ir, TRLI_OP_NEG, trli_ir_shift(ir, ir->node[a].arg[0], axis, by));
@@ -262,7 +263,8 @@ static trli_value strip_sign(const trli_ir *ir, trli_value a, bool *negative)
     return *negative ? ir->node[a].arg[0] : a;
 }
 
-/* Products and quotients of negated values: the sign goes into a constant, or to the result, where a sum takes it up. */
+/* Products and quotients of negated values: the sign goes into a constant, or to the result, where a sum takes it up.
+ */
 static trli_value multiply(trli_ir *ir, trli_op op, trli_value a, trli_value b)
 {
     trli_node n = blank(op);

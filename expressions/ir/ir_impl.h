@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* The intermediate representation: a hash-consed DAG of scalar values, each a function of the point (i, j, k). A node knows no
- * location: reading a field at an offset and the coordinate's half-offset bit say all. Operands always precede their users, so that
- * every pass is a loop over ascending or descending indices, never a recursion. Value-changing rewrites happen here, when a node
- * is made, and nowhere later. */
+/* The intermediate representation: a hash-consed DAG of scalar values, each a function of the point (i, j, k). A node
+ * knows no location: reading a field at an offset and the coordinate's half-offset bit say all. Operands always precede
+ * their users, so that every pass is a loop over ascending or descending indices, never a recursion. Value-changing
+ * rewrites happen here, when a node is made, and nowhere later. */
 #ifndef TRLI_IR_IMPL_H
 #define TRLI_IR_IMPL_H
 
@@ -57,8 +57,8 @@ typedef struct trli_node {
     bool unplaced;    /* contains a coordinate whose location is not chosen yet (trli_ir_place) */
     int8_t shift[3];  /* SHIFT: reads operand 0 at the point plus this */
     uint8_t reach[3]; /* farthest offset of a field read below, along each axis; saturates at 255 */
-    int32_t
-        index; /* SCALAR, FIELD: which; COORDINATE: axis; AT_SIDE: 2*axis + side; LIMIT: limiter; FUNCTION*: row of the table */
+    int32_t index; /* SCALAR, FIELD: which; COORDINATE: axis; AT_SIDE: 2*axis + side; LIMIT: limiter; FUNCTION*: row of
+                      the table */
     int32_t
         bit; /* COORDINATE: location bit of the axis, or TRLI_UNPLACED; FIELD: 1: read as a node of its own (no CSE) */
     trli_value arg[3];
@@ -67,7 +67,8 @@ typedef struct trli_node {
 
 #define TRLI_UNPLACED 2
 
-/* The nodes that a set of roots needs, ascending; reading a field or a scalar ends the walk. *list is owned by the walk. */
+/* The nodes that a set of roots needs, ascending; reading a field or a scalar ends the walk. *list is owned by the
+ * walk. */
 typedef struct trli_walk {
     int32_t *list;
     int32_t count, capacity;
@@ -113,7 +114,8 @@ trli_value trli_ir_limit(trli_ir *ir, int limiter, trli_value upwind, trli_value
 trli_value trli_ir_function(trli_ir *ir, int row, trli_value a, trli_value b);
 /* a^b; constant |b| <= 8: repeated multiplication if it is whole, times the square root if it is half-integer. */
 trli_value trli_ir_power(trli_ir *ir, trli_value a, trli_value b);
-/* One pass of an operator applied to a value, and a whole operator to its inputs: its points and terms in their order. */
+/* One pass of an operator applied to a value, and a whole operator to its inputs: its points and terms in their order.
+ */
 trli_value trli_ir_pass(trli_ir *ir, const trl_pass *pass, trli_value a);
 trli_value trli_ir_operator(trli_ir *ir, const trl_operator *op, const trli_value *inputs);
 
@@ -127,7 +129,8 @@ trli_value trli_ir_fix_coordinate(trli_ir *ir, trli_value a, int axis, double co
 /* The value with another in place of one that it is made of; the operations that use it stay what they are. */
 trli_value trli_ir_replace(trli_ir *ir, trli_value a, trli_value from, trli_value to);
 
-/* Whether a value reads so far that computing it in place would cost more than storing it (and offsets would outgrow their type). */
+/* Whether a value reads so far that computing it in place would cost more than storing it (and offsets would outgrow
+ * their type). */
 bool trli_ir_reaches_far(const trli_ir *ir, trli_value v);
 extern const char trli_far_text[]; /* it in words */
 
@@ -143,8 +146,8 @@ static inline bool trli_walk_has(const trli_walk *walk, trli_value v)
 }
 TRL_NODISCARD trl_err trli_ir_walk(const trli_ir *ir, trli_walk *walk, int nroots, const trli_value *roots);
 
-/* Hulls of the offsets at which each node of a walk is needed when the roots are computed at the point itself. hull: one per entry of
- * walk->list. */
+/* Hulls of the offsets at which each node of a walk is needed when the roots are computed at the point itself. hull:
+ * one per entry of walk->list. */
 void trli_ir_hulls(const trli_ir *ir, const trli_walk *walk, int nroots, const trli_value *roots, trl_offsets *hull);
 
 #endif

@@ -88,7 +88,8 @@ void trli_ir_hulls(const trli_ir *ir, const trli_walk *walk, int nroots, const t
     }
 }
 
-/* Rebuild a value with some nodes replaced. Operands precede users, so one ascending pass over the needed nodes suffices. */
+/* Rebuild a value with some nodes replaced. Operands precede users, so one ascending pass over the needed nodes
+ * suffices. */
 static trli_value rebuild(trli_ir *ir, trli_value root, trli_value (*instead)(trli_ir *, trli_value, const void *),
                           const void *data)
 {

@@ -24,7 +24,8 @@ static trl_err check_reach(const trli_ir *ir, int nroots, const trli_value *root
     return TRL_OK;
 }
 
-/* A value is read on all points of a hull. Shifts move the hull; they are not values of their own. number: of the fields, by place. */
+/* A value is read on all points of a hull. Shifts move the hull; they are not values of their own. number: of the
+ * fields, by place. */
 static void add_read(const trli_ir *ir, const trli_walk *walk, const int *number, trli_value v, trl_offsets hull,
                      trli_reads *reads)
 {

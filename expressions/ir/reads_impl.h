@@ -8,7 +8,8 @@
 
 #include "ir_impl.h"
 
-/* All that a set of roots reads when the roots are computed at one point. A kernel of these roots takes its inputs in this order. */
+/* All that a set of roots reads when the roots are computed at one point. A kernel of these roots takes its inputs in
+ * this order. */
 typedef struct trli_reads {
     int nfields, nscalars;
     int *field;               /* [nfields], each once */

@@ -79,7 +79,8 @@ TRL_NODISCARD trl_err trli_formula_alloc(struct trl_formula_memory *memory, size
 /* What the sums and products of a deck may expand to, all together: names, numbers and operations. */
 enum { TRLI_EXPANSION_MAX = 4000000 };
 
-/* As trl_ast_number and trl_ast_visit_names; *operations counts what is done within sums and products, up to the limit. */
+/* As trl_ast_number and trl_ast_visit_names; *operations counts what is done within sums and products, up to the limit.
+ */
 TRL_NODISCARD trl_err trli_ast_number(trl_context *ctx, const trl_text *text, const trl_ast *node,
                                       const trl_scope *names, int64_t *operations, double *value);
 TRL_NODISCARD trl_err trli_ast_visit_names(trl_context *ctx, const trl_text *text, const trl_ast *node,

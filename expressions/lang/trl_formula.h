@@ -105,7 +105,8 @@ typedef struct trl_scope {
     const trl_definition *definition; /* [n] for derivatives by parameters; NULL: the values are numbers */
     const int *index;                 /* made by trl_scope_index; NULL: the level is searched from its first name on */
 } trl_scope;
-/* Fill index, trl_scope_index_size(n) numbers, which makes look-ups quick: for levels of many names. The names stay as they are. */
+/* Fill index, trl_scope_index_size(n) numbers, which makes look-ups quick: for levels of many names. The names stay as
+ * they are. */
 TRL_API int trl_scope_index_size(int n);
 TRL_API void trl_scope_index(int n, const char *const *name, int *index);
 /* Position of a name in one level, or -1. */
@@ -122,8 +123,8 @@ TRL_API TRL_NODISCARD trl_err trl_name_expand(trl_context *ctx, const trl_text *
                                               const trl_scope *names, char *buffer, size_t size);
 
 /* Value of an expression of numbers, names, pi and functions only (parameters, indices, ranges). Every other name,
- * coordinate or operator is an INPUT error; so are sums and products of more than 4 million operations. `if` evaluates the chosen side
- * only. The value may be infinite or NaN: whoever needs a finite one checks. */
+ * coordinate or operator is an INPUT error; so are sums and products of more than 4 million operations. `if` evaluates
+ * the chosen side only. The value may be infinite or NaN: whoever needs a finite one checks. */
 TRL_API TRL_NODISCARD trl_err trl_ast_number(trl_context *ctx, const trl_text *text, const trl_ast *node,
                                              const trl_scope *names, double *value);
 /* All plain names the expression mentions (for ordering parameters): calls visit once per NAME node, with braces

@@ -7,9 +7,10 @@
 #define TRL_FN_PI_2 0x1.921fb54442d18p+0
 #define TRL_FN_PI_2_LOW 0x1.1a62633145c07p-54
 
-/* ---- Sine, cosine, tangent. x = n pi/2 + r with |r| <= pi/4, r in two doubles. Up to TRL_FN_NEAR the reduction subtracts
- * n times the parts of pi/2 (Cody and Waite), of which three have 33 bits, so that products are exact: trl_fn_sin_near,
- * trl_fn_cos_near and trl_fn_tan_near have no branches. trl_fn_sin and so on have one, to the reduction of Payne and Hanek
+/* ---- Sine, cosine, tangent. x = n pi/2 + r with |r| <= pi/4, r in two doubles. Up to TRL_FN_NEAR the reduction
+ * subtracts n times the parts of pi/2 (Cody and Waite), of which three have 33 bits, so that products are exact:
+ * trl_fn_sin_near, trl_fn_cos_near and trl_fn_tan_near have no branches. trl_fn_sin and so on have one, to the
+ * reduction of Payne and Hanek
  * ("Radian reduction for trigonometric functions", 1983), which multiplies the bits of 2/pi that matter. ---- */
 
 #define TRL_FN_NEAR 0x1p20
@@ -67,8 +68,8 @@ TRL_BODY trl_fn_pair trl_fn_fraction(const trl_fn_word w[3])
     return f;
 }
 
-/* For finite |x| > TRL_FN_NEAR. |x| = M 2^e with M of 53 bits; of 2/pi the 192 bits count whose product with M 2^e is less than
- * 4, but not negligible even where r is as small as it can be, 2^-62. */
+/* For finite |x| > TRL_FN_NEAR. |x| = M 2^e with M of 53 bits; of 2/pi the 192 bits count whose product with M 2^e is
+ * less than 4, but not negligible even where r is as small as it can be, 2^-62. */
 TRL_BODY trl_fn_angle trl_fn_angle_far(double x)
 {
     /* 64 zeros, then the bits of 2/pi */
@@ -106,7 +107,8 @@ TRL_BODY trl_fn_angle trl_fn_angle_of(double x)
     return trl_fn_angle_far(x);
 }
 
-/* (sin r - r)/r^3 and (cos r - 1 + r^2/2)/r^4: 6 coefficients each in r^2 <= 0.6169, 2^-57.7 and 2^-63.9 of the results. */
+/* (sin r - r)/r^3 and (cos r - 1 + r^2/2)/r^4: 6 coefficients each in r^2 <= 0.6169, 2^-57.7 and 2^-63.9 of the
+ * results. */
 TRL_BODY trl_fn_pair trl_fn_sin_pair(trl_fn_angle g)
 {
     double z = g.r * g.r;
@@ -186,8 +188,9 @@ TRL_BODY double trl_fn_tan(double x)
     return x == 0.0 ? x : y;
 }
 
-/* ---- Arc tangents. The angle of (x, y) in the first quadrant, from pi/8 to 3 pi/8 by its difference from pi/4, beyond that
- * from pi/2; the tangent u of what is left is at most sqrt(2) - 1. (atan u - u)/u^3 has 11 coefficients in u^2, 2^-59.4. ---- */
+/* ---- Arc tangents. The angle of (x, y) in the first quadrant, from pi/8 to 3 pi/8 by its difference from pi/4, beyond
+ * that from pi/2; the tangent u of what is left is at most sqrt(2) - 1. (atan u - u)/u^3 has 11 coefficients in u^2,
+ * 2^-59.4. ---- */
 
 /* Of x, y >= 0, not both 0, whose sum does not overflow. */
 TRL_BODY trl_fn_pair trl_fn_atan_quotient(double y, double x)

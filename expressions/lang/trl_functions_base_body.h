@@ -78,8 +78,8 @@ TRL_BODY double trl_fn_power_of_2(double sum)
     return trl_fn_double((trl_fn_bits(sum) + 1023) << 52);
 }
 
-/* ---- An unevaluated sum hi + lo. Knuth, "The Art of Computer Programming", vol. 2, sec. 4.2.2; Dekker, "A floating-point
- * technique for extending the available precision", 1971. ---- */
+/* ---- An unevaluated sum hi + lo. Knuth, "The Art of Computer Programming", vol. 2, sec. 4.2.2; Dekker, "A
+ * floating-point technique for extending the available precision", 1971. ---- */
 
 typedef struct trl_fn_pair {
     double hi, lo;
@@ -251,7 +251,8 @@ TRL_BODY int trl_fn_fmod_is_near(double x, double y)
 }
 
 /* a - b*trunc(a/b) for 0 <= a < 2^51 b. The parts of the quotient have 26 and 25 bits and those of b 26 and 27: their
- * products are exact, and so is every difference. A quotient rounded up to a whole number leaves a remainder below 0. */
+ * products are exact, and so is every difference. A quotient rounded up to a whole number leaves a remainder below 0.
+ */
 TRL_BODY double trl_fn_remainder(double a, double b)
 {
     double q = trl_fn_trunc(a / b), q1 = trl_fn_top(q), q2 = q - q1, b1 = trl_fn_top(b), b2 = b - b1;

@@ -1,28 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* The elementary functions of formulas, for C and CUDA compilers alike: trl_fn_NAME for each of the lists below, with the
- * special values of C17's Annex F. IEEE + - * /, square root and fused multiply-add (a call of the library where a processor has
- * none), comparisons and operations on bits only: with contraction off (-ffp-contract=off, -fmad=false) every compiler and machine
- * gives the same bits, except for the sign and payload of a NaN. docs/formulas.md lists the greatest errors measured by
- * tests/expressions/test_functions.c.
+/* The elementary functions of formulas, for C and CUDA compilers alike: trl_fn_NAME for each of the lists below, with
+ * the special values of C17's Annex F. IEEE + - * /, square root and fused multiply-add (a call of the library where a
+ * processor has none), comparisons and operations on bits only: with contraction off (-ffp-contract=off, -fmad=false)
+ * every compiler and machine gives the same bits, except for the sign and payload of a NaN. docs/formulas.md lists the
+ * greatest errors measured by tests/expressions/test_functions.c.
  *
  * All are free of branches and tables, so that loops over them become vectors (gcc needs -fno-math-errno and
- * -fno-trapping-math for that), but four, whose trl_fn_NAME has one branch. A loop over many values asks trl_fn_NAME_is_near of
- * all of them first, and takes trl_fn_NAME_near if they are: the same bits without the branch.
+ * -fno-trapping-math for that), but four, whose trl_fn_NAME has one branch. A loop over many values asks
+ * trl_fn_NAME_is_near of all of them first, and takes trl_fn_NAME_near if they are: the same bits without the branch.
  *
- * Polynomials are minimax approximations by Remez' exchange algorithm in 60 digits; coefficients were rounded to double one after
- * the other, the rest being fitted again, or all at once where that is no worse. "n coefficients, 2^-b of f" means: rounded coefficients,
- * error in exact arithmetic below 2^-b relative to f. tests/expressions/fit_functions.py finds them. */
+ * Polynomials are minimax approximations by Remez' exchange algorithm in 60 digits; coefficients were rounded to double
+ * one after the other, the rest being fitted again, or all at once where that is no worse. "n coefficients, 2^-b of f"
+ * means: rounded coefficients, error in exact arithmetic below 2^-b relative to f. tests/expressions/fit_functions.py
+ * finds them. */
 #ifndef TRL_FUNCTIONS_BODY_H
 #define TRL_FUNCTIONS_BODY_H
 
-/* Qualifiers of every function here; CUDA code defines it as `static __device__ __forceinline__` before it includes this
- * file. */
+/* Qualifiers of every function here; CUDA code defines it as `static __device__ __forceinline__` before it includes
+ * this file. */
 #ifndef TRL_BODY
 #define TRL_BODY static inline __attribute__((always_inline)) /* or loops over long ones would not become vectors */
 #endif
 
-/* ONE(name, doc) for functions of one number, TWO(name, doc) of two; NEAR1 and NEAR2 for those of them that have a branch. */
+/* ONE(name, doc) for functions of one number, TWO(name, doc) of two; NEAR1 and NEAR2 for those of them that have a
+ * branch. */
 #define TRL_FUNCTION_LIST(ONE, TWO, NEAR1, NEAR2)                      \
     ONE(sqrt, "square root")                                           \
     ONE(cbrt, "cube root")                                             \

@@ -202,8 +202,8 @@ TRL_BODY double trl_fn_log10(double x)
     return trl_fn_log_of(x, t.hi + (t.lo + (low + s.k * 0x1.fef311f12b358p-46)));
 }
 
-/* log(u) + more*log(2) for normal u > 0, the first double of a sum. Where u is near 1 that sum is 1 + v, and v itself is f;
- * elsewhere the sum's rounding error, divided by 1 + f, is added. */
+/* log(u) + more*log(2) for normal u > 0, the first double of a sum. Where u is near 1 that sum is 1 + v, and v itself
+ * is f; elsewhere the sum's rounding error, divided by 1 + f, is added. */
 TRL_BODY double trl_fn_log_sum(trl_fn_pair u, double v, double more)
 {
     trl_fn_split s = trl_fn_split_normal(u.hi);
@@ -261,8 +261,8 @@ TRL_BODY double trl_fn_atanh(double x)
     return trl_fn_signed(a == 1.0 ? TRL_FN_INF : y, x);
 }
 
-/* ---- Powers: e^(y log x) with the logarithm and its product in two doubles. log m = 2 s + 2/3 s^3 + s^5 Q(s^2), s in two
- * doubles; Q has 8 coefficients on s^2 <= 0.02944, 2^-73.4 of 2 s. ---- */
+/* ---- Powers: e^(y log x) with the logarithm and its product in two doubles. log m = 2 s + 2/3 s^3 + s^5 Q(s^2), s in
+ * two doubles; Q has 8 coefficients on s^2 <= 0.02944, 2^-73.4 of 2 s. ---- */
 
 TRL_BODY trl_fn_pair trl_fn_log_pair(trl_fn_split x)
 {
@@ -317,8 +317,8 @@ TRL_BODY double trl_fn_pow(double x, double y)
 }
 
 /* ---- Error functions. erf(x)/x - 1 below 1: 12 coefficients in x^2, 2^-55.3 of erf. Elsewhere
- * (1 + 2 x) e^(x^2) erfc(x) as a polynomial in (x - 4)/(x + 4): 22 coefficients for x in [0.45, 27.4], 2^-54.1 (the variable
- * is that of Shepherd and Laframboise, "Chebyshev approximation of (1 + 2x)exp(x^2)erfc x", 1981). ---- */
+ * (1 + 2 x) e^(x^2) erfc(x) as a polynomial in (x - 4)/(x + 4): 22 coefficients for x in [0.45, 27.4], 2^-54.1 (the
+ * variable is that of Shepherd and Laframboise, "Chebyshev approximation of (1 + 2x)exp(x^2)erfc x", 1981). ---- */
 
 TRL_BODY double trl_fn_erf_small(double x)
 {

@@ -169,8 +169,8 @@ static bool is_read_beyond(const trli_analysis *an, const trli_step *s)
     return false;
 }
 
-/* A step that computes again what conditions read before there were ghosts has the demands of the readers that follow it, and the first one
- * those of the conditions. */
+/* A step that computes again what conditions read before there were ghosts has the demands of the readers that follow
+ * it, and the first one those of the conditions. */
 static trl_err analyse_again(trli_analysis *an, const trli_step *s)
 {
     for (int o = 0; o < s->nout; ++o) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* What the files of the backward pass share: analyse.c, analyse_sides.c for steps that set sides, demand.c for how demands add up. */
+/* What the files of the backward pass share: analyse.c, analyse_sides.c for steps that set sides, demand.c for how
+ * demands add up. */
 #ifndef TRLI_ANALYSE_IMPL_H
 #define TRLI_ANALYSE_IMPL_H
 
@@ -12,11 +13,11 @@ typedef struct trli_analysis {
     trli_plan *plan;
     trli_model *model;
     bool *scalar_live;
-    bool *filled; /* by field: its fill has been passed, going backwards */
-    trl_footprint *
-        early; /* by field that is filled later on: ghosts in the domain that are read before, and wait for an exchange */
-    trli_demand **later; /* by field that a later step computes again: what is demanded of that one */
-    trl_err first;       /* first problem that the user should hear of; the pass goes on to find more */
+    bool *filled;         /* by field: its fill has been passed, going backwards */
+    trl_footprint *early; /* by field that is filled later on: ghosts in the domain that are read before, and wait for
+                             an exchange */
+    trli_demand **later;  /* by field that a later step computes again: what is demanded of that one */
+    trl_err first;        /* first problem that the user should hear of; the pass goes on to find more */
 } trli_analysis;
 
 /* How far a step computes beyond the owned points of its output. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* The backward pass over steps that set sides: how many ghost layers conditions supply, what these read, and what is exchanged. */
+/* The backward pass over steps that set sides: how many ghost layers conditions supply, what these read, and what is
+ * exchanged. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +10,8 @@
 
 static const trl_offsets none = {{0, 0, 0}, {0, 0, 0}};
 
-/* Points of a field, across a side, that the patches at it hold when a slab is set: ghosts of their neighbours' points if these were exchanged. */
+/* Points of a field, across a side, that the patches at it hold when a slab is set: ghosts of their neighbours' points
+ * if these were exchanged. */
 static int points_there(const trli_analysis *an, const trli_slab *slab, int field)
 {
     const trl_layout *layout = an->model->layout;
@@ -171,8 +173,8 @@ static trl_err check_side(trli_analysis *an, const trli_step *s, int i, int axis
 {
     const trli_field *f = &an->model->field[s->field[i]];
     const int patches = an->model->layout->counts[axis], cells = (int)(an->model->layout->grid.cells[axis] / patches);
-    /* Inside of the side itself: the point on it is no layer's mirror image. The last one then is the next patch's (on x+ the last patch has
-     * one more), here only if readers want it anyway. */
+    /* Inside of the side itself: the point on it is no layer's mirror image. The last one then is the next patch's (on
+     * x+ the last patch has one more), here only if readers want it anyway. */
     const bool on_side = f->location >> axis & 1 && which == 0 && patches > 1;
     const bool next_is_here = trl_footprint_hull(&an->plan->demand[s->field[i]].inner).hi[axis] > 0;
     const int within = cells - (on_side && !next_is_here ? 1 : 0);

@@ -56,7 +56,8 @@ trl_box trli_slab_box(const trli_program *program, const trli_slab *slab, int lo
             continue;
         }
         if (slab->layer == 0) {
-            /* Points that a later axis sets are not set here: they may hold nothing yet, where another piece keeps what is there. */
+            /* Points that a later axis sets are not set here: they may hold nothing yet, where another piece keeps what
+             * is there. */
             const int8_t *later = &model->field[slab->field].fixed_planes[(ptrdiff_t)2 * b];
             if (b > slab->axis && trl_patch_at_side(layout, patch, b, 0)) box.lo[b] += later[0];
             if (b > slab->axis && trl_patch_at_side(layout, patch, b, 1)) box.hi[b] -= later[1];

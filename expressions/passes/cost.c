@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* The cost model. It decides by the figures of rank 0, and by nothing that differs between ranks but the number of points; that enters only
- * as the choice between the bandwidths of memory and cache, on which the ranks agree. */
+/* The cost model. It decides by the figures of rank 0, and by nothing that differs between ranks but the number of
+ * points; that enters only as the choice between the bandwidths of memory and cache, on which the ranks agree. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +11,8 @@
 #include "formula_impl.h"
 #include "plan_impl.h"
 
-/* Part of the time of a value at all its offsets that storing it must save: less is within the error of the estimate. */
+/* Part of the time of a value at all its offsets that storing it must save: less is within the error of the estimate.
+ */
 static const double worth_storing = 0.1;
 
 /* ---- weights ---- */
@@ -22,7 +23,8 @@ enum { EXP_FLOPS = 24 };
 #define ROW(name, doc) ROW_##name,
 enum { TRL_FUNCTION_LIST(ROW, ROW, ROW, ROW) FUNCTIONS };
 
-/* Flops of functions: as many as take the time of the function, if 24 take that of exp, by `trellis bench functions` on one machine. */
+/* Flops of functions: as many as take the time of the function, if 24 take that of exp, by `trellis bench functions` on
+ * one machine. */
 static const int function_flops[FUNCTIONS] = {
     [ROW_exp] = EXP_FLOPS, [ROW_expm1] = 42, [ROW_log] = 38,  [ROW_log1p] = 47, [ROW_log2] = 52,  [ROW_log10] = 53,
     [ROW_cbrt] = 60,       [ROW_sin] = 55,   [ROW_cos] = 55,  [ROW_tan] = 75,   [ROW_asin] = 31,  [ROW_acos] = 33,
@@ -321,7 +323,8 @@ done:
     return err;
 }
 
-/* Members of a family are alike: what is true of one is taken to be true of all, so that large ones are weighed in no time. */
+/* Members of a family are alike: what is true of one is taken to be true of all, so that large ones are weighed in no
+ * time. */
 static bool alike(const trli_candidate *a, const trli_candidate *b)
 {
     return a->uses == b->uses && a->inputs == b->inputs && a->additions == b->additions;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* What kernels cost: operations as they are computed, bytes, seconds by the balance of this machine, and what follows for the choice
- * between storing a named value and computing it again wherever it is read. */
+/* What kernels cost: operations as they are computed, bytes, seconds by the balance of this machine, and what follows
+ * for the choice between storing a named value and computing it again wherever it is read. */
 #ifndef TRLI_COST_IMPL_H
 #define TRLI_COST_IMPL_H
 
 #include "model_impl.h"
 
-/* A kernel at one of its points. A value that is needed at n offsets is computed n times; one that varies neither along x nor, in more
- * than one dimension, along y is computed outside of the loop over points and counts nothing. */
+/* A kernel at one of its points. A value that is needed at n offsets is computed n times; one that varies neither along
+ * x nor, in more than one dimension, along y is computed outside of the loop over points and counts nothing. */
 struct trli_work {
     double flops;         /* + - * / sqrt, comparisons and choices 1 each, functions by a table (cost.c) */
     double additions;     /* the same by the time that they take, with loads and stores */
@@ -17,9 +17,9 @@ struct trli_work {
     int call, plane, row; /* of those, once for a call, a plane and a row (or for its points, along x) */
 };
 
-/* cut: a value that is read from a field instead of being computed, or TRLI_NO_VALUE. uses: NULL, or by value: how many offsets each is
- * needed at is added. The model's walk is then that of the roots. by: how many additions divisions and functions count. Fails with
- * MEMORY. */
+/* cut: a value that is read from a field instead of being computed, or TRLI_NO_VALUE. uses: NULL, or by value: how many
+ * offsets each is needed at is added. The model's walk is then that of the roots. by: how many additions divisions and
+ * functions count. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_work_of(trli_model *model, const trli_balance *by, int nroots, const trli_value *roots,
                                    trli_value cut, int *uses, trli_work *work);
 
@@ -29,15 +29,15 @@ static inline double trli_model_bandwidth(const trli_model *model)
     return model->machine.streaming ? model->machine.balance.memory : model->machine.balance.cache;
 }
 
-/* Seconds that a point takes at so many operations a second, on all workers of this rank: the larger of bytes by bandwidth and operations by
- * their rate. *memory: it is the bytes. */
+/* Seconds that a point takes at so many operations a second, on all workers of this rank: the larger of bytes by
+ * bandwidth and operations by their rate. *memory: it is the bytes. */
 double trli_work_seconds(const trli_model *model, const trli_work *work, double operations, bool *memory);
 
 /* Count the work of a program's kernels, after analysis. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_program_count_work(trli_program *program);
 
-/* Store the named values of a program that are offered where that is cheaper than computing them at each place of use. After lowering,
- * before analysis. The bits stay. Fails with MEMORY. */
+/* Store the named values of a program that are offered where that is cheaper than computing them at each place of use.
+ * After lowering, before analysis. The bits stay. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_program_cut(trli_program *program);
 
 #endif

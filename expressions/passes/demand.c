@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* How demands add up: what steps read, on the points that they compute, becomes what is needed of fields beyond the points owned. */
+/* How demands add up: what steps read, on the points that they compute, becomes what is needed of fields beyond the
+ * points owned. */
 #include "analyse_impl.h"
 #include "pipeline_impl.h"
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Boundary layers folded into kernels. A kernel that alone reads what lies beyond a side, and from the row beside it, sets it itself, before
- * that row: there are no tasks for it, and no pass over memory of its own. What follows from that row a compiled kernel need not even store.
- * Beyond periodic sides of a patch that has both of an axis, there are images of its own points: a compiled kernel reads the points. */
+/* Boundary layers folded into kernels. A kernel that alone reads what lies beyond a side, and from the row beside it,
+ * sets it itself, before that row: there are no tasks for it, and no pass over memory of its own. What follows from
+ * that row a compiled kernel need not even store. Beyond periodic sides of a patch that has both of an axis, there are
+ * images of its own points: a compiled kernel reads the points. */
 #include <stdlib.h>
 
 #include "model_impl.h"
@@ -229,8 +230,8 @@ static void free_folding(folding *fo)
 
 /* ---- ghosts that can wait for a kernel ---- */
 
-/* Whether what a kernel reads beyond a field's sides of an axis is read by the row itself that lies next to it: whoever computes that row
- * may set it. A row is never cut, so along x any distance will do. */
+/* Whether what a kernel reads beyond a field's sides of an axis is read by the row itself that lies next to it: whoever
+ * computes that row may set it. A row is never cut, so along x any distance will do. */
 static bool stays_beside(const folding *fo, const trli_step *s, int input, int axis)
 {
     const trli_step_plan *plan = trli_plan_of(fo->program, s);
@@ -285,8 +286,8 @@ static trli_slab *slab_of(const folding *fo, const use *u, int fill, int axis)
     return slab && slab->axis == axis && !is_taken(slab) ? slab : NULL;
 }
 
-/* The step before the kernel that sets the ghosts of an input beyond the sides of an axis, or -1 if that cannot wait for the kernel, which
- * reads beyond the sides of some axes. */
+/* The step before the kernel that sets the ghosts of an input beyond the sides of an axis, or -1 if that cannot wait
+ * for the kernel, which reads beyond the sides of some axes. */
 static int find_fill(const folding *fo, int kernel, int input, int axis, unsigned axes)
 {
     const trli_step *step = fo->program->step;
@@ -321,7 +322,8 @@ static bool follows_from_row(const folding *fo, int kernel, const trli_slab *sla
     return true;
 }
 
-/* Note whether a kernel can compute all the ghosts of an input beyond a side itself: its last slabs are those beyond both sides. */
+/* Note whether a kernel can compute all the ghosts of an input beyond a side itself: its last slabs are those beyond
+ * both sides. */
 static void find_of_row(const folding *fo, int kernel, int first, int input, int side)
 {
     trli_step_plan *s = plan_at(fo, kernel);
@@ -356,7 +358,8 @@ static int find_computed(const folding *fo, int fill, int field)
     return fo->program->nsteps;
 }
 
-/* Whether all that read what lies beyond the sides of a periodic axis after an exchange are kernels that can have images themselves. */
+/* Whether all that read what lies beyond the sides of a periodic axis after an exchange are kernels that can have
+ * images themselves. */
 static bool may_leave_images(const folding *fo, int fill, int field, int axis)
 {
     const trl_layout *layout = fo->model->layout;

@@ -4,7 +4,8 @@
 #include "cost_impl.h"
 #include "pipeline_impl.h"
 
-/* Which named values are stored decides what the kernels are, these what is read, and that which of them can set ghosts themselves. */
+/* Which named values are stored decides what the kernels are, these what is read, and that which of them can set ghosts
+ * themselves. */
 static trl_err plan_program(trli_program *program)
 {
     trl_err err = TRL_OK;

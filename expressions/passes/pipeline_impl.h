@@ -8,8 +8,8 @@
 #include "plan_impl.h"
 #include <stdio.h>
 
-/* Plan all programs of a model, once formulas are lowered: cost_impl.h, plan_impl.h and below. The user hears of mistakes in all programs.
- * Afterwards ghosts may be made deeper, no more; then come trli_slots_plan and execution. */
+/* Plan all programs of a model, once formulas are lowered: cost_impl.h, plan_impl.h and below. The user hears of
+ * mistakes in all programs. Afterwards ghosts may be made deeper, no more; then come trli_slots_plan and execution. */
 TRL_NODISCARD trl_err trli_passes_run(trli_model *model);
 /* Let kernels set the ends of their rows themselves where nobody else needs them. */
 TRL_NODISCARD trl_err trli_program_fold(trli_program *program);
@@ -23,7 +23,8 @@ trl_box trli_slab_box(const trli_program *program, const trli_slab *slab, int lo
 trl_box trli_step_box(const trli_program *program, const trli_step *s, int o, int local_patch);
 
 /* -- ir_text.c -- */
-/* The values of all kernels of a program, one operation a line, with the number of offsets that each is needed at. Fails with MEMORY, IO. */
+/* The values of all kernels of a program, one operation a line, with the number of offsets that each is needed at.
+ * Fails with MEMORY, IO. */
 TRL_NODISCARD trl_err trli_ir_write(trli_program *program, FILE *out);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* What the analysis of a program finds out: which steps are live, what readers need of fields, the kernels of conditions, exchanges. */
+/* What the analysis of a program finds out: which steps are live, what readers need of fields, the kernels of
+ * conditions, exchanges. */
 #ifndef TRLI_PLAN_IMPL_H
 #define TRLI_PLAN_IMPL_H
 
@@ -21,8 +22,9 @@ typedef struct trli_demand {
 enum { TRLI_LAYERS_OF_ROW = 4 }; /* of ghosts at one side, at most, that a kernel computes from the row beside them */
 
 typedef enum trli_slab_kind {
-    TRLI_SLAB_KERNEL, /* a kernel computes it */
-    TRLI_SLAB_IMAGE, /* copies of points inside that are beyond a periodic side, where one patch has both sides of the axis */
+    TRLI_SLAB_KERNEL,  /* a kernel computes it */
+    TRLI_SLAB_IMAGE,   /* copies of points inside that are beyond a periodic side, where one patch has both sides of the
+                          axis */
     TRLI_SLAB_MODIFIER /* a plugin sets it */
 } trli_slab_kind;
 

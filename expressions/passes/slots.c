@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* The memory plan: lifetimes of fields, from producer to last reader, are coloured to slots. All programs of a model share the slots of
- * their temporaries, because they never run at once. A slot is as large as its largest tenant, so tenants should be of like size:
- * three ways of dealing fields to slots are tried, and the one that needs the least memory stays. */
+/* The memory plan: lifetimes of fields, from producer to last reader, are coloured to slots. All programs of a model
+ * share the slots of their temporaries, because they never run at once. A slot is as large as its largest tenant, so
+ * tenants should be of like size: three ways of dealing fields to slots are tried, and the one that needs the least
+ * memory stays. */
 #include <stdlib.h>
 #include <string.h>
 

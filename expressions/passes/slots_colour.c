@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Temporaries are dealt to slots. There may be a hundred thousand of them, but they have few shapes, so that what fits best is sought
- * among shapes, not among slots: all but the searches of small plans is linear in the number of temporaries. */
+/* Temporaries are dealt to slots. There may be a hundred thousand of them, but they have few shapes, so that what fits
+ * best is sought among shapes, not among slots: all but the searches of small plans is linear in the number of
+ * temporaries. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -187,7 +188,8 @@ static void free_slots(dealing *d, const trli_temporary *t)
         for (int s = d->l.first[d->l.step]; s >= 0; s = d->l.next[s]) set_free(d, s, d->l.step);
 }
 
-/* The free slot that grows least, then that wastes least, then that was used last: its values may still be in the cache. */
+/* The free slot that grows least, then that wastes least, then that was used last: its values may still be in the
+ * cache. */
 static int take_slot(dealing *d, const trli_temporary *t)
 {
     int best = -1, np = d->sh.np;
@@ -304,7 +306,8 @@ static void cover(trli_colouring *c, const seeding *s, int shape, int from, int 
     k->to = to;
 }
 
-/* Begin with the slots that no plan can do without: as large as the largest temporary, the second largest of those that live at once, ... */
+/* Begin with the slots that no plan can do without: as large as the largest temporary, the second largest of those that
+ * live at once, ... */
 static trl_err seed(const trli_temporaries *t, trli_colouring *c)
 {
     seeding s;
@@ -413,8 +416,8 @@ static void keep_less(trli_colouring *best, trli_colouring *other)
     *other = more;
 }
 
-/* As produced, a slot is taken when the one before has left it: the fewest slots. With slots of the right sizes to begin with, none need
- * grow. From large to small, none does, but there may be more. */
+/* As produced, a slot is taken when the one before has left it: the fewest slots. With slots of the right sizes to
+ * begin with, none need grow. From large to small, none does, but there may be more. */
 trl_err trli_colouring_choose(const trli_temporaries *t, trli_colouring *best)
 {
     trli_colouring other = {0};

@@ -2,24 +2,29 @@
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Which parts of several executions of a program can be computed together, in one pass over memory.
  *
- * The executions are unrolled to a list of kernels, each on its whole box: those of steps, and those of ghost layers. The pass goes through
- * space block by block (along one axis) and front by front (along another), and at each place runs all kernels of the list in turn, each
- * on what is shifted back by some rows and planes of its own: kernel k computes row y in block floor((y + shift)/B), limited to the first and
- * the last block, and likewise for fronts. Both are monotone in y + shift. So if of any two accesses to one value, one of them a write, the
- * earlier one in the list's order has a position y + shift that is no larger than the later one's, along both axes, then it is in no later
- * block and in no later front, and if both are the same the order of the list decides: every value is written and read in the order of
- * the list, as without blocking. Moreover a task of one block and some fronts then needs but those of no later block and no later fronts.
+ * The executions are unrolled to a list of kernels, each on its whole box: those of steps, and those of ghost layers.
+ * The pass goes through space block by block (along one axis) and front by front (along another), and at each place
+ * runs all kernels of the list in turn, each on what is shifted back by some rows and planes of its own: kernel k
+ * computes row y in block floor((y + shift)/B), limited to the first and the last block, and likewise for fronts. Both
+ * are monotone in y + shift. So if of any two accesses to one value, one of them a write, the earlier one in the list's
+ * order has a position y + shift that is no larger than the later one's, along both axes, then it is in no later block
+ * and in no later front, and if both are the same the order of the list decides: every value is written and read in the
+ * order of the list, as without blocking. Moreover a task of one block and some fronts then needs but those of no later
+ * block and no later fronts.
  *
- * The shifts are the smallest for which this holds. For two kernels that touch one array, let the earlier one touch the points y' of its
- * box and the later one, at the points y of its box, values with y' - y in a range that footprints give: then the later one's shift is at least the
- * earlier one's plus the largest y' - y that the range and the boxes allow. Along a periodic axis of n points y' - y may be so or by n more or less.
- * There each kernel begins at a start of its own and ends there after n points, behind the others' ends: n more is impossible if the later one's start is at
- * least the earlier one's less the smallest y' - y, and n less asks for nothing. Images beyond periodic sides are set with the points themselves. The same memory is written anew after two executions at most, so
- * that older accesses need not be looked at: what wrote it anew was ordered after them, and comes before what is looked at.
+ * The shifts are the smallest for which this holds. For two kernels that touch one array, let the earlier one touch the
+ * points y' of its box and the later one, at the points y of its box, values with y' - y in a range that footprints
+ * give: then the later one's shift is at least the earlier one's plus the largest y' - y that the range and the boxes
+ * allow. Along a periodic axis of n points y' - y may be so or by n more or less. There each kernel begins at a start
+ * of its own and ends there after n points, behind the others' ends: n more is impossible if the later one's start is
+ * at least the earlier one's less the smallest y' - y, and n less asks for nothing. Images beyond periodic sides are
+ * set with the points themselves. The same memory is written anew after two executions at most, so that older accesses
+ * need not be looked at: what wrote it anew was ordered after them, and comes before what is looked at.
  *
- * Where a side of the patch is shared with another patch, nothing is awaited during a pass. Both compute what the later executions need of
- * the other's points: each kernel's box is larger by what is read of its results later on, which is found from the last kernel back to
- * the first. What the first execution reads beyond the patch is exchanged before the pass: ghosts as deep as all executions reach together. */
+ * Where a side of the patch is shared with another patch, nothing is awaited during a pass. Both compute what the later
+ * executions need of the other's points: each kernel's box is larger by what is read of its results later on, which is
+ * found from the last kernel back to the first. What the first execution reads beyond the patch is exchanged before the
+ * pass: ghosts as deep as all executions reach together. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -241,8 +246,8 @@ static void find_boxes(trli_time_plan *plan)
 
 /* ---- shifts ---- */
 
-/* Whatever of the earlier kernel's box touches a value that the later one touches, there at a point that is farther by lo to hi, is done
- * no later. */
+/* Whatever of the earlier kernel's box touches a value that the later one touches, there at a point that is farther by
+ * lo to hi, is done no later. */
 static void put_after(const trli_time_plan *plan, const trli_time_op *earlier, trli_time_op *later,
                       const trl_lidx lo[3], const trl_lidx hi[3])
 {

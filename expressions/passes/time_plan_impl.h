@@ -12,8 +12,8 @@ typedef struct trli_rotation {
     const int *state, *next; /* [n] */
 } trli_rotation;
 
-/* A kernel of one execution, of a step or of a slab, on its whole box; or the images of a field's points beyond periodic sides that the
- * patch has both of. */
+/* A kernel of one execution, of a step or of a slab, on its whole box; or the images of a field's points beyond
+ * periodic sides that the patch has both of. */
 typedef struct trli_time_op {
     const trli_step *step;
     const trli_step_plan *plan;
@@ -43,14 +43,15 @@ typedef struct trli_time_plan {
     trl_lidx late[2], turned[2]; /* the largest shifts and starts */
 } trli_time_plan;
 
-/* Before fields have memory: plan as many of *executions as patches are thick enough for, with no more computed points than `excess`
- * times their own. *values: of all fields of a pass on this rank. *why: as below. Fails with MEMORY. */
+/* Before fields have memory: plan as many of *executions as patches are thick enough for, with no more computed points
+ * than `excess` times their own. *values: of all fields of a pass on this rank. *why: as below. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_time_plan_fit(const trli_program *program, const trli_rotation *rotation, double excess,
                                          int *executions, trli_time_plan *plan, int64_t *values, const char **why);
-/* Give all fields of a pass the ghosts that it needs, and the same ones, so that those of one location can share their memory. */
+/* Give all fields of a pass the ghosts that it needs, and the same ones, so that those of one location can share their
+ * memory. */
 void trli_time_plan_deepen(const trli_time_plan *plan);
-/* The kernels of `executions` of a program and their boxes on a patch. *why: NULL, or what is in the way of a pass. Free it come what
- * may. Fails with MEMORY. */
+/* The kernels of `executions` of a program and their boxes on a patch. *why: NULL, or what is in the way of a pass.
+ * Free it come what may. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_time_plan_list(const trli_program *program, const trli_rotation *rotation, int patch,
                                           int executions, trli_time_plan *plan, const char **why);
 /* The same with shifts, once there is memory; with a reason in *why the plan is empty. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Entries of a problem that the expression layer knows: values, boundary conditions, formulas and plugin expressions. */
+/* Entries of a problem that the expression layer knows: values, boundary conditions, formulas and plugin expressions.
+ */
 #ifndef TRL_ENTRY_H
 #define TRL_ENTRY_H
 
@@ -13,7 +14,7 @@
 extern "C" {
 #endif
 
-/* A value where input.md allows a formula: one text, or a list (a vector). count 0: absent. */
+/* A value where a deck may have a formula: one text, or a list (a vector). count 0: absent. */
 typedef struct trl_value {
     int count;
     const trl_text *text;

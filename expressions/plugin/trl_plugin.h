@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* The plugin contract: how an expression type written in C is described. This header and <trl_grid.h>, <trl_field.h> that it
- * includes are all a plugin needs. A plugin is a shared library that exports
- *     const trl_plugin trl_plugin_entry = {TRL_PLUGIN_ABI, sizeof(trl_plugin), sizeof(trl_expr_type), "name", types, ntypes};
- * (declared below, so that it is exported whatever the library's default visibility is).
+/* The plugin contract: how an expression type written in C is described. This header and <trl_grid.h>, <trl_field.h>
+ * that it includes are all a plugin needs. A plugin is a shared library that exports const trl_plugin trl_plugin_entry
+ * = {TRL_PLUGIN_ABI, sizeof(trl_plugin), sizeof(trl_expr_type), "name", types, ntypes}; (declared below, so that it is
+ * exported whatever the library's default visibility is).
  */
 #ifndef TRL_PLUGIN_H
 #define TRL_PLUGIN_H
@@ -102,8 +102,8 @@ typedef struct trl_expr_type {
     trl_err (*bind_operators)(void *state, const trl_binding *binding);
     /* REQUIRED. Compute every computed array on box (local indices of args->patch). For a MODIFIER: set the target,
      * computed[0], on box, which lies in the ghost layers of the side, or on the side for a location with points there.
-     * box lies in the points of computed[0]; a type whose tags have several locations is called once per patch and computes
-     * each array on its own owned points. Worker thread; several at once only if TILED. */
+     * box lies in the points of computed[0]; a type whose tags have several locations is called once per patch and
+     * computes each array on its own owned points. Worker thread; several at once only if TILED. */
     trl_err (*evaluate)(const void *state, const trl_eval_args *args, const trl_box *box);
     /* OPTIONAL. Largest stable dt of this expression from its inputs on a patch's owned points (a lower bound over all
      * patches and ranks is used with dt: {cfl}). Worker thread. */
@@ -125,8 +125,8 @@ extern TRL_API const trl_plugin trl_plugin_entry;
 /* NULL for deps, binding or a name is an error of all these: USAGE or PLUGIN, -1, or a NULL grid. */
 /* Declare a computed tag by the type's own name ("omega", or "q.x" for a component) and its location. */
 TRL_API TRL_NODISCARD trl_err trl_deps_compute(trl_deps *deps, const char *name, trl_location location);
-/* Declare a required tag, read at offsets lo..hi from each computed point (NULL: at the point itself). A modifier reads its inputs
- * on the target's interior points next to the side. */
+/* Declare a required tag, read at offsets lo..hi from each computed point (NULL: at the point itself). A modifier reads
+ * its inputs on the target's interior points next to the side. */
 TRL_API TRL_NODISCARD trl_err trl_deps_require(trl_deps *deps, const char *name, trl_location location, const int lo[3],
                                                const int hi[3]);
 /* The dimension and grid, for types that depend on it. */

@@ -34,7 +34,8 @@ typedef struct trli_variable {
     int of;        /* of this variable; it has that one's boundary, names and mask, and no formulas */
 } trli_variable;
 
-/* A direction of differentiation, numbered from 1: what changes is a parameter, or the variables that have a tangent along it, or both. */
+/* A direction of differentiation, numbered from 1: what changes is a parameter, or the variables that have a tangent
+ * along it, or both. */
 typedef struct trli_direction {
     const char *name; /* the parameter's, or one for messages */
     int scalar;       /* that holds the parameter, or -1 */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Values of ghost layers: the operator of a condition is inverted for the ghost, layer by layer. A lowered side is in the frame of the
- * interior point next to the side (or on it, for a location with points there); a layer reads it shifted. */
+/* Values of ghost layers: the operator of a condition is inverted for the ghost, layer by layer. A lowered side is in
+ * the frame of the interior point next to the side (or on it, for a location with points there); a layer reads it
+ * shifted. */
 #include "model_impl.h"
 
 #define TRL_GHOST trli_value
@@ -34,8 +35,8 @@ static trli_value or_zero(trli_ir *ir, trli_value v)
     return v < 0 ? trli_ir_constant(ir, 0) : v;
 }
 
-/* The ghost of a tangent: the rule is linear in the field, with the derivatives of its values. Of a T + b dT/dn = c that is
- * a T' + b dT'/dn = c' - a' T - b' dT/dn. a ... dc: the piece's values, seen from the ghost. */
+/* The ghost of a tangent: the rule is linear in the field, with the derivatives of its values. Of a T + b dT/dn = c
+ * that is a T' + b dT'/dn = c' - a' T - b' dT/dn. a ... dc: the piece's values, seen from the ghost. */
 static trli_value tangent_ghost(const frame *f, const trli_piece *p, trli_value field, trli_value primal,
                                 const trli_value v[6])
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Steps of a program: what is computed, from what and into what. How passes and runs go about it stands in their plans. */
+/* Steps of a program: what is computed, from what and into what. How passes and runs go about it stands in their plans.
+ */
 #ifndef TRLI_STEP_IMPL_H
 #define TRLI_STEP_IMPL_H
 

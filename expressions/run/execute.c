@@ -202,7 +202,8 @@ static bool evaluate_slab(const ready_slab *r, const trl_box *box)
     return call.nonfinite == 0;
 }
 
-/* Narrow the box of a slab to some rows, or planes: those beside it, if its ghosts lie along the axis. False: none are. */
+/* Narrow the box of a slab to some rows, or planes: those beside it, if its ghosts lie along the axis. False: none are.
+ */
 static bool narrow(const ready_slab *r, int axis, long long lo, long long hi, trl_box *box)
 {
     if (r->slab->axis == axis) return r->slab->side ? box->lo[axis] == hi : box->hi[axis] == lo;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Task functions that communicate: exchanges and reductions. They run after an error too, so that no other rank waits for this one. */
+/* Task functions that communicate: exchanges and reductions. They run after an error too, so that no other rank waits
+ * for this one. */
 #include <chunks_impl.h>
 
 #include "context_impl.h"

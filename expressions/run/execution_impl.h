@@ -50,8 +50,9 @@ void trli_execution_destroy(trli_program *program);
 TRL_NODISCARD trl_err trli_tasks_build(trli_program *program);
 void trli_tasks_free(trli_program *program);
 
-/* Seconds of a frozen program's kernel in one run, on all workers of this rank: predicted, the larger of bytes by bandwidth and operations
- * by their rate (Williams, Waterman & Patterson, "Roofline", 2009; memory: bytes take longer), and the mean of timed runs (0: none was). */
+/* Seconds of a frozen program's kernel in one run, on all workers of this rank: predicted, the larger of bytes by
+ * bandwidth and operations by their rate (Williams, Waterman & Patterson, "Roofline", 2009; memory: bytes take longer),
+ * and the mean of timed runs (0: none was). */
 typedef struct trli_step_time {
     double predicted, measured;
     bool memory;

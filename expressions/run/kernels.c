@@ -14,11 +14,12 @@
 
 _Static_assert(TRLI_LAYERS_OF_ROW <= TRL_KERNEL_GHOSTS, "kernels have room for the layers that passes give them");
 
-/* With `auto`, a run has to last this long (s) before compilers are started: short ones end sooner without. What is in the cache is
- * taken at once. */
+/* With `auto`, a run has to last this long (s) before compilers are started: short ones end sooner without. What is in
+ * the cache is taken at once. */
 static const double worth_compiling = 0.25;
 
-/* Whether the kernel of a step computes the ghosts of a layer itself; those at the ends of rows are before its loops. */
+/* Whether the kernel of a step computes the ghosts of a layer itself; those at the ends of rows are before its loops.
+ */
 static bool is_within(const trli_model *model, const trli_slab *slab)
 {
     return slab->of_row && !(model->settings.disabled_passes & (TRL_PASS_GHOSTS | TRL_PASS_HOISTING));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* From a program's steps to a frozen task graph. Tasks are emitted in the serial order of the steps; data handles, one per slot and
- * patch and one per scalar, give their dependencies, those of reused memory included. */
+/* From a program's steps to a frozen task graph. Tasks are emitted in the serial order of the steps; data handles, one
+ * per slot and patch and one per scalar, give their dependencies, those of reused memory included. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -177,8 +177,8 @@ done:
     return err;
 }
 
-/* Give a task the slabs from t->slab on, up to SLAB_POINTS points or one slab; those at sides of other patches count nothing.
- * The points; *alone: the one slab that has some, or NULL. */
+/* Give a task the slabs from t->slab on, up to SLAB_POINTS points or one slab; those at sides of other patches count
+ * nothing. The points; *alone: the one slab that has some, or NULL. */
 static int64_t group_slabs(const builder *b, trli_task *t, const trli_slab **alone)
 {
     const trli_step_plan *p = t->plan;

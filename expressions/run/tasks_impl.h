@@ -79,7 +79,8 @@ TRL_NODISCARD trl_err trli_exchange_connect(trli_model *model, const trli_exchan
 const int *trli_slab_variable(const trli_step *step, const trli_slab *slab);
 /* Copy values to a box of an array from those that are this many values behind. */
 void trli_copy_images(const trl_array *array, const trl_box *box, ptrdiff_t behind);
-/* The call of a compiled kernel in place of trli_kernel_evaluate, but for its box: plane by plane, row by row. array: room for all arrays. */
+/* The call of a compiled kernel in place of trli_kernel_evaluate, but for its box: plane by plane, row by row. array:
+ * room for all arrays. */
 void trli_native_ready(trl_kernel_call *call, const trli_kernel_run *run, int ninputs, int noutputs,
                        trl_kernel_array *array, const trl_kernel_grid *grid);
 /* By input of a step's kernel on a patch: all of the array but the ghosts that the kernel computes itself. */
@@ -96,15 +97,16 @@ typedef struct trli_tuning trli_tuning;
 /* The median of up to TRLI_SAMPLES_MOST times; of two in the middle, the larger one. */
 enum { TRLI_SAMPLES_MOST = 16 };
 double trli_median(const double *samples, int n);
-/* interleave, text: as from trli_emit_kernel. What an earlier run found out comes from the compiler's cache, if there is one. Fails with MEMORY. */
+/* interleave, text: as from trli_emit_kernel. What an earlier run found out comes from the compiler's cache, if there
+ * is one. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_tuning_create(trli_program *program, const trli_step *step, const trli_compiler *compiler,
                                          int interleave, const char *text, trli_tuning **tuning);
 /* Try nothing, but go the way that was the fastest for another kernel of the same box: for benchmarks. */
 void trli_tuning_follow(trli_tuning *tuning, const trli_tuning *other);
 /* Keeps in the cache what was found out. */
 void trli_tuning_destroy(trli_tuning **tuning);
-/* Call a compiled kernel for the box of the call, in the way that is the fastest as far as is known; false if it checks and found values
- * that are not finite. Thread: any. */
+/* Call a compiled kernel for the box of the call, in the way that is the fastest as far as is known; false if it checks
+ * and found values that are not finite. Thread: any. */
 bool trli_sweep(trli_native_fn native, trli_tuning *tuning, const trl_kernel_call *call);
 /* Scratch of a thread: arrays first, then the kernel's registers and a tile. */
 size_t trli_step_scratch(const trli_program *program, const trli_step *step);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Several executions of a program as one task graph: of each patch tasks (b, g), the fronts of group g in block b, each after (b-1, g) and
- * (b, g-1), and the first after the exchange of deep ghosts. time_plan.c says why that is right. */
+/* Several executions of a program as one task graph: of each patch tasks (b, g), the fronts of group g in block b, each
+ * after (b-1, g) and (b, g-1), and the first after the exchange of deep ghosts. time_plan.c says why that is right. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,7 +73,8 @@ struct trli_time_blocks {
 
 /* ---- running ---- */
 
-/* The points of a kernel in block b or front f, along that axis; of a periodic axis possibly those one period further. */
+/* The points of a kernel in block b or front f, along that axis; of a periodic axis possibly those one period further.
+ */
 static void clip(const patch_pass *pass, const trli_time_op *op, int which, int i, trl_box *box)
 {
     const int axis = pass->plan.axis[which];
@@ -279,8 +280,8 @@ static void extent(const trli_time_plan *plan, int axis, trl_lidx *lo, trl_lidx 
     }
 }
 
-/* Rows of a block: those of all planes that are under way have room in the bytes, and all workers have blocks. Planes of a front: enough
- * points for a call. Fronts of a task: enough points for a task. */
+/* Rows of a block: those of all planes that are under way have room in the bytes, and all workers have blocks. Planes
+ * of a front: enough points for a call. Fronts of a task: enough points for a task. */
 static void choose_sizes(patch_pass *pass, size_t bytes)
 {
     const trli_time_plan *plan = &pass->plan;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Time blocking: several executions of a program in one pass over memory, each of them on the results of the one before. */
+/* Time blocking: several executions of a program in one pass over memory, each of them on the results of the one
+ * before. */
 #ifndef TRLI_TIME_BLOCKS_IMPL_H
 #define TRLI_TIME_BLOCKS_IMPL_H
 
@@ -14,8 +15,8 @@ typedef struct trli_time_shape {
     size_t bytes;   /* what a block works on at a time, roughly: no more than a cache */
 } trli_time_shape;
 
-/* *blocks is NULL with a reason in *why if the program cannot be run so; the program is analysed and has its memory. Local: no
- * communication. Fails with MEMORY. */
+/* *blocks is NULL with a reason in *why if the program cannot be run so; the program is analysed and has its memory.
+ * Local: no communication. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_time_blocks_create(trli_program *program, const trli_rotation *rotation,
                                               const trli_time_shape *shape, trli_time_blocks **blocks,
                                               const char **why);
@@ -24,7 +25,8 @@ TRL_NODISCARD trl_err trli_time_blocks_connect(trli_time_blocks *blocks);
 void trli_time_blocks_destroy(trli_time_blocks **blocks);
 /* Take the model's scalars as those of one execution of the coming pass, and compute those that depend on them. */
 void trli_time_blocks_set_scalars(trli_time_blocks *blocks, int execution);
-/* Run the first `executions` of a pass. The memory of the rotating fields is as after as many executions, but not exchanged. */
+/* Run the first `executions` of a pass. The memory of the rotating fields is as after as many executions, but not
+ * exchanged. */
 TRL_NODISCARD trl_err trli_time_blocks_run(trli_time_blocks *blocks, int executions);
 /* The first execution of the last pass that checked a result on this rank and found one not finite, or -1. */
 int trli_time_blocks_nonfinite(const trli_time_blocks *blocks);

@@ -140,7 +140,8 @@ static void put_short_loop(trli_emitter *e, trli_loop_level loop, int depth)
     put_wanted(e, loop, depth + 1);
 }
 
-/* The loop over the points of a row: of lanes, or where it is shorter of points. It fills row buffers, or stores the results of a group. */
+/* The loop over the points of a row: of lanes, or where it is shorter of points. It fills row buffers, or stores the
+ * results of a group. */
 static void put_row_loop(trli_emitter *e, trli_loop_level loop, int32_t group, int depth)
 {
     const bool stores = loop == TRLI_IN_RESULT;
@@ -327,7 +328,8 @@ static void put_result_pointers(trli_emitter *e, int32_t group, int depth)
     }
 }
 
-/* Of each input the row that is asked for early: some rows ahead on the plane that is read last, of the lower plane of two. */
+/* Of each input the row that is asked for early: some rows ahead on the plane that is read last, of the lower plane of
+ * two. */
 static void put_rows_ahead(trli_emitter *e, int32_t group, int depth)
 {
     const int n = e->reads->nfields;
@@ -442,7 +444,8 @@ static const trli_ghosts *deepest(const trli_emitter *e, int input, int side)
     return found;
 }
 
-/* The points of a row that are computed in one go. Where there are ghosts at its ends, they count from where these begin. */
+/* The points of a row that are computed in one go. Where there are ghosts at its ends, they count from where these
+ * begin. */
 static void put_part(trli_emitter *e)
 {
     const int n = e->reads->nfields;

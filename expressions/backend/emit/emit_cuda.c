@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* The text of a kernel for GPUs. Threads lie along x, then y; each goes up z through the planes that are its own. What does not change
- * with z is computed before. A value that is needed at several points is computed at each: neighbours' are in the caches, and nothing
- * is shared between threads. */
+/* The text of a kernel for GPUs. Threads lie along x, then y; each goes up z through the planes that are its own. What
+ * does not change with z is computed before. A value that is needed at several points is computed at each: neighbours'
+ * are in the caches, and nothing is shared between threads. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Functions of a kernel for CPUs: one for the rows of each group of results. It counts what it reads and computes by itself, from 0, and has names for
- * numbers, so that groups which do the same with other arrays and other numbers have the same body and share one function: the kernel of many like
- * equations is short to compile, and its code stays in the first-level cache. */
+/* Functions of a kernel for CPUs: one for the rows of each group of results. It counts what it reads and computes by
+ * itself, from 0, and has names for numbers, so that groups which do the same with other arrays and other numbers have
+ * the same body and share one function: the kernel of many like equations is short to compile, and its code stays in
+ * the first-level cache. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "emit_impl.h"
 
-/* Mark what the function of a group needs: where it takes pairs of planes and single ones in turn, that of pairs is more. */
+/* Mark what the function of a group needs: where it takes pairs of planes and single ones in turn, that of pairs is
+ * more. */
 static void mark_needed(trli_emitter *e, int32_t group)
 {
     trli_emit_mark_needed(e, !e->by_planes && trli_goes_by_pairs(e) ? e->ngroups : group);
@@ -32,7 +34,8 @@ static bool has_name(const trli_emitter *e, int32_t i)
     return e->wanted[i] && op != TRLI_OP_CONSTANT && op != TRLI_OP_SCALAR;
 }
 
-/* Name things as the function of a group does, what it is given first: others' order among the rest may differ; what it needs is marked as wanted. */
+/* Name things as the function of a group does, what it is given first: others' order among the rest may differ; what it
+ * needs is marked as wanted. */
 static void name_for_group(trli_emitter *e, int32_t group)
 {
     const int ninputs = e->reads->nfields;
@@ -253,7 +256,8 @@ static void put_function(trli_emitter *e, int32_t group)
     fprintf(e->out, "%s}\n\n", f->body);
 }
 
-/* Whether the loop over planes is outside of that over rows: something is computed once for a plane, kept from row to row, or shared. */
+/* Whether the loop over planes is outside of that over rows: something is computed once for a plane, kept from row to
+ * row, or shared. */
 static bool goes_by_planes(trli_emitter *e)
 {
     if (e->nshared > 0) return true;
@@ -266,7 +270,8 @@ static bool goes_by_planes(trli_emitter *e)
     return false;
 }
 
-/* The groups that have a function, by number: those of pairs of planes and of what groups share are not always among them. Returns how many. */
+/* The groups that have a function, by number: those of pairs of planes and of what groups share are not always among
+ * them. Returns how many. */
 static int32_t list_groups(const trli_emitter *e, int32_t *list)
 {
     int32_t n = 0;

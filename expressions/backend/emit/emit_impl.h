@@ -48,15 +48,15 @@ typedef struct trli_emitted {
     int interleave; /* the most planes that it takes in turn */
 } trli_emitted;
 
-/* The text of a kernel that computes the roots as trli_kernel_evaluate does, to the bit; trli_kernel_prelude has to precede it. Fails with
- * MEMORY, without a text. */
+/* The text of a kernel that computes the roots as trli_kernel_evaluate does, to the bit; trli_kernel_prelude has to
+ * precede it. Fails with MEMORY, without a text. */
 TRL_NODISCARD trl_err trli_emit_kernel(const trli_dialect *dialect, const trli_ir *ir, trli_walk *walk,
                                        const trli_emit_request *request, trli_emitted *emitted);
 
 /* ---- emit_plan.c ---- */
 
-/* The loop that computes a sample: by the axes on which it varies. Rows go along x, or in thin boxes along y; below, x is that axis and y
- * the other one. */
+/* The loop that computes a sample: by the axes on which it varies. Rows go along x, or in thin boxes along y; below, x
+ * is that axis and y the other one. */
 typedef enum trli_loop_level {
     TRLI_IN_CALL,      /* none */
     TRLI_IN_ROW_X,     /* x */
@@ -93,13 +93,15 @@ typedef struct trli_row_pointer {
     int32_t name;   /* in the text at hand */
 } trli_row_pointer;
 
-/* Ghosts of an input that a row reads: beyond an end of the row itself, or the row beside it beyond a side of y or z. */
+/* Ghosts of an input that a row reads: beyond an end of the row itself, or the row beside it beyond a side of y or z.
+ */
 typedef struct trli_ghosts {
     int input, axis, side;
     int8_t y, z; /* the row that they are in */
     bool image;  /* beyond a side: it is the row at the other side */
     int depth;
-    int further; /* beyond an end: points by which the kernel's rows reach beyond the input's there; below 0, by which they do not reach it */
+    int further; /* beyond an end: points by which the kernel's rows reach beyond the input's there; below 0, by which
+                    they do not reach it */
     int32_t sample[TRL_KERNEL_GHOSTS]; /* the nearest first */
     bool read;                         /* scratch */
     int32_t name;                      /* in the text at hand */
@@ -156,13 +158,16 @@ struct trli_emitter {
     int32_t npointers, nbuffers, nshared; /* nshared: of the row buffers, those of what groups share */
 };
 
-/* Find the samples, and decide where each is computed. why: as above. trli_emitter_free afterwards, come what may. Fails with MEMORY. */
+/* Find the samples, and decide where each is computed. why: as above. trli_emitter_free afterwards, come what may.
+ * Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_emit_plan(trli_emitter *e, const char **why);
 void trli_emitter_free(trli_emitter *e);
 enum { TRLI_ALL_GROUPS = -1, TRLI_SHARED = -2 };
-/* Mark as wanted what is needed for what is, ghosts aside. What the function of the group is given needs nothing there. */
+/* Mark as wanted what is needed for what is, ghosts aside. What the function of the group is given needs nothing there.
+ */
 void trli_emit_mark_operands(trli_emitter *e, int32_t group);
-/* Mark as wanted all that the function of a group computes, reads or is given; or that of what groups share; or all that the kernel does. */
+/* Mark as wanted all that the function of a group computes, reads or is given; or that of what groups share; or all
+ * that the kernel does. */
 void trli_emit_mark_needed(trli_emitter *e, int32_t group);
 
 static inline const trli_node *trli_sample_node(const trli_emitter *e, int32_t i)
@@ -265,7 +270,8 @@ void trli_put_outer_scalars(trli_emitter *e);
 bool trli_keeps_rows(trli_emitter *e, int32_t group);
 /* Before the loop over the rows: room for what rows keep for the next one. */
 void trli_put_kept(trli_emitter *e, int32_t group, int depth);
-/* The loop over the points of rows that are not shorter than the lanes: it fills the row buffers of its place, or stores the results of a group. */
+/* The loop over the points of rows that are not shorter than the lanes: it fills the row buffers of its place, or
+ * stores the results of a group. */
 void trli_put_lanes_loop(trli_emitter *e, trli_loop_level loop, int32_t group, int depth);
 /* The same, of a loop that fills the row of ghosts of that name. */
 void trli_put_lanes_fill(trli_emitter *e, int32_t root, int32_t name, int depth);

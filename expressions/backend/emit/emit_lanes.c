@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Loops over lanes, the values that the processor computes at once. A value that costs much and is the same at the point or in the row before
- * is taken from there. */
+/* Loops over lanes, the values that the processor computes at once. A value that costs much and is the same at the
+ * point or in the row before is taken from there. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -238,7 +238,8 @@ static bool repeats_beyond(const trli_emitter *e, int32_t place)
     return false;
 }
 
-/* Whether whole lanes that read nothing beyond an end get a loop of their own, without a branch: where there is little to compute, one tells. */
+/* Whether whole lanes that read nothing beyond an end get a loop of their own, without a branch: where there is little
+ * to compute, one tells. */
 static bool has_loop_inside(const trli_emitter *e)
 {
     int values = 0;
@@ -266,7 +267,8 @@ static void put_inside(trli_emitter *e, int depth)
     }
 }
 
-/* What lanes may have beyond an end of the row: nothing; at the begin or at the end of it, as much as the lanes there; as much as it turns out. */
+/* What lanes may have beyond an end of the row: nothing; at the begin or at the end of it, as much as the lanes there;
+ * as much as it turns out. */
 typedef enum beyond { NOTHING, FIRST, LAST, ANY } beyond;
 
 /* All that may be beyond. */
@@ -336,8 +338,8 @@ static void put_before(trli_emitter *e, int depth)
     fputs("}\n", e->out);
 }
 
-/* The loops around points. What is taken along x is first computed anew: at the begin of a row, and where the last lanes overlap others,
- * which then go by themselves. Returns the depth within. */
+/* The loops around points. What is taken along x is first computed anew: at the begin of a row, and where the last
+ * lanes overlap others, which then go by themselves. Returns the depth within. */
 static int put_heads(trli_emitter *e, int depth)
 {
     if (!takes(e, 0)) {
@@ -382,8 +384,8 @@ static void put_followers(trli_emitter *e, int32_t i, int depth)
     }
 }
 
-/* aligned: i is a multiple of the lanes. A sum of results is finite if all of them are, unless they come near the largest number: then it is looked
- * for in vain. */
+/* aligned: i is a multiple of the lanes. A sum of results is finite if all of them are, unless they come near the
+ * largest number: then it is looked for in vain. */
 static void put_lanes_results(trli_emitter *e, trli_group g, bool aligned, int depth)
 {
     for (int32_t r = g.first; r < g.end; ++r) {
@@ -466,7 +468,8 @@ static bool may_near_end(const trli_emitter *e)
     return false;
 }
 
-/* The loop over lanes, without a branch; those that may read beyond an end of the row go by themselves before and after it. */
+/* The loop over lanes, without a branch; those that may read beyond an end of the row go by themselves before and after
+ * it. */
 static void put_loop_inside(trli_emitter *e, trli_loop_level loop, int32_t group, int depth)
 {
     const bool ends = reads_beyond(e), again = ends && may_near_end(e);

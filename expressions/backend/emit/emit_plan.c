@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* What an emitted kernel computes where. A node is computed once for every offset at which it is needed (a sample), in the innermost loop
- * whose index it depends on; samples along a row that cost much are kept in a row buffer outside of the loops that they do not depend on.
- * Results that read different rows are stored by loops of their own, so that each gets by with the machine's registers; what they share and
- * is not cheap is computed before, into row buffers too. */
+/* What an emitted kernel computes where. A node is computed once for every offset at which it is needed (a sample), in
+ * the innermost loop whose index it depends on; samples along a row that cost much are kept in a row buffer outside of
+ * the loops that they do not depend on. Results that read different rows are stored by loops of their own, so that each
+ * gets by with the machine's registers; what they share and is not cheap is computed before, into row buffers too. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -118,13 +118,15 @@ static trl_err ghosts_of(trli_emitter *e, const trli_sample *in, const trli_emit
     return TRL_OK;
 }
 
-/* Whether a sample is in the row that it may leave, or in the one beside it; those of the upper of two planes are above others, too. */
+/* Whether a sample is in the row that it may leave, or in the one beside it; those of the upper of two planes are above
+ * others, too. */
 static bool is_beside(const trli_sample *in, int axis)
 {
     return axis == 0 || (in->offset[0] == 0 && (axis == 1 || in->offset[1] == 0));
 }
 
-/* The ghost of a layer that a field's sample may be, if it may. Along x, that depends on the lane: it is computed for the end of the row. */
+/* The ghost of a layer that a field's sample may be, if it may. Along x, that depends on the lane: it is computed for
+ * the end of the row. */
 static trl_err add_ghost(trli_emitter *e, int32_t i, const trli_emit_layer *layer)
 {
     const trli_sample in = e->sample[i];
@@ -405,7 +407,8 @@ static void find_costs(trli_emitter *e)
     }
 }
 
-/* Of what several groups need, buffer that which one of them uses in a way of its own; what is cheap each computes again. */
+/* Of what several groups need, buffer that which one of them uses in a way of its own; what is cheap each computes
+ * again. */
 static void share(trli_emitter *e)
 {
     memset(e->wanted, 0, (size_t)e->count * sizeof *e->wanted);
@@ -475,7 +478,8 @@ done:
     return err;
 }
 
-/* Whether planes have something in common: a row that both read, or a value between them; and little enough for one loop. */
+/* Whether planes have something in common: a row that both read, or a value between them; and little enough for one
+ * loop. */
 static bool is_worth_pairs(trli_emitter *e)
 {
     bool both = false;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* From the IR to text. Every operation is the interpreter's, in the same order and on every device, so the bits are the same. */
+/* From the IR to text. Every operation is the interpreter's, in the same order and on every device, so the bits are the
+ * same. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -40,8 +40,8 @@ struct trl_kernel_call {
     int stream;     /* store past the caches */
     int ahead;      /* rows by which inputs are asked for early; 0: not */
     long long nonfinite; /* result: not 0 if an output is infinite or NaN, of kernels that check for that */
-    /* Of kernels that ask for it: sets the ghosts beside the rows y <= j < y_end of planes z <= k < z_end before these are computed; NULL:
-     * they are set. */
+    /* Of kernels that ask for it: sets the ghosts beside the rows y <= j < y_end of planes z <= k < z_end before these
+     * are computed; NULL: they are set. */
     void (*set_edges)(const trl_kernel_call *call, long long y, long long y_end, long long z, long long z_end);
     const void *edges;               /* its data */
     const trl_kernel_inside *inside; /* by input, of kernels that compute ghosts */
@@ -160,8 +160,9 @@ typedef long long trl_kernel_bits __attribute__((vector_size(8 * TRL_KERNEL_LANE
 /* Before a loop over rows shorter than lanes: not worth making vectors of. */
 #define TRL_KERNEL_SHORT _Pragma("GCC unroll 1")
 
-/* The address, of which the compiler forgets how it came about: rows beside it are then found from it. Otherwise gcc keeps an address for each of
- * them in each loop around, and a row begins with hundreds of instructions that move these. */
+/* The address, of which the compiler forgets how it came about: rows beside it are then found from it. Otherwise gcc
+ * keeps an address for each of them in each loop around, and a row begins with hundreds of instructions that move
+ * these. */
 TRL_BODY double *trl_kernel_row(const double *at)
 {
     __asm__("" : "+r"(at));
@@ -185,7 +186,8 @@ TRL_BODY trl_kernel_lanes trl_lanes_truth(trl_kernel_bits where)
     return (trl_kernel_lanes)(where & (trl_kernel_bits)trl_lanes_of(1.0));
 }
 
-/* x, which the compiler then does not look behind: it would compute a quotient anew for each of the two masks of a choice. */
+/* x, which the compiler then does not look behind: it would compute a quotient anew for each of the two masks of a
+ * choice. */
 TRL_BODY trl_kernel_lanes trl_lanes_settled(trl_kernel_lanes x)
 {
 #if defined(__x86_64__)
@@ -278,7 +280,8 @@ TRL_BODY long long trl_kernel_most(long long a, long long b)
     return a > b ? a : b;
 }
 
-/* Points of a row from `at` on, of which those before point lo are ghosts: the nearest first, at most `depth` of them. */
+/* Points of a row from `at` on, of which those before point lo are ghosts: the nearest first, at most `depth` of them.
+ */
 TRL_BODY trl_kernel_lanes trl_kernel_load_lo(const double *row, long long at, long long lo, const double *ghost,
                                              int depth)
 {
@@ -336,7 +339,8 @@ typedef struct trl_kernel_part {
     int lanes;              /* whether it has the lanes that go by themselves at its ends */
 } trl_kernel_part;
 
-/* An input has ghosts before point lo. The first points of a whole row, which reaches `further` beyond the input's, read `depth` of them. */
+/* An input has ghosts before point lo. The first points of a whole row, which reaches `further` beyond the input's,
+ * read `depth` of them. */
 TRL_BODY void trl_kernel_part_begins(trl_kernel_part *part, long long lo, int depth, int further)
 {
     part->begin = trl_kernel_most(part->begin, lo - further + depth);
@@ -493,8 +497,8 @@ TRL_BODY trl_kernel_lanes trl_lanes_random(unsigned long long seed, const trl_ke
     return x.all;
 }
 
-/* A function f of n operands on lanes, f_lanes, and for one point, f_point. A kernel defines those that it calls, each of which is compiled
- * once, or where it calls few (how: FEW) also with each call on lanes. */
+/* A function f of n operands on lanes, f_lanes, and for one point, f_point. A kernel defines those that it calls, each
+ * of which is compiled once, or where it calls few (how: FEW) also with each call on lanes. */
 #define TRL_KERNEL_FEW TRL_BODY
 #define TRL_KERNEL_MANY static __attribute__((noinline, TRL_KERNEL_AS_IT_IS))
 #if defined(__clang__)
@@ -530,8 +534,8 @@ TRL_BODY trl_kernel_lanes trl_lanes_random(unsigned long long seed, const trl_ke
         return r.all;                                               \
     }                                                               \
     TRL_KERNEL_POINT(f, n)
-/* Of a function that has a branch: without it, and all lanes again with it if some operand is not near. (clang would read parts of `far` from where
- * it has just stored all of it, and wait.) */
+/* Of a function that has a branch: without it, and all lanes again with it if some operand is not near. (clang would
+ * read parts of `far` from where it has just stored all of it, and wait.) */
 #define TRL_KERNEL_FUNCTION_NEAR(how, f, n)                                                                      \
     TRL_KERNEL_MANY __attribute__((cold)) trl_kernel_lanes f##_far(TRL_LANES_TAKEN##n)                           \
     {                                                                                                            \

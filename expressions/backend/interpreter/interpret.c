@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Evaluation of a kernel over a box, tile by tile. Registers hold a node's values on the tile grown by the node's hull, and only along
- * the axes on which it varies; a stencil is then a shifted view, and a function of x alone is computed once per tile. Instructions are
- * bound to memory once for all tiles of one shape; from tile to tile only the views of fields move. */
+/* Evaluation of a kernel over a box, tile by tile. Registers hold a node's values on the tile grown by the node's hull,
+ * and only along the axes on which it varies; a stencil is then a shifted view, and a function of x alone is computed
+ * once per tile. Instructions are bound to memory once for all tiles of one shape; from tile to tile only the views of
+ * fields move. */
 #include <string.h>
 
 #include "kernel_impl.h"
 #include "vector_impl.h"
 
-/* Tiles have rows up to TILE_ROW, and as many points as keep the registers within CACHE_DOUBLES, in the first-level cache; but
- * not so few that going from one instruction to the next costs more than the second level does. */
+/* Tiles have rows up to TILE_ROW, and as many points as keep the registers within CACHE_DOUBLES, in the first-level
+ * cache; but not so few that going from one instruction to the next costs more than the second level does. */
 enum { TILE_ROW = 512, TILE_MIN = 1024, TILE_MAX = 8192, CACHE_DOUBLES = 4096 };
 
 /* One instruction on the present tile. */

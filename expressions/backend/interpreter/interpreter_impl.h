@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* The interpreter: evaluates values of the IR over a box, tile by tile, one vector loop per operation. It is the reference
- * that every other executor must match bit by bit. */
+/* The interpreter: evaluates values of the IR over a box, tile by tile, one vector loop per operation. It is the
+ * reference that every other executor must match bit by bit. */
 #ifndef TRLI_INTERPRETER_IMPL_H
 #define TRLI_INTERPRETER_IMPL_H
 
@@ -9,8 +9,8 @@
 
 #include "reads_impl.h"
 
-/* Operations that only the interpreter has: chains of nodes in one pass over the tile, each rounded as by itself. ADD_SUB_MUL is
- * (x + y - z) * w; SUB_FROM_MUL is z - x * y. X(name). */
+/* Operations that only the interpreter has: chains of nodes in one pass over the tile, each rounded as by itself.
+ * ADD_SUB_MUL is (x + y - z) * w; SUB_FROM_MUL is z - x * y. X(name). */
 #define TRLI_CHAIN_LIST(X) \
     X(COPY)                \
     X(ADD_ADD)             \
@@ -22,9 +22,9 @@
     X(MUL_ADD)             \
     X(MUL_SUB)             \
     X(SUB_FROM_MUL)
-/* Chains of which some operands, the scales, are one value for a whole row, and no other is. GRADIENTS is (x - y) * w - (u - v) * w, with
- * the operands x, y, u, v, w: what is computed at two points costs less than to keep it. FLUX is (x - y) * w * k, FLUXES likewise the
- * difference of two, with w and k behind u and v. X(name, scales as bits). */
+/* Chains of which some operands, the scales, are one value for a whole row, and no other is. GRADIENTS is (x - y) * w -
+ * (u - v) * w, with the operands x, y, u, v, w: what is computed at two points costs less than to keep it. FLUX is (x -
+ * y) * w * k, FLUXES likewise the difference of two, with w and k behind u and v. X(name, scales as bits). */
 #define TRLI_SCALED_LIST(X)      \
     X(SUB_MUL_ADD, 1 << 2)       \
     X(ADD_SUB_MUL, 1 << 3)       \
@@ -37,9 +37,9 @@
     X(FLUXES_MUL, 7 << 4)        \
     X(FLUXES_MUL_ADD, 7 << 4)
 
-/* How chains come about: an operation and the one of its operand at the position, itself a chain perhaps, become one instruction; the
- * first row that fits does. GRADIENTS and FLUXES are the difference of one SUB_MUL, or FLUX, at two points. X(operation, of the operand,
- * position, chain). */
+/* How chains come about: an operation and the one of its operand at the position, itself a chain perhaps, become one
+ * instruction; the first row that fits does. GRADIENTS and FLUXES are the difference of one SUB_MUL, or FLUX, at two
+ * points. X(operation, of the operand, position, chain). */
 #define TRLI_MERGE_LIST(X)                                    \
     X(MUL, CHAIN_ADD_SUB, 0, SCALED_ADD_SUB_MUL)              \
     X(MUL, CHAIN_ADD_SUB, 1, SCALED_ADD_SUB_MUL)              \
@@ -89,8 +89,8 @@ typedef enum trli_chain {
 enum { TRLI_OPERANDS = 8 }; /* of one operation, at most */
 
 /* Rows of one operation: out[i] = op(arg[0][i], arg[1][i], ...) for 0 <= i < n, `rows` times, each pointer moving on
- * by its own step from row to row. out may be one of the operands, element by element. Operands that the operation lacks
- * point to any value. With each row some lines of memory are asked for that later blocks read. */
+ * by its own step from row to row. out may be one of the operands, element by element. Operands that the operation
+ * lacks point to any value. With each row some lines of memory are asked for that later blocks read. */
 typedef struct trli_row_block {
     double *out;
     const double *arg[TRLI_OPERANDS], *fetch;
@@ -99,7 +99,8 @@ typedef struct trli_row_block {
     unsigned broadcast; /* operands, as bits, that are one value for a whole row */
 } trli_row_block;
 typedef void (*trli_row)(const trli_row_block *block);
-/* The loop of an operation (trli_op or trli_chain); `broadcast` means nothing for a scaled chain. FUNCTION* and LIMIT have none of their own, NULL: see trli_row_indexed. */
+/* The loop of an operation (trli_op or trli_chain); `broadcast` means nothing for a scaled chain. FUNCTION* and LIMIT
+ * have none of their own, NULL: see trli_row_indexed. */
 trli_row trli_row_find(int op, unsigned broadcast);
 /* The operands of a scaled chain that are scales, as bits; 0 for every other operation. */
 unsigned trli_row_scales(int op);
@@ -114,7 +115,8 @@ void trli_rows_stored(void);
 /* The value of an operation on constants, by the same code as rows. */
 double trli_fold(const trli_node *n, const double number[3]);
 
-/* A compiled kernel: roots evaluated together, each stored to its own output. Read-only once made; any number of threads run it. */
+/* A compiled kernel: roots evaluated together, each stored to its own output. Read-only once made; any number of
+ * threads run it. */
 typedef struct trli_kernel trli_kernel;
 
 /* reads: of the roots. Fails with MEMORY. */

@@ -60,8 +60,8 @@ static void count_uses(translation *t, int nroots, const trli_value *roots)
     for (int r = 0; r < nroots; ++r) ++t->uses[place_of(t, roots[r])];
 }
 
-/* Whether node v's instruction is an `op` that only the node being made reads, at just the points of that node: over more axes, the
- * work would be repeated. */
+/* Whether node v's instruction is an `op` that only the node being made reads, at just the points of that node: over
+ * more axes, the work would be repeated. */
 static bool may_absorb(const translation *t, trli_value v, int op, unsigned varies)
 {
     int32_t i = place_of(t, v);
@@ -92,7 +92,8 @@ static void read_through(const translation *t, trli_instruction *in, int o, trli
         in->farther[o][a] = (int8_t)(inner->farther[of][a] + (n->op == TRLI_OP_SHIFT ? n->shift[a] : 0));
 }
 
-/* The place of the node that has the value, here or at other points, if its instruction is a gradient or a flux; or -1. */
+/* The place of the node that has the value, here or at other points, if its instruction is a gradient or a flux; or -1.
+ */
 static int32_t flux_of(const translation *t, trli_value v, unsigned varies)
 {
     const trli_node *n = trli_ir_node(t->ir, v);

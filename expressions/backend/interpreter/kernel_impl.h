@@ -31,7 +31,8 @@ typedef struct trli_instruction {
     double number;
     trl_offsets hull; /* computed on the tile grown by this */
     trli_argument target, operand[TRLI_OPERANDS];
-    /* Used while translating: the nodes of the result and of the operands, and by how much farther on than there these are read. */
+    /* Used while translating: the nodes of the result and of the operands, and by how much farther on than there these
+     * are read. */
     int32_t node, source[TRLI_OPERANDS], output;
     int8_t farther[TRLI_OPERANDS][3];
 } trli_instruction;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Vector loops of the interpreter: each operation is written once as an expression of x, y, z; the macros make the loops for every
- * combination of row and broadcast operands, and the rows of tables that hold them. */
+/* Vector loops of the interpreter: each operation is written once as an expression of x, y, z; the macros make the
+ * loops for every combination of row and broadcast operands, and the rows of tables that hold them. */
 #ifndef TRLI_ROWS_IMPL_H
 #define TRLI_ROWS_IMPL_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* The copy after McCalpin, "Memory bandwidth and machine balance in current high performance computers", 1995, with streaming stores, so
- * that the bytes named are the bytes moved. Arithmetic works on rows in the first-level cache. The fastest of several passes counts: what
- * else the machine does only makes them slower. */
+/* The copy after McCalpin, "Memory bandwidth and machine balance in current high performance computers", 1995, with
+ * streaming stores, so that the bytes named are the bytes moved. Arithmetic works on rows in the first-level cache. The
+ * fastest of several passes counts: what else the machine does only makes them slower. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -120,7 +120,8 @@ CHUNK(exponential_chunk, COSTLY_ROWS, ROW, exponential)
 
 /* ---- measuring ---- */
 
-/* Seconds of the fastest pass; the first warms up. On a machine that is so busy that it uses up the time alone, it has to do. */
+/* Seconds of the fastest pass; the first warms up. On a machine that is so busy that it uses up the time alone, it has
+ * to do. */
 static trl_err time_of(trl_loop *loop, trl_loop_fn fn, arrays *p, int chunks, double *seconds)
 {
     trl_err err = TRL_OK;

@@ -8,8 +8,9 @@
 
 #include "machine_impl.h"
 
-/* The figures of rank 0, for all ranks the same: from the cache if it has them for this processor, number of workers and number of ranks;
- * else all ranks measure, which takes some tens of ms, and rank 0 keeps its own. Collective: yes. Fails with MEMORY, MPI. */
+/* The figures of rank 0, for all ranks the same: from the cache if it has them for this processor, number of workers
+ * and number of ranks; else all ranks measure, which takes some tens of ms, and rank 0 keeps its own. Collective: yes.
+ * Fails with MEMORY, MPI. */
 TRL_NODISCARD trl_err trli_balance_find(trl_context *ctx, trl_workers *workers, trli_balance *balance);
 
 #endif

@@ -165,8 +165,8 @@ void trli_cache_measure(const trli_cache *cache, int *kernels, int64_t *bytes)
 
 /* ---- where compilers work ---- */
 
-/* With temporary files. Its folder may be one that others can exchange: then it has no path that can be relied on, and its descriptor
- * alone is used. */
+/* With temporary files. Its folder may be one that others can exchange: then it has no path that can be relied on, and
+ * its descriptor alone is used. */
 static bool open_temporary(trli_workshop *w)
 {
     const char *tmp = getenv("TMPDIR");

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* The way to the folder of the cache. A folder that another user owns, or may write to, is one in which that user may put another folder in
- * the place of the next; one with the sticky bit lets only owners rename, and the next component's owner is looked at anyway. */
+/* The way to the folder of the cache. A folder that another user owns, or may write to, is one in which that user may
+ * put another folder in the place of the next; one with the sticky bit lets only owners rename, and the next
+ * component's owner is looked at anyway. */
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -38,7 +39,8 @@ static bool TRL_PRINTF(3, 4) refuse(walk *w, bool unsafe, const char *format, ..
     return false;
 }
 
-/* A group that is the user's own, as systems make them that let groups write by default: it has the user's name, and no other member. */
+/* A group that is the user's own, as systems make them that let groups write by default: it has the user's name, and no
+ * other member. */
 static bool is_own_group(gid_t gid)
 {
     const struct passwd *user = getpwuid(geteuid());

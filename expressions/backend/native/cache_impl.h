@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* The folder of the user alone that keeps what this machine made: compiled kernels, the way in which each is the fastest, and the machine's
- * measured speed. Entries are named by digests of all that they depend on, written aside and renamed into place, and end with a digest of
- * their content.
+/* The folder of the user alone that keeps what this machine made: compiled kernels, the way in which each is the
+ * fastest, and the machine's measured speed. Entries are named by digests of all that they depend on, written aside and
+ * renamed into place, and end with a digest of their content.
  *
- * Whoever can put an entry there can have this user run anything. So the folder is opened once, component by component, and only if nobody
- * but this user and root can exchange any of them; everything else goes through its descriptor. An entry counts if the file that was opened
- * is this user's and nobody else may write to it. */
+ * Whoever can put an entry there can have this user run anything. So the folder is opened once, component by component,
+ * and only if nobody but this user and root can exchange any of them; everything else goes through its descriptor. An
+ * entry counts if the file that was opened is this user's and nobody else may write to it. */
 #ifndef TRLI_CACHE_IMPL_H
 #define TRLI_CACHE_IMPL_H
 
@@ -31,15 +31,16 @@ void trli_cache_open(trli_cache *cache);
 void trli_cache_close(trli_cache *cache);
 /* Open a sound entry to read it; -1 if there is none. */
 int trli_cache_entry(const trli_cache *cache, const char *name);
-/* A line that is kept, with its end: load it if it is whole; keep it in place of the one before. A cache that cannot be written costs finding
- * it out each time, and nothing else. */
+/* A line that is kept, with its end: load it if it is whole; keep it in place of the one before. A cache that cannot be
+ * written costs finding it out each time, and nothing else. */
 bool trli_cache_load(const trli_cache *cache, const char *name, char *line, int room);
 void trli_cache_keep(const trli_cache *cache, const char *name, const char *line);
 /* How much is kept. */
 void trli_cache_measure(const trli_cache *cache, int *kernels, int64_t *bytes);
 
-/* A folder for what this process's compilers read and write, which nobody else can enter: in the cache, so that what is made there can be
- * renamed into it, or, without a cache or without room there, among temporary files. What killed processes left beside it goes. */
+/* A folder for what this process's compilers read and write, which nobody else can enter: in the cache, so that what is
+ * made there can be renamed into it, or, without a cache or without room there, among temporary files. What killed
+ * processes left beside it goes. */
 typedef struct trli_workshop {
     int parent, folder; /* open, or -1 */
     char name[TRLI_ASIDE_ROOM];
@@ -50,8 +51,9 @@ bool trli_workshop_open(trli_workshop *workshop, const trli_cache *cache);
 /* Remove it with all that is in it. */
 void trli_workshop_close(trli_workshop *workshop);
 
-/* Open a folder, a path's last one, if nobody but this user and root can exchange any folder on its way. own: it is this user's, nobody else
- * may write to it, and of its last `make` components those that are missing are made. -1, and why. *unsafe: others could. */
+/* Open a folder, a path's last one, if nobody but this user and root can exchange any folder on its way. own: it is
+ * this user's, nobody else may write to it, and of its last `make` components those that are missing are made. -1, and
+ * why. *unsafe: others could. */
 int trli_folder_open(const char *path, bool own, int make, char why[TRLI_WHY_ROOM], bool *unsafe);
 
 /* Digests: FNV-1a, twice. */

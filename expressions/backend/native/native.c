@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* An entry of the cache is named by everything that its content depends on: the text, the compiler, its options and the processor.
- * Compilers work in a folder that only this process uses, by names relative to it. A library that was loaded and has its function is
- * given its digest (loaders ignore what follows their tables) and renamed into the cache: whoever reads an entry, of this rank or another,
- * finds it whole or does not find it; one that is damaged, or another user's, is made again. */
+/* An entry of the cache is named by everything that its content depends on: the text, the compiler, its options and the
+ * processor. Compilers work in a folder that only this process uses, by names relative to it. A library that was loaded
+ * and has its function is given its digest (loaders ignore what follows their tables) and renamed into the cache:
+ * whoever reads an entry, of this rank or another, finds it whole or does not find it; one that is damaged, or another
+ * user's, is made again. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -38,8 +39,8 @@ static const char *const options[] = {"-O3",
                                       "-fno-trapping-math"};
 enum { OPTIONS = sizeof options / sizeof *options };
 
-/* With fast_math a product and the sum that takes it are rounded once. Sums keep their order: the functions of the prelude round by adding
- * and subtracting large numbers, which reassociation would remove. */
+/* With fast_math a product and the sum that takes it are rounded once. Sums keep their order: the functions of the
+ * prelude round by adding and subtracting large numbers, which reassociation would remove. */
 static const char *contraction(bool fast_math)
 {
     return fast_math ? "-ffp-contract=fast" : "-ffp-contract=off";
@@ -170,8 +171,9 @@ static void name_of(const job *j, const char *suffix, char name[FILE_ROOM])
     snprintf(name, FILE_ROOM, "%s%s", j->digest, suffix);
 }
 
-/* The library itself, whatever its name leads to by now. Loaders take a path that they have seen for the library that they know, and
- * numbers of descriptors come again: so slashes and dots, which mean nothing, spell out which file it is. */
+/* The library itself, whatever its name leads to by now. Loaders take a path that they have seen for the library that
+ * they know, and numbers of descriptors come again: so slashes and dots, which mean nothing, spell out which file it
+ * is. */
 static bool path_of_open(int file, char path[TRLI_PATH_ROOM])
 {
     struct stat s;
@@ -276,7 +278,8 @@ static void settle(trli_compiler *c, job *j, state state)
     j->text = NULL;
 }
 
-/* The environment of this process, but for temporary files: what a killed compiler leaves is removed with the workshop. */
+/* The environment of this process, but for temporary files: what a killed compiler leaves is removed with the workshop.
+ */
 static char **environment(void)
 {
     static char temporary[] = "TMPDIR=.";

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Compiled kernels: the system's C compiler run on emitted text, its results kept in the user's cache by content, and loaded. */
+/* Compiled kernels: the system's C compiler run on emitted text, its results kept in the user's cache by content, and
+ * loaded. */
 #ifndef TRLI_NATIVE_IMPL_H
 #define TRLI_NATIVE_IMPL_H
 
@@ -16,8 +17,8 @@ typedef void (*trli_native_fn)(trl_kernel_call *call);
 
 typedef struct trli_compiler trli_compiler; /* of one rank: what it compiles, and where the results are kept */
 
-/* Find the compiler and the cache. Without a compiler later calls say what is missing; a warning tells of a cache that is not safe. 
- * fast_math: a product and a sum may be rounded together. Fails with MEMORY. */
+/* Find the compiler and the cache. Without a compiler later calls say what is missing; a warning tells of a cache that
+ * is not safe. fast_math: a product and a sum may be rounded together. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_compiler_create(trl_context *ctx, bool fast_math, trli_compiler **compiler);
 /* Compilers still at work are stopped. Functions stay valid until then. */
 void trli_compiler_destroy(trli_compiler **compiler);
@@ -27,10 +28,12 @@ TRL_NODISCARD trl_err trli_compiler_add(trli_compiler *compiler, const char *tex
 /* The cache, and the name of its entry for what was found out of a text on this machine, for a size; NULL: no cache. */
 const trli_cache *trli_compiler_entry(const trli_compiler *compiler, const char *text, const void *size, size_t bytes,
                                       char name[TRLI_ENTRY_ROOM]);
-/* Start compilers, as many at once as the rank has threads (ranks other than the first wait some seconds for its results), and take in what they finished. Returns how many kernels are still under way.
- * wait: return when none is. Thread: main, with no kernel running. */
+/* Start compilers, as many at once as the rank has threads (ranks other than the first wait some seconds for its
+ * results), and take in what they finished. Returns how many kernels are still under way. wait: return when none is.
+ * Thread: main, with no kernel running. */
 int trli_compiler_poll(trli_compiler *compiler, bool wait);
-/* Kernels that were compiled, that came from the cache, and that failed; what went wrong with the first that failed, or NULL. */
+/* Kernels that were compiled, that came from the cache, and that failed; what went wrong with the first that failed, or
+ * NULL. */
 void trli_compiler_get_stats(const trli_compiler *compiler, int *compiled, int *cached, int *failed, const char **why);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* How compiled kernels go through their boxes. Which variant is the fastest depends on caches, prefetchers and what else uses the memory, as no
- * table of sizes tells: the first calls try several, and the fastest stays. The results do not depend on it. */
+/* How compiled kernels go through their boxes. Which variant is the fastest depends on caches, prefetchers and what
+ * else uses the memory, as no table of sizes tells: the first calls try several, and the fastest stays. The results do
+ * not depend on it. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
