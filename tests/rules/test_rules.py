@@ -21,7 +21,18 @@ ROOT = pathlib.Path(os.environ.get("TRELLIS_SOURCE", pathlib.Path(__file__).pare
 BUILD = pathlib.Path(os.environ.get("TRELLIS_BUILD", ROOT / "build/release")).resolve()
 LAYERS = ("scheduler", "spatialops", "expressions", "solvers", "inputs")
 FILE_LINES = 600
+HEADER_LINES = 250
+COLUMNS = 120
 FUNCTION_LINES = 80
+# A trl_x and a trli_x that are outside and inside of one object.
+TWINS = {
+    "ast_number",  # checks its arguments, then calls the other
+    "ast_visit_names",  # likewise
+    "handle",  # a number, and what it stands for
+    "resource",  # likewise
+}
+# Of the graph compiler: they are other things than what has the name outside.
+TWINS |= {"field", "task", "value"}
 LICENCE = ("SPDX-License-Identifier: Apache-2.0", "Part of Trellis, an expression-graph PDE solver framework.")
 
 
@@ -204,6 +215,66 @@ def rule_length():
                 if number - start + 1 > FUNCTION_LINES:
                     yield f"{name(path)}:{start}: a function of {number - start + 1} lines; {FUNCTION_LINES} at most"
                 start = None
+
+
+def rule_header_length():
+    """Internal headers have one topic: at most 250 lines."""
+    for path in files("*_impl.h"):
+        if path.name == "emit_impl.h":  # has several topics
+            continue
+        lines = len(path.read_text(encoding="utf-8").splitlines())
+        if lines > HEADER_LINES:
+            yield f"{name(path)}: {lines} lines; an internal header has {HEADER_LINES} at most, give each topic one"
+
+
+def rule_columns():
+    """No line of a C source is longer than 120 columns; clang-format leaves comments as they are."""
+    for path in files("*.[ch]", "*.cu"):
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            if len(line) > COLUMNS:
+                yield f"{name(path)}:{number}: {len(line)} columns; wrap it at {COLUMNS}"
+
+
+def rule_references():
+    """Sources name no document that is not in the repository."""
+    for path in files("*.[ch]", "*.cu", "*.py", "*.sh", folders=LAYERS + ("tests",)):
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            if re.search(r"\binput[.]md\b", line):
+                yield f"{name(path)}:{number}: refers to a document that is not here; say what holds"
+
+
+def defined_names():
+    """Where each type and function trl_x and trli_x is defined or declared: {name: {(kind, file)}}. An opaque struct counts where it has
+    members."""
+    opened = re.compile(r"\b(?:struct|enum|union)\s+(trli?_\w+)\s*\{")
+    closed = re.compile(r"^\}\s*(trli?_\w+)\s*;", re.MULTILINE)
+    alias = re.compile(r"\btypedef\s[^;{}()]*?\b(trli?_\w+)\s*;|\btypedef\s[^;{}]*?\(\*\s*(trli?_\w+)\)")
+    function = re.compile(r"^[a-zA-Z][\w \t*]*?\b(trli?_\w+)\(", re.MULTILINE)
+    found = {}
+    for path in files("*.h"):
+        if "templates" in path.parts:
+            continue
+        code = code_of(path)
+        for pattern, kind in ((opened, "members"), (closed, "members"), (alias, "name"), (function, "function")):
+            for match in pattern.finditer(code):
+                found.setdefault(next(filter(None, match.groups())), set()).add((kind, name(path)))
+    return found
+
+
+def rule_twins():
+    """A name means one thing: trl_x and trli_x share x only as outside and inside of one object, and each type is defined once."""
+    found = defined_names()
+    for outside in sorted(found):
+        inside = outside.replace("trl_", "trli_", 1)
+        if outside.startswith("trl_") and inside in found and outside[4:] not in TWINS:
+            places = sorted({path for _, path in found[inside]})
+            yield f"{places[0]}: {inside} shares its name with {outside}, another thing: rename it, or add the pair to TWINS"
+        places = sorted({path for kind, path in found[outside] if kind == "members"})
+        if len(places) > 1:
+            yield f"{places[1]}: {outside} is defined in {places[0]}, too"
+    for twin in sorted(TWINS):
+        if f"trl_{twin}" not in found or f"trli_{twin}" not in found:
+            yield f"tests/rules: '{twin}' is no pair any more: remove it from TWINS"
 
 
 def rule_format():
