@@ -185,6 +185,24 @@ def rule_silence():
                 yield f"{name(path)}:{number}: '{found[1]}': the library never prints or exits"
 
 
+def rule_files():
+    """docs/files.md names each source file once, below the heading of its folder, and no file that is missing."""
+    page, folder, named = ROOT / "docs/files.md", None, []
+    for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
+        if line.startswith("## "):
+            folder = line[3:].rstrip("/")
+        for file in re.findall(r"`([\w@./-]+\.(?:c|cu|h|py))`", line):
+            layer = folder.split("/")[0].split()[-1] if folder else ""
+            places = [ROOT / (folder or "") / file, ROOT / "tests" / layer / file, ROOT / "tests/solvers" / file]
+            found = next((path for path in places if path.exists()), None)
+            if not found:
+                yield f"{name(page)}:{number}: names {file}, which is not in {folder}/"
+            named.append(found)
+    for path in files("*.c", "*.cu"):
+        if (times := named.count(path)) != 1:
+            yield f"{name(page)}: names {name(path)} {times} times; say once, in a line, what it does"
+
+
 def rule_collectives():
     """Collective calls of MPI are those of agree.c, each behind an agreement, and few that say why they need none."""
     pattern = re.compile(r"\bMPI_(Allreduce|Reduce|Bcast|Barrier|Gather|Allgather|Alltoall|Scan|Comm_dup|Comm_split)\w*")
