@@ -4,27 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "interpreter_impl.h"
 #include "ir_impl.h"
-
-static const struct {
-    const char *text;
-    int operands;
-} ops[TRLI_OP_COUNT] = {
-#define OP_ROW(name, operands, text) [TRLI_OP_##name] = {text, operands},
-    TRLI_OP_LIST(OP_ROW)
-#undef OP_ROW
-};
-
-const char *trli_op_name(trli_op op)
-{
-    return ops[op].text;
-}
-
-int trli_op_operands(trli_op op)
-{
-    return ops[op].operands;
-}
 
 static uint64_t mix(uint64_t h, uint64_t x)
 {
@@ -111,7 +91,7 @@ static uint8_t node_varies(const trli_ir *ir, const trli_node *n)
     default:
         break;
     }
-    for (int i = 0; i < ops[n->op].operands; ++i) v |= ir->node[n->arg[i]].varies;
+    for (int i = 0; i < trli_op_operands(n->op); ++i) v |= ir->node[n->arg[i]].varies;
     return v;
 }
 
@@ -119,7 +99,7 @@ static void set_reach(const trli_ir *ir, trli_node *n)
 {
     for (int a = 0; a < 3; ++a) {
         int reach = 0;
-        for (int i = 0; i < ops[n->op].operands; ++i)
+        for (int i = 0; i < trli_op_operands(n->op); ++i)
             if (ir->node[n->arg[i]].reach[a] > reach) reach = ir->node[n->arg[i]].reach[a];
         if (n->op == TRLI_OP_SHIFT) reach += abs(n->shift[a]);
         n->reach[a] = (uint8_t)(reach < 255 ? reach : 255);
@@ -142,7 +122,7 @@ static trli_value add_node(trli_ir *ir, const trli_node *wanted)
     if (ir->err == TRL_OK && ir->count == ir->capacity) ir->err = grow_nodes(ir);
     if (ir->err != TRL_OK) return 0;
     uint64_t h = node_hash(wanted) & (uint64_t)(ir->nbuckets - 1);
-    const bool computes = ops[wanted->op].operands > 0 && wanted->op != TRLI_OP_SHIFT;
+    const bool computes = trli_op_operands(wanted->op) > 0 && wanted->op != TRLI_OP_SHIFT;
     for (; ir->bucket[h] >= 0; h = (h + 1) & (uint64_t)(ir->nbuckets - 1))
         if (!(computes && ir->no_cse) && node_equal(&ir->node[ir->bucket[h]], wanted)) {
             ir->shared += computes;
@@ -152,7 +132,7 @@ static trli_value add_node(trli_ir *ir, const trli_node *wanted)
     *n = *wanted;
     n->varies = node_varies(ir, n);
     n->unplaced = n->op == TRLI_OP_COORDINATE && n->bit == TRLI_UNPLACED;
-    for (int i = 0; i < ops[n->op].operands; ++i) n->unplaced |= ir->node[n->arg[i]].unplaced;
+    for (int i = 0; i < trli_op_operands(n->op); ++i) n->unplaced |= ir->node[n->arg[i]].unplaced;
     set_reach(ir, n);
     ir->bucket[h] = ir->count;
     return ir->count++;
@@ -241,11 +221,11 @@ static bool is_constant(const trli_ir *ir, trli_value v, double *number)
 static trli_value make(trli_ir *ir, trli_node *n)
 {
     double number[3] = {0};
-    int operands = ops[n->op].operands, constants = 0;
+    int operands = trli_op_operands(n->op), constants = 0;
     for (int i = 0; i < operands; ++i) constants += is_constant(ir, n->arg[i], &number[i]);
     if (operands == 0 || constants < operands) return add_node(ir, n);
     ++ir->folded;
-    return trli_ir_constant(ir, trli_fold(n, number));
+    return trli_ir_constant(ir, trli_op_evaluate(n->op, n->index, number));
 }
 
 trli_value trli_ir_unary(trli_ir *ir, trli_op op, trli_value a)

@@ -10,46 +10,10 @@
 #include <trl_formula.h>
 #include <trl_operator.h>
 
+#include "ir_operators_impl.h"
+
 typedef int32_t trli_value; /* index of a node in its trli_ir */
 #define TRLI_NO_VALUE (-1)
-
-/* X(name, operands, text) */
-#define TRLI_OP_LIST(X)        \
-    X(CONSTANT, 0, "constant") \
-    X(SCALAR, 0, "scalar")     \
-    X(COORDINATE, 0, "coord")  \
-    X(RANDOM, 0, "random")     \
-    X(AT_SIDE, 0, "at_side")   \
-    X(FIELD, 0, "field")       \
-    X(SHIFT, 1, "shift")       \
-    X(NEG, 1, "-")             \
-    X(NOT, 1, "not")           \
-    X(ABS, 1, "abs")           \
-    X(SQRT, 1, "sqrt")         \
-    X(FUNCTION1, 1, "f1")      \
-    X(ADD, 2, "+")             \
-    X(SUB, 2, "-")             \
-    X(MUL, 2, "*")             \
-    X(DIV, 2, "/")             \
-    X(MIN, 2, "min")           \
-    X(MAX, 2, "max")           \
-    X(LT, 2, "<")              \
-    X(LE, 2, "<=")             \
-    X(EQ, 2, "==")             \
-    X(NE, 2, "!=")             \
-    X(AND, 2, "and")           \
-    X(OR, 2, "or")             \
-    X(POW, 2, "^")             \
-    X(FUNCTION2, 2, "f2")      \
-    X(SELECT, 3, "if")         \
-    X(LIMIT, 3, "limit")
-
-typedef enum trli_op {
-#define TRLI_OP_ENUM(name, operands, text) TRLI_OP_##name,
-    TRLI_OP_LIST(TRLI_OP_ENUM)
-#undef TRLI_OP_ENUM
-        TRLI_OP_COUNT
-} trli_op;
 
 typedef struct trli_node {
     uint8_t op;
@@ -91,10 +55,8 @@ typedef struct trli_ir {
 
 TRL_NODISCARD trl_err trli_ir_init(trli_ir *ir, trl_context *ctx, const trl_grid *grid);
 void trli_ir_free(trli_ir *ir);
-const char *trli_op_name(trli_op op);
-int trli_op_operands(trli_op op);
 
-/* Makers. Equal nodes are one node, unless CSE is off; constants are folded with the interpreter's own arithmetic. */
+/* Makers. Equal nodes are one node, unless CSE is off; constants are folded (trli_op_evaluate). */
 trli_value trli_ir_constant(trli_ir *ir, double number);
 trli_value trli_ir_scalar(trli_ir *ir, int scalar);
 trli_value trli_ir_field(trli_ir *ir, int field);

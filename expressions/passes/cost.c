@@ -5,62 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <trl_functions_body.h>
-
 #include "cost_impl.h"
-#include "formula_impl.h"
 #include "plan_impl.h"
 
 /* Part of the time of a value at all its offsets that storing it must save: less is within the error of the estimate.
  */
 static const double worth_storing = 0.1;
 
-/* ---- weights ---- */
-
-enum { EXP_FLOPS = 24 };
-
-/* Rows of functions. */
-#define ROW(name, doc) ROW_##name,
-enum { TRL_FUNCTION_LIST(ROW, ROW, ROW, ROW) FUNCTIONS };
-
-/* Flops of functions: as many as take the time of the function, if 24 take that of exp, by `trellis bench functions` on
- * one machine. */
-static const int function_flops[FUNCTIONS] = {
-    [ROW_exp] = EXP_FLOPS, [ROW_expm1] = 42, [ROW_log] = 38,  [ROW_log1p] = 47, [ROW_log2] = 52,  [ROW_log10] = 53,
-    [ROW_cbrt] = 60,       [ROW_sin] = 55,   [ROW_cos] = 55,  [ROW_tan] = 75,   [ROW_asin] = 31,  [ROW_acos] = 33,
-    [ROW_atan] = 59,       [ROW_atan2] = 81, [ROW_sinh] = 31, [ROW_cosh] = 30,  [ROW_tanh] = 64,  [ROW_asinh] = 79,
-    [ROW_acosh] = 61,      [ROW_atanh] = 57, [ROW_erf] = 95,  [ROW_erfc] = 97,  [ROW_hypot] = 21, [ROW_fmod] = 30,
-    [ROW_floor] = 6,       [ROW_ceil] = 6,   [ROW_round] = 9, [ROW_trunc] = 7,
-};
-enum { POW_FLOPS = 160, LIMIT_FLOPS = 10, RANDOM_FLOPS = 30 };
-
-static double flops_of(const trli_node *n)
-{
-    switch (n->op) {
-    case TRLI_OP_CONSTANT:
-    case TRLI_OP_SCALAR:
-    case TRLI_OP_FIELD:
-    case TRLI_OP_SHIFT:
-        return 0;
-    case TRLI_OP_FUNCTION1:
-    case TRLI_OP_FUNCTION2:
-        return function_flops[n->index] > 0 ? function_flops[n->index] : 1;
-    case TRLI_OP_POW:
-        return POW_FLOPS;
-    case TRLI_OP_LIMIT:
-        return LIMIT_FLOPS;
-    case TRLI_OP_RANDOM:
-        return RANDOM_FLOPS;
-    default:
-        return 1;
-    }
-}
-
 static double additions_of(const trli_balance *balance, const trli_node *n)
 {
-    const double flops = flops_of(n);
-    if (n->op == TRLI_OP_DIV || n->op == TRLI_OP_SQRT) return balance->division;
-    return flops <= LIMIT_FLOPS ? flops : flops * balance->exponential / EXP_FLOPS;
+    return trli_op_additions(n->op, n->index, balance->division, balance->exponential);
 }
 
 /* ---- work of a kernel ---- */
@@ -124,7 +78,7 @@ static void add_work(const trli_model *model, const trli_balance *by, const trli
     ++work->values;
     work->samples += n;
     if ((varies & point) == point) {
-        work->flops += n * flops_of(node);
+        work->flops += n * trli_op_flops(node->op, node->index);
         work->additions += n * additions_of(by, node);
     } else if (varies & 3) {
         work->row += n;

@@ -40,7 +40,7 @@ static double evaluate_at(evaluation *e, trli_value v, int offset)
     case TRLI_OP_COORDINATE:
         return *kept = e->ir->grid->spacing[0] * (offset + 0.5 * (n->bit == 0));
     default:
-        return *kept = trli_fold(n, number);
+        return *kept = trli_op_evaluate(n->op, n->index, number);
     }
 }
 

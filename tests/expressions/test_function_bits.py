@@ -19,7 +19,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(os.environ.get("TRELLIS_SOURCE", pathlib.Path(__file__).parents[2])).resolve()
-BODIES = ROOT / "expressions"
+BODIES = ROOT / "expressions/lang"
 SOURCE = ROOT / "tests/expressions/function_bits.c"
 COMMON = ["-std=c17", "-ffp-contract=off", "-Wall", "-Wpedantic", "-Werror", f"-I{BODIES}"]
 VECTORS = ["-O3", "-fno-math-errno", "-fno-trapping-math"]

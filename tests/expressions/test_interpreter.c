@@ -120,7 +120,7 @@ static double value_at(trli_value v, const trl_lidx p[3])
     case TRLI_OP_MUL:
         return x[0] * x[1];
     default:
-        return trli_fold(n, x);
+        return trli_op_evaluate(n->op, n->index, x);
     }
 }
 

@@ -229,7 +229,7 @@ bool trli_is_function(const trli_node *n);
 void trli_put_call(trli_emitter *e, trli_loop_level loop, int32_t i, const char *suffix, trli_put_operand *put_operand);
 /* The definitions on lanes of the functions that the kernel calls. */
 void trli_put_definitions(trli_emitter *e);
-/* Text with operands of a sample in place of $0, $1, $2. */
+/* Text with operands of a sample in place of x, y, z. */
 void trli_put_form(trli_emitter *e, trli_loop_level loop, int32_t i, const char *form, trli_put_operand *put_operand);
 void trli_put_indent(trli_emitter *e, int depth);
 void trli_put_number(trli_emitter *e, double number);

@@ -41,30 +41,15 @@ static void put_lanes(trli_emitter *e, trli_loop_level loop, int32_t i)
         fprintf(e->out, "v%d", e->number[i]);
 }
 
-/* Operations on lanes, where comparisons give bits: $0, $1, $2 are the operands. */
-static const char *const lanes_forms[TRLI_OP_COUNT] = {
-    [TRLI_OP_NEG] = "-$0",
-    [TRLI_OP_NOT] = "trl_lanes_not($0)",
-    [TRLI_OP_ABS] = "trl_lanes_abs($0)",
-    [TRLI_OP_SQRT] = "trl_lanes_sqrt($0)",
-    [TRLI_OP_ADD] = "$0 + $1",
-    [TRLI_OP_SUB] = "$0 - $1",
-    [TRLI_OP_MUL] = "$0 * $1",
-    [TRLI_OP_DIV] = "$0 / $1",
-    [TRLI_OP_MIN] = "trl_lanes_min($0, $1)",
-    [TRLI_OP_MAX] = "trl_lanes_max($0, $1)",
-    [TRLI_OP_LT] = "$0 < $1",
-    [TRLI_OP_LE] = "$0 <= $1",
-    [TRLI_OP_EQ] = "$0 == $1",
-    [TRLI_OP_NE] = "$0 != $1",
-    [TRLI_OP_AND] = "trl_lanes_and($0, $1)",
-    [TRLI_OP_OR] = "trl_lanes_or($0, $1)",
-    [TRLI_OP_SELECT] = "trl_lanes_select($0, $1, $2)",
-};
-
 static bool is_comparison(int op)
 {
-    return op == TRLI_OP_LT || op == TRLI_OP_LE || op == TRLI_OP_EQ || op == TRLI_OP_NE;
+    return trli_op_find(op)->kind == TRLI_OP_IS_TEST;
+}
+
+/* The expression of an operation in terms of lanes; that of a comparison gives bits. */
+static void put_lanes_form(trli_emitter *e, trli_loop_level loop, int32_t i)
+{
+    trli_put_form(e, loop, i, trli_op_find(trli_sample_node(e, i)->op)->of_vectors, put_lanes);
 }
 
 static void put_lanes_operation(trli_emitter *e, trli_loop_level loop, int32_t i)
@@ -82,15 +67,15 @@ static void put_lanes_operation(trli_emitter *e, trli_loop_level loop, int32_t i
         trli_put_call(e, loop, i, "_lanes", put_lanes);
     else if (is_comparison(op)) {
         fputs("trl_lanes_truth(", e->out);
-        trli_put_form(e, loop, i, lanes_forms[op], put_lanes);
+        put_lanes_form(e, loop, i);
         fputs(")", e->out);
     } else if (condition && (!condition->buffered || condition->place == loop) && is_lanes(e, in->arg[0]) &&
                condition->ahead < 0 && is_comparison(trli_sample_node(e, in->arg[0])->op)) {
         fputs("trl_lanes_choose(", e->out);
-        trli_put_form(e, loop, in->arg[0], lanes_forms[trli_sample_node(e, in->arg[0])->op], put_lanes);
-        trli_put_form(e, loop, i, ", $1, $2)", put_lanes);
+        put_lanes_form(e, loop, in->arg[0]);
+        trli_put_form(e, loop, i, ", y, z)", put_lanes);
     } else
-        trli_put_form(e, loop, i, lanes_forms[op], put_lanes);
+        put_lanes_form(e, loop, i);
 }
 
 /* ---- values of the iteration before ---- */

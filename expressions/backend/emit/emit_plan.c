@@ -15,6 +15,7 @@ enum {
     BUFFER_COST = 8, /* worth a load and a store outside of the innermost loop */
     SHARE_COST = 3,  /* and within it */
     COST_MOST = 1000,
+    DIVISION_COST = 8,
     PAIR_MOST = 200, /* values of a plane */
     ROWS_MOST = 12   /* that one loop goes through: as many pointers as there are registers */
 };
@@ -231,27 +232,10 @@ static trli_loop_level place_of_ghosts(trli_loop_level p)
     return p == TRLI_IN_PLANE ? TRLI_IN_ROW : p == TRLI_IN_PLANE_ROW ? TRLI_IN_POINT : p;
 }
 
+/* In additions of a nominal machine: the text does not depend on the one at hand. */
 static int own_cost(const trli_node *n)
 {
-    switch (n->op) {
-    case TRLI_OP_CONSTANT:
-    case TRLI_OP_SCALAR:
-    case TRLI_OP_FIELD:
-        return 0;
-    case TRLI_OP_COORDINATE: /* of integers */
-    case TRLI_OP_AT_SIDE:
-    case TRLI_OP_DIV:
-    case TRLI_OP_SQRT:
-        return 8;
-    case TRLI_OP_POW:
-    case TRLI_OP_FUNCTION1:
-    case TRLI_OP_FUNCTION2:
-    case TRLI_OP_RANDOM:
-    case TRLI_OP_LIMIT:
-        return 20;
-    default:
-        return 1;
-    }
+    return trli_is_leaf(n) ? 0 : (int)trli_op_additions(n->op, n->index, DIVISION_COST, TRLI_EXP_FLOPS);
 }
 
 /* A row that a loop inside of its own reads is worth a buffer if computing it is not cheap. */

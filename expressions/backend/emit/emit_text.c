@@ -66,27 +66,6 @@ void trli_put_point(trli_emitter *e, bool lanes, int32_t i)
     fputs(")", e->out);
 }
 
-/* Operations as text: $0, $1, $2 are the operands. */
-static const char *const forms[TRLI_OP_COUNT] = {
-    [TRLI_OP_NEG] = "-$0",
-    [TRLI_OP_NOT] = "$0 == 0 ? 1.0 : 0.0",
-    [TRLI_OP_ABS] = "trl_fn_abs($0)",
-    [TRLI_OP_SQRT] = "trl_fn_sqrt($0)",
-    [TRLI_OP_ADD] = "$0 + $1",
-    [TRLI_OP_SUB] = "$0 - $1",
-    [TRLI_OP_MUL] = "$0 * $1",
-    [TRLI_OP_DIV] = "$0 / $1",
-    [TRLI_OP_MIN] = "trl_fn_min($0, $1)",
-    [TRLI_OP_MAX] = "trl_fn_max($0, $1)",
-    [TRLI_OP_LT] = "$0 < $1 ? 1.0 : 0.0",
-    [TRLI_OP_LE] = "$0 <= $1 ? 1.0 : 0.0",
-    [TRLI_OP_EQ] = "$0 == $1 ? 1.0 : 0.0",
-    [TRLI_OP_NE] = "$0 != $1 ? 1.0 : 0.0",
-    [TRLI_OP_AND] = "$0 != 0 && $1 != 0 ? 1.0 : 0.0",
-    [TRLI_OP_OR] = "$0 != 0 || $1 != 0 ? 1.0 : 0.0",
-    [TRLI_OP_SELECT] = "$0 != 0 ? $1 : $2",
-};
-
 static const char *limiter_name(int limiter)
 {
 #define TRL_LIMITER_NAME(NAME, name, psi) [TRL_LIMITER_##NAME] = #name,
@@ -108,14 +87,15 @@ static bool has_branch(const trli_node *n)
 
 bool trli_is_function(const trli_node *n)
 {
-    return n->op == TRLI_OP_FUNCTION1 || n->op == TRLI_OP_FUNCTION2 || n->op == TRLI_OP_POW || n->op == TRLI_OP_LIMIT;
+    return trli_op_calls(n->op);
 }
 
 static void put_function(trli_emitter *e, const trli_node *n)
 {
     int count;
-    if (n->op == TRLI_OP_POW)
-        fputs("trl_fn_pow", e->out);
+    const char *result = trli_op_find(n->op)->result;
+    if (result)
+        fprintf(e->out, "%.*s", (int)strcspn(result, "("), result);
     else if (n->op == TRLI_OP_LIMIT)
         fprintf(e->out, "trl_limiter_face_%s", limiter_name(n->index));
     else
@@ -143,17 +123,20 @@ void trli_put_definitions(trli_emitter *e)
 
 void trli_put_form(trli_emitter *e, trli_loop_level loop, int32_t i, const char *form, trli_put_operand *put_operand)
 {
-    for (; *form; ++form) {
-        if (*form == '$')
-            put_operand(e, loop, e->sample[i].arg[*++form - '0']);
+    static const char word[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789.";
+    while (*form) {
+        const size_t letters = strspn(form, word), length = letters ? letters : 1;
+        if (length == 1 && *form >= 'x' && *form <= 'z')
+            put_operand(e, loop, e->sample[i].arg[*form - 'x']);
         else
-            fputc(*form, e->out);
+            fwrite(form, 1, length, e->out);
+        form += length;
     }
 }
 
 void trli_put_call(trli_emitter *e, trli_loop_level loop, int32_t i, const char *suffix, trli_put_operand *put_operand)
 {
-    static const char *const forms_of[] = {"($0)", "($0, $1)", "($0, $1, $2)"};
+    static const char *const forms_of[] = {"(x)", "(x, y)", "(x, y, z)"};
     const trli_node *n = trli_sample_node(e, i);
     put_function(e, n);
     fputs(suffix, e->out);
@@ -168,7 +151,7 @@ void trli_put_operation(trli_emitter *e, trli_loop_level loop, int32_t i)
     else if (trli_is_function(n))
         trli_put_call(e, loop, i, e->dialect->suffix, e->dialect->put_use);
     else
-        trli_put_form(e, loop, i, forms[n->op], e->dialect->put_use);
+        trli_put_form(e, loop, i, trli_op_find(n->op)->result, e->dialect->put_use);
 }
 
 /* Nodes of the roots, and of the ghosts that the kernel may compute. */

@@ -9,33 +9,34 @@
 
 #include "reads_impl.h"
 
-/* Operations that only the interpreter has: chains of nodes in one pass over the tile, each rounded as by itself.
- * ADD_SUB_MUL is (x + y - z) * w; SUB_FROM_MUL is z - x * y. X(name). */
-#define TRLI_CHAIN_LIST(X) \
-    X(COPY)                \
-    X(ADD_ADD)             \
-    X(ADD_SUB)             \
-    X(SUB_ADD)             \
-    X(MUL_MUL)             \
-    X(ADD_MUL)             \
-    X(SUB_MUL)             \
-    X(MUL_ADD)             \
-    X(MUL_SUB)             \
-    X(SUB_FROM_MUL)
-/* Chains of which some operands, the scales, are one value for a whole row, and no other is. GRADIENTS is (x - y) * w -
- * (u - v) * w, with the operands x, y, u, v, w: what is computed at two points costs less than to keep it. FLUX is (x -
- * y) * w * k, FLUXES likewise the difference of two, with w and k behind u and v. X(name, scales as bits). */
-#define TRLI_SCALED_LIST(X)      \
-    X(SUB_MUL_ADD, 1 << 2)       \
-    X(ADD_SUB_MUL, 1 << 3)       \
-    X(ADD_SUB_MUL_ADD, 1 << 3)   \
-    X(GRADIENTS, 1 << 4)         \
-    X(GRADIENTS_MUL, 3 << 4)     \
-    X(GRADIENTS_MUL_ADD, 3 << 4) \
-    X(FLUX, 3 << 2)              \
-    X(FLUXES, 3 << 4)            \
-    X(FLUXES_MUL, 7 << 4)        \
-    X(FLUXES_MUL_ADD, 7 << 4)
+/* Operations that only the interpreter has: chains of nodes in one pass over the tile, each rounded as by itself. x, y
+ * and z are the operands. clang-format would take a product for a pointer. X(name, result). */
+/* clang-format off */
+#define TRLI_CHAIN_LIST(X)  \
+    X(ADD_ADD, x + y + z)   \
+    X(ADD_SUB, x + y - z)   \
+    X(SUB_ADD, x - y + z)   \
+    X(MUL_MUL, x * y * z)   \
+    X(ADD_MUL, (x + y) * z) \
+    X(SUB_MUL, (x - y) * z) \
+    X(MUL_ADD, x * y + z)   \
+    X(MUL_SUB, x * y - z)   \
+    X(SUB_FROM_MUL, z - x * y)
+/* clang-format on */
+/* Chains of which some operands, the scales, are one value for a whole row, and no other is: s, r and q are the scales,
+ * consecutive operands from the first on; a to h are all operands by row, at i. GRADIENTS and FLUXES compute at two
+ * points what costs less than to keep it. X(name, first, count, result). */
+#define TRLI_SCALED_LIST(X)                                                        \
+    X(SUB_MUL_ADD, 2, 1, (a[i] - b[i]) * s + d[i])                                 \
+    X(ADD_SUB_MUL, 3, 1, (a[i] + b[i] - c[i]) * s)                                 \
+    X(ADD_SUB_MUL_ADD, 3, 1, (a[i] + b[i] - c[i]) * s + e[i])                      \
+    X(GRADIENTS, 4, 1, (a[i] - b[i]) * s - (c[i] - d[i]) * s)                      \
+    X(GRADIENTS_MUL, 4, 2, ((a[i] - b[i]) * s - (c[i] - d[i]) * s) * r)            \
+    X(GRADIENTS_MUL_ADD, 4, 2, ((a[i] - b[i]) * s - (c[i] - d[i]) * s) * r + g[i]) \
+    X(FLUX, 2, 2, (a[i] - b[i]) * s * r)                                           \
+    X(FLUXES, 4, 2, (a[i] - b[i]) * s * r - (c[i] - d[i]) * s * r)                 \
+    X(FLUXES_MUL, 4, 3, ((a[i] - b[i]) * s * r - (c[i] - d[i]) * s * r) * q)       \
+    X(FLUXES_MUL_ADD, 4, 3, ((a[i] - b[i]) * s * r - (c[i] - d[i]) * s * r) * q + h[i])
 
 /* How chains come about: an operation and the one of its operand at the position, itself a chain perhaps, become one
  * instruction; the first row that fits does. GRADIENTS and FLUXES are the difference of one SUB_MUL, or FLUX, at two
@@ -74,13 +75,13 @@
     X(SUB, OP_ADD, 0, CHAIN_ADD_SUB)
 
 typedef enum trli_chain {
-    TRLI_CHAIN_FIRST = TRLI_OP_COUNT - 1,
-#define TRLI_CHAIN_ENUM(name) TRLI_CHAIN_##name,
+    TRLI_CHAIN_COPY = TRLI_OP_COUNT,
+#define TRLI_CHAIN_ENUM(name, result) TRLI_CHAIN_##name,
     TRLI_CHAIN_LIST(TRLI_CHAIN_ENUM)
 #undef TRLI_CHAIN_ENUM
         TRLI_CHAIN_END,
     TRLI_SCALED_FIRST = TRLI_CHAIN_END - 1,
-#define TRLI_SCALED_ENUM(name, scales) TRLI_SCALED_##name,
+#define TRLI_SCALED_ENUM(name, ...) TRLI_SCALED_##name,
     TRLI_SCALED_LIST(TRLI_SCALED_ENUM)
 #undef TRLI_SCALED_ENUM
         TRLI_SCALED_END
@@ -112,8 +113,6 @@ bool trli_rows_finite(const double *values, ptrdiff_t n, ptrdiff_t rows, ptrdiff
 /* Copy a row past the caches; whether no value is infinite or NaN. After the last: trli_rows_stored. */
 bool trli_row_store(double *out, const double *values, ptrdiff_t n);
 void trli_rows_stored(void);
-/* The value of an operation on constants, by the same code as rows. */
-double trli_fold(const trli_node *n, const double number[3]);
 
 /* A compiled kernel: roots evaluated together, each stored to its own output. Read-only once made; any number of
  * threads run it. */

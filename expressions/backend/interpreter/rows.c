@@ -8,39 +8,24 @@
 
 #include "rows_impl.h"
 
-ROW1(neg, -x)
-ROW1(not, x == 0 ? 1.0 : 0.0)
-ROW1(abs, trl_fn_abs(x))
-ROW1(sqrt, trl_fn_sqrt(x))
-ROW1(copy, x)
-LOOP(copy_1, x0, 0, 0, x)
-ROW2(add, x + y)
-ROW2(sub, x - y)
-ROW2(mul, x *y)
-ROW2(div, x / y)
-ROW2(min, trl_fn_min(x, y))
-ROW2(max, trl_fn_max(x, y))
-ROW2(lt, x < y ? 1.0 : 0.0)
-ROW2(le, x <= y ? 1.0 : 0.0)
-ROW2(eq, x == y ? 1.0 : 0.0)
-ROW2(ne, x != y ? 1.0 : 0.0)
-ROW2(and, x != 0 && y != 0 ? 1.0 : 0.0)
-ROW2(or, x != 0 || y != 0 ? 1.0 : 0.0)
-ROW2(pow, trl_fn_pow(x, y))
-ROW3(select, x != 0 ? y : z)
-ROW3(add_add, x + y + z)
-ROW3(add_sub, x + y - z)
-ROW3(sub_add, x - y + z)
-ROW3(mul_mul, x *y *z)
-ROW3(add_mul, (x + y) * z)
-ROW3(sub_mul, (x - y) * z)
-ROW3(mul_add, x *y + z)
-ROW3(mul_sub, x *y - z)
-ROW3(sub_from_mul, z - x * y)
+#define NONE(name, ...)
+#define RESULT(name, operands, word, flops, result) ROW##operands(name, result)
+#define CASE(name, operands, word, flops, result, of_vectors) ROW##operands(name, result)
+#define TEST(name, operands, word, flops, condition) ROW##operands(name, condition ? 1.0 : 0.0)
+TRLI_OP_LIST(NONE, RESULT, TEST, CASE, RESULT, NONE)
+#undef NONE
+#undef RESULT
+#undef CASE
+#undef TEST
+#define CHAIN(name, result) ROW3(name, result)
+TRLI_CHAIN_LIST(CHAIN)
+#undef CHAIN
+ROW1(COPY, x)
+LOOP(COPY_1, x0, 0, 0, x)
 
 unsigned trli_row_scales(int op)
 {
-#define SCALES(name, scales) [TRLI_SCALED_##name] = (scales),
+#define SCALES(name, first, count, result) [TRLI_SCALED_##name] = ((1 << (count)) - 1) << (first),
     static const uint8_t scales[TRLI_SCALED_END] = {TRLI_SCALED_LIST(SCALES)};
 #undef SCALES
     return scales[op];
@@ -64,57 +49,22 @@ unsigned trli_row_scales(int op)
             for (ptrdiff_t i = 0; i < n; ++i) out[i] = (expr);                                               \
         }                                                                                                    \
     }
-SCALED(sub_mul_add, 2, 1, (a[i] - b[i]) * s + d[i])
-SCALED(add_sub_mul, 3, 1, (a[i] + b[i] - c[i]) * s)
-SCALED(add_sub_mul_add, 3, 1, (a[i] + b[i] - c[i]) * s + e[i])
-SCALED(gradients, 4, 1, (a[i] - b[i]) * s - (c[i] - d[i]) * s)
-SCALED(gradients_mul, 4, 2, ((a[i] - b[i]) * s - (c[i] - d[i]) * s) * r)
-SCALED(gradients_mul_add, 4, 2, ((a[i] - b[i]) * s - (c[i] - d[i]) * s) * r + g[i])
-SCALED(flux, 2, 2, (a[i] - b[i]) * s * r)
-SCALED(fluxes, 4, 2, (a[i] - b[i]) * s * r - (c[i] - d[i]) * s * r)
-SCALED(fluxes_mul, 4, 3, ((a[i] - b[i]) * s * r - (c[i] - d[i]) * s * r) * q)
-SCALED(fluxes_mul_add, 4, 3, ((a[i] - b[i]) * s * r - (c[i] - d[i]) * s * r) * q + h[i])
+TRLI_SCALED_LIST(SCALED)
 
+#define NONE(name, ...)
+#define OF_OP(name, operands, ...) [TRLI_OP_##name] = MODES##operands(name),
+#define OF_CHAIN(name, result) [TRLI_CHAIN_##name] = MODES3(name),
+#define OF_SCALED(name, ...) [TRLI_SCALED_##name] = {name},
 static const trli_row rows[TRLI_SCALED_END][8] = {
-    [TRLI_OP_NEG] = MODES1(neg),
-    [TRLI_OP_NOT] = MODES1(not ),
-    [TRLI_OP_ABS] = MODES1(abs),
-    [TRLI_OP_SQRT] = MODES1(sqrt),
-    [TRLI_OP_ADD] = MODES2(add),
-    [TRLI_OP_SUB] = MODES2(sub),
-    [TRLI_OP_MUL] = MODES2(mul),
-    [TRLI_OP_DIV] = MODES2(div),
-    [TRLI_OP_MIN] = MODES2(min),
-    [TRLI_OP_MAX] = MODES2(max),
-    [TRLI_OP_LT] = MODES2(lt),
-    [TRLI_OP_LE] = MODES2(le),
-    [TRLI_OP_EQ] = MODES2(eq),
-    [TRLI_OP_NE] = MODES2(ne),
-    [TRLI_OP_AND] = MODES2(and),
-    [TRLI_OP_OR] = MODES2(or),
-    [TRLI_OP_POW] = MODES2(pow),
-    [TRLI_OP_SELECT] = MODES3(select),
-    [TRLI_CHAIN_COPY] = {copy_0, copy_1},
-    [TRLI_CHAIN_ADD_ADD] = MODES3(add_add),
-    [TRLI_CHAIN_ADD_SUB] = MODES3(add_sub),
-    [TRLI_CHAIN_SUB_ADD] = MODES3(sub_add),
-    [TRLI_CHAIN_MUL_MUL] = MODES3(mul_mul),
-    [TRLI_CHAIN_ADD_MUL] = MODES3(add_mul),
-    [TRLI_CHAIN_SUB_MUL] = MODES3(sub_mul),
-    [TRLI_CHAIN_MUL_ADD] = MODES3(mul_add),
-    [TRLI_CHAIN_MUL_SUB] = MODES3(mul_sub),
-    [TRLI_CHAIN_SUB_FROM_MUL] = MODES3(sub_from_mul),
-    [TRLI_SCALED_SUB_MUL_ADD] = {sub_mul_add},
-    [TRLI_SCALED_ADD_SUB_MUL] = {add_sub_mul},
-    [TRLI_SCALED_ADD_SUB_MUL_ADD] = {add_sub_mul_add},
-    [TRLI_SCALED_GRADIENTS] = {gradients},
-    [TRLI_SCALED_GRADIENTS_MUL] = {gradients_mul},
-    [TRLI_SCALED_GRADIENTS_MUL_ADD] = {gradients_mul_add},
-    [TRLI_SCALED_FLUX] = {flux},
-    [TRLI_SCALED_FLUXES] = {fluxes},
-    [TRLI_SCALED_FLUXES_MUL] = {fluxes_mul},
-    [TRLI_SCALED_FLUXES_MUL_ADD] = {fluxes_mul_add},
+    TRLI_OP_LIST(NONE, OF_OP, OF_OP, OF_OP, OF_OP, NONE) /* */
+    TRLI_CHAIN_LIST(OF_CHAIN)                            /* */
+    TRLI_SCALED_LIST(OF_SCALED)                          /* */
+        [TRLI_CHAIN_COPY] = {COPY_0, COPY_1},
 };
+#undef NONE
+#undef OF_OP
+#undef OF_CHAIN
+#undef OF_SCALED
 
 trli_row trli_row_find(int op, unsigned broadcast)
 {
@@ -207,18 +157,4 @@ bool trli_row_store(double *out, const double *values, ptrdiff_t n)
 void trli_rows_stored(void)
 {
     TRLI_STREAM_FENCE();
-}
-
-double trli_fold(const trli_node *n, const double number[3])
-{
-    double out;
-    const trli_row_block block = {.out = &out, .arg = {&number[0], &number[1], &number[2]}, .n = 1, .rows = 1};
-    trli_row row = rows[n->op][0];
-    if (row)
-        row(&block);
-    else if (n->op == TRLI_OP_SHIFT)
-        out = number[0];
-    else
-        trli_row_indexed(n->op, n->index, &block);
-    return out;
 }

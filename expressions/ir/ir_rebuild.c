@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Values made again with other nodes in place of some. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "ir_impl.h"
+
+/* Rebuild a value with some nodes replaced. Operands precede users, so one ascending pass over the needed nodes
+ * suffices. */
+static trli_value rebuild(trli_ir *ir, trli_value root, trli_value (*instead)(trli_ir *, trli_value, const void *),
+                          const void *data)
+{
+    trli_walk walk = ir->spare;
+    trli_value *now = NULL, result = 0;
+    ir->spare = (trli_walk){0};
+    ir->err = trli_ir_walk(ir, &walk, 1, &root);
+    if (ir->err != TRL_OK) goto done;
+    now = malloc((size_t)walk.count * sizeof *now);
+    if (!now) {
+        ir->err = trl_fail(ir->ctx, TRL_ERR_MEMORY, NULL, "no memory to rebuild %d values", walk.count);
+        goto done;
+    }
+    for (int32_t i = 0; i < walk.count; ++i) {
+        trli_node n = ir->node[walk.list[i]];
+        trli_value arg[3] = {TRLI_NO_VALUE, TRLI_NO_VALUE, TRLI_NO_VALUE};
+        for (int o = 0; o < trli_op_operands(n.op); ++o) arg[o] = now[walk.place[n.arg[o]]];
+        now[i] = instead(ir, walk.list[i], data);
+        if (now[i] != walk.list[i]) continue;
+        if (memcmp(arg, n.arg, sizeof arg) == 0) continue;
+        now[i] = trli_ir_remake(ir, &n, arg);
+    }
+    result = now[walk.count - 1];
+done:
+    free(now);
+    trli_walk_free(&ir->spare);
+    ir->spare = walk;
+    return result;
+}
+
+static trli_value place_coordinate(trli_ir *ir, trli_value v, const void *data)
+{
+    trl_location location = *(const trl_location *)data;
+    const trli_node *n = &ir->node[v];
+    if (n->op != TRLI_OP_COORDINATE || !n->unplaced) return v;
+    return trli_ir_coordinate(ir, n->index, location >> n->index & 1);
+}
+
+trli_value trli_ir_place(trli_ir *ir, trli_value a, trl_location location)
+{
+    if (ir->err != TRL_OK || !ir->node[a].unplaced) return a;
+    return rebuild(ir, a, place_coordinate, &location);
+}
+
+typedef struct fixed {
+    int axis;
+    double coordinate;
+} fixed;
+
+static trli_value fix_coordinate(trli_ir *ir, trli_value v, const void *data)
+{
+    const fixed *f = data;
+    const trli_node *n = &ir->node[v];
+    return n->op == TRLI_OP_COORDINATE && n->index == f->axis ? trli_ir_constant(ir, f->coordinate) : v;
+}
+
+trli_value trli_ir_fix_coordinate(trli_ir *ir, trli_value a, int axis, double coordinate)
+{
+    fixed f = {axis, coordinate};
+    if (ir->err != TRL_OK) return 0;
+    return rebuild(ir, a, fix_coordinate, &f);
+}
+
+static trli_value put_instead(trli_ir *ir, trli_value v, const void *data)
+{
+    const trli_value *pair = data;
+    (void)ir;
+    return v == pair[0] ? pair[1] : v;
+}
+
+trli_value trli_ir_replace(trli_ir *ir, trli_value a, trli_value from, trli_value to)
+{
+    const trli_value pair[2] = {from, to};
+    if (ir->err != TRL_OK) return 0;
+    return rebuild(ir, a, put_instead, pair);
+}
