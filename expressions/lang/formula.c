@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
+/* Formulas and their memory. */
 #include <string.h>
 
 #include "formula_impl.h"
@@ -52,7 +53,7 @@ done:
     return err;
 }
 
-static trl_err new_formula(trl_context *ctx, const trl_text *text, size_t length, trl_formula **formula)
+trl_err trli_formula_create(trl_context *ctx, const trl_text *text, size_t length, trl_formula **formula)
 {
     trl_err err = TRL_OK;
     memory_block *block;
@@ -66,25 +67,6 @@ static trl_err new_formula(trl_context *ctx, const trl_text *text, size_t length
     made->text.chars = memcpy(take(block, length + 1), text->chars, length + 1);
     *formula = made;
 done:
-    return err;
-}
-
-trl_err trl_formula_parse(trl_context *ctx, const trl_text *text, trl_formula **formula)
-{
-    trl_err err = TRL_OK;
-    trl_formula *made = NULL;
-    *formula = NULL;
-    if (!text->chars) return trl_fail(ctx, TRL_ERR_USAGE, &text->place, "trl_formula_parse was given no text");
-    size_t length = strnlen(text->chars, TRLI_FORMULA_LENGTH + 1);
-    if (length > TRLI_FORMULA_LENGTH)
-        return trli_text_fail(ctx, text, 0, 1, "formula longer than %d characters: split it into named expressions",
-                              (int)TRLI_FORMULA_LENGTH);
-    TRL_TRY(new_formula(ctx, text, length, &made));
-    TRL_TRY(trli_formula_tree(ctx, made));
-    *formula = made;
-    made = NULL;
-done:
-    trl_formula_destroy(&made);
     return err;
 }
 

@@ -73,6 +73,8 @@ TRL_NODISCARD trl_err trli_lexer_next(trli_lexer *lexer, trli_token *token);
 /* Whether c may stand in a name (anywhere but first, where digits may not). */
 bool trli_name_char(char c);
 
+/* A formula without a tree, with a copy of its text, of this length. Fails with MEMORY. */
+TRL_NODISCARD trl_err trli_formula_create(trl_context *ctx, const trl_text *text, size_t length, trl_formula **formula);
 /* Memory of one formula, 8-byte aligned, released by trl_formula_destroy. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_formula_alloc(struct trl_formula_memory *memory, size_t bytes, void **result);
 
@@ -87,9 +89,6 @@ TRL_NODISCARD trl_err trli_ast_visit_names(trl_context *ctx, const trl_text *tex
                                            const trl_scope *names, int64_t *operations,
                                            trl_err (*visit)(void *data, const char *name, const trl_ast *node),
                                            void *data);
-
-/* Parse the formula's text to a tree in the formula's memory. */
-TRL_NODISCARD trl_err trli_formula_tree(trl_context *ctx, trl_formula *formula);
 
 /* trl_fail with INPUT at characters [begin, end) of a text. Where the file cannot be pointed into, the message quotes
  * what stands there. */

@@ -549,7 +549,7 @@ done:
     return err;
 }
 
-trl_err trli_formula_tree(trl_context *ctx, trl_formula *formula)
+static trl_err parse_tree(trl_context *ctx, trl_formula *formula)
 {
     trl_err err = TRL_OK;
     node *root;
@@ -561,5 +561,24 @@ trl_err trli_formula_tree(trl_context *ctx, trl_formula *formula)
     if (p.token.kind != TRLI_TOKEN_END) return fail_after_operand(&p, NULL, false);
     formula->root = &root->ast;
 done:
+    return err;
+}
+
+trl_err trl_formula_parse(trl_context *ctx, const trl_text *text, trl_formula **formula)
+{
+    trl_err err = TRL_OK;
+    trl_formula *made = NULL;
+    *formula = NULL;
+    if (!text->chars) return trl_fail(ctx, TRL_ERR_USAGE, &text->place, "trl_formula_parse was given no text");
+    size_t length = strnlen(text->chars, TRLI_FORMULA_LENGTH + 1);
+    if (length > TRLI_FORMULA_LENGTH)
+        return trli_text_fail(ctx, text, 0, 1, "formula longer than %d characters: split it into named expressions",
+                              (int)TRLI_FORMULA_LENGTH);
+    TRL_TRY(trli_formula_create(ctx, text, length, &made));
+    TRL_TRY(parse_tree(ctx, made));
+    *formula = made;
+    made = NULL;
+done:
+    trl_formula_destroy(&made);
     return err;
 }

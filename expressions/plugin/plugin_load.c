@@ -10,14 +10,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-void trli_registry_close_libraries(trl_registry *registry)
-{
-    for (int i = registry->nlibraries - 1; i >= 0; --i) dlclose(registry->library[i]);
-    free(registry->library);
-    registry->library = NULL;
-    registry->nlibraries = 0;
-}
-
 static bool is_file(const char *path)
 {
     struct stat status;

@@ -3,6 +3,7 @@
 /* The table of expression types: descriptors are checked once, when they are added. */
 #include "registry_impl.h"
 
+#include <dlfcn.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,15 @@ trl_err trl_registry_create(trl_context *ctx, trl_registry **registry)
     return TRL_OK;
 }
 
+/* The types that came from them are gone. */
+static void close_libraries(trl_registry *registry)
+{
+    for (int i = registry->nlibraries - 1; i >= 0; --i) dlclose(registry->library[i]);
+    free(registry->library);
+    registry->library = NULL;
+    registry->nlibraries = 0;
+}
+
 void trl_registry_destroy(trl_registry **registry)
 {
     trl_registry *r = registry ? *registry : NULL;
@@ -29,7 +39,7 @@ void trl_registry_destroy(trl_registry **registry)
     *registry = NULL;
     for (int i = 0; i < r->count; ++i) free(r->entry[i].origin);
     free(r->entry);
-    trli_registry_close_libraries(r);
+    close_libraries(r);
     free(r);
 }
 

@@ -19,7 +19,4 @@ struct trl_registry {
     void **library; /* handles of dlopen, each once */
 };
 
-/* Close every loaded library; the types that came from them are gone. */
-void trli_registry_close_libraries(trl_registry *registry);
-
 #endif

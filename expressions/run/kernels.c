@@ -98,7 +98,15 @@ static trl_err request_step(trli_program *program, const trli_step *s)
     trl_err err = TRL_OK;
     if (s->kind == TRLI_STEP_KERNEL) {
         TRL_TRY(emit_step(program, s, &emitted));
-        err = trli_tuning_create(program, s, model->run->compiler, emitted.interleave, emitted.text, &run->tuning);
+        trli_tuning_request tuned = {.label = s->label,
+                                     .nout = s->nout,
+                                     .reads = &p->reads,
+                                     .streaming = p->strains_caches,
+                                     .interleave = emitted.interleave,
+                                     .text = emitted.text,
+                                     .compiler = model->run->compiler};
+        tuned.points = trli_model_points(model, model->field[s->field[0]].location, &tuned.row);
+        err = trli_tuning_create(model->ctx, &tuned, &run->tuning);
         if (err == TRL_OK && emitted.text) err = trli_compiler_add(model->run->compiler, emitted.text, &run->native);
         free(emitted.text);
         TRL_TRY(err);

@@ -9,6 +9,7 @@
 #include "execution_impl.h"
 #include "model_impl.h"
 #include "model_run_impl.h"
+#include "sweep_impl.h"
 
 /* One task: a step on a patch (or on all patches). */
 typedef struct trli_task {
@@ -89,25 +90,6 @@ void trli_native_set_inside(const trli_program *program, const trli_step *step, 
 void trli_native_set_array(trl_kernel_array *to, const trl_array *from);
 void trli_native_set_box(trl_kernel_call *call, const trl_box *box);
 
-/* -- sweep.c -- */
-
-/* What was found out of the ways in which a kernel can go through its boxes. */
-typedef struct trli_tuning trli_tuning;
-
-/* The median of up to TRLI_SAMPLES_MOST times; of two in the middle, the larger one. */
-enum { TRLI_SAMPLES_MOST = 16 };
-double trli_median(const double *samples, int n);
-/* interleave, text: as from trli_emit_kernel. What an earlier run found out comes from the compiler's cache, if there
- * is one. Fails with MEMORY. */
-TRL_NODISCARD trl_err trli_tuning_create(trli_program *program, const trli_step *step, const trli_compiler *compiler,
-                                         int interleave, const char *text, trli_tuning **tuning);
-/* Try nothing, but go the way that was the fastest for another kernel of the same box: for benchmarks. */
-void trli_tuning_follow(trli_tuning *tuning, const trli_tuning *other);
-/* Keeps in the cache what was found out. */
-void trli_tuning_destroy(trli_tuning **tuning);
-/* Call a compiled kernel for the box of the call, in the way that is the fastest as far as is known; false if it checks
- * and found values that are not finite. Thread: any. */
-bool trli_sweep(trli_native_fn native, trli_tuning *tuning, const trl_kernel_call *call);
 /* Scratch of a thread: arrays first, then the kernel's registers and a tile. */
 size_t trli_step_scratch(const trli_program *program, const trli_step *step);
 

@@ -108,7 +108,13 @@ static void emit_all(trli_compiler *compiler)
             ck_ok(trli_emit_kernel(&trli_dialect_cuda, &model->ir, &model->walk, &wanted, &emitted));
             ck_assert_ptr_nonnull(emitted.text);
             cpp = as_cpp(plan->ninputs, s->nout, emitted.text);
-            ck_ok(trli_tuning_create(program, s, NULL, emitted.interleave, NULL, &run->tuning));
+            trli_tuning_request tuned = {.label = s->label,
+                                         .nout = s->nout,
+                                         .reads = &plan->reads,
+                                         .streaming = plan->strains_caches,
+                                         .interleave = emitted.interleave};
+            tuned.points = trli_model_points(model, model->field[s->field[0]].location, &tuned.row);
+            ck_ok(trli_tuning_create(test_ctx, &tuned, &run->tuning));
             ck_ok(trli_compiler_add(compiler, cpp, &run->native));
             free(cpp);
             text[ntexts++] = emitted.text;

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "clock_impl.h"
-#include "tasks_impl.h"
+#include "sweep_impl.h"
 
 enum {
     WAYS_MOST = 16,
@@ -47,12 +47,12 @@ struct trli_tuning {
 };
 
 /* What one row of a point of the box touches of all arrays, and whether some input is read on several planes. */
-static size_t rows_of(const trli_step *s, const trli_step_plan *p, bool *planes)
+static size_t rows_of(const trli_tuning_request *request, bool *planes)
 {
-    size_t rows = (size_t)s->nout;
+    size_t rows = (size_t)request->nout;
     *planes = false;
-    for (int i = 0; i < p->ninputs; ++i) {
-        const trl_offsets hull = trl_footprint_hull(&p->reads.footprint[i]);
+    for (int i = 0; i < request->reads->nfields; ++i) {
+        const trl_offsets hull = trl_footprint_hull(&request->reads->footprint[i]);
         rows += (size_t)(1 + hull.hi[2] - hull.lo[2]);
         *planes |= hull.hi[2] > hull.lo[2];
     }
@@ -101,21 +101,20 @@ static int tries_of(const trli_tuning *t)
 }
 
 /* The best variant of two runs that agreed: what one finds on a busy machine should not stay. Else where to keep it. */
-static void look_up(trli_tuning *t, const trl_context *ctx, const trli_compiler *compiler, const char *text,
-                    int64_t points, int64_t row)
+static void look_up(trli_tuning *t, const trl_context *ctx, const trli_tuning_request *request)
 {
     char line[LINE_ROOM];
     size key;
     int best, runs;
     memset(&key, 0, sizeof key); /* padding, too */
-    key.points = points;
-    key.row = row;
+    key.points = request->points;
+    key.row = request->row;
     key.threads = trl_context_threads(ctx);
     key.nvariants = t->nvariants;
     key.samples = SAMPLES;
     key.planes = PLANES;
-    if (EVERY_VARIANT || tries_of(t) == 0 || !text || !compiler) return;
-    const trli_cache *cache = trli_compiler_entry(compiler, text, &key, sizeof key, t->entry);
+    if (EVERY_VARIANT || tries_of(t) == 0 || !request->text || !request->compiler) return;
+    const trli_cache *cache = trli_compiler_entry(request->compiler, request->text, &key, sizeof key, t->entry);
     if (!cache) return;
     const bool known = trli_cache_load(cache, t->entry, line, sizeof line) &&
                        sscanf(line, "%d %d", &best, &runs) == 2 && best >= 0 && best < t->nvariants;
@@ -128,22 +127,17 @@ static void look_up(trli_tuning *t, const trl_context *ctx, const trli_compiler 
     t->cache = cache;
 }
 
-trl_err trli_tuning_create(trli_program *program, const trli_step *s, const trli_compiler *compiler, int interleave,
-                           const char *text, trli_tuning **tuning)
+trl_err trli_tuning_create(trl_context *ctx, const trli_tuning_request *request, trli_tuning **tuning)
 {
-    const trli_model *model = program->model;
-    const trli_step_plan *p = trli_plan_of(program, s);
-    const size_t second = trl_context_cache_bytes(model->ctx, 2);
-    trl_lidx row;
-    const int64_t points = trli_model_points(model, model->field[s->field[0]].location, &row);
+    const size_t second = trl_context_cache_bytes(ctx, 2);
     bool planes;
     trli_tuning *t = *tuning = calloc(1, sizeof *t);
-    if (!t) return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory to tune kernel '%s'", s->label);
-    const size_t rows = rows_of(s, p, &planes);
-    t->block = (long long)(second / 2 / (rows * (size_t)row * sizeof(double)));
+    if (!t) return trl_fail(ctx, TRL_ERR_MEMORY, NULL, "no memory to tune kernel '%s'", request->label);
+    const size_t rows = rows_of(request, &planes);
+    t->block = (long long)(second / 2 / (rows * (size_t)request->row * sizeof(double)));
     if (t->block < ROWS_LEAST || EVERY_VARIANT) t->block = ROWS_LEAST;
-    list_variants(t, interleave, planes, p->strains_caches);
-    look_up(t, model->ctx, compiler, text, points, row);
+    list_variants(t, request->interleave, planes, request->streaming);
+    look_up(t, ctx, request);
     return TRL_OK;
 }
 
