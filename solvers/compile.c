@@ -18,7 +18,7 @@
 typedef struct batch {
     int n;
     int *field, *variable;
-    trli_value *value;
+    trli_ir_value *value;
 } batch;
 
 static trl_err batch_init(trl_simulation *sim, batch *b)
@@ -38,7 +38,7 @@ static void batch_free(batch *b)
     free(b->value);
 }
 
-static void batch_add(batch *b, int field, trli_value value, int variable)
+static void batch_add(batch *b, int field, trli_ir_value value, int variable)
 {
     b->field[b->n] = field;
     b->value[b->n] = value;
@@ -56,7 +56,7 @@ static trl_err batch_flush(batch *b, trli_program *program, const char *label, b
 static void set_boundary(trl_simulation *sim, int v, int field)
 {
     const trl_equation_entry *deck = sim->equation[v].deck;
-    trli_field *f = &sim->model->field[field];
+    trli_model_field *f = &sim->model->field[field];
     f->exchanged = true;
     f->boundary = (trli_boundary_source){deck->boundary, deck->names, deck->name, deck->place};
     for (int s = 0; s < 2 * sim->layout->grid.dim; ++s)
@@ -121,20 +121,20 @@ typedef struct stage {
     int number;
     trli_instance *in;          /* values u_s */
     const trli_instance *first; /* values u_0 */
-    trli_value *slope;          /* f_k of equation v: [k * nequations + v] */
+    trli_ir_value *slope;       /* f_k of equation v: [k * nequations + v] */
 } stage;
 
 /* u_{s+1} of an equation from the integrator's table. */
-static trli_value stage_update(const trl_simulation *sim, const stage *st, int v)
+static trli_ir_value stage_update(const trl_simulation *sim, const stage *st, int v)
 {
     const trl_integrator *m = sim->integrator;
     trli_ir *ir = &sim->model->ir;
-    trli_value dt = trli_ir_scalar(ir, TRLI_SCALAR_DT), u0 = trli_ir_field(ir, st->first->variable[v]),
-               sum = TRLI_NO_VALUE;
+    trli_ir_value dt = trli_ir_scalar(ir, TRLI_SCALAR_DT), u0 = trli_ir_field(ir, st->first->variable[v]),
+                  sum = TRLI_NO_VALUE;
     if (m->shu_osher) {
-        trli_value us = trli_ir_field(ir, st->in->variable[v]);
-        trli_value step = trli_ir_binary(ir, TRLI_OP_MUL, dt, st->slope[st->number * sim->nequations + v]);
-        trli_value moved = trli_ir_binary(ir, TRLI_OP_ADD, us, step);
+        trli_ir_value us = trli_ir_field(ir, st->in->variable[v]);
+        trli_ir_value step = trli_ir_binary(ir, TRLI_OP_MUL, dt, st->slope[st->number * sim->nequations + v]);
+        trli_ir_value moved = trli_ir_binary(ir, TRLI_OP_ADD, us, step);
         double alpha = m->alpha[st->number];
         if (alpha == 0) return moved;
         return trli_ir_binary(ir, TRLI_OP_ADD, trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_constant(ir, alpha), u0),
@@ -142,8 +142,8 @@ static trli_value stage_update(const trl_simulation *sim, const stage *st, int v
     }
     for (int k = 0; k <= st->number; ++k) {
         if (m->a[st->number][k] == 0) continue;
-        trli_value term = trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_constant(ir, m->a[st->number][k]),
-                                         st->slope[k * sim->nequations + v]);
+        trli_ir_value term = trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_constant(ir, m->a[st->number][k]),
+                                            st->slope[k * sim->nequations + v]);
         sum = sum < 0 ? term : trli_ir_binary(ir, TRLI_OP_ADD, sum, term);
     }
     return trli_ir_binary(ir, TRLI_OP_ADD, u0, trli_ir_binary(ir, TRLI_OP_MUL, dt, sum));
@@ -167,11 +167,11 @@ static trl_err add_update(trl_simulation *sim, stage *st, int v, int target, bat
 {
     trli_model *model = sim->model;
     const trli_equation *eq = &sim->equation[v];
-    trli_value *slope = &st->slope[st->number * sim->nequations + v], f = *slope;
+    trli_ir_value *slope = &st->slope[st->number * sim->nequations + v], f = *slope;
     trl_err err = TRL_OK;
-    trli_value value = stage_update(sim, st, v);
+    trli_ir_value value = stage_update(sim, st, v);
     if (model->variable[v].mask) {
-        trli_value mask;
+        trli_ir_value mask;
         TRL_TRY(trli_lower_at(st->in, model->variable[v].mask, eq->deck->names, model->variable[v].location, &mask));
         value = trli_ir_select(&model->ir, mask, value, trli_ir_field(&model->ir, st->first->variable[v]));
     }
@@ -212,8 +212,8 @@ done:
 }
 
 /* A tangent as an ordinary value. */
-static trl_err derivative_of(trl_simulation *sim, trli_instance *in, int direction, trli_value value,
-                             trli_value *tangent)
+static trl_err derivative_of(trl_simulation *sim, trli_instance *in, int direction, trli_ir_value value,
+                             trli_ir_value *tangent)
 {
     trl_err err = trli_tangent(in, direction, value, tangent);
     if (err == TRL_OK && *tangent < 0) *tangent = trli_ir_constant(&sim->model->ir, 0);
@@ -225,7 +225,7 @@ static trl_err lower_slopes(trl_simulation *sim, stage *st)
     trl_err first = TRL_OK;
     for (int v = 0; v < sim->nequations; ++v) {
         const trli_equation *eq = &sim->equation[v];
-        trli_value *slope = &st->slope[(size_t)st->number * (size_t)sim->nequations];
+        trli_ir_value *slope = &st->slope[(size_t)st->number * (size_t)sim->nequations];
         trl_err err = eq->direction ? derivative_of(sim, st->in, eq->direction, slope[eq->of], &slope[v])
                                     : trli_lower_at(st->in, eq->ddt, eq->deck->names, sim->model->variable[v].location,
                                                     &slope[v]);
@@ -249,7 +249,7 @@ static trl_err stage_targets(trl_simulation *sim, int number, int *target)
     return TRL_OK;
 }
 
-static trl_err compile_stage(trl_simulation *sim, trli_instance **in, trli_value *slope, int s)
+static trl_err compile_stage(trl_simulation *sim, trli_instance **in, trli_ir_value *slope, int s)
 {
     stage st = {.number = s, .in = in[s], .first = in[0], .slope = slope};
     int *target = calloc((size_t)sim->nequations + 1, sizeof *target);
@@ -272,7 +272,7 @@ static trl_err compile_step(trl_simulation *sim)
 {
     trli_instance *in[TRL_STAGES_MAX + 1] = {NULL};
     int stages = sim->integrator->stages;
-    trli_value *slope = calloc((size_t)stages * (size_t)sim->nequations + 1, sizeof *slope);
+    trli_ir_value *slope = calloc((size_t)stages * (size_t)sim->nequations + 1, sizeof *slope);
     trl_err err = TRL_OK;
     if (!slope) return trl_fail(sim->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d equations", sim->nequations);
     TRL_TRY(trli_program_create(sim->model, "step", &sim->step));
@@ -301,7 +301,8 @@ trl_err trli_show_field(trl_simulation *sim, const trl_field_info *info, int fie
 }
 
 /* Evaluate a value into a field of its own in the observation. */
-static trl_err observe_value(trl_simulation *sim, const char *name, trli_value value, trl_location location, int *field)
+static trl_err observe_value(trl_simulation *sim, const char *name, trli_ir_value value, trl_location location,
+                             int *field)
 {
     trl_err err = TRL_OK;
     *field = trli_model_add_field(sim->model, name, location);
@@ -350,7 +351,7 @@ static trl_err observe_equation(trl_simulation *sim, trli_instance *in, int v)
 {
     trli_equation *eq = &sim->equation[v];
     trl_location location = sim->model->variable[v].location;
-    trli_value value = TRLI_NO_VALUE;
+    trli_ir_value value = TRLI_NO_VALUE;
     trl_err err = TRL_OK;
     if (eq->mask) {
         TRL_TRY(trli_lower_at(in, eq->mask, eq->deck->names, location, &value));
@@ -424,7 +425,8 @@ done:
 static void equalise_levels(trl_simulation *sim)
 {
     for (int v = 0; v < sim->nequations; ++v) {
-        trli_field *a = &sim->model->field[sim->equation[v].state], *b = &sim->model->field[sim->equation[v].next];
+        trli_model_field *a = &sim->model->field[sim->equation[v].state],
+                         *b = &sim->model->field[sim->equation[v].next];
         for (int i = 0; i < 3; ++i) {
             if (b->ghost_lo[i] > a->ghost_lo[i]) a->ghost_lo[i] = b->ghost_lo[i];
             if (b->ghost_hi[i] > a->ghost_hi[i]) a->ghost_hi[i] = b->ghost_hi[i];

@@ -120,7 +120,7 @@ static void describe_ghosts(const trli_listing *l)
     const trli_model *m = l->sim->model;
     trli_listing_say(l, "ghost layers (minus side, plus side)");
     for (int f = 0; f < m->nfields; ++f) {
-        const trli_field *field = &m->field[f];
+        const trli_model_field *field = &m->field[f];
         char widths[96] = "";
         if (field->slot < 0 || !field->exchanged) continue;
         for (int a = 0; a < m->layout->grid.dim; ++a) {

@@ -69,7 +69,7 @@ const char *trli_reason_apart(const trli_program *program, int step, char *buffe
 {
     const trli_model *model = program->model;
     const trli_step *s = &program->step[step], *before = NULL;
-    const trli_field *f = &model->field[s->field[0]];
+    const trli_model_field *f = &model->field[s->field[0]];
     bool beyond;
     if (f->why) {
         snprintf(buffer, size, "stored: %s", f->why);
@@ -78,7 +78,7 @@ const char *trli_reason_apart(const trli_program *program, int step, char *buffe
     for (int k = 0; k < step; ++k)
         if (is_kernel(program, k)) before = &program->step[k];
     if (!before) return NULL;
-    const trli_field *g = &model->field[before->field[0]];
+    const trli_model_field *g = &model->field[before->field[0]];
     const int read = read_result(program, step, &beyond);
     if (read >= 0)
         snprintf(buffer, size, "apart: it reads %s %s", model->field[read].name,

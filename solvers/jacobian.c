@@ -21,7 +21,7 @@ enum {
 /* A block in the making. */
 typedef struct draft {
     trli_coupling block;
-    trli_value part[TRLI_COUPLING_PARTS]; /* at a point; TRLI_NO_VALUE: not known */
+    trli_ir_value part[TRLI_COUPLING_PARTS]; /* at a point; TRLI_NO_VALUE: not known */
 } draft;
 
 typedef struct builder {
@@ -45,22 +45,22 @@ static trl_err no_memory(const builder *b)
 
 /* ---- values ---- */
 
-static trli_value constant(builder *b, double x)
+static trli_ir_value constant(builder *b, double x)
 {
     return trli_ir_constant(b->ir, x);
 }
 
-static trli_value magnitude(builder *b, trli_value v)
+static trli_ir_value magnitude(builder *b, trli_ir_value v)
 {
     return trli_ir_unary(b->ir, TRLI_OP_ABS, v);
 }
 
-static trli_value add(builder *b, trli_value sum, trli_value v)
+static trli_ir_value add(builder *b, trli_ir_value sum, trli_ir_value v)
 {
     return sum < 0 ? v : trli_ir_binary(b->ir, TRLI_OP_ADD, sum, v);
 }
 
-static trli_value scaled(builder *b, double factor, trli_value v)
+static trli_ir_value scaled(builder *b, double factor, trli_ir_value v)
 {
     return factor == 1 ? v : trli_ir_binary(b->ir, TRLI_OP_MUL, constant(b, factor), v);
 }
@@ -79,7 +79,7 @@ static int twice(const group *g, int i, int axis)
     return 2 * g->entry[i].offset[axis] + g->shift[axis];
 }
 
-static trli_value mirrored(const group *g, int i)
+static trli_ir_value mirrored(const group *g, int i)
 {
     for (int k = 0; k < g->n; ++k) {
         bool is = !g->entry[k].everywhere;
@@ -103,8 +103,8 @@ static void add_entry(builder *b, const group *g, int i, draft *d)
         d->part[TRLI_COUPLING_DISC] = add(b, d->part[TRLI_COUPLING_DISC], e->bound);
     }
     if (e->value < 0) return;
-    const trli_value size = magnitude(b, e->value), other = mirrored(g, i), half = constant(b, 0.5);
-    trli_value even = size, odd = size;
+    const trli_ir_value size = magnitude(b, e->value), other = mirrored(g, i), half = constant(b, 0.5);
+    trli_ir_value even = size, odd = size;
     if (other >= 0) {
         even = magnitude(b, trli_ir_binary(b->ir, TRLI_OP_ADD, e->value, other));
         odd = magnitude(b, trli_ir_binary(b->ir, TRLI_OP_SUB, e->value, other));
@@ -118,12 +118,12 @@ static void add_entry(builder *b, const group *g, int i, draft *d)
 }
 
 /* The largest of two, and of nothing the other. */
-static trli_value larger(builder *b, trli_value a, trli_value v)
+static trli_ir_value larger(builder *b, trli_ir_value a, trli_ir_value v)
 {
     return a < 0 ? v : trli_ir_binary(b->ir, TRLI_OP_MAX, a, v);
 }
 
-static trli_value negative(builder *b, trli_value v)
+static trli_ir_value negative(builder *b, trli_ir_value v)
 {
     return trli_ir_unary(b->ir, TRLI_OP_NEG, v);
 }
@@ -146,7 +146,7 @@ static void add_symbol(builder *b, const group *g, draft *d)
 {
     const int dim = b->ir->grid->dim;
     for (int corner = 0; corner < 1 << dim; ++corner) {
-        trli_value real = constant(b, 0);
+        trli_ir_value real = constant(b, 0);
         for (int i = 0; i < g->n; ++i) {
             double factor = 1;
             for (int a = 0; a < dim; ++a)
@@ -158,7 +158,7 @@ static void add_symbol(builder *b, const group *g, draft *d)
         d->part[TRLI_COUPLING_REAL_LEAST] = larger(b, d->part[TRLI_COUPLING_REAL_LEAST], negative(b, real));
     }
     for (int a = 0; a < dim; ++a) {
-        trli_value imaginary = constant(b, 0);
+        trli_ir_value imaginary = constant(b, 0);
         for (int i = 0; i < g->n; ++i) {
             const double factor = sine(twice(g, i, a));
             if (g->entry[i].value >= 0 && !g->entry[i].everywhere && factor != 0)
@@ -169,7 +169,7 @@ static void add_symbol(builder *b, const group *g, draft *d)
     }
 }
 
-static bool is_constant(const builder *b, trli_value v)
+static bool is_constant(const builder *b, trli_ir_value v)
 {
     return trli_ir_node(b->ir, v)->op == TRLI_OP_CONSTANT;
 }
@@ -258,7 +258,7 @@ static trl_err add_row(builder *b, int row)
     const int own = b->mark_all ? -1 : row;
     const trli_partial_derivative *list;
     trli_partial_derivative *copy = NULL;
-    trli_value value;
+    trli_ir_value value;
     int n;
     trl_err err = TRL_OK;
     TRL_TRY(trli_lower_at(b->in, eq->ddt, eq->deck->names, sim->model->variable[row].location, &value));
@@ -298,7 +298,7 @@ double trli_quantity_value(const trl_simulation *sim, const trli_quantity *quant
     }
 }
 
-trl_err trli_largest_value(trl_simulation *sim, trli_instance *in, int equation, trli_value value,
+trl_err trli_largest_value(trl_simulation *sim, trli_instance *in, int equation, trli_ir_value value,
                            trli_quantity *largest)
 {
     trli_ir *ir = &sim->model->ir;
@@ -312,7 +312,7 @@ trl_err trli_largest_value(trl_simulation *sim, trli_instance *in, int equation,
     }
     if (equation >= 0 && sim->equation[equation].mask) {
         const trli_equation *eq = &sim->equation[equation];
-        trli_value mask;
+        trli_ir_value mask;
         TRL_TRY(trli_lower_at(in, eq->mask, eq->deck->names, location, &mask));
         value = trli_ir_select(ir, mask, value, trli_ir_constant(ir, 0));
     }
@@ -330,7 +330,7 @@ done:
 }
 
 /* Whether a value reads what a plugin computes: plugins do not run for a mere warning. */
-static trl_err asks_plugins(builder *b, trli_value value, bool *asks)
+static trl_err asks_plugins(builder *b, trli_ir_value value, bool *asks)
 {
     const trli_model *model = b->sim->model;
     trli_walk *walk = &b->ir->spare; /* no maker is called meanwhile */
@@ -348,7 +348,7 @@ static trl_err asks_plugins(builder *b, trli_value value, bool *asks)
 
 /* Whether a value reads farther than the patches are thick, or than right-hand sides read without storing what is
  * between: ghosts are not made deeper for a mere warning. */
-static bool reads_far(const builder *b, trli_value value)
+static bool reads_far(const builder *b, trli_ir_value value)
 {
     const trl_layout *layout = b->sim->layout;
     bool far = trli_ir_reaches_far(b->ir, value);
@@ -357,7 +357,7 @@ static bool reads_far(const builder *b, trli_value value)
     return far;
 }
 
-static trl_err quantity_of(builder *b, int row, trli_value value, trli_quantity *quantity)
+static trl_err quantity_of(builder *b, int row, trli_ir_value value, trli_quantity *quantity)
 {
     const bool warning = b->sim->problem->time.cfl <= 0;
     bool leave = false;
@@ -406,7 +406,7 @@ static trl_err finish_sums(builder *b)
     if (!j->sum) return no_memory(b);
     for (int i = 0, next; i < b->ndrafts; i = next) {
         const int first = b->draft[i].block.row;
-        trli_value largest = TRLI_NO_VALUE, row = TRLI_NO_VALUE;
+        trli_ir_value largest = TRLI_NO_VALUE, row = TRLI_NO_VALUE;
         int rows = 1;
         for (next = i; next < b->ndrafts; ++next) {
             const int here = b->draft[next].block.row;

@@ -17,23 +17,23 @@ typedef struct limit {
     trli_instance *in;
     trli_ir *ir;
     trli_bound *bound;
-    trli_value given; /* rate of the deck's speed and diffusivity at cells, or TRLI_NO_VALUE */
-    bool given_added; /* to some equation's rate */
-    bool central;     /* central advection was found */
-    bool diffusive;   /* diffusion was found */
-    bool keys;        /* the deck gives speed or diffusivity */
+    trli_ir_value given; /* rate of the deck's speed and diffusivity at cells, or TRLI_NO_VALUE */
+    bool given_added;    /* to some equation's rate */
+    bool central;        /* central advection was found */
+    bool diffusive;      /* diffusion was found */
+    bool keys;           /* the deck gives speed or diffusivity */
     bool *differentiating;
     trli_marks marks;
     const char **text; /* [nequations] */
 } limit;
 
-static trli_value magnitude(trli_ir *ir, trli_value v)
+static trli_ir_value magnitude(trli_ir *ir, trli_ir_value v)
 {
     return trli_ir_unary(ir, TRLI_OP_ABS, v);
 }
 
 /* The larger magnitude on the two faces around a point along an axis. */
-static trli_value larger_face(trli_ir *ir, trli_value face, int axis, trl_location location)
+static trli_ir_value larger_face(trli_ir *ir, trli_ir_value face, int axis, trl_location location)
 {
     int bit = location >> axis & 1;
     return trli_ir_binary(ir, TRLI_OP_MAX, magnitude(ir, trli_ir_shift(ir, face, axis, -bit)),
@@ -46,19 +46,19 @@ static double rate_factor(const trli_ir *ir, trli_transport_kind kind, int axis)
     return kind == TRLI_ADVECTION ? 1 / h : 2 / (h * h);
 }
 
-static trli_value add_rate(trli_ir *ir, trli_value sum, trli_value rate)
+static trli_ir_value add_rate(trli_ir *ir, trli_ir_value sum, trli_ir_value rate)
 {
     return sum < 0 ? rate : trli_ir_binary(ir, TRLI_OP_ADD, sum, rate);
 }
 
-static trli_value term_rate(limit *l, const trli_transport *t, trl_location location)
+static trli_ir_value term_rate(limit *l, const trli_transport *t, trl_location location)
 {
     trli_ir *ir = l->ir;
-    trli_value rate = TRLI_NO_VALUE;
+    trli_ir_value rate = TRLI_NO_VALUE;
     for (int a = 0; a < ir->grid->dim; ++a) {
         if (!t->axis[a]) continue;
-        trli_value one = trli_ir_binary(ir, TRLI_OP_MUL, larger_face(ir, t->face[a], a, location),
-                                        trli_ir_constant(ir, rate_factor(ir, t->kind, a)));
+        trli_ir_value one = trli_ir_binary(ir, TRLI_OP_MUL, larger_face(ir, t->face[a], a, location),
+                                           trli_ir_constant(ir, rate_factor(ir, t->kind, a)));
         rate = add_rate(ir, rate, one);
     }
     if (rate >= 0 && t->outer >= 0) rate = trli_ir_binary(ir, TRLI_OP_MUL, rate, magnitude(ir, t->outer));
@@ -83,7 +83,7 @@ static trl_err add_equation(limit *l, int v)
     const trl_time_entry *time = &l->sim->problem->time;
     trli_transport_list list = {0};
     trl_location location = l->sim->model->variable[v].location;
-    trli_value sum = TRLI_NO_VALUE;
+    trli_ir_value sum = TRLI_NO_VALUE;
     trl_err err = TRL_OK;
     TRL_TRY(trli_find_transport(l->sim, l->in, v, l->differentiating, l->keys, &l->marks, &list));
     name_terms(l, v, &list);
@@ -105,7 +105,7 @@ done:
 }
 
 /* The deck's speed or diffusivity: one formula, or one per axis, at cells. */
-static trl_err given_rate(limit *l, const trl_value *value, trli_transport_kind kind, trli_value *sum)
+static trl_err given_rate(limit *l, const trl_value *value, trli_transport_kind kind, trli_ir_value *sum)
 {
     trl_err err = TRL_OK;
     int dim = l->ir->grid->dim;
@@ -115,7 +115,7 @@ static trl_err given_rate(limit *l, const trl_value *value, trli_transport_kind 
                         "%s needs one formula, or one per axis of the grid: %d, not %d",
                         kind == TRLI_ADVECTION ? "speed" : "diffusivity", dim, value->count);
     for (int a = 0; a < dim; ++a) {
-        trli_value v;
+        trli_ir_value v;
         TRL_TRY(trli_formula_of(l->sim, &value->text[value->count == 1 ? 0 : a], &f));
         TRL_TRY(trli_lower_at(l->in, f, l->sim->problem->parameters, TRL_CELL, &v));
         trl_formula_destroy(&f);

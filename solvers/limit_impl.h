@@ -14,10 +14,10 @@ typedef enum trli_transport_kind { TRLI_ADVECTION, TRLI_DIFFUSION } trli_transpo
  * multiplies the divergence there. */
 typedef struct trli_transport {
     trli_transport_kind kind;
-    bool axis[3];       /* along which it acts */
-    trli_value face[3]; /* component a at the equation's location with bit a flipped */
-    trli_value outer;   /* at the equation's location; TRLI_NO_VALUE: one */
-    bool central;       /* advection without upwinding */
+    bool axis[3];          /* along which it acts */
+    trli_ir_value face[3]; /* component a at the equation's location with bit a flipped */
+    trli_ir_value outer;   /* at the equation's location; TRLI_NO_VALUE: one */
+    bool central;          /* advection without upwinding */
 } trli_transport;
 
 typedef struct trli_transport_list {
@@ -93,7 +93,7 @@ TRL_NODISCARD trl_err trli_jacobian_create(trl_simulation *sim, trli_instance *i
                                            const char **texts, trli_jacobian **jacobian);
 void trli_jacobian_destroy(trli_jacobian **jacobian);
 /* A reduction over the points of an equation, mask considered: its largest value. */
-TRL_NODISCARD trl_err trli_largest_value(trl_simulation *sim, trli_instance *in, int equation, trli_value value,
+TRL_NODISCARD trl_err trli_largest_value(trl_simulation *sim, trli_instance *in, int equation, trli_ir_value value,
                                          trli_quantity *largest);
 double trli_quantity_value(const trl_simulation *sim, const trli_quantity *quantity);
 

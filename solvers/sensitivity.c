@@ -49,7 +49,7 @@ static trl_err visit_name(void *data, const char *name, const trl_ast *node)
     trli_model *model = s->sim->model;
     trli_lowering lw = {s->in, model, &model->ir, s->text, model->layout->grid.dim};
     trli_operand operand;
-    trli_value tangent;
+    trli_ir_value tangent;
     char component[272];
     bool found;
     trl_err err = TRL_OK;
@@ -241,7 +241,7 @@ static trl_err find_needed(trl_simulation *sim, int direction, const trl_place *
     trli_model *model = sim->model;
     const char *parameter = model->direction[direction - 1].name;
     search s = {.sim = sim, .nnodes = model->nvariables + model->nentries, .by_parameter = {.ir = &model->ir}};
-    trli_value scalar = trli_ir_scalar(&model->ir, model->direction[direction - 1].scalar);
+    trli_ir_value scalar = trli_ir_scalar(&model->ir, model->direction[direction - 1].scalar);
     trl_err err = TRL_OK;
     s.depends = calloc((size_t)s.nnodes + 1, sizeof *s.depends);
     s.reached = calloc((size_t)s.nnodes + 1, sizeof *s.reached);

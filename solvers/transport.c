@@ -139,13 +139,13 @@ static trl_err add_term(reader *r, const trli_transport *term)
 }
 
 /* The product of factors at a location; cell values are interpolated to faces. */
-static trli_value product_at(reader *r, const factors *f, int axis, int location)
+static trli_ir_value product_at(reader *r, const factors *f, int axis, int location)
 {
     trli_ir *ir = r->lw.ir;
-    trli_value product = TRLI_NO_VALUE;
+    trli_ir_value product = TRLI_NO_VALUE;
     for (; f && f->operand; f = f->next) {
         int c = f->operand->components ? axis : 0, from = f->operand->location[c];
-        trli_value v = trli_operand_at(&r->lw, f->operand, c, location);
+        trli_ir_value v = trli_operand_at(&r->lw, f->operand, c, location);
         if (from != TRLI_ANYWHERE && from != location) v = trli_interpolate(&r->lw, v, from, location);
         if (product < 0)
             product = f->divides ? trli_ir_binary(ir, TRLI_OP_DIV, trli_ir_constant(ir, 1), v) : v;

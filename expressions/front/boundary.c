@@ -13,7 +13,7 @@
 
 /* A formula's value in the frame of a side, for a target location. */
 static trl_err frame_value(trli_instance *in, const trl_text *text, const trl_scope *scope, trl_location target,
-                           int axis, int which, trli_value *value)
+                           int axis, int which, trli_ir_value *value)
 {
     trli_model *model = in->model;
     const trl_grid *g = &model->layout->grid;
@@ -79,7 +79,7 @@ static trl_err check_modifier(trli_model *model, int e, trl_location target, con
     return TRL_OK;
 }
 
-static bool is_zero(const trli_model *model, trli_value v)
+static bool is_zero(const trli_model *model, trli_ir_value v)
 {
     const trli_node *n = trli_ir_node(&model->ir, v);
     return n->op == TRLI_OP_CONSTANT && n->number == 0;
@@ -112,7 +112,7 @@ static trl_err lower_piece(trli_instance *in, const trli_boundary_source *source
         return TRL_OK;
     }
     const trl_value *const value[3] = {&deck->value, &deck->b, &deck->c};
-    trli_value *const result[3] = {&piece->a, &piece->b, &piece->c};
+    trli_ir_value *const result[3] = {&piece->a, &piece->b, &piece->c};
     for (int i = 0; i < 3; ++i) {
         if (value[i]->count == 0) continue;
         if (value[i]->count > 1)
@@ -220,7 +220,7 @@ done:
 }
 
 trl_err trli_boundary_face_value(trli_instance *instance, const trli_boundary_source *boundary, int axis, int side,
-                                 trl_location face, trli_value inside, trli_value *value)
+                                 trl_location face, trli_ir_value inside, trli_ir_value *value)
 {
     const trl_bc_side *deck = boundary->side ? &boundary->side[2 * axis + side] : NULL;
     trli_side lowered = {0};
@@ -232,7 +232,7 @@ trl_err trli_boundary_face_value(trli_instance *instance, const trli_boundary_so
     TRL_TRY(lower_side(sides, boundary, deck, face, axis, side, &lowered));
     for (int i = lowered.npieces - 1; i >= 0; --i) {
         const trli_piece *p = &lowered.piece[i];
-        trli_value here = p->kind == TRL_BC_DIRICHLET ? p->a : inside;
+        trli_ir_value here = p->kind == TRL_BC_DIRICHLET ? p->a : inside;
         *value = p->where < 0 ? here : trli_ir_select(&instance->model->ir, p->where, here, *value);
     }
 done:

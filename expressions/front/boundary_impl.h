@@ -13,6 +13,6 @@ TRL_NODISCARD trl_err trli_boundary_lower_side(trli_instance *instance, int fiel
 /* The value of the conditions at the points on a side of a location whose axis bit is set there: for advective fluxes
  * on Dirichlet faces. */
 TRL_NODISCARD trl_err trli_boundary_face_value(trli_instance *instance, const trli_boundary_source *boundary, int axis,
-                                               int side, trl_location face, trli_value inside, trli_value *value);
+                                               int side, trl_location face, trli_ir_value inside, trli_ir_value *value);
 
 #endif

@@ -30,13 +30,13 @@ static trl_err read_limiter(trli_lowering *lw, const trl_ast *node, int *limiter
 }
 
 /* The value on the minus side (from_plus false) or the plus side of the face between two points along an axis. */
-static trli_value reconstruct(trli_ir *ir, trli_value s, int location, int axis, int limiter, bool from_plus)
+static trli_ir_value reconstruct(trli_ir *ir, trli_ir_value s, int location, int axis, int limiter, bool from_plus)
 {
     int minus = (location >> axis & 1) - 1, plus = minus + 1;
-    trli_value centre = trli_ir_shift(ir, s, axis, from_plus ? plus : minus);
+    trli_ir_value centre = trli_ir_shift(ir, s, axis, from_plus ? plus : minus);
     if (limiter == TRL_LIMITER_UPWIND) return centre;
-    trli_value upwind = trli_ir_shift(ir, s, axis, from_plus ? plus + 1 : minus - 1);
-    trli_value downwind = trli_ir_shift(ir, s, axis, from_plus ? minus : plus);
+    trli_ir_value upwind = trli_ir_shift(ir, s, axis, from_plus ? plus + 1 : minus - 1);
+    trli_ir_value downwind = trli_ir_shift(ir, s, axis, from_plus ? minus : plus);
     return trli_ir_limit(ir, limiter, upwind, centre, downwind);
 }
 
@@ -61,7 +61,7 @@ done:
 
 /* Component a of the velocity at the face between two points of phi. */
 static trl_err velocity_at_face(trli_lowering *lw, const trl_ast *node, const trli_operand *u, int a, int phi,
-                                trli_value *value)
+                                trli_ir_value *value)
 {
     int face = phi ^ 1 << a, from = u->location[a];
     trl_err err = TRL_OK;
@@ -103,13 +103,13 @@ static const trli_boundary_source *find_boundary(trli_lowering *lw, const trl_as
 }
 
 static trl_err apply_dirichlet(trli_lowering *lw, const trli_boundary_source *source, int axis, int phi,
-                               trli_value *face)
+                               trli_ir_value *face)
 {
     trl_err err = TRL_OK;
     if (!source || phi >> axis & 1 || lw->model->layout->grid.periodic[axis]) return TRL_OK;
-    trli_value inside = *face;
+    trli_ir_value inside = *face;
     for (int side = 0; side < 2; ++side) {
-        trli_value at_side;
+        trli_ir_value at_side;
         TRL_TRY(trli_boundary_face_value(lw->instance, source, axis, side, (trl_location)(phi ^ 1 << axis), inside,
                                          &at_side));
         if (at_side != inside) *face = trli_ir_select(lw->ir, trli_ir_at_side(lw->ir, axis, side), at_side, *face);
@@ -134,14 +134,14 @@ trl_err trli_lower_advective_flux(trli_lowering *lw, const trl_formula_operator 
     const trli_boundary_source *source = find_boundary(lw, node->arg[0], scope, &storage);
     *operand = (trli_operand){.components = lw->dim};
     for (int a = 0; a < lw->dim; ++a) {
-        trli_value velocity, face;
+        trli_ir_value velocity, face;
         int at = phi.location[0];
         operand->location[a] = at ^ 1 << a;
         TRL_TRY(velocity_at_face(lw, node->arg[1], &u, a, at, &velocity));
         if (limiter == CENTRAL) {
             face = trli_interpolate(lw, phi.value[0], at, operand->location[a]);
         } else {
-            trli_value forward = trli_ir_binary(ir, TRLI_OP_LE, trli_ir_constant(ir, 0), velocity);
+            trli_ir_value forward = trli_ir_binary(ir, TRLI_OP_LE, trli_ir_constant(ir, 0), velocity);
             face = trli_ir_select(ir, forward, reconstruct(ir, phi.value[0], at, a, limiter, false),
                                   reconstruct(ir, phi.value[0], at, a, limiter, true));
         }

@@ -21,7 +21,7 @@ typedef struct trli_front_ops {
     /* Find the value of a symbol (values.c). */
     trl_err (*symbol)(trli_instance *in, const trli_symbol *symbol, trli_operand *operand);
     /* Find the derivative of a value (tangent.c). */
-    trl_err (*tangent)(trli_instance *in, int direction, trli_value value, trli_value *tangent);
+    trl_err (*tangent)(trli_instance *in, int direction, trli_ir_value value, trli_ir_value *tangent);
 } trli_front_ops;
 
 struct trli_instance {
@@ -76,8 +76,8 @@ TRL_NODISCARD static inline trl_err trli_lower_symbol(trli_instance *in, const t
 /* The derivative of a value lowered in an instance along a direction: by its parameter, and times the variables'
  * tangents in the instance (a Jacobian-vector product). What plugins compute has none: INPUT error. Reductions and
  * stored values have theirs appended to the program. *tangent = TRLI_NO_VALUE: zero. */
-TRL_NODISCARD static inline trl_err trli_tangent(trli_instance *in, int direction, trli_value value,
-                                                 trli_value *tangent)
+TRL_NODISCARD static inline trl_err trli_tangent(trli_instance *in, int direction, trli_ir_value value,
+                                                 trli_ir_value *tangent)
 {
     return in->ops->tangent(in, direction, value, tangent);
 }

@@ -9,13 +9,13 @@
 
 /* An operator's result. A wide one of several passes along axes keeps what each pass gives: computing it again for
  * every point that the next pass reads would cost more than a trip to memory. */
-static trl_err apply(trli_lowering *lw, const char *name, const trl_operator *op, const trli_value *inputs,
-                     trli_value *result)
+static trl_err apply(trli_lowering *lw, const char *name, const trl_operator *op, const trli_ir_value *inputs,
+                     trli_ir_value *result)
 {
     const trl_term *only = &op->term[0];
     const int widest_inline = 4; /* points */
     trl_err err = TRL_OK;
-    trli_value v = inputs[0];
+    trli_ir_value v = inputs[0];
     if (op->nterms > 1 || only->npasses == 1 || only->pass[0].npoints <= widest_inline)
         return trli_operator_result(lw, name, trli_ir_operator(lw->ir, op, inputs), op->to, result);
     for (int i = 0; i < only->npasses; ++i) {
@@ -29,8 +29,8 @@ done:
     return err;
 }
 
-static trl_err apply_new(trli_lowering *lw, const char *name, const trl_operator_desc *desc, const trli_value *inputs,
-                         trli_value *result)
+static trl_err apply_new(trli_lowering *lw, const char *name, const trl_operator_desc *desc,
+                         const trli_ir_value *inputs, trli_ir_value *result)
 {
     trl_operator *op;
     trl_err err = trl_operator_create(lw->model->ctx, lw->ir->grid, desc, &op);
@@ -94,7 +94,7 @@ trl_err trli_lower_div(trli_lowering *lw, const trl_formula_operator *op, const 
                        trli_operand *operand)
 {
     trli_operand v;
-    trli_value component[3];
+    trli_ir_value component[3];
     int target = TRLI_ANYWHERE;
     trl_err err = TRL_OK;
     TRL_TRY(trli_lower_vector(lw, node->arg[0], scope, &v));
@@ -118,7 +118,7 @@ done:
 }
 
 static trl_err curl_component(trli_lowering *lw, const trl_formula_operator *op, const trl_ast *node,
-                              const trli_operand *v, int c, int *location, trli_value *value)
+                              const trli_operand *v, int c, int *location, trli_ir_value *value)
 {
     int a = (c + 1) % 3, b = (c + 2) % 3;
     if (v->location[a] == TRLI_ANYWHERE || v->location[b] == TRLI_ANYWHERE)
@@ -127,7 +127,7 @@ static trl_err curl_component(trli_lowering *lw, const trl_formula_operator *op,
     if (*location != (v->location[a] ^ 1 << b))
         return trli_lower_fail(lw, node, "curl needs a vector on faces or on edges");
     const trl_operator_desc desc = {.kind = op->kind, .to = (trl_location)*location, .axis = c};
-    return apply_new(lw, op->name, &desc, (const trli_value[]){v->value[a], v->value[b]}, value);
+    return apply_new(lw, op->name, &desc, (const trli_ir_value[]){v->value[a], v->value[b]}, value);
 }
 
 trl_err trli_lower_curl(trli_lowering *lw, const trl_formula_operator *op, const trl_ast *node, const trl_scope *scope,
@@ -164,15 +164,16 @@ static trl_err read_location(trli_lowering *lw, const trl_ast *node, int *locati
                            "this is no location: cell, xface, yface, zface, xedge, yedge, zedge, node or faces");
 }
 
-static trli_value harmonic_pair(trli_ir *ir, trli_value a, trli_value b)
+static trli_ir_value harmonic_pair(trli_ir *ir, trli_ir_value a, trli_ir_value b)
 {
-    trli_value sum = trli_ir_binary(ir, TRLI_OP_ADD, a, b);
-    trli_value twice = trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_constant(ir, 2), trli_ir_binary(ir, TRLI_OP_MUL, a, b));
-    trli_value zero = trli_ir_binary(ir, TRLI_OP_EQ, sum, trli_ir_constant(ir, 0));
+    trli_ir_value sum = trli_ir_binary(ir, TRLI_OP_ADD, a, b);
+    trli_ir_value twice =
+        trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_constant(ir, 2), trli_ir_binary(ir, TRLI_OP_MUL, a, b));
+    trli_ir_value zero = trli_ir_binary(ir, TRLI_OP_EQ, sum, trli_ir_constant(ir, 0));
     return trli_ir_select(ir, zero, trli_ir_constant(ir, 0), trli_ir_binary(ir, TRLI_OP_DIV, twice, sum));
 }
 
-static trli_value harmonic_mean(trli_lowering *lw, trli_value v, int from, int to)
+static trli_ir_value harmonic_mean(trli_lowering *lw, trli_ir_value v, int from, int to)
 {
     for (int a = 0; a < lw->dim; ++a) {
         int bit = from >> a & 1;
@@ -182,8 +183,8 @@ static trli_value harmonic_mean(trli_lowering *lw, trli_value v, int from, int t
     return v;
 }
 
-static trl_err interpolate(trli_lowering *lw, const trl_formula_operator *op, trli_value v, int from, int to,
-                           trli_value *result)
+static trl_err interpolate(trli_lowering *lw, const trl_formula_operator *op, trli_ir_value v, int from, int to,
+                           trli_ir_value *result)
 {
     const trl_operator_desc desc = {.kind = op->kind, .from = (trl_location)from, .to = (trl_location)to};
     if (op->id == TRL_FORMULA_HARMONIC)
@@ -246,7 +247,7 @@ trl_err trli_lower_filter(trli_lowering *lw, const trl_formula_operator *op, con
                                         .from = (trl_location)operand->location[c],
                                         .to = (trl_location)operand->location[c],
                                         .width = width};
-        trli_value v = operand->value[c];
+        trli_ir_value v = operand->value[c];
         TRL_TRY(apply_new(lw, op->name, &desc, &v, &operand->value[c]));
     }
 done:
@@ -266,7 +267,7 @@ trl_err trli_lower_extrapolation(trli_lowering *lw, const trl_formula_operator *
                                         .from = (trl_location)operand->location[c],
                                         .to = (trl_location)(operand->location[c] ^ 1 << side->axis),
                                         .side = side->op == TRL_AST_ADD};
-        trli_value v = operand->value[c];
+        trli_ir_value v = operand->value[c];
         operand->location[c] = desc.to;
         TRL_TRY(apply_new(lw, op->name, &desc, &v, &operand->value[c]));
     }
@@ -283,7 +284,7 @@ trl_err trli_lower_stencil(trli_lowering *lw, const trl_ast *node, const trl_sco
         return trli_lower_fail(lw, node, "stencil '%s' takes 1 argument, not %d", stencil->name, node->nargs);
     TRL_TRY(trli_lower_placed(lw, node->arg[0], scope, operand));
     for (int c = 0; c < trli_operand_count(operand); ++c) {
-        trli_value v = operand->value[c];
+        trli_ir_value v = operand->value[c];
         if (operand->location[c] != (int)stencil->from[0])
             return trli_lower_fail(lw, node->arg[0],
                                    "stencil '%s' takes values at %s, and this is at %s: interpolate with at(..., %s)",

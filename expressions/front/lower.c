@@ -21,7 +21,7 @@ trl_err trli_lower(trli_instance *instance, const trl_formula *formula, const tr
 }
 
 trl_err trli_lower_at(trli_instance *instance, const trl_formula *formula, const trl_scope *scope,
-                      trl_location location, trli_value *value)
+                      trl_location location, trli_ir_value *value)
 {
     trli_operand operand;
     trl_err err = trli_lower(instance, formula, scope, &operand);
@@ -74,14 +74,14 @@ trl_err trli_lower_placed(trli_lowering *lw, const trl_ast *node, const trl_scop
 
 /* ---- operands and results ---- */
 
-trli_value trli_operand_at(trli_lowering *lw, const trli_operand *operand, int c, int location)
+trli_ir_value trli_operand_at(trli_lowering *lw, const trli_operand *operand, int c, int location)
 {
     if (!operand->components) c = 0;
     return location == TRLI_ANYWHERE ? operand->value[c]
                                      : trli_ir_place(lw->ir, operand->value[c], (trl_location)location);
 }
 
-trli_value trli_interpolate(trli_lowering *lw, trli_value value, int from, int to)
+trli_ir_value trli_interpolate(trli_lowering *lw, trli_ir_value value, int from, int to)
 {
     const trl_operator_desc desc = {.kind = TRL_INTERPOLANT, .from = (trl_location)from, .to = (trl_location)to};
     trl_operator *op;
@@ -96,7 +96,8 @@ trli_value trli_interpolate(trli_lowering *lw, trli_value value, int from, int t
     return value;
 }
 
-trl_err trli_operator_result(trli_lowering *lw, const char *name, trli_value value, int location, trli_value *result)
+trl_err trli_operator_result(trli_lowering *lw, const char *name, trli_ir_value value, int location,
+                             trli_ir_value *result)
 {
     *result = value;
     const bool far = trli_ir_reaches_far(lw->ir, value);
@@ -104,8 +105,8 @@ trl_err trli_operator_result(trli_lowering *lw, const char *name, trli_value val
     return trli_operator_stored(lw, name, far ? trli_far_text : "run.fusion is none", value, location, result);
 }
 
-trl_err trli_operator_stored(trli_lowering *lw, const char *name, const char *why, trli_value value, int location,
-                             trli_value *result)
+trl_err trli_operator_stored(trli_lowering *lw, const char *name, const char *why, trli_ir_value value, int location,
+                             trli_ir_value *result)
 {
     const trli_node *n = trli_ir_node(lw->ir, value);
     *result = value;

@@ -25,7 +25,7 @@ TRL_NODISCARD trl_err trli_lower(trli_instance *instance, const trl_formula *for
                                  trli_operand *operand);
 /* Lower where one location is wanted: values without location are placed there, others must be there. */
 TRL_NODISCARD trl_err trli_lower_at(trli_instance *instance, const trl_formula *formula, const trl_scope *scope,
-                                    trl_location location, trli_value *value);
+                                    trl_location location, trli_ir_value *value);
 
 /* Lower a part of a formula. */
 TRL_NODISCARD trl_err trli_lower_node(trli_lowering *lw, const trl_ast *node, const trl_scope *scope,
@@ -41,14 +41,14 @@ TRL_NODISCARD trl_err trli_lower_placed(trli_lowering *lw, const trl_ast *node, 
                                         trli_operand *f);
 
 /* The value of component c (of a scalar: itself), with its coordinates at a location. */
-trli_value trli_operand_at(trli_lowering *lw, const trli_operand *operand, int c, int location);
+trli_ir_value trli_operand_at(trli_lowering *lw, const trli_operand *operand, int c, int location);
 /* Linear interpolation along every axis whose bit differs; a failure is kept in the IR, as by its makers. */
-trli_value trli_interpolate(trli_lowering *lw, trli_value value, int from, int to);
+trli_ir_value trli_interpolate(trli_lowering *lw, trli_ir_value value, int from, int to);
 /* The result of an operator: with one kernel per operator, or if it reads far, it is stored; else used as it is. */
-TRL_NODISCARD trl_err trli_operator_result(trli_lowering *lw, const char *name, trli_value value, int location,
-                                           trli_value *result);
-/* Store a value in any case, unless it is a boundary value's or varies nowhere. why: see trli_field. */
-TRL_NODISCARD trl_err trli_operator_stored(trli_lowering *lw, const char *name, const char *why, trli_value value,
-                                           int location, trli_value *result);
+TRL_NODISCARD trl_err trli_operator_result(trli_lowering *lw, const char *name, trli_ir_value value, int location,
+                                           trli_ir_value *result);
+/* Store a value in any case, unless it is a boundary value's or varies nowhere. why: see trli_model_field. */
+TRL_NODISCARD trl_err trli_operator_stored(trli_lowering *lw, const char *name, const char *why, trli_ir_value value,
+                                           int location, trli_ir_value *result);
 
 #endif

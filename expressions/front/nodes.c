@@ -236,7 +236,7 @@ done:
     return err;
 }
 
-static trli_value apply_function(trli_ir *ir, const trl_function *f, trli_value a, trli_value b)
+static trli_ir_value apply_function(trli_ir *ir, const trl_function *f, trli_ir_value a, trli_ir_value b)
 {
     static const struct {
         const char *name;

@@ -2,7 +2,7 @@
  * Part of Trellis, an expression-graph PDE solver framework. */
 #include "operand_impl.h"
 
-trli_operand trli_operand_scalar(int location, trli_value value)
+trli_operand trli_operand_scalar(int location, trli_ir_value value)
 {
     return (trli_operand){
         .components = 0, .location = {location, TRLI_ANYWHERE, TRLI_ANYWHERE}, .value = {value, 0, 0}};

@@ -11,10 +11,10 @@
 typedef struct trli_operand {
     int components; /* 0: a scalar; else one per axis of the grid */
     int location[3];
-    trli_value value[3];
+    trli_ir_value value[3];
 } trli_operand;
 
-trli_operand trli_operand_scalar(int location, trli_value value);
+trli_operand trli_operand_scalar(int location, trli_ir_value value);
 /* Number of values: components of a vector, 1 of a scalar. */
 static inline int trli_operand_count(const trli_operand *operand)
 {

@@ -9,7 +9,7 @@
 
 typedef struct trli_defined {
     const trl_definition *definition;
-    trli_value value;
+    trli_ir_value value;
 } trli_defined;
 
 static const trl_scope *find_level(const trl_scope *scope, const char *name, int *i)
@@ -32,7 +32,7 @@ trl_err trli_direction_add(trli_model *model, const char *name, int *direction)
     return model->ir.err;
 }
 
-static trl_err remember_definition(trli_model *model, const trl_definition *definition, trli_value value)
+static trl_err remember_definition(trli_model *model, const trl_definition *definition, trli_ir_value value)
 {
     if (model->ndefined == model->defined_capacity) {
         int more = model->defined_capacity ? 2 * model->defined_capacity : 16;
@@ -45,7 +45,7 @@ static trl_err remember_definition(trli_model *model, const trl_definition *defi
     return TRL_OK;
 }
 
-static bool find_definition(const trli_model *model, const trl_definition *definition, trli_value *value)
+static bool find_definition(const trli_model *model, const trl_definition *definition, trli_ir_value *value)
 {
     for (int k = 0; k < model->ndefined; ++k)
         if (model->defined[k].definition == definition) {
@@ -69,7 +69,7 @@ typedef struct definitions {
 
 static trl_err want(definitions *d, const trl_scope *level, int i)
 {
-    trli_value value;
+    trli_ir_value value;
     if (!level->definition || find_definition(d->lw->model, &level->definition[i], &value)) return TRL_OK;
     if (d->n == d->capacity) {
         int more = d->capacity ? 2 * d->capacity : 16;
@@ -116,7 +116,7 @@ static trl_err define_last(definitions *d)
     TRL_TRY(trl_ast_visit_names(model->ctx, &formula->text, formula->root, &scope, want_name, d));
     if (d->n > before) goto done;
     TRL_TRY(trli_lower(d->lw->instance, formula, &scope, &operand));
-    trli_value value = operand.value[0];
+    trli_ir_value value = operand.value[0];
     if (trli_ir_node(d->lw->ir, value)->op == TRLI_OP_CONSTANT)
         value = trli_ir_constant(d->lw->ir, last.level->value[last.i]);
     TRL_TRY(remember_definition(model, definition, value));
@@ -126,7 +126,7 @@ done:
     return err;
 }
 
-static trl_err lower_definition(trli_lowering *lw, const trl_scope *level, int i, trli_value *value)
+static trl_err lower_definition(trli_lowering *lw, const trl_scope *level, int i, trli_ir_value *value)
 {
     definitions d = {.lw = lw};
     trl_err err = want(&d, level, i);
@@ -145,7 +145,7 @@ trl_err trli_lower_parameter(trli_lowering *lw, const char *name, const trl_scop
     trl_err err = TRL_OK;
     *found = level != NULL;
     if (!level) return TRL_OK;
-    trli_value value = trli_ir_constant(lw->ir, level->value[i]);
+    trli_ir_value value = trli_ir_constant(lw->ir, level->value[i]);
     if (model->ndirections && level->definition) TRL_TRY(lower_definition(lw, level, i, &value));
     for (int d = 0; d < model->ndirections && level == model->parameters; ++d)
         if (model->direction[d].scalar >= 0 && strcmp(model->direction[d].name, name) == 0)

@@ -29,7 +29,7 @@ struct trli_partials {
     int32_t ntouched, touched_capacity;
     trli_partial_derivative *entry;
     int nentries, capacity;
-    trli_value *stack;
+    trli_ir_value *stack;
     int32_t nstack, stack_capacity;
 };
 
@@ -92,7 +92,7 @@ static void forget(trli_partials *p)
     p->exhausted = false;
 }
 
-static trl_err reserve(trli_partials *p, trli_value v)
+static trl_err reserve(trli_partials *p, trli_ir_value v)
 {
     if (v < p->nof) return TRL_OK;
     int32_t n = p->ir->count + p->ir->count / 2 + 1;
@@ -105,7 +105,7 @@ static trl_err reserve(trli_partials *p, trli_value v)
 }
 
 /* The list of a value if it is known; else it is found next. */
-static trl_err need(trli_partials *p, trli_value v, bool *ready)
+static trl_err need(trli_partials *p, trli_ir_value v, bool *ready)
 {
     trl_err err = reserve(p, v);
     void *list = p->stack;
@@ -131,7 +131,7 @@ static trl_err append(trli_partials *p, const trli_partial_derivative *entry)
 }
 
 /* What was appended since `begin` is the list of v. */
-static trl_err conclude(trli_partials *p, trli_value v, int begin)
+static trl_err conclude(trli_partials *p, trli_ir_value v, int begin)
 {
     void *list = p->touched;
     if (!grow(&list, p->ntouched, &p->touched_capacity, sizeof *p->touched)) return no_memory(p);
@@ -152,19 +152,19 @@ static int compare(const trli_partial_derivative *a, const trli_partial_derivati
     return 0;
 }
 
-static trli_value magnitude(trli_ir *ir, trli_value v)
+static trli_ir_value magnitude(trli_ir *ir, trli_ir_value v)
 {
     return trli_ir_unary(ir, TRLI_OP_ABS, v);
 }
 
-static trli_value sum(trli_ir *ir, trli_value a, trli_value b)
+static trli_ir_value sum(trli_ir *ir, trli_ir_value a, trli_ir_value b)
 {
     if (a < 0) return b;
     return b < 0 ? a : trli_ir_binary(ir, TRLI_OP_ADD, a, b);
 }
 
 /* |value| + bound. */
-static trli_value whole(trli_ir *ir, const trli_partial_derivative *e)
+static trli_ir_value whole(trli_ir *ir, const trli_partial_derivative *e)
 {
     return sum(ir, e->value < 0 ? TRLI_NO_VALUE : magnitude(ir, e->value), e->bound);
 }
@@ -184,18 +184,18 @@ static double steepest(int limiter, int operand)
 }
 
 /* The derivative of v along one direction from those of its operands. */
-static void combine(trli_ir *ir, trli_value v, const trli_partial_derivative *const from[3],
+static void combine(trli_ir *ir, trli_ir_value v, const trli_partial_derivative *const from[3],
                     trli_partial_derivative *to)
 {
     const trli_node n = ir->node[v];
-    trli_value t[3] = {TRLI_NO_VALUE, TRLI_NO_VALUE, TRLI_NO_VALUE};
+    trli_ir_value t[3] = {TRLI_NO_VALUE, TRLI_NO_VALUE, TRLI_NO_VALUE};
     to->value = to->bound = TRLI_NO_VALUE;
     for (int i = 0; i < 3; ++i) {
         if (!from[i]) continue;
-        trli_value part = n.op == TRLI_OP_LIMIT ? whole(ir, from[i]) : from[i]->bound;
+        trli_ir_value part = n.op == TRLI_OP_LIMIT ? whole(ir, from[i]) : from[i]->bound;
         if (n.op != TRLI_OP_LIMIT) t[i] = from[i]->value;
         if (part < 0) continue;
-        trli_value one[3] = {TRLI_NO_VALUE, TRLI_NO_VALUE, TRLI_NO_VALUE};
+        trli_ir_value one[3] = {TRLI_NO_VALUE, TRLI_NO_VALUE, TRLI_NO_VALUE};
         one[i] = part;
         part = n.op == TRLI_OP_LIMIT ? trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_constant(ir, steepest(n.index, i)), part)
                                      : trli_node_tangent(ir, v, one);
@@ -204,13 +204,13 @@ static void combine(trli_ir *ir, trli_value v, const trli_partial_derivative *co
     if (t[0] >= 0 || t[1] >= 0 || t[2] >= 0) to->value = trli_node_tangent(ir, v, t);
 }
 
-static bool is_zero(const trli_ir *ir, trli_value v)
+static bool is_zero(const trli_ir *ir, trli_ir_value v)
 {
     return v < 0 || (ir->node[v].op == TRLI_OP_CONSTANT && ir->node[v].number == 0);
 }
 
 /* Merge the operands' lists. */
-static trl_err merge(trli_partials *p, trli_value v, unsigned operands)
+static trl_err merge(trli_partials *p, trli_ir_value v, unsigned operands)
 {
     const trli_node n = p->ir->node[v];
     int at[3] = {0, 0, 0}, begin = p->nentries;
@@ -245,7 +245,7 @@ static trl_err merge(trli_partials *p, trli_value v, unsigned operands)
 
 /* ---- leaves ---- */
 
-static trl_err variable_leaf(trli_partials *p, trli_value v, int variable)
+static trl_err variable_leaf(trli_partials *p, trli_ir_value v, int variable)
 {
     const bool apart = p->ir->node[v].bit == 1;
     trli_partial_derivative e = {
@@ -258,7 +258,7 @@ static trl_err variable_leaf(trli_partials *p, trli_value v, int variable)
     return err == TRL_OK ? conclude(p, v, begin) : err;
 }
 
-static trl_err plugin_leaf(trli_partials *p, trli_value v, const trli_step *producer)
+static trl_err plugin_leaf(trli_partials *p, trli_ir_value v, const trli_step *producer)
 {
     const int entry = producer->plugin.entry, ninputs = producer->plugin.ninputs, *input = producer->plugin.input;
     bool ready = true, depends = false;
@@ -273,7 +273,7 @@ done:
 }
 
 /* A reduction: what all points together make of it, for each variable. */
-static trl_err reduced(trli_partials *p, const trli_step *like, trli_value magnitudes, trli_value *bound)
+static trl_err reduced(trli_partials *p, const trli_step *like, trli_ir_value magnitudes, trli_ir_value *bound)
 {
     const bool linear = like->reduce.kind == TRLI_REDUCE_SUM;
     int scalar;
@@ -286,7 +286,7 @@ done:
     return err;
 }
 
-static trl_err scalar_leaf(trli_partials *p, trli_value v, const trli_step *producer)
+static trl_err scalar_leaf(trli_partials *p, trli_ir_value v, const trli_step *producer)
 {
     bool ready = true;
     trl_err err = TRL_OK;
@@ -300,7 +300,7 @@ static trl_err scalar_leaf(trli_partials *p, trli_value v, const trli_step *prod
         trli_partial_derivative e = p->entry[inner.begin + i];
         next = i + 1;
         if (s.kind == TRLI_STEP_REDUCE) {
-            trli_value total = whole(p->ir, &e);
+            trli_ir_value total = whole(p->ir, &e);
             for (; next < inner.count; ++next) {
                 const trli_partial_derivative *more = &p->entry[inner.begin + next];
                 if (more->variable != e.variable || more->apart != e.apart) break;
@@ -317,7 +317,7 @@ done:
     return err;
 }
 
-static trl_err leaf(trli_partials *p, trli_value v)
+static trl_err leaf(trli_partials *p, trli_ir_value v)
 {
     const trli_node n = p->ir->node[v];
     int which, variable = n.op == TRLI_OP_FIELD && n.index < p->nvariable_of ? p->variable_of[n.index] : -1;
@@ -328,7 +328,7 @@ static trl_err leaf(trli_partials *p, trli_value v)
     if (n.op == TRLI_OP_SCALAR) return scalar_leaf(p, v, producer);
     if (!producer) return conclude(p, v, p->nentries);
     if (producer->kind == TRLI_STEP_PLUGIN) return plugin_leaf(p, v, producer);
-    const trli_value value = producer->value[which];
+    const trli_ir_value value = producer->value[which];
     TRL_TRY(need(p, value, &ready));
     if (!ready) return TRL_OK;
     const span s = p->of[value];
@@ -341,7 +341,7 @@ done:
 /* Find the list of the value on top of the stack, or put what it needs there. */
 static trl_err advance(trli_partials *p)
 {
-    const trli_value v = p->stack[p->nstack - 1];
+    const trli_ir_value v = p->stack[p->nstack - 1];
     const trli_node n = p->ir->node[v];
     bool ready = true;
     trl_err err = TRL_OK;
@@ -354,7 +354,7 @@ done:
     return err;
 }
 
-trl_err trli_partials_of(trli_partials *partials, trli_value value, int own, int budget, bool coarse,
+trl_err trli_partials_of(trli_partials *partials, trli_ir_value value, int own, int budget, bool coarse,
                          const trli_partial_derivative **list, int *n)
 {
     trli_partials *p = partials;
@@ -381,7 +381,7 @@ done:
     return err;
 }
 
-trl_err trli_partials_together(trli_partials *partials, trli_value value, trli_value *together)
+trl_err trli_partials_together(trli_partials *partials, trli_ir_value value, trli_ir_value *together)
 {
     trli_ir *ir = partials->ir;
     trli_walk *walk = &partials->walk;

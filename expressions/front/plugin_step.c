@@ -16,7 +16,7 @@ trl_err trli_plugin_add(trli_instance *instance, int e)
     for (int i = 0; i < entry->ncomputed; ++i) {
         outputs[i] = trli_model_add_field(model, entry->computed[i].tag, entry->computed[i].location);
         if (outputs[i] < 0) return model->ir.err;
-        trli_field *f = &model->field[outputs[i]];
+        trli_model_field *f = &model->field[outputs[i]];
         f->exchanged = !(deck->type->flags & TRL_EXPR_POINTWISE) || entry->has_boundary;
         f->boundary =
             (trli_boundary_source){entry->has_boundary ? deck->boundary : NULL, deck->names, deck->name, deck->place};

@@ -81,9 +81,9 @@ static trl_err find_target(trli_lowering *lw, const trl_ast *node, const product
 }
 
 /* The product of the cell-centred factors on one side of the fraction bar, interpolated once. */
-static trl_err cell_group(trli_lowering *lw, const product *p, bool divides, int target, trli_value *value)
+static trl_err cell_group(trli_lowering *lw, const product *p, bool divides, int target, trli_ir_value *value)
 {
-    trli_value group = TRLI_NO_VALUE;
+    trli_ir_value group = TRLI_NO_VALUE;
     for (int i = 0; i < p->n; ++i) {
         const factor *f = &p->factor[i];
         if (f->divides != divides || factor_location(f, 0) != TRL_CELL || f->operand.components) continue;
@@ -92,13 +92,13 @@ static trl_err cell_group(trli_lowering *lw, const product *p, bool divides, int
     return trli_operator_result(lw, "at", trli_interpolate(lw, group, TRL_CELL, target), target, value);
 }
 
-static trl_err multiply(trli_lowering *lw, const product *p, int c, int target, trli_value *value)
+static trl_err multiply(trli_lowering *lw, const product *p, int c, int target, trli_ir_value *value)
 {
     bool grouped[2] = {false, false};
     trl_err err = TRL_OK;
     for (int i = 0; i < p->n; ++i) {
         const factor *f = &p->factor[i];
-        trli_value v;
+        trli_ir_value v;
         bool cell = factor_location(f, c) == TRL_CELL && target != TRL_CELL;
         if (cell && grouped[f->divides]) continue;
         if (cell) {
@@ -150,15 +150,15 @@ trl_err trli_lower_product_of_vectors(trli_lowering *lw, const trl_formula_opera
     *operand = (trli_operand){.components = cross ? 3 : 0, .location = {location, location, location}};
     for (int c = 0; cross && c < 3; ++c) {
         int a = (c + 1) % 3, b = (c + 2) % 3;
-        trli_value p = trli_ir_binary(ir, TRLI_OP_MUL, trli_operand_at(lw, &v[0], a, location),
-                                      trli_operand_at(lw, &v[1], b, location));
-        trli_value q = trli_ir_binary(ir, TRLI_OP_MUL, trli_operand_at(lw, &v[0], b, location),
-                                      trli_operand_at(lw, &v[1], a, location));
+        trli_ir_value p = trli_ir_binary(ir, TRLI_OP_MUL, trli_operand_at(lw, &v[0], a, location),
+                                         trli_operand_at(lw, &v[1], b, location));
+        trli_ir_value q = trli_ir_binary(ir, TRLI_OP_MUL, trli_operand_at(lw, &v[0], b, location),
+                                         trli_operand_at(lw, &v[1], a, location));
         operand->value[c] = trli_ir_binary(ir, TRLI_OP_SUB, p, q);
     }
     for (int a = 0; !cross && a < lw->dim; ++a) {
-        trli_value p = trli_ir_binary(ir, TRLI_OP_MUL, trli_operand_at(lw, &v[0], a, location),
-                                      trli_operand_at(lw, &v[1], a, location));
+        trli_ir_value p = trli_ir_binary(ir, TRLI_OP_MUL, trli_operand_at(lw, &v[0], a, location),
+                                         trli_operand_at(lw, &v[1], a, location));
         operand->value[0] = a == 0 ? p : trli_ir_binary(ir, TRLI_OP_ADD, operand->value[0], p);
     }
     if (node->nargs == 1) operand->value[0] = trli_ir_unary(ir, TRLI_OP_SQRT, operand->value[0]);

@@ -58,7 +58,7 @@ static range all_points(const trli_model *model, trl_location location)
 /* The points beside a side, or on it; on: those that a plane sets, without the ones that a later axis sets. */
 static range side_points(const trli_model *model, int field, int side, bool on)
 {
-    const trli_field *f = &model->field[field];
+    const trli_model_field *f = &model->field[field];
     const int axis = side / 2;
     range r = all_points(model, f->location);
     if (side % 2)
@@ -166,7 +166,7 @@ done:
     return err;
 }
 
-static trl_err note_values(trli_arranging *ar, int reader, int n, const trli_value *value, const range *points,
+static trl_err note_values(trli_arranging *ar, int reader, int n, const trli_ir_value *value, const range *points,
                            int across)
 {
     trli_reads reads = {0};
@@ -195,13 +195,13 @@ static trl_err note_side(trli_arranging *ar, int reader, int field, const trli_s
     for (int i = 0; i < side->npieces; ++i) {
         const trli_piece *p = &side->piece[i];
         const bool all = !on || trli_sets_points(p);
-        const trli_value value[] = {p->where,
-                                    all && !(on && side->tangent) ? p->a : TRLI_NO_VALUE,
-                                    all ? p->da : TRLI_NO_VALUE,
-                                    on ? TRLI_NO_VALUE : p->b,
-                                    on ? TRLI_NO_VALUE : p->c,
-                                    on ? TRLI_NO_VALUE : p->db,
-                                    on ? TRLI_NO_VALUE : p->dc};
+        const trli_ir_value value[] = {p->where,
+                                       all && !(on && side->tangent) ? p->a : TRLI_NO_VALUE,
+                                       all ? p->da : TRLI_NO_VALUE,
+                                       on ? TRLI_NO_VALUE : p->b,
+                                       on ? TRLI_NO_VALUE : p->c,
+                                       on ? TRLI_NO_VALUE : p->db,
+                                       on ? TRLI_NO_VALUE : p->dc};
         for (size_t k = 0; k < sizeof value / sizeof *value; ++k)
             if (value[k] >= 0) TRL_TRY(note_values(ar, reader, 1, &value[k], &points, s / 2));
         const trli_entry *modifier = p->modifier >= 0 ? &ar->model->entry[p->modifier] : NULL;

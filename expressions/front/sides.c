@@ -46,7 +46,7 @@ static void end(trli_arranging *ar)
 }
 
 /* Whether a side may set points: robin with b = 0 is dirichlet. */
-static bool may_set(const trli_field *f, int side)
+static bool may_set(const trli_model_field *f, int side)
 {
     const trl_bc_side *deck = f->boundary.side ? &f->boundary.side[side] : NULL;
     for (int p = 0; deck && f->location >> side / 2 & 1 && p < deck->npieces; ++p) {
@@ -257,7 +257,7 @@ static int awaited(const trli_arranging *ar, int i)
 
 static const char *name_of(const trli_arranging *ar, int field)
 {
-    const trli_field *f = &ar->model->field[field];
+    const trli_model_field *f = &ar->model->field[field];
     return f->boundary.name ? f->boundary.name : f->name;
 }
 
@@ -402,7 +402,7 @@ static trl_err repeat_steps(trli_instance *in)
         const trli_step s = program->step[i];
         if (!trli_step_computes(&s)) continue;
         if (in->model->field[s.field[0]].exchanged) continue;
-        trli_value *value = s.value ? trli_model_keep(in->model, (size_t)s.nout * sizeof *value) : NULL;
+        trli_ir_value *value = s.value ? trli_model_keep(in->model, (size_t)s.nout * sizeof *value) : NULL;
         int *field = trli_model_keep(in->model, (size_t)s.nout * sizeof *field);
         trli_step *again = trli_program_append(program, s.kind, s.label);
         if (!field || !again || (s.value && !value)) return in->model->ir.err;

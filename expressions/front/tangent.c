@@ -37,8 +37,8 @@ static trl_err plugin_fails(const trli_tangent_of *t, int entry)
                     deck->name, parameter_of(t), deck->type->name);
 }
 
-static trl_err reduce(const trli_tangent_of *t, const trli_step *like, trli_value value, trli_reduce_kind kind,
-                      trli_value *result)
+static trl_err reduce(const trli_tangent_of *t, const trli_step *like, trli_ir_value value, trli_reduce_kind kind,
+                      trli_ir_value *result)
 {
     int scalar;
     trl_err err = trli_program_reduce(t->in->program, like->label, value, like->reduce.location, kind,
@@ -49,19 +49,19 @@ static trl_err reduce(const trli_tangent_of *t, const trli_step *like, trli_valu
 
 /* Sums and probes are linear. The largest value changes as the value does where it is the largest, on average over such
  * points. */
-static trl_err scalar_leaf(trli_tangent_of *t, trli_value v, const trli_step *producer)
+static trl_err scalar_leaf(trli_tangent_of *t, trli_ir_value v, const trli_step *producer)
 {
     trli_ir *ir = t->d.ir;
     trl_err err = TRL_OK;
-    trli_value inner = TRLI_NO_VALUE, points;
+    trli_ir_value inner = TRLI_NO_VALUE, points;
     if (!producer || producer->kind == TRLI_STEP_STABLE_DT) return trli_derivative_set(&t->d, v, TRLI_NO_VALUE);
     const trli_step s = *producer; /* the program's steps may move */
-    const trli_value value = s.value[0];
+    const trli_ir_value value = s.value[0];
     TRL_TRY(trli_derivative_need(&t->d, value, &inner));
     if (inner == TRLI_TANGENT_UNKNOWN) return TRL_OK;
     if (inner >= 0 && s.kind == TRLI_STEP_REDUCE) {
         bool linear = s.reduce.kind == TRLI_REDUCE_SUM || s.reduce.kind == TRLI_REDUCE_POINT;
-        trli_value attained = trli_ir_binary(ir, TRLI_OP_EQ, value, v);
+        trli_ir_value attained = trli_ir_binary(ir, TRLI_OP_EQ, value, v);
         if (!linear) inner = trli_ir_select(ir, attained, inner, trli_ir_constant(ir, 0));
         TRL_TRY(reduce(t, &s, inner, linear ? s.reduce.kind : TRLI_REDUCE_SUM, &inner));
         if (!linear) {
@@ -75,7 +75,7 @@ done:
 }
 
 /* The tangent of a field with boundary values of its own is one, too. */
-static trl_err bounded_tangent(trli_tangent_of *t, int field, trli_value inner, trli_value *tangent)
+static trl_err bounded_tangent(trli_tangent_of *t, int field, trli_ir_value inner, trli_ir_value *tangent)
 {
     trli_model *model = t->in->model;
     trli_side lowered[6] = {{0}};
@@ -83,7 +83,7 @@ static trl_err bounded_tangent(trli_tangent_of *t, int field, trli_value inner, 
     trl_err err = TRL_OK;
     const trli_boundary_source source = model->field[field].boundary;
     const char *name = trli_model_name(model, "%s_%s", model->field[field].name, parameter_of(t));
-    trli_value value = inner < 0 ? trli_ir_constant(t->d.ir, 0) : inner;
+    trli_ir_value value = inner < 0 ? trli_ir_constant(t->d.ir, 0) : inner;
     int stored = trli_model_add_field(model, name, model->field[field].location);
     if (stored < 0) return model->ir.err;
     model->field[stored].exchanged = true;
@@ -102,11 +102,11 @@ done:
     return err;
 }
 
-static trl_err stored_leaf(trli_tangent_of *t, trli_value v, trli_value value)
+static trl_err stored_leaf(trli_tangent_of *t, trli_ir_value v, trli_ir_value value)
 {
     trli_model *model = t->in->model;
     int field = t->d.ir->node[v].index, stored;
-    trli_value inner = TRLI_NO_VALUE;
+    trli_ir_value inner = TRLI_NO_VALUE;
     trl_err err = TRL_OK;
     TRL_TRY(trli_derivative_need(&t->d, value, &inner));
     if (inner == TRLI_TANGENT_UNKNOWN) return TRL_OK;
@@ -127,21 +127,21 @@ done:
 }
 
 /* What a plugin computes changes with its inputs and boundary values in a way only it knows. */
-static trl_err plugin_leaf(trli_tangent_of *t, trli_value v, const trli_step *producer)
+static trl_err plugin_leaf(trli_tangent_of *t, trli_ir_value v, const trli_step *producer)
 {
     const int entry = producer->plugin.entry, ninputs = producer->plugin.ninputs, *input = producer->plugin.input;
-    const trli_field *field = &t->in->model->field[t->d.ir->node[v].index];
+    const trli_model_field *field = &t->in->model->field[t->d.ir->node[v].index];
     bool ready = true, zero = true;
     trl_err err = TRL_OK;
     for (int i = 0; i < ninputs; ++i) {
-        trli_value inner = TRLI_NO_VALUE;
+        trli_ir_value inner = TRLI_NO_VALUE;
         TRL_TRY(trli_derivative_need(&t->d, trli_ir_field(t->d.ir, input[i]), &inner));
         ready &= inner != TRLI_TANGENT_UNKNOWN;
         zero &= inner == TRLI_NO_VALUE;
     }
     if (!ready) return TRL_OK;
     if (!zero) return plugin_fails(t, entry);
-    trli_value tangent = TRLI_NO_VALUE;
+    trli_ir_value tangent = TRLI_NO_VALUE;
     if (field->boundary.side) TRL_TRY(bounded_tangent(t, t->d.ir->node[v].index, TRLI_NO_VALUE, &tangent));
     TRL_TRY(trli_derivative_set(&t->d, v, tangent));
 done:
@@ -149,7 +149,7 @@ done:
 }
 
 /* An expression evaluated once a step belongs to the instance at the start of the step. */
-static bool is_of_old(const trli_instance *in, trli_value v)
+static bool is_of_old(const trli_instance *in, trli_ir_value v)
 {
     const trli_model *model = in->model;
     for (int e = 0; in->old && e < model->nentries; ++e) {
@@ -159,12 +159,12 @@ static bool is_of_old(const trli_instance *in, trli_value v)
     return false;
 }
 
-static trl_err leaf(trli_derivative *d, trli_value v)
+static trl_err leaf(trli_derivative *d, trli_ir_value v)
 {
     trli_tangent_of *t = d->data;
     const trli_node n = d->ir->node[v];
     const trli_model *model = t->in->model;
-    trli_value tangent;
+    trli_ir_value tangent;
     trl_err err = TRL_OK;
     int which;
     for (int i = 0; n.op == TRLI_OP_FIELD && i < model->nvariables; ++i)
@@ -200,7 +200,7 @@ static trl_err seed(trli_tangent_of *t, const trli_instance *in)
     for (int v = 0; v < model->nvariables; ++v) {
         const trli_variable *variable = &model->variable[v];
         if (variable->direction != t->direction || in->variable[v] < 0) continue;
-        trli_value primal = trli_ir_field(t->d.ir, in->variable[variable->of]);
+        trli_ir_value primal = trli_ir_field(t->d.ir, in->variable[variable->of]);
         TRL_TRY(trli_derivative_set(&t->d, primal, trli_ir_field(t->d.ir, in->variable[v])));
     }
 done:
@@ -224,7 +224,7 @@ done:
     return err;
 }
 
-trl_err trli_tangent_of_value(trli_instance *in, int direction, trli_value value, trli_value *tangent)
+trl_err trli_tangent_of_value(trli_instance *in, int direction, trli_ir_value value, trli_ir_value *tangent)
 {
     const size_t n = (size_t)in->model->ndirections;
     struct trli_tangents *t = in->tangents;

@@ -22,7 +22,7 @@ typedef struct trli_memo {
 
 /* Why a formula's component becomes a field of its own; NULL: it does not, or that is decided when its readers are
  * known (*offered). */
-static const char *reason_to_store(const trli_instance *in, const trli_entry *entry, trli_value value, int location,
+static const char *reason_to_store(const trli_instance *in, const trli_entry *entry, trli_ir_value value, int location,
                                    bool *offered)
 {
     const trli_model *model = in->model;
@@ -192,7 +192,7 @@ static trl_err initial_value(trli_instance *in, int v, trli_operand *operand)
                     operand);
 }
 
-bool trli_value_is_of_entry(const trli_instance *in, int entry, trli_value value)
+bool trli_value_is_of_entry(const trli_instance *in, int entry, trli_ir_value value)
 {
     const trli_memo *memo = in->memo ? &in->memo[entry] : NULL;
     for (int c = 0; memo && memo->state == TRLI_MEMO_DONE && c < trli_operand_count(&memo->operand); ++c)

@@ -9,6 +9,6 @@
 /* The value of a symbol; finds it at the first call. For trli_front_ops. */
 TRL_NODISCARD trl_err trli_value_of_symbol(trli_instance *in, const trli_symbol *symbol, trli_operand *operand);
 /* Whether a value is a component of an entry's formula that was lowered in the instance. */
-bool trli_value_is_of_entry(const trli_instance *in, int entry, trli_value value);
+bool trli_value_is_of_entry(const trli_instance *in, int entry, trli_ir_value value);
 
 #endif

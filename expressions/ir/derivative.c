@@ -15,11 +15,11 @@ void trli_derivative_free(trli_derivative *d)
 }
 
 /* The table of tangents grows with the IR. */
-static trl_err reserve(trli_derivative *d, trli_value v)
+static trl_err reserve(trli_derivative *d, trli_ir_value v)
 {
     if (v < d->ntangents) return TRL_OK;
     int32_t n = d->ir->count + d->ir->count / 2;
-    trli_value *tangent = realloc(d->tangent, (size_t)n * sizeof *tangent);
+    trli_ir_value *tangent = realloc(d->tangent, (size_t)n * sizeof *tangent);
     if (!tangent) return trl_fail(d->ir->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d derivatives", n);
     for (int32_t i = d->ntangents; i < n; ++i) tangent[i] = TRLI_TANGENT_UNKNOWN;
     d->tangent = tangent;
@@ -27,14 +27,14 @@ static trl_err reserve(trli_derivative *d, trli_value v)
     return TRL_OK;
 }
 
-trl_err trli_derivative_set(trli_derivative *d, trli_value v, trli_value tangent)
+trl_err trli_derivative_set(trli_derivative *d, trli_ir_value v, trli_ir_value tangent)
 {
     trl_err err = reserve(d, v);
     if (err == TRL_OK) d->tangent[v] = tangent;
     return err;
 }
 
-trl_err trli_derivative_need(trli_derivative *d, trli_value v, trli_value *tangent)
+trl_err trli_derivative_need(trli_derivative *d, trli_ir_value v, trli_ir_value *tangent)
 {
     trl_err err = reserve(d, v);
     *tangent = TRLI_TANGENT_UNKNOWN;
@@ -43,7 +43,7 @@ trl_err trli_derivative_need(trli_derivative *d, trli_value v, trli_value *tange
     if (*tangent != TRLI_TANGENT_UNKNOWN) return TRL_OK;
     if (d->nstack == d->stack_capacity) {
         int32_t more = d->stack_capacity ? 2 * d->stack_capacity : 256;
-        trli_value *stack = realloc(d->stack, (size_t)more * sizeof *stack);
+        trli_ir_value *stack = realloc(d->stack, (size_t)more * sizeof *stack);
         if (!stack) return trl_fail(d->ir->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d derivatives", more);
         d->stack = stack;
         d->stack_capacity = more;
@@ -54,77 +54,77 @@ trl_err trli_derivative_need(trli_derivative *d, trli_value v, trli_value *tange
 
 /* ---- arithmetic ---- */
 
-static trli_value number(trli_ir *ir, double x)
+static trli_ir_value number(trli_ir *ir, double x)
 {
     return trli_ir_constant(ir, x);
 }
 
-static trli_value add(trli_ir *ir, trli_value a, trli_value b)
+static trli_ir_value add(trli_ir *ir, trli_ir_value a, trli_ir_value b)
 {
     return trli_ir_binary(ir, TRLI_OP_ADD, a, b);
 }
 
-static trli_value sub(trli_ir *ir, trli_value a, trli_value b)
+static trli_ir_value sub(trli_ir *ir, trli_ir_value a, trli_ir_value b)
 {
     return trli_ir_binary(ir, TRLI_OP_SUB, a, b);
 }
 
-static trli_value mul(trli_ir *ir, trli_value a, trli_value b)
+static trli_ir_value mul(trli_ir *ir, trli_ir_value a, trli_ir_value b)
 {
     return trli_ir_binary(ir, TRLI_OP_MUL, a, b);
 }
 
-static trli_value divide(trli_ir *ir, trli_value a, trli_value b)
+static trli_ir_value divide(trli_ir *ir, trli_ir_value a, trli_ir_value b)
 {
     return trli_ir_binary(ir, TRLI_OP_DIV, a, b);
 }
 
-static trli_value neg(trli_ir *ir, trli_value a)
+static trli_ir_value neg(trli_ir *ir, trli_ir_value a)
 {
     return trli_ir_unary(ir, TRLI_OP_NEG, a);
 }
 
-static trli_value root(trli_ir *ir, trli_value a)
+static trli_ir_value root(trli_ir *ir, trli_ir_value a)
 {
     return trli_ir_unary(ir, TRLI_OP_SQRT, a);
 }
 
-static trli_value less(trli_ir *ir, trli_value a, trli_value b)
+static trli_ir_value less(trli_ir *ir, trli_ir_value a, trli_ir_value b)
 {
     return trli_ir_binary(ir, TRLI_OP_LT, a, b);
 }
 
-static trli_value call(trli_ir *ir, const char *name, trli_value a, trli_value b)
+static trli_ir_value call(trli_ir *ir, const char *name, trli_ir_value a, trli_ir_value b)
 {
     int count;
     return trli_ir_function(ir, (int)(trl_function_find(name) - trl_functions(&count)), a, b);
 }
 
 /* (1 - a)(1 + a): no cancellation next to 1. */
-static trli_value one_minus_square(trli_ir *ir, trli_value a)
+static trli_ir_value one_minus_square(trli_ir *ir, trli_ir_value a)
 {
     return mul(ir, sub(ir, number(ir, 1), a), add(ir, number(ir, 1), a));
 }
 
 /* Sums, products and choices of tangents, any of which may be zero. */
-static trli_value tangent_sum(trli_ir *ir, trli_value a, trli_value b)
+static trli_ir_value tangent_sum(trli_ir *ir, trli_ir_value a, trli_ir_value b)
 {
     if (a < 0) return b;
     return b < 0 ? a : add(ir, a, b);
 }
 
-static trli_value tangent_difference(trli_ir *ir, trli_value a, trli_value b)
+static trli_ir_value tangent_difference(trli_ir *ir, trli_ir_value a, trli_ir_value b)
 {
     if (b < 0) return a;
     return a < 0 ? neg(ir, b) : sub(ir, a, b);
 }
 
-static trli_value tangent_scaled(trli_ir *ir, trli_value factor, trli_value a)
+static trli_ir_value tangent_scaled(trli_ir *ir, trli_ir_value factor, trli_ir_value a)
 {
     return a < 0 ? a : mul(ir, factor, a);
 }
 
-static trli_value tangent_choice(trli_ir *ir, trli_value c, trli_value a, trli_value b)
+static trli_ir_value tangent_choice(trli_ir *ir, trli_ir_value c, trli_ir_value a, trli_ir_value b)
 {
     if (a < 0 && b < 0) return a;
     return trli_ir_select(ir, c, a < 0 ? number(ir, 0) : a, b < 0 ? number(ir, 0) : b);
@@ -132,13 +132,13 @@ static trli_value tangent_choice(trli_ir *ir, trli_value c, trli_value a, trli_v
 
 /* ---- elementary functions: the factor of the argument's tangent, from arguments a, b and the result f ---- */
 
-typedef trli_value (*factor_fn)(trli_ir *ir, trli_value a, trli_value b, trli_value f);
+typedef trli_ir_value (*factor_fn)(trli_ir *ir, trli_ir_value a, trli_ir_value b, trli_ir_value f);
 
-#define FACTOR(name, expression)                                                  \
-    static trli_value name(trli_ir *ir, trli_value a, trli_value b, trli_value f) \
-    {                                                                             \
-        (void)ir, (void)a, (void)b, (void)f;                                      \
-        return expression;                                                        \
+#define FACTOR(name, expression)                                                              \
+    static trli_ir_value name(trli_ir *ir, trli_ir_value a, trli_ir_value b, trli_ir_value f) \
+    {                                                                                         \
+        (void)ir, (void)a, (void)b, (void)f;                                                  \
+        return expression;                                                                    \
     }
 FACTOR(of_sqrt, divide(ir, number(ir, 0.5), f))
 FACTOR(of_cbrt, divide(ir, number(ir, 1), mul(ir, number(ir, 3), mul(ir, f, f))))
@@ -173,21 +173,21 @@ FACTOR(of_max_a, trli_ir_select(ir, less(ir, a, b), number(ir, 0), number(ir, 1)
 FACTOR(of_max_b, less(ir, a, b))
 #undef FACTOR
 
-static trli_value of_tanh(trli_ir *ir, trli_value a, trli_value b, trli_value f)
+static trli_ir_value of_tanh(trli_ir *ir, trli_ir_value a, trli_ir_value b, trli_ir_value f)
 {
-    trli_value c = call(ir, "cosh", a, TRLI_NO_VALUE);
+    trli_ir_value c = call(ir, "cosh", a, TRLI_NO_VALUE);
     (void)b, (void)f;
     return divide(ir, number(ir, 1), mul(ir, c, c));
 }
 
-static trli_value of_erf(trli_ir *ir, trli_value a, trli_value b, trli_value f)
+static trli_ir_value of_erf(trli_ir *ir, trli_ir_value a, trli_ir_value b, trli_ir_value f)
 {
     const double two_over_sqrt_pi = 0x1.20dd750429b6dp+0;
     (void)b, (void)f;
     return mul(ir, number(ir, two_over_sqrt_pi), call(ir, "exp", neg(ir, mul(ir, a, a)), TRLI_NO_VALUE));
 }
 
-static trli_value of_erfc(trli_ir *ir, trli_value a, trli_value b, trli_value f)
+static trli_ir_value of_erfc(trli_ir *ir, trli_ir_value a, trli_ir_value b, trli_ir_value f)
 {
     return neg(ir, of_erf(ir, a, b, f));
 }
@@ -209,14 +209,14 @@ static const struct {
     {"max", of_max_a, of_max_b},
 };
 
-static trli_value function_tangent(trli_ir *ir, trli_value v, const trli_value t[3])
+static trli_ir_value function_tangent(trli_ir *ir, trli_ir_value v, const trli_ir_value t[3])
 {
     const trli_node n = ir->node[v];
     int count;
     const char *name = trl_functions(&count)[n.index].name;
     for (size_t i = 0; i < sizeof rules / sizeof *rules; ++i) {
         if (strcmp(rules[i].name, name) != 0) continue;
-        trli_value da = t[0] < 0 ? t[0] : mul(ir, rules[i].by_a(ir, n.arg[0], n.arg[1], v), t[0]);
+        trli_ir_value da = t[0] < 0 ? t[0] : mul(ir, rules[i].by_a(ir, n.arg[0], n.arg[1], v), t[0]);
         if (!rules[i].by_b || t[1] < 0) return da;
         return tangent_sum(ir, da, mul(ir, rules[i].by_b(ir, n.arg[0], n.arg[1], v), t[1]));
     }
@@ -224,46 +224,46 @@ static trli_value function_tangent(trli_ir *ir, trli_value v, const trli_value t
 }
 
 /* a^b: b a^(b-1) da + a^b log(a) db. Where a^b = 0 the second term is its limit, 0. */
-static trli_value power_tangent(trli_ir *ir, trli_value v, const trli_value t[3])
+static trli_ir_value power_tangent(trli_ir *ir, trli_ir_value v, const trli_ir_value t[3])
 {
     const trli_node n = ir->node[v];
-    trli_value a = n.arg[0], b = n.arg[1], da = t[0], db = t[1];
+    trli_ir_value a = n.arg[0], b = n.arg[1], da = t[0], db = t[1];
     if (da >= 0) da = mul(ir, mul(ir, b, trli_ir_power(ir, a, sub(ir, b, number(ir, 1)))), da);
     if (db < 0) return da;
-    trli_value zero = trli_ir_binary(ir, TRLI_OP_EQ, v, number(ir, 0));
-    trli_value factor = trli_ir_select(ir, zero, number(ir, 0), mul(ir, v, call(ir, "log", a, TRLI_NO_VALUE)));
+    trli_ir_value zero = trli_ir_binary(ir, TRLI_OP_EQ, v, number(ir, 0));
+    trli_ir_value factor = trli_ir_select(ir, zero, number(ir, 0), mul(ir, v, call(ir, "log", a, TRLI_NO_VALUE)));
     return tangent_sum(ir, da, mul(ir, factor, db));
 }
 
-static trli_value quotient_tangent(trli_ir *ir, trli_value v, const trli_value t[3])
+static trli_ir_value quotient_tangent(trli_ir *ir, trli_ir_value v, const trli_ir_value t[3])
 {
-    trli_value divisor = ir->node[v].arg[1], change = tangent_difference(ir, t[0], tangent_scaled(ir, v, t[1]));
+    trli_ir_value divisor = ir->node[v].arg[1], change = tangent_difference(ir, t[0], tangent_scaled(ir, v, t[1]));
     return change < 0 ? change : divide(ir, change, divisor);
 }
 
 /* ---- limiters: written out in operations that have rules ---- */
 
-static trli_value smaller(trli_ir *ir, trli_value a, trli_value b)
+static trli_ir_value smaller(trli_ir *ir, trli_ir_value a, trli_ir_value b)
 {
     return trli_ir_binary(ir, TRLI_OP_MIN, a, b);
 }
 
-static trli_value times(trli_ir *ir, double factor, trli_value a)
+static trli_ir_value times(trli_ir *ir, double factor, trli_ir_value a)
 {
     return mul(ir, number(ir, factor), a);
 }
 
 /* p/(p + q), and 0 where both are zero. */
-static trli_value share(trli_ir *ir, trli_value p, trli_value q)
+static trli_ir_value share(trli_ir *ir, trli_ir_value p, trli_ir_value q)
 {
-    trli_value whole = add(ir, p, q), none = trli_ir_binary(ir, TRLI_OP_EQ, whole, number(ir, 0));
+    trli_ir_value whole = add(ir, p, q), none = trli_ir_binary(ir, TRLI_OP_EQ, whole, number(ir, 0));
     return divide(ir, p, trli_ir_select(ir, none, number(ir, 1), whole));
 }
 
 /* trl_limiter_slope_* of trl_limiter_body.h. */
-static trli_value limiter_slope(trli_ir *ir, int limiter, trli_value p, trli_value q)
+static trli_ir_value limiter_slope(trli_ir *ir, int limiter, trli_ir_value p, trli_ir_value q)
 {
-    trli_value both = smaller(ir, times(ir, 2, p), times(ir, 2, q)), c, d;
+    trli_ir_value both = smaller(ir, times(ir, 2, p), times(ir, 2, q)), c, d;
     switch (limiter) {
     case TRL_LIMITER_MINMOD:
         return smaller(ir, p, q);
@@ -286,24 +286,24 @@ static trli_value limiter_slope(trli_ir *ir, int limiter, trli_value p, trli_val
     }
 }
 
-static trli_value limiter_written_out(trli_ir *ir, trli_value v)
+static trli_ir_value limiter_written_out(trli_ir *ir, trli_ir_value v)
 {
     const trli_node n = ir->node[v];
-    trli_value zero = number(ir, 0), up = sub(ir, n.arg[1], n.arg[0]), down = sub(ir, n.arg[2], n.arg[1]);
-    trli_value falls = less(ir, down, zero), rises = less(ir, zero, down);
+    trli_ir_value zero = number(ir, 0), up = sub(ir, n.arg[1], n.arg[0]), down = sub(ir, n.arg[2], n.arg[1]);
+    trli_ir_value falls = less(ir, down, zero), rises = less(ir, zero, down);
     if (n.index == TRL_LIMITER_UPWIND) return n.arg[1];
-    trli_value along = trli_ir_select(ir, falls, neg(ir, up), trli_ir_select(ir, rises, up, zero));
-    trli_value p = trli_ir_select(ir, less(ir, zero, along), along, zero);
-    trli_value half = times(ir, 0.5, limiter_slope(ir, n.index, p, trli_ir_unary(ir, TRLI_OP_ABS, down)));
+    trli_ir_value along = trli_ir_select(ir, falls, neg(ir, up), trli_ir_select(ir, rises, up, zero));
+    trli_ir_value p = trli_ir_select(ir, less(ir, zero, along), along, zero);
+    trli_ir_value half = times(ir, 0.5, limiter_slope(ir, n.index, p, trli_ir_unary(ir, TRLI_OP_ABS, down)));
     return trli_ir_select(ir, falls, sub(ir, n.arg[1], half), add(ir, n.arg[1], half));
 }
 
 /* ---- nodes ---- */
 
-trli_value trli_node_tangent(trli_ir *ir, trli_value v, const trli_value t[3])
+trli_ir_value trli_node_tangent(trli_ir *ir, trli_ir_value v, const trli_ir_value t[3])
 {
     const trli_node n = ir->node[v];
-    trli_value s = t[0];
+    trli_ir_value s = t[0];
     switch ((trli_op)n.op) {
     case TRLI_OP_SHIFT:
         for (int a = 0; a < 3 && s >= 0; ++a) s = trli_ir_shift(ir, s, a, n.shift[a]);
@@ -360,7 +360,7 @@ unsigned trli_operands_that_count(const trli_node *n)
 static trl_err advance(trli_derivative *d)
 {
     trli_ir *ir = d->ir;
-    trli_value v = d->stack[d->nstack - 1], t[3] = {TRLI_NO_VALUE, TRLI_NO_VALUE, TRLI_NO_VALUE};
+    trli_ir_value v = d->stack[d->nstack - 1], t[3] = {TRLI_NO_VALUE, TRLI_NO_VALUE, TRLI_NO_VALUE};
     const trli_node n = ir->node[v];
     trl_err err = TRL_OK;
     bool ready = true;
@@ -382,7 +382,7 @@ done:
     return err;
 }
 
-trl_err trli_derivative_of(trli_derivative *d, trli_value v, trli_value *tangent)
+trl_err trli_derivative_of(trli_derivative *d, trli_ir_value v, trli_ir_value *tangent)
 {
     int32_t bottom = d->nstack;
     trl_err err;

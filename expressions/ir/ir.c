@@ -108,14 +108,14 @@ static void set_reach(const trli_ir *ir, trli_node *n)
 
 const char trli_far_text[] = "it reads values more than 4 points away";
 
-bool trli_ir_reaches_far(const trli_ir *ir, trli_value v)
+bool trli_ir_reaches_far(const trli_ir *ir, trli_ir_value v)
 {
     const int far = 4;
     const trli_node *n = &ir->node[v];
     return n->reach[0] > far || n->reach[1] > far || n->reach[2] > far;
 }
 
-static trli_value add_node(trli_ir *ir, const trli_node *wanted)
+static trli_ir_value add_node(trli_ir *ir, const trli_node *wanted)
 {
     if (ir->err != TRL_OK) return 0;
     if (2 * (ir->count + 1) > ir->nbuckets) ir->err = grow_buckets(ir);
@@ -143,28 +143,28 @@ static trli_node blank(trli_op op)
     return (trli_node){.op = (uint8_t)op, .arg = {TRLI_NO_VALUE, TRLI_NO_VALUE, TRLI_NO_VALUE}};
 }
 
-trli_value trli_ir_constant(trli_ir *ir, double number)
+trli_ir_value trli_ir_constant(trli_ir *ir, double number)
 {
     trli_node n = blank(TRLI_OP_CONSTANT);
     n.number = number;
     return add_node(ir, &n);
 }
 
-trli_value trli_ir_scalar(trli_ir *ir, int scalar)
+trli_ir_value trli_ir_scalar(trli_ir *ir, int scalar)
 {
     trli_node n = blank(TRLI_OP_SCALAR);
     n.index = scalar;
     return add_node(ir, &n);
 }
 
-trli_value trli_ir_field(trli_ir *ir, int field)
+trli_ir_value trli_ir_field(trli_ir *ir, int field)
 {
     trli_node n = blank(TRLI_OP_FIELD);
     n.index = field;
     return add_node(ir, &n);
 }
 
-trli_value trli_ir_field_no_cse(trli_ir *ir, int field)
+trli_ir_value trli_ir_field_no_cse(trli_ir *ir, int field)
 {
     trli_node n = blank(TRLI_OP_FIELD);
     n.index = field;
@@ -172,7 +172,7 @@ trli_value trli_ir_field_no_cse(trli_ir *ir, int field)
     return add_node(ir, &n);
 }
 
-trli_value trli_ir_coordinate(trli_ir *ir, int axis, int bit)
+trli_ir_value trli_ir_coordinate(trli_ir *ir, int axis, int bit)
 {
     trli_node n = blank(TRLI_OP_COORDINATE);
     n.index = axis;
@@ -180,21 +180,21 @@ trli_value trli_ir_coordinate(trli_ir *ir, int axis, int bit)
     return add_node(ir, &n);
 }
 
-trli_value trli_ir_random(trli_ir *ir, double seed)
+trli_ir_value trli_ir_random(trli_ir *ir, double seed)
 {
     trli_node n = blank(TRLI_OP_RANDOM);
     n.number = seed;
     return add_node(ir, &n);
 }
 
-trli_value trli_ir_at_side(trli_ir *ir, int axis, int side)
+trli_ir_value trli_ir_at_side(trli_ir *ir, int axis, int side)
 {
     trli_node n = blank(TRLI_OP_AT_SIDE);
     n.index = 2 * axis + side;
     return add_node(ir, &n);
 }
 
-trli_value trli_ir_shift(trli_ir *ir, trli_value a, int axis, int by)
+trli_ir_value trli_ir_shift(trli_ir *ir, trli_ir_value a, int axis, int by)
 {
     trli_node n = blank(TRLI_OP_SHIFT);
     /* A shift across an axis along which the value does not vary changes nothing. An unplaced coordinate moves with its
@@ -212,13 +212,13 @@ trli_value trli_ir_shift(trli_ir *ir, trli_value a, int axis, int by)
     return add_node(ir, &n);
 }
 
-static bool is_constant(const trli_ir *ir, trli_value v, double *number)
+static bool is_constant(const trli_ir *ir, trli_ir_value v, double *number)
 {
     *number = ir->node[v].number;
     return ir->node[v].op == TRLI_OP_CONSTANT;
 }
 
-static trli_value make(trli_ir *ir, trli_node *n)
+static trli_ir_value make(trli_ir *ir, trli_node *n)
 {
     double number[3] = {0};
     int operands = trli_op_operands(n->op), constants = 0;
@@ -228,7 +228,7 @@ static trli_value make(trli_ir *ir, trli_node *n)
     return trli_ir_constant(ir, trli_op_evaluate(n->op, n->index, number));
 }
 
-trli_value trli_ir_unary(trli_ir *ir, trli_op op, trli_value a)
+trli_ir_value trli_ir_unary(trli_ir *ir, trli_op op, trli_ir_value a)
 {
     trli_node n = blank(op);
     if (op == TRLI_OP_NEG && ir->node[a].op == TRLI_OP_NEG) return ir->node[a].arg[0];
@@ -237,7 +237,7 @@ trli_value trli_ir_unary(trli_ir *ir, trli_op op, trli_value a)
 }
 
 /* a, or the operand of a negation. */
-static trli_value strip_sign(const trli_ir *ir, trli_value a, bool *negative)
+static trli_ir_value strip_sign(const trli_ir *ir, trli_ir_value a, bool *negative)
 {
     *negative = ir->node[a].op == TRLI_OP_NEG;
     return *negative ? ir->node[a].arg[0] : a;
@@ -245,7 +245,7 @@ static trli_value strip_sign(const trli_ir *ir, trli_value a, bool *negative)
 
 /* Products and quotients of negated values: the sign goes into a constant, or to the result, where a sum takes it up.
  */
-static trli_value multiply(trli_ir *ir, trli_op op, trli_value a, trli_value b)
+static trli_ir_value multiply(trli_ir *ir, trli_op op, trli_ir_value a, trli_ir_value b)
 {
     trli_node n = blank(op);
     double x, y;
@@ -258,16 +258,16 @@ static trli_value multiply(trli_ir *ir, trli_op op, trli_value a, trli_value b)
     if (minus_a == minus_b) return make(ir, &n);
     if (constant_a) n.arg[0] = trli_ir_constant(ir, -x);
     if (constant_b) n.arg[1] = trli_ir_constant(ir, -y);
-    trli_value result = make(ir, &n);
+    trli_ir_value result = make(ir, &n);
     return constant_a || constant_b ? result : trli_ir_unary(ir, TRLI_OP_NEG, result);
 }
 
 /* Only identities that hold for every bit pattern but a NaN's sign and payload. */
-trli_value trli_ir_binary(trli_ir *ir, trli_op op, trli_value a, trli_value b)
+trli_ir_value trli_ir_binary(trli_ir *ir, trli_op op, trli_ir_value a, trli_ir_value b)
 {
     trli_node n = blank(op);
     bool minus_a, minus_b;
-    trli_value plain_a = strip_sign(ir, a, &minus_a), plain_b = strip_sign(ir, b, &minus_b);
+    trli_ir_value plain_a = strip_sign(ir, a, &minus_a), plain_b = strip_sign(ir, b, &minus_b);
     if (op == TRLI_OP_MUL || op == TRLI_OP_DIV) return multiply(ir, op, a, b);
     if (op == TRLI_OP_ADD && minus_b) return trli_ir_binary(ir, TRLI_OP_SUB, a, plain_b);
     if (op == TRLI_OP_ADD && minus_a) return trli_ir_binary(ir, TRLI_OP_SUB, b, plain_a);
@@ -277,7 +277,7 @@ trli_value trli_ir_binary(trli_ir *ir, trli_op op, trli_value a, trli_value b)
     return make(ir, &n);
 }
 
-trli_value trli_ir_select(trli_ir *ir, trli_value c, trli_value a, trli_value b)
+trli_ir_value trli_ir_select(trli_ir *ir, trli_ir_value c, trli_ir_value a, trli_ir_value b)
 {
     trli_node n = blank(TRLI_OP_SELECT);
     double x;
@@ -289,7 +289,8 @@ trli_value trli_ir_select(trli_ir *ir, trli_value c, trli_value a, trli_value b)
     return make(ir, &n);
 }
 
-trli_value trli_ir_limit(trli_ir *ir, int limiter, trli_value upwind, trli_value centre, trli_value downwind)
+trli_ir_value trli_ir_limit(trli_ir *ir, int limiter, trli_ir_value upwind, trli_ir_value centre,
+                            trli_ir_value downwind)
 {
     trli_node n = blank(TRLI_OP_LIMIT);
     n.index = limiter;
@@ -299,7 +300,7 @@ trli_value trli_ir_limit(trli_ir *ir, int limiter, trli_value upwind, trli_value
     return make(ir, &n);
 }
 
-trli_value trli_ir_function(trli_ir *ir, int row, trli_value a, trli_value b)
+trli_ir_value trli_ir_function(trli_ir *ir, int row, trli_ir_value a, trli_ir_value b)
 {
     int count;
     const trl_function *f = &trl_functions(&count)[row];
@@ -310,23 +311,23 @@ trli_value trli_ir_function(trli_ir *ir, int row, trli_value a, trli_value b)
     return make(ir, &n);
 }
 
-trli_value trli_ir_power(trli_ir *ir, trli_value a, trli_value b)
+trli_ir_value trli_ir_power(trli_ir *ir, trli_ir_value a, trli_ir_value b)
 {
     double e;
     if (!is_constant(ir, b, &e) || 2 * e != floor(2 * e) || fabs(e) > 8) return trli_ir_binary(ir, TRLI_OP_POW, a, b);
     if (e == 0) return trli_ir_constant(ir, 1);
     const int n = (int)fabs(e);
-    trli_value p = n > 0 ? a : trli_ir_unary(ir, TRLI_OP_SQRT, a);
+    trli_ir_value p = n > 0 ? a : trli_ir_unary(ir, TRLI_OP_SQRT, a);
     for (int i = 1; i < n; ++i) p = trli_ir_binary(ir, TRLI_OP_MUL, p, a);
     if (n > 0 && n < fabs(e)) p = trli_ir_binary(ir, TRLI_OP_MUL, p, trli_ir_unary(ir, TRLI_OP_SQRT, a));
     return e > 0 ? p : trli_ir_binary(ir, TRLI_OP_DIV, trli_ir_constant(ir, 1), p);
 }
 
-trli_value trli_ir_remake(trli_ir *ir, const trli_node *n, const trli_value arg[3])
+trli_ir_value trli_ir_remake(trli_ir *ir, const trli_node *n, const trli_ir_value arg[3])
 {
     trli_node other = *n;
     if (n->op == TRLI_OP_SHIFT) {
-        trli_value v = arg[0];
+        trli_ir_value v = arg[0];
         for (int a = 0; a < 3; ++a) v = trli_ir_shift(ir, v, a, n->shift[a]);
         return v;
     }
@@ -338,7 +339,7 @@ trli_value trli_ir_remake(trli_ir *ir, const trli_node *n, const trli_value arg[
     return make(ir, &other);
 }
 
-static trli_value combine(trli_ir *ir, trli_value sum, double weight, trli_value term)
+static trli_ir_value combine(trli_ir *ir, trli_ir_value sum, double weight, trli_ir_value term)
 {
     if (weight == 1) return sum < 0 ? term : trli_ir_binary(ir, TRLI_OP_ADD, sum, term);
     if (weight == -1 && sum >= 0) return trli_ir_binary(ir, TRLI_OP_SUB, sum, term);
@@ -347,24 +348,24 @@ static trli_value combine(trli_ir *ir, trli_value sum, double weight, trli_value
     return sum < 0 ? trli_ir_unary(ir, TRLI_OP_NEG, term) : trli_ir_binary(ir, TRLI_OP_SUB, sum, term);
 }
 
-trli_value trli_ir_pass(trli_ir *ir, const trl_pass *pass, trli_value a)
+trli_ir_value trli_ir_pass(trli_ir *ir, const trl_pass *pass, trli_ir_value a)
 {
-    trli_value sum = TRLI_NO_VALUE;
+    trli_ir_value sum = TRLI_NO_VALUE;
     for (int i = 0; i < pass->npoints; ++i) {
         const trl_stencil_point *p = &pass->point[i];
-        trli_value there = a;
+        trli_ir_value there = a;
         for (int axis = 0; axis < 3; ++axis) there = trli_ir_shift(ir, there, axis, p->offset[axis]);
         sum = combine(ir, sum, p->weight, there);
     }
     return trli_ir_binary(ir, TRLI_OP_MUL, sum, trli_ir_constant(ir, pass->scale));
 }
 
-trli_value trli_ir_operator(trli_ir *ir, const trl_operator *op, const trli_value *inputs)
+trli_ir_value trli_ir_operator(trli_ir *ir, const trl_operator *op, const trli_ir_value *inputs)
 {
-    trli_value sum = TRLI_NO_VALUE;
+    trli_ir_value sum = TRLI_NO_VALUE;
     for (int t = 0; t < op->nterms; ++t) {
         const trl_term *term = &op->term[t];
-        trli_value v = inputs[term->input];
+        trli_ir_value v = inputs[term->input];
         for (int i = 0; i < term->npasses; ++i) v = trli_ir_pass(ir, &term->pass[i], v);
         sum = t == 0 ? v : trli_ir_binary(ir, term->minus ? TRLI_OP_SUB : TRLI_OP_ADD, sum, v);
     }

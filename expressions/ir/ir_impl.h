@@ -12,7 +12,7 @@
 
 #include "ir_operators_impl.h"
 
-typedef int32_t trli_value; /* index of a node in its trli_ir */
+typedef int32_t trli_ir_value; /* index of a node in its trli_ir */
 #define TRLI_NO_VALUE (-1)
 
 typedef struct trli_node {
@@ -25,7 +25,7 @@ typedef struct trli_node {
                       the table */
     int32_t
         bit; /* COORDINATE: location bit of the axis, or TRLI_UNPLACED; FIELD: 1: read as a node of its own (no CSE) */
-    trli_value arg[3];
+    trli_ir_value arg[3];
     double number; /* CONSTANT: the value; RANDOM: the seed */
 } trli_node;
 
@@ -57,59 +57,60 @@ TRL_NODISCARD trl_err trli_ir_init(trli_ir *ir, trl_context *ctx, const trl_grid
 void trli_ir_free(trli_ir *ir);
 
 /* Makers. Equal nodes are one node, unless CSE is off; constants are folded (trli_op_evaluate). */
-trli_value trli_ir_constant(trli_ir *ir, double number);
-trli_value trli_ir_scalar(trli_ir *ir, int scalar);
-trli_value trli_ir_field(trli_ir *ir, int field);
+trli_ir_value trli_ir_constant(trli_ir *ir, double number);
+trli_ir_value trli_ir_scalar(trli_ir *ir, int scalar);
+trli_ir_value trli_ir_field(trli_ir *ir, int field);
 /* The same field as a node of its own, so that derivatives can tell one reading from the other; not for kernels. */
-trli_value trli_ir_field_no_cse(trli_ir *ir, int field);
+trli_ir_value trli_ir_field_no_cse(trli_ir *ir, int field);
 /* bit: 0 or 1, or TRLI_UNPLACED: the location of the use. */
-trli_value trli_ir_coordinate(trli_ir *ir, int axis, int bit);
-trli_value trli_ir_random(trli_ir *ir, double seed);
+trli_ir_value trli_ir_coordinate(trli_ir *ir, int axis, int bit);
+trli_ir_value trli_ir_random(trli_ir *ir, double seed);
 /* 1 on points of the domain's side (location bit of the axis set), else 0. */
-trli_value trli_ir_at_side(trli_ir *ir, int axis, int side);
-trli_value trli_ir_shift(trli_ir *ir, trli_value a, int axis, int by);
-trli_value trli_ir_unary(trli_ir *ir, trli_op op, trli_value a);
-trli_value trli_ir_binary(trli_ir *ir, trli_op op, trli_value a, trli_value b);
-trli_value trli_ir_select(trli_ir *ir, trli_value c, trli_value a, trli_value b);
-trli_value trli_ir_limit(trli_ir *ir, int limiter, trli_value upwind, trli_value centre, trli_value downwind);
+trli_ir_value trli_ir_at_side(trli_ir *ir, int axis, int side);
+trli_ir_value trli_ir_shift(trli_ir *ir, trli_ir_value a, int axis, int by);
+trli_ir_value trli_ir_unary(trli_ir *ir, trli_op op, trli_ir_value a);
+trli_ir_value trli_ir_binary(trli_ir *ir, trli_op op, trli_ir_value a, trli_ir_value b);
+trli_ir_value trli_ir_select(trli_ir *ir, trli_ir_value c, trli_ir_value a, trli_ir_value b);
+trli_ir_value trli_ir_limit(trli_ir *ir, int limiter, trli_ir_value upwind, trli_ir_value centre,
+                            trli_ir_value downwind);
 /* A function of the table of trl_functions, by its row. */
-trli_value trli_ir_function(trli_ir *ir, int row, trli_value a, trli_value b);
+trli_ir_value trli_ir_function(trli_ir *ir, int row, trli_ir_value a, trli_ir_value b);
 /* a^b; constant |b| <= 8: repeated multiplication if it is whole, times the square root if it is half-integer. */
-trli_value trli_ir_power(trli_ir *ir, trli_value a, trli_value b);
+trli_ir_value trli_ir_power(trli_ir *ir, trli_ir_value a, trli_ir_value b);
 /* One pass of an operator applied to a value, and a whole operator to its inputs: its points and terms in their order.
  */
-trli_value trli_ir_pass(trli_ir *ir, const trl_pass *pass, trli_value a);
-trli_value trli_ir_operator(trli_ir *ir, const trl_operator *op, const trli_value *inputs);
+trli_ir_value trli_ir_pass(trli_ir *ir, const trl_pass *pass, trli_ir_value a);
+trli_ir_value trli_ir_operator(trli_ir *ir, const trl_operator *op, const trli_ir_value *inputs);
 
 /* The node n with other operands, made as its maker makes it. */
-trli_value trli_ir_remake(trli_ir *ir, const trli_node *n, const trli_value arg[3]);
+trli_ir_value trli_ir_remake(trli_ir *ir, const trli_node *n, const trli_ir_value arg[3]);
 /* The value with its unplaced coordinates put at a location. */
-trli_value trli_ir_place(trli_ir *ir, trli_value a, trl_location location);
+trli_ir_value trli_ir_place(trli_ir *ir, trli_ir_value a, trl_location location);
 /* The value with coordinate `axis` replaced by a constant (boundary values are taken on the side). */
-trli_value trli_ir_fix_coordinate(trli_ir *ir, trli_value a, int axis, double coordinate);
+trli_ir_value trli_ir_fix_coordinate(trli_ir *ir, trli_ir_value a, int axis, double coordinate);
 
 /* The value with another in place of one that it is made of; the operations that use it stay what they are. */
-trli_value trli_ir_replace(trli_ir *ir, trli_value a, trli_value from, trli_value to);
+trli_ir_value trli_ir_replace(trli_ir *ir, trli_ir_value a, trli_ir_value from, trli_ir_value to);
 
 /* Whether a value reads so far that computing it in place would cost more than storing it (and offsets would outgrow
  * their type). */
-bool trli_ir_reaches_far(const trli_ir *ir, trli_value v);
+bool trli_ir_reaches_far(const trli_ir *ir, trli_ir_value v);
 extern const char trli_far_text[]; /* it in words */
 
-static inline const trli_node *trli_ir_node(const trli_ir *ir, trli_value v)
+static inline const trli_node *trli_ir_node(const trli_ir *ir, trli_ir_value v)
 {
     return &ir->node[v];
 }
 
 void trli_walk_free(trli_walk *walk);
-static inline bool trli_walk_has(const trli_walk *walk, trli_value v)
+static inline bool trli_walk_has(const trli_walk *walk, trli_ir_value v)
 {
     return v < walk->nmark && walk->mark[v] == walk->stamp;
 }
-TRL_NODISCARD trl_err trli_ir_walk(const trli_ir *ir, trli_walk *walk, int nroots, const trli_value *roots);
+TRL_NODISCARD trl_err trli_ir_walk(const trli_ir *ir, trli_walk *walk, int nroots, const trli_ir_value *roots);
 
 /* Hulls of the offsets at which each node of a walk is needed when the roots are computed at the point itself. hull:
  * one per entry of walk->list. */
-void trli_ir_hulls(const trli_ir *ir, const trli_walk *walk, int nroots, const trli_value *roots, trl_offsets *hull);
+void trli_ir_hulls(const trli_ir *ir, const trli_walk *walk, int nroots, const trli_ir_value *roots, trl_offsets *hull);
 
 #endif

@@ -8,11 +8,11 @@
 
 /* Rebuild a value with some nodes replaced. Operands precede users, so one ascending pass over the needed nodes
  * suffices. */
-static trli_value rebuild(trli_ir *ir, trli_value root, trli_value (*instead)(trli_ir *, trli_value, const void *),
-                          const void *data)
+static trli_ir_value rebuild(trli_ir *ir, trli_ir_value root,
+                             trli_ir_value (*instead)(trli_ir *, trli_ir_value, const void *), const void *data)
 {
     trli_walk walk = ir->spare;
-    trli_value *now = NULL, result = 0;
+    trli_ir_value *now = NULL, result = 0;
     ir->spare = (trli_walk){0};
     ir->err = trli_ir_walk(ir, &walk, 1, &root);
     if (ir->err != TRL_OK) goto done;
@@ -23,7 +23,7 @@ static trli_value rebuild(trli_ir *ir, trli_value root, trli_value (*instead)(tr
     }
     for (int32_t i = 0; i < walk.count; ++i) {
         trli_node n = ir->node[walk.list[i]];
-        trli_value arg[3] = {TRLI_NO_VALUE, TRLI_NO_VALUE, TRLI_NO_VALUE};
+        trli_ir_value arg[3] = {TRLI_NO_VALUE, TRLI_NO_VALUE, TRLI_NO_VALUE};
         for (int o = 0; o < trli_op_operands(n.op); ++o) arg[o] = now[walk.place[n.arg[o]]];
         now[i] = instead(ir, walk.list[i], data);
         if (now[i] != walk.list[i]) continue;
@@ -38,7 +38,7 @@ done:
     return result;
 }
 
-static trli_value place_coordinate(trli_ir *ir, trli_value v, const void *data)
+static trli_ir_value place_coordinate(trli_ir *ir, trli_ir_value v, const void *data)
 {
     trl_location location = *(const trl_location *)data;
     const trli_node *n = &ir->node[v];
@@ -46,7 +46,7 @@ static trli_value place_coordinate(trli_ir *ir, trli_value v, const void *data)
     return trli_ir_coordinate(ir, n->index, location >> n->index & 1);
 }
 
-trli_value trli_ir_place(trli_ir *ir, trli_value a, trl_location location)
+trli_ir_value trli_ir_place(trli_ir *ir, trli_ir_value a, trl_location location)
 {
     if (ir->err != TRL_OK || !ir->node[a].unplaced) return a;
     return rebuild(ir, a, place_coordinate, &location);
@@ -57,30 +57,30 @@ typedef struct fixed {
     double coordinate;
 } fixed;
 
-static trli_value fix_coordinate(trli_ir *ir, trli_value v, const void *data)
+static trli_ir_value fix_coordinate(trli_ir *ir, trli_ir_value v, const void *data)
 {
     const fixed *f = data;
     const trli_node *n = &ir->node[v];
     return n->op == TRLI_OP_COORDINATE && n->index == f->axis ? trli_ir_constant(ir, f->coordinate) : v;
 }
 
-trli_value trli_ir_fix_coordinate(trli_ir *ir, trli_value a, int axis, double coordinate)
+trli_ir_value trli_ir_fix_coordinate(trli_ir *ir, trli_ir_value a, int axis, double coordinate)
 {
     fixed f = {axis, coordinate};
     if (ir->err != TRL_OK) return 0;
     return rebuild(ir, a, fix_coordinate, &f);
 }
 
-static trli_value put_instead(trli_ir *ir, trli_value v, const void *data)
+static trli_ir_value put_instead(trli_ir *ir, trli_ir_value v, const void *data)
 {
-    const trli_value *pair = data;
+    const trli_ir_value *pair = data;
     (void)ir;
     return v == pair[0] ? pair[1] : v;
 }
 
-trli_value trli_ir_replace(trli_ir *ir, trli_value a, trli_value from, trli_value to)
+trli_ir_value trli_ir_replace(trli_ir *ir, trli_ir_value a, trli_ir_value from, trli_ir_value to)
 {
-    const trli_value pair[2] = {from, to};
+    const trli_ir_value pair[2] = {from, to};
     if (ir->err != TRL_OK) return 0;
     return rebuild(ir, a, put_instead, pair);
 }

@@ -37,7 +37,7 @@ static int compare_values(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-trl_err trli_ir_walk(const trli_ir *ir, trli_walk *walk, int nroots, const trli_value *roots)
+trl_err trli_ir_walk(const trli_ir *ir, trli_walk *walk, int nroots, const trli_ir_value *roots)
 {
     trl_err err = reserve(ir, walk);
     if (err != TRL_OK) return err;
@@ -71,7 +71,7 @@ static void widen(trl_offsets *hull, bool *seen, const trl_offsets *by, const in
     *seen = true;
 }
 
-void trli_ir_hulls(const trli_ir *ir, const trli_walk *walk, int nroots, const trli_value *roots, trl_offsets *hull)
+void trli_ir_hulls(const trli_ir *ir, const trli_walk *walk, int nroots, const trli_ir_value *roots, trl_offsets *hull)
 {
     static const int8_t none[3] = {0, 0, 0};
     static const trl_offsets point = {{0, 0, 0}, {0, 0, 0}};

@@ -13,7 +13,7 @@ void trli_reads_free(trli_reads *reads)
 }
 
 /* Offsets are small integers. */
-static trl_err check_reach(const trli_ir *ir, int nroots, const trli_value *roots)
+static trl_err check_reach(const trli_ir *ir, int nroots, const trli_ir_value *roots)
 {
     const int most = 100;
     for (int r = 0; r < nroots; ++r)
@@ -26,7 +26,7 @@ static trl_err check_reach(const trli_ir *ir, int nroots, const trli_value *root
 
 /* A value is read on all points of a hull. Shifts move the hull; they are not values of their own. number: of the
  * fields, by place. */
-static void add_read(const trli_ir *ir, const trli_walk *walk, const int *number, trli_value v, trl_offsets hull,
+static void add_read(const trli_ir *ir, const trli_walk *walk, const int *number, trli_ir_value v, trl_offsets hull,
                      trli_reads *reads)
 {
     const trli_node *n = trli_ir_node(ir, v);
@@ -38,7 +38,7 @@ static void add_read(const trli_ir *ir, const trli_walk *walk, const int *number
     if (n->op == TRLI_OP_FIELD) trl_footprint_add(&reads->footprint[number[walk->place[v]]], &hull);
 }
 
-static void collect(const trli_ir *ir, const trli_walk *walk, int nroots, const trli_value *roots,
+static void collect(const trli_ir *ir, const trli_walk *walk, int nroots, const trli_ir_value *roots,
                     const trl_offsets *hull, int *number, trli_reads *reads)
 {
     static const trl_offsets point = {{0, 0, 0}, {0, 0, 0}};
@@ -62,7 +62,7 @@ static void count_leaves(const trli_ir *ir, const trli_walk *walk, int *fields, 
     }
 }
 
-trl_err trli_reads_find(const trli_ir *ir, trli_walk *walk, int nroots, const trli_value *roots, trli_reads *reads)
+trl_err trli_reads_find(const trli_ir *ir, trli_walk *walk, int nroots, const trli_ir_value *roots, trli_reads *reads)
 {
     trl_offsets *hull = NULL;
     int *number = NULL, fields, scalars;

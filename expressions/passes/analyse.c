@@ -17,7 +17,7 @@ static void demand_reads(trli_analysis *an, const trli_extension *e, const trli_
 
 static trli_extension extension_of(const trli_analysis *an, int field)
 {
-    const trli_field *f = &an->model->field[field];
+    const trli_model_field *f = &an->model->field[field];
     const trli_demand *d = &an->plan->demand[field];
     trli_extension e = trli_owned_only(f->location);
     if (f->exchanged || f->persistent) {
@@ -34,7 +34,7 @@ static trli_extension extension_of(const trli_analysis *an, int field)
 }
 
 /* What values read, as the inputs of a step. */
-static trl_err find_inputs(const trli_analysis *an, int n, const trli_value *value, trli_step_plan *p)
+static trl_err find_inputs(const trli_analysis *an, int n, const trli_ir_value *value, trli_step_plan *p)
 {
     trl_err err = trli_reads_find(&an->model->ir, &an->model->walk, n, value, &p->reads);
     p->ninputs = p->reads.nfields;

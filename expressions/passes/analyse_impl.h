@@ -30,7 +30,7 @@ typedef struct trli_extension {
 
 /* -- demand.c -- */
 /* The deck's name of a field: a stage's values have one of their own. */
-const char *trli_shown_name(const trli_field *f);
+const char *trli_shown_name(const trli_model_field *f);
 bool trli_reaches_out(const trl_footprint *f);
 trli_extension trli_owned_only(trl_location location);
 /* A field is read with a footprint by a step that computes on an extension. */

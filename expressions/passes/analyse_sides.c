@@ -79,7 +79,7 @@ static void set_tangential(const trli_analysis *an, trli_slab *slab)
 static trl_err check_later_sides(trli_analysis *an, const trli_step *s, const trli_slab *slab, int field,
                                  const trl_footprint *reach, const trl_place *place)
 {
-    const trli_field *f = &an->model->field[field], *target = &an->model->field[slab->field];
+    const trli_model_field *f = &an->model->field[field], *target = &an->model->field[slab->field];
     trl_offsets hull = trl_footprint_hull(reach);
     for (int b = slab->axis + 1; b < an->model->layout->grid.dim; ++b) {
         bool above = hull.hi[b] + (target->location >> b & 1) - (f->location >> b & 1) > 0;
@@ -171,7 +171,7 @@ static trl_err add_slab(trli_analysis *an, trli_step *s, int i, int axis, int wh
 
 static trl_err check_side(trli_analysis *an, const trli_step *s, int i, int axis, int which, int depth)
 {
-    const trli_field *f = &an->model->field[s->field[i]];
+    const trli_model_field *f = &an->model->field[s->field[i]];
     const int patches = an->model->layout->counts[axis], cells = (int)(an->model->layout->grid.cells[axis] / patches);
     /* Inside of the side itself: the point on it is no layer's mirror image. The last one then is the next patch's (on
      * x+ the last patch has one more), here only if readers want it anyway. */

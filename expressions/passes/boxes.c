@@ -13,7 +13,7 @@ trl_box trli_step_box(const trli_program *program, const trli_step *s, int o, in
     const trli_model *model = program->model;
     const trl_layout *layout = model->layout;
     const trl_patch *patch = &layout->patch[layout->local[local_patch]];
-    const trli_field *f = &model->field[field];
+    const trli_model_field *f = &model->field[field];
     const trli_step_plan *p = trli_plan_of(program, s);
     const trli_demand *d = p->extent ? &p->extent[o] : &program->plan->demand[field];
     trl_box box = trl_patch_owned(layout, patch, f->location);

@@ -33,7 +33,7 @@ typedef struct counting {
     int32_t count, capacity;
 } counting;
 
-static trl_err need(counting *c, trli_value v, const int8_t from[3])
+static trl_err need(counting *c, trli_ir_value v, const int8_t from[3])
 {
     place here = {.next = -1};
     memcpy(here.offset, from, sizeof here.offset);
@@ -89,8 +89,8 @@ static void add_work(const trli_model *model, const trli_balance *by, const trli
     }
 }
 
-trl_err trli_work_of(trli_model *model, const trli_balance *by, int nroots, const trli_value *roots, trli_value cut,
-                     int *uses, trli_work *work)
+trl_err trli_work_of(trli_model *model, const trli_balance *by, int nroots, const trli_ir_value *roots,
+                     trli_ir_value cut, int *uses, trli_work *work)
 {
     static const int8_t here[3] = {0, 0, 0};
     counting c = {.ir = &model->ir, .walk = &model->walk};
@@ -102,7 +102,7 @@ trl_err trli_work_of(trli_model *model, const trli_balance *by, int nroots, cons
     for (int32_t i = 0; i < c.walk->count; ++i) c.first[i] = -1;
     for (int r = 0; r < nroots; ++r) TRL_TRY(need(&c, roots[r], here));
     for (int32_t at = c.walk->count - 1; at >= 0; --at) { /* users before operands */
-        const trli_value v = c.walk->list[at];
+        const trli_ir_value v = c.walk->list[at];
         const trli_node *node = trli_ir_node(c.ir, v);
         int n = 0;
         for (int32_t i = c.first[at]; i >= 0; i = c.list[i].next) ++n;
@@ -215,7 +215,7 @@ done:
 }
 
 /* A value with the field in place of what is stored there, if it needs that. */
-static trl_err read_instead(trli_model *model, trli_value stored, trli_value field, trli_value *value)
+static trl_err read_instead(trli_model *model, trli_ir_value stored, trli_ir_value field, trli_ir_value *value)
 {
     trl_err err = trli_ir_walk(&model->ir, &model->walk, 1, value);
     if (err == TRL_OK && trli_walk_has(&model->walk, stored))
@@ -232,7 +232,7 @@ static trl_err store(trli_program *program, trli_candidate *candidate, int uses)
     trl_err err = TRL_OK;
     if (field < 0) return model->ir.err;
     model->field[field].why = why;
-    const trli_value instead = trli_ir_field(&model->ir, field);
+    const trli_ir_value instead = trli_ir_field(&model->ir, field);
     for (int i = candidate->position; i < program->nsteps; ++i) {
         trli_step *s = &program->step[i];
         for (int r = 0; has_values(s) && r < roots_of(s); ++r)

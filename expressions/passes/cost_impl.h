@@ -20,8 +20,8 @@ struct trli_work {
 /* cut: a value that is read from a field instead of being computed, or TRLI_NO_VALUE. uses: NULL, or by value: how many
  * offsets each is needed at is added. The model's walk is then that of the roots. by: how many additions divisions and
  * functions count. Fails with MEMORY. */
-TRL_NODISCARD trl_err trli_work_of(trli_model *model, const trli_balance *by, int nroots, const trli_value *roots,
-                                   trli_value cut, int *uses, trli_work *work);
+TRL_NODISCARD trl_err trli_work_of(trli_model *model, const trli_balance *by, int nroots, const trli_ir_value *roots,
+                                   trli_ir_value cut, int *uses, trli_work *work);
 
 /* Bytes a second that fields of a step are read and written at. */
 static inline double trli_model_bandwidth(const trli_model *model)

@@ -7,12 +7,12 @@
 
 static const trl_offsets none = {{0, 0, 0}, {0, 0, 0}};
 
-const char *trli_shown_name(const trli_field *f)
+const char *trli_shown_name(const trli_model_field *f)
 {
     return f->boundary.name ? f->boundary.name : f->name;
 }
 
-static void note_allocation(trli_field *f, const trli_demand *d)
+static void note_allocation(trli_model_field *f, const trli_demand *d)
 {
     trl_offsets inner = d->inner.n ? trl_footprint_hull(&d->inner) : none;
     for (int a = 0; a < 3; ++a) {
@@ -69,7 +69,7 @@ static void note_corners(const trli_analysis *an, const trli_extension *e, int f
 /* Ghosts are read that nothing has set then. */
 void trli_note_unset(trli_analysis *an, int field)
 {
-    const trli_field *f = &an->model->field[field];
+    const trli_model_field *f = &an->model->field[field];
     if (an->first == TRL_OK)
         an->first = trl_fail(an->model->ctx, TRL_ERR_INPUT, &f->boundary.place,
                              "a boundary value needs neighbours of '%s' beyond a side before its ghosts there are set: "
@@ -81,7 +81,7 @@ void trli_note_unset(trli_analysis *an, int field)
 void trli_demand_field(trli_analysis *an, const trli_extension *e, int field, const trl_footprint *reach)
 {
     trli_demand *d = &an->plan->demand[field];
-    trli_field *f = &an->model->field[field];
+    trli_model_field *f = &an->model->field[field];
     trl_footprint sum;
     trl_offsets hull = trl_footprint_hull(reach), side = d->side;
     bool beyond = false;

@@ -101,7 +101,7 @@ static unsigned axes_of_slab(const folding *fo, const trli_slab *slab, int input
 /* Whether a step's results are computed on the points owned, no more. */
 static bool is_on_owned(const folding *fo, const trli_step *s)
 {
-    const trli_field *f = &fo->model->field[s->field[0]];
+    const trli_model_field *f = &fo->model->field[s->field[0]];
     return f->exchanged || f->persistent;
 }
 

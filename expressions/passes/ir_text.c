@@ -42,7 +42,7 @@ static void put_leaf(const listing *l, const trli_node *n)
 }
 
 /* "a3[1,0]": a value one point further along x. */
-static void put_operand(const listing *l, trli_value v)
+static void put_operand(const listing *l, trli_ir_value v)
 {
     const trli_node *n = trli_ir_node(&l->model->ir, v);
     int offset[3] = {0};
@@ -91,7 +91,7 @@ static void put_kernel(const listing *l, const trli_step *s, const trli_work *wo
     int n = 0;
     fprintf(l->out, "%s: %.0f flops\n", l->model->field[s->field[0]].name, work->flops);
     for (int32_t i = 0; i < walk->count; ++i) {
-        const trli_value v = walk->list[i];
+        const trli_ir_value v = walk->list[i];
         const trli_node *node = trli_ir_node(&l->model->ir, v);
         if (trli_op_operands(node->op) == 0 || node->op == TRLI_OP_SHIFT) continue;
         number[v] = ++n;

@@ -37,7 +37,7 @@ typedef struct trli_slab {
     int ninputs, *input;                         /* fields read, in the kernel's or plugin's order; none of images */
     trl_lidx tangential_lo[3], tangential_hi[3]; /* ghosts included along the other axes, at inner sides */
     trl_lidx corner_lo[3], corner_hi[3];         /* and beyond the sides of earlier axes */
-    trli_value value;                            /* of an image: the field; TRLI_NO_VALUE: a plugin's */
+    trli_ir_value value;                         /* of an image: the field; TRLI_NO_VALUE: a plugin's */
     bool of_row; /* a kernel that reads the slab from the row beside it could compute it from that row */
     int read_as; /* with of_row: the input of its step that it is a layer of */
     bool taken;  /* a kernel step has taken the slab over */

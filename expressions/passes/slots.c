@@ -27,7 +27,7 @@ typedef struct plan {
 static int64_t lay_out(const trli_model *model, int field, int p, trl_array *array, ptrdiff_t *origin)
 {
     const trl_layout *layout = model->layout;
-    const trli_field *f = &model->field[field];
+    const trli_model_field *f = &model->field[field];
     *array = (trl_array){.type = TRL_F64};
     array->owned = array->held = trl_patch_owned(layout, &layout->patch[layout->local[p]], f->location);
     for (int a = 0; a < layout->grid.dim; ++a) {

@@ -273,7 +273,7 @@ static void put_after(const trli_time_plan *plan, const trli_time_op *earlier, t
 static void order(const trli_time_plan *plan, const trli_time_op *earlier, trli_time_op *later)
 {
     static const trl_lidx here[3];
-    const trli_field *field = plan->model->field;
+    const trli_model_field *field = plan->model->field;
     for (int w = earlier->ninputs; w < earlier->ninputs + earlier->noutputs; ++w) {
         const int slot = field[earlier->field[w]].slot;
         for (int i = 0; i < later->ninputs; ++i) { /* read after write */
@@ -455,7 +455,7 @@ void trli_time_plan_deepen(const trli_time_plan *plan)
 {
     trl_offsets all = {0};
     for (int f = 0; f < plan->model->nfields; ++f) {
-        const trli_field *field = &plan->model->field[f];
+        const trli_model_field *field = &plan->model->field[f];
         include(&all, &plan->deep[f]);
         for (int a = 0; a < 3 && plan->touched[f]; ++a) {
             if (-field->ghost_lo[a] < all.lo[a]) all.lo[a] = -field->ghost_lo[a];
@@ -463,7 +463,7 @@ void trli_time_plan_deepen(const trli_time_plan *plan)
         }
     }
     for (int f = 0; f < plan->model->nfields; ++f) {
-        trli_field *field = &plan->model->field[f];
+        trli_model_field *field = &plan->model->field[f];
         for (int a = 0; a < 3 && plan->touched[f]; ++a) {
             field->ghost_lo[a] = -all.lo[a];
             field->ghost_hi[a] = all.hi[a];

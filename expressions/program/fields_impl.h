@@ -14,7 +14,7 @@ typedef struct trli_boundary_source { /* whose conditions fill a field's ghosts 
     trl_place place;
 } trli_boundary_source;
 
-typedef struct trli_field {
+typedef struct trli_model_field {
     const char *name;
     trl_location location;
     bool persistent; /* has a slot of its own */
@@ -26,6 +26,6 @@ typedef struct trli_field {
     const char
         *why; /* of an intermediate: the reason why it is stored, instead of being a part of its readers' kernels */
     int direction, primal; /* direction not 0: its conditions are the derivatives of those of field primal */
-} trli_field;
+} trli_model_field;
 
 #endif

@@ -51,7 +51,7 @@ int trli_model_add_field(trli_model *model, const char *name, trl_location locat
     model->ir.err = grow(model, &list, model->nfields, &model->fields_capacity, sizeof *model->field, "fields");
     model->field = list;
     if (model->ir.err != TRL_OK) return -1;
-    model->field[model->nfields] = (trli_field){.name = name, .location = location, .slot = -1};
+    model->field[model->nfields] = (trli_model_field){.name = name, .location = location, .slot = -1};
     return model->nfields++;
 }
 

@@ -53,7 +53,7 @@ struct trli_model {
     int *dep;
     int ndeps, deps_capacity;
     int nfields, fields_capacity;
-    trli_field *field;
+    trli_model_field *field;
     int nscalars, scalars_capacity;
     double *scalar;
     int nprograms;

@@ -68,7 +68,7 @@ static void *keep_copy(trli_model *model, const void *data, size_t bytes)
 }
 
 trl_err trli_program_add_kernel(trli_program *program, const char *label, int n, const int *field,
-                                const trli_value *value, const int *variable)
+                                const trli_ir_value *value, const int *variable)
 {
     trli_model *model = program->model;
     trli_step *step = trli_program_append(program, TRLI_STEP_KERNEL, label);
@@ -81,7 +81,7 @@ trl_err trli_program_add_kernel(trli_program *program, const char *label, int n,
 }
 
 /* The table from values to the fields that hold them, grown with the IR. */
-static trl_err reserve_stored(trli_program *program, trli_value value)
+static trl_err reserve_stored(trli_program *program, trli_ir_value value)
 {
     if (value < program->stored_count) return TRL_OK;
     int n = 2 * (value + 1);
@@ -93,7 +93,7 @@ static trl_err reserve_stored(trli_program *program, trli_value value)
     return TRL_OK;
 }
 
-trl_err trli_program_store(trli_program *program, const char *name, const char *why, trli_value value,
+trl_err trli_program_store(trli_program *program, const char *name, const char *why, trli_ir_value value,
                            trl_location location, const trli_boundary_source *boundary, int *field)
 {
     trli_model *model = program->model;
@@ -116,7 +116,7 @@ done:
     return err;
 }
 
-trl_err trli_program_add_candidate(trli_program *program, const char *name, trli_value value, trl_location location)
+trl_err trli_program_add_candidate(trli_program *program, const char *name, trli_ir_value value, trl_location location)
 {
     const trli_node *n = trli_ir_node(&program->model->ir, value);
     if (n->op == TRLI_OP_NEG) { /* readers take the sign into their own operations */
@@ -150,7 +150,7 @@ static const trli_step *find_reduction(const trli_program *program, const trli_s
     return NULL;
 }
 
-trl_err trli_program_reduce(trli_program *program, const char *label, trli_value value, trl_location location,
+trl_err trli_program_reduce(trli_program *program, const char *label, trli_ir_value value, trl_location location,
                             trli_reduce_kind kind, bool weighted, const trl_gidx *point, int *scalar)
 {
     trli_model *model = program->model;
@@ -173,7 +173,7 @@ trl_err trli_program_reduce(trli_program *program, const char *label, trli_value
     return model->ir.err;
 }
 
-trl_err trli_program_scalar(trli_program *program, const char *label, trli_value value, int *scalar)
+trl_err trli_program_scalar(trli_program *program, const char *label, trli_ir_value value, int *scalar)
 {
     trli_model *model = program->model;
     if (model->ir.err != TRL_OK) return model->ir.err;

@@ -17,7 +17,7 @@ typedef struct trli_program_execution trli_program_execution; /* of execution: r
 /* A named value that its readers' kernels compute, or that is stored where that costs less (cost_impl.h). */
 typedef struct trli_candidate {
     const char *name;
-    trli_value value;
+    trli_ir_value value;
     trl_location location;
     int position; /* of a step that could store it */
     int uses;     /* offsets at which kernels need it */
@@ -48,21 +48,22 @@ TRL_NODISCARD trl_err trli_program_create(trli_model *model, const char *name,
                                           trli_program **program); /* owned by the model */
 /* Append a kernel that stores values to fields of one location. The arrays are copied. check: variables, or NULL. */
 TRL_NODISCARD trl_err trli_program_add_kernel(trli_program *program, const char *label, int n, const int *field,
-                                              const trli_value *value, const int *variable);
-/* The field that holds a value at a location in this program; appends its kernel on first use. why: see trli_field. */
-TRL_NODISCARD trl_err trli_program_store(trli_program *program, const char *name, const char *why, trli_value value,
+                                              const trli_ir_value *value, const int *variable);
+/* The field that holds a value at a location in this program; appends its kernel on first use. why: see
+ * trli_model_field. */
+TRL_NODISCARD trl_err trli_program_store(trli_program *program, const char *name, const char *why, trli_ir_value value,
                                          trl_location location, const trli_boundary_source *boundary, int *field);
 /* Offer to store a named value at this place, which is decided when all of its readers are known. */
-TRL_NODISCARD trl_err trli_program_add_candidate(trli_program *program, const char *name, trli_value value,
+TRL_NODISCARD trl_err trli_program_add_candidate(trli_program *program, const char *name, trli_ir_value value,
                                                  trl_location location);
 /* The scalar that a reduction of a value over the points of a location gives; *scalar is its handle. */
-TRL_NODISCARD trl_err trli_program_reduce(trli_program *program, const char *label, trli_value value,
+TRL_NODISCARD trl_err trli_program_reduce(trli_program *program, const char *label, trli_ir_value value,
                                           trl_location location, trli_reduce_kind kind, bool weighted,
                                           const trl_gidx *point, int *scalar);
 /* The step that writes the field or scalar that a node reads, or NULL; *which: its output. */
 const trli_step *trli_program_producer(const trli_program *program, const trli_node *n, int *which);
 /* The scalar that holds a value which varies nowhere. */
-TRL_NODISCARD trl_err trli_program_scalar(trli_program *program, const char *label, trli_value value, int *scalar);
+TRL_NODISCARD trl_err trli_program_scalar(trli_program *program, const char *label, trli_ir_value value, int *scalar);
 /* Reserve the next step, zeroed; NULL and a recorded error without memory. */
 trli_step *trli_program_append(trli_program *program, trli_step_kind kind, const char *label);
 TRL_NODISCARD trl_err trli_program_add_root(trli_program *program, int field);

@@ -5,7 +5,7 @@
  * shifted. */
 #include "model_impl.h"
 
-#define TRL_GHOST trli_value
+#define TRL_GHOST trli_ir_value
 #define TRL_GHOST_ENV trli_ir *
 #define TRL_GHOST_NUMBER(ir, x) trli_ir_constant(ir, x)
 #define TRL_GHOST_ADD(ir, p, q) trli_ir_binary(ir, TRLI_OP_ADD, p, q)
@@ -22,56 +22,57 @@ typedef struct frame {
     int axis, to_mirror, to_nearest; /* offsets from the ghost */
 } frame;
 
-static trli_value ghost_of(const frame *f, const trli_piece *p, trli_value field, trli_value a, trli_value b,
-                           trli_value c)
+static trli_ir_value ghost_of(const frame *f, const trli_piece *p, trli_ir_value field, trli_ir_value a,
+                              trli_ir_value b, trli_ir_value c)
 {
-    trli_value mirror = trli_ir_shift(f->ir, field, f->axis, f->to_mirror);
-    trli_value nearest = trli_ir_shift(f->ir, field, f->axis, f->to_nearest);
+    trli_ir_value mirror = trli_ir_shift(f->ir, field, f->axis, f->to_mirror);
+    trli_ir_value nearest = trli_ir_shift(f->ir, field, f->axis, f->to_nearest);
     return trl_ghost_value(f->ir, p->kind, f->on_side, f->distance, mirror, nearest, a, b, c);
 }
 
-static trli_value or_zero(trli_ir *ir, trli_value v)
+static trli_ir_value or_zero(trli_ir *ir, trli_ir_value v)
 {
     return v < 0 ? trli_ir_constant(ir, 0) : v;
 }
 
 /* The ghost of a tangent: the rule is linear in the field, with the derivatives of its values. Of a T + b dT/dn = c
  * that is a T' + b dT'/dn = c' - a' T - b' dT/dn. a ... dc: the piece's values, seen from the ghost. */
-static trli_value tangent_ghost(const frame *f, const trli_piece *p, trli_value field, trli_value primal,
-                                const trli_value v[6])
+static trli_ir_value tangent_ghost(const frame *f, const trli_piece *p, trli_ir_value field, trli_ir_value primal,
+                                   const trli_ir_value v[6])
 {
     trli_ir *ir = f->ir;
-    trli_value c = or_zero(ir, v[5]);
+    trli_ir_value c = or_zero(ir, v[5]);
     if (p->kind != TRL_BC_ROBIN) return ghost_of(f, p, field, or_zero(ir, v[3]), TRLI_NO_VALUE, TRLI_NO_VALUE);
-    trli_value ghost = ghost_of(f, p, primal, v[0], v[1], v[2]);
-    trli_value mirror = trli_ir_shift(ir, primal, f->axis, f->to_mirror);
+    trli_ir_value ghost = ghost_of(f, p, primal, v[0], v[1], v[2]);
+    trli_ir_value mirror = trli_ir_shift(ir, primal, f->axis, f->to_mirror);
     if (v[3] >= 0) {
-        trli_value mean =
+        trli_ir_value mean =
             trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_constant(ir, 0.5), trli_ir_binary(ir, TRLI_OP_ADD, ghost, mirror));
-        trli_value here = f->on_side ? trli_ir_shift(ir, primal, f->axis, f->to_nearest) : mean;
+        trli_ir_value here = f->on_side ? trli_ir_shift(ir, primal, f->axis, f->to_nearest) : mean;
         c = trli_ir_binary(ir, TRLI_OP_SUB, c, trli_ir_binary(ir, TRLI_OP_MUL, v[3], here));
     }
     if (v[4] >= 0) {
-        trli_value slope = trli_ir_binary(ir, TRLI_OP_DIV, trli_ir_binary(ir, TRLI_OP_SUB, ghost, mirror),
-                                          trli_ir_constant(ir, f->distance));
+        trli_ir_value slope = trli_ir_binary(ir, TRLI_OP_DIV, trli_ir_binary(ir, TRLI_OP_SUB, ghost, mirror),
+                                             trli_ir_constant(ir, f->distance));
         c = trli_ir_binary(ir, TRLI_OP_SUB, c, trli_ir_binary(ir, TRLI_OP_MUL, v[4], slope));
     }
     return ghost_of(f, p, field, v[0], v[1], c);
 }
 
 trl_err trli_side_layer(trli_model *model, int field, const trli_side *side, int axis, int which, int m,
-                        trli_value *value)
+                        trli_ir_value *value)
 {
     trli_ir *ir = &model->ir;
     bool on_side = model->field[field].location >> axis & 1;
     int inward = which ? -1 : 1;
     int span = trl_ghost_span(on_side, m);
-    trli_value f = trli_ir_field(ir, field), primal = side->tangent ? trli_ir_field(ir, side->primal) : TRLI_NO_VALUE;
+    trli_ir_value f = trli_ir_field(ir, field),
+                  primal = side->tangent ? trli_ir_field(ir, side->primal) : TRLI_NO_VALUE;
     const frame at = {ir, on_side, span * model->layout->grid.spacing[axis], axis, inward * span, inward * m};
     *value = m == 0 ? f : TRLI_NO_VALUE;
     for (int i = side->npieces - 1; i >= 0; --i) {
         const trli_piece *p = &side->piece[i];
-        trli_value v[7] = {p->a, p->b, p->c, p->da, p->db, p->dc, p->where}, here;
+        trli_ir_value v[7] = {p->a, p->b, p->c, p->da, p->db, p->dc, p->where}, here;
         for (int j = 0; j < 7; ++j) v[j] = v[j] < 0 ? v[j] : trli_ir_shift(ir, v[j], axis, inward * m);
         if (m > 0)
             here = side->tangent ? tangent_ghost(&at, p, f, primal, v) : ghost_of(&at, p, f, v[0], v[1], v[2]);

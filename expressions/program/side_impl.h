@@ -10,11 +10,11 @@
 /* The lowered pieces of one side, in the frame of the side: combined into one value per layer when depths are known. */
 typedef struct trli_piece {
     trl_bc_kind kind;
-    trli_value where;      /* TRLI_NO_VALUE: always */
-    trli_value a, b, c;    /* robin a, b, c; otherwise the value in a */
-    trli_value da, db, dc; /* their derivatives on the side of a tangent; TRLI_NO_VALUE: zero */
-    int modifier;          /* entry of a modifier plugin, or -1 */
-    int *inputs;           /* fields it requires; owned by the instance's model */
+    trli_ir_value where;      /* TRLI_NO_VALUE: always */
+    trli_ir_value a, b, c;    /* robin a, b, c; otherwise the value in a */
+    trli_ir_value da, db, dc; /* their derivatives on the side of a tangent; TRLI_NO_VALUE: zero */
+    int modifier;             /* entry of a modifier plugin, or -1 */
+    int *inputs;              /* fields it requires; owned by the instance's model */
     trl_place place;
 } trli_piece;
 
@@ -35,7 +35,7 @@ typedef struct trli_model trli_model;
 
 /* The value of a ghost layer (1, 2, ...) or of the plane on the side (layer 0). */
 TRL_NODISCARD trl_err trli_side_layer(trli_model *model, int field, const trli_side *side, int axis, int which,
-                                      int layer, trli_value *value);
+                                      int layer, trli_ir_value *value);
 /* Whether the side's points are set by a Dirichlet condition everywhere. */
 bool trli_side_is_fixed(const trl_bc_side *side);
 /* Whether a tangent's conditions are all zero: the derivatives of conditions that do not change along its direction. */

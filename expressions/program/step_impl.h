@@ -48,14 +48,14 @@ typedef struct trli_reduce_step {
 typedef struct trli_step {
     trli_step_kind kind;
     const char *label;
-    int nout;          /* results in fields */
-    int *field;        /* [nout] that hold them */
-    int scalar;        /* that holds the result; -1: fields do */
-    trli_value *value; /* [nout], or the one of a scalar; NULL: no results of the IR */
-    int *variable;     /* [nout] whose values they are, which must be finite; NULL: they may be anything */
-    int time_scalar;   /* the time that plugins are told which the step calls, */
-    int stage;         /* and the stage */
-    bool again;        /* what another step computed, on more points, if some reader needs them */
+    int nout;             /* results in fields */
+    int *field;           /* [nout] that hold them */
+    int scalar;           /* that holds the result; -1: fields do */
+    trli_ir_value *value; /* [nout], or the one of a scalar; NULL: no results of the IR */
+    int *variable;        /* [nout] whose values they are, which must be finite; NULL: they may be anything */
+    int time_scalar;      /* the time that plugins are told which the step calls, */
+    int stage;            /* and the stage */
+    bool again;           /* what another step computed, on more points, if some reader needs them */
     union {
         trli_plugin_step plugin;
         trli_fill_step fill;

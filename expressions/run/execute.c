@@ -12,7 +12,7 @@
 #include "pipeline_impl.h"
 #include "tasks_impl.h"
 
-static const trl_patch *patch_of(const trli_task *t)
+static const trl_patch *patch_of(const trli_step_task *t)
 {
     const trl_layout *layout = t->program->model->layout;
     return &layout->patch[layout->local[t->patch]];
@@ -99,7 +99,7 @@ size_t trli_step_scratch(const trli_program *program, const trli_step *s)
 }
 
 /* Arrays of fields on a task's patch. */
-static trl_array *take_arrays(scratch *s, const trli_task *t, int n, const int *field)
+static trl_array *take_arrays(scratch *s, const trli_step_task *t, int n, const int *field)
 {
     trl_array *array = take(s, (size_t)n * sizeof *array);
     for (int i = 0; i < n; ++i) array[i] = trli_model_array(t->program->model, field[i], t->patch);
@@ -152,7 +152,7 @@ void trli_check_finite(void *data, const trl_box *tile)
 
 /* ---- kernels and slabs ---- */
 
-static trli_kernel_run run_on(const trli_task *t, const trl_array *input, const trl_array *output)
+static trli_kernel_run run_on(const trli_step_task *t, const trl_array *input, const trl_array *output)
 {
     const trli_model *model = t->program->model;
     return (trli_kernel_run){
@@ -160,7 +160,7 @@ static trli_kernel_run run_on(const trli_task *t, const trl_array *input, const 
 }
 
 /* registers: the caller sets run.scratch. */
-static ready_slab *take_slab(scratch *s, const trli_task *t, const trli_slab *slab)
+static ready_slab *take_slab(scratch *s, const trli_step_task *t, const trli_slab *slab)
 {
     ready_slab *r = take(s, sizeof *r);
     const trl_array *input = take_arrays(s, t, slab->ninputs, slab->input);
@@ -226,7 +226,7 @@ static void set_edges(const trl_kernel_call *call, long long y, long long y_end,
 }
 
 /* The slabs at the ends of a kernel's rows that its patch has. */
-static const ready_slab *take_edges(scratch *s, const trli_task *t, void **registers)
+static const ready_slab *take_edges(scratch *s, const trli_step_task *t, void **registers)
 {
     ready_slab *first = NULL;
     for (int k = 0; k < t->plan->nslabs; ++k) {
@@ -244,7 +244,7 @@ static const ready_slab *take_edges(scratch *s, const trli_task *t, void **regis
 
 trl_err trli_task_kernel(void *data, const trl_task_args *args, bool *done)
 {
-    const trli_task *t = data;
+    const trli_step_task *t = data;
     const trli_step *s = t->step;
     const trli_step_plan *p = t->plan;
     trli_model *model = t->program->model;
@@ -278,7 +278,7 @@ trl_err trli_task_kernel(void *data, const trl_task_args *args, bool *done)
     return TRL_OK;
 }
 
-static trl_eval_args plugin_args(const trli_task *t, const trl_array *computed, const trl_array *required,
+static trl_eval_args plugin_args(const trli_step_task *t, const trl_array *computed, const trl_array *required,
                                  void *scratch, int worker)
 {
     const trli_model *model = t->program->model;
@@ -316,7 +316,7 @@ static trl_err call_plugin(const trli_model *model, int entry, const trl_eval_ar
 
 trl_err trli_task_stable_dt(void *data, const trl_task_args *args, bool *done)
 {
-    const trli_task *t = data;
+    const trli_step_task *t = data;
     const trli_step *s = t->step;
     trli_model *model = t->program->model;
     scratch sc = {model->run->scratch[args->worker]};
@@ -338,7 +338,7 @@ done:
 
 trl_err trli_task_plugin(void *data, const trl_task_args *args, bool *done)
 {
-    const trli_task *t = data;
+    const trli_step_task *t = data;
     const trli_step *s = t->step;
     trli_model *model = t->program->model;
     scratch sc = {model->run->scratch[args->worker]};
@@ -357,7 +357,8 @@ const int *trli_slab_variable(const trli_step *s, const trli_slab *slab)
     return &s->variable[i];
 }
 
-static trl_err run_modifier(const trli_task *t, const trli_slab *slab, const trl_box *box, const trl_task_args *args)
+static trl_err run_modifier(const trli_step_task *t, const trli_slab *slab, const trl_box *box,
+                            const trl_task_args *args)
 {
     scratch sc = {t->program->model->run->scratch[args->worker]};
     const trl_array *required = take_arrays(&sc, t, slab->ninputs, slab->input);
@@ -368,7 +369,7 @@ static trl_err run_modifier(const trli_task *t, const trli_slab *slab, const trl
     return call_plugin(t->program->model, slab->entry, &eval, box, NULL);
 }
 
-static trl_err run_slab(const trli_task *t, const trli_slab *slab, const trl_task_args *args)
+static trl_err run_slab(const trli_step_task *t, const trli_slab *slab, const trl_task_args *args)
 {
     const trli_step *s = t->step;
     const trli_model *model = t->program->model;
@@ -391,7 +392,7 @@ static trl_err run_slab(const trli_task *t, const trli_slab *slab, const trl_tas
 
 trl_err trli_task_slabs(void *data, const trl_task_args *args, bool *done)
 {
-    const trli_task *t = data;
+    const trli_step_task *t = data;
     trl_err err = TRL_OK;
     (void)done;
     for (int k = t->slab; k < t->slab + t->nslabs; ++k) {
@@ -405,7 +406,7 @@ done:
 
 trl_err trli_task_scalar(void *data, const trl_task_args *args, bool *done)
 {
-    const trli_task *t = data;
+    const trli_step_task *t = data;
     const trli_step *s = t->step;
     trli_model *model = t->program->model;
     static const trl_box one = {{0, 0, 0}, {1, 1, 1}};
@@ -423,7 +424,7 @@ trl_err trli_task_scalar(void *data, const trl_task_args *args, bool *done)
 #ifdef TRL_POISON
 trl_err trli_task_poison(void *data, const trl_task_args *args, bool *done)
 {
-    const trli_task *t = data;
+    const trli_step_task *t = data;
     const trli_model *model = t->program->model;
     (void)args, (void)done;
     for (int o = 0; o < t->step->nout; ++o) {

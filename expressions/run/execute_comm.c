@@ -8,7 +8,7 @@
 #include "model_run_impl.h"
 #include "tasks_impl.h"
 
-static void gather_arrays(const trli_task *t)
+static void gather_arrays(const trli_step_task *t)
 {
     const trli_model *model = t->program->model;
     for (int i = 0; i < t->exchanged->n; ++i)
@@ -18,7 +18,7 @@ static void gather_arrays(const trli_task *t)
 
 trl_err trli_task_exchange_begin(void *data, const trl_task_args *args, bool *done)
 {
-    const trli_task *t = data;
+    const trli_step_task *t = data;
     (void)args, (void)done;
     gather_arrays(t);
     return trl_exchange_begin(t->exchange->exchange, t->exchange->arrays);
@@ -26,7 +26,7 @@ trl_err trli_task_exchange_begin(void *data, const trl_task_args *args, bool *do
 
 trl_err trli_task_exchange_finish(void *data, const trl_task_args *args, bool *done)
 {
-    const trli_task *t = data;
+    const trli_step_task *t = data;
     (void)args;
     return trl_exchange_finish(t->exchange->exchange, t->exchange->arrays, done);
 }
@@ -41,7 +41,7 @@ static trli_reduce_kind reduce_kind(const trli_step *s)
     return s->kind == TRLI_STEP_STABLE_DT ? TRLI_REDUCE_MIN : s->reduce.kind;
 }
 
-static void reduce_tile(const trli_task *t, int worker, double *values, const trl_box *tile)
+static void reduce_tile(const trli_step_task *t, int worker, double *values, const trl_box *tile)
 {
     const trl_layout *layout = t->program->model->layout;
     const trl_patch *patch = &layout->patch[layout->local[t->patch]];
@@ -58,7 +58,7 @@ static void reduce_tile(const trli_task *t, int worker, double *values, const tr
 
 trl_err trli_task_reduce(void *data, const trl_task_args *args, bool *done)
 {
-    const trli_task *t = data;
+    const trli_step_task *t = data;
     const trli_step_plan *p = t->plan;
     trli_model *model = t->program->model;
     const trl_layout *layout = model->layout;
@@ -129,7 +129,7 @@ void trli_reduction_reset(trli_reduction_run *r, trli_reduce_kind kind, int nwor
 
 trl_err trli_task_reduce_finish(void *data, const trl_task_args *args, bool *done)
 {
-    const trli_task *t = data;
+    const trli_step_task *t = data;
     trli_reduction_run *r = t->reduction;
     trli_model *model = t->program->model;
     trli_merge merge = merge_of(reduce_kind(t->step));

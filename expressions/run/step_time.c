@@ -10,7 +10,7 @@ trli_step_time trli_step_time_of(const trli_program *program, const trli_step *s
     trli_step_time time = {0};
     int64_t points = 0;
     for (int i = 0; i < data->ntasks; ++i) {
-        const trli_task *t = &data->task[i];
+        const trli_step_task *t = &data->task[i];
         if (t->step != step || !t->computes) continue;
         points += trl_box_points(&t->box);
         time.measured += trl_graph_task_seconds(program->run->graph, t->task) / program->model->run->nworkers;

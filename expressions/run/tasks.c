@@ -47,7 +47,7 @@ done:
 
 static trl_err access_field(builder *b, trl_task task, int field, int patch, trl_access access)
 {
-    const trli_field *f = &b->model->field[field];
+    const trli_model_field *f = &b->model->field[field];
     trl_handle h;
     trl_err err = TRL_OK;
     TRL_TRY(handle_of(b, &b->slot_handle[f->slot * b->model->layout->nlocal + patch], f->name, &h));
@@ -87,19 +87,19 @@ done:
 }
 
 /* Tasks are pointed to by the graph: the room for all of them is reserved before the first is added. */
-static trli_task *next_task(builder *b, const trli_step *step, int patch)
+static trli_step_task *next_task(builder *b, const trli_step *step, int patch)
 {
-    trli_task *t = &b->data->task[b->data->ntasks++];
-    *t = (trli_task){.program = b->program,
-                     .step = step,
-                     .plan = trli_plan_of(b->program, step),
-                     .run = trli_run_of(b->program, step),
-                     .patch = patch,
-                     .parts = {1, 1, 1}};
+    trli_step_task *t = &b->data->task[b->data->ntasks++];
+    *t = (trli_step_task){.program = b->program,
+                          .step = step,
+                          .plan = trli_plan_of(b->program, step),
+                          .run = trli_run_of(b->program, step),
+                          .patch = patch,
+                          .parts = {1, 1, 1}};
     return t;
 }
 
-static trl_err add(builder *b, const char *name, trl_task_fn run, trli_task *data, int chunks, unsigned flags,
+static trl_err add(builder *b, const char *name, trl_task_fn run, trli_step_task *data, int chunks, unsigned flags,
                    double cost, trl_task *task)
 {
     const trl_task_desc desc = {.name = name, .run = run, .data = data, .chunks = chunks, .flags = flags, .cost = cost};
@@ -151,7 +151,7 @@ static trl_err add_compute(builder *b, const trli_step *s, int patch)
     const trli_step_plan *p = trli_plan_of(b->program, s);
     trl_task task;
     trl_err err = TRL_OK;
-    trli_task *t = next_task(b, s, patch);
+    trli_step_task *t = next_task(b, s, patch);
     bool plugin = s->kind == TRLI_STEP_PLUGIN;
     int chunks = 1;
     t->box = trli_step_box(b->program, s, 0, patch);
@@ -179,7 +179,7 @@ done:
 
 /* Give a task the slabs from t->slab on, up to SLAB_POINTS points or one slab; those at sides of other patches count
  * nothing. The points; *alone: the one slab that has some, or NULL. */
-static int64_t group_slabs(const builder *b, trli_task *t, const trli_slab **alone)
+static int64_t group_slabs(const builder *b, trli_step_task *t, const trli_slab **alone)
 {
     const trli_step_plan *p = t->plan;
     int64_t points = 0;
@@ -197,7 +197,7 @@ static int64_t group_slabs(const builder *b, trli_task *t, const trli_slab **alo
     return points;
 }
 
-static trl_err add_slab_task(builder *b, const trli_step *s, trli_task *t, int64_t points, const trli_slab *alone)
+static trl_err add_slab_task(builder *b, const trli_step *s, trli_step_task *t, int64_t points, const trli_slab *alone)
 {
     trl_task task;
     int chunks = 1;
@@ -216,7 +216,7 @@ static trl_err add_slabs(builder *b, const trli_step *s, int patch)
     const trli_step_plan *p = trli_plan_of(b->program, s);
     trl_err err = TRL_OK;
     for (int k = 0; k < p->nslabs;) {
-        trli_task *t = next_task(b, s, patch);
+        trli_step_task *t = next_task(b, s, patch);
         t->slab = k;
         const trli_slab *alone;
         int64_t points = group_slabs(b, t, &alone);
@@ -236,7 +236,7 @@ static trl_err create_exchange(const trli_model *model, const trli_exchanged *ex
     trl_err err = TRL_OK;
     if (!fields) return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for an exchange");
     for (int i = 0; i < exchanged->n; ++i) {
-        const trli_field *f = &model->field[exchanged->field[i]];
+        const trli_model_field *f = &model->field[exchanged->field[i]];
         fields[i] = (trl_exchange_field){
             .location = f->location, .footprint = exchanged->reach[i], .type = TRL_F64, .name = f->name};
     }
@@ -268,7 +268,7 @@ static trl_err add_exchange(builder *b, const trli_step *s)
     trli_program_execution *run = b->program->run;
     const trli_exchanged *exchanged = &trli_plan_of(b->program, s)->exchanged;
     trli_exchange_run *exchange = &trli_run_of(b->program, s)->exchange;
-    trli_task *first = next_task(b, s, -1), *last = next_task(b, s, -1);
+    trli_step_task *first = next_task(b, s, -1), *last = next_task(b, s, -1);
     trl_task begin, finish;
     trl_err err = TRL_OK;
     first->exchanged = last->exchanged = exchanged;
@@ -329,7 +329,7 @@ static trl_err add_reduce(builder *b, const trli_step *s)
     trl_handle collective;
     trl_err err = TRL_OK;
     TRL_TRY(make_reduction(b, entry >= 0 ? TRLI_REDUCE_MIN : s->reduce.kind, &reduction));
-    trli_task *last = next_task(b, s, -1);
+    trli_step_task *last = next_task(b, s, -1);
     last->reduction = reduction;
     TRL_TRY(add(b, s->label, trli_task_reduce_finish, last, 1, TRL_TASK_ALWAYS | TRL_TASK_POLL, 1e-6, &finish));
     TRL_TRY(access_scalar(b, finish, s->scalar, TRL_WRITE));
@@ -338,7 +338,7 @@ static trl_err add_reduce(builder *b, const trli_step *s)
     for (int p = 0; p < b->model->layout->nlocal; ++p) {
         trl_box box;
         if (!reduction_box(b, s, p, &box)) continue;
-        trli_task *t = next_task(b, s, p);
+        trli_step_task *t = next_task(b, s, p);
         t->box = box;
         t->reduction = reduction;
         int chunks = entry >= 0 ? 1 : choose_parts(b, &t->box, false, t->parts);

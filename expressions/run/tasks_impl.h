@@ -12,7 +12,7 @@
 #include "sweep_impl.h"
 
 /* One task: a step on a patch (or on all patches). */
-typedef struct trli_task {
+typedef struct trli_step_task {
     trli_program *program;
     const trli_step *step;
     const trli_step_plan *plan;
@@ -26,7 +26,7 @@ typedef struct trli_task {
     struct trli_reduction_run *reduction;
     const trli_exchanged *exchanged; /* of an exchange, */
     trli_exchange_run *exchange;     /* and what runs it */
-} trli_task;
+} trli_step_task;
 
 /* A reduction in flight. */
 typedef struct trli_reduction_run {
@@ -39,7 +39,7 @@ typedef struct trli_reduction_run {
 } trli_reduction_run;
 
 struct trli_task_data {
-    trli_task *task;
+    trli_step_task *task;
     int ntasks, capacity;
     trli_reduction_run *reduction;
     int nreductions;

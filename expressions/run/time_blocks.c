@@ -67,7 +67,7 @@ struct trli_time_blocks {
     trli_exchange_run exchange;
     int layers; /* of the ghosts that it fills, at most */
     int64_t comm_bytes, comm_messages;
-    trli_task begin, finish; /* of the exchange */
+    trli_step_task begin, finish; /* of the exchange */
     trl_graph *graph;
 };
 
@@ -338,7 +338,7 @@ done:
 static trl_err add_exchange(trli_time_blocks *t, trl_task *exchanged)
 {
     t->begin = t->finish =
-        (trli_task){.program = t->program, .exchanged = &t->deep, .exchange = &t->exchange, .patch = -1};
+        (trli_step_task){.program = t->program, .exchanged = &t->deep, .exchange = &t->exchange, .patch = -1};
     const trl_task_desc first = {
         .name = "exchange", .run = trli_task_exchange_begin, .data = &t->begin, .chunks = 1, .flags = TRL_TASK_ALWAYS};
     const trl_task_desc last = {.name = "receive",

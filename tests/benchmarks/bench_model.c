@@ -89,7 +89,7 @@ static trl_err add_kernel(trli_formulas *f, const char *label, trli_program *ste
 {
     const trli_kernel_case *what = f->size->what;
     trli_model *model = f->model;
-    trli_value value[TRLI_UNKNOWNS_MOST];
+    trli_ir_value value[TRLI_UNKNOWNS_MOST];
     int variable[TRLI_UNKNOWNS_MOST];
     trli_instance *in = NULL;
     trl_err err = TRL_OK;
@@ -130,7 +130,7 @@ static trl_err compile_steps(trli_formulas *f)
         drop_boundaries(f->stale);
     }
     for (int u = 0; u < what->unknowns; ++u) { /* levels that swap have one shape */
-        const trli_field *now = &model->field[f->now[u]];
+        const trli_model_field *now = &model->field[f->now[u]];
         memcpy(model->field[f->next[u]].ghost_lo, now->ghost_lo, sizeof now->ghost_lo);
         memcpy(model->field[f->next[u]].ghost_hi, now->ghost_hi, sizeof now->ghost_hi);
     }

@@ -22,7 +22,7 @@ typedef struct evaluation {
     double *value; /* [node][OFFSETS], NaN where not known yet */
 } evaluation;
 
-static double evaluate_at(evaluation *e, trli_value v, int offset)
+static double evaluate_at(evaluation *e, trli_ir_value v, int offset)
 {
     const trli_node *n = &e->ir->node[v];
     double number[3] = {0}, *kept = &e->value[(size_t)v * OFFSETS + (size_t)(offset + REACH)];
@@ -44,7 +44,7 @@ static double evaluate_at(evaluation *e, trli_value v, int offset)
     }
 }
 
-static inline double evaluate(evaluation *e, trli_value v, double eps)
+static inline double evaluate(evaluation *e, trli_ir_value v, double eps)
 {
     size_t n = (size_t)e->ir->count * OFFSETS;
     e->eps = eps;
@@ -58,7 +58,7 @@ static inline double evaluate(evaluation *e, trli_value v, double eps)
 }
 
 /* The derivative by eps at 0: central differences, extrapolated to step 0 (Ridders 1982). *error: how far the best two differ. */
-static inline double difference(evaluation *e, trli_value v, double *error)
+static inline double difference(evaluation *e, trli_ir_value v, double *error)
 {
     enum { LEVELS = 9 };
     double table[LEVELS][LEVELS], h = 0.02, best = NAN;

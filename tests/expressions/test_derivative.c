@@ -61,11 +61,11 @@ static void end(void)
 }
 
 /* Whether the derivative of a value was compared with a difference that can be trusted: not where a kink or jump is near. */
-static bool compare(trli_value v, const char *what)
+static bool compare(trli_ir_value v, const char *what)
 {
     evaluation e = {.ir = &ir, .field = field_value, .scalar = scalar_value};
     double error, expected = difference(&e, v, &error);
-    trli_value tangent;
+    trli_ir_value tangent;
     ck_ok(trli_derivative_of(&derivative, v, &tangent));
     double found = tangent < 0 ? 0 : evaluate(&e, tangent, 0);
     if (!(error <= 1e-9 * (1 + fabs(expected)))) return false;
@@ -74,22 +74,22 @@ static bool compare(trli_value v, const char *what)
     return true;
 }
 
-static trli_value binary(trli_op op, trli_value a, trli_value b)
+static trli_ir_value binary(trli_op op, trli_ir_value a, trli_ir_value b)
 {
     return trli_ir_binary(&ir, op, a, b);
 }
 
-static trli_value number(double x)
+static trli_ir_value number(double x)
 {
     return trli_ir_constant(&ir, x);
 }
 
 /* A value moved smoothly into [low, high]. */
-static trli_value within(trli_value v, double low, double high)
+static trli_ir_value within(trli_ir_value v, double low, double high)
 {
     int count;
     int sine = (int)(trl_function_find("sin") - trl_functions(&count));
-    trli_value wave = trli_ir_function(&ir, sine, v, TRLI_NO_VALUE);
+    trli_ir_value wave = trli_ir_function(&ir, sine, v, TRLI_NO_VALUE);
     return binary(TRLI_OP_ADD, number(0.5 * (low + high)), binary(TRLI_OP_MUL, number(0.5 * (high - low)), wave));
 }
 
@@ -121,9 +121,10 @@ START_TEST(every_function_has_the_derivative_that_differences_show)
         int compared = 0, changing = 0;
         for (uint64_t k = 0; k < 40; ++k) {
             begin(1000 * (uint64_t)f + k);
-            trli_value a = within(binary(TRLI_OP_MUL, number(2), trli_ir_field(&ir, 0)), d.low, d.high), tangent;
-            trli_value b = functions[f].arity == 1 ? TRLI_NO_VALUE : within(trli_ir_scalar(&ir, 0), d.low_b, d.high_b);
-            trli_value v = trli_ir_function(&ir, f, a, b);
+            trli_ir_value a = within(binary(TRLI_OP_MUL, number(2), trli_ir_field(&ir, 0)), d.low, d.high), tangent;
+            trli_ir_value b =
+                functions[f].arity == 1 ? TRLI_NO_VALUE : within(trli_ir_scalar(&ir, 0), d.low_b, d.high_b);
+            trli_ir_value v = trli_ir_function(&ir, f, a, b);
             compared += compare(v, functions[f].name);
             ck_ok(trli_derivative_of(&derivative, v, &tangent));
             changing += tangent >= 0;
@@ -141,7 +142,7 @@ START_TEST(every_limiter_has_the_derivative_that_differences_show)
         int compared = 0;
         for (uint64_t k = 0; k < 200; ++k) {
             begin(77 * k + (uint64_t)limiter);
-            trli_value f = trli_ir_field(&ir, 0);
+            trli_ir_value f = trli_ir_field(&ir, 0);
             compared += compare(
                 trli_ir_limit(&ir, limiter, trli_ir_shift(&ir, f, 0, -1), f, trli_ir_shift(&ir, f, 0, 1)), "limiter");
         }
@@ -151,9 +152,9 @@ START_TEST(every_limiter_has_the_derivative_that_differences_show)
 }
 END_TEST
 
-static trli_value random_value(int depth);
+static trli_ir_value random_value(int depth);
 
-static trli_value random_leaf(void)
+static trli_ir_value random_leaf(void)
 {
     switch (pick(6)) {
     case 0:
@@ -167,20 +168,20 @@ static trli_value random_leaf(void)
     }
 }
 
-static trli_value random_function(int depth)
+static trli_ir_value random_function(int depth)
 {
     int count, row = (trl_functions(&count), pick(count));
     const trl_function *f = &trl_functions(&count)[row];
     const domain d = domain_of(f->name);
-    trli_value a = within(random_value(depth), d.low, d.high);
+    trli_ir_value a = within(random_value(depth), d.low, d.high);
     return trli_ir_function(&ir, row, a,
                             f->arity == 1 ? TRLI_NO_VALUE : within(random_value(depth), d.low_b, d.high_b));
 }
 
-static trli_value random_condition(int depth)
+static trli_ir_value random_condition(int depth)
 {
     static const trli_op comparisons[] = {TRLI_OP_LT, TRLI_OP_LE, TRLI_OP_EQ, TRLI_OP_NE};
-    trli_value c = binary(comparisons[pick(4)], random_value(depth), random_value(depth));
+    trli_ir_value c = binary(comparisons[pick(4)], random_value(depth), random_value(depth));
     switch (pick(4)) {
     case 0:
         return trli_ir_unary(&ir, TRLI_OP_NOT, c);
@@ -193,7 +194,7 @@ static trli_value random_condition(int depth)
     }
 }
 
-static trli_value random_value(int depth)
+static trli_ir_value random_value(int depth)
 {
     if (depth == 0) return random_leaf();
     --depth;
@@ -248,14 +249,14 @@ END_TEST
 START_TEST(what_does_not_change_has_a_zero_known_from_the_structure)
 {
     begin(3);
-    trli_value fixed = binary(TRLI_OP_MUL, trli_ir_scalar(&ir, 1), trli_ir_coordinate(&ir, 0, 0)), tangent;
-    const trli_value zero[] = {number(2),
-                               fixed,
-                               trli_ir_random(&ir, 5),
-                               binary(TRLI_OP_LT, trli_ir_field(&ir, 0), fixed),
-                               trli_ir_select(&ir, trli_ir_field(&ir, 0), fixed, number(1)),
-                               binary(TRLI_OP_POW, fixed, fixed),
-                               trli_ir_shift(&ir, fixed, 0, 3)};
+    trli_ir_value fixed = binary(TRLI_OP_MUL, trli_ir_scalar(&ir, 1), trli_ir_coordinate(&ir, 0, 0)), tangent;
+    const trli_ir_value zero[] = {number(2),
+                                  fixed,
+                                  trli_ir_random(&ir, 5),
+                                  binary(TRLI_OP_LT, trli_ir_field(&ir, 0), fixed),
+                                  trli_ir_select(&ir, trli_ir_field(&ir, 0), fixed, number(1)),
+                                  binary(TRLI_OP_POW, fixed, fixed),
+                                  trli_ir_shift(&ir, fixed, 0, 3)};
     for (size_t i = 0; i < sizeof zero / sizeof *zero; ++i) {
         ck_ok(trli_derivative_of(&derivative, zero[i], &tangent));
         ck_assert_int_eq(tangent, TRLI_NO_VALUE);
@@ -273,9 +274,9 @@ START_TEST(a_product_of_many_factors_shares_what_its_derivatives_have_in_common)
 {
     begin(4);
     const int factors = 2000;
-    trli_value product = trli_ir_field(&ir, 0), tangent;
+    trli_ir_value product = trli_ir_field(&ir, 0), tangent;
     for (int i = 1; i < factors; ++i) {
-        trli_value shifted = trli_ir_shift(&ir, trli_ir_field(&ir, i % FIELDS), 0, i % 7 - 3);
+        trli_ir_value shifted = trli_ir_shift(&ir, trli_ir_field(&ir, i % FIELDS), 0, i % 7 - 3);
         product = binary(TRLI_OP_MUL, product, binary(TRLI_OP_ADD, shifted, number(i)));
     }
     int before = ir.count;
@@ -295,9 +296,10 @@ START_TEST(at_a_kink_the_derivative_is_the_one_of_the_stated_side)
     for (size_t i = 0; i < sizeof kinks / sizeof *kinks; ++i) {
         begin(5);
         evaluation e = {.ir = &ir, .field = field_value, .scalar = scalar_value};
-        trli_value x = binary(TRLI_OP_SUB, trli_ir_scalar(&ir, 0), number(parameter)), tangent;
-        trli_value v = kinks[i].op == TRLI_OP_ABS ? trli_ir_unary(&ir, TRLI_OP_ABS, x)
-                                                  : binary(kinks[i].op, x, binary(TRLI_OP_MUL, number(kinks[i].b), x));
+        trli_ir_value x = binary(TRLI_OP_SUB, trli_ir_scalar(&ir, 0), number(parameter)), tangent;
+        trli_ir_value v = kinks[i].op == TRLI_OP_ABS
+                              ? trli_ir_unary(&ir, TRLI_OP_ABS, x)
+                              : binary(kinks[i].op, x, binary(TRLI_OP_MUL, number(kinks[i].b), x));
         ck_ok(trli_derivative_of(&derivative, v, &tangent));
         ck_assert_double_eq(evaluate(&e, tangent, 0), kinks[i].expected);
     }

@@ -93,7 +93,7 @@ static void end(void)
 }
 
 /* The definition of a value. */
-static double value_at(trli_value v, const trl_lidx p[3])
+static double value_at(trli_ir_value v, const trl_lidx p[3])
 {
     const trli_node *n = trli_ir_node(&ir, v);
     trl_lidx at[3];
@@ -143,7 +143,7 @@ static void free_scratch(void)
 }
 
 /* Check writes a file with each assertion, which takes longer than a point. */
-static void check_root(trli_value root, const trl_array *output, const char *what)
+static void check_root(trli_ir_value root, const trl_array *output, const char *what)
 {
     const trl_box *box = &output->owned;
     for (trl_lidx k = box->lo[2]; k < box->hi[2]; ++k)
@@ -158,7 +158,7 @@ static void check_root(trli_value root, const trl_array *output, const char *wha
 }
 
 /* The bits of all points that a kernel of the roots computes are those of the definition, but for the sign and payload of NaNs. */
-static void check(int nroots, const trli_value *roots, bool strains_caches, const char *what)
+static void check(int nroots, const trli_ir_value *roots, bool strains_caches, const char *what)
 {
     const trl_box box = field[0].owned;
     trl_array input[FIELDS], output[MOST_ROOTS];
@@ -185,7 +185,7 @@ static void check(int nroots, const trli_value *roots, bool strains_caches, cons
     trli_reads_free(&reads);
 }
 
-static trli_value binary(trli_op op, trli_value a, trli_value b)
+static trli_ir_value binary(trli_op op, trli_ir_value a, trli_ir_value b)
 {
     return trli_ir_binary(&ir, op, a, b);
 }
@@ -196,12 +196,12 @@ START_TEST(a_root_that_another_goes_on_with_is_stored)
     static const int cells[] = {5, 4, 3};
     for (int dim = 1; dim <= 3; ++dim) {
         begin(dim, cells, (uint64_t)dim);
-        const trli_value f = trli_ir_field(&ir, 0), s = trli_ir_scalar(&ir, 0), x = trli_ir_coordinate(&ir, 0, 0);
-        const trli_value uniform = binary(TRLI_OP_MUL, s, trli_ir_constant(&ir, 0.3));
-        const trli_value along_x = binary(TRLI_OP_SUB, x, s);
-        const trli_value step = binary(TRLI_OP_MUL, uniform, trli_ir_scalar(&ir, 1));
-        const trli_value more = binary(TRLI_OP_MUL, along_x, trli_ir_scalar(&ir, 2));
-        const trli_value roots[] = {binary(TRLI_OP_ADD, f, step), uniform, along_x, binary(TRLI_OP_ADD, f, more)};
+        const trli_ir_value f = trli_ir_field(&ir, 0), s = trli_ir_scalar(&ir, 0), x = trli_ir_coordinate(&ir, 0, 0);
+        const trli_ir_value uniform = binary(TRLI_OP_MUL, s, trli_ir_constant(&ir, 0.3));
+        const trli_ir_value along_x = binary(TRLI_OP_SUB, x, s);
+        const trli_ir_value step = binary(TRLI_OP_MUL, uniform, trli_ir_scalar(&ir, 1));
+        const trli_ir_value more = binary(TRLI_OP_MUL, along_x, trli_ir_scalar(&ir, 2));
+        const trli_ir_value roots[] = {binary(TRLI_OP_ADD, f, step), uniform, along_x, binary(TRLI_OP_ADD, f, more)};
         check(4, roots, false, "rates and what they lead to");
         check(4, roots, true, "rates and what they lead to, past the caches");
         end();
@@ -225,15 +225,15 @@ typedef enum leaf {
     LEAF_COUNT
 } leaf;
 
-static trli_value shifted(trli_value v)
+static trli_ir_value shifted(trli_ir_value v)
 {
     return trli_ir_shift(&ir, v, pick(grid.dim), pick(2) ? 1 : -1);
 }
 
-static trli_value leaf_of(leaf kind)
+static trli_ir_value leaf_of(leaf kind)
 {
-    const trli_value f = trli_ir_field(&ir, pick(FIELDS)), s = trli_ir_scalar(&ir, pick(SCALARS));
-    const trli_value x = trli_ir_coordinate(&ir, 0, pick(2));
+    const trli_ir_value f = trli_ir_field(&ir, pick(FIELDS)), s = trli_ir_scalar(&ir, pick(SCALARS));
+    const trli_ir_value x = trli_ir_coordinate(&ir, 0, pick(2));
     switch (kind) {
     case LEAF_CONSTANT:
         return trli_ir_constant(&ir, 1.25 + pick(3) / 3.0);
@@ -266,7 +266,7 @@ typedef struct operands {
     int taken;
 } operands;
 
-static trli_value take(operands *from)
+static trli_ir_value take(operands *from)
 {
     return leaf_of(from->kind[from->taken++]);
 }
@@ -281,7 +281,7 @@ static const struct merge {
 };
 enum { MERGES = sizeof merges / sizeof *merges };
 
-static trli_value merged(const struct merge *m, operands *from, trli_value *inner);
+static trli_ir_value merged(const struct merge *m, operands *from, trli_ir_value *inner);
 
 static bool is_difference(int op)
 {
@@ -289,16 +289,16 @@ static bool is_difference(int op)
 }
 
 /* A value of which an operation, or a chain, is the last one. */
-static trli_value made_by(int op, operands *from)
+static trli_ir_value made_by(int op, operands *from)
 {
-    trli_value inner;
+    trli_ir_value inner;
     if (op < TRLI_OP_COUNT) {
-        const trli_value a = take(from);
+        const trli_ir_value a = take(from);
         return binary((trli_op)op, a, take(from));
     }
     if (is_difference(op)) {
-        const trli_value flux = made_by(op == TRLI_SCALED_FLUXES ? TRLI_SCALED_FLUX : TRLI_CHAIN_SUB_MUL, from);
-        const trli_value there = trli_ir_shift(&ir, flux, pick(grid.dim), 1);
+        const trli_ir_value flux = made_by(op == TRLI_SCALED_FLUXES ? TRLI_SCALED_FLUX : TRLI_CHAIN_SUB_MUL, from);
+        const trli_ir_value there = trli_ir_shift(&ir, flux, pick(grid.dim), 1);
         const int side = pick(3);
         return binary(TRLI_OP_SUB, side ? there : flux, side == 1 ? flux : shifted(flux));
     }
@@ -309,15 +309,15 @@ static trli_value made_by(int op, operands *from)
     return TRLI_NO_VALUE;
 }
 
-static trli_value merged(const struct merge *m, operands *from, trli_value *inner)
+static trli_ir_value merged(const struct merge *m, operands *from, trli_ir_value *inner)
 {
     *inner = made_by(m->inner, from);
-    const trli_value other = take(from);
+    const trli_ir_value other = take(from);
     return binary(m->outer, m->position ? other : *inner, m->position ? *inner : other);
 }
 
 /* Who else needs the value v, or the one that it is made of. */
-static int add_roots(trli_value v, trli_value inner, trli_value roots[MOST_ROOTS])
+static int add_roots(trli_ir_value v, trli_ir_value inner, trli_ir_value roots[MOST_ROOTS])
 {
     const int others = pick(8);
     roots[0] = v;
@@ -379,11 +379,11 @@ START_TEST(a_merged_operation_rounds_as_its_parts_do)
     for (int dim = 1; dim <= 3; ++dim) {
         seen[m->chain] = false;
         for (int c = 0; c < cases; ++c) {
-            trli_value inner, roots[MOST_ROOTS];
+            trli_ir_value inner, roots[MOST_ROOTS];
             char what[80];
             if (c % ONE_GRID == 0) begin_some(dim, ALL / ONE_GRID * _i + c / ONE_GRID);
             choose_operands(c, m->chain, count, differs, &from);
-            const trli_value v = merged(m, &from, &inner);
+            const trli_ir_value v = merged(m, &from, &inner);
             if (from.taken != count) ck_abort_msg("merge %d has %d operands, not %d", _i, from.taken, count);
             snprintf(what, sizeof what, "merge %d, case %d", _i, c);
             check(add_roots(v, inner, roots), roots, pick(4) == 0, what);
@@ -413,7 +413,7 @@ static int meanings_of(trli_op op)
 }
 
 /* NO_VALUE: the function has another number of operands. */
-static trli_value operation(trli_op op, int index, const trli_value *v)
+static trli_ir_value operation(trli_op op, int index, const trli_ir_value *v)
 {
     int functions;
     switch (op) {
@@ -442,10 +442,11 @@ START_TEST(an_operation_is_the_same_for_operands_of_any_kind)
         for (int index = 0; index < meanings; ++index) {
             begin_some(1 + grid_number % 3, 7 * _i + 5 * index + grid_number);
             for (int c = 0; c < all; c += count == 3 ? 1 + pick(meanings) : 1) {
-                const trli_value v[] = {leaf_of((leaf)(c % LEAF_COUNT)), leaf_of((leaf)(c / LEAF_COUNT % LEAF_COUNT)),
-                                        leaf_of((leaf)(c / LEAF_COUNT / LEAF_COUNT))};
+                const trli_ir_value v[] = {leaf_of((leaf)(c % LEAF_COUNT)),
+                                           leaf_of((leaf)(c / LEAF_COUNT % LEAF_COUNT)),
+                                           leaf_of((leaf)(c / LEAF_COUNT / LEAF_COUNT))};
                 char what[80];
-                const trli_value root = operation(op, index, v);
+                const trli_ir_value root = operation(op, index, v);
                 snprintf(what, sizeof what, "%s %d, case %d", trli_op_name(op), index, c);
                 if (root >= 0) check(1, &root, false, what);
             }
@@ -460,13 +461,13 @@ START_TEST(kernels_of_many_operations_are_what_their_values_are)
     enum { KERNELS = 900, VALUES = 24, LEAVES = 8 };
     static const trli_op often[] = {TRLI_OP_ADD, TRLI_OP_SUB, TRLI_OP_MUL};
     for (int k = 0; k < KERNELS; ++k) {
-        trli_value v[VALUES], roots[MOST_ROOTS];
+        trli_ir_value v[VALUES], roots[MOST_ROOTS];
         char what[80];
         begin_some(1 + k % 3, k / 3);
         for (int i = 0; i < VALUES; ++i) {
             const trli_op op =
                 pick(3) ? often[pick(3)] : (trli_op)(TRLI_OP_SHIFT + 1 + pick(TRLI_OP_COUNT - TRLI_OP_SHIFT - 1));
-            trli_value arg[3], made = TRLI_NO_VALUE;
+            trli_ir_value arg[3], made = TRLI_NO_VALUE;
             for (int o = 0; o < 3; ++o) arg[o] = i < LEAVES ? TRLI_NO_VALUE : v[i - 1 - pick(LEAVES)];
             if (i >= LEAVES) made = operation(op, pick(meanings_of(op)), arg);
             v[i] = made < 0 ? leaf_of((leaf)pick(LEAF_COUNT)) : pick(6) ? made : shifted(made);

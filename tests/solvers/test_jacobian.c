@@ -94,7 +94,7 @@ START_TEST(a_product_with_the_jacobian_is_the_difference_along_the_vector)
         add_vector(&direction);
         evaluation e = {.ir = &sim->model->ir, .field = field_value, .scalar = scalar_value};
         for (int v = 0; v < EQUATIONS; ++v) {
-            trli_value rate, product;
+            trli_ir_value rate, product;
             double error;
             ck_ok(trli_lower_at(instance, sim->equation[v].ddt, sim->equation[v].deck->names, TRL_CELL, &rate));
             ck_ok(trli_tangent(instance, direction, rate, &product));

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "emit_impl.h"
+#include "emit_writer_impl.h"
 
 const char *const trli_cuda_options[] = {"--std=c++17",
                                          "--fmad=false",

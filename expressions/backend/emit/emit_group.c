@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "emit_impl.h"
+#include "emit_writer_impl.h"
 
 /* Mark what the function of a group needs: where it takes pairs of planes and single ones in turn, that of pairs is
  * more. */
@@ -177,19 +177,6 @@ static trli_group_function *function_of(const trli_emitter *e, int32_t group)
     return &e->function[group == TRLI_SHARED ? e->ngroups + 1 : group];
 }
 
-void trli_put_constant(trli_emitter *e, const double *number)
-{
-    trli_group_function *const f = e->at_hand;
-    int32_t c = 0;
-    while (f && c < f->nconstants && f->constant[c] != number) ++c;
-    if (!f || e->ngroups == 1 || c == TRLI_CONSTANTS_MOST) {
-        trli_put_number(e, *number);
-        return;
-    }
-    if (c == f->nconstants) f->constant[f->nconstants++] = number;
-    fprintf(e->out, "number%d", c);
-}
-
 /* The body of a group's function but for the numbers. */
 static trl_err put_body(trli_emitter *e, int32_t group)
 {
@@ -307,13 +294,6 @@ trl_err trli_put_groups(trli_emitter *e)
 done:
     free(list);
     return err;
-}
-
-void trli_free_groups(trli_emitter *e)
-{
-    for (int32_t f = 0; e->function && f < e->ngroups + 2; ++f) free(e->function[f].body);
-    free(e->function);
-    e->function = NULL;
 }
 
 /* Before an element of a list of arguments; `n` are those so far. */

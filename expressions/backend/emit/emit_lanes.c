@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "emit_impl.h"
+#include "emit_writer_impl.h"
 
 enum {
     CARRY_COST = 8,        /* worth a shuffle of lanes, or a load and a store */

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "emit_impl.h"
+#include "emit_plan_impl.h"
 
 enum {
     SAMPLES_MOST = 4000,
@@ -30,7 +30,7 @@ static int32_t input_of(const trli_emitter *e, int field)
     return -1;
 }
 
-static trl_err add_sample(trli_emitter *e, trli_value v, const int8_t offset[3], int16_t end, int32_t *found)
+static trl_err add_sample(trli_emitter *e, trli_ir_value v, const int8_t offset[3], int16_t end, int32_t *found)
 {
     const trli_node *n = trli_ir_node(e->ir, v);
     trli_sample in = {.node = e->walk->place[v],
@@ -58,7 +58,7 @@ static trl_err add_sample(trli_emitter *e, trli_value v, const int8_t offset[3],
 }
 
 /* The value behind shifts, and its offset. */
-static trli_value see_through(const trli_emitter *e, trli_value v, int8_t offset[3])
+static trli_ir_value see_through(const trli_emitter *e, trli_ir_value v, int8_t offset[3])
 {
     for (const trli_node *n = trli_ir_node(e->ir, v); n->op == TRLI_OP_SHIFT; n = trli_ir_node(e->ir, v)) {
         for (int a = 0; a < 3; ++a) offset[a] = (int8_t)(offset[a] + n->shift[a]);
@@ -75,7 +75,7 @@ static trl_err find_operands(trli_emitter *e, int32_t i)
         int8_t offset[3];
         int32_t arg;
         memcpy(offset, e->sample[i].offset, sizeof offset);
-        trli_value v = see_through(e, n->arg[o], offset);
+        trli_ir_value v = see_through(e, n->arg[o], offset);
         TRL_TRY(add_sample(e, v, offset, e->sample[i].end, &arg));
         e->sample[i].arg[o] = arg;
     }
@@ -146,7 +146,7 @@ static trl_err add_ghost(trli_emitter *e, int32_t i, const trli_emit_layer *laye
         offset[0] = (int8_t)(layer->side ? layer->layer - 1 : -layer->layer);
         end = (int16_t)(1 + 2 * e->ghosts[ghosts].input + (layer->image ? 1 - layer->side : layer->side));
     }
-    const trli_value v = see_through(e, layer->value, offset);
+    const trli_ir_value v = see_through(e, layer->value, offset);
     TRL_TRY(add_sample(e, v, offset, end, &sample));
     e->ghosts[ghosts].sample[layer->layer - 1] = sample;
     if (e->ghosts[ghosts].depth < layer->layer) e->ghosts[ghosts].depth = layer->layer;
@@ -192,7 +192,7 @@ static trl_err find_samples(trli_emitter *e)
     for (int32_t i = 0; i < e->walk->count; ++i) e->first[i] = -1;
     for (int r = 0; r < e->nresults; ++r) {
         int8_t offset[3] = {0, 0, (int8_t)(r / e->nroots)};
-        trli_value v = see_through(e, e->roots[r % e->nroots], offset);
+        trli_ir_value v = see_through(e, e->roots[r % e->nroots], offset);
         TRL_TRY(add_sample(e, v, offset, 0, &e->root[r]));
     }
     TRL_TRY(find_all_operands(e));
@@ -496,7 +496,9 @@ void trli_emitter_free(trli_emitter *e)
     void *blocks[] = {e->root,   e->group,      e->reader, e->first, e->sample,  e->order,
                       e->number, e->input_name, e->wanted, e->also,  e->pointer, e->ghosts};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; ++i) free(blocks[i]);
-    trli_free_groups(e);
+    for (int32_t f = 0; e->function && f < e->ngroups + 2; ++f) free(e->function[f].body);
+    free(e->function);
+    e->function = NULL;
     e->root = e->reader = e->first = e->order = e->number = e->input_name = NULL;
     e->group = NULL;
     e->sample = NULL;

@@ -8,7 +8,7 @@
 #include <trl_functions_body.h>
 #include <trl_limiter_body.h>
 
-#include "emit_impl.h"
+#include "emit_writer_impl.h"
 
 enum { CALLS_FEW = 12 }; /* that are worth a copy of the function each: more take long to compile */
 
@@ -152,56 +152,4 @@ void trli_put_operation(trli_emitter *e, trli_loop_level loop, int32_t i)
         trli_put_call(e, loop, i, e->dialect->suffix, e->dialect->put_use);
     else
         trli_put_form(e, loop, i, trli_op_find(n->op)->result, e->dialect->put_use);
-}
-
-/* Nodes of the roots, and of the ghosts that the kernel may compute. */
-static trl_err walk_all(const trli_ir *ir, trli_walk *walk, const trli_emit_request *request)
-{
-    trli_value *root = malloc((size_t)(request->nroots + request->nlayers) * sizeof *root);
-    if (!root) return trl_fail(ir->ctx, TRL_ERR_MEMORY, NULL, "no memory for the text of a kernel");
-    memcpy(root, request->roots, (size_t)request->nroots * sizeof *root);
-    for (int i = 0; i < request->nlayers; ++i) root[request->nroots + i] = request->layer[i].value;
-    const trl_err err = trli_ir_walk(ir, walk, request->nroots + request->nlayers, root);
-    free(root);
-    return err;
-}
-
-trl_err trli_emit_kernel(const trli_dialect *dialect, const trli_ir *ir, trli_walk *walk,
-                         const trli_emit_request *request, trli_emitted *emitted)
-{
-    trli_emitter e = {.dialect = dialect,
-                      .ir = ir,
-                      .walk = walk,
-                      .disabled_passes = request->disabled_passes,
-                      .reads = request->reads,
-                      .nroots = request->nroots,
-                      .roots = request->roots,
-                      .nlayers = request->nlayers,
-                      .layer = request->layer,
-                      .check_finite = request->check_finite,
-                      .edges = request->edges,
-                      .along = request->thin ? 1 : 0,
-                      .across = request->thin ? 0 : 1,
-                      .interleave = 1};
-    size_t bytes = 0;
-    trl_err err = TRL_OK;
-    *emitted = (trli_emitted){.text = NULL};
-    TRL_TRY(walk_all(ir, walk, request));
-    TRL_TRY(trli_emit_plan(&e, &emitted->why));
-    if (emitted->why) goto done;
-    e.out = open_memstream(&emitted->text, &bytes);
-    if (!e.out) {
-        err = trl_fail(ir->ctx, TRL_ERR_MEMORY, NULL, "no memory for the text of a kernel");
-        goto done;
-    }
-    TRL_TRY(dialect->put_kernel(&e));
-    emitted->interleave = e.interleave;
-done:
-    if (e.out && (fclose(e.out) != 0 || err != TRL_OK)) {
-        free(emitted->text);
-        emitted->text = NULL;
-        if (err == TRL_OK) err = trl_fail(ir->ctx, TRL_ERR_MEMORY, NULL, "no memory for the text of a kernel");
-    }
-    trli_emitter_free(&e);
-    return err;
 }

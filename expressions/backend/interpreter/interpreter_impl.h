@@ -120,7 +120,7 @@ typedef struct trli_kernel trli_kernel;
 
 /* reads: of the roots. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_kernel_create(const trli_ir *ir, trli_walk *walk, const trli_reads *reads, int nroots,
-                                         const trli_value *roots, trli_kernel **kernel);
+                                         const trli_ir_value *roots, trli_kernel **kernel);
 void trli_kernel_destroy(trli_kernel **kernel);
 /* Operations per point, for costs and plans. */
 int trli_kernel_operations(const trli_kernel *kernel);

@@ -46,12 +46,12 @@ static const trli_node *node_at(const translation *t, int32_t i)
     return trli_ir_node(t->ir, t->walk->list[i]);
 }
 
-static int32_t place_of(const translation *t, trli_value v)
+static int32_t place_of(const translation *t, trli_ir_value v)
 {
     return t->walk->place[v];
 }
 
-static void count_uses(translation *t, int nroots, const trli_value *roots)
+static void count_uses(translation *t, int nroots, const trli_ir_value *roots)
 {
     for (int32_t i = 0; i < t->walk->count; ++i) {
         const trli_node *n = node_at(t, i);
@@ -62,7 +62,7 @@ static void count_uses(translation *t, int nroots, const trli_value *roots)
 
 /* Whether node v's instruction is an `op` that only the node being made reads, at just the points of that node: over
  * more axes, the work would be repeated. */
-static bool may_absorb(const translation *t, trli_value v, int op, unsigned varies)
+static bool may_absorb(const translation *t, trli_ir_value v, int op, unsigned varies)
 {
     int32_t i = place_of(t, v);
     return t->made[i] >= 0 && t->kernel->instruction[t->made[i]].op == op && t->uses[i] == 1 &&
@@ -82,10 +82,10 @@ static bool scale_fits(const translation *t, const trli_instruction *in)
 }
 
 /* Operand o of an instruction is operand `of` of the one that made value v, at the points of v. */
-static void read_through(const translation *t, trli_instruction *in, int o, trli_value v, int of)
+static void read_through(const translation *t, trli_instruction *in, int o, trli_ir_value v, int of)
 {
     const trli_node *n = trli_ir_node(t->ir, v);
-    const trli_value owner = n->op == TRLI_OP_SHIFT ? n->arg[0] : v;
+    const trli_ir_value owner = n->op == TRLI_OP_SHIFT ? n->arg[0] : v;
     const trli_instruction *inner = &t->kernel->instruction[t->made[place_of(t, owner)]];
     in->source[o] = inner->source[of];
     for (int a = 0; a < 3; ++a)
@@ -94,7 +94,7 @@ static void read_through(const translation *t, trli_instruction *in, int o, trli
 
 /* The place of the node that has the value, here or at other points, if its instruction is a gradient or a flux; or -1.
  */
-static int32_t flux_of(const translation *t, trli_value v, unsigned varies)
+static int32_t flux_of(const translation *t, trli_ir_value v, unsigned varies)
 {
     const trli_node *n = trli_ir_node(t->ir, v);
     const int32_t i = place_of(t, n->op == TRLI_OP_SHIFT ? n->arg[0] : v);
@@ -292,7 +292,7 @@ static bool reads_roots(const trli_kernel *k)
 }
 
 /* A root is written by its own instruction when it has one at exactly the tile; every other root by a copy. */
-static void choose_outputs(translation *t, int nroots, const trli_value *roots, bool *copied)
+static void choose_outputs(translation *t, int nroots, const trli_ir_value *roots, bool *copied)
 {
     for (int32_t i = 0; i < t->walk->count; ++i) t->output[i] = -1;
     for (int r = 0; r < nroots; ++r) {
@@ -307,7 +307,7 @@ static void choose_outputs(translation *t, int nroots, const trli_value *roots, 
     }
 }
 
-static void add_copies(translation *t, int nroots, const trli_value *roots, const bool *copied)
+static void add_copies(translation *t, int nroots, const trli_ir_value *roots, const bool *copied)
 {
     for (int r = 0; r < nroots; ++r) {
         if (!copied[r]) continue;
@@ -341,7 +341,7 @@ static trl_err allocate(translation *t, int nroots)
     return ok ? TRL_OK : trl_fail(t->ir->ctx, TRL_ERR_MEMORY, NULL, "no memory to compile a kernel of %zu values", n);
 }
 
-static trl_err translate(translation *t, int nroots, const trli_value *roots, bool *copied)
+static trl_err translate(translation *t, int nroots, const trli_ir_value *roots, bool *copied)
 {
     trli_ir_hulls(t->ir, t->walk, nroots, roots, t->hull);
     count_uses(t, nroots, roots);
@@ -359,7 +359,7 @@ static trl_err translate(translation *t, int nroots, const trli_value *roots, bo
 }
 
 trl_err trli_kernel_create(const trli_ir *ir, trli_walk *walk, const trli_reads *reads, int nroots,
-                           const trli_value *roots, trli_kernel **kernel)
+                           const trli_ir_value *roots, trli_kernel **kernel)
 {
     trl_err err = TRL_OK;
     bool *copied = NULL;
