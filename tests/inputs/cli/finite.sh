@@ -39,4 +39,15 @@ for compile in always never; do
     found NaN 0 5 20
     deck 21 false "(1.5e308 + 0*t)"
     expect 0 "$TRELLIS" run deck.yaml --quiet --set "run.compile=$compile"
+
+    # Points on a side are set by a kernel of their own, after which they are finite or the run ends.
+    cat >deck.yaml <<DECK
+trellis: 1
+grid: {cells: [6, 5], periodic: [false, true]}
+equations:
+  u: {location: xface, initial: 1, ddt: 0, boundary: {x-: {dirichlet: "sqrt(0.25 - t)"}, x+: {dirichlet: 1}}}
+time: {method: euler, dt: 0.1, steps: 6}
+DECK
+    expect 3 "$TRELLIS" run deck.yaml --quiet --set "run.compile=$compile"
+    says stderr.txt "'u' is NaN at cell (0, 0), x = 0, y = 0.1, after step 3, t = 0.3"
 done
