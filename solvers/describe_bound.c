@@ -84,7 +84,6 @@ void trli_describe_bound(const trli_listing *l)
     describe_table(l);
     if (time->speed.count || time->diffusivity.count)
         trli_listing_say(l, "  speed and diffusivity stand for all other terms that differentiate");
-    if (sim->bound->jacobian->plugin >= 0)
-        trli_listing_say(l, "  not bounded: what '%s' makes of the unknowns",
-                         sim->model->entry[sim->bound->jacobian->plugin].deck->name);
+    if (sim->bound->jacobian->plugin)
+        trli_listing_say(l, "  not bounded: what '%s' makes of the unknowns", sim->bound->jacobian->plugin->name);
 }

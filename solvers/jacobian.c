@@ -240,15 +240,14 @@ static int join(builder *b, trli_partial_derivative *entry, int n)
 static trl_err hidden_by_plugin(builder *b, int row)
 {
     const trl_simulation *sim = b->sim;
-    const int e = trli_partials_plugin(b->partials);
-    if (e < 0) return TRL_OK;
-    b->jacobian->plugin = e;
-    const trl_expression_entry *deck = sim->model->entry[e].deck;
+    const trli_opaque *plugin = trli_partials_plugin(b->partials);
+    if (!plugin) return TRL_OK;
+    b->jacobian->plugin = plugin;
     if (sim->problem->time.cfl <= 0 || b->mark_all) return TRL_OK;
     return trl_fail(sim->ctx, TRL_ERR_INPUT, &sim->problem->time.dt_place,
                     "cfl cannot bound the equation of '%s': what type '%s' of '%s' computes has no derivative and no "
                     "stable_dt; give dt: {cfl: ..., speed: ..., diffusivity: ...}, or a fixed dt",
-                    sim->equation[row].deck->name, deck->type->name, deck->name);
+                    sim->equation[row].deck->name, plugin->type, plugin->name);
 }
 
 static trl_err add_row(builder *b, int row)
@@ -492,7 +491,7 @@ trl_err trli_jacobian_create(trl_simulation *sim, trli_instance *in, trli_marks 
     trli_jacobian *j = *jacobian = calloc(1, sizeof *j);
     builder b = {.sim = sim, .ir = &sim->model->ir, .jacobian = j, .mark_all = mark_all};
     if (!j) return no_memory(&b);
-    *j = (trli_jacobian){.n = sim->nequations, .text = texts, .plugin = -1};
+    *j = (trli_jacobian){.n = sim->nequations, .text = texts};
     j->first = calloc(n + 2, sizeof *j->first);
     j->component = calloc(n + 1, sizeof *j->component);
     j->member = calloc(n + 1, sizeof *j->member);

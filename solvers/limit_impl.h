@@ -66,10 +66,10 @@ typedef struct trli_jacobian {
     int ncomponents;
     int *member, *begin; /* [n], [ncomponents + 1] equations by component */
     int nsums;
-    trli_quantity *sum; /* [nsums] by_sums: the largest sums over the blocks of rows */
-    bool by_sums;       /* there are too many blocks to look at each */
-    int plugin;         /* an entry whose derivative is not known and that has no stable_dt, or -1 */
-    double *work;       /* of the largest component: 2 matrices and 2 vectors */
+    trli_quantity *sum;        /* [nsums] by_sums: the largest sums over the blocks of rows */
+    bool by_sums;              /* there are too many blocks to look at each */
+    const trli_opaque *plugin; /* one whose derivative is not known and that has no stable_dt, or NULL */
+    double *work;              /* of the largest component: 2 matrices and 2 vectors */
 } trli_jacobian;
 
 enum {

@@ -47,6 +47,7 @@ done:
     return err;
 }
 
+/* The modifier, or the symbol, that a piece names. A modifier changes its target's field and names no tag of its own. */
 static trl_err modifier_of(trli_model *model, const trl_bc_piece *deck, int *entry, const trli_symbol **symbol)
 {
     *entry = -1;
@@ -56,27 +57,24 @@ static trl_err modifier_of(trli_model *model, const trl_bc_piece *deck, int *ent
         if (candidate->nformulas || strcmp(candidate->deck->name, deck->expression) != 0) continue;
         if (!(candidate->deck->type->flags & TRL_EXPR_MODIFIER)) continue;
         *entry = e;
-        return TRL_OK;
+        if (candidate->deck->ncomputes == 0) return TRL_OK;
+        return trl_fail(
+            model->ctx, TRL_ERR_INPUT, &candidate->deck->place,
+            "'%s' is a modifier: it changes the field of the side it is attached to and takes no `computes`",
+            candidate->deck->name);
     }
     *symbol = trli_symbol_find(model, deck->expression);
     if (!*symbol) return trli_symbol_missing(model, &deck->place, deck->expression);
     return TRL_OK;
 }
 
-/* A modifier changes its target's field: it must be made for the target's location, and names no tag of its own. */
-static trl_err check_modifier(trli_model *model, int e, trl_location target, const trl_bc_piece *deck)
+/* A modifier must be made for the target's location. */
+static trl_err check_modifier(trli_model *model, const trli_opaque *modifier, trl_location target,
+                              const trl_bc_piece *deck)
 {
-    const trli_entry *entry = &model->entry[e];
-    if (entry->deck->ncomputes > 0)
-        return trl_fail(
-            model->ctx, TRL_ERR_INPUT, &entry->deck->place,
-            "'%s' is a modifier: it changes the field of the side it is attached to and takes no `computes`",
-            entry->deck->name);
-    if (entry->computed[0].location != target)
-        return trl_fail(model->ctx, TRL_ERR_INPUT, &deck->place,
-                        "modifier '%s' is for fields at %s, and this one is at %s", entry->deck->name,
-                        trl_location_name(entry->computed[0].location), trl_location_name(target));
-    return TRL_OK;
+    if (modifier->location == target) return TRL_OK;
+    return trl_fail(model->ctx, TRL_ERR_INPUT, &deck->place, "modifier '%s' is for fields at %s, and this one is at %s",
+                    modifier->name, trl_location_name(modifier->location), trl_location_name(target));
 }
 
 static bool is_zero(const trli_model *model, trli_ir_value v)
@@ -97,17 +95,19 @@ static trl_err lower_piece(trli_instance *in, const trli_boundary_source *source
                           .da = TRLI_NO_VALUE,
                           .db = TRLI_NO_VALUE,
                           .dc = TRLI_NO_VALUE,
-                          .modifier = -1,
+                          .modifier = NULL,
                           .place = deck->place};
     if (deck->where.chars) TRL_TRY(frame_value(in, &deck->where, source->names, target, axis, which, &piece->where));
     if (deck->kind == TRL_BC_EXPRESSION) {
         const trli_symbol *symbol;
-        TRL_TRY(modifier_of(in->model, deck, &piece->modifier, &symbol));
+        int e;
+        TRL_TRY(modifier_of(in->model, deck, &e, &symbol));
         if (symbol) {
             const trl_text name = {deck->expression, deck->place, false};
             TRL_TRY(frame_value(in, &name, source->names, target, axis, which, &piece->a));
         } else {
-            TRL_TRY(trli_plugin_inputs(in, piece->modifier, &piece->inputs));
+            piece->modifier = in->model->entry[e].opaque;
+            TRL_TRY(trli_plugin_inputs(in, e, &piece->inputs));
         }
         return TRL_OK;
     }
@@ -145,7 +145,7 @@ static trl_err lower_side(trli_instance *in, const trli_boundary_source *source,
     side->npieces = deck->npieces;
     for (int i = 0; i < deck->npieces; ++i) {
         TRL_TRY(lower_piece(in, source, &deck->piece[i], target, axis, which, &side->piece[i]));
-        if (side->piece[i].modifier >= 0 && deck->npieces > 1)
+        if (side->piece[i].modifier && deck->npieces > 1)
             return trl_fail(in->model->ctx, TRL_ERR_INPUT, &deck->piece[i].place,
                             "a modifier sets its whole side: '%s' cannot stand beside other pieces",
                             deck->piece[i].expression);
@@ -176,7 +176,7 @@ static trl_err differentiate_side(trli_instance *in, int direction, const trli_b
     trl_err err = TRL_OK;
     for (int i = 0; i < side->npieces; ++i) {
         trli_piece *p = &side->piece[i];
-        if (p->modifier >= 0)
+        if (p->modifier)
             return trl_fail(
                 in->model->ctx, TRL_ERR_INPUT, &p->place,
                 "the sensitivity of '%s' to '%s' needs the derivative of this condition, and a modifier has none",
@@ -200,7 +200,7 @@ trl_err trli_boundary_lower_side(trli_instance *instance, int field, int s, trli
     if (!source.side || model->layout->grid.periodic[s / 2]) return TRL_OK;
     TRL_TRY(lower_side(instance, &source, &source.side[s], target, s / 2, s % 2, side));
     for (int i = 0; i < side->npieces; ++i)
-        if (side->piece[i].modifier >= 0)
+        if (side->piece[i].modifier)
             TRL_TRY(check_modifier(model, side->piece[i].modifier, target, &source.side[s].piece[i]));
     side->tangent = is_tangent(instance, field, &direction, &primal);
     side->primal = primal;

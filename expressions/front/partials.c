@@ -19,7 +19,7 @@ struct trli_partials {
     trli_ir *ir;
     int own, budget;
     bool coarse, exhausted;
-    int plugin;
+    const trli_opaque *plugin;
     trli_walk walk;
     int nvariable_of;
     int *variable_of; /* by field: the variable that it holds, or -1 */
@@ -55,7 +55,7 @@ trl_err trli_partials_create(trli_instance *in, trli_partials **partials)
     trli_model *model = in->model;
     trli_partials *p = *partials = calloc(1, sizeof *p);
     if (!p) return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for derivatives");
-    *p = (trli_partials){.in = in, .ir = &model->ir, .own = -1, .plugin = -1, .nvariable_of = model->nfields};
+    *p = (trli_partials){.in = in, .ir = &model->ir, .own = -1, .nvariable_of = model->nfields};
     p->variable_of = malloc(((size_t)model->nfields + 1) * sizeof *p->variable_of);
     if (!p->variable_of) return no_memory(p);
     for (int f = 0; f < model->nfields; ++f) p->variable_of[f] = -1;
@@ -78,7 +78,7 @@ void trli_partials_destroy(trli_partials **partials)
     free(p);
 }
 
-int trli_partials_plugin(const trli_partials *partials)
+const trli_opaque *trli_partials_plugin(const trli_partials *partials)
 {
     return partials->plugin;
 }
@@ -88,7 +88,7 @@ static void forget(trli_partials *p)
     for (int32_t i = 0; i < p->ntouched; ++i) p->of[p->touched[i]].count = -1;
     p->ntouched = 0;
     p->nentries = 0;
-    p->plugin = -1;
+    p->plugin = NULL;
     p->exhausted = false;
 }
 
@@ -260,13 +260,14 @@ static trl_err variable_leaf(trli_partials *p, trli_ir_value v, int variable)
 
 static trl_err plugin_leaf(trli_partials *p, trli_ir_value v, const trli_step *producer)
 {
-    const int entry = producer->plugin.entry, ninputs = producer->plugin.ninputs, *input = producer->plugin.input;
+    const trli_opaque *called = producer->plugin.called;
+    const int *input = producer->plugin.input; /* the program's steps may move */
     bool ready = true, depends = false;
     trl_err err = TRL_OK;
-    for (int i = 0; i < ninputs; ++i) TRL_TRY(need(p, trli_ir_field(p->ir, input[i]), &ready));
+    for (int i = 0; i < called->ninputs; ++i) TRL_TRY(need(p, trli_ir_field(p->ir, input[i]), &ready));
     if (!ready) return TRL_OK;
-    for (int i = 0; i < ninputs; ++i) depends |= p->of[trli_ir_field(p->ir, input[i])].count > 0;
-    if (depends && !p->in->model->entry[entry].deck->type->stable_dt) p->plugin = entry;
+    for (int i = 0; i < called->ninputs; ++i) depends |= p->of[trli_ir_field(p->ir, input[i])].count > 0;
+    if (depends && !called->stable_dt) p->plugin = called;
     err = conclude(p, v, p->nentries);
 done:
     return err;

@@ -29,9 +29,9 @@ void trli_partials_destroy(trli_partials **partials);
  * everything, a bound that keeps neither offsets nor signs apart, at linear cost. */
 TRL_NODISCARD trl_err trli_partials_of(trli_partials *partials, trli_ir_value value, int own, int budget, bool coarse,
                                        const trli_partial_derivative **list, int *n);
-/* The entry of a plugin expression that the last value depends on, which has no stable_dt and whose inputs depend on
- * variables; or -1. */
-int trli_partials_plugin(const trli_partials *partials);
+/* An opaque expression that the last value depends on, which has no stable_dt and whose inputs depend on
+ * variables; or NULL. */
+const trli_opaque *trli_partials_plugin(const trli_partials *partials);
 /* The value with nothing read apart, as kernels need it. */
 TRL_NODISCARD trl_err trli_partials_together(trli_partials *partials, trli_ir_value value, trli_ir_value *together);
 

@@ -130,6 +130,32 @@ static trl_err rename_tags(trli_model *model, trli_entry *entry)
     return TRL_OK;
 }
 
+/* Copy what steps need to call an entry. */
+static trl_err make_opaque(trli_model *model, trli_entry *entry)
+{
+    const trl_expression_entry *deck = entry->deck;
+    const trl_expr_type *type = deck->type;
+    trl_footprint *reach = trli_model_keep(model, ((size_t)entry->nrequired + 1) * sizeof *reach);
+    trli_opaque *opaque = trli_model_keep(model, sizeof *opaque);
+    const char *name = trli_model_name(model, "%s", type->name);
+    if (!reach || !opaque || !name) return model->ir.err;
+    for (int r = 0; r < entry->nrequired; ++r) reach[r] = (trl_footprint){.n = 1, .part = {entry->required[r].reach}};
+    *opaque = (trli_opaque){.number = model->nopaques++,
+                            .name = deck->name,
+                            .type = name,
+                            .place = deck->place,
+                            .flags = type->flags,
+                            .scratch_bytes = type->scratch_bytes,
+                            .state = entry->state,
+                            .evaluate = type->evaluate,
+                            .stable_dt = type->stable_dt,
+                            .location = entry->computed[0].location,
+                            .ninputs = entry->nrequired,
+                            .reach = reach};
+    entry->opaque = opaque;
+    return TRL_OK;
+}
+
 trl_err trli_entry_setup(trli_model *model, trli_entry *entry)
 {
     const trl_expression_entry *deck = entry->deck;
@@ -154,6 +180,7 @@ trl_err trli_entry_setup(trli_model *model, trli_entry *entry)
         return method_failed(model, entry, "bind_fields", err, said);
     if (type->bind_operators && (err = type->bind_operators(entry->state, &binding)) != TRL_OK)
         return method_failed(model, entry, "bind_operators", err, said);
+    err = make_opaque(model, entry);
 done:
     return err;
 }

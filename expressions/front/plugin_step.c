@@ -25,8 +25,7 @@ trl_err trli_plugin_add(trli_instance *instance, int e)
     if (!step) return model->ir.err;
     step->nout = entry->ncomputed;
     step->field = outputs;
-    step->plugin = (trli_plugin_step){
-        .entry = e, .location = entry->computed[0].location, .ninputs = entry->nrequired, .input = inputs};
+    step->plugin = (trli_plugin_step){entry->opaque, inputs};
     step->time_scalar = instance->time_scalar;
     step->stage = instance->stage;
     instance->plugin_field[e] = outputs;
@@ -47,8 +46,7 @@ trl_err trli_plugin_stable_dt(trli_instance *instance, int e, int *scalar)
     trli_step *step = trli_program_append(instance->program, TRLI_STEP_STABLE_DT, entry->deck->name);
     if (*scalar < 0 || !step) return model->ir.err;
     step->scalar = *scalar;
-    step->plugin = (trli_plugin_step){
-        .entry = e, .location = entry->computed[0].location, .ninputs = entry->nrequired, .input = inputs};
+    step->plugin = (trli_plugin_step){entry->opaque, inputs};
     step->time_scalar = instance->time_scalar;
 done:
     return err;

@@ -204,14 +204,12 @@ static trl_err note_side(trli_arranging *ar, int reader, int field, const trli_s
                                        on ? TRLI_NO_VALUE : p->dc};
         for (size_t k = 0; k < sizeof value / sizeof *value; ++k)
             if (value[k] >= 0) TRL_TRY(note_values(ar, reader, 1, &value[k], &points, s / 2));
-        const trli_entry *modifier = p->modifier >= 0 ? &ar->model->entry[p->modifier] : NULL;
-        for (int r = 0; modifier && r < modifier->nrequired; ++r) {
-            const trl_footprint reach = {.n = 1, .part = {modifier->required[r].reach}};
+        for (int r = 0; p->modifier && r < p->modifier->ninputs; ++r) {
             const range beside = side_points(ar->model, p->inputs[r], s, false);
             range read = points;
             read.lo[s / 2] = beside.lo[s / 2]; /* across the side it begins at the input's own nearest point */
             read.hi[s / 2] = beside.hi[s / 2];
-            TRL_TRY(note_field(ar, reader, p->inputs[r], &read, &reach, s / 2));
+            TRL_TRY(note_field(ar, reader, p->inputs[r], &read, &p->modifier->reach[r], s / 2));
         }
     }
 done:
@@ -239,11 +237,11 @@ static trl_err note_step(trli_arranging *ar, int reader)
     if (s->kind == TRLI_STEP_FILL) return note_fill(ar, reader, s);
     const trli_plugin_step *plugin = trli_step_plugin(s);
     if (plugin) {
-        for (int i = 0; i < plugin->ninputs * s->nout; ++i) {
-            const int in = i % plugin->ninputs;
-            const trl_footprint reach = {.n = 1, .part = {ar->model->entry[plugin->entry].required[in].reach}};
-            const range points = all_points(ar->model, ar->model->field[s->field[i / plugin->ninputs]].location);
-            TRL_TRY(note_field(ar, reader, plugin->input[in], &points, &reach, -1));
+        for (int i = 0; i < plugin->called->ninputs * s->nout; ++i) {
+            const int in = i % plugin->called->ninputs;
+            const range points =
+                all_points(ar->model, ar->model->field[s->field[i / plugin->called->ninputs]].location);
+            TRL_TRY(note_field(ar, reader, plugin->input[in], &points, &plugin->called->reach[in], -1));
         }
         return TRL_OK;
     }

@@ -28,13 +28,12 @@ static const char *parameter_of(const trli_tangent_of *t)
     return t->in->model->direction[t->direction - 1].name;
 }
 
-static trl_err plugin_fails(const trli_tangent_of *t, int entry)
+static trl_err plugin_fails(const trli_tangent_of *t, const trli_opaque *called)
 {
-    const trl_expression_entry *deck = t->in->model->entry[entry].deck;
-    return trl_fail(t->in->model->ctx, TRL_ERR_INPUT, &deck->place,
+    return trl_fail(t->in->model->ctx, TRL_ERR_INPUT, &called->place,
                     "'%s' depends on '%s', and what type '%s' computes has no derivative: write it as a formula, or "
                     "take the sensitivity out",
-                    deck->name, parameter_of(t), deck->type->name);
+                    called->name, parameter_of(t), called->type);
 }
 
 static trl_err reduce(const trli_tangent_of *t, const trli_step *like, trli_ir_value value, trli_reduce_kind kind,
@@ -129,18 +128,19 @@ done:
 /* What a plugin computes changes with its inputs and boundary values in a way only it knows. */
 static trl_err plugin_leaf(trli_tangent_of *t, trli_ir_value v, const trli_step *producer)
 {
-    const int entry = producer->plugin.entry, ninputs = producer->plugin.ninputs, *input = producer->plugin.input;
+    const trli_opaque *called = producer->plugin.called;
+    const int *input = producer->plugin.input; /* the program's steps may move */
     const trli_model_field *field = &t->in->model->field[t->d.ir->node[v].index];
     bool ready = true, zero = true;
     trl_err err = TRL_OK;
-    for (int i = 0; i < ninputs; ++i) {
+    for (int i = 0; i < called->ninputs; ++i) {
         trli_ir_value inner = TRLI_NO_VALUE;
         TRL_TRY(trli_derivative_need(&t->d, trli_ir_field(t->d.ir, input[i]), &inner));
         ready &= inner != TRLI_TANGENT_UNKNOWN;
         zero &= inner == TRLI_NO_VALUE;
     }
     if (!ready) return TRL_OK;
-    if (!zero) return plugin_fails(t, entry);
+    if (!zero) return plugin_fails(t, called);
     trli_ir_value tangent = TRLI_NO_VALUE;
     if (field->boundary.side) TRL_TRY(bounded_tangent(t, t->d.ir->node[v].index, TRLI_NO_VALUE, &tangent));
     TRL_TRY(trli_derivative_set(&t->d, v, tangent));

@@ -98,15 +98,14 @@ static void narrow_to_point(const trli_analysis *an, const trli_step *s, trli_ex
 
 static trl_err analyse_stable_dt(trli_analysis *an, const trli_step *s)
 {
-    const trli_entry *entry = &an->model->entry[s->plugin.entry];
+    const trli_opaque *called = s->plugin.called;
     trli_step_plan *p = trli_plan_of(an->program, s);
-    trli_extension points = trli_owned_only(s->plugin.location);
+    trli_extension points = trli_owned_only(called->location);
     p->live = an->scalar_live[s->scalar];
-    p->ninputs = s->plugin.ninputs;
+    p->ninputs = called->ninputs;
     p->input = s->plugin.input;
     for (int i = 0; i < p->ninputs && p->live; ++i) {
-        trl_footprint reach = {.n = 1, .part = {entry->required[i].reach}};
-        trli_demand_field(an, &points, p->input[i], &reach);
+        trli_demand_field(an, &points, p->input[i], &called->reach[i]);
     }
     return TRL_OK;
 }
@@ -128,9 +127,9 @@ done:
 
 static trl_err analyse_plugin(trli_analysis *an, const trli_step *s)
 {
-    const trli_entry *entry = &an->model->entry[s->plugin.entry];
+    const trli_opaque *called = s->plugin.called;
     trli_step_plan *p = trli_plan_of(an->program, s);
-    p->ninputs = s->plugin.ninputs;
+    p->ninputs = called->ninputs;
     p->input = s->plugin.input;
     for (int i = 0; i < s->nout; ++i) p->live |= an->plan->demand[s->field[i]].live;
     if (!p->live) return TRL_OK;
@@ -150,8 +149,7 @@ static trl_err analyse_plugin(trli_analysis *an, const trli_step *s)
     for (int o = 0; o < s->nout; ++o) { /* the results' locations may differ: each has its own last points */
         e.location = an->model->field[s->field[o]].location;
         for (int i = 0; i < p->ninputs; ++i) {
-            trl_footprint reach = {.n = 1, .part = {entry->required[i].reach}};
-            trli_demand_field(an, &e, p->input[i], &reach);
+            trli_demand_field(an, &e, p->input[i], &called->reach[i]);
         }
     }
     return TRL_OK;

@@ -123,15 +123,14 @@ static trl_err demand_slab(trli_analysis *an, const trli_step *s, const trli_sla
 
 static trl_err analyse_modifier(trli_analysis *an, const trli_step *s, trli_slab *slab, const trli_piece *piece)
 {
-    const trli_entry *entry = &an->model->entry[piece->modifier];
+    const trli_opaque *modifier = piece->modifier;
     trl_err err = TRL_OK;
     slab->kind = TRLI_SLAB_MODIFIER;
-    slab->entry = piece->modifier;
-    slab->ninputs = entry->nrequired;
+    slab->modifier = modifier;
+    slab->ninputs = modifier->ninputs;
     slab->input = piece->inputs;
-    for (int r = 0; r < entry->nrequired; ++r) {
-        const trl_footprint reach = {.n = 1, .part = {entry->required[r].reach}};
-        TRL_TRY(demand_slab(an, s, slab, slab->input[r], &reach, &piece->place));
+    for (int r = 0; r < modifier->ninputs; ++r) {
+        TRL_TRY(demand_slab(an, s, slab, slab->input[r], &modifier->reach[r], &piece->place));
     }
 done:
     return err;
@@ -165,8 +164,7 @@ static trl_err add_slab(trli_analysis *an, trli_step *s, int i, int axis, int wh
     slab = &p->slab[p->nslabs++];
     *slab = (trli_slab){.field = s->field[i], .axis = axis, .side = which, .layer = layer, .value = TRLI_NO_VALUE};
     set_tangential(an, slab);
-    return side->piece[0].modifier >= 0 ? analyse_modifier(an, s, slab, &side->piece[0])
-                                        : analyse_layer(an, s, slab, side);
+    return side->piece[0].modifier ? analyse_modifier(an, s, slab, &side->piece[0]) : analyse_layer(an, s, slab, side);
 }
 
 static trl_err check_side(trli_analysis *an, const trli_step *s, int i, int axis, int which, int depth)
@@ -206,7 +204,7 @@ static trl_err fill_axis(trli_analysis *an, trli_step *s, int i, int axis)
         int depth = side_depth(an, s->field[i], axis, which);
         if (depth <= 0 || side->npieces == 0) continue;
         trl_err err = TRL_OK;
-        for (int m = side->piece[0].modifier >= 0 ? depth : 1; err == TRL_OK && m <= depth; ++m)
+        for (int m = side->piece[0].modifier ? depth : 1; err == TRL_OK && m <= depth; ++m)
             err = add_slab(an, s, i, axis, which, m);
         if (first == TRL_OK) first = err;
     }

@@ -42,8 +42,8 @@ typedef struct trli_slab {
     int read_as; /* with of_row: the input of its step that it is a layer of */
     bool taken;  /* a kernel step has taken the slab over */
     union {
-        trli_reads reads; /* KERNEL: of its value */
-        int entry;        /* MODIFIER: the plugin's */
+        trli_reads reads;            /* KERNEL: of its value */
+        const trli_opaque *modifier; /* MODIFIER */
     };
 } trli_slab;
 

@@ -4,6 +4,7 @@
 #ifndef TRLI_ENTRY_IMPL_H
 #define TRLI_ENTRY_IMPL_H
 
+#include "opaque_impl.h"
 #include <trl_entry.h>
 #include <trl_operator.h>
 
@@ -60,6 +61,7 @@ typedef struct trli_entry {
     bool state_ready;
     int ncomputed, nrequired;
     trli_advertised *computed, *required;
+    const trli_opaque *opaque; /* with a type */
     bool has_boundary;
     bool used;
 } trli_entry;

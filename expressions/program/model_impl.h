@@ -41,6 +41,7 @@ struct trli_model {
     int ndefined, defined_capacity;
     int nentries;
     trli_entry *entry;
+    int nopaques;
     int nvariables;
     trli_variable *variable;
     int nsymbols, symbols_capacity;

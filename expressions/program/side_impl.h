@@ -6,15 +6,16 @@
 
 #include "entry_impl.h"
 #include "ir_impl.h"
+#include "opaque_impl.h"
 
 /* The lowered pieces of one side, in the frame of the side: combined into one value per layer when depths are known. */
 typedef struct trli_piece {
     trl_bc_kind kind;
-    trli_ir_value where;      /* TRLI_NO_VALUE: always */
-    trli_ir_value a, b, c;    /* robin a, b, c; otherwise the value in a */
-    trli_ir_value da, db, dc; /* their derivatives on the side of a tangent; TRLI_NO_VALUE: zero */
-    int modifier;             /* entry of a modifier plugin, or -1 */
-    int *inputs;              /* fields it requires; owned by the instance's model */
+    trli_ir_value where;         /* TRLI_NO_VALUE: always */
+    trli_ir_value a, b, c;       /* robin a, b, c; otherwise the value in a */
+    trli_ir_value da, db, dc;    /* their derivatives on the side of a tangent; TRLI_NO_VALUE: zero */
+    const trli_opaque *modifier; /* NULL: none */
+    int *inputs;                 /* fields it requires; owned by the instance's model */
     trl_place place;
 } trli_piece;
 

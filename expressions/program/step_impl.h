@@ -21,9 +21,8 @@ typedef enum trli_reduce_kind { TRLI_REDUCE_SUM, TRLI_REDUCE_MIN, TRLI_REDUCE_MA
 
 /* PLUGIN, STABLE_DT: a call of a plugin. */
 typedef struct trli_plugin_step {
-    int entry;
-    trl_location location; /* of its first result */
-    int ninputs, *input;   /* fields, in the plugin's order */
+    const trli_opaque *called;
+    int *input; /* [called->ninputs] fields, in the plugin's order */
 } trli_plugin_step;
 
 typedef struct trli_fill_step {

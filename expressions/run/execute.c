@@ -72,26 +72,20 @@ static size_t slabs_scratch(const trli_step *s, const trli_step_plan *p)
     return s->kind == TRLI_STEP_KERNEL ? all : most;
 }
 
-static size_t plugin_scratch(const trli_model *model, int entry)
-{
-    return model->entry[entry].deck->type->scratch_bytes;
-}
-
 size_t trli_step_scratch(const trli_program *program, const trli_step *s)
 {
-    const trli_model *model = program->model;
     const trli_step_plan *p = trli_plan_of(program, s);
     const trli_step_run *run = trli_run_of(program, s);
     const trli_plugin_step *called = trli_step_plugin(s);
     size_t registers = run->kernel ? trli_kernel_scratch(run->kernel) : 0;
-    size_t plugin = called ? plugin_scratch(model, called->entry) : 0;
+    size_t plugin = called ? called->called->scratch_bytes : 0;
     for (int k = 0; k < p->nslabs; ++k) {
         const trli_slab *slab = &p->slab[k];
         const trli_kernel *kernel = run->slab[k].kernel;
         const size_t need = kernel ? trli_kernel_scratch(kernel) : 0;
         if (need > registers) registers = need;
-        if (slab->kind == TRLI_SLAB_MODIFIER && plugin_scratch(model, slab->entry) > plugin)
-            plugin = plugin_scratch(model, slab->entry);
+        if (slab->kind == TRLI_SLAB_MODIFIER && slab->modifier->scratch_bytes > plugin)
+            plugin = slab->modifier->scratch_bytes;
     }
     size_t tile = s->kind == TRLI_STEP_REDUCE ? tile_doubles(run->kernel) * sizeof(double) : 0;
     return arrays_scratch(p->ninputs, s->nout > 1 ? s->nout : 1) + slabs_scratch(s, p) + aligned(tile) +
@@ -300,18 +294,15 @@ static trl_eval_args plugin_args(const trli_step_task *t, const trl_array *compu
 }
 
 /* Call a plugin's evaluate, or its stable_dt if dt is given. */
-static trl_err call_plugin(const trli_model *model, int entry, const trl_eval_args *args, const trl_box *box,
-                           double *dt)
+static trl_err call_plugin(const trli_opaque *called, const trl_eval_args *args, const trl_box *box, double *dt)
 {
-    const trl_expression_entry *deck = model->entry[entry].deck;
-    const void *state = model->entry[entry].state;
     const trl_diagnostic *d;
-    int said = trl_context_diagnostics(model->ctx, &d);
-    trl_err err = dt ? deck->type->stable_dt(state, args, dt) : deck->type->evaluate(state, args, box);
-    if (err == TRL_OK || trl_context_diagnostics(model->ctx, &d) > said) return err;
-    return trl_fail(model->ctx, TRL_ERR_PLUGIN, &deck->place,
+    int said = trl_context_diagnostics(args->ctx, &d);
+    trl_err err = dt ? called->stable_dt(called->state, args, dt) : called->evaluate(called->state, args, box);
+    if (err == TRL_OK || trl_context_diagnostics(args->ctx, &d) > said) return err;
+    return trl_fail(args->ctx, TRL_ERR_PLUGIN, &called->place,
                     "%s of type '%s' failed (%s) without a message at step %lld, t = %g", dt ? "stable_dt" : "evaluate",
-                    deck->type->name, trl_err_meaning(err), (long long)args->step, args->t);
+                    called->type, trl_err_meaning(err), (long long)args->step, args->t);
 }
 
 trl_err trli_task_stable_dt(void *data, const trl_task_args *args, bool *done)
@@ -320,17 +311,17 @@ trl_err trli_task_stable_dt(void *data, const trl_task_args *args, bool *done)
     const trli_step *s = t->step;
     trli_model *model = t->program->model;
     scratch sc = {model->run->scratch[args->worker]};
+    const trli_opaque *called = s->plugin.called;
     double dt = INFINITY;
     trl_err err = TRL_OK;
     (void)done;
-    const trl_array *required = take_arrays(&sc, t, s->plugin.ninputs, s->plugin.input);
+    const trl_array *required = take_arrays(&sc, t, called->ninputs, s->plugin.input);
     const trl_eval_args eval = plugin_args(t, NULL, required, sc.at, args->worker);
-    TRL_TRY(call_plugin(model, s->plugin.entry, &eval, NULL, &dt));
-    const trl_expression_entry *deck = model->entry[s->plugin.entry].deck;
+    TRL_TRY(call_plugin(called, &eval, NULL, &dt));
     if (!(dt > 0))
-        TRL_TRY(trl_fail(model->ctx, TRL_ERR_NUMERICS, &deck->place,
+        TRL_TRY(trl_fail(model->ctx, TRL_ERR_NUMERICS, &called->place,
                          "stable_dt of '%s' (type '%s') gave %g at step %lld, t = %.10g: a stable dt is positive",
-                         deck->name, deck->type->name, dt, (long long)eval.step, eval.t));
+                         called->name, called->type, dt, (long long)eval.step, eval.t));
     trli_partial_add(&t->reduction->part[args->worker], TRLI_MERGE_MIN, &dt, 1);
 done:
     return err;
@@ -342,12 +333,13 @@ trl_err trli_task_plugin(void *data, const trl_task_args *args, bool *done)
     const trli_step *s = t->step;
     trli_model *model = t->program->model;
     scratch sc = {model->run->scratch[args->worker]};
+    const trli_opaque *called = s->plugin.called;
     (void)done;
-    const trl_array *required = take_arrays(&sc, t, s->plugin.ninputs, s->plugin.input);
+    const trl_array *required = take_arrays(&sc, t, called->ninputs, s->plugin.input);
     trl_array *computed = take_arrays(&sc, t, s->nout, s->field);
     const trl_eval_args eval = plugin_args(t, computed, required, sc.at, args->worker);
     trl_box box = trli_box_part(&t->box, t->parts, args->chunk);
-    return call_plugin(model, s->plugin.entry, &eval, &box, NULL);
+    return call_plugin(called, &eval, &box, NULL);
 }
 
 const int *trli_slab_variable(const trli_step *s, const trli_slab *slab)
@@ -366,7 +358,7 @@ static trl_err run_modifier(const trli_step_task *t, const trli_slab *slab, cons
     trl_eval_args eval = plugin_args(t, computed, required, sc.at, args->worker);
     eval.axis = slab->axis;
     eval.side = slab->side;
-    return call_plugin(t->program->model, slab->entry, &eval, box, NULL);
+    return call_plugin(slab->modifier, &eval, box, NULL);
 }
 
 static trl_err run_slab(const trli_step_task *t, const trli_slab *slab, const trl_task_args *args)

@@ -28,7 +28,7 @@ typedef struct builder {
     struct trli_task_data *data;
     trl_handle *slot_handle;   /* [slot][patch] */
     trl_handle *scalar_handle; /* [scalar] */
-    trl_handle *entry_handle;  /* [entry] of plugins that may not run twice at once */
+    trl_handle *opaque_handle; /* [opaque expression] of those that may not run twice at once */
     trl_handle collective;     /* handle that orders collective operations the same on all ranks */
 } builder;
 
@@ -67,12 +67,12 @@ done:
 }
 
 /* A plugin that is not TILED runs once at a time. */
-static trl_err access_plugin(builder *b, trl_task task, int entry)
+static trl_err access_plugin(builder *b, trl_task task, const trli_opaque *called)
 {
     trl_handle h;
     trl_err err = TRL_OK;
-    if (entry < 0 || b->model->entry[entry].deck->type->flags & TRL_EXPR_TILED) return TRL_OK;
-    TRL_TRY(handle_of(b, &b->entry_handle[entry], b->model->entry[entry].deck->name, &h));
+    if (called->flags & TRL_EXPR_TILED) return TRL_OK;
+    TRL_TRY(handle_of(b, &b->opaque_handle[called->number], called->name, &h));
     TRL_TRY(trl_graph_add_access(b->program->run->graph, task, h, TRL_READ_WRITE));
 done:
     return err;
@@ -113,7 +113,7 @@ static trl_err access_slab(builder *b, trl_task task, const trli_slab *slab, int
     for (int i = 0; i < slab->ninputs; ++i)
         if (slab->input[i] != slab->field) TRL_TRY(access_field(b, task, slab->input[i], patch, TRL_READ));
     if (slab->kind == TRLI_SLAB_KERNEL) TRL_TRY(access_scalars(b, task, &slab->reads));
-    if (slab->kind == TRLI_SLAB_MODIFIER) TRL_TRY(access_plugin(b, task, slab->entry));
+    if (slab->kind == TRLI_SLAB_MODIFIER) TRL_TRY(access_plugin(b, task, slab->modifier));
 done:
     return err;
 }
@@ -152,14 +152,13 @@ static trl_err add_compute(builder *b, const trli_step *s, int patch)
     trl_task task;
     trl_err err = TRL_OK;
     trli_step_task *t = next_task(b, s, patch);
-    bool plugin = s->kind == TRLI_STEP_PLUGIN;
+    const trli_opaque *plugin = s->kind == TRLI_STEP_PLUGIN ? s->plugin.called : NULL;
     int chunks = 1;
     t->box = trli_step_box(b->program, s, 0, patch);
-    const trl_expr_type *type = plugin ? b->model->entry[s->plugin.entry].deck->type : NULL;
     bool one_location = true;
     for (int o = 1; o < s->nout; ++o)
         one_location &= b->model->field[s->field[o]].location == b->model->field[s->field[0]].location;
-    if (!plugin || (type->flags & TRL_EXPR_TILED && one_location))
+    if (!plugin || (plugin->flags & TRL_EXPR_TILED && one_location))
         chunks = choose_parts(b, &t->box, p->nslabs > 0, t->parts);
     b->program->run->bytes_moved += trl_box_points(&t->box) * (s->nout + p->ninputs) * (int64_t)sizeof(double);
     TRL_TRY(
@@ -169,7 +168,7 @@ static trl_err add_compute(builder *b, const trli_step *s, int patch)
     t->computes = true;
     for (int i = 0; i < p->ninputs; ++i) TRL_TRY(access_field(b, task, p->input[i], patch, TRL_READ));
     TRL_TRY(access_scalars(b, task, &p->reads));
-    TRL_TRY(access_plugin(b, task, plugin ? s->plugin.entry : -1));
+    if (plugin) TRL_TRY(access_plugin(b, task, plugin));
     for (int o = 0; o < s->nout; ++o)
         if (b->program->plan->demand[s->field[o]].live)
             TRL_TRY(access_field(b, task, s->field[o], patch, TRL_READ_WRITE));
@@ -304,7 +303,7 @@ static bool reduction_box(const builder *b, const trli_step *s, int patch, trl_b
     const trl_layout *layout = b->model->layout;
     const trl_patch *p = &layout->patch[layout->local[patch]];
     const int8_t *fixed_planes = trli_plan_of(b->program, s)->fixed_planes;
-    *box = trl_patch_owned(layout, p, s->kind == TRLI_STEP_STABLE_DT ? s->plugin.location : s->reduce.location);
+    *box = trl_patch_owned(layout, p, s->kind == TRLI_STEP_STABLE_DT ? s->plugin.called->location : s->reduce.location);
     for (int a = 0; a < layout->grid.dim; ++a) {
         if (trl_patch_at_side(layout, p, a, 0)) box->lo[a] += fixed_planes[(ptrdiff_t)2 * a];
         if (trl_patch_at_side(layout, p, a, 1)) box->hi[a] -= fixed_planes[2 * a + 1];
@@ -323,12 +322,12 @@ static bool reduction_box(const builder *b, const trli_step *s, int patch, trl_b
 static trl_err add_reduce(builder *b, const trli_step *s)
 {
     const trli_step_plan *plan = trli_plan_of(b->program, s);
-    const int entry = s->kind == TRLI_STEP_STABLE_DT ? s->plugin.entry : -1;
+    const trli_opaque *plugin = s->kind == TRLI_STEP_STABLE_DT ? s->plugin.called : NULL;
     trli_reduction_run *reduction;
     trl_task finish, task;
     trl_handle collective;
     trl_err err = TRL_OK;
-    TRL_TRY(make_reduction(b, entry >= 0 ? TRLI_REDUCE_MIN : s->reduce.kind, &reduction));
+    TRL_TRY(make_reduction(b, plugin ? TRLI_REDUCE_MIN : s->reduce.kind, &reduction));
     trli_step_task *last = next_task(b, s, -1);
     last->reduction = reduction;
     TRL_TRY(add(b, s->label, trli_task_reduce_finish, last, 1, TRL_TASK_ALWAYS | TRL_TASK_POLL, 1e-6, &finish));
@@ -341,13 +340,13 @@ static trl_err add_reduce(builder *b, const trli_step *s)
         trli_step_task *t = next_task(b, s, p);
         t->box = box;
         t->reduction = reduction;
-        int chunks = entry >= 0 ? 1 : choose_parts(b, &t->box, false, t->parts);
+        int chunks = plugin ? 1 : choose_parts(b, &t->box, false, t->parts);
         b->program->run->bytes_moved += trl_box_points(&box) * plan->ninputs * (int64_t)sizeof(double);
-        TRL_TRY(add(b, s->label, entry >= 0 ? trli_task_stable_dt : trli_task_reduce, t, chunks, 0,
-                    estimate(t->run, &box), &task));
+        TRL_TRY(add(b, s->label, plugin ? trli_task_stable_dt : trli_task_reduce, t, chunks, 0, estimate(t->run, &box),
+                    &task));
         for (int i = 0; i < plan->ninputs; ++i) TRL_TRY(access_field(b, task, plan->input[i], p, TRL_READ));
         TRL_TRY(access_scalars(b, task, &plan->reads));
-        TRL_TRY(access_plugin(b, task, entry));
+        if (plugin) TRL_TRY(access_plugin(b, task, plugin));
         TRL_TRY(trl_graph_add_dependency(b->program->run->graph, task, finish));
     }
 done:
@@ -400,12 +399,12 @@ static trl_err reserve(builder *b)
     b->data->reduction = calloc(reductions + 1, sizeof *b->data->reduction);
     b->slot_handle = malloc(slots * sizeof *b->slot_handle);
     b->scalar_handle = malloc(scalars * sizeof *b->scalar_handle);
-    b->entry_handle = malloc(((size_t)b->model->nentries + 1) * sizeof *b->entry_handle);
-    if (!b->data->task || !b->data->reduction || !b->slot_handle || !b->scalar_handle || !b->entry_handle)
+    b->opaque_handle = malloc(((size_t)b->model->nopaques + 1) * sizeof *b->opaque_handle);
+    if (!b->data->task || !b->data->reduction || !b->slot_handle || !b->scalar_handle || !b->opaque_handle)
         return trl_fail(b->model->ctx, TRL_ERR_MEMORY, NULL, "no memory for %zu tasks", tasks);
     for (size_t i = 0; i < slots; ++i) b->slot_handle[i] = -1;
     for (size_t i = 0; i < scalars; ++i) b->scalar_handle[i] = -1;
-    for (int e = 0; e < b->model->nentries; ++e) b->entry_handle[e] = -1;
+    for (int e = 0; e < b->model->nopaques; ++e) b->opaque_handle[e] = -1;
     b->collective = -1;
     if (reductions > 0 && trl_context_ranks(b->model->ctx) > 1) {
         trl_err err = trli_comm_create(b->model->ctx, &b->data->comm);
@@ -430,7 +429,7 @@ trl_err trli_tasks_build(trli_program *program)
 done:
     free(b.slot_handle);
     free(b.scalar_handle);
-    free(b.entry_handle);
+    free(b.opaque_handle);
     return err;
 }
 
