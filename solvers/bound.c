@@ -346,7 +346,7 @@ void trli_rate_words(const trl_simulation *sim, const trli_rate *rate, size_t si
                  "the largest sum over a row of the Jacobian, with what is coupled too much to look closer");
         break;
     case TRLI_BY_PLUGIN:
-        snprintf(words, size, "the stable_dt of '%s'", sim->model->entry[rate->index].deck->name);
+        snprintf(words, size, "the stable_dt of '%s'", sim->model->front->entry[rate->index].deck->name);
         break;
     case TRLI_BY_GIVEN:
         snprintf(words, size, "speed and diffusivity");

@@ -8,6 +8,7 @@
 
 #include "cost_impl.h"
 #include "describe_impl.h"
+#include "front_impl.h"
 #include "model_run_impl.h"
 #include "plan_impl.h"
 #include "slot_plan_impl.h"
@@ -74,9 +75,9 @@ bool trl_simulation_inexact(const trl_simulation *sim, int i, size_t size, char 
         snprintf(text, size, "numerics.fast_math");
         return true;
     }
-    for (int e = 0; e < m->nentries; ++e) {
-        const trl_expression_entry *deck = m->entry[e].deck;
-        if (!deck->type || deck->type->flags & TRL_EXPR_PURE || !m->entry[e].used || i-- > 0) continue;
+    for (int e = 0; e < m->front->nentries; ++e) {
+        const trl_expression_entry *deck = m->front->entry[e].deck;
+        if (!deck->type || deck->type->flags & TRL_EXPR_PURE || !m->front->entry[e].used || i-- > 0) continue;
         snprintf(text, size, "type '%s' of '%s' is not TRL_EXPR_PURE", deck->type->name, deck->name);
         return true;
     }
@@ -104,8 +105,8 @@ static void describe_expressions(const trli_listing *l)
                          trl_location_name(m->variable[v].location), eq->mask ? ", masked" : "",
                          eq->exact_field >= 0 ? ", with exact solution" : "");
     }
-    for (int i = 0; i < m->nentries; ++i) {
-        const trli_entry *e = &m->entry[m->order[i]];
+    for (int i = 0; i < m->front->nentries; ++i) {
+        const trli_entry *e = &m->front->entry[m->front->order[i]];
         if (e->nformulas)
             trli_listing_say(l, "  %-20s formula%s%s%s", e->deck->name, e->nformulas > 1 ? " (vector)" : "",
                              e->has_boundary ? ", with boundary values" : "", e->used ? "" : ", unused");

@@ -321,7 +321,7 @@ trl_err trli_largest_value(trl_simulation *sim, trli_instance *in, int equation,
     /* A mere warning must not ask for boundary conditions that nothing else needs, nor for those that an expression has
      * in their place. */
     bool inside = sim->problem->time.cfl <= 0;
-    for (int e = 0; e < sim->model->nentries && !inside; ++e) inside = sim->model->entry[e].has_boundary;
+    for (int e = 0; e < sim->model->front->nentries && !inside; ++e) inside = sim->model->front->entry[e].has_boundary;
     if (limit->nsteps > before) limit->step[limit->nsteps - 1].reduce.inside = inside;
     err = trli_program_add_scalar_root(limit, largest->scalar);
 done:
@@ -362,7 +362,7 @@ static trl_err quantity_of(builder *b, int row, trli_ir_value value, trli_quanti
     bool leave = false;
     trl_err err = TRL_OK;
     TRL_TRY(trli_partials_together(b->partials, value, &value));
-    if (warning && b->sim->model->nentries) TRL_TRY(asks_plugins(b, value, &leave));
+    if (warning && b->sim->model->front->nentries) TRL_TRY(asks_plugins(b, value, &leave));
     if (!leave && !(warning && reads_far(b, value))) TRL_TRY(trli_largest_value(b->sim, b->in, row, value, quantity));
 done:
     return err;

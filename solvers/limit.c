@@ -144,9 +144,11 @@ static trl_err add_plugins(limit *l)
     trli_model *model = l->sim->model;
     trli_bound *b = l->bound;
     trl_err err = TRL_OK;
-    for (int e = 0; e < model->nentries; ++e) {
+    for (int e = 0; e < model->front->nentries; ++e) {
         int scalar;
-        if (!model->entry[e].used || model->entry[e].nformulas || !model->entry[e].deck->type->stable_dt) continue;
+        if (!model->front->entry[e].used || model->front->entry[e].nformulas ||
+            !model->front->entry[e].deck->type->stable_dt)
+            continue;
         TRL_TRY(trli_plugin_stable_dt(l->in, e, &scalar));
         TRL_TRY(trli_program_add_scalar_root(l->sim->limit, scalar));
         b->plugin[b->nplugins] = e;
@@ -170,7 +172,7 @@ static trl_err warn_central(const limit *l)
 static trl_err create_bound(limit *l)
 {
     trl_simulation *sim = l->sim;
-    const size_t ne = (size_t)sim->model->nentries + 1, nv = (size_t)sim->nequations + 1;
+    const size_t ne = (size_t)sim->model->front->nentries + 1, nv = (size_t)sim->nequations + 1;
     trli_bound *b = l->bound = sim->bound = calloc(1, sizeof *b);
     if (b) {
         b->known = calloc(nv, sizeof *b->known);

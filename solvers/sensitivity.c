@@ -100,8 +100,9 @@ static trl_err read_boundary(search *s, const trl_bc_side sides[6], const trl_sc
             TRL_TRY(read_value(s, &p->value, names));
             TRL_TRY(read_value(s, &p->b, names));
             TRL_TRY(read_value(s, &p->c, names));
-            for (int e = 0; p->expression && e < model->nentries; ++e)
-                if (strcmp(model->entry[e].deck->name, p->expression) == 0) TRL_TRY(add_edge(s, model->nvariables + e));
+            for (int e = 0; p->expression && e < model->front->nentries; ++e)
+                if (strcmp(model->front->entry[e].deck->name, p->expression) == 0)
+                    TRL_TRY(add_edge(s, model->nvariables + e));
         }
 done:
     return err;
@@ -118,12 +119,12 @@ static trl_err read_all(search *s)
         TRL_TRY(read_formula(s, eq->ddt, eq->deck->names));
         TRL_TRY(read_boundary(s, eq->deck->boundary, eq->deck->names));
     }
-    for (int e = 0; e < model->nentries; ++e) {
-        const trli_entry *entry = &model->entry[e];
+    for (int e = 0; e < model->front->nentries; ++e) {
+        const trli_entry *entry = &model->front->entry[e];
         s->node = model->nvariables + e;
         for (int i = 0; i < entry->nformulas; ++i) TRL_TRY(read_formula(s, entry->formula[i], entry->deck->names));
         for (int i = 0; i < entry->nrequired; ++i)
-            TRL_TRY(add_symbol_edge(s, &model->symbol[entry->required[i].symbol]));
+            TRL_TRY(add_symbol_edge(s, &model->front->symbol[entry->required[i].symbol]));
         TRL_TRY(read_boundary(s, entry->deck->boundary, entry->deck->names));
     }
 done:
@@ -240,7 +241,7 @@ static trl_err find_needed(trl_simulation *sim, int direction, const trl_place *
 {
     trli_model *model = sim->model;
     const char *parameter = model->direction[direction - 1].name;
-    search s = {.sim = sim, .nnodes = model->nvariables + model->nentries, .by_parameter = {.ir = &model->ir}};
+    search s = {.sim = sim, .nnodes = model->nvariables + model->front->nentries, .by_parameter = {.ir = &model->ir}};
     trli_ir_value scalar = trli_ir_scalar(&model->ir, model->direction[direction - 1].scalar);
     trl_err err = TRL_OK;
     s.depends = calloc((size_t)s.nnodes + 1, sizeof *s.depends);

@@ -132,8 +132,9 @@ static trl_err mark_boundary(trl_simulation *sim, const trl_bc_side sides[6], co
             TRL_TRY(mark_value(sim, &p->value, names));
             TRL_TRY(mark_value(sim, &p->b, names));
             TRL_TRY(mark_value(sim, &p->c, names));
-            for (int e = 0; p->expression && e < sim->model->nentries; ++e)
-                if (strcmp(sim->model->entry[e].deck->name, p->expression) == 0) sim->model->entry[e].used = true;
+            for (int e = 0; p->expression && e < sim->model->front->nentries; ++e)
+                if (strcmp(sim->model->front->entry[e].deck->name, p->expression) == 0)
+                    sim->model->front->entry[e].used = true;
         }
 done:
     return err;
@@ -159,8 +160,8 @@ static trl_err mark_used(trl_simulation *sim)
     for (int e = 0; e < p->nexpressions; ++e)
         TRL_TRY(mark_boundary(sim, p->expression[e].boundary, p->expression[e].names));
     trli_tree_spread_used(sim->model);
-    for (int e = 0; e < sim->model->nentries; ++e)
-        if (!sim->model->entry[e].used)
+    for (int e = 0; e < sim->model->front->nentries; ++e)
+        if (!sim->model->front->entry[e].used)
             trl_warn(sim->ctx, &p->expression[e].place, "nothing uses expression '%s'", p->expression[e].name);
 done:
     return err;

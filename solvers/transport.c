@@ -209,7 +209,7 @@ static trl_err scan_entry(reader *r, const trl_ast *node, const factors *inner, 
     const trli_symbol *symbol = symbol_of(r, node);
     *found = symbol && symbol->kind == TRLI_SYMBOL_FORMULA;
     if (!*found) return TRL_OK;
-    const trli_entry *e = &r->lw.model->entry[symbol->index];
+    const trli_entry *e = &r->lw.model->front->entry[symbol->index];
     const int deepest = 500;
     if (e->nformulas > 1 || r->s->depth == deepest) return give_up(r, node);
     reader below = read_formula(r->s, e->formula[0], e->deck->names);
@@ -324,15 +324,15 @@ static trl_err scan_rate(reader *r, const trl_ast *node, const factors *inner, c
 trl_err trli_find_differentiating(trl_simulation *sim, bool **entries)
 {
     trli_model *model = sim->model;
-    *entries = calloc((size_t)model->nentries + 1, sizeof **entries);
+    *entries = calloc((size_t)model->front->nentries + 1, sizeof **entries);
     if (!*entries)
-        return trl_fail(sim->ctx, TRL_ERR_MEMORY, NULL, "no memory to search %d expressions", model->nentries);
+        return trl_fail(sim->ctx, TRL_ERR_MEMORY, NULL, "no memory to search %d expressions", model->front->nentries);
     search s = {.sim = sim, .entry_differentiates = *entries};
-    for (int i = 0; i < model->nentries; ++i) { /* dependencies first, so that each looks one level deep */
-        const trli_entry *e = &model->entry[model->order[i]];
+    for (int i = 0; i < model->front->nentries; ++i) { /* dependencies first, so that each looks one level deep */
+        const trli_entry *e = &model->front->entry[model->front->order[i]];
         for (int f = 0; f < e->nformulas; ++f) {
             reader r = read_formula(&s, e->formula[f], e->deck->names);
-            (*entries)[model->order[i]] |= differentiates(&r, e->formula[f]->root);
+            (*entries)[model->front->order[i]] |= differentiates(&r, e->formula[f]->root);
         }
     }
     return TRL_OK;

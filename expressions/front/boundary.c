@@ -47,13 +47,13 @@ done:
     return err;
 }
 
-/* The modifier, or the symbol, that a piece names. A modifier changes its target's field and names no tag of its own. */
+/* The modifier, or the symbol, that a piece names. A modifier names no tag of its own. */
 static trl_err modifier_of(trli_model *model, const trl_bc_piece *deck, int *entry, const trli_symbol **symbol)
 {
     *entry = -1;
     *symbol = NULL;
-    for (int e = 0; e < model->nentries; ++e) {
-        const trli_entry *candidate = &model->entry[e];
+    for (int e = 0; e < model->front->nentries; ++e) {
+        const trli_entry *candidate = &model->front->entry[e];
         if (candidate->nformulas || strcmp(candidate->deck->name, deck->expression) != 0) continue;
         if (!(candidate->deck->type->flags & TRL_EXPR_MODIFIER)) continue;
         *entry = e;
@@ -106,7 +106,7 @@ static trl_err lower_piece(trli_instance *in, const trli_boundary_source *source
             const trl_text name = {deck->expression, deck->place, false};
             TRL_TRY(frame_value(in, &name, source->names, target, axis, which, &piece->a));
         } else {
-            piece->modifier = in->model->entry[e].opaque;
+            piece->modifier = in->model->front->entry[e].opaque;
             TRL_TRY(trli_plugin_inputs(in, e, &piece->inputs));
         }
         return TRL_OK;

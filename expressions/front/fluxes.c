@@ -96,7 +96,7 @@ static const trli_boundary_source *find_boundary(trli_lowering *lw, const trl_as
         *source = (trli_boundary_source){v->boundary, v->names, v->name, v->place};
         return source;
     }
-    const trli_entry *e = &lw->model->entry[symbol->index];
+    const trli_entry *e = &lw->model->front->entry[symbol->index];
     if (!e->has_boundary) return NULL;
     *source = (trli_boundary_source){e->deck->boundary, e->deck->names, e->deck->name, e->deck->place};
     return source;

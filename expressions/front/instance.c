@@ -15,7 +15,7 @@ trl_err trli_instance_create(trli_model *model, trli_program *program, int time_
                              const trli_instance *old, trli_instance **instance)
 {
     trli_instance *in = calloc(1, sizeof *in);
-    size_t nv = (size_t)model->nvariables + 1, ne = (size_t)model->nentries + 1;
+    size_t nv = (size_t)model->nvariables + 1, ne = (size_t)model->front->nentries + 1;
     *instance = NULL;
     if (in) {
         *in = (trli_instance){.ops = &ops,
@@ -31,7 +31,7 @@ trl_err trli_instance_create(trli_model *model, trli_program *program, int time_
     if (!in || !in->variable || !in->plugin_field) {
         trli_instance_destroy(&in);
         return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for an instance of %d expressions",
-                        model->nentries);
+                        model->front->nentries);
     }
     for (int v = 0; v < model->nvariables; ++v) in->variable[v] = -1;
     *instance = in;

@@ -5,8 +5,8 @@
 #ifndef TRLI_INSTANCE_IMPL_H
 #define TRLI_INSTANCE_IMPL_H
 
+#include "front_impl.h"
 #include "marks_impl.h"
-#include "model_impl.h"
 #include "operand_impl.h"
 
 typedef struct trli_instance trli_instance;

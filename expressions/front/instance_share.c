@@ -10,7 +10,7 @@ trl_err trli_instance_share(const trli_instance *instance, trli_instance **share
     trli_instance *s = *shared = malloc(sizeof *s);
     if (!s)
         return trl_fail(instance->model->ctx, TRL_ERR_MEMORY, NULL, "no memory for an instance of %d expressions",
-                        instance->model->nentries);
+                        instance->model->front->nentries);
     *s = *instance;
     s->inline_only = true;
     s->sides = NULL;

@@ -286,7 +286,7 @@ static trl_err unknown_call(trli_lowering *lw, const trl_ast *node, const char *
     const trl_function *functions = trl_functions(&count);
     for (int i = 0; i < count && n < 128; ++i) known[n++] = functions[i].name;
     for (int i = 0; i < TRL_FORMULA_OPERATORS && n < 256; ++i) known[n++] = trl_formula_operator_at(i)->name;
-    for (int i = 0; i < lw->model->nstencils && n < 256; ++i) known[n++] = lw->model->stencil[i]->name;
+    for (int i = 0; i < lw->model->front->nstencils && n < 256; ++i) known[n++] = lw->model->front->stencil[i]->name;
     near = trl_name_nearest(name, known, n);
     if (near) return trli_lower_fail(lw, node, "'%s' is no function or operator; did you mean '%s'?", name, near);
     return trli_lower_fail(lw, node, "'%s' is no function or operator; `trellis types` lists them", name);

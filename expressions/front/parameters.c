@@ -26,7 +26,7 @@ trl_err trli_direction_add(trli_model *model, const char *name, int *direction)
     if (!longer)
         return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d directions", model->ndirections + 1);
     model->direction = longer;
-    bool parameter = trl_scope_find(model->parameters, name, &value);
+    bool parameter = trl_scope_find(model->front->parameters, name, &value);
     longer[model->ndirections++] = (trli_direction){name, parameter ? trli_model_add_scalar(model, value) : -1};
     *direction = model->ndirections;
     return model->ir.err;
@@ -34,22 +34,22 @@ trl_err trli_direction_add(trli_model *model, const char *name, int *direction)
 
 static trl_err remember_definition(trli_model *model, const trl_definition *definition, trli_ir_value value)
 {
-    if (model->ndefined == model->defined_capacity) {
-        int more = model->defined_capacity ? 2 * model->defined_capacity : 16;
-        trli_defined *longer = realloc(model->defined, (size_t)more * sizeof *longer);
+    if (model->front->ndefined == model->front->defined_capacity) {
+        int more = model->front->defined_capacity ? 2 * model->front->defined_capacity : 16;
+        trli_defined *longer = realloc(model->front->defined, (size_t)more * sizeof *longer);
         if (!longer) return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d parameters", more);
-        model->defined = longer;
-        model->defined_capacity = more;
+        model->front->defined = longer;
+        model->front->defined_capacity = more;
     }
-    model->defined[model->ndefined++] = (trli_defined){definition, value};
+    model->front->defined[model->front->ndefined++] = (trli_defined){definition, value};
     return TRL_OK;
 }
 
 static bool find_definition(const trli_model *model, const trl_definition *definition, trli_ir_value *value)
 {
-    for (int k = 0; k < model->ndefined; ++k)
-        if (model->defined[k].definition == definition) {
-            *value = model->defined[k].value;
+    for (int k = 0; k < model->front->ndefined; ++k)
+        if (model->front->defined[k].definition == definition) {
+            *value = model->front->defined[k].value;
             return true;
         }
     return false;
@@ -147,7 +147,7 @@ trl_err trli_lower_parameter(trli_lowering *lw, const char *name, const trl_scop
     if (!level) return TRL_OK;
     trli_ir_value value = trli_ir_constant(lw->ir, level->value[i]);
     if (model->ndirections && level->definition) TRL_TRY(lower_definition(lw, level, i, &value));
-    for (int d = 0; d < model->ndirections && level == model->parameters; ++d)
+    for (int d = 0; d < model->ndirections && level == model->front->parameters; ++d)
         if (model->direction[d].scalar >= 0 && strcmp(model->direction[d].name, name) == 0)
             value = trli_ir_scalar(lw->ir, model->direction[d].scalar);
     *operand = trli_operand_scalar(TRLI_ANYWHERE, value);

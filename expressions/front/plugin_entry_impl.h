@@ -4,7 +4,7 @@
 #ifndef TRLI_PLUGIN_ENTRY_IMPL_H
 #define TRLI_PLUGIN_ENTRY_IMPL_H
 
-#include "model_impl.h"
+#include "front_impl.h"
 
 TRL_NODISCARD trl_err trli_entry_setup(trli_model *model, trli_entry *entry);
 void trli_entry_free(trli_entry *entry);

@@ -9,7 +9,7 @@ static trl_err input_field(trli_instance *in, const trli_entry *entry, const trl
     trli_operand operand;
     trl_err err = TRL_OK;
     const trl_place *place = &entry->deck->place;
-    TRL_TRY(trli_lower_symbol(in, &model->symbol[r->symbol], &operand));
+    TRL_TRY(trli_lower_symbol(in, &model->front->symbol[r->symbol], &operand));
     int c = r->component < 0 ? 0 : r->component;
     if (operand.components && r->component < 0)
         return trl_fail(model->ctx, TRL_ERR_INPUT, place,
@@ -31,7 +31,7 @@ done:
 
 trl_err trli_plugin_inputs(trli_instance *instance, int e, int **fields)
 {
-    trli_entry *entry = &instance->model->entry[e];
+    trli_entry *entry = &instance->model->front->entry[e];
     trl_err err = TRL_OK;
     *fields = trli_model_keep(instance->model, ((size_t)entry->nrequired + 1) * sizeof **fields);
     if (!*fields) return instance->model->ir.err;

@@ -7,7 +7,7 @@
 trl_err trli_plugin_add(trli_instance *instance, int e)
 {
     trli_model *model = instance->model;
-    trli_entry *entry = &model->entry[e];
+    trli_entry *entry = &model->front->entry[e];
     const trl_expression_entry *deck = entry->deck;
     int *inputs, *outputs = trli_model_keep(model, (size_t)entry->ncomputed * sizeof *outputs);
     trl_err err = TRL_OK;
@@ -38,7 +38,7 @@ done:
 trl_err trli_plugin_stable_dt(trli_instance *instance, int e, int *scalar)
 {
     trli_model *model = instance->model;
-    trli_entry *entry = &model->entry[e];
+    trli_entry *entry = &model->front->entry[e];
     int *inputs;
     trl_err err = TRL_OK;
     TRL_TRY(trli_plugin_inputs(instance, e, &inputs));

@@ -11,22 +11,22 @@
 
 static trl_err add_symbol(trli_model *model, const trli_symbol *symbol)
 {
-    if (model->nsymbols == model->symbols_capacity) {
-        int more = model->symbols_capacity ? 2 * model->symbols_capacity : 64;
-        trli_symbol *longer = realloc(model->symbol, (size_t)more * sizeof *longer);
+    if (model->front->nsymbols == model->front->symbols_capacity) {
+        int more = model->front->symbols_capacity ? 2 * model->front->symbols_capacity : 64;
+        trli_symbol *longer = realloc(model->front->symbol, (size_t)more * sizeof *longer);
         if (!longer) return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d names", more);
-        model->symbol = longer;
-        model->symbols_capacity = more;
+        model->front->symbol = longer;
+        model->front->symbols_capacity = more;
     }
     int existing;
-    trl_err err = trli_table_add(model->ctx, &model->names, symbol->name, model->nsymbols, &existing);
+    trl_err err = trli_table_add(model->ctx, &model->front->names, symbol->name, model->front->nsymbols, &existing);
     if (err != TRL_OK) return err;
     if (existing >= 0) {
-        const trl_place *first = &model->symbol[existing].place;
+        const trl_place *first = &model->front->symbol[existing].place;
         return trl_fail(model->ctx, TRL_ERR_INPUT, &symbol->place, "'%s' is computed twice: first at %s:%d:%d",
                         symbol->name, first->file ? first->file : "(no file)", first->line, first->column);
     }
-    model->symbol[model->nsymbols++] = *symbol;
+    model->front->symbol[model->front->nsymbols++] = *symbol;
     return TRL_OK;
 }
 
@@ -49,7 +49,7 @@ done:
 
 static trl_err add_entry(trli_model *model, int e)
 {
-    trli_entry *entry = &model->entry[e];
+    trli_entry *entry = &model->front->entry[e];
     trl_err err = TRL_OK;
     for (int s = 0; s < 6; ++s) entry->has_boundary |= entry->deck->boundary[s].npieces > 0;
     if (entry->deck->formula.count > 0) {
@@ -73,7 +73,7 @@ trl_err trli_symbols_build(trli_model *model)
     for (int v = 0; v < model->nvariables; ++v)
         TRL_TRY(add_symbol(
             model, &(trli_symbol){model->variable[v].name, TRLI_SYMBOL_VARIABLE, v, 0, model->variable[v].place}));
-    for (int e = 0; e < model->nentries; ++e) {
+    for (int e = 0; e < model->front->nentries; ++e) {
         trl_err entry_err = add_entry(model, e); /* go on: each entry's error is news to the user */
         if (first == TRL_OK) first = entry_err;
     }
@@ -97,24 +97,24 @@ done:
 
 const trli_symbol *trli_symbol_find(const trli_model *model, const char *name)
 {
-    int i = trli_table_find(&model->names, name);
-    return i < 0 ? NULL : &model->symbol[i];
+    int i = trli_table_find(&model->front->names, name);
+    return i < 0 ? NULL : &model->front->symbol[i];
 }
 
 const trl_operator *trli_stencil_find(const trli_model *model, const char *name)
 {
-    for (int i = 0; i < model->nstencils; ++i)
-        if (strcmp(model->stencil[i]->name, name) == 0) return model->stencil[i];
+    for (int i = 0; i < model->front->nstencils; ++i)
+        if (strcmp(model->front->stencil[i]->name, name) == 0) return model->front->stencil[i];
     return NULL;
 }
 
 trl_err trli_symbol_missing(trli_model *model, const trl_place *place, const char *name)
 {
-    const trl_scope *parameters = model->parameters;
-    int n = model->nsymbols, nparameters = parameters ? parameters->n : 0;
+    const trl_scope *parameters = model->front->parameters;
+    int n = model->front->nsymbols, nparameters = parameters ? parameters->n : 0;
     const char **known = malloc((size_t)(n + nparameters + 1) * sizeof *known);
     const char *near = NULL;
-    for (int i = 0; known && i < n; ++i) known[i] = model->symbol[i].name;
+    for (int i = 0; known && i < n; ++i) known[i] = model->front->symbol[i].name;
     for (int i = 0; known && i < nparameters; ++i) known[n + i] = parameters->name[i];
     if (known) near = trl_name_nearest(name, known, n + nparameters);
     free(known);
@@ -139,7 +139,7 @@ trl_err trli_entry_resolve(trli_model *model, trli_entry *entry)
             r->component = dot[1] - 'x';
         }
         if (!symbol) return trli_symbol_missing(model, &entry->deck->place, r->tag);
-        r->symbol = (int)(symbol - model->symbol);
+        r->symbol = (int)(symbol - model->front->symbol);
     }
     return TRL_OK;
 }
@@ -247,7 +247,8 @@ static trl_err visit_node(visitor *v, const trl_ast *node, const trl_scope *scop
 trl_err trli_visit_symbols(trli_model *model, const trl_formula *formula, const trl_scope *scope, trli_visit visit,
                            void *data)
 {
-    visitor v = {.model = model, .text = &formula->text, .visit = visit, .data = data, .expanded = &model->expanded};
+    visitor v = {
+        .model = model, .text = &formula->text, .visit = visit, .data = data, .expanded = &model->front->expanded};
     return visit_node(&v, formula->root, scope);
 }
 

@@ -4,7 +4,7 @@
 #ifndef TRLI_SYMBOLS_IMPL_H
 #define TRLI_SYMBOLS_IMPL_H
 
-#include "model_impl.h"
+#include "front_impl.h"
 
 /* Parse or set up the entries, and add the names of variables and entries. */
 TRL_NODISCARD trl_err trli_symbols_build(trli_model *model);

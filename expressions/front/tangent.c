@@ -152,8 +152,9 @@ done:
 static bool is_of_old(const trli_instance *in, trli_ir_value v)
 {
     const trli_model *model = in->model;
-    for (int e = 0; in->old && e < model->nentries; ++e) {
-        if (!model->entry[e].has_boundary || model->entry[e].deck->evaluate != TRL_EVALUATE_STEP) continue;
+    for (int e = 0; in->old && e < model->front->nentries; ++e) {
+        if (!model->front->entry[e].has_boundary || model->front->entry[e].deck->evaluate != TRL_EVALUATE_STEP)
+            continue;
         if (trli_value_is_of_entry(in->old, e, v)) return true;
     }
     return false;

@@ -13,26 +13,26 @@ static trl_err add_dependency(void *data, const trl_text *text, const trl_ast *n
     const trli_symbol *symbol = trli_symbol_find(model, name);
     (void)text, (void)node;
     if (symbol->kind == TRLI_SYMBOL_VARIABLE) return TRL_OK;
-    if (model->ndeps == model->deps_capacity) {
-        int capacity = model->deps_capacity ? 2 * model->deps_capacity : 256;
-        int *dep = realloc(model->dep, (size_t)capacity * sizeof *dep);
+    if (model->front->ndeps == model->front->deps_capacity) {
+        int capacity = model->front->deps_capacity ? 2 * model->front->deps_capacity : 256;
+        int *dep = realloc(model->front->dep, (size_t)capacity * sizeof *dep);
         if (!dep) return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d dependencies", capacity);
-        model->dep = dep;
-        model->deps_capacity = capacity;
+        model->front->dep = dep;
+        model->front->deps_capacity = capacity;
     }
-    model->dep[model->ndeps++] = symbol->index;
+    model->front->dep[model->front->ndeps++] = symbol->index;
     return TRL_OK;
 }
 
 static trl_err collect_entry(trli_model *model, int e)
 {
-    trli_entry *entry = &model->entry[e];
+    trli_entry *entry = &model->front->entry[e];
     trl_err err = TRL_OK;
     for (int i = 0; i < entry->nformulas; ++i)
         TRL_TRY(trli_visit_symbols(model, entry->formula[i], entry->deck->names, add_dependency, model));
     TRL_TRY(trli_entry_resolve(model, entry));
     for (int i = 0; i < entry->nrequired; ++i)
-        TRL_TRY(add_dependency(model, NULL, NULL, model->symbol[entry->required[i].symbol].name));
+        TRL_TRY(add_dependency(model, NULL, NULL, model->front->symbol[entry->required[i].symbol].name));
 done:
     return err;
 }
@@ -40,13 +40,13 @@ done:
 static trl_err collect_dependencies(trli_model *model)
 {
     trl_err first = TRL_OK;
-    model->dep_start = calloc((size_t)model->nentries + 1, sizeof *model->dep_start);
-    if (!model->dep_start)
-        return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d entries", model->nentries);
-    for (int e = 0; e < model->nentries; ++e) {
+    model->front->dep_start = calloc((size_t)model->front->nentries + 1, sizeof *model->front->dep_start);
+    if (!model->front->dep_start)
+        return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d entries", model->front->nentries);
+    for (int e = 0; e < model->front->nentries; ++e) {
         trl_err err = collect_entry(model, e);
         if (first == TRL_OK) first = err;
-        model->dep_start[e + 1] = model->ndeps;
+        model->front->dep_start[e + 1] = model->front->ndeps;
     }
     return first;
 }
@@ -61,7 +61,7 @@ static trl_err report_cycle(trli_model *model, const int *stack, int depth, int 
     int from = 0;
     while (stack[from] != e) ++from;
     for (int i = from; i <= depth; ++i) {
-        const char *name = model->entry[i < depth ? stack[i] : e].deck->name;
+        const char *name = model->front->entry[i < depth ? stack[i] : e].deck->name;
         int n = snprintf(path + used, sizeof path - used, "%s%s", i > from ? " -> " : "", name);
         used += (size_t)n;
         if (used > sizeof path - 300 && i < depth - 1) {
@@ -69,18 +69,18 @@ static trl_err report_cycle(trli_model *model, const int *stack, int depth, int 
             i = depth - 1;
         }
     }
-    return trl_fail(model->ctx, TRL_ERR_INPUT, &model->entry[e].deck->place,
+    return trl_fail(model->ctx, TRL_ERR_INPUT, &model->front->entry[e].deck->place,
                     "expressions depend on each other in a cycle: %s", path);
 }
 
 trl_err trli_tree_order(trli_model *model)
 {
     trl_err err = TRL_OK;
-    int n = model->nentries, ordered = 0;
+    int n = model->front->nentries, ordered = 0;
     char *state = calloc((size_t)n + 1, 1);
     int *stack = malloc(((size_t)n + 1) * sizeof *stack), *next = malloc(((size_t)n + 1) * sizeof *next);
-    model->order = malloc(((size_t)n + 1) * sizeof *model->order);
-    if (!state || !stack || !next || !model->order) {
+    model->front->order = malloc(((size_t)n + 1) * sizeof *model->front->order);
+    if (!state || !stack || !next || !model->front->order) {
         err = trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory to order %d entries", n);
         goto done;
     }
@@ -90,23 +90,23 @@ trl_err trli_tree_order(trli_model *model)
         int depth = 0;
         stack[depth++] = root;
         state[root] = OPEN;
-        next[root] = model->dep_start[root];
+        next[root] = model->front->dep_start[root];
         while (depth > 0) {
             int e = stack[depth - 1];
-            if (next[e] == model->dep_start[e + 1]) {
+            if (next[e] == model->front->dep_start[e + 1]) {
                 state[e] = CLOSED;
-                model->order[ordered++] = e;
+                model->front->order[ordered++] = e;
                 --depth;
                 continue;
             }
-            int d = model->dep[next[e]++];
+            int d = model->front->dep[next[e]++];
             if (state[d] == OPEN) {
                 err = report_cycle(model, stack, depth, d);
                 goto done;
             }
             if (state[d] == CLOSED) continue;
             state[d] = OPEN;
-            next[d] = model->dep_start[d];
+            next[d] = model->front->dep_start[d];
             stack[depth++] = d;
         }
     }
@@ -122,7 +122,7 @@ static trl_err mark(void *data, const trl_text *text, const trl_ast *node, const
     trli_model *model = data;
     const trli_symbol *symbol = trli_symbol_find(model, name);
     (void)text, (void)node;
-    if (symbol->kind != TRLI_SYMBOL_VARIABLE) model->entry[symbol->index].used = true;
+    if (symbol->kind != TRLI_SYMBOL_VARIABLE) model->front->entry[symbol->index].used = true;
     return TRL_OK;
 }
 
@@ -133,10 +133,11 @@ trl_err trli_tree_mark_used(trli_model *model, const trl_formula *formula, const
 
 void trli_tree_spread_used(trli_model *model)
 {
-    for (int i = model->nentries - 1; i >= 0; --i) {
-        int e = model->order[i];
-        if (!model->entry[e].used) continue;
-        for (int d = model->dep_start[e]; d < model->dep_start[e + 1]; ++d) model->entry[model->dep[d]].used = true;
+    for (int i = model->front->nentries - 1; i >= 0; --i) {
+        int e = model->front->order[i];
+        if (!model->front->entry[e].used) continue;
+        for (int d = model->front->dep_start[e]; d < model->front->dep_start[e + 1]; ++d)
+            model->front->entry[model->front->dep[d]].used = true;
     }
 }
 
@@ -167,8 +168,8 @@ trl_err trli_tree_write_dot(const trli_model *model, FILE *out)
         else if (err == TRL_OK)
             err = trli_visit_again((trli_model *)model, variable->ddt, variable->names, write_edge, &edge);
     }
-    for (int e = 0; e < model->nentries; ++e) {
-        const trli_entry *entry = &model->entry[e];
+    for (int e = 0; e < model->front->nentries; ++e) {
+        const trli_entry *entry = &model->front->entry[e];
         dot_edge edge = {model, out, entry->deck->name};
         fprintf(out, "  \"%s\" [shape=%s%s];\n", entry->deck->name, entry->nformulas ? "ellipse" : "hexagon",
                 entry->used ? "" : ", style=dotted");

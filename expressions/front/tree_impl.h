@@ -4,7 +4,7 @@
 #ifndef TRLI_TREE_IMPL_H
 #define TRLI_TREE_IMPL_H
 
-#include "model_impl.h"
+#include "front_impl.h"
 #include <stdio.h>
 
 /* Order the entries by their dependencies; a cycle is an INPUT error with its path. */

@@ -96,7 +96,7 @@ done:
 
 static trl_err lower_entry(trli_instance *in, int e, trli_operand *operand)
 {
-    const trli_entry *entry = &in->model->entry[e];
+    const trli_entry *entry = &in->model->front->entry[e];
     trl_err err = TRL_OK;
     TRL_TRY(lower_list(in, entry->nformulas, entry->formula, entry->deck->names, operand));
     int n = operand->components ? operand->components : 1;
@@ -149,17 +149,17 @@ static trl_err remember(trli_instance *in, trli_memo *memo, int index,
     trli_model *model = in->model;
     if (memo->state == TRLI_MEMO_BUSY) {
         char path[4096] = "";
-        write_path(model->under_way, memo, path, sizeof path);
+        write_path(model->front->under_way, memo, path, sizeof path);
         return trl_fail(model->ctx, TRL_ERR_INPUT, place, "initial values depend on each other in a cycle: %s%s", path,
                         name);
     }
     if (memo->state == TRLI_MEMO_FAILED) return TRL_ERR_INPUT;
     if (memo->state == TRLI_MEMO_EMPTY) {
-        const trli_under_way here = {memo, name, model->under_way};
+        const trli_under_way here = {memo, name, model->front->under_way};
         memo->state = TRLI_MEMO_BUSY;
-        model->under_way = &here;
+        model->front->under_way = &here;
         trl_err err = lower(in, index, &memo->operand);
-        model->under_way = here.outer;
+        model->front->under_way = here.outer;
         memo->state = err == TRL_OK ? TRLI_MEMO_DONE : TRLI_MEMO_FAILED;
         if (err != TRL_OK) return err;
     }
@@ -169,16 +169,16 @@ static trl_err remember(trli_instance *in, trli_memo *memo, int index,
 
 static trl_err need_memos(trli_instance *in)
 {
-    const size_t n = (size_t)in->model->nentries + (size_t)in->model->nvariables;
+    const size_t n = (size_t)in->model->front->nentries + (size_t)in->model->nvariables;
     if (!in->memo) in->memo = calloc(n + 1, sizeof *in->memo);
     if (in->memo) return TRL_OK;
     return trl_fail(in->model->ctx, TRL_ERR_MEMORY, NULL, "no memory for the values of %d expressions",
-                    in->model->nentries);
+                    in->model->front->nentries);
 }
 
 static trl_err entry_value(trli_instance *in, int e, trli_operand *operand)
 {
-    const trl_expression_entry *deck = in->model->entry[e].deck;
+    const trl_expression_entry *deck = in->model->front->entry[e].deck;
     trl_err err = need_memos(in);
     return err != TRL_OK ? err : remember(in, &in->memo[e], e, lower_entry, deck->name, &deck->place, operand);
 }
@@ -188,7 +188,7 @@ static trl_err initial_value(trli_instance *in, int v, trli_operand *operand)
     const trli_variable *variable = &in->model->variable[v];
     trl_err err = need_memos(in);
     if (err != TRL_OK) return err;
-    return remember(in, &in->memo[in->model->nentries + v], v, lower_initial, variable->name, &variable->place,
+    return remember(in, &in->memo[in->model->front->nentries + v], v, lower_initial, variable->name, &variable->place,
                     operand);
 }
 
@@ -238,7 +238,7 @@ trl_err trli_value_of_symbol(trli_instance *in, const trli_symbol *symbol, trli_
             .value = {in->reads_apart ? trli_ir_field_no_cse(&model->ir, field) : trli_ir_field(&model->ir, field)}};
         return model->ir.err;
     }
-    trli_entry *entry = &model->entry[symbol->index];
+    trli_entry *entry = &model->front->entry[symbol->index];
     TRL_TRY(evaluation_of(in, entry, &in));
     if (symbol->kind == TRLI_SYMBOL_FORMULA) return entry_value(in, symbol->index, operand);
     if (!in->plugin_field[symbol->index]) TRL_TRY(trli_plugin_add(in, symbol->index));
@@ -252,12 +252,12 @@ trl_err trli_instance_prepare(trli_instance *instance)
 {
     trli_model *model = instance->model;
     trl_err err = TRL_OK;
-    for (int i = 0; i < model->nentries; ++i) {
-        int e = model->order[i];
+    for (int i = 0; i < model->front->nentries; ++i) {
+        int e = model->front->order[i];
         trli_operand operand;
         trli_instance *in;
-        if (!model->entry[e].used || !model->entry[e].nformulas) continue;
-        TRL_TRY(evaluation_of(instance, &model->entry[e], &in));
+        if (!model->front->entry[e].used || !model->front->entry[e].nformulas) continue;
+        TRL_TRY(evaluation_of(instance, &model->front->entry[e], &in));
         trl_err one = entry_value(in, e, &operand);
         if (err == TRL_OK) err = one;
     }

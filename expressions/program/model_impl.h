@@ -4,16 +4,15 @@
 #ifndef TRLI_MODEL_IMPL_H
 #define TRLI_MODEL_IMPL_H
 
-#include "entry_impl.h"
 #include "machine_impl.h"
-#include "names_table_impl.h"
 #include "program_impl.h"
+#include "variable_impl.h"
 #include <trl_field_manager.h>
-#include <trl_registry.h>
 
 /* Scalars that every model has. */
 enum { TRLI_SCALAR_STEP_TIME, TRLI_SCALAR_DT, TRLI_SCALARS_FIXED };
 
+typedef struct trli_front trli_front;
 typedef struct trli_slot_plan trli_slot_plan;
 typedef struct trli_model_run trli_model_run;
 
@@ -28,41 +27,25 @@ typedef struct trli_settings {
 struct trli_model {
     trl_context *ctx;
     const trl_layout *layout;
-    trl_registry *registry;
     trli_ir ir;
     trli_walk walk;
     trli_settings settings;
     trli_machine machine;
-    const trl_scope *parameters;
     int ndirections;
-    trli_direction *direction;    /* [ndirections], the first is number 1 */
-    int64_t expanded;             /* what the sums and products of formulas that were visited expand to */
-    struct trli_defined *defined; /* values of parameters that may depend on those of directions */
-    int ndefined, defined_capacity;
-    int nentries;
-    trli_entry *entry;
-    int nopaques;
+    trli_direction *direction; /* [ndirections], the first is number 1 */
+    int nopaques;              /* opaque expressions, by number */
     int nvariables;
     trli_variable *variable;
-    int nsymbols, symbols_capacity;
-    trli_symbol *symbol;
-    trli_table names; /* name -> symbol */
-    int nstencils;
-    trl_operator **stencil; /* [nstencils] the problem's own */
-    int *order;             /* [nentries] entries, dependencies first */
-    int *dep_start;         /* [nentries + 1] entries that an entry depends on: dep[dep_start[e]] ... */
-    int *dep;
-    int ndeps, deps_capacity;
     int nfields, fields_capacity;
     trli_model_field *field;
     int nscalars, scalars_capacity;
     double *scalar;
     int nprograms;
     trli_program **program;
-    trli_slot_plan *slots;                  /* once fields have places: passes/slot_plan_impl.h */
-    trli_model_run *run;                    /* run/model_run_impl.h */
-    const struct trli_under_way *under_way; /* the innermost lowering of a named value */
-    void **owned;                           /* small blocks that live as long as the model: names, lists of fields */
+    trli_slot_plan *slots; /* once fields have places: passes/slot_plan_impl.h */
+    trli_front *front;     /* front/front_impl.h */
+    trli_model_run *run;   /* run/model_run_impl.h */
+    void **owned;          /* small blocks that live as long as the model: names, lists of fields */
     int nowned, owned_capacity;
 };
 

@@ -4,9 +4,9 @@
 #ifndef TRLI_SIDE_IMPL_H
 #define TRLI_SIDE_IMPL_H
 
-#include "entry_impl.h"
 #include "ir_impl.h"
 #include "opaque_impl.h"
+#include "variable_impl.h"
 
 /* The lowered pieces of one side, in the frame of the side: combined into one value per layer when depths are known. */
 typedef struct trli_piece {

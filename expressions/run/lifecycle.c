@@ -5,31 +5,25 @@
 
 #include "balance_impl.h"
 #include "cost_impl.h"
+#include "front_impl.h"
 #include "kernels_impl.h"
 #include "lifecycle_impl.h"
 #include "model_run_impl.h"
 #include "pipeline_impl.h"
-#include "plugin_entry_impl.h"
 #include "slot_plan_impl.h"
-#include "symbols_impl.h"
 #include "tasks_impl.h"
-#include "tree_impl.h"
 
 static trl_err copy_request(trli_model *model, const trli_model_request *request)
 {
     model->layout = request->layout;
-    model->parameters = request->parameters;
     model->settings.fusion = request->fusion;
     model->settings.compile = request->compile;
     model->settings.fast_math = request->fast_math;
     model->settings.disabled_passes = request->disabled_passes;
-    model->entry = calloc((size_t)request->nentries + 1, sizeof *model->entry);
     model->variable = calloc((size_t)request->nvariables + 1, sizeof *model->variable);
-    if (!model->entry || !model->variable)
-        return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for a model of %d expressions", request->nentries);
-    model->nentries = request->nentries;
+    if (!model->variable)
+        return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for a model of %d equations", request->nvariables);
     model->nvariables = request->nvariables;
-    for (int e = 0; e < request->nentries; ++e) model->entry[e].deck = &request->entries[e];
     for (int v = 0; v < request->nvariables; ++v) model->variable[v] = request->variables[v];
     return TRL_OK;
 }
@@ -78,21 +72,6 @@ done:
     return err;
 }
 
-static trl_err make_stencils(trli_model *model, const trli_model_request *request)
-{
-    trl_err err = TRL_OK;
-    model->stencil = calloc((size_t)request->nstencils + 1, sizeof *model->stencil);
-    if (!model->stencil)
-        return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d stencils", request->nstencils);
-    for (; model->nstencils < request->nstencils; ++model->nstencils) {
-        const trl_stencil_entry *s = &request->stencils[model->nstencils];
-        TRL_TRY(trl_operator_create_custom(model->ctx, &request->layout->grid, s->name, s->from, s->to, s->npoints,
-                                           s->point, &model->stencil[model->nstencils]));
-    }
-done:
-    return err;
-}
-
 trl_err trli_model_create(trl_context *ctx, const trli_model_request *request, trli_model **model)
 {
     trl_err err = TRL_OK;
@@ -107,9 +86,7 @@ trl_err trli_model_create(trl_context *ctx, const trli_model_request *request, t
     m->ir.no_cse = m->settings.disabled_passes & TRL_PASS_SHARING;
     for (int i = 0; i < TRLI_SCALARS_FIXED; ++i) trli_model_add_scalar(m, 0);
     TRL_TRY(m->ir.err);
-    TRL_TRY(make_stencils(m, request));
-    TRL_TRY(trli_symbols_build(m));
-    TRL_TRY(trli_tree_order(m));
+    TRL_TRY(trli_front_create(m, request));
     *model = m;
     m = NULL;
 done:
@@ -129,22 +106,13 @@ void trli_model_destroy(trli_model **model)
     }
     free(m->program);
     trli_slot_plan_destroy(&m->slots);
-    for (int e = 0; e < m->nentries; ++e) trli_entry_free(&m->entry[e]);
+    trli_front_destroy(&m->front);
     for (int i = 0; i < m->nowned; ++i) free(m->owned[i]);
     free(m->owned);
-    for (int i = 0; i < m->nstencils; ++i) trl_operator_destroy(&m->stencil[i]);
-    free(m->stencil);
     trli_ir_free(&m->ir);
     trli_walk_free(&m->walk);
-    trli_table_free(&m->names);
-    free(m->entry);
     free(m->variable);
     free(m->direction);
-    free(m->defined);
-    free(m->symbol);
-    free(m->order);
-    free(m->dep_start);
-    free(m->dep);
     free(m->field);
     free(m->scalar);
     destroy_run(m->run);

@@ -165,6 +165,20 @@ def rule_calls():
         yield f"files call each other in a circle: {', '.join(circle)}"
 
 
+def rule_opaque():
+    """passes/ and run/ know plugins by trl_plugin.h and program/opaque_impl.h only: no entries, descriptors or registry."""
+    plugin = {path.name for path in files("*.h", folders=("expressions/plugin",))} - {"trl_plugin.h"}
+    words = re.compile(r"\b(trl_expression_entry|trl_stencil_entry|trl_expr_type|trli?_registry\w*|trli_entry\w*|front\s*->)")
+    for path in files("*.[ch]", folders=("expressions/passes", "expressions/run")):
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            include = re.match(r'\s*#\s*include\s*[<"]([^>"]+)[>"]', line)
+            if include and include[1] in plugin:
+                yield f"{name(path)}:{number}: includes {include[1]}; {folder_of(path)}/ knows opaque expressions by opaque_impl.h"
+        for number, line in enumerate(code_of(path).splitlines(), 1):
+            if found := words.search(line):
+                yield f"{name(path)}:{number}: uses {found[1]}; {folder_of(path)}/ knows opaque expressions by opaque_impl.h"
+
+
 def rule_cuda():
     """CUDA headers are included in .cu files only."""
     for path in files("*.[ch]", folders=LAYERS + ("tests",)):

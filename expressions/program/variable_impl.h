@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* What a problem declares: variables and directions of differentiation. */
+#ifndef TRLI_VARIABLE_IMPL_H
+#define TRLI_VARIABLE_IMPL_H
+
+#include <trl_entry.h>
+#include <trl_operator.h>
+
+/* A variable of the problem, as the solver declares it. */
+typedef struct trli_variable {
+    const char *name;
+    trl_location location;
+    const trl_scope *names;
+    const trl_bc_side *boundary; /* [6] */
+    trl_formula *initial, *mask; /* mask: NULL: none */
+    const trl_formula *ddt;      /* shown in the dependency graph; lowered by the solver */
+    trl_place place;
+    int direction; /* 0: an unknown of its own; else the tangent along a direction */
+    int of;        /* of this variable; it has that one's boundary, names and mask, and no formulas */
+} trli_variable;
+
+/* A direction of differentiation, numbered from 1: what changes is a parameter, or the variables that have a tangent
+ * along it, or both. */
+typedef struct trli_direction {
+    const char *name; /* the parameter's, or one for messages */
+    int scalar;       /* that holds the parameter, or -1 */
+} trli_direction;
+
+#endif
