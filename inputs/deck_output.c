@@ -1,15 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "deck_build_impl.h"
 
-static void read_every(const trli_yaml *parent, trl_every *every)
+/* The times of a list. One outside the problem's time is never met, which the user may not have meant. */
+static trl_err read_times(trli_deck *deck, const trli_yaml *list, trl_every *every)
+{
+    const trl_time_entry *time = &deck->problem.time;
+    double *at;
+    trl_err err;
+    if (list->n == 0)
+        return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_yaml_place(list),
+                        "'every.at' is an empty list: name at least one time, such as `at: [0.1, 0.5]`");
+    TRL_TRY(trli_arena_alloc(deck->arena, (size_t)list->n * sizeof *at, &at));
+    for (int i = 0; i < list->n; ++i) {
+        at[i] = trli_yaml_number(list->item[i]);
+        if (at[i] < time->start || (time->has_end && at[i] > time->end))
+            trl_warn(
+                deck->ctx, trli_yaml_place(list->item[i]),
+                "nothing is written at t = %g: time goes from %g to %g; remove it, or change time.start or time.end",
+                at[i], time->start, time->has_end ? time->end : HUGE_VAL);
+    }
+    every->nat = list->n;
+    every->at = at;
+done:
+    return err;
+}
+
+static trl_err read_every(trli_deck *deck, const trli_yaml *parent, trl_every *every)
 {
     const trli_yaml *node = trli_yaml_get(parent, "every"), *time = trli_yaml_get(node, "time");
-    every->steps = trli_yaml_whole(trli_yaml_get(node, "steps"), 0);
+    const trli_yaml *at = trli_yaml_get(node, "at");
+    *every = (trl_every){.steps = trli_yaml_whole(trli_yaml_get(node, "steps"), 0),
+                         .log = (int)trli_yaml_whole(trli_yaml_get(node, "log"), 0)};
     if (time) every->time = trli_yaml_number(time);
+    return at ? read_times(deck, at, every) : TRL_OK;
 }
 
 /* Files of fields have variables of their own. */
@@ -79,7 +107,7 @@ static trl_err read_series(trli_deck *deck, const trli_yaml *series)
     int n = values ? values->n : 0;
     trl_err err;
     TRL_TRY(trli_arena_alloc(deck->arena, (size_t)(n + 1) * sizeof *entry, &entry));
-    read_every(series, &deck->options.series_every);
+    TRL_TRY(read_every(deck, series, &deck->options.series_every));
     for (int i = 0; i < n; ++i) {
         const char *name = values->key[i]->text.chars;
         entry[i] = (trl_series_entry){.name = name, .value = values->item[i]->text};
@@ -106,9 +134,9 @@ trl_err trli_output_read(trli_deck *deck)
     options->directory_place = *trli_yaml_place(directory);
     if (!*options->directory)
         err = trl_fail(deck->ctx, TRL_ERR_INPUT, &options->directory_place, "'output.directory' is empty");
-    read_every(output, &options->every);
+    err = trli_worse(err, read_every(deck, output, &options->every));
     options->has_checkpoint = checkpoint != NULL;
-    read_every(checkpoint, &options->checkpoint_every);
+    err = trli_worse(err, read_every(deck, checkpoint, &options->checkpoint_every));
     options->checkpoint_keep = (int)trli_yaml_whole(trli_yaml_get(checkpoint, "keep"), 0);
     err = trli_worse(err, read_fields(deck, output));
     return trli_worse(err, read_series(deck, trli_yaml_get(output, "series")));

@@ -72,8 +72,8 @@ typedef struct trli_session {
 } trli_session;
 
 /* Whether something scheduled by `every` is due after a step that ended at time and was dt long: each multiple of
-   every.steps, or the first step with time >= m*every.time (up to rounding). It depends on the arguments alone, so
-   that a restart finds the same steps. */
+   every.steps, or the first step with time >= one of the times of `every` (up to rounding). It depends on the arguments
+   alone, so that a restart finds the same steps. */
 bool trli_every_due(const trl_every *every, trl_gidx step, double time, double dt);
 
 /* run_output.c: all collective. */

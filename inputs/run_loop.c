@@ -6,13 +6,34 @@
 #include <math.h>
 #include <string.h>
 
+/* Times are met up to rounding: 3*0.1 > 30*0.01, and the user means step 30. */
+static const double slack = 1e-9;
+
+/* Whether one of the times of a list lies in a step. A list may lie far from t = 0, where steps are small. */
+static bool meets_one(const trl_every *every, double before, double time)
+{
+    const double rounding = 1e-12;
+    for (int i = 0; i < every->nat; ++i) {
+        const double first = every->at[i] - rounding * fabs(every->at[i]);
+        if (before < first && time >= first) return true;
+    }
+    return false;
+}
+
+/* Decades begin at every power of ten, so that there are some between 0 and any step. */
+static bool meets_log(int per_decade, double before, double time)
+{
+    if (time <= 0) return false;
+    if (before <= 0) return true;
+    return floor(per_decade * log10(time) + slack) > floor(per_decade * log10(before) + slack);
+}
+
 bool trli_every_due(const trl_every *every, trl_gidx step, double time, double dt)
 {
-    /* t = m*every.time is met up to rounding: 3*0.1 > 30*0.01, and the user means step 30. */
-    const double slack = 1e-9;
     if (every->steps > 0) return step % every->steps == 0;
     if (every->time > 0) return floor(time / every->time + slack) > floor((time - dt) / every->time + slack);
-    return false;
+    if (every->log > 0) return meets_log(every->log, time - dt, time);
+    return meets_one(every, time - dt, time);
 }
 
 /* When the ranks ask each other next whether one of them got a signal. */

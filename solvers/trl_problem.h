@@ -23,10 +23,14 @@ typedef struct trl_equation_entry {
     trl_bc_side boundary[6];
 } trl_equation_entry;
 
-/* When something happens: every so many steps, or at times. All zero: only at the start and the end. */
+/* When something happens: every so many steps, or at times. At most one of these is set. All zero: only at the start
+ * and the end. */
 typedef struct trl_every {
     trl_gidx steps;
-    double time;
+    double time;      /* at its multiples */
+    int nat;          /* at times of a list */
+    const double *at; /* [nat], in any order */
+    int log;          /* so many times per decade: at 10^(k/log) for all whole numbers k */
 } trl_every;
 
 typedef struct trl_series_entry {

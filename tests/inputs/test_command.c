@@ -202,6 +202,28 @@ START_TEST(output_is_due_at_the_first_step_past_a_multiple_of_time)
 }
 END_TEST
 
+START_TEST(output_is_due_at_the_first_step_past_each_time_of_a_list)
+{
+    const double times[] = {0.3, 0.7, 0.29, 100};
+    ck_assert_str_eq(due_steps(&(trl_every){.nat = 3, .at = times}, 0, 0.1, 20), "3 7 ");
+    ck_assert_str_eq(due_steps(&(trl_every){.nat = 3, .at = times}, 0, 0.01, 100), "29 30 70 ");
+    ck_assert_str_eq(due_steps(&(trl_every){.nat = 4, .at = times}, 0, 0.4, 3), "1 2 ");
+    /* Times at the start and before it are not met later; far from 0 steps are small beside t. */
+    ck_assert_str_eq(due_steps(&(trl_every){.nat = 1, .at = (double[]){0}}, 0, 0.1, 9), "");
+    ck_assert_str_eq(due_steps(&(trl_every){.nat = 1, .at = (double[]){0.5}}, 1, 0.1, 9), "");
+    ck_assert_str_eq(due_steps(&(trl_every){.nat = 1, .at = (double[]){1e6 + 3e-5}}, 1e6, 1e-5, 9), "3 ");
+}
+END_TEST
+
+START_TEST(output_is_due_so_many_times_per_decade)
+{
+    ck_assert_str_eq(due_steps(&(trl_every){.log = 1}, 0, 0.001, 2000), "1 10 100 1000 ");
+    ck_assert_str_eq(due_steps(&(trl_every){.log = 2}, 0, 1, 1000), "1 4 10 32 100 317 1000 ");
+    /* Every step meets some where decades are shorter than steps, and none is met at t <= 0. */
+    ck_assert_str_eq(due_steps(&(trl_every){.log = 1}, -2, 1, 5), "3 ");
+}
+END_TEST
+
 START_TEST(output_at_times_does_not_depend_on_a_restart)
 {
     /* Steps of uneven length: what a step needs is its own end and length, so any of them may be the first after a
@@ -248,6 +270,8 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, every_command_says_what_it_takes);
     tcase_add_test(tc, output_is_due_at_multiples_of_steps);
     tcase_add_test(tc, output_is_due_at_the_first_step_past_a_multiple_of_time);
+    tcase_add_test(tc, output_is_due_at_the_first_step_past_each_time_of_a_list);
+    tcase_add_test(tc, output_is_due_so_many_times_per_decade);
     tcase_add_test(tc, output_at_times_does_not_depend_on_a_restart);
     tcase_add_test(tc, notes_signals_instead_of_ending);
 }

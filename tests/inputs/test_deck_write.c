@@ -122,6 +122,8 @@ static void check_round_trip(void)
     ck_assert(o->threads == options->threads);
     ck_assert(strcmp(o->devices, options->devices) == 0 && o->every.steps == options->every.steps &&
               o->every.time == options->every.time);
+    ck_assert(o->every.nat == options->every.nat && o->series_every.log == options->series_every.log);
+    for (int i = 0; i < o->every.nat; ++i) ck_assert(o->every.at[i] == options->every.at[i]);
     ck_assert(o->has_checkpoint == options->has_checkpoint && o->checkpoint_keep == options->checkpoint_keep);
     ck_ok(trli_deck_write(test_ctx, again, &second));
     ck_assert_str_eq(text, second);
@@ -135,6 +137,10 @@ START_TEST(the_deck_as_used_reads_back_to_the_same_problem)
     ck_ok(read_file(GOOD "example.yaml"));
     check_round_trip();
     ck_ok(read_file(GOOD "minimal.yaml"));
+    check_round_trip();
+    ck_ok(read_text(HEAD "output: {every: {at: [0, 5e-2, 0.1]}, series: {every: {log: 4}, values: {a: t}}}\n" TAIL));
+    ck_assert_int_eq(options->every.nat, 3);
+    ck_assert(options->every.at[1] == 0.05 && options->series_every.log == 4);
     check_round_trip();
     ck_ok(read_text(HEAD "parameters: {n: 1, y1: 1e-7, \"off{n}\": 0.1, big: 123456789012345678}\n"
                          "title: \"q \\\" b \\\\ tab \\t nl \\n nel \\N ls \\L bom \\uFEFF \xC3\xA9 c1 \\x80 nbsp \\_ "

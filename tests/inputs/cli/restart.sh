@@ -32,3 +32,20 @@ expect 2 "$TRELLIS" run deck.yaml --restart nowhere
 grep -q "nowhere" stderr.txt || fail "the message does not name the missing checkpoint"
 expect 2 "$TRELLIS" run deck.yaml --restart whole --set time.start=0.5
 grep -q "belongs to a problem that starts at t = 0, this one at 0.5; use the same time.start" stderr.txt || fail "no message about the start"
+
+# Times of a list and of decades are met by the same steps, whoever takes them.
+times=(--set "output.every={at: [0.0049, 0.025, 0.031]}" --set "output.series.every={log: 3}" --set "output.checkpoint.every={at: [0.02, 0.03]}")
+expect 0 "$TRELLIS" run deck.yaml "${times[@]}" --set output.directory=listed --quiet
+[ "$(ls listed/fields | tr '\n' ' ')" = "00000000.nc 00000005.nc 00000025.nc 00000031.nc 00000040.nc " ] ||
+    fail "files of fields at other steps: $(ls listed/fields)"
+[ "$(cut -d, -f1 listed/series.csv | tr '\n' ' ')" = "step 0 1 3 5 10 22 40 " ] || fail "lines at other steps"
+for n in 1 2; do
+    rm -rf out
+    expect 0 ranks $n "$TRELLIS" run deck.yaml "${times[@]}" --steps 27 --set run.threads=$n --quiet
+    expect 0 ranks $((3 - n)) "$TRELLIS" run deck.yaml "${times[@]}" --restart latest --quiet
+    same_fields listed/report.json out/report.json
+    same listed/series.csv out/series.csv
+    [ "$(cd out; ls fields checkpoint)" = "$(cd listed; ls fields checkpoint)" ] ||
+        fail "other files than those of the whole run"
+    for file in listed/fields/*.nc; do expect 0 h5diff "$file" "out/fields/${file##*/}"; done
+done
