@@ -13,6 +13,7 @@ set(test_environment
     OMPI_MCA_rmaps_base_oversubscribe=1
     OMPI_MCA_mpi_yield_when_idle=1 # ranks share the cores with each other and with other tests
     OMPI_MCA_ess_singleton_isolated=1 # one rank without mpirun starts no daemon
+    OMPI_MCA_pml=ob1 # what it chooses on one host anyway, after 0.2 s of looking for networks in each process
     OPENBLAS_NUM_THREADS=1 # tasks are the parallelism
     OMPI_MCA_btl_vader_single_copy_mechanism=none # containers forbid the others, loudly
     "TRELLIS=${PROJECT_BINARY_DIR}/trellis"
