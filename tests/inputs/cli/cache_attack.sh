@@ -13,6 +13,10 @@ attackers=()
 finish() {
     [ ${#attackers[@]} = 0 ] || kill "${attackers[@]}" 2>/dev/null || true
     wait
+    for _ in {1..100}; do # what an attacker had started may outlive it, and fill a folder meanwhile
+        if rm -rf "$ground" 2>/dev/null; then return; fi
+        sleep 0.05
+    done
     rm -rf "$ground"
 }
 trap finish EXIT
