@@ -166,6 +166,7 @@ static trl_err read_threads(trli_deck *deck, const trli_yaml *threads)
     problem->threads_place = *trli_yaml_place(threads);
     if (threads->kind != TRLI_MAPPING_NODE) {
         deck->options.threads = (int)trli_yaml_whole(threads, 0);
+        problem->adapt_workers = deck->options.threads == 0;
         return TRL_OK;
     }
     problem->task_workers = (int)trli_yaml_whole(trli_yaml_get(threads, "tasks"), 0);

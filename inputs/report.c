@@ -221,6 +221,7 @@ static void put_workers(const trl_simulation_stats *s, trli_json *json)
     trli_json_begin_object(json);
     put_integer(json, "tasks", s->task_workers);
     put_integer(json, "operators", s->operator_workers);
+    put_integer(json, "active", s->step_graph.active);
     put_number(json, "busy", s->step_graph.busy);
     trli_json_end_object(json);
 }

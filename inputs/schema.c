@@ -174,7 +174,8 @@ static const trli_key keys[] = {
     {"run.scheduler", WORD, 0, "hybrid", .words = TRL_POLICY_LIST(POLICY_WORD),
      .doc = "in which order and by whom tasks are run" TRL_POLICY_LIST(POLICY_MEANING)},
     {"run.threads", WORD | INTEGER | MAPPING, TRLI_WHOLE, "auto", .min = 1, .max = 65536, .words = "auto",
-     .doc = "workers of a rank: one per core, how many, or how many prefer which work; what is not given adapts"},
+     .doc = "workers of a rank: up to one per core, as many as are fastest; how many; or how many prefer which work; "
+            "what is not given adapts"},
     {"run.threads.tasks", INTEGER, TRLI_REQUIRED, .min = 0, .max = 65536, .doc = "workers that prefer tasks"},
     {"run.threads.operators", INTEGER, TRLI_REQUIRED, .min = 0, .max = 65536,
      .doc = "workers that prefer chunks of the loops inside tasks"},

@@ -9,6 +9,7 @@
 #include <trl_graph.h>
 #include <trl_policy.h>
 
+#include "active_impl.h"
 #include "clock_impl.h"
 #include "context_impl.h"
 
@@ -117,6 +118,7 @@ struct trl_graph {
 
     /* Of the runs: see engine_impl.h. */
     struct trli_run_state *run;
+    trli_active active;         /* of workers that adapt */
     _Atomic bool busy, running; /* in a call of trl_graph_run; tasks may be called, and the run can be cancelled */
     _Atomic int error;          /* of the run; here, not in `run`, which others make anew while somebody cancels */
 

@@ -132,6 +132,10 @@ TRL_API const char *trl_workers_running_policy(const trl_workers *workers);
 TRL_API TRL_NODISCARD trl_err trl_workers_set_pools(trl_workers *workers, int tasks, int operators);
 TRL_API void trl_workers_get_pools(const trl_workers *workers, int *tasks, int *operators);
 
+/* Have each graph find out, in its first runs and now and then, how many of the workers it is run fastest by: the
+ * others rest, and the caller is not pinned while they do. Off at first. Not during a run. */
+TRL_API void trl_workers_set_adaptive(trl_workers *workers, bool on);
+
 /* Allocate what runs of the graph with these workers need; else the first run does. Not during a run. */
 TRL_API TRL_NODISCARD trl_err trl_graph_prepare(trl_graph *graph, trl_workers *workers);
 /* Run a frozen graph to the end: every task once. Allocates nothing after the first run with these workers, except for
@@ -183,6 +187,7 @@ typedef struct trl_graph_stats {
     double outstanding; /* s in all runs with poll tasks (communication) started and not complete */
     double idle;        /* s of it that workers had nothing else to do, mean over the workers */
     double busy; /* part of the workers' time that was spent in tasks, mean over timed runs; 0 before the first */
+    int active;  /* workers that take part in the next run; 0: there was none */
     double overhead_ns; /* mean over timed runs of (wall time - time in tasks / workers) / tasks */
 } trl_graph_stats;
 /* Time every task of following runs (two clock reads per task; of a poll task the last call). Off at first: then the

@@ -38,7 +38,7 @@ struct trl_workers {
     uint64_t serial;      /* differs from that of all other workers of the process */
     int count, started;   /* workers, the caller of trl_graph_run among them; threads started */
     int tasks, operators; /* as asked: 0, 0 to adapt */
-    bool yields, pins;
+    bool yields, pins, adapts;
     pthread_t creator;
     hwloc_bitmap_t caller_binding; /* of the creating thread, before it was pinned */
     trli_worker *worker;
@@ -47,7 +47,8 @@ struct trl_workers {
     TRLI_APART(before_open);
     /* Idle workers watch this line, and find in it the job to begin with, if few are in progress. */
     alignas(TRLI_CACHE_LINE) _Atomic uint64_t
-        open; /* places whose jobs workers may begin with; above their bits how often one was opened */
+        open;           /* places whose jobs workers may begin with; above their bits how often one was opened */
+    _Atomic int active; /* workers that take part; the others rest */
     place place[JOBS];
     TRLI_APART(before_claimed);
     /* Callers write these. */
@@ -56,8 +57,8 @@ struct trl_workers {
     TRLI_APART(before_stopping);
     alignas(TRLI_CACHE_LINE) _Atomic bool stopping;
     _Atomic int sleepers;
-    pthread_mutex_t lock; /* for going to sleep and waking up */
-    pthread_cond_t wake;
+    pthread_mutex_t lock;      /* for going to sleep and waking up */
+    pthread_cond_t wake, more; /* active */
 };
 
 /* ---- waiting ---- */
@@ -138,6 +139,24 @@ bool trli_workers_wanted_elsewhere(const trl_workers *workers)
     return (claimed & (claimed - 1)) != 0;
 }
 
+/* A worker that is not active, until it is. */
+static void rest(trl_workers *w, const trli_worker *worker)
+{
+    pthread_mutex_lock(&w->lock);
+    while (worker->index >= atomic_load_explicit(&w->active, memory_order_relaxed) &&
+           !atomic_load_explicit(&w->stopping, memory_order_relaxed))
+        pthread_cond_wait(&w->more, &w->lock);
+    pthread_mutex_unlock(&w->lock);
+}
+
+/* Under the lock, so that no worker goes to rest in between. */
+static void wake_resting(trl_workers *w)
+{
+    pthread_mutex_lock(&w->lock);
+    pthread_cond_broadcast(&w->more);
+    pthread_mutex_unlock(&w->lock);
+}
+
 /* ---- threads ---- */
 
 /* Release: this worker's last look at the job comes before the caller's return. */
@@ -203,6 +222,7 @@ static void *work(void *arg)
     uint64_t seen = 0; /* openings */
     bool again = false;
     for (int spins = 0; !atomic_load_explicit(&w->stopping, memory_order_relaxed); ++spins) {
+        if (worker->index >= atomic_load_explicit(&w->active, memory_order_relaxed)) rest(w, worker);
         /* Acquire: the jobs of the openings that are counted, or later ones. */
         const uint64_t open = atomic_load_explicit(&w->open, memory_order_acquire);
         visit v = {0};
@@ -246,12 +266,16 @@ static void pin_caller(trl_workers *w)
     }
 }
 
+static void unbind_caller(const trl_workers *w)
+{
+    if (w->caller_binding && !hwloc_bitmap_iszero(w->caller_binding))
+        hwloc_set_cpubind(w->ctx->topology.machine, w->caller_binding, HWLOC_CPUBIND_THREAD);
+}
+
 static void unpin_caller(trl_workers *w)
 {
     if (w->caller_binding == NULL) return;
-    if (!hwloc_bitmap_iszero(w->caller_binding)) {
-        hwloc_set_cpubind(w->ctx->topology.machine, w->caller_binding, HWLOC_CPUBIND_THREAD);
-    }
+    unbind_caller(w);
     hwloc_bitmap_free(w->caller_binding);
 }
 
@@ -262,9 +286,11 @@ static void free_workers(trl_workers *w)
     trl_context *ctx = w->ctx;
     atomic_store_explicit(&w->stopping, true, memory_order_seq_cst); /* seen by sleep_between_jobs */
     trli_workers_wake_all(w);
+    wake_resting(w);
     for (int i = 1; i <= w->started; ++i) pthread_join(w->worker[i].thread, NULL);
     unpin_caller(w);
     pthread_cond_destroy(&w->wake);
+    pthread_cond_destroy(&w->more);
     pthread_mutex_destroy(&w->lock);
     trli_policy_close(w->library);
     --ctx->workers_alive;
@@ -278,6 +304,7 @@ static void init_sleep(trl_workers *w)
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_cond_init(&w->wake, &attributes);
+    pthread_cond_init(&w->more, &attributes);
     pthread_condattr_destroy(&attributes);
     pthread_mutex_init(&w->lock, NULL);
 }
@@ -307,6 +334,7 @@ trl_err trl_workers_create(trl_context *ctx, const char *policy, trl_workers **r
     TRL_TRY(trli_policy_find(ctx, policy, &w->policy, &w->library));
     w->count = w->policy->serial ? 1 : ctx->threads;
     w->pins = !w->policy->serial && trl_context_pinned(ctx);
+    atomic_store_explicit(&w->active, w->count, memory_order_relaxed);
     TRL_TRY(trl_memory_alloc(ctx, (size_t)w->count * sizeof *w->worker, "workers", &memory));
     w->worker = memset(memory, 0, (size_t)w->count * sizeof *w->worker);
     for (int i = 0; i < w->count; ++i) w->worker[i] = (trli_worker){.workers = w, .index = i};
@@ -328,6 +356,11 @@ void trl_workers_destroy(trl_workers **workers)
 int trl_workers_count(const trl_workers *workers)
 {
     return workers->count;
+}
+
+void trl_workers_set_adaptive(trl_workers *workers, bool on)
+{
+    workers->adapts = on && workers->count > 1;
 }
 
 const char *trl_workers_policy(const trl_workers *workers)
@@ -490,8 +523,23 @@ done:
     return err;
 }
 
+/* Where not all are active, the caller goes where the operating system finds a core: its own may be busy with other
+ * programs. */
+static void set_active(trl_workers *w, int size)
+{
+    const int before = atomic_exchange_explicit(&w->active, size, memory_order_relaxed);
+    if (before == size) return;
+    if (before < size) wake_resting(w);
+    if (!w->pins || !pthread_equal(pthread_self(), w->creator)) return;
+    if (size == w->count)
+        trli_topology_pin(&w->ctx->topology, 0);
+    else if (before == w->count)
+        unbind_caller(w);
+}
+
 static trl_err run_once(trli_run_state *run, trl_workers *w)
 {
+    if (w->adapts) set_active(w, trli_active_workers(&run->graph->active, w->count));
     int64_t start = trli_now_ns();
     int at = trli_workers_claim(w);
     if (at == TRLI_NONE)
@@ -502,6 +550,7 @@ static trl_err run_once(trli_run_state *run, trl_workers *w)
     int64_t end = trli_now_ns();
     if (w->trace) trli_trace_add_run(w->trace, run->graph->name, start, end);
     trl_err err = trli_run_finish(run, end - start);
+    if (w->adapts) trli_active_learn(&run->graph->active, w->count, end - start);
     if (w->tasks == 0 && w->operators == 0) trli_pools_adapt(run, w->count, w->worker);
     return err;
 }

@@ -173,6 +173,7 @@ static trl_err create_workers(trl_simulation *sim)
     const trl_problem *p = sim->problem;
     trl_err err;
     TRL_TRY(trl_workers_create(sim->ctx, p->scheduler, &sim->workers));
+    trl_workers_set_adaptive(sim->workers, p->adapt_workers);
     if (p->task_workers == 0 && p->operator_workers == 0) goto done;
     int count = trl_workers_count(sim->workers);
     sim->split = p->task_workers + p->operator_workers == count;

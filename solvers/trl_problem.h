@@ -85,6 +85,7 @@ typedef struct trl_problem {
     int time_blocking; /* steps in one pass over memory, at most; 1: one at a time; 0: auto */
     trl_place time_blocking_place;
     int task_workers, operator_workers; /* all threads of the context, split by what they prefer; 0, 0: adapt */
+    bool adapt_workers;                 /* each graph is run by as many of the workers as are fastest */
     trl_place threads_place;
     bool nan_check;
     bool fast_math; /* compiled kernels may round a product and a sum together */

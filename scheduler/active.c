@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+#include "active_impl.h"
+
+/* Trials cost about one part in SHARE of the time, their runs taking up to twice as long as the others. Where runs are
+ * short the first trials come at once, so that a calculation of a thousand steps gains, too. */
+enum {
+    FIRST = 4,              /* runs before the first trial: caches are cold, and graphs learn their order */
+    RUNS = 6,               /* of a trial */
+    SHARE = 50,             /* trials are at most this part of the time */
+    SETTLE_NS = 150000,     /* workers wake up and go to sleep */
+    SHORT_NS = 1000000,     /* of runs that are tried without saving up for it */
+    PAUSE_NS = 5000000,     /* between trials, at least */
+    LONGEST_NS = 500000000, /* between trials of short runs, at most: other programs come and go */
+    WINDOW_NS = 20000000    /* some slices of the operating system */
+};
+
+static const double better = 0.95, much_better = 0.8; /* of the time: for a change; for an early trial */
+
+static int halve(int workers)
+{
+    return (workers + 1) / 2;
+}
+
+static int last_level(int workers)
+{
+    int level = 0;
+    for (; workers > 1 && level < TRLI_ACTIVE_LEVELS - 1; workers = halve(workers)) ++level;
+    return level;
+}
+
+int trli_active_workers(const trli_active *a, int workers)
+{
+    for (int i = 0; i < (a->trying ? a->trial : a->level); ++i) workers = halve(workers);
+    return workers;
+}
+
+/* ns of a run; 0: unknown. */
+static double mean(const trli_active *a, int level)
+{
+    const trli_active_window *window = &a->window[level];
+    return window->runs > 0 ? window->ns / window->runs : 0;
+}
+
+static void add(trli_active_window *window, int64_t ns)
+{
+    window->ns += (double)ns;
+    window->runs += 1;
+    if (window->ns < 2.0 * WINDOW_NS || window->runs < 4) return;
+    window->ns /= 2;
+    window->runs /= 2;
+}
+
+static void restart(trli_active *a, bool trying)
+{
+    a->trying = trying;
+    a->runs = a->ns = 0;
+    a->settle = SETTLE_NS;
+}
+
+/* More and fewer workers in turns. What is known of a level fades with each trial. */
+static int neighbour(const trli_active *a, int workers)
+{
+    const bool larger = a->level > 0 && (a->larger || a->level == last_level(workers));
+    return a->level + (larger ? -1 : 1);
+}
+
+static void begin_trial(trli_active *a, int workers)
+{
+    a->trial = neighbour(a, workers);
+    a->larger = a->trial < a->level;
+    a->window[a->trial].ns /= 2;
+    a->window[a->trial].runs /= 2;
+    restart(a, true);
+}
+
+/* As long as trials succeed from the first one on, they follow one another; after one in vain, later and later. */
+static void end_trial(trli_active *a)
+{
+    const bool changed = mean(a, a->trial) < better * mean(a, a->level);
+    if (changed)
+        a->level = a->trial;
+    else
+        a->larger = !a->larger;
+    restart(a, false);
+    if (changed && a->wait == 0) return;
+    const double least = SHARE * (2 * RUNS * mean(a, a->level) + SETTLE_NS);
+    const double later = changed ? PAUSE_NS : 2 * (double)a->wait > PAUSE_NS ? 2 * (double)a->wait : PAUSE_NS;
+    const double most = least > LONGEST_NS ? least : LONGEST_NS;
+    a->wait = (int64_t)(later < most ? later : most);
+}
+
+static bool is_due(const trli_active *a, int workers)
+{
+    const double now = mean(a, a->level), other = mean(a, neighbour(a, workers));
+    const bool paid = (double)a->ns > 2 * RUNS * SHARE * now;
+    if (a->wait == 0) return a->runs >= FIRST && (now < SHORT_NS || paid);
+    if (a->ns >= a->wait && (now < SHORT_NS || paid)) return true;
+    return a->ns >= PAUSE_NS && a->runs >= 4 * RUNS && other > 0 && other < much_better * now;
+}
+
+void trli_active_learn(trli_active *a, int workers, int64_t ns)
+{
+    if (workers == 1) return;
+    if (a->settle > 0) {
+        a->settle -= ns;
+        return;
+    }
+    ++a->runs;
+    a->ns += ns;
+    if (a->wait == 0 && !a->trying && a->runs == 1) return; /* nothing is in any cache */
+    add(&a->window[a->trying ? a->trial : a->level], ns);
+    if (!a->trying) {
+        if (is_due(a, workers)) begin_trial(a, workers);
+    } else if (a->runs >= RUNS || (double)a->ns > 2 * RUNS * mean(a, a->level)) {
+        end_trial(a);
+    }
+}
