@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Face reconstructions and advective fluxes. */
+#include <stdio.h>
 #include <string.h>
 
 #include <trl_limiter_body.h>
@@ -13,20 +14,22 @@
 
 static trl_err read_limiter(trli_lowering *lw, const trl_ast *node, int *limiter)
 {
-#define LIMITER_NAME(NAME, name, psi) {#name, TRL_LIMITER_##NAME},
-    static const struct {
-        const char *name;
-        int limiter;
-    } limiters[] = {TRL_LIMITER_LIST(LIMITER_NAME)};
-#undef LIMITER_NAME
-    if (node->kind == TRL_AST_NAME && node->nparts == 1 && !node->part[0].index)
-        for (size_t i = 0; i < sizeof limiters / sizeof *limiters; ++i)
-            if (strcmp(node->part[0].text, limiters[i].name) == 0) {
-                *limiter = limiters[i].limiter;
-                return TRL_OK;
-            }
-    return trli_lower_fail(lw, node,
-                           "this is no limiter: upwind, minmod, vanleer, superbee, mc, koren, charm, ospre or smart");
+    char words[256];
+    size_t used = 0;
+    const char *word, *given = NULL;
+    if (node->kind == TRL_AST_NAME && node->nparts == 1 && !node->part[0].index) given = node->part[0].text;
+    for (int l = 0; (word = trli_limiter_name(l)); ++l) {
+        if (given && strcmp(given, word) == 0) {
+            *limiter = l;
+            return TRL_OK;
+        }
+        used += (size_t)snprintf(words + used, sizeof words - used, "%s%s",
+                                 l == 0                     ? ""
+                                 : trli_limiter_name(l + 1) ? ", "
+                                                            : " or ",
+                                 word);
+    }
+    return trli_lower_fail(lw, node, "this is no limiter: %s", words);
 }
 
 /* The value on the minus side (from_plus false) or the plus side of the face between two points along an axis. */

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <trl_functions_body.h>
+
 #include "nodes_impl.h"
 #include "operators_impl.h"
 #include "parameters_impl.h"
@@ -236,29 +238,32 @@ done:
     return err;
 }
 
+/* Functions that are operations of the IR of their own; the others are calls. */
 static trli_ir_value apply_function(trli_ir *ir, const trl_function *f, trli_ir_value a, trli_ir_value b)
 {
-    static const struct {
-        const char *name;
-        trli_op op;
-    } own[] = {{"sqrt", TRLI_OP_SQRT}, {"abs", TRLI_OP_ABS}, {"min", TRLI_OP_MIN}, {"max", TRLI_OP_MAX}};
-    int count;
-    for (size_t i = 0; i < sizeof own / sizeof *own; ++i)
-        if (strcmp(f->name, own[i].name) == 0)
-            return f->arity == 1 ? trli_ir_unary(ir, own[i].op, a) : trli_ir_binary(ir, own[i].op, a, b);
-    return trli_ir_function(ir, (int)(f - trl_functions(&count)), a, b);
+    switch ((trl_function_id)f->id) {
+    case TRL_FUNCTION_SQRT:
+        return trli_ir_unary(ir, TRLI_OP_SQRT, a);
+    case TRL_FUNCTION_ABS:
+        return trli_ir_unary(ir, TRLI_OP_ABS, a);
+    case TRL_FUNCTION_MIN:
+        return trli_ir_binary(ir, TRLI_OP_MIN, a, b);
+    case TRL_FUNCTION_MAX:
+        return trli_ir_binary(ir, TRLI_OP_MAX, a, b);
+    default:
+        return trli_ir_function(ir, f->id, a, b);
+    }
 }
 
-/* A function of numbers. min and max take two or more arguments, from the left. */
+/* A function of numbers. */
 static trl_err lower_function(trli_lowering *lw, const trl_ast *node, const trl_scope *scope, const trl_function *f,
                               trli_operand *operand)
 {
     trl_err err = TRL_OK;
-    bool many = f->arity == 2 && (strcmp(f->name, "min") == 0 || strcmp(f->name, "max") == 0);
-    if (node->nargs < f->arity || (node->nargs > f->arity && !many))
+    if (node->nargs < f->arity || (node->nargs > f->arity && !f->many))
         return trli_lower_fail(lw, node, "'%s' takes %d argument%s, not %d", f->name, f->arity,
                                f->arity == 1 ? ""
-                               : many        ? "s or more"
+                               : f->many     ? "s or more"
                                              : "s",
                                node->nargs);
     TRL_TRY(trli_lower_scalar(lw, node->arg[0], scope, false, operand));

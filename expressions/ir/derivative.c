@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 #include <stdlib.h>
-#include <string.h>
 
+#include <trl_functions_body.h>
 #include <trl_limiter_body.h>
 
 #include "derivative_impl.h"
@@ -94,12 +94,6 @@ static trli_ir_value less(trli_ir *ir, trli_ir_value a, trli_ir_value b)
     return trli_ir_binary(ir, TRLI_OP_LT, a, b);
 }
 
-static trli_ir_value call(trli_ir *ir, const char *name, trli_ir_value a, trli_ir_value b)
-{
-    int count;
-    return trli_ir_function(ir, (int)(trl_function_find(name) - trl_functions(&count)), a, b);
-}
-
 /* (1 - a)(1 + a): no cancellation next to 1. */
 static trli_ir_value one_minus_square(trli_ir *ir, trli_ir_value a)
 {
@@ -143,29 +137,29 @@ typedef trli_ir_value (*factor_fn)(trli_ir *ir, trli_ir_value a, trli_ir_value b
 FACTOR(of_sqrt, divide(ir, number(ir, 0.5), f))
 FACTOR(of_cbrt, divide(ir, number(ir, 1), mul(ir, number(ir, 3), mul(ir, f, f))))
 FACTOR(of_exp, f)
-FACTOR(of_expm1, call(ir, "exp", a, TRLI_NO_VALUE))
+FACTOR(of_expm1, trli_ir_function(ir, TRL_FUNCTION_EXP, a, TRLI_NO_VALUE))
 FACTOR(of_log, divide(ir, number(ir, 1), a))
 FACTOR(of_log1p, divide(ir, number(ir, 1), add(ir, number(ir, 1), a)))
 FACTOR(of_log2, divide(ir, number(ir, 0x1.71547652b82fep+0), a))
 FACTOR(of_log10, divide(ir, number(ir, 0x1.bcb7b1526e50ep-2), a))
-FACTOR(of_sin, call(ir, "cos", a, TRLI_NO_VALUE))
-FACTOR(of_cos, neg(ir, call(ir, "sin", a, TRLI_NO_VALUE)))
+FACTOR(of_sin, trli_ir_function(ir, TRL_FUNCTION_COS, a, TRLI_NO_VALUE))
+FACTOR(of_cos, neg(ir, trli_ir_function(ir, TRL_FUNCTION_SIN, a, TRLI_NO_VALUE)))
 FACTOR(of_tan, add(ir, number(ir, 1), mul(ir, f, f)))
 FACTOR(of_asin, divide(ir, number(ir, 1), root(ir, one_minus_square(ir, a))))
 FACTOR(of_acos, divide(ir, number(ir, -1), root(ir, one_minus_square(ir, a))))
 FACTOR(of_atan, divide(ir, number(ir, 1), add(ir, number(ir, 1), mul(ir, a, a))))
 FACTOR(of_atan2_y, divide(ir, b, add(ir, mul(ir, a, a), mul(ir, b, b))))
 FACTOR(of_atan2_x, neg(ir, divide(ir, a, add(ir, mul(ir, a, a), mul(ir, b, b)))))
-FACTOR(of_sinh, call(ir, "cosh", a, TRLI_NO_VALUE))
-FACTOR(of_cosh, call(ir, "sinh", a, TRLI_NO_VALUE))
-FACTOR(of_asinh, divide(ir, number(ir, 1), call(ir, "hypot", a, number(ir, 1))))
+FACTOR(of_sinh, trli_ir_function(ir, TRL_FUNCTION_COSH, a, TRLI_NO_VALUE))
+FACTOR(of_cosh, trli_ir_function(ir, TRL_FUNCTION_SINH, a, TRLI_NO_VALUE))
+FACTOR(of_asinh, divide(ir, number(ir, 1), trli_ir_function(ir, TRL_FUNCTION_HYPOT, a, number(ir, 1))))
 FACTOR(of_acosh,
        divide(ir, number(ir, 1), mul(ir, root(ir, sub(ir, a, number(ir, 1))), root(ir, add(ir, a, number(ir, 1))))))
 FACTOR(of_atanh, divide(ir, number(ir, 1), one_minus_square(ir, a)))
 FACTOR(of_hypot_a, divide(ir, a, f))
 FACTOR(of_hypot_b, divide(ir, b, f))
 FACTOR(of_fmod_a, number(ir, 1))
-FACTOR(of_fmod_b, neg(ir, call(ir, "trunc", divide(ir, a, b), TRLI_NO_VALUE)))
+FACTOR(of_fmod_b, neg(ir, trli_ir_function(ir, TRL_FUNCTION_TRUNC, divide(ir, a, b), TRLI_NO_VALUE)))
 FACTOR(of_abs, trli_ir_select(ir, less(ir, a, number(ir, 0)), number(ir, -1), number(ir, 1)))
 FACTOR(of_min_a, trli_ir_select(ir, less(ir, b, a), number(ir, 0), number(ir, 1)))
 FACTOR(of_min_b, less(ir, b, a))
@@ -175,7 +169,7 @@ FACTOR(of_max_b, less(ir, a, b))
 
 static trli_ir_value of_tanh(trli_ir *ir, trli_ir_value a, trli_ir_value b, trli_ir_value f)
 {
-    trli_ir_value c = call(ir, "cosh", a, TRLI_NO_VALUE);
+    trli_ir_value c = trli_ir_function(ir, TRL_FUNCTION_COSH, a, TRLI_NO_VALUE);
     (void)b, (void)f;
     return divide(ir, number(ir, 1), mul(ir, c, c));
 }
@@ -184,7 +178,8 @@ static trli_ir_value of_erf(trli_ir *ir, trli_ir_value a, trli_ir_value b, trli_
 {
     const double two_over_sqrt_pi = 0x1.20dd750429b6dp+0;
     (void)b, (void)f;
-    return mul(ir, number(ir, two_over_sqrt_pi), call(ir, "exp", neg(ir, mul(ir, a, a)), TRLI_NO_VALUE));
+    return mul(ir, number(ir, two_over_sqrt_pi),
+               trli_ir_function(ir, TRL_FUNCTION_EXP, neg(ir, mul(ir, a, a)), TRLI_NO_VALUE));
 }
 
 static trli_ir_value of_erfc(trli_ir *ir, trli_ir_value a, trli_ir_value b, trli_ir_value f)
@@ -194,33 +189,46 @@ static trli_ir_value of_erfc(trli_ir *ir, trli_ir_value a, trli_ir_value b, trli
 
 /* Functions that are not here are constant between their steps. */
 static const struct {
-    const char *name;
     factor_fn by_a, by_b;
-} rules[] = {
-    {"sqrt", of_sqrt, NULL},        {"cbrt", of_cbrt, NULL},   {"exp", of_exp, NULL},
-    {"expm1", of_expm1, NULL},      {"log", of_log, NULL},     {"log1p", of_log1p, NULL},
-    {"log2", of_log2, NULL},        {"log10", of_log10, NULL}, {"sin", of_sin, NULL},
-    {"cos", of_cos, NULL},          {"tan", of_tan, NULL},     {"asin", of_asin, NULL},
-    {"acos", of_acos, NULL},        {"atan", of_atan, NULL},   {"atan2", of_atan2_y, of_atan2_x},
-    {"sinh", of_sinh, NULL},        {"cosh", of_cosh, NULL},   {"tanh", of_tanh, NULL},
-    {"asinh", of_asinh, NULL},      {"acosh", of_acosh, NULL}, {"atanh", of_atanh, NULL},
-    {"erf", of_erf, NULL},          {"erfc", of_erfc, NULL},   {"hypot", of_hypot_a, of_hypot_b},
-    {"fmod", of_fmod_a, of_fmod_b}, {"abs", of_abs, NULL},     {"min", of_min_a, of_min_b},
-    {"max", of_max_a, of_max_b},
+} rules[TRL_FUNCTION_COUNT] = {
+    [TRL_FUNCTION_SQRT] = {of_sqrt, NULL},
+    [TRL_FUNCTION_CBRT] = {of_cbrt, NULL},
+    [TRL_FUNCTION_EXP] = {of_exp, NULL},
+    [TRL_FUNCTION_EXPM1] = {of_expm1, NULL},
+    [TRL_FUNCTION_LOG] = {of_log, NULL},
+    [TRL_FUNCTION_LOG1P] = {of_log1p, NULL},
+    [TRL_FUNCTION_LOG2] = {of_log2, NULL},
+    [TRL_FUNCTION_LOG10] = {of_log10, NULL},
+    [TRL_FUNCTION_SIN] = {of_sin, NULL},
+    [TRL_FUNCTION_COS] = {of_cos, NULL},
+    [TRL_FUNCTION_TAN] = {of_tan, NULL},
+    [TRL_FUNCTION_ASIN] = {of_asin, NULL},
+    [TRL_FUNCTION_ACOS] = {of_acos, NULL},
+    [TRL_FUNCTION_ATAN] = {of_atan, NULL},
+    [TRL_FUNCTION_ATAN2] = {of_atan2_y, of_atan2_x},
+    [TRL_FUNCTION_SINH] = {of_sinh, NULL},
+    [TRL_FUNCTION_COSH] = {of_cosh, NULL},
+    [TRL_FUNCTION_TANH] = {of_tanh, NULL},
+    [TRL_FUNCTION_ASINH] = {of_asinh, NULL},
+    [TRL_FUNCTION_ACOSH] = {of_acosh, NULL},
+    [TRL_FUNCTION_ATANH] = {of_atanh, NULL},
+    [TRL_FUNCTION_ERF] = {of_erf, NULL},
+    [TRL_FUNCTION_ERFC] = {of_erfc, NULL},
+    [TRL_FUNCTION_HYPOT] = {of_hypot_a, of_hypot_b},
+    [TRL_FUNCTION_FMOD] = {of_fmod_a, of_fmod_b},
+    [TRL_FUNCTION_ABS] = {of_abs, NULL},
+    [TRL_FUNCTION_MIN] = {of_min_a, of_min_b},
+    [TRL_FUNCTION_MAX] = {of_max_a, of_max_b},
 };
 
 static trli_ir_value function_tangent(trli_ir *ir, trli_ir_value v, const trli_ir_value t[3])
 {
     const trli_node n = ir->node[v];
-    int count;
-    const char *name = trl_functions(&count)[n.index].name;
-    for (size_t i = 0; i < sizeof rules / sizeof *rules; ++i) {
-        if (strcmp(rules[i].name, name) != 0) continue;
-        trli_ir_value da = t[0] < 0 ? t[0] : mul(ir, rules[i].by_a(ir, n.arg[0], n.arg[1], v), t[0]);
-        if (!rules[i].by_b || t[1] < 0) return da;
-        return tangent_sum(ir, da, mul(ir, rules[i].by_b(ir, n.arg[0], n.arg[1], v), t[1]));
-    }
-    return TRLI_NO_VALUE;
+    const factor_fn by_a = rules[n.index].by_a, by_b = rules[n.index].by_b;
+    if (!by_a) return TRLI_NO_VALUE;
+    const trli_ir_value da = t[0] < 0 ? t[0] : mul(ir, by_a(ir, n.arg[0], n.arg[1], v), t[0]);
+    if (!by_b || t[1] < 0) return da;
+    return tangent_sum(ir, da, mul(ir, by_b(ir, n.arg[0], n.arg[1], v), t[1]));
 }
 
 /* a^b: b a^(b-1) da + a^b log(a) db. Where a^b = 0 the second term is its limit, 0. */
@@ -231,7 +239,8 @@ static trli_ir_value power_tangent(trli_ir *ir, trli_ir_value v, const trli_ir_v
     if (da >= 0) da = mul(ir, mul(ir, b, trli_ir_power(ir, a, sub(ir, b, number(ir, 1)))), da);
     if (db < 0) return da;
     trli_ir_value zero = trli_ir_binary(ir, TRLI_OP_EQ, v, number(ir, 0));
-    trli_ir_value factor = trli_ir_select(ir, zero, number(ir, 0), mul(ir, v, call(ir, "log", a, TRLI_NO_VALUE)));
+    trli_ir_value factor =
+        trli_ir_select(ir, zero, number(ir, 0), mul(ir, v, trli_ir_function(ir, TRL_FUNCTION_LOG, a, TRLI_NO_VALUE)));
     return tangent_sum(ir, da, mul(ir, factor, db));
 }
 

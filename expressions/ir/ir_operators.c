@@ -46,6 +46,14 @@ bool trli_op_calls(trli_op op)
     return ops[op].kind == TRLI_OP_IS_CALL || ops[op].kind == TRLI_OP_IS_INDEXED;
 }
 
+const char *trli_limiter_name(int limiter)
+{
+#define LIMITER(NAME, name, psi) [TRL_LIMITER_##NAME] = #name,
+    static const char *const names[TRL_LIMITER_COUNT] = {TRL_LIMITER_LIST(LIMITER)};
+#undef LIMITER
+    return limiter >= 0 && limiter < TRL_LIMITER_COUNT ? names[limiter] : NULL;
+}
+
 static double limit(int limiter, double x, double y, double z)
 {
     switch (limiter) {
@@ -92,38 +100,35 @@ double trli_op_evaluate(trli_op op, int index, const double operand[3])
 
 /* As many flops as take the time of the function, if TRLI_EXP_FLOPS take that of exp, by `trellis bench functions` on
  * one machine. The functions that are not here are one operation each. */
-#define ROW(name, doc) ROW_##name,
-enum { TRL_FUNCTION_LIST(ROW, ROW, ROW, ROW) FUNCTIONS };
-#undef ROW
-static const unsigned char function_flops[FUNCTIONS] = {
-    [ROW_exp] = TRLI_EXP_FLOPS,
-    [ROW_expm1] = 42,
-    [ROW_log] = 38,
-    [ROW_log1p] = 47,
-    [ROW_log2] = 52,
-    [ROW_log10] = 53,
-    [ROW_cbrt] = 60,
-    [ROW_sin] = 55,
-    [ROW_cos] = 55,
-    [ROW_tan] = 75,
-    [ROW_asin] = 31,
-    [ROW_acos] = 33,
-    [ROW_atan] = 59,
-    [ROW_atan2] = 81,
-    [ROW_sinh] = 31,
-    [ROW_cosh] = 30,
-    [ROW_tanh] = 64,
-    [ROW_asinh] = 79,
-    [ROW_acosh] = 61,
-    [ROW_atanh] = 57,
-    [ROW_erf] = 95,
-    [ROW_erfc] = 97,
-    [ROW_hypot] = 21,
-    [ROW_fmod] = 30,
-    [ROW_floor] = 6,
-    [ROW_ceil] = 6,
-    [ROW_round] = 9,
-    [ROW_trunc] = 7,
+static const unsigned char function_flops[TRL_FUNCTION_COUNT] = {
+    [TRL_FUNCTION_EXP] = TRLI_EXP_FLOPS,
+    [TRL_FUNCTION_EXPM1] = 42,
+    [TRL_FUNCTION_LOG] = 38,
+    [TRL_FUNCTION_LOG1P] = 47,
+    [TRL_FUNCTION_LOG2] = 52,
+    [TRL_FUNCTION_LOG10] = 53,
+    [TRL_FUNCTION_CBRT] = 60,
+    [TRL_FUNCTION_SIN] = 55,
+    [TRL_FUNCTION_COS] = 55,
+    [TRL_FUNCTION_TAN] = 75,
+    [TRL_FUNCTION_ASIN] = 31,
+    [TRL_FUNCTION_ACOS] = 33,
+    [TRL_FUNCTION_ATAN] = 59,
+    [TRL_FUNCTION_ATAN2] = 81,
+    [TRL_FUNCTION_SINH] = 31,
+    [TRL_FUNCTION_COSH] = 30,
+    [TRL_FUNCTION_TANH] = 64,
+    [TRL_FUNCTION_ASINH] = 79,
+    [TRL_FUNCTION_ACOSH] = 61,
+    [TRL_FUNCTION_ATANH] = 57,
+    [TRL_FUNCTION_ERF] = 95,
+    [TRL_FUNCTION_ERFC] = 97,
+    [TRL_FUNCTION_HYPOT] = 21,
+    [TRL_FUNCTION_FMOD] = 30,
+    [TRL_FUNCTION_FLOOR] = 6,
+    [TRL_FUNCTION_CEIL] = 6,
+    [TRL_FUNCTION_ROUND] = 9,
+    [TRL_FUNCTION_TRUNC] = 7,
 };
 
 enum { SCALED_ABOVE = 10 }; /* flops; less is a few operations, which take their time on every machine */

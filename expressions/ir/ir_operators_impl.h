@@ -84,6 +84,8 @@ const char *trli_op_name(trli_op op);
 int trli_op_operands(trli_op op);
 /* Whether the operation is a call of a function of trl_functions_body.h or trl_limiter_body.h. */
 bool trli_op_calls(trli_op op);
+/* The word of a trl_limiter in formulas; NULL past the end of the table. */
+const char *trli_limiter_name(int limiter);
 /* The result from numbers. index: the function or limiter. Not for leaves, but for SHIFT, which is its operand. */
 double trli_op_evaluate(trli_op op, int index, const double operand[3]);
 

@@ -8,27 +8,32 @@
 
 #include "formula_impl.h"
 
-#define CALL_ONE(name, doc)             \
+#define CALL_ONE(NAME, name, doc)       \
     static double call_##name(double x) \
     {                                   \
         return trl_fn_##name(x);        \
     }
-#define CALL_TWO(name, doc)                       \
+#define CALL_TWO(NAME, name, doc)                 \
     static double call_##name(double x, double y) \
     {                                             \
         return trl_fn_##name(x, y);               \
     }
 TRL_FUNCTION_LIST(CALL_ONE, CALL_TWO, CALL_ONE, CALL_TWO)
 
-#define ROW_ONE(name, doc) {#name, 1, call_##name, NULL, doc},
-#define ROW_TWO(name, doc) {#name, 2, NULL, call_##name, doc},
-static const trl_function functions[] = {TRL_FUNCTION_LIST(ROW_ONE, ROW_TWO, ROW_ONE, ROW_TWO)};
-
-enum { NFUNCTIONS = sizeof functions / sizeof functions[0] };
+#define ROW_ONE(NAME, name, doc) {TRL_FUNCTION_##NAME, #name, 1, false, call_##name, NULL, doc},
+#define ROW_TWO(NAME, name, doc)                                                         \
+    {TRL_FUNCTION_##NAME,                                                                \
+     #name,                                                                              \
+     2,                                                                                  \
+     TRL_FUNCTION_##NAME == TRL_FUNCTION_MIN || TRL_FUNCTION_##NAME == TRL_FUNCTION_MAX, \
+     NULL,                                                                               \
+     call_##name,                                                                        \
+     doc},
+static const trl_function functions[TRL_FUNCTION_COUNT] = {TRL_FUNCTION_LIST(ROW_ONE, ROW_TWO, ROW_ONE, ROW_TWO)};
 
 const trl_function *trl_function_find(const char *name)
 {
-    for (int i = 0; i < NFUNCTIONS; ++i) {
+    for (int i = 0; i < TRL_FUNCTION_COUNT; ++i) {
         if (strcmp(functions[i].name, name) == 0) return &functions[i];
     }
     return NULL;
@@ -36,7 +41,7 @@ const trl_function *trl_function_find(const char *name)
 
 const trl_function *trl_functions(int *count)
 {
-    *count = NFUNCTIONS;
+    *count = TRL_FUNCTION_COUNT;
     return functions;
 }
 

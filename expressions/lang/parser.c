@@ -383,7 +383,8 @@ static trl_err parse_call(parser *p, const spelling *name, node **result)
         TRL_TRY(parse_extrapolate(p, name, &open, result));
     } else {
         TRL_TRY(parse_list(p, &open, TRLI_TOKEN_CLOSE_PAREN, &arguments));
-        bool pairs = arguments->next && (strcmp(word, "min") == 0 || strcmp(word, "max") == 0);
+        const trl_function *f = trl_function_find(word);
+        bool pairs = arguments->next && f && f->many;
         TRL_TRY(pairs ? nest_pairs(p, name, arguments, result) : new_call(p, name, arguments, result));
     }
     leave(p);

@@ -138,8 +138,10 @@ TRL_API TRL_NODISCARD trl_err trl_ast_visit_names(trl_context *ctx, const trl_te
 
 /* The functions of numbers (sqrt, atan2, min, ...), one table for the parser, the evaluator and the interpreter. */
 typedef struct trl_function {
+    int id; /* trl_function_id of trl_functions_body.h: the row in the table */
     const char *name;
     int arity;
+    bool many; /* takes more arguments than two as well, from the left */
     double (*unary)(double);
     double (*binary)(double, double);
     const char *doc;

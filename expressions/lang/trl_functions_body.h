@@ -23,43 +23,49 @@
 #define TRL_BODY static inline __attribute__((always_inline)) /* or loops over long ones would not become vectors */
 #endif
 
-/* ONE(name, doc) for functions of one number, TWO(name, doc) of two; NEAR1 and NEAR2 for those of them that have a
- * branch. */
-#define TRL_FUNCTION_LIST(ONE, TWO, NEAR1, NEAR2)                      \
-    ONE(sqrt, "square root")                                           \
-    ONE(cbrt, "cube root")                                             \
-    ONE(exp, "e^a")                                                    \
-    ONE(expm1, "e^a - 1, accurate near 0")                             \
-    ONE(log, "natural logarithm")                                      \
-    ONE(log1p, "log(1 + a), accurate near 0")                          \
-    ONE(log2, "logarithm to base 2")                                   \
-    ONE(log10, "logarithm to base 10")                                 \
-    NEAR1(sin, "sine of an angle in radians")                          \
-    NEAR1(cos, "cosine of an angle in radians")                        \
-    NEAR1(tan, "tangent of an angle in radians")                       \
-    ONE(asin, "arc sine, in [-pi/2, pi/2]")                            \
-    ONE(acos, "arc cosine, in [0, pi]")                                \
-    ONE(atan, "arc tangent, in [-pi/2, pi/2]")                         \
-    TWO(atan2, "angle of the point (b, a), in [-pi, pi]: atan2(y, x)") \
-    ONE(sinh, "hyperbolic sine")                                       \
-    ONE(cosh, "hyperbolic cosine")                                     \
-    ONE(tanh, "hyperbolic tangent")                                    \
-    ONE(asinh, "inverse hyperbolic sine")                              \
-    ONE(acosh, "inverse hyperbolic cosine")                            \
-    ONE(atanh, "inverse hyperbolic tangent")                           \
-    ONE(erf, "error function")                                         \
-    ONE(erfc, "1 - erf(a), accurate for large a")                      \
-    TWO(hypot, "sqrt(a^2 + b^2) without overflow")                     \
-    NEAR2(fmod, "remainder of a/b, with the sign of a")                \
-    ONE(floor, "largest whole number not above a")                     \
-    ONE(ceil, "smallest whole number not below a")                     \
-    ONE(round, "nearest whole number, halves away from 0")             \
-    ONE(trunc, "whole part, towards 0")                                \
-    ONE(abs, "absolute value")                                         \
-    ONE(sign, "1, 0 or -1: the sign of a")                             \
-    TWO(min, "smaller of two or more values; NaN if one is NaN")       \
-    TWO(max, "larger of two or more values; NaN if one is NaN")        \
-    ONE(step, "1 for a >= 0, else 0")
+/* ONE(NAME, name, doc) for functions of one number, TWO(NAME, name, doc) of two; NEAR1 and NEAR2 for those of them that
+ * have a branch. */
+#define TRL_FUNCTION_LIST(ONE, TWO, NEAR1, NEAR2)                             \
+    ONE(SQRT, sqrt, "square root")                                            \
+    ONE(CBRT, cbrt, "cube root")                                              \
+    ONE(EXP, exp, "e^a")                                                      \
+    ONE(EXPM1, expm1, "e^a - 1, accurate near 0")                             \
+    ONE(LOG, log, "natural logarithm")                                        \
+    ONE(LOG1P, log1p, "log(1 + a), accurate near 0")                          \
+    ONE(LOG2, log2, "logarithm to base 2")                                    \
+    ONE(LOG10, log10, "logarithm to base 10")                                 \
+    NEAR1(SIN, sin, "sine of an angle in radians")                            \
+    NEAR1(COS, cos, "cosine of an angle in radians")                          \
+    NEAR1(TAN, tan, "tangent of an angle in radians")                         \
+    ONE(ASIN, asin, "arc sine, in [-pi/2, pi/2]")                             \
+    ONE(ACOS, acos, "arc cosine, in [0, pi]")                                 \
+    ONE(ATAN, atan, "arc tangent, in [-pi/2, pi/2]")                          \
+    TWO(ATAN2, atan2, "angle of the point (b, a), in [-pi, pi]: atan2(y, x)") \
+    ONE(SINH, sinh, "hyperbolic sine")                                        \
+    ONE(COSH, cosh, "hyperbolic cosine")                                      \
+    ONE(TANH, tanh, "hyperbolic tangent")                                     \
+    ONE(ASINH, asinh, "inverse hyperbolic sine")                              \
+    ONE(ACOSH, acosh, "inverse hyperbolic cosine")                            \
+    ONE(ATANH, atanh, "inverse hyperbolic tangent")                           \
+    ONE(ERF, erf, "error function")                                           \
+    ONE(ERFC, erfc, "1 - erf(a), accurate for large a")                       \
+    TWO(HYPOT, hypot, "sqrt(a^2 + b^2) without overflow")                     \
+    NEAR2(FMOD, fmod, "remainder of a/b, with the sign of a")                 \
+    ONE(FLOOR, floor, "largest whole number not above a")                     \
+    ONE(CEIL, ceil, "smallest whole number not below a")                      \
+    ONE(ROUND, round, "nearest whole number, halves away from 0")             \
+    ONE(TRUNC, trunc, "whole part, towards 0")                                \
+    ONE(ABS, abs, "absolute value")                                           \
+    ONE(SIGN, sign, "1, 0 or -1: the sign of a")                              \
+    TWO(MIN, min, "smaller of two or more values; NaN if one is NaN")         \
+    TWO(MAX, max, "larger of two or more values; NaN if one is NaN")          \
+    ONE(STEP, step, "1 for a >= 0, else 0")
+
+#define TRL_FUNCTION_ENUM(NAME, name, doc) TRL_FUNCTION_##NAME,
+typedef enum trl_function_id {
+    TRL_FUNCTION_LIST(TRL_FUNCTION_ENUM, TRL_FUNCTION_ENUM, TRL_FUNCTION_ENUM, TRL_FUNCTION_ENUM) TRL_FUNCTION_COUNT
+} trl_function_id;
+#undef TRL_FUNCTION_ENUM
 
 #include "trl_functions_base_body.h"
 

@@ -70,12 +70,12 @@ static double argument(word *state, long i)
 #define LOOP2(name, call)                                                                                          \
     KERNEL void name(const double *__restrict__ a, const double *__restrict__ b, double *__restrict__ out, long n) \
         LOOP(out[i] = call(a[i], b[i]))
-#define ONE(name, doc) LOOP1(loop_##name, trl_fn_##name)
-#define TWO(name, doc) LOOP2(loop_##name, trl_fn_##name)
-#define NEAR1(name, doc) ONE(name, doc) LOOP1(loop_##name##_near, trl_fn_##name##_near)
-#define NEAR2(name, doc) TWO(name, doc) LOOP2(loop_##name##_near, trl_fn_##name##_near)
+#define ONE(NAME, name, doc) LOOP1(loop_##name, trl_fn_##name)
+#define TWO(NAME, name, doc) LOOP2(loop_##name, trl_fn_##name)
+#define NEAR1(NAME, name, doc) ONE(NAME, name, doc) LOOP1(loop_##name##_near, trl_fn_##name##_near)
+#define NEAR2(NAME, name, doc) TWO(NAME, name, doc) LOOP2(loop_##name##_near, trl_fn_##name##_near)
 TRL_FUNCTION_LIST(ONE, TWO, NEAR1, NEAR2)
-TWO(pow, "")
+TWO(POW, pow, "")
 #undef ONE
 #undef TWO
 #undef NEAR1
@@ -124,9 +124,9 @@ int main(int argc, char **argv)
 #define SHOW(loop, name) \
     CALL(loop);          \
     printf("%s %016llx\n", name, digest(out, n));
-#define ONE(name, doc) SHOW(loop_##name, #name)
-#define NEAR(name, doc) SHOW(loop_##name, #name) SHOW(loop_##name##_near, #name " near")
+#define ONE(NAME, name, doc) SHOW(loop_##name, #name)
+#define NEAR(NAME, name, doc) SHOW(loop_##name, #name) SHOW(loop_##name##_near, #name " near")
     TRL_FUNCTION_LIST(ONE, ONE, NEAR, NEAR)
-    ONE(pow, "")
+    ONE(POW, pow, "")
     return 0;
 }

@@ -91,13 +91,13 @@ def compile_with_nvrtc():
     texts = [(BODIES / name).read_bytes() for name in names]
     source = b"""#define TRL_BODY static __device__ __forceinline__
 #include <trl_functions_body.h>
-#define ONE(name, doc) out[i] += trl_fn_##name(a[i]);
-#define TWO(name, doc) out[i] += trl_fn_##name(a[i], b[i]);
+#define ONE(NAME, name, doc) out[i] += trl_fn_##name(a[i]);
+#define TWO(NAME, name, doc) out[i] += trl_fn_##name(a[i], b[i]);
 extern "C" __global__ void all(const double *a, const double *b, double *out)
 {
     int i = threadIdx.x;
     TRL_FUNCTION_LIST(ONE, TWO, ONE, TWO)
-    TWO(pow, "")
+    TWO(POW, pow, "")
 }
 """
     program = ctypes.c_void_p()

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include <trl_functions_body.h>
-#include <trl_limiter_body.h>
 
 #include "emit_writer_impl.h"
 
@@ -66,19 +65,11 @@ void trli_put_point(trli_emitter *e, bool lanes, int32_t i)
     fputs(")", e->out);
 }
 
-static const char *limiter_name(int limiter)
-{
-#define TRL_LIMITER_NAME(NAME, name, psi) [TRL_LIMITER_##NAME] = #name,
-    static const char *const names[TRL_LIMITER_COUNT] = {TRL_LIMITER_LIST(TRL_LIMITER_NAME)};
-#undef TRL_LIMITER_NAME
-    return names[limiter];
-}
-
 /* By row of the table of functions: whether it has a branch for arguments that few have. */
 static bool has_branch(const trli_node *n)
 {
-#define TRLI_FREE(name, doc) false,
-#define TRLI_BRANCH(name, doc) true,
+#define TRLI_FREE(NAME, name, doc) false,
+#define TRLI_BRANCH(NAME, name, doc) true,
     static const bool has[] = {TRL_FUNCTION_LIST(TRLI_FREE, TRLI_FREE, TRLI_BRANCH, TRLI_BRANCH)};
 #undef TRLI_FREE
 #undef TRLI_BRANCH
@@ -97,7 +88,7 @@ static void put_function(trli_emitter *e, const trli_node *n)
     if (result)
         fprintf(e->out, "%.*s", (int)strcspn(result, "("), result);
     else if (n->op == TRLI_OP_LIMIT)
-        fprintf(e->out, "trl_limiter_face_%s", limiter_name(n->index));
+        fprintf(e->out, "trl_limiter_face_%s", trli_limiter_name(n->index));
     else
         fprintf(e->out, "trl_fn_%s", trl_functions(&count)[n->index].name);
 }

@@ -5,8 +5,8 @@
 
 #include "rows_impl.h"
 
-#define ROWS_ONE(name, doc) ROW1(name, trl_fn_##name(x))
-#define ROWS_TWO(name, doc) ROW2(name, trl_fn_##name(x, y))
+#define ROWS_ONE(NAME, name, doc) ROW1(name, trl_fn_##name(x))
+#define ROWS_TWO(NAME, name, doc) ROW2(name, trl_fn_##name(x, y))
 
 /* Whether a condition holds for all points of a block. */
 #define EVERY(name, X, Y, condition)                                 \
@@ -32,12 +32,12 @@
     {                                                                                   \
         (name##_is_near_##mode(block) ? name##_near_##mode : name##_any_##mode)(block); \
     }
-#define ROWS_NEAR1(name, doc)                                    \
+#define ROWS_NEAR1(NAME, name, doc)                              \
     ROW1(name##_near, trl_fn_##name##_near(x))                   \
     ROW1(name##_any, trl_fn_##name(x))                           \
     EVERY(name##_is_near_0, a[i], 0, trl_fn_##name##_is_near(x)) \
     CHOICE(name, 0)
-#define ROWS_NEAR2(name, doc)                                          \
+#define ROWS_NEAR2(NAME, name, doc)                                    \
     ROW2(name##_near, trl_fn_##name##_near(x, y))                      \
     ROW2(name##_any, trl_fn_##name(x, y))                              \
     EVERY(name##_is_near_0, a[i], b[i], trl_fn_##name##_is_near(x, y)) \
@@ -48,8 +48,8 @@
     CHOICE(name, 2)
 TRL_FUNCTION_LIST(ROWS_ONE, ROWS_TWO, ROWS_NEAR1, ROWS_NEAR2)
 
-#define ENTRY_ONE(name, doc) MODES1(name),
-#define ENTRY_TWO(name, doc) MODES2(name),
+#define ENTRY_ONE(NAME, name, doc) MODES1(name),
+#define ENTRY_TWO(NAME, name, doc) MODES2(name),
 static const trli_row rows[][4] = {TRL_FUNCTION_LIST(ENTRY_ONE, ENTRY_TWO, ENTRY_ONE, ENTRY_TWO)};
 
 trli_row trli_row_of_function(int row, unsigned broadcast)
