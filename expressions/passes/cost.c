@@ -125,7 +125,6 @@ done:
     return err;
 }
 
-/* A point of a kernel; rate: operations a second. */
 double trli_work_seconds(const trli_model *model, const trli_work *work, double rate, bool *memory)
 {
     const double bytes = (double)(work->inputs + work->outputs) * sizeof(double);
@@ -134,10 +133,34 @@ double trli_work_seconds(const trli_model *model, const trli_work *work, double 
     return moving > computing ? moving : computing;
 }
 
+trli_work trli_work_of_fields(int inputs, int outputs)
+{
+    return (trli_work){
+        .inputs = inputs, .outputs = outputs, .additions = inputs * LOAD_ADDITIONS + outputs * STORE_ADDITIONS};
+}
+
+double trli_task_seconds(const trli_model *model, const trli_work *work, int64_t points, int workers)
+{
+    const double any = 1e-7; /* a task is taken from a queue and called */
+    bool memory;
+    if (!work) return any;
+    return any + (double)points * workers * trli_work_seconds(model, work, model->machine.balance.operations, &memory);
+}
+
 static double deciding_seconds(const trli_model *model, const trli_work *work)
 {
     bool memory;
     return trli_work_seconds(model, work, model->machine.deciding.operations, &memory);
+}
+
+static bool has_values(const trli_step *s)
+{
+    return s->kind == TRLI_STEP_KERNEL || s->kind == TRLI_STEP_REDUCE;
+}
+
+static int roots_of(const trli_step *s)
+{
+    return s->kind == TRLI_STEP_KERNEL ? s->nout : 1;
 }
 
 trl_err trli_program_count_work(trli_program *program)
@@ -149,25 +172,22 @@ trl_err trli_program_count_work(trli_program *program)
                         program->nsteps);
     for (int i = 0; i < program->nsteps; ++i) {
         const trli_step *s = &program->step[i];
-        if (program->plan->step[i].live && s->kind == TRLI_STEP_KERNEL)
-            TRL_TRY(trli_work_of(program->model, &program->model->machine.balance, s->nout, s->value, TRLI_NO_VALUE,
-                                 NULL, &program->work[i]));
+        const trli_step_plan *p = &program->plan->step[i];
+        trli_work *work = &program->work[i];
+        if (!p->live) continue;
+        if (trli_step_plugin(s)) *work = trli_work_of_fields(p->ninputs, s->nout);
+        if (!has_values(s)) continue;
+        TRL_TRY(trli_work_of(program->model, &program->model->machine.balance, roots_of(s), s->value, TRLI_NO_VALUE,
+                             NULL, work));
+        if (s->kind == TRLI_STEP_KERNEL) continue;
+        --work->outputs; /* what is reduced is not stored */
+        work->additions -= STORE_ADDITIONS;
     }
 done:
     return err;
 }
 
 /* ---- storing named values ---- */
-
-static bool has_values(const trli_step *s)
-{
-    return s->kind == TRLI_STEP_KERNEL || s->kind == TRLI_STEP_REDUCE;
-}
-
-static int roots_of(const trli_step *s)
-{
-    return s->kind == TRLI_STEP_KERNEL ? s->nout : 1;
-}
 
 /* How many offsets each value is needed at, in all steps together; the list grows with the values. */
 static trl_err count_uses(trli_program *program, int **uses)

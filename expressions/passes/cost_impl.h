@@ -33,7 +33,17 @@ static inline double trli_model_bandwidth(const trli_model *model)
  * bandwidth and operations by their rate. *memory: it is the bytes. */
 double trli_work_seconds(const trli_model *model, const trli_work *work, double operations, bool *memory);
 
-/* Count the work of a program's kernels, after analysis. Fails with MEMORY. */
+/* The work of a step of which only is known which fields it reads and writes. */
+trli_work trli_work_of_fields(int inputs, int outputs);
+
+/* Seconds that a task of so many points takes on one of the workers of this rank, before any was timed. work: of a
+ * point; NULL: it has no points. */
+double trli_task_seconds(const trli_model *model, const trli_work *work, int64_t points, int workers);
+
+/* Seconds that the task takes which begins or ends a message, before any was timed. */
+#define TRLI_MESSAGE_SECONDS 1e-6
+
+/* Count the work of a program's kernels, reductions and plugins, after analysis. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_program_count_work(trli_program *program);
 
 /* Store the named values of a program that are offered where that is cheaper than computing them at each place of use.

@@ -8,6 +8,7 @@
 #include <chunks_impl.h>
 
 #include "context_impl.h"
+#include "cost_impl.h"
 #include "lifecycle_impl.h"
 #include "pipeline_impl.h"
 #include "slot_plan_impl.h"
@@ -126,11 +127,15 @@ static int choose_parts(const builder *b, const trl_box *box, bool whole_rows, i
     return trli_box_cut(&cut, trli_chunks_wanted(trl_box_points(box), b->model->run->nworkers), parts);
 }
 
-/* Seconds a kernel takes, roughly: what tau_1 and priorities start from before anything was timed. */
-static double estimate(const trli_step_run *run, const trl_box *box)
+static double seconds_of(const builder *b, const trli_work *work, int64_t points)
 {
-    int operations = run->kernel ? trli_kernel_operations(run->kernel) : 10;
-    return (double)trl_box_points(box) * (operations + 1) * 0.3e-9 + 1e-7;
+    return trli_task_seconds(b->model, work, points, b->model->run->nworkers);
+}
+
+/* Seconds that a task takes which computes the points of a step in a box. */
+static double estimate(const builder *b, const trli_step *s, const trl_box *box)
+{
+    return seconds_of(b, &b->program->work[s - b->program->step], trl_box_points(box));
 }
 
 #ifdef TRL_POISON
@@ -162,7 +167,7 @@ static trl_err add_compute(builder *b, const trli_step *s, int patch)
         chunks = choose_parts(b, &t->box, p->nslabs > 0, t->parts);
     b->program->run->bytes_moved += trl_box_points(&t->box) * (s->nout + p->ninputs) * (int64_t)sizeof(double);
     TRL_TRY(
-        add(b, s->label, plugin ? trli_task_plugin : trli_task_kernel, t, chunks, 0, estimate(t->run, &t->box), &task));
+        add(b, s->label, plugin ? trli_task_plugin : trli_task_kernel, t, chunks, 0, estimate(b, s, &t->box), &task));
     for (int k = 0; k < p->nslabs; ++k) TRL_TRY(access_slab(b, task, &p->slab[k], patch));
     t->task = task;
     t->computes = true;
@@ -177,13 +182,14 @@ done:
 }
 
 /* Give a task the slabs from t->slab on, up to SLAB_POINTS points or one slab; those at sides of other patches count
- * nothing. The points; *alone: the one slab that has some, or NULL. */
-static int64_t group_slabs(const builder *b, trli_step_task *t, const trli_slab **alone)
+ * nothing. The points; *alone: the one slab that has some, or NULL; *seconds: what the task takes. */
+static int64_t group_slabs(const builder *b, trli_step_task *t, const trli_slab **alone, double *seconds)
 {
     const trli_step_plan *p = t->plan;
     int64_t points = 0;
     const trl_layout *layout = b->model->layout;
     *alone = NULL;
+    *seconds = 0;
     for (; t->slab + t->nslabs < p->nslabs; ++t->nslabs) {
         const trli_slab *slab = &p->slab[t->slab + t->nslabs];
         if (!trl_patch_at_side(layout, &layout->patch[layout->local[t->patch]], slab->axis, slab->side)) continue;
@@ -191,12 +197,14 @@ static int64_t group_slabs(const builder *b, trli_step_task *t, const trli_slab 
         if (points > 0 && points + trl_box_points(&box) > SLAB_POINTS) break;
         *alone = points == 0 ? slab : NULL;
         points += trl_box_points(&box);
+        const trli_work work = trli_work_of_fields(slab->ninputs, 1);
+        *seconds += seconds_of(b, &work, trl_box_points(&box));
         t->box = box;
     }
     return points;
 }
 
-static trl_err add_slab_task(builder *b, const trli_step *s, trli_step_task *t, int64_t points, const trli_slab *alone)
+static trl_err add_slab_task(builder *b, const trli_step *s, trli_step_task *t, double seconds, const trli_slab *alone)
 {
     trl_task task;
     int chunks = 1;
@@ -204,7 +212,7 @@ static trl_err add_slab_task(builder *b, const trli_step *s, trli_step_task *t, 
     /* A ghost layer reads no point of its own; the values of a plane on the side may. */
     if (alone && alone->kind != TRLI_SLAB_MODIFIER && alone->layer > 0)
         chunks = choose_parts(b, &t->box, false, t->parts);
-    TRL_TRY(add(b, s->label, trli_task_slabs, t, chunks, 0, 1e-6 + 5e-9 * (double)points, &task));
+    TRL_TRY(add(b, s->label, trli_task_slabs, t, chunks, 0, seconds, &task));
     for (int k = t->slab; k < t->slab + t->nslabs; ++k) TRL_TRY(access_slab(b, task, &t->plan->slab[k], t->patch));
 done:
     return err;
@@ -218,10 +226,11 @@ static trl_err add_slabs(builder *b, const trli_step *s, int patch)
         trli_step_task *t = next_task(b, s, patch);
         t->slab = k;
         const trli_slab *alone;
-        int64_t points = group_slabs(b, t, &alone);
+        double seconds;
+        int64_t points = group_slabs(b, t, &alone, &seconds);
         k += t->nslabs;
         if (points > 0)
-            TRL_TRY(add_slab_task(b, s, t, points, alone));
+            TRL_TRY(add_slab_task(b, s, t, seconds, alone));
         else
             --b->data->ntasks;
     }
@@ -273,8 +282,9 @@ static trl_err add_exchange(builder *b, const trli_step *s)
     first->exchanged = last->exchanged = exchanged;
     first->exchange = last->exchange = exchange;
     TRL_TRY(trli_exchange_connect(b->model, exchanged, exchange, &run->comm_bytes, &run->comm_messages));
-    TRL_TRY(add(b, "exchange", trli_task_exchange_begin, first, 1, TRL_TASK_ALWAYS, 1e-6, &begin));
-    TRL_TRY(add(b, "receive", trli_task_exchange_finish, last, 1, TRL_TASK_ALWAYS | TRL_TASK_POLL, 1e-6, &finish));
+    TRL_TRY(add(b, "exchange", trli_task_exchange_begin, first, 1, TRL_TASK_ALWAYS, TRLI_MESSAGE_SECONDS, &begin));
+    TRL_TRY(add(b, "receive", trli_task_exchange_finish, last, 1, TRL_TASK_ALWAYS | TRL_TASK_POLL, TRLI_MESSAGE_SECONDS,
+                &finish));
     for (int i = 0; i < exchanged->n; ++i)
         for (int p = 0; p < b->model->layout->nlocal; ++p) {
             TRL_TRY(access_field(b, begin, exchanged->field[i], p, TRL_READ_WRITE));
@@ -330,7 +340,8 @@ static trl_err add_reduce(builder *b, const trli_step *s)
     TRL_TRY(make_reduction(b, plugin ? TRLI_REDUCE_MIN : s->reduce.kind, &reduction));
     trli_step_task *last = next_task(b, s, -1);
     last->reduction = reduction;
-    TRL_TRY(add(b, s->label, trli_task_reduce_finish, last, 1, TRL_TASK_ALWAYS | TRL_TASK_POLL, 1e-6, &finish));
+    TRL_TRY(add(b, s->label, trli_task_reduce_finish, last, 1, TRL_TASK_ALWAYS | TRL_TASK_POLL, TRLI_MESSAGE_SECONDS,
+                &finish));
     TRL_TRY(access_scalar(b, finish, s->scalar, TRL_WRITE));
     TRL_TRY(handle_of(b, &b->collective, "collective", &collective));
     TRL_TRY(trl_graph_add_access(b->program->run->graph, finish, collective, TRL_READ_WRITE));
@@ -342,7 +353,7 @@ static trl_err add_reduce(builder *b, const trli_step *s)
         t->reduction = reduction;
         int chunks = plugin ? 1 : choose_parts(b, &t->box, false, t->parts);
         b->program->run->bytes_moved += trl_box_points(&box) * plan->ninputs * (int64_t)sizeof(double);
-        TRL_TRY(add(b, s->label, plugin ? trli_task_stable_dt : trli_task_reduce, t, chunks, 0, estimate(t->run, &box),
+        TRL_TRY(add(b, s->label, plugin ? trli_task_stable_dt : trli_task_reduce, t, chunks, 0, estimate(b, s, &box),
                     &task));
         for (int i = 0; i < plan->ninputs; ++i) TRL_TRY(access_field(b, task, plan->input[i], p, TRL_READ));
         TRL_TRY(access_scalars(b, task, &plan->reads));
@@ -357,7 +368,8 @@ static trl_err add_scalar(builder *b, const trli_step *s)
 {
     trl_task task;
     trl_err err = TRL_OK;
-    TRL_TRY(add(b, s->label ? s->label : "scalar", trli_task_scalar, next_task(b, s, 0), 1, 0, 1e-7, &task));
+    TRL_TRY(add(b, s->label ? s->label : "scalar", trli_task_scalar, next_task(b, s, 0), 1, 0, seconds_of(b, NULL, 0),
+                &task));
     TRL_TRY(access_scalars(b, task, &trli_plan_of(b->program, s)->reads));
     TRL_TRY(access_scalar(b, task, s->scalar, TRL_WRITE));
 done:

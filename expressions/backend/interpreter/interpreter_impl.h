@@ -122,8 +122,6 @@ typedef struct trli_kernel trli_kernel;
 TRL_NODISCARD trl_err trli_kernel_create(const trli_ir *ir, trli_walk *walk, const trli_reads *reads, int nroots,
                                          const trli_ir_value *roots, trli_kernel **kernel);
 void trli_kernel_destroy(trli_kernel **kernel);
-/* Operations per point, for costs and plans. */
-int trli_kernel_operations(const trli_kernel *kernel);
 /* The largest box that is evaluated in one go. */
 const trl_lidx *trli_kernel_tile(const trli_kernel *kernel);
 /* Bytes of scratch that a thread needs. */

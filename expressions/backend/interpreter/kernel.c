@@ -6,11 +6,6 @@
 
 #include "kernel_impl.h"
 
-int trli_kernel_operations(const trli_kernel *kernel)
-{
-    return kernel->ninstructions;
-}
-
 const trl_lidx *trli_kernel_tile(const trli_kernel *kernel)
 {
     return kernel->tile;
