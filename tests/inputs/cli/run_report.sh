@@ -24,7 +24,7 @@ inner = {
     "grid": ["cells"],
     "wall": ["setup", "compile", "loop", "output"],
     "tasks": ["overhead_ns"],
-    "workers": ["tasks", "operators", "busy"],
+    "workers": ["tasks", "operators", "active", "busy"],
     "memory": ["peak_bytes", "planned_bytes"],
     "comm": ["bytes", "messages", "overlap"],
     "graph": ["tau_1", "tau_inf", "amdahl"],
@@ -46,6 +46,7 @@ assert abs(report["equation_updates_per_s"] / (3 * speed) - 1) < 1e-9
 assert report["allocations_after_first_step"] == 0
 assert report["workers"]["tasks"] + report["workers"]["operators"] == report["threads"]
 assert 0 < report["workers"]["busy"] <= 1
+assert 1 <= report["workers"]["active"] <= report["threads"]
 assert len(report["kernels"]) == 3
 for kernel in report["kernels"]:
     assert kernel["bytes_per_point"] == 8 * (kernel["results"] + kernel["fields_read"]) and kernel["flops_per_point"] > 0
