@@ -229,14 +229,14 @@ foreach(source IN LISTS sources)
     )
 endforeach()
 
-# Scripts that use the command as a user does.
+# Scripts that use the command as a user does. They and the decks count as one processor: most of their runs have one rank.
 file(GLOB sources CONFIGURE_DEPENDS "${tests_folder}/inputs/cli/*.sh")
 foreach(source IN LISTS sources)
     if(NOT TARGET trellis)
         continue()
     endif()
     cmake_path(GET source STEM name)
-    trellis_read_directive("${source}" found np sanitize timeout)
+    trellis_read_directive("${source}" found sanitize timeout)
     set(long)
     if(TRL_SANITIZE AND directive_sanitize STREQUAL "none")
         set(long LONG)
@@ -244,7 +244,6 @@ foreach(source IN LISTS sources)
     trellis_add_test(
         NAME cli.${name}
         ${long}
-        NP ${directive_np}
         LABELS cli
         TIMEOUT ${directive_timeout}
         COMMAND bash "${source}"
@@ -276,13 +275,9 @@ foreach(deck IN LISTS decks)
     if(directive_after)
         list(APPEND options --after "${PROJECT_SOURCE_DIR}/inputs/decks/${directive_after}.yaml")
     endif()
-    string(REPLACE "," ";" most "${directive_np}")
-    list(SORT most COMPARE NATURAL ORDER DESCENDING)
-    list(GET most 0 most)
     string(REPLACE ";" " " launch "${mpi_run}")
     trellis_add_test(
         NAME deck.${name}
-        NP ${most}
         LABELS deck
         TIMEOUT ${directive_timeout}
         COMMAND

@@ -1,4 +1,4 @@
-# ctest: np=1 sanitize=none timeout=300
+# ctest: sanitize=none timeout=300
 # SPDX-License-Identifier: Apache-2.0
 # Part of Trellis, an expression-graph PDE solver framework.
 . "$(dirname "$0")/lib/common.bash"

@@ -1,4 +1,3 @@
-# ctest: np=2
 # SPDX-License-Identifier: Apache-2.0
 # Part of Trellis, an expression-graph PDE solver framework.
 . "$(dirname "$0")/lib/common.bash"
