@@ -73,12 +73,11 @@ done:
 }
 
 /* GPUs are a matter of later versions: a deck that insists on them must not run elsewhere without a word. */
-static trl_err check_devices(trl_context *ctx, const char *devices)
+static trl_err check_devices(trl_context *ctx, const trli_devices *devices)
 {
-    if (!devices || !strcmp(devices, "auto") || !strcmp(devices, "cpu")) return TRL_OK;
+    if (devices->target != TRL_TARGET_GPU) return TRL_OK;
     return trl_fail(ctx, TRL_ERR_DEVICE, NULL,
-                    "run.devices asks for '%s', but version " TRL_VERSION " computes on CPUs only; use auto or cpu",
-                    devices);
+                    "run.devices asks for GPUs, but version " TRL_VERSION " computes on CPUs only; use auto or cpu");
 }
 
 trl_err trli_command_deck(trl_context *ctx, const trli_arguments *arguments, trl_registry **registry, trli_deck **deck)
@@ -99,7 +98,7 @@ trl_err trli_command_deck(trl_context *ctx, const trli_arguments *arguments, trl
     };
     TRL_TRY(trli_deck_read(ctx, *registry, &request, deck));
     const trli_deck_options *options = trli_deck_options_of(*deck);
-    TRL_TRY(check_devices(ctx, options->devices));
+    TRL_TRY(check_devices(ctx, &options->devices));
     TRL_TRY(trl_context_agree(ctx, trl_context_set_threads(ctx, options->threads)));
 done:
     free(lists.set);

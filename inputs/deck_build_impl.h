@@ -83,7 +83,9 @@ double trli_yaml_number(const trli_yaml *node);
 /* Value of a checked whole number; fallback where node is NULL. */
 int64_t trli_yaml_whole(const trli_yaml *node, int64_t fallback);
 bool trli_yaml_is_true(const trli_yaml *node);
-/* The position of the value of a key of a top-level mapping among the key's words. */
+/* The position of the value of a key of a mapping among the key's words; below: the mapping's row of the schema. */
+int trli_yaml_word(const trli_key *below, const trli_yaml *mapping, const char *key);
+/* The same for a top-level mapping. */
 int trli_deck_word(const trli_deck *deck, const char *mapping, const char *key);
 
 /* Names and families */

@@ -63,17 +63,17 @@ done:
 static trl_err read_expression(trli_deck *deck, const trli_yaml *key, trli_yaml *entry, trl_expression_entry **list,
                                int *capacity)
 {
-    const trli_yaml *device = trli_yaml_get(entry, "device");
-    bool once = strcmp(trli_yaml_get(entry, "evaluate")->text.chars, "step") == 0;
+    const trli_key *row = trli_schema_child(trli_schema_child(trli_schema_root(), "expressions"), key->text.chars);
+    const trl_evaluate evaluate = (trl_evaluate)trli_yaml_word(row, entry, "evaluate");
     trli_family family;
     trl_err err;
-    if (strcmp(device->text.chars, "gpu") == 0)
-        return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_yaml_place(device),
+    if (trli_yaml_word(row, entry, "device") == TRL_TARGET_GPU)
+        return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_yaml_place(trli_yaml_get(entry, "device")),
                         "'device: gpu' is not available yet in this version; use auto or cpu");
     TRL_TRY(trli_family_read(deck, entry, deck->problem.parameters, &family));
     for (int i = 0; i < family.members; ++i) {
         trl_expression_entry member = {.place = key->text.place, .location = -1};
-        member.evaluate = once ? TRL_EVALUATE_STEP : TRL_EVALUATE_STAGE;
+        member.evaluate = evaluate;
         TRL_TRY(trli_family_names(deck, &family, i, deck->problem.parameters, &member.names));
         TRL_TRY(trli_name_spell(deck, &key->text, member.names, &member.name));
         TRL_TRY(trli_yaml_get(entry, "type") ? trli_type_read(deck, entry, &member)

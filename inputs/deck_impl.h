@@ -18,6 +18,13 @@ typedef struct trli_deck_request {
     const char *const *plugin_folder; /* --plugin-path */
 } trli_deck_request;
 
+/* What is asked for to compute on: a kind, or GPUs by their numbers. */
+typedef struct trli_devices {
+    trl_target target;
+    int n; /* GPU; 0: any */
+    const int *gpu;
+} trli_devices;
+
 typedef struct trli_deck_options {
     const char *title;
     const char *directory; /* output.directory */
@@ -25,8 +32,8 @@ typedef struct trli_deck_options {
     trl_every every, series_every, checkpoint_every; /* all zero: only at the start and the end (checkpoint: none) */
     bool has_checkpoint;
     int checkpoint_keep;
-    int threads;         /* workers of a rank; 0: auto. How they are split is in the problem. */
-    const char *devices; /* auto, cpu, gpu or a list as text */
+    int threads; /* workers of a rank; 0: auto. How they are split is in the problem. */
+    trli_devices devices;
 } trli_deck_options;
 
 /* Read, merge, check and expand a deck; loads its plugins into the registry. Reports as many independent errors as it

@@ -142,19 +142,20 @@ trl_err trli_output_read(trli_deck *deck)
     return trli_worse(err, read_series(deck, trli_yaml_get(output, "series")));
 }
 
-/* A list of GPUs as text, "[0, 1]". */
 static trl_err read_devices(trli_deck *deck, const trli_yaml *devices)
 {
-    const char *text = "[";
+    trli_devices *to = &deck->options.devices;
+    int *gpu;
     trl_err err = TRL_OK;
-    deck->options.devices = devices->text.chars;
-    if (devices->kind == TRLI_SCALAR_NODE) return TRL_OK;
+    if (devices->kind == TRLI_SCALAR_NODE) {
+        to->target = (trl_target)trli_deck_word(deck, "run", "devices");
+        return TRL_OK;
+    }
     if (devices->n == 0)
         return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_yaml_place(devices), "'run.devices' is an empty list");
-    for (int i = 0; i < devices->n; ++i)
-        TRL_TRY(trli_arena_print(deck->arena, &text, "%s%s%" PRId64, text, i ? ", " : "",
-                                 trli_yaml_whole(devices->item[i], 0)));
-    TRL_TRY(trli_arena_print(deck->arena, &deck->options.devices, "%s]", text));
+    TRL_TRY(trli_arena_alloc(deck->arena, (size_t)devices->n * sizeof *gpu, &gpu));
+    for (int i = 0; i < devices->n; ++i) gpu[i] = (int)trli_yaml_whole(devices->item[i], 0);
+    *to = (trli_devices){TRL_TARGET_GPU, devices->n, gpu};
 done:
     return err;
 }

@@ -91,8 +91,13 @@ bool trli_yaml_is_true(const trli_yaml *node)
     return node && strcmp(node->text.chars, "true") == 0;
 }
 
+int trli_yaml_word(const trli_key *below, const trli_yaml *mapping, const char *key)
+{
+    return trli_schema_word(trli_schema_child(below, key), trli_yaml_get(mapping, key)->text.chars);
+}
+
 int trli_deck_word(const trli_deck *deck, const char *mapping, const char *key)
 {
-    const trli_key *row = trli_schema_child(trli_schema_child(trli_schema_root(), mapping), key);
-    return trli_schema_word(row, trli_yaml_get(trli_yaml_get(deck->root, mapping), key)->text.chars);
+    const trli_key *below = trli_schema_child(trli_schema_root(), mapping);
+    return trli_yaml_word(below, trli_yaml_get(deck->root, mapping), key);
 }

@@ -69,7 +69,22 @@ typedef enum trl_fusion { TRL_FUSION_LIST(TRL_FUSION_ENUM) } trl_fusion;
 typedef enum trl_compile { TRL_COMPILE_LIST(TRL_COMPILE_ENUM) } trl_compile;
 #undef TRL_COMPILE_ENUM
 
-typedef enum trl_evaluate { TRL_EVALUATE_STAGE, TRL_EVALUATE_STEP } trl_evaluate;
+/* What may be asked for to compute on. */
+#define TRL_TARGET_LIST(X)                    \
+    X(AUTO, auto, "whatever takes less time") \
+    X(CPU, cpu, "CPUs")                       \
+    X(GPU, gpu, "GPUs, in later versions")
+#define TRL_TARGET_ENUM(NAME, name, doc) TRL_TARGET_##NAME,
+typedef enum trl_target { TRL_TARGET_LIST(TRL_TARGET_ENUM) } trl_target;
+#undef TRL_TARGET_ENUM
+
+/* When an expression is evaluated. */
+#define TRL_EVALUATE_LIST(X)          \
+    X(STAGE, stage, "at every stage") \
+    X(STEP, step, "once at the start of each step, and held through its stages")
+#define TRL_EVALUATE_ENUM(NAME, name, doc) TRL_EVALUATE_##NAME,
+typedef enum trl_evaluate { TRL_EVALUATE_LIST(TRL_EVALUATE_ENUM) } trl_evaluate;
+#undef TRL_EVALUATE_ENUM
 
 /* An entry of `expressions`: a formula, or an expression type. Names are expanded already (family member "phi3"). */
 typedef struct trl_expression_entry {

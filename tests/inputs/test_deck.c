@@ -158,7 +158,8 @@ START_TEST(example_gives_its_output_and_options)
     ck_assert(options->every.steps == 100 && options->every.time == 0 && options->series_every.steps == 1);
     ck_assert(options->has_checkpoint && options->checkpoint_every.steps == 500 && options->checkpoint_keep == 2);
     ck_assert_str_eq(options->directory, "out");
-    ck_assert_str_eq(options->devices, "[0, 1]");
+    ck_assert(options->devices.target == TRL_TARGET_GPU && options->devices.n == 2);
+    ck_assert(options->devices.gpu[0] == 0 && options->devices.gpu[1] == 1);
     check_threads(8, 4, 4);
     ck_assert_str_eq(problem->scheduler, "hybrid");
     ck_assert(problem->nan_check && !problem->fast_math);
@@ -177,7 +178,7 @@ START_TEST(whatever_is_left_out_takes_its_default)
     ck_assert_str_eq(problem->output[1], "C");
     ck_assert(options->every.steps == 0 && options->every.time == 0 && !options->has_checkpoint);
     check_threads(0, 0, 0);
-    ck_assert_str_eq(options->devices, "auto");
+    ck_assert(options->devices.target == TRL_TARGET_AUTO && options->devices.n == 0);
     ck_assert_int_eq(problem->compile, TRL_COMPILE_AUTO);
     ck_assert_int_eq(problem->time_blocking, 0);
     ck_assert_int_eq(problem->fusion, TRL_FUSION_FULL);
@@ -259,12 +260,16 @@ static void set_one(const char *key, const char *word)
 #define READS_COMPILE(NAME, name, doc) \
     set_one("run.compile", #name);     \
     ck_assert_int_eq(problem->compile, TRL_COMPILE_##NAME);
+#define READS_TARGET(NAME, name, doc) \
+    set_one("run.devices", #name);    \
+    ck_assert_int_eq(options->devices.target, TRL_TARGET_##NAME);
 #define READS_PASS(NAME, name, bit, doc)   \
     set_one("run.passes." #name, "false"); \
     ck_assert_uint_eq(problem->disabled_passes, TRL_PASS_##NAME);
 
 START_TEST(each_word_of_a_list_is_its_enum){TRL_METHOD_LIST(READS_METHOD) TRL_FUSION_LIST(READS_FUSION)
-                                                TRL_COMPILE_LIST(READS_COMPILE) TRL_PASS_LIST(READS_PASS)} END_TEST
+                                                TRL_COMPILE_LIST(READS_COMPILE) TRL_TARGET_LIST(READS_TARGET)
+                                                    TRL_PASS_LIST(READS_PASS)} END_TEST
 
 START_TEST(threads_are_as_many_as_there_are_cores_a_number_or_a_split)
 {

@@ -120,8 +120,8 @@ static void check_round_trip(void)
     const trli_deck_options *o = trli_deck_options_of(again);
     ck_assert(strcmp(o->title, options->title) == 0 && strcmp(o->directory, options->directory) == 0);
     ck_assert(o->threads == options->threads);
-    ck_assert(strcmp(o->devices, options->devices) == 0 && o->every.steps == options->every.steps &&
-              o->every.time == options->every.time);
+    ck_assert(o->devices.target == options->devices.target && o->devices.n == options->devices.n &&
+              o->every.steps == options->every.steps && o->every.time == options->every.time);
     ck_assert(o->every.nat == options->every.nat && o->series_every.log == options->series_every.log);
     for (int i = 0; i < o->every.nat; ++i) ck_assert(o->every.at[i] == options->every.at[i]);
     ck_assert(o->has_checkpoint == options->has_checkpoint && o->checkpoint_keep == options->checkpoint_keep);
