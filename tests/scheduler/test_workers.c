@@ -1,4 +1,4 @@
-// ctest: np=1
+// ctest: np=1 timeout=60
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Workers: pinning, sleeping and waking, sharing wide tasks, pools, and what they refuse. */

@@ -104,27 +104,3 @@ done
 $TRELLIS run deck.yaml >/dev/full 2>stderr.txt || fail "a run whose messages are lost failed"
 says stderr.txt "trellis run: what it prints cannot be written: No space left on device"
 $TRELLIS types | true
-
-# A series that is taken away, replaced or cut in mid-run: an error, and a state to continue from.
-long() {
-    "$TRELLIS" run deck.yaml --set time.steps=400000000 --set output.every='{steps: 1000000000}' \
-        --set output.checkpoint='{every: {steps: 1000000000}}' --quiet >stdout.txt 2>stderr.txt
-}
-for way in 'rm out/series.csv' 'mv out gone' 'cp out/series.csv copy && mv copy out/series.csv' 'truncate -s 20 out/series.csv'; do
-    rm -rf out gone
-    long &
-    run=$!
-    until [ -e out/series.csv ] && [ "$(wc -l <out/series.csv)" -gt 5 ]; do sleep 0.02; done
-    eval "$way"
-    status=0
-    wait $run || status=$?
-    [ $status = 3 ] || fail "after '$way' the run ended with $status"
-    says stderr.txt "the series in 'out/series.csv' cannot go on: "
-    says stderr.txt "continue with --restart latest"
-    step=$(value out/report.json "r['steps']")
-    expect 0 "$TRELLIS" run deck.yaml --restart latest --steps $((step + 9)) --quiet
-    silent stderr.txt
-    [ "$(tail -1 out/series.csv | cut -d, -f1)" = $((step + 9)) ] || fail "the restart after '$way' did not continue the series"
-    cut -d, -f1 out/series.csv | sed 1d | sort -n | uniq -d | grep -q . && fail "steps are twice in the series"
-done
-exit 0
