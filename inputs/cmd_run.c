@@ -96,6 +96,7 @@ static trl_err summarise(trli_session *run)
     if (run->progress.shown) {
         printf("%" TRL_GIDX_FMT " steps to t = %g in %.3g s", steps, trl_simulation_time(run->sim), loop);
         if (steps > 0) printf(", %.3g cells/s", run->progress.cells * (double)steps / loop);
+        if (run->stopped) printf("; time.stop: %s", run->problem->time.stop.chars);
         putchar('\n');
     }
     if (run->progress.shown) trli_watch_print(run);

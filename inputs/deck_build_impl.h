@@ -136,6 +136,8 @@ TRL_NODISCARD trl_err trli_time_read(trli_deck *deck);
 TRL_NODISCARD trl_err trli_output_read(trli_deck *deck);
 TRL_NODISCARD trl_err trli_run_read(trli_deck *deck);
 
+/* Read the `every` of a mapping, or none, once time is known; a time of a list that is never met is a warning. */
+TRL_NODISCARD trl_err trli_every_read(trli_deck *deck, const trli_yaml *parent, trl_every *every);
 /* Read the `boundary` of an entry, or none, into its six sides. */
 TRL_NODISCARD trl_err trli_boundary_read(trli_deck *deck, const trli_yaml *entry, const trl_scope *names,
                                          trl_bc_side side[6]);

@@ -19,10 +19,9 @@ static trl_err read_times(trli_deck *deck, const trli_yaml *list, trl_every *eve
     for (int i = 0; i < list->n; ++i) {
         at[i] = trli_yaml_number(list->item[i]);
         if (at[i] < time->start || (time->has_end && at[i] > time->end))
-            trl_warn(
-                deck->ctx, trli_yaml_place(list->item[i]),
-                "nothing is written at t = %g: time goes from %g to %g; remove it, or change time.start or time.end",
-                at[i], time->start, time->has_end ? time->end : HUGE_VAL);
+            trl_warn(deck->ctx, trli_yaml_place(list->item[i]),
+                     "t = %g is never met: time goes from %g to %g; remove it, or change time.start or time.end", at[i],
+                     time->start, time->has_end ? time->end : HUGE_VAL);
     }
     every->nat = list->n;
     every->at = at;
@@ -30,7 +29,7 @@ done:
     return err;
 }
 
-static trl_err read_every(trli_deck *deck, const trli_yaml *parent, trl_every *every)
+trl_err trli_every_read(trli_deck *deck, const trli_yaml *parent, trl_every *every)
 {
     const trli_yaml *node = trli_yaml_get(parent, "every"), *time = trli_yaml_get(node, "time");
     const trli_yaml *at = trli_yaml_get(node, "at");
@@ -107,7 +106,7 @@ static trl_err read_series(trli_deck *deck, const trli_yaml *series)
     int n = values ? values->n : 0;
     trl_err err;
     TRL_TRY(trli_arena_alloc(deck->arena, (size_t)(n + 1) * sizeof *entry, &entry));
-    TRL_TRY(read_every(deck, series, &deck->options.series_every));
+    TRL_TRY(trli_every_read(deck, series, &deck->options.series_every));
     for (int i = 0; i < n; ++i) {
         const char *name = values->key[i]->text.chars;
         entry[i] = (trl_series_entry){.name = name, .value = values->item[i]->text};
@@ -134,9 +133,9 @@ trl_err trli_output_read(trli_deck *deck)
     options->directory_place = *trli_yaml_place(directory);
     if (!*options->directory)
         err = trl_fail(deck->ctx, TRL_ERR_INPUT, &options->directory_place, "'output.directory' is empty");
-    err = trli_worse(err, read_every(deck, output, &options->every));
+    err = trli_worse(err, trli_every_read(deck, output, &options->every));
     options->has_checkpoint = checkpoint != NULL;
-    err = trli_worse(err, read_every(deck, checkpoint, &options->checkpoint_every));
+    err = trli_worse(err, trli_every_read(deck, checkpoint, &options->checkpoint_every));
     options->checkpoint_keep = (int)trli_yaml_whole(trli_yaml_get(checkpoint, "keep"), 0);
     err = trli_worse(err, read_fields(deck, output));
     return trli_worse(err, read_series(deck, trli_yaml_get(output, "series")));

@@ -25,6 +25,14 @@ done:
     return err;
 }
 
+static trl_err read_stop(trli_deck *deck, const trli_yaml *stop)
+{
+    trl_time_entry *time = &deck->problem.time;
+    if (!stop) return TRL_OK;
+    time->stop = trli_yaml_get(stop, "when")->text;
+    return trli_every_read(deck, stop, &time->stop_every);
+}
+
 trl_err trli_time_read(trli_deck *deck)
 {
     const trli_yaml *node = trli_yaml_get(deck->root, "time"), *dt = trli_yaml_get(node, "dt"),
@@ -45,6 +53,7 @@ trl_err trli_time_read(trli_deck *deck)
     if (end && time->end < time->start)
         err = trli_worse(err, trl_fail(deck->ctx, TRL_ERR_INPUT, trli_yaml_place(end),
                                        "'time.end' lies before 'time.start': %g and %g", time->end, time->start));
+    err = trli_worse(err, read_stop(deck, trli_yaml_get(node, "stop")));
     if (dt->kind == TRLI_MAPPING_NODE) return trli_worse(err, read_cfl(deck, dt));
     time->dt = trli_yaml_number(dt);
     return err;

@@ -141,6 +141,7 @@ static void put_head(const trli_session *run, trl_err err, trli_json *json)
     put_text(json, "deck", run->arguments->operand[0]);
     put_text(json, "status", status_of(err));
     if (err != TRL_OK) put_error(run, json);
+    if (run->stopped) put_text(json, "stopped_by", run->problem->time.stop.chars);
     put_warnings(run, json);
     put_inexact(run, json);
     put_integer(json, "ranks", trl_context_ranks(run->ctx));

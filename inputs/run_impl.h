@@ -65,6 +65,7 @@ typedef struct trli_session {
     trli_field_set output, state;                                      /* what files of fields and checkpoints hold */
     trl_gidx fields_step, series_step, checkpoint_step, observed_step; /* of the last one written or done, -1: none */
     int64_t lineage;                                                   /* of its checkpoints, -1: not known yet */
+    bool stopped;                                                      /* time.stop holds */
     bool traced;                                                       /* a trace is being recorded */
     trli_progress progress;
     double wall[TRLI_WALL_COUNT];

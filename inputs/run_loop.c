@@ -126,12 +126,30 @@ done:
     return err;
 }
 
-/* Whether something is written after a step. */
+static bool is_stop_due(const trli_session *run, trl_gidx step, double time, double dt)
+{
+    const trl_time_entry *t = &run->problem->time;
+    const bool each =
+        t->stop_every.steps == 0 && t->stop_every.time <= 0 && t->stop_every.nat == 0 && t->stop_every.log == 0;
+    return t->stop.chars && step > 0 && (each || trli_every_due(&t->stop_every, step, time, dt));
+}
+
+/* A restart looks where the run that it continues looked last, and ends where that ended. */
+static trl_err look_at_stop(trli_session *run)
+{
+    const trl_simulation *sim = run->sim;
+    const bool due =
+        is_stop_due(run, trl_simulation_step_number(sim), trl_simulation_time(sim), trl_simulation_dt(sim));
+    return due ? trl_simulation_stops(run->sim, &run->stopped) : TRL_OK;
+}
+
+/* Whether something is written, or time.stop looked at, after a step. */
 static bool is_event(void *data, trl_gidx step, double time, double dt)
 {
     const trli_session *run = data;
     const trli_deck_options *o = run->options;
-    return trli_watch_due(run->watch, step) || trli_every_due(&o->every, step, time, dt) ||
+    return trli_watch_due(run->watch, step) || is_stop_due(run, step, time, dt) ||
+           trli_every_due(&o->every, step, time, dt) ||
            (run->problem->nseries > 0 && trli_every_due(&o->series_every, step, time, dt)) ||
            (o->has_checkpoint && trli_every_due(&o->checkpoint_every, step, time, dt));
 }
@@ -154,11 +172,13 @@ trl_err trli_session_loop(trli_session *run)
     trl_err err = TRL_OK;
     TRL_TRY(write_output(run, run->first_step == 0));
     TRL_TRY(trli_watch_start(run));
-    while (!trl_simulation_done(sim)) {
+    TRL_TRY(look_at_stop(run));
+    while (!run->stopped && !trl_simulation_done(sim)) {
         TRL_TRY(agree_on_signal(run, &watch, &signal));
         if (signal) TRL_TRY(stop(run, signal));
         TRL_TRY(advance(run));
         TRL_TRY(trli_watch_look(run));
+        TRL_TRY(look_at_stop(run));
         trli_progress_update(&run->progress, sim, run->watch);
         TRL_TRY(write_output(run, false));
         TRL_TRY(write_checkpoint(run, false));

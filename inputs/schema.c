@@ -148,6 +148,13 @@ static const trli_key keys[] = {
     {"time.end", NUMBER, 0, .doc = "time to stop at, exactly"},
     {"time.start", NUMBER, 0, "0", .doc = "time of the initial values"},
 
+    {"time.stop", MAPPING, 0, .doc = "what else ends the run, as a run that is done"},
+    {"time.stop.when", FORMULA, TRLI_REQUIRED,
+     .doc = "ends it after a step where it holds: a formula of values of the series by their names, t and step, or of "
+            "anything that gives one number, such as `norm(ddt(T)) < 1e-8`"},
+    {"time.stop.every", MAPPING, TRLI_WHOLE, .like = "output.every",
+     .doc = "when that is looked at; default: after each step"},
+
     {"output", MAPPING, 0, "{}", .doc = "what is written; always at the start and the end"},
     {"output.directory", TEXT, 0, "out", .doc = "folder, relative to the working directory"},
     {"output.fields", LIST_OF(TEXT), ONLY_LIST, .doc = "names of fields; default: the equations"},

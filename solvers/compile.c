@@ -372,19 +372,23 @@ done:
     return err;
 }
 
+static trl_err check_number(const trl_simulation *sim, const trl_formula *f, const trli_operand *operand,
+                            const char *what)
+{
+    if (!operand->components && !trli_ir_node(&sim->model->ir, operand->value[0])->varies) return TRL_OK;
+    trl_place place = trl_text_place(&f->text, f->root->begin, f->root->end);
+    return trl_fail(sim->ctx, TRL_ERR_INPUT, &place,
+                    "%s is one number, and this %s: use integral, norm, domain_max, domain_min or probe", what,
+                    operand->components ? "is a vector" : "varies over the domain");
+}
+
 static trl_err observe_series(trl_simulation *sim, trli_instance *in, int i)
 {
     trli_operand operand;
     trl_err err = TRL_OK;
     const trl_formula *f = sim->series[i];
     TRL_TRY(trli_lower(in, f, sim->problem->parameters, &operand));
-    if (operand.components || trli_ir_node(&sim->model->ir, operand.value[0])->varies) {
-        trl_place place = trl_text_place(&f->text, f->root->begin, f->root->end);
-        return trl_fail(
-            sim->ctx, TRL_ERR_INPUT, &place,
-            "a value of a series is one number, and this %s: use integral, norm, domain_max, domain_min or probe",
-            operand.components ? "is a vector" : "varies over the domain");
-    }
+    TRL_TRY(check_number(sim, f, &operand, "a value of a series"));
     TRL_TRY(trli_program_scalar(sim->observe, sim->problem->series[i].name, operand.value[0], &sim->series_scalar[i]));
     TRL_TRY(trli_program_add_scalar_root(sim->observe, sim->series_scalar[i]));
 done:
@@ -406,6 +410,7 @@ static trl_err compile_observe(trl_simulation *sim)
     }
     TRL_TRY(trli_program_create(sim->model, "observe", &sim->observe));
     TRL_TRY(instance_of_state(sim, sim->observe, &in));
+    in->rates = true;
     TRL_TRY(trli_instance_fill(in));
     for (int i = 0; i < sim->problem->noutputs; ++i)
         if ((one = observe_output(sim, in, i)) != TRL_OK && first == TRL_OK) first = one;
@@ -417,6 +422,38 @@ static trl_err compile_observe(trl_simulation *sim)
         if ((one = observe_series(sim, in, i)) != TRL_OK && first == TRL_OK) first = one;
     err = first;
 done:
+    trli_instance_destroy(&in);
+    return err;
+}
+
+/* A program of its own: it computes what the condition needs, and no output. */
+static trl_err compile_stop(trl_simulation *sim)
+{
+    const int n = sim->problem->nseries;
+    trli_instance *in = NULL;
+    trli_named_value *named = NULL;
+    trli_operand operand;
+    trl_err err = TRL_OK;
+    if (!sim->stop) return TRL_OK;
+    TRL_TRY(trli_program_create(sim->model, "stop", &sim->stopped));
+    TRL_TRY(instance_of_state(sim, sim->stopped, &in));
+    in->rates = true;
+    TRL_TRY(trli_instance_fill(in));
+    sim->step_scalar = trli_model_add_scalar(sim->model, 0);
+    TRL_TRY(sim->model->ir.err);
+    named = calloc((size_t)n + 1, sizeof *named);
+    if (!named) TRL_TRY(trl_fail(sim->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d series", n));
+    for (int i = 0; i < n; ++i) {
+        TRL_TRY(trli_lower(in, sim->series[i], sim->problem->parameters, &operand));
+        named[i] = (trli_named_value){sim->problem->series[i].name, operand.value[0]};
+    }
+    named[n] = (trli_named_value){"step", trli_ir_scalar(&sim->model->ir, sim->step_scalar)};
+    TRL_TRY(trli_lower_named(in, sim->stop, sim->problem->parameters, n + 1, named, &operand));
+    TRL_TRY(check_number(sim, sim->stop, &operand, "the condition of time.stop"));
+    TRL_TRY(trli_program_scalar(sim->stopped, "stop", operand.value[0], &sim->stop_scalar));
+    TRL_TRY(trli_program_add_scalar_root(sim->stopped, sim->stop_scalar));
+done:
+    free(named);
     trli_instance_destroy(&in);
     return err;
 }
@@ -446,6 +483,7 @@ trl_err trli_compile_programs(trl_simulation *sim)
         if (first == TRL_OK) first = err;
     }
     TRL_TRY(first);
+    TRL_TRY(compile_stop(sim)); /* errors of series are told by now */
     TRL_TRY(trli_compile_limit(sim, sim->problem->time.cfl > 0));
     TRL_TRY(trli_passes_run(sim->model));
     TRL_TRY(trli_time_blocking_prepare(sim));

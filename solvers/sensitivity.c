@@ -47,7 +47,8 @@ static trl_err visit_name(void *data, const char *name, const trl_ast *node)
 {
     search *s = data;
     trli_model *model = s->sim->model;
-    trli_lowering lw = {s->in, model, &model->ir, s->text, model->layout->grid.dim};
+    trli_lowering lw = {
+        .instance = s->in, .model = model, .ir = &model->ir, .text = s->text, .dim = model->layout->grid.dim};
     trli_operand operand;
     trli_ir_value tangent;
     char component[272];

@@ -67,7 +67,8 @@ static trl_err parse_problem(trl_simulation *sim)
     for (int i = 0; i < p->nseries; ++i)
         if ((err = trli_formula_of(sim, &p->series[i].value, &sim->series[i])) != TRL_OK && first == TRL_OK)
             first = err;
-    return first;
+    err = trli_formula_of(sim, &p->time.stop, &sim->stop);
+    return first != TRL_OK ? first : err;
 }
 
 static trl_err make_model(trl_simulation *sim)
@@ -153,6 +154,7 @@ static trl_err mark_used(trl_simulation *sim)
         TRL_TRY(mark_boundary(sim, eq->deck->boundary, eq->deck->names));
     }
     for (int i = 0; i < p->nseries; ++i) TRL_TRY(trli_tree_mark_used(sim->model, sim->series[i], p->parameters));
+    if (sim->stop) TRL_TRY(trli_tree_mark_used(sim->model, sim->stop, p->parameters));
     for (int i = 0; i < p->noutputs; ++i)
         TRL_TRY(mark_text(sim, &(trl_text){p->output[i], p->output_place[i], true}, p->parameters));
     TRL_TRY(mark_value(sim, &p->time.speed, p->parameters));
@@ -253,6 +255,7 @@ void trl_simulation_destroy(trl_simulation **sim)
     trl_trace_destroy(&s->trace);
     trl_layout_destroy(&s->layout);
     free(s->equation);
+    trl_formula_destroy(&s->stop);
     free(s->series);
     free(s->series_scalar);
     free(s->series_value);
@@ -414,6 +417,20 @@ trl_err trl_simulation_observe(trl_simulation *sim)
     set_present(sim);
     TRL_TRY(run_checked(sim, sim->observe, sim->step_number, sim->time, false));
     for (int i = 0; i < sim->problem->nseries; ++i) sim->series_value[i] = sim->model->scalar[sim->series_scalar[i]];
+done:
+    return err;
+}
+
+trl_err trl_simulation_stops(trl_simulation *sim, bool *stops)
+{
+    trl_err err = TRL_OK;
+    if (!sim || !stops) return TRL_ERR_USAGE;
+    *stops = false;
+    if (!sim->stop) return TRL_OK;
+    set_present(sim);
+    sim->model->scalar[sim->step_scalar] = (double)sim->step_number;
+    TRL_TRY(trli_program_run_agreed(sim, sim->stopped));
+    *stops = sim->model->scalar[sim->stop_scalar] != 0;
 done:
     return err;
 }

@@ -42,10 +42,12 @@ struct trl_simulation {
     trl_formula **series;
     int *series_scalar;
     double *series_value;
+    trl_formula *stop;            /* NULL: none */
+    int stop_scalar, step_scalar; /* what it gives; the number of the present step, which it may read */
     int nshown, shown_capacity;
     trli_shown *shown;
-    int stage_time[TRL_STAGES_MAX + 1]; /* scalars; the last is the time of the new values */
-    trli_program *initial, *step, *observe, *limit;
+    int stage_time[TRL_STAGES_MAX + 1];                       /* scalars; the last is the time of the new values */
+    trli_program *initial, *step, *observe, *stopped, *limit; /* stopped: NULL without stop */
     struct trli_bound *bound; /* what the program `limit` computes and what is done with it */
     trl_gidx step_number, steps_wanted;
     double time, dt;

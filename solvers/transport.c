@@ -45,7 +45,11 @@ typedef struct reader {
 static reader read_formula(search *s, const trl_formula *formula, const trl_scope *names)
 {
     trli_model *model = s->sim->model;
-    return (reader){s, {s->in, model, &model->ir, &formula->text, model->layout->grid.dim}, names, formula->root};
+    return (reader){
+        s,
+        {.instance = s->in, .model = model, .ir = &model->ir, .text = &formula->text, .dim = model->layout->grid.dim},
+        names,
+        formula->root};
 }
 
 static bool is_call(const trl_ast *node, const char *name)

@@ -54,6 +54,8 @@ typedef struct trl_time_entry {
     trl_gidx steps;               /* -1: none */
     double start, end;
     bool has_end;
+    trl_text stop; /* ends the run where it holds; it knows values of series by their names, and `step`. Absent: none */
+    trl_every stop_every; /* when that is looked at; all zero: after each step */
     trl_place place, dt_place;
 } trl_time_entry;
 

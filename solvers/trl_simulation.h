@@ -68,6 +68,9 @@ TRL_API trl_array trl_simulation_array(const trl_simulation *sim, int field, int
 /* Values of the series after observe, in deck order. */
 TRL_API const double *trl_simulation_series(const trl_simulation *sim);
 
+/* Whether the problem's time.stop holds now; false without one. The same on all ranks. Collective: yes. */
+TRL_API TRL_NODISCARD trl_err trl_simulation_stops(trl_simulation *sim, bool *stops);
+
 /* Statistics over owned, unmasked points, the same bits on any decomposition. Collective: yes. */
 typedef struct trl_field_stats {
     double min, max, sum, l2;

@@ -34,6 +34,7 @@ struct trli_instance {
     int *variable;           /* [nvariables] the field of each, or -1 */
     int **plugin_field;      /* [nentries] fields of each computed tag, NULL: not yet */
     bool initial;            /* the variables' values are their initial formulas */
+    bool rates;              /* ddt(f) may be asked for: the values are those of the present time, of no stage */
     trli_instance *begins;   /* the variables' values are those of this instance, in fields; NULL: variable[] */
     bool inline_only;        /* it shares the fields of another instance and stores nothing */
     trli_instance *sides;    /* the same instance for boundary values, made at first use */

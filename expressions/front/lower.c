@@ -12,12 +12,23 @@ trl_err trli_lower_node(trli_lowering *lw, const trl_ast *node, const trl_scope 
     return trli_lower_node(&apart, node, scope, operand);
 }
 
-trl_err trli_lower(trli_instance *instance, const trl_formula *formula, const trl_scope *scope, trli_operand *operand)
+trl_err trli_lower_named(trli_instance *instance, const trl_formula *formula, const trl_scope *scope, int nnamed,
+                         const trli_named_value *named, trli_operand *operand)
 {
-    trli_lowering lw = {instance, instance->model, &instance->model->ir, &formula->text,
-                        instance->model->layout->grid.dim};
+    trli_lowering lw = {.instance = instance,
+                        .model = instance->model,
+                        .ir = &instance->model->ir,
+                        .text = &formula->text,
+                        .dim = instance->model->layout->grid.dim,
+                        .nnamed = nnamed,
+                        .named = named};
     trl_err err = trli_lower_node(&lw, formula->root, scope, operand);
     return err != TRL_OK ? err : lw.ir->err;
+}
+
+trl_err trli_lower(trli_instance *instance, const trl_formula *formula, const trl_scope *scope, trli_operand *operand)
+{
+    return trli_lower_named(instance, formula, scope, 0, NULL, operand);
 }
 
 trl_err trli_lower_at(trli_instance *instance, const trl_formula *formula, const trl_scope *scope,

@@ -7,6 +7,12 @@
 #include "formula_impl.h"
 #include "instance_impl.h"
 
+/* A name that one formula knows beside those of the model. */
+typedef struct trli_named_value {
+    const char *name;
+    trli_ir_value value;
+} trli_named_value;
+
 /* One formula being lowered in an instance. */
 struct trli_lowering {
     trli_instance *instance;
@@ -14,6 +20,8 @@ struct trli_lowering {
     trli_ir *ir;
     const trl_text *text;
     int dim;
+    int nnamed; /* values without location that hide names of the model */
+    const trli_named_value *named;
 };
 
 /* INPUT error at a node of the formula, its text underlined. */
@@ -23,6 +31,9 @@ struct trli_lowering {
 /* Lower a formula in an instance. scope: indices, local and global parameters. */
 TRL_NODISCARD trl_err trli_lower(trli_instance *instance, const trl_formula *formula, const trl_scope *scope,
                                  trli_operand *operand);
+/* The same of a formula that knows names of its own, which others that it leads to do not. */
+TRL_NODISCARD trl_err trli_lower_named(trli_instance *instance, const trl_formula *formula, const trl_scope *scope,
+                                       int nnamed, const trli_named_value *named, trli_operand *operand);
 /* Lower where one location is wanted: values without location are placed there, others must be there. */
 TRL_NODISCARD trl_err trli_lower_at(trli_instance *instance, const trl_formula *formula, const trl_scope *scope,
                                     trl_location location, trli_ir_value *value);

@@ -191,6 +191,11 @@ static trl_err lower_name(trli_lowering *lw, const trl_ast *node, const trl_scop
     bool found;
     trl_err err = TRL_OK;
     TRL_TRY(trl_name_expand(lw->model->ctx, lw->text, node, scope, name, sizeof name));
+    for (int i = 0; i < lw->nnamed; ++i) {
+        if (strcmp(lw->named[i].name, name) != 0) continue;
+        *operand = trli_operand_scalar(TRLI_ANYWHERE, lw->named[i].value);
+        return TRL_OK;
+    }
     TRL_TRY(trli_lower_parameter(lw, name, scope, operand, &found));
     if (found) return TRL_OK;
     if (lower_reserved(lw, name, operand, &axis))

@@ -3,6 +3,7 @@
 /* The lowering of operators of the formula language: a function for each family of them; old values, random numbers. */
 #include "operators_impl.h"
 #include "parameters_impl.h"
+#include "symbols_impl.h"
 
 static const trli_operator_fn family_of[] = {
 #define FAMILY_OF(NAME, name, least, most, family, kind, axis, signature, doc) \
@@ -18,6 +19,55 @@ trl_err trli_lower_old(trli_lowering *lw, const trl_formula_operator *op, const 
     (void)op;
     trl_err err = trli_instance_old(lw->instance, &then.instance);
     return err == TRL_OK ? trli_lower_node(&then, node->arg[0], scope, operand) : err;
+}
+
+/* Points that do not advance with `ddt` have no rate: masked ones, and those on sides that a condition sets. */
+static trl_err held_still(trli_lowering *lw, const trli_variable *variable, trli_ir_value *rate)
+{
+    const trl_grid *grid = &lw->model->layout->grid;
+    const trli_ir_value zero = trli_ir_constant(lw->ir, 0);
+    trl_err err = TRL_OK;
+    if (variable->mask) {
+        trli_ir_value mask;
+        TRL_TRY(trli_lower_at(lw->instance, variable->mask, variable->names, variable->location, &mask));
+        *rate = trli_ir_select(lw->ir, mask, *rate, zero);
+    }
+    for (int s = 0; s < 6; ++s) {
+        const trl_bc_side *side = &variable->boundary[s];
+        bool set = false;
+        if (s / 2 >= grid->dim || grid->periodic[s / 2] || !(variable->location >> (s / 2) & 1)) continue;
+        for (int i = 0; i < side->npieces; ++i) set |= side->piece[i].kind == TRL_BC_DIRICHLET;
+        if (set) *rate = trli_ir_select(lw->ir, trli_ir_at_side(lw->ir, s / 2, s % 2), zero, *rate);
+    }
+done:
+    return err != TRL_OK ? err : lw->ir->err;
+}
+
+trl_err trli_lower_ddt(trli_lowering *lw, const trl_formula_operator *op, const trl_ast *node, const trl_scope *scope,
+                       trli_operand *operand)
+{
+    char name[256] = "";
+    const trl_ast *f = node->arg[0];
+    trl_err err = TRL_OK;
+    (void)op;
+    if (!lw->instance->rates)
+        return trli_lower_fail(lw, node,
+                               "ddt(f) is known in output.series and time.stop only: write the formula of the time "
+                               "derivative here");
+    if (f->kind == TRL_AST_NAME) TRL_TRY(trl_name_expand(lw->model->ctx, lw->text, f, scope, name, sizeof name));
+    const trli_symbol *symbol = *name ? trli_symbol_find(lw->model, name) : NULL;
+    if (!symbol || symbol->kind != TRLI_SYMBOL_VARIABLE)
+        return trli_lower_fail(lw, f, "ddt(f) is the time derivative of an equation, and this is none: name one");
+    const trli_variable *variable = &lw->model->variable[symbol->index];
+    const trli_variable *of = variable->direction ? &lw->model->variable[variable->of] : variable;
+    trli_ir_value rate;
+    TRL_TRY(trli_lower_at(lw->instance, of->ddt, of->names, of->location, &rate));
+    if (variable->direction) TRL_TRY(trli_tangent(lw->instance, variable->direction, rate, &rate));
+    if (rate < 0) rate = trli_ir_constant(lw->ir, 0);
+    TRL_TRY(held_still(lw, variable, &rate));
+    *operand = trli_operand_scalar(variable->location, rate);
+done:
+    return err;
 }
 
 trl_err trli_lower_random(trli_lowering *lw, const trl_formula_operator *op, const trl_ast *node,

@@ -36,6 +36,7 @@ TRLI_OPERATOR_FAMILY(reconstruction);
 TRLI_OPERATOR_FAMILY(reduction); /* reductions.c */
 TRLI_OPERATOR_FAMILY(probe);
 TRLI_OPERATOR_FAMILY(old); /* operators.c */
+TRLI_OPERATOR_FAMILY(ddt);
 TRLI_OPERATOR_FAMILY(random);
 #undef TRLI_OPERATOR_FAMILY
 

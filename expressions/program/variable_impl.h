@@ -14,7 +14,7 @@ typedef struct trli_variable {
     const trl_scope *names;
     const trl_bc_side *boundary; /* [6] */
     trl_formula *initial, *mask; /* mask: NULL: none */
-    const trl_formula *ddt;      /* shown in the dependency graph; lowered by the solver */
+    const trl_formula *ddt;      /* lowered by the solver, and where ddt(f) is asked for */
     trl_place place;
     int direction; /* 0: an unknown of its own; else the tangent along a direction */
     int of;        /* of this variable; it has that one's boundary, names and mask, and no formulas */
