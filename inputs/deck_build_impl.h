@@ -69,6 +69,9 @@ typedef struct trli_words {
     const char **word;
     trl_place *place;
     int place_capacity;
+    bool indexed;              /* asked for by the caller: */
+    const trl_scope **indices; /* [n] the numbers of each name's ranges as i, j, k, in front of the names given */
+    int indices_capacity;
 } trli_words;
 
 /* Characters [begin, end) of a text as a text of their own. */

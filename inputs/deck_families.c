@@ -36,6 +36,8 @@ typedef struct expansion {
     const trl_scope *names;
     bool ranges, component;
     trli_words *words;
+    int nvalues;
+    double value[INDICES_MAX]; /* of the ranges so far */
     char spelled[NAME_BYTES];
 } expansion;
 
@@ -57,6 +59,26 @@ static bool is_name(const expansion *e)
     return trl_name_valid(base);
 }
 
+/* The numbers of the ranges of a name, as indices of formulas. */
+static trl_err add_indices(expansion *e)
+{
+    static const char *const name[] = {"i", "j", "k"};
+    const int most = (int)(sizeof name / sizeof *name), n = e->nvalues < most ? e->nvalues : most;
+    trli_words *words = e->words;
+    trl_scope *made;
+    double *value;
+    trl_err err;
+    TRL_TRY(
+        trli_arena_grow(e->deck->arena, &words->indices, words->n, &words->indices_capacity, sizeof *words->indices));
+    TRL_TRY(trli_arena_alloc(e->deck->arena, sizeof *made, &made));
+    TRL_TRY(trli_arena_alloc(e->deck->arena, sizeof e->value, &value));
+    memcpy(value, e->value, sizeof e->value);
+    *made = (trl_scope){.n = n, .name = name, .value = value, .outer = e->names};
+    words->indices[words->n] = made;
+done:
+    return err;
+}
+
 static trl_err add_name(expansion *e)
 {
     trli_words *words = e->words;
@@ -73,6 +95,7 @@ static trl_err add_name(expansion *e)
     TRL_TRY(trli_arena_grow(arena, &words->word, words->n, &words->capacity, sizeof *words->word));
     TRL_TRY(trli_arena_grow(arena, &words->place, words->n, &words->place_capacity, sizeof *words->place));
     TRL_TRY(trli_arena_text(arena, e->spelled, strlen(e->spelled), &words->word[words->n]));
+    if (words->indexed) TRL_TRY(add_indices(e));
     words->place[words->n++] = e->text->place;
 done:
     return err;
@@ -135,7 +158,9 @@ static trl_err expand_from(expansion *e, int at, size_t used, int depth)
     for (int64_t i = first; err == TRL_OK && i <= last; ++i) {
         int digits = snprintf(e->spelled + used, NAME_BYTES - used, "%" PRId64, i);
         if (used + (size_t)digits >= NAME_BYTES) return fail_name(e, "is too long for a name");
+        if (dots >= 0) e->value[e->nvalues++] = (double)i;
         err = expand_from(e, end + 1, used + (size_t)digits, depth + 1);
+        if (dots >= 0) --e->nvalues;
     }
     return err;
 }

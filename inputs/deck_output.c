@@ -99,27 +99,54 @@ done:
 }
 
 /* A name heads a column of series.csv. */
+static trl_err check_column(trli_deck *deck, const char *name, const trl_place *place)
+{
+    if (strcmp(name, "step") == 0 || strcmp(name, "time") == 0)
+        return trl_fail(deck->ctx, TRL_ERR_INPUT, place,
+                        "'%s' is a column of its own in series.csv; choose another name", name);
+    if (name[strcspn(name, ",\"\n\r")])
+        return trl_fail(deck->ctx, TRL_ERR_INPUT, place,
+                        "the name of a column cannot contain commas, quotes or line breaks");
+    return TRL_OK;
+}
+
+/* Columns of a family are names; that of one value is any text. */
+static trl_err read_column(trli_deck *deck, const trli_yaml *key, const trli_yaml *value, trli_words *columns,
+                           trli_map *seen, trl_series_entry **entry, int *capacity)
+{
+    trl_problem *problem = &deck->problem;
+    const char *open = strchr(key->text.chars, '{');
+    const int before = columns->n;
+    trl_err err = TRL_OK;
+    const bool family = open && strstr(open, "..");
+    if (family) TRL_TRY(trli_names_expand(deck, &key->text, problem->parameters, false, columns));
+    for (int i = before; i < (family ? columns->n : before + 1); ++i) {
+        const trl_series_entry one = {.name = family ? columns->word[i] : key->text.chars,
+                                      .value = value->text,
+                                      .names = family ? columns->indices[i] : problem->parameters};
+        if (trli_map_find(seen, one.name) >= 0)
+            return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_yaml_place(key),
+                            "two values of the series are named '%s'; choose another name", one.name);
+        TRL_TRY(trli_map_add(deck->arena, seen, one.name, problem->nseries));
+        TRL_TRY(check_column(deck, one.name, trli_yaml_place(key)));
+        TRL_TRY(trli_arena_grow(deck->arena, entry, problem->nseries, capacity, sizeof **entry));
+        (*entry)[problem->nseries++] = one;
+    }
+done:
+    return err;
+}
+
 static trl_err read_series(trli_deck *deck, const trli_yaml *series)
 {
     const trli_yaml *values = trli_yaml_get(series, "values");
-    trl_series_entry *entry;
-    int n = values ? values->n : 0;
-    trl_err err;
-    TRL_TRY(trli_arena_alloc(deck->arena, (size_t)(n + 1) * sizeof *entry, &entry));
-    TRL_TRY(trli_every_read(deck, series, &deck->options.series_every));
-    for (int i = 0; i < n; ++i) {
-        const char *name = values->key[i]->text.chars;
-        entry[i] = (trl_series_entry){.name = name, .value = values->item[i]->text};
-        if (strcmp(name, "step") == 0 || strcmp(name, "time") == 0)
-            err = trli_worse(err, trl_fail(deck->ctx, TRL_ERR_INPUT, trli_yaml_place(values->key[i]),
-                                           "'%s' is a column of its own in series.csv; choose another name", name));
-        else if (name[strcspn(name, ",\"\n\r")])
-            err = trli_worse(err, trl_fail(deck->ctx, TRL_ERR_INPUT, trli_yaml_place(values->key[i]),
-                                           "the name of a column cannot contain commas, quotes or line breaks"));
-    }
-    deck->problem.nseries = n;
+    trl_series_entry *entry = NULL;
+    trli_words columns = {.indexed = true};
+    trli_map seen = {0};
+    int capacity = 0;
+    trl_err err = trli_every_read(deck, series, &deck->options.series_every);
+    for (int i = 0; values && i < values->n; ++i)
+        err = trli_worse(err, read_column(deck, values->key[i], values->item[i], &columns, &seen, &entry, &capacity));
     deck->problem.series = entry;
-done:
     return err;
 }
 

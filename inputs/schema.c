@@ -169,7 +169,9 @@ static const trli_key keys[] = {
     {"output.series", MAPPING, 0, .doc = "numbers over time, in series.csv"},
     {"output.series.every", MAPPING, TRLI_WHOLE, .like = "output.every", .doc = "when a line is written too"},
     {"output.series.values", MAPPING, TRLI_REQUIRED, .doc = "the columns"},
-    {"output.series.values.*", FORMULA, 0, .doc = "a formula that gives one number"},
+    {"output.series.values.*", FORMULA, 0,
+     .doc = "a formula that gives one number; `\"rec{1..3}\": \"probe(p, [x{i}, 0.1])\"` is a column for each number i "
+            "of the range (j and k those of a second and third one)"},
     {"output.checkpoint", MAPPING, 0, .doc = "state to restart from"},
     {"output.checkpoint.every", MAPPING, TRLI_WHOLE, .like = "output.every", .doc = "when; the end is always one"},
     {"output.checkpoint.keep", INTEGER, 0, "2", COUNT(1), .doc = "how many are kept"},

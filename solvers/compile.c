@@ -387,7 +387,7 @@ static trl_err observe_series(trl_simulation *sim, trli_instance *in, int i)
     trli_operand operand;
     trl_err err = TRL_OK;
     const trl_formula *f = sim->series[i];
-    TRL_TRY(trli_lower(in, f, sim->problem->parameters, &operand));
+    TRL_TRY(trli_lower(in, f, sim->problem->series[i].names, &operand));
     TRL_TRY(check_number(sim, f, &operand, "a value of a series"));
     TRL_TRY(trli_program_scalar(sim->observe, sim->problem->series[i].name, operand.value[0], &sim->series_scalar[i]));
     TRL_TRY(trli_program_add_scalar_root(sim->observe, sim->series_scalar[i]));
@@ -444,7 +444,7 @@ static trl_err compile_stop(trl_simulation *sim)
     named = calloc((size_t)n + 1, sizeof *named);
     if (!named) TRL_TRY(trl_fail(sim->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d series", n));
     for (int i = 0; i < n; ++i) {
-        TRL_TRY(trli_lower(in, sim->series[i], sim->problem->parameters, &operand));
+        TRL_TRY(trli_lower(in, sim->series[i], sim->problem->series[i].names, &operand));
         named[i] = (trli_named_value){sim->problem->series[i].name, operand.value[0]};
     }
     named[n] = (trli_named_value){"step", trli_ir_scalar(&sim->model->ir, sim->step_scalar)};

@@ -153,7 +153,7 @@ static trl_err mark_used(trl_simulation *sim)
             if (formulas[i]) TRL_TRY(trli_tree_mark_used(sim->model, formulas[i], eq->deck->names));
         TRL_TRY(mark_boundary(sim, eq->deck->boundary, eq->deck->names));
     }
-    for (int i = 0; i < p->nseries; ++i) TRL_TRY(trli_tree_mark_used(sim->model, sim->series[i], p->parameters));
+    for (int i = 0; i < p->nseries; ++i) TRL_TRY(trli_tree_mark_used(sim->model, sim->series[i], p->series[i].names));
     if (sim->stop) TRL_TRY(trli_tree_mark_used(sim->model, sim->stop, p->parameters));
     for (int i = 0; i < p->noutputs; ++i)
         TRL_TRY(mark_text(sim, &(trl_text){p->output[i], p->output_place[i], true}, p->parameters));

@@ -36,6 +36,7 @@ typedef struct trl_every {
 typedef struct trl_series_entry {
     const char *name;
     trl_text value;
+    const trl_scope *names; /* indices of a family in front of the parameters */
 } trl_series_entry;
 
 /* Wanted: the derivative of an equation by a global parameter. */
