@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* What the lowering of all kinds of nodes and operators shares. */
+#include <trl_formula_operators.h>
+
 #include "lower_impl.h"
 
 trl_err trli_lower_node(trli_lowering *lw, const trl_ast *node, const trl_scope *scope, trli_operand *operand)
@@ -31,6 +33,26 @@ trl_err trli_lower(trli_instance *instance, const trl_formula *formula, const tr
     return trli_lower_named(instance, formula, scope, 0, NULL, operand);
 }
 
+const char *trli_central_advice(const trl_ast *node)
+{
+    const char *advice = "";
+    if (node->kind == TRL_AST_CALL) {
+        const trl_formula_operator *op = trl_formula_operator_find(node->part[0].text);
+        switch (op ? op->id : TRL_FORMULA_OPERATORS) {
+        case TRL_FORMULA_DDX:
+            return ", or use cddx(s) for ddx(s): it stays where s is";
+        case TRL_FORMULA_DDY:
+            return ", or use cddy(s) for ddy(s): it stays where s is";
+        case TRL_FORMULA_DDZ:
+            return ", or use cddz(s) for ddz(s): it stays where s is";
+        default:
+            break;
+        }
+    }
+    for (int i = 0; i < node->nargs && !*advice; ++i) advice = trli_central_advice(node->arg[i]);
+    return advice;
+}
+
 trl_err trli_lower_at(trli_instance *instance, const trl_formula *formula, const trl_scope *scope,
                       trl_location location, trli_ir_value *value)
 {
@@ -43,9 +65,9 @@ trl_err trli_lower_at(trli_instance *instance, const trl_formula *formula, const
                               "a scalar is needed here, not a vector");
     if (operand.location[0] != TRLI_ANYWHERE && operand.location[0] != (int)location)
         return trli_text_fail(instance->model->ctx, &formula->text, root->begin, root->end,
-                              "this is at %s, and %s is needed: interpolate with at(..., %s)",
+                              "this is at %s, and %s is needed: interpolate with at(..., %s)%s",
                               trli_location_text(operand.location[0]), trl_location_name(location),
-                              trl_location_name(location));
+                              trl_location_name(location), trli_central_advice(root));
     *value = trli_ir_place(&instance->model->ir, operand.value[0], location);
     return instance->model->ir.err;
 }

@@ -34,6 +34,8 @@ TRL_NODISCARD trl_err trli_lower(trli_instance *instance, const trl_formula *for
 /* The same of a formula that knows names of its own, which others that it leads to do not. */
 TRL_NODISCARD trl_err trli_lower_named(trli_instance *instance, const trl_formula *formula, const trl_scope *scope,
                                        int nnamed, const trli_named_value *named, trli_operand *operand);
+/* Advice to use a central difference, where a call of ddx, ddy or ddz in the tree moved a value; else "". */
+const char *trli_central_advice(const trl_ast *node);
 /* Lower where one location is wanted: values without location are placed there, others must be there. */
 TRL_NODISCARD trl_err trli_lower_at(trli_instance *instance, const trl_formula *formula, const trl_scope *scope,
                                     trl_location location, trli_ir_value *value);

@@ -15,8 +15,9 @@
 static trl_err location_mismatch(trli_lowering *lw, const trl_ast *node, int a, int b)
 {
     return trli_lower_fail(lw, node,
-                           "values at %s and %s cannot be combined: interpolate one with at(..., %s) or at(..., %s)",
-                           trli_location_text(a), trli_location_text(b), trli_location_text(a), trli_location_text(b));
+                           "values at %s and %s cannot be combined: interpolate one with at(..., %s) or at(..., %s)%s",
+                           trli_location_text(a), trli_location_text(b), trli_location_text(a), trli_location_text(b),
+                           trli_central_advice(node));
 }
 
 /* Apply an operation to each component of two values of one shape. */
@@ -291,13 +292,14 @@ done:
 
 static trl_err unknown_call(trli_lowering *lw, const trl_ast *node, const char *name)
 {
-    const char *known[256], *near;
+    const char *known[256], *near, *synonym = trl_name_synonym(name);
     int n = 0, count;
     const trl_function *functions = trl_functions(&count);
     for (int i = 0; i < count && n < 128; ++i) known[n++] = functions[i].name;
     for (int i = 0; i < TRL_FORMULA_OPERATORS && n < 256; ++i) known[n++] = trl_formula_operator_at(i)->name;
     for (int i = 0; i < lw->model->front->nstencils && n < 256; ++i) known[n++] = lw->model->front->stencil[i]->name;
     near = trl_name_nearest(name, known, n);
+    if (synonym) return trli_lower_fail(lw, node, "'%s' is no function or operator; write %s", name, synonym);
     if (near) return trli_lower_fail(lw, node, "'%s' is no function or operator; did you mean '%s'?", name, near);
     return trli_lower_fail(lw, node, "'%s' is no function or operator; `trellis types` lists them", name);
 }

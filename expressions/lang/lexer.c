@@ -55,6 +55,15 @@ static int skip_number_like(const char *s, int at)
 
 enum { NUMBER_LENGTH = 100 };
 
+/* Whether a number that ends at `end` is followed by a name, as in 2T: not by an exponent or another base. */
+static bool is_product(const char *s, int begin, int end, int like)
+{
+    const bool zero = end == begin + 1 && s[begin] == '0'; /* 0x10 */
+    if (s[end] == 'e' || s[end] == 'E' || s[end] == '_' || zero || like - begin > NUMBER_LENGTH) return false;
+    while (end < like && trli_name_char(s[end])) ++end;
+    return end == like;
+}
+
 /* strtod reads the locale's decimal point, so it is given the digits as a whole number with a corrected exponent. */
 static double number_value(const char *s, int begin, int end)
 {
@@ -82,6 +91,10 @@ static trl_err read_number(const trli_lexer *lexer, trli_token *token)
 {
     const char *s = lexer->text->chars;
     int begin = token->begin, end = skip_number(s, begin), like = skip_number_like(s, end);
+    if (like > end && is_product(s, begin, end, like))
+        return trli_text_fail(lexer->ctx, lexer->text, begin, like,
+                              "%.*s is not a number: write %.*s*%.*s for a product", like - begin, s + begin,
+                              end - begin, s + begin, like - end, s + end);
     if (like > end)
         return trli_text_fail(lexer->ctx, lexer->text, begin, like, "%.*s is not a number: numbers are decimal",
                               like - begin < NUMBER_LENGTH ? like - begin : NUMBER_LENGTH, s + begin);

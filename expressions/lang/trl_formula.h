@@ -152,6 +152,8 @@ TRL_API const trl_function *trl_functions(int *count);
 /* Reserved words (x y z t dt dx dy dz pi and or not true false) and the grammar of names. */
 TRL_API bool trl_name_reserved(const char *name);
 TRL_API bool trl_name_valid(const char *name);
+/* What to write for a function or operator that other programs have under this name, or NULL. */
+TRL_API const char *trl_name_synonym(const char *name);
 /* The nearest of n names by edit distance, or NULL when none is near: for "did you mean". */
 TRL_API const char *trl_name_nearest(const char *name, const char *const *names, int n);
 

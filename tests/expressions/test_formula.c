@@ -204,7 +204,8 @@ START_TEST(rejects_numbers_that_are_not_decimal)
     check_error("1 + 1_000", 5, 5, "1_000 is not a number: numbers are decimal");
     check_error("1:30", 1, 4, "1:30 is not a number: numbers are decimal");
     check_error("1.2.3", 1, 5, "1.2.3 is not a number: numbers are decimal");
-    check_error("2x", 1, 2, "2x is not a number: numbers are decimal");
+    check_error("2x", 1, 2, "2x is not a number: write 2*x for a product");
+    check_error("1 + 2.5e3T", 5, 6, "2.5e3T is not a number: write 2.5e3*T for a product");
     check_error("1e", 1, 2, "1e is not a number: numbers are decimal");
     check_error("2.e+x", 1, 3, "2.e is not a number: numbers are decimal");
     check_error("1e999", 1, 5, "1e999 is too large for a number");
