@@ -61,7 +61,11 @@ trl_err trli_lower_ddt(trli_lowering *lw, const trl_formula_operator *op, const 
     const trli_variable *variable = &lw->model->variable[symbol->index];
     const trli_variable *of = variable->direction ? &lw->model->variable[variable->of] : variable;
     trli_ir_value rate;
-    TRL_TRY(trli_lower_at(lw->instance, of->ddt, of->names, of->location, &rate));
+    /* An equation cannot ask for its own rate, and so on without end. */
+    lw->instance->rates = false;
+    err = trli_lower_at(lw->instance, of->ddt, of->names, of->location, &rate);
+    lw->instance->rates = true;
+    TRL_TRY(err);
     if (variable->direction) TRL_TRY(trli_tangent(lw->instance, variable->direction, rate, &rate));
     if (rate < 0) rate = trli_ir_constant(lw->ir, 0);
     TRL_TRY(held_still(lw, variable, &rate));
