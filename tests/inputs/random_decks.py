@@ -336,9 +336,11 @@ def write(rng, method, partial=True, flat=False):
     names = w.equations + [name for name in w.fields if name[0] == "n"] + w.free + w.lines + (["v", "gaps"] if partial else [])
     names += ["phi1", "phi3"] if w.family is not None else []
     series = ", ".join(f"s{i}: \"{w.flat(rng.randint(0, 2)) if i else w.reduction()}\"" for i in range(rng.randint(1, 3)))
+    series += f", rate: \"norm(ddt({rng.choice(w.equations)}))\""
+    stop = rng.choice(["", ", stop: {when: \"rate < 0.5*rate + 1e-2 or step == 2\"}"])
     if not partial and rng.random() < 0.25:
         equations += [f"sensitivity: {{{odes[0]}: [p]}}"]
         names.append(f"{odes[0]}_p")
     return "\n".join(["trellis: 1", line, "parameters: {p: 0.75, q: 3}"] + text + equations + [
-        f"time: {{method: {method}, dt: {step}, steps: {rng.randint(1, 3)}}}",
+        f"time: {{method: {method}, dt: {step}, steps: {rng.randint(1, 3)}{stop}}}",
         f"output: {{fields: [{', '.join(names)}], series: {{every: {{steps: 1}}, values: {{{series}}}}}}}", ""]), dim, w.written
