@@ -5,7 +5,7 @@
 
 write_deck
 long() {
-    "$TRELLIS" run deck.yaml --set time.steps=400000000 --set output.every='{steps: 1000000000}' \
+    timeout 60 "$TRELLIS" run deck.yaml --set time.steps=400000000 --set output.every='{steps: 1000000000}' \
         --set output.checkpoint='{every: {steps: 1000000000}}' --quiet >stdout.txt 2>stderr.txt
 }
 for way in 'rm out/series.csv' 'mv out gone' 'cp out/series.csv copy && mv copy out/series.csv' 'truncate -s 20 out/series.csv'; do
