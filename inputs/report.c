@@ -13,10 +13,10 @@
 
 /* What all ranks together know of the run; zero where the run did not get that far. */
 typedef struct report_totals {
-    trl_simulation_stats stats;                     /* of rank 0 but for what follows */
-    int64_t planned_bytes, peak_bytes;              /* of the rank with the most */
-    int64_t comm_bytes, comm_messages, allocations; /* of all */
-    double overlap;                                 /* of communication with work, of all */
+    trl_simulation_stats stats;                                              /* of rank 0 but for what follows */
+    int64_t planned_bytes, peak_bytes, metadata_bytes, metadata_allocations; /* of the rank with the most */
+    int64_t comm_bytes, comm_messages, allocations;                          /* of all */
+    double overlap;                                                          /* of communication with work, of all */
 } report_totals;
 
 static trl_err gather_totals(const trli_session *run, report_totals *totals)
@@ -26,13 +26,15 @@ static trl_err gather_totals(const trli_session *run, report_totals *totals)
     if (!run->sim) return TRL_OK;
     trl_simulation_get_stats(run->sim, &totals->stats);
     const trl_simulation_stats *s = &totals->stats;
-    int64_t most[] = {s->planned_bytes, s->peak_bytes};
+    int64_t most[] = {s->planned_bytes, s->peak_bytes, s->metadata_bytes, s->metadata_allocations};
     int64_t sum[] = {s->comm_bytes, s->comm_messages, s->allocations_after_first_step,
                      (int64_t)(1e9 * s->step_graph.outstanding), (int64_t)(1e9 * s->step_graph.idle)};
-    TRL_TRY(trli_allreduce(run->ctx, most, 2, MPI_INT64_T, MPI_MAX));
+    TRL_TRY(trli_allreduce(run->ctx, most, 4, MPI_INT64_T, MPI_MAX));
     TRL_TRY(trli_allreduce(run->ctx, sum, 5, MPI_INT64_T, MPI_SUM));
     totals->planned_bytes = most[0];
     totals->peak_bytes = most[1];
+    totals->metadata_bytes = most[2];
+    totals->metadata_allocations = most[3];
     totals->comm_bytes = sum[0];
     totals->comm_messages = sum[1];
     totals->allocations = sum[2];
@@ -241,6 +243,8 @@ static void put_machine(const trli_session *run, const report_totals *totals, tr
     trli_json_begin_object(json);
     put_integer(json, "peak_bytes", totals->peak_bytes);
     put_integer(json, "planned_bytes", totals->planned_bytes);
+    put_integer(json, "metadata_bytes", totals->metadata_bytes);
+    put_integer(json, "metadata_allocations", totals->metadata_allocations);
     trli_json_end_object(json);
     put_integer(json, "allocations_after_first_step", totals->allocations);
     trli_json_key(json, "comm");

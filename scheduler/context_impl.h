@@ -10,6 +10,8 @@
 
 #include <trl_context.h>
 
+#include "memory_impl.h"
+
 /* More workers than this (or than cores, where there are more) is taken for a typing error. */
 #define TRLI_THREADS_MAX 1024
 
@@ -46,13 +48,6 @@ typedef struct trli_agreement {
     int failed_depth; /* where that is: at the end of the phase of this depth */
     int64_t sent[TRLI_AGREED], received[TRLI_AGREED];
 } trli_agreement;
-
-/* Counters change from any thread, and nothing is inferred from them about other memory: all accesses are relaxed. */
-typedef struct trli_memory {
-    _Atomic size_t bytes, peak_bytes;
-    _Atomic int64_t allocations;
-    size_t limit; /* requests that would take bytes above it fail */
-} trli_memory;
 
 struct trl_context {
     MPI_Comm comm;
@@ -107,27 +102,5 @@ TRL_NODISCARD trl_err trli_broadcast(trl_context *ctx, void *values, int n, MPI_
 /* A duplicate of the context's communicator that returns errors. */
 TRL_NODISCARD trl_err trli_comm_create(trl_context *ctx, MPI_Comm *comm);
 void trli_comm_free(trl_context *ctx, MPI_Comm *comm);
-
-/* As trl_memory_alloc, but without a message: NULL where the limit or the system refuses. */
-void *trli_memory_try(trl_context *ctx, size_t bytes);
-/* Set the peak back, after what was no part of the problem was freed. Thread: main, when no other allocates. */
-void trli_memory_set_peak(trl_context *ctx, size_t bytes);
-/* Let a peak be at least what is in use now. */
-void trli_memory_raise(_Atomic size_t *peak, size_t now);
-
-/* A growing array of elements of one size, which its users know. All zero: empty. */
-typedef struct trli_list {
-    void *data;
-    int64_t count, capacity;
-} trli_list;
-
-/* Give the array room for `more` elements of `size` bytes behind the last, and for as many again as it has; on failure
- * nothing changes. */
-TRL_NODISCARD trl_err trli_list_grow(trl_context *ctx, trli_list *array, int64_t more, size_t size, const char *what);
-static inline trl_err trli_list_reserve(trl_context *ctx, trli_list *array, int64_t more, size_t size, const char *what)
-{
-    return array->count + more <= array->capacity ? TRL_OK : trli_list_grow(ctx, array, more, size, what);
-}
-void trli_list_free(trl_context *ctx, trli_list *array);
 
 #endif

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -75,11 +78,11 @@ void trli_memory_set_peak(trl_context *ctx, size_t bytes)
 void *trli_memory_try(trl_context *ctx, size_t bytes)
 {
     if (!account(&ctx->memory, bytes)) return NULL;
-    size_t gap = stagger(bytes, atomic_fetch_add_explicit(&ctx->memory.allocations, 1, memory_order_relaxed));
+    size_t gap = stagger(bytes, atomic_fetch_add_explicit(&ctx->memory.arrays, 1, memory_order_relaxed));
     char *block = allocate(bytes, gap);
     if (block == NULL) {
         atomic_fetch_sub_explicit(&ctx->memory.bytes, bytes, memory_order_relaxed);
-        atomic_fetch_sub_explicit(&ctx->memory.allocations, 1, memory_order_relaxed);
+        atomic_fetch_sub_explicit(&ctx->memory.arrays, 1, memory_order_relaxed);
         return NULL;
     }
     *(block_header *)(block + gap) = (block_header){bytes, block};
@@ -111,7 +114,108 @@ void trl_memory_get_stats(const trl_context *ctx, trl_memory_stats *stats)
 {
     stats->bytes = atomic_load_explicit(&ctx->memory.bytes, memory_order_relaxed);
     stats->peak_bytes = atomic_load_explicit(&ctx->memory.peak_bytes, memory_order_relaxed);
-    stats->allocations = atomic_load_explicit(&ctx->memory.allocations, memory_order_relaxed);
+    stats->metadata_bytes = atomic_load_explicit(&ctx->memory.metadata_bytes, memory_order_relaxed);
+    stats->metadata_peak_bytes = atomic_load_explicit(&ctx->memory.metadata_peak_bytes, memory_order_relaxed);
+    stats->metadata_allocations = atomic_load_explicit(&ctx->memory.metadata, memory_order_relaxed);
+    stats->allocations = atomic_load_explicit(&ctx->memory.arrays, memory_order_relaxed) + stats->metadata_allocations;
+}
+
+/* Sits before metadata. */
+typedef union metadata_header {
+    struct {
+        trli_memory *of;
+        size_t bytes; /* with the header */
+    };
+    max_align_t align;
+} metadata_header;
+
+static bool account_metadata(trli_memory *memory, size_t bytes)
+{
+    if (!account(memory, bytes)) return false;
+    size_t used = atomic_fetch_add_explicit(&memory->metadata_bytes, bytes, memory_order_relaxed) + bytes;
+    trli_memory_raise(&memory->metadata_peak_bytes, used);
+    return true;
+}
+
+static void release_metadata(trli_memory *memory, size_t bytes)
+{
+    atomic_fetch_sub_explicit(&memory->bytes, bytes, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&memory->metadata_bytes, bytes, memory_order_relaxed);
+}
+
+/* Bytes of a block of metadata with its header; false: more than can be said. */
+static bool metadata_size(size_t count, size_t size, size_t *bytes)
+{
+    return !__builtin_mul_overflow(count, size, bytes) &&
+           !__builtin_add_overflow(*bytes, sizeof(metadata_header), bytes);
+}
+
+void *trli_new(trl_context *ctx, size_t count, size_t size)
+{
+    size_t bytes;
+    if (!metadata_size(count, size, &bytes) || !account_metadata(&ctx->memory, bytes)) return NULL;
+    metadata_header *header = calloc(1, bytes);
+    if (!header) {
+        release_metadata(&ctx->memory, bytes);
+        return NULL;
+    }
+    header->of = &ctx->memory;
+    header->bytes = bytes;
+    atomic_fetch_add_explicit(&ctx->memory.metadata, 1, memory_order_relaxed);
+    return header + 1;
+}
+
+void *trli_resize(trl_context *ctx, void *memory, size_t count, size_t size)
+{
+    size_t bytes;
+    if (!memory) return trli_new(ctx, count, size);
+    metadata_header *old = (metadata_header *)memory - 1;
+    const size_t before = old->bytes;
+    if (!metadata_size(count, size, &bytes) || !account_metadata(&ctx->memory, bytes)) return NULL;
+    metadata_header *header = realloc(old, bytes);
+    release_metadata(&ctx->memory, header ? before : bytes);
+    if (!header) return NULL;
+    header->bytes = bytes;
+    atomic_fetch_add_explicit(&ctx->memory.metadata, 1, memory_order_relaxed);
+    return header + 1;
+}
+
+char *trli_copy_text(trl_context *ctx, const char *text)
+{
+    const size_t bytes = strlen(text) + 1;
+    char *copy = trli_new(ctx, bytes, 1);
+    return copy ? memcpy(copy, text, bytes) : NULL;
+}
+
+void trli_free(void *memory)
+{
+    if (!memory) return;
+    metadata_header *header = (metadata_header *)memory - 1;
+    release_metadata(header->of, header->bytes);
+    free(header);
+}
+
+bool trli_make_room(trl_context *ctx, void *list, int64_t count, int32_t *capacity, size_t size)
+{
+    void *old;
+    if (count < *capacity) return true;
+    const int64_t more = *capacity < 8 ? 16 : 2 * (int64_t)*capacity;
+    memcpy(&old, list, sizeof old); /* a pointer of any type */
+    void *longer = more > INT32_MAX ? NULL : trli_resize(ctx, old, (size_t)more, size);
+    if (!longer) return false;
+    memcpy(list, &longer, sizeof longer);
+    *capacity = (int32_t)more;
+    return true;
+}
+
+trl_err trli_no_memory(trl_context *ctx, const trl_place *place, const char *what, ...)
+{
+    char text[256];
+    va_list args;
+    va_start(args, what);
+    vsnprintf(text, sizeof text, what, args);
+    va_end(args);
+    return trl_fail(ctx, TRL_ERR_MEMORY, place, "no memory %s", text);
 }
 
 trl_err trli_list_grow(trl_context *ctx, trli_list *array, int64_t more, size_t size, const char *what)

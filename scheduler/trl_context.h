@@ -117,6 +117,9 @@ TRL_API void trl_memory_free(trl_context *ctx, void **memory);
 typedef struct trl_memory_stats {
     size_t bytes, peak_bytes;
     int64_t allocations; /* since the context was created */
+    /* Of these, metadata: what grows with equations, steps, tasks or a deck, but is no array of values. */
+    size_t metadata_bytes, metadata_peak_bytes;
+    int64_t metadata_allocations;
 } trl_memory_stats;
 TRL_API void trl_memory_get_stats(const trl_context *ctx, trl_memory_stats *stats);
 

@@ -2,12 +2,12 @@
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* From a problem to programs: initial values, one time step with all its stages, and what is observed. Stage updates
  * are ordinary values of the IR, so that the compiler fuses them without knowing about time integration. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "cost_impl.h"
 #include "lifecycle_impl.h"
 #include "lower_impl.h"
+#include "memory_impl.h"
 #include "pipeline_impl.h"
 #include "sides_impl.h"
 #include "simulation_impl.h"
@@ -24,18 +24,18 @@ typedef struct batch {
 static trl_err batch_init(trl_simulation *sim, batch *b)
 {
     size_t n = 2 * (size_t)sim->nequations + 1; /* new values, and slopes that later stages need */
-    *b = (batch){.field = calloc(n, sizeof *b->field),
-                 .variable = calloc(n, sizeof *b->variable),
-                 .value = calloc(n, sizeof *b->value)};
+    *b = (batch){.field = trli_new(sim->ctx, n, sizeof *b->field),
+                 .variable = trli_new(sim->ctx, n, sizeof *b->variable),
+                 .value = trli_new(sim->ctx, n, sizeof *b->value)};
     if (b->field && b->variable && b->value) return TRL_OK;
-    return trl_fail(sim->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d equations", sim->nequations);
+    return trli_no_memory(sim->ctx, NULL, "for %d equations", sim->nequations);
 }
 
 static void batch_free(batch *b)
 {
-    free(b->field);
-    free(b->variable);
-    free(b->value);
+    trli_free(b->field);
+    trli_free(b->variable);
+    trli_free(b->value);
 }
 
 static void batch_add(batch *b, int field, trli_ir_value value, int variable)
@@ -190,10 +190,10 @@ done:
 static trl_err compile_updates(trl_simulation *sim, stage *st, const int *target)
 {
     batch b;
-    bool *added = calloc((size_t)sim->nequations + 1, sizeof *added);
+    bool *added = trli_new(sim->ctx, (size_t)sim->nequations + 1, sizeof *added);
     trl_err err = batch_init(sim, &b);
     bool last = st->number + 1 == sim->integrator->stages, together = sim->model->settings.fusion == TRL_FUSION_FULL;
-    if (!added) err = trl_fail(sim->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d equations", sim->nequations);
+    if (!added) err = trli_no_memory(sim->ctx, NULL, "for %d equations", sim->nequations);
     TRL_TRY(err);
     for (int v = 0; v < sim->nequations; ++v) {
         if (added[v]) continue;
@@ -207,7 +207,7 @@ static trl_err compile_updates(trl_simulation *sim, stage *st, const int *target
     }
 done:
     batch_free(&b);
-    free(added);
+    trli_free(added);
     return err;
 }
 
@@ -252,9 +252,9 @@ static trl_err stage_targets(trl_simulation *sim, int number, int *target)
 static trl_err compile_stage(trl_simulation *sim, trli_instance **in, trli_ir_value *slope, int s)
 {
     stage st = {.number = s, .in = in[s], .first = in[0], .slope = slope};
-    int *target = calloc((size_t)sim->nequations + 1, sizeof *target);
+    int *target = trli_new(sim->ctx, (size_t)sim->nequations + 1, sizeof *target);
     trl_err err = TRL_OK;
-    if (!target) return trl_fail(sim->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d equations", sim->nequations);
+    if (!target) return trli_no_memory(sim->ctx, NULL, "for %d equations", sim->nequations);
     TRL_TRY(trli_instance_fill(st.in));
     TRL_TRY(trli_instance_prepare(st.in));
     TRL_TRY(lower_slopes(sim, &st));
@@ -264,7 +264,7 @@ static trl_err compile_stage(trl_simulation *sim, trli_instance **in, trli_ir_va
     for (int v = 0; v < sim->nequations; ++v) in[s + 1]->variable[v] = target[v];
     TRL_TRY(trli_instance_planes(in[s + 1], s + 1 == sim->integrator->stages));
 done:
-    free(target);
+    trli_free(target);
     return err;
 }
 
@@ -272,9 +272,9 @@ static trl_err compile_step(trl_simulation *sim)
 {
     trli_instance *in[TRL_STAGES_MAX + 1] = {NULL};
     int stages = sim->integrator->stages;
-    trli_ir_value *slope = calloc((size_t)stages * (size_t)sim->nequations + 1, sizeof *slope);
+    trli_ir_value *slope = trli_new(sim->ctx, (size_t)stages * (size_t)sim->nequations + 1, sizeof *slope);
     trl_err err = TRL_OK;
-    if (!slope) return trl_fail(sim->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d equations", sim->nequations);
+    if (!slope) return trli_no_memory(sim->ctx, NULL, "for %d equations", sim->nequations);
     TRL_TRY(trli_program_create(sim->model, "step", &sim->step));
     sim->stage_time[0] = TRLI_SCALAR_STEP_TIME;
     for (int s = 1; s <= stages; ++s) sim->stage_time[s] = trli_model_add_scalar(sim->model, 0);
@@ -283,7 +283,7 @@ static trl_err compile_step(trl_simulation *sim)
     for (int v = 0; v < sim->nequations; ++v) TRL_TRY(trli_program_add_root(sim->step, sim->equation[v].next));
 done:
     for (int s = 0; s <= stages; ++s) trli_instance_destroy(&in[s]);
-    free(slope);
+    trli_free(slope);
     return err;
 }
 
@@ -291,8 +291,8 @@ trl_err trli_show_field(trl_simulation *sim, const trl_field_info *info, int fie
 {
     if (sim->nshown == sim->shown_capacity) {
         int more = sim->shown_capacity ? 2 * sim->shown_capacity : 16;
-        trli_shown *longer = realloc(sim->shown, (size_t)more * sizeof *longer);
-        if (!longer) return trl_fail(sim->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d output fields", more);
+        trli_shown *longer = trli_resize(sim->ctx, sim->shown, (size_t)more, sizeof *longer);
+        if (!longer) return trli_no_memory(sim->ctx, NULL, "for %d output fields", more);
         sim->shown = longer;
         sim->shown_capacity = more;
     }
@@ -441,8 +441,8 @@ static trl_err compile_stop(trl_simulation *sim)
     TRL_TRY(trli_instance_fill(in));
     sim->step_scalar = trli_model_add_scalar(sim->model, 0);
     TRL_TRY(sim->model->ir.err);
-    named = calloc((size_t)n + 1, sizeof *named);
-    if (!named) TRL_TRY(trl_fail(sim->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d series", n));
+    named = trli_new(sim->ctx, (size_t)n + 1, sizeof *named);
+    if (!named) TRL_TRY(trli_no_memory(sim->ctx, NULL, "for %d series", n));
     for (int i = 0; i < n; ++i) {
         TRL_TRY(trli_lower(in, sim->series[i], sim->problem->series[i].names, &operand));
         named[i] = (trli_named_value){sim->problem->series[i].name, operand.value[0]};
@@ -453,7 +453,7 @@ static trl_err compile_stop(trl_simulation *sim)
     TRL_TRY(trli_program_scalar(sim->stopped, "stop", operand.value[0], &sim->stop_scalar));
     TRL_TRY(trli_program_add_scalar_root(sim->stopped, sim->stop_scalar));
 done:
-    free(named);
+    trli_free(named);
     trli_instance_destroy(&in);
     return err;
 }

@@ -5,10 +5,10 @@
  * block over all points, the spectral radius of the Jacobian is at most that of M (the norm of each block being at most
  * M_ij). */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "limit_impl.h"
+#include "memory_impl.h"
 #include "partials_impl.h"
 #include "spectrum_impl.h"
 
@@ -39,8 +39,7 @@ typedef struct builder {
 
 static trl_err no_memory(const builder *b)
 {
-    return trl_fail(b->sim->ctx, TRL_ERR_MEMORY, NULL, "no memory for the Jacobian of %d equations",
-                    b->sim->nequations);
+    return trli_no_memory(b->sim->ctx, NULL, "for the Jacobian of %d equations", b->sim->nequations);
 }
 
 /* ---- values ---- */
@@ -188,7 +187,7 @@ static trl_err add_block(builder *b, int row, int column, group *g)
     const trli_variable *variable = b->sim->model->variable;
     if (b->ndrafts == b->capacity) {
         int more = b->capacity ? 2 * b->capacity : 64;
-        draft *longer = realloc(b->draft, (size_t)more * sizeof *longer);
+        draft *longer = trli_resize(b->sim->ctx, b->draft, (size_t)more, sizeof *longer);
         if (!longer) return no_memory(b);
         b->draft = longer;
         b->capacity = more;
@@ -267,7 +266,7 @@ static trl_err add_row(builder *b, int row)
         TRL_TRY(trli_partials_of(b->partials, value, own, INT32_MAX, true, &list, &n));
     }
     TRL_TRY(hidden_by_plugin(b, row));
-    copy = malloc(((size_t)n + 1) * sizeof *copy);
+    copy = trli_new(b->sim->ctx, (size_t)n + 1, sizeof *copy);
     if (!copy) return no_memory(b);
     int kept = 0;
     for (int i = 0; i < n; ++i)
@@ -279,7 +278,7 @@ static trl_err add_row(builder *b, int row)
         TRL_TRY(add_block(b, row, copy[i].variable, &g));
     }
 done:
-    free(copy);
+    trli_free(copy);
     return err;
 }
 
@@ -401,7 +400,7 @@ static trl_err finish_sums(builder *b)
     const trli_variable *variable = b->sim->model->variable;
     trl_err err = TRL_OK;
     j->by_sums = true;
-    j->sum = calloc((size_t)b->ndrafts + 1, sizeof *j->sum);
+    j->sum = trli_new(b->sim->ctx, (size_t)b->ndrafts + 1, sizeof *j->sum);
     if (!j->sum) return no_memory(b);
     for (int i = 0, next; i < b->ndrafts; i = next) {
         const int first = b->draft[i].block.row;
@@ -431,7 +430,7 @@ static trl_err find_components(builder *b)
 {
     trli_jacobian *j = b->jacobian;
     const int n = j->n;
-    int *column = malloc(((size_t)b->ndrafts + 1) * sizeof *column);
+    int *column = trli_new(b->sim->ctx, (size_t)b->ndrafts + 1, sizeof *column);
     if (!column) return no_memory(b);
     for (int i = 0; i < b->ndrafts; ++i) {
         column[i] = b->draft[i].block.column < 0 ? b->draft[i].block.row : b->draft[i].block.column;
@@ -439,10 +438,10 @@ static trl_err find_components(builder *b)
     }
     for (int v = 0; v < n; ++v) j->first[v + 1] += j->first[v];
     const trli_pattern pattern = {n, j->first, column};
-    j->ncomponents = trli_components(&pattern, j->component);
-    free(column);
+    j->ncomponents = trli_components(b->sim->ctx, &pattern, j->component);
+    trli_free(column);
     if (j->ncomponents < 0) return no_memory(b);
-    j->begin = calloc((size_t)j->ncomponents + 2, sizeof *j->begin);
+    j->begin = trli_new(b->sim->ctx, (size_t)j->ncomponents + 2, sizeof *j->begin);
     if (!j->begin) return no_memory(b);
     int *begin = j->begin, largest = 0;
     for (int v = 0; v < n; ++v)
@@ -452,7 +451,7 @@ static trl_err find_components(builder *b)
         begin[c + 2] += begin[c + 1];
     }
     for (int v = 0; v < n; ++v) j->member[begin[j->component[v] + 1]++] = v;
-    j->work = malloc((2 * (size_t)largest * (size_t)largest + 2 * (size_t)largest + 1) * sizeof *j->work);
+    j->work = trli_new(b->sim->ctx, 2 * (size_t)largest * (size_t)largest + 2 * (size_t)largest + 1, sizeof *j->work);
     return j->work ? TRL_OK : no_memory(b);
 }
 
@@ -475,7 +474,7 @@ static trl_err build(builder *b)
         if (!b->sim->equation[v].direction) TRL_TRY(add_row(b, v));
     TRL_TRY(find_components(b));
     TRL_TRY(j->by_sums || too_many(b) ? finish_sums(b) : finish_blocks(b));
-    j->block = malloc(((size_t)b->ndrafts + 1) * sizeof *j->block);
+    j->block = trli_new(b->sim->ctx, (size_t)b->ndrafts + 1, sizeof *j->block);
     if (!j->block) return no_memory(b);
     j->nblocks = b->ndrafts;
     for (int i = 0; i < b->ndrafts; ++i) j->block[i] = b->draft[i].block;
@@ -488,13 +487,13 @@ trl_err trli_jacobian_create(trl_simulation *sim, trli_instance *in, trli_marks 
 {
     trl_err err = TRL_OK;
     const size_t n = (size_t)sim->nequations;
-    trli_jacobian *j = *jacobian = calloc(1, sizeof *j);
+    trli_jacobian *j = *jacobian = trli_new(sim->ctx, 1, sizeof *j);
     builder b = {.sim = sim, .ir = &sim->model->ir, .jacobian = j, .mark_all = mark_all};
     if (!j) return no_memory(&b);
     *j = (trli_jacobian){.n = sim->nequations, .text = texts};
-    j->first = calloc(n + 2, sizeof *j->first);
-    j->component = calloc(n + 1, sizeof *j->component);
-    j->member = calloc(n + 1, sizeof *j->member);
+    j->first = trli_new(sim->ctx, n + 2, sizeof *j->first);
+    j->component = trli_new(sim->ctx, n + 1, sizeof *j->component);
+    j->member = trli_new(sim->ctx, n + 1, sizeof *j->member);
     if (!j->first || !j->component || !j->member) return no_memory(&b);
     trli_marks_sort(marks);
     TRL_TRY(trli_instance_marked(in, marks, &b.in));
@@ -502,7 +501,7 @@ trl_err trli_jacobian_create(trl_simulation *sim, trli_instance *in, trli_marks 
     if (marks->n > 0) TRL_TRY(trli_instance_prepare(b.in->apart));
     TRL_TRY(build(&b));
 done:
-    free(b.draft);
+    trli_free(b.draft);
     trli_partials_destroy(&b.partials);
     trli_instance_marked_destroy(&b.in);
     return err;
@@ -513,12 +512,12 @@ void trli_jacobian_destroy(trli_jacobian **jacobian)
     trli_jacobian *j = *jacobian;
     *jacobian = NULL;
     if (!j) return;
-    free(j->block);
-    free(j->first);
-    free(j->component);
-    free(j->member);
-    free(j->begin);
-    free(j->sum);
-    free(j->work);
-    free(j);
+    trli_free(j->block);
+    trli_free(j->first);
+    trli_free(j->component);
+    trli_free(j->member);
+    trli_free(j->begin);
+    trli_free(j->sum);
+    trli_free(j->work);
+    trli_free(j);
 }

@@ -4,10 +4,10 @@
  * equation, for the transport that is found in its text, and what the Jacobian of the rest needs. */
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "limit_impl.h"
+#include "memory_impl.h"
 #include "plugin_step_impl.h"
 #include "sides_impl.h"
 
@@ -100,7 +100,7 @@ static trl_err add_equation(limit *l, int v)
     }
     if (sum >= 0) TRL_TRY(trli_largest_value(l->sim, l->in, v, sum, &l->bound->known[v]));
 done:
-    free(list.term);
+    trli_free(list.term);
     return err;
 }
 
@@ -173,15 +173,15 @@ static trl_err create_bound(limit *l)
 {
     trl_simulation *sim = l->sim;
     const size_t ne = (size_t)sim->model->front->nentries + 1, nv = (size_t)sim->nequations + 1;
-    trli_bound *b = l->bound = sim->bound = calloc(1, sizeof *b);
+    trli_bound *b = l->bound = sim->bound = trli_new(sim->ctx, 1, sizeof *b);
     if (b) {
-        b->known = calloc(nv, sizeof *b->known);
-        b->plugin = calloc(ne, sizeof *b->plugin);
-        b->plugin_dt = calloc(ne, sizeof *b->plugin_dt);
+        b->known = trli_new(sim->ctx, nv, sizeof *b->known);
+        b->plugin = trli_new(sim->ctx, ne, sizeof *b->plugin);
+        b->plugin_dt = trli_new(sim->ctx, ne, sizeof *b->plugin_dt);
     }
     l->text = trli_model_keep(sim->model, nv * sizeof *l->text);
     if (b && b->known && b->plugin && b->plugin_dt && l->text) return TRL_OK;
-    return trl_fail(sim->ctx, TRL_ERR_MEMORY, NULL, "no memory to bound dt of %d equations", sim->nequations);
+    return trli_no_memory(sim->ctx, NULL, "to bound dt of %d equations", sim->nequations);
 }
 
 void trli_bound_destroy(trli_bound **bound)
@@ -190,10 +190,10 @@ void trli_bound_destroy(trli_bound **bound)
     *bound = NULL;
     if (!b) return;
     trli_jacobian_destroy(&b->jacobian);
-    free(b->known);
-    free(b->plugin);
-    free(b->plugin_dt);
-    free(b);
+    trli_free(b->known);
+    trli_free(b->plugin);
+    trli_free(b->plugin_dt);
+    trli_free(b);
 }
 
 trl_err trli_compile_limit(trl_simulation *sim, bool required)
@@ -218,8 +218,8 @@ trl_err trli_compile_limit(trl_simulation *sim, bool required)
     TRL_TRY(trli_jacobian_create(sim, l.in, &l.marks, l.keys, l.text, &l.bound->jacobian));
     l.bound->constant = sim->limit->nscalar_roots == 0;
 done:
-    free(l.differentiating);
-    free(l.marks.node);
+    trli_free(l.differentiating);
+    trli_free(l.marks.node);
     trli_instance_destroy(&l.in);
     return err;
 }

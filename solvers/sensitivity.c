@@ -2,10 +2,10 @@
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Forward sensitivities: which equations depend on a parameter, and the equations that are added for their derivatives.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "derivative_impl.h"
+#include "memory_impl.h"
 #include "parameters_impl.h"
 #include "simulation_impl.h"
 #include "symbols_impl.h"
@@ -27,8 +27,8 @@ static trl_err add_edge(search *s, int to)
 {
     if (s->nedges == s->capacity) {
         int more = s->capacity ? 2 * s->capacity : 256;
-        int(*longer)[2] = realloc(s->edge, (size_t)more * sizeof *longer);
-        if (!longer) return trl_fail(s->sim->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d dependencies", more);
+        int(*longer)[2] = trli_resize(s->sim->ctx, s->edge, (size_t)more, sizeof *longer);
+        if (!longer) return trli_no_memory(s->sim->ctx, NULL, "for %d dependencies", more);
         s->edge = longer;
         s->capacity = more;
     }
@@ -150,14 +150,14 @@ static void spread(search *s)
 static trl_err find_equation(trl_simulation *sim, const trl_sensitivity_entry *wanted, int *equation)
 {
     const trl_problem *p = sim->problem;
-    const char *near = NULL, **known = calloc((size_t)p->nequations + 1, sizeof *known);
+    const char *near = NULL, **known = trli_new(sim->ctx, (size_t)p->nequations + 1, sizeof *known);
     *equation = -1;
     for (int v = 0; known && v < p->nequations; ++v) {
         known[v] = p->equation[v].name;
         if (strcmp(known[v], wanted->equation) == 0) *equation = v;
     }
     if (known) near = trl_name_nearest(wanted->equation, known, p->nequations);
-    free(known);
+    trli_free(known);
     if (*equation >= 0) return TRL_OK;
     return trl_fail(sim->ctx, TRL_ERR_INPUT, &wanted->equation_place, "'%s' is no equation%s%s%s", wanted->equation,
                     near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
@@ -204,14 +204,14 @@ static trl_err add_equation(trl_simulation *sim, int of, int direction, const tr
     int n = sim->nequations - sim->problem->nequations;
     trl_err err = TRL_OK;
     TRL_TRY(claim_name(sim, place, primal, parameter, name));
-    trli_equation *equations = realloc(sim->equation, ((size_t)sim->nequations + 1) * sizeof *equations);
+    trli_equation *equations = trli_resize(sim->ctx, sim->equation, (size_t)sim->nequations + 1, sizeof *equations);
     if (equations) sim->equation = equations;
-    trl_equation_entry **entries = realloc(sim->sensitivity, ((size_t)n + 1) * sizeof *entries);
+    trl_equation_entry **entries = trli_resize(sim->ctx, sim->sensitivity, (size_t)n + 1, sizeof *entries);
     if (entries) sim->sensitivity = entries;
-    trl_equation_entry *entry = malloc(sizeof *entry);
+    trl_equation_entry *entry = trli_new(sim->ctx, 1, sizeof *entry);
     if (!equations || !entries || !entry) {
-        free(entry);
-        return trl_fail(sim->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d equations", sim->nequations + 1);
+        trli_free(entry);
+        return trli_no_memory(sim->ctx, NULL, "for %d equations", sim->nequations + 1);
     }
     *entry = *primal;
     entry->name = name;
@@ -245,9 +245,9 @@ static trl_err find_needed(trl_simulation *sim, int direction, const trl_place *
     search s = {.sim = sim, .nnodes = model->nvariables + model->front->nentries, .by_parameter = {.ir = &model->ir}};
     trli_ir_value scalar = trli_ir_scalar(&model->ir, model->direction[direction - 1].scalar);
     trl_err err = TRL_OK;
-    s.depends = calloc((size_t)s.nnodes + 1, sizeof *s.depends);
-    s.reached = calloc((size_t)s.nnodes + 1, sizeof *s.reached);
-    if (!s.depends || !s.reached) err = trl_fail(sim->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d names", s.nnodes);
+    s.depends = trli_new(sim->ctx, (size_t)s.nnodes + 1, sizeof *s.depends);
+    s.reached = trli_new(sim->ctx, (size_t)s.nnodes + 1, sizeof *s.reached);
+    if (!s.depends || !s.reached) err = trli_no_memory(sim->ctx, NULL, "for %d names", s.nnodes);
     TRL_TRY(err);
     TRL_TRY(trli_instance_create(model, NULL, TRLI_SCALAR_STEP_TIME, 0, NULL, &s.in));
     TRL_TRY(trli_derivative_set(&s.by_parameter, scalar, trli_ir_constant(&model->ir, 1)));
@@ -266,9 +266,9 @@ static trl_err find_needed(trl_simulation *sim, int direction, const trl_place *
 done:
     trli_instance_destroy(&s.in);
     trli_derivative_free(&s.by_parameter);
-    free(s.depends);
-    free(s.reached);
-    free(s.edge);
+    trli_free(s.depends);
+    trli_free(s.reached);
+    trli_free(s.edge);
     return err;
 }
 
@@ -276,9 +276,9 @@ trl_err trli_add_sensitivities(trl_simulation *sim)
 {
     const trl_problem *p = sim->problem;
     int n = p->nequations, directions = 0;
-    const trl_place **wanted = calloc(((size_t)n + 1) * ((size_t)p->nsensitivities + 1), sizeof *wanted);
+    const trl_place **wanted = trli_new(sim->ctx, ((size_t)n + 1) * ((size_t)p->nsensitivities + 1), sizeof *wanted);
     trl_err err = TRL_OK, first = TRL_OK;
-    if (!wanted) return trl_fail(sim->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d equations", n);
+    if (!wanted) return trli_no_memory(sim->ctx, NULL, "for %d equations", n);
     for (int i = 0; i < p->nsensitivities; ++i) {
         const trl_sensitivity_entry *entry = &p->sensitivity[i];
         int equation, direction;
@@ -294,6 +294,6 @@ trl_err trli_add_sensitivities(trl_simulation *sim)
         for (int v = 0; v < n; ++v)
             if (wanted[(d - 1) * n + v]) TRL_TRY(add_equation(sim, v, d, wanted[(d - 1) * n + v]));
 done:
-    free(wanted);
+    trli_free(wanted);
     return err;
 }

@@ -3,7 +3,6 @@
 /* Making, advancing and observing a simulation. */
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "clock_impl.h"
@@ -55,12 +54,12 @@ static trl_err parse_problem(trl_simulation *sim)
 {
     const trl_problem *p = sim->problem;
     trl_err first = TRL_OK, err;
-    sim->equation = calloc((size_t)p->nequations + 1, sizeof *sim->equation);
-    sim->series = calloc((size_t)p->nseries + 1, sizeof *sim->series);
-    sim->series_scalar = calloc((size_t)p->nseries + 1, sizeof *sim->series_scalar);
-    sim->series_value = calloc((size_t)p->nseries + 1, sizeof *sim->series_value);
+    sim->equation = trli_new(sim->ctx, (size_t)p->nequations + 1, sizeof *sim->equation);
+    sim->series = trli_new(sim->ctx, (size_t)p->nseries + 1, sizeof *sim->series);
+    sim->series_scalar = trli_new(sim->ctx, (size_t)p->nseries + 1, sizeof *sim->series_scalar);
+    sim->series_value = trli_new(sim->ctx, (size_t)p->nseries + 1, sizeof *sim->series_value);
     if (!sim->equation || !sim->series || !sim->series_scalar || !sim->series_value)
-        return trl_fail(sim->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d equations", p->nequations);
+        return trli_no_memory(sim->ctx, NULL, "for %d equations", p->nequations);
     sim->nequations = p->nequations;
     for (int v = 0; v < p->nequations; ++v)
         if ((err = parse_equation(sim, v)) != TRL_OK && first == TRL_OK) first = err;
@@ -75,8 +74,8 @@ static trl_err make_model(trl_simulation *sim)
 {
     const trl_problem *p = sim->problem;
     trl_err err = TRL_OK;
-    trli_variable *variables = calloc((size_t)p->nequations + 1, sizeof *variables);
-    if (!variables) return trl_fail(sim->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d equations", p->nequations);
+    trli_variable *variables = trli_new(sim->ctx, (size_t)p->nequations + 1, sizeof *variables);
+    if (!variables) return trli_no_memory(sim->ctx, NULL, "for %d equations", p->nequations);
     for (int v = 0; v < p->nequations; ++v) {
         const trl_equation_entry *e = &p->equation[v];
         variables[v] = (trli_variable){.name = e->name,
@@ -103,7 +102,7 @@ static trl_err make_model(trl_simulation *sim)
                                         .stencils = p->stencil,
                                         .workers = sim->workers};
     err = trli_model_create(sim->ctx, &request, &sim->model);
-    free(variables);
+    trli_free(variables);
     return err;
 }
 
@@ -219,8 +218,8 @@ trl_err trl_simulation_create(trl_context *ctx, const trl_problem *problem, trl_
     if (!ctx || !sim) return TRL_ERR_USAGE;
     *sim = NULL;
     if (!problem) return trl_fail(ctx, TRL_ERR_USAGE, NULL, "a simulation is made without its problem");
-    trl_simulation *s = calloc(1, sizeof *s);
-    trl_err err = s ? TRL_OK : trl_fail(ctx, TRL_ERR_MEMORY, NULL, "no memory for a simulation");
+    trl_simulation *s = trli_new(ctx, 1, sizeof *s);
+    trl_err err = s ? TRL_OK : trli_no_memory(ctx, NULL, "for a simulation");
     trl_context_begin_phase(ctx);
     if (s) {
         s->ctx = ctx;
@@ -248,19 +247,19 @@ void trl_simulation_destroy(trl_simulation **sim)
         trl_formula_destroy(&s->equation[v].mask);
         trl_formula_destroy(&s->equation[v].exact);
     }
-    for (int i = 0; s->sensitivity && i < s->nequations - s->problem->nequations; ++i) free(s->sensitivity[i]);
-    free(s->sensitivity);
+    for (int i = 0; s->sensitivity && i < s->nequations - s->problem->nequations; ++i) trli_free(s->sensitivity[i]);
+    trli_free(s->sensitivity);
     for (int i = 0; s->series && i < s->problem->nseries; ++i) trl_formula_destroy(&s->series[i]);
     trl_workers_destroy(&s->workers);
     trl_trace_destroy(&s->trace);
     trl_layout_destroy(&s->layout);
-    free(s->equation);
+    trli_free(s->equation);
     trl_formula_destroy(&s->stop);
-    free(s->series);
-    free(s->series_scalar);
-    free(s->series_value);
-    free(s->shown);
-    free(s);
+    trli_free(s->series);
+    trli_free(s->series_scalar);
+    trli_free(s->series_value);
+    trli_free(s->shown);
+    trli_free(s);
 }
 
 static void clear_nonfinite(trl_simulation *sim)
@@ -448,14 +447,18 @@ const double *trl_simulation_series(const trl_simulation *sim)
 void trl_simulation_get_stats(const trl_simulation *sim, trl_simulation_stats *stats)
 {
     trl_pool_stats memory;
+    trl_memory_stats all;
     double cells = 0;
     trl_field_manager_get_stats(sim->model->run->memory, 0, &memory);
+    trl_memory_get_stats(sim->ctx, &all);
     for (int p = 0; p < sim->layout->nlocal; ++p) {
         const trl_patch *patch = &sim->layout->patch[sim->layout->local[p]];
         cells += (double)patch->cells[0] * patch->cells[1] * patch->cells[2];
     }
     *stats = (trl_simulation_stats){.planned_bytes = sim->model->slots->bytes,
                                     .peak_bytes = (int64_t)memory.peak,
+                                    .metadata_bytes = (int64_t)all.metadata_peak_bytes,
+                                    .metadata_allocations = all.metadata_allocations,
                                     .bytes_per_cell_step = (int64_t)((double)sim->step->run->bytes_moved / cells + 0.5),
                                     .policy = trl_workers_policy(sim->workers),
                                     .running_policy = trl_workers_running_policy(sim->workers),

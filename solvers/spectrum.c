@@ -2,8 +2,8 @@
  * Part of Trellis, an expression-graph PDE solver framework. */
 #include <math.h>
 #include <stdbool.h>
-#include <stdlib.h>
 
+#include "memory_impl.h"
 #include "spectrum_impl.h"
 
 /* Tarjan (1972), with a stack of its own. */
@@ -34,10 +34,10 @@ static void leave(search *s, int v)
     ++s->found;
 }
 
-int trli_components(const trli_pattern *pattern, int *component)
+int trli_components(trl_context *ctx, const trli_pattern *pattern, int *component)
 {
     const size_t n = (size_t)pattern->n;
-    int *memory = calloc(5 * n + 1, sizeof *memory);
+    int *memory = trli_new(ctx, 5 * n + 1, sizeof *memory);
     if (!memory) return -1;
     search s = {.p = pattern,
                 .component = component,
@@ -63,7 +63,7 @@ int trli_components(const trli_pattern *pattern, int *component)
                 s.low[v] = s.index[w];
         }
     }
-    free(memory);
+    trli_free(memory);
     return s.found;
 }
 

@@ -4,7 +4,7 @@
 #ifndef TRLI_SPECTRUM_IMPL_H
 #define TRLI_SPECTRUM_IMPL_H
 
-#include <trl_err.h>
+#include <trl_context.h>
 
 /* A sparse pattern by rows: row i has the columns column[start[i]] ... column[start[i + 1] - 1]. */
 typedef struct trli_pattern {
@@ -14,7 +14,7 @@ typedef struct trli_pattern {
 
 /* The strongly connected components of a pattern: component[i] from 0 to the returned number - 1, or -1 without memory.
  */
-int trli_components(const trli_pattern *pattern, int *component);
+int trli_components(trl_context *ctx, const trli_pattern *pattern, int *component);
 
 /* The spectral radius of a dense non-negative n x n matrix by rows, which is overwritten; exact to rounding for n = 1
  * and 2, otherwise an upper bound within 1e-9 of it (Collatz 1942, Wielandt 1950), or as close as 10,000 iterations

@@ -4,7 +4,6 @@
  * kernels are compiled, some ways are tried in turn, one step at a time among them, and the fastest stays. */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "clock_impl.h"
 #include "context_impl.h"
@@ -67,8 +66,8 @@ static trl_err find_rotation(trl_simulation *sim)
 {
     trli_time_blocking *b = sim->blocking;
     const int n = sim->nequations;
-    b->fields = malloc(2 * (size_t)n * sizeof *b->fields + 1);
-    if (!b->fields) return trl_fail(sim->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d equations", n);
+    b->fields = trli_new(sim->ctx, 2 * (size_t)n, sizeof *b->fields);
+    if (!b->fields) return trli_no_memory(sim->ctx, NULL, "for %d equations", n);
     for (int v = 0; v < n; ++v) {
         b->fields[v] = sim->equation[v].state;
         b->fields[n + v] = sim->equation[v].next;
@@ -110,8 +109,8 @@ trl_err trli_time_blocking_prepare(trl_simulation *sim)
     trli_time_plan plan = {0};
     int none = 0;
     trl_err err = TRL_OK;
-    sim->blocking = calloc(1, sizeof *sim->blocking);
-    if (!sim->blocking) err = trl_fail(sim->ctx, TRL_ERR_MEMORY, NULL, "no memory to take several steps at once");
+    sim->blocking = trli_new(sim->ctx, 1, sizeof *sim->blocking);
+    if (!sim->blocking) err = trli_no_memory(sim->ctx, NULL, "to take several steps at once");
     if (p->time_blocking == 1) sim->not_blocked = "run.time_blocking is 1";
     if (!sim->not_blocked && p->time.cfl > 0) sim->not_blocked = "dt follows from cfl";
     if (err == TRL_OK && !sim->not_blocked) err = plan_pass(sim, &plan);
@@ -194,8 +193,8 @@ void trli_time_blocking_destroy(trli_time_blocking **blocking)
     *blocking = NULL;
     if (!b) return;
     for (int w = 0; w < b->nways; ++w) trli_time_blocks_destroy(&b->way[w]);
-    free(b->fields);
-    free(b);
+    trli_free(b->fields);
+    trli_free(b);
 }
 
 void trli_time_blocking_describe(const trl_simulation *sim, size_t size, char *text)

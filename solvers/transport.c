@@ -3,10 +3,10 @@
 /* The search for advection and diffusion of its own unknown f in the text of an equation: div of products of grad(f)
  * and advective_flux(f, u), laplacian(f), through sums, factors in front and named expressions. What it finds it marks;
  * the Jacobian (jacobian.c) bounds the rest. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "limit_impl.h"
+#include "memory_impl.h"
 #include "operators_impl.h"
 #include "symbols_impl.h"
 
@@ -133,8 +133,8 @@ static trl_err add_term(reader *r, const trli_transport *term)
     trli_transport_list *list = r->s->list;
     if (list->n == list->capacity) {
         int more = list->capacity ? 2 * list->capacity : 8;
-        trli_transport *longer = realloc(list->term, (size_t)more * sizeof *longer);
-        if (!longer) return trl_fail(r->s->sim->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d transport terms", more);
+        trli_transport *longer = trli_resize(r->s->sim->ctx, list->term, (size_t)more, sizeof *longer);
+        if (!longer) return trli_no_memory(r->s->sim->ctx, NULL, "for %d transport terms", more);
         list->term = longer;
         list->capacity = more;
     }
@@ -328,9 +328,8 @@ static trl_err scan_rate(reader *r, const trl_ast *node, const factors *inner, c
 trl_err trli_find_differentiating(trl_simulation *sim, bool **entries)
 {
     trli_model *model = sim->model;
-    *entries = calloc((size_t)model->front->nentries + 1, sizeof **entries);
-    if (!*entries)
-        return trl_fail(sim->ctx, TRL_ERR_MEMORY, NULL, "no memory to search %d expressions", model->front->nentries);
+    *entries = trli_new(sim->ctx, (size_t)model->front->nentries + 1, sizeof **entries);
+    if (!*entries) return trli_no_memory(sim->ctx, NULL, "to search %d expressions", model->front->nentries);
     search s = {.sim = sim, .entry_differentiates = *entries};
     for (int i = 0; i < model->front->nentries; ++i) { /* dependencies first, so that each looks one level deep */
         const trli_entry *e = &model->front->entry[model->front->order[i]];

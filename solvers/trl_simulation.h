@@ -92,8 +92,9 @@ TRL_API TRL_NODISCARD trl_err trl_simulation_resume(trl_simulation *sim, trl_gid
 /* What trellis plan and the report show. */
 typedef struct trl_simulation_stats {
     int64_t planned_bytes,
-        peak_bytes;              /* fields and the workers' scratch on this rank: by the plan; the most held at once */
-    int64_t bytes_per_cell_step; /* read and written by all kernels of a step, per cell */
+        peak_bytes; /* fields and the workers' scratch on this rank: by the plan; the most held at once */
+    int64_t metadata_bytes, metadata_allocations; /* of this rank: the most that was held at once; made so far */
+    int64_t bytes_per_cell_step;                  /* read and written by all kernels of a step, per cell */
     int64_t tasks_per_step;
     const char *policy, *running_policy; /* the scheduler asked for, and the one that runs in its place */
     int task_workers, operator_workers;  /* of this rank, by what they prefer now */

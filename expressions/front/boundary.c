@@ -3,11 +3,11 @@
 /* Boundary conditions as values of the IR. A condition is lowered once, in the frame of its side: at the interior point
  * next to the side (or on it, for a location with points there), with the coordinate across the side fixed. A ghost
  * layer reads it shifted (program/side.c). */
-#include <stdlib.h>
 #include <string.h>
 
 #include "boundary_impl.h"
 #include "lower_impl.h"
+#include "memory_impl.h"
 #include "plugin_step_impl.h"
 #include "symbols_impl.h"
 
@@ -140,8 +140,8 @@ static trl_err lower_side(trli_instance *in, const trli_boundary_source *source,
 {
     trl_err err = TRL_OK;
     if (deck->npieces == 0) return TRL_OK;
-    side->piece = calloc((size_t)deck->npieces, sizeof *side->piece);
-    if (!side->piece) return trl_fail(in->model->ctx, TRL_ERR_MEMORY, NULL, "no memory for boundary conditions");
+    side->piece = trli_new(in->model->ctx, (size_t)deck->npieces, sizeof *side->piece);
+    if (!side->piece) return trli_no_memory(in->model->ctx, NULL, "for boundary conditions");
     side->npieces = deck->npieces;
     for (int i = 0; i < deck->npieces; ++i) {
         TRL_TRY(lower_piece(in, source, &deck->piece[i], target, axis, which, &side->piece[i]));
@@ -236,6 +236,6 @@ trl_err trli_boundary_face_value(trli_instance *instance, const trli_boundary_so
         *value = p->where < 0 ? here : trli_ir_select(&instance->model->ir, p->where, here, *value);
     }
 done:
-    free(lowered.piece);
+    trli_free(lowered.piece);
     return err;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Instances, and which files answer the calls that their parts make of one another. */
-#include <stdlib.h>
 
 #include "instance_impl.h"
+#include "memory_impl.h"
 #include "nodes_impl.h"
 #include "tangent_impl.h"
 #include "values_impl.h"
@@ -14,7 +14,7 @@ static const trli_front_ops ops = {
 trl_err trli_instance_create(trli_model *model, trli_program *program, int time_scalar, int stage,
                              const trli_instance *old, trli_instance **instance)
 {
-    trli_instance *in = calloc(1, sizeof *in);
+    trli_instance *in = trli_new(model->ctx, 1, sizeof *in);
     size_t nv = (size_t)model->nvariables + 1, ne = (size_t)model->front->nentries + 1;
     *instance = NULL;
     if (in) {
@@ -25,13 +25,12 @@ trl_err trli_instance_create(trli_model *model, trli_program *program, int time_
                               .time_scalar = time_scalar,
                               .stage = stage,
                               .fill = {.conditions_from = -1}};
-        in->variable = malloc(nv * sizeof *in->variable);
-        in->plugin_field = calloc(ne, sizeof *in->plugin_field);
+        in->variable = trli_new(model->ctx, nv, sizeof *in->variable);
+        in->plugin_field = trli_new(model->ctx, ne, sizeof *in->plugin_field);
     }
     if (!in || !in->variable || !in->plugin_field) {
         trli_instance_destroy(&in);
-        return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for an instance of %d expressions",
-                        model->front->nentries);
+        return trli_no_memory(model->ctx, NULL, "for an instance of %d expressions", model->front->nentries);
     }
     for (int v = 0; v < model->nvariables; ++v) in->variable[v] = -1;
     *instance = in;
@@ -44,8 +43,8 @@ static void destroy_shared(trli_instance **shared)
     *shared = NULL;
     if (!s) return;
     trli_tangents_free(&s->tangents);
-    free(s->memo);
-    free(s);
+    trli_free(s->memo);
+    trli_free(s);
 }
 
 void trli_instance_destroy(trli_instance **instance)
@@ -55,10 +54,10 @@ void trli_instance_destroy(trli_instance **instance)
     if (!in) return;
     trli_tangents_free(&in->tangents);
     destroy_shared(&in->sides);
-    free(in->variable);
-    free(in->memo);
-    free(in->plugin_field);
-    free(in);
+    trli_free(in->variable);
+    trli_free(in->memo);
+    trli_free(in->plugin_field);
+    trli_free(in);
 }
 
 trl_err trli_instance_marked(const trli_instance *instance, const trli_marks *marks, trli_instance **marked)

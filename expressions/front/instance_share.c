@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Instances that share the fields of another. */
-#include <stdlib.h>
 
 #include "instance_impl.h"
+#include "memory_impl.h"
 
 trl_err trli_instance_share(const trli_instance *instance, trli_instance **shared)
 {
-    trli_instance *s = *shared = malloc(sizeof *s);
+    trli_instance *s = *shared = trli_new(instance->model->ctx, 1, sizeof *s);
     if (!s)
-        return trl_fail(instance->model->ctx, TRL_ERR_MEMORY, NULL, "no memory for an instance of %d expressions",
-                        instance->model->front->nentries);
+        return trli_no_memory(instance->model->ctx, NULL, "for an instance of %d expressions",
+                              instance->model->front->nentries);
     *s = *instance;
     s->inline_only = true;
     s->sides = NULL;

@@ -4,13 +4,14 @@
 #include <stdlib.h>
 
 #include "marks_impl.h"
+#include "memory_impl.h"
 
 trl_err trli_marks_add(trli_model *model, trli_marks *marks, const trl_ast *node)
 {
     if (marks->n == marks->capacity) {
         int more = marks->capacity ? 2 * marks->capacity : 64;
-        const trl_ast **longer = realloc(marks->node, (size_t)more * sizeof(const trl_ast *));
-        if (!longer) return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d parts of formulas", more);
+        const trl_ast **longer = trli_resize(model->ctx, marks->node, (size_t)more, sizeof(const trl_ast *));
+        if (!longer) return trli_no_memory(model->ctx, NULL, "for %d parts of formulas", more);
         marks->node = longer;
         marks->capacity = more;
     }

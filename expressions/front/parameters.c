@@ -2,9 +2,9 @@
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Parameters in formulas: their numbers, and values that stay symbolic where they depend on the parameter of a
  * direction. */
-#include <stdlib.h>
 #include <string.h>
 
+#include "memory_impl.h"
 #include "parameters_impl.h"
 
 typedef struct trli_defined {
@@ -22,9 +22,8 @@ static const trl_scope *find_level(const trl_scope *scope, const char *name, int
 trl_err trli_direction_add(trli_model *model, const char *name, int *direction)
 {
     double value;
-    trli_direction *longer = realloc(model->direction, ((size_t)model->ndirections + 1) * sizeof *longer);
-    if (!longer)
-        return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d directions", model->ndirections + 1);
+    trli_direction *longer = trli_resize(model->ctx, model->direction, (size_t)model->ndirections + 1, sizeof *longer);
+    if (!longer) return trli_no_memory(model->ctx, NULL, "for %d directions", model->ndirections + 1);
     model->direction = longer;
     bool parameter = trl_scope_find(model->front->parameters, name, &value);
     longer[model->ndirections++] = (trli_direction){name, parameter ? trli_model_add_scalar(model, value) : -1};
@@ -36,8 +35,8 @@ static trl_err remember_definition(trli_model *model, const trl_definition *defi
 {
     if (model->front->ndefined == model->front->defined_capacity) {
         int more = model->front->defined_capacity ? 2 * model->front->defined_capacity : 16;
-        trli_defined *longer = realloc(model->front->defined, (size_t)more * sizeof *longer);
-        if (!longer) return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d parameters", more);
+        trli_defined *longer = trli_resize(model->ctx, model->front->defined, (size_t)more, sizeof *longer);
+        if (!longer) return trli_no_memory(model->ctx, NULL, "for %d parameters", more);
         model->front->defined = longer;
         model->front->defined_capacity = more;
     }
@@ -73,8 +72,8 @@ static trl_err want(definitions *d, const trl_scope *level, int i)
     if (!level->definition || find_definition(d->lw->model, &level->definition[i], &value)) return TRL_OK;
     if (d->n == d->capacity) {
         int more = d->capacity ? 2 * d->capacity : 16;
-        struct wanted *longer = realloc(d->wanted, (size_t)more * sizeof *longer);
-        if (!longer) return trl_fail(d->lw->model->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d parameters", more);
+        struct wanted *longer = trli_resize(d->lw->model->ctx, d->wanted, (size_t)more, sizeof *longer);
+        if (!longer) return trli_no_memory(d->lw->model->ctx, NULL, "for %d parameters", more);
         d->wanted = longer;
         d->capacity = more;
     }
@@ -131,7 +130,7 @@ static trl_err lower_definition(trli_lowering *lw, const trl_scope *level, int i
     definitions d = {.lw = lw};
     trl_err err = want(&d, level, i);
     while (err == TRL_OK && d.n > 0) err = define_last(&d);
-    free(d.wanted);
+    trli_free(d.wanted);
     if (err == TRL_OK) find_definition(lw->model, &level->definition[i], value);
     return err;
 }

@@ -2,12 +2,12 @@
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Forward mode with sparse directions: each value has a list of derivatives, one for each variable and offset that it
  * reads, ordered by these. The rules for one direction are those of derivative.c. */
-#include <stdlib.h>
 #include <string.h>
 
 #include <trl_limiter_body.h>
 
 #include "instance_impl.h"
+#include "memory_impl.h"
 #include "partials_impl.h"
 
 typedef struct span {
@@ -35,28 +35,16 @@ struct trli_partials {
 
 static trl_err no_memory(const trli_partials *p)
 {
-    return trl_fail(p->ir->ctx, TRL_ERR_MEMORY, NULL, "no memory for the derivatives that bound dt");
-}
-
-/* Room for one more in a list of n. */
-static bool grow(void **list, int32_t n, int32_t *capacity, size_t size)
-{
-    if (n < *capacity) return true;
-    int32_t more = *capacity ? 2 * *capacity : 256;
-    void *longer = realloc(*list, (size_t)more * size);
-    if (!longer) return false;
-    *list = longer;
-    *capacity = more;
-    return true;
+    return trli_no_memory(p->ir->ctx, NULL, "for the derivatives that bound dt");
 }
 
 trl_err trli_partials_create(trli_instance *in, trli_partials **partials)
 {
     trli_model *model = in->model;
-    trli_partials *p = *partials = calloc(1, sizeof *p);
-    if (!p) return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for derivatives");
+    trli_partials *p = *partials = trli_new(model->ctx, 1, sizeof *p);
+    if (!p) return trli_no_memory(model->ctx, NULL, "for derivatives");
     *p = (trli_partials){.in = in, .ir = &model->ir, .own = -1, .nvariable_of = model->nfields};
-    p->variable_of = malloc(((size_t)model->nfields + 1) * sizeof *p->variable_of);
+    p->variable_of = trli_new(p->ir->ctx, (size_t)model->nfields + 1, sizeof *p->variable_of);
     if (!p->variable_of) return no_memory(p);
     for (int f = 0; f < model->nfields; ++f) p->variable_of[f] = -1;
     for (int v = 0; v < model->nvariables; ++v)
@@ -70,12 +58,12 @@ void trli_partials_destroy(trli_partials **partials)
     *partials = NULL;
     if (!p) return;
     trli_walk_free(&p->walk);
-    free(p->variable_of);
-    free(p->of);
-    free(p->touched);
-    free(p->entry);
-    free(p->stack);
-    free(p);
+    trli_free(p->variable_of);
+    trli_free(p->of);
+    trli_free(p->touched);
+    trli_free(p->entry);
+    trli_free(p->stack);
+    trli_free(p);
 }
 
 const trli_opaque *trli_partials_plugin(const trli_partials *partials)
@@ -96,7 +84,7 @@ static trl_err reserve(trli_partials *p, trli_ir_value v)
 {
     if (v < p->nof) return TRL_OK;
     int32_t n = p->ir->count + p->ir->count / 2 + 1;
-    span *of = realloc(p->of, (size_t)n * sizeof *of);
+    span *of = trli_resize(p->ir->ctx, p->of, (size_t)n, sizeof *of);
     if (!of) return no_memory(p);
     for (int32_t i = p->nof; i < n; ++i) of[i] = (span){0, -1};
     p->of = of;
@@ -108,24 +96,20 @@ static trl_err reserve(trli_partials *p, trli_ir_value v)
 static trl_err need(trli_partials *p, trli_ir_value v, bool *ready)
 {
     trl_err err = reserve(p, v);
-    void *list = p->stack;
     if (err != TRL_OK || p->of[v].count >= 0) return err;
     *ready = false;
-    if (!grow(&list, p->nstack, &p->stack_capacity, sizeof *p->stack)) return no_memory(p);
-    p->stack = list;
+    if (!trli_make_room(p->ir->ctx, &p->stack, p->nstack, &p->stack_capacity, sizeof *p->stack)) return no_memory(p);
     p->stack[p->nstack++] = v;
     return TRL_OK;
 }
 
 static trl_err append(trli_partials *p, const trli_partial_derivative *entry)
 {
-    void *list = p->entry;
     if (p->nentries >= p->budget) {
         p->exhausted = true;
         return TRL_OK;
     }
-    if (!grow(&list, p->nentries, &p->capacity, sizeof *p->entry)) return no_memory(p);
-    p->entry = list;
+    if (!trli_make_room(p->ir->ctx, &p->entry, p->nentries, &p->capacity, sizeof *p->entry)) return no_memory(p);
     p->entry[p->nentries++] = *entry;
     return TRL_OK;
 }
@@ -133,9 +117,8 @@ static trl_err append(trli_partials *p, const trli_partial_derivative *entry)
 /* What was appended since `begin` is the list of v. */
 static trl_err conclude(trli_partials *p, trli_ir_value v, int begin)
 {
-    void *list = p->touched;
-    if (!grow(&list, p->ntouched, &p->touched_capacity, sizeof *p->touched)) return no_memory(p);
-    p->touched = list;
+    if (!trli_make_room(p->ir->ctx, &p->touched, p->ntouched, &p->touched_capacity, sizeof *p->touched))
+        return no_memory(p);
     p->touched[p->ntouched++] = v;
     trl_err err = reserve(p, v);
     if (err == TRL_OK) p->of[v] = (span){begin, p->nentries - begin};

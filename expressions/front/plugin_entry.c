@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Typed entries: the four-method contract of expression types, from the compiler's side. */
-#include <stdlib.h>
 #include <string.h>
 
+#include "memory_impl.h"
 #include "plugin_entry_impl.h"
 
 struct trl_deps {
@@ -56,10 +56,8 @@ static trl_err advertise(trl_deps *deps, trli_advertised **list, int *n, const c
     if (find_own(*n, *list, name) >= 0)
         return trl_fail(model->ctx, TRL_ERR_PLUGIN, &deck->place, "type '%s' advertises '%s' twice", deck->type->name,
                         name);
-    trli_advertised *longer = realloc(*list, ((size_t)*n + 1) * sizeof *longer);
-    if (!longer)
-        return trl_fail(model->ctx, TRL_ERR_MEMORY, &deck->place, "no memory for the tags of type '%s'",
-                        deck->type->name);
+    trli_advertised *longer = trli_resize(model->ctx, *list, (size_t)*n + 1, sizeof *longer);
+    if (!longer) return trli_no_memory(model->ctx, &deck->place, "for the tags of type '%s'", deck->type->name);
     *list = longer;
     const char *own = trli_model_name(model, "%s", name);
     longer[*n] = (trli_advertised){.own_name = own,
@@ -165,9 +163,8 @@ trl_err trli_entry_setup(trli_model *model, trli_entry *entry)
     const trl_binding binding = {model, entry};
     trl_err err = TRL_OK;
     int said = messages(model);
-    entry->state = calloc(1, type->state_size ? type->state_size : 1);
-    if (!entry->state)
-        return trl_fail(model->ctx, TRL_ERR_MEMORY, &deck->place, "no memory for the state of type '%s'", type->name);
+    entry->state = trli_new(model->ctx, 1, type->state_size ? type->state_size : 1);
+    if (!entry->state) return trli_no_memory(model->ctx, &deck->place, "for the state of type '%s'", type->name);
     entry->state_ready = true; /* teardown follows setup, whatever setup returns */
     if (type->setup && (err = type->setup(entry->state, &args)) != TRL_OK)
         return method_failed(model, entry, "setup", err, said);
@@ -188,9 +185,9 @@ done:
 void trli_entry_free(trli_entry *entry)
 {
     if (entry->state_ready && entry->deck->type->teardown) entry->deck->type->teardown(entry->state);
-    free(entry->state);
-    free(entry->computed);
-    free(entry->required);
+    trli_free(entry->state);
+    trli_free(entry->computed);
+    trli_free(entry->required);
     for (int i = 0; entry->formula && i < entry->nformulas; ++i) trl_formula_destroy(&entry->formula[i]);
-    free(entry->formula);
+    trli_free(entry->formula);
 }

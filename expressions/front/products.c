@@ -2,8 +2,8 @@
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Products and quotients: all factors are collected first, so that cell-centred scalars meet face values by one
  * interpolation of their product. Products of vectors. */
-#include <stdlib.h>
 
+#include "memory_impl.h"
 #include "operators_impl.h"
 #include "products_impl.h"
 
@@ -117,8 +117,8 @@ trl_err trli_lower_product(trli_lowering *lw, const trl_ast *node, const trl_sco
 {
     trl_err err = TRL_OK;
     product p = {.n = count_factors(node)};
-    p.factor = calloc((size_t)p.n, sizeof *p.factor);
-    if (!p.factor) return trl_fail(lw->model->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d factors", p.n);
+    p.factor = trli_new(lw->model->ctx, (size_t)p.n, sizeof *p.factor);
+    if (!p.factor) return trli_no_memory(lw->model->ctx, NULL, "for %d factors", p.n);
     TRL_TRY(collect(lw, node, scope, &p));
     *operand = (trli_operand){.components = p.components};
     for (int c = 0; c < trli_operand_count(operand); ++c) {
@@ -126,7 +126,7 @@ trl_err trli_lower_product(trli_lowering *lw, const trl_ast *node, const trl_sco
         TRL_TRY(multiply(lw, &p, c, operand->location[c], &operand->value[c]));
     }
 done:
-    free(p.factor);
+    trli_free(p.factor);
     return err;
 }
 

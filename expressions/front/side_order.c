@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* What the steps that set sides, and those that conditions need, read of one another. */
-#include <stdlib.h>
 
+#include "memory_impl.h"
 #include "reads_impl.h"
 #include "side_order_impl.h"
 
@@ -13,14 +13,14 @@ typedef struct range {
 
 trl_err trli_no_memory_for_sides(const trli_model *model)
 {
-    return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for boundary conditions");
+    return trli_no_memory(model->ctx, NULL, "for boundary conditions");
 }
 
 trl_err trli_side_item(trli_arranging *ar, const trli_item *one)
 {
     if (ar->nitems == ar->items_room) {
         const int room = ar->items_room ? 2 * ar->items_room : 32;
-        trli_item *longer = realloc(ar->item, (size_t)room * sizeof *longer);
+        trli_item *longer = trli_resize(ar->model->ctx, ar->item, (size_t)room, sizeof *longer);
         if (!longer) return trli_no_memory_for_sides(ar->model);
         ar->item = longer;
         ar->items_room = room;
@@ -35,7 +35,7 @@ static trl_err put_before(trli_arranging *ar, int before, int after)
 {
     if (ar->nedges == ar->edges_room) {
         const int room = ar->edges_room ? 2 * ar->edges_room : 64;
-        trli_edge *longer = realloc(ar->edge, (size_t)room * sizeof *longer);
+        trli_edge *longer = trli_resize(ar->model->ctx, ar->edge, (size_t)room, sizeof *longer);
         if (!longer) return trli_no_memory_for_sides(ar->model);
         ar->edge = longer;
         ar->edges_room = room;

@@ -5,10 +5,10 @@
  * steps that lowering conditions appended, the planes of points on sides, and exchanges of fields that are not yet
  * complete are items with dependencies, and are appended anew in an order that keeps these. If there is none, the
  * conditions need one another. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "boundary_impl.h"
+#include "memory_impl.h"
 #include "side_order_impl.h"
 #include "sides_impl.h"
 
@@ -32,17 +32,17 @@ static void end(trli_arranging *ar)
     for (int i = 0; i < ar->nitems; ++i)
         if (ar->taken && ar->item[i].kind == TRLI_ITEM_STEP && !ar->item[i].done)
             trli_step_free(&ar->step[ar->item[i].step]);
-    for (int i = 0; ar->sides && i < 6 * ar->model->nvariables; ++i) free(ar->sides[i / 6][i % 6].piece);
-    free(ar->sides);
-    free(ar->variable_of);
-    free(ar->plane_of);
-    free(ar->field_writer);
-    free(ar->field_filler);
-    free(ar->scalar_writer);
-    free(ar->exchange_of);
-    free(ar->step);
-    free(ar->item);
-    free(ar->edge);
+    for (int i = 0; ar->sides && i < 6 * ar->model->nvariables; ++i) trli_free(ar->sides[i / 6][i % 6].piece);
+    trli_free(ar->sides);
+    trli_free(ar->variable_of);
+    trli_free(ar->plane_of);
+    trli_free(ar->field_writer);
+    trli_free(ar->field_filler);
+    trli_free(ar->scalar_writer);
+    trli_free(ar->exchange_of);
+    trli_free(ar->step);
+    trli_free(ar->item);
+    trli_free(ar->edge);
 }
 
 /* Whether a side may set points: robin with b = 0 is dirichlet. */
@@ -62,8 +62,8 @@ static trl_err add_planes(trli_arranging *ar)
     trli_model *model = ar->model;
     const size_t nv = (size_t)model->nvariables + 1;
     trl_err err = TRL_OK;
-    ar->sides = calloc(nv, sizeof *ar->sides);
-    ar->plane_of = malloc(6 * nv * sizeof *ar->plane_of);
+    ar->sides = trli_new(ar->model->ctx, nv, sizeof *ar->sides);
+    ar->plane_of = trli_new(ar->model->ctx, 6 * nv, sizeof *ar->plane_of);
     if (!ar->sides || !ar->plane_of) return trli_no_memory_for_sides(model);
     for (size_t i = 0; i < 6 * nv; ++i) ar->plane_of[i] = -1;
     for (int i = 0; i < 6 * model->nvariables; ++i) {
@@ -82,9 +82,9 @@ done:
     return err;
 }
 
-static int *list_of_none(size_t n)
+static int *list_of_none(trl_context *ctx, size_t n)
 {
-    int *list = malloc((n + 1) * sizeof *list);
+    int *list = trli_new(ctx, n + 1, sizeof *list);
     for (size_t i = 0; list && i < n; ++i) list[i] = -1;
     return list;
 }
@@ -96,12 +96,12 @@ static trl_err add_steps(trli_arranging *ar)
     const size_t nf = (size_t)ar->model->nfields, nv = (size_t)ar->model->nvariables;
     trl_err err = TRL_OK;
     ar->nsteps = program->nsteps - ar->first;
-    ar->variable_of = list_of_none(nf);
-    ar->field_writer = list_of_none(nf);
-    ar->field_filler = list_of_none(nf);
-    ar->scalar_writer = list_of_none((size_t)ar->model->nscalars);
-    ar->exchange_of = list_of_none(nv);
-    ar->step = malloc(((size_t)ar->nsteps + 1) * sizeof *ar->step);
+    ar->variable_of = list_of_none(ar->model->ctx, nf);
+    ar->field_writer = list_of_none(ar->model->ctx, nf);
+    ar->field_filler = list_of_none(ar->model->ctx, nf);
+    ar->scalar_writer = list_of_none(ar->model->ctx, (size_t)ar->model->nscalars);
+    ar->exchange_of = list_of_none(ar->model->ctx, nv);
+    ar->step = trli_new(ar->model->ctx, (size_t)ar->nsteps + 1, sizeof *ar->step);
     if (!ar->variable_of || !ar->field_writer || !ar->field_filler || !ar->scalar_writer || !ar->exchange_of ||
         !ar->step)
         return trli_no_memory_for_sides(ar->model);
@@ -169,7 +169,7 @@ static trl_err append_chain(trli_arranging *ar, int head)
     trli_step *step =
         trli_program_append(ar->in->program, planes ? TRLI_STEP_PLANES : TRLI_STEP_FILL, planes ? "sides" : "ghosts");
     if (!step) return ar->model->ir.err;
-    trli_side(*sides)[6] = calloc((size_t)n, sizeof *sides);
+    trli_side(*sides)[6] = trli_new(ar->model->ctx, (size_t)n, sizeof *sides);
     if (!sides) return trli_no_memory_for_sides(ar->model);
     if (planes)
         step->planes.sides = sides;
@@ -360,7 +360,7 @@ done:
 static trl_err append_fill(trli_arranging *ar, int n, const int *field)
 {
     trli_model *model = ar->model;
-    trli_side(*lowered)[6] = calloc((size_t)n + 1, sizeof *lowered);
+    trli_side(*lowered)[6] = trli_new(ar->model->ctx, (size_t)n + 1, sizeof *lowered);
     int *copy = trli_model_keep(model, ((size_t)n + 1) * sizeof *copy);
     trl_err err = TRL_OK;
     if (!lowered || !copy) TRL_TRY(trli_no_memory_for_sides(model));
@@ -375,8 +375,8 @@ static trl_err append_fill(trli_arranging *ar, int n, const int *field)
     step->stage = ar->in->stage;
     return TRL_OK;
 done:
-    for (int i = 0; lowered && i < 6 * n; ++i) free(lowered[i / 6][i % 6].piece);
-    free(lowered);
+    for (int i = 0; lowered && i < 6 * n; ++i) trli_free(lowered[i / 6][i % 6].piece);
+    trli_free(lowered);
     return err;
 }
 
@@ -417,7 +417,7 @@ static trl_err repeat_steps(trli_instance *in)
 trl_err trli_instance_fill(trli_instance *instance)
 {
     const trli_model *model = instance->model;
-    int n = 0, *fields = malloc(((size_t)model->nvariables + 1) * sizeof *fields);
+    int n = 0, *fields = trli_new(model->ctx, (size_t)model->nvariables + 1, sizeof *fields);
     trli_arranging ar;
     trl_err err = TRL_OK;
     if (!fields) return trli_no_memory_for_sides(model);
@@ -431,7 +431,7 @@ trl_err trli_instance_fill(trli_instance *instance)
     instance->fill.filled = true;
     TRL_TRY(repeat_steps(instance));
 done:
-    free(fields);
+    trli_free(fields);
     end(&ar);
     return err;
 }

@@ -2,10 +2,10 @@
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Names of a model: who computes which tag, and what a formula refers to. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "formula_impl.h"
+#include "memory_impl.h"
 #include "plugin_entry_impl.h"
 #include "symbols_impl.h"
 
@@ -13,8 +13,8 @@ static trl_err add_symbol(trli_model *model, const trli_symbol *symbol)
 {
     if (model->front->nsymbols == model->front->symbols_capacity) {
         int more = model->front->symbols_capacity ? 2 * model->front->symbols_capacity : 64;
-        trli_symbol *longer = realloc(model->front->symbol, (size_t)more * sizeof *longer);
-        if (!longer) return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d names", more);
+        trli_symbol *longer = trli_resize(model->ctx, model->front->symbol, (size_t)more, sizeof *longer);
+        if (!longer) return trli_no_memory(model->ctx, NULL, "for %d names", more);
         model->front->symbol = longer;
         model->front->symbols_capacity = more;
     }
@@ -34,9 +34,8 @@ static trl_err parse_entry(trli_model *model, trli_entry *entry)
 {
     const trl_value *value = &entry->deck->formula;
     trl_err err = TRL_OK;
-    entry->formula = calloc((size_t)value->count, sizeof *entry->formula);
-    if (!entry->formula)
-        return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for expression '%s'", entry->deck->name);
+    entry->formula = trli_new(model->ctx, (size_t)value->count, sizeof *entry->formula);
+    if (!entry->formula) return trli_no_memory(model->ctx, NULL, "for expression '%s'", entry->deck->name);
     entry->nformulas = value->count;
     for (int i = 0; i < value->count; ++i) TRL_TRY(trl_formula_parse(model->ctx, &value->text[i], &entry->formula[i]));
     if (value->list && value->count != model->layout->grid.dim)
@@ -85,8 +84,8 @@ done:
 trl_err trli_variable_add(trli_model *model, const trli_variable *variable)
 {
     trl_err err = TRL_OK;
-    trli_variable *longer = realloc(model->variable, ((size_t)model->nvariables + 1) * sizeof *longer);
-    if (!longer) return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d variables", model->nvariables + 1);
+    trli_variable *longer = trli_resize(model->ctx, model->variable, (size_t)model->nvariables + 1, sizeof *longer);
+    if (!longer) return trli_no_memory(model->ctx, NULL, "for %d variables", model->nvariables + 1);
     model->variable = longer;
     TRL_TRY(
         add_symbol(model, &(trli_symbol){variable->name, TRLI_SYMBOL_VARIABLE, model->nvariables, 0, variable->place}));
@@ -112,12 +111,12 @@ trl_err trli_symbol_missing(trli_model *model, const trl_place *place, const cha
 {
     const trl_scope *parameters = model->front->parameters;
     int n = model->front->nsymbols, nparameters = parameters ? parameters->n : 0;
-    const char **known = malloc((size_t)(n + nparameters + 1) * sizeof *known);
+    const char **known = trli_new(model->ctx, (size_t)(n + nparameters + 1), sizeof *known);
     const char *near = NULL;
     for (int i = 0; known && i < n; ++i) known[i] = model->front->symbol[i].name;
     for (int i = 0; known && i < nparameters; ++i) known[n + i] = parameters->name[i];
     if (known) near = trl_name_nearest(name, known, n + nparameters);
-    free(known);
+    trli_free(known);
     if (near)
         return trl_fail(model->ctx, TRL_ERR_INPUT, place,
                         "nothing computes '%s': it is no equation, expression or parameter; did you mean '%s'?", name,

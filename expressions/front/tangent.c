@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Derivatives of what instances hold. */
-#include <stdlib.h>
 
 #include "boundary_impl.h"
 #include "derivative_impl.h"
+#include "memory_impl.h"
 #include "sides_impl.h"
 #include "tangent_impl.h"
 #include "values_impl.h"
@@ -97,7 +97,7 @@ static trl_err bounded_tangent(trli_tangent_of *t, int field, trli_ir_value inne
     TRL_TRY(trli_instance_fill_field(t->in, stored));
     *tangent = trli_ir_field(t->d.ir, stored);
 done:
-    for (int s = 0; s < 6; ++s) free(lowered[s].piece);
+    for (int s = 0; s < 6; ++s) trli_free(lowered[s].piece);
     return err;
 }
 
@@ -213,8 +213,8 @@ static trl_err make_tangent(trli_instance *in, int direction, trli_tangent_of **
     trli_ir *ir = &in->model->ir;
     int scalar = in->model->direction[direction - 1].scalar;
     trl_err err = TRL_OK;
-    trli_tangent_of *t = *made = calloc(1, sizeof *t);
-    if (!t) return trl_fail(ir->ctx, TRL_ERR_MEMORY, NULL, "no memory for derivatives");
+    trli_tangent_of *t = *made = trli_new(ir->ctx, 1, sizeof *t);
+    if (!t) return trli_no_memory(ir->ctx, NULL, "for derivatives");
     t->d = (trli_derivative){.ir = ir, .leaf = leaf, .data = t};
     t->in = in;
     t->direction = direction;
@@ -231,8 +231,8 @@ trl_err trli_tangent_of_value(trli_instance *in, int direction, trli_ir_value va
     struct trli_tangents *t = in->tangents;
     trl_err err = TRL_OK;
     if (!t) {
-        t = in->tangents = calloc(1, sizeof *t + n * sizeof(trli_tangent_of *));
-        if (!t) return trl_fail(in->model->ctx, TRL_ERR_MEMORY, NULL, "no memory for derivatives");
+        t = in->tangents = trli_new(in->model->ctx, 1, sizeof *t + n * sizeof(trli_tangent_of *));
+        if (!t) return trli_no_memory(in->model->ctx, NULL, "for derivatives");
         t->n = (int)n;
     }
     if (!t->along[direction - 1]) TRL_TRY(make_tangent(in, direction, &t->along[direction - 1]));
@@ -247,9 +247,9 @@ void trli_tangents_free(struct trli_tangents **tangents)
     *tangents = NULL;
     for (int d = 0; t && d < t->n; ++d) {
         if (t->along[d]) trli_derivative_free(&t->along[d]->d);
-        free(t->along[d]);
+        trli_free(t->along[d]);
     }
-    free(t);
+    trli_free(t);
 }
 
 int trli_tangent_variable(const trli_model *model, int direction, int variable)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* The expression tree: which entry depends on which, in what order they can be computed, and what is used at all. */
-#include <stdlib.h>
 #include <string.h>
 
+#include "memory_impl.h"
 #include "symbols_impl.h"
 #include "tree_impl.h"
 
@@ -15,8 +15,8 @@ static trl_err add_dependency(void *data, const trl_text *text, const trl_ast *n
     if (symbol->kind == TRLI_SYMBOL_VARIABLE) return TRL_OK;
     if (model->front->ndeps == model->front->deps_capacity) {
         int capacity = model->front->deps_capacity ? 2 * model->front->deps_capacity : 256;
-        int *dep = realloc(model->front->dep, (size_t)capacity * sizeof *dep);
-        if (!dep) return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d dependencies", capacity);
+        int *dep = trli_resize(model->ctx, model->front->dep, (size_t)capacity, sizeof *dep);
+        if (!dep) return trli_no_memory(model->ctx, NULL, "for %d dependencies", capacity);
         model->front->dep = dep;
         model->front->deps_capacity = capacity;
     }
@@ -40,9 +40,8 @@ done:
 static trl_err collect_dependencies(trli_model *model)
 {
     trl_err first = TRL_OK;
-    model->front->dep_start = calloc((size_t)model->front->nentries + 1, sizeof *model->front->dep_start);
-    if (!model->front->dep_start)
-        return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d entries", model->front->nentries);
+    model->front->dep_start = trli_new(model->ctx, (size_t)model->front->nentries + 1, sizeof *model->front->dep_start);
+    if (!model->front->dep_start) return trli_no_memory(model->ctx, NULL, "for %d entries", model->front->nentries);
     for (int e = 0; e < model->front->nentries; ++e) {
         trl_err err = collect_entry(model, e);
         if (first == TRL_OK) first = err;
@@ -77,11 +76,12 @@ trl_err trli_tree_order(trli_model *model)
 {
     trl_err err = TRL_OK;
     int n = model->front->nentries, ordered = 0;
-    char *state = calloc((size_t)n + 1, 1);
-    int *stack = malloc(((size_t)n + 1) * sizeof *stack), *next = malloc(((size_t)n + 1) * sizeof *next);
-    model->front->order = malloc(((size_t)n + 1) * sizeof *model->front->order);
+    char *state = trli_new(model->ctx, (size_t)n + 1, 1);
+    int *stack = trli_new(model->ctx, (size_t)n + 1, sizeof *stack),
+        *next = trli_new(model->ctx, (size_t)n + 1, sizeof *next);
+    model->front->order = trli_new(model->ctx, (size_t)n + 1, sizeof *model->front->order);
     if (!state || !stack || !next || !model->front->order) {
-        err = trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory to order %d entries", n);
+        err = trli_no_memory(model->ctx, NULL, "to order %d entries", n);
         goto done;
     }
     TRL_TRY(collect_dependencies(model));
@@ -111,9 +111,9 @@ trl_err trli_tree_order(trli_model *model)
         }
     }
 done:
-    free(state);
-    free(stack);
-    free(next);
+    trli_free(state);
+    trli_free(stack);
+    trli_free(next);
     return err;
 }
 

@@ -2,10 +2,10 @@
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Values of symbols in instances: fields of variables, formulas of entries, results of plugins. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "lower_impl.h"
+#include "memory_impl.h"
 #include "plugin_step_impl.h"
 #include "sides_impl.h"
 #include "symbols_impl.h"
@@ -170,10 +170,9 @@ static trl_err remember(trli_instance *in, trli_memo *memo, int index,
 static trl_err need_memos(trli_instance *in)
 {
     const size_t n = (size_t)in->model->front->nentries + (size_t)in->model->nvariables;
-    if (!in->memo) in->memo = calloc(n + 1, sizeof *in->memo);
+    if (!in->memo) in->memo = trli_new(in->model->ctx, n + 1, sizeof *in->memo);
     if (in->memo) return TRL_OK;
-    return trl_fail(in->model->ctx, TRL_ERR_MEMORY, NULL, "no memory for the values of %d expressions",
-                    in->model->front->nentries);
+    return trli_no_memory(in->model->ctx, NULL, "for the values of %d expressions", in->model->front->nentries);
 }
 
 static trl_err entry_value(trli_instance *in, int e, trli_operand *operand)

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-#include <stdlib.h>
 
 #include <trl_functions_body.h>
 #include <trl_limiter_body.h>
 
 #include "derivative_impl.h"
+#include "memory_impl.h"
 
 void trli_derivative_free(trli_derivative *d)
 {
-    free(d->tangent);
-    free(d->stack);
+    trli_free(d->tangent);
+    trli_free(d->stack);
     *d = (trli_derivative){0};
 }
 
@@ -19,8 +19,8 @@ static trl_err reserve(trli_derivative *d, trli_ir_value v)
 {
     if (v < d->ntangents) return TRL_OK;
     int32_t n = d->ir->count + d->ir->count / 2;
-    trli_ir_value *tangent = realloc(d->tangent, (size_t)n * sizeof *tangent);
-    if (!tangent) return trl_fail(d->ir->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d derivatives", n);
+    trli_ir_value *tangent = trli_resize(d->ir->ctx, d->tangent, (size_t)n, sizeof *tangent);
+    if (!tangent) return trli_no_memory(d->ir->ctx, NULL, "for %d derivatives", n);
     for (int32_t i = d->ntangents; i < n; ++i) tangent[i] = TRLI_TANGENT_UNKNOWN;
     d->tangent = tangent;
     d->ntangents = n;
@@ -43,8 +43,8 @@ trl_err trli_derivative_need(trli_derivative *d, trli_ir_value v, trli_ir_value 
     if (*tangent != TRLI_TANGENT_UNKNOWN) return TRL_OK;
     if (d->nstack == d->stack_capacity) {
         int32_t more = d->stack_capacity ? 2 * d->stack_capacity : 256;
-        trli_ir_value *stack = realloc(d->stack, (size_t)more * sizeof *stack);
-        if (!stack) return trl_fail(d->ir->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d derivatives", more);
+        trli_ir_value *stack = trli_resize(d->ir->ctx, d->stack, (size_t)more, sizeof *stack);
+        if (!stack) return trli_no_memory(d->ir->ctx, NULL, "for %d derivatives", more);
         d->stack = stack;
         d->stack_capacity = more;
     }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ir_impl.h"
+#include "memory_impl.h"
 
 static uint64_t mix(uint64_t h, uint64_t x)
 {
@@ -34,9 +35,8 @@ static bool node_equal(const trli_node *a, const trli_node *b)
 static trl_err grow_nodes(trli_ir *ir)
 {
     int32_t capacity = ir->capacity ? 2 * ir->capacity : 1024;
-    trli_node *node = realloc(ir->node, (size_t)capacity * sizeof *node);
-    if (!node)
-        return trl_fail(ir->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d values of the expression graph", capacity);
+    trli_node *node = trli_resize(ir->ctx, ir->node, (size_t)capacity, sizeof *node);
+    if (!node) return trli_no_memory(ir->ctx, NULL, "for %d values of the expression graph", capacity);
     ir->node = node;
     ir->capacity = capacity;
     return TRL_OK;
@@ -45,15 +45,15 @@ static trl_err grow_nodes(trli_ir *ir)
 static trl_err grow_buckets(trli_ir *ir)
 {
     int32_t n = ir->nbuckets ? 2 * ir->nbuckets : 4096;
-    int32_t *bucket = malloc((size_t)n * sizeof *bucket);
-    if (!bucket) return trl_fail(ir->ctx, TRL_ERR_MEMORY, NULL, "no memory for the expression graph's hash table");
+    int32_t *bucket = trli_new(ir->ctx, (size_t)n, sizeof *bucket);
+    if (!bucket) return trli_no_memory(ir->ctx, NULL, "for the expression graph's hash table");
     for (int32_t i = 0; i < n; ++i) bucket[i] = -1;
     for (int32_t v = 0; v < ir->count; ++v) {
         uint64_t h = node_hash(&ir->node[v]) & (uint64_t)(n - 1);
         while (bucket[h] >= 0) h = (h + 1) & (uint64_t)(n - 1);
         bucket[h] = v;
     }
-    free(ir->bucket);
+    trli_free(ir->bucket);
     ir->bucket = bucket;
     ir->nbuckets = n;
     return TRL_OK;
@@ -68,8 +68,8 @@ trl_err trli_ir_init(trli_ir *ir, trl_context *ctx, const trl_grid *grid)
 
 void trli_ir_free(trli_ir *ir)
 {
-    free(ir->node);
-    free(ir->bucket);
+    trli_free(ir->node);
+    trli_free(ir->bucket);
     trli_walk_free(&ir->spare);
     *ir = (trli_ir){0};
 }

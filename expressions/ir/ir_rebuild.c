@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Values made again with other nodes in place of some. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "ir_impl.h"
+#include "memory_impl.h"
 
 /* Rebuild a value with some nodes replaced. Operands precede users, so one ascending pass over the needed nodes
  * suffices. */
@@ -16,9 +16,9 @@ static trli_ir_value rebuild(trli_ir *ir, trli_ir_value root,
     ir->spare = (trli_walk){0};
     ir->err = trli_ir_walk(ir, &walk, 1, &root);
     if (ir->err != TRL_OK) goto done;
-    now = malloc((size_t)walk.count * sizeof *now);
+    now = trli_new(ir->ctx, (size_t)walk.count, sizeof *now);
     if (!now) {
-        ir->err = trl_fail(ir->ctx, TRL_ERR_MEMORY, NULL, "no memory to rebuild %d values", walk.count);
+        ir->err = trli_no_memory(ir->ctx, NULL, "to rebuild %d values", walk.count);
         goto done;
     }
     for (int32_t i = 0; i < walk.count; ++i) {
@@ -32,7 +32,7 @@ static trli_ir_value rebuild(trli_ir *ir, trli_ir_value root,
     }
     result = now[walk.count - 1];
 done:
-    free(now);
+    trli_free(now);
     trli_walk_free(&ir->spare);
     ir->spare = walk;
     return result;

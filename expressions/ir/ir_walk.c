@@ -5,12 +5,13 @@
 #include <string.h>
 
 #include "ir_impl.h"
+#include "memory_impl.h"
 
 void trli_walk_free(trli_walk *walk)
 {
-    free(walk->list);
-    free(walk->mark);
-    free(walk->place);
+    trli_free(walk->list);
+    trli_free(walk->mark);
+    trli_free(walk->place);
     *walk = (trli_walk){0};
 }
 
@@ -19,13 +20,13 @@ static trl_err reserve(const trli_ir *ir, trli_walk *walk)
     trl_err err = TRL_OK;
     if (walk->nmark >= ir->count) return TRL_OK;
     int32_t n = ir->count + ir->count / 2;
-    int32_t *list = realloc(walk->list, (size_t)n * sizeof *list);
+    int32_t *list = trli_resize(ir->ctx, walk->list, (size_t)n, sizeof *list);
     if (list) walk->list = list;
-    int32_t *mark = realloc(walk->mark, (size_t)n * sizeof *mark);
+    int32_t *mark = trli_resize(ir->ctx, walk->mark, (size_t)n, sizeof *mark);
     if (mark) walk->mark = mark;
-    int32_t *place = realloc(walk->place, (size_t)n * sizeof *place);
+    int32_t *place = trli_resize(ir->ctx, walk->place, (size_t)n, sizeof *place);
     if (place) walk->place = place;
-    if (!list || !mark || !place) return trl_fail(ir->ctx, TRL_ERR_MEMORY, NULL, "no memory to walk %d values", n);
+    if (!list || !mark || !place) return trli_no_memory(ir->ctx, NULL, "to walk %d values", n);
     memset(walk->mark + walk->nmark, 0, (size_t)(n - walk->nmark) * sizeof *mark);
     walk->nmark = walk->capacity = n;
     return err;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-#include <stdlib.h>
 
+#include "memory_impl.h"
 #include "reads_impl.h"
 
 void trli_reads_free(trli_reads *reads)
 {
-    free(reads->field);
-    free(reads->footprint);
-    free(reads->scalar);
+    trli_free(reads->field);
+    trli_free(reads->footprint);
+    trli_free(reads->scalar);
     *reads = (trli_reads){0};
 }
 
@@ -71,20 +71,20 @@ trl_err trli_reads_find(const trli_ir *ir, trli_walk *walk, int nroots, const tr
     TRL_TRY(check_reach(ir, nroots, roots));
     TRL_TRY(trli_ir_walk(ir, walk, nroots, roots));
     count_leaves(ir, walk, &fields, &scalars);
-    hull = malloc((size_t)walk->count * sizeof *hull);
-    number = malloc((size_t)walk->count * sizeof *number);
-    reads->field = calloc((size_t)fields + 1, sizeof *reads->field);
-    reads->footprint = calloc((size_t)fields + 1, sizeof *reads->footprint);
-    reads->scalar = calloc((size_t)scalars + 1, sizeof *reads->scalar);
+    hull = trli_new(ir->ctx, (size_t)walk->count, sizeof *hull);
+    number = trli_new(ir->ctx, (size_t)walk->count, sizeof *number);
+    reads->field = trli_new(ir->ctx, (size_t)fields + 1, sizeof *reads->field);
+    reads->footprint = trli_new(ir->ctx, (size_t)fields + 1, sizeof *reads->footprint);
+    reads->scalar = trli_new(ir->ctx, (size_t)scalars + 1, sizeof *reads->scalar);
     if (!hull || !number || !reads->field || !reads->footprint || !reads->scalar) {
-        err = trl_fail(ir->ctx, TRL_ERR_MEMORY, NULL, "no memory for what %d values read", (int)walk->count);
+        err = trli_no_memory(ir->ctx, NULL, "for what %d values read", (int)walk->count);
         goto done;
     }
     trli_ir_hulls(ir, walk, nroots, roots, hull);
     collect(ir, walk, nroots, roots, hull, number, reads);
 done:
-    free(hull);
-    free(number);
+    trli_free(hull);
+    trli_free(number);
     if (err != TRL_OK) trli_reads_free(reads);
     return err;
 }

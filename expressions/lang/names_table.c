@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-#include <stdlib.h>
 #include <string.h>
 
+#include "memory_impl.h"
 #include "names_table_impl.h"
 
 static int find_place(const trli_table *t, const char *key)
@@ -17,12 +17,12 @@ static int find_place(const trli_table *t, const char *key)
 static trl_err grow(trl_context *ctx, trli_table *t)
 {
     trli_table bigger = {.capacity = t->capacity ? 2 * t->capacity : 64, .count = t->count};
-    bigger.key = calloc((size_t)bigger.capacity, sizeof *bigger.key);
-    bigger.value = calloc((size_t)bigger.capacity, sizeof *bigger.value);
+    bigger.key = trli_new(ctx, (size_t)bigger.capacity, sizeof *bigger.key);
+    bigger.value = trli_new(ctx, (size_t)bigger.capacity, sizeof *bigger.value);
     if (!bigger.key || !bigger.value) {
-        free(bigger.key);
-        free(bigger.value);
-        return trl_fail(ctx, TRL_ERR_MEMORY, NULL, "no memory for a table of %d names", bigger.capacity);
+        trli_free(bigger.key);
+        trli_free(bigger.value);
+        return trli_no_memory(ctx, NULL, "for a table of %d names", bigger.capacity);
     }
     for (int i = 0; i < t->capacity; ++i) {
         if (!t->key[i]) continue;
@@ -60,7 +60,7 @@ int trli_table_find(const trli_table *table, const char *key)
 
 void trli_table_free(trli_table *table)
 {
-    free(table->key);
-    free(table->value);
+    trli_free(table->key);
+    trli_free(table->value);
     *table = (trli_table){0};
 }

@@ -2,11 +2,11 @@
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* The backward pass over a program: what is needed at all, how far beyond the owned points, and which ghost layers
  * the conditions of each side must supply. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "analyse_impl.h"
 #include "formula_impl.h"
+#include "memory_impl.h"
 #include "pipeline_impl.h"
 
 static void demand_reads(trli_analysis *an, const trli_extension *e, const trli_reads *reads)
@@ -227,14 +227,14 @@ static trl_err analyse_step(trli_analysis *an, trli_step *s)
 
 static trl_err create_plan(trli_program *program)
 {
-    trli_plan *plan = program->plan = calloc(1, sizeof *plan);
+    trli_plan *plan = program->plan = trli_new(program->model->ctx, 1, sizeof *plan);
     if (plan) {
         plan->nsteps = program->nsteps;
-        plan->demand = calloc((size_t)program->model->nfields + 1, sizeof *plan->demand);
-        plan->step = calloc((size_t)program->nsteps + 1, sizeof *plan->step);
+        plan->demand = trli_new(program->model->ctx, (size_t)program->model->nfields + 1, sizeof *plan->demand);
+        plan->step = trli_new(program->model->ctx, (size_t)program->nsteps + 1, sizeof *plan->step);
     }
     if (plan && plan->demand && plan->step) return TRL_OK;
-    return trl_fail(program->model->ctx, TRL_ERR_MEMORY, NULL, "no memory for the plan of program '%s'", program->name);
+    return trli_no_memory(program->model->ctx, NULL, "for the plan of program '%s'", program->name);
 }
 
 void trli_plan_destroy(trli_plan **plan)
@@ -246,11 +246,11 @@ void trli_plan_destroy(trli_plan **plan)
         trli_reads_free(&p->step[i].reads);
         for (int k = 0; k < p->step[i].nslabs; ++k)
             if (p->step[i].slab[k].kind == TRLI_SLAB_KERNEL) trli_reads_free(&p->step[i].slab[k].reads);
-        free(p->step[i].slab);
+        trli_free(p->step[i].slab);
     }
-    free(p->step);
-    free(p->demand);
-    free(p);
+    trli_free(p->step);
+    trli_free(p->demand);
+    trli_free(p);
 }
 
 trl_err trli_program_analyse(trli_program *program)
@@ -261,12 +261,12 @@ trl_err trli_program_analyse(trli_program *program)
     TRL_TRY(model->ir.err);
     TRL_TRY(create_plan(program));
     an.plan = program->plan;
-    an.scalar_live = calloc((size_t)model->nscalars + 1, sizeof *an.scalar_live);
-    an.filled = calloc((size_t)model->nfields + 1, sizeof *an.filled);
-    an.early = calloc((size_t)model->nfields + 1, sizeof *an.early);
-    an.later = calloc((size_t)model->nfields + 1, sizeof *an.later);
+    an.scalar_live = trli_new(model->ctx, (size_t)model->nscalars + 1, sizeof *an.scalar_live);
+    an.filled = trli_new(model->ctx, (size_t)model->nfields + 1, sizeof *an.filled);
+    an.early = trli_new(model->ctx, (size_t)model->nfields + 1, sizeof *an.early);
+    an.later = trli_new(model->ctx, (size_t)model->nfields + 1, sizeof *an.later);
     if (!an.scalar_live || !an.filled || !an.early || !an.later) {
-        err = trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory to analyse program '%s'", program->name);
+        err = trli_no_memory(model->ctx, NULL, "to analyse program '%s'", program->name);
         goto done;
     }
     for (int i = 0; i < program->nroots; ++i) an.plan->demand[program->root[i]].live = true;
@@ -275,9 +275,9 @@ trl_err trli_program_analyse(trli_program *program)
     trli_check_filled(&an);
     TRL_TRY(an.first);
 done:
-    free(an.scalar_live);
-    free(an.filled);
-    free(an.early);
-    free(an.later);
+    trli_free(an.scalar_live);
+    trli_free(an.filled);
+    trli_free(an.early);
+    trli_free(an.later);
     return err;
 }

@@ -2,10 +2,10 @@
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* The backward pass over steps that set sides: how many ghost layers conditions supply, what these read, and what is
  * exchanged. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "analyse_impl.h"
+#include "memory_impl.h"
 #include "pipeline_impl.h"
 
 static const trl_offsets none = {{0, 0, 0}, {0, 0, 0}};
@@ -158,8 +158,8 @@ static trl_err add_slab(trli_analysis *an, trli_step *s, int i, int axis, int wh
 {
     const trli_side *side = &trli_step_sides(s)[i][2 * axis + which];
     trli_step_plan *p = trli_plan_of(an->program, s);
-    trli_slab *slab = realloc(p->slab, ((size_t)p->nslabs + 1) * sizeof *slab);
-    if (!slab) return trl_fail(an->model->ctx, TRL_ERR_MEMORY, NULL, "no memory for boundary conditions");
+    trli_slab *slab = trli_resize(an->model->ctx, p->slab, (size_t)p->nslabs + 1, sizeof *slab);
+    if (!slab) return trli_no_memory(an->model->ctx, NULL, "for boundary conditions");
     p->slab = slab;
     slab = &p->slab[p->nslabs++];
     *slab = (trli_slab){.field = s->field[i], .axis = axis, .side = which, .layer = layer, .value = TRLI_NO_VALUE};

@@ -2,10 +2,10 @@
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* The cost model. It decides by the figures of rank 0, and by nothing that differs between ranks but the number of
  * points; that enters only as the choice between the bandwidths of memory and cache, on which the ranks agree. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "cost_impl.h"
+#include "memory_impl.h"
 #include "plan_impl.h"
 
 /* Part of the time of a value at all its offsets that storing it must save: less is within the error of the estimate.
@@ -47,8 +47,8 @@ static trl_err need(counting *c, trli_ir_value v, const int8_t from[3])
         if (memcmp(c->list[i].offset, here.offset, sizeof here.offset) == 0) return TRL_OK;
     if (c->count == c->capacity) {
         int32_t more = c->capacity ? 2 * c->capacity : 256;
-        place *longer = realloc(c->list, (size_t)more * sizeof *longer);
-        if (!longer) return trl_fail(c->ir->ctx, TRL_ERR_MEMORY, NULL, "no memory to count %d operations", more);
+        place *longer = trli_resize(c->ir->ctx, c->list, (size_t)more, sizeof *longer);
+        if (!longer) return trli_no_memory(c->ir->ctx, NULL, "to count %d operations", more);
         c->list = longer;
         c->capacity = more;
     }
@@ -97,8 +97,8 @@ trl_err trli_work_of(trli_model *model, const trli_balance *by, int nroots, cons
     trl_err err = TRL_OK;
     *work = (trli_work){.outputs = nroots, .additions = nroots * STORE_ADDITIONS};
     TRL_TRY(trli_ir_walk(c.ir, &model->walk, nroots, roots));
-    c.first = malloc((size_t)c.walk->count * sizeof *c.first);
-    if (!c.first) return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory to count %d values", c.walk->count);
+    c.first = trli_new(model->ctx, (size_t)c.walk->count, sizeof *c.first);
+    if (!c.first) return trli_no_memory(model->ctx, NULL, "to count %d values", c.walk->count);
     for (int32_t i = 0; i < c.walk->count; ++i) c.first[i] = -1;
     for (int r = 0; r < nroots; ++r) TRL_TRY(need(&c, roots[r], here));
     for (int32_t at = c.walk->count - 1; at >= 0; --at) { /* users before operands */
@@ -120,8 +120,8 @@ trl_err trli_work_of(trli_model *model, const trli_balance *by, int nroots, cons
             }
     }
 done:
-    free(c.first);
-    free(c.list);
+    trli_free(c.first);
+    trli_free(c.list);
     return err;
 }
 
@@ -166,10 +166,8 @@ static int roots_of(const trli_step *s)
 trl_err trli_program_count_work(trli_program *program)
 {
     trl_err err = TRL_OK;
-    program->work = calloc((size_t)program->nsteps + 1, sizeof *program->work);
-    if (!program->work)
-        return trl_fail(program->model->ctx, TRL_ERR_MEMORY, NULL, "no memory for the work of %d steps",
-                        program->nsteps);
+    program->work = trli_new(program->model->ctx, (size_t)program->nsteps + 1, sizeof *program->work);
+    if (!program->work) return trli_no_memory(program->model->ctx, NULL, "for the work of %d steps", program->nsteps);
     for (int i = 0; i < program->nsteps; ++i) {
         const trli_step *s = &program->step[i];
         const trli_step_plan *p = &program->plan->step[i];
@@ -195,10 +193,8 @@ static trl_err count_uses(trli_program *program, int **uses)
     const size_t n = (size_t)program->model->ir.count;
     trli_work work;
     trl_err err = TRL_OK;
-    int *longer = realloc(*uses, n * sizeof *longer);
-    if (!longer)
-        return trl_fail(program->model->ctx, TRL_ERR_MEMORY, NULL, "no memory for the costs of program '%s'",
-                        program->name);
+    int *longer = trli_resize(program->model->ctx, *uses, n, sizeof *longer);
+    if (!longer) return trli_no_memory(program->model->ctx, NULL, "for the costs of program '%s'", program->name);
     *uses = longer;
     memset(longer, 0, n * sizeof *longer);
     for (int i = 0; i < program->nsteps; ++i) {
@@ -334,6 +330,6 @@ trl_err trli_program_cut(trli_program *program)
         if (next) TRL_TRY(weigh_and_store(program, next));
     } while (next);
 done:
-    free(uses);
+    trli_free(uses);
     return err;
 }

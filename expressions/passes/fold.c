@@ -4,8 +4,8 @@
  * sets it itself, before that row: there are no tasks for it, and no pass over memory of its own. What follows from
  * that row a compiled kernel need not even store. Beyond periodic sides of a patch that has both of an axis, there are
  * images of its own points: a compiled kernel reads the points. */
-#include <stdlib.h>
 
+#include "memory_impl.h"
 #include "model_impl.h"
 #include "pipeline_impl.h"
 
@@ -119,15 +119,14 @@ static unsigned axes_of_step(const folding *fo, const trli_step *s, int input)
 
 static trl_err no_memory(const folding *fo)
 {
-    return trl_fail(fo->model->ctx, TRL_ERR_MEMORY, NULL,
-                    "no memory for what the %d steps of program '%s' read and write", fo->program->nsteps,
-                    fo->program->name);
+    return trli_no_memory(fo->model->ctx, NULL, "for what the %d steps of program '%s' read and write",
+                          fo->program->nsteps, fo->program->name);
 }
 
 static trl_err start_uses(const folding *fo, uses *u, int keys)
 {
-    u->first = malloc(((size_t)keys + 1) * sizeof *u->first);
-    u->last = malloc(((size_t)keys + 1) * sizeof *u->last);
+    u->first = trli_new(fo->model->ctx, (size_t)keys + 1, sizeof *u->first);
+    u->last = trli_new(fo->model->ctx, (size_t)keys + 1, sizeof *u->last);
     if (!u->first || !u->last) return no_memory(fo);
     for (int k = 0; k < keys; ++k) u->first[k] = u->last[k] = -1;
     return TRL_OK;
@@ -135,16 +134,16 @@ static trl_err start_uses(const folding *fo, uses *u, int keys)
 
 static void free_uses(uses *u)
 {
-    free(u->first);
-    free(u->last);
-    free(u->use);
+    trli_free(u->first);
+    trli_free(u->last);
+    trli_free(u->use);
 }
 
 static trl_err add_use(const folding *fo, uses *u, int key, use one)
 {
     if (u->n == u->capacity) {
         const int more = u->capacity ? 2 * u->capacity : 64;
-        use *longer = realloc(u->use, (size_t)more * sizeof *longer);
+        use *longer = trli_resize(fo->model->ctx, u->use, (size_t)more, sizeof *longer);
         if (!longer) return no_memory(fo);
         u->use = longer;
         u->capacity = more;
@@ -200,9 +199,9 @@ static trl_err find_uses(folding *fo)
 {
     const int fields = fo->model->nfields;
     trl_err err = TRL_OK;
-    fo->beyond = calloc(3 * (size_t)fields + 1, sizeof *fo->beyond);
-    fo->read_by = malloc(((size_t)fields + 1) * sizeof *fo->read_by);
-    fo->remaining = calloc((size_t)fo->program->nsteps + 1, sizeof *fo->remaining);
+    fo->beyond = trli_new(fo->model->ctx, 3 * (size_t)fields + 1, sizeof *fo->beyond);
+    fo->read_by = trli_new(fo->model->ctx, (size_t)fields + 1, sizeof *fo->read_by);
+    fo->remaining = trli_new(fo->model->ctx, (size_t)fo->program->nsteps + 1, sizeof *fo->remaining);
     if (!fo->beyond || !fo->read_by || !fo->remaining) return no_memory(fo);
     for (int f = 0; f < fields; ++f) fo->read_by[f] = -1;
     TRL_TRY(start_uses(fo, &fo->readers, fields));
@@ -223,9 +222,9 @@ static void free_folding(folding *fo)
     free_uses(&fo->writers);
     free_uses(&fo->exchanges);
     free_uses(&fo->ghosts);
-    free(fo->beyond);
-    free(fo->read_by);
-    free(fo->remaining);
+    trli_free(fo->beyond);
+    trli_free(fo->read_by);
+    trli_free(fo->remaining);
 }
 
 /* ---- ghosts that can wait for a kernel ---- */
@@ -389,8 +388,9 @@ static trl_err add_images(const folding *fo, int kernel, int input, int axis, co
 {
     trli_step_plan *s = plan_at(fo, kernel);
     const int field = s->input[input], first = s->nslabs;
-    trli_slab *longer = realloc(s->slab, (size_t)(s->nslabs + layers[0] + layers[1]) * sizeof *longer);
-    if (!longer) return trl_fail(fo->model->ctx, TRL_ERR_MEMORY, NULL, "no memory for images beyond periodic sides");
+    trli_slab *longer =
+        trli_resize(fo->model->ctx, s->slab, (size_t)(s->nslabs + layers[0] + layers[1]), sizeof *longer);
+    if (!longer) return trli_no_memory(fo->model->ctx, NULL, "for images beyond periodic sides");
     s->slab = longer;
     for (int side = 0; side < 2; ++side)
         for (int layer = 1; layer <= layers[side]; ++layer)
@@ -459,8 +459,8 @@ static trl_err take_slabs(const folding *fo, int fill, int kernel, int input, in
     int n = 0;
     for (const use *u = first_of(&fo->ghosts, field); u; u = next_of(&fo->ghosts, u))
         n += slab_of(fo, u, fill, axis) != NULL;
-    trli_slab *longer = realloc(s->slab, (size_t)(s->nslabs + n) * sizeof *longer);
-    if (!longer) return trl_fail(fo->model->ctx, TRL_ERR_MEMORY, NULL, "no memory for boundary conditions");
+    trli_slab *longer = trli_resize(fo->model->ctx, s->slab, (size_t)(s->nslabs + n), sizeof *longer);
+    if (!longer) return trli_no_memory(fo->model->ctx, NULL, "for boundary conditions");
     s->slab = longer;
     for (const use *u = first_of(&fo->ghosts, field); u; u = next_of(&fo->ghosts, u)) {
         trli_slab *slab = slab_of(fo, u, fill, axis);

@@ -2,11 +2,11 @@
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* The intermediate representation as text, for readers. */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cost_impl.h"
 #include "formula_impl.h"
+#include "memory_impl.h"
 #include "pipeline_impl.h"
 
 typedef struct listing {
@@ -112,11 +112,11 @@ trl_err trli_ir_write(trli_program *program, FILE *out)
 {
     trli_model *model = program->model;
     const size_t n = (size_t)model->ir.count;
-    int *number = malloc(n * sizeof *number), *uses = malloc(n * sizeof *uses);
+    int *number = trli_new(model->ctx, n, sizeof *number), *uses = trli_new(model->ctx, n, sizeof *uses);
     const listing l = {model, number, out};
     trl_err err = TRL_OK;
     if (!number || !uses) {
-        err = trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory to show %zu values", n);
+        err = trli_no_memory(model->ctx, NULL, "to show %zu values", n);
         goto done;
     }
     for (int i = 0; i < program->nsteps; ++i) {
@@ -131,7 +131,7 @@ trl_err trli_ir_write(trli_program *program, FILE *out)
     if (ferror(out))
         err = trl_fail(model->ctx, TRL_ERR_IO, NULL, "the values of kernels cannot be written: %s", strerror(errno));
 done:
-    free(number);
-    free(uses);
+    trli_free(number);
+    trli_free(uses);
     return err;
 }

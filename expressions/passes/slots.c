@@ -4,9 +4,9 @@
  * share the slots of their temporaries, because they never run at once. A slot is as large as its largest tenant, so
  * tenants should be of like size: three ways of dealing fields to slots are tried, and the one that needs the least
  * memory stays. */
-#include <stdlib.h>
 #include <string.h>
 
+#include "memory_impl.h"
 #include "pipeline_impl.h"
 #include "slot_plan_impl.h"
 #include "slots_impl.h"
@@ -102,12 +102,12 @@ static trl_err make_slots(const plan *pl, const trli_colouring *c)
     size_t np = (size_t)model->layout->nlocal;
     int persistent = 0;
     for (int f = 0; f < model->nfields; ++f) persistent += model->field[f].persistent;
-    model->slots->slot = calloc((size_t)(c->nslots + persistent) + 1, sizeof *model->slots->slot);
+    model->slots->slot = trli_new(model->ctx, (size_t)(c->nslots + persistent) + 1, sizeof *model->slots->slot);
     if (!model->slots->slot) return trli_no_slots(model);
     for (int s = 0; s < c->nslots + persistent; ++s) {
         trli_slot *slot = &model->slots->slot[model->slots->n++];
         slot->persistent = s >= c->nslots;
-        slot->values = calloc(np + 1, sizeof *slot->values);
+        slot->values = trli_new(model->ctx, np + 1, sizeof *slot->values);
         if (!slot->values) return trli_no_slots(model);
         if (s < c->nslots) memcpy(slot->values, c->values + (size_t)s * np, np * sizeof *slot->values);
     }
@@ -124,10 +124,9 @@ static trl_err set_geometry(trli_model *model)
 {
     const trl_layout *layout = model->layout;
     size_t n = (size_t)model->nfields * (size_t)layout->nlocal + 1;
-    model->slots->geometry = calloc(n, sizeof *model->slots->geometry);
-    model->slots->origin = calloc(n, sizeof *model->slots->origin);
-    if (!model->slots->geometry || !model->slots->origin)
-        return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for %zu arrays", n);
+    model->slots->geometry = trli_new(model->ctx, n, sizeof *model->slots->geometry);
+    model->slots->origin = trli_new(model->ctx, n, sizeof *model->slots->origin);
+    if (!model->slots->geometry || !model->slots->origin) return trli_no_memory(model->ctx, NULL, "for %zu arrays", n);
     for (int f = 0; f < model->nfields; ++f)
         for (int p = 0; p < layout->nlocal; ++p) {
             const size_t i = (size_t)f * (size_t)layout->nlocal + (size_t)p;
@@ -189,11 +188,11 @@ trl_err trli_slots_plan(trli_model *model)
     trli_colouring c = {0};
     trl_err err = TRL_OK;
     size_t n = (size_t)model->nfields + 1;
-    pl.t.list = malloc(n * sizeof *pl.t.list);
-    pl.at = malloc(n * sizeof *pl.at);
-    pl.values = malloc(n * (size_t)model->layout->nlocal * sizeof *pl.values + 1);
+    pl.t.list = trli_new(model->ctx, n, sizeof *pl.t.list);
+    pl.at = trli_new(model->ctx, n, sizeof *pl.at);
+    pl.values = trli_new(model->ctx, n * (size_t)model->layout->nlocal, sizeof *pl.values);
     if (!pl.t.list || !pl.at || !pl.values) TRL_TRY(trli_no_slots(model));
-    model->slots = calloc(1, sizeof *model->slots);
+    model->slots = trli_new(model->ctx, 1, sizeof *model->slots);
     if (!model->slots) TRL_TRY(trli_no_slots(model));
     find_lifetimes(&pl);
     if (pl.stray >= 0)
@@ -208,9 +207,9 @@ trl_err trli_slots_plan(trli_model *model)
             model->slots->bytes += model->slots->slot[s].values[p] * (int64_t)sizeof(double);
 done:
     trli_colouring_free(&c);
-    free(pl.t.list);
-    free(pl.at);
-    free(pl.values);
+    trli_free(pl.t.list);
+    trli_free(pl.at);
+    trli_free(pl.values);
     return err;
 }
 
@@ -219,9 +218,9 @@ void trli_slot_plan_destroy(trli_slot_plan **plan)
     trli_slot_plan *p = *plan;
     *plan = NULL;
     if (!p) return;
-    for (int s = 0; s < p->n; ++s) free(p->slot[s].values);
-    free(p->slot);
-    free(p->geometry);
-    free(p->origin);
-    free(p);
+    for (int s = 0; s < p->n; ++s) trli_free(p->slot[s].values);
+    trli_free(p->slot);
+    trli_free(p->geometry);
+    trli_free(p->origin);
+    trli_free(p);
 }

@@ -6,11 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "memory_impl.h"
 #include "slots_impl.h"
 
 trl_err trli_no_slots(const trli_model *model)
 {
-    return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory to plan %d fields", model->nfields);
+    return trli_no_memory(model->ctx, NULL, "to plan %d fields", model->nfields);
 }
 
 /* Orders that are not that of production are tried up to so many temporaries: they look at all tenants of all slots. */
@@ -27,9 +28,9 @@ typedef struct shapes {
 
 static void shapes_free(shapes *sh)
 {
-    free(sh->values);
-    free(sh->free);
-    free(sh->table);
+    trli_free(sh->values);
+    trli_free(sh->free);
+    trli_free(sh->table);
 }
 
 static int64_t *values_of(const shapes *sh, int shape)
@@ -55,16 +56,16 @@ static int *find_shape(const shapes *sh, const int64_t *values)
 static trl_err grow_shapes(shapes *sh)
 {
     const int more = sh->capacity ? 2 * sh->capacity : 16;
-    int64_t *values = realloc(sh->values, (size_t)more * (size_t)sh->np * sizeof *values + 1);
+    int64_t *values = trli_resize(sh->model->ctx, sh->values, (size_t)more * (size_t)sh->np, sizeof *values);
     if (values) sh->values = values;
-    int *first = realloc(sh->free, (size_t)more * sizeof *first);
+    int *first = trli_resize(sh->model->ctx, sh->free, (size_t)more, sizeof *first);
     if (first) sh->free = first;
-    int *table = malloc(4 * (size_t)more * sizeof *table);
+    int *table = trli_new(sh->model->ctx, 4 * (size_t)more, sizeof *table);
     if (!values || !first || !table) {
-        free(table);
+        trli_free(table);
         return trli_no_slots(sh->model);
     }
-    free(sh->table);
+    trli_free(sh->table);
     sh->table = table;
     sh->ntable = 4 * more;
     sh->capacity = more;
@@ -134,15 +135,15 @@ static trl_err leaving_init(const trli_temporaries *t, leaving *l)
 {
     *l = (leaving){.program = -1};
     for (int i = 0; i < t->n; ++i) l->nsteps = t->list[i].last >= l->nsteps ? t->list[i].last + 1 : l->nsteps;
-    l->first = malloc(((size_t)l->nsteps + 1) * sizeof *l->first);
-    l->next = malloc(((size_t)t->n + 1) * sizeof *l->next);
+    l->first = trli_new(t->model->ctx, (size_t)l->nsteps + 1, sizeof *l->first);
+    l->next = trli_new(t->model->ctx, (size_t)t->n + 1, sizeof *l->next);
     return l->first && l->next ? TRL_OK : trli_no_slots(t->model);
 }
 
 static void leaving_free(leaving *l)
 {
-    free(l->first);
-    free(l->next);
+    trli_free(l->first);
+    trli_free(l->next);
 }
 
 static void leave_after(leaving *l, int who, int step)
@@ -216,9 +217,9 @@ static trl_err dealing_init(const trli_temporaries *t, trli_colouring *c, dealin
     trl_err err = TRL_OK;
     *d = (dealing){.t = t, .c = c, .sh = {.model = t->model, .np = t->model->layout->nlocal}};
     TRL_TRY(leaving_init(t, &d->l));
-    d->shape = malloc(n * sizeof *d->shape);
-    d->since = malloc(n * sizeof *d->since);
-    d->next = malloc(n * sizeof *d->next);
+    d->shape = trli_new(t->model->ctx, n, sizeof *d->shape);
+    d->since = trli_new(t->model->ctx, n, sizeof *d->since);
+    d->next = trli_new(t->model->ctx, n, sizeof *d->next);
     if (!d->shape || !d->since || !d->next) TRL_TRY(trli_no_slots(t->model));
     for (int s = 0; s < c->nslots; ++s) TRL_TRY(number_shape(&d->sh, room_of(c, s, d->sh.np), &d->shape[s]));
 done:
@@ -243,9 +244,9 @@ static trl_err deal(const trli_temporaries *t, trli_colouring *c)
 done:
     shapes_free(&d.sh);
     leaving_free(&d.l);
-    free(d.shape);
-    free(d.since);
-    free(d.next);
+    trli_free(d.shape);
+    trli_free(d.since);
+    trli_free(d.next);
     return err;
 }
 
@@ -276,11 +277,11 @@ static trl_err seeding_init(const trli_temporaries *t, seeding *s)
     trl_err err = TRL_OK;
     *s = (seeding){.sh = {.model = t->model, .np = t->model->layout->nlocal}};
     TRL_TRY(leaving_init(t, &s->l));
-    s->shape = malloc(((size_t)t->n + 1) * sizeof *s->shape);
+    s->shape = trli_new(t->model->ctx, (size_t)t->n + 1, sizeof *s->shape);
     if (!s->shape) TRL_TRY(trli_no_slots(t->model));
     for (int i = 0; i < t->n; ++i) TRL_TRY(number_shape(&s->sh, t->list[i].values, &s->shape[i]));
-    s->order = malloc(((size_t)s->sh.n + 1) * sizeof *s->order);
-    s->crowd = calloc((size_t)s->sh.n + 1, sizeof *s->crowd);
+    s->order = trli_new(t->model->ctx, (size_t)s->sh.n + 1, sizeof *s->order);
+    s->crowd = trli_new(t->model->ctx, (size_t)s->sh.n + 1, sizeof *s->crowd);
     if (!s->order || !s->crowd) TRL_TRY(trli_no_slots(t->model));
     for (int k = 0; k < s->sh.n; ++k) { /* few: insertion keeps equal ones in their order */
         int at = k;
@@ -329,9 +330,9 @@ static trl_err seed(const trli_temporaries *t, trli_colouring *c)
 done:
     shapes_free(&s.sh);
     leaving_free(&s.l);
-    free(s.shape);
-    free(s.order);
-    free(s.crowd);
+    trli_free(s.shape);
+    trli_free(s.order);
+    trli_free(s.crowd);
     return err;
 }
 
@@ -369,8 +370,8 @@ static int search_slot(const trli_colouring *c, const bool *taken, const int64_t
 static trl_err deal_falling(const trli_temporaries *t, trli_colouring *c)
 {
     const int np = t->model->layout->nlocal;
-    const trli_temporary **sorted = malloc(((size_t)t->n + 1) * sizeof(trli_temporary *));
-    bool *taken = malloc((size_t)t->n + 1);
+    const trli_temporary **sorted = trli_new(t->model->ctx, (size_t)t->n + 1, sizeof(trli_temporary *));
+    bool *taken = trli_new(t->model->ctx, (size_t)t->n + 1, 1);
     trl_err err = TRL_OK;
     if (!sorted || !taken) TRL_TRY(trli_no_slots(t->model));
     for (int i = 0; i < t->n; ++i) sorted[i] = &t->list[i];
@@ -385,8 +386,8 @@ static trl_err deal_falling(const trli_temporaries *t, trli_colouring *c)
         c->slot[sorted[i] - t->list] = s;
     }
 done:
-    free((void *)sorted);
-    free(taken);
+    trli_free(sorted);
+    trli_free(taken);
     return err;
 }
 
@@ -395,15 +396,15 @@ done:
 static trl_err colouring_init(const trli_temporaries *t, trli_colouring *c)
 {
     const size_t n = (size_t)t->n + 1;
-    *c = (trli_colouring){.slot = malloc(n * sizeof *c->slot),
-                          .values = malloc(n * (size_t)t->model->layout->nlocal * sizeof *c->values + 1)};
+    *c = (trli_colouring){.slot = trli_new(t->model->ctx, n, sizeof *c->slot),
+                          .values = trli_new(t->model->ctx, n * (size_t)t->model->layout->nlocal, sizeof *c->values)};
     return c->slot && c->values ? TRL_OK : trli_no_slots(t->model);
 }
 
 void trli_colouring_free(trli_colouring *c)
 {
-    free(c->slot);
-    free(c->values);
+    trli_free(c->slot);
+    trli_free(c->values);
     *c = (trli_colouring){0};
 }
 

@@ -26,9 +26,9 @@
  * found from the last kernel back to the first. What the first execution reads beyond the patch is exchanged before the
  * pass: ghosts as deep as all executions reach together. */
 #include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "memory_impl.h"
 #include "pipeline_impl.h"
 #include "slot_plan_impl.h"
 #include "time_plan_impl.h"
@@ -113,14 +113,13 @@ static trl_err add_op(trli_time_plan *plan, const trli_rotation *rotation, trli_
         if (trli_goes_round(layout, a) && op.slab) op.box.lo[a] = 0, op.box.hi[a] = (trl_lidx)layout->grid.cells[a];
     if (plan->nops == plan->capacity) {
         const int more = plan->capacity ? 2 * plan->capacity : 64;
-        trli_time_op *longer = realloc(plan->op, (size_t)more * sizeof *longer);
-        if (!longer)
-            return trl_fail(plan->model->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d kernels of a pass", more);
+        trli_time_op *longer = trli_resize(plan->model->ctx, plan->op, (size_t)more, sizeof *longer);
+        if (!longer) return trli_no_memory(plan->model->ctx, NULL, "for %d kernels of a pass", more);
         plan->op = longer;
         plan->capacity = more;
     }
-    op.field = malloc((size_t)(op.ninputs + op.noutputs) * sizeof *op.field);
-    if (!op.field) return trl_fail(plan->model->ctx, TRL_ERR_MEMORY, NULL, "no memory for the kernels of a pass");
+    op.field = trli_new(plan->model->ctx, (size_t)(op.ninputs + op.noutputs), sizeof *op.field);
+    if (!op.field) return trli_no_memory(plan->model->ctx, NULL, "for the kernels of a pass");
     for (int i = 0; i < op.ninputs; ++i) op.field[i] = rotated(rotation, op.execution, input[i]);
     for (int o = 0; o < op.noutputs; ++o) op.field[op.ninputs + o] = rotated(rotation, op.execution, op.output[o]);
     plan->op[plan->nops++] = op;
@@ -326,8 +325,8 @@ static bool same_memory(const trli_time_plan *plan, int f, int g)
 static trl_err look_at_slots(trli_time_plan *plan, const char **why)
 {
     const trli_model *model = plan->model;
-    int *tenant = malloc(((size_t)model->slots->n + 1) * sizeof *tenant);
-    if (!tenant) return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for the kernels of a pass");
+    int *tenant = trli_new(model->ctx, (size_t)model->slots->n + 1, sizeof *tenant);
+    if (!tenant) return trli_no_memory(model->ctx, NULL, "for the kernels of a pass");
     for (int s = 0; s < model->slots->n; ++s) tenant[s] = -1;
     for (int i = 0; i < plan->nops; ++i)
         for (int f = 0; f < plan->op[i].ninputs + plan->op[i].noutputs; ++f) {
@@ -337,7 +336,7 @@ static trl_err look_at_slots(trli_time_plan *plan, const char **why)
             plan->nslots += tenant[slot] < 0;
             tenant[slot] = field;
         }
-    free(tenant);
+    trli_free(tenant);
     return TRL_OK;
 }
 
@@ -364,8 +363,8 @@ trl_err trli_time_plan_list(const trli_program *program, const trli_rotation *ro
     trl_err err = TRL_OK;
     *plan = (trli_time_plan){.model = program->model, .patch = patch, .axis = {dim - 2, dim - 1}};
     *why = refuse_program(program);
-    plan->deep = calloc((size_t)plan->model->nfields + 1, sizeof *plan->deep);
-    if (!plan->deep) return trl_fail(plan->model->ctx, TRL_ERR_MEMORY, NULL, "no memory for the kernels of a pass");
+    plan->deep = trli_new(plan->model->ctx, (size_t)plan->model->nfields + 1, sizeof *plan->deep);
+    if (!plan->deep) return trli_no_memory(plan->model->ctx, NULL, "for the kernels of a pass");
     for (int e = 0; e < executions && !*why; ++e)
         for (int i = 0; i < program->nsteps && !*why; ++i) {
             if (program->plan->step[i].live) TRL_TRY(add_step(plan, program, rotation, &program->step[i], e));
@@ -391,10 +390,10 @@ done:
 
 void trli_time_plan_free(trli_time_plan *plan)
 {
-    for (int i = 0; i < plan->nops; ++i) free(plan->op[i].field);
-    free(plan->op);
-    free(plan->deep);
-    free(plan->touched);
+    for (int i = 0; i < plan->nops; ++i) trli_free(plan->op[i].field);
+    trli_free(plan->op);
+    trli_free(plan->deep);
+    trli_free(plan->touched);
     *plan = (trli_time_plan){0};
 }
 
@@ -424,8 +423,8 @@ static bool fits(const trli_time_plan *plan, double most)
 
 static trl_err find_touched(trli_time_plan *plan)
 {
-    plan->touched = calloc((size_t)plan->model->nfields + 1, sizeof *plan->touched);
-    if (!plan->touched) return trl_fail(plan->model->ctx, TRL_ERR_MEMORY, NULL, "no memory for the kernels of a pass");
+    plan->touched = trli_new(plan->model->ctx, (size_t)plan->model->nfields + 1, sizeof *plan->touched);
+    if (!plan->touched) return trli_no_memory(plan->model->ctx, NULL, "for the kernels of a pass");
     for (int i = 0; i < plan->nops; ++i)
         for (int f = 0; f < plan->op[i].ninputs + plan->op[i].noutputs; ++f) plan->touched[plan->op[i].field[f]] = true;
     return TRL_OK;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Plugins: finding, opening and checking shared libraries of expression types. */
+#include "memory_impl.h"
 #include "registry_impl.h"
 
 #include <dlfcn.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -110,10 +110,10 @@ static trl_err keep_library(trl_registry *r, void *library, const char *path, co
         dlclose(library);
         return TRL_OK;
     }
-    void **grown = realloc(r->library, (size_t)(r->nlibraries + 1) * sizeof *grown);
+    void **grown = trli_resize(r->ctx, r->library, (size_t)(r->nlibraries + 1), sizeof *grown);
     if (!grown) {
         dlclose(library);
-        return trl_fail(r->ctx, TRL_ERR_MEMORY, place, "no memory for plugin '%s'", path);
+        return trli_no_memory(r->ctx, place, "for plugin '%s'", path);
     }
     r->library = grown;
     r->library[r->nlibraries++] = library;

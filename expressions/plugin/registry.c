@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* The table of expression types: descriptors are checked once, when they are added. */
+#include "memory_impl.h"
 #include "registry_impl.h"
 
 #include <dlfcn.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <trl_formula.h>
@@ -15,9 +15,9 @@
 trl_err trl_registry_create(trl_context *ctx, trl_registry **registry)
 {
     if (!ctx || !registry) return TRL_ERR_USAGE;
-    trl_registry *r = calloc(1, sizeof *r);
+    trl_registry *r = trli_new(ctx, 1, sizeof *r);
     *registry = NULL;
-    if (!r) return trl_fail(ctx, TRL_ERR_MEMORY, NULL, "no memory for the registry of expression types");
+    if (!r) return trli_no_memory(ctx, NULL, "for the registry of expression types");
     r->ctx = ctx;
     *registry = r;
     return TRL_OK;
@@ -27,7 +27,7 @@ trl_err trl_registry_create(trl_context *ctx, trl_registry **registry)
 static void close_libraries(trl_registry *registry)
 {
     for (int i = registry->nlibraries - 1; i >= 0; --i) dlclose(registry->library[i]);
-    free(registry->library);
+    trli_free(registry->library);
     registry->library = NULL;
     registry->nlibraries = 0;
 }
@@ -37,10 +37,10 @@ void trl_registry_destroy(trl_registry **registry)
     trl_registry *r = registry ? *registry : NULL;
     if (!r) return;
     *registry = NULL;
-    for (int i = 0; i < r->count; ++i) free(r->entry[i].origin);
-    free(r->entry);
+    for (int i = 0; i < r->count; ++i) trli_free(r->entry[i].origin);
+    trli_free(r->entry);
     close_libraries(r);
-    free(r);
+    trli_free(r);
 }
 
 /* Refuse a descriptor: where it comes from, its name when that can be trusted, and what is wrong. */
@@ -136,13 +136,13 @@ trl_err trl_registry_add(trl_registry *registry, const trl_expr_type *type, cons
                         origin, twin->origin);
     if (r->count == r->capacity) {
         int capacity = r->capacity ? 2 * r->capacity : 16;
-        trli_registry_entry *grown = realloc(r->entry, (size_t)capacity * sizeof *grown);
-        if (!grown) return trl_fail(r->ctx, TRL_ERR_MEMORY, place, "no memory for expression type '%s'", type->name);
+        trli_registry_entry *grown = trli_resize(r->ctx, r->entry, (size_t)capacity, sizeof *grown);
+        if (!grown) return trli_no_memory(r->ctx, place, "for expression type '%s'", type->name);
         r->entry = grown;
         r->capacity = capacity;
     }
-    char *copy = strdup(origin);
-    if (!copy) return trl_fail(r->ctx, TRL_ERR_MEMORY, place, "no memory for expression type '%s'", type->name);
+    char *copy = trli_copy_text(r->ctx, origin);
+    if (!copy) return trli_no_memory(r->ctx, place, "for expression type '%s'", type->name);
     r->entry[r->count++] = (trli_registry_entry){.type = type, .origin = copy};
 done:
     return err;

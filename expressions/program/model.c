@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 #include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "memory_impl.h"
 #include "model_impl.h"
 
 static trl_err grow(trli_model *model, void **list, int count, int *capacity, size_t size, const char *what)
 {
     if (count < *capacity) return TRL_OK;
     int more = *capacity ? 2 * *capacity : 64;
-    void *longer = realloc(*list, (size_t)more * size);
-    if (!longer) return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d %s", more, what);
+    void *longer = trli_resize(model->ctx, *list, (size_t)more, size);
+    if (!longer) return trli_no_memory(model->ctx, NULL, "for %d %s", more, what);
     *list = longer;
     *capacity = more;
     return TRL_OK;
@@ -23,9 +23,8 @@ void *trli_model_keep(trli_model *model, size_t bytes)
     if (model->ir.err == TRL_OK)
         model->ir.err = grow(model, &list, model->nowned, &model->owned_capacity, sizeof *model->owned, "small blocks");
     model->owned = list;
-    if (model->ir.err == TRL_OK) block = calloc(1, bytes ? bytes : 1);
-    if (model->ir.err == TRL_OK && !block)
-        model->ir.err = trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for %zu bytes", bytes);
+    if (model->ir.err == TRL_OK) block = trli_new(model->ctx, 1, bytes ? bytes : 1);
+    if (model->ir.err == TRL_OK && !block) model->ir.err = trli_no_memory(model->ctx, NULL, "for %zu bytes", bytes);
     if (block) model->owned[model->nowned++] = block;
     return block;
 }

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Programs: lists of steps in a valid serial order, grown while formulas are lowered. */
-#include <stdlib.h>
 #include <string.h>
 
+#include "memory_impl.h"
 #include "model_impl.h"
 
 trl_err trli_program_create(trli_model *model, const char *name, trli_program **program)
 {
-    trli_program **list = realloc(model->program, (size_t)(model->nprograms + 1) * sizeof *list);
+    trli_program **list = trli_resize(model->ctx, model->program, (size_t)(model->nprograms + 1), sizeof *list);
     if (list) model->program = list;
-    *program = calloc(1, sizeof **program);
+    *program = trli_new(model->ctx, 1, sizeof **program);
     if (!list || !*program) {
-        free(*program);
-        return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for program '%s'", name);
+        trli_free(*program);
+        return trli_no_memory(model->ctx, NULL, "for program '%s'", name);
     }
     **program = (trli_program){.model = model, .name = name};
     model->program[model->nprograms++] = *program;
@@ -23,8 +23,8 @@ trl_err trli_program_create(trli_model *model, const char *name, trli_program **
 void trli_step_free(trli_step *step)
 {
     trli_side(*sides)[6] = trli_step_sides(step);
-    for (int i = 0; sides && i < 6 * step->nout; ++i) free(sides[i / 6][i % 6].piece);
-    free(sides);
+    for (int i = 0; sides && i < 6 * step->nout; ++i) trli_free(sides[i / 6][i % 6].piece);
+    trli_free(sides);
 }
 
 void trli_program_destroy(trli_program **program)
@@ -33,23 +33,23 @@ void trli_program_destroy(trli_program **program)
     *program = NULL;
     if (!p) return;
     for (int i = 0; i < p->nsteps; ++i) trli_step_free(&p->step[i]);
-    free(p->step);
-    free(p->work);
-    free(p->root);
-    free(p->scalar_root);
-    free(p->stored_field);
-    free(p->candidate);
-    free(p);
+    trli_free(p->step);
+    trli_free(p->work);
+    trli_free(p->root);
+    trli_free(p->scalar_root);
+    trli_free(p->stored_field);
+    trli_free(p->candidate);
+    trli_free(p);
 }
 
 trli_step *trli_program_append(trli_program *program, trli_step_kind kind, const char *label)
 {
     if (program->nsteps == program->capacity) {
         int capacity = program->capacity ? 2 * program->capacity : 64;
-        trli_step *step = realloc(program->step, (size_t)capacity * sizeof *step);
+        trli_step *step = trli_resize(program->model->ctx, program->step, (size_t)capacity, sizeof *step);
         if (!step) {
-            program->model->ir.err = trl_fail(program->model->ctx, TRL_ERR_MEMORY, NULL,
-                                              "no memory for %d steps of program '%s'", capacity, program->name);
+            program->model->ir.err =
+                trli_no_memory(program->model->ctx, NULL, "for %d steps of program '%s'", capacity, program->name);
             return NULL;
         }
         program->step = step;
@@ -85,8 +85,8 @@ static trl_err reserve_stored(trli_program *program, trli_ir_value value)
 {
     if (value < program->stored_count) return TRL_OK;
     int n = 2 * (value + 1);
-    int *table = realloc(program->stored_field, (size_t)n * sizeof *table);
-    if (!table) return trl_fail(program->model->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d stored values", n);
+    int *table = trli_resize(program->model->ctx, program->stored_field, (size_t)n, sizeof *table);
+    if (!table) return trli_no_memory(program->model->ctx, NULL, "for %d stored values", n);
     for (int i = program->stored_count; i < n; ++i) table[i] = -1;
     program->stored_field = table;
     program->stored_count = n;
@@ -125,10 +125,10 @@ trl_err trli_program_add_candidate(trli_program *program, const char *name, trli
     }
     if (program->ncandidates == program->candidates_capacity) {
         int more = program->candidates_capacity ? 2 * program->candidates_capacity : 16;
-        trli_candidate *longer = realloc(program->candidate, (size_t)more * sizeof *longer);
+        trli_candidate *longer = trli_resize(program->model->ctx, program->candidate, (size_t)more, sizeof *longer);
         if (!longer)
-            return trl_fail(program->model->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d named values of program '%s'",
-                            more, program->name);
+            return trli_no_memory(program->model->ctx, NULL, "for %d named values of program '%s'", more,
+                                  program->name);
         program->candidate = longer;
         program->candidates_capacity = more;
     }
@@ -207,10 +207,8 @@ static trl_err add_root(trli_program *program, int **list, int *n, int *capacity
 {
     if (*n == *capacity) {
         int more = *capacity ? 2 * *capacity : 16;
-        int *longer = realloc(*list, (size_t)more * sizeof *longer);
-        if (!longer)
-            return trl_fail(program->model->ctx, TRL_ERR_MEMORY, NULL, "no memory for the results of program '%s'",
-                            program->name);
+        int *longer = trli_resize(program->model->ctx, *list, (size_t)more, sizeof *longer);
+        if (!longer) return trli_no_memory(program->model->ctx, NULL, "for the results of program '%s'", program->name);
         *list = longer;
         *capacity = more;
     }

@@ -79,13 +79,13 @@ static trl_err emit_step(const trli_program *program, const trli_step *s, trli_e
     const trli_step_plan *p = trli_plan_of(program, s);
     trli_slab_run *slab = program->run ? trli_run_of(program, s)->slab : NULL;
     trl_err err = TRL_OK;
-    trli_emit_layer *layer = malloc((size_t)(p->nslabs + 1) * sizeof *layer);
-    if (!layer) return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for kernel '%s'", s->label);
+    trli_emit_layer *layer = trli_new(model->ctx, (size_t)(p->nslabs + 1), sizeof *layer);
+    if (!layer) return trli_no_memory(model->ctx, NULL, "for kernel '%s'", s->label);
     const trli_emit_request wanted = kernel_of(program, s, layer);
     TRL_TRY(emit(model, &trli_dialect_cpu, &wanted, emitted));
     for (int k = 0; slab && k < p->nslabs; ++k) slab[k].within = is_within(model, &p->slab[k]) && emitted->text;
 done:
-    free(layer);
+    trli_free(layer);
     return err;
 }
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Making a model, freezing it and its end: what all folders of expressions/ have a part in. */
-#include <stdlib.h>
 
 #include "balance_impl.h"
 #include "cost_impl.h"
 #include "front_impl.h"
 #include "kernels_impl.h"
 #include "lifecycle_impl.h"
+#include "memory_impl.h"
 #include "model_run_impl.h"
 #include "pipeline_impl.h"
 #include "slot_plan_impl.h"
@@ -20,9 +20,8 @@ static trl_err copy_request(trli_model *model, const trli_model_request *request
     model->settings.compile = request->compile;
     model->settings.fast_math = request->fast_math;
     model->settings.disabled_passes = request->disabled_passes;
-    model->variable = calloc((size_t)request->nvariables + 1, sizeof *model->variable);
-    if (!model->variable)
-        return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for a model of %d equations", request->nvariables);
+    model->variable = trli_new(model->ctx, (size_t)request->nvariables + 1, sizeof *model->variable);
+    if (!model->variable) return trli_no_memory(model->ctx, NULL, "for a model of %d equations", request->nvariables);
     model->nvariables = request->nvariables;
     for (int v = 0; v < request->nvariables; ++v) model->variable[v] = request->variables[v];
     return TRL_OK;
@@ -30,25 +29,25 @@ static trl_err copy_request(trli_model *model, const trli_model_request *request
 
 static trl_err create_run(trli_model *model, trl_workers *workers)
 {
-    trli_model_run *run = model->run = calloc(1, sizeof *run);
+    trli_model_run *run = model->run = trli_new(model->ctx, 1, sizeof *run);
     if (run) {
         run->workers = workers;
         run->nworkers = trl_workers_count(workers);
-        run->nonfinite = calloc((size_t)run->nworkers, sizeof *run->nonfinite);
-        run->scratch = calloc((size_t)run->nworkers, sizeof *run->scratch);
+        run->nonfinite = trli_new(model->ctx, (size_t)run->nworkers, sizeof *run->nonfinite);
+        run->scratch = trli_new(model->ctx, (size_t)run->nworkers, sizeof *run->scratch);
     }
     if (run && run->nonfinite && run->scratch) return TRL_OK;
-    return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory to run a model");
+    return trli_no_memory(model->ctx, NULL, "to run a model");
 }
 
 static void destroy_run(trli_model_run *run)
 {
     if (!run) return;
-    free(run->scratch);
-    free(run->nonfinite);
+    trli_free(run->scratch);
+    trli_free(run->nonfinite);
     trl_field_manager_destroy(&run->memory);
     trli_compiler_destroy(&run->compiler);
-    free(run);
+    trli_free(run);
 }
 
 enum { USUAL_DIVISION = 12, USUAL_EXPONENTIAL = 36 /* additions, as measured on one machine */ };
@@ -75,9 +74,9 @@ done:
 trl_err trli_model_create(trl_context *ctx, const trli_model_request *request, trli_model **model)
 {
     trl_err err = TRL_OK;
-    trli_model *m = calloc(1, sizeof *m);
+    trli_model *m = trli_new(ctx, 1, sizeof *m);
     *model = NULL;
-    if (!m) return trl_fail(ctx, TRL_ERR_MEMORY, NULL, "no memory for a model");
+    if (!m) return trli_no_memory(ctx, NULL, "for a model");
     m->ctx = ctx;
     TRL_TRY(copy_request(m, request));
     TRL_TRY(create_run(m, request->workers));
@@ -104,19 +103,19 @@ void trli_model_destroy(trli_model **model)
         trli_plan_destroy(&m->program[i]->plan);
         trli_program_destroy(&m->program[i]);
     }
-    free(m->program);
+    trli_free(m->program);
     trli_slot_plan_destroy(&m->slots);
     trli_front_destroy(&m->front);
-    for (int i = 0; i < m->nowned; ++i) free(m->owned[i]);
-    free(m->owned);
+    for (int i = 0; i < m->nowned; ++i) trli_free(m->owned[i]);
+    trli_free(m->owned);
     trli_ir_free(&m->ir);
     trli_walk_free(&m->walk);
-    free(m->variable);
-    free(m->direction);
-    free(m->field);
-    free(m->scalar);
+    trli_free(m->variable);
+    trli_free(m->direction);
+    trli_free(m->field);
+    trli_free(m->scalar);
     destroy_run(m->run);
-    free(m);
+    trli_free(m);
 }
 
 /* The kernels of a step and of its slabs, as the interpreter takes them. */
@@ -136,12 +135,13 @@ done:
 
 trl_err trli_execution_create(trli_program *program)
 {
-    trli_program_execution *run = program->run = calloc(1, sizeof *run);
+    trli_program_execution *run = program->run = trli_new(program->model->ctx, 1, sizeof *run);
     const int n = program->nsteps;
-    if (run) run->step = calloc((size_t)n + 1, sizeof *run->step);
+    if (run) run->step = trli_new(program->model->ctx, (size_t)n + 1, sizeof *run->step);
     bool all = run && run->step;
     for (int i = 0; all && i < n; ++i) {
-        run->step[i].slab = calloc((size_t)program->plan->step[i].nslabs + 1, sizeof *run->step[i].slab);
+        run->step[i].slab =
+            trli_new(program->model->ctx, (size_t)program->plan->step[i].nslabs + 1, sizeof *run->step[i].slab);
         all = run->step[i].slab != NULL;
     }
     trl_err err = TRL_OK;
@@ -149,7 +149,7 @@ trl_err trli_execution_create(trli_program *program)
         if (program->plan->step[i].live)
             TRL_TRY(make_kernels(program->model, &program->step[i], &program->plan->step[i], &run->step[i]));
     if (all) return TRL_OK;
-    err = trl_fail(program->model->ctx, TRL_ERR_MEMORY, NULL, "no memory to run program '%s'", program->name);
+    err = trli_no_memory(program->model->ctx, NULL, "to run program '%s'", program->name);
 done:
     return err;
 }
@@ -165,10 +165,10 @@ void trli_execution_destroy(trli_program *program)
         trli_kernel_destroy(&run->step[i].kernel);
         trli_tuning_destroy(&run->step[i].tuning);
         trl_exchange_destroy(&run->step[i].exchange.exchange);
-        free(run->step[i].slab);
+        trli_free(run->step[i].slab);
     }
-    free(run->step);
-    free(run);
+    trli_free(run->step);
+    trli_free(run);
     program->run = NULL;
 }
 

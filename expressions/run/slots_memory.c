@@ -2,10 +2,10 @@
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* From the plan to memory: each slot on a patch, and each thread's scratch, is a block of the model's field manager. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "lifecycle_impl.h"
+#include "memory_impl.h"
 #include "model_run_impl.h"
 #include "pipeline_impl.h"
 #include "slot_plan_impl.h"
@@ -18,10 +18,9 @@ typedef struct tenants {
 
 static trl_err find_tenants(const trli_model *model, tenants *t)
 {
-    t->first = malloc(((size_t)model->slots->n + 1) * sizeof *t->first);
-    t->next = malloc(((size_t)model->nfields + 1) * sizeof *t->next);
-    if (!t->first || !t->next)
-        return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for the names of %d slots", model->slots->n);
+    t->first = trli_new(model->ctx, (size_t)model->slots->n + 1, sizeof *t->first);
+    t->next = trli_new(model->ctx, (size_t)model->nfields + 1, sizeof *t->next);
+    if (!t->first || !t->next) return trli_no_memory(model->ctx, NULL, "for the names of %d slots", model->slots->n);
     for (int s = 0; s < model->slots->n; ++s) t->first[s] = -1;
     for (int f = model->nfields - 1; f >= 0; --f) {
         const int slot = model->field[f].slot;
@@ -101,8 +100,8 @@ trl_err trli_slots_allocate(trli_model *model)
     trl_err err = TRL_OK;
     int np = model->layout->nlocal, n = model->slots->n * np;
     tenants t = {0};
-    trl_block **block = calloc((size_t)n + (size_t)model->run->nworkers + 1, sizeof(trl_block *));
-    if (!block) return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d slots", model->slots->n);
+    trl_block **block = trli_new(model->ctx, (size_t)n + (size_t)model->run->nworkers + 1, sizeof(trl_block *));
+    if (!block) return trli_no_memory(model->ctx, NULL, "for %d slots", model->slots->n);
     void **rows = trli_model_keep(model, (size_t)n * sizeof *rows);
     model->run->base = trli_model_keep(model, (size_t)model->slots->n * sizeof *model->run->base);
     TRL_TRY(model->ir.err);
@@ -113,8 +112,8 @@ trl_err trli_slots_allocate(trli_model *model)
     TRL_TRY(provide_scratch(model, block + n));
     TRL_TRY(trl_field_manager_touch(model->run->memory, model->run->workers, n, block));
 done:
-    free((void *)block);
-    free(t.first);
-    free(t.next);
+    trli_free(block);
+    trli_free(t.first);
+    trli_free(t.next);
     return err;
 }

@@ -2,7 +2,6 @@
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* From a program's steps to a frozen task graph. Tasks are emitted in the serial order of the steps; data handles, one
  * per slot and patch and one per scalar, give their dependencies, those of reused memory included. */
-#include <stdlib.h>
 #include <string.h>
 
 #include <chunks_impl.h>
@@ -240,16 +239,16 @@ done:
 
 static trl_err create_exchange(const trli_model *model, const trli_exchanged *exchanged, trli_exchange_run *run)
 {
-    trl_exchange_field *fields = calloc((size_t)exchanged->n, sizeof *fields);
+    trl_exchange_field *fields = trli_new(model->ctx, (size_t)exchanged->n, sizeof *fields);
     trl_err err = TRL_OK;
-    if (!fields) return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for an exchange");
+    if (!fields) return trli_no_memory(model->ctx, NULL, "for an exchange");
     for (int i = 0; i < exchanged->n; ++i) {
         const trli_model_field *f = &model->field[exchanged->field[i]];
         fields[i] = (trl_exchange_field){
             .location = f->location, .footprint = exchanged->reach[i], .type = TRL_F64, .name = f->name};
     }
     err = trl_exchange_create(model->ctx, model->layout, exchanged->n, fields, &run->exchange);
-    free(fields);
+    trli_free(fields);
     return err;
 }
 
@@ -299,8 +298,8 @@ static trl_err make_reduction(builder *b, trli_reduce_kind kind, trli_reduction_
     size_t n = (size_t)b->model->run->nworkers;
     trli_reduction_run *r = &b->data->reduction[b->data->nreductions++];
     *reduction = r;
-    r->part = calloc(n, sizeof *r->part);
-    if (!r->part) return trl_fail(b->model->ctx, TRL_ERR_MEMORY, NULL, "no memory for a reduction");
+    r->part = trli_new(b->model->ctx, n, sizeof *r->part);
+    if (!r->part) return trli_no_memory(b->model->ctx, NULL, "for a reduction");
     r->comm = b->data->comm;
     r->request = MPI_REQUEST_NULL;
     trli_reduction_reset(r, kind, b->model->run->nworkers);
@@ -407,13 +406,13 @@ static trl_err reserve(builder *b)
         tasks += (2 + (size_t)b->program->plan->step[i].nslabs) * np + 2;
         reductions += kind == TRLI_STEP_REDUCE || kind == TRLI_STEP_STABLE_DT;
     }
-    b->data->task = calloc(tasks + 1, sizeof *b->data->task);
-    b->data->reduction = calloc(reductions + 1, sizeof *b->data->reduction);
-    b->slot_handle = malloc(slots * sizeof *b->slot_handle);
-    b->scalar_handle = malloc(scalars * sizeof *b->scalar_handle);
-    b->opaque_handle = malloc(((size_t)b->model->nopaques + 1) * sizeof *b->opaque_handle);
+    b->data->task = trli_new(b->model->ctx, tasks + 1, sizeof *b->data->task);
+    b->data->reduction = trli_new(b->model->ctx, reductions + 1, sizeof *b->data->reduction);
+    b->slot_handle = trli_new(b->model->ctx, slots, sizeof *b->slot_handle);
+    b->scalar_handle = trli_new(b->model->ctx, scalars, sizeof *b->scalar_handle);
+    b->opaque_handle = trli_new(b->model->ctx, (size_t)b->model->nopaques + 1, sizeof *b->opaque_handle);
     if (!b->data->task || !b->data->reduction || !b->slot_handle || !b->scalar_handle || !b->opaque_handle)
-        return trl_fail(b->model->ctx, TRL_ERR_MEMORY, NULL, "no memory for %zu tasks", tasks);
+        return trli_no_memory(b->model->ctx, NULL, "for %zu tasks", tasks);
     for (size_t i = 0; i < slots; ++i) b->slot_handle[i] = -1;
     for (size_t i = 0; i < scalars; ++i) b->scalar_handle[i] = -1;
     for (int e = 0; e < b->model->nopaques; ++e) b->opaque_handle[e] = -1;
@@ -430,8 +429,8 @@ trl_err trli_tasks_build(trli_program *program)
 {
     builder b = {.program = program, .model = program->model};
     trl_err err = TRL_OK;
-    program->run->tasks = b.data = calloc(1, sizeof *b.data);
-    if (!b.data) return trl_fail(b.model->ctx, TRL_ERR_MEMORY, NULL, "no memory for tasks");
+    program->run->tasks = b.data = trli_new(b.model->ctx, 1, sizeof *b.data);
+    if (!b.data) return trli_no_memory(b.model->ctx, NULL, "for tasks");
     TRL_TRY(trl_graph_create(b.model->ctx, program->name, &program->run->graph));
     TRL_TRY(reserve(&b));
     for (int i = 0; i < program->nsteps; ++i)
@@ -439,9 +438,9 @@ trl_err trli_tasks_build(trli_program *program)
     TRL_TRY(trl_graph_freeze(program->run->graph));
     TRL_TRY(trl_graph_prepare(program->run->graph, b.model->run->workers));
 done:
-    free(b.slot_handle);
-    free(b.scalar_handle);
-    free(b.opaque_handle);
+    trli_free(b.slot_handle);
+    trli_free(b.scalar_handle);
+    trli_free(b.opaque_handle);
     return err;
 }
 
@@ -451,11 +450,11 @@ void trli_tasks_free(trli_program *program)
     trl_graph_destroy(&program->run->graph);
     if (!d) return;
     for (int i = 0; i < d->nreductions; ++i) {
-        free(d->reduction[i].part);
+        trli_free(d->reduction[i].part);
     }
     if (d->has_comm) trli_comm_free(program->model->ctx, &d->comm);
-    free(d->reduction);
-    free(d->task);
-    free(d);
+    trli_free(d->reduction);
+    trli_free(d->task);
+    trli_free(d);
     program->run->tasks = NULL;
 }

@@ -2,11 +2,11 @@
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Several executions of a program as one task graph: of each patch tasks (b, g), the fronts of group g in block b, each
  * after (b-1, g) and (b, g-1), and the first after the exchange of deep ghosts. time_plan.c says why that is right. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "arithmetic_impl.h"
 #include "kernels_impl.h"
+#include "memory_impl.h"
 #include "model_run_impl.h"
 #include "pipeline_impl.h"
 #include "tasks_impl.h"
@@ -315,10 +315,10 @@ static void choose_sizes(patch_pass *pass, size_t bytes)
 static trl_err add_pass(trli_time_blocks *t, patch_pass *pass, const trl_task *exchanged)
 {
     const int groups = pass->ngroups;
-    trl_task *task = malloc((size_t)pass->count[0] * (size_t)groups * sizeof *task);
+    trl_task *task = trli_new(t->model->ctx, (size_t)pass->count[0] * (size_t)groups, sizeof *task);
     trl_err err = TRL_OK;
-    pass->part = calloc((size_t)pass->count[0] * (size_t)groups, sizeof *pass->part);
-    if (!task || !pass->part) TRL_TRY(trl_fail(t->model->ctx, TRL_ERR_MEMORY, NULL, "no memory for blocks in time"));
+    pass->part = trli_new(t->model->ctx, (size_t)pass->count[0] * (size_t)groups, sizeof *pass->part);
+    if (!task || !pass->part) TRL_TRY(trli_no_memory(t->model->ctx, NULL, "for blocks in time"));
     for (int b = 0; b < pass->count[0]; ++b)
         for (int g = 0; g < groups; ++g) {
             const int i = b * groups + g;
@@ -331,7 +331,7 @@ static trl_err add_pass(trli_time_blocks *t, patch_pass *pass, const trl_task *e
         }
     if (exchanged) TRL_TRY(trl_graph_add_dependency(t->graph, *exchanged, task[0]));
 done:
-    free(task);
+    trli_free(task);
     return err;
 }
 
@@ -384,12 +384,12 @@ static trl_err allocate(patch_pass *pass)
     const trli_time_plan *plan = &pass->plan;
     size_t arrays = 0, n = 0;
     for (int i = 0; i < plan->nops; ++i) arrays += (size_t)(plan->op[i].ninputs + plan->op[i].noutputs);
-    pass->call = calloc((size_t)plan->nops + 1, sizeof *pass->call);
-    pass->arrays = calloc(arrays + 1, sizeof *pass->arrays);
-    pass->native_arrays = calloc(arrays + 1, sizeof *pass->native_arrays);
-    pass->inside = calloc(arrays + 1, sizeof *pass->inside);
+    pass->call = trli_new(plan->model->ctx, (size_t)plan->nops + 1, sizeof *pass->call);
+    pass->arrays = trli_new(plan->model->ctx, arrays + 1, sizeof *pass->arrays);
+    pass->native_arrays = trli_new(plan->model->ctx, arrays + 1, sizeof *pass->native_arrays);
+    pass->inside = trli_new(plan->model->ctx, arrays + 1, sizeof *pass->inside);
     if (!pass->call || !pass->arrays || !pass->native_arrays || !pass->inside)
-        return trl_fail(plan->model->ctx, TRL_ERR_MEMORY, NULL, "no memory for blocks in time");
+        return trli_no_memory(plan->model->ctx, NULL, "for blocks in time");
     for (int i = 0; i < plan->nops; ++i) {
         pass->call[i] = (call){pass->arrays + n, pass->native_arrays + n, pass->inside + n};
         n += (size_t)(plan->op[i].ninputs + plan->op[i].noutputs);
@@ -446,16 +446,15 @@ trl_err trli_time_blocks_create(trli_program *program, const trli_rotation *rota
 {
     trli_model *model = program->model;
     const size_t np = (size_t)model->layout->nlocal, executions = (size_t)shape->executions;
-    trli_time_blocks *t = calloc(1, sizeof *t);
+    trli_time_blocks *t = trli_new(model->ctx, 1, sizeof *t);
     trl_err err = TRL_OK;
     *blocks = NULL;
-    if (!t) return trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for blocks in time");
+    if (!t) return trli_no_memory(model->ctx, NULL, "for blocks in time");
     *t = (trli_time_blocks){.model = model, .program = program, .executions = shape->executions};
-    t->pass = calloc(np + 1, sizeof *t->pass);
-    t->scalar = calloc(executions * (size_t)model->nscalars, sizeof *t->scalar);
-    t->nonfinite = calloc((size_t)model->run->nworkers * executions, sizeof *t->nonfinite);
-    if (!t->pass || !t->scalar || !t->nonfinite)
-        TRL_TRY(trl_fail(model->ctx, TRL_ERR_MEMORY, NULL, "no memory for blocks in time"));
+    t->pass = trli_new(model->ctx, np + 1, sizeof *t->pass);
+    t->scalar = trli_new(model->ctx, executions * (size_t)model->nscalars, sizeof *t->scalar);
+    t->nonfinite = trli_new(model->ctx, (size_t)model->run->nworkers * executions, sizeof *t->nonfinite);
+    if (!t->pass || !t->scalar || !t->nonfinite) TRL_TRY(trli_no_memory(model->ctx, NULL, "for blocks in time"));
     TRL_TRY(plan_exchange(t, rotation, why));
     for (int p = 0; p < (int)np && !*why; ++p) TRL_TRY(make_pass(t, rotation, shape, p, why));
     if (*why) goto done;
@@ -469,11 +468,11 @@ done:
 static void free_pass(patch_pass *pass)
 {
     trli_time_plan_free(&pass->plan);
-    free(pass->call);
-    free(pass->arrays);
-    free(pass->native_arrays);
-    free(pass->inside);
-    free(pass->part);
+    trli_free(pass->call);
+    trli_free(pass->arrays);
+    trli_free(pass->native_arrays);
+    trli_free(pass->inside);
+    trli_free(pass->part);
 }
 
 void trli_time_blocks_destroy(trli_time_blocks **blocks)
@@ -484,10 +483,10 @@ void trli_time_blocks_destroy(trli_time_blocks **blocks)
     trl_graph_destroy(&t->graph);
     trl_exchange_destroy(&t->exchange.exchange);
     for (int p = 0; t->pass && p < t->model->layout->nlocal; ++p) free_pass(&t->pass[p]);
-    free(t->pass);
-    free(t->scalar);
-    free(t->nonfinite);
-    free(t);
+    trli_free(t->pass);
+    trli_free(t->scalar);
+    trli_free(t->nonfinite);
+    trli_free(t);
 }
 
 void trli_time_blocks_sizes(const trli_time_blocks *t, trli_time_sizes *sizes)

@@ -152,6 +152,36 @@ START_TEST(the_measured_peak_is_the_planned_one)
 }
 END_TEST
 
+/* Metadata grows with the equations, is given back, and meets the limit before step 0. */
+START_TEST(the_limit_sees_what_many_equations_need)
+{
+    enum { N = 200 };
+    trl_memory_stats before, during, after;
+    size_t limit = test_ctx->memory.limit;
+    trl_memory_get_stats(test_ctx, &before);
+    new_deck();
+    say("grid: {cells: [8, 8], periodic: [true, true]}\ntime: {dt: 1e-6, steps: 1}\nequations:\n");
+    for (int i = 0; i < N; ++i)
+        say("  u%d: {initial: \"0\", ddt: \"laplacian(u%d) + u%d*u%d\"}\n", i, i, (i + 1) % N, i);
+    ck_ok(open_problem());
+    int64_t planned = sim->model->slots->bytes;
+    trl_memory_get_stats(test_ctx, &during);
+    ck_assert_int_eq(memory_of_fields().in_use, planned);
+    ck_assert_uint_gt(during.metadata_bytes - before.metadata_bytes, N * 1024);
+    ck_assert_uint_ge(during.metadata_peak_bytes, during.metadata_bytes);
+    ck_assert_int_gt(during.metadata_allocations - before.metadata_allocations, N);
+    close_problem();
+    trl_memory_get_stats(test_ctx, &after);
+    ck_assert_uint_eq(after.metadata_bytes, before.metadata_bytes);
+    test_ctx->memory.limit = during.bytes - (size_t)planned - (during.metadata_bytes - before.metadata_bytes) / 2;
+    trl_err err = open_problem();
+    test_ctx->memory.limit = limit;
+    ck_fails(err, TRL_ERR_MEMORY, "no memory ");
+    trl_context_clear_diagnostics(test_ctx);
+    close_problem();
+}
+END_TEST
+
 START_TEST(a_problem_that_cannot_fit_is_refused_before_step_0_by_name)
 {
     trl_memory_stats memory;
@@ -185,6 +215,7 @@ static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, the_plan_of_no_deck_is_above_its_live_fields_by_more_than_a_twentieth);
     tcase_add_test(tc, the_measured_peak_is_the_planned_one);
+    tcase_add_test(tc, the_limit_sees_what_many_equations_need);
     tcase_add_test(tc, a_problem_that_cannot_fit_is_refused_before_step_0_by_name);
 }
 

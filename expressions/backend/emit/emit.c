@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "emit_writer_impl.h"
+#include "memory_impl.h"
 
 enum {
     SHARED_ROWS = 64,   /* of buffers of one call, of the longest rows */
@@ -135,12 +136,12 @@ const trli_dialect trli_dialect_cpu = {
 /* Nodes of the roots, and of the ghosts that the kernel may compute. */
 static trl_err walk_all(const trli_ir *ir, trli_walk *walk, const trli_emit_request *request)
 {
-    trli_ir_value *root = malloc((size_t)(request->nroots + request->nlayers) * sizeof *root);
-    if (!root) return trl_fail(ir->ctx, TRL_ERR_MEMORY, NULL, "no memory for the text of a kernel");
+    trli_ir_value *root = trli_new(ir->ctx, (size_t)(request->nroots + request->nlayers), sizeof *root);
+    if (!root) return trli_no_memory(ir->ctx, NULL, "for the text of a kernel");
     memcpy(root, request->roots, (size_t)request->nroots * sizeof *root);
     for (int i = 0; i < request->nlayers; ++i) root[request->nroots + i] = request->layer[i].value;
     const trl_err err = trli_ir_walk(ir, walk, request->nroots + request->nlayers, root);
-    free(root);
+    trli_free(root);
     return err;
 }
 
@@ -169,7 +170,7 @@ trl_err trli_emit_kernel(const trli_dialect *dialect, const trli_ir *ir, trli_wa
     if (emitted->why) goto done;
     e.out = open_memstream(&emitted->text, &bytes);
     if (!e.out) {
-        err = trl_fail(ir->ctx, TRL_ERR_MEMORY, NULL, "no memory for the text of a kernel");
+        err = trli_no_memory(ir->ctx, NULL, "for the text of a kernel");
         goto done;
     }
     TRL_TRY(dialect->put_kernel(&e));
@@ -178,7 +179,7 @@ done:
     if (e.out && (fclose(e.out) != 0 || err != TRL_OK)) {
         free(emitted->text);
         emitted->text = NULL;
-        if (err == TRL_OK) err = trl_fail(ir->ctx, TRL_ERR_MEMORY, NULL, "no memory for the text of a kernel");
+        if (err == TRL_OK) err = trli_no_memory(ir->ctx, NULL, "for the text of a kernel");
     }
     trli_emitter_free(&e);
     return err;

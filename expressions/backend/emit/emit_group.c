@@ -4,10 +4,10 @@
  * itself, from 0, and has names for numbers, so that groups which do the same with other arrays and other numbers have
  * the same body and share one function: the kernel of many like equations is short to compile, and its code stays in
  * the first-level cache. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "emit_writer_impl.h"
+#include "memory_impl.h"
 
 /* Mark what the function of a group needs: where it takes pairs of planes and single ones in turn, that of pairs is
  * more. */
@@ -168,7 +168,7 @@ static void put_rows_in_turn(trli_emitter *e, int32_t group)
 
 static trl_err no_memory(const trli_emitter *e)
 {
-    return trl_fail(e->ir->ctx, TRL_ERR_MEMORY, NULL, "no memory for the text of a kernel");
+    return trli_no_memory(e->ir->ctx, NULL, "for the text of a kernel");
 }
 
 /* Where the function of a group is noted. */
@@ -270,10 +270,10 @@ static int32_t list_groups(const trli_emitter *e, int32_t *list)
 
 trl_err trli_put_groups(trli_emitter *e)
 {
-    int32_t *const list = malloc(((size_t)e->ngroups + 2) * sizeof *list), functions = 0;
+    int32_t *const list = trli_new(e->ir->ctx, (size_t)e->ngroups + 2, sizeof *list), functions = 0;
     trl_err err = TRL_OK;
     e->by_planes = goes_by_planes(e);
-    e->function = calloc((size_t)e->ngroups + 2, sizeof *e->function);
+    e->function = trli_new(e->ir->ctx, (size_t)e->ngroups + 2, sizeof *e->function);
     if (!list || !e->function) {
         err = no_memory(e);
         goto done;
@@ -292,7 +292,7 @@ trl_err trli_put_groups(trli_emitter *e)
             ++put;
         }
 done:
-    free(list);
+    trli_free(list);
     return err;
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "emit_plan_impl.h"
+#include "memory_impl.h"
 
 enum {
     SAMPLES_MOST = 4000,
@@ -46,8 +47,8 @@ static trl_err add_sample(trli_emitter *e, trli_ir_value v, const int8_t offset[
     }
     if (e->count == e->capacity) {
         int32_t more = e->capacity ? 2 * e->capacity : 256;
-        trli_sample *longer = realloc(e->sample, (size_t)more * sizeof *longer);
-        if (!longer) return trl_fail(e->ir->ctx, TRL_ERR_MEMORY, NULL, "no memory to emit %d values", more);
+        trli_sample *longer = trli_resize(e->ir->ctx, e->sample, (size_t)more, sizeof *longer);
+        if (!longer) return trli_no_memory(e->ir->ctx, NULL, "to emit %d values", more);
         e->sample = longer;
         e->capacity = more;
     }
@@ -110,9 +111,8 @@ static trl_err ghosts_of(trli_emitter *e, const trli_sample *in, const trli_emit
             at->z == wanted.z)
             return TRL_OK;
     }
-    trli_ghosts *longer = realloc(e->ghosts, (size_t)(e->nghosts + 1) * sizeof *longer);
-    if (!longer)
-        return trl_fail(e->ir->ctx, TRL_ERR_MEMORY, NULL, "no memory to emit the ghosts of %d rows", e->nghosts);
+    trli_ghosts *longer = trli_resize(e->ir->ctx, e->ghosts, (size_t)(e->nghosts + 1), sizeof *longer);
+    if (!longer) return trli_no_memory(e->ir->ctx, NULL, "to emit the ghosts of %d rows", e->nghosts);
     e->ghosts = longer;
     e->ghosts[e->nghosts] = wanted;
     *found = e->nghosts++;
@@ -426,8 +426,7 @@ static void find_readers(trli_emitter *e)
 
 static trl_err no_memory(const trli_emitter *e)
 {
-    return trl_fail(e->ir->ctx, TRL_ERR_MEMORY, NULL, "no memory to emit a kernel of %d results and %d values",
-                    e->nroots, e->count);
+    return trli_no_memory(e->ir->ctx, NULL, "to emit a kernel of %d results and %d values", e->nroots, e->count);
 }
 
 static trl_err plan(trli_emitter *e, int planes, const char **why)
@@ -435,21 +434,21 @@ static trl_err plan(trli_emitter *e, int planes, const char **why)
     const int ninputs = e->reads->nfields;
     trl_err err = TRL_OK;
     e->nresults = planes * e->nroots;
-    e->root = malloc((size_t)e->nresults * sizeof *e->root);
-    e->group = malloc((size_t)(e->nroots + 1) * sizeof *e->group);
-    e->reader = malloc((size_t)(ninputs + 1) * sizeof *e->reader);
-    e->first = malloc((size_t)e->walk->count * sizeof *e->first);
+    e->root = trli_new(e->ir->ctx, (size_t)e->nresults, sizeof *e->root);
+    e->group = trli_new(e->ir->ctx, (size_t)(e->nroots + 1), sizeof *e->group);
+    e->reader = trli_new(e->ir->ctx, (size_t)(ninputs + 1), sizeof *e->reader);
+    e->first = trli_new(e->ir->ctx, (size_t)e->walk->count, sizeof *e->first);
     if (!e->root || !e->group || !e->reader || !e->first) return no_memory(e);
     for (int i = 0; i < ninputs; ++i) e->reader[i] = -1;
     TRL_TRY(find_samples(e));
     if (e->count > SAMPLES_MOST) *why = "it has too many operations";
     if (*why) goto done;
-    e->order = malloc((size_t)e->count * sizeof *e->order);
-    e->number = malloc((size_t)e->count * sizeof *e->number);
-    e->input_name = malloc((size_t)(ninputs + 1) * sizeof *e->input_name);
-    e->wanted = malloc((size_t)e->count * sizeof *e->wanted);
-    e->also = malloc((size_t)e->count * sizeof *e->also);
-    e->pointer = malloc((size_t)e->count * sizeof *e->pointer);
+    e->order = trli_new(e->ir->ctx, (size_t)e->count, sizeof *e->order);
+    e->number = trli_new(e->ir->ctx, (size_t)e->count, sizeof *e->number);
+    e->input_name = trli_new(e->ir->ctx, (size_t)(ninputs + 1), sizeof *e->input_name);
+    e->wanted = trli_new(e->ir->ctx, (size_t)e->count, sizeof *e->wanted);
+    e->also = trli_new(e->ir->ctx, (size_t)e->count, sizeof *e->also);
+    e->pointer = trli_new(e->ir->ctx, (size_t)e->count, sizeof *e->pointer);
     if (!e->order || !e->number || !e->input_name || !e->wanted || !e->also || !e->pointer) return no_memory(e);
     put_in_order(e);
     find_places(e);
@@ -495,9 +494,9 @@ void trli_emitter_free(trli_emitter *e)
 {
     void *blocks[] = {e->root,   e->group,      e->reader, e->first, e->sample,  e->order,
                       e->number, e->input_name, e->wanted, e->also,  e->pointer, e->ghosts};
-    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; ++i) free(blocks[i]);
+    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; ++i) trli_free(blocks[i]);
     for (int32_t f = 0; e->function && f < e->ngroups + 2; ++f) free(e->function[f].body);
-    free(e->function);
+    trli_free(e->function);
     e->function = NULL;
     e->root = e->reader = e->first = e->order = e->number = e->input_name = NULL;
     e->group = NULL;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Kernels of the interpreter: from a set of roots to a list of instructions with registers. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "kernel_impl.h"
+#include "memory_impl.h"
 
 const trl_lidx *trli_kernel_tile(const trli_kernel *kernel)
 {
@@ -16,10 +16,10 @@ void trli_kernel_destroy(trli_kernel **kernel)
     trli_kernel *k = *kernel;
     *kernel = NULL;
     if (!k) return;
-    free(k->instruction);
-    free(k->constant);
-    free(k->reach);
-    free(k);
+    trli_free(k->instruction);
+    trli_free(k->constant);
+    trli_free(k->reach);
+    trli_free(k);
 }
 
 /* What the passes of the translation share. Arrays are indexed by position in the walk. */
@@ -321,19 +321,19 @@ static trl_err allocate(translation *t, int nroots)
 {
     size_t n = (size_t)t->walk->count + (size_t)nroots;
     trli_kernel *k = t->kernel;
-    t->hull = calloc(n, sizeof *t->hull);
-    t->uses = calloc(n, sizeof *t->uses);
-    t->last = calloc(n, sizeof *t->last);
-    t->made = calloc(n, sizeof *t->made);
-    t->absorbed = calloc(n, sizeof *t->absorbed);
-    t->where = calloc(n, sizeof *t->where);
-    t->output = calloc(n, sizeof *t->output);
-    k->instruction = calloc(n, sizeof *k->instruction);
-    k->constant = calloc(n, sizeof *k->constant);
-    k->reach = calloc(n, sizeof *k->reach);
+    t->hull = trli_new(t->ir->ctx, n, sizeof *t->hull);
+    t->uses = trli_new(t->ir->ctx, n, sizeof *t->uses);
+    t->last = trli_new(t->ir->ctx, n, sizeof *t->last);
+    t->made = trli_new(t->ir->ctx, n, sizeof *t->made);
+    t->absorbed = trli_new(t->ir->ctx, n, sizeof *t->absorbed);
+    t->where = trli_new(t->ir->ctx, n, sizeof *t->where);
+    t->output = trli_new(t->ir->ctx, n, sizeof *t->output);
+    k->instruction = trli_new(t->ir->ctx, n, sizeof *k->instruction);
+    k->constant = trli_new(t->ir->ctx, n, sizeof *k->constant);
+    k->reach = trli_new(t->ir->ctx, n, sizeof *k->reach);
     bool ok = t->hull && t->uses && t->last && t->made && t->absorbed && t->where && t->output && k->instruction &&
               k->constant && k->reach;
-    return ok ? TRL_OK : trl_fail(t->ir->ctx, TRL_ERR_MEMORY, NULL, "no memory to compile a kernel of %zu values", n);
+    return ok ? TRL_OK : trli_no_memory(t->ir->ctx, NULL, "to compile a kernel of %zu values", n);
 }
 
 static trl_err translate(translation *t, int nroots, const trli_ir_value *roots, bool *copied)
@@ -359,10 +359,10 @@ trl_err trli_kernel_create(const trli_ir *ir, trli_walk *walk, const trli_reads 
     trl_err err = TRL_OK;
     bool *copied = NULL;
     translation t = {.ir = ir, .walk = walk};
-    t.kernel = calloc(1, sizeof *t.kernel);
-    copied = calloc((size_t)nroots, sizeof *copied);
+    t.kernel = trli_new(ir->ctx, 1, sizeof *t.kernel);
+    copied = trli_new(ir->ctx, (size_t)nroots, sizeof *copied);
     if (!t.kernel || !copied) {
-        err = trl_fail(ir->ctx, TRL_ERR_MEMORY, NULL, "no memory for a kernel");
+        err = trli_no_memory(ir->ctx, NULL, "for a kernel");
         goto done;
     }
     t.kernel->dim = ir->grid->dim;
@@ -375,14 +375,14 @@ trl_err trli_kernel_create(const trli_ir *ir, trli_walk *walk, const trli_reads 
     *kernel = t.kernel;
     t.kernel = NULL;
 done:
-    free(copied);
-    free(t.hull);
-    free(t.uses);
-    free(t.last);
-    free(t.made);
-    free(t.absorbed);
-    free(t.where);
-    free(t.output);
+    trli_free(copied);
+    trli_free(t.hull);
+    trli_free(t.uses);
+    trli_free(t.last);
+    trli_free(t.made);
+    trli_free(t.absorbed);
+    trli_free(t.where);
+    trli_free(t.output);
     trli_kernel_destroy(&t.kernel);
     return err;
 }

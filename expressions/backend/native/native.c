@@ -146,9 +146,9 @@ static void digest_machine(trli_compiler *c)
 
 trl_err trli_compiler_create(trl_context *ctx, bool fast_math, trli_compiler **compiler)
 {
-    trli_compiler *c = calloc(1, sizeof *c);
+    trli_compiler *c = trli_new(ctx, 1, sizeof *c);
     *compiler = c;
-    if (!c) return trl_fail(ctx, TRL_ERR_MEMORY, NULL, "no memory for a compiler of kernels");
+    if (!c) return trli_no_memory(ctx, NULL, "for a compiler of kernels");
     c->ctx = ctx;
     c->fast_math = fast_math;
     find_program(c);
@@ -274,18 +274,18 @@ static void settle(trli_compiler *c, job *j, state state)
     j->state = state;
     for (int i = 0; i < j->nfns; ++i) *j->fn[i] = j->found;
     if (state == FAILED) ++c->failed;
-    free(j->text);
+    trli_free(j->text);
     j->text = NULL;
 }
 
 /* The environment of this process, but for temporary files: what a killed compiler leaves is removed with the workshop.
  */
-static char **environment(void)
+static char **environment(trl_context *ctx)
 {
     static char temporary[] = "TMPDIR=.";
     int n = 0, kept = 0;
     while (environ[n]) ++n;
-    char **list = calloc((size_t)n + 2, sizeof *list);
+    char **list = trli_new(ctx, (size_t)n + 2, sizeof *list);
     for (int i = 0; list && i < n; ++i)
         if (strncmp(environ[i], "TMPDIR=", 7) != 0) list[kept++] = environ[i];
     if (list) list[kept] = temporary;
@@ -298,10 +298,10 @@ static bool spawn(const trli_compiler *c, job *j, char *const *argv, const char 
     posix_spawnattr_t attributes;
     sigset_t none;
     int status = -1;
-    char **variables = environment();
+    char **variables = environment(c->ctx);
     sigemptyset(&none);
     if (!variables || posix_spawn_file_actions_init(&actions) != 0) {
-        free(variables);
+        trli_free(variables);
         return false;
     }
     if (posix_spawnattr_init(&attributes) == 0) {
@@ -317,7 +317,7 @@ static bool spawn(const trli_compiler *c, job *j, char *const *argv, const char 
         posix_spawnattr_destroy(&attributes);
     }
     posix_spawn_file_actions_destroy(&actions);
-    free(variables);
+    trli_free(variables);
     return status == 0;
 }
 
@@ -458,8 +458,8 @@ static trl_err tell(trli_compiler *c, job *j, trli_native_fn *fn)
 {
     if (j->nfns == j->fns_capacity) {
         int more = j->fns_capacity ? 2 * j->fns_capacity : 4;
-        trli_native_fn **longer = realloc(j->fn, (size_t)more * sizeof *longer);
-        if (!longer) return trl_fail(c->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d kernels", more);
+        trli_native_fn **longer = trli_resize(c->ctx, j->fn, (size_t)more, sizeof *longer);
+        if (!longer) return trli_no_memory(c->ctx, NULL, "for %d kernels", more);
         j->fn = longer;
         j->fns_capacity = more;
     }
@@ -472,14 +472,14 @@ static trl_err add_job(trli_compiler *c, const char *text, const char digest[TRL
 {
     if (c->njobs == c->capacity) {
         int more = c->capacity ? 2 * c->capacity : 16;
-        job *longer = realloc(c->job, (size_t)more * sizeof *longer);
-        if (!longer) return trl_fail(c->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d kernels", more);
+        job *longer = trli_resize(c->ctx, c->job, (size_t)more, sizeof *longer);
+        if (!longer) return trli_no_memory(c->ctx, NULL, "for %d kernels", more);
         c->job = longer;
         c->capacity = more;
     }
     job *j = *added = &c->job[c->njobs];
-    *j = (job){.text = strdup(text), .start = trli_clock()};
-    if (!j->text) return trl_fail(c->ctx, TRL_ERR_MEMORY, NULL, "no memory for the text of a kernel");
+    *j = (job){.text = trli_copy_text(c->ctx, text), .start = trli_clock()};
+    if (!j->text) return trli_no_memory(c->ctx, NULL, "for the text of a kernel");
     memcpy(j->digest, digest, TRLI_DIGEST_TEXT);
     ++c->njobs;
     return TRL_OK;
@@ -536,11 +536,11 @@ void trli_compiler_destroy(trli_compiler **compiler)
         job *j = &c->job[i];
         if (j->state == AT_WORK) stop(c, j);
         if (j->library) dlclose(j->library);
-        free(j->text);
-        free(j->fn);
+        trli_free(j->text);
+        trli_free(j->fn);
     }
     trli_workshop_close(&c->workshop);
     trli_cache_close(&c->cache);
-    free(c->job);
-    free(c);
+    trli_free(c->job);
+    trli_free(c);
 }

@@ -5,10 +5,10 @@
  * not depend on it. */
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "clock_impl.h"
+#include "memory_impl.h"
 #include "sweep_impl.h"
 
 enum {
@@ -131,8 +131,8 @@ trl_err trli_tuning_create(trl_context *ctx, const trli_tuning_request *request,
 {
     const size_t second = trl_context_cache_bytes(ctx, 2);
     bool planes;
-    trli_tuning *t = *tuning = calloc(1, sizeof *t);
-    if (!t) return trl_fail(ctx, TRL_ERR_MEMORY, NULL, "no memory to tune kernel '%s'", request->label);
+    trli_tuning *t = *tuning = trli_new(ctx, 1, sizeof *t);
+    if (!t) return trli_no_memory(ctx, NULL, "to tune kernel '%s'", request->label);
     const size_t rows = rows_of(request, &planes);
     t->block = (long long)(second / 2 / (rows * (size_t)request->row * sizeof(double)));
     if (t->block < ROWS_LEAST || EVERY_VARIANT) t->block = ROWS_LEAST;
@@ -160,7 +160,7 @@ void trli_tuning_destroy(trli_tuning **tuning)
         snprintf(line, sizeof line, "%d %d\n", t->best, t->best == t->before ? 2 : 1);
         trli_cache_keep(t->cache, t->entry, line);
     }
-    free(t);
+    trli_free(t);
 }
 
 double trli_median(const double *samples, int n)

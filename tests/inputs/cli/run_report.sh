@@ -24,7 +24,7 @@ inner = {
     "wall": ["setup", "compile", "loop", "output"],
     "tasks": ["overhead_ns"],
     "workers": ["tasks", "operators", "active", "busy"],
-    "memory": ["peak_bytes", "planned_bytes"],
+    "memory": ["peak_bytes", "planned_bytes", "metadata_bytes", "metadata_allocations"],
     "comm": ["bytes", "messages", "overlap"],
     "graph": ["tau_1", "tau_inf", "amdahl"],
     "device_transfers": ["h2d_bytes", "d2h_bytes", "p2p_bytes"],
@@ -36,6 +36,7 @@ for key, wanted in inner.items():
     assert sorted(report[key]) == sorted(wanted), (key, report[key])
 assert report["deck"] == "deck.yaml" and report["status"] == "done" and report["ranks"] == 1
 assert report["grid"]["cells"] == [16, 12] and report["patches"] >= 1
+assert report["memory"]["metadata_bytes"] > 1024 and report["memory"]["metadata_allocations"] > 10
 assert report["steps"] == 40 and report["steps_run"] == 40
 assert abs(report["time"] - 0.04) < 1e-15 and abs(report["dt"] - 1e-3) < 1e-15
 assert all(seconds >= 0 for seconds in report["wall"].values()) and report["wall"]["loop"] > 0

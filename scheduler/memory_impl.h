@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* The one allocator: arrays (trl_memory_alloc), metadata (trli_new), and the growable list. All of it is counted by the
+ * context and stays below its limit. */
+#ifndef TRL_MEMORY_IMPL_H
+#define TRL_MEMORY_IMPL_H
+
+#include <stdatomic.h>
+
+#include <trl_context.h>
+
+/* Counters change from any thread, and nothing is inferred from them about other memory: all accesses are relaxed. */
+typedef struct trli_memory {
+    _Atomic size_t bytes, peak_bytes; /* of arrays and metadata */
+    _Atomic int64_t arrays;           /* allocated so far */
+    _Atomic size_t metadata_bytes, metadata_peak_bytes;
+    _Atomic int64_t metadata; /* allocated so far */
+    size_t limit;             /* requests that would take bytes above it fail */
+} trli_memory;
+
+/* As trl_memory_alloc, but without a message: NULL where the limit or the system refuses. */
+void *trli_memory_try(trl_context *ctx, size_t bytes);
+/* Set the peak back, after what was no part of the problem was freed. Thread: main, when no other allocates. */
+void trli_memory_set_peak(trl_context *ctx, size_t bytes);
+/* Let a peak be at least what is in use now. */
+void trli_memory_raise(_Atomic size_t *peak, size_t now);
+
+/* Metadata: whatever grows with equations, steps, tasks or the length of a deck, but is no array of values. Zeroed
+ * memory for `count` elements of `size` bytes, aligned as by malloc; a count of 0 is allowed. NULL, without a message,
+ * where the limit or the system refuses. trli_free gives it back. Thread: any. */
+void *trli_new(trl_context *ctx, size_t count, size_t size);
+/* Memory of trli_new, or NULL, with room for `count` elements, perhaps elsewhere; what is new is not set. On failure it
+ * returns NULL and the old memory stays. */
+void *trli_resize(trl_context *ctx, void *memory, size_t count, size_t size);
+/* A copy of a text, for trli_free; NULL as above. */
+char *trli_copy_text(trl_context *ctx, const char *text);
+/* Free memory of trli_new and its like, while its context lives; NULL is allowed. */
+void trli_free(void *memory);
+
+/* Make room for one element behind `count` in the array at *list, a pointer to elements of `size` bytes with room for
+ * *capacity of them, and for as many again as it has. On failure it returns false, without a message, and nothing
+ * changes. */
+bool trli_make_room(trl_context *ctx, void *list, int64_t count, int32_t *capacity, size_t size);
+
+/* Record that there is no memory, "no memory " and what it was for, and return MEMORY. */
+trl_err trli_no_memory(trl_context *ctx, const trl_place *place, const char *what, ...) TRL_PRINTF(3, 4);
+
+/* A growing array of elements of one size, which its users know. All zero: empty. */
+typedef struct trli_list {
+    void *data;
+    int64_t count, capacity;
+} trli_list;
+
+/* Give the array room for `more` elements of `size` bytes behind the last, and for as many again as it has; on failure
+ * nothing changes. */
+TRL_NODISCARD trl_err trli_list_grow(trl_context *ctx, trli_list *array, int64_t more, size_t size, const char *what);
+static inline trl_err trli_list_reserve(trl_context *ctx, trli_list *array, int64_t more, size_t size, const char *what)
+{
+    return array->count + more <= array->capacity ? TRL_OK : trli_list_grow(ctx, array, more, size, what);
+}
+void trli_list_free(trl_context *ctx, trli_list *array);
+
+#endif
