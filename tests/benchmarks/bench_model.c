@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bench_kernels_impl.h"
+#include "cost_impl.h"
 #include "lifecycle_impl.h"
 #include "lower_impl.h"
 #include "model_run_impl.h"
@@ -110,6 +111,7 @@ static trl_err add_kernel(trli_formulas *f, const char *label, trli_program *ste
     for (int u = 0; u < what->unknowns; ++u) TRL_TRY(trli_program_add_root(step, f->next[u]));
     TRL_TRY(trli_program_analyse(step));
     TRL_TRY(trli_program_fold(step));
+    TRL_TRY(trli_program_count_work(step));
 done:
     trli_instance_destroy(&in);
     return err;
