@@ -56,7 +56,7 @@ def ways_of(rng, dim):
     ways = [["run.fusion=none", "run.compile=never", "run.threads=1"],
             ["run.fusion=full", "run.compile=never", "run.threads=2", "run.balance=1e-6"],
             ["run.fusion=node", "run.compile=never", patches],
-            ["run.fusion=full", "run.compile=always", rng.choice([patches, "run.threads=2"]),
+            ["run.fusion=full", "run.compile=always", rng.choice([patches, "run.threads=2", "run.threads=auto"]),
              rng.choice(["run.balance=1", "run.balance=1e6"]),
              f"run.passes.{rng.choice(['hoisting', 'carrying', 'pairs', 'ghosts', 'sharing', 'groups', 'slots'])}={rng.choice(['true', 'true', 'false'])}"]]
     if dim > 1:
