@@ -23,7 +23,7 @@ static herr_t add_dataset(hid_t file, const char *name, const H5O_info_t *info, 
     return 0;
 }
 
-static trl_err fail_missing(trl_context *ctx, hid_t file, const char *path, const char *dataset, const trl_place *place)
+static trl_err fail_missing(trl_context *ctx, hid_t file, const trli_dataset_name *from)
 {
     dataset_list list = {0};
     char *text = NULL;
@@ -33,8 +33,8 @@ static trl_err fail_missing(trl_context *ctx, hid_t file, const char *path, cons
         (void)H5Ovisit2(file, H5_INDEX_NAME, H5_ITER_INC, add_dataset, &list, H5O_INFO_BASIC);
         fclose(list.out);
     }
-    trl_err err = trl_fail(ctx, TRL_ERR_INPUT, place, "no dataset '%s' in '%s'; there is: %s", dataset, path,
-                           text && list.n ? text : "none");
+    trl_err err = trl_fail(ctx, TRL_ERR_INPUT, &from->name_place, "no dataset '%s' in '%s'; there is: %s", from->name,
+                           from->path, text && list.n ? text : "none");
     free(text);
     return err;
 }
@@ -47,8 +47,8 @@ static void print_shape(char *text, size_t room, int rank, const hsize_t *shape)
         used += (size_t)snprintf(text + used, room - used, "[%llu]", (unsigned long long)shape[a]);
 }
 
-static trl_err check_shape(trl_context *ctx, const trl_grid *grid, hid_t data, const char *path, const char *dataset,
-                           const trl_place *place, trl_location location)
+static trl_err check_shape(trl_context *ctx, const trl_grid *grid, hid_t data, const trli_dataset_name *from,
+                           trl_location location)
 {
     enum { ROOM = 128 };
     hsize_t wanted[3], found[H5S_MAX_RANK];
@@ -60,20 +60,22 @@ static trl_err check_shape(trl_context *ctx, const trl_grid *grid, hid_t data, c
     if (type >= 0) H5Tclose(type);
     if (space >= 0) H5Sclose(space);
     if (found_rank < 0 || (kind != H5T_FLOAT && kind != H5T_INTEGER))
-        return trl_fail(ctx, TRL_ERR_INPUT, place, "dataset '%s' in '%s' holds no numbers", dataset, path);
+        return trl_fail(ctx, TRL_ERR_INPUT, &from->name_place, "dataset '%s' in '%s' holds no numbers", from->name,
+                        from->path);
     /* Files of fields have one axis more, of one time. */
     const int more = found_rank == rank + 1 ? 1 : 0;
     bool same = found_rank == rank + more;
     for (int a = 0; same && a < rank; ++a) same = found[a + more] == wanted[a];
     if (same && more && found[0] != 1)
-        return trl_fail(ctx, TRL_ERR_INPUT, place,
+        return trl_fail(ctx, TRL_ERR_INPUT, &from->name_place,
                         "dataset '%s' in '%s' holds %llu times; use the file of one output time, as those in fields/",
-                        dataset, path, (unsigned long long)found[0]);
+                        from->name, from->path, (unsigned long long)found[0]);
     if (same) return TRL_OK;
     print_shape(there, sizeof there, found_rank, found);
     print_shape(here, sizeof here, rank, wanted);
-    return trl_fail(ctx, TRL_ERR_INPUT, place, "dataset '%s' in '%s' has shape %s; this grid has %s at location '%s'",
-                    dataset, path, there, here, trl_location_name(location));
+    return trl_fail(ctx, TRL_ERR_INPUT, &from->name_place,
+                    "dataset '%s' in '%s' has shape %s; this grid has %s at location '%s'", from->name, from->path,
+                    there, here, trl_location_name(location));
 }
 
 /* Whether a path leads to a dataset; each link on the way must exist, or HDF5 takes it for a failure. */
@@ -91,33 +93,36 @@ static bool leads_to_dataset(hid_t file, const char *dataset)
     return there;
 }
 
-/* On rank 0. */
-static trl_err check(trl_context *ctx, const trl_layout *layout, const char *path, const char *dataset,
-                     const trl_place *place, trl_location location)
+/* On rank 0: open a file and a dataset in it. */
+static trl_err open_dataset(trl_context *ctx, const trli_dataset_name *from, hid_t *file, hid_t *data)
 {
     char reason[TRLI_REASON_ROOM];
-    hid_t data = -1;
-    trl_err err;
-    hid_t file = trli_hdf5_try_open(path, reason);
-    if (file < 0)
-        return trl_fail(ctx, TRL_ERR_INPUT, place, "cannot read '%s': %s; an HDF5 file is needed", path, reason);
-    if (leads_to_dataset(file, dataset)) data = H5Dopen2(file, dataset, H5P_DEFAULT);
-    if (data >= 0) {
-        err = check_shape(ctx, &layout->grid, data, path, dataset, place, location);
-        H5Dclose(data);
-    } else {
-        err = fail_missing(ctx, file, path, dataset, place);
-    }
-    H5Fclose(file);
+    *data = -1;
+    *file = trli_hdf5_try_open(from->path, reason);
+    if (*file < 0)
+        return trl_fail(ctx, TRL_ERR_INPUT, &from->path_place, "cannot read '%s': %s; an HDF5 file is needed",
+                        from->path, reason);
+    if (leads_to_dataset(*file, from->name)) *data = H5Dopen2(*file, from->name, H5P_DEFAULT);
+    return *data >= 0 ? TRL_OK : fail_missing(ctx, *file, from);
+}
+
+/* On rank 0. */
+static trl_err check(trl_context *ctx, const trl_layout *layout, const trli_dataset_name *from, trl_location location)
+{
+    hid_t file, data;
+    trl_err err = open_dataset(ctx, from, &file, &data);
+    if (err == TRL_OK) err = check_shape(ctx, &layout->grid, data, from, location);
+    if (data >= 0) H5Dclose(data);
+    if (file >= 0) H5Fclose(file);
     return err;
 }
 
-trl_err trli_dataset_read(trl_context *ctx, const trl_layout *layout, const char *path, const char *dataset,
-                          const trl_place *place, const trli_output_field *field)
+trl_err trli_dataset_read(trl_context *ctx, const trl_layout *layout, const trli_dataset_name *from,
+                          const trli_output_field *field)
 {
-    trl_err err = trl_context_rank(ctx) == 0 ? check(ctx, layout, path, dataset, place, field->location) : TRL_OK;
+    trl_err err = trl_context_rank(ctx) == 0 ? check(ctx, layout, from, field->location) : TRL_OK;
     TRL_TRY(trl_context_agree(ctx, err));
-    err = trl_context_agree(ctx, trli_hdf5_read(ctx, layout, path, dataset, 0, field));
+    err = trl_context_agree(ctx, trli_hdf5_read(ctx, layout, from->path, from->name, 0, field));
 done:
     return err;
 }

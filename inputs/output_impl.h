@@ -45,10 +45,16 @@ TRL_NODISCARD trl_err trli_checkpoint_read(trl_context *ctx, const trl_layout *l
                                            const char *where, trli_checkpoint_state *state, int n,
                                            const trli_output_field *fields);
 
-/* Read one dataset of any HDF5 file onto a field's owned points (the `file` expression type). INPUT errors: missing
- * file or dataset (what is there is listed), wrong shape (both shapes). */
-TRL_NODISCARD trl_err trli_dataset_read(trl_context *ctx, const trl_layout *layout, const char *path,
-                                        const char *dataset, const trl_place *place, const trli_output_field *field);
+/* A dataset of an HDF5 file, as a deck names it. */
+typedef struct trli_dataset_name {
+    const char *path, *name;
+    trl_place path_place, name_place;
+} trli_dataset_name;
+
+/* Read one dataset of any HDF5 file onto a field's owned points (the `file` expression type). INPUT errors, at the
+ * place of what is wrong: missing file or dataset (what is there is listed), wrong shape (both shapes). */
+TRL_NODISCARD trl_err trli_dataset_read(trl_context *ctx, const trl_layout *layout, const trli_dataset_name *from,
+                                        const trli_output_field *field);
 
 /* series.csv: a header, then a line per call, 17 significant digits, written by rank 0 and flushed; half a line is
  * never left. append: keep lines up to after_step; an INPUT error if the header differs. */

@@ -94,8 +94,9 @@ done:
     err = trl_context_agree(args->ctx, err);
     if (err != TRL_OK) return err;
     const trli_output_field field = {.name = "value", .location = s->location, .patch = s->array};
-    return trli_dataset_read(args->ctx, layout, args->params[PARAM_PATH].text, args->params[PARAM_DATASET].text,
-                             &args->params[PARAM_DATASET].place, &field);
+    const trl_param_value *path = &args->params[PARAM_PATH], *dataset = &args->params[PARAM_DATASET];
+    const trli_dataset_name from = {path->text, dataset->text, path->place, dataset->place};
+    return trli_dataset_read(args->ctx, layout, &from, &field);
 }
 
 static trl_err advertise_dependents(const void *data, trl_deps *deps)

@@ -4,7 +4,11 @@
 // ctest: np=1,3
 #include "output_fixture.h"
 
-static const trl_place place = {.file = "deck.yaml", .line = 7, .column = 3};
+static trli_dataset_name named(const char *path, const char *dataset)
+{
+    return (trli_dataset_name){
+        path, dataset, {.file = "deck.yaml", .line = 6, .column = 3}, {.file = "deck.yaml", .line = 7, .column = 3}};
+}
 
 /* A file as another program would write it: single precision, in a group. */
 static void write_foreign(const char *path)
@@ -29,6 +33,12 @@ static void write_foreign(const char *path)
     H5Fclose(file);
 }
 
+static trl_err read_one(const trl_layout *layout, const char *path, const char *dataset, fixture_field *f)
+{
+    const trli_dataset_name from = named(path, dataset);
+    return trli_dataset_read(test_ctx, layout, &from, &f->field);
+}
+
 START_TEST(reads_a_field_of_an_earlier_output)
 {
     const trl_grid grid = fixture_grid(3, 8, 6, 5, true);
@@ -38,7 +48,7 @@ START_TEST(reads_a_field_of_an_earlier_output)
     ck_ok(trli_fields_create(test_ctx, layout, "out", false, 0, &file));
     ck_ok(trli_fields_write(file, 100, 0, 1, &f.field));
     ck_ok(trli_fields_close(&file));
-    ck_ok(trli_dataset_read(test_ctx, layout, "out/fields/00000100.nc", "v", &place, &g.field));
+    ck_ok(read_one(layout, "out/fields/00000100.nc", "v", &g));
     ck_assert(fixture_all(fixture_visit(layout, &g, 3, false)));
     fixture_destroy(&f);
     fixture_destroy(&g);
@@ -55,7 +65,7 @@ START_TEST(reads_numbers_of_other_types)
     const trl_array *a = &f.patch[0];
     bool same = true;
     ON_FIRST_RANK(write_foreign("foreign.h5"));
-    ck_ok(trli_dataset_read(test_ctx, layout, "foreign.h5", "ic/T", &place, &f.field));
+    ck_ok(read_one(layout, "foreign.h5", "ic/T", &f));
     for (trl_lidx j = 0; j < patch->cells[1]; ++j)
         for (trl_lidx i = 0; i < patch->cells[0]; ++i)
             same = same && ((double *)a->at)[trl_array_offset(a, i, j, 0)] ==
@@ -76,9 +86,9 @@ START_TEST(says_what_is_wrong_with_a_dataset)
         const char *path, *dataset, *message;
     } bad[] = {
         {"nowhere.h5", "T",
-         "deck.yaml:7:3: cannot read 'nowhere.h5': No such file or directory; an HDF5 file is needed"},
-        {".", "T", "deck.yaml:7:3: cannot read '.': it is a folder, not a file; an HDF5 file is needed"},
-        {"text.h5", "T", "deck.yaml:7:3: cannot read 'text.h5': file signature not found"},
+         "deck.yaml:6:3: cannot read 'nowhere.h5': No such file or directory; an HDF5 file is needed"},
+        {".", "T", "deck.yaml:6:3: cannot read '.': it is a folder, not a file; an HDF5 file is needed"},
+        {"text.h5", "T", "deck.yaml:6:3: cannot read 'text.h5': file signature not found"},
         {"foreign.h5", "T", "deck.yaml:7:3: no dataset 'T' in 'foreign.h5'; there is: /ic/T, /one, /text"},
         {"foreign.h5", "/none/T", "no dataset '/none/T' in 'foreign.h5'; there is: /ic/T, /one, /text"},
         {"foreign.h5", "/ic", "no dataset '/ic' in 'foreign.h5'; there is: /ic/T, /one, /text"},
@@ -91,8 +101,7 @@ START_TEST(says_what_is_wrong_with_a_dataset)
          "dataset '/ic/T' in 'foreign.h5' has shape [5][8]; this grid has [5][9] at location 'xface'"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; ++i) {
-        ck_fails(trli_dataset_read(test_ctx, layout, bad[i].path, bad[i].dataset, &place, &f.field), TRL_ERR_INPUT,
-                 bad[i].message);
+        ck_fails(read_one(layout, bad[i].path, bad[i].dataset, &f), TRL_ERR_INPUT, bad[i].message);
         trl_context_clear_diagnostics(test_ctx);
     }
     fixture_destroy(&f);

@@ -59,8 +59,9 @@ static void close_all(void)
 
 static trl_err setup(const char *path, const char *dataset, const char *location)
 {
-    const trl_param_value params[] = {
-        {.text = path}, {.text = dataset, .place = {.file = "deck.yaml", .line = 9, .column = 4}}, {.text = location}};
+    const trl_param_value params[] = {{.text = path, .place = {.file = "deck.yaml", .line = 8, .column = 14}},
+                                      {.text = dataset, .place = {.file = "deck.yaml", .line = 9, .column = 4}},
+                                      {.text = location}};
     const trl_setup_args args = {.ctx = test_ctx,
                                  .grid = &grid,
                                  .layout = layout,
@@ -120,7 +121,7 @@ START_TEST(rejects_a_missing_dataset_and_another_shape)
 {
     ck_fails(setup(PATH, "/v", "xface"), TRL_ERR_INPUT, "deck.yaml:9:4: ");
     ck_fails(setup(PATH, "/u", "cell"), TRL_ERR_INPUT, "deck.yaml:9:4: ");
-    ck_fails(setup("nothing.h5", "/u", "xface"), TRL_ERR_INPUT, "nothing.h5");
+    ck_fails(setup("nothing.h5", "/u", "xface"), TRL_ERR_INPUT, "deck.yaml:8:14: cannot read 'nothing.h5'");
 }
 END_TEST
 
