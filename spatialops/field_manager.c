@@ -2,7 +2,6 @@
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* The field manager: its spaces, and the table of blocks by tag and patch. */
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "field_manager_impl.h"
@@ -32,14 +31,14 @@ trl_err trl_field_manager_create(trl_context *ctx, trl_field_manager **manager)
 {
     trl_err err = TRL_OK;
     int host;
-    trl_field_manager *m = calloc(1, sizeof *m);
+    trl_field_manager *m = trli_new(ctx, 1, sizeof *m);
     *manager = NULL;
-    if (!m) return trl_fail(ctx, TRL_ERR_MEMORY, NULL, "no memory for a field manager");
+    if (!m) return trli_no_memory(ctx, NULL, "for a field manager");
     m->ctx = ctx;
     pthread_mutex_init(&m->table, NULL);
     m->nbuckets = 64;
-    m->bucket = calloc(m->nbuckets, sizeof(trl_block *));
-    if (!m->bucket) TRL_TRY(trl_fail(ctx, TRL_ERR_MEMORY, NULL, "no memory for a table of blocks"));
+    m->bucket = trli_new(ctx, m->nbuckets, sizeof(trl_block *));
+    if (!m->bucket) TRL_TRY(trli_no_memory(ctx, NULL, "for a table of blocks"));
     TRL_TRY(trl_field_manager_add_space(m, &host_ops, ctx, &host));
     *manager = m;
     m = NULL;
@@ -59,8 +58,8 @@ trl_err trl_field_manager_add_space(trl_field_manager *m, const trl_space_ops *o
                         : !ops->free     ? "the required operation free"
                         : !ops->copy_in  ? "the required operation copy_in"
                                          : "the required operation copy_out");
-    if (trli_pool_init(&m->pool[m->nspaces], ops, data) != TRL_OK)
-        return trl_fail(m->ctx, TRL_ERR_MEMORY, NULL, "no memory for the pool of '%s'", ops->name);
+    if (trli_pool_init(&m->pool[m->nspaces], m->ctx, ops, data) != TRL_OK)
+        return trli_no_memory(m->ctx, NULL, "for the pool of '%s'", ops->name);
     *space = m->nspaces++;
     return TRL_OK;
 }
@@ -70,8 +69,8 @@ static void free_block(trl_block *b)
     for (int s = 0; s < b->manager->nspaces; ++s)
         if (b->copy[s].extent) trli_pool_give(&b->manager->pool[s], b->copy[s].extent);
     pthread_mutex_destroy(&b->lock);
-    free(b->tag);
-    free(b);
+    trli_free(b->tag);
+    trli_free(b);
 }
 
 void trl_field_manager_destroy(trl_field_manager **manager)
@@ -85,9 +84,9 @@ void trl_field_manager_destroy(trl_field_manager **manager)
             free_block(b);
         }
     for (int s = 0; s < m->nspaces; ++s) trli_pool_destroy(&m->pool[s]);
-    free(m->bucket);
+    trli_free(m->bucket);
     pthread_mutex_destroy(&m->table);
-    free(m);
+    trli_free(m);
 }
 
 /* FNV-1a. */
@@ -111,7 +110,7 @@ static trl_block **link_of(const trl_field_manager *m, uint64_t hash, const char
 static void widen_table(trl_field_manager *m)
 {
     trl_field_manager wide = {.nbuckets = 2 * m->nbuckets};
-    wide.bucket = calloc(wide.nbuckets, sizeof(trl_block *));
+    wide.bucket = trli_new(m->ctx, wide.nbuckets, sizeof(trl_block *));
     if (!wide.bucket) return;
     for (size_t i = 0; i < m->nbuckets; ++i)
         for (trl_block *next, *b = m->bucket[i]; b; b = next) {
@@ -120,7 +119,7 @@ static void widen_table(trl_field_manager *m)
             b->next = *head;
             *head = b;
         }
-    free(m->bucket);
+    trli_free(m->bucket);
     m->bucket = wide.bucket;
     m->nbuckets = wide.nbuckets;
 }
@@ -160,11 +159,11 @@ trl_err trl_block_create(trl_field_manager *m, const trl_block_desc *desc, trl_b
     trl_block *b = NULL;
     *block = NULL;
     TRL_TRY(check_desc(m->ctx, desc));
-    b = calloc(1, sizeof *b);
-    char *tag = b ? strdup(desc->tag) : NULL;
+    b = trli_new(m->ctx, 1, sizeof *b);
+    char *tag = b ? trli_copy_text(m->ctx, desc->tag) : NULL;
     if (!tag) {
-        free(b);
-        return trl_fail(m->ctx, TRL_ERR_MEMORY, NULL, "no memory to register the block '%s'", desc->tag);
+        trli_free(b);
+        return trli_no_memory(m->ctx, NULL, "to register the block '%s'", desc->tag);
     }
     *b = (trl_block){.manager = m,
                      .hash = hash_of(tag, desc->patch),

@@ -34,6 +34,7 @@ typedef struct trli_class {
 } trli_class;
 
 typedef struct trli_pool {
+    trl_context *ctx;
     const trl_space_ops *ops;
     void *data;
     trli_class *class; /* [TRLI_CLASSES] */
@@ -42,7 +43,7 @@ typedef struct trli_pool {
 } trli_pool;
 
 /* ops, data: of the space; they outlive the pool. MEMORY without a message. */
-TRL_NODISCARD trl_err trli_pool_init(trli_pool *pool, const trl_space_ops *ops, void *data);
+TRL_NODISCARD trl_err trli_pool_init(trli_pool *pool, trl_context *ctx, const trl_space_ops *ops, void *data);
 void trli_pool_destroy(trli_pool *pool);
 /* The class of a size, and its bytes; -1 if no class is that large. */
 int trli_pool_class(size_t bytes, size_t *class_bytes);

@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Pools of memory: a list of free extents for each size class. */
-#include <stdlib.h>
-
 #include "field_manager_impl.h"
 
 enum { SMALL_STEP = 64, SMALL_LOG2 = 9 };
 _Static_assert(SMALL_STEP *TRLI_CLASSES_SMALL == 1 << SMALL_LOG2, "small classes end where doublings begin");
 
-trl_err trli_pool_init(trli_pool *pool, const trl_space_ops *ops, void *data)
+trl_err trli_pool_init(trli_pool *pool, trl_context *ctx, const trl_space_ops *ops, void *data)
 {
-    *pool = (trli_pool){.ops = ops, .data = data};
-    pool->class = aligned_alloc(alignof(trli_class), TRLI_CLASSES * sizeof *pool->class);
+    *pool = (trli_pool){.ctx = ctx, .ops = ops, .data = data};
+    pool->class = trli_memory_try(ctx, TRLI_CLASSES * sizeof *pool->class);
     if (!pool->class) return TRL_ERR_MEMORY;
     for (int c = 0; c < TRLI_CLASSES; ++c) {
         pthread_mutex_init(&pool->class[c].lock, NULL);
@@ -25,7 +23,8 @@ void trli_pool_destroy(trli_pool *pool)
     if (!pool->class) return;
     trli_pool_trim(pool);
     for (int c = 0; c < TRLI_CLASSES; ++c) pthread_mutex_destroy(&pool->class[c].lock);
-    free(pool->class);
+    void *class = pool->class;
+    trl_memory_free(pool->ctx, &class);
     pool->class = NULL;
 }
 
@@ -55,24 +54,28 @@ static trli_extent *pop(trli_pool *pool, int class)
     return extent;
 }
 
-static trl_err allocate(trli_pool *pool, size_t bytes, int class, trli_extent **result)
+static trl_err try_to_allocate(trli_pool *pool, size_t bytes, int class, trli_extent **result)
 {
-    trli_extent *extent = malloc(sizeof *extent);
+    trli_extent *extent = trli_new(pool->ctx, 1, sizeof *extent);
     *result = NULL;
     if (!extent) return TRL_ERR_MEMORY;
     *extent = (trli_extent){.bytes = bytes, .class = class};
     trl_err err = pool->ops->allocate(pool->data, bytes, &extent->memory);
-    if (err == TRL_ERR_MEMORY) { /* other classes may cache what is wanted here */
-        trli_pool_trim(pool);
-        err = pool->ops->allocate(pool->data, bytes, &extent->memory);
-    }
     if (err != TRL_OK) {
-        free(extent);
+        trli_free(extent);
         return err;
     }
     atomic_fetch_add_explicit(&pool->allocations, 1, memory_order_relaxed);
     *result = extent;
     return TRL_OK;
+}
+
+static trl_err allocate(trli_pool *pool, size_t bytes, int class, trli_extent **result)
+{
+    trl_err err = try_to_allocate(pool, bytes, class, result);
+    if (err != TRL_ERR_MEMORY) return err;
+    trli_pool_trim(pool); /* other classes may cache what is wanted here */
+    return try_to_allocate(pool, bytes, class, result);
 }
 
 trl_err trli_pool_take(trli_pool *pool, size_t bytes, bool exact, trli_extent **result)
@@ -101,7 +104,7 @@ done:
 static void discard(trli_pool *pool, trli_extent *extent)
 {
     pool->ops->free(pool->data, extent->memory);
-    free(extent);
+    trli_free(extent);
 }
 
 void trli_pool_give(trli_pool *pool, trli_extent *extent)

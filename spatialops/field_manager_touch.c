@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* The first write to memory, by those who will use it. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "field_manager_impl.h"
@@ -52,8 +51,8 @@ trl_err trl_field_manager_touch(trl_field_manager *m, trl_workers *workers, int 
     trl_task task;
     trl_err err = TRL_OK;
     int n = workers ? trl_workers_count(workers) : 1;
-    share *s = calloc((size_t)n, sizeof *s);
-    if (!s) return trl_fail(m->ctx, TRL_ERR_MEMORY, NULL, "no memory to touch %d blocks", nblocks);
+    share *s = trli_new(m->ctx, (size_t)n, sizeof *s);
+    if (!s) return trli_no_memory(m->ctx, NULL, "to touch %d blocks", nblocks);
     for (int b = 0; b < nblocks; ++b)
         if (!blocks[b]->copy[0].extent)
             TRL_TRY(trli_block_fail(blocks[b], TRL_ERR_USAGE, "has no memory to be touched: acquire it first"));
@@ -71,6 +70,6 @@ trl_err trl_field_manager_touch(trl_field_manager *m, trl_workers *workers, int 
     TRL_TRY(trl_graph_run(graph, workers));
 done:
     trl_graph_destroy(&graph);
-    free(s);
+    trli_free(s);
     return err;
 }

@@ -90,7 +90,7 @@ RAW_MEMORY = {
     "scheduler/diagnostic.c": "messages, which say that memory is out",
 }
 # Folders that are not on the allocator yet.
-RAW_MEMORY_FOLDERS = ("spatialops", "inputs")
+RAW_MEMORY_FOLDERS = ("inputs",)
 
 
 def rule_memory():
