@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* From a list of edges to flat arrays, every step linear in tasks and dependencies. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "graph_impl.h"
+#include "memstream_impl.h"
 
 /* Lists of tasks, one per task, in one array: list t is item[first[t]..first[t + 1]). */
 typedef struct task_lists {
@@ -111,10 +111,9 @@ static int32_t sort_topologically(flattening *f)
 static char *join_names(const trl_graph *graph, const int32_t *path, int32_t n)
 {
     enum { END = 50 };
-    char *text = NULL;
-    size_t bytes = 0;
-    FILE *out = open_memstream(&text, &bytes);
-    if (out == NULL) return NULL;
+    trli_memstream stream;
+    if (!trli_memstream_open(graph->ctx, &stream)) return NULL;
+    FILE *out = stream.out;
     for (int32_t i = 0; i < n; ++i) {
         if (n > 2 * END && i == END) {
             fprintf(out, "... (%d more) ... -> ", n - 2 * END);
@@ -123,9 +122,7 @@ static char *join_names(const trl_graph *graph, const int32_t *path, int32_t n)
         fprintf(out, "'%s' -> ", trli_graph_task_name(graph, path[i]));
     }
     fprintf(out, "'%s'", trli_graph_task_name(graph, path[0]));
-    if (fclose(out) == 0) return text;
-    free(text);
-    return NULL;
+    return trli_memstream_close(&stream) ? stream.text : NULL;
 }
 
 /* Every task without a place waits for another such task: going back along those must come to a task seen before. */
@@ -150,7 +147,7 @@ static trl_err report_cycle(const flattening *f)
     err = trl_fail(graph->ctx, TRL_ERR_INPUT, NULL,
                    "graph '%s': tasks wait for each other in a cycle: %s; remove one of these dependencies",
                    graph->name, names ? names : "");
-    free(names);
+    trli_free(names);
 done:
     free_int32(graph, waits_for);
     free_int32(graph, step);

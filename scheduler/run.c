@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "engine_impl.h"
+#include "memstream_impl.h"
 
 static const char what[] = "runs of a task graph";
 
@@ -281,20 +282,19 @@ static void report_held(const trli_run_state *run, FILE *out)
 
 static void report_stall(trli_run_state *run)
 {
-    char *text = NULL;
-    size_t bytes = 0;
-    FILE *out = open_memstream(&text, &bytes);
+    trli_memstream text;
     long long left = atomic_load_explicit(&run->remaining, memory_order_relaxed);
-    if (out) {
-        report_signals(run, out);
-        report_held(run, out);
-        trli_nodes_report(run, out, REPORTED);
-        if (fclose(out) != 0) bytes = 0;
+    bool written = trli_memstream_open(run->graph->ctx, &text);
+    if (written) {
+        report_signals(run, text.out);
+        report_held(run, text.out);
+        trli_nodes_report(run, text.out, REPORTED);
+        written = trli_memstream_close(&text);
     }
     trl_err err =
         trl_fail(run->graph->ctx, TRL_ERR_USAGE, NULL, "graph '%s' is stalled: nothing can run and %lld %s left%s",
-                 run->graph->name, left, left == 1 ? "task is" : "tasks are", bytes ? text : "");
-    free(text);
+                 run->graph->name, left, left == 1 ? "task is" : "tasks are", written ? text.text : "");
+    trli_memstream_discard(&text);
     run->explained = true;
     atomic_store_explicit(&run->graph->error, (int)err, memory_order_relaxed); /* read after the run */
 }

@@ -108,7 +108,7 @@ static trl_err request_step(trli_program *program, const trli_step *s)
         tuned.points = trli_model_points(model, model->field[s->field[0]].location, &tuned.row);
         err = trli_tuning_create(model->ctx, &tuned, &run->tuning);
         if (err == TRL_OK && emitted.text) err = trli_compiler_add(model->run->compiler, emitted.text, &run->native);
-        free(emitted.text);
+        trli_free(emitted.text);
         TRL_TRY(err);
     }
     for (int k = 0; k < p->nslabs; ++k) {
@@ -116,7 +116,7 @@ static trl_err request_step(trli_program *program, const trli_step *s)
         if (!run->slab[k].kernel || run->slab[k].within) continue;
         TRL_TRY(emit(model, &trli_dialect_cpu, &wanted, &emitted));
         if (emitted.text) err = trli_compiler_add(model->run->compiler, emitted.text, &run->slab[k].native);
-        free(emitted.text);
+        trli_free(emitted.text);
         TRL_TRY(err);
     }
 done:
@@ -192,7 +192,7 @@ static void write_text(const trli_emitted *emitted, FILE *out)
         fprintf(out, "*/\n%s\n", emitted->text);
     else
         fprintf(out, "   interpreted: %s */\n\n", emitted->why);
-    free(emitted->text);
+    trli_free(emitted->text);
 }
 
 static trl_err write_slab(const trli_program *program, const trli_step *s, const trli_slab *slab, FILE *out)

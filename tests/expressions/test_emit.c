@@ -8,6 +8,7 @@
 #include <dlfcn.h>
 
 #include "emit_impl.h"
+#include "memory_impl.h"
 #include "model_impl.h"
 #include "simulation_impl.h"
 #include "tasks_impl.h"
@@ -123,7 +124,7 @@ static void emit_all(trli_compiler *compiler)
 
 static void free_texts(void)
 {
-    for (int i = 0; i < ntexts; ++i) free(text[i]);
+    for (int i = 0; i < ntexts; ++i) trli_free(text[i]);
     ntexts = 0;
 }
 

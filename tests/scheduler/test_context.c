@@ -5,6 +5,7 @@
 #include "trl_test.h"
 
 #include "context_impl.h"
+#include "memstream_impl.h"
 
 #include <limits.h>
 #include <pthread.h>
@@ -411,6 +412,39 @@ START_TEST(memory_that_does_not_fit_is_refused_with_name_size_and_use)
 }
 END_TEST
 
+START_TEST(a_stream_into_memory_is_counted_and_meets_the_limit)
+{
+    enum { LINES = 1000 };
+    const size_t limit = test_ctx->memory.limit;
+    trl_memory_stats before, during, after;
+    trli_memstream stream;
+    trl_memory_get_stats(test_ctx, &before);
+    ck_assert(trli_memstream_open(test_ctx, &stream));
+    ck_assert_str_eq(stream.text, "");
+    for (int i = 0; i < LINES; ++i) fprintf(stream.out, "line %03d\n", i);
+    fflush(stream.out);
+    ck_assert_uint_eq(stream.length, 9 * LINES);
+    ck_assert(trli_memstream_close(&stream));
+    ck_assert_uint_eq(strlen(stream.text), 9 * LINES);
+    ck_assert_mem_eq(stream.text + 9 * 998, "line 998\nline 999\n", 19);
+    trl_memory_get_stats(test_ctx, &during);
+    ck_assert_uint_ge(during.metadata_bytes, before.metadata_bytes + 9 * LINES);
+    trli_memstream_discard(&stream);
+
+    test_ctx->memory.limit = before.bytes + 2048;
+    ck_assert(trli_memstream_open(test_ctx, &stream));
+    for (int i = 0; i < LINES; ++i) fprintf(stream.out, "line %03d\n", i);
+    ck_assert(!trli_memstream_close(&stream));
+    ck_assert_ptr_null(stream.text);
+    test_ctx->memory.limit = before.bytes;
+    ck_assert(!trli_memstream_open(test_ctx, &stream));
+    trli_memstream_discard(&stream);
+    test_ctx->memory.limit = limit;
+    trl_memory_get_stats(test_ctx, &after);
+    ck_assert_uint_eq(after.bytes, before.bytes);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, every_code_has_a_name_a_meaning_and_an_exit_code);
@@ -438,6 +472,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, memory_is_aligned_and_accounted);
     tcase_add_test(tc, large_blocks_begin_at_different_places_of_their_pages);
     tcase_add_test(tc, memory_that_does_not_fit_is_refused_with_name_size_and_use);
+    tcase_add_test(tc, a_stream_into_memory_is_counted_and_meets_the_limit);
 }
 
 TRL_TEST_MAIN("context", add_tests)

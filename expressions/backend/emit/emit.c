@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "emit_writer_impl.h"
-#include "memory_impl.h"
+#include "memstream_impl.h"
 
 enum {
     SHARED_ROWS = 64,   /* of buffers of one call, of the longest rows */
@@ -162,25 +162,21 @@ trl_err trli_emit_kernel(const trli_dialect *dialect, const trli_ir *ir, trli_wa
                       .along = request->thin ? 1 : 0,
                       .across = request->thin ? 0 : 1,
                       .interleave = 1};
-    size_t bytes = 0;
+    trli_memstream text = {0};
     trl_err err = TRL_OK;
     *emitted = (trli_emitted){.text = NULL};
     TRL_TRY(walk_all(ir, walk, request));
     TRL_TRY(trli_emit_plan(&e, &emitted->why));
     if (emitted->why) goto done;
-    e.out = open_memstream(&emitted->text, &bytes);
-    if (!e.out) {
-        err = trli_no_memory(ir->ctx, NULL, "for the text of a kernel");
-        goto done;
-    }
+    if (!trli_memstream_open(ir->ctx, &text)) TRL_TRY(trli_no_memory(ir->ctx, NULL, "for the text of a kernel"));
+    e.out = text.out;
     TRL_TRY(dialect->put_kernel(&e));
     emitted->interleave = e.interleave;
+    if (!trli_memstream_close(&text)) TRL_TRY(trli_no_memory(ir->ctx, NULL, "for the text of a kernel"));
+    emitted->text = text.text;
+    text.text = NULL;
 done:
-    if (e.out && (fclose(e.out) != 0 || err != TRL_OK)) {
-        free(emitted->text);
-        emitted->text = NULL;
-        if (err == TRL_OK) err = trli_no_memory(ir->ctx, NULL, "for the text of a kernel");
-    }
+    trli_memstream_discard(&text);
     trli_emitter_free(&e);
     return err;
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "emit_writer_impl.h"
-#include "memory_impl.h"
+#include "memstream_impl.h"
 
 /* Mark what the function of a group needs: where it takes pairs of planes and single ones in turn, that of pairs is
  * more. */
@@ -181,23 +181,23 @@ static trli_group_function *function_of(const trli_emitter *e, int32_t group)
 static trl_err put_body(trli_emitter *e, int32_t group)
 {
     FILE *const out = e->out;
+    trli_memstream body;
+    if (!trli_memstream_open(e->ir->ctx, &body)) return no_memory(e);
     trli_group_function *const f = e->at_hand = function_of(e, group);
-    size_t bytes;
-    e->out = open_memstream(&f->body, &bytes);
-    if (e->out) {
-        name_for_group(e, group);
-        put_arguments(e, group);
-        if (e->by_planes)
-            put_rows(e, group);
-        else
-            put_rows_in_turn(e, group);
-        if (e->check_finite) fputs("    found->excess |= excess;\n    found->sums += sums;\n", e->out);
-        name_for_kernel(e);
-    }
-    const bool written = e->out && fclose(e->out) == 0;
+    e->out = body.out;
+    name_for_group(e, group);
+    put_arguments(e, group);
+    if (e->by_planes)
+        put_rows(e, group);
+    else
+        put_rows_in_turn(e, group);
+    if (e->check_finite) fputs("    found->excess |= excess;\n    found->sums += sums;\n", e->out);
+    name_for_kernel(e);
     e->out = out;
     e->at_hand = NULL;
-    return written ? TRL_OK : no_memory(e);
+    if (!trli_memstream_close(&body)) return no_memory(e);
+    f->body = body.text;
+    return TRL_OK;
 }
 
 static bool have_same_body(const trli_group_function *f, const trli_group_function *g)

@@ -43,7 +43,8 @@ typedef struct trli_emit_request {
 } trli_emit_request;
 
 typedef struct trli_emitted {
-    char *text; /* the caller's to free; NULL: the kernel is one that only the interpreter runs, and `why` says why */
+    char
+        *text; /* trli_free gives it back; NULL: the kernel is one that only the interpreter runs, and `why` says why */
     const char *why;
     int interleave; /* the most planes that it takes in turn */
 } trli_emitted;

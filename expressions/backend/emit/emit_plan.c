@@ -495,7 +495,7 @@ void trli_emitter_free(trli_emitter *e)
     void *blocks[] = {e->root,   e->group,      e->reader, e->first, e->sample,  e->order,
                       e->number, e->input_name, e->wanted, e->also,  e->pointer, e->ghosts};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; ++i) trli_free(blocks[i]);
-    for (int32_t f = 0; e->function && f < e->ngroups + 2; ++f) free(e->function[f].body);
+    for (int32_t f = 0; e->function && f < e->ngroups + 2; ++f) trli_free(e->function[f].body);
     trli_free(e->function);
     e->function = NULL;
     e->root = e->reader = e->first = e->order = e->number = e->input_name = NULL;

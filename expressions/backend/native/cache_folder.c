@@ -9,7 +9,6 @@
 #include <pwd.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -161,11 +160,10 @@ int trli_folder_open(const char *path, bool own, int make, char why[TRLI_WHY_ROO
 {
     walk w = {.why = why, .unsafe = unsafe, .at = -1};
     struct stat s;
-    char *here = path[0] == '/' ? NULL : getcwd(NULL, 0);
-    const int length = snprintf(w.rest, sizeof w.rest, "%s/%s", here ? here : "", path);
+    char here[TRLI_PATH_ROOM] = "";
+    bool good = path[0] == '/' || getcwd(here, sizeof here);
+    const int length = snprintf(w.rest, sizeof w.rest, "%s/%s", here, path);
     int folder = -1;
-    bool good = path[0] == '/' || here;
-    free(here);
     *unsafe = false;
     why[0] = 0;
     if (!good) (void)refuse(&w, false, "the present folder is unknown: %s", strerror(errno));

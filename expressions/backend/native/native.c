@@ -106,13 +106,10 @@ static bool find_in_path(const char *name, char path[TRLI_PATH_ROOM])
 /* Compilers are started in a folder of their own. */
 static bool make_absolute(char path[TRLI_PATH_ROOM])
 {
-    char relative[TRLI_PATH_ROOM];
-    char *here = path[0] == '/' ? NULL : getcwd(NULL, 0);
+    char relative[TRLI_PATH_ROOM], here[TRLI_PATH_ROOM];
     if (path[0] == '/') return true;
     memcpy(relative, path, sizeof relative);
-    const bool fits = here && snprintf(path, TRLI_PATH_ROOM, "%s/%s", here, relative) < TRLI_PATH_ROOM;
-    free(here);
-    return fits;
+    return getcwd(here, sizeof here) && snprintf(path, TRLI_PATH_ROOM, "%s/%s", here, relative) < TRLI_PATH_ROOM;
 }
 
 static void find_program(trli_compiler *c)
