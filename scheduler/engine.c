@@ -96,7 +96,7 @@ static void note_time(trli_run_state *run, const trli_worker *worker, int32_t ta
         trli_trace_add(worker->lane, done ? TRLI_TRACE_TASK : TRLI_TRACE_POLL, trli_task_name(run, task), record->type,
                        start, end);
     /* Relaxed: read when the run is over. */
-    _Atomic int64_t *sum = task < run->view.tasks ? &run->graph->run_ns[task] : &run->graph->spawned_ns;
+    _Atomic int64_t *sum = task < run->view.tasks ? &run->run_ns[task] : &run->spawned_ns;
     if (done) atomic_fetch_add_explicit(sum, end - start, memory_order_relaxed);
 }
 
@@ -107,11 +107,15 @@ bool trli_call(trli_run_state *run, trli_worker *worker, int32_t task, int chunk
     const trli_task_record *record = trli_record(run, task);
     /* Relaxed: a task that must see an error is ordered after it by its dependencies, for all others seeing it late
      * only means work that nobody needs. */
-    bool failed = atomic_load_explicit(&run->graph->error, memory_order_relaxed) != TRL_OK;
+    bool failed = atomic_load_explicit(&run->error, memory_order_relaxed) != TRL_OK;
     if (failed && !again && !(record->flags & TRL_TASK_ALWAYS)) return true;
     trl_run here = {.run = run, .worker = worker, .task = task};
-    trl_task_args args = {
-        .chunk = chunk, .chunks = record->chunks, .worker = worker->index, .failed = failed, .run = &here};
+    trl_task_args args = {.chunk = chunk,
+                          .chunks = record->chunks,
+                          .worker = worker->index,
+                          .failed = failed,
+                          .frame = run->frame,
+                          .run = &here};
     bool done = true;
     int64_t start = run->watched ? trli_now_ns() : 0;
     trl_err err = record->run(record->data, &args, &done);
@@ -223,7 +227,7 @@ static void note_idle(trli_run_state *run, const trli_worker *worker, int64_t si
 {
     int64_t now = trli_polls_outstanding(run);
     if (outstanding >= 0 && now > outstanding)
-        atomic_fetch_add_explicit(&run->graph->idle_ns, now - outstanding, memory_order_relaxed);
+        atomic_fetch_add_explicit(&run->idle_ns, now - outstanding, memory_order_relaxed);
     if (worker->lane) trli_trace_add(worker->lane, TRLI_TRACE_IDLE, "idle", 0, since, trli_now_ns());
 }
 

@@ -17,11 +17,17 @@ typedef struct trli_join {
     int32_t all;
 } trli_join;
 
-/* All that a graph keeps for its runs; made by the first one, and again when the workers are others. */
+/* The state of a run. Made when more runs than before are in progress, and again when the workers are others; later
+ * runs use it again. */
 typedef struct trli_run_state {
     trli_job job;
     trl_graph *graph;
+    struct trli_run_state *next; /* of the graph's states */
     trl_workers *workers;
+    void *frame;
+    bool taken; /* by a run, which can be cancelled; guarded */
+    int active; /* workers that take part if they adapt */
+    _Atomic int error;
     const trl_policy *policy;
     void *policy_state;
     trl_policy_graph view;
@@ -47,6 +53,11 @@ typedef struct trli_run_state {
     alignas(TRLI_CACHE_LINE) _Atomic bool ended; /* a worker ends the run early */
     const char *failed_name;                     /* of the task that failed, of a spawned one a copy; NULL: none */
     char copied_name[64];
+    /* Times, ns. Relaxed: read when all workers have left. */
+    _Atomic int64_t *run_ns;        /* [tasks] of a timed run */
+    _Atomic int64_t spawned_ns;     /* of all spawned ones */
+    _Atomic int64_t outstanding_ns; /* with poll tasks started and not complete */
+    _Atomic int64_t idle_ns;        /* of workers idle meanwhile */
 } trli_run_state;
 
 /* What a task function knows of its run: valid while it runs. */
@@ -56,13 +67,18 @@ struct trl_run {
     int32_t task;
 };
 
+/* ---- run_state.c ---- */
+
+/* A state for a run of the graph with these workers in a frame. USAGE if there is one in this frame already. */
+TRL_NODISCARD trl_err trli_run_take(trl_graph *graph, trl_workers *workers, const trl_policy *policy, uint64_t serial,
+                                    void *frame, trli_run_state **run);
+/* Leave it to later runs. Guarded. */
+void trli_run_give_back(trli_run_state *run);
+
 /* ---- run.c ---- */
 
-/* Make what the runs of a graph with these workers need; ready it for one run. */
-TRL_NODISCARD trl_err trli_run_create(trl_graph *graph, trl_workers *workers, const trl_policy *policy,
-                                      uint64_t serial);
 void trli_run_start(trli_run_state *run, bool traced);
-/* Account for a run that took so long, and return its error. */
+/* Account for a run that took so long, and return its error. Guarded. */
 TRL_NODISCARD trl_err trli_run_finish(trli_run_state *run, int64_t ns);
 /* Whether the run is over. Acquire: sees all that its tasks wrote. */
 static inline bool trli_run_over(const trli_run_state *run)

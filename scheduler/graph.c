@@ -66,23 +66,12 @@ void trl_graph_destroy(trl_graph **result)
     trl_graph *graph = *result;
     if (graph == NULL) return;
     trl_context *ctx = graph->ctx;
-    trli_run_destroy(graph);
+    trli_run_states_destroy(graph);
     trli_list *arrays[] = {&graph->records, &graph->info,    &graph->names,   &graph->phases, &graph->resources,
                            &graph->edges,   &graph->handles, &graph->readers, &graph->wishes};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; ++i) trli_list_free(ctx, arrays[i]);
-    void *blocks[] = {graph->successors,
-                      graph->predecessors,
-                      graph->order,
-                      graph->roots,
-                      graph->weight,
-                      graph->path,
-                      graph->first,
-                      graph->want_first,
-                      graph->want,
-                      (void *)graph->run_ns,
-                      graph->mean_s,
-                      graph->name,
-                      graph};
+    void *blocks[] = {graph->successors, graph->predecessors, graph->order, graph->roots,  graph->weight, graph->path,
+                      graph->first,      graph->want_first,   graph->want,  graph->mean_s, graph->name,   graph};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; ++i) release(ctx, blocks[i]);
     *result = NULL;
 }
@@ -341,16 +330,14 @@ done:
     return err;
 }
 
-trl_err trli_graph_alloc_times(trl_graph *graph)
+/* What only runs need: times, and lists for policies. */
+static trl_err alloc_times(trl_graph *graph)
 {
-    trl_err err = TRL_OK;
+    trl_err err;
     size_t n = (size_t)graph->task_count + 1;
     const trli_task_record *record = trli_graph_records(graph);
-    if (graph->first) return TRL_OK;
     TRL_TRY(alloc(graph, n, sizeof *graph->mean_s, &graph->mean_s));
     memset(graph->mean_s, 0, n * sizeof *graph->mean_s);
-    TRL_TRY(alloc(graph, n, sizeof *graph->run_ns, &graph->run_ns));
-    for (size_t t = 0; t < n; ++t) atomic_init(&graph->run_ns[t], 0);
     TRL_TRY(alloc(graph, n, sizeof *graph->first, &graph->first));
     for (int32_t t = 0; t < graph->task_count; ++t) graph->first[t] = record[t].first;
     graph->first[graph->task_count] = graph->task_count > 0 ? record[graph->task_count - 1].end : 0;
@@ -367,6 +354,7 @@ trl_err trl_graph_freeze(trl_graph *graph)
     TRL_TRY(trli_graph_flatten_resources(graph));
     TRL_TRY(trli_graph_flatten_phases(graph));
     TRL_TRY(alloc_results(graph));
+    TRL_TRY(alloc_times(graph));
     trli_graph_rank(graph);
     trli_list *done_with[] = {&graph->edges, &graph->handles, &graph->readers, &graph->wishes};
     for (size_t i = 0; i < sizeof done_with / sizeof *done_with; ++i) trli_list_free(graph->ctx, done_with[i]);

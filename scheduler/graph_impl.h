@@ -4,6 +4,7 @@
 #ifndef TRL_GRAPH_IMPL_H
 #define TRL_GRAPH_IMPL_H
 
+#include <sched.h>
 #include <stdatomic.h>
 
 #include <trl_graph.h>
@@ -116,23 +117,33 @@ struct trl_graph {
     trli_want *want;
     double ranked_tau_inf; /* critical path when the tasks were ranked */
 
-    /* Of the runs: see engine_impl.h. */
-    struct trli_run_state *run;
-    trli_active active;         /* of workers that adapt */
-    _Atomic bool busy, running; /* in a call of trl_graph_run; tasks may be called, and the run can be cancelled */
-    _Atomic int error;          /* of the run; here, not in `run`, which others make anew while somebody cancels */
+    /* Of the runs: see engine_impl.h. The guard is held while what follows is read or written, and while ranks change:
+     * only when no run, or no other one, is in progress. */
+    _Atomic bool guard;
+    int in_progress;               /* runs */
+    struct trli_run_state *states; /* of runs in progress, and of past ones for the next */
+    const char *failed_name;       /* of the task that failed in the run that ended last; NULL: none */
+    char copied_name[64];          /* of a spawned one */
+    int workers;                   /* of the last run */
+    trli_active active;            /* of workers that adapt */
 
-    /* Timing. Relaxed: the counters are read when no run is in progress. */
-    _Atomic int64_t *run_ns;    /* per task, of the timed run in progress */
-    _Atomic int64_t spawned_ns; /* of all spawned ones */
-    double *mean_s;             /* per task, moving average; 0: never timed */
-    /* Of all runs, the time with poll tasks started and not complete. Of the last run, the time of workers idle
-     * meanwhile. */
-    _Atomic int64_t outstanding_ns, idle_ns;
-    double idle_share; /* ns: of all runs, divided by the number of workers */
+    /* Timing. */
+    double *mean_s;         /* per task, moving average; 0: never timed */
+    int64_t outstanding_ns; /* of all runs, with poll tasks started and not complete */
+    double idle_share;      /* ns: of all runs, of workers idle meanwhile, divided by the number of workers */
     int64_t runs, timed_runs, spawned;
     double timed_wall, timed_share; /* s: of timed runs; of their tasks divided by the number of workers */
 };
+
+static inline void trli_graph_lock(trl_graph *graph)
+{
+    while (atomic_exchange_explicit(&graph->guard, true, memory_order_acquire)) sched_yield();
+}
+
+static inline void trli_graph_unlock(trl_graph *graph)
+{
+    atomic_store_explicit(&graph->guard, false, memory_order_release);
+}
 
 static inline trli_task_record *trli_graph_records(const trl_graph *graph)
 {
@@ -184,15 +195,13 @@ int32_t trli_graph_normalise_wants(const trl_graph *graph, int32_t n, trli_want 
 /* Check the phases against the dependencies, and mark their tasks. */
 TRL_NODISCARD trl_err trli_graph_flatten_phases(trl_graph *graph);
 
-/* Allocate what only runs need: times, and lists for policies. Once. */
-TRL_NODISCARD trl_err trli_graph_alloc_times(trl_graph *graph);
 /* Find weights and urgencies from the times known now, and sort successors and roots by them. */
 void trli_graph_rank(trl_graph *graph);
 /* Whether measured times have moved so far from those of the last ranking that it is worth another. */
 bool trli_graph_ranks_drifted(const trl_graph *graph);
-/* Fold the times of a timed run into the moving averages. */
-void trli_graph_average_times(trl_graph *graph);
+/* Fold the times of a timed run, by task, into the moving averages, and clear them. */
+void trli_graph_average_times(trl_graph *graph, _Atomic int64_t *run_ns);
 /* Release what runs keep. */
-void trli_run_destroy(trl_graph *graph);
+void trli_run_states_destroy(trl_graph *graph);
 
 #endif

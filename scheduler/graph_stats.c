@@ -30,9 +30,8 @@ void trl_graph_get_stats(const trl_graph *graph, trl_graph_stats *stats)
         stats->tau_1 += trli_task_time(graph, t, &times);
     }
     stats->tau_inf = trli_graph_weights(graph, &times, INT_MAX, graph->path);
-    /* Relaxed: no run is in progress. */
-    stats->outstanding = 1e-9 * (double)atomic_load_explicit(&graph->outstanding_ns, memory_order_relaxed);
-    if (graph->run) stats->active = trli_active_workers(&graph->active, graph->run->view.workers);
+    stats->outstanding = 1e-9 * (double)graph->outstanding_ns;
+    if (graph->runs > 0) stats->active = trli_active_workers(&graph->active, graph->workers);
     stats->idle = 1e-9 * graph->idle_share;
     if (graph->timed_wall > 0.0) stats->busy = graph->timed_share / graph->timed_wall;
     if (graph->timed_runs > 0 && tasks_per_run(graph) > 0.0) {

@@ -19,14 +19,14 @@ void trli_polls_start(trli_run_state *run)
  * from two threads, the sum is right. Relaxed: read after the run, or for the time so far. */
 static void add_outstanding(trli_run_state *run, int64_t ns)
 {
-    atomic_fetch_add_explicit(&run->graph->outstanding_ns, ns, memory_order_relaxed);
+    atomic_fetch_add_explicit(&run->outstanding_ns, ns, memory_order_relaxed);
 }
 
 /* While poll tasks are open the sum lacks its last term, which is at least the present time. The clock is read before
  * the sum: the time so far never exceeds what it becomes. */
 int64_t trli_polls_outstanding(const trli_run_state *run)
 {
-    const _Atomic int64_t *sum = &run->graph->outstanding_ns;
+    const _Atomic int64_t *sum = &run->outstanding_ns;
     int64_t ns = atomic_load_explicit(sum, memory_order_relaxed);
     if (ns >= 0) return ns;
     int64_t now = trli_now_ns();

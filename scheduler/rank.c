@@ -202,13 +202,13 @@ bool trli_graph_ranks_drifted(const trl_graph *graph)
     return false;
 }
 
-void trli_graph_average_times(trl_graph *graph)
+void trli_graph_average_times(trl_graph *graph, _Atomic int64_t *run_ns)
 {
     /* Not a time: nothing measured (the run failed before), a clock set back, a machine that slept. */
     const double longest = 1e6;
     for (int32_t t = 0; t < graph->task_count; ++t) {
         /* Relaxed: the run is over, which its end made visible. */
-        int64_t ns = atomic_exchange_explicit(&graph->run_ns[t], 0, memory_order_relaxed);
+        int64_t ns = atomic_exchange_explicit(&run_ns[t], 0, memory_order_relaxed);
         double seconds = 1e-9 * (double)ns, *mean = &graph->mean_s[t];
         if (ns <= 0 || seconds > longest) continue;
         *mean = *mean > 0.0 ? (1.0 - latest) * *mean + latest * seconds : seconds;

@@ -1,56 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* What a graph keeps for its runs: made once, started and ended by each run; and how a run fails. */
+/* How a run begins, ends and fails. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine_impl.h"
 #include "memstream_impl.h"
 
-static const char what[] = "runs of a task graph";
-
-int32_t *trl_policy_link(const trl_policy_graph *graph, int32_t task)
-{
-    const trli_run_state *run = (const trli_run_state *)((const char *)graph - offsetof(trli_run_state, view));
-    return trli_link(run, task);
-}
-
-int trl_policy_urgency(const trl_policy_graph *graph, int32_t task)
-{
-    const trli_run_state *run = (const trli_run_state *)((const char *)graph - offsetof(trli_run_state, view));
-    return trli_record(run, task)->urgency;
-}
-
-unsigned trl_policy_devices(const trl_policy_graph *graph, int32_t task)
-{
-    const trli_run_state *run = (const trli_run_state *)((const char *)graph - offsetof(trli_run_state, view));
-    return task < graph->tasks ? trli_graph_info(run->graph)[task].devices : TRL_DEVICE_CPU;
-}
-
-/* ---- making ---- */
-
-static trl_err alloc(trli_run_state *run, size_t count, size_t size, void *result)
-{
-    void *memory;
-    trl_err err = trl_memory_alloc(run->graph->ctx, count * size, what, &memory);
-    if (err == TRL_OK) memcpy(result, &(void *){memset(memory, 0, count * size)}, sizeof memory);
-    return err;
-}
-
-static void set_view(trli_run_state *run, int workers)
-{
-    const trl_graph *graph = run->graph;
-    run->view = (trl_policy_graph){
-        .ctx = graph->ctx,
-        .workers = workers,
-        .tasks = graph->task_count,
-        .nroots = graph->nroots,
-        .roots = graph->roots,
-        .weight = graph->weight,
-        .first = graph->first,
-        .successors = graph->successors,
-    };
-}
+/* ---- one run ---- */
 
 /* Relaxed: no worker is inside. */
 static void set_joins(trli_run_state *run)
@@ -62,68 +19,6 @@ static void set_joins(trli_run_state *run)
         atomic_store_explicit(&run->join[t].missing, run->join[t].all, memory_order_relaxed);
     }
 }
-
-static trl_err alloc_arrays(trli_run_state *run)
-{
-    trl_err err;
-    const trl_graph *graph = run->graph;
-    const trli_task_info *info = trli_graph_info(graph);
-    size_t n = (size_t)graph->task_count;
-    int32_t signalled = 0;
-    TRL_TRY(alloc(run, n, sizeof *run->join, &run->join));
-    TRL_TRY(alloc(run, n, sizeof *run->link, &run->link));
-    if (graph->scopes > 0) TRL_TRY(alloc(run, n, sizeof *run->scope, &run->scope));
-    for (size_t t = 0; t < n; ++t) signalled += info[t].signals > 0;
-    TRL_TRY(alloc(run, (size_t)signalled, sizeof *run->signalled, &run->signalled));
-    TRL_TRY(alloc(run, (size_t)signalled, sizeof *run->signals_left, &run->signals_left));
-    for (size_t t = 0; t < n; ++t)
-        if (info[t].signals > 0) run->signalled[run->nsignalled++] = (int32_t)t;
-    TRL_TRY(trli_wide_create(run));
-    TRL_TRY(trli_locks_create(run));
-    TRL_TRY(trli_phases_create(run));
-    TRL_TRY(trli_nodes_create(run));
-done:
-    return err;
-}
-
-void trli_run_destroy(trl_graph *graph)
-{
-    trli_run_state *run = graph->run;
-    graph->run = NULL;
-    if (run == NULL) return;
-    if (run->policy) run->policy->teardown(&run->view, &run->policy_state);
-    trli_wide_destroy(run);
-    trli_locks_destroy(run);
-    trli_phases_destroy(run);
-    trli_nodes_destroy(run);
-    void *blocks[] = {run->join, run->link, (void *)run->scope, run->signalled, (void *)run->signals_left, run};
-    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; ++i) trl_memory_free(graph->ctx, &blocks[i]);
-}
-
-trl_err trli_run_create(trl_graph *graph, trl_workers *workers, const trl_policy *policy, uint64_t serial)
-{
-    trl_err err;
-    void *memory;
-    trli_run_destroy(graph);
-    TRL_TRY(trl_memory_alloc(graph->ctx, sizeof(trli_run_state), what, &memory));
-    trli_run_state *run = graph->run = memset(memory, 0, sizeof(trli_run_state));
-    run->job = (trli_job){trli_run_work, trli_run_job_over};
-    run->graph = graph;
-    run->workers = workers;
-    run->workers_serial = serial;
-    run->wake_after = 1;
-    run->dirty = true;
-    TRL_TRY(trli_graph_alloc_times(graph));
-    set_view(run, trl_workers_count(workers));
-    TRL_TRY(alloc_arrays(run));
-    run->policy = policy;
-    TRL_TRY(policy->setup(&run->view, &run->policy_state));
-done:
-    if (err != TRL_OK) trli_run_destroy(graph);
-    return err;
-}
-
-/* ---- one run ---- */
 
 static void start_roots(trli_run_state *run)
 {
@@ -138,17 +33,10 @@ static void start_roots(trli_run_state *run)
     }
 }
 
-/* The first runs are timed, and now and then one more. */
-static bool is_sample(const trl_graph *graph)
-{
-    return graph->runs < 3 || graph->runs % 64 == 0;
-}
-
 void trli_run_start(trli_run_state *run, bool traced)
 {
     trl_graph *graph = run->graph;
-    if (graph->ranked_tau_inf < 0) trli_graph_rank(graph);
-    run->watched = graph->timing || traced || is_sample(graph);
+    run->watched |= traced;
     if (run->dirty) {
         set_joins(run);
         trli_nodes_clear(run);
@@ -169,10 +57,7 @@ void trli_run_start(trli_run_state *run, bool traced)
     atomic_store_explicit(&run->remaining, graph->task_count, memory_order_relaxed);
     atomic_store_explicit(&run->activity, 0, memory_order_relaxed);
     atomic_store_explicit(&run->ended, false, memory_order_relaxed);
-    atomic_store_explicit(&run->graph->error, TRL_OK, memory_order_relaxed);
-    atomic_store_explicit(&graph->idle_ns, 0, memory_order_relaxed);
     start_roots(run);
-    atomic_store_explicit(&graph->running, true, memory_order_release); /* a canceller finds the error cleared */
 }
 
 const char *trli_task_name(const trli_run_state *run, int32_t task)
@@ -185,7 +70,7 @@ void trli_run_fail(trli_run_state *run, int32_t task, trl_err err)
     int none = TRL_OK;
     bool explained = trli_diagnostics_said();
     /* Relaxed: only the winner writes what follows, which is read after the run. */
-    if (!atomic_compare_exchange_strong_explicit(&run->graph->error, &none, (int)err, memory_order_relaxed,
+    if (!atomic_compare_exchange_strong_explicit(&run->error, &none, (int)err, memory_order_relaxed,
                                                  memory_order_relaxed))
         return;
     run->explained = explained;
@@ -206,13 +91,13 @@ static void learn(trli_run_state *run, int64_t ns)
     if (!run->watched) return;
     double sum = 0;
     for (int32_t t = 0; t < graph->task_count; ++t) /* relaxed: all workers have left the run */
-        sum += (double)atomic_load_explicit(&graph->run_ns[t], memory_order_relaxed);
-    trli_graph_average_times(graph);
-    sum += (double)atomic_exchange_explicit(&graph->spawned_ns, 0, memory_order_relaxed);
+        sum += (double)atomic_load_explicit(&run->run_ns[t], memory_order_relaxed);
+    trli_graph_average_times(graph, run->run_ns);
+    sum += (double)atomic_exchange_explicit(&run->spawned_ns, 0, memory_order_relaxed);
     ++graph->timed_runs;
     graph->timed_wall += 1e-9 * (double)ns;
     graph->timed_share += 1e-9 * sum / run->view.workers;
-    if (trli_graph_ranks_drifted(graph)) trli_graph_rank(graph);
+    if (graph->in_progress == 1 && trli_graph_ranks_drifted(graph)) trli_graph_rank(graph);
 }
 
 /* A task that fails should say why; else its name must do. */
@@ -226,15 +111,24 @@ static void explain(const trli_run_state *run, trl_err err)
         (void)trl_fail(run->graph->ctx, err, NULL, "the run of graph '%s' was cancelled", run->graph->name);
 }
 
+static void note_failed(trl_graph *graph, const trli_run_state *run)
+{
+    const bool copied = run->failed_name == run->copied_name;
+    if (copied) memcpy(graph->copied_name, run->copied_name, sizeof graph->copied_name);
+    graph->failed_name = copied ? graph->copied_name : run->failed_name;
+}
+
 trl_err trli_run_finish(trli_run_state *run, int64_t ns)
 {
     trl_graph *graph = run->graph;
-    atomic_store_explicit(&graph->running, false, memory_order_relaxed);
     if (run->policy->finish) run->policy->finish(run->policy_state);
-    graph->idle_share += (double)atomic_load_explicit(&graph->idle_ns, memory_order_relaxed) / run->view.workers;
+    /* Relaxed: all workers have left the run. */
+    graph->outstanding_ns += atomic_exchange_explicit(&run->outstanding_ns, 0, memory_order_relaxed);
+    graph->idle_share += (double)atomic_exchange_explicit(&run->idle_ns, 0, memory_order_relaxed) / run->view.workers;
     graph->spawned += trli_nodes_finish(run);
     ++graph->runs;
-    trl_err err = (trl_err)atomic_load_explicit(&run->graph->error, memory_order_relaxed);
+    note_failed(graph, run);
+    trl_err err = (trl_err)atomic_load_explicit(&run->error, memory_order_relaxed);
     if (err == TRL_OK) learn(run, ns);
     explain(run, err);
     return err;
@@ -242,15 +136,19 @@ trl_err trli_run_finish(trli_run_state *run, int64_t ns)
 
 void trl_graph_cancel(trl_graph *graph)
 {
-    int none = TRL_OK;
-    if (!atomic_load_explicit(&graph->running, memory_order_acquire)) return;
-    atomic_compare_exchange_strong_explicit(&graph->error, &none, TRL_ERR_INTERRUPTED, memory_order_relaxed,
-                                            memory_order_relaxed);
+    trli_graph_lock(graph);
+    for (trli_run_state *run = graph->states; run; run = run->next) {
+        int none = TRL_OK;
+        if (!run->taken) continue;
+        atomic_compare_exchange_strong_explicit(&run->error, &none, TRL_ERR_INTERRUPTED, memory_order_relaxed,
+                                                memory_order_relaxed);
+    }
+    trli_graph_unlock(graph);
 }
 
 const char *trl_graph_failed_task(const trl_graph *graph)
 {
-    return graph->run ? graph->run->failed_name : NULL;
+    return graph->failed_name;
 }
 
 /* ---- stalls ---- */
@@ -296,14 +194,14 @@ static void report_stall(trli_run_state *run)
                  run->graph->name, left, left == 1 ? "task is" : "tasks are", written ? text.text : "");
     trli_memstream_discard(&text);
     run->explained = true;
-    atomic_store_explicit(&run->graph->error, (int)err, memory_order_relaxed); /* read after the run */
+    atomic_store_explicit(&run->error, (int)err, memory_order_relaxed); /* read after the run */
 }
 
 void trli_run_end_early(trli_run_state *run)
 {
     /* Acquire: of what the workers, all idle, did before. */
     if (atomic_exchange_explicit(&run->ended, true, memory_order_acquire)) return;
-    if (atomic_load_explicit(&run->graph->error, memory_order_relaxed) == TRL_OK) report_stall(run);
+    if (atomic_load_explicit(&run->error, memory_order_relaxed) == TRL_OK) report_stall(run);
     run->dirty = true;
     atomic_store_explicit(&run->remaining, 0, memory_order_seq_cst); /* see end_activity in engine.c */
     trli_workers_wake_all(run->workers);

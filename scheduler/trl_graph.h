@@ -30,6 +30,7 @@ typedef struct trl_task_args {
     int chunk, chunks; /* this call's share of a wide task: 0 <= chunk < chunks */
     int worker;        /* 0 <= worker < number of workers: index for thread scratch */
     bool failed;       /* an error was recorded in this run: only TRL_TASK_ALWAYS tasks are still called */
+    void *frame;       /* what trl_graph_run was given: all that the run changes is reached through it */
     trl_run *run;      /* for trl_run_* below, while the function runs */
 } trl_task_args;
 
@@ -136,17 +137,19 @@ TRL_API void trl_workers_get_pools(const trl_workers *workers, int *tasks, int *
  * others rest, and the caller is not pinned while they do. Off at first. Not during a run. */
 TRL_API void trl_workers_set_adaptive(trl_workers *workers, bool on);
 
-/* Allocate what runs of the graph with these workers need; else the first run does. Not during a run. */
+/* Allocate what a run of the graph with these workers needs; else the first run does. */
 TRL_API TRL_NODISCARD trl_err trl_graph_prepare(trl_graph *graph, trl_workers *workers);
-/* Run a frozen graph to the end: every task once. Allocates nothing after the first run with these workers, except for
- * more spawned tasks than before. Collective only as far as its tasks communicate. Thread: any that is not in a task;
- * several threads may run up to 16 graphs on the same workers at once, a graph is in one run at a time. Returns the
- * first error of a task (then the graph may be run again), INTERRUPTED if cancelled, USAGE with a list of what waits
- * for what if nothing can run and tasks are left. */
-TRL_API TRL_NODISCARD trl_err trl_graph_run(trl_graph *graph, trl_workers *workers);
-/* End the run in progress, if any: nothing new starts but TRL_TASK_ALWAYS tasks. Thread: any, also a task. */
+/* Run a frozen graph to the end in a frame: every task once. The frame is the caller's, or NULL: the tasks get it, and
+ * change nothing that is not reached through it, so that a graph may be in several runs at once, each in a frame of its
+ * own. Allocates nothing after the first run with these workers, except for more runs at once, or more spawned tasks,
+ * than before. Collective only as far as its tasks communicate. Thread: any that is not in a task; up to 16 runs may be
+ * in progress on the same workers. Returns the first error of a task (then the graph may be run again), INTERRUPTED if
+ * cancelled, USAGE if the graph is in a run in this frame, and with a list of what waits for what if nothing can run
+ * and tasks are left. */
+TRL_API TRL_NODISCARD trl_err trl_graph_run(trl_graph *graph, trl_workers *workers, void *frame);
+/* End the runs in progress, if any: nothing new starts but TRL_TASK_ALWAYS tasks. Thread: any, also a task. */
 TRL_API void trl_graph_cancel(trl_graph *graph);
-/* Name of the task whose error ended the last run; NULL: none did. Valid until the next run. */
+/* Name of the task whose error ended the run that ended last; NULL: none did. Valid until the next run. */
 TRL_API const char *trl_graph_failed_task(const trl_graph *graph);
 /* A new estimate, from the next run on. Thread: one that may run the graph. */
 TRL_API TRL_NODISCARD trl_err trl_graph_set_cost(trl_graph *graph, trl_task task, double cost);

@@ -496,29 +496,24 @@ static trl_err check_run(trl_graph *graph, trl_workers *w)
     if (graph->ctx != w->ctx)
         return trl_fail(w->ctx, TRL_ERR_USAGE, NULL, "graph '%s' and the workers belong to different contexts",
                         graph->name);
-    /* Acquire: the end of the run before, perhaps on another thread. */
-    if (atomic_exchange_explicit(&graph->busy, true, memory_order_acquire))
-        return trl_fail(w->ctx, TRL_ERR_USAGE, NULL, "graph '%s' cannot run: it is running", graph->name);
     return TRL_OK;
 }
 
-static void leave_run(trl_graph *graph)
+/* Of a state without a run. */
+static void give_up(trli_run_state *run)
 {
-    atomic_store_explicit(&graph->busy, false, memory_order_release);
-}
-
-static trl_err make_run(trl_graph *graph, trl_workers *w)
-{
-    if (graph->run && graph->run->workers_serial == w->serial) return TRL_OK;
-    return trli_run_create(graph, w, w->policy, w->serial);
+    trli_graph_lock(run->graph);
+    trli_run_give_back(run);
+    trli_graph_unlock(run->graph);
 }
 
 trl_err trl_graph_prepare(trl_graph *graph, trl_workers *workers)
 {
     trl_err err;
+    trli_run_state *run;
     TRL_TRY(check_run(graph, workers));
-    err = make_run(graph, workers);
-    leave_run(graph);
+    TRL_TRY(trli_run_take(graph, workers, workers->policy, workers->serial, NULL, &run));
+    give_up(run);
 done:
     return err;
 }
@@ -537,35 +532,45 @@ static void set_active(trl_workers *w, int size)
         unbind_caller(w);
 }
 
+static trl_err end_run(trli_run_state *run, trl_workers *w, int64_t ns)
+{
+    trl_graph *graph = run->graph;
+    trli_graph_lock(graph);
+    trl_err err = trli_run_finish(run, ns);
+    if (w->adapts) trli_active_learn(&graph->active, w->count, ns);
+    if (w->tasks == 0 && w->operators == 0) trli_pools_adapt(run, w->count, w->worker);
+    trli_run_give_back(run);
+    trli_graph_unlock(graph);
+    return err;
+}
+
 static trl_err run_once(trli_run_state *run, trl_workers *w)
 {
-    if (w->adapts) set_active(w, trli_active_workers(&run->graph->active, w->count));
+    if (w->adapts) set_active(w, run->active);
     int64_t start = trli_now_ns();
     int at = trli_workers_claim(w);
-    if (at == TRLI_NONE)
+    if (at == TRLI_NONE) {
+        give_up(run);
         return trl_fail(w->ctx, TRL_ERR_USAGE, NULL, "graph '%s' cannot run: the workers are at %d other jobs",
                         run->graph->name, JOBS);
+    }
     trli_run_start(run, w->trace != NULL);
     trli_workers_do(w, at, &run->job, 0);
     int64_t end = trli_now_ns();
     if (w->trace) trli_trace_add_run(w->trace, run->graph->name, start, end);
-    trl_err err = trli_run_finish(run, end - start);
-    if (w->adapts) trli_active_learn(&run->graph->active, w->count, end - start);
-    if (w->tasks == 0 && w->operators == 0) trli_pools_adapt(run, w->count, w->worker);
-    return err;
+    return end_run(run, w, end - start);
 }
 
-trl_err trl_graph_run(trl_graph *graph, trl_workers *w)
+trl_err trl_graph_run(trl_graph *graph, trl_workers *w, void *frame)
 {
     trl_err err;
+    trli_run_state *run;
     TRL_TRY(check_run(graph, w));
     if (trli_is_inside())
-        err = trl_fail(w->ctx, TRL_ERR_USAGE, NULL, "graph '%s' cannot run inside a task: spawn tasks instead",
-                       graph->name);
-    else
-        err = make_run(graph, w);
-    if (err == TRL_OK) err = run_once(graph->run, w);
-    leave_run(graph);
+        return trl_fail(w->ctx, TRL_ERR_USAGE, NULL, "graph '%s' cannot run inside a task: spawn tasks instead",
+                        graph->name);
+    TRL_TRY(trli_run_take(graph, w, w->policy, w->serial, frame, &run));
+    err = run_once(run, w);
 done:
     return err;
 }

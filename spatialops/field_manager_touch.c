@@ -67,7 +67,7 @@ trl_err trl_field_manager_touch(trl_field_manager *m, trl_workers *workers, int 
         TRL_TRY(trl_graph_add_task(graph, &desc, &task));
     }
     TRL_TRY(trl_graph_freeze(graph));
-    TRL_TRY(trl_graph_run(graph, workers));
+    TRL_TRY(trl_graph_run(graph, workers, NULL));
 done:
     trl_graph_destroy(&graph);
     trli_free(s);

@@ -187,5 +187,5 @@ done:
 trl_err trli_program_run(trli_program *program)
 {
     trli_kernels_poll(program->model);
-    return trl_graph_run(program->run->graph, program->model->run->workers);
+    return trl_graph_run(program->run->graph, program->model->run->workers, NULL);
 }

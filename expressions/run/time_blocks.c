@@ -248,7 +248,7 @@ trl_err trli_time_blocks_run(trli_time_blocks *t, int executions)
         set_arrays(pass);
     }
     for (int i = 0; i < t->model->run->nworkers * t->executions; ++i) t->nonfinite[i].found = false;
-    return trl_graph_run(t->graph, t->model->run->workers);
+    return trl_graph_run(t->graph, t->model->run->workers, NULL);
 }
 
 int trli_time_blocks_nonfinite(const trli_time_blocks *t)

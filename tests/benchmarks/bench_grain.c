@@ -75,7 +75,7 @@ typedef struct way {
 static trl_err run_way(void *data)
 {
     const way *w = data;
-    if (w->graph) return trl_graph_run(w->graph, w->workers);
+    if (w->graph) return trl_graph_run(w->graph, w->workers, NULL);
     return w->baseline->run(w->made) == 0 ? TRL_OK : TRL_ERR_BUG;
 }
 
@@ -126,7 +126,7 @@ static trl_err create(grain *g, trl_workers *workers, const trli_baselines *base
     g->way[TRELLIS].workers = workers;
     g->ways = OTHERS;
     TRL_TRY(trli_dag_build(ctx, &g->dag, compute_task, g->points, sizeof *g->points, &g->way[TRELLIS].graph));
-    for (int r = 0; r < WARMING; ++r) TRL_TRY(trl_graph_run(g->way[TRELLIS].graph, workers));
+    for (int r = 0; r < WARMING; ++r) TRL_TRY(trl_graph_run(g->way[TRELLIS].graph, workers, NULL));
     for (int b = 0; b < baselines->count; ++b) {
         way *w = &g->way[g->ways];
         w->baseline = baselines->list[b];

@@ -79,7 +79,7 @@ static trl_err run_split(void *data)
 static trl_err run_graph(void *data)
 {
     large *g = data;
-    return trl_graph_run(g->graph, g->workers);
+    return trl_graph_run(g->graph, g->workers, NULL);
 }
 
 static trl_err build_narrow(large *g)

@@ -31,7 +31,7 @@ static trl_err run_way(void *data)
     trl_err err = TRL_OK;
     for (int r = 0; r < way->repeats && err == TRL_OK; ++r) {
         if (way->graph)
-            err = trl_graph_run(way->graph, way->workers);
+            err = trl_graph_run(way->graph, way->workers, NULL);
         else if (way->replay)
             trli_replay_run(way->replay);
         else if (way->loop)
@@ -54,7 +54,7 @@ trli_way *trli_tasks_add(trli_tasks *tasks, const char *name, int repeats)
 trl_err trli_tasks_warm(trli_way *way)
 {
     trl_err err = TRL_OK;
-    for (int r = 0; r < WARMING && err == TRL_OK; ++r) err = trl_graph_run(way->graph, way->workers);
+    for (int r = 0; r < WARMING && err == TRL_OK; ++r) err = trl_graph_run(way->graph, way->workers, NULL);
     return err;
 }
 
@@ -210,7 +210,7 @@ static trl_err take_census(trli_tasks *tasks, const trli_dag *dag, int way)
     for (int warm = 0; warm < 2; ++warm) { /* the second run is like the timed ones */
         memset(all.ran, 0, (size_t)dag->tasks * sizeof *all.ran);
         memset(all.of_worker, 0, (size_t)tasks->threads * sizeof *all.of_worker);
-        TRL_TRY(trl_graph_run(graph, tasks->workers));
+        TRL_TRY(trl_graph_run(graph, tasks->workers, NULL));
         TRL_TRY(check(tasks, &all));
     }
     describe(tasks, all.of_worker, dag->tasks, tasks->shares[way], sizeof tasks->shares[way]);
@@ -346,7 +346,7 @@ static trl_err play_wide(trli_tasks *tasks)
     TRL_TRY(build_wide(tasks, trli_tasks_nothing, NULL, &own->graph));
     TRL_TRY(trli_tasks_warm(own));
     TRL_TRY(build_wide(tasks, count_chunks, of_worker, &counting));
-    TRL_TRY(trl_graph_run(counting, tasks->workers));
+    TRL_TRY(trl_graph_run(counting, tasks->workers, NULL));
     for (int w = 0; w < tasks->threads; ++w) sum += of_worker[w].tasks;
     if (sum != all.n)
         TRL_TRY(trl_fail(tasks->bench->ctx, TRL_ERR_BUG, NULL, "%lld of %d chunks ran", (long long)sum, all.n));

@@ -122,7 +122,7 @@ START_TEST(runs_every_task_once)
         const int g = run / 7 % 2;
         for (int t = 0; run == 0 && t < TASKS; ++t) chunks[1] += 1 + t % 3;
         atomic_store(&calls, 0);
-        ck_assert_int_eq(trl_graph_run(graph[g], workers), TRL_OK);
+        ck_assert_int_eq(trl_graph_run(graph[g], workers, NULL), TRL_OK);
         ck_assert_int_eq(atomic_load(&calls), chunks[g]);
         trl_graph_get_stats(graph[g], &stats);
         ck_assert(stats.active >= 1 && stats.active <= 4);

@@ -162,7 +162,7 @@ START_TEST(barnes_hut_is_as_close_to_direct_sums_as_the_opening_angle_says)
     for (int i = 0; i < g.count; ++i) far += g.list[i].far ? g.list[i].a->count * g.list[i].b->count : 0;
     ck_assert_int_gt(far, BODIES * BODIES / 20);
     clear_particles(g.tree);
-    ck_ok(trl_graph_run(g.graph, workers));
+    ck_ok(trl_graph_run(g.graph, workers, NULL));
     for (int i = 0; i < BODIES; ++i) {
         particle direct = {.mass = p[i].mass};
         memcpy(direct.x, p[i].x, sizeof direct.x);
@@ -192,7 +192,7 @@ START_TEST(barnes_hut_tasks_in_any_order_add_up_to_the_serial_sums)
     for (int run = 0; run < 4; ++run) {
         clear_particles(g.tree);
         for (int c = 0; c < g.tree->ncells; ++c) g.tree->cells[c].mass = NAN;
-        ck_ok(trl_graph_run(g.graph, workers));
+        ck_ok(trl_graph_run(g.graph, workers, NULL));
         for (int i = 0; i < BODIES; ++i) {
             ck_assert_int_eq(p[i].seen, BODIES - 1);
             ck_assert_double_le(distance(serial[i], p[i].a), 1e-12 * length(serial[i]));
@@ -392,7 +392,7 @@ START_TEST(forces_of_neighbour_cells_are_those_of_all_pairs_and_keep_the_momentu
     trl_graph_get_stats(graph, &stats);
     ck_assert_int_eq(stats.tasks, (int64_t)b.count * (NEIGHBOURS + 3));
     for (int step = 0; step < MD_STEPS; ++step) {
-        ck_ok(trl_graph_run(graph, workers));
+        ck_ok(trl_graph_run(graph, workers, NULL));
         direct_step(&direct);
         check_step(&b, &direct);
     }

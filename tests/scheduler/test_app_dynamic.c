@@ -182,7 +182,7 @@ START_TEST(walks_park_until_their_node_is_delivered)
         bool visited[REMOTE_NODES] = {false};
         int64_t total = 0;
         clear_remote_tree(t);
-        ck_ok(trl_graph_run(graph, workers));
+        ck_ok(trl_graph_run(graph, workers, NULL));
         for (int w = 0; w < WALKERS; ++w) {
             int64_t expected = walk_serially(w, 0, visited);
             ck_assert_int_eq(atomic_load_explicit(&t->sums[w], memory_order_relaxed), expected);
@@ -304,7 +304,7 @@ START_TEST(jacobi_stops_by_its_own_result_and_equals_the_serial_one_to_the_bit)
     ck_ok(trl_graph_freeze(graph));
     for (int run = 0; run < 2; ++run) {
         clear_jacobi(&tasks);
-        ck_ok(trl_graph_run(graph, workers));
+        ck_ok(trl_graph_run(graph, workers, NULL));
         ck_assert_int_eq(tasks.iterations, serial.iterations);
         ck_assert_int_eq(memcmp(tasks.x, serial.x, sizeof serial.x), 0);
     }
@@ -422,7 +422,7 @@ START_TEST(phases_that_come_round_again_order_a_lattice_as_a_queue_does)
         make_lattice(o, seed);
         start_ordering(o, (int)seed * 50);
         order_serially(o, expected);
-        ck_ok(trl_graph_run(graph, workers));
+        ck_ok(trl_graph_run(graph, workers, NULL));
         ck_assert_int_eq(o->count, VERTICES);
         ck_assert_int_eq(memcmp(o->order, expected, sizeof expected), 0);
         ck_assert_int_lt(bandwidth(o, o->order), bandwidth(o, names) / 8);
@@ -514,7 +514,7 @@ START_TEST(recursion_joins_by_events)
     for (int run = 0; run < 3; ++run) {
         atomic_store_explicit(&r.used, 1, memory_order_relaxed); /* relaxed: no run is in progress */
         top->value = -1;
-        ck_ok(trl_graph_run(graph, workers));
+        ck_ok(trl_graph_run(graph, workers, NULL));
         ck_assert_int_eq(top->value, fibonacci(FIBONACCI));
     }
     trl_graph_destroy(&graph);
@@ -568,7 +568,7 @@ START_TEST(successors_of_a_scope_see_all_that_it_created)
     for (int run = 0; run < 3; ++run) {
         atomic_store_explicit(&r.used, 1, memory_order_relaxed); /* relaxed: no run is in progress */
         atomic_store_explicit(&r.ones, 0, memory_order_relaxed);
-        ck_ok(trl_graph_run(graph, workers));
+        ck_ok(trl_graph_run(graph, workers, NULL));
         ck_assert_int_eq(r.after_scope, fibonacci(FIBONACCI));
     }
     trl_graph_destroy(&graph);

@@ -155,7 +155,7 @@ static void run_and_check(fmm_graph *g, trl_workers *workers, int runs)
 {
     for (int run = 0; run < runs; ++run) {
         fmm_clear(&g->tree);
-        ck_ok(trl_graph_run(g->graph, workers));
+        ck_ok(trl_graph_run(g->graph, workers, NULL));
         ck_assert_int_eq(fmm_wrong_leaves(&g->tree), 0);
         ck_assert_int_eq(g->tree.omega[0], fmm_boxes(g->tree.depth));
     }
@@ -415,7 +415,7 @@ START_TEST(spawned_tasks_wait_for_events_of_tasks_to_come)
         trl_graph_stats stats;
         for (int run = 0; run < cases[c].runs; ++run) {
             fmm_clear(&s.tree);
-            ck_ok(trl_graph_run(graph, workers));
+            ck_ok(trl_graph_run(graph, workers, NULL));
             ck_assert_int_eq(fmm_wrong_leaves(&s.tree), 0);
             ck_assert_int_eq(s.tree.omega[0], fmm_boxes(s.tree.depth));
         }

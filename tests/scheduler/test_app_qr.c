@@ -255,7 +255,7 @@ static void factor_with(const setting *s, tiled *q, const double *a, size_t byte
     double *first = app_calloc(1, bytes);
     for (int run = 0; run < 2; ++run) {
         memcpy(q->tiles, a, bytes);
-        ck_ok(trl_graph_run(g.graph, workers));
+        ck_ok(trl_graph_run(g.graph, workers, NULL));
         if (run == 0) memcpy(first, q->tiles, bytes);
     }
     ck_assert_int_eq(memcmp(first, q->tiles, bytes), 0);

@@ -82,7 +82,7 @@ START_TEST(a_wavefront_of_blocks_finds_the_longest_common_subsequence)
         for (int j = 0; j < COLUMNS; ++j) serial->across[j] = (char)('a' + app_below(&random, 4));
         memcpy(blocked, serial, sizeof *serial);
         fill_lcs(serial, 0, ROWS, 0, COLUMNS);
-        ck_ok(trl_graph_run(graph, workers));
+        ck_ok(trl_graph_run(graph, workers, NULL));
         ck_assert_int_gt(serial->length[ROWS][COLUMNS], COLUMNS / 2);
         ck_assert_int_eq(memcmp(serial, blocked, sizeof *serial), 0);
     }
@@ -148,7 +148,7 @@ START_TEST(a_diamond_counts_its_paths)
         for (int i = 0; i < DIAMOND; ++i) {
             for (int j = 0; j < WIDTH; ++j) nodes[i][j].value = 0;
         }
-        ck_ok(trl_graph_run(graph, workers));
+        ck_ok(trl_graph_run(graph, workers, NULL));
         ck_assert_uint_eq(nodes[DIAMOND - 1][0].value, paths);
     }
     trl_graph_destroy(&graph);
@@ -215,7 +215,7 @@ START_TEST(forks_and_joins_follow_each_other)
             rounds[i].in = 0;
             memset(rounds[i].branch, 0, sizeof rounds[i].branch);
         }
-        ck_ok(trl_graph_run(graph, workers));
+        ck_ok(trl_graph_run(graph, workers, NULL));
         ck_assert_uint_eq(rounds[ROUNDS].in, expected);
     }
     trl_graph_destroy(&graph);
@@ -274,7 +274,7 @@ START_TEST(chunks_of_a_chain_of_wide_tasks_add_exactly)
         memset(serial.values[1], 0, sizeof serial.values[1]);
         wide = serial;
         for (int i = 0; i < STEPS; ++i) add_neighbours(&serial, i % 2, 0, VALUES);
-        ck_ok(trl_graph_run(graph, workers));
+        ck_ok(trl_graph_run(graph, workers, NULL));
         ck_assert_int_eq(memcmp(&serial, &wide, sizeof serial), 0);
     }
     trl_graph_destroy(&graph);

@@ -115,7 +115,7 @@ START_TEST(a_ring_of_ranks_passes_a_value_round)
     build_ring(&r, graph);
     for (int run = 0; run < 5; ++run) {
         reset_ring(&r);
-        trl_err err = trl_graph_run(graph, workers);
+        trl_err err = trl_graph_run(graph, workers, NULL);
         int origin = (((rank - ROUNDS) % ranks) + ranks) % ranks;
         good = good && err == TRL_OK && r.receive[ROUNDS - 1].value == origin + ROUNDS - 1;
     }
@@ -137,13 +137,13 @@ START_TEST(no_rank_waits_for_ever_when_one_fails)
     build_ring(&r, graph);
     if (trl_context_rank(test_ctx) == last) r.increments[ROUNDS / 2].result = TRL_ERR_NUMERICS;
     reset_ring(&r);
-    trl_err err = trl_graph_run(graph, workers);
+    trl_err err = trl_graph_run(graph, workers, NULL);
     int good = err == (trl_context_rank(test_ctx) == last ? TRL_ERR_NUMERICS : TRL_OK);
     ck_assert(agreed(good));
     ck_assert_int_eq(trl_context_agree(test_ctx, err), TRL_ERR_NUMERICS);
     r.increments[ROUNDS / 2].result = TRL_OK;
     reset_ring(&r);
-    err = trl_graph_run(graph, workers);
+    err = trl_graph_run(graph, workers, NULL);
     ck_assert(agreed(err == TRL_OK));
     trl_graph_destroy(&graph);
     trl_workers_destroy(&workers);
@@ -199,7 +199,7 @@ static void run_slow_message(const char *policy, int pieces, trl_graph_stats *st
     for (int i = 0; i < pieces; ++i) ck_ok(trl_graph_add_task(graph, &piece, &task));
     ck_ok(trl_graph_freeze(graph));
     ck_ok(trl_workers_create(test_ctx, policy, &workers));
-    ck_ok(trl_graph_run(graph, workers));
+    ck_ok(trl_graph_run(graph, workers, NULL));
     trl_graph_get_stats(graph, stats);
     trl_workers_destroy(&workers);
     trl_graph_destroy(&graph);

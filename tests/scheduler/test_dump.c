@@ -92,7 +92,6 @@ START_TEST(dot_text_after_freeze_shows_the_critical_path_and_measured_times)
 {
     trl_graph *graph = make_graph();
     ck_ok(trl_graph_freeze(graph));
-    ck_ok(trli_graph_alloc_times(graph));
     const double means[] = {2e-3, 3e-3, 8e-6, 1.25e-6, 0.0};
     memcpy(graph->mean_s, means, sizeof means);
     check_text(graph, trl_graph_write_dot,
@@ -141,7 +140,6 @@ START_TEST(frozen_tasks_are_in_topological_order_with_stars_on_the_critical_path
     add(graph, "beside", 1, 0, 2.0);
     ck_ok(trl_graph_add_dependency(graph, first, last));
     ck_ok(trl_graph_freeze(graph));
-    ck_ok(trli_graph_alloc_times(graph));
     check_text(graph, trl_graph_write_text,
                "graph 'chain': 3 tasks, 1 dependencies, 0 runs\n"
                "tau_1 9, tau_inf 4, P(G) 0.741 on 4 workers (estimates: nothing is measured yet)\n"

@@ -91,7 +91,7 @@ static trl_err solve(trl_context *ctx)
     TRL_TRY(trl_graph_write_text(graph, stdout));
     TRL_TRY(trl_workers_create(ctx, "priority", &workers));
     heat[0] = 64;
-    for (int step = 0; step < STEPS; ++step) TRL_TRY(trl_graph_run(graph, workers));
+    for (int step = 0; step < STEPS; ++step) TRL_TRY(trl_graph_run(graph, workers, NULL));
     printf("heat %g, of it %g in cell 0\n", total, heat[0]);
 done:
     trl_graph_destroy(&graph);

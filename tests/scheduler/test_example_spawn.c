@@ -85,7 +85,7 @@ START_TEST(an_adaptive_integral_is_right_in_every_run)
     ck_ok(trl_workers_create(test_ctx, "priority", &workers));
     for (int run = 0; run < 5; ++run) {
         for (int w = 0; w < WORKERS; ++w) sum[w] = 0;
-        ck_ok(trl_graph_run(graph, workers));
+        ck_ok(trl_graph_run(graph, workers, NULL));
         ck_assert_double_eq_tol(integral, 2.0 / 3, 1e-8);
     }
     trl_graph_destroy(&graph);

@@ -54,7 +54,7 @@ static void run_serial(trl_graph *graph)
 {
     trl_workers *workers;
     ck_ok(trl_workers_create(test_ctx, "serial", &workers));
-    ck_ok(trl_graph_run(graph, workers));
+    ck_ok(trl_graph_run(graph, workers, NULL));
     trl_workers_destroy(&workers);
 }
 
@@ -327,7 +327,7 @@ START_TEST(timed_runs_replace_the_estimates)
     ck_assert_double_eq(stats.overhead_ns, 0.0);
     for (int run = 0; run < 4; ++run) {
         trl_graph_set_timing(graph, run < 3);
-        ck_ok(trl_graph_run(graph, workers));
+        ck_ok(trl_graph_run(graph, workers, NULL));
     }
     trl_graph_get_stats(graph, &stats);
     ck_assert_int_eq(stats.runs, 4);
@@ -365,11 +365,11 @@ START_TEST(new_costs_change_the_order_of_the_next_run)
     ck_ok(trl_graph_freeze(graph));
     ck_ok(trl_context_set_threads(test_ctx, 1));
     ck_ok(trl_workers_create(test_ctx, "priority", &workers));
-    for (int run = 0; run < before; ++run) ck_ok(trl_graph_run(graph, workers));
+    for (int run = 0; run < before; ++run) ck_ok(trl_graph_run(graph, workers, NULL));
     int second_before = before > 0 ? j.entry[roots ? 0 : 1] : 1;
     j.count = 0;
     ck_ok(trl_graph_set_cost(graph, task[2], 1e6)); /* above what the machine's hiccups make of the other one */
-    ck_ok(trl_graph_run(graph, workers));
+    ck_ok(trl_graph_run(graph, workers, NULL));
     trl_workers_destroy(&workers);
     trl_graph_destroy(&graph);
     ck_assert_int_eq(second_before, 1);

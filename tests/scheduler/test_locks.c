@@ -197,7 +197,7 @@ START_TEST(conflicting_tasks_of_random_forests_never_run_at_once)
                 ck_ok(trl_graph_add_dependency(graph, task[random_below(&seed, t)], task[t]));
         }
         ck_ok(trl_graph_freeze(graph));
-        for (int run = 0; run < RUNS; ++run) ck_ok(trl_graph_run(graph, workers));
+        for (int run = 0; run < RUNS; ++run) ck_ok(trl_graph_run(graph, workers, NULL));
         check_forest(&f, RUNS);
         for (int t = 0; t < tasks; ++t) ck_assert_int_eq(visitors[t].runs, RUNS);
         trl_graph_destroy(&graph);
@@ -259,7 +259,7 @@ START_TEST(conflicting_spawned_tasks_never_run_at_once)
         }
     }
     ck_ok(trl_graph_freeze(graph));
-    for (int run = 0; run < RUNS; ++run) ck_ok(trl_graph_run(graph, workers));
+    for (int run = 0; run < RUNS; ++run) ck_ok(trl_graph_run(graph, workers, NULL));
     check_forest(&f, RUNS);
     for (int s = 0; s < SPAWNERS; ++s)
         for (int i = 0; i < EACH; ++i) ck_assert_int_eq(visitors[s][i].runs, RUNS);
@@ -344,7 +344,7 @@ START_TEST(two_tasks_run_at_once_unless_one_locks_what_the_other_has)
     ck_ok(trl_graph_freeze(graph));
     for (int run = 0; run < 100; ++run) {
         atomic_store(&m.met, 0);
-        ck_ok(trl_graph_run(graph, workers));
+        ck_ok(trl_graph_run(graph, workers, NULL));
         ck_assert_msg(atomic_load(&m.met) == !p->conflict, "%s and %s", p->one, p->other);
     }
     trl_graph_destroy(&graph);
@@ -399,7 +399,7 @@ START_TEST(a_waiting_task_holds_nothing)
     ck_ok(trl_graph_freeze(graph));
     for (int run = 0; run < 200; ++run) {
         atomic_store(&flag, 0);
-        ck_ok(trl_graph_run(graph, workers));
+        ck_ok(trl_graph_run(graph, workers, NULL));
     }
     trl_graph_destroy(&graph);
     trl_workers_destroy(&workers);
@@ -460,7 +460,7 @@ START_TEST(a_woken_task_that_must_wait_elsewhere_wakes_the_next)
     }
     ck_ok(trl_graph_add_dependency(graph, task[3], task[4]));
     ck_ok(trl_graph_freeze(graph));
-    ck_ok(trl_graph_run(graph, workers));
+    ck_ok(trl_graph_run(graph, workers, NULL));
     ck_assert_int_le(c.calls, 10000);
     trl_graph_destroy(&graph);
     trl_workers_destroy(&workers);
@@ -510,10 +510,10 @@ START_TEST(tasks_that_wait_when_another_one_fails_are_not_left_behind)
         add_wants(graph, task, resource, i % 3 ? "DZ" : "AZ");
     }
     ck_ok(trl_graph_freeze(graph));
-    ck_fails(trl_graph_run(graph, workers), TRL_ERR_NUMERICS, "once");
+    ck_fails(trl_graph_run(graph, workers, NULL), TRL_ERR_NUMERICS, "once");
     ck_assert_int_eq(always, TASKS / 4);
     others = 0;
-    ck_ok(trl_graph_run(graph, workers));
+    ck_ok(trl_graph_run(graph, workers, NULL));
     ck_assert_int_eq(always, (int64_t)2 * (TASKS / 4));
     ck_assert_int_eq(others, TASKS - TASKS / 4);
     trl_graph_destroy(&graph);

@@ -118,7 +118,7 @@ START_TEST(random_graphs_run_every_task_once_after_its_predecessors)
         make_dag(&d, graph, seed % 4 == 0 ? 2000 : 150, seed);
         for (int run = 0; run < 8; ++run) {
             reset_dag(&d);
-            ck_ok(trl_graph_run(graph, workers));
+            ck_ok(trl_graph_run(graph, workers, NULL));
             ck_assert_int_eq(miscalled(&d, true), 0);
             ck_assert_int_eq(atomic_load(&d.wrong), 0);
         }
@@ -141,7 +141,7 @@ START_TEST(random_graphs_drain_after_an_error_and_run_again)
             reset_dag(&d);
             d.fail_at = run % 2 ? -1 : (int)seed * 40 + run;
             atomic_store(&d.wrong, 0);
-            trl_err err = trl_graph_run(graph, workers);
+            trl_err err = trl_graph_run(graph, workers, NULL);
             ck_assert_int_eq(err, d.fail_at < 0 ? TRL_OK : TRL_ERR_NUMERICS);
             ck_assert_int_eq(miscalled(&d, d.fail_at < 0), 0);
             if (d.fail_at < 0) ck_assert_int_eq(atomic_load(&d.wrong), 0);
@@ -198,7 +198,7 @@ START_TEST(after_an_error_only_always_tasks_are_called_in_dependency_order)
     t = add_counted(graph, &poll, TRL_TASK_ALWAYS | TRL_TASK_POLL, t);
     add_counted(graph, &normal, TRL_TASK_POLL, t);
     ck_ok(trl_graph_freeze(graph));
-    ck_assert_int_eq(trl_graph_run(graph, workers), TRL_ERR_IO); /* the first of two errors */
+    ck_assert_int_eq(trl_graph_run(graph, workers, NULL), TRL_ERR_IO); /* the first of two errors */
     ck_assert_int_eq(before.calls, 1);
     ck_assert_int_eq(before.failed_calls, 0);
     ck_assert_int_eq(bad.failed_calls, 0);
@@ -210,7 +210,7 @@ START_TEST(after_an_error_only_always_tasks_are_called_in_dependency_order)
     ck_assert_int_lt(always.when, second.when);
     ck_assert_int_lt(second.when, poll.when);
     bad.result = second.result = TRL_OK;
-    ck_ok(trl_graph_run(graph, workers));
+    ck_ok(trl_graph_run(graph, workers, NULL));
     ck_assert_int_eq(normal.calls, 2);
     ck_assert_int_eq(always.calls, 2);
     ck_assert_int_eq(always.failed_calls, 1);
@@ -253,7 +253,7 @@ START_TEST(a_started_poll_task_runs_to_completion_after_an_error)
     ck_ok(trl_graph_add_task(graph, &fails, &task));
     ck_ok(trl_graph_add_task(graph, &polls, &task));
     ck_ok(trl_graph_freeze(graph));
-    ck_assert_int_eq(trl_graph_run(graph, workers), TRL_ERR_DEVICE);
+    ck_assert_int_eq(trl_graph_run(graph, workers, NULL), TRL_ERR_DEVICE);
     ck_assert_int_eq(h.calls_after_failure, 5);
     trl_graph_destroy(&graph);
     trl_workers_destroy(&workers);
@@ -323,7 +323,7 @@ START_TEST(poll_tasks_are_tested_between_other_tasks)
     ck_ok(trl_graph_add_task(graph, &stop, &task));
     ck_ok(trl_graph_add_dependency(graph, before, task));
     ck_ok(trl_graph_freeze(graph));
-    ck_ok(trl_graph_run(graph, workers));
+    ck_ok(trl_graph_run(graph, workers, NULL));
     ck_assert_int_ge(atomic_load(&p.polls),
                      3); /* beside the first and the last: a busy machine may hold up who tests */
     trl_graph_destroy(&graph);
@@ -344,7 +344,7 @@ START_TEST(runs_of_a_prepared_graph_allocate_nothing)
     for (int run = 0; run < 3; ++run) {
         trl_graph_set_timing(graph, run == 2);
         reset_dag(&d);
-        ck_ok(trl_graph_run(graph, workers));
+        ck_ok(trl_graph_run(graph, workers, NULL));
     }
     trl_memory_get_stats(test_ctx, &after);
     ck_assert_int_eq(before.allocations, after.allocations);
@@ -367,7 +367,7 @@ START_TEST(only_the_first_run_with_other_workers_allocates)
         for (int run = 0; run < 3; ++run) {
             trl_memory_get_stats(test_ctx, run == 0 ? &first : run == 1 ? &second : &third);
             reset_dag(&d);
-            ck_ok(trl_graph_run(graph, workers));
+            ck_ok(trl_graph_run(graph, workers, NULL));
             ck_assert_int_eq(miscalled(&d, true), 0);
         }
         ck_assert_int_lt(first.allocations, second.allocations);
@@ -397,7 +397,7 @@ static void *run_often(void *data)
         reset_dag(&r->dag);
         r->dag.fail_at = fails ? r->dag.count / 3 + run : -1;
         int wrong = atomic_load(&r->dag.wrong);
-        r->bad_results += trl_graph_run(r->graph, r->workers) != (fails ? TRL_ERR_NUMERICS : TRL_OK);
+        r->bad_results += trl_graph_run(r->graph, r->workers, NULL) != (fails ? TRL_ERR_NUMERICS : TRL_OK);
         r->miscalled += miscalled(&r->dag, !fails);
         if (fails) atomic_store(&r->dag.wrong, wrong); /* predecessors that were not called are no fault */
     }
@@ -451,7 +451,7 @@ START_TEST(one_worker_takes_poll_tasks_then_deep_ones_then_those_with_many_consu
     for (size_t i = 0; i < sizeof edges / sizeof *edges; ++i)
         ck_ok(trl_graph_add_dependency(graph, name[edges[i][0]], name[edges[i][1]]));
     ck_ok(trl_graph_freeze(graph));
-    ck_ok(trl_graph_run(graph, workers));
+    ck_ok(trl_graph_run(graph, workers, NULL));
     int order[] = {ROOT, POLL, DEEP, DEEP_1, DEEP_2, DEEP_3, MANY, FEW, SHALLOW};
     for (size_t i = 1; i < sizeof order / sizeof *order; ++i) {
         ck_assert_msg(tasks[order[i - 1]].when < tasks[order[i]].when, "%d after %d", order[i - 1], order[i]);

@@ -69,7 +69,7 @@ START_TEST(a_policy_from_a_file_decides_the_order)
     note notes[5];
     trl_graph *graph = make_fork(&j, notes);
     trl_workers *workers = make_workers(LIFO, 1);
-    ck_ok(trl_graph_run(graph, workers));
+    ck_ok(trl_graph_run(graph, workers, NULL));
     trl_graph_destroy(&graph);
     trl_workers_destroy(&workers);
     ck_assert_int_eq(j.count, 5);
@@ -86,7 +86,7 @@ START_TEST(workers_may_go_before_the_graph_that_they_ran)
     trl_graph *graph = make_fork(&j, notes);
     for (int i = 0; i < 3; ++i) {
         trl_workers *workers = make_workers(i == 1 ? "priority" : LIFO, 1);
-        ck_ok(trl_graph_run(graph, workers));
+        ck_ok(trl_graph_run(graph, workers, NULL));
         trl_workers_destroy(&workers);
     }
     ck_assert_int_eq(j.count, 15);
@@ -106,7 +106,7 @@ START_TEST(a_policy_sees_the_graph_and_is_called_in_the_order_that_is_documented
     ck_assert_int_eq(trl_workers_count(workers), 1);
     for (int run = 0; run < 6; ++run) {
         notes[2].result = run == 2 ? TRL_ERR_IO : TRL_OK;
-        err[run] = trl_graph_run(graph, workers);
+        err[run] = trl_graph_run(graph, workers, NULL);
     }
     trl_graph_destroy(&graph);
     trl_workers_destroy(&workers);
@@ -125,13 +125,13 @@ START_TEST(a_policy_that_cannot_be_set_up_fails_the_run_and_leaves_nothing)
     trl_memory_get_stats(test_ctx, &before);
     trl_graph *graph = make_fork(&j, notes);
     trl_workers *workers = make_workers(BAD, 2);
-    ck_fails(trl_graph_run(graph, workers), TRL_ERR_DEVICE, "this policy wants another machine");
+    ck_fails(trl_graph_run(graph, workers, NULL), TRL_ERR_DEVICE, "this policy wants another machine");
     trl_context_clear_diagnostics(test_ctx);
     ck_fails(trl_graph_prepare(graph, workers), TRL_ERR_DEVICE, "this policy wants another machine");
     trl_workers_destroy(&workers);
     ck_assert_int_eq(j.count, 0);
     workers = make_workers("priority", 2);
-    ck_ok(trl_graph_run(graph, workers));
+    ck_ok(trl_graph_run(graph, workers, NULL));
     ck_assert_int_eq(j.count, 5);
     trl_graph_destroy(&graph);
     trl_workers_destroy(&workers);

@@ -39,7 +39,7 @@ static void check_or_abort(const random_graph *g, const setting *s, int run, boo
 static void run_well(random_graph *g, trl_workers *workers, const setting *s, int run)
 {
     clear_random_graph(g);
-    trl_err err = trl_graph_run(g->graph, workers);
+    trl_err err = trl_graph_run(g->graph, workers, NULL);
     if (err != TRL_OK)
         ck_abort_msg("seed %llu, policy %s, %d workers, run %d: %s: %s", (unsigned long long)g->seed, s->policy,
                      s->threads, run, trl_err_name(err), test_messages());
@@ -132,7 +132,7 @@ START_TEST(the_first_error_ends_a_run_and_the_next_run_is_well)
         for (int run = 0; run < RUNS; ++run) {
             choose_failures(g);
             clear_random_graph(g);
-            check_failure(g, s, trl_graph_run(g->graph, workers));
+            check_failure(g, s, trl_graph_run(g->graph, workers, NULL));
             check_or_abort(g, s, run, false);
             check_always(g);
             check_left_out(g);
@@ -177,7 +177,7 @@ static trl_err cancel_from_thread(random_graph *g, trl_workers *workers, bool su
     g->gate = sure ? &c.gate : NULL;
     clear_random_graph(g);
     ck_assert_int_eq(pthread_create(&thread, NULL, cancel_run, &c), 0);
-    trl_err err = trl_graph_run(g->graph, workers);
+    trl_err err = trl_graph_run(g->graph, workers, NULL);
     pthread_join(thread, NULL);
     g->gate = NULL;
     return err;
@@ -213,7 +213,7 @@ START_TEST(a_task_can_cancel_its_run)
         random_graph *g = make_random_graph(seed);
         g->cancel_at = app_below(&g->state, g->count);
         clear_random_graph(g);
-        trl_err err = trl_graph_run(g->graph, workers);
+        trl_err err = trl_graph_run(g->graph, workers, NULL);
         if (err != TRL_ERR_INTERRUPTED) ck_abort_msg("seed %llu: %s", (unsigned long long)seed, trl_err_name(err));
         check_or_abort(g, s, 0, false);
         check_left_out(g);
@@ -240,7 +240,7 @@ static void *run_repeatedly(void *data)
     runner *r = data;
     for (int run = 0; run < RUNS && r->err == TRL_OK && !r->check.fault[0]; ++run) {
         clear_random_graph(r->g);
-        r->err = trl_graph_run(r->g->graph, r->workers);
+        r->err = trl_graph_run(r->g->graph, r->workers, NULL);
         r->check = check_run(r->g, r->err == TRL_OK);
     }
     return NULL;

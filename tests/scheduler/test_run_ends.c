@@ -73,14 +73,14 @@ START_TEST(a_task_that_fails_without_a_message_is_named)
     ck_ok(trl_graph_freeze(graph));
     ck_assert_ptr_null(trl_graph_failed_task(graph)); /* there was no run */
     for (int run = 0; run < 2; ++run) {
-        ck_assert_int_eq(trl_graph_run(graph, workers), TRL_ERR_NUMERICS);
+        ck_assert_int_eq(trl_graph_run(graph, workers, NULL), TRL_ERR_NUMERICS);
         ck_assert_str_eq(trl_graph_failed_task(graph), "blow up");
         snprintf(text, sizeof text, "task 'blow up' of graph 'step' failed: %s", trl_err_meaning(TRL_ERR_NUMERICS));
         check_message(text);
     }
     ck_assert_int_eq(atomic_load(&good.calls), 2);
     bad.result = TRL_OK;
-    ck_ok(trl_graph_run(graph, workers));
+    ck_ok(trl_graph_run(graph, workers, NULL));
     ck_assert_ptr_null(trl_graph_failed_task(graph));
     ck_assert_str_eq(test_messages(), "");
     ck_assert_int_eq(atomic_load(&good.calls), 4);
@@ -98,12 +98,12 @@ START_TEST(a_task_that_says_why_it_fails_has_the_only_word)
     add(graph, "write", &bad, (trl_task_desc){.type = 0});
     ck_ok(trl_graph_freeze(graph));
     trl_warn(test_ctx, NULL, "a message of before"); /* explains nothing */
-    ck_assert_int_eq(trl_graph_run(graph, workers), TRL_ERR_IO);
+    ck_assert_int_eq(trl_graph_run(graph, workers, NULL), TRL_ERR_IO);
     ck_assert_ptr_null(strstr(test_messages(), "task 'write'"));
     ck_assert_ptr_nonnull(strstr(test_messages(), "the disk is full"));
     ck_assert_str_eq(trl_graph_failed_task(graph), "write");
     bad.message = NULL;
-    ck_fails(trl_graph_run(graph, workers), TRL_ERR_IO, "task 'write' of graph 'step' failed: ");
+    ck_fails(trl_graph_run(graph, workers, NULL), TRL_ERR_IO, "task 'write' of graph 'step' failed: ");
     trl_graph_destroy(&graph);
     trl_workers_destroy(&workers);
 }
@@ -120,7 +120,7 @@ START_TEST(the_name_of_a_failed_task_is_not_cut)
     ck_ok(trl_graph_create(test_ctx, "step", &graph));
     add(graph, name, &bad, (trl_task_desc){.type = 0});
     ck_ok(trl_graph_freeze(graph));
-    ck_assert_int_eq(trl_graph_run(graph, workers), TRL_ERR_IO);
+    ck_assert_int_eq(trl_graph_run(graph, workers, NULL), TRL_ERR_IO);
     trl_workers_destroy(&workers);
     ck_assert_str_eq(trl_graph_failed_task(graph), name);
     trl_graph_destroy(&graph);
@@ -145,11 +145,11 @@ START_TEST(a_cancelled_run_calls_only_always_tasks_and_the_graph_runs_again)
     trl_graph_cancel(graph);
     for (int round = 1; round <= 3; ++round) {
         cancels.cancels = NULL;
-        ck_ok(trl_graph_run(graph, workers));
+        ck_ok(trl_graph_run(graph, workers, NULL));
         ck_assert_int_eq(atomic_load(&normal.calls), round);
         trl_graph_cancel(graph);
         cancels.cancels = graph;
-        ck_assert_int_eq(trl_graph_run(graph, workers), TRL_ERR_INTERRUPTED);
+        ck_assert_int_eq(trl_graph_run(graph, workers, NULL), TRL_ERR_INTERRUPTED);
         check_message("the run of graph 'step' was cancelled");
         ck_assert_ptr_null(trl_graph_failed_task(graph));
         ck_assert_int_eq(atomic_load(&normal.calls), round);
@@ -172,7 +172,7 @@ START_TEST(an_error_before_a_cancellation_wins)
     ck_ok(trl_graph_add_dependency(graph, first, second));
     ck_ok(trl_graph_freeze(graph));
     cancels.cancels = graph;
-    ck_assert_int_eq(trl_graph_run(graph, workers), TRL_ERR_IO);
+    ck_assert_int_eq(trl_graph_run(graph, workers, NULL), TRL_ERR_IO);
     ck_assert_str_eq(trl_graph_failed_task(graph), "bad");
     trl_graph_destroy(&graph);
     trl_workers_destroy(&workers);
@@ -214,7 +214,7 @@ START_TEST(another_thread_can_cancel_a_run)
         pthread_t thread;
         atomic_store(&o.started, false);
         ck_assert_int_eq(pthread_create(&thread, NULL, cancel_when_started, &o), 0);
-        trl_err err = trl_graph_run(o.graph, workers);
+        trl_err err = trl_graph_run(o.graph, workers, NULL);
         pthread_join(thread, NULL);
         ck_assert_int_eq(err, TRL_ERR_INTERRUPTED);
         check_message("the run of graph 'step' was cancelled");
@@ -240,17 +240,17 @@ START_TEST(a_run_that_stalls_says_who_waits_and_the_graph_runs_when_signalled)
     gives.signals = waiter;
     for (int round = 1; round <= 3; ++round) {
         gives.count = 0;
-        ck_assert_int_eq(trl_graph_run(graph, workers), TRL_ERR_USAGE);
+        ck_assert_int_eq(trl_graph_run(graph, workers, NULL), TRL_ERR_USAGE);
         check_message(
             "graph 'step' is stalled: nothing can run and 2 tasks are left; 'waiter' waits for 3 more signals");
         ck_assert_ptr_null(trl_graph_failed_task(graph));
         gives.count = 1;
-        ck_assert_int_eq(trl_graph_run(graph, workers), TRL_ERR_USAGE);
+        ck_assert_int_eq(trl_graph_run(graph, workers, NULL), TRL_ERR_USAGE);
         check_message(
             "graph 'step' is stalled: nothing can run and 2 tasks are left; 'waiter' waits for 2 more signals");
         ck_assert_int_eq(atomic_load(&waits.calls), round - 1);
         gives.count = 3;
-        ck_ok(trl_graph_run(graph, workers));
+        ck_ok(trl_graph_run(graph, workers, NULL));
         ck_assert_int_eq(atomic_load(&waits.calls), round);
         ck_assert_int_eq(atomic_load(&after.calls), round);
     }
@@ -272,11 +272,11 @@ START_TEST(after_an_error_a_run_does_not_stall)
     ck_ok(trl_graph_freeze(graph));
     for (int round = 1; round <= 3; ++round) {
         gives.count = 0;
-        ck_assert_int_eq(trl_graph_run(graph, workers), TRL_ERR_IO);
+        ck_assert_int_eq(trl_graph_run(graph, workers, NULL), TRL_ERR_IO);
         ck_assert_str_eq(trl_graph_failed_task(graph), "giver");
         ck_assert_ptr_null(strstr(test_messages(), "stalled"));
         gives.count = 1;
-        ck_ok(trl_graph_run(graph, workers));
+        ck_ok(trl_graph_run(graph, workers, NULL));
         ck_assert_int_eq(atomic_load(&waits.calls), round);
     }
     trl_graph_destroy(&graph);
@@ -300,19 +300,19 @@ START_TEST(refuses_more_signals_than_a_task_waits_for)
         gives.count = bad[i];
         snprintf(text, sizeof text, "graph 'step': task 'waiter' is signalled %lld times, but it waits for less",
                  (long long)bad[i]);
-        ck_assert_int_eq(trl_graph_run(graph, workers), TRL_ERR_USAGE);
+        ck_assert_int_eq(trl_graph_run(graph, workers, NULL), TRL_ERR_USAGE);
         check_message(text);
         ck_assert_str_eq(trl_graph_failed_task(graph), "giver");
     }
     gives.signals = giver; /* waits for none */
     gives.count = 1;
-    ck_fails(trl_graph_run(graph, workers), TRL_ERR_USAGE, "task 'giver' is signalled 1 times");
+    ck_fails(trl_graph_run(graph, workers, NULL), TRL_ERR_USAGE, "task 'giver' is signalled 1 times");
     gives.signals = waiter + 1;
-    ck_fails(trl_graph_run(graph, workers), TRL_ERR_USAGE, "it belongs to another graph or to none");
+    ck_fails(trl_graph_run(graph, workers, NULL), TRL_ERR_USAGE, "it belongs to another graph or to none");
     ck_assert_int_eq(atomic_load(&waits.calls), 0);
     gives.signals = waiter;
     gives.count = 2;
-    ck_ok(trl_graph_run(graph, workers));
+    ck_ok(trl_graph_run(graph, workers, NULL));
     ck_assert_int_eq(atomic_load(&waits.calls), 1);
     trl_graph_destroy(&graph);
     trl_workers_destroy(&workers);
@@ -335,7 +335,7 @@ START_TEST(signals_of_many_tasks_and_predecessors_meet)
     }
     ck_ok(trl_graph_freeze(graph));
     for (int run = 1; run <= RUNS; ++run) {
-        ck_ok(trl_graph_run(graph, workers));
+        ck_ok(trl_graph_run(graph, workers, NULL));
         ck_assert_int_eq(atomic_load(&waits.calls), run);
     }
     trl_graph_destroy(&graph);

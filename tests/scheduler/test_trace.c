@@ -363,11 +363,11 @@ START_TEST(every_call_of_a_task_in_a_run_is_recorded)
         trl_workers *workers = make_workers(&settings[s]);
         trl_graph *graph = make_graph(&calls);
         trl_trace *trace = make_trace(trl_workers_count(workers), 10000);
-        ck_ok(trl_graph_run(graph, workers)); /* not recorded */
+        ck_ok(trl_graph_run(graph, workers, NULL)); /* not recorded */
         ck_ok(trl_workers_set_trace(workers, trace));
-        for (int i = 0; i < RUNS; ++i) ck_ok(trl_graph_run(graph, workers));
+        for (int i = 0; i < RUNS; ++i) ck_ok(trl_graph_run(graph, workers, NULL));
         ck_ok(trl_workers_set_trace(workers, NULL));
-        ck_ok(trl_graph_run(graph, workers));
+        ck_ok(trl_graph_run(graph, workers, NULL));
         trl_graph_destroy(&graph);
         trl_workers_destroy(&workers);
         memset(spawned_name, 'z', sizeof spawned_name);
@@ -431,7 +431,7 @@ START_TEST(tasks_that_wait_for_a_lock_are_seen)
     ck_ok(trl_workers_set_trace(workers, trace));
     for (int i = 0; i < MOST && !seen; ++i) {
         atomic_store(&flag, false);
-        ck_ok(trl_graph_run(graph, workers));
+        ck_ok(trl_graph_run(graph, workers, NULL));
         char *text = text_of(trace);
         seen = strstr(text, "\"name\":\"waits for cells\",\"cat\":\"lock\"") != NULL;
         free(text);

@@ -51,7 +51,7 @@ START_TEST(chunks_of_a_wide_task_run_at_once)
     ck_ok(trl_graph_freeze(graph));
     for (int run = 0; run < 20; ++run) {
         atomic_store(&running, 0);
-        ck_ok(trl_graph_run(graph, workers));
+        ck_ok(trl_graph_run(graph, workers, NULL));
     }
     trl_graph_destroy(&graph);
     trl_workers_destroy(&workers);
@@ -73,7 +73,7 @@ START_TEST(sleeping_workers_wake_for_the_next_run)
     for (int run = 0; run < 5; ++run) {
         nanosleep(&nap, NULL);
         atomic_store(&running, 0);
-        ck_ok(trl_graph_run(graph, workers));
+        ck_ok(trl_graph_run(graph, workers, NULL));
     }
     trl_graph_destroy(&graph);
     trl_workers_destroy(&workers);
@@ -120,7 +120,7 @@ START_TEST(workers_that_fell_asleep_during_a_run_wake_for_new_work)
     ck_ok(trl_graph_freeze(graph));
     for (int run = 0; run < 5; ++run) {
         atomic_store(&running, 0);
-        ck_ok(trl_graph_run(graph, workers));
+        ck_ok(trl_graph_run(graph, workers, NULL));
     }
     trl_graph_destroy(&graph);
     trl_workers_destroy(&workers);
@@ -145,7 +145,7 @@ START_TEST(refuses_to_run_or_prepare_a_graph_that_is_not_frozen_or_not_its_own)
     trl_graph *graph;
     const char *text = "graph 'loose' is not frozen; call trl_graph_freeze first";
     ck_ok(trl_graph_create(test_ctx, "loose", &graph));
-    ck_fails(trl_graph_run(graph, workers), TRL_ERR_USAGE, text);
+    ck_fails(trl_graph_run(graph, workers, NULL), TRL_ERR_USAGE, text);
     trl_context_clear_diagnostics(test_ctx);
     ck_fails(trl_graph_prepare(graph, workers), TRL_ERR_USAGE, text);
     trl_graph_destroy(&graph);
@@ -153,7 +153,7 @@ START_TEST(refuses_to_run_or_prepare_a_graph_that_is_not_frozen_or_not_its_own)
     ck_ok(trl_context_create(MPI_COMM_WORLD, NULL, &other));
     ck_ok(trl_graph_create(other, "foreign", &graph));
     ck_ok(trl_graph_freeze(graph));
-    ck_fails(trl_graph_run(graph, workers), TRL_ERR_USAGE, text);
+    ck_fails(trl_graph_run(graph, workers, NULL), TRL_ERR_USAGE, text);
     trl_context_clear_diagnostics(test_ctx);
     ck_fails(trl_graph_prepare(graph, workers), TRL_ERR_USAGE, text);
     trl_graph_destroy(&graph);
@@ -172,7 +172,7 @@ static trl_err run_inside(void *data, const trl_task_args *args, bool *done)
     nested *n = data;
     (void)args;
     (void)done;
-    return trl_graph_run(n->graph, n->workers);
+    return trl_graph_run(n->graph, n->workers, NULL);
 }
 
 START_TEST(refuses_to_run_a_graph_inside_its_own_run)
@@ -185,7 +185,8 @@ START_TEST(refuses_to_run_a_graph_inside_its_own_run)
     n.graph = graph;
     ck_ok(trl_graph_add_task(graph, &(trl_task_desc){.name = "t", .run = run_inside, .data = &n, .chunks = 1}, &task));
     ck_ok(trl_graph_freeze(graph));
-    ck_fails(trl_graph_run(graph, workers), TRL_ERR_USAGE, "graph 'nested' cannot run: it is running");
+    ck_fails(trl_graph_run(graph, workers, NULL), TRL_ERR_USAGE,
+             "graph 'nested' cannot run inside a task: spawn tasks instead");
     trl_graph_destroy(&graph);
     trl_workers_destroy(&workers);
 }
@@ -213,7 +214,7 @@ static trl_err poll_until_released(void *data, const trl_task_args *args, bool *
 static void *run_held(void *data)
 {
     hold *h = data;
-    h->result = trl_graph_run(h->graph, h->workers);
+    h->result = trl_graph_run(h->graph, h->workers, NULL);
     if (h->refused && h->result != TRL_OK) atomic_fetch_add(h->refused, 1);
     return NULL;
 }
@@ -237,7 +238,7 @@ START_TEST(refuses_a_graph_that_runs_already_on_another_thread)
     make_hold(&h, "held", workers);
     ck_assert_int_eq(pthread_create(&h.thread, NULL, run_held, &h), 0);
     while (!atomic_load(&h.started)) sched_yield();
-    trl_err run = trl_graph_run(h.graph, workers), prepare = trl_graph_prepare(h.graph, workers),
+    trl_err run = trl_graph_run(h.graph, workers, NULL), prepare = trl_graph_prepare(h.graph, workers),
             pools = trl_workers_set_pools(workers, 0, 0);
     atomic_store(&h.release, true);
     pthread_join(h.thread, NULL);
@@ -245,7 +246,7 @@ START_TEST(refuses_a_graph_that_runs_already_on_another_thread)
     ck_fails(run, TRL_ERR_USAGE, "graph 'held' cannot run: it is running");
     ck_assert_int_eq(prepare, TRL_ERR_USAGE);
     ck_fails(pools, TRL_ERR_USAGE, "the workers cannot change: they are running a graph");
-    ck_ok(trl_graph_run(h.graph, workers));
+    ck_ok(trl_graph_run(h.graph, workers, NULL));
     ck_ok(trl_workers_set_pools(workers, 0, 0));
     trl_graph_destroy(&h.graph);
     trl_workers_destroy(&workers);
@@ -270,7 +271,7 @@ START_TEST(refuses_more_than_sixteen_runs_at_once)
     ck_assert_int_eq(failed, 1);
     ck_assert_ptr_nonnull(strstr(test_messages(), "graph 'held' cannot run: the workers are at 16 other jobs"));
     for (int i = 0; i < RUNS; ++i) {
-        ck_ok(trl_graph_run(h[i].graph, workers)); /* the refused one, too */
+        ck_ok(trl_graph_run(h[i].graph, workers, NULL)); /* the refused one, too */
         trl_graph_destroy(&h[i].graph);
     }
     trl_workers_destroy(&workers);
@@ -333,14 +334,14 @@ START_TEST(pools_that_were_set_stay_and_others_adapt)
     for (int tasks = 0; tasks <= count; ++tasks) {
         ck_ok(trl_workers_set_pools(workers, tasks, count - tasks));
         for (int run = 0; run < RUNS; ++run) {
-            ck_ok(trl_graph_run(graph, workers));
+            ck_ok(trl_graph_run(graph, workers, NULL));
             ck_assert_int_eq(atomic_load(&calls), expected += CHAINS * (1 + CHUNKS));
             check_pools(workers, tasks, count - tasks);
         }
     }
     ck_ok(trl_workers_set_pools(workers, 0, 0));
     for (int run = 0; run < RUNS; ++run) {
-        ck_ok(trl_graph_run(graph, workers));
+        ck_ok(trl_graph_run(graph, workers, NULL));
         ck_assert_int_eq(atomic_load(&calls), expected += CHAINS * (1 + CHUNKS));
         trl_workers_get_pools(workers, &t, &o);
         ck_assert_int_eq(t + o, count);

@@ -297,7 +297,7 @@ START_TEST(tasks_acquire_and_release_blocks_at_once)
     add_storm(graph, s);
     ck_ok(trl_graph_freeze(graph));
     for (int round = 0; round < STORM_ROUNDS; ++round) {
-        ck_ok(trl_graph_run(graph, workers));
+        ck_ok(trl_graph_run(graph, workers, NULL));
         ck_assert_uint_eq(stats_of(0).in_use, 0);
     }
     for (int b = 0; b < STORM_BLOCKS; ++b) ck_assert_int_eq(s[b].wrong, 0);
@@ -337,7 +337,7 @@ START_TEST(threads_register_find_and_destroy_blocks_at_once)
     const trl_task_desc desc = {.name = "register", .run = register_blocks, .data = manager, .chunks = 16};
     ck_ok(trl_graph_add_task(graph, &desc, &task));
     ck_ok(trl_graph_freeze(graph));
-    ck_ok(trl_graph_run(graph, workers));
+    ck_ok(trl_graph_run(graph, workers, NULL));
     ck_assert_uint_eq(stats_of(0).in_use, (size_t)16 * 25 * 320);
     trl_graph_destroy(&graph);
     close_workers();
