@@ -3,6 +3,7 @@
 /* `trellis info`: what this program is and what it runs on. */
 #include "command_impl.h"
 
+#include <cairo.h>
 #include <hdf5.h>
 #include <string.h>
 
@@ -94,6 +95,7 @@ static void print_libraries(void)
     MPI_Get_library_version(mpi, &length);
     printf("MPI        %.*s\n", (int)strcspn(mpi, "\n,"), mpi);
     if (H5get_libversion(&major, &minor, &release) >= 0) printf("HDF5       %u.%u.%u\n", major, minor, release);
+    printf("cairo      %s\n", cairo_version_string());
 }
 
 int trli_cmd_info(trl_context *ctx, const trli_arguments *arguments)

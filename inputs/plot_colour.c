@@ -2,7 +2,7 @@
  * Part of Trellis, an expression-graph PDE solver framework. */
 #include <math.h>
 
-#include <plot_impl.h>
+#include "plot_draw_impl.h"
 
 typedef struct lab {
     double lightness, a, b;
@@ -104,4 +104,9 @@ trli_colour trli_colour_of(const trli_colour_map *map, double value)
     double s = span > 0 ? (0.5 * value - 0.5 * map->low) / span : 0.5;
     s = s < 0 ? 0 : s > 1 ? 1 : s;
     return map->entry[lround(s * (TRLI_COLOURS - 1))];
+}
+
+void trli_colour_use(cairo_t *cairo, trli_colour colour)
+{
+    cairo_set_source_rgb(cairo, colour.red / 255.0, colour.green / 255.0, colour.blue / 255.0);
 }

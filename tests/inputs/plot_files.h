@@ -11,7 +11,7 @@
 #include <hdf5.h>
 
 #include <command_impl.h>
-#include <plot_impl.h>
+#include <plot_draw_impl.h>
 #include <trl_test.h>
 
 static inline void add_attribute(hid_t object, const char *name, hid_t type, int n, const void *value)
@@ -193,6 +193,26 @@ static inline int run_plot(const char *words)
     close(kept[0]);
     close(kept[1]);
     return status;
+}
+
+/* The pixel of an image in a column and row. */
+static inline trli_colour pixel(cairo_surface_t *image, int x, int y)
+{
+    cairo_surface_flush(image);
+    const unsigned char *bytes = cairo_image_surface_get_data(image);
+    const ptrdiff_t at = (ptrdiff_t)y * cairo_image_surface_get_stride(image) + 4 * (ptrdiff_t)x;
+    ck_assert(x >= 0 && x < cairo_image_surface_get_width(image) && y >= 0 &&
+              y < cairo_image_surface_get_height(image));
+    const uint32_t word = *(const uint32_t *)(const void *)(bytes + at);
+    return (trli_colour){(uint8_t)(word >> 16), (uint8_t)(word >> 8), (uint8_t)word};
+}
+
+/* A picture as a reader of PNG sees it. */
+static inline cairo_surface_t *read_picture(const char *path)
+{
+    cairo_surface_t *image = cairo_image_surface_create_from_png(path);
+    ck_assert_msg(!cairo_surface_status(image), "%s: %s", path, cairo_status_to_string(cairo_surface_status(image)));
+    return image;
 }
 
 static inline const char *text_of(const char *path)

@@ -1,44 +1,57 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* `trellis plot` from the file to the picture. */
-#include <png.h>
-
 #include <sys/stat.h>
 
 #include "plot_files.h"
 
-/* A picture as a reader of PNG sees it, in a canvas. */
-static trli_canvas *read_picture(const char *path)
-{
-    trli_canvas *canvas;
-    png_image image = {.version = PNG_IMAGE_VERSION};
-    ck_assert_msg(png_image_begin_read_from_file(&image, path), "%s: %s", path, image.message);
-    image.format = PNG_FORMAT_RGB;
-    ck_ok(trli_canvas_create(test_ctx, (int)image.width, (int)image.height, &canvas));
-    ck_assert(png_image_finish_read(&image, NULL, canvas->pixel, 0, NULL));
-    return canvas;
-}
-
 /* What one plot of a field reads and draws. */
 typedef struct drawing {
     trli_plot_set set;
-    trli_canvas *canvas;
+    trli_figure *figure;
+    cairo_surface_t *image;
+    int width, height;
     trli_plot_panel panel;
     trli_colour_map map;
 } drawing;
 
+static void read_one(const trli_plot_request *request, trli_plot_set *set)
+{
+    trli_plot_source *source;
+    ck_ok(trli_plot_source_open(test_ctx, request, false, &source));
+    ck_ok(trli_plot_source_read(source, request, 0, set));
+    trli_plot_source_close(&source);
+}
+
+static drawing draw_set(trli_plot_set set, trli_plot_style style)
+{
+    drawing d = {.set = set};
+    ck_ok(trli_figure_create(test_ctx, &d.set, &style, &d.figure));
+    trli_figure_size(d.figure, &d.width, &d.height);
+    d.image = cairo_image_surface_create(CAIRO_FORMAT_RGB24, d.width, d.height);
+    cairo_t *cairo = cairo_create(d.image);
+    cairo_set_source_rgb(cairo, 1, 1, 1);
+    cairo_paint(cairo);
+    ck_ok(trli_figure_draw(d.figure, cairo));
+    ck_assert_int_eq(cairo_status(cairo), 0);
+    cairo_destroy(cairo);
+    d.panel = *trli_figure_panel(d.figure, 0);
+    trli_colour_map_make(style.ranged ? style.low : set.panel[0].low, style.ranged ? style.high : set.panel[0].high,
+                         &d.map);
+    return d;
+}
+
 static drawing draw(const char *path, const char *field)
 {
-    drawing d;
-    ck_ok(trli_plot_read(test_ctx, &(trli_plot_request){.path = path, .nfields = 1, .field = {field}}, &d.set));
-    ck_ok(trli_figure_draw(test_ctx, &d.set, &d.canvas, &d.panel));
-    trli_colour_map_make(d.set.panel[0].low, d.set.panel[0].high, &d.map);
-    return d;
+    trli_plot_set set;
+    read_one(&(trli_plot_request){.path = path, .nfields = 1, .field = {field}}, &set);
+    return draw_set(set, (trli_plot_style){0});
 }
 
 static void release(drawing *d)
 {
-    trli_canvas_destroy(&d->canvas);
+    trli_figure_destroy(&d->figure);
+    cairo_surface_destroy(d->image);
     trli_plot_release(&d->set);
 }
 
@@ -48,10 +61,10 @@ static bool same(trli_colour a, trli_colour b)
 }
 
 /* The pixel at a place of a frame: fractions from its lower left corner. */
-static trli_colour colour_at(const trli_canvas *canvas, const trli_frame *frame, double right, double up)
+static trli_colour colour_at(cairo_surface_t *image, const trli_frame *frame, double right, double up)
 {
-    return trli_canvas_get(canvas, frame->x + (int)(right * frame->width),
-                           frame->y + frame->height - 1 - (int)(up * frame->height));
+    return pixel(image, frame->x + (int)(right * frame->width),
+                 frame->y + frame->height - 1 - (int)(up * frame->height));
 }
 
 START_TEST(writes_the_drawing_as_a_png)
@@ -60,12 +73,12 @@ START_TEST(writes_the_drawing_as_a_png)
     ck_assert_str_eq(text_of("stdout.txt"), "out.png\n");
     ck_assert_str_eq(text_of("stderr.txt"), "");
     drawing d = draw("plane.nc", "T");
-    trli_canvas *picture = read_picture("out.png");
-    ck_assert_int_eq(picture->width, d.canvas->width);
-    ck_assert_int_eq(picture->height, d.canvas->height);
-    ck_assert(!memcmp(picture->pixel, d.canvas->pixel, 3 * (size_t)picture->width * (size_t)picture->height));
-    ck_assert_int_eq(access("out.png.partial", F_OK), -1);
-    trli_canvas_destroy(&picture);
+    cairo_surface_t *picture = read_picture("out.png");
+    ck_assert_int_eq(cairo_image_surface_get_width(picture), d.width);
+    ck_assert_int_eq(cairo_image_surface_get_height(picture), d.height);
+    for (int y = 0; y < d.height; ++y)
+        for (int x = 0; x < d.width; ++x) ck_assert(same(pixel(picture, x, y), pixel(d.image, x, y)));
+    cairo_surface_destroy(picture);
     release(&d);
 }
 END_TEST
@@ -74,9 +87,9 @@ START_TEST(draws_the_maximum_in_the_top_colour_where_it_lies_with_y_upwards)
 {
     drawing d = draw("plane.nc", "T");
     const trli_frame *area = &d.panel.area;
-    ck_assert(same(colour_at(d.canvas, area, 1.5 / 6, 3.5 / 4), d.map.entry[TRLI_COLOURS - 1]));
-    ck_assert(same(colour_at(d.canvas, area, 4.5 / 6, 0.5 / 4), d.map.entry[0]));
-    ck_assert(same(colour_at(d.canvas, area, 1.5 / 6, 0.5 / 4), trli_colour_of(&d.map, 2)));
+    ck_assert(same(colour_at(d.image, area, 1.5 / 6, 3.5 / 4), d.map.entry[TRLI_COLOURS - 1]));
+    ck_assert(same(colour_at(d.image, area, 4.5 / 6, 0.5 / 4), d.map.entry[0]));
+    ck_assert(same(colour_at(d.image, area, 1.5 / 6, 0.5 / 4), trli_colour_of(&d.map, 2)));
     ck_assert_double_eq(d.set.panel[0].high, 13);
     release(&d);
 }
@@ -97,8 +110,7 @@ START_TEST(colour_bar_brightens_from_bottom_to_top)
     double first = 0, last = 0;
     ck_assert_int_eq(d.panel.bar.height, d.panel.area.height);
     for (int j = 0; j < d.panel.bar.height; ++j) {
-        double lightness =
-            trli_colour_lightness(colour_at(d.canvas, &d.panel.bar, 0.5, (j + 0.5) / d.panel.bar.height));
+        double lightness = trli_colour_lightness(colour_at(d.image, &d.panel.bar, 0.5, (j + 0.5) / d.panel.bar.height));
         if (j == 0) first = lightness;
         ck_assert_double_ge(lightness, last - 0.002);
         last = lightness;
@@ -113,13 +125,13 @@ START_TEST(surrounds_panels_with_a_thin_frame)
 {
     drawing d = draw("plane.nc", "T");
     const trli_frame *a = &d.panel.area;
-    trli_colour line = trli_canvas_get(d.canvas, a->x - 1, a->y - 1);
+    trli_colour line = pixel(d.image, a->x - 1, a->y - 1);
     ck_assert(line.red < 128);
     for (int i = -1; i <= a->width; ++i) {
-        ck_assert(same(trli_canvas_get(d.canvas, a->x + i, a->y - 1), line));
-        ck_assert(same(trli_canvas_get(d.canvas, a->x + i, a->y + a->height), line));
+        ck_assert(same(pixel(d.image, a->x + i, a->y - 1), line));
+        ck_assert(same(pixel(d.image, a->x + i, a->y + a->height), line));
     }
-    ck_assert_int_eq(trli_canvas_get(d.canvas, a->x + 3, a->y - 2).red, 255);
+    ck_assert_int_eq(pixel(d.image, a->x + 3, a->y - 2).red, 255);
     release(&d);
 }
 END_TEST
@@ -128,13 +140,13 @@ START_TEST(points_on_periodic_faces_wrap_and_those_at_walls_do_not)
 {
     drawing u = draw("plane.nc", "u"), v = draw("plane.nc", "v");
     ck_assert(u.set.panel[0].axis[0].wraps);
-    ck_assert(same(colour_at(u.canvas, &u.panel.area, 0.01, 0.5), u.map.entry[0]));
-    ck_assert(same(colour_at(u.canvas, &u.panel.area, 0.99, 0.5), u.map.entry[0]));
-    ck_assert(same(colour_at(u.canvas, &u.panel.area, 5. / 6, 0.5), u.map.entry[TRLI_COLOURS - 1]));
+    ck_assert(same(colour_at(u.image, &u.panel.area, 0.01, 0.5), u.map.entry[0]));
+    ck_assert(same(colour_at(u.image, &u.panel.area, 0.99, 0.5), u.map.entry[0]));
+    ck_assert(same(colour_at(u.image, &u.panel.area, 5. / 6, 0.5), u.map.entry[TRLI_COLOURS - 1]));
     ck_assert(!v.set.panel[0].axis[1].wraps);
     ck_assert_int_eq(v.set.panel[0].axis[1].points, 5);
-    ck_assert(same(colour_at(v.canvas, &v.panel.area, 0.5, 0.01), v.map.entry[0]));
-    ck_assert(same(colour_at(v.canvas, &v.panel.area, 0.5, 0.99), v.map.entry[TRLI_COLOURS - 1]));
+    ck_assert(same(colour_at(v.image, &v.panel.area, 0.5, 0.01), v.map.entry[0]));
+    ck_assert(same(colour_at(v.image, &v.panel.area, 0.5, 0.99), v.map.entry[TRLI_COLOURS - 1]));
     release(&u);
     release(&v);
 }
@@ -144,15 +156,15 @@ START_TEST(values_that_are_not_finite_are_grey_with_a_note)
 {
     drawing d = draw("plane.nc", "with_nan"), plain = draw("plane.nc", "u");
     ck_assert_int_eq(d.set.panel[0].not_finite, 2);
-    ck_assert(same(colour_at(d.canvas, &d.panel.area, 0.5 / 6, 0.5 / 4), trli_colour_of(&d.map, NAN)));
-    ck_assert(same(colour_at(d.canvas, &d.panel.area, 1.5 / 6, 1.5 / 4), trli_colour_of(&d.map, NAN)));
+    ck_assert(same(colour_at(d.image, &d.panel.area, 0.5 / 6, 0.5 / 4), trli_colour_of(&d.map, NAN)));
+    ck_assert(same(colour_at(d.image, &d.panel.area, 1.5 / 6, 1.5 / 4), trli_colour_of(&d.map, NAN)));
     ck_assert_double_eq(d.set.panel[0].high, 5);
-    ck_assert_int_gt(d.canvas->height - d.panel.area.height, plain.canvas->height - plain.panel.area.height);
+    ck_assert_int_gt(d.height - d.panel.area.height, plain.height - plain.panel.area.height);
     release(&d);
     release(&plain);
     d = draw("plane.nc", "none");
     ck_assert_int_eq(d.set.panel[0].not_finite, 24);
-    ck_assert(same(colour_at(d.canvas, &d.panel.area, 0.5, 0.5), trli_colour_of(&d.map, NAN)));
+    ck_assert(same(colour_at(d.image, &d.panel.area, 0.5, 0.5), trli_colour_of(&d.map, NAN)));
     release(&d);
 }
 END_TEST
@@ -160,9 +172,9 @@ END_TEST
 START_TEST(constant_fields_have_a_bar_of_one_colour)
 {
     drawing d = draw("plane.nc", "flat");
-    trli_colour colour = colour_at(d.canvas, &d.panel.area, 0.5, 0.5);
-    ck_assert(same(colour, colour_at(d.canvas, &d.panel.bar, 0.5, 0.1)));
-    ck_assert(same(colour, colour_at(d.canvas, &d.panel.bar, 0.5, 0.9)));
+    trli_colour colour = colour_at(d.image, &d.panel.area, 0.5, 0.5);
+    ck_assert(same(colour, colour_at(d.image, &d.panel.bar, 0.5, 0.1)));
+    ck_assert(same(colour, colour_at(d.image, &d.panel.bar, 0.5, 0.9)));
     release(&d);
 }
 END_TEST
@@ -180,7 +192,7 @@ START_TEST(planes_finer_than_the_picture_are_averaged)
     free(value);
     drawing d = draw("fine.nc", "T");
     for (double at = 0.05; at < 1; at += 0.05) {
-        trli_colour colour = colour_at(d.canvas, &d.panel.area, at, at);
+        trli_colour colour = colour_at(d.image, &d.panel.area, at, at);
         double lightness = trli_colour_lightness(colour);
         ck_assert_msg(lightness > 0.45 && lightness < 0.70, "lightness %g at %g", lightness, at);
     }
@@ -193,18 +205,18 @@ START_TEST(lines_pass_through_their_points)
     drawing d = draw("line.nc", "line");
     const trli_frame *area = &d.panel.area;
     ck_assert_int_eq(d.panel.bar.width, 0);
-    ck_assert_int_ge(d.canvas->width, 800);
-    ck_assert_int_ge(d.canvas->height, 600);
+    ck_assert_int_ge(d.width, 800);
+    ck_assert_int_ge(d.height, 600);
     /* The axis leaves 5 % of the range 0.01 to 0.99 on each side. */
     for (double x = 0.1; x < 1; x += 0.2) {
         double up = (x - 0.01 + 0.049) / (0.98 * 1.1);
-        ck_assert_int_lt(colour_at(d.canvas, area, x, up).red, 100);
-        ck_assert_int_eq(colour_at(d.canvas, area, x, up + 0.1).red, 255);
+        ck_assert_int_lt(colour_at(d.image, area, x, up).red, 100);
+        ck_assert_int_eq(colour_at(d.image, area, x, up + 0.1).red, 255);
     }
     release(&d);
     d = draw("line.nc", "peak");
-    ck_assert_int_lt(colour_at(d.canvas, area, 10.5 / 50, 0.05 / 1.1 + 1 / 1.1 - 0.01).red, 100);
-    ck_assert_int_eq(colour_at(d.canvas, area, 39.5 / 50, 0.5).red, 255);
+    ck_assert_int_lt(colour_at(d.image, area, 10.5 / 50, 0.05 / 1.1 + 1 / 1.1 - 0.01).red, 100);
+    ck_assert_int_eq(colour_at(d.image, area, 39.5 / 50, 0.5).red, 255);
     release(&d);
 }
 END_TEST
@@ -213,11 +225,11 @@ START_TEST(lines_have_gaps_where_values_are_not_finite)
 {
     drawing d = draw("line.nc", "gap");
     double zero = 0.05 / 1.1;
-    ck_assert_int_lt(colour_at(d.canvas, &d.panel.area, 18.5 / 50, zero).red, 100);
-    ck_assert_int_eq(colour_at(d.canvas, &d.panel.area, 20.5 / 50, zero).red, 255);
+    ck_assert_int_lt(colour_at(d.image, &d.panel.area, 18.5 / 50, zero).red, 100);
+    ck_assert_int_eq(colour_at(d.image, &d.panel.area, 20.5 / 50, zero).red, 255);
     release(&d);
     d = draw("line.nc", "flat");
-    ck_assert_int_lt(colour_at(d.canvas, &d.panel.area, 0.5, 0.5).red, 100);
+    ck_assert_int_lt(colour_at(d.image, &d.panel.area, 0.5, 0.5).red, 100);
     release(&d);
 }
 END_TEST
@@ -225,7 +237,7 @@ END_TEST
 static trli_plot_set read_set(trli_plot_request request)
 {
     trli_plot_set set;
-    ck_ok(trli_plot_read(test_ctx, &request, &set));
+    read_one(&request, &set);
     return set;
 }
 
@@ -300,17 +312,16 @@ START_TEST(draws_several_fields_side_by_side_and_names_the_picture_after_them)
 {
     ck_assert_int_eq(run_plot("plane.nc --field T,u --time 0.5"), 0);
     ck_assert_str_eq(text_of("stdout.txt"), "T_u.png\n");
-    trli_plot_panel panels[2];
-    trli_canvas *canvas, *picture = read_picture("T_u.png");
-    trli_plot_set set = read_set(
-        (trli_plot_request){.path = "plane.nc", .nfields = 2, .field = {"T", "u"}, .timed = true, .time = 0.5});
-    ck_ok(trli_figure_draw(test_ctx, &set, &canvas, panels));
-    ck_assert_int_eq(picture->width, canvas->width);
-    ck_assert_int_gt(panels[1].area.x, panels[0].bar.x + panels[0].bar.width);
-    ck_assert_int_eq(panels[0].area.y, panels[1].area.y);
-    trli_canvas_destroy(&canvas);
-    trli_canvas_destroy(&picture);
-    trli_plot_release(&set);
+    drawing d = draw_set(read_set((trli_plot_request){
+                             .path = "plane.nc", .nfields = 2, .field = {"T", "u"}, .timed = true, .time = 0.5}),
+                         (trli_plot_style){0});
+    const trli_plot_panel *first = trli_figure_panel(d.figure, 0), *second = trli_figure_panel(d.figure, 1);
+    cairo_surface_t *picture = read_picture("T_u.png");
+    ck_assert_int_eq(cairo_image_surface_get_width(picture), d.width);
+    ck_assert_int_gt(second->area.x, first->bar.x + first->bar.width);
+    ck_assert_int_eq(first->area.y, second->area.y);
+    cairo_surface_destroy(picture);
+    release(&d);
 }
 END_TEST
 

@@ -19,13 +19,38 @@ START_TEST(command_line_errors_exit_with_2_and_say_what_to_do)
         {"plane.nc --slice z", "--slice needs an axis and a coordinate as z=0.5, found 'z'"},
         {"plane.nc --slice w=1", "--slice needs an axis and a coordinate as z=0.5, found 'w=1'"},
         {"cube.nc --slice x=1,x=0", "--slice cuts axis x twice"},
+        {"plane.nc --range 1", "--range needs two numbers, the smaller one first, as 0,1; found '1'"},
+        {"plane.nc --range 1,0", "--range needs two numbers, the smaller one first, as 0,1; found '1,0'"},
+        {"plane.nc --range 0,1,2", "--range needs two numbers"},
+        {"plane.nc --range 0,inf", "--range needs two numbers"},
+        {"plane.nc --contours 0", "--contours needs a whole number from 1 up, found '0'"},
+        {"plane.nc --contours 101", "--contours goes up to 100, found 101"},
+        {"plane.nc --size 5000", "--size goes up to 4000, found 5000"},
+        {"line.nc --contours 3", "--contours needs a plane, and 'flat' is a line here; leave it out, or cut less"},
+        {"plane.nc --movie --slice y=11 --contours 3", "--contours needs a plane, and 'T' is a line here"},
+        {"plane.nc --spacetime", "--spacetime draws a line over time, and 'T' has 2 axes: cut it with --slice to one, "
+                                 "as --slice y=0.5"},
+        {"cube.nc --spacetime --slice y=0.5", "'T' has 3 axes: cut it with --slice to one, as --slice y=0.5,z=0.5"},
+        {"line.nc --spacetime", "line.nc: --spacetime needs several output times, and there is one; output.every in "
+                                "the deck says when fields are written"},
+        {"plane.nc --movie --time 1", "--movie draws all times; leave out --time"},
+        {"plane.nc --spacetime --time 1", "--spacetime draws all times; leave out --time"},
+        {"plane.nc --spacetime --movie", "--spacetime draws all times in one picture, --movie in one each; choose one"},
+        {"plane.nc -o out.jpg",
+         "a picture is a .png, .svg or .pdf, and 'out.jpg' ends in '.jpg'; give -o another name"},
+        {"plane.nc --movie -o out.pdf", "a movie is an animated .png, found 'out.pdf'; numbered pictures, for ffmpeg, "
+                                        "are had with a name as frame%04d.png"},
+        {"plane.nc --movie -o out%s.png",
+         "the place for the number of a picture is one %d or, with leading zeros, %04d; found 'out%s.png'"},
+        {"plane.nc --movie -o out%d%d.png", "the place for the number of a picture is one %d"},
+        {"plane.nc -o plane.nc", "the picture would replace 'plane.nc', which holds fields; choose another name"},
         {"plane.nc --time soon", "--time needs a number or 'last', found 'soon'"},
         {"plane.nc --slice z=1", "--slice z: the grid of 'plane.nc' has no axis z"},
         {"line.nc --slice x=0.5", "--slice: 1 of 1 axes are cut, which leaves nothing to draw"},
         {"cube.nc --slice y=1.5", "--slice y=1.5 lies outside the domain, where y goes from 0 to 1"},
         {"plane.nc --field with_man",
-         "plane.nc: no field 'with_man' at step 10; there is: T, flat, none, u, v, with_nan; did you mean 'with_nan'?"},
-        {"plane.nc --field /", "no field '/' at step 10; there is: "},
+         "plane.nc: no field 'with_man'; there is: T, flat, none, u, v, with_nan; did you mean 'with_nan'?"},
+        {"plane.nc --field /", "no field '/'; there is: "},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         ck_assert_msg(run_plot(rows[i].words) == 2, "%s", rows[i].words);
@@ -67,6 +92,18 @@ START_TEST(files_that_cannot_be_read_exit_with_3)
 }
 END_TEST
 
+/* A field at the last time of a file; NULL: the first field. */
+static trl_err read_last(const char *path, const char *field, trli_plot_set *set)
+{
+    const trli_plot_request request = {.path = path, .nfields = field ? 1 : 0, .field = {field}};
+    trli_plot_source *source;
+    *set = (trli_plot_set){0};
+    trl_err err = trli_plot_source_open(test_ctx, &request, false, &source);
+    if (err == TRL_OK) err = trli_plot_source_read(source, &request, 0, set);
+    trli_plot_source_close(&source);
+    return err;
+}
+
 /* Read a copy of the plane after something in it was taken away. */
 static void read_damaged(const char *object, const char *attribute, const char *link, const char *message)
 {
@@ -76,7 +113,7 @@ static void read_damaged(const char *object, const char *attribute, const char *
     if (attribute) ck_assert(H5Adelete_by_name(file, object, attribute, H5P_DEFAULT) >= 0);
     if (link) ck_assert(H5Ldelete(file, link, H5P_DEFAULT) >= 0);
     H5Fclose(file);
-    ck_fails(trli_plot_read(test_ctx, &(trli_plot_request){.path = "damaged.nc"}, &set), TRL_ERR_IO, message);
+    ck_fails(read_last("damaged.nc", NULL, &set), TRL_ERR_IO, message);
     ck_assert_int_eq(set.n, 0);
     trl_context_clear_diagnostics(test_ctx);
 }
@@ -103,7 +140,7 @@ static void read_odd(int schema, int cells, bool step, int points, const char *l
     if (step) add_times(file, 1, (int[]){0}, (double[]){0});
     if (step && points) add_field(file, "T", location, 1, (hsize_t[]){(hsize_t)points}, (double[16]){0});
     H5Fclose(file);
-    ck_fails(trli_plot_read(test_ctx, &(trli_plot_request){.path = "odd.nc"}, &set), TRL_ERR_IO, message);
+    ck_fails(read_last("odd.nc", NULL, &set), TRL_ERR_IO, message);
     trl_context_clear_diagnostics(test_ctx);
 }
 
@@ -134,33 +171,46 @@ START_TEST(objects_of_the_wrong_kind_are_refused)
     H5Sclose(space);
     H5Tclose(type);
     H5Fclose(file);
-    trli_plot_request request = {.path = "kind.nc", .nfields = 1, .field = {"group"}};
-    ck_fails(trli_plot_read(test_ctx, &request, &set), TRL_ERR_IO, "not a dataset");
+    ck_fails(read_last("kind.nc", "group", &set), TRL_ERR_IO, "not a dataset");
     trl_context_clear_diagnostics(test_ctx);
-    request.field[0] = "text";
-    ck_fails(trli_plot_read(test_ctx, &request, &set), TRL_ERR_IO, "no appropriate function for conversion path");
+    ck_fails(read_last("kind.nc", "text", &set), TRL_ERR_IO, "no appropriate function for conversion path");
 }
 END_TEST
 
 START_TEST(a_full_disk_leaves_no_picture_behind)
 {
+    static const struct {
+        const char *words, *message;
+    } rows[] = {
+        {"plane.nc -o folder_of_picture/full.png",
+         "cannot write the picture 'folder_of_picture/full.png': File too large"},
+        {"plane.nc -o folder_of_picture/full.svg",
+         "cannot write the picture 'folder_of_picture/full.svg': File too large"},
+        {"plane.nc -o folder_of_picture/full.pdf",
+         "cannot write the picture 'folder_of_picture/full.pdf': File too large"},
+        {"plane.nc --movie -o folder_of_picture/full.png",
+         "cannot write the movie 'folder_of_picture/full.png': File too large"},
+    };
     struct rlimit old, small;
     ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &old), 0);
     small = old;
     small.rlim_cur = 1024;
-    trli_canvas *canvas;
-    ck_ok(trli_canvas_create(test_ctx, 400, 300, &canvas));
-    for (unsigned i = 0; i < 400 * 300 * 3; ++i) canvas->pixel[i] = (uint8_t)(i * i / 7);
     void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
     ck_assert_int_eq(mkdir("folder_of_picture", 0777), 0);
     ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &small), 0);
-    trl_err err = trli_png_write(test_ctx, "folder_of_picture/full.png", canvas);
+    int status[4];
+    char text[4][512];
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        status[i] = run_plot(rows[i].words);
+        snprintf(text[i], sizeof text[i], "%.500s", text_of("stderr.txt"));
+    }
     ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &old), 0);
     signal(SIGXFSZ, handler);
-    ck_fails(err, TRL_ERR_IO, "cannot write the picture 'folder_of_picture/full.png': File too large");
-    ck_assert_int_eq(access("folder_of_picture/full.png", F_OK), -1);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        ck_assert_int_eq(status[i], 3);
+        ck_assert_msg(strstr(text[i], rows[i].message), "%s: %s", rows[i].words, text[i]);
+    }
     ck_assert_int_eq(rmdir("folder_of_picture"), 0);
-    trli_canvas_destroy(&canvas);
 }
 END_TEST
 
