@@ -10,6 +10,8 @@
 
 #include <trl_formula.h>
 
+#include "memory_impl.h"
+
 /* The option a word names: all of it, or what stands before its first '='. */
 static const trli_option *find_option(const trli_command *command, const char *word, const char **value)
 {
@@ -77,11 +79,10 @@ trl_err trli_arguments_parse(trl_context *ctx, const trli_command *command, int 
     trl_err err = TRL_OK;
     size_t room = (size_t)argc + 1;
     *a = (trli_arguments){.command = command, .argc = argc, .argv = argv};
-    a->operand = calloc(room, sizeof *a->operand);
-    a->option = calloc(room, sizeof *a->option);
-    a->value = calloc(room, sizeof *a->value);
-    if (!a->operand || !a->option || !a->value)
-        return trl_fail(ctx, TRL_ERR_MEMORY, NULL, "no memory for %d arguments", argc);
+    a->operand = trli_new(ctx, room, sizeof *a->operand);
+    a->option = trli_new(ctx, room, sizeof *a->option);
+    a->value = trli_new(ctx, room, sizeof *a->value);
+    if (!a->operand || !a->option || !a->value) return trli_no_memory(ctx, NULL, "for %d arguments", argc);
     bool options = true;
     for (int i = 1; i < argc; ++i)
         if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) a->help = true;
@@ -100,9 +101,9 @@ done:
 
 void trli_arguments_release(trli_arguments *arguments)
 {
-    free(arguments->operand);
-    free(arguments->option);
-    free(arguments->value);
+    trli_free(arguments->operand);
+    trli_free(arguments->option);
+    trli_free(arguments->value);
     *arguments = (trli_arguments){0};
 }
 
@@ -113,12 +114,10 @@ const char *trli_arguments_value(const trli_arguments *arguments, const char *na
     return NULL;
 }
 
-int trli_arguments_values(const trli_arguments *arguments, const char *name, const char ***values)
+int trli_arguments_values(trl_context *ctx, const trli_arguments *arguments, const char *name, const char ***values)
 {
     int n = 0;
-    *values = NULL;
-    if (!arguments->nvalues) return 0;
-    *values = calloc((size_t)arguments->nvalues, sizeof **values);
+    *values = trli_new(ctx, (size_t)arguments->nvalues + 1, sizeof **values);
     if (!*values) return -1;
     for (int i = 0; i < arguments->nvalues; ++i)
         if (!strcmp(arguments->option[i]->name, name)) (*values)[n++] = arguments->value[i];

@@ -9,6 +9,7 @@
 
 #include "context_impl.h"
 #include "files_impl.h"
+#include "memstream_impl.h"
 #include "output_hdf5_impl.h"
 
 /* A checkpoint of a folder. */
@@ -32,21 +33,21 @@ static trl_err list_folder(trl_context *ctx, const char *folder, entry **entries
     *n = 0;
     trl_err err = trli_steps_list(ctx, folder, &list);
     if (err != TRL_OK) return err;
-    *entries = calloc((size_t)list.n + 1, sizeof **entries);
-    if (!*entries) TRL_TRY(trl_fail(ctx, TRL_ERR_MEMORY, NULL, "no memory to list the checkpoints in '%s'", folder));
+    *entries = trli_new(ctx, (size_t)list.n + 1, sizeof **entries);
+    if (!*entries) TRL_TRY(trli_no_memory(ctx, NULL, "to list the checkpoints in '%s'", folder));
     for (int i = 0; i < list.n; ++i) {
         char *path, reason[TRLI_REASON_ROOM];
         trli_seal seal;
         TRL_TRY(trli_step_path(ctx, folder, list.step[i], &path));
         (*entries)[i] = (entry){list.step[i], trli_seal_read(path, &seal, reason) ? seal.lineage : INT64_MAX};
-        free(path);
+        trli_free(path);
     }
     *n = list.n;
     qsort(*entries, (size_t)list.n, sizeof **entries, newest_first);
 done:
     trli_steps_release(&list);
     if (err == TRL_OK) return TRL_OK;
-    free(*entries);
+    trli_free(*entries);
     *entries = NULL;
     return err;
 }
@@ -64,10 +65,10 @@ static trl_err prune(trl_context *ctx, const char *folder, int keep, trl_gidx st
         TRL_TRY(trli_step_path(ctx, folder, entries[i].step, &path));
         if (unlink(path) && errno != ENOENT)
             trl_warn(ctx, NULL, "cannot remove the old checkpoint '%s': %s", path, strerror(errno));
-        free(path);
+        trli_free(path);
     }
 done:
-    free(entries);
+    trli_free(entries);
     return err;
 }
 
@@ -88,7 +89,7 @@ static trl_err prepare_folder(trl_context *ctx, const char *folder, int64_t *lin
         }
     if (*lineage < 0) *lineage = 0;
 done:
-    free(entries);
+    trli_free(entries);
     return err;
 }
 
@@ -109,24 +110,24 @@ trl_err trli_checkpoint_write(trl_context *ctx, const trl_layout *layout, const 
     state->lineage = lineage;
     if (first) err = prune(ctx, below, keep, state->step, lineage);
 done:
-    free(path);
-    free(below);
+    trli_free(path);
+    trli_free(below);
     return trl_context_end_phase(ctx, err);
 }
 
 /* ---- reading ---- */
 
 /* The state in an open checkpoint. */
-static bool read_state(hid_t file, trli_checkpoint_state *state, char reason[TRLI_REASON_ROOM])
+static bool read_state(trl_context *ctx, hid_t file, trli_checkpoint_state *state, char reason[TRLI_REASON_ROOM])
 {
     trl_gidx *step;
     double *time;
     int n;
-    if (!trli_hdf5_times(file, &step, &time, &n, reason)) return false;
+    if (!trli_hdf5_times(ctx, file, &step, &time, &n, reason)) return false;
     state->step = step[0];
     state->time = time[0];
-    free(step);
-    free(time);
+    trli_free(step);
+    trli_free(time);
     bool good = n == 1 && trli_hdf5_get(file, "dt", H5T_NATIVE_DOUBLE, 1, &state->dt) &&
                 trli_hdf5_get(file, "start", H5T_NATIVE_DOUBLE, 1, &state->time_start);
     if (!good) snprintf(reason, TRLI_REASON_ROOM, "it does not hold one step with the attributes dt and start");
@@ -148,11 +149,12 @@ static bool has_field(hid_t file, const trli_output_field *field, char reason[TR
     return false;
 }
 
-static bool has_no_more(hid_t file, int n, const trli_output_field *fields, char reason[TRLI_REASON_ROOM])
+static bool has_no_more(trl_context *ctx, hid_t file, int n, const trli_output_field *fields,
+                        char reason[TRLI_REASON_ROOM])
 {
     char **name;
     int tags;
-    bool good = trli_hdf5_tags(file, &name, &tags);
+    bool good = trli_hdf5_tags(ctx, file, &name, &tags);
     if (!good) snprintf(reason, TRLI_REASON_ROOM, "its fields cannot be listed");
     for (int t = 0; good && t < tags; ++t) {
         bool known = false;
@@ -166,14 +168,14 @@ static bool has_no_more(hid_t file, int n, const trli_output_field *fields, char
 }
 
 /* On rank 0: whether a checkpoint, which is whole, belongs to the problem; the state in it. */
-static bool belongs(const trl_grid *grid, const char *path, int n, const trli_output_field *fields,
+static bool belongs(trl_context *ctx, const trl_grid *grid, const char *path, int n, const trli_output_field *fields,
                     trli_checkpoint_state *state, char reason[TRLI_REASON_ROOM])
 {
     hid_t file = trli_hdf5_try_open(path, reason);
     if (file < 0) return false;
-    bool good = trli_hdf5_is_grid(grid, file, reason) && read_state(file, state, reason);
+    bool good = trli_hdf5_is_grid(grid, file, reason) && read_state(ctx, file, state, reason);
     for (int i = 0; good && i < n; ++i) good = has_field(file, &fields[i], reason);
-    good = good && has_no_more(file, n, fields, reason);
+    good = good && has_no_more(ctx, file, n, fields, reason);
     H5Fclose(file);
     return good;
 }
@@ -184,10 +186,8 @@ typedef struct search {
     bool is_folder;
     entry *entries;
     int n, next;
-    FILE *refused; /* which ones were, and why */
-    char *text;
-    size_t length;
-    bool damaged; /* one of them was */
+    trli_memstream refused; /* which ones were, and why */
+    bool damaged;           /* one of them was */
 } search;
 
 static trl_err start_search(trl_context *ctx, const char *where, search *s)
@@ -203,27 +203,25 @@ static trl_err start_search(trl_context *ctx, const char *where, search *s)
         TRL_TRY(trl_fail(ctx, TRL_ERR_INPUT, NULL,
                          "there is no checkpoint in '%s'; output.checkpoint in the deck makes a run write some",
                          where));
-    s->refused = open_memstream(&s->text, &s->length);
-    if (!s->refused) err = trl_fail(ctx, TRL_ERR_MEMORY, NULL, "no memory to look for a checkpoint");
+    if (!trli_memstream_open(ctx, &s->refused)) err = trli_no_memory(ctx, NULL, "to look for a checkpoint");
 done:
     return err;
 }
 
 static void end_search(search *s)
 {
-    if (s->refused) fclose(s->refused);
-    free(s->text);
-    free(s->entries);
+    trli_memstream_discard(&s->refused);
+    trli_free(s->entries);
 }
 
-/* On rank 0: the path of the next one, which the caller frees. An error when none is left. */
+/* On rank 0: the path of the next one, for trli_free. An error when none is left. */
 static trl_err next_path(trl_context *ctx, search *s, char **path)
 {
     if (s->next < s->n && !s->is_folder) return trli_format(ctx, path, "%s", (++s->next, s->where));
     if (s->next < s->n) return trli_step_path(ctx, s->where, s->entries[s->next++].step, path);
-    fflush(s->refused);
+    fflush(s->refused.out);
     return trl_fail(ctx, s->damaged ? TRL_ERR_IO : TRL_ERR_INPUT, NULL, "no checkpoint in '%s' can be used: %s",
-                    s->where, s->text);
+                    s->where, s->refused.text);
 }
 
 /* On rank 0: a checkpoint that cannot be used. The one that was asked for is an error. */
@@ -237,7 +235,7 @@ static trl_err refuse(trl_context *ctx, search *s, const char *path, bool whole,
         return trl_fail(ctx, TRL_ERR_INPUT, NULL, "checkpoint '%s' does not fit the deck: %s", path, reason);
     trl_warn(ctx, NULL, "checkpoint '%s' %s skipped: %s", path,
              whole ? "does not fit the deck and is" : "is damaged and", reason);
-    fprintf(s->refused, "%s%s (%s)", s->next > 1 ? ", " : "", slash ? slash + 1 : path, reason);
+    fprintf(s->refused.out, "%s%s (%s)", s->next > 1 ? ", " : "", slash ? slash + 1 : path, reason);
     return TRL_OK;
 }
 
@@ -247,8 +245,8 @@ static trl_err share_path(trl_context *ctx, char **path)
     int length = *path ? (int)strlen(*path) + 1 : 0;
     trl_err err;
     TRL_TRY(trli_broadcast(ctx, &length, 1, MPI_INT, 0));
-    if (!*path) *path = malloc((size_t)length);
-    if (!*path) TRL_TRY(trl_fail(ctx, TRL_ERR_MEMORY, NULL, "no memory for the path of a checkpoint"));
+    if (!*path) *path = trli_new(ctx, (size_t)length, 1);
+    if (!*path) TRL_TRY(trli_no_memory(ctx, NULL, "for the path of a checkpoint"));
     err = trli_broadcast(ctx, *path, length, MPI_CHAR, 0);
 done:
     return err;
@@ -263,12 +261,12 @@ static trl_err choose(trl_context *ctx, const trl_layout *layout, search *s, int
     trl_err err;
     for (int chosen = 0; !chosen;) {
         bool whole = false;
-        free(*path);
+        trli_free(*path);
         *path = NULL;
         TRL_TRY(trl_context_agree(ctx, first ? next_path(ctx, s, path) : TRL_OK));
         TRL_TRY(share_path(ctx, path));
         TRL_TRY(trl_context_agree(ctx, trli_seal_check(ctx, *path, &whole, reason)));
-        chosen = whole && first && belongs(&layout->grid, *path, n, fields, state, reason);
+        chosen = whole && first && belongs(ctx, &layout->grid, *path, n, fields, state, reason);
         if (first && !chosen) TRL_TRY(refuse(ctx, s, *path, whole, reason));
         TRL_TRY(trli_broadcast(ctx, &chosen, 1, MPI_INT, 0));
     }
@@ -305,6 +303,6 @@ trl_err trli_checkpoint_read(trl_context *ctx, const trl_layout *layout, const c
     for (int i = 0; i < n && err == TRL_OK; ++i) err = trli_hdf5_read(ctx, layout, path, fields[i].name, 0, &fields[i]);
 done:
     end_search(&s);
-    free(path);
+    trli_free(path);
     return trl_context_end_phase(ctx, err);
 }

@@ -3,13 +3,13 @@
 /* `trellis bench`: the benchmarks of tests/benchmarks. */
 #include "command_impl.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include <trl_formula.h>
 
 #include "../tests/benchmarks/bench_impl.h"
 #include "files_impl.h"
+#include "memory_impl.h"
 
 enum { NAMES_MAX = 32 };
 
@@ -39,7 +39,7 @@ static trl_err write_json(trl_context *ctx, trli_json **json, const char *path)
     char *text = NULL;
     trl_err err = trli_json_finish(json, &text);
     if (err == TRL_OK && path) err = trli_file_write(ctx, path, text, strlen(text));
-    free(text);
+    trli_free(text);
     return err;
 }
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* `trellis collect`: the files of a run's output times as one. Values go from file to file one chunk at a time. */
-#include <stdlib.h>
 #include <string.h>
 
 #include <command_impl.h>
 #include <output_hdf5_impl.h>
 
 #include "arithmetic_impl.h"
+#include "memory_impl.h"
 
 /* What the files have in common, as the first one says. */
 typedef struct collection {
@@ -65,8 +65,8 @@ static bool describe(collection *c, hid_t file, char reason[TRLI_REASON_ROOM])
 {
     if (!trli_hdf5_get_grid(file, &c->grid, reason)) return false;
     snprintf(reason, TRLI_REASON_ROOM, "its fields cannot be listed");
-    if (!trli_hdf5_tags(file, &c->tag, &c->ntags)) return false;
-    c->field = calloc((size_t)c->ntags + 1, sizeof *c->field);
+    if (!trli_hdf5_tags(c->ctx, file, &c->tag, &c->ntags)) return false;
+    c->field = trli_new(c->ctx, (size_t)c->ntags + 1, sizeof *c->field);
     for (int i = 0; c->field && i < c->ntags; ++i) {
         c->field[i].name = c->tag[i];
         if (read_location(file, &c->grid, c->tag[i], &c->field[i].location, i == 0 ? c->patches : NULL)) continue;
@@ -84,7 +84,7 @@ static bool compare(collection *c, hid_t file, int at, char reason[TRLI_REASON_R
     double *time;
     int n = 0;
     bool good = trli_hdf5_is_grid(&c->grid, file, reason);
-    if (good && (!trli_hdf5_tags(file, &tag, &n) || (trli_hdf5_free_tags(tag, n), n != c->ntags))) {
+    if (good && (!trli_hdf5_tags(c->ctx, file, &tag, &n) || (trli_hdf5_free_tags(tag, n), n != c->ntags))) {
         snprintf(reason, TRLI_REASON_ROOM, "it has %d fields, the first file has %d", n, c->ntags);
         return false;
     }
@@ -95,11 +95,11 @@ static bool compare(collection *c, hid_t file, int at, char reason[TRLI_REASON_R
             snprintf(reason, TRLI_REASON_ROOM, "it has no field '%s' at location '%s', as the first file does",
                      c->tag[i], trl_location_name(c->field[i].location));
     }
-    if (!good || !trli_hdf5_times(file, &step, &time, &n, reason)) return false;
+    if (!good || !trli_hdf5_times(c->ctx, file, &step, &time, &n, reason)) return false;
     c->step[at] = step[0];
     c->time[at] = time[0];
-    free(step);
-    free(time);
+    trli_free(step);
+    trli_free(time);
     if (n != 1) snprintf(reason, TRLI_REASON_ROOM, "it holds %d times; one is wanted", n);
     return n == 1;
 }
@@ -119,9 +119,9 @@ static trl_err survey(collection *c)
     const int n = c->folder.steps.n;
     char reason[TRLI_REASON_ROOM];
     trl_err err = TRL_OK;
-    c->step = calloc((size_t)n, sizeof *c->step);
-    c->time = calloc((size_t)n, sizeof *c->time);
-    if (!c->step || !c->time) return trl_fail(c->ctx, TRL_ERR_MEMORY, NULL, "no memory to collect %d files", n);
+    c->step = trli_new(c->ctx, (size_t)n, sizeof *c->step);
+    c->time = trli_new(c->ctx, (size_t)n, sizeof *c->time);
+    if (!c->step || !c->time) return trli_no_memory(c->ctx, NULL, "to collect %d files", n);
     for (int i = 0; i < n && err == TRL_OK; ++i) {
         char *path = NULL;
         hid_t file = -1;
@@ -129,7 +129,7 @@ static trl_err survey(collection *c)
         if (err == TRL_OK && !((i > 0 || describe(c, file, reason)) && compare(c, file, i, reason)))
             err = fail_file(c, path, reason);
         if (file >= 0) H5Fclose(file);
-        free(path);
+        trli_free(path);
     }
     return err;
 }
@@ -206,7 +206,7 @@ static trl_err write_all(collection *c, const char *name)
         for (int i = 0; i < c->ntags && err == TRL_OK; ++i)
             err = copy_variable(c, path, file, &out, &contents.variable[i], t);
         if (file >= 0) H5Fclose(file);
-        free(path);
+        trli_free(path);
     }
     err = trli_output_end(&out, &contents, err);
     trli_file_variables_release(&contents.variable);
@@ -223,7 +223,7 @@ static trl_err check_target(const collection *c, const char *name)
         if (trli_file_same(path, name))
             err = trl_fail(c->ctx, TRL_ERR_INPUT, NULL,
                            "trellis collect: '%s' is one of the files that are joined; choose another name", name);
-        free(path);
+        trli_free(path);
     }
 done:
     return err;
@@ -240,7 +240,7 @@ static trl_err collect(collection *c, const char *folder, const char *asked)
     TRL_TRY(write_all(c, name));
     printf("%s\n", name);
 done:
-    free(name);
+    trli_free(name);
     return err;
 }
 
@@ -250,8 +250,8 @@ int trli_cmd_collect(trl_context *ctx, const trli_arguments *arguments)
     trl_err err = collect(&c, arguments->operand[0], trli_arguments_value(arguments, "-o"));
     trli_hdf5_free_tags(c.tag, c.ntags);
     trli_output_folder_release(&c.folder);
-    free(c.field);
-    free(c.step);
-    free(c.time);
+    trli_free(c.field);
+    trli_free(c.step);
+    trli_free(c.time);
     return trli_command_finish(ctx, err);
 }

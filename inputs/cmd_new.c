@@ -3,10 +3,8 @@
 /* `trellis new`: a plugin to start from, copied from the templates with @NAME@ and @PREFIX@ filled in. */
 #include "command_impl.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,6 +12,7 @@
 #include <trl_formula.h>
 
 #include "files_impl.h"
+#include "memstream_impl.h"
 
 typedef struct substitution {
     const char *mark, *text;
@@ -26,25 +25,21 @@ typedef struct new_plugin {
     substitution mark[3];
 } new_plugin;
 
-/* Text with every mark replaced; the caller frees it. NULL when memory ran out. */
-static char *substitute(const substitution *marks, const char *text)
+/* Text with every mark replaced; trli_free gives it back. NULL when memory ran out. */
+static char *substitute(trl_context *ctx, const substitution *marks, const char *text)
 {
-    char *result = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&result, &size);
-    if (!out) return NULL;
+    trli_memstream result;
+    if (!trli_memstream_open(ctx, &result)) return NULL;
     while (*text) {
         const substitution *m = marks;
         while (m->mark && strncmp(text, m->mark, strlen(m->mark))) ++m;
         if (m->mark)
-            fputs(m->text, out);
+            fputs(m->text, result.out);
         else
-            fputc(*text, out);
+            fputc(*text, result.out);
         text += m->mark ? strlen(m->mark) : 1;
     }
-    if (fclose(out) == 0) return result;
-    free(result);
-    return NULL;
+    return trli_memstream_close(&result) ? result.text : NULL;
 }
 
 static trl_err read_text(trl_context *ctx, const char *path, char **text)
@@ -63,66 +58,63 @@ done:
     return err;
 }
 
-/* "folder/name" with the marks of name replaced; the caller frees it. NULL when memory ran out. */
-static char *join(const char *folder, const char *name, const substitution *marks)
+/* "folder/name" with the marks of name replaced; trli_free gives it back. */
+static trl_err join(trl_context *ctx, const char *folder, const char *name, const substitution *marks, char **path)
 {
-    char *path = NULL, *filled = substitute(marks, name);
-    if (!filled || asprintf(&path, "%s/%s", folder, filled) < 0) path = NULL;
-    free(filled);
-    return path;
+    char *filled = substitute(ctx, marks, name);
+    if (!filled) return trli_no_memory(ctx, NULL, "for the path of '%s'", name);
+    trl_err err = trli_format(ctx, path, "%s/%s", folder, filled);
+    trli_free(filled);
+    return err;
 }
 
 static trl_err copy_template(const new_plugin *plugin, const char *templates, const char *name)
 {
     static const substitution none = {0};
-    char *text = NULL, *filled = NULL, *source = join(templates, name, &none),
-         *target = join(plugin->folder, name, plugin->mark);
-    trl_err err = TRL_OK;
-    if (source && target) TRL_TRY(read_text(plugin->ctx, source, &text));
-    if (text) filled = substitute(plugin->mark, text);
-    if (!filled)
-        err = trl_fail(plugin->ctx, TRL_ERR_MEMORY, NULL, "no memory for the template '%s'", name);
-    else
-        err = write_text(plugin->ctx, target, filled);
+    char *text = NULL, *filled = NULL, *source = NULL, *target = NULL;
+    trl_context *ctx = plugin->ctx;
+    trl_err err;
+    TRL_TRY(join(ctx, templates, name, &none, &source));
+    TRL_TRY(join(ctx, plugin->folder, name, plugin->mark, &target));
+    TRL_TRY(read_text(ctx, source, &text));
+    filled = substitute(ctx, plugin->mark, text);
+    if (!filled) TRL_TRY(trli_no_memory(ctx, NULL, "for the template '%s'", name));
+    err = write_text(ctx, target, filled);
 done:
-    free(text);
-    free(filled);
-    free(source);
-    free(target);
+    trli_free(text);
+    trli_free(filled);
+    trli_free(source);
+    trli_free(target);
     return err;
 }
 
-static int is_visible(const struct dirent *entry)
+static bool is_visible(const char *name)
 {
-    return entry->d_name[0] != '.';
+    return name[0] != '.';
 }
 
 static trl_err copy_templates(const new_plugin *plugin, const char *templates)
 {
-    struct dirent **entry = NULL;
+    trli_names names;
     trl_err err = TRL_OK;
-    int n = scandir(templates, &entry, is_visible, alphasort);
-    if (n <= 0) return trl_fail(plugin->ctx, TRL_ERR_IO, NULL, "the templates in '%s' cannot be read", templates);
-    for (int i = 0; i < n; ++i) {
-        if (err == TRL_OK) err = copy_template(plugin, templates, entry[i]->d_name);
-        free(entry[i]);
-    }
-    free(entry);
+    if (!trli_folder_list(plugin->ctx, templates, is_visible, &names) || names.n == 0)
+        return trl_fail(plugin->ctx, TRL_ERR_IO, NULL, "the templates in '%s' cannot be read", templates);
+    for (int i = 0; i < names.n && err == TRL_OK; ++i) err = copy_template(plugin, templates, names.name[i]);
+    trli_names_free(&names);
     return err;
 }
 
 /* What was written before something failed, so that another try finds its place free. */
 static void remove_templates(const new_plugin *plugin, const char *templates)
 {
-    struct dirent **entry = NULL;
-    int n = scandir(templates, &entry, is_visible, NULL);
-    for (int i = 0; i < n; ++i) {
-        char *target = join(plugin->folder, entry[i]->d_name, plugin->mark);
-        if (target) (void)unlink(target);
-        free(target);
-        free(entry[i]);
+    trli_names names;
+    if (!trli_folder_list(plugin->ctx, templates, is_visible, &names)) return;
+    for (int i = 0; i < names.n; ++i) {
+        char *target = NULL;
+        if (join(plugin->ctx, plugin->folder, names.name[i], plugin->mark, &target) == TRL_OK) (void)unlink(target);
+        trli_free(target);
     }
-    free(entry);
+    trli_names_free(&names);
     (void)rmdir(plugin->folder);
 }
 

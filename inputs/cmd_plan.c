@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <trl_simulation.h>
@@ -13,6 +12,7 @@
 #include "clock_impl.h"
 #include "context_impl.h"
 #include "files_impl.h"
+#include "memory_impl.h"
 
 static void print_line(void *data, const char *line)
 {
@@ -40,7 +40,7 @@ done:
     if (out) fclose(out);
     err = trli_file_end(&file, err);
     if (err == TRL_OK) printf("wrote %s\n", path);
-    free(path);
+    trli_free(path);
     return err;
 }
 

@@ -3,9 +3,7 @@
 /* `trellis types`: expression types, operators and functions, from the tables that check the input. */
 #include "command_impl.h"
 
-#include <dirent.h>
 #include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <trl_formula.h>
@@ -13,41 +11,41 @@
 #include <trl_operator.h>
 
 #include "builtins_impl.h"
+#include "files_impl.h"
+#include "memory_impl.h"
 
-static int is_library(const struct dirent *entry)
+static bool is_library(const char *name)
 {
-    size_t length = strlen(entry->d_name);
-    return length > 3 && !strcmp(entry->d_name + length - 3, ".so");
+    size_t length = strlen(name);
+    return length > 3 && !strcmp(name + length - 3, ".so");
 }
 
 /* Load every library of a folder, in the order of their names. */
 static trl_err load_folder(trl_context *ctx, trl_registry *registry, const char *folder)
 {
-    struct dirent **entry = NULL;
+    trli_names names;
     trl_err err = TRL_OK;
-    int n = scandir(folder, &entry, is_library, alphasort);
-    if (n < 0) return trl_fail(ctx, TRL_ERR_INPUT, NULL, "trellis types: the folder '%s' cannot be read", folder);
-    for (int i = 0; i < n; ++i) {
-        if (err == TRL_OK) err = trl_registry_load(registry, entry[i]->d_name, &folder, 1, NULL);
-        free(entry[i]);
-    }
-    free(entry);
+    if (!trli_folder_list(ctx, folder, is_library, &names))
+        return trl_fail(ctx, TRL_ERR_INPUT, NULL, "trellis types: the folder '%s' cannot be read", folder);
+    for (int i = 0; i < names.n && err == TRL_OK; ++i)
+        err = trl_registry_load(registry, names.name[i], &folder, 1, NULL);
+    trli_names_free(&names);
     return err;
 }
 
 static trl_err load_all(trl_context *ctx, const trli_arguments *arguments, trl_registry *registry)
 {
     char installed[PATH_MAX];
-    const char **folder;
+    const char **folder = NULL;
     trl_err err = TRL_OK;
-    int n = trli_arguments_values(arguments, "--plugin-path", &folder);
-    if (n < 0) return trl_fail(ctx, TRL_ERR_MEMORY, NULL, "no memory for the command's options");
+    int n = trli_arguments_values(ctx, arguments, "--plugin-path", &folder);
+    if (n < 0) return trli_no_memory(ctx, NULL, "for the command's options");
     TRL_TRY(trli_register_builtins(registry));
     for (int i = 0; i < n; ++i) TRL_TRY(load_folder(ctx, registry, folder[i]));
     TRL_TRY(trli_installed_folder(ctx, TRLI_PLUGINS_BELOW, TRL_PLUGIN_FOLDER, installed, sizeof installed));
     TRL_TRY(load_folder(ctx, registry, installed));
 done:
-    free(folder);
+    trli_free(folder);
     return err;
 }
 
@@ -190,8 +188,8 @@ static trl_err unknown_name(trl_context *ctx, const trl_registry *registry, cons
     int ntypes = trl_registry_count(registry), noperators = 0, nfunctions, n = 0;
     const trl_function *function = trl_functions(&nfunctions);
     while (trl_formula_operator_at(noperators)) ++noperators;
-    const char **known = calloc((size_t)(ntypes + noperators + nfunctions) + 1, sizeof *known);
-    if (!known) return trl_fail(ctx, TRL_ERR_MEMORY, NULL, "no memory for the names of types");
+    const char **known = trli_new(ctx, (size_t)(ntypes + noperators + nfunctions) + 1, sizeof *known);
+    if (!known) return trli_no_memory(ctx, NULL, "for the names of types");
     for (int i = 0; i < ntypes; ++i) known[n++] = trl_registry_at(registry, i, NULL)->name;
     for (int i = 0; i < noperators; ++i) known[n++] = trl_formula_operator_at(i)->name;
     for (int i = 0; i < nfunctions; ++i) known[n++] = function[i].name;
@@ -201,7 +199,7 @@ static trl_err unknown_name(trl_context *ctx, const trl_registry *registry, cons
                                  "trellis types: no type, operator or function '%s'; did you mean '%s'?", name, nearest)
                       : trl_fail(ctx, TRL_ERR_INPUT, NULL,
                                  "trellis types: no type, operator or function '%s'; 'trellis types' lists them", name);
-    free(known);
+    trli_free(known);
     return err;
 }
 

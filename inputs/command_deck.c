@@ -5,12 +5,12 @@
 
 #include <inttypes.h>
 #include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "builtins_impl.h"
+#include "memory_impl.h"
 
 static bool is_folder(const char *path)
 {
@@ -36,30 +36,20 @@ trl_err trli_installed_folder(trl_context *ctx, const char *below, const char *f
                     fallback);
 }
 
-/* The lists that the reader of decks wants during its call. */
+/* The lists that the reader of decks wants during its call; each has room for the one entry that is added. */
 typedef struct request_lists {
     const char **set, **folder;
     int nsets, nfolders;
     char threads[64], installed[PATH_MAX];
 } request_lists;
 
-/* Room for one more at the end of a list of option values. */
-static bool collect(const trli_arguments *arguments, const char *name, const char ***list, int *n)
-{
-    *n = trli_arguments_values(arguments, name, list);
-    if (*n < 0) return false;
-    const char **grown = realloc(*list, ((size_t)*n + 1) * sizeof **list);
-    if (grown) *list = grown;
-    return grown != NULL;
-}
-
 static trl_err fill_lists(trl_context *ctx, const trli_arguments *arguments, request_lists *lists)
 {
     trl_err err = TRL_OK;
     trl_gidx threads = 0;
-    if (!collect(arguments, "--set", &lists->set, &lists->nsets) ||
-        !collect(arguments, "--plugin-path", &lists->folder, &lists->nfolders))
-        return trl_fail(ctx, TRL_ERR_MEMORY, NULL, "no memory for the command's options");
+    lists->nsets = trli_arguments_values(ctx, arguments, "--set", &lists->set);
+    lists->nfolders = trli_arguments_values(ctx, arguments, "--plugin-path", &lists->folder);
+    if (lists->nsets < 0 || lists->nfolders < 0) return trli_no_memory(ctx, NULL, "for the command's options");
     TRL_TRY(trli_arguments_integer(ctx, arguments, "--threads", 1, &threads));
     if (threads) {
         snprintf(lists->threads, sizeof lists->threads, "run.threads=%" TRL_GIDX_FMT, threads);
@@ -101,7 +91,7 @@ trl_err trli_command_deck(trl_context *ctx, const trli_arguments *arguments, trl
     TRL_TRY(check_devices(ctx, &options->devices));
     TRL_TRY(trl_context_agree(ctx, trl_context_set_threads(ctx, options->threads)));
 done:
-    free(lists.set);
-    free(lists.folder);
+    trli_free(lists.set);
+    trli_free(lists.folder);
     return err;
 }

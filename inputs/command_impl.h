@@ -56,9 +56,9 @@ TRL_NODISCARD trl_err trli_arguments_parse(trl_context *ctx, const trli_command 
 void trli_arguments_release(trli_arguments *arguments);
 /* The value of an option, or NULL if it was not given. */
 const char *trli_arguments_value(const trli_arguments *arguments, const char *name);
-/* All values of an option that repeats, in order; the caller frees *values (NULL if there are none). Returns their
+/* All values of an option that repeats, in order, with room for one more; trli_free gives them back. Returns their
    number, or -1 when memory ran out. */
-int trli_arguments_values(const trli_arguments *arguments, const char *name, const char ***values);
+int trli_arguments_values(trl_context *ctx, const trli_arguments *arguments, const char *name, const char ***values);
 /* The value of an option that is a whole number from min up; unchanged if it was not given. INPUT error otherwise. */
 TRL_NODISCARD trl_err trli_arguments_integer(trl_context *ctx, const trli_arguments *arguments, const char *name,
                                              trl_gidx min, trl_gidx *number);

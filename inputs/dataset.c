@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-#include <stdlib.h>
 #include <string.h>
 
+#include "memstream_impl.h"
 #include "output_hdf5_impl.h"
 
 /* The datasets of a file as text for a message, the first few of them. */
@@ -26,16 +26,16 @@ static herr_t add_dataset(hid_t file, const char *name, const H5O_info_t *info, 
 static trl_err fail_missing(trl_context *ctx, hid_t file, const trli_dataset_name *from)
 {
     dataset_list list = {0};
-    char *text = NULL;
-    size_t length;
-    list.out = open_memstream(&text, &length);
-    if (list.out) {
+    trli_memstream stream;
+    bool written = trli_memstream_open(ctx, &stream);
+    list.out = stream.out;
+    if (written) {
         (void)H5Ovisit2(file, H5_INDEX_NAME, H5_ITER_INC, add_dataset, &list, H5O_INFO_BASIC);
-        fclose(list.out);
+        written = trli_memstream_close(&stream);
     }
     trl_err err = trl_fail(ctx, TRL_ERR_INPUT, &from->name_place, "no dataset '%s' in '%s'; there is: %s", from->name,
-                           from->path, text && list.n ? text : "none");
-    free(text);
+                           from->path, written && list.n ? stream.text : "none");
+    trli_memstream_discard(&stream);
     return err;
 }
 
@@ -79,9 +79,9 @@ static trl_err check_shape(trl_context *ctx, const trl_grid *grid, hid_t data, c
 }
 
 /* Whether a path leads to a dataset; each link on the way must exist, or HDF5 takes it for a failure. */
-static bool leads_to_dataset(hid_t file, const char *dataset)
+static bool leads_to_dataset(trl_context *ctx, hid_t file, const char *dataset)
 {
-    char *way = strdup(dataset);
+    char *way = trli_copy_text(ctx, dataset);
     bool there = way != NULL;
     for (char *slash = way; there && *slash && (slash = strchr(slash + 1, '/'));) {
         *slash = 0;
@@ -89,7 +89,7 @@ static bool leads_to_dataset(hid_t file, const char *dataset)
         *slash = '/';
     }
     there = there && H5Lexists(file, dataset, H5P_DEFAULT) > 0;
-    free(way);
+    trli_free(way);
     return there;
 }
 
@@ -102,7 +102,7 @@ static trl_err open_dataset(trl_context *ctx, const trli_dataset_name *from, hid
     if (*file < 0)
         return trl_fail(ctx, TRL_ERR_INPUT, &from->path_place, "cannot read '%s': %s; an HDF5 file is needed",
                         from->path, reason);
-    if (leads_to_dataset(*file, from->name)) *data = H5Dopen2(*file, from->name, H5P_DEFAULT);
+    if (leads_to_dataset(ctx, *file, from->name)) *data = H5Dopen2(*file, from->name, H5P_DEFAULT);
     return *data >= 0 ? TRL_OK : fail_missing(ctx, *file, from);
 }
 

@@ -8,6 +8,7 @@
 
 #include "context_impl.h"
 #include "files_impl.h"
+#include "memory_impl.h"
 #include "merge_impl.h"
 
 enum { FILE_BYTES_MAX = 64 << 20 };
@@ -46,7 +47,7 @@ static trl_err read_here(trl_context *ctx, trli_arena *arena, const char *path, 
         err = trl_fail(ctx, TRL_ERR_INPUT, place, "cannot read '%s': it holds a NUL character, so it is no text", path);
     else
         err = trli_arena_text(arena, text, length, &file->text);
-    free(text);
+    trli_free(text);
     TRL_TRY(err);
     if (!realpath(path, absolute))
         TRL_TRY(trl_fail(ctx, TRL_ERR_INPUT, place, "cannot read '%s': %s", path, strerror(errno)));

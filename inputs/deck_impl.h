@@ -50,7 +50,7 @@ const char *trli_deck_file_at(const trli_deck *deck, const char *path);
  * again. Fails with INPUT. */
 TRL_NODISCARD trl_err trli_deck_check_kept(trl_context *ctx, const trli_deck *deck);
 /* The deck as used (includes merged, --set applied, every default written out), readable by any YAML 1.1 reader with
- * the same meaning. The caller frees *text. */
+ * the same meaning. trli_free gives *text back. */
 TRL_NODISCARD trl_err trli_deck_write(trl_context *ctx, const trli_deck *deck, char **text);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "deck_build_impl.h"
 #include "files_impl.h"
+#include "memstream_impl.h"
 #include "scalar_impl.h"
 
 enum { INDENT = 2 };
@@ -129,18 +129,15 @@ static void write_node(FILE *out, const trli_key *key, const trli_yaml *node, in
 
 trl_err trli_deck_write(trl_context *ctx, const trli_deck *deck, char **text)
 {
-    size_t size;
+    trli_memstream stream;
     *text = NULL;
-    FILE *out = open_memstream(text, &size);
-    if (!out) return trl_fail(ctx, TRL_ERR_MEMORY, NULL, "no memory to write the deck as used");
-    fputs(TITLE, out);
-    write_node(out, trli_schema_root(), deck->root, 0);
-    fputc('\n', out);
-    bool failed = ferror(out) != 0;
-    if (fclose(out) == 0 && !failed) return TRL_OK;
-    free(*text);
-    *text = NULL;
-    return trl_fail(ctx, TRL_ERR_MEMORY, NULL, "no memory to write the deck as used");
+    if (!trli_memstream_open(ctx, &stream)) return trli_no_memory(ctx, NULL, "to write the deck as used");
+    fputs(TITLE, stream.out);
+    write_node(stream.out, trli_schema_root(), deck->root, 0);
+    fputc('\n', stream.out);
+    if (!trli_memstream_close(&stream)) return trli_no_memory(ctx, NULL, "to write the deck as used");
+    *text = stream.text;
+    return TRL_OK;
 }
 
 const char *trli_deck_file_at(const trli_deck *deck, const char *path)
@@ -172,6 +169,6 @@ trl_err trli_deck_check_kept(trl_context *ctx, const trli_deck *deck)
                        "another output.directory, or rename that file",
                        o->directory, own);
 done:
-    free(path);
+    trli_free(path);
     return err;
 }

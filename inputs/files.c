@@ -2,6 +2,7 @@
  * Part of Trellis, an expression-graph PDE solver framework. */
 #include "files_impl.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -13,16 +14,20 @@
 #include <unistd.h>
 
 #include "aside_impl.h"
+#include "memory_impl.h"
 
 trl_err trli_format(trl_context *ctx, char **text, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    int length = vasprintf(text, format, args);
+    const int length = vsnprintf(NULL, 0, format, args);
     va_end(args);
-    if (length >= 0) return TRL_OK;
-    *text = NULL;
-    return trl_fail(ctx, TRL_ERR_MEMORY, NULL, "no memory for a text of the output");
+    *text = length >= 0 ? trli_new(ctx, (size_t)length + 1, 1) : NULL;
+    if (!*text) return trli_no_memory(ctx, NULL, "for a text of the output");
+    va_start(args, format);
+    (void)vsnprintf(*text, (size_t)length + 1, format, args);
+    va_end(args);
+    return TRL_OK;
 }
 
 static const char *advice(int number)
@@ -70,7 +75,7 @@ trl_err trli_folder_create(trl_context *ctx, const char *path)
         *slash = '/';
     }
     if (err == TRL_OK) err = create_one(ctx, path);
-    free(parent);
+    trli_free(parent);
     return err;
 }
 
@@ -83,7 +88,7 @@ trl_err trli_folder_create_for(trl_context *ctx, const char *path)
     TRL_TRY(trli_format(ctx, &folder, "%.*s", (int)(slash - path), path));
     TRL_TRY(trli_folder_create(ctx, folder));
 done:
-    free(folder);
+    trli_free(folder);
     return err;
 }
 
@@ -221,8 +226,8 @@ static int open_aside(const char *path, char *aside, size_t room, int *file)
 static void release(trli_new_file *file)
 {
     if (file->file >= 0) close(file->file);
-    free(file->path);
-    free(file->aside);
+    trli_free(file->path);
+    trli_free(file->aside);
     *file = (trli_new_file){.file = -1};
 }
 
@@ -239,8 +244,8 @@ trl_err trli_file_begin(trl_context *ctx, const char *path, bool streams, trli_n
             err = trl_fail(ctx, TRL_ERR_IO, NULL, "cannot write '%s': it is a pipe that nobody reads from", path);
     } else {
         const size_t room = strlen(path) + TRLI_ASIDE_ROOM;
-        file->aside = malloc(room);
-        if (!file->aside) TRL_TRY(trl_fail(ctx, TRL_ERR_MEMORY, NULL, "no memory to write '%s'", path));
+        file->aside = trli_new(ctx, room, 1);
+        if (!file->aside) TRL_TRY(trli_no_memory(ctx, NULL, "to write '%s'", path));
         number = open_aside(path, file->aside, room, &file->file);
     }
     if (number && err == TRL_OK) err = trli_file_fail(ctx, "write", path, number);
@@ -260,16 +265,17 @@ trl_err trli_file_stream(const trli_new_file *file, FILE **stream)
 }
 
 /* Bring the entries of a path's folder to the disk. Some file systems cannot; a rename holds all the same. */
-static void synchronise_folder(const char *path)
+static void synchronise_folder(trl_context *ctx, const char *path)
 {
     const char *slash = strrchr(path, '/');
-    char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+    char *folder = trli_copy_text(ctx, slash ? path : ".");
+    if (folder && slash) folder[slash - path + 1] = 0;
     int file = folder ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
     if (file >= 0) {
         (void)fsync(file);
         close(file);
     }
-    free(folder);
+    trli_free(folder);
 }
 
 /* Whether the name aside still is that of the open file. */
@@ -289,7 +295,7 @@ static trl_err publish(const trli_new_file *file)
         TRL_TRY(trl_fail(file->ctx, TRL_ERR_IO, NULL,
                          "cannot write '%s': the file or its folder was removed or replaced meanwhile", file->path));
     if (rename(file->aside, file->path)) TRL_TRY(trli_file_fail(file->ctx, "write", file->path, errno));
-    synchronise_folder(file->path);
+    synchronise_folder(file->ctx, file->path);
 done:
     return err;
 }
@@ -320,6 +326,40 @@ trl_err trli_file_replace(trl_context *ctx, const char *path, const void *bytes,
 trl_err trli_file_write(trl_context *ctx, const char *path, const void *bytes, size_t size)
 {
     return write_new(ctx, path, true, bytes, size);
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+bool trli_folder_list(trl_context *ctx, const char *path, bool (*wanted)(const char *name), trli_names *names)
+{
+    int number = 0;
+    *names = (trli_names){0};
+    DIR *stream = opendir(path);
+    if (!stream) return false;
+    for (struct dirent *item; !number && (errno = 0, item = readdir(stream));) {
+        if (!wanted(item->d_name)) continue;
+        if (trli_make_room(ctx, &names->name, names->n, &names->capacity, sizeof *names->name) &&
+            (names->name[names->n] = trli_copy_text(ctx, item->d_name)))
+            ++names->n;
+        else
+            number = ENOMEM;
+    }
+    if (!number) number = errno;
+    closedir(stream);
+    if (number) trli_names_free(names);
+    if (names->n > 1) qsort(names->name, (size_t)names->n, sizeof *names->name, compare_names);
+    errno = number;
+    return number == 0;
+}
+
+void trli_names_free(trli_names *names)
+{
+    for (int i = 0; i < names->n; ++i) trli_free(names->name[i]);
+    trli_free(names->name);
+    *names = (trli_names){0};
 }
 
 void trli_folder_sweep(const char *path)
@@ -395,9 +435,8 @@ trl_err trli_file_read(trl_context *ctx, trl_err class, const trl_place *place, 
     if (length > most)
         TRL_TRY(
             trl_fail(ctx, class, place, "cannot read '%s': it is larger than %lld MB", path, (long long)most >> 20));
-    *bytes = malloc((size_t)length + 1);
-    if (!*bytes)
-        TRL_TRY(trl_fail(ctx, TRL_ERR_MEMORY, place, "no memory to read '%s' of %lld bytes", path, (long long)length));
+    *bytes = trli_new(ctx, (size_t)length + 1, 1);
+    if (!*bytes) TRL_TRY(trli_no_memory(ctx, place, "to read '%s' of %lld bytes", path, (long long)length));
     got = read_all(file, *bytes, (size_t)length);
     if (got < 0) TRL_TRY(trl_fail(ctx, class, place, "cannot read '%s': %s", path, strerror(errno)));
     (*bytes)[got] = 0;
@@ -405,7 +444,7 @@ trl_err trli_file_read(trl_context *ctx, trl_err class, const trl_place *place, 
 done:
     close(file);
     if (err == TRL_OK) return TRL_OK;
-    free(*bytes);
+    trli_free(*bytes);
     *bytes = NULL;
     return err;
 }

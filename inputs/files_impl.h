@@ -13,7 +13,7 @@
 
 enum { TRLI_FILE_REASON = 160 };
 
-/* A formatted text, which the caller frees. Fails with MEMORY; *text is then NULL. */
+/* A formatted text; trli_free gives it back. Fails with MEMORY; *text is then NULL. */
 TRL_NODISCARD trl_err trli_format(trl_context *ctx, char **text, const char *format, ...) TRL_PRINTF(3, 4);
 
 /* Record "cannot <action> '<path>': <the system's reason>; <what to do>" and return IO. number: as errno. */
@@ -61,6 +61,17 @@ TRL_NODISCARD trl_err trli_file_end(trli_new_file *file, trl_err ended);
 TRL_NODISCARD trl_err trli_file_replace(trl_context *ctx, const char *path, const void *bytes, size_t size);
 TRL_NODISCARD trl_err trli_file_write(trl_context *ctx, const char *path, const void *bytes, size_t size);
 
+typedef struct trli_names {
+    char **name; /* [n] */
+    int32_t n, capacity;
+} trli_names;
+
+/* The names of the entries of a folder that are wanted, sorted by their bytes; trli_names_free gives them back. False,
+ * with errno and without names or a message: the folder cannot be read, or there is no memory. */
+TRL_NODISCARD bool trli_folder_list(trl_context *ctx, const char *path, bool (*wanted)(const char *name),
+                                    trli_names *names);
+void trli_names_free(trli_names *names);
+
 /* Remove what killed runs left in a folder, if it exists. */
 void trli_folder_sweep(const char *path);
 
@@ -69,7 +80,7 @@ const char *trli_file_kind(mode_t mode);
 /* Open a regular file to read it, and find its size. -1, and why: it cannot be opened, or is of another kind, which
  * reading could wait for or act on. */
 int trli_file_open(const char *path, off_t *size, char reason[TRLI_FILE_REASON]);
-/* The whole of a regular file of at most so many bytes, NUL-terminated, which the caller frees. Fails with `class`,
+/* The whole of a regular file of at most so many bytes, NUL-terminated; trli_free gives it back. Fails with `class`,
  * which is INPUT or IO, or with MEMORY. */
 TRL_NODISCARD trl_err trli_file_read(trl_context *ctx, trl_err class, const trl_place *place, const char *path,
                                      off_t most, char **bytes, size_t *size);

@@ -5,16 +5,16 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "memstream_impl.h"
 
 enum { DEEPEST = 32 };
 
 struct trli_json {
     trl_context *ctx;
-    FILE *out;
-    char *text;
-    size_t length;
+    FILE *out; /* of stream */
+    trli_memstream stream;
     int depth;            /* open objects and arrays */
     char close[DEEPEST];  /* by depth: how it ends */
     bool filled[DEEPEST]; /* by depth: holds something */
@@ -25,23 +25,22 @@ struct trli_json {
 
 trl_err trli_json_create(trl_context *ctx, trli_json **json)
 {
-    *json = calloc(1, sizeof **json);
-    if (*json) (*json)->out = open_memstream(&(*json)->text, &(*json)->length);
-    if (*json && (*json)->out) {
-        (*json)->ctx = ctx;
+    trli_json *j = *json = trli_new(ctx, 1, sizeof **json);
+    if (j && trli_memstream_open(ctx, &j->stream)) {
+        j->ctx = ctx;
+        j->out = j->stream.out;
         return TRL_OK;
     }
-    free(*json);
+    trli_free(j);
     *json = NULL;
-    return trl_fail(ctx, TRL_ERR_MEMORY, NULL, "no memory for a JSON text");
+    return trli_no_memory(ctx, NULL, "for a JSON text");
 }
 
 void trli_json_destroy(trli_json **json)
 {
     if (!*json) return;
-    fclose((*json)->out);
-    free((*json)->text);
-    free(*json);
+    trli_memstream_discard(&(*json)->stream);
+    trli_free(*json);
     *json = NULL;
 }
 
@@ -52,12 +51,13 @@ trl_err trli_json_finish(trli_json **json, char **text)
     *text = NULL;
     if (!j->misuse && (j->depth > 0 || !j->whole)) j->misuse = "the text ends before its value does";
     fputc('\n', j->out);
-    if (ferror(j->out) || fflush(j->out)) {
-        err = trl_fail(j->ctx, TRL_ERR_MEMORY, NULL, "no memory for a JSON text of %zu bytes", j->length);
+    if (!trli_memstream_close(&j->stream)) {
+        err = trli_no_memory(j->ctx, NULL, "for a JSON text");
     } else if (j->misuse) {
         err = trl_fail(j->ctx, TRL_ERR_USAGE, NULL, "JSON: %s", j->misuse);
-    } else if (!(*text = strdup(j->text))) {
-        err = trl_fail(j->ctx, TRL_ERR_MEMORY, NULL, "no memory for a JSON text of %zu bytes", j->length);
+    } else {
+        *text = j->stream.text;
+        j->stream.text = NULL;
     }
     trli_json_destroy(json);
     return err;

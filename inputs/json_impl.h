@@ -9,7 +9,7 @@
 typedef struct trli_json trli_json;
 
 TRL_NODISCARD trl_err trli_json_create(trl_context *ctx, trli_json **json);
-/* The finished text, which the caller frees; the writer is destroyed and set to NULL. Fails with MEMORY, which the
+/* The finished text, for trli_free; the writer is destroyed and set to NULL. Fails with MEMORY, which the
  * calls below leave to this one, or USAGE: not one whole value, a value in an object without a key, an end that fits no
  * begin. */
 TRL_NODISCARD trl_err trli_json_finish(trli_json **json, char **text);

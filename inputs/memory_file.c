@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 #include "memory_file_impl.h"
+#include "memory_impl.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #if H5_VERSION_GE(1, 13, 0)
@@ -24,7 +24,7 @@ typedef struct access_info {
 static H5FD_t *open_file(const char *name, unsigned flags, hid_t access, haddr_t most)
 {
     const access_info *info = H5Pget_driver_info(access);
-    handle *h = info ? calloc(1, sizeof *h) : NULL;
+    handle *h = info ? trli_new(info->memory->ctx, 1, sizeof *h) : NULL;
     (void)name;
     (void)flags;
     (void)most;
@@ -35,7 +35,7 @@ static H5FD_t *open_file(const char *name, unsigned flags, hid_t access, haddr_t
 
 static herr_t close_file(H5FD_t *file)
 {
-    free(file);
+    trli_free(file);
     return 0;
 }
 
@@ -88,14 +88,8 @@ static unsigned char *make_page(trli_memory_file *m, int64_t number)
     bool there;
     int at = find_page(m, number, &there);
     if (there) return m->page[at].bytes;
-    if (m->npages == m->room) {
-        int room = m->room ? 2 * m->room : 16;
-        trli_page *grown = realloc(m->page, (size_t)room * sizeof *grown);
-        if (!grown) return NULL;
-        m->page = grown;
-        m->room = room;
-    }
-    unsigned char *bytes = calloc(1, TRLI_PAGE_BYTES);
+    if (!trli_make_room(m->ctx, &m->page, m->npages, &m->room, sizeof *m->page)) return NULL;
+    unsigned char *bytes = trli_new(m->ctx, 1, TRLI_PAGE_BYTES);
     if (!bytes) return NULL;
     memmove(m->page + at + 1, m->page + at, (size_t)(m->npages - at) * sizeof *m->page);
     m->page[at] = (trli_page){number, bytes};
@@ -206,7 +200,7 @@ hid_t trli_memory_file_create(trli_memory_file *memory)
     enum { WORD = 8 }; /* where anything begins: checksums are made of words */
     const access_info info = {memory};
     hid_t access = -1, creation = -1, file = -1;
-    *memory = (trli_memory_file){.values = memory->values, .place = -1};
+    *memory = (trli_memory_file){.ctx = memory->ctx, .values = memory->values, .place = -1};
     (void)H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
     memory->driver = H5FDregister(&driver);
     access = H5Pcreate(H5P_FILE_ACCESS);
@@ -223,8 +217,8 @@ hid_t trli_memory_file_create(trli_memory_file *memory)
 
 void trli_memory_file_release(trli_memory_file *memory)
 {
-    for (int i = 0; i < memory->npages; ++i) free(memory->page[i].bytes);
-    free(memory->page);
+    for (int i = 0; i < memory->npages; ++i) trli_free(memory->page[i].bytes);
+    trli_free(memory->page);
     if (memory->driver > 0) H5FDunregister(memory->driver);
     *memory = (trli_memory_file){0};
 }

@@ -20,8 +20,9 @@ typedef struct trli_page {
 } trli_page;
 
 typedef struct trli_memory_file {
+    trl_context *ctx;
     trli_page *page; /* [npages] by number; bytes of other pages are zero */
-    int npages, room;
+    int32_t npages, room;
     int64_t end;        /* bytes of the file */
     const void *values; /* what is written from here is not kept */
     int64_t place;      /* where the last such write went, -1: nowhere yet */

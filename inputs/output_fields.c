@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "files_impl.h"
+#include "memstream_impl.h"
 #include "output_hdf5_impl.h"
 #include "writers_impl.h"
 
@@ -30,7 +30,7 @@ static trl_err drop_later(trli_fields_file *file, trl_gidx after_step)
         if (list.step[i] <= after_step) continue;
         TRL_TRY(trli_step_path(file->ctx, file->folder, list.step[i], &path));
         if (unlink(path) && errno != ENOENT) err = trli_file_fail(file->ctx, "remove", path, errno);
-        free(path);
+        trli_free(path);
     }
 done:
     trli_steps_release(&list);
@@ -40,7 +40,7 @@ done:
 /* What fields.xdmf says of the steps that stay. A restart does not read their files, which may be missing by now. */
 static trl_err keep_steps(trli_fields_file *file, trl_gidx after_step)
 {
-    free(file->steps);
+    trli_free(file->steps);
     file->steps = NULL;
     trl_err err = trli_xdmf_read(file->ctx, file->xdmf_path, after_step, &file->steps);
     if (err == TRL_OK) file->steps_length = strlen(file->steps);
@@ -67,10 +67,10 @@ static void destroy(trli_fields_file **file)
 {
     trli_fields_file *f = *file;
     if (!f) return;
-    free(f->steps);
-    free(f->xdmf_path);
-    free(f->folder);
-    free(f);
+    trli_free(f->steps);
+    trli_free(f->xdmf_path);
+    trli_free(f->folder);
+    trli_free(f);
     *file = NULL;
 }
 
@@ -78,12 +78,12 @@ trl_err trli_fields_create(trl_context *ctx, const trl_layout *layout, const cha
                            trl_gidx after_step, trli_fields_file **file)
 {
     trl_err err = TRL_OK;
-    *file = calloc(1, sizeof **file);
+    *file = trli_new(ctx, 1, sizeof **file);
     if (*file) {
         **file = (trli_fields_file){.ctx = ctx, .layout = layout, .last_step = -1};
         err = trli_format(ctx, &(*file)->folder, "%s/fields", folder);
     } else {
-        err = trl_fail(ctx, TRL_ERR_MEMORY, NULL, "no memory to write fields to '%s'", folder);
+        err = trli_no_memory(ctx, NULL, "to write fields to '%s'", folder);
     }
     if (err == TRL_OK && trl_context_rank(ctx) == 0) err = open_folder(*file, folder, append, after_step);
     err = trl_context_agree(ctx, err);
@@ -94,8 +94,8 @@ trl_err trli_fields_create(trl_context *ctx, const trl_layout *layout, const cha
 /* Put the text of a step behind those before it. */
 static trl_err append_text(trli_fields_file *file, const char *text, size_t length)
 {
-    char *grown = realloc(file->steps, file->steps_length + length + 1);
-    if (!grown) return trl_fail(file->ctx, TRL_ERR_MEMORY, NULL, "no memory to write '%s'", file->xdmf_path);
+    char *grown = trli_resize(file->ctx, file->steps, file->steps_length + length + 1, 1);
+    if (!grown) return trli_no_memory(file->ctx, NULL, "to write '%s'", file->xdmf_path);
     memcpy(grown + file->steps_length, text, length + 1);
     file->steps = grown;
     file->steps_length += length;
@@ -106,25 +106,19 @@ static trl_err append_text(trli_fields_file *file, const char *text, size_t leng
 static trl_err add_step(trli_fields_file *file, const char *path, trl_gidx step, double time, int n,
                         const trli_output_field *fields)
 {
-    char *text = NULL;
-    size_t length;
+    trli_memstream text = {0};
     const char *link = path + strlen(file->folder) - strlen("fields");
     trl_err err = TRL_OK;
     if (step <= file->last_step) TRL_TRY(keep_steps(file, step - 1));
-    FILE *out = open_memstream(&text, &length);
-    bool good = out != NULL;
-    if (good) {
-        err = trli_xdmf_step(file->ctx, &file->layout->grid, path, link, step, time, n, fields, out);
-        good = !ferror(out);
-        good = fclose(out) == 0 && good;
-    }
-    TRL_TRY(err);
-    if (!good) TRL_TRY(trl_fail(file->ctx, TRL_ERR_MEMORY, NULL, "no memory to write '%s'", file->xdmf_path));
-    TRL_TRY(append_text(file, text, length));
+    if (!trli_memstream_open(file->ctx, &text))
+        TRL_TRY(trli_no_memory(file->ctx, NULL, "to write '%s'", file->xdmf_path));
+    TRL_TRY(trli_xdmf_step(file->ctx, &file->layout->grid, path, link, step, time, n, fields, text.out));
+    if (!trli_memstream_close(&text)) TRL_TRY(trli_no_memory(file->ctx, NULL, "to write '%s'", file->xdmf_path));
+    TRL_TRY(append_text(file, text.text, text.length));
     file->last_step = step;
     err = trli_xdmf_write(file->ctx, file->xdmf_path, file->steps);
 done:
-    free(text);
+    trli_memstream_discard(&text);
     return err;
 }
 
@@ -137,7 +131,7 @@ trl_err trli_fields_write(trli_fields_file *file, trl_gidx step, double time, in
     if (trl_context_rank(file->ctx) == 0) err = add_step(file, path, step, time, n, fields);
     err = trl_context_agree(file->ctx, err);
 done:
-    free(path);
+    trli_free(path);
     return err;
 }
 

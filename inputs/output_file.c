@@ -3,13 +3,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "arithmetic_impl.h"
 #include "context_impl.h"
 #include "files_impl.h"
+#include "memory_impl.h"
 #include "output_hdf5_impl.h"
 
 enum { WORD = sizeof(double) };
@@ -95,13 +95,13 @@ static trl_err join(trli_output_file *file)
     char *aside = first ? file->first.aside : NULL;
     trl_err err;
     TRL_TRY(trli_broadcast(file->ctx, &length, 1, MPI_INT, 0));
-    if (!first) aside = malloc((size_t)length);
-    if (!aside) TRL_TRY(trl_fail(file->ctx, TRL_ERR_MEMORY, NULL, "no memory to write '%s'", file->path));
+    if (!first) aside = trli_new(file->ctx, (size_t)length, 1);
+    if (!aside) TRL_TRY(trli_no_memory(file->ctx, NULL, "to write '%s'", file->path));
     TRL_TRY(trli_broadcast(file->ctx, aside, length, MPI_CHAR, 0));
     if (!first) file->file = open(aside, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
     if (file->file < 0) err = trli_file_fail(file->ctx, "write", file->path, errno);
 done:
-    if (!first) free(aside);
+    if (!first) trli_free(aside);
     return err;
 }
 
@@ -259,7 +259,7 @@ trl_err trli_output_end(trli_output_file *file, const trli_contents *contents, t
     err = trl_context_agree(ctx, err == TRL_OK ? closed : err);
     err = trl_context_agree(ctx, trli_file_end(&file->first, err));
     trl_memory_free(ctx, &buffer);
-    free(file->path);
+    trli_free(file->path);
     *file = (trli_output_file){.file = -1};
     return err;
 }
@@ -344,11 +344,11 @@ bool trli_seal_read(const char *path, trli_seal *seal, char reason[TRLI_REASON_R
 }
 
 /* The share of the words of this rank in the checksum. Returns 0 or an errno. */
-static int sum_share(int file, int64_t bytes, int rank, int ranks, uint64_t *sum)
+static int sum_share(trl_context *ctx, int file, int64_t bytes, int rank, int ranks, uint64_t *sum)
 {
     enum { PIECE = 1 << 20 };
     const int64_t words = bytes / WORD, from = words * rank / ranks * WORD, to = words * (rank + 1) / ranks * WORD;
-    char *piece = malloc(PIECE);
+    char *piece = trli_new(ctx, PIECE, 1);
     int number = piece ? 0 : ENOMEM;
     *sum = 0;
     for (int64_t at = from; at < to && !number; at += PIECE) {
@@ -356,7 +356,7 @@ static int sum_share(int file, int64_t bytes, int rank, int ranks, uint64_t *sum
         number = get_bytes(file, piece, size, at);
         if (!number) *sum += sum_words(at, piece, size);
     }
-    free(piece);
+    trli_free(piece);
     return number;
 }
 
@@ -368,7 +368,7 @@ trl_err trli_seal_check(trl_context *ctx, const char *path, bool *whole, char re
     off_t size;
     int file = trli_file_open(path, &size, reason);
     if (file >= 0 && get_seal(file, size, &seal, reason)) {
-        int number = sum_share(file, seal.bytes, trl_context_rank(ctx), trl_context_ranks(ctx), &mine[0]);
+        int number = sum_share(ctx, file, seal.bytes, trl_context_rank(ctx), trl_context_ranks(ctx), &mine[0]);
         mine[1] = number != 0;
         if (number) snprintf(reason, TRLI_REASON_ROOM, "%s", strerror(number));
     }

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "memory_impl.h"
 #include "output_hdf5_impl.h"
 
 #define SUFFIX ".nc"
@@ -42,7 +43,7 @@ static int ascending(const void *a, const void *b)
 
 trl_err trli_steps_list(trl_context *ctx, const char *folder, trli_step_list *list)
 {
-    int room = 0;
+    int32_t room = 0;
     trl_err err = TRL_OK;
     *list = (trli_step_list){0};
     DIR *stream = opendir(folder);
@@ -50,12 +51,8 @@ trl_err trli_steps_list(trl_context *ctx, const char *folder, trli_step_list *li
     for (struct dirent *item; (item = readdir(stream));) {
         const trl_gidx step = step_of(item->d_name);
         if (step < 0) continue;
-        if (list->n == room) {
-            room = room ? 2 * room : 64;
-            trl_gidx *grown = realloc(list->step, (size_t)room * sizeof *grown);
-            if (!grown) TRL_TRY(trl_fail(ctx, TRL_ERR_MEMORY, NULL, "no memory to list the files in '%s'", folder));
-            list->step = grown;
-        }
+        if (!trli_make_room(ctx, &list->step, list->n, &room, sizeof *list->step))
+            TRL_TRY(trli_no_memory(ctx, NULL, "to list the files in '%s'", folder));
         list->step[list->n++] = step;
     }
     /* Names of more than 8 digits do not sort as their numbers do. */
@@ -68,7 +65,7 @@ done:
 
 void trli_steps_release(trli_step_list *list)
 {
-    free(list->step);
+    trli_free(list->step);
     *list = (trli_step_list){0};
 }
 
@@ -91,7 +88,7 @@ done:
 
 void trli_output_folder_release(trli_output_folder *folder)
 {
-    free(folder->path);
+    trli_free(folder->path);
     trli_steps_release(&folder->steps);
     *folder = (trli_output_folder){0};
 }

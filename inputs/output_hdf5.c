@@ -7,11 +7,11 @@
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "files_impl.h"
+#include "memory_impl.h"
 
 static herr_t keep_innermost(unsigned n, const H5E_error2_t *error, void *reason)
 {
@@ -220,17 +220,17 @@ bool trli_hdf5_is_grid(const trl_grid *grid, hid_t file, char reason[TRLI_REASON
            same_numbers(file, "length", grid->dim, grid->length, reason);
 }
 
-/* All of a row of numbers, which the caller frees; NULL: it is not there, or not one. */
-static void *read_row(hid_t file, const char *name, hid_t type, size_t size, hssize_t *n)
+/* All of a row of numbers, for trli_free; NULL: it is not there, or not one. */
+static void *read_row(trl_context *ctx, hid_t file, const char *name, hid_t type, size_t size, hssize_t *n)
 {
     hid_t data = H5Lexists(file, name, H5P_DEFAULT) > 0 ? H5Dopen2(file, name, H5P_DEFAULT) : -1;
     hid_t space = data >= 0 ? H5Dget_space(data) : -1;
     void *values = NULL;
     if (space >= 0 && H5Sget_simple_extent_ndims(space) == 1) {
         *n = H5Sget_simple_extent_npoints(space);
-        if (*n > 0 && *n < INT_MAX) values = calloc((size_t)*n, size);
+        if (*n > 0 && *n < INT_MAX) values = trli_new(ctx, (size_t)*n, size);
         if (values && H5Dread(data, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) < 0) {
-            free(values);
+            trli_free(values);
             values = NULL;
         }
     }
@@ -239,25 +239,27 @@ static void *read_row(hid_t file, const char *name, hid_t type, size_t size, hss
     return values;
 }
 
-bool trli_hdf5_times(hid_t file, trl_gidx **step, double **time, int *n, char reason[TRLI_REASON_ROOM])
+bool trli_hdf5_times(trl_context *ctx, hid_t file, trl_gidx **step, double **time, int *n,
+                     char reason[TRLI_REASON_ROOM])
 {
     hssize_t steps = 0, times = 0;
-    *time = read_row(file, "time", H5T_NATIVE_DOUBLE, sizeof **time, &times);
-    *step = read_row(file, "step", H5T_NATIVE_INT64, sizeof **step, &steps);
+    *time = read_row(ctx, file, "time", H5T_NATIVE_DOUBLE, sizeof **time, &times);
+    *step = read_row(ctx, file, "step", H5T_NATIVE_INT64, sizeof **step, &steps);
     *n = (int)times;
     if (*time && *step && times == steps) return true;
     snprintf(reason, TRLI_REASON_ROOM,
              "it has no variables 'time' and 'step' of equal length, which every file of fields has");
-    free(*time);
-    free(*step);
+    trli_free(*time);
+    trli_free(*step);
     *time = NULL;
     *step = NULL;
     return false;
 }
 
 typedef struct tag_list {
+    trl_context *ctx;
     char **name;
-    int n, room;
+    int32_t n, room;
 } tag_list;
 
 /* A tag's variable is known by its attribute `location`. */
@@ -266,26 +268,20 @@ static herr_t collect_tag(hid_t file, const char *name, const H5L_info_t *info, 
     tag_list *list = data;
     (void)info;
     if (H5Aexists_by_name(file, name, "location", H5P_DEFAULT) <= 0) return 0;
-    if (list->n == list->room) {
-        int room = list->room ? 2 * list->room : 16;
-        char **grown = realloc(list->name, (size_t)room * sizeof *grown);
-        if (!grown) return -1;
-        list->name = grown;
-        list->room = room;
-    }
-    list->name[list->n] = strdup(name);
+    if (!trli_make_room(list->ctx, &list->name, list->n, &list->room, sizeof *list->name)) return -1;
+    list->name[list->n] = trli_copy_text(list->ctx, name);
     return list->name[list->n++] ? 0 : -1;
 }
 
 void trli_hdf5_free_tags(char **name, int n)
 {
-    for (int i = 0; i < n; ++i) free(name[i]);
-    free(name);
+    for (int i = 0; i < n; ++i) trli_free(name[i]);
+    trli_free(name);
 }
 
-bool trli_hdf5_tags(hid_t file, char ***name, int *n)
+bool trli_hdf5_tags(trl_context *ctx, hid_t file, char ***name, int *n)
 {
-    tag_list list = {0};
+    tag_list list = {.ctx = ctx};
     unsigned order = 0;
     hid_t creation = H5Fget_create_plist(file);
     if (creation >= 0) {

@@ -50,10 +50,11 @@ bool trli_hdf5_get(hid_t object, const char *name, hid_t type, int n, void *valu
 bool trli_hdf5_put_text(hid_t object, const char *name, const char *text);
 bool trli_hdf5_get_location(hid_t dataset, trl_location *location);
 
-/* The times of an open file; the caller frees both lists. False: there are none, and why. */
-bool trli_hdf5_times(hid_t file, trl_gidx **step, double **time, int *n, char reason[TRLI_REASON_ROOM]);
-/* The variables that hold tags, in their order; the caller frees. False: HDF5 failed, or no memory. */
-bool trli_hdf5_tags(hid_t file, char ***name, int *n);
+/* The times of an open file; trli_free gives both lists back. False: there are none, and why. */
+bool trli_hdf5_times(trl_context *ctx, hid_t file, trl_gidx **step, double **time, int *n,
+                     char reason[TRLI_REASON_ROOM]);
+/* The variables that hold tags, in their order, for trli_hdf5_free_tags. False: HDF5 failed, or no memory. */
+bool trli_hdf5_tags(trl_context *ctx, hid_t file, char ***name, int *n);
 void trli_hdf5_free_tags(char **name, int n);
 
 /* The shape of a field of the whole grid at a location, slowest axis first; returns its rank. */
@@ -67,7 +68,7 @@ TRL_NODISCARD trl_err trli_hdf5_read(trl_context *ctx, const trl_layout *layout,
 
 /* A step's digits: 8, or more for later steps. */
 void trli_step_name(trl_gidx step, char name[TRLI_STEP_ROOM]);
-/* The path of a step's file, which the caller frees. Fails with MEMORY. */
+/* The path of a step's file, for trli_free. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_step_path(trl_context *ctx, const char *folder, trl_gidx step, char **path);
 typedef struct trli_step_list {
     trl_gidx *step; /* [n] ascending */
@@ -178,7 +179,7 @@ TRL_NODISCARD trl_err trli_xdmf_step(trl_context *ctx, const trl_grid *grid, con
                                      trl_gidx step, double time, int n, const trli_output_field *fields, FILE *out);
 /* Write the file: a head, the steps' text, a tail. Not collective. */
 TRL_NODISCARD trl_err trli_xdmf_write(trl_context *ctx, const char *path, const char *steps);
-/* The text of the steps up to one of a file that trli_xdmf_write wrote, which the caller frees; empty where the file is
+/* The text of the steps up to one of a file that trli_xdmf_write wrote, for trli_free; empty where the file is
  * missing or says something else. Not collective. */
 TRL_NODISCARD trl_err trli_xdmf_read(trl_context *ctx, const char *path, trl_gidx last, char **steps);
 

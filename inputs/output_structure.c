@@ -2,11 +2,12 @@
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* What netCDF-4 with CF conventions wants of an HDF5 file: dimension scales, in order, with ids, attached to each
  * variable. */
-#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include <hdf5_hl.h>
 
+#include "memory_impl.h"
 #include "output_hdf5_impl.h"
 
 /* Chunks are bounded so that readers of a part need not read, and HDF5 can hold, all of a large patch. */
@@ -25,10 +26,11 @@ typedef struct reference {
 
 /* The scales of a file, and who uses them. H5DSattach_scale would write a scale's whole list anew for each variable. */
 typedef struct scale_set {
+    trl_context *ctx;
     hid_t data[SCALES]; /* -1: not there */
     hobj_ref_t self[SCALES];
     reference *user[SCALES];
-    int users[SCALES], room[SCALES];
+    int32_t users[SCALES], room[SCALES];
 } scale_set;
 
 static int scale_of(trl_location location, int axis)
@@ -67,27 +69,27 @@ int64_t trli_file_variable_chunk_points(const trli_file_variable *variable)
 trl_err trli_file_variables_create(trl_context *ctx, const trl_grid *grid, const int patches[3], int ntimes, int n,
                                    const trli_output_field *fields, trli_file_variable **variables)
 {
-    trli_file_variable *v = calloc((size_t)n + 1, sizeof *v);
+    trli_file_variable *v = trli_new(ctx, (size_t)n + 1, sizeof *v);
     int64_t chunks = 0;
     for (int i = 0; v && i < n; ++i) {
         plan_variable(grid, patches, &fields[i], &v[i]);
         chunks += trli_file_variable_chunks(&v[i]);
     }
     /* One block for all, which ranks share at once. */
-    int64_t *place = v ? calloc((size_t)ntimes * (size_t)chunks + 1, sizeof *place) : NULL;
+    int64_t *place = v ? trli_new(ctx, (size_t)ntimes * (size_t)chunks + 1, sizeof *place) : NULL;
     for (int i = 0; place && i < n; ++i)
         v[i].place = i ? v[i - 1].place + ntimes * trli_file_variable_chunks(&v[i - 1]) : place;
-    if (place && n == 0) free(place);
+    if (place && n == 0) trli_free(place);
     *variables = v;
     if (place) return TRL_OK;
     trli_file_variables_release(variables);
-    return trl_fail(ctx, TRL_ERR_MEMORY, NULL, "no memory to write %d fields", n);
+    return trli_no_memory(ctx, NULL, "to write %d fields", n);
 }
 
 void trli_file_variables_release(trli_file_variable **variables)
 {
-    if (*variables) free((*variables)[0].place);
-    free(*variables);
+    if (*variables) trli_free((*variables)[0].place);
+    trli_free(*variables);
     *variables = NULL;
 }
 
@@ -147,13 +149,7 @@ static bool make_scale(hid_t data, int scale, int id)
 /* Note that a variable lies along a scale. */
 static bool add_user(scale_set *set, int scale, const reference *user)
 {
-    if (set->users[scale] == set->room[scale]) {
-        const int room = set->room[scale] ? 2 * set->room[scale] : 16;
-        reference *grown = realloc(set->user[scale], (size_t)room * sizeof *grown);
-        if (!grown) return false;
-        set->user[scale] = grown;
-        set->room[scale] = room;
-    }
+    if (!trli_make_room(set->ctx, &set->user[scale], set->users[scale], &set->room[scale], sizeof *user)) return false;
     set->user[scale][set->users[scale]++] = *user;
     return true;
 }
@@ -193,18 +189,18 @@ static bool list_users(const scale_set *set)
     return good;
 }
 
-static hid_t create_coordinate(hid_t file, const trl_grid *grid, int scale, int id)
+static hid_t create_coordinate(trl_context *ctx, hid_t file, const trl_grid *grid, int scale, int id)
 {
     const int axis = (scale - CELLS) % 3;
     const bool on_face = scale >= FACES;
     trl_gidx n = trl_grid_points(grid, on_face ? (trl_location)(1 << axis) : TRL_CELL, axis);
-    double *at = malloc((size_t)n * sizeof *at);
+    double *at = trli_new(ctx, (size_t)n, sizeof *at);
     char what[32];
     if (!at) return -1;
     for (trl_gidx i = 0; i < n; ++i)
         at[i] = grid->origin[axis] + ((double)i + (on_face ? 0 : 0.5)) * grid->spacing[axis];
     hid_t data = create_row(file, scale_name[scale], H5T_NATIVE_DOUBLE, (hsize_t)n, false, at);
-    free(at);
+    trli_free(at);
     snprintf(what, sizeof what, "%c %s", 'x' + axis, on_face ? "of faces" : "of cell centres");
     if (data < 0 || (make_scale(data, scale, id) && describe_row(data, what))) return data;
     hid_t reason = trli_hdf5_keep_reason();
@@ -225,7 +221,7 @@ static bool create_scales(hid_t file, const trli_contents *c, scale_set *set)
                 trli_hdf5_put_text(time, "axis", "T") && H5Rcreate(&set->self[TIME], file, "time", H5R_OBJECT, -1) >= 0;
     for (int s = CELLS; good && s < SCALES; ++s) {
         if (!wanted[s]) continue;
-        set->data[s] = create_coordinate(file, c->grid, s, id++);
+        set->data[s] = create_coordinate(set->ctx, file, c->grid, s, id++);
         good = set->data[s] >= 0 && H5Rcreate(&set->self[s], file, scale_name[s], H5R_OBJECT, -1) >= 0;
     }
     if (!good) return false;
@@ -293,7 +289,7 @@ static bool create_variable(hid_t file, const trli_contents *c, const trli_file_
 
 static bool fill_file(hid_t file, const trli_contents *c, trli_memory_file *memory)
 {
-    scale_set set = {0};
+    scale_set set = {.ctx = memory->ctx};
     for (int s = 0; s < SCALES; ++s) set.data[s] = -1;
     bool good = trli_hdf5_put_text(file, "Conventions", "CF-1.8") && trli_hdf5_put_grid(file, c->grid);
     for (int i = 0; good && i < c->nstamps; ++i)
@@ -304,7 +300,7 @@ static bool fill_file(hid_t file, const trli_contents *c, trli_memory_file *memo
     hid_t reason = trli_hdf5_keep_reason();
     for (int s = 0; s < SCALES; ++s) {
         if (set.data[s] >= 0) H5Dclose(set.data[s]);
-        free(set.user[s]);
+        trli_free(set.user[s]);
     }
     trli_hdf5_restore_reason(reason);
     return good;
@@ -320,15 +316,16 @@ trl_err trli_structure_create(trl_context *ctx, const char *path, const trli_con
         int64_t points = trli_file_variable_chunk_points(&contents->variable[i]);
         most = points > most ? points : most;
     }
-    /* Nobody reads these: they lend a chunk an address. */
-    void *values = calloc((size_t)most, sizeof(double));
-    if (!values) return trl_fail(ctx, TRL_ERR_MEMORY, NULL, "no memory to write '%s'", path);
-    *memory = (trli_memory_file){.values = values};
+    /* Nobody reads these values: they lend a chunk an address, and take no memory. */
+    const size_t bytes = (size_t)most * sizeof(double);
+    void *values = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (values == MAP_FAILED) return trli_no_memory(ctx, NULL, "to write '%s'", path);
+    *memory = (trli_memory_file){.ctx = ctx, .values = values};
     file = trli_memory_file_create(memory);
     bool good = file >= 0 && fill_file(file, contents, memory);
     if (!good) err = trli_hdf5_fail(ctx, "make the structure of", path);
     if (file >= 0 && H5Fclose(file) < 0 && err == TRL_OK) err = trli_hdf5_fail(ctx, "make the structure of", path);
-    free(values);
+    munmap(values, bytes);
     memory->values = NULL;
     if (err != TRL_OK) trli_memory_file_release(memory);
     return err;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "files_impl.h"
+#include "memory_impl.h"
 #include "output_hdf5_impl.h"
 
 /* Begins each step's text, the step's digits behind it. */
@@ -258,7 +259,7 @@ trl_err trli_xdmf_write(trl_context *ctx, const char *path, const char *steps)
     char *text;
     trl_err err = trli_format(ctx, &text, "%s%s%s", head, steps, tail);
     if (err == TRL_OK) err = trli_file_replace(ctx, path, text, strlen(text));
-    free(text);
+    trli_free(text);
     return err;
 }
 
@@ -268,8 +269,8 @@ trl_err trli_xdmf_read(trl_context *ctx, const char *path, trl_gidx last, char *
     size_t size;
     trl_err err = TRL_OK;
     if (access(path, F_OK) == 0) TRL_TRY(trli_file_read(ctx, TRL_ERR_IO, NULL, path, INT64_MAX, &text, &size));
-    *steps = kept = calloc(1, (text ? size : 0) + 1);
-    if (!kept) TRL_TRY(trl_fail(ctx, TRL_ERR_MEMORY, NULL, "no memory to read '%s'", path));
+    *steps = kept = trli_new(ctx, (text ? size : 0) + 1, 1);
+    if (!kept) TRL_TRY(trli_no_memory(ctx, NULL, "to read '%s'", path));
     next = text ? strstr(text, STEP_BEGINS) : NULL;
     while (next) {
         const trl_gidx step = strtoll(next + strlen(STEP_BEGINS), NULL, 10);
@@ -280,6 +281,6 @@ trl_err trli_xdmf_read(trl_context *ctx, const char *path, trl_gidx last, char *
         next = strncmp(end, STEP_BEGINS, strlen(STEP_BEGINS)) == 0 ? end : NULL;
     }
 done:
-    free(text);
+    trli_free(text);
     return err;
 }

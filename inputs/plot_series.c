@@ -71,7 +71,7 @@ done:
 static void close_table(table *t)
 {
     trli_free(t->name);
-    free(t->text);
+    trli_free(t->text);
 }
 
 /* Numbers of a row: the step, the time, and one column. False: it has fewer. */

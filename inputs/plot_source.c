@@ -47,7 +47,7 @@ static void close_file(trli_plot_source *s)
 {
     if (s->open.file >= 0) H5Fclose(s->open.file);
     trli_hdf5_free_tags(s->open.tag, s->open.ntags);
-    free(s->open_path);
+    trli_free(s->open_path);
     s->open = (trli_plot_file){.ctx = s->ctx, .file = -1};
     s->open_path = NULL;
 }
@@ -78,7 +78,7 @@ static trl_err open_file(trli_plot_source *s, trl_gidx step)
     s->open_step = step;
     TRL_TRY(open_hdf5(f));
     if (!trli_hdf5_get_grid(f->file, &f->grid, reason)) TRL_TRY(fail_file(f, "cannot be drawn: %s", reason));
-    if (!trli_hdf5_tags(f->file, &f->tag, &f->ntags)) err = trli_hdf5_fail(f->ctx, "read", f->path);
+    if (!trli_hdf5_tags(f->ctx, f->file, &f->tag, &f->ntags)) err = trli_hdf5_fail(f->ctx, "read", f->path);
 done:
     return err;
 }
@@ -92,7 +92,7 @@ static trl_err list_file(trli_plot_source *s, trl_gidx file)
     double *time = NULL;
     int n;
     TRL_TRY(open_file(s, file));
-    if (!trli_hdf5_times(s->open.file, &step, &time, &n, reason))
+    if (!trli_hdf5_times(s->ctx, s->open.file, &step, &time, &n, reason))
         TRL_TRY(fail_file(&s->open, "cannot be drawn: %s", reason));
     for (int i = 0; i < n; ++i) {
         if (!trli_make_room(s->ctx, &s->moment, s->n, &s->room, sizeof *s->moment))
@@ -100,8 +100,8 @@ static trl_err list_file(trli_plot_source *s, trl_gidx file)
         s->moment[s->n++] = (moment){file, i, time[i]};
     }
 done:
-    free(step);
-    free(time);
+    trli_free(step);
+    trli_free(time);
     return err;
 }
 
@@ -157,14 +157,14 @@ static trl_err seek(trli_plot_source *s, const moment *m)
     double *time = NULL;
     int n;
     TRL_TRY(open_file(s, m->file));
-    if (!trli_hdf5_times(s->open.file, &step, &time, &n, reason) || m->index >= n)
+    if (!trli_hdf5_times(s->ctx, s->open.file, &step, &time, &n, reason) || m->index >= n)
         TRL_TRY(fail_file(&s->open, "cannot be drawn: it changed while it was read"));
     s->open.index = m->index;
     s->open.step = step[m->index];
     s->open.time = time[m->index];
 done:
-    free(step);
-    free(time);
+    trli_free(step);
+    trli_free(time);
     return err;
 }
 

@@ -5,11 +5,11 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "files_impl.h"
 #include "json_impl.h"
+#include "memory_impl.h"
 
 /* What all ranks together know of the run; zero where the run did not get that far. */
 typedef struct report_totals {
@@ -79,14 +79,14 @@ static void put_error(const trli_session *run, trli_json *json)
 }
 
 /* A warning as one line: "file:line:column: text". */
-static char *line_of(const trl_diagnostic *d)
+static char *line_of(trl_context *ctx, const trl_diagnostic *d)
 {
     char line[2048];
     trl_diagnostic plain = *d;
     plain.source = NULL;
     trl_diagnostic_format(&plain, line, sizeof line);
     line[strcspn(line, "\n")] = 0;
-    return strdup(line);
+    return trli_copy_text(ctx, line);
 }
 
 void trli_report_keep_warnings(trli_session *run)
@@ -96,18 +96,16 @@ void trli_report_keep_warnings(trli_session *run)
     int n = trl_context_diagnostics(run->ctx, &list);
     for (int i = 0; i < n && run->nwarnings < MOST; ++i) {
         if (list[i].severity != TRL_WARNING) continue;
-        char **longer = realloc((void *)run->warning, ((size_t)run->nwarnings + 1) * sizeof *longer);
-        if (!longer) return;
-        run->warning = longer;
-        char *line = line_of(&list[i]);
-        if (line) longer[run->nwarnings++] = line;
+        if (!trli_make_room(run->ctx, &run->warning, run->nwarnings, &run->warnings_room, sizeof *run->warning)) return;
+        char *line = line_of(run->ctx, &list[i]);
+        if (line) run->warning[run->nwarnings++] = line;
     }
 }
 
 void trli_report_free_warnings(trli_session *run)
 {
-    for (int i = 0; i < run->nwarnings; ++i) free(run->warning[i]);
-    free((void *)run->warning);
+    for (int i = 0; i < run->nwarnings; ++i) trli_free(run->warning[i]);
+    trli_free(run->warning);
     run->warning = NULL;
     run->nwarnings = 0;
 }
@@ -334,13 +332,13 @@ static void put_fields(const trli_session *run, const trl_field_stats *stats, tr
     trli_json_end_object(json);
 }
 
-/* Statistics of the present step's fields; the caller frees *stats. */
+/* Statistics of the present step's fields; trli_free gives *stats back. */
 static trl_err gather_fields(trli_session *run, trl_field_stats **stats)
 {
     int n = trl_simulation_fields(run->sim);
     trl_err err = TRL_OK;
-    *stats = calloc((size_t)n + 1, sizeof **stats);
-    if (!*stats) err = trl_fail(run->ctx, TRL_ERR_MEMORY, NULL, "no memory for the report of %d fields", n);
+    *stats = trli_new(run->ctx, (size_t)n + 1, sizeof **stats);
+    if (!*stats) err = trli_no_memory(run->ctx, NULL, "for the report of %d fields", n);
     TRL_TRY(trl_context_agree(run->ctx, err));
     TRL_TRY(trli_session_observe(run));
     for (int f = 0; f < n; ++f) {
@@ -407,7 +405,7 @@ trl_err trli_report_write(trli_session *run, trl_err ended)
 done:
     err = trl_context_end_phase(run->ctx, err);
     if (ended == TRL_ERR_IO && told) trl_context_clear_diagnostics(run->ctx);
-    free(stats);
-    free(text);
+    trli_free(stats);
+    trli_free(text);
     return err;
 }

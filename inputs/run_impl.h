@@ -49,8 +49,8 @@ typedef struct trli_watch trli_watch;
 typedef struct trli_session {
     trl_context *ctx;
     trli_watch *watch; /* on what the solution does; NULL until the loop begins */
-    int nwarnings;
-    char **warning; /* of the whole run, a line each */
+    int32_t nwarnings, warnings_room;
+    char **warning; /* [nwarnings] of the whole run, a line each */
     const trli_arguments *arguments;
     bool quiet;
     trl_registry *registry;

@@ -4,11 +4,11 @@
 #include "run_impl.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "files_impl.h"
+#include "memory_impl.h"
 
 static bool is_output(const trl_field_info *info)
 {
@@ -22,9 +22,9 @@ static bool is_state(const trl_field_info *info)
 
 static void release_set(trli_field_set *set)
 {
-    free(set->field);
-    free(set->array);
-    free(set->list);
+    trli_free(set->field);
+    trli_free(set->array);
+    trli_free(set->list);
     *set = (trli_field_set){0};
 }
 
@@ -34,11 +34,11 @@ static trl_err create_set(trl_context *ctx, const trl_simulation *sim, bool (*wa
     int nfields = trl_simulation_fields(sim);
     set->nlocal = trl_simulation_layout(sim)->nlocal;
     size_t room = (size_t)nfields + 1;
-    set->field = calloc(room, sizeof *set->field);
-    set->array = calloc(room * (size_t)(set->nlocal + 1), sizeof *set->array);
-    set->list = calloc(room, sizeof *set->list);
+    set->field = trli_new(ctx, room, sizeof *set->field);
+    set->array = trli_new(ctx, room * (size_t)(set->nlocal + 1), sizeof *set->array);
+    set->list = trli_new(ctx, room, sizeof *set->list);
     if (!set->field || !set->array || !set->list)
-        return trl_fail(ctx, TRL_ERR_MEMORY, NULL, "no memory for the output of %d fields", nfields);
+        return trli_no_memory(ctx, NULL, "for the output of %d fields", nfields);
     for (int f = 0; f < nfields; ++f) {
         const trl_field_info *info = trl_simulation_field(sim, f);
         if (!wanted(info)) continue;
@@ -65,8 +65,8 @@ static trl_err open_writers(trli_session *run)
 {
     const int n = run->problem->nseries;
     trl_err err = TRL_OK;
-    const char **names = calloc((size_t)n + 1, sizeof *names);
-    if (!names) err = trl_fail(run->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d series", n);
+    const char **names = trli_new(run->ctx, (size_t)n + 1, sizeof *names);
+    if (!names) err = trli_no_memory(run->ctx, NULL, "for %d series", n);
     TRL_TRY(trl_context_agree(run->ctx, err));
     for (int i = 0; i < n; ++i) names[i] = run->problem->series[i].name;
     const trli_writer_request request = {.ctx = run->ctx,
@@ -78,7 +78,7 @@ static trl_err open_writers(trli_session *run)
                                          .series = names};
     err = trli_writers_open(&request, NULL, 0, &run->writers);
 done:
-    free(names);
+    trli_free(names);
     return err;
 }
 
@@ -94,7 +94,7 @@ trl_err trli_session_open_output(trli_session *run)
     TRL_TRY(trl_context_agree(run->ctx, create_set(run->ctx, run->sim, is_output, &run->output)));
     TRL_TRY(open_writers(run));
 done:
-    free(text);
+    trli_free(text);
     return err;
 }
 

@@ -4,10 +4,10 @@
 #include "run_impl.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "files_impl.h"
+#include "memstream_impl.h"
 
 enum {
     EVENTS = 200000, /* of each worker */
@@ -27,24 +27,21 @@ trl_err trli_session_start_trace(trli_session *run)
 
 /* A rank's text. Its first and last line are the frame of the events between them. */
 typedef struct trace_text {
-    char *text;
-    size_t size;
+    trli_memstream stream;
     const char *events, *end;
 } trace_text;
 
 static trl_err compose(const trli_session *run, trace_text *t)
 {
     static const char last[] = "\n]}\n";
-    trl_err err;
-    FILE *out = open_memstream(&t->text, &t->size);
-    if (!out) return trl_fail(run->ctx, TRL_ERR_MEMORY, NULL, "no memory for the text of a trace");
-    err = trl_simulation_write_trace(run->sim, out);
-    if (fclose(out) != 0 && err == TRL_OK)
-        err = trl_fail(run->ctx, TRL_ERR_MEMORY, NULL, "no memory for the text of a trace");
-    if (err != TRL_OK) return err;
-    t->events = strchr(t->text, '\n') + 1;
-    t->end = t->text + t->size - strlen(last);
-    return TRL_OK;
+    trl_err err = TRL_OK;
+    if (!trli_memstream_open(run->ctx, &t->stream)) return trli_no_memory(run->ctx, NULL, "for the text of a trace");
+    TRL_TRY(trl_simulation_write_trace(run->sim, t->stream.out));
+    if (!trli_memstream_close(&t->stream)) TRL_TRY(trli_no_memory(run->ctx, NULL, "for the text of a trace"));
+    t->events = strchr(t->stream.text, '\n') + 1;
+    t->end = t->stream.text + t->stream.length - strlen(last);
+done:
+    return err;
 }
 
 static trl_err send_events(const trli_session *run, const trace_text *t)
@@ -82,7 +79,7 @@ static trl_err gather(const trli_session *run, const trace_text *t, char *piece,
 {
     trl_err err = TRL_OK;
     if (trl_context_rank(run->ctx) > 0) return send_events(run, t);
-    fwrite(t->text, 1, (size_t)(t->end - t->text), out);
+    fwrite(t->stream.text, 1, (size_t)(t->end - t->stream.text), out);
     for (int rank = 1; err == TRL_OK && rank < trl_context_ranks(run->ctx); ++rank)
         err = append_events(run, rank, piece, out);
     fputs(t->end, out);
@@ -114,13 +111,13 @@ trl_err trli_session_write_trace(trli_session *run)
     trl_context_begin_phase(run->ctx);
     err = compose(run, &t);
     if (root && err == TRL_OK) err = open_trace(run, path, &file, &out);
-    if (root && err == TRL_OK && !(piece = malloc(PIECE)))
-        err = trl_fail(run->ctx, TRL_ERR_MEMORY, NULL, "no memory for the traces of other ranks");
+    if (root && err == TRL_OK && !(piece = trli_new(run->ctx, PIECE, 1)))
+        err = trli_no_memory(run->ctx, NULL, "for the traces of other ranks");
     err = trl_context_agree(run->ctx, err);
     if (err == TRL_OK) err = gather(run, &t, piece, path, out);
     if (out) fclose(out);
     if (root) err = trli_file_end(&file, err);
-    free(piece);
-    free(t.text);
+    trli_free(piece);
+    trli_memstream_discard(&t.stream);
     return trl_context_end_phase(run->ctx, err);
 }

@@ -67,7 +67,7 @@ TRL_NODISCARD trl_err trli_schema_check(trl_context *ctx, const trli_yaml *root)
 /* A copy of a checked deck in which every constant default is written out; lists per axis have as many items as
  * grid.cells. */
 TRL_NODISCARD trl_err trli_schema_fill(trli_arena *arena, const trli_yaml *root, trli_yaml **filled);
-/* All keys as a page of Markdown. The caller frees *text. Fails with MEMORY. */
+/* All keys as a page of Markdown. trli_free gives *text back. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_schema_write_reference(trl_context *ctx, char **text);
 
 /* What a key accepts, in words: "a whole number from 1 to 3 or a list of numbers". */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "memstream_impl.h"
 #include "schema_impl.h"
 
 enum { EXPECTED_BYTES = 512 };
@@ -30,22 +30,19 @@ static void write_row(FILE *out, const trli_key *key)
 
 trl_err trli_schema_write_reference(trl_context *ctx, char **text)
 {
-    size_t size;
+    trli_memstream stream;
     int n;
     const trli_key *keys = trli_schema_keys(&n);
     *text = NULL;
-    FILE *out = open_memstream(text, &size);
-    if (!out) return trl_fail(ctx, TRL_ERR_MEMORY, NULL, "no memory for the reference of deck keys");
+    if (!trli_memstream_open(ctx, &stream)) return trli_no_memory(ctx, NULL, "for the reference of deck keys");
     fputs("# Keys of a deck\n\n"
           "Generated from the table that checks decks (`inputs/schema.c`). A dot leads into a mapping; `*` stands for "
           "names that the\n"
           "deck chooses.\n\n"
           "| key | value | default | meaning |\n|---|---|---|---|\n",
-          out);
-    for (int i = 1; i < n; ++i) write_row(out, &keys[i]);
-    bool failed = ferror(out) != 0;
-    if (fclose(out) == 0 && !failed) return TRL_OK;
-    free(*text);
-    *text = NULL;
-    return trl_fail(ctx, TRL_ERR_MEMORY, NULL, "no memory for the reference of deck keys");
+          stream.out);
+    for (int i = 1; i < n; ++i) write_row(stream.out, &keys[i]);
+    if (!trli_memstream_close(&stream)) return trli_no_memory(ctx, NULL, "for the reference of deck keys");
+    *text = stream.text;
+    return TRL_OK;
 }

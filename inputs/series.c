@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "files_impl.h"
+#include "memory_impl.h"
 #include "writers_impl.h"
 
 struct trli_series_file {
@@ -26,8 +27,8 @@ static trl_err header_of(trl_context *ctx, int n, const char *const *names, char
 {
     size_t length = sizeof "step,time\n";
     for (int i = 0; i < n; ++i) length += strlen(names[i]) + 1;
-    *header = malloc(length);
-    if (!*header) return trl_fail(ctx, TRL_ERR_MEMORY, NULL, "no memory for the header of %d series", n);
+    *header = trli_new(ctx, length, 1);
+    if (!*header) return trli_no_memory(ctx, NULL, "for the header of %d series", n);
     char *end = stpcpy(*header, "step,time");
     for (int i = 0; i < n; ++i) {
         *end++ = ',';
@@ -91,8 +92,8 @@ static trl_err open_series(trli_series_file *file, const char *folder, const cha
     if (file->file < 0) err = trli_file_fail(file->ctx, "write", file->path, errno);
     file->size = (off_t)size;
 done:
-    free(text);
-    free(header);
+    trli_free(text);
+    trli_free(header);
     return err;
 }
 
@@ -100,18 +101,18 @@ trl_err trli_series_create(trl_context *ctx, const char *folder, int n, const ch
                            trl_gidx after_step, trli_series_file **file)
 {
     trl_err err = TRL_OK;
-    *file = calloc(1, sizeof **file);
+    *file = trli_new(ctx, 1, sizeof **file);
     if (*file) {
         **file = (trli_series_file){.ctx = ctx, .n = n, .file = -1};
     } else {
-        err = trl_fail(ctx, TRL_ERR_MEMORY, NULL, "no memory for the file of %d series", n);
+        err = trli_no_memory(ctx, NULL, "for the file of %d series", n);
     }
     if (err == TRL_OK && trl_context_rank(ctx) == 0) err = open_series(*file, folder, names, append, after_step);
     err = trl_context_agree(ctx, err);
     if (err == TRL_OK) return TRL_OK;
     if (*file && (*file)->file >= 0) close((*file)->file);
-    if (*file) free((*file)->path);
-    free(*file);
+    if (*file) trli_free((*file)->path);
+    trli_free(*file);
     *file = NULL;
     return err;
 }
@@ -146,14 +147,14 @@ static trl_err write_line(trli_series_file *file, trl_gidx step, double time, co
     size_t room = (size_t)(file->n + 2) * NUMBER_ROOM, used = 0;
     trl_err err = check_file(file);
     if (err != TRL_OK) return err;
-    char *line = malloc(room);
-    if (!line) return trl_fail(file->ctx, TRL_ERR_MEMORY, NULL, "no memory for a line of %d series", file->n);
+    char *line = trli_new(file->ctx, room, 1);
+    if (!line) return trli_no_memory(file->ctx, NULL, "for a line of %d series", file->n);
     used += (size_t)snprintf(line, room, "%" TRL_GIDX_FMT ",%.17g", step, time);
     for (int i = 0; i < file->n; ++i)
         used += (size_t)snprintf(line + used, room - used, ",%.17g", isnan(values[i]) ? NAN : values[i]);
     line[used++] = '\n';
     int number = trli_file_put(file->file, line, used, file->size);
-    free(line);
+    trli_free(line);
     if (!number) {
         file->size += (off_t)used;
         return TRL_OK;
@@ -179,8 +180,8 @@ trl_err trli_series_close(trli_series_file **file)
         close(f->file);
     }
     err = trl_context_agree(f->ctx, err);
-    free(f->path);
-    free(f);
+    trli_free(f->path);
+    trli_free(f);
     *file = NULL;
     return err;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "files_impl.h"
+#include "memory_impl.h"
 #include "output_impl.h"
 
 static trl_err write_text(trl_context *ctx, const char *folder, const char *name, const char *text)
@@ -14,7 +14,7 @@ static trl_err write_text(trl_context *ctx, const char *folder, const char *name
     TRL_TRY(trli_format(ctx, &path, "%s/%s", folder, name));
     TRL_TRY(trli_file_replace(ctx, path, text, strlen(text)));
 done:
-    free(path);
+    trli_free(path);
     return err;
 }
 

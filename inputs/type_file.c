@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "memory_impl.h"
 #include "output_impl.h"
 
 enum { PARAM_PATH, PARAM_DATASET, PARAM_LOCATION };
@@ -46,8 +47,8 @@ static void teardown(void *data)
             a->at ? (double *)a->at + trl_array_offset(a, a->held.lo[0], a->held.lo[1], a->held.lo[2]) : NULL;
         trl_memory_free(s->ctx, &memory);
     }
-    free(s->array);
-    free(s->id);
+    trli_free(s->array);
+    trli_free(s->id);
     *s = (file_state){0};
 }
 
@@ -84,10 +85,9 @@ static trl_err setup(void *data, const trl_setup_args *args)
                         "unknown location '%s'; one of cell xface yface zface xedge yedge zedge node", location->text);
     s->location = trl_location_on(s->location, args->grid->dim);
     s->npatches = layout->nlocal;
-    s->id = calloc((size_t)layout->nlocal, sizeof *s->id);
-    s->array = calloc((size_t)layout->nlocal, sizeof *s->array);
-    if (layout->nlocal && (!s->id || !s->array))
-        TRL_TRY(trl_fail(args->ctx, TRL_ERR_MEMORY, &args->place, "no memory for the patches of a file's field"));
+    s->id = trli_new(args->ctx, (size_t)layout->nlocal, sizeof *s->id);
+    s->array = trli_new(args->ctx, (size_t)layout->nlocal, sizeof *s->array);
+    if (!s->id || !s->array) TRL_TRY(trli_no_memory(args->ctx, &args->place, "for the patches of a file's field"));
     for (int p = 0; p < layout->nlocal; ++p) TRL_TRY(allocate_patch(s, layout, p));
 done:
     /* Reading is collective: all ranks come here first, or none goes on. */

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "memory_impl.h"
+
 enum { LINES_MOST = 12, WARNINGS_MOST = 5 };
 
 static const double implausible = 1e6,
@@ -88,15 +90,14 @@ trl_err trli_watch_start(trli_session *run)
 {
     int n = 0;
     while (n < trl_simulation_fields(run->sim) && trl_simulation_field(run->sim, n)->equation) ++n;
-    trli_watch *w = run->watch = calloc(1, sizeof *w);
+    trli_watch *w = run->watch = trli_new(run->ctx, 1, sizeof *w);
     trl_err err = TRL_OK;
     if (w) {
         w->n = n;
-        w->of = calloc((size_t)n + 1, sizeof *w->of);
-        w->extremes = calloc(2 * (size_t)n + 1, sizeof *w->extremes);
+        w->of = trli_new(run->ctx, (size_t)n + 1, sizeof *w->of);
+        w->extremes = trli_new(run->ctx, 2 * (size_t)n + 1, sizeof *w->extremes);
     }
-    if (!w || !w->of || !w->extremes)
-        err = trl_fail(run->ctx, TRL_ERR_MEMORY, NULL, "no memory to watch %d equations", n);
+    if (!w || !w->of || !w->extremes) err = trli_no_memory(run->ctx, NULL, "to watch %d equations", n);
     TRL_TRY(trl_context_agree(run->ctx, err));
     TRL_TRY(trl_simulation_extremes(run->sim, w->extremes));
     w->first = w->last = trl_simulation_step_number(run->sim);
@@ -113,9 +114,9 @@ done:
 void trli_watch_destroy(trli_watch **watch)
 {
     if (!*watch) return;
-    free((*watch)->of);
-    free((*watch)->extremes);
-    free(*watch);
+    trli_free((*watch)->of);
+    trli_free((*watch)->extremes);
+    trli_free(*watch);
     *watch = NULL;
 }
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
+#include "memory_impl.h"
 #include "writers_impl.h"
-
-#include <stdlib.h>
 
 static const trli_writer *const built_in[] = {
 #define WRITER_ADDRESS(name) &trli_writer_##name,
@@ -22,8 +21,8 @@ static trl_err check(trl_context *ctx, const trli_writer *writer)
 static trl_err open_all(const trli_writer_request *request, const trli_writer *const *writers, int n, trli_writers *set)
 {
     trl_err err = TRL_OK;
-    set->open = calloc((size_t)n + 1, sizeof *set->open);
-    if (!set->open) err = trl_fail(request->ctx, TRL_ERR_MEMORY, NULL, "no memory for %d output writers", n);
+    set->open = trli_new(request->ctx, (size_t)n + 1, sizeof *set->open);
+    if (!set->open) err = trli_no_memory(request->ctx, NULL, "for %d output writers", n);
     TRL_TRY(trl_context_agree(request->ctx, err));
     for (int i = 0; i < n; ++i) {
         const trli_writer *ops = writers[i];
@@ -69,7 +68,7 @@ trl_err trli_writers_close(trli_writers *set)
         trl_err err = set->open[i].ops->close(&set->open[i].state);
         if (first == TRL_OK) first = err;
     }
-    free(set->open);
+    trli_free(set->open);
     *set = (trli_writers){0};
     return first;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include <deck_impl.h>
+#include <memory_impl.h>
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -71,8 +72,8 @@ static void check_round_trip(const trli_deck *deck)
     if (trli_deck_read(test_ctx, registry, &request, &again) != TRL_OK) abort();
     char *second = write_deck(again);
     require(strcmp(text, second) == 0);
-    free(second);
-    free(text);
+    trli_free(second);
+    trli_free(text);
     trli_deck_destroy(&again);
 }
 

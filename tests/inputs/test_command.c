@@ -4,6 +4,7 @@
 
 #include <signal.h>
 
+#include "memory_impl.h"
 #include "run_impl.h"
 
 static int do_nothing(trl_context *ctx, const trli_arguments *arguments)
@@ -60,10 +61,10 @@ START_TEST(sorts_operands_and_options)
     ck_assert_str_eq(trli_arguments_value(&arguments, "-o"), "file");
     ck_assert_ptr_nonnull(trli_arguments_value(&arguments, "--quiet"));
     ck_assert_ptr_null(trli_arguments_value(&arguments, "--steps"));
-    ck_assert_int_eq(trli_arguments_values(&arguments, "--set", &sets), 2);
+    ck_assert_int_eq(trli_arguments_values(test_ctx, &arguments, "--set", &sets), 2);
     ck_assert_str_eq(sets[0], "a=1");
     ck_assert_str_eq(sets[1], "b=2");
-    free(sets);
+    trli_free(sets);
 }
 END_TEST
 

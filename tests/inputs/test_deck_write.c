@@ -5,6 +5,7 @@
 #include "trl_test.h"
 
 #include "deck_fixture.h"
+#include "memory_impl.h"
 
 static void same_text(const trl_text *a, const trl_text *b)
 {
@@ -127,8 +128,8 @@ static void check_round_trip(void)
     ck_assert(o->has_checkpoint == options->has_checkpoint && o->checkpoint_keep == options->checkpoint_keep);
     ck_ok(trli_deck_write(test_ctx, again, &second));
     ck_assert_str_eq(text, second);
-    free(text);
-    free(second);
+    trli_free(text);
+    trli_free(second);
     trli_deck_destroy(&again);
 }
 
@@ -160,7 +161,7 @@ START_TEST(the_deck_as_used_has_every_default_written_out)
     ck_ok(trli_deck_write(test_ctx, deck, &text));
     for (size_t i = 0; i < sizeof lines / sizeof *lines; ++i)
         ck_assert_msg(strstr(text, lines[i]), "no '%s' in:\n%s", lines[i], text);
-    free(text);
+    trli_free(text);
 }
 END_TEST
 
@@ -173,7 +174,7 @@ START_TEST(the_deck_as_used_names_the_libraries_that_were_found)
     ck_ok(trli_deck_write(test_ctx, deck, &text));
     ck_assert_msg(strstr(text, "\nplugins: [\"/") && strstr(text, "/two_types.so\"]\n"), "%s", text);
     ck_ok(read_text(text));
-    free(text);
+    trli_free(text);
 }
 END_TEST
 
@@ -185,7 +186,7 @@ START_TEST(the_deck_as_used_means_the_same_to_python)
     ck_ok(read_file(GOOD "example.yaml"));
     ck_ok(trli_deck_write(test_ctx, deck, &text));
     write_file("test_deck_used.yaml", text, strlen(text));
-    free(text);
+    trli_free(text);
     ck_assert_int_eq(system("python3 -c 'import yaml\n"
                             "d = yaml.safe_load(open(\"test_deck_used.yaml\"))\n"
                             "p = d[\"expressions\"][\"kinetics\"][\"parameters\"]\n"

@@ -10,6 +10,7 @@
 
 #include "aside_impl.h"
 #include "files_impl.h"
+#include "memory_impl.h"
 
 /* One of each kind in the present folder. Devices are named by links alone: a fault may replace what a test names. */
 static void make_kinds(void)
@@ -165,7 +166,7 @@ START_TEST(reads_no_other_kind_than_files)
     }
     ck_ok(trli_file_read(test_ctx, TRL_ERR_INPUT, NULL, "link", 3, &text, &size));
     ck_assert_str_eq(text, "old");
-    free(text);
+    trli_free(text);
 }
 END_TEST
 

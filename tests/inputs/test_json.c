@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include <json_impl.h>
+#include <memory_impl.h>
 
 static trli_json *create(void)
 {
@@ -20,7 +21,7 @@ static void check_text(trli_json *json, const char *wanted)
     ck_ok(trli_json_finish(&json, &text));
     ck_assert_ptr_null(json);
     ck_assert_str_eq(text, wanted);
-    free(text);
+    trli_free(text);
 }
 
 START_TEST(nests_objects_and_arrays)
@@ -60,7 +61,7 @@ START_TEST(writes_numbers_so_that_they_read_back_exactly)
     next = text + 1;
     for (int i = 0; i < 5; ++i, ++next) ck_assert(strtod(next, &next) == value[i]);
     ck_assert_str_eq(next, "\n  null,\n  null\n]\n");
-    free(text);
+    trli_free(text);
 }
 END_TEST
 

@@ -4,6 +4,7 @@
  * page anew. */
 #include "trl_test.h"
 
+#include <memory_impl.h>
 #include <schema_impl.h>
 
 #define REFERENCE TRL_TEST_SOURCE_DIR "/../docs/reference-deck.md"
@@ -78,7 +79,7 @@ START_TEST(the_reference_in_the_manual_is_the_generated_one)
     ck_assert_int_eq(length, strlen(text));
     ck_assert_str_eq(found, text);
     free(found);
-    free(text);
+    trli_free(text);
 }
 END_TEST
 
