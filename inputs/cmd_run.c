@@ -85,6 +85,19 @@ static void print_errors(trli_session *run, const trl_field_info *info, const tr
                stats->error_linf);
 }
 
+/* What compilers did, and what the next run saves by it. */
+static void print_compiled(const trli_session *run)
+{
+    trl_compile_stats s;
+    trl_simulation_get_compile_stats(run->sim, &s);
+    if (s.compiled)
+        printf("%d kernel%s compiled in %.2g s%s\n", s.compiled, s.compiled == 1 ? " was" : "s were", s.seconds,
+               s.keeps ? ", which later runs save: the cache keeps them ('trellis info')" : "");
+    if (s.under_way)
+        printf("the run ended before %d kernel%s compiled, and was interpreted\n", s.under_way,
+               s.under_way == 1 ? " was" : "s were");
+}
+
 /* What the user wants to know at the end, and what to do next. */
 static trl_err summarise(trli_session *run)
 {
@@ -99,6 +112,7 @@ static trl_err summarise(trli_session *run)
         if (run->stopped) printf("; time.stop: %s", run->problem->time.stop.chars);
         putchar('\n');
     }
+    if (run->progress.shown) print_compiled(run);
     if (run->progress.shown) trli_watch_print(run);
     for (int f = 0; f < trl_simulation_fields(run->sim); ++f) {
         const trl_field_info *info = trl_simulation_field(run->sim, f);

@@ -67,7 +67,8 @@ static void format_left(double seconds, char *text, size_t size)
 void trli_progress_update(trli_progress *progress, const trl_simulation *sim, trli_watch *watch)
 {
     trli_progress *p = progress;
-    char left[32] = "?", news[128];
+    char left[32] = "?", news[128], compiling[64] = "";
+    trl_compile_stats compile;
     const trl_gidx step = trl_simulation_step_number(sim);
     const double time = trl_simulation_time(sim), dt = trl_simulation_dt(sim);
     if (!p->shown) return;
@@ -76,11 +77,15 @@ void trli_progress_update(trli_progress *progress, const trl_simulation *sim, tr
     p->last = now;
     double elapsed = now - p->started, done = fraction_done(p, step, time);
     if (done > 0) format_left(elapsed * (1 - done) / done, left, sizeof left);
+    trl_simulation_get_compile_stats(sim, &compile);
+    if (compile.under_way)
+        snprintf(compiling, sizeof compiling, "  interpreted while %d kernel%s compiled", compile.under_way,
+                 compile.under_way == 1 ? " is" : "s are");
     trli_watch_news(watch, sim, sizeof news, news);
     printf("%sstep %" TRL_GIDX_FMT, p->terminal ? "\r" : "", step);
     if (p->steps >= 0) printf("/%" TRL_GIDX_FMT, p->steps);
-    printf("  t %.6g  dt %.3g  %.3g cells/s  %s left%s%s", time, dt,
-           p->cells * (double)(step - p->first_step) / elapsed, left, news, p->terminal ? "\033[K" : "\n");
+    printf("  t %.6g  dt %.3g  %.3g cells/s  %s left%s%s%s", time, dt,
+           p->cells * (double)(step - p->first_step) / elapsed, left, compiling, news, p->terminal ? "\033[K" : "\n");
     fflush(stdout);
     p->drawn = p->terminal;
 }

@@ -471,6 +471,15 @@ void trl_simulation_get_stats(const trl_simulation *sim, trl_simulation_stats *s
     stats->tasks_per_step = stats->step_graph.tasks;
 }
 
+void trl_simulation_get_compile_stats(const trl_simulation *sim, trl_compile_stats *stats)
+{
+    const trli_compiler *compiler = sim->model->run->compiler;
+    *stats = (trl_compile_stats){0};
+    if (!compiler) return;
+    const trli_compiler_stats s = trli_compiler_get_stats(compiler);
+    *stats = (trl_compile_stats){s.under_way, s.compiled, s.cached, s.seconds, s.keeps};
+}
+
 trl_err trl_simulation_write_dot(const trl_simulation *sim, bool tasks, FILE *out)
 {
     return tasks ? trl_graph_write_dot(sim->step->run->graph, out) : trli_tree_write_dot(sim->model, out);

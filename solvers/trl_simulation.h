@@ -104,6 +104,13 @@ typedef struct trl_simulation_stats {
     double compile_seconds;
 } trl_simulation_stats;
 TRL_API void trl_simulation_get_stats(const trl_simulation *sim, trl_simulation_stats *stats);
+/* Compiled kernels of this rank: compilers work in the background while the simulation goes on with the interpreter. */
+typedef struct trl_compile_stats {
+    int under_way, compiled, cached; /* cached: they came from the user's cache */
+    double seconds;                  /* that compilers took for those compiled, one after the other */
+    bool keeps;                      /* what was compiled is in the cache now */
+} trl_compile_stats;
+TRL_API void trl_simulation_get_compile_stats(const trl_simulation *sim, trl_compile_stats *stats);
 /* What lets the bits of two runs of the problem differ, by the number of ranks, threads or patches, by when kernels are
  * compiled, or by the machine: fast_math, and types of expressions that do not promise TRL_EXPR_PURE. The i-th reason
  * as text; false: there are not so many. */

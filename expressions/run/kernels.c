@@ -126,9 +126,7 @@ done:
 /* A deck that insists is told what is in the way. */
 static trl_err check_compiled(trli_model *model)
 {
-    int compiled, cached, failed;
-    const char *why;
-    trli_compiler_get_stats(model->run->compiler, &compiled, &cached, &failed, &why);
+    const char *why = trli_compiler_get_stats(model->run->compiler).why;
     if (!why) return TRL_OK;
     return trl_fail(model->ctx, TRL_ERR_INPUT, NULL,
                     "run.compile: always asks for compiled kernels, but %s; use auto or never, or fix it", why);
@@ -158,9 +156,7 @@ done:
 /* A deck that leaves it open goes on with the interpreter, and is told why. */
 static void warn_interpreted(trli_model *model)
 {
-    int compiled, cached, failed;
-    const char *why;
-    trli_compiler_get_stats(model->run->compiler, &compiled, &cached, &failed, &why);
+    const char *why = trli_compiler_get_stats(model->run->compiler).why;
     if (why)
         trl_warn(model->ctx, NULL,
                  "kernels are interpreted, which takes several times as long: %s; fix it, or accept it with "

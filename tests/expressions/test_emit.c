@@ -230,8 +230,6 @@ static void check_deck(const char *path, const char *cells, int steps)
     const char *set[] = {"run.compile=never", cells};
     const int nsets = cells ? 2 : 1;
     trli_compiler *compiler;
-    int compiled, cached, failed;
-    const char *why;
     ck_ok(open_deck(path, nsets, set));
     const uint64_t expected = hash_of_all(steps);
     if (!path || test_long()) check_cpu(path, cells, steps, expected);
@@ -239,8 +237,9 @@ static void check_deck(const char *path, const char *cells, int steps)
     create_cpp_compiler(&compiler);
     emit_all(compiler);
     ck_assert_int_eq(trli_compiler_poll(compiler, true), 0);
-    trli_compiler_get_stats(compiler, &compiled, &cached, &failed, &why);
-    ck_assert_msg(!why && compiled + cached > 0, "%s", why ? why : "the problem has no kernels");
+    const trli_compiler_stats stats = trli_compiler_get_stats(compiler);
+    ck_assert_msg(!stats.why && stats.compiled + stats.cached > 0, "%s",
+                  stats.why ? stats.why : "the problem has no kernels");
     ck_assert_msg(hash_of_all(steps) == expected, "%.3000s: the CUDA text has other bits", path ? path : deck_text);
     compile_with_nvrtc(path ? path : deck_text);
     total += ntexts;

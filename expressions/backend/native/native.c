@@ -72,6 +72,7 @@ struct trli_compiler {
     job *job;
     int njobs, capacity;
     int compiled, cached, failed;
+    double seconds; /* of compilers, for those compiled */
     char why[512];
 };
 
@@ -381,8 +382,10 @@ static void finish(trli_compiler *c, job *j, int status)
 {
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
         note_log(c, j);
-    else if (take(c, j))
+    else if (take(c, j)) {
         ++c->compiled;
+        c->seconds += trli_clock() - j->start;
+    }
     clean(c, j);
     settle(c, j, j->found ? LOADED : FAILED);
 }
@@ -516,12 +519,21 @@ const trli_cache *trli_compiler_entry(const trli_compiler *c, const char *text, 
     return c->cache.folder >= 0 ? &c->cache : NULL;
 }
 
-void trli_compiler_get_stats(const trli_compiler *c, int *compiled, int *cached, int *failed, const char **why)
+trli_compiler_stats trli_compiler_get_stats(const trli_compiler *c)
 {
-    *compiled = c->compiled;
-    *cached = c->cached;
-    *failed = c->failed;
-    *why = c->why[0] ? c->why : NULL;
+    trli_compiler_stats s = {.compiled = c->compiled,
+                             .cached = c->cached,
+                             .failed = c->failed,
+                             .seconds = c->seconds,
+                             .keeps = c->cache.folder >= 0,
+                             .why = c->why[0] ? c->why : NULL};
+    bool started = c->compiled + c->failed > 0;
+    for (int i = 0; i < c->njobs; ++i) {
+        started = started || c->job[i].state == AT_WORK;
+        s.under_way += c->job[i].state == AT_WORK || c->job[i].state == WAITING;
+    }
+    if (!started) s.under_way = 0;
+    return s;
 }
 
 void trli_compiler_destroy(trli_compiler **compiler)

@@ -32,8 +32,13 @@ const trli_cache *trli_compiler_entry(const trli_compiler *compiler, const char 
  * results), and take in what they finished. Returns how many kernels are still under way. wait: return when none is.
  * Thread: main, with no kernel running. */
 int trli_compiler_poll(trli_compiler *compiler, bool wait);
-/* Kernels that were compiled, that came from the cache, and that failed; what went wrong with the first that failed, or
- * NULL. */
-void trli_compiler_get_stats(const trli_compiler *compiler, int *compiled, int *cached, int *failed, const char **why);
+typedef struct trli_compiler_stats {
+    int under_way;                /* kernels still to come, once the first compiler has started */
+    int compiled, cached, failed; /* cached: they came from the cache */
+    double seconds;               /* that compilers took for those compiled, one after the other */
+    bool keeps;                   /* there is a cache for them */
+    const char *why;              /* what went wrong with the first that failed, or NULL */
+} trli_compiler_stats;
+trli_compiler_stats trli_compiler_get_stats(const trli_compiler *compiler);
 
 #endif
