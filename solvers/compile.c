@@ -489,6 +489,7 @@ trl_err trli_compile_programs(trl_simulation *sim)
     TRL_TRY(trli_time_blocking_prepare(sim));
     equalise_levels(sim);
     TRL_TRY(trli_model_freeze(sim->model));
+    TRL_TRY(trli_frame_create(sim->model, &sim->frame));
 done:
     return err;
 }

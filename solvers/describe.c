@@ -222,9 +222,9 @@ static void describe_memory(const trli_listing *l, bool verbose)
     trli_listing_say(l, "  scratch    %s for each of %d worker%s",
                      with_unit((double)model->run->scratch_bytes, bytes[0]), model->run->nworkers,
                      model->run->nworkers == 1 ? "" : "s");
-    for (int s = 0; s < trl_field_manager_spaces(model->run->memory); ++s) {
+    for (int s = 0; s < trl_field_manager_spaces(l->sim->frame->memory); ++s) {
         trl_pool_stats p;
-        trl_field_manager_get_stats(model->run->memory, s, &p);
+        trl_field_manager_get_stats(l->sim->frame->memory, s, &p);
         trli_listing_say(l,
                          "  %-10s %s in use, %s lost to size classes, %s cached, %s at most; %" PRId64 " allocations",
                          p.name, with_unit((double)p.in_use, bytes[1]), with_unit((double)p.lost, bytes[2]),

@@ -31,7 +31,7 @@ trl_err trl_simulation_extremes(trl_simulation *sim, double *extremes)
     for (int v = 0; v < sim->nequations; ++v) {
         extremes[2 * v] = extremes[2 * v + 1] = -INFINITY;
         for (int p = 0; p < sim->layout->nlocal; ++p) {
-            const trl_array f = trli_model_array(sim->model, sim->equation[v].state, p);
+            const trl_array f = trli_frame_array(sim->frame, sim->equation[v].state, p);
             scan_patch(&f, &extremes[2 * v]);
         }
     }

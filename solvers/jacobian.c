@@ -290,7 +290,7 @@ double trli_quantity_value(const trl_simulation *sim, const trli_quantity *quant
     case TRLI_QUANTITY_CONSTANT:
         return quantity->constant;
     case TRLI_QUANTITY_SCALAR:
-        return sim->model->scalar[quantity->scalar];
+        return sim->frame->scalar[quantity->scalar];
     default:
         return 0;
     }

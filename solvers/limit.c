@@ -229,7 +229,7 @@ static trl_err largest_rate(trl_simulation *sim, bool unscaled, trli_rate *rate)
 {
     trl_err err = TRL_OK;
     if (!sim->bound->constant) {
-        sim->model->scalar[TRLI_SCALAR_STEP_TIME] = sim->time;
+        sim->frame->scalar[TRLI_SCALAR_STEP_TIME] = sim->time;
         TRL_TRY(trli_program_run_agreed(sim, sim->limit));
     }
     sim->bound->known_once = true;

@@ -240,6 +240,7 @@ void trl_simulation_destroy(trl_simulation **sim)
     *sim = NULL;
     trli_time_blocking_destroy(&s->blocking);
     trli_bound_destroy(&s->bound);
+    trli_frame_destroy(&s->frame);
     trli_model_destroy(&s->model);
     for (int v = 0; v < s->nequations; ++v) {
         trl_formula_destroy(&s->equation[v].initial);
@@ -264,13 +265,13 @@ void trl_simulation_destroy(trl_simulation **sim)
 
 static void clear_nonfinite(trl_simulation *sim)
 {
-    for (int w = 0; w < sim->model->run->nworkers; ++w) sim->model->run->nonfinite[w].found = false;
+    for (int w = 0; w < sim->model->run->nworkers; ++w) sim->frame->nonfinite[w].found = false;
 }
 
 static bool found_nonfinite(const trl_simulation *sim)
 {
     for (int w = 0; w < sim->model->run->nworkers; ++w)
-        if (sim->model->run->nonfinite[w].found) return true;
+        if (sim->frame->nonfinite[w].found) return true;
     return false;
 }
 
@@ -285,11 +286,14 @@ trl_err trli_agree_on_result(trl_simulation *sim, trl_err err, int *result)
 /* Run a program whose kernels check their results; all ranks return the same. */
 static trl_err run_checked(trl_simulation *sim, trli_program *program, trl_gidx step, double time, bool check)
 {
+    int64_t bytes, messages;
     clear_nonfinite(sim);
-    trl_err err = trli_program_run(program);
+    trli_kernels_poll(sim->model);
+    trl_err err = trli_program_run(program, sim->frame);
     int found = check && found_nonfinite(sim);
-    sim->comm_bytes += program->run->comm_bytes;
-    sim->comm_messages += program->run->comm_messages;
+    trli_frame_traffic(sim->frame, program, &bytes, &messages);
+    sim->comm_bytes += bytes;
+    sim->comm_messages += messages;
     TRL_TRY(trli_agree_on_result(sim, err, &found));
     if (found) err = trli_report_nonfinite(sim, step, time);
 done:
@@ -303,8 +307,8 @@ trl_err trli_program_run_agreed(trl_simulation *sim, trli_program *program)
 
 void trli_set_times(trl_simulation *sim, const trli_next_step *next)
 {
-    double *scalar = sim->model->scalar;
-    sim->model->run->step_number = next->number - 1;
+    double *scalar = sim->frame->scalar;
+    sim->frame->step_number = next->number - 1;
     scalar[TRLI_SCALAR_STEP_TIME] = next->from;
     scalar[TRLI_SCALAR_DT] = next->dt;
     for (int s = 1; s < sim->integrator->stages; ++s)
@@ -339,7 +343,7 @@ done:
 void trli_accept_steps(trl_simulation *sim, const trli_next_step *last, int count)
 {
     for (int v = 0; v < sim->nequations && count % 2; ++v)
-        trli_model_swap(sim->model, sim->equation[v].state, sim->equation[v].next);
+        trli_frame_swap(sim->frame, sim->equation[v].state, sim->equation[v].next);
     sim->time = last->time;
     sim->dt = last->dt;
     sim->step_number = last->number;
@@ -415,7 +419,7 @@ trl_err trl_simulation_observe(trl_simulation *sim)
     if (!sim) return TRL_ERR_USAGE;
     set_present(sim);
     TRL_TRY(run_checked(sim, sim->observe, sim->step_number, sim->time, false));
-    for (int i = 0; i < sim->problem->nseries; ++i) sim->series_value[i] = sim->model->scalar[sim->series_scalar[i]];
+    for (int i = 0; i < sim->problem->nseries; ++i) sim->series_value[i] = sim->frame->scalar[sim->series_scalar[i]];
 done:
     return err;
 }
@@ -427,16 +431,16 @@ trl_err trl_simulation_stops(trl_simulation *sim, bool *stops)
     *stops = false;
     if (!sim->stop) return TRL_OK;
     set_present(sim);
-    sim->model->scalar[sim->step_scalar] = (double)sim->step_number;
+    sim->frame->scalar[sim->step_scalar] = (double)sim->step_number;
     TRL_TRY(trli_program_run_agreed(sim, sim->stopped));
-    *stops = sim->model->scalar[sim->stop_scalar] != 0;
+    *stops = sim->frame->scalar[sim->stop_scalar] != 0;
 done:
     return err;
 }
 
 trl_array trl_simulation_array(const trl_simulation *sim, int field, int local_patch)
 {
-    return trli_model_array(sim->model, sim->shown[field].field, local_patch);
+    return trli_frame_array(sim->frame, sim->shown[field].field, local_patch);
 }
 
 const double *trl_simulation_series(const trl_simulation *sim)
@@ -449,7 +453,7 @@ void trl_simulation_get_stats(const trl_simulation *sim, trl_simulation_stats *s
     trl_pool_stats memory;
     trl_memory_stats all;
     double cells = 0;
-    trl_field_manager_get_stats(sim->model->run->memory, 0, &memory);
+    trl_field_manager_get_stats(sim->frame->memory, 0, &memory);
     trl_memory_get_stats(sim->ctx, &all);
     for (int p = 0; p < sim->layout->nlocal; ++p) {
         const trl_patch *patch = &sim->layout->patch[sim->layout->local[p]];

@@ -6,7 +6,7 @@
 #include <trl_integrator.h>
 #include <trl_simulation.h>
 
-#include "model_impl.h"
+#include "frame_impl.h"
 
 /* One equation, parsed. */
 typedef struct trli_equation {
@@ -35,6 +35,7 @@ struct trl_simulation {
     bool split;       /* the workers' preferences are the deck's, not adapted */
     trl_trace *trace; /* NULL: not wanted */
     trli_model *model;
+    trli_frame *frame; /* of all programs */
     int nequations;
     trli_equation *equation;
     trl_equation_entry *
@@ -92,7 +93,7 @@ TRL_NODISCARD trl_err trli_next_step_of(trl_simulation *sim, trli_next_step *nex
 TRL_NODISCARD trl_err trli_check_first_step(trl_simulation *sim);
 /* Whether steps or end is reached at a step's number and time. */
 bool trli_done_at(const trl_simulation *sim, trl_gidx number, double time);
-/* simulation.c: the scalars of the model for a step. */
+/* simulation.c: the scalars of the frame for a step. */
 void trli_set_times(trl_simulation *sim, const trli_next_step *next);
 /* The worst of all ranks' errors, which all return, and of *result. Collective: yes. */
 TRL_NODISCARD trl_err trli_agree_on_result(trl_simulation *sim, trl_err err, int *result);

@@ -49,10 +49,10 @@ static void count_patch(const trl_simulation *sim, const trli_shown *shown, int 
     const trl_patch *patch = &sim->layout->patch[sim->layout->local[p]];
     const trli_equation *eq = shown->equation >= 0 ? &sim->equation[shown->equation] : NULL;
     bool masked = eq && eq->mask_field >= 0, exact = eq && shown->info.exact >= 0;
-    trl_array f = trli_model_array(sim->model, shown->field, p), m = f, e = f;
+    trl_array f = trli_frame_array(sim->frame, shown->field, p), m = f, e = f;
     trl_location location = shown->info.location;
-    if (masked) m = trli_model_array(sim->model, eq->mask_field, p);
-    if (exact) e = trli_model_array(sim->model, eq->exact_field, p);
+    if (masked) m = trli_frame_array(sim->frame, eq->mask_field, p);
+    if (exact) e = trli_frame_array(sim->frame, eq->exact_field, p);
     t->hash += trl_array_hash(sim->layout, patch, location, &f);
     for (trl_lidx k = f.owned.lo[2]; k < f.owned.hi[2]; ++k)
         for (trl_lidx j = f.owned.lo[1]; j < f.owned.hi[1]; ++j)
@@ -113,7 +113,7 @@ static trl_err first_nonfinite(trl_simulation *sim, trli_nonfinite *first)
     trl_err err = TRL_OK;
     *first = (trli_nonfinite){0};
     for (int w = 0; w < sim->model->run->nworkers; ++w)
-        if (earlier(&sim->model->run->nonfinite[w], first)) *first = sim->model->run->nonfinite[w];
+        if (earlier(&sim->frame->nonfinite[w], first)) *first = sim->frame->nonfinite[w];
     for (int r = 0; r < trl_context_ranks(sim->ctx); ++r) { /* only a failed step comes here: time does not matter */
         trli_nonfinite other = *first;
         TRL_TRY(trli_broadcast(sim->ctx, &other, sizeof other, MPI_BYTE, r));

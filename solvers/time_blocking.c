@@ -7,6 +7,7 @@
 
 #include "clock_impl.h"
 #include "context_impl.h"
+#include "kernels_impl.h"
 #include "simulation_impl.h"
 #include "tasks_impl.h"
 #include "time_blocks_impl.h"
@@ -138,7 +139,7 @@ static trl_err add_way(trl_simulation *sim, const trli_time_shape *shape)
 {
     trli_time_blocking *b = sim->blocking;
     trli_time_blocks *way = NULL;
-    trl_err err = trli_time_blocks_create(sim->step, &b->rotation, shape, &way, &sim->not_blocked);
+    trl_err err = trli_time_blocks_create(sim->step, sim->frame, &b->rotation, shape, &way, &sim->not_blocked);
     int new = way &&is_new(b, way);
     TRL_TRY(agree(sim, err, &new));
     if (sim->not_blocked || !new) goto done;
@@ -251,6 +252,7 @@ static trl_err run_pass(trl_simulation *sim, trli_time_blocks *blocks, const trl
         trli_set_times(sim, &next[i]);
         trli_time_blocks_set_scalars(blocks, i);
     }
+    trli_kernels_poll(sim->model);
     err = trli_time_blocks_run(blocks, count);
     const int found = sim->problem->nan_check ? trli_time_blocks_nonfinite(blocks) : -1;
     int first = found < 0 ? 0 : count - found; /* the first of all ranks' is the largest */

@@ -93,10 +93,10 @@ size_t trli_step_scratch(const trli_program *program, const trli_step *s)
 }
 
 /* Arrays of fields on a task's patch. */
-static trl_array *take_arrays(scratch *s, const trli_step_task *t, int n, const int *field)
+static trl_array *take_arrays(scratch *s, const trli_frame *frame, const trli_step_task *t, int n, const int *field)
 {
     trl_array *array = take(s, (size_t)n * sizeof *array);
-    for (int i = 0; i < n; ++i) array[i] = trli_model_array(t->program->model, field[i], t->patch);
+    for (int i = 0; i < n; ++i) array[i] = trli_frame_array(frame, field[i], t->patch);
     return array;
 }
 
@@ -146,24 +146,27 @@ void trli_check_finite(void *data, const trl_box *tile)
 
 /* ---- kernels and slabs ---- */
 
-static trli_kernel_run run_on(const trli_step_task *t, const trl_array *input, const trl_array *output)
+static trli_kernel_run run_on(const trli_frame *frame, const trli_step_task *t, const trl_array *input,
+                              const trl_array *output)
 {
-    const trli_model *model = t->program->model;
-    return (trli_kernel_run){
-        .grid = &model->layout->grid, .patch = patch_of(t), .input = input, .output = output, .scalar = model->scalar};
+    return (trli_kernel_run){.grid = &frame->model->layout->grid,
+                             .patch = patch_of(t),
+                             .input = input,
+                             .output = output,
+                             .scalar = frame->scalar};
 }
 
 /* registers: the caller sets run.scratch. */
-static ready_slab *take_slab(scratch *s, const trli_step_task *t, const trli_slab *slab)
+static ready_slab *take_slab(scratch *s, const trli_frame *frame, const trli_step_task *t, const trli_slab *slab)
 {
     ready_slab *r = take(s, sizeof *r);
-    const trl_array *input = take_arrays(s, t, slab->ninputs, slab->input);
-    const trl_array *output = take_arrays(s, t, 1, &slab->field);
+    const trl_array *input = take_arrays(s, frame, t, slab->ninputs, slab->input);
+    const trl_array *output = take_arrays(s, frame, t, 1, &slab->field);
     trl_kernel_array *array = take(s, (size_t)(slab->ninputs + 1) * sizeof *array);
     *r = (ready_slab){.slab = slab,
                       .with = &t->run->slab[slab - t->plan->slab],
                       .box = trli_slab_box(t->program, slab, t->patch),
-                      .run = run_on(t, input, output)};
+                      .run = run_on(frame, t, input, output)};
     r->grid = trli_kernel_grid_of(&r->run);
     trli_native_ready(&r->call, &r->run, slab->ninputs, 1, array, &r->grid);
     return r;
@@ -220,14 +223,14 @@ static void set_edges(const trl_kernel_call *call, long long y, long long y_end,
 }
 
 /* The slabs at the ends of a kernel's rows that its patch has. */
-static const ready_slab *take_edges(scratch *s, const trli_step_task *t, void **registers)
+static const ready_slab *take_edges(scratch *s, const trli_frame *frame, const trli_step_task *t, void **registers)
 {
     ready_slab *first = NULL;
     for (int k = 0; k < t->plan->nslabs; ++k) {
         const trli_slab *slab = &t->plan->slab[k];
         if (!trli_slab_is_at(t->program->model->layout, patch_of(t), slab)) continue;
         if (t->run->native && t->run->slab[k].within) continue;
-        ready_slab *r = take_slab(s, t, slab);
+        ready_slab *r = take_slab(s, frame, t, slab);
         r->next = first;
         first = r;
     }
@@ -241,19 +244,19 @@ trl_err trli_task_kernel(void *data, const trl_task_args *args, bool *done)
     const trli_step_task *t = data;
     const trli_step *s = t->step;
     const trli_step_plan *p = t->plan;
-    trli_model *model = t->program->model;
-    scratch sc = {model->run->scratch[args->worker]};
+    trli_frame *frame = args->frame;
+    scratch sc = {frame->scratch[args->worker]};
     (void)done;
-    const trl_array *input = take_arrays(&sc, t, p->ninputs, p->input);
-    const trl_array *output = take_arrays(&sc, t, s->nout, s->field);
+    const trl_array *input = take_arrays(&sc, frame, t, p->ninputs, p->input);
+    const trl_array *output = take_arrays(&sc, frame, t, s->nout, s->field);
     trl_kernel_array *array = take(&sc, (size_t)(p->ninputs + s->nout) * sizeof *array);
     trl_kernel_inside *inside = take(&sc, (size_t)p->ninputs * sizeof *inside);
-    trli_finite_check check = {patch_of(t), s->nout, s->variable, output, &model->run->nonfinite[args->worker], NULL};
-    trli_kernel_run run = run_on(t, input, output);
+    trli_finite_check check = {patch_of(t), s->nout, s->variable, output, &frame->nonfinite[args->worker], NULL};
+    trli_kernel_run run = run_on(frame, t, input, output);
     run.strains_caches = p->strains_caches;
     run.after = s->variable ? trli_check_finite : NULL;
     run.data = &check;
-    const ready_slab *edges = take_edges(&sc, t, &run.scratch);
+    const ready_slab *edges = take_edges(&sc, frame, t, &run.scratch);
     trl_box box = trli_box_part(&t->box, t->parts, args->chunk);
     if (!t->run->native) {
         set_edges_of_rows(edges, box.lo[1], box.hi[1], box.lo[2], box.hi[2]);
@@ -272,18 +275,18 @@ trl_err trli_task_kernel(void *data, const trl_task_args *args, bool *done)
     return TRL_OK;
 }
 
-static trl_eval_args plugin_args(const trli_step_task *t, const trl_array *computed, const trl_array *required,
-                                 void *scratch, int worker)
+static trl_eval_args plugin_args(const trli_frame *frame, const trli_step_task *t, const trl_array *computed,
+                                 const trl_array *required, void *scratch, int worker)
 {
-    const trli_model *model = t->program->model;
+    const trli_model *model = frame->model;
     return (trl_eval_args){.size = sizeof(trl_eval_args),
                            .ctx = model->ctx,
                            .grid = &model->layout->grid,
                            .patch = patch_of(t),
-                           .t = model->scalar[t->step->time_scalar],
-                           .t_step = model->scalar[TRLI_SCALAR_STEP_TIME],
-                           .dt = model->scalar[TRLI_SCALAR_DT],
-                           .step = model->run->step_number,
+                           .t = frame->scalar[t->step->time_scalar],
+                           .t_step = frame->scalar[TRLI_SCALAR_STEP_TIME],
+                           .dt = frame->scalar[TRLI_SCALAR_DT],
+                           .step = frame->step_number,
                            .stage = t->step->stage,
                            .computed = computed,
                            .required = required,
@@ -309,20 +312,20 @@ trl_err trli_task_stable_dt(void *data, const trl_task_args *args, bool *done)
 {
     const trli_step_task *t = data;
     const trli_step *s = t->step;
-    trli_model *model = t->program->model;
-    scratch sc = {model->run->scratch[args->worker]};
+    trli_frame *frame = args->frame;
+    scratch sc = {frame->scratch[args->worker]};
     const trli_opaque *called = s->plugin.called;
     double dt = INFINITY;
     trl_err err = TRL_OK;
     (void)done;
-    const trl_array *required = take_arrays(&sc, t, called->ninputs, s->plugin.input);
-    const trl_eval_args eval = plugin_args(t, NULL, required, sc.at, args->worker);
+    const trl_array *required = take_arrays(&sc, frame, t, called->ninputs, s->plugin.input);
+    const trl_eval_args eval = plugin_args(frame, t, NULL, required, sc.at, args->worker);
     TRL_TRY(call_plugin(called, &eval, NULL, &dt));
     if (!(dt > 0))
-        TRL_TRY(trl_fail(model->ctx, TRL_ERR_NUMERICS, &called->place,
+        TRL_TRY(trl_fail(frame->model->ctx, TRL_ERR_NUMERICS, &called->place,
                          "stable_dt of '%s' (type '%s') gave %g at step %lld, t = %.10g: a stable dt is positive",
                          called->name, called->type, dt, (long long)eval.step, eval.t));
-    trli_partial_add(&t->reduction->part[args->worker], TRLI_MERGE_MIN, &dt, 1);
+    trli_partial_add(&frame->reduction[t->reduction].part[args->worker], TRLI_MERGE_MIN, &dt, 1);
 done:
     return err;
 }
@@ -331,13 +334,13 @@ trl_err trli_task_plugin(void *data, const trl_task_args *args, bool *done)
 {
     const trli_step_task *t = data;
     const trli_step *s = t->step;
-    trli_model *model = t->program->model;
-    scratch sc = {model->run->scratch[args->worker]};
+    const trli_frame *frame = args->frame;
+    scratch sc = {frame->scratch[args->worker]};
     const trli_opaque *called = s->plugin.called;
     (void)done;
-    const trl_array *required = take_arrays(&sc, t, called->ninputs, s->plugin.input);
-    trl_array *computed = take_arrays(&sc, t, s->nout, s->field);
-    const trl_eval_args eval = plugin_args(t, computed, required, sc.at, args->worker);
+    const trl_array *required = take_arrays(&sc, frame, t, called->ninputs, s->plugin.input);
+    trl_array *computed = take_arrays(&sc, frame, t, s->nout, s->field);
+    const trl_eval_args eval = plugin_args(frame, t, computed, required, sc.at, args->worker);
     trl_box box = trli_box_part(&t->box, t->parts, args->chunk);
     return call_plugin(called, &eval, &box, NULL);
 }
@@ -352,10 +355,11 @@ const int *trli_slab_variable(const trli_step *s, const trli_slab *slab)
 static trl_err run_modifier(const trli_step_task *t, const trli_slab *slab, const trl_box *box,
                             const trl_task_args *args)
 {
-    scratch sc = {t->program->model->run->scratch[args->worker]};
-    const trl_array *required = take_arrays(&sc, t, slab->ninputs, slab->input);
-    trl_array *computed = take_arrays(&sc, t, 1, &slab->field);
-    trl_eval_args eval = plugin_args(t, computed, required, sc.at, args->worker);
+    const trli_frame *frame = args->frame;
+    scratch sc = {frame->scratch[args->worker]};
+    const trl_array *required = take_arrays(&sc, frame, t, slab->ninputs, slab->input);
+    trl_array *computed = take_arrays(&sc, frame, t, 1, &slab->field);
+    trl_eval_args eval = plugin_args(frame, t, computed, required, sc.at, args->worker);
     eval.axis = slab->axis;
     eval.side = slab->side;
     return call_plugin(slab->modifier, &eval, box, NULL);
@@ -364,16 +368,16 @@ static trl_err run_modifier(const trli_step_task *t, const trli_slab *slab, cons
 static trl_err run_slab(const trli_step_task *t, const trli_slab *slab, const trl_task_args *args)
 {
     const trli_step *s = t->step;
-    const trli_model *model = t->program->model;
-    scratch sc = {model->run->scratch[args->worker]};
-    ready_slab *r = take_slab(&sc, t, slab);
+    trli_frame *frame = args->frame;
+    scratch sc = {frame->scratch[args->worker]};
+    ready_slab *r = take_slab(&sc, frame, t, slab);
     const trl_box box = trli_box_part(&r->box, t->parts, args->chunk);
     if (slab->kind == TRLI_SLAB_MODIFIER) return run_modifier(t, slab, &box, args);
     trli_finite_check check = {patch_of(t),
                                1,
                                s->variable ? trli_slab_variable(s, slab) : NULL,
                                r->run.output,
-                               &model->run->nonfinite[args->worker],
+                               &frame->nonfinite[args->worker],
                                NULL};
     r->run.scratch = sc.at;
     r->run.after = s->variable ? trli_check_finite : NULL;
@@ -400,14 +404,15 @@ trl_err trli_task_scalar(void *data, const trl_task_args *args, bool *done)
 {
     const trli_step_task *t = data;
     const trli_step *s = t->step;
-    trli_model *model = t->program->model;
+    trli_frame *frame = args->frame;
+    const trl_layout *layout = frame->model->layout;
     static const trl_box one = {{0, 0, 0}, {1, 1, 1}};
-    const trl_array output = {.at = &model->scalar[s->scalar]};
-    const trli_kernel_run run = {.grid = &model->layout->grid,
-                                 .patch = &model->layout->patch[0],
+    const trl_array output = {.at = &frame->scalar[s->scalar]};
+    const trli_kernel_run run = {.grid = &layout->grid,
+                                 .patch = &layout->patch[0],
                                  .output = &output,
-                                 .scalar = model->scalar,
-                                 .scratch = model->run->scratch[args->worker]};
+                                 .scalar = frame->scalar,
+                                 .scratch = frame->scratch[args->worker]};
     (void)done;
     trli_kernel_evaluate(t->run->kernel, &run, &one);
     return TRL_OK;
@@ -417,11 +422,11 @@ trl_err trli_task_scalar(void *data, const trl_task_args *args, bool *done)
 trl_err trli_task_poison(void *data, const trl_task_args *args, bool *done)
 {
     const trli_step_task *t = data;
-    const trli_model *model = t->program->model;
-    (void)args, (void)done;
+    const trli_frame *frame = args->frame;
+    (void)done;
     for (int o = 0; o < t->step->nout; ++o) {
         if (!t->program->plan->demand[t->step->field[o]].live) continue;
-        trl_array a = trli_model_array(model, t->step->field[o], t->patch);
+        trl_array a = trli_frame_array(frame, t->step->field[o], t->patch);
         for (trl_lidx k = a.held.lo[2]; k < a.held.hi[2]; ++k)
             for (trl_lidx j = a.held.lo[1]; j < a.held.hi[1]; ++j)
                 trli_poison((double *)a.at + trl_array_offset(&a, a.held.lo[0], j, k),

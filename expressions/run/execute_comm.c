@@ -8,27 +8,28 @@
 #include "model_run_impl.h"
 #include "tasks_impl.h"
 
-static void gather_arrays(const trli_step_task *t)
+static void gather_arrays(const trli_frame *frame, const trli_step_task *t)
 {
-    const trli_model *model = t->program->model;
+    const int np = frame->model->layout->nlocal;
     for (int i = 0; i < t->exchanged->n; ++i)
-        for (int p = 0; p < model->layout->nlocal; ++p)
-            t->exchange->array[i * model->layout->nlocal + p] = trli_model_array(model, t->exchanged->field[i], p);
+        for (int p = 0; p < np; ++p)
+            frame->exchange[t->exchange].array[i * np + p] = trli_frame_array(frame, t->exchanged->field[i], p);
 }
 
 trl_err trli_task_exchange_begin(void *data, const trl_task_args *args, bool *done)
 {
     const trli_step_task *t = data;
-    (void)args, (void)done;
-    gather_arrays(t);
-    return trl_exchange_begin(t->exchange->exchange, t->exchange->arrays);
+    const trli_frame *frame = args->frame;
+    (void)done;
+    gather_arrays(frame, t);
+    return trl_exchange_begin(frame->exchange[t->exchange].exchange, frame->exchange[t->exchange].arrays);
 }
 
 trl_err trli_task_exchange_finish(void *data, const trl_task_args *args, bool *done)
 {
     const trli_step_task *t = data;
-    (void)args;
-    return trl_exchange_finish(t->exchange->exchange, t->exchange->arrays, done);
+    const trli_frame *frame = args->frame;
+    return trl_exchange_finish(frame->exchange[t->exchange].exchange, frame->exchange[t->exchange].arrays, done);
 }
 
 static trli_merge merge_of(trli_reduce_kind kind)
@@ -41,7 +42,7 @@ static trli_reduce_kind reduce_kind(const trli_step *s)
     return s->kind == TRLI_STEP_STABLE_DT ? TRLI_REDUCE_MIN : s->reduce.kind;
 }
 
-static void reduce_tile(const trli_step_task *t, int worker, double *values, const trl_box *tile)
+static void reduce_tile(const trli_step_task *t, trli_partial *part, double *values, const trl_box *tile)
 {
     const trl_layout *layout = t->program->model->layout;
     const trl_patch *patch = &layout->patch[layout->local[t->patch]];
@@ -52,7 +53,7 @@ static void reduce_tile(const trli_step_task *t, int worker, double *values, con
             const trl_lidx at[3] = {tile->lo[0], j, k};
             if (t->step->kind == TRLI_STEP_REDUCE && t->step->reduce.weighted)
                 trli_weigh_row(layout, patch, t->step->reduce.location, at, n, row);
-            trli_partial_add(&t->reduction->part[worker], merge_of(reduce_kind(t->step)), row, n);
+            trli_partial_add(part, merge_of(reduce_kind(t->step)), row, n);
         }
 }
 
@@ -60,10 +61,10 @@ trl_err trli_task_reduce(void *data, const trl_task_args *args, bool *done)
 {
     const trli_step_task *t = data;
     const trli_step_plan *p = t->plan;
-    trli_model *model = t->program->model;
-    const trl_layout *layout = model->layout;
+    const trli_frame *frame = args->frame;
+    const trl_layout *layout = frame->model->layout;
     const trl_lidx *size = trli_kernel_tile(t->run->kernel);
-    char *at = model->run->scratch[args->worker];
+    char *at = frame->scratch[args->worker];
     trl_array *input = (trl_array *)at;
     size_t arrays = ((size_t)(p->ninputs + 1) * sizeof *input + 63) / 64 * 64;
     size_t tile_bytes = ((size_t)size[0] * (size_t)size[1] * (size_t)size[2] * sizeof(double) + 63) / 64 * 64;
@@ -74,10 +75,10 @@ trl_err trli_task_reduce(void *data, const trl_task_args *args, bool *done)
                                  .patch = &layout->patch[layout->local[t->patch]],
                                  .input = input,
                                  .output = &output,
-                                 .scalar = model->scalar,
+                                 .scalar = frame->scalar,
                                  .scratch = at + arrays + tile_bytes};
     (void)done;
-    for (int i = 0; i < p->ninputs; ++i) input[i] = trli_model_array(model, p->input[i], t->patch);
+    for (int i = 0; i < p->ninputs; ++i) input[i] = trli_frame_array(frame, p->input[i], t->patch);
     for (tile.lo[2] = chunk.lo[2]; tile.lo[2] < chunk.hi[2]; tile.lo[2] = tile.hi[2])
         for (tile.lo[1] = chunk.lo[1]; tile.lo[1] < chunk.hi[1]; tile.lo[1] = tile.hi[1])
             for (tile.lo[0] = chunk.lo[0]; tile.lo[0] < chunk.hi[0]; tile.lo[0] = tile.hi[0]) {
@@ -90,7 +91,7 @@ trl_err trli_task_reduce(void *data, const trl_task_args *args, bool *done)
                 }
                 output.at = values - origin;
                 trli_kernel_evaluate(t->run->kernel, &run, &tile);
-                reduce_tile(t, args->worker, values, &tile);
+                reduce_tile(t, &frame->reduction[t->reduction].part[args->worker], values, &tile);
             }
     return TRL_OK;
 }
@@ -115,26 +116,29 @@ static double merged_value(const trli_reduction_run *r, trli_merge merge)
     return merge == TRLI_MERGE_SUM ? trli_partial_unpack_sum(r->words) : trli_partial_unpack_extreme(merge, r->pair);
 }
 
-static int start_allreduce(trli_reduction_run *r, trli_merge merge)
+static int start_allreduce(MPI_Comm comm, trli_reduction_run *r, trli_merge merge)
 {
     if (merge == TRLI_MERGE_SUM)
-        return MPI_Iallreduce(MPI_IN_PLACE, r->words, TRLI_PARTIAL_WORDS, MPI_INT64_T, MPI_SUM, r->comm, &r->request);
-    return MPI_Iallreduce(MPI_IN_PLACE, r->pair, TRLI_PARTIAL_PAIR, MPI_DOUBLE, MPI_MAX, r->comm, &r->request);
+        return MPI_Iallreduce(MPI_IN_PLACE, r->words, TRLI_PARTIAL_WORDS, MPI_INT64_T, MPI_SUM, comm, &r->request);
+    return MPI_Iallreduce(MPI_IN_PLACE, r->pair, TRLI_PARTIAL_PAIR, MPI_DOUBLE, MPI_MAX, comm, &r->request);
 }
 
-void trli_reduction_reset(trli_reduction_run *r, trli_reduce_kind kind, int nworkers)
+void trli_reductions_clear(trli_frame *frame, const trli_program *program)
 {
-    for (int w = 0; w < nworkers; ++w) trli_partial_clear(&r->part[w], merge_of(kind));
+    const trli_program_execution *run = program->run;
+    for (int r = 0; r < run->nreductions; ++r)
+        for (int w = 0; w < frame->model->run->nworkers; ++w)
+            trli_partial_clear(&frame->reduction[run->first_reduction + r].part[w], merge_of(run->reduces[r]));
 }
 
 trl_err trli_task_reduce_finish(void *data, const trl_task_args *args, bool *done)
 {
     const trli_step_task *t = data;
-    trli_reduction_run *r = t->reduction;
-    trli_model *model = t->program->model;
+    trli_frame *frame = args->frame;
+    trli_reduction_run *r = &frame->reduction[t->reduction];
+    const trli_model *model = frame->model;
     trli_merge merge = merge_of(reduce_kind(t->step));
     int finished = 1, status = MPI_SUCCESS;
-    (void)args;
     if (trl_context_lost(model->ctx)) return TRL_ERR_MPI; /* the others may never come to it */
     if (!r->started) {
         merge_workers(r, merge, model->run->nworkers);
@@ -146,7 +150,7 @@ trl_err trli_task_reduce_finish(void *data, const trl_task_args *args, bool *don
             return TRL_OK;
         }
         finished = 0;
-        if (!r->posted) status = start_allreduce(r, merge);
+        if (!r->posted) status = start_allreduce(frame->comm, r, merge);
         r->posted = true;
         if (status == MPI_SUCCESS) status = MPI_Test(&r->request, &finished, MPI_STATUS_IGNORE);
         trl_context_mpi_unlock(model->ctx);
@@ -155,6 +159,6 @@ trl_err trli_task_reduce_finish(void *data, const trl_task_args *args, bool *don
     *done = finished != 0;
     if (!finished) return TRL_OK;
     r->started = r->posted = false;
-    model->scalar[t->step->scalar] = merged_value(r, merge);
+    frame->scalar[t->step->scalar] = merged_value(r, merge);
     return TRL_OK;
 }

@@ -10,12 +10,6 @@
 #include "native_impl.h"
 #include "plan_impl.h"
 
-typedef struct trli_exchange_run {
-    struct trl_exchange *exchange;
-    trl_array *array;         /* [n][local patch], set before each exchange */
-    const trl_array **arrays; /* [n]: its rows */
-} trli_exchange_run;
-
 typedef struct trli_slab_run {
     trli_kernel *kernel;   /* KERNEL; else NULL */
     trli_native_fn native; /* compiled, or NULL: interpreted */
@@ -27,7 +21,6 @@ typedef struct trli_step_run {
     trli_native_fn native;      /* KERNEL: compiled, or NULL: interpreted */
     struct trli_tuning *tuning; /* of a kernel that may be compiled; NULL: it is not */
     trli_slab_run *slab;        /* [nslabs] */
-    trli_exchange_run exchange;
 } trli_step_run;
 
 struct trli_program_execution {
@@ -35,7 +28,11 @@ struct trli_program_execution {
     trl_graph *graph;
     struct trli_task_data *tasks;
     int64_t bytes_moved; /* read and written by kernels per execution on this rank */
-    int64_t comm_bytes, comm_messages;
+    /* Of those of the model: a frame has what is in flight. */
+    int first_exchange, nexchanges, exchanges_capacity;
+    const trli_exchanged **exchanged; /* [nexchanges] */
+    int first_reduction, nreductions, reductions_capacity;
+    trli_reduce_kind *reduces; /* [nreductions] */
 };
 
 static inline trli_step_run *trli_run_of(const trli_program *program, const trli_step *s)

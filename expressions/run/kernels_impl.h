@@ -9,7 +9,7 @@
 
 /* Ask for compiled kernels, once all steps are known. With `always`, wait for them; INPUT error if there is no way. */
 TRL_NODISCARD trl_err trli_kernels_request(trli_model *model);
-/* Between runs of programs: take in kernels that are ready. */
+/* Between runs of programs, in whatever frame: take in kernels that are ready. */
 void trli_kernels_poll(trli_model *model);
 
 /* The source of all kernels of a program, for readers. */

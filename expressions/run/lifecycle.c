@@ -33,19 +33,13 @@ static trl_err create_run(trli_model *model, trl_workers *workers)
     if (run) {
         run->workers = workers;
         run->nworkers = trl_workers_count(workers);
-        run->nonfinite = trli_new(model->ctx, (size_t)run->nworkers, sizeof *run->nonfinite);
-        run->scratch = trli_new(model->ctx, (size_t)run->nworkers, sizeof *run->scratch);
     }
-    if (run && run->nonfinite && run->scratch) return TRL_OK;
-    return trli_no_memory(model->ctx, NULL, "to run a model");
+    return run ? TRL_OK : trli_no_memory(model->ctx, NULL, "to run a model");
 }
 
 static void destroy_run(trli_model_run *run)
 {
     if (!run) return;
-    trli_free(run->scratch);
-    trli_free(run->nonfinite);
-    trl_field_manager_destroy(&run->memory);
     trli_compiler_destroy(&run->compiler);
     trli_free(run);
 }
@@ -164,12 +158,28 @@ void trli_execution_destroy(trli_program *program)
         for (int k = 0; k < nslabs; ++k) trli_kernel_destroy(&run->step[i].slab[k].kernel);
         trli_kernel_destroy(&run->step[i].kernel);
         trli_tuning_destroy(&run->step[i].tuning);
-        trl_exchange_destroy(&run->step[i].exchange.exchange);
         trli_free(run->step[i].slab);
     }
     trli_free(run->step);
+    trli_free(run->exchanged);
+    trli_free(run->reduces);
     trli_free(run);
     program->run = NULL;
+}
+
+/* Every worker's scratch is as large as the hungriest step wants. */
+static void plan_scratch(trli_model *model)
+{
+    size_t most = 0;
+    for (int i = 0; i < model->nprograms; ++i) {
+        const trli_program *program = model->program[i];
+        for (int s = 0; s < program->nsteps; ++s) {
+            const size_t need = program->plan->step[s].live ? trli_step_scratch(program, &program->step[s]) : 0;
+            if (need > most) most = need;
+        }
+    }
+    model->run->scratch_bytes = (most + sizeof(double) - 1) / sizeof(double) * sizeof(double);
+    model->slots->bytes += (int64_t)model->run->scratch_bytes * model->run->nworkers;
 }
 
 trl_err trli_model_freeze(trli_model *model)
@@ -177,15 +187,14 @@ trl_err trli_model_freeze(trli_model *model)
     trl_err err = TRL_OK;
     TRL_TRY(trli_slots_plan(model));
     for (int i = 0; i < model->nprograms; ++i) TRL_TRY(trli_execution_create(model->program[i]));
-    TRL_TRY(trli_slots_allocate(model));
+    plan_scratch(model);
     for (int i = 0; i < model->nprograms; ++i) TRL_TRY(trli_tasks_build(model->program[i]));
     TRL_TRY(trli_kernels_request(model));
 done:
     return err;
 }
 
-trl_err trli_program_run(trli_program *program)
+trl_err trli_program_run(const trli_program *program, trli_frame *frame)
 {
-    trli_kernels_poll(program->model);
-    return trl_graph_run(program->run->graph, program->model->run->workers, NULL);
+    return trl_graph_run(program->run->graph, program->model->run->workers, frame);
 }

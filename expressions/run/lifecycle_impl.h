@@ -4,17 +4,16 @@
 #ifndef TRLI_LIFECYCLE_IMPL_H
 #define TRLI_LIFECYCLE_IMPL_H
 
+#include "frame_impl.h"
 #include "model_impl.h"
 
 /* Make a model of the entries and variables of a problem: parse, set plugin entries up, resolve names, order, check
  * for cycles, missing and duplicate producers. Everything stays valid as long as the description it was made from. */
 TRL_NODISCARD trl_err trli_model_create(trl_context *ctx, const trli_model_request *request, trli_model **model);
 void trli_model_destroy(trli_model **model);
-/* Allocate the slots of all analysed programs, bind exchanges and build the task graphs. Collective: yes. */
+/* Plan the memory of all analysed programs, build their task graphs and ask for their kernels. */
 TRL_NODISCARD trl_err trli_model_freeze(trli_model *model);
-/* Give slots and scratch memory. Fails with MEMORY. */
-TRL_NODISCARD trl_err trli_slots_allocate(trli_model *model);
-/* Run a frozen program. Collective: yes. */
-TRL_NODISCARD trl_err trli_program_run(trli_program *program);
+/* Run a frozen program in a frame of its model. Collective: yes. */
+TRL_NODISCARD trl_err trli_program_run(const trli_program *program, trli_frame *frame);
 
 #endif

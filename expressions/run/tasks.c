@@ -237,50 +237,38 @@ done:
     return err;
 }
 
-static trl_err create_exchange(const trli_model *model, const trli_exchanged *exchanged, trli_exchange_run *run)
+/* The number of one more exchange, or reduction, in the frames of the model. */
+static trl_err count_exchange(builder *b, const trli_exchanged *exchanged, int *number)
 {
-    trl_exchange_field *fields = trli_new(model->ctx, (size_t)exchanged->n, sizeof *fields);
-    trl_err err = TRL_OK;
-    if (!fields) return trli_no_memory(model->ctx, NULL, "for an exchange");
-    for (int i = 0; i < exchanged->n; ++i) {
-        const trli_model_field *f = &model->field[exchanged->field[i]];
-        fields[i] = (trl_exchange_field){
-            .location = f->location, .footprint = exchanged->reach[i], .type = TRL_F64, .name = f->name};
-    }
-    err = trl_exchange_create(model->ctx, model->layout, exchanged->n, fields, &run->exchange);
-    trli_free(fields);
-    return err;
+    trli_program_execution *run = b->program->run;
+    if (!trli_make_room(b->model->ctx, &run->exchanged, run->nexchanges, &run->exchanges_capacity,
+                        sizeof *run->exchanged))
+        return trli_no_memory(b->model->ctx, NULL, "for an exchange");
+    run->exchanged[run->nexchanges++] = exchanged;
+    *number = b->model->run->nexchanges++;
+    return TRL_OK;
 }
 
-trl_err trli_exchange_connect(trli_model *model, const trli_exchanged *exchanged, trli_exchange_run *run,
-                              int64_t *bytes, int64_t *messages)
+static trl_err count_reduction(builder *b, trli_reduce_kind kind, int *number)
 {
-    const size_t np = (size_t)model->layout->nlocal, n = (size_t)exchanged->n;
-    int64_t more_bytes, more_messages;
-    trl_err err = TRL_OK;
-    TRL_TRY(create_exchange(model, exchanged, run));
-    run->array = trli_model_keep(model, n * np * sizeof *run->array);
-    run->arrays = trli_model_keep(model, n * sizeof *run->arrays);
-    if (!run->array || !run->arrays) return model->ir.err;
-    for (size_t i = 0; i < n; ++i) run->arrays[i] = run->array + i * np;
-    trl_exchange_traffic(run->exchange, &more_bytes, &more_messages);
-    *bytes += more_bytes;
-    *messages += more_messages;
-done:
-    return err;
+    trli_program_execution *run = b->program->run;
+    if (!trli_make_room(b->model->ctx, &run->reduces, run->nreductions, &run->reductions_capacity,
+                        sizeof *run->reduces))
+        return trli_no_memory(b->model->ctx, NULL, "for a reduction");
+    run->reduces[run->nreductions++] = kind;
+    *number = b->model->run->nreductions++;
+    return TRL_OK;
 }
 
 static trl_err add_exchange(builder *b, const trli_step *s)
 {
-    trli_program_execution *run = b->program->run;
     const trli_exchanged *exchanged = &trli_plan_of(b->program, s)->exchanged;
-    trli_exchange_run *exchange = &trli_run_of(b->program, s)->exchange;
     trli_step_task *first = next_task(b, s, -1), *last = next_task(b, s, -1);
     trl_task begin, finish;
     trl_err err = TRL_OK;
     first->exchanged = last->exchanged = exchanged;
-    first->exchange = last->exchange = exchange;
-    TRL_TRY(trli_exchange_connect(b->model, exchanged, exchange, &run->comm_bytes, &run->comm_messages));
+    TRL_TRY(count_exchange(b, exchanged, &first->exchange));
+    last->exchange = first->exchange;
     TRL_TRY(add(b, "exchange", trli_task_exchange_begin, first, 1, TRL_TASK_ALWAYS, TRLI_MESSAGE_SECONDS, &begin));
     TRL_TRY(add(b, "receive", trli_task_exchange_finish, last, 1, TRL_TASK_ALWAYS | TRL_TASK_POLL, TRLI_MESSAGE_SECONDS,
                 &finish));
@@ -291,19 +279,6 @@ static trl_err add_exchange(builder *b, const trli_step *s)
         }
 done:
     return err;
-}
-
-static trl_err make_reduction(builder *b, trli_reduce_kind kind, trli_reduction_run **reduction)
-{
-    size_t n = (size_t)b->model->run->nworkers;
-    trli_reduction_run *r = &b->data->reduction[b->data->nreductions++];
-    *reduction = r;
-    r->part = trli_new(b->model->ctx, n, sizeof *r->part);
-    if (!r->part) return trli_no_memory(b->model->ctx, NULL, "for a reduction");
-    r->comm = b->data->comm;
-    r->request = MPI_REQUEST_NULL;
-    trli_reduction_reset(r, kind, b->model->run->nworkers);
-    return TRL_OK;
 }
 
 /* The box of a reduction on a patch; false if the patch has no share. */
@@ -332,11 +307,11 @@ static trl_err add_reduce(builder *b, const trli_step *s)
 {
     const trli_step_plan *plan = trli_plan_of(b->program, s);
     const trli_opaque *plugin = s->kind == TRLI_STEP_STABLE_DT ? s->plugin.called : NULL;
-    trli_reduction_run *reduction;
+    int reduction = 0;
     trl_task finish, task;
     trl_handle collective;
     trl_err err = TRL_OK;
-    TRL_TRY(make_reduction(b, plugin ? TRLI_REDUCE_MIN : s->reduce.kind, &reduction));
+    TRL_TRY(count_reduction(b, plugin ? TRLI_REDUCE_MIN : s->reduce.kind, &reduction));
     trli_step_task *last = next_task(b, s, -1);
     last->reduction = reduction;
     TRL_TRY(add(b, s->label, trli_task_reduce_finish, last, 1, TRL_TASK_ALWAYS | TRL_TASK_POLL, TRLI_MESSAGE_SECONDS,
@@ -398,30 +373,24 @@ done:
 
 static trl_err reserve(builder *b)
 {
-    size_t tasks = 0, reductions = 0, np = (size_t)b->model->layout->nlocal;
+    size_t tasks = 0, np = (size_t)b->model->layout->nlocal;
     size_t slots = (size_t)b->model->slots->n * np + 1, scalars = (size_t)b->model->nscalars + 1;
     for (int i = 0; i < b->program->nsteps; ++i) {
-        const trli_step_kind kind = b->program->step[i].kind;
         if (!b->program->plan->step[i].live) continue;
         tasks += (2 + (size_t)b->program->plan->step[i].nslabs) * np + 2;
-        reductions += kind == TRLI_STEP_REDUCE || kind == TRLI_STEP_STABLE_DT;
     }
     b->data->task = trli_new(b->model->ctx, tasks + 1, sizeof *b->data->task);
-    b->data->reduction = trli_new(b->model->ctx, reductions + 1, sizeof *b->data->reduction);
     b->slot_handle = trli_new(b->model->ctx, slots, sizeof *b->slot_handle);
     b->scalar_handle = trli_new(b->model->ctx, scalars, sizeof *b->scalar_handle);
     b->opaque_handle = trli_new(b->model->ctx, (size_t)b->model->nopaques + 1, sizeof *b->opaque_handle);
-    if (!b->data->task || !b->data->reduction || !b->slot_handle || !b->scalar_handle || !b->opaque_handle)
+    if (!b->data->task || !b->slot_handle || !b->scalar_handle || !b->opaque_handle)
         return trli_no_memory(b->model->ctx, NULL, "for %zu tasks", tasks);
     for (size_t i = 0; i < slots; ++i) b->slot_handle[i] = -1;
     for (size_t i = 0; i < scalars; ++i) b->scalar_handle[i] = -1;
     for (int e = 0; e < b->model->nopaques; ++e) b->opaque_handle[e] = -1;
     b->collective = -1;
-    if (reductions > 0 && trl_context_ranks(b->model->ctx) > 1) {
-        trl_err err = trli_comm_create(b->model->ctx, &b->data->comm);
-        if (err != TRL_OK) return err;
-        b->data->has_comm = true;
-    }
+    b->program->run->first_exchange = b->model->run->nexchanges;
+    b->program->run->first_reduction = b->model->run->nreductions;
     return TRL_OK;
 }
 
@@ -449,11 +418,6 @@ void trli_tasks_free(trli_program *program)
     struct trli_task_data *d = program->run->tasks;
     trl_graph_destroy(&program->run->graph);
     if (!d) return;
-    for (int i = 0; i < d->nreductions; ++i) {
-        trli_free(d->reduction[i].part);
-    }
-    if (d->has_comm) trli_comm_free(program->model->ctx, &d->comm);
-    trli_free(d->reduction);
     trli_free(d->task);
     trli_free(d);
     program->run->tasks = NULL;

@@ -4,9 +4,8 @@
 #ifndef TRLI_TASKS_IMPL_H
 #define TRLI_TASKS_IMPL_H
 
-#include <reduction_impl.h>
-
 #include "execution_impl.h"
+#include "frame_impl.h"
 #include "model_impl.h"
 #include "model_run_impl.h"
 #include "sweep_impl.h"
@@ -20,31 +19,17 @@ typedef struct trli_step_task {
     int patch;     /* local patch, or -1 */
     bool computes; /* KERNEL, PLUGIN: `task` is of the graph */
     trl_task task;
-    trl_box box;      /* what it computes */
-    int parts[3];     /* chunks along each axis */
-    int slab, nslabs; /* FILL, PLANES: those of the step that it computes */
-    struct trli_reduction_run *reduction;
+    trl_box box;                     /* what it computes */
+    int parts[3];                    /* chunks along each axis */
+    int slab, nslabs;                /* FILL, PLANES: those of the step that it computes */
+    int reduction;                   /* of the frame */
     const trli_exchanged *exchanged; /* of an exchange, */
-    trli_exchange_run *exchange;     /* and what runs it */
+    int exchange;                    /* and what runs it, of the frame */
 } trli_step_task;
-
-/* A reduction in flight. */
-typedef struct trli_reduction_run {
-    trli_partial *part; /* [workers] */
-    bool started, posted;
-    int64_t words[TRLI_PARTIAL_WORDS];
-    double pair[TRLI_PARTIAL_PAIR];
-    MPI_Comm comm;
-    MPI_Request request;
-} trli_reduction_run;
 
 struct trli_task_data {
     trli_step_task *task;
     int ntasks, capacity;
-    trli_reduction_run *reduction;
-    int nreductions;
-    MPI_Comm comm; /* for reductions; collectives keep one order through a handle */
-    bool has_comm;
 };
 
 trl_err trli_task_kernel(void *data, const trl_task_args *args, bool *done);
@@ -60,8 +45,8 @@ trl_err trli_task_slabs(void *data, const trl_task_args *args, bool *done);
 trl_err trli_task_poison(void *data, const trl_task_args *args, bool *done);
 #endif
 
-/* Workers' shares of a reduction, empty. */
-void trli_reduction_reset(trli_reduction_run *r, trli_reduce_kind kind, int nworkers);
+/* Empty the workers' shares of a program's reductions. */
+void trli_reductions_clear(trli_frame *frame, const trli_program *program);
 /* Results that have to be finite. */
 typedef struct trli_finite_check {
     const trl_patch *patch;
@@ -73,9 +58,6 @@ typedef struct trli_finite_check {
 } trli_finite_check;
 /* Look at what was just stored, while it is in the cache; data: a trli_finite_check. */
 void trli_check_finite(void *data, const trl_box *box);
-/* Make an exchange; what it sends each time is added. Collective: yes. */
-TRL_NODISCARD trl_err trli_exchange_connect(trli_model *model, const trli_exchanged *exchanged, trli_exchange_run *run,
-                                            int64_t *bytes, int64_t *messages);
 /* The variable of a slab of a step that checks. */
 const int *trli_slab_variable(const trli_step *step, const trli_slab *slab);
 /* Copy values to a box of an array from those that are this many values behind. */

@@ -31,6 +31,22 @@ typedef struct call {
     trl_kernel_inside *inside; /* [ninputs], of a step's kernel */
 } call;
 
+/* What the kernels on a patch need in the pass under way. */
+typedef struct calls {
+    int n;
+    call *call; /* [plan.nops] */
+    trl_array *arrays;
+    trl_kernel_array *native;
+    trl_kernel_inside *inside;
+} calls;
+
+/* The frame of a pass. */
+typedef struct pass_frame {
+    trli_frame frame;      /* first, for the tasks of the exchange */
+    trli_frame *execution; /* [executions] with scalars and records of its own */
+    calls *calls;          /* [local patches] */
+} pass_frame;
+
 typedef struct patch_pass patch_pass;
 
 typedef struct part {
@@ -43,11 +59,6 @@ struct patch_pass {
     trli_time_blocks *blocks;
     trli_time_plan plan;
     const trl_patch *patch;
-    int nops;   /* of the pass under way */
-    call *call; /* [plan.nops] */
-    trl_array *arrays;
-    trl_kernel_array *native_arrays;
-    trl_kernel_inside *inside;
     trl_kernel_grid grid;
     trl_lidx first[2];  /* row and plane of its kernels */
     trl_lidx thick[2];  /* rows of a block, planes of a front */
@@ -59,16 +70,14 @@ struct patch_pass {
 struct trli_time_blocks {
     trli_model *model;
     trli_program *program;
-    int executions;            /* of a pass, at most */
-    double *scalar;            /* [executions][model->nscalars] */
-    trli_nonfinite *nonfinite; /* [workers][executions] */
-    patch_pass *pass;          /* [local patches] */
-    trli_exchanged deep;       /* before a pass; of no fields: there is none */
-    trli_exchange_run exchange;
-    int layers; /* of the ghosts that it fills, at most */
-    int64_t comm_bytes, comm_messages;
+    int executions;               /* of a pass, at most */
+    patch_pass *pass;             /* [local patches] */
+    trli_exchanged deep;          /* before a pass; of no fields: there is none */
+    int layers;                   /* of the ghosts that it fills, at most */
     trli_step_task begin, finish; /* of the exchange */
     trl_graph *graph;
+    trli_frame *of;    /* the fields' frame */
+    pass_frame *frame; /* all that a pass changes beside them */
 };
 
 /* ---- running ---- */
@@ -85,17 +94,12 @@ static void clip(const patch_pass *pass, const trli_time_op *op, int which, int 
     if (i + 1 < pass->count[which] && hi < box->hi[axis]) box->hi[axis] = hi;
 }
 
-static const double *scalars_of(const trli_time_blocks *t, const trli_time_op *op)
-{
-    return t->scalar + (ptrdiff_t)op->execution * t->model->nscalars;
-}
-
-static bool call_native(const patch_pass *pass, trli_native_fn fn, const trli_time_op *op, const call *c,
-                        const trl_box *box)
+static bool call_native(const patch_pass *pass, trli_native_fn fn, const trli_time_op *op, const double *scalar,
+                        const call *c, const trl_box *box)
 {
     trl_kernel_call native = {.input = c->native,
                               .output = c->native + op->ninputs,
-                              .scalar = scalars_of(pass->blocks, op),
+                              .scalar = scalar,
                               .grid = &pass->grid,
                               .inside = c->inside,
                               .block = box->hi[1] - box->lo[1],
@@ -126,13 +130,14 @@ static void put_images(const trl_layout *layout, const trl_array *array, const t
     }
 }
 
-static void run_op(const patch_pass *pass, int i, int worker, const trl_box *box)
+static void run_op(const patch_pass *pass, const pass_frame *in, int i, int worker, const trl_box *box)
 {
     const trli_time_blocks *t = pass->blocks;
     const trl_layout *layout = t->model->layout;
     const trli_time_op *op = &pass->plan.op[i];
     const trli_step *s = op->step;
-    const call *c = &pass->call[i];
+    const call *c = &in->calls[pass->plan.patch].call[i];
+    const trli_frame *frame = &in->execution[op->execution];
     const trli_step_run *run_of = trli_run_of(t->program, s);
     const trli_slab_run *slab_run = op->slab ? &run_of->slab[op->slab - op->plan->slab] : NULL;
     if (slab_run && slab_run->within && run_of->native) return;
@@ -147,58 +152,59 @@ static void run_op(const patch_pass *pass, int i, int worker, const trl_box *box
                                .noutputs = op->noutputs,
                                .variable = checks && op->slab ? trli_slab_variable(s, op->slab) : s->variable,
                                .output = c->array + op->ninputs,
-                               .found = &t->nonfinite[(ptrdiff_t)worker * t->executions + op->execution],
+                               .found = &frame->nonfinite[worker],
                                .within = &owned};
     const trli_native_fn native = slab_run ? slab_run->native : run_of->native;
     const trli_kernel_run run = {.grid = &layout->grid,
                                  .patch = pass->patch,
                                  .input = c->array,
                                  .output = check.output,
-                                 .scalar = scalars_of(t, op),
-                                 .scratch = t->model->run->scratch[worker],
+                                 .scalar = frame->scalar,
+                                 .scratch = frame->scratch[worker],
                                  .after = checks ? trli_check_finite : NULL,
                                  .data = &check};
     if (!native)
         trli_kernel_evaluate(slab_run ? slab_run->kernel : run_of->kernel, &run, box);
-    else if (!call_native(pass, native, op, c, box))
+    else if (!call_native(pass, native, op, frame->scalar, c, box))
         trli_check_finite(&check, box);
     if (op->slab) put_images(layout, check.output, box);
 }
 
 /* A box that goes on from the end of a periodic axis to its beginning is two. */
-static void run_turned(const patch_pass *pass, int i, int worker, int which, const trl_box *box)
+static void run_turned(const patch_pass *pass, const pass_frame *in, int i, int worker, int which, const trl_box *box)
 {
     const trl_layout *layout = pass->blocks->model->layout;
     if (which == 2) {
-        if (trl_box_points(box) > 0) run_op(pass, i, worker, box);
+        if (trl_box_points(box) > 0) run_op(pass, in, i, worker, box);
         return;
     }
     const int axis = pass->plan.axis[which];
     const trl_lidx n = (trl_lidx)layout->grid.cells[axis];
     if (!trli_goes_round(layout, axis) || box->hi[axis] <= n) {
-        run_turned(pass, i, worker, which + 1, box);
+        run_turned(pass, in, i, worker, which + 1, box);
         return;
     }
     trl_box first = *box, second = *box;
     first.hi[axis] = n;
     second.lo[axis] = box->lo[axis] > n ? box->lo[axis] - n : 0;
     second.hi[axis] -= n;
-    run_turned(pass, i, worker, which + 1, &first);
-    run_turned(pass, i, worker, which + 1, &second);
+    run_turned(pass, in, i, worker, which + 1, &first);
+    run_turned(pass, in, i, worker, which + 1, &second);
 }
 
 static trl_err run_part(void *data, const trl_task_args *args, bool *done)
 {
     const part *p = data;
     const patch_pass *pass = p->pass;
+    const pass_frame *in = args->frame;
     const int first = p->group * pass->group, end = p->group + 1 < pass->ngroups ? first + pass->group : pass->count[1];
     (void)done;
     for (int f = first; f < end; ++f)
-        for (int i = 0; i < pass->nops; ++i) {
+        for (int i = 0; i < in->calls[pass->plan.patch].n; ++i) {
             trl_box box = pass->plan.op[i].box;
             clip(pass, &pass->plan.op[i], 0, p->block, &box);
             clip(pass, &pass->plan.op[i], 1, f, &box);
-            if (trl_box_points(&box) > 0) run_turned(pass, i, args->worker, 0, &box);
+            if (trl_box_points(&box) > 0) run_turned(pass, in, i, args->worker, 0, &box);
         }
     return TRL_OK;
 }
@@ -206,8 +212,8 @@ static trl_err run_part(void *data, const trl_task_args *args, bool *done)
 void trli_time_blocks_set_scalars(trli_time_blocks *t, int execution)
 {
     static const trl_box one = {{0, 0, 0}, {1, 1, 1}};
-    double *scalar = t->scalar + (ptrdiff_t)execution * t->model->nscalars;
-    memcpy(scalar, t->model->scalar, (size_t)t->model->nscalars * sizeof *scalar);
+    double *scalar = t->frame->execution[execution].scalar;
+    memcpy(scalar, t->of->scalar, (size_t)t->model->nscalars * sizeof *scalar);
     for (int i = 0; i < t->program->nsteps; ++i) {
         const trli_step *s = &t->program->step[i];
         const trli_step_plan *p = &t->program->plan->step[i];
@@ -217,52 +223,51 @@ void trli_time_blocks_set_scalars(trli_time_blocks *t, int execution)
                                      .patch = &t->model->layout->patch[0],
                                      .output = &output,
                                      .scalar = scalar,
-                                     .scratch = t->model->run->scratch[0]};
+                                     .scratch = t->of->scratch[0]};
         trli_kernel_evaluate(t->program->run->step[i].kernel, &run, &one);
     }
 }
 
 /* Arrays move when time levels rotate. */
-static void set_arrays(const patch_pass *pass)
+static void set_arrays(const patch_pass *pass, const calls *calls)
 {
-    const trli_model *model = pass->blocks->model;
-    for (int i = 0; i < pass->nops; ++i) {
+    for (int i = 0; i < calls->n; ++i) {
         const trli_time_op *op = &pass->plan.op[i];
+        const call *c = &calls->call[i];
         for (int f = 0; f < op->ninputs + op->noutputs; ++f) {
-            pass->call[i].array[f] = trli_model_array(model, op->field[f], pass->plan.patch);
-            trli_native_set_array(&pass->call[i].native[f], &pass->call[i].array[f]);
+            c->array[f] = trli_frame_array(pass->blocks->of, op->field[f], pass->plan.patch);
+            trli_native_set_array(&c->native[f], &c->array[f]);
         }
         if (!op->slab && !op->images)
-            trli_native_set_inside(pass->blocks->program, op->step, pass->patch, pass->call[i].array,
-                                   pass->call[i].inside);
+            trli_native_set_inside(pass->blocks->program, op->step, pass->patch, c->array, c->inside);
     }
 }
 
 trl_err trli_time_blocks_run(trli_time_blocks *t, int executions)
 {
-    trli_kernels_poll(t->model);
     for (int p = 0; p < t->model->layout->nlocal; ++p) {
-        patch_pass *pass = &t->pass[p];
-        pass->nops = 0;
-        while (pass->nops < pass->plan.nops && pass->plan.op[pass->nops].execution < executions) ++pass->nops;
-        set_arrays(pass);
+        const trli_time_plan *plan = &t->pass[p].plan;
+        calls *calls = &t->frame->calls[p];
+        calls->n = 0;
+        while (calls->n < plan->nops && plan->op[calls->n].execution < executions) ++calls->n;
+        set_arrays(&t->pass[p], calls);
     }
-    for (int i = 0; i < t->model->run->nworkers * t->executions; ++i) t->nonfinite[i].found = false;
-    return trl_graph_run(t->graph, t->model->run->workers, NULL);
+    for (int e = 0; e < t->executions; ++e)
+        for (int w = 0; w < t->model->run->nworkers; ++w) t->frame->execution[e].nonfinite[w].found = false;
+    return trl_graph_run(t->graph, t->model->run->workers, t->frame);
 }
 
 int trli_time_blocks_nonfinite(const trli_time_blocks *t)
 {
     for (int e = 0; e < t->executions; ++e)
         for (int w = 0; w < t->model->run->nworkers; ++w)
-            if (t->nonfinite[w * t->executions + e].found) return e;
+            if (t->frame->execution[e].nonfinite[w].found) return e;
     return -1;
 }
 
 void trli_time_blocks_show_nonfinite(trli_time_blocks *t, int execution)
 {
-    for (int w = 0; w < t->model->run->nworkers; ++w)
-        t->model->run->nonfinite[w] = t->nonfinite[w * t->executions + execution];
+    for (int w = 0; w < t->model->run->nworkers; ++w) t->of->nonfinite[w] = t->frame->execution[execution].nonfinite[w];
 }
 
 /* ---- making ---- */
@@ -337,8 +342,7 @@ done:
 
 static trl_err add_exchange(trli_time_blocks *t, trl_task *exchanged)
 {
-    t->begin = t->finish =
-        (trli_step_task){.program = t->program, .exchanged = &t->deep, .exchange = &t->exchange, .patch = -1};
+    t->begin = t->finish = (trli_step_task){.program = t->program, .exchanged = &t->deep, .patch = -1};
     const trl_task_desc first = {
         .name = "exchange", .run = trli_task_exchange_begin, .data = &t->begin, .chunks = 1, .flags = TRL_TASK_ALWAYS};
     const trl_task_desc last = {.name = "receive",
@@ -372,26 +376,24 @@ done:
 trl_err trli_time_blocks_connect(trli_time_blocks *t)
 {
     trl_err err = TRL_OK;
-    if (t->deep.n > 0)
-        TRL_TRY(trli_exchange_connect(t->model, &t->deep, &t->exchange, &t->comm_bytes, &t->comm_messages));
+    if (t->deep.n > 0) TRL_TRY(trli_exchange_connect(t->model, &t->deep, t->frame->frame.exchange));
     err = build_graph(t);
 done:
     return trl_context_agree(t->model->ctx, err);
 }
 
-static trl_err allocate(patch_pass *pass)
+static trl_err allocate_calls(const trli_time_plan *plan, calls *calls)
 {
-    const trli_time_plan *plan = &pass->plan;
     size_t arrays = 0, n = 0;
     for (int i = 0; i < plan->nops; ++i) arrays += (size_t)(plan->op[i].ninputs + plan->op[i].noutputs);
-    pass->call = trli_new(plan->model->ctx, (size_t)plan->nops + 1, sizeof *pass->call);
-    pass->arrays = trli_new(plan->model->ctx, arrays + 1, sizeof *pass->arrays);
-    pass->native_arrays = trli_new(plan->model->ctx, arrays + 1, sizeof *pass->native_arrays);
-    pass->inside = trli_new(plan->model->ctx, arrays + 1, sizeof *pass->inside);
-    if (!pass->call || !pass->arrays || !pass->native_arrays || !pass->inside)
+    calls->call = trli_new(plan->model->ctx, (size_t)plan->nops + 1, sizeof *calls->call);
+    calls->arrays = trli_new(plan->model->ctx, arrays + 1, sizeof *calls->arrays);
+    calls->native = trli_new(plan->model->ctx, arrays + 1, sizeof *calls->native);
+    calls->inside = trli_new(plan->model->ctx, arrays + 1, sizeof *calls->inside);
+    if (!calls->call || !calls->arrays || !calls->native || !calls->inside)
         return trli_no_memory(plan->model->ctx, NULL, "for blocks in time");
     for (int i = 0; i < plan->nops; ++i) {
-        pass->call[i] = (call){pass->arrays + n, pass->native_arrays + n, pass->inside + n};
+        calls->call[i] = (call){calls->arrays + n, calls->native + n, calls->inside + n};
         n += (size_t)(plan->op[i].ninputs + plan->op[i].noutputs);
     }
     return TRL_OK;
@@ -410,7 +412,6 @@ static trl_err make_pass(trli_time_blocks *t, const trli_rotation *rotation, con
     const trli_kernel_run place = {.grid = &layout->grid, .patch = pass->patch};
     pass->grid = trli_kernel_grid_of(&place);
     choose_sizes(pass, shape->bytes);
-    TRL_TRY(allocate(pass));
 done:
     return err;
 }
@@ -441,23 +442,60 @@ done:
     return err;
 }
 
-trl_err trli_time_blocks_create(trli_program *program, const trli_rotation *rotation, const trli_time_shape *shape,
-                                trli_time_blocks **blocks, const char **why)
+/* The exchange, if there is one, is connected later. */
+static trl_err make_frame(trli_time_blocks *t)
+{
+    const trli_model *model = t->model;
+    pass_frame *f = t->frame = trli_new(model->ctx, 1, sizeof *f);
+    trl_err err = TRL_OK;
+    if (!f) return trli_no_memory(model->ctx, NULL, "for blocks in time");
+    TRL_TRY(trli_frame_share(&f->frame, t->of));
+    f->frame.exchange = trli_new(model->ctx, 1, sizeof *f->frame.exchange);
+    f->execution = trli_new(model->ctx, (size_t)t->executions, sizeof *f->execution);
+    f->calls = trli_new(model->ctx, (size_t)model->layout->nlocal, sizeof *f->calls);
+    if (!f->frame.exchange || !f->execution || !f->calls)
+        TRL_TRY(trli_no_memory(model->ctx, NULL, "for blocks in time"));
+    for (int e = 0; e < t->executions; ++e) TRL_TRY(trli_frame_share(&f->execution[e], t->of));
+    for (int p = 0; p < model->layout->nlocal; ++p) TRL_TRY(allocate_calls(&t->pass[p].plan, &f->calls[p]));
+done:
+    return err;
+}
+
+static void free_frame(const trli_time_blocks *t)
+{
+    pass_frame *f = t->frame;
+    if (!f) return;
+    for (int p = 0; f->calls && p < t->model->layout->nlocal; ++p) {
+        trli_free(f->calls[p].call);
+        trli_free(f->calls[p].arrays);
+        trli_free(f->calls[p].native);
+        trli_free(f->calls[p].inside);
+    }
+    for (int e = 0; f->execution && e < t->executions; ++e) trli_frame_release_shared(&f->execution[e]);
+    if (f->frame.exchange) trli_exchange_disconnect(f->frame.exchange);
+    trli_free(f->frame.exchange);
+    trli_frame_release_shared(&f->frame);
+    trli_free(f->calls);
+    trli_free(f->execution);
+    trli_free(f);
+}
+
+trl_err trli_time_blocks_create(trli_program *program, trli_frame *frame, const trli_rotation *rotation,
+                                const trli_time_shape *shape, trli_time_blocks **blocks, const char **why)
 {
     trli_model *model = program->model;
-    const size_t np = (size_t)model->layout->nlocal, executions = (size_t)shape->executions;
+    const size_t np = (size_t)model->layout->nlocal;
     trli_time_blocks *t = trli_new(model->ctx, 1, sizeof *t);
     trl_err err = TRL_OK;
     *blocks = NULL;
     if (!t) return trli_no_memory(model->ctx, NULL, "for blocks in time");
-    *t = (trli_time_blocks){.model = model, .program = program, .executions = shape->executions};
+    *t = (trli_time_blocks){.model = model, .program = program, .of = frame, .executions = shape->executions};
     t->pass = trli_new(model->ctx, np + 1, sizeof *t->pass);
-    t->scalar = trli_new(model->ctx, executions * (size_t)model->nscalars, sizeof *t->scalar);
-    t->nonfinite = trli_new(model->ctx, (size_t)model->run->nworkers * executions, sizeof *t->nonfinite);
-    if (!t->pass || !t->scalar || !t->nonfinite) TRL_TRY(trli_no_memory(model->ctx, NULL, "for blocks in time"));
+    if (!t->pass) TRL_TRY(trli_no_memory(model->ctx, NULL, "for blocks in time"));
     TRL_TRY(plan_exchange(t, rotation, why));
     for (int p = 0; p < (int)np && !*why; ++p) TRL_TRY(make_pass(t, rotation, shape, p, why));
     if (*why) goto done;
+    TRL_TRY(make_frame(t));
     *blocks = t;
     t = NULL;
 done:
@@ -468,10 +506,6 @@ done:
 static void free_pass(patch_pass *pass)
 {
     trli_time_plan_free(&pass->plan);
-    trli_free(pass->call);
-    trli_free(pass->arrays);
-    trli_free(pass->native_arrays);
-    trli_free(pass->inside);
     trli_free(pass->part);
 }
 
@@ -481,11 +515,9 @@ void trli_time_blocks_destroy(trli_time_blocks **blocks)
     *blocks = NULL;
     if (!t) return;
     trl_graph_destroy(&t->graph);
-    trl_exchange_destroy(&t->exchange.exchange);
+    free_frame(t);
     for (int p = 0; t->pass && p < t->model->layout->nlocal; ++p) free_pass(&t->pass[p]);
     trli_free(t->pass);
-    trli_free(t->scalar);
-    trli_free(t->nonfinite);
     trli_free(t);
 }
 
@@ -500,6 +532,6 @@ void trli_time_blocks_sizes(const trli_time_blocks *t, trli_time_sizes *sizes)
                                .block_axis = pass->plan.axis[0],
                                .front_axis = pass->plan.axis[1],
                                .layers = t->layers,
-                               .comm_bytes = t->comm_bytes,
-                               .comm_messages = t->comm_messages};
+                               .comm_bytes = t->frame->frame.exchange->bytes,
+                               .comm_messages = t->frame->frame.exchange->messages};
 }

@@ -5,7 +5,7 @@
 #ifndef TRLI_TIME_BLOCKS_IMPL_H
 #define TRLI_TIME_BLOCKS_IMPL_H
 
-#include "model_impl.h"
+#include "frame_impl.h"
 #include "time_plan_impl.h"
 
 typedef struct trli_time_blocks trli_time_blocks;
@@ -17,20 +17,20 @@ typedef struct trli_time_shape {
 
 /* *blocks is NULL with a reason in *why if the program cannot be run so; the program is analysed and has its memory.
  * Local: no communication. Fails with MEMORY. */
-TRL_NODISCARD trl_err trli_time_blocks_create(trli_program *program, const trli_rotation *rotation,
+TRL_NODISCARD trl_err trli_time_blocks_create(trli_program *program, trli_frame *frame, const trli_rotation *rotation,
                                               const trli_time_shape *shape, trli_time_blocks **blocks,
                                               const char **why);
 /* Connect the patches; before the first run. Collective: yes. */
 TRL_NODISCARD trl_err trli_time_blocks_connect(trli_time_blocks *blocks);
 void trli_time_blocks_destroy(trli_time_blocks **blocks);
-/* Take the model's scalars as those of one execution of the coming pass, and compute those that depend on them. */
+/* Take the frame's scalars as those of one execution of the coming pass, and compute those that depend on them. */
 void trli_time_blocks_set_scalars(trli_time_blocks *blocks, int execution);
 /* Run the first `executions` of a pass. The memory of the rotating fields is as after as many executions, but not
  * exchanged. */
 TRL_NODISCARD trl_err trli_time_blocks_run(trli_time_blocks *blocks, int executions);
 /* The first execution of the last pass that checked a result on this rank and found one not finite, or -1. */
 int trli_time_blocks_nonfinite(const trli_time_blocks *blocks);
-/* Let the model's `nonfinite` be what an execution of the last pass found. */
+/* Let the frame's `nonfinite` be what an execution of the last pass found. */
 void trli_time_blocks_show_nonfinite(trli_time_blocks *blocks, int execution);
 
 typedef struct trli_time_sizes {

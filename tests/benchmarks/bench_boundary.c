@@ -88,9 +88,9 @@ static trl_err check(void *data)
 #else
     const trli_formulas *f = data;
     for (int w = 0; w < f->model->run->nworkers; ++w)
-        if (f->model->run->nonfinite[w].found)
+        if (f->frame->nonfinite[w].found)
             return trl_fail(f->ctx, TRL_ERR_BUG, NULL, "%s: the number %g was timed", f->size->what->name,
-                            f->model->run->nonfinite[w].value);
+                            f->frame->nonfinite[w].value);
     return TRL_OK;
 #endif
 }

@@ -6,7 +6,7 @@
 #define TRLI_BENCH_KERNELS_IMPL_H
 
 #include "bench_impl.h"
-#include "model_impl.h"
+#include "frame_impl.h"
 
 enum { TRLI_UNKNOWNS_MOST = 30, TRLI_COEFFICIENTS_MOST = 3, TRLI_WAYS_MOST = 8 };
 
@@ -56,6 +56,7 @@ typedef struct trli_formulas {
     char name[TRLI_UNKNOWNS_MOST][16];
     trl_formula *formula[TRLI_UNKNOWNS_MOST];
     trli_model *model;
+    trli_frame *frame;
     trli_program *step;
     trli_program *stale; /* the same on the same fields, whose ghosts nobody sets; NULL without conditions */
     int now[TRLI_UNKNOWNS_MOST + TRLI_COEFFICIENTS_MOST], next[TRLI_UNKNOWNS_MOST]; /* fields */

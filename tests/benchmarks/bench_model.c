@@ -6,6 +6,7 @@
 
 #include "bench_kernels_impl.h"
 #include "cost_impl.h"
+#include "kernels_impl.h"
 #include "lifecycle_impl.h"
 #include "lower_impl.h"
 #include "model_run_impl.h"
@@ -137,13 +138,14 @@ static trl_err compile_steps(trli_formulas *f)
         memcpy(model->field[f->next[u]].ghost_hi, now->ghost_hi, sizeof now->ghost_hi);
     }
     TRL_TRY(trli_model_freeze(model));
+    TRL_TRY(trli_frame_create(model, &f->frame));
 done:
     return err;
 }
 
 static void set_values_of(trli_formulas *f, int variable)
 {
-    trl_array a = trli_model_array(f->model, f->now[variable], 0);
+    trl_array a = trli_frame_array(f->frame, f->now[variable], 0);
     for (trl_lidx k = a.held.lo[2]; k < a.held.hi[2]; ++k)
         for (trl_lidx j = a.held.lo[1]; j < a.held.hi[1]; ++j)
             for (trl_lidx i = a.held.lo[0]; i < a.held.hi[0]; ++i)
@@ -159,8 +161,9 @@ static trl_err run_steps(trli_formulas *f, trli_program *step, int steps)
 {
     trl_err err = TRL_OK;
     for (int s = 0; s < steps; ++s) {
-        TRL_TRY(trli_program_run(step));
-        for (int u = 0; u < f->size->what->unknowns; ++u) trli_model_swap(f->model, f->now[u], f->next[u]);
+        trli_kernels_poll(f->model);
+        TRL_TRY(trli_program_run(step, f->frame));
+        for (int u = 0; u < f->size->what->unknowns; ++u) trli_frame_swap(f->frame, f->now[u], f->next[u]);
     }
 done:
     return err;
@@ -184,9 +187,9 @@ trl_err trli_formulas_create(trl_context *ctx, const trli_kernel_size *size, trl
     TRL_TRY(trl_workers_create(ctx, "priority", &f->workers));
     TRL_TRY(declare(f));
     TRL_TRY(compile_steps(f));
-    f->model->scalar[TRLI_SCALAR_DT] = size->dt;
+    f->frame->scalar[TRLI_SCALAR_DT] = size->dt;
     set_values(f);
-    for (int u = 0; u < size->what->unknowns; ++u) trli_model_swap(f->model, f->now[u], f->next[u]);
+    for (int u = 0; u < size->what->unknowns; ++u) trli_frame_swap(f->frame, f->now[u], f->next[u]);
     set_values(f); /* also the ghosts of the other level, if nobody else does */
     TRL_TRY(run_steps(f, f->step, SETTLING));
     if (f->stale) follow(f->stale, f->step);
@@ -197,6 +200,7 @@ done:
 
 void trli_formulas_destroy(trli_formulas *f)
 {
+    trli_frame_destroy(&f->frame);
     trli_model_destroy(&f->model);
     for (int u = 0; u < TRLI_UNKNOWNS_MOST; ++u) trl_formula_destroy(&f->formula[u]);
     trl_workers_destroy(&f->workers);

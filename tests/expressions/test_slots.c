@@ -128,7 +128,7 @@ END_TEST
 static trl_pool_stats memory_of_fields(void)
 {
     trl_pool_stats stats;
-    trl_field_manager_get_stats(sim->model->run->memory, 0, &stats);
+    trl_field_manager_get_stats(sim->frame->memory, 0, &stats);
     return stats;
 }
 

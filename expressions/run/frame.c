@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+#include <string.h>
+
+#include "context_impl.h"
+#include "frame_impl.h"
+#include "memory_impl.h"
+#include "model_run_impl.h"
+#include "slot_plan_impl.h"
+#include "tasks_impl.h"
+
+/* ---- exchanges ---- */
+
+static trl_err create_exchange(const trli_model *model, const trli_exchanged *exchanged, trli_exchange_run *run)
+{
+    trl_exchange_field *fields = trli_new(model->ctx, (size_t)exchanged->n, sizeof *fields);
+    trl_err err = TRL_OK;
+    if (!fields) return trli_no_memory(model->ctx, NULL, "for an exchange");
+    for (int i = 0; i < exchanged->n; ++i) {
+        const trli_model_field *f = &model->field[exchanged->field[i]];
+        fields[i] = (trl_exchange_field){
+            .location = f->location, .footprint = exchanged->reach[i], .type = TRL_F64, .name = f->name};
+    }
+    err = trl_exchange_create(model->ctx, model->layout, exchanged->n, fields, &run->exchange);
+    trli_free(fields);
+    return err;
+}
+
+trl_err trli_exchange_connect(const trli_model *model, const trli_exchanged *exchanged, trli_exchange_run *run)
+{
+    const size_t np = (size_t)model->layout->nlocal, n = (size_t)exchanged->n;
+    trl_err err = TRL_OK;
+    TRL_TRY(create_exchange(model, exchanged, run));
+    run->array = trli_new(model->ctx, n * np, sizeof *run->array);
+    run->arrays = trli_new(model->ctx, n, sizeof *run->arrays);
+    if (!run->array || !run->arrays) return trli_no_memory(model->ctx, NULL, "for an exchange");
+    for (size_t i = 0; i < n; ++i) run->arrays[i] = run->array + i * np;
+    trl_exchange_traffic(run->exchange, &run->bytes, &run->messages);
+done:
+    return err;
+}
+
+void trli_exchange_disconnect(trli_exchange_run *run)
+{
+    trl_exchange_destroy(&run->exchange);
+    trli_free(run->array);
+    trli_free(run->arrays);
+}
+
+/* Ranks connect in one order, and stop at the first failure of any: the next is collective, too. */
+static trl_err connect_all(trli_frame *frame)
+{
+    const trli_model *model = frame->model;
+    trl_err err = TRL_OK;
+    for (int i = 0; i < model->nprograms; ++i) {
+        const trli_program_execution *run = model->program[i]->run;
+        for (int e = 0; e < run->nexchanges; ++e)
+            TRL_TRY(trli_exchange_connect(model, run->exchanged[e], &frame->exchange[run->first_exchange + e]));
+    }
+done:
+    return err;
+}
+
+void trli_frame_traffic(const trli_frame *frame, const trli_program *program, int64_t *bytes, int64_t *messages)
+{
+    const trli_program_execution *run = program->run;
+    *bytes = *messages = 0;
+    for (int e = run->first_exchange; e < run->first_exchange + run->nexchanges; ++e) {
+        *bytes += frame->exchange[e].bytes;
+        *messages += frame->exchange[e].messages;
+    }
+}
+
+/* ---- making ---- */
+
+static trl_err own_records(trli_frame *frame)
+{
+    const trli_model *model = frame->model;
+    frame->scalar = trli_new(model->ctx, (size_t)model->nscalars, sizeof *frame->scalar);
+    frame->nonfinite = trli_new(model->ctx, (size_t)model->run->nworkers, sizeof *frame->nonfinite);
+    if (!frame->scalar || !frame->nonfinite) return trli_no_memory(model->ctx, NULL, "for the records of a frame");
+    memcpy(frame->scalar, model->scalar, (size_t)model->nscalars * sizeof *frame->scalar);
+    return TRL_OK;
+}
+
+trl_err trli_frame_share(trli_frame *frame, const trli_frame *other)
+{
+    *frame = (trli_frame){
+        .model = other->model, .base = other->base, .scratch = other->scratch, .step_number = other->step_number};
+    return own_records(frame);
+}
+
+void trli_frame_release_shared(trli_frame *frame)
+{
+    trli_free(frame->scalar);
+    trli_free(frame->nonfinite);
+}
+
+static trl_err create_reductions(trli_frame *frame)
+{
+    const trli_model *model = frame->model;
+    trl_err err = TRL_OK;
+    for (int r = 0; r < model->run->nreductions; ++r) {
+        trli_reduction_run *reduction = &frame->reduction[r];
+        reduction->request = MPI_REQUEST_NULL;
+        reduction->part = trli_new(model->ctx, (size_t)model->run->nworkers, sizeof *reduction->part);
+        if (!reduction->part) return trli_no_memory(model->ctx, NULL, "for a reduction");
+    }
+    for (int i = 0; i < model->nprograms; ++i) trli_reductions_clear(frame, model->program[i]);
+    if (model->run->nreductions == 0 || trl_context_ranks(model->ctx) == 1) return TRL_OK;
+    TRL_TRY(trli_comm_create(model->ctx, &frame->comm));
+    frame->has_comm = true;
+done:
+    return err;
+}
+
+trl_err trli_frame_create(trli_model *model, trli_frame **result)
+{
+    const trli_model_run *run = model->run;
+    trl_err err = TRL_OK;
+    trli_frame *frame = trli_new(model->ctx, 1, sizeof *frame);
+    *result = NULL;
+    if (!frame) return trli_no_memory(model->ctx, NULL, "for a frame");
+    frame->model = model;
+    frame->scratch = trli_new(model->ctx, (size_t)run->nworkers, sizeof *frame->scratch);
+    frame->exchange = trli_new(model->ctx, (size_t)run->nexchanges, sizeof *frame->exchange);
+    frame->reduction = trli_new(model->ctx, (size_t)run->nreductions, sizeof *frame->reduction);
+    if (!frame->scratch || !frame->exchange || !frame->reduction)
+        TRL_TRY(trli_no_memory(model->ctx, NULL, "for a frame"));
+    TRL_TRY(own_records(frame));
+    TRL_TRY(trli_slots_allocate(frame));
+    TRL_TRY(create_reductions(frame));
+    TRL_TRY(connect_all(frame));
+    *result = frame;
+    frame = NULL;
+done:
+    trli_frame_destroy(&frame);
+    return err;
+}
+
+void trli_frame_destroy(trli_frame **result)
+{
+    trli_frame *frame = *result;
+    *result = NULL;
+    if (!frame) return;
+    const trli_model_run *run = frame->model->run;
+    for (int e = 0; frame->exchange && e < run->nexchanges; ++e) trli_exchange_disconnect(&frame->exchange[e]);
+    for (int r = 0; frame->reduction && r < run->nreductions; ++r) trli_free(frame->reduction[r].part);
+    if (frame->has_comm) trli_comm_free(frame->model->ctx, &frame->comm);
+    trl_field_manager_destroy(&frame->memory);
+    trli_free(frame->exchange);
+    trli_free(frame->reduction);
+    trli_free(frame->scratch);
+    trli_free(frame->base);
+    trli_free(frame->rows);
+    trli_free(frame->scalar);
+    trli_free(frame->nonfinite);
+    trli_free(frame);
+}

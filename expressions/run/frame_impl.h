@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* The frame of a model's programs: all that their runs change. Tasks reach what they change through args->frame alone,
+ * so two frames of one model may be in runs at once. */
+#ifndef TRLI_FRAME_IMPL_H
+#define TRLI_FRAME_IMPL_H
+
+#include <mpi.h>
+
+#include <reduction_impl.h>
+#include <trl_field_manager.h>
+
+#include "plan_impl.h"
+
+/* The first value that was not finite, in the order of variables and global points. */
+typedef struct trli_nonfinite {
+    bool found;
+    int variable;
+    trl_gidx point[3];
+    double value;
+} trli_nonfinite;
+
+typedef struct trli_exchange_run {
+    struct trl_exchange *exchange;
+    trl_array *array;         /* [n][local patch], set before each exchange */
+    const trl_array **arrays; /* [n]: its rows */
+    int64_t bytes, messages;  /* sent by this rank each time */
+} trli_exchange_run;
+
+/* A reduction in flight. */
+typedef struct trli_reduction_run {
+    trli_partial *part; /* [workers] */
+    bool started, posted;
+    int64_t words[TRLI_PARTIAL_WORDS];
+    double pair[TRLI_PARTIAL_PAIR];
+    MPI_Request request;
+} trli_reduction_run;
+
+typedef struct trli_frame {
+    trli_model *model;
+    double *scalar;                /* [model->nscalars] */
+    void ***base;                  /* [slot][local patch] which memory each slot is: time levels rotate */
+    void **scratch;                /* [workers] of a call */
+    trli_nonfinite *nonfinite;     /* [workers] */
+    int64_t step_number;           /* that plugins are told */
+    trli_exchange_run *exchange;   /* [model->run->nexchanges] */
+    trli_reduction_run *reduction; /* [model->run->nreductions] */
+    MPI_Comm comm;                 /* of reductions, whose order is that of a handle */
+    bool has_comm;
+    trl_field_manager *memory; /* of slots and scratch */
+    void **rows;               /* what `base` points to */
+} trli_frame;
+
+/* Memory, exchanges and scalars, which have their values at compile time, for a frozen model. Collective: yes. */
+TRL_NODISCARD trl_err trli_frame_create(trli_model *model, trli_frame **frame);
+void trli_frame_destroy(trli_frame **frame);
+/* The array of a field on a local patch, as the slot table stands now. */
+trl_array trli_frame_array(const trli_frame *frame, int field, int local_patch);
+/* Exchange the memory of two persistent fields of one shape: time levels rotate. */
+void trli_frame_swap(trli_frame *frame, int field_a, int field_b);
+/* What this rank sends in a run of a program. */
+void trli_frame_traffic(const trli_frame *frame, const trli_program *program, int64_t *bytes, int64_t *messages);
+
+/* For frames of one's own. A frame that has its own scalars and records, and shares the rest with another one, which
+ * outlives it. */
+TRL_NODISCARD trl_err trli_frame_share(trli_frame *frame, const trli_frame *other);
+void trli_frame_release_shared(trli_frame *frame);
+/* Make an exchange. Collective: yes. */
+TRL_NODISCARD trl_err trli_exchange_connect(const trli_model *model, const trli_exchanged *exchanged,
+                                            trli_exchange_run *run);
+void trli_exchange_disconnect(trli_exchange_run *run);
+/* Give slots and scratch memory. Fails with MEMORY. */
+TRL_NODISCARD trl_err trli_slots_allocate(trli_frame *frame);
+
+#endif
