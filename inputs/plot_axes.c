@@ -32,7 +32,7 @@ int trli_axis_extent(trli_axis_side edge, const trli_ticks *ticks)
     return 1 + TICK + TICK_GAP + (int)ceil(label);
 }
 
-void trli_frame_draw(cairo_t *cairo, const trli_frame *frame)
+void trli_plot_area_draw(cairo_t *cairo, const trli_plot_area *frame)
 {
     int left = frame->x - 1, top = frame->y - 1, width = frame->width + 2, height = frame->height + 2;
     trli_fill(cairo, left, top, width, 1, line_colour);
@@ -42,7 +42,7 @@ void trli_frame_draw(cairo_t *cairo, const trli_frame *frame)
 }
 
 /* A tick below: the label is centred on its digits, so that a minus does not push them aside. */
-static void draw_below(cairo_t *cairo, const trli_frame *frame, double along, const char *label)
+static void draw_below(cairo_t *cairo, const trli_plot_area *frame, double along, const char *label)
 {
     int x = frame->x + (int)lround(along * (frame->width + 1)) - 1, y = frame->y + frame->height + 1;
     bool negative = !strncmp(label, MINUS, sizeof MINUS - 1);
@@ -51,7 +51,7 @@ static void draw_below(cairo_t *cairo, const trli_frame *frame, double along, co
     trli_text_draw(cairo, &trli_label_font, centre, y + TICK + TICK_GAP + trli_label_font.size, TRLI_CENTRE, label);
 }
 
-void trli_axis_draw(cairo_t *cairo, const trli_frame *frame, trli_axis_side edge, double low, double high,
+void trli_axis_draw(cairo_t *cairo, const trli_plot_area *frame, trli_axis_side edge, double low, double high,
                     const trli_ticks *ticks)
 {
     double column = widest(ticks);

@@ -53,7 +53,7 @@ static trl_gidx locate(const trli_plot_axis *axis, trl_gidx i, double *place)
     return index;
 }
 
-void trli_contour_draw(cairo_t *cairo, const trli_plot_data *data, double level, const trli_frame *area)
+void trli_contour_draw(cairo_t *cairo, const trli_plot_data *data, double level, const trli_plot_area *area)
 {
     const trli_plot_axis *x = &data->axis[0], *y = &data->axis[1];
     for (trl_gidx j = -1; j < y->points; ++j) {

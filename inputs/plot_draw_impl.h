@@ -80,17 +80,17 @@ typedef enum trli_axis_side { TRLI_BELOW, TRLI_BESIDE_LEFT, TRLI_BESIDE_RIGHT } 
 extern const trli_font trli_label_font;
 
 /* A rectangle of whole pixels inside a frame. */
-typedef struct trli_frame {
+typedef struct trli_plot_area {
     int x, y, width, height;
-} trli_frame;
+} trli_plot_area;
 
 /* Outward ticks with labels along an edge of a frame that spans [low, high], and the factor at its end. */
-void trli_axis_draw(cairo_t *cairo, const trli_frame *frame, trli_axis_side edge, double low, double high,
+void trli_axis_draw(cairo_t *cairo, const trli_plot_area *frame, trli_axis_side edge, double low, double high,
                     const trli_ticks *ticks);
 /* Pixels that the ticks and labels take outside the frame. */
 int trli_axis_extent(trli_axis_side edge, const trli_ticks *ticks);
 /* A frame of one-pixel lines around the rectangle. */
-void trli_frame_draw(cairo_t *cairo, const trli_frame *frame);
+void trli_plot_area_draw(cairo_t *cairo, const trli_plot_area *frame);
 /* A rectangle of whole pixels in one colour. */
 void trli_fill(cairo_t *cairo, int x, int y, int width, int height, trli_colour colour);
 
@@ -98,12 +98,12 @@ void trli_fill(cairo_t *cairo, int x, int y, int width, int height, trli_colour 
 
 /* plot_plane.c: each point colours the part of the frame nearest to it; a pixel that shows several, their mean. */
 TRL_NODISCARD trl_err trli_plane_draw(trl_context *ctx, cairo_t *cairo, const trli_plot_data *data,
-                                      const trli_colour_map *map, const trli_frame *area);
+                                      const trli_colour_map *map, const trli_plot_area *area);
 /* plot_contour.c: the line where the values, linear between points, have this level. */
-void trli_contour_draw(cairo_t *cairo, const trli_plot_data *data, double level, const trli_frame *area);
+void trli_contour_draw(cairo_t *cairo, const trli_plot_data *data, double level, const trli_plot_area *area);
 /* plot_line.c: a curve through the points; low and high: the values at the lower and the upper edge of the frame, their
  * logarithms where data->logarithmic. */
-void trli_line_draw(cairo_t *cairo, const trli_plot_data *data, double low, double high, const trli_frame *area);
+void trli_line_draw(cairo_t *cairo, const trli_plot_data *data, double low, double high, const trli_plot_area *area);
 
 /* ---- the figure (plot_figure.c) ---- */
 
@@ -116,8 +116,8 @@ typedef struct trli_plot_style {
 
 /* Where a panel came to lie. */
 typedef struct trli_plot_panel {
-    trli_frame area; /* of the data */
-    trli_frame bar;  /* of the colours; width 0: none */
+    trli_plot_area area; /* of the data */
+    trli_plot_area bar;  /* of the colours; width 0: none */
 } trli_plot_panel;
 
 /* All panels, at most three in a row. The set must live as long. */

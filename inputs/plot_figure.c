@@ -109,10 +109,10 @@ static void size_plane(plan *p, const trli_plot_style *style, int width, int hei
     const bool history = is_history(p);
     double wide = x->high - x->low, high = y->high - y->low;
     double scale = whole_pixels(history ? width / wide : fmin(width / wide, height / high), x->spacing);
-    trli_frame *area = &p->panel.area;
+    trli_plot_area *area = &p->panel.area;
     area->width = (int)fmax(lround(wide * scale), SHORTEST);
     area->height = history ? height : (int)fmax(lround(high * scale), SHORTEST);
-    p->panel.bar = (trli_frame){.width = BAR, .height = area->height};
+    p->panel.bar = (trli_plot_area){.width = BAR, .height = area->height};
     trli_colour_map_make(p->low, p->high, &p->map);
     if (!style->ranged) {
         p->low = p->map.low;
@@ -159,7 +159,7 @@ static void make_plan(const trli_plot_data *data, const trli_plot_style *style, 
         .data = data, .low = style->ranged ? style->low : data->low, .high = style->ranged ? style->high : data->high};
     write_texts(p);
     size_area(p, style, alone);
-    trli_frame *area = &p->panel.area, *bar = &p->panel.bar;
+    trli_plot_area *area = &p->panel.area, *bar = &p->panel.bar;
     make_ticks_across(data->axis[0].low, data->axis[0].high, area->width, &p->across);
     area->x = PAD + (int)axis_font.size + LABEL_GAP + trli_axis_extent(TRLI_BESIDE_LEFT, &p->up);
     area->y = (int)(PAD + title_font.size + TITLE_GAP + detail_font.size + HEADER_GAP);
@@ -182,19 +182,19 @@ static void make_plan(const trli_plot_data *data, const trli_plot_style *style, 
 
 static void draw_bar(cairo_t *cairo, const plan *p)
 {
-    const trli_frame *bar = &p->panel.bar;
+    const trli_plot_area *bar = &p->panel.bar;
     for (int j = 0; j < bar->height; ++j) {
         const double part = (j + 0.5) / bar->height, value = (1 - part) * p->low + part * p->high;
         trli_fill(cairo, bar->x, bar->y + bar->height - 1 - j, bar->width, 1, trli_colour_of(&p->map, value));
     }
-    trli_frame_draw(cairo, bar);
+    trli_plot_area_draw(cairo, bar);
     trli_axis_draw(cairo, bar, TRLI_BESIDE_RIGHT, p->low, p->high, &p->colours);
 }
 
 /* Lines at n equal steps inside the range, light where the plane is dark, and their marks on the bar. */
 static void draw_contours(cairo_t *cairo, const plan *p, int n)
 {
-    const trli_frame *area = &p->panel.area, *bar = &p->panel.bar;
+    const trli_plot_area *area = &p->panel.area, *bar = &p->panel.bar;
     cairo_save(cairo);
     cairo_rectangle(cairo, area->x, area->y, area->width, area->height);
     cairo_rectangle(cairo, bar->x, bar->y, bar->width, bar->height);
@@ -236,12 +236,12 @@ static void draw_note(cairo_t *cairo, const plan *p, int bottom)
 /* Header, frame, axes and note around the data. */
 static void draw_surroundings(cairo_t *cairo, const plan *p)
 {
-    const trli_frame *area = &p->panel.area;
+    const trli_plot_area *area = &p->panel.area;
     const trli_plot_axis *x = &p->data->axis[0], *y = &p->data->axis[1];
     double detail = area->y - HEADER_GAP - p->raise;
     trli_text_draw(cairo, &detail_font, area->x, detail, TRLI_LEFT, p->detail);
     trli_text_draw(cairo, &title_font, area->x, detail - detail_font.size - TITLE_GAP, TRLI_LEFT, p->title);
-    trli_frame_draw(cairo, area);
+    trli_plot_area_draw(cairo, area);
     trli_axis_draw(cairo, area, TRLI_BELOW, x->low, x->high, &p->across);
     trli_axis_draw(cairo, area, TRLI_BESIDE_LEFT, is_plane(p) ? y->low : p->low, is_plane(p) ? y->high : p->high,
                    &p->up);
@@ -257,7 +257,7 @@ static void draw_surroundings(cairo_t *cairo, const plan *p)
     if (p->note[0]) draw_note(cairo, p, below + SWATCH + LABEL_GAP);
 }
 
-static void move(trli_frame *frame, int x, int y)
+static void move(trli_plot_area *frame, int x, int y)
 {
     frame->x += x;
     frame->y += y;

@@ -10,7 +10,7 @@ static const trli_colour curve_colour = {38, 84, 155};
 typedef struct curve {
     cairo_t *cairo;
     const trli_plot_data *data;
-    const trli_frame *area;
+    const trli_plot_area *area;
     double low, high;
     bool pen_down;
 } curve;
@@ -69,7 +69,7 @@ static void draw_columns(curve *c, trl_gidx n)
     }
 }
 
-void trli_line_draw(cairo_t *cairo, const trli_plot_data *data, double low, double high, const trli_frame *area)
+void trli_line_draw(cairo_t *cairo, const trli_plot_data *data, double low, double high, const trli_plot_area *area)
 {
     enum { FEW = 40 };
     curve c = {.cairo = cairo, .data = data, .area = area, .low = low, .high = high};

@@ -100,7 +100,7 @@ done:
 }
 
 trl_err trli_plane_draw(trl_context *ctx, cairo_t *cairo, const trli_plot_data *data, const trli_colour_map *map,
-                        const trli_frame *area)
+                        const trli_plot_area *area)
 {
     const cairo_surface_type_t type = cairo_surface_get_type(cairo_get_target(cairo));
     const int fine = type == CAIRO_SURFACE_TYPE_IMAGE ? 1 : 2; /* vectors are looked at from near */

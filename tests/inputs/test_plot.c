@@ -61,7 +61,7 @@ static bool same(trli_colour a, trli_colour b)
 }
 
 /* The pixel at a place of a frame: fractions from its lower left corner. */
-static trli_colour colour_at(cairo_surface_t *image, const trli_frame *frame, double right, double up)
+static trli_colour colour_at(cairo_surface_t *image, const trli_plot_area *frame, double right, double up)
 {
     return pixel(image, frame->x + (int)(right * frame->width),
                  frame->y + frame->height - 1 - (int)(up * frame->height));
@@ -86,7 +86,7 @@ END_TEST
 START_TEST(draws_the_maximum_in_the_top_colour_where_it_lies_with_y_upwards)
 {
     drawing d = draw("plane.nc", "T");
-    const trli_frame *area = &d.panel.area;
+    const trli_plot_area *area = &d.panel.area;
     ck_assert(same(colour_at(d.image, area, 1.5 / 6, 3.5 / 4), d.map.entry[TRLI_COLOURS - 1]));
     ck_assert(same(colour_at(d.image, area, 4.5 / 6, 0.5 / 4), d.map.entry[0]));
     ck_assert(same(colour_at(d.image, area, 1.5 / 6, 0.5 / 4), trli_colour_of(&d.map, 2)));
@@ -124,7 +124,7 @@ END_TEST
 START_TEST(surrounds_panels_with_a_thin_frame)
 {
     drawing d = draw("plane.nc", "T");
-    const trli_frame *a = &d.panel.area;
+    const trli_plot_area *a = &d.panel.area;
     trli_colour line = pixel(d.image, a->x - 1, a->y - 1);
     ck_assert(line.red < 128);
     for (int i = -1; i <= a->width; ++i) {
@@ -203,7 +203,7 @@ END_TEST
 START_TEST(lines_pass_through_their_points)
 {
     drawing d = draw("line.nc", "line");
-    const trli_frame *area = &d.panel.area;
+    const trli_plot_area *area = &d.panel.area;
     ck_assert_int_eq(d.panel.bar.width, 0);
     ck_assert_int_ge(d.width, 800);
     ck_assert_int_ge(d.height, 600);

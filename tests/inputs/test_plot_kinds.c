@@ -29,7 +29,7 @@ static cairo_surface_t *draw(const trli_plot_set *set, trli_plot_style style, tr
     return image;
 }
 
-static trli_colour colour_at(cairo_surface_t *image, const trli_frame *frame, double right, double up)
+static trli_colour colour_at(cairo_surface_t *image, const trli_plot_area *frame, double right, double up)
 {
     return pixel(image, frame->x + (int)(right * frame->width),
                  frame->y + frame->height - 1 - (int)(up * frame->height));
@@ -78,7 +78,8 @@ START_TEST(a_range_is_the_axis_of_a_line)
 END_TEST
 
 /* Whether a contour passes within some pixels of a place. */
-static bool line_near(cairo_surface_t *image, cairo_surface_t *plain, const trli_frame *area, double right, double up)
+static bool line_near(cairo_surface_t *image, cairo_surface_t *plain, const trli_plot_area *area, double right,
+                      double up)
 {
     const int x = area->x + (int)(right * area->width), y = area->y + area->height - 1 - (int)(up * area->height);
     for (int j = -3; j <= 3; ++j)
