@@ -8,6 +8,7 @@ include(CMakePushCheckState)
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 find_package(MPI REQUIRED COMPONENTS C)
+find_package(ZLIB REQUIRED)
 pkg_check_modules(CAIRO REQUIRED IMPORTED_TARGET cairo)
 pkg_check_modules(HWLOC REQUIRED IMPORTED_TARGET hwloc)
 pkg_check_modules(YAML REQUIRED IMPORTED_TARGET yaml-0.1)
@@ -61,7 +62,7 @@ endif()
 add_library(trellis_dependencies INTERFACE)
 target_link_libraries(
     trellis_dependencies
-    INTERFACE MPI::MPI_C PkgConfig::HWLOC PkgConfig::YAML ${TRL_HDF5_HL} PkgConfig::HDF5 PkgConfig::CAIRO Threads::Threads ${CMAKE_DL_LIBS} m
+    INTERFACE MPI::MPI_C PkgConfig::HWLOC PkgConfig::YAML ${TRL_HDF5_HL} PkgConfig::HDF5 PkgConfig::CAIRO ZLIB::ZLIB Threads::Threads ${CMAKE_DL_LIBS} m
 )
 if(TRL_HAVE_CUDA)
     target_link_libraries(trellis_dependencies INTERFACE $<LINK_ONLY:CUDA::cudart_static>) # headers: for .cu only

@@ -97,6 +97,8 @@ trl_err trli_checkpoint_write(trl_context *ctx, const trl_layout *layout, const 
                               trli_checkpoint_state *state, int n, const trli_output_field *fields)
 {
     const trli_stamp stamps[] = {{"dt", state->dt}, {"start", state->time_start}};
+    const trli_contents contents = {
+        .ntimes = 1, .step = &state->step, .time = &state->time, .nstamps = 2, .stamp = stamps};
     const bool first = trl_context_rank(ctx) == 0;
     char *below = NULL, *path = NULL;
     int64_t lineage = state->lineage;
@@ -106,7 +108,7 @@ trl_err trli_checkpoint_write(trl_context *ctx, const trl_layout *layout, const 
     if (err == TRL_OK && first) err = prepare_folder(ctx, below, &lineage);
     TRL_TRY(err);
     TRL_TRY(trli_broadcast(ctx, &lineage, 1, MPI_INT64_T, 0));
-    TRL_TRY(trli_fields_store(ctx, layout, path, lineage, state->step, state->time, 2, stamps, n, fields));
+    TRL_TRY(trli_fields_store(ctx, layout, path, lineage, &contents, n, fields));
     state->lineage = lineage;
     if (first) err = prune(ctx, below, keep, state->step, lineage);
 done:

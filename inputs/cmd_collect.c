@@ -15,7 +15,8 @@ typedef struct collection {
     trli_output_folder folder;
     trl_grid grid;
     int patches[3];
-    char **tag; /* [ntags] */
+    int compression; /* of the first file */
+    char **tag;      /* [ntags] */
     int ntags;
     trli_output_field *field; /* [ntags] */
     trl_gidx *step;           /* [folder.steps.n] */
@@ -28,8 +29,16 @@ static trl_err fail_file(const collection *c, const char *path, const char *reas
     return trl_fail(c->ctx, TRL_ERR_IO, &place, "cannot be collected: %s", reason);
 }
 
-/* How many chunks a variable is cut into along each axis. */
-static bool read_patches(hid_t data, const trl_grid *grid, trl_location location, int patches[3])
+/* The deflate level of a variable, 0: it is not compressed. */
+static int read_compression(hid_t list)
+{
+    unsigned flags, level[1] = {0};
+    size_t n = 1;
+    return H5Pget_filter_by_id2(list, H5Z_FILTER_DEFLATE, &flags, &n, level, 0, NULL, NULL) >= 0 ? (int)level[0] : 0;
+}
+
+/* How many chunks a variable is cut into along each axis, and their compression. */
+static bool read_chunks(hid_t data, const trl_grid *grid, trl_location location, int patches[3], int *compression)
 {
     hsize_t chunk[4];
     hid_t list = H5Dget_create_plist(data);
@@ -38,13 +47,15 @@ static bool read_patches(hid_t data, const trl_grid *grid, trl_location location
         const trl_gidx points = trl_grid_points(grid, location, a), size = (trl_gidx)chunk[grid->dim - a];
         patches[a] = (int)trli_ceil_div(points, size);
     }
+    if (good) *compression = read_compression(list);
     if (list >= 0) H5Pclose(list);
     return good;
 }
 
-/* The location of a tag, if the file has it on all its points. */
-static bool read_location(hid_t file, const trl_grid *grid, const char *tag, trl_location *location, int patches[3])
+/* The location of a tag, if the file has it on all its points. as_first: take its chunks for those of all. */
+static bool read_location(hid_t file, collection *c, const char *tag, bool as_first, trl_location *location)
 {
+    const trl_grid *grid = &c->grid;
     hsize_t shape[4], wanted[3];
     hid_t data = H5Lexists(file, tag, H5P_DEFAULT) > 0 ? H5Dopen2(file, tag, H5P_DEFAULT) : -1;
     bool good = data >= 0 && trli_hdf5_get_location(data, location);
@@ -55,7 +66,7 @@ static bool read_location(hid_t file, const trl_grid *grid, const char *tag, trl
         for (int a = 0; good && a < rank; ++a) good = shape[a + 1] == wanted[a];
         if (space >= 0) H5Sclose(space);
     }
-    good = good && (!patches || read_patches(data, grid, *location, patches));
+    good = good && (!as_first || read_chunks(data, grid, *location, c->patches, &c->compression));
     if (data >= 0) H5Dclose(data);
     return good;
 }
@@ -69,7 +80,7 @@ static bool describe(collection *c, hid_t file, char reason[TRLI_REASON_ROOM])
     c->field = trli_new(c->ctx, (size_t)c->ntags + 1, sizeof *c->field);
     for (int i = 0; c->field && i < c->ntags; ++i) {
         c->field[i].name = c->tag[i];
-        if (read_location(file, &c->grid, c->tag[i], &c->field[i].location, i == 0 ? c->patches : NULL)) continue;
+        if (read_location(file, c, c->tag[i], i == 0, &c->field[i].location)) continue;
         snprintf(reason, TRLI_REASON_ROOM, "its field '%s' does not fit its grid", c->tag[i]);
         return false;
     }
@@ -90,7 +101,7 @@ static bool compare(collection *c, hid_t file, int at, char reason[TRLI_REASON_R
     }
     for (int i = 0; good && i < c->ntags; ++i) {
         trl_location location;
-        good = read_location(file, &c->grid, c->tag[i], &location, NULL) && location == c->field[i].location;
+        good = read_location(file, c, c->tag[i], false, &location) && location == c->field[i].location;
         if (!good)
             snprintf(reason, TRLI_REASON_ROOM, "it has no field '%s' at location '%s', as the first file does",
                      c->tag[i], trl_location_name(c->field[i].location));
@@ -134,28 +145,27 @@ static trl_err survey(collection *c)
     return err;
 }
 
-/* Copy the chunk at `c` of a variable. Returns false where HDF5 fails; *number is an errno. */
-static bool copy_chunk(hid_t data, trli_output_file *out, const trli_file_variable *v, int dim, int time,
-                       const trl_gidx at[3], double *buffer, int *number)
+/* Read the chunk at `at` of a variable to an array in a buffer. False: HDF5 failed. */
+static bool read_chunk(hid_t data, const trli_file_variable *v, int dim, const trl_gidx at[3], double *buffer,
+                       trl_array *array)
 {
-    static const trl_gidx origin[3] = {0};
     hsize_t start[4] = {0}, count[4] = {1, 1, 1, 1};
-    trl_array array = {.at = buffer, .type = TRL_F64};
     ptrdiff_t stride = 1, offset = 0;
+    *array = (trl_array){.type = TRL_F64};
     for (int a = 0; a < 3; ++a) {
         const trl_gidx low = at[a] * v->chunk[a], high = low + v->chunk[a];
-        array.owned.lo[a] = (trl_lidx)low;
-        array.owned.hi[a] = (trl_lidx)(high < v->points[a] ? high : v->points[a]);
-        array.stride[a] = a < dim ? stride : 0;
-        offset += array.stride[a] * array.owned.lo[a];
-        stride *= array.owned.hi[a] - array.owned.lo[a];
+        array->owned.lo[a] = (trl_lidx)low;
+        array->owned.hi[a] = (trl_lidx)(high < v->points[a] ? high : v->points[a]);
+        array->stride[a] = a < dim ? stride : 0;
+        offset += array->stride[a] * array->owned.lo[a];
+        stride *= array->owned.hi[a] - array->owned.lo[a];
         if (a < dim) {
             start[dim - a] = (hsize_t)low;
-            count[dim - a] = (hsize_t)(array.owned.hi[a] - array.owned.lo[a]);
+            count[dim - a] = (hsize_t)(array->owned.hi[a] - array->owned.lo[a]);
         }
     }
-    array.held = array.owned;
-    array.at = buffer - offset;
+    array->held = array->owned;
+    array->at = buffer - offset;
     hid_t there = H5Dget_space(data), here = H5Screate_simple(dim + 1, count, NULL);
     bool good = there >= 0 && here >= 0 && H5Sselect_hyperslab(there, H5S_SELECT_SET, start, NULL, count, NULL) >= 0 &&
                 H5Dread(data, H5T_NATIVE_DOUBLE, here, there, H5P_DEFAULT, buffer) >= 0;
@@ -163,27 +173,33 @@ static bool copy_chunk(hid_t data, trli_output_file *out, const trli_file_variab
     if (there >= 0) H5Sclose(there);
     if (here >= 0) H5Sclose(here);
     trli_hdf5_restore_reason(reason);
-    if (good) *number = trli_output_put(out, v, time, &array, origin, &array.owned);
     return good;
+}
+
+static trl_err write_chunk(const collection *c, trli_output_file *out, const trli_file_variable *v, int time,
+                           int64_t number, const trl_array *array)
+{
+    static const trl_gidx origin[3] = {0};
+    const trli_part part = {array, origin, array->owned};
+    if (c->compression) return trli_output_deflate(out, v, time, number, number + 1, 1, &part);
+    const int reason = trli_output_put(out, v, time, &part);
+    return reason ? trli_file_fail(c->ctx, "write", out->path, reason) : TRL_OK;
 }
 
 static trl_err copy_variable(const collection *c, const char *path, hid_t file, trli_output_file *out,
                              const trli_file_variable *v, int time)
 {
     trl_err err = TRL_OK;
-    trl_gidx at[3];
-    int number = 0;
     void *buffer = NULL;
     hid_t data = H5Dopen2(file, v->name, H5P_DEFAULT);
     if (data < 0) return trli_hdf5_fail(c->ctx, "read", path);
     TRL_TRY(trl_memory_alloc(c->ctx, (size_t)trli_file_variable_chunk_points(v) * sizeof(double), v->name, &buffer));
-    for (at[2] = 0; at[2] < v->chunks[2]; ++at[2])
-        for (at[1] = 0; at[1] < v->chunks[1]; ++at[1])
-            for (at[0] = 0; at[0] < v->chunks[0]; ++at[0]) {
-                if (!copy_chunk(data, out, v, c->grid.dim, time, at, buffer, &number))
-                    TRL_TRY(trli_hdf5_fail(c->ctx, "read", path));
-                if (number) TRL_TRY(trli_file_fail(c->ctx, "write", out->path, number));
-            }
+    for (int64_t i = 0; i < trli_file_variable_chunks(v); ++i) {
+        const trl_gidx at[3] = {i % v->chunks[0], i / v->chunks[0] % v->chunks[1], i / (v->chunks[0] * v->chunks[1])};
+        trl_array array;
+        if (!read_chunk(data, v, c->grid.dim, at, buffer, &array)) TRL_TRY(trli_hdf5_fail(c->ctx, "read", path));
+        TRL_TRY(write_chunk(c, out, v, time, i, &array));
+    }
 done:
     trl_memory_free(c->ctx, &buffer);
     H5Dclose(data);
@@ -192,11 +208,15 @@ done:
 
 static trl_err write_all(collection *c, const char *name)
 {
-    trli_contents contents = {
-        .grid = &c->grid, .ntimes = c->folder.steps.n, .step = c->step, .time = c->time, .nvariables = c->ntags};
+    trli_contents contents = {.grid = &c->grid,
+                              .ntimes = c->folder.steps.n,
+                              .step = c->step,
+                              .time = c->time,
+                              .compression = c->compression,
+                              .nvariables = c->ntags};
     trli_output_file out;
-    trl_err err = trli_file_variables_create(c->ctx, &c->grid, c->patches, contents.ntimes, c->ntags, c->field,
-                                             &contents.variable);
+    trl_err err = trli_file_variables_create(c->ctx, &c->grid, c->patches, c->compression, contents.ntimes, c->ntags,
+                                             c->field, &contents.variable);
     if (err != TRL_OK) return err;
     err = trli_output_begin(c->ctx, name, -1, &contents, &out);
     for (int t = 0; t < contents.ntimes && err == TRL_OK; ++t) {

@@ -150,6 +150,11 @@ static trl_err read_series(trli_deck *deck, const trli_yaml *series)
     return err;
 }
 
+static int read_compression(const trli_yaml *node)
+{
+    return strcmp(node->text.chars, "off") == 0 ? 0 : (int)trli_yaml_whole(node, 0);
+}
+
 trl_err trli_output_read(trli_deck *deck)
 {
     trli_yaml *output = trli_yaml_get(deck->root, "output");
@@ -161,6 +166,7 @@ trl_err trli_output_read(trli_deck *deck)
     if (!*options->directory)
         err = trl_fail(deck->ctx, TRL_ERR_INPUT, &options->directory_place, "'output.directory' is empty");
     err = trli_worse(err, trli_every_read(deck, output, &options->every));
+    options->compression = read_compression(trli_yaml_get(output, "compression"));
     options->has_checkpoint = checkpoint != NULL;
     err = trli_worse(err, trli_every_read(deck, checkpoint, &options->checkpoint_every));
     options->checkpoint_keep = (int)trli_yaml_whole(trli_yaml_get(checkpoint, "keep"), 0);

@@ -83,18 +83,18 @@ static int find_page(const trli_memory_file *m, int64_t number, bool *there)
 }
 
 /* A page to write to; NULL: no memory. */
-static unsigned char *make_page(trli_memory_file *m, int64_t number)
+static trli_page *make_page(trli_memory_file *m, int64_t number)
 {
     bool there;
     int at = find_page(m, number, &there);
-    if (there) return m->page[at].bytes;
+    if (there) return &m->page[at];
     if (!trli_make_room(m->ctx, &m->page, m->npages, &m->room, sizeof *m->page)) return NULL;
-    unsigned char *bytes = trli_new(m->ctx, 1, TRLI_PAGE_BYTES);
+    unsigned char *bytes = trli_new(m->ctx, 1, TRLI_PAGE_BYTES + TRLI_PAGE_WORDS * sizeof(bool));
     if (!bytes) return NULL;
     memmove(m->page + at + 1, m->page + at, (size_t)(m->npages - at) * sizeof *m->page);
-    m->page[at] = (trli_page){number, bytes};
+    m->page[at] = (trli_page){number, bytes, (bool *)(bytes + TRLI_PAGE_BYTES)};
     ++m->npages;
-    return bytes;
+    return &m->page[at];
 }
 
 /* The part of [at, at + size) that lies in the page of its first byte. */
@@ -126,6 +126,25 @@ static herr_t read_bytes(H5FD_t *file, H5FD_mem_t type, hid_t list, haddr_t from
     return 0;
 }
 
+/* Bytes that lie in one page become or stop to be the structure's. */
+static void mark(const trli_page *page, int64_t at, size_t size, bool written)
+{
+    const int64_t first = at % TRLI_PAGE_BYTES, last = first + (int64_t)size - 1;
+    for (int64_t w = first / TRLI_WORD_BYTES; w <= last / TRLI_WORD_BYTES; ++w) page->written[w] = written;
+}
+
+/* Values take the place of something that HDF5 wrote and then gave up. */
+static void forget(const trli_memory_file *m, int64_t at, size_t size)
+{
+    const int64_t end = at + (int64_t)size;
+    bool there;
+    for (int i = find_page(m, at / TRLI_PAGE_BYTES, &there); i < m->npages; ++i) {
+        const int64_t page = m->page[i].number * TRLI_PAGE_BYTES, from = page > at ? page : at;
+        if (from >= end) break;
+        mark(&m->page[i], from, within_page(from, (size_t)(end - from)), false);
+    }
+}
+
 static herr_t write_bytes(H5FD_t *file, H5FD_mem_t type, hid_t list, haddr_t to, size_t size, const void *from)
 {
     handle *h = (handle *)file;
@@ -137,13 +156,15 @@ static herr_t write_bytes(H5FD_t *file, H5FD_mem_t type, hid_t list, haddr_t to,
     if (to + size > h->written) h->written = to + size;
     if (from == m->values) {
         m->place = at;
+        forget(m, at, size);
         return 0;
     }
     while (size > 0) {
         size_t n = within_page(at, size);
-        unsigned char *bytes = make_page(m, at / TRLI_PAGE_BYTES);
-        if (!bytes) return -1;
-        memcpy(bytes + at % TRLI_PAGE_BYTES, next, n);
+        trli_page *page = make_page(m, at / TRLI_PAGE_BYTES);
+        if (!page) return -1;
+        memcpy(page->bytes + at % TRLI_PAGE_BYTES, next, n);
+        mark(page, at, n, true);
         next += n;
         at += (int64_t)n;
         size -= n;
@@ -197,7 +218,6 @@ static hid_t creation_list(void)
 
 hid_t trli_memory_file_create(trli_memory_file *memory)
 {
-    enum { WORD = 8 }; /* where anything begins: checksums are made of words */
     const access_info info = {memory};
     hid_t access = -1, creation = -1, file = -1;
     *memory = (trli_memory_file){.ctx = memory->ctx, .values = memory->values, .place = -1};
@@ -206,7 +226,8 @@ hid_t trli_memory_file_create(trli_memory_file *memory)
     access = H5Pcreate(H5P_FILE_ACCESS);
     creation = creation_list();
     if (memory->driver >= 0 && access >= 0 && creation >= 0 && H5Pset_driver(access, memory->driver, &info) >= 0 &&
-        H5Pset_alignment(access, 1, WORD) >= 0 && H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_LATEST) >= 0)
+        H5Pset_alignment(access, 1, TRLI_WORD_BYTES) >= 0 &&
+        H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_LATEST) >= 0)
         file = H5Fcreate("structure", H5F_ACC_TRUNC, creation, access);
     hid_t reason = H5Eget_current_stack();
     if (creation >= 0) H5Pclose(creation);

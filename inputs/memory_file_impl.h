@@ -12,18 +12,23 @@
 
 #include <trl_context.h>
 
-enum { TRLI_PAGE_BYTES = 4096 };
+enum {
+    TRLI_WORD_BYTES = 8, /* where anything begins: checksums are made of words */
+    TRLI_PAGE_BYTES = 4096,
+    TRLI_PAGE_WORDS = TRLI_PAGE_BYTES / TRLI_WORD_BYTES
+};
 
 typedef struct trli_page {
     int64_t number; /* its bytes begin at number * TRLI_PAGE_BYTES */
     unsigned char *bytes;
+    bool *written; /* [TRLI_PAGE_WORDS] behind the bytes: the word belongs to the structure, not to values */
 } trli_page;
 
 typedef struct trli_memory_file {
     trl_context *ctx;
     trli_page *page; /* [npages] by number; bytes of other pages are zero */
     int32_t npages, room;
-    int64_t end;        /* bytes of the file */
+    int64_t end;        /* bytes of the file by now */
     const void *values; /* what is written from here is not kept */
     int64_t place;      /* where the last such write went, -1: nowhere yet */
     hid_t driver;

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "files_impl.h"
+#include "memory_impl.h"
 #include "memstream_impl.h"
 #include "output_hdf5_impl.h"
 #include "writers_impl.h"
@@ -13,6 +14,8 @@ struct trli_fields_file {
     trl_context *ctx;
     const trl_layout *layout;
     char *folder; /* of the files of fields */
+    int compression;
+    trl_loop *loop;
     /* rank 0: */
     char *xdmf_path;
     char *steps; /* the text of fields.xdmf between head and tail */
@@ -91,6 +94,12 @@ trl_err trli_fields_create(trl_context *ctx, const trl_layout *layout, const cha
     return err;
 }
 
+void trli_fields_compress(trli_fields_file *file, int level, trl_loop *loop)
+{
+    file->compression = level;
+    file->loop = loop;
+}
+
 /* Put the text of a step behind those before it. */
 static trl_err append_text(trli_fields_file *file, const char *text, size_t length)
 {
@@ -124,10 +133,12 @@ done:
 
 trl_err trli_fields_write(trli_fields_file *file, trl_gidx step, double time, int n, const trli_output_field *fields)
 {
+    const trli_contents contents = {
+        .ntimes = 1, .step = &step, .time = &time, .compression = file->compression, .loop = file->loop};
     char *path = NULL;
     trl_err err = trli_step_path(file->ctx, file->folder, step, &path);
     TRL_TRY(trl_context_agree(file->ctx, err));
-    TRL_TRY(trli_fields_store(file->ctx, file->layout, path, -1, step, time, 0, NULL, n, fields));
+    TRL_TRY(trli_fields_store(file->ctx, file->layout, path, -1, &contents, n, fields));
     if (trl_context_rank(file->ctx) == 0) err = add_step(file, path, step, time, n, fields);
     err = trl_context_agree(file->ctx, err);
 done:
@@ -142,25 +153,44 @@ trl_err trli_fields_close(trli_fields_file **file)
     return TRL_OK;
 }
 
+/* The state of the writer. */
+typedef struct netcdf_writer {
+    trli_fields_file *file;
+    trl_loop *loop; /* of the workers, if they compress */
+} netcdf_writer;
+
+static trl_err close_writer(void **state)
+{
+    netcdf_writer *writer = *state;
+    trl_err err = TRL_OK;
+    *state = NULL;
+    if (!writer) return TRL_OK;
+    if (writer->file) err = trli_fields_close(&writer->file);
+    trl_loop_destroy(&writer->loop);
+    trli_free(writer);
+    return err;
+}
+
 static trl_err open_writer(const trli_writer_request *request, void **state)
 {
-    trli_fields_file *file;
-    trl_err err =
-        trli_fields_create(request->ctx, request->layout, request->folder, request->append, request->after_step, &file);
-    *state = file;
+    trl_context *ctx = request->ctx;
+    netcdf_writer *writer = trli_new(ctx, 1, sizeof *writer);
+    trl_err err = writer ? TRL_OK : trli_no_memory(ctx, NULL, "to write fields to '%s'", request->folder);
+    *state = writer;
+    if (err == TRL_OK && request->compression && request->workers)
+        err = trl_loop_create(ctx, request->workers, &writer->loop);
+    TRL_TRY(trl_context_agree(ctx, err));
+    TRL_TRY(
+        trli_fields_create(ctx, request->layout, request->folder, request->append, request->after_step, &writer->file));
+    trli_fields_compress(writer->file, request->compression, writer->loop);
+done:
+    if (err != TRL_OK) (void)!close_writer(state);
     return err;
 }
 
 static trl_err write_fields(void *state, trl_gidx step, double time, int n, const trli_output_field *fields)
 {
-    return trli_fields_write(state, step, time, n, fields);
-}
-
-static trl_err close_writer(void **state)
-{
-    trli_fields_file *file = *state;
-    *state = NULL;
-    return trli_fields_close(&file);
+    return trli_fields_write(((netcdf_writer *)state)->file, step, time, n, fields);
 }
 
 /* A netCDF-4 file, which is HDF5, for each output time, and XDMF that shows them all. */

@@ -12,7 +12,7 @@
 #include "memory_impl.h"
 #include "output_hdf5_impl.h"
 
-enum { WORD = sizeof(double) };
+enum { WORD = TRLI_WORD_BYTES };
 
 static const char seal_magic[8] = "TRLSEAL";
 
@@ -35,22 +35,22 @@ static uint64_t seal_sum(const trli_seal *seal)
     return sum_words(0, seal, offsetof(trli_seal, own));
 }
 
-/* Write whole words. Returns 0 or an errno. */
-static int put_words(trli_output_file *file, const void *bytes, size_t size, int64_t at)
+int trli_output_put_words(trli_output_file *file, const void *bytes, size_t size, int64_t at)
 {
     if (file->sealed) file->sum += sum_words(at, bytes, size);
     return trli_file_put(file->file, bytes, size, at);
 }
 
-/* The structure goes to the file page by page. */
-static int put_structure(trli_output_file *file, const trli_memory_file *memory)
+/* The words of a page that belong to the structure, in runs. */
+static int put_page(trli_output_file *file, const trli_page *page)
 {
     int number = 0;
-    for (int i = 0; i < memory->npages && !number; ++i) {
-        int64_t at = memory->page[i].number * TRLI_PAGE_BYTES, rest = file->bytes - at;
-        if (rest > 0)
-            number =
-                put_words(file, memory->page[i].bytes, rest < TRLI_PAGE_BYTES ? (size_t)rest : TRLI_PAGE_BYTES, at);
+    for (int from = 0, to; from < TRLI_PAGE_WORDS && !number; from = to) {
+        to = from + 1;
+        if (!page->written[from]) continue;
+        while (to < TRLI_PAGE_WORDS && page->written[to]) ++to;
+        number = trli_output_put_words(file, page->bytes + (ptrdiff_t)from * WORD, (size_t)(to - from) * WORD,
+                                       page->number * TRLI_PAGE_BYTES + (int64_t)from * WORD);
     }
     return number;
 }
@@ -69,21 +69,30 @@ static trl_err reserve(trli_output_file *file)
     return trli_file_fail(file->ctx, action, file->path, number);
 }
 
+/* On rank 0: complete the structure, which knows the places of all values, and write it. */
+static trl_err put_structure(trli_output_file *file)
+{
+    trli_structure *s = &file->structure;
+    int number = 0;
+    trl_err err;
+    TRL_TRY(trli_structure_close(s));
+    file->bytes = trli_ceil_div(s->memory.end, WORD) * WORD;
+    TRL_TRY(reserve(file));
+    for (int i = 0; i < s->memory.npages && !number; ++i) number = put_page(file, &s->memory.page[i]);
+    if (number) err = trli_file_fail(file->ctx, "write", file->path, number);
+done:
+    return err;
+}
+
 /* On rank 0. */
 static trl_err begin_first(trli_output_file *file, const trli_contents *contents)
 {
-    trli_memory_file memory;
-    int number;
-    trl_err err = trli_structure_create(file->ctx, file->path, contents, &memory);
-    if (err != TRL_OK) return err;
-    file->bytes = trli_ceil_div(memory.end, WORD) * WORD;
+    trl_err err;
+    TRL_TRY(trli_structure_open(file->ctx, file->path, contents, &file->structure));
     TRL_TRY(trli_file_begin(file->ctx, file->path, false, &file->first));
     file->file = file->first.file;
-    TRL_TRY(reserve(file));
-    number = put_structure(file, &memory);
-    if (number) err = trli_file_fail(file->ctx, "write", file->path, number);
+    if (!contents->compression) err = put_structure(file);
 done:
-    trli_memory_file_release(&memory);
     return err;
 }
 
@@ -137,13 +146,19 @@ static trl_err make_buffer(trli_output_file *file, const trli_contents *contents
 trl_err trli_output_begin(trl_context *ctx, const char *path, int64_t lineage, const trli_contents *contents,
                           trli_output_file *file)
 {
-    *file = (trli_output_file){.ctx = ctx, .file = -1, .sealed = lineage >= 0, .lineage = lineage};
+    *file = (trli_output_file){.ctx = ctx,
+                               .structure = {.file = -1},
+                               .file = -1,
+                               .compression = contents->compression,
+                               .loop = contents->loop,
+                               .sealed = lineage >= 0,
+                               .lineage = lineage};
     trl_err err = trli_format(ctx, &file->path, "%s", path);
-    if (err == TRL_OK) err = make_buffer(file, contents);
+    if (err == TRL_OK && !contents->compression) err = make_buffer(file, contents);
     TRL_TRY(trl_context_agree(ctx, err));
     if (trl_context_rank(ctx) == 0) TRL_TRY(begin_first(file, contents));
     TRL_TRY(join(file));
-    TRL_TRY(share_places(ctx, contents));
+    if (!contents->compression) TRL_TRY(share_places(ctx, contents));
 done:
     return err;
 }
@@ -183,32 +198,37 @@ static int put_piece(trli_output_file *file, const trli_file_variable *v, int64_
         const trl_gidx x = lo[0] - chunk[0] + from % count[0], y = lo[1] - chunk[1] + from / count[0] % count[1],
                        z = lo[2] - chunk[2] + from / (count[0] * count[1]);
         const int64_t at = place + ((z * v->chunk[1] + y) * v->chunk[0] + x) * (int64_t)sizeof(double);
-        number = put_words(file, file->buffer + from, (size_t)run * sizeof(double), at);
+        number = trli_output_put_words(file, file->buffer + from, (size_t)run * sizeof(double), at);
     }
     return number;
 }
 
-int trli_output_put(trli_output_file *file, const trli_file_variable *v, int time, const trl_array *array,
-                    const trl_gidx first[3], const trl_box *box)
+bool trli_part_chunks(const trli_file_variable *v, const trli_part *part, trl_gidx from[3], trl_gidx to[3])
+{
+    for (int a = 0; a < 3; ++a) {
+        if (part->box.hi[a] <= part->box.lo[a]) return false;
+        from[a] = (part->first[a] + part->box.lo[a]) / v->chunk[a];
+        to[a] = (part->first[a] + part->box.hi[a] - 1) / v->chunk[a] + 1;
+    }
+    return true;
+}
+
+int trli_output_put(trli_output_file *file, const trli_file_variable *v, int time, const trli_part *part)
 {
     const int64_t *place = v->place + time * trli_file_variable_chunks(v);
     trl_gidx from[3], to[3], c[3];
-    for (int a = 0; a < 3; ++a) {
-        if (box->hi[a] <= box->lo[a]) return 0;
-        from[a] = (first[a] + box->lo[a]) / v->chunk[a];
-        to[a] = (first[a] + box->hi[a] - 1) / v->chunk[a];
-    }
-    for (c[2] = from[2]; c[2] <= to[2]; ++c[2])
-        for (c[1] = from[1]; c[1] <= to[1]; ++c[1])
-            for (c[0] = from[0]; c[0] <= to[0]; ++c[0]) {
+    if (!trli_part_chunks(v, part, from, to)) return 0;
+    for (c[2] = from[2]; c[2] < to[2]; ++c[2])
+        for (c[1] = from[1]; c[1] < to[1]; ++c[1])
+            for (c[0] = from[0]; c[0] < to[0]; ++c[0]) {
                 trl_gidx chunk[3], lo[3], hi[3];
                 for (int a = 0; a < 3; ++a) {
-                    const trl_gidx low = first[a] + box->lo[a], high = first[a] + box->hi[a];
+                    const trl_gidx low = part->first[a] + part->box.lo[a], high = part->first[a] + part->box.hi[a];
                     chunk[a] = c[a] * v->chunk[a];
                     lo[a] = low > chunk[a] ? low : chunk[a];
                     hi[a] = high < chunk[a] + v->chunk[a] && high < v->points[a] ? high : chunk[a] + v->chunk[a];
                 }
-                pack(array, first, lo, hi, v->points, file->buffer);
+                pack(part->array, part->first, lo, hi, v->points, file->buffer);
                 int number =
                     put_piece(file, v, place[(c[2] * v->chunks[1] + c[1]) * v->chunks[0] + c[0]], chunk, lo, hi);
                 if (number) return number;
@@ -254,14 +274,23 @@ trl_err trli_output_end(trli_output_file *file, const trli_contents *contents, t
     trl_context *ctx = file->ctx;
     void *buffer = file->buffer;
     err = trl_context_agree(ctx, err);
+    if (err == TRL_OK && contents->compression)
+        err = trl_context_agree(ctx, trl_context_rank(ctx) == 0 ? put_structure(file) : TRL_OK);
     if (err == TRL_OK) err = trl_context_agree(ctx, seal_file(file, contents));
     trl_err closed = close_others(file);
     err = trl_context_agree(ctx, err == TRL_OK ? closed : err);
     err = trl_context_agree(ctx, trli_file_end(&file->first, err));
     trl_memory_free(ctx, &buffer);
+    trli_structure_release(&file->structure);
     trli_free(file->path);
-    *file = (trli_output_file){.file = -1};
+    *file = (trli_output_file){.structure = {.file = -1}, .file = -1};
     return err;
+}
+
+static trli_part part_of(const trl_layout *layout, const trli_output_field *field, int p)
+{
+    const trl_patch *patch = &layout->patch[layout->local[p]];
+    return (trli_part){&field->patch[p], patch->first, trl_patch_owned(layout, patch, field->location)};
 }
 
 /* Write the patches of this rank. */
@@ -271,33 +300,45 @@ static trl_err put_fields(trli_output_file *file, const trl_layout *layout, cons
     int number = 0;
     for (int i = 0; i < n && !number; ++i)
         for (int p = 0; p < layout->nlocal && !number; ++p) {
-            const trl_patch *patch = &layout->patch[layout->local[p]];
-            const trl_box box = trl_patch_owned(layout, patch, fields[i].location);
-            number = trli_output_put(file, &variable[i], 0, &fields[i].patch[p], patch->first, &box);
+            const trli_part part = part_of(layout, &fields[i], p);
+            number = trli_output_put(file, &variable[i], 0, &part);
         }
     return number ? trli_file_fail(file->ctx, "write", file->path, number) : TRL_OK;
 }
 
-trl_err trli_fields_store(trl_context *ctx, const trl_layout *layout, const char *path, int64_t lineage, trl_gidx step,
-                          double time, int nstamps, const trli_stamp *stamps, int n, const trli_output_field *fields)
+/* Compress and write them, with the help of all. Collective. */
+static trl_err deflate_fields(trli_output_file *file, const trl_layout *layout, const trli_file_variable *variable,
+                              int n, const trli_output_field *fields)
 {
-    trli_contents contents = {.grid = &layout->grid,
-                              .ntimes = 1,
-                              .step = &step,
-                              .time = &time,
-                              .nstamps = nstamps,
-                              .stamp = stamps,
-                              .nvariables = n};
+    trli_part *part = trli_new(file->ctx, (size_t)layout->nlocal, sizeof *part);
+    trl_err err = part ? TRL_OK : trli_no_memory(file->ctx, NULL, "to write '%s'", file->path);
+    for (int i = 0; i < n && err == TRL_OK; ++i) {
+        for (int p = 0; p < layout->nlocal; ++p) part[p] = part_of(layout, &fields[i], p);
+        err = trli_output_deflate(file, &variable[i], 0, 0, trli_file_variable_chunks(&variable[i]), layout->nlocal,
+                                  part);
+    }
+    trli_free(part);
+    return err;
+}
+
+trl_err trli_fields_store(trl_context *ctx, const trl_layout *layout, const char *path, int64_t lineage,
+                          const trli_contents *contents, int n, const trli_output_field *fields)
+{
+    trli_contents all = *contents;
     trli_output_file file;
+    all.grid = &layout->grid;
+    all.nvariables = n;
     trl_context_begin_phase(ctx);
-    trl_err err = trli_file_variables_create(ctx, &layout->grid, layout->counts, 1, n, fields, &contents.variable);
+    trl_err err = trli_file_variables_create(ctx, &layout->grid, layout->counts, all.compression, all.ntimes, n, fields,
+                                             &all.variable);
     err = trl_context_agree(ctx, err);
     if (err == TRL_OK) {
-        err = trli_output_begin(ctx, path, lineage, &contents, &file);
-        if (err == TRL_OK) err = put_fields(&file, layout, contents.variable, n, fields);
-        err = trli_output_end(&file, &contents, err);
+        err = trli_output_begin(ctx, path, lineage, &all, &file);
+        if (err == TRL_OK)
+            err = (all.compression ? deflate_fields : put_fields)(&file, layout, all.variable, n, fields);
+        err = trli_output_end(&file, &all, err);
     }
-    trli_file_variables_release(&contents.variable);
+    trli_file_variables_release(&all.variable);
     return trl_context_end_phase(ctx, err);
 }
 

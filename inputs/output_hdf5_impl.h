@@ -13,11 +13,14 @@
 
 #include <hdf5.h>
 
+#include <trl_loop.h>
+
 #include "files_impl.h"
 #include "memory_file_impl.h"
 #include "output_impl.h"
 
 enum {
+    TRLI_NO_FILTERS = 3, /* bits of a chunk that went through neither shuffle nor deflate */
     TRLI_SCHEMA = 2,     /* root attribute schema */
     TRLI_STEP_ROOM = 24, /* of a step's digits */
     TRLI_REASON_ROOM = 256
@@ -112,21 +115,41 @@ typedef struct trli_contents {
     const double *time;
     int nstamps;
     const trli_stamp *stamp;
+    int compression; /* deflate level of the variables, 0: none */
+    trl_loop *loop;  /* of the workers that compress; NULL: the caller alone */
     int nvariables;
     trli_file_variable *variable;
 } trli_contents;
 
-/* Variables for fields, cut into chunks as a grid is into patches, their places not known yet. Fails with MEMORY. */
+/* Variables for fields, cut into chunks as a grid is into patches, smaller ones if they are compressed, their places
+ * not known yet. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_file_variables_create(trl_context *ctx, const trl_grid *grid, const int patches[3],
-                                                 int ntimes, int n, const trli_output_field *fields,
+                                                 int compression, int ntimes, int n, const trli_output_field *fields,
                                                  trli_file_variable **variables);
 void trli_file_variables_release(trli_file_variable **variables);
 int64_t trli_file_variable_chunks(const trli_file_variable *variable);
 int64_t trli_file_variable_chunk_points(const trli_file_variable *variable);
-/* Make the structure of a file in memory, and set the places of its variables. On failure nothing is left in `memory`.
- * Fails with MEMORY or IO. */
-TRL_NODISCARD trl_err trli_structure_create(trl_context *ctx, const char *path, const trli_contents *contents,
-                                            trli_memory_file *memory);
+/* The structure of a file, in memory. It must stay where it is while it is open. */
+typedef struct trli_structure {
+    trl_context *ctx;
+    const char *path; /* of the file, for messages */
+    int dim;
+    trli_memory_file memory;
+    hid_t file;   /* -1: closed */
+    void *values; /* what memory.values is, in memory of so many bytes */
+    size_t bytes;
+} trli_structure;
+/* Begin one. Variables that are not compressed get their places. Whatever happens to it, trli_structure_release
+ * follows. Fails with MEMORY or IO (all functions here). */
+TRL_NODISCARD trl_err trli_structure_open(trl_context *ctx, const char *path, const trli_contents *contents,
+                                          trli_structure *structure);
+/* Set the places of n chunks of a compressed variable, from number `from` on; bytes[n]: what they take, as much as
+ * their values if these are stored as they are. */
+TRL_NODISCARD trl_err trli_structure_place(trli_structure *structure, const trli_file_variable *variable, int time,
+                                           int64_t from, int n, const int64_t *bytes);
+/* Complete it: after that its memory holds all of it. */
+TRL_NODISCARD trl_err trli_structure_close(trli_structure *structure);
+void trli_structure_release(trli_structure *structure);
 
 /* output_file.c: a file that is being written. */
 
@@ -143,30 +166,47 @@ typedef struct trli_seal {
 typedef struct trli_output_file {
     trl_context *ctx;
     char *path;
-    trli_new_file first; /* rank 0: the file, aside until it is whole */
-    int file;            /* on each rank; -1: not open */
-    bool sealed;         /* it gets a seal */
-    int64_t lineage;     /* then */
-    int64_t bytes;       /* rank 0: of the structure and all values */
-    uint64_t sum;        /* of what this rank wrote */
-    double *buffer;      /* of a chunk */
+    trli_new_file first;      /* rank 0: the file, aside until it is whole */
+    trli_structure structure; /* rank 0 */
+    int file;                 /* on each rank; -1: not open */
+    int compression;          /* as in the contents */
+    trl_loop *loop;
+    bool sealed;     /* it gets a seal */
+    int64_t lineage; /* then */
+    int64_t bytes;   /* rank 0: of the structure and all values */
+    uint64_t sum;    /* of what this rank wrote */
+    double *buffer;  /* of a chunk */
 } trli_output_file;
 
-/* Create a file aside, its space reserved and its structure in it. lineage < 0: no seal. Fails with IO, MEMORY, MPI.
- * Collective: yes; whatever happens, trli_output_end follows. */
+/* Create a file aside; unless it is compressed, with its space reserved and its structure in it. lineage < 0: no
+ * seal. Fails with IO, MEMORY, MPI. Collective: yes; whatever happens, trli_output_end follows. */
 TRL_NODISCARD trl_err trli_output_begin(trl_context *ctx, const char *path, int64_t lineage,
                                         const trli_contents *contents, trli_output_file *file);
-/* Write points of a variable: `box` of an array whose index 0 is point `first` of the grid. Returns 0 or an errno. Not
- * collective: each point comes from one rank. */
+/* Points of a variable: `box` of an array whose index 0 is point `first` of the grid. */
+typedef struct trli_part {
+    const trl_array *array;
+    const trl_gidx *first;
+    trl_box box;
+} trli_part;
+/* Write points of a variable of a file that is not compressed. Returns 0 or an errno. Not collective: each point comes
+ * from one rank. */
 TRL_NODISCARD int trli_output_put(trli_output_file *file, const trli_file_variable *variable, int time,
-                                  const trl_array *array, const trl_gidx first[3], const trl_box *box);
+                                  const trli_part *part);
+/* Write whole words at a place of the file that is this rank's. Returns 0 or an errno. */
+TRL_NODISCARD int trli_output_put_words(trli_output_file *file, const void *bytes, size_t size, int64_t at);
+/* The chunks along each axis, from one to before another, in which a part lies. False: it has no points. */
+bool trli_part_chunks(const trli_file_variable *variable, const trli_part *part, trl_gidx from[3], trl_gidx to[3]);
+/* output_deflate.c: write chunks `from` to before `to` of a variable of a compressed file. The parts of all ranks hold
+ * all points in them, each once, and perhaps others. Fails with IO, MEMORY, MPI. Collective: yes. */
+TRL_NODISCARD trl_err trli_output_deflate(trli_output_file *file, const trli_file_variable *variable, int time,
+                                          int64_t from, int64_t to, int nparts, const trli_part *parts);
 /* Bring the file to the disk and give it its name, unless `err` or that fails on any rank: then it is removed.
  * Collective: yes. */
 TRL_NODISCARD trl_err trli_output_end(trli_output_file *file, const trli_contents *contents, trl_err err);
-/* All of it for one time of fields, chunked by the patches of the layout. Collective: yes. */
+/* All of it for one time of fields, chunked by the patches of the layout; of `contents`, its grid and variables are set
+ * here. Collective: yes. */
 TRL_NODISCARD trl_err trli_fields_store(trl_context *ctx, const trl_layout *layout, const char *path, int64_t lineage,
-                                        trl_gidx step, double time, int nstamps, const trli_stamp *stamps, int n,
-                                        const trli_output_field *fields);
+                                        const trli_contents *contents, int n, const trli_output_field *fields);
 
 /* Read the seal of a file. False: it has none, and why. Not collective. */
 bool trli_seal_read(const char *path, trli_seal *seal, char reason[TRLI_REASON_ROOM]);

@@ -6,6 +6,7 @@
 #define TRLI_OUTPUT_IMPL_H
 
 #include <trl_field.h>
+#include <trl_loop.h>
 
 /* A field to write or read: one array per local patch of the layout. */
 typedef struct trli_output_field {
@@ -22,6 +23,8 @@ typedef struct trli_output_field {
 typedef struct trli_fields_file trli_fields_file;
 TRL_NODISCARD trl_err trli_fields_create(trl_context *ctx, const trl_layout *layout, const char *folder, bool append,
                                          trl_gidx after_step, trli_fields_file **file);
+/* From now on compress what is written: a deflate level of 1 to 9, or 0. loop: of the workers that do it, or NULL. */
+void trli_fields_compress(trli_fields_file *file, int level, trl_loop *loop);
 /* A step that is there already is replaced. */
 TRL_NODISCARD trl_err trli_fields_write(trli_fields_file *file, trl_gidx step, double time, int n,
                                         const trli_output_field *fields);

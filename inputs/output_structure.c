@@ -10,8 +10,9 @@
 #include "memory_impl.h"
 #include "output_hdf5_impl.h"
 
-/* Chunks are bounded so that readers of a part need not read, and HDF5 can hold, all of a large patch. */
-enum { MOST_CHUNK_BYTES = 1 << 25 };
+/* Chunks are bounded so that readers of a part need not read, and HDF5 can hold, all of a large patch. Those that are
+ * compressed are read as a whole, and are what ranks and workers share out. */
+enum { MOST_CHUNK_BYTES = 1 << 25, MOST_COMPRESSED_BYTES = 1 << 20 };
 
 /* The scales: time, then the axes with their points in cells and on faces. */
 enum { TIME, CELLS, FACES = CELLS + 3, SCALES = FACES + 3 };
@@ -38,9 +39,10 @@ static int scale_of(trl_location location, int axis)
     return ((int)location >> axis & 1 ? FACES : CELLS) + axis;
 }
 
-static void plan_variable(const trl_grid *grid, const int patches[3], const trli_output_field *field,
+static void plan_variable(const trl_grid *grid, const int patches[3], int compression, const trli_output_field *field,
                           trli_file_variable *v)
 {
+    const int64_t most = compression ? MOST_COMPRESSED_BYTES : MOST_CHUNK_BYTES;
     int64_t bytes = sizeof(double);
     *v = (trli_file_variable){.name = field->name, .location = field->location};
     for (int a = 0; a < 3; ++a) {
@@ -48,8 +50,8 @@ static void plan_variable(const trl_grid *grid, const int patches[3], const trli
         v->chunk[a] = a < grid->dim ? (v->points[a] + patches[a] - 1) / patches[a] : 1;
         bytes *= v->chunk[a];
     }
-    for (int a = 2; a >= 0 && bytes > MOST_CHUNK_BYTES; --a) {
-        int64_t row = bytes / v->chunk[a], fit = MOST_CHUNK_BYTES / row;
+    for (int a = 2; a >= 0 && bytes > most; --a) {
+        int64_t row = bytes / v->chunk[a], fit = most / row;
         v->chunk[a] = fit > 1 ? fit : 1;
         bytes = row * v->chunk[a];
     }
@@ -66,13 +68,13 @@ int64_t trli_file_variable_chunk_points(const trli_file_variable *variable)
     return variable->chunk[0] * variable->chunk[1] * variable->chunk[2];
 }
 
-trl_err trli_file_variables_create(trl_context *ctx, const trl_grid *grid, const int patches[3], int ntimes, int n,
-                                   const trli_output_field *fields, trli_file_variable **variables)
+trl_err trli_file_variables_create(trl_context *ctx, const trl_grid *grid, const int patches[3], int compression,
+                                   int ntimes, int n, const trli_output_field *fields, trli_file_variable **variables)
 {
     trli_file_variable *v = trli_new(ctx, (size_t)n + 1, sizeof *v);
     int64_t chunks = 0;
     for (int i = 0; v && i < n; ++i) {
-        plan_variable(grid, patches, &fields[i], &v[i]);
+        plan_variable(grid, patches, compression, &fields[i], &v[i]);
         chunks += trli_file_variable_chunks(&v[i]);
     }
     /* One block for all, which ranks share at once. */
@@ -93,13 +95,15 @@ void trli_file_variables_release(trli_file_variable **variables)
     *variables = NULL;
 }
 
-/* A list for datasets that keep the order of their attributes; chunks of these sizes unless NULL. */
-static hid_t dataset_list(int rank, const hsize_t *chunk)
+/* A list for datasets that keep the order of their attributes; chunks of these sizes unless NULL. The filters are those
+ * that output_deflate.c applies. */
+static hid_t dataset_list(int rank, const hsize_t *chunk, int compression)
 {
     hid_t list = H5Pcreate(H5P_DATASET_CREATE);
     if (list < 0) return -1;
     if (H5Pset_attr_creation_order(list, H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED) >= 0 &&
-        H5Pset_obj_track_times(list, false) >= 0 && (!chunk || H5Pset_chunk(list, rank, chunk) >= 0))
+        H5Pset_obj_track_times(list, false) >= 0 && (!chunk || H5Pset_chunk(list, rank, chunk) >= 0) &&
+        (!compression || (H5Pset_shuffle(list) >= 0 && H5Pset_deflate(list, (unsigned)compression) >= 0)))
         return list;
     H5Pclose(list);
     return -1;
@@ -107,11 +111,12 @@ static hid_t dataset_list(int rank, const hsize_t *chunk)
 
 /* A dataset; along the time axis, which is the first if there is one, it may grow. */
 static hid_t create_dataset(hid_t file, const char *name, hid_t type, int rank, const hsize_t *shape, bool timed,
-                            const hsize_t *chunk)
+                            const hsize_t *chunk, int compression)
 {
     hsize_t most[4];
     for (int a = 0; a < rank; ++a) most[a] = timed && a == 0 ? H5S_UNLIMITED : shape[a];
-    hid_t space = H5Screate_simple(rank, shape, most), list = dataset_list(rank, timed ? chunk : NULL), data = -1;
+    hid_t space = H5Screate_simple(rank, shape, most), list = dataset_list(rank, timed ? chunk : NULL, compression),
+          data = -1;
     if (space >= 0 && list >= 0) data = H5Dcreate2(file, name, type, space, H5P_DEFAULT, list, H5P_DEFAULT);
     hid_t reason = trli_hdf5_keep_reason();
     if (list >= 0) H5Pclose(list);
@@ -124,7 +129,7 @@ static hid_t create_dataset(hid_t file, const char *name, hid_t type, int rank, 
 static hid_t create_row(hid_t file, const char *name, hid_t type, hsize_t n, bool timed, const void *values)
 {
     const hsize_t most = 1024, chunk = n < most ? n : most;
-    hid_t data = create_dataset(file, name, type, 1, &n, timed, &chunk);
+    hid_t data = create_dataset(file, name, type, 1, &n, timed, &chunk, 0);
     if (data < 0 || H5Dwrite(data, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0) return data;
     hid_t reason = trli_hdf5_keep_reason();
     H5Dclose(data);
@@ -247,23 +252,28 @@ static bool describe_variable(hid_t data, const trli_file_variable *v)
            trli_hdf5_put_text(data, "location", trl_location_name(v->location));
 }
 
-/* Let HDF5 place each chunk. */
+/* Let HDF5 place a chunk of so many bytes; filters: bits of those that it did not go through. */
+static bool place_chunk(hid_t data, int dim, int time, const trli_file_variable *v, int64_t number, int64_t bytes,
+                        uint32_t filters, trli_memory_file *memory)
+{
+    const trl_gidx at[3] = {number % v->chunks[0], number / v->chunks[0] % v->chunks[1],
+                            number / (v->chunks[0] * v->chunks[1])};
+    hsize_t offset[4] = {(hsize_t)time};
+    for (int a = 0; a < dim; ++a) offset[dim - a] = (hsize_t)(at[a] * v->chunk[a]);
+    memory->place = -1;
+    if (H5Dwrite_chunk(data, H5P_DEFAULT, filters, offset, (size_t)bytes, memory->values) < 0 || memory->place < 0)
+        return false;
+    v->place[time * trli_file_variable_chunks(v) + number] = memory->place;
+    return true;
+}
+
+/* Values that are not compressed have places before there are any. */
 static bool place_chunks(hid_t data, int dim, int ntimes, const trli_file_variable *v, trli_memory_file *memory)
 {
-    int64_t *place = v->place;
-    const size_t bytes = (size_t)trli_file_variable_chunk_points(v) * sizeof(double);
+    const int64_t bytes = trli_file_variable_chunk_points(v) * (int64_t)sizeof(double);
     for (int t = 0; t < ntimes; ++t)
-        for (trl_gidx k = 0; k < v->chunks[2]; ++k)
-            for (trl_gidx j = 0; j < v->chunks[1]; ++j)
-                for (trl_gidx i = 0; i < v->chunks[0]; ++i) {
-                    const trl_gidx at[3] = {i, j, k};
-                    hsize_t offset[4] = {(hsize_t)t};
-                    for (int a = 0; a < dim; ++a) offset[dim - a] = (hsize_t)(at[a] * v->chunk[a]);
-                    memory->place = -1;
-                    if (H5Dwrite_chunk(data, H5P_DEFAULT, 0, offset, bytes, memory->values) < 0) return false;
-                    if (memory->place < 0) return false;
-                    *place++ = memory->place;
-                }
+        for (int64_t c = 0; c < trli_file_variable_chunks(v); ++c)
+            if (!place_chunk(data, dim, t, v, c, bytes, 0, memory)) return false;
     return true;
 }
 
@@ -278,9 +288,9 @@ static bool create_variable(hid_t file, const trli_contents *c, const trli_file_
         shape[dim - a] = (hsize_t)v->points[a];
         chunk[dim - a] = (hsize_t)v->chunk[a];
     }
-    hid_t data = create_dataset(file, v->name, H5T_NATIVE_DOUBLE, dim + 1, shape, true, chunk);
+    hid_t data = create_dataset(file, v->name, H5T_NATIVE_DOUBLE, dim + 1, shape, true, chunk, c->compression);
     bool good = data >= 0 && describe_variable(data, v) && attach_scales(file, set, v->name, data, dim + 1, scale) &&
-                place_chunks(data, dim, c->ntimes, v, memory);
+                (c->compression || place_chunks(data, dim, c->ntimes, v, memory));
     hid_t reason = trli_hdf5_keep_reason();
     if (data >= 0) H5Dclose(data);
     trli_hdf5_restore_reason(reason);
@@ -306,27 +316,56 @@ static bool fill_file(hid_t file, const trli_contents *c, trli_memory_file *memo
     return good;
 }
 
-trl_err trli_structure_create(trl_context *ctx, const char *path, const trli_contents *contents,
-                              trli_memory_file *memory)
+static trl_err fail(const trli_structure *s)
+{
+    return trli_hdf5_fail(s->ctx, "make the structure of", s->path);
+}
+
+trl_err trli_structure_open(trl_context *ctx, const char *path, const trli_contents *contents, trli_structure *s)
 {
     int64_t most = 1;
-    trl_err err = TRL_OK;
-    hid_t file = -1;
     for (int i = 0; i < contents->nvariables; ++i) {
         int64_t points = trli_file_variable_chunk_points(&contents->variable[i]);
         most = points > most ? points : most;
     }
     /* Nobody reads these values: they lend a chunk an address, and take no memory. */
-    const size_t bytes = (size_t)most * sizeof(double);
-    void *values = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (values == MAP_FAILED) return trli_no_memory(ctx, NULL, "to write '%s'", path);
-    *memory = (trli_memory_file){.ctx = ctx, .values = values};
-    file = trli_memory_file_create(memory);
-    bool good = file >= 0 && fill_file(file, contents, memory);
-    if (!good) err = trli_hdf5_fail(ctx, "make the structure of", path);
-    if (file >= 0 && H5Fclose(file) < 0 && err == TRL_OK) err = trli_hdf5_fail(ctx, "make the structure of", path);
-    munmap(values, bytes);
-    memory->values = NULL;
-    if (err != TRL_OK) trli_memory_file_release(memory);
+    *s = (trli_structure){.ctx = ctx, .path = path, .dim = contents->grid->dim, .file = -1};
+    s->bytes = (size_t)most * sizeof(double);
+    s->values = mmap(NULL, s->bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (s->values == MAP_FAILED) {
+        s->values = NULL;
+        return trli_no_memory(ctx, NULL, "to write '%s'", path);
+    }
+    s->memory = (trli_memory_file){.ctx = ctx, .values = s->values};
+    s->file = trli_memory_file_create(&s->memory);
+    return s->file >= 0 && fill_file(s->file, contents, &s->memory) ? TRL_OK : fail(s);
+}
+
+trl_err trli_structure_place(trli_structure *s, const trli_file_variable *v, int time, int64_t from, int n,
+                             const int64_t *bytes)
+{
+    hid_t data = H5Dopen2(s->file, v->name, H5P_DEFAULT);
+    bool good = data >= 0;
+    for (int i = 0; good && i < n; ++i) {
+        const bool whole = bytes[i] == trli_file_variable_chunk_points(v) * (int64_t)sizeof(double);
+        good = place_chunk(data, s->dim, time, v, from + i, bytes[i], whole ? TRLI_NO_FILTERS : 0, &s->memory);
+    }
+    trl_err err = good ? TRL_OK : fail(s);
+    if (data >= 0) H5Dclose(data);
     return err;
+}
+
+trl_err trli_structure_close(trli_structure *s)
+{
+    const hid_t file = s->file;
+    s->file = -1;
+    return H5Fclose(file) >= 0 ? TRL_OK : fail(s);
+}
+
+void trli_structure_release(trli_structure *s)
+{
+    if (s->file >= 0) H5Fclose(s->file);
+    trli_memory_file_release(&s->memory);
+    if (s->values) munmap(s->values, s->bytes);
+    *s = (trli_structure){.file = -1};
 }

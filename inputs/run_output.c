@@ -74,6 +74,8 @@ static trl_err open_writers(trli_session *run)
                                          .folder = run->options->directory,
                                          .append = run->first_step > 0,
                                          .after_step = run->first_step - 1,
+                                         .compression = run->options->compression,
+                                         .workers = trl_simulation_workers(run->sim),
                                          .nseries = n,
                                          .series = names};
     err = trli_writers_open(&request, NULL, 0, &run->writers);

@@ -10,9 +10,11 @@
 typedef struct trli_writer_request {
     trl_context *ctx;
     const trl_layout *layout;
-    const char *folder;  /* of the run's output; there is one */
-    bool append;         /* a restart: what was written up to after_step stays, later steps go */
-    trl_gidx after_step; /* then */
+    const char *folder;   /* of the run's output; there is one */
+    bool append;          /* a restart: what was written up to after_step stays, later steps go */
+    trl_gidx after_step;  /* then */
+    int compression;      /* of fields: a deflate level, 0: none */
+    trl_workers *workers; /* that may be used between steps, or NULL */
     int nseries;
     const char *const *series; /* [nseries] names */
 } trli_writer_request;

@@ -177,6 +177,27 @@ done:
     return err;
 }
 
+trl_err trli_alltoall(trl_context *ctx, const int *sent, int *received)
+{
+    trl_err err;
+    TRL_TRY(trl_context_agree(ctx, TRL_OK));
+    err = trli_mpi_check(ctx, MPI_Alltoall(sent, 1, MPI_INT, received, 1, MPI_INT, ctx->comm), "MPI_Alltoall");
+done:
+    return err;
+}
+
+trl_err trli_alltoallv(trl_context *ctx, const void *sent, const int *nsent, const int *sent_begin, void *received,
+                       const int *nreceived, const int *received_begin, MPI_Datatype type)
+{
+    trl_err err;
+    TRL_TRY(trl_context_agree(ctx, TRL_OK));
+    err = trli_mpi_check(
+        ctx, MPI_Alltoallv(sent, nsent, sent_begin, type, received, nreceived, received_begin, type, ctx->comm),
+        "MPI_Alltoallv");
+done:
+    return err;
+}
+
 trl_err trli_comm_create(trl_context *ctx, MPI_Comm *comm)
 {
     trl_err err;

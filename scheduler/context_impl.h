@@ -99,6 +99,11 @@ TRL_NODISCARD trl_err trli_agree_max(trl_context *ctx, trl_err local, int n, int
  * Thread: main. */
 TRL_NODISCARD trl_err trli_allreduce(trl_context *ctx, void *values, int n, MPI_Datatype type, MPI_Op op);
 TRL_NODISCARD trl_err trli_broadcast(trl_context *ctx, void *values, int n, MPI_Datatype type, int root);
+/* A number, or as many elements as the counts say from where they begin, from each rank to each. */
+TRL_NODISCARD trl_err trli_alltoall(trl_context *ctx, const int *sent, int *received);
+TRL_NODISCARD trl_err trli_alltoallv(trl_context *ctx, const void *sent, const int *nsent, const int *sent_begin,
+                                     void *received, const int *nreceived, const int *received_begin,
+                                     MPI_Datatype type);
 /* A duplicate of the context's communicator that returns errors. */
 TRL_NODISCARD trl_err trli_comm_create(trl_context *ctx, MPI_Comm *comm);
 void trli_comm_free(trl_context *ctx, MPI_Comm *comm);

@@ -413,6 +413,11 @@ const trl_layout *trl_simulation_layout(const trl_simulation *sim)
     return sim->layout;
 }
 
+trl_workers *trl_simulation_workers(const trl_simulation *sim)
+{
+    return sim->workers;
+}
+
 trl_err trl_simulation_observe(trl_simulation *sim)
 {
     trl_err err = TRL_OK;

@@ -59,6 +59,8 @@ typedef struct trl_field_info {
 TRL_API int trl_simulation_fields(const trl_simulation *sim);
 TRL_API const trl_field_info *trl_simulation_field(const trl_simulation *sim, int field);
 TRL_API const trl_layout *trl_simulation_layout(const trl_simulation *sim);
+/* The workers of a simulation, for loops of the caller's own between the calls of other functions. */
+TRL_API trl_workers *trl_simulation_workers(const trl_simulation *sim);
 
 /* Evaluate outputs, exact solutions and series from the present state; after it the arrays below hold them. Equations'
  * arrays are always current. Collective: yes. */

@@ -238,6 +238,13 @@ MPI_CALL(Allreduce, (const void *from, void *to, int n, MPI_Datatype type, MPI_O
          (from, to, n, type, op, comm))
 MPI_CALL(Reduce, (const void *from, void *to, int n, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm),
          (from, to, n, type, op, root, comm))
+MPI_CALL(Alltoall,
+         (const void *from, int sent, MPI_Datatype type, void *to, int received, MPI_Datatype as, MPI_Comm comm),
+         (from, sent, type, to, received, as, comm))
+MPI_CALL(Alltoallv,
+         (const void *from, const int *sent, const int *from_begin, MPI_Datatype type, void *to, const int *received,
+          const int *to_begin, MPI_Datatype as, MPI_Comm comm),
+         (from, sent, from_begin, type, to, received, to_begin, as, comm))
 MPI_CALL(Iallreduce,
          (const void *from, void *to, int n, MPI_Datatype type, MPI_Op op, MPI_Comm comm, MPI_Request *request),
          (from, to, n, type, op, comm, request))

@@ -47,6 +47,7 @@ equations:
 time: {method: ssprk2, dt: {cfl: 0.4}, steps: 3}
 output:
   fields: [T, q]
+  compression: 1
   every: {steps: 2}
   series: {every: {steps: 1}, values: {total: "integral(T)", most: "domain_max(T)"}}
   checkpoint: {every: {steps: 2}}

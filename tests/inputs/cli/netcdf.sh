@@ -99,6 +99,26 @@ for tag in T q.x q.y q.z; do
 done
 [ "$(values out/all.nc step | tr '\n' ' ')" = "0 5 " ] || fail "collect made other steps"
 
+# Compressed files hold the same values, on any number of ranks, for all readers, and make the same joined file and picture.
+for n in 1 3; do
+    expect 0 ranks $n "$TRELLIS" run deck.yaml --quiet --set output.compression=6 --set output.directory=small --set 'grid.patches=[3, 2, 1]'
+    ncdump -hs small/fields/00000005.nc >header.txt
+    says header.txt 'T:_DeflateLevel = 6'
+    says header.txt 'q.z:_Shuffle = "true"'
+    for tag in T q.x q.y q.z total; do values small/fields/00000005.nc $tag | diff $tag.txt - || fail "compression made another $tag"; done
+    expect 0 h5diff out/checkpoint/00000005.nc small/checkpoint/00000005.nc
+    expect 0 "$TRELLIS" collect small
+    ncdump -hs small/all.nc >header.txt
+    says header.txt 'q.x:_DeflateLevel = 6'
+    expect 0 h5diff out/all.nc small/all.nc
+    expect 0 "$TRELLIS" plot out -o picture.png
+    expect 0 "$TRELLIS" plot small -o small.png
+    same picture.png small.png
+    expect 0 ranks $n "$TRELLIS" run deck.yaml --quiet --steps 0 --set output.directory=again --set equations.T.initial=T0 \
+        --set 'expressions={T0: {type: file, parameters: {path: small/fields/00000005.nc, dataset: T}, computes: [T0]}}' --set 'output.fields=[T]'
+    [ "$(value again/report.json "r['fields']['T']['hash']")" = "$(value out/report.json "r['fields']['T']['hash']")" ] || fail "'file' read other bits"
+done
+
 python3 - <<'PYTHON'
 import json
 import math
