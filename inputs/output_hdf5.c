@@ -283,11 +283,13 @@ bool trli_hdf5_tags(trl_context *ctx, hid_t file, char ***name, int *n)
 {
     tag_list list = {.ctx = ctx};
     unsigned order = 0;
-    hid_t creation = H5Fget_create_plist(file);
+    /* Not of the file: its list forgets the order once the file is closed. */
+    hid_t root = H5Gopen2(file, "/", H5P_DEFAULT), creation = root >= 0 ? H5Gget_create_plist(root) : -1;
     if (creation >= 0) {
         (void)H5Pget_link_creation_order(creation, &order);
         H5Pclose(creation);
     }
+    if (root >= 0) H5Gclose(root);
     H5_index_t by = order & H5P_CRT_ORDER_INDEXED ? H5_INDEX_CRT_ORDER : H5_INDEX_NAME;
     bool good = H5Literate(file, by, H5_ITER_INC, NULL, collect_tag, &list) >= 0;
     if (!good) trli_hdf5_free_tags(list.name, list.n);

@@ -46,5 +46,22 @@ expect 0 "$TRELLIS" plot out -o with_fonts.png
 echo '<fontconfig></fontconfig>' >no_fonts.conf
 FONTCONFIG_FILE=$PWD/no_fonts.conf expect 0 "$TRELLIS" plot out -o without_fonts.png
 silent stderr.txt
+# The first field of a file is the first one of the deck, whatever its name.
+cat >order.yaml <<'DECK'
+trellis: 1
+grid: {cells: [8], periodic: [true]}
+equations:
+  zeta: {initial: 1, ddt: 0}
+  alpha: {initial: 2, ddt: 0}
+time: {method: euler, dt: 0.1, steps: 1}
+output: {directory: order}
+DECK
+expect 0 "$TRELLIS" run order.yaml --quiet
+expect 0 "$TRELLIS" plot order
+says stdout.txt "zeta.png"
+expect 0 "$TRELLIS" collect order
+expect 0 "$TRELLIS" plot order/all.nc
+says stdout.txt "zeta.png"
+
 expect 0 "$TRELLIS" info
 says stdout.txt "cairo      "
