@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* `trellis new`: a plugin to start from, copied from the templates with @NAME@ and @PREFIX@ filled in. */
+/* `trellis new`: a plugin or a deck to start from, copied from the templates with @NAME@ and @PREFIX@ filled in. */
 #include "command_impl.h"
 
 #include <errno.h>
@@ -162,11 +162,16 @@ static trl_err make_folder(trl_context *ctx, const char *folder)
     return trl_fail(ctx, TRL_ERR_IO, NULL, "trellis new: the folder '%s' cannot be made: %s", folder, strerror(errno));
 }
 
-int trli_cmd_new(trl_context *ctx, const trli_arguments *arguments)
+static trl_err write_plugin(trl_context *ctx, const trli_arguments *arguments)
 {
     const char *folder = arguments->operand[0], *name = last_part(folder);
     char templates[PATH_MAX], prefix[PATH_MAX];
     trl_err err = TRL_OK;
+    if (trli_arguments_value(arguments, "--like"))
+        TRL_TRY(trl_fail(ctx, TRL_ERR_INPUT, NULL,
+                         "trellis new: a plugin is like no deck; write 'trellis new deck %s --like ...', or leave out "
+                         "--like",
+                         folder));
     if (trli_arguments_value(arguments, "--cuda"))
         TRL_TRY(trl_fail(ctx, TRL_ERR_INPUT, NULL,
                          "trellis new: version " TRL_VERSION " has no GPU plugins yet; leave out --cuda"));
@@ -184,5 +189,111 @@ int trli_cmd_new(trl_context *ctx, const trli_arguments *arguments)
            "  cmake -S %s -B %s/build && cmake --build %s/build && trellis run %s/deck.yaml\n",
            folder, folder, folder, folder);
 done:
+    return err;
+}
+
+/* ---- decks ---- */
+
+static bool is_deck(const char *name)
+{
+    const size_t length = strlen(name);
+    return name[0] != '.' && length > 5 && !strcmp(name + length - 5, ".yaml");
+}
+
+/* Decks differ by their names without the ending. */
+static trl_err list_kinds(trl_context *ctx, const char *templates, trli_names *kinds)
+{
+    if (!trli_folder_list(ctx, templates, is_deck, kinds) || kinds->n == 0)
+        return trl_fail(ctx, TRL_ERR_IO, NULL, "the templates in '%s' cannot be read", templates);
+    for (int i = 0; i < kinds->n; ++i) kinds->name[i][strlen(kinds->name[i]) - 5] = 0;
+    return TRL_OK;
+}
+
+/* kind: NULL, or what the user asked for and is not there. */
+static trl_err fail_kind(trl_context *ctx, const trli_names *kinds, const char *kind)
+{
+    char list[512] = "";
+    size_t used = 0;
+    for (int i = 0; i < kinds->n && used < sizeof list; ++i)
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "", kinds->name[i]);
+    if (!kind)
+        return trl_fail(ctx, TRL_ERR_INPUT, NULL, "trellis new deck needs --like and what the deck begins with: %s",
+                        list);
+    const char *nearest = trl_name_nearest(kind, (const char *const *)kinds->name, kinds->n);
+    return trl_fail(ctx, TRL_ERR_INPUT, NULL, "trellis new deck: there is nothing like '%s'; there is: %s%s%s%s", kind,
+                    list, nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
+}
+
+static trl_err check_kind(trl_context *ctx, const char *templates, const char *kind)
+{
+    trli_names kinds = {0};
+    trl_err err;
+    TRL_TRY(list_kinds(ctx, templates, &kinds));
+    for (int i = 0; i < kinds.n && kind; ++i)
+        if (!strcmp(kinds.name[i], kind)) goto done;
+    err = fail_kind(ctx, &kinds, kind);
+done:
+    trli_names_free(&kinds);
+    return err;
+}
+
+/* The name is also that of a folder, in a deck, where it needs no quotes. */
+static trl_err check_deck_name(trl_context *ctx, const char *name)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";
+    if (*name && !strchr("-.", *name) && !name[strspn(name, letters)]) return TRL_OK;
+    return trl_fail(ctx, TRL_ERR_INPUT, NULL,
+                    "trellis new deck: '%s' is no name of a deck: letters, digits, _, - and ., none of the last two "
+                    "first",
+                    name);
+}
+
+static trl_err write_deck(trl_context *ctx, const char *where, const char *kind)
+{
+    char templates[PATH_MAX];
+    char *source = NULL, *text = NULL, *filled = NULL, *path = NULL, *name = NULL;
+    trl_err err;
+    TRL_TRY(trli_installed_folder(ctx, TRLI_TEMPLATES_BELOW "/deck", TRL_TEMPLATE_FOLDER "/deck", templates,
+                                  sizeof templates));
+    TRL_TRY(check_kind(ctx, templates, kind));
+    TRL_TRY(trli_format(ctx, &name, "%s", last_part(where)));
+    if (is_deck(name)) name[strlen(name) - 5] = 0;
+    TRL_TRY(check_deck_name(ctx, name));
+    TRL_TRY(trli_format(ctx, &path, "%.*s%s.yaml", (int)(last_part(where) - where), where, name));
+    if (access(path, F_OK) == 0)
+        TRL_TRY(trl_fail(ctx, TRL_ERR_INPUT, NULL, "trellis new: '%s' exists already; choose another name or remove it",
+                         path));
+    TRL_TRY(trli_format(ctx, &source, "%s/%s.yaml", templates, kind));
+    TRL_TRY(read_text(ctx, source, &text));
+    filled = substitute(ctx, (const substitution[]){{"@NAME@", name}, {0}}, text);
+    if (!filled) TRL_TRY(trli_no_memory(ctx, NULL, "for the deck '%s'", name));
+    printf("wrote the deck %s:\n", name);
+    TRL_TRY(write_text(ctx, path, filled));
+    printf("run it with:\n  trellis run %s && trellis plot out/%s\n", path, name);
+done:
+    trli_free(source);
+    trli_free(text);
+    trli_free(filled);
+    trli_free(path);
+    trli_free(name);
+    return err;
+}
+
+int trli_cmd_new(trl_context *ctx, const trli_arguments *arguments)
+{
+    const char *const *operand = arguments->operand;
+    trl_err err;
+    if (arguments->noperands == 1)
+        err = write_plugin(ctx, arguments);
+    else if (strcmp(operand[0], "deck"))
+        err =
+            trl_fail(ctx, TRL_ERR_INPUT, NULL,
+                     "trellis new: found '%s %s'; write 'trellis new deck %s --like ...' for a deck, and one name for "
+                     "a plugin",
+                     operand[0], operand[1], operand[1]);
+    else if (trli_arguments_value(arguments, "--cuda"))
+        err = trl_fail(ctx, TRL_ERR_INPUT, NULL, "trellis new deck: a deck needs no --cuda; leave it out");
+    else
+        err = write_deck(ctx, operand[1], trli_arguments_value(arguments, "--like"));
     return trli_command_finish(ctx, err);
 }

@@ -94,7 +94,7 @@ static void print_compiled(const trli_session *run)
         printf("%d kernel%s compiled in %.2g s%s\n", s.compiled, s.compiled == 1 ? " was" : "s were", s.seconds,
                s.keeps ? ", which later runs save: the cache keeps them ('trellis info')" : "");
     if (s.under_way)
-        printf("the run ended before %d kernel%s compiled, and was interpreted\n", s.under_way,
+        printf("%d kernel%s still being compiled when the run ended\n", s.under_way,
                s.under_way == 1 ? " was" : "s were");
 }
 

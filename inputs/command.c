@@ -103,12 +103,13 @@ static const trli_command commands[] = {
      .run = trli_cmd_types,
      .option = {OPTION_PLUGIN_PATH}},
     {.name = "new",
-     .operands = "NAME",
-     .doc = "write a plugin to start from: C source, CMakeLists.txt, deck, test",
+     .operands = "[deck] NAME",
+     .doc = "write a deck to start from, or a plugin: C source, CMakeLists.txt, deck, test",
      .operands_min = 1,
-     .operands_max = 1,
+     .operands_max = 2,
      .run = trli_cmd_new,
-     .option = {{"--cuda", NULL, "with a GPU kernel", false}}},
+     .option = {{"--like", "KIND", "what a deck begins with: heat, reaction, wave, transport or flow", false},
+                {"--cuda", NULL, "a plugin with a GPU kernel", false}}},
     {.name = "bench",
      .operands = "NAME",
      .doc = "measure the speed of this machine and of Trellis: heat, kernels, operators, boundary, functions, tasks, "
@@ -179,7 +180,7 @@ void trli_help_print(FILE *out)
     int n;
     const trli_command *table = trli_commands(&n);
     fputs("Trellis " TRL_VERSION ": solves partial differential equations written in a YAML deck.\n\ncommands:\n", out);
-    for (int i = 0; i < n; ++i) fprintf(out, "  %-7s %-10s %s\n", table[i].name, table[i].operands, table[i].doc);
+    for (int i = 0; i < n; ++i) fprintf(out, "  %-7s %-11s %s\n", table[i].name, table[i].operands, table[i].doc);
     fputs(
         "\n'trellis COMMAND --help' shows the options of a command.\n"
         "exit codes: 0 done; 2 the deck, a plugin or the command line is wrong; 3 the run failed; 4 a bug in Trellis\n",
