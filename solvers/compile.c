@@ -289,13 +289,8 @@ done:
 
 trl_err trli_show_field(trl_simulation *sim, const trl_field_info *info, int field, int equation)
 {
-    if (sim->nshown == sim->shown_capacity) {
-        int more = sim->shown_capacity ? 2 * sim->shown_capacity : 16;
-        trli_shown *longer = trli_resize(sim->ctx, sim->shown, (size_t)more, sizeof *longer);
-        if (!longer) return trli_no_memory(sim->ctx, NULL, "for %d output fields", more);
-        sim->shown = longer;
-        sim->shown_capacity = more;
-    }
+    if (!trli_make_room(sim->ctx, &sim->shown, sim->nshown, &sim->shown_capacity, sizeof *sim->shown))
+        return trli_no_memory(sim->ctx, NULL, "for %d output fields", sim->nshown + 1);
     sim->shown[sim->nshown++] = (trli_shown){*info, field, equation};
     return TRL_OK;
 }

@@ -25,13 +25,8 @@ typedef struct search {
 
 static trl_err add_edge(search *s, int to)
 {
-    if (s->nedges == s->capacity) {
-        int more = s->capacity ? 2 * s->capacity : 256;
-        int(*longer)[2] = trli_resize(s->sim->ctx, s->edge, (size_t)more, sizeof *longer);
-        if (!longer) return trli_no_memory(s->sim->ctx, NULL, "for %d dependencies", more);
-        s->edge = longer;
-        s->capacity = more;
-    }
+    if (!trli_make_room(s->sim->ctx, &s->edge, s->nedges, &s->capacity, sizeof *s->edge))
+        return trli_no_memory(s->sim->ctx, NULL, "for %d dependencies", s->nedges + 1);
     s->edge[s->nedges][0] = s->node;
     s->edge[s->nedges++][1] = to;
     return TRL_OK;

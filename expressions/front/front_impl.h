@@ -38,7 +38,7 @@ typedef struct trli_entry {
     trl_formula **formula;
     void *state;
     bool state_ready;
-    int ncomputed, nrequired;
+    int ncomputed, nrequired, computed_capacity, required_capacity;
     trli_advertised *computed, *required;
     const trli_opaque *opaque; /* with a type */
     bool has_boundary;

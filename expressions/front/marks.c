@@ -8,13 +8,8 @@
 
 trl_err trli_marks_add(trli_model *model, trli_marks *marks, const trl_ast *node)
 {
-    if (marks->n == marks->capacity) {
-        int more = marks->capacity ? 2 * marks->capacity : 64;
-        const trl_ast **longer = trli_resize(model->ctx, marks->node, (size_t)more, sizeof(const trl_ast *));
-        if (!longer) return trli_no_memory(model->ctx, NULL, "for %d parts of formulas", more);
-        marks->node = longer;
-        marks->capacity = more;
-    }
+    if (!trli_make_room(model->ctx, &marks->node, marks->n, &marks->capacity, sizeof *marks->node))
+        return trli_no_memory(model->ctx, NULL, "for %d parts of formulas", marks->n + 1);
     marks->node[marks->n++] = node;
     return TRL_OK;
 }

@@ -22,24 +22,21 @@ static const trl_scope *find_level(const trl_scope *scope, const char *name, int
 trl_err trli_direction_add(trli_model *model, const char *name, int *direction)
 {
     double value;
-    trli_direction *longer = trli_resize(model->ctx, model->direction, (size_t)model->ndirections + 1, sizeof *longer);
-    if (!longer) return trli_no_memory(model->ctx, NULL, "for %d directions", model->ndirections + 1);
-    model->direction = longer;
+    if (!trli_make_room(model->ctx, &model->direction, model->ndirections, &model->directions_capacity,
+                        sizeof *model->direction))
+        return trli_no_memory(model->ctx, NULL, "for %d directions", model->ndirections + 1);
     bool parameter = trl_scope_find(model->front->parameters, name, &value);
-    longer[model->ndirections++] = (trli_direction){name, parameter ? trli_model_add_scalar(model, value) : -1};
+    model->direction[model->ndirections++] =
+        (trli_direction){name, parameter ? trli_model_add_scalar(model, value) : -1};
     *direction = model->ndirections;
     return model->ir.err;
 }
 
 static trl_err remember_definition(trli_model *model, const trl_definition *definition, trli_ir_value value)
 {
-    if (model->front->ndefined == model->front->defined_capacity) {
-        int more = model->front->defined_capacity ? 2 * model->front->defined_capacity : 16;
-        trli_defined *longer = trli_resize(model->ctx, model->front->defined, (size_t)more, sizeof *longer);
-        if (!longer) return trli_no_memory(model->ctx, NULL, "for %d parameters", more);
-        model->front->defined = longer;
-        model->front->defined_capacity = more;
-    }
+    if (!trli_make_room(model->ctx, &model->front->defined, model->front->ndefined, &model->front->defined_capacity,
+                        sizeof *model->front->defined))
+        return trli_no_memory(model->ctx, NULL, "for %d parameters", model->front->ndefined + 1);
     model->front->defined[model->front->ndefined++] = (trli_defined){definition, value};
     return TRL_OK;
 }
@@ -70,13 +67,8 @@ static trl_err want(definitions *d, const trl_scope *level, int i)
 {
     trli_ir_value value;
     if (!level->definition || find_definition(d->lw->model, &level->definition[i], &value)) return TRL_OK;
-    if (d->n == d->capacity) {
-        int more = d->capacity ? 2 * d->capacity : 16;
-        struct wanted *longer = trli_resize(d->lw->model->ctx, d->wanted, (size_t)more, sizeof *longer);
-        if (!longer) return trli_no_memory(d->lw->model->ctx, NULL, "for %d parameters", more);
-        d->wanted = longer;
-        d->capacity = more;
-    }
+    if (!trli_make_room(d->lw->model->ctx, &d->wanted, d->n, &d->capacity, sizeof *d->wanted))
+        return trli_no_memory(d->lw->model->ctx, NULL, "for %d parameters", d->n + 1);
     d->wanted[d->n++] = (struct wanted){level, i};
     return TRL_OK;
 }

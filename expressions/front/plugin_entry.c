@@ -45,8 +45,8 @@ int trl_binding_required(const trl_binding *binding, const char *name)
     return find_own(binding->entry->nrequired, binding->entry->required, name);
 }
 
-static trl_err advertise(trl_deps *deps, trli_advertised **list, int *n, const char *name, trl_location location,
-                         trli_advertised **added)
+static trl_err advertise(trl_deps *deps, trli_advertised **list, int *n, int *capacity, const char *name,
+                         trl_location location, trli_advertised **added)
 {
     trli_model *model = deps->model;
     const trl_expression_entry *deck = deps->entry->deck;
@@ -56,16 +56,15 @@ static trl_err advertise(trl_deps *deps, trli_advertised **list, int *n, const c
     if (find_own(*n, *list, name) >= 0)
         return trl_fail(model->ctx, TRL_ERR_PLUGIN, &deck->place, "type '%s' advertises '%s' twice", deck->type->name,
                         name);
-    trli_advertised *longer = trli_resize(model->ctx, *list, (size_t)*n + 1, sizeof *longer);
-    if (!longer) return trli_no_memory(model->ctx, &deck->place, "for the tags of type '%s'", deck->type->name);
-    *list = longer;
+    if (!trli_make_room(model->ctx, list, *n, capacity, sizeof **list))
+        return trli_no_memory(model->ctx, &deck->place, "for the tags of type '%s'", deck->type->name);
     const char *own = trli_model_name(model, "%s", name);
-    longer[*n] = (trli_advertised){.own_name = own,
-                                   .tag = own,
-                                   .component = -1,
-                                   .symbol = -1,
-                                   .location = trl_location_on(location, model->layout->grid.dim)};
-    *added = &longer[(*n)++];
+    (*list)[*n] = (trli_advertised){.own_name = own,
+                                    .tag = own,
+                                    .component = -1,
+                                    .symbol = -1,
+                                    .location = trl_location_on(location, model->layout->grid.dim)};
+    *added = &(*list)[(*n)++];
     return model->ir.err;
 }
 
@@ -73,14 +72,16 @@ trl_err trl_deps_compute(trl_deps *deps, const char *name, trl_location location
 {
     trli_advertised *added = NULL;
     if (!deps) return TRL_ERR_USAGE;
-    return advertise(deps, &deps->entry->computed, &deps->entry->ncomputed, name, location, &added);
+    return advertise(deps, &deps->entry->computed, &deps->entry->ncomputed, &deps->entry->computed_capacity, name,
+                     location, &added);
 }
 
 trl_err trl_deps_require(trl_deps *deps, const char *name, trl_location location, const int lo[3], const int hi[3])
 {
     trli_advertised *added = NULL;
     if (!deps) return TRL_ERR_USAGE;
-    trl_err err = advertise(deps, &deps->entry->required, &deps->entry->nrequired, name, location, &added);
+    trl_err err = advertise(deps, &deps->entry->required, &deps->entry->nrequired, &deps->entry->required_capacity,
+                            name, location, &added);
     for (int a = 0; err == TRL_OK && a < deps->model->layout->grid.dim; ++a) {
         int low = lo ? lo[a] : 0, high = hi ? hi[a] : 0;
         if (low < -16 || high > 16 || low > high)

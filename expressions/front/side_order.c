@@ -18,13 +18,8 @@ trl_err trli_no_memory_for_sides(const trli_model *model)
 
 trl_err trli_side_item(trli_arranging *ar, const trli_item *one)
 {
-    if (ar->nitems == ar->items_room) {
-        const int room = ar->items_room ? 2 * ar->items_room : 32;
-        trli_item *longer = trli_resize(ar->model->ctx, ar->item, (size_t)room, sizeof *longer);
-        if (!longer) return trli_no_memory_for_sides(ar->model);
-        ar->item = longer;
-        ar->items_room = room;
-    }
+    if (!trli_make_room(ar->model->ctx, &ar->item, ar->nitems, &ar->items_room, sizeof *ar->item))
+        return trli_no_memory_for_sides(ar->model);
     ar->item[ar->nitems] = *one;
     ar->item[ar->nitems].first_edge = ar->item[ar->nitems].next = -1;
     ++ar->nitems;
@@ -33,13 +28,8 @@ trl_err trli_side_item(trli_arranging *ar, const trli_item *one)
 
 static trl_err put_before(trli_arranging *ar, int before, int after)
 {
-    if (ar->nedges == ar->edges_room) {
-        const int room = ar->edges_room ? 2 * ar->edges_room : 64;
-        trli_edge *longer = trli_resize(ar->model->ctx, ar->edge, (size_t)room, sizeof *longer);
-        if (!longer) return trli_no_memory_for_sides(ar->model);
-        ar->edge = longer;
-        ar->edges_room = room;
-    }
+    if (!trli_make_room(ar->model->ctx, &ar->edge, ar->nedges, &ar->edges_room, sizeof *ar->edge))
+        return trli_no_memory_for_sides(ar->model);
     ar->edge[ar->nedges] = (trli_edge){before, after, ar->item[before].first_edge};
     ar->item[before].first_edge = ar->nedges++;
     ++ar->item[after].waits;

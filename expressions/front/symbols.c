@@ -11,13 +11,9 @@
 
 static trl_err add_symbol(trli_model *model, const trli_symbol *symbol)
 {
-    if (model->front->nsymbols == model->front->symbols_capacity) {
-        int more = model->front->symbols_capacity ? 2 * model->front->symbols_capacity : 64;
-        trli_symbol *longer = trli_resize(model->ctx, model->front->symbol, (size_t)more, sizeof *longer);
-        if (!longer) return trli_no_memory(model->ctx, NULL, "for %d names", more);
-        model->front->symbol = longer;
-        model->front->symbols_capacity = more;
-    }
+    if (!trli_make_room(model->ctx, &model->front->symbol, model->front->nsymbols, &model->front->symbols_capacity,
+                        sizeof *model->front->symbol))
+        return trli_no_memory(model->ctx, NULL, "for %d names", model->front->nsymbols + 1);
     int existing;
     trl_err err = trli_table_add(model->ctx, &model->front->names, symbol->name, model->front->nsymbols, &existing);
     if (err != TRL_OK) return err;
@@ -84,9 +80,9 @@ done:
 trl_err trli_variable_add(trli_model *model, const trli_variable *variable)
 {
     trl_err err = TRL_OK;
-    trli_variable *longer = trli_resize(model->ctx, model->variable, (size_t)model->nvariables + 1, sizeof *longer);
-    if (!longer) return trli_no_memory(model->ctx, NULL, "for %d variables", model->nvariables + 1);
-    model->variable = longer;
+    if (!trli_make_room(model->ctx, &model->variable, model->nvariables, &model->variables_capacity,
+                        sizeof *model->variable))
+        return trli_no_memory(model->ctx, NULL, "for %d variables", model->nvariables + 1);
     TRL_TRY(
         add_symbol(model, &(trli_symbol){variable->name, TRLI_SYMBOL_VARIABLE, model->nvariables, 0, variable->place}));
     model->variable[model->nvariables++] = *variable;

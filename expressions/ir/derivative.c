@@ -41,13 +41,8 @@ trl_err trli_derivative_need(trli_derivative *d, trli_ir_value v, trli_ir_value 
     if (err != TRL_OK) return err;
     *tangent = d->tangent[v];
     if (*tangent != TRLI_TANGENT_UNKNOWN) return TRL_OK;
-    if (d->nstack == d->stack_capacity) {
-        int32_t more = d->stack_capacity ? 2 * d->stack_capacity : 256;
-        trli_ir_value *stack = trli_resize(d->ir->ctx, d->stack, (size_t)more, sizeof *stack);
-        if (!stack) return trli_no_memory(d->ir->ctx, NULL, "for %d derivatives", more);
-        d->stack = stack;
-        d->stack_capacity = more;
-    }
+    if (!trli_make_room(d->ir->ctx, &d->stack, d->nstack, &d->stack_capacity, sizeof *d->stack))
+        return trli_no_memory(d->ir->ctx, NULL, "for %d derivatives", d->nstack + 1);
     d->stack[d->nstack++] = v;
     return TRL_OK;
 }

@@ -32,16 +32,6 @@ static bool node_equal(const trli_node *a, const trli_node *b)
            memcmp(&a->number, &b->number, sizeof a->number) == 0;
 }
 
-static trl_err grow_nodes(trli_ir *ir)
-{
-    int32_t capacity = ir->capacity ? 2 * ir->capacity : 1024;
-    trli_node *node = trli_resize(ir->ctx, ir->node, (size_t)capacity, sizeof *node);
-    if (!node) return trli_no_memory(ir->ctx, NULL, "for %d values of the expression graph", capacity);
-    ir->node = node;
-    ir->capacity = capacity;
-    return TRL_OK;
-}
-
 static trl_err grow_buckets(trli_ir *ir)
 {
     int32_t n = ir->nbuckets ? 2 * ir->nbuckets : 4096;
@@ -119,7 +109,8 @@ static trli_ir_value add_node(trli_ir *ir, const trli_node *wanted)
 {
     if (ir->err != TRL_OK) return 0;
     if (2 * (ir->count + 1) > ir->nbuckets) ir->err = grow_buckets(ir);
-    if (ir->err == TRL_OK && ir->count == ir->capacity) ir->err = grow_nodes(ir);
+    if (ir->err == TRL_OK && !trli_make_room(ir->ctx, &ir->node, ir->count, &ir->capacity, sizeof *ir->node))
+        ir->err = trli_no_memory(ir->ctx, NULL, "for %d values of the expression graph", ir->count + 1);
     if (ir->err != TRL_OK) return 0;
     uint64_t h = node_hash(wanted) & (uint64_t)(ir->nbuckets - 1);
     const bool computes = trli_op_operands(wanted->op) > 0 && wanted->op != TRLI_OP_SHIFT;

@@ -158,10 +158,9 @@ static trl_err add_slab(trli_analysis *an, trli_step *s, int i, int axis, int wh
 {
     const trli_side *side = &trli_step_sides(s)[i][2 * axis + which];
     trli_step_plan *p = trli_plan_of(an->program, s);
-    trli_slab *slab = trli_resize(an->model->ctx, p->slab, (size_t)p->nslabs + 1, sizeof *slab);
-    if (!slab) return trli_no_memory(an->model->ctx, NULL, "for boundary conditions");
-    p->slab = slab;
-    slab = &p->slab[p->nslabs++];
+    if (!trli_make_room(an->model->ctx, &p->slab, p->nslabs, &p->slabs_capacity, sizeof *p->slab))
+        return trli_no_memory(an->model->ctx, NULL, "for boundary conditions");
+    trli_slab *slab = &p->slab[p->nslabs++];
     *slab = (trli_slab){.field = s->field[i], .axis = axis, .side = which, .layer = layer, .value = TRLI_NO_VALUE};
     set_tangential(an, slab);
     return side->piece[0].modifier ? analyse_modifier(an, s, slab, &side->piece[0]) : analyse_layer(an, s, slab, side);

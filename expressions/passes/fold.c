@@ -141,13 +141,7 @@ static void free_uses(uses *u)
 
 static trl_err add_use(const folding *fo, uses *u, int key, use one)
 {
-    if (u->n == u->capacity) {
-        const int more = u->capacity ? 2 * u->capacity : 64;
-        use *longer = trli_resize(fo->model->ctx, u->use, (size_t)more, sizeof *longer);
-        if (!longer) return no_memory(fo);
-        u->use = longer;
-        u->capacity = more;
-    }
+    if (!trli_make_room(fo->model->ctx, &u->use, u->n, &u->capacity, sizeof *u->use)) return no_memory(fo);
     one.next = -1;
     *(u->last[key] < 0 ? &u->first[key] : &u->use[u->last[key]].next) = u->n;
     u->last[key] = u->n;
@@ -384,24 +378,33 @@ static void narrow_exchange(const folding *fo, trli_exchanged *e, int i, int axi
     if (!trli_needs_exchange(fo->model->layout, reach)) e->field[i] = -1;
 }
 
+static trl_err append_slab(const folding *fo, trli_step_plan *s, const trli_slab *slab)
+{
+    if (!trli_make_room(fo->model->ctx, &s->slab, s->nslabs, &s->slabs_capacity, sizeof *s->slab))
+        return trli_no_memory(fo->model->ctx, NULL, "for boundary conditions");
+    s->slab[s->nslabs++] = *slab;
+    return TRL_OK;
+}
+
 static trl_err add_images(const folding *fo, int kernel, int input, int axis, const int layers[2])
 {
     trli_step_plan *s = plan_at(fo, kernel);
     const int field = s->input[input], first = s->nslabs;
-    trli_slab *longer =
-        trli_resize(fo->model->ctx, s->slab, (size_t)(s->nslabs + layers[0] + layers[1]), sizeof *longer);
-    if (!longer) return trli_no_memory(fo->model->ctx, NULL, "for images beyond periodic sides");
-    s->slab = longer;
+    trl_err err = TRL_OK;
     for (int side = 0; side < 2; ++side)
-        for (int layer = 1; layer <= layers[side]; ++layer)
-            s->slab[s->nslabs++] = (trli_slab){.kind = TRLI_SLAB_IMAGE,
-                                               .field = field,
-                                               .axis = axis,
-                                               .side = side,
-                                               .layer = layer,
-                                               .value = trli_ir_field(&fo->program->model->ir, field)};
+        for (int layer = 1; layer <= layers[side]; ++layer) {
+            const trli_slab image = {.kind = TRLI_SLAB_IMAGE,
+                                     .field = field,
+                                     .axis = axis,
+                                     .side = side,
+                                     .layer = layer,
+                                     .value = trli_ir_field(&fo->program->model->ir, field)};
+            TRL_TRY(append_slab(fo, s, &image));
+        }
     for (int side = 0; side < 2; ++side) find_of_row(fo, kernel, first, input, side);
-    return fo->model->ir.err;
+    err = fo->model->ir.err;
+done:
+    return err;
 }
 
 /* Leave the images of one of the exchanged fields beyond the sides of an axis to the kernels that read them. */
@@ -456,23 +459,19 @@ static trl_err take_slabs(const folding *fo, int fill, int kernel, int input, in
 {
     trli_step_plan *from = plan_at(fo, fill), *s = plan_at(fo, kernel);
     const int field = s->input[input], first = s->nslabs;
-    int n = 0;
-    for (const use *u = first_of(&fo->ghosts, field); u; u = next_of(&fo->ghosts, u))
-        n += slab_of(fo, u, fill, axis) != NULL;
-    trli_slab *longer = trli_resize(fo->model->ctx, s->slab, (size_t)(s->nslabs + n), sizeof *longer);
-    if (!longer) return trli_no_memory(fo->model->ctx, NULL, "for boundary conditions");
-    s->slab = longer;
+    trl_err err = TRL_OK;
     for (const use *u = first_of(&fo->ghosts, field); u; u = next_of(&fo->ghosts, u)) {
         trli_slab *slab = slab_of(fo, u, fill, axis);
         if (!slab) continue;
-        s->slab[s->nslabs++] = *slab;
+        TRL_TRY(append_slab(fo, s, slab));
         slab->taken = true;
         slab->reads = (trli_reads){0};
     }
-    fo->remaining[fill] -= n;
+    fo->remaining[fill] -= s->nslabs - first;
     from->live = fo->remaining[fill] > 0 || from->exchanged.n > 0;
     for (int side = 0; side < 2; ++side) find_of_row(fo, kernel, first, input, side);
-    return TRL_OK;
+done:
+    return err;
 }
 
 static trl_err fold_into_kernel(const folding *fo, int kernel)

@@ -61,6 +61,7 @@ typedef struct trli_step_plan {
     int8_t fixed_planes[6]; /* REDUCE: planes at a side that are left out */
     trli_demand *extent; /* [nout] where another step computes the same again: what its own readers need; else NULL */
     int nslabs; /* of fills and planes; of kernels: those at the ends of rows, each set before its row is computed */
+    int slabs_capacity;
     trli_slab *slab;          /* [nslabs] */
     trli_exchanged exchanged; /* of fills */
 } trli_step_plan;

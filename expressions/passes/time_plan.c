@@ -111,13 +111,8 @@ static trl_err add_op(trli_time_plan *plan, const trli_rotation *rotation, trli_
     const trl_layout *layout = plan->model->layout;
     for (int a = 0; a < 3; ++a) /* beyond periodic sides there are images of what is inside */
         if (trli_goes_round(layout, a) && op.slab) op.box.lo[a] = 0, op.box.hi[a] = (trl_lidx)layout->grid.cells[a];
-    if (plan->nops == plan->capacity) {
-        const int more = plan->capacity ? 2 * plan->capacity : 64;
-        trli_time_op *longer = trli_resize(plan->model->ctx, plan->op, (size_t)more, sizeof *longer);
-        if (!longer) return trli_no_memory(plan->model->ctx, NULL, "for %d kernels of a pass", more);
-        plan->op = longer;
-        plan->capacity = more;
-    }
+    if (!trli_make_room(plan->model->ctx, &plan->op, plan->nops, &plan->capacity, sizeof *plan->op))
+        return trli_no_memory(plan->model->ctx, NULL, "for %d kernels of a pass", plan->nops + 1);
     op.field = trli_new(plan->model->ctx, (size_t)(op.ninputs + op.noutputs), sizeof *op.field);
     if (!op.field) return trli_no_memory(plan->model->ctx, NULL, "for the kernels of a pass");
     for (int i = 0; i < op.ninputs; ++i) op.field[i] = rotated(rotation, op.execution, input[i]);

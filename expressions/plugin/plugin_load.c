@@ -110,12 +110,10 @@ static trl_err keep_library(trl_registry *r, void *library, const char *path, co
         dlclose(library);
         return TRL_OK;
     }
-    void **grown = trli_resize(r->ctx, r->library, (size_t)(r->nlibraries + 1), sizeof *grown);
-    if (!grown) {
+    if (!trli_make_room(r->ctx, &r->library, r->nlibraries, &r->libraries_capacity, sizeof *r->library)) {
         dlclose(library);
         return trli_no_memory(r->ctx, place, "for plugin '%s'", path);
     }
-    r->library = grown;
     r->library[r->nlibraries++] = library;
     return TRL_OK;
 }

@@ -15,7 +15,7 @@ struct trl_registry {
     trl_context *ctx;
     int count, capacity;
     trli_registry_entry *entry;
-    int nlibraries;
+    int nlibraries, libraries_capacity;
     void **library; /* handles of dlopen, each once */
 };
 

@@ -6,26 +6,23 @@
 #include "memory_impl.h"
 #include "model_impl.h"
 
-static trl_err grow(trli_model *model, void **list, int count, int *capacity, size_t size, const char *what)
+/* Make room for one more in a list, unless the model has failed; list: the address of a pointer. */
+static bool make_room(trli_model *model, void *list, int count, int *capacity, size_t size, const char *what)
 {
-    if (count < *capacity) return TRL_OK;
-    int more = *capacity ? 2 * *capacity : 64;
-    void *longer = trli_resize(model->ctx, *list, (size_t)more, size);
-    if (!longer) return trli_no_memory(model->ctx, NULL, "for %d %s", more, what);
-    *list = longer;
-    *capacity = more;
-    return TRL_OK;
+    if (model->ir.err == TRL_OK && !trli_make_room(model->ctx, list, count, capacity, size))
+        model->ir.err = trli_no_memory(model->ctx, NULL, "for %d %s", count + 1, what);
+    return model->ir.err == TRL_OK;
 }
 
 void *trli_model_keep(trli_model *model, size_t bytes)
 {
-    void *list = model->owned, *block = NULL;
-    if (model->ir.err == TRL_OK)
-        model->ir.err = grow(model, &list, model->nowned, &model->owned_capacity, sizeof *model->owned, "small blocks");
-    model->owned = list;
-    if (model->ir.err == TRL_OK) block = trli_new(model->ctx, 1, bytes ? bytes : 1);
-    if (model->ir.err == TRL_OK && !block) model->ir.err = trli_no_memory(model->ctx, NULL, "for %zu bytes", bytes);
-    if (block) model->owned[model->nowned++] = block;
+    if (!make_room(model, &model->owned, model->nowned, &model->owned_capacity, sizeof *model->owned, "small blocks"))
+        return NULL;
+    void *block = trli_new(model->ctx, 1, bytes ? bytes : 1);
+    if (block)
+        model->owned[model->nowned++] = block;
+    else
+        model->ir.err = trli_no_memory(model->ctx, NULL, "for %zu bytes", bytes);
     return block;
 }
 
@@ -45,22 +42,16 @@ const char *trli_model_name(trli_model *model, const char *format, ...)
 
 int trli_model_add_field(trli_model *model, const char *name, trl_location location)
 {
-    void *list = model->field;
-    if (model->ir.err != TRL_OK) return -1;
-    model->ir.err = grow(model, &list, model->nfields, &model->fields_capacity, sizeof *model->field, "fields");
-    model->field = list;
-    if (model->ir.err != TRL_OK) return -1;
+    if (!make_room(model, &model->field, model->nfields, &model->fields_capacity, sizeof *model->field, "fields"))
+        return -1;
     model->field[model->nfields] = (trli_model_field){.name = name, .location = location, .slot = -1};
     return model->nfields++;
 }
 
 int trli_model_add_scalar(trli_model *model, double value)
 {
-    void *list = model->scalar;
-    if (model->ir.err != TRL_OK) return -1;
-    model->ir.err = grow(model, &list, model->nscalars, &model->scalars_capacity, sizeof *model->scalar, "scalars");
-    model->scalar = list;
-    if (model->ir.err != TRL_OK) return -1;
+    if (!make_room(model, &model->scalar, model->nscalars, &model->scalars_capacity, sizeof *model->scalar, "scalars"))
+        return -1;
     model->scalar[model->nscalars] = value;
     return model->nscalars++;
 }

@@ -31,16 +31,16 @@ struct trli_model {
     trli_walk walk;
     trli_settings settings;
     trli_machine machine;
-    int ndirections;
+    int ndirections, directions_capacity;
     trli_direction *direction; /* [ndirections], the first is number 1 */
     int nopaques;              /* opaque expressions, by number */
-    int nvariables;
+    int nvariables, variables_capacity;
     trli_variable *variable;
     int nfields, fields_capacity;
     trli_model_field *field;
     int nscalars, scalars_capacity;
     double *scalar;
-    int nprograms;
+    int nprograms, programs_capacity;
     trli_program **program;
     trli_slot_plan *slots; /* once fields have places: passes/slot_plan_impl.h */
     trli_front *front;     /* front/front_impl.h */

@@ -8,13 +8,11 @@
 
 trl_err trli_program_create(trli_model *model, const char *name, trli_program **program)
 {
-    trli_program **list = trli_resize(model->ctx, model->program, (size_t)(model->nprograms + 1), sizeof *list);
-    if (list) model->program = list;
-    *program = trli_new(model->ctx, 1, sizeof **program);
-    if (!list || !*program) {
-        trli_free(*program);
-        return trli_no_memory(model->ctx, NULL, "for program '%s'", name);
-    }
+    *program = NULL;
+    if (trli_make_room(model->ctx, &model->program, model->nprograms, &model->programs_capacity,
+                       sizeof *model->program))
+        *program = trli_new(model->ctx, 1, sizeof **program);
+    if (!*program) return trli_no_memory(model->ctx, NULL, "for program '%s'", name);
     **program = (trli_program){.model = model, .name = name};
     model->program[model->nprograms++] = *program;
     return TRL_OK;
@@ -44,16 +42,11 @@ void trli_program_destroy(trli_program **program)
 
 trli_step *trli_program_append(trli_program *program, trli_step_kind kind, const char *label)
 {
-    if (program->nsteps == program->capacity) {
-        int capacity = program->capacity ? 2 * program->capacity : 64;
-        trli_step *step = trli_resize(program->model->ctx, program->step, (size_t)capacity, sizeof *step);
-        if (!step) {
-            program->model->ir.err =
-                trli_no_memory(program->model->ctx, NULL, "for %d steps of program '%s'", capacity, program->name);
-            return NULL;
-        }
-        program->step = step;
-        program->capacity = capacity;
+    trl_context *ctx = program->model->ctx;
+    if (!trli_make_room(ctx, &program->step, program->nsteps, &program->capacity, sizeof *program->step)) {
+        program->model->ir.err =
+            trli_no_memory(ctx, NULL, "for %d steps of program '%s'", program->nsteps + 1, program->name);
+        return NULL;
     }
     trli_step *s = &program->step[program->nsteps++];
     *s = (trli_step){.kind = kind, .label = label, .scalar = -1};
@@ -123,15 +116,10 @@ trl_err trli_program_add_candidate(trli_program *program, const char *name, trli
         name = trli_model_name(program->model, "-%s", name);
         value = n->arg[0];
     }
-    if (program->ncandidates == program->candidates_capacity) {
-        int more = program->candidates_capacity ? 2 * program->candidates_capacity : 16;
-        trli_candidate *longer = trli_resize(program->model->ctx, program->candidate, (size_t)more, sizeof *longer);
-        if (!longer)
-            return trli_no_memory(program->model->ctx, NULL, "for %d named values of program '%s'", more,
-                                  program->name);
-        program->candidate = longer;
-        program->candidates_capacity = more;
-    }
+    if (!trli_make_room(program->model->ctx, &program->candidate, program->ncandidates, &program->candidates_capacity,
+                        sizeof *program->candidate))
+        return trli_no_memory(program->model->ctx, NULL, "for %d named values of program '%s'",
+                              program->ncandidates + 1, program->name);
     program->candidate[program->ncandidates++] =
         (trli_candidate){.name = name, .value = value, .location = location, .position = program->nsteps};
     return TRL_OK;
@@ -205,13 +193,8 @@ const trli_step *trli_program_producer(const trli_program *program, const trli_n
 
 static trl_err add_root(trli_program *program, int **list, int *n, int *capacity, int value)
 {
-    if (*n == *capacity) {
-        int more = *capacity ? 2 * *capacity : 16;
-        int *longer = trli_resize(program->model->ctx, *list, (size_t)more, sizeof *longer);
-        if (!longer) return trli_no_memory(program->model->ctx, NULL, "for the results of program '%s'", program->name);
-        *list = longer;
-        *capacity = more;
-    }
+    if (!trli_make_room(program->model->ctx, list, *n, capacity, sizeof **list))
+        return trli_no_memory(program->model->ctx, NULL, "for the results of program '%s'", program->name);
     (*list)[(*n)++] = value;
     return TRL_OK;
 }

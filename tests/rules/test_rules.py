@@ -104,6 +104,29 @@ def rule_memory():
                 yield f"{name(path)}:{number}: memory of the C library; use trli_new, trli_memstream or trl_memory_alloc"
 
 
+# Files that resize memory by themselves, with the reason.
+RESIZED = {
+    "scheduler/memory.c": "the growable list",
+    "scheduler/memstream.c": "a growing text",
+    "expressions/ir/ir_walk.c": "tables by value of the graph, grown with it",
+    "expressions/ir/derivative.c": "likewise",
+    "expressions/front/partials.c": "likewise",
+    "expressions/program/program.c": "likewise",
+    "expressions/passes/cost.c": "likewise",
+    "expressions/passes/slots_colour.c": "arrays that share one count",
+    "solvers/sensitivity.c": "likewise",
+    "inputs/output_fields.c": "a text of known length",
+}
+
+
+def rule_lists():
+    """Lists grow through one helper."""
+    for path in files("*.c"):
+        for number, line in enumerate(code_of(path).splitlines(), 1):
+            if re.search(r"\btrli_resize\(", line) and name(path) not in RESIZED:
+                yield f"{name(path)}:{number}: resizes memory; lists grow by trli_make_room or trli_list_reserve"
+
+
 # The sub-folders of expressions/, each with those that it may know beside itself.
 _BEFORE = ("lang", "plugin", "ir", "program")
 FOLDERS = {

@@ -45,13 +45,8 @@ static trl_err add_sample(trli_emitter *e, trli_ir_value v, const int8_t offset[
         *found = i;
         if (memcmp(e->sample[i].offset, in.offset, sizeof in.offset) == 0 && e->sample[i].end == in.end) return TRL_OK;
     }
-    if (e->count == e->capacity) {
-        int32_t more = e->capacity ? 2 * e->capacity : 256;
-        trli_sample *longer = trli_resize(e->ir->ctx, e->sample, (size_t)more, sizeof *longer);
-        if (!longer) return trli_no_memory(e->ir->ctx, NULL, "to emit %d values", more);
-        e->sample = longer;
-        e->capacity = more;
-    }
+    if (!trli_make_room(e->ir->ctx, &e->sample, e->count, &e->capacity, sizeof *e->sample))
+        return trli_no_memory(e->ir->ctx, NULL, "to emit %d values", e->count + 1);
     in.next = e->first[in.node];
     e->first[in.node] = *found = e->count;
     e->sample[e->count++] = in;
@@ -111,9 +106,8 @@ static trl_err ghosts_of(trli_emitter *e, const trli_sample *in, const trli_emit
             at->z == wanted.z)
             return TRL_OK;
     }
-    trli_ghosts *longer = trli_resize(e->ir->ctx, e->ghosts, (size_t)(e->nghosts + 1), sizeof *longer);
-    if (!longer) return trli_no_memory(e->ir->ctx, NULL, "to emit the ghosts of %d rows", e->nghosts);
-    e->ghosts = longer;
+    if (!trli_make_room(e->ir->ctx, &e->ghosts, e->nghosts, &e->ghosts_capacity, sizeof *e->ghosts))
+        return trli_no_memory(e->ir->ctx, NULL, "to emit the ghosts of %d rows", e->nghosts + 1);
     e->ghosts[e->nghosts] = wanted;
     *found = e->nghosts++;
     return TRL_OK;
@@ -505,5 +499,5 @@ void trli_emitter_free(trli_emitter *e)
     e->pointer = NULL;
     e->ghosts = NULL;
     e->nghosts = 0;
-    e->ngroups = e->count = e->capacity = e->npointers = e->nbuffers = e->nshared = 0;
+    e->ngroups = e->count = e->capacity = e->ghosts_capacity = e->npointers = e->nbuffers = e->nshared = 0;
 }

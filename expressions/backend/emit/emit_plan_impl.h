@@ -100,7 +100,7 @@ struct trli_emitter {
     bool *wanted, *also; /* [count] scratch */
     trli_row_pointer *pointer;
     trli_ghosts *ghosts;
-    int32_t nghosts;
+    int32_t nghosts, ghosts_capacity;
     int32_t ends, sides;           /* samples from there on: only of ghosts beyond ends of rows; beyond other sides */
     int interleave;                /* the most planes that the kernel takes in turn */
     bool by_planes;                /* each group's rows of one plane after the other's, not of some planes in turn */

@@ -456,13 +456,8 @@ int trli_compiler_poll(trli_compiler *c, bool wait)
 
 static trl_err tell(trli_compiler *c, job *j, trli_native_fn *fn)
 {
-    if (j->nfns == j->fns_capacity) {
-        int more = j->fns_capacity ? 2 * j->fns_capacity : 4;
-        trli_native_fn **longer = trli_resize(c->ctx, j->fn, (size_t)more, sizeof *longer);
-        if (!longer) return trli_no_memory(c->ctx, NULL, "for %d kernels", more);
-        j->fn = longer;
-        j->fns_capacity = more;
-    }
+    if (!trli_make_room(c->ctx, &j->fn, j->nfns, &j->fns_capacity, sizeof *j->fn))
+        return trli_no_memory(c->ctx, NULL, "for %d kernels", j->nfns + 1);
     j->fn[j->nfns++] = fn;
     *fn = j->found;
     return TRL_OK;
@@ -470,13 +465,8 @@ static trl_err tell(trli_compiler *c, job *j, trli_native_fn *fn)
 
 static trl_err add_job(trli_compiler *c, const char *text, const char digest[TRLI_DIGEST_TEXT], job **added)
 {
-    if (c->njobs == c->capacity) {
-        int more = c->capacity ? 2 * c->capacity : 16;
-        job *longer = trli_resize(c->ctx, c->job, (size_t)more, sizeof *longer);
-        if (!longer) return trli_no_memory(c->ctx, NULL, "for %d kernels", more);
-        c->job = longer;
-        c->capacity = more;
-    }
+    if (!trli_make_room(c->ctx, &c->job, c->njobs, &c->capacity, sizeof *c->job))
+        return trli_no_memory(c->ctx, NULL, "for %d kernels", c->njobs + 1);
     job *j = *added = &c->job[c->njobs];
     *j = (job){.text = trli_copy_text(c->ctx, text), .start = trli_clock()};
     if (!j->text) return trli_no_memory(c->ctx, NULL, "for the text of a kernel");
