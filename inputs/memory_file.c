@@ -28,6 +28,7 @@ static H5FD_t *open_file(const char *name, unsigned flags, hid_t access, haddr_t
     (void)name;
     (void)flags;
     (void)most;
+    if (info) info->memory->no_memory |= !h;
     if (!h) return NULL;
     h->memory = info->memory;
     return &h->public;
@@ -162,9 +163,11 @@ static herr_t write_bytes(H5FD_t *file, H5FD_mem_t type, hid_t list, haddr_t to,
     while (size > 0) {
         size_t n = within_page(at, size);
         trli_page *page = make_page(m, at / TRLI_PAGE_BYTES);
-        if (!page) return -1;
-        memcpy(page->bytes + at % TRLI_PAGE_BYTES, next, n);
-        mark(page, at, n, true);
+        if (page) {
+            memcpy(page->bytes + at % TRLI_PAGE_BYTES, next, n);
+            mark(page, at, n, true);
+        }
+        m->no_memory |= !page;
         next += n;
         at += (int64_t)n;
         size -= n;

@@ -29,6 +29,7 @@ typedef struct trli_memory_file {
     trli_page *page; /* [npages] by number; bytes of other pages are zero */
     int32_t npages, room;
     int64_t end;        /* bytes of the file by now */
+    bool no_memory;     /* for all of it. HDF5 is not told of writes that are lost, or it could not close the file */
     const void *values; /* what is written from here is not kept */
     int64_t place;      /* where the last such write went, -1: nowhere yet */
     hid_t driver;

@@ -27,8 +27,8 @@ typedef struct reference {
 
 /* The scales of a file, and who uses them. H5DSattach_scale would write a scale's whole list anew for each variable. */
 typedef struct scale_set {
-    trl_context *ctx;
-    hid_t data[SCALES]; /* -1: not there */
+    trli_memory_file *memory; /* that they are in */
+    hid_t data[SCALES];       /* -1: not there */
     hobj_ref_t self[SCALES];
     reference *user[SCALES];
     int32_t users[SCALES], room[SCALES];
@@ -154,7 +154,11 @@ static bool make_scale(hid_t data, int scale, int id)
 /* Note that a variable lies along a scale. */
 static bool add_user(scale_set *set, int scale, const reference *user)
 {
-    if (!trli_make_room(set->ctx, &set->user[scale], set->users[scale], &set->room[scale], sizeof *user)) return false;
+    trli_memory_file *m = set->memory;
+    if (!trli_make_room(m->ctx, &set->user[scale], set->users[scale], &set->room[scale], sizeof *user)) {
+        m->no_memory = true;
+        return false;
+    }
     set->user[scale][set->users[scale]++] = *user;
     return true;
 }
@@ -194,13 +198,14 @@ static bool list_users(const scale_set *set)
     return good;
 }
 
-static hid_t create_coordinate(trl_context *ctx, hid_t file, const trl_grid *grid, int scale, int id)
+static hid_t create_coordinate(trli_memory_file *memory, hid_t file, const trl_grid *grid, int scale, int id)
 {
     const int axis = (scale - CELLS) % 3;
     const bool on_face = scale >= FACES;
     trl_gidx n = trl_grid_points(grid, on_face ? (trl_location)(1 << axis) : TRL_CELL, axis);
-    double *at = trli_new(ctx, (size_t)n, sizeof *at);
+    double *at = trli_new(memory->ctx, (size_t)n, sizeof *at);
     char what[32];
+    memory->no_memory |= !at;
     if (!at) return -1;
     for (trl_gidx i = 0; i < n; ++i)
         at[i] = grid->origin[axis] + ((double)i + (on_face ? 0 : 0.5)) * grid->spacing[axis];
@@ -226,7 +231,7 @@ static bool create_scales(hid_t file, const trli_contents *c, scale_set *set)
                 trli_hdf5_put_text(time, "axis", "T") && H5Rcreate(&set->self[TIME], file, "time", H5R_OBJECT, -1) >= 0;
     for (int s = CELLS; good && s < SCALES; ++s) {
         if (!wanted[s]) continue;
-        set->data[s] = create_coordinate(set->ctx, file, c->grid, s, id++);
+        set->data[s] = create_coordinate(set->memory, file, c->grid, s, id++);
         good = set->data[s] >= 0 && H5Rcreate(&set->self[s], file, scale_name[s], H5R_OBJECT, -1) >= 0;
     }
     if (!good) return false;
@@ -299,7 +304,7 @@ static bool create_variable(hid_t file, const trli_contents *c, const trli_file_
 
 static bool fill_file(hid_t file, const trli_contents *c, trli_memory_file *memory)
 {
-    scale_set set = {.ctx = memory->ctx};
+    scale_set set = {.memory = memory};
     for (int s = 0; s < SCALES; ++s) set.data[s] = -1;
     bool good = trli_hdf5_put_text(file, "Conventions", "CF-1.8") && trli_hdf5_put_grid(file, c->grid);
     for (int i = 0; good && i < c->nstamps; ++i)
@@ -316,9 +321,11 @@ static bool fill_file(hid_t file, const trli_contents *c, trli_memory_file *memo
     return good;
 }
 
-static trl_err fail(const trli_structure *s)
+/* What a step of the making has come to. */
+static trl_err result(const trli_structure *s, bool good)
 {
-    return trli_hdf5_fail(s->ctx, "make the structure of", s->path);
+    if (s->memory.no_memory) return trli_no_memory(s->ctx, NULL, "to write '%s'", s->path);
+    return good ? TRL_OK : trli_hdf5_fail(s->ctx, "make the structure of", s->path);
 }
 
 trl_err trli_structure_open(trl_context *ctx, const char *path, const trli_contents *contents, trli_structure *s)
@@ -338,7 +345,7 @@ trl_err trli_structure_open(trl_context *ctx, const char *path, const trli_conte
     }
     s->memory = (trli_memory_file){.ctx = ctx, .values = s->values};
     s->file = trli_memory_file_create(&s->memory);
-    return s->file >= 0 && fill_file(s->file, contents, &s->memory) ? TRL_OK : fail(s);
+    return result(s, s->file >= 0 && fill_file(s->file, contents, &s->memory));
 }
 
 trl_err trli_structure_place(trli_structure *s, const trli_file_variable *v, int time, int64_t from, int n,
@@ -350,7 +357,7 @@ trl_err trli_structure_place(trli_structure *s, const trli_file_variable *v, int
         const bool whole = bytes[i] == trli_file_variable_chunk_points(v) * (int64_t)sizeof(double);
         good = place_chunk(data, s->dim, time, v, from + i, bytes[i], whole ? TRLI_NO_FILTERS : 0, &s->memory);
     }
-    trl_err err = good ? TRL_OK : fail(s);
+    trl_err err = result(s, good);
     if (data >= 0) H5Dclose(data);
     return err;
 }
@@ -359,7 +366,7 @@ trl_err trli_structure_close(trli_structure *s)
 {
     const hid_t file = s->file;
     s->file = -1;
-    return H5Fclose(file) >= 0 ? TRL_OK : fail(s);
+    return result(s, H5Fclose(file) >= 0);
 }
 
 void trli_structure_release(trli_structure *s)
