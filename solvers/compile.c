@@ -434,15 +434,13 @@ static trl_err compile_stop(trl_simulation *sim)
     TRL_TRY(instance_of_state(sim, sim->stopped, &in));
     in->rates = true;
     TRL_TRY(trli_instance_fill(in));
-    sim->step_scalar = trli_model_add_scalar(sim->model, 0);
-    TRL_TRY(sim->model->ir.err);
     named = trli_new(sim->ctx, (size_t)n + 1, sizeof *named);
     if (!named) TRL_TRY(trli_no_memory(sim->ctx, NULL, "for %d series", n));
     for (int i = 0; i < n; ++i) {
         TRL_TRY(trli_lower(in, sim->series[i], sim->problem->series[i].names, &operand));
         named[i] = (trli_named_value){sim->problem->series[i].name, operand.value[0]};
     }
-    named[n] = (trli_named_value){"step", trli_ir_scalar(&sim->model->ir, sim->step_scalar)};
+    named[n] = (trli_named_value){"step", trli_ir_scalar(&sim->model->ir, TRLI_SCALAR_STEP)};
     TRL_TRY(trli_lower_named(in, sim->stop, sim->problem->parameters, n + 1, named, &operand));
     TRL_TRY(check_number(sim, sim->stop, &operand, "the condition of time.stop"));
     TRL_TRY(trli_program_scalar(sim->stopped, "stop", operand.value[0], &sim->stop_scalar));

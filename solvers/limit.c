@@ -207,6 +207,7 @@ trl_err trli_compile_limit(trl_simulation *sim, bool required)
     sim->limit->once = !required;
     TRL_TRY(trli_instance_create(sim->model, sim->limit, TRLI_SCALAR_STEP_TIME, 0, NULL, &l.in));
     for (int v = 0; v < sim->nequations; ++v) l.in->variable[v] = sim->equation[v].state;
+    l.in->averages = true;
     TRL_TRY(trli_instance_fill(l.in));
     TRL_TRY(trli_find_differentiating(sim, &l.differentiating));
     TRL_TRY(lower_given(&l));

@@ -106,32 +106,44 @@ static trl_err make_model(trl_simulation *sim)
     return err;
 }
 
-static trl_err mark_text(trl_simulation *sim, const trl_text *text, const trl_scope *names)
+/* without: what the formula is, if it may have no noise; else NULL. */
+static trl_err mark_formula(trl_simulation *sim, const trl_formula *f, const trl_scope *names, const char *without)
+{
+    trl_err err = TRL_OK;
+    if (!f) return TRL_OK;
+    TRL_TRY(trli_tree_mark_used(sim->model, f, names));
+    if (without) TRL_TRY(trli_tree_refuse_noise(sim->model, f, names, without));
+done:
+    return err;
+}
+
+static trl_err mark_text(trl_simulation *sim, const trl_text *text, const trl_scope *names, const char *without)
 {
     trl_formula *f;
     trl_err err = trli_formula_of(sim, text, &f);
-    if (err == TRL_OK && f) err = trli_tree_mark_used(sim->model, f, names);
+    if (err == TRL_OK) err = mark_formula(sim, f, names, without);
     trl_formula_destroy(&f);
     return err;
 }
 
-static trl_err mark_value(trl_simulation *sim, const trl_value *value, const trl_scope *names)
+static trl_err mark_value(trl_simulation *sim, const trl_value *value, const trl_scope *names, const char *without)
 {
     trl_err err = TRL_OK;
-    for (int i = 0; i < value->count && err == TRL_OK; ++i) err = mark_text(sim, &value->text[i], names);
+    for (int i = 0; i < value->count && err == TRL_OK; ++i) err = mark_text(sim, &value->text[i], names, without);
     return err;
 }
 
 static trl_err mark_boundary(trl_simulation *sim, const trl_bc_side sides[6], const trl_scope *names)
 {
+    static const char what[] = "a boundary condition";
     trl_err err = TRL_OK;
     for (int s = 0; s < 6; ++s)
         for (int i = 0; i < sides[s].npieces; ++i) {
             const trl_bc_piece *p = &sides[s].piece[i];
-            TRL_TRY(mark_text(sim, &p->where, names));
-            TRL_TRY(mark_value(sim, &p->value, names));
-            TRL_TRY(mark_value(sim, &p->b, names));
-            TRL_TRY(mark_value(sim, &p->c, names));
+            TRL_TRY(mark_text(sim, &p->where, names, what));
+            TRL_TRY(mark_value(sim, &p->value, names, what));
+            TRL_TRY(mark_value(sim, &p->b, names, what));
+            TRL_TRY(mark_value(sim, &p->c, names, what));
             for (int e = 0; p->expression && e < sim->model->front->nentries; ++e)
                 if (strcmp(sim->model->front->entry[e].deck->name, p->expression) == 0)
                     sim->model->front->entry[e].used = true;
@@ -147,17 +159,18 @@ static trl_err mark_used(trl_simulation *sim)
     trl_err err = TRL_OK;
     for (int v = 0; v < sim->nequations; ++v) {
         const trli_equation *eq = &sim->equation[v];
-        const trl_formula *const formulas[] = {eq->initial, eq->ddt, eq->mask, eq->exact};
-        for (size_t i = 0; i < sizeof formulas / sizeof *formulas; ++i)
-            if (formulas[i]) TRL_TRY(trli_tree_mark_used(sim->model, formulas[i], eq->deck->names));
+        TRL_TRY(mark_formula(sim, eq->initial, eq->deck->names, "an initial value"));
+        TRL_TRY(mark_formula(sim, eq->ddt, eq->deck->names, NULL));
+        TRL_TRY(mark_formula(sim, eq->mask, eq->deck->names, "a mask"));
+        TRL_TRY(mark_formula(sim, eq->exact, eq->deck->names, "an exact solution"));
         TRL_TRY(mark_boundary(sim, eq->deck->boundary, eq->deck->names));
     }
-    for (int i = 0; i < p->nseries; ++i) TRL_TRY(trli_tree_mark_used(sim->model, sim->series[i], p->series[i].names));
-    if (sim->stop) TRL_TRY(trli_tree_mark_used(sim->model, sim->stop, p->parameters));
+    for (int i = 0; i < p->nseries; ++i) TRL_TRY(mark_formula(sim, sim->series[i], p->series[i].names, NULL));
+    TRL_TRY(mark_formula(sim, sim->stop, p->parameters, NULL));
     for (int i = 0; i < p->noutputs; ++i)
-        TRL_TRY(mark_text(sim, &(trl_text){p->output[i], p->output_place[i], true}, p->parameters));
-    TRL_TRY(mark_value(sim, &p->time.speed, p->parameters));
-    TRL_TRY(mark_value(sim, &p->time.diffusivity, p->parameters));
+        TRL_TRY(mark_text(sim, &(trl_text){p->output[i], p->output_place[i], true}, p->parameters, NULL));
+    TRL_TRY(mark_value(sim, &p->time.speed, p->parameters, "a bound of dt"));
+    TRL_TRY(mark_value(sim, &p->time.diffusivity, p->parameters, "a bound of dt"));
     for (int e = 0; e < p->nexpressions; ++e)
         TRL_TRY(mark_boundary(sim, p->expression[e].boundary, p->expression[e].names));
     trli_tree_spread_used(sim->model);
@@ -311,6 +324,7 @@ void trli_set_times(trl_simulation *sim, const trli_next_step *next)
     sim->frame->step_number = next->number - 1;
     scalar[TRLI_SCALAR_STEP_TIME] = next->from;
     scalar[TRLI_SCALAR_DT] = next->dt;
+    scalar[TRLI_SCALAR_STEP] = (double)(next->number - 1);
     for (int s = 1; s < sim->integrator->stages; ++s)
         scalar[sim->stage_time[s]] =
             sim->integrator->c[s] == 1 ? next->time : next->from + sim->integrator->c[s] * next->dt;
@@ -436,7 +450,6 @@ trl_err trl_simulation_stops(trl_simulation *sim, bool *stops)
     *stops = false;
     if (!sim->stop) return TRL_OK;
     set_present(sim);
-    sim->frame->scalar[sim->step_scalar] = (double)sim->step_number;
     TRL_TRY(trli_program_run_agreed(sim, sim->stopped));
     *stops = sim->frame->scalar[sim->stop_scalar] != 0;
 done:

@@ -43,8 +43,8 @@ struct trl_simulation {
     trl_formula **series;
     int *series_scalar;
     double *series_value;
-    trl_formula *stop;            /* NULL: none */
-    int stop_scalar, step_scalar; /* what it gives; the number of the present step, which it may read */
+    trl_formula *stop; /* NULL: none */
+    int stop_scalar;   /* what it gives */
     int nshown, shown_capacity;
     trli_shown *shown;
     int stage_time[TRL_STAGES_MAX + 1];                       /* scalars; the last is the time of the new values */

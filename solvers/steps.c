@@ -133,6 +133,7 @@ trl_err trli_check_first_step(trl_simulation *sim)
     if (trl_simulation_done(sim)) return TRL_OK;
     if (sim->problem->time.cfl <= 0) TRL_TRY(check_fixed(sim));
     TRL_TRY(trli_next_step_of(sim, &next));
+    if (sim->problem->time.cfl > 0) sim->dt = next.dt; /* what is evaluated at step 0 may read it */
 done:
     return err;
 }

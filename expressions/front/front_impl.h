@@ -43,6 +43,7 @@ typedef struct trli_entry {
     const trli_opaque *opaque; /* with a type */
     bool has_boundary;
     bool used;
+    bool noisy; /* it contains noise(seed), or depends on an entry that does */
 } trli_entry;
 
 /* Passes and runs know nothing of it. It lives as long as the model: runs use the states of plugins, the plan and the

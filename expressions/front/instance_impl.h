@@ -35,6 +35,8 @@ struct trli_instance {
     int **plugin_field;      /* [nentries] fields of each computed tag, NULL: not yet */
     bool initial;            /* the variables' values are their initial formulas */
     bool rates;              /* ddt(f) may be asked for: the values are those of the present time, of no stage */
+    bool averages;           /* of random numbers that change with steps: what bounds dt does not wait for them */
+    bool at_side;            /* what boundary conditions read, in the frame of their side */
     trli_instance *begins;   /* the variables' values are those of this instance, in fields; NULL: variable[] */
     bool inline_only;        /* it shares the fields of another instance and stores nothing */
     trli_instance *sides;    /* the same instance for boundary values, made at first use */

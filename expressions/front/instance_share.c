@@ -25,6 +25,7 @@ trl_err trli_instance_sides(trli_instance *instance, trli_instance **sides)
     *sides = instance->inline_only ? instance : instance->sides;
     if (*sides) return TRL_OK;
     err = trli_instance_share(instance, &instance->sides);
+    if (err == TRL_OK) instance->sides->at_side = true;
     *sides = instance->sides;
     return err;
 }

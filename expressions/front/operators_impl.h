@@ -18,6 +18,11 @@ TRL_NODISCARD trl_err trli_lower_operator(trli_lowering *lw, const trl_formula_o
 TRL_NODISCARD trl_err trli_lower_stencil(trli_lowering *lw, const trl_ast *node, const trl_scope *scope,
                                          const trl_operator *stencil, trli_operand *operand);
 
+/* That an argument has one coordinate per axis, and such a coordinate, which is a number inside of the domain. */
+TRL_NODISCARD trl_err trli_check_position(trli_lowering *lw, const trl_formula_operator *op, const trl_ast *where);
+TRL_NODISCARD trl_err trli_lower_coordinate(trli_lowering *lw, const trl_ast *where, int axis, const trl_scope *scope,
+                                            double *coordinate);
+
 /* The families of TRL_FORMULA_OPERATOR_LIST, each a trli_operator_fn. */
 #define TRLI_OPERATOR_FAMILY(family)                                                                                  \
     TRL_NODISCARD trl_err trli_lower_##family(trli_lowering *lw, const trl_formula_operator *op, const trl_ast *node, \
@@ -38,6 +43,8 @@ TRLI_OPERATOR_FAMILY(probe);
 TRLI_OPERATOR_FAMILY(old); /* operators.c */
 TRLI_OPERATOR_FAMILY(ddt);
 TRLI_OPERATOR_FAMILY(random);
+TRLI_OPERATOR_FAMILY(noise); /* sources.c */
+TRLI_OPERATOR_FAMILY(point_source);
 #undef TRLI_OPERATOR_FAMILY
 
 #endif

@@ -101,14 +101,9 @@ done:
 }
 
 /* Along one axis: the point to read from and the weight of the next one; *by is the offset of the first of the two. */
-static trl_err locate(trli_lowering *lw, const trl_ast *node, int axis, int location, double where, trl_gidx *point,
-                      int *by, double *weight)
+static void locate(const trl_grid *g, int axis, int location, double where, trl_gidx *point, int *by, double *weight)
 {
-    const trl_grid *g = lw->ir->grid;
     int bit = location >> axis & 1;
-    if (!(where >= g->origin[axis] && where <= g->origin[axis] + g->length[axis]))
-        return trli_lower_fail(lw, node, "%c = %g lies outside the domain, %g to %g", 'x' + axis, where,
-                               g->origin[axis], g->origin[axis] + g->length[axis]);
     double s = (where - g->origin[axis]) / g->spacing[axis] - (bit ? 0 : 0.5);
     double below = floor(s);
     *weight = s - below;
@@ -116,7 +111,6 @@ static trl_err locate(trli_lowering *lw, const trl_ast *node, int axis, int loca
     trl_gidx last = trl_grid_points(g, (trl_location)location, axis) - 1, first = (trl_gidx)below;
     *point = first < 0 ? 0 : first > last ? last : first;
     *by = (int)(first - *point);
-    return TRL_OK;
 }
 
 trl_err trli_lower_probe(trli_lowering *lw, const trl_formula_operator *op, const trl_ast *node, const trl_scope *scope,
@@ -129,17 +123,13 @@ trl_err trli_lower_probe(trli_lowering *lw, const trl_formula_operator *op, cons
     int scalar;
     trl_err err = TRL_OK;
     TRL_TRY(trli_lower_scalar(lw, node->arg[0], scope, true, &f));
-    if (where->kind != TRL_AST_VECTOR || where->nargs != lw->dim)
-        return trli_lower_fail(lw, where, "a probe needs one coordinate per axis of the grid: [%s]",
-                               lw->dim == 1   ? "x"
-                               : lw->dim == 2 ? "x, y"
-                                              : "x, y, z");
+    TRL_TRY(trli_check_position(lw, op, where));
     trli_ir_value value = f.value[0];
     for (int a = 0; a < lw->dim; ++a) {
         double coordinate, weight = 0;
         int by = 0;
-        TRL_TRY(trli_lower_number(lw, where->arg[a], scope, &coordinate));
-        TRL_TRY(locate(lw, where->arg[a], a, f.location[0], coordinate, &point[a], &by, &weight));
+        TRL_TRY(trli_lower_coordinate(lw, where, a, scope, &coordinate));
+        locate(ir->grid, a, f.location[0], coordinate, &point[a], &by, &weight);
         trli_ir_value low = trli_ir_shift(ir, value, a, by), high = trli_ir_shift(ir, value, a, by + 1);
         if (weight == 0) {
             value = low; /* exactly on a point: the next one may not even exist */

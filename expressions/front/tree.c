@@ -3,6 +3,9 @@
 /* The expression tree: which entry depends on which, in what order they can be computed, and what is used at all. */
 #include <string.h>
 
+#include <trl_formula_operators.h>
+
+#include "formula_impl.h"
 #include "memory_impl.h"
 #include "symbols_impl.h"
 #include "tree_impl.h"
@@ -68,6 +71,8 @@ static trl_err report_cycle(trli_model *model, const int *stack, int depth, int 
                     "expressions depend on each other in a cycle: %s", path);
 }
 
+static void spread_noise(trli_front *front);
+
 trl_err trli_tree_order(trli_model *model)
 {
     trl_err err = TRL_OK;
@@ -106,6 +111,7 @@ trl_err trli_tree_order(trli_model *model)
             stack[depth++] = d;
         }
     }
+    spread_noise(model->front);
 done:
     trli_free(state);
     trli_free(stack);
@@ -135,6 +141,59 @@ void trli_tree_spread_used(trli_model *model)
         for (int d = model->front->dep_start[e]; d < model->front->dep_start[e + 1]; ++d)
             model->front->entry[model->front->dep[d]].used = true;
     }
+}
+
+/* The first call of noise in a tree, or NULL. */
+static const trl_ast *find_noise(const trl_ast *node)
+{
+    const trl_ast *found = NULL;
+    if (node->kind == TRL_AST_CALL) {
+        const trl_formula_operator *op = trl_formula_operator_find(node->part[0].text);
+        if (op && op->id == TRL_FORMULA_NOISE) return node;
+    }
+    for (int i = 0; i < node->nargs && !found; ++i) found = find_noise(node->arg[i]);
+    return found;
+}
+
+/* Which entries are noisy; all are ordered. */
+static void spread_noise(trli_front *front)
+{
+    for (int i = 0; i < front->nentries; ++i) {
+        const int e = front->order[i];
+        trli_entry *entry = &front->entry[e];
+        for (int c = 0; c < entry->nformulas; ++c) entry->noisy |= find_noise(entry->formula[c]->root) != NULL;
+        for (int d = front->dep_start[e]; d < front->dep_start[e + 1]; ++d)
+            entry->noisy |= front->entry[front->dep[d]].noisy;
+    }
+}
+
+typedef struct noise_search {
+    trli_model *model;
+    const char *what;
+} noise_search;
+
+static trl_err refuse_noise(const noise_search *s, const trl_text *text, const trl_ast *node, const char *name)
+{
+    return trli_text_fail(s->model->ctx, text, node->begin, node->end,
+                          "%s%s%snoise(seed) is new in each step and belongs to `ddt`, and this is %s: random(seed) is "
+                          "the same in all steps",
+                          name ? "'" : "", name ? name : "", name ? "' contains noise: " : "", s->what);
+}
+
+static trl_err refuse_noisy(void *data, const trl_text *text, const trl_ast *node, const char *name)
+{
+    const noise_search *s = data;
+    const trli_symbol *symbol = trli_symbol_find(s->model, name);
+    if (symbol->kind == TRLI_SYMBOL_VARIABLE || !s->model->front->entry[symbol->index].noisy) return TRL_OK;
+    return refuse_noise(s, text, node, name);
+}
+
+trl_err trli_tree_refuse_noise(trli_model *model, const trl_formula *formula, const trl_scope *scope, const char *what)
+{
+    noise_search s = {model, what};
+    const trl_ast *noise = find_noise(formula->root);
+    if (noise) return refuse_noise(&s, &formula->text, noise, NULL);
+    return trli_visit_again(model, formula, scope, refuse_noisy, &s);
 }
 
 typedef struct dot_edge {

@@ -12,6 +12,9 @@ TRL_NODISCARD trl_err trli_tree_order(trli_model *model);
 /* Mark the entries that a formula mentions as used; then, once, what those need through others. */
 TRL_NODISCARD trl_err trli_tree_mark_used(trli_model *model, const trl_formula *formula, const trl_scope *scope);
 void trli_tree_spread_used(trli_model *model);
+/* INPUT error if a formula contains noise, or depends on an entry that does. what: the formula, with its article. */
+TRL_NODISCARD trl_err trli_tree_refuse_noise(trli_model *model, const trl_formula *formula, const trl_scope *scope,
+                                             const char *what);
 TRL_NODISCARD trl_err trli_tree_write_dot(const trli_model *model, FILE *out);
 
 #endif

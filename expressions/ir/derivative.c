@@ -352,6 +352,7 @@ unsigned trli_operands_that_count(const trli_node *n)
     case TRLI_OP_NE:
     case TRLI_OP_AND:
     case TRLI_OP_OR:
+    case TRLI_OP_NORMAL:
         return 0;
     case TRLI_OP_SELECT:
         return 6;

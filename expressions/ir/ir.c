@@ -72,10 +72,12 @@ static uint8_t node_varies(const trli_ir *ir, const trli_node *n)
     case TRLI_OP_SCALAR:
         return 0;
     case TRLI_OP_COORDINATE:
+    case TRLI_OP_SHARE:
         return (uint8_t)(1 << n->index);
     case TRLI_OP_AT_SIDE:
         return (uint8_t)(1 << n->index / 2);
     case TRLI_OP_RANDOM:
+    case TRLI_OP_POINT:
     case TRLI_OP_FIELD:
         return all;
     default:
@@ -122,7 +124,7 @@ static trli_ir_value add_node(trli_ir *ir, const trli_node *wanted)
     trli_node *n = &ir->node[ir->count];
     *n = *wanted;
     n->varies = node_varies(ir, n);
-    n->unplaced = n->op == TRLI_OP_COORDINATE && n->bit == TRLI_UNPLACED;
+    n->unplaced = (n->op == TRLI_OP_COORDINATE || n->op == TRLI_OP_SHARE) && n->bit == TRLI_UNPLACED;
     for (int i = 0; i < trli_op_operands(n->op); ++i) n->unplaced |= ir->node[n->arg[i]].unplaced;
     set_reach(ir, n);
     ir->bucket[h] = ir->count;
@@ -175,6 +177,21 @@ trli_ir_value trli_ir_random(trli_ir *ir, double seed)
 {
     trli_node n = blank(TRLI_OP_RANDOM);
     n.number = seed;
+    return add_node(ir, &n);
+}
+
+trli_ir_value trli_ir_point(trli_ir *ir)
+{
+    const trli_node n = blank(TRLI_OP_POINT);
+    return add_node(ir, &n);
+}
+
+trli_ir_value trli_ir_share(trli_ir *ir, int axis, int bit, double where)
+{
+    trli_node n = blank(TRLI_OP_SHARE);
+    n.index = axis;
+    n.bit = bit;
+    n.number = where;
     return add_node(ir, &n);
 }
 
@@ -288,6 +305,15 @@ trli_ir_value trli_ir_limit(trli_ir *ir, int limiter, trli_ir_value upwind, trli
     n.arg[0] = upwind;
     n.arg[1] = centre;
     n.arg[2] = downwind;
+    return make(ir, &n);
+}
+
+trli_ir_value trli_ir_normal(trli_ir *ir, trli_ir_value point, trli_ir_value step, trli_ir_value seed)
+{
+    trli_node n = blank(TRLI_OP_NORMAL);
+    n.arg[0] = point;
+    n.arg[1] = step;
+    n.arg[2] = seed;
     return make(ir, &n);
 }
 

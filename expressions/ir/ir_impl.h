@@ -21,12 +21,12 @@ typedef struct trli_node {
     bool unplaced;    /* contains a coordinate whose location is not chosen yet (trli_ir_place) */
     int8_t shift[3];  /* SHIFT: reads operand 0 at the point plus this */
     uint8_t reach[3]; /* farthest offset of a field read below, along each axis; saturates at 255 */
-    int32_t index; /* SCALAR, FIELD: which; COORDINATE: axis; AT_SIDE: 2*axis + side; LIMIT: limiter; FUNCTION*: row of
-                      the table */
+    int32_t index;    /* SCALAR, FIELD: which; COORDINATE, SHARE: axis; AT_SIDE: 2*axis + side; LIMIT: limiter;
+                         FUNCTION*: row of the table */
     int32_t
-        bit; /* COORDINATE: location bit of the axis, or TRLI_UNPLACED; FIELD: 1: read as a node of its own (no CSE) */
+        bit; /* COORDINATE, SHARE: location bit of the axis, or TRLI_UNPLACED; FIELD: 1: a node of its own (no CSE) */
     trli_ir_value arg[3];
-    double number; /* CONSTANT: the value; RANDOM: the seed */
+    double number; /* CONSTANT: the value; RANDOM: the seed; SHARE: where */
 } trli_node;
 
 #define TRLI_UNPLACED 2
@@ -65,6 +65,10 @@ trli_ir_value trli_ir_field_no_cse(trli_ir *ir, int field);
 /* bit: 0 or 1, or TRLI_UNPLACED: the location of the use. */
 trli_ir_value trli_ir_coordinate(trli_ir *ir, int axis, int bit);
 trli_ir_value trli_ir_random(trli_ir *ir, double seed);
+/* A number of the point. */
+trli_ir_value trli_ir_point(trli_ir *ir);
+/* Along an axis, what a point gets of 1 that is put at a coordinate, per length. bit: as of coordinates. */
+trli_ir_value trli_ir_share(trli_ir *ir, int axis, int bit, double where);
 /* 1 on points of the domain's side (location bit of the axis set), else 0. */
 trli_ir_value trli_ir_at_side(trli_ir *ir, int axis, int side);
 trli_ir_value trli_ir_shift(trli_ir *ir, trli_ir_value a, int axis, int by);
@@ -73,6 +77,8 @@ trli_ir_value trli_ir_binary(trli_ir *ir, trli_op op, trli_ir_value a, trli_ir_v
 trli_ir_value trli_ir_select(trli_ir *ir, trli_ir_value c, trli_ir_value a, trli_ir_value b);
 trli_ir_value trli_ir_limit(trli_ir *ir, int limiter, trli_ir_value upwind, trli_ir_value centre,
                             trli_ir_value downwind);
+/* A normal random number of mean 0 and variance 1, a function of the operands. */
+trli_ir_value trli_ir_normal(trli_ir *ir, trli_ir_value point, trli_ir_value step, trli_ir_value seed);
 /* A function of the table of trl_functions, by its row. */
 trli_ir_value trli_ir_function(trli_ir *ir, int row, trli_ir_value a, trli_ir_value b);
 /* a^b; constant |b| <= 8: repeated multiplication if it is whole, times the square root if it is half-integer. */

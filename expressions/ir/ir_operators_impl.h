@@ -29,6 +29,8 @@
     LEAF(COORDINATE, 0, "coord", 8)                                           \
     LEAF(RANDOM, 0, "random", 30)                                             \
     LEAF(AT_SIDE, 0, "at_side", 8)                                            \
+    LEAF(POINT, 0, "point", 8)                                                \
+    LEAF(SHARE, 0, "share", 12)                                               \
     LEAF(FIELD, 0, "field", 0)                                                \
     LEAF(SHIFT, 1, "shift", 0)                                                \
     SAME(NEG, 1, "-", 1, -x)                                                  \
@@ -51,7 +53,8 @@
     CALL(POW, 2, "^", 160, trl_fn_pow(x, y))                                  \
     INDEXED(FUNCTION2, 2, "f2", 1)                                            \
     CASE(SELECT, 3, "if", 1, x != 0 ? y : z, trl_lanes_select(x, y, z))       \
-    INDEXED(LIMIT, 3, "limit", 10)
+    INDEXED(LIMIT, 3, "limit", 10)                                            \
+    CALL(NORMAL, 3, "normal", 140, trl_fn_normal(x, y, z))
 /* clang-format on */
 
 typedef enum trli_op {

@@ -38,18 +38,19 @@ done:
     return result;
 }
 
-static trli_ir_value place_coordinate(trli_ir *ir, trli_ir_value v, const void *data)
+static trli_ir_value place_leaf(trli_ir *ir, trli_ir_value v, const void *data)
 {
     trl_location location = *(const trl_location *)data;
     const trli_node *n = &ir->node[v];
-    if (n->op != TRLI_OP_COORDINATE || !n->unplaced) return v;
-    return trli_ir_coordinate(ir, n->index, location >> n->index & 1);
+    const int bit = location >> n->index & 1;
+    if (trli_op_operands(n->op) > 0 || !n->unplaced) return v;
+    return n->op == TRLI_OP_SHARE ? trli_ir_share(ir, n->index, bit, n->number) : trli_ir_coordinate(ir, n->index, bit);
 }
 
 trli_ir_value trli_ir_place(trli_ir *ir, trli_ir_value a, trl_location location)
 {
     if (ir->err != TRL_OK || !ir->node[a].unplaced) return a;
-    return rebuild(ir, a, place_coordinate, &location);
+    return rebuild(ir, a, place_leaf, &location);
 }
 
 typedef struct fixed {

@@ -76,6 +76,10 @@ extern "C" {
     X(DDT, ddt, 1, 1, ddt, TRL_OPERATOR_KINDS, 0, "ddt(f)", "present time derivative of an equation's unknown") \
     X(RANDOM, random, 1, 1, random, TRL_OPERATOR_KINDS, 0, "random(seed)",                                      \
       "uniform in [0, 1), from seed and global cell only")                                                      \
+    X(NOISE, noise, 1, 1, noise, TRL_OPERATOR_KINDS, 0, "noise(seed)",                                          \
+      "normal, of variance 1/(cell volume * dt), new in each step and cell; in `ddt`")                          \
+    X(POINT_SOURCE, point_source, 2, 2, point_source, TRL_OPERATOR_KINDS, 0, "point_source(s, [x, y, z])",      \
+      "a source of integral s at a point, spread linearly over the points around it")                           \
     X(GRAD4, grad4, 1, 1, grad, TRL_GRADIENT4, 0, "grad4(s)",                                                   \
       "gradient: component a at s's location with bit a flipped; fourth order")                                 \
     X(DIV4, div4, 1, 1, div, TRL_DIV4, 0, "div4(v)", "divergence of a vector of face values; fourth order")     \

@@ -73,4 +73,6 @@ typedef enum trl_function_id {
 
 #include "trl_functions_angle_body.h"
 
+#include "trl_functions_noise_body.h"
+
 #endif

@@ -33,6 +33,12 @@ static void put_leaf(const listing *l, const trli_node *n)
     case TRLI_OP_COORDINATE:
         fprintf(l->out, "%c", "xyz"[n->index]);
         break;
+    case TRLI_OP_POINT:
+        fputs("point", l->out);
+        break;
+    case TRLI_OP_SHARE:
+        fprintf(l->out, "share(%c, %g)", "xyz"[n->index], n -> number);
+        break;
     case TRLI_OP_RANDOM:
         fprintf(l->out, "random(%g)", n->number);
         break;

@@ -10,7 +10,7 @@
 #include <trl_field_manager.h>
 
 /* Scalars that every model has. */
-enum { TRLI_SCALAR_STEP_TIME, TRLI_SCALAR_DT, TRLI_SCALARS_FIXED };
+enum { TRLI_SCALAR_STEP_TIME, TRLI_SCALAR_DT, TRLI_SCALAR_STEP, TRLI_SCALARS_FIXED };
 
 typedef struct trli_front trli_front;
 typedef struct trli_slot_plan trli_slot_plan;

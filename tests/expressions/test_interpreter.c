@@ -421,6 +421,8 @@ static trli_ir_value operation(trli_op op, int index, const trli_ir_value *v)
         return trli_ir_select(&ir, v[0], v[1], v[2]);
     case TRLI_OP_LIMIT:
         return trli_ir_limit(&ir, index, v[0], v[1], v[2]);
+    case TRLI_OP_NORMAL:
+        return trli_ir_normal(&ir, v[0], v[1], v[2]);
     case TRLI_OP_FUNCTION1:
     case TRLI_OP_FUNCTION2:
         if (trl_functions(&functions)[index].arity != trli_op_operands(op)) return TRLI_NO_VALUE;

@@ -48,7 +48,22 @@ class Writer:
             return self.reduction()
         if rng.random() < 0.15 and self.free + self.lines:
             return rng.choice(self.free + self.lines)
+        if rng.random() < 0.15:
+            return rng.choice([f"0.01*noise({rng.randint(1, 3)})", self.point_source()])
         return rng.choice([self.number(), rng.choice(self.axes), "t", "dt", "d" + rng.choice(self.axes), "pi", f"random({rng.randint(1, 9)})"])
+
+    def point_source(self):
+        return f"point_source(0.01*{self.flat(1)}, {self.position()})"
+
+    def position(self):
+        return vector(str(round(self.rng.uniform(0, 0.65), 2)) for _ in self.axes)
+
+    def driven(self, where):
+        """A term of a rate: noise, also with neighbours, or a point source; or none."""
+        rng, seed, c = self.rng, self.rng.randint(1, 3), self.rng.choice(self.axes)
+        return rng.choice(["", "", "", f" + 0.01*noise({seed})", f" + 0.01*noise({seed})*{self.at(where)}", f" + 0.01*at(noise({seed}), {self.name_of(where)})",
+                           f" + 1e-5*at(laplacian(noise({seed})), {self.name_of(where)})", f" - 1e-4*at(cdd{c}(noise({seed})), {self.name_of(where)})",
+                           f" + {self.point_source()}"])
 
     def reduction(self):
         """A value of the whole domain, of an equation or of what is computed from the equations at its location."""
@@ -58,6 +73,8 @@ class Writer:
             other = self.at(self.fields[f]) if rng.random() < 0.5 else self.flat(0)
             f = rng.choice([f"{f}*({other})", f"abs({f} - {other})", f"if({f} > 0.5, {other}, {f})"])
         places = vector(str(round(rng.uniform(0.05, 0.65), 2)) for _ in self.axes)
+        if rng.random() < 0.1:
+            return f"integral(({f})*{self.point_source()})"
         return rng.choice([f"integral({f})", f"domain_max({f})", f"domain_min({f})", f"norm({f})", f"probe({f}, {places})"])
 
     def flat(self, depth, along=0.0):
@@ -201,7 +218,7 @@ class Writer:
 def equation(w, name, where, extra=""):
     lines = [f"  {name}:", f"    location: {w.name_of(where)}",
              f"    initial: \"0.5 + 0.4*sin(3*x) + 0.1*random({w.rng.randint(1, 99)})\"",
-             f"    ddt: \"0.1*({w.named(where, 2)}){extra}\"", f"    boundary: {w.sides(name, where)}"]
+             f"    ddt: \"0.1*({w.named(where, 2)}){extra}{w.driven(where)}\"", f"    boundary: {w.sides(name, where)}"]
     if w.rng.random() < 0.25:
         lines.append(f"    mask: \"(x - 0.3)^2 > {w.rng.choice(['0.02', '0.001'])}\"")
     return lines
@@ -313,6 +330,10 @@ def partial_equations(w, places):
     return text, lines
 
 
+def every(rng):
+    return rng.choice(["{steps: 1}", "{steps: 1}", "{time: 1.5e-3}", "{at: [1e-3, 0.0021, 0.05]}", "{log: 4}"])
+
+
 def write(rng, method, partial=True, flat=False):
     """The text of a deck of partial differential equations, of others whose rates are flat, or of both, its dimension, and the number of its formulas."""
     line, dim, periodic = grid(rng, 0.03 if partial else 0.3)
@@ -336,6 +357,7 @@ def write(rng, method, partial=True, flat=False):
     names = w.equations + [name for name in w.fields if name[0] == "n"] + w.free + w.lines + (["v", "gaps"] if partial else [])
     names += ["phi1", "phi3"] if w.family is not None else []
     series = ", ".join(f"s{i}: \"{w.flat(rng.randint(0, 2)) if i else w.reduction()}\"" for i in range(rng.randint(1, 3)))
+    series += f", \"rec{{1..3}}\": \"probe({rng.choice(w.equations)}, {vector(['0.1*i'] + ['0.3 + 0.05*i'] * (dim - 1))})\""
     series += f", rate: \"norm(ddt({rng.choice(w.equations)}))\""
     stop = rng.choice(["", ", stop: {when: \"rate < 0.5*rate + 1e-2 or step == 2\"}"])
     if not partial and rng.random() < 0.25:
@@ -343,4 +365,4 @@ def write(rng, method, partial=True, flat=False):
         names.append(f"{odes[0]}_p")
     return "\n".join(["trellis: 1", line, "parameters: {p: 0.75, q: 3}"] + text + equations + [
         f"time: {{method: {method}, dt: {step}, steps: {rng.randint(1, 3)}{stop}}}",
-        f"output: {{fields: [{', '.join(names)}], series: {{every: {{steps: 1}}, values: {{{series}}}}}}}", ""]), dim, w.written
+        f"output: {{every: {every(rng)}, fields: [{', '.join(names)}], series: {{every: {every(rng)}, values: {{{series}}}}}}}", ""]), dim, w.written

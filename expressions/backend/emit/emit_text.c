@@ -38,6 +38,16 @@ static void put_index(trli_emitter *e, const trli_sample *in, int axis)
     fprintf(e->out, " + (%d)", in->offset[axis]);
 }
 
+/* The axis of lanes, if there are any, and all three indices. */
+static void put_indices(trli_emitter *e, bool lanes, const trli_sample *in)
+{
+    if (lanes) fprintf(e->out, ", %d", e->along);
+    for (int a = 0; a < 3; ++a) {
+        fputs(", ", e->out);
+        put_index(e, in, a);
+    }
+}
+
 void trli_put_point(trli_emitter *e, bool lanes, int32_t i)
 {
     const trli_sample *in = &e->sample[i];
@@ -49,18 +59,24 @@ void trli_put_point(trli_emitter *e, bool lanes, int32_t i)
         fprintf(e->out, "trl_%s_coordinate(grid, %d, %s, ", kind, n->index, n->bit ? "0.0" : "0.5");
         put_index(e, in, n->index);
         break;
+    case TRLI_OP_SHARE:
+        fprintf(e->out, "trl_%s_share(grid, %d, %s, ", kind, n->index, n->bit ? "0.0" : "0.5");
+        trli_put_number(e, n->number);
+        fputs(", ", e->out);
+        put_index(e, in, n->index);
+        break;
     case TRLI_OP_AT_SIDE:
         fprintf(e->out, n->index % 2 ? "trl_%s_at(grid->cells[%d], " : "trl_%s_at(0, ", kind, n->index / 2);
         put_index(e, in, n->index / 2);
         break;
+    case TRLI_OP_POINT:
+        fprintf(e->out, "trl_%s_point(grid", kind);
+        put_indices(e, lanes, in);
+        break;
     default:
         memcpy(&seed, &n->number, sizeof seed);
         fprintf(e->out, "trl_%s_random(0x%llxull, grid", kind, (unsigned long long)seed);
-        if (lanes) fprintf(e->out, ", %d", e->along);
-        for (int a = 0; a < 3; ++a) {
-            fputs(", ", e->out);
-            put_index(e, in, a);
-        }
+        put_indices(e, lanes, in);
     }
     fputs(")", e->out);
 }
@@ -73,7 +89,7 @@ static bool has_branch(const trli_node *n)
     static const bool has[] = {TRL_FUNCTION_LIST(TRLI_FREE, TRLI_FREE, TRLI_BRANCH, TRLI_BRANCH)};
 #undef TRLI_FREE
 #undef TRLI_BRANCH
-    return n->op != TRLI_OP_POW && n->op != TRLI_OP_LIMIT && has[n->index];
+    return (n->op == TRLI_OP_FUNCTION1 || n->op == TRLI_OP_FUNCTION2) && has[n->index];
 }
 
 bool trli_is_function(const trli_node *n)
@@ -102,7 +118,7 @@ void trli_put_definitions(trli_emitter *e)
         bool defined = !trli_is_function(n);
         for (int32_t k = 0; k < i && !defined; ++k) {
             const trli_node *before = trli_ir_node(e->ir, e->walk->list[k]);
-            defined = before->op == n->op && (n->op == TRLI_OP_POW || before->index == n->index);
+            defined = before->op == n->op && (trli_op_find(n->op)->result || before->index == n->index);
         }
         if (defined) continue;
         fprintf(e->out, "%s(%s, ", has_branch(n) ? "TRL_KERNEL_FUNCTION_NEAR" : "TRL_KERNEL_FUNCTION",

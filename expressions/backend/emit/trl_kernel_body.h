@@ -8,17 +8,15 @@
 #define TRL_BODY static inline __attribute__((always_inline))
 #endif
 
+#ifndef TRL_KERNEL_POINT_BODY_H /* before it in the text of a kernel */
+#include "trl_kernel_point_body.h"
+#endif
+
 /* One component of a field on a patch: the value at local point (0,0,0), and strides in values (stride[0] is 1). */
 typedef struct trl_kernel_array {
     double *at;
     long long stride[3];
 } trl_kernel_array;
-
-typedef struct trl_kernel_grid {
-    double origin[3], spacing[3];
-    long long cells[3], first[3]; /* of the grid; global index of the patch's first cell */
-    int periodic[3];
-} trl_kernel_grid;
 
 /* One call: compute the points lo <= i < hi of all outputs. */
 #define TRL_KERNEL_GHOSTS 4 /* beyond an end of a row, that a kernel computes itself, at most */
@@ -46,43 +44,6 @@ struct trl_kernel_call {
     const void *edges;               /* its data */
     const trl_kernel_inside *inside; /* by input, of kernels that compute ghosts */
 };
-
-TRL_BODY long long trl_kernel_wrap(const trl_kernel_grid *g, int axis, long long i)
-{
-    long long n = g->cells[axis], r;
-    if (!g->periodic[axis]) return i;
-    r = i % n;
-    return r < 0 ? r + n : r;
-}
-
-/* Coordinate of global point i; shift: 0 on faces of the axis, 0.5 at centres. */
-TRL_BODY double trl_kernel_coordinate(const trl_kernel_grid *g, int axis, double shift, long long i)
-{
-    return g->origin[axis] + ((double)trl_kernel_wrap(g, axis, i) + shift) * g->spacing[axis];
-}
-
-/* 1 at one point of an axis, 0 at others. */
-TRL_BODY double trl_kernel_at(long long where, long long i)
-{
-    return i == where ? 1.0 : 0.0;
-}
-
-/* Uniform in [0, 1) from seed bits and global cell: SplitMix64 (Steele, Lea and Flood 2014). */
-TRL_BODY double trl_kernel_random(unsigned long long seed, const trl_kernel_grid *g, long long i, long long j,
-                                  long long k)
-{
-    unsigned long long h = seed;
-    long long cell[3];
-    int a;
-    cell[0] = i, cell[1] = j, cell[2] = k;
-    for (a = 0; a < 3; ++a) {
-        h += 0x9e3779b97f4a7c15ull + (unsigned long long)trl_kernel_wrap(g, a, cell[a]);
-        h = (h ^ h >> 30) * 0xbf58476d1ce4e5b9ull;
-        h = (h ^ h >> 27) * 0x94d049bb133111ebull;
-        h ^= h >> 31;
-    }
-    return (double)(h >> 11) * 0x1p-53;
-}
 
 /* The number with these bits. */
 TRL_BODY double trl_kernel_number(unsigned long long bits)
@@ -494,6 +455,21 @@ TRL_BODY trl_kernel_lanes trl_lanes_random(unsigned long long seed, const trl_ke
     trl_lanes_each x;
     for (int l = 0; l < TRL_KERNEL_LANES; ++l)
         x.at[l] = trl_kernel_random(seed, g, axis == 0 ? i + l : i, axis == 1 ? j + l : j, k);
+    return x.all;
+}
+
+TRL_BODY trl_kernel_lanes trl_lanes_point(const trl_kernel_grid *g, int axis, long long i, long long j, long long k)
+{
+    trl_lanes_each x;
+    for (int l = 0; l < TRL_KERNEL_LANES; ++l)
+        x.at[l] = trl_kernel_point(g, axis == 0 ? i + l : i, axis == 1 ? j + l : j, k);
+    return x.all;
+}
+
+TRL_BODY trl_kernel_lanes trl_lanes_share(const trl_kernel_grid *g, int axis, double shift, double where, long long i)
+{
+    trl_lanes_each x;
+    for (int l = 0; l < TRL_KERNEL_LANES; ++l) x.at[l] = trl_kernel_share(g, axis, shift, where, i + l);
     return x.all;
 }
 

@@ -295,6 +295,9 @@ static double point_value(const trli_instruction *in, const trl_kernel_grid *gri
         int axis = in->index / 2;
         return point[axis] == (in->index % 2 ? grid->cells[axis] : 0) ? 1.0 : 0.0;
     }
+    if (in->op == TRLI_OP_SHARE)
+        return trl_kernel_share(grid, in->index, in->bit ? 0.0 : 0.5, in->number, point[in->index]);
+    if (in->op == TRLI_OP_POINT) return trl_kernel_point(grid, point[0], point[1], point[2]);
     uint64_t seed;
     memcpy(&seed, &in->number, sizeof seed);
     return trl_kernel_random(seed, grid, point[0], point[1], point[2]);
