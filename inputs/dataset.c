@@ -78,18 +78,19 @@ static trl_err check_shape(trl_context *ctx, const trl_grid *grid, hid_t data, c
                     there, here, trl_location_name(location));
 }
 
-/* Whether a path leads to a dataset; each link on the way must exist, or HDF5 takes it for a failure. */
+/* Whether a path leads to a dataset; HDF5 takes a link that is missing before the last one for a failure, so each is
+ * tested. */
 static bool leads_to_dataset(trl_context *ctx, hid_t file, const char *dataset)
 {
-    char *way = trli_copy_text(ctx, dataset);
-    bool there = way != NULL;
-    for (char *slash = way; there && *slash && (slash = strchr(slash + 1, '/'));) {
+    char *path = trli_copy_text(ctx, dataset);
+    bool there = path != NULL;
+    for (char *slash = path; there && *slash && (slash = strchr(slash + 1, '/'));) {
         *slash = 0;
-        there = H5Lexists(file, way, H5P_DEFAULT) > 0;
+        there = H5Lexists(file, path, H5P_DEFAULT) > 0;
         *slash = '/';
     }
     there = there && H5Lexists(file, dataset, H5P_DEFAULT) > 0;
-    trli_free(way);
+    trli_free(path);
     return there;
 }
 

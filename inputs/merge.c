@@ -67,13 +67,13 @@ static trl_err add_file(loader *l, const char *name, const char *path)
 static trl_err fail_cycle(const loader *l, const open_file *opened, const char *name, const char *path,
                           const trl_place *place)
 {
-    const char *way = name;
+    const char *chain = name;
     for (const open_file *f = opened; f; f = f->outer) {
-        trl_err err = trli_arena_print(l->arena, &way, "%s -> %s", f->name, way);
+        trl_err err = trli_arena_print(l->arena, &chain, "%s -> %s", f->name, chain);
         if (err != TRL_OK) return err;
         if (strcmp(f->path, path) == 0) break;
     }
-    return trl_fail(l->ctx, TRL_ERR_INPUT, place, "files include each other in a cycle: %s", way);
+    return trl_fail(l->ctx, TRL_ERR_INPUT, place, "files include each other in a cycle: %s", chain);
 }
 
 static trl_err load_text(loader *l, const open_file *self, const char *text, trli_yaml **root);

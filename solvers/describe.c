@@ -190,7 +190,7 @@ static void describe_work(const trli_listing *l, const trli_program *p, int i, c
     if (images > 0)
         trli_listing_say(l, "            takes %d layer%s beyond periodic sides from inside", images,
                          images == 1 ? "" : "s");
-    const char *reason = s->kind == TRLI_STEP_KERNEL ? trli_reason_apart(p, i, buffer, sizeof buffer) : NULL;
+    const char *reason = s->kind == TRLI_STEP_KERNEL ? trli_reason_not_fused(p, i, buffer, sizeof buffer) : NULL;
     if (reason) trli_listing_say(l, "            %s", reason);
 }
 

@@ -65,7 +65,7 @@ static int read_result(const trli_program *program, int step, bool *beyond)
     return found;
 }
 
-const char *trli_reason_apart(const trli_program *program, int step, char *buffer, size_t size)
+const char *trli_reason_not_fused(const trli_program *program, int step, char *buffer, size_t size)
 {
     const trli_model *model = program->model;
     const trli_step *s = &program->step[step], *before = NULL;
@@ -81,18 +81,18 @@ const char *trli_reason_apart(const trli_program *program, int step, char *buffe
     const trli_model_field *g = &model->field[before->field[0]];
     const int read = read_result(program, step, &beyond);
     if (read >= 0)
-        snprintf(buffer, size, "apart: it reads %s %s", model->field[read].name,
+        snprintf(buffer, size, "not fused: it reads %s %s", model->field[read].name,
                  beyond                   ? "at neighbouring points"
                  : model->field[read].why ? "which is stored"
                                           : "after its ghosts or sides are set");
     else if (f->location != g->location)
-        snprintf(buffer, size, "apart from %s: at %s, not %s", g->name, trl_location_name(f->location),
+        snprintf(buffer, size, "not fused with %s: at %s, not %s", g->name, trl_location_name(f->location),
                  trl_location_name(g->location));
     else if (memcmp(f->fixed_planes, g->fixed_planes, sizeof f->fixed_planes) != 0)
-        snprintf(buffer, size, "apart from %s: conditions set other points on the sides", g->name);
+        snprintf(buffer, size, "not fused with %s: conditions set other points on the sides", g->name);
     else if (model->settings.fusion != TRL_FUSION_FULL)
-        snprintf(buffer, size, "apart from %s: run.fusion is not full", g->name);
+        snprintf(buffer, size, "not fused with %s: run.fusion is not full", g->name);
     else
-        snprintf(buffer, size, "apart from %s: what this program gives is computed one by one", g->name);
+        snprintf(buffer, size, "not fused with %s: what this program gives is computed one by one", g->name);
     return buffer;
 }

@@ -210,7 +210,7 @@ static int compare_column(const trli_partial_derivative *a, const trli_partial_d
     return a->variable - b->variable;
 }
 
-/* What is read apart and what is not are derivatives by the same unknown: where both are at one offset they add up. */
+/* Entries of marked and of other parts of formulas are derivatives by the same unknown: at one offset they add up. */
 static int join(builder *b, trli_partial_derivative *entry, int n)
 {
     int kept = 0;
@@ -264,7 +264,7 @@ static trl_err add_row(builder *b, int row)
     if (!copy) return no_memory(b);
     int kept = 0;
     for (int i = 0; i < n; ++i)
-        if (!(b->mark_all && list[i].apart)) copy[kept++] = list[i];
+        if (!(b->mark_all && list[i].no_cse)) copy[kept++] = list[i];
     for (int i = 0, next; i < kept; i = next) {
         for (next = i + 1; next < kept && compare_column(&copy[next], &copy[i]) == 0;) ++next;
         group g = {.entry = &copy[i], .n = join(b, &copy[i], next - i)};
@@ -492,7 +492,7 @@ trl_err trli_jacobian_create(trl_simulation *sim, trli_instance *in, trli_marks 
     trli_marks_sort(marks);
     TRL_TRY(trli_instance_marked(in, marks, &b.in));
     TRL_TRY(trli_instance_prepare(b.in));
-    if (marks->n > 0) TRL_TRY(trli_instance_prepare(b.in->apart));
+    if (marks->n > 0) TRL_TRY(trli_instance_prepare(b.in->no_cse));
     TRL_TRY(build(&b));
 done:
     trli_free(b.draft);

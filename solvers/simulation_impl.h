@@ -119,7 +119,7 @@ TRL_NODISCARD trl_err trli_show_field(trl_simulation *sim, const trl_field_info 
  */
 trl_err trli_report_nonfinite(trl_simulation *sim, trl_gidx step, double time);
 /* explain.c: why a kernel of a program is not a part of one before it; NULL: there is none before. */
-const char *trli_reason_apart(const trli_program *program, int step, char *buffer, size_t size);
+const char *trli_reason_not_fused(const trli_program *program, int step, char *buffer, size_t size);
 trl_kernel_stats trli_kernel_stats_of(const trli_program *program, const trli_step *step);
 TRL_NODISCARD trl_err trli_formula_of(trl_simulation *sim, const trl_text *text, trl_formula **formula);
 

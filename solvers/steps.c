@@ -109,15 +109,15 @@ bool trl_simulation_stalled(const trl_simulation *sim)
 static trl_err check_fixed(const trl_simulation *sim)
 {
     const trl_time_entry *p = &sim->problem->time;
-    const double way = p->end - p->start, by_steps = (double)sim->steps_wanted * p->dt;
-    if (p->has_end && (sim->steps_wanted < 0 || by_steps > way)) {
+    const double span = p->end - p->start, by_steps = (double)sim->steps_wanted * p->dt;
+    if (p->has_end && (sim->steps_wanted < 0 || by_steps > span)) {
         const double coarse = fmax(spacing_at(p->start), spacing_at(p->end));
-        if (way / p->dt < STEPS_MAX && p->dt >= coarse) return TRL_OK;
+        if (span / p->dt < STEPS_MAX && p->dt >= coarse) return TRL_OK;
         return trl_fail(
             sim->ctx, TRL_ERR_INPUT, &p->dt_place,
             "with dt = %.6g, end = %.10g is never reached from start = %.10g: it takes %.3g steps, and numbers "
             "there are %.3g apart; use a larger dt",
-            p->dt, p->end, p->start, way / p->dt, coarse);
+            p->dt, p->end, p->start, span / p->dt, coarse);
     }
     if (sim->steps_wanted >= 0 && !isfinite(p->start + by_steps))
         return trl_fail(sim->ctx, TRL_ERR_INPUT, &p->dt_place,

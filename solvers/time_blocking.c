@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* How many steps are taken in one pass over memory. What pays depends on caches and memory as no table tells: once
- * kernels are compiled, some ways are tried in turn, one step at a time among them, and the fastest stays. */
+ * kernels are compiled, some variants are tried one after the other, one step at a time among them, and the fastest
+ * stays. */
 #include <math.h>
 #include <stdio.h>
 
@@ -13,18 +14,18 @@
 #include "time_blocks_impl.h"
 
 enum {
-    WAYS_MOST = 8,
+    VARIANTS_MOST = 8,
     STEPS_MOST = 64,   /* of a pass */
     STEPS = 8,         /* of one stage, or */
     STAGES = 12,       /* of several: of the longer passes that are tried */
     SAMPLES = 7,       /* up to TRLI_SAMPLES_MOST */
-    FEW_SAMPLES = 3,   /* after which ways that are far behind are tried no more */
+    FEW_SAMPLES = 3,   /* after which variants that are far behind are tried no more */
 #ifdef TRL_SMALL_SIZES /* builds for testing: small problems are blocked too */
     EVERY_SIZE = true,
     SETTLING = 1
 #else
     EVERY_SIZE = false,
-    SETTLING = 16 /* steps after which kernels have tried their ways through a box */
+    SETTLING = 16 /* steps after which kernels have tried their variants of going through a box */
 #endif
 };
 
@@ -32,17 +33,17 @@ typedef struct trli_time_blocking {
     int *fields; /* [2][equations] the state's two levels */
     trli_rotation rotation;
     int longest; /* steps that a pass can have, as far as is known before fields have memory */
-    int nways;
-    trli_time_blocks *way[WAYS_MOST]; /* NULL: one step at a time */
-    int steps[WAYS_MOST];
+    int nvariants;
+    trli_time_blocks *variant[VARIANTS_MOST]; /* NULL: one step at a time */
+    int steps[VARIANTS_MOST];
     bool compiling; /* some rank still waits for kernels */
     int settled, best;
-    /* The try under way: samples of each way in turn. One is a pass, or as many single steps as the longest pass has.
-     */
+    /* The trial under way: a sample of each variant after the other. One is a pass, or as many single steps as the
+     * longest pass has. */
     int sample, tried, steps_done;
     double ns; /* of those steps */
-    double ns_per_step[WAYS_MOST][SAMPLES], median[WAYS_MOST];
-    bool behind[WAYS_MOST]; /* tried no more */
+    double ns_per_step[VARIANTS_MOST][SAMPLES], median[VARIANTS_MOST];
+    bool behind[VARIANTS_MOST]; /* tried no more */
 } trli_time_blocking;
 
 static const double far_behind = 1.2;
@@ -51,8 +52,8 @@ static const double most_computed =
 
 /* ---- what is possible ---- */
 
-/* All ranks go one way: if one of them cannot take several steps at once, none does; *new if it is on any. Collective:
- * yes. */
+/* All ranks choose one variant: if one of them cannot take several steps at once, none does; *new if it is on any.
+ * Collective: yes. */
 static trl_err agree(trl_simulation *sim, trl_err err, int *new)
 {
     int64_t any[2] = {sim->not_blocked != NULL, *new};
@@ -122,39 +123,39 @@ done:
     return err;
 }
 
-/* Whether a way has other blocks than those before it. */
-static bool is_new(const trli_time_blocking *b, const trli_time_blocks *way)
+/* Whether a variant has other blocks than those before it. */
+static bool is_new(const trli_time_blocking *b, const trli_time_blocks *variant)
 {
     trli_time_sizes sizes, other;
-    trli_time_blocks_sizes(way, &sizes);
-    for (int w = 0; w < b->nways; ++w) {
-        if (b->steps[w] != sizes.executions || !b->way[w]) continue;
-        trli_time_blocks_sizes(b->way[w], &other);
+    trli_time_blocks_sizes(variant, &sizes);
+    for (int w = 0; w < b->nvariants; ++w) {
+        if (b->steps[w] != sizes.executions || !b->variant[w]) continue;
+        trli_time_blocks_sizes(b->variant[w], &other);
         if (other.block == sizes.block && other.front == sizes.front) return false;
     }
     return true;
 }
 
-static trl_err add_way(trl_simulation *sim, const trli_time_shape *shape)
+static trl_err add_variant(trl_simulation *sim, const trli_time_shape *shape)
 {
     trli_time_blocking *b = sim->blocking;
-    trli_time_blocks *way = NULL;
-    trl_err err = trli_time_blocks_create(sim->step, sim->frame, &b->rotation, shape, &way, &sim->not_blocked);
-    int new = way &&is_new(b, way);
+    trli_time_blocks *variant = NULL;
+    trl_err err = trli_time_blocks_create(sim->step, sim->frame, &b->rotation, shape, &variant, &sim->not_blocked);
+    int new = variant &&is_new(b, variant);
     TRL_TRY(agree(sim, err, &new));
     if (sim->not_blocked || !new) goto done;
-    b->way[b->nways] = way;
-    b->steps[b->nways++] = shape->executions;
-    way = NULL;
-    TRL_TRY(trli_time_blocks_connect(b->way[b->nways - 1]));
+    b->variant[b->nvariants] = variant;
+    b->steps[b->nvariants++] = shape->executions;
+    variant = NULL;
+    TRL_TRY(trli_time_blocks_connect(b->variant[b->nvariants - 1]));
 done:
-    trli_time_blocks_destroy(&way);
+    trli_time_blocks_destroy(&variant);
     return err;
 }
 
 /* Blocks as large as the second-level cache and larger, while they fit in the last-level cache: the larger, the less
  * they read of one another; and half as many steps. */
-static trl_err add_ways(trl_simulation *sim)
+static trl_err add_variants(trl_simulation *sim)
 {
     const size_t known = trl_context_cache_bytes(sim->ctx, 2), second = known > 0 ? known : (size_t)1 << 20;
     const size_t last = trl_context_cache_bytes(sim->ctx, 0), most = last > 2 * second ? last : 2 * second;
@@ -162,13 +163,13 @@ static trl_err add_ways(trl_simulation *sim)
     trl_err err = TRL_OK;
     if (sim->problem->time_blocking > 1) {
         const trli_time_shape shape = {longest, 2 * second};
-        return add_way(sim, &shape);
+        return add_variant(sim, &shape);
     }
-    sim->blocking->steps[sim->blocking->nways++] = 1;
+    sim->blocking->steps[sim->blocking->nvariants++] = 1;
     for (int half = 0; half < 2 && longest >> half > 1; ++half)
         for (size_t times = half ? 2 : 1; times <= (half ? 4 : 8) && times * second <= most; times *= 2) {
             const trli_time_shape shape = {longest >> half, times * second};
-            if (!sim->not_blocked) TRL_TRY(add_way(sim, &shape));
+            if (!sim->not_blocked) TRL_TRY(add_variant(sim, &shape));
         }
     sim->blocking->compiling = true;
 done:
@@ -179,7 +180,7 @@ trl_err trli_time_blocking_create(trl_simulation *sim)
 {
     const trl_problem *p = sim->problem;
     trl_err err = TRL_OK;
-    if (!sim->not_blocked) TRL_TRY(add_ways(sim));
+    if (!sim->not_blocked) TRL_TRY(add_variants(sim));
     if (!sim->not_blocked) goto done;
     trli_time_blocking_destroy(&sim->blocking);
     if (p->time_blocking > 1)
@@ -193,7 +194,7 @@ void trli_time_blocking_destroy(trli_time_blocking **blocking)
     trli_time_blocking *b = *blocking;
     *blocking = NULL;
     if (!b) return;
-    for (int w = 0; w < b->nways; ++w) trli_time_blocks_destroy(&b->way[w]);
+    for (int w = 0; w < b->nvariants; ++w) trli_time_blocks_destroy(&b->variant[w]);
     trli_free(b->fields);
     trli_free(b);
 }
@@ -206,12 +207,12 @@ void trli_time_blocking_describe(const trl_simulation *sim, size_t size, char *t
         snprintf(text, size, "one step at a time: %s", sim->not_blocked);
         return;
     }
-    const int way = b->nways > 1 ? 1 : 0;
-    trli_time_blocks_sizes(b->way[way], &sizes);
-    const int n = snprintf(text, size,
-                           "%s%d steps in one pass over memory, e.g. %d block%s of %d along %c, fronts of %d along %c",
-                           b->nways > 1 ? "up to " : "", b->steps[way], sizes.blocks, sizes.blocks > 1 ? "s" : "",
-                           (int)sizes.block, "xyz"[sizes.block_axis], (int)sizes.front, "xyz"[sizes.front_axis]);
+    const int variant = b->nvariants > 1 ? 1 : 0;
+    trli_time_blocks_sizes(b->variant[variant], &sizes);
+    const int n = snprintf(
+        text, size, "%s%d steps in one pass over memory, e.g. %d block%s of %d along %c, fronts of %d along %c",
+        b->nvariants > 1 ? "up to " : "", b->steps[variant], sizes.blocks, sizes.blocks > 1 ? "s" : "",
+        (int)sizes.block, "xyz"[sizes.block_axis], (int)sizes.front, "xyz"[sizes.front_axis]);
     if (sizes.layers > 0 && n > 0 && (size_t)n < size)
         snprintf(text + n, size - (size_t)n, "; patches compute up to %d layers of one another", sizes.layers);
 }
@@ -275,21 +276,21 @@ done:
 
 static void find_best(trli_time_blocking *b)
 {
-    for (int w = 0; w < b->nways; ++w)
+    for (int w = 0; w < b->nvariants; ++w)
         if (!b->behind[w]) b->median[w] = trli_median(b->ns_per_step[w], b->sample);
     b->best = 0;
-    for (int w = 1; w < b->nways; ++w)
+    for (int w = 1; w < b->nvariants; ++w)
         if (b->median[w] < b->median[b->best]) b->best = w;
-    for (int w = 0; w < b->nways; ++w) b->behind[w] |= b->median[w] > far_behind * b->median[b->best];
+    for (int w = 0; w < b->nvariants; ++w) b->behind[w] |= b->median[w] > far_behind * b->median[b->best];
 }
 
-static int next_tried(const trli_time_blocking *b, int way)
+static int next_tried(const trli_time_blocking *b, int variant)
 {
-    while (way < b->nways && b->behind[way]) ++way;
-    return way;
+    while (variant < b->nvariants && b->behind[variant]) ++variant;
+    return variant;
 }
 
-/* Note the time of a pass or step of the way that is tried, and turn to the next one. */
+/* Note the time of a pass or step of the variant that is tried, and go on to the next one. */
 static void note(trli_time_blocking *b, double ns, int steps)
 {
     b->ns += ns;
@@ -298,12 +299,12 @@ static void note(trli_time_blocking *b, double ns, int steps)
     b->ns_per_step[b->tried][b->sample] = b->ns / b->steps_done;
     b->ns = b->steps_done = 0;
     b->tried = next_tried(b, b->tried + 1);
-    if (b->tried < b->nways) return;
+    if (b->tried < b->nvariants) return;
     if (++b->sample >= FEW_SAMPLES) find_best(b);
     b->tried = next_tried(b, 0);
 }
 
-/* While a way is sought, ranks have to find the same: the longest time, and whether one of them still waits for
+/* While variants are tried, ranks have to find the same: the longest time, and whether one of them still waits for
  * kernels. */
 static trl_err share(trl_simulation *sim, double *ns)
 {
@@ -322,18 +323,18 @@ trl_err trl_simulation_advance(trl_simulation *sim, trl_stop stop, void *data)
     int count;
     trl_err err = TRL_OK;
     if (!b) return trl_simulation_step(sim);
-    const bool seeking = b->nways > 1 && (b->settled < SETTLING || b->sample < SAMPLES);
+    const bool seeking = b->nvariants > 1 && (b->settled < SETTLING || b->sample < SAMPLES);
     const bool trying = seeking && !b->compiling && b->settled >= SETTLING;
-    const int way = trying ? b->tried : seeking ? 0 : b->best;
-    TRL_TRY(look_ahead(sim, b->steps[way], stop, data, next, &count));
+    const int variant = trying ? b->tried : seeking ? 0 : b->best;
+    TRL_TRY(look_ahead(sim, b->steps[variant], stop, data, next, &count));
     const int64_t start = trli_now_ns();
     if (count > 1)
-        TRL_TRY(run_pass(sim, b->way[way], next, count));
+        TRL_TRY(run_pass(sim, b->variant[variant], next, count));
     else
         TRL_TRY(trl_simulation_step(sim));
     double ns = (double)(trli_now_ns() - start);
     if (seeking) TRL_TRY(share(sim, &ns));
-    if (trying && (count > 1 || way == 0)) note(b, ns, count);
+    if (trying && (count > 1 || variant == 0)) note(b, ns, count);
     if (seeking && !b->compiling && b->settled < SETTLING) ++b->settled;
 done:
     return err;

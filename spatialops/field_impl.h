@@ -29,7 +29,7 @@ struct trli_application {
     void (*run)(const trli_application *a, const trl_array *in, const trl_array *out, const trl_box *box);
     int ninputs;
     int limiter, axis; /* of a flux */
-    int streaming;     /* store past the caches */
+    int streaming;     /* with streaming stores */
 };
 
 struct trl_field {

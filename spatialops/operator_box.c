@@ -14,7 +14,7 @@ enum {
     SCRATCH = 65536,       /* values of the rings of a term: half of a second-level cache */
     ROW_MOST = 512,        /* points of the rows of a tile with rings */
     ROW_LEAST = 64,        /* shorter only if nothing else has room */
-    TURN = 2,              /* planes whose rows are taken in turn */
+    INTERLEAVE = 2,        /* planes whose rows are interleaved */
     FIRST_LEVEL = 1 << 15, /* bytes of a core's caches, where unknown */
     SECOND_LEVEL = 1 << 18
 };
@@ -84,7 +84,7 @@ static trli_rows part(const trli_rows *rows, const ptrdiff_t at[3], ptrdiff_t n,
     return p;
 }
 
-/* Results past the caches, except those before and after the rows' whole lines. */
+/* Results by streaming stores, except those before and after the whole cache lines of the rows. */
 static void run_streaming(trli_rows_kernel kernel, const trli_rows *rows)
 {
     const ptrdiff_t into = (ptrdiff_t)((uintptr_t)rows->out / sizeof(double) % TRLI_LINE);
@@ -126,7 +126,7 @@ static ptrdiff_t block_rows(const trl_operator *op, ptrdiff_t n, ptrdiff_t rows)
 }
 
 /* The same with the axes y and z exchanged. */
-static trli_rows turned(const trli_rows *rows)
+static trli_rows exchange_axes(const trli_rows *rows)
 {
     trli_rows t = *rows;
     t.rows = rows->planes;
@@ -148,17 +148,18 @@ static void fetch_ahead(trli_rows *rows)
         if (rows->in[l] > rows->in[rows->first]) rows->first = l;
 }
 
-/* Where a kernel without much to compute reads one input along z, more than the first-level cache keeps, and stores
- * past the caches, rows of two planes are taken in turn: what the first of them reads, the second finds there. More
- * planes, or several inputs, would be more streams from memory, which cost more than they save where memory is slow to
- * answer; the machine's prefetcher does not see that the rows belong together. */
+/* Where a kernel without much to compute reads one input along z, more than the first-level cache keeps, and stores by
+ * streaming stores, the rows of two planes are interleaved: the row of the second plane finds in the first-level cache
+ * what the row of the first one read. More planes, or several inputs, would be more streams from memory, which cost
+ * more than they save where memory latency is high: the hardware prefetcher does not see that the rows belong
+ * together. */
 void trli_rows_run(const trl_operator *op, trli_rows_kernel kernel, const trli_rows *rows, bool streaming)
 {
     const bool reaches = rows->planes > 1 && planes_read(op) >= 2 * op->ninputs;
-    const bool turns = streaming && reaches && op->ninputs == 1 && kernel.streaming &&
-                       rows_in_cache(op, rows->n, 1, FIRST_LEVEL) < rows->rows;
+    const bool interleaved = streaming && reaches && op->ninputs == 1 && kernel.streaming &&
+                             rows_in_cache(op, rows->n, 1, FIRST_LEVEL) < rows->rows;
     const ptrdiff_t block = reaches ? block_rows(op, rows->n, rows->rows) : rows->rows;
-    const ptrdiff_t planes = turns ? TURN : streaming ? 1 : rows->planes;
+    const ptrdiff_t planes = interleaved ? INTERLEAVE : streaming ? 1 : rows->planes;
     if (!streaming && block == rows->rows) { /* the whole: what is small feels the cutting */
         kernel.through(rows);
         return;
@@ -166,8 +167,8 @@ void trli_rows_run(const trl_operator *op, trli_rows_kernel kernel, const trli_r
     for (ptrdiff_t j = 0; j < rows->rows; j += block)
         for (ptrdiff_t k = 0; k < rows->planes; k += planes) {
             trli_rows piece = part(rows, (ptrdiff_t[3]){0, j, k}, rows->n, block, planes);
-            if (turns) {
-                piece = turned(&piece);
+            if (interleaved) {
+                piece = exchange_axes(&piece);
                 fetch_ahead(&piece);
             }
             if (streaming)

@@ -26,9 +26,9 @@ typedef struct trli_rows {
     double weight[TRLI_LEAVES];           /* of each leaf */
     double scale[3];                      /* of each term; of one term in several passes: of each pass */
     int first;                            /* the leaf that reads what no row before has read, if `ahead` */
-    ptrdiff_t ahead;                      /* kernels past the caches fetch values this far beyond it; 0: none */
+    ptrdiff_t ahead;                      /* kernels with streaming stores fetch values this far beyond it; 0: none */
 } trli_rows;
-/* streaming: the same with stores past the caches, for rows that begin and end on cache lines; NULL: there is none. */
+/* streaming: the same with streaming stores, for rows that begin and end on cache lines; NULL: there is none. */
 typedef struct trli_rows_kernel {
     void (*through)(const trli_rows *rows);
     void (*streaming)(const trli_rows *rows);
@@ -51,13 +51,13 @@ trli_rows_kernel trli_rows_flux(int limiter);
 trli_rows trli_rows_of(const trl_array *out, const trl_box *box);
 /* The next leaf, of term t, is the array's value at `offset` from each point of the box. */
 void trli_rows_read(trli_rows *rows, int t, const trl_array *from, const trl_box *box, const int8_t offset[3]);
-/* Run a kernel that reads what the operator reads, block by block. `streaming`: store past the caches. */
+/* Run a kernel that reads what the operator reads, block by block. `streaming`: with streaming stores. */
 void trli_rows_run(const trl_operator *op, trli_rows_kernel kernel, const trli_rows *rows, bool streaming);
-/* trl_operator_apply_box, told whether to store past the caches. */
+/* trl_operator_apply_box, told whether to use streaming stores. */
 void trli_operator_box(const trl_operator *op, const trl_array *in, const trl_array *out, const trl_box *box,
                        bool streaming);
 
-/* Copy rows past the caches; trli_stream_end before others read them. */
+/* Copy rows with streaming stores; trli_stream_end before others read them. */
 void trli_stream_rows(double *to, ptrdiff_t to_step, const double *from, ptrdiff_t from_step, ptrdiff_t n,
                       ptrdiff_t rows);
 void trli_stream_end(void);

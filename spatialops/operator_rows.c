@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Kernels of direct application: each is one expression of the leaves of a point, and becomes a loop over contiguous x,
- * in vectors whatever the operator's axis: by the compiler, and by hand where results go past the caches. A term that
- * is subtracted has a negative scale, and a weight of 1 or -1 may be a product: the bits are the same. */
+ * in vectors whatever the operator's axis: by the compiler, and by hand where results are streamed. A term that is
+ * subtracted has a negative scale, and a weight of 1 or -1 may be a product: the bits are the same. */
 #include <stdint.h>
 
 #include <trl_limiter_body.h>
@@ -60,7 +60,7 @@ enum { PAIR = 2 * TRLI_LINE };
             EACH_ROW(POINTS(0, c.n, value))                               \
     }
 
-/* By hand, past the caches: an expression that vectors allow, in whole vectors to aligned addresses. */
+/* By hand, with streaming stores: an expression that vectors allow, in whole vectors to aligned addresses. */
 #define PAST(width, name, value)                                                  \
     TRLI_TARGET##width static void name##_streaming##width(const trli_rows *rows) \
     {                                                                             \

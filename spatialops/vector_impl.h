@@ -17,7 +17,7 @@ enum { TRLI_LINE = 8 }; /* doubles of a cache line */
 #define TRLI_CLONES
 #endif
 
-/* Of a loop: what it stores is read, if at all, by the same turn of the loop. */
+/* Of a loop: what it stores is read, if at all, by the same iteration of the loop. */
 #if defined(__clang__)
 #define TRLI_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
 #pragma clang diagnostic ignored "-Wpass-failed" /* sanitizers and -O0 do not vectorise: no fault of the loop */
@@ -69,8 +69,8 @@ typedef double trli_vector1, trli_loose1;
 #define TRLI_STREAM_CALL(name, ...) name##1(__VA_ARGS__)
 #endif
 
-/* A loop, for TRLI_STREAM_VARIANTS: copy(a, b, n) copies n doubles from b to a past the caches, both aligned to, and n
- * of, whole vectors. */
+/* A loop, for TRLI_STREAM_VARIANTS: copy(a, b, n) copies n doubles from b to a with streaming stores, both aligned to,
+ * and n of, whole vectors. */
 #define TRLI_STREAM_COPY(width, attribute)                                       \
     attribute static void copy##width(double *a, const double *b, ptrdiff_t n)   \
     {                                                                            \

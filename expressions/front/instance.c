@@ -64,15 +64,15 @@ trl_err trli_instance_marked(const trli_instance *instance, const trli_marks *ma
 {
     trl_err err = trli_instance_share(instance, marked);
     if (err != TRL_OK) return err;
-    err = trli_instance_share(instance, &(*marked)->apart);
+    err = trli_instance_share(instance, &(*marked)->no_cse);
     if (err != TRL_OK) return err;
     (*marked)->marks = marks;
-    (*marked)->apart->reads_apart = true;
+    (*marked)->no_cse->reads_no_cse = true;
     return TRL_OK;
 }
 
 void trli_instance_marked_destroy(trli_instance **marked)
 {
-    if (*marked) destroy_shared(&(*marked)->apart);
+    if (*marked) destroy_shared(&(*marked)->no_cse);
     destroy_shared(marked);
 }

@@ -40,9 +40,9 @@ struct trli_instance {
     trli_instance *begins;   /* the variables' values are those of this instance, in fields; NULL: variable[] */
     bool inline_only;        /* it shares the fields of another instance and stores nothing */
     trli_instance *sides;    /* the same instance for boundary values, made at first use */
-    const trli_marks *marks; /* NULL, or which parts of formulas are lowered in instance `apart` */
-    trli_instance *apart;    /* the same instance, with the variables' values read apart */
-    bool reads_apart;
+    const trli_marks *marks; /* NULL, or which parts of formulas are lowered in instance `no_cse` */
+    trli_instance *no_cse;   /* the same instance, in which a variable is read as a value of its own */
+    bool reads_no_cse;
     struct trli_memo *memo;         /* of values.c, made at first use */
     struct trli_tangents *tangents; /* of tangent.c, made at first use */
     struct {                        /* of sides.c */
@@ -54,9 +54,9 @@ struct trli_instance {
 TRL_NODISCARD trl_err trli_instance_create(trli_model *model, trli_program *program, int time_scalar, int stage,
                                            const trli_instance *old, trli_instance **instance);
 void trli_instance_destroy(trli_instance **instance);
-/* An instance that shares fields and plugins' results with another and stores nothing. The variables that marked parts
- * of formulas read, also through named expressions, are read apart in it (trli_ir_field_no_cse). marks: sorted, valid
- * as long as the instance is. */
+/* An instance that shares fields and plugins' results with another and stores nothing. Marked parts of formulas, and
+ * the named expressions that they read, are lowered without CSE in it: they read variables by trli_ir_field_no_cse.
+ * marks: sorted, valid as long as the instance is. */
 TRL_NODISCARD trl_err trli_instance_marked(const trli_instance *instance, const trli_marks *marks,
                                            trli_instance **marked);
 void trli_instance_marked_destroy(trli_instance **marked);

@@ -9,9 +9,9 @@ trl_err trli_lower_node(trli_lowering *lw, const trl_ast *node, const trl_scope 
 {
     trli_instance *in = lw->instance;
     if (!in->marks || !trli_marks_have(in->marks, node)) return in->ops->node(lw, node, scope, operand);
-    trli_lowering apart = *lw;
-    apart.instance = in->apart;
-    return trli_lower_node(&apart, node, scope, operand);
+    trli_lowering unshared = *lw;
+    unshared.instance = in->no_cse;
+    return trli_lower_node(&unshared, node, scope, operand);
 }
 
 trl_err trli_lower_named(trli_instance *instance, const trl_formula *formula, const trl_scope *scope, int nnamed,

@@ -128,7 +128,7 @@ static trl_err conclude(trli_partials *p, trli_ir_value v, int begin)
 static int compare(const trli_partial_derivative *a, const trli_partial_derivative *b)
 {
     if (a->variable != b->variable) return a->variable < b->variable ? -1 : 1;
-    if (a->apart != b->apart) return a->apart ? 1 : -1;
+    if (a->no_cse != b->no_cse) return a->no_cse ? 1 : -1;
     if (a->everywhere != b->everywhere) return a->everywhere ? 1 : -1;
     for (int i = 2; i >= 0; --i)
         if (a->offset[i] != b->offset[i]) return a->offset[i] < b->offset[i] ? -1 : 1;
@@ -230,14 +230,14 @@ static trl_err merge(trli_partials *p, trli_ir_value v, unsigned operands)
 
 static trl_err variable_leaf(trli_partials *p, trli_ir_value v, int variable)
 {
-    const bool apart = p->ir->node[v].bit == 1;
+    const bool no_cse = p->ir->node[v].bit == 1;
     trli_partial_derivative e = {
-        .variable = variable, .apart = apart, .value = trli_ir_constant(p->ir, 1), .bound = TRLI_NO_VALUE};
+        .variable = variable, .no_cse = no_cse, .value = trli_ir_constant(p->ir, 1), .bound = TRLI_NO_VALUE};
     const int begin = p->nentries;
     trl_err err = TRL_OK;
     if (p->coarse)
         e = (trli_partial_derivative){.variable = -1, .everywhere = true, .value = TRLI_NO_VALUE, .bound = e.value};
-    if (!(apart && variable == p->own) && !p->in->model->variable[variable].direction) err = append(p, &e);
+    if (!(no_cse && variable == p->own) && !p->in->model->variable[variable].direction) err = append(p, &e);
     return err == TRL_OK ? conclude(p, v, begin) : err;
 }
 
@@ -287,11 +287,11 @@ static trl_err scalar_leaf(trli_partials *p, trli_ir_value v, const trli_step *p
             trli_ir_value total = whole(p->ir, &e);
             for (; next < inner.count; ++next) {
                 const trli_partial_derivative *more = &p->entry[inner.begin + next];
-                if (more->variable != e.variable || more->apart != e.apart) break;
+                if (more->variable != e.variable || more->no_cse != e.no_cse) break;
                 total = sum(p->ir, total, whole(p->ir, more));
             }
             e = (trli_partial_derivative){
-                .variable = e.variable, .apart = e.apart, .everywhere = true, .value = TRLI_NO_VALUE, .bound = total};
+                .variable = e.variable, .no_cse = e.no_cse, .everywhere = true, .value = TRLI_NO_VALUE, .bound = total};
             TRL_TRY(reduced(p, &s, total, &e.bound));
         }
         TRL_TRY(append(p, &e));

@@ -11,7 +11,7 @@
 
 typedef struct trli_partial_derivative {
     int variable;        /* of the model; -1: all of them together */
-    bool apart;          /* read in a marked part of a formula (trli_instance_marked) */
+    bool no_cse;         /* read in a marked part of a formula (trli_instance_marked) */
     bool everywhere;     /* through a reduction: the sum of the magnitudes at all points, without offset */
     int16_t offset[3];   /* in points of the variable */
     trli_ir_value value; /* the derivative, or TRLI_NO_VALUE */
@@ -26,13 +26,13 @@ TRL_NODISCARD trl_err trli_partials_create(trli_instance *in, trli_partials **pa
 void trli_partials_destroy(trli_partials **partials);
 /* What a row needs to be found. own: a variable whose readings in marked parts do not count, or -1. budget: entries of
  * lists that may be made. *n = -1: more are needed. The list is valid until the next call. coarse: one entry for
- * everything, a bound that keeps neither offsets nor signs apart, at linear cost. */
+ * everything, a bound that ignores offsets and signs, at linear cost. */
 TRL_NODISCARD trl_err trli_partials_of(trli_partials *partials, trli_ir_value value, int own, int budget, bool coarse,
                                        const trli_partial_derivative **list, int *n);
 /* An opaque expression that the last value depends on, which has no stable_dt and whose inputs depend on
  * variables; or NULL. */
 const trli_opaque *trli_partials_plugin(const trli_partials *partials);
-/* The value with nothing read apart, as kernels need it. */
+/* The same value with CSE, as kernels need it. */
 TRL_NODISCARD trl_err trli_partials_together(trli_partials *partials, trli_ir_value value, trli_ir_value *together);
 
 #endif

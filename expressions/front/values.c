@@ -20,20 +20,20 @@ typedef struct trli_memo {
     trli_operand operand;
 } trli_memo;
 
-/* Why a formula's component becomes a field of its own; NULL: it does not, or that is decided when its readers are
- * known (*offered). */
+/* Why a formula's component becomes a field of its own; NULL: it does not, or (*candidate) its cost decides when its
+ * readers are known. */
 static const char *reason_to_store(const trli_instance *in, const trli_entry *entry, trli_ir_value value, int location,
-                                   bool *offered)
+                                   bool *candidate)
 {
     const trli_model *model = in->model;
     const trli_node *n = trli_ir_node(&model->ir, value);
-    *offered = false;
+    *candidate = false;
     if (in->inline_only || location == TRLI_ANYWHERE) return NULL;
     if (entry->has_boundary) return "it has boundary values of its own";
     if (!n->varies || n->unplaced || n->op == TRLI_OP_FIELD) return NULL;
     if (trli_ir_reaches_far(&model->ir, value)) return trli_far_text;
     if (model->settings.fusion != TRL_FUSION_FULL) return "run.fusion is not full";
-    *offered = n->varies == (1u << model->layout->grid.dim) - 1 && n->op != TRLI_OP_SHIFT;
+    *candidate = n->varies == (1u << model->layout->grid.dim) - 1 && n->op != TRLI_OP_SHIFT;
     return NULL;
 }
 
@@ -44,11 +44,11 @@ static trl_err store_component(trli_instance *in, const trli_entry *entry, int c
     trli_model *model = in->model;
     const trl_expression_entry *deck = entry->deck;
     const trli_boundary_source source = {deck->boundary, deck->names, deck->name, deck->place};
-    bool offered;
-    const char *why = reason_to_store(in, entry, operand->value[c], operand->location[c], &offered);
-    if (!why && !offered) return TRL_OK;
+    bool candidate;
+    const char *why = reason_to_store(in, entry, operand->value[c], operand->location[c], &candidate);
+    if (!why && !candidate) return TRL_OK;
     const char *name = operand->components ? trli_model_name(model, "%s.%c", deck->name, "xyz"[c]) : deck->name;
-    if (offered)
+    if (candidate)
         return trli_program_add_candidate(in->program, name, operand->value[c], (trl_location)operand->location[c]);
     TRL_TRY(trli_program_store(in->program, name, why, operand->value[c], (trl_location)operand->location[c],
                                entry->has_boundary ? &source : NULL, &field));
@@ -234,7 +234,7 @@ trl_err trli_value_of_symbol(trli_instance *in, const trli_symbol *symbol, trli_
         const int field = in->variable[symbol->index];
         *operand = (trli_operand){
             .location = {v->location, TRLI_ANYWHERE, TRLI_ANYWHERE},
-            .value = {in->reads_apart ? trli_ir_field_no_cse(&model->ir, field) : trli_ir_field(&model->ir, field)}};
+            .value = {in->reads_no_cse ? trli_ir_field_no_cse(&model->ir, field) : trli_ir_field(&model->ir, field)}};
         return model->ir.err;
     }
     trli_entry *entry = &model->front->entry[symbol->index];

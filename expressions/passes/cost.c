@@ -234,7 +234,7 @@ static trl_err read_instead(trli_model *model, trli_ir_value stored, trli_ir_val
     return err == TRL_OK ? model->ir.err : err;
 }
 
-/* The step that stores an offered value, where it was offered; later steps and candidates read the field. */
+/* Insert the step that stores a candidate at its position; later steps and candidates read the field. */
 static trl_err store(trli_program *program, trli_candidate *candidate, int uses)
 {
     trli_model *model = program->model;
@@ -257,7 +257,7 @@ static trl_err store(trli_program *program, trli_candidate *candidate, int uses)
     trli_step *at = &program->step[candidate->position];
     memmove(at + 1, at, (size_t)(program->nsteps - 1 - candidate->position) * sizeof *at);
     *at = added;
-    /* Offers are in the order of lowering: what a value needs is offered before it, maybe at the same position. */
+    /* Candidates are in the order of lowering: what a value needs comes before it, maybe at the same position. */
     for (trli_candidate *later = candidate + 1; later < program->candidate + program->ncandidates; ++later)
         ++later->position;
     candidate->stored = true;

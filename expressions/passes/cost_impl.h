@@ -46,8 +46,8 @@ double trli_task_seconds(const trli_model *model, const trli_work *work, int64_t
 /* Count the work of a program's kernels, reductions and plugins, after analysis. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_program_count_work(trli_program *program);
 
-/* Store the named values of a program that are offered where that is cheaper than computing them at each place of use.
- * After lowering, before analysis. The bits stay. Fails with MEMORY. */
+/* Store the candidates of a program whose storage is cheaper than computing them at each place of use. After lowering,
+ * before analysis. The bits stay. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_program_cut(trli_program *program);
 
 #endif

@@ -230,14 +230,14 @@ done:
 static trl_err deal(const trli_temporaries *t, trli_colouring *c)
 {
     dealing d;
-    const bool apart = t->model->settings.disabled_passes & TRL_PASS_SLOTS;
+    const bool no_reuse = t->model->settings.disabled_passes & TRL_PASS_SLOTS;
     trl_err err = TRL_OK;
     TRL_TRY(dealing_init(t, c, &d));
     for (int i = 0; i < t->n; ++i) {
-        if (!apart) free_slots(&d, &t->list[i]);
-        const int s = c->slot[i] = apart ? open_slot(c, d.sh.np) : take_slot(&d, &t->list[i]);
+        if (!no_reuse) free_slots(&d, &t->list[i]);
+        const int s = c->slot[i] = no_reuse ? open_slot(c, d.sh.np) : take_slot(&d, &t->list[i]);
         grow_slot(c, s, t->list[i].values, d.sh.np);
-        if (apart) continue;
+        if (no_reuse) continue;
         TRL_TRY(number_shape(&d.sh, room_of(c, s, d.sh.np), &d.shape[s]));
         leave_after(&d.l, s, t->list[i].last);
     }

@@ -8,7 +8,7 @@
 
 /* Of all workers of a rank at once, while the other ranks do the same. Loops over doubles, by the widest vectors. */
 typedef struct trli_balance {
-    double memory;      /* bytes/s of a copy past the caches, read and written */
+    double memory;      /* bytes/s of a copy with streaming stores, read and written */
     double cache;       /* bytes/s of a copy within the last-level cache */
     double operations;  /* additions and multiplications a second, in registers */
     double division;    /* additions that take as long as a division or a square root */

@@ -73,8 +73,8 @@ START_TEST(computes_again_what_costs_less_than_to_read)
 }
 END_TEST
 
-/* Nodes read a value beyond the plus side of an axis, and only there; what it follows from is read farther out there than beyond a patch,
- * also beside periodic sides. */
+/* Nodes read a value beyond the plus side of an axis, and only there; what it follows from is read farther out there
+ * than beyond a patch, also beside periodic sides. */
 START_TEST(finds_the_corners_of_what_is_stored_beyond_a_side)
 {
     static const char *const sides[] = {"x-: {neumann: \"y\"}, x+: {neumann: 0.3}",
@@ -170,7 +170,8 @@ START_TEST(counts_operations_as_they_are_computed)
     ck_assert_int_eq(k.bytes_per_point, 16);
     ck_assert_int_eq(k.results, 1);
     ck_assert_int_eq(k.inputs, 1);
-    /* u*u at 3 points; 2 differences, each times 1/h; their difference times 1/h; exp as 24; the sum; times dt, added to u. */
+    /* u*u at 3 points; 2 differences, each times 1/h; their difference times 1/h; exp as 24; the sum; times dt, added
+     * to u. */
     ck_assert(k.flops_per_point == 3 + 4 + 2 + 24 + 1 + 2);
     ck_assert(k.predicted > 0);
     ck_assert(k.measured == 0);
@@ -180,7 +181,7 @@ START_TEST(counts_operations_as_they_are_computed)
 }
 END_TEST
 
-START_TEST(says_why_kernels_are_apart)
+START_TEST(says_why_kernels_are_not_fused)
 {
     new_deck();
     say("grid: {cells: [24, 24], periodic: [true, true]}\n"
@@ -190,8 +191,8 @@ START_TEST(says_why_kernels_are_apart)
         "time: {method: ssprk2, dt: 1e-4, steps: 1}\n");
     ck_ok(open_problem());
     plan_says("stored: it reads values more than 4 points away");
-    plan_says("apart: it reads T:1 at neighbouring points");
-    plan_says("apart from T:1: at xface, not cell");
+    plan_says("not fused: it reads T:1 at neighbouring points");
+    plan_says("not fused with T:1: at xface, not cell");
     ck_ok(open_set("run.fusion=node"));
     plan_says("stored: run.fusion is not full");
     ck_ok(open_set("run.fusion=none"));
@@ -221,7 +222,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, decides_by_nothing_of_this_machine_if_the_balance_is_given);
     tcase_add_test(tc, decides_alike_on_all_ranks_by_what_was_measured);
     tcase_add_test(tc, counts_operations_as_they_are_computed);
-    tcase_add_test(tc, says_why_kernels_are_apart);
+    tcase_add_test(tc, says_why_kernels_are_not_fused);
     tcase_add_test(tc, says_what_conditions_of_its_own_have_stored);
 }
 

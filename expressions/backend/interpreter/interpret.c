@@ -118,7 +118,7 @@ static view view_register(const frame *f, const trli_argument *o)
     return v;
 }
 
-/* Whether results go past the caches: by one more register, from which each is stored as soon as it is there. */
+/* Whether results go by streaming stores: by one more register, from which each is stored as soon as it is there. */
 static bool passes_caches(const frame *f)
 {
     return f->run->strains_caches && !f->kernel->reads_roots;
@@ -250,7 +250,7 @@ static void move_arrays(frame *f, const trl_box *tile)
     }
 }
 
-/* Store a tile past the caches from the register that holds it; whether all its values are finite. */
+/* Store a tile by streaming stores from the register that holds it; whether all its values are finite. */
 static bool store(const frame *f, const trli_instruction *in, const bound *b, const trl_box *tile)
 {
     const trl_array *array = &f->run->output[in->target.index];

@@ -110,7 +110,7 @@ void trli_row_indexed(int op, int index, const trli_row_block *block);
 
 /* Whether no value of some rows is infinite or NaN. */
 bool trli_rows_finite(const double *values, ptrdiff_t n, ptrdiff_t rows, ptrdiff_t step);
-/* Copy a row past the caches; whether no value is infinite or NaN. After the last: trli_rows_stored. */
+/* Copy a row with streaming stores; whether no value is infinite or NaN. After the last: trli_rows_stored. */
 bool trli_row_store(double *out, const double *values, ptrdiff_t n);
 void trli_rows_stored(void);
 
@@ -134,7 +134,7 @@ typedef struct trli_kernel_run {
     const trl_array *output; /* [roots] */
     const double *scalar;    /* table of all scalars */
     void *scratch;
-    bool strains_caches; /* the fields do: store past the caches, and ask early for what is read */
+    bool strains_caches; /* the fields do: use streaming stores, and ask early for what is read */
     /* Called with each tile just stored, unless all its values were seen to be finite; or NULL. */
     void (*after)(void *data, const trl_box *tile);
     void *data;
