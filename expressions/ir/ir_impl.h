@@ -38,6 +38,7 @@ typedef struct trli_walk {
     int32_t count, capacity;
     int32_t *mark, nmark, stamp; /* mark[v] == stamp: in the list, at position place[v] */
     int32_t *place;
+    int32_t *stack; /* of walks in depth */
 } trli_walk;
 
 typedef struct trli_ir {
@@ -114,6 +115,9 @@ static inline bool trli_walk_has(const trli_walk *walk, trli_ir_value v)
     return v < walk->nmark && walk->mark[v] == walk->stamp;
 }
 TRL_NODISCARD trl_err trli_ir_walk(const trli_ir *ir, trli_walk *walk, int nroots, const trli_ir_value *roots);
+/* The same nodes in the order of a depth-first search, operands first: it depends on the form of the roots only, not on
+ * what else is in the IR. */
+TRL_NODISCARD trl_err trli_ir_walk_in_depth(const trli_ir *ir, trli_walk *walk, int nroots, const trli_ir_value *roots);
 
 /* Hulls of the offsets at which each node of a walk is needed when the roots are computed at the point itself. hull:
  * one per entry of walk->list. */

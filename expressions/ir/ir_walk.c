@@ -12,6 +12,7 @@ void trli_walk_free(trli_walk *walk)
     trli_free(walk->list);
     trli_free(walk->mark);
     trli_free(walk->place);
+    trli_free(walk->stack);
     *walk = (trli_walk){0};
 }
 
@@ -26,7 +27,9 @@ static trl_err reserve(const trli_ir *ir, trli_walk *walk)
     if (mark) walk->mark = mark;
     int32_t *place = trli_resize(ir->ctx, walk->place, (size_t)n, sizeof *place);
     if (place) walk->place = place;
-    if (!list || !mark || !place) return trli_no_memory(ir->ctx, NULL, "to walk %d values", n);
+    int32_t *stack = trli_resize(ir->ctx, walk->stack, (size_t)n, sizeof *stack);
+    if (stack) walk->stack = stack;
+    if (!list || !mark || !place || !stack) return trli_no_memory(ir->ctx, NULL, "to walk %d values", n);
     memset(walk->mark + walk->nmark, 0, (size_t)(n - walk->nmark) * sizeof *mark);
     walk->nmark = walk->capacity = n;
     return err;
@@ -59,6 +62,41 @@ trl_err trli_ir_walk(const trli_ir *ir, trli_walk *walk, int nroots, const trli_
     }
     qsort(walk->list, (size_t)walk->count, sizeof *walk->list, compare_values);
     for (int32_t i = 0; i < walk->count; ++i) walk->place[walk->list[i]] = i;
+    return TRL_OK;
+}
+
+/* Walk from a root. A node on the stack notes in `place` how many of its operands were visited. */
+static void walk_root(const trli_ir *ir, trli_walk *walk, trli_ir_value root)
+{
+    int32_t depth = 0;
+    if (walk->mark[root] == walk->stamp) return;
+    walk->mark[root] = walk->stamp;
+    walk->place[root] = 0;
+    walk->stack[depth++] = root;
+    while (depth > 0) {
+        const int32_t v = walk->stack[depth - 1];
+        const trli_node *n = &ir->node[v];
+        if (walk->place[v] == trli_op_operands(n->op)) {
+            walk->place[v] = walk->count;
+            walk->list[walk->count++] = v;
+            --depth;
+            continue;
+        }
+        const int32_t arg = n->arg[walk->place[v]++];
+        if (walk->mark[arg] == walk->stamp) continue;
+        walk->mark[arg] = walk->stamp;
+        walk->place[arg] = 0;
+        walk->stack[depth++] = arg;
+    }
+}
+
+trl_err trli_ir_walk_in_depth(const trli_ir *ir, trli_walk *walk, int nroots, const trli_ir_value *roots)
+{
+    trl_err err = reserve(ir, walk);
+    if (err != TRL_OK) return err;
+    ++walk->stamp;
+    walk->count = 0;
+    for (int r = 0; r < nroots; ++r) walk_root(ir, walk, roots[r]);
     return TRL_OK;
 }
 

@@ -62,14 +62,12 @@ static void count_leaves(const trli_ir *ir, const trli_walk *walk, int *fields, 
     }
 }
 
-trl_err trli_reads_find(const trli_ir *ir, trli_walk *walk, int nroots, const trli_ir_value *roots, trli_reads *reads)
+/* Of the roots that were walked. */
+static trl_err find(const trli_ir *ir, const trli_walk *walk, int nroots, const trli_ir_value *roots, trli_reads *reads)
 {
     trl_offsets *hull = NULL;
     int *number = NULL, fields, scalars;
     trl_err err = TRL_OK;
-    *reads = (trli_reads){0};
-    TRL_TRY(check_reach(ir, nroots, roots));
-    TRL_TRY(trli_ir_walk(ir, walk, nroots, roots));
     count_leaves(ir, walk, &fields, &scalars);
     hull = trli_new(ir->ctx, (size_t)walk->count, sizeof *hull);
     number = trli_new(ir->ctx, (size_t)walk->count, sizeof *number);
@@ -86,5 +84,28 @@ done:
     trli_free(hull);
     trli_free(number);
     if (err != TRL_OK) trli_reads_free(reads);
+    return err;
+}
+
+trl_err trli_reads_find(const trli_ir *ir, trli_walk *walk, int nroots, const trli_ir_value *roots, trli_reads *reads)
+{
+    trl_err err = TRL_OK;
+    *reads = (trli_reads){0};
+    TRL_TRY(check_reach(ir, nroots, roots));
+    TRL_TRY(trli_ir_walk(ir, walk, nroots, roots));
+    err = find(ir, walk, nroots, roots, reads);
+done:
+    return err;
+}
+
+trl_err trli_reads_find_in_depth(const trli_ir *ir, trli_walk *walk, int nroots, const trli_ir_value *roots,
+                                 trli_reads *reads)
+{
+    trl_err err = TRL_OK;
+    *reads = (trli_reads){0};
+    TRL_TRY(check_reach(ir, nroots, roots));
+    TRL_TRY(trli_ir_walk_in_depth(ir, walk, nroots, roots));
+    err = find(ir, walk, nroots, roots, reads);
+done:
     return err;
 }

@@ -20,6 +20,9 @@ typedef struct trli_reads {
 /* Fails (INPUT) if a root reads so far that offsets outgrow their type. reads is set, and not freed before. */
 TRL_NODISCARD trl_err trli_reads_find(const trli_ir *ir, trli_walk *walk, int nroots, const trli_ir_value *roots,
                                       trli_reads *reads);
+/* The same, with the inputs in the order of a walk in depth: that of values of one form is the same. */
+TRL_NODISCARD trl_err trli_reads_find_in_depth(const trli_ir *ir, trli_walk *walk, int nroots,
+                                               const trli_ir_value *roots, trli_reads *reads);
 void trli_reads_free(trli_reads *reads);
 
 #endif

@@ -2,6 +2,7 @@
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* The order of the passes over the programs of a model. */
 #include "cost_impl.h"
+#include "parts_impl.h"
 #include "pipeline_impl.h"
 
 /* Which named values are stored decides what the kernels are, these what is read, and that which of them can set ghosts
@@ -13,6 +14,7 @@ static trl_err plan_program(trli_program *program)
     TRL_TRY(trli_program_analyse(program));
     TRL_TRY(trli_program_fold(program));
     TRL_TRY(trli_program_count_work(program));
+    TRL_TRY(trli_program_part(program));
 done:
     return err;
 }

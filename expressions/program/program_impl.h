@@ -12,6 +12,7 @@ typedef struct trli_model trli_model;
 typedef struct trli_program trli_program;
 typedef struct trli_plan trli_plan;                           /* of the analysis: passes/plan_impl.h */
 typedef struct trli_work trli_work;                           /* of the cost model: passes/cost_impl.h */
+typedef struct trli_parts trli_parts;                         /* of kernels: passes/parts_impl.h */
 typedef struct trli_program_execution trli_program_execution; /* of execution: run/execution_impl.h */
 
 /* A named value that its readers' kernels compute, or that is stored where that costs less (cost_impl.h). */
@@ -41,6 +42,7 @@ struct trli_program {
     trli_candidate *candidate;
     trli_plan *plan;             /* once it is analysed */
     trli_work *work;             /* [nsteps], likewise */
+    trli_parts *parts;           /* [nsteps], likewise */
     trli_program_execution *run; /* once it is frozen */
 };
 

@@ -88,8 +88,8 @@ size_t trli_step_scratch(const trli_program *program, const trli_step *s)
             plugin = slab->modifier->scratch_bytes;
     }
     size_t tile = s->kind == TRLI_STEP_REDUCE ? tile_doubles(run->kernel) * sizeof(double) : 0;
-    return arrays_scratch(p->ninputs, s->nout > 1 ? s->nout : 1) + slabs_scratch(s, p) + aligned(tile) +
-           aligned(registers + plugin);
+    return arrays_scratch(p->ninputs, s->nout > 1 ? s->nout : 1) + aligned(trli_native_parts_bytes(program, s)) +
+           slabs_scratch(s, p) + aligned(tile) + aligned(registers + plugin);
 }
 
 /* Arrays of fields on a task's patch. */
@@ -189,13 +189,15 @@ static bool evaluate_slab(const ready_slab *r, const trl_box *box)
         trli_copy_images(r->run.output, box, r->slab->side ? round : -round);
         return true;
     }
-    if (!r->with->native) {
+    const trli_native_fn native = trli_native_of(&r->with->use);
+    if (!native) {
         trli_kernel_evaluate(r->with->kernel, &r->run, box);
         return true;
     }
     trl_kernel_call call = r->call;
+    call.number = r->with->use.number;
     trli_native_set_box(&call, box);
-    r->with->native(&call);
+    native(&call);
     return call.nonfinite == 0;
 }
 
@@ -251,6 +253,7 @@ trl_err trli_task_kernel(void *data, const trl_task_args *args, bool *done)
     const trl_array *output = take_arrays(&sc, frame, t, s->nout, s->field);
     trl_kernel_array *array = take(&sc, (size_t)(p->ninputs + s->nout) * sizeof *array);
     trl_kernel_inside *inside = take(&sc, (size_t)p->ninputs * sizeof *inside);
+    void *parts = take(&sc, trli_native_parts_bytes(t->program, s));
     trli_finite_check check = {patch_of(t), s->nout, s->variable, output, &frame->nonfinite[args->worker], NULL};
     trli_kernel_run run = run_on(frame, t, input, output);
     run.strains_caches = p->strains_caches;
@@ -271,7 +274,8 @@ trl_err trli_task_kernel(void *data, const trl_task_args *args, bool *done)
     call.edges = edges;
     trli_native_set_inside(t->program, s, patch_of(t), input, inside);
     call.inside = inside;
-    if (!trli_sweep(t->run->native, t->run->tuning, &call)) trli_check_finite(&check, &box);
+    const trli_native_part *part = trli_native_parts(t->program, s, &call, parts);
+    if (!trli_sweep(part, trli_parts_of(t->program, s)->n, t->run->tuning)) trli_check_finite(&check, &box);
     return TRL_OK;
 }
 

@@ -6,19 +6,20 @@
 
 #include <trl_graph.h>
 
+#include "codes_impl.h"
 #include "interpreter_impl.h"
-#include "native_impl.h"
-#include "plan_impl.h"
+#include "parts_impl.h"
 
 typedef struct trli_slab_run {
-    trli_kernel *kernel;   /* KERNEL; else NULL */
-    trli_native_fn native; /* compiled, or NULL: interpreted */
-    bool within;           /* the compiled kernel of its step computes it: it needs no ghosts in memory */
+    trli_kernel *kernel; /* KERNEL; else NULL */
+    trli_code_use use;   /* compiled */
+    bool within;         /* the compiled kernel of its step computes it: it needs no ghosts in memory */
 } trli_slab_run;
 
 typedef struct trli_step_run {
     trli_kernel *kernel;        /* of all that has values; else NULL */
-    trli_native_fn native;      /* KERNEL: compiled, or NULL: interpreted */
+    trli_code_use *part;        /* KERNEL: [parts] compiled */
+    bool native;                /* all of them are; else it is interpreted */
     struct trli_tuning *tuning; /* of a kernel that may be compiled; NULL: it is not */
     trli_slab_run *slab;        /* [nslabs] */
 } trli_step_run;

@@ -7,8 +7,9 @@
 
 #include "clock_impl.h"
 #include "context_impl.h"
-#include "emit_impl.h"
 #include "kernels_impl.h"
+#include "memstream_impl.h"
+#include "parts_impl.h"
 #include "pipeline_impl.h"
 #include "tasks_impl.h"
 
@@ -25,22 +26,31 @@ static bool is_within(const trli_model *model, const trli_slab *slab)
     return slab->of_row && !(model->settings.disabled_passes & (TRL_PASS_GHOSTS | TRL_PASS_HOISTING));
 }
 
-/* The kernel of a step. layer: room for as many as the step has slabs. */
-static trli_emit_request kernel_of(const trli_program *program, const trli_step *s, trli_emit_layer *layer)
+/* Whether some slab of a kernel is set apart from its loops. */
+static bool has_edges(const trli_model *model, const trli_step_plan *p)
+{
+    for (int k = 0; k < p->nslabs; ++k)
+        if (!is_within(model, &p->slab[k])) return true;
+    return false;
+}
+
+/* A part of a step's kernel. layer: room for as many as the part has slabs. */
+static trli_emit_request part_of(const trli_program *program, const trli_step *s, const trli_step_part *part,
+                                 bool edges, trli_emit_layer *layer)
 {
     const trli_model *model = program->model;
     const trli_step_plan *p = trli_plan_of(program, s);
     trli_emit_request wanted = {.disabled_passes = model->settings.disabled_passes,
-                                .reads = &p->reads,
-                                .nroots = s->nout,
-                                .roots = s->value,
+                                .reads = &part->reads,
+                                .nroots = part->nroots,
+                                .roots = part->value,
                                 .check_finite = s->variable != NULL,
+                                .edges = edges,
                                 .layer = layer};
     const int at = model->field[s->field[0]].location & 1;
     for (int axis = 2; axis >= 0; --axis)
-        for (int k = 0; k < p->nslabs; ++k) {
-            const trli_slab *slab = &p->slab[k];
-            wanted.edges |= !is_within(model, slab);
+        for (int k = 0; k < part->nslabs; ++k) {
+            const trli_slab *slab = &p->slab[part->slab[k]];
             if (!is_within(model, slab) || slab->axis != axis) continue;
             layer[wanted.nlayers++] = (trli_emit_layer){
                 .field = slab->field,
@@ -66,61 +76,157 @@ static trli_emit_request slab_of(const trli_model *model, const trli_step *s, co
                                .thin = slab->axis == 0 && model->layout->grid.dim > 1};
 }
 
-static trl_err emit(trli_model *model, const trli_dialect *dialect, const trli_emit_request *wanted,
-                    trli_emitted *emitted)
-{
-    return trli_emit_kernel(dialect, &model->ir, &model->walk, wanted, emitted);
-}
-
-/* The text of a step's kernel, and which of its slabs that does without. */
-static trl_err emit_step(const trli_program *program, const trli_step *s, trli_emitted *emitted)
+/* Add the parts of a step's kernel. use: by part. */
+static trl_err add_parts(trli_codes *codes, const trli_program *program, const trli_step *s, trli_code_use *use)
 {
     trli_model *model = program->model;
-    const trli_step_plan *p = trli_plan_of(program, s);
-    trli_slab_run *slab = program->run ? trli_run_of(program, s)->slab : NULL;
+    const trli_parts *parts = trli_parts_of(program, s);
+    const bool edges = has_edges(model, trli_plan_of(program, s));
     trl_err err = TRL_OK;
-    trli_emit_layer *layer = trli_new(model->ctx, (size_t)(p->nslabs + 1), sizeof *layer);
-    if (!layer) return trli_no_memory(model->ctx, NULL, "for kernel '%s'", s->label);
-    const trli_emit_request wanted = kernel_of(program, s, layer);
-    TRL_TRY(emit(model, &trli_dialect_cpu, &wanted, emitted));
-    for (int k = 0; slab && k < p->nslabs; ++k) slab[k].within = is_within(model, &p->slab[k]) && emitted->text;
+    for (int i = 0; i < parts->n; ++i) {
+        trli_emit_layer *layer = trli_new(model->ctx, (size_t)parts->part[i].nslabs + 1, sizeof *layer);
+        if (!layer) return trli_no_memory(model->ctx, NULL, "for kernel '%s'", s->label);
+        const trli_emit_request wanted = part_of(program, s, &parts->part[i], edges, layer);
+        TRL_TRY(trli_codes_add(codes, &wanted, &use[i]));
+    }
 done:
-    trli_free(layer);
     return err;
 }
 
-static trl_err request_step(trli_program *program, const trli_step *s)
+/* Once a step's kernel has its texts: which of its slabs it does without. */
+static void find_within(const trli_program *program, const trli_step *s, const trli_code_use *use, trli_slab_run *slab)
 {
-    trli_model *model = program->model;
+    const trli_parts *parts = trli_parts_of(program, s);
     const trli_step_plan *p = trli_plan_of(program, s);
-    trli_step_run *run = trli_run_of(program, s);
-    trli_emitted emitted;
+    bool all = true;
+    for (int i = 0; i < parts->n; ++i) all &= use[i].code->text != NULL;
+    for (int k = 0; k < p->nslabs; ++k) slab[k].within = is_within(program->model, &p->slab[k]) && all;
+}
+
+/* Add the slabs of a step that are kernels of their own. */
+static trl_err add_slabs(trli_codes *codes, const trli_program *program, const trli_step *s)
+{
+    const trli_step_plan *p = trli_plan_of(program, s);
+    trli_slab_run *slab = trli_run_of(program, s)->slab;
     trl_err err = TRL_OK;
-    if (s->kind == TRLI_STEP_KERNEL) {
-        TRL_TRY(emit_step(program, s, &emitted));
-        trli_tuning_request tuned = {.label = s->label,
-                                     .nout = s->nout,
-                                     .reads = &p->reads,
-                                     .streaming = p->strains_caches,
-                                     .interleave = emitted.interleave,
-                                     .text = emitted.text,
-                                     .compiler = model->run->compiler};
-        tuned.points = trli_model_points(model, model->field[s->field[0]].location, &tuned.row);
-        err = trli_tuning_create(model->ctx, &tuned, &run->tuning);
-        if (err == TRL_OK && emitted.text) err = trli_compiler_add(model->run->compiler, emitted.text, &run->native);
-        trli_free(emitted.text);
-        TRL_TRY(err);
-    }
     for (int k = 0; k < p->nslabs; ++k) {
-        const trli_emit_request wanted = slab_of(model, s, &p->slab[k]);
-        if (!run->slab[k].kernel || run->slab[k].within) continue;
-        TRL_TRY(emit(model, &trli_dialect_cpu, &wanted, &emitted));
-        if (emitted.text) err = trli_compiler_add(model->run->compiler, emitted.text, &run->slab[k].native);
-        trli_free(emitted.text);
-        TRL_TRY(err);
+        const trli_emit_request wanted = slab_of(program->model, s, &p->slab[k]);
+        if (slab[k].kernel && !slab[k].within) TRL_TRY(trli_codes_add(codes, &wanted, &slab[k].use));
     }
 done:
     return err;
+}
+
+/* The texts of a step's parts, one after the other; those that are the same once. */
+static trl_err join_texts(const trli_model *model, const trli_step_run *run, int nparts, trli_memstream *text)
+{
+    if (!trli_memstream_open(model->ctx, text)) return trli_no_memory(model->ctx, NULL, "for the texts of kernels");
+    for (int i = 0; i < nparts; ++i)
+        if (i > 0 && run->part[i].code == run->part[i - 1].code)
+            fputc('=', text->out);
+        else
+            fputs(run->part[i].code->text, text->out);
+    if (!trli_memstream_close(text)) return trli_no_memory(model->ctx, NULL, "for the texts of kernels");
+    return TRL_OK;
+}
+
+/* How a compiled kernel will go through its box, once its texts are there. */
+static trl_err tune(const trli_program *program, const trli_step *s)
+{
+    const trli_model *model = program->model;
+    const trli_parts *parts = trli_parts_of(program, s);
+    trli_step_run *run = trli_run_of(program, s);
+    trli_tuning_request tuned = {.label = s->label,
+                                 .nout = s->nout,
+                                 .reads = &trli_plan_of(program, s)->reads,
+                                 .nparts = parts->n,
+                                 .share_inputs = parts->share_inputs,
+                                 .streaming = trli_plan_of(program, s)->strains_caches,
+                                 .compiler = model->run->compiler};
+    trli_memstream text = {0};
+    bool all = true;
+    trl_err err = TRL_OK;
+    tuned.points = trli_model_points(model, model->field[s->field[0]].location, &tuned.row);
+    for (int i = 0; i < parts->n; ++i) {
+        const trli_step_part *part = &parts->part[i];
+        all &= run->part[i].code->text != NULL;
+        if (run->part[i].code->interleave > tuned.interleave) tuned.interleave = run->part[i].code->interleave;
+        if (tuned.part_reads && part->nroots + part->reads.nfields <= tuned.part_nout + tuned.part_reads->nfields)
+            continue;
+        tuned.part_nout = part->nroots;
+        tuned.part_reads = &part->reads;
+    }
+    if (all) TRL_TRY(join_texts(model, run, parts->n, &text));
+    tuned.text = text.text;
+    err = trli_tuning_create(model->ctx, &tuned, &run->tuning);
+done:
+    trli_memstream_discard(&text);
+    return err;
+}
+
+/* Whether a program's kernels are compiled; one that is run once is over before a compiler is. */
+static bool is_compiled(const trli_program *program)
+{
+    return !program->once || program->model->settings.compile != TRL_COMPILE_AUTO;
+}
+
+/* Call for each live step of the programs that are compiled. */
+static trl_err for_steps(trli_model *model, bool kernels, trl_err (*call)(const trli_program *, const trli_step *))
+{
+    trl_err err = TRL_OK;
+    for (int i = 0; i < model->nprograms; ++i) {
+        const trli_program *program = model->program[i];
+        for (int s = 0; s < program->nsteps && is_compiled(program); ++s)
+            if (program->plan->step[s].live && (!kernels || program->step[s].kind == TRLI_STEP_KERNEL))
+                TRL_TRY(call(program, &program->step[s]));
+    }
+done:
+    return err;
+}
+
+static trl_err request_parts(const trli_program *program, const trli_step *s)
+{
+    return add_parts(program->model->run->codes, program, s, trli_run_of(program, s)->part);
+}
+
+static trl_err request_slabs(const trli_program *program, const trli_step *s)
+{
+    const trli_step_run *run = trli_run_of(program, s);
+    if (s->kind == TRLI_STEP_KERNEL) find_within(program, s, run->part, run->slab);
+    return add_slabs(program->model->run->codes, program, s);
+}
+
+/* Write the texts of all kernels, then of the slabs that are not within them. */
+static trl_err write_texts(trli_model *model)
+{
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_codes_create(&model->ir, &model->walk, &model->run->codes));
+    TRL_TRY(for_steps(model, true, request_parts));
+    TRL_TRY(trli_codes_emit(model->run->codes));
+    TRL_TRY(for_steps(model, false, request_slabs));
+    TRL_TRY(trli_codes_emit(model->run->codes));
+done:
+    return err;
+}
+
+/* Note which kernels have all of their functions. */
+static void find_native(const trli_model *model)
+{
+    for (int i = 0; i < model->nprograms; ++i)
+        for (int s = 0; s < model->program[i]->nsteps; ++s) {
+            const trli_parts *parts = &model->program[i]->parts[s];
+            trli_step_run *run = &model->program[i]->run->step[s];
+            run->native = parts->n > 0;
+            for (int k = 0; k < parts->n && run->native; ++k) run->native = trli_native_of(&run->part[k]) != NULL;
+        }
+}
+
+/* Take in what is compiled. Returns how many functions are still under way. */
+static int poll_compiler(const trli_model *model, bool wait)
+{
+    const int left = trli_compiler_poll(model->run->compiler, wait);
+    find_native(model);
+    return left;
 }
 
 /* A deck that insists is told what is in the way. */
@@ -137,16 +243,13 @@ trl_err trli_kernels_request(trli_model *model)
     trl_err err = TRL_OK;
     if (model->settings.compile == TRL_COMPILE_NEVER) return TRL_OK;
     TRL_TRY(trli_compiler_create(model->ctx, model->settings.fast_math, &model->run->compiler));
-    for (int i = 0; i < model->nprograms; ++i) {
-        trli_program *program = model->program[i];
-        if (program->once && model->settings.compile == TRL_COMPILE_AUTO)
-            continue; /* it is over before a compiler is */
-        for (int s = 0; s < program->nsteps; ++s)
-            if (program->plan->step[s].live) TRL_TRY(request_step(program, &program->step[s]));
-    }
+    TRL_TRY(write_texts(model));
+    TRL_TRY(for_steps(model, true, tune));
+    TRL_TRY(trli_codes_compile(model->run->codes, model->run->compiler));
+    find_native(model);
     model->run->compiling = true;
     if (model->settings.compile != TRL_COMPILE_ALWAYS) goto done;
-    model->run->compiling = trli_compiler_poll(model->run->compiler, true) > 0;
+    model->run->compiling = poll_compiler(model, true) > 0;
     TRL_TRY(trli_context_stopped(model->ctx));
     TRL_TRY(check_compiled(model));
 done:
@@ -170,7 +273,7 @@ void trli_kernels_poll(trli_model *model)
     double time = trli_clock();
     if (model->run->first_run == 0) model->run->first_run = time;
     if (time - model->run->first_run < worth_compiling) return;
-    model->run->compiling = trli_compiler_poll(model->run->compiler, false) > 0;
+    model->run->compiling = poll_compiler(model, false) > 0;
     if (!model->run->compiling) warn_interpreted(model);
 }
 
@@ -181,32 +284,46 @@ static void write_fields(const trli_model *model, const char *what, int n, const
     fputc('\n', out);
 }
 
-/* The text of a kernel or of the reason for having none, after a comment that has been begun. */
-static void write_text(const trli_emitted *emitted, FILE *out)
+/* A text or the reason for having none, after a comment that has been begun. */
+static void write_text(const char *text, const char *why, FILE *out)
 {
-    if (emitted->text)
-        fprintf(out, "*/\n%s\n", emitted->text);
+    if (text)
+        fprintf(out, "*/\n%s\n", text);
     else
-        fprintf(out, "   interpreted: %s */\n\n", emitted->why);
-    trli_free(emitted->text);
+        fprintf(out, "   interpreted: %s */\n\n", why);
 }
 
-static trl_err write_slab(const trli_program *program, const trli_step *s, const trli_slab *slab, FILE *out)
+static void write_slab(const trli_program *program, const trli_step *s, const trli_slab *slab, FILE *out)
 {
-    trli_model *model = program->model;
-    const trli_emit_request wanted = slab_of(program->model, s, slab);
+    const trli_model *model = program->model;
+    const trli_code *code = trli_run_of(program, s)->slab[slab - trli_plan_of(program, s)->slab].use.code;
     const char *where = slab->layer > 0 ? "beyond" : "on";
     const char *when = s->kind == TRLI_STEP_KERNEL ? ", with the rows of the kernel above" : "";
-    const char side = "-+"[slab->side];
-    trli_emitted emitted;
-    trl_err err = TRL_OK;
-    TRL_TRY(emit(model, &trli_dialect_cpu, &wanted, &emitted));
     fprintf(out, "/* %s, layer %d %s %c%c%s\n", model->field[slab->field].name, slab->layer, where, "xyz"[slab->axis],
-            side, when);
+            "-+"[slab->side], when);
     write_fields(model, "input ", slab->ninputs, slab->input, out);
-    write_text(&emitted, out);
-done:
-    return err;
+    write_text(code->text, code->why, out);
+}
+
+/* The functions of a kernel's parts, each once, with the results that it computes first. */
+static void write_parts(const trli_program *program, const trli_step *s, FILE *out)
+{
+    const trli_parts *parts = trli_parts_of(program, s);
+    const trli_code_use *use = trli_run_of(program, s)->part;
+    for (int i = 0; i < parts->n; ++i) {
+        int before = 0, like = 0;
+        while (use[before].code != use[i].code) ++before;
+        for (int k = 0; k < parts->n; ++k) like += use[k].code == use[i].code;
+        if (before < i) continue;
+        if (parts->n > 1) {
+            fprintf(out, "   %d part%s of %d, the first:\n   output", like, like > 1 ? "s" : "", parts->n);
+            for (int r = 0; r < parts->part[i].nroots; ++r)
+                fprintf(out, " %s", program->model->field[s->field[parts->part[i].root[r]]].name);
+            fputc('\n', out);
+            write_fields(program->model, "input ", parts->part[i].reads.nfields, parts->part[i].reads.field, out);
+        }
+        write_text(use[i].code->text, use[i].code->why, out);
+    }
 }
 
 static trl_err write_kernel(const trli_program *program, const trli_dialect *dialect, const trli_step *s, FILE *out)
@@ -217,14 +334,16 @@ static trl_err write_kernel(const trli_program *program, const trli_dialect *dia
         .reads = &p->reads, .nroots = s->nout, .roots = s->value, .check_finite = s->variable != NULL};
     trli_emitted emitted;
     trl_err err = TRL_OK;
-    if (dialect == &trli_dialect_cpu)
-        TRL_TRY(emit_step(program, s, &emitted));
-    else
-        TRL_TRY(emit(model, dialect, &whole, &emitted));
     fprintf(out, "/* %s\n", s->label);
     write_fields(model, "output", s->nout, s->field, out);
     write_fields(model, "input ", p->ninputs, p->input, out);
-    write_text(&emitted, out);
+    if (dialect == &trli_dialect_cpu) {
+        write_parts(program, s, out);
+        goto done;
+    }
+    TRL_TRY(trli_emit_kernel(dialect, &model->ir, &model->walk, &whole, &emitted));
+    write_text(emitted.text, emitted.why, out);
+    trli_free(emitted.text);
 done:
     return err;
 }
@@ -234,6 +353,7 @@ trl_err trli_kernels_write(trli_program *program, unsigned device, FILE *out)
     const trli_dialect *dialect = device == TRL_DEVICE_GPU ? &trli_dialect_cuda : &trli_dialect_cpu;
     trli_model *model = program->model;
     trl_err err = TRL_OK;
+    if (!model->run->codes) TRL_TRY(write_texts(model));
     for (int i = 0; i < program->nsteps; ++i) {
         const trli_step *s = &program->step[i];
         const trli_step_plan *p = &program->plan->step[i];
@@ -241,7 +361,7 @@ trl_err trli_kernels_write(trli_program *program, unsigned device, FILE *out)
         if (!p->live) continue;
         if (s->kind == TRLI_STEP_KERNEL) TRL_TRY(write_kernel(program, dialect, s, out));
         for (int k = 0; k < p->nslabs && dialect == &trli_dialect_cpu; ++k)
-            if (slab[k].kernel && !slab[k].within) TRL_TRY(write_slab(program, s, &p->slab[k], out));
+            if (slab[k].kernel && !slab[k].within) write_slab(program, s, &p->slab[k], out);
     }
     if (ferror(out)) err = trl_fail(model->ctx, TRL_ERR_IO, NULL, "the kernels cannot be written: %s", strerror(errno));
 done:
@@ -291,6 +411,45 @@ void trli_native_set_inside(const trli_program *program, const trli_step *step, 
         if (slab->side || image) inside[slab->read_as].hi[a] = owned.hi[a];
         if (!slab->side || image) inside[slab->read_as].lo[a] = owned.lo[a];
     }
+}
+
+trli_native_part *trli_native_parts(const trli_program *program, const trli_step *step, const trl_kernel_call *whole,
+                                    void *room)
+{
+    const trli_parts *parts = trli_parts_of(program, step);
+    const trli_step_run *run = trli_run_of(program, step);
+    trli_native_part *part = room;
+    char *at = (char *)(part + parts->n);
+    for (int i = 0; i < parts->n; ++i) {
+        const trli_step_part *of = &parts->part[i];
+        trl_kernel_array *array = (trl_kernel_array *)at;
+        trl_kernel_inside *inside = (trl_kernel_inside *)(array + of->reads.nfields + of->nroots);
+        at = (char *)(inside + of->reads.nfields);
+        for (int f = 0; f < of->reads.nfields; ++f) {
+            array[f] = whole->input[of->input[f]];
+            inside[f] = whole->inside[of->input[f]];
+        }
+        for (int r = 0; r < of->nroots; ++r) array[of->reads.nfields + r] = whole->output[of->root[r]];
+        part[i] = (trli_native_part){trli_native_of(&run->part[i]), *whole};
+        part[i].call.input = array;
+        part[i].call.output = array + of->reads.nfields;
+        part[i].call.inside = inside;
+        part[i].call.number = run->part[i].number;
+        if (i > 0) part[i].call.set_edges = NULL; /* the first has set them */
+    }
+    return part;
+}
+
+size_t trli_native_parts_bytes(const trli_program *program, const trli_step *step)
+{
+    const trli_parts *parts = trli_parts_of(program, step);
+    size_t bytes = 0;
+    for (int i = 0; i < parts->n; ++i) {
+        const size_t inputs = (size_t)parts->part[i].reads.nfields, outputs = (size_t)parts->part[i].nroots;
+        bytes += sizeof(trli_native_part) + (inputs + outputs) * sizeof(trl_kernel_array) +
+                 inputs * sizeof(trl_kernel_inside);
+    }
+    return bytes;
 }
 
 void trli_native_set_box(trl_kernel_call *call, const trl_box *box)

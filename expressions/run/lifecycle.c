@@ -41,6 +41,7 @@ static void destroy_run(trli_model_run *run)
 {
     if (!run) return;
     trli_compiler_destroy(&run->compiler);
+    trli_codes_destroy(&run->codes);
     trli_free(run);
 }
 
@@ -94,6 +95,7 @@ void trli_model_destroy(trli_model **model)
     if (!m) return;
     for (int i = 0; i < m->nprograms; ++i) {
         trli_execution_destroy(m->program[i]);
+        trli_parts_destroy(m->program[i]);
         trli_plan_destroy(&m->program[i]->plan);
         trli_program_destroy(&m->program[i]);
     }
@@ -136,7 +138,8 @@ trl_err trli_execution_create(trli_program *program)
     for (int i = 0; all && i < n; ++i) {
         run->step[i].slab =
             trli_new(program->model->ctx, (size_t)program->plan->step[i].nslabs + 1, sizeof *run->step[i].slab);
-        all = run->step[i].slab != NULL;
+        run->step[i].part = trli_new(program->model->ctx, (size_t)program->parts[i].n + 1, sizeof *run->step[i].part);
+        all = run->step[i].slab && run->step[i].part;
     }
     trl_err err = TRL_OK;
     for (int i = 0; all && i < n; ++i)
@@ -159,6 +162,7 @@ void trli_execution_destroy(trli_program *program)
         trli_kernel_destroy(&run->step[i].kernel);
         trli_tuning_destroy(&run->step[i].tuning);
         trli_free(run->step[i].slab);
+        trli_free(run->step[i].part);
     }
     trli_free(run->step);
     trli_free(run->exchanged);

@@ -4,8 +4,8 @@
 #ifndef TRLI_MODEL_RUN_IMPL_H
 #define TRLI_MODEL_RUN_IMPL_H
 
+#include "codes_impl.h"
 #include "model_impl.h"
-#include "native_impl.h"
 
 struct trli_model_run {
     trl_workers *workers;
@@ -13,6 +13,7 @@ struct trli_model_run {
     size_t scratch_bytes;        /* of a worker */
     int nexchanges, nreductions; /* of all programs */
     trli_compiler *compiler;     /* NULL: never */
+    trli_codes *codes;           /* of all kernels; NULL: none was asked for */
     bool compiling;              /* some kernels are still to come */
     double first_run;            /* s; 0: not yet */
 };

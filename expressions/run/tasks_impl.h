@@ -69,6 +69,11 @@ void trli_native_ready(trl_kernel_call *call, const trli_kernel_run *run, int ni
 /* By input of a step's kernel on a patch: all of the array but the ghosts that the kernel computes itself. */
 void trli_native_set_inside(const trli_program *program, const trli_step *step, const trl_patch *patch,
                             const trl_array *input, trl_kernel_inside *inside);
+/* The parts of a compiled kernel, each with its own arrays of those of the whole. room: for so many bytes, aligned as
+ * by malloc. */
+size_t trli_native_parts_bytes(const trli_program *program, const trli_step *step);
+trli_native_part *trli_native_parts(const trli_program *program, const trli_step *step, const trl_kernel_call *whole,
+                                    void *room);
 void trli_native_set_array(trl_kernel_array *to, const trl_array *from);
 void trli_native_set_box(trl_kernel_call *call, const trl_box *box);
 

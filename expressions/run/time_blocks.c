@@ -2,6 +2,7 @@
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Several executions of a program as one task graph: of each patch tasks (b, g), the fronts of group g in block b, each
  * after (b-1, g) and (b, g-1), and the first after the exchange of deep ghosts. time_plan.c says why that is right. */
+#include <stddef.h>
 #include <string.h>
 
 #include "arithmetic_impl.h"
@@ -29,6 +30,8 @@ typedef struct call {
     trl_array *array; /* [ninputs + noutputs] */
     trl_kernel_array *native;
     trl_kernel_inside *inside; /* [ninputs], of a step's kernel */
+    trli_native_part *part;    /* of it, if it is compiled */
+    char *room;                /* for its parts */
 } call;
 
 /* What the kernels on a patch need in the pass under way. */
@@ -38,6 +41,7 @@ typedef struct calls {
     trl_array *arrays;
     trl_kernel_array *native;
     trl_kernel_inside *inside;
+    char *parts; /* room for those of all kernels */
 } calls;
 
 /* The frame of a pass. */
@@ -94,19 +98,37 @@ static void clip(const patch_pass *pass, const trli_time_op *op, int which, int 
     if (i + 1 < pass->count[which] && hi < box->hi[axis]) box->hi[axis] = hi;
 }
 
-static bool call_native(const patch_pass *pass, trli_native_fn fn, const trli_time_op *op, const double *scalar,
-                        const call *c, const trl_box *box)
+static trl_kernel_call call_of(const patch_pass *pass, const trli_time_op *op, const call *c)
 {
-    trl_kernel_call native = {.input = c->native,
-                              .output = c->native + op->ninputs,
-                              .scalar = scalar,
-                              .grid = &pass->grid,
-                              .inside = c->inside,
-                              .block = box->hi[1] - box->lo[1],
-                              .interleave = INTERLEAVE};
-    trli_native_set_box(&native, box);
-    fn(&native);
-    return native.nonfinite == 0;
+    return (trl_kernel_call){.input = c->native,
+                             .output = c->native + op->ninputs,
+                             .grid = &pass->grid,
+                             .inside = c->inside,
+                             .interleave = INTERLEAVE};
+}
+
+static bool call_native(trli_native_fn fn, trl_kernel_call call, const double *scalar, const trl_box *box)
+{
+    call.scalar = scalar;
+    call.block = box->hi[1] - box->lo[1];
+    trli_native_set_box(&call, box);
+    fn(&call);
+    return call.nonfinite == 0;
+}
+
+/* Call the compiled kernel of a step, or of a slab. Returns whether all was finite. */
+static bool call_op(const patch_pass *pass, const trli_time_op *op, const call *c, const trli_slab_run *slab,
+                    const double *scalar, const trl_box *box)
+{
+    bool finite = true;
+    if (slab) {
+        trl_kernel_call call = call_of(pass, op, c);
+        call.number = slab->use.number;
+        return call_native(trli_native_of(&slab->use), call, scalar, box);
+    }
+    for (int i = 0; i < trli_parts_of(pass->blocks->program, op->step)->n; ++i)
+        finite &= call_native(c->part[i].native, c->part[i].call, scalar, box);
+    return finite;
 }
 
 /* Where a field has ghosts beyond periodic sides, they are images of points inside: copy those of a box. */
@@ -154,7 +176,7 @@ static void run_op(const patch_pass *pass, const pass_frame *in, int i, int work
                                .output = c->array + op->ninputs,
                                .found = &frame->nonfinite[worker],
                                .within = &owned};
-    const trli_native_fn native = slab_run ? slab_run->native : run_of->native;
+    const bool native = slab_run ? trli_native_of(&slab_run->use) != NULL : run_of->native;
     const trli_kernel_run run = {.grid = &layout->grid,
                                  .patch = pass->patch,
                                  .input = c->array,
@@ -165,7 +187,7 @@ static void run_op(const patch_pass *pass, const pass_frame *in, int i, int work
                                  .data = &check};
     if (!native)
         trli_kernel_evaluate(slab_run ? slab_run->kernel : run_of->kernel, &run, box);
-    else if (!call_native(pass, native, op, frame->scalar, c, box))
+    else if (!call_op(pass, op, c, slab_run, frame->scalar, box))
         trli_check_finite(&check, box);
     if (op->slab) put_images(layout, check.output, box);
 }
@@ -233,13 +255,15 @@ static void set_arrays(const patch_pass *pass, const calls *calls)
 {
     for (int i = 0; i < calls->n; ++i) {
         const trli_time_op *op = &pass->plan.op[i];
-        const call *c = &calls->call[i];
+        call *c = &calls->call[i];
         for (int f = 0; f < op->ninputs + op->noutputs; ++f) {
             c->array[f] = trli_frame_array(pass->blocks->of, op->field[f], pass->plan.patch);
             trli_native_set_array(&c->native[f], &c->array[f]);
         }
-        if (!op->slab && !op->images)
-            trli_native_set_inside(pass->blocks->program, op->step, pass->patch, c->array, c->inside);
+        if (op->slab || op->images) continue;
+        trli_native_set_inside(pass->blocks->program, op->step, pass->patch, c->array, c->inside);
+        const trl_kernel_call whole = call_of(pass, op, c);
+        c->part = trli_native_parts(pass->blocks->program, op->step, &whole, c->room);
     }
 }
 
@@ -382,19 +406,32 @@ done:
     return trl_context_agree(t->model->ctx, err);
 }
 
-static trl_err allocate_calls(const trli_time_plan *plan, calls *calls)
+/* Room for the parts of a step's kernel. */
+static size_t parts_bytes(const trli_program *program, const trli_time_op *op)
 {
-    size_t arrays = 0, n = 0;
-    for (int i = 0; i < plan->nops; ++i) arrays += (size_t)(plan->op[i].ninputs + plan->op[i].noutputs);
+    const size_t unit = _Alignof(max_align_t);
+    if (op->slab || op->images) return 0;
+    return (trli_native_parts_bytes(program, op->step) + unit - 1) / unit * unit;
+}
+
+static trl_err allocate_calls(const trli_program *program, const trli_time_plan *plan, calls *calls)
+{
+    size_t arrays = 0, n = 0, bytes = 0, at = 0;
+    for (int i = 0; i < plan->nops; ++i) {
+        arrays += (size_t)(plan->op[i].ninputs + plan->op[i].noutputs);
+        bytes += parts_bytes(program, &plan->op[i]);
+    }
     calls->call = trli_new(plan->model->ctx, (size_t)plan->nops + 1, sizeof *calls->call);
     calls->arrays = trli_new(plan->model->ctx, arrays + 1, sizeof *calls->arrays);
     calls->native = trli_new(plan->model->ctx, arrays + 1, sizeof *calls->native);
     calls->inside = trli_new(plan->model->ctx, arrays + 1, sizeof *calls->inside);
-    if (!calls->call || !calls->arrays || !calls->native || !calls->inside)
+    calls->parts = trli_new(plan->model->ctx, bytes + 1, 1);
+    if (!calls->call || !calls->arrays || !calls->native || !calls->inside || !calls->parts)
         return trli_no_memory(plan->model->ctx, NULL, "for blocks in time");
     for (int i = 0; i < plan->nops; ++i) {
-        calls->call[i] = (call){calls->arrays + n, calls->native + n, calls->inside + n};
+        calls->call[i] = (call){calls->arrays + n, calls->native + n, calls->inside + n, NULL, calls->parts + at};
         n += (size_t)(plan->op[i].ninputs + plan->op[i].noutputs);
+        at += parts_bytes(program, &plan->op[i]);
     }
     return TRL_OK;
 }
@@ -456,7 +493,7 @@ static trl_err make_frame(trli_time_blocks *t)
     if (!f->frame.exchange || !f->execution || !f->calls)
         TRL_TRY(trli_no_memory(model->ctx, NULL, "for blocks in time"));
     for (int e = 0; e < t->executions; ++e) TRL_TRY(trli_frame_share(&f->execution[e], t->of));
-    for (int p = 0; p < model->layout->nlocal; ++p) TRL_TRY(allocate_calls(&t->pass[p].plan, &f->calls[p]));
+    for (int p = 0; p < model->layout->nlocal; ++p) TRL_TRY(allocate_calls(t->program, &t->pass[p].plan, &f->calls[p]));
 done:
     return err;
 }
@@ -470,6 +507,7 @@ static void free_frame(const trli_time_blocks *t)
         trli_free(f->calls[p].arrays);
         trli_free(f->calls[p].native);
         trli_free(f->calls[p].inside);
+        trli_free(f->calls[p].parts);
     }
     for (int e = 0; f->execution && e < t->executions; ++e) trli_frame_release_shared(&f->execution[e]);
     if (f->frame.exchange) trli_exchange_disconnect(f->frame.exchange);

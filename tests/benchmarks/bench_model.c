@@ -10,6 +10,7 @@
 #include "lifecycle_impl.h"
 #include "lower_impl.h"
 #include "model_run_impl.h"
+#include "parts_impl.h"
 #include "pipeline_impl.h"
 #include "sides_impl.h"
 #include "tasks_impl.h"
@@ -113,6 +114,7 @@ static trl_err add_kernel(trli_formulas *f, const char *label, trli_program *ste
     TRL_TRY(trli_program_analyse(step));
     TRL_TRY(trli_program_fold(step));
     TRL_TRY(trli_program_count_work(step));
+    TRL_TRY(trli_program_part(step));
 done:
     trli_instance_destroy(&in);
     return err;

@@ -63,8 +63,18 @@ static void clear(int n, trl_kernel_array *made)
     for (int f = 0; f < n; ++f) memset(memory_of(&made[f]), 0, values * sizeof(double));
 }
 
+/* Call all parts of a kernel. */
+static void call_parts(const trli_program *program, const trli_step *s, const trl_kernel_call *call)
+{
+    void *room = malloc(trli_native_parts_bytes(program, s));
+    ck_assert_ptr_nonnull(room);
+    trli_native_part *part = trli_native_parts(program, s, call, room);
+    for (int i = 0; i < trli_parts_of(program, s)->n; ++i) part[i].native(&part[i].call);
+    free(room);
+}
+
 /* Every point of a box by a call of its own. */
-static void compute_points(const trli_step *s, trli_native_fn native, trl_kernel_call call)
+static void compute_points(const trli_program *program, const trli_step *s, trl_kernel_call call)
 {
     const trl_kernel_call box = call;
     call.output = wanted;
@@ -76,14 +86,14 @@ static void compute_points(const trli_step *s, trli_native_fn native, trl_kernel
             for (long long i = box.lo[0]; i < box.hi[0]; ++i) {
                 const long long at[3] = {i, j, k};
                 for (int a = 0; a < 3; ++a) call.hi[a] = (call.lo[a] = at[a]) + 1;
-                native(&call);
+                call_parts(program, s, &call);
             }
 }
 
 /* A box in all ways: the same in it, and nothing beyond. */
-static void check_box(const trli_step *s, trli_native_fn native, trl_kernel_call call)
+static void check_box(const trli_program *program, const trli_step *s, trl_kernel_call call)
 {
-    compute_points(s, native, call);
+    compute_points(program, s, call);
     for (int way = 0; way < 4 * 4 * 2; ++way) {
         call.output = found;
         call.interleave = way % 4 + 1;
@@ -91,7 +101,7 @@ static void check_box(const trli_step *s, trli_native_fn native, trl_kernel_call
         call.stream = way / 16;
         call.ahead = way / 16 * 2;
         clear(s->nout, found);
-        native(&call);
+        call_parts(program, s, &call);
         for (int o = 0; o < s->nout; ++o)
             ck_assert_msg(memcmp(memory_of(&found[o]), memory_of(&wanted[o]), values * sizeof(double)) == 0,
                           "'%s', result %d, %lld x %lld x %lld points from (%lld, %lld, %lld), turn %lld, block %lld, "
@@ -102,20 +112,19 @@ static void check_box(const trli_step *s, trli_native_fn native, trl_kernel_call
 }
 
 /* Boxes that begin and end at and near the ends of rows. */
-static void check_ends(const trli_step *s, trli_native_fn native, trl_kernel_call call)
+static void check_ends(const trli_program *program, const trli_step *s, trl_kernel_call call)
 {
     for (int lo = 0; lo < NEAR; ++lo)
         for (int hi = size[0]; hi > lo && hi > size[0] - NEAR; --hi) {
             call.lo[0] = lo;
             call.hi[0] = hi;
-            check_box(s, native, call);
+            check_box(program, s, call);
         }
 }
 
 static void check_kernel(const trli_program *program, const trli_step *s)
 {
     const int ninputs = trli_plan_of(program, s)->ninputs;
-    const trli_native_fn native = trli_run_of(program, s)->native;
     const int n[3] = {size[0], size[1], size[2]};
     const int boxes[][2][3] = {{{0, 0, 0}, {n[0], n[1], n[2]}},
                                {{n[0] > 2, n[1] > 2, n[2] > 2}, {n[0] - (n[0] > 3), n[1], n[2] - (n[2] > 3)}},
@@ -133,8 +142,8 @@ static void check_kernel(const trli_program *program, const trli_step *s)
             call.lo[a] = boxes[b][0][a];
             call.hi[a] = boxes[b][1][a];
         }
-        check_box(s, native, call);
-        if (dim == 2 && b == 0) check_ends(s, native, call);
+        check_box(program, s, call);
+        if (dim == 2 && b == 0) check_ends(program, s, call);
     }
     free_arrays(ninputs, input);
     free_arrays(s->nout, found);
@@ -155,7 +164,7 @@ static void check_kernels(int nsizes, const int sizes[][3])
             for (int i = 0; i < model->program[p]->nsteps; ++i) {
                 const trli_step *s = &model->program[p]->step[i];
                 if (!model->program[p]->plan->step[i].live || s->kind != TRLI_STEP_KERNEL) continue;
-                ck_assert(model->program[p]->run->step[i].native != NULL);
+                ck_assert(model->program[p]->run->step[i].native);
                 check_kernel(model->program[p], s);
                 ++kernels;
             }

@@ -15,7 +15,8 @@
 
 enum { KERNELS_MOST = 400 };
 
-static char *text[KERNELS_MOST]; /* of all kernels of a problem */
+static char *text[KERNELS_MOST];     /* of all kernels of a problem */
+static trli_code code[KERNELS_MOST]; /* what is made of them */
 static int ntexts;
 static int total; /* kernels tested so far */
 
@@ -112,11 +113,16 @@ static void emit_all(trli_compiler *compiler)
             trli_tuning_request tuned = {.label = s->label,
                                          .nout = s->nout,
                                          .reads = &plan->reads,
+                                         .nparts = 1,
                                          .streaming = plan->strains_caches,
                                          .interleave = emitted.interleave};
             tuned.points = trli_model_points(model, model->field[s->field[0]].location, &tuned.row);
             ck_ok(trli_tuning_create(test_ctx, &tuned, &run->tuning));
-            ck_ok(trli_compiler_add(compiler, cpp, &run->native));
+            ck_assert(trli_parts_of(program, s)->whole);
+            code[ntexts] = (trli_code){.text = emitted.text};
+            run->part[0] = (trli_code_use){.code = &code[ntexts]};
+            run->native = true;
+            ck_ok(trli_compiler_add(compiler, cpp, &code[ntexts].native));
             free(cpp);
             text[ntexts++] = emitted.text;
         }
@@ -227,8 +233,8 @@ static void check_cpu(const char *path, const char *cells, int steps, uint64_t e
 /* A deck (NULL: the one that was said) in all ways. The test of each deck in inputs/decks has its C text, too. */
 static void check_deck(const char *path, const char *cells, int steps)
 {
-    const char *set[] = {"run.compile=never", cells};
-    const int nsets = cells ? 2 : 1;
+    const char *set[] = {"run.compile=never", "run.passes.groups=false", cells};
+    const int nsets = cells ? 3 : 2;
     trli_compiler *compiler;
     ck_ok(open_deck(path, nsets, set));
     const uint64_t expected = hash_of_all(steps);

@@ -133,14 +133,49 @@ done:
 const trli_dialect trli_dialect_cpu = {
     .put_kernel = put_kernel, .put_use = trli_put_use, .suffix = "_point", .index = {"x + i", "j", "k"}, .pairs = true};
 
-/* Nodes of the roots, and of the ghosts that the kernel may compute. */
-static trl_err walk_all(const trli_ir *ir, trli_walk *walk, const trli_emit_request *request)
+/* The roots, then the ghosts that the kernel may compute; NULL: no memory. */
+static trli_ir_value *list_roots(const trli_ir *ir, const trli_emit_request *request)
 {
     trli_ir_value *root = trli_new(ir->ctx, (size_t)(request->nroots + request->nlayers), sizeof *root);
-    if (!root) return trli_no_memory(ir->ctx, NULL, "for the text of a kernel");
+    if (!root) return NULL;
     memcpy(root, request->roots, (size_t)request->nroots * sizeof *root);
     for (int i = 0; i < request->nlayers; ++i) root[request->nroots + i] = request->layer[i].value;
+    return root;
+}
+
+static trl_err walk_all(const trli_ir *ir, trli_walk *walk, const trli_emit_request *request)
+{
+    trli_ir_value *root = list_roots(ir, request);
+    if (!root) return trli_no_memory(ir->ctx, NULL, "for the text of a kernel");
     const trl_err err = trli_ir_walk(ir, walk, request->nroots + request->nlayers, root);
+    trli_free(root);
+    return err;
+}
+
+static int place_of_field(const trli_reads *reads, int field)
+{
+    int i = 0;
+    while (i < reads->nfields && reads->field[i] != field) ++i;
+    return i;
+}
+
+trl_err trli_emit_signature(const trli_ir *ir, trli_walk *walk, const trli_emit_request *request,
+                            trli_signature *signature)
+{
+    const int flags[] = {(int)request->disabled_passes, request->nroots, request->nlayers, request->reads->nfields,
+                         request->check_finite,         request->edges,  request->thin};
+    trli_ir_value *root = list_roots(ir, request);
+    trl_err err = TRL_OK;
+    if (!root) return trli_no_memory(ir->ctx, NULL, "for the signature of a kernel");
+    TRL_TRY(trli_signature_find(ir, walk, request->reads, request->nroots + request->nlayers, root, signature));
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; ++i) TRL_TRY(trli_signature_add(ir, signature, flags[i]));
+    for (int i = 0; i < request->nlayers; ++i) {
+        const trli_emit_layer *l = &request->layer[i];
+        const int words[] = {
+            place_of_field(request->reads, l->field), l->axis, l->side, l->layer, l->further, l->image};
+        for (size_t w = 0; w < sizeof words / sizeof *words; ++w) TRL_TRY(trli_signature_add(ir, signature, words[w]));
+    }
+done:
     trli_free(root);
     return err;
 }
@@ -157,6 +192,8 @@ trl_err trli_emit_kernel(const trli_dialect *dialect, const trli_ir *ir, trli_wa
                       .roots = request->roots,
                       .nlayers = request->nlayers,
                       .layer = request->layer,
+                      .nnumbers = request->nnumbers,
+                      .given_number = request->number,
                       .check_finite = request->check_finite,
                       .edges = request->edges,
                       .along = request->thin ? 1 : 0,

@@ -205,12 +205,17 @@ static bool have_same_body(const trli_group_function *f, const trli_group_functi
     return f->body && g->body && f->nconstants == g->nconstants && strcmp(f->body, g->body) == 0;
 }
 
+/* Whether a constant of two functions is the same, also where the kernel is given the numbers. */
+static bool are_same_number(const trli_emitter *e, const double *a, const double *b)
+{
+    return a == b || (memcmp(a, b, sizeof *a) == 0 && trli_given_as(e, a) < 0 && trli_given_as(e, b) < 0);
+}
+
 /* Whether all that share the function have the same number. */
 static bool is_common(const trli_emitter *e, const trli_group_function *f, int32_t constant)
 {
     for (const trli_group_function *g = e->function; g < e->function + e->ngroups + 2; ++g)
-        if (g->body && g->number == f->number &&
-            memcmp(g->constant[constant], f->constant[constant], sizeof(double)) != 0)
+        if (g->body && g->number == f->number && !are_same_number(e, g->constant[constant], f->constant[constant]))
             return false;
     return true;
 }
@@ -235,7 +240,7 @@ static void put_function(trli_emitter *e, int32_t group)
     for (int32_t c = 0; c < f->nconstants; ++c) {
         fprintf(e->out, "    const double number%d = ", c);
         if (is_common(e, f, c))
-            trli_put_number(e, *f->constant[c]);
+            trli_put_number_of(e, f->constant[c]);
         else
             fprintf(e->out, "value[%d]", values++);
         fputs(";\n", e->out);
@@ -326,7 +331,7 @@ static void put_values(trli_emitter *e, const trli_group_function *f, int *n)
     for (int32_t c = 0; c < f->nconstants; ++c) {
         if (is_common(e, f, c)) continue;
         put_separator(e, "const double", n);
-        trli_put_number(e, *f->constant[c]);
+        trli_put_number_of(e, f->constant[c]);
     }
     put_list_end(e, n);
 }

@@ -9,7 +9,7 @@
 #include <trl_entry.h>
 #include <trl_kernel_body.h>
 
-#include "reads_impl.h"
+#include "signature_impl.h"
 
 typedef struct trli_emitter trli_emitter;
 
@@ -40,6 +40,8 @@ typedef struct trli_emit_request {
     bool thin;         /* CPU, 2-D and more: for boxes of few points along x: the inner loop goes along y */
     int nlayers;       /* CPU: ghosts that the kernel computes itself */
     const trli_emit_layer *layer;
+    int nnumbers; /* CPU: constants that the kernel is given, in that order (trl_kernel_call.number) */
+    const trli_ir_value *number;
 } trli_emit_request;
 
 typedef struct trli_emitted {
@@ -53,5 +55,9 @@ typedef struct trli_emitted {
  * precede it. Fails with MEMORY, without a text. */
 TRL_NODISCARD trl_err trli_emit_kernel(const trli_dialect *dialect, const trli_ir *ir, trli_walk *walk,
                                        const trli_emit_request *request, trli_emitted *emitted);
+/* What the text of a kernel for CPUs depends on, numbers aside. signature: empty; freed by the caller, come what may.
+ * Fails with MEMORY. */
+TRL_NODISCARD trl_err trli_emit_signature(const trli_ir *ir, trli_walk *walk, const trli_emit_request *request,
+                                          trli_signature *signature);
 
 #endif

@@ -6,13 +6,30 @@
 
 #include "emit_writer_impl.h"
 
+int trli_given_as(const trli_emitter *e, const double *number)
+{
+    int i = 0;
+    while (i < e->nnumbers && &trli_ir_node(e->ir, e->given_number[i])->number != number) ++i;
+    return i < e->nnumbers ? i : -1;
+}
+
+void trli_put_number_of(trli_emitter *e, const double *number)
+{
+    const int given = trli_given_as(e, number);
+    if (given >= 0)
+        fprintf(e->out, "call->number[%d]", given);
+    else
+        trli_put_number(e, *number);
+}
+
 void trli_put_constant(trli_emitter *e, const double *number)
 {
     trli_group_function *const f = e->at_hand;
+    const bool named = f && (e->ngroups > 1 || trli_given_as(e, number) >= 0);
     int32_t c = 0;
-    while (f && c < f->nconstants && f->constant[c] != number) ++c;
-    if (!f || e->ngroups == 1 || c == TRLI_CONSTANTS_MOST) {
-        trli_put_number(e, *number);
+    while (named && c < f->nconstants && f->constant[c] != number) ++c;
+    if (!named || c == TRLI_CONSTANTS_MOST) {
+        trli_put_number_of(e, number);
         return;
     }
     if (c == f->nconstants) f->constant[f->nconstants++] = number;

@@ -25,7 +25,11 @@ void trli_put_operation(trli_emitter *e, trli_loop_level loop, int32_t i);
 
 /* ---- emit_use.c ---- */
 
-/* A number in the text: where a function may be shared, by a name. */
+/* Which of the numbers that the kernel is given a constant is, or -1. */
+int trli_given_as(const trli_emitter *e, const double *number);
+/* A constant in the text, or where the kernel finds the number that it is given in its place. */
+void trli_put_number_of(trli_emitter *e, const double *number);
+/* The same: where a function may be shared, by a name. */
 void trli_put_constant(trli_emitter *e, const double *number);
 /* How a sample is read inside of a loop over the points of a row, or outside of those. */
 void trli_put_use(trli_emitter *e, trli_loop_level loop, int32_t i);

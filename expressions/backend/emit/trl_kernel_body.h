@@ -30,6 +30,7 @@ typedef struct trl_kernel_call trl_kernel_call;
 struct trl_kernel_call {
     const trl_kernel_array *input, *output;
     const double *scalar;
+    const double *number; /* of kernels that are given some in place of constants */
     const trl_kernel_grid *grid;
     long long lo[3], hi[3];
     long long block; /* rows of y that are swept together through all z */

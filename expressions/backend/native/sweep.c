@@ -32,6 +32,7 @@ typedef struct variant {
     bool stream;    /* store past the caches */
     int ahead;      /* rows of the next plane that are asked for early */
     bool blocked;   /* as many rows at a time as the second-level cache holds the planes of */
+    int depth;      /* planes that a part goes through before the next one does; 0: all */
 } variant;
 
 struct trli_tuning {
@@ -184,20 +185,39 @@ static void note(trli_tuning *t, int call, double ns)
     atomic_store_explicit(&t->best, best, memory_order_relaxed);
 }
 
-/* Call the kernel for planes [first, end) of the box. Returns whether all was finite. */
-static bool go(trli_native_fn native, const trli_tuning *t, const variant *w, const trl_kernel_call *whole,
-               long long first, long long end)
+/* Planes [first, end) of rows [y, y_end) of the box. */
+static bool go_part(const trli_native_part *part, const variant *w, long long block, const long long y[2],
+                    const long long z[2])
 {
-    trl_kernel_call call = *whole;
-    call.lo[2] = first;
-    call.hi[2] = end;
+    trl_kernel_call call = part->call;
+    call.lo[1] = y[0];
+    call.hi[1] = y[1];
+    call.lo[2] = z[0];
+    call.hi[2] = z[1];
     call.interleave = w->interleave;
     call.stream = w->stream;
     call.ahead = w->ahead;
-    call.block = call.hi[1] - call.lo[1];
-    if (w->blocked && call.block > t->block) call.block = t->block;
-    native(&call);
+    call.block = block;
+    part->native(&call);
     return call.nonfinite == 0;
+}
+
+/* Call the kernel for planes [first, end) of the box. Returns whether all was finite. */
+static bool go(const trli_native_part *part, int nparts, const trli_tuning *t, const variant *w, long long first,
+               long long end)
+{
+    const long long lo = part->call.lo[1], hi = part->call.hi[1];
+    const long long block = w->blocked && hi - lo > t->block ? t->block : hi - lo;
+    const long long depth = w->depth > 0 ? w->depth : end - first;
+    bool finite = true;
+    if (nparts == 1) return go_part(part, w, block, (const long long[]){lo, hi}, (const long long[]){first, end});
+    for (long long y = lo; y < hi; y += block)
+        for (long long z = first; z < end; z += depth) {
+            const long long rows[] = {y, y + block < hi ? y + block : hi};
+            const long long planes[] = {z, z + depth < end ? z + depth : end};
+            for (int p = 0; p < nparts; ++p) finite &= go_part(&part[p], w, block, rows, planes);
+        }
+    return finite;
 }
 
 /* The next try, or -1: all have begun. Relaxed: only shares them out. */
@@ -211,19 +231,20 @@ static int next_try(trli_tuning *t)
         -1;
 }
 
-bool trli_sweep(trli_native_fn native, trli_tuning *t, const trl_kernel_call *call)
+bool trli_sweep(const trli_native_part *part, int nparts, trli_tuning *t)
 {
+    const trl_kernel_call *call = &part->call;
     const long long end = call->hi[2], rows = (call->hi[0] - call->lo[0]) * (call->hi[1] - call->lo[1]);
     long long plane = call->lo[2];
     bool finite = true;
     for (int try; plane < end && (try = next_try(t)) >= 0;) {
         const long long stop = end - plane < 2LL * PLANES ? end : plane + PLANES;
         const int64_t start = trli_now_ns();
-        finite &= go(native, t, &t->variant[try % t->nvariants], call, plane, stop);
+        finite &= go(part, nparts, t, &t->variant[try % t->nvariants], plane, stop);
         note(t, try, (double)(trli_now_ns() - start) / (double)((stop - plane) * rows));
         plane = stop;
     }
     const int best = atomic_load_explicit(&t->best, memory_order_relaxed);
-    if (plane < end) finite &= go(native, t, &t->variant[best], call, plane, end);
+    if (plane < end) finite &= go(part, nparts, t, &t->variant[best], plane, end);
     return finite;
 }

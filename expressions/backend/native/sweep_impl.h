@@ -16,12 +16,16 @@ double trli_median(const double *samples, int n);
 /* A kernel, and the size of what it goes through. */
 typedef struct trli_tuning_request {
     const char *label;
-    int nout;                      /* results */
-    const trli_reads *reads;       /* inputs */
-    int64_t points;                /* of all patches of the rank */
-    trl_lidx row;                  /* of them, along x, at most */
-    bool streaming;                /* the fields outgrow the caches */
-    int interleave;                /* the most planes that the kernel takes in turn */
+    int nout;                /* results */
+    const trli_reads *reads; /* inputs */
+    int64_t points;          /* of all patches of the rank */
+    trl_lidx row;            /* of them, along x, at most */
+    bool streaming;          /* the fields outgrow the caches */
+    int interleave;          /* the most planes that the kernel takes in turn */
+    int nparts;              /* of the kernel: one after the other in each block */
+    bool share_inputs;       /* some read the same */
+    int part_nout;           /* results and inputs of the largest */
+    const trli_reads *part_reads;
     const char *text;              /* of the kernel; NULL: nothing is kept */
     const trli_compiler *compiler; /* what an earlier run found out comes from its cache; NULL: there is none */
 } trli_tuning_request;
@@ -31,8 +35,14 @@ TRL_NODISCARD trl_err trli_tuning_create(trl_context *ctx, const trli_tuning_req
 void trli_tuning_follow(trli_tuning *tuning, const trli_tuning *other);
 /* Keeps in the cache what was found out. */
 void trli_tuning_destroy(trli_tuning **tuning);
-/* Call a compiled kernel for the box of the call, in the way that is the fastest as far as is known; false if it checks
- * and found values that are not finite. Thread: any. */
-bool trli_sweep(trli_native_fn native, trli_tuning *tuning, const trl_kernel_call *call);
+/* A function that computes some results of a kernel, and its call, which has the box of all. */
+typedef struct trli_native_part {
+    trli_native_fn native;
+    trl_kernel_call call;
+} trli_native_part;
+
+/* Call a compiled kernel for its box, in the way that is the fastest as far as is known; false if it checks and found
+ * values that are not finite. Thread: any. */
+bool trli_sweep(const trli_native_part *part, int nparts, trli_tuning *tuning);
 
 #endif
