@@ -138,8 +138,22 @@ CHECKS = {"c": check_c, "yaml": check_yaml, "sh": check_sh, "python": check_pyth
           "listing": check_listing}
 
 
+def check_gallery():
+    """What is wrong with the gallery: decks without an entry, pictures that are missing or large."""
+    text = (ROOT / "docs/gallery.md").read_text(encoding="utf-8")
+    for deck in sorted((ROOT / "inputs/decks").glob("*.yaml")):
+        picture = ROOT / f"docs/images/gallery/{deck.stem}.png"
+        if f"\n## {deck.stem}\n" not in text or not picture.exists():
+            yield f"docs/gallery.md: no entry, or no picture, of the deck {deck.stem}; docs/gallery.py {deck.stem} makes them"
+        elif picture.stat().st_size > 40 * 1024:
+            yield f"docs/images/gallery/{picture.name}: larger than 40 kB; docs/gallery.py {deck.stem} makes a smaller one"
+
+
 def main():
     failures = 0
+    for wrong in check_gallery():
+        failures += 1
+        print(wrong, file=sys.stderr)
     for path in sorted((ROOT / "docs").glob("*.md")):
         page = Page(path)
         text = page.text
