@@ -70,30 +70,43 @@ done:
     return err;
 }
 
+/* The names in a list of fields, no name twice. */
+static trl_err read_names(trli_deck *deck, const trli_yaml *list, trli_words *words)
+{
+    trli_map seen = {0};
+    trl_err err = TRL_OK, kept = TRL_OK;
+    for (int i = 0; i < list->n; ++i)
+        kept = trli_worse(kept, trli_names_expand(deck, &list->item[i]->text, deck->problem.parameters, false, words));
+    for (int i = 0; i < words->n; ++i) {
+        if (trli_map_find(&seen, words->word[i]) >= 0)
+            kept = trli_worse(kept, trl_fail(deck->ctx, TRL_ERR_INPUT, &words->place[i], "field '%s' is listed twice",
+                                             words->word[i]));
+        else
+            TRL_TRY(trli_map_add(deck->arena, &seen, words->word[i], i));
+    }
+    err = kept;
+done:
+    return err;
+}
+
 static trl_err read_fields(trli_deck *deck, trli_yaml *output)
 {
     trl_problem *problem = &deck->problem;
-    trli_yaml *fields = trli_yaml_get(output, "fields");
-    trli_words words = {0};
-    trli_map seen = {0};
-    trl_err err = TRL_OK, kept = TRL_OK;
+    trli_yaml *fields = trli_yaml_get(output, "fields"), *keep = trli_yaml_get(output, "keep");
+    trli_words words = {0}, kept = {0};
+    trl_err err = TRL_OK;
     if (!fields) TRL_TRY(write_fields(deck, output, &fields));
-    for (int i = 0; i < fields->n; ++i)
-        kept = trli_worse(kept, trli_names_expand(deck, &fields->item[i]->text, problem->parameters, false, &words));
+    err = read_names(deck, fields, &words);
+    if (keep) err = trli_worse(err, read_names(deck, keep, &kept));
     for (int i = 0; i < problem->nequations; ++i)
-        kept = trli_worse(kept, check_name(deck, problem->equation[i].name, &problem->equation[i].place));
-    for (int i = 0; i < words.n; ++i) {
-        kept = trli_worse(kept, check_name(deck, words.word[i], &words.place[i]));
-        if (trli_map_find(&seen, words.word[i]) >= 0)
-            kept = trli_worse(
-                kept, trl_fail(deck->ctx, TRL_ERR_INPUT, &words.place[i], "field '%s' is listed twice", words.word[i]));
-        else
-            TRL_TRY(trli_map_add(deck->arena, &seen, words.word[i], i));
-    }
+        err = trli_worse(err, check_name(deck, problem->equation[i].name, &problem->equation[i].place));
+    for (int i = 0; i < words.n; ++i) err = trli_worse(err, check_name(deck, words.word[i], &words.place[i]));
     problem->noutputs = words.n;
     problem->output = words.word;
     problem->output_place = words.place;
-    err = kept;
+    problem->nkept = kept.n;
+    problem->keep = kept.word;
+    problem->keep_place = kept.place;
 done:
     return err;
 }

@@ -295,16 +295,16 @@ trl_err trli_show_field(trl_simulation *sim, const trl_field_info *info, int fie
     return TRL_OK;
 }
 
-/* Evaluate a value into a field of its own in the observation. */
-static trl_err observe_value(trl_simulation *sim, const char *name, trli_ir_value value, trl_location location,
-                             int *field)
+/* Evaluate a value into a field of its own in a program. */
+static trl_err observe_value(trl_simulation *sim, trli_program *program, const char *name, trli_ir_value value,
+                             trl_location location, int *field)
 {
     trl_err err = TRL_OK;
     *field = trli_model_add_field(sim->model, name, location);
     if (*field < 0) return sim->model->ir.err;
     sim->model->field[*field].persistent = true;
-    TRL_TRY(trli_program_add_kernel(sim->observe, name, 1, field, &value, NULL));
-    TRL_TRY(trli_program_add_root(sim->observe, *field));
+    TRL_TRY(trli_program_add_kernel(program, name, 1, field, &value, NULL));
+    TRL_TRY(trli_program_add_root(program, *field));
 done:
     return err;
 }
@@ -315,27 +315,36 @@ static int find_equation(const trl_simulation *sim, const char *name)
     return s && s->kind == TRLI_SYMBOL_VARIABLE ? s->index : -1;
 }
 
-static trl_err observe_output(trl_simulation *sim, trli_instance *in, int i)
+static bool is_in(const char *name, int n, const char *const *names)
 {
-    const char *name = sim->problem->output[i];
-    const trl_text text = {name, sim->problem->output_place[i], true};
+    for (int i = 0; i < n; ++i)
+        if (strcmp(names[i], name) == 0) return true;
+    return false;
+}
+
+/* Show what a name stands for, evaluated by the instance's program. */
+static trl_err show_name(trl_simulation *sim, trli_instance *in, const char *name, const trl_place *place,
+                         trl_field_info info)
+{
+    const trl_text text = {name, *place, true};
     trl_formula *formula = NULL;
     trli_operand operand;
     trl_err err = TRL_OK;
     int equation = find_equation(sim, name);
     if (equation >= 0) {
-        sim->shown[equation].info.output = true;
+        sim->shown[equation].info.output |= info.output;
+        sim->shown[equation].info.kept |= info.kept;
         return TRL_OK;
     }
     TRL_TRY(trl_formula_parse(sim->ctx, &text, &formula));
     TRL_TRY(trli_lower(in, formula, sim->problem->parameters, &operand));
     for (int c = 0; c < (operand.components ? operand.components : 1); ++c) {
-        trl_location location = operand.location[c] == TRLI_ANYWHERE ? TRL_CELL : (trl_location)operand.location[c];
-        const char *shown = operand.components ? trli_model_name(sim->model, "%s.%c", name, "xyz"[c]) : name;
+        info.location = operand.location[c] == TRLI_ANYWHERE ? TRL_CELL : (trl_location)operand.location[c];
+        info.name = operand.components ? trli_model_name(sim->model, "%s.%c", name, "xyz"[c]) : name;
+        trli_ir_value value = trli_ir_place(&sim->model->ir, operand.value[c], info.location);
         int field;
-        TRL_TRY(
-            observe_value(sim, shown, trli_ir_place(&sim->model->ir, operand.value[c], location), location, &field));
-        TRL_TRY(trli_show_field(sim, &(trl_field_info){shown, location, false, true, -1, false}, field, -1));
+        TRL_TRY(observe_value(sim, in->program, info.name, value, info.location, &field));
+        TRL_TRY(trli_show_field(sim, &info, field, -1));
     }
 done:
     trl_formula_destroy(&formula);
@@ -350,8 +359,8 @@ static trl_err observe_equation(trl_simulation *sim, trli_instance *in, int v)
     trl_err err = TRL_OK;
     if (eq->mask) {
         TRL_TRY(trli_lower_at(in, eq->mask, eq->deck->names, location, &value));
-        TRL_TRY(observe_value(sim, trli_model_name(sim->model, "%s:mask", eq->deck->name), value, location,
-                              &eq->mask_field));
+        TRL_TRY(observe_value(sim, sim->observe, trli_model_name(sim->model, "%s:mask", eq->deck->name), value,
+                              location, &eq->mask_field));
     }
     const trl_formula *exact = eq->direction ? sim->equation[eq->of].exact : eq->exact;
     if (exact) TRL_TRY(trli_lower_at(in, exact, eq->deck->names, location, &value));
@@ -359,9 +368,10 @@ static trl_err observe_equation(trl_simulation *sim, trli_instance *in, int v)
     if (exact && eq->direction) TRL_TRY(trli_tangent(in, eq->direction, value, &value));
     if (exact && value >= 0) {
         const char *name = trli_model_name(sim->model, "%s:exact", eq->deck->name);
-        TRL_TRY(observe_value(sim, name, value, location, &eq->exact_field));
+        TRL_TRY(observe_value(sim, sim->observe, name, value, location, &eq->exact_field));
         sim->shown[v].info.exact = sim->nshown;
-        TRL_TRY(trli_show_field(sim, &(trl_field_info){name, location, false, false, -1, true}, eq->exact_field, v));
+        const trl_field_info info = {.name = name, .location = location, .exact = -1, .is_exact = true};
+        TRL_TRY(trli_show_field(sim, &info, eq->exact_field, v));
     }
 done:
     return err;
@@ -390,25 +400,56 @@ done:
     return err;
 }
 
+/* A program that evaluates things from the present state. */
+static trl_err begin_observing(trl_simulation *sim, const char *name, trli_program **program, trli_instance **in)
+{
+    trl_err err;
+    TRL_TRY(trli_program_create(sim->model, name, program));
+    TRL_TRY(instance_of_state(sim, *program, in));
+    (*in)->rates = true;
+    err = trli_instance_fill(*in);
+done:
+    return err;
+}
+
+/* What is written, and what is kept: it has a program that runs after each step, and is not evaluated again when it is
+ * written. */
+static trl_err show_names(trl_simulation *sim, trli_instance *in)
+{
+    const trl_problem *p = sim->problem;
+    trli_instance *kept = NULL;
+    trl_err err = TRL_OK, first = TRL_OK;
+    if (p->nkept > 0) TRL_TRY(begin_observing(sim, "kept", &sim->kept, &kept));
+    for (int i = 0; i < p->noutputs; ++i) {
+        const trl_field_info info = {.output = true, .exact = -1, .kept = is_in(p->output[i], p->nkept, p->keep)};
+        err = show_name(sim, info.kept ? kept : in, p->output[i], &p->output_place[i], info);
+        if (first == TRL_OK) first = err;
+    }
+    for (int i = 0; i < p->nkept; ++i) {
+        if (is_in(p->keep[i], p->noutputs, p->output)) continue;
+        err = show_name(sim, kept, p->keep[i], &p->keep_place[i], (trl_field_info){.exact = -1, .kept = true});
+        if (first == TRL_OK) first = err;
+    }
+    err = first;
+done:
+    trli_instance_destroy(&kept);
+    return err;
+}
+
 static trl_err compile_observe(trl_simulation *sim)
 {
     trli_instance *in = NULL;
     trl_err err = TRL_OK, first = TRL_OK, one;
     for (int v = 0; v < sim->nequations; ++v) {
-        const trl_field_info info = {sim->equation[v].deck->name,
-                                     sim->model->variable[v].location,
-                                     true,
-                                     sim->problem->noutputs == 0,
-                                     -1,
-                                     false};
+        const trl_field_info info = {.name = sim->equation[v].deck->name,
+                                     .location = sim->model->variable[v].location,
+                                     .equation = true,
+                                     .output = sim->problem->noutputs == 0,
+                                     .exact = -1};
         TRL_TRY(trli_show_field(sim, &info, sim->equation[v].state, v));
     }
-    TRL_TRY(trli_program_create(sim->model, "observe", &sim->observe));
-    TRL_TRY(instance_of_state(sim, sim->observe, &in));
-    in->rates = true;
-    TRL_TRY(trli_instance_fill(in));
-    for (int i = 0; i < sim->problem->noutputs; ++i)
-        if ((one = observe_output(sim, in, i)) != TRL_OK && first == TRL_OK) first = one;
+    TRL_TRY(begin_observing(sim, "observe", &sim->observe, &in));
+    first = show_names(sim, in);
     for (int v = 0; v < sim->nequations; ++v) /* a sensitivity is written with its equation */
         if (sim->equation[v].direction) sim->shown[v].info.output |= sim->shown[sim->equation[v].of].info.output;
     for (int v = 0; v < sim->nequations; ++v)
@@ -430,10 +471,7 @@ static trl_err compile_stop(trl_simulation *sim)
     trli_operand operand;
     trl_err err = TRL_OK;
     if (!sim->stop) return TRL_OK;
-    TRL_TRY(trli_program_create(sim->model, "stop", &sim->stopped));
-    TRL_TRY(instance_of_state(sim, sim->stopped, &in));
-    in->rates = true;
-    TRL_TRY(trli_instance_fill(in));
+    TRL_TRY(begin_observing(sim, "stop", &sim->stopped, &in));
     named = trli_new(sim->ctx, (size_t)n + 1, sizeof *named);
     if (!named) TRL_TRY(trli_no_memory(sim->ctx, NULL, "for %d series", n));
     for (int i = 0; i < n; ++i) {

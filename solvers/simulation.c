@@ -169,6 +169,8 @@ static trl_err mark_used(trl_simulation *sim)
     TRL_TRY(mark_formula(sim, sim->stop, p->parameters, NULL));
     for (int i = 0; i < p->noutputs; ++i)
         TRL_TRY(mark_text(sim, &(trl_text){p->output[i], p->output_place[i], true}, p->parameters, NULL));
+    for (int i = 0; i < p->nkept; ++i)
+        TRL_TRY(mark_text(sim, &(trl_text){p->keep[i], p->keep_place[i], true}, p->parameters, NULL));
     TRL_TRY(mark_value(sim, &p->time.speed, p->parameters, "a bound of dt"));
     TRL_TRY(mark_value(sim, &p->time.diffusivity, p->parameters, "a bound of dt"));
     for (int e = 0; e < p->nexpressions; ++e)
@@ -337,6 +339,13 @@ static void set_present(trl_simulation *sim)
     trli_set_times(sim, &(trli_next_step){sim->step_number + 1, sim->time, sim->dt, sim->time});
 }
 
+trl_err trli_evaluate_kept(trl_simulation *sim)
+{
+    if (!sim->kept) return TRL_OK;
+    set_present(sim);
+    return trli_program_run_agreed(sim, sim->kept);
+}
+
 trl_err trl_simulation_initialise(trl_simulation *sim)
 {
     trl_err err = TRL_OK;
@@ -348,6 +357,7 @@ trl_err trl_simulation_initialise(trl_simulation *sim)
     evaluated = true;
     TRL_TRY(trli_check_first_step(sim));
     if (sim->problem->time.cfl <= 0) TRL_TRY(trli_limit_warn(sim));
+    err = trli_evaluate_kept(sim);
 done:
     err = trl_context_end_phase(sim->ctx, err);
     /* Before step 0 it is the deck that is wrong. */
@@ -378,6 +388,7 @@ trl_err trl_simulation_step(trl_simulation *sim)
     trl_memory_get_stats(sim->ctx, &after);
     if (sim->steps_run > 0) sim->allocations += after.allocations - before.allocations;
     trli_accept_steps(sim, &next, 1);
+    err = trli_evaluate_kept(sim);
 done:
     return err;
 }
@@ -437,6 +448,7 @@ trl_err trl_simulation_observe(trl_simulation *sim)
     trl_err err = TRL_OK;
     if (!sim) return TRL_ERR_USAGE;
     set_present(sim);
+    TRL_TRY(trli_evaluate_kept(sim));
     TRL_TRY(run_checked(sim, sim->observe, sim->step_number, sim->time, false));
     for (int i = 0; i < sim->problem->nseries; ++i) sim->series_value[i] = sim->frame->scalar[sim->series_scalar[i]];
 done:

@@ -49,6 +49,7 @@ struct trl_simulation {
     trli_shown *shown;
     int stage_time[TRL_STAGES_MAX + 1];                       /* scalars; the last is the time of the new values */
     trli_program *initial, *step, *observe, *stopped, *limit; /* stopped: NULL without stop */
+    trli_program *kept;                                       /* of fields that are kept; NULL: none are */
     struct trli_bound *bound; /* what the program `limit` computes and what is done with it */
     trl_gidx step_number, steps_wanted;
     double time, dt;
@@ -99,6 +100,8 @@ void trli_set_times(trl_simulation *sim, const trli_next_step *next);
 TRL_NODISCARD trl_err trli_agree_on_result(trl_simulation *sim, trl_err err, int *result);
 /* Take note that steps were taken, the last of them this one. */
 void trli_accept_steps(trl_simulation *sim, const trli_next_step *last, int count);
+/* Evaluate what is kept from the present state. Collective: yes. */
+TRL_NODISCARD trl_err trli_evaluate_kept(trl_simulation *sim);
 
 /* sensitivity.c: add the equations that `sensitivity` asks for. */
 TRL_NODISCARD trl_err trli_add_sensitivities(trl_simulation *sim);

@@ -78,6 +78,9 @@ typedef struct trl_problem {
     int noutputs;
     const char *const *output; /* names of fields wanted in the output; vectors by their plain name */
     const trl_place *output_place;
+    int nkept;
+    const char *const *keep; /* names of fields that are evaluated after each step, written or not */
+    const trl_place *keep_place;
     int nseries;
     const trl_series_entry *series;
     const char *scheduler; /* a name of TRL_POLICY_LIST, or FILE.so */

@@ -46,8 +46,9 @@ TRL_API int trl_simulation_stages(const trl_simulation *sim);
 /* Override the number of steps (--steps) before stepping. */
 TRL_API void trl_simulation_set_steps(trl_simulation *sim, trl_gidx steps);
 
-/* Fields that can be observed: every equation first, in deck order, then the output fields, then (names ending in
- * ":exact") the exact solutions. A vector gives one field per component, "q.x". */
+/* Fields that can be observed: every equation first, in deck order, then the output fields, then those that are kept
+ * but not written, then (names ending in ":exact") the exact solutions. A vector gives one field per component, "q.x".
+ */
 typedef struct trl_field_info {
     const char *name;
     trl_location location;
@@ -55,6 +56,7 @@ typedef struct trl_field_info {
     bool output;   /* wanted in the files of fields */
     int exact;     /* field index of its exact solution, or -1 */
     bool is_exact;
+    bool kept; /* evaluated after each step */
 } trl_field_info;
 TRL_API int trl_simulation_fields(const trl_simulation *sim);
 TRL_API const trl_field_info *trl_simulation_field(const trl_simulation *sim, int field);
@@ -63,9 +65,10 @@ TRL_API const trl_layout *trl_simulation_layout(const trl_simulation *sim);
 TRL_API trl_workers *trl_simulation_workers(const trl_simulation *sim);
 
 /* Evaluate outputs, exact solutions and series from the present state; after it the arrays below hold them. Equations'
- * arrays are always current. Collective: yes. */
+ * arrays are always current; those of fields that are kept are so after initialise, step, advance and observe.
+ * Collective: yes. */
 TRL_API TRL_NODISCARD trl_err trl_simulation_observe(trl_simulation *sim);
-/* The values of a field on a local patch (position in layout->local); valid until the next step or observe. */
+/* The values of a field on a local patch (position in layout->local); valid until the next step, advance or observe. */
 TRL_API trl_array trl_simulation_array(const trl_simulation *sim, int field, int local_patch);
 /* Values of the series after observe, in deck order. */
 TRL_API const double *trl_simulation_series(const trl_simulation *sim);

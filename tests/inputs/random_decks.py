@@ -363,6 +363,7 @@ def write(rng, method, partial=True, flat=False):
     if not partial and rng.random() < 0.25:
         equations += [f"sensitivity: {{{odes[0]}: [p]}}"]
         names.append(f"{odes[0]}_p")
+    keep = f"keep: [{', '.join(rng.sample(names, min(len(names), 3)))}], " if rng.random() < 0.3 else ""
     return "\n".join(["trellis: 1", line, "parameters: {p: 0.75, q: 3}"] + text + equations + [
         f"time: {{method: {method}, dt: {step}, steps: {rng.randint(1, 3)}{stop}}}",
-        f"output: {{every: {every(rng)}, fields: [{', '.join(names)}], series: {{every: {every(rng)}, values: {{{series}}}}}}}", ""]), dim, w.written
+        f"output: {{every: {every(rng)}, fields: [{', '.join(names)}], {keep}series: {{every: {every(rng)}, values: {{{series}}}}}}}", ""]), dim, w.written
