@@ -19,6 +19,7 @@ run heat_2d --set 'output.every={time: 0.001}' \
 run outflow --set 'output.every={time: 0.01}'
 run jet
 run gray_scott
+run seismic
 run cylinder
 run rotation
 plot=("$trellis" plot)
@@ -28,6 +29,7 @@ plot=("$trellis" plot)
 "${plot[@]}" "$work/heat_2d/series.csv" --size 300 -o "$images/plot_series.png"
 "${plot[@]}" "$work/heat_2d" --time 0.002 --field T,q.x --size 200 -o "$images/plot_fields.png"
 "${plot[@]}" "$work/jet" --movie --size 240 --range 0,1 -o "$images/plot_movie.png"
+"${plot[@]}" "$work/seismic" --spacetime --slice y=0.98 --range -0.03,0.03 --size 260 -o "$images/shot_record.png"
 "${plot[@]}" "$work/heat_2d" -o "$images/heat_2d.png"
 "${plot[@]}" "$work/gray_scott" --field v -o "$images/gray_scott.png"
 "${plot[@]}" "$work/cylinder" -o "$images/cylinder.png"
