@@ -3,19 +3,24 @@
 #include "arithmetic_impl.h"
 #include "chunks_impl.h"
 
-/* Kernels fit their tiles to the caches themselves, so chunks only have to spread the work. Every worker gets one,
- * unless that leaves it fewer points than are worth handing out; of a large box it gets several, which even out what
- * else the workers do, and all get as many: three chunks would keep two workers as long as four. */
+/* The grains of work on a box, for the direct field path and for compiled graphs alike. Kernels fit their tiles to the
+ * caches themselves, so chunks only have to spread the work. Every worker gets one chunk, unless the chunk would be too
+ * small to pay for its distribution; of a large box every worker gets several chunks, which balance the load, and all
+ * get the same number: three chunks would keep two workers busy as long as four.
+ *
+ * Both grains are in points, because the direct path knows no cost model, and because a chunk costs the same whatever
+ * its points cost: about 0.1 us. CHUNK_LEAST points of the cheapest kernels, from caches, take as long; CHUNK_POINTS
+ * take about 5 us, of which that is 2 %. Kernels that compute more lose less. */
 enum {
 #ifdef TRL_SMALL_SIZES
     CHUNK_LEAST = 32, /* builds for testing: small problems have wide tasks too */
 #else
     CHUNK_LEAST = 400, /* points: 16 workers share 20^3 */
 #endif
-    CHUNK_POINTS = 16384,
-    CHUNKS_MOST = 8, /* of a worker */
-    AHEAD = 4096,    /* values that a caller reads while a loop begins and ends elsewhere: 0.1 to 0.4 us */
-    AHEAD_MOST = 8   /* part of a chunk, at most */
+    CHUNK_POINTS = 16384, /* points of one of several chunks */
+    CHUNKS_MOST = 8,      /* of a worker */
+    AHEAD = 4096,         /* values that a caller reads while a loop begins and ends elsewhere: 0.1 to 0.4 us */
+    AHEAD_MOST = 8        /* part of a chunk, at most */
 };
 
 int64_t trli_chunks_wanted(int64_t points, int64_t workers)

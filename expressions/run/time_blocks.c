@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "arithmetic_impl.h"
+#include "cost_impl.h"
 #include "kernels_impl.h"
 #include "memory_impl.h"
 #include "model_run_impl.h"
@@ -16,14 +17,20 @@
 enum {
 #ifdef TRL_SMALL_SIZES /* builds for testing: small problems get blocks too */
     BLOCK_LEAST = 3,
-    TASK_POINTS = 64,
 #else
     BLOCK_LEAST = 16,
-    TASK_POINTS = 1 << 16, /* of a task, at least, all kernels counted: some ten microseconds */
 #endif
     CALL_POINTS = 4096, /* of a call, if the front's planes are fewer */
     INTERLEAVE = 2      /* planes: rows in the first-level cache serve that many */
 };
+
+/* Of a task, at least, as the cost model predicts it for values from memory. Its values come from caches for the most
+ * part, so that it takes some ten microseconds. */
+#ifdef TRL_SMALL_SIZES
+static const double task_seconds = 4e-6;
+#else
+static const double task_seconds = 5e-5;
+#endif
 
 /* What a kernel of the plan needs when it runs. */
 typedef struct call {
@@ -68,6 +75,7 @@ struct patch_pass {
     trl_lidx thick[2];  /* rows of a block, planes of a front */
     int count[2];       /* of blocks and fronts */
     int group, ngroups; /* fronts of a task */
+    double seconds;     /* of a task, as predicted */
     part *part;         /* [count[0]][ngroups] */
 };
 
@@ -309,8 +317,21 @@ static void extent(const trli_time_plan *plan, int axis, trl_lidx *lo, trl_lidx 
     }
 }
 
+/* Seconds of so many points of each kernel of the steps, as the cost model predicts them. */
+static double seconds_of(const patch_pass *pass, int64_t points)
+{
+    const trli_time_plan *plan = &pass->plan;
+    const trli_program *program = pass->blocks->program;
+    double seconds = trli_task_seconds(plan->model, NULL, 0, 1);
+    for (const trli_time_op *op = plan->op; op < plan->op + plan->nops; ++op)
+        if (!op->slab && !op->images)
+            seconds += trli_task_seconds(plan->model, &program->work[op->step - program->step], points,
+                                         plan->model->run->nworkers);
+    return seconds;
+}
+
 /* Rows of a block: those of all planes that are under way have room in the bytes, and all workers have blocks. Planes
- * of a front: enough points for a call. Fronts of a task: enough points for a task. */
+ * of a front: enough points for a call. Fronts of a task: enough seconds. */
 static void choose_sizes(patch_pass *pass, size_t bytes)
 {
     const trli_time_plan *plan = &pass->plan;
@@ -336,8 +357,9 @@ static void choose_sizes(patch_pass *pass, size_t bytes)
     while (pass->thick[1] * pass->thick[0] * row < CALL_POINTS && pass->thick[1] < plan->late[1])
         pass->thick[1] += INTERLEAVE;
     pass->count[1] = (trl_lidx)trli_ceil_div(n[1], pass->thick[1]);
-    const int64_t points = (int64_t)pass->thick[0] * pass->thick[1] * row * plan->nops;
-    pass->group = (int)trli_max((trl_lidx)(TASK_POINTS / (points + 1)), 1);
+    const double seconds = seconds_of(pass, (int64_t)pass->thick[0] * pass->thick[1] * row);
+    pass->group = (int)trli_max((trl_lidx)(task_seconds / seconds), 1);
+    pass->seconds = seconds * pass->group;
     pass->ngroups = (trl_lidx)trli_ceil_div(pass->count[1], pass->group);
 }
 
@@ -353,7 +375,7 @@ static trl_err add_pass(trli_time_blocks *t, patch_pass *pass, const trl_task *e
             const int i = b * groups + g;
             pass->part[i] = (part){pass, b, g};
             const trl_task_desc desc = {
-                .name = t->program->name, .run = run_part, .data = &pass->part[i], .chunks = 1, .cost = 1e-4};
+                .name = t->program->name, .run = run_part, .data = &pass->part[i], .chunks = 1, .cost = pass->seconds};
             TRL_TRY(trl_graph_add_task(t->graph, &desc, &task[i]));
             if (b > 0) TRL_TRY(trl_graph_add_dependency(t->graph, task[i - groups], task[i]));
             if (g > 0) TRL_TRY(trl_graph_add_dependency(t->graph, task[i - 1], task[i]));
