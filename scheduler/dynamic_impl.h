@@ -18,6 +18,7 @@ void trli_nodes_clear(struct trli_run_state *run);
 trli_task_record *trli_node_record(const struct trli_run_state *run, int32_t task);
 int32_t *trli_node_link(const struct trli_run_state *run, int32_t task);
 const char *trli_node_name(const struct trli_run_state *run, int32_t task);
+int32_t trli_node_accesses(const struct trli_run_state *run, int32_t task, const trl_spawn_access **access);
 int32_t trli_node_wants(const struct trli_run_state *run, int32_t task, const trli_want **want);
 /* A spawned task is complete: fire its event, count down what it signals. */
 void trli_node_complete(struct trli_run_state *run, trli_worker *worker, int32_t task);

@@ -7,16 +7,6 @@
 
 static const char build_memory[] = "task graph";
 
-static trli_handle *handles_of(const trl_graph *graph)
-{
-    return graph->handles.data;
-}
-
-static trli_reader *readers_of(const trl_graph *graph)
-{
-    return graph->readers.data;
-}
-
 const char *trli_graph_task_name(const trl_graph *graph, int32_t task)
 {
     return trli_graph_text(graph, trli_graph_info(graph)[task].name);
@@ -67,12 +57,16 @@ void trl_graph_destroy(trl_graph **result)
     if (graph == NULL) return;
     trl_context *ctx = graph->ctx;
     trli_run_states_destroy(graph);
-    trli_list *arrays[] = {&graph->records, &graph->info,    &graph->names,   &graph->phases, &graph->resources,
-                           &graph->edges,   &graph->handles, &graph->readers, &graph->wishes};
+    trli_list *arrays[] = {&graph->records,   &graph->info,     &graph->names,   &graph->phases,
+                           &graph->resources, &graph->edges,    &graph->handles, &graph->touched,
+                           &graph->touches,   &graph->accesses, &graph->wishes};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; ++i) trli_list_free(ctx, arrays[i]);
-    void *blocks[] = {graph->successors, graph->predecessors, graph->order, graph->roots,  graph->weight, graph->path,
-                      graph->first,      graph->want_first,   graph->want,  graph->mean_s, graph->name,   graph};
+    void *blocks[] = {graph->successors, graph->predecessors, graph->order,  graph->roots,
+                      graph->weight,     graph->path,         graph->first,  graph->want_first,
+                      graph->want,       graph->access_first, graph->access, graph->name};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; ++i) release(ctx, blocks[i]);
+    for (int k = 0; k < TRL_KINDS; ++k) release(ctx, graph->mean_s[k]);
+    release(ctx, graph);
     *result = NULL;
 }
 
@@ -91,23 +85,12 @@ trl_err trli_graph_task(trl_graph *graph, trl_task name, int32_t *task)
                     (long long)name);
 }
 
-static trl_err find_handle(trl_graph *graph, trl_handle name, trli_handle **handle)
-{
-    if (trli_graph_owns(graph, name, graph->handles.count)) {
-        *handle = &handles_of(graph)[name & INT32_MAX];
-        return TRL_OK;
-    }
-    return trl_fail(graph->ctx, TRL_ERR_USAGE, NULL,
-                    "graph '%s' has no data handle %lld: it belongs to another graph or to none", graph->name,
-                    (long long)name);
-}
-
 static trl_err check_desc(trl_graph *graph, const trl_task_desc *desc)
 {
     unsigned known = TRL_TASK_POLL | TRL_TASK_ALWAYS | TRL_TASK_SCOPE;
     const char *fault = NULL;
-    if (!desc->name || !desc->run)
-        fault = "it needs a name and a function";
+    if (!desc->name || !desc->variant[TRL_KIND_CPU].run)
+        fault = "it needs a name and a function for workers";
     else if (desc->chunks < 1)
         fault = "it needs at least 1 chunk";
     else if (desc->flags & ~known)
@@ -120,8 +103,6 @@ static trl_err check_desc(trl_graph *graph, const trl_task_desc *desc)
         fault = "its type is not in 0..255";
     else if (desc->priority < -1 || desc->priority > 1)
         fault = "its priority is not -1, 0 or 1";
-    else if (desc->devices & ~(unsigned)(TRL_DEVICE_CPU | TRL_DEVICE_GPU))
-        fault = "it has unknown devices";
     else if (desc->signals < 0 || desc->signals > INT32_MAX / 2)
         fault = "it waits for a negative or absurd number of signals";
     if (!fault) return TRL_OK;
@@ -187,29 +168,31 @@ trl_err trl_graph_add_task(trl_graph *graph, const trl_task_desc *desc, trl_task
     TRL_TRY(trli_list_reserve(graph->ctx, &graph->info, 1, sizeof(trli_task_info), build_memory));
     TRL_TRY(add_task_name(graph, desc->name, &name));
     trli_graph_records(graph)[index] = (trli_task_record){
-        .run = desc->run,
+        .run = desc->variant[TRL_KIND_CPU].run,
         .data = desc->data,
         .chunks = desc->chunks,
         .flags = (uint16_t)flags_of(desc),
         .type = (uint8_t)desc->type,
     };
-    trli_graph_info(graph)[index] =
-        (trli_task_info){.name = name,
-                         .cost = desc->cost,
-                         .signals = (int32_t)desc->signals,
-                         .priority = (int8_t)desc->priority,
-                         .devices = (uint8_t)(desc->devices ? desc->devices : TRL_DEVICE_CPU)};
+    trli_graph_info(graph)[index] = (trli_task_info){.name = name,
+                                                     .cost = desc->cost,
+                                                     .signals = (int32_t)desc->signals,
+                                                     .priority = (int8_t)desc->priority,
+                                                     .kind = TRL_KIND_CPU};
+    memcpy(trli_graph_info(graph)[index].variant, desc->variant, sizeof desc->variant);
     graph->records.count = graph->info.count = ++graph->task_count;
     if (desc->flags & TRL_TASK_POLL) ++graph->polls;
     if (desc->flags & TRL_TASK_SCOPE) ++graph->scopes;
     graph->costs = graph->costs || desc->cost > 0.0;
+    for (unsigned k = 0; k < TRL_KINDS; ++k)
+        if (desc->variant[k].run) graph->kinds |= 1u << k;
     graph->flags |= trli_graph_records(graph)[index].flags;
     *task = trli_graph_public(graph, index);
 done:
     return err;
 }
 
-static trl_err add_edge(trl_graph *graph, int32_t before, int32_t after)
+trl_err trli_graph_add_edge(trl_graph *graph, int32_t before, int32_t after)
 {
     trl_err err;
     TRL_TRY(trli_list_reserve(graph->ctx, &graph->edges, 1, sizeof(trli_dependency), build_memory));
@@ -225,66 +208,7 @@ trl_err trl_graph_add_dependency(trl_graph *graph, trl_task before, trl_task aft
     TRL_TRY(trli_graph_check_open(graph));
     TRL_TRY(trli_graph_task(graph, before, &first));
     TRL_TRY(trli_graph_task(graph, after, &second));
-    TRL_TRY(add_edge(graph, first, second));
-done:
-    return err;
-}
-
-trl_err trl_graph_add_handle(trl_graph *graph, const char *name, trl_handle *handle)
-{
-    trl_err err;
-    int64_t at;
-    TRL_TRY(trli_graph_check_open(graph));
-    TRL_TRY(trli_list_reserve(graph->ctx, &graph->handles, 1, sizeof(trli_handle), build_memory));
-    TRL_TRY(trli_graph_add_name(graph, name, &at));
-    handles_of(graph)[graph->handles.count] = (trli_handle){.name = at, .writer = -1, .readers = -1};
-    *handle = trli_graph_public(graph, (int32_t)graph->handles.count++);
-done:
-    return err;
-}
-
-static trl_err add_read(trl_graph *graph, int32_t task, trli_handle *handle)
-{
-    trl_err err = TRL_OK;
-    if (handle->writer == task) return TRL_OK;
-    if (handle->writer >= 0) TRL_TRY(add_edge(graph, handle->writer, task));
-    TRL_TRY(trli_list_reserve(graph->ctx, &graph->readers, 1, sizeof(trli_reader), build_memory));
-    readers_of(graph)[graph->readers.count] = (trli_reader){.task = task, .next = handle->readers};
-    handle->readers = (int32_t)graph->readers.count++;
-done:
-    return err;
-}
-
-/* Readers since the last writer follow it already, so where there are some the writer itself needs no edge. */
-static trl_err add_write(trl_graph *graph, int32_t task, trli_handle *handle)
-{
-    trl_err err = TRL_OK;
-    bool follows = handle->writer < 0 || handle->writer == task;
-    for (int32_t i = handle->readers; i >= 0; i = readers_of(graph)[i].next) {
-        int32_t reader = readers_of(graph)[i].task;
-        if (reader == task) continue;
-        TRL_TRY(add_edge(graph, reader, task));
-        follows = true;
-    }
-    if (!follows) TRL_TRY(add_edge(graph, handle->writer, task));
-    handle->writer = task;
-    handle->readers = -1;
-done:
-    return err;
-}
-
-trl_err trl_graph_add_access(trl_graph *graph, trl_task task, trl_handle handle, trl_access access)
-{
-    trl_err err;
-    trli_handle *h = NULL;
-    int32_t index;
-    TRL_TRY(trli_graph_check_open(graph));
-    TRL_TRY(trli_graph_task(graph, task, &index));
-    TRL_TRY(find_handle(graph, handle, &h));
-    if (access != TRL_READ && access != TRL_WRITE && access != TRL_READ_WRITE)
-        return trl_fail(graph->ctx, TRL_ERR_USAGE, NULL, "graph '%s': an access must be read, write or both",
-                        graph->name);
-    TRL_TRY(access == TRL_READ ? add_read(graph, index, h) : add_write(graph, index, h));
+    TRL_TRY(trli_graph_add_edge(graph, first, second));
 done:
     return err;
 }
@@ -302,7 +226,8 @@ trl_err trl_graph_set_cost(trl_graph *graph, trl_task task, double cost)
     }
     trli_graph_info(graph)[index].cost = cost;
     graph->costs = graph->costs || cost > 0.0;
-    if (graph->mean_s) graph->mean_s[index] = 0.0; /* what was measured is out of date, too */
+    for (int k = 0; k < TRL_KINDS; ++k)
+        if (graph->mean_s[k]) graph->mean_s[k][index] = 0; /* what was measured is out of date, too */
     graph->ranked_tau_inf = -1.0;
 done:
     return err;
@@ -336,8 +261,11 @@ static trl_err alloc_times(trl_graph *graph)
     trl_err err;
     size_t n = (size_t)graph->task_count + 1;
     const trli_task_record *record = trli_graph_records(graph);
-    TRL_TRY(alloc(graph, n, sizeof *graph->mean_s, &graph->mean_s));
-    memset(graph->mean_s, 0, n * sizeof *graph->mean_s);
+    for (int k = 0; k < TRL_KINDS; ++k) {
+        if (!(graph->kinds & 1u << k)) continue;
+        TRL_TRY(alloc(graph, n, sizeof *graph->mean_s[k], &graph->mean_s[k]));
+        memset(graph->mean_s[k], 0, n * sizeof *graph->mean_s[k]);
+    }
     TRL_TRY(alloc(graph, n, sizeof *graph->first, &graph->first));
     for (int32_t t = 0; t < graph->task_count; ++t) graph->first[t] = record[t].first;
     graph->first[graph->task_count] = graph->task_count > 0 ? record[graph->task_count - 1].end : 0;
@@ -352,11 +280,12 @@ trl_err trl_graph_freeze(trl_graph *graph)
     graph->sealed = true;
     TRL_TRY(trli_graph_flatten(graph));
     TRL_TRY(trli_graph_flatten_resources(graph));
+    TRL_TRY(trli_graph_flatten_accesses(graph));
     TRL_TRY(trli_graph_flatten_phases(graph));
     TRL_TRY(alloc_results(graph));
     TRL_TRY(alloc_times(graph));
     trli_graph_rank(graph);
-    trli_list *done_with[] = {&graph->edges, &graph->handles, &graph->readers, &graph->wishes};
+    trli_list *done_with[] = {&graph->edges, &graph->touched, &graph->touches, &graph->accesses, &graph->wishes};
     for (size_t i = 0; i < sizeof done_with / sizeof *done_with; ++i) trli_list_free(graph->ctx, done_with[i]);
     graph->frozen = true;
 done:

@@ -153,7 +153,7 @@ static void format_time(const graph_view *v, double time, bool estimate, char te
 
 static void format_task_time(const graph_view *v, int32_t task, char text[32])
 {
-    bool measured = v->graph->mean_s && v->graph->mean_s[task] > 0.0;
+    bool measured = trli_graph_mean(v->graph, task) > 0.0;
     format_time(v, trli_task_time(v->graph, task, &v->times), !measured, text);
 }
 

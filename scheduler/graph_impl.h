@@ -40,24 +40,30 @@ typedef struct trli_task_info {
     double cost;
     int32_t signals;
     int8_t priority;
-    uint8_t devices;
+    uint8_t kind; /* of the executor that runs it */
+    trl_variant variant[TRL_KINDS];
 } trli_task_info;
 
 typedef struct trli_dependency {
     int32_t before, after;
 } trli_dependency;
 
-/* A data handle while the graph is built. */
-typedef struct trli_handle {
-    int64_t name;    /* offset in graph->names */
-    int32_t writer;  /* the last one; -1: none yet */
-    int32_t readers; /* first of the readers since, an index in graph->readers; -1: none */
-} trli_handle;
+/* Who touched a piece of data last, while the graph is built: lists in graph->touches, -1 where there is nobody. */
+typedef struct trli_touched {
+    int32_t writers; /* one; or several, which wrote parts or added */
+    int32_t readers; /* since the writers */
+    int32_t before;  /* those that each of several writers follows */
+    int32_t mode;    /* of the writers, a trl_access */
+} trli_touched;
 
-typedef struct trli_reader {
+typedef struct trli_touch {
     int32_t task;
     int32_t next; /* -1: end of the list */
-} trli_reader;
+} trli_touch;
+
+typedef struct trli_added_access {
+    int32_t task, handle, mode;
+} trli_added_access;
 
 typedef struct trli_resource {
     int64_t name;   /* offset in graph->names */
@@ -91,18 +97,21 @@ struct trl_graph {
     bool sealed, frozen;       /* freeze was called; it succeeded */
     bool timing, costs;        /* costs: some task has one */
     unsigned flags;            /* of any of its tasks */
+    unsigned kinds;            /* of executors that some task has a variant for, a bit each */
     int32_t task_count, polls; /* tasks; those with TRL_TASK_POLL */
     int32_t scopes;            /* those with TRL_TASK_SCOPE */
 
-    /* Growing while the graph is built; the last four are released by freeze. */
+    /* Growing while the graph is built; the last five are released by freeze. */
     trli_list records;   /* trli_task_record */
     trli_list info;      /* trli_task_info */
     trli_list names;     /* char: all names, NUL between them */
     trli_list resources; /* trli_resource */
     trli_list phases;    /* trli_phase */
+    trli_list handles;   /* trl_policy_handle */
     trli_list edges;     /* trli_dependency */
-    trli_list handles;   /* trli_handle */
-    trli_list readers;   /* trli_reader */
+    trli_list touched;   /* trli_touched, of each handle */
+    trli_list touches;   /* trli_touch */
+    trli_list accesses;  /* trli_added_access */
     trli_list wishes;    /* trli_wish */
 
     /* Made by freeze. */
@@ -115,6 +124,8 @@ struct trl_graph {
     int32_t *first;         /* [tasks + 1] the records' ranges of successors, for policies */
     int32_t *want_first;    /* [tasks + 1] wants of a task: want[want_first[t]..want_first[t + 1]) */
     trli_want *want;
+    int32_t *access_first; /* [tasks + 1] accesses of a task: access[access_first[t]..access_first[t + 1]) */
+    trl_policy_access *access;
     double ranked_tau_inf; /* critical path when the tasks were ranked */
 
     /* Of the runs: see engine_impl.h. The guard is held while what follows is read or written, and while ranks change:
@@ -128,9 +139,9 @@ struct trl_graph {
     trli_active active;            /* of workers that adapt */
 
     /* Timing. */
-    double *mean_s;         /* per task, moving average; 0: never timed */
-    int64_t outstanding_ns; /* of all runs, with poll tasks started and not complete */
-    double idle_share;      /* ns: of all runs, of workers idle meanwhile, divided by the number of workers */
+    double *mean_s[TRL_KINDS]; /* by kind of executor and task, moving average; 0: never timed */
+    int64_t outstanding_ns;    /* of all runs, with poll tasks started and not complete */
+    double idle_share;         /* ns: of all runs, of workers idle meanwhile, divided by the number of workers */
     int64_t runs, timed_runs, spawned;
     double timed_wall, timed_share; /* s: of timed runs; of their tasks divided by the number of workers */
 };
@@ -171,6 +182,10 @@ const char *trli_graph_task_name(const trl_graph *graph, int32_t task);
 /* Append text and its NUL to the names. */
 TRL_NODISCARD trl_err trli_graph_add_name(trl_graph *graph, const char *text, int64_t *at);
 
+/* Add a dependency between tasks. */
+TRL_NODISCARD trl_err trli_graph_add_edge(trl_graph *graph, int32_t before, int32_t after);
+/* Sort the accesses by their tasks, each handle once. */
+TRL_NODISCARD trl_err trli_graph_flatten_accesses(trl_graph *graph);
 /* USAGE if the graph is frozen. */
 TRL_NODISCARD trl_err trli_graph_check_open(trl_graph *graph);
 /* The index behind a public name; USAGE if it is not one of this graph's. */
@@ -199,7 +214,7 @@ TRL_NODISCARD trl_err trli_graph_flatten_phases(trl_graph *graph);
 void trli_graph_rank(trl_graph *graph);
 /* Whether measured times have moved so far from those of the last ranking that it is worth another. */
 bool trli_graph_ranks_drifted(const trl_graph *graph);
-/* Fold the times of a timed run, by task, into the moving averages, and clear them. */
+/* Fold the times of a timed run, by task, into the moving averages of the kinds that ran them, and clear them. */
 void trli_graph_average_times(trl_graph *graph, _Atomic int64_t *run_ns);
 /* Release what runs keep. */
 void trli_run_states_destroy(trl_graph *graph);

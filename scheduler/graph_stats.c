@@ -40,10 +40,10 @@ void trl_graph_get_stats(const trl_graph *graph, trl_graph_stats *stats)
     }
 }
 
-double trl_graph_task_seconds(const trl_graph *graph, trl_task task)
+double trl_graph_task_seconds(const trl_graph *graph, trl_task task, trl_kind kind)
 {
-    const bool known = graph->mean_s && trli_graph_owns(graph, task, graph->task_count);
-    return known ? graph->mean_s[task & INT32_MAX] : 0.0;
+    const bool known = kind < TRL_KINDS && graph->mean_s[kind] && trli_graph_owns(graph, task, graph->task_count);
+    return known ? graph->mean_s[kind][task & INT32_MAX] : 0.0;
 }
 
 double trl_amdahl_score(double tau_1, double tau_inf, int n)

@@ -12,7 +12,7 @@ struct trli_run_state;
 /* How a task wants a resource, beside TRLI_USE and TRLI_LOCK: it wants one below. What spawned tasks want is stored
  * without the resources above, to which TRLI_UNFOLD refers. */
 enum { TRLI_USE_BELOW = 2, TRLI_LOCK_BELOW = 3, TRLI_MODES = 4, TRLI_UNFOLD = 8 };
-enum { TRLI_RESOURCE_LEVELS = 64, TRLI_SPAWN_WANTS = 4 /* at most */ };
+enum { TRLI_RESOURCE_LEVELS = 64, TRLI_SPAWN_WANTS = 4 /* that a spawned task has room for itself */ };
 
 /* A resource in a run, see locks.c. */
 typedef struct trli_lock {

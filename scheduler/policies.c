@@ -10,9 +10,10 @@
 static trl_err check(trl_context *ctx, const char *name, const trl_policy *policy)
 {
     const char *fault = NULL;
-    if (policy->abi != TRL_POLICY_ABI)
-        return trl_fail(ctx, TRL_ERR_PLUGIN, NULL, "policy '%s' has abi %u, this Trellis has %d: rebuild it", name,
-                        (unsigned)policy->abi, TRL_POLICY_ABI);
+    if (policy->size != sizeof *policy || policy->abi != TRL_POLICY_ABI)
+        return trl_fail(ctx, TRL_ERR_PLUGIN, NULL,
+                        "policy '%s' has abi %u and size %u, this Trellis has %d and %zu: rebuild it", name,
+                        (unsigned)policy->abi, (unsigned)policy->size, TRL_POLICY_ABI, sizeof *policy);
     if (!policy->name) fault = "name";
     if (!policy->setup) fault = "setup";
     if (!policy->teardown) fault = "teardown";
@@ -26,22 +27,15 @@ static trl_err check(trl_context *ctx, const char *name, const trl_policy *polic
 static trl_err load(trl_context *ctx, const char *path, const trl_policy **policy, void **library)
 {
     trl_err err;
-    const trl_policy *(*export)(void);
     char here[4096];
     /* Without a folder dlopen would look everywhere but in this one. */
     snprintf(here, sizeof here, "%s%s", strchr(path, '/') ? "" : "./", path);
     void *opened = dlopen(here, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE); /* graphs keep state of it */
     if (!opened) return trl_fail(ctx, TRL_ERR_PLUGIN, NULL, "cannot load policy '%s': %s", path, dlerror());
-    void *symbol = dlsym(opened, "trl_policy_export");
-    if (!symbol) {
-        err =
-            trl_fail(ctx, TRL_ERR_PLUGIN, NULL, "'%s' is no policy plugin: it does not export trl_policy_export", path);
-        goto done;
-    }
-    memcpy(&export, &symbol, sizeof export); /* POSIX: a function pointer has an object pointer's form */
-    const trl_policy *found = export();
+    const trl_policy *found = dlsym(opened, "trl_policy_plugin");
     if (!found) {
-        err = trl_fail(ctx, TRL_ERR_PLUGIN, NULL, "trl_policy_export of '%s' returns NULL", path);
+        err =
+            trl_fail(ctx, TRL_ERR_PLUGIN, NULL, "'%s' is no policy plugin: it does not export trl_policy_plugin", path);
         goto done;
     }
     TRL_TRY(check(ctx, path, found));

@@ -323,6 +323,7 @@ done:
 }
 
 const trl_policy trli_policy_priority = {
+    .size = sizeof(trl_policy),
     .abi = TRL_POLICY_ABI,
     .name = "priority",
     .run_next = true,

@@ -55,6 +55,7 @@ static void finish(void *state)
 }
 
 const trl_policy trli_policy_serial = {
+    .size = sizeof(trl_policy),
     .abi = TRL_POLICY_ABI,
     .name = "serial",
     .serial = true,

@@ -22,16 +22,16 @@ enum {
 trli_times trli_graph_times(const trl_graph *graph)
 {
     const trli_task_info *info = trli_graph_info(graph);
-    const double *mean = graph->mean_s;
     double seconds = 0.0, units = 0.0;
     bool measured = false, estimated = false;
-    if (!mean && !graph->costs) return (trli_times){.per_cost = 1.0, .unknown = 1.0};
+    if (!graph->frozen && !graph->costs) return (trli_times){.per_cost = 1.0, .unknown = 1.0};
     for (int32_t t = 0; t < graph->task_count; ++t) {
-        bool has_mean = mean && mean[t] > 0.0;
+        const double mean = trli_graph_mean(graph, t);
+        const bool has_mean = mean > 0.0;
         measured = measured || has_mean;
         estimated = estimated || info[t].cost > 0.0;
         if (!has_mean || !(info[t].cost > 0.0)) continue;
-        seconds += mean[t];
+        seconds += mean;
         units += info[t].cost;
     }
     return (trli_times){
@@ -209,7 +209,7 @@ void trli_graph_average_times(trl_graph *graph, _Atomic int64_t *run_ns)
     for (int32_t t = 0; t < graph->task_count; ++t) {
         /* Relaxed: the run is over, which its end made visible. */
         int64_t ns = atomic_exchange_explicit(&run_ns[t], 0, memory_order_relaxed);
-        double seconds = 1e-9 * (double)ns, *mean = &graph->mean_s[t];
+        double seconds = 1e-9 * (double)ns, *mean = &graph->mean_s[trli_graph_info(graph)[t].kind][t];
         if (ns <= 0 || seconds > longest) continue;
         *mean = *mean > 0.0 ? (1.0 - latest) * *mean + latest * seconds : seconds;
     }

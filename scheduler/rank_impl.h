@@ -15,9 +15,17 @@ typedef struct trli_times {
 
 trli_times trli_graph_times(const trl_graph *graph);
 
+/* Mean time of a task by the kind of executor that runs it, s; 0: not measured. */
+static inline double trli_graph_mean(const trl_graph *graph, int32_t task)
+{
+    const double *mean = graph->mean_s[trli_graph_info(graph)[task].kind];
+    return mean ? mean[task] : 0.0;
+}
+
 static inline double trli_task_time(const trl_graph *graph, int32_t task, const trli_times *times)
 {
-    if (graph->mean_s && graph->mean_s[task] > 0.0) return graph->mean_s[task];
+    const double mean = trli_graph_mean(graph, task);
+    if (mean > 0.0) return mean;
     if (!graph->costs) return times->unknown;
     double cost = trli_graph_info(graph)[task].cost;
     return cost > 0.0 ? times->per_cost * cost : times->unknown;

@@ -7,22 +7,47 @@
 
 static const char what[] = "runs of a task graph";
 
+static const trli_run_state *state_of(const trl_policy_graph *graph)
+{
+    return (const trli_run_state *)((const char *)graph - offsetof(trli_run_state, view));
+}
+
 int32_t *trl_policy_link(const trl_policy_graph *graph, int32_t task)
 {
-    const trli_run_state *run = (const trli_run_state *)((const char *)graph - offsetof(trli_run_state, view));
-    return trli_link(run, task);
+    return trli_link(state_of(graph), task);
 }
 
 int trl_policy_urgency(const trl_policy_graph *graph, int32_t task)
 {
-    const trli_run_state *run = (const trli_run_state *)((const char *)graph - offsetof(trli_run_state, view));
-    return trli_record(run, task)->urgency;
+    return trli_record(state_of(graph), task)->urgency;
 }
 
-unsigned trl_policy_devices(const trl_policy_graph *graph, int32_t task)
+unsigned trl_policy_kinds(const trl_policy_graph *graph, int32_t task)
 {
-    const trli_run_state *run = (const trli_run_state *)((const char *)graph - offsetof(trli_run_state, view));
-    return task < graph->tasks ? trli_graph_info(run->graph)[task].devices : TRL_DEVICE_CPU;
+    const trli_run_state *run = state_of(graph);
+    unsigned kinds = 0;
+    if (task >= graph->tasks) return 1u << TRL_KIND_CPU;
+    for (unsigned k = 0; k < TRL_KINDS; ++k)
+        if (trli_graph_info(run->graph)[task].variant[k].run) kinds |= 1u << k;
+    return kinds;
+}
+
+const char *trl_policy_handle_name(const trl_policy_graph *graph, int32_t handle)
+{
+    return trli_graph_text(state_of(graph)->graph, graph->handle[handle].name);
+}
+
+bool trl_policy_task_access(const trl_policy_graph *graph, int32_t task, int32_t i, trl_policy_access *access)
+{
+    const trl_spawn_access *spawned;
+    if (task < graph->tasks) {
+        if (i >= graph->access_first[task + 1] - graph->access_first[task]) return false;
+        *access = graph->access[graph->access_first[task] + i];
+        return true;
+    }
+    if (i >= trli_node_accesses(state_of(graph), task, &spawned)) return false;
+    *access = (trl_policy_access){(int32_t)(spawned[i].handle & INT32_MAX), (int32_t)spawned[i].access};
+    return true;
 }
 
 static trl_err alloc(trli_run_state *run, size_t count, size_t size, void *result)
@@ -45,6 +70,10 @@ static void set_view(trli_run_state *run, int workers)
         .weight = graph->weight,
         .first = graph->first,
         .successors = graph->successors,
+        .handles = (int32_t)graph->handles.count,
+        .handle = graph->handles.data,
+        .access_first = graph->access_first,
+        .access = graph->access,
     };
 }
 

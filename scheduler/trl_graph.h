@@ -51,22 +51,35 @@ enum {
 
 enum { TRL_TASK_TYPES = 256 };
 
+/* Kinds of executor: the workers of the pools, and devices, of which this version has none. */
+typedef enum trl_kind { TRL_KIND_CPU, TRL_KIND_GPU, TRL_KINDS } trl_kind;
+
+/* One way to do a task, by executors of one kind. */
+typedef struct trl_variant {
+    trl_task_fn run; /* NULL: there is none */
+} trl_variant;
+
 typedef struct trl_task_desc {
-    const char *name; /* copied */
-    trl_task_fn run;
-    void *data; /* not owned */
-    int chunks; /* 1: narrow; more: a wide task, whose chunks may run at once on several workers */
+    const char *name;               /* copied */
+    trl_variant variant[TRL_KINDS]; /* by kind of executor; one for workers is needed, as nobody else runs tasks yet */
+    void *data;                     /* not owned */
+    int chunks;                     /* 1: narrow; more: a wide task, whose chunks may run at once on several workers */
     unsigned flags;
-    double cost;      /* estimated seconds or any consistent unit; 0: unknown */
-    int type;         /* 0 <= type < TRL_TASK_TYPES: selects the phase, and tells tasks apart in traces */
-    int priority;     /* -1, 0, 1: behind, among or before all others, whatever the critical path says */
-    unsigned devices; /* kinds of device that may run it, bits of TRL_DEVICE_*; 0: the CPU alone. For policies. */
-    int64_t signals;  /* trl_run_signal_task calls it waits for in each run, beside its predecessors */
+    double cost;     /* estimated seconds or any consistent unit; 0: unknown */
+    int type;        /* 0 <= type < TRL_TASK_TYPES: selects the phase, and tells tasks apart in traces */
+    int priority;    /* -1, 0, 1: behind, among or before all others, whatever the critical path says */
+    int64_t signals; /* trl_run_signal_task calls it waits for in each run, beside its predecessors */
 } trl_task_desc;
 
-enum { TRL_DEVICE_CPU = 1, TRL_DEVICE_GPU = 2 };
-
-typedef enum trl_access { TRL_READ, TRL_WRITE, TRL_READ_WRITE } trl_access;
+/* What a task does with a piece of data. WRITE_PART: one of disjoint parts is written. ADD: something is added to it,
+ * by means that allow others to do so at once. */
+typedef enum trl_access {
+    TRL_READ,
+    TRL_WRITE, /* what was there before does not matter */
+    TRL_READ_WRITE,
+    TRL_WRITE_PART,
+    TRL_ADD
+} trl_access;
 
 TRL_API TRL_NODISCARD trl_err trl_graph_create(trl_context *ctx, const char *name, trl_graph **graph);
 /* Memory for that many more tasks and dependencies (those of accesses, too), so that adding them copies nothing. Never
@@ -82,8 +95,15 @@ TRL_API TRL_NODISCARD trl_err trl_graph_add_task(trl_graph *graph, const trl_tas
 TRL_API TRL_NODISCARD trl_err trl_graph_add_dependency(trl_graph *graph, trl_task before, trl_task after);
 
 /* A data handle stands for a piece of data. add_access derives the dependencies of sequential consistency in the order
- * in which accesses are added: a reader after the last writer, a writer after the last writer and all readers since. */
-TRL_API TRL_NODISCARD trl_err trl_graph_add_handle(trl_graph *graph, const char *name, trl_handle *handle);
+ * in which accesses are added: a reader after the last writer, a writer after the last writer and all readers since.
+ * Tasks that write parts, or that add, come in any order, and at once, until another access comes between them.
+ * Accesses are kept when the graph is frozen, for policies (trl_policy.h). */
+typedef struct trl_handle_desc {
+    const char *name; /* copied */
+    size_t bytes;     /* of the data; 0: unknown */
+    int64_t block;    /* whose memory it is, a number of the caller's: pieces of one block lie together */
+} trl_handle_desc;
+TRL_API TRL_NODISCARD trl_err trl_graph_add_handle(trl_graph *graph, const trl_handle_desc *desc, trl_handle *handle);
 TRL_API TRL_NODISCARD trl_err trl_graph_add_access(trl_graph *graph, trl_task task, trl_handle handle,
                                                    trl_access access);
 
@@ -156,17 +176,26 @@ TRL_API TRL_NODISCARD trl_err trl_graph_set_cost(trl_graph *graph, trl_task task
 
 /* ---- inside a task function: dynamic work. Thread: any worker, with args->run. ---- */
 
+typedef struct trl_spawn_access {
+    trl_handle handle; /* of the graph */
+    trl_access access;
+} trl_spawn_access;
+
 typedef struct trl_spawn_desc {
     const char *name; /* not copied: lives at least as long as the run */
-    trl_task_fn run;
+    trl_variant variant[TRL_KINDS];
     void *data;     /* not owned */
     unsigned flags; /* as in trl_task_desc; spawned tasks are narrow */
     int type, priority;
     int nwaits; /* starts when these events have fired */
     const trl_event *waits;
     trl_event signals; /* counted down by one when it is complete; 0: none */
-    int nlocks, nuses; /* resources of the graph, 4 in all at most */
+    int nlocks, nuses; /* resources of the graph */
     const trl_resource *locks, *uses;
+    /* What it touches, for policies; what it has to wait for is said by `waits`. Not copied: lives until the task is
+     * complete. */
+    int naccesses;
+    const trl_spawn_access *accesses;
 } trl_spawn_desc;
 
 /* Create a task in the run. done: NULL, or receives the event of its completion, for others to wait for. The run ends
@@ -197,9 +226,9 @@ typedef struct trl_graph_stats {
  * workers time the first runs and now and then one more, for priorities. */
 TRL_API void trl_graph_set_timing(trl_graph *graph, bool on);
 TRL_API void trl_graph_get_stats(const trl_graph *graph, trl_graph_stats *stats);
-/* Mean time of a task of a frozen graph in timed runs, s, its chunks together; 0: none was timed, or it is no task of
- * this graph. Not during a run. */
-TRL_API double trl_graph_task_seconds(const trl_graph *graph, trl_task task);
+/* Mean time of a task of a frozen graph by executors of a kind in timed runs, s, its chunks together; 0: none was
+ * timed, or it is no task of this graph. Not during a run. */
+TRL_API double trl_graph_task_seconds(const trl_graph *graph, trl_task task, trl_kind kind);
 /* Amdahl score (1 - 1/S_inf)/(1 - 1/n) with S_inf = tau_1/tau_inf, n workers, at most 1 (Robison 2014, sec. 3.5).
  * 0 for n = 1. */
 TRL_API double trl_amdahl_score(double tau_1, double tau_inf, int n);

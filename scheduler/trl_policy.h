@@ -4,26 +4,39 @@
  * tasks, wide tasks, errors and communication are the runtime's; a policy only keeps the ready tasks between `ready`
  * and `take`.
  *
- * A policy plugin is a shared object that exports `const trl_policy *trl_policy_export(void)`. */
+ * A policy plugin is a shared object that exports one datum, `const trl_policy trl_policy_plugin`, which is checked
+ * before any of its functions is called. */
 #ifndef TRL_POLICY_H
 #define TRL_POLICY_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <trl_context.h>
+#include <trl_graph.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-enum { TRL_POLICY_ABI = 1 };
+enum { TRL_POLICY_ABI = 2 };
 
 /* The built-in policies. X(name, runs, doc): `runs` is the policy that has the work done. */
 #define TRL_POLICY_LIST(X)                                                                          \
     X(serial, serial, "first in, first out on one thread: the reference")                           \
     X(priority, priority, "most urgent first, on queues of each worker that the others steal from") \
     X(hybrid, priority, "in this version priority runs in its place")
+
+/* What a task does with a piece of data. */
+typedef struct trl_policy_access {
+    int32_t handle; /* 0 <= handle < handles */
+    int32_t mode;   /* a trl_access */
+} trl_policy_access;
+
+typedef struct trl_policy_handle {
+    int64_t name;  /* for trl_policy_handle_name */
+    size_t bytes;  /* 0: unknown */
+    int64_t block; /* whose memory it is */
+} trl_policy_handle;
 
 /* A frozen graph, as policies see it. Tasks are numbers: 0 <= task < tasks those of the graph in the order added, above
  * them spawned ones, whose numbers are used again. All arrays live as long as the graph; `weight`, `roots` and the
@@ -38,11 +51,25 @@ typedef struct trl_policy_graph {
         *weight; /* [tasks] the critical path from the task's start to the end of the graph, in s or units of cost */
     /* Successors of t: successors[first[t]] .. successors[first[t + 1] - 1], the most urgent first. */
     const int32_t *first, *successors;
+    /* Data, and what the graph's tasks do with it: access[access_first[t]] .. access[access_first[t + 1] - 1], each
+     * handle once. */
+    int32_t handles;
+    const trl_policy_handle *handle;
+    const int32_t *access_first;
+    const trl_policy_access *access;
 } trl_policy_graph;
 
 enum { TRL_URGENCIES = 8 };
 
+/* The life of a policy's state:
+ *     setup                            before the first run of a graph with the workers
+ *       start, or ready for each root  a run begins: no worker is inside
+ *       ready, take, holds, completed  by the workers, at once
+ *       finish                         the run is over: no worker is inside
+ *     teardown                         before the graph or the workers go
+ * A graph that is in several runs at once has a state for each. */
 typedef struct trl_policy {
+    uint32_t size;    /* sizeof(trl_policy) */
     uint32_t abi;     /* TRL_POLICY_ABI */
     const char *name; /* identity: lower case */
     /* Take the successor just released before asking `take`: what the finished task touched is still in the worker's
@@ -81,8 +108,12 @@ typedef struct trl_policy {
     void (*finish)(void *state);
 } trl_policy;
 
-/* Kinds of device that may run a task: TRL_DEVICE_* of trl_graph.h. */
-TRL_API unsigned trl_policy_devices(const trl_policy_graph *graph, int32_t task);
+/* Kinds of executor that a task has a variant for: a bit 1 << kind for each. */
+TRL_API unsigned trl_policy_kinds(const trl_policy_graph *graph, int32_t task);
+TRL_API const char *trl_policy_handle_name(const trl_policy_graph *graph, int32_t handle);
+/* What any task does with data, a spawned one, too, from `ready` until it is complete: the i-th access; false: there
+ * are not so many. */
+TRL_API bool trl_policy_task_access(const trl_policy_graph *graph, int32_t task, int32_t i, trl_policy_access *access);
 /* The class of a task: what `ready` is told. */
 TRL_API int trl_policy_urgency(const trl_policy_graph *graph, int32_t task);
 /* Four bytes of a task's own, the policy's from `ready` until `take` returns the task: lists of any length need no

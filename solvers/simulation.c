@@ -519,9 +519,9 @@ trl_err trl_simulation_write_dot(const trl_simulation *sim, bool tasks, FILE *ou
     return tasks ? trl_graph_write_dot(sim->step->run->graph, out) : trli_tree_write_dot(sim->model, out);
 }
 
-trl_err trl_simulation_write_kernels(trl_simulation *sim, unsigned device, FILE *out)
+trl_err trl_simulation_write_kernels(trl_simulation *sim, trl_kind kind, FILE *out)
 {
-    return trli_kernels_write(sim->step, device, out);
+    return trli_kernels_write(sim->step, kind, out);
 }
 
 trl_err trl_simulation_trace(trl_simulation *sim, int64_t events)

@@ -138,8 +138,8 @@ TRL_API void trl_simulation_get_kernel(const trl_simulation *sim, int kernel, tr
 TRL_API TRL_NODISCARD trl_err trl_simulation_describe(const trl_simulation *sim, bool verbose,
                                                       void (*write)(void *data, const char *line), void *data);
 /* The source of every kernel of a step that is compiled, with what it computes, and of the others why they are not.
- * device: TRL_DEVICE_CPU (C) or TRL_DEVICE_GPU (CUDA). Fails with MEMORY, IO. */
-TRL_API TRL_NODISCARD trl_err trl_simulation_write_kernels(trl_simulation *sim, unsigned device, FILE *out);
+ * kind: TRL_KIND_CPU (C) or TRL_KIND_GPU (CUDA). Fails with MEMORY, IO. */
+TRL_API TRL_NODISCARD trl_err trl_simulation_write_kernels(trl_simulation *sim, trl_kind kind, FILE *out);
 /* The values of every kernel of a step, from which that source is made: one operation a line. a1[1,0] is a1 one point
  * further along x; in parentheses, the number of offsets that a value is needed at, and where it is computed if not at
  * each point. Fails with MEMORY, IO. */

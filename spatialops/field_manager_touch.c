@@ -63,7 +63,7 @@ trl_err trl_field_manager_touch(trl_field_manager *m, trl_workers *workers, int 
     }
     TRL_TRY(trl_graph_create(m->ctx, "touch", &graph));
     for (int i = 0; i < n; ++i) {
-        const trl_task_desc desc = {.name = "touch", .run = touch_share, .data = &s[i], .chunks = 1, .cost = 1};
+        const trl_task_desc desc = {.name = "touch", .variant = {{touch_share}}, .data = &s[i], .chunks = 1, .cost = 1};
         TRL_TRY(trl_graph_add_task(graph, &desc, &task));
     }
     TRL_TRY(trl_graph_freeze(graph));

@@ -348,9 +348,9 @@ done:
     return err;
 }
 
-trl_err trli_kernels_write(trli_program *program, unsigned device, FILE *out)
+trl_err trli_kernels_write(trli_program *program, trl_kind kind, FILE *out)
 {
-    const trli_dialect *dialect = device == TRL_DEVICE_GPU ? &trli_dialect_cuda : &trli_dialect_cpu;
+    const trli_dialect *dialect = kind == TRL_KIND_GPU ? &trli_dialect_cuda : &trli_dialect_cpu;
     trli_model *model = program->model;
     trl_err err = TRL_OK;
     if (!model->run->codes) TRL_TRY(write_texts(model));

@@ -13,6 +13,6 @@ TRL_NODISCARD trl_err trli_kernels_request(trli_model *model);
 void trli_kernels_poll(trli_model *model);
 
 /* The source of all kernels of a program, for readers. */
-TRL_NODISCARD trl_err trli_kernels_write(trli_program *program, unsigned device, FILE *out);
+TRL_NODISCARD trl_err trli_kernels_write(trli_program *program, trl_kind kind, FILE *out);
 
 #endif

@@ -13,7 +13,8 @@ trli_step_time trli_step_time_of(const trli_program *program, const trli_step *s
         const trli_step_task *t = &data->task[i];
         if (t->step != step || !t->computes) continue;
         points += trl_box_points(&t->box);
-        time.measured += trl_graph_task_seconds(program->run->graph, t->task) / program->model->run->nworkers;
+        time.measured +=
+            trl_graph_task_seconds(program->run->graph, t->task, TRL_KIND_CPU) / program->model->run->nworkers;
     }
     time.predicted = (double)points * trli_work_seconds(program->model, &program->work[step - program->step],
                                                         program->model->machine.balance.operations, &time.memory);

@@ -22,36 +22,76 @@ enum {
 #endif
 };
 
+/* What lies in a slot on a patch, as tasks touch it: points that the patch owns, and those that others own or that lie
+ * outside of the domain. Tenants of a slot may have them in different places, so who computes a field touches both. */
+typedef enum part { OWNED, GHOSTS, PARTS, BOTH = PARTS } part;
+
 typedef struct builder {
     trli_program *program;
     trli_model *model;
     struct trli_task_data *data;
-    trl_handle *slot_handle;   /* [slot][patch] */
+    trl_handle *slot_handle;   /* [slot][patch][PARTS] */
     trl_handle *scalar_handle; /* [scalar] */
     trl_handle *opaque_handle; /* [opaque expression] of those that may not run twice at once */
     trl_handle collective;     /* handle that orders collective operations the same on all ranks */
 } builder;
 
-static trl_err handle_of(builder *b, trl_handle *entry, const char *name, trl_handle *handle)
+static trl_err handle_of(builder *b, trl_handle *entry, const trl_handle_desc *desc, trl_handle *handle)
 {
     trl_err err = TRL_OK;
-    if (*entry < 0) {
-        trl_handle h;
-        TRL_TRY(trl_graph_add_handle(b->program->run->graph, name, &h));
-        *entry = h;
-    }
+    if (*entry < 0) TRL_TRY(trl_graph_add_handle(b->program->run->graph, desc, entry));
     *handle = *entry;
 done:
     return err;
 }
 
-static trl_err access_field(builder *b, trl_task task, int field, int patch, trl_access access)
+static trl_err access_part(builder *b, trl_task task, int field, int patch, part which, trl_access access)
 {
-    const trli_model_field *f = &b->model->field[field];
+    const trli_model *model = b->model;
+    const trli_model_field *f = &model->field[field];
+    const int np = model->layout->nlocal, block = f->slot * np + patch;
+    const trl_array *shape = &model->slots->geometry[(size_t)field * (size_t)np + (size_t)patch];
+    const int64_t owned = trl_box_points(&shape->owned), held = trl_box_points(&shape->held);
+    const trl_handle_desc desc = {
+        .name = f->name, .bytes = (size_t)(which == OWNED ? owned : held - owned) * sizeof(double), .block = block};
     trl_handle h;
     trl_err err = TRL_OK;
-    TRL_TRY(handle_of(b, &b->slot_handle[f->slot * b->model->layout->nlocal + patch], f->name, &h));
+    TRL_TRY(handle_of(b, &b->slot_handle[block * PARTS + (int)which], &desc, &h));
     TRL_TRY(trl_graph_add_access(b->program->run->graph, task, h, access));
+done:
+    return err;
+}
+
+static trl_err access_field(builder *b, trl_task task, int field, int patch, part which, trl_access access)
+{
+    trl_err err = TRL_OK;
+    if (which != GHOSTS) TRL_TRY(access_part(b, task, field, patch, OWNED, access));
+    if (which != OWNED) TRL_TRY(access_part(b, task, field, patch, GHOSTS, access));
+done:
+    return err;
+}
+
+/* Whether some point of a box reads a field where the patch owns no points. */
+static bool reads_ghosts(const builder *b, int field, const trl_footprint *footprint, const trl_box *box, int patch)
+{
+    const trl_array *shape =
+        &b->model->slots->geometry[(size_t)field * (size_t)b->model->layout->nlocal + (size_t)patch];
+    for (int i = 0; i < footprint->n; ++i)
+        for (int a = 0; a < b->model->layout->grid.dim; ++a)
+            if (box->lo[a] + footprint->part[i].lo[a] < shape->owned.lo[a] ||
+                box->hi[a] + footprint->part[i].hi[a] > shape->owned.hi[a])
+                return true;
+    return false;
+}
+
+/* The values that a step or a slab of the IR reads. */
+static trl_err access_reads(builder *b, trl_task task, const trli_reads *reads, const trl_box *box, int patch)
+{
+    trl_err err = TRL_OK;
+    for (int i = 0; i < reads->nfields; ++i)
+        TRL_TRY(access_field(b, task, reads->field[i], patch,
+                             reads_ghosts(b, reads->field[i], &reads->footprint[i], box, patch) ? BOTH : OWNED,
+                             TRL_READ));
 done:
     return err;
 }
@@ -60,7 +100,8 @@ static trl_err access_scalar(builder *b, trl_task task, int scalar, trl_access a
 {
     trl_handle h;
     trl_err err = TRL_OK;
-    TRL_TRY(handle_of(b, &b->scalar_handle[scalar], "scalar", &h));
+    const trl_handle_desc desc = {.name = "scalar", .bytes = sizeof(double), .block = -1};
+    TRL_TRY(handle_of(b, &b->scalar_handle[scalar], &desc, &h));
     TRL_TRY(trl_graph_add_access(b->program->run->graph, task, h, access));
 done:
     return err;
@@ -72,7 +113,8 @@ static trl_err access_plugin(builder *b, trl_task task, const trli_opaque *calle
     trl_handle h;
     trl_err err = TRL_OK;
     if (called->flags & TRL_EXPR_TILED) return TRL_OK;
-    TRL_TRY(handle_of(b, &b->opaque_handle[called->number], called->name, &h));
+    const trl_handle_desc desc = {.name = called->name, .block = -1};
+    TRL_TRY(handle_of(b, &b->opaque_handle[called->number], &desc, &h));
     TRL_TRY(trl_graph_add_access(b->program->run->graph, task, h, TRL_READ_WRITE));
 done:
     return err;
@@ -102,16 +144,19 @@ static trli_step_task *next_task(builder *b, const trli_step *step, int patch)
 static trl_err add(builder *b, const char *name, trl_task_fn run, trli_step_task *data, int chunks, unsigned flags,
                    double cost, trl_task *task)
 {
-    const trl_task_desc desc = {.name = name, .run = run, .data = data, .chunks = chunks, .flags = flags, .cost = cost};
+    const trl_task_desc desc = {
+        .name = name, .variant = {{run}}, .data = data, .chunks = chunks, .flags = flags, .cost = cost};
     return trl_graph_add_task(b->program->run->graph, &desc, task);
 }
 
 static trl_err access_slab(builder *b, trl_task task, const trli_slab *slab, int patch)
 {
     trl_err err = TRL_OK;
-    TRL_TRY(access_field(b, task, slab->field, patch, TRL_READ_WRITE));
+    const bool ghosts = slab->kind != TRLI_SLAB_MODIFIER && slab->layer > 0;
+    if (ghosts) TRL_TRY(access_field(b, task, slab->field, patch, OWNED, TRL_READ));
+    TRL_TRY(access_field(b, task, slab->field, patch, ghosts ? GHOSTS : BOTH, TRL_READ_WRITE));
     for (int i = 0; i < slab->ninputs; ++i)
-        if (slab->input[i] != slab->field) TRL_TRY(access_field(b, task, slab->input[i], patch, TRL_READ));
+        if (slab->input[i] != slab->field) TRL_TRY(access_field(b, task, slab->input[i], patch, BOTH, TRL_READ));
     if (slab->kind == TRLI_SLAB_KERNEL) TRL_TRY(access_scalars(b, task, &slab->reads));
     if (slab->kind == TRLI_SLAB_MODIFIER) TRL_TRY(access_plugin(b, task, slab->modifier));
 done:
@@ -144,7 +189,8 @@ static trl_err add_poison(builder *b, const trli_step *s, int patch)
     trl_err err = TRL_OK;
     TRL_TRY(add(b, "poison", trli_task_poison, next_task(b, s, patch), 1, 0, 0, &task));
     for (int o = 0; o < s->nout; ++o)
-        if (b->program->plan->demand[s->field[o]].live) TRL_TRY(access_field(b, task, s->field[o], patch, TRL_WRITE));
+        if (b->program->plan->demand[s->field[o]].live)
+            TRL_TRY(access_field(b, task, s->field[o], patch, BOTH, TRL_WRITE));
 done:
     return err;
 }
@@ -170,12 +216,13 @@ static trl_err add_compute(builder *b, const trli_step *s, int patch)
     for (int k = 0; k < p->nslabs; ++k) TRL_TRY(access_slab(b, task, &p->slab[k], patch));
     t->task = task;
     t->computes = true;
-    for (int i = 0; i < p->ninputs; ++i) TRL_TRY(access_field(b, task, p->input[i], patch, TRL_READ));
+    if (!plugin) TRL_TRY(access_reads(b, task, &p->reads, &t->box, patch));
+    for (int i = 0; plugin && i < p->ninputs; ++i) TRL_TRY(access_field(b, task, p->input[i], patch, BOTH, TRL_READ));
     TRL_TRY(access_scalars(b, task, &p->reads));
     if (plugin) TRL_TRY(access_plugin(b, task, plugin));
     for (int o = 0; o < s->nout; ++o)
         if (b->program->plan->demand[s->field[o]].live)
-            TRL_TRY(access_field(b, task, s->field[o], patch, TRL_READ_WRITE));
+            TRL_TRY(access_field(b, task, s->field[o], patch, BOTH, TRL_READ_WRITE));
 done:
     return err;
 }
@@ -274,8 +321,10 @@ static trl_err add_exchange(builder *b, const trli_step *s)
                 &finish));
     for (int i = 0; i < exchanged->n; ++i)
         for (int p = 0; p < b->model->layout->nlocal; ++p) {
-            TRL_TRY(access_field(b, begin, exchanged->field[i], p, TRL_READ_WRITE));
-            TRL_TRY(access_field(b, finish, exchanged->field[i], p, TRL_READ_WRITE));
+            TRL_TRY(access_field(b, begin, exchanged->field[i], p, OWNED, TRL_READ));
+            TRL_TRY(access_field(b, begin, exchanged->field[i], p, GHOSTS, TRL_READ_WRITE));
+            TRL_TRY(access_field(b, finish, exchanged->field[i], p, OWNED, TRL_READ));
+            TRL_TRY(access_field(b, finish, exchanged->field[i], p, GHOSTS, TRL_READ_WRITE));
         }
 done:
     return err;
@@ -317,7 +366,8 @@ static trl_err add_reduce(builder *b, const trli_step *s)
     TRL_TRY(add(b, s->label, trli_task_reduce_finish, last, 1, TRL_TASK_ALWAYS | TRL_TASK_POLL, TRLI_MESSAGE_SECONDS,
                 &finish));
     TRL_TRY(access_scalar(b, finish, s->scalar, TRL_WRITE));
-    TRL_TRY(handle_of(b, &b->collective, "collective", &collective));
+    const trl_handle_desc desc = {.name = "collective", .block = -1};
+    TRL_TRY(handle_of(b, &b->collective, &desc, &collective));
     TRL_TRY(trl_graph_add_access(b->program->run->graph, finish, collective, TRL_READ_WRITE));
     for (int p = 0; p < b->model->layout->nlocal; ++p) {
         trl_box box;
@@ -329,7 +379,9 @@ static trl_err add_reduce(builder *b, const trli_step *s)
         b->program->run->bytes_moved += trl_box_points(&box) * plan->ninputs * (int64_t)sizeof(double);
         TRL_TRY(add(b, s->label, plugin ? trli_task_stable_dt : trli_task_reduce, t, chunks, 0, estimate(b, s, &box),
                     &task));
-        for (int i = 0; i < plan->ninputs; ++i) TRL_TRY(access_field(b, task, plan->input[i], p, TRL_READ));
+        if (!plugin) TRL_TRY(access_reads(b, task, &plan->reads, &t->box, p));
+        for (int i = 0; plugin && i < plan->ninputs; ++i)
+            TRL_TRY(access_field(b, task, plan->input[i], p, BOTH, TRL_READ));
         TRL_TRY(access_scalars(b, task, &plan->reads));
         if (plugin) TRL_TRY(access_plugin(b, task, plugin));
         TRL_TRY(trl_graph_add_dependency(b->program->run->graph, task, finish));
@@ -374,7 +426,7 @@ done:
 static trl_err reserve(builder *b)
 {
     size_t tasks = 0, np = (size_t)b->model->layout->nlocal;
-    size_t slots = (size_t)b->model->slots->n * np + 1, scalars = (size_t)b->model->nscalars + 1;
+    size_t slots = (size_t)b->model->slots->n * np * PARTS + 1, scalars = (size_t)b->model->nscalars + 1;
     for (int i = 0; i < b->program->nsteps; ++i) {
         if (!b->program->plan->step[i].live) continue;
         tasks += (2 + (size_t)b->program->plan->step[i].nslabs) * np + 2;

@@ -374,8 +374,11 @@ static trl_err add_pass(trli_time_blocks *t, patch_pass *pass, const trl_task *e
         for (int g = 0; g < groups; ++g) {
             const int i = b * groups + g;
             pass->part[i] = (part){pass, b, g};
-            const trl_task_desc desc = {
-                .name = t->program->name, .run = run_part, .data = &pass->part[i], .chunks = 1, .cost = pass->seconds};
+            const trl_task_desc desc = {.name = t->program->name,
+                                        .variant = {{run_part}},
+                                        .data = &pass->part[i],
+                                        .chunks = 1,
+                                        .cost = pass->seconds};
             TRL_TRY(trl_graph_add_task(t->graph, &desc, &task[i]));
             if (b > 0) TRL_TRY(trl_graph_add_dependency(t->graph, task[i - groups], task[i]));
             if (g > 0) TRL_TRY(trl_graph_add_dependency(t->graph, task[i - 1], task[i]));
@@ -389,10 +392,13 @@ done:
 static trl_err add_exchange(trli_time_blocks *t, trl_task *exchanged)
 {
     t->begin = t->finish = (trli_step_task){.program = t->program, .exchanged = &t->deep, .patch = -1};
-    const trl_task_desc first = {
-        .name = "exchange", .run = trli_task_exchange_begin, .data = &t->begin, .chunks = 1, .flags = TRL_TASK_ALWAYS};
+    const trl_task_desc first = {.name = "exchange",
+                                 .variant = {{trli_task_exchange_begin}},
+                                 .data = &t->begin,
+                                 .chunks = 1,
+                                 .flags = TRL_TASK_ALWAYS};
     const trl_task_desc last = {.name = "receive",
-                                .run = trli_task_exchange_finish,
+                                .variant = {{trli_task_exchange_finish}},
                                 .data = &t->finish,
                                 .chunks = 1,
                                 .flags = TRL_TASK_ALWAYS | TRL_TASK_POLL};

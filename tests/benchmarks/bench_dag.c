@@ -228,7 +228,7 @@ done:
 trl_err trli_dag_build(trl_context *ctx, const trli_dag *dag, trl_task_fn run, void *data, size_t stride,
                        trl_graph **graph)
 {
-    trl_task_desc desc = {.name = "task", .run = run, .chunks = 1};
+    trl_task_desc desc = {.name = "task", .variant = {{run}}, .chunks = 1};
     trl_err err = TRL_OK;
     TRL_TRY(trl_graph_create(ctx, "benchmark", graph));
     TRL_TRY(trl_graph_reserve(*graph, dag->tasks, dag->dependencies));

@@ -88,7 +88,7 @@ static trl_err build_narrow(large *g)
     trl_err err = TRL_OK;
     for (int step = 0; step < STEPS; ++step) {
         for (int p = 0; p < g->pieces; ++p) {
-            const trl_task_desc desc = {.name = "piece", .run = narrow, .data = &g->piece[p], .chunks = 1};
+            const trl_task_desc desc = {.name = "piece", .variant = {{narrow}}, .data = &g->piece[p], .chunks = 1};
             TRL_TRY(trl_graph_add_task(g->graph, &desc, &now[p]));
             for (int q = 0; q < g->pieces && step > 0; ++q)
                 TRL_TRY(trl_graph_add_dependency(g->graph, before[q], now[p]));
@@ -104,7 +104,7 @@ static trl_err build_wide(large *g)
     trl_task before = 0, now;
     trl_err err = TRL_OK;
     for (int pass = 0; pass < STEPS * WIDE; ++pass) {
-        const trl_task_desc desc = {.name = "wide", .run = chunk, .data = g, .chunks = g->pieces};
+        const trl_task_desc desc = {.name = "wide", .variant = {{chunk}}, .data = g, .chunks = g->pieces};
         TRL_TRY(trl_graph_add_task(g->graph, &desc, &now));
         if (pass > 0) TRL_TRY(trl_graph_add_dependency(g->graph, before, now));
         before = now;

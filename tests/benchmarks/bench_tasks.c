@@ -315,7 +315,7 @@ static trl_err count_chunks(void *data, const trl_task_args *args, bool *done)
 
 static trl_err build_wide(trli_tasks *tasks, trl_task_fn run, void *data, trl_graph **graph)
 {
-    const trl_task_desc desc = {.name = "wide", .run = run, .data = data, .chunks = tasks->tasks};
+    const trl_task_desc desc = {.name = "wide", .variant = {{run}}, .data = data, .chunks = tasks->tasks};
     trl_task task;
     trl_err err = TRL_OK;
     TRL_TRY(trl_graph_create(tasks->bench->ctx, "wide", graph));

@@ -15,7 +15,7 @@ typedef struct node {
 
 static trl_err spawn(const trl_task_args *args, const node *parent, int32_t child, trl_task_fn run)
 {
-    const trl_spawn_desc desc = {.name = "spawned", .run = run, .data = &parent->all[child]};
+    const trl_spawn_desc desc = {.name = "spawned", .variant = {{run}}, .data = &parent->all[child]};
     return trl_run_spawn(args->run, &desc, NULL);
 }
 
@@ -53,7 +53,7 @@ static trl_err grow_other(void *data)
 
 static trl_err build(trli_tasks *tasks, trl_task_fn run, node *root)
 {
-    const trl_task_desc desc = {.name = "root", .run = run, .data = root, .chunks = 1};
+    const trl_task_desc desc = {.name = "root", .variant = {{run}}, .data = root, .chunks = 1};
     trli_way *way = trli_tasks_add(tasks, "Trellis", 3);
     trl_task task;
     trl_err err = TRL_OK;

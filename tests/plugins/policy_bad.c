@@ -34,21 +34,22 @@ static bool holds(void *state)
     return false;
 }
 
-TRL_API const trl_policy *trl_policy_export(void);
+TRL_API extern trl_policy trl_policy_plugin;
 
-const trl_policy *trl_policy_export(void)
+trl_policy trl_policy_plugin = {
+    sizeof(trl_policy), TRL_POLICY_ABI, "bad", false, false, setup, teardown, NULL, ready, take, holds, NULL, NULL};
+
+__attribute__((constructor)) static void spoil(void)
 {
-    static trl_policy policy;
+    trl_policy *policy = &trl_policy_plugin;
     const char *bad = getenv("TRL_TEST_POLICY");
-    policy = (trl_policy){TRL_POLICY_ABI, "bad", false, false, setup, teardown, NULL, ready, take, holds, NULL, NULL};
-    if (bad == NULL) return &policy;
-    if (strcmp(bad, "null") == 0) return NULL;
-    if (strcmp(bad, "abi") == 0) policy.abi = TRL_POLICY_ABI + 6;
-    if (strcmp(bad, "name") == 0) policy.name = NULL;
-    if (strcmp(bad, "setup") == 0) policy.setup = NULL;
-    if (strcmp(bad, "teardown") == 0) policy.teardown = NULL;
-    if (strcmp(bad, "ready") == 0) policy.ready = NULL;
-    if (strcmp(bad, "take") == 0) policy.take = NULL;
-    if (strcmp(bad, "holds") == 0) policy.holds = NULL;
-    return &policy;
+    if (bad == NULL) return;
+    if (strcmp(bad, "abi") == 0) policy->abi = TRL_POLICY_ABI + 6;
+    if (strcmp(bad, "size") == 0) policy->size = 8;
+    if (strcmp(bad, "name") == 0) policy->name = NULL;
+    if (strcmp(bad, "setup") == 0) policy->setup = NULL;
+    if (strcmp(bad, "teardown") == 0) policy->teardown = NULL;
+    if (strcmp(bad, "ready") == 0) policy->ready = NULL;
+    if (strcmp(bad, "take") == 0) policy->take = NULL;
+    if (strcmp(bad, "holds") == 0) policy->holds = NULL;
 }

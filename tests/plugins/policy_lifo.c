@@ -64,7 +64,10 @@ static void finish(void *state)
     ((lifo *)state)->first = -1;
 }
 
-static const trl_policy lifo_policy = {
+TRL_API extern const trl_policy trl_policy_plugin;
+
+const trl_policy trl_policy_plugin = {
+    .size = sizeof(trl_policy),
     .abi = TRL_POLICY_ABI,
     .name = "lifo",
     .setup = setup,
@@ -74,10 +77,3 @@ static const trl_policy lifo_policy = {
     .holds = holds,
     .finish = finish,
 };
-
-TRL_API const trl_policy *trl_policy_export(void);
-
-const trl_policy *trl_policy_export(void)
-{
-    return &lifo_policy;
-}

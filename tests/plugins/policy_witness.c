@@ -22,7 +22,15 @@ static const char *fault_of_task(const trl_policy_graph *g, int32_t t)
 {
     int urgency = trl_policy_urgency(g, t);
     if (urgency < 0 || urgency >= TRL_URGENCIES) return "an urgency is out of range";
-    if (trl_policy_devices(g, t) == 0) return "a task has no devices";
+    if (!(trl_policy_kinds(g, t) & 1u << TRL_KIND_CPU)) return "a task has no variant for workers";
+    if (g->access_first[t] > g->access_first[t + 1]) return "ranges of accesses are not ascending";
+    trl_policy_access access;
+    int32_t n = 0;
+    for (; trl_policy_task_access(g, t, n, &access); ++n)
+        if (access.handle < 0 || access.handle >= g->handles || access.mode < TRL_READ || access.mode > TRL_ADD ||
+            *trl_policy_handle_name(g, access.handle) == 0)
+            return "an access is none";
+    if (n != g->access_first[t + 1] - g->access_first[t]) return "a task has another number of accesses";
     if (g->first[t] > g->first[t + 1]) return "ranges of successors are not ascending";
     for (int32_t i = g->first[t]; i < g->first[t + 1]; ++i) {
         int32_t after = g->successors[i];
@@ -120,7 +128,10 @@ static void finish(void *state)
     s->first = -1;
 }
 
-static const trl_policy witness_policy = {
+TRL_API extern const trl_policy trl_policy_plugin;
+
+const trl_policy trl_policy_plugin = {
+    .size = sizeof(trl_policy),
     .abi = TRL_POLICY_ABI,
     .name = "witness",
     .serial = true,
@@ -133,10 +144,3 @@ static const trl_policy witness_policy = {
     .completed = completed,
     .finish = finish,
 };
-
-TRL_API const trl_policy *trl_policy_export(void);
-
-const trl_policy *trl_policy_export(void)
-{
-    return &witness_policy;
-}

@@ -28,8 +28,7 @@ FUNCTION_LINES = 80
 TWINS = {
     "ast_number",  # checks its arguments, then calls the other
     "ast_visit_names",  # likewise
-    "handle",  # a number, and what it stands for
-    "resource",  # likewise
+    "resource",  # a number, and what it stands for
 }
 LICENCE = ("SPDX-License-Identifier: Apache-2.0", "Part of Trellis, an expression-graph PDE solver framework.")
 

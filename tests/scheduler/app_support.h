@@ -67,7 +67,7 @@ static inline trl_task app_task(trl_graph *graph, const char *name, trl_task_fn 
 {
     trl_task task;
     app_must(trl_graph_add_task(
-        graph, &(trl_task_desc){.name = name, .run = run, .data = data, .chunks = 1, .type = type}, &task));
+        graph, &(trl_task_desc){.name = name, .variant = {{run}}, .data = data, .chunks = 1, .type = type}, &task));
     return task;
 }
 
@@ -81,7 +81,7 @@ static inline trl_resource app_resource(trl_graph *graph, const char *name, trl_
 static inline trl_handle app_handle(trl_graph *graph, const char *name)
 {
     trl_handle handle;
-    app_must(trl_graph_add_handle(graph, name, &handle));
+    app_must(trl_graph_add_handle(graph, &(trl_handle_desc){.name = name}, &handle));
     return handle;
 }
 

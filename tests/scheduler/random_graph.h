@@ -131,7 +131,7 @@ static inline trl_err spawn_random_node(random_node *n, trl_run *run)
     for (int k = 0; k < n->nlocks; ++k) locks[k] = g->resources[n->lock[k]].name;
     for (int k = 0; k < n->nuses; ++k) uses[k] = g->resources[n->use[k]].name;
     trl_spawn_desc desc = {.name = n->name,
-                           .run = run_random_node,
+                           .variant = {{run_random_node}},
                            .data = n,
                            .flags = n->flags,
                            .type = n->type,
@@ -351,7 +351,7 @@ static inline void add_own_tasks(random_graph *g)
     for (int i = 0; i < g->own; ++i) {
         random_node *n = &g->nodes[i];
         trl_task_desc desc = {.name = n->name,
-                              .run = run_random_node,
+                              .variant = {{run_random_node}},
                               .data = n,
                               .chunks = n->chunks,
                               .flags = n->flags,

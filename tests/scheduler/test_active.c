@@ -110,7 +110,7 @@ START_TEST(runs_every_task_once)
         ck_assert_int_eq(trl_graph_create(test_ctx, "adaptive", &graph[g]), TRL_OK);
         for (int t = 0; t < TASKS; ++t) {
             last = task;
-            const trl_task_desc desc = {.name = "t", .run = count_call, .chunks = 1 + g * t % 3};
+            const trl_task_desc desc = {.name = "t", .variant = {{count_call}}, .chunks = 1 + g * t % 3};
             ck_assert_int_eq(trl_graph_add_task(graph[g], &desc, &task), TRL_OK);
             if (g == 1 && t > 0) ck_assert_int_eq(trl_graph_add_dependency(graph[g], last, task), TRL_OK);
         }

@@ -91,7 +91,8 @@ static trl_err spawn_walk(trl_run *run, remote_tree *t, int walker, int node)
     request_node(t, node);
     return trl_run_spawn(
         run,
-        &(trl_spawn_desc){.name = "walk", .run = run_walk, .data = w, .nwaits = 1, .waits = &t->nodes[node].delivered},
+        &(trl_spawn_desc){
+            .name = "walk", .variant = {{run_walk}}, .data = w, .nwaits = 1, .waits = &t->nodes[node].delivered},
         NULL);
 }
 
@@ -171,11 +172,12 @@ START_TEST(walks_park_until_their_node_is_delivered)
     t->walks = app_calloc((size_t)WALKERS * REMOTE_NODES, sizeof *t->walks);
     start = app_task(graph, "start", run_start_walks, t, 0);
     ck_ok(trl_graph_add_task(
-        graph, &(trl_task_desc){.name = "link", .run = poll_link, .data = t, .chunks = 1, .flags = TRL_TASK_POLL},
+        graph,
+        &(trl_task_desc){.name = "link", .variant = {{poll_link}}, .data = t, .chunks = 1, .flags = TRL_TASK_POLL},
         &link));
     ck_ok(trl_graph_add_dependency(graph, start, link));
     ck_ok(trl_graph_add_task(
-        graph, &(trl_task_desc){.name = "report", .run = run_report, .data = t, .chunks = 1, .signals = 1},
+        graph, &(trl_task_desc){.name = "report", .variant = {{run_report}}, .data = t, .chunks = 1, .signals = 1},
         &t->report));
     ck_ok(trl_graph_freeze(graph));
     for (int run = 0; run < 5; ++run) {
@@ -257,7 +259,7 @@ static trl_err spawn_batch(jacobi *j, trl_run *run)
             int first = b ? b - 1 : 0, end = b + 2 < BLOCKS ? b + 2 : BLOCKS;
             *data = (jacobi_block){.of = j, .from = (j->iterations + k) % 2, .block = b};
             trl_spawn_desc desc = {.name = "block",
-                                   .run = run_jacobi_block,
+                                   .variant = {{run_jacobi_block}},
                                    .data = data,
                                    .nwaits = k ? end - first : 0,
                                    .waits = &ready[(k + 1) % 2][first],
@@ -267,7 +269,8 @@ static trl_err spawn_batch(jacobi *j, trl_run *run)
     }
     j->iterations += BATCH;
     TRL_TRY(trl_run_spawn(
-        run, &(trl_spawn_desc){.name = "check", .run = run_jacobi_check, .data = j, .nwaits = 1, .waits = &last},
+        run,
+        &(trl_spawn_desc){.name = "check", .variant = {{run_jacobi_check}}, .data = j, .nwaits = 1, .waits = &last},
         NULL));
 done:
     return err;
@@ -371,8 +374,8 @@ static trl_err run_gather(void *data, const trl_task_args *args, bool *done)
         o->order[o->count++] = keys[k].vertex;
     }
     if (count == 0) return TRL_OK;
-    return trl_run_spawn(args->run,
-                         &(trl_spawn_desc){.name = "advance", .run = run_advance, .data = o, .type = ADVANCE}, NULL);
+    return trl_run_spawn(
+        args->run, &(trl_spawn_desc){.name = "advance", .variant = {{run_advance}}, .data = o, .type = ADVANCE}, NULL);
 }
 
 /* Work for the first two phases: their turns come again. The one that gathers is spawned first and still comes last. */
@@ -381,13 +384,14 @@ static trl_err run_advance(void *data, const trl_task_args *args, bool *done)
     ordering *o = data;
     trl_err err;
     (void)done;
-    TRL_TRY(trl_run_spawn(args->run, &(trl_spawn_desc){.name = "gather", .run = run_gather, .data = o, .type = GATHER},
-                          NULL));
+    TRL_TRY(trl_run_spawn(
+        args->run, &(trl_spawn_desc){.name = "gather", .variant = {{run_gather}}, .data = o, .type = GATHER}, NULL));
     for (int at = o->level, part = 0; at < o->count; at += EXPANDED_AT_ONCE, ++part) {
         int end = at + EXPANDED_AT_ONCE;
         o->parts[part] = (expand_part){.of = o, .begin = at, .end = end < o->count ? end : o->count};
         TRL_TRY(trl_run_spawn(
-            args->run, &(trl_spawn_desc){.name = "expand", .run = run_expand, .data = &o->parts[part], .type = EXPAND},
+            args->run,
+            &(trl_spawn_desc){.name = "expand", .variant = {{run_expand}}, .data = &o->parts[part], .type = EXPAND},
             NULL));
     }
 done:
@@ -487,12 +491,13 @@ static trl_err run_fibonacci(void *data, const trl_task_args *args, bool *done)
         frame *part = new_frame(f->of, f->n - 1 - k, both);
         if (!part) return TRL_ERR_BUG;
         f->parts[k] = part;
-        TRL_TRY(
-            trl_run_spawn(args->run, &(trl_spawn_desc){.name = "fibonacci", .run = run_fibonacci, .data = part}, NULL));
+        TRL_TRY(trl_run_spawn(
+            args->run, &(trl_spawn_desc){.name = "fibonacci", .variant = {{run_fibonacci}}, .data = part}, NULL));
     }
     TRL_TRY(trl_run_spawn(
         args->run,
-        &(trl_spawn_desc){.name = "sum", .run = run_sum, .data = f, .nwaits = 1, .waits = &both, .signals = f->join},
+        &(trl_spawn_desc){
+            .name = "sum", .variant = {{run_sum}}, .data = f, .nwaits = 1, .waits = &both, .signals = f->join},
         NULL));
 done:
     return err;
@@ -534,7 +539,8 @@ static trl_err run_leaves(void *data, const trl_task_args *args, bool *done)
     for (int k = 0; f->n >= 2 && k < 2; ++k) {
         frame *part = new_frame(f->of, f->n - 1 - k, 0);
         if (!part) return TRL_ERR_BUG;
-        TRL_TRY(trl_run_spawn(args->run, &(trl_spawn_desc){.name = "leaves", .run = run_leaves, .data = part}, NULL));
+        TRL_TRY(trl_run_spawn(args->run, &(trl_spawn_desc){.name = "leaves", .variant = {{run_leaves}}, .data = part},
+                              NULL));
     }
 done:
     return err;
@@ -557,7 +563,7 @@ START_TEST(successors_of_a_scope_see_all_that_it_created)
     trl_task top, after;
     ck_ok(trl_graph_add_task(graph,
                              &(trl_task_desc){.name = "leaves",
-                                              .run = run_leaves,
+                                              .variant = {{run_leaves}},
                                               .data = new_frame(&r, FIBONACCI, 0),
                                               .chunks = 1,
                                               .flags = TRL_TASK_SCOPE},

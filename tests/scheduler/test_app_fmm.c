@@ -312,7 +312,7 @@ static trl_err spawn_operator(trl_run *run, const spawned_task *at, int operator
     trl_resource lock = lock_of(&s->locks, &data->task);
     return trl_run_spawn(run,
                          &(trl_spawn_desc){.name = operator_names[operator],
-                                           .run = run_spawned,
+                                           .variant = {{run_spawned}},
                                            .data = data,
                                            .type = operator,
                                            .nwaits = nwaits,
@@ -359,7 +359,8 @@ static trl_err run_expand(void *data, const trl_task_args *args, bool *done)
         child->task.level = level + 1;
         child->task.unit = 8 * unit + k;
         err = trl_run_spawn(
-            args->run, &(trl_spawn_desc){.name = "expand", .run = run_expand, .data = child, .type = OPERATORS}, NULL);
+            args->run, &(trl_spawn_desc){.name = "expand", .variant = {{run_expand}}, .data = child, .type = OPERATORS},
+            NULL);
     }
     return err;
 }

@@ -263,7 +263,9 @@ START_TEST(chunks_of_a_chain_of_wide_tasks_add_exactly)
         trl_task task;
         steps[i] = (chain_step){.of = &wide, .from = i % 2};
         ck_ok(trl_graph_add_task(
-            graph, &(trl_task_desc){.name = "step", .run = run_chain_step, .data = &steps[i], .chunks = 1 + i % CHUNKS},
+            graph,
+            &(trl_task_desc){
+                .name = "step", .variant = {{run_chain_step}}, .data = &steps[i], .chunks = 1 + i % CHUNKS},
             &task));
         if (i) ck_ok(trl_graph_add_dependency(graph, before, task));
         before = task;

@@ -62,7 +62,7 @@ static trl_task add_message(trl_graph *graph, message *m)
 {
     trl_task task;
     trl_task_desc desc = {.name = m->send ? "send" : "receive",
-                          .run = exchange,
+                          .variant = {{exchange}},
                           .data = m,
                           .chunks = 1,
                           .flags = TRL_TASK_POLL | TRL_TASK_ALWAYS};
@@ -81,7 +81,7 @@ static void build_ring(ring *r, trl_graph *graph)
         if (add >= 0) ck_ok(trl_graph_add_dependency(graph, add, send));
         if (i + 1 == ROUNDS) break;
         r->increments[i] = (increment){.from = &r->receive[i], .to = &r->send[i + 1]};
-        trl_task_desc desc = {.name = "add", .run = increment_value, .data = &r->increments[i], .chunks = 1};
+        trl_task_desc desc = {.name = "add", .variant = {{increment_value}}, .data = &r->increments[i], .chunks = 1};
         ck_ok(trl_graph_add_task(graph, &desc, &add));
         ck_ok(trl_graph_add_dependency(graph, receive, add));
     }
@@ -192,8 +192,8 @@ static void run_slow_message(const char *policy, int pieces, trl_graph_stats *st
     trl_task task;
     pretended_message pretended = {0};
     trl_task_desc message = {
-        .name = "message", .run = slow_message, .data = &pretended, .chunks = 1, .flags = TRL_TASK_POLL};
-    trl_task_desc piece = {.name = "work", .run = piece_of_work, .chunks = 1};
+        .name = "message", .variant = {{slow_message}}, .data = &pretended, .chunks = 1, .flags = TRL_TASK_POLL};
+    trl_task_desc piece = {.name = "work", .variant = {{piece_of_work}}, .chunks = 1};
     ck_ok(trl_graph_create(test_ctx, "overlap", &graph));
     ck_ok(trl_graph_add_task(graph, &message, &task));
     for (int i = 0; i < pieces; ++i) ck_ok(trl_graph_add_task(graph, &piece, &task));

@@ -20,7 +20,7 @@ static trl_task add(trl_graph *graph, const char *name, int chunks, unsigned fla
     ck_ok(trl_graph_add_task(
         graph,
         &(trl_task_desc){
-            .name = name, .run = do_nothing, .chunks = chunks, .flags = flags, .cost = cost, .type = chunks},
+            .name = name, .variant = {{do_nothing}}, .chunks = chunks, .flags = flags, .cost = cost, .type = chunks},
         &task));
     return task;
 }
@@ -93,7 +93,7 @@ START_TEST(dot_text_after_freeze_shows_the_critical_path_and_measured_times)
     trl_graph *graph = make_graph();
     ck_ok(trl_graph_freeze(graph));
     const double means[] = {2e-3, 3e-3, 8e-6, 1.25e-6, 0.0};
-    memcpy(graph->mean_s, means, sizeof means);
+    memcpy(graph->mean_s[TRL_KIND_CPU], means, sizeof means);
     check_text(graph, trl_graph_write_dot,
                "digraph \"a \\\"graph\\\"\" {\n"
                "    label=\"a \\\"graph\\\"\\ntau_1 5.12 ms, tau_inf 3 ms, P(G) 0.828 on 2 workers\";\n"

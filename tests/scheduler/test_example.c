@@ -53,9 +53,9 @@ static trl_err build(trl_graph *graph)
     trl_err err;
     trl_task sums, ends, exchanges[CELLS], updates[CELLS];
     trl_resource flows[CELLS];
-    trl_task_desc desc = {.name = "sum", .run = sum, .chunks = CHUNKS, .cost = 4};
+    trl_task_desc desc = {.name = "sum", .variant = {{sum}}, .chunks = CHUNKS, .cost = 4};
     TRL_TRY(trl_graph_add_task(graph, &desc, &sums));
-    desc = (trl_task_desc){.name = "add up", .run = add_up, .chunks = 1, .cost = 1};
+    desc = (trl_task_desc){.name = "add up", .variant = {{add_up}}, .chunks = 1, .cost = 1};
     TRL_TRY(trl_graph_add_task(graph, &desc, &ends));
     TRL_TRY(trl_graph_add_dependency(graph, sums, ends));
     for (int i = 0; i < CELLS; ++i) {
@@ -64,9 +64,9 @@ static trl_err build(trl_graph *graph)
         snprintf(name, sizeof name, "flow %d", i);
         trl_resource_desc resource = {.name = name, .parent = TRL_NO_PARENT};
         TRL_TRY(trl_graph_add_resource(graph, &resource, &flows[i]));
-        desc = (trl_task_desc){.name = "exchange", .run = exchange, .data = &number[i], .chunks = 1, .cost = 3};
+        desc = (trl_task_desc){.name = "exchange", .variant = {{exchange}}, .data = &number[i], .chunks = 1, .cost = 3};
         TRL_TRY(trl_graph_add_task(graph, &desc, &exchanges[i]));
-        desc = (trl_task_desc){.name = "update", .run = update, .data = &number[i], .chunks = 1, .cost = 2};
+        desc = (trl_task_desc){.name = "update", .variant = {{update}}, .data = &number[i], .chunks = 1, .cost = 2};
         TRL_TRY(trl_graph_add_task(graph, &desc, &updates[i]));
         TRL_TRY(trl_graph_add_dependency(graph, updates[i], sums));
     }

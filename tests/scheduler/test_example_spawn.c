@@ -29,7 +29,7 @@ static trl_err spawn(trl_run *run, double a, double b, unsigned flags, trl_event
     interval *part = malloc(sizeof *part);
     if (!part) return TRL_ERR_MEMORY;
     *part = (interval){a, b};
-    trl_spawn_desc desc = {.name = "integrate", .run = integrate, .data = part, .flags = flags};
+    trl_spawn_desc desc = {.name = "integrate", .variant = {{integrate}}, .data = part, .flags = flags};
     return trl_run_spawn(run, &desc, done);
 }
 
@@ -66,7 +66,7 @@ static trl_err start(void *data, const trl_task_args *args, bool *done)
     trl_event whole;
     (void)data, (void)done;
     TRL_TRY(spawn(args->run, 0, 1, TRL_TASK_SCOPE, &whole)); /* fires when all that comes of it is complete */
-    trl_spawn_desc after = {.name = "add up", .run = add_up, .nwaits = 1, .waits = &whole};
+    trl_spawn_desc after = {.name = "add up", .variant = {{add_up}}, .nwaits = 1, .waits = &whole};
     TRL_TRY(trl_run_spawn(args->run, &after, NULL));
 done:
     return err;
@@ -77,7 +77,7 @@ START_TEST(an_adaptive_integral_is_right_in_every_run)
     trl_graph *graph;
     trl_workers *workers;
     trl_task task;
-    trl_task_desc desc = {.name = "start", .run = start, .chunks = 1};
+    trl_task_desc desc = {.name = "start", .variant = {{start}}, .chunks = 1};
     ck_ok(trl_context_set_threads(test_ctx, WORKERS));
     ck_ok(trl_graph_create(test_ctx, "integral", &graph));
     ck_ok(trl_graph_add_task(graph, &desc, &task));

@@ -74,11 +74,11 @@ static trl_graph *make_graph(void)
     trl_graph *graph;
     trl_task before, task;
     ck_ok(trl_graph_create(test_ctx, "decay", &graph));
-    ck_ok(trl_graph_add_task(graph, &(trl_task_desc){.name = "begin", .run = begin, .chunks = 1}, &before));
+    ck_ok(trl_graph_add_task(graph, &(trl_task_desc){.name = "begin", .variant = {{begin}}, .chunks = 1}, &before));
     for (int s = 0; s < SWEEPS; ++s) {
-        const trl_task_desc parts[] = {{.name = "rates", .run = find_rates, .chunks = CHUNKS},
-                                       {.name = "advance", .run = advance, .chunks = CHUNKS},
-                                       {.name = "end", .run = end_sweep, .chunks = 1}};
+        const trl_task_desc parts[] = {{.name = "rates", .variant = {{find_rates}}, .chunks = CHUNKS},
+                                       {.name = "advance", .variant = {{advance}}, .chunks = CHUNKS},
+                                       {.name = "end", .variant = {{end_sweep}}, .chunks = 1}};
         for (int p = 0; p < 3; ++p) {
             ck_ok(trl_graph_add_task(graph, &parts[p], &task));
             ck_ok(trl_graph_add_dependency(graph, before, task));

@@ -38,7 +38,7 @@ static trl_err do_nothing(void *data, const trl_task_args *args, bool *done)
 static trl_task add(trl_graph *graph, const char *name)
 {
     trl_task task = -1;
-    ck_ok(trl_graph_add_task(graph, &(trl_task_desc){.name = name, .run = do_nothing, .chunks = 1}, &task));
+    ck_ok(trl_graph_add_task(graph, &(trl_task_desc){.name = name, .variant = {{do_nothing}}, .chunks = 1}, &task));
     return task;
 }
 
@@ -76,7 +76,7 @@ START_TEST(runs_tasks_in_topological_order_first_in_first_out)
     for (int i = 0; i < 5; ++i) {
         notes[i] = (note){&j, i};
         ck_ok(trl_graph_add_task(
-            graph, &(trl_task_desc){.name = "t", .run = write_note, .data = &notes[i], .chunks = 1}, &task[i]));
+            graph, &(trl_task_desc){.name = "t", .variant = {{write_note}}, .data = &notes[i], .chunks = 1}, &task[i]));
         ck_assert_int_eq(task[i], task[0] + i);
     }
     ck_ok(trl_graph_add_dependency(graph, task[1], task[0]));
@@ -183,7 +183,7 @@ START_TEST(handles_make_readers_follow_the_writer_and_writers_follow_the_readers
     trl_handle field;
     const char *edges[] = {"t0 -> t1;", "t0 -> t2;", "t1 -> t3;", "t2 -> t3;", "t3 -> t4;", "t4 -> t5;"};
     ck_ok(trl_graph_create(test_ctx, "handles", &graph));
-    ck_ok(trl_graph_add_handle(graph, "T", &field));
+    ck_ok(trl_graph_add_handle(graph, &(trl_handle_desc){.name = "T"}, &field));
     trl_access access[] = {TRL_WRITE, TRL_READ, TRL_READ, TRL_WRITE, TRL_READ_WRITE, TRL_WRITE};
     for (int i = 0; i < 6; ++i) {
         trl_task task = add(graph, "t");
@@ -200,7 +200,7 @@ START_TEST(a_task_may_access_a_handle_twice_without_waiting_for_itself)
     trl_handle field;
     const char *edges[] = {"t0 -> t1;", "t1 -> t2;"};
     ck_ok(trl_graph_create(test_ctx, "twice", &graph));
-    ck_ok(trl_graph_add_handle(graph, "T", &field));
+    ck_ok(trl_graph_add_handle(graph, &(trl_handle_desc){.name = "T"}, &field));
     for (int i = 0; i < 3; ++i) {
         trl_task task = add(graph, "t");
         ck_ok(trl_graph_add_access(graph, task, field, TRL_READ));
@@ -218,7 +218,7 @@ START_TEST(readers_before_any_writer_depend_on_nothing)
     trl_handle field;
     const char *edges[] = {"t0 -> t2;", "t1 -> t2;"};
     ck_ok(trl_graph_create(test_ctx, "first", &graph));
-    ck_ok(trl_graph_add_handle(graph, "T", &field));
+    ck_ok(trl_graph_add_handle(graph, &(trl_handle_desc){.name = "T"}, &field));
     for (int i = 0; i < 3; ++i) {
         trl_task task = add(graph, "t");
         ck_ok(trl_graph_add_access(graph, task, field, i < 2 ? TRL_READ : TRL_WRITE));
@@ -253,7 +253,7 @@ START_TEST(tau_and_amdahl_score_follow_from_costs)
     ck_ok(trl_graph_create(test_ctx, "diamond", &graph));
     for (int i = 0; i < 4; ++i) {
         int chunks = i == 1 ? 4 : 1; /* its chunks may run at once: 1 on the longest path */
-        trl_task_desc desc = {.name = "t", .run = do_nothing, .chunks = chunks, .cost = costs[i]};
+        trl_task_desc desc = {.name = "t", .variant = {{do_nothing}}, .chunks = chunks, .cost = costs[i]};
         ck_ok(trl_graph_add_task(graph, &desc, &task[i]));
     }
     ck_ok(trl_graph_add_dependency(graph, task[0], task[1]));
@@ -316,7 +316,7 @@ START_TEST(timed_runs_replace_the_estimates)
     long ns = 200000;
     ck_ok(trl_graph_create(test_ctx, "timed", &graph));
     for (int i = 0; i < 3; ++i) {
-        trl_task_desc desc = {.name = "t", .run = spin, .data = &ns, .chunks = i == 2 ? 2 : 1, .cost = 100.0};
+        trl_task_desc desc = {.name = "t", .variant = {{spin}}, .data = &ns, .chunks = i == 2 ? 2 : 1, .cost = 100.0};
         ck_ok(trl_graph_add_task(graph, &desc, &task[i]));
     }
     ck_ok(trl_graph_add_dependency(graph, task[0], task[1]));
@@ -358,7 +358,7 @@ START_TEST(new_costs_change_the_order_of_the_next_run)
     ck_ok(trl_graph_create(test_ctx, "costs", &graph));
     for (int i = 0; i < 3; ++i) {
         notes[i] = (note){&j, i};
-        trl_task_desc desc = {.name = "t", .run = write_note, .data = &notes[i], .chunks = 1, .cost = costs[i]};
+        trl_task_desc desc = {.name = "t", .variant = {{write_note}}, .data = &notes[i], .chunks = 1, .cost = costs[i]};
         ck_ok(trl_graph_add_task(graph, &desc, &task[i]));
         if (i > 0 && !roots) ck_ok(trl_graph_add_dependency(graph, task[0], task[i]));
     }

@@ -19,7 +19,7 @@ static trl_err do_nothing(void *data, const trl_task_args *args, bool *done)
 static trl_task add(trl_graph *graph, const char *name)
 {
     trl_task task = -1;
-    ck_ok(trl_graph_add_task(graph, &(trl_task_desc){.name = name, .run = do_nothing, .chunks = 1}, &task));
+    ck_ok(trl_graph_add_task(graph, &(trl_task_desc){.name = name, .variant = {{do_nothing}}, .chunks = 1}, &task));
     return task;
 }
 
@@ -30,22 +30,23 @@ START_TEST(refuses_bad_tasks_and_says_why)
     ck_ok(trl_graph_create(test_ctx, "g", &graph));
     ck_fails(trl_graph_add_task(graph, &(trl_task_desc){.name = "t", .chunks = 1}, &task), TRL_ERR_USAGE,
              "task 't' of graph 'g' is refused: it needs a name and a function");
-    ck_fails(trl_graph_add_task(graph, &(trl_task_desc){.run = do_nothing, .chunks = 1}, &task), TRL_ERR_USAGE,
+    ck_fails(trl_graph_add_task(graph, &(trl_task_desc){.variant = {{do_nothing}}, .chunks = 1}, &task), TRL_ERR_USAGE,
              "it needs a name and a function");
-    ck_fails(trl_graph_add_task(graph, &(trl_task_desc){.name = "t", .run = do_nothing}, &task), TRL_ERR_USAGE,
+    ck_fails(trl_graph_add_task(graph, &(trl_task_desc){.name = "t", .variant = {{do_nothing}}}, &task), TRL_ERR_USAGE,
              "it needs at least 1 chunk");
-    ck_fails(
-        trl_graph_add_task(graph, &(trl_task_desc){.name = "t", .run = do_nothing, .chunks = 1, .flags = 64}, &task),
-        TRL_ERR_USAGE, "it has unknown flags");
     ck_fails(trl_graph_add_task(
-                 graph, &(trl_task_desc){.name = "t", .run = do_nothing, .chunks = 2, .flags = TRL_TASK_POLL}, &task),
+                 graph, &(trl_task_desc){.name = "t", .variant = {{do_nothing}}, .chunks = 1, .flags = 64}, &task),
+             TRL_ERR_USAGE, "it has unknown flags");
+    ck_fails(trl_graph_add_task(
+                 graph, &(trl_task_desc){.name = "t", .variant = {{do_nothing}}, .chunks = 2, .flags = TRL_TASK_POLL},
+                 &task),
              TRL_ERR_USAGE, "a poll task has 1 chunk");
-    ck_fails(
-        trl_graph_add_task(graph, &(trl_task_desc){.name = "t", .run = do_nothing, .chunks = 1, .cost = -1.0}, &task),
-        TRL_ERR_USAGE, "its cost is negative, infinite or not a number");
-    ck_fails(
-        trl_graph_add_task(graph, &(trl_task_desc){.name = "t", .run = do_nothing, .chunks = 1, .cost = NAN}, &task),
-        TRL_ERR_USAGE, "its cost is negative, infinite or not a number");
+    ck_fails(trl_graph_add_task(
+                 graph, &(trl_task_desc){.name = "t", .variant = {{do_nothing}}, .chunks = 1, .cost = -1.0}, &task),
+             TRL_ERR_USAGE, "its cost is negative, infinite or not a number");
+    ck_fails(trl_graph_add_task(
+                 graph, &(trl_task_desc){.name = "t", .variant = {{do_nothing}}, .chunks = 1, .cost = NAN}, &task),
+             TRL_ERR_USAGE, "its cost is negative, infinite or not a number");
     trl_graph_destroy(&graph);
 }
 END_TEST
@@ -95,7 +96,7 @@ START_TEST(refuses_values_out_of_range)
         char text[128];
         trl_task_desc desc = bad[i].desc;
         desc.name = "t";
-        desc.run = do_nothing;
+        desc.variant[TRL_KIND_CPU].run = do_nothing;
         desc.chunks = 1;
         snprintf(text, sizeof text, "task 't' of graph 'g' is refused: %s", bad[i].fault);
         trl_context_clear_diagnostics(test_ctx);
@@ -113,11 +114,10 @@ START_TEST(accepts_values_at_the_ends_of_their_ranges)
     for (int priority = -1; priority <= 1; ++priority) {
         for (int end = 0; end < 2; ++end) {
             trl_task_desc desc = {.name = "t",
-                                  .run = do_nothing,
                                   .chunks = 1 + end,
                                   .type = end * (TRL_TASK_TYPES - 1),
                                   .priority = priority,
-                                  .devices = end ? TRL_DEVICE_CPU | TRL_DEVICE_GPU : 0};
+                                  .variant = {{do_nothing}, {end ? do_nothing : NULL}}};
             ck_ok(trl_graph_add_task(graph, &desc, &task));
         }
     }
@@ -132,9 +132,9 @@ START_TEST(refuses_an_access_that_is_none)
     trl_handle field;
     ck_ok(trl_graph_create(test_ctx, "g", &graph));
     trl_task a = add(graph, "a");
-    ck_ok(trl_graph_add_handle(graph, "T", &field));
-    ck_fails(trl_graph_add_access(graph, a, field, (trl_access)(TRL_READ_WRITE + 1)), TRL_ERR_USAGE,
-             "graph 'g': an access must be read, write or both");
+    ck_ok(trl_graph_add_handle(graph, &(trl_handle_desc){.name = "T"}, &field));
+    ck_fails(trl_graph_add_access(graph, a, field, (trl_access)(TRL_ADD + 1)), TRL_ERR_USAGE,
+             "graph 'g': an access must be read, write, both, write a part or add");
     trl_graph_destroy(&graph);
 }
 END_TEST
@@ -156,7 +156,7 @@ START_TEST(refuses_unknown_tasks_and_handles)
     trl_handle field;
     ck_ok(trl_graph_create(test_ctx, "g", &graph));
     trl_task a = add(graph, "a");
-    ck_ok(trl_graph_add_handle(graph, "T", &field));
+    ck_ok(trl_graph_add_handle(graph, &(trl_handle_desc){.name = "T"}, &field));
     const int64_t unknown[] = {a + 1, a - 1, a ^ INT64_MIN, a + ((int64_t)1 << 31), a & INT32_MAX, -1, 1, INT64_MAX};
     for (size_t i = 0; i < sizeof unknown / sizeof *unknown; ++i) {
         int64_t u = unknown[i];
@@ -179,8 +179,8 @@ START_TEST(refuses_tasks_and_handles_of_another_graph)
     ck_ok(trl_graph_create(test_ctx, "g", &graph));
     ck_ok(trl_graph_create(test_ctx, "other", &other));
     trl_task a = add(graph, "a"), foreign = add(other, "b");
-    ck_ok(trl_graph_add_handle(graph, "T", &field));
-    ck_ok(trl_graph_add_handle(other, "T", &foreign_field));
+    ck_ok(trl_graph_add_handle(graph, &(trl_handle_desc){.name = "T"}, &field));
+    ck_ok(trl_graph_add_handle(other, &(trl_handle_desc){.name = "T"}, &foreign_field));
     ck_assert_int_ne(a, foreign);
     ck_assert_int_ne(field, foreign_field);
     check_no_such(trl_graph_add_dependency(graph, a, foreign), "task", foreign);
@@ -217,15 +217,15 @@ START_TEST(refuses_additions_to_a_frozen_graph)
     trl_handle field;
     ck_ok(trl_graph_create(test_ctx, "g", &graph));
     trl_task a = add(graph, "a");
-    ck_ok(trl_graph_add_handle(graph, "T", &field));
+    ck_ok(trl_graph_add_handle(graph, &(trl_handle_desc){.name = "T"}, &field));
     ck_ok(trl_graph_freeze(graph));
     const char *text = "graph 'g' is frozen: nothing can be added to it";
-    ck_fails(trl_graph_add_task(graph, &(trl_task_desc){.name = "t", .run = do_nothing, .chunks = 1}, &task),
+    ck_fails(trl_graph_add_task(graph, &(trl_task_desc){.name = "t", .variant = {{do_nothing}}, .chunks = 1}, &task),
              TRL_ERR_USAGE, text);
     trl_context_clear_diagnostics(test_ctx);
     ck_fails(trl_graph_add_dependency(graph, a, a), TRL_ERR_USAGE, text);
     trl_context_clear_diagnostics(test_ctx);
-    ck_fails(trl_graph_add_handle(graph, "T", &field), TRL_ERR_USAGE, text);
+    ck_fails(trl_graph_add_handle(graph, &(trl_handle_desc){.name = "T"}, &field), TRL_ERR_USAGE, text);
     trl_context_clear_diagnostics(test_ctx);
     ck_fails(trl_graph_add_access(graph, a, field, TRL_READ), TRL_ERR_USAGE, text);
     trl_context_clear_diagnostics(test_ctx);

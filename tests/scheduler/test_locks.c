@@ -26,7 +26,7 @@ enum { SLOWER = 1 };
 enum { SLOWER = 1 };
 #endif
 
-enum { RESOURCES = 100, WANTS = 4, LOCKER = 1 << 16 };
+enum { RESOURCES = 100, WANTS = 9, LOCKER = 1 << 16 };
 
 typedef struct part {
     _Atomic int32_t inside; /* users, and LOCKER for each that locks it */
@@ -159,7 +159,7 @@ static trl_task add_visitor(trl_graph *graph, visitor *v, uint64_t *seed)
     v->chunks = kind == 0 ? 5 : 1;
     v->calls = kind == 1 ? 3 : 1;
     trl_task_desc desc = {.name = "visit",
-                          .run = visit,
+                          .variant = {{visit}},
                           .data = v,
                           .chunks = v->chunks,
                           .flags = kind == 1 ? TRL_TASK_POLL : 0,
@@ -221,7 +221,7 @@ static trl_err spawn_visitors(void *data, const trl_task_args *args, bool *done)
     for (int i = 0; i < s->count && err == TRL_OK; ++i) {
         visitor *v = &s->visitors[i];
         trl_resource locks[WANTS], uses[WANTS];
-        trl_spawn_desc desc = {.name = "visit", .run = visit, .data = v, .locks = locks, .uses = uses};
+        trl_spawn_desc desc = {.name = "visit", .variant = {{visit}}, .data = v, .locks = locks, .uses = uses};
         for (int k = 0; k < v->nwants; ++k) {
             trl_resource resource = v->forest->resource[v->at[k]];
             if (v->locks[k])
@@ -250,7 +250,7 @@ START_TEST(conflicting_spawned_tasks_never_run_at_once)
     grow(&f, graph, &seed);
     for (int s = 0; s < SPAWNERS; ++s) {
         spawners[s] = (spawner){visitors[s], EACH};
-        trl_task_desc desc = {.name = "spawn", .run = spawn_visitors, .data = &spawners[s], .chunks = 1};
+        trl_task_desc desc = {.name = "spawn", .variant = {{spawn_visitors}}, .data = &spawners[s], .chunks = 1};
         ck_ok(trl_graph_add_task(graph, &desc, &task));
         for (int i = 0; i < EACH; ++i) {
             visitors[s][i].forest = &f;
@@ -338,7 +338,8 @@ START_TEST(two_tasks_run_at_once_unless_one_locks_what_the_other_has)
     add_tree(graph, resource);
     for (int i = 0; i < 2; ++i) {
         trl_task task;
-        ck_ok(trl_graph_add_task(graph, &(trl_task_desc){.name = "meet", .run = meet, .data = &m, .chunks = 1}, &task));
+        ck_ok(trl_graph_add_task(graph, &(trl_task_desc){.name = "meet", .variant = {{meet}}, .data = &m, .chunks = 1},
+                                 &task));
         add_wants(graph, task, resource, i == 0 ? p->one : p->other);
     }
     ck_ok(trl_graph_freeze(graph));
@@ -392,7 +393,7 @@ START_TEST(a_waiting_task_holds_nothing)
     for (int i = 0; i < 3; ++i) {
         trl_task task;
         trl_task_fn run[] = {wait_for_flag, do_nothing, raise_flag};
-        trl_task_desc desc = {.name = "t", .run = run[i], .data = &flag, .chunks = 1, .priority = 1 - i};
+        trl_task_desc desc = {.name = "t", .variant = {{run[i]}}, .data = &flag, .chunks = 1, .priority = 1 - i};
         ck_ok(trl_graph_add_task(graph, &desc, &task));
         add_wants(graph, task, resource, wants[i]);
     }
@@ -444,11 +445,16 @@ START_TEST(a_woken_task_that_must_wait_elsewhere_wakes_the_next)
     trl_resource resource[5];
     chain c = {.begun = false};
     const trl_task_desc descs[] = {
-        {.name = "first", .run = poll_until_begun, .data = &c, .chunks = 1, .flags = TRL_TASK_POLL, .priority = 1},
-        {.name = "both", .run = do_nothing, .chunks = 1, .priority = 1},
-        {.name = "third", .run = run_chain, .data = &c, .chunks = 1},
-        {.name = "before last", .run = do_nothing, .chunks = 1, .priority = -1},
-        {.name = "last", .run = poll_until_ran, .data = &c, .chunks = 1, .flags = TRL_TASK_POLL},
+        {.name = "first",
+         .variant = {{poll_until_begun}},
+         .data = &c,
+         .chunks = 1,
+         .flags = TRL_TASK_POLL,
+         .priority = 1},
+        {.name = "both", .variant = {{do_nothing}}, .chunks = 1, .priority = 1},
+        {.name = "third", .variant = {{run_chain}}, .data = &c, .chunks = 1},
+        {.name = "before last", .variant = {{do_nothing}}, .chunks = 1, .priority = -1},
+        {.name = "last", .variant = {{poll_until_ran}}, .data = &c, .chunks = 1, .flags = TRL_TASK_POLL},
     };
     static const char *const wants[] = {"Z", "CZ", "Z", "", "C"};
     trl_task task[5];
@@ -497,12 +503,12 @@ START_TEST(tasks_that_wait_when_another_one_fails_are_not_left_behind)
     int always = 0, others = 0;
     ck_ok(trl_graph_create(test_ctx, "failing", &graph));
     add_tree(graph, resource);
-    ck_ok(trl_graph_add_task(graph, &(trl_task_desc){.name = "f", .run = fail_once, .data = &fails, .chunks = 1},
-                             &first));
+    ck_ok(trl_graph_add_task(
+        graph, &(trl_task_desc){.name = "f", .variant = {{fail_once}}, .data = &fails, .chunks = 1}, &first));
     add_wants(graph, first, resource, "A");
     for (int i = 0; i < TASKS; ++i) {
         trl_task_desc desc = {.name = "t",
-                              .run = count_call,
+                              .variant = {{count_call}},
                               .data = i % 4 ? &others : &always,
                               .chunks = 1,
                               .flags = i % 4 ? 0 : TRL_TASK_ALWAYS};

@@ -73,8 +73,11 @@ static void make_dag(dag *d, trl_graph *graph, int count, unsigned seed)
         node *n = &d->nodes[i];
         unsigned kind = next_random(&seed) % 16;
         *n = (node){.dag = d, .index = i, .chunks = kind < 2 ? 2 + (int)kind * 3 : 1, .poll = kind == 2};
-        trl_task_desc desc = {
-            .name = "node", .run = run_node, .data = n, .chunks = n->chunks, .flags = n->poll ? TRL_TASK_POLL : 0};
+        trl_task_desc desc = {.name = "node",
+                              .variant = {{run_node}},
+                              .data = n,
+                              .chunks = n->chunks,
+                              .flags = n->poll ? TRL_TASK_POLL : 0};
         ck_ok(trl_graph_add_task(graph, &desc, &task));
         if (i == 0) first = task;
         n->predecessors = i ? (int)(next_random(&seed) % (PREDECESSORS + 1)) : 0;
@@ -176,7 +179,8 @@ static trl_task add_counted(trl_graph *graph, counted *c, unsigned flags, trl_ta
 {
     trl_task task;
     ck_ok(trl_graph_add_task(
-        graph, &(trl_task_desc){.name = "counted", .run = count_call, .data = c, .chunks = 1, .flags = flags}, &task));
+        graph, &(trl_task_desc){.name = "counted", .variant = {{count_call}}, .data = c, .chunks = 1, .flags = flags},
+        &task));
     if (after >= 0) ck_ok(trl_graph_add_dependency(graph, after, task));
     return task;
 }
@@ -248,8 +252,10 @@ START_TEST(a_started_poll_task_runs_to_completion_after_an_error)
     trl_task task;
     handshake h = {.started = false};
     ck_ok(trl_graph_create(test_ctx, "handshake", &graph));
-    trl_task_desc fails = {.name = "fails", .run = fail_when_started, .data = &h, .chunks = 1, .flags = TRL_TASK_POLL};
-    trl_task_desc polls = {.name = "polls", .run = poll_until_failed, .data = &h, .chunks = 1, .flags = TRL_TASK_POLL};
+    trl_task_desc fails = {
+        .name = "fails", .variant = {{fail_when_started}}, .data = &h, .chunks = 1, .flags = TRL_TASK_POLL};
+    trl_task_desc polls = {
+        .name = "polls", .variant = {{poll_until_failed}}, .data = &h, .chunks = 1, .flags = TRL_TASK_POLL};
     ck_ok(trl_graph_add_task(graph, &fails, &task));
     ck_ok(trl_graph_add_task(graph, &polls, &task));
     ck_ok(trl_graph_freeze(graph));
@@ -309,14 +315,17 @@ START_TEST(poll_tasks_are_tested_between_other_tasks)
     trl_graph *graph;
     trl_task task, before;
     progress p = {.polls = 0};
-    trl_task_desc poll = {.name = "poll", .run = poll_progress, .data = &p, .chunks = 1, .flags = TRL_TASK_POLL};
-    trl_task_desc first = {.name = "first", .run = await_first_poll, .data = &p, .chunks = 1, .flags = TRL_TASK_POLL};
-    trl_task_desc stop = {.name = "stop", .run = stop_progress, .data = &p, .chunks = 1};
+    trl_task_desc poll = {
+        .name = "poll", .variant = {{poll_progress}}, .data = &p, .chunks = 1, .flags = TRL_TASK_POLL};
+    trl_task_desc first = {
+        .name = "first", .variant = {{await_first_poll}}, .data = &p, .chunks = 1, .flags = TRL_TASK_POLL};
+    trl_task_desc stop = {.name = "stop", .variant = {{stop_progress}}, .data = &p, .chunks = 1};
     ck_ok(trl_graph_create(test_ctx, "progress", &graph));
     ck_ok(trl_graph_add_task(graph, &poll, &task));
     ck_ok(trl_graph_add_task(graph, &first, &before));
     for (int i = 0; i < 50; ++i) {
-        ck_ok(trl_graph_add_task(graph, &(trl_task_desc){.name = "work", .run = work_a_little, .chunks = 1}, &task));
+        ck_ok(trl_graph_add_task(graph, &(trl_task_desc){.name = "work", .variant = {{work_a_little}}, .chunks = 1},
+                                 &task));
         ck_ok(trl_graph_add_dependency(graph, before, task));
         before = task;
     }

@@ -28,11 +28,14 @@ static int32_t add(trl_graph *graph, double cost, int chunks, unsigned flags, in
 {
     trl_task task;
     int32_t number = graph->task_count;
-    ck_ok(trl_graph_add_task(
-        graph,
-        &(trl_task_desc){
-            .name = "t", .run = do_nothing, .chunks = chunks, .flags = flags, .cost = cost, .priority = priority},
-        &task));
+    ck_ok(trl_graph_add_task(graph,
+                             &(trl_task_desc){.name = "t",
+                                              .variant = {{do_nothing}},
+                                              .chunks = chunks,
+                                              .flags = flags,
+                                              .cost = cost,
+                                              .priority = priority},
+                             &task));
     return number;
 }
 
@@ -109,8 +112,8 @@ START_TEST(measured_times_count_more_than_costs_and_tell_the_unit_of_costs)
     add_cost(graph, 20.0);
     add_cost(graph, 0.0);
     ck_ok(trl_graph_freeze(graph));
-    graph->mean_s[0] = 1e-6;
-    graph->mean_s[1] = 3e-6;
+    graph->mean_s[TRL_KIND_CPU][0] = 1e-6;
+    graph->mean_s[TRL_KIND_CPU][1] = 3e-6;
     trli_graph_rank(graph);
     ck_assert_double_eq_tol(graph->weight[0], 1e-6, 1e-18);
     ck_assert_double_eq_tol(graph->weight[1], 3e-6, 1e-18);
@@ -225,7 +228,8 @@ START_TEST(successors_are_sorted_by_urgency_then_weight_and_roots_by_urgency)
         for (int round = 0; round < 3; ++round) {
             check_list(graph, graph->successors + trli_graph_records(graph)[root].first, first, n);
             check_roots(graph, n + 1);
-            for (int32_t t = 0; t < graph->task_count; ++t) graph->mean_s[t] = 1e-6 * (1 + next_random(&state, 50));
+            for (int32_t t = 0; t < graph->task_count; ++t)
+                graph->mean_s[TRL_KIND_CPU][t] = 1e-6 * (1 + next_random(&state, 50));
             trli_graph_rank(graph);
         }
         trl_graph_destroy(&graph);
@@ -257,21 +261,21 @@ START_TEST(ranks_drift_when_times_move_by_a_tenth_of_the_critical_path)
     ck_ok(trl_graph_freeze(graph));
     ck_assert(!trli_graph_ranks_drifted(graph));
     const double first[] = {50e-6, 50e-6, 10e-6};
-    memcpy(graph->mean_s, first, sizeof first);
+    memcpy(graph->mean_s[TRL_KIND_CPU], first, sizeof first);
     ck_assert(trli_graph_ranks_drifted(graph)); /* from units of cost to seconds */
     trli_graph_rank(graph);
     ck_assert(!trli_graph_ranks_drifted(graph));
-    graph->mean_s[2] = 19e-6;
+    graph->mean_s[TRL_KIND_CPU][2] = 19e-6;
     ck_assert(!trli_graph_ranks_drifted(graph));
-    graph->mean_s[2] = 21e-6; /* off the path */
+    graph->mean_s[TRL_KIND_CPU][2] = 21e-6; /* off the path */
     ck_assert(trli_graph_ranks_drifted(graph));
-    graph->mean_s[2] = 10e-6;
-    graph->mean_s[0] = 59e-6;
+    graph->mean_s[TRL_KIND_CPU][2] = 10e-6;
+    graph->mean_s[TRL_KIND_CPU][0] = 59e-6;
     ck_assert(!trli_graph_ranks_drifted(graph));
-    graph->mean_s[0] = 61e-6; /* the path itself */
+    graph->mean_s[TRL_KIND_CPU][0] = 61e-6; /* the path itself */
     ck_assert(trli_graph_ranks_drifted(graph));
-    graph->mean_s[0] = 65e-6; /* a path of the same length, but split in another way */
-    graph->mean_s[1] = 35e-6;
+    graph->mean_s[TRL_KIND_CPU][0] = 65e-6; /* a path of the same length, but split in another way */
+    graph->mean_s[TRL_KIND_CPU][1] = 35e-6;
     ck_assert(trli_graph_ranks_drifted(graph));
     trli_graph_rank(graph);
     ck_assert(!trli_graph_ranks_drifted(graph));
@@ -288,17 +292,17 @@ START_TEST(times_of_runs_are_averaged_and_nonsense_is_left_out)
     for (int i = 0; i < 2; ++i) add_cost(graph, 1.0);
     ck_ok(trl_graph_freeze(graph));
     trli_graph_average_times(graph, ns);
-    ck_assert_double_eq_tol(graph->mean_s[0], 1e-6, 1e-18); /* the first one whole */
-    ck_assert_double_eq(graph->mean_s[1], 0.0);             /* not measured */
+    ck_assert_double_eq_tol(graph->mean_s[TRL_KIND_CPU][0], 1e-6, 1e-18); /* the first one whole */
+    ck_assert_double_eq(graph->mean_s[TRL_KIND_CPU][1], 0.0);             /* not measured */
     ck_assert_int_eq(atomic_load(&ns[0]), 0);
     atomic_store(&ns[0], 2000);
     trli_graph_average_times(graph, ns);
-    ck_assert_double_eq_tol(graph->mean_s[0], 1.3e-6, 1e-18);
+    ck_assert_double_eq_tol(graph->mean_s[TRL_KIND_CPU][0], 1.3e-6, 1e-18);
     const int64_t nonsense[] = {0, -5, INT64_MAX, INT64_MIN};
     for (size_t i = 0; i < sizeof nonsense / sizeof *nonsense; ++i) {
         atomic_store(&ns[0], nonsense[i]);
         trli_graph_average_times(graph, ns);
-        ck_assert_double_eq_tol(graph->mean_s[0], 1.3e-6, 1e-18);
+        ck_assert_double_eq_tol(graph->mean_s[TRL_KIND_CPU][0], 1.3e-6, 1e-18);
         ck_assert_int_eq(atomic_load(&ns[0]), 0);
     }
     trl_graph_destroy(&graph);

@@ -22,7 +22,7 @@ START_TEST(refuses_resources_and_tasks_of_another_graph_or_of_none)
     trl_graph *graph, *other;
     trl_resource mine, foreign;
     trl_task task, foreign_task;
-    trl_task_desc desc = {.name = "t", .run = do_nothing, .chunks = 1};
+    trl_task_desc desc = {.name = "t", .variant = {{do_nothing}}, .chunks = 1};
     ck_ok(trl_graph_create(test_ctx, "g", &graph));
     ck_ok(trl_graph_create(test_ctx, "other", &other));
     ck_ok(trl_graph_add_resource(graph, &plain, &mine));
@@ -59,7 +59,7 @@ START_TEST(refuses_resources_and_wants_after_freeze)
     trl_task task;
     ck_ok(trl_graph_create(test_ctx, "g", &graph));
     ck_ok(trl_graph_add_resource(graph, &plain, &resource));
-    ck_ok(trl_graph_add_task(graph, &(trl_task_desc){.name = "t", .run = do_nothing, .chunks = 1}, &task));
+    ck_ok(trl_graph_add_task(graph, &(trl_task_desc){.name = "t", .variant = {{do_nothing}}, .chunks = 1}, &task));
     ck_ok(trl_graph_freeze(graph));
     const char *text = "graph 'g' is frozen: nothing can be added to it";
     ck_fails(trl_graph_add_resource(graph, &plain, &resource), TRL_ERR_USAGE, text);
@@ -113,7 +113,7 @@ START_TEST(refuses_more_than_64_levels_of_resources)
     desc.name = "deeper";
     ck_fails(trl_graph_add_resource(graph, &desc, &desc.parent), TRL_ERR_USAGE,
              "resource 'deeper' of graph 'g' is refused: it is more than 64 levels deep");
-    ck_ok(trl_graph_add_task(graph, &(trl_task_desc){.name = "t", .run = do_nothing, .chunks = 1}, &task));
+    ck_ok(trl_graph_add_task(graph, &(trl_task_desc){.name = "t", .variant = {{do_nothing}}, .chunks = 1}, &task));
     ck_ok(trl_graph_add_lock(graph, task, deepest));
     ck_ok(trl_graph_freeze(graph));
     trl_graph_destroy(&graph);

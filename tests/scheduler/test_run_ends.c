@@ -35,7 +35,7 @@ static trl_task add(trl_graph *graph, const char *name, action *a, trl_task_desc
 {
     trl_task task;
     desc.name = name;
-    desc.run = act;
+    desc.variant[TRL_KIND_CPU].run = act;
     desc.data = a;
     desc.chunks = desc.chunks ? desc.chunks : 1;
     ck_ok(trl_graph_add_task(graph, &desc, &task));
@@ -207,7 +207,8 @@ START_TEST(another_thread_can_cancel_a_run)
     other_thread o = {.started = false};
     trl_task task;
     ck_ok(trl_graph_create(test_ctx, "step", &o.graph));
-    trl_task_desc desc = {.name = "poll", .run = poll_until_failed, .data = &o, .chunks = 1, .flags = TRL_TASK_POLL};
+    trl_task_desc desc = {
+        .name = "poll", .variant = {{poll_until_failed}}, .data = &o, .chunks = 1, .flags = TRL_TASK_POLL};
     ck_ok(trl_graph_add_task(o.graph, &desc, &task));
     ck_ok(trl_graph_freeze(o.graph));
     for (int run = 0; run < 5; ++run) {

@@ -336,7 +336,7 @@ static trl_err spawn_one(void *data, const trl_task_args *args, bool *done)
     (void)data;
     (void)done;
     strcpy(spawned_name, "spawned");
-    return trl_run_spawn(args->run, &(trl_spawn_desc){.name = spawned_name, .run = do_nothing}, NULL);
+    return trl_run_spawn(args->run, &(trl_spawn_desc){.name = spawned_name, .variant = {{do_nothing}}}, NULL);
 }
 
 static trl_graph *make_graph(int *calls)
@@ -344,11 +344,13 @@ static trl_graph *make_graph(int *calls)
     trl_graph *graph;
     trl_task spawner, wide, poll;
     ck_ok(trl_graph_create(test_ctx, "whole run", &graph));
-    ck_ok(trl_graph_add_task(graph, &(trl_task_desc){.name = "spawner", .run = spawn_one, .chunks = 1}, &spawner));
-    ck_ok(
-        trl_graph_add_task(graph, &(trl_task_desc){.name = "wide", .run = do_nothing, .chunks = 6, .type = 9}, &wide));
+    ck_ok(trl_graph_add_task(graph, &(trl_task_desc){.name = "spawner", .variant = {{spawn_one}}, .chunks = 1},
+                             &spawner));
+    ck_ok(trl_graph_add_task(graph, &(trl_task_desc){.name = "wide", .variant = {{do_nothing}}, .chunks = 6, .type = 9},
+                             &wide));
     ck_ok(trl_graph_add_task(
-        graph, &(trl_task_desc){.name = "poll", .run = poll_some, .data = calls, .chunks = 1, .flags = TRL_TASK_POLL},
+        graph,
+        &(trl_task_desc){.name = "poll", .variant = {{poll_some}}, .data = calls, .chunks = 1, .flags = TRL_TASK_POLL},
         &poll));
     ck_ok(trl_graph_add_dependency(graph, spawner, wide));
     ck_ok(trl_graph_freeze(graph));
@@ -419,11 +421,14 @@ START_TEST(tasks_that_wait_for_a_lock_are_seen)
     ck_ok(trl_graph_add_resource(graph, &(trl_resource_desc){.name = "cells", .parent = TRL_NO_PARENT}, &cells));
     ck_ok(trl_graph_add_task(
         graph,
-        &(trl_task_desc){.name = "holder", .run = wait_for_flag, .data = (void *)&flag, .chunks = 1, .priority = 1},
+        &(trl_task_desc){
+            .name = "holder", .variant = {{wait_for_flag}}, .data = (void *)&flag, .chunks = 1, .priority = 1},
         &holder));
-    ck_ok(trl_graph_add_task(graph, &(trl_task_desc){.name = "waiter", .run = do_nothing, .chunks = 1}, &waiter));
+    ck_ok(
+        trl_graph_add_task(graph, &(trl_task_desc){.name = "waiter", .variant = {{do_nothing}}, .chunks = 1}, &waiter));
     ck_ok(trl_graph_add_task(
-        graph, &(trl_task_desc){.name = "last", .run = set_flag, .data = (void *)&flag, .chunks = 1, .priority = -1},
+        graph,
+        &(trl_task_desc){.name = "last", .variant = {{set_flag}}, .data = (void *)&flag, .chunks = 1, .priority = -1},
         &last));
     ck_ok(trl_graph_add_lock(graph, holder, cells));
     ck_ok(trl_graph_add_lock(graph, waiter, cells));

@@ -47,7 +47,8 @@ START_TEST(chunks_of_a_wide_task_run_at_once)
     _Atomic int running = 0;
     ck_ok(trl_graph_create(test_ctx, "wide", &graph));
     ck_ok(trl_graph_add_task(
-        graph, &(trl_task_desc){.name = "wide", .run = wait_for_other_chunk, .data = &running, .chunks = 10}, &task));
+        graph, &(trl_task_desc){.name = "wide", .variant = {{wait_for_other_chunk}}, .data = &running, .chunks = 10},
+        &task));
     ck_ok(trl_graph_freeze(graph));
     for (int run = 0; run < 20; ++run) {
         atomic_store(&running, 0);
@@ -68,7 +69,8 @@ START_TEST(sleeping_workers_wake_for_the_next_run)
     _Atomic int running = 0;
     ck_ok(trl_graph_create(test_ctx, "wide", &graph));
     ck_ok(trl_graph_add_task(
-        graph, &(trl_task_desc){.name = "wide", .run = wait_for_other_chunk, .data = &running, .chunks = 2}, &task));
+        graph, &(trl_task_desc){.name = "wide", .variant = {{wait_for_other_chunk}}, .data = &running, .chunks = 2},
+        &task));
     ck_ok(trl_graph_freeze(graph));
     for (int run = 0; run < 5; ++run) {
         nanosleep(&nap, NULL);
@@ -111,9 +113,9 @@ START_TEST(workers_that_fell_asleep_during_a_run_wake_for_new_work)
     _Atomic int running = 0;
     int tasks = _i == 0 ? 4 : 1;
     ck_ok(trl_graph_create(test_ctx, "asleep", &graph));
-    ck_ok(trl_graph_add_task(graph, &(trl_task_desc){.name = "nap", .run = take_a_nap, .chunks = 1}, &first));
+    ck_ok(trl_graph_add_task(graph, &(trl_task_desc){.name = "nap", .variant = {{take_a_nap}}, .chunks = 1}, &first));
     for (int i = 0; i < tasks; ++i) {
-        trl_task_desc desc = {.name = "meet", .run = wait_for_four, .data = &running, .chunks = 4 / tasks};
+        trl_task_desc desc = {.name = "meet", .variant = {{wait_for_four}}, .data = &running, .chunks = 4 / tasks};
         ck_ok(trl_graph_add_task(graph, &desc, &task));
         ck_ok(trl_graph_add_dependency(graph, first, task));
     }
@@ -183,7 +185,8 @@ START_TEST(refuses_to_run_a_graph_inside_its_own_run)
     nested n = {.workers = workers};
     ck_ok(trl_graph_create(test_ctx, "nested", &graph));
     n.graph = graph;
-    ck_ok(trl_graph_add_task(graph, &(trl_task_desc){.name = "t", .run = run_inside, .data = &n, .chunks = 1}, &task));
+    ck_ok(trl_graph_add_task(graph, &(trl_task_desc){.name = "t", .variant = {{run_inside}}, .data = &n, .chunks = 1},
+                             &task));
     ck_ok(trl_graph_freeze(graph));
     ck_fails(trl_graph_run(graph, workers, NULL), TRL_ERR_USAGE,
              "graph 'nested' cannot run inside a task: spawn tasks instead");
@@ -226,7 +229,8 @@ static void make_hold(hold *h, const char *name, trl_workers *workers)
     ck_ok(trl_graph_create(test_ctx, name, &h->graph));
     ck_ok(trl_graph_add_task(
         h->graph,
-        &(trl_task_desc){.name = "held", .run = poll_until_released, .data = h, .chunks = 1, .flags = TRL_TASK_POLL},
+        &(trl_task_desc){
+            .name = "held", .variant = {{poll_until_released}}, .data = h, .chunks = 1, .flags = TRL_TASK_POLL},
         &task));
     ck_ok(trl_graph_freeze(h->graph));
 }
@@ -324,7 +328,7 @@ START_TEST(pools_that_were_set_stay_and_others_adapt)
     int count = trl_workers_count(workers), expected = 0, t, o;
     ck_ok(trl_graph_create(test_ctx, "pools", &graph));
     for (int i = 0; i < CHAINS; ++i) {
-        trl_task_desc desc = {.name = "t", .run = count_chunk, .data = &calls, .chunks = 1};
+        trl_task_desc desc = {.name = "t", .variant = {{count_chunk}}, .data = &calls, .chunks = 1};
         ck_ok(trl_graph_add_task(graph, &desc, &narrow));
         desc.chunks = CHUNKS;
         ck_ok(trl_graph_add_task(graph, &desc, &wide));

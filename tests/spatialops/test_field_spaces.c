@@ -272,10 +272,10 @@ static void add_storm(trl_graph *graph, storm *s)
 {
     trl_task produce[STORM_BLOCKS], consume[STORM_BLOCKS][STORM_CONSUMERS];
     for (int b = 0; b < STORM_BLOCKS; ++b) {
-        const trl_task_desc first = {.name = "produce", .run = storm_produce, .data = &s[b], .chunks = 1};
+        const trl_task_desc first = {.name = "produce", .variant = {{storm_produce}}, .data = &s[b], .chunks = 1};
         ck_ok(trl_graph_add_task(graph, &first, &produce[b]));
         for (int c = 0; c < STORM_CONSUMERS; ++c) {
-            const trl_task_desc then = {.name = "consume", .run = storm_consume, .data = &s[b], .chunks = 1};
+            const trl_task_desc then = {.name = "consume", .variant = {{storm_consume}}, .data = &s[b], .chunks = 1};
             ck_ok(trl_graph_add_task(graph, &then, &consume[b][c]));
             ck_ok(trl_graph_add_dependency(graph, produce[b], consume[b][c]));
             if (b >= 4) ck_ok(trl_graph_add_dependency(graph, consume[b - 4][c], produce[b]));
@@ -334,7 +334,7 @@ START_TEST(threads_register_find_and_destroy_blocks_at_once)
     trl_task task;
     open_workers(4);
     ck_ok(trl_graph_create(test_ctx, "register", &graph));
-    const trl_task_desc desc = {.name = "register", .run = register_blocks, .data = manager, .chunks = 16};
+    const trl_task_desc desc = {.name = "register", .variant = {{register_blocks}}, .data = manager, .chunks = 16};
     ck_ok(trl_graph_add_task(graph, &desc, &task));
     ck_ok(trl_graph_freeze(graph));
     ck_ok(trl_graph_run(graph, workers, NULL));

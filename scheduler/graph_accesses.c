@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Data handles and what tasks do with them: dependencies while a graph is built, lists by task once it is frozen. */
+#include <string.h>
+
+#include "graph_impl.h"
+
+static const char build_memory[] = "task graph";
+
+static trli_touched *touched_of(const trl_graph *graph)
+{
+    return graph->touched.data;
+}
+
+static trli_touch *touches_of(const trl_graph *graph)
+{
+    return graph->touches.data;
+}
+
+static trl_err find_handle(trl_graph *graph, trl_handle name, int32_t *handle)
+{
+    *handle = (int32_t)(name & INT32_MAX);
+    if (trli_graph_owns(graph, name, graph->handles.count)) return TRL_OK;
+    return trl_fail(graph->ctx, TRL_ERR_USAGE, NULL,
+                    "graph '%s' has no data handle %lld: it belongs to another graph or to none", graph->name,
+                    (long long)name);
+}
+
+trl_err trl_graph_add_handle(trl_graph *graph, const trl_handle_desc *desc, trl_handle *handle)
+{
+    trl_err err;
+    int64_t at;
+    TRL_TRY(trli_graph_check_open(graph));
+    if (desc->name == NULL)
+        return trl_fail(graph->ctx, TRL_ERR_USAGE, NULL, "a data handle of graph '%s' is refused: it needs a name",
+                        graph->name);
+    TRL_TRY(trli_list_reserve(graph->ctx, &graph->handles, 1, sizeof(trl_policy_handle), build_memory));
+    TRL_TRY(trli_list_reserve(graph->ctx, &graph->touched, 1, sizeof(trli_touched), build_memory));
+    TRL_TRY(trli_graph_add_name(graph, desc->name, &at));
+    ((trl_policy_handle *)graph->handles.data)[graph->handles.count] =
+        (trl_policy_handle){.name = at, .bytes = desc->bytes, .block = desc->block};
+    touched_of(graph)[graph->touched.count++] = (trli_touched){-1, -1, -1, TRL_WRITE};
+    *handle = trli_graph_public(graph, (int32_t)graph->handles.count++);
+done:
+    return err;
+}
+
+static trl_err push(trl_graph *graph, int32_t *list, int32_t task)
+{
+    trl_err err;
+    TRL_TRY(trli_list_reserve(graph->ctx, &graph->touches, 1, sizeof(trli_touch), build_memory));
+    touches_of(graph)[graph->touches.count] = (trli_touch){.task = task, .next = *list};
+    *list = (int32_t)graph->touches.count++;
+done:
+    return err;
+}
+
+/* The task after all others on a list. */
+static trl_err follow(trl_graph *graph, int32_t list, int32_t task)
+{
+    trl_err err = TRL_OK;
+    for (int32_t i = list; i >= 0; i = touches_of(graph)[i].next) {
+        const int32_t other = touches_of(graph)[i].task;
+        if (other != task) TRL_TRY(trli_graph_add_edge(graph, other, task));
+    }
+done:
+    return err;
+}
+
+static bool is_on(const trl_graph *graph, int32_t list, int32_t task)
+{
+    for (int32_t i = list; i >= 0; i = touches_of(graph)[i].next)
+        if (touches_of(graph)[i].task == task) return true;
+    return false;
+}
+
+/* Lists are short where this matters: a reader among several writers is as rare as a task that reads twice. */
+static trl_err add_read(trl_graph *graph, int32_t task, trli_touched *t)
+{
+    trl_err err = TRL_OK;
+    if (t->mode < TRL_WRITE_PART && is_on(graph, t->writers, task)) return TRL_OK;
+    TRL_TRY(follow(graph, t->writers, task));
+    TRL_TRY(push(graph, &t->readers, task));
+done:
+    return err;
+}
+
+/* Readers follow the writers before them: where there is one, the writers need no edge. */
+static trl_err add_write(trl_graph *graph, int32_t task, trli_touched *t)
+{
+    trl_err err = TRL_OK;
+    TRL_TRY(follow(graph, t->readers >= 0 ? t->readers : t->writers, task));
+    *t = (trli_touched){.writers = -1, .readers = -1, .before = -1, .mode = TRL_WRITE};
+    TRL_TRY(push(graph, &t->writers, task));
+done:
+    return err;
+}
+
+/* One of several writers in any order: each follows what the first of them follows. */
+static trl_err add_shared(trl_graph *graph, int32_t task, trli_touched *t, trl_access mode)
+{
+    trl_err err = TRL_OK;
+    if (t->mode != (int32_t)mode || t->readers >= 0) {
+        const int32_t before = t->readers >= 0 ? t->readers : t->writers;
+        *t = (trli_touched){.writers = -1, .readers = -1, .before = before, .mode = (int32_t)mode};
+    }
+    TRL_TRY(follow(graph, t->before, task));
+    TRL_TRY(push(graph, &t->writers, task));
+done:
+    return err;
+}
+
+trl_err trl_graph_add_access(trl_graph *graph, trl_task task, trl_handle handle, trl_access access)
+{
+    trl_err err;
+    int32_t index, touched;
+    TRL_TRY(trli_graph_check_open(graph));
+    TRL_TRY(trli_graph_task(graph, task, &index));
+    TRL_TRY(find_handle(graph, handle, &touched));
+    if (access < TRL_READ || access > TRL_ADD)
+        return trl_fail(graph->ctx, TRL_ERR_USAGE, NULL,
+                        "graph '%s': an access must be read, write, both, write a part or add", graph->name);
+    trli_touched *t = &touched_of(graph)[touched];
+    TRL_TRY(access == TRL_READ        ? add_read(graph, index, t)
+            : access < TRL_WRITE_PART ? add_write(graph, index, t)
+                                      : add_shared(graph, index, t, access));
+    TRL_TRY(trli_list_reserve(graph->ctx, &graph->accesses, 1, sizeof(trli_added_access), build_memory));
+    ((trli_added_access *)graph->accesses.data)[graph->accesses.count++] =
+        (trli_added_access){index, touched, (int32_t)access};
+done:
+    return err;
+}
+
+/* ---- freezing ---- */
+
+/* Two accesses of a task to one piece of data are one: the mode itself, or else read and write. */
+static int32_t merge(trl_policy_access *access, int32_t n)
+{
+    int32_t kept = 0;
+    for (int32_t i = 0; i < n; ++i) {
+        int32_t k = 0;
+        while (k < kept && access[k].handle != access[i].handle) ++k;
+        if (k == kept)
+            access[kept++] = access[i];
+        else if (access[k].mode != access[i].mode)
+            access[k].mode = TRL_READ_WRITE;
+    }
+    return kept;
+}
+
+trl_err trli_graph_flatten_accesses(trl_graph *graph)
+{
+    trl_err err;
+    const trli_added_access *all = graph->accesses.data;
+    const int64_t n = graph->accesses.count;
+    const size_t bytes = ((size_t)graph->task_count + 1) * sizeof *graph->access_first;
+    void *memory;
+    if (n > INT32_MAX)
+        return trl_fail(graph->ctx, TRL_ERR_INPUT, NULL, "graph '%s' has more than %d accesses", graph->name,
+                        INT32_MAX);
+    TRL_TRY(trl_memory_alloc(graph->ctx, bytes, build_memory, &memory));
+    int32_t *first = graph->access_first = memset(memory, 0, bytes);
+    TRL_TRY(trl_memory_alloc(graph->ctx, (size_t)(n + 1) * sizeof *graph->access, build_memory, &memory));
+    graph->access = memory;
+    for (int64_t i = 0; i < n; ++i) ++first[all[i].task];
+    for (int32_t t = 0; t < graph->task_count; ++t) first[t + 1] += first[t];
+    /* From the last access to the first: first[t] goes from the end of task t's to their start. */
+    for (int64_t i = n - 1; i >= 0; --i)
+        graph->access[--first[all[i].task]] = (trl_policy_access){.handle = all[i].handle, .mode = all[i].mode};
+    int32_t kept = 0;
+    for (int32_t t = 0, start = 0; t < graph->task_count; ++t) {
+        const int32_t end = first[t + 1], some = merge(graph->access + start, end - start);
+        memmove(graph->access + kept, graph->access + start, (size_t)some * sizeof *graph->access);
+        first[t] = kept;
+        kept += some;
+        start = end;
+    }
+    first[graph->task_count] = kept;
+done:
+    return err;
+}
