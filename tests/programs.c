@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* The test programs of one folder, linked once. The last part of the name by which this program is called, <folder>_test_<thing>, says which
- * of them runs. programs.list is written by CMake: a line TRL_PROGRAM(test_<thing>) for each. */
+/* The test programs of one folder, linked once. The last part of the name by which this program is called,
+ * <folder>_test_<thing>, says which of them runs. programs.list is written by CMake: a line TRL_PROGRAM(test_<thing>)
+ * for each. */
 #include <stdio.h>
 #include <string.h>
 

@@ -31,14 +31,15 @@ static inline bool test_long(void)
     return getenv("TRL_TEST_LONG") != NULL;
 }
 
-/* Whether the form of the test that runs has the case of this number: the long form has all, the short one each n-th. */
+/* Whether the form of the test that runs has the case of this number: the long form has all, the short one each
+ * n-th. */
 static inline bool test_has(int number, int n)
 {
     return number % n == 0 || test_long();
 }
 
-/* Compile kernels without optimisation in the short form: for tests of many kernels that ask what kernels mean. Those of decks are
- * compiled as users do. */
+/* Compile kernels without optimisation in the short form: for tests of many kernels that ask what kernels mean. Those
+ * of decks are compiled as users do. */
 static inline void test_compile_quickly(void)
 {
     if (!test_long()) setenv("TRELLIS_CC", TRL_TEST_SOURCE_DIR "/quick_cc.sh", 0);

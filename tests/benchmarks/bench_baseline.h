@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* What a task runtime to compare with provides. Each is a shared object of its own, NAME.so, loaded by the benchmark: neither
- * the library nor the command depends on what it links with. It exports `const trli_baseline *trli_baseline_export(void)`. */
+/* What a task runtime to compare with provides. Each is a shared object of its own, NAME.so, loaded by the benchmark:
+ * neither the library nor the command depends on what it links with. It exports `const trli_baseline
+ * *trli_baseline_export(void)`. */
 #ifndef TRLI_BENCH_BASELINE_H
 #define TRLI_BENCH_BASELINE_H
 
@@ -22,7 +23,8 @@ typedef void (*trli_dag_work)(void *data, int32_t task);
 typedef struct trli_baseline {
     const char *name;
     int keeps; /* whether a graph, once made, is run many times; else each run makes it anew */
-    /* REQUIRED. Start threads; each calls pin(pin_data, member) once, the caller being member 0 if it works too. Nonzero: failed. */
+    /* REQUIRED. Start threads; each calls pin(pin_data, member) once, the caller being member 0 if it works too.
+     * Nonzero: failed. */
     int (*start)(int threads, void (*pin)(void *pin_data, int member), void *pin_data);
     /* REQUIRED. */
     void (*stop)(void);
@@ -32,7 +34,8 @@ typedef struct trli_baseline {
     int (*run)(void *graph);
     /* REQUIRED. */
     void (*destroy)(void *graph);
-    /* OPTIONAL. A task that creates two more, and so on, 2^depth - 1 in all; work is called in each, with its number in a heap. */
+    /* OPTIONAL. A task that creates two more, and so on, 2^depth - 1 in all; work is called in each, with its number in
+     * a heap. */
     int (*tree)(int depth, trli_dag_work work, void *data);
 } trli_baseline;
 

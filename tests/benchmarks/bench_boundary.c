@@ -8,8 +8,8 @@
 #include "bench_kernels_impl.h"
 #include "model_run_impl.h"
 
-/* A difference of some percent shows in many short rounds, not in a few long ones: single ones spread by tens of percent. Steps are even: each
- * round then begins with the same one of the two levels of fields. */
+/* A difference of some percent shows in many short rounds, not in a few long ones: single ones spread by tens of
+ * percent. Steps are even: each round then begins with the same one of the two levels of fields. */
 enum { ROUNDS = 601, QUICK_ROUNDS = 2, STEPS = 4, STEPS_OF_MANY = 2, GATES = 8 };
 
 #define VALUE(number)                   \

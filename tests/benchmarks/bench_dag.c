@@ -151,8 +151,8 @@ done:
     return err;
 }
 
-/* Who locked a resource, and what is below it, last: what a later lock of either must wait for. In a forest of depth 2 a lock of
- * a root follows one of each of its children, and a lock of a child one of itself and of its root. */
+/* Who locked a resource, and what is below it, last: what a later lock of either must wait for. In a forest of depth 2
+ * a lock of a root follows one of each of its children, and a lock of a child one of itself and of its root. */
 typedef struct last_locks {
     int32_t *of; /* [resources] or -1 */
     int32_t roots, children;

@@ -72,8 +72,8 @@ void trli_baselines_stop(const trli_baselines *baselines);
 
 /* Seconds in which a cache line goes from the first core to another one and back. */
 TRL_NODISCARD trl_err trli_round_trip(trl_context *ctx, int other, double *seconds);
-/* Print and report how busy the machine is, and the seconds in which a cache line goes from the first core to the second and back
- * (the result; 0 for one thread), and to the last of `threads`. `key`: "before", "after". */
+/* Print and report how busy the machine is, and the seconds in which a cache line goes from the first core to the
+ * second and back (the result; 0 for one thread), and to the last of `threads`. `key`: "before", "after". */
 TRL_NODISCARD trl_err trli_round_trips(trli_bench *bench, int threads, const char *key, double *seconds);
 /* Print a caution if the cores moved between two measurements. */
 void trli_round_trips_compare(double before, double after);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* The interpreter's loops over elementary functions, on one thread and in the first-level cache, beside a loop of calls of the
- * system's library. */
+/* The interpreter's loops over elementary functions, on one thread and in the first-level cache, beside a loop of calls
+ * of the system's library. */
 #include <math.h>
 #include <stdio.h>
 

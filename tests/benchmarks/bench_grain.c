@@ -169,8 +169,8 @@ done:
     return err;
 }
 
-/* The shortest task from which on all longer ones reach the target: between two measured lengths, linear in the logarithm. At
- * the shortest length measured if that reaches it; infinite if the longest does not. */
+/* The shortest task from which on all longer ones reach the target: between two measured lengths, linear in the
+ * logarithm. At the shortest length measured if that reaches it; infinite if the longest does not. */
 static double reach(const grain *g, int w, double wanted)
 {
     const double *e = g->efficiency[w];

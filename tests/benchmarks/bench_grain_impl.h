@@ -6,8 +6,8 @@
 
 #include "bench_dag_impl.h"
 
-/* Steps of few large tasks, narrow and wide, against loops without a runtime. Adds the key "large" to the report; *slower: the
- * worst time over that of the loop. */
+/* Steps of few large tasks, narrow and wide, against loops without a runtime. Adds the key "large" to the report;
+ * *slower: the worst time over that of the loop. */
 TRL_NODISCARD trl_err trli_grain_large(trli_bench *bench, trl_workers *workers, int threads, double *slower);
 
 #endif

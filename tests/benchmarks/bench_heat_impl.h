@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Hand-written explicit Euler steps of T_t = k lap(T) with T = 0 on all sides: what an experienced C programmer would have
- * written instead of a deck, with the arithmetic in the deck's order, so that the bits agree. */
+/* Hand-written explicit Euler steps of T_t = k lap(T) with T = 0 on all sides: what an experienced C programmer would
+ * have written instead of a deck, with the arithmetic in the deck's order, so that the bits agree. */
 #ifndef TRLI_BENCH_HEAT_IMPL_H
 #define TRLI_BENCH_HEAT_IMPL_H
 
@@ -56,7 +56,8 @@ void trli_heat_set_coefficients(const trli_heat *heat, trli_heat_coefficients *c
 void trli_heat_row(double *restrict out, const double *restrict t, const trli_heat_coefficients *c);
 /* Ghosts of a level, by all members, and a barrier. */
 void trli_heat_fill_sides(trli_team *team, int member, const trli_heat *heat, double *t);
-/* As many steps as one pass takes, from now to next, or to now if they are even. now has its ghosts, and the result gets them. */
+/* As many steps as one pass takes, from now to next, or to now if they are even. now has its ghosts, and the result
+ * gets them. */
 void trli_heat_pass(trli_team *team, int member, trli_heat_loops *loops, int steps);
 enum { TRLI_HEAT_BLOCKS_MOST = 64 };
 

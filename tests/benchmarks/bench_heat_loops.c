@@ -7,9 +7,8 @@
 
 enum {
     LINE = 8, /* doubles in a cache line */
-    APART =
-        11 *
-        LINE /* by which arrays begin at different places of a page: else stores look as if they hit the loads that follow */
+    /* By which arrays begin at different places of a page: else stores look as if they hit the loads that follow. */
+    APART = 11 * LINE
 };
 
 void trli_heat_shape(trli_heat *heat)

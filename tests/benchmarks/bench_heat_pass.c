@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Several hand-written steps of the heat equation in one pass over memory. Blocks of rows in ascending order, fronts of planes in each; step s
- * is s rows and s planes behind the first one, so that of two arrays none is overwritten before it was read. */
+/* Several hand-written steps of the heat equation in one pass over memory. Blocks of rows in ascending order, fronts of
+ * planes in each; step s is s rows and s planes behind the first one, so that of two arrays none is overwritten before
+ * it was read. */
 #include <sched.h>
 #include <stdatomic.h>
 

@@ -54,7 +54,8 @@ void trli_team_barrier(trli_team *team);
 /* The part of 0..n that a member works on. */
 void trli_team_share(const trli_team *team, int member, ptrdiff_t n, ptrdiff_t *begin, ptrdiff_t *end);
 
-/* Memory on a cache line's boundary, in large pages where the system has them, written with zeros. Fails with MEMORY. */
+/* Memory on a cache line's boundary, in large pages where the system has them, written with zeros. Fails with
+ * MEMORY. */
 TRL_NODISCARD trl_err trli_bench_alloc(trl_context *ctx, size_t count, double **values);
 
 /* ---- bench_limits.c: what the machine's memory allows ---- */
@@ -88,8 +89,8 @@ typedef struct trli_contender {
     double seconds[TRLI_ROUNDS_MAX];
 } trli_contender;
 
-/* Rounds (at most TRLI_ROUNDS_MAX) of all contenders in turn, then a check of each: whatever slows the machine for a while
- * slows them all; every other round goes backwards. One untimed round comes first. */
+/* Rounds (at most TRLI_ROUNDS_MAX) of all contenders in turn, then a check of each: whatever slows the machine for a
+ * while slows them all; every other round goes backwards. One untimed round comes first. */
 TRL_NODISCARD trl_err trli_rounds_run(trli_contender *contender, int n, int rounds);
 /* amount/seconds of a contender. */
 trli_spread trli_rate(const trli_contender *contender, int rounds, double amount);

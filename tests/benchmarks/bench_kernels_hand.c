@@ -99,8 +99,8 @@ void trli_hand_destroy(trli_hand_state *s)
 
 /* ---- steps ---- */
 
-/* Ghosts of a member's part, which nobody else reads; the members at the ends also fill those beyond the outer axis. Stencils need no
- * corners. */
+/* Ghosts of a member's part, which nobody else reads; the members at the ends also fill those beyond the outer axis.
+ * Stencils need no corners. */
 static void fill(const trli_hand_state *s, double *f, const ptrdiff_t row[2], const ptrdiff_t plane[2])
 {
     const ptrdiff_t nx = s->n[0], ny = s->n[1], nz = s->n[2], sy = s->sy, sz = s->sz;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* One Euler step of systems of equations on a grid, periodic as a rule: as a model of formulas, and by hand, with the operations in the order of the
- * compiled kernel, so that the bits agree. Coefficients lie in fields and do not change. */
+/* One Euler step of systems of equations on a grid, periodic as a rule: as a model of formulas, and by hand, with the
+ * operations in the order of the compiled kernel, so that the bits agree. Coefficients lie in fields and do not
+ * change. */
 #ifndef TRLI_BENCH_KERNELS_IMPL_H
 #define TRLI_BENCH_KERNELS_IMPL_H
 

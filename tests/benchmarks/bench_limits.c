@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Copy and triad after McCalpin, "Memory bandwidth and machine balance in current high performance computers", 1995, with
- * streaming stores, so that the bytes named are the bytes moved. */
+/* Copy and triad after McCalpin, "Memory bandwidth and machine balance in current high performance computers", 1995,
+ * with streaming stores, so that the bytes named are the bytes moved. */
 #include <stdio.h>
 #include <stdlib.h>
 

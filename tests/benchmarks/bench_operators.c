@@ -197,8 +197,8 @@ static trl_err run_by_hand(void *data)
     return trli_team_run(h->m->bench->ctx, h->m->threads, work, h);
 }
 
-/* All compute into one array, for where arrays lie in their pages makes a difference of some percent. The bits of the first are those of all; what
- * the next one does not write stays NaN. */
+/* All compute into one array, for where arrays lie in their pages makes a difference of some percent. The bits of the
+ * first are those of all; what the next one does not write stays NaN. */
 static trl_err compare(match *m, const char *who)
 {
     trl_array a;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Operators by hand: what an experienced C programmer would have written for one stencil, in the order of operations of the operator, so
- * that the bits agree. */
+/* Operators by hand: what an experienced C programmer would have written for one stencil, in the order of operations of
+ * the operator, so that the bits agree. */
 #ifndef TRLI_BENCH_OPERATORS_IMPL_H
 #define TRLI_BENCH_OPERATORS_IMPL_H
 

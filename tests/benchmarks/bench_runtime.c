@@ -162,7 +162,8 @@ trl_err trli_round_trips(trli_bench *bench, int threads, const char *key, double
         printf(", %.0f ns between 0 and %d", 1e9 * last, threads - 1);
     }
     putchar('\n');
-    /* Until the first run nothing of the load is ours, later at most a thread for each worker, and those of the baselines that spin. */
+    /* Until the first run nothing of the load is ours, later at most a thread for each worker, and those of the
+     * baselines that spin. */
     int own = threads > 1 || strcmp(key, "before") != 0 ? threads : 0;
     if (load > own + idle_load) bench->busy = true;
     trli_json_key(json, key);

@@ -6,7 +6,8 @@
 
 #include "bench_tasks_impl.h"
 
-/* So few resources that an order forced on the conflicts leaves workers idle, and so many that without it they need not be. */
+/* So few resources that an order forced on the conflicts leaves workers idle, and so many that without it they need not
+ * be. */
 enum { TASKS = 20000, QUICK_TASKS = 500, ROOTS_PER_THREAD = 1, CHILDREN = 2, WINDOW = 1000 };
 
 static const double mean_seconds = 2e-6;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* A digest of every function's results over many arguments, for test_function_bits.py, which compiles this with several
- * compilers and options: C, or CUDA (nvcc -x cu), where the device computes the results. Each line is a name and a digest.
- * One argument: how many numbers. */
+ * compilers and options: C, or CUDA (nvcc -x cu), where the device computes the results. Each line is a name and a
+ * digest. One argument: how many numbers. */
 #include <stdio.h>
 #include <stdlib.h>
 

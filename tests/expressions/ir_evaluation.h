@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Values of the IR at points along x, by the folder's arithmetic; and derivatives of functions of one number by differences. */
+/* Values of the IR at points along x, by the folder's arithmetic; and derivatives of functions of one number by
+ * differences. */
 #ifndef IR_EVALUATION_H
 #define IR_EVALUATION_H
 
@@ -12,7 +13,8 @@
 
 enum { REACH = 24, OFFSETS = 2 * REACH + 1 };
 
-/* Where an evaluation gets the values of fields and scalars: at an offset, with everything that may change moved by eps. */
+/* Where an evaluation gets the values of fields and scalars: at an offset, with everything that may change moved by
+ * eps. */
 typedef struct evaluation {
     const trli_ir *ir;
     double (*field)(const struct evaluation *e, int field, int offset);
@@ -57,7 +59,8 @@ static inline double evaluate(evaluation *e, trli_ir_value v, double eps)
     return result;
 }
 
-/* The derivative by eps at 0: central differences, extrapolated to step 0 (Ridders 1982). *error: how far the best two differ. */
+/* The derivative by eps at 0: central differences, extrapolated to step 0 (Ridders 1982). *error: how far the best two
+ * differ. */
 static inline double difference(evaluation *e, trli_ir_value v, double *error)
 {
     enum { LEVELS = 9 };

@@ -65,8 +65,8 @@ static inline const char *list_of(int dim, const int *numbers)
     return at;
 }
 
-/* The simulation of a deck that was read. Kernels that it leaves to be compiled when there is time are interpreted: a short test would only
- * start compilers and stop them, and what it tests would depend on how soon they are done. */
+/* The simulation of a deck that was read. Kernels that it leaves to be compiled when there is time are interpreted: a
+ * short test would only start compilers and stop them, and what it tests would depend on how soon they are done. */
 static inline trl_err create_simulation(void)
 {
     static trl_problem problem;

@@ -1,8 +1,8 @@
 // ctest: np=1 sanitize=none timeout=600
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* A compiled kernel gives the same bits for any box in any way through it: those of its points one at a time, where nothing is known from the
- * point, row or plane before. */
+/* A compiled kernel gives the same bits for any box in any way through it: those of its points one at a time, where
+ * nothing is known from the point, row or plane before. */
 #include "problem_fixture.h"
 
 #include <stdint.h>

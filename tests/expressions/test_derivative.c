@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Derivatives of values of the IR against extrapolated differences: every function, every limiter, random expressions of all
- * operations, by a scalar and along fields at once; structure: what is zero is known to be, what is common is shared. */
+/* Derivatives of values of the IR against extrapolated differences: every function, every limiter, random expressions
+ * of all operations, by a scalar and along fields at once; structure: what is zero is known to be, what is common is
+ * shared. */
 #include "ir_evaluation.h"
 
 #include <derivative_impl.h>
@@ -60,7 +61,8 @@ static void end(void)
     trli_ir_free(&ir);
 }
 
-/* Whether the derivative of a value was compared with a difference that can be trusted: not where a kink or jump is near. */
+/* Whether the derivative of a value was compared with a difference that can be trusted: not where a kink or jump is
+ * near. */
 static bool compare(trli_ir_value v, const char *what)
 {
     evaluation e = {.ir = &ir, .field = field_value, .scalar = scalar_value};

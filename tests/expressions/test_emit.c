@@ -1,8 +1,8 @@
 // ctest: np=1 timeout=600
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Compiled kernels give the interpreter's bits: the C text, and the CUDA text without a GPU, as C++ with a stand-in for what CUDA adds to
- * the language. NVRTC compiles the CUDA text, too, where the build found a CUDA Toolkit. */
+/* Compiled kernels give the interpreter's bits: the C text, and the CUDA text without a GPU, as C++ with a stand-in for
+ * what CUDA adds to the language. NVRTC compiles the CUDA text, too, where the build found a CUDA Toolkit. */
 #include "problem_fixture.h"
 
 #include <dlfcn.h>
@@ -344,7 +344,8 @@ START_TEST(every_limiter_and_every_side_has_the_interpreters_bits)
 }
 END_TEST
 
-/* What the interpreter makes chains of, with factors that are no powers of two: where a flux has no other reader, and where it has. */
+/* What the interpreter makes chains of, with factors that are no powers of two: where a flux has no other reader, and
+ * where it has. */
 START_TEST(differences_of_fluxes_have_the_interpreters_bits)
 {
     static const char *const rates[] = {"div(grad(e))",

@@ -44,7 +44,8 @@ static uint64_t run(const char *first, const char *second, int *folded, int *apa
     return hash_of("T");
 }
 
-/* Both stages: `folded` layers are set by kernels, the rest of `all` not, and the bits are those of a kernel per expression. */
+/* Both stages: `folded` layers are set by kernels, the rest of `all` not, and the bits are those of a kernel per
+ * expression. */
 static void check(int folded, int all)
 {
     int f, a;
@@ -157,8 +158,8 @@ static void count_images(int *exchanged, int *images)
     }
 }
 
-/* Each set of periodic axes, rows of cells and of faces, shorter than lanes and longer. Where one patch has both sides of an axis, nothing
- * is exchanged along it. */
+/* Each set of periodic axes, rows of cells and of faces, shorter than lanes and longer. Where one patch has both sides
+ * of an axis, nothing is exchanged along it. */
 START_TEST(images_beyond_periodic_sides_are_read_inside)
 {
     static const int cells[] = {2, 4, 5, 9, 16, 1025, 1026};
@@ -196,7 +197,8 @@ START_TEST(images_beyond_periodic_sides_are_read_inside)
 }
 END_TEST
 
-/* A kernel of everything that passes work on: values of rows and planes, faces that neighbours share, functions, conditions. */
+/* A kernel of everything that passes work on: values of rows and planes, faces that neighbours share, functions,
+ * conditions. */
 START_TEST(kernels_without_a_pass_have_the_same_bits)
 {
     static const char *const off[] = {"run.passes.hoisting=false", "run.passes.carrying=false",

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 // ctest: np=1 timeout=300
-/* The elementary functions against long double ones, whose own errors are below 0.002 ULP of a double where it has 64 bits or
- * more (found against libquadmath's). TRL_FUNCTION_ARGUMENTS is the number of arguments for each function, by default
- * 1e6; the errors found are printed. */
+/* The elementary functions against long double ones, whose own errors are below 0.002 ULP of a double where it has 64
+ * bits or more (found against libquadmath's). TRL_FUNCTION_ARGUMENTS is the number of arguments for each function, by
+ * default 1e6; the errors found are printed. */
 #include "trl_test.h"
 
 #include <float.h>

@@ -157,7 +157,8 @@ static void check_root(trli_ir_value root, const trl_array *output, const char *
             }
 }
 
-/* The bits of all points that a kernel of the roots computes are those of the definition, but for the sign and payload of NaNs. */
+/* The bits of all points that a kernel of the roots computes are those of the definition, but for the sign and payload
+ * of NaNs. */
 static void check(int nroots, const trli_ir_value *roots, bool strains_caches, const char *what)
 {
     const trl_box box = field[0].owned;
@@ -351,7 +352,8 @@ static int operands_of(int op, bool *differs)
     return 2;
 }
 
-/* Every choice of operands where there are few; else as many of them, half of which are such as the chain's loop takes, or all but one. */
+/* Every choice of operands where there are few; else as many of them, half of which are such as the chain's loop takes,
+ * or all but one. */
 static void choose_operands(int number, int chain, int count, bool differs, operands *from)
 {
     static const leaf at_points[] = {LEAF_FIELD, LEAF_SHIFTED, LEAF_COMPUTED, LEAF_COMPUTED_ELSEWHERE, LEAF_ALONG_X};

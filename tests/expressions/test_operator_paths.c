@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* One conformance suite for all ways to evaluate operators. Every operator, on odd sizes, axes and patches of one cell, minimum
- * ghosts, in 1-D, 2-D and 3-D, across patches and ranks: each path gives the bits of the first, the serial interpreter with a kernel
- * per operator. A new way to evaluate is a row of `paths`. */
+/* One conformance suite for all ways to evaluate operators. Every operator, on odd sizes, axes and patches of one cell,
+ * minimum ghosts, in 1-D, 2-D and 3-D, across patches and ranks: each path gives the bits of the first, the serial
+ * interpreter with a kernel per operator. A new way to evaluate is a row of `paths`. */
 // ctest: np=1,4 timeout=600
 #include "problem_fixture.h"
 #include "spatialops/operator_fixture.h"
@@ -11,7 +11,8 @@
 
 enum { CASES_MAX = 500, CENTRAL = -1, CUSTOM_POINTS = 5 };
 
-/* ---- the problem: a grid and patches, f at one location, g with component a at f's location with bit a flipped ---- */
+/* ---- the problem: a grid and patches, f at one location, g with component a at f's location with bit a flipped
+ * ---- */
 
 typedef struct setting {
     const char *name;
@@ -37,8 +38,8 @@ static trl_location at;
 /* Cells of one width, exactly, in all settings: their kernels are then the same and compiled once. */
 static const double origin[3] = {0.1, -0.2, 0.3}, width[3] = {11.0 / 64, 9.0 / 64, 13.0 / 64};
 
-/* Values with all bits used that C and formulas round alike: exact numbers up to the root. q is twice the coordinate in cells.
- * The seed is 0 for f and 1, 2, 3 for the components of g. */
+/* Values with all bits used that C and formulas round alike: exact numbers up to the root. q is twice the coordinate in
+ * cells. The seed is 0 for f and 1, 2, 3 for the components of g. */
 static double value(int seed, const trl_gidx q[3])
 {
     double s =

@@ -212,8 +212,8 @@ static double extrapolation(const operator_case *c, const int q[3])
     return 1.5 * shifted(q, c->axis, c->other) - 0.5 * shifted(q, c->axis, 3 * c->other);
 }
 
-/* The deck's stencil `skew` leads along x, from the argument's location to the other: one point of the input to the left of the one
- * with the result's index, and two to the right. */
+/* The deck's stencil `skew` leads along x, from the argument's location to the other: one point of the input to the
+ * left of the one with the result's index, and two to the right. */
 static double skew(const operator_case *c, const int q[3])
 {
     int same_index = c->from & 1 ? -1 : 1;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Kernels of many equations: into which parts they are divided, how many functions serve these, and that nobody can tell. */
+/* Kernels of many equations: into which parts they are divided, how many functions serve these, and that nobody can
+ * tell. */
 // ctest: np=1,2 timeout=600
 #include "parts_impl.h"
 #include "problem_fixture.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Boundary values that read points which other conditions set: each is there before it is read, whatever the order of the deck, and
- * conditions that need one another are refused. */
+/* Boundary values that read points which other conditions set: each is there before it is read, whatever the order of
+ * the deck, and conditions that need one another are refused. */
 // ctest: np=1,2 timeout=100
 #include "problem_fixture.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Kills the program `trellis` at one of its calls that change files, as a loss of power would: the call before is done, of this one half of the
- * bytes. Loaded by LD_PRELOAD. TRL_KILL_AT: which call, from 1; 0: none. TRL_KILL_COUNT: a file that gets the number of calls at the end. */
+/* Kills the program `trellis` at one of its calls that change files, as a loss of power would: the call before is done,
+ * of this one half of the bytes. Loaded by LD_PRELOAD. TRL_KILL_AT: which call, from 1; 0: none. TRL_KILL_COUNT: a file
+ * that gets the number of calls at the end. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <signal.h>

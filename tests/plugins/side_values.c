@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* For boundary values that read what plugins compute: `twice` is POINTWISE, `beside` adds neighbours along y (or x in 1-D), `held` is a
- * modifier that sets its side to a required field's value there. Parameter `at`: the location's bits, of what is required (`of`) and computed. */
+/* For boundary values that read what plugins compute: `twice` is POINTWISE, `beside` adds neighbours along y (or x in
+ * 1-D), `held` is a modifier that sets its side to a required field's value there. Parameter `at`: the location's bits,
+ * of what is required (`of`) and computed. */
 #include <trl_plugin.h>
 
 enum { AT, OF };

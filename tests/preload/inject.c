@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Makes one call fail, in a program `trellis` on a chosen rank; tests/preload/test_faults.py says which. Environment:
- *     TRL_INJECT=alloc|mpi|write    what can fail: memory and communication that Trellis asks for itself, and whatever changes a file
- *                                   below TRL_INJECT_ROOT, whoever does it
- *     TRL_INJECT_RANK=1             where
- *     TRL_INJECT_SITE=hash          the place (a stack of calls); absent: nothing fails
- *     TRL_INJECT_AT=3               and the how-manieth call from there
- *     TRL_INJECT_MODE=once|on|after that call alone; all calls from then on; that one, after it was done (mpi)
- *     TRL_INJECT_LOG=file           lines of what can fail (without a site), or what did: name, site, frames */
+ * TRL_INJECT=alloc|mpi|write what can fail: memory and communication that Trellis asks for itself, and whatever changes
+ * a file below TRL_INJECT_ROOT, whoever does it TRL_INJECT_RANK=1 where TRL_INJECT_SITE=hash the place (a stack of
+ * calls); absent: nothing fails TRL_INJECT_AT=3 and the how-manieth call from there TRL_INJECT_MODE=once|on|after that
+ * call alone; all calls from then on; that one, after it was done (mpi) TRL_INJECT_LOG=file lines of what can fail
+ * (without a site), or what did: name, site, frames */
 #include <dlfcn.h>
 #include <errno.h>
 #include <execinfo.h>

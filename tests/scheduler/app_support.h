@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* What the applications of the task runtime share: numbers of workers, random numbers, and building graphs. Included after
- * trl_test.h. */
+/* What the applications of the task runtime share: numbers of workers, random numbers, and building graphs. Included
+ * after trl_test.h. */
 #ifndef APP_SUPPORT_H
 #define APP_SUPPORT_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* The fast multipole method with integer additions for operators (Morgenstern 2024, miniFMSolvr): a periodic octree in
- * which every leaf is a source of 1 and ends with one from each leaf, 8^depth. A task works on a unit: 8^grain neighbours of a
- * level. Included after app_support.h. */
+ * which every leaf is a source of 1 and ends with one from each leaf, 8^depth. A task works on a unit: 8^grain
+ * neighbours of a level. Included after app_support.h. */
 #ifndef FMM_TREE_H
 #define FMM_TREE_H
 
@@ -11,8 +11,8 @@ enum { FMM_LEVELS = 8, FMM_LIST = 216 };
 typedef struct fmm_tree {
     int depth, grain;
     int64_t *omega; /* [boxes] what is inside of a box */
-    int64_t *
-        mu; /* [boxes] what acts on it from all that is not near: its list's part and its parent's are added in any order */
+    /* [boxes] what acts on a box from all that is not near: its list's part and its parent's are added in any order */
+    int64_t *mu;
     int64_t *result; /* [leaves] the near part and the far part are added in any order */
 } fmm_tree;
 
@@ -117,8 +117,8 @@ static inline fmm_axis fmm_meet(int level, int coordinate, bool near)
     return a;
 }
 
-/* Near: the boxes that touch a box, itself included. Else: its interaction list, children of what is near its parent that are
- * not near the box. Each box once. Result: how many. */
+/* Near: the boxes that touch a box, itself included. Else: its interaction list, children of what is near its parent
+ * that are not near the box. Each box once. Result: how many. */
 static inline int fmm_sources(int level, int box, bool near, int sources[FMM_LIST])
 {
     int count = 0;

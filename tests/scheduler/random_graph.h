@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Random task graphs with everything in them: dependencies, locks and uses in a forest of resources, wide, poll and spawned tasks,
- * events, signals, scopes, phases, priorities. Tasks take numbers from one clock when they start and end. check_graph.h says
- * whether a run was right. Included after app_support.h. */
+/* Random task graphs with everything in them: dependencies, locks and uses in a forest of resources, wide, poll and
+ * spawned tasks, events, signals, scopes, phases, priorities. Tasks take numbers from one clock when they start and
+ * end. check_graph.h says whether a run was right. Included after app_support.h. */
 #ifndef RANDOM_GRAPH_H
 #define RANDOM_GRAPH_H
 
@@ -70,8 +70,8 @@ typedef struct random_gate {
 
 /* ---- what tasks do ---- */
 
-/* Relaxed: the clock must order only what the runtime orders, not help it. A call that happens before another one gets a smaller
- * number all the same, for all changes of one atomic have one order. */
+/* Relaxed: the clock must order only what the runtime orders, not help it. A call that happens before another one gets
+ * a smaller number all the same, for all changes of one atomic have one order. */
 static inline int64_t random_graph_now(random_graph *g)
 {
     return atomic_fetch_add_explicit(&g->clock, 1, memory_order_relaxed) + 1;
@@ -265,7 +265,8 @@ static inline void set_random_type(random_node *n, int phase)
     n->type = (phase == NONE ? FREE_TYPE : phase * TYPES_OF_A_PHASE) + app_below(&g->state, TYPES_OF_A_PHASE);
 }
 
-/* latest[n]: the last phase that n, or anything before it, is in. What comes before a task must not be in a later phase. */
+/* latest[n]: the last phase that n, or anything before it, is in. What comes before a task must not be in a later
+ * phase. */
 static inline bool may_wait_for(const random_graph *g, const int latest[], const random_node *n, int before)
 {
     return n->index > before && (n->phase == NONE || latest[g->nodes[before].index] <= n->phase);

@@ -1,8 +1,8 @@
 // ctest: np=1
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Work that is known only while it runs: walks that park on data from elsewhere, an iteration that stops on a condition, a search by
- * levels in cyclic phases, and recursion. */
+/* Work that is known only while it runs: walks that park on data from elsewhere, an iteration that stops on a
+ * condition, a search by levels in cyclic phases, and recursion. */
 #include "trl_test.h"
 
 #include "app_support.h"
@@ -246,8 +246,8 @@ static trl_err run_jacobi_block(void *data, const trl_task_args *args, bool *don
 
 static trl_err run_jacobi_check(void *data, const trl_task_args *args, bool *done);
 
-/* A batch of iterations: each block after the block and its neighbours an iteration before, then a check. Two arrays are enough:
- * a block's values are overwritten after its neighbours read them. */
+/* A batch of iterations: each block after the block and its neighbours an iteration before, then a check. Two arrays
+ * are enough: a block's values are overwritten after its neighbours read them. */
 static trl_err spawn_batch(jacobi *j, trl_run *run)
 {
     trl_event ready[2][BLOCKS], last;
@@ -475,7 +475,8 @@ static trl_err run_sum(void *data, const trl_task_args *args, bool *done)
     return TRL_OK;
 }
 
-/* fib(n): two tasks, and one that adds their results when both have joined. Only the last one signals whom fib(n) was called by. */
+/* fib(n): two tasks, and one that adds their results when both have joined. Only the last one signals whom fib(n) was
+ * called by. */
 static trl_err run_fibonacci(void *data, const trl_task_args *args, bool *done)
 {
     frame *f = data;

@@ -1,8 +1,8 @@
 // ctest: np=1
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* The task graph of the fast multipole method, with an exact oracle: by dependencies and locks, by phases alone, and spawned while
- * it runs, with events for dependencies on tasks that do not exist yet. */
+/* The task graph of the fast multipole method, with an exact oracle: by dependencies and locks, by phases alone, and
+ * spawned while it runs, with events for dependencies on tasks that do not exist yet. */
 #include "trl_test.h"
 
 #include "app_support.h"
@@ -233,7 +233,8 @@ END_TEST
 
 /* ---- phases ---- */
 
-/* P2M, M2M from the last level up, M2L, L2L down, L2P; P2P at any time. The numbers of types do not follow the order. */
+/* P2M, M2M from the last level up, M2L, L2L down, L2P; P2P at any time. The numbers of types do not follow the
+ * order. */
 enum { TYPE_M2M = 20, TYPE_L2L = 40 };
 
 static int phase_type(const fmm_task *t)
@@ -271,8 +272,8 @@ END_TEST
 
 /* ---- spawned ---- */
 
-/* A task per unit spawns the unit's operators, which wait for events of units that may not have been expanded, and those that expand
- * its children. */
+/* A task per unit spawns the unit's operators, which wait for events of units that may not have been expanded, and
+ * those that expand its children. */
 typedef struct fmm_spawner {
     fmm_tree tree;
     fmm_locks locks;

@@ -194,7 +194,8 @@ static double get(const tiled *q, const double *tiles, int row, int column)
     return t[(column % q->size) * q->size + row % q->size];
 }
 
-/* The first columns of Q, [rows * size][columns * size]: the reflectors applied to those of the identity, last ones first. */
+/* The first columns of Q, [rows * size][columns * size]: the reflectors applied to those of the identity, last ones
+ * first. */
 static double *form_q(const tiled *q)
 {
     tiled identity = make_tiled(q->rows, q->columns, q->size, q->inner, 1);
@@ -295,7 +296,8 @@ START_TEST(handles_give_as_many_tasks_as_the_algorithm_has)
     trl_graph_stats stats;
     trl_graph_get_stats(g.graph, &stats);
     ck_assert_int_eq(stats.tasks, 285);
-    /* With tasks of cost 1 the last row is reached after 9; from then on each step adds a tsmqr there and what follows it. */
+    /* With tasks of cost 1 the last row is reached after 9; from then on each step adds a tsmqr there and what follows
+     * it. */
     ck_assert_double_eq(stats.tau_inf, 9 + 2 * 8);
     free_qr_graph(&g);
     free_tiled(&q);

@@ -1,8 +1,8 @@
 // ctest: np=1
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Shapes of graphs with exact results: the wavefront of a longest common subsequence, diamonds, fork and join, chains of
- * wide tasks. */
+/* Shapes of graphs with exact results: the wavefront of a longest common subsequence, diamonds, fork and join, chains
+ * of wide tasks. */
 #include "trl_test.h"
 
 #include "app_support.h"

@@ -166,7 +166,8 @@ typedef struct pretended_message {
     int64_t start;
 } pretended_message;
 
-/* Its time begins with the second call: only after the first the run counts it as outstanding, however late this thread goes on. */
+/* Its time begins with the second call: only after the first the run counts it as outstanding, however late this thread
+ * goes on. */
 static trl_err slow_message(void *data, const trl_task_args *args, bool *done)
 {
     pretended_message *m = data;

@@ -25,8 +25,8 @@ static trl_task add(trl_graph *graph, const char *name, int chunks, unsigned fla
     return task;
 }
 
-/* Two tasks before a wide one, a poll task, and one on its own. Once frozen, the second task's lock of a resource and use of
- * the one above it count as a lock of the upper one. */
+/* Two tasks before a wide one, a poll task, and one on its own. Once frozen, the second task's lock of a resource and
+ * use of the one above it count as a lock of the upper one. */
 static trl_graph *make_graph(void)
 {
     trl_graph *graph;

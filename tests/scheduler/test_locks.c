@@ -3,9 +3,9 @@
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Conflicts: what may not run at once does not, what may does, and every task runs once.
  *
- * How conflicts are seen: each resource has a part of its own, and what a task wants of a resource it wants of the parts of all that
- * is below as well. Then two tasks conflict exactly if one locks a part that the other one locks or uses. While it runs a task counts
- * itself in on its parts and looks who else is there. */
+ * How conflicts are seen: each resource has a part of its own, and what a task wants of a resource it wants of the
+ * parts of all that is below as well. Then two tasks conflict exactly if one locks a part that the other one locks or
+ * uses. While it runs a task counts itself in on its parts and looks who else is there. */
 #include "trl_test.h"
 
 #include <sched.h>
@@ -407,8 +407,8 @@ START_TEST(a_waiting_task_holds_nothing)
 }
 END_TEST
 
-/* The first holds z, being polled, until the last one has begun, which holds c until the third has run, which needs z. The second needs
- * both: it waits for z from the start, and when it is woken finds c taken. */
+/* The first holds z, being polled, until the last one has begun, which holds c until the third has run, which needs z.
+ * The second needs both: it waits for z from the start, and when it is woken finds c taken. */
 typedef struct chain {
     bool begun, ran;
     int calls;

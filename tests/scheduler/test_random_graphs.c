@@ -1,8 +1,8 @@
 // ctest: np=1
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Random graphs with everything that graphs can have, each run checked from times that its tasks took: well, with errors,
- * cancelled, and several at once. */
+/* Random graphs with everything that graphs can have, each run checked from times that its tasks took: well, with
+ * errors, cancelled, and several at once. */
 #include "trl_test.h"
 
 #include "app_support.h"

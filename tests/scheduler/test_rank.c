@@ -1,7 +1,8 @@
 // ctest: np=1
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Priorities: critical-path weights from costs and measured times, classes of urgency, the order of lists, and when to rank again. */
+/* Priorities: critical-path weights from costs and measured times, classes of urgency, the order of lists, and when to
+ * rank again. */
 #include "trl_test.h"
 
 #include "../../scheduler/rank_impl.h"

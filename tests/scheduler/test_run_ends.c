@@ -1,7 +1,8 @@
 // ctest: np=1
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Runs that do not end well: a task fails, the run is cancelled, or it stalls. Then what is said, and that the graph runs again. */
+/* Runs that do not end well: a task fails, the run is cancelled, or it stalls. Then what is said, and that the graph
+ * runs again. */
 #include "trl_test.h"
 
 #include "policy_settings.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* The sums of derivatives that bound dt, against differences: each point of each unknown is moved, the right-hand sides are computed anew,
- * and the largest sum of a row is what the Jacobian says. Every operator, every location, random right-hand sides. */
+/* The sums of derivatives that bound dt, against differences: each point of each unknown is moved, the right-hand sides
+ * are computed anew, and the largest sum of a row is what the Jacobian says. Every operator, every location, random
+ * right-hand sides. */
 // ctest: sanitize=none timeout=300
 #include "../expressions/problem_fixture.h"
 #include "model_run_impl.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* The stable step that Trellis finds, against the one that is measured: the largest dt at which noise does not grow. Prints a table of
- * docs/verification.md. */
+/* The stable step that Trellis finds, against the one that is measured: the largest dt at which noise does not grow.
+ * Prints a table of docs/verification.md. */
 // ctest: sanitize=none timeout=300
 #include "../expressions/problem_fixture.h"
 

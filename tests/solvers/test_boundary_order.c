@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Every kind of boundary condition, on every side, for every location: a diffusion problem converges with order 2 (order 1 beside an
- * outflow that has points on the side), and the value or derivative on the side is the one asked for, to rounding. Prints a table of docs/verification.md. */
+/* Every kind of boundary condition, on every side, for every location: a diffusion problem converges with order 2
+ * (order 1 beside an outflow that has points on the side), and the value or derivative on the side is the one asked
+ * for, to rounding. Prints a table of docs/verification.md. */
 // ctest: sanitize=none timeout=900
 #include "../expressions/problem_fixture.h"
 
 enum { GRIDS = 3 };
 
-/* X(name, text): what the condition on the side under test is; the other sides are Dirichlet, but MIXED deals all kinds to all sides. */
+/* X(name, text): what the condition on the side under test is; the other sides are Dirichlet, but MIXED deals all kinds
+ * to all sides. */
 #define KIND_LIST(X)          \
     X(DIRICHLET, dirichlet)   \
     X(NEUMANN, neumann)       \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Jacobian-vector products: the right-hand sides of two coupled equations along a vector given as further variables of the model,
- * against differences, with values inlined and stored. */
+/* Jacobian-vector products: the right-hand sides of two coupled equations along a vector given as further variables of
+ * the model, against differences, with values inlined and stored. */
 #include "../expressions/ir_evaluation.h"
 #include "../expressions/problem_fixture.h"
 #include "parameters_impl.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Observed orders of accuracy and conservation, on the decks that users start from. Prints the tables of docs/verification.md. */
+/* Observed orders of accuracy and conservation, on the decks that users start from. Prints the tables of
+ * docs/verification.md. */
 // ctest: sanitize=none timeout=600
 #include "../expressions/problem_fixture.h"
 
@@ -46,8 +47,8 @@ static const char *dt_setting(double dt)
 
 /* ---- space ---- */
 
-/* A deck on three grids. dt falls as the square of the spacing where diffusion bounds it and as the spacing elsewhere, with a method
- * whose error in time is then far below that in space. */
+/* A deck on three grids. dt falls as the square of the spacing where diffusion bounds it and as the spacing elsewhere,
+ * with a method whose error in time is then far below that in space. */
 typedef struct space_study {
     const char *deck, *sides;
     int cells, dim;

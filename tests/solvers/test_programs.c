@@ -124,7 +124,8 @@ START_TEST(beyond_a_periodic_axis_an_expression_is_its_value_at_the_wrapped_cell
 }
 END_TEST
 
-/* The ends of T's own points are set on y- and y+, so the filter needs S two points beyond them, not three: nor do the corners. */
+/* The ends of T's own points are set on y- and y+, so the filter needs S two points beyond them, not three: nor do the
+ * corners. */
 START_TEST(conditions_set_no_ghost_that_is_beyond_those_read)
 {
     new_deck();

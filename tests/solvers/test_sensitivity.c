@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Sensitivities: against solutions known exactly, against differences of two runs for everything a deck can say, with the same bits
- * in every way of running, and without changing what they are derivatives of. */
+/* Sensitivities: against solutions known exactly, against differences of two runs for everything a deck can say, with
+ * the same bits in every way of running, and without changing what they are derivatives of. */
 // ctest: np=1,2 timeout=300
 #include "../expressions/problem_fixture.h"
 

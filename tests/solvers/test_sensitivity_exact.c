@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Sensitivities against exact ones, with their orders in space and time; which equations are added, and what is said of them. */
+/* Sensitivities against exact ones, with their orders in space and time; which equations are added, and what is said of
+ * them. */
 // ctest: np=1,2
 #include "../expressions/problem_fixture.h"
 

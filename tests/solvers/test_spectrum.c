@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Components of patterns, and spectral radii: closed forms, random matrices with a known radius, cycles, bad scaling. */
+/* Components of patterns, and spectral radii: closed forms, random matrices with a known radius, cycles, bad
+ * scaling. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

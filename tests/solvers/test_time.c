@@ -63,7 +63,8 @@ END_TEST
 
 START_TEST(cfl_takes_the_larger_face_and_the_worst_cell)
 {
-    /* The speed at faces is 1 + i/16 along x, largest on the last cell's upper face, which is face 16 = face 0 if periodic. */
+    /* The speed at faces is 1 + i/16 along x, largest on the last cell's upper face, which is face 16 = face 0 if
+     * periodic. */
     new_deck();
     say("grid: {cells: [16]}\n");
     say("equations: {T: {initial: 1, ddt: \"-div(advective_flux(T, [1 + x]))\",\n");
@@ -405,7 +406,8 @@ START_TEST(warns_of_fourth_order_and_of_stiff_kinetics)
 }
 END_TEST
 
-/* A warning asks for no ghosts that the run does not need: an expression with sides of its own is exchanged, and read one cell away. */
+/* A warning asks for no ghosts that the run does not need: an expression with sides of its own is exchanged, and read
+ * one cell away. */
 START_TEST(a_warning_needs_no_deeper_ghosts)
 {
     const char *const sides = "boundary: {x-: {neumann: 0}, x+: {neumann: 0}}";

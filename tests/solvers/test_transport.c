@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Decks of transport: bounds and balances of rotating shapes, a jet and a masked cylinder. Prints a table of docs/verification.md. */
+/* Decks of transport: bounds and balances of rotating shapes, a jet and a masked cylinder. Prints a table of
+ * docs/verification.md. */
 // ctest: sanitize=none timeout=600
 #include "../expressions/problem_fixture.h"
 

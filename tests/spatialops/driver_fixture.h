@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Problems for tests of masks, boundary conditions and reductions: a layout with fields that are set from functions of coordinates. */
+/* Problems for tests of masks, boundary conditions and reductions: a layout with fields that are set from functions of
+ * coordinates. */
 #ifndef DRIVER_FIXTURE_H
 #define DRIVER_FIXTURE_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Layouts, fields with values that follow from the global point, and loops, for tests of direct use. Included after trl_test.h. */
+/* Layouts, fields with values that follow from the global point, and loops, for tests of direct use. Included after
+ * trl_test.h. */
 #ifndef FIELD_FIXTURE_H
 #define FIELD_FIXTURE_H
 
@@ -80,7 +81,8 @@ static inline double expected_at(const trl_field *field, int p, uint64_t seed, t
                      (trl_gidx[3]){patch->first[0] + i, patch->first[1] + j, patch->first[2] + k});
 }
 
-/* Write numbers, to the owned points or to all of them, and say so; the other points get the mark of what nobody touched. */
+/* Write numbers, to the owned points or to all of them, and say so; the other points get the mark of what nobody
+ * touched. */
 static inline void fill_field(trl_field *field, uint64_t seed, bool ghosts)
 {
     for (int p = 0; p < trl_field_layout(field)->nlocal; ++p) (void)array_of(field, p);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* What tests of operators share: domains of any dimension, fields with values at all points that they hold, and a list of every
- * operator that is legal on a grid. */
+/* What tests of operators share: domains of any dimension, fields with values at all points that they hold, and a list
+ * of every operator that is legal on a grid. */
 #ifndef OPERATOR_FIXTURE_H
 #define OPERATOR_FIXTURE_H
 
@@ -88,8 +88,8 @@ static inline trl_field *new_field(const domain *d, const char *name, trl_locati
     return create_numbered(d, &desc);
 }
 
-/* An input of an operator, with as many ghosts as the owned points of the result need, and some more. On the plus side of an axis
- * that is not periodic, the final face or cell reads one point more or less. */
+/* An input of an operator, with as many ghosts as the owned points of the result need, and some more. On the plus side
+ * of an axis that is not periodic, the final face or cell reads one point more or less. */
 static inline trl_field *new_input(const domain *d, const char *name, const trl_operator *op, int input, int more)
 {
     trl_field_desc desc = {.name = name, .location = op->from[input]};

@@ -259,8 +259,8 @@ static double apply_at(const trl_operator *op, const trl_array *f, const trl_lid
     return sum * pass->scale;
 }
 
-/* The greatest error of op at its points on the side (or `outward` beyond the one next to it), where its value should be
- * target_value. */
+/* The greatest error of op at its points on the side (or `outward` beyond the one next to it), where its value should
+ * be target_value. */
 static double inverted_error(trl_field *field, const trl_operator *op, int axis, int side, int outward)
 {
     double worst = 0;

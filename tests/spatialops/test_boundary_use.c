@@ -269,7 +269,8 @@ static void diffuse(trl_field *from, trl_field *to, double dt)
     }
 }
 
-/* l2 of the error at t = 0.02 on n x n cells: `kind` on all sides, or only where first_part holds and `other` elsewhere. */
+/* l2 of the error at t = 0.02 on n x n cells: `kind` on all sides, or only where first_part holds and `other`
+ * elsewhere. */
 static double diffusion_error(int n, trl_location location, trl_bc_kind kind, trl_bc_kind other, wave *w)
 {
     trl_grid grid = grid_of(2, n, n, 1, 0);
@@ -338,7 +339,8 @@ START_TEST(solves_diffusion_to_second_order_with_every_kind_at_every_location)
 }
 END_TEST
 
-/* Zero normal derivative on all sides. On points of the side the ghost f_0 puts the zero half a spacing outside: order 1. */
+/* Zero normal derivative on all sides. On points of the side the ghost f_0 puts the zero half a spacing outside: order
+ * 1. */
 START_TEST(solves_diffusion_with_outflow_where_the_normal_derivative_is_zero)
 {
     const double pi = acos(-1);

@@ -1,7 +1,8 @@
 // ctest: np=1,4 labels=threads
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Direct application of advective fluxes: the bits of a naive evaluation, through the caches and past them; refusals. */
+/* Direct application of advective fluxes: the bits of a naive evaluation, through the caches and past them;
+ * refusals. */
 #include "trl_test.h"
 
 #include <trl_limiter_body.h>

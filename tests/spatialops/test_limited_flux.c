@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Euler steps of advection with limited fluxes along every axis: what theory says of the total variation, of monotone data and of
- * mirrored data.
+/* Euler steps of advection with limited fluxes along every axis: what theory says of the total variation, of monotone
+ * data and of mirrored data.
  *
- * With C_i = nu*(1 + psi(r_i)/(2 r_i) - psi(r_(i-1))/2), nu the Courant number, a step to the right is f_i - C_i*(f_i - f_(i-1)). By
- * Harten ("High resolution schemes for hyperbolic conservation laws", 1983) no total variation grows as long as 0 <= C_i <= 1, that
- * is, for psi <= 2, as long as nu*(1 + s/2) <= 1, where s is the largest psi(r)/r. In Sweby's region s <= 2, so that nu = 1/2
- * suffices. charm and smart leave it for small r, and need smaller steps: 2/5 and 1/3. Beyond the bound, the foot of a jump undershoots. */
+ * With C_i = nu*(1 + psi(r_i)/(2 r_i) - psi(r_(i-1))/2), nu the Courant number, a step to the right is f_i - C_i*(f_i -
+ * f_(i-1)). By Harten ("High resolution schemes for hyperbolic conservation laws", 1983) no total variation grows as
+ * long as 0 <= C_i <= 1, that is, for psi <= 2, as long as nu*(1 + s/2) <= 1, where s is the largest psi(r)/r. In
+ * Sweby's region s <= 2, so that nu = 1/2 suffices. charm and smart leave it for small r, and need smaller steps: 2/5
+ * and 1/3. Beyond the bound, the foot of a jump undershoots. */
 // ctest: np=1,2
 #include "doc_table.h"
 #include "operator_fixture.h"
@@ -62,7 +63,8 @@ static void close_advection(void)
     close_domain(&d);
 }
 
-/* All points of a field, ghosts too, from a function of the global index along the axis and of the line that a point lies on. */
+/* All points of a field, ghosts too, from a function of the global index along the axis and of the line that a point
+ * lies on. */
 static void set_lines(trl_field *field, double (*value)(trl_gidx i, const trl_gidx line[3], int seed), int seed)
 {
     for (int p = 0; p < d.layout->nlocal; ++p) {

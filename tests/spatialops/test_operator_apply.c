@@ -1,7 +1,8 @@
 // ctest: np=1,4 timeout=300 labels=threads
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Direct application of operators: the bits of a naive evaluation, on any sizes, patches and workers; what is valid afterwards; refusals. */
+/* Direct application of operators: the bits of a naive evaluation, on any sizes, patches and workers; what is valid
+ * afterwards; refusals. */
 #include "trl_test.h"
 
 #include <trl_limiter_body.h>

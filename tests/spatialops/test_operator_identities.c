@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* What holds for operators exactly, whatever the values: identities of vector calculus, summation by parts, conservation, adjoints. On
- * noise, on several patches and ranks. */
+/* What holds for operators exactly, whatever the values: identities of vector calculus, summation by parts,
+ * conservation, adjoints. On noise, on several patches and ranks. */
 // ctest: np=1,4 timeout=300
 #include <float.h>
 
@@ -170,8 +170,8 @@ END_TEST
 
 /* ---- sums by parts ---- */
 
-/* The products at the sides that are left of the sum of f*(D u) + u*(G f), f at bit 0 and u at bit 1 of the axis, which is not
- * periodic: with N cells, u_N f_N - u_0 f_-1. */
+/* The products at the sides that are left of the sum of f*(D u) + u*(G f), f at bit 0 and u at bit 1 of the axis, which
+ * is not periodic: with N cells, u_N f_N - u_0 f_-1. */
 static void take_sides(balance *sum, trl_field *f, trl_field *u, int axis)
 {
     const trl_grid *grid = &trl_field_layout(u)->grid;
@@ -230,8 +230,8 @@ START_TEST(gradient_and_divergence_sum_by_parts_up_to_the_sides)
 }
 END_TEST
 
-/* Minus what flows in through the minus side of an axis plus what flows out through the other: the inputs' points beside the sum's
- * first and last. */
+/* Minus what flows in through the minus side of an axis plus what flows out through the other: the inputs' points
+ * beside the sum's first and last. */
 static void take_fluxes(balance *sum, trl_field *v, trl_location at, int axis)
 {
     const trl_layout *layout = trl_field_layout(v);
@@ -281,7 +281,8 @@ END_TEST
 
 /* ---- adjoints ---- */
 
-/* The operator A' with sum of u*(A f) = sign * sum of f*(A' u) for all f and u on a periodic grid. False for those of several inputs. */
+/* The operator A' with sum of u*(A f) = sign * sum of f*(A' u) for all f and u on a periodic grid. False for those of
+ * several inputs. */
 static bool adjoint_of(const trl_operator_desc *desc, trl_operator_desc *adjoint, double *sign)
 {
     *adjoint = *desc;

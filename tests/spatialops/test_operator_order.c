@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Observed order of every operator, from every location to every other, along every axis, with exact ghosts: periodic ones and the
- * values of a smooth function beyond the sides. Prints the operators' table of docs/verification.md and finds it there. */
+/* Observed order of every operator, from every location to every other, along every axis, with exact ghosts: periodic
+ * ones and the values of a smooth function beyond the sides. Prints the operators' table of docs/verification.md and
+ * finds it there. */
 // ctest: sanitize=none timeout=300
 #include "doc_table.h"
 #include "operator_fixture.h"
@@ -102,7 +103,8 @@ static double visit(trl_field *field, int p, const trl_box *box, const waves *su
     return largest;
 }
 
-/* The function, times a factor, in one periodic domain's owned points with exchanged ghosts, or in all points of another. */
+/* The function, times a factor, in one periodic domain's owned points with exchanged ghosts, or in all points of
+ * another. */
 static trl_field *function_field(const domain *d, const trl_operator *op, int input, double factor)
 {
     trl_field *field = new_input(d, "f", op, input, 1);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* What operators read: exactly the points that they say, never one that is not valid, and nothing along axes that the grid lacks. */
+/* What operators read: exactly the points that they say, never one that is not valid, and nothing along axes that the
+ * grid lacks. */
 // ctest: np=1,4 timeout=300
 #include "operator_fixture.h"
 
@@ -164,8 +165,8 @@ static void set_layers(trl_field *field, const trl_lidx lo[3], const trl_lidx hi
     }
 }
 
-/* Layers that a footprint needs beyond the points it is read at. A footprint apart from its point needs none on the near side, where
- * the owned points of another location may reach further or less far. */
+/* Layers that a footprint needs beyond the points it is read at. A footprint apart from its point needs none on the
+ * near side, where the owned points of another location may reach further or less far. */
 static void layers_needed(const trl_footprint *reads, trl_location from, trl_location to, const domain *d, int p,
                           trl_lidx lo[3], trl_lidx hi[3])
 {

@@ -6,8 +6,8 @@
 
 #include <trl_operator.h>
 
-/* Every operator as its definition says it: applied to polynomials sampled at the points of its input, it must give what calculus
- * gives at the point of its result. */
+/* Every operator as its definition says it: applied to polynomials sampled at the points of its input, it must give
+ * what calculus gives at the point of its result. */
 
 enum { REACH = 9, WIDTH = 2 * REACH + 1 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Linked into programs that look for leaks. What Open MPI allocates while it begins and ends is not looked at: to match it by name, every
- * allocation would have to keep its whole stack, and the check would take several times as long as most tests. Its modules stay
- * loaded at the end, so that what only they refer to is still referred to. */
+/* Linked into programs that look for leaks. What Open MPI allocates while it begins and ends is not looked at: to match
+ * it by name, every allocation would have to keep its whole stack, and the check would take several times as long as
+ * most tests. Its modules stay loaded at the end, so that what only they refer to is still referred to. */
 #include <mpi.h>
 #include <sanitizer/lsan_interface.h>
 
