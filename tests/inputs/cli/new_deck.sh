@@ -12,7 +12,7 @@ for template in "$TRELLIS_SOURCE"/inputs/templates/deck/*.yaml; do
     ! grep -n '@' "my-$kind.yaml" || fail "a mark was left in my-$kind.yaml"
     expect 0 "$TRELLIS" check "my-$kind.yaml"
     says stdout.txt "no errors, 0 warnings"
-    expect 0 "$TRELLIS" run "my-$kind.yaml" --quiet "${few[@]}"
+    expect 0 "$TRELLIS" run "my-$kind.yaml" --quiet --threads 1 "${few[@]}"
     silent stderr.txt
     expect 0 "$TRELLIS" plot "out/my-$kind" -o "$kind.png"
     expect 0 "$TRELLIS" plot "out/my-$kind/series.csv" -o "series_$kind.png"

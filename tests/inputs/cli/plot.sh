@@ -44,8 +44,11 @@ PYTHON
 
 expect 0 "$TRELLIS" plot out -o with_fonts.png
 echo '<fontconfig></fontconfig>' >no_fonts.conf
-FONTCONFIG_FILE=$PWD/no_fonts.conf expect 0 "$TRELLIS" plot out -o without_fonts.png
-silent stderr.txt
+for picture in without_fonts.png without_fonts.svg; do
+    FONTCONFIG_FILE=$PWD/no_fonts.conf expect 0 "$TRELLIS" plot out -o $picture
+    silent stderr.txt
+done
+[ "$(grep -o 'href="#glyph' without_fonts.svg | wc -l)" -gt 20 ] || fail "there is no text without fonts"
 # The first field of a file is the first one of the deck, whatever its name.
 cat >order.yaml <<'DECK'
 trellis: 1
