@@ -101,9 +101,12 @@ TRL_NODISCARD trl_err trli_plane_draw(trl_context *ctx, cairo_t *cairo, const tr
                                       const trli_colour_map *map, const trli_plot_area *area);
 /* plot_contour.c: the line where the values, linear between points, have this level. */
 void trli_contour_draw(cairo_t *cairo, const trli_plot_data *data, double level, const trli_plot_area *area);
-/* plot_line.c: a curve through the points; low and high: the values at the lower and the upper edge of the frame, their
- * logarithms where data->logarithmic. */
-void trli_line_draw(cairo_t *cairo, const trli_plot_data *data, double low, double high, const trli_plot_area *area);
+/* plot_line.c: a curve through the points, over a vertical axis. */
+typedef struct trli_line_axis {
+    bool logarithmic;
+    double low, high; /* at its ends: values, or their decimal logarithms */
+} trli_line_axis;
+void trli_line_draw(cairo_t *cairo, const trli_plot_data *data, const trli_line_axis *axis, const trli_plot_area *area);
 
 /* ---- the figure (plot_figure.c) ---- */
 

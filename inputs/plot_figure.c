@@ -32,6 +32,7 @@ typedef struct plan {
     const trli_plot_data *data;
     trli_colour_map map; /* planes */
     double low, high;    /* of the colour bar, or of the vertical axis of a line */
+    bool logarithmic;    /* of that axis, whose ends are exponents then */
     trli_ticks across, up, colours;
     char title[80], detail[256], note[160];
     trli_plot_panel panel;
@@ -124,7 +125,7 @@ static void size_plane(plan *p, const trli_plot_style *style, int width, int hei
 
 static void size_line(plan *p, const trli_plot_style *style, int width, int height)
 {
-    const bool logarithmic = p->data->logarithmic && p->low > 0;
+    const bool logarithmic = p->logarithmic = p->data->logarithmic && p->low > 0; /* unless --range includes 0 */
     double low = logarithmic ? log10(p->low) : p->low, high = logarithmic ? log10(p->high) : p->high;
     double largest = fmax(fabs(low), fabs(high));
     p->panel.area.width = width;
@@ -318,7 +319,7 @@ trl_err trli_figure_draw(const trli_figure *figure, cairo_t *cairo)
         if (is_plane(p))
             TRL_TRY(draw_plane(figure, cairo, p));
         else
-            trli_line_draw(cairo, p->data, p->low, p->high, &p->panel.area);
+            trli_line_draw(cairo, p->data, &(trli_line_axis){p->logarithmic, p->low, p->high}, &p->panel.area);
         draw_surroundings(cairo, p);
     }
 done:

@@ -11,7 +11,7 @@ typedef struct curve {
     cairo_t *cairo;
     const trli_plot_data *data;
     const trli_plot_area *area;
-    double low, high;
+    trli_line_axis up;
     bool pen_down;
 } curve;
 
@@ -24,10 +24,10 @@ static pixel pixel_of(const curve *c, trl_gidx i)
 {
     const trli_plot_axis *axis = &c->data->axis[0];
     double value = c->data->value[i % axis->points];
-    if (c->data->logarithmic) value = log10(value);
+    if (c->up.logarithmic) value = log10(value);
     const double at = i < axis->points ? trli_plot_axis_place(axis, i) : axis->high;
     /* Halves: high - low may overflow. */
-    const double up = (0.5 * value - 0.5 * c->low) / (0.5 * c->high - 0.5 * c->low);
+    const double up = (0.5 * value - 0.5 * c->up.low) / (0.5 * c->up.high - 0.5 * c->up.low);
     return (pixel){c->area->x + (at - axis->low) / (axis->high - axis->low) * c->area->width,
                    c->area->y + c->area->height * (1 - up)};
 }
@@ -69,10 +69,10 @@ static void draw_columns(curve *c, trl_gidx n)
     }
 }
 
-void trli_line_draw(cairo_t *cairo, const trli_plot_data *data, double low, double high, const trli_plot_area *area)
+void trli_line_draw(cairo_t *cairo, const trli_plot_data *data, const trli_line_axis *axis, const trli_plot_area *area)
 {
     enum { FEW = 40 };
-    curve c = {.cairo = cairo, .data = data, .area = area, .low = low, .high = high};
+    curve c = {.cairo = cairo, .data = data, .area = area, .up = *axis};
     const trl_gidx n = data->axis[0].points + data->axis[0].wraps;
     cairo_save(cairo);
     cairo_rectangle(cairo, area->x, area->y, area->width, area->height);

@@ -280,6 +280,11 @@ START_TEST(series_are_lines_over_time)
     ck_assert_int_lt(colour_at(image, &panel.area, 0.25, 0.5).red, 100);
     ck_assert_int_eq(colour_at(image, &panel.area, 0.25, 0.3).red, 255);
     cairo_surface_destroy(image);
+    /* A range with 0 has no logarithm. */
+    image = draw(&set, (trli_plot_style){.ranged = true, .low = 0, .high = 1000}, &panel);
+    ck_assert_int_lt(colour_at(image, &panel.area, 0.25, 0.012).red, 150);
+    ck_assert_int_eq(colour_at(image, &panel.area, 0.25, 0.5).red, 255);
+    cairo_surface_destroy(image);
     trli_plot_release(&set);
     ck_assert_int_eq(run_plot("series.csv --field mass,decay"), 0);
     ck_assert_str_eq(text_of("stdout.txt"), "mass_decay.png\n");
