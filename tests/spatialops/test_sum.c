@@ -200,6 +200,79 @@ START_TEST(random_sums_match_the_bit_by_bit_reference)
 }
 END_TEST
 
+/* Values near 2^exponent of either sign, or of one. */
+static double near(uint64_t *state, int exponent, bool mixed)
+{
+    const double value = ldexp(1 + (double)(next_random(state) >> 12) * 0x1p-52, exponent);
+    return mixed && next_random(state) % 2 ? -value : value;
+}
+
+/* Values of one kind: close to each other, of many sizes, mostly zeros, of any bits, near the least and the largest,
+ * and some with others that are not finite. */
+static void draw(uint64_t *state, int kind, double *values, int n)
+{
+    static const double odd[] = {INFINITY, -INFINITY, NAN};
+    for (int i = 0; i < n; ++i) {
+        const int spread = (int)(next_random(state) % 40);
+        switch (kind) {
+        case 0:
+        case 1:
+            values[i] = near(state, -3, kind);
+            break;
+        case 2:
+        case 3:
+            values[i] = near(state, 17 - spread, kind == 3);
+            break;
+        case 4:
+            values[i] = near(state, -9 * spread, true);
+            break;
+        case 5:
+            values[i] = spread ? (spread % 2 ? 0.0 : -0.0) : near(state, 0, true);
+            break;
+        case 6:
+            values[i] = any_double(state);
+            break;
+        case 7:
+            values[i] = near(state, -1022 - spread, true);
+            break;
+        case 8:
+            values[i] = near(state, 1023 - spread, true);
+            break;
+        case 9:
+            values[i] = ldexp(1, 12 - spread) - ldexp(1, -30); /* each takes all bits of the first totals */
+            break;
+        case 10:
+            values[i] = i % 2 ? -values[i - 1] : near(state, -spread, true);
+            break;
+        default:
+            values[i] = spread || i > 100 ? near(state, 1000 - 40 * spread, true) : odd[kind - 11];
+        }
+    }
+}
+
+enum { KINDS = 14 };
+
+START_TEST(many_values_at_once_give_the_bits_of_one_after_the_other)
+{
+    enum { N = 3000 };
+    static double values[N];
+    uint64_t state = 11;
+    for (int round = 0; round < 60 * KINDS; ++round) {
+        const int n = round < 2 * KINDS ? N : 1 + (int)(next_random(&state) % N);
+        trl_sum sum, each;
+        trl_sum_clear(&sum);
+        trl_sum_clear(&each);
+        draw(&state, round % KINDS, values, n);
+        trl_sum_add(&sum, values, n);
+        for (int i = 0; i < n; ++i) trl_sum_add(&each, &values[i], 1);
+        trl_sum_normalise(&sum);
+        trl_sum_normalise(&each);
+        ck_assert_msg(memcmp(sum.word, each.word, sizeof sum.word) == 0, "kind %d, %d values", round % KINDS, n);
+        ck_assert_mem_eq(sum.special, each.special, sizeof sum.special);
+    }
+}
+END_TEST
+
 START_TEST(millions_of_the_largest_values_lose_nothing)
 {
     enum { N = 5000 };
@@ -351,6 +424,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, sums_beyond_the_largest_double_are_infinite);
     tcase_add_test(tc, infinities_and_nan_behave_as_in_addition);
     tcase_add_test(tc, random_sums_match_the_bit_by_bit_reference);
+    tcase_add_test(tc, many_values_at_once_give_the_bits_of_one_after_the_other);
     tcase_add_test(tc, millions_of_the_largest_values_lose_nothing);
     tcase_add_test(tc, order_and_grouping_do_not_change_a_bit);
     tcase_add_test(tc, merging_often_loses_nothing);
