@@ -9,6 +9,7 @@
 #include "mask_impl.h"
 #include "reduction_impl.h"
 #include "spans_impl.h"
+#include "vector_impl.h"
 
 /* ---- partials ---- */
 
@@ -19,20 +20,58 @@ void trli_partial_clear(trli_partial *p, trli_merge merge)
     p->invalid = false;
 }
 
-void trli_partial_add(trli_partial *p, trli_merge merge, const double *values, int64_t n)
+static void add_extremes(trli_partial *p, trli_merge merge, const double *values, int64_t n)
 {
     double e = p->extreme;
     bool invalid = false;
-    if (merge == TRLI_MERGE_SUM) {
-        trl_sum_add(&p->sum, values, n);
-        return;
-    }
     for (int64_t i = 0; i < n; ++i) {
         invalid |= isnan(values[i]);
         if (merge == TRLI_MERGE_MIN ? values[i] < e : values[i] > e) e = values[i];
     }
     p->extreme = e;
     p->invalid |= invalid;
+}
+
+#if defined(__x86_64__)
+/* The extremes of whole pairs of vectors; how many values these are. A NaN is never taken: no comparison with it holds.
+ */
+#define EXTREMES(width, attribute)                                                                         \
+    typedef long long bits##width __attribute__((vector_size(8 * (width))));                               \
+    attribute static int64_t extremes##width(trli_partial *p, bool least, const double *values, int64_t n) \
+    {                                                                                                      \
+        const trli_vector##width zero = {0};                                                               \
+        trli_vector##width e[2] = {zero + p->extreme, zero + p->extreme};                                  \
+        bits##width invalid = {0};                                                                         \
+        const int64_t whole = n - n % (2 * (width));                                                       \
+        for (int64_t i = 0; i < whole; i += 2 * (width))                                                   \
+            for (int u = 0; u < 2; ++u) {                                                                  \
+                const trli_vector##width x = *(const trli_loose##width *)&values[i + u * (width)];         \
+                const bits##width taken = least ? x < e[u] : x > e[u];                                     \
+                e[u] = (trli_vector##width)(((bits##width)x & taken) | ((bits##width)e[u] & ~taken));      \
+                invalid |= x != x;                                                                         \
+            }                                                                                              \
+        for (int l = 0; l < (width); ++l)                                                                  \
+            for (int u = 0; u < 2; ++u) {                                                                  \
+                if (least ? e[u][l] < p->extreme : e[u][l] > p->extreme) p->extreme = e[u][l];             \
+                p->invalid |= invalid[l] != 0;                                                             \
+            }                                                                                              \
+        return whole;                                                                                      \
+    }
+TRLI_STREAM_VARIANTS(EXTREMES)
+#undef EXTREMES
+#endif
+
+void trli_partial_add(trli_partial *p, trli_merge merge, const double *values, int64_t n)
+{
+    int64_t done = 0;
+    if (merge == TRLI_MERGE_SUM) {
+        trl_sum_add(&p->sum, values, n);
+        return;
+    }
+#if defined(__x86_64__)
+    done = TRLI_STREAM_CALL(extremes, p, merge == TRLI_MERGE_MIN, values, n);
+#endif
+    add_extremes(p, merge, values + done, n - done);
 }
 
 void trli_partial_merge(trli_partial *p, trli_merge merge, const trli_partial *other)
