@@ -6,6 +6,7 @@
 
 #include <chunks_impl.h>
 
+#include "builder_impl.h"
 #include "context_impl.h"
 #include "cost_impl.h"
 #include "lifecycle_impl.h"
@@ -22,111 +23,12 @@ enum {
 #endif
 };
 
-/* What lies in a slot on a patch, as tasks touch it: points that the patch owns, and those that others own or that lie
- * outside of the domain. Tenants of a slot may have them in different places, so who computes a field touches both. */
-typedef enum part { OWNED, GHOSTS, PARTS, BOTH = PARTS } part;
-
 typedef struct builder {
     trli_program *program;
     trli_model *model;
     struct trli_task_data *data;
-    trl_handle *slot_handle;   /* [slot][patch][PARTS] */
-    trl_handle *scalar_handle; /* [scalar] */
-    trl_handle *opaque_handle; /* [opaque expression] of those that may not run twice at once */
-    trl_handle collective;     /* handle that orders collective operations the same on all ranks */
+    trli_task_builder tasks;
 } builder;
-
-static trl_err handle_of(builder *b, trl_handle *entry, const trl_handle_desc *desc, trl_handle *handle)
-{
-    trl_err err = TRL_OK;
-    if (*entry < 0) TRL_TRY(trl_graph_add_handle(b->program->run->graph, desc, entry));
-    *handle = *entry;
-done:
-    return err;
-}
-
-static trl_err access_part(builder *b, trl_task task, int field, int patch, part which, trl_access access)
-{
-    const trli_model *model = b->model;
-    const trli_model_field *f = &model->field[field];
-    const int np = model->layout->nlocal, block = f->slot * np + patch;
-    const trl_array *shape = &model->slots->geometry[(size_t)field * (size_t)np + (size_t)patch];
-    const int64_t owned = trl_box_points(&shape->owned), held = trl_box_points(&shape->held);
-    const trl_handle_desc desc = {
-        .name = f->name, .bytes = (size_t)(which == OWNED ? owned : held - owned) * sizeof(double), .block = block};
-    trl_handle h;
-    trl_err err = TRL_OK;
-    TRL_TRY(handle_of(b, &b->slot_handle[block * PARTS + (int)which], &desc, &h));
-    TRL_TRY(trl_graph_add_access(b->program->run->graph, task, h, access));
-done:
-    return err;
-}
-
-static trl_err access_field(builder *b, trl_task task, int field, int patch, part which, trl_access access)
-{
-    trl_err err = TRL_OK;
-    if (which != GHOSTS) TRL_TRY(access_part(b, task, field, patch, OWNED, access));
-    if (which != OWNED) TRL_TRY(access_part(b, task, field, patch, GHOSTS, access));
-done:
-    return err;
-}
-
-/* Whether some point of a box reads a field where the patch owns no points. */
-static bool reads_ghosts(const builder *b, int field, const trl_footprint *footprint, const trl_box *box, int patch)
-{
-    const trl_array *shape =
-        &b->model->slots->geometry[(size_t)field * (size_t)b->model->layout->nlocal + (size_t)patch];
-    for (int i = 0; i < footprint->n; ++i)
-        for (int a = 0; a < b->model->layout->grid.dim; ++a)
-            if (box->lo[a] + footprint->part[i].lo[a] < shape->owned.lo[a] ||
-                box->hi[a] + footprint->part[i].hi[a] > shape->owned.hi[a])
-                return true;
-    return false;
-}
-
-/* The values that a step or a slab of the IR reads. */
-static trl_err access_reads(builder *b, trl_task task, const trli_reads *reads, const trl_box *box, int patch)
-{
-    trl_err err = TRL_OK;
-    for (int i = 0; i < reads->nfields; ++i)
-        TRL_TRY(access_field(b, task, reads->field[i], patch,
-                             reads_ghosts(b, reads->field[i], &reads->footprint[i], box, patch) ? BOTH : OWNED,
-                             TRL_READ));
-done:
-    return err;
-}
-
-static trl_err access_scalar(builder *b, trl_task task, int scalar, trl_access access)
-{
-    trl_handle h;
-    trl_err err = TRL_OK;
-    const trl_handle_desc desc = {.name = "scalar", .bytes = sizeof(double), .block = -1};
-    TRL_TRY(handle_of(b, &b->scalar_handle[scalar], &desc, &h));
-    TRL_TRY(trl_graph_add_access(b->program->run->graph, task, h, access));
-done:
-    return err;
-}
-
-/* A plugin that is not TILED runs once at a time. */
-static trl_err access_plugin(builder *b, trl_task task, const trli_opaque *called)
-{
-    trl_handle h;
-    trl_err err = TRL_OK;
-    if (called->flags & TRL_EXPR_TILED) return TRL_OK;
-    const trl_handle_desc desc = {.name = called->name, .block = -1};
-    TRL_TRY(handle_of(b, &b->opaque_handle[called->number], &desc, &h));
-    TRL_TRY(trl_graph_add_access(b->program->run->graph, task, h, TRL_READ_WRITE));
-done:
-    return err;
-}
-
-static trl_err access_scalars(builder *b, trl_task task, const trli_reads *reads)
-{
-    trl_err err = TRL_OK;
-    for (int i = 0; i < reads->nscalars; ++i) TRL_TRY(access_scalar(b, task, reads->scalar[i], TRL_READ));
-done:
-    return err;
-}
 
 /* Tasks are pointed to by the graph: the room for all of them is reserved before the first is added. */
 static trli_step_task *next_task(builder *b, const trli_step *step, int patch)
@@ -141,24 +43,18 @@ static trli_step_task *next_task(builder *b, const trli_step *step, int patch)
     return t;
 }
 
-static trl_err add(builder *b, const char *name, trl_task_fn run, trli_step_task *data, int chunks, unsigned flags,
-                   double cost, trl_task *task)
-{
-    const trl_task_desc desc = {
-        .name = name, .variant = {{run}}, .data = data, .chunks = chunks, .flags = flags, .cost = cost};
-    return trl_graph_add_task(b->program->run->graph, &desc, task);
-}
-
 static trl_err access_slab(builder *b, trl_task task, const trli_slab *slab, int patch)
 {
     trl_err err = TRL_OK;
     const bool ghosts = slab->kind != TRLI_SLAB_MODIFIER && slab->layer > 0;
-    if (ghosts) TRL_TRY(access_field(b, task, slab->field, patch, OWNED, TRL_READ));
-    TRL_TRY(access_field(b, task, slab->field, patch, ghosts ? GHOSTS : BOTH, TRL_READ_WRITE));
+    if (ghosts) TRL_TRY(trli_builder_field(&b->tasks, task, slab->field, patch, TRLI_OWNED, TRL_READ));
+    TRL_TRY(trli_builder_field(&b->tasks, task, slab->field, patch, ghosts ? TRLI_GHOSTS : TRLI_OWNED_AND_GHOSTS,
+                               TRL_READ_WRITE));
     for (int i = 0; i < slab->ninputs; ++i)
-        if (slab->input[i] != slab->field) TRL_TRY(access_field(b, task, slab->input[i], patch, BOTH, TRL_READ));
-    if (slab->kind == TRLI_SLAB_KERNEL) TRL_TRY(access_scalars(b, task, &slab->reads));
-    if (slab->kind == TRLI_SLAB_MODIFIER) TRL_TRY(access_plugin(b, task, slab->modifier));
+        if (slab->input[i] != slab->field)
+            TRL_TRY(trli_builder_field(&b->tasks, task, slab->input[i], patch, TRLI_OWNED_AND_GHOSTS, TRL_READ));
+    if (slab->kind == TRLI_SLAB_KERNEL) TRL_TRY(trli_builder_scalars(&b->tasks, task, &slab->reads));
+    if (slab->kind == TRLI_SLAB_MODIFIER) TRL_TRY(trli_builder_plugin(&b->tasks, task, slab->modifier));
 done:
     return err;
 }
@@ -187,10 +83,10 @@ static trl_err add_poison(builder *b, const trli_step *s, int patch)
 {
     trl_task task;
     trl_err err = TRL_OK;
-    TRL_TRY(add(b, "poison", trli_task_poison, next_task(b, s, patch), 1, 0, 0, &task));
+    TRL_TRY(trli_builder_add(&b->tasks, "poison", trli_task_poison, next_task(b, s, patch), 1, 0, 0, &task));
     for (int o = 0; o < s->nout; ++o)
         if (b->program->plan->demand[s->field[o]].live)
-            TRL_TRY(access_field(b, task, s->field[o], patch, BOTH, TRL_WRITE));
+            TRL_TRY(trli_builder_field(&b->tasks, task, s->field[o], patch, TRLI_OWNED_AND_GHOSTS, TRL_WRITE));
 done:
     return err;
 }
@@ -211,18 +107,19 @@ static trl_err add_compute(builder *b, const trli_step *s, int patch)
     if (!plugin || (plugin->flags & TRL_EXPR_TILED && one_location))
         chunks = choose_parts(b, &t->box, p->nslabs > 0, t->parts);
     b->program->run->bytes_moved += trl_box_points(&t->box) * (s->nout + p->ninputs) * (int64_t)sizeof(double);
-    TRL_TRY(
-        add(b, s->label, plugin ? trli_task_plugin : trli_task_kernel, t, chunks, 0, estimate(b, s, &t->box), &task));
+    TRL_TRY(trli_builder_add(&b->tasks, s->label, plugin ? trli_task_plugin : trli_task_kernel, t, chunks, 0,
+                             estimate(b, s, &t->box), &task));
     for (int k = 0; k < p->nslabs; ++k) TRL_TRY(access_slab(b, task, &p->slab[k], patch));
     t->task = task;
     t->computes = true;
-    if (!plugin) TRL_TRY(access_reads(b, task, &p->reads, &t->box, patch));
-    for (int i = 0; plugin && i < p->ninputs; ++i) TRL_TRY(access_field(b, task, p->input[i], patch, BOTH, TRL_READ));
-    TRL_TRY(access_scalars(b, task, &p->reads));
-    if (plugin) TRL_TRY(access_plugin(b, task, plugin));
+    if (!plugin) TRL_TRY(trli_builder_reads(&b->tasks, task, &p->reads, &t->box, patch));
+    for (int i = 0; plugin && i < p->ninputs; ++i)
+        TRL_TRY(trli_builder_field(&b->tasks, task, p->input[i], patch, TRLI_OWNED_AND_GHOSTS, TRL_READ));
+    TRL_TRY(trli_builder_scalars(&b->tasks, task, &p->reads));
+    if (plugin) TRL_TRY(trli_builder_plugin(&b->tasks, task, plugin));
     for (int o = 0; o < s->nout; ++o)
         if (b->program->plan->demand[s->field[o]].live)
-            TRL_TRY(access_field(b, task, s->field[o], patch, BOTH, TRL_READ_WRITE));
+            TRL_TRY(trli_builder_field(&b->tasks, task, s->field[o], patch, TRLI_OWNED_AND_GHOSTS, TRL_READ_WRITE));
 done:
     return err;
 }
@@ -258,7 +155,7 @@ static trl_err add_slab_task(builder *b, const trli_step *s, trli_step_task *t, 
     /* A ghost layer reads no point of its own; the values of a plane on the side may. */
     if (alone && alone->kind != TRLI_SLAB_MODIFIER && alone->layer > 0)
         chunks = choose_parts(b, &t->box, false, t->parts);
-    TRL_TRY(add(b, s->label, trli_task_slabs, t, chunks, 0, seconds, &task));
+    TRL_TRY(trli_builder_add(&b->tasks, s->label, trli_task_slabs, t, chunks, 0, seconds, &task));
     for (int k = t->slab; k < t->slab + t->nslabs; ++k) TRL_TRY(access_slab(b, task, &t->plan->slab[k], t->patch));
 done:
     return err;
@@ -311,21 +208,12 @@ static trl_err add_exchange(builder *b, const trli_step *s)
 {
     const trli_exchanged *exchanged = &trli_plan_of(b->program, s)->exchanged;
     trli_step_task *first = next_task(b, s, -1), *last = next_task(b, s, -1);
-    trl_task begin, finish;
+    trl_task finish;
     trl_err err = TRL_OK;
     first->exchanged = last->exchanged = exchanged;
     TRL_TRY(count_exchange(b, exchanged, &first->exchange));
     last->exchange = first->exchange;
-    TRL_TRY(add(b, "exchange", trli_task_exchange_begin, first, 1, TRL_TASK_ALWAYS, TRLI_MESSAGE_SECONDS, &begin));
-    TRL_TRY(add(b, "receive", trli_task_exchange_finish, last, 1, TRL_TASK_ALWAYS | TRL_TASK_POLL, TRLI_MESSAGE_SECONDS,
-                &finish));
-    for (int i = 0; i < exchanged->n; ++i)
-        for (int p = 0; p < b->model->layout->nlocal; ++p) {
-            TRL_TRY(access_field(b, begin, exchanged->field[i], p, OWNED, TRL_READ));
-            TRL_TRY(access_field(b, begin, exchanged->field[i], p, GHOSTS, TRL_READ_WRITE));
-            TRL_TRY(access_field(b, finish, exchanged->field[i], p, OWNED, TRL_READ));
-            TRL_TRY(access_field(b, finish, exchanged->field[i], p, GHOSTS, TRL_READ_WRITE));
-        }
+    err = trli_builder_exchange(&b->tasks, exchanged, first, last, &finish);
 done:
     return err;
 }
@@ -352,40 +240,47 @@ static bool reduction_box(const builder *b, const trli_step *s, int patch, trl_b
     return true;
 }
 
-static trl_err add_reduce(builder *b, const trli_step *s)
+/* A patch's share of a reduction: added to it by each worker apart. */
+static trl_err add_share(builder *b, const trli_step *s, int patch, int reduction, trl_handle *sum)
 {
     const trli_step_plan *plan = trli_plan_of(b->program, s);
     const trli_opaque *plugin = s->kind == TRLI_STEP_STABLE_DT ? s->plugin.called : NULL;
-    int reduction = 0;
-    trl_task finish, task;
-    trl_handle collective;
+    trl_task task;
+    trl_box box;
     trl_err err = TRL_OK;
-    TRL_TRY(count_reduction(b, plugin ? TRLI_REDUCE_MIN : s->reduce.kind, &reduction));
+    if (!reduction_box(b, s, patch, &box)) return TRL_OK;
+    trli_step_task *t = next_task(b, s, patch);
+    t->box = box;
+    t->reduction = reduction;
+    int chunks = plugin ? 1 : choose_parts(b, &t->box, false, t->parts);
+    b->program->run->bytes_moved += trl_box_points(&box) * plan->ninputs * (int64_t)sizeof(double);
+    TRL_TRY(trli_builder_add(&b->tasks, s->label, plugin ? trli_task_stable_dt : trli_task_reduce, t, chunks, 0,
+                             estimate(b, s, &box), &task));
+    if (!plugin) TRL_TRY(trli_builder_reads(&b->tasks, task, &plan->reads, &t->box, patch));
+    for (int i = 0; plugin && i < plan->ninputs; ++i)
+        TRL_TRY(trli_builder_field(&b->tasks, task, plan->input[i], patch, TRLI_OWNED_AND_GHOSTS, TRL_READ));
+    TRL_TRY(trli_builder_scalars(&b->tasks, task, &plan->reads));
+    if (plugin) TRL_TRY(trli_builder_plugin(&b->tasks, task, plugin));
+    TRL_TRY(trli_builder_value(&b->tasks, task, sum, s->label, TRL_ADD));
+done:
+    return err;
+}
+
+static trl_err add_reduce(builder *b, const trli_step *s)
+{
+    int reduction = 0;
+    trl_task finish;
+    trl_handle sum = -1;
+    trl_err err = TRL_OK;
+    TRL_TRY(count_reduction(b, s->kind == TRLI_STEP_STABLE_DT ? TRLI_REDUCE_MIN : s->reduce.kind, &reduction));
+    for (int p = 0; p < b->model->layout->nlocal; ++p) TRL_TRY(add_share(b, s, p, reduction, &sum));
     trli_step_task *last = next_task(b, s, -1);
     last->reduction = reduction;
-    TRL_TRY(add(b, s->label, trli_task_reduce_finish, last, 1, TRL_TASK_ALWAYS | TRL_TASK_POLL, TRLI_MESSAGE_SECONDS,
-                &finish));
-    TRL_TRY(access_scalar(b, finish, s->scalar, TRL_WRITE));
-    const trl_handle_desc desc = {.name = "collective", .block = -1};
-    TRL_TRY(handle_of(b, &b->collective, &desc, &collective));
-    TRL_TRY(trl_graph_add_access(b->program->run->graph, finish, collective, TRL_READ_WRITE));
-    for (int p = 0; p < b->model->layout->nlocal; ++p) {
-        trl_box box;
-        if (!reduction_box(b, s, p, &box)) continue;
-        trli_step_task *t = next_task(b, s, p);
-        t->box = box;
-        t->reduction = reduction;
-        int chunks = plugin ? 1 : choose_parts(b, &t->box, false, t->parts);
-        b->program->run->bytes_moved += trl_box_points(&box) * plan->ninputs * (int64_t)sizeof(double);
-        TRL_TRY(add(b, s->label, plugin ? trli_task_stable_dt : trli_task_reduce, t, chunks, 0, estimate(b, s, &box),
-                    &task));
-        if (!plugin) TRL_TRY(access_reads(b, task, &plan->reads, &t->box, p));
-        for (int i = 0; plugin && i < plan->ninputs; ++i)
-            TRL_TRY(access_field(b, task, plan->input[i], p, BOTH, TRL_READ));
-        TRL_TRY(access_scalars(b, task, &plan->reads));
-        if (plugin) TRL_TRY(access_plugin(b, task, plugin));
-        TRL_TRY(trl_graph_add_dependency(b->program->run->graph, task, finish));
-    }
+    TRL_TRY(trli_builder_add(&b->tasks, s->label, trli_task_reduce_finish, last, 1, TRL_TASK_ALWAYS | TRL_TASK_POLL,
+                             TRLI_MESSAGE_SECONDS, &finish));
+    TRL_TRY(trli_builder_value(&b->tasks, finish, &sum, s->label, TRL_READ_WRITE));
+    TRL_TRY(trli_builder_scalar(&b->tasks, finish, s->scalar, TRL_WRITE));
+    TRL_TRY(trli_builder_value(&b->tasks, finish, &b->tasks.collective, "collective", TRL_READ_WRITE));
 done:
     return err;
 }
@@ -394,10 +289,10 @@ static trl_err add_scalar(builder *b, const trli_step *s)
 {
     trl_task task;
     trl_err err = TRL_OK;
-    TRL_TRY(add(b, s->label ? s->label : "scalar", trli_task_scalar, next_task(b, s, 0), 1, 0, seconds_of(b, NULL, 0),
-                &task));
-    TRL_TRY(access_scalars(b, task, &trli_plan_of(b->program, s)->reads));
-    TRL_TRY(access_scalar(b, task, s->scalar, TRL_WRITE));
+    TRL_TRY(trli_builder_add(&b->tasks, s->label ? s->label : "scalar", trli_task_scalar, next_task(b, s, 0), 1, 0,
+                             seconds_of(b, NULL, 0), &task));
+    TRL_TRY(trli_builder_scalars(&b->tasks, task, &trli_plan_of(b->program, s)->reads));
+    TRL_TRY(trli_builder_scalar(&b->tasks, task, s->scalar, TRL_WRITE));
 done:
     return err;
 }
@@ -426,21 +321,12 @@ done:
 static trl_err reserve(builder *b)
 {
     size_t tasks = 0, np = (size_t)b->model->layout->nlocal;
-    size_t slots = (size_t)b->model->slots->n * np * PARTS + 1, scalars = (size_t)b->model->nscalars + 1;
     for (int i = 0; i < b->program->nsteps; ++i) {
         if (!b->program->plan->step[i].live) continue;
         tasks += (2 + (size_t)b->program->plan->step[i].nslabs) * np + 2;
     }
     b->data->task = trli_new(b->model->ctx, tasks + 1, sizeof *b->data->task);
-    b->slot_handle = trli_new(b->model->ctx, slots, sizeof *b->slot_handle);
-    b->scalar_handle = trli_new(b->model->ctx, scalars, sizeof *b->scalar_handle);
-    b->opaque_handle = trli_new(b->model->ctx, (size_t)b->model->nopaques + 1, sizeof *b->opaque_handle);
-    if (!b->data->task || !b->slot_handle || !b->scalar_handle || !b->opaque_handle)
-        return trli_no_memory(b->model->ctx, NULL, "for %zu tasks", tasks);
-    for (size_t i = 0; i < slots; ++i) b->slot_handle[i] = -1;
-    for (size_t i = 0; i < scalars; ++i) b->scalar_handle[i] = -1;
-    for (int e = 0; e < b->model->nopaques; ++e) b->opaque_handle[e] = -1;
-    b->collective = -1;
+    if (!b->data->task) return trli_no_memory(b->model->ctx, NULL, "for %zu tasks", tasks);
     b->program->run->first_exchange = b->model->run->nexchanges;
     b->program->run->first_reduction = b->model->run->nreductions;
     return TRL_OK;
@@ -452,17 +338,12 @@ trl_err trli_tasks_build(trli_program *program)
     trl_err err = TRL_OK;
     program->run->tasks = b.data = trli_new(b.model->ctx, 1, sizeof *b.data);
     if (!b.data) return trli_no_memory(b.model->ctx, NULL, "for tasks");
-    TRL_TRY(trl_graph_create(b.model->ctx, program->name, &program->run->graph));
     TRL_TRY(reserve(&b));
+    TRL_TRY(trli_builder_begin(&b.tasks, b.model, program->name, &program->run->graph));
     for (int i = 0; i < program->nsteps; ++i)
         if (program->plan->step[i].live) TRL_TRY(add_step(&b, &program->step[i]));
-    TRL_TRY(trl_graph_freeze(program->run->graph));
-    TRL_TRY(trl_graph_prepare(program->run->graph, b.model->run->workers));
 done:
-    trli_free(b.slot_handle);
-    trli_free(b.scalar_handle);
-    trli_free(b.opaque_handle);
-    return err;
+    return trli_builder_end(&b.tasks, err);
 }
 
 void trli_tasks_free(trli_program *program)

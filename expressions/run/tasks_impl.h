@@ -4,6 +4,7 @@
 #ifndef TRLI_TASKS_IMPL_H
 #define TRLI_TASKS_IMPL_H
 
+#include "builder_impl.h"
 #include "execution_impl.h"
 #include "frame_impl.h"
 #include "model_impl.h"
@@ -11,7 +12,7 @@
 #include "sweep_impl.h"
 
 /* One task: a step on a patch (or on all patches). */
-typedef struct trli_step_task {
+struct trli_step_task {
     trli_program *program;
     const trli_step *step;
     const trli_step_plan *plan;
@@ -25,7 +26,7 @@ typedef struct trli_step_task {
     int reduction;                   /* of the frame */
     const trli_exchanged *exchanged; /* of an exchange, */
     int exchange;                    /* and what runs it, of the frame */
-} trli_step_task;
+};
 
 struct trli_task_data {
     trli_step_task *task;
@@ -47,25 +48,6 @@ trl_err trli_task_poison(void *data, const trl_task_args *args, bool *done);
 
 /* Empty the workers' shares of a program's reductions. */
 void trli_reductions_clear(trli_frame *frame, const trli_program *program);
-/* Results that have to be finite. */
-typedef struct trli_finite_check {
-    const trl_patch *patch;
-    int noutputs;
-    const int *variable;
-    const trl_array *output;
-    trli_nonfinite *found; /* the first one so far */
-    const trl_box *within; /* looked at, no more; NULL: all */
-} trli_finite_check;
-/* Look at what was just stored, while it is in the cache; data: a trli_finite_check. */
-void trli_check_finite(void *data, const trl_box *box);
-/* The variable of a slab of a step that checks. */
-const int *trli_slab_variable(const trli_step *step, const trli_slab *slab);
-/* Copy values to a box of an array from those that are this many values behind. */
-void trli_copy_images(const trl_array *array, const trl_box *box, ptrdiff_t behind);
-/* The call of a compiled kernel in place of trli_kernel_evaluate, but for its box: plane by plane, row by row. array:
- * room for all arrays. */
-void trli_native_ready(trl_kernel_call *call, const trli_kernel_run *run, int ninputs, int noutputs,
-                       trl_kernel_array *array, const trl_kernel_grid *grid);
 /* By input of a step's kernel on a patch: all of the array but the ghosts that the kernel computes itself. */
 void trli_native_set_inside(const trli_program *program, const trli_step *step, const trl_patch *patch,
                             const trl_array *input, trl_kernel_inside *inside);
@@ -74,8 +56,6 @@ void trli_native_set_inside(const trli_program *program, const trli_step *step, 
 size_t trli_native_parts_bytes(const trli_program *program, const trli_step *step);
 trli_native_part *trli_native_parts(const trli_program *program, const trli_step *step, const trl_kernel_call *whole,
                                     void *room);
-void trli_native_set_array(trl_kernel_array *to, const trl_array *from);
-void trli_native_set_box(trl_kernel_call *call, const trl_box *box);
 
 /* Scratch of a thread: arrays first, then the kernel's registers and a tile. */
 size_t trli_step_scratch(const trli_program *program, const trli_step *step);

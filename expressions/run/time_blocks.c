@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "arithmetic_impl.h"
+#include "builder_impl.h"
+#include "compute_impl.h"
 #include "cost_impl.h"
 #include "kernels_impl.h"
 #include "memory_impl.h"
@@ -32,23 +34,11 @@ static const double task_seconds = 4e-6;
 static const double task_seconds = 5e-5;
 #endif
 
-/* What a kernel of the plan needs when it runs. */
-typedef struct call {
-    trl_array *array; /* [ninputs + noutputs] */
-    trl_kernel_array *native;
-    trl_kernel_inside *inside; /* [ninputs], of a step's kernel */
-    trli_native_part *part;    /* of it, if it is compiled */
-    char *room;                /* for its parts */
-} call;
-
-/* What the kernels on a patch need in the pass under way. */
+/* The kernels of a plan on a patch, bound for the pass under way. */
 typedef struct calls {
     int n;
-    call *call; /* [plan.nops] */
-    trl_array *arrays;
-    trl_kernel_array *native;
-    trl_kernel_inside *inside;
-    char *parts; /* room for those of all kernels */
+    trli_bound_kernel *kernel; /* [plan.nops] */
+    char *room;                /* of all of them */
 } calls;
 
 /* The frame of a pass. */
@@ -70,7 +60,6 @@ struct patch_pass {
     trli_time_blocks *blocks;
     trli_time_plan plan;
     const trl_patch *patch;
-    trl_kernel_grid grid;
     trl_lidx first[2];  /* row and plane of its kernels */
     trl_lidx thick[2];  /* rows of a block, planes of a front */
     int count[2];       /* of blocks and fronts */
@@ -106,39 +95,6 @@ static void clip(const patch_pass *pass, const trli_time_op *op, int which, int 
     if (i + 1 < pass->count[which] && hi < box->hi[axis]) box->hi[axis] = hi;
 }
 
-static trl_kernel_call call_of(const patch_pass *pass, const trli_time_op *op, const call *c)
-{
-    return (trl_kernel_call){.input = c->native,
-                             .output = c->native + op->ninputs,
-                             .grid = &pass->grid,
-                             .inside = c->inside,
-                             .interleave = INTERLEAVE};
-}
-
-static bool call_native(trli_native_fn fn, trl_kernel_call call, const double *scalar, const trl_box *box)
-{
-    call.scalar = scalar;
-    call.block = box->hi[1] - box->lo[1];
-    trli_native_set_box(&call, box);
-    fn(&call);
-    return call.nonfinite == 0;
-}
-
-/* Call the compiled kernel of a step, or of a slab. Returns whether all was finite. */
-static bool call_op(const patch_pass *pass, const trli_time_op *op, const call *c, const trli_slab_run *slab,
-                    const double *scalar, const trl_box *box)
-{
-    bool finite = true;
-    if (slab) {
-        trl_kernel_call call = call_of(pass, op, c);
-        call.number = slab->use.number;
-        return call_native(trli_native_of(&slab->use), call, scalar, box);
-    }
-    for (int i = 0; i < trli_parts_of(pass->blocks->program, op->step)->n; ++i)
-        finite &= call_native(c->part[i].native, c->part[i].call, scalar, box);
-    return finite;
-}
-
 /* Where a field has ghosts beyond periodic sides, they are images of points inside: copy those of a box. */
 static void put_images(const trl_layout *layout, const trl_array *array, const trl_box *box)
 {
@@ -165,39 +121,21 @@ static void run_op(const patch_pass *pass, const pass_frame *in, int i, int work
     const trli_time_blocks *t = pass->blocks;
     const trl_layout *layout = t->model->layout;
     const trli_time_op *op = &pass->plan.op[i];
-    const trli_step *s = op->step;
-    const call *c = &in->calls[pass->plan.patch].call[i];
     const trli_frame *frame = &in->execution[op->execution];
-    const trli_step_run *run_of = trli_run_of(t->program, s);
-    const trli_slab_run *slab_run = op->slab ? &run_of->slab[op->slab - op->plan->slab] : NULL;
-    if (slab_run && slab_run->within && run_of->native) return;
+    const trli_step_run *run = trli_run_of(t->program, op->step);
+    trli_bound_kernel kernel = in->calls[pass->plan.patch].kernel[i];
+    if (op->slab && run->native && run->slab[op->slab - op->plan->slab].within) return;
     if (op->images) {
-        put_images(layout, &c->array[0], box);
+        put_images(layout, &kernel.array[0], box);
         return;
     }
-    const bool checks = s->variable && (!op->slab || s->kind == TRLI_STEP_PLANES);
     /* What other patches have is looked at there. */
     const trl_box owned = trl_patch_owned(layout, pass->patch, t->model->field[*op->output].location);
-    trli_finite_check check = {.patch = pass->patch,
-                               .noutputs = op->noutputs,
-                               .variable = checks && op->slab ? trli_slab_variable(s, op->slab) : s->variable,
-                               .output = c->array + op->ninputs,
-                               .found = &frame->nonfinite[worker],
-                               .within = &owned};
-    const bool native = slab_run ? trli_native_of(&slab_run->use) != NULL : run_of->native;
-    const trli_kernel_run run = {.grid = &layout->grid,
-                                 .patch = pass->patch,
-                                 .input = c->array,
-                                 .output = check.output,
-                                 .scalar = frame->scalar,
-                                 .scratch = frame->scratch[worker],
-                                 .after = checks ? trli_check_finite : NULL,
-                                 .data = &check};
-    if (!native)
-        trli_kernel_evaluate(slab_run ? slab_run->kernel : run_of->kernel, &run, box);
-    else if (!call_op(pass, op, c, slab_run, frame->scalar, box))
-        trli_check_finite(&check, box);
-    if (op->slab) put_images(layout, check.output, box);
+    kernel.within = &owned;
+    kernel.block = box->hi[1] - box->lo[1];
+    kernel.interleave = INTERLEAVE;
+    trli_kernel_compute(&kernel, frame, worker, frame->scratch[worker], box);
+    if (op->slab) put_images(layout, &kernel.array[op->ninputs], box);
 }
 
 /* A box that goes on from the end of a periodic axis to its beginning is two. */
@@ -241,37 +179,41 @@ static trl_err run_part(void *data, const trl_task_args *args, bool *done)
 
 void trli_time_blocks_set_scalars(trli_time_blocks *t, int execution)
 {
-    static const trl_box one = {{0, 0, 0}, {1, 1, 1}};
-    double *scalar = t->frame->execution[execution].scalar;
-    memcpy(scalar, t->of->scalar, (size_t)t->model->nscalars * sizeof *scalar);
-    for (int i = 0; i < t->program->nsteps; ++i) {
-        const trli_step *s = &t->program->step[i];
-        const trli_step_plan *p = &t->program->plan->step[i];
-        if (!p->live || s->kind != TRLI_STEP_SCALAR) continue;
-        const trl_array output = {.at = &scalar[s->scalar]};
-        const trli_kernel_run run = {.grid = &t->model->layout->grid,
-                                     .patch = &t->model->layout->patch[0],
-                                     .output = &output,
-                                     .scalar = scalar,
-                                     .scratch = t->of->scratch[0]};
-        trli_kernel_evaluate(t->program->run->step[i].kernel, &run, &one);
-    }
+    const trli_frame *frame = &t->frame->execution[execution];
+    memcpy(frame->scalar, t->of->scalar, (size_t)t->model->nscalars * sizeof *frame->scalar);
+    for (int i = 0; i < t->program->nsteps; ++i)
+        if (t->program->plan->step[i].live && t->program->step[i].kind == TRLI_STEP_SCALAR)
+            trli_scalar_compute(t->program, &t->program->step[i], frame, 0);
+}
+
+/* Room of a bound kernel; of images, for their array. */
+static size_t room_of(const trli_program *program, const trli_time_op *op)
+{
+    enum { LINE = 64 };
+    if (op->images) return (sizeof(trl_array) + LINE - 1) / LINE * LINE;
+    return trli_bound_kernel_bytes(program, op->step, op->slab);
 }
 
 /* Arrays move when time levels rotate. */
-static void set_arrays(const patch_pass *pass, const calls *calls)
+static void bind(const patch_pass *pass, const calls *calls)
 {
+    const trli_time_blocks *t = pass->blocks;
+    char *room = calls->room;
     for (int i = 0; i < calls->n; ++i) {
         const trli_time_op *op = &pass->plan.op[i];
-        call *c = &calls->call[i];
-        for (int f = 0; f < op->ninputs + op->noutputs; ++f) {
-            c->array[f] = trli_frame_array(pass->blocks->of, op->field[f], pass->plan.patch);
-            trli_native_set_array(&c->native[f], &c->array[f]);
+        const trli_kernel_place place = {.program = t->program,
+                                         .step = op->step,
+                                         .slab = op->slab,
+                                         .patch = pass->plan.patch,
+                                         .input = op->field,
+                                         .output = op->field + op->ninputs};
+        if (op->images) {
+            calls->kernel[i].array = (trl_array *)room;
+            calls->kernel[i].array[0] = trli_frame_array(t->of, op->field[0], pass->plan.patch);
+        } else {
+            trli_kernel_bind(&place, t->of, room, &calls->kernel[i]);
         }
-        if (op->slab || op->images) continue;
-        trli_native_set_inside(pass->blocks->program, op->step, pass->patch, c->array, c->inside);
-        const trl_kernel_call whole = call_of(pass, op, c);
-        c->part = trli_native_parts(pass->blocks->program, op->step, &whole, c->room);
+        room += room_of(t->program, op);
     }
 }
 
@@ -282,7 +224,7 @@ trl_err trli_time_blocks_run(trli_time_blocks *t, int executions)
         calls *calls = &t->frame->calls[p];
         calls->n = 0;
         while (calls->n < plan->nops && plan->op[calls->n].execution < executions) ++calls->n;
-        set_arrays(&t->pass[p], calls);
+        bind(&t->pass[p], calls);
     }
     for (int e = 0; e < t->executions; ++e)
         for (int w = 0; w < t->model->run->nworkers; ++w) t->frame->execution[e].nonfinite[w].found = false;
@@ -363,66 +305,44 @@ static void choose_sizes(patch_pass *pass, size_t bytes)
     pass->ngroups = (trl_lidx)trli_ceil_div(pass->count[1], pass->group);
 }
 
-static trl_err add_pass(trli_time_blocks *t, patch_pass *pass, const trl_task *exchanged)
+/* Each task after its two neighbours before it, and the first after the exchange: by what they hand on. */
+static trl_err add_pass(trli_time_blocks *t, trli_task_builder *b, patch_pass *pass, trl_handle *exchanged)
 {
-    const int groups = pass->ngroups;
-    trl_task *task = trli_new(t->model->ctx, (size_t)pass->count[0] * (size_t)groups, sizeof *task);
+    const int groups = pass->ngroups, n = pass->count[0] * groups;
+    trl_handle *front = trli_new(t->model->ctx, (size_t)n, sizeof *front);
     trl_err err = TRL_OK;
-    pass->part = trli_new(t->model->ctx, (size_t)pass->count[0] * (size_t)groups, sizeof *pass->part);
-    if (!task || !pass->part) TRL_TRY(trli_no_memory(t->model->ctx, NULL, "for blocks in time"));
-    for (int b = 0; b < pass->count[0]; ++b)
-        for (int g = 0; g < groups; ++g) {
-            const int i = b * groups + g;
-            pass->part[i] = (part){pass, b, g};
-            const trl_task_desc desc = {.name = t->program->name,
-                                        .variant = {{run_part}},
-                                        .data = &pass->part[i],
-                                        .chunks = 1,
-                                        .cost = pass->seconds};
-            TRL_TRY(trl_graph_add_task(t->graph, &desc, &task[i]));
-            if (b > 0) TRL_TRY(trl_graph_add_dependency(t->graph, task[i - groups], task[i]));
-            if (g > 0) TRL_TRY(trl_graph_add_dependency(t->graph, task[i - 1], task[i]));
-        }
-    if (exchanged) TRL_TRY(trl_graph_add_dependency(t->graph, *exchanged, task[0]));
+    pass->part = trli_new(t->model->ctx, (size_t)n, sizeof *pass->part);
+    if (!front || !pass->part) TRL_TRY(trli_no_memory(t->model->ctx, NULL, "for blocks in time"));
+    for (int i = 0; i < n; ++i) {
+        trl_task task;
+        pass->part[i] = (part){pass, i / groups, i % groups};
+        front[i] = -1;
+        TRL_TRY(trli_builder_add(b, t->program->name, run_part, &pass->part[i], 1, 0, pass->seconds, &task));
+        if (i >= groups) TRL_TRY(trli_builder_value(b, task, &front[i - groups], "front", TRL_READ));
+        if (i % groups > 0) TRL_TRY(trli_builder_value(b, task, &front[i - 1], "front", TRL_READ));
+        if (i == 0) TRL_TRY(trli_builder_value(b, task, exchanged, "ghosts", TRL_READ));
+        TRL_TRY(trli_builder_value(b, task, &front[i], "front", TRL_WRITE));
+    }
 done:
-    trli_free(task);
-    return err;
-}
-
-static trl_err add_exchange(trli_time_blocks *t, trl_task *exchanged)
-{
-    t->begin = t->finish = (trli_step_task){.program = t->program, .exchanged = &t->deep, .patch = -1};
-    const trl_task_desc first = {.name = "exchange",
-                                 .variant = {{trli_task_exchange_begin}},
-                                 .data = &t->begin,
-                                 .chunks = 1,
-                                 .flags = TRL_TASK_ALWAYS};
-    const trl_task_desc last = {.name = "receive",
-                                .variant = {{trli_task_exchange_finish}},
-                                .data = &t->finish,
-                                .chunks = 1,
-                                .flags = TRL_TASK_ALWAYS | TRL_TASK_POLL};
-    trl_task begin;
-    trl_err err = TRL_OK;
-    TRL_TRY(trl_graph_add_task(t->graph, &first, &begin));
-    TRL_TRY(trl_graph_add_task(t->graph, &last, exchanged));
-    TRL_TRY(trl_graph_add_dependency(t->graph, begin, *exchanged));
-done:
+    trli_free(front);
     return err;
 }
 
 static trl_err build_graph(trli_time_blocks *t)
 {
-    trl_task exchanged;
+    trli_task_builder b;
+    trl_task exchange;
+    trl_handle exchanged = -1;
     trl_err err = TRL_OK;
-    const bool exchanges = t->deep.n > 0;
-    TRL_TRY(trl_graph_create(t->model->ctx, "time blocks", &t->graph));
-    if (exchanges) TRL_TRY(add_exchange(t, &exchanged));
-    for (int p = 0; p < t->model->layout->nlocal; ++p) TRL_TRY(add_pass(t, &t->pass[p], exchanges ? &exchanged : NULL));
-    TRL_TRY(trl_graph_freeze(t->graph));
-    TRL_TRY(trl_graph_prepare(t->graph, t->model->run->workers));
+    TRL_TRY(trli_builder_begin(&b, t->model, "time blocks", &t->graph));
+    t->begin = t->finish = (trli_step_task){.program = t->program, .exchanged = &t->deep, .patch = -1};
+    if (t->deep.n > 0) {
+        TRL_TRY(trli_builder_exchange(&b, &t->deep, &t->begin, &t->finish, &exchange));
+        TRL_TRY(trli_builder_value(&b, exchange, &exchanged, "ghosts", TRL_WRITE));
+    }
+    for (int p = 0; p < t->model->layout->nlocal; ++p) TRL_TRY(add_pass(t, &b, &t->pass[p], &exchanged));
 done:
-    return err;
+    return trli_builder_end(&b, err);
 }
 
 trl_err trli_time_blocks_connect(trli_time_blocks *t)
@@ -434,34 +354,13 @@ done:
     return trl_context_agree(t->model->ctx, err);
 }
 
-/* Room for the parts of a step's kernel. */
-static size_t parts_bytes(const trli_program *program, const trli_time_op *op)
-{
-    const size_t unit = _Alignof(max_align_t);
-    if (op->slab || op->images) return 0;
-    return (trli_native_parts_bytes(program, op->step) + unit - 1) / unit * unit;
-}
-
 static trl_err allocate_calls(const trli_program *program, const trli_time_plan *plan, calls *calls)
 {
-    size_t arrays = 0, n = 0, bytes = 0, at = 0;
-    for (int i = 0; i < plan->nops; ++i) {
-        arrays += (size_t)(plan->op[i].ninputs + plan->op[i].noutputs);
-        bytes += parts_bytes(program, &plan->op[i]);
-    }
-    calls->call = trli_new(plan->model->ctx, (size_t)plan->nops + 1, sizeof *calls->call);
-    calls->arrays = trli_new(plan->model->ctx, arrays + 1, sizeof *calls->arrays);
-    calls->native = trli_new(plan->model->ctx, arrays + 1, sizeof *calls->native);
-    calls->inside = trli_new(plan->model->ctx, arrays + 1, sizeof *calls->inside);
-    calls->parts = trli_new(plan->model->ctx, bytes + 1, 1);
-    if (!calls->call || !calls->arrays || !calls->native || !calls->inside || !calls->parts)
-        return trli_no_memory(plan->model->ctx, NULL, "for blocks in time");
-    for (int i = 0; i < plan->nops; ++i) {
-        calls->call[i] = (call){calls->arrays + n, calls->native + n, calls->inside + n, NULL, calls->parts + at};
-        n += (size_t)(plan->op[i].ninputs + plan->op[i].noutputs);
-        at += parts_bytes(program, &plan->op[i]);
-    }
-    return TRL_OK;
+    size_t bytes = 0;
+    for (int i = 0; i < plan->nops; ++i) bytes += room_of(program, &plan->op[i]);
+    calls->kernel = trli_new(plan->model->ctx, (size_t)plan->nops + 1, sizeof *calls->kernel);
+    calls->room = trli_new(plan->model->ctx, bytes + 1, 1);
+    return calls->kernel && calls->room ? TRL_OK : trli_no_memory(plan->model->ctx, NULL, "for blocks in time");
 }
 
 static trl_err make_pass(trli_time_blocks *t, const trli_rotation *rotation, const trli_time_shape *shape, int patch,
@@ -474,8 +373,6 @@ static trl_err make_pass(trli_time_blocks *t, const trli_rotation *rotation, con
     pass->patch = &layout->patch[layout->local[patch]];
     TRL_TRY(trli_time_plan_make(t->program, rotation, patch, shape->executions, &pass->plan, why));
     if (*why) goto done;
-    const trli_kernel_run place = {.grid = &layout->grid, .patch = pass->patch};
-    pass->grid = trli_kernel_grid_of(&place);
     choose_sizes(pass, shape->bytes);
 done:
     return err;
@@ -531,11 +428,8 @@ static void free_frame(const trli_time_blocks *t)
     pass_frame *f = t->frame;
     if (!f) return;
     for (int p = 0; f->calls && p < t->model->layout->nlocal; ++p) {
-        trli_free(f->calls[p].call);
-        trli_free(f->calls[p].arrays);
-        trli_free(f->calls[p].native);
-        trli_free(f->calls[p].inside);
-        trli_free(f->calls[p].parts);
+        trli_free(f->calls[p].kernel);
+        trli_free(f->calls[p].room);
     }
     for (int e = 0; f->execution && e < t->executions; ++e) trli_frame_release_shared(&f->execution[e]);
     if (f->frame.exchange) trli_exchange_disconnect(f->frame.exchange);

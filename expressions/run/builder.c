@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+#include "builder_impl.h"
+#include "cost_impl.h"
+#include "memory_impl.h"
+#include "model_run_impl.h"
+#include "slot_plan_impl.h"
+#include "tasks_impl.h"
+
+trl_err trli_builder_begin(trli_task_builder *b, const trli_model *model, const char *name, trl_graph **graph)
+{
+    const size_t np = (size_t)model->layout->nlocal, slots = (size_t)model->slots->n * np * TRLI_POINTS + 1;
+    const size_t scalars = (size_t)model->nscalars + 1, opaques = (size_t)model->nopaques + 1;
+    trl_err err = TRL_OK;
+    *b = (trli_task_builder){.model = model, .collective = -1};
+    b->slot_handle = trli_new(model->ctx, slots, sizeof *b->slot_handle);
+    b->scalar_handle = trli_new(model->ctx, scalars, sizeof *b->scalar_handle);
+    b->opaque_handle = trli_new(model->ctx, opaques, sizeof *b->opaque_handle);
+    if (!b->slot_handle || !b->scalar_handle || !b->opaque_handle)
+        return trli_no_memory(model->ctx, NULL, "for the tasks of '%s'", name);
+    for (size_t i = 0; i < slots; ++i) b->slot_handle[i] = -1;
+    for (size_t i = 0; i < scalars; ++i) b->scalar_handle[i] = -1;
+    for (size_t i = 0; i < opaques; ++i) b->opaque_handle[i] = -1;
+    TRL_TRY(trl_graph_create(model->ctx, name, graph));
+    b->graph = *graph;
+done:
+    return err;
+}
+
+trl_err trli_builder_end(trli_task_builder *b, trl_err err)
+{
+    TRL_TRY(err);
+    TRL_TRY(trl_graph_freeze(b->graph));
+    TRL_TRY(trl_graph_prepare(b->graph, b->model->run->workers));
+done:
+    trli_free(b->slot_handle);
+    trli_free(b->scalar_handle);
+    trli_free(b->opaque_handle);
+    return err;
+}
+
+trl_err trli_builder_add(trli_task_builder *b, const char *name, trl_task_fn run, void *data, int chunks,
+                         unsigned flags, double cost, trl_task *task)
+{
+    const trl_task_desc desc = {
+        .name = name, .variant = {{run}}, .data = data, .chunks = chunks, .flags = flags, .cost = cost};
+    return trl_graph_add_task(b->graph, &desc, task);
+}
+
+static trl_err handle_of(trli_task_builder *b, trl_handle *entry, const trl_handle_desc *desc, trl_handle *handle)
+{
+    trl_err err = TRL_OK;
+    if (*entry < 0) TRL_TRY(trl_graph_add_handle(b->graph, desc, entry));
+    *handle = *entry;
+done:
+    return err;
+}
+
+static trl_err access_part(trli_task_builder *b, trl_task task, int field, int patch, trli_points which,
+                           trl_access access)
+{
+    const trli_model *model = b->model;
+    const trli_model_field *f = &model->field[field];
+    const int np = model->layout->nlocal, block = f->slot * np + patch;
+    const trl_array *shape = &model->slots->geometry[(size_t)field * (size_t)np + (size_t)patch];
+    const int64_t owned = trl_box_points(&shape->owned), held = trl_box_points(&shape->held);
+    const trl_handle_desc desc = {.name = f->name,
+                                  .bytes = (size_t)(which == TRLI_OWNED ? owned : held - owned) * sizeof(double),
+                                  .block = block};
+    trl_handle h;
+    trl_err err = TRL_OK;
+    TRL_TRY(handle_of(b, &b->slot_handle[block * TRLI_POINTS + (int)which], &desc, &h));
+    TRL_TRY(trl_graph_add_access(b->graph, task, h, access));
+done:
+    return err;
+}
+
+trl_err trli_builder_field(trli_task_builder *b, trl_task task, int field, int patch, trli_points which,
+                           trl_access access)
+{
+    trl_err err = TRL_OK;
+    if (which != TRLI_GHOSTS) TRL_TRY(access_part(b, task, field, patch, TRLI_OWNED, access));
+    if (which != TRLI_OWNED) TRL_TRY(access_part(b, task, field, patch, TRLI_GHOSTS, access));
+done:
+    return err;
+}
+
+/* Whether some point of a box reads a field where the patch owns no points. */
+static bool reads_ghosts(const trli_task_builder *b, int field, const trl_footprint *footprint, const trl_box *box,
+                         int patch)
+{
+    const trl_array *shape =
+        &b->model->slots->geometry[(size_t)field * (size_t)b->model->layout->nlocal + (size_t)patch];
+    for (int i = 0; i < footprint->n; ++i)
+        for (int a = 0; a < b->model->layout->grid.dim; ++a)
+            if (box->lo[a] + footprint->part[i].lo[a] < shape->owned.lo[a] ||
+                box->hi[a] + footprint->part[i].hi[a] > shape->owned.hi[a])
+                return true;
+    return false;
+}
+
+/* The values that a step or a slab of the IR reads. */
+trl_err trli_builder_reads(trli_task_builder *b, trl_task task, const trli_reads *reads, const trl_box *box, int patch)
+{
+    trl_err err = TRL_OK;
+    for (int i = 0; i < reads->nfields; ++i)
+        TRL_TRY(trli_builder_field(
+            b, task, reads->field[i], patch,
+            reads_ghosts(b, reads->field[i], &reads->footprint[i], box, patch) ? TRLI_OWNED_AND_GHOSTS : TRLI_OWNED,
+            TRL_READ));
+done:
+    return err;
+}
+
+trl_err trli_builder_scalar(trli_task_builder *b, trl_task task, int scalar, trl_access access)
+{
+    trl_handle h;
+    trl_err err = TRL_OK;
+    const trl_handle_desc desc = {.name = "scalar", .bytes = sizeof(double), .block = -1};
+    TRL_TRY(handle_of(b, &b->scalar_handle[scalar], &desc, &h));
+    TRL_TRY(trl_graph_add_access(b->graph, task, h, access));
+done:
+    return err;
+}
+
+/* A plugin that is not TILED runs once at a time. */
+trl_err trli_builder_plugin(trli_task_builder *b, trl_task task, const trli_opaque *called)
+{
+    trl_handle h;
+    trl_err err = TRL_OK;
+    if (called->flags & TRL_EXPR_TILED) return TRL_OK;
+    const trl_handle_desc desc = {.name = called->name, .block = -1};
+    TRL_TRY(handle_of(b, &b->opaque_handle[called->number], &desc, &h));
+    TRL_TRY(trl_graph_add_access(b->graph, task, h, TRL_READ_WRITE));
+done:
+    return err;
+}
+
+trl_err trli_builder_scalars(trli_task_builder *b, trl_task task, const trli_reads *reads)
+{
+    trl_err err = TRL_OK;
+    for (int i = 0; i < reads->nscalars; ++i) TRL_TRY(trli_builder_scalar(b, task, reads->scalar[i], TRL_READ));
+done:
+    return err;
+}
+
+trl_err trli_builder_value(trli_task_builder *b, trl_task task, trl_handle *entry, const char *name, trl_access access)
+{
+    const trl_handle_desc desc = {.name = name, .block = -1};
+    trl_handle h;
+    trl_err err = TRL_OK;
+    TRL_TRY(handle_of(b, entry, &desc, &h));
+    TRL_TRY(trl_graph_add_access(b->graph, task, h, access));
+done:
+    return err;
+}
+
+trl_err trli_builder_exchange(trli_task_builder *b, const trli_exchanged *exchanged, trli_step_task *first,
+                              trli_step_task *last, trl_task *finish)
+{
+    trl_task begin;
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_builder_add(b, "exchange", trli_task_exchange_begin, first, 1, TRL_TASK_ALWAYS, TRLI_MESSAGE_SECONDS,
+                             &begin));
+    TRL_TRY(trli_builder_add(b, "receive", trli_task_exchange_finish, last, 1, TRL_TASK_ALWAYS | TRL_TASK_POLL,
+                             TRLI_MESSAGE_SECONDS, finish));
+    for (int i = 0; i < exchanged->n; ++i)
+        for (int p = 0; p < b->model->layout->nlocal; ++p) {
+            TRL_TRY(trli_builder_field(b, begin, exchanged->field[i], p, TRLI_OWNED, TRL_READ));
+            TRL_TRY(trli_builder_field(b, begin, exchanged->field[i], p, TRLI_GHOSTS, TRL_READ_WRITE));
+            TRL_TRY(trli_builder_field(b, *finish, exchanged->field[i], p, TRLI_OWNED, TRL_READ));
+            TRL_TRY(trli_builder_field(b, *finish, exchanged->field[i], p, TRLI_GHOSTS, TRL_READ_WRITE));
+        }
+done:
+    return err;
+}

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+#include <float.h>
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <spatialops_impl.h>
+
+#include "compute_impl.h"
+#include "pipeline_impl.h"
+#include "tasks_impl.h"
+
+static size_t aligned(size_t bytes)
+{
+    return (bytes + 63) / 64 * 64;
+}
+
+/* ---- values that are not finite ---- */
+
+/* Results that have to be finite. */
+typedef struct finite_check {
+    const trl_patch *patch;
+    int noutputs;
+    const int *variable;
+    const trl_array *output;
+    trli_nonfinite *found; /* the first one so far */
+    const trl_box *within; /* looked at, no more; NULL: all */
+} finite_check;
+
+static bool comes_before(int v, const trl_gidx p[3], const trli_nonfinite *other)
+{
+    if (!other->found || v != other->variable) return !other->found || v < other->variable;
+    for (int a = 2; a >= 0; --a)
+        if (p[a] != other->point[a]) return p[a] < other->point[a];
+    return false;
+}
+
+static void note_nonfinite(const finite_check *c, int variable, const double *row, trl_lidx n, const trl_lidx start[3])
+{
+    const trl_patch *patch = c->patch;
+    for (trl_lidx i = 0; i < n; ++i) {
+        if (fabs(row[i]) <= DBL_MAX) continue;
+        trl_gidx point[3] = {patch->first[0] + start[0] + i, patch->first[1] + start[1], patch->first[2] + start[2]};
+        if (!comes_before(variable, point, c->found)) return;
+        *c->found = (trli_nonfinite){true, variable, {point[0], point[1], point[2]}, row[i]};
+        return;
+    }
+}
+
+static void note_plane(const finite_check *c, int o, const trl_box *tile, trl_lidx k)
+{
+    const trl_array *array = &c->output[o];
+    const trl_lidx n = tile->hi[0] - tile->lo[0], rows = tile->hi[1] - tile->lo[1];
+    const double *row = (const double *)array->at + trl_array_offset(array, tile->lo[0], tile->lo[1], k);
+    if (trli_rows_finite(row, n, rows, array->stride[1])) return;
+    for (trl_lidx j = tile->lo[1]; j < tile->hi[1]; ++j, row += array->stride[1])
+        note_nonfinite(c, c->variable[o], row, n, (trl_lidx[3]){tile->lo[0], j, k});
+}
+
+/* Look at what was just stored, while it is in the cache; data: a finite_check. */
+static void check_finite(void *data, const trl_box *tile)
+{
+    const finite_check *c = data;
+    trl_box box = *tile;
+    for (int a = 0; a < 3 && c->within; ++a) {
+        if (box.lo[a] < c->within->lo[a]) box.lo[a] = c->within->lo[a];
+        if (box.hi[a] > c->within->hi[a]) box.hi[a] = c->within->hi[a];
+        if (box.lo[a] >= box.hi[a]) return;
+    }
+    for (int o = 0; o < c->noutputs; ++o)
+        for (trl_lidx k = box.lo[2]; k < box.hi[2]; ++k) note_plane(c, o, &box, k);
+}
+
+/* ---- binding ---- */
+
+static void set_array(trl_kernel_array *to, const trl_array *from)
+{
+    to->at = from->at;
+    for (int a = 0; a < 3; ++a) to->stride[a] = from->stride[a];
+}
+
+void trli_native_set_inside(const trli_program *program, const trli_step *step, const trl_patch *patch,
+                            const trl_array *input, trl_kernel_inside *inside)
+{
+    const trl_layout *layout = program->model->layout;
+    const trli_step_plan *p = trli_plan_of(program, step);
+    const trli_slab_run *run = trli_run_of(program, step)->slab;
+    for (int i = 0; i < p->ninputs; ++i)
+        for (int a = 0; a < 3; ++a) {
+            inside[i].lo[a] = input[i].held.lo[a];
+            inside[i].hi[a] = input[i].held.hi[a];
+        }
+    for (int k = 0; k < p->nslabs; ++k) {
+        const trli_slab *slab = &p->slab[k];
+        const int a = slab->axis;
+        if (!run[k].within || slab->layer > 1 || !trli_slab_is_at(layout, patch, slab)) continue;
+        const trl_box owned = trl_patch_owned(layout, patch, program->model->field[slab->field].location);
+        const bool image = slab->kind == TRLI_SLAB_IMAGE;
+        if (slab->side || image) inside[slab->read_as].hi[a] = owned.hi[a];
+        if (!slab->side || image) inside[slab->read_as].lo[a] = owned.lo[a];
+    }
+}
+
+size_t trli_native_parts_bytes(const trli_program *program, const trli_step *step)
+{
+    const trli_parts *parts = trli_parts_of(program, step);
+    size_t bytes = 0;
+    for (int i = 0; i < parts->n; ++i) {
+        const size_t inputs = (size_t)parts->part[i].reads.nfields, outputs = (size_t)parts->part[i].nroots;
+        bytes += sizeof(trli_native_part) + (inputs + outputs) * sizeof(trl_kernel_array) +
+                 inputs * sizeof(trl_kernel_inside);
+    }
+    return bytes;
+}
+
+trli_native_part *trli_native_parts(const trli_program *program, const trli_step *step, const trl_kernel_call *whole,
+                                    void *room)
+{
+    const trli_parts *parts = trli_parts_of(program, step);
+    const trli_step_run *run = trli_run_of(program, step);
+    trli_native_part *part = room;
+    char *at = (char *)(part + parts->n);
+    for (int i = 0; i < parts->n; ++i) {
+        const trli_step_part *of = &parts->part[i];
+        trl_kernel_array *array = (trl_kernel_array *)at;
+        trl_kernel_inside *inside = (trl_kernel_inside *)(array + of->reads.nfields + of->nroots);
+        at = (char *)(inside + of->reads.nfields);
+        for (int f = 0; f < of->reads.nfields; ++f) {
+            array[f] = whole->input[of->input[f]];
+            inside[f] = whole->inside[of->input[f]];
+        }
+        for (int r = 0; r < of->nroots; ++r) array[of->reads.nfields + r] = whole->output[of->root[r]];
+        part[i] = (trli_native_part){trli_native_of(&run->part[i]), *whole};
+        part[i].call.input = array;
+        part[i].call.output = array + of->reads.nfields;
+        part[i].call.inside = inside;
+        part[i].call.number = run->part[i].number;
+        if (i > 0) part[i].call.set_edges = NULL; /* the first has set them */
+    }
+    return part;
+}
+
+static int inputs_of(const trli_program *program, const trli_step *step, const trli_slab *slab)
+{
+    return slab ? slab->ninputs : trli_plan_of(program, step)->ninputs;
+}
+
+size_t trli_bound_kernel_bytes(const trli_program *program, const trli_step *step, const trli_slab *slab)
+{
+    const size_t inputs = (size_t)inputs_of(program, step, slab),
+                 outputs = slab || step->nout == 0 ? 1 : (size_t)step->nout;
+    const size_t parts = slab ? sizeof(trli_native_part) : trli_native_parts_bytes(program, step);
+    return aligned(sizeof(trl_kernel_grid)) + aligned((inputs + outputs) * sizeof(trl_array)) +
+           aligned((inputs + outputs) * sizeof(trl_kernel_array)) + aligned(inputs * sizeof(trl_kernel_inside)) +
+           aligned(parts);
+}
+
+static void take_room(trli_bound_kernel *k, char *room)
+{
+    const size_t inputs = (size_t)k->ninputs, all = inputs + (size_t)k->noutputs;
+    k->grid = (trl_kernel_grid *)room;
+    room += aligned(sizeof *k->grid);
+    k->array = (trl_array *)room;
+    room += aligned(all * sizeof *k->array);
+    k->native_array = (trl_kernel_array *)room;
+    room += aligned(all * sizeof *k->native_array);
+    k->inside = (trl_kernel_inside *)room;
+    room += aligned(inputs * sizeof *k->inside);
+    k->part = (trli_native_part *)room;
+}
+
+/* The variable of a slab of a step that checks. */
+static const int *slab_variable(const trli_step *s, const trli_slab *slab)
+{
+    int i = 0;
+    while (s->field[i] != slab->field) ++i;
+    return &s->variable[i];
+}
+
+/* What follows from the kernel being a slab's. */
+static void bind_slab(const trli_kernel_place *place, trli_bound_kernel *k)
+{
+    const trli_step *s = place->step;
+    const trli_slab *slab = place->slab;
+    const trli_slab_run *run = &trli_run_of(place->program, s)->slab[slab - trli_plan_of(place->program, s)->slab];
+    k->kernel = run->kernel;
+    k->native = trli_native_of(&run->use) != NULL;
+    if (s->variable && s->kind == TRLI_STEP_PLANES) k->variable = slab_variable(s, slab);
+    if (slab->kind != TRLI_SLAB_IMAGE) return;
+    const ptrdiff_t round = (ptrdiff_t)k->cells->cells[slab->axis] * k->array[k->ninputs].stride[slab->axis];
+    k->behind = slab->side ? round : -round;
+}
+
+static void bind_native(const trli_kernel_place *place, trli_bound_kernel *k)
+{
+    const trli_step_run *run = trli_run_of(place->program, place->step);
+    for (int i = 0; i < k->ninputs + k->noutputs; ++i) set_array(&k->native_array[i], &k->array[i]);
+    const trl_kernel_call call = {.input = k->native_array,
+                                  .output = k->native_array + k->ninputs,
+                                  .grid = k->grid,
+                                  .inside = k->inside,
+                                  .block = k->block,
+                                  .interleave = k->interleave};
+    if (place->slab) {
+        const trli_code_use *use = &run->slab[place->slab - trli_plan_of(place->program, place->step)->slab].use;
+        k->nparts = 1;
+        k->part[0] = (trli_native_part){trli_native_of(use), call};
+        k->part[0].call.number = use->number;
+        k->part[0].call.inside = NULL;
+        return;
+    }
+    trli_native_set_inside(place->program, place->step, k->patch, k->array, k->inside);
+    k->nparts = trli_parts_of(place->program, place->step)->n;
+    (void)trli_native_parts(place->program, place->step, &call, k->part);
+}
+
+void trli_kernel_bind(const trli_kernel_place *place, const trli_frame *frame, void *room, trli_bound_kernel *k)
+{
+    static const long long all_rows = 1LL << 40;
+    const trl_layout *layout = frame->model->layout;
+    const trli_step *s = place->step;
+    const trli_step_run *run = trli_run_of(place->program, s);
+    *k = (trli_bound_kernel){.cells = &layout->grid,
+                             .patch = &layout->patch[layout->local[place->patch]],
+                             .kernel = run->kernel,
+                             .native = run->native,
+                             .block = all_rows,
+                             .interleave = 1,
+                             .ninputs = inputs_of(place->program, s, place->slab),
+                             .noutputs = place->slab ? 1 : s->nout,
+                             .variable = place->slab ? NULL : s->variable,
+                             .strains_caches = !place->slab && trli_plan_of(place->program, s)->strains_caches};
+    take_room(k, room);
+    for (int i = 0; i < k->ninputs; ++i) k->array[i] = trli_frame_array(frame, place->input[i], place->patch);
+    for (int o = 0; o < k->noutputs; ++o)
+        k->array[k->ninputs + o] = trli_frame_array(frame, place->output[o], place->patch);
+    const trli_kernel_run on = {.grid = k->cells, .patch = k->patch};
+    *k->grid = trli_kernel_grid_of(&on);
+    if (place->slab) bind_slab(place, k);
+    if (k->native) bind_native(place, k);
+}
+
+/* ---- computing ---- */
+
+void trli_copy_images(const trl_array *array, const trl_box *box, ptrdiff_t behind)
+{
+    for (trl_lidx k = box->lo[2]; k < box->hi[2]; ++k)
+        for (trl_lidx j = box->lo[1]; j < box->hi[1]; ++j) {
+            double *row = (double *)array->at + trl_array_offset(array, box->lo[0], j, k);
+            memcpy(row, row - behind, (size_t)(box->hi[0] - box->lo[0]) * sizeof *row);
+        }
+}
+
+static void set_box(trl_kernel_call *call, const trl_box *box)
+{
+    for (int a = 0; a < 3; ++a) {
+        call->lo[a] = box->lo[a];
+        call->hi[a] = box->hi[a];
+    }
+}
+
+/* Whether all was finite, or nobody looked. */
+static bool call_native(const trli_bound_kernel *k, const trli_frame *frame, const trl_box *box)
+{
+    bool finite = true;
+    if (k->tuning) {
+        for (int i = 0; i < k->nparts; ++i) {
+            k->part[i].call.scalar = frame->scalar;
+            set_box(&k->part[i].call, box);
+        }
+        return trli_sweep(k->part, k->nparts, k->tuning);
+    }
+    for (int i = 0; i < k->nparts; ++i) {
+        trl_kernel_call call = k->part[i].call;
+        call.scalar = frame->scalar;
+        call.block = k->block;
+        call.interleave = k->interleave;
+        set_box(&call, box);
+        k->part[i].native(&call);
+        finite &= call.nonfinite == 0;
+    }
+    return finite;
+}
+
+void trli_kernel_compute(const trli_bound_kernel *k, const trli_frame *frame, int worker, void *registers,
+                         const trl_box *box)
+{
+    const trl_array *output = k->array + k->ninputs;
+    if (!k->kernel) {
+        trli_copy_images(output, box, k->behind);
+        return;
+    }
+    finite_check check = {k->patch, k->noutputs, k->variable, output, &frame->nonfinite[worker], k->within};
+    if (k->native) {
+        if (!call_native(k, frame, box) && k->variable) check_finite(&check, box);
+        return;
+    }
+    const trli_kernel_run run = {.grid = k->cells,
+                                 .patch = k->patch,
+                                 .input = k->array,
+                                 .output = output,
+                                 .scalar = frame->scalar,
+                                 .scratch = registers,
+                                 .strains_caches = k->strains_caches,
+                                 .after = k->variable ? check_finite : NULL,
+                                 .data = &check};
+    trli_kernel_evaluate(k->kernel, &run, box);
+}
+
+void trli_scalar_compute(const trli_program *program, const trli_step *s, const trli_frame *frame, int worker)
+{
+    static const trl_box one = {{0, 0, 0}, {1, 1, 1}};
+    const trl_layout *layout = program->model->layout;
+    const trl_array output = {.at = &frame->scalar[s->scalar]};
+    const trli_kernel_run run = {.grid = &layout->grid,
+                                 .patch = &layout->patch[0],
+                                 .output = &output,
+                                 .scalar = frame->scalar,
+                                 .scratch = frame->scratch[worker]};
+    trli_kernel_evaluate(trli_run_of(program, s)->kernel, &run, &one);
+}
