@@ -82,7 +82,7 @@ static void print_param(const trl_param_desc *p)
 {
     bool number = p->kind == TRL_PARAM_NUMBER || p->kind == TRL_PARAM_INTEGER;
     printf("  %-14s %s\n  %-14s %s", p->key, p->doc, "", kind_name(p->kind));
-    if (p->unit[0]) printf(" in %s", p->unit);
+    if (p->unit && p->unit[0]) printf(" in %s", p->unit);
     print_default(p);
     if (number && p->min != p->max) printf(", from %g to %g", p->min, p->max);
     putchar('\n');

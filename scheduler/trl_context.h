@@ -4,7 +4,14 @@
 #ifndef TRL_CONTEXT_H
 #define TRL_CONTEXT_H
 
+#if defined(__has_include)
+#if !__has_include(<mpi.h>)
+#define TRL_WITHOUT_MPI /* a plugin compiled with no MPI beside it: what takes a communicator is left out */
+#endif
+#endif
+#ifndef TRL_WITHOUT_MPI
 #include <mpi.h>
+#endif
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -51,14 +58,16 @@ typedef struct trl_context_options {
     void (*child)(pid_t group, bool started);
 } trl_context_options;
 
+#ifndef TRL_WITHOUT_MPI
 /* Create a context on a duplicate of comm. MPI must be initialised with at least MPI_THREAD_SERIALIZED. options may be
  * NULL. Communication on the duplicate returns errors. Collective: yes. Thread: main. Fails without a message, with
  * MEMORY or INPUT (number of threads) on all ranks, with MPI on any. */
 TRL_API TRL_NODISCARD trl_err trl_context_create(MPI_Comm comm, const trl_context_options *options, trl_context **ctx);
+TRL_API MPI_Comm trl_context_comm(const trl_context *ctx);
+#endif
 /* Destroy and set to NULL; NULL is allowed. Collective: yes. */
 TRL_API void trl_context_destroy(trl_context **ctx);
 
-TRL_API MPI_Comm trl_context_comm(const trl_context *ctx);
 TRL_API int trl_context_rank(const trl_context *ctx);
 TRL_API int trl_context_ranks(const trl_context *ctx);
 

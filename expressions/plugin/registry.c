@@ -68,8 +68,7 @@ static trl_err check_param(trl_registry *r, const trl_expr_type *type, const trl
     if (!trl_name_valid(param->key)) return refuse_param(r, place, origin, name, param, "has a key that is no name");
     if ((unsigned)param->kind > TRL_PARAM_PATH)
         return refuse_param(r, place, origin, name, param, "has an unknown kind");
-    if (!param->unit || !param->doc)
-        return refuse_param(r, place, origin, name, param, "lacks its unit (\"\" for none) or its doc line");
+    if (!param->doc) return refuse_param(r, place, origin, name, param, "lacks its doc line");
     for (const trl_param_desc *other = type->params; other != param; ++other)
         if (!strcmp(other->key, param->key))
             return refuse_param(r, place, origin, name, param, "is in its table twice");

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* The plugin contract: how an expression type written in C is described. This header and <trl_grid.h>, <trl_field.h>
- * that it includes are all a plugin needs. A plugin is a shared library that exports const trl_plugin trl_plugin_entry
- * = {TRL_PLUGIN_ABI, sizeof(trl_plugin), sizeof(trl_expr_type), "name", types, ntypes}; (declared below, so that it is
- * exported whatever the library's default visibility is).
+ * that it includes are all a plugin needs; no MPI is needed to compile it. A plugin is a shared library that exports
+ * const trl_plugin trl_plugin_entry = {TRL_PLUGIN_ABI, sizeof(trl_plugin), sizeof(trl_expr_type), "name", types,
+ * ntypes}; (declared below, so that it is exported whatever the library's default visibility is).
  */
 #ifndef TRL_PLUGIN_H
 #define TRL_PLUGIN_H
@@ -29,7 +29,7 @@ typedef struct trl_param_desc {
     const char *key;
     trl_param_kind kind;
     bool required;
-    const char *unit; /* "" : none */
+    const char *unit; /* NULL or "": none */
     const char *doc;
     double fallback;  /* default of NUMBER, INTEGER, BOOL when not required */
     double min, max;  /* inclusive range of NUMBER and INTEGER; min == max: any */

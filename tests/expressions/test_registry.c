@@ -143,8 +143,8 @@ START_TEST(rejects_bad_parameter_tables)
     table[0].kind = (trl_param_kind)17;
     ck_fails(add(&bad), TRL_ERR_PLUGIN, "parameter 'a' has an unknown kind");
     table[0] = a;
-    table[0].unit = NULL;
-    ck_fails(add(&bad), TRL_ERR_PLUGIN, "parameter 'a' lacks its unit (\"\" for none) or its doc line");
+    table[0].doc = NULL;
+    ck_fails(add(&bad), TRL_ERR_PLUGIN, "parameter 'a' lacks its doc line");
     table[0] = a;
     table[0].min = 2, table[0].max = 1;
     ck_fails(add(&bad), TRL_ERR_PLUGIN, "parameter 'a' has a minimum above its maximum");

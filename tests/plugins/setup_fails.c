@@ -4,7 +4,7 @@
 #include <trl_plugin.h>
 
 static const trl_param_desc params[] = {
-    {.key = "late", .kind = TRL_PARAM_BOOL, .unit = "", .doc = "fail in evaluate, not in setup"},
+    {.key = "late", .kind = TRL_PARAM_BOOL, .doc = "fail in evaluate, not in setup"},
     {0},
 };
 

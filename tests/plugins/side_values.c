@@ -8,9 +8,8 @@
 enum { AT, OF };
 
 static const trl_param_desc params[] = {
-    [AT] =
-        {.key = "at", .kind = TRL_PARAM_NUMBER, .unit = "", .doc = "location of the result", .fallback = 0, .max = 7},
-    [OF] = {.key = "of", .kind = TRL_PARAM_NUMBER, .unit = "", .doc = "location of the input", .fallback = 0, .max = 7},
+    [AT] = {.key = "at", .kind = TRL_PARAM_NUMBER, .doc = "location of the result", .fallback = 0, .max = 7},
+    [OF] = {.key = "of", .kind = TRL_PARAM_NUMBER, .doc = "location of the input", .fallback = 0, .max = 7},
     {0},
 };
 
