@@ -380,11 +380,11 @@ done:
 static trl_err check_number(const trl_simulation *sim, const trl_formula *f, const trli_operand *operand,
                             const char *what)
 {
-    if (!operand->components && !trli_ir_node(&sim->model->ir, operand->value[0])->varies) return TRL_OK;
+    if (operand->components <= 1 && !trli_ir_node(&sim->model->ir, operand->value[0])->varies) return TRL_OK;
     trl_place place = trl_text_place(&f->text, f->root->begin, f->root->end);
     return trl_fail(sim->ctx, TRL_ERR_INPUT, &place,
                     "%s is one number, and this %s: use integral, norm, domain_max, domain_min or probe", what,
-                    operand->components ? "is a vector" : "varies over the domain");
+                    operand->components > 1 ? "is a vector" : "varies over the domain");
 }
 
 static trl_err observe_series(trl_simulation *sim, trli_instance *in, int i)

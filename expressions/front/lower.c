@@ -60,6 +60,7 @@ trl_err trli_lower_at(trli_instance *instance, const trl_formula *formula, const
     trl_err err = trli_lower(instance, formula, scope, &operand);
     if (err != TRL_OK) return err;
     const trl_ast *root = formula->root;
+    trli_operand_flatten(&operand);
     if (operand.components)
         return trli_text_fail(instance->model->ctx, &formula->text, root->begin, root->end,
                               "a scalar is needed here, not a vector");
@@ -77,6 +78,7 @@ trl_err trli_lower_scalar(trli_lowering *lw, const trl_ast *node, const trl_scop
 {
     trl_err err = trli_lower_node(lw, node, scope, operand);
     if (err != TRL_OK) return err;
+    trli_operand_flatten(operand);
     if (operand->components)
         return trli_lower_fail(lw, node, "a scalar is needed here, not a vector: take a component with .x, or mag()");
     if (placed && operand->location[0] == TRLI_ANYWHERE)

@@ -20,10 +20,19 @@ static trl_err location_mismatch(trli_lowering *lw, const trl_ast *node, int a, 
                            trli_central_advice(node));
 }
 
+/* In 1-D a vector that meets a scalar is one. */
+static void make_alike(trli_operand *a, trli_operand *b)
+{
+    if (a->components == b->components) return;
+    trli_operand_flatten(a);
+    trli_operand_flatten(b);
+}
+
 /* Apply an operation to each component of two values of one shape. */
-static trl_err combine(trli_lowering *lw, const trl_ast *node, trli_op op, const trli_operand *a, const trli_operand *b,
+static trl_err combine(trli_lowering *lw, const trl_ast *node, trli_op op, trli_operand *a, trli_operand *b,
                        trli_operand *operand)
 {
+    make_alike(a, b);
     *operand = (trli_operand){.components = a->components};
     if (a->components != b->components)
         return trli_lower_fail(lw, node, "a vector and a scalar cannot be combined by '%s'", trli_op_name(op));
@@ -75,6 +84,7 @@ static trl_err lower_unary(trli_lowering *lw, const trl_ast *node, const trl_sco
 {
     trl_err err = trli_lower_node(lw, node->arg[0], scope, operand);
     if (err != TRL_OK || node->op == TRL_AST_POS) return err;
+    if (node->op == TRL_AST_NOT) trli_operand_flatten(operand);
     if (node->op == TRL_AST_NOT && operand->components) return trli_lower_fail(lw, node, "'not' needs a scalar");
     for (int c = 0; c < trli_operand_count(operand); ++c)
         operand->value[c] =
@@ -106,7 +116,7 @@ static trl_err lower_component(trli_lowering *lw, const trl_ast *node, const trl
     if (node->axis >= lw->dim)
         return trli_lower_fail(lw, node, "'.%c' needs an axis that this %d-D grid lacks", 'x' + node->axis, lw->dim);
     TRL_TRY(trli_lower_node(lw, node->arg[0], scope, &whole));
-    if (!whole.components)
+    if (!whole.components && lw->dim > 1)
         return trli_lower_fail(lw, node, "'.%c' needs a vector, and this is a scalar", "xyz"[node->axis]);
     *operand = trli_operand_scalar(whole.location[node->axis], whole.value[node->axis]);
 done:
@@ -227,6 +237,7 @@ static trl_err lower_if(trli_lowering *lw, const trl_ast *node, const trl_scope 
     TRL_TRY(trli_lower_scalar(lw, node->arg[0], scope, false, &c));
     TRL_TRY(trli_lower_node(lw, node->arg[1], scope, &a));
     TRL_TRY(trli_lower_node(lw, node->arg[2], scope, &b));
+    make_alike(&a, &b);
     if (a.components != b.components)
         return trli_lower_fail(lw, node, "the two branches of 'if' are a vector and a scalar");
     *operand = (trli_operand){.components = a.components};

@@ -15,6 +15,8 @@ typedef struct trli_operand {
 } trli_operand;
 
 trli_operand trli_operand_scalar(int location, trli_ir_value value);
+/* A vector of one component, which all are in 1-D, becomes a scalar; others stay. */
+void trli_operand_flatten(trli_operand *operand);
 /* Number of values: components of a vector, 1 of a scalar. */
 static inline int trli_operand_count(const trli_operand *operand)
 {

@@ -234,6 +234,39 @@ START_TEST(every_function_gives_what_its_table_entry_computes)
 }
 END_TEST
 
+START_TEST(in_one_dimension_a_vector_is_its_component)
+{
+    static const meaning list[] = {
+        {"left(a)^2", "left(a).x^2"},
+        {"max(left(a), 1.5)", "max(left(a).x, 1.5)"},
+        {"left(a) - right(a).x", "left(a).x - right(a).x"},
+        {"1/left(a) + right(a)/grad(a)", "1/left(a).x + right(a).x/grad(a).x"},
+        {"if(left(a) < right(a), 2, left(a))", "if(left(a).x < right(a).x, 2, left(a).x)"},
+        {"ddx(left(a) + 2*u)", "ddx(left(a).x + 2*u)"},
+        {"div(left(a)*u.x)", "div(left(a).x*u)"},
+        {"not (grad(a) > 1)", "not (grad(a).x > 1)"},
+    };
+    enum { N = sizeof list / sizeof *list };
+    new_deck();
+    say("grid: {cells: [7], periodic: [true]}\nexpressions:\n  a: {formula: \"1 + sin(6*x)\", location: cell}\n"
+        "  u: {formula: \"cos(x)\", location: xface}\n");
+    for (int i = 0; i < N; ++i) say("  f%d: \"%s\"\n  s%d: \"%s\"\n", i, list[i].formula, i, list[i].spelled);
+    say("equations: {T: {initial: 0, ddt: \"at(left(a), cell)\"}}\ntime: {dt: 0.1, steps: 1}\n"
+        "output: {fields: [T");
+    for (int i = 0; i < N; ++i) say(", f%d, s%d", i, i);
+    say("], series: {every: {steps: 1}, values: {n: \"norm(grad(a))\", v: \"[t]\"}}}\n");
+    ck_ok(open_problem());
+    ck_ok(run_steps(1));
+    for (int i = 0; i < N; ++i) {
+        char first[24], second[24];
+        snprintf(first, sizeof first, "f%d", i);
+        snprintf(second, sizeof second, "s%d", i);
+        check_component(first, second, &list[i], "full");
+    }
+    close_problem();
+}
+END_TEST
+
 START_TEST(cross_and_dot_work_in_three_dimensions)
 {
     trl_gidx n[3];
@@ -264,6 +297,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, operators_bind_as_the_language_says);
     tcase_add_test(tc, the_other_side_of_a_select_may_be_nan);
     tcase_add_test(tc, every_function_gives_what_its_table_entry_computes);
+    tcase_add_test(tc, in_one_dimension_a_vector_is_its_component);
     tcase_add_test(tc, cross_and_dot_work_in_three_dimensions);
 }
 
