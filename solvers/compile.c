@@ -337,6 +337,7 @@ static trl_err show_name(trl_simulation *sim, trli_instance *in, const char *nam
         return TRL_OK;
     }
     TRL_TRY(trl_formula_parse(sim->ctx, &text, &formula));
+    sim->observe->place = trl_text_place(&text, formula->root->begin, formula->root->end);
     TRL_TRY(trli_lower(in, formula, sim->problem->parameters, &operand));
     for (int c = 0; c < (operand.components ? operand.components : 1); ++c) {
         info.location = operand.location[c] == TRLI_ANYWHERE ? TRL_CELL : (trl_location)operand.location[c];
@@ -357,6 +358,7 @@ static trl_err observe_equation(trl_simulation *sim, trli_instance *in, int v)
     trl_location location = sim->model->variable[v].location;
     trli_ir_value value = TRLI_NO_VALUE;
     trl_err err = TRL_OK;
+    sim->observe->place = (trl_place){0};
     if (eq->mask) {
         TRL_TRY(trli_lower_at(in, eq->mask, eq->deck->names, location, &value));
         TRL_TRY(observe_value(sim, sim->observe, trli_model_name(sim->model, "%s:mask", eq->deck->name), value,
@@ -392,6 +394,7 @@ static trl_err observe_series(trl_simulation *sim, trli_instance *in, int i)
     trli_operand operand;
     trl_err err = TRL_OK;
     const trl_formula *f = sim->series[i];
+    sim->observe->place = trl_text_place(&f->text, f->root->begin, f->root->end);
     TRL_TRY(trli_lower(in, f, sim->problem->series[i].names, &operand));
     TRL_TRY(check_number(sim, f, &operand, "a value of a series"));
     TRL_TRY(trli_program_scalar(sim->observe, sim->problem->series[i].name, operand.value[0], &sim->series_scalar[i]));

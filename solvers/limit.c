@@ -104,20 +104,34 @@ done:
     return err;
 }
 
+static trl_err lower_at_cells(limit *l, const trl_formula *f, const char *word, trli_ir_value *value)
+{
+    trli_operand operand;
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_lower(l->in, f, l->sim->problem->parameters, &operand));
+    if (!operand.components && operand.location[0] > TRL_CELL)
+        return trli_text_fail(l->sim->ctx, &f->text, f->root->begin, f->root->end,
+                              "dt.%s is taken at cells, and this is at %s: interpolate with at(..., cell)", word,
+                              trli_location_text(operand.location[0]));
+    TRL_TRY(trli_lower_at(l->in, f, l->sim->problem->parameters, TRL_CELL, value));
+done:
+    return err;
+}
+
 /* The deck's speed or diffusivity: one formula, or one per axis, at cells. */
 static trl_err given_rate(limit *l, const trl_value *value, trli_transport_kind kind, trli_ir_value *sum)
 {
     trl_err err = TRL_OK;
     int dim = l->ir->grid->dim;
+    const char *word = kind == TRLI_ADVECTION ? "speed" : "diffusivity";
     trl_formula *f = NULL;
     if (value->count != 1 && value->count != dim)
         return trl_fail(l->sim->ctx, TRL_ERR_INPUT, &value->place,
-                        "%s needs one formula, or one per axis of the grid: %d, not %d",
-                        kind == TRLI_ADVECTION ? "speed" : "diffusivity", dim, value->count);
+                        "%s needs one formula, or one per axis of the grid: %d, not %d", word, dim, value->count);
     for (int a = 0; a < dim; ++a) {
         trli_ir_value v;
         TRL_TRY(trli_formula_of(l->sim, &value->text[value->count == 1 ? 0 : a], &f));
-        TRL_TRY(trli_lower_at(l->in, f, l->sim->problem->parameters, TRL_CELL, &v));
+        TRL_TRY(lower_at_cells(l, f, word, &v));
         trl_formula_destroy(&f);
         *sum = add_rate(l->ir, *sum,
                         trli_ir_binary(l->ir, TRLI_OP_MUL, magnitude(l->ir, v),

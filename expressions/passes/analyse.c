@@ -271,7 +271,10 @@ trl_err trli_program_analyse(trli_program *program)
     }
     for (int i = 0; i < program->nroots; ++i) an.plan->demand[program->root[i]].live = true;
     for (int i = 0; i < program->nscalar_roots; ++i) an.scalar_live[program->scalar_root[i]] = true;
-    for (int i = program->nsteps - 1; i >= 0; --i) TRL_TRY(analyse_step(&an, &program->step[i]));
+    for (int i = program->nsteps - 1; i >= 0; --i) {
+        an.place = &program->step[i].place;
+        TRL_TRY(analyse_step(&an, &program->step[i]));
+    }
     trli_check_filled(&an);
     TRL_TRY(an.first);
 done:

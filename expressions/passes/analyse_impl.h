@@ -12,6 +12,7 @@ typedef struct trli_analysis {
     trli_program *program;
     trli_plan *plan;
     trli_model *model;
+    const trl_place *place; /* of the step under way */
     bool *scalar_live;
     bool *filled;         /* by field: its fill has been passed, going backwards */
     trl_footprint *early; /* by field that is filled later on: ghosts in the domain that are read before, and wait for

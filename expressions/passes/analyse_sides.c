@@ -166,6 +166,18 @@ static trl_err add_slab(trli_analysis *an, trli_step *s, int i, int axis, int wh
     return side->piece[0].modifier ? analyse_modifier(an, s, slab, &side->piece[0]) : analyse_layer(an, s, slab, side);
 }
 
+static trl_err missing_side(trli_analysis *an, trli_model_field *f, int field, int side, int depth)
+{
+    const trl_place *asker = an->plan->demand[field].asker[side];
+    const bool known = asker && asker->file, heard = f->missed >> side & 1;
+    f->missed |= (unsigned char)(1 << side);
+    if (heard && known) return TRL_ERR_INPUT;
+    return trl_fail(an->model->ctx, TRL_ERR_INPUT, known ? asker : &f->boundary.place,
+                    "'%s' needs a boundary condition on %c%c: %s reads %d point%s beyond that side", trli_shown_name(f),
+                    "xyz"[side / 2], side % 2 ? '+' : '-', known ? "this" : "an operator", depth,
+                    depth == 1 ? "" : "s");
+}
+
 static trl_err check_side(trli_analysis *an, const trli_step *s, int i, int axis, int which, int depth)
 {
     const trli_model_field *f = &an->model->field[s->field[i]];
@@ -177,9 +189,7 @@ static trl_err check_side(trli_analysis *an, const trli_step *s, int i, int axis
     const int within = cells - (on_side && !next_is_here ? 1 : 0);
     const char *what = trli_shown_name(f);
     if (trli_step_sides(s)[i][2 * axis + which].npieces == 0)
-        return trl_fail(an->model->ctx, TRL_ERR_INPUT, &f->boundary.place,
-                        "'%s' needs a boundary condition on %c%c: an operator reads %d point%s beyond that side", what,
-                        "xyz"[axis], which ? '+' : '-', depth, depth == 1 ? "" : "s");
+        return missing_side(an, &an->model->field[s->field[i]], s->field[i], 2 * axis + which, depth);
     if (within < depth)
         return trl_fail(
             an->model->ctx, TRL_ERR_INPUT, &f->boundary.place,

@@ -11,8 +11,9 @@
 /* What readers need of a field beyond its owned points. inner: at sides shared with other patches (and periodic ones);
  * side: at the domain's sides. */
 typedef struct trli_demand {
-    bool live;   /* read at all, or a root */
-    bool beyond; /* side is set */
+    bool live;                 /* read at all, or a root */
+    bool beyond;               /* side is set */
+    const trl_place *asker[6]; /* of the step that reads farthest beyond each side */
     trl_footprint inner;
     trl_offsets side;
     trl_footprint corner; /* the same as parts: which ghosts beyond several sides are read together */

@@ -49,7 +49,7 @@ trli_step *trli_program_append(trli_program *program, trli_step_kind kind, const
         return NULL;
     }
     trli_step *s = &program->step[program->nsteps++];
-    *s = (trli_step){.kind = kind, .label = label, .scalar = -1};
+    *s = (trli_step){.kind = kind, .label = label, .place = program->place, .scalar = -1};
     return s;
 }
 

@@ -30,8 +30,9 @@ typedef struct trli_candidate {
 struct trli_program {
     trli_model *model;
     const char *name;
-    bool once;      /* it is run one time */
-    bool arranging; /* what is appended will be put in another order */
+    bool once;       /* it is run one time */
+    bool arranging;  /* what is appended will be put in another order */
+    trl_place place; /* of the steps that are appended */
     trli_step *step;
     int nsteps, capacity;
     int nroots, *root, roots_capacity; /* fields that must hold values at the end */

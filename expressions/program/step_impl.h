@@ -47,9 +47,10 @@ typedef struct trli_reduce_step {
 typedef struct trli_step {
     trli_step_kind kind;
     const char *label;
-    int nout;             /* results in fields */
-    int *field;           /* [nout] that hold them */
-    int scalar;           /* that holds the result; -1: fields do */
+    trl_place place; /* of the formula that it was appended for, where users find what it reads; none: the equations' */
+    int nout;        /* results in fields */
+    int *field;      /* [nout] that hold them */
+    int scalar;      /* that holds the result; -1: fields do */
     trli_ir_value *value; /* [nout], or the one of a scalar; NULL: no results of the IR */
     int *variable;        /* [nout] whose values they are, which must be finite; NULL: they may be anything */
     int time_scalar;      /* the time that plugins are told which the step calls, */
