@@ -136,16 +136,16 @@ static bool read_state(trl_context *ctx, hid_t file, trli_checkpoint_state *stat
     return good;
 }
 
-static bool has_field(hid_t file, const trli_output_field *field, char reason[TRLI_REASON_ROOM])
+static bool has_field(hid_t file, int dim, const trli_output_field *field, char reason[TRLI_REASON_ROOM])
 {
     trl_location location = TRL_CELL;
     hid_t data = H5Lexists(file, field->name, H5P_DEFAULT) > 0 ? H5Dopen2(file, field->name, H5P_DEFAULT) : -1;
     bool good = data >= 0 && trli_hdf5_get_location(data, &location);
     if (data >= 0) H5Dclose(data);
-    if (good && location == field->location) return true;
+    if (good && trl_location_on(location, dim) == field->location) return true;
     if (good)
         snprintf(reason, TRLI_REASON_ROOM, "its field '%s' is at location '%s', in the deck it is at '%s'", field->name,
-                 trl_location_name(location), trl_location_name(field->location));
+                 trl_location_name(location), field->word ? field->word : trl_location_name(field->location));
     else
         snprintf(reason, TRLI_REASON_ROOM, "it has no field '%s', which the deck advances in time", field->name);
     return false;
@@ -176,7 +176,7 @@ static bool belongs(trl_context *ctx, const trl_grid *grid, const char *path, in
     hid_t file = trli_hdf5_try_open(path, reason);
     if (file < 0) return false;
     bool good = trli_hdf5_is_grid(grid, file, reason) && read_state(ctx, file, state, reason);
-    for (int i = 0; good && i < n; ++i) good = has_field(file, &fields[i], reason);
+    for (int i = 0; good && i < n; ++i) good = has_field(file, grid->dim, &fields[i], reason);
     good = good && has_no_more(ctx, file, n, fields, reason);
     H5Fclose(file);
     return good;

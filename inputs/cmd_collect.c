@@ -80,7 +80,12 @@ static bool describe(collection *c, hid_t file, char reason[TRLI_REASON_ROOM])
     c->field = trli_new(c->ctx, (size_t)c->ntags + 1, sizeof *c->field);
     for (int i = 0; c->field && i < c->ntags; ++i) {
         c->field[i].name = c->tag[i];
-        if (read_location(file, c, c->tag[i], i == 0, &c->field[i].location)) continue;
+        trl_location written;
+        if (read_location(file, c, c->tag[i], i == 0, &written)) {
+            c->field[i].word = trl_location_name(written);
+            c->field[i].location = trl_location_on(written, c->grid.dim);
+            continue;
+        }
         snprintf(reason, TRLI_REASON_ROOM, "its field '%s' does not fit its grid", c->tag[i]);
         return false;
     }
@@ -101,10 +106,11 @@ static bool compare(collection *c, hid_t file, int at, char reason[TRLI_REASON_R
     }
     for (int i = 0; good && i < c->ntags; ++i) {
         trl_location location;
-        good = read_location(file, c, c->tag[i], false, &location) && location == c->field[i].location;
+        good = read_location(file, c, c->tag[i], false, &location) &&
+               trl_location_on(location, c->grid.dim) == c->field[i].location;
         if (!good)
             snprintf(reason, TRLI_REASON_ROOM, "it has no field '%s' at location '%s', as the first file does",
-                     c->tag[i], trl_location_name(c->field[i].location));
+                     c->tag[i], c->field[i].word);
     }
     if (!good || !trli_hdf5_times(c->ctx, file, &step, &time, &n, reason)) return false;
     c->step[at] = step[0];

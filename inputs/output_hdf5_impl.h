@@ -96,6 +96,7 @@ void trli_output_folder_release(trli_output_folder *folder);
 typedef struct trli_file_variable {
     const char *name;
     trl_location location;
+    const char *word;                        /* of its attribute */
     trl_gidx points[3], chunk[3], chunks[3]; /* of the grid; of a chunk; chunks along each axis */
     int64_t *place;                          /* [times][chunks z][y][x] where each chunk begins in the file, bytes; one
                                                 block holds those of all variables of a file */

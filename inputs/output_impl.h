@@ -12,6 +12,7 @@
 typedef struct trli_output_field {
     const char *name;       /* dataset name: "T", "q.x" */
     trl_location location;  /* bits of axes that the grid lacks are zero */
+    const char *word;       /* the location's attribute; NULL: its name */
     const trl_array *patch; /* [layout->nlocal] */
 } trli_output_field;
 

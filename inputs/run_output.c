@@ -46,6 +46,7 @@ static trl_err create_set(trl_context *ctx, const trl_simulation *sim, bool (*wa
         set->list[set->n] = (trli_output_field){
             .name = info->name,
             .location = info->location,
+            .word = info->location_word,
             .patch = set->array + (size_t)set->n * (size_t)set->nlocal,
         };
         ++set->n;

@@ -291,7 +291,8 @@ trl_err trli_show_field(trl_simulation *sim, const trl_field_info *info, int fie
 {
     if (!trli_make_room(sim->ctx, &sim->shown, sim->nshown, &sim->shown_capacity, sizeof *sim->shown))
         return trli_no_memory(sim->ctx, NULL, "for %d output fields", sim->nshown + 1);
-    sim->shown[sim->nshown++] = (trli_shown){*info, field, equation};
+    sim->shown[sim->nshown] = (trli_shown){*info, field, equation};
+    sim->shown[sim->nshown++].info.location_word = trli_location_text(sim->model, (int)info->location);
     return TRL_OK;
 }
 
@@ -337,7 +338,7 @@ static trl_err show_name(trl_simulation *sim, trli_instance *in, const char *nam
         return TRL_OK;
     }
     TRL_TRY(trl_formula_parse(sim->ctx, &text, &formula));
-    sim->observe->place = trl_text_place(&text, formula->root->begin, formula->root->end);
+    in->program->place = trl_text_place(&text, formula->root->begin, formula->root->end);
     TRL_TRY(trli_lower(in, formula, sim->problem->parameters, &operand));
     for (int c = 0; c < (operand.components ? operand.components : 1); ++c) {
         info.location = operand.location[c] == TRLI_ANYWHERE ? TRL_CELL : (trl_location)operand.location[c];

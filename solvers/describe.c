@@ -102,7 +102,7 @@ static void describe_expressions(const trli_listing *l)
             snprintf(kind, sizeof kind, "sensitivity of %s to %s", m->variable[eq->of].name,
                      m->direction[eq->direction - 1].name);
         trli_listing_say(l, "  %-20s %s at %s%s%s", m->variable[v].name, kind,
-                         trl_location_name(m->variable[v].location), eq->mask ? ", masked" : "",
+                         trli_location_text(m, (int)m->variable[v].location), eq->mask ? ", masked" : "",
                          eq->exact_field >= 0 ? ", with exact solution" : "");
     }
     for (int i = 0; i < m->front->nentries; ++i) {
@@ -129,7 +129,7 @@ static void describe_ghosts(const trli_listing *l)
             snprintf(widths + n, sizeof widths - n, "%s%c %d,%d", a ? "  " : "", 'x' + a, (int)field->ghost_lo[a],
                      (int)field->ghost_hi[a]);
         }
-        trli_listing_say(l, "  %-20s %-7s %s", field->name, trl_location_name(field->location), widths);
+        trli_listing_say(l, "  %-20s %-7s %s", field->name, trli_location_text(m, (int)field->location), widths);
     }
 }
 

@@ -86,8 +86,8 @@ const char *trli_reason_not_fused(const trli_program *program, int step, char *b
                  : model->field[read].why ? "which is stored"
                                           : "after its ghosts or sides are set");
     else if (f->location != g->location)
-        snprintf(buffer, size, "not fused with %s: at %s, not %s", g->name, trl_location_name(f->location),
-                 trl_location_name(g->location));
+        snprintf(buffer, size, "not fused with %s: at %s, not %s", g->name, trli_location_text(model, (int)f->location),
+                 trli_location_text(model, (int)g->location));
     else if (memcmp(f->fixed_planes, g->fixed_planes, sizeof f->fixed_planes) != 0)
         snprintf(buffer, size, "not fused with %s: conditions set other points on the sides", g->name);
     else if (model->settings.fusion != TRL_FUSION_FULL)

@@ -112,7 +112,7 @@ static trl_err lower_at_cells(limit *l, const trl_formula *f, const char *word, 
     if (!operand.components && operand.location[0] > TRL_CELL)
         return trli_text_fail(l->sim->ctx, &f->text, f->root->begin, f->root->end,
                               "dt.%s is taken at cells, and this is at %s: interpolate with at(..., cell)", word,
-                              trli_location_text(operand.location[0]));
+                              trli_location_text(l->sim->model, operand.location[0]));
     TRL_TRY(trli_lower_at(l->in, f, l->sim->problem->parameters, TRL_CELL, value));
 done:
     return err;

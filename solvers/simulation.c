@@ -102,6 +102,11 @@ static trl_err make_model(trl_simulation *sim)
                                         .stencils = p->stencil,
                                         .workers = sim->workers};
     err = trli_model_create(sim->ctx, &request, &sim->model);
+    for (int v = 0; v < p->nequations && err == TRL_OK; ++v)
+        trli_model_note_location(sim->model, p->equation[v].location);
+    for (int e = 0; e < p->nexpressions && err == TRL_OK; ++e)
+        if (p->expression[e].location >= 0)
+            trli_model_note_location(sim->model, (trl_location)p->expression[e].location);
     trli_free(variables);
     return err;
 }

@@ -56,7 +56,8 @@ typedef struct trl_field_info {
     bool output;   /* wanted in the files of fields */
     int exact;     /* field index of its exact solution, or -1 */
     bool is_exact;
-    bool kept; /* evaluated after each step */
+    bool kept;                 /* evaluated after each step */
+    const char *location_word; /* what the deck calls its location: in 2-D "node" and "zedge" are one place */
 } trl_field_info;
 TRL_API int trl_simulation_fields(const trl_simulation *sim);
 TRL_API const trl_field_info *trl_simulation_field(const trl_simulation *sim, int field);

@@ -35,7 +35,7 @@ static trl_err frame_value(trli_instance *in, const trl_text *text, const trl_sc
         if ((from ^ (int)target) & ~(1 << axis)) {
             err = trli_text_fail(model->ctx, text, root->begin, root->end,
                                  "this is at %s, and the condition is for values at %s: interpolate with at(...)",
-                                 trl_location_name((trl_location)from), trl_location_name(target));
+                                 trli_location_text(model, from), trli_location_text(model, (int)target));
             goto done;
         }
         /* On the plus side the last points of the two locations have different indices. */
@@ -74,7 +74,8 @@ static trl_err check_modifier(trli_model *model, const trli_opaque *modifier, tr
 {
     if (modifier->location == target) return TRL_OK;
     return trl_fail(model->ctx, TRL_ERR_INPUT, &deck->place, "modifier '%s' is for fields at %s, and this one is at %s",
-                    modifier->name, trl_location_name(modifier->location), trl_location_name(target));
+                    modifier->name, trli_location_text(model, (int)modifier->location),
+                    trli_location_text(model, (int)target));
 }
 
 static bool is_zero(const trli_model *model, trli_ir_value v)

@@ -77,8 +77,8 @@ static trl_err velocity_at_face(trli_lowering *lw, const trl_ast *node, const tr
     err = trli_lower_fail(
         lw, node,
         "the %c-velocity is at %s; it must be at %s, like the advected value, or at %s, its face: use at(..., %s)",
-        "xyz"[a], trli_location_text(from), trli_location_text(phi), trli_location_text(face),
-        trli_location_text(face));
+        "xyz"[a], trli_location_text(lw->model, from), trli_location_text(lw->model, phi),
+        trli_location_text(lw->model, face), trli_location_text(lw->model, face));
 done:
     return err;
 }

@@ -105,8 +105,8 @@ trl_err trli_lower_div(trli_lowering *lw, const trl_formula_operator *op, const 
             return trli_lower_fail(lw, node,
                                    "the components of this vector have no common centre: its %c-component is at %s, "
                                    "where %s gives %s, another gives %s",
-                                   "xyz"[a], trli_location_text(v.location[a]), op -> name, trli_location_text(to),
-                                   trli_location_text(target));
+                                   "xyz"[a], trli_location_text(lw->model, v.location[a]), op -> name,
+                                   trli_location_text(lw->model, to), trli_location_text(lw->model, target));
     }
     if (target == TRLI_ANYWHERE) target = TRL_CELL;
     const trl_operator_desc desc = {.kind = op->kind, .to = (trl_location)target};
@@ -156,7 +156,8 @@ static trl_err read_location(trli_lowering *lw, const trl_ast *node, int *locati
             return TRL_OK;
         }
         if (trl_location_parse(node->part[0].text, &l)) {
-            *location = trl_location_on(l, lw->dim);
+            trli_model_note_location(lw->model, l);
+            *location = (int)trl_location_on(l, lw->dim);
             return TRL_OK;
         }
     }
@@ -278,7 +279,7 @@ done:
 trl_err trli_lower_stencil(trli_lowering *lw, const trl_ast *node, const trl_scope *scope, const trl_operator *stencil,
                            trli_operand *operand)
 {
-    const char *from = trl_location_name(stencil->from[0]);
+    const char *from = trli_location_text(lw->model, (int)stencil->from[0]);
     trl_err err = TRL_OK;
     if (node->nargs != 1)
         return trli_lower_fail(lw, node, "stencil '%s' takes 1 argument, not %d", stencil->name, node->nargs);
@@ -288,7 +289,7 @@ trl_err trli_lower_stencil(trli_lowering *lw, const trl_ast *node, const trl_sco
         if (operand->location[c] != (int)stencil->from[0])
             return trli_lower_fail(lw, node->arg[0],
                                    "stencil '%s' takes values at %s, and this is at %s: interpolate with at(..., %s)",
-                                   stencil->name, from, trli_location_text(operand->location[c]), from);
+                                   stencil->name, from, trli_location_text(lw->model, operand->location[c]), from);
         operand->location[c] = stencil->to;
         TRL_TRY(apply(lw, stencil->name, stencil, &v, &operand->value[c]));
     }

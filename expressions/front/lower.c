@@ -67,8 +67,9 @@ trl_err trli_lower_at(trli_instance *instance, const trl_formula *formula, const
     if (operand.location[0] != TRLI_ANYWHERE && operand.location[0] != (int)location)
         return trli_text_fail(instance->model->ctx, &formula->text, root->begin, root->end,
                               "this is at %s, and %s is needed: interpolate with at(..., %s)%s",
-                              trli_location_text(operand.location[0]), trl_location_name(location),
-                              trl_location_name(location), trli_central_advice(root));
+                              trli_location_text(instance->model, operand.location[0]),
+                              trli_location_text(instance->model, (int)location),
+                              trli_location_text(instance->model, (int)location), trli_central_advice(root));
     *value = trli_ir_place(&instance->model->ir, operand.value[0], location);
     return instance->model->ir.err;
 }

@@ -14,10 +14,10 @@
 
 static trl_err location_mismatch(trli_lowering *lw, const trl_ast *node, int a, int b)
 {
-    return trli_lower_fail(lw, node,
-                           "values at %s and %s cannot be combined: interpolate one with at(..., %s) or at(..., %s)%s",
-                           trli_location_text(a), trli_location_text(b), trli_location_text(a), trli_location_text(b),
-                           trli_central_advice(node));
+    return trli_lower_fail(
+        lw, node, "values at %s and %s cannot be combined: interpolate one with at(..., %s) or at(..., %s)%s",
+        trli_location_text(lw->model, a), trli_location_text(lw->model, b), trli_location_text(lw->model, a),
+        trli_location_text(lw->model, b), trli_central_advice(node));
 }
 
 /* In 1-D a vector that meets a scalar is one. */

@@ -18,8 +18,3 @@ bool trli_location_join(int a, int b, int *joined)
     *joined = a == TRLI_ANYWHERE ? b : a;
     return a == b || a == TRLI_ANYWHERE || b == TRLI_ANYWHERE;
 }
-
-const char *trli_location_text(int location)
-{
-    return location == TRLI_ANYWHERE ? "no location" : trl_location_name((trl_location)location);
-}

@@ -24,6 +24,5 @@ static inline int trli_operand_count(const trli_operand *operand)
 }
 /* The location two values have in common: equal, or one of them has none; false if they differ. */
 bool trli_location_join(int a, int b, int *joined);
-const char *trli_location_text(int location);
 
 #endif

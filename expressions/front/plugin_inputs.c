@@ -17,8 +17,8 @@ static trl_err input_field(trli_instance *in, const trli_entry *entry, const trl
                         entry->deck->type->name, r->tag);
     if (operand.location[c] != TRLI_ANYWHERE && operand.location[c] != (int)r->location)
         return trl_fail(model->ctx, TRL_ERR_INPUT, place, "'%s' is at %s, and type '%s' requires it at %s", r->tag,
-                        trl_location_name((trl_location)operand.location[c]), entry->deck->type->name,
-                        trl_location_name(r->location));
+                        trli_location_text(in->model, operand.location[c]), entry->deck->type->name,
+                        trli_location_text(in->model, (int)r->location));
     trli_ir_value v = trli_ir_place(&model->ir, operand.value[c], r->location);
     const trli_node *n = trli_ir_node(&model->ir, v);
     if (n->op == TRLI_OP_FIELD)

@@ -66,9 +66,10 @@ static trl_err find_target(trli_lowering *lw, const trl_ast *node, const product
         else if (*target == TRL_CELL && is_face(location))
             *target = location;
         else if (!(location == TRL_CELL && is_face(*target)))
-            return trli_lower_fail(
-                lw, node, "factors at %s and %s cannot be multiplied: interpolate one with at(..., %s)",
-                trli_location_text(*target), trli_location_text(location), trli_location_text(*target));
+            return trli_lower_fail(lw, node,
+                                   "factors at %s and %s cannot be multiplied: interpolate one with at(..., %s)",
+                                   trli_location_text(lw->model, *target), trli_location_text(lw->model, location),
+                                   trli_location_text(lw->model, *target));
     }
     for (int i = 0; i < p->n; ++i) {
         const factor *f = &p->factor[i];
@@ -76,7 +77,7 @@ static trl_err find_target(trli_lowering *lw, const trl_ast *node, const product
             return trli_lower_fail(lw, f->node,
                                    "this vector is at cells and its factor at %s: only scalars are interpolated by "
                                    "themselves, use at(..., faces)",
-                                   trli_location_text(*target));
+                                   trli_location_text(lw->model, *target));
     }
     return TRL_OK;
 }
@@ -146,7 +147,7 @@ trl_err trli_lower_product_of_vectors(trli_lowering *lw, const trl_formula_opera
             if (!trli_location_join(location, v[i].location[a], &location))
                 return trli_lower_fail(
                     lw, node, "'%s' needs all components at one location, for example at(..., cell): here %s and %s",
-                    op->name, trli_location_text(location), trli_location_text(v[i].location[a]));
+                    op->name, trli_location_text(lw->model, location), trli_location_text(lw->model, v[i].location[a]));
     if (cross && lw->dim != 3) return trli_lower_fail(lw, node, "cross needs a 3-D grid");
     *operand = (trli_operand){.components = cross ? 3 : 0, .location = {location, location, location}};
     for (int c = 0; cross && c < 3; ++c) {

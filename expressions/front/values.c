@@ -68,8 +68,8 @@ static trl_err put_at_location(trli_instance *in, const trli_entry *entry, int c
     if (operand->location[c] != TRLI_ANYWHERE && operand->location[c] != wanted)
         return trl_fail(in->model->ctx, TRL_ERR_INPUT, &deck->place,
                         "expression '%s' is at %s, but its location says %s: use at(..., %s)", deck->name,
-                        trl_location_name((trl_location)operand->location[c]), trl_location_name((trl_location)wanted),
-                        trl_location_name((trl_location)wanted));
+                        trli_location_text(in->model, operand->location[c]), trli_location_text(in->model, wanted),
+                        trli_location_text(in->model, wanted));
     operand->value[c] = trli_ir_place(&in->model->ir, operand->value[c], (trl_location)wanted);
     operand->location[c] = wanted;
     return in->model->ir.err;

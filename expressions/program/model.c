@@ -40,6 +40,18 @@ const char *trli_model_name(trli_model *model, const char *format, ...)
     return name;
 }
 
+void trli_model_note_location(trli_model *model, trl_location written)
+{
+    const char **word = &model->location_word[trl_location_on(written, model->layout->grid.dim)];
+    if (!*word) *word = trl_location_name(written);
+}
+
+const char *trli_location_text(const trli_model *model, int location)
+{
+    if (location < 0) return "no location";
+    return model->location_word[location] ? model->location_word[location] : trl_location_name((trl_location)location);
+}
+
 int trli_model_add_field(trli_model *model, const char *name, trl_location location)
 {
     if (!make_room(model, &model->field, model->nfields, &model->fields_capacity, sizeof *model->field, "fields"))

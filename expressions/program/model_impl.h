@@ -31,6 +31,7 @@ struct trli_model {
     trli_walk walk;
     trli_settings settings;
     trli_machine machine;
+    const char *location_word[8]; /* what the deck calls a location, several of which may be one on its grid */
     int ndirections, directions_capacity;
     trli_direction *direction; /* [ndirections], the first is number 1 */
     int nopaques;              /* opaque expressions, by number */
@@ -66,6 +67,10 @@ typedef struct trli_model_request {
     const trl_stencil_entry *stencils;
     trl_workers *workers;
 } trli_model_request;
+/* The deck has written a location; the first word for what is one place is kept. */
+void trli_model_note_location(trli_model *model, trl_location written);
+/* A location in the deck's words, or "no location" (-1). */
+const char *trli_location_text(const trli_model *model, int location);
 int trli_model_add_field(trli_model *model, const char *name,
                          trl_location location);            /* -1: no memory, recorded in model->ir.err */
 int trli_model_add_scalar(trli_model *model, double value); /* likewise */

@@ -371,7 +371,7 @@ START_TEST(an_opaque_type_read_beyond_a_side_needs_conditions_of_its_own)
     trl_gidx n[3];
     say_sided("");
     ck_fails(open_problem(), TRL_ERR_INPUT,
-             "'s' needs a boundary condition on x-: an operator reads 1 point beyond that side");
+             "'s' needs a boundary condition on x-: this reads 1 point beyond that side");
     test_clear();
     say_sided(", boundary: {x-: {dirichlet: 7}, x+: {neumann: 5}}");
     ck_ok(open_problem());

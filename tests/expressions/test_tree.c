@@ -86,15 +86,15 @@ START_TEST(values_at_two_locations_are_not_combined)
         {"at(T, xface)*at(T, yface)",
          "3:35: factors at xface and yface cannot be multiplied: interpolate one with at(..., xface)\n"},
         {"div(grad(T)*at(T, node))",
-         "3:39: factors at xface and zedge cannot be multiplied: interpolate one with at(..., xface)\n"},
+         "3:39: factors at xface and node cannot be multiplied: interpolate one with at(..., xface)\n"},
         {"min(T, at(T, yface))",
          "3:35: values at cell and yface cannot be combined: interpolate one with at(..., cell) or at(..., yface)\n"},
         {"if(at(T, node) > 0, T, 0)",
-         "3:35: values at cell and zedge cannot be combined: interpolate one with at(..., cell) or at(..., zedge)\n"},
+         "3:35: values at cell and node cannot be combined: interpolate one with at(..., cell) or at(..., node)\n"},
         {"mag(grad(T))",
          "3:35: 'mag' needs all components at one location, for example at(..., cell): here xface and yface\n"},
         {"T^at(T, node)",
-         "3:35: values at cell and zedge cannot be combined: interpolate one with at(..., cell) or at(..., zedge)\n"},
+         "3:35: values at cell and node cannot be combined: interpolate one with at(..., cell) or at(..., node)\n"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
         char text[400];

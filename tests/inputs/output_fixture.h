@@ -96,7 +96,7 @@ static inline fixture_field fixture_create(const trl_layout *layout, const char 
         for (ptrdiff_t i = 0; i < stride; ++i) f.memory[p][i] = NAN;
         a->at = f.memory[p] - trl_array_offset(a, a->held.lo[0], a->held.lo[1], a->held.lo[2]);
     }
-    f.field = (trli_output_field){name, location, f.patch};
+    f.field = (trli_output_field){.name = name, .location = location, .patch = f.patch};
     if (salt >= 0) fixture_visit(layout, &f, salt, true);
     return f;
 }
