@@ -133,17 +133,20 @@ done:
 
 /* ---- freezing ---- */
 
-/* Two accesses of a task to one piece of data are one: the mode itself, or else read and write. */
-static int32_t merge(trl_policy_access *access, int32_t n)
+/* Move the accesses [start, end) of a task to where those of the tasks before it end. Two accesses of a task to one
+ * piece of data become one: of their common mode, or else read and write. place: by handle, the last access that was
+ * kept; it is the task's own if it is not before `kept`. Returns the new end. */
+static int32_t merge(trl_policy_access *access, int32_t start, int32_t end, int32_t kept, int32_t *place)
 {
-    int32_t kept = 0;
-    for (int32_t i = 0; i < n; ++i) {
-        int32_t k = 0;
-        while (k < kept && access[k].handle != access[i].handle) ++k;
-        if (k == kept)
+    const int32_t own = kept;
+    for (int32_t i = start; i < end; ++i) {
+        int32_t *k = &place[access[i].handle];
+        if (*k < own) {
+            *k = kept;
             access[kept++] = access[i];
-        else if (access[k].mode != access[i].mode)
-            access[k].mode = TRL_READ_WRITE;
+        } else if (access[*k].mode != access[i].mode) {
+            access[*k].mode = TRL_READ_WRITE;
+        }
     }
     return kept;
 }
@@ -154,7 +157,8 @@ trl_err trli_graph_flatten_accesses(trl_graph *graph)
     const trli_added_access *all = graph->accesses.data;
     const int64_t n = graph->accesses.count;
     const size_t bytes = ((size_t)graph->task_count + 1) * sizeof *graph->access_first;
-    void *memory;
+    const size_t place_bytes = ((size_t)graph->handles.count + 1) * sizeof(int32_t);
+    void *memory, *place = NULL;
     if (n > INT32_MAX)
         return trl_fail(graph->ctx, TRL_ERR_INPUT, NULL, "graph '%s' has more than %d accesses", graph->name,
                         INT32_MAX);
@@ -167,15 +171,17 @@ trl_err trli_graph_flatten_accesses(trl_graph *graph)
     /* From the last access to the first: first[t] goes from the end of task t's to their start. */
     for (int64_t i = n - 1; i >= 0; --i)
         graph->access[--first[all[i].task]] = (trl_policy_access){.handle = all[i].handle, .mode = all[i].mode};
+    TRL_TRY(trl_memory_alloc(graph->ctx, place_bytes, build_memory, &place));
+    memset(place, -1, place_bytes);
     int32_t kept = 0;
     for (int32_t t = 0, start = 0; t < graph->task_count; ++t) {
-        const int32_t end = first[t + 1], some = merge(graph->access + start, end - start);
-        memmove(graph->access + kept, graph->access + start, (size_t)some * sizeof *graph->access);
+        const int32_t end = first[t + 1];
         first[t] = kept;
-        kept += some;
+        kept = merge(graph->access, start, end, kept, place);
         start = end;
     }
     first[graph->task_count] = kept;
 done:
+    trl_memory_free(graph->ctx, &place);
     return err;
 }
