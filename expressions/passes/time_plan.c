@@ -28,6 +28,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "cost_impl.h"
 #include "memory_impl.h"
 #include "pipeline_impl.h"
 #include "slot_plan_impl.h"
@@ -381,6 +382,15 @@ trl_err trli_time_plan_make(const trli_program *program, const trli_rotation *ro
     if (*why) trli_time_plan_free(plan);
 done:
     return err;
+}
+
+double trli_time_plan_seconds(const trli_program *program, const trli_time_plan *plan, int64_t points, int workers)
+{
+    double seconds = trli_task_seconds(plan->model, NULL, 0, workers);
+    for (const trli_time_op *op = plan->op; op < plan->op + plan->nops; ++op)
+        if (!op->slab && !op->images)
+            seconds += trli_task_seconds(plan->model, &program->work[op->step - program->step], points, workers);
+    return seconds;
 }
 
 void trli_time_plan_free(trli_time_plan *plan)

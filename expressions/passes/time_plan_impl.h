@@ -58,6 +58,8 @@ TRL_NODISCARD trl_err trli_time_plan_list(const trli_program *program, const trl
 TRL_NODISCARD trl_err trli_time_plan_make(const trli_program *program, const trli_rotation *rotation, int patch,
                                           int executions, trli_time_plan *plan, const char **why);
 void trli_time_plan_free(trli_time_plan *plan);
+/* Seconds that one worker takes for so many points of each kernel of the steps, as the cost model predicts them. */
+double trli_time_plan_seconds(const trli_program *program, const trli_time_plan *plan, int64_t points, int workers);
 /* Whether a patch has both sides of a periodic axis. */
 bool trli_goes_round(const trl_layout *layout, int axis);
 

@@ -8,7 +8,6 @@
 #include "arithmetic_impl.h"
 #include "builder_impl.h"
 #include "compute_impl.h"
-#include "cost_impl.h"
 #include "kernels_impl.h"
 #include "memory_impl.h"
 #include "model_run_impl.h"
@@ -259,19 +258,6 @@ static void extent(const trli_time_plan *plan, int axis, trl_lidx *lo, trl_lidx 
     }
 }
 
-/* Seconds of so many points of each kernel of the steps, as the cost model predicts them. */
-static double seconds_of(const patch_pass *pass, int64_t points)
-{
-    const trli_time_plan *plan = &pass->plan;
-    const trli_program *program = pass->blocks->program;
-    double seconds = trli_task_seconds(plan->model, NULL, 0, 1);
-    for (const trli_time_op *op = plan->op; op < plan->op + plan->nops; ++op)
-        if (!op->slab && !op->images)
-            seconds += trli_task_seconds(plan->model, &program->work[op->step - program->step], points,
-                                         plan->model->run->nworkers);
-    return seconds;
-}
-
 /* Rows of a block: those of all planes that are under way have room in the bytes, and all workers have blocks. Planes
  * of a front: enough points for a call. Fronts of a task: enough seconds. */
 static void choose_sizes(patch_pass *pass, size_t bytes)
@@ -299,7 +285,8 @@ static void choose_sizes(patch_pass *pass, size_t bytes)
     while (pass->thick[1] * pass->thick[0] * row < CALL_POINTS && pass->thick[1] < plan->late[1])
         pass->thick[1] += INTERLEAVE;
     pass->count[1] = (trl_lidx)trli_ceil_div(n[1], pass->thick[1]);
-    const double seconds = seconds_of(pass, (int64_t)pass->thick[0] * pass->thick[1] * row);
+    const int64_t points = (int64_t)pass->thick[0] * pass->thick[1] * row;
+    const double seconds = trli_time_plan_seconds(pass->blocks->program, plan, points, workers);
     pass->group = (int)trli_max((trl_lidx)(task_seconds / seconds), 1);
     pass->seconds = seconds * pass->group;
     pass->ngroups = (trl_lidx)trli_ceil_div(pass->count[1], pass->group);
