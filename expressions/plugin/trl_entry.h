@@ -39,14 +39,14 @@ typedef struct trl_bc_side {
 } trl_bc_side;
 
 /* Passes that save time or memory and can be left out: bits of a set. The numbers do not depend on them. */
-#define TRL_PASS_LIST(X)                                                                         \
-    X(HOISTING, hoisting, 1, "compute what changes less often outside of the loops over points") \
-    X(CARRYING, carrying, 2, "take values from the point or the row before")                     \
-    X(PAIRS, pairs, 4, "go through two planes at once")                                          \
-    X(GHOSTS, ghosts, 8, "compute ghosts where they are read, and do not store them")            \
-    X(SHARING, sharing, 16, "compute equal operations once, also those of several equations")    \
-    X(GROUPS, groups, 32, "give results that read many rows loops of their own")                 \
-    X(SLOTS, slots, 64, "let fields that do not live at once have the same memory")
+#define TRL_PASS_LIST(X)                                                                                         \
+    X(HOISTING, hoisting, 1, "loop-invariant code motion: compute a value in the outermost loop that it allows") \
+    X(CARRYING, carrying, 2, "scalar replacement: take values from the point or the row before")                 \
+    X(PAIRS, pairs, 4, "loop interleaving: go through two planes at once")                                       \
+    X(GHOSTS, ghosts, 8, "compute ghosts where they are read, and do not store them")                            \
+    X(SHARING, sharing, 16, "CSE: compute equal operations once, also those of several equations")               \
+    X(GROUPS, groups, 32, "loop fission: give results that read many rows loops of their own")                   \
+    X(SLOTS, slots, 64, "colouring of lifetimes: fields that do not live at once share memory")
 #define TRL_PASS_BIT(NAME, name, bit, doc) TRL_PASS_##NAME = (bit),
 enum { TRL_PASS_LIST(TRL_PASS_BIT) };
 #undef TRL_PASS_BIT

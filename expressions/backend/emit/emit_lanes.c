@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Loops over lanes, the values that the processor computes at once. A value that costs much and is the same at the
- * point or in the row before is taken from there. */
+/* Loops over lanes, the values that the processor computes at once. Scalar replacement: a value that costs much and is
+ * the same at the point or in the row before is taken from there. Results of fields that outgrow the caches are written
+ * by streaming stores. */
 #include <stdlib.h>
 #include <string.h>
 

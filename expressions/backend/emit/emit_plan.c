@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* What an emitted kernel computes where. A node is computed once for every offset at which it is needed (a sample), in
- * the innermost loop whose index it depends on; samples along a row that cost much are kept in a row buffer outside of
- * the loops that they do not depend on. Results that read different rows are stored by loops of their own, so that each
- * gets by with the machine's registers; what they share and is not cheap is computed before, into row buffers too. */
+/* What an emitted kernel computes where. A node is computed once for every offset at which it is needed (a sample).
+ * Loop-invariant code motion: a sample is computed in the innermost loop whose index it depends on; samples along a row
+ * that cost much are kept in a row buffer outside of the loops that they do not depend on. Loop fission: results that
+ * read different rows are stored by loops of their own, so that the values of each loop fit in the machine's registers;
+ * what the loops share and is not cheap is computed before them, into row buffers too. */
 #include <stdlib.h>
 #include <string.h>
 
