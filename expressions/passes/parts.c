@@ -4,7 +4,6 @@
  * computed again in each part. A compiler's time grows faster than a function's length, so what is too long for one
  * function is divided where that costs the least. The limits are of a nominal machine: the text of kernels, and with it
  * what is in their cache, does not depend on the one at hand. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "memory_impl.h"
@@ -74,25 +73,40 @@ static trl_err room_for_part(parting *d, int nroots, trli_step_part **part)
     return TRL_OK;
 }
 
-static int compare_slabs(const void *a, const void *b)
+/* Whether an input is read away from the point along an axis, or lies elsewhere on it. */
+static bool leaves(const parting *d, const trli_reads *reads, int input, int axis)
 {
-    const int x = *(const int *)a, y = *(const int *)b;
-    return (x > y) - (x < y);
+    const trl_offsets hull = trl_footprint_hull(&reads->footprint[input]);
+    const trli_model_field *field = d->program->model->field;
+    const unsigned apart = field[d->step->field[0]].location ^ field[reads->field[input]].location;
+    return hull.lo[axis] < 0 || hull.hi[axis] > 0 || apart >> axis & 1;
 }
 
-/* The layers that a part may compute, of the fields that its results read. */
+/* The layers that a part may compute: those of the fields that its results read beyond their rows, in the order of its
+ * inputs, so that parts of one form have them in one order. */
 static trl_err find_slabs(const parting *d, const trli_reads *reads, trli_step_part *part)
 {
+    const trli_slab *slab = d->plan->slab;
     int n = 0;
     part->nslabs = 0;
     for (int i = 0; i < reads->nfields; ++i)
-        for (int k = d->slab_of[reads->field[i]]; k >= 0; k = d->next[k]) ++n;
+        for (int k = d->slab_of[reads->field[i]]; k >= 0; k = d->next[k]) n += leaves(d, reads, i, slab[k].axis);
     if (n == 0) return TRL_OK;
     part->slab = trli_model_keep(d->program->model, (size_t)n * sizeof *part->slab);
     if (!part->slab) return d->ir->err;
     for (int i = 0; i < reads->nfields; ++i)
-        for (int k = d->slab_of[reads->field[i]]; k >= 0; k = d->next[k]) part->slab[part->nslabs++] = k;
-    qsort(part->slab, (size_t)n, sizeof *part->slab, compare_slabs);
+        for (int k = d->slab_of[reads->field[i]]; k >= 0; k = d->next[k])
+            if (leaves(d, reads, i, slab[k].axis)) part->slab[part->nslabs++] = k;
+    return TRL_OK;
+}
+
+/* Those of all results: all that there are. */
+static trl_err find_all_slabs(const parting *d, trli_step_part *part)
+{
+    part->slab = trli_model_keep(d->program->model, (size_t)(d->plan->nslabs + 1) * sizeof *part->slab);
+    if (!part->slab) return d->ir->err;
+    for (int k = 0; k < d->plan->nslabs; ++k)
+        if (d->plan->slab[k].of_row) part->slab[part->nslabs++] = k;
     return TRL_OK;
 }
 
@@ -132,7 +146,7 @@ static trl_err add_whole(parting *d)
     memcpy(part->value, d->step->value, (size_t)part->nroots * sizeof *part->value);
     part->reads = d->plan->reads;
     d->parts->whole = true;
-    TRL_TRY(find_slabs(d, &part->reads, part));
+    TRL_TRY(find_all_slabs(d, part));
     TRL_TRY(find_inputs(d, part));
 done:
     return err;

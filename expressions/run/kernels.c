@@ -40,7 +40,9 @@ static trli_emit_request part_of(const trli_program *program, const trli_step *s
 {
     const trli_model *model = program->model;
     const trli_step_plan *p = trli_plan_of(program, s);
-    trli_emit_request wanted = {.disabled_passes = model->settings.disabled_passes,
+    /* Rows of many arrays take the time of two planes at once, which are twice as long to compile. */
+    const unsigned pairs = trli_parts_of(program, s)->n > 1 ? TRL_PASS_PAIRS : 0;
+    trli_emit_request wanted = {.disabled_passes = model->settings.disabled_passes | pairs,
                                 .reads = &part->reads,
                                 .nroots = part->nroots,
                                 .roots = part->value,
