@@ -122,8 +122,9 @@ static trl_err summarise(trli_session *run)
         print_errors(run, info, &stats);
     }
     if (run->progress.shown)
-        printf("output is in %s: fields/%s, report.json\nplot it with: trellis plot %s\n", directory,
-               run->problem->nseries ? ", series.csv" : "", directory);
+        printf("output is in %s: fields/%s%s, report.json\nplot it with: trellis plot %s\n", directory,
+               run->problem->nseries ? ", series.csv" : "", run->problem->receivers.nvalues ? ", receivers.nc" : "",
+               directory);
     if (run->progress.shown && trace) printf("a trace is in %s: open it in https://ui.perfetto.dev\n", trace);
 done:
     return trl_context_end_phase(run->ctx, err);
@@ -136,6 +137,7 @@ int trli_cmd_run(trl_context *ctx, const trli_arguments *arguments)
                         .steps = -1,
                         .fields_step = -1,
                         .series_step = -1,
+                        .receivers_step = -1,
                         .checkpoint_step = -1,
                         .observed_step = -1,
                         .lineage = -1};

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
+#include <limits.h>
 #include <string.h>
 
+#include "context_impl.h"
+#include "memory_impl.h"
 #include "memstream_impl.h"
 #include "output_hdf5_impl.h"
 
@@ -105,6 +108,56 @@ static trl_err open_dataset(trl_context *ctx, const trli_dataset_name *from, hid
                         from->path, reason);
     if (leads_to_dataset(ctx, *file, from->name)) *data = H5Dopen2(*file, from->name, H5P_DEFAULT);
     return *data >= 0 ? TRL_OK : fail_missing(ctx, *file, from);
+}
+
+/* On rank 0: the rows of a dataset, and how many there are. */
+static trl_err read_rows(trl_context *ctx, hid_t data, const trli_dataset_name *from, int dim, double **points, int *n)
+{
+    enum { ROOM = 128 };
+    hsize_t found[H5S_MAX_RANK];
+    char there[ROOM];
+    hid_t space = H5Dget_space(data), type = H5Dget_type(data);
+    const int rank = H5Sget_simple_extent_dims(space, found, NULL);
+    const H5T_class_t kind = H5Tget_class(type);
+    if (type >= 0) H5Tclose(type);
+    if (space >= 0) H5Sclose(space);
+    if (rank < 0 || (kind != H5T_FLOAT && kind != H5T_INTEGER))
+        return trl_fail(ctx, TRL_ERR_INPUT, &from->name_place, "dataset '%s' in '%s' holds no numbers", from->name,
+                        from->path);
+    /* Along one axis, a row has one number. */
+    const bool rows = (rank == 2 && found[1] == (hsize_t)dim) || (rank == 1 && dim == 1);
+    print_shape(there, sizeof there, rank, found);
+    if (!rows || found[0] == 0 || found[0] > (hsize_t)(INT_MAX / dim))
+        return trl_fail(ctx, TRL_ERR_INPUT, &from->name_place,
+                        "dataset '%s' in '%s' has shape %s; points are rows of %d coordinate%s: [n][%d], n at least 1",
+                        from->name, from->path, there, dim, dim == 1 ? "" : "s", dim);
+    *n = (int)found[0];
+    *points = trli_new(ctx, (size_t)*n * (size_t)dim, sizeof **points);
+    if (!*points) return trli_no_memory(ctx, &from->name_place, "for %d points", *n);
+    if (H5Dread(data, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, *points) >= 0) return TRL_OK;
+    return trli_hdf5_fail(ctx, "read", from->path);
+}
+
+trl_err trli_dataset_points(trl_context *ctx, const trli_dataset_name *from, int dim, double **points, int *n)
+{
+    const bool first = trl_context_rank(ctx) == 0;
+    hid_t file = -1, data = -1;
+    trl_err err = first ? open_dataset(ctx, from, &file, &data) : TRL_OK;
+    *points = NULL;
+    if (first && err == TRL_OK) err = read_rows(ctx, data, from, dim, points, n);
+    if (data >= 0) H5Dclose(data);
+    if (file >= 0) H5Fclose(file);
+    TRL_TRY(trl_context_agree(ctx, err));
+    TRL_TRY(trli_broadcast(ctx, n, 1, MPI_INT, 0));
+    if (!first) *points = trli_new(ctx, (size_t)*n * (size_t)dim, sizeof **points);
+    err = *points ? TRL_OK : trli_no_memory(ctx, &from->name_place, "for %d points", *n);
+    TRL_TRY(trl_context_agree(ctx, err));
+    err = trli_broadcast(ctx, *points, *n * dim, MPI_DOUBLE, 0);
+done:
+    if (err == TRL_OK) return TRL_OK;
+    trli_free(*points);
+    *points = NULL;
+    return err;
 }
 
 /* On rank 0. */

@@ -31,6 +31,7 @@ typedef struct trli_deck_options {
     trl_place directory_place;
     trl_every every, series_every, checkpoint_every; /* all zero: only at the start and the end (checkpoint: none) */
     int compression;                                 /* deflate level of fields, 0: none */
+    trl_every receivers_every;                       /* each step, if the deck does not say */
     bool has_checkpoint;
     int checkpoint_keep;
     int threads; /* workers of a rank; 0: auto. How they are split is in the problem. */

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "deck_build_impl.h"
+#include "memory_impl.h"
+#include "output_impl.h"
 
 /* The times of a list. One outside the problem's time is never met, which the user may not have meant. */
 static trl_err read_times(trli_deck *deck, const trli_yaml *list, trl_every *every)
@@ -163,6 +165,73 @@ static trl_err read_series(trli_deck *deck, const trli_yaml *series)
     return err;
 }
 
+/* receivers.nc has variables and dimensions of its own. */
+static trl_err check_received(trli_deck *deck, const char *name, const trl_place *place)
+{
+    static const char *const taken[] = {"time", "step", "receiver"};
+    for (size_t i = 0; i < sizeof taken / sizeof *taken; ++i)
+        if (strcmp(name, taken[i]) == 0)
+            return trl_fail(deck->ctx, TRL_ERR_INPUT, place,
+                            "'%s' cannot be a value of receivers: receivers.nc has time, step and receiver for itself; "
+                            "choose another name",
+                            name);
+    return TRL_OK;
+}
+
+/* The path no longer depends on where the deck lies. */
+static trl_err read_path(trli_deck *deck, trli_yaml *receivers, const char **path)
+{
+    const int at = trli_yaml_find(receivers, "path");
+    const trli_yaml *node = receivers->item[at];
+    trli_yaml *written;
+    trl_err err;
+    *path = node->text.chars;
+    TRL_TRY(trli_path_join(deck->arena, trli_loaded_folder(&deck->loaded, trli_yaml_place(node)), *path, path));
+    TRL_TRY(trli_yaml_scalar(deck->arena, *path, trli_yaml_place(node), &written));
+    written->literal = true;
+    TRL_TRY(trli_yaml_put(deck->arena, receivers, receivers->key[at], written));
+done:
+    return err;
+}
+
+/* Collective. */
+static trl_err read_points(trli_deck *deck, trli_yaml *receivers, trl_receivers_entry *entry)
+{
+    const trli_yaml *path = trli_yaml_get(receivers, "path"), *dataset = trli_yaml_get(receivers, "dataset");
+    trli_dataset_name from = {
+        .name = dataset->text.chars, .path_place = *trli_yaml_place(path), .name_place = *trli_yaml_place(dataset)};
+    double *read = NULL, *points;
+    const int dim = deck->problem.grid.dim;
+    trl_err err;
+    entry->place = from.name_place;
+    TRL_TRY(read_path(deck, receivers, &from.path));
+    TRL_TRY(trli_dataset_points(deck->ctx, &from, dim, &read, &entry->n));
+    TRL_TRY(trli_arena_alloc(deck->arena, (size_t)entry->n * (size_t)dim * sizeof *points, &points));
+    memcpy(points, read, (size_t)entry->n * (size_t)dim * sizeof *points);
+    entry->at = points;
+done:
+    trli_free(read);
+    return err;
+}
+
+static trl_err read_receivers(trli_deck *deck, trli_yaml *receivers)
+{
+    trl_receivers_entry *entry = &deck->problem.receivers;
+    trl_every *every = &deck->options.receivers_every;
+    trli_words words = {0};
+    if (!receivers) return TRL_OK;
+    const trli_yaml *values = trli_yaml_get(receivers, "values");
+    trl_err err = trli_every_read(deck, receivers, every);
+    if (!trli_yaml_get(receivers, "every")) every->steps = 1;
+    err = trli_worse(err, read_names(deck, values, &words));
+    for (int i = 0; i < words.n; ++i) err = trli_worse(err, check_received(deck, words.word[i], &words.place[i]));
+    if (err == TRL_OK) err = read_points(deck, receivers, entry);
+    entry->nvalues = words.n;
+    entry->value = words.word;
+    entry->value_place = words.place;
+    return err;
+}
+
 static int read_compression(const trli_yaml *node)
 {
     return strcmp(node->text.chars, "off") == 0 ? 0 : (int)trli_yaml_whole(node, 0);
@@ -184,6 +253,7 @@ trl_err trli_output_read(trli_deck *deck)
     err = trli_worse(err, trli_every_read(deck, checkpoint, &options->checkpoint_every));
     options->checkpoint_keep = (int)trli_yaml_whole(trli_yaml_get(checkpoint, "keep"), 0);
     err = trli_worse(err, read_fields(deck, output));
+    err = trli_worse(err, read_receivers(deck, trli_yaml_get(output, "receivers")));
     return trli_worse(err, read_series(deck, trli_yaml_get(output, "series")));
 }
 

@@ -55,6 +55,11 @@ typedef struct trli_dataset_name {
     trl_place path_place, name_place;
 } trli_dataset_name;
 
+/* All of a dataset of n rows of dim numbers, as coordinates of points, which the caller frees (trli_free). INPUT errors
+ * as below. Collective: yes. */
+TRL_NODISCARD trl_err trli_dataset_points(trl_context *ctx, const trli_dataset_name *from, int dim, double **points,
+                                          int *n);
+
 /* Read one dataset of any HDF5 file onto a field's owned points (the `file` expression type). INPUT errors, at the
  * place of what is wrong: missing file or dataset (what is there is listed), wrong shape (both shapes). */
 TRL_NODISCARD trl_err trli_dataset_read(trl_context *ctx, const trl_layout *layout, const trli_dataset_name *from,
@@ -67,6 +72,24 @@ TRL_NODISCARD trl_err trli_series_create(trl_context *ctx, const char *folder, i
                                          bool append, trl_gidx after_step, trli_series_file **file);
 TRL_NODISCARD trl_err trli_series_write(trli_series_file *file, trl_gidx step, double time, const double *values);
 TRL_NODISCARD trl_err trli_series_close(trli_series_file **file);
+
+/* receivers.nc: values at points over time, a netCDF file of the classic format, in which a record for each time
+ * follows the one before and a number in front says how many there are: it is whole whenever a run is killed. Written
+ * by rank 0. append: keep records up to after_step; an INPUT error if the file is for other points or values. */
+typedef struct trli_receivers_request {
+    int n, dim;
+    const double *at; /* [n][dim] */
+    int nvalues;
+    const char *const *name; /* [nvalues] */
+} trli_receivers_request;
+typedef struct trli_receivers_file trli_receivers_file;
+TRL_NODISCARD trl_err trli_receivers_create(trl_context *ctx, const char *folder,
+                                            const trli_receivers_request *receivers, bool append, trl_gidx after_step,
+                                            trli_receivers_file **file);
+/* values[v][i]: of name v at point i, on rank 0. */
+TRL_NODISCARD trl_err trli_receivers_write(trli_receivers_file *file, trl_gidx step, double time,
+                                           const double *const *values);
+TRL_NODISCARD trl_err trli_receivers_close(trli_receivers_file **file);
 
 /* Write text to folder/name atomically (aside, then renamed) from rank 0. */
 TRL_NODISCARD trl_err trli_text_write(trl_context *ctx, const char *folder, const char *name, const char *text);

@@ -62,11 +62,12 @@ typedef struct trli_session {
     trl_gidx steps;                   /* the number of steps to reach, -1: none */
     trl_gidx first_step;              /* 0, or that of the checkpoint */
     trli_writers writers;
-    trli_field_set output, state;                                      /* what files of fields and checkpoints hold */
-    trl_gidx fields_step, series_step, checkpoint_step, observed_step; /* of the last one written or done, -1: none */
-    int64_t lineage;                                                   /* of its checkpoints, -1: not known yet */
-    bool stopped;                                                      /* time.stop holds */
-    bool traced;                                                       /* a trace is being recorded */
+    trli_field_set output, state; /* what files of fields and checkpoints hold */
+    /* Of the last one written or done, -1: none. */
+    trl_gidx fields_step, series_step, receivers_step, checkpoint_step, observed_step;
+    int64_t lineage; /* of its checkpoints, -1: not known yet */
+    bool stopped;    /* time.stop holds */
+    bool traced;     /* a trace is being recorded */
     trli_progress progress;
     double wall[TRLI_WALL_COUNT];
     double last_output; /* s, for fields or a checkpoint */

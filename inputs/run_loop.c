@@ -151,6 +151,7 @@ static bool is_event(void *data, trl_gidx step, double time, double dt)
     return trli_watch_due(run->watch, step) || is_stop_due(run, step, time, dt) ||
            trli_every_due(&o->every, step, time, dt) ||
            (run->problem->nseries > 0 && trli_every_due(&o->series_every, step, time, dt)) ||
+           (run->problem->receivers.nvalues > 0 && trli_every_due(&o->receivers_every, step, time, dt)) ||
            (o->has_checkpoint && trli_every_due(&o->checkpoint_every, step, time, dt));
 }
 

@@ -64,12 +64,14 @@ static void refresh_set(const trl_simulation *sim, trli_field_set *set)
 
 static trl_err open_writers(trli_session *run)
 {
-    const int n = run->problem->nseries;
+    const int n = run->problem->nseries, received = trl_simulation_received(run->sim);
+    const trl_receivers_entry *receivers = &run->problem->receivers;
     trl_err err = TRL_OK;
-    const char **names = trli_new(run->ctx, (size_t)n + 1, sizeof *names);
-    if (!names) err = trli_no_memory(run->ctx, NULL, "for %d series", n);
+    const char **names = trli_new(run->ctx, (size_t)(n + received) + 1, sizeof *names);
+    if (!names) err = trli_no_memory(run->ctx, NULL, "for %d series", n + received);
     TRL_TRY(trl_context_agree(run->ctx, err));
     for (int i = 0; i < n; ++i) names[i] = run->problem->series[i].name;
+    for (int i = 0; i < received; ++i) names[n + i] = trl_simulation_received_name(run->sim, i);
     const trli_writer_request request = {.ctx = run->ctx,
                                          .layout = trl_simulation_layout(run->sim),
                                          .folder = run->options->directory,
@@ -78,7 +80,12 @@ static trl_err open_writers(trli_session *run)
                                          .compression = run->options->compression,
                                          .workers = trl_simulation_workers(run->sim),
                                          .nseries = n,
-                                         .series = names};
+                                         .series = names,
+                                         .receivers = {.n = receivers->n,
+                                                       .dim = run->problem->grid.dim,
+                                                       .at = receivers->at,
+                                                       .nvalues = received,
+                                                       .name = names + n}};
     err = trli_writers_open(&request, NULL, 0, &run->writers);
 done:
     trli_free(names);
@@ -164,9 +171,17 @@ trl_err trli_session_write_output(trli_session *run, bool forced)
     bool series =
         run->problem->nseries > 0 && run->series_step != step && is_due(run, &run->options->series_every, forced);
     trl_err err = TRL_OK;
-    if (!fields && !series) return TRL_OK;
+    bool receivers = run->problem->receivers.nvalues > 0 && run->receivers_step != step &&
+                     is_due(run, &run->options->receivers_every, forced);
+    const double *const *received;
+    if (!fields && !series && !receivers) return TRL_OK;
     trl_context_begin_phase(run->ctx);
-    TRL_TRY(trli_session_observe(run));
+    if (receivers) {
+        TRL_TRY(trl_simulation_receive(sim, &received));
+        TRL_TRY(trli_writers_receivers(&run->writers, step, time, received));
+        run->receivers_step = step;
+    }
+    if (fields || series) TRL_TRY(trli_session_observe(run));
     if (fields) {
         refresh_set(sim, &run->output);
         TRL_TRY(trli_writers_fields(&run->writers, step, time, run->output.n, run->output.list));

@@ -18,6 +18,11 @@ static trl_err check(trl_context *ctx, const trli_writer *writer)
     return trl_fail(ctx, TRL_ERR_BUG, NULL, "output writer '%s' lacks the required slot '%s'", writer->name, missing);
 }
 
+static bool is_needed(const trli_writer_request *request, const trli_writer *ops)
+{
+    return ops->fields || (ops->series && request->nseries > 0) || (ops->receivers && request->receivers.nvalues > 0);
+}
+
 static trl_err open_all(const trli_writer_request *request, const trli_writer *const *writers, int n, trli_writers *set)
 {
     trl_err err = TRL_OK;
@@ -27,7 +32,7 @@ static trl_err open_all(const trli_writer_request *request, const trli_writer *c
     for (int i = 0; i < n; ++i) {
         const trli_writer *ops = writers[i];
         TRL_TRY(check(request->ctx, ops));
-        if (!ops->fields && request->nseries == 0) continue;
+        if (!is_needed(request, ops)) continue;
         TRL_TRY(ops->open(request, &set->open[set->n].state));
         set->open[set->n++].ops = ops;
     }
@@ -57,6 +62,15 @@ trl_err trli_writers_series(const trli_writers *set, trl_gidx step, double time,
     trl_err err = TRL_OK;
     for (int i = 0; i < set->n; ++i)
         if (set->open[i].ops->series) TRL_TRY(set->open[i].ops->series(set->open[i].state, step, time, values));
+done:
+    return err;
+}
+
+trl_err trli_writers_receivers(const trli_writers *set, trl_gidx step, double time, const double *const *values)
+{
+    trl_err err = TRL_OK;
+    for (int i = 0; i < set->n; ++i)
+        if (set->open[i].ops->receivers) TRL_TRY(set->open[i].ops->receivers(set->open[i].state, step, time, values));
 done:
     return err;
 }

@@ -16,7 +16,8 @@ typedef struct trli_writer_request {
     int compression;      /* of fields: a deflate level, 0: none */
     trl_workers *workers; /* that may be used between steps, or NULL */
     int nseries;
-    const char *const *series; /* [nseries] names */
+    const char *const *series;        /* [nseries] names */
+    trli_receivers_request receivers; /* nvalues 0: none */
 } trli_writer_request;
 
 /* One format. All slots are collective, called on the main thread, and fail with the same error on all ranks. A file
@@ -35,6 +36,10 @@ typedef struct trli_writer {
      * not opened when there are none. */
     trl_err (*series)(void *state, trl_gidx step, double time, const double *values);
 
+    /* OPTIONAL. Write the values of receivers at a step, [values][points]. Absent: the format has none. A writer of
+     * receivers alone is not opened when there are none. */
+    trl_err (*receivers)(void *state, trl_gidx step, double time, const double *const *values);
+
     /* REQUIRED. Complete and release; sets *state to NULL, after a failure too. */
     trl_err (*close)(void **state);
 } trli_writer;
@@ -42,7 +47,8 @@ typedef struct trli_writer {
 /* X(name): every writer of a run, trli_writer_<name>. */
 #define TRLI_WRITER_LIST(X) \
     X(netcdf)               \
-    X(csv)
+    X(csv)                  \
+    X(receivers)
 
 #define TRLI_WRITER_DECLARE(name) extern const trli_writer trli_writer_##name;
 TRLI_WRITER_LIST(TRLI_WRITER_DECLARE)
@@ -64,6 +70,8 @@ TRL_NODISCARD trl_err trli_writers_open(const trli_writer_request *request, cons
 TRL_NODISCARD trl_err trli_writers_fields(const trli_writers *set, trl_gidx step, double time, int n,
                                           const trli_output_field *fields);
 TRL_NODISCARD trl_err trli_writers_series(const trli_writers *set, trl_gidx step, double time, const double *values);
+TRL_NODISCARD trl_err trli_writers_receivers(const trli_writers *set, trl_gidx step, double time,
+                                             const double *const *values);
 /* Close them all, and return the first error. May be called twice. */
 TRL_NODISCARD trl_err trli_writers_close(trli_writers *set);
 

@@ -404,8 +404,7 @@ done:
     return err;
 }
 
-/* A program that evaluates things from the present state. */
-static trl_err begin_observing(trl_simulation *sim, const char *name, trli_program **program, trli_instance **in)
+trl_err trli_begin_observing(trl_simulation *sim, const char *name, trli_program **program, trli_instance **in)
 {
     trl_err err;
     TRL_TRY(trli_program_create(sim->model, name, program));
@@ -423,7 +422,7 @@ static trl_err show_names(trl_simulation *sim, trli_instance *in)
     const trl_problem *p = sim->problem;
     trli_instance *kept = NULL;
     trl_err err = TRL_OK, first = TRL_OK;
-    if (p->nkept > 0) TRL_TRY(begin_observing(sim, "kept", &sim->kept, &kept));
+    if (p->nkept > 0) TRL_TRY(trli_begin_observing(sim, "kept", &sim->kept, &kept));
     for (int i = 0; i < p->noutputs; ++i) {
         const trl_field_info info = {.output = true, .exact = -1, .kept = is_in(p->output[i], p->nkept, p->keep)};
         err = show_name(sim, info.kept ? kept : in, p->output[i], &p->output_place[i], info);
@@ -452,7 +451,7 @@ static trl_err compile_observe(trl_simulation *sim)
                                      .exact = -1};
         TRL_TRY(trli_show_field(sim, &info, sim->equation[v].state, v));
     }
-    TRL_TRY(begin_observing(sim, "observe", &sim->observe, &in));
+    TRL_TRY(trli_begin_observing(sim, "observe", &sim->observe, &in));
     first = show_names(sim, in);
     for (int v = 0; v < sim->nequations; ++v) /* a sensitivity is written with its equation */
         if (sim->equation[v].direction) sim->shown[v].info.output |= sim->shown[sim->equation[v].of].info.output;
@@ -475,7 +474,7 @@ static trl_err compile_stop(trl_simulation *sim)
     trli_operand operand;
     trl_err err = TRL_OK;
     if (!sim->stop) return TRL_OK;
-    TRL_TRY(begin_observing(sim, "stop", &sim->stopped, &in));
+    TRL_TRY(trli_begin_observing(sim, "stop", &sim->stopped, &in));
     named = trli_new(sim->ctx, (size_t)n + 1, sizeof *named);
     if (!named) TRL_TRY(trli_no_memory(sim->ctx, NULL, "for %d series", n));
     for (int i = 0; i < n; ++i) {
@@ -519,6 +518,7 @@ trl_err trli_compile_programs(trl_simulation *sim)
     }
     TRL_TRY(first);
     TRL_TRY(compile_stop(sim)); /* errors of series are told by now */
+    TRL_TRY(trli_receivers_compile(sim));
     TRL_TRY(trli_compile_limit(sim, sim->problem->time.cfl > 0));
     TRL_TRY(trli_passes_run(sim->model));
     TRL_TRY(trli_time_blocking_prepare(sim));

@@ -149,6 +149,8 @@ static const char *step_name(trli_step_kind kind)
         return "reduction";
     case TRLI_STEP_SCALAR:
         return "scalar";
+    case TRLI_STEP_READ:
+        return "read";
     }
     return "";
 }

@@ -174,6 +174,9 @@ static trl_err mark_used(trl_simulation *sim)
     TRL_TRY(mark_formula(sim, sim->stop, p->parameters, NULL));
     for (int i = 0; i < p->noutputs; ++i)
         TRL_TRY(mark_text(sim, &(trl_text){p->output[i], p->output_place[i], true}, p->parameters, NULL));
+    for (int i = 0; i < p->receivers.nvalues; ++i)
+        TRL_TRY(
+            mark_text(sim, &(trl_text){p->receivers.value[i], p->receivers.value_place[i], true}, p->parameters, NULL));
     for (int i = 0; i < p->nkept; ++i)
         TRL_TRY(mark_text(sim, &(trl_text){p->keep[i], p->keep_place[i], true}, p->parameters, NULL));
     TRL_TRY(mark_value(sim, &p->time.speed, p->parameters, "a bound of dt"));
@@ -259,6 +262,7 @@ void trl_simulation_destroy(trl_simulation **sim)
     if (!s) return;
     *sim = NULL;
     trli_time_blocking_destroy(&s->blocking);
+    trli_receivers_destroy(&s->receivers);
     trli_bound_destroy(&s->bound);
     trli_frame_destroy(&s->frame);
     trli_model_destroy(&s->model);
@@ -338,8 +342,7 @@ void trli_set_times(trl_simulation *sim, const trli_next_step *next)
     scalar[sim->stage_time[sim->integrator->stages]] = next->time;
 }
 
-/* No step: what is evaluated belongs to the present time. */
-static void set_present(trl_simulation *sim)
+void trli_set_present(trl_simulation *sim)
 {
     trli_set_times(sim, &(trli_next_step){sim->step_number + 1, sim->time, sim->dt, sim->time});
 }
@@ -347,7 +350,7 @@ static void set_present(trl_simulation *sim)
 trl_err trli_evaluate_kept(trl_simulation *sim)
 {
     if (!sim->kept) return TRL_OK;
-    set_present(sim);
+    trli_set_present(sim);
     return trli_program_run_agreed(sim, sim->kept);
 }
 
@@ -357,7 +360,7 @@ trl_err trl_simulation_initialise(trl_simulation *sim)
     bool evaluated = false;
     if (!sim) return TRL_ERR_USAGE;
     trl_context_begin_phase(sim->ctx);
-    set_present(sim);
+    trli_set_present(sim);
     TRL_TRY(run_checked(sim, sim->initial, 0, sim->time, true));
     evaluated = true;
     TRL_TRY(trli_check_first_step(sim));
@@ -452,7 +455,7 @@ trl_err trl_simulation_observe(trl_simulation *sim)
 {
     trl_err err = TRL_OK;
     if (!sim) return TRL_ERR_USAGE;
-    set_present(sim);
+    trli_set_present(sim);
     TRL_TRY(trli_evaluate_kept(sim));
     TRL_TRY(run_checked(sim, sim->observe, sim->step_number, sim->time, false));
     for (int i = 0; i < sim->problem->nseries; ++i) sim->series_value[i] = sim->frame->scalar[sim->series_scalar[i]];
@@ -466,7 +469,7 @@ trl_err trl_simulation_stops(trl_simulation *sim, bool *stops)
     if (!sim || !stops) return TRL_ERR_USAGE;
     *stops = false;
     if (!sim->stop) return TRL_OK;
-    set_present(sim);
+    trli_set_present(sim);
     TRL_TRY(trli_program_run_agreed(sim, sim->stopped));
     *stops = sim->frame->scalar[sim->stop_scalar] != 0;
 done:

@@ -7,6 +7,7 @@
 #include <trl_simulation.h>
 
 #include "frame_impl.h"
+#include "instance_impl.h"
 
 /* One equation, parsed. */
 typedef struct trli_equation {
@@ -50,6 +51,7 @@ struct trl_simulation {
     int stage_time[TRL_STAGES_MAX + 1];                       /* scalars; the last is the time of the new values */
     trli_program *initial, *step, *observe, *stopped, *limit; /* stopped: NULL without stop */
     trli_program *kept;                                       /* of fields that are kept; NULL: none are */
+    struct trli_receivers *receivers;                         /* NULL: none */
     struct trli_bound *bound; /* what the program `limit` computes and what is done with it */
     trl_gidx step_number, steps_wanted;
     double time, dt;
@@ -96,6 +98,8 @@ TRL_NODISCARD trl_err trli_check_first_step(trl_simulation *sim);
 bool trli_done_at(const trl_simulation *sim, trl_gidx number, double time);
 /* simulation.c: the scalars of the frame for a step. */
 void trli_set_times(trl_simulation *sim, const trli_next_step *next);
+/* The same when there is no step: what is evaluated belongs to the present time. */
+void trli_set_present(trl_simulation *sim);
 /* The worst of all ranks' errors, which all return, and of *result. Collective: yes. */
 TRL_NODISCARD trl_err trli_agree_on_result(trl_simulation *sim, trl_err err, int *result);
 /* Take note that steps were taken, the last of them this one. */
@@ -105,6 +109,13 @@ TRL_NODISCARD trl_err trli_evaluate_kept(trl_simulation *sim);
 
 /* sensitivity.c: add the equations that `sensitivity` asks for. */
 TRL_NODISCARD trl_err trli_add_sensitivities(trl_simulation *sim);
+/* receivers.c */
+/* Check the points and make the program of the problem's receivers, in an instance of the state. */
+TRL_NODISCARD trl_err trli_receivers_compile(trl_simulation *sim);
+void trli_receivers_destroy(struct trli_receivers **receivers);
+/* compile.c: a program that evaluates things from the present state. */
+TRL_NODISCARD trl_err trli_begin_observing(trl_simulation *sim, const char *name, trli_program **program,
+                                           trli_instance **in);
 /* compile.c: the programs of a simulation. */
 TRL_NODISCARD trl_err trli_compile_programs(trl_simulation *sim);
 /* limit.c: the program of what bounds the time step. required: cfl needs it. */

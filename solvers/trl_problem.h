@@ -33,6 +33,16 @@ typedef struct trl_every {
     int log;          /* so many times per decade: at 10^(k/log) for all whole numbers k */
 } trl_every;
 
+/* Points at which values are wanted. */
+typedef struct trl_receivers_entry {
+    int n;
+    const double *at;         /* [n][grid.dim] */
+    int nvalues;              /* 0: none are wanted */
+    const char *const *value; /* names of quantities; vectors by their plain name */
+    const trl_place *value_place;
+    trl_place place; /* of the points, for messages */
+} trl_receivers_entry;
+
 typedef struct trl_series_entry {
     const char *name;
     trl_text value;
@@ -83,6 +93,7 @@ typedef struct trl_problem {
     const trl_place *keep_place;
     int nseries;
     const trl_series_entry *series;
+    trl_receivers_entry receivers;
     const char *scheduler; /* a name of TRL_POLICY_LIST, or FILE.so */
     trl_fusion fusion;
     double balance;           /* additions in the time of a byte, for the cost model; 0: measured */

@@ -74,6 +74,13 @@ TRL_API trl_array trl_simulation_array(const trl_simulation *sim, int field, int
 /* Values of the series after observe, in deck order. */
 TRL_API const double *trl_simulation_series(const trl_simulation *sim);
 
+/* Interpolate the values of the problem's receivers linearly from the present state, as `probe` does, to the bit.
+ * (*values)[v][i]: of value v, of which there are trl_simulation_received, a vector has one per component, at point i;
+ * valid until the next call. Every rank gets all. USAGE: there are none. Collective: yes. */
+TRL_API TRL_NODISCARD trl_err trl_simulation_receive(trl_simulation *sim, const double *const **values);
+TRL_API int trl_simulation_received(const trl_simulation *sim);
+TRL_API const char *trl_simulation_received_name(const trl_simulation *sim, int value);
+
 /* Whether the problem's time.stop holds now; false without one. The same on all ranks. Collective: yes. */
 TRL_API TRL_NODISCARD trl_err trl_simulation_stops(trl_simulation *sim, bool *stops);
 

@@ -40,6 +40,9 @@ TRLI_OPERATOR_FAMILY(advective_flux);     /* fluxes.c */
 TRLI_OPERATOR_FAMILY(reconstruction);
 TRLI_OPERATOR_FAMILY(reduction); /* reductions.c */
 TRLI_OPERATOR_FAMILY(probe);
+/* Where a coordinate in the domain lies between points of a location along an axis: an owned point, the offset *by from
+ * it to the one before or at the coordinate, and the weight of the next one; 0: that is not read. */
+void trli_locate(const trl_grid *grid, int axis, int location, double where, trl_gidx *point, int *by, double *weight);
 TRLI_OPERATOR_FAMILY(old); /* operators.c */
 TRLI_OPERATOR_FAMILY(ddt);
 TRLI_OPERATOR_FAMILY(random);

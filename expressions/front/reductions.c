@@ -100,8 +100,7 @@ done:
     return err;
 }
 
-/* Along one axis: the point to read from and the weight of the next one; *by is the offset of the first of the two. */
-static void locate(const trl_grid *g, int axis, int location, double where, trl_gidx *point, int *by, double *weight)
+void trli_locate(const trl_grid *g, int axis, int location, double where, trl_gidx *point, int *by, double *weight)
 {
     int bit = location >> axis & 1;
     double s = (where - g->origin[axis]) / g->spacing[axis] - (bit ? 0 : 0.5);
@@ -129,7 +128,7 @@ trl_err trli_lower_probe(trli_lowering *lw, const trl_formula_operator *op, cons
         double coordinate, weight = 0;
         int by = 0;
         TRL_TRY(trli_lower_coordinate(lw, where, a, scope, &coordinate));
-        locate(ir->grid, a, f.location[0], coordinate, &point[a], &by, &weight);
+        trli_locate(ir->grid, a, f.location[0], coordinate, &point[a], &by, &weight);
         trli_ir_value low = trli_ir_shift(ir, value, a, by), high = trli_ir_shift(ir, value, a, by + 1);
         if (weight == 0) {
             value = low; /* exactly on a point: the next one may not even exist */

@@ -225,6 +225,7 @@ static trl_err note_step(trli_arranging *ar, int reader)
     const trli_step *s = &ar->step[ar->item[reader].step];
     trl_err err = TRL_OK;
     if (s->kind == TRLI_STEP_FILL) return note_fill(ar, reader, s);
+    if (s->kind == TRLI_STEP_READ) return TRL_OK; /* the last of all */
     const trli_plugin_step *plugin = trli_step_plugin(s);
     if (plugin) {
         for (int i = 0; i < plugin->called->ninputs * s->nout; ++i) {

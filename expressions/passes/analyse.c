@@ -155,6 +155,25 @@ static trl_err analyse_plugin(trli_analysis *an, const trli_step *s)
     return TRL_OK;
 }
 
+/* One layer around the points owned is read, but beyond a side only what the step says. */
+static trl_err analyse_read(trli_analysis *an, const trli_step *s)
+{
+    trli_step_plan *p = trli_plan_of(an->program, s);
+    trli_extension e = trli_owned_only(an->model->field[*s->read.field].location);
+    trl_footprint reach = {.n = 1};
+    for (int a = 0; a < an->model->layout->grid.dim; ++a) {
+        reach.part[0].lo[a] = -1;
+        reach.part[0].hi[a] = 1;
+        e.side.lo[a] = s->read.side.lo[a] + 1;
+        e.side.hi[a] = s->read.side.hi[a] - 1;
+    }
+    p->live = true;
+    p->ninputs = 1;
+    p->input = s->read.field;
+    trli_demand_field(an, &e, *s->read.field, &reach);
+    return TRL_OK;
+}
+
 /* Whether somebody reads a result of a step beyond the points owned. */
 static bool is_read_beyond(const trli_analysis *an, const trli_step *s)
 {
@@ -220,6 +239,8 @@ static trl_err analyse_step(trli_analysis *an, trli_step *s)
         return trli_analyse_planes(an, s);
     case TRLI_STEP_STABLE_DT:
         return analyse_stable_dt(an, s);
+    case TRLI_STEP_READ:
+        return analyse_read(an, s);
     default:
         return analyse_scalar(an, s);
     }

@@ -14,7 +14,8 @@ typedef enum trli_step_kind {
     TRLI_STEP_PLANES,    /* points on sides */
     TRLI_STEP_REDUCE,    /* a value over all points to a scalar */
     TRLI_STEP_STABLE_DT, /* the smallest of a plugin's stable_dt over all patches to a scalar */
-    TRLI_STEP_SCALAR     /* a value that varies nowhere to a scalar */
+    TRLI_STEP_SCALAR,    /* a value that varies nowhere to a scalar */
+    TRLI_STEP_READ       /* nothing: whoever ran the program reads a field around its points then */
 } trli_step_kind;
 
 typedef enum trli_reduce_kind { TRLI_REDUCE_SUM, TRLI_REDUCE_MIN, TRLI_REDUCE_MAX, TRLI_REDUCE_POINT } trli_reduce_kind;
@@ -44,6 +45,11 @@ typedef struct trli_reduce_step {
     bool inside;       /* leave out points whose inputs lie beyond a side */
 } trli_reduce_step;
 
+typedef struct trli_read_step {
+    int *field;       /* the one */
+    trl_offsets side; /* beyond the first and the last point of each axis; inside, the next points are read too */
+} trli_read_step;
+
 typedef struct trli_step {
     trli_step_kind kind;
     const char *label;
@@ -61,6 +67,7 @@ typedef struct trli_step {
         trli_fill_step fill;
         trli_planes_step planes;
         trli_reduce_step reduce;
+        trli_read_step read;
     };
 } trli_step;
 

@@ -303,6 +303,7 @@ static trl_err add_step(builder *b, const trli_step *s)
     int np = b->model->layout->nlocal;
     if (s->kind == TRLI_STEP_REDUCE || s->kind == TRLI_STEP_STABLE_DT) return add_reduce(b, s);
     if (s->kind == TRLI_STEP_SCALAR) return add_scalar(b, s);
+    if (s->kind == TRLI_STEP_READ) return TRL_OK;
     if (trli_plan_of(b->program, s)->exchanged.n > 0) TRL_TRY(add_exchange(b, s));
     for (int p = 0; p < np; ++p) {
         if (s->kind == TRLI_STEP_FILL || s->kind == TRLI_STEP_PLANES) {

@@ -364,6 +364,8 @@ def write(rng, method, partial=True, flat=False):
         equations += [f"sensitivity: {{{odes[0]}: [p]}}"]
         names.append(f"{odes[0]}_p")
     keep = f"keep: [{', '.join(rng.sample(names, min(len(names), 3)))}], " if rng.random() < 0.3 else ""
+    if rng.random() < 0.4:  # points that whoever runs the deck makes
+        keep += f"receivers: {{path: points.nc, dataset: points, values: [{', '.join(rng.sample(names[:6], min(len(names), 2)))}]}}, "
     return "\n".join(["trellis: 1", line, "parameters: {p: 0.75, q: 3}"] + text + equations + [
         f"time: {{method: {method}, dt: {step}, steps: {rng.randint(1, 3)}{stop}}}",
         f"output: {{every: {every(rng)}, fields: [{', '.join(names)}], {keep}series: {{every: {every(rng)}, values: {{{series}}}}}}}", ""]), dim, w.written

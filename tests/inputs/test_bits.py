@@ -7,10 +7,12 @@ Decks of ordinary differential equations are solved here, too."""
 import argparse
 import collections
 import concurrent.futures
+import hashlib
 import json
 import os
 import pathlib
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -31,6 +33,17 @@ def deck_of(rng, number):
     return *random_decks.write(rng, method, **kinds[number % 4]), None
 
 
+def write_points(rng, text, dim, folder):
+    """The file of the points of a deck's receivers, if netCDF's program that writes it is there, and the text of the deck."""
+    if not shutil.which("ncgen"):
+        return re.sub(r"receivers: {.*?}, ", "", text)
+    lengths = json.loads(re.search(r"length: (\[.*?\])", text).group(1))
+    places = [rng.choice([0, 1, 0.5, rng.random(), rng.random()]) * length for _ in range(9) for length in lengths]
+    points = f"netcdf p {{ dimensions: n = 9; axis = {dim}; variables: double points(n, axis); data: points = {', '.join(map(repr, places))}; }}"
+    subprocess.run(["ncgen", "-k", "nc4", "-o", str(folder / "points.nc")], input=points, text=True, check=True)
+    return text
+
+
 def run(options, deck, folder, settings, out):
     """What the report says of all fields and errors, and the series, or the way the run ended."""
     report = folder / "report.json"
@@ -46,7 +59,9 @@ def run(options, deck, folder, settings, out):
     done = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=600)
     if done.returncode == 0:
         told, series = json.loads(report.read_text(encoding="utf-8")), folder / out / "series.csv"
-        return {"fields": told["fields"], "errors": told["errors"], "series": series.read_text(encoding="utf-8") if series.exists() else ""}, ""
+        received = folder / out / "receivers.nc"
+        return {"fields": told["fields"], "errors": told["errors"], "series": series.read_text(encoding="utf-8") if series.exists() else "",
+                "receivers": hashlib.sha256(received.read_bytes()).hexdigest() if received.exists() else ""}, ""
     return done.returncode, done.stderr
 
 
@@ -85,7 +100,8 @@ def bits(found):
     """What must be the same in all ways."""
     if not isinstance(found, dict):
         return found
-    return {**{name: field["hash"] for name, field in found["fields"].items()}, "errors": found["errors"], "series": found["series"]}
+    return {**{name: field["hash"] for name, field in found["fields"].items()}, "errors": found["errors"], "series": found["series"],
+            "receivers": found["receivers"]}
 
 
 def unlike(found, solution):
@@ -105,6 +121,8 @@ def compare(options, number):
     folder = pathlib.Path(f"deck{number}").resolve()
     folder.mkdir(exist_ok=True)
     deck = folder / "deck.yaml"
+    if "points.nc" in text:
+        text = write_points(rng, text, dim, folder)
     deck.write_text(text, encoding="utf-8")
     ways = ways_of(rng, dim)
     results = [run(options, deck, folder, ways[0], "first")]

@@ -36,10 +36,14 @@ time: {method: rk4, dt: 1e-3, steps: 12}
 output:
   fields: [T, q]
   every: {steps: 1}
+  compression: 1
   series: {every: {steps: 1}, values: {total: "integral(T)"}}
   checkpoint: {every: {steps: 3}, keep: 2}
 run: {threads: 1, compile: never}
 """
+RECEIVERS = """  receivers: {path: points.nc, dataset: xy, values: [T, q]}
+"""
+POINTS = "netcdf points { dimensions: n = 3; axis = 2; variables: double xy(n, axis); data: xy = 0.1, 0.2, 0.5, 0.95, 0.77, 0.5; }"
 
 
 def command(*arguments, ranks=1):
@@ -57,9 +61,13 @@ class Loop:
         self.folder = folder
         (folder / "deck.yaml").write_text(DECK, encoding="utf-8")
         os.chdir(folder)
+        if shutil.which("ncgen"):
+            subprocess.run(["ncgen", "-k", "nc4", "-o", "points.nc"], input=POINTS, text=True, check=True)
+            (folder / "deck.yaml").write_text(DECK.replace("run:", RECEIVERS + "run:"), encoding="utf-8")
         self.run("--set", "output.directory=whole", "--set", "output.checkpoint.keep=100")
         self.whole = {name: bytes_of(folder / "whole" / name) for name in ("fields", "checkpoint")}
         self.hash = self.final_hash("whole")
+        self.received = self.read_received("whole")
 
     def run(self, *arguments, ranks=1, environment=None):
         return subprocess.run(command(*arguments, ranks=ranks), env={**ENVIRONMENT, **(environment or {})}, text=True, capture_output=True,
@@ -68,6 +76,20 @@ class Loop:
     def final_hash(self, directory):
         report = json.loads((self.folder / directory / "report.json").read_text(encoding="utf-8"))
         return {tag: field["hash"] for tag, field in report["fields"].items()}
+
+    def read_received(self, directory):
+        path = self.folder / directory / "receivers.nc"
+        return path.read_bytes() if path.exists() else b""
+
+    def check_received(self):
+        """Its records are some of the first ones of the whole run, and it has not more than it says."""
+        found, whole = self.read_received("out"), self.received
+        if not found:
+            return None
+        records, all_records = (int.from_bytes(text[4:8], "big") for text in (found, whole))
+        end = len(whole) - (all_records - records) * 8 * (2 + 3 * 3)
+        good = found[:4] == whole[:4] and found[8:end] == whole[8:end] and len(found) >= end
+        return None if good else f"receivers.nc with {records} records and {len(found)} bytes is not that of the whole run"
 
     def check_files(self):
         """What is under a name is what the whole run wrote under it."""
@@ -78,7 +100,7 @@ class Loop:
                     return f"{name}/{file} is not that of the whole run"
         if (out / "fields.xdmf").exists():
             xml.etree.ElementTree.parse(out / "fields.xdmf")
-        return None
+        return self.check_received()
 
     def finish(self, ranks=1):
         """Continue, or begin anew where there is no checkpoint yet."""
@@ -95,6 +117,8 @@ class Loop:
         if left:
             return f"left behind: {left}"
         fields = bytes_of(self.folder / "out/fields")
+        if self.read_received("out") != self.received:
+            return "receivers.nc is not that of the whole run"
         return self.check_files() or (None if fields.keys() == self.whole["fields"].keys() else "files of fields are missing")
 
     def kill_at(self, shim, call):

@@ -51,8 +51,10 @@ output:
   every: {steps: 2}
   series: {every: {steps: 1}, values: {total: "integral(T)", most: "domain_max(T)"}}
   checkpoint: {every: {steps: 2}}
+RECEIVERS
 run: {compile: never, balance: 1}
 """
+POINTS = "netcdf points { dimensions: n = 3; axis = 2; variables: double xy(n, axis); data: xy = 0.1, 0.2, 0.5, 0.95, 0.77, 0.5; }"
 # The launcher does not say how ranks end that it is told not to end.
 RANK = 'LD_PRELOAD=$TRL_INJECT_PRELOAD "$@"\ncode=$?\necho $code >code.$OMPI_COMM_WORLD_RANK\nexit $code\n'
 CASES = {
@@ -122,7 +124,11 @@ def launch_on(pair, folder, case, extra):
 
 def prepare(folder, case):
     folder.mkdir()
-    (folder / "deck.yaml").write_text(DECK)
+    receivers = ""
+    if shutil.which("ncgen"):  # which writes the points
+        subprocess.run(["ncgen", "-k", "nc4", "-o", str(folder / "points.nc")], input=POINTS, text=True, check=True)
+        receivers = "  receivers: {path: points.nc, dataset: xy, values: [T, q]}"
+    (folder / "deck.yaml").write_text(DECK.replace("RECEIVERS", receivers))
     (folder / "rank.sh").write_text(RANK)
     (folder / "cache").mkdir(mode=0o700)
     if case == "restart":
