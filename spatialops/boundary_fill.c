@@ -3,6 +3,7 @@
 /* Filling of ghosts and of points on sides. A side is swept in rows along one of its axes; the pieces cut a row into
  * runs, and the values of a run, taken once, serve all layers. */
 #include "boundary_impl.h"
+#include "mask_impl.h"
 #include "spans_impl.h"
 
 #define TRL_GHOST double
@@ -60,7 +61,7 @@ static bool piece_holds(const side_fill *f, const trl_bc *bc, const trl_lidx at[
     if (bc->where) {
         double x[3];
         point_on_side(f, at, x);
-        if (bc->where(bc->where_data, x, f->t) == 0) return false;
+        if (!trli_condition_holds(bc->where(bc->where_data, x, f->t))) return false;
     }
     if (bc->mask) {
         trl_lidx in[3] = {at[0], at[1], at[2]};

@@ -94,7 +94,7 @@ trl_err trl_mask_create(const trl_layout *layout, trl_location location, int gho
             double x[3];
             for (int a = 0; a < 3; ++a)
                 x[a] = trl_grid_coordinate(&layout->grid, (*result)->location, a, patch->first[a] + at[a]);
-            if (holds(data, x, t) != 0) set_bit(m, at);
+            if (trli_condition_holds(holds(data, x, t))) set_bit(m, at);
         } while (next_point(&m->box, at));
     }
     return err;
@@ -168,7 +168,7 @@ static trl_err set_nonzero(trl_mask *mask, trl_field *field, int p)
         for (int a = 0; a < 3; ++a)
             in[a] = at[a] < inside.lo[a] ? inside.lo[a] : at[a] >= inside.hi[a] ? inside.hi[a] - 1 : at[a];
         double value = ((const double *)array.at)[trl_array_offset(&array, in[0], in[1], in[2])];
-        if (value < 0 || value > 0) set_bit(&mask->patch[p], at);
+        if (trli_condition_holds(value)) set_bit(&mask->patch[p], at);
     } while (next_point(&m->box, at));
 done:
     return err;

@@ -19,6 +19,13 @@ struct trl_mask {
     trli_mask_patch *patch; /* [nlocal] */
 };
 
+/* Whether a condition of this value holds: the rule of masks, of `where`, and of if(c, a, b) and masks in formulas
+ * (TRLI_OP_SELECT). NaN is not zero. */
+static inline bool trli_condition_holds(double value)
+{
+    return value != 0;
+}
+
 static inline uint64_t *trli_mask_row(const trli_mask_patch *m, trl_lidx j, trl_lidx k)
 {
     ptrdiff_t row = (j - m->box.lo[1]) + (ptrdiff_t)(m->box.hi[1] - m->box.lo[1]) * (k - m->box.lo[2]);

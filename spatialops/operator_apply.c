@@ -3,11 +3,10 @@
 /* Operators on fields: what may be computed, and its chunks. */
 #include <string.h>
 
-#include <trl_limiter_body.h>
-
 #include "arithmetic_impl.h"
 #include "chunks_impl.h"
 #include "field_impl.h"
+#include "flux_impl.h"
 #include "operator_impl.h"
 
 _Static_assert(sizeof(trli_application) == 64, "an application is one line");
@@ -208,21 +207,10 @@ enum {
 };
 static const char flux_name[] = "advective flux";
 
-/* Points of phi that the limiter reads, as offsets along the axis: beside the face, then beyond. */
-static int flux_points(int limiter, int phi_bit, int8_t at[4])
-{
-    const int8_t minus = (int8_t)(phi_bit - 1);
-    at[0] = minus;
-    at[1] = (int8_t)(minus + 1);
-    at[2] = (int8_t)(minus - 1);
-    at[3] = (int8_t)(minus + 2);
-    return limiter > TRL_LIMITER_UPWIND ? 4 : 2;
-}
-
 static void flux_on_box(const trli_application *a, const trl_array *in, const trl_array *out, const trl_box *box)
 {
     int8_t offset[3] = {0, 0, 0}, at[4];
-    const int n = flux_points(a->limiter, (int)a->op->from[1] >> a->axis & 1, at);
+    const int n = trli_flux_points(a->limiter, a->op->from[1], a->axis, at);
     trli_rows rows = trli_rows_of(out, box);
     trli_rows_read(&rows, 0, &in[0], box, offset);
     for (int l = 0; l < 4; ++l) { /* kernels may load what their limiter does not use */
@@ -239,7 +227,7 @@ static const trl_operator *flux_reads(int limiter, int axis, trl_location phi, t
     const trli_application *last = &flux->application;
     const trl_location face = (trl_location)((int)phi ^ 1 << axis);
     int8_t at[4];
-    const int n = flux_points(limiter, (int)phi >> axis & 1, at);
+    const int n = trli_flux_points(limiter, phi, axis, at);
     if (last->op == reads && last->limiter == limiter && last->axis == axis && reads->from[1] == phi) return reads;
     flux->application.op = NULL; /* of what was there */
     *reads = (trl_operator){.ctx = flux->ctx,

@@ -11,7 +11,8 @@
 extern "C" {
 #endif
 
-/* A value at a point, by its coordinates, at time t; as a condition it holds where it is not zero. */
+/* A value at a point, by its coordinates, at time t; as a condition it holds where it is not zero, as in formulas: NaN
+ * is not. */
 typedef double (*trl_point_fn)(void *data, const double point[3], double t);
 
 /* On this rank's patches, with `ghosts` layers around the owned points along each axis of the grid: those of neighbours
@@ -25,8 +26,8 @@ TRL_API TRL_NODISCARD trl_err trl_mask_create(const trl_layout *layout, trl_loca
  * one on this side of it does. Fails with USAGE for a point that the grid lacks. */
 TRL_API TRL_NODISCARD trl_err trl_mask_create_points(const trl_layout *layout, trl_location location, int ghosts,
                                                      int64_t npoints, const trl_gidx (*points)[3], trl_mask **mask);
-/* Points where the field is not zero (NaN is not). Points beyond a side as for a list. Fails with USAGE unless the
- * field is valid on all points within the domain that the mask holds. */
+/* Points where the field is not zero; NaN is not. Points beyond a side as for a list. Fails with USAGE unless the field
+ * is valid on all points within the domain that the mask holds. */
 TRL_API TRL_NODISCARD trl_err trl_mask_create_field(trl_field *field, int ghosts, trl_mask **mask);
 TRL_API void trl_mask_destroy(trl_mask **mask);
 

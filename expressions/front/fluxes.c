@@ -4,9 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <trl_limiter_body.h>
-
 #include "boundary_impl.h"
+#include "flux_impl.h"
 #include "operators_impl.h"
 #include "symbols_impl.h"
 
@@ -35,11 +34,12 @@ static trl_err read_limiter(trli_lowering *lw, const trl_ast *node, int *limiter
 /* The value on the minus side (from_plus false) or the plus side of the face between two points along an axis. */
 static trli_ir_value reconstruct(trli_ir *ir, trli_ir_value s, int location, int axis, int limiter, bool from_plus)
 {
-    int minus = (location >> axis & 1) - 1, plus = minus + 1;
-    trli_ir_value centre = trli_ir_shift(ir, s, axis, from_plus ? plus : minus);
+    int8_t at[4];
+    (void)trli_flux_points(limiter, (trl_location)location, axis, at);
+    trli_ir_value centre = trli_ir_shift(ir, s, axis, at[from_plus]);
     if (limiter == TRL_LIMITER_UPWIND) return centre;
-    trli_ir_value upwind = trli_ir_shift(ir, s, axis, from_plus ? plus + 1 : minus - 1);
-    trli_ir_value downwind = trli_ir_shift(ir, s, axis, from_plus ? minus : plus);
+    trli_ir_value upwind = trli_ir_shift(ir, s, axis, at[2 + from_plus]);
+    trli_ir_value downwind = trli_ir_shift(ir, s, axis, at[!from_plus]);
     return trli_ir_limit(ir, limiter, upwind, centre, downwind);
 }
 

@@ -20,7 +20,8 @@ static double left_half(void *data, const double x[3], double t)
 static double stripes(void *data, const double x[3], double t)
 {
     (void)data, (void)t;
-    return sin(37 * x[0] + 11 * x[1] + 5 * x[2]) > 0 ? -2 : 0;
+    const double wave = sin(37 * x[0] + 11 * x[1] + 5 * x[2]);
+    return wave > 0.5 ? NAN : wave > 0 ? -2 : 0; /* NaN is not zero */
 }
 
 /* Points of a mask's boxes that differ from a function of the coordinates. */
