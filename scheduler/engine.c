@@ -110,8 +110,8 @@ bool trli_call(trli_run_state *run, trli_worker *worker, int32_t task, int chunk
     bool failed = atomic_load_explicit(&run->error, memory_order_relaxed) != TRL_OK;
     if (failed && !again && !(record->flags & TRL_TASK_ALWAYS)) return true;
     trl_run here = {.run = run, .worker = worker, .task = task};
-    trl_task_args args = {.chunk = chunk,
-                          .chunks = record->chunks,
+    trl_task_args args = {.chunk = chunk == TRLI_NONE ? 0 : chunk,
+                          .chunks = chunk == TRLI_NONE ? 1 : record->chunks,
                           .worker = worker->index,
                           .failed = failed,
                           .frame = run->frame,
@@ -146,12 +146,13 @@ static void execute(trli_run_state *run, trli_worker *worker, int32_t task)
         int32_t n = trli_wants(run, task, &want);
         if (!trli_locks_acquire(run, worker, task, n, want)) return;
     }
-    if (record->flags & TRLI_TASK_WIDE) {
+    const bool whole = run->alone && record->flags & TRL_TASK_WHOLE;
+    if (record->flags & TRLI_TASK_WIDE && !whole) {
         trli_wide_open(run, task);
         trli_workers_wake_all(worker->workers);
         return;
     }
-    if (trli_call(run, worker, task, 0, false))
+    if (trli_call(run, worker, task, whole ? TRLI_NONE : 0, false))
         trli_complete(run, worker, task);
     else
         trli_poll_later(run, task);

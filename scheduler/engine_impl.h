@@ -27,6 +27,7 @@ typedef struct trli_run_state {
     void *frame;
     bool taken; /* by a run, which can be cancelled; guarded */
     int active; /* workers that take part if they adapt */
+    bool alone; /* one worker does all */
     _Atomic int error;
     const trl_policy *policy;
     void *policy_state;
@@ -110,8 +111,8 @@ void trli_complete(trli_run_state *run, trli_worker *worker, int32_t task);
 void trli_finish(trli_run_state *run, trli_worker *worker, int32_t task);
 /* Nothing is ready, under way or being tested. */
 bool trli_run_quiet(trli_run_state *run);
-/* Call the function of a task, or skip it after an error. Returns whether it is complete; `again`: it was called in
- * this run before and asked for more. */
+/* Call the function of a task, or skip it after an error. chunk: TRLI_NONE for all as one. Returns whether it is
+ * complete; `again`: it was called in this run before and asked for more. */
 bool trli_call(trli_run_state *run, trli_worker *worker, int32_t task, int chunk, bool again);
 
 /* ---- pools.c ---- */

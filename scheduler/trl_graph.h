@@ -47,6 +47,8 @@ enum {
     /* Complete when all tasks that it, and those in turn, create are: what waits for it waits for them too. They are of
      * no later phase. */
     TRL_TASK_SCOPE = 4,
+    /* A wide task that may be called once for all its chunks, as chunk 0 of 1, where one worker has it for itself. */
+    TRL_TASK_WHOLE = 8,
 };
 
 enum { TRL_TASK_TYPES = 256 };

@@ -546,6 +546,7 @@ static trl_err end_run(trli_run_state *run, trl_workers *w, int64_t ns)
 
 static trl_err run_once(trli_run_state *run, trl_workers *w)
 {
+    run->alone = w->count == 1 || (w->adapts && run->active == 1);
     if (w->adapts) set_active(w, run->active);
     int64_t start = trli_now_ns();
     int at = trli_workers_claim(w);

@@ -94,6 +94,12 @@ static trl_array *take_arrays(scratch *s, const trli_frame *frame, const trli_st
 
 /* ---- kernels and slabs ---- */
 
+/* The part of a box that a call computes. */
+static trl_box share_of(const trli_step_task *t, const trl_box *box, const trl_task_args *args)
+{
+    return args->chunks == 1 ? *box : trli_box_part(box, t->parts, args->chunk);
+}
+
 static trli_bound_kernel bind(scratch *s, const trli_frame *frame, const trli_step_task *t, const trli_slab *slab)
 {
     const trli_kernel_place place = {.program = t->program,
@@ -163,7 +169,7 @@ trl_err trli_task_kernel(void *data, const trl_task_args *args, bool *done)
     (void)done;
     trli_bound_kernel kernel = bind(&sc, frame, t, NULL);
     const edge *edges = take_edges(&sc, frame, t, args->worker, &registers);
-    const trl_box box = trli_box_part(&t->box, t->parts, args->chunk);
+    const trl_box box = share_of(t, &t->box, args);
     kernel.tuning = t->run->tuning;
     if (!kernel.native) set_edges_of_rows(edges, box.lo[1], box.hi[1], box.lo[2], box.hi[2]);
     if (kernel.native && edges) { /* the first part sets them for all */
@@ -240,7 +246,7 @@ trl_err trli_task_plugin(void *data, const trl_task_args *args, bool *done)
     const trl_array *required = take_arrays(&sc, frame, t, called->ninputs, s->plugin.input);
     trl_array *computed = take_arrays(&sc, frame, t, s->nout, s->field);
     const trl_eval_args eval = plugin_args(frame, t, computed, required, sc.at, args->worker);
-    trl_box box = trli_box_part(&t->box, t->parts, args->chunk);
+    const trl_box box = share_of(t, &t->box, args);
     return call_plugin(called, &eval, &box, NULL);
 }
 
@@ -262,7 +268,7 @@ static trl_err run_slab(const trli_step_task *t, const trli_slab *slab, const tr
     const trli_frame *frame = args->frame;
     scratch sc = {frame->scratch[args->worker]};
     const trl_box whole = trli_slab_box(t->program, slab, t->patch);
-    const trl_box box = trli_box_part(&whole, t->parts, args->chunk);
+    const trl_box box = share_of(t, &whole, args);
     if (slab->kind == TRLI_SLAB_MODIFIER) return run_modifier(t, slab, &box, args);
     const trli_bound_kernel kernel = bind(&sc, frame, t, slab);
     trli_kernel_compute(&kernel, frame, args->worker, sc.at, &box);

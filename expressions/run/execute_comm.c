@@ -69,7 +69,7 @@ trl_err trli_task_reduce(void *data, const trl_task_args *args, bool *done)
     size_t arrays = ((size_t)(p->ninputs + 1) * sizeof *input + 63) / 64 * 64;
     size_t tile_bytes = ((size_t)size[0] * (size_t)size[1] * (size_t)size[2] * sizeof(double) + 63) / 64 * 64;
     double *values = (double *)(at + arrays);
-    trl_box chunk = trli_box_part(&t->box, t->parts, args->chunk), tile;
+    trl_box chunk = args->chunks == 1 ? t->box : trli_box_part(&t->box, t->parts, args->chunk), tile;
     trl_array output = {.type = TRL_F64};
     const trli_kernel_run run = {.grid = &layout->grid,
                                  .patch = &layout->patch[layout->local[t->patch]],

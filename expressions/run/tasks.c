@@ -107,8 +107,8 @@ static trl_err add_compute(builder *b, const trli_step *s, int patch)
     if (!plugin || (plugin->flags & TRL_EXPR_TILED && one_location))
         chunks = choose_parts(b, &t->box, p->nslabs > 0, t->parts);
     b->program->run->bytes_moved += trl_box_points(&t->box) * (s->nout + p->ninputs) * (int64_t)sizeof(double);
-    TRL_TRY(trli_builder_add(&b->tasks, s->label, plugin ? trli_task_plugin : trli_task_kernel, t, chunks, 0,
-                             estimate(b, s, &t->box), &task));
+    TRL_TRY(trli_builder_add(&b->tasks, s->label, plugin ? trli_task_plugin : trli_task_kernel, t, chunks,
+                             TRL_TASK_WHOLE, estimate(b, s, &t->box), &task));
     for (int k = 0; k < p->nslabs; ++k) TRL_TRY(access_slab(b, task, &p->slab[k], patch));
     t->task = task;
     t->computes = true;
@@ -155,7 +155,7 @@ static trl_err add_slab_task(builder *b, const trli_step *s, trli_step_task *t, 
     /* A ghost layer reads no point of its own; the values of a plane on the side may. */
     if (alone && alone->kind != TRLI_SLAB_MODIFIER && alone->layer > 0)
         chunks = choose_parts(b, &t->box, false, t->parts);
-    TRL_TRY(trli_builder_add(&b->tasks, s->label, trli_task_slabs, t, chunks, 0, seconds, &task));
+    TRL_TRY(trli_builder_add(&b->tasks, s->label, trli_task_slabs, t, chunks, TRL_TASK_WHOLE, seconds, &task));
     for (int k = t->slab; k < t->slab + t->nslabs; ++k) TRL_TRY(access_slab(b, task, &t->plan->slab[k], t->patch));
 done:
     return err;
@@ -254,8 +254,8 @@ static trl_err add_share(builder *b, const trli_step *s, int patch, int reductio
     t->reduction = reduction;
     int chunks = plugin ? 1 : choose_parts(b, &t->box, false, t->parts);
     b->program->run->bytes_moved += trl_box_points(&box) * plan->ninputs * (int64_t)sizeof(double);
-    TRL_TRY(trli_builder_add(&b->tasks, s->label, plugin ? trli_task_stable_dt : trli_task_reduce, t, chunks, 0,
-                             estimate(b, s, &box), &task));
+    TRL_TRY(trli_builder_add(&b->tasks, s->label, plugin ? trli_task_stable_dt : trli_task_reduce, t, chunks,
+                             TRL_TASK_WHOLE, estimate(b, s, &box), &task));
     if (!plugin) TRL_TRY(trli_builder_reads(&b->tasks, task, &plan->reads, &t->box, patch));
     for (int i = 0; plugin && i < plan->ninputs; ++i)
         TRL_TRY(trli_builder_field(&b->tasks, task, plan->input[i], patch, TRLI_OWNED_AND_GHOSTS, TRL_READ));

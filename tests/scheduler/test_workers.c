@@ -59,6 +59,42 @@ START_TEST(chunks_of_a_wide_task_run_at_once)
 }
 END_TEST
 
+/* What the calls of a wide task covered. */
+typedef struct coverage {
+    _Atomic int calls, parts; /* parts: in twelfths */
+} coverage;
+
+static trl_err cover(void *data, const trl_task_args *args, bool *done)
+{
+    coverage *c = data;
+    (void)done;
+    if (args->chunk < 0 || args->chunk >= args->chunks) return TRL_ERR_BUG;
+    atomic_fetch_add(&c->calls, 1);
+    atomic_fetch_add(&c->parts, 12 / args->chunks);
+    return TRL_OK;
+}
+
+START_TEST(a_worker_alone_calls_a_wide_task_that_allows_it_once_for_all_chunks)
+{
+    trl_workers *workers = make_workers(&settings[_i]);
+    for (unsigned flags = 0; flags <= TRL_TASK_WHOLE; flags += TRL_TASK_WHOLE) {
+        coverage c = {0};
+        trl_graph *graph;
+        trl_task task;
+        const trl_task_desc desc = {.name = "wide", .variant = {{cover}}, .data = &c, .chunks = 6, .flags = flags};
+        ck_ok(trl_graph_create(test_ctx, "whole", &graph));
+        ck_ok(trl_graph_add_task(graph, &desc, &task));
+        ck_ok(trl_graph_freeze(graph));
+        ck_ok(trl_graph_run(graph, workers, NULL));
+        const bool alone = flags && trl_workers_count(workers) == 1;
+        ck_assert_int_eq(atomic_load(&c.calls), alone ? 1 : 6);
+        ck_assert_int_eq(atomic_load(&c.parts), 12);
+        trl_graph_destroy(&graph);
+    }
+    trl_workers_destroy(&workers);
+}
+END_TEST
+
 START_TEST(sleeping_workers_wake_for_the_next_run)
 {
     const setting four = {"priority", 4};
@@ -391,6 +427,7 @@ static void add_tests(TCase *tc)
     /* First: a binding that stays would hide behind another. */
     tcase_add_test(tc, the_calling_thread_gets_its_binding_back);
     tcase_add_test(tc, chunks_of_a_wide_task_run_at_once);
+    tcase_add_loop_test(tc, a_worker_alone_calls_a_wide_task_that_allows_it_once_for_all_chunks, 0, SETTINGS);
     tcase_add_test(tc, sleeping_workers_wake_for_the_next_run);
     tcase_add_loop_test(tc, workers_that_fell_asleep_during_a_run_wake_for_new_work, 0, 2);
     tcase_add_test(tc, refuses_an_unknown_policy_and_lists_the_known);
