@@ -209,7 +209,7 @@ static void print_all(const trl_context *ctx)
         int length = trl_diagnostic_format(&list[i], NULL, 0);
         char small[1024], *text = length < 0 ? NULL : malloc((size_t)length + 1);
         if (text) trl_diagnostic_format(&list[i], text, (size_t)length + 1);
-        if (!text) trl_diagnostic_format(&list[i], small, sizeof small); /* cut, for want of memory */
+        if (!text) trl_diagnostic_format(&list[i], small, sizeof small); /* without memory the message is cut */
         fputs(text ? text : small, stderr);
         free(text);
     }
@@ -235,7 +235,8 @@ int trli_command_finish(trl_context *ctx, trl_err err)
     return trl_err_exit_code(err);
 }
 
-/* What a command prints is its result; that of a run is in files. Readers of a pipe who went away wanted no more. */
+/* What a command prints is its result; that of a run is in files. A reader that closed its pipe wants no more, which is
+ * no error. */
 static int check_printed(const trli_command *command, int status)
 {
     struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};

@@ -62,7 +62,7 @@ done:
     return err;
 }
 
-/* GPUs are a matter of later versions: a deck that insists on them must not run elsewhere without a word. */
+/* This version does not run on GPUs: a deck that requires them is an error, and does not run on CPUs silently. */
 static trl_err check_devices(trl_context *ctx, const trli_devices *devices)
 {
     if (devices->target != TRL_TARGET_GPU) return TRL_OK;

@@ -30,7 +30,7 @@ typedef struct trli_definitions {
     struct trli_definitions *outer; /* evaluated already, or NULL */
 } trli_definitions;
 
-/* Who holds a name of the one namespace. */
+/* What a name of the one namespace stands for. */
 typedef struct trli_owner {
     const char *what; /* "parameter", "equation", ... */
     trl_place place;

@@ -109,7 +109,8 @@ int trli_file_put(int file, const void *bytes, size_t size, off_t at)
 
 /* ---- what stands at a path ---- */
 
-/* Number of the descriptor that a path of the system means, or -1: to open it anew would begin at its beginning. */
+/* Number of the descriptor that a path of the system means, or -1: opening the path would start at the beginning of the
+ * file. */
 static int own_descriptor(const char *path)
 {
     if (strcmp(path, "/dev/stdout") == 0 || strcmp(path, "/dev/fd/1") == 0) return STDOUT_FILENO;
@@ -195,7 +196,7 @@ static trl_err check_target(trl_context *ctx, const char *path, bool streams)
 
 /* ---- new files ---- */
 
-/* Returns 0 or an errno. Without a reader, a pipe would be waited for for ever. */
+/* Returns 0 or an errno. O_NONBLOCK: opening a pipe without a reader would block. */
 static int open_stream(const char *path, int *file)
 {
     const int own = own_descriptor(path);
@@ -382,8 +383,8 @@ const char *trli_file_kind(mode_t mode)
                                             : "something else than a file";
 }
 
-/* Looked at before it is opened, because to open a device may act on it; and after that, because another may stand
- * there by then. */
+/* The kind of the file is checked before it is opened, because opening a device may act on the device; and again after
+ * that, because the file may have been replaced between the two. */
 int trli_file_open(const char *path, off_t *size, char reason[TRLI_FILE_REASON])
 {
     struct stat status;

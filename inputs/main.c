@@ -12,7 +12,7 @@
 int main(int argc, char **argv)
 {
     int provided;
-    signal(SIGPIPE, SIG_IGN); /* a run goes on without those who read what it prints */
+    signal(SIGPIPE, SIG_IGN); /* a run goes on when the reader of its output ends */
     signal(SIGXFSZ, SIG_IGN); /* a file that outgrows its limit is an error of the write, not the end of the program */
     /* HDF5 closes what is open when MPI or the program ends, and crashes where a disk refused its data. What it has
      * been given is closed by then: without MPI around at its start, and told so, it does nothing. */

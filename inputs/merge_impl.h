@@ -14,7 +14,7 @@ typedef struct trli_file {
 } trli_file;
 
 /* Read a text file on rank 0 and give it to all. INPUT errors: missing, no file, larger than 64 MB, a NUL character.
- * place: of who asks for it, or NULL. Collective: yes. */
+ * place: where the deck names the file, or NULL. Collective: yes. */
 TRL_NODISCARD trl_err trli_deck_file_read(trl_context *ctx, trli_arena *arena, const char *path, const trl_place *place,
                                           trli_file *file);
 /* The folder of a path, "." if it has none. */

@@ -23,7 +23,7 @@ struct trli_fields_file {
     trl_gidx last_step; /* in that text; -1: none */
 };
 
-/* Remove the files of later steps: another run left them, or the part of this one that it now does anew. */
+/* Remove the files of later steps: they are of another run, or of the part of this run that is repeated. */
 static trl_err drop_later(trli_fields_file *file, trl_gidx after_step)
 {
     trli_step_list list;

@@ -16,8 +16,8 @@ enum { WORD = TRLI_WORD_BYTES };
 
 static const char seal_magic[8] = "TRLSEAL";
 
-/* The share of words at a position of the file in its checksum. Zeros have none, so that nobody counts what nobody
- * writes. */
+/* The share of words at a position of the file in its checksum. Zeros add nothing, so bytes that no rank
+ * writes need no rank that counts them. */
 static uint64_t sum_words(int64_t at, const void *bytes, size_t size)
 {
     const char *from = bytes;

@@ -25,7 +25,8 @@ typedef struct reference {
     int axis;
 } reference;
 
-/* The scales of a file, and who uses them. H5DSattach_scale would write a scale's whole list anew for each variable. */
+/* The scales of a file, and the variables along them. H5DSattach_scale would rewrite the whole list of a scale for each
+ * variable. */
 typedef struct scale_set {
     trli_memory_file *memory; /* that they are in */
     hid_t data[SCALES];       /* -1: not there */
@@ -184,7 +185,7 @@ static bool attach_scales(hid_t file, scale_set *set, const char *name, hid_t da
     return good;
 }
 
-/* Say in each scale who uses it. */
+/* Write to each scale the list of the variables along it. */
 static bool list_users(const scale_set *set)
 {
     hid_t type = H5Tcreate(H5T_COMPOUND, sizeof(reference));
@@ -335,7 +336,7 @@ trl_err trli_structure_open(trl_context *ctx, const char *path, const trli_conte
         int64_t points = trli_file_variable_chunk_points(&contents->variable[i]);
         most = points > most ? points : most;
     }
-    /* Nobody reads these values: they lend a chunk an address, and take no memory. */
+    /* These values are never read: the mapping gives a chunk an address, and takes no memory. */
     *s = (trli_structure){.ctx = ctx, .path = path, .dim = contents->grid->dim, .file = -1};
     s->bytes = (size_t)most * sizeof(double);
     s->values = mmap(NULL, s->bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -10,7 +10,7 @@
 
 typedef enum trli_yaml_kind { TRLI_SCALAR_NODE, TRLI_LIST_NODE, TRLI_MAPPING_NODE } trli_yaml_kind;
 
-/* Nodes are shared by aliases and merged trees: once made, a node is changed only by whoever made it. */
+/* Nodes are shared by aliases and merged trees: once made, a node is changed only by the code that made it. */
 typedef struct trli_yaml {
     trli_yaml_kind kind;
     bool literal;  /* SCALAR: to be written as text even where it looks like a number */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* What bounds dt, for the plan: the step, who decides, and the table of the Jacobian. */
+/* What bounds dt, for the plan: the step, the equation that decides, and the table of the Jacobian. */
 #include <stdio.h>
 
 #include "describe_impl.h"

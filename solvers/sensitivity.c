@@ -10,7 +10,7 @@
 #include "simulation_impl.h"
 #include "symbols_impl.h"
 
-/* Who mentions whom: variables first, then entries, as nodes of one graph, for one parameter. */
+/* The graph of mentions for one parameter. Its nodes are the variables, then the entries. */
 typedef struct search {
     trl_simulation *sim;
     trli_instance *in; /* to lower parameters in */
@@ -20,7 +20,7 @@ typedef struct search {
     const trl_scope *names;
     bool *depends, *reached;
     int nedges, capacity;
-    int (*edge)[2]; /* from who mentions to who is mentioned */
+    int (*edge)[2]; /* from the node that mentions to the node that is mentioned */
 } search;
 
 static trl_err add_edge(search *s, int to)

@@ -93,7 +93,7 @@ trl_err trli_check_step(trl_simulation *sim, const trli_next_step *next)
 
 trl_err trli_next_step_of(trl_simulation *sim, trli_next_step *next)
 {
-    sim->frame->step_number = sim->step_number; /* for those who bound dt */
+    sim->frame->step_number = sim->step_number; /* for the program that bounds dt */
     trl_err err = trli_choose_step(sim, sim->step_number, sim->time, next);
     if (err == TRL_OK) err = trli_check_step(sim, next);
     sim->stalled = err != TRL_OK;

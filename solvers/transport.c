@@ -27,7 +27,7 @@ typedef struct search {
     trli_marks *marks; /* parts of formulas that are found, NULL while entries are looked through */
     bool others;       /* there are terms beside those that are found */
     bool mark_others;  /* those that differentiate are marked, too */
-    int depth;         /* named expressions gone through */
+    int depth;         /* of named expressions that lead here */
     int scanned;       /* parts of formulas looked at, each as often as names lead to it */
 } search;
 

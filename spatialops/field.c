@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Fields of a driver of one's own. What is valid of a patch is a box: who writes a field says how far, who reads it
- * asks for a box. */
+/* Fields of drivers in C. The valid points of a patch are a box: code that writes a field states the box, and code that
+ * reads a field requires one. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -236,8 +236,8 @@ done:
     return err;
 }
 
-/* Ghosts of other patches are valid now. Those beyond a side of the domain were before, but beside ghosts that came
- * just now there may be corners that nobody wrote. */
+/* The ghosts that belong to other patches are valid now. Ghosts beyond a side of the domain were valid before, except
+ * at corners beside the ghosts that were just received: nothing wrote these corners. */
 static void extend_valid(trl_field *field, int p)
 {
     const trl_layout *layout = field->layout;
@@ -271,7 +271,8 @@ static trl_err exchange(trl_field *field)
     trl_err err = TRL_OK;
     const trl_array *arrays[1] = {field->array};
     bool done = false;
-    TRL_TRY(trl_context_agree(field->ctx, require_owned(field))); /* nobody waits for one who has nothing to send */
+    TRL_TRY(trl_context_agree(field->ctx,
+                              require_owned(field))); /* else the others would wait for a rank that sends nothing */
     if (field->exchange == NULL) TRL_TRY(plan_exchange(field));
     TRL_TRY(trl_exchange_begin(field->exchange, arrays));
     while (!done) TRL_TRY(trl_exchange_finish(field->exchange, arrays, &done));

@@ -128,7 +128,7 @@ static trl_err fail_empty(const trl_block *b)
     return trli_block_fail(b, TRL_ERR_USAGE, "holds no values: nobody acquired it, or its last consumer released it");
 }
 
-/* Nobody is to read the copy in a space any more. */
+/* USAGE if the copy in a space still has consumers. */
 static trl_err check_unread(const trl_block *b, int space)
 {
     if (b->copy[space].consumers == 0) return TRL_OK;
@@ -194,7 +194,7 @@ done:
     return err;
 }
 
-/* Give back what nobody wants any more. */
+/* Give back the memory of a copy without consumers, unless the block is kept. */
 static void settle(trl_block *b, int space)
 {
     if (b->copy[space].consumers > 0 || (space == b->home && is_kept(b))) return;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* The first write to memory, by those who will use it. */
+/* The first write to memory, by the workers that will use it. */
 #include <string.h>
 
 #include "field_manager_impl.h"

@@ -235,7 +235,7 @@ trl_err trl_mask_or(trl_mask *mask, const trl_mask *other)
     return err;
 }
 
-/* Bits behind the end of a row change, too: nobody looks at them. */
+/* The bits behind the end of a row change, too; no function reads them. */
 void trl_mask_not(trl_mask *mask)
 {
     for (int p = 0; p < mask->layout->nlocal; ++p)

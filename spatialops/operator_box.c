@@ -160,7 +160,7 @@ void trli_rows_run(const trl_operator *op, trli_rows_kernel kernel, const trli_r
                              rows_in_cache(op, rows->n, 1, FIRST_LEVEL) < rows->rows;
     const ptrdiff_t block = reaches ? block_rows(op, rows->n, rows->rows) : rows->rows;
     const ptrdiff_t planes = interleaved ? INTERLEAVE : streaming ? 1 : rows->planes;
-    if (!streaming && block == rows->rows) { /* the whole: what is small feels the cutting */
+    if (!streaming && block == rows->rows) { /* uncut: cutting costs small boxes time */
         kernel.through(rows);
         return;
     }

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* The ghost of every kind of boundary condition: the operator that the condition is about, solved for the ghost.
- * Written over any arithmetic: for doubles here, for values of a formula's graph in expressions/front/boundary.c. Who
- * includes it defines TRL_GHOST                                 the type of a value TRL_GHOST_ENV the type of what
- * operations need beside operands TRL_GHOST_NUMBER(env, x)                  a value from a double TRL_GHOST_ADD(env, p,
- * q), _SUB, _MUL, _DIV once, before.
+ * The rules are written over any arithmetic: boundary_fill.c includes them for doubles, expressions/program/side.c for
+ * values of a formula's graph. A file that includes this one defines before it, once:
+ *
+ * - TRL_GHOST: the type of a value;
+ * - TRL_GHOST_ENV: the type of what operations need beside operands;
+ * - TRL_GHOST_NUMBER(env, x): a value from a double;
+ * - TRL_GHOST_ADD(env, p, q), _SUB, _MUL, _DIV.
  *
  * Layer m = 1, 2, ... counts outward from the side; f_1, f_2, ... are the interior values next to it, f_0 the one on
  * it, where the location has points there. */

@@ -103,7 +103,8 @@ TRL_API const char *trl_field_name(const trl_field *field);
 TRL_API trl_location trl_field_location(const trl_field *field);
 TRL_API const trl_layout *trl_field_layout(const trl_field *field);
 
-/* The array on local patch p, memory included. Who writes through it says afterwards which points are valid. Fails with
+/* The array on local patch p, memory included. After writing through it, the
+ * caller states which points are valid (trl_field_set_valid). Fails with
  * MEMORY at first use. */
 TRL_API TRL_NODISCARD trl_err trl_field_array(trl_field *field, int p, trl_array *array);
 /* Points of local patch p that hold current values: a box within the held points; empty before anything was written. */

@@ -46,7 +46,7 @@ TRL_API void trl_field_manager_destroy(trl_field_manager **manager);
 TRL_API TRL_NODISCARD trl_err trl_block_create(trl_field_manager *manager, const trl_block_desc *desc,
                                                trl_block **block);
 /* Forget a block; the memory of all its copies goes back to the pools, whatever their consumers. Thread: any, while
- * nobody uses it. */
+ * no thread uses it. */
 TRL_API void trl_block_destroy(trl_block **block);
 /* The block of a tag on a patch; USAGE, by name, if there is none. Thread: any. */
 TRL_API TRL_NODISCARD trl_err trl_field_manager_find(trl_field_manager *manager, const char *tag, int patch,
@@ -57,11 +57,11 @@ TRL_API int64_t trl_block_count(trl_block *block);
 TRL_API TRL_NODISCARD trl_err trl_block_resize(trl_block *block, int64_t count);
 
 /* ---- memory of blocks. `space`: 0 is the host's memory, others are trl_field_manager_add_space's. Pointers belong to
- * that space, are 64-byte aligned on the host, and stay valid until the memory is released. Thread: any; one block is
- * handled by one thread at a time, others are not in its way. All fail with USAGE, by name, and with MEMORY: the
- * message names tag, patch, size and the state of the pools. ---- */
+ * that space, are 64-byte aligned on the host, and stay valid until the memory is released. Thread: any; one thread at
+ * a time may use a block; threads with different blocks do not wait for each other. All fail with USAGE, by name, and
+ * with MEMORY: the message names tag, patch, size and the state of the pools. ---- */
 
-/* Memory for who computes the block in a space, anew: old values are lost, there and elsewhere. Its values are released
+/* Memory in a space for new values of the block: its old values are lost in all spaces. The new values are released
  * by `consumers` calls of trl_block_release; a count above 0, but for blocks that are kept anyway. USAGE if consumers
  * of the old values are still to come, or if the block is static and written. */
 TRL_API TRL_NODISCARD trl_err trl_block_acquire(trl_block *block, int space, int64_t consumers, void **memory);
@@ -70,8 +70,8 @@ TRL_API TRL_NODISCARD trl_err trl_block_read(trl_block *block, int space, void *
 /* The values in a space, copied there from where they are valid if need be, for `consumers` more releases there: a
  * consumer copy. */
 TRL_API TRL_NODISCARD trl_err trl_block_copy(trl_block *block, int space, int64_t consumers, void **memory);
-/* The values in a space, copied there if need be, for who changes them: the only valid ones from now on. Consumers of
- * the block move along; USAGE if consumer copies are still to be read. */
+/* The values in a space, copied there if need be, to be changed: only this copy is valid then. Consumers of the block
+ * move to it; USAGE if consumer copies are still to be read. */
 TRL_API TRL_NODISCARD trl_err trl_block_update(trl_block *block, int space, void **memory);
 /* One consumer is done with the values in a space. The last one's release gives the memory back to the pool, unless the
  * block is kept. USAGE for a release too many. */

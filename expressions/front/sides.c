@@ -3,8 +3,8 @@
 /* The steps that set sides, in an order in which each value is there before it is read. A condition may read points
  * that other conditions set, reductions and plugins that read such points, and neighbours on other patches. So the
  * steps that lowering conditions appended, the planes of points on sides, and exchanges of fields that are not yet
- * complete are items with dependencies, and are appended anew in an order that keeps these. If there is none, the
- * conditions need one another. */
+ * complete are items with dependencies, and are appended again in an order that keeps these dependencies. If there is
+ * no such order, the conditions need one another. */
 #include <string.h>
 
 #include "boundary_impl.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Names of a model: who computes which tag, and what a formula refers to. */
+/* Names of a model: which entry computes a tag, and what a formula refers to. */
 #include <math.h>
 #include <string.h>
 

@@ -15,7 +15,7 @@ TRL_NODISCARD trl_err trli_variable_add(trli_model *model, const trli_variable *
 const trli_symbol *trli_symbol_find(const trli_model *model, const char *name);
 /* A stencil of the problem's own, or NULL. */
 const trl_operator *trli_stencil_find(const trli_model *model, const char *name);
-/* INPUT error: nobody computes the tag; proposes the nearest name. */
+/* INPUT error: no expression or equation computes the tag; it proposes the nearest name. */
 trl_err trli_symbol_missing(trli_model *model, const trl_place *place, const char *name);
 /* Call visit for every symbol that a formula refers to (indices expanded, branches of index-only ifs chosen). What sums
  * and products expand to is counted, and limited in a model; not so where formulas are visited again. */

@@ -11,7 +11,7 @@ enum {
     TRLI_FORMULA_LENGTH = 1 << 20, /* characters of a text */
     TRLI_FORMULA_NESTING =
         200, /* parentheses, calls, signs and powers inside one another: bounds the parser's recursion */
-    TRLI_FORMULA_HEIGHT = 2000, /* of the tree (a long sum is a tall tree): bounds the recursion of whoever walks it */
+    TRLI_FORMULA_HEIGHT = 2000, /* of the tree (a long sum is a tall tree): bounds the recursion of walks */
     TRLI_NAME_LENGTH = 255
 };
 

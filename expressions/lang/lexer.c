@@ -183,7 +183,7 @@ static const struct {
     {"=", TRLI_TOKEN_ASSIGN},
 };
 
-/* What people write who know other languages. */
+/* Spellings of other languages, for messages that name the right one. */
 static const struct {
     const char *text, *instead;
 } foreign[] = {{"&&", "and"}, {"&", "and"}, {"||", "or"}, {"|", "or"}, {"!", "not"}, {"%", "fmod(a, b)"}};

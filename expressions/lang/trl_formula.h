@@ -84,7 +84,7 @@ typedef struct trl_formula {
 } trl_formula;
 
 /* Parse text (one formula). INPUT errors point at the offending characters. Nesting deeper than 200, trees taller than
- * 2000 (so that whoever walks one may recurse) and texts longer than 1 MB are errors. min and max of more than two
+ * 2000 (so that walks of a formula may recurse) and texts longer than 1 MB are errors. min and max of more than two
  * arguments are nested calls of two; true and false are NUMBERs. The strings of text->place outlive the formula, as
  * does ctx. Thread: any. */
 TRL_API TRL_NODISCARD trl_err trl_formula_parse(trl_context *ctx, const trl_text *text, trl_formula **formula);
@@ -124,7 +124,7 @@ TRL_API TRL_NODISCARD trl_err trl_name_expand(trl_context *ctx, const trl_text *
 
 /* Value of an expression of numbers, names, pi and functions only (parameters, indices, ranges). Every other name,
  * coordinate or operator is an INPUT error; so are sums and products of more than 4 million operations. `if` evaluates
- * the chosen side only. The value may be infinite or NaN: whoever needs a finite one checks. */
+ * the chosen side only. The value may be infinite or NaN: a caller that needs a finite one checks. */
 TRL_API TRL_NODISCARD trl_err trl_ast_number(trl_context *ctx, const trl_text *text, const trl_ast *node,
                                              const trl_scope *names, double *value);
 /* All plain names the expression mentions (for ordering parameters): calls visit once per NAME node, with braces

@@ -92,7 +92,7 @@ void trli_demand_field(trli_analysis *an, const trli_extension *e, int field, co
         /* The output's last point along the axis is one further out if only its location has points on the side. */
         int lo = hull.lo[a] + e->side.lo[a],
             hi = hull.hi[a] + e->side.hi[a] + (e->location >> a & 1) - (f->location >> a & 1);
-        if (!d->beyond || lo < side.lo[a]) { /* above 0: nobody reads the points near the side */
+        if (!d->beyond || lo < side.lo[a]) { /* above 0: no step reads the points near the side */
             side.lo[a] = lo;
             d->asker[(ptrdiff_t)2 * a] = an->place;
         }

@@ -223,8 +223,8 @@ static void free_folding(folding *fo)
 
 /* ---- ghosts that can wait for a kernel ---- */
 
-/* Whether what a kernel reads beyond a field's sides of an axis is read by the row itself that lies next to it: whoever
- * computes that row may set it. A row is never cut, so along x any distance will do. */
+/* Whether each point that a kernel reads beyond a field's sides of an axis is read by the row next to that point only:
+ * then the task that computes the row may set the point. A row is never cut, so along x any distance will do. */
 static bool stays_beside(const folding *fo, const trli_step *s, int input, int axis)
 {
     const trli_step_plan *plan = trli_plan_of(fo->program, s);

@@ -152,7 +152,7 @@ static void leave_after(leaving *l, int who, int step)
     l->first[step] = who;
 }
 
-/* Whether a temporary is the first one of its program; then nobody is left over from the one before. */
+/* Whether a temporary is the first one of its program; then no temporary of the program before is live. */
 static bool enter_program(leaving *l, const trli_temporary *t)
 {
     if (l->program == t->program) return false;

@@ -18,8 +18,8 @@
  * allow. Along a periodic axis of n points y' - y may be so or by n more or less. There each kernel begins at a start
  * of its own and ends there after n points, behind the others' ends: n more is impossible if the later one's start is
  * at least the earlier one's less the smallest y' - y, and n less asks for nothing. Images beyond periodic sides are
- * set with the points themselves. The same memory is written anew after two executions at most, so that older accesses
- * need not be looked at: what wrote it anew was ordered after them, and comes before what is looked at.
+ * set with the points themselves. The same memory is overwritten after two executions at most, so older accesses need
+ * no comparison: the kernel that overwrote the memory was ordered after them, and before the accesses compared.
  *
  * Where a side of the patch is shared with another patch, nothing is awaited during a pass. Both compute what the later
  * executions need of the other's points: each kernel's box is larger by what is read of its results later on, which is

@@ -51,7 +51,7 @@ TRL_NODISCARD trl_err trli_time_plan_fit(const trli_program *program, const trli
  * memory. */
 void trli_time_plan_deepen(const trli_time_plan *plan);
 /* The kernels of `executions` of a program and their boxes on a patch. *why: NULL, or what is in the way of a pass.
- * Free it come what may. Fails with MEMORY. */
+ * Free it also after a failure. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_time_plan_list(const trli_program *program, const trli_rotation *rotation, int patch,
                                           int executions, trli_time_plan *plan, const char **why);
 /* The same with shifts, once there is memory; with a reason in *why the plan is empty. */

@@ -23,7 +23,7 @@ trl_err trl_registry_create(trl_context *ctx, trl_registry **registry)
     return TRL_OK;
 }
 
-/* The types that came from them are gone. */
+/* The types that came from these libraries are removed by now. */
 static void close_libraries(trl_registry *registry)
 {
     for (int i = registry->nlibraries - 1; i >= 0; --i) dlclose(registry->library[i]);

@@ -20,7 +20,7 @@ typedef struct trli_model_field {
     bool persistent; /* has a slot of its own */
     bool exchanged;  /* ghosts come from owners and boundary conditions, not from computing on a larger box */
     trli_boundary_source boundary;
-    unsigned char missed;   /* sides whose missing condition the user has heard of: bit 2*axis + side */
+    unsigned char missed;   /* sides whose missing condition was reported: bit 2*axis + side */
     int8_t fixed_planes[6]; /* planes at a side that no kernel computes: a Dirichlet condition sets them */
     int slot;
     trl_lidx ghost_lo[3], ghost_hi[3]; /* allocated */

@@ -16,7 +16,7 @@ typedef struct trli_front trli_front;
 typedef struct trli_slot_plan trli_slot_plan;
 typedef struct trli_model_run trli_model_run;
 
-/* What a problem leaves open to whoever runs it. */
+/* What the run chooses, not the problem. */
 typedef struct trli_settings {
     trl_fusion fusion;
     trl_compile compile;

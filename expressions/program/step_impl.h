@@ -15,7 +15,7 @@ typedef enum trli_step_kind {
     TRLI_STEP_REDUCE,    /* a value over all points to a scalar */
     TRLI_STEP_STABLE_DT, /* the smallest of a plugin's stable_dt over all patches to a scalar */
     TRLI_STEP_SCALAR,    /* a value that varies nowhere to a scalar */
-    TRLI_STEP_READ       /* nothing: whoever ran the program reads a field around its points then */
+    TRLI_STEP_READ       /* computes nothing: after the program, its caller reads a field around its points */
 } trli_step_kind;
 
 typedef enum trli_reduce_kind { TRLI_REDUCE_SUM, TRLI_REDUCE_MIN, TRLI_REDUCE_MAX, TRLI_REDUCE_POINT } trli_reduce_kind;

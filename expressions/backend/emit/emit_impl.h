@@ -55,8 +55,8 @@ typedef struct trli_emitted {
  * precede it. Fails with MEMORY, without a text. */
 TRL_NODISCARD trl_err trli_emit_kernel(const trli_dialect *dialect, const trli_ir *ir, trli_walk *walk,
                                        const trli_emit_request *request, trli_emitted *emitted);
-/* What the text of a kernel for CPUs depends on, numbers aside. signature: empty; freed by the caller, come what may.
- * Fails with MEMORY. */
+/* What the text of a kernel for CPUs depends on, numbers aside. signature: empty; freed by the caller, also after a
+ * failure. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_emit_signature(const trli_ir *ir, trli_walk *walk, const trli_emit_request *request,
                                           trli_signature *signature);
 

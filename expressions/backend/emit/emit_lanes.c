@@ -371,7 +371,7 @@ static void put_followers(trli_emitter *e, int32_t i, int depth)
 }
 
 /* aligned: i is a multiple of the lanes. A sum of results is finite if all of them are, unless they come near the
- * largest number: then it is looked for in vain. */
+ * largest number: then a search for the value that is not finite follows, and finds none. */
 static void put_lanes_results(trli_emitter *e, trli_group g, bool aligned, int depth)
 {
     for (int32_t r = g.first; r < g.end; ++r) {

@@ -122,8 +122,8 @@ struct trli_dialect {
     bool pairs;           /* one loop may compute the points of two planes */
 };
 
-/* Find the samples, and decide where each is computed. why: as above. trli_emitter_free afterwards, come what may.
- * Fails with MEMORY. */
+/* Find the samples, and decide where each is computed. why: as above. trli_emitter_free afterwards, also after a
+ * failure. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_emit_plan(trli_emitter *e, const char **why);
 void trli_emitter_free(trli_emitter *e);
 enum { TRLI_ALL_GROUPS = -1, TRLI_SHARED = -2 };

@@ -4,9 +4,9 @@
  * fastest, and the machine's measured speed. Entries are named by digests of all that they depend on, written aside and
  * renamed into place, and end with a digest of their content.
  *
- * Whoever can put an entry there can have this user run anything. So the folder is opened once, component by component,
- * and only if nobody but this user and root can exchange any of them; everything else goes through its descriptor. An
- * entry counts if the file that was opened is this user's and nobody else may write to it. */
+ * A user who can put an entry there can have this user run anything. So the folder is opened once, component by
+ * component, and only if nobody but this user and root can exchange any of them; everything else goes through its
+ * descriptor. An entry counts if the file that was opened is this user's and nobody else may write to it. */
 #ifndef TRLI_CACHE_IMPL_H
 #define TRLI_CACHE_IMPL_H
 
