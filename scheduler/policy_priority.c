@@ -182,22 +182,18 @@ static void start(void *state, int32_t nroots, const int32_t *roots)
     priority_state *s = state;
     const trl_policy_graph *g = s->graph;
     s->roots = roots;
-    for (int w = 0; w < g->workers; ++w) {
-        s->queue[w].root = s->queue[w].root_end = 0;
-        s->queue[w].victim = (unsigned)w + 1;
-    }
-    for (int32_t begin = 0, end, c = 0; c < TRL_URGENCIES; ++c, begin = end) {
+    for (int w = 0; w < g->workers; ++w) s->queue[w].victim = (unsigned)w + 1;
+    for (int32_t begin = 0, end, c = 0; c < TRL_URGENCIES && begin < nroots; ++c, begin = end) {
         end = count_urgent(g, nroots, roots, c);
-        for (int w = 0; w < g->workers; ++w) {
+        const int64_t n = end - begin;
+        for (int w = 0; n > 0 && w < g->workers; ++w) {
             root_share *share = &s->queue[w].roots[c];
-            int64_t n = end - begin;
             share->end = begin + (int32_t)(n * (w + 1) / g->workers);
             /* Relaxed: the run is not open yet. */
             atomic_store_explicit(&share->next, begin + (int32_t)(n * w / g->workers), memory_order_relaxed);
-            unsigned bit = roots_hold(share) ? 1u << c : 0;
-            atomic_store_explicit(&s->queue[w].classes,
-                                  (c > 0 ? atomic_load_explicit(&s->queue[w].classes, memory_order_relaxed) : 0) | bit,
-                                  memory_order_relaxed);
+            if (!roots_hold(share)) continue;
+            const unsigned classes = atomic_load_explicit(&s->queue[w].classes, memory_order_relaxed);
+            atomic_store_explicit(&s->queue[w].classes, classes | 1u << c, memory_order_relaxed);
         }
     }
 }
@@ -280,13 +276,15 @@ static bool holds(void *state)
     return false;
 }
 
-/* Relaxed: no worker is inside. */
+/* Who took all of its tasks is left alone: short runs on many workers would pay for each of them. A class that holds
+ * something has its bit set. Relaxed: no worker is inside. */
 static void finish(void *state)
 {
     priority_state *s = state;
     atomic_store_explicit(&s->first, NONE, memory_order_relaxed);
     for (int w = 0; w < s->graph->workers; ++w) {
         queue *q = &s->queue[w];
+        if (atomic_load_explicit(&q->classes, memory_order_relaxed) == 0 && q->root == q->root_end) continue;
         atomic_store_explicit(&q->classes, 0, memory_order_relaxed);
         q->root = q->root_end = 0;
         for (int c = 0; c < TRL_URGENCIES; ++c) {

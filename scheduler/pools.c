@@ -32,7 +32,8 @@ static int balance(const trli_run_state *run, int count, trli_worker *worker, in
 {
     int64_t of_tasks = 0, of_operators = 0;
     for (int i = 0; i < count; ++i) {
-        int64_t foreign = atomic_exchange_explicit(&worker[i].foreign, 0, memory_order_relaxed);
+        const int64_t foreign = atomic_load_explicit(&worker[i].foreign, memory_order_relaxed);
+        if (foreign > 0) atomic_store_explicit(&worker[i].foreign, 0, memory_order_relaxed);
         if (prefers_operators(&worker[i]))
             of_operators += foreign;
         else
@@ -47,7 +48,7 @@ void trli_pools_adapt(const trli_run_state *run, int count, trli_worker *worker)
 {
     double wide, parallelism;
     int tasks = 0;
-    if (run->wide.count == 0 || count == 1) return;
+    if (run->wide.count == 0 || run->alone) return;
     for (int i = 0; i < count; ++i) tasks += !prefers_operators(&worker[i]);
     if (run->watched) {
         measure(run->graph, &wide, &parallelism);
