@@ -9,7 +9,14 @@
 #include "execution_impl.h"
 #include <simulation_impl.h>
 
-enum { MANY = 40 };
+enum {
+#ifdef TRL_SMALL_SIZES /* parts are small, too */
+    MANY = 10,
+#else
+    MANY = 40,
+#endif
+    FUNCTIONS_MOST = 4 * MANY
+};
 
 /* MANY equations on a grid of so many dimensions; `more` is for each. */
 static void say_family(int dim, const char *cells, const char *ddt, const char *more)
@@ -27,7 +34,7 @@ static void say_family(int dim, const char *cells, const char *ddt, const char *
 /* Parts of the step's kernels, and the functions that compute them. */
 static void count_parts(int *kernels, int *parts, int *functions)
 {
-    const trli_code *seen[16];
+    const trli_code *seen[FUNCTIONS_MOST];
     *kernels = *parts = *functions = 0;
     for (int s = 0; s < sim->step->nsteps; ++s) {
         const trli_code_use *use = sim->step->run->step[s].part;
@@ -38,7 +45,7 @@ static void count_parts(int *kernels, int *parts, int *functions)
             int f = 0;
             while (f < *functions && seen[f] != use[i].code) ++f;
             if (f < *functions) continue;
-            ck_assert_int_lt(*functions, 16);
+            ck_assert_int_lt(*functions, FUNCTIONS_MOST);
             seen[(*functions)++] = use[i].code;
         }
     }
