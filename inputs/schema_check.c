@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "formula_impl.h"
 #include "scalar_impl.h"
 #include "schema_impl.h"
 
@@ -203,6 +204,83 @@ static void add_advice(phrase *p, const trli_key *key, const char *text)
 
 static bool scalar_fits(const trli_key *key, const char *text, bool item);
 
+#define UNCOUNTED 1e6 /* whole numbers up to more are of steps or cells */
+
+static void add_example(phrase *p, const trli_key *key);
+
+/* A mapping of what a key requires, and of the first of its choices. */
+static void add_mapping_example(phrase *p, const trli_key *key)
+{
+    const char *separator = "";
+    bool chosen = false;
+    add(p, "{");
+    for (const trli_key *k = trli_schema_next(key, NULL); k; k = trli_schema_next(key, k)) {
+        const bool choice = k->flags & TRLI_CHOICE && !chosen;
+        if (k->flags & TRLI_LATER || !(k->flags & TRLI_REQUIRED || choice)) continue;
+        chosen |= choice;
+        add(p, "%s%s: ", separator, trli_schema_name(k));
+        add_example(p, k);
+        separator = ", ";
+    }
+    add(p, *separator ? "}" : "...}");
+}
+
+/* A value of a key, for remedies: its default, or one that its forms allow. */
+static void add_example(phrase *p, const trli_key *key)
+{
+    const bool list = key->flags & TRLI_ONLY_LIST;
+    if (key->fallback && *key->fallback && !(key->flags & TRLI_PER_AXIS))
+        add(p, "%s", key->fallback);
+    else if (key->forms & TRLI_AS_WORD)
+        add(p, "%.*s", (int)strcspn(key->words, " "), key->words);
+    else if (key->forms & TRLI_AS_FORMULA && !list)
+        add(p, "0");
+    else if (key->forms & (TRLI_AS_INTEGER | TRLI_AS_NUMBER))
+        add(p, list ? "[%s]" : "%s",
+            key->forms & TRLI_AS_NUMBER                    ? "0.5"
+            : key->min != key->max && key->max < UNCOUNTED ? "1"
+                                                           : "100");
+    else if (key->forms & TRLI_AS_BOOLEAN)
+        add(p, list ? "[true]" : "true");
+    else if (key->forms & TRLI_AS_MAPPING)
+        add_mapping_example(p, key);
+    else
+        add(p, key->forms & TRLI_AS_TEXT && !list ? "name" : "[...]");
+}
+
+/* Remedies for a value that does not fit: the nearest of the key's words, or some of them, then one of each form. */
+static void advise_value(checker *c, const level *at, const char *text, bool item)
+{
+    static const unsigned forms[] = {TRLI_AS_NUMBER | TRLI_AS_INTEGER, TRLI_AS_BOOLEAN, TRLI_AS_FORMULA,
+                                     TRLI_AS_MAPPING};
+    char words[PARTS][PART_BYTES];
+    const char *known[PARTS];
+    int n = 0;
+    if (c->errors > ERRORS_SHOWN) return;
+    for (const char *word = at->key->words; word && n < PARTS && next_word(&word, words[n], PART_BYTES); ++n)
+        known[n] = words[n];
+    if (*text && !item) trli_advise_names(c->ctx, text, known, n);
+    for (int i = 0; i < n && !item && !(*text && trl_name_nearest(text, known, n)); ++i)
+        trl_advise(c->ctx, "write `%s: %s`", at->name, known[i]);
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; ++i) {
+        char example[PHRASE_BYTES];
+        phrase p = {example, sizeof example, 0};
+        trli_key one = *at->key;
+        if (!(one.forms & forms[i])) continue;
+        one.forms &= forms[i] | TRLI_AS_LIST;
+        one.fallback = NULL;
+        if (item) one.flags &= ~(unsigned)TRLI_ONLY_LIST;
+        if (forms[i] == TRLI_AS_MAPPING)
+            add_mapping_example(&p, at->key); /* whose children are found by where it lies in the table */
+        else
+            add_example(&p, &one);
+        if (item)
+            trl_advise(c->ctx, "write `%s` for it", example);
+        else
+            trl_advise(c->ctx, "write `%s: %s`", at->name, example);
+    }
+}
+
 static trl_err fail_value(checker *c, const level *at, const trli_yaml *node, int item)
 {
     char message[2 * PHRASE_BYTES];
@@ -214,12 +292,16 @@ static trl_err fail_value(checker *c, const level *at, const trli_yaml *node, in
     add_expected(&p, at->key, item >= 0);
     add(&p, ", found ");
     add_found(&p, node);
-    bool lone_item = node->kind == TRLI_SCALAR_NODE && item < 0 && at->key->flags & TRLI_ONLY_LIST;
-    if (lone_item && *node->text.chars && scalar_fits(at->key, node->text.chars, true))
+    bool lone_item = node->kind == TRLI_SCALAR_NODE && item < 0 && at->key->flags & TRLI_ONLY_LIST &&
+                     *node->text.chars && scalar_fits(at->key, node->text.chars, true);
+    if (lone_item)
         add(&p, "; write [%s]%s", node->text.chars, at->key->flags & TRLI_PER_AXIS ? ", one value per axis" : "");
     else if (node->kind == TRLI_SCALAR_NODE)
         add_advice(&p, at->key, node->text.chars);
-    return fail(c, trli_yaml_place(node), message);
+    trl_err err = fail(c, trli_yaml_place(node), message);
+    if (lone_item && c->errors <= ERRORS_SHOWN) trl_advise(c->ctx, "write `%s: [%s]`", at->name, node->text.chars);
+    advise_value(c, at, node->kind == TRLI_SCALAR_NODE ? node->text.chars : "", item >= 0);
+    return err;
 }
 
 static bool in_range(const trli_key *key, double value)
@@ -254,6 +336,25 @@ static bool scalar_fits(const trli_key *key, const char *text, bool item)
 
 static trl_err check_value(checker *c, const level *at, const trli_yaml *node);
 
+/* Remedies for an unknown key: those near to it, and where a key of its name belongs. */
+static void advise_key(checker *c, const char *name, const char *const *known, int n)
+{
+    int count;
+    const trli_key *key = trli_schema_keys(&count);
+    if (c->errors > ERRORS_SHOWN) return;
+    trli_advise_names(c->ctx, name, known, n);
+    for (int i = 0; i < count; ++i) {
+        const char *path = key[i].path, *dot = strrchr(path, '.');
+        if (key[i].flags & (TRLI_RESERVED | TRLI_LATER) || strcmp(trli_schema_name(&key[i]), name) != 0) continue;
+        if (dot)
+            trl_advise(c->ctx, "put it into `%.*s`", (int)(dot - path), path);
+        else
+            trl_advise(c->ctx, "put it at the beginning of a line");
+    }
+    for (int i = 0; i < n; ++i)
+        if (strncmp(known[i], name, strlen(name)) == 0) trl_advise(c->ctx, "write `%s`", known[i]);
+}
+
 static trl_err fail_unknown(checker *c, const level *at, const trli_yaml *key)
 {
     char message[2 * PHRASE_BYTES];
@@ -271,7 +372,9 @@ static trl_err fail_unknown(checker *c, const level *at, const trli_yaml *key)
         add(&p, "; known keys are ");
         for (int i = 0; i < n; ++i) add(&p, "%s%s", i == 0 ? "" : i == n - 1 ? " and " : ", ", known[i]);
     }
-    return fail(c, trli_yaml_place(key), message);
+    trl_err err = fail(c, trli_yaml_place(key), message);
+    advise_key(c, key->text.chars, known, n);
+    return err;
 }
 
 static trl_err fail_key(checker *c, const level *at, const trl_place *place, const char *what)
@@ -282,6 +385,15 @@ static trl_err fail_key(checker *c, const level *at, const trl_place *place, con
     add_path(&p, at);
     add(&p, "' %s", what);
     return fail(c, place, message);
+}
+
+static void advise_missing(checker *c, const trli_key *key)
+{
+    char example[PHRASE_BYTES];
+    phrase p = {example, sizeof example, 0};
+    if (c->errors > ERRORS_SHOWN) return;
+    add_example(&p, key);
+    trl_advise(c->ctx, "add `%s: %s`: %.*s", trli_schema_name(key), example, (int)strcspn(key->doc, ":;("), key->doc);
 }
 
 static trl_err fail_choice(checker *c, const level *at, const trli_yaml *node)
@@ -296,7 +408,10 @@ static trl_err fail_choice(checker *c, const level *at, const trli_yaml *node)
     }
     add(&p, " is missing ");
     add_container(&p, at);
-    return fail(c, trli_yaml_place(node), message);
+    trl_err err = fail(c, trli_yaml_place(node), message);
+    for (const trli_key *key = trli_schema_next(at->key, NULL); key; key = trli_schema_next(at->key, key))
+        if (key->flags & TRLI_CHOICE && !(key->flags & TRLI_LATER)) advise_missing(c, key);
+    return err;
 }
 
 /* A mapping has all its required keys, and exactly one of its choices. */
@@ -314,6 +429,7 @@ static trl_err check_presence(checker *c, const level *at, const trli_yaml *node
             add(&p, "'%s' is missing ", name);
             add_container(&p, at);
             err = keep(err, fail(c, trli_yaml_place(node), message));
+            advise_missing(c, key);
         }
         if (!(key->flags & TRLI_CHOICE)) continue;
         choices = true;

@@ -18,6 +18,7 @@ static void free_members(trli_diagnostics *diagnostics, trl_diagnostic *d)
 {
     free(d->file);
     free(d->source);
+    for (int i = 0; i < TRL_REMEDIES_MOST; ++i) free(d->remedy[i]);
     if (d->text == diagnostics->spare)
         diagnostics->spare_used = false;
     else
@@ -47,6 +48,9 @@ bool trli_diagnostics_said(void)
     return was;
 }
 
+/* The message that this thread has recorded last, for its remedies; -1: it found no room. */
+static _Thread_local int latest = -1;
+
 static bool grow(trli_diagnostics *diagnostics)
 {
     int capacity = 2 * diagnostics->capacity;
@@ -70,7 +74,9 @@ static void append(trli_diagnostics *diagnostics, trl_diagnostic *d, const char 
         diagnostics->spare_used = true;
         d->text = diagnostics->spare;
     }
-    if (diagnostics->count < diagnostics->capacity || grow(diagnostics))
+    const bool room = diagnostics->count < diagnostics->capacity || grow(diagnostics);
+    latest = room ? diagnostics->count : -1;
+    if (room)
         diagnostics->list[diagnostics->count++] = *d;
     else
         free_members(diagnostics, d);
@@ -111,6 +117,34 @@ void trl_warn(trl_context *ctx, const trl_place *place, const char *format, ...)
     va_start(args, format);
     record(ctx, TRL_WARNING, TRL_OK, place, format, args);
     va_end(args);
+}
+
+/* Takes over the text, or frees it. */
+static void add_remedy(trl_diagnostic *d, char *text)
+{
+    int i = 0;
+    while (i < TRL_REMEDIES_MOST && d->remedy[i] && strcmp(d->remedy[i], text) != 0) ++i;
+    if (i < TRL_REMEDIES_MOST && !d->remedy[i])
+        d->remedy[i] = text;
+    else
+        free(text);
+}
+
+void trl_advise(trl_context *ctx, const char *format, ...)
+{
+    char *text = NULL;
+    va_list args;
+    if (ctx == NULL) return;
+    va_start(args, format);
+    const bool written = vasprintf(&text, format, args) >= 0;
+    va_end(args);
+    if (!written) return;
+    pthread_mutex_lock(&ctx->diagnostics.lock);
+    if (latest >= 0 && latest < ctx->diagnostics.count)
+        add_remedy(&ctx->diagnostics.list[latest], text);
+    else
+        free(text);
+    pthread_mutex_unlock(&ctx->diagnostics.lock);
 }
 
 int trl_context_diagnostics(const trl_context *ctx, const trl_diagnostic **list)
@@ -195,16 +229,23 @@ int trl_diagnostic_format(const trl_diagnostic *d, char *buffer, size_t size)
         put_char(&b, '\n');
         if (d->column > 0) put_underline(&b, d);
     }
+    for (int i = 0; i < TRL_REMEDIES_MOST && d->remedy[i]; ++i) {
+        put_text(&b, i == 0 ? "  fix: " : "  or:  ");
+        put_text(&b, d->remedy[i]);
+        put_char(&b, '\n');
+    }
     if (size > 0) buffer[b.used < size ? b.used : size - 1] = 0;
     return (int)b.used;
 }
 
 enum { PIECE = 4096 /* bytes of a message between ranks */ };
 
-/* Agreement sends diagnostics as a stream of bytes: per message this header, then file, source and text. */
+/* Agreement sends diagnostics as a stream of bytes: per message this header, then its strings. */
+enum { STRINGS = 3 + TRL_REMEDIES_MOST };
+
 typedef struct packed_header {
     int severity, code, line, column, length;
-    int file_bytes, source_bytes, text_bytes; /* -1: NULL */
+    int bytes[STRINGS]; /* of file, source, text and remedies; -1: NULL */
 } packed_header;
 
 static int packed_bytes(const char *s)
@@ -225,18 +266,13 @@ static size_t pack(const trl_diagnostic *list, int n, char *stream)
     size_t used = 0;
     for (int i = 0; i < n; ++i) {
         const trl_diagnostic *d = &list[i];
-        const char *strings[] = {d->file, d->source, d->text};
-        packed_header head = {d->severity,
-                              d->code,
-                              d->line,
-                              d->column,
-                              d->length,
-                              packed_bytes(d->file),
-                              packed_bytes(d->source),
-                              packed_bytes(d->text)};
+        const char *strings[STRINGS] = {d->file, d->source, d->text};
+        packed_header head = {d->severity, d->code, d->line, d->column, d->length, {0}};
+        for (int k = 3; k < STRINGS; ++k) strings[k] = d->remedy[k - 3];
+        for (int k = 0; k < STRINGS; ++k) head.bytes[k] = packed_bytes(strings[k]);
         if (stream) memcpy(stream + used, &head, sizeof head);
         used += sizeof head;
-        for (int k = 0; k < 3; ++k) used += pack_bytes(stream ? stream + used : NULL, strings[k]);
+        for (int k = 0; k < STRINGS; ++k) used += pack_bytes(stream ? stream + used : NULL, strings[k]);
     }
     return used;
 }
@@ -267,9 +303,10 @@ static void unpack(trli_diagnostics *diagnostics, const char *stream, size_t byt
                              .line = head.line,
                              .column = head.column,
                              .length = head.length};
-        d.file = unpack_string(&stream, head.file_bytes);
-        d.source = unpack_string(&stream, head.source_bytes);
-        d.text = unpack_string(&stream, head.text_bytes);
+        d.file = unpack_string(&stream, head.bytes[0]);
+        d.source = unpack_string(&stream, head.bytes[1]);
+        d.text = unpack_string(&stream, head.bytes[2]);
+        for (int k = 3; k < STRINGS; ++k) d.remedy[k - 3] = unpack_string(&stream, head.bytes[k]);
         append(diagnostics, &d, NULL, NULL);
     }
 }

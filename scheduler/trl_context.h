@@ -34,6 +34,8 @@ typedef struct trl_context trl_context;
 
 typedef enum trl_severity { TRL_NOTE, TRL_WARNING, TRL_ERROR } trl_severity;
 
+enum { TRL_REMEDIES_MOST = 3 };
+
 /* One message for the user. `text` carries no place; trl_diagnostic_format adds it. */
 typedef struct trl_diagnostic {
     trl_severity severity;
@@ -42,6 +44,7 @@ typedef struct trl_diagnostic {
     int line, column, length;
     char *source; /* the line the place points into, or NULL */
     char *text;
+    char *remedy[TRL_REMEDIES_MOST]; /* what the user may do about it, the most likely first; NULL: no more */
 } trl_diagnostic;
 
 typedef struct trl_context_options {
@@ -89,11 +92,15 @@ TRL_API trl_err trl_fail(trl_context *ctx, trl_err code, const trl_place *place,
     TRL_PRINTF(4, 5);
 TRL_API void trl_warn(trl_context *ctx, const trl_place *place, const char *format, ...) TRL_PRINTF(3, 4);
 
+/* Add a remedy to the message that this thread has recorded last; the most likely one comes first. One that is there,
+ * or a fourth, is dropped. Thread: any. Never fails itself. */
+TRL_API void trl_advise(trl_context *ctx, const char *format, ...) TRL_PRINTF(2, 3);
+
 /* The messages recorded so far, in order; valid until the next trl_fail, trl_warn, agree or clear. */
 TRL_API int trl_context_diagnostics(const trl_context *ctx, const trl_diagnostic **list);
 TRL_API void trl_context_clear_diagnostics(trl_context *ctx);
-/* "file:line:column: [warning: ]text\n" and, when source is known, the line and an underline. Returns the length that
- * the text needs without NUL, as snprintf does. */
+/* "file:line:column: [warning: ]text\n", when source is known the line and an underline, and a line "  fix: ..." or
+ * "  or:  ..." for each remedy. Returns the length that the text needs without NUL, as snprintf does. */
 TRL_API int trl_diagnostic_format(const trl_diagnostic *d, char *buffer, size_t size);
 
 /* Make all ranks return the same error: the largest code wins, and, if it is one, the diagnostics of the lowest rank

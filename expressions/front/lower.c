@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* What the lowering of all kinds of nodes and operators shares. */
+#include <string.h>
+
 #include <trl_formula_operators.h>
 
 #include "lower_impl.h"
@@ -53,6 +55,49 @@ const char *trli_central_advice(const trl_ast *node)
     return advice;
 }
 
+/* The text of a part of a formula, if it is not too long to be repeated. */
+static bool short_text(const trli_lowering *lw, const trl_ast *node)
+{
+    enum { REPEATED = 60 };
+    return node->end > node->begin && node->end - node->begin <= REPEATED &&
+           !memchr(lw->text->chars + node->begin, '\n', (size_t)(node->end - node->begin));
+}
+
+void trli_advise_at(trli_lowering *lw, const trl_ast *node, int location)
+{
+    const char *where = trli_location_text(lw->model, location);
+    const int length = node->end - node->begin;
+    const char *part = lw->text->chars + node->begin;
+    if (location < 0) return;
+    if (short_text(lw, node))
+        trl_advise(lw->model->ctx, "write `at(%.*s, %s)` for `%.*s`", length, part, where, length, part);
+    else
+        trl_advise(lw->model->ctx, "write `at(..., %s)` around the part that begins with `%.20s`", where, part);
+}
+
+void trli_advise_central(trli_lowering *lw, const trl_ast *node)
+{
+    const trl_formula_operator *op = node->kind == TRL_AST_CALL ? trl_formula_operator_find(node->part[0].text) : NULL;
+    if (op && op->id >= TRL_FORMULA_DDX && op->id <= TRL_FORMULA_DDZ && short_text(lw, node))
+        trl_advise(lw->model->ctx, "write `c%.*s`: the central difference stays where its argument is",
+                   node->end - node->begin, lw->text->chars + node->begin);
+    for (int i = 0; i < node->nargs; ++i) trli_advise_central(lw, node->arg[i]);
+}
+
+static trl_err fail_at(trli_instance *instance, const trl_formula *formula, int found, int wanted)
+{
+    trli_model *model = instance->model;
+    const trl_ast *root = formula->root;
+    trli_lowering lw = {.instance = instance, .model = model, .text = &formula->text};
+    trl_err err = trli_text_fail(model->ctx, &formula->text, root->begin, root->end,
+                                 "this is at %s, and %s is needed: interpolate with at(..., %s)%s",
+                                 trli_location_text(model, found), trli_location_text(model, wanted),
+                                 trli_location_text(model, wanted), trli_central_advice(root));
+    trli_advise_central(&lw, root);
+    trli_advise_at(&lw, root, wanted);
+    return err;
+}
+
 trl_err trli_lower_at(trli_instance *instance, const trl_formula *formula, const trl_scope *scope,
                       trl_location location, trli_ir_value *value)
 {
@@ -65,11 +110,7 @@ trl_err trli_lower_at(trli_instance *instance, const trl_formula *formula, const
         return trli_text_fail(instance->model->ctx, &formula->text, root->begin, root->end,
                               "a scalar is needed here, not a vector");
     if (operand.location[0] != TRLI_ANYWHERE && operand.location[0] != (int)location)
-        return trli_text_fail(instance->model->ctx, &formula->text, root->begin, root->end,
-                              "this is at %s, and %s is needed: interpolate with at(..., %s)%s",
-                              trli_location_text(instance->model, operand.location[0]),
-                              trli_location_text(instance->model, (int)location),
-                              trli_location_text(instance->model, (int)location), trli_central_advice(root));
+        return fail_at(instance, formula, operand.location[0], (int)location);
     *value = trli_ir_place(&instance->model->ir, operand.value[0], location);
     return instance->model->ir.err;
 }

@@ -36,6 +36,10 @@ TRL_NODISCARD trl_err trli_lower_named(trli_instance *instance, const trl_formul
                                        int nnamed, const trli_named_value *named, trli_operand *operand);
 /* Advice to use a central difference, where a call of ddx, ddy or ddz in the tree moved a value; else "". */
 const char *trli_central_advice(const trl_ast *node);
+/* Remedies for the last message: a part of a formula interpolated to a location; a central difference in place of one
+ * that moves a value, if there is a call of such a one. */
+void trli_advise_at(trli_lowering *lw, const trl_ast *node, int location);
+void trli_advise_central(trli_lowering *lw, const trl_ast *node);
 /* Lower where one location is wanted: values without location are placed there, others must be there. */
 TRL_NODISCARD trl_err trli_lower_at(trli_instance *instance, const trl_formula *formula, const trl_scope *scope,
                                     trl_location location, trli_ir_value *value);

@@ -14,10 +14,17 @@
 
 static trl_err location_mismatch(trli_lowering *lw, const trl_ast *node, int a, int b)
 {
-    return trli_lower_fail(
-        lw, node, "values at %s and %s cannot be combined: interpolate one with at(..., %s) or at(..., %s)%s",
-        trli_location_text(lw->model, a), trli_location_text(lw->model, b), trli_location_text(lw->model, a),
-        trli_location_text(lw->model, b), trli_central_advice(node));
+    const char *at_a = trli_location_text(lw->model, a), *at_b = trli_location_text(lw->model, b);
+    trl_err err = trli_lower_fail(
+        lw, node, "values at %s and %s cannot be combined: interpolate one with at(..., %s) or at(..., %s)%s", at_a,
+        at_b, at_a, at_b, trli_central_advice(node));
+    const trl_ast *first = node->nargs >= 2 ? node->arg[node->nargs - 2] : NULL;
+    if (first) {
+        trli_advise_at(lw, first, b);
+        trli_advise_at(lw, node->arg[node->nargs - 1], a);
+    }
+    trli_advise_central(lw, node);
+    return err;
 }
 
 /* In 1-D a vector that meets a scalar is one. */
@@ -301,7 +308,14 @@ done:
     return err;
 }
 
-static trl_err unknown_call(trli_lowering *lw, const trl_ast *node, const char *name)
+/* Whether a name is that of a value. */
+static bool is_value(const trli_lowering *lw, const char *name, const trl_scope *scope)
+{
+    double number;
+    return trli_symbol_find(lw->model, name) || trl_scope_find(scope, name, &number);
+}
+
+static trl_err unknown_call(trli_lowering *lw, const trl_ast *node, const trl_scope *scope, const char *name)
 {
     const char *known[256], *near, *synonym = trl_name_synonym(name);
     int n = 0, count;
@@ -310,9 +324,15 @@ static trl_err unknown_call(trli_lowering *lw, const trl_ast *node, const char *
     for (int i = 0; i < TRL_FORMULA_OPERATORS && n < 256; ++i) known[n++] = trl_formula_operator_at(i)->name;
     for (int i = 0; i < lw->model->front->nstencils && n < 256; ++i) known[n++] = lw->model->front->stencil[i]->name;
     near = trl_name_nearest(name, known, n);
-    if (synonym) return trli_lower_fail(lw, node, "'%s' is no function or operator; write %s", name, synonym);
-    if (near) return trli_lower_fail(lw, node, "'%s' is no function or operator; did you mean '%s'?", name, near);
-    return trli_lower_fail(lw, node, "'%s' is no function or operator; `trellis types` lists them", name);
+    trl_err err = synonym ? trli_lower_fail(lw, node, "'%s' is no function or operator; write %s", name, synonym)
+                  : near
+                      ? trli_lower_fail(lw, node, "'%s' is no function or operator; did you mean '%s'?", name, near)
+                      : trli_lower_fail(lw, node, "'%s' is no function or operator; `trellis types` lists them", name);
+    if (synonym) trl_advise(lw->model->ctx, "write `%s`", synonym);
+    if (is_value(lw, name, scope)) trl_advise(lw->model->ctx, "write `%s*(...)`, if it is a product", name);
+    trli_advise_names(lw->model->ctx, name, known, n);
+    if (!synonym) trl_advise(lw->model->ctx, "look among what `trellis types` lists");
+    return err;
 }
 
 static trl_err lower_call(trli_lowering *lw, const trl_ast *node, const trl_scope *scope, trli_operand *operand)
@@ -324,7 +344,7 @@ static trl_err lower_call(trli_lowering *lw, const trl_ast *node, const trl_scop
     const trl_operator *stencil = trli_stencil_find(lw->model, name);
     if (stencil) return trli_lower_stencil(lw, node, scope, stencil, operand);
     const trl_formula_operator *op = trl_formula_operator_find(name);
-    return op ? trli_lower_operator(lw, op, node, scope, operand) : unknown_call(lw, node, name);
+    return op ? trli_lower_operator(lw, op, node, scope, operand) : unknown_call(lw, node, scope, name);
 }
 
 trl_err trli_lower_by_kind(trli_lowering *lw, const trl_ast *node, const trl_scope *scope, trli_operand *operand)

@@ -54,6 +54,18 @@ static bool is_face(int location)
     return location == TRL_XFACE || location == TRL_YFACE || location == TRL_ZFACE;
 }
 
+static trl_err fail_factors(trli_lowering *lw, const trl_ast *node, const product *p, int i, int target, int location)
+{
+    trl_err err =
+        trli_lower_fail(lw, node, "factors at %s and %s cannot be multiplied: interpolate one with at(..., %s)",
+                        trli_location_text(lw->model, target), trli_location_text(lw->model, location),
+                        trli_location_text(lw->model, target));
+    trli_advise_at(lw, p->factor[i].node, target);
+    if (i == 1) trli_advise_at(lw, p->factor[0].node, location);
+    trli_advise_central(lw, node);
+    return err;
+}
+
 /* Where component c of the product lies: the common location, or the face that cell-centred scalars are interpolated
  * to. */
 static trl_err find_target(trli_lowering *lw, const trl_ast *node, const product *p, int c, int *target)
@@ -66,10 +78,7 @@ static trl_err find_target(trli_lowering *lw, const trl_ast *node, const product
         else if (*target == TRL_CELL && is_face(location))
             *target = location;
         else if (!(location == TRL_CELL && is_face(*target)))
-            return trli_lower_fail(lw, node,
-                                   "factors at %s and %s cannot be multiplied: interpolate one with at(..., %s)",
-                                   trli_location_text(lw->model, *target), trli_location_text(lw->model, location),
-                                   trli_location_text(lw->model, *target));
+            return fail_factors(lw, node, p, i, *target, location);
     }
     for (int i = 0; i < p->n; ++i) {
         const factor *f = &p->factor[i];

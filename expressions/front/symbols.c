@@ -108,17 +108,20 @@ trl_err trli_symbol_missing(trli_model *model, const trl_place *place, const cha
     const trl_scope *parameters = model->front->parameters;
     int n = model->front->nsymbols, nparameters = parameters ? parameters->n : 0;
     const char **known = trli_new(model->ctx, (size_t)(n + nparameters + 1), sizeof *known);
-    const char *near = NULL;
-    for (int i = 0; known && i < n; ++i) known[i] = model->front->symbol[i].name;
-    for (int i = 0; known && i < nparameters; ++i) known[n + i] = parameters->name[i];
-    if (known) near = trl_name_nearest(name, known, n + nparameters);
+    if (!known) return trli_no_memory(model->ctx, NULL, "for the names of a problem");
+    for (int i = 0; i < n; ++i) known[i] = model->front->symbol[i].name;
+    for (int i = 0; i < nparameters; ++i) known[n + i] = parameters->name[i];
+    const char *near = trl_name_nearest(name, known, n + nparameters);
+    trl_err err = trl_fail(model->ctx, TRL_ERR_INPUT, place,
+                           "nothing computes '%s': it is no equation, expression or parameter%s%s%s", name,
+                           near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    trli_advise_names(model->ctx, name, known, n + nparameters);
+    if (trl_name_valid(name)) {
+        trl_advise(model->ctx, "make it a number: `parameters: {%s: 1.0}`", name);
+        trl_advise(model->ctx, "make it a formula: `expressions: {%s: \"...\"}`", name);
+    }
     trli_free(known);
-    if (near)
-        return trl_fail(model->ctx, TRL_ERR_INPUT, place,
-                        "nothing computes '%s': it is no equation, expression or parameter; did you mean '%s'?", name,
-                        near);
-    return trl_fail(model->ctx, TRL_ERR_INPUT, place,
-                    "nothing computes '%s': it is no equation, expression or parameter", name);
+    return err;
 }
 
 trl_err trli_entry_resolve(trli_model *model, trli_entry *entry)

@@ -117,9 +117,14 @@ static const char *nearest_known(const char *name, const trl_scope *names)
 static trl_err fail_unknown(const evaluation *e, const trl_ast *node, const char *name, const trl_scope *names)
 {
     const char *near = nearest_known(name, names);
-    return trli_text_fail(e->ctx, e->text, node->begin, node->end, "'%s' is not a number known here%s%s%s", name,
-                          near ? "; did you mean '" : ": only parameters, indices and pi are", near ? near : "",
-                          near ? "'?" : "");
+    trl_err err = trli_text_fail(e->ctx, e->text, node->begin, node->end, "'%s' is not a number known here%s%s%s", name,
+                                 near ? "; did you mean '" : ": only parameters, indices and pi are", near ? near : "",
+                                 near ? "'?" : "");
+    for (; names; names = names->outer) trli_advise_names(e->ctx, name, names->name, names->n);
+    trl_advise(e->ctx, "write a number or a parameter for it");
+    if (!trl_name_reserved(name))
+        trl_advise(e->ctx, "add it to `parameters`, if nothing else has this name: `parameters: {%s: 1}`", name);
+    return err;
 }
 
 static trl_err evaluate_name(evaluation *e, const trl_ast *node, const trl_scope *names, double *value)
@@ -214,9 +219,11 @@ static trl_err fail_function(const evaluation *e, const trl_ast *node)
     if (n > MANY) n = MANY;
     for (int i = 0; i < n; ++i) names[i] = function[i].name;
     const char *name = node->part[0].text, *near = trl_name_nearest(name, names, n);
-    return trli_text_fail(e->ctx, e->text, node->begin, node->end,
-                          "'%s' is not a function of numbers, and only these are allowed here%s%s%s", name,
-                          near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    trl_err err = trli_text_fail(e->ctx, e->text, node->begin, node->end,
+                                 "'%s' is not a function of numbers, and only these are allowed here%s%s%s", name,
+                                 near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    trli_advise_names(e->ctx, name, names, n);
+    return err;
 }
 
 static trl_err evaluate_call(evaluation *e, const trl_ast *node, const trl_scope *names, double *value)

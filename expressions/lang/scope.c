@@ -98,20 +98,42 @@ static int edit_distance(const char *a, int na, const char *b, int nb)
     return row[nb];
 }
 
+/* The nearest of names, at most `most` of them, the nearest first, and of equally near ones the first; how many. */
+static int nearest_names(const char *name, const char *const *names, int n, int most, const char **nearest)
+{
+    const int length = (int)strnlen(name, LONGEST_COMPARED + 1), reach = length < 3 ? 1 : length < 6 ? 2 : 3;
+    int distances[TRL_REMEDIES_MOST], found = 0;
+    if (length > LONGEST_COMPARED) return 0;
+    for (int i = 0; i < n; ++i) {
+        int other = (int)strnlen(names[i], LONGEST_COMPARED + 1), at = found;
+        if (other > LONGEST_COMPARED || other - length > reach || length - other > reach) continue;
+        int distance = edit_distance(name, length, names[i], other);
+        /* A name of which nothing is left is not near. */
+        if (distance > reach || distance >= length) continue;
+        if (found == most && distance >= distances[found - 1]) continue;
+        if (found < most)
+            ++found;
+        else
+            --at;
+        for (; at > 0 && distances[at - 1] > distance; --at) {
+            distances[at] = distances[at - 1];
+            nearest[at] = nearest[at - 1];
+        }
+        distances[at] = distance;
+        nearest[at] = names[i];
+    }
+    return found;
+}
+
 const char *trl_name_nearest(const char *name, const char *const *names, int n)
 {
     const char *nearest = NULL;
-    int length = (int)strnlen(name, LONGEST_COMPARED + 1);
-    int best = length < 3 ? 1 : length < 6 ? 2 : 3;
-    if (length > LONGEST_COMPARED) return NULL;
-    for (int i = 0; i < n; ++i) {
-        int other = (int)strnlen(names[i], LONGEST_COMPARED + 1);
-        if (other > LONGEST_COMPARED || other - length > best || length - other > best) continue;
-        int distance = edit_distance(name, length, names[i], other);
-        /* A name of which nothing is left is not near. */
-        if (distance > best || distance >= length || (nearest && distance == best)) continue;
-        nearest = names[i];
-        best = distance;
-    }
-    return nearest;
+    return nearest_names(name, names, n, 1, &nearest) ? nearest : NULL;
+}
+
+void trli_advise_names(trl_context *ctx, const char *name, const char *const *names, int n)
+{
+    const char *nearest[TRL_REMEDIES_MOST];
+    const int found = nearest_names(name, names, n, TRL_REMEDIES_MOST, nearest);
+    for (int i = 0; i < found; ++i) trl_advise(ctx, "write `%s`", nearest[i]);
 }

@@ -168,14 +168,19 @@ static trl_err add_slab(trli_analysis *an, trli_step *s, int i, int axis, int wh
 
 static trl_err missing_side(trli_analysis *an, trli_model_field *f, int field, int side, int depth)
 {
+    trl_context *ctx = an->model->ctx;
     const trl_place *asker = an->plan->demand[field].asker[side];
     const bool known = asker && asker->file, heard = f->missed >> side & 1;
+    const char *name = trli_shown_name(f), axis = "xyz"[side / 2], sign = side % 2 ? '+' : '-';
     f->missed |= (unsigned char)(1 << side);
     if (heard && known) return TRL_ERR_INPUT;
-    return trl_fail(an->model->ctx, TRL_ERR_INPUT, known ? asker : &f->boundary.place,
-                    "'%s' needs a boundary condition on %c%c: %s reads %d point%s beyond that side", trli_shown_name(f),
-                    "xyz"[side / 2], side % 2 ? '+' : '-', known ? "this" : "an operator", depth,
-                    depth == 1 ? "" : "s");
+    trl_err err = trl_fail(ctx, TRL_ERR_INPUT, known ? asker : &f->boundary.place,
+                           "'%s' needs a boundary condition on %c%c: %s reads %d point%s beyond that side", name, axis,
+                           sign, known ? "this" : "an operator", depth, depth == 1 ? "" : "s");
+    trl_advise(ctx, "add `%c%c: {neumann: 0}` to `boundary` of '%s': nothing flows through the side", axis, sign, name);
+    trl_advise(ctx, "add `%c%c: {dirichlet: 0}`: the value at the side", axis, sign);
+    trl_advise(ctx, "make %c periodic in `grid.periodic`: the domain goes on at its other side", axis);
+    return err;
 }
 
 static trl_err check_side(trli_analysis *an, const trli_step *s, int i, int axis, int which, int depth)

@@ -30,6 +30,8 @@ static inline void format_messages(char *buffer, size_t size)
         if (used < size)
             used += (size_t)snprintf(buffer + used, size - used, "%s%s\n",
                                      d[i].severity == TRL_WARNING ? "warning: " : "", d[i].text);
+        for (int r = 0; r < TRL_REMEDIES_MOST && d[i].remedy[r] && used < size; ++r)
+            used += (size_t)snprintf(buffer + used, size - used, "  %s%s\n", r ? "or:  " : "fix: ", d[i].remedy[r]);
     }
 }
 

@@ -54,6 +54,23 @@ START_TEST(an_error_shows_its_place_and_underlines_the_source)
 }
 END_TEST
 
+START_TEST(a_message_offers_three_remedies_and_each_once)
+{
+    trl_place place = {.file = "a.yaml", .line = 1, .column = 1, .source = "k: 1", .length = 1};
+    trl_advise(test_ctx, "remedy of no message");
+    trl_warn(test_ctx, NULL, "before");
+    (void)!trl_fail(test_ctx, TRL_ERR_INPUT, &place, "unknown");
+    static const char *const words[] = {"k1", "k2", "k1", "k3", "k4"};
+    for (int i = 0; i < 5; ++i) trl_advise(test_ctx, "write %s", words[i]);
+    ck_assert_str_eq(test_messages(), "warning: before\na.yaml:1:1: unknown\nk: 1\n^\n"
+                                      "  fix: write k1\n  or:  write k2\n  or:  write k3\n");
+    trl_context_clear_diagnostics(test_ctx);
+    trl_advise(test_ctx, "too late");
+    ck_assert_str_eq(test_messages(), "");
+    trl_advise(NULL, "no context");
+}
+END_TEST
+
 START_TEST(the_underline_follows_tabs_and_characters_and_ends_with_the_line)
 {
     trl_place tabs = {.file = "f", .line = 1, .column = 3, .source = "\t\tab", .length = 100};
@@ -141,11 +158,15 @@ START_TEST(ranks_agree_on_the_largest_code_and_its_lowest_holder)
     trl_err local = TRL_OK;
     trl_warn(test_ctx, NULL, "rank %d warns", rank);
     if (rank == 0) local = trl_fail(test_ctx, TRL_ERR_INPUT, NULL, "rank 0 fails");
-    if (rank >= holder) local = trl_fail(test_ctx, TRL_ERR_NUMERICS, &place, "rank %d fails", rank);
+    if (rank >= holder) {
+        local = trl_fail(test_ctx, TRL_ERR_NUMERICS, &place, "rank %d fails", rank);
+        trl_advise(test_ctx, "have rank %d mended", rank);
+    }
     trl_err agreed = trl_context_agree(test_ctx, local);
     char expected[256];
-    snprintf(expected, sizeof expected, "warning: rank %d warns\n%sdeck.yaml:2:3: rank %d fails\nx: bad\n  ^~~\n",
-             holder, holder == 0 ? "rank 0 fails\n" : "", holder);
+    snprintf(expected, sizeof expected,
+             "warning: rank %d warns\n%sdeck.yaml:2:3: rank %d fails\nx: bad\n  ^~~\n  fix: have rank %d mended\n",
+             holder, holder == 0 ? "rank 0 fails\n" : "", holder, holder);
     int good = agreed == TRL_ERR_NUMERICS && strcmp(test_messages(), expected) == 0;
     MPI_Allreduce(MPI_IN_PLACE, &good, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
     ck_assert_msg(good, "%s: %s", trl_err_name(agreed), test_messages());
@@ -449,6 +470,7 @@ static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, every_code_has_a_name_a_meaning_and_an_exit_code);
     tcase_add_test(tc, an_error_shows_its_place_and_underlines_the_source);
+    tcase_add_test(tc, a_message_offers_three_remedies_and_each_once);
     tcase_add_test(tc, the_underline_follows_tabs_and_characters_and_ends_with_the_line);
     tcase_add_test(tc, a_warning_says_so_and_unknown_parts_of_a_place_are_left_out);
     tcase_add_test(tc, formatting_into_a_small_buffer_cuts_and_returns_the_whole_length);
