@@ -358,18 +358,20 @@ done:
 
 /* ---- all of it ---- */
 
+/* The inputs of all parts, and what several read. */
 static trl_err find_all_inputs(parting *d)
 {
-    bool *read = trli_new(d->ir->ctx, (size_t)d->plan->ninputs + 1, sizeof *read);
+    int *read = trli_new(d->ir->ctx, (size_t)d->plan->ninputs + 1, sizeof *read);
     trl_err err = TRL_OK;
     if (!read) return no_memory(d);
     for (int i = 0; i < d->parts->n; ++i) {
         trli_step_part *part = &d->parts->part[i];
         TRL_TRY(find_inputs(d, part));
-        for (int f = 0; f < part->reads.nfields; ++f) {
-            d->parts->share_inputs |= read[part->input[f]];
-            read[part->input[f]] = true;
-        }
+        for (int f = 0; f < part->reads.nfields; ++f) ++read[part->input[f]];
+    }
+    for (int i = 0; i < d->plan->ninputs; ++i) {
+        const trl_offsets hull = trl_footprint_hull(&d->plan->reads.footprint[i]);
+        if (read[i] > 1) d->parts->shared_rows += 1 + hull.hi[2] - hull.lo[2];
     }
 done:
     trli_free(read);

@@ -20,8 +20,8 @@ typedef struct trli_step_part {
 struct trli_parts {
     int n; /* of kernels that are live 1 or more */
     trli_step_part *part;
-    bool whole; /* it is one part, whose `reads` are those of the step's plan */
-    bool share_inputs;
+    bool whole;      /* it is one part, whose `reads` are those of the step's plan */
+    int shared_rows; /* of a point, on all planes that are read, of inputs that several parts read */
 };
 
 /* Decide the parts of the kernels of a program, after it is folded. Fails with MEMORY. */

@@ -142,7 +142,7 @@ static trl_err tune(const trli_program *program, const trli_step *s)
                                  .nout = s->nout,
                                  .reads = &trli_plan_of(program, s)->reads,
                                  .nparts = parts->n,
-                                 .share_inputs = parts->share_inputs,
+                                 .shared_rows = parts->shared_rows,
                                  .streaming = trli_plan_of(program, s)->strains_caches,
                                  .compiler = model->run->compiler};
     trli_memstream text = {0};

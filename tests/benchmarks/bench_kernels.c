@@ -10,11 +10,19 @@
 #include "bench_kernels_impl.h"
 #include "model_run_impl.h"
 
-enum { ROUNDS = 9, QUICK_ROUNDS = 2, COPIES_MOST = 4, GATES_MOST = 32 };
+enum { ROUNDS = 9, QUICK_ROUNDS = 2, COPIES_MOST = 4, GATES_MOST = 48 };
 
 #define TRANSPORT(count)                                                                                         \
     {                                                                                                            \
         .name = "transport, n = " #count, .dim = 3, .unknowns = count, .coefficients = 3,                        \
+        .formula = {"-div(advective_flux(f#, [u, v, w])) + div(0.01*grad(f#))"}, .coefficient = {"u", "v", "w"}, \
+        .at = {TRL_XFACE, TRL_YFACE, TRL_ZFACE}, .length = {1.1, 1.2, 1.3}, .dt = 1, .lo = 0.5, .hi = 1.5,       \
+        .by_hand = TRLI_SYSTEM_TRANSPORT, .gate = 0.9                                                            \
+    }
+/* Of the sizes that others have, the arrays of all ways would not fit the memory of common machines. */
+#define TRANSPORT_LARGE(count, cells_)                                                                           \
+    {                                                                                                            \
+        .name = "transport, n = " #count, .dim = 3, .unknowns = count, .coefficients = 3, .cells = cells_,       \
         .formula = {"-div(advective_flux(f#, [u, v, w])) + div(0.01*grad(f#))"}, .coefficient = {"u", "v", "w"}, \
         .at = {TRL_XFACE, TRL_YFACE, TRL_ZFACE}, .length = {1.1, 1.2, 1.3}, .dt = 1, .lo = 0.5, .hi = 1.5,       \
         .by_hand = TRLI_SYSTEM_TRANSPORT, .gate = 0.9                                                            \
@@ -32,6 +40,24 @@ static const trli_kernel_case cases[] = {
     TRANSPORT(1),
     TRANSPORT(16),
     TRANSPORT(30),
+    TRANSPORT_LARGE(60, 64),
+    TRANSPORT_LARGE(100, 64),
+    TRANSPORT_LARGE(200, 48),
+    {.name = "kinetics, n = 60",
+     .dim = 3,
+     .unknowns = 60,
+     .cells = 64,
+     .formula = {"div(0.01*grad(f#)) + 1.1*f#+1*f#+7 - 0.9*f#*f#+13 + 0.7*f#+3*f#+19 - 0.8*f#*f#+5 + 1.3*f#+11*f#+23 - "
+                 "0.6*f#*f#+29"
+                 " + 0.3*f#+2*f#+17 - 0.4*f#*f#+31 + 0.2*f#+37*f#+41 - 1.2*f#*f#+43"},
+     .nothers = 15,
+     .other = {1, 7, 13, 3, 19, 5, 11, 23, 29, 2, 17, 31, 37, 41, 43},
+     .length = {1.1, 1.2, 1.3},
+     .dt = 0.1,
+     .lo = 0.5,
+     .hi = 1.5,
+     .by_hand = TRLI_SYSTEM_KINETICS,
+     .gate = 0.9},
     {.name = "coupled, n = 30",
      .dim = 3,
      .unknowns = 30,
@@ -264,7 +290,7 @@ trl_err trli_bench_kernels(trli_bench *bench)
     trli_json_key(bench->json, "results");
     trli_json_begin_array(bench->json);
     for (int c = 0; c < CASES; ++c) {
-        const int cells = sizes[bench->quick][cases[c].dim > 2];
+        const int cells = cases[c].cells && !bench->quick ? cases[c].cells : sizes[bench->quick][cases[c].dim > 2];
         if (cases[c].by_hand <= TRLI_SYSTEM_HARMONIC) TRL_TRY(play(bench, &cases[c], small, 1, &v));
         TRL_TRY(play(bench, &cases[c], cells, 1, &v));
         if (all.threads > 1) TRL_TRY(play(bench, &cases[c], cells, all.threads, &v));

@@ -132,6 +132,7 @@ void trli_hand_point(const trli_hand_sweep *sweep, int first, ptrdiff_t at, trli
         row->out[u] = s->next[first + u] + at;
         if (ahead) row->ahead[row->nahead++] = row->in[u] + next;
     }
+    for (int o = 0; o < what->nothers; ++o) row->other[o] = s->now[(first + what->other[o]) % what->unknowns] + at;
     for (int c = 0; c < what->coefficients; ++c) {
         row->coefficient[c] = s->coefficient[c] + at;
         if (ahead) row->ahead[row->nahead++] = row->coefficient[c] + next;

@@ -9,13 +9,14 @@
 #include "bench_impl.h"
 #include "frame_impl.h"
 
-enum { TRLI_UNKNOWNS_MOST = 30, TRLI_COEFFICIENTS_MOST = 3, TRLI_WAYS_MOST = 8 };
+enum { TRLI_UNKNOWNS_MOST = 200, TRLI_COEFFICIENTS_MOST = 3, TRLI_OTHERS_MOST = 15, TRLI_WAYS_MOST = 8 };
 
 typedef enum trli_system {
     TRLI_SYSTEM_HEAT_K,
     TRLI_SYSTEM_HARMONIC,
     TRLI_SYSTEM_TRANSPORT,
     TRLI_SYSTEM_COUPLED,
+    TRLI_SYSTEM_KINETICS,
     TRLI_SYSTEM_GRAY_SCOTT,
     TRLI_SYSTEM_BURGERS
 } trli_system;
@@ -24,7 +25,10 @@ typedef enum trli_system {
 typedef struct trli_kernel_case {
     const char *name;
     int dim, unknowns, coefficients;
-    const char *formula[2]; /* of f1 and of all others, '#' being the number; NULL: as that of f1 */
+    int cells;              /* along each axis; 0: as of the other cases */
+    const char *formula[2]; /* of f1 and of all others, # being the number, #+k that of the k-th after it, round;
+                               NULL: as that of f1 */
+    int nothers, other[TRLI_OTHERS_MOST];            /* those that it reads at the point */
     const char *coefficient[TRLI_COEFFICIENTS_MOST]; /* their names */
     trl_location at[TRLI_COEFFICIENTS_MOST];
     double length[3]; /* 0: as many as cells */
@@ -77,6 +81,7 @@ TRL_NODISCARD trl_err trli_formulas_run_stale(void *data);
 typedef struct trli_hand_row {
     double *out[2];
     const double *in[2], *coefficient[TRLI_COEFFICIENTS_MOST];
+    const double *other[TRLI_OTHERS_MOST];
     const double *ahead[2 + TRLI_COEFFICIENTS_MOST]; /* what to prefetch beside */
     int nahead;
     const double *more; /* what the row of all unknowns has in common */

@@ -59,6 +59,18 @@ enum { LINE = 8, BLOCK = 16, AHEAD = 4 };
                           (SCALED_DIFFERENCE(m, zh, hz) - SCALED_DIFFERENCE(zl, m, hz)) * hz;    \
     STORE(0, m + dt * (diffused + V(r->more, 0)))
 
+/* Ten reactions, in half of which the unknown itself takes part. */
+#define KINETICS(V, STORE, real)                                                                                \
+    const double *const *o = r->other;                                                                          \
+    SEVEN(V, real, r->in[0]);                                                                                   \
+    const real diffused =                                                                                       \
+        ((DIFFUSED(m, xh, hx) - DIFFUSED(xl, m, hx)) * hx + (DIFFUSED(m, yh, hy) - DIFFUSED(yl, m, hy)) * hy) + \
+        (DIFFUSED(m, zh, hz) - DIFFUSED(zl, m, hz)) * hz;                                                       \
+    STORE(0, m + dt * (diffused + 1.1 * V(o[0], 0) * V(o[1], 0) - 0.9 * m * V(o[2], 0) +                        \
+                       0.7 * V(o[3], 0) * V(o[4], 0) - 0.8 * m * V(o[5], 0) + 1.3 * V(o[6], 0) * V(o[7], 0) -   \
+                       0.6 * m * V(o[8], 0) + 0.3 * V(o[9], 0) * V(o[10], 0) - 0.4 * m * V(o[11], 0) +          \
+                       0.2 * V(o[12], 0) * V(o[13], 0) - 1.2 * m * V(o[14], 0)))
+
 /* Spacings are 1. */
 #define GRAY_SCOTT(V, STORE, real)                                                             \
     const double *pu = r->in[0], *pv = r->in[1];                                               \
@@ -180,11 +192,13 @@ TRLI_STREAM_VARIANTS(TRANSPORT_PAIRS)
 #define HEAT_K_LINES(width, attribute) STREAM_LINES(width, attribute, HEAT_K, heat_k_lines)
 #define TRANSPORT_LINES(width, attribute) STREAM_LINES(width, attribute, TRANSPORT, transport_lines)
 #define COUPLED_LINES(width, attribute) STREAM_LINES(width, attribute, COUPLED, coupled_lines)
+#define KINETICS_LINES(width, attribute) STREAM_LINES(width, attribute, KINETICS, kinetics_lines)
 #define GRAY_SCOTT_LINES(width, attribute) STREAM_LINES(width, attribute, GRAY_SCOTT, gray_scott_lines)
 #define BURGERS_LINES(width, attribute) STREAM_LINES(width, attribute, BURGERS, burgers_lines)
 TRLI_STREAM_VARIANTS(HEAT_K_LINES)
 TRLI_STREAM_VARIANTS(TRANSPORT_LINES)
 TRLI_STREAM_VARIANTS(COUPLED_LINES)
+TRLI_STREAM_VARIANTS(KINETICS_LINES)
 TRLI_STREAM_VARIANTS(GRAY_SCOTT_LINES)
 TRLI_STREAM_VARIANTS(BURGERS_LINES)
 
@@ -197,6 +211,7 @@ static trli_hand_row rest_of(const trli_hand_row *r, ptrdiff_t points)
         rest.out[u] += points;
     }
     for (int c = 0; c < TRLI_COEFFICIENTS_MOST; ++c) rest.coefficient[c] += points;
+    for (int o = 0; o < TRLI_OTHERS_MOST; ++o) rest.other[o] += points;
     rest.more += points;
     rest.n -= points;
     return rest;
@@ -214,6 +229,7 @@ static trli_hand_row rest_of(const trli_hand_row *r, ptrdiff_t points)
 ROWS(HEAT_K, heat_k)
 ROWS(TRANSPORT, transport)
 ROWS(COUPLED, coupled)
+ROWS(KINETICS, kinetics)
 ROWS(GRAY_SCOTT, gray_scott)
 ROWS(BURGERS, burgers)
 PLAIN_ROW(HARMONIC_K, plain_harmonic)
@@ -420,6 +436,13 @@ static const trli_hand_way coupled_ways[] = {
     {.name = "the same, rows of an equation together", STREAM_UNKNOWNS(coupled), .common = product_row, .block = 16},
     {.name = "the same, blocks of 64 rows", STREAM_UNKNOWNS(coupled), .common = product_row, .block = 64},
 };
+static const trli_hand_way kinetics_ways[] = {
+    {.name = "plain", PLAIN(kinetics, 1)},
+    {.name = "plain, blocks of 16 rows", PLAIN(kinetics, 1), .block = 16},
+    {.name = "streaming, prefetch, blocks of 16 rows", STREAM(kinetics, 1), .ahead = AHEAD, .block = 16},
+    {.name = "the same, rows of an equation together", STREAM_UNKNOWNS(kinetics), .block = 16},
+    {.name = "the same, blocks of 64 rows", STREAM_UNKNOWNS(kinetics), .block = 64},
+};
 static const trli_hand_way gray_scott_ways[] = {
     {.name = "plain", PLAIN(gray_scott, 2)},
     {.name = "streaming", STREAM(gray_scott, 2)},
@@ -440,9 +463,10 @@ const trli_hand_way *trli_hand_ways(trli_system name, int *count)
     static const struct {
         const trli_hand_way *way;
         int count;
-    } all[] = {[TRLI_SYSTEM_HEAT_K] = WAYS(heat_k),         [TRLI_SYSTEM_HARMONIC] = WAYS(harmonic),
-               [TRLI_SYSTEM_TRANSPORT] = WAYS(transport),   [TRLI_SYSTEM_COUPLED] = WAYS(coupled),
-               [TRLI_SYSTEM_GRAY_SCOTT] = WAYS(gray_scott), [TRLI_SYSTEM_BURGERS] = WAYS(burgers)};
+    } all[] = {[TRLI_SYSTEM_HEAT_K] = WAYS(heat_k),       [TRLI_SYSTEM_HARMONIC] = WAYS(harmonic),
+               [TRLI_SYSTEM_TRANSPORT] = WAYS(transport), [TRLI_SYSTEM_COUPLED] = WAYS(coupled),
+               [TRLI_SYSTEM_KINETICS] = WAYS(kinetics),   [TRLI_SYSTEM_GRAY_SCOTT] = WAYS(gray_scott),
+               [TRLI_SYSTEM_BURGERS] = WAYS(burgers)};
 #undef WAYS
     *count = all[name].count;
     return all[name].way;

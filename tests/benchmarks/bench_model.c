@@ -25,9 +25,12 @@ static void write_formula(const trli_kernel_case *what, int unknown, char *text,
     const char *from = unknown > 0 && what->formula[1] ? what->formula[1] : what->formula[0];
     size_t n = 0;
     for (; *from && n + 16 < room; ++from) {
-        if (*from == '#')
-            n += (size_t)snprintf(text + n, room - n, "%d", unknown + 1);
-        else
+        if (*from == '#') {
+            char *end = (char *)from + 1;
+            const int ahead = from[1] == '+' ? (int)strtol(from + 2, &end, 10) : 0;
+            n += (size_t)snprintf(text + n, room - n, "%d", (unknown + ahead) % what->unknowns + 1);
+            from = end - 1;
+        } else
             text[n++] = *from;
     }
     text[n] = 0;

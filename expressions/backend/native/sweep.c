@@ -12,6 +12,7 @@
 #include "sweep_impl.h"
 
 enum {
+    SHARED_ROWS_LEAST = 4,
     WAYS_MOST = 16,
     SAMPLES = 5, /* up to TRLI_SAMPLES_MOST */
     AHEAD = 4,
@@ -48,12 +49,12 @@ struct trli_tuning {
 };
 
 /* What one row of a point of the box touches of all arrays, and whether some input is read on several planes. */
-static size_t rows_of(const trli_tuning_request *request, bool *planes)
+static size_t rows_of(int nout, const trli_reads *reads, bool *planes)
 {
-    size_t rows = (size_t)request->nout;
+    size_t rows = (size_t)nout;
     *planes = false;
-    for (int i = 0; i < request->reads->nfields; ++i) {
-        const trl_offsets hull = trl_footprint_hull(&request->reads->footprint[i]);
+    for (int i = 0; i < reads->nfields; ++i) {
+        const trl_offsets hull = trl_footprint_hull(&reads->footprint[i]);
         rows += (size_t)(1 + hull.hi[2] - hull.lo[2]);
         *planes |= hull.hi[2] > hull.lo[2];
     }
@@ -88,6 +89,27 @@ static void list_variants(trli_tuning *t, int interleave, bool planes, bool stre
     add_variant(t, interleave, (variant){.interleave = 1, .ahead = AHEAD});
     add_variant(t, interleave, (variant){.interleave = 2, .stream = true, .blocked = true});
     add_variant(t, interleave, (variant){.interleave = 2, .blocked = true});
+}
+
+/* Parts that read the same go through few planes in turn, maybe of few rows: a cache has what the part before read. */
+static void list_shared(trli_tuning *t, int interleave, bool planes, bool streaming)
+{
+    static const variant each[] = {{.interleave = 2, .depth = 2},
+                                   {.interleave = 2, .depth = 2, .blocked = true},
+                                   {.interleave = 2, .depth = 8, .blocked = true},
+                                   {.interleave = 2},
+                                   {.interleave = 1, .depth = 1, .blocked = true},
+                                   {.interleave = 4, .depth = 4}};
+    for (size_t i = 0; i < sizeof each / sizeof *each; ++i)
+        for (int stream = streaming; stream >= 0; --stream) {
+            variant w = each[i];
+            w.stream = stream;
+            if (!planes) w.interleave = 1;
+            if (planes || i < 2) add_variant(t, interleave, w);
+        }
+    if (!streaming || !planes) return;
+    add_variant(t, interleave, (variant){.interleave = 2, .stream = true, .ahead = AHEAD, .depth = 2});
+    add_variant(t, interleave, (variant){.interleave = 1, .stream = true, .ahead = AHEAD, .depth = 1, .blocked = true});
 }
 
 /* What the best variant depends on, beside the kernel. */
@@ -134,10 +156,17 @@ trl_err trli_tuning_create(trl_context *ctx, const trli_tuning_request *request,
     bool planes;
     trli_tuning *t = *tuning = trli_new(ctx, 1, sizeof *t);
     if (!t) return trli_no_memory(ctx, NULL, "to tune kernel '%s'", request->label);
-    const size_t rows = rows_of(request, &planes);
+    size_t rows = rows_of(request->nout, request->reads, &planes);
+    const bool shared = request->nparts > 1 && request->shared_rows > 0;
+    if (request->nparts > 1)
+        rows = (size_t)request->shared_rows + rows_of(request->part_nout, request->part_reads, &(bool){false});
     t->block = (long long)(second / 2 / (rows * (size_t)request->row * sizeof(double)));
-    if (t->block < ROWS_LEAST || EVERY_VARIANT) t->block = ROWS_LEAST;
-    list_variants(t, request->interleave, planes, request->streaming);
+    const long long least = shared && SHARED_ROWS_LEAST < ROWS_LEAST ? SHARED_ROWS_LEAST : ROWS_LEAST;
+    if (t->block < least || EVERY_VARIANT) t->block = least;
+    if (shared)
+        list_shared(t, request->interleave, planes, request->streaming);
+    else
+        list_variants(t, request->interleave, planes, request->streaming);
     look_up(t, ctx, request);
     return TRL_OK;
 }

@@ -23,7 +23,7 @@ typedef struct trli_tuning_request {
     bool streaming;          /* the fields outgrow the caches */
     int interleave;          /* the most planes that the kernel takes in turn */
     int nparts;              /* of the kernel: one after the other in each block */
-    bool share_inputs;       /* some read the same */
+    int shared_rows;         /* of a point, of what several of them read */
     int part_nout;           /* results and inputs of the largest */
     const trli_reads *part_reads;
     const char *text;              /* of the kernel; NULL: nothing is kept */
