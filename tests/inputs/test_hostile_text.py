@@ -108,6 +108,7 @@ def check_words():
     words = 0
     for number in range(6):
         text, _, _ = random_decks.write(random.Random(number), "rk4", flat=True)
+        text = re.sub(r"receivers: {[^}]*}, ", "", text)  # they need a file of points
         for device in ("cpu", "gpu"):
             status, source, said = kernels("random.yaml", text, device)
             if "stencils reach" in said:  # its grid is too small
