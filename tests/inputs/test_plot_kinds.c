@@ -237,7 +237,7 @@ START_TEST(numbered_pictures_share_their_range_and_size)
     read_one("plane.nc", "T", &set);
     cairo_surface_t *last = draw(&set, (trli_plot_style){0}, &panel);
     for (int k = 0; k < 3; ++k) {
-        char path[16];
+        char path[32];
         snprintf(path, sizeof path, "frame%02d.png", k);
         cairo_surface_t *image = read_picture(path);
         ck_assert_int_eq(cairo_image_surface_get_width(image), cairo_image_surface_get_width(last));
