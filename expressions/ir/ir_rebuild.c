@@ -42,8 +42,8 @@ static trli_ir_value place_leaf(trli_ir *ir, trli_ir_value v, const void *data)
 {
     trl_location location = *(const trl_location *)data;
     const trli_node *n = &ir->node[v];
-    const int bit = location >> n->index & 1;
     if (trli_op_operands(n->op) > 0 || !n->unplaced) return v;
+    const int bit = location >> n->index & 1;
     return n->op == TRLI_OP_SHARE ? trli_ir_share(ir, n->index, bit, n->number) : trli_ir_coordinate(ir, n->index, bit);
 }
 

@@ -15,7 +15,7 @@ enum {
 #else
     MANY = 40,
 #endif
-    FUNCTIONS_MOST = 4 * MANY
+    FUNCTIONS_MOST = 64 * MANY
 };
 
 /* MANY equations on a grid of so many dimensions; `more` is for each. */
