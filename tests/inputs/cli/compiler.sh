@@ -34,8 +34,8 @@ fi
 # Equations that differ by their fields and their numbers share one function: a kernel is one function with a call of a
 # group for each, or is divided into as many parts, all of which are served by one function.
 expect 0 "$TRELLIS" kernels "$TRELLIS_SOURCE/inputs/decks/transport.yaml" --set parameters.n=12
-kernels=$(grep -c "^void trl_kernel(" stdout.txt) functions=$(grep -c "^TRL_KERNEL_GROUP void group" stdout.txt)
-divided=$(grep -c " 12 parts of 12, the first:" stdout.txt) calls=$(grep -c "group[0-9]*(call" stdout.txt)
+kernels=$(grep -c "^void trl_kernel(" stdout.txt) functions=$(grep -c "^TRL_KERNEL_GROUP void group" stdout.txt || true)
+divided=$(grep -c " 12 parts of 12, the first:" stdout.txt || true) calls=$(grep -c "group[0-9]*(call" stdout.txt || true)
 [ "$kernels" -eq 4 ] && [ $((functions + divided)) -eq 4 ] &&
     [ "$calls" -ge $((12 * functions)) ] && [ "$calls" -le $((12 * functions + divided)) ] ||
     fail "$kernels kernels, $divided of them divided, have $functions functions and $calls calls of them for 12 like equations"
