@@ -74,7 +74,7 @@ static void check_finite(void *data, const trl_box *tile)
 
 /* ---- binding ---- */
 
-static void set_array(trl_kernel_array *to, const trl_array *from)
+void trli_native_set_array(trl_kernel_array *to, const trl_array *from)
 {
     to->at = from->at;
     for (int a = 0; a < 3; ++a) to->stride[a] = from->stride[a];
@@ -195,7 +195,7 @@ static void bind_slab(const trli_kernel_place *place, trli_bound_kernel *k)
 static void bind_native(const trli_kernel_place *place, trli_bound_kernel *k)
 {
     const trli_step_run *run = trli_run_of(place->program, place->step);
-    for (int i = 0; i < k->ninputs + k->noutputs; ++i) set_array(&k->native_array[i], &k->array[i]);
+    for (int i = 0; i < k->ninputs + k->noutputs; ++i) trli_native_set_array(&k->native_array[i], &k->array[i]);
     const trl_kernel_call call = {.input = k->native_array,
                                   .output = k->native_array + k->ninputs,
                                   .grid = k->grid,
@@ -252,7 +252,7 @@ void trli_copy_images(const trl_array *array, const trl_box *box, ptrdiff_t behi
         }
 }
 
-static void set_box(trl_kernel_call *call, const trl_box *box)
+void trli_native_set_box(trl_kernel_call *call, const trl_box *box)
 {
     for (int a = 0; a < 3; ++a) {
         call->lo[a] = box->lo[a];
@@ -267,7 +267,7 @@ static bool call_native(const trli_bound_kernel *k, const trli_frame *frame, con
     if (k->tuning) {
         for (int i = 0; i < k->nparts; ++i) {
             k->part[i].call.scalar = frame->scalar;
-            set_box(&k->part[i].call, box);
+            trli_native_set_box(&k->part[i].call, box);
         }
         return trli_sweep(k->part, k->nparts, k->tuning);
     }
@@ -276,7 +276,7 @@ static bool call_native(const trli_bound_kernel *k, const trli_frame *frame, con
         call.scalar = frame->scalar;
         call.block = k->block;
         call.interleave = k->interleave;
-        set_box(&call, box);
+        trli_native_set_box(&call, box);
         k->part[i].native(&call);
         finite &= call.nonfinite == 0;
     }

@@ -50,6 +50,9 @@ void trli_kernel_compute(const trli_bound_kernel *kernel, const trli_frame *fram
                          const trl_box *box);
 /* Compute a scalar from others. */
 void trli_scalar_compute(const trli_program *program, const trli_step *step, const trli_frame *frame, int worker);
+/* The arrays and the box of a compiled kernel's call. */
+void trli_native_set_array(trl_kernel_array *to, const trl_array *from);
+void trli_native_set_box(trl_kernel_call *call, const trl_box *box);
 /* Copy values to a box of an array from those that are this many values behind. */
 void trli_copy_images(const trl_array *array, const trl_box *box, ptrdiff_t behind);
 

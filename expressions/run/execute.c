@@ -46,12 +46,6 @@ static void *take(scratch *s, size_t bytes)
     return piece;
 }
 
-static size_t tile_doubles(const trli_kernel *kernel)
-{
-    const trl_lidx *tile = trli_kernel_tile(kernel);
-    return (size_t)tile[0] * (size_t)tile[1] * (size_t)tile[2];
-}
-
 /* Slabs of a kernel are bound at once, others one by one. */
 static size_t slabs_scratch(const trli_program *program, const trli_step *s, const trli_step_plan *p)
 {
@@ -79,9 +73,7 @@ size_t trli_step_scratch(const trli_program *program, const trli_step *s)
         if (slab->kind == TRLI_SLAB_MODIFIER && slab->modifier->scratch_bytes > plugin)
             plugin = slab->modifier->scratch_bytes;
     }
-    size_t tile = s->kind == TRLI_STEP_REDUCE ? tile_doubles(run->kernel) * sizeof(double) : 0;
-    return trli_bound_kernel_bytes(program, s, NULL) + slabs_scratch(program, s, p) + aligned(tile) +
-           aligned(registers + plugin);
+    return trli_bound_kernel_bytes(program, s, NULL) + slabs_scratch(program, s, p) + aligned(registers + plugin);
 }
 
 /* Arrays of fields on a task's patch. */
@@ -230,7 +222,8 @@ trl_err trli_task_stable_dt(void *data, const trl_task_args *args, bool *done)
         TRL_TRY(trl_fail(frame->model->ctx, TRL_ERR_NUMERICS, &called->place,
                          "stable_dt of '%s' (type '%s') gave %g at step %lld, t = %.10g: a stable dt is positive",
                          called->name, called->type, dt, (long long)eval.step, eval.t));
-    trli_partial_add(&frame->reduction[t->reduction].part[args->worker], TRLI_MERGE_MIN, &dt, 1);
+    const int reduction = t->program->run->reductions.first + t->group->first;
+    trli_partial_add(&frame->reduction[reduction].part[args->worker], TRLI_MERGE_MIN, &dt, 1);
 done:
     return err;
 }

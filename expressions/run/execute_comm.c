@@ -2,8 +2,11 @@
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Task functions that communicate: exchanges and reductions. They run after an error too, so that no other rank waits
  * for this one. */
+#include <string.h>
+
 #include <chunks_impl.h>
 
+#include "compute_impl.h"
 #include "context_impl.h"
 #include "model_run_impl.h"
 #include "tasks_impl.h"
@@ -32,117 +35,217 @@ trl_err trli_task_exchange_finish(void *data, const trl_task_args *args, bool *d
     return trl_exchange_finish(frame->exchange[t->exchange].exchange, frame->exchange[t->exchange].arrays, done);
 }
 
-static trli_merge merge_of(trli_reduce_kind kind)
+/* ---- reductions ---- */
+
+/* What a thread needs to compute a group: arrays of its fields and results, also as a compiled kernel takes them, the
+ * values of a tile, and the interpreter's registers. */
+typedef struct group_scratch {
+    trl_array *input, *output;
+    trl_kernel_array *array;
+    double *values; /* [n][points] */
+    void *registers;
+} group_scratch;
+
+enum { PIECES = 4 };
+
+/* Sizes of all pieces but the registers. */
+static void find_sizes(const trli_reduction_group *group, size_t bytes[PIECES])
 {
-    return kind == TRLI_REDUCE_MIN ? TRLI_MERGE_MIN : kind == TRLI_REDUCE_MAX ? TRLI_MERGE_MAX : TRLI_MERGE_SUM;
+    const size_t inputs = (size_t)group->reads.nfields, n = (size_t)group->n;
+    bytes[0] = inputs * sizeof(trl_array);
+    bytes[1] = n * sizeof(trl_array);
+    bytes[2] = (inputs + n) * sizeof(trl_kernel_array);
+    bytes[3] = n * (size_t)group->points * sizeof(double);
+    for (int i = 0; i < PIECES; ++i) bytes[i] = (bytes[i] + 63) / 64 * 64;
 }
 
-static trli_reduce_kind reduce_kind(const trli_step *s)
+static group_scratch scratch_of(const trli_reduction_group *group, char *at)
 {
-    return s->kind == TRLI_STEP_STABLE_DT ? TRLI_REDUCE_MIN : s->reduce.kind;
+    size_t bytes[PIECES];
+    group_scratch s;
+    find_sizes(group, bytes);
+    s.input = (trl_array *)at;
+    s.output = (trl_array *)(at += bytes[0]);
+    s.array = (trl_kernel_array *)(at += bytes[1]);
+    s.values = (double *)(at += bytes[2]);
+    s.registers = at + bytes[3];
+    return s;
 }
 
-static void reduce_tile(const trli_step_task *t, trli_partial *part, double *values, const trl_box *tile)
+size_t trli_reductions_scratch(const trli_reductions *r)
+{
+    size_t most = 0, bytes[PIECES];
+    for (int i = 0; i < r->ngroups; ++i) {
+        if (!r->group[i].kernel) continue;
+        find_sizes(&r->group[i], bytes);
+        const size_t all = bytes[0] + bytes[1] + bytes[2] + bytes[3] + trli_kernel_scratch(r->group[i].kernel);
+        if (all > most) most = all;
+    }
+    return most;
+}
+
+/* A tile from the point lo on: whole rows, whole planes, as many as fit. */
+static trl_box tile_at(const trli_reduction_group *group, const trl_box *chunk, const trl_lidx lo[3])
+{
+    trl_box tile = {{lo[0], lo[1], lo[2]}, {0, 0, 0}};
+    int64_t room = group->points;
+    for (int a = 0; a < 3; ++a) {
+        const int64_t all = chunk->hi[a] - chunk->lo[a], left = chunk->hi[a] - lo[a];
+        const int64_t size = all < room ? all : room;
+        tile.hi[a] = lo[a] + (trl_lidx)(size < left ? size : left);
+        room /= size;
+    }
+    return tile;
+}
+
+static void point_at_tile(const trli_reduction_group *group, const group_scratch *s, const trl_box *tile)
+{
+    ptrdiff_t stride[3] = {1}, origin = tile->lo[0];
+    for (int a = 1; a < 3; ++a) {
+        stride[a] = stride[a - 1] * (tile->hi[a - 1] - tile->lo[a - 1]);
+        origin += tile->lo[a] * stride[a];
+    }
+    for (int r = 0; r < group->n; ++r) {
+        s->output[r] = (trl_array){.at = s->values + r * group->points - origin, .type = TRL_F64};
+        memcpy(s->output[r].stride, stride, sizeof stride);
+        trli_native_set_array(&s->array[group->reads.nfields + r], &s->output[r]);
+    }
+}
+
+static void weigh_tile(const trli_step_task *t, trl_location location, double *values, const trl_box *tile)
 {
     const trl_layout *layout = t->program->model->layout;
-    const trl_patch *patch = &layout->patch[layout->local[t->patch]];
-    trl_lidx n = tile->hi[0] - tile->lo[0];
-    double *row = values;
+    const trl_lidx n = tile->hi[0] - tile->lo[0];
     for (trl_lidx k = tile->lo[2]; k < tile->hi[2]; ++k)
-        for (trl_lidx j = tile->lo[1]; j < tile->hi[1]; ++j, row += n) {
-            const trl_lidx at[3] = {tile->lo[0], j, k};
-            if (t->step->kind == TRLI_STEP_REDUCE && t->step->reduce.weighted)
-                trli_weigh_row(layout, patch, t->step->reduce.location, at, n, row);
-            trli_partial_add(part, merge_of(reduce_kind(t->step)), row, n);
-        }
+        for (trl_lidx j = tile->lo[1]; j < tile->hi[1]; ++j, values += n)
+            trli_weigh_row(layout, &layout->patch[layout->local[t->patch]], location, (trl_lidx[]){tile->lo[0], j, k},
+                           n, values);
+}
+
+/* Add the values of a tile to a worker's shares. */
+static void reduce_tile(const trli_step_task *t, const trli_frame *frame, double *values, const trl_box *tile,
+                        int worker)
+{
+    const trli_reductions *all = &t->program->run->reductions;
+    for (int r = 0; r < t->group->n; ++r, values += t->group->points) {
+        const trli_reduced_step *reduction = &all->reduction[t->group->first + r];
+        const trli_reduce_step *what = &reduction->step->reduce;
+        if (what->weighted && what->location != TRL_CELL) weigh_tile(t, what->location, values, tile);
+        trli_partial_add(&frame->reduction[all->first + t->group->first + r].part[worker], reduction->merge, values,
+                         trl_box_points(tile));
+    }
 }
 
 trl_err trli_task_reduce(void *data, const trl_task_args *args, bool *done)
 {
     const trli_step_task *t = data;
-    const trli_step_plan *p = t->plan;
+    const trli_reduction_group *group = t->group;
     const trli_frame *frame = args->frame;
     const trl_layout *layout = frame->model->layout;
-    const trl_lidx *size = trli_kernel_tile(t->run->kernel);
-    char *at = frame->scratch[args->worker];
-    trl_array *input = (trl_array *)at;
-    size_t arrays = ((size_t)(p->ninputs + 1) * sizeof *input + 63) / 64 * 64;
-    size_t tile_bytes = ((size_t)size[0] * (size_t)size[1] * (size_t)size[2] * sizeof(double) + 63) / 64 * 64;
-    double *values = (double *)(at + arrays);
-    trl_box chunk = args->chunks == 1 ? t->box : trli_box_part(&t->box, t->parts, args->chunk), tile;
-    trl_array output = {.type = TRL_F64};
+    const trli_native_fn native = trli_native_of(&group->use);
+    const group_scratch s = scratch_of(group, frame->scratch[args->worker]);
+    const trl_box chunk = args->chunks == 1 ? t->box : trli_box_part(&t->box, t->parts, args->chunk);
     const trli_kernel_run run = {.grid = &layout->grid,
                                  .patch = &layout->patch[layout->local[t->patch]],
-                                 .input = input,
-                                 .output = &output,
+                                 .input = s.input,
+                                 .output = s.output,
                                  .scalar = frame->scalar,
-                                 .scratch = at + arrays + tile_bytes};
+                                 .scratch = s.registers};
+    const trl_kernel_grid grid = trli_kernel_grid_of(&run);
+    trl_kernel_call call = {.input = s.array,
+                            .output = s.array + group->reads.nfields,
+                            .scalar = frame->scalar,
+                            .number = group->use.number,
+                            .grid = &grid,
+                            .block = group->points,
+                            .interleave = 1};
+    trl_box tile;
     (void)done;
-    for (int i = 0; i < p->ninputs; ++i) input[i] = trli_frame_array(frame, p->input[i], t->patch);
-    for (tile.lo[2] = chunk.lo[2]; tile.lo[2] < chunk.hi[2]; tile.lo[2] = tile.hi[2])
-        for (tile.lo[1] = chunk.lo[1]; tile.lo[1] < chunk.hi[1]; tile.lo[1] = tile.hi[1])
-            for (tile.lo[0] = chunk.lo[0]; tile.lo[0] < chunk.hi[0]; tile.lo[0] = tile.hi[0]) {
-                ptrdiff_t stride = 1, origin = 0;
-                for (int a = 0; a < 3; ++a) {
-                    tile.hi[a] = tile.lo[a] + size[a] < chunk.hi[a] ? tile.lo[a] + size[a] : chunk.hi[a];
-                    output.stride[a] = stride;
-                    origin += tile.lo[a] * stride;
-                    stride *= tile.hi[a] - tile.lo[a];
-                }
-                output.at = values - origin;
-                trli_kernel_evaluate(t->run->kernel, &run, &tile);
-                reduce_tile(t, &frame->reduction[t->reduction].part[args->worker], values, &tile);
+    for (int i = 0; i < group->reads.nfields; ++i) {
+        s.input[i] = trli_frame_array(frame, group->reads.field[i], t->patch);
+        trli_native_set_array(&s.array[i], &s.input[i]);
+    }
+    for (trl_lidx z = chunk.lo[2]; z < chunk.hi[2]; z = tile.hi[2])
+        for (trl_lidx y = chunk.lo[1]; y < chunk.hi[1]; y = tile.hi[1])
+            for (trl_lidx x = chunk.lo[0]; x < chunk.hi[0]; x = tile.hi[0]) {
+                tile = tile_at(group, &chunk, (trl_lidx[]){x, y, z});
+                point_at_tile(group, &s, &tile);
+                trli_native_set_box(&call, &tile);
+                if (native)
+                    native(&call);
+                else
+                    trli_kernel_evaluate(group->kernel, &run, &tile);
+                reduce_tile(t, frame, s.values, &tile, args->worker);
             }
     return TRL_OK;
 }
 
-/* Bring the workers' shares together and leave them ready for the next run. */
-static void merge_workers(trli_reduction_run *r, trli_merge merge, int nworkers)
+/* Bring the workers' shares of a batch together for the message, and leave them ready for the next run. */
+static void merge_workers(const trli_step_task *t, const trli_frame *frame, trli_batch_run *message)
 {
-    trli_partial total;
-    trli_partial_clear(&total, merge);
-    for (int w = 0; w < nworkers; ++w) {
-        trli_partial_merge(&total, merge, &r->part[w]);
-        trli_partial_clear(&r->part[w], merge);
+    const trli_reductions *all = &t->program->run->reductions;
+    message->nsums = message->nextremes = 0;
+    for (int r = t->batch->first; r < t->batch->first + t->batch->n; ++r) {
+        const trli_merge merge = all->reduction[r].merge;
+        trli_partial *part = frame->reduction[all->first + r].part, total;
+        trli_partial_clear(&total, merge);
+        for (int w = 0; w < frame->model->run->nworkers; ++w) {
+            trli_partial_merge(&total, merge, &part[w]);
+            trli_partial_clear(&part[w], merge);
+        }
+        if (merge == TRLI_MERGE_SUM)
+            trli_partial_pack_sum(&total, message->sum[message->nsums++]);
+        else
+            trli_partial_pack_extreme(&total, merge, message->extreme[message->nextremes++]);
     }
-    if (merge == TRLI_MERGE_SUM)
-        trli_partial_pack_sum(&total, r->words);
-    else
-        trli_partial_pack_extreme(&total, merge, r->pair);
 }
 
-static double merged_value(const trli_reduction_run *r, trli_merge merge)
+static void set_results(const trli_step_task *t, const trli_frame *frame, const trli_batch_run *message)
 {
-    return merge == TRLI_MERGE_SUM ? trli_partial_unpack_sum(r->words) : trli_partial_unpack_extreme(merge, r->pair);
+    const trli_reductions *all = &t->program->run->reductions;
+    int sums = 0, extremes = 0;
+    for (int r = t->batch->first; r < t->batch->first + t->batch->n; ++r) {
+        const trli_reduced_step *reduction = &all->reduction[r];
+        frame->scalar[reduction->step->scalar] =
+            reduction->merge == TRLI_MERGE_SUM
+                ? trli_partial_unpack_sum(message->sum[sums++])
+                : trli_partial_unpack_extreme(reduction->merge, message->extreme[extremes++]);
+    }
 }
 
-static int start_allreduce(MPI_Comm comm, trli_reduction_run *r, trli_merge merge)
+/* One message for all sums, one for all extremes. */
+static int start_allreduce(MPI_Comm comm, trli_batch_run *m)
 {
-    if (merge == TRLI_MERGE_SUM)
-        return MPI_Iallreduce(MPI_IN_PLACE, r->words, TRLI_PARTIAL_WORDS, MPI_INT64_T, MPI_SUM, comm, &r->request);
-    return MPI_Iallreduce(MPI_IN_PLACE, r->pair, TRLI_PARTIAL_PAIR, MPI_DOUBLE, MPI_MAX, comm, &r->request);
+    int status = MPI_SUCCESS;
+    if (m->nsums > 0)
+        status = MPI_Iallreduce(MPI_IN_PLACE, m->sum, m->nsums * TRLI_PARTIAL_WORDS, MPI_INT64_T, MPI_SUM, comm,
+                                &m->request[0]);
+    if (status == MPI_SUCCESS && m->nextremes > 0)
+        status = MPI_Iallreduce(MPI_IN_PLACE, m->extreme, m->nextremes * TRLI_PARTIAL_PAIR, MPI_DOUBLE, MPI_MAX, comm,
+                                &m->request[1]);
+    return status;
 }
 
 void trli_reductions_clear(trli_frame *frame, const trli_program *program)
 {
-    const trli_program_execution *run = program->run;
-    for (int r = 0; r < run->nreductions; ++r)
+    const trli_reductions *all = &program->run->reductions;
+    for (int r = 0; r < all->n; ++r)
         for (int w = 0; w < frame->model->run->nworkers; ++w)
-            trli_partial_clear(&frame->reduction[run->first_reduction + r].part[w], merge_of(run->reduces[r]));
+            trli_partial_clear(&frame->reduction[all->first + r].part[w], all->reduction[r].merge);
 }
 
 trl_err trli_task_reduce_finish(void *data, const trl_task_args *args, bool *done)
 {
     const trli_step_task *t = data;
-    trli_frame *frame = args->frame;
-    trli_reduction_run *r = &frame->reduction[t->reduction];
+    const trli_frame *frame = args->frame;
+    const trli_reductions *all = &t->program->run->reductions;
+    trli_batch_run *m = &frame->batch[all->first_batch + (t->batch - all->batch)];
     const trli_model *model = frame->model;
-    trli_merge merge = merge_of(reduce_kind(t->step));
     int finished = 1, status = MPI_SUCCESS;
     if (trl_context_lost(model->ctx)) return TRL_ERR_MPI; /* the others may never come to it */
-    if (!r->started) {
-        merge_workers(r, merge, model->run->nworkers);
-        r->started = true;
+    if (!m->started) {
+        merge_workers(t, frame, m);
+        m->started = true;
     }
     if (trl_context_ranks(model->ctx) > 1) {
         if (!trl_context_mpi_try_lock(model->ctx)) {
@@ -150,15 +253,15 @@ trl_err trli_task_reduce_finish(void *data, const trl_task_args *args, bool *don
             return TRL_OK;
         }
         finished = 0;
-        if (!r->posted) status = start_allreduce(frame->comm, r, merge);
-        r->posted = true;
-        if (status == MPI_SUCCESS) status = MPI_Test(&r->request, &finished, MPI_STATUS_IGNORE);
+        if (!m->posted) status = start_allreduce(frame->comm, m);
+        m->posted = true;
+        if (status == MPI_SUCCESS) status = MPI_Testall(2, m->request, &finished, MPI_STATUSES_IGNORE);
         trl_context_mpi_unlock(model->ctx);
     }
     if (status != MPI_SUCCESS) return trli_mpi_check(model->ctx, status, "MPI_Iallreduce");
     *done = finished != 0;
     if (!finished) return TRL_OK;
-    r->started = r->posted = false;
-    frame->scalar[t->step->scalar] = merged_value(r, merge);
+    m->started = m->posted = false;
+    set_results(t, frame, m);
     return TRL_OK;
 }

@@ -9,6 +9,7 @@
 #include "codes_impl.h"
 #include "interpreter_impl.h"
 #include "parts_impl.h"
+#include "reductions_impl.h"
 
 typedef struct trli_slab_run {
     trli_kernel *kernel; /* KERNEL; else NULL */
@@ -32,8 +33,7 @@ struct trli_program_execution {
     /* Of those of the model: a frame has what is in flight. */
     int first_exchange, nexchanges, exchanges_capacity;
     const trli_exchanged **exchanged; /* [nexchanges] */
-    int first_reduction, nreductions, reductions_capacity;
-    trli_reduce_kind *reduces; /* [nreductions] */
+    trli_reductions reductions;
 };
 
 static inline trli_step_run *trli_run_of(const trli_program *program, const trli_step *s)

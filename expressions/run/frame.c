@@ -96,17 +96,33 @@ void trli_frame_release_shared(trli_frame *frame)
     trli_free(frame->nonfinite);
 }
 
+static trl_err create_batches(trli_frame *frame, const trli_program *program)
+{
+    trl_context *ctx = frame->model->ctx;
+    const trli_reductions *all = &program->run->reductions;
+    for (int b = 0; b < all->nbatches; ++b) {
+        trli_batch_run *batch = &frame->batch[all->first_batch + b];
+        batch->request[0] = batch->request[1] = MPI_REQUEST_NULL;
+        batch->sum = trli_new(ctx, (size_t)all->batch[b].n, sizeof *batch->sum);
+        batch->extreme = trli_new(ctx, (size_t)all->batch[b].n, sizeof *batch->extreme);
+        if (!batch->sum || !batch->extreme) return trli_no_memory(ctx, NULL, "for reductions");
+    }
+    return TRL_OK;
+}
+
 static trl_err create_reductions(trli_frame *frame)
 {
     const trli_model *model = frame->model;
     trl_err err = TRL_OK;
     for (int r = 0; r < model->run->nreductions; ++r) {
         trli_reduction_run *reduction = &frame->reduction[r];
-        reduction->request = MPI_REQUEST_NULL;
         reduction->part = trli_new(model->ctx, (size_t)model->run->nworkers, sizeof *reduction->part);
         if (!reduction->part) return trli_no_memory(model->ctx, NULL, "for a reduction");
     }
-    for (int i = 0; i < model->nprograms; ++i) trli_reductions_clear(frame, model->program[i]);
+    for (int i = 0; i < model->nprograms; ++i) {
+        TRL_TRY(create_batches(frame, model->program[i]));
+        trli_reductions_clear(frame, model->program[i]);
+    }
     if (model->run->nreductions == 0 || trl_context_ranks(model->ctx) == 1) return TRL_OK;
     TRL_TRY(trli_comm_create(model->ctx, &frame->comm));
     frame->has_comm = true;
@@ -125,7 +141,8 @@ trl_err trli_frame_create(trli_model *model, trli_frame **result)
     frame->scratch = trli_new(model->ctx, (size_t)run->nworkers, sizeof *frame->scratch);
     frame->exchange = trli_new(model->ctx, (size_t)run->nexchanges, sizeof *frame->exchange);
     frame->reduction = trli_new(model->ctx, (size_t)run->nreductions, sizeof *frame->reduction);
-    if (!frame->scratch || !frame->exchange || !frame->reduction)
+    frame->batch = trli_new(model->ctx, (size_t)run->nbatches, sizeof *frame->batch);
+    if (!frame->scratch || !frame->exchange || !frame->reduction || !frame->batch)
         TRL_TRY(trli_no_memory(model->ctx, NULL, "for a frame"));
     TRL_TRY(own_records(frame));
     TRL_TRY(trli_slots_allocate(frame));
@@ -146,10 +163,15 @@ void trli_frame_destroy(trli_frame **result)
     const trli_model_run *run = frame->model->run;
     for (int e = 0; frame->exchange && e < run->nexchanges; ++e) trli_exchange_disconnect(&frame->exchange[e]);
     for (int r = 0; frame->reduction && r < run->nreductions; ++r) trli_free(frame->reduction[r].part);
+    for (int b = 0; frame->batch && b < run->nbatches; ++b) {
+        trli_free(frame->batch[b].sum);
+        trli_free(frame->batch[b].extreme);
+    }
     if (frame->has_comm) trli_comm_free(frame->model->ctx, &frame->comm);
     trl_field_manager_destroy(&frame->memory);
     trli_free(frame->exchange);
     trli_free(frame->reduction);
+    trli_free(frame->batch);
     trli_free(frame->scratch);
     trli_free(frame->base);
     trli_free(frame->rows);

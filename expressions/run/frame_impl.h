@@ -27,14 +27,18 @@ typedef struct trli_exchange_run {
     int64_t bytes, messages;  /* sent by this rank each time */
 } trli_exchange_run;
 
-/* A reduction in flight. */
 typedef struct trli_reduction_run {
     trli_partial *part; /* [workers] */
-    bool started, posted;
-    int64_t words[TRLI_PARTIAL_WORDS];
-    double pair[TRLI_PARTIAL_PAIR];
-    MPI_Request request;
 } trli_reduction_run;
+
+/* A batch of reductions in flight: what the ranks bring together. */
+typedef struct trli_batch_run {
+    bool started, posted;
+    int nsums, nextremes;
+    int64_t (*sum)[TRLI_PARTIAL_WORDS];   /* [nsums] */
+    double (*extreme)[TRLI_PARTIAL_PAIR]; /* [nextremes] */
+    MPI_Request request[2];
+} trli_batch_run;
 
 typedef struct trli_frame {
     trli_model *model;
@@ -45,6 +49,7 @@ typedef struct trli_frame {
     int64_t step_number;           /* that plugins are told */
     trli_exchange_run *exchange;   /* [model->run->nexchanges] */
     trli_reduction_run *reduction; /* [model->run->nreductions] */
+    trli_batch_run *batch;         /* [model->run->nbatches] */
     MPI_Comm comm;                 /* of reductions, whose order is that of a handle */
     bool has_comm;
     trl_field_manager *memory; /* of slots and scratch */

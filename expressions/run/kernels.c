@@ -198,12 +198,32 @@ static trl_err request_slabs(const trli_program *program, const trli_step *s)
     return add_slabs(program->model->run->codes, program, s);
 }
 
+/* Those at single points are interpreted: no compiler takes as little time. */
+static trl_err request_reductions(const trli_program *program)
+{
+    trli_reductions *all = &program->run->reductions;
+    trl_err err = TRL_OK;
+    for (int i = 0; i < all->ngroups; ++i) {
+        trli_reduction_group *group = &all->group[i];
+        const trli_emit_request wanted = {.disabled_passes = program->model->settings.disabled_passes,
+                                          .reads = &group->reads,
+                                          .nroots = group->n,
+                                          .roots = group->value};
+        if (group->kernel && all->reduction[group->first].step->reduce.kind != TRLI_REDUCE_POINT)
+            TRL_TRY(trli_codes_add(program->model->run->codes, &wanted, &group->use));
+    }
+done:
+    return err;
+}
+
 /* Write the texts of all kernels, then of the slabs that are not within them. */
 static trl_err write_texts(trli_model *model)
 {
     trl_err err = TRL_OK;
     TRL_TRY(trli_codes_create(&model->ir, &model->walk, &model->run->codes));
     TRL_TRY(for_steps(model, true, request_parts));
+    for (int i = 0; i < model->nprograms; ++i)
+        if (is_compiled(model->program[i])) TRL_TRY(request_reductions(model->program[i]));
     TRL_TRY(trli_codes_emit(model->run->codes));
     TRL_TRY(for_steps(model, false, request_slabs));
     TRL_TRY(trli_codes_emit(model->run->codes));
@@ -350,6 +370,20 @@ done:
     return err;
 }
 
+static void write_reductions(const trli_program *program, FILE *out)
+{
+    const trli_reductions *all = &program->run->reductions;
+    for (int i = 0; i < all->ngroups; ++i) {
+        const trli_reduction_group *group = &all->group[i];
+        if (!group->use.code) continue;
+        for (int r = 0; r < group->n; ++r)
+            fprintf(out, "%s %s", r ? "," : "/* values of", all->reduction[group->first + r].step->label);
+        fputc('\n', out);
+        write_fields(program->model, "input ", group->reads.nfields, group->reads.field, out);
+        write_text(group->use.code->text, group->use.code->why, out);
+    }
+}
+
 trl_err trli_kernels_write(trli_program *program, trl_kind kind, FILE *out)
 {
     const trli_dialect *dialect = kind == TRL_KIND_GPU ? &trli_dialect_cuda : &trli_dialect_cpu;
@@ -365,6 +399,7 @@ trl_err trli_kernels_write(trli_program *program, trl_kind kind, FILE *out)
         for (int k = 0; k < p->nslabs && dialect == &trli_dialect_cpu; ++k)
             if (slab[k].kernel && !slab[k].within) write_slab(program, s, &p->slab[k], out);
     }
+    if (dialect == &trli_dialect_cpu) write_reductions(program, out);
     if (ferror(out)) err = trl_fail(model->ctx, TRL_ERR_IO, NULL, "the kernels cannot be written: %s", strerror(errno));
 done:
     return err;

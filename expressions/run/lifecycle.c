@@ -118,7 +118,7 @@ void trli_model_destroy(trli_model **model)
 static trl_err make_kernels(trli_model *model, const trli_step *s, const trli_step_plan *p, trli_step_run *run)
 {
     trl_err err = TRL_OK;
-    if (s->value)
+    if (s->value && s->kind != TRLI_STEP_REDUCE)
         TRL_TRY(trli_kernel_create(&model->ir, &model->walk, &p->reads, s->nout ? s->nout : 1, s->value, &run->kernel));
     for (int k = 0; k < p->nslabs; ++k) {
         const trli_slab *slab = &p->slab[k];
@@ -145,6 +145,7 @@ trl_err trli_execution_create(trli_program *program)
     for (int i = 0; all && i < n; ++i)
         if (program->plan->step[i].live)
             TRL_TRY(make_kernels(program->model, &program->step[i], &program->plan->step[i], &run->step[i]));
+    if (all) TRL_TRY(trli_reductions_create(program, &run->reductions));
     if (all) return TRL_OK;
     err = trli_no_memory(program->model->ctx, NULL, "to run program '%s'", program->name);
 done:
@@ -166,7 +167,7 @@ void trli_execution_destroy(trli_program *program)
     }
     trli_free(run->step);
     trli_free(run->exchanged);
-    trli_free(run->reduces);
+    trli_reductions_free(&run->reductions);
     trli_free(run);
     program->run = NULL;
 }
@@ -177,6 +178,8 @@ static void plan_scratch(trli_model *model)
     size_t most = 0;
     for (int i = 0; i < model->nprograms; ++i) {
         const trli_program *program = model->program[i];
+        const size_t reducing = trli_reductions_scratch(&program->run->reductions);
+        if (reducing > most) most = reducing;
         for (int s = 0; s < program->nsteps; ++s) {
             const size_t need = program->plan->step[s].live ? trli_step_scratch(program, &program->step[s]) : 0;
             if (need > most) most = need;

@@ -10,12 +10,12 @@
 struct trli_model_run {
     trl_workers *workers;
     int nworkers;
-    size_t scratch_bytes;        /* of a worker */
-    int nexchanges, nreductions; /* of all programs */
-    trli_compiler *compiler;     /* NULL: never */
-    trli_codes *codes;           /* of all kernels; NULL: none was asked for */
-    bool compiling;              /* some kernels are still to come */
-    double first_run;            /* s; 0: not yet */
+    size_t scratch_bytes;                  /* of a worker */
+    int nexchanges, nreductions, nbatches; /* of all programs */
+    trli_compiler *compiler;               /* NULL: never */
+    trli_codes *codes;                     /* of all kernels; NULL: none was asked for */
+    bool compiling;                        /* some kernels are still to come */
+    double first_run;                      /* s; 0: not yet */
 };
 
 #endif

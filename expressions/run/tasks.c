@@ -181,7 +181,7 @@ done:
     return err;
 }
 
-/* The number of one more exchange, or reduction, in the frames of the model. */
+/* The number of one more exchange in the frames of the model. */
 static trl_err count_exchange(builder *b, const trli_exchanged *exchanged, int *number)
 {
     trli_program_execution *run = b->program->run;
@@ -190,17 +190,6 @@ static trl_err count_exchange(builder *b, const trli_exchanged *exchanged, int *
         return trli_no_memory(b->model->ctx, NULL, "for an exchange");
     run->exchanged[run->nexchanges++] = exchanged;
     *number = b->model->run->nexchanges++;
-    return TRL_OK;
-}
-
-static trl_err count_reduction(builder *b, trli_reduce_kind kind, int *number)
-{
-    trli_program_execution *run = b->program->run;
-    if (!trli_make_room(b->model->ctx, &run->reduces, run->nreductions, &run->reductions_capacity,
-                        sizeof *run->reduces))
-        return trli_no_memory(b->model->ctx, NULL, "for a reduction");
-    run->reduces[run->nreductions++] = kind;
-    *number = b->model->run->nreductions++;
     return TRL_OK;
 }
 
@@ -240,49 +229,69 @@ static bool reduction_box(const builder *b, const trli_step *s, int patch, trl_b
     return true;
 }
 
-/* A patch's share of a reduction: added to it by each worker apart. */
-static trl_err add_share(builder *b, const trli_step *s, int patch, int reduction, trl_handle *sum)
+/* Seconds that reductions take together, which read what they share once. */
+static double group_estimate(const builder *b, const trli_reduction_group *group, const trl_box *box)
 {
+    const trli_reductions *all = &b->program->run->reductions;
+    trli_work work = {.inputs = group->reads.nfields};
+    for (int r = group->first; r < group->first + group->n; ++r)
+        work.additions += b->program->work[all->reduction[r].step - b->program->step].additions;
+    return seconds_of(b, &work, trl_box_points(box));
+}
+
+/* A patch's share of a group: added by each worker apart. */
+static trl_err add_group(builder *b, const trli_reduction_group *group, int patch, trl_handle *shares)
+{
+    const trli_step *s = b->program->run->reductions.reduction[group->first].step;
     const trli_step_plan *plan = trli_plan_of(b->program, s);
     const trli_opaque *plugin = s->kind == TRLI_STEP_STABLE_DT ? s->plugin.called : NULL;
-    trl_task task;
     trl_box box;
+    trl_task task;
     trl_err err = TRL_OK;
     if (!reduction_box(b, s, patch, &box)) return TRL_OK;
     trli_step_task *t = next_task(b, s, patch);
     t->box = box;
-    t->reduction = reduction;
-    int chunks = plugin ? 1 : choose_parts(b, &t->box, false, t->parts);
-    b->program->run->bytes_moved += trl_box_points(&box) * plan->ninputs * (int64_t)sizeof(double);
+    t->group = group;
+    const int chunks = plugin ? 1 : choose_parts(b, &t->box, false, t->parts);
+    const int inputs = plugin ? plan->ninputs : group->reads.nfields;
+    b->program->run->bytes_moved += trl_box_points(&box) * inputs * (int64_t)sizeof(double);
     TRL_TRY(trli_builder_add(&b->tasks, s->label, plugin ? trli_task_stable_dt : trli_task_reduce, t, chunks,
-                             TRL_TASK_WHOLE, estimate(b, s, &box), &task));
-    if (!plugin) TRL_TRY(trli_builder_reads(&b->tasks, task, &plan->reads, &t->box, patch));
+                             TRL_TASK_WHOLE, plugin ? estimate(b, s, &box) : group_estimate(b, group, &box), &task));
+    TRL_TRY(trli_builder_reads(&b->tasks, task, &group->reads, &t->box, patch));
     for (int i = 0; plugin && i < plan->ninputs; ++i)
         TRL_TRY(trli_builder_field(&b->tasks, task, plan->input[i], patch, TRLI_OWNED_AND_GHOSTS, TRL_READ));
-    TRL_TRY(trli_builder_scalars(&b->tasks, task, &plan->reads));
+    TRL_TRY(trli_builder_scalars(&b->tasks, task, plugin ? &plan->reads : &group->reads));
     if (plugin) TRL_TRY(trli_builder_plugin(&b->tasks, task, plugin));
-    TRL_TRY(trli_builder_value(&b->tasks, task, sum, s->label, TRL_ADD));
+    TRL_TRY(trli_builder_value(&b->tasks, task, shares, s->label, TRL_ADD));
 done:
     return err;
 }
 
-static trl_err add_reduce(builder *b, const trli_step *s)
+static trl_err add_batch(builder *b, const trli_reduction_batch *batch)
 {
-    int reduction = 0;
+    const trli_reductions *all = &b->program->run->reductions;
     trl_task finish;
-    trl_handle sum = -1;
+    trl_handle shares = -1;
     trl_err err = TRL_OK;
-    TRL_TRY(count_reduction(b, s->kind == TRLI_STEP_STABLE_DT ? TRLI_REDUCE_MIN : s->reduce.kind, &reduction));
-    for (int p = 0; p < b->model->layout->nlocal; ++p) TRL_TRY(add_share(b, s, p, reduction, &sum));
-    trli_step_task *last = next_task(b, s, -1);
-    last->reduction = reduction;
-    TRL_TRY(trli_builder_add(&b->tasks, s->label, trli_task_reduce_finish, last, 1, TRL_TASK_ALWAYS | TRL_TASK_POLL,
-                             TRLI_MESSAGE_SECONDS, &finish));
-    TRL_TRY(trli_builder_value(&b->tasks, finish, &sum, s->label, TRL_READ_WRITE));
-    TRL_TRY(trli_builder_scalar(&b->tasks, finish, s->scalar, TRL_WRITE));
+    for (int g = batch->first_group; g < batch->first_group + batch->ngroups; ++g)
+        for (int p = 0; p < b->model->layout->nlocal; ++p) TRL_TRY(add_group(b, &all->group[g], p, &shares));
+    trli_step_task *last = next_task(b, batch->step, -1);
+    last->batch = batch;
+    TRL_TRY(trli_builder_add(&b->tasks, batch->step->label, trli_task_reduce_finish, last, 1,
+                             TRL_TASK_ALWAYS | TRL_TASK_POLL, TRLI_MESSAGE_SECONDS, &finish));
+    TRL_TRY(trli_builder_value(&b->tasks, finish, &shares, batch->step->label, TRL_READ_WRITE));
+    for (int r = batch->first; r < batch->first + batch->n; ++r)
+        TRL_TRY(trli_builder_scalar(&b->tasks, finish, all->reduction[r].step->scalar, TRL_WRITE));
     TRL_TRY(trli_builder_value(&b->tasks, finish, &b->tasks.collective, "collective", TRL_READ_WRITE));
 done:
     return err;
+}
+
+/* All reductions of a batch are computed in place of the first. */
+static trl_err add_reduction(builder *b, const trli_step *s)
+{
+    const trli_reduction_batch *batch = trli_reductions_at(&b->program->run->reductions, s);
+    return batch ? add_batch(b, batch) : TRL_OK;
 }
 
 static trl_err add_scalar(builder *b, const trli_step *s)
@@ -301,7 +310,7 @@ static trl_err add_step(builder *b, const trli_step *s)
 {
     trl_err err = TRL_OK;
     int np = b->model->layout->nlocal;
-    if (s->kind == TRLI_STEP_REDUCE || s->kind == TRLI_STEP_STABLE_DT) return add_reduce(b, s);
+    if (s->kind == TRLI_STEP_REDUCE || s->kind == TRLI_STEP_STABLE_DT) return add_reduction(b, s);
     if (s->kind == TRLI_STEP_SCALAR) return add_scalar(b, s);
     if (s->kind == TRLI_STEP_READ) return TRL_OK;
     if (trli_plan_of(b->program, s)->exchanged.n > 0) TRL_TRY(add_exchange(b, s));
@@ -329,7 +338,6 @@ static trl_err reserve(builder *b)
     b->data->task = trli_new(b->model->ctx, tasks + 1, sizeof *b->data->task);
     if (!b->data->task) return trli_no_memory(b->model->ctx, NULL, "for %zu tasks", tasks);
     b->program->run->first_exchange = b->model->run->nexchanges;
-    b->program->run->first_reduction = b->model->run->nreductions;
     return TRL_OK;
 }
 

@@ -20,12 +20,13 @@ struct trli_step_task {
     int patch;     /* local patch, or -1 */
     bool computes; /* KERNEL, PLUGIN: `task` is of the graph */
     trl_task task;
-    trl_box box;                     /* what it computes */
-    int parts[3];                    /* chunks along each axis */
-    int slab, nslabs;                /* FILL, PLANES: those of the step that it computes */
-    int reduction;                   /* of the frame */
-    const trli_exchanged *exchanged; /* of an exchange, */
-    int exchange;                    /* and what runs it, of the frame */
+    trl_box box;                       /* what it computes */
+    int parts[3];                      /* chunks along each axis */
+    int slab, nslabs;                  /* FILL, PLANES: those of the step that it computes */
+    const trli_reduction_group *group; /* that it computes */
+    const trli_reduction_batch *batch; /* that it brings together */
+    const trli_exchanged *exchanged;   /* of an exchange, */
+    int exchange;                      /* and what runs it, of the frame */
 };
 
 struct trli_task_data {

@@ -6,11 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench_dag_impl.h"
 #include "bench_kernels_impl.h"
 #include "model_run_impl.h"
 
-enum { ROUNDS = 9, QUICK_ROUNDS = 2, COPIES_MOST = 4, GATES_MOST = 48 };
+enum { ROUNDS = 9, QUICK_ROUNDS = 2, COPIES_MOST = 4 };
 
 #define TRANSPORT(count)                                                                                         \
     {                                                                                                            \
@@ -101,12 +100,6 @@ typedef struct match {
     char what[80];
 } match;
 
-typedef struct verdicts {
-    trli_gate gate[GATES_MOST];
-    char what[GATES_MOST][128];
-    int n;
-} verdicts;
-
 /* ---- what they computed ---- */
 
 /* Unknown u of the first hand-written way is what all others must agree with, bit by bit. */
@@ -184,15 +177,15 @@ static int find_best(const match *m, int *faithful)
     return best;
 }
 
-static void add_gate(const match *m, verdicts *v, const char *what, double value, double limit, bool at_least)
+void trli_verdict_add(trli_verdicts *v, const char *of, const char *what, double value, double limit, bool at_least)
 {
-    if (v->n == GATES_MOST) return;
-    snprintf(v->what[v->n], sizeof v->what[0], "%s, %s", m->what, what);
+    if (v->n == TRLI_VERDICTS_MOST) return;
+    snprintf(v->what[v->n], sizeof v->what[0], "%s, %s", of, what);
     v->gate[v->n] = (trli_gate){v->what[v->n], value, limit, at_least};
     ++v->n;
 }
 
-static void report(match *m, verdicts *v)
+static void report(match *m, trli_verdicts *v)
 {
     const trli_kernel_case *what = m->size.what;
     const int copy = m->nways + 1;
@@ -211,17 +204,17 @@ static void report(match *m, verdicts *v)
         const trli_spread ratio = trli_ratio(&m->contender[c], &m->contender[m->best], m->rounds);
         report_contender(m, c, &rate, &ratio,
                          bytes * trli_ratio(&m->contender[c], &m->contender[copy], m->rounds).median);
-        if (c == 0) add_gate(m, v, "of the best by hand", ratio.median, what->gate, true);
+        if (c == 0) trli_verdict_add(v, m->what, "of the best by hand", ratio.median, what->gate, true);
     }
     if (faithful > 0) {
         const trli_spread ratio = trli_ratio(&m->contender[0], &m->contender[faithful], m->rounds);
         printf("%.1f (%.1f to %.1f) times '%s'\n", ratio.median, ratio.min, ratio.max, m->contender[faithful].name);
-        add_gate(m, v, "of equation by equation", ratio.median, 10, true);
+        trli_verdict_add(v, m->what, "of equation by equation", ratio.median, 10, true);
     }
     if (what->by_hand == TRLI_SYSTEM_HEAT_K && m->small && m->size.threads == 1) {
         const double ns = 1e9 / trli_rate(&m->contender[0], m->rounds, updates).median;
         printf("%.3f ns per cell and step\n", ns);
-        add_gate(m, v, "ns per cell", ns, 0.8, false);
+        trli_verdict_add(v, m->what, "ns per cell", ns, 0.8, false);
     }
 }
 
@@ -257,7 +250,7 @@ done:
     return err;
 }
 
-static trl_err play(trli_bench *bench, const trli_kernel_case *what, int cells, int threads, verdicts *v)
+static trl_err play(trli_bench *bench, const trli_kernel_case *what, int cells, int threads, trli_verdicts *v)
 {
     match *m = calloc(1, sizeof *m);
     trli_kernel_case copied;
@@ -283,7 +276,7 @@ trl_err trli_bench_kernels(trli_bench *bench)
 {
     static const int sizes[2][2] = {{512, 128}, {32, 16}}; /* [quick][3-D] */
     const int small = bench->quick ? 12 : 64;
-    verdicts v = {.n = 0};
+    trli_verdicts v = {.n = 0};
     trli_limits one, all;
     trl_err err = TRL_OK;
     TRL_TRY(trli_limits_measure(bench, &one, &all));
@@ -295,6 +288,8 @@ trl_err trli_bench_kernels(trli_bench *bench)
         TRL_TRY(play(bench, &cases[c], cells, 1, &v));
         if (all.threads > 1) TRL_TRY(play(bench, &cases[c], cells, all.threads, &v));
     }
+    TRL_TRY(trli_reductions_play(bench, sizes[bench->quick][1], 1, &v));
+    if (all.threads > 1) TRL_TRY(trli_reductions_play(bench, sizes[bench->quick][1], all.threads, &v));
     trli_json_end_array(bench->json);
     trli_gates_report(bench, v.gate, v.n);
 done:

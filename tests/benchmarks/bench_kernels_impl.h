@@ -6,6 +6,7 @@
 #ifndef TRLI_BENCH_KERNELS_IMPL_H
 #define TRLI_BENCH_KERNELS_IMPL_H
 
+#include "bench_dag_impl.h"
 #include "bench_impl.h"
 #include "frame_impl.h"
 
@@ -138,5 +139,20 @@ TRL_NODISCARD trl_err trli_hand_run(void *data);
 
 /* Point a row at unknowns from `first`, and at the coefficients. */
 void trli_hand_point(const trli_hand_sweep *sweep, int first, ptrdiff_t at, trli_hand_row *row);
+
+/* ---- bench_reductions.c ---- */
+
+enum { TRLI_VERDICTS_MOST = 64 };
+
+typedef struct trli_verdicts {
+    trli_gate gate[TRLI_VERDICTS_MOST];
+    char what[TRLI_VERDICTS_MOST][128];
+    int n;
+} trli_verdicts;
+/* Add a gate unless there is no more room. */
+void trli_verdict_add(trli_verdicts *v, const char *of, const char *what, double value, double limit, bool at_least);
+
+/* Reductions of fields on cells^3. */
+TRL_NODISCARD trl_err trli_reductions_play(trli_bench *bench, int cells, int threads, trli_verdicts *v);
 
 #endif

@@ -359,6 +359,8 @@ def write(rng, method, partial=True, flat=False):
     series = ", ".join(f"s{i}: \"{w.flat(rng.randint(0, 2)) if i else w.reduction()}\"" for i in range(rng.randint(1, 3)))
     series += f", \"rec{{1..3}}\": \"probe({rng.choice(w.equations)}, {vector(['0.1*i'] + ['0.3 + 0.05*i'] * (dim - 1))})\""
     series += f", rate: \"norm(ddt({rng.choice(w.equations)}))\""
+    e = rng.choice(w.equations)  # in one sweep
+    series += f", sum: \"integral({e})\", squares: \"integral({e}*{e})\", least: \"domain_min({e})\", most: \"domain_max({e})\""
     stop = rng.choice(["", ", stop: {when: \"rate < 0.5*rate + 1e-2 or step == 2\"}"])
     if not partial and rng.random() < 0.25:
         equations += [f"sensitivity: {{{odes[0]}: [p]}}"]
