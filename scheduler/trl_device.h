@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* The accelerators of this machine. A build without CUDA, or a machine without a driver, has none. */
+/* Devices: the accelerators of this machine, of which a build without CUDA, or a machine without a driver, has none;
+ * and mock devices, which the environment variable TRL_MOCK_DEVICES adds (docs/hybrid.md). */
 #ifndef TRL_DEVICE_H
 #define TRL_DEVICE_H
 
@@ -24,6 +25,22 @@ TRL_API int trl_device_count(void);
 /* Describe device 0 <= index < trl_device_count(). Fails with INPUT (no such device: the number there is) or DEVICE
  * (the driver's message). Thread: any. */
 TRL_API TRL_NODISCARD trl_err trl_device_get_info(trl_context *ctx, int index, trl_device_info *info);
+
+/* ---- devices that runs use ---- */
+
+typedef struct trl_devices trl_devices;
+typedef struct trl_device trl_device;
+
+enum { TRL_DEVICES_MAX = 8 };
+
+/* Open devices: "auto", all that there are, mock devices included; "cpu", none; "gpu", all, of which there must be one;
+ * or indices, "0,1". Fails with INPUT, with what there is and what to write; DEVICE; MEMORY. */
+TRL_API TRL_NODISCARD trl_err trl_devices_open(trl_context *ctx, const char *which, trl_devices **devices);
+/* After all that uses them is gone. */
+TRL_API void trl_devices_close(trl_devices **devices);
+TRL_API int trl_devices_opened(const trl_devices *devices);
+/* Describe the opened device 0 <= index < trl_devices_opened(). Valid until they are closed. */
+TRL_API const trl_device_info *trl_devices_info(const trl_devices *devices, int index);
 
 #ifdef __cplusplus
 }

@@ -28,7 +28,9 @@ typedef int64_t trl_event;
 /* What a task function gets. */
 typedef struct trl_task_args {
     int chunk, chunks; /* this call's share of a wide task: 0 <= chunk < chunks */
-    int worker;        /* 0 <= worker < number of workers: index for thread scratch */
+    int worker;        /* 0 <= worker < number of workers: index for thread scratch; devices count behind them */
+    int space;         /* where the data is: 0 in the host's memory, or in a device's */
+    void *stream;      /* of a GPU, to enqueue on: what its backend takes; else NULL */
     bool failed;       /* an error was recorded in this run: only TRL_TASK_ALWAYS tasks are still called */
     void *frame;       /* what trl_graph_run was given: all that the run changes is reached through it */
     trl_run *run;      /* for trl_run_* below, while the function runs */
@@ -53,8 +55,9 @@ enum {
 
 enum { TRL_TASK_TYPES = 256 };
 
-/* Kinds of executor: the workers of the pools, and devices, of which this version has none. */
-typedef enum trl_kind { TRL_KIND_CPU, TRL_KIND_GPU, TRL_KINDS } trl_kind;
+/* Kinds of executor: the workers of the pools, and devices. A mock device runs functions of the host in an address space
+ * of its own. */
+typedef enum trl_kind { TRL_KIND_CPU, TRL_KIND_GPU, TRL_KIND_MOCK, TRL_KINDS } trl_kind;
 
 /* One way to do a task, by executors of one kind. */
 typedef struct trl_variant {

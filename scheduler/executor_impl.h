@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Devices as executors: an address space, and streams on which calls and copies are done in the order in which they
+ * were given, while the host goes on. Backends: device_mock.c, and that of CUDA. */
+#ifndef TRLI_EXECUTOR_IMPL_H
+#define TRLI_EXECUTOR_IMPL_H
+
+#include <trl_device.h>
+#include <trl_graph.h>
+
+/* Streams of a device. Each is first in, first out; between two of them only fences give an order. */
+typedef enum trli_stream {
+    TRLI_STREAM_COMPUTE,
+    TRLI_STREAM_IN,  /* copies to the device */
+    TRLI_STREAM_OUT, /* copies from the device */
+    TRLI_STREAMS
+} trli_stream;
+
+/* Bytes of a box: planes of rows. */
+typedef struct trli_copy {
+    void *to;
+    const void *from;
+    int to_space, from_space; /* 0: the host's */
+    size_t row;               /* bytes */
+    int64_t rows, planes;
+    ptrdiff_t to_row, to_plane, from_row, from_plane; /* bytes from one to the next */
+} trli_copy;
+
+/* A point on a stream: passed when all that was given to the stream before it is done. It may be set again once it was
+ * passed. */
+typedef struct trli_fence trli_fence;
+
+/* What a backend does for one device. Functions that return trl_err fail with DEVICE, or MEMORY, after recording a
+ * message that names the device, but for `allocate`, which is silent about MEMORY. An error of the work on a stream is
+ * reported by `passed` of the fences behind it. Thread: any; calls for one stream come one after the other. */
+typedef struct trli_device_ops {
+    trl_err (*allocate)(trl_device *device, size_t bytes, void **memory);
+    void (*release)(trl_device *device, void *memory);
+    trl_err (*copy)(trl_device *device, trli_stream stream, const trli_copy *copy);
+    /* Do, or enqueue, a task's call for this kind of executor: args with the device's space, and its worker number. */
+    trl_err (*call)(trl_device *device, trli_stream stream, trl_task_fn run, void *data, const trl_task_args *args);
+    trl_err (*fence_create)(trl_device *device, trli_fence **fence);
+    void (*fence_destroy)(trl_device *device, trli_fence *fence);
+    trl_err (*set)(trl_device *device, trli_stream stream, trli_fence *fence);
+    /* Whether a fence that was set is passed: never waits. */
+    trl_err (*passed)(trl_device *device, trli_fence *fence, bool *passed);
+    /* What is given to the stream from now on is done after the fence, of this or another device of the same backend,
+     * is passed. */
+    trl_err (*wait)(trl_device *device, trli_stream stream, trli_fence *fence);
+    /* Seconds of the device's clock between two fences of it that were passed. */
+    double (*seconds)(trl_device *device, trli_fence *from, trli_fence *to);
+    void (*close)(trl_device *device);
+} trli_device_ops;
+
+/* The first member of each backend's own struct. */
+struct trl_device {
+    const trli_device_ops *ops;
+    trl_context *ctx;
+    trl_kind kind;
+    int space; /* > 0; executor `space` of a placement */
+    trl_device_info info;
+    _Atomic size_t used, peak; /* bytes allocated */
+    _Atomic bool lost;         /* nothing more can be done with it */
+};
+
+struct trl_devices {
+    trl_context *ctx;
+    int n;
+    trl_device *device[TRL_DEVICES_MAX]; /* device i has the space i + 1 */
+};
+
+static inline trl_device *trli_device_of(const trl_devices *devices, int space)
+{
+    return devices->device[space - 1];
+}
+
+/* Open the n-th mock device, 0 <= n, as `settings` (the text of TRL_MOCK_DEVICES behind the number) say. */
+TRL_NODISCARD trl_err trli_mock_open(trl_context *ctx, int n, const char *settings, trl_device **device);
+
+#endif

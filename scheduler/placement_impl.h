@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Placement: which executor does each task of a frozen graph, and what has to be copied for it. Executor 0 are the
+ * worker pools, whose data is in the host's memory, space 0; executor e > 0 is a device, with space e. */
+#ifndef TRLI_PLACEMENT_IMPL_H
+#define TRLI_PLACEMENT_IMPL_H
+
+#include <trl_graph.h>
+#include <trl_policy.h>
+
+#include "memory_impl.h"
+
+enum { TRLI_EXECUTORS = 9 };
+
+/* Seconds for a copy of n bytes: latency + n / rate. */
+typedef struct trli_link {
+    double latency, rate;
+} trli_link;
+
+typedef struct trli_machine {
+    int executors;
+    trl_kind kind[TRLI_EXECUTORS];
+    int parallel[TRLI_EXECUTORS];                   /* tasks at once: workers; 1 of a device */
+    double launch[TRLI_EXECUTORS];                  /* s that a launch costs the host and the device */
+    size_t bytes[TRLI_EXECUTORS];                   /* of the memory; 0: any number */
+    trli_link link[TRLI_EXECUTORS][TRLI_EXECUTORS]; /* by spaces, from and to */
+} trli_machine;
+
+/* A graph as placement sees it. Tasks are numbered in a serial order in which accesses mean what they say: the value
+ * that a task reads is the one last written before it. */
+typedef struct trli_place_graph {
+    int32_t tasks;
+    const int32_t *first, *successors; /* of t: successors[first[t]..first[t + 1]) */
+    const int32_t *order;              /* topological */
+    const int32_t *access_first;
+    const trl_policy_access *access; /* of t: access[access_first[t]..access_first[t + 1]) */
+    int32_t handles;
+    const trl_policy_handle *handle;
+    const uint16_t *eligible; /* [tasks] executors that may do it, a bit each; never 0 */
+    const double *seconds;    /* [tasks][executors] */
+    const uint16_t *valid;    /* [handles] spaces with the value when a run begins, a bit each; NULL: the host's */
+} trli_place_graph;
+
+#define TRLI_PLACEMENT_LIST(X)                                                                                         \
+    X(finish_time, "each task where it ends first, transfers counted, the longest path to the end of the graph first") \
+    X(round_robin, "chains of tasks to one device after the other")                                                    \
+    X(min_load, "chains of tasks to the device with the least of them")
+
+typedef enum trli_placement_kind {
+#define TRLI_PLACEMENT_ENUM(name, doc) TRLI_PLACE_##name,
+    TRLI_PLACEMENT_LIST(TRLI_PLACEMENT_ENUM)
+#undef TRLI_PLACEMENT_ENUM
+        TRLI_PLACEMENTS
+} trli_placement_kind;
+
+/* ---- placement_assign.c, placement_chains.c ---- */
+
+/* Choose an executor for each task: [tasks] *executor is the caller's. Tasks that write parts of a value, or add to it,
+ * without another access between them, get one executor. Deterministic. Fails with MEMORY. */
+TRL_NODISCARD trl_err trli_place(trl_context *ctx, const trli_place_graph *graph, const trli_machine *machine,
+                                 trli_placement_kind kind, uint8_t *executor);
+/* Chains: paths of tasks that may run on devices, coalesced as Robison (2014, appendix) does, without what its printed
+ * code gets wrong. [tasks] *chain: its number, or -1 for a task that runs on no device; returns how many there are. */
+TRL_NODISCARD trl_err trli_chains(trl_context *ctx, const trli_place_graph *graph, int32_t *chain, int32_t *chains);
+
+/* ---- placement_transfers.c ---- */
+
+/* A value is copied to a space, once, for all its readers there. */
+typedef struct trli_transfer {
+    int32_t handle;
+    int32_t reader;   /* the first, in serial order: its access says which part of the data */
+    int32_t writer;   /* the last task that wrote the value before; -1: it is there when a run begins */
+    int32_t source;   /* the transfer that brought it to `from`; -1: it was written there, or was there at first */
+    uint8_t from, to; /* spaces */
+} trli_transfer;
+
+typedef struct trli_transfers {
+    trli_list list;           /* trli_transfer, in serial order of their first readers */
+    int32_t *access_transfer; /* [accesses] the transfer that an access waits for, or -1 */
+    uint16_t *valid_after;    /* [handles] spaces with the value when a run ends */
+} trli_transfers;
+
+/* Find the copies that a placement needs: no more than one for each value and space. Fails with MEMORY. */
+TRL_NODISCARD trl_err trli_transfers_find(trl_context *ctx, const trli_place_graph *graph, const trli_machine *machine,
+                                          const uint8_t *executor, trli_transfers *transfers);
+void trli_transfers_free(trl_context *ctx, trli_transfers *transfers);
+
+/* ---- placement_predict.c ---- */
+
+typedef struct trli_prediction {
+    double seconds;                /* of a run */
+    double *start, *end;           /* [tasks] */
+    double *copy_start, *copy_end; /* [transfers] */
+    double busy[TRLI_EXECUTORS];
+} trli_prediction;
+
+/* Play a placement on a virtual clock: each executor takes ready tasks, the longest path to the end of the graph first,
+ * `parallel` at once; copies take their links one after the other, as soon as the value is there (prefetch), or only
+ * when all predecessors of the first reader are complete. Deterministic. Fails with MEMORY. */
+TRL_NODISCARD trl_err trli_predict(trl_context *ctx, const trli_place_graph *graph, const trli_machine *machine,
+                                   const uint8_t *executor, const trli_transfers *transfers, bool prefetch,
+                                   trli_prediction *prediction);
+void trli_prediction_free(trli_prediction *prediction);
+
+#endif
