@@ -63,7 +63,7 @@ done:
 }
 
 /* This version does not run on GPUs: a deck that requires them is an error, and does not run on CPUs silently. */
-static trl_err check_devices(trl_context *ctx, const trli_devices *devices)
+static trl_err check_devices(trl_context *ctx, const trli_device_choice *devices)
 {
     if (devices->target != TRL_TARGET_GPU) return TRL_OK;
     return trl_fail(ctx, TRL_ERR_DEVICE, NULL,

@@ -19,11 +19,11 @@ typedef struct trli_deck_request {
 } trli_deck_request;
 
 /* What is asked for to compute on: a kind, or GPUs by their numbers. */
-typedef struct trli_devices {
+typedef struct trli_device_choice {
     trl_target target;
     int n; /* GPU; 0: any */
     const int *gpu;
-} trli_devices;
+} trli_device_choice;
 
 typedef struct trli_deck_options {
     const char *title;
@@ -35,7 +35,7 @@ typedef struct trli_deck_options {
     bool has_checkpoint;
     int checkpoint_keep;
     int threads; /* workers of a rank; 0: auto. How they are split is in the problem. */
-    trli_devices devices;
+    trli_device_choice devices;
 } trli_deck_options;
 
 /* Read, merge, check and expand a deck; loads its plugins into the registry. Reports as many independent errors as it

@@ -259,7 +259,7 @@ trl_err trli_output_read(trli_deck *deck)
 
 static trl_err read_devices(trli_deck *deck, const trli_yaml *devices)
 {
-    trli_devices *to = &deck->options.devices;
+    trli_device_choice *to = &deck->options.devices;
     int *gpu;
     trl_err err = TRL_OK;
     if (devices->kind == TRLI_SCALAR_NODE) {
@@ -270,7 +270,7 @@ static trl_err read_devices(trli_deck *deck, const trli_yaml *devices)
         return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_yaml_place(devices), "'run.devices' is an empty list");
     TRL_TRY(trli_arena_alloc(deck->arena, (size_t)devices->n * sizeof *gpu, &gpu));
     for (int i = 0; i < devices->n; ++i) gpu[i] = (int)trli_yaml_whole(devices->item[i], 0);
-    *to = (trli_devices){TRL_TARGET_GPU, devices->n, gpu};
+    *to = (trli_device_choice){TRL_TARGET_GPU, devices->n, gpu};
 done:
     return err;
 }

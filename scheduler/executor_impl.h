@@ -17,14 +17,14 @@ typedef enum trli_stream {
 } trli_stream;
 
 /* Bytes of a box: planes of rows. */
-typedef struct trli_copy {
+typedef struct trli_box_copy {
     void *to;
     const void *from;
     int to_space, from_space; /* 0: the host's */
     size_t row;               /* bytes */
     int64_t rows, planes;
     ptrdiff_t to_row, to_plane, from_row, from_plane; /* bytes from one to the next */
-} trli_copy;
+} trli_box_copy;
 
 /* A point on a stream: passed when all that was given to the stream before it is done. It may be set again once it was
  * passed. */
@@ -36,7 +36,7 @@ typedef struct trli_fence trli_fence;
 typedef struct trli_device_ops {
     trl_err (*allocate)(trl_device *device, size_t bytes, void **memory);
     void (*release)(trl_device *device, void *memory);
-    trl_err (*copy)(trl_device *device, trli_stream stream, const trli_copy *copy);
+    trl_err (*copy)(trl_device *device, trli_stream stream, const trli_box_copy *copy);
     /* Do, or enqueue, a task's call for this kind of executor: args with the device's space, and its worker number. */
     trl_err (*call)(trl_device *device, trli_stream stream, trl_task_fn run, void *data, const trl_task_args *args);
     trl_err (*fence_create)(trl_device *device, trli_fence **fence);

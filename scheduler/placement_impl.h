@@ -17,14 +17,14 @@ typedef struct trli_link {
     double latency, rate;
 } trli_link;
 
-typedef struct trli_machine {
+typedef struct trli_platform {
     int executors;
     trl_kind kind[TRLI_EXECUTORS];
     int parallel[TRLI_EXECUTORS];                   /* tasks at once: workers; 1 of a device */
     double launch[TRLI_EXECUTORS];                  /* s that a launch costs the host and the device */
     size_t bytes[TRLI_EXECUTORS];                   /* of the memory; 0: any number */
     trli_link link[TRLI_EXECUTORS][TRLI_EXECUTORS]; /* by spaces, from and to */
-} trli_machine;
+} trli_platform;
 
 /* A graph as placement sees it. Tasks are numbered in a serial order in which accesses mean what they say: the value
  * that a task reads is the one last written before it. */
@@ -57,8 +57,8 @@ typedef enum trli_placement_kind {
 
 /* Choose an executor for each task: [tasks] *executor is the caller's. Tasks that write parts of a value, or add to it,
  * without another access between them, get one executor. Deterministic. Fails with MEMORY. */
-TRL_NODISCARD trl_err trli_place(trl_context *ctx, const trli_place_graph *graph, const trli_machine *machine,
-                                 trli_placement_kind kind, uint8_t *executor);
+TRL_NODISCARD trl_err trli_assign(trl_context *ctx, const trli_place_graph *graph, const trli_platform *machine,
+                                  trli_placement_kind kind, uint8_t *executor);
 /* Chains: paths of tasks that may run on devices, coalesced as Robison (2014, appendix) does, without what its printed
  * code gets wrong. [tasks] *chain: its number, or -1 for a task that runs on no device; returns how many there are. */
 TRL_NODISCARD trl_err trli_chains(trl_context *ctx, const trli_place_graph *graph, int32_t *chain, int32_t *chains);
@@ -81,7 +81,7 @@ typedef struct trli_transfers {
 } trli_transfers;
 
 /* Find the copies that a placement needs: no more than one for each value and space. Fails with MEMORY. */
-TRL_NODISCARD trl_err trli_transfers_find(trl_context *ctx, const trli_place_graph *graph, const trli_machine *machine,
+TRL_NODISCARD trl_err trli_transfers_find(trl_context *ctx, const trli_place_graph *graph, const trli_platform *machine,
                                           const uint8_t *executor, trli_transfers *transfers);
 void trli_transfers_free(trl_context *ctx, trli_transfers *transfers);
 
@@ -97,7 +97,7 @@ typedef struct trli_prediction {
 /* Play a placement on a virtual clock: each executor takes ready tasks, the longest path to the end of the graph first,
  * `parallel` at once; copies take their links one after the other, as soon as the value is there (prefetch), or only
  * when all predecessors of the first reader are complete. Deterministic. Fails with MEMORY. */
-TRL_NODISCARD trl_err trli_predict(trl_context *ctx, const trli_place_graph *graph, const trli_machine *machine,
+TRL_NODISCARD trl_err trli_predict(trl_context *ctx, const trli_place_graph *graph, const trli_platform *machine,
                                    const uint8_t *executor, const trli_transfers *transfers, bool prefetch,
                                    trli_prediction *prediction);
 void trli_prediction_free(trli_prediction *prediction);

@@ -28,7 +28,7 @@ typedef int64_t trl_event;
 /* What a task function gets. */
 typedef struct trl_task_args {
     int chunk, chunks; /* this call's share of a wide task: 0 <= chunk < chunks */
-    int worker;        /* 0 <= worker < number of workers: index for thread scratch; devices count behind them */
+    int worker;        /* index for thread scratch: 0 <= worker < number of workers, devices behind them */
     int space;         /* where the data is: 0 in the host's memory, or in a device's */
     void *stream;      /* of a GPU, to enqueue on: what its backend takes; else NULL */
     bool failed;       /* an error was recorded in this run: only TRL_TASK_ALWAYS tasks are still called */

@@ -35,14 +35,14 @@ static void strides_of(const trl_array *array, size_t value_bytes, ptrdiff_t str
     for (int a = 0; a < 3; ++a) stride[a] = array->stride[a] * (ptrdiff_t)value_bytes;
 }
 
-static void packed_strides(const trli_transfer *t, ptrdiff_t stride[3])
+static void packed_strides(const trli_exchange_piece *t, ptrdiff_t stride[3])
 {
     stride[0] = (ptrdiff_t)t->value_bytes;
     stride[1] = stride[0] * t->extent[0];
     stride[2] = stride[1] * t->extent[1];
 }
 
-static void pack(const trl_exchange *exchange, const trli_transfer *t, const trl_array *source)
+static void pack(const trl_exchange *exchange, const trli_exchange_piece *t, const trl_array *source)
 {
     ptrdiff_t to[3], from[3];
     packed_strides(t, to);
@@ -51,7 +51,7 @@ static void pack(const trl_exchange *exchange, const trli_transfer *t, const trl
               t->value_bytes);
 }
 
-static void unpack(const trl_exchange *exchange, const trli_transfer *t, const trl_array *target)
+static void unpack(const trl_exchange *exchange, const trli_exchange_piece *t, const trl_array *target)
 {
     ptrdiff_t to[3], from[3];
     strides_of(target, t->value_bytes, to);
@@ -60,7 +60,7 @@ static void unpack(const trl_exchange *exchange, const trli_transfer *t, const t
               t->value_bytes);
 }
 
-static void copy(const trli_transfer *t, const trl_array *source, const trl_array *target)
+static void copy(const trli_exchange_piece *t, const trl_array *source, const trl_array *target)
 {
     ptrdiff_t to[3], from[3];
     strides_of(target, t->value_bytes, to);
@@ -69,7 +69,7 @@ static void copy(const trli_transfer *t, const trl_array *source, const trl_arra
               t->value_bytes);
 }
 
-static trl_err check_array(trl_context *ctx, const trli_transfer *t, const trl_array *array, int patch,
+static trl_err check_array(trl_context *ctx, const trli_exchange_piece *t, const trl_array *array, int patch,
                            const trl_lidx at[3])
 {
     if (trl_scalar_size(array->type) != t->value_bytes) {
@@ -97,7 +97,7 @@ static trl_err check_arrays(const trl_exchange *exchange, const trl_array *const
     trl_err err = TRL_OK;
     for (int i = 0; i < 3; ++i) {
         for (int n = 0; n < all[i]->ntransfers; ++n) {
-            const trli_transfer *t = &all[i]->transfer[n];
+            const trli_exchange_piece *t = &all[i]->transfer[n];
             if (t->source_local >= 0) {
                 TRL_TRY(check_array(exchange->ctx, t, &arrays[t->field][t->source_local], t->source, t->from));
             }
@@ -251,13 +251,13 @@ trl_err trl_exchange_begin(trl_exchange *exchange, const trl_array *const *array
     TRL_TRY(start(exchange, 0, nreceives));
     exchange->under_way = true;
     for (int n = 0; n < sends->ntransfers; ++n) {
-        const trli_transfer *t = &sends->transfer[n];
+        const trli_exchange_piece *t = &sends->transfer[n];
         pack(exchange, t, &arrays[t->field][t->source_local]);
     }
     TRL_TRY(start(exchange, nreceives, sends->nmessages));
     ++exchange->begun;
     for (int n = 0; n < copies->ntransfers; ++n) {
-        const trli_transfer *t = &copies->transfer[n];
+        const trli_exchange_piece *t = &copies->transfer[n];
         copy(t, &arrays[t->field][t->source_local], &arrays[t->field][t->target_local]);
     }
 done:
@@ -283,7 +283,7 @@ trl_err trl_exchange_finish(trl_exchange *exchange, const trl_array *const *arra
     }
     if (!complete) return TRL_OK;
     for (int n = 0; n < receives->ntransfers; ++n) {
-        const trli_transfer *t = &receives->transfer[n];
+        const trli_exchange_piece *t = &receives->transfer[n];
         unpack(exchange, t, &arrays[t->field][t->target_local]);
     }
     exchange->under_way = false;

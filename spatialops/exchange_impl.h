@@ -10,14 +10,14 @@
 
 /* One box of one field that a patch (source) owns and another, or the same across a periodic axis, holds as ghosts
  * (target). */
-typedef struct trli_transfer {
+typedef struct trli_exchange_piece {
     int peer;                       /* the rank at the other end; this rank itself: a copy */
     int field, direction;           /* direction: where the ghosts are, seen from the target */
     int source, target;             /* ids of patches */
     int source_local, target_local; /* indices among this rank's patches, or -1 */
     trl_lidx from[3], to[3], extent[3];
     size_t value_bytes, offset; /* bytes of one value; bytes from the start of the buffer */
-} trli_transfer;
+} trli_exchange_piece;
 
 /* Consecutive transfers to or from one rank. */
 typedef struct trli_message {
@@ -28,9 +28,9 @@ typedef struct trli_message {
 /* All that moves one way. */
 typedef struct trli_traffic {
     int ntransfers, nmessages;
-    trli_transfer *transfer; /* by (peer, target, field, direction) */
-    trli_message *message;   /* by peer */
-    size_t bytes;            /* of all messages */
+    trli_exchange_piece *transfer; /* by (peer, target, field, direction) */
+    trli_message *message;         /* by peer */
+    size_t bytes;                  /* of all messages */
 } trli_traffic;
 
 struct trl_exchange {

@@ -96,11 +96,11 @@ static int local_index(const planner *plan, const trl_patch *patch)
     return patch->rank == plan->rank ? patch->id - plan->layout->local[0] : -1;
 }
 
-static trli_transfer make_transfer(const planner *plan, const trl_patch *source, const trl_patch *target, int field,
-                                   int direction)
+static trli_exchange_piece make_transfer(const planner *plan, const trl_patch *source, const trl_patch *target,
+                                         int field, int direction)
 {
     const trl_exchange_field *wanted = &plan->fields[field];
-    trli_transfer transfer = {
+    trli_exchange_piece transfer = {
         .peer = source->rank == plan->rank ? target->rank : source->rank,
         .field = field,
         .direction = direction,
@@ -122,7 +122,7 @@ static trli_transfer make_transfer(const planner *plan, const trl_patch *source,
     return transfer;
 }
 
-static void append(trli_traffic *traffic, const trli_transfer *transfer)
+static void append(trli_traffic *traffic, const trli_exchange_piece *transfer)
 {
     if (traffic->transfer != NULL) traffic->transfer[traffic->ntransfers] = *transfer;
     ++traffic->ntransfers;
@@ -141,11 +141,11 @@ static void enumerate(const planner *plan, trl_exchange *exchange)
                 const trl_patch *source = neighbour(layout, patch, d);
                 const trl_patch *target = neighbour(layout, patch, opposite(d));
                 if (source != NULL) {
-                    trli_transfer in = make_transfer(plan, source, patch, f, d);
+                    trli_exchange_piece in = make_transfer(plan, source, patch, f, d);
                     append(source->rank == plan->rank ? &exchange->copies : &exchange->receives, &in);
                 }
                 if (target != NULL && target->rank != plan->rank) {
-                    trli_transfer out = make_transfer(plan, patch, target, f, d);
+                    trli_exchange_piece out = make_transfer(plan, patch, target, f, d);
                     append(&exchange->sends, &out);
                 }
             }
@@ -155,7 +155,7 @@ static void enumerate(const planner *plan, trl_exchange *exchange)
 
 static int by_peer_and_target(const void *left, const void *right)
 {
-    const trli_transfer *a = left, *b = right;
+    const trli_exchange_piece *a = left, *b = right;
     if (a->peer != b->peer) return a->peer < b->peer ? -1 : 1;
     if (a->target != b->target) return a->target < b->target ? -1 : 1;
     if (a->field != b->field) return a->field < b->field ? -1 : 1;
@@ -191,7 +191,7 @@ static trl_err make_messages(trl_context *ctx, trli_traffic *traffic)
 
     int open = -1;
     for (int i = 0; i < traffic->ntransfers; ++i) {
-        trli_transfer *transfer = &traffic->transfer[i];
+        trli_exchange_piece *transfer = &traffic->transfer[i];
         if (i == 0 || transfer->peer != transfer[-1].peer) {
             if (open >= 0) TRL_TRY(close_message(ctx, &traffic->message[open], offset));
             traffic->message[++open] = (trli_message){.peer = transfer->peer, .offset = offset};
