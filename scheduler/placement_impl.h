@@ -68,19 +68,25 @@ TRL_NODISCARD trl_err trli_chains(trl_context *ctx, const trli_place_graph *grap
 /* A value is copied to a space, once, for all its readers there. */
 typedef struct trli_transfer {
     int32_t handle;
-    int32_t reader;   /* the first, in serial order: its access says which part of the data */
-    int32_t writer;   /* the last task that wrote the value before; -1: it is there when a run begins */
-    int32_t source;   /* the transfer that brought it to `from`; -1: it was written there, or was there at first */
-    uint8_t from, to; /* spaces */
+    int32_t reader; /* the first, in serial order: its access says which part of the data */
+    int32_t writer; /* the last task that wrote the value before; -1: it is there when a run begins */
+    int32_t source; /* the transfer that brought it to `from`; -1: it was written there, or was there at first */
+    int32_t writers_first, writers_end; /* it waits for the tasks writers[writers_first..writers_end), which made the
+                                         * value: more than one where they wrote parts or added; none of them where it
+                                         * waits for `source` */
+    uint8_t from, to;                   /* spaces */
 } trli_transfer;
 
 typedef struct trli_transfers {
     trli_list list;           /* trli_transfer, in serial order of their first readers */
+    trli_list writers;        /* int32_t, for all of them */
     int32_t *access_transfer; /* [accesses] the transfer that an access waits for, or -1 */
     uint16_t *valid_after;    /* [handles] spaces with the value when a run ends */
 } trli_transfers;
 
-/* Find the copies that a placement needs: no more than one for each value and space. Fails with MEMORY. */
+/* Find the copies that a placement needs: no more than one for each value and space. A value that is valid nowhere is
+ * not copied. The task that comes first of those that write parts or add needs the value before theirs, and all of them
+ * wait for its copy. On failure nothing is left to free. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_transfers_find(trl_context *ctx, const trli_place_graph *graph, const trli_platform *machine,
                                           const uint8_t *executor, trli_transfers *transfers);
 void trli_transfers_free(trl_context *ctx, trli_transfers *transfers);

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Which values have to be copied where, once it is known where each task is done. */
+#include "placement_values_impl.h"
+
+static const char list_memory[] = "transfers of a placement";
+
+typedef struct search {
+    trl_context *ctx;
+    const trli_place_graph *graph;
+    const trli_platform *machine;
+    const trli_values *values;
+    trli_transfers *transfers;
+    uint16_t *spaces; /* [values] where it is valid, a bit each */
+    int32_t *brought; /* [values][executors] the transfer that makes it valid there, or -1 */
+} search;
+
+static int32_t *brought_to(const search *s, int32_t value, int space)
+{
+    return &s->brought[(size_t)value * (size_t)s->machine->executors + (size_t)space];
+}
+
+/* The first of the spaces from which a copy takes least. */
+static int cheapest_source(const search *s, int32_t value, int to)
+{
+    int best = -1;
+    double least = 0.0;
+    for (int from = 0; from < s->machine->executors; ++from) {
+        if (!(s->spaces[value] >> from & 1)) continue;
+        const double seconds = trli_copy_seconds(s->graph, s->machine, s->values->handle[value], from, to);
+        if (best >= 0 && seconds >= least) continue;
+        best = from;
+        least = seconds;
+    }
+    return best;
+}
+
+static trl_err add_writers(search *s, int32_t value, trli_transfer *transfer)
+{
+    trl_err err;
+    const int32_t *first = &s->values->writer_first[value];
+    trli_list *list = &s->transfers->writers;
+    TRL_TRY(trli_list_reserve(s->ctx, list, first[1] - first[0], sizeof(int32_t), list_memory));
+    for (int32_t i = first[0]; i < first[1]; ++i) ((int32_t *)list->data)[list->count++] = s->values->writer[i];
+    transfer->writers_end = (int32_t)list->count;
+done:
+    return err;
+}
+
+/* Copy a value to where a task needs it. */
+static trl_err bring(search *s, int32_t value, int32_t reader, int to)
+{
+    trl_err err;
+    trli_list *list = &s->transfers->list;
+    const int32_t *first = &s->values->writer_first[value];
+    const int from = cheapest_source(s, value, to), writers = (int)s->transfers->writers.count;
+    trli_transfer transfer = {.handle = s->values->handle[value],
+                              .reader = reader,
+                              .writer = first[1] > first[0] ? s->values->writer[first[1] - 1] : -1,
+                              .source = *brought_to(s, value, from),
+                              .writers_first = writers,
+                              .writers_end = writers,
+                              .from = (uint8_t)from,
+                              .to = (uint8_t)to};
+    if (transfer.source < 0) TRL_TRY(add_writers(s, value, &transfer));
+    TRL_TRY(trli_list_reserve(s->ctx, list, 1, sizeof transfer, list_memory));
+    *brought_to(s, value, to) = (int32_t)list->count;
+    ((trli_transfer *)list->data)[list->count++] = transfer;
+    s->spaces[value] |= (uint16_t)(1u << to);
+done:
+    return err;
+}
+
+static trl_err see_access(search *s, int32_t task, int32_t access, int space)
+{
+    trl_err err = TRL_OK;
+    const int32_t needs = s->values->needs[access], makes = s->values->makes[access];
+    /* A value that is valid nowhere cannot be copied. */
+    if (needs >= 0 && s->spaces[needs]) {
+        if (!(s->spaces[needs] >> space & 1)) TRL_TRY(bring(s, needs, task, space));
+        s->transfers->access_transfer[access] = *brought_to(s, needs, space);
+    }
+    if (makes >= 0) s->spaces[makes] |= (uint16_t)(1u << space);
+done:
+    return err;
+}
+
+static trl_err prepare(search *s)
+{
+    const size_t values = (size_t)s->values->count, accesses = (size_t)s->graph->access_first[s->graph->tasks];
+    *s->transfers = (trli_transfers){.access_transfer = trli_new(s->ctx, accesses, sizeof(int32_t)),
+                                     .valid_after = trli_new(s->ctx, (size_t)s->graph->handles, sizeof(uint16_t))};
+    s->spaces = trli_new(s->ctx, values, sizeof *s->spaces);
+    s->brought = trli_new(s->ctx, values * (size_t)s->machine->executors, sizeof *s->brought);
+    if (!s->transfers->access_transfer || !s->transfers->valid_after || !s->spaces || !s->brought)
+        return trli_no_memory(s->ctx, NULL, "for the transfers of a graph of %d tasks", s->graph->tasks);
+    for (size_t i = 0; i < accesses; ++i) s->transfers->access_transfer[i] = -1;
+    for (size_t i = 0; i < values * (size_t)s->machine->executors; ++i) s->brought[i] = -1;
+    for (int32_t h = 0; h < s->graph->handles; ++h) s->spaces[h] = (uint16_t)trli_first_spaces(s->graph, h);
+    return TRL_OK;
+}
+
+trl_err trli_transfers_of(trl_context *ctx, const trli_place_graph *graph, const trli_platform *machine,
+                          const trli_values *values, const uint8_t *executor, trli_transfers *transfers)
+{
+    trl_err err;
+    search s = {.ctx = ctx, .graph = graph, .machine = machine, .values = values, .transfers = transfers};
+    TRL_TRY(prepare(&s));
+    for (int32_t t = 0; t < graph->tasks; ++t) {
+        for (int32_t a = graph->access_first[t]; a < graph->access_first[t + 1]; ++a)
+            TRL_TRY(see_access(&s, t, a, executor[t]));
+    }
+    for (int32_t h = 0; h < graph->handles; ++h) transfers->valid_after[h] = s.spaces[values->last[h]];
+done:
+    trli_free(s.spaces);
+    trli_free(s.brought);
+    if (err) trli_transfers_free(ctx, transfers);
+    return err;
+}
+
+trl_err trli_transfers_find(trl_context *ctx, const trli_place_graph *graph, const trli_platform *machine,
+                            const uint8_t *executor, trli_transfers *transfers)
+{
+    trl_err err;
+    trli_values values;
+    *transfers = (trli_transfers){0};
+    TRL_TRY(trli_values_find(ctx, graph, &values));
+    err = trli_transfers_of(ctx, graph, machine, &values, executor, transfers);
+    trli_values_free(&values);
+done:
+    return err;
+}
+
+void trli_transfers_free(trl_context *ctx, trli_transfers *transfers)
+{
+    trli_list_free(ctx, &transfers->list);
+    trli_list_free(ctx, &transfers->writers);
+    trli_free(transfers->access_transfer);
+    trli_free(transfers->valid_after);
+    *transfers = (trli_transfers){0};
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Values: what tasks make and need of each other, wherever they are done. */
+#ifndef TRLI_PLACEMENT_VALUES_IMPL_H
+#define TRLI_PLACEMENT_VALUES_IMPL_H
+
+#include "placement_impl.h"
+
+/* A value is what a handle holds between two writes. Those below `handles` are there when a run begins: value h is the
+ * first of handle h. A group, tasks that write parts or add without another access between them, makes one value. */
+typedef struct trli_values {
+    int32_t count;
+    int32_t *needs, *makes; /* [accesses] the value that an access needs or makes, or -1; those of a group agree */
+    int32_t *handle;        /* [values] */
+    int32_t *last;          /* [handles] the value when a run ends */
+    int32_t *writer_first, *writer; /* the tasks that make v: writer[writer_first[v]..writer_first[v + 1]) */
+} trli_values;
+
+TRL_NODISCARD trl_err trli_values_find(trl_context *ctx, const trli_place_graph *graph, trli_values *values);
+void trli_values_free(trli_values *values);
+
+/* As trli_transfers_find, of values that were found before. */
+TRL_NODISCARD trl_err trli_transfers_of(trl_context *ctx, const trli_place_graph *graph, const trli_platform *machine,
+                                        const trli_values *values, const uint8_t *executor, trli_transfers *transfers);
+
+/* Seconds for a copy of a handle's data. */
+static inline double trli_copy_seconds(const trli_place_graph *graph, const trli_platform *machine, int32_t handle,
+                                       int from, int to)
+{
+    const trli_link *link = &machine->link[from][to];
+    return link->latency + (link->rate > 0.0 ? (double)graph->handle[handle].bytes / link->rate : 0.0);
+}
+
+static inline unsigned trli_first_spaces(const trli_place_graph *graph, int32_t handle)
+{
+    return graph->valid ? graph->valid[handle] : 1u;
+}
+
+#endif
