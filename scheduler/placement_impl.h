@@ -102,7 +102,9 @@ typedef struct trli_prediction {
 
 /* Play a placement on a virtual clock: each executor takes ready tasks, the longest path to the end of the graph first,
  * `parallel` at once; copies take their links one after the other, as soon as the value is there (prefetch), or only
- * when all predecessors of the first reader are complete. Deterministic. Fails with MEMORY. */
+ * when all predecessors of a reader are complete. A task that starts when its executor has just ended another is
+ * launched with it, at no cost. Edges have to include those of the accesses. Deterministic. On failure nothing is left
+ * to free. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_predict(trl_context *ctx, const trli_place_graph *graph, const trli_platform *machine,
                                    const uint8_t *executor, const trli_transfers *transfers, bool prefetch,
                                    trli_prediction *prediction);

@@ -23,6 +23,27 @@ void trli_values_free(trli_values *values);
 TRL_NODISCARD trl_err trli_transfers_of(trl_context *ctx, const trli_place_graph *graph, const trli_platform *machine,
                                         const trli_values *values, const uint8_t *executor, trli_transfers *transfers);
 
+/* Memory of a pass, which goes at once. */
+typedef struct trli_pass {
+    trl_context *ctx;
+    void *piece[24];
+    int count;
+    bool failed; /* there was no memory for a piece */
+} trli_pass;
+
+/* As trli_new. */
+static inline void *trli_pass_new(trli_pass *pass, size_t count, size_t size)
+{
+    void *piece = trli_new(pass->ctx, count, size);
+    pass->failed = pass->failed || !piece;
+    return pass->piece[pass->count++] = piece;
+}
+
+static inline void trli_pass_free(trli_pass *pass)
+{
+    while (pass->count > 0) trli_free(pass->piece[--pass->count]);
+}
+
 /* Seconds for a copy of a handle's data. */
 static inline double trli_copy_seconds(const trli_place_graph *graph, const trli_platform *machine, int32_t handle,
                                        int from, int to)
