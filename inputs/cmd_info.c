@@ -11,6 +11,7 @@
 
 #include "balance_impl.h"
 #include "cache_impl.h"
+#include "executor_impl.h"
 
 /* The processor's name as Linux gives it, or "unknown". */
 static void processor_name(char *name, size_t size)
@@ -87,6 +88,18 @@ done:
     return err;
 }
 
+static trl_err print_mock_devices(trl_context *ctx)
+{
+    trl_devices *devices;
+    trl_err err = trl_devices_open(ctx, "auto", &devices);
+    for (int i = 0; err == TRL_OK && i < trl_devices_opened(devices); ++i) {
+        const trl_device_info *info = trl_devices_info(devices, i);
+        if (trli_device_of(devices, i + 1)->kind == TRL_KIND_MOCK) printf("device %d   %s\n", i, info->name);
+    }
+    if (err == TRL_OK) trl_devices_close(&devices);
+    return err;
+}
+
 static void print_libraries(void)
 {
     char mpi[MPI_MAX_LIBRARY_VERSION_STRING];
@@ -109,6 +122,7 @@ int trli_cmd_info(trl_context *ctx, const trli_arguments *arguments)
     trl_err err = print_balance(ctx);
     print_cache();
     if (err == TRL_OK) err = print_devices(ctx);
+    if (err == TRL_OK) err = print_mock_devices(ctx);
     print_libraries();
     return trli_command_finish(ctx, err);
 }

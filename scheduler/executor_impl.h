@@ -31,8 +31,11 @@ typedef struct trli_box_copy {
 typedef struct trli_fence trli_fence;
 
 /* What a backend does for one device. Functions that return trl_err fail with DEVICE, or MEMORY, after recording a
- * message that names the device, but for `allocate`, which is silent about MEMORY. An error of the work on a stream is
- * reported by `passed` of the fences behind it. Thread: any; calls for one stream come one after the other. */
+ * message that names the device, but for `allocate`, which is silent about MEMORY, and `passed`.
+ *   When work on a stream fails, after recording a message, nothing that was given to the stream before `passed` told
+ * the host so is done any more, and the fences set behind it report the code: those of this stream, and those of
+ * streams that wait for one of them. What is given later is done again. Of a lost device every function fails but `set`
+ * and `wait`: a fence that is passed still tells that its stream does nothing before it. Thread: any. */
 typedef struct trli_device_ops {
     trl_err (*allocate)(trl_device *device, size_t bytes, void **memory);
     void (*release)(trl_device *device, void *memory);
@@ -42,13 +45,17 @@ typedef struct trli_device_ops {
     trl_err (*fence_create)(trl_device *device, trli_fence **fence);
     void (*fence_destroy)(trl_device *device, trli_fence *fence);
     trl_err (*set)(trl_device *device, trli_stream stream, trli_fence *fence);
-    /* Whether a fence that was set is passed: never waits. */
+    /* Whether a fence that was set is passed, of one that was not, true: never waits. With the code of what failed
+     * before it, *passed is true; that records no message. */
     trl_err (*passed)(trl_device *device, trli_fence *fence, bool *passed);
     /* What is given to the stream from now on is done after the fence, of this or another device of the same backend,
-     * is passed. */
+     * is passed, as it was set last. */
     trl_err (*wait)(trl_device *device, trli_stream stream, trli_fence *fence);
     /* Seconds of the device's clock between two fences of it that were passed. */
     double (*seconds)(trl_device *device, trli_fence *from, trli_fence *to);
+    /* Wait until all that was given to the device is done. Thread: any that may sleep. */
+    void (*finish)(trl_device *device);
+    /* After all devices that use it, or its fences, have finished. */
     void (*close)(trl_device *device);
 } trli_device_ops;
 
@@ -56,6 +63,7 @@ typedef struct trli_device_ops {
 struct trl_device {
     const trli_device_ops *ops;
     trl_context *ctx;
+    const trl_devices *all; /* it and those whose memory it may copy; NULL: it alone */
     trl_kind kind;
     int space; /* > 0; executor `space` of a placement */
     trl_device_info info;
@@ -74,7 +82,8 @@ static inline trl_device *trli_device_of(const trl_devices *devices, int space)
     return devices->device[space - 1];
 }
 
-/* Open the n-th mock device, 0 <= n, as `settings` (the text of TRL_MOCK_DEVICES behind the number) say. */
+/* Open the n-th mock device, 0 <= n, as `settings` say: "speed=4,latency=10us", as in TRL_MOCK_DEVICES behind the
+ * number; docs/hybrid.md has them all. Its space is n + 1 until devices.c says otherwise. Fails with INPUT, MEMORY. */
 TRL_NODISCARD trl_err trli_mock_open(trl_context *ctx, int n, const char *settings, trl_device **device);
 
 #endif

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "device_impl.h"
+#include "executor_impl.h"
+#include "memory_impl.h"
+
+enum { SETTINGS_ROOM = 512 };
+
+/* The mock devices of a machine: settings of each. */
+typedef struct mocks {
+    int n;
+    char settings[TRL_DEVICES_MAX][SETTINGS_ROOM];
+} mocks;
+
+/* Read "2:speed=4": so many devices with these settings. */
+static trl_err read_group(trl_context *ctx, const char *text, int length, mocks *mocks)
+{
+    const int number = (int)strspn(text, "0123456789");
+    const char *settings = text + number + (text[number] == ':');
+    const int room = length - (int)(settings - text);
+    const long n = number > 0 && number < 4 ? strtol(text, NULL, 10) : 0;
+    if (n < 1 || (number < length && text[number] != ':'))
+        return trl_fail(
+            ctx, TRL_ERR_INPUT, NULL,
+            "TRL_MOCK_DEVICES: '%.*s' does not begin with a number of devices; write n or n:key=value,..., as "
+            "in 2:speed=4,latency=10us",
+            length, text);
+    if (n > TRL_DEVICES_MAX - mocks->n)
+        return trl_fail(ctx, TRL_ERR_INPUT, NULL, "TRL_MOCK_DEVICES: there are more than %d devices; ask for fewer",
+                        TRL_DEVICES_MAX);
+    if (room >= SETTINGS_ROOM)
+        return trl_fail(ctx, TRL_ERR_INPUT, NULL, "TRL_MOCK_DEVICES: settings of %d characters; write fewer than %d",
+                        room, SETTINGS_ROOM);
+    for (int i = 0; i < n; ++i) snprintf(mocks->settings[mocks->n++], SETTINGS_ROOM, "%.*s", room, settings);
+    return TRL_OK;
+}
+
+static trl_err find_mocks(trl_context *ctx, mocks *mocks)
+{
+    const char *text = getenv("TRL_MOCK_DEVICES");
+    mocks->n = 0;
+    if (!text || *text == 0 || strcmp(text, "0") == 0) return TRL_OK;
+    for (;; ++text) {
+        const int length = (int)strcspn(text, ";");
+        const trl_err err = read_group(ctx, text, length, mocks);
+        if (err != TRL_OK) return err;
+        text += length;
+        if (*text == 0) return TRL_OK;
+    }
+}
+
+/* ---- which of them ---- */
+
+/* No device is there: why, and what to write. */
+static trl_err refuse_none(trl_context *ctx, const char *which)
+{
+    const char *why = "this build has no CUDA";
+    if (trli_device_backend_exists())
+        why = trli_device_backend_count() > 0 ? "runs do not use the GPUs of this machine yet"
+                                              : "CUDA finds no driver, or no GPU for this process; see nvidia-smi";
+    return trl_fail(ctx, TRL_ERR_INPUT, NULL,
+                    "devices '%s': there is none: %s; write 'cpu', or 'auto' for those that there are, or set "
+                    "TRL_MOCK_DEVICES=2 for two mock devices",
+                    which, why);
+}
+
+/* Read "0,1". */
+static trl_err read_indices(trl_context *ctx, const char *which, int n, int *count, int index[TRL_DEVICES_MAX])
+{
+    bool taken[TRL_DEVICES_MAX] = {false};
+    *count = 0;
+    for (const char *at = which;; ++at) {
+        const size_t digits = strspn(at, "0123456789");
+        const int i = digits > 0 && digits < 4 ? (int)strtol(at, NULL, 10) : -1;
+        if (digits == 0 || (at[digits] != ',' && at[digits] != 0))
+            return trl_fail(ctx, TRL_ERR_INPUT, NULL,
+                            "devices '%s' are not known; write 'auto', 'cpu', 'gpu', or numbers from 0, as in '0,1'",
+                            which);
+        if (n == 0) return refuse_none(ctx, which);
+        if (i < 0 || i >= n)
+            return trl_fail(ctx, TRL_ERR_INPUT, NULL, "devices '%s': there is no device %.*s; the last one is %d",
+                            which, (int)digits, at, n - 1);
+        if (taken[i])
+            return trl_fail(ctx, TRL_ERR_INPUT, NULL, "devices '%s': device %d stands there twice; name it once", which,
+                            i);
+        taken[i] = true;
+        index[(*count)++] = i;
+        at += digits;
+        if (*at == 0) return TRL_OK;
+    }
+}
+
+static trl_err choose(trl_context *ctx, const char *which, int n, int *count, int index[TRL_DEVICES_MAX])
+{
+    const bool gpu = strcmp(which, "gpu") == 0;
+    if (!gpu && strcmp(which, "auto") != 0) return read_indices(ctx, which, n, count, index);
+    if (gpu && n == 0) return refuse_none(ctx, which);
+    for (int i = 0; i < n; ++i) index[i] = i;
+    *count = n;
+    return TRL_OK;
+}
+
+/* ---- opened devices ---- */
+
+trl_err trl_devices_open(trl_context *ctx, const char *which, trl_devices **result)
+{
+    mocks mocks;
+    trl_devices *devices = NULL;
+    int count = 0, index[TRL_DEVICES_MAX];
+    trl_err err = TRL_OK;
+    *result = NULL;
+    if (strcmp(which, "cpu") != 0) {
+        TRL_TRY(find_mocks(ctx, &mocks));
+        TRL_TRY(choose(ctx, which, mocks.n, &count, index));
+    }
+    devices = trli_new(ctx, 1, sizeof *devices);
+    if (!devices) TRL_TRY(trli_no_memory(ctx, NULL, "for devices"));
+    devices->ctx = ctx;
+    for (int i = 0; i < count; ++i) {
+        trl_device *device;
+        TRL_TRY(trli_mock_open(ctx, index[i], mocks.settings[index[i]], &device));
+        device->all = devices;
+        device->space = i + 1;
+        devices->device[devices->n++] = device;
+    }
+    *result = devices;
+done:
+    if (err != TRL_OK) trl_devices_close(&devices);
+    return err;
+}
+
+void trl_devices_close(trl_devices **devices)
+{
+    trl_devices *d = *devices;
+    if (!d) return;
+    for (int i = 0; i < d->n; ++i) d->device[i]->ops->finish(d->device[i]);
+    for (int i = 0; i < d->n; ++i) d->device[i]->ops->close(d->device[i]);
+    trli_free(d);
+    *devices = NULL;
+}
+
+int trl_devices_opened(const trl_devices *devices)
+{
+    return devices->n;
+}
+
+const trl_device_info *trl_devices_info(const trl_devices *devices, int index)
+{
+    return &devices->device[index]->info;
+}
