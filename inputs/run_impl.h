@@ -107,10 +107,10 @@ TRL_NODISCARD trl_err trli_report_write(trli_session *run, trl_err err);
 /* watch.c: whether the solution stays plausible. */
 /* Look at the initial values. Collective: yes. */
 TRL_NODISCARD trl_err trli_watch_start(trli_session *run);
-/* Whether the solution is looked at after a step. */
+/* Whether the solution is checked after a step. */
 bool trli_watch_due(const trli_watch *watch, trl_gidx step);
-/* Look at the solution if that is due. Collective: yes. */
-TRL_NODISCARD trl_err trli_watch_look(trli_session *run);
+/* Check the magnitudes of the solution if that is due. Collective: yes. */
+TRL_NODISCARD trl_err trli_watch_check(trli_session *run);
 /* Which equation changed by orders of magnitude since it was in the news last: a text to append, "" if none did. */
 void trli_watch_news(trli_watch *watch, const trl_simulation *sim, size_t size, char *text);
 /* The ranges of all equations, families in a line, a dozen lines at most. */

@@ -178,7 +178,7 @@ trl_err trli_session_loop(trli_session *run)
         TRL_TRY(agree_on_signal(run, &watch, &signal));
         if (signal) TRL_TRY(stop(run, signal));
         TRL_TRY(advance(run));
-        TRL_TRY(trli_watch_look(run));
+        TRL_TRY(trli_watch_check(run));
         TRL_TRY(look_at_stop(run));
         trli_progress_update(&run->progress, sim, run->watch);
         TRL_TRY(write_output(run, false));

@@ -66,7 +66,7 @@ static void note(struct watched *w, trl_gidx step, trl_gidx last, double time, d
     }
 }
 
-trl_err trli_watch_look(trli_session *run)
+trl_err trli_watch_check(trli_session *run)
 {
     trli_watch *w = run->watch;
     const trl_gidx step = trl_simulation_step_number(run->sim);
@@ -195,7 +195,7 @@ trl_err trli_watch_warn(trli_session *run, bool whole)
     if (!w) return TRL_OK;
     if (whole) { /* whatever the step */
         w->next = 0;
-        TRL_TRY(trli_watch_look(run));
+        TRL_TRY(trli_watch_check(run));
     }
     for (int v = 0; v < w->n; ++v) {
         const struct watched *of = &w->of[v];

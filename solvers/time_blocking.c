@@ -99,7 +99,7 @@ static trl_err plan_pass(trl_simulation *sim, trli_time_plan *plan)
     TRL_TRY(trli_time_plan_fit(sim->step, &b->rotation, asked ? INFINITY : most_computed, &b->longest, plan, &values,
                                &sim->not_blocked));
     if (asked || sim->not_blocked) goto done;
-    if (!trli_strains_caches(sim->ctx, values)) sim->not_blocked = "the fields fit in the caches";
+    if (!trli_exceeds_caches(sim->ctx, values)) sim->not_blocked = "the fields fit in the caches";
     if (!EVERY_SIZE && sim->model->settings.compile == TRL_COMPILE_NEVER) sim->not_blocked = "kernels are interpreted";
 done:
     return err;

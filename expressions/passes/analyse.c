@@ -59,7 +59,7 @@ static trl_err analyse_kernel(trli_analysis *an, trli_step *s)
     if (!p->live) return TRL_OK;
     TRL_TRY(find_inputs(an, s->nout, s->value, p));
     const int64_t points = trli_model_points(an->model, an->model->field[s->field[0]].location, NULL);
-    p->strains_caches = trli_strains_caches(an->model->ctx, points * (p->ninputs + s->nout));
+    p->exceeds_caches = trli_exceeds_caches(an->model->ctx, points * (p->ninputs + s->nout));
     trli_extension e = extension_of(an, s->field[0]);
     demand_reads(an, &e, &p->reads);
 done:

@@ -78,8 +78,8 @@ static bool leaves(const parting *d, const trli_reads *reads, int input, int axi
 {
     const trl_offsets hull = trl_footprint_hull(&reads->footprint[input]);
     const trli_model_field *field = d->program->model->field;
-    const unsigned apart = field[d->step->field[0]].location ^ field[reads->field[input]].location;
-    return hull.lo[axis] < 0 || hull.hi[axis] > 0 || apart >> axis & 1;
+    const unsigned staggered = field[d->step->field[0]].location ^ field[reads->field[input]].location;
+    return hull.lo[axis] < 0 || hull.hi[axis] > 0 || staggered >> axis & 1;
 }
 
 /* The layers that a part may compute: those of the fields that its results read beyond their rows, in the order of its

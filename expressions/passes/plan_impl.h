@@ -58,7 +58,7 @@ typedef struct trli_step_plan {
     bool live;
     trli_reads reads;       /* of its values; of plugins: nothing */
     int ninputs, *input;    /* fields read, in the kernel's or plugin's order */
-    bool strains_caches;    /* the fields that it reads and stores do */
+    bool exceeds_caches;    /* the fields that it reads and stores do */
     int8_t fixed_planes[6]; /* REDUCE: planes at a side that are left out */
     trli_demand *extent; /* [nout] where another step computes the same again: what its own readers need; else NULL */
     int nslabs; /* of fills and planes; of kernels: those at the ends of rows, each set before its row is computed */

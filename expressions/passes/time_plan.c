@@ -4,7 +4,7 @@
  *
  * The executions are unrolled to a list of kernels, each on its whole box: those of steps, and those of ghost layers.
  * The pass goes through space block by block (along one axis) and front by front (along another), and at each place
- * runs all kernels of the list in turn, each on what is shifted back by some rows and planes of its own: kernel k
+ * runs all kernels of the list in order, each on what is shifted back by some rows and planes of its own: kernel k
  * computes row y in block floor((y + shift)/B), limited to the first and the last block, and likewise for fronts. Both
  * are monotone in y + shift. So if of any two accesses to one value, one of them a write, the earlier one in the list's
  * order has a position y + shift that is no larger than the later one's, along both axes, then it is in no later block
@@ -297,17 +297,16 @@ static void find_shifts(trli_time_plan *plan)
         for (int j = i - 1; j >= 0 && plan->op[j].execution >= op->execution - LOOKED_BACK; --j)
             order(plan, &plan->op[j], op);
         for (int a = 0; a < 2; ++a) {
-            /* What waits for nothing comes with its nearest point of the patch. */
+            /* A kernel that depends on no other is placed at its nearest point of the patch. */
             const bool beyond = op->slab && !op->images && op->slab->side && op->slab->axis == plan->axis[a];
             if (op->shift[a] < INT_MIN / 4) op->shift[a] = beyond ? -op->slab->layer : 0;
-            if (op->shift[a] > plan->late[a]) plan->late[a] = op->shift[a];
-            if (op->start[a] > plan->turned[a]) plan->turned[a] = op->start[a];
+            if (op->shift[a] > plan->most_shift[a]) plan->most_shift[a] = op->shift[a];
+            if (op->start[a] > plan->most_start[a]) plan->most_start[a] = op->start[a];
         }
     }
 }
 
-/* Of two fields of one slot: whether a point has the same place in both. */
-/* Two fields of one slot. */
+/* Whether a point has the same place in two fields of one slot. */
 static bool same_memory(const trli_time_plan *plan, int f, int g)
 {
     const trli_slot_plan *slots = plan->model->slots;
@@ -336,7 +335,7 @@ static trl_err look_at_slots(trli_time_plan *plan, const char **why)
     return TRL_OK;
 }
 
-/* Periodic axes are gone round once, by kernels that compute each point once. */
+/* A pass wraps around a periodic axis once, by kernels that compute each point once. */
 static const char *refuse_periodic(const trli_time_plan *plan)
 {
     const trl_layout *layout = plan->model->layout;
@@ -347,7 +346,7 @@ static const char *refuse_periodic(const trli_time_plan *plan)
             if (plan->op[i].box.lo[a] != 0 || plan->op[i].box.hi[a] != cells)
                 return "intermediate values are computed beyond periodic sides";
         for (int i = 0; i < 2; ++i)
-            if (plan->axis[i] == a && plan->turned[i] >= cells) return "a periodic axis is short";
+            if (plan->axis[i] == a && plan->most_start[i] >= cells) return "a periodic axis is short";
     }
     return NULL;
 }

@@ -22,7 +22,7 @@ typedef struct trli_time_op {
     bool images;
     int execution; /* 0, 1, ... */
     trl_box box;
-    trl_lidx shift[2]; /* by which it is late, along the axis of blocks and the axis of fronts */
+    trl_lidx shift[2]; /* its distance behind the pass, along the axis of blocks and the axis of fronts */
     trl_lidx start[2]; /* where it begins along them, if they are periodic */
     int ninputs, noutputs;
     int *field; /* [ninputs + noutputs] whose memory it touches, as the fields stand before the first execution */
@@ -38,9 +38,9 @@ typedef struct trli_time_plan {
     bool *touched;     /* [model->nfields] by a pass, once it is known that patches are thick enough */
     int axis[2];       /* of blocks, of fronts */
     int nops, capacity;
-    trli_time_op *op;            /* in the order of the executions and their steps */
-    int nslots;                  /* that are read or written */
-    trl_lidx late[2], turned[2]; /* the largest shifts and starts */
+    trli_time_op *op;                      /* in the order of the executions and their steps */
+    int nslots;                            /* that are read or written */
+    trl_lidx most_shift[2], most_start[2]; /* over all ops */
 } trli_time_plan;
 
 /* Before fields have memory: plan as many of *executions as patches are thick enough for, with no more computed points

@@ -82,7 +82,7 @@ int64_t trli_model_points(const trli_model *model, trl_location location, trl_li
     return points;
 }
 
-bool trli_strains_caches(const trl_context *ctx, int64_t values)
+bool trli_exceeds_caches(const trl_context *ctx, int64_t values)
 {
 #ifdef TRL_SMALL_SIZES
     (void)ctx;

@@ -79,7 +79,7 @@ void *trli_model_keep(trli_model *model, size_t bytes);
 const char *trli_model_name(trli_model *model, const char *format, ...) TRL_PRINTF(2, 3);
 /* Points of a location on this rank; row: of the longest row along x, or NULL. */
 int64_t trli_model_points(const trli_model *model, trl_location location, trl_lidx *row);
-/* Whether so many values fill more than half of the last-level cache, which others share: ways that spare it are tried
+/* Whether so many values fill more than half of the last-level cache, which others share: streaming stores are tried
  * then. In builds for testing, all do. */
-bool trli_strains_caches(const trl_context *ctx, int64_t values);
+bool trli_exceeds_caches(const trl_context *ctx, int64_t values);
 #endif

@@ -10,7 +10,7 @@
 /* One function. What distinguishes the kernels that it serves are arrays, and numbers that they give it. */
 typedef struct trli_code {
     trli_native_fn native; /* NULL: not compiled, or not yet */
-    int interleave;        /* the most planes that it takes in turn */
+    int interleave;        /* the most planes whose rows it interleaves */
     char *text;            /* NULL: the kernel is one that only the interpreter runs, and `why` says why */
     const char *why;
     trli_signature signature;

@@ -230,7 +230,7 @@ void trli_kernel_bind(const trli_kernel_place *place, const trli_frame *frame, v
                              .ninputs = inputs_of(place->program, s, place->slab),
                              .noutputs = place->slab ? 1 : s->nout,
                              .variable = place->slab ? NULL : s->variable,
-                             .strains_caches = !place->slab && trli_plan_of(place->program, s)->strains_caches};
+                             .exceeds_caches = !place->slab && trli_plan_of(place->program, s)->exceeds_caches};
     take_room(k, room);
     for (int i = 0; i < k->ninputs; ++i) k->array[i] = trli_frame_array(frame, place->input[i], place->patch);
     for (int o = 0; o < k->noutputs; ++o)
@@ -302,7 +302,7 @@ void trli_kernel_compute(const trli_bound_kernel *k, const trli_frame *frame, in
                                  .output = output,
                                  .scalar = frame->scalar,
                                  .scratch = registers,
-                                 .strains_caches = k->strains_caches,
+                                 .exceeds_caches = k->exceeds_caches,
                                  .after = k->variable ? check_finite : NULL,
                                  .data = &check};
     trli_kernel_evaluate(k->kernel, &run, box);

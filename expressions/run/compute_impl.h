@@ -31,13 +31,13 @@ typedef struct trli_bound_kernel {
     trl_kernel_array *native_array;
     trl_kernel_inside *inside; /* [ninputs] */
     trl_kernel_grid *grid;
-    long long block; /* rows that compiled kernels take at once, and planes in turn, where nothing is tuned */
-    int interleave;
+    long long block; /* rows that compiled kernels take at once, where nothing is tuned */
+    int interleave;  /* planes whose rows are interleaved, likewise */
     int ninputs, noutputs;
     const int *variable;   /* of each output, which must be finite; NULL: any value will do */
     const trl_box *within; /* looked at, no more; NULL: all */
     ptrdiff_t behind;      /* IMAGE: by so many values */
-    bool strains_caches;
+    bool exceeds_caches;
     struct trli_tuning *tuning; /* NULL: compiled kernels take a box by `block` and `interleave` */
 } trli_bound_kernel;
 

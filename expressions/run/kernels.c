@@ -26,7 +26,7 @@ static bool is_within(const trli_model *model, const trli_slab *slab)
     return slab->of_row && !(model->settings.disabled_passes & (TRL_PASS_GHOSTS | TRL_PASS_HOISTING));
 }
 
-/* Whether some slab of a kernel is set apart from its loops. */
+/* Whether some slab of a kernel is set by a function outside its loops. */
 static bool has_edges(const trli_model *model, const trli_step_plan *p)
 {
     for (int k = 0; k < p->nslabs; ++k)
@@ -143,7 +143,7 @@ static trl_err tune(const trli_program *program, const trli_step *s)
                                  .reads = &trli_plan_of(program, s)->reads,
                                  .nparts = parts->n,
                                  .shared_rows = parts->shared_rows,
-                                 .streaming = trli_plan_of(program, s)->strains_caches,
+                                 .streaming = trli_plan_of(program, s)->exceeds_caches,
                                  .compiler = model->run->compiler};
     trli_memstream text = {0};
     bool all = true;

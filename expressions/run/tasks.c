@@ -239,7 +239,7 @@ static double group_estimate(const builder *b, const trli_reduction_group *group
     return seconds_of(b, &work, trl_box_points(box));
 }
 
-/* A patch's share of a group: added by each worker apart. */
+/* A patch's share of a group, which each worker adds up separately. */
 static trl_err add_group(builder *b, const trli_reduction_group *group, int patch, trl_handle *shares)
 {
     const trli_step *s = b->program->run->reductions.reduction[group->first].step;

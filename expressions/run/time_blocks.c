@@ -22,7 +22,7 @@ enum {
     BLOCK_LEAST = 16,
 #endif
     CALL_POINTS = 4096, /* of a call, if the front's planes are fewer */
-    INTERLEAVE = 2      /* planes: rows in the first-level cache serve that many */
+    INTERLEAVE = 2      /* planes: a row in the first-level cache serves that many */
 };
 
 /* Of a task, at least, as the cost model predicts it for values from memory. Its values come from caches for the most
@@ -98,13 +98,13 @@ static void clip(const patch_pass *pass, const trli_time_op *op, int which, int 
 static void put_images(const trl_layout *layout, const trl_array *array, const trl_box *box)
 {
     for (int image = 0; image < 27; ++image) {
-        const int turn[3] = {image % 3 - 1, image / 3 % 3 - 1, image / 9 - 1};
+        const int period[3] = {image % 3 - 1, image / 3 % 3 - 1, image / 9 - 1};
         trl_box to = *box;
         ptrdiff_t back = 0;
         bool there = image != 13; /* the box itself */
         for (int a = 0; a < 3; ++a) {
-            const trl_lidx by = turn[a] * (trl_lidx)layout->grid.cells[a];
-            if (turn[a] == 0) continue;
+            const trl_lidx by = period[a] * (trl_lidx)layout->grid.cells[a];
+            if (period[a] == 0) continue;
             there &= trli_goes_round(layout, a);
             to.lo[a] = to.lo[a] + by > array->held.lo[a] ? to.lo[a] + by : array->held.lo[a];
             to.hi[a] = to.hi[a] + by < array->held.hi[a] ? to.hi[a] + by : array->held.hi[a];
@@ -138,7 +138,7 @@ static void run_op(const patch_pass *pass, const pass_frame *in, int i, int work
 }
 
 /* A box that goes on from the end of a periodic axis to its beginning is two. */
-static void run_turned(const patch_pass *pass, const pass_frame *in, int i, int worker, int which, const trl_box *box)
+static void run_wrapped(const patch_pass *pass, const pass_frame *in, int i, int worker, int which, const trl_box *box)
 {
     const trl_layout *layout = pass->blocks->model->layout;
     if (which == 2) {
@@ -148,15 +148,15 @@ static void run_turned(const patch_pass *pass, const pass_frame *in, int i, int 
     const int axis = pass->plan.axis[which];
     const trl_lidx n = (trl_lidx)layout->grid.cells[axis];
     if (!trli_goes_round(layout, axis) || box->hi[axis] <= n) {
-        run_turned(pass, in, i, worker, which + 1, box);
+        run_wrapped(pass, in, i, worker, which + 1, box);
         return;
     }
     trl_box first = *box, second = *box;
     first.hi[axis] = n;
     second.lo[axis] = box->lo[axis] > n ? box->lo[axis] - n : 0;
     second.hi[axis] -= n;
-    run_turned(pass, in, i, worker, which + 1, &first);
-    run_turned(pass, in, i, worker, which + 1, &second);
+    run_wrapped(pass, in, i, worker, which + 1, &first);
+    run_wrapped(pass, in, i, worker, which + 1, &second);
 }
 
 static trl_err run_part(void *data, const trl_task_args *args, bool *done)
@@ -171,7 +171,7 @@ static trl_err run_part(void *data, const trl_task_args *args, bool *done)
             trl_box box = pass->plan.op[i].box;
             clip(pass, &pass->plan.op[i], 0, p->block, &box);
             clip(pass, &pass->plan.op[i], 1, f, &box);
-            if (trl_box_points(&box) > 0) run_turned(pass, in, i, args->worker, 0, &box);
+            if (trl_box_points(&box) > 0) run_wrapped(pass, in, i, args->worker, 0, &box);
         }
     return TRL_OK;
 }
@@ -267,13 +267,14 @@ static void choose_sizes(patch_pass *pass, size_t bytes)
     trl_lidx n[2], row = 1, before, end; /* row: points of a plane of a front, for each row of a block */
     for (int i = 0; i < 2; ++i) {
         extent(plan, plan->axis[i], &pass->first[i], &end);
-        n[i] = end - pass->first[i] + plan->late[i] + plan->turned[i];
+        n[i] = end - pass->first[i] + plan->most_shift[i] + plan->most_start[i];
     }
     extent(plan, 0, &before, &end);
     if (plan->axis[0] != 0) row = end - before;
-    const size_t planes = (size_t)(plan->late[1] + INTERLEAVE + 2) * (size_t)plan->nslots;
+    const size_t planes = (size_t)(plan->most_shift[1] + INTERLEAVE + 2) * (size_t)plan->nslots;
     const size_t room = bytes / (planes * (size_t)row * sizeof(double));
-    trl_lidx rows = room > (size_t)plan->late[0] + BLOCK_LEAST ? (trl_lidx)room - plan->late[0] : BLOCK_LEAST;
+    trl_lidx rows =
+        room > (size_t)plan->most_shift[0] + BLOCK_LEAST ? (trl_lidx)room - plan->most_shift[0] : BLOCK_LEAST;
     if (rows > n[0]) rows = n[0];
     int blocks = (trl_lidx)trli_ceil_div(n[0], rows);
     if (blocks > 1 || workers > 1)
@@ -282,7 +283,7 @@ static void choose_sizes(patch_pass *pass, size_t bytes)
     pass->thick[0] = (trl_lidx)trli_ceil_div(n[0], blocks);
     pass->count[0] = (trl_lidx)trli_ceil_div(n[0], pass->thick[0]);
     pass->thick[1] = INTERLEAVE;
-    while (pass->thick[1] * pass->thick[0] * row < CALL_POINTS && pass->thick[1] < plan->late[1])
+    while (pass->thick[1] * pass->thick[0] * row < CALL_POINTS && pass->thick[1] < plan->most_shift[1])
         pass->thick[1] += INTERLEAVE;
     pass->count[1] = (trl_lidx)trli_ceil_div(n[1], pass->thick[1]);
     const int64_t points = (int64_t)pass->thick[0] * pass->thick[1] * row;

@@ -34,11 +34,11 @@ typedef struct trli_heat_way {
     bool laplacian; /* k*lap(T) in one stencil, else -div(-k*grad(T)) */
     int arrays;     /* between kernels */
     void (*step)(trli_team *team, int member, trli_heat_loops *loops);
-    bool streams; /* fused: stores past the caches */
-    int ahead;    /* fused: rows that the next plane's prefetch runs ahead, 0: none */
-    int block;    /* fused: rows of a y-block, 0: all */
-    int turn;     /* fused: planes whose rows are taken in turn, 0: one */
-    int steps;    /* of a pass over memory, 0: one */
+    bool streaming; /* fused: streaming stores */
+    int ahead;      /* fused: rows that the next plane's prefetch runs ahead, 0: none */
+    int block;      /* fused: rows of a y-block, 0: all */
+    int interleave; /* fused: planes whose rows are interleaved, 0: one */
+    int steps;      /* of a pass over memory, 0: one */
 } trli_heat_way;
 
 /* The ways: unfused first, one per form. */

@@ -219,7 +219,7 @@ static void fused_row_of(const trli_heat_loops *loops, ptrdiff_t j, ptrdiff_t k,
     const trli_heat_way *way = loops->way;
     const double *t = loops->now + j * c->sy + k * c->sz;
     double *out = loops->next + j * c->sy + k * c->sz;
-    if (way->streams)
+    if (way->streaming)
         TRLI_STREAM_CALL(stream_row, out, t, way->ahead ? t + c->sz + way->ahead * c->sy : NULL, c);
     else
         fused_row(out, t, c);
@@ -229,18 +229,18 @@ static void fused_step(trli_team *team, int member, trli_heat_loops *loops)
 {
     const trli_heat *h = loops->heat;
     const trli_heat_way *way = loops->way;
-    ptrdiff_t begin, end, block = way->block ? way->block : h->n[1], turn = way->turn ? way->turn : 1;
+    ptrdiff_t begin, end, block = way->block ? way->block : h->n[1], interleave = way->interleave ? way->interleave : 1;
     trli_heat_coefficients c;
     trli_heat_set_coefficients(h, &c);
     planes(team, member, h, &begin, &end);
     trli_heat_fill_sides(team, member, h, loops->now);
     for (ptrdiff_t first = 0; first < h->n[1]; first += block) {
         ptrdiff_t after = first + block < h->n[1] ? first + block : h->n[1];
-        for (ptrdiff_t plane = begin; plane < end; plane += turn)
+        for (ptrdiff_t plane = begin; plane < end; plane += interleave)
             for (ptrdiff_t j = first; j < after; ++j)
-                for (ptrdiff_t k = plane; k < plane + turn && k < end; ++k) fused_row_of(loops, j, k, &c);
+                for (ptrdiff_t k = plane; k < plane + interleave && k < end; ++k) fused_row_of(loops, j, k, &c);
     }
-    if (way->streams) TRLI_STREAM_FENCE();
+    if (way->streaming) TRLI_STREAM_FENCE();
 }
 
 const trli_heat_way *trli_heat_ways(int *count)
@@ -249,37 +249,37 @@ const trli_heat_way *trli_heat_ways(int *count)
         {.name = "unfused, fluxes", .arrays = 6, .step = flux_step},
         {.name = "unfused, laplacian", .laplacian = true, .arrays = 1, .step = laplacian_step},
         {.name = "fused", .laplacian = true, .step = fused_step},
-        {.name = "fused, streaming", .laplacian = true, .step = fused_step, .streams = true},
-        {.name = "fused, two planes in turn", .laplacian = true, .step = fused_step, .turn = 2},
-        {.name = "fused, four planes in turn", .laplacian = true, .step = fused_step, .turn = 4},
-        {.name = "fused, streaming, two planes in turn",
+        {.name = "fused, streaming", .laplacian = true, .step = fused_step, .streaming = true},
+        {.name = "fused, two planes interleaved", .laplacian = true, .step = fused_step, .interleave = 2},
+        {.name = "fused, four planes interleaved", .laplacian = true, .step = fused_step, .interleave = 4},
+        {.name = "fused, streaming, two planes interleaved",
          .laplacian = true,
          .step = fused_step,
-         .streams = true,
-         .turn = 2},
-        {.name = "fused, streaming, prefetch, two planes in turn",
+         .streaming = true,
+         .interleave = 2},
+        {.name = "fused, streaming, prefetch, two planes interleaved",
          .laplacian = true,
          .step = fused_step,
-         .streams = true,
+         .streaming = true,
          .ahead = 4,
-         .turn = 2},
-        {.name = "fused, streaming, prefetch, four planes in turn",
+         .interleave = 2},
+        {.name = "fused, streaming, prefetch, four planes interleaved",
          .laplacian = true,
          .step = fused_step,
-         .streams = true,
+         .streaming = true,
          .ahead = 4,
-         .turn = 4},
-        {.name = "fused, streaming, prefetch", .laplacian = true, .step = fused_step, .streams = true, .ahead = 4},
+         .interleave = 4},
+        {.name = "fused, streaming, prefetch", .laplacian = true, .step = fused_step, .streaming = true, .ahead = 4},
         {.name = "fused, streaming, prefetch, blocks of 16 rows",
          .laplacian = true,
          .step = fused_step,
-         .streams = true,
+         .streaming = true,
          .ahead = 4,
          .block = 16},
         {.name = "fused, streaming, prefetch, blocks of 64 rows",
          .laplacian = true,
          .step = fused_step,
-         .streams = true,
+         .streaming = true,
          .ahead = 4,
          .block = 64},
         {.name = "fused, 8 steps in a pass, blocks of 16 rows", .laplacian = true, .steps = 8, .block = 16},

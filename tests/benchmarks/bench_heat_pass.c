@@ -9,7 +9,7 @@
 #include "bench_heat_impl.h"
 
 enum {
-    TURN = 2, /* planes of a front: their rows are taken in turn */
+    INTERLEAVE = 2, /* planes of a front: their rows are interleaved */
     SPINS = 2000
 };
 
@@ -42,7 +42,7 @@ static void take_front(const trli_heat_loops *loops, int steps, ptrdiff_t b, ptr
         double *to = s % 2 ? loops->now : loops->next;
         const ptrdiff_t first = limited(b * block - s, ny),
                         end = b + 1 < blocks ? limited((b + 1) * block - s, ny) : ny;
-        const ptrdiff_t low = limited(front * TURN - s, nz), high = limited((front + 1) * TURN - s, nz);
+        const ptrdiff_t low = limited(front * INTERLEAVE - s, nz), high = limited((front + 1) * INTERLEAVE - s, nz);
         for (ptrdiff_t j = first; j < end; ++j)
             for (ptrdiff_t k = low; k < high; ++k) {
                 const ptrdiff_t at = j * c->sy + k * c->sz;
@@ -64,7 +64,7 @@ void trli_heat_pass(trli_team *team, int member, trli_heat_loops *loops, int ste
     const trli_heat *h = loops->heat;
     const ptrdiff_t wanted = h->n[1] / loops->way->block,
                     blocks = wanted < 1 ? 1 : limited(wanted, TRLI_HEAT_BLOCKS_MOST);
-    const int fronts = (int)((h->n[2] + steps - 1 + TURN - 1) / TURN);
+    const int fronts = (int)((h->n[2] + steps - 1 + INTERLEAVE - 1) / INTERLEAVE);
     trli_heat_coefficients c;
     trli_heat_set_coefficients(h, &c);
     for (ptrdiff_t b = member; b < blocks; b += trli_team_size(team)) atomic_store(&loops->fronts[b], 0);

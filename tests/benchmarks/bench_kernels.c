@@ -170,7 +170,7 @@ static int find_best(const match *m, int *faithful)
         const trli_hand_way *way = m->hand[c - 1].way;
         const double seconds = 1 / trli_rate(&m->contender[c], m->rounds, 1).median;
         if (way->faithful) *faithful = c;
-        if (way->faithful || (m->small && way->streams) || seconds >= least) continue;
+        if (way->faithful || (m->small && way->streaming) || seconds >= least) continue;
         least = seconds;
         best = c;
     }

@@ -159,7 +159,7 @@ static void steps(trli_team *team, int member, void *data)
         for (int u = 0; u < size->what->unknowns; ++u) fill(s, s->now[u], row, plane);
         for (ptrdiff_t j = row[0]; j < row[1]; j += block)
             way->sweep(&sweep, (ptrdiff_t[2]){j, j + block < row[1] ? j + block : row[1]}, plane);
-        if (way->streams) TRLI_STREAM_FENCE();
+        if (way->streaming) TRLI_STREAM_FENCE();
         trli_team_barrier(team);
         for (int u = 0; u < size->what->unknowns && member == 0; ++u) {
             double *now = s->now[u];

@@ -103,14 +103,14 @@ typedef struct trli_hand_way {
     int together; /* unknowns of a row */
     int ahead;    /* rows that the prefetch of the next plane runs ahead; 0: none */
     int block;    /* rows; 0: all */
-    bool streams;
+    bool streaming;
     bool faithful; /* each equation computes all of its own: shown beside the best, not one of them */
 } trli_hand_way;
 
 /* bench_kernels_loops.c: ways of a case. */
 const trli_hand_way *trli_hand_ways(trli_system name, int *count);
-/* Copies unknowns past the caches or, unless `streams`, into them. */
-const trli_hand_way *trli_hand_copy(bool streams);
+/* Copies unknowns, with streaming stores or without. */
+const trli_hand_way *trli_hand_copy(bool streaming);
 
 /* A way and its state. */
 typedef struct trli_hand_state {

@@ -143,7 +143,7 @@ enum { LINE = 8, BLOCK = 16, AHEAD = 4 };
 #define STORE4(o, value) TRLI_STREAM_STORE4(&r->out[o][i], value)
 #define STORE8(o, value) TRLI_STREAM_STORE8(&r->out[o][i], value)
 
-/* Whole lines past the caches; results begin on a line. Returns how many points. */
+/* Whole lines by streaming stores; results begin on a line. Returns how many points. */
 #define STREAM_LINES(width, attribute, POINT, name)                                     \
     attribute static ptrdiff_t name##width(const trli_hand_row *r)                      \
     {                                                                                   \
@@ -357,8 +357,8 @@ static void sweep_faces(trli_hand_sweep *sweep, const ptrdiff_t row[2], const pt
             way->face((double *)y[1], t + sy, c + sy, sy, h[1], n);
             way->face((double *)z[1] + j * sy, t + sz, c + sz, sz, h[2], n);
             const double *const both[2] = {z[0] + j * sy, z[1] + j * sy};
-            join_fluxes(way->streams ? buffer : r.out[0], t, x, y, both, &r);
-            if (way->streams) trli_stream_rows(r.out[0], 0, buffer, 0, n, 1);
+            join_fluxes(way->streaming ? buffer : r.out[0], t, x, y, both, &r);
+            if (way->streaming) trli_stream_rows(r.out[0], 0, buffer, 0, n, 1);
             swap(y);
         }
         swap(z);
@@ -377,20 +377,20 @@ static void stream_row(const trli_hand_row *r)
     trli_stream_rows(r->out[0], 0, r->in[0], 0, r->n, 1);
 }
 
-const trli_hand_way *trli_hand_copy(bool streams)
+const trli_hand_way *trli_hand_copy(bool streaming)
 {
     static const trli_hand_way ways[2] = {
         {.name = "copy", .sweep = sweep_unknowns, .row = copy_row, .together = 1},
-        {.name = "streaming copy", .sweep = sweep_unknowns, .row = stream_row, .together = 1, .streams = true},
+        {.name = "streaming copy", .sweep = sweep_unknowns, .row = stream_row, .together = 1, .streaming = true},
     };
-    return &ways[streams];
+    return &ways[streaming];
 }
 
 /* ---- all ways ---- */
 
 #define PLAIN(case_, unknowns) .sweep = sweep_rows, .row = plain_##case_, .together = unknowns
-#define STREAM(case_, unknowns) .sweep = sweep_rows, .row = stream_##case_, .together = unknowns, .streams = true
-#define FETCH .streams = true, .ahead = AHEAD
+#define STREAM(case_, unknowns) .sweep = sweep_rows, .row = stream_##case_, .together = unknowns, .streaming = true
+#define FETCH .streaming = true, .ahead = AHEAD
 #define PLAIN_UNKNOWNS(case_) .sweep = sweep_unknowns, .row = plain_##case_, .together = 1
 #define STREAM_UNKNOWNS(case_) .sweep = sweep_unknowns, .row = stream_##case_, .together = 1, FETCH
 #define FACES(flux) .sweep = sweep_faces, .face = flux##_face, .together = 1

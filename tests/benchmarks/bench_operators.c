@@ -94,7 +94,7 @@ typedef struct match match;
 /* A hand-written way at work: the operator, or the copy of its first input that is the limit of all. */
 typedef struct by_hand {
     match *m;
-    bool streams, copies;
+    bool streaming, copies;
 } by_hand;
 
 /* All of one size and number of threads. */
@@ -176,13 +176,13 @@ static void work(trli_team *team, int member, void *data)
     ptrdiff_t plane[2];
     const int name = h->copies ? TRLI_HAND_COPY : h->m->kind->hand;
     const ptrdiff_t block = trli_hand_block(name);
-    const trli_hand_loop loop = trli_hand_find(name, h->streams);
+    const trli_hand_loop loop = trli_hand_find(name, h->streaming);
     if (h->copies) memset(hand.at, 0, sizeof hand.at);
     if (trl_field_array(h->m->result[h->m->kind->to], 0, &out) != TRL_OK) return; /* it has memory */
     hand.out = out.at;
     memcpy(hand.out_stride, out.stride, sizeof out.stride);
     hand.scratch = h->m->scratch + trli_hand_scratch(&hand) * (size_t)member;
-    hand.streams = h->streams;
+    hand.streaming = h->streaming;
     trli_team_share(team, member, hand.n[2], &plane[0], &plane[1]);
     for (int r = 0; r < h->m->repeats; ++r) {
         for (ptrdiff_t j = 0; j < hand.n[1]; j += block)
@@ -230,7 +230,7 @@ static trl_err compare_trellis(void *data)
 static trl_err compare_by_hand(void *data)
 {
     const by_hand *h = data;
-    return compare(h->m, h->streams ? "the streaming one" : "the plain one");
+    return compare(h->m, h->streaming ? "the streaming one" : "the plain one");
 }
 
 /* ---- cases ---- */
@@ -327,7 +327,7 @@ static trl_err prepare(match *m, const kind *k)
     for (int w = 0; w < HANDS; ++w) {
         m->hand[w].m = m;
         m->hand[w].copies = w == 2;
-        m->hand[w].streams = w == 1 || (w == 2 && m->cells >= LARGE);
+        m->hand[w].streaming = w == 1 || (w == 2 && m->cells >= LARGE);
     }
     if (m->op)
         note_operator(m);

@@ -24,7 +24,7 @@ typedef struct trli_hand {
     int npasses, width;                       /* of passes along x, y, z: points of each */
     int offset[3][TRLI_HAND_WIDTH];
     double *scratch; /* of one thread */
-    bool streams;
+    bool streaming;
 } trli_hand;
 
 /* Rows [row, row_end) of planes [plane, plane_end). */
@@ -55,7 +55,7 @@ typedef enum trli_hand_name {
     TRLI_HAND_FLUX /* of the first limiter; the others follow in their order */
 } trli_hand_name;
 
-trli_hand_loop trli_hand_find(int name, bool streams);
+trli_hand_loop trli_hand_find(int name, bool streaming);
 /* Values of scratch that a thread needs. */
 size_t trli_hand_scratch(const trli_hand *hand);
 /* Rows of a block. */

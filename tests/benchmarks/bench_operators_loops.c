@@ -59,7 +59,7 @@ TRL_LIMITER_LIST(FLUX)
 #undef B
 #undef C
 
-/* ---- past the caches, vector by vector ---- */
+/* ---- streaming stores, vector by vector ---- */
 
 #define A(p) (*(const LOOSE *)&a0[i + c.at[p]])
 #define B(p) (*(const LOOSE *)&a1[i + c.at[p]])
@@ -190,8 +190,8 @@ static void finish_row(const trli_hand *l, int pass, double *buffer, const doubl
                        ptrdiff_t j, ptrdiff_t k)
 {
     double *out = l->out + j * l->out_stride[1] + k * l->out_stride[2];
-    sum_row(l, pass, l->streams ? buffer : out, in);
-    if (l->streams) trli_stream_rows(out, 0, buffer, 0, l->n[0], 1);
+    sum_row(l, pass, l->streaming ? buffer : out, in);
+    if (l->streaming) trli_stream_rows(out, 0, buffer, 0, l->n[0], 1);
 }
 
 static void passes(const trli_hand *l, const ptrdiff_t row[2], const ptrdiff_t plane[2])
@@ -222,18 +222,18 @@ static void passes(const trli_hand *l, const ptrdiff_t row[2], const ptrdiff_t p
             finish_row(l, 2, buffer, in, j, k - hi[2]);
         }
     }
-    if (l->streams) TRLI_STREAM_FENCE();
+    if (l->streaming) TRLI_STREAM_FENCE();
 }
 
 /* ---- all of them ---- */
 
-trli_hand_loop trli_hand_find(int name, bool streams)
+trli_hand_loop trli_hand_find(int name, bool streaming)
 {
 #define LINEAR_ENTRY(name, value) [TRLI_HAND_##name] = {plain_##name, past_##name},
 #define FLUX_ENTRY(NAME, name, psi) [TRLI_HAND_FLUX + TRL_LIMITER_##NAME] = {plain_FLUX_##NAME, past_FLUX_##NAME},
     static const trli_hand_loop table[TRLI_HAND_FLUX + TRL_LIMITER_COUNT][2] = {
         TRLI_HAND_LIST(LINEAR_ENTRY)[TRLI_HAND_PASSES] = {passes, passes}, TRL_LIMITER_LIST(FLUX_ENTRY)};
-    return table[name][streams];
+    return table[name][streaming];
 }
 
 size_t trli_hand_scratch(const trli_hand *hand)

@@ -1,8 +1,8 @@
 // ctest: np=1 sanitize=none timeout=600
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* A compiled kernel gives the same bits for any box in any way through it: those of its points one at a time, where
- * nothing is known from the point, row or plane before. */
+/* A compiled kernel gives the same bits for any box by any variant of its loop: those of its points one at a time,
+ * where nothing is known from the point, row or plane before. */
 #include "problem_fixture.h"
 
 #include <stdint.h>
@@ -79,7 +79,7 @@ static void compute_points(const trli_program *program, const trli_step *s, trl_
     const trl_kernel_call box = call;
     call.output = wanted;
     call.block = call.interleave = 1;
-    call.stream = call.ahead = 0;
+    call.streaming = call.ahead = 0;
     clear(s->nout, wanted);
     for (long long k = box.lo[2]; k < box.hi[2]; ++k)
         for (long long j = box.lo[1]; j < box.hi[1]; ++j)
@@ -94,20 +94,21 @@ static void compute_points(const trli_program *program, const trli_step *s, trl_
 static void check_box(const trli_program *program, const trli_step *s, trl_kernel_call call)
 {
     compute_points(program, s, call);
-    for (int way = 0; way < 4 * 4 * 2; ++way) {
+    for (int variant = 0; variant < 4 * 4 * 2; ++variant) {
         call.output = found;
-        call.interleave = way % 4 + 1;
-        call.block = way / 4 % 4 < 3 ? way / 4 % 4 + 1 : size[1];
-        call.stream = way / 16;
-        call.ahead = way / 16 * 2;
+        call.interleave = variant % 4 + 1;
+        call.block = variant / 4 % 4 < 3 ? variant / 4 % 4 + 1 : size[1];
+        call.streaming = variant / 16;
+        call.ahead = variant / 16 * 2;
         clear(s->nout, found);
         call_parts(program, s, &call);
         for (int o = 0; o < s->nout; ++o)
-            ck_assert_msg(memcmp(memory_of(&found[o]), memory_of(&wanted[o]), values * sizeof(double)) == 0,
-                          "'%s', result %d, %lld x %lld x %lld points from (%lld, %lld, %lld), turn %lld, block %lld, "
-                          "stream %d: not the bits of single points",
-                          s->label, o, call.hi[0] - call.lo[0], call.hi[1] - call.lo[1], call.hi[2] - call.lo[2],
-                          call.lo[0], call.lo[1], call.lo[2], call.interleave, call.block, call.stream);
+            ck_assert_msg(
+                memcmp(memory_of(&found[o]), memory_of(&wanted[o]), values * sizeof(double)) == 0,
+                "'%s', result %d, %lld x %lld x %lld points from (%lld, %lld, %lld), interleave %lld, block %lld, "
+                "streaming %d: not the bits of single points",
+                s->label, o, call.hi[0] - call.lo[0], call.hi[1] - call.lo[1], call.hi[2] - call.lo[2], call.lo[0],
+                call.lo[1], call.lo[2], call.interleave, call.block, call.streaming);
     }
 }
 

@@ -114,7 +114,7 @@ static void emit_all(trli_compiler *compiler)
                                          .nout = s->nout,
                                          .reads = &plan->reads,
                                          .nparts = 1,
-                                         .streaming = plan->strains_caches,
+                                         .streaming = plan->exceeds_caches,
                                          .interleave = emitted.interleave};
             tuned.points = trli_model_points(model, model->field[s->field[0]].location, &tuned.row);
             ck_ok(trli_tuning_create(test_ctx, &tuned, &run->tuning));

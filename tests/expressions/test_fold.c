@@ -25,21 +25,21 @@ static void say_problem(const char *ddt, const char *more)
 }
 
 /* Layers that kernels of the step set themselves, and those that tasks of their own set. */
-static void count_layers(int *folded, int *apart)
+static void count_layers(int *folded, int *unfused)
 {
-    *folded = *apart = 0;
+    *folded = *unfused = 0;
     for (int i = 0; i < sim->step->nsteps; ++i) {
         const trli_step *s = &sim->step->step[i];
         const trli_step_plan *plan = &sim->step->plan->step[i];
-        if (plan->live) *(s->kind == TRLI_STEP_KERNEL ? folded : apart) += plan->nslabs;
+        if (plan->live) *(s->kind == TRLI_STEP_KERNEL ? folded : unfused) += plan->nslabs;
     }
 }
 
-static uint64_t run(const char *first, const char *second, int *folded, int *apart)
+static uint64_t run(const char *first, const char *second, int *folded, int *unfused)
 {
     const char *const settings[] = {first, second};
     ck_ok(open_problem_with(second ? 2 : first ? 1 : 0, settings));
-    count_layers(folded, apart);
+    count_layers(folded, unfused);
     ck_ok(run_steps(3));
     return hash_of("T");
 }
@@ -49,12 +49,12 @@ static uint64_t run(const char *first, const char *second, int *folded, int *apa
 static void check(int folded, int all)
 {
     int f, a;
-    const uint64_t apart = run("run.fusion=node", NULL, &f, &a), interpreted = run("run.compile=never", NULL, &f, &a);
+    const uint64_t unfused = run("run.fusion=node", NULL, &f, &a), interpreted = run("run.compile=never", NULL, &f, &a);
     ck_assert_int_eq(f, folded);
     ck_assert_int_eq(a, all - folded);
-    ck_assert(interpreted == apart);
-    ck_assert(run("run.compile=always", NULL, &f, &a) == apart);
-    ck_assert(run("run.compile=always", "run.time_blocking=2", &f, &a) == apart);
+    ck_assert(interpreted == unfused);
+    ck_assert(run("run.compile=always", NULL, &f, &a) == unfused);
+    ck_assert(run("run.compile=always", "run.time_blocking=2", &f, &a) == unfused);
 }
 
 START_TEST(a_kernel_sets_what_it_alone_reads_from_the_row_beside)
@@ -93,7 +93,7 @@ START_TEST(a_second_layer_beyond_y_and_z_is_read_by_two_rows)
                 "stencils:\n"
                 "  stretched: {to: cell, points: [[[-2, 0, 0], 1], [[2, 0, 0], 1], [[0, -2, 0], 1], "
                 "[[0, 2, 0], 1], [[0, 0, -1], 1], [[0, 0, 1], 1], [[0, 0, 0], -6]]}");
-    check(2 * (2 * 2 + 2), 2 * (2 * 2 + 2 + 2 * 2)); /* x: two layers, z: one; y: two, apart */
+    check(2 * (2 * 2 + 2), 2 * (2 * 2 + 2 + 2 * 2)); /* x: two layers, z: one; y: two, not fused */
 }
 END_TEST
 
@@ -127,11 +127,11 @@ START_TEST(rows_of_any_length_end_with_the_same_bits)
         "z+: {neumann: 0}}}\n"
         "time: {method: ssprk2, dt: 1e-4, steps: 3}\n",
         n, 0.1 * n, n > 15 && n < 20 ? "[2, 1, 2]" : "auto", all_kinds);
-    int folded, apart;
-    const uint64_t node = run("run.fusion=node", NULL, &folded, &apart);
-    ck_assert(run("run.compile=always", NULL, &folded, &apart) == node);
+    int folded, unfused;
+    const uint64_t node = run("run.fusion=node", NULL, &folded, &unfused);
+    ck_assert(run("run.compile=always", NULL, &folded, &unfused) == node);
     ck_assert_int_gt(count_within(), 0);
-    ck_assert(run("run.compile=always", "run.time_blocking=2", &folded, &apart) == node);
+    ck_assert(run("run.compile=always", "run.time_blocking=2", &folded, &unfused) == node);
 }
 END_TEST
 
@@ -179,16 +179,16 @@ START_TEST(images_beyond_periodic_sides_are_read_inside)
         "time: {method: ssprk2, dt: 1e-4, steps: 3}\n",
         n, 0.1 * n, periodic & 1 ? "true" : "false", periodic & 2 ? "true" : "false", periodic & 4 ? "true" : "false",
         text, text, text, text);
-    int folded, apart, exchanged, images;
-    const uint64_t node = run("run.fusion=node", NULL, &folded, &apart);
+    int folded, unfused, exchanged, images;
+    const uint64_t node = run("run.fusion=node", NULL, &folded, &unfused);
     count_images(&exchanged, &images);
     ck_assert_int_gt(exchanged, 0);
     ck_assert_int_eq(images, 0);
-    ck_assert(run("run.compile=never", NULL, &folded, &apart) == node);
-    if (periodic == 7) ck_assert(run("run.compile=always", "run.passes.ghosts=false", &folded, &apart) == node);
-    ck_assert(run("run.compile=never", "run.time_blocking=3", &folded, &apart) == node);
-    ck_assert(run("run.compile=always", "run.time_blocking=3", &folded, &apart) == node);
-    ck_assert(run("run.compile=always", NULL, &folded, &apart) == node);
+    ck_assert(run("run.compile=never", NULL, &folded, &unfused) == node);
+    if (periodic == 7) ck_assert(run("run.compile=always", "run.passes.ghosts=false", &folded, &unfused) == node);
+    ck_assert(run("run.compile=never", "run.time_blocking=3", &folded, &unfused) == node);
+    ck_assert(run("run.compile=always", "run.time_blocking=3", &folded, &unfused) == node);
+    ck_assert(run("run.compile=always", NULL, &folded, &unfused) == node);
     count_images(&exchanged, &images);
     if (trl_context_ranks(sim->ctx) > 1) return;
     if (periodic & 2) ck_assert_int_eq(exchanged, 0); /* else the sides of y reach beyond those of x and z */
@@ -209,10 +209,10 @@ START_TEST(kernels_without_a_pass_have_the_same_bits)
              "  S: {initial: \"x\", ddt: \"div(grad(S)/(1 + T^2)) + sin(x)*exp(-y*t) + z\", boundary: {%s}}",
              all_kinds);
     say_problem("div(tanh(T)*grad(T)) + 0.1*S*cos(y)", more);
-    int folded, apart;
-    const uint64_t interpreted = run("run.compile=never", NULL, &folded, &apart);
+    int folded, unfused;
+    const uint64_t interpreted = run("run.compile=never", NULL, &folded, &unfused);
     for (size_t i = 0; i < sizeof off / sizeof *off; ++i) {
-        ck_assert_msg(run("run.compile=always", off[i], &folded, &apart) == interpreted, "%s", off[i]);
+        ck_assert_msg(run("run.compile=always", off[i], &folded, &unfused) == interpreted, "%s", off[i]);
         if (strstr(off[i], "ghosts")) ck_assert_int_eq(count_within(), 0);
     }
 }

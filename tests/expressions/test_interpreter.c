@@ -159,7 +159,7 @@ static void check_root(trli_ir_value root, const trl_array *output, const char *
 
 /* The bits of all points that a kernel of the roots computes are those of the definition, but for the sign and payload
  * of NaNs. */
-static void check(int nroots, const trli_ir_value *roots, bool strains_caches, const char *what)
+static void check(int nroots, const trli_ir_value *roots, bool exceeds_caches, const char *what)
 {
     const trl_box box = field[0].owned;
     trl_array input[FIELDS], output[MOST_ROOTS];
@@ -178,7 +178,7 @@ static void check(int nroots, const trli_ir_value *roots, bool strains_caches, c
                                  .output = output,
                                  .scalar = scalar,
                                  .scratch = scratch,
-                                 .strains_caches = strains_caches};
+                                 .exceeds_caches = exceeds_caches};
     trli_kernel_evaluate(kernel, &run, &box);
     for (int r = 0; r < nroots; ++r) check_root(roots[r], &output[r], what);
     for (int r = 0; r < nroots; ++r) free_array(&output[r]);
@@ -204,7 +204,7 @@ START_TEST(a_root_that_another_goes_on_with_is_stored)
         const trli_ir_value more = binary(TRLI_OP_MUL, along_x, trli_ir_scalar(&ir, 2));
         const trli_ir_value roots[] = {binary(TRLI_OP_ADD, f, step), uniform, along_x, binary(TRLI_OP_ADD, f, more)};
         check(4, roots, false, "rates and what they lead to");
-        check(4, roots, true, "rates and what they lead to, past the caches");
+        check(4, roots, true, "rates and what they lead to, by streaming stores");
         end();
     }
 }

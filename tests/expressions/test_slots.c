@@ -84,7 +84,7 @@ done:
 }
 
 /* Bytes of all fields that have a slot, were none to share; of the slots alone. */
-static int64_t bytes_apart(void)
+static int64_t bytes_unshared(void)
 {
     int64_t all = 0;
     for (int f = 0; f < sim->model->nfields; ++f) all += sim->model->field[f].slot >= 0 ? bytes_of(f) : 0;
@@ -105,7 +105,7 @@ static bool check_plan(const char *path, int nsets, const char *const *set)
     ck_assert_int_ge(planned, live);
     ck_assert_msg(planned <= live + live / 20, "%s%s%s: %" PRId64 " bytes planned, %" PRId64 " live", path,
                   nsets ? " " : "", nsets ? set[nsets - 1] : "", planned, live);
-    return bytes_apart() > live;
+    return bytes_unshared() > live;
 }
 
 START_TEST(the_plan_of_no_deck_is_above_its_live_fields_by_more_than_a_twentieth)

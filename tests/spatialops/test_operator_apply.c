@@ -301,7 +301,7 @@ START_TEST(boxes_are_computed_alike_through_the_caches_and_past_them)
     } large[] = {{1, {8803, 1, 1}, {4, 1, 1}},
                  {2, {400, 6, 1}, {4, 1, 1}},
                  {3, {41, 4, 5}, {4, 1, 1}},
-                 {3, {530, 2, 13}, {1, 1, 4}}}; /* the last one takes rows of several planes in turn */
+                 {3, {530, 2, 13}, {1, 1, 4}}}; /* the last one takes interleaved rows of several planes */
     for (size_t s = 0; s < sizeof large / sizeof *large; ++s) {
         problem pr = make_problem(large[s].dim, large[s].cells, 0, large[s].counts);
         for_all_operators(&pr, check_boxes, shrink);

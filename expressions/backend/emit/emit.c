@@ -12,7 +12,7 @@ enum {
     INTERLEAVE_MOST = 4 /* planes: what a row reads of more is not in the first-level cache */
 };
 
-/* Groups go through the rows one after the other: each keeps few streams of memory busy. */
+/* Groups go through the rows one after the other: each reads and writes few arrays at a time. */
 static void put_planes(trli_emitter *e)
 {
     fputs("            for (long long k = call->lo[2]; k < call->hi[2]; ++k) {\n", e->out);
@@ -32,7 +32,7 @@ static void put_planes(trli_emitter *e)
     fputs("            }\n", e->out);
 }
 
-static void put_planes_in_turn(trli_emitter *e)
+static void put_interleaved_planes(trli_emitter *e)
 {
     fputs("            for (long long z = call->lo[2]; z < call->hi[2]; z += call->interleave) {\n"
           "                const long long stop = call->hi[2] - z < call->interleave ? call->hi[2] : z + "
@@ -67,7 +67,7 @@ static void put_blocks(trli_emitter *e)
     if (e->by_planes)
         put_planes(e);
     else
-        put_planes_in_turn(e);
+        put_interleaved_planes(e);
     fputs("        }\n", e->out);
 }
 
@@ -121,7 +121,7 @@ static trl_err put_kernel(trli_emitter *e)
     trli_put_row_buffers(e, TRLI_IN_ROW_X, 2);
     put_blocks(e);
     fputs("    }\n", e->out);
-    if (e->along == 0) fputs("    if (call->stream) trl_kernel_fence();\n", e->out);
+    if (e->along == 0) fputs("    if (call->streaming) trl_kernel_fence();\n", e->out);
     if (e->check_finite)
         fputs("    call->nonfinite = found.excess < 0 || trl_lanes_any_negative(trl_lanes_excess(found.sums));\n",
               e->out);

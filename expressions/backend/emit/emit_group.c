@@ -9,8 +9,7 @@
 #include "emit_writer_impl.h"
 #include "memstream_impl.h"
 
-/* Mark what the function of a group needs: where it takes pairs of planes and single ones in turn, that of pairs is
- * more. */
+/* Mark what the function of a group needs: where it takes pairs of planes and single planes, too, pairs need more. */
 static void mark_needed(trli_emitter *e, int32_t group)
 {
     trli_emit_mark_needed(e, !e->by_planes && trli_goes_by_pairs(e) ? e->ngroups : group);
@@ -151,8 +150,8 @@ static void put_rows(trli_emitter *e, int32_t group)
     fputs("    }\n", e->out);
 }
 
-/* Some planes' rows in turn: what a row reads of the planes beside it is then in the first-level cache. */
-static void put_rows_in_turn(trli_emitter *e, int32_t group)
+/* Rows of some planes, interleaved: what a row reads of the neighbouring planes is then in the first-level cache. */
+static void put_interleaved_rows(trli_emitter *e, int32_t group)
 {
     fputs("    for (long long j = y; j < end; ++j) {\n"
           "        for (long long k = z; k < stop; ++k) {\n",
@@ -190,7 +189,7 @@ static trl_err put_body(trli_emitter *e, int32_t group)
     if (e->by_planes)
         put_rows(e, group);
     else
-        put_rows_in_turn(e, group);
+        put_interleaved_rows(e, group);
     if (e->check_finite) fputs("    found->excess |= excess;\n    found->sums += sums;\n", e->out);
     name_for_kernel(e);
     e->out = out;

@@ -48,7 +48,7 @@ typedef struct trli_emitted {
     char
         *text; /* trli_free gives it back; NULL: the kernel is one that only the interpreter runs, and `why` says why */
     const char *why;
-    int interleave; /* the most planes that it takes in turn */
+    int interleave; /* the most planes whose rows it interleaves */
 } trli_emitted;
 
 /* The text of a kernel that computes the roots as trli_kernel_evaluate does, to the bit; trli_kernel_prelude has to

@@ -406,7 +406,7 @@ static void put_lanes_buffers(trli_emitter *e, trli_loop_level loop, int depth)
 static void put_alignment(trli_emitter *e, trli_group g, int depth)
 {
     trli_put_indent(e, depth);
-    fputs("int streaming = call->stream", e->out);
+    fputs("int streaming = call->streaming", e->out);
     for (int32_t q = 0; q < g.end - g.first; ++q) fprintf(e->out, " && trl_kernel_is_aligned(q%d)", q);
     fputs(";\n", e->out);
 }
@@ -487,7 +487,7 @@ static void put_loop_inside(trli_emitter *e, trli_loop_level loop, int32_t group
 /* The last lanes of a row overlap those before; shorter rows go point by point. */
 void trli_put_lanes_loop(trli_emitter *e, trli_loop_level loop, int32_t group, int depth)
 {
-    const bool stores = loop == TRLI_IN_RESULT, streams = stores && e->along == 0;
+    const bool stores = loop == TRLI_IN_RESULT, streaming = stores && e->along == 0;
     if (stores)
         find_computed(e, group);
     else
@@ -495,14 +495,14 @@ void trli_put_lanes_loop(trli_emitter *e, trli_loop_level loop, int32_t group, i
     const bool inside = has_loop_inside(e);
     trli_put_indent(e, depth);
     fputs(inside && reads_beyond(e) ? "if (part.lanes) {\n" : "if (n >= TRL_KERNEL_LANES) {\n", e->out);
-    if (streams) put_alignment(e, e->group[group], depth + 1);
+    if (streaming) put_alignment(e, e->group[group], depth + 1);
     put_before(e, depth + 1);
     if (inside) {
         put_loop_inside(e, loop, group, depth + 1);
     } else {
         put_inside(e, depth + 1);
         const int within = put_heads(e, depth + 1);
-        if (streams) trli_put_fetches(e, group, within);
+        if (streaming) trli_put_fetches(e, group, within);
         put_read_either(e, within);
         put_lanes_point(e, loop, group, false, within);
         for (int d = within - 1; d > depth; --d) {

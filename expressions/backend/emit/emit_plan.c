@@ -126,13 +126,13 @@ static bool is_beside(const trli_sample *in, int axis)
 static trl_err add_ghost(trli_emitter *e, int32_t i, const trli_emit_layer *layer)
 {
     const trli_sample in = e->sample[i];
-    const int by = in.offset[layer->axis], past = layer->side ? by + layer->further : -by;
-    const int most = layer->axis == 0 ? past : 1; /* rows read those beside them */
+    const int by = in.offset[layer->axis], beyond = layer->side ? by + layer->further : -by;
+    const int most = layer->axis == 0 ? beyond : 1; /* rows read those beside them */
     int8_t offset[3] = {in.offset[0], in.offset[1], in.offset[2]};
     trl_err err = TRL_OK;
     int16_t end = 0;
     int32_t ghosts = -1, sample;
-    if (trli_sample_node(e, i)->index != layer->field || past < 1 || most < layer->layer) return TRL_OK;
+    if (trli_sample_node(e, i)->index != layer->field || beyond < 1 || most < layer->layer) return TRL_OK;
     if (!is_beside(&in, layer->axis)) return TRL_OK;
     TRL_TRY(ghosts_of(e, &in, layer, &ghosts));
     if (e->ghosts[ghosts].image) return TRL_OK;
@@ -386,8 +386,7 @@ static void find_costs(trli_emitter *e)
     }
 }
 
-/* Of what several groups need, buffer that which one of them uses in a way of its own; what is cheap each computes
- * again. */
+/* Buffer what several groups need and is not cheap; each group computes cheap values itself. */
 static void share(trli_emitter *e)
 {
     memset(e->wanted, 0, (size_t)e->count * sizeof *e->wanted);

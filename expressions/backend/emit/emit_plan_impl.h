@@ -104,8 +104,8 @@ struct trli_emitter {
     trli_ghosts *ghosts;
     int32_t nghosts, ghosts_capacity;
     int32_t ends, sides;           /* samples from there on: only of ghosts beyond ends of rows; beyond other sides */
-    int interleave;                /* the most planes that the kernel takes in turn */
-    bool by_planes;                /* each group's rows of one plane after the other's, not of some planes in turn */
+    int interleave;                /* the most planes whose rows the kernel interleaves */
+    bool by_planes;                /* each group takes the rows of one plane at a time: nothing is interleaved */
     trli_group_function *function; /* by group, then that of pairs of planes and that of what groups share */
     trli_group_function *at_hand;  /* whose body is written; NULL: none */
     int32_t npointers, nbuffers, nshared; /* nshared: of the row buffers, those of what groups share */

@@ -249,7 +249,7 @@ static void put_result_pointers(trli_emitter *e, int32_t group, int depth)
     }
 }
 
-/* Of each input the row that is asked for early: some rows ahead on the plane that is read last, of the lower plane of
+/* Of each input the row that is prefetched: some rows ahead on the plane that is read last, of the lower plane of
  * two. */
 static void put_rows_ahead(trli_emitter *e, int32_t group, int depth)
 {

@@ -34,10 +34,10 @@ struct trl_kernel_call {
     const trl_kernel_grid *grid;
     long long lo[3], hi[3];
     long long block; /* rows of y that are swept together through all z */
-    long long
-        interleave; /* planes whose rows are taken in turn; some kernels take two at once if it is above 1, or one */
-    int stream;     /* store past the caches */
-    int ahead;      /* rows by which inputs are asked for early; 0: not */
+    /* Planes whose rows are interleaved. Some kernels take two planes at once if it is above 1, or one. */
+    long long interleave;
+    int streaming;       /* by streaming stores */
+    int ahead;           /* rows by which inputs are prefetched; 0: not */
     long long nonfinite; /* result: not 0 if an output is infinite or NaN, of kernels that check for that */
     /* Of kernels that ask for it: sets the ghosts beside the rows y <= j < y_end of planes z <= k < z_end before these
      * are computed; NULL: they are set. */
@@ -356,7 +356,7 @@ TRL_BODY int trl_lanes_any_negative(trl_kernel_bits x)
     return any < 0;
 }
 
-TRL_BODY void trl_kernel_stream(double *out, trl_kernel_lanes value)
+TRL_BODY void trl_kernel_store_streaming(double *out, trl_kernel_lanes value)
 {
 #if defined(__clang__)
     __builtin_nontemporal_store(value, (trl_kernel_lanes *)out);
@@ -376,16 +376,16 @@ TRL_BODY int trl_kernel_is_aligned(const double *at)
     return (unsigned long long)at % sizeof(trl_kernel_lanes) == 0;
 }
 
-/* streaming: past the caches; then on whole lines. */
+/* streaming: by a streaming store, which needs an aligned address. */
 TRL_BODY void trl_kernel_put(double *out, int streaming, trl_kernel_lanes value)
 {
     if (streaming)
-        trl_kernel_stream(out, value);
+        trl_kernel_store_streaming(out, value);
     else
         *(trl_kernel_loose *)out = value;
 }
 
-/* Streamed values are in memory before what this thread stores next. */
+/* Values of streaming stores are in memory before what this thread stores next. */
 TRL_BODY void trl_kernel_fence(void)
 {
 #if defined(__SSE2__)

@@ -121,7 +121,7 @@ static view view_register(const frame *f, const trli_argument *o)
 /* Whether results go by streaming stores: by one more register, from which each is stored as soon as it is there. */
 static bool passes_caches(const frame *f)
 {
-    return f->run->strains_caches && !f->kernel->reads_roots;
+    return f->run->exceeds_caches && !f->kernel->reads_roots;
 }
 
 static view view_operand(const frame *f, const trli_argument *o)
@@ -213,7 +213,7 @@ static void deal_fetches(frame *f)
     for (int i = 0; i < k->ninstructions; ++i) {
         bound *b = &f->bound[i];
         b->fetched = -1;
-        if (!f->run->strains_caches || !readers || !reads_fields(&k->instruction[i])) continue;
+        if (!f->run->exceeds_caches || !readers || !reads_fields(&k->instruction[i])) continue;
         b->fetched = nth % k->nfields;
         const trl_offsets hull = k->reach[b->fetched];
         const int part = nth / k->nfields, parts = (readers - b->fetched + k->nfields - 1) / k->nfields;
@@ -388,5 +388,5 @@ void trli_kernel_evaluate(const trli_kernel *kernel, const trli_kernel_run *run,
             }
         }
     }
-    if (run->strains_caches) trli_rows_stored();
+    if (run->exceeds_caches) trli_rows_stored();
 }

@@ -134,7 +134,7 @@ typedef struct trli_kernel_run {
     const trl_array *output; /* [roots] */
     const double *scalar;    /* table of all scalars */
     void *scratch;
-    bool strains_caches; /* the fields do: use streaming stores, and ask early for what is read */
+    bool exceeds_caches; /* the fields do: use streaming stores, and prefetch what is read */
     /* Called with each tile just stored, unless all its values were seen to be finite; or NULL. */
     void (*after)(void *data, const trl_box *tile);
     void *data;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* The folder of the user alone that keeps what this machine made: compiled kernels, the way in which each is the
- * fastest, and the machine's measured speed. Entries are named by digests of all that they depend on, written aside and
+/* The folder of the user alone that keeps what this machine made: compiled kernels, the fastest variant of
+ * each, and the machine's measured speed. Entries are named by digests of all that they depend on, written aside and
  * renamed into place, and end with a digest of their content.
  *
  * A user who can put an entry there can have this user run anything. So the folder is opened once, component by

@@ -505,7 +505,7 @@ const trli_cache *trli_compiler_entry(const trli_compiler *c, const char *text, 
     trli_digest_bytes(digest, text, strlen(text));
     trli_digest_bytes(digest, size, bytes);
     trli_digest_write(digest, words);
-    snprintf(name, TRLI_ENTRY_ROOM, "%s.way", words);
+    snprintf(name, TRLI_ENTRY_ROOM, "%s.variant", words);
     return c->cache.folder >= 0 ? &c->cache : NULL;
 }
 

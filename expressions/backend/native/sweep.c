@@ -13,7 +13,7 @@
 
 enum {
     SHARED_ROWS_LEAST = 4,
-    WAYS_MOST = 16,
+    VARIANTS_MOST = 16,
     SAMPLES = 5, /* up to TRLI_SAMPLES_MOST */
     AHEAD = 4,
     LINE_ROOM = 32,
@@ -29,23 +29,23 @@ enum {
 };
 
 typedef struct variant {
-    int interleave; /* planes whose rows are taken in turn */
-    bool stream;    /* store past the caches */
-    int ahead;      /* rows of the next plane that are asked for early */
+    int interleave; /* planes whose rows are interleaved */
+    bool streaming; /* by streaming stores */
+    int ahead;      /* rows of the next plane that are prefetched */
     bool blocked;   /* as many rows at a time as the second-level cache holds the planes of */
     int depth;      /* planes that a part goes through before the next one does; 0: all */
 } variant;
 
 struct trli_tuning {
     int nvariants;
-    variant variant[WAYS_MOST];
-    double ns[WAYS_MOST][SAMPLES]; /* per point */
-    long long block;               /* rows, of variants that are blocked */
-    _Atomic int begun, ended;      /* calls that try a variant */
-    _Atomic int best;              /* until all have ended: the first */
-    const trli_cache *cache;       /* where the best is kept for runs to come; NULL: nowhere, or it comes from there */
-    char entry[TRLI_ENTRY_ROOM];   /* of the cache */
-    int before;                    /* the best of the run before, not sure yet; -1: none */
+    variant variant[VARIANTS_MOST];
+    double ns[VARIANTS_MOST][SAMPLES]; /* per point */
+    long long block;                   /* rows, of variants that are blocked */
+    _Atomic int begun, ended;          /* calls that try a variant */
+    _Atomic int best;                  /* until all have ended: the first */
+    const trli_cache *cache;     /* where the best is kept for runs to come; NULL: nowhere, or it comes from there */
+    char entry[TRLI_ENTRY_ROOM]; /* of the cache */
+    int before;                  /* the best of the run before, not sure yet; -1: none */
 };
 
 /* What one row of a point of the box touches of all arrays, and whether some input is read on several planes. */
@@ -61,37 +61,38 @@ static size_t rows_of(int nout, const trli_reads *reads, bool *planes)
     return rows;
 }
 
-/* interleave: the most planes that the kernel takes in turn. */
+/* interleave: the most planes whose rows the kernel interleaves. */
 static void add_variant(trli_tuning *t, int interleave, variant w)
 {
     if (w.interleave <= interleave) t->variant[t->nvariants++] = w;
 }
 
-/* streaming: the data outgrow the caches, so it may pay to store past them. */
+/* streaming: the data outgrow the caches, so streaming stores may pay. */
 static void list_variants(trli_tuning *t, int interleave, bool planes, bool streaming)
 {
     static const int planes_at_once[] = {2, 1, 4};
     if (!planes) {
-        add_variant(t, 1, (variant){.interleave = 1, .stream = streaming});
+        add_variant(t, 1, (variant){.interleave = 1, .streaming = streaming});
         if (streaming) add_variant(t, 1, (variant){.interleave = 1});
         return;
     }
     for (size_t i = 0; i < sizeof planes_at_once / sizeof *planes_at_once; ++i) {
-        if (streaming) add_variant(t, interleave, (variant){.interleave = planes_at_once[i], .stream = true});
+        if (streaming) add_variant(t, interleave, (variant){.interleave = planes_at_once[i], .streaming = true});
         add_variant(t, interleave, (variant){.interleave = planes_at_once[i]});
     }
     if (!streaming) return;
-    add_variant(t, interleave, (variant){.interleave = 1, .stream = true, .ahead = AHEAD});
-    add_variant(t, interleave, (variant){.interleave = 1, .stream = true, .ahead = AHEAD, .blocked = true});
-    add_variant(t, interleave, (variant){.interleave = 2, .stream = true, .ahead = AHEAD});
-    add_variant(t, interleave, (variant){.interleave = 2, .stream = true, .ahead = AHEAD, .blocked = true});
-    add_variant(t, interleave, (variant){.interleave = 4, .stream = true, .ahead = AHEAD});
+    add_variant(t, interleave, (variant){.interleave = 1, .streaming = true, .ahead = AHEAD});
+    add_variant(t, interleave, (variant){.interleave = 1, .streaming = true, .ahead = AHEAD, .blocked = true});
+    add_variant(t, interleave, (variant){.interleave = 2, .streaming = true, .ahead = AHEAD});
+    add_variant(t, interleave, (variant){.interleave = 2, .streaming = true, .ahead = AHEAD, .blocked = true});
+    add_variant(t, interleave, (variant){.interleave = 4, .streaming = true, .ahead = AHEAD});
     add_variant(t, interleave, (variant){.interleave = 1, .ahead = AHEAD});
-    add_variant(t, interleave, (variant){.interleave = 2, .stream = true, .blocked = true});
+    add_variant(t, interleave, (variant){.interleave = 2, .streaming = true, .blocked = true});
     add_variant(t, interleave, (variant){.interleave = 2, .blocked = true});
 }
 
-/* Parts that read the same go through few planes in turn, maybe of few rows: a cache has what the part before read. */
+/* Parts that read the same fields alternate after a few planes, maybe of a block of rows: what one part read is then
+ * in a cache for the next one. */
 static void list_shared(trli_tuning *t, int interleave, bool planes, bool streaming)
 {
     static const variant each[] = {{.interleave = 2, .depth = 2},
@@ -101,15 +102,16 @@ static void list_shared(trli_tuning *t, int interleave, bool planes, bool stream
                                    {.interleave = 1, .depth = 1, .blocked = true},
                                    {.interleave = 4, .depth = 4}};
     for (size_t i = 0; i < sizeof each / sizeof *each; ++i)
-        for (int stream = streaming; stream >= 0; --stream) {
+        for (int on = streaming; on >= 0; --on) {
             variant w = each[i];
-            w.stream = stream;
+            w.streaming = on;
             if (!planes) w.interleave = 1;
             if (planes || i < 2) add_variant(t, interleave, w);
         }
     if (!streaming || !planes) return;
-    add_variant(t, interleave, (variant){.interleave = 2, .stream = true, .ahead = AHEAD, .depth = 2});
-    add_variant(t, interleave, (variant){.interleave = 1, .stream = true, .ahead = AHEAD, .depth = 1, .blocked = true});
+    add_variant(t, interleave, (variant){.interleave = 2, .streaming = true, .ahead = AHEAD, .depth = 2});
+    add_variant(t, interleave,
+                (variant){.interleave = 1, .streaming = true, .ahead = AHEAD, .depth = 1, .blocked = true});
 }
 
 /* What the best variant depends on, beside the kernel. */
@@ -224,7 +226,7 @@ static bool go_part(const trli_native_part *part, const variant *w, long long bl
     call.lo[2] = z[0];
     call.hi[2] = z[1];
     call.interleave = w->interleave;
-    call.stream = w->stream;
+    call.streaming = w->streaming;
     call.ahead = w->ahead;
     call.block = block;
     part->native(&call);

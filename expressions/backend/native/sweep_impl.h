@@ -7,7 +7,7 @@
 #include "native_impl.h"
 #include "reads_impl.h"
 
-/* What was found out of the ways in which a kernel can go through its boxes. */
+/* The variants of a loop over boxes that were timed for a kernel, and the fastest. */
 typedef struct trli_tuning trli_tuning;
 
 /* The median of up to TRLI_SAMPLES_MOST times; of two in the middle, the larger one. */
@@ -21,7 +21,7 @@ typedef struct trli_tuning_request {
     int64_t points;          /* of all patches of the rank */
     trl_lidx row;            /* of them, along x, at most */
     bool streaming;          /* the fields outgrow the caches */
-    int interleave;          /* the most planes that the kernel takes in turn */
+    int interleave;          /* the most planes whose rows the kernel interleaves */
     int nparts;              /* of the kernel: one after the other in each block */
     int shared_rows;         /* of a point, of what several of them read */
     int part_nout;           /* results and inputs of the largest */
@@ -31,7 +31,7 @@ typedef struct trli_tuning_request {
 } trli_tuning_request;
 /* Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_tuning_create(trl_context *ctx, const trli_tuning_request *request, trli_tuning **tuning);
-/* Try nothing, but go the way that was the fastest for another kernel of the same box: for benchmarks. */
+/* Try nothing: use the variant that was the fastest for another kernel of the same box. For benchmarks. */
 void trli_tuning_follow(trli_tuning *tuning, const trli_tuning *other);
 /* Keeps in the cache what was found out. */
 void trli_tuning_destroy(trli_tuning **tuning);
@@ -41,7 +41,7 @@ typedef struct trli_native_part {
     trl_kernel_call call;
 } trli_native_part;
 
-/* Call a compiled kernel for its box, in the way that is the fastest as far as is known; false if it checks and found
+/* Call a compiled kernel for its box, by the fastest variant known so far; false if it checks its results and found
  * values that are not finite. Thread: any. */
 bool trli_sweep(const trli_native_part *part, int nparts, trli_tuning *tuning);
 

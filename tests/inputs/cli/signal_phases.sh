@@ -33,7 +33,7 @@ ends() {
 
 nothing_aside() {
     local left
-    left=$(find . -name '*.tmp*' -o -path './cache/*' ! -name '*.so' ! -name '*.way' ! -name '*.balance')
+    left=$(find . -name '*.tmp*' -o -path './cache/*' ! -name '*.so' ! -name '*.variant' ! -name '*.balance')
     [ -z "$left" ] || fail "left behind: $left"
 }
 

@@ -1,7 +1,7 @@
 // ctest: np=1
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* The way that was found to be a kernel's fastest is kept in the cache, for runs to come. */
+/* The variant that was found to be the fastest of a kernel is kept in the cache, for runs to come. */
 #include "problem_fixture.h"
 
 #include <dirent.h>
@@ -19,14 +19,14 @@ static void set_up(void)
     setenv("TRELLIS_CACHE_DIR", folder, 1);
 }
 
-/* Returns how many ways are kept; the name of the last. */
+/* Returns how many variants are kept; the name of the last. */
 static int find_kept(char *name, size_t room)
 {
     int n = 0;
     DIR *d = opendir(folder);
     ck_assert_ptr_nonnull(d);
     for (struct dirent *e = readdir(d); e; e = readdir(d)) {
-        if (!strstr(e->d_name, ".way")) continue;
+        if (!strstr(e->d_name, ".variant")) continue;
         snprintf(name, room, "%s", e->d_name);
         ++n;
     }
@@ -49,7 +49,7 @@ static uint64_t run(int steps)
     return hash;
 }
 
-START_TEST(the_fastest_way_is_kept_for_runs_to_come)
+START_TEST(the_fastest_variant_is_kept_for_runs_to_come)
 {
     enum { ENOUGH = 100 /* tries are calls */ };
     char name[512], line[32], again[32];
@@ -88,7 +88,7 @@ START_TEST(the_fastest_way_is_kept_for_runs_to_come)
         ck_assert(run(ENOUGH) == hash);
         ck_assert(trli_cache_load(&cache, name, line, sizeof line)); /* found out again */
     }
-    trli_cache_keep(&cache, name, "-1 2\n"); /* whole, but no way */
+    trli_cache_keep(&cache, name, "-1 2\n"); /* whole, but no variant */
     ck_assert(run(ENOUGH) == hash);
     ck_assert(trli_cache_load(&cache, name, line, sizeof line));
     ck_assert_int_ge(atoi(line), 0);
@@ -99,7 +99,7 @@ END_TEST
 static void add_tests(TCase *tc)
 {
     tcase_add_unchecked_fixture(tc, NULL, close_problem);
-    tcase_add_test(tc, the_fastest_way_is_kept_for_runs_to_come);
+    tcase_add_test(tc, the_fastest_variant_is_kept_for_runs_to_come);
 }
 
-TRL_TEST_MAIN("ways", add_tests)
+TRL_TEST_MAIN("variants", add_tests)
