@@ -56,7 +56,10 @@ typedef enum trli_placement_kind {
 /* ---- placement_assign.c, placement_chains.c ---- */
 
 /* Choose an executor for each task: [tasks] *executor is the caller's. Tasks that write parts of a value, or add to it,
- * without another access between them, get one executor. Deterministic. Fails with MEMORY. */
+ * without another access between them, get one executor, unless none may do them all. The blocks that the tasks of an
+ * executor touch fit into its memory. finish_time is as fast as the better of all tasks on one executor, at least, by
+ * trli_predict with prefetch; near-linear in tasks, accesses and edges. Edges have to include those of the accesses.
+ * Deterministic. Fails with MEMORY, also where no placement is found that fits. */
 TRL_NODISCARD trl_err trli_assign(trl_context *ctx, const trli_place_graph *graph, const trli_platform *machine,
                                   trli_placement_kind kind, uint8_t *executor);
 /* Chains: paths of tasks that may run on devices, coalesced as Robison (2014, appendix) does, without what its printed

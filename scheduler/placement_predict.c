@@ -28,8 +28,8 @@ typedef struct play {
     int32_t *missing;    /* [tasks] copies not complete */
     int32_t *copy_waits; /* [transfers] what is not complete, and one for a demand not made */
     bool *demanded;      /* [transfers] */
-    /* Who waits: of task t copies made[made_first[t]..), of copy x tasks reader[reader_first[x]..), and copies from what
-     * x brings: next_from[x], and from there by next_of_source. */
+    /* Who waits: of task t copies made[made_first[t]..), of copy x tasks reader[reader_first[x]..), and copies from
+     * what x brings: next_from[x], and from there by next_of_source. */
     int32_t *made_first, *made, *reader_first, *reader, *next_from, *next_of_source;
     int32_t *next_in_queue; /* [transfers] */
     link_queue link[TRLI_EXECUTORS][TRLI_EXECUTORS];
@@ -257,12 +257,12 @@ static void run(play *p)
 
 /* ---- memory ---- */
 
-static void allocate_queues(play *p, trli_pass *pass)
+static void allocate_queues(play *p, trli_scratch *scratch)
 {
     const int32_t tasks = p->graph->tasks;
-    trli_heap_item *ready = trli_pass_new(pass, (size_t)tasks, sizeof *ready);
+    trli_heap_item *ready = trli_scratch_new(scratch, (size_t)tasks, sizeof *ready);
     int32_t count[TRLI_EXECUTORS] = {0};
-    p->events.item = trli_pass_new(pass, (size_t)tasks + (size_t)p->ntransfers, sizeof *ready);
+    p->events.item = trli_scratch_new(scratch, (size_t)tasks + (size_t)p->ntransfers, sizeof *ready);
     for (int32_t t = 0; t < tasks; ++t) ++count[p->executor[t]];
     for (int e = 0; ready && e < p->machine->executors; ++e) {
         p->ready[e].item = ready;
@@ -270,25 +270,25 @@ static void allocate_queues(play *p, trli_pass *pass)
     }
 }
 
-static void allocate(play *p, trli_pass *pass)
+static void allocate(play *p, trli_scratch *scratch)
 {
     const size_t tasks = (size_t)p->graph->tasks, copies = (size_t)p->ntransfers;
     const size_t accesses = (size_t)p->graph->access_first[tasks];
-    allocate_queues(p, pass);
-    p->weight = trli_pass_new(pass, tasks, sizeof *p->weight);
-    p->behind = trli_pass_new(pass, tasks, sizeof *p->behind);
-    p->copy_weight = trli_pass_new(pass, copies, sizeof *p->copy_weight);
-    p->before = trli_pass_new(pass, tasks, sizeof *p->before);
-    p->missing = trli_pass_new(pass, tasks, sizeof *p->missing);
-    p->copy_waits = trli_pass_new(pass, copies, sizeof *p->copy_waits);
-    p->demanded = trli_pass_new(pass, copies, sizeof *p->demanded);
-    p->made_first = trli_pass_new(pass, tasks + 1, sizeof *p->made_first);
-    p->made = trli_pass_new(pass, (size_t)p->transfers->writers.count, sizeof *p->made);
-    p->reader_first = trli_pass_new(pass, copies + 1, sizeof *p->reader_first);
-    p->reader = trli_pass_new(pass, accesses, sizeof *p->reader);
-    p->next_from = trli_pass_new(pass, copies, sizeof *p->next_from);
-    p->next_of_source = trli_pass_new(pass, copies, sizeof *p->next_of_source);
-    p->next_in_queue = trli_pass_new(pass, copies, sizeof *p->next_in_queue);
+    allocate_queues(p, scratch);
+    p->weight = trli_scratch_new(scratch, tasks, sizeof *p->weight);
+    p->behind = trli_scratch_new(scratch, tasks, sizeof *p->behind);
+    p->copy_weight = trli_scratch_new(scratch, copies, sizeof *p->copy_weight);
+    p->before = trli_scratch_new(scratch, tasks, sizeof *p->before);
+    p->missing = trli_scratch_new(scratch, tasks, sizeof *p->missing);
+    p->copy_waits = trli_scratch_new(scratch, copies, sizeof *p->copy_waits);
+    p->demanded = trli_scratch_new(scratch, copies, sizeof *p->demanded);
+    p->made_first = trli_scratch_new(scratch, tasks + 1, sizeof *p->made_first);
+    p->made = trli_scratch_new(scratch, (size_t)p->transfers->writers.count, sizeof *p->made);
+    p->reader_first = trli_scratch_new(scratch, copies + 1, sizeof *p->reader_first);
+    p->reader = trli_scratch_new(scratch, accesses, sizeof *p->reader);
+    p->next_from = trli_scratch_new(scratch, copies, sizeof *p->next_from);
+    p->next_of_source = trli_scratch_new(scratch, copies, sizeof *p->next_of_source);
+    p->next_in_queue = trli_scratch_new(scratch, copies, sizeof *p->next_in_queue);
 }
 
 static bool allocate_prediction(play *p)
@@ -306,7 +306,7 @@ trl_err trli_predict(trl_context *ctx, const trli_place_graph *graph, const trli
                      trli_prediction *prediction)
 {
     trl_err err = TRL_OK;
-    trli_pass pass = {.ctx = ctx};
+    trli_scratch scratch = {.ctx = ctx};
     play p = {.ctx = ctx,
               .graph = graph,
               .machine = machine,
@@ -316,8 +316,8 @@ trl_err trli_predict(trl_context *ctx, const trli_place_graph *graph, const trli
               .ntransfers = (int32_t)transfers->list.count,
               .prefetch = prefetch,
               .prediction = prediction};
-    allocate(&p, &pass);
-    if (!allocate_prediction(&p) || pass.failed) {
+    allocate(&p, &scratch);
+    if (!allocate_prediction(&p) || scratch.failed) {
         trli_prediction_free(prediction);
         err = trli_no_memory(ctx, NULL, "to predict a run of %d tasks", graph->tasks);
         goto done;
@@ -328,7 +328,7 @@ trl_err trli_predict(trl_context *ctx, const trli_place_graph *graph, const trli
     weigh(&p);
     run(&p);
 done:
-    trli_pass_free(&pass);
+    trli_scratch_free(&scratch);
     return err;
 }
 

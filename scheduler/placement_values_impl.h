@@ -23,25 +23,25 @@ void trli_values_free(trli_values *values);
 TRL_NODISCARD trl_err trli_transfers_of(trl_context *ctx, const trli_place_graph *graph, const trli_platform *machine,
                                         const trli_values *values, const uint8_t *executor, trli_transfers *transfers);
 
-/* Memory of a pass, which goes at once. */
-typedef struct trli_pass {
+/* Memory of one call, which goes at once. */
+typedef struct trli_scratch {
     trl_context *ctx;
     void *piece[24];
     int count;
     bool failed; /* there was no memory for a piece */
-} trli_pass;
+} trli_scratch;
 
 /* As trli_new. */
-static inline void *trli_pass_new(trli_pass *pass, size_t count, size_t size)
+static inline void *trli_scratch_new(trli_scratch *scratch, size_t count, size_t size)
 {
-    void *piece = trli_new(pass->ctx, count, size);
-    pass->failed = pass->failed || !piece;
-    return pass->piece[pass->count++] = piece;
+    void *piece = trli_new(scratch->ctx, count, size);
+    scratch->failed = scratch->failed || !piece;
+    return scratch->piece[scratch->count++] = piece;
 }
 
-static inline void trli_pass_free(trli_pass *pass)
+static inline void trli_scratch_free(trli_scratch *scratch)
 {
-    while (pass->count > 0) trli_free(pass->piece[--pass->count]);
+    while (scratch->count > 0) trli_free(scratch->piece[--scratch->count]);
 }
 
 /* Seconds for a copy of a handle's data. */

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Ways to assign an executor to each task. */
+#include <math.h>
+#include <string.h>
+
+#include "arithmetic_impl.h"
+#include "placement_assign_impl.h"
+
+static trl_err fits_nowhere(const trli_assignment *a)
+{
+    return trl_fail(a->ctx, TRL_ERR_MEMORY, NULL,
+                    "no placement of %d tasks on %d executors fits into their memory; use more devices, a smaller "
+                    "problem, or let more tasks be done by the CPU",
+                    a->graph->tasks, a->machine->executors);
+}
+
+/* ---- the earliest finish ---- */
+
+/* All that may be there on one executor, the rest near. */
+static bool place_all_on(trli_assignment *a, int executor)
+{
+    trli_assignment_clear(a);
+    for (int32_t u = 0; u < a->units; ++u)
+        if (!trli_unit_place_near(a, u, executor)) return false;
+    return true;
+}
+
+static trl_err find_best(trli_assignment *a, const int32_t *chain, int32_t chains, trli_best *best)
+{
+    trl_err err;
+    bool complete;
+    TRL_TRY(trli_assign_finish_time(a, &complete));
+    if (complete) TRL_TRY(trli_best_compare(a, best));
+    for (int e = 0; e < a->machine->executors; ++e)
+        if (place_all_on(a, e)) TRL_TRY(trli_best_compare(a, best));
+    if (best->seconds == INFINITY) return fits_nowhere(a);
+    TRL_TRY(trli_best_improve(a, chain, chains, best));
+done:
+    return err;
+}
+
+/* ---- chains to devices ---- */
+
+typedef struct chain_info {
+    uint16_t devices; /* that may do all of it */
+    int32_t length;
+} chain_info;
+
+/* The next device after the one before that may do the chain. */
+static int next_device(const chain_info *chain, int executors, int before)
+{
+    int e = before;
+    do {
+        e = e + 1 < executors ? e + 1 : 1;
+    } while (!(chain->devices >> e & 1) && e != before);
+    return e;
+}
+
+/* The first of the devices with the fewest tasks. */
+static int least_loaded(const chain_info *chain, int executors, const int64_t *load)
+{
+    int best = 0;
+    for (int e = 1; e < executors; ++e)
+        if (chain->devices >> e & 1 && (best == 0 || load[e] < load[best])) best = e;
+    return best;
+}
+
+/* device: [chains]. 0 where the machine lacks the devices of a chain. */
+static void deal_chains(const trli_platform *machine, const chain_info *info, int32_t chains, trli_placement_kind kind,
+                        uint8_t *device)
+{
+    int64_t load[TRLI_EXECUTORS] = {0};
+    int last = 0;
+    for (int32_t c = 0; c < chains; ++c) {
+        if (info[c].devices >> 1 == 0) continue;
+        last = kind == TRLI_PLACE_round_robin ? next_device(&info[c], machine->executors, last)
+                                              : least_loaded(&info[c], machine->executors, load);
+        load[last] += info[c].length;
+        device[c] = (uint8_t)last;
+    }
+}
+
+static trl_err place_chains(trli_assignment *a, const int32_t *chain, int32_t chains, trli_placement_kind kind)
+{
+    trl_err err = TRL_OK;
+    trli_scratch scratch = {.ctx = a->ctx};
+    chain_info *info = trli_scratch_new(&scratch, (size_t)chains, sizeof *info);
+    uint8_t *device = trli_scratch_new(&scratch, (size_t)chains, sizeof *device);
+    if (scratch.failed) {
+        err = trli_no_memory(a->ctx, NULL, "to assign %d chains of tasks", chains);
+        goto done;
+    }
+    for (int32_t c = 0; c < chains; ++c) info[c].devices = (uint16_t)((1u << a->machine->executors) - 1);
+    for (int32_t t = 0; t < a->graph->tasks; ++t) {
+        if (chain[t] < 0) continue;
+        info[chain[t]].devices &= a->graph->eligible[t];
+        ++info[chain[t]].length;
+    }
+    deal_chains(a->machine, info, chains, kind, device);
+    trli_assignment_clear(a);
+    for (int32_t i = 0; i < a->graph->tasks; ++i) {
+        const int32_t t = a->graph->order[i];
+        if (a->executor[t] != TRLI_UNPLACED) continue;
+        if (!trli_unit_place_near(a, a->unit[t], chain[t] < 0 ? 0 : device[chain[t]])) {
+            err = fits_nowhere(a);
+            goto done;
+        }
+    }
+done:
+    trli_scratch_free(&scratch);
+    return err;
+}
+
+trl_err trli_assign(trl_context *ctx, const trli_place_graph *graph, const trli_platform *machine,
+                    trli_placement_kind kind, uint8_t *executor)
+{
+    trl_err err;
+    trli_values values = {0};
+    trli_assignment a = {.ctx = ctx, .graph = graph, .machine = machine, .values = &values};
+    trli_best best = {.seconds = INFINITY, .executor = executor};
+    int32_t chains, *chain = trli_new(ctx, (size_t)graph->tasks, sizeof *chain);
+    if (!chain) return trli_no_memory(ctx, NULL, "to assign %d tasks", graph->tasks);
+    TRL_TRY(trli_chains(ctx, graph, chain, &chains));
+    TRL_TRY(trli_values_find(ctx, graph, &values));
+    TRL_TRY(trli_assignment_begin(&a));
+    if (kind == TRLI_PLACE_finish_time) {
+        TRL_TRY(find_best(&a, chain, chains, &best));
+    } else {
+        TRL_TRY(place_chains(&a, chain, chains, kind));
+        memcpy(executor, a.executor, (size_t)graph->tasks);
+    }
+done:
+    trli_assignment_end(&a);
+    trli_values_free(&values);
+    trli_free(chain);
+    return err;
+}

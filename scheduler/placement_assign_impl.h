@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* What all ways to assign executors share: units, and the memory of the devices. */
+#ifndef TRLI_PLACEMENT_ASSIGN_IMPL_H
+#define TRLI_PLACEMENT_ASSIGN_IMPL_H
+
+#include "placement_values_impl.h"
+
+enum { TRLI_UNPLACED = TRLI_EXECUTORS };
+
+/* A unit are tasks that need one executor: those that make a value together, and with each of them all others with
+ * which it makes a value. */
+typedef struct trli_assignment {
+    trl_context *ctx;
+    const trli_place_graph *graph;
+    const trli_platform *machine;
+    const trli_values *values;
+    trli_scratch scratch; /* holds what follows */
+    int32_t units;
+    int32_t *unit;                   /* [tasks] */
+    int32_t *unit_first, *unit_task; /* CSR, by unit */
+    uint16_t *may;                   /* [units] executors that may do it, a bit each */
+    int32_t blocks;
+    int32_t *block;        /* [handles] */
+    size_t *block_bytes;   /* [blocks] */
+    uint16_t *held;        /* [blocks] executors that need memory for it, a bit each */
+    int32_t *seen, search; /* [blocks] the search that came to it last */
+    size_t used[TRLI_EXECUTORS];
+    uint8_t *executor; /* [tasks] or TRLI_UNPLACED: what is being made */
+} trli_assignment;
+
+/* All units unplaced. Fails with MEMORY. */
+TRL_NODISCARD trl_err trli_assignment_begin(trli_assignment *a);
+/* Begin again. Memory is taken at once for units that only one executor may do. */
+void trli_assignment_clear(trli_assignment *a);
+void trli_assignment_end(trli_assignment *a);
+/* Whether the executor may do the unit and has the memory. */
+bool trli_unit_fits(trli_assignment *a, int32_t unit, int executor);
+void trli_unit_place(trli_assignment *a, int32_t unit, int executor);
+/* Place it there if it fits, else on the first executor where it does; false: it does nowhere. */
+bool trli_unit_place_near(trli_assignment *a, int32_t unit, int executor);
+/* Whether all units, placed in any way, may be where they are and have the memory. */
+bool trli_assignment_fits(trli_assignment *a);
+
+/* ---- placement_finish.c ---- */
+
+/* Place all units, each where its first task ends first. *complete: false where some unit fits nowhere. Fails with
+ * MEMORY. Source: Topcuoglu, Hariri and Wu (2002), HEFT. */
+TRL_NODISCARD trl_err trli_assign_finish_time(trli_assignment *a, bool *complete);
+
+/* ---- placement_improve.c ---- */
+
+/* The best that is known, by predicted seconds of a run. */
+typedef struct trli_best {
+    double seconds; /* infinite: none is known */
+    uint8_t *executor;
+} trli_best;
+
+/* Take over the assignment's placement if it is faster. Fails with MEMORY. */
+TRL_NODISCARD trl_err trli_best_compare(trli_assignment *a, trli_best *best);
+/* Move units and chains, and exchange units, as long as that helps and the graph is small. Fails with MEMORY. */
+TRL_NODISCARD trl_err trli_best_improve(trli_assignment *a, const int32_t *chain, int32_t chains, trli_best *best);
+
+#endif

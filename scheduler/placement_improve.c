@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Placements compared by what they would take, and small ones improved. */
+#include <math.h>
+#include <string.h>
+
+#include "placement_assign_impl.h"
+
+/* Tasks that are played in all while a placement is improved, and those of the largest graph for which that pays. */
+enum { MOST_PLAYED = 200000, MOST_TASKS = 4000 };
+
+/* No run is shorter: some executor has this much to do. */
+static double least_seconds(const trli_assignment *a)
+{
+    const size_t executors = (size_t)a->machine->executors;
+    double sum[TRLI_EXECUTORS] = {0}, least = 0.0;
+    for (int32_t t = 0; t < a->graph->tasks; ++t)
+        sum[a->executor[t]] += a->graph->seconds[(size_t)t * executors + a->executor[t]];
+    for (size_t e = 0; e < executors; ++e)
+        if (sum[e] / a->machine->parallel[e] > least) least = sum[e] / a->machine->parallel[e];
+    return least;
+}
+
+trl_err trli_best_compare(trli_assignment *a, trli_best *best)
+{
+    trl_err err = TRL_OK;
+    trli_transfers transfers = {0};
+    trli_prediction prediction = {0};
+    if (least_seconds(a) >= best->seconds) return TRL_OK;
+    TRL_TRY(trli_transfers_of(a->ctx, a->graph, a->machine, a->values, a->executor, &transfers));
+    TRL_TRY(trli_predict(a->ctx, a->graph, a->machine, a->executor, &transfers, true, &prediction));
+    if (prediction.seconds < best->seconds) {
+        best->seconds = prediction.seconds;
+        memcpy(best->executor, a->executor, (size_t)a->graph->tasks);
+    }
+done:
+    trli_prediction_free(&prediction);
+    trli_transfers_free(a->ctx, &transfers);
+    return err;
+}
+
+/* ---- moves ---- */
+
+typedef struct climb {
+    trli_assignment *a;
+    trli_best *best;
+    const int32_t *chain;
+    int32_t chains;
+    int32_t left; /* placements that may still be played */
+} climb;
+
+static int executor_of(const trli_assignment *a, int32_t unit)
+{
+    return a->executor[a->unit_task[a->unit_first[unit]]];
+}
+
+static bool move(const trli_assignment *a, int32_t unit, int executor)
+{
+    if (!(a->may[unit] >> executor & 1) || executor_of(a, unit) == executor) return false;
+    for (int32_t i = a->unit_first[unit]; i < a->unit_first[unit + 1]; ++i)
+        a->executor[a->unit_task[i]] = (uint8_t)executor;
+    return true;
+}
+
+/* Keep what was moved if that helps, else put it back. */
+static trl_err settle(climb *c)
+{
+    trl_err err = TRL_OK;
+    trli_assignment *a = c->a;
+    --c->left;
+    if (trli_assignment_fits(a)) TRL_TRY(trli_best_compare(a, c->best));
+done:
+    memcpy(a->executor, c->best->executor, (size_t)a->graph->tasks);
+    return err;
+}
+
+static trl_err move_chains(climb *c)
+{
+    trl_err err = TRL_OK;
+    for (int32_t chain = 0; chain < c->chains; ++chain) {
+        for (int e = 0; e < c->a->machine->executors && c->left > 0; ++e) {
+            bool moved = false;
+            for (int32_t t = 0; t < c->a->graph->tasks; ++t)
+                if (c->chain[t] == chain) moved |= move(c->a, c->a->unit[t], e);
+            if (moved) TRL_TRY(settle(c));
+        }
+    }
+done:
+    return err;
+}
+
+static trl_err move_units(climb *c)
+{
+    trl_err err = TRL_OK;
+    for (int32_t unit = 0; unit < c->a->units; ++unit) {
+        for (int e = 0; e < c->a->machine->executors && c->left > 0; ++e)
+            if (move(c->a, unit, e)) TRL_TRY(settle(c));
+    }
+done:
+    return err;
+}
+
+static trl_err exchange_units(climb *c)
+{
+    trl_err err = TRL_OK;
+    for (int32_t u = 0; u < c->a->units; ++u) {
+        for (int32_t v = u + 1; v < c->a->units && c->left > 0; ++v) {
+            const int from = executor_of(c->a, u), to = executor_of(c->a, v);
+            if (from == to || !(c->a->may[u] >> to & 1) || !(c->a->may[v] >> from & 1)) continue;
+            if (move(c->a, u, to) && move(c->a, v, from)) TRL_TRY(settle(c));
+        }
+    }
+done:
+    return err;
+}
+
+trl_err trli_best_improve(trli_assignment *a, const int32_t *chain, int32_t chains, trli_best *best)
+{
+    trl_err err = TRL_OK;
+    climb c = {.a = a, .best = best, .chain = chain, .chains = chains};
+    double before = INFINITY;
+    if (a->graph->tasks == 0 || a->graph->tasks > MOST_TASKS) return TRL_OK;
+    c.left = MOST_PLAYED / a->graph->tasks;
+    memcpy(a->executor, best->executor, (size_t)a->graph->tasks);
+    while (best->seconds < before && c.left > 0) {
+        before = best->seconds;
+        TRL_TRY(move_chains(&c));
+        TRL_TRY(move_units(&c));
+        TRL_TRY(exchange_units(&c));
+    }
+done:
+    return err;
+}
