@@ -40,6 +40,7 @@ typedef struct trli_run_state {
     trli_polls polls;
     trli_phases phases;
     struct trli_nodes *nodes;                           /* spawned tasks and events */
+    struct trli_placed_run *placed;                     /* of a placed graph; else NULL */
     int32_t nsignalled;                                 /* tasks that wait for signals */
     int32_t *signalled;                                 /* [nsignalled] ascending */
     _Atomic int32_t *signals_left;                      /* [nsignalled] */

@@ -38,7 +38,7 @@ trl_err trl_graph_add_handle(trl_graph *graph, const trl_handle_desc *desc, trl_
     TRL_TRY(trli_list_reserve(graph->ctx, &graph->touched, 1, sizeof(trli_touched), build_memory));
     TRL_TRY(trli_graph_add_name(graph, desc->name, &at));
     ((trl_policy_handle *)graph->handles.data)[graph->handles.count] =
-        (trl_policy_handle){.name = at, .bytes = desc->bytes, .block = desc->block};
+        (trl_policy_handle){.name = at, .bytes = desc->bytes, .block = desc->block, .key = desc->key};
     touched_of(graph)[graph->touched.count++] = (trli_touched){-1, -1, -1, TRL_WRITE};
     *handle = trli_graph_public(graph, (int32_t)graph->handles.count++);
 done:
@@ -112,6 +112,11 @@ done:
 
 trl_err trl_graph_add_access(trl_graph *graph, trl_task task, trl_handle handle, trl_access access)
 {
+    return trl_graph_add_part_access(graph, task, handle, access, 0);
+}
+
+trl_err trl_graph_add_part_access(trl_graph *graph, trl_task task, trl_handle handle, trl_access access, int32_t part)
+{
     trl_err err;
     int32_t index, touched;
     TRL_TRY(trli_graph_check_open(graph));
@@ -126,7 +131,7 @@ trl_err trl_graph_add_access(trl_graph *graph, trl_task task, trl_handle handle,
                                       : add_shared(graph, index, t, access));
     TRL_TRY(trli_list_reserve(graph->ctx, &graph->accesses, 1, sizeof(trli_added_access), build_memory));
     ((trli_added_access *)graph->accesses.data)[graph->accesses.count++] =
-        (trli_added_access){index, touched, (int32_t)access};
+        (trli_added_access){index, touched, (int32_t)access, part};
 done:
     return err;
 }
@@ -170,7 +175,8 @@ trl_err trli_graph_flatten_accesses(trl_graph *graph)
     for (int32_t t = 0; t < graph->task_count; ++t) first[t + 1] += first[t];
     /* From the last access to the first: first[t] goes from the end of task t's to their start. */
     for (int64_t i = n - 1; i >= 0; --i)
-        graph->access[--first[all[i].task]] = (trl_policy_access){.handle = all[i].handle, .mode = all[i].mode};
+        graph->access[--first[all[i].task]] =
+            (trl_policy_access){.handle = all[i].handle, .mode = all[i].mode, .part = all[i].part};
     TRL_TRY(trl_memory_alloc(graph->ctx, place_bytes, build_memory, &place));
     memset(place, -1, place_bytes);
     int32_t kept = 0;

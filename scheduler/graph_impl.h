@@ -62,7 +62,7 @@ typedef struct trli_touch {
 } trli_touch;
 
 typedef struct trli_added_access {
-    int32_t task, handle, mode;
+    int32_t task, handle, mode, part;
 } trli_added_access;
 
 typedef struct trli_resource {
@@ -127,6 +127,10 @@ struct trl_graph {
     int32_t *access_first; /* [tasks + 1] accesses of a task: access[access_first[t]..access_first[t + 1]) */
     trl_policy_access *access;
     double ranked_tau_inf; /* critical path when the tasks were ranked */
+
+    trl_graph_memory memory;          /* of handles; all NULL: there is none */
+    struct trli_placed *placed;       /* this graph is what is run in place of another one; else NULL */
+    struct trli_placement *placement; /* which graph is run in place of this one; NULL: this one */
 
     /* Of the runs: see engine_impl.h. The guard is held while what follows is read or written, and while ranks change:
      * only when no run, or no other one, is in progress. */

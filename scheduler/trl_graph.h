@@ -55,8 +55,8 @@ enum {
 
 enum { TRL_TASK_TYPES = 256 };
 
-/* Kinds of executor: the workers of the pools, and devices. A mock device runs functions of the host in an address space
- * of its own. */
+/* Kinds of executor: the workers of the pools, and devices. A mock device runs functions of the host in an address
+ * space of its own. */
 typedef enum trl_kind { TRL_KIND_CPU, TRL_KIND_GPU, TRL_KIND_MOCK, TRL_KINDS } trl_kind;
 
 /* One way to do a task, by executors of one kind. */
@@ -107,10 +107,36 @@ typedef struct trl_handle_desc {
     const char *name; /* copied */
     size_t bytes;     /* of the data; 0: unknown */
     int64_t block;    /* whose memory it is, a number of the caller's: pieces of one block lie together */
+    int64_t key;      /* the caller's number for it, for trl_graph_memory */
 } trl_handle_desc;
 TRL_API TRL_NODISCARD trl_err trl_graph_add_handle(trl_graph *graph, const trl_handle_desc *desc, trl_handle *handle);
 TRL_API TRL_NODISCARD trl_err trl_graph_add_access(trl_graph *graph, trl_task task, trl_handle handle,
                                                    trl_access access);
+/* The same, and which part of the data it is, a number of the caller's, for trl_graph_memory; else 0. */
+TRL_API TRL_NODISCARD trl_err trl_graph_add_part_access(trl_graph *graph, trl_task task, trl_handle handle,
+                                                        trl_access access, int32_t part);
+
+/* Where the data of handles lies, in a frame and in the memory of the host (space 0) or of a device. Graphs whose tasks
+ * devices may do need it: data is copied to where it is read. */
+typedef struct trl_piece {
+    void *at;
+    size_t row;                         /* bytes */
+    int64_t rows, planes;               /* a box: planes of rows */
+    ptrdiff_t row_stride, plane_stride; /* bytes from one to the next */
+} trl_piece;
+enum { TRL_PIECES_MAX = 8 };
+typedef struct trl_graph_memory {
+    void *data; /* for the functions, not owned */
+    /* See that a handle's data has memory in a space; what is in it does not matter. Fails with MEMORY. Thread: the
+     * caller of trl_graph_run. */
+    trl_err (*provide)(void *data, void *frame, int64_t key, int space);
+    /* A part of a handle's data in a space, the same pieces in each space; returns how many. Thread: any. */
+    int (*locate)(void *data, void *frame, int64_t key, int32_t part, int space, trl_piece piece[TRL_PIECES_MAX]);
+    /* The spaces in which the data is valid, a bit 1 << space each: read and written by runs, one at a time. */
+    uint32_t *(*valid)(void *data, void *frame, int64_t key);
+} trl_graph_memory;
+/* Copied. Before the first run. */
+TRL_API TRL_NODISCARD trl_err trl_graph_set_memory(trl_graph *graph, const trl_graph_memory *memory);
 
 /* A resource stands for what two tasks may not work on at once, in whatever order (a conflict). Resources form a
  * forest: to lock one excludes locks and uses of itself, of all above and of all below it. */

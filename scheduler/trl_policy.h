@@ -30,12 +30,14 @@ enum { TRL_POLICY_ABI = 2 };
 typedef struct trl_policy_access {
     int32_t handle; /* 0 <= handle < handles */
     int32_t mode;   /* a trl_access */
+    int32_t part;   /* of the data, the caller's number */
 } trl_policy_access;
 
 typedef struct trl_policy_handle {
     int64_t name;  /* for trl_policy_handle_name */
     size_t bytes;  /* 0: unknown */
     int64_t block; /* whose memory it is */
+    int64_t key;   /* the caller's number for it */
 } trl_policy_handle;
 
 /* A frozen graph, as policies see it. Tasks are numbers: 0 <= task < tasks those of the graph in the order added, above

@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* From a placement to the graph that is run. */
+#include <string.h>
+
+#include "placed_impl.h"
+
+static const char what[] = "placed graph";
+
+bool trli_placed_eligible(const trl_graph *graph, int32_t task, trl_kind kind)
+{
+    enum { ONLY_WORKERS = TRLI_TASK_WANTS | TRLI_TASK_PHASED | TRLI_TASK_SIGNALLED | TRL_TASK_POLL | TRL_TASK_SCOPE };
+    const trli_task_info *info = &trli_graph_info(graph)[task];
+    if (!info->variant[kind].run) return false;
+    return kind == TRL_KIND_CPU || !(trli_graph_records(graph)[task].flags & ONLY_WORKERS);
+}
+
+trli_place_graph trli_graph_to_place(const trl_graph *graph)
+{
+    return (trli_place_graph){.tasks = graph->task_count,
+                              .first = graph->first,
+                              .successors = graph->successors,
+                              .order = graph->order,
+                              .access_first = graph->access_first,
+                              .access = graph->access,
+                              .handles = (int32_t)graph->handles.count,
+                              .handle = graph->handles.data};
+}
+
+typedef struct builder {
+    trli_placed *placed;
+    trl_graph *logical;
+    trl_context *ctx;
+    trli_placed_nodes nodes;
+    const trli_transfer *transfer;
+    int32_t *order, *region; /* [nodes] */
+    int32_t *node;           /* [nodes] a task of the new graph */
+    int32_t *launch;         /* [nodes] the launch of what a device does, or -1 */
+    int32_t *fence;          /* [nodes] passed when it is done; -1: nobody asks */
+    bool *watched;           /* [nodes] by the host */
+    int32_t *head;           /* [launches] its first node */
+    int32_t *last;           /* [launches] its last node; -1 if something follows on its stream */
+    int32_t *waited;         /* [fences] the last launch, plus one, that waits for it */
+    trl_task *name;          /* [tasks of the new graph] */
+} builder;
+
+static bool is_launched(const builder *b, int32_t x)
+{
+    return x >= b->nodes.tasks || b->nodes.space[x] > 0;
+}
+
+static trli_stream stream_of(const builder *b, int32_t x)
+{
+    if (x < b->nodes.tasks) return TRLI_STREAM_COMPUTE;
+    return b->transfer[x - b->nodes.tasks].to > 0 ? TRLI_STREAM_IN : TRLI_STREAM_OUT;
+}
+
+static bool same_stream(const builder *b, int32_t x, int32_t y)
+{
+    return b->nodes.space[x] == b->nodes.space[y] && b->nodes.space[x] > 0 && stream_of(b, x) == stream_of(b, y);
+}
+
+/* ---- who waits how ---- */
+
+/* How many fences stand for one: where a device is chosen when the run begins, one of each. */
+static int32_t fences_of(const builder *b, int32_t x)
+{
+    return b->nodes.space[x] > 0 ? 1 : b->placed->devices->n;
+}
+
+static trl_err add_fences(builder *b, int32_t x)
+{
+    trli_placed *p = b->placed;
+    const int32_t n = fences_of(b, x);
+    int32_t *space = trli_resize(b->ctx, p->fence_space, (size_t)(p->nfences + n), sizeof *space);
+    if (!space) return trli_no_memory(b->ctx, NULL, "for a placed graph");
+    p->fence_space = space;
+    b->fence[x] = p->nfences;
+    for (int32_t i = 0; i < n; ++i) p->fence_space[p->nfences++] = n == 1 ? b->nodes.space[x] : i + 1;
+    return TRL_OK;
+}
+
+/* The end of a launch is watched unless another one follows it on its stream. */
+static trl_err find_fences(builder *b)
+{
+    const trli_placed_nodes *nodes = &b->nodes;
+    trl_err err = TRL_OK;
+    for (int32_t i = 0; i < nodes->n; ++i) {
+        const int32_t x = b->order[i];
+        if (!is_launched(b, x)) continue;
+        bool wanted = false, followed = false;
+        for (int32_t k = nodes->after_first[x]; k < nodes->after_first[x + 1]; ++k) {
+            const int32_t y = nodes->after[k];
+            b->watched[x] |= !is_launched(b, y);
+            wanted |= is_launched(b, y) && !same_stream(b, x, y);
+            followed |= is_launched(b, y) && same_stream(b, x, y) && b->launch[x] != b->launch[y];
+        }
+        int32_t *last = &b->last[b->launch[x]];
+        if (followed) *last = -1;
+        if (*last == x) b->watched[x] = true;
+        if (wanted || b->watched[x]) TRL_TRY(add_fences(b, x));
+        b->placed->nwatches += b->watched[x];
+    }
+done:
+    return err;
+}
+
+/* ---- commands ---- */
+
+static trl_err add_command(builder *b, trli_launch *launch, trli_command_kind kind, trli_stream stream, int32_t index)
+{
+    trli_list *commands = &b->placed->commands;
+    trl_err err;
+    TRL_TRY(trli_list_reserve(b->ctx, commands, 1, sizeof(trli_command), what));
+    ((trli_command *)commands->data)[commands->count++] =
+        (trli_command){.kind = (uint8_t)kind, .stream = (uint8_t)stream, .index = index};
+    ++launch->n;
+done:
+    return err;
+}
+
+static trl_err add_waits(builder *b, trli_launch *launch, int32_t x)
+{
+    const trli_placed_nodes *nodes = &b->nodes;
+    const int32_t number = b->launch[x];
+    trl_err err = TRL_OK;
+    for (int32_t k = nodes->before_first[x]; k < nodes->before_first[x + 1]; ++k) {
+        const int32_t y = nodes->before[k];
+        if (!is_launched(b, y) || same_stream(b, x, y)) continue;
+        if (b->waited[b->fence[y]] == number + 1) continue;
+        b->waited[b->fence[y]] = number + 1;
+        for (int32_t f = 0; f < fences_of(b, y); ++f)
+            TRL_TRY(add_command(b, launch, TRLI_COMMAND_WAIT, stream_of(b, x), b->fence[y] + f));
+    }
+done:
+    return err;
+}
+
+static trl_err add_commands(builder *b, int32_t x)
+{
+    trli_launch *launch = &b->placed->launch[b->launch[x]];
+    const bool call = x < b->nodes.tasks;
+    trl_err err = TRL_OK;
+    if (launch->n == 0) launch->first = (int32_t)b->placed->commands.count;
+    TRL_TRY(add_waits(b, launch, x));
+    TRL_TRY(add_command(b, launch, call ? TRLI_COMMAND_CALL : TRLI_COMMAND_COPY, stream_of(b, x),
+                        call ? b->placed->ncalls : x - b->nodes.tasks));
+    if (call) b->placed->call[b->placed->ncalls++] = x;
+    if (b->fence[x] >= 0) TRL_TRY(add_command(b, launch, TRLI_COMMAND_SET, stream_of(b, x), b->fence[x]));
+done:
+    return err;
+}
+
+/* ---- tasks ---- */
+
+static trl_err add_node(builder *b, const trl_task_desc *desc, int32_t logical, int32_t *node)
+{
+    trl_task task;
+    trl_err err;
+    TRL_TRY(trl_graph_add_task(b->placed->graph, desc, &task));
+    *node = (int32_t)(task & INT32_MAX);
+    b->placed->task_of[*node] = logical;
+done:
+    return err;
+}
+
+/* A task for workers as it is, with what it wants and touches. */
+static trl_err add_worker_task(builder *b, int32_t t)
+{
+    const trl_graph *logical = b->logical;
+    const trli_task_info *info = &trli_graph_info(logical)[t];
+    const trli_task_record *record = &trli_graph_records(logical)[t];
+    const unsigned flags = TRL_TASK_POLL | TRL_TASK_ALWAYS | TRL_TASK_SCOPE | TRL_TASK_WHOLE;
+    const trl_task_desc desc = {.name = trli_graph_task_name(logical, t),
+                                .variant = {[TRL_KIND_CPU] = info->variant[TRL_KIND_CPU]},
+                                .data = record->data,
+                                .chunks = record->chunks,
+                                .flags = record->flags & flags,
+                                .cost = info->cost,
+                                .type = record->type,
+                                .priority = info->priority,
+                                .signals = info->signals};
+    trl_err err;
+    TRL_TRY(add_node(b, &desc, t, &b->node[t]));
+    for (int32_t i = logical->want_first[t]; i < logical->want_first[t + 1]; ++i) {
+        const trl_task task = trli_graph_public(b->placed->graph, b->node[t]);
+        const trl_resource resource = trli_graph_public(b->placed->graph, logical->want[i].resource);
+        TRL_TRY(logical->want[i].mode == TRLI_LOCK ? trl_graph_add_lock(b->placed->graph, task, resource)
+                                                   : trl_graph_add_use(b->placed->graph, task, resource));
+    }
+    for (int32_t i = logical->access_first[t]; i < logical->access_first[t + 1]; ++i) {
+        trli_list *accesses = &b->placed->graph->accesses;
+        const trl_policy_access *a = &logical->access[i];
+        TRL_TRY(trli_list_reserve(b->ctx, accesses, 1, sizeof(trli_added_access), what));
+        ((trli_added_access *)accesses->data)[accesses->count++] =
+            (trli_added_access){b->node[t], a->handle, a->mode, a->part};
+    }
+done:
+    return err;
+}
+
+static const char *name_of(const builder *b, int32_t x)
+{
+    const trl_policy_handle *handle = b->logical->handles.data;
+    if (x < b->nodes.tasks) return trli_graph_task_name(b->logical, x);
+    return trli_graph_text(b->logical, handle[b->transfer[x - b->nodes.tasks].handle].name);
+}
+
+static trl_err add_launch(builder *b, int32_t x)
+{
+    trli_launch *launch = &b->placed->launch[b->launch[x]];
+    const trl_task_desc desc = {
+        .name = name_of(b, x), .variant = {{trli_placed_launch}}, .data = launch, .chunks = 1, .priority = 1};
+    if (launch->n > 0) { /* a further member of a region */
+        b->node[x] = b->node[b->head[b->launch[x]]];
+        return TRL_OK;
+    }
+    b->head[b->launch[x]] = x;
+    return add_node(b, &desc, -1, &b->node[x]);
+}
+
+static trl_err add_watch(builder *b, int32_t x)
+{
+    trli_placed *p = b->placed;
+    trli_watch *watch = &p->watch[p->nwatches++];
+    const trl_task_desc desc = {.name = name_of(b, x),
+                                .variant = {{trli_placed_watch}},
+                                .data = watch,
+                                .chunks = 1,
+                                .flags = TRL_TASK_POLL | TRL_TASK_ALWAYS};
+    const trli_placed_nodes *nodes = &b->nodes;
+    int32_t node;
+    trl_err err;
+    *watch = (trli_watch){p, b->fence[x], fences_of(b, x)};
+    TRL_TRY(add_node(b, &desc, -1, &node));
+    TRL_TRY(trli_graph_add_edge(p->graph, b->node[x], node));
+    for (int32_t k = nodes->after_first[x]; k < nodes->after_first[x + 1]; ++k)
+        if (!is_launched(b, nodes->after[k])) TRL_TRY(trli_graph_add_edge(p->graph, node, b->node[nodes->after[k]]));
+done:
+    return err;
+}
+
+static trl_err add_tasks(builder *b)
+{
+    trl_err err = TRL_OK;
+    for (int32_t i = 0; i < b->nodes.n; ++i) {
+        const int32_t x = b->order[i];
+        if (!is_launched(b, x)) {
+            TRL_TRY(add_worker_task(b, x));
+            continue;
+        }
+        TRL_TRY(add_launch(b, x));
+        TRL_TRY(add_commands(b, x));
+    }
+    for (int32_t t = 0; t < b->nodes.tasks; ++t) b->placed->node_of[t] = b->node[t];
+done:
+    return err;
+}
+
+static trl_err add_edges(builder *b)
+{
+    const trli_placed_nodes *nodes = &b->nodes;
+    trl_err err = TRL_OK;
+    for (int32_t x = 0; x < nodes->n; ++x)
+        for (int32_t k = nodes->after_first[x]; k < nodes->after_first[x + 1]; ++k) {
+            const int32_t y = nodes->after[k];
+            if (is_launched(b, x) && !is_launched(b, y)) continue; /* by a watch */
+            if (b->node[x] != b->node[y]) TRL_TRY(trli_graph_add_edge(b->placed->graph, b->node[x], b->node[y]));
+        }
+    b->placed->nwatches = 0;
+    for (int32_t x = 0; x < nodes->n; ++x)
+        if (b->watched[x]) TRL_TRY(add_watch(b, x));
+done:
+    return err;
+}
+
+/* ---- the rest of the graph ---- */
+
+/* What tasks name: handles, resources and phases, by the same numbers. */
+static trl_err copy_names(builder *b)
+{
+    trl_graph *to = b->placed->graph;
+    const trl_graph *from = b->logical;
+    const trl_policy_handle *handle = from->handles.data;
+    const trli_resource *resource = from->resources.data;
+    const trli_phase *phase = from->phases.data;
+    trl_err err = TRL_OK;
+    for (int64_t i = 0; i < from->handles.count; ++i) {
+        const trl_handle_desc desc = {trli_graph_text(from, handle[i].name), handle[i].bytes, handle[i].block,
+                                      handle[i].key};
+        trl_handle added;
+        TRL_TRY(trl_graph_add_handle(to, &desc, &added));
+    }
+    for (int64_t i = 0; i < from->resources.count; ++i) {
+        const trl_resource parent = resource[i].parent < 0 ? TRL_NO_PARENT : trli_graph_public(to, resource[i].parent);
+        const trl_resource_desc desc = {trli_graph_text(from, resource[i].name), parent, resource[i].data,
+                                        resource[i].bytes};
+        trl_resource added;
+        TRL_TRY(trl_graph_add_resource(to, &desc, &added));
+    }
+    for (int64_t i = 0; i < from->phases.count; ++i)
+        TRL_TRY(trl_graph_add_phase(to, trli_graph_text(from, phase[i].name), phase[i].first_type, phase[i].end_type));
+done:
+    return err;
+}
+
+/* The blocks of memory are provided once, whatever part of one is used. */
+static trl_err find_provisions(trli_placed *p)
+{
+    const trl_graph *graph = p->logical;
+    trl_err err = TRL_OK;
+    uint16_t *spaces = trli_new(graph->ctx, (size_t)graph->handles.count + 1, sizeof *spaces);
+    if (!spaces) return trli_no_memory(graph->ctx, NULL, "for a placed graph");
+    for (int32_t t = 0; t < graph->task_count; ++t)
+        for (int32_t a = graph->access_first[t]; a < graph->access_first[t + 1]; ++a) {
+            const int32_t h = graph->access[a].handle, space = p->executor[t];
+            if (space == 0 || spaces[h] & 1u << space) continue;
+            spaces[h] |= (uint16_t)(1u << space);
+            TRL_TRY(trli_list_reserve(graph->ctx, &p->provisions, 1, sizeof(trli_provision), what));
+            ((trli_provision *)p->provisions.data)[p->provisions.count++] = (trli_provision){h, space};
+        }
+done:
+    trli_free(spaces);
+    return err;
+}
+
+static trl_err number_launches(builder *b, int32_t regions)
+{
+    trli_placed *p = b->placed;
+    const int32_t transfers = b->nodes.n - b->nodes.tasks;
+    p->nregions = regions;
+    p->nlaunches = regions + transfers;
+    p->launch = trli_new(b->ctx, (size_t)p->nlaunches + 1, sizeof *p->launch);
+    b->head = trli_new(b->ctx, (size_t)p->nlaunches + 1, sizeof *b->head);
+    b->last = trli_new(b->ctx, (size_t)p->nlaunches + 1, sizeof *b->last);
+    if (!p->launch || !b->head || !b->last) return trli_no_memory(b->ctx, NULL, "for a placed graph");
+    for (int32_t i = 0; i < b->nodes.n; ++i) {
+        const int32_t x = b->order[i];
+        b->launch[x] = x < b->nodes.tasks ? b->region[x] : regions + x - b->nodes.tasks;
+        if (b->launch[x] < 0) continue;
+        p->launch[b->launch[x]] = (trli_launch){.placed = p, .space = b->nodes.space[x]};
+        b->last[b->launch[x]] = x;
+    }
+    return TRL_OK;
+}
+
+static trl_err make_arrays(builder *b)
+{
+    trli_placed *p = b->placed;
+    const size_t n = (size_t)b->nodes.n + 1, tasks = (size_t)b->nodes.tasks + 1;
+    b->order = trli_new(b->ctx, n, sizeof *b->order);
+    b->region = trli_new(b->ctx, n, sizeof *b->region);
+    b->node = trli_new(b->ctx, n, sizeof *b->node);
+    b->launch = trli_new(b->ctx, n, sizeof *b->launch);
+    b->fence = trli_new(b->ctx, n, sizeof *b->fence);
+    b->watched = trli_new(b->ctx, n, sizeof *b->watched);
+    p->node_of = trli_new(b->ctx, tasks, sizeof *p->node_of);
+    p->call = trli_new(b->ctx, tasks, sizeof *p->call);
+    p->task_of = trli_new(b->ctx, 2 * n, sizeof *p->task_of); /* a node and its watch */
+    if (!b->order || !b->region || !b->node || !b->launch || !b->fence || !b->watched || !p->node_of || !p->call ||
+        !p->task_of)
+        return trli_no_memory(b->ctx, NULL, "for a placed graph");
+    for (size_t x = 0; x < n; ++x) b->fence[x] = b->launch[x] = -1;
+    return TRL_OK;
+}
+
+static void free_builder(builder *b)
+{
+    trli_placed_nodes_free(&b->nodes);
+    void *arrays[] = {b->order, b->region, b->node, b->launch, b->fence, b->watched, b->head, b->last, b->waited};
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; ++i) trli_free(arrays[i]);
+}
+
+static trl_err build(builder *b)
+{
+    trli_placed *p = b->placed;
+    int32_t regions;
+    trl_err err;
+    TRL_TRY(trli_placed_nodes_find(b->logical, p->executor, &p->transfers, &b->nodes));
+    b->transfer = p->transfers.list.data;
+    TRL_TRY(make_arrays(b));
+    TRL_TRY(trli_regions_find(b->ctx, &b->nodes, b->order, b->region, &regions));
+    TRL_TRY(number_launches(b, regions));
+    TRL_TRY(find_fences(b));
+    b->waited = trli_new(b->ctx, (size_t)p->nfences + 1, sizeof *b->waited);
+    p->watch = trli_new(b->ctx, (size_t)p->nwatches + 1, sizeof *p->watch);
+    if (!b->waited || !p->watch) TRL_TRY(trli_no_memory(b->ctx, NULL, "for a placed graph"));
+    TRL_TRY(trl_graph_create(b->ctx, b->logical->name, &p->graph));
+    p->graph->serial = b->logical->serial; /* names of the logical graph are good for it */
+    p->graph->placed = p;
+    p->graph->timing = b->logical->timing;
+    TRL_TRY(copy_names(b));
+    TRL_TRY(add_tasks(b));
+    TRL_TRY(add_edges(b));
+    TRL_TRY(trl_graph_freeze(p->graph));
+    TRL_TRY(find_provisions(p));
+done:
+    return err;
+}
+
+trl_err trli_placed_create(trl_graph *logical, const trl_devices *devices, const trli_platform *platform,
+                           const uint8_t *executor, trli_placed **placed)
+{
+    trl_context *ctx = logical->ctx;
+    builder b = {.logical = logical, .ctx = ctx};
+    trl_err err = TRL_OK;
+    trli_place_graph view = trli_graph_to_place(logical);
+    uint16_t *valid = NULL;
+    *placed = NULL;
+    trli_placed *p = b.placed = trli_new(ctx, 1, sizeof *p);
+    if (!p) return trli_no_memory(ctx, NULL, "for a placed graph");
+    p->logical = logical;
+    p->devices = devices;
+    p->executor = trli_new(ctx, (size_t)logical->task_count + 1, sizeof *p->executor);
+    view.valid = valid = trli_new(ctx, (size_t)logical->handles.count + 1, sizeof *valid);
+    if (!p->executor || !valid) TRL_TRY(trli_no_memory(ctx, NULL, "for a placed graph"));
+    memcpy(p->executor, executor, (size_t)logical->task_count * sizeof *executor);
+    for (int64_t h = 0; h < logical->handles.count; ++h) valid[h] = 1u << TRLI_ANYWHERE;
+    TRL_TRY(trli_transfers_find(ctx, &view, platform, executor, &p->transfers));
+    TRL_TRY(build(&b));
+    *placed = p;
+    p = NULL;
+done:
+    free_builder(&b);
+    trli_free(valid);
+    trli_placed_destroy(&p);
+    return err;
+}
+
+void trli_placed_destroy(trli_placed **placed)
+{
+    trli_placed *p = *placed;
+    *placed = NULL;
+    if (!p) return;
+    trl_context *ctx = p->logical->ctx;
+    trl_graph_destroy(&p->graph);
+    trli_transfers_free(ctx, &p->transfers);
+    trli_list_free(ctx, &p->commands);
+    trli_list_free(ctx, &p->provisions);
+    void *arrays[] = {p->executor, p->node_of, p->task_of, p->launch, p->fence_space, p->watch, p->call, p};
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; ++i) trli_free(arrays[i]);
+}

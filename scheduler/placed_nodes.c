@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* The tasks of a placed graph with its transfers between them: who follows whom. A task that waits for a transfer of
+ * what another one wrote does not wait for that one as well. */
+#include <string.h>
+
+#include "arithmetic_impl.h"
+#include "placed_impl.h"
+
+typedef struct finder {
+    trl_graph *logical;
+    const trli_transfers *transfers;
+    const trli_transfer *transfer;
+    trli_placed_nodes *nodes;
+    trli_list edges;   /* trli_dependency */
+    int32_t *writers;  /* [handles] the last access that wrote the value, or -1; of several, a list: */
+    int32_t *previous; /* [accesses] */
+    bool *shared;      /* [handles] whether more may be added to the list: the last access wrote a part, or added */
+    int32_t *owner;    /* [accesses] their tasks */
+    int32_t *mark;     /* [tasks] the last task, plus one, that waits for its result by a transfer */
+    int32_t *before_first, *before; /* predecessors of the logical tasks */
+} finder;
+
+static trl_err add_edge(finder *f, int32_t before, int32_t after)
+{
+    trl_err err;
+    TRL_TRY(trli_list_reserve(f->logical->ctx, &f->edges, 1, sizeof(trli_dependency), "placed graph"));
+    ((trli_dependency *)f->edges.data)[f->edges.count++] = (trli_dependency){before, after};
+done:
+    return err;
+}
+
+/* What a transfer follows: all that wrote the value, or the transfer that brought it to where it is copied from. */
+static trl_err add_transfer(finder *f, int32_t number, int32_t writers)
+{
+    const trli_transfer *t = &f->transfer[number];
+    trl_err err = TRL_OK;
+    if (t->source >= 0) TRL_TRY(add_edge(f, f->nodes->tasks + t->source, f->nodes->tasks + number));
+    for (int32_t a = writers; t->source < 0 && a >= 0; a = f->previous[a])
+        TRL_TRY(add_edge(f, f->owner[a], f->nodes->tasks + number));
+done:
+    return err;
+}
+
+static trl_err follow_access(finder *f, int32_t task, int32_t a)
+{
+    const trl_policy_access *access = &f->logical->access[a];
+    const int32_t h = access->handle, number = f->transfers->access_transfer[a];
+    trl_err err = TRL_OK;
+    if (number >= 0) {
+        if (f->transfer[number].reader == task) TRL_TRY(add_transfer(f, number, f->writers[h]));
+        TRL_TRY(add_edge(f, f->nodes->tasks + number, task));
+        for (int32_t w = f->writers[h]; w >= 0; w = f->previous[w]) f->mark[f->owner[w]] = task + 1;
+    }
+    const bool shared = access->mode == TRL_WRITE_PART || access->mode == TRL_ADD;
+    if (access->mode == TRL_READ) {
+        f->shared[h] = false;
+        return err;
+    }
+    f->previous[a] = shared && f->shared[h] ? f->writers[h] : -1;
+    f->writers[h] = a;
+    f->shared[h] = shared;
+done:
+    return err;
+}
+
+static trl_err add_task(finder *f, int32_t task)
+{
+    const trl_graph *graph = f->logical;
+    trl_err err = TRL_OK;
+    for (int32_t a = graph->access_first[task]; a < graph->access_first[task + 1]; ++a)
+        TRL_TRY(follow_access(f, task, a));
+    for (int32_t i = f->before_first[task]; i < f->before_first[task + 1]; ++i)
+        if (f->mark[f->before[i]] != task + 1) TRL_TRY(add_edge(f, f->before[i], task));
+done:
+    return err;
+}
+
+/* The predecessors of the logical tasks, and the tasks of accesses. */
+static void list_predecessors(finder *f)
+{
+    const trl_graph *graph = f->logical;
+    const trli_task_record *record = trli_graph_records(graph);
+    int32_t *first = f->before_first;
+    /* first[t + 1] is where the list of t is filled, and ends as its end. */
+    for (int32_t t = 1; t < graph->task_count; ++t) first[t + 1] = first[t] + graph->predecessors[t - 1];
+    for (int32_t t = 0; t < graph->task_count; ++t) {
+        for (int32_t i = record[t].first; i < record[t].end; ++i) f->before[first[graph->successors[i] + 1]++] = t;
+        for (int32_t a = graph->access_first[t]; a < graph->access_first[t + 1]; ++a) f->owner[a] = t;
+    }
+}
+
+/* ---- flat arrays ---- */
+
+static trl_err flatten(finder *f)
+{
+    trli_placed_nodes *nodes = f->nodes;
+    const trli_dependency *edge = f->edges.data;
+    const int64_t m = f->edges.count;
+    trl_context *ctx = f->logical->ctx;
+    nodes->after = trli_new(ctx, (size_t)m + 1, sizeof *nodes->after);
+    nodes->before = trli_new(ctx, (size_t)m + 1, sizeof *nodes->before);
+    nodes->after_first = trli_new(ctx, (size_t)nodes->n + 2, sizeof *nodes->after_first);
+    nodes->before_first = trli_new(ctx, (size_t)nodes->n + 2, sizeof *nodes->before_first);
+    if (!nodes->after || !nodes->before || !nodes->after_first || !nodes->before_first)
+        return trli_no_memory(ctx, NULL, "for a placed graph");
+    /* One place further on than usual: first[x + 1] is where the list of x is filled, and ends as its end. */
+    for (int64_t i = 0; i < m; ++i) {
+        if (edge[i].before + 2 <= nodes->n) ++nodes->after_first[edge[i].before + 2];
+        if (edge[i].after + 2 <= nodes->n) ++nodes->before_first[edge[i].after + 2];
+    }
+    for (int32_t x = 0; x < nodes->n; ++x) {
+        nodes->after_first[x + 1] += nodes->after_first[x];
+        nodes->before_first[x + 1] += nodes->before_first[x];
+    }
+    for (int64_t i = 0; i < m; ++i) {
+        nodes->after[nodes->after_first[edge[i].before + 1]++] = edge[i].after;
+        nodes->before[nodes->before_first[edge[i].after + 1]++] = edge[i].before;
+    }
+    return TRL_OK;
+}
+
+/* Levels and weights follow the edges: in an order in which each node comes after those before it. */
+static trl_err find_levels(finder *f, const uint8_t *executor)
+{
+    trli_placed_nodes *nodes = f->nodes;
+    trl_context *ctx = f->logical->ctx;
+    const trli_task_record *record = trli_graph_records(f->logical);
+    trl_err err = TRL_OK;
+    int32_t *missing = trli_new(ctx, (size_t)nodes->n + 1, sizeof *missing), count = 0;
+    int32_t *order = trli_new(ctx, (size_t)nodes->n + 1, sizeof *order);
+    if (!missing || !order) TRL_TRY(trli_no_memory(ctx, NULL, "for a placed graph"));
+    for (int32_t x = 0; x < nodes->n; ++x) {
+        missing[x] = nodes->before_first[x + 1] - nodes->before_first[x];
+        if (missing[x] == 0) order[count++] = x;
+    }
+    for (int32_t i = 0; i < count; ++i) {
+        const int32_t x = order[i];
+        const bool poll = x < nodes->tasks && record[x].flags & TRL_TASK_POLL;
+        nodes->level[x] += poll;
+        for (int32_t k = nodes->after_first[x]; k < nodes->after_first[x + 1]; ++k) {
+            const int32_t y = nodes->after[k];
+            const bool host_waits = y < nodes->tasks && executor[y] == 0 && nodes->space[x] > 0;
+            const int32_t level = nodes->level[x] + host_waits;
+            if (nodes->level[y] < level) nodes->level[y] = level;
+            if (--missing[y] == 0) order[count++] = y;
+        }
+    }
+    for (int32_t i = count - 1; i >= 0; --i) {
+        const int32_t x = order[i];
+        double behind = 0;
+        for (int32_t k = nodes->after_first[x]; k < nodes->after_first[x + 1]; ++k)
+            behind = trli_max_double(behind, nodes->weight[nodes->after[k]]);
+        if (x >= nodes->tasks) nodes->weight[x] = behind;
+    }
+done:
+    trli_free(missing);
+    trli_free(order);
+    return err;
+}
+
+trl_err trli_placed_nodes_find(trl_graph *logical, const uint8_t *executor, const trli_transfers *transfers,
+                               trli_placed_nodes *nodes)
+{
+    trl_context *ctx = logical->ctx;
+    const size_t handles = (size_t)logical->handles.count + 1;
+    const size_t accesses = (size_t)logical->access_first[logical->task_count] + 1;
+    const size_t edges = (size_t)logical->first[logical->task_count];
+    finder f = {.logical = logical, .transfers = transfers, .transfer = transfers->list.data, .nodes = nodes};
+    trl_err err = TRL_OK;
+    *nodes =
+        (trli_placed_nodes){.tasks = logical->task_count, .n = logical->task_count + (int32_t)transfers->list.count};
+    nodes->space = trli_new(ctx, (size_t)nodes->n + 1, sizeof *nodes->space);
+    nodes->level = trli_new(ctx, (size_t)nodes->n + 1, sizeof *nodes->level);
+    nodes->weight = trli_new(ctx, (size_t)nodes->n + 1, sizeof *nodes->weight);
+    f.writers = trli_new(ctx, handles, sizeof *f.writers);
+    f.previous = trli_new(ctx, accesses, sizeof *f.previous);
+    f.shared = trli_new(ctx, handles, sizeof *f.shared);
+    f.owner = trli_new(ctx, accesses, sizeof *f.owner);
+    f.mark = trli_new(ctx, (size_t)nodes->tasks + 1, sizeof *f.mark);
+    f.before_first = trli_new(ctx, (size_t)nodes->tasks + 2, sizeof *f.before_first);
+    f.before = trli_new(ctx, edges + 1, sizeof *f.before);
+    if (!nodes->space || !nodes->level || !nodes->weight || !f.writers || !f.previous || !f.shared || !f.owner ||
+        !f.mark || !f.before_first || !f.before)
+        TRL_TRY(trli_no_memory(ctx, NULL, "for a placed graph"));
+    for (size_t h = 0; h < handles; ++h) f.writers[h] = -1;
+    for (int32_t t = 0; t < nodes->tasks; ++t) {
+        nodes->space[t] = executor[t];
+        nodes->weight[t] = logical->weight[t];
+    }
+    for (int64_t i = 0; i < transfers->list.count; ++i) {
+        const trli_transfer *t = &f.transfer[i];
+        nodes->space[nodes->tasks + i] = t->to > 0 ? t->to : t->from == TRLI_ANYWHERE ? 0 : t->from;
+    }
+    list_predecessors(&f);
+    /* In serial order: the value that a transfer copies is the one last written. */
+    for (int32_t t = 0; t < nodes->tasks; ++t) TRL_TRY(add_task(&f, t));
+    TRL_TRY(flatten(&f));
+    TRL_TRY(find_levels(&f, executor));
+done:
+    trli_list_free(ctx, &f.edges);
+    trli_free(f.writers);
+    trli_free(f.previous);
+    trli_free(f.shared);
+    trli_free(f.owner);
+    trli_free(f.mark);
+    trli_free(f.before_first);
+    trli_free(f.before);
+    return err;
+}
+
+void trli_placed_nodes_free(trli_placed_nodes *nodes)
+{
+    trli_free(nodes->after_first);
+    trli_free(nodes->after);
+    trli_free(nodes->before_first);
+    trli_free(nodes->before);
+    trli_free(nodes->space);
+    trli_free(nodes->level);
+    trli_free(nodes->weight);
+}

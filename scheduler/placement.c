@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Which placement a graph is run with. In its first runs each executor does all that it may, to be timed; then tasks
+ * are placed by these times, and again when times drift away from them. */
+#include <math.h>
+#include <string.h>
+
+#include "arithmetic_impl.h"
+#include "placement_run_impl.h"
+
+enum {
+    PROFILED = 3, /* runs with each executor, of which the first is not counted */
+    CHECKED = 32  /* runs between two looks at the times of a placement */
+};
+
+/* Part of a run's time by which it must have grown for another placement. */
+static const double drift = 0.5;
+
+/* ---- times ---- */
+
+static double *seconds_at(const trli_placement *p, int32_t task, int executor)
+{
+    return &p->seconds[(size_t)task * (size_t)p->platform.executors + (size_t)executor];
+}
+
+/* A wide task keeps all workers busy. */
+static double on_workers(const trli_placement *p, int32_t task, double sum)
+{
+    const int32_t chunks = trli_graph_records(p->graph)[task].chunks;
+    return sum / (chunks < p->workers ? chunks : p->workers);
+}
+
+/* The least of the times counted: what disturbs only makes longer. */
+static void take_times(trli_placement *p, bool again)
+{
+    for (int32_t t = 0; t < p->graph->task_count; ++t) {
+        const int e = p->executor[t];
+        double *known = seconds_at(p, t, e), now = p->latest[t];
+        if (now <= 0) continue;
+        if (e == 0) now = on_workers(p, t, now);
+        *known = again && *known > 0 && *known < now ? *known : now;
+    }
+}
+
+/* Whether workers do wide tasks for the most part: then they are one executor, else as many as there are. */
+static bool mostly_wide(const trli_placement *p)
+{
+    double wide = 0, all = 0;
+    for (int32_t t = 0; t < p->graph->task_count; ++t) {
+        const double s = *seconds_at(p, t, 0);
+        all += s;
+        if (trli_graph_records(p->graph)[t].chunks > 1) wide += s;
+    }
+    return 2 * wide > all;
+}
+
+/* ---- choosing ---- */
+
+static bool may_run(const trli_placement *p, int32_t task, int executor)
+{
+    return p->eligible[task] & 1u << executor;
+}
+
+static void find_eligible(trli_placement *p)
+{
+    for (int32_t t = 0; t < p->graph->task_count; ++t) {
+        p->eligible[t] = 0;
+        for (int e = 0; e < p->platform.executors; ++e)
+            if ((e == 0 || !p->excluded[e]) && trli_placed_eligible(p->graph, t, p->platform.kind[e]))
+                p->eligible[t] |= (uint16_t)(1u << e);
+    }
+}
+
+static trl_err assign(trli_placement *p, uint8_t *executor)
+{
+    trli_place_graph view = trli_graph_to_place(p->graph);
+    view.eligible = p->eligible;
+    view.seconds = p->seconds;
+    p->platform.parallel[0] = mostly_wide(p) ? 1 : p->workers;
+    return trli_assign(p->graph->ctx, &view, &p->platform, p->kind, executor);
+}
+
+/* An executor that has been timed with none of its tasks is not. */
+static void profile(const trli_placement *p, uint8_t *executor)
+{
+    for (int32_t t = 0; t < p->graph->task_count; ++t) executor[t] = (uint8_t)(may_run(p, t, p->stage) ? p->stage : 0);
+}
+
+static trl_err place(trli_placement *p)
+{
+    trl_err err;
+    trli_placed_destroy(&p->placed);
+    if (p->stage < p->platform.executors)
+        profile(p, p->executor);
+    else
+        TRL_TRY(assign(p, p->executor));
+    TRL_TRY(trli_placed_create(p->graph, p->devices, &p->platform, p->executor, &p->placed));
+    p->runs = 0;
+    p->best_ns = INT64_MAX;
+done:
+    return err;
+}
+
+/* The next executor to be timed, one that may do something; behind the last: all are. */
+static void next_stage(trli_placement *p)
+{
+    bool any = false;
+    for (++p->stage; p->stage < p->platform.executors; ++p->stage) {
+        for (int32_t t = 0; t < p->graph->task_count && !any; ++t) any = may_run(p, t, p->stage);
+        if (any) break;
+    }
+}
+
+/* Without a second executor there is nothing to time. */
+static bool has_choice(const trli_placement *p)
+{
+    for (int32_t t = 0; t < p->graph->task_count; ++t)
+        if (p->eligible[t] & ~1u) return true;
+    return false;
+}
+
+static void free_placement(trli_placement *p)
+{
+    trli_placed_destroy(&p->placed);
+    trli_free(p->executor);
+    trli_free(p->eligible);
+    trli_free(p->seconds);
+    trli_free(p->latest);
+    trli_free(p);
+}
+
+static trl_err create(trl_graph *graph, const trl_devices *devices, int workers, trli_placement **result)
+{
+    const size_t n = (size_t)graph->task_count + 1;
+    trl_err err = TRL_OK;
+    trli_placement *p = trli_new(graph->ctx, 1, sizeof *p);
+    if (!p) return trli_no_memory(graph->ctx, NULL, "for a placement");
+    p->graph = graph;
+    p->devices = devices;
+    p->workers = workers;
+    trli_platform_of(devices, workers, &p->platform);
+    p->executor = trli_new(graph->ctx, n, sizeof *p->executor);
+    p->eligible = trli_new(graph->ctx, n, sizeof *p->eligible);
+    p->seconds = trli_new(graph->ctx, n * (size_t)p->platform.executors, sizeof *p->seconds);
+    p->latest = trli_new(graph->ctx, n, sizeof *p->latest);
+    if (!p->executor || !p->eligible || !p->seconds || !p->latest)
+        TRL_TRY(trli_no_memory(graph->ctx, NULL, "for a placement"));
+    find_eligible(p);
+    if (!has_choice(p)) p->stage = p->platform.executors;
+    *result = p;
+    p = NULL;
+done:
+    if (p) free_placement(p);
+    return err;
+}
+
+void trli_placement_destroy(trl_graph *graph)
+{
+    if (graph->placement) free_placement(graph->placement);
+    graph->placement = NULL;
+}
+
+/* Leave out a device whose memory is too small, or that is lost. */
+static void exclude(trli_placement *p, int executor)
+{
+    p->excluded[executor] = true;
+    find_eligible(p);
+    if (p->stage == executor) next_stage(p);
+    trli_placed_destroy(&p->placed);
+}
+
+/* Memory in all spaces; a device that lacks it is left out. */
+static trl_err provide(trli_placement *p, void *frame)
+{
+    trl_err err = trli_placed_provide(p->placed, frame);
+    if (err != TRL_ERR_MEMORY) return err;
+    for (int e = p->platform.executors - 1; e > 0; --e) {
+        if (p->excluded[e]) continue;
+        exclude(p, e);
+        return TRL_OK;
+    }
+    return err;
+}
+
+trl_err trli_placement_choose(trl_graph *graph, const trl_devices *devices, int workers, void *frame,
+                              trli_placed **placed)
+{
+    trl_err err = TRL_OK;
+    trli_placement *p = graph->placement;
+    if (p && (p->devices != devices || p->workers != workers)) {
+        trli_placement_destroy(graph);
+        p = NULL;
+    }
+    if (!p) {
+        TRL_TRY(create(graph, devices, workers, &graph->placement));
+        p = graph->placement;
+    }
+    for (int e = 1; e < p->platform.executors; ++e)
+        if (!p->excluded[e] && atomic_load_explicit(&trli_device_of(devices, e)->lost, memory_order_relaxed))
+            exclude(p, e);
+    do {
+        if (!p->placed) TRL_TRY(place(p));
+        TRL_TRY(provide(p, frame));
+    } while (!p->placed);
+    *placed = p->placed;
+done:
+    return err;
+}
+
+void trli_placement_learn(trl_graph *graph, int64_t ns)
+{
+    trli_placement *p = graph->placement;
+    const bool profiling = p->stage < p->platform.executors;
+    ++p->runs;
+    if (profiling && p->runs > 1) take_times(p, p->runs > 2);
+    if (profiling && p->runs == PROFILED) {
+        next_stage(p);
+        trli_placed_destroy(&p->placed);
+    }
+    if (profiling || !has_choice(p)) return;
+    if (ns < p->best_ns) p->best_ns = ns;
+    p->sum_ns += ns;
+    if (p->runs % CHECKED != 0) return;
+    const double mean = (double)p->sum_ns / CHECKED;
+    p->sum_ns = 0;
+    if (p->runs == CHECKED) p->usual_ns = mean;
+    if (mean <= (1 + drift) * p->usual_ns) return;
+    p->stage = -1;
+    next_stage(p);
+    trli_placed_destroy(&p->placed);
+}
