@@ -3,7 +3,7 @@
 #include <float.h>
 #include <string.h>
 
-#include "graph_impl.h"
+#include "placement_run_impl.h"
 
 static const char build_memory[] = "task graph";
 
@@ -38,6 +38,7 @@ trl_err trl_graph_create(trl_context *ctx, const char *name, trl_graph **result)
     graph->name = memcpy(copy, name, bytes);
     /* Relaxed: only has to be another number each time. 31 bits keep public names positive; 0 is nobody's. */
     graph->serial = 1 + atomic_fetch_add_explicit(&ctx->graphs, 1, memory_order_relaxed) % (INT32_MAX - 1);
+    pthread_mutex_init(&graph->placing, NULL);
     copy = NULL;
     *result = graph;
 done:
@@ -56,6 +57,7 @@ void trl_graph_destroy(trl_graph **result)
     trl_graph *graph = *result;
     if (graph == NULL) return;
     trl_context *ctx = graph->ctx;
+    trli_placement_destroy(graph);
     trli_run_states_destroy(graph);
     trli_list *arrays[] = {&graph->records,   &graph->info,     &graph->names,   &graph->phases,
                            &graph->resources, &graph->edges,    &graph->handles, &graph->touched,
@@ -66,6 +68,7 @@ void trl_graph_destroy(trl_graph **result)
                       graph->want,       graph->access_first, graph->access, graph->name};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; ++i) release(ctx, blocks[i]);
     for (int k = 0; k < TRL_KINDS; ++k) release(ctx, graph->mean_s[k]);
+    pthread_mutex_destroy(&graph->placing);
     release(ctx, graph);
     *result = NULL;
 }
@@ -271,6 +274,15 @@ static trl_err alloc_times(trl_graph *graph)
     graph->first[graph->task_count] = graph->task_count > 0 ? record[graph->task_count - 1].end : 0;
 done:
     return err;
+}
+
+trl_err trl_graph_set_memory(trl_graph *graph, const trl_graph_memory *memory)
+{
+    if (graph->runs > 0 || graph->in_progress > 0)
+        return trl_fail(graph->ctx, TRL_ERR_USAGE, NULL, "graph '%s' has run: its memory stays what it is",
+                        graph->name);
+    graph->memory = *memory;
+    return TRL_OK;
 }
 
 trl_err trl_graph_freeze(trl_graph *graph)

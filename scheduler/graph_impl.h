@@ -4,6 +4,7 @@
 #ifndef TRL_GRAPH_IMPL_H
 #define TRL_GRAPH_IMPL_H
 
+#include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 
@@ -131,6 +132,7 @@ struct trl_graph {
     trl_graph_memory memory;          /* of handles; all NULL: there is none */
     struct trli_placed *placed;       /* this graph is what is run in place of another one; else NULL */
     struct trli_placement *placement; /* which graph is run in place of this one; NULL: this one */
+    pthread_mutex_t placing;          /* held while it changes */
 
     /* Of the runs: see engine_impl.h. The guard is held while what follows is read or written, and while ranks change:
      * only when no run, or no other one, is in progress. */

@@ -10,9 +10,6 @@
 #include "executor_impl.h"
 #include "placement_impl.h"
 
-/* Before a run it is not known which space has a value: as a space, and as a bit of `valid`. */
-enum { TRLI_ANYWHERE = 15 };
-
 typedef enum trli_command_kind {
     TRLI_COMMAND_CALL,
     TRLI_COMMAND_COPY,

@@ -12,12 +12,8 @@ typedef struct finder {
     const trli_transfers *transfers;
     const trli_transfer *transfer;
     trli_placed_nodes *nodes;
-    trli_list edges;   /* trli_dependency */
-    int32_t *writers;  /* [handles] the last access that wrote the value, or -1; of several, a list: */
-    int32_t *previous; /* [accesses] */
-    bool *shared;      /* [handles] whether more may be added to the list: the last access wrote a part, or added */
-    int32_t *owner;    /* [accesses] their tasks */
-    int32_t *mark;     /* [tasks] the last task, plus one, that waits for its result by a transfer */
+    trli_list edges;                /* trli_dependency */
+    int32_t *mark;                  /* [tasks] the last task, plus one, that waits for its result by a transfer */
     int32_t *before_first, *before; /* predecessors of the logical tasks */
 } finder;
 
@@ -31,35 +27,27 @@ done:
 }
 
 /* What a transfer follows: all that wrote the value, or the transfer that brought it to where it is copied from. */
-static trl_err add_transfer(finder *f, int32_t number, int32_t writers)
+static trl_err add_transfer(finder *f, int32_t number)
 {
     const trli_transfer *t = &f->transfer[number];
+    const int32_t *writer = f->transfers->writers.data;
     trl_err err = TRL_OK;
     if (t->source >= 0) TRL_TRY(add_edge(f, f->nodes->tasks + t->source, f->nodes->tasks + number));
-    for (int32_t a = writers; t->source < 0 && a >= 0; a = f->previous[a])
-        TRL_TRY(add_edge(f, f->owner[a], f->nodes->tasks + number));
+    for (int32_t i = t->writers_first; i < t->writers_end; ++i)
+        TRL_TRY(add_edge(f, writer[i], f->nodes->tasks + number));
 done:
     return err;
 }
 
-static trl_err follow_access(finder *f, int32_t task, int32_t a)
+/* The transfers that a task waits for. Those who wrote what they copy are complete then. */
+static trl_err follow_transfer(finder *f, int32_t task, int32_t number)
 {
-    const trl_policy_access *access = &f->logical->access[a];
-    const int32_t h = access->handle, number = f->transfers->access_transfer[a];
-    trl_err err = TRL_OK;
-    if (number >= 0) {
-        if (f->transfer[number].reader == task) TRL_TRY(add_transfer(f, number, f->writers[h]));
-        TRL_TRY(add_edge(f, f->nodes->tasks + number, task));
-        for (int32_t w = f->writers[h]; w >= 0; w = f->previous[w]) f->mark[f->owner[w]] = task + 1;
-    }
-    const bool shared = access->mode == TRL_WRITE_PART || access->mode == TRL_ADD;
-    if (access->mode == TRL_READ) {
-        f->shared[h] = false;
-        return err;
-    }
-    f->previous[a] = shared && f->shared[h] ? f->writers[h] : -1;
-    f->writers[h] = a;
-    f->shared[h] = shared;
+    const int32_t *writer = f->transfers->writers.data;
+    trl_err err;
+    TRL_TRY(add_edge(f, f->nodes->tasks + number, task));
+    while (f->transfer[number].source >= 0) number = f->transfer[number].source;
+    for (int32_t i = f->transfer[number].writers_first; i < f->transfer[number].writers_end; ++i)
+        f->mark[writer[i]] = task + 1;
 done:
     return err;
 }
@@ -69,14 +57,14 @@ static trl_err add_task(finder *f, int32_t task)
     const trl_graph *graph = f->logical;
     trl_err err = TRL_OK;
     for (int32_t a = graph->access_first[task]; a < graph->access_first[task + 1]; ++a)
-        TRL_TRY(follow_access(f, task, a));
+        if (f->transfers->access_transfer[a] >= 0) TRL_TRY(follow_transfer(f, task, f->transfers->access_transfer[a]));
     for (int32_t i = f->before_first[task]; i < f->before_first[task + 1]; ++i)
         if (f->mark[f->before[i]] != task + 1) TRL_TRY(add_edge(f, f->before[i], task));
 done:
     return err;
 }
 
-/* The predecessors of the logical tasks, and the tasks of accesses. */
+/* The predecessors of the logical tasks. */
 static void list_predecessors(finder *f)
 {
     const trl_graph *graph = f->logical;
@@ -84,10 +72,8 @@ static void list_predecessors(finder *f)
     int32_t *first = f->before_first;
     /* first[t + 1] is where the list of t is filled, and ends as its end. */
     for (int32_t t = 1; t < graph->task_count; ++t) first[t + 1] = first[t] + graph->predecessors[t - 1];
-    for (int32_t t = 0; t < graph->task_count; ++t) {
+    for (int32_t t = 0; t < graph->task_count; ++t)
         for (int32_t i = record[t].first; i < record[t].end; ++i) f->before[first[graph->successors[i] + 1]++] = t;
-        for (int32_t a = graph->access_first[t]; a < graph->access_first[t + 1]; ++a) f->owner[a] = t;
-    }
 }
 
 /* ---- flat arrays ---- */
@@ -163,8 +149,6 @@ trl_err trli_placed_nodes_find(trl_graph *logical, const uint8_t *executor, cons
                                trli_placed_nodes *nodes)
 {
     trl_context *ctx = logical->ctx;
-    const size_t handles = (size_t)logical->handles.count + 1;
-    const size_t accesses = (size_t)logical->access_first[logical->task_count] + 1;
     const size_t edges = (size_t)logical->first[logical->task_count];
     finder f = {.logical = logical, .transfers = transfers, .transfer = transfers->list.data, .nodes = nodes};
     trl_err err = TRL_OK;
@@ -173,17 +157,11 @@ trl_err trli_placed_nodes_find(trl_graph *logical, const uint8_t *executor, cons
     nodes->space = trli_new(ctx, (size_t)nodes->n + 1, sizeof *nodes->space);
     nodes->level = trli_new(ctx, (size_t)nodes->n + 1, sizeof *nodes->level);
     nodes->weight = trli_new(ctx, (size_t)nodes->n + 1, sizeof *nodes->weight);
-    f.writers = trli_new(ctx, handles, sizeof *f.writers);
-    f.previous = trli_new(ctx, accesses, sizeof *f.previous);
-    f.shared = trli_new(ctx, handles, sizeof *f.shared);
-    f.owner = trli_new(ctx, accesses, sizeof *f.owner);
     f.mark = trli_new(ctx, (size_t)nodes->tasks + 1, sizeof *f.mark);
     f.before_first = trli_new(ctx, (size_t)nodes->tasks + 2, sizeof *f.before_first);
     f.before = trli_new(ctx, edges + 1, sizeof *f.before);
-    if (!nodes->space || !nodes->level || !nodes->weight || !f.writers || !f.previous || !f.shared || !f.owner ||
-        !f.mark || !f.before_first || !f.before)
+    if (!nodes->space || !nodes->level || !nodes->weight || !f.mark || !f.before_first || !f.before)
         TRL_TRY(trli_no_memory(ctx, NULL, "for a placed graph"));
-    for (size_t h = 0; h < handles; ++h) f.writers[h] = -1;
     for (int32_t t = 0; t < nodes->tasks; ++t) {
         nodes->space[t] = executor[t];
         nodes->weight[t] = logical->weight[t];
@@ -193,16 +171,12 @@ trl_err trli_placed_nodes_find(trl_graph *logical, const uint8_t *executor, cons
         nodes->space[nodes->tasks + i] = t->to > 0 ? t->to : t->from == TRLI_ANYWHERE ? 0 : t->from;
     }
     list_predecessors(&f);
-    /* In serial order: the value that a transfer copies is the one last written. */
+    for (int32_t i = 0; i < (int32_t)transfers->list.count; ++i) TRL_TRY(add_transfer(&f, i));
     for (int32_t t = 0; t < nodes->tasks; ++t) TRL_TRY(add_task(&f, t));
     TRL_TRY(flatten(&f));
     TRL_TRY(find_levels(&f, executor));
 done:
     trli_list_free(ctx, &f.edges);
-    trli_free(f.writers);
-    trli_free(f.previous);
-    trli_free(f.shared);
-    trli_free(f.owner);
     trli_free(f.mark);
     trli_free(f.before_first);
     trli_free(f.before);

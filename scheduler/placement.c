@@ -2,10 +2,7 @@
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Which placement a graph is run with. In its first runs each executor does all that it may, to be timed; then tasks
  * are placed by these times, and again when times drift away from them. */
-#include <math.h>
-#include <string.h>
 
-#include "arithmetic_impl.h"
 #include "placement_run_impl.h"
 
 enum {
@@ -95,8 +92,7 @@ static trl_err place(trli_placement *p)
     else
         TRL_TRY(assign(p, p->executor));
     TRL_TRY(trli_placed_create(p->graph, p->devices, &p->platform, p->executor, &p->placed));
-    p->runs = 0;
-    p->best_ns = INT64_MAX;
+    p->runs = p->sum_ns = 0;
 done:
     return err;
 }
@@ -182,50 +178,70 @@ static trl_err provide(trli_placement *p, void *frame)
     return err;
 }
 
-trl_err trli_placement_choose(trl_graph *graph, const trl_devices *devices, int workers, void *frame,
-                              trli_placed **placed)
+static trl_err choose(trli_placement *p, void *frame, trli_placed **placed)
 {
     trl_err err = TRL_OK;
-    trli_placement *p = graph->placement;
-    if (p && (p->devices != devices || p->workers != workers)) {
-        trli_placement_destroy(graph);
-        p = NULL;
-    }
-    if (!p) {
-        TRL_TRY(create(graph, devices, workers, &graph->placement));
-        p = graph->placement;
-    }
-    for (int e = 1; e < p->platform.executors; ++e)
-        if (!p->excluded[e] && atomic_load_explicit(&trli_device_of(devices, e)->lost, memory_order_relaxed))
+    const bool running = p->placed && p->placed->graph->in_progress > 0;
+    for (int e = 1; e < p->platform.executors && !running; ++e)
+        if (!p->excluded[e] && atomic_load_explicit(&trli_device_of(p->devices, e)->lost, memory_order_relaxed))
             exclude(p, e);
     do {
         if (!p->placed) TRL_TRY(place(p));
-        TRL_TRY(provide(p, frame));
+        TRL_TRY(running ? trli_placed_provide(p->placed, frame) : provide(p, frame));
     } while (!p->placed);
     *placed = p->placed;
 done:
     return err;
 }
 
-void trli_placement_learn(trl_graph *graph, int64_t ns)
+trl_err trli_placement_begin(trl_graph *graph, const trl_devices *devices, int workers, void *frame,
+                             trli_placed **placed)
 {
+    trl_err err = TRL_OK;
+    pthread_mutex_lock(&graph->placing);
     trli_placement *p = graph->placement;
+    if (p && p->runs_now == 0 && (p->devices != devices || p->workers != workers)) {
+        trli_placement_destroy(graph);
+        p = NULL;
+    }
+    if (!p) TRL_TRY(create(graph, devices, workers, &graph->placement));
+    p = graph->placement;
+    TRL_TRY(choose(p, frame, placed));
+    ++p->runs_now;
+done:
+    pthread_mutex_unlock(&graph->placing);
+    return err;
+}
+
+/* What a run of so many ns tells. The placement may only change while no run is in progress. */
+static void learn(trli_placement *p, int64_t ns)
+{
     const bool profiling = p->stage < p->platform.executors;
     ++p->runs;
     if (profiling && p->runs > 1) take_times(p, p->runs > 2);
-    if (profiling && p->runs == PROFILED) {
+    if (profiling && p->runs >= PROFILED && p->runs_now == 0) {
         next_stage(p);
         trli_placed_destroy(&p->placed);
     }
     if (profiling || !has_choice(p)) return;
-    if (ns < p->best_ns) p->best_ns = ns;
     p->sum_ns += ns;
     if (p->runs % CHECKED != 0) return;
     const double mean = (double)p->sum_ns / CHECKED;
     p->sum_ns = 0;
     if (p->runs == CHECKED) p->usual_ns = mean;
-    if (mean <= (1 + drift) * p->usual_ns) return;
+    if (mean <= (1 + drift) * p->usual_ns || p->runs_now > 0) return;
     p->stage = -1;
     next_stage(p);
     trli_placed_destroy(&p->placed);
+}
+
+void trli_placement_end(trl_graph *graph, trl_err err, int64_t ns)
+{
+    trli_placement *p = graph->placement;
+    pthread_mutex_lock(&graph->placing);
+    --p->runs_now;
+    graph->failed_name = p->placed->graph->failed_name;
+    ++graph->runs;
+    if (err == TRL_OK) learn(p, ns);
+    pthread_mutex_unlock(&graph->placing);
 }

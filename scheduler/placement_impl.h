@@ -10,12 +10,15 @@
 
 #include "memory_impl.h"
 
-enum { TRLI_EXECUTORS = 9 };
+enum {
+    TRLI_EXECUTORS = 9,
+    TRLI_ANYWHERE = 15, /* as a space: the one, found when a run begins, that has the value */
+};
 
 /* Seconds for a copy of n bytes: latency + n / rate. */
-typedef struct trli_link {
+typedef struct trli_route {
     double latency, rate;
-} trli_link;
+} trli_route;
 
 typedef struct trli_platform {
     int executors;
@@ -23,7 +26,7 @@ typedef struct trli_platform {
     int parallel[TRLI_EXECUTORS];                   /* tasks at once: workers; 1 of a device */
     double launch[TRLI_EXECUTORS];                  /* s that a launch costs the host and the device */
     size_t bytes[TRLI_EXECUTORS];                   /* of the memory; 0: any number */
-    trli_link link[TRLI_EXECUTORS][TRLI_EXECUTORS]; /* by spaces, from and to */
+    trli_route link[TRLI_EXECUTORS][TRLI_EXECUTORS]; /* by spaces, from and to */
 } trli_platform;
 
 /* A graph as placement sees it. Tasks are numbered in a serial order in which accesses mean what they say: the value
@@ -87,7 +90,8 @@ typedef struct trli_transfers {
     uint16_t *valid_after;    /* [handles] spaces with the value when a run ends */
 } trli_transfers;
 
-/* Find the copies that a placement needs: no more than one for each value and space. A value that is valid nowhere is
+/* Find the copies that a placement needs: no more than one for each value and space. A value that is valid ANYWHERE is
+ * copied to each space where it is read. A value that is valid nowhere is
  * not copied. The task that comes first of those that write parts or add needs the value before theirs, and all of them
  * wait for its copy. On failure nothing is left to free. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_transfers_find(trl_context *ctx, const trli_place_graph *graph, const trli_platform *machine,

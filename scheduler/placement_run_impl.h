@@ -6,7 +6,7 @@
 
 #include "placed_impl.h"
 
-/* Guarded by the graph's guard, but for what a run reads of `placed`. */
+/* Guarded by the graph's `placing`. */
 typedef struct trli_placement {
     trl_graph *graph;
     const trl_devices *devices;
@@ -16,7 +16,8 @@ typedef struct trli_placement {
     bool excluded[TRLI_EXECUTORS]; /* devices that are not used any more */
     int stage;                     /* the executor that is timed; all are: the number of executors */
     int64_t runs;                  /* of the placement */
-    int64_t best_ns, sum_ns;       /* of its runs */
+    int64_t sum_ns;                /* of its runs since it was looked at */
+    int runs_now;                  /* in progress */
     double usual_ns;               /* mean of its first runs */
     uint16_t *eligible;            /* [tasks] */
     uint8_t *executor;             /* [tasks] */
@@ -25,12 +26,12 @@ typedef struct trli_placement {
     trli_placed *placed;           /* NULL: to be made */
 } trli_placement;
 
-/* What a graph is run as, with memory for all data of a frame. A device without memory, or that is lost, is left out.
- */
-TRL_NODISCARD trl_err trli_placement_choose(trl_graph *graph, const trl_devices *devices, int workers, void *frame,
-                                            trli_placed **placed);
-/* A run succeeded, in so many ns. */
-void trli_placement_learn(trl_graph *graph, int64_t ns);
+/* A run begins: what the graph is run as, with memory for all data of the frame. A device without memory, or that is
+ * lost, is left out. */
+TRL_NODISCARD trl_err trli_placement_begin(trl_graph *graph, const trl_devices *devices, int workers, void *frame,
+                                           trli_placed **placed);
+/* It is over, with this result, after so many ns. */
+void trli_placement_end(trl_graph *graph, trl_err err, int64_t ns);
 void trli_placement_destroy(trl_graph *graph);
 
 /* ---- platform.c ---- */

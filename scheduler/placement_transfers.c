@@ -25,6 +25,7 @@ static int cheapest_source(const search *s, int32_t value, int to)
 {
     int best = -1;
     double least = 0.0;
+    if (s->spaces[value] >> TRLI_ANYWHERE & 1) return TRLI_ANYWHERE;
     for (int from = 0; from < s->machine->executors; ++from) {
         if (!(s->spaces[value] >> from & 1)) continue;
         const double seconds = trli_copy_seconds(s->graph, s->machine, s->values->handle[value], from, to);
@@ -57,7 +58,7 @@ static trl_err bring(search *s, int32_t value, int32_t reader, int to)
     trli_transfer transfer = {.handle = s->values->handle[value],
                               .reader = reader,
                               .writer = first[1] > first[0] ? s->values->writer[first[1] - 1] : -1,
-                              .source = *brought_to(s, value, from),
+                              .source = from == TRLI_ANYWHERE ? -1 : *brought_to(s, value, from),
                               .writers_first = writers,
                               .writers_end = writers,
                               .from = (uint8_t)from,
@@ -75,8 +76,8 @@ static trl_err see_access(search *s, int32_t task, int32_t access, int space)
 {
     trl_err err = TRL_OK;
     const int32_t needs = s->values->needs[access], makes = s->values->makes[access];
-    /* A value that is valid nowhere cannot be copied. */
-    if (needs >= 0 && s->spaces[needs]) {
+    /* A value that is valid nowhere cannot be copied, nor one without bytes, which only orders tasks. */
+    if (needs >= 0 && s->spaces[needs] && s->graph->handle[s->values->handle[needs]].bytes > 0) {
         if (!(s->spaces[needs] >> space & 1)) TRL_TRY(bring(s, needs, task, space));
         s->transfers->access_transfer[access] = *brought_to(s, needs, space);
     }

@@ -48,7 +48,7 @@ static inline void trli_scratch_free(trli_scratch *scratch)
 static inline double trli_copy_seconds(const trli_place_graph *graph, const trli_platform *machine, int32_t handle,
                                        int from, int to)
 {
-    const trli_link *link = &machine->link[from][to];
+    const trli_route *link = &machine->link[from][to];
     return link->latency + (link->rate > 0.0 ? (double)graph->handle[handle].bytes / link->rate : 0.0);
 }
 

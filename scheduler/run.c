@@ -6,6 +6,7 @@
 
 #include "engine_impl.h"
 #include "memstream_impl.h"
+#include "placement_run_impl.h"
 
 /* ---- one run ---- */
 
@@ -48,6 +49,7 @@ void trli_run_start(trli_run_state *run, bool traced)
                               memory_order_relaxed);
     for (int32_t t = 0; graph->scopes > 0 && t < graph->task_count; ++t)
         atomic_store_explicit(&run->scope[t], 1, memory_order_relaxed);
+    trli_placed_run_start(run);
     trli_wide_start(run);
     trli_polls_start(run);
     trli_phases_start(run);
@@ -129,6 +131,7 @@ trl_err trli_run_finish(trli_run_state *run, int64_t ns)
     ++graph->runs;
     note_failed(graph, run);
     trl_err err = (trl_err)atomic_load_explicit(&run->error, memory_order_relaxed);
+    if (graph->placed) trli_placed_run_finish(run, err == TRL_OK ? graph->placed->logical->placement->latest : NULL);
     if (err == TRL_OK) learn(run, ns);
     explain(run, err);
     return err;
@@ -136,6 +139,7 @@ trl_err trli_run_finish(trli_run_state *run, int64_t ns)
 
 void trl_graph_cancel(trl_graph *graph)
 {
+    if (graph->placement && graph->placement->placed) trl_graph_cancel(graph->placement->placed->graph);
     trli_graph_lock(graph);
     for (trli_run_state *run = graph->states; run; run = run->next) {
         int none = TRL_OK;

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include <trl_context.h>
+#include <trl_device.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -187,6 +188,10 @@ TRL_API void trl_workers_get_pools(const trl_workers *workers, int *tasks, int *
 /* Have each graph find out, in its first runs and now and then, how many of the workers it is run fastest by: the
  * others rest, and the caller is not pinned while they do. Off at first. Not during a run. */
 TRL_API void trl_workers_set_adaptive(trl_workers *workers, bool on);
+
+/* Let devices do tasks, too, of graphs that have a memory (trl_graph_set_memory); NULL: none. They outlive the workers.
+ * Not during a run. */
+TRL_API TRL_NODISCARD trl_err trl_workers_set_devices(trl_workers *workers, const trl_devices *devices);
 
 /* Allocate what a run of the graph with these workers needs; else the first run does. */
 TRL_API TRL_NODISCARD trl_err trl_graph_prepare(trl_graph *graph, trl_workers *workers);

@@ -4,7 +4,7 @@
 #include <sched.h>
 #include <string.h>
 
-#include "engine_impl.h"
+#include "placement_run_impl.h"
 #include "trace_impl.h"
 
 enum {
@@ -43,6 +43,7 @@ struct trl_workers {
     hwloc_bitmap_t caller_binding; /* of the creating thread, before it was pinned */
     trli_worker *worker;
     trl_trace *trace;
+    const trl_devices *devices; /* NULL: none */
 
     TRLI_APART(before_open);
     /* Idle workers watch this line, and find in it the job to begin with, if few are in progress. */
@@ -562,6 +563,30 @@ static trl_err run_once(trli_run_state *run, trl_workers *w)
     return end_run(run, w, end - start);
 }
 
+/* On the workers and their devices, as a placement says. */
+static trl_err run_placed(trl_graph *graph, trl_workers *w, void *frame)
+{
+    trl_err err;
+    trli_run_state *run;
+    trli_placed *placed;
+    TRL_TRY(trli_placement_begin(graph, w->devices, w->count, frame, &placed));
+    err = trli_run_take(placed->graph, w, w->policy, w->serial, frame, &run);
+    const int64_t start = trli_now_ns();
+    if (err == TRL_OK) err = run_once(run, w);
+    trli_placement_end(graph, err, trli_now_ns() - start);
+done:
+    return err;
+}
+
+trl_err trl_workers_set_devices(trl_workers *workers, const trl_devices *devices)
+{
+    trl_err err;
+    TRL_TRY(check_no_runs(workers));
+    workers->devices = devices && devices->n > 0 ? devices : NULL;
+done:
+    return err;
+}
+
 trl_err trl_graph_run(trl_graph *graph, trl_workers *w, void *frame)
 {
     trl_err err;
@@ -570,6 +595,7 @@ trl_err trl_graph_run(trl_graph *graph, trl_workers *w, void *frame)
     if (trli_is_inside())
         return trl_fail(w->ctx, TRL_ERR_USAGE, NULL, "graph '%s' cannot run inside a task: spawn tasks instead",
                         graph->name);
+    if (w->devices && graph->memory.locate) return run_placed(graph, w, frame);
     TRL_TRY(trli_run_take(graph, w, w->policy, w->serial, frame, &run));
     err = run_once(run, w);
 done:

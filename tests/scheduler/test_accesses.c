@@ -109,7 +109,8 @@ START_TEST(a_frozen_graph_keeps_what_each_task_does_with_each_piece_of_data)
     ck_ok(trl_graph_freeze(graph));
     const trl_policy_handle *handle = graph->handles.data;
     const int32_t first_of[] = {0, 2, 2, 4};
-    const trl_policy_access access[] = {{0, TRL_READ}, {1, TRL_WRITE_PART}, {0, TRL_READ_WRITE}, {1, TRL_ADD}};
+    const trl_policy_access access[] = {
+        {0, TRL_READ, 0}, {1, TRL_WRITE_PART, 0}, {0, TRL_READ_WRITE, 0}, {1, TRL_ADD, 0}};
     ck_assert(memcmp(graph->access_first, first_of, sizeof first_of) == 0);
     for (int i = 0; i < 4; ++i) {
         ck_assert_int_eq(graph->access[i].handle, access[i].handle);

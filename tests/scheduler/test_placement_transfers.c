@@ -44,7 +44,7 @@ static void add_instance(world *w, int32_t handle, int space, int32_t transfer)
 
 static double copy_seconds(const world *w, int32_t handle, int from, int to)
 {
-    const trli_link *link = &w->machine->link[from][to];
+    const trli_route *link = &w->machine->link[from][to];
     return link->latency + (double)w->g->handle[handle].bytes / link->rate;
 }
 
@@ -228,7 +228,7 @@ static void check_random_graph(uint64_t seed)
         place_random(&state, 1 + place_below(&state, MOST_TASKS), 1 + place_below(&state, MOST_HANDLES), executors);
     for (int e = 0; e < executors; ++e) {
         for (int f = 0; f < executors; ++f)
-            machine.link[e][f] = (trli_link){place_below(&state, 4), 1.0 + place_below(&state, 1000)};
+            machine.link[e][f] = (trli_route){place_below(&state, 4), 1.0 + place_below(&state, 1000)};
     }
     for (int32_t h = 0; h < g->graph.handles; ++h) valid[h] = (uint16_t)place_below(&state, 1 << executors);
     if (seed % 2) g->graph.valid = valid;

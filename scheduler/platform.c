@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* What copies and launches cost on this machine, measured once for each set of devices. */
+#include <sched.h>
+#include <string.h>
+
+#include "clock_impl.h"
+#include "placement_run_impl.h"
+
+enum { SMALL = 1 << 10, LARGE = 4 << 20, REPEATED = 3 };
+
+/* Where nothing could be measured. */
+static const trli_route usual_link = {10e-6, 10e9};
+static const double usual_launch = 5e-6;
+
+/* A buffer in a space. */
+typedef struct buffer {
+    trl_device *device; /* NULL: of the host */
+    int space;
+    void *memory;
+} buffer;
+
+static bool make_buffer(const trl_devices *devices, int space, buffer *b)
+{
+    *b = (buffer){.device = space > 0 ? trli_device_of(devices, space) : NULL, .space = space};
+    if (b->device) return b->device->ops->allocate(b->device, LARGE, &b->memory) == TRL_OK;
+    if (trl_memory_alloc(devices->ctx, LARGE, "measuring copies", &b->memory) != TRL_OK) return false;
+    memset(b->memory, 0, LARGE);
+    return true;
+}
+
+static void free_buffer(const trl_devices *devices, buffer *b)
+{
+    if (b->device && b->memory)
+        b->device->ops->release(b->device, b->memory);
+    else
+        trl_memory_free(devices->ctx, &b->memory);
+}
+
+/* Seconds that a device takes from a fence to the next, with a copy between them; negative: it failed. */
+static double time_copy(trl_device *device, trli_stream stream, trli_fence *fence[2], const buffer *from,
+                        const buffer *to, size_t bytes)
+{
+    const trli_box_copy copy = {.to = to->memory,
+                                .from = from->memory,
+                                .to_space = to->space,
+                                .from_space = from->space,
+                                .row = bytes,
+                                .rows = 1,
+                                .planes = 1};
+    bool passed = false;
+    if (device->ops->set(device, stream, fence[0]) != TRL_OK) return -1;
+    if (device->ops->copy(device, stream, &copy) != TRL_OK) return -1;
+    if (device->ops->set(device, stream, fence[1]) != TRL_OK) return -1;
+    while (!passed) {
+        if (device->ops->passed(device, fence[1], &passed) != TRL_OK) return -1;
+        if (!passed) sched_yield();
+    }
+    return device->ops->seconds(device, fence[0], fence[1]);
+}
+
+/* The least of some, the first left out: memory is touched, and clocks rise. */
+static double least_copy(trl_device *device, trli_stream stream, trli_fence *fence[2], const buffer *from,
+                         const buffer *to, size_t bytes)
+{
+    double least = -1;
+    for (int i = 0; i <= REPEATED; ++i) {
+        const double s = time_copy(device, stream, fence, from, to, bytes);
+        if (s < 0) return -1;
+        if (i > 0 && (least < 0 || s < least)) least = s;
+    }
+    return least;
+}
+
+static trli_route measure_link(const trl_devices *devices, int from, int to)
+{
+    trl_device *device = trli_device_of(devices, to > 0 ? to : from);
+    const trli_stream stream = to > 0 ? TRLI_STREAM_IN : TRLI_STREAM_OUT;
+    trli_fence *fence[2] = {NULL, NULL};
+    buffer source = {0}, target = {0};
+    trli_route link = usual_link;
+    const bool ready = make_buffer(devices, from, &source) && make_buffer(devices, to, &target) &&
+                       device->ops->fence_create(device, &fence[0]) == TRL_OK &&
+                       device->ops->fence_create(device, &fence[1]) == TRL_OK;
+    if (ready) {
+        const double small = least_copy(device, stream, fence, &source, &target, SMALL);
+        const double large = least_copy(device, stream, fence, &source, &target, LARGE);
+        if (small > 0 && large > small)
+            link = (trli_route){.latency = small, .rate = (double)(LARGE - SMALL) / (large - small)};
+    }
+    for (int i = 0; i < 2; ++i)
+        if (fence[i]) device->ops->fence_destroy(device, fence[i]);
+    free_buffer(devices, &source);
+    free_buffer(devices, &target);
+    return link;
+}
+
+void trli_platform_of(const trl_devices *devices, int workers, trli_platform *platform)
+{
+    *platform = (trli_platform){.executors = devices->n + 1};
+    platform->kind[0] = TRL_KIND_CPU;
+    platform->parallel[0] = workers;
+    for (int e = 1; e < platform->executors; ++e) {
+        const trl_device *device = trli_device_of(devices, e);
+        platform->kind[e] = device->kind;
+        platform->parallel[e] = 1;
+        platform->launch[e] = usual_launch;
+        platform->bytes[e] = device->info.bytes;
+    }
+    for (int from = 0; from < platform->executors; ++from)
+        for (int to = 0; to < platform->executors; ++to)
+            if (from != to) platform->link[from][to] = measure_link(devices, from, to);
+}
