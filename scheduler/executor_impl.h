@@ -82,6 +82,26 @@ static inline trl_device *trli_device_of(const trl_devices *devices, int space)
     return devices->device[space - 1];
 }
 
+/* A copy of a piece of data to its place in another space. */
+static inline trli_box_copy trli_copy_of_pieces(const trl_piece *from, int from_space, const trl_piece *to,
+                                                int to_space)
+{
+    return (trli_box_copy){.to = to->at,
+                           .from = from->at,
+                           .to_space = to_space,
+                           .from_space = from_space,
+                           .row = from->row,
+                           .rows = from->rows,
+                           .planes = from->planes,
+                           .to_row = to->row_stride,
+                           .to_plane = to->plane_stride,
+                           .from_row = from->row_stride,
+                           .from_plane = from->plane_stride};
+}
+
+/* Copy to or from a device, and wait until it is done: not in a task. */
+TRL_NODISCARD trl_err trli_device_copy_now(trl_device *device, int n, const trli_box_copy *copies);
+
 /* Open the n-th mock device, 0 <= n, as `settings` say: "speed=4,latency=10us", as in TRL_MOCK_DEVICES behind the
  * number; docs/hybrid.md has them all. Its space is n + 1 until devices.c says otherwise. Fails with INPUT, MEMORY. */
 TRL_NODISCARD trl_err trli_mock_open(trl_context *ctx, int n, const char *settings, trl_device **device);

@@ -64,17 +64,7 @@ static trl_err copy_pieces(trli_run_state *run, const trli_transfer *t, int from
     const int n = memory->locate(memory->data, run->frame, key, part, from, source);
     (void)memory->locate(memory->data, run->frame, key, part, t->to, target);
     for (int i = 0; i < n; ++i) {
-        const trli_box_copy copy = {.to = target[i].at,
-                                    .from = source[i].at,
-                                    .to_space = t->to,
-                                    .from_space = from,
-                                    .row = source[i].row,
-                                    .rows = source[i].rows,
-                                    .planes = source[i].planes,
-                                    .to_row = target[i].row_stride,
-                                    .to_plane = target[i].plane_stride,
-                                    .from_row = source[i].row_stride,
-                                    .from_plane = source[i].plane_stride};
+        const trli_box_copy copy = trli_copy_of_pieces(&source[i], from, &target[i], t->to);
         TRL_TRY(device->ops->copy(device, stream, &copy));
         bytes += (int64_t)copy.row * copy.rows * copy.planes;
     }

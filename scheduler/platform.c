@@ -9,6 +9,32 @@
 
 enum { SMALL = 1 << 10, LARGE = 4 << 20, REPEATED = 3 };
 
+/* Wait until a fence that was set is passed. */
+static trl_err wait_for(trl_device *device, trli_fence *fence)
+{
+    trl_err err = TRL_OK;
+    for (bool passed = false; !passed;) {
+        TRL_TRY(device->ops->passed(device, fence, &passed));
+        if (!passed) sched_yield();
+    }
+done:
+    return err;
+}
+
+trl_err trli_device_copy_now(trl_device *device, int n, const trli_box_copy *copies)
+{
+    const trli_stream stream = n > 0 && copies[0].to_space == 0 ? TRLI_STREAM_OUT : TRLI_STREAM_IN;
+    trli_fence *fence = NULL;
+    trl_err err = TRL_OK;
+    TRL_TRY(device->ops->fence_create(device, &fence));
+    for (int i = 0; i < n; ++i) TRL_TRY(device->ops->copy(device, stream, &copies[i]));
+    TRL_TRY(device->ops->set(device, stream, fence));
+    TRL_TRY(wait_for(device, fence));
+done:
+    if (fence) device->ops->fence_destroy(device, fence);
+    return err;
+}
+
 /* Where nothing could be measured. */
 static const trli_route usual_link = {10e-6, 10e9};
 static const double usual_launch = 5e-6;
@@ -48,14 +74,10 @@ static double time_copy(trl_device *device, trli_stream stream, trli_fence *fenc
                                 .row = bytes,
                                 .rows = 1,
                                 .planes = 1};
-    bool passed = false;
     if (device->ops->set(device, stream, fence[0]) != TRL_OK) return -1;
     if (device->ops->copy(device, stream, &copy) != TRL_OK) return -1;
     if (device->ops->set(device, stream, fence[1]) != TRL_OK) return -1;
-    while (!passed) {
-        if (device->ops->passed(device, fence[1], &passed) != TRL_OK) return -1;
-        if (!passed) sched_yield();
-    }
+    if (wait_for(device, fence[1]) != TRL_OK) return -1;
     return device->ops->seconds(device, fence[0], fence[1]);
 }
 

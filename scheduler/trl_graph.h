@@ -176,6 +176,9 @@ TRL_API TRL_NODISCARD trl_err trl_graph_freeze(trl_graph *graph);
 TRL_API TRL_NODISCARD trl_err trl_workers_create(trl_context *ctx, const char *policy, trl_workers **workers);
 TRL_API void trl_workers_destroy(trl_workers **workers);
 TRL_API int trl_workers_count(const trl_workers *workers);
+/* Workers and devices: args->worker of tasks is less. */
+TRL_API int trl_workers_lanes(const trl_workers *workers);
+TRL_API const trl_devices *trl_workers_devices(const trl_workers *workers); /* NULL: none */
 TRL_API const char *trl_workers_policy(const trl_workers *workers);
 /* The policy that runs: the one given, unless TRL_POLICY_LIST has another one in its place. */
 TRL_API const char *trl_workers_running_policy(const trl_workers *workers);

@@ -359,6 +359,16 @@ int trl_workers_count(const trl_workers *workers)
     return workers->count;
 }
 
+int trl_workers_lanes(const trl_workers *workers)
+{
+    return workers->count + (workers->devices ? workers->devices->n : 0);
+}
+
+const trl_devices *trl_workers_devices(const trl_workers *workers)
+{
+    return workers->devices;
+}
+
 void trl_workers_set_adaptive(trl_workers *workers, bool on)
 {
     workers->adapts = on && workers->count > 1;

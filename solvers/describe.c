@@ -222,8 +222,8 @@ static void describe_memory(const trli_listing *l, bool verbose)
                      with_unit((double)model->slots->bytes, bytes[0]), model->slots->n, model->nfields);
     if (!verbose) return;
     trli_listing_say(l, "  scratch    %s for each of %d worker%s",
-                     with_unit((double)model->run->scratch_bytes, bytes[0]), model->run->nworkers,
-                     model->run->nworkers == 1 ? "" : "s");
+                     with_unit((double)model->run->scratch_bytes, bytes[0]), model->run->lanes,
+                     model->run->lanes == 1 ? "" : "s");
     for (int s = 0; s < trl_field_manager_spaces(l->sim->frame->memory); ++s) {
         trl_pool_stats p;
         trl_field_manager_get_stats(l->sim->frame->memory, s, &p);

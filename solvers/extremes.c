@@ -28,14 +28,18 @@ trl_err trl_simulation_extremes(trl_simulation *sim, double *extremes)
 {
     if (!sim) return TRL_ERR_USAGE;
     if (!extremes) return trl_fail(sim->ctx, TRL_ERR_USAGE, NULL, "extremes need room for them");
+    trl_err err = TRL_OK;
+    for (int v = 0; v < sim->nequations && err == TRL_OK; ++v) err = trli_frame_fetch(sim->frame, sim->equation[v].state);
+    err = trl_context_agree(sim->ctx, err);
+    if (err != TRL_OK) return err;
     for (int v = 0; v < sim->nequations; ++v) {
         extremes[2 * v] = extremes[2 * v + 1] = -INFINITY;
         for (int p = 0; p < sim->layout->nlocal; ++p) {
-            const trl_array f = trli_frame_array(sim->frame, sim->equation[v].state, p);
+            const trl_array f = trli_frame_array(sim->frame, sim->equation[v].state, p, 0);
             scan_patch(&f, &extremes[2 * v]);
         }
     }
-    trl_err err = trli_allreduce(sim->ctx, extremes, 2 * sim->nequations, MPI_DOUBLE, MPI_MAX);
+    err = trli_allreduce(sim->ctx, extremes, 2 * sim->nequations, MPI_DOUBLE, MPI_MAX);
     for (int v = 0; v < sim->nequations; ++v) extremes[2 * v] = -extremes[2 * v];
     return err;
 }

@@ -226,12 +226,14 @@ trl_err trl_simulation_receive(trl_simulation *sim, const double *const **values
     trli_set_present(sim);
     TRL_TRY(trli_program_run_agreed(sim, r->program));
     memset(r->received, 0, (size_t)r->nvalues * (size_t)n * sizeof *r->received);
+    for (int v = 0; v < r->nvalues && err == TRL_OK; ++v) err = trli_frame_fetch(sim->frame, r->value[v].field);
+    TRL_TRY(trl_context_agree(sim->ctx, err));
     for (int v = 0; v < r->nvalues; ++v) {
         const receiver_table *t = &r->table[r->value[v].location];
         trl_array array = {0};
         for (int i = 0, patch = -1; i < t->n; ++i) {
             if (t->place[i].patch != patch)
-                array = trli_frame_array(sim->frame, r->value[v].field, patch = t->place[i].patch);
+                array = trli_frame_array(sim->frame, r->value[v].field, patch = t->place[i].patch, 0);
             r->received[(ptrdiff_t)v * n + t->place[i].number] =
                 interpolate(&array, &t->place[i], sim->layout->grid.dim);
         }

@@ -198,6 +198,10 @@ static trl_err create_workers(trl_simulation *sim)
     trl_err err;
     TRL_TRY(trl_workers_create(sim->ctx, p->scheduler, &sim->workers));
     trl_workers_set_adaptive(sim->workers, p->adapt_workers);
+    if (trl_workers_places(sim->workers)) {
+        TRL_TRY(trl_devices_open(sim->ctx, p->devices ? p->devices : "auto", &sim->devices));
+        TRL_TRY(trl_workers_set_devices(sim->workers, sim->devices));
+    }
     if (p->task_workers == 0 && p->operator_workers == 0) goto done;
     int count = trl_workers_count(sim->workers);
     sim->split = p->task_workers + p->operator_workers == count;
@@ -276,6 +280,7 @@ void trl_simulation_destroy(trl_simulation **sim)
     trli_free(s->sensitivity);
     for (int i = 0; s->series && i < s->problem->nseries; ++i) trl_formula_destroy(&s->series[i]);
     trl_workers_destroy(&s->workers);
+    trl_devices_close(&s->devices);
     trl_trace_destroy(&s->trace);
     trl_layout_destroy(&s->layout);
     trli_free(s->equation);
@@ -289,12 +294,12 @@ void trl_simulation_destroy(trl_simulation **sim)
 
 static void clear_nonfinite(trl_simulation *sim)
 {
-    for (int w = 0; w < sim->model->run->nworkers; ++w) sim->frame->nonfinite[w].found = false;
+    for (int w = 0; w < sim->model->run->lanes; ++w) sim->frame->nonfinite[w].found = false;
 }
 
 static bool found_nonfinite(const trl_simulation *sim)
 {
-    for (int w = 0; w < sim->model->run->nworkers; ++w)
+    for (int w = 0; w < sim->model->run->lanes; ++w)
         if (sim->frame->nonfinite[w].found) return true;
     return false;
 }
@@ -478,7 +483,9 @@ done:
 
 trl_array trl_simulation_array(const trl_simulation *sim, int field, int local_patch)
 {
-    return trli_frame_array(sim->frame, sim->shown[field].field, local_patch);
+    const trl_err err = trli_frame_fetch(sim->frame, sim->shown[field].field);
+    if (err != TRL_OK) ((trl_simulation *)sim)->fetched = err;
+    return trli_frame_array(sim->frame, sim->shown[field].field, local_patch, 0);
 }
 
 const double *trl_simulation_series(const trl_simulation *sim)

@@ -49,10 +49,10 @@ static void count_patch(const trl_simulation *sim, const trli_shown *shown, int 
     const trl_patch *patch = &sim->layout->patch[sim->layout->local[p]];
     const trli_equation *eq = shown->equation >= 0 ? &sim->equation[shown->equation] : NULL;
     bool masked = eq && eq->mask_field >= 0, exact = eq && shown->info.exact >= 0;
-    trl_array f = trli_frame_array(sim->frame, shown->field, p), m = f, e = f;
+    trl_array f = trli_frame_array(sim->frame, shown->field, p, 0), m = f, e = f;
     trl_location location = shown->info.location;
-    if (masked) m = trli_frame_array(sim->frame, eq->mask_field, p);
-    if (exact) e = trli_frame_array(sim->frame, eq->exact_field, p);
+    if (masked) m = trli_frame_array(sim->frame, eq->mask_field, p, 0);
+    if (exact) e = trli_frame_array(sim->frame, eq->exact_field, p, 0);
     t->hash += trl_array_hash(sim->layout, patch, location, &f);
     for (trl_lidx k = f.owned.lo[2]; k < f.owned.hi[2]; ++k)
         for (trl_lidx j = f.owned.lo[1]; j < f.owned.hi[1]; ++j)
@@ -63,6 +63,18 @@ static void count_patch(const trl_simulation *sim, const trli_shown *shown, int 
                             point_weight(sim, location, point),
                             exact ? &((const double *)e.at)[trl_array_offset(&e, i, j, k)] : NULL);
             }
+}
+
+/* The values that statistics are made of, on the host. */
+static trl_err fetch(const trl_simulation *sim, const trli_shown *shown)
+{
+    const trli_equation *eq = shown->equation >= 0 ? &sim->equation[shown->equation] : NULL;
+    trl_err err;
+    TRL_TRY(trli_frame_fetch(sim->frame, shown->field));
+    if (eq && eq->mask_field >= 0) TRL_TRY(trli_frame_fetch(sim->frame, eq->mask_field));
+    if (eq && shown->info.exact >= 0) TRL_TRY(trli_frame_fetch(sim->frame, eq->exact_field));
+done:
+    return err;
 }
 
 trl_err trl_simulation_field_stats(trl_simulation *sim, int field, trl_field_stats *stats)
@@ -77,6 +89,7 @@ trl_err trl_simulation_field_stats(trl_simulation *sim, int field, trl_field_sta
     memset(&t, 0, sizeof t);
     for (int i = 0; i < SUMS; ++i) trl_sum_clear(&t.sum[i]);
     t.extreme[0] = t.extreme[1] = -INFINITY;
+    TRL_TRY(trl_context_agree(sim->ctx, fetch(sim, shown)));
     for (int p = 0; p < sim->layout->nlocal; ++p) count_patch(sim, shown, p, &t);
     TRL_TRY(trl_sum_allreduce(sim->ctx, SUMS, t.sum));
     double extremes[4] = {t.extreme[0], t.extreme[1], t.extreme[2], t.invalid};
@@ -112,7 +125,7 @@ static trl_err first_nonfinite(trl_simulation *sim, trli_nonfinite *first)
 {
     trl_err err = TRL_OK;
     *first = (trli_nonfinite){0};
-    for (int w = 0; w < sim->model->run->nworkers; ++w)
+    for (int w = 0; w < sim->model->run->lanes; ++w)
         if (earlier(&sim->frame->nonfinite[w], first)) *first = sim->frame->nonfinite[w];
     for (int r = 0; r < trl_context_ranks(sim->ctx); ++r) { /* only a failed step comes here: time does not matter */
         trli_nonfinite other = *first;

@@ -164,6 +164,7 @@ trl_err trl_simulation_resume(trl_simulation *sim, trl_gidx step, double time, d
     if (step < 0 || (double)step > STEPS_MAX || !isfinite(time) || !isfinite(dt))
         return trl_fail(sim->ctx, TRL_ERR_USAGE, NULL,
                         "a simulation cannot resume at step %" PRId64 ", t = %g with dt = %g", step, time, dt);
+    for (int v = 0; v < sim->nequations; ++v) trli_frame_written(sim->frame, sim->equation[v].state);
     sim->step_number = step;
     sim->time = time;
     sim->dt = dt;

@@ -227,6 +227,19 @@ done:
     return err;
 }
 
+trl_err trl_block_reserve(trl_block *b, int space, void **memory)
+{
+    trl_err err = TRL_OK;
+    *memory = NULL;
+    TRL_TRY(check_space(b, space));
+    pthread_mutex_lock(&b->lock);
+    err = provide(b, space, true);
+    if (err == TRL_OK) *memory = b->copy[space].extent->memory;
+    pthread_mutex_unlock(&b->lock);
+done:
+    return err;
+}
+
 trl_err trl_block_read(trl_block *b, int space, void **memory)
 {
     trl_err err = TRL_OK;

@@ -65,6 +65,9 @@ TRL_API TRL_NODISCARD trl_err trl_block_resize(trl_block *block, int64_t count);
  * by `consumers` calls of trl_block_release; a count above 0, but for blocks that are kept anyway. USAGE if consumers
  * of the old values are still to come, or if the block is static and written. */
 TRL_API TRL_NODISCARD trl_err trl_block_acquire(trl_block *block, int space, int64_t consumers, void **memory);
+/* Memory for the block in a space, and nothing else: whoever asks says himself where values are valid, copies them, and
+ * calls none of the functions below. */
+TRL_API TRL_NODISCARD trl_err trl_block_reserve(trl_block *block, int space, void **memory);
 /* The values in a space where they are valid, else USAGE. */
 TRL_API TRL_NODISCARD trl_err trl_block_read(trl_block *block, int space, void **memory);
 /* The values in a space, copied there from where they are valid if need be, for `consumers` more releases there: a

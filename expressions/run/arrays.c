@@ -1,24 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Fields as arrays: where the slot table of a frame has them now. */
+#include "builder_impl.h"
 #include "frame_impl.h"
 #include "model_impl.h"
 #include "slot_plan_impl.h"
 
-trl_array trli_frame_array(const trli_frame *frame, int field, int local_patch)
+trl_array trli_frame_array(const trli_frame *frame, int field, int local_patch, int space)
 {
     const trli_model *model = frame->model;
     size_t i = (size_t)field * (size_t)model->layout->nlocal + (size_t)local_patch;
     trl_array a = model->slots->geometry[i];
-    a.at = (double *)frame->base[model->field[field].slot][local_patch] + model->slots->origin[i];
+    a.at = (double *)frame->base[space][model->field[field].slot][local_patch] + model->slots->origin[i];
     return a;
 }
 
 void trli_frame_swap(trli_frame *frame, int field_a, int field_b)
 {
     const trli_model *model = frame->model;
-    void ***a = &frame->base[model->field[field_a].slot], ***b = &frame->base[model->field[field_b].slot];
-    void **base = *a;
-    *a = *b;
-    *b = base;
+    const int a = model->field[field_a].slot, b = model->field[field_b].slot;
+    for (int s = 0; s < TRL_SPACES_MAX; ++s) {
+        if (!frame->base[s]) continue;
+        void **base = frame->base[s][a];
+        frame->base[s][a] = frame->base[s][b];
+        frame->base[s][b] = base;
+    }
+    trl_block **block = frame->block[a];
+    frame->block[a] = frame->block[b];
+    frame->block[b] = block;
+    uint32_t *valid = frame->valid[a];
+    frame->valid[a] = frame->valid[b];
+    frame->valid[b] = valid;
+}
+
+void trli_frame_written(const trli_frame *frame, int field)
+{
+    const trli_model *model = frame->model;
+    uint32_t *valid = frame->valid[model->field[field].slot];
+    for (int i = 0; i < model->layout->nlocal * TRLI_POINTS; ++i) valid[i] = 1;
 }

@@ -30,7 +30,9 @@ done:
 trl_err trli_builder_end(trli_task_builder *b, trl_err err)
 {
     TRL_TRY(err);
+    const trl_graph_memory memory = trli_frame_memory((trli_model *)b->model);
     TRL_TRY(trl_graph_freeze(b->graph));
+    TRL_TRY(trl_graph_set_memory(b->graph, &memory));
     TRL_TRY(trl_graph_prepare(b->graph, b->model->run->workers));
 done:
     trli_free(b->slot_handle);
@@ -44,6 +46,18 @@ trl_err trli_builder_add(trli_task_builder *b, const char *name, trl_task_fn run
 {
     const trl_task_desc desc = {
         .name = name, .variant = {{run}}, .data = data, .chunks = chunks, .flags = flags, .cost = cost};
+    return trl_graph_add_task(b->graph, &desc, task);
+}
+
+trl_err trli_builder_add_anywhere(trli_task_builder *b, const char *name, trl_task_fn run, void *data, int chunks,
+                                  unsigned flags, double cost, trl_task *task)
+{
+    const trl_task_desc desc = {.name = name,
+                                .variant = {[TRL_KIND_CPU] = {run}, [TRL_KIND_MOCK] = {run}},
+                                .data = data,
+                                .chunks = chunks,
+                                .flags = flags,
+                                .cost = cost};
     return trl_graph_add_task(b->graph, &desc, task);
 }
 
@@ -66,11 +80,12 @@ static trl_err access_part(trli_task_builder *b, trl_task task, int field, int p
     const int64_t owned = trl_box_points(&shape->owned), held = trl_box_points(&shape->held);
     const trl_handle_desc desc = {.name = f->name,
                                   .bytes = (size_t)(which == TRLI_OWNED ? owned : held - owned) * sizeof(double),
-                                  .block = block};
+                                  .block = block,
+                                  .key = trli_slot_key(model, f->slot, patch, which)};
     trl_handle h;
     trl_err err = TRL_OK;
     TRL_TRY(handle_of(b, &b->slot_handle[block * TRLI_POINTS + (int)which], &desc, &h));
-    TRL_TRY(trl_graph_add_access(b->graph, task, h, access));
+    TRL_TRY(trl_graph_add_part_access(b->graph, task, h, access, field));
 done:
     return err;
 }
@@ -116,7 +131,7 @@ trl_err trli_builder_scalar(trli_task_builder *b, trl_task task, int scalar, trl
 {
     trl_handle h;
     trl_err err = TRL_OK;
-    const trl_handle_desc desc = {.name = "scalar", .bytes = sizeof(double), .block = -1};
+    const trl_handle_desc desc = {.name = "scalar", .block = -1, .key = -1}; /* devices get its value with a call */
     TRL_TRY(handle_of(b, &b->scalar_handle[scalar], &desc, &h));
     TRL_TRY(trl_graph_add_access(b->graph, task, h, access));
 done:
@@ -129,7 +144,7 @@ trl_err trli_builder_plugin(trli_task_builder *b, trl_task task, const trli_opaq
     trl_handle h;
     trl_err err = TRL_OK;
     if (called->flags & TRL_EXPR_TILED) return TRL_OK;
-    const trl_handle_desc desc = {.name = called->name, .block = -1};
+    const trl_handle_desc desc = {.name = called->name, .block = -1, .key = -1};
     TRL_TRY(handle_of(b, &b->opaque_handle[called->number], &desc, &h));
     TRL_TRY(trl_graph_add_access(b->graph, task, h, TRL_READ_WRITE));
 done:
@@ -146,11 +161,26 @@ done:
 
 trl_err trli_builder_value(trli_task_builder *b, trl_task task, trl_handle *entry, const char *name, trl_access access)
 {
-    const trl_handle_desc desc = {.name = name, .block = -1};
+    const trl_handle_desc desc = {.name = name, .block = -1, .key = -1};
     trl_handle h;
     trl_err err = TRL_OK;
     TRL_TRY(handle_of(b, entry, &desc, &h));
     TRL_TRY(trl_graph_add_access(b->graph, task, h, access));
+done:
+    return err;
+}
+
+trl_err trli_builder_share(trli_task_builder *b, trl_task task, int reduction, int n, int patch, trl_handle *entry,
+                           trl_access access)
+{
+    const trl_handle_desc desc = {.name = "share",
+                                  .bytes = (size_t)n * sizeof(trli_partial),
+                                  .block = -1,
+                                  .key = trli_share_key(b->model, reduction, patch)};
+    trl_handle h;
+    trl_err err = TRL_OK;
+    TRL_TRY(handle_of(b, entry, &desc, &h));
+    TRL_TRY(trl_graph_add_part_access(b->graph, task, h, access, n));
 done:
     return err;
 }

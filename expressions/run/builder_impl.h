@@ -26,6 +26,10 @@ typedef struct trli_task_builder {
     trl_handle collective;     /* for trli_builder_value: orders collective operations the same on all ranks */
 } trli_task_builder;
 
+/* Keys of handles whose data may be copied. */
+int64_t trli_slot_key(const trli_model *model, int slot, int patch, trli_points which);
+int64_t trli_share_key(const trli_model *model, int reduction, int patch);
+
 /* Begin a graph, which is the caller's, come what may. */
 TRL_NODISCARD trl_err trli_builder_begin(trli_task_builder *builder, const trli_model *model, const char *name,
                                          trl_graph **graph);
@@ -33,6 +37,9 @@ TRL_NODISCARD trl_err trli_builder_begin(trli_task_builder *builder, const trli_
 TRL_NODISCARD trl_err trli_builder_end(trli_task_builder *builder, trl_err err);
 TRL_NODISCARD trl_err trli_builder_add(trli_task_builder *builder, const char *name, trl_task_fn run, void *data,
                                        int chunks, unsigned flags, double cost, trl_task *task);
+/* The same, for a task that devices may do, too. */
+TRL_NODISCARD trl_err trli_builder_add_anywhere(trli_task_builder *builder, const char *name, trl_task_fn run,
+                                                void *data, int chunks, unsigned flags, double cost, trl_task *task);
 TRL_NODISCARD trl_err trli_builder_field(trli_task_builder *builder, trl_task task, int field, int patch,
                                          trli_points which, trl_access access);
 /* What values of the IR read, when they are computed at the points of a box: fields. */
@@ -46,6 +53,9 @@ TRL_NODISCARD trl_err trli_builder_plugin(trli_task_builder *builder, trl_task t
 /* Anything else: *entry is its handle, -1 before its first access. */
 TRL_NODISCARD trl_err trli_builder_value(trli_task_builder *builder, trl_task task, trl_handle *entry, const char *name,
                                          trl_access access);
+/* What a patch adds to reductions, of which a group has n, the first of this number. */
+TRL_NODISCARD trl_err trli_builder_share(trli_task_builder *builder, trl_task task, int reduction, int n, int patch,
+                                         trl_handle *entry, trl_access access);
 /* The two tasks of an exchange; *finish is the one after which the ghosts are there. */
 TRL_NODISCARD trl_err trli_builder_exchange(trli_task_builder *builder, const trli_exchanged *exchanged,
                                             trli_step_task *first, trli_step_task *last, trl_task *finish);

@@ -16,6 +16,7 @@ typedef struct trli_kernel_place {
     const trli_step *step;
     const trli_slab *slab; /* of the step; NULL: the step's own kernel */
     int patch;
+    int space; /* of the memory */
     const int *input, *output;
 } trli_kernel_place;
 

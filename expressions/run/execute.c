@@ -80,7 +80,7 @@ size_t trli_step_scratch(const trli_program *program, const trli_step *s)
 static trl_array *take_arrays(scratch *s, const trli_frame *frame, const trli_step_task *t, int n, const int *field)
 {
     trl_array *array = take(s, (size_t)n * sizeof *array);
-    for (int i = 0; i < n; ++i) array[i] = trli_frame_array(frame, field[i], t->patch);
+    for (int i = 0; i < n; ++i) array[i] = trli_frame_array(frame, field[i], t->patch, 0);
     return array;
 }
 
@@ -92,16 +92,17 @@ static trl_box share_of(const trli_step_task *t, const trl_box *box, const trl_t
     return args->chunks == 1 ? *box : trli_box_part(box, t->parts, args->chunk);
 }
 
-static trli_bound_kernel bind(scratch *s, const trli_frame *frame, const trli_step_task *t, const trli_slab *slab)
+static trli_bound_kernel bind(scratch *s, const trl_task_args *args, const trli_step_task *t, const trli_slab *slab)
 {
     const trli_kernel_place place = {.program = t->program,
                                      .step = t->step,
                                      .slab = slab,
                                      .patch = t->patch,
+                                     .space = args->space,
                                      .input = slab ? slab->input : t->plan->input,
                                      .output = slab ? &slab->field : t->step->field};
     trli_bound_kernel kernel;
-    trli_kernel_bind(&place, frame, take(s, trli_bound_kernel_bytes(t->program, t->step, slab)), &kernel);
+    trli_kernel_bind(&place, args->frame, take(s, trli_bound_kernel_bytes(t->program, t->step, slab)), &kernel);
     return kernel;
 }
 
@@ -130,8 +131,7 @@ static void set_edges(const trl_kernel_call *call, long long y, long long y_end,
 }
 
 /* The slabs at the ends of a kernel's rows that its patch has. registers: behind all of them. */
-static const edge *take_edges(scratch *s, const trli_frame *frame, const trli_step_task *t, int worker,
-                              void **registers)
+static const edge *take_edges(scratch *s, const trl_task_args *args, const trli_step_task *t, void **registers)
 {
     edge *first = NULL;
     for (int k = 0; k < t->plan->nslabs; ++k) {
@@ -141,9 +141,9 @@ static const edge *take_edges(scratch *s, const trli_frame *frame, const trli_st
         edge *e = take(s, sizeof *e);
         *e = (edge){.slab = slab,
                     .box = trli_slab_box(t->program, slab, t->patch),
-                    .kernel = bind(s, frame, t, slab),
-                    .frame = frame,
-                    .worker = worker,
+                    .kernel = bind(s, args, t, slab),
+                    .frame = args->frame,
+                    .worker = args->worker,
                     .next = first};
         first = e;
     }
@@ -159,8 +159,8 @@ trl_err trli_task_kernel(void *data, const trl_task_args *args, bool *done)
     scratch sc = {frame->scratch[args->worker]};
     void *registers;
     (void)done;
-    trli_bound_kernel kernel = bind(&sc, frame, t, NULL);
-    const edge *edges = take_edges(&sc, frame, t, args->worker, &registers);
+    trli_bound_kernel kernel = bind(&sc, args, t, NULL);
+    const edge *edges = take_edges(&sc, args, t, &registers);
     const trl_box box = share_of(t, &t->box, args);
     kernel.tuning = t->run->tuning;
     if (!kernel.native) set_edges_of_rows(edges, box.lo[1], box.hi[1], box.lo[2], box.hi[2]);
@@ -263,7 +263,7 @@ static trl_err run_slab(const trli_step_task *t, const trli_slab *slab, const tr
     const trl_box whole = trli_slab_box(t->program, slab, t->patch);
     const trl_box box = share_of(t, &whole, args);
     if (slab->kind == TRLI_SLAB_MODIFIER) return run_modifier(t, slab, &box, args);
-    const trli_bound_kernel kernel = bind(&sc, frame, t, slab);
+    const trli_bound_kernel kernel = bind(&sc, args, t, slab);
     trli_kernel_compute(&kernel, frame, args->worker, sc.at, &box);
     return TRL_OK;
 }
@@ -298,7 +298,7 @@ trl_err trli_task_poison(void *data, const trl_task_args *args, bool *done)
     (void)done;
     for (int o = 0; o < t->step->nout; ++o) {
         if (!t->program->plan->demand[t->step->field[o]].live) continue;
-        trl_array a = trli_frame_array(frame, t->step->field[o], t->patch);
+        trl_array a = trli_frame_array(frame, t->step->field[o], t->patch, args->space);
         for (trl_lidx k = a.held.lo[2]; k < a.held.hi[2]; ++k)
             for (trl_lidx j = a.held.lo[1]; j < a.held.hi[1]; ++j)
                 trli_poison((double *)a.at + trl_array_offset(&a, a.held.lo[0], j, k),

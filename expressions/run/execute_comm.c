@@ -16,7 +16,7 @@ static void gather_arrays(const trli_frame *frame, const trli_step_task *t)
     const int np = frame->model->layout->nlocal;
     for (int i = 0; i < t->exchanged->n; ++i)
         for (int p = 0; p < np; ++p)
-            frame->exchange[t->exchange].array[i * np + p] = trli_frame_array(frame, t->exchanged->field[i], p);
+            frame->exchange[t->exchange].array[i * np + p] = trli_frame_array(frame, t->exchanged->field[i], p, 0);
 }
 
 trl_err trli_task_exchange_begin(void *data, const trl_task_args *args, bool *done)
@@ -122,17 +122,24 @@ static void weigh_tile(const trli_step_task *t, trl_location location, double *v
                            n, values);
 }
 
-/* Add the values of a tile to a worker's shares. */
-static void reduce_tile(const trli_step_task *t, const trli_frame *frame, double *values, const trl_box *tile,
-                        int worker)
+/* Where a task adds to a reduction of its group: a worker to its own part, a device to the patch's share. */
+static trli_partial *part_of(const trli_step_task *t, const trl_task_args *args, int r)
+{
+    const trli_frame *frame = args->frame;
+    const int number = t->program->run->reductions.first + t->group->first + r;
+    if (args->space == 0) return &frame->reduction[number].part[args->worker];
+    return &frame->share[args->space][(ptrdiff_t)t->patch * frame->model->run->nreductions + number];
+}
+
+/* Add the values of a tile. */
+static void reduce_tile(const trli_step_task *t, const trl_task_args *args, double *values, const trl_box *tile)
 {
     const trli_reductions *all = &t->program->run->reductions;
     for (int r = 0; r < t->group->n; ++r, values += t->group->points) {
         const trli_reduced_step *reduction = &all->reduction[t->group->first + r];
         const trli_reduce_step *what = &reduction->step->reduce;
         if (what->weighted && what->location != TRL_CELL) weigh_tile(t, what->location, values, tile);
-        trli_partial_add(&frame->reduction[all->first + t->group->first + r].part[worker], reduction->merge, values,
-                         trl_box_points(tile));
+        trli_partial_add(part_of(t, args, r), reduction->merge, values, trl_box_points(tile));
     }
 }
 
@@ -162,9 +169,11 @@ trl_err trli_task_reduce(void *data, const trl_task_args *args, bool *done)
     trl_box tile;
     (void)done;
     for (int i = 0; i < group->reads.nfields; ++i) {
-        s.input[i] = trli_frame_array(frame, group->reads.field[i], t->patch);
+        s.input[i] = trli_frame_array(frame, group->reads.field[i], t->patch, args->space);
         trli_native_set_array(&s.array[i], &s.input[i]);
     }
+    for (int r = 0; args->space > 0 && r < group->n; ++r)
+        trli_partial_clear(part_of(t, args, r), t->program->run->reductions.reduction[group->first + r].merge);
     for (trl_lidx z = chunk.lo[2]; z < chunk.hi[2]; z = tile.hi[2])
         for (trl_lidx y = chunk.lo[1]; y < chunk.hi[1]; y = tile.hi[1])
             for (trl_lidx x = chunk.lo[0]; x < chunk.hi[0]; x = tile.hi[0]) {
@@ -175,12 +184,12 @@ trl_err trli_task_reduce(void *data, const trl_task_args *args, bool *done)
                     native(&call);
                 else
                     trli_kernel_evaluate(group->kernel, &run, &tile);
-                reduce_tile(t, frame, s.values, &tile, args->worker);
+                reduce_tile(t, args, s.values, &tile);
             }
     return TRL_OK;
 }
 
-/* Bring the workers' shares of a batch together for the message, and leave them ready for the next run. */
+/* Bring what workers and devices have added to a batch together for the message, and leave them ready for the next run. */
 static void merge_workers(const trli_step_task *t, const trli_frame *frame, trli_batch_run *message)
 {
     const trli_reductions *all = &t->program->run->reductions;
@@ -189,9 +198,14 @@ static void merge_workers(const trli_step_task *t, const trli_frame *frame, trli
         const trli_merge merge = all->reduction[r].merge;
         trli_partial *part = frame->reduction[all->first + r].part, total;
         trli_partial_clear(&total, merge);
-        for (int w = 0; w < frame->model->run->nworkers; ++w) {
+        for (int w = 0; w < frame->model->run->lanes; ++w) {
             trli_partial_merge(&total, merge, &part[w]);
             trli_partial_clear(&part[w], merge);
+        }
+        trli_partial *share = frame->share[0] + all->first + r;
+        for (int p = 0; p < frame->model->layout->nlocal; ++p, share += frame->model->run->nreductions) {
+            trli_partial_merge(&total, merge, share);
+            trli_partial_clear(share, merge);
         }
         if (merge == TRLI_MERGE_SUM)
             trli_partial_pack_sum(&total, message->sum[message->nsums++]);
@@ -230,8 +244,12 @@ void trli_reductions_clear(trli_frame *frame, const trli_program *program)
 {
     const trli_reductions *all = &program->run->reductions;
     for (int r = 0; r < all->n; ++r)
-        for (int w = 0; w < frame->model->run->nworkers; ++w)
+        for (int w = 0; w < frame->model->run->lanes; ++w)
             trli_partial_clear(&frame->reduction[all->first + r].part[w], all->reduction[r].merge);
+    for (int p = 0; p < frame->model->layout->nlocal; ++p)
+        for (int r = 0; r < all->n; ++r)
+            trli_partial_clear(&frame->share[0][(ptrdiff_t)p * frame->model->run->nreductions + all->first + r],
+                               all->reduction[r].merge);
 }
 
 trl_err trli_task_reduce_finish(void *data, const trl_task_args *args, bool *done)

@@ -77,7 +77,7 @@ static trl_err own_records(trli_frame *frame)
 {
     const trli_model *model = frame->model;
     frame->scalar = trli_new(model->ctx, (size_t)model->nscalars, sizeof *frame->scalar);
-    frame->nonfinite = trli_new(model->ctx, (size_t)model->run->nworkers, sizeof *frame->nonfinite);
+    frame->nonfinite = trli_new(model->ctx, (size_t)model->run->lanes, sizeof *frame->nonfinite);
     if (!frame->scalar || !frame->nonfinite) return trli_no_memory(model->ctx, NULL, "for the records of a frame");
     memcpy(frame->scalar, model->scalar, (size_t)model->nscalars * sizeof *frame->scalar);
     return TRL_OK;
@@ -85,8 +85,11 @@ static trl_err own_records(trli_frame *frame)
 
 trl_err trli_frame_share(trli_frame *frame, const trli_frame *other)
 {
-    *frame = (trli_frame){
-        .model = other->model, .base = other->base, .scratch = other->scratch, .step_number = other->step_number};
+    *frame = (trli_frame){.model = other->model,
+                          .base[0] = other->base[0],
+                          .valid = other->valid,
+                          .scratch = other->scratch,
+                          .step_number = other->step_number};
     return own_records(frame);
 }
 
@@ -116,9 +119,13 @@ static trl_err create_reductions(trli_frame *frame)
     trl_err err = TRL_OK;
     for (int r = 0; r < model->run->nreductions; ++r) {
         trli_reduction_run *reduction = &frame->reduction[r];
-        reduction->part = trli_new(model->ctx, (size_t)model->run->nworkers, sizeof *reduction->part);
+        reduction->part = trli_new(model->ctx, (size_t)model->run->lanes, sizeof *reduction->part);
         if (!reduction->part) return trli_no_memory(model->ctx, NULL, "for a reduction");
     }
+    const size_t shares = (size_t)model->run->nreductions * (size_t)model->layout->nlocal;
+    frame->share[0] = trli_new(model->ctx, shares, sizeof(trli_partial));
+    frame->share_valid = trli_new(model->ctx, shares, sizeof *frame->share_valid);
+    if (!frame->share[0] || !frame->share_valid) return trli_no_memory(model->ctx, NULL, "for reductions");
     for (int i = 0; i < model->nprograms; ++i) {
         TRL_TRY(create_batches(frame, model->program[i]));
         trli_reductions_clear(frame, model->program[i]);
@@ -138,7 +145,7 @@ trl_err trli_frame_create(trli_model *model, trli_frame **result)
     *result = NULL;
     if (!frame) return trli_no_memory(model->ctx, NULL, "for a frame");
     frame->model = model;
-    frame->scratch = trli_new(model->ctx, (size_t)run->nworkers, sizeof *frame->scratch);
+    frame->scratch = trli_new(model->ctx, (size_t)run->lanes, sizeof *frame->scratch);
     frame->exchange = trli_new(model->ctx, (size_t)run->nexchanges, sizeof *frame->exchange);
     frame->reduction = trli_new(model->ctx, (size_t)run->nreductions, sizeof *frame->reduction);
     frame->batch = trli_new(model->ctx, (size_t)run->nbatches, sizeof *frame->batch);
@@ -168,13 +175,22 @@ void trli_frame_destroy(trli_frame **result)
         trli_free(frame->batch[b].extreme);
     }
     if (frame->has_comm) trli_comm_free(frame->model->ctx, &frame->comm);
+    trli_frame_release_spaces(frame);
     trl_field_manager_destroy(&frame->memory);
     trli_free(frame->exchange);
     trli_free(frame->reduction);
     trli_free(frame->batch);
     trli_free(frame->scratch);
-    trli_free(frame->base);
-    trli_free(frame->rows);
+    for (int s = 0; s < TRL_SPACES_MAX; ++s) {
+        trli_free(frame->base[s]);
+        trli_free(frame->rows[s]);
+    }
+    trli_free(frame->share[0]);
+    trli_free(frame->share_valid);
+    trli_free(frame->block);
+    trli_free(frame->block_rows);
+    trli_free(frame->valid);
+    trli_free(frame->valid_rows);
     trli_free(frame->scalar);
     trli_free(frame->nonfinite);
     trli_free(frame);

@@ -28,7 +28,7 @@ typedef struct trli_exchange_run {
 } trli_exchange_run;
 
 typedef struct trli_reduction_run {
-    trli_partial *part; /* [workers] */
+    trli_partial *part; /* [lanes] */
 } trli_reduction_run;
 
 /* A batch of reductions in flight: what the ranks bring together. */
@@ -43,9 +43,11 @@ typedef struct trli_batch_run {
 typedef struct trli_frame {
     trli_model *model;
     double *scalar;                /* [model->nscalars] */
-    void ***base;                  /* [slot][local patch] which memory each slot is: time levels rotate */
-    void **scratch;                /* [workers] of a call */
-    trli_nonfinite *nonfinite;     /* [workers] */
+    /* By memory space [slot][local patch]: which memory each slot is: time levels rotate. NULL where it has none. */
+    void ***base[TRL_SPACES_MAX];
+    uint32_t **valid;              /* [slot][local patch][TRLI_POINTS] spaces with the values, a bit 1 << space each */
+    void **scratch;                /* [lanes] of a call */
+    trli_nonfinite *nonfinite;     /* [lanes] */
     int64_t step_number;           /* that plugins are told */
     trli_exchange_run *exchange;   /* [model->run->nexchanges] */
     trli_reduction_run *reduction; /* [model->run->nreductions] */
@@ -53,14 +55,27 @@ typedef struct trli_frame {
     MPI_Comm comm;                 /* of reductions, whose order is that of a handle */
     bool has_comm;
     trl_field_manager *memory; /* of slots and scratch */
-    void **rows;               /* what `base` points to */
+    trl_block ***block; /* [slot][local patch] */
+    /* By memory space [local patch][model->run->nreductions]: what a device makes of a patch for a reduction, and on
+     * the host its copy, until it is merged. NULL where it has no memory. */
+    trli_partial *share[TRL_SPACES_MAX];
+    uint32_t *share_valid;        /* [local patch][nreductions] */
+    void **rows[TRL_SPACES_MAX];  /* what `base` points to */
+    trl_block **block_rows;       /* what `block` points to */
+    uint32_t *valid_rows;         /* what `valid` points to */
 } trli_frame;
 
 /* Memory, exchanges and scalars, which have their values at compile time, for a frozen model. Collective: yes. */
 TRL_NODISCARD trl_err trli_frame_create(trli_model *model, trli_frame **frame);
 void trli_frame_destroy(trli_frame **frame);
-/* The array of a field on a local patch, as the slot table stands now. */
-trl_array trli_frame_array(const trli_frame *frame, int field, int local_patch);
+/* The array of a field on a local patch, as the slot table stands now, in a memory space. */
+trl_array trli_frame_array(const trli_frame *frame, int field, int local_patch, int space);
+/* Between runs: see that the host has the values of a field on all local patches. Fails with DEVICE. */
+TRL_NODISCARD trl_err trli_frame_fetch(const trli_frame *frame, int field);
+/* Between runs: the host has written a field, on all local patches; devices copy it when they read it. */
+void trli_frame_written(const trli_frame *frame, int field);
+/* Where the data of a program's tasks lies: of its graph, whose runs have this frame. */
+trl_graph_memory trli_frame_memory(trli_model *model);
 /* Exchange the memory of two persistent fields of one shape: time levels rotate. */
 void trli_frame_swap(trli_frame *frame, int field_a, int field_b);
 /* What this rank sends in a run of a program. */
@@ -74,6 +89,11 @@ void trli_frame_release_shared(trli_frame *frame);
 TRL_NODISCARD trl_err trli_exchange_connect(const trli_model *model, const trli_exchanged *exchanged,
                                             trli_exchange_run *run);
 void trli_exchange_disconnect(trli_exchange_run *run);
+/* Room for what the slots' memory in a space is; and spaces for the devices of the model's workers. */
+TRL_NODISCARD trl_err trli_frame_add_space(trli_frame *frame, int space);
+TRL_NODISCARD trl_err trli_frame_add_devices(trli_frame *frame);
+/* Give back what devices hold beside slots. */
+void trli_frame_release_spaces(trli_frame *frame);
 /* Give slots and scratch memory. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_slots_allocate(trli_frame *frame);
 

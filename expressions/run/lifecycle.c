@@ -33,6 +33,7 @@ static trl_err create_run(trli_model *model, trl_workers *workers)
     if (run) {
         run->workers = workers;
         run->nworkers = trl_workers_count(workers);
+        run->lanes = trl_workers_lanes(workers);
     }
     return run ? TRL_OK : trli_no_memory(model->ctx, NULL, "to run a model");
 }
@@ -186,7 +187,7 @@ static void plan_scratch(trli_model *model)
         }
     }
     model->run->scratch_bytes = (most + sizeof(double) - 1) / sizeof(double) * sizeof(double);
-    model->slots->bytes += (int64_t)model->run->scratch_bytes * model->run->nworkers;
+    model->slots->bytes += (int64_t)model->run->scratch_bytes * model->run->lanes;
 }
 
 trl_err trli_model_freeze(trli_model *model)

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "builder_impl.h"
 #include "frame_impl.h"
 #include "memory_impl.h"
 #include "model_run_impl.h"
@@ -67,7 +68,8 @@ static trl_err provide_slot(trli_frame *frame, const tenants *t, int s, trl_bloc
     trl_err err = TRL_OK;
     name_slot(model, t, s, tag, sizeof tag);
     for (int p = 0; p < layout->nlocal; ++p)
-        TRL_TRY(provide(frame, tag, layout->local[p], model->slots->slot[s].values[p], &block[p], &frame->base[s][p]));
+        TRL_TRY(
+            provide(frame, tag, layout->local[p], model->slots->slot[s].values[p], &block[p], &frame->base[0][s][p]));
 done:
     return err;
 }
@@ -78,7 +80,7 @@ static trl_err provide_scratch(trli_frame *frame, trl_block **block)
     const int64_t count = (int64_t)(run->scratch_bytes / sizeof(double));
     char tag[64];
     trl_err err = TRL_OK;
-    for (int w = 0; w < run->nworkers && count > 0; ++w) {
+    for (int w = 0; w < run->lanes && count > 0; ++w) {
         snprintf(tag, sizeof tag, "scratch of worker %d", w);
         TRL_TRY(provide(frame, tag, TRL_WHOLE_RANK, count, &block[w], &frame->scratch[w]));
     }
@@ -92,19 +94,26 @@ trl_err trli_slots_allocate(trli_frame *frame)
     trl_err err = TRL_OK;
     int np = model->layout->nlocal, n = model->slots->n * np;
     tenants t = {0};
-    trl_block **block = trli_new(model->ctx, (size_t)n + (size_t)model->run->nworkers + 1, sizeof(trl_block *));
-    if (!block) return trli_no_memory(model->ctx, NULL, "for %d slots", model->slots->n);
-    frame->rows = trli_new(model->ctx, (size_t)n, sizeof *frame->rows);
-    frame->base = trli_new(model->ctx, (size_t)model->slots->n, sizeof *frame->base);
-    if (!frame->rows || !frame->base) TRL_TRY(trli_no_memory(model->ctx, NULL, "for %d slots", model->slots->n));
-    for (int s = 0; s < model->slots->n; ++s) frame->base[s] = frame->rows + (ptrdiff_t)s * np;
+    trl_block **block = frame->block_rows =
+        trli_new(model->ctx, (size_t)n + (size_t)model->run->lanes + 1, sizeof(trl_block *));
+    frame->block = trli_new(model->ctx, (size_t)model->slots->n, sizeof *frame->block);
+    frame->valid = trli_new(model->ctx, (size_t)model->slots->n, sizeof *frame->valid);
+    frame->valid_rows = trli_new(model->ctx, (size_t)n * TRLI_POINTS, sizeof *frame->valid_rows);
+    if (!block || !frame->block || !frame->valid || !frame->valid_rows)
+        return trli_no_memory(model->ctx, NULL, "for %d slots", model->slots->n);
+    for (int s = 0; s < model->slots->n; ++s) {
+        frame->block[s] = block + (ptrdiff_t)s * np;
+        frame->valid[s] = frame->valid_rows + (ptrdiff_t)s * np * TRLI_POINTS;
+    }
+    for (int i = 0; i < n * TRLI_POINTS; ++i) frame->valid_rows[i] = 1; /* the host's */
+    TRL_TRY(trli_frame_add_space(frame, 0));
     TRL_TRY(find_tenants(model, &t));
     TRL_TRY(trl_field_manager_create(model->ctx, &frame->memory));
+    TRL_TRY(trli_frame_add_devices(frame));
     for (int s = 0; s < model->slots->n; ++s) TRL_TRY(provide_slot(frame, &t, s, block + (ptrdiff_t)s * np));
     TRL_TRY(provide_scratch(frame, block + n));
     TRL_TRY(trl_field_manager_touch(frame->memory, model->run->workers, n, block));
 done:
-    trli_free(block);
     trli_free(t.first);
     trli_free(t.next);
     return err;

@@ -83,7 +83,7 @@ static trl_err add_poison(builder *b, const trli_step *s, int patch)
 {
     trl_task task;
     trl_err err = TRL_OK;
-    TRL_TRY(trli_builder_add(&b->tasks, "poison", trli_task_poison, next_task(b, s, patch), 1, 0, 0, &task));
+    TRL_TRY(trli_builder_add_anywhere(&b->tasks, "poison", trli_task_poison, next_task(b, s, patch), 1, 0, 0, &task));
     for (int o = 0; o < s->nout; ++o)
         if (b->program->plan->demand[s->field[o]].live)
             TRL_TRY(trli_builder_field(&b->tasks, task, s->field[o], patch, TRLI_OWNED_AND_GHOSTS, TRL_WRITE));
@@ -91,6 +91,19 @@ done:
     return err;
 }
 #endif
+
+/* What a kernel writes. Ghosts that it does not compute are filled afterwards. */
+static trl_err access_output(builder *b, trl_task task, int field, const trl_box *box, int patch)
+{
+    const trl_array *shape = &b->model->slots->geometry[(size_t)field * (size_t)b->model->layout->nlocal + (size_t)patch];
+    bool all = true;
+    trl_err err;
+    for (int a = 0; a < 3; ++a) all &= box->lo[a] <= shape->owned.lo[a] && box->hi[a] >= shape->owned.hi[a];
+    TRL_TRY(trli_builder_field(&b->tasks, task, field, patch, TRLI_OWNED, all ? TRL_WRITE : TRL_READ_WRITE));
+    TRL_TRY(trli_builder_field(&b->tasks, task, field, patch, TRLI_GHOSTS, all ? TRL_WRITE : TRL_READ_WRITE));
+done:
+    return err;
+}
 
 static trl_err add_compute(builder *b, const trli_step *s, int patch)
 {
@@ -107,8 +120,10 @@ static trl_err add_compute(builder *b, const trli_step *s, int patch)
     if (!plugin || (plugin->flags & TRL_EXPR_TILED && one_location))
         chunks = choose_parts(b, &t->box, p->nslabs > 0, t->parts);
     b->program->run->bytes_moved += trl_box_points(&t->box) * (s->nout + p->ninputs) * (int64_t)sizeof(double);
-    TRL_TRY(trli_builder_add(&b->tasks, s->label, plugin ? trli_task_plugin : trli_task_kernel, t, chunks,
-                             TRL_TASK_WHOLE, estimate(b, s, &t->box), &task));
+    TRL_TRY(plugin ? trli_builder_add(&b->tasks, s->label, trli_task_plugin, t, chunks, TRL_TASK_WHOLE,
+                                      estimate(b, s, &t->box), &task)
+                   : trli_builder_add_anywhere(&b->tasks, s->label, trli_task_kernel, t, chunks, TRL_TASK_WHOLE,
+                                               estimate(b, s, &t->box), &task));
     for (int k = 0; k < p->nslabs; ++k) TRL_TRY(access_slab(b, task, &p->slab[k], patch));
     t->task = task;
     t->computes = true;
@@ -118,8 +133,7 @@ static trl_err add_compute(builder *b, const trli_step *s, int patch)
     TRL_TRY(trli_builder_scalars(&b->tasks, task, &p->reads));
     if (plugin) TRL_TRY(trli_builder_plugin(&b->tasks, task, plugin));
     for (int o = 0; o < s->nout; ++o)
-        if (b->program->plan->demand[s->field[o]].live)
-            TRL_TRY(trli_builder_field(&b->tasks, task, s->field[o], patch, TRLI_OWNED_AND_GHOSTS, TRL_READ_WRITE));
+        if (b->program->plan->demand[s->field[o]].live) TRL_TRY(access_output(b, task, s->field[o], &t->box, patch));
 done:
     return err;
 }
@@ -155,7 +169,10 @@ static trl_err add_slab_task(builder *b, const trli_step *s, trli_step_task *t, 
     /* A ghost layer reads no point of its own; the values of a plane on the side may. */
     if (alone && alone->kind != TRLI_SLAB_MODIFIER && alone->layer > 0)
         chunks = choose_parts(b, &t->box, false, t->parts);
-    TRL_TRY(trli_builder_add(&b->tasks, s->label, trli_task_slabs, t, chunks, TRL_TASK_WHOLE, seconds, &task));
+    bool plugins = false;
+    for (int k = t->slab; k < t->slab + t->nslabs; ++k) plugins |= t->plan->slab[k].kind == TRLI_SLAB_MODIFIER;
+    TRL_TRY((plugins ? trli_builder_add : trli_builder_add_anywhere)(&b->tasks, s->label, trli_task_slabs, t, chunks,
+                                                                     TRL_TASK_WHOLE, seconds, &task));
     for (int k = t->slab; k < t->slab + t->nslabs; ++k) TRL_TRY(access_slab(b, task, &t->plan->slab[k], t->patch));
 done:
     return err;
@@ -240,7 +257,7 @@ static double group_estimate(const builder *b, const trli_reduction_group *group
 }
 
 /* A patch's share of a group, which each worker adds up separately. */
-static trl_err add_group(builder *b, const trli_reduction_group *group, int patch, trl_handle *shares)
+static trl_err add_group(builder *b, const trli_reduction_group *group, int patch, trl_handle *share)
 {
     const trli_step *s = b->program->run->reductions.reduction[group->first].step;
     const trli_step_plan *plan = trli_plan_of(b->program, s);
@@ -255,14 +272,17 @@ static trl_err add_group(builder *b, const trli_reduction_group *group, int patc
     const int chunks = plugin ? 1 : choose_parts(b, &t->box, false, t->parts);
     const int inputs = plugin ? plan->ninputs : group->reads.nfields;
     b->program->run->bytes_moved += trl_box_points(&box) * inputs * (int64_t)sizeof(double);
-    TRL_TRY(trli_builder_add(&b->tasks, s->label, plugin ? trli_task_stable_dt : trli_task_reduce, t, chunks,
-                             TRL_TASK_WHOLE, plugin ? estimate(b, s, &box) : group_estimate(b, group, &box), &task));
+    TRL_TRY(plugin ? trli_builder_add(&b->tasks, s->label, trli_task_stable_dt, t, chunks, TRL_TASK_WHOLE,
+                                      estimate(b, s, &box), &task)
+                   : trli_builder_add_anywhere(&b->tasks, s->label, trli_task_reduce, t, chunks, TRL_TASK_WHOLE,
+                                               group_estimate(b, group, &box), &task));
     TRL_TRY(trli_builder_reads(&b->tasks, task, &group->reads, &t->box, patch));
     for (int i = 0; plugin && i < plan->ninputs; ++i)
         TRL_TRY(trli_builder_field(&b->tasks, task, plan->input[i], patch, TRLI_OWNED_AND_GHOSTS, TRL_READ));
     TRL_TRY(trli_builder_scalars(&b->tasks, task, plugin ? &plan->reads : &group->reads));
     if (plugin) TRL_TRY(trli_builder_plugin(&b->tasks, task, plugin));
-    TRL_TRY(trli_builder_value(&b->tasks, task, shares, s->label, TRL_ADD));
+    TRL_TRY(trli_builder_share(&b->tasks, task, b->program->run->reductions.first + group->first, group->n, patch, share,
+                               TRL_WRITE));
 done:
     return err;
 }
@@ -270,20 +290,30 @@ done:
 static trl_err add_batch(builder *b, const trli_reduction_batch *batch)
 {
     const trli_reductions *all = &b->program->run->reductions;
+    const int np = b->model->layout->nlocal;
     trl_task finish;
-    trl_handle shares = -1;
     trl_err err = TRL_OK;
-    for (int g = batch->first_group; g < batch->first_group + batch->ngroups; ++g)
-        for (int p = 0; p < b->model->layout->nlocal; ++p) TRL_TRY(add_group(b, &all->group[g], p, &shares));
+    trl_handle *share = trli_new(b->model->ctx, (size_t)batch->ngroups * (size_t)np, sizeof *share);
+    if (!share) return trli_no_memory(b->model->ctx, NULL, "for reductions");
+    for (int i = 0; i < batch->ngroups * np; ++i) {
+        share[i] = -1;
+        TRL_TRY(add_group(b, &all->group[batch->first_group + i / np], i % np, &share[i]));
+    }
     trli_step_task *last = next_task(b, batch->step, -1);
     last->batch = batch;
     TRL_TRY(trli_builder_add(&b->tasks, batch->step->label, trli_task_reduce_finish, last, 1,
                              TRL_TASK_ALWAYS | TRL_TASK_POLL, TRLI_MESSAGE_SECONDS, &finish));
-    TRL_TRY(trli_builder_value(&b->tasks, finish, &shares, batch->step->label, TRL_READ_WRITE));
+    for (int i = 0; i < batch->ngroups * np; ++i) {
+        const trli_reduction_group *group = &all->group[batch->first_group + i / np];
+        if (share[i] >= 0)
+            TRL_TRY(trli_builder_share(&b->tasks, finish, all->first + group->first, group->n, i % np, &share[i],
+                                       TRL_READ));
+    }
     for (int r = batch->first; r < batch->first + batch->n; ++r)
         TRL_TRY(trli_builder_scalar(&b->tasks, finish, all->reduction[r].step->scalar, TRL_WRITE));
     TRL_TRY(trli_builder_value(&b->tasks, finish, &b->tasks.collective, "collective", TRL_READ_WRITE));
 done:
+    trli_free(share);
     return err;
 }
 

@@ -208,7 +208,7 @@ static void bind(const patch_pass *pass, const calls *calls)
                                          .output = op->field + op->ninputs};
         if (op->images) {
             calls->kernel[i].array = (trl_array *)room;
-            calls->kernel[i].array[0] = trli_frame_array(t->of, op->field[0], pass->plan.patch);
+            calls->kernel[i].array[0] = trli_frame_array(t->of, op->field[0], pass->plan.patch, 0);
         } else {
             trli_kernel_bind(&place, t->of, room, &calls->kernel[i]);
         }
@@ -226,21 +226,21 @@ trl_err trli_time_blocks_run(trli_time_blocks *t, int executions)
         bind(&t->pass[p], calls);
     }
     for (int e = 0; e < t->executions; ++e)
-        for (int w = 0; w < t->model->run->nworkers; ++w) t->frame->execution[e].nonfinite[w].found = false;
+        for (int w = 0; w < t->model->run->lanes; ++w) t->frame->execution[e].nonfinite[w].found = false;
     return trl_graph_run(t->graph, t->model->run->workers, t->frame);
 }
 
 int trli_time_blocks_nonfinite(const trli_time_blocks *t)
 {
     for (int e = 0; e < t->executions; ++e)
-        for (int w = 0; w < t->model->run->nworkers; ++w)
+        for (int w = 0; w < t->model->run->lanes; ++w)
             if (t->frame->execution[e].nonfinite[w].found) return e;
     return -1;
 }
 
 void trli_time_blocks_show_nonfinite(trli_time_blocks *t, int execution)
 {
-    for (int w = 0; w < t->model->run->nworkers; ++w) t->of->nonfinite[w] = t->frame->execution[execution].nonfinite[w];
+    for (int w = 0; w < t->model->run->lanes; ++w) t->of->nonfinite[w] = t->frame->execution[execution].nonfinite[w];
 }
 
 /* ---- making ---- */

@@ -106,7 +106,7 @@ typedef struct match {
 static trl_err check_unknown(const match *m, const trli_hand_state *hand, int u)
 {
     const trli_hand_state *first = &m->hand[0];
-    const trl_array t = trli_frame_array(m->formulas.frame, m->formulas.now[u], 0);
+    const trl_array t = trli_frame_array(m->formulas.frame, m->formulas.now[u], 0, 0);
     for (int k = 0; k < first->n[2]; ++k)
         for (int j = 0; j < first->n[1]; ++j) {
             const ptrdiff_t at = j * first->sy + k * first->sz;

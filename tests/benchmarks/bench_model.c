@@ -150,7 +150,7 @@ done:
 
 static void set_values_of(trli_formulas *f, int variable)
 {
-    trl_array a = trli_frame_array(f->frame, f->now[variable], 0);
+    trl_array a = trli_frame_array(f->frame, f->now[variable], 0, 0);
     for (trl_lidx k = a.held.lo[2]; k < a.held.hi[2]; ++k)
         for (trl_lidx j = a.held.lo[1]; j < a.held.hi[1]; ++j)
             for (trl_lidx i = a.held.lo[0]; i < a.held.hi[0]; ++i)

@@ -200,7 +200,7 @@ static void set_values(const match *m)
 {
     const trl_lidx cells = (trl_lidx)m->grid.cells[0];
     for (int v = 0; v < FIELDS; ++v) {
-        const trl_array a = trli_frame_array(m->frame, m->field[v], 0);
+        const trl_array a = trli_frame_array(m->frame, m->field[v], 0, 0);
         for (ptrdiff_t i = 0; i < m->n; ++i) {
             const trl_lidx x = (trl_lidx)(i % cells), y = (trl_lidx)(i / cells % cells),
                            z = (trl_lidx)(i / cells / cells);

@@ -35,7 +35,7 @@ static int draw(int n)
 
 static double *at(int field, int point)
 {
-    trl_array array = trli_frame_array(sim->frame, field, 0);
+    trl_array array = trli_frame_array(sim->frame, field, 0, 0);
     return (double *)array.at + trl_array_offset(&array, point % NX, point / NX, 0);
 }
 

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* A frame's data in the memories of devices: slots, and shares of reductions. Handles of task graphs have keys: a
+ * slot's points on a patch count from 0 on, shares from -2 down; -1 is no data. */
+#include "builder_impl.h"
+#include "executor_impl.h"
+#include "frame_impl.h"
+#include "memory_impl.h"
+#include "model_run_impl.h"
+#include "slot_plan_impl.h"
+
+enum { NO_DATA = -1, FIRST_SHARE = -2 };
+
+int64_t trli_slot_key(const trli_model *model, int slot, int patch, trli_points which)
+{
+    return ((int64_t)slot * model->layout->nlocal + patch) * TRLI_POINTS + (int)which;
+}
+
+int64_t trli_share_key(const trli_model *model, int reduction, int patch)
+{
+    return FIRST_SHARE - ((int64_t)patch * model->run->nreductions + reduction);
+}
+
+/* ---- memory ---- */
+
+static trl_err space_allocate(void *data, size_t bytes, void **memory)
+{
+    trl_device *device = data;
+    return device->ops->allocate(device, bytes, memory);
+}
+
+static void space_free(void *data, void *memory)
+{
+    trl_device *device = data;
+    device->ops->release(device, memory);
+}
+
+static trl_err space_copy_in(void *data, void *to, const void *from, size_t bytes)
+{
+    trl_device *device = data;
+    const trli_box_copy copy = {
+        .to = to, .from = from, .to_space = device->space, .row = bytes, .rows = 1, .planes = 1};
+    return trli_device_copy_now(device, 1, &copy);
+}
+
+static trl_err space_copy_out(void *data, void *to, const void *from, size_t bytes)
+{
+    trl_device *device = data;
+    const trli_box_copy copy = {
+        .to = to, .from = from, .from_space = device->space, .row = bytes, .rows = 1, .planes = 1};
+    return trli_device_copy_now(device, 1, &copy);
+}
+
+static const trl_space_ops device_space = {"device", space_allocate, space_free, space_copy_in, space_copy_out};
+
+trl_err trli_frame_add_devices(trli_frame *frame)
+{
+    const trl_devices *devices = trl_workers_devices(frame->model->run->workers);
+    trl_err err = TRL_OK;
+    for (int i = 0; devices && i < devices->n; ++i) {
+        int space;
+        TRL_TRY(trl_field_manager_add_space(frame->memory, &device_space, devices->device[i], &space));
+    }
+done:
+    return err;
+}
+
+trl_err trli_frame_add_space(trli_frame *frame, int space)
+{
+    const trli_model *model = frame->model;
+    const int np = model->layout->nlocal, n = model->slots->n;
+    if (frame->base[space]) return TRL_OK;
+    frame->rows[space] = trli_new(model->ctx, (size_t)n * (size_t)np, sizeof(void *));
+    frame->base[space] = trli_new(model->ctx, (size_t)n, sizeof(void **));
+    if (!frame->rows[space] || !frame->base[space]) return trli_no_memory(model->ctx, NULL, "for %d slots", n);
+    for (int s = 0; s < n; ++s) frame->base[space][s] = frame->rows[space] + (ptrdiff_t)s * np;
+    return TRL_OK;
+}
+
+/* Memory on a device for all shares. */
+static trl_err provide_shares(trli_frame *frame, int space)
+{
+    const trli_model *model = frame->model;
+    const size_t n = (size_t)model->run->nreductions * (size_t)model->layout->nlocal;
+    void *memory;
+    trl_err err = TRL_OK;
+    if (frame->share[space]) return TRL_OK;
+    TRL_TRY(space_allocate(trli_device_of(trl_workers_devices(model->run->workers), space), n * sizeof(trli_partial),
+                           &memory));
+    frame->share[space] = memory;
+done:
+    return err;
+}
+
+void trli_frame_release_spaces(trli_frame *frame)
+{
+    const trl_devices *devices = trl_workers_devices(frame->model->run->workers);
+    for (int s = 1; devices && s <= devices->n; ++s)
+        if (frame->share[s]) space_free(trli_device_of(devices, s), frame->share[s]);
+}
+
+static trl_err provide(void *data, void *of, int64_t key, int space)
+{
+    trli_frame *frame = of;
+    const trli_model *model = data;
+    const int64_t block = key / TRLI_POINTS;
+    const int slot = (int)(block / model->layout->nlocal), patch = (int)(block % model->layout->nlocal);
+    trl_err err = TRL_OK;
+    if (key == NO_DATA) return TRL_OK;
+    if (key <= FIRST_SHARE) return provide_shares(frame, space);
+    TRL_TRY(trli_frame_add_space(frame, space));
+    if (!frame->base[space][slot][patch])
+        err = trl_block_reserve(frame->block[slot][patch], space, &frame->base[space][slot][patch]);
+done:
+    return err;
+}
+
+/* ---- pieces ---- */
+
+static trl_piece piece_of(const trl_array *a, const trl_box *box)
+{
+    const ptrdiff_t value = sizeof(double);
+    return (trl_piece){.at = (double *)a->at + trl_array_offset(a, box->lo[0], box->lo[1], box->lo[2]),
+                       .row = (size_t)(box->hi[0] - box->lo[0]) * sizeof(double),
+                       .rows = box->hi[1] - box->lo[1],
+                       .planes = box->hi[2] - box->lo[2],
+                       .row_stride = a->stride[1] * value,
+                       .plane_stride = a->stride[2] * value};
+}
+
+/* What is held and not owned: whole planes first, then rows of the planes left, then their ends. */
+static int ghost_pieces(const trl_array *a, trl_piece piece[TRL_PIECES_MAX])
+{
+    trl_box rest = a->held;
+    int n = 0;
+    for (int axis = 2; axis >= 0; --axis) {
+        trl_box below = rest, above = rest;
+        below.hi[axis] = rest.lo[axis] = a->owned.lo[axis];
+        above.lo[axis] = rest.hi[axis] = a->owned.hi[axis];
+        if (below.lo[axis] < below.hi[axis]) piece[n++] = piece_of(a, &below);
+        if (above.lo[axis] < above.hi[axis]) piece[n++] = piece_of(a, &above);
+    }
+    return n;
+}
+
+static int locate(void *data, void *of, int64_t key, int32_t part, int space, trl_piece piece[TRL_PIECES_MAX])
+{
+    const trli_frame *frame = of;
+    const trli_model *model = data;
+    if (key == NO_DATA) return 0;
+    if (key <= FIRST_SHARE) {
+        piece[0] = (trl_piece){.at = frame->share[space] + (FIRST_SHARE - key),
+                               .row = (size_t)part * sizeof(trli_partial),
+                               .rows = 1,
+                               .planes = 1};
+        return 1;
+    }
+    const trl_array a = trli_frame_array(frame, part, (int)(key / TRLI_POINTS % model->layout->nlocal), space);
+    if (key % TRLI_POINTS == TRLI_GHOSTS) return ghost_pieces(&a, piece);
+    piece[0] = piece_of(&a, &a.owned);
+    return 1;
+}
+
+static uint32_t *valid(void *data, void *of, int64_t key)
+{
+    const trli_frame *frame = of;
+    const trli_model *model = data;
+    const int row = model->layout->nlocal * TRLI_POINTS;
+    if (key == NO_DATA) return NULL;
+    if (key <= FIRST_SHARE) return &frame->share_valid[FIRST_SHARE - key];
+    return &frame->valid[key / row][key % row];
+}
+
+trl_graph_memory trli_frame_memory(trli_model *model)
+{
+    return (trl_graph_memory){model, provide, locate, valid};
+}
+
+/* ---- the host's ---- */
+
+trl_err trli_frame_fetch(const trli_frame *frame, int field)
+{
+    trli_model *model = frame->model;
+    const int slot = model->field[field].slot;
+    const trl_devices *devices = trl_workers_devices(model->run->workers);
+    trl_err err = TRL_OK;
+    for (int p = 0; devices && p < model->layout->nlocal; ++p)
+        for (int which = 0; which < TRLI_POINTS; ++which) {
+            const int64_t key = trli_slot_key(model, slot, p, (trli_points)which);
+            uint32_t *spaces = valid(model, (void *)frame, key);
+            if (*spaces == 0 || *spaces & 1) continue;
+            const int from = __builtin_ctz(*spaces);
+            trl_piece source[TRL_PIECES_MAX], target[TRL_PIECES_MAX];
+            trli_box_copy copy[TRL_PIECES_MAX];
+            const int n = locate(model, (void *)frame, key, field, from, source);
+            (void)locate(model, (void *)frame, key, field, 0, target);
+            for (int i = 0; i < n; ++i) copy[i] = trli_copy_of_pieces(&source[i], from, &target[i], 0);
+            TRL_TRY(trli_device_copy_now(trli_device_of(devices, from), n, copy));
+            *spaces |= 1;
+        }
+done:
+    return err;
+}
