@@ -23,9 +23,9 @@ typedef struct trli_route {
 typedef struct trli_platform {
     int executors;
     trl_kind kind[TRLI_EXECUTORS];
-    int parallel[TRLI_EXECUTORS];                   /* tasks at once: workers; 1 of a device */
-    double launch[TRLI_EXECUTORS];                  /* s that a launch costs the host and the device */
-    size_t bytes[TRLI_EXECUTORS];                   /* of the memory; 0: any number */
+    int parallel[TRLI_EXECUTORS];                    /* tasks at once: workers; 1 of a device */
+    double launch[TRLI_EXECUTORS];                   /* s that a launch costs the host and the device */
+    size_t bytes[TRLI_EXECUTORS];                    /* of the memory; 0: any number */
     trli_route link[TRLI_EXECUTORS][TRLI_EXECUTORS]; /* by spaces, from and to */
 } trli_platform;
 

@@ -176,6 +176,8 @@ TRL_API TRL_NODISCARD trl_err trl_graph_freeze(trl_graph *graph);
 TRL_API TRL_NODISCARD trl_err trl_workers_create(trl_context *ctx, const char *policy, trl_workers **workers);
 TRL_API void trl_workers_destroy(trl_workers **workers);
 TRL_API int trl_workers_count(const trl_workers *workers);
+/* Whether the policy is one that places tasks on devices. */
+TRL_API bool trl_workers_places(const trl_workers *workers);
 /* Workers and devices: args->worker of tasks is less. */
 TRL_API int trl_workers_lanes(const trl_workers *workers);
 TRL_API const trl_devices *trl_workers_devices(const trl_workers *workers); /* NULL: none */

@@ -359,6 +359,11 @@ int trl_workers_count(const trl_workers *workers)
     return workers->count;
 }
 
+bool trl_workers_places(const trl_workers *workers)
+{
+    return strcmp(workers->name, "hybrid") == 0;
+}
+
 int trl_workers_lanes(const trl_workers *workers)
 {
     return workers->count + (workers->devices ? workers->devices->n : 0);

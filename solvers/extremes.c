@@ -29,7 +29,8 @@ trl_err trl_simulation_extremes(trl_simulation *sim, double *extremes)
     if (!sim) return TRL_ERR_USAGE;
     if (!extremes) return trl_fail(sim->ctx, TRL_ERR_USAGE, NULL, "extremes need room for them");
     trl_err err = TRL_OK;
-    for (int v = 0; v < sim->nequations && err == TRL_OK; ++v) err = trli_frame_fetch(sim->frame, sim->equation[v].state);
+    for (int v = 0; v < sim->nequations && err == TRL_OK; ++v)
+        err = trli_frame_fetch(sim->frame, sim->equation[v].state);
     err = trl_context_agree(sim->ctx, err);
     if (err != TRL_OK) return err;
     for (int v = 0; v < sim->nequations; ++v) {

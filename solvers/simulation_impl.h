@@ -33,8 +33,10 @@ struct trl_simulation {
     const trl_integrator *integrator;
     trl_layout *layout;
     trl_workers *workers;
-    bool split;       /* the workers' preferences are the deck's, not adapted */
-    trl_trace *trace; /* NULL: not wanted */
+    trl_devices *devices; /* NULL: the scheduler uses none */
+    trl_err fetched;      /* an error of trl_simulation_array, which cannot say so */
+    bool split;           /* the workers' preferences are the deck's, not adapted */
+    trl_trace *trace;     /* NULL: not wanted */
     trli_model *model;
     trli_frame *frame; /* of all programs */
     int nequations;

@@ -232,7 +232,8 @@ void trli_kernel_bind(const trli_kernel_place *place, const trli_frame *frame, v
                              .variable = place->slab ? NULL : s->variable,
                              .exceeds_caches = !place->slab && trli_plan_of(place->program, s)->exceeds_caches};
     take_room(k, room);
-    for (int i = 0; i < k->ninputs; ++i) k->array[i] = trli_frame_array(frame, place->input[i], place->patch, place->space);
+    for (int i = 0; i < k->ninputs; ++i)
+        k->array[i] = trli_frame_array(frame, place->input[i], place->patch, place->space);
     for (int o = 0; o < k->noutputs; ++o)
         k->array[k->ninputs + o] = trli_frame_array(frame, place->output[o], place->patch, place->space);
     const trli_kernel_run on = {.grid = k->cells, .patch = k->patch};

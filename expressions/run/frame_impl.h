@@ -42,7 +42,7 @@ typedef struct trli_batch_run {
 
 typedef struct trli_frame {
     trli_model *model;
-    double *scalar;                /* [model->nscalars] */
+    double *scalar; /* [model->nscalars] */
     /* By memory space [slot][local patch]: which memory each slot is: time levels rotate. NULL where it has none. */
     void ***base[TRL_SPACES_MAX];
     uint32_t **valid;              /* [slot][local patch][TRLI_POINTS] spaces with the values, a bit 1 << space each */
@@ -55,14 +55,14 @@ typedef struct trli_frame {
     MPI_Comm comm;                 /* of reductions, whose order is that of a handle */
     bool has_comm;
     trl_field_manager *memory; /* of slots and scratch */
-    trl_block ***block; /* [slot][local patch] */
+    trl_block ***block;        /* [slot][local patch] */
     /* By memory space [local patch][model->run->nreductions]: what a device makes of a patch for a reduction, and on
      * the host its copy, until it is merged. NULL where it has no memory. */
     trli_partial *share[TRL_SPACES_MAX];
-    uint32_t *share_valid;        /* [local patch][nreductions] */
-    void **rows[TRL_SPACES_MAX];  /* what `base` points to */
-    trl_block **block_rows;       /* what `block` points to */
-    uint32_t *valid_rows;         /* what `valid` points to */
+    uint32_t *share_valid;       /* [local patch][nreductions] */
+    void **rows[TRL_SPACES_MAX]; /* what `base` points to */
+    trl_block **block_rows;      /* what `block` points to */
+    uint32_t *valid_rows;        /* what `valid` points to */
 } trli_frame;
 
 /* Memory, exchanges and scalars, which have their values at compile time, for a frozen model. Collective: yes. */

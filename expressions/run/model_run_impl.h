@@ -10,7 +10,7 @@
 struct trli_model_run {
     trl_workers *workers;
     int nworkers;
-    int lanes; /* of workers and devices: a task is called in one of them */
+    int lanes;                             /* of workers and devices: a task is called in one of them */
     size_t scratch_bytes;                  /* of a worker */
     int nexchanges, nreductions, nbatches; /* of all programs */
     trli_compiler *compiler;               /* NULL: never */

@@ -95,7 +95,8 @@ done:
 /* What a kernel writes. Ghosts that it does not compute are filled afterwards. */
 static trl_err access_output(builder *b, trl_task task, int field, const trl_box *box, int patch)
 {
-    const trl_array *shape = &b->model->slots->geometry[(size_t)field * (size_t)b->model->layout->nlocal + (size_t)patch];
+    const trl_array *shape =
+        &b->model->slots->geometry[(size_t)field * (size_t)b->model->layout->nlocal + (size_t)patch];
     bool all = true;
     trl_err err;
     for (int a = 0; a < 3; ++a) all &= box->lo[a] <= shape->owned.lo[a] && box->hi[a] >= shape->owned.hi[a];
@@ -281,8 +282,8 @@ static trl_err add_group(builder *b, const trli_reduction_group *group, int patc
         TRL_TRY(trli_builder_field(&b->tasks, task, plan->input[i], patch, TRLI_OWNED_AND_GHOSTS, TRL_READ));
     TRL_TRY(trli_builder_scalars(&b->tasks, task, plugin ? &plan->reads : &group->reads));
     if (plugin) TRL_TRY(trli_builder_plugin(&b->tasks, task, plugin));
-    TRL_TRY(trli_builder_share(&b->tasks, task, b->program->run->reductions.first + group->first, group->n, patch, share,
-                               TRL_WRITE));
+    TRL_TRY(trli_builder_share(&b->tasks, task, b->program->run->reductions.first + group->first, group->n, patch,
+                               share, TRL_WRITE));
 done:
     return err;
 }

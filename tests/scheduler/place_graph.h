@@ -154,7 +154,7 @@ static inline trli_platform place_machine(int executors, double latency, double 
     for (int e = 0; e < executors; ++e) {
         machine.kind[e] = e == 0 ? TRL_KIND_CPU : TRL_KIND_MOCK;
         machine.parallel[e] = 1;
-        for (int f = 0; f < executors; ++f) machine.link[e][f] = (trli_link){latency, rate};
+        for (int f = 0; f < executors; ++f) machine.link[e][f] = (trli_route){latency, rate};
     }
     return machine;
 }
