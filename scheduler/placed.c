@@ -76,7 +76,7 @@ static trl_err add_fences(builder *b, int32_t x)
     if (!space) return trli_no_memory(b->ctx, NULL, "for a placed graph");
     p->fence_space = space;
     b->fence[x] = p->nfences;
-    for (int32_t i = 0; i < n; ++i) p->fence_space[p->nfences++] = n == 1 ? b->nodes.space[x] : i + 1;
+    for (int32_t i = 0; i < n; ++i) p->fence_space[p->nfences++] = b->nodes.space[x] > 0 ? b->nodes.space[x] : i + 1;
     return TRL_OK;
 }
 

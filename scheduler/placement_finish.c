@@ -58,7 +58,7 @@ static double mean_seconds(const finish *f, int32_t task)
 }
 
 /* Of copies from any space to any space: none where they are the same. */
-static trli_link mean_link(const trli_platform *machine)
+static trli_route mean_link(const trli_platform *machine)
 {
     const double pairs = (double)machine->executors * machine->executors;
     double latency = 0.0, per_byte = 0.0;
@@ -69,7 +69,7 @@ static trli_link mean_link(const trli_platform *machine)
             if (machine->link[from][to].rate > 0.0) per_byte += 1.0 / machine->link[from][to].rate;
         }
     }
-    return (trli_link){latency / pairs, per_byte > 0.0 ? pairs / per_byte : INFINITY};
+    return (trli_route){latency / pairs, per_byte > 0.0 ? pairs / per_byte : INFINITY};
 }
 
 /* behind: [values] memory, the longest path from a reader of the value. */
@@ -77,7 +77,7 @@ static void weigh(finish *f, double *behind)
 {
     const trli_place_graph *g = f->a->graph;
     const trli_values *v = f->a->values;
-    const trli_link link = mean_link(f->a->machine);
+    const trli_route link = mean_link(f->a->machine);
     for (int32_t i = g->tasks - 1; i >= 0; --i) {
         const int32_t t = g->order[i], first = g->access_first[t], end = g->access_first[t + 1];
         double rest = 0.0;

@@ -41,7 +41,7 @@ static trli_platform random_machine(uint64_t *state, int executors)
     for (int e = 0; e < executors; ++e) {
         machine.parallel[e] = e ? 1 : 1 + place_below(state, 4);
         machine.launch[e] = e ? 0.5 * place_below(state, 3) : 0.0;
-        for (int f = 0; f < executors; ++f) machine.link[e][f] = (trli_link){5.0 * slow, 20.0 / slow};
+        for (int f = 0; f < executors; ++f) machine.link[e][f] = (trli_route){5.0 * slow, 20.0 / slow};
     }
     return machine;
 }
