@@ -24,7 +24,8 @@ MOST_BYTES = 40 * 1024
 SIZES = range(240, 80, -8)  # pixels: the first that makes a picture small enough
 HEAD = """# Gallery
 
-Every deck of `inputs/decks`, with its last output and the time that its loop took, without output. `docs/gallery.py` wrote this page
+Every deck of `inputs/decks`, with its last output and the time that its loop took, without output. `docs/gallery.py` \
+wrote this page
 and drew its pictures; it ran on {machine}.
 """
 
@@ -94,9 +95,9 @@ def entry(trellis, name):
     threads = f"{report['threads']} thread{'s' if report['threads'] > 1 else ''}"
     return (
         f"## {name}\n\n![{name}](images/gallery/{name}.png)\n\n{description(text)}\n\n"
-        f"[The deck](../inputs/decks/{name}.yaml): {cells} cells, {report['steps_run']} steps in {report['wall']['loop']:.2g} s on {threads}.\n\n"
-        f"```yaml\n{section(text, 'equations')}```\n"
-    )
+        f"[The deck](../inputs/decks/{name}.yaml): {cells} cells, "
+        f"{report['steps_run']} steps in {report['wall']['loop']:.2g} s on {threads}.\n\n"
+        f"```yaml\n{section(text, 'equations')}```\n")
 
 
 def main():

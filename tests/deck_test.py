@@ -15,7 +15,8 @@ def variants(ranks, cells, few):
     """Rank count and settings of the runs that must repeat the first one's bits."""
     # Patches that are uneven, shared unevenly by the ranks, and cut along every axis or along the last one only.
     every, last = [3, 2, 2][: len(cells)], [1, 1, 1][: len(cells) - 1] + [4]
-    # Policies, splits of the workers and fusion, each in combination with others: what differs says which runs to compare.
+    # Policies, splits of the workers and fusion, each in combination with others: what differs says which runs to
+    # compare.
     split = "run.threads={tasks: %d, operators: %d}"
     compiled = "run.compile=always"
     yield ranks[0], [f"grid.patches={every}", "run.fusion=none", split % (1, 1)]

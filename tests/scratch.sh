@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Part of Trellis, an expression-graph PDE solver framework.
-# scratch.sh FOLDER COMMAND...: run a command inside an empty FOLDER. Open MPI's files lie in another one: programs without a launcher share
-# one name below /tmp else, and one that ends removes what another one needs. It has a short name: they are sockets, too.
+# scratch.sh FOLDER COMMAND...: run a command inside an empty FOLDER. Open MPI's files lie in another one: programs
+# without a launcher share one name below /tmp else, and one that ends removes what another one needs. It has a short
+# name: they are sockets, too.
 set -euo pipefail
 rm -rf "$1"
 mkdir -p "$1"

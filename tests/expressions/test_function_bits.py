@@ -4,8 +4,9 @@
 # ctest: timeout=300
 """The elementary functions give the same bits with every compiler, level of optimisation and instruction set.
 
-Compilers: cc, gcc and clang where present. Where there is a CUDA Toolkit, nvcc and NVRTC compile the functions; on a machine
-with a GPU its bits are compared, too. Where gcc says which loops it made into vectors, all that have no branch must be.
+Compilers: cc, gcc and clang where present. Where there is a CUDA Toolkit, nvcc and NVRTC compile the functions; on a
+machine with a GPU its bits are compared, too. Where gcc says which loops it made into vectors, all that have no branch
+must be.
 """
 import concurrent.futures
 import ctypes
@@ -70,7 +71,10 @@ def cuda_program(folder):
     if not compiler:
         return None
     program = folder / "cuda"
-    command = [compiler, "-std=c++17", "-O3", "-fmad=false", "-arch=sm_90", f"-I{BODIES}", "-x", "cu", str(SOURCE), "-o", program]
+    command = [
+        compiler, "-std=c++17", "-O3", "-fmad=false", "-arch=sm_90", f"-I{BODIES}", "-x", "cu",
+        str(SOURCE), "-o", program
+    ]
     subprocess.run(command, check=True)
     print("nvcc compiles the functions")
     done = run(program)

@@ -6,13 +6,19 @@ import json
 LIMITERS = ["", ", upwind", ", minmod", ", vanleer", ", superbee", ", mc", ", koren", ", charm", ", ospre", ", smart"]
 NAMES = {1: {0: "cell", 1: "xface"}, 2: {0: "cell", 1: "xface", 2: "yface", 3: "node"},
          3: {0: "cell", 1: "xface", 2: "yface", 3: "zedge", 4: "zface", 5: "yedge", 6: "xedge", 7: "node"}}
-ANY = ["cbrt", "sin", "cos", "tan", "atan", "tanh", "asinh", "erf", "erfc", "floor", "ceil", "round", "trunc", "abs", "sign", "step"]
+ANY = [
+    "cbrt", "sin", "cos", "tan", "atan", "tanh", "asinh", "erf", "erfc", "floor", "ceil", "round", "trunc", "abs",
+    "sign", "step"
+]
 # Arguments that are defined everywhere: S is small, A any.
-SAFE = ["sqrt(abs(A))", "exp(S)", "expm1(S)", "log(abs(A) + 0.1)", "log1p(abs(A))", "log2(abs(A) + 0.5)", "log10(abs(A) + 2)",
-        "asin(0.4*S)", "acos(0.4*S)", "sinh(S)", "cosh(S)", "acosh(1 + abs(A))", "atanh(0.4*S)", "atan2(A, B)", "hypot(A, B)",
-        "fmod(A, 0.3 + abs(B))", "(0.1 + abs(S))^S", "(2 + S)^-3", "(S)^2", "(S)^7", "(1.5 + abs(S))^-1", "2^S", "sin(1e3*A)", "cos(1e7*A)",
-        "min(A, B, 0.3)", "max(A, B)", "A + B", "A - B", "B - A", "A*(S)", "A/(1.5 + abs(B))", "A/3", "-(A)", "if(A < B, A, 2*(B))",
-        "(A >= 0.3 and not (B < 0.1)) + (A == 0 or B != 1)", "if(not (A <= B) or S > 1, S, -B)"]
+SAFE = [
+    "sqrt(abs(A))", "exp(S)", "expm1(S)", "log(abs(A) + 0.1)", "log1p(abs(A))", "log2(abs(A) + 0.5)",
+    "log10(abs(A) + 2)", "asin(0.4*S)", "acos(0.4*S)", "sinh(S)", "cosh(S)", "acosh(1 + abs(A))", "atanh(0.4*S)",
+    "atan2(A, B)", "hypot(A, B)", "fmod(A, 0.3 + abs(B))", "(0.1 + abs(S))^S", "(2 + S)^-3", "(S)^2", "(S)^7",
+    "(1.5 + abs(S))^-1", "2^S", "sin(1e3*A)", "cos(1e7*A)", "min(A, B, 0.3)", "max(A, B)", "A + B", "A - B", "B - A",
+    "A*(S)", "A/(1.5 + abs(B))", "A/3", "-(A)", "if(A < B, A, 2*(B))",
+    "(A >= 0.3 and not (B < 0.1)) + (A == 0 or B != 1)", "if(not (A <= B) or S > 1, S, -B)"
+]
 
 
 def vector(parts):
@@ -50,7 +56,10 @@ class Writer:
             return rng.choice(self.free + self.lines)
         if rng.random() < 0.15:
             return rng.choice([f"0.01*noise({rng.randint(1, 3)})", self.point_source()])
-        return rng.choice([self.number(), rng.choice(self.axes), "t", "dt", "d" + rng.choice(self.axes), "pi", f"random({rng.randint(1, 9)})"])
+        return rng.choice([
+            self.number(),
+            rng.choice(self.axes), "t", "dt", "d" + rng.choice(self.axes), "pi", f"random({rng.randint(1, 9)})"
+        ])
 
     def point_source(self):
         return f"point_source(0.01*{self.flat(1)}, {self.position()})"
@@ -61,9 +70,12 @@ class Writer:
     def driven(self, where):
         """A term of a rate: noise, also with neighbours, or a point source; or none."""
         rng, seed, c = self.rng, self.rng.randint(1, 3), self.rng.choice(self.axes)
-        return rng.choice(["", "", "", f" + 0.01*noise({seed})", f" + 0.01*noise({seed})*{self.at(where)}", f" + 0.01*at(noise({seed}), {self.name_of(where)})",
-                           f" + 1e-5*at(laplacian(noise({seed})), {self.name_of(where)})", f" - 1e-4*at(cdd{c}(noise({seed})), {self.name_of(where)})",
-                           f" + {self.point_source()}"])
+        return rng.choice([
+            "", "", "", f" + 0.01*noise({seed})", f" + 0.01*noise({seed})*{self.at(where)}",
+            f" + 0.01*at(noise({seed}), {self.name_of(where)})",
+            f" + 1e-5*at(laplacian(noise({seed})), {self.name_of(where)})",
+            f" - 1e-4*at(cdd{c}(noise({seed})), {self.name_of(where)})", f" + {self.point_source()}"
+        ])
 
     def reduction(self):
         """A value of the whole domain, of an equation or of what is computed from the equations at its location."""
@@ -75,7 +87,8 @@ class Writer:
         places = vector(str(round(rng.uniform(0.05, 0.65), 2)) for _ in self.axes)
         if rng.random() < 0.1:
             return f"integral(({f})*{self.point_source()})"
-        return rng.choice([f"integral({f})", f"domain_max({f})", f"domain_min({f})", f"norm({f})", f"probe({f}, {places})"])
+        return rng.choice(
+            [f"integral({f})", f"domain_max({f})", f"domain_min({f})", f"norm({f})", f"probe({f}, {places})"])
 
     def flat(self, depth, along=0.0):
         """A formula that varies nowhere, or with some probability along an axis."""
@@ -86,7 +99,10 @@ class Writer:
             if rng.random() < 0.4 and self.equations:
                 return self.reduction()
             return rng.choice(["p", "q", "t", "dt", "dt*dt", "0.3", "-1.5", "dx"] + self.free)
-        form = rng.choice(["A*B", "A*sin(B)", "A + B", "A - B", "sin(A)", "-(A)", "A/(1.5 + abs(B))", "if(A < B, A, 0.5)", "max(A, B)", "(A)^2", "tanh(A)*B"])
+        form = rng.choice([
+            "A*B", "A*sin(B)", "A + B", "A - B", "sin(A)", "-(A)", "A/(1.5 + abs(B))", "if(A < B, A, 0.5)", "max(A, B)",
+            "(A)^2", "tanh(A)*B"
+        ])
         parts = {c: f"({self.flat(depth - 1, along)})" for c in "AB"}
         text = "".join(parts.get(c, c) for c in form)
         return f"min(2, max(-2, {text}))" if rng.random() < 0.2 else text
@@ -95,7 +111,10 @@ class Writer:
         """A field at a location, its own or by interpolation."""
         rng = self.rng
         own = [name for name, location in self.fields.items() if location == where]
-        own += [f"{name}.{c}" for name, places in self.vectors.items() for c, place in zip(self.axes, places) if place == where]
+        own += [
+            f"{name}.{c}" for name, places in self.vectors.items() for c, place in zip(self.axes, places)
+            if place == where
+        ]
         if self.family == where:
             own += ["sum(j=1..q, phi{j})", "prod(j=1..3, 0.5 + phi{j}/j)", "phi2"]
         if own and rng.random() < 0.8:
@@ -114,24 +133,31 @@ class Writer:
 
     def small(self, where, depth):
         a = self.formula(where, depth)
-        return self.rng.choice([f"min(2, max(-2, {a}))", f"({a})/(1 + abs({a}))", f"sin({a})", f"if({a} > 0, 0.25, -0.5)"])
+        return self.rng.choice(
+            [f"min(2, max(-2, {a}))", f"({a})/(1 + abs({a}))", f"sin({a})", f"if({a} > 0, 0.25, -0.5)"])
 
     def along_axis(self, where, depth, axis):
         c, source = self.axes[axis], self.source(where ^ 1 << axis, depth)
         limiter = self.rng.choice(LIMITERS)
-        return self.rng.choice([f"dd{c}({source})", f"grad({source}).{c}", f"grad4({source}).{c}", f"left({source}{limiter}).{c}",
-                                f"right({source}{limiter}).{c}", f"harmonic(abs({source}) + 1, {self.name_of(where)})",
-                                f"extrapolate({source}, {c}{self.rng.choice('-+')})", f"advective_flux({source}, {self.velocity()}{limiter}).{c}"])
+        return self.rng.choice([
+            f"dd{c}({source})", f"grad({source}).{c}", f"grad4({source}).{c}", f"left({source}{limiter}).{c}",
+            f"right({source}{limiter}).{c}", f"harmonic(abs({source}) + 1, {self.name_of(where)})",
+            f"extrapolate({source}, {c}{self.rng.choice('-+')})",
+            f"advective_flux({source}, {self.velocity()}{limiter}).{c}"
+        ])
 
     def velocity(self):
         return vector(self.rng.choice(["0.5", "-1", f"{c} - 0.4", "sin(7*t) - p"]) for c in self.axes)
 
     def in_place(self, where, depth, axis):
         rng, c, s = self.rng, self.axes[axis], self.source(where, depth)
-        return rng.choice([f"laplacian({s})", f"d2d{c}({s})", f"cdd{c}({s})", f"cmean{c}({s})", f"dd{c}(dd{c}({s}))", f"div(grad({s}))", f"div4(grad4({s}))",
-                           f"box_filter({s}, {rng.choice([1, 3])})", f"tophat_filter({s}, {rng.choice([1, 2, 3])})",
-                           f"div(advective_flux({s}, {self.velocity()}{rng.choice(LIMITERS)}))",
-                           f"div([" + ", ".join(self.source(where ^ 1 << a, 0) for a in range(self.dim)) + "])"])
+        return rng.choice([
+            f"laplacian({s})", f"d2d{c}({s})", f"cdd{c}({s})", f"cmean{c}({s})", f"dd{c}(dd{c}({s}))",
+            f"div(grad({s}))", f"div4(grad4({s}))", f"box_filter({s}, {rng.choice([1, 3])})",
+            f"tophat_filter({s}, {rng.choice([1, 2, 3])})",
+            f"div(advective_flux({s}, {self.velocity()}{rng.choice(LIMITERS)}))",
+            f"div([" + ", ".join(self.source(where ^ 1 << a, 0) for a in range(self.dim)) + "])"
+        ])
 
     def of_vectors(self, where):
         u, v = (vector(self.at(where) for _ in self.axes) for _ in range(2))
@@ -147,7 +173,9 @@ class Writer:
         if self.dim == 3 and where in (1, 2, 4):
             choices += [f"curl([{self.at(6)}, {self.at(5)}, {self.at(3)}]).{ {1: 'x', 2: 'y', 4: 'z'}[where]}"] * 3
         if bin(where).count("1") == 1: # factors at cells are interpolated once
-            choices += [f"({self.at(0)})*({self.at(where)})", f"({self.at(where)})*({self.at(0)})/(1 + abs({self.at(0)}))"]
+            choices += [
+                f"({self.at(0)})*({self.at(where)})", f"({self.at(where)})*({self.at(0)})/(1 + abs({self.at(0)}))"
+            ]
         return self.rng.choice(choices)
 
     def operator(self, where, depth):
@@ -168,7 +196,9 @@ class Writer:
         if rng.random() < 0.4:
             return self.operator(where, depth - 1)
         form = rng.choice([f"{f}(A)" for f in ANY] + SAFE * 2)
-        parts = {"A": self.formula(where, depth - 1), "B": self.formula(where, depth - 1), "S": self.small(where, depth - 1)}
+        parts = {
+            "A": self.formula(where, depth - 1), "B": self.formula(where, depth - 1), "S": self.small(where, depth - 1)
+        }
         return "".join(f"({parts[c]})" if c in parts else c for c in form)
 
     def named(self, where, depth):
@@ -197,13 +227,16 @@ class Writer:
         if read:
             return self.rng.choice([f"0.3*{read}", f"0.1 - 0.2*{read}*sin(9*t)", f"sin({read}) + t"])
         others = [c for c in self.axes if c != self.axes[axis]]
-        return self.rng.choice(["0", "0.3", "sin(9*t) + 0.1", "0.2*exp(-t)*cos(40*t)"] + [f"0.3*{c} + t" for c in others])
+        return self.rng.choice(["0", "0.3", "sin(9*t) + 0.1", "0.2*exp(-t)*cos(40*t)"] +
+                               [f"0.3*{c} + t" for c in others])
 
     def side(self, axis):
         rng = self.rng
         value = self.side_value(axis)
-        one = rng.choice([f"{{dirichlet: \"{value}\"}}", f"{{neumann: \"{value}\"}}", "{outflow: true}", f"{{expression: edge{axis}}}",
-                          f"{{robin: {{a: 1, b: \"0.5 + t\", c: \"{value}\"}}}}"])
+        one = rng.choice([
+            f"{{dirichlet: \"{value}\"}}", f"{{neumann: \"{value}\"}}", "{outflow: true}",
+            f"{{expression: edge{axis}}}", f"{{robin: {{a: 1, b: \"0.5 + t\", c: \"{value}\"}}}}"
+        ])
         other = [c for c in self.axes if c != self.axes[axis]]
         if other and rng.random() < 0.3:
             return f"[{{where: \"{rng.choice(other)} > 0.4\", dirichlet: \"{self.side_value(axis)}\"}}, {one}]"
@@ -228,10 +261,14 @@ def flat_equation(w, name, where, earlier=()):
     """Like an ordinary differential equation: its rate is the same at all points, or along some axes."""
     rng = w.rng
     w.written += 1
-    initial = rng.choice(["0.5", "p", "0.3 + 0.1*t", f"0.2*{rng.choice(w.axes)}", "random(7)"] + [f"integral({other}) - p" for other in earlier])
+    initial = rng.choice(["0.5", "p", "0.3 + 0.1*t", f"0.2*{rng.choice(w.axes)}", "random(7)"] +
+                         [f"integral({other}) - p" for other in earlier])
     rate = w.flat(rng.randint(0, 2), rng.choice([0, 0, 0.3]))
     rate = rng.choice([rate, f"p*sin({rate})", f"tanh({rate}) - {w.flat(0)}", w.reduction()])
-    lines = [f"  {name}:", f"    location: {w.name_of(where)}", f"    initial: \"{initial}\"", f"    ddt: \"{rate}\"", f"    boundary: {w.sides(name, where)}"]
+    lines = [
+        f"  {name}:", f"    location: {w.name_of(where)}", f"    initial: \"{initial}\"", f"    ddt: \"{rate}\"",
+        f"    boundary: {w.sides(name, where)}"
+    ]
     if rng.random() < 0.3:
         lines.append(f"    exact: \"{w.flat(rng.randint(0, 2), 0.3)}\"")
     if rng.random() < 0.2:
@@ -257,7 +294,8 @@ def free_expressions(w):
     for i in range(w.rng.randint(0, 3)):
         along = w.rng.choice([0, 0, 0.3])
         name, formula = f"{'line' if along else 'free'}{i}", w.flat(w.rng.randint(0, 2), along)
-        lines += [f"  {name}:", f"    formula: \"{formula}\""] + (["    evaluate: step"] if w.rng.random() < 0.3 else [])
+        lines += [f"  {name}:", f"    formula: \"{formula}\""
+                  ] + (["    evaluate: step"] if w.rng.random() < 0.3 else [])
         (w.lines if along else w.free).append(name)
         w.written += 1
     return lines
@@ -270,7 +308,8 @@ def stencils(w):
         source = rng.choice(list(NAMES[w.dim]))
         to = source if name == "own" else source ^ 1 << rng.randrange(w.dim)
         points = {tuple(rng.randint(-2, 2) for _ in w.axes) for _ in range(rng.randint(1, 5))}
-        text = ", ".join(f"[[{', '.join(map(str, point))}], \"{rng.choice(['0.5', '-p', '1/3', '-0.25'])}\"]" for point in sorted(points))
+        text = ", ".join(f"[[{', '.join(map(str, point))}], \"{rng.choice(['0.5', '-p', '1/3', '-0.25'])}\"]"
+                         for point in sorted(points))
         lines.append(f"  {name}: {{from: {w.name_of(source)}, to: {w.name_of(to)}, points: [{text}]}}")
         w.stencils[name] = (source, to)
     return lines
@@ -289,12 +328,16 @@ def expressions(w, places):
         if pick < 0.15:
             lines += [f"  {name}:", f"    formula: \"{formula}\"", "    evaluate: step"]
         elif pick < 0.3:
-            lines += [f"  {name}:", f"    formula: \"{formula}*local\"", "    parameters: {local: 0.75}", f"    boundary: {w.sides(name, where)}"]
+            lines += [
+                f"  {name}:", f"    formula: \"{formula}*local\"", "    parameters: {local: 0.75}",
+                f"    boundary: {w.sides(name, where)}"
+            ]
         else:
             lines.append(f"  {name}: \"{formula}\"")
         w.fields[name] = where
     where = rng.choice(places)  # NaN at some points, which nothing reads
-    lines.append(f"  gaps: \"{rng.choice(['sqrt', 'log', 'acosh'])}({w.formula(where, 1)} - {w.at(where)}) {rng.choice('+-*')} ({w.at(where)})\"")
+    gap = f"{rng.choice(['sqrt', 'log', 'acosh'])}({w.formula(where, 1)} - {w.at(where)})"
+    lines.append(f"  gaps: \"{gap} {rng.choice('+-*')} ({w.at(where)})\"")
     locations = [rng.choice(places) for _ in w.axes]
     lines.append(f"  v: [{', '.join(chr(34) + w.named(place, 1) + chr(34) for place in locations)}]")
     if w.dim == 1:  # a vector of one component is a scalar
@@ -335,7 +378,8 @@ def every(rng):
 
 
 def write(rng, method, partial=True, flat=False):
-    """The text of a deck of partial differential equations, of others whose rates are flat, or of both, its dimension, and the number of its formulas."""
+    """The text of a deck of partial differential equations, of others whose rates are flat, or of both, its dimension,
+    and the number of its formulas."""
     line, dim, periodic = grid(rng, 0.03 if partial else 0.3)
     w = Writer(rng, dim, periodic)
     places = rng.sample(list(NAMES[dim]), min(len(NAMES[dim]), 2))
@@ -347,27 +391,35 @@ def write(rng, method, partial=True, flat=False):
     if partial:
         text, equations = partial_equations(w, places)
     else:
-        text, equations = ["expressions:"] + [f"  edge{a}: \"{w.side_value(a)}\"" for a in range(dim)] + free_expressions(w), ["equations:"]
+        text, equations = ["expressions:"] + [f"  edge{a}: \"{w.side_value(a)}\""
+                                              for a in range(dim)] + free_expressions(w), ["equations:"]
     equations += flat_equations(w, odes)
     step = "1e-3" if partial else rng.choice(["1e-3", "0.05"])
     if rng.random() < 0.35:
         own = partial and w.fields["e0"] == 0
         speed = rng.choice([f"1 + abs({w.flat(1)})", f"2 + norm({w.equations[0]})"] + 2 * own * ["1 + abs(e0)"])
         step = f"{{cfl: 0.4, speed: \"{speed}\", diffusivity: \"{rng.choice(['0.01*p', '0', 'dx*t'])}\", max: {step}}}"
-    names = w.equations + [name for name in w.fields if name[0] == "n"] + w.free + w.lines + (["v", "gaps"] if partial else [])
+    names = w.equations + [name for name in w.fields if name[0] == "n"] + w.free + w.lines
+    names += ["v", "gaps"] if partial else []
     names += ["phi1", "phi3"] if w.family is not None else []
-    series = ", ".join(f"s{i}: \"{w.flat(rng.randint(0, 2)) if i else w.reduction()}\"" for i in range(rng.randint(1, 3)))
-    series += f", \"rec{{1..3}}\": \"probe({rng.choice(w.equations)}, {vector(['0.1*i'] + ['0.3 + 0.05*i'] * (dim - 1))})\""
+    series = ", ".join(
+        f"s{i}: \"{w.flat(rng.randint(0, 2)) if i else w.reduction()}\"" for i in range(rng.randint(1, 3)))
+    e = rng.choice(w.equations)
+    series += f", \"rec{{1..3}}\": \"probe({e}, {vector(['0.1*i'] + ['0.3 + 0.05*i'] * (dim - 1))})\""
     series += f", rate: \"norm(ddt({rng.choice(w.equations)}))\""
     e = rng.choice(w.equations)  # in one sweep
-    series += f", sum: \"integral({e})\", squares: \"integral({e}*{e})\", least: \"domain_min({e})\", most: \"domain_max({e})\""
+    series += f", sum: \"integral({e})\", squares: \"integral({e}*{e})\""
+    series += f", least: \"domain_min({e})\", most: \"domain_max({e})\""
     stop = rng.choice(["", ", stop: {when: \"rate < 0.5*rate + 1e-2 or step == 2\"}"])
     if not partial and rng.random() < 0.25:
         equations += [f"sensitivity: {{{odes[0]}: [p]}}"]
         names.append(f"{odes[0]}_p")
     keep = f"keep: [{', '.join(rng.sample(names, min(len(names), 3)))}], " if rng.random() < 0.3 else ""
     if rng.random() < 0.4:  # points that whoever runs the deck makes
-        keep += f"receivers: {{path: points.nc, dataset: points, values: [{', '.join(rng.sample(names[:6], min(len(names), 2)))}]}}, "
+        values = ", ".join(rng.sample(names[:6], min(len(names), 2)))
+        keep += f"receivers: {{path: points.nc, dataset: points, values: [{values}]}}, "
     return "\n".join(["trellis: 1", line, "parameters: {p: 0.75, q: 3}"] + text + equations + [
         f"time: {{method: {method}, dt: {step}, steps: {rng.randint(1, 3)}{stop}}}",
-        f"output: {{every: {every(rng)}, fields: [{', '.join(names)}], {keep}series: {{every: {every(rng)}, values: {{{series}}}}}}}", ""]), dim, w.written
+        f"output: {{every: {every(rng)}, fields: [{', '.join(names)}], {keep}"
+        f"series: {{every: {every(rng)}, values: {{{series}}}}}}}", ""
+    ]), dim, w.written

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Part of Trellis, an expression-graph PDE solver framework.
-"""Random decks of ordinary differential equations, whose values are the same at all points, with their solution by a few lines of Python."""
+"""Random decks of ordinary differential equations, whose values are the same at all points, with their solution by a
+few lines of Python."""
 import json
 import math
 import re
@@ -14,16 +15,19 @@ TABLEAUS = {  # stage times; rows of stages, the last one for the end of the ste
     "rk4": ([0, 0.5, 0.5, 1], [[0.5], [0, 0.5], [0, 0, 1], [1 / 6, 1 / 3, 1 / 3, 1 / 6]]),
 }
 # Smooth, defined everywhere, of moderate size. The same text means the same to Python, but for powers.
-FORMS = ["A + B", "A - B", "A*B", "A/(1.5 + B*B)", "-(A)", "sin(A)", "cos(A)", "tanh(A)", "exp(-(A)^2)", "sqrt(1 + (A)^2)", "abs(A)", "(A)^3", "max(A, B)",
-         "min(A, B, 0.7)", "atan(A)*B", "if(A < B, A, 0.5*B)", "(2 + sin(A))^-2", "log(1.5 + (A)^2)", "hypot(A, 0.3)"]
+FORMS = [
+    "A + B", "A - B", "A*B", "A/(1.5 + B*B)", "-(A)", "sin(A)", "cos(A)", "tanh(A)", "exp(-(A)^2)", "sqrt(1 + (A)^2)",
+    "abs(A)", "(A)^3", "max(A, B)", "min(A, B, 0.7)", "atan(A)*B", "if(A < B, A, 0.5*B)", "(2 + sin(A))^-2",
+    "log(1.5 + (A)^2)", "hypot(A, 0.3)"
+]
 
 
 def functions(volume):
     """What formulas name, on values that are the same everywhere."""
     names = {name: getattr(math, name) for name in ("sin", "cos", "tanh", "exp", "sqrt", "atan", "log", "hypot")}
     names.update({name: lambda f: f for name in ("domain_max", "domain_min")})
-    names.update(abs=abs, max=max, min=min, choose=lambda c, a, b: a if c else b, integral=lambda f: volume * f, norm=abs, probe=lambda f, place: f,
-                 laplacian=lambda f: 0.0, at=lambda f, place: f, here=0)
+    names.update(abs=abs, max=max, min=min, choose=lambda c, a, b: a if c else b, integral=lambda f: volume * f,
+                 norm=abs, probe=lambda f, place: f, laplacian=lambda f: 0.0, at=lambda f, place: f, here=0)
     return names
 
 
@@ -48,13 +52,15 @@ class Odes:
                 return self.reduction(name)
             value = rng.choice([name, name, name, f"old({name})"])
             return value if self.place[name] == where else f"at({value}, {self.names[where]})"
-        return rng.choice(["a", "b", "n", "t", "dt", "dt*dt", "0.3", "-1.25", "2/3"] + list(self.named) + list(self.first))
+        return rng.choice(["a", "b", "n", "t", "dt", "dt*dt", "0.3", "-1.25", "2/3"] + list(self.named) +
+                          list(self.first))
 
     def reduction(self, name):
         rng = self.rng
         f = rng.choice([name, name, f"{name}*{name}", f"sin({name})*a - t", f"{name} + 0.1*integral({name})"])
         places = random_decks.vector(str(round(rng.uniform(0.05, 0.65), 2)) for _ in range(self.dim))
-        return rng.choice([f"integral({f})", f"domain_max({f})", f"domain_min({f})", f"norm({f})", f"probe({f}, {places})"])
+        return rng.choice(
+            [f"integral({f})", f"domain_max({f})", f"domain_min({f})", f"norm({f})", f"probe({f}, {places})"])
 
     def formula(self, where, depth):
         if depth <= 0:
@@ -72,13 +78,15 @@ class Odes:
             rate = self.formula(rng.choice([where, None]), rng.randint(0, 3))
             rate = rng.choice([rate, f"a*sin({rate})", f"tanh({rate}) - {self.leaf(None)}", self.leaf(None)])
             self.rate[name] = rate + (f" + 0.1*laplacian({name})" if rng.random() < 0.2 else "")
-        lines = ["trellis: 1", self.grid, f"parameters: {json.dumps(self.parameters)}"] + (["expressions:"] if self.named or self.first else [])
+        lines = ["trellis: 1", self.grid, f"parameters: {json.dumps(self.parameters)}"]
+        lines += ["expressions:"] if self.named or self.first else []
         lines += [f"  {name}: {{formula: \"{text}\"}}" for name, text in self.named.items()]
         lines += [f"  {name}: {{formula: \"{text}\", evaluate: step}}" for name, text in self.first.items()]
         lines.append("equations:")
         for name, where in self.place.items():
             sides = ", ".join(f"{side}: {rng.choice(['{neumann: 0}', '{outflow: true}'])}" for side in self.sides)
-            lines.append(f"  {name}: {{location: {self.names[where]}, initial: \"{self.initial[name]}\", ddt: \"{self.rate[name]}\", boundary: {{{sides}}}}}")
+            lines.append(f"  {name}: {{location: {self.names[where]}, initial: \"{self.initial[name]}\", "
+                         f"ddt: \"{self.rate[name]}\", boundary: {{{sides}}}}}")
         if rng.random() < 0.5:
             self.feels = {name: "a" for name in self.place}
             lines.append(f"sensitivity: {{{', '.join(f'{name}: [a]' for name in self.feels)}}}")
@@ -123,11 +131,13 @@ class Odes:
         """The values, and those derivatives by a that differences can tell: not where a choice changes nearby."""
         y = self.integrate(volume, self.parameters)
         first, second = (self.difference(volume, h) if self.feels else {} for h in (1e-3, 5e-4))
-        return {**y, **{f"{name}_a": value for name, value in second.items() if abs(value - first[name]) < 1e-7 * (1 + abs(value))}}
+        known = {name: value for name, value in second.items() if abs(value - first[name]) < 1e-7 * (1 + abs(value))}
+        return {**y, **{f"{name}_a": value for name, value in known.items()}}
 
 
 def write(rng, method):
-    """The text of a deck, its dimension, the number of its formulas, and its solution: the value of each equation, or None where it is large."""
+    """The text of a deck, its dimension, the number of its formulas, and its solution: the value of each equation, or
+    None where it is large."""
     odes = Odes(rng, method)
     text = odes.write()
     lengths = json.loads(odes.grid[odes.grid.index("length: ") + 8:-1])

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # Part of Trellis, an expression-graph PDE solver framework.
-"""Random decks whose boundary values read fields, and what they must give: a reference that finds each value when it is asked for.
+"""Random decks whose boundary values read fields, and what they must give: a reference that finds each value when it is
+asked for.
 
-An expression is a text and a function of where it is evaluated. The reference knows no order of sides: the value of a point on a side is that of
-its condition, which asks for the values of other points. Who asks for its own value is in a cycle.
+An expression is a text and a function of where it is evaluated. The reference knows no order of sides: the value of a
+point on a side is that of its condition, which asks for the values of other points. Who asks for its own value is in a
+cycle.
 """
 import itertools
 import math
@@ -41,7 +43,8 @@ class Grid:
 
 
 class Field:
-    """An equation: expressions of initial value, ddt, mask, and conditions by side as lists of (kind, where, values)."""
+    """An equation: expressions of initial value, ddt, mask, and conditions by side as lists of (kind, where,
+    values)."""
 
     def __init__(self, name, where):
         self.name, self.where = name, where
@@ -76,7 +79,8 @@ class Level:
         return result
 
     def condition(self, field, side, point, sets=False):
-        """The kind and the values of the piece that holds beside a point; with sets None if it sets no point on the side."""
+        """The kind and the values of the piece that holds beside a point; with sets None if it sets no point on the
+        side."""
         at = Frame(self, field, side, point)
         for kind, where, values in field.sides[side]:
             if where is None or where[1](at):
@@ -122,7 +126,8 @@ class Level:
         total = 0.0
         for a in range(self.problem.grid.dim):
             here = self.value(field, point)
-            total += (self.beside(field, point, a, 1) - 2 * here + self.beside(field, point, a, -1)) * self.problem.grid.cells[a]**2
+            total += (self.beside(field, point, a, 1) - 2 * here +
+                      self.beside(field, point, a, -1)) * self.problem.grid.cells[a]**2
         return total
 
     def face(self, field, point, axis, side):
@@ -136,7 +141,8 @@ class Level:
         return (here + self.beside(field, point, axis, 1 if side else -1)) / 2
 
     def divergence(self, field, point):
-        return sum((self.face(field, point, a, 1) - self.face(field, point, a, 0)) * self.problem.grid.cells[a] for a in range(self.problem.grid.dim))
+        return sum((self.face(field, point, a, 1) - self.face(field, point, a, 0)) * self.problem.grid.cells[a]
+                   for a in range(self.problem.grid.dim))
 
     def mean(self, field, low):
         """Of the points from one to the next along each axis."""
@@ -195,7 +201,8 @@ class Frame:
 
     def neighbours(self, field, target, along):
         """The sum of the two neighbours along a periodic axis, of a field's points."""
-        return self.nearest(field, target, lambda p, x: self.level.beside(field, p, along, 1) + self.level.beside(field, p, along, -1))
+        return self.nearest(field, target,
+                            lambda p, x: self.level.beside(field, p, along, 1) + self.level.beside(field, p, along, -1))
 
     def before(self):
         return Frame(self.level.old, self.field, self.side, self.point)

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Part of Trellis, an expression-graph PDE solver framework.
 # ctest: timeout=900
-"""Random decks in every way of evaluation that must give the same bits: degrees of fusion, interpreted and compiled, patches, threads, ranks.
-Decks of ordinary differential equations are solved here, too."""
+"""Random decks in every way of evaluation that must give the same bits: degrees of fusion, interpreted and compiled,
+patches, threads, ranks. Decks of ordinary differential equations are solved here, too."""
 import argparse
 import collections
 import concurrent.futures
@@ -25,7 +25,8 @@ METHODS = ["euler", "ssprk2", "ssprk3", "rk4"]
 
 
 def deck_of(rng, number):
-    """Text, dimension, number of formulas, solution if known. Decks in a row have all kinds of equations, and all methods."""
+    """Text, dimension, number of formulas, solution if known. Decks in a row have all kinds of equations, and all
+    methods."""
     method = METHODS[(number + number // 4) % 4]
     if number % 4 == 3:
         return random_odes.write(rng, method)
@@ -34,12 +35,14 @@ def deck_of(rng, number):
 
 
 def write_points(rng, text, dim, folder):
-    """The file of the points of a deck's receivers, if netCDF's program that writes it is there, and the text of the deck."""
+    """The file of the points of a deck's receivers, if netCDF's program that writes it is there, and the text of the
+    deck."""
     if not shutil.which("ncgen"):
         return re.sub(r"receivers: {.*?}, ", "", text)
     lengths = json.loads(re.search(r"length: (\[.*?\])", text).group(1))
     places = [rng.choice([0, 1, 0.5, rng.random(), rng.random()]) * length for _ in range(9) for length in lengths]
-    points = f"netcdf p {{ dimensions: n = 9; axis = {dim}; variables: double points(n, axis); data: points = {', '.join(map(repr, places))}; }}"
+    points = (f"netcdf p {{ dimensions: n = 9; axis = {dim}; variables: double points(n, axis); "
+              f"data: points = {', '.join(map(repr, places))}; }}")
     subprocess.run(["ncgen", "-k", "nc4", "-o", str(folder / "points.nc")], input=points, text=True, check=True)
     return text
 
@@ -49,28 +52,37 @@ def run(options, deck, folder, settings, out):
     report = folder / "report.json"
     report.unlink(missing_ok=True)
     command = RANKS if "ranks" in settings else []
-    command = command + [options.trellis, "run", str(deck), "--quiet", "--report", str(report), "--set", f"output.directory={folder / out}",
-                         "--set", "run.threads=2"]  # settings after it win; on many cores, all of them for each of many jobs are too many
+    command = command + [
+        options.trellis, "run",
+        str(deck), "--quiet", "--report",
+        str(report), "--set", f"output.directory={folder / out}", "--set", "run.threads=2"
+    ]  # settings after it win; on many cores, all of them for each of many jobs are too many
     for setting in [s for s in settings if s != "ranks"]:
         command += ["--set", setting]
     environment = {"OMPI_MCA_ess_singleton_isolated": "1", **os.environ}
     if "ranks" not in settings:  # no daemon; Open MPI names its folder as that of other such runs
         environment["OMPI_MCA_orte_tmpdir_base"] = str(folder)
-    done = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=600)
+    done = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                          check=False, timeout=600)
     if done.returncode == 0:
         told, series = json.loads(report.read_text(encoding="utf-8")), folder / out / "series.csv"
         received = folder / out / "receivers.nc"
-        return {"fields": told["fields"], "errors": told["errors"], "series": series.read_text(encoding="utf-8") if series.exists() else "",
-                "receivers": hashlib.sha256(received.read_bytes()).hexdigest() if received.exists() else ""}, ""
+        return {
+            "fields": told["fields"], "errors": told["errors"],
+            "series": series.read_text(encoding="utf-8") if series.exists() else "",
+            "receivers": hashlib.sha256(received.read_bytes()).hexdigest() if received.exists() else ""
+        }, ""
     return done.returncode, done.stderr
 
 
 def differing_file(folder):
-    """What HDF5's own program says of the first file of fields of a way in which values differ from those of the first way."""
+    """What HDF5's own program says of the first file of fields of a way in which values differ from those of the first
+    way."""
     if not shutil.which("h5diff"):
         return ""
     for path in sorted((folder / "first" / "fields").glob("*.nc")):
-        done = subprocess.run(["h5diff", str(path), str(folder / "out" / "fields" / path.name)], capture_output=True, text=True, check=False)
+        done = subprocess.run(["h5diff", str(path), str(folder / "out" / "fields" / path.name)], capture_output=True,
+                              text=True, check=False)
         if done.returncode:
             return f"{path.name}: {done.stdout[-400:]}{done.stderr}"
     return ""
@@ -79,12 +91,18 @@ def differing_file(folder):
 def ways_of(rng, dim):
     """The reference, then ways that are compared with it."""
     patches = f"grid.patches={[rng.choice([1, 2]) for _ in range(dim)]}"
-    ways = [["run.fusion=none", "run.compile=never", "run.threads=1"],
-            ["run.fusion=full", "run.compile=never", "run.threads=2", "run.balance=1e-6"],
-            ["run.fusion=node", "run.compile=never", patches],
-            ["run.fusion=full", "run.compile=always", rng.choice([patches, "run.threads=2", "run.threads=auto"]),
-             rng.choice(["run.balance=1", "run.balance=1e6"]),
-             f"run.passes.{rng.choice(['hoisting', 'carrying', 'pairs', 'ghosts', 'sharing', 'groups', 'slots'])}={rng.choice(['true', 'true', 'false'])}"]]
+    ways = [
+        ["run.fusion=none", "run.compile=never", "run.threads=1"],
+        ["run.fusion=full", "run.compile=never", "run.threads=2", "run.balance=1e-6"],
+        ["run.fusion=node", "run.compile=never", patches],
+        [
+            "run.fusion=full", "run.compile=always",
+            rng.choice([patches, "run.threads=2", "run.threads=auto"]),
+            rng.choice(["run.balance=1", "run.balance=1e6"]),
+            f"run.passes.{rng.choice(['hoisting', 'carrying', 'pairs', 'ghosts', 'sharing', 'groups', 'slots'])}="
+            f"{rng.choice(['true', 'true', 'false'])}"
+        ]
+    ]
     if dim > 1:
         ways.append(["run.fusion=full", "run.compile=never", patches, f"run.time_blocking={rng.choice([2, 3, 5])}"])
     if rng.random() < 0.15:
@@ -100,8 +118,10 @@ def bits(found):
     """What must be the same in all ways."""
     if not isinstance(found, dict):
         return found
-    return {**{name: field["hash"] for name, field in found["fields"].items()}, "errors": found["errors"], "series": found["series"],
-            "receivers": found["receivers"]}
+    return {
+        **{name: field["hash"] for name, field in found["fields"].items()}, "errors": found["errors"],
+        "series": found["series"], "receivers": found["receivers"]
+    }
 
 
 def unlike(found, solution):
@@ -115,7 +135,8 @@ def unlike(found, solution):
 
 
 def compare(options, number):
-    """One deck in all ways, in a folder of its own, which is left behind if they differ. What was counted, and what to say."""
+    """One deck in all ways, in a folder of its own, which is left behind if they differ. What was counted, and what to
+    say."""
     rng = random.Random(options.seed * 1000003 + number)
     text, dim, formulas, solution = deck_of(rng, number)
     folder = pathlib.Path(f"deck{number}").resolve()
@@ -142,7 +163,8 @@ def compare(options, number):
             continue
         if other != first or other not in (2, 3) and not isinstance(other, dict):
             count["different"] += 1
-            return count, f"{deck} (seed {options.seed}): {settings} gives\n{other} {said}\nand {ways[0]} gives\n{first} {message}\n"
+            return count, (f"{deck} (seed {options.seed}): {settings} gives\n{other} {said}\n"
+                           f"and {ways[0]} gives\n{first} {message}\n")
     if wrong:
         count["different"] += 1
         return count, f"{deck} (seed {options.seed}): {wrong}\n"
@@ -171,12 +193,15 @@ def main():
         os.environ["TRELLIS_CC"] = str(pathlib.Path(__file__).resolve().parents[1] / "quick_cc.sh")
     count = collections.Counter()
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        for counted, said in pool.map(lambda number: compare(options, number), range(options.first, options.first + options.decks)):
+        for counted, said in pool.map(lambda number: compare(options, number),
+                                      range(options.first, options.first + options.decks)):
             count.update(counted)
             print(said, end="", flush=True)
-    print(f"decks {options.first} to {options.first + options.decks - 1} of seed {options.seed}: the same bits in {count['same']} "
-          f"with {count['formulas']} formulas, {count['evaluations']} evaluations of formulas; different {count['different']}, "
-          f"refused {count['refused']}, not finite {count['not finite']}, compilers too slow for {count['slow']}")
+    print(
+        f"decks {options.first} to {options.first + options.decks - 1} of seed {options.seed}: "
+        f"the same bits in {count['same']} with {count['formulas']} formulas, "
+        f"{count['evaluations']} evaluations of formulas; different {count['different']}, "
+        f"refused {count['refused']}, not finite {count['not finite']}, compilers too slow for {count['slow']}")
     if count["different"] or count["same"] < 0.6 * options.decks:
         sys.exit("different bits, or too few of the decks ran")
 

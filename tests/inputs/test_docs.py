@@ -4,13 +4,11 @@
 # ctest: timeout=300
 """The fenced blocks of the pages in docs/ work as printed, each page in a folder of its own.
 
-c        with trl_plugin_entry: compiled to a plugin; else the text stands in a source that is compiled elsewhere
-yaml     with `trellis:`: a deck, checked and run for two steps; else a part of one, checked on top of the page's first deck,
-         or, on a page without a deck, the text stands in a deck of inputs/decks
-sh       run in order, by one shell per block; output goes to the page's folder
-python   run if h5py is there, else only compiled
-console  a command after `$ ` (trellis, or a program of tests), then lines of its output, in order; numbers may differ, `...`
-         stands for any lines
+c        with trl_plugin_entry: compiled to a plugin; else the text stands in a source that is compiled elsewhere yaml
+with `trellis:`: a deck, checked and run for two steps; else a part of one, checked on top of the page's first deck, or,
+on a page without a deck, the text stands in a deck of inputs/decks sh       run in order, by one shell per block;
+output goes to the page's folder python   run if h5py is there, else only compiled console  a command after `$ `
+(trellis, or a program of tests), then lines of its output, in order; numbers may differ, `...` stands for any lines
 listing  the same with all lines of the output as they are; with TRL_WRITE_DOCS set, they are written to the page
 formula  checked by tests/expressions/test_formula.c
 """
@@ -55,7 +53,9 @@ def check_c(text, page):
         return missing[0] if all(missing) else None
     source = page.folder / f"{name[1]}.c"
     source.write_text(text, encoding="utf-8")
-    folders = {path.parent for layer in ("scheduler", "spatialops", "expressions") for path in (ROOT / layer).rglob("trl_*.h")}
+    folders = {
+        path.parent for layer in ("scheduler", "spatialops", "expressions") for path in (ROOT / layer).rglob("trl_*.h")
+    }
     includes = [f"-I{folder}" for folder in sorted(folders)]
     return run(["mpicc", *C_FLAGS, *includes, source.name, "-o", source.with_suffix(".so").name], page.folder)
 
@@ -88,7 +88,8 @@ def check_console(text, page):
     if not lines[0].startswith("$ "):
         return "the first line of a console block is '$ ' and a command"
     environment = dict(os.environ, PATH=f"{BUILD}:{BUILD}/tests:{os.environ['PATH']}")
-    done = subprocess.run(["bash", "-c", lines[0][2:]], cwd=page.folder, env=environment, text=True, capture_output=True)
+    done = subprocess.run(["bash", "-c", lines[0][2:]], cwd=page.folder, env=environment, text=True,
+                          capture_output=True)
 
     def without_numbers(line):
         return re.sub(r"\d+(\.\d+)?(e[-+]\d+)?", "#", squeezed(line))
@@ -111,7 +112,8 @@ def check_listing(text, page):
     if not command.startswith("$ "):
         return "the first line of a listing is '$ ' and a command"
     environment = dict(os.environ, PATH=f"{BUILD}:{os.environ['PATH']}")
-    done = subprocess.run(["bash", "-o", "pipefail", "-c", command[2:]], cwd=page.folder, env=environment, text=True, capture_output=True)
+    done = subprocess.run(["bash", "-o", "pipefail", "-c", command[2:]], cwd=page.folder, env=environment, text=True,
+                          capture_output=True)
     printed = f"{command}\n{done.stdout}"
     if done.returncode != 0 or not done.stdout:
         return f"'{command[2:]}' ends with {done.returncode}\n{done.stdout}{done.stderr}"
@@ -144,9 +146,11 @@ def check_gallery():
     for deck in sorted((ROOT / "inputs/decks").glob("*.yaml")):
         picture = ROOT / f"docs/images/gallery/{deck.stem}.png"
         if f"\n## {deck.stem}\n" not in text or not picture.exists():
-            yield f"docs/gallery.md: no entry, or no picture, of the deck {deck.stem}; docs/gallery.py {deck.stem} makes them"
+            yield (f"docs/gallery.md: no entry, or no picture, of the deck {deck.stem}; "
+                   f"docs/gallery.py {deck.stem} makes them")
         elif picture.stat().st_size > 40 * 1024:
-            yield f"docs/images/gallery/{picture.name}: larger than 40 kB; docs/gallery.py {deck.stem} makes a smaller one"
+            yield (f"docs/images/gallery/{picture.name}: larger than 40 kB; "
+                   f"docs/gallery.py {deck.stem} makes a smaller one")
 
 
 def main():

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Part of Trellis, an expression-graph PDE solver framework.
 # ctest: timeout=300
-"""What a deck says never reaches a compiler: names that mean something in C change no character of any kernel, text that is no name is
-refused wherever it stands, and the source of kernels consists of words of the emitter's own."""
+"""What a deck says never reaches a compiler: names that mean something in C change no character of any kernel, text
+that is no name is refused wherever it stands, and the source of kernels consists of words of the emitter's own."""
 import json
 import os
 import pathlib
@@ -25,17 +25,27 @@ expressions:
   @expression: {formula: @formula, parameters: {@local: 2}}
   v: [@component, 0]
 equations:
-  @equation: {initial: @initial, ddt: @ddt, exact: @exact, mask: @mask, boundary: {x-: {dirichlet: @side}, x+: [{where: @where, neumann: 0}, {outflow: true}],
+  @equation: {initial: @initial, ddt: @ddt, exact: @exact, mask: @mask, boundary: {
+    x-: {dirichlet: @side}, x+: [{where: @where, neumann: 0}, {outflow: true}],
     y-: {expression: @expression}, y+: {robin: {a: 1, b: 1, c: @robin}}}}
   @member: {for: {@index: 1..2}, initial: 0, ddt: "1"}
 time: {method: @method, dt: 1e-3, steps: 1}
 output: {directory: @directory, series: {every: {steps: 1}, values: {@series: @value}}}
 """
 # Where a name is defined, with the neutral one; uses follow it.
-NAMES = {"parameter": "kappa", "stencil": "wide", "expression": "edge", "local": "two", "equation": "u", "index": "i", "series": "mean"}
-RESERVED_IN_C = ["system", "main", "double", "v0", "in0", "call", "grid", "trl_kernel", "trl_fn_sin", "asm", "__attribute__", "TRL_BODY", "_"]
-NO_NAMES = ["*/", "/*", "//", '"', "'", "\\", "a b", "a;b", "$(touch pwned)", "`touch pwned`", "\n#include </etc/passwd>\n", "??/", "%s%n", "a.b",
-            "1a", "{", "a\u00e9", "*/ system(0); /*", '");system("touch pwned', "a-", "__attribute__((constructor))"]
+NAMES = {
+    "parameter": "kappa", "stencil": "wide", "expression": "edge", "local": "two", "equation": "u", "index": "i",
+    "series": "mean"
+}
+RESERVED_IN_C = [
+    "system", "main", "double", "v0", "in0", "call", "grid", "trl_kernel", "trl_fn_sin", "asm", "__attribute__",
+    "TRL_BODY", "_"
+]
+NO_NAMES = [
+    "*/", "/*", "//", '"', "'", "\\", "a b", "a;b", "$(touch pwned)", "`touch pwned`", "\n#include </etc/passwd>\n",
+    "??/", "%s%n", "a.b", "1a", "{", "a\u00e9", "*/ system(0); /*", '");system("touch pwned', "a-",
+    "__attribute__((constructor))"
+]
 
 
 def deck_text(changed):
@@ -43,9 +53,12 @@ def deck_text(changed):
     part = dict(NAMES, title="a deck", location="cell", weight="0.1", method="euler", directory="out")
     part.update({key: value for key, value in changed.items() if key in NAMES})
     p = part
-    part.update(formula=f"{p['local']}*0.1*x", component="0.5", initial="sin(3*x)", side="0.1*t", where="y > 0.4", exact="1", mask="x > 0.1",
-                robin="0.1", ddt=f"{p['parameter']}*{p['stencil']}({p['equation']}) - {p['expression']} - div(advective_flux({p['equation']}, v))",
-                member="w{" + p["index"] + "}", value=f"integral({p['equation']})")
+    part.update(
+        formula=f"{p['local']}*0.1*x", component="0.5", initial="sin(3*x)", side="0.1*t", where="y > 0.4", exact="1",
+        mask="x > 0.1", robin="0.1",
+        ddt=f"{p['parameter']}*{p['stencil']}({p['equation']}) - {p['expression']}"
+        f" - div(advective_flux({p['equation']}, v))",
+        member="w{" + p["index"] + "}", value=f"integral({p['equation']})")
     part.update(changed)
     return re.sub(r"@(\w+)", lambda found: json.dumps(part[found[1]]), DECK)
 
@@ -54,8 +67,8 @@ def kernels(name, text, device="cpu"):
     """The way `trellis kernels` ends, and its text without comments."""
     path = pathlib.Path(name)
     path.write_text(text, encoding="utf-8")
-    done = subprocess.run([TRELLIS, "kernels", str(path), "--device", device], stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                          check=False, timeout=100)
+    done = subprocess.run([TRELLIS, "kernels", str(path), "--device", device], stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, check=False, timeout=100)
     return done.returncode, re.sub(r"/\*.*?\*/", "", done.stdout, flags=re.DOTALL), done.stderr
 
 
@@ -66,7 +79,8 @@ def fail(message):
 def check_names(expected):
     """All names at once, then in every place of its own."""
     for word in RESERVED_IN_C:
-        changes = [{key: f"{word}{i}" if word != "_" else "_" * (i + 2) for i, key in enumerate(NAMES)}] + [{key: word} for key in NAMES]
+        changes = [{key: f"{word}{i}" if word != "_" else "_" * (i + 2)
+                    for i, key in enumerate(NAMES)}] + [{key: word} for key in NAMES]
         for changed in changes if word == "double" or LONG and word == "system" else changes[: 2 if LONG else 1]:
             status, text, said = kernels("named.yaml", deck_text(changed))
             if status != 0 or text != expected:
@@ -78,7 +92,8 @@ def check_no_names():
     places = [key for key in NAMES if key != "series"]  # that is a heading of a table, no name in formulas
     places += ["location", "weight", "formula", "side", "ddt", "where", "mask", "method", "value", "component"]
     for number, text in enumerate(NO_NAMES):  # the worst ones in every place, the others in a few
-        for key in places if text in ("*/", '"') else [places[(5 * number + 3 * i) % len(places)] for i in range(4 if LONG else 2)]:
+        for key in places if text in (
+                "*/", '"') else [places[(5 * number + 3 * i) % len(places)] for i in range(4 if LONG else 2)]:
             status, _, said = kernels("unnamed.yaml", deck_text({key: text}))
             if status != 2 or "unnamed.yaml:" not in said:
                 fail(f"{text!r} as {key} ends with {status}, and should be refused with its place\n{said}")
@@ -97,10 +112,17 @@ def check_free_text(expected):
                 fail(f"the title {text!r} changes the kernels, or is refused\n{said}")
 
 
-# The emitter's own words: values, rows, inputs and outputs by number, members of a call, functions of its own, and some of C.
-WORDS = re.compile(r"(?:v|p|q|a|b|c|g|k|n|s|r|lo|hi|in|out|inside|kept|shared|group|number)\d+(?:_(?:[yz]|row))?|trl_(?:kernel|fn|limiter|lanes)_?\w*|TRL_KERNEL_\w+|TRL_BODY|__builtin_fabs|x|y|z|n|i|j|k|begin|end|part|lanes|last|first|"
-                   r"rest|stop|interleave|excess|sums|call|inside|FEW|MANY|grid|arrays?|rows?|value|number|found|input|output|at|stride|scalar|lo|hi|block|blockIdx|blockDim|threadIdx|planes|streaming|ahead|"
-                   r"nonfinite|cells|room|const|double|long|int|void|for|if|else|break|continue|return|extern|C|__\w+__|0x[0-9a-f.]+(?:p[+-]?\d+|ull)?|\d+(?:\.\d+)?")
+# The emitter's own words: values, rows, inputs and outputs by number, members of a call, functions of its own, and some
+# of C.
+WORDS = re.compile(
+    r"(?:v|p|q|a|b|c|g|k|n|s|r|lo|hi|in|out|inside|kept|shared|group|number)\d+(?:_(?:[yz]|row))?|"
+    r"trl_(?:kernel|fn|limiter|lanes)_?\w*|"
+    r"TRL_KERNEL_\w+|TRL_BODY|__builtin_fabs|x|y|z|n|i|j|k|begin|end|part|lanes|last|first|"
+    r"rest|stop|interleave|excess|sums|call|inside|FEW|MANY|grid|arrays?|rows?|value|number|found|"
+    r"input|output|at|stride|scalar|lo|hi|block|blockIdx|blockDim|threadIdx|planes|streaming|ahead|"
+    r"nonfinite|cells|room|const|double|long|int|void|for|if|else|"
+    r"break|continue|return|extern|C|__\w+__|0x[0-9a-f.]+(?:p[+-]?\d+|ull)?|\d+(?:\.\d+)?"
+)
 
 
 def check_words():
@@ -132,7 +154,8 @@ def main():
     check_names(expected)
     refused = check_no_names()
     check_free_text(expected)
-    print(f"{len(RESERVED_IN_C)} words of C as names, {refused} texts that are none refused, {check_words()} words of kernels known")
+    print(f"{len(RESERVED_IN_C)} words of C as names, {refused} texts that are none refused, "
+          f"{check_words()} words of kernels known")
 
 
 if __name__ == "__main__":

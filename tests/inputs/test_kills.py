@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 # Part of Trellis, an expression-graph PDE solver framework.
 # ctest: timeout=200
-"""Kills runs that write, and damages their checkpoints: no file under its name is ever other than that of an undisturbed run, and the run
-continues to the same end. ctest does a few of each; the long version is
+"""Kills runs that write, and damages their checkpoints: no file under its name is ever other than that of an
+undisturbed run, and the run continues to the same end. ctest does a few of each; the long version is
 
-    TRELLIS=build/release/trellis TRELLIS_BUILD=build/release python3 tests/inputs/test_kills.py --calls 0 --kills 200 --flips 200
+    TRELLIS=build/release/trellis TRELLIS_BUILD=build/release \\
+        python3 tests/inputs/test_kills.py --calls 0 --kills 200 --flips 200
 
---calls N: kills at N of the calls that change files (0: at each of them); --kills N: at random times, on one rank and on two; --flips N: of
-a random bit in the latest checkpoint."""
+--calls N: kills at N of the calls that change files (0: at each of them); --kills N: at random times, on one rank and
+on two; --flips N: of a random bit in the latest checkpoint."""
 import argparse
 import json
 import os
@@ -43,7 +44,8 @@ run: {threads: 1, compile: never}
 """
 RECEIVERS = """  receivers: {path: points.nc, dataset: xy, values: [T, q]}
 """
-POINTS = "netcdf points { dimensions: n = 3; axis = 2; variables: double xy(n, axis); data: xy = 0.1, 0.2, 0.5, 0.95, 0.77, 0.5; }"
+POINTS = """netcdf points { dimensions: n = 3; axis = 2; variables: double xy(n, axis);
+data: xy = 0.1, 0.2, 0.5, 0.95, 0.77, 0.5; }"""
 
 
 def command(*arguments, ranks=1):
@@ -70,8 +72,8 @@ class Loop:
         self.received = self.read_received("whole")
 
     def run(self, *arguments, ranks=1, environment=None):
-        return subprocess.run(command(*arguments, ranks=ranks), env={**ENVIRONMENT, **(environment or {})}, text=True, capture_output=True,
-                              check=False, timeout=100)
+        return subprocess.run(command(*arguments, ranks=ranks), env={**ENVIRONMENT, **(environment or {})}, text=True,
+                              capture_output=True, check=False, timeout=100)
 
     def final_hash(self, directory):
         report = json.loads((self.folder / directory / "report.json").read_text(encoding="utf-8"))
@@ -89,7 +91,8 @@ class Loop:
         records, all_records = (int.from_bytes(text[4:8], "big") for text in (found, whole))
         end = len(whole) - (all_records - records) * 8 * (2 + 3 * 3)
         good = found[:4] == whole[:4] and found[8:end] == whole[8:end] and len(found) >= end
-        return None if good else f"receivers.nc with {records} records and {len(found)} bytes is not that of the whole run"
+        said = f"receivers.nc with {records} records and {len(found)} bytes is not that of the whole run"
+        return None if good else said
 
     def check_files(self):
         """What is under a name is what the whole run wrote under it."""
@@ -119,7 +122,8 @@ class Loop:
         fields = bytes_of(self.folder / "out/fields")
         if self.read_received("out") != self.received:
             return "receivers.nc is not that of the whole run"
-        return self.check_files() or (None if fields.keys() == self.whole["fields"].keys() else "files of fields are missing")
+        return self.check_files() or (None if fields.keys() == self.whole["fields"].keys() else
+                                      "files of fields are missing")
 
     def kill_at(self, shim, call):
         shutil.rmtree("out", ignore_errors=True)
@@ -130,8 +134,8 @@ class Loop:
 
     def kill_after(self, seconds, ranks):
         shutil.rmtree("out", ignore_errors=True)
-        with subprocess.Popen(command("--set", "time.steps=12", ranks=ranks), env=ENVIRONMENT, stdout=subprocess.DEVNULL,
-                              stderr=subprocess.DEVNULL) as process:
+        with subprocess.Popen(command("--set", "time.steps=12", ranks=ranks), env=ENVIRONMENT,
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
             time.sleep(seconds)
             victims = [process.pid] if ranks == 1 else children_of(process.pid)
             for pid in random.sample(victims, 1) if victims else []:
@@ -185,7 +189,10 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         shim = folder / "kill_at.so"
-        subprocess.run(["cc", "-D_GNU_SOURCE", "-shared", "-fPIC", "-O1", str(SOURCE / "kill_at.c"), "-o", str(shim), "-ldl"], check=True)
+        subprocess.run(
+            ["cc", "-D_GNU_SOURCE", "-shared", "-fPIC", "-O1",
+             str(SOURCE / "kill_at.c"), "-o",
+             str(shim), "-ldl"], check=True)
         loop = Loop(folder)
         total = count_calls(loop, shim)
         calls = range(1, total + 1) if options.calls == 0 else sorted(random.sample(range(1, total + 1), options.calls))
@@ -198,9 +205,9 @@ def main():
         kinds = {
             f"killed at one of {total} calls that change files": [lambda c=c: loop.kill_at(shim, c) for c in calls],
             "killed at a random time": [
-                lambda ranks=1 + i % 2: loop.kill_after(random.uniform(0.2, 1.1) * length * ranks, ranks) for i in range(options.kills)
-            ],
-            "a bit of the latest checkpoint flipped": [lambda: loop.flip("stopped") for _ in range(options.flips)],
+                lambda ranks=1 + i % 2: loop.kill_after(random.uniform(0.2, 1.1) * length * ranks, ranks)
+                for i in range(options.kills)
+            ], "a bit of the latest checkpoint flipped": [lambda: loop.flip("stopped") for _ in range(options.flips)],
         }
         print(f"{'what':52} {'tried':>6} {'failed':>6}")
         for what, attempts in kinds.items():

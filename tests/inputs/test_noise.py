@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Part of Trellis, an expression-graph PDE solver framework.
 # ctest: timeout=300
-"""noise(seed): the variance of a stochastic heat equation against theory, moments and correlations, and the same bits in all ways of running it."""
+"""noise(seed): the variance of a stochastic heat equation against theory, moments and correlations, and the same bits
+in all ways of running it."""
 import csv
 import itertools
 import json
@@ -38,8 +39,9 @@ output:
   directory: out
   series:
     every: {steps: 1}
-    values: {one: "integral(n)/2", two: "integral(n^2)/2", three: "integral(n^3)/2", four: "integral(n^4)/2", six: "integral(n^6)/2",
-             before: "integral(n*w)/2", seed: "integral(n*m)/2", beside_x: "integral(n*cmeanx(n))/2", beside_y: "integral(n*cmeany(n))/2",
+    values: {one: "integral(n)/2", two: "integral(n^2)/2", three: "integral(n^3)/2",
+             four: "integral(n^4)/2", six: "integral(n^6)/2", before: "integral(n*w)/2", seed: "integral(n*m)/2",
+             beside_x: "integral(n*cmeanx(n))/2", beside_y: "integral(n*cmeany(n))/2",
              squares: "integral((n^2 - 1)*(w^2 - 1))/2", beyond: "integral(if(abs(n) > 3, 1, 0))/2"}
 """
 
@@ -51,9 +53,11 @@ expressions:
   q: "-(0.02 + 0.01*u^2)*grad(u) + 0.01*[noise(2), noise(3)]"
 equations:
   u: {initial: "sin(2*pi*x/1.1)", ddt: "-div(q) + eta", boundary: {y-: {dirichlet: 0}, y+: {neumann: 0}}}
-  v: {location: yface, initial: 0, ddt: "at(u, yface) - v + at(laplacian(noise(1)), yface)/1000", boundary: {y-: {neumann: 0}, y+: {neumann: 0}}}
+  v: {location: yface, initial: 0, ddt: "at(u, yface) - v + at(laplacian(noise(1)), yface)/1000",
+      boundary: {y-: {neumann: 0}, y+: {neumann: 0}}}
 time: {method: METHOD, dt: DT, steps: 24}
-output: {directory: out, fields: [u, v, eta, q], series: {every: {steps: 1}, values: {r: "norm(ddt(u))"}}, checkpoint: {every: {steps: 7}}}
+output: {directory: out, fields: [u, v, eta, q], series: {every: {steps: 1}, values: {r: "norm(ddt(u))"}},
+         checkpoint: {every: {steps: 7}}}
 """
 
 
@@ -73,9 +77,11 @@ def run(deck, settings=(), ranks=1, more=()):
 
 
 def growth(method, z):
-    """What a step makes of a mode: its factor, and that of noise*dt, of u' = z/dt*u + noise, the noise being one in all stages."""
+    """What a step makes of a mode: its factor, and that of noise*dt, of u' = z/dt*u + noise, the noise being one in all
+    stages."""
     order = {"euler": 1, "ssprk2": 2, "ssprk3": 3, "rk4": 4}[method]
-    return sum(z**k / math.factorial(k) for k in range(order + 1)), sum(z**k / math.factorial(k + 1) for k in range(order))
+    factor = sum(z**k / math.factorial(k) for k in range(order + 1))
+    return factor, sum(z**k / math.factorial(k + 1) for k in range(order))
 
 
 def check_heat(method, cells, length, dt, steps, seed):
@@ -83,8 +89,8 @@ def check_heat(method, cells, length, dt, steps, seed):
     D, a, s = 0.02, 2.0, 0.7
     h = [l / n for l, n in zip(length, cells)]
     volume = math.prod(h)
-    deck = HEAT.format(cells=list(cells), length=list(length), periodic=["true"] * len(cells), D=D, a=a, s=s, dt=dt, steps=steps, method=method,
-                       seed=seed).replace("'true'", "true")
+    deck = HEAT.format(cells=list(cells), length=list(length), periodic=["true"] * len(cells), D=D, a=a, s=s, dt=dt,
+                       steps=steps, method=method, seed=seed).replace("'true'", "true")
     rows = run(deck, ["run.threads=1", "run.compile=never"])[1]
     forget = math.ceil(9 / (a * dt))
     sample = [float(row["square"]) for row in rows if int(row["step"]) > forget]
@@ -109,8 +115,10 @@ def check_moments():
     rows = run(MOMENTS)[1][2:]  # w is noise from the second step on
     samples = len(rows) * 64 * 32
     # Each with the variance of one sample.
-    wanted = {"one": (0, 1), "two": (1, 2), "three": (0, 15), "four": (3, 96), "six": (15, 10395 - 225), "before": (0, 1), "seed": (0, 1),
-              "beside_x": (0, 1), "beside_y": (0, 1), "squares": (0, 4), "beyond": (0.0026998, 0.0026998)}
+    wanted = {
+        "one": (0, 1), "two": (1, 2), "three": (0, 15), "four": (3, 96), "six": (15, 10395 - 225), "before": (0, 1),
+        "seed": (0, 1), "beside_x": (0, 1), "beside_y": (0, 1), "squares": (0, 4), "beyond": (0.0026998, 0.0026998)
+    }
     for name, (mean, variance) in wanted.items():
         found = sum(float(row[name]) for row in rows) / len(rows)
         apart = (found - mean) / math.sqrt(variance / samples)
@@ -122,11 +130,13 @@ def check_moments():
 def check_ways(method, dt, deep):
     deck = WAYS.replace("METHOD", method).replace("DT", dt)
     base = ["run.threads=1", "run.compile=never", "run.fusion=none"]
-    ways = [(1, ["run.compile=always", "run.threads=2"]), (1, ["run.compile=never", "run.fusion=node"]), (2, ["run.compile=never"]),
-            (4, ["run.compile=never", "run.threads=2"]), (1, ["run.compile=never", "grid.patches=[1, 1]", "run.scheduler=serial"]),
+    ways = [(1, ["run.compile=always", "run.threads=2"]), (1, ["run.compile=never", "run.fusion=node"]),
+            (2, ["run.compile=never"]), (4, ["run.compile=never", "run.threads=2"]),
+            (1, ["run.compile=never", "grid.patches=[1, 1]", "run.scheduler=serial"]),
             (1, ["run.compile=always", "run.passes.hoisting=false"])]
     if deep:
-        ways += [(1, ["run.compile=never", f"run.time_blocking={n}"]) for n in (2, 3)] + [(1, ["run.compile=always", "run.time_blocking=3"])]
+        ways += [(1, ["run.compile=never", f"run.time_blocking={n}"])
+                 for n in (2, 3)] + [(1, ["run.compile=always", "run.time_blocking=3"])]
     first, rows, _ = run(deck, base)
     for ranks, settings in ways:
         other, series, said = run(deck, settings, ranks)

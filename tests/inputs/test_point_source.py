@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Part of Trellis, an expression-graph PDE solver framework.
 # ctest: timeout=300
-"""point_source(s, p): its integral is s at all locations of all grids, it is what `probe` is the adjoint of, and waves between two points are the
-same in both directions; the same bits in all ways of running it."""
+"""point_source(s, p): its integral is s at all locations of all grids, it is what `probe` is the adjoint of, and waves
+between two points are the same in both directions; the same bits in all ways of running it."""
 import csv
 import json
 import math
@@ -21,7 +21,9 @@ LOCATIONS = {1: ["cell", "xface"], 2: ["cell", "xface", "yface", "node"],
 def run(deck, settings=(), launch=()):
     """The report's hashes and the series."""
     pathlib.Path("deck.yaml").write_text(deck, encoding="utf-8")
-    command = [*launch, TRELLIS, "run", "deck.yaml", "--quiet", "--report", "report.json", "--set", "output.directory=out"]
+    command = [
+        *launch, TRELLIS, "run", "deck.yaml", "--quiet", "--report", "report.json", "--set", "output.directory=out"
+    ]
     for setting in settings:
         command += ["--set", setting]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -61,7 +63,8 @@ def grid(rng, dim):
 
 
 def check_integrals(rng, dim):
-    """One equation at each location: what it has gained is the sum over the steps of s; and <source, f> is what a probe of f reads."""
+    """One equation at each location: what it has gained is the sum over the steps of s; and <source, f> is what a probe
+    of f reads."""
     text, p, inside = grid(rng, dim)
     equations = series = ""
     f = "cos(1 + x" + "".join(f" + {k}*{c}" for k, c in ((2, "y"), (3, "z")) if "xyz".index(c) < dim) + ")"
@@ -79,7 +82,8 @@ def check_integrals(rng, dim):
             if abs(row[f"g{i}"] - wanted) > 1e-14 * (1 + n):
                 sys.exit(f"at {location}, step {n}: the integral is {row[f'g{i}']!r}, not {wanted!r}\n{deck}")
             if inside and abs(row[f"d{i}"] - row[f"p{i}"]) > 1e-14:
-                sys.exit(f"at {location}: a source weighs f with {row[f'd{i}']!r}, a probe reads {row[f'p{i}']!r}\n{deck}")
+                sys.exit(
+                    f"at {location}: a source weighs f with {row[f'd{i}']!r}, a probe reads {row[f'p{i}']!r}\n{deck}")
 
 
 WAVE = """trellis: 1
@@ -93,7 +97,9 @@ equations:
   u: {{location: xface, initial: 0, ddt: "-ddx(p)", boundary: {{x-: {{dirichlet: 0}}, x+: {{dirichlet: 0}}}}}}
   v: {{location: yface, initial: 0, ddt: "-ddy(p)", boundary: {{y-: {{dirichlet: 0}}, y+: {{dirichlet: 0}}}}}}
 time: {{method: rk4, dt: 0.01, steps: 150}}
-output: {{fields: [p, u, v], series: {{every: {{steps: 1}}, values: {{heard: "probe(p, {receiver})", far: "probe(p, [1.9, 0.2])"}}}}}}
+output:
+  fields: [p, u, v]
+  series: {{every: {{steps: 1}}, values: {{heard: "probe(p, {receiver})", far: "probe(p, [1.9, 0.2])"}}}}
 """
 
 
@@ -109,8 +115,9 @@ def check_waves():
     if not most > 0.1 or apart > 1e-13 * most:
         sys.exit("a source and a probe are not adjoint")
     deck = WAVE.format(source=a, receiver=b, walls=walls)
-    ways = [((), ["run.compile=always"]), ((), ["run.compile=never", "run.fusion=none"]), ((), ["run.compile=never", "grid.patches=[1, 1]"]),
-            (["mpirun", "-n", "2"], ["run.compile=never"]), (["mpirun", "-n", "4"], ["run.compile=never", "run.threads=2"]),
+    ways = [((), ["run.compile=always"]), ((), ["run.compile=never", "run.fusion=none"]),
+            ((), ["run.compile=never", "grid.patches=[1, 1]"]), (["mpirun", "-n", "2"], ["run.compile=never"]),
+            (["mpirun", "-n", "4"], ["run.compile=never", "run.threads=2"]),
             ((), ["run.compile=never", "run.time_blocking=2"])]
     for launch, settings in ways:
         if run(deck, settings, launch) != there:

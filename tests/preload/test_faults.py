@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 # Part of Trellis, an expression-graph PDE solver framework.
 # ctest: timeout=120
-"""Makes calls fail on one of two ranks, one in each run: memory, communication, files. Every run ends within seconds on all ranks, with
-exit code 0 (what failed was not needed), 2 or 3, and says once what failed. Without arguments some of the calls; all of them with
+"""Makes calls fail on one of two ranks, one in each run: memory, communication, files. Every run ends within seconds on
+all ranks, with exit code 0 (what failed was not needed), 2 or 3, and says once what failed. Without arguments some of
+the calls; all of them with
 
     TRELLIS=build/release/trellis TRELLIS_BUILD=build/release python3 tests/preload/test_faults.py --all
 
---all makes the first, the second and the last call from each place fail, alone and with all that follow, in an order that does not change;
---what and --case choose, --seconds ends before all are done, and --first goes on from there."""
+--all makes the first, the second and the last call from each place fail, alone and with all that follow, in an order
+that does not change; --what and --case choose, --seconds ends before all are done, and --first goes on from there."""
 
 import argparse
 import collections
@@ -27,7 +28,8 @@ BUILD = pathlib.Path(os.environ["TRELLIS_BUILD"]).resolve()
 TRELLIS = pathlib.Path(os.environ["TRELLIS"]).resolve()
 LIMIT_S = 30
 
-# Runs at the same time get two cores each, where there are so many: workers are pinned, to the first cores that a run may use.
+# Runs at the same time get two cores each, where there are so many: workers are pinned, to the first cores that a run
+# may use.
 _cores = sorted(os.sched_getaffinity(0))
 PAIRS = queue.SimpleQueue()
 for _i in 2 * list(range(0, max(1, len(_cores) - 1), 2)):  # some only wait
@@ -54,7 +56,8 @@ output:
 RECEIVERS
 run: {compile: never, balance: 1}
 """
-POINTS = "netcdf points { dimensions: n = 3; axis = 2; variables: double xy(n, axis); data: xy = 0.1, 0.2, 0.5, 0.95, 0.77, 0.5; }"
+POINTS = """netcdf points { dimensions: n = 3; axis = 2; variables: double xy(n, axis);
+data: xy = 0.1, 0.2, 0.5, 0.95, 0.77, 0.5; }"""
 # The launcher does not say how ranks end that it is told not to end.
 RANK = 'LD_PRELOAD=$TRL_INJECT_PRELOAD "$@"\ncode=$?\necho $code >code.$OMPI_COMM_WORLD_RANK\nexit $code\n'
 CASES = {
@@ -97,7 +100,10 @@ def launch(folder, case, extra):
 
 def launch_on(pair, folder, case, extra):
     command = ["taskset", "-c", ",".join(map(str, pair))]
-    command += ["mpirun", "-n", "2", "--oversubscribe", "--bind-to", "none", "sh", "rank.sh", str(TRELLIS), "run", "deck.yaml", *CASES[case]]
+    command += [
+        "mpirun", "-n", "2", "--oversubscribe", "--bind-to", "none", "sh", "rank.sh",
+        str(TRELLIS), "run", "deck.yaml", *CASES[case]
+    ]
     start = time.monotonic()
     process = subprocess.Popen(
         command,
@@ -203,7 +209,8 @@ def inject(work, number, case, rank, place, at, mode):
         "TRL_INJECT_AT": str(at),
         "TRL_INJECT_MODE": mode,
     }
-    if place.name in ("MPI_Init_thread", "MPI_Finalize"):  # the other rank waits in it, and only the launcher can end that
+    # The other rank waits in it, and only the launcher can end that.
+    if place.name in ("MPI_Init_thread", "MPI_Finalize"):
         extra["OMPI_MCA_orte_abort_on_non_zero_status"] = "1"
     result = launch(folder, case, extra)
     log = work / (folder.name + ".log")
@@ -270,7 +277,9 @@ def main():
             if wrong:
                 failed += 1
                 print(f"FAILED: {wrong}: {case}, rank {rank}, call {at} of {place.calls}, {mode}: {describe(place)}")
-                print(f"  {place.what} {place.site} {result.seconds:.1f} s, exit {result.code}\n  " + "\n  ".join(result.text.splitlines()[:12]), flush=True)
+                print(
+                    f"  {place.what} {place.site} {result.seconds:.1f} s, exit {result.code}\n  " +
+                    "\n  ".join(result.text.splitlines()[:12]), flush=True)
     print(f"{options.first} to {done} of {len(todo)}")
     print(f"{'what':6} {'how':6} {'case':8} {'tried':>6} {'failed':>6} {'slowest':>8}")
     for (what, mode, case), (tried, bad, slowest) in sorted(table.items()):

@@ -93,14 +93,16 @@ RAW_MEMORY = {
 
 def rule_memory():
     """Memory comes from the project's allocator, so that it is counted and meets the limit."""
-    allocating = "malloc|calloc|realloc|reallocarray|strn?dup|aligned_alloc|posix_memalign|v?asprintf|open_memstream|scandir"
+    allocating = "malloc|calloc|realloc|reallocarray|strn?dup|aligned_alloc|posix_memalign|v?asprintf|"
+    allocating += "open_memstream|scandir"
     calls = re.compile(rf"(?<![\w.>])(?:{allocating}|free)\(|\bgetcwd\(NULL")
     for path in files("*.[ch]"):
         if name(path) in RAW_MEMORY:
             continue
         for number, line in enumerate(code_of(path).splitlines(), 1):
             if calls.search(line):
-                yield f"{name(path)}:{number}: memory of the C library; use trli_new, trli_memstream or trl_memory_alloc"
+                yield (f"{name(path)}:{number}: memory of the C library; "
+                       "use trli_new, trli_memstream or trl_memory_alloc")
 
 
 # Files that resize memory by themselves, with the reason.
@@ -180,7 +182,8 @@ def rule_folders():
                 continue
             edges.setdefault(name(path), set()).add(name(header))
             if folder_of(header) not in (folder_of(path), *FOLDERS[folder_of(path)]):
-                yield f"{name(path)}:{number}: includes {include[1]} of {folder_of(header)}/, which {folder_of(path)}/ does not know"
+                yield (f"{name(path)}:{number}: includes {include[1]} of {folder_of(header)}/, "
+                       f"which {folder_of(path)}/ does not know")
     for circle in circles(edges):
         yield f"headers include each other in a circle: {', '.join(circle)}"
 
@@ -203,23 +206,28 @@ def rule_calls():
             other = defined[symbol]
             edges.setdefault(name(path), set()).add(name(other))
             if folder_of(other) not in (folder_of(path), *FOLDERS[folder_of(path)]):
-                yield f"{name(path)}: uses {symbol} of {name(other)}, and {folder_of(path)}/ does not know {folder_of(other)}/"
+                yield (f"{name(path)}: uses {symbol} of {name(other)}, "
+                       f"and {folder_of(path)}/ does not know {folder_of(other)}/")
     for circle in circles(edges):
         yield f"files call each other in a circle: {', '.join(circle)}"
 
 
 def rule_opaque():
-    """passes/ and run/ know plugins by trl_plugin.h and program/opaque_impl.h only: no entries, descriptors or registry."""
+    """passes/ and run/ know plugins by trl_plugin.h and program/opaque_impl.h only: no entries, descriptors or
+    registry."""
     plugin = {path.name for path in files("*.h", folders=("expressions/plugin",))} - {"trl_plugin.h"}
-    words = re.compile(r"\b(trl_expression_entry|trl_stencil_entry|trl_expr_type|trli?_registry\w*|trli_entry\w*|front\s*->)")
+    words = re.compile(
+        r"\b(trl_expression_entry|trl_stencil_entry|trl_expr_type|trli?_registry\w*|trli_entry\w*|front\s*->)")
     for path in files("*.[ch]", folders=("expressions/passes", "expressions/run")):
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
             include = re.match(r'\s*#\s*include\s*[<"]([^>"]+)[>"]', line)
             if include and include[1] in plugin:
-                yield f"{name(path)}:{number}: includes {include[1]}; {folder_of(path)}/ knows opaque expressions by opaque_impl.h"
+                yield (f"{name(path)}:{number}: includes {include[1]}; "
+                       f"{folder_of(path)}/ knows opaque expressions by opaque_impl.h")
         for number, line in enumerate(code_of(path).splitlines(), 1):
             if found := words.search(line):
-                yield f"{name(path)}:{number}: uses {found[1]}; {folder_of(path)}/ knows opaque expressions by opaque_impl.h"
+                yield (f"{name(path)}:{number}: uses {found[1]}; "
+                       f"{folder_of(path)}/ knows opaque expressions by opaque_impl.h")
 
 
 def rule_cuda():
@@ -260,7 +268,8 @@ def rule_files():
 
 def rule_collectives():
     """Collective calls of MPI are those of agree.c, each behind an agreement, and few that say why they need none."""
-    pattern = re.compile(r"\bMPI_(Allreduce|Reduce|Bcast|Barrier|Gather|Allgather|Alltoall|Scan|Comm_dup|Comm_split)\w*")
+    pattern = re.compile(
+        r"\bMPI_(Allreduce|Reduce|Bcast|Barrier|Gather|Allgather|Alltoall|Scan|Comm_dup|Comm_split)\w*")
     exempt = {
         "scheduler/agree.c",
         "scheduler/context.c",  # before there is a context
@@ -271,7 +280,8 @@ def rule_collectives():
     for path in files("*.[ch]", "*.cu"):
         for number, line in enumerate(code_of(path).splitlines(), 1):
             if (found := pattern.search(line)) and name(path) not in exempt:
-                yield f"{name(path)}:{number}: {found[0]}: a rank that failed before does not come to it; use trli_allreduce, ..."
+                yield (f"{name(path)}:{number}: {found[0]}: a rank that failed before does not come to it; "
+                       "use trli_allreduce, ...")
 
 
 def rule_length():
@@ -299,8 +309,9 @@ def rule_header_length():
 
 
 def rule_columns():
-    """No line of a C source is longer than 120 columns; clang-format leaves comments as they are."""
-    for path in files("*.[ch]", "*.cu", folders=LAYERS + ("tests",)):
+    """No line of a source or a script is longer than 120 columns; clang-format leaves comments as they are."""
+    scripts = files("*.py", "*.sh", "*.bash", folders=LAYERS + ("tests", "docs"))
+    for path in files("*.[ch]", "*.cu", folders=LAYERS + ("tests",)) + scripts:
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
             if len(line) > COLUMNS:
                 yield f"{name(path)}:{number}: {len(line)} columns; wrap it at {COLUMNS}"
@@ -315,8 +326,8 @@ def rule_references():
 
 
 def defined_names():
-    """Where each type and function trl_x and trli_x is defined or declared: {name: {(kind, file)}}. An opaque struct counts where it has
-    members."""
+    """Where each type and function trl_x and trli_x is defined or declared: {name: {(kind, file)}}. An opaque struct
+    counts where it has members."""
     opened = re.compile(r"\b(?:struct|enum|union)\s+(trli?_\w+)\s*\{")
     closed = re.compile(r"^\}\s*(trli?_\w+)\s*;", re.MULTILINE)
     alias = re.compile(r"\btypedef\s[^;{}()]*?\b(trli?_\w+)\s*;|\btypedef\s[^;{}]*?\(\*\s*(trli?_\w+)\)")
@@ -333,13 +344,15 @@ def defined_names():
 
 
 def rule_twins():
-    """A name means one thing: trl_x and trli_x share x only as outside and inside of one object, and each type is defined once."""
+    """A name means one thing: trl_x and trli_x share x only as outside and inside of one object, and each type is
+    defined once."""
     found = defined_names()
     for outside in sorted(found):
         inside = outside.replace("trl_", "trli_", 1)
         if outside.startswith("trl_") and inside in found and outside[4:] not in TWINS:
             places = sorted({path for _, path in found[inside]})
-            yield f"{places[0]}: {inside} shares its name with {outside}, another thing: rename it, or add the pair to TWINS"
+            yield (f"{places[0]}: {inside} shares its name with {outside}, another thing: "
+                   "rename it, or add the pair to TWINS")
         places = sorted({path for kind, path in found[outside] if kind == "members"})
         if len(places) > 1:
             yield f"{places[1]}: {outside} is defined in {places[0]}, too"
@@ -353,7 +366,9 @@ def rule_format():
     tool = shutil.which("clang-format")
     if not tool or "version 14." not in subprocess.run([tool, "--version"], capture_output=True, text=True).stdout:
         return
-    sources = [str(path) for path in files("*.[ch]", "*.cu", folders=LAYERS + ("tests",)) if "templates" not in path.parts]
+    sources = [
+        str(path) for path in files("*.[ch]", "*.cu", folders=LAYERS + ("tests", )) if "templates" not in path.parts
+    ]
     done = subprocess.run([tool, "--dry-run", "-Werror", f"--style=file:{ROOT}/.clang-format"] + sources,
                           capture_output=True, text=True)
     wrong = sorted(set(re.findall(r"^(\S+?):\d+:\d+: error", done.stderr, re.MULTILINE)))
@@ -391,7 +406,8 @@ def rule_headers():
 
     def compile_alone(job):
         path, compiler = job
-        command = compiler + ["-fsyntax-only", "-Wall", "-Wextra", "-Werror"] + flags + ["-include", str(path), "/dev/null"]
+        command = compiler + ["-fsyntax-only", "-Wall", "-Wextra", "-Werror"
+                              ] + flags + ["-include", str(path), "/dev/null"]
         done = subprocess.run(command, capture_output=True, text=True)
         first = next((line for line in done.stderr.splitlines() if "error" in line), "")
         return None if done.returncode == 0 else f"{name(path)}: does not compile alone with {compiler[0]}: {first}"
@@ -406,7 +422,8 @@ def defined_symbols(path, *options):
 
 
 def rule_symbols():
-    """libtrellis.so exports what the user's headers declare, and nothing else; hidden names begin with trl_ or trli_."""
+    """libtrellis.so exports what the user's headers declare, and nothing else; hidden names begin with trl_ or
+    trli_."""
     library = BUILD / "libtrellis.so"
     if not library.exists():
         return

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Part of Trellis, an expression-graph PDE solver framework.
 # ctest: timeout=300
-"""Every row loop of direct operators computes on vectors along x, whatever the operator's axis, for rows of pairs of lines, of lines and for others, and
-so do the loops that set ghosts of rows along x: seen in the disassembly, for each instruction set that a loop is compiled for. Where there is no
-gcc for x86-64, the test is skipped."""
+"""Every row loop of direct operators computes on vectors along x, whatever the operator's axis, for rows of pairs of
+lines, of lines and for others, and so do the loops that set ghosts of rows along x: seen in the disassembly, for each
+instruction set that a loop is compiled for. Where there is no gcc for x86-64, the test is skipped."""
 import os
 import pathlib
 import platform
@@ -28,7 +28,8 @@ def compiled(source, folder):
     folders = [f"-I{ROOT / name}" for name in ("scheduler", "spatialops")]
     environment = dict(os.environ, OMPI_CC="gcc", MPICH_CC="gcc")
     subprocess.run(["mpicc", *OPTIONS, *folders, "-c", str(source), "-o", str(target)], check=True, env=environment)
-    listing = subprocess.run(["objdump", "-d", "--no-show-raw-insn", str(target)], check=True, capture_output=True, text=True).stdout
+    listing = subprocess.run(["objdump", "-d", "--no-show-raw-insn", str(target)], check=True, capture_output=True,
+                             text=True).stdout
     blocks = re.split(r"\n\n", listing)
     return {m[1]: block for block in blocks if (m := re.match(r"\s*[0-9a-f]+ <(\S+)>:", block))}
 
@@ -43,7 +44,8 @@ def vector_loops(text, register):
         begin = index.get(int(jump[1], 16), len(lines)) if jump else len(lines)
         body = [instruction for _, instruction in lines[begin : i + 1]]
         inner = not any(re.match(r"j\w+\s+", instruction) for instruction in body[:-1])
-        computes = any(re.match(rf"v?(?:add|sub|mul|div|min|max)pd\s.*%{register}", instruction) for instruction in body)
+        computes = any(
+            re.match(rf"v?(?:add|sub|mul|div|min|max)pd\s.*%{register}", instruction) for instruction in body)
         stores = any(re.match(rf"v?mov[ua]p[sd]\s+%{register}\d+,[^%]*\(", instruction) for instruction in body)
         loops += inner and computes and stores
     return loops

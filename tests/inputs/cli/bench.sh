@@ -8,7 +8,8 @@ says stderr.txt "trellis bench: NAME is missing"
 expect 2 "$TRELLIS" bench haet
 says stderr.txt "trellis bench: unknown benchmark 'haet'; did you mean 'heat'?"
 expect 2 "$TRELLIS" bench nothing_like_it
-says stderr.txt "trellis bench: unknown benchmark 'nothing_like_it'; known are: heat, operators, kernels, boundary, build, tasks, grain, functions"
+known="heat, operators, kernels, boundary, build, tasks, grain, functions"
+says stderr.txt "trellis bench: unknown benchmark 'nothing_like_it'; known are: $known"
 
 # Each checks its own numbers: Trellis against hand-written loops, bit by bit, or against the solution;
 # or how often and after what each task ran.
@@ -20,7 +21,8 @@ done
 for text in '"copy_bytes_per_s": ' '"name": "compiled, laplacian, fusion full"' '"ratio_unfused": '; do
     grep -qF -- "$text" heat.json || fail "heat.json lacks $text"
 done
-grep -qF '"operator": "fourth-order interpolant, cell to node"' operators.json || fail "operators.json lacks an operator"
+grep -qF '"operator": "fourth-order interpolant, cell to node"' operators.json ||
+    fail "operators.json lacks an operator"
 for text in '"case": "coupled, n = 30"' '"name": "product in each equation"' '"gates": '; do
     grep -qF -- "$text" kernels.json || fail "kernels.json lacks $text"
 done

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Part of Trellis, an expression-graph PDE solver framework.
-# Another user exchanges folders on the way to the kernel cache, and plants libraries: none of them may run. Each would be loaded by the
-# name and the digest that it has. TRIES=100 tries longer.
+# Another user exchanges folders on the way to the kernel cache, and plants libraries: none of them may run. Each would
+# be loaded by the name and the digest that it has. TRIES=100 tries longer.
 . "$(dirname "$0")/lib/common.bash"
 tries=${TRIES:-1}
 export TRELLIS_CC="$TRELLIS_SOURCE/tests/quick_cc.sh"

@@ -18,15 +18,18 @@ expect 0 "$TRELLIS" plot out -o last_of_many.png
 same last.png last_of_many.png
 
 # A part of it is not a field of one time.
-expect 2 "$TRELLIS" check deck.yaml --set 'expressions={T0: {type: file, parameters: {path: one.nc, dataset: T}, computes: [T0]}}' \
+expect 2 "$TRELLIS" check deck.yaml \
+    --set 'expressions={T0: {type: file, parameters: {path: one.nc, dataset: T}, computes: [T0]}}' \
     --set equations.T.initial=T0
-grep -q "dataset 'T' in '.*one.nc' holds 7 times; use the file of one output time" stderr.txt || fail "no message about the times"
+grep -q "dataset 'T' in '.*one.nc' holds 7 times; use the file of one output time" stderr.txt ||
+    fail "no message about the times"
 
 # What does not fit together is named, and nothing is written.
 expect 0 "$TRELLIS" run deck.yaml --quiet --set output.directory=other --set 'grid.cells=[16, 11]'
 cp other/fields/00000040.nc out/fields/00000041.nc
 expect 3 "$TRELLIS" collect out -o two.nc
-grep -q "out/fields/00000041.nc: cannot be collected: it belongs to another grid: its cells is \[16, 11\]" stderr.txt || fail "no message about the grid"
+grep -q "out/fields/00000041.nc: cannot be collected: it belongs to another grid: its cells is \[16, 11\]" stderr.txt ||
+    fail "no message about the grid"
 head -c 3000 out/fields/00000040.nc >out/fields/00000041.nc
 expect 3 "$TRELLIS" collect out -o two.nc
 grep -q "out/fields/00000041.nc: cannot be collected: truncated file" stderr.txt || fail "no message about the cut file"

@@ -25,7 +25,8 @@ grep -q "computes on CPUs only; use auto or cpu" stderr.txt || fail "no message 
 # 3: the run failed.
 touch file
 expect 3 ranks 2 "$TRELLIS" run deck.yaml --set output.directory=file/out --report unwritable.json
-[ "$(grep -c "cannot create folder 'file" stderr.txt)" = 1 ] || fail "the message about the output folder is missing or comes more than once"
+[ "$(grep -c "cannot create folder 'file" stderr.txt)" = 1 ] ||
+    fail "the message about the output folder is missing or comes more than once"
 [ "$(value unwritable.json "r['status']")" = failed ] || fail "the report does not say 'failed'"
 expect 3 "$TRELLIS" run deck.yaml --set 'equations.T.ddt=sqrt(0.02 - t) + T' --quiet
 grep -q "T" stderr.txt || fail "no message about the value that is not finite"

@@ -2,9 +2,10 @@
 # Part of Trellis, an expression-graph PDE solver framework.
 . "$(dirname "$0")/lib/common.bash"
 
-# A value that is not finite is found wherever it is in a row: in the first and last lanes, which read what lies beyond the sides, between
-# them, and in rows shorter than the lanes. Compiled kernels look at sums: of one infinity, of two of either sign, of a number that is none.
-# Of numbers near the largest one a sum is infinite, too, and each of them is not.
+# A value that is not finite is found wherever it is in a row: in the first and last lanes, which read what lies beyond
+# the sides, between them, and in rows shorter than the lanes. Compiled kernels look at sums: of one infinity, of two of
+# either sign, of a number that is none. Of numbers near the largest one a sum is infinite, too, and each of them is
+# not.
 deck() {
     local cells=$1 periodic=$2 rate=$3 sides="y-: {neumann: 0}, y+: {neumann: 0}"
     [ "$periodic" = true ] || sides="x-: {neumann: 0}, x+: {dirichlet: 1}, $sides"

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Part of Trellis, an expression-graph PDE solver framework.
-# A disk that is full, where one can be mounted: every command says so, nothing is left behind, and kernels are compiled elsewhere.
+# A disk that is full, where one can be mounted: every command says so, nothing is left behind, and kernels are compiled
+# elsewhere.
 . "$(dirname "$0")/lib/common.bash"
 
 if [ -z "${ALONE:-}" ]; then
@@ -12,7 +13,9 @@ mount -t tmpfs -o size=300k none disk 2>/dev/null || exit 77
 export TRELLIS_CC="$TRELLIS_SOURCE/tests/quick_cc.sh"
 write_deck
 cat /dev/zero >disk/fill 2>/dev/null || true
-left() { find disk -mindepth 1 ! -name fill -type f | grep -q . && fail "something is left: $(find disk -type f)" || true; }
+left() {
+    find disk -mindepth 1 ! -name fill -type f | grep -q . && fail "something is left: $(find disk -type f)" || true
+}
 full() {
     expect 3 "$TRELLIS" "$@"
     grep -q "No space left on device" stderr.txt || fail "'$*' does not say that the disk is full"
@@ -39,7 +42,8 @@ left
 mkdir mpi
 export TRELLIS_CACHE_DIR=disk/cache TMPDIR=$PWD/disk OMPI_MCA_orte_tmpdir_base=$PWD/mpi
 expect 2 "$TRELLIS" run deck.yaml --set run.compile=always --quiet
-grep -q "but .*No space left on device; use auto or never" stderr.txt || fail "always does not say that the disk is full"
+grep -q "but .*No space left on device; use auto or never" stderr.txt ||
+    fail "always does not say that the disk is full"
 left
 
 # The disk runs full in mid-run: what was written stays, and the run continues from it once there is room.

@@ -2,8 +2,8 @@
 # Part of Trellis, an expression-graph PDE solver framework.
 . "$(dirname "$0")/lib/common.bash"
 
-# A solution that grows as nothing explains is a warning that says from where; status and exit code stay. What grows by a source, decays or
-# follows its exact solution is none.
+# A solution that grows as nothing explains is a warning that says from where; status and exit code stay. What grows by
+# a source, decays or follows its exact solution is none.
 write() { printf 'trellis: 1\n%s\n' "$1" >deck.yaml; }
 grown="which its first steps do not explain; it began between steps"
 
@@ -45,8 +45,10 @@ write "$wave
 time: {method: rk4, dt: 0.5, steps: 1000}"
 warns_of 0
 write 'grid: {cells: [32]}
-equations: {T: {initial: 1e-9, ddt: "laplacian(T) + 1e4", boundary: {x-: {neumann: 0}, x+: {neumann: 0}}}, S: {initial: 0, ddt: "x*t"},
-  D: {initial: "x", ddt: "0.1*laplacian(D)", boundary: {x-: {dirichlet: 300}, x+: {dirichlet: "sin(t)"}}}, Z: {initial: 0, ddt: "0"}}
+equations: {T: {initial: 1e-9, ddt: "laplacian(T) + 1e4", boundary: {x-: {neumann: 0}, x+: {neumann: 0}}},
+  S: {initial: 0, ddt: "x*t"},
+  D: {initial: "x", ddt: "0.1*laplacian(D)", boundary: {x-: {dirichlet: 300}, x+: {dirichlet: "sin(t)"}}},
+  Z: {initial: 0, ddt: "0"}}
 time: {method: ssprk3, dt: 4e-4, steps: 3000}'
 warns_of 0
 write 'grid: {cells: [8]}

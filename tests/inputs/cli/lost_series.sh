@@ -8,7 +8,8 @@ long() {
     timeout 60 "$TRELLIS" run deck.yaml --set time.steps=400000000 --set output.every='{steps: 1000000000}' \
         --set output.checkpoint='{every: {steps: 1000000000}}' --quiet >stdout.txt 2>stderr.txt
 }
-for way in 'rm out/series.csv' 'mv out gone' 'cp out/series.csv copy && mv copy out/series.csv' 'truncate -s 20 out/series.csv'; do
+for way in 'rm out/series.csv' 'mv out gone' 'cp out/series.csv copy && mv copy out/series.csv' \
+    'truncate -s 20 out/series.csv'; do
     rm -rf out gone
     long &
     run=$!
@@ -22,7 +23,8 @@ for way in 'rm out/series.csv' 'mv out gone' 'cp out/series.csv copy && mv copy 
     step=$(value out/report.json "r['steps']")
     expect 0 "$TRELLIS" run deck.yaml --restart latest --steps $((step + 9)) --quiet
     silent stderr.txt
-    [ "$(tail -1 out/series.csv | cut -d, -f1)" = $((step + 9)) ] || fail "the restart after '$way' did not continue the series"
+    [ "$(tail -1 out/series.csv | cut -d, -f1)" = $((step + 9)) ] ||
+        fail "the restart after '$way' did not continue the series"
     cut -d, -f1 out/series.csv | sed 1d | sort -n | uniq -d | grep -q . && fail "steps are twice in the series"
 done
 exit 0

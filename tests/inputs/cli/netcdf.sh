@@ -9,7 +9,8 @@ trellis: 1
 grid: {cells: [7, 5, 4], origin: [1, 0, -2], length: [7, 2.5, 1], periodic: [false, true, false]}
 expressions: {q: "-grad(T)", total: "integral(T)"}
 equations:
-  T: {initial: "sin(x)*cos(y)+z", ddt: "-div(q)", boundary: {x-: {neumann: 0}, x+: {neumann: 0}, z-: {neumann: 0}, z+: {neumann: 0}}}
+  T: {initial: "sin(x)*cos(y)+z", ddt: "-div(q)",
+      boundary: {x-: {neumann: 0}, x+: {neumann: 0}, z-: {neumann: 0}, z+: {neumann: 0}}}
 time: {method: rk4, dt: 1e-3, start: 2, steps: 5}
 output: {fields: [T, q, total], every: {steps: 5}, checkpoint: {every: {steps: 5}}}
 DECK
@@ -99,13 +100,17 @@ for tag in T q.x q.y q.z; do
 done
 [ "$(values out/all.nc step | tr '\n' ' ')" = "0 5 " ] || fail "collect made other steps"
 
-# Compressed files hold the same values, on any number of ranks, for all readers, and make the same joined file and picture.
+# Compressed files hold the same values, on any number of ranks, for all readers, and make the same joined file and
+# picture.
 for n in 1 3; do
-    expect 0 ranks $n "$TRELLIS" run deck.yaml --quiet --set output.compression=6 --set output.directory=small --set 'grid.patches=[3, 2, 1]'
+    expect 0 ranks $n "$TRELLIS" run deck.yaml --quiet --set output.compression=6 --set output.directory=small \
+        --set 'grid.patches=[3, 2, 1]'
     ncdump -hs small/fields/00000005.nc >header.txt
     says header.txt 'T:_DeflateLevel = 6'
     says header.txt 'q.z:_Shuffle = "true"'
-    for tag in T q.x q.y q.z total; do values small/fields/00000005.nc $tag | diff $tag.txt - || fail "compression made another $tag"; done
+    for tag in T q.x q.y q.z total; do
+        values small/fields/00000005.nc $tag | diff $tag.txt - || fail "compression made another $tag"
+    done
     expect 0 h5diff out/checkpoint/00000005.nc small/checkpoint/00000005.nc
     expect 0 "$TRELLIS" collect small
     ncdump -hs small/all.nc >header.txt
@@ -114,9 +119,11 @@ for n in 1 3; do
     expect 0 "$TRELLIS" plot out -o picture.png
     expect 0 "$TRELLIS" plot small -o small.png
     same picture.png small.png
-    expect 0 ranks $n "$TRELLIS" run deck.yaml --quiet --steps 0 --set output.directory=again --set equations.T.initial=T0 \
-        --set 'expressions={T0: {type: file, parameters: {path: small/fields/00000005.nc, dataset: T}, computes: [T0]}}' --set 'output.fields=[T]'
-    [ "$(value again/report.json "r['fields']['T']['hash']")" = "$(value out/report.json "r['fields']['T']['hash']")" ] || fail "'file' read other bits"
+    from="{type: file, parameters: {path: small/fields/00000005.nc, dataset: T}, computes: [T0]}"
+    expect 0 ranks $n "$TRELLIS" run deck.yaml --quiet --steps 0 --set output.directory=again \
+        --set equations.T.initial=T0 --set "expressions={T0: $from}" --set 'output.fields=[T]'
+    hash="r['fields']['T']['hash']"
+    [ "$(value again/report.json "$hash")" = "$(value out/report.json "$hash")" ] || fail "'file' read other bits"
 done
 
 python3 - <<'PYTHON'

@@ -11,7 +11,8 @@ says stdout.txt "error of T: l1 "
 expect 0 ctest --test-dir decay/build --output-on-failure
 expect 0 "$TRELLIS" types decay --plugin-path decay
 says stdout.txt "decay: a decay, S = -rate*T"
-! grep -rn '@NAME@\|@PREFIX@' decay --include='*.c' --include='*.txt' --include='*.yaml' --include='*.md' || fail "a mark was left in a file"
+! grep -rn '@NAME@\|@PREFIX@' decay --include='*.c' --include='*.txt' --include='*.yaml' --include='*.md' ||
+    fail "a mark was left in a file"
 
 expect 2 "$TRELLIS" new decay
 says stderr.txt "trellis new: 'decay' exists already; choose another name or remove it"

@@ -2,7 +2,8 @@
 # Part of Trellis, an expression-graph PDE solver framework.
 . "$(dirname "$0")/lib/common.bash"
 
-# Every deck that `trellis new deck` writes is without faults, runs as it is, and can be drawn. Sanitizers see a few steps.
+# Every deck that `trellis new deck` writes is without faults, runs as it is, and can be drawn. Sanitizers see a few
+# steps.
 few=()
 [ -z "${TRELLIS_CC:-}" ] || few=(--steps 5)
 for template in "$TRELLIS_SOURCE"/inputs/templates/deck/*.yaml; do
@@ -61,14 +62,17 @@ says stderr.txt "trellis new: 'decks/rod.yaml' exists already; choose another na
 expect 2 "$TRELLIS" new deck rod
 says stderr.txt "trellis new deck needs --like and what the deck begins with: flow, heat, reaction, transport, wave"
 expect 2 "$TRELLIS" new deck rod --like wafe
-says stderr.txt "trellis new deck: there is nothing like 'wafe'; there is: flow, heat, reaction, transport, wave; did you mean 'wave'?"
+kinds="flow, heat, reaction, transport, wave"
+says stderr.txt "trellis new deck: there is nothing like 'wafe'; there is: $kinds; did you mean 'wave'?"
 expect 2 "$TRELLIS" new deck 'my rod' --like heat
-says stderr.txt "trellis new deck: 'my rod' is no name of a deck: letters, digits, _, - and ., none of the last two first"
+letters="letters, digits, _, - and ., none of the last two first"
+says stderr.txt "trellis new deck: 'my rod' is no name of a deck: $letters"
 expect 2 "$TRELLIS" new deck rod --like heat --cuda
 says stderr.txt "trellis new deck: a deck needs no --cuda; leave it out"
 expect 2 "$TRELLIS" new rod --like heat
 says stderr.txt "trellis new: a plugin is like no deck; write 'trellis new deck rod --like ...', or leave out --like"
 expect 2 "$TRELLIS" new dek rod --like heat
-says stderr.txt "trellis new: found 'dek rod'; write 'trellis new deck rod --like ...' for a deck, and one name for a plugin"
+advice="write 'trellis new deck rod --like ...' for a deck, and one name for a plugin"
+says stderr.txt "trellis new: found 'dek rod'; $advice"
 expect 3 "$TRELLIS" new deck absent/rod --like heat
 says stderr.txt "cannot write 'absent/rod.yaml': No such file or directory"

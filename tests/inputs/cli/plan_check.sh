@@ -35,4 +35,5 @@ expect 2 "$TRELLIS" check deck.yaml --set 'equations.T.initial=1/(x-x)'
 grep -q "T" stderr.txt || fail "no message about initial values that are not finite"
 touch file
 expect 2 "$TRELLIS" check deck.yaml --set output.directory=file/out
-grep -q "the output folder 'file/out' cannot be written: 'file' is a file" stderr.txt || fail "no message about the output folder"
+grep -q "the output folder 'file/out' cannot be written: 'file' is a file" stderr.txt ||
+    fail "no message about the output folder"

@@ -32,11 +32,13 @@ rejected "deck.yaml:15:11: plugin 'no_such_plugin' not found: "
 with_plugin wrong_abi some_type
 rejected "deck.yaml:15:11: plugin '$plugins/wrong_abi.so' has plugin abi 7, this Trellis has 1; "
 with_plugin undefined_symbol later_type
-rejected "deck.yaml:15:11: plugin '$plugins/undefined_symbol.so' cannot be loaded: undefined symbol: trl_function_of_a_later_version"
+reason="undefined symbol: trl_function_of_a_later_version"
+rejected "deck.yaml:15:11: plugin '$plugins/undefined_symbol.so' cannot be loaded: $reason"
 with_plugin missing_slot half_type
 rejected "deck.yaml:15:11: expression type 'half_type' of $plugins/missing_slot.so lacks the required slot evaluate"
 with_plugin two_types,duplicate_type first_type
-rejected "expression type 'second_type' of $plugins/duplicate_type.so exists already: it comes from $plugins/two_types.so; "
+first="it comes from $plugins/two_types.so; "
+rejected "expression type 'second_type' of $plugins/duplicate_type.so exists already: $first"
 with_plugin setup_fails setup_fails
 rejected "deck.yaml:17:3: this type refuses its set-up"
 with_plugin setup_fails setup_fails "late: true"

@@ -2,16 +2,19 @@
 # Part of Trellis, an expression-graph PDE solver framework.
 . "$(dirname "$0")/lib/common.bash"
 
-# A plugin in plain C needs one include folder, and no MPI: all headers for users lie flat in it, as an installation has them.
+# A plugin in plain C needs one include folder, and no MPI: all headers for users lie flat in it, as an installation has
+# them.
 mkdir include
 for folder in scheduler spatialops expressions/lang expressions/plugin solvers; do
     cp "$TRELLIS_SOURCE/$folder"/trl_*.h include/
 done
 unset CPATH C_INCLUDE_PATH
 expect 0 "$TRELLIS" new decay
-cc -std=c17 -Wall -Wextra -Wpedantic -Werror -Iinclude -M decay/decay.c > headers.txt || fail "the plugin does not compile"
+cc -std=c17 -Wall -Wextra -Wpedantic -Werror -Iinclude -M decay/decay.c > headers.txt ||
+    fail "the plugin does not compile"
 ! grep -q 'mpi\.h' headers.txt || exit 77 # it is where compilers look anyway
-expect 0 cc -std=c17 -Wall -Wextra -Wpedantic -Werror -O1 -ffp-contract=off -fPIC -shared -Iinclude decay/decay.c -lm -o decay/decay.so
+expect 0 cc -std=c17 -Wall -Wextra -Wpedantic -Werror -O1 -ffp-contract=off -fPIC -shared -Iinclude \
+    decay/decay.c -lm -o decay/decay.so
 expect 0 "$TRELLIS" run decay/deck.yaml
 says stdout.txt "error of T: l1 "
 

@@ -9,7 +9,8 @@ for n in 1 3; do
     rm -rf out
     expect 0 ranks $n "$TRELLIS" run deck.yaml --steps 23 --quiet
     expect 0 ranks $((4 - n)) "$TRELLIS" run deck.yaml --restart latest --quiet
-    [ "$(value out/report.json "r['steps'], r['steps_run']")" = "(40, 17)" ] || fail "the second part did not run 17 steps"
+    [ "$(value out/report.json "r['steps'], r['steps_run']")" = "(40, 17)" ] ||
+        fail "the second part did not run 17 steps"
     same_fields whole/report.json out/report.json
     same whole/series.csv out/series.csv
     [ "$(ls out/fields)" = "$(ls whole/fields)" ] || fail "other files of fields than those of the whole run"
@@ -30,10 +31,12 @@ done
 expect 2 "$TRELLIS" run deck.yaml --restart nowhere
 grep -q "nowhere" stderr.txt || fail "the message does not name the missing checkpoint"
 expect 2 "$TRELLIS" run deck.yaml --restart whole --set time.start=0.5
-grep -q "belongs to a problem that starts at t = 0, this one at 0.5; use the same time.start" stderr.txt || fail "no message about the start"
+grep -q "belongs to a problem that starts at t = 0, this one at 0.5; use the same time.start" stderr.txt ||
+    fail "no message about the start"
 
 # Times of a list and of decades are met by the same steps, whoever takes them.
-times=(--set "output.every={at: [0.0049, 0.025, 0.031]}" --set "output.series.every={log: 3}" --set "output.checkpoint.every={at: [0.02, 0.03]}")
+times=(--set "output.every={at: [0.0049, 0.025, 0.031]}" --set "output.series.every={log: 3}"
+    --set "output.checkpoint.every={at: [0.02, 0.03]}")
 expect 0 "$TRELLIS" run deck.yaml "${times[@]}" --set output.directory=listed --quiet
 [ "$(ls listed/fields | tr '\n' ' ')" = "00000000.nc 00000005.nc 00000025.nc 00000031.nc 00000040.nc " ] ||
     fail "files of fields at other steps: $(ls listed/fields)"

@@ -6,9 +6,11 @@
 write_deck
 sed -i 's/^parameters: .*/parameters: {k: 0.1, i: 7, n: 3, x1: 0.2, x2: 0.3, x3: 0.55}/' deck.yaml
 values() { printf 'output.series.values={%s}' "$1"; }
-expect 0 "$TRELLIS" run deck.yaml --quiet --set output.directory=spelled --set "$(values 'r1: "probe(T, [x1, 0.1])", r2: "probe(T, [x2, 0.1])",
+expect 0 "$TRELLIS" run deck.yaml --quiet --set output.directory=spelled \
+    --set "$(values 'r1: "probe(T, [x1, 0.1])", r2: "probe(T, [x2, 0.1])",
     r3: "probe(T, [x3, 0.1])", "{i}": "7", g0_2: "0+2*10", g0_3: "0+3*10", g1_2: "1+2*10", g1_3: "1+3*10"')"
-expect 0 "$TRELLIS" run deck.yaml --quiet --set "$(values '"r{1..n}": "probe(T, [x{i}, 0.1])", "{i}": i, "g{0..1}_{2..3}": "i+j*10"')"
+expect 0 "$TRELLIS" run deck.yaml --quiet \
+    --set "$(values '"r{1..n}": "probe(T, [x{i}, 0.1])", "{i}": i, "g{0..1}_{2..3}": "i+j*10"')"
 same spelled/series.csv out/series.csv
 expect 0 "$TRELLIS" run out/deck.yaml --quiet
 same spelled/series.csv out/series.csv

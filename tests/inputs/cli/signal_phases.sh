@@ -2,8 +2,8 @@
 # Part of Trellis, an expression-graph PDE solver framework.
 . "$(dirname "$0")/lib/common.bash"
 
-# A signal is heard whatever a run is doing: the first one stops it at the next possible point, the second one at once. TRL_SIGNALS is how
-# many signals are sent at times spread over a run.
+# A signal is heard whatever a run is doing: the first one stops it at the next possible point, the second one at once.
+# TRL_SIGNALS is how many signals are sent at times spread over a run.
 : "${TRELLIS_BUILD:?set TRELLIS_BUILD to the build folder}"
 process=
 trap '[ -z "$process" ] || kill -9 "$process"' EXIT
@@ -51,7 +51,8 @@ for n in 1 2; do
     rm -f compiler.pid
     launch=()
     [ "$n" = 1 ] || launch=(mpirun --oversubscribe --bind-to none --mca odls_base_sigkill_timeout 5 -n "$n")
-    TRELLIS_CC=$PWD/compiler.sh "${launch[@]}" "$TRELLIS" run deck.yaml --set run.compile=always >stdout.txt 2>stderr.txt &
+    TRELLIS_CC=$PWD/compiler.sh "${launch[@]}" "$TRELLIS" run deck.yaml \
+        --set run.compile=always >stdout.txt 2>stderr.txt &
     process=$!
     wait_for compiler.pid
     kill -TERM $process
@@ -61,7 +62,8 @@ for n in 1 2; do
     says stderr.txt "stopped by SIGTERM before the first step"
     while read -r child; do
         # One that nobody waits for any more may stay as a zombie.
-        ! grep -q '^State:[[:space:]]*[^Z[:space:]]' "/proc/$child/status" 2>/dev/null || fail "the compiler $child lives on"
+        ! grep -q '^State:[[:space:]]*[^Z[:space:]]' "/proc/$child/status" 2>/dev/null ||
+            fail "the compiler $child lives on"
     done <compiler.pid
     nothing_aside
 done

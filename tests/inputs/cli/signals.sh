@@ -30,13 +30,16 @@ interrupt() {
 }
 
 # A shell without job control starts background commands with SIGINT ignored; this gives it back.
-give_back_sigint='import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); os.execvp(sys.argv[1], sys.argv[1:])'
+give_back_sigint='import os, signal, sys
+signal.signal(signal.SIGINT, signal.SIG_DFL); os.execvp(sys.argv[1], sys.argv[1:])'
 
 series="--set output.series.every.steps=1000"
 for signal in TERM INT; do
-    # A function in the background is a shell of its own that the signal would miss: the command itself must be the process.
+    # A function in the background is a shell of its own that the signal would miss: the command itself must be the
+    # process.
     interrupt $signal python3 -c "$give_back_sigint" "$TRELLIS" run deck.yaml --steps 1e8 $series --quiet
-    says stderr.txt "stopped by SIG$signal after step $steps; a checkpoint is in out/checkpoint, continue with --restart latest"
+    advice="a checkpoint is in out/checkpoint, continue with --restart latest"
+    says stderr.txt "stopped by SIG$signal after step $steps; $advice"
 done
 
 end=$((steps + 5))

@@ -7,8 +7,10 @@ write_deck
 stop=(--set "output.every={steps: 50}" --set time.steps=4000 --set time.method=euler --set time.dt=0.01)
 steady=(--set "time.stop={when: norm(ddt(T)) < 1e-2}")
 expect 0 "$TRELLIS" run deck.yaml "${stop[@]}" "${steady[@]}" --set output.directory=whole
-grep -q '^[0-9]* steps to t = .*; time.stop: norm(ddt(T)) < 1e-2$' stdout.txt || fail "the summary does not say what ended the run"
-[ "$(value whole/report.json "r['status'], r['stopped_by']")" = "('done', 'norm(ddt(T)) < 1e-2')" ] || fail "no status done, or no reason"
+grep -q '^[0-9]* steps to t = .*; time.stop: norm(ddt(T)) < 1e-2$' stdout.txt ||
+    fail "the summary does not say what ended the run"
+[ "$(value whole/report.json "r['status'], r['stopped_by']")" = "('done', 'norm(ddt(T)) < 1e-2')" ] ||
+    fail "no status done, or no reason"
 last=$(value whole/report.json "r['steps']")
 # The amplitude falls by 1 - dt*c in each step, c the discrete 2*pi^2*k; the norm of sin*sin is 1/2.
 [ "$last" = "$(python3 - <<'PYTHON'
@@ -39,13 +41,15 @@ same_fields whole/report.json out/report.json
 same whole/series.csv out/series.csv
 # What ended is ended.
 expect 0 "$TRELLIS" run deck.yaml "${stop[@]}" "${steady[@]}" --restart latest --quiet
-[ "$(value out/report.json "r['steps'], r['steps_run']")" = "($last, 0)" ] || fail "a restart goes on past the condition"
+[ "$(value out/report.json "r['steps'], r['steps_run']")" = "($last, 0)" ] ||
+    fail "a restart goes on past the condition"
 
 # Values of series by their names, which hide others; t, step; and when it is looked at.
 ends() { # step, condition, every
     expect 0 "$TRELLIS" run deck.yaml "${stop[@]}" --set "output.series.values={T: integral(T), e2: 1}" \
         --set "time.stop={when: \"$2\", every: ${3:-{steps: 1\}}}" --quiet
-    [ "$(value out/report.json "r['steps']")" = "$1" ] || fail "'$2' ended the run at step $(value out/report.json "r['steps']"), not $1"
+    [ "$(value out/report.json "r['steps']")" = "$1" ] ||
+        fail "'$2' ended the run at step $(value out/report.json "r['steps']"), not $1"
 }
 ends 7 "step >= 7 and e2 == 1"
 ends 10 "step >= 7" "{steps: 5}"
@@ -60,4 +64,5 @@ PYTHON
 )" "T < 0.31 and step > 3"
 
 expect 2 "$TRELLIS" check deck.yaml --set "time.stop={when: T < 1}"
-grep -q "the condition of time.stop is one number, and this varies over the domain" stderr.txt || fail "no message about a field"
+grep -q "the condition of time.stop is one number, and this varies over the domain" stderr.txt ||
+    fail "no message about a field"

@@ -38,7 +38,8 @@ TRELLIS_CACHE_DIR=cache expect 0 "$TRELLIS" info
 says stdout.txt "cache      cache, 0 kernels, "
 chmod 777 cache
 TRELLIS_CACHE_DIR=cache expect 0 "$TRELLIS" info
-says stdout.txt "cache      cache, not used: others may write to the folder '$PWD/cache'; take that from them with chmod go-w"
+reason="others may write to the folder '$PWD/cache'; take that from them with chmod go-w"
+says stdout.txt "cache      cache, not used: $reason"
 TRELLIS_CACHE_DIR='' XDG_CACHE_HOME=relative HOME='' expect 0 "$TRELLIS" info
 says stdout.txt "cache      not used: none of TRELLIS_CACHE_DIR, XDG_CACHE_HOME and HOME names a folder"
 TRELLIS_CACHE_DIR='' XDG_CACHE_HOME='' HOME=$PWD/nobody expect 0 "$TRELLIS" info

@@ -17,8 +17,8 @@ fail() {
     exit 1
 }
 
-# search LEVEL OPTION...: what Spin says about the model is in search.txt, the number of errors in $errors. LEVEL is the optimisation: a
-# search that ends at the first error takes less time than the compiler with it.
+# search LEVEL OPTION...: what Spin says about the model is in search.txt, the number of errors in $errors. LEVEL is the
+# optimisation: a search that ends at the first error takes less time than the compiler with it.
 search() {
     local level=$1
     shift

@@ -22,7 +22,8 @@ expect() {
     [ "$status" = "$wanted" ] || fail "'$*' ended with $status, expected $wanted"
 }
 
-# ranks N COMMAND...: under mpirun if there are several; it takes a second more to end with the status of a rank that failed.
+# ranks N COMMAND...: under mpirun if there are several; it takes a second more to end with the status of a rank that
+# failed.
 ranks() {
     local n=$1
     shift
@@ -55,7 +56,8 @@ same() {
 
 # same_fields REPORT REPORT: the fields have the same bits.
 same_fields() {
-    [ "$(value "$1" "r['fields']['T']['hash']")" = "$(value "$2" "r['fields']['T']['hash']")" ] || fail "other bits in $1 than in $2"
+    [ "$(value "$1" "r['fields']['T']['hash']")" = "$(value "$2" "r['fields']['T']['hash']")" ] ||
+        fail "other bits in $1 than in $2"
 }
 
 # A small problem with an exact solution, in deck.yaml.
