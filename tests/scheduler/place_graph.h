@@ -164,7 +164,7 @@ static inline place_graph *place_random(uint64_t *state, int32_t tasks, int32_t 
 {
     const int32_t most = 3 * tasks;
     place_graph *g = place_graph_new(tasks, handles, most, most * most, executors);
-    for (int32_t h = 0; h < handles; ++h) g->handle[h].bytes = (size_t)place_below(state, 1000);
+    for (int32_t h = 0; h < handles; ++h) g->handle[h].bytes = 1 + (size_t)place_below(state, 1000);
     for (int32_t t = 0; t < tasks; ++t) {
         const int wanted = place_below(state, 4);
         place_task(g, 0.0);
