@@ -4,17 +4,14 @@
 # ctest: timeout=300
 """noise(seed): the variance of a stochastic heat equation against theory, moments and correlations, and the same bits
 in all ways of running it."""
-import csv
 import itertools
-import json
 import math
 import os
 import pathlib
-import subprocess
 import sys
 
-TRELLIS = os.environ.get("TRELLIS", "trellis")
-RANKS = {1: [], 2: ["mpirun", "-n", "2"], 4: ["mpirun", "-n", "4"]}
+from run_deck import run
+
 SIGMAS = 4.5  # of the sampling error: seeds are fixed, so a test passes always or never
 
 HEAT = """trellis: 1
@@ -61,21 +58,6 @@ output: {directory: out, fields: [u, v, eta, q], series: {every: {steps: 1}, val
 """
 
 
-def run(deck, settings=(), ranks=1, more=()):
-    """The report's hashes and the series."""
-    pathlib.Path("deck.yaml").write_text(deck, encoding="utf-8")
-    command = [*RANKS[ranks], TRELLIS, "run", "deck.yaml", "--quiet", "--report", "report.json", *more]
-    for setting in settings:
-        command += ["--set", setting]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        sys.exit(f"{' '.join(command)}\n{done.stderr}")
-    report = json.loads(pathlib.Path("report.json").read_text(encoding="utf-8"))
-    with open("out/series.csv", encoding="utf-8") as series:
-        rows = list(csv.DictReader(series))
-    return {name: field["hash"] for name, field in report["fields"].items()}, rows, done.stderr
-
-
 def growth(method, z):
     """What a step makes of a mode: its factor, and that of noise*dt, of u' = z/dt*u + noise, the noise being one in all
     stages."""
@@ -93,7 +75,7 @@ def check_heat(method, cells, length, dt, steps, seed):
                        steps=steps, method=method, seed=seed).replace("'true'", "true")
     rows = run(deck, ["run.threads=1", "run.compile=never"])[1]
     forget = math.ceil(9 / (a * dt))
-    sample = [float(row["square"]) for row in rows if int(row["step"]) > forget]
+    sample = [row["square"] for row in rows if row["step"] > forget]
     expected = spread = 0
     total = math.prod(cells)
     for modes in itertools.product(*(range(n) for n in cells)):
@@ -120,7 +102,7 @@ def check_moments():
         "seed": (0, 1), "beside_x": (0, 1), "beside_y": (0, 1), "squares": (0, 4), "beyond": (0.0026998, 0.0026998)
     }
     for name, (mean, variance) in wanted.items():
-        found = sum(float(row[name]) for row in rows) / len(rows)
+        found = sum(row[name] for row in rows) / len(rows)
         apart = (found - mean) / math.sqrt(variance / samples)
         print(f"{name}: {found:.6f}, {apart:+.2f} standard errors of {samples} samples from {mean}")
         if abs(apart) > SIGMAS:
