@@ -157,6 +157,39 @@ static inline int fixture_entries(const char *folder)
     return n;
 }
 
+static const char *const fixture_names[8] = {"T", "u", "v", "ez", "w", "ey", "ex", "n"};
+
+/* Write a field at each location of a grid as step 7, the one at location i with salt i, and close the file. */
+static inline void fixture_write_locations(const trl_layout *layout, trli_fields_file *file)
+{
+    const int n = 1 << layout->grid.dim;
+    fixture_field f[8];
+    trli_output_field fields[8];
+    for (int i = 0; i < n; ++i) {
+        f[i] = fixture_create(layout, fixture_names[i], (trl_location)i, i);
+        fields[i] = f[i].field;
+    }
+    ck_ok(trli_fields_write(file, 7, 0.25, n, fields));
+    ck_ok(trli_fields_close(&file));
+    for (int i = 0; i < n; ++i) fixture_destroy(&f[i]);
+}
+
+/* Write a field as step 2 while a rank cannot write to its end: folder/fields keeps only the step before. */
+static inline void fixture_fail_step(trli_fields_file *file, const char *folder, int rank, const fixture_field *f)
+{
+    char path[64], message[128];
+    if (trl_context_rank(test_ctx) == rank) fixture_limit(4096);
+    trl_err err = trli_fields_write(file, 2, 1, 1, &f->field);
+    fixture_limit(0);
+    ck_assert_int_eq(err, TRL_ERR_IO);
+    snprintf(path, sizeof path, "%s/fields", folder);
+    snprintf(message, sizeof message, "'%s/00000002.nc': File too large", path);
+    ck_assert_ptr_nonnull(strstr(test_messages(), message));
+    trl_context_clear_diagnostics(test_ctx);
+    MPI_Barrier(MPI_COMM_WORLD);
+    ck_assert(fixture_all(fixture_entries(path) == 1));
+}
+
 /* What a process that was killed leaves of a file that it wrote: a name with the number of no process. */
 static inline void fixture_leave_aside(const char *folder)
 {
