@@ -33,6 +33,11 @@ expect 0 "$TRELLIS" info
 for key in Trellis compiler build CUDA processor caches cache MPI HDF5; do
     grep -q "^$key " stdout.txt || fail "info does not tell $key"
 done
+TRL_MOCK_DEVICES="1:speed=4;1" expect 0 "$TRELLIS" info
+says stdout.txt "device 0   mock device, speed 4"
+grep -q '^device 1   mock device$' stdout.txt || fail "info does not list the second mock device"
+TRL_MOCK_DEVICES=two expect 2 "$TRELLIS" info
+says stderr.txt "TRL_MOCK_DEVICES: 'two' does not begin with a number of devices"
 mkdir cache
 TRELLIS_CACHE_DIR=cache expect 0 "$TRELLIS" info
 says stdout.txt "cache      cache, 0 kernels, "

@@ -1,0 +1,544 @@
+// ctest: np=1 labels=threads
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Streams and fences of mock devices: order, overlap, errors, faults on demand; random commands against serial ones. */
+#include "mock_support.h"
+
+#include <time.h>
+
+static trl_err append(void *data, const trl_task_args *args, bool *done)
+{
+    uint64_t *value = data;
+    (void)done;
+    *value = 31 * *value + (uint64_t)args->chunk;
+    return args->worker == 7 && args->space > 0 ? TRL_OK : TRL_ERR_BUG;
+}
+
+START_TEST(a_stream_does_what_it_was_given_in_that_order)
+{
+    uint64_t host = 1, back = 0, expected = 1;
+    open_mocks("1");
+    trl_device *d = mock(0);
+    uint64_t *value = allocate(d, sizeof *value);
+    ck_ok(give_copy(d, TRLI_STREAM_COMPUTE, value, 1, &host, 0, sizeof host));
+    for (int i = 0; i < 1000; ++i) {
+        trl_task_args args = {.chunk = i % 7, .chunks = 7, .space = 1, .worker = 7};
+        ck_ok(d->ops->call(d, TRLI_STREAM_COMPUTE, append, value, &args));
+        args.chunk = -1000; /* the call has its own */
+        expected = 31 * expected + (uint64_t)(i % 7);
+    }
+    ck_ok(give_copy(d, TRLI_STREAM_COMPUTE, &back, 0, value, 1, sizeof back));
+    ck_ok(wait_stream(d, TRLI_STREAM_COMPUTE));
+    ck_assert(back == expected);
+    d->ops->release(d, value);
+    close_mocks();
+}
+END_TEST
+
+START_TEST(copies_in_and_out_go_on_while_a_call_runs)
+{
+    _Atomic bool gate = false;
+    double in = 1.5, out = 0;
+    open_mocks("1");
+    trl_device *d = mock(0);
+    double *value = allocate(d, sizeof *value);
+    trli_fence *called = new_fence(d);
+    ck_ok(give_call(d, wait_for_gate, &gate));
+    ck_ok(d->ops->set(d, TRLI_STREAM_COMPUTE, called));
+    ck_ok(give_copy(d, TRLI_STREAM_IN, value, 1, &in, 0, sizeof in));
+    ck_ok(wait_stream(d, TRLI_STREAM_IN));
+    ck_ok(give_copy(d, TRLI_STREAM_OUT, &out, 0, value, 1, sizeof out));
+    ck_ok(wait_stream(d, TRLI_STREAM_OUT));
+    ck_assert(out == 1.5);
+    ck_assert(!is_passed(d, called));
+    atomic_store(&gate, true);
+    ck_ok(poll_fence(d, called));
+    d->ops->fence_destroy(d, called);
+    close_mocks();
+}
+END_TEST
+
+/* A value goes from the host to device 0, is changed there, goes to device 1, is changed there, and comes back, on
+ * streams that only fences order. */
+START_TEST(fences_order_streams_and_devices)
+{
+    _Atomic bool gate = false;
+    uint64_t host = 5, back = 0;
+    enum { FENCES = 5 };
+    trli_fence *fence[FENCES];
+    const trl_task_args args = {.chunk = 3, .chunks = 4, .space = 1, .worker = 7};
+    open_mocks("2");
+    trl_device *a = mock(0), *b = mock(1);
+    uint64_t *at_a = allocate(a, sizeof host), *at_b = allocate(b, sizeof host);
+    for (int i = 0; i < FENCES; ++i) fence[i] = new_fence(i < 3 ? a : b);
+    ck_ok(give_call(a, wait_for_gate, &gate));
+    ck_ok(a->ops->set(a, TRLI_STREAM_COMPUTE, fence[0]));
+    ck_ok(a->ops->wait(a, TRLI_STREAM_IN, fence[0]));
+    ck_ok(give_copy(a, TRLI_STREAM_IN, at_a, 1, &host, 0, sizeof host));
+    ck_ok(a->ops->set(a, TRLI_STREAM_IN, fence[1]));
+    ck_ok(a->ops->wait(a, TRLI_STREAM_COMPUTE, fence[1]));
+    ck_ok(a->ops->call(a, TRLI_STREAM_COMPUTE, append, at_a, &args));
+    ck_ok(a->ops->set(a, TRLI_STREAM_COMPUTE, fence[2]));
+    ck_ok(b->ops->wait(b, TRLI_STREAM_IN, fence[2]));
+    ck_ok(give_copy(b, TRLI_STREAM_IN, at_b, 2, at_a, 1, sizeof host));
+    ck_ok(b->ops->set(b, TRLI_STREAM_IN, fence[3]));
+    ck_ok(b->ops->wait(b, TRLI_STREAM_COMPUTE, fence[3]));
+    ck_ok(b->ops->call(b, TRLI_STREAM_COMPUTE, append, at_b, &args));
+    ck_ok(b->ops->set(b, TRLI_STREAM_COMPUTE, fence[4]));
+    ck_ok(b->ops->wait(b, TRLI_STREAM_OUT, fence[4]));
+    ck_ok(give_copy(b, TRLI_STREAM_OUT, &back, 0, at_b, 2, sizeof host));
+    for (int i = 0; i < FENCES; ++i) ck_assert(!is_passed(i < 3 ? a : b, fence[i]));
+    atomic_store(&gate, true);
+    ck_ok(wait_stream(b, TRLI_STREAM_OUT));
+    ck_assert(back == 31 * (31 * 5 + 3) + 3);
+    for (int i = 0; i < FENCES; ++i) a->ops->fence_destroy(i < 3 ? a : b, fence[i]);
+    close_mocks();
+}
+END_TEST
+
+START_TEST(a_fence_may_be_set_again_and_go_while_streams_wait_for_it)
+{
+    _Atomic bool gate[3] = {false};
+    _Atomic int calls = 0;
+    open_mocks("2");
+    trl_device *a = mock(0), *b = mock(1);
+    trli_fence *fence = new_fence(a);
+    ck_assert(is_passed(a, fence)); /* it was never set */
+    ck_ok(b->ops->wait(b, TRLI_STREAM_COMPUTE, fence));
+    for (int i = 0; i < 3; ++i) {
+        ck_ok(give_call(a, wait_for_gate, &gate[i]));
+        ck_ok(a->ops->set(a, TRLI_STREAM_COMPUTE, fence));
+        ck_assert(!is_passed(a, fence));
+        ck_ok(b->ops->wait(b, TRLI_STREAM_COMPUTE, fence));
+        ck_ok(give_call(b, count_call, &calls));
+        if (i == 2) break;
+        atomic_store(&gate[i], true);
+        ck_ok(poll_fence(a, fence));
+        ck_ok(wait_stream(b, TRLI_STREAM_COMPUTE));
+        ck_assert_int_eq(calls, i + 1);
+    }
+    a->ops->fence_destroy(a, fence);
+    ck_assert_int_eq(calls, 2);
+    atomic_store(&gate[2], true);
+    ck_ok(wait_stream(b, TRLI_STREAM_COMPUTE));
+    ck_assert_int_eq(calls, 3);
+    close_mocks();
+}
+END_TEST
+
+static double processor_seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Streams without work, one that waits for a fence of another device, and one that copies slowly. */
+START_TEST(streams_that_wait_use_no_processor)
+{
+    double from = 1, *to;
+    open_mocks("3;1:latency=300ms");
+    trl_device *a = mock(3), *b = mock(0);
+    trli_fence *fence = new_fence(a);
+    to = allocate(a, sizeof *to);
+    ck_ok(give_copy(a, TRLI_STREAM_IN, to, 4, &from, 0, sizeof from));
+    ck_ok(a->ops->set(a, TRLI_STREAM_IN, fence));
+    ck_ok(b->ops->wait(b, TRLI_STREAM_COMPUTE, fence));
+    const double before = processor_seconds(), begun = trli_clock();
+    b->ops->finish(b);
+    const double used = processor_seconds() - before, waited = trli_clock() - begun;
+    ck_assert_msg(used < 0.3 * waited, "%g s of processor time in %g s", used, waited);
+    a->ops->fence_destroy(a, fence);
+    close_mocks();
+}
+END_TEST
+
+/* The second round of as many commands takes no memory. */
+START_TEST(commands_take_no_memory_once_there_is_room_for_as_many)
+{
+    trl_memory_stats first, last;
+    _Atomic int calls = 0;
+    open_mocks("1");
+    trl_device *d = mock(0);
+    trli_fence *fence = new_fence(d);
+    for (int round = 0; round < 3; ++round) {
+        _Atomic bool gate = false;
+        ck_ok(give_call(d, wait_for_gate, &gate));
+        for (int i = 0; i < 500; ++i) ck_ok(give_call(d, count_call, &calls));
+        ck_ok(d->ops->set(d, TRLI_STREAM_COMPUTE, fence));
+        atomic_store(&gate, true);
+        ck_ok(poll_fence(d, fence));
+        trl_memory_get_stats(test_ctx, round == 0 ? &first : &last);
+    }
+    ck_assert_int_eq(calls, 1500);
+    ck_assert_int_eq(first.allocations, last.allocations);
+    d->ops->fence_destroy(d, fence);
+    close_mocks();
+}
+END_TEST
+
+/* ---- errors ---- */
+
+static trl_err diverge(void *data, const trl_task_args *args, bool *done)
+{
+    (void)data, (void)args, (void)done;
+    return trl_fail(test_ctx, TRL_ERR_NUMERICS, NULL, "a value of 'u' is not finite");
+}
+
+static trl_err fail_silently(void *data, const trl_task_args *args, bool *done)
+{
+    (void)data, (void)args, (void)done;
+    return TRL_ERR_NUMERICS;
+}
+
+static trl_err ask_again(void *data, const trl_task_args *args, bool *done)
+{
+    (void)data, (void)args;
+    *done = false;
+    return TRL_OK;
+}
+
+/* The stream behind a failed call, and one that waits for its fence, do nothing until the host knows. */
+START_TEST(an_error_is_told_by_the_fences_behind_it_and_stops_what_waits_for_them)
+{
+    _Atomic int calls = 0;
+    trli_fence *fence[4];
+    open_mocks("2");
+    trl_device *a = mock(0), *b = mock(1);
+    for (int i = 0; i < 4; ++i) fence[i] = new_fence(i < 3 ? a : b);
+    ck_ok(a->ops->set(a, TRLI_STREAM_COMPUTE, fence[0]));
+    ck_ok(give_call(a, diverge, NULL));
+    ck_ok(give_call(a, count_call, &calls));
+    ck_ok(a->ops->set(a, TRLI_STREAM_COMPUTE, fence[1]));
+    ck_ok(give_call(a, count_call, &calls));
+    ck_ok(a->ops->set(a, TRLI_STREAM_COMPUTE, fence[2]));
+    ck_ok(b->ops->wait(b, TRLI_STREAM_COMPUTE, fence[2]));
+    ck_ok(give_call(b, count_call, &calls));
+    ck_ok(b->ops->set(b, TRLI_STREAM_COMPUTE, fence[3]));
+    ck_ok(poll_fence(a, fence[0]));
+    ck_fails(poll_fence(b, fence[3]), TRL_ERR_NUMERICS, "a value of 'u' is not finite");
+    ck_fails(poll_fence(a, fence[1]), TRL_ERR_NUMERICS, "a value of 'u' is not finite");
+    ck_fails(poll_fence(a, fence[2]), TRL_ERR_NUMERICS, "a value of 'u' is not finite");
+    ck_assert_ptr_eq(strstr(strstr(test_messages(), "finite") + 1, "finite"), NULL);
+    ck_assert_int_eq(calls, 0);
+    ck_ok(give_call(a, count_call, &calls));
+    ck_ok(give_call(b, count_call, &calls));
+    ck_ok(wait_stream(a, TRLI_STREAM_COMPUTE));
+    ck_ok(wait_stream(b, TRLI_STREAM_COMPUTE));
+    ck_assert_int_eq(calls, 2);
+    for (int i = 0; i < 4; ++i) a->ops->fence_destroy(i < 3 ? a : b, fence[i]);
+    close_mocks();
+}
+END_TEST
+
+/* What the host gave before it knew is not done, even if it knows by then. */
+START_TEST(a_stream_goes_on_with_what_it_is_given_after_the_error_is_known)
+{
+    _Atomic bool gate = false;
+    _Atomic int calls = 0;
+    open_mocks("1");
+    trl_device *d = mock(0);
+    trli_fence *failed = new_fence(d), *old = new_fence(d);
+    ck_ok(give_call(d, diverge, NULL));
+    ck_ok(d->ops->set(d, TRLI_STREAM_COMPUTE, failed));
+    ck_assert_int_eq(poll_fence(d, failed), TRL_ERR_NUMERICS);
+    ck_ok(give_call(d, wait_for_gate, &gate));
+    ck_ok(give_call(d, diverge, NULL));
+    ck_ok(give_call(d, count_call, &calls));
+    ck_assert_int_eq(poll_fence(d, failed), TRL_ERR_NUMERICS); /* the old error: the new one is still to come */
+    ck_ok(give_call(d, count_call, &calls));
+    ck_ok(d->ops->set(d, TRLI_STREAM_COMPUTE, old));
+    atomic_store(&gate, true);
+    ck_assert_int_eq(poll_fence(d, old), TRL_ERR_NUMERICS);
+    ck_assert_int_eq(calls, 0);
+    d->ops->fence_destroy(d, failed);
+    d->ops->fence_destroy(d, old);
+    close_mocks();
+}
+END_TEST
+
+START_TEST(calls_that_say_nothing_or_ask_to_be_called_again_are_named)
+{
+    open_mocks("1");
+    trl_device *d = mock(0);
+    ck_ok(give_call(d, fail_silently, NULL));
+    ck_fails(wait_stream(d, TRLI_STREAM_COMPUTE), TRL_ERR_NUMERICS,
+             "mock device 0: call 1 failed (a value of the solution is not finite) and does not say why");
+    ck_ok(give_call(d, ask_again, NULL));
+    ck_fails(wait_stream(d, TRLI_STREAM_COMPUTE), TRL_ERR_USAGE,
+             "mock device 0: call 2 asks to be called again, which devices do not do");
+    close_mocks();
+}
+END_TEST
+
+/* ---- faults on demand ---- */
+
+START_TEST(the_nth_call_or_copy_fails_and_no_other)
+{
+    double from = 4, *to;
+    _Atomic int calls = 0;
+    open_mocks("1:fail=call@3,fail=copy@2");
+    trl_device *d = mock(0);
+    to = allocate(d, sizeof *to);
+    for (int i = 1; i <= 5; ++i) {
+        ck_ok(give_call(d, count_call, &calls));
+        const trl_err err = wait_stream(d, TRLI_STREAM_COMPUTE);
+        if (i == 3)
+            ck_fails(err, TRL_ERR_DEVICE,
+                     "mock device 0 failed at call 3: TRL_MOCK_DEVICES asks for that by fail=call; leave it out");
+        else
+            ck_ok(err);
+    }
+    ck_assert_int_eq(calls, 4);
+    for (int i = 1; i <= 3; ++i) {
+        ck_ok(give_copy(d, TRLI_STREAM_IN, to, 1, &from, 0, sizeof from));
+        const trl_err err = wait_stream(d, TRLI_STREAM_IN);
+        if (i == 2)
+            ck_fails(err, TRL_ERR_DEVICE,
+                     "mock device 0 failed at copy 2: TRL_MOCK_DEVICES asks for that by fail=copy");
+        else
+            ck_ok(err);
+    }
+    close_mocks();
+}
+END_TEST
+
+START_TEST(a_lost_device_fails_whatever_is_asked_but_tells_when_it_does_nothing_any_more)
+{
+    _Atomic bool gate = false;
+    _Atomic int calls = 0;
+    double from = 4, *to;
+    void *memory;
+    open_mocks("1:fail=lost@4;1");
+    trl_device *d = mock(0), *other = mock(1);
+    trli_fence *fence = new_fence(d), *copied = new_fence(d), *created;
+    to = allocate(d, sizeof *to);
+    ck_ok(give_call(d, wait_for_gate, &gate));
+    ck_ok(give_call(d, count_call, &calls));
+    ck_ok(give_copy(d, TRLI_STREAM_IN, to, 1, &from, 0, sizeof from));
+    ck_ok(wait_stream(d, TRLI_STREAM_IN));
+    ck_ok(give_copy(d, TRLI_STREAM_IN, to, 1, &from, 0, sizeof from));
+    ck_ok(d->ops->set(d, TRLI_STREAM_IN, copied));
+    ck_fails(poll_fence(d, copied), TRL_ERR_DEVICE, "mock device 0 was lost at command 4");
+    ck_assert(atomic_load(&d->lost));
+    const char *lost = "mock device 0 is lost: nothing more can be done with it";
+    ck_fails(give_call(d, count_call, &calls), TRL_ERR_DEVICE, lost);
+    ck_fails(give_copy(d, TRLI_STREAM_OUT, &from, 0, to, 1, sizeof from), TRL_ERR_DEVICE, lost);
+    ck_fails(d->ops->allocate(d, 8, &memory), TRL_ERR_DEVICE, lost);
+    ck_fails(d->ops->fence_create(d, &created), TRL_ERR_DEVICE, lost);
+    ck_ok(d->ops->set(d, TRLI_STREAM_COMPUTE, fence));
+    ck_assert(!is_passed(d, fence)); /* a call is still running */
+    atomic_store(&gate, true);
+    ck_assert_int_eq(poll_fence(d, fence), TRL_ERR_DEVICE);
+    ck_assert_int_eq(calls, 0);
+    d->ops->release(d, to);
+    d->ops->fence_destroy(d, fence);
+    d->ops->fence_destroy(d, copied);
+    ck_ok(give_call(other, count_call, &calls));
+    ck_ok(wait_stream(other, TRLI_STREAM_COMPUTE));
+    ck_assert_int_eq(calls, 1);
+    close_mocks();
+}
+END_TEST
+
+/* Which of 1000 calls fail: a text of 0 and 1. */
+static int fail_by_chance(const char *settings, char failed[1001])
+{
+    int failures = 0;
+    _Atomic int calls = 0;
+    memset(failed, 0, 1001);
+    open_mocks(settings);
+    for (int i = 0; i < 1000; ++i) {
+        ck_ok(give_call(mock(0), count_call, &calls));
+        failed[i] = wait_stream(mock(0), TRLI_STREAM_COMPUTE) == TRL_OK ? '0' : '1';
+        failures += failed[i] == '1';
+    }
+    close_mocks();
+    ck_assert_int_eq(calls, 1000 - failures);
+    return failures;
+}
+
+START_TEST(faults_by_chance_are_those_of_their_seed)
+{
+    char first[1001], again[1001], other[1001];
+    const int failures = fail_by_chance("1:fail=call~0.1,seed=5", first);
+    ck_assert_int_gt(failures, 60);
+    ck_assert_int_lt(failures, 140);
+    ck_assert_int_eq(fail_by_chance("1:fail=call~0.1,seed=5", again), failures);
+    ck_assert_str_eq(first, again);
+    ck_assert_int_gt(fail_by_chance("1:fail=call~0.1,seed=6", other), 60);
+    ck_assert_str_ne(first, other);
+}
+END_TEST
+
+START_TEST(devices_open_and_close_a_hundred_times_with_work_given)
+{
+    trl_memory_stats first, last;
+    _Atomic int calls = 0;
+    double from[64] = {0};
+    trl_memory_get_stats(test_ctx, &first);
+    for (int i = 0; i < 100; ++i) {
+        open_mocks("2");
+        trl_device *a = mock(0), *b = mock(1);
+        void *to = allocate(a, sizeof from), *there = allocate(b, sizeof from);
+        trli_fence *fence = new_fence(a);
+        ck_ok(give_copy(a, TRLI_STREAM_IN, to, 1, from, 0, sizeof from));
+        ck_ok(give_call(a, count_call, &calls));
+        ck_ok(a->ops->set(a, TRLI_STREAM_IN, fence));
+        ck_ok(b->ops->wait(b, TRLI_STREAM_IN, fence));
+        ck_ok(give_copy(b, TRLI_STREAM_IN, there, 2, to, 1, sizeof from));
+        a->ops->fence_destroy(a, fence);
+        close_mocks();
+    }
+    trl_memory_get_stats(test_ctx, &last);
+    ck_assert_int_eq(calls, 100);
+    ck_assert_uint_eq(first.bytes, last.bytes);
+}
+END_TEST
+
+/* ---- random commands ---- */
+
+enum { MOCKS = 3, SPACES = MOCKS + 1, VALUES = 5, WORDS = 16, COMMANDS = 400 };
+
+/* A value in a space, what serial execution has there, and the commands that used it since, with the last that wrote
+ * it. */
+typedef struct instance {
+    uint64_t *at, serial[WORDS];
+    int users, user[COMMANDS + 1]; /* the first: the writer */
+} instance;
+
+typedef struct command {
+    trl_device *device;
+    trli_stream stream;
+    trli_fence *fence;
+    uint64_t *to, *from; /* of a call */
+    double seconds;
+} command;
+
+static instance instances[SPACES][VALUES];
+static command commands[COMMANDS];
+static uint64_t random_state;
+
+static int any(int n)
+{
+    random_state = random_state * 6364136223846793005u + 1442695040888963407u;
+    return (int)((random_state >> 33) % (uint64_t)n);
+}
+
+static void mix(uint64_t *to, const uint64_t *from)
+{
+    for (int i = 0; i < WORDS; ++i) to[i] = 5 * to[i] + from[(i + 1) % WORDS];
+}
+
+static trl_err call_mix(void *data, const trl_task_args *args, bool *done)
+{
+    command *c = data;
+    mix(c->to, c->from);
+    return work_for(&c->seconds, args, done);
+}
+
+static void wait_for(const command *c, const command *other)
+{
+    if (c->device != other->device || c->stream != other->stream)
+        ck_ok(c->device->ops->wait(c->device, c->stream, other->fence));
+}
+
+/* Wait for what used the instances, and be their user. */
+static void order(int number, instance *to, instance *from)
+{
+    const command *c = &commands[number];
+    if (from->users > 0) wait_for(c, &commands[from->user[0]]);
+    for (int i = 0; i < to->users; ++i) wait_for(c, &commands[to->user[i]]);
+    if (from->users == 0) from->user[from->users++] = number; /* no writer: a reader stands in for it */
+    from->user[from->users++] = number;
+    to->users = 1;
+    to->user[0] = number;
+}
+
+static void give(int number)
+{
+    command *c = &commands[number];
+    const bool is_call = any(2) == 0;
+    const int space = 1 + any(MOCKS), other = any(SPACES);
+    instance *to = &instances[space][any(VALUES)], *from = &instances[is_call ? space : other][any(VALUES)];
+    if (to == from) return;
+    if (!is_call && any(2) == 0) {
+        instance *swapped = to;
+        to = from;
+        from = swapped;
+    }
+    c->device = mock(space - 1);
+    c->stream = is_call ? TRLI_STREAM_COMPUTE : (trli_stream)any(TRLI_STREAMS);
+    c->fence = new_fence(c->device);
+    order(number, to, from);
+    if (is_call) {
+        c->to = to->at;
+        c->from = from->at;
+        c->seconds = any(3) == 0 ? 2e-5 * any(5) : 0;
+        ck_ok(give_call(c->device, call_mix, c));
+        mix(to->serial, from->serial);
+    } else {
+        const int to_space = (int)((to - instances[0]) / VALUES), from_space = (int)((from - instances[0]) / VALUES);
+        ck_ok(give_copy(c->device, c->stream, to->at, to_space, from->at, from_space, sizeof to->serial));
+        memcpy(to->serial, from->serial, sizeof to->serial);
+    }
+    ck_ok(c->device->ops->set(c->device, c->stream, c->fence));
+}
+
+static void check_random(uint64_t seed)
+{
+    uint64_t host[VALUES][WORDS], back[WORDS];
+    random_state = seed;
+    memset(instances, 0, sizeof instances);
+    memset(commands, 0, sizeof commands);
+    open_mocks(seed % 2 ? "1:rate=100M;1:speed=0.5;1:latency=20us" : "3:clock=virtual");
+    for (int s = 0; s < SPACES; ++s)
+        for (int v = 0; v < VALUES; ++v) {
+            instance *x = &instances[s][v];
+            for (int i = 0; i < WORDS; ++i) x->serial[i] = (uint64_t)any(1 << 30);
+            x->at = s == 0 ? memcpy(host[v], x->serial, sizeof back) : allocate(mock(s - 1), sizeof back);
+            if (s == 0) continue;
+            ck_ok(give_copy(mock(s - 1), TRLI_STREAM_IN, x->at, s, x->serial, 0, sizeof back));
+            ck_ok(wait_stream(mock(s - 1), TRLI_STREAM_IN));
+        }
+    for (int i = 0; i < COMMANDS; ++i) give(i);
+    for (int i = 0; i < COMMANDS; ++i)
+        if (commands[i].fence) commands[i].device->ops->fence_destroy(commands[i].device, commands[i].fence);
+    for (int d = 0; d < MOCKS; ++d) mock(d)->ops->finish(mock(d));
+    for (int s = 0; s < SPACES; ++s)
+        for (int v = 0; v < VALUES; ++v) {
+            if (s > 0) {
+                ck_ok(give_copy(mock(s - 1), TRLI_STREAM_OUT, back, 0, instances[s][v].at, s, sizeof back));
+                ck_ok(wait_stream(mock(s - 1), TRLI_STREAM_OUT));
+            }
+            ck_assert_msg(memcmp(s > 0 ? back : host[v], instances[s][v].serial, sizeof back) == 0,
+                          "value %d in space %d differs, seed %d", v, s, (int)seed);
+        }
+    close_mocks();
+}
+
+START_TEST(random_commands_of_three_devices_give_what_serial_ones_do)
+{
+    const int seeds = test_long() ? 200 : 20;
+    for (int seed = 1; seed <= seeds; ++seed) check_random((uint64_t)seed);
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    tcase_add_test(tc, a_stream_does_what_it_was_given_in_that_order);
+    tcase_add_test(tc, copies_in_and_out_go_on_while_a_call_runs);
+    tcase_add_test(tc, fences_order_streams_and_devices);
+    tcase_add_test(tc, a_fence_may_be_set_again_and_go_while_streams_wait_for_it);
+    tcase_add_test(tc, streams_that_wait_use_no_processor);
+    tcase_add_test(tc, commands_take_no_memory_once_there_is_room_for_as_many);
+    tcase_add_test(tc, an_error_is_told_by_the_fences_behind_it_and_stops_what_waits_for_them);
+    tcase_add_test(tc, a_stream_goes_on_with_what_it_is_given_after_the_error_is_known);
+    tcase_add_test(tc, calls_that_say_nothing_or_ask_to_be_called_again_are_named);
+    tcase_add_test(tc, the_nth_call_or_copy_fails_and_no_other);
+    tcase_add_test(tc, a_lost_device_fails_whatever_is_asked_but_tells_when_it_does_nothing_any_more);
+    tcase_add_test(tc, faults_by_chance_are_those_of_their_seed);
+    tcase_add_test(tc, devices_open_and_close_a_hundred_times_with_work_given);
+    tcase_add_test(tc, random_commands_of_three_devices_give_what_serial_ones_do);
+}
+TRL_TEST_MAIN("device streams", add_tests)
