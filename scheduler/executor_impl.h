@@ -43,6 +43,7 @@ typedef struct trli_device_ops {
     /* Do, or enqueue, a task's call for this kind of executor: args with the device's space, and its worker number. */
     trl_err (*call)(trl_device *device, trli_stream stream, trl_task_fn run, void *data, const trl_task_args *args);
     trl_err (*fence_create)(trl_device *device, trli_fence **fence);
+    /* Streams may still set it, or wait for it. */
     void (*fence_destroy)(trl_device *device, trli_fence *fence);
     trl_err (*set)(trl_device *device, trli_stream stream, trli_fence *fence);
     /* Whether a fence that was set is passed, of one that was not, true: never waits. With the code of what failed

@@ -5,6 +5,7 @@
 #include "mock_support.h"
 
 #include <math.h>
+#include <time.h>
 
 /* ---- which ---- */
 
@@ -330,6 +331,15 @@ START_TEST(boxes_are_copied_row_by_row)
     beyond.planes = 4;
     beyond.to_plane = -PLANE;
     ck_fails(d->ops->copy(d, TRLI_STREAM_IN, &beyond), TRL_ERR_DEVICE, "but the 120 bytes at ");
+    beyond.planes = 1;
+    beyond.to_row = -ROW;
+    ck_fails(d->ops->copy(d, TRLI_STREAM_IN, &beyond), TRL_ERR_DEVICE, "but the 30 bytes at ");
+    const trli_box_copy packed = {
+        .to = memory, .from = host, .to_space = 1, .row = 4, .rows = 3, .planes = 1, .to_row = 4, .from_row = ROW};
+    ck_ok(d->ops->copy(d, TRLI_STREAM_IN, &packed));
+    ck_ok(give_copy(d, TRLI_STREAM_IN, back, 0, memory, 1, 12));
+    ck_ok(wait_stream(d, TRLI_STREAM_IN));
+    for (int i = 0; i < 12; ++i) ck_assert_int_eq(back[i], host[i / 4 * ROW + i % 4]);
     close_mocks();
 }
 END_TEST
@@ -400,6 +410,27 @@ START_TEST(speed_divides_what_calls_take)
 }
 END_TEST
 
+START_TEST(copies_as_fast_as_the_host_are_measured)
+{
+    enum { BYTES = 1 << 20 };
+    static char host[BYTES];
+    trli_fence *fence[2];
+    for (int i = 0; i < 2; ++i) {
+        open_mocks(i == 0 ? "1" : "1:clock=virtual");
+        trl_device *d = mock(0);
+        for (int f = 0; f < 2; ++f) fence[f] = new_fence(d);
+        char *memory = allocate(d, BYTES);
+        ck_ok(d->ops->set(d, TRLI_STREAM_IN, fence[0]));
+        ck_ok(d->ops->wait(d, TRLI_STREAM_OUT, fence[0]));
+        ck_ok(give_copy(d, TRLI_STREAM_OUT, host, 0, memory, 1, BYTES));
+        ck_ok(d->ops->set(d, TRLI_STREAM_OUT, fence[1]));
+        ck_assert(seconds_between(d, fence[0], fence[1]) > 1e-6);
+        for (int f = 0; f < 2; ++f) d->ops->fence_destroy(d, fence[f]);
+        close_mocks();
+    }
+}
+END_TEST
+
 START_TEST(on_a_real_clock_slow_calls_and_copies_really_take_what_they_should)
 {
     double work = 5e-3;
@@ -409,6 +440,10 @@ START_TEST(on_a_real_clock_slow_calls_and_copies_really_take_what_they_should)
     char *memory = allocate(d, sizeof host);
     trli_fence *fence[3];
     for (int i = 0; i < 3; ++i) fence[i] = new_fence(d);
+    ck_ok(d->ops->set(d, TRLI_STREAM_OUT, fence[0]));
+    ck_assert_int_eq(nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL), 0);
+    ck_ok(d->ops->set(d, TRLI_STREAM_OUT, fence[1]));
+    ck_assert(seconds_between(d, fence[0], fence[1]) >= 5e-3); /* its time goes on when it has nothing to do */
     const double begun = trli_clock();
     ck_ok(d->ops->set(d, TRLI_STREAM_COMPUTE, fence[0]));
     ck_ok(give_call(d, work_for, &work));
@@ -438,6 +473,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, boxes_are_copied_row_by_row);
     tcase_add_test(tc, a_virtual_clock_adds_up_what_work_would_take);
     tcase_add_test(tc, speed_divides_what_calls_take);
+    tcase_add_test(tc, copies_as_fast_as_the_host_are_measured);
     tcase_add_test(tc, on_a_real_clock_slow_calls_and_copies_really_take_what_they_should);
 }
 TRL_TEST_MAIN("devices", add_tests)
