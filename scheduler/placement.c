@@ -3,15 +3,44 @@
 /* Which placement a graph is run with. In its first runs each executor does all that it may, to be timed; then tasks
  * are placed by these times, and again when times drift away from them. */
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "placement_run_impl.h"
 
 enum {
     PROFILED = 3, /* runs with each executor, of which the first is not counted */
+    REPEATED = 2, /* runs with a random placement */
     CHECKED = 32  /* runs between two looks at the times of a placement */
 };
 
 /* Part of a run's time by which it must have grown for another placement. */
 static const double drift = 0.5;
+
+trl_err trli_placement_rule_of(trl_context *ctx, const char *text, trli_placement_rule *rule)
+{
+    static const char *const names[] = {
+#define PLACEMENT_NAME(name, doc) #name,
+        TRLI_PLACEMENT_LIST(PLACEMENT_NAME)
+#undef PLACEMENT_NAME
+    };
+    static const char random[] = "random:";
+    *rule = (trli_placement_rule){.mode = TRLI_PLACE_BY_TIMES};
+    if (strcmp(text, "auto") == 0) return TRL_OK;
+    for (int i = 0; i < TRLI_PLACEMENTS; ++i) {
+        rule->kind = (trli_placement_kind)i;
+        if (strcmp(text, names[i]) == 0) return TRL_OK;
+    }
+    rule->mode = TRLI_PLACE_ON_DEVICES;
+    if (strcmp(text, "devices") == 0) return TRL_OK;
+    rule->mode = TRLI_PLACE_AT_RANDOM;
+    rule->seed = strncmp(text, random, sizeof random - 1) == 0 ? strtoull(text + sizeof random - 1, NULL, 10) : 0;
+    rule->seed = 0x9e3779b97f4a7c15u * (rule->seed + 1);
+    if (strncmp(text, random, sizeof random - 1) == 0) return TRL_OK;
+    return trl_fail(ctx, TRL_ERR_INPUT, NULL,
+                    "unknown placement '%s'; write auto, finish_time, round_robin, min_load, devices or random:SEED",
+                    text);
+}
 
 /* ---- times ---- */
 
@@ -74,7 +103,7 @@ static trl_err assign(trli_placement *p, uint8_t *executor)
     view.eligible = p->eligible;
     view.seconds = p->seconds;
     p->platform.parallel[0] = mostly_wide(p) ? 1 : p->workers;
-    return trli_assign(p->graph->ctx, &view, &p->platform, p->kind, executor);
+    return trli_assign(p->graph->ctx, &view, &p->platform, p->rule.kind, executor);
 }
 
 /* An executor that has been timed with none of its tasks is not. */
@@ -83,11 +112,41 @@ static void profile(const trli_placement *p, uint8_t *executor)
     for (int32_t t = 0; t < p->graph->task_count; ++t) executor[t] = (uint8_t)(may_run(p, t, p->stage) ? p->stage : 0);
 }
 
+/* The next number of a sequence (Marsaglia, "Xorshift RNGs", 2003). */
+static uint64_t next_random(uint64_t *state)
+{
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    return *state;
+}
+
+/* Executors without regard to times. Tasks that share a value's making, in parts or by adding, stay with workers. */
+static void spread(trli_placement *p, uint8_t *executor)
+{
+    const trl_graph *graph = p->graph;
+    const bool random = p->rule.mode == TRLI_PLACE_AT_RANDOM;
+    int next = 0;
+    for (int32_t t = 0; t < graph->task_count; ++t) {
+        unsigned may = random ? p->eligible[t] : p->eligible[t] & ~1u;
+        for (int32_t a = graph->access_first[t]; a < graph->access_first[t + 1]; ++a)
+            if (graph->access[a].mode >= TRL_WRITE_PART) may = 0;
+        executor[t] = 0;
+        if (may == 0) continue;
+        const int skip =
+            (int)((random ? next_random(&p->rule.seed) >> 33 : (uint64_t)next++) % (uint64_t)__builtin_popcount(may));
+        for (int i = 0; i < skip; ++i) may &= may - 1;
+        executor[t] = (uint8_t)__builtin_ctz(may);
+    }
+}
+
 static trl_err place(trli_placement *p)
 {
     trl_err err;
     trli_placed_destroy(&p->placed);
-    if (p->stage < p->platform.executors)
+    if (p->rule.mode != TRLI_PLACE_BY_TIMES)
+        spread(p, p->executor);
+    else if (p->stage < p->platform.executors)
         profile(p, p->executor);
     else
         TRL_TRY(assign(p, p->executor));
@@ -125,16 +184,18 @@ static void free_placement(trli_placement *p)
     trli_free(p);
 }
 
-static trl_err create(trl_graph *graph, const trl_devices *devices, int workers, trli_placement **result)
+static trl_err create(trl_graph *graph, const trli_placing *placing, trli_placement **result)
 {
     const size_t n = (size_t)graph->task_count + 1;
     trl_err err = TRL_OK;
     trli_placement *p = trli_new(graph->ctx, 1, sizeof *p);
     if (!p) return trli_no_memory(graph->ctx, NULL, "for a placement");
     p->graph = graph;
-    p->devices = devices;
-    p->workers = workers;
-    trli_platform_of(devices, workers, &p->platform);
+    p->devices = placing->devices;
+    p->platform = placing->platform;
+    p->rule = placing->rule;
+    p->workers = p->platform.parallel[0];
+    p->rule.seed += (uint64_t)graph->task_count; /* another sequence for another graph */
     p->executor = trli_new(graph->ctx, n, sizeof *p->executor);
     p->eligible = trli_new(graph->ctx, n, sizeof *p->eligible);
     p->seconds = trli_new(graph->ctx, n * (size_t)p->platform.executors, sizeof *p->seconds);
@@ -142,7 +203,7 @@ static trl_err create(trl_graph *graph, const trl_devices *devices, int workers,
     if (!p->executor || !p->eligible || !p->seconds || !p->latest)
         TRL_TRY(trli_no_memory(graph->ctx, NULL, "for a placement"));
     find_eligible(p);
-    if (!has_choice(p)) p->stage = p->platform.executors;
+    if (!has_choice(p) || p->rule.mode != TRLI_PLACE_BY_TIMES) p->stage = p->platform.executors;
     *result = p;
     p = NULL;
 done:
@@ -194,17 +255,16 @@ done:
     return err;
 }
 
-trl_err trli_placement_begin(trl_graph *graph, const trl_devices *devices, int workers, void *frame,
-                             trli_placed **placed)
+trl_err trli_placement_begin(trl_graph *graph, const trli_placing *placing, void *frame, trli_placed **placed)
 {
     trl_err err = TRL_OK;
     pthread_mutex_lock(&graph->placing);
     trli_placement *p = graph->placement;
-    if (p && p->runs_now == 0 && (p->devices != devices || p->workers != workers)) {
+    if (p && p->runs_now == 0 && (p->devices != placing->devices || p->workers != placing->platform.parallel[0])) {
         trli_placement_destroy(graph);
         p = NULL;
     }
-    if (!p) TRL_TRY(create(graph, devices, workers, &graph->placement));
+    if (!p) TRL_TRY(create(graph, placing, &graph->placement));
     p = graph->placement;
     TRL_TRY(choose(p, frame, placed));
     ++p->runs_now;
@@ -223,7 +283,9 @@ static void learn(trli_placement *p, int64_t ns)
         next_stage(p);
         trli_placed_destroy(&p->placed);
     }
-    if (profiling || !has_choice(p)) return;
+    if (p->rule.mode == TRLI_PLACE_AT_RANDOM && p->runs >= REPEATED && p->runs_now == 0)
+        trli_placed_destroy(&p->placed);
+    if (profiling || p->rule.mode != TRLI_PLACE_BY_TIMES || !has_choice(p)) return;
     p->sum_ns += ns;
     if (p->runs % CHECKED != 0) return;
     const double mean = (double)p->sum_ns / CHECKED;

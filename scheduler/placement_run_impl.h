@@ -6,13 +6,36 @@
 
 #include "placed_impl.h"
 
+/* How tasks are placed. */
+typedef enum trli_placement_mode {
+    TRLI_PLACE_BY_TIMES,  /* as one of TRLI_PLACEMENT_LIST says, once all are timed */
+    TRLI_PLACE_AT_RANDOM, /* other places each time: whatever the placement, the results are the same */
+    TRLI_PLACE_ON_DEVICES /* whatever devices may do, on one after the other */
+} trli_placement_mode;
+
+typedef struct trli_placement_rule {
+    trli_placement_mode mode;
+    trli_placement_kind kind; /* BY_TIMES */
+    uint64_t seed;            /* AT_RANDOM */
+} trli_placement_rule;
+
+/* The rule that a text asks for, as trl_workers_set_placement describes. Fails with INPUT. */
+TRL_NODISCARD trl_err trli_placement_rule_of(trl_context *ctx, const char *text, trli_placement_rule *rule);
+
+/* What workers have devices for. */
+typedef struct trli_placing {
+    const trl_devices *devices; /* NULL: none */
+    trli_platform platform;
+    trli_placement_rule rule;
+} trli_placing;
+
 /* Guarded by the graph's `placing`. */
 typedef struct trli_placement {
     trl_graph *graph;
     const trl_devices *devices;
     int workers;
     trli_platform platform;
-    trli_placement_kind kind;
+    trli_placement_rule rule;
     bool excluded[TRLI_EXECUTORS]; /* devices that are not used any more */
     int stage;                     /* the executor that is timed; all are: the number of executors */
     int64_t runs;                  /* of the placement */
@@ -28,7 +51,7 @@ typedef struct trli_placement {
 
 /* A run begins: what the graph is run as, with memory for all data of the frame. A device without memory, or that is
  * lost, is left out. */
-TRL_NODISCARD trl_err trli_placement_begin(trl_graph *graph, const trl_devices *devices, int workers, void *frame,
+TRL_NODISCARD trl_err trli_placement_begin(trl_graph *graph, const trli_placing *placing, void *frame,
                                            trli_placed **placed);
 /* It is over, with this result, after so many ns. */
 void trli_placement_end(trl_graph *graph, trl_err err, int64_t ns);
@@ -36,7 +59,7 @@ void trli_placement_destroy(trl_graph *graph);
 
 /* ---- platform.c ---- */
 
-/* The executors and links of this machine: measured once for each set of devices. */
+/* The executors of some workers and devices, and what copies between their memories cost: measured. */
 void trli_platform_of(const trl_devices *devices, int workers, trli_platform *platform);
 
 #endif

@@ -43,7 +43,7 @@ struct trl_workers {
     hwloc_bitmap_t caller_binding; /* of the creating thread, before it was pinned */
     trli_worker *worker;
     trl_trace *trace;
-    const trl_devices *devices; /* NULL: none */
+    trli_placing placing;
 
     TRLI_APART(before_open);
     /* Idle workers watch this line, and find in it the job to begin with, if few are in progress. */
@@ -366,12 +366,12 @@ bool trl_workers_places(const trl_workers *workers)
 
 int trl_workers_lanes(const trl_workers *workers)
 {
-    return workers->count + (workers->devices ? workers->devices->n : 0);
+    return workers->count + (workers->placing.devices ? workers->placing.devices->n : 0);
 }
 
 const trl_devices *trl_workers_devices(const trl_workers *workers)
 {
-    return workers->devices;
+    return workers->placing.devices;
 }
 
 void trl_workers_set_adaptive(trl_workers *workers, bool on)
@@ -584,7 +584,7 @@ static trl_err run_placed(trl_graph *graph, trl_workers *w, void *frame)
     trl_err err;
     trli_run_state *run;
     trli_placed *placed;
-    TRL_TRY(trli_placement_begin(graph, w->devices, w->count, frame, &placed));
+    TRL_TRY(trli_placement_begin(graph, &w->placing, frame, &placed));
     err = trli_run_take(placed->graph, w, w->policy, w->serial, frame, &run);
     const int64_t start = trli_now_ns();
     if (err == TRL_OK) err = run_once(run, w);
@@ -597,7 +597,17 @@ trl_err trl_workers_set_devices(trl_workers *workers, const trl_devices *devices
 {
     trl_err err;
     TRL_TRY(check_no_runs(workers));
-    workers->devices = devices && devices->n > 0 ? devices : NULL;
+    workers->placing.devices = devices && devices->n > 0 ? devices : NULL;
+    if (workers->placing.devices) trli_platform_of(devices, workers->count, &workers->placing.platform);
+done:
+    return err;
+}
+
+trl_err trl_workers_set_placement(trl_workers *workers, const char *placement)
+{
+    trl_err err;
+    TRL_TRY(check_no_runs(workers));
+    TRL_TRY(trli_placement_rule_of(workers->ctx, placement, &workers->placing.rule));
 done:
     return err;
 }
@@ -610,7 +620,7 @@ trl_err trl_graph_run(trl_graph *graph, trl_workers *w, void *frame)
     if (trli_is_inside())
         return trl_fail(w->ctx, TRL_ERR_USAGE, NULL, "graph '%s' cannot run inside a task: spawn tasks instead",
                         graph->name);
-    if (w->devices && graph->memory.locate) return run_placed(graph, w, frame);
+    if (w->placing.devices && graph->memory.locate) return run_placed(graph, w, frame);
     TRL_TRY(trli_run_take(graph, w, w->policy, w->serial, frame, &run));
     err = run_once(run, w);
 done:

@@ -3,6 +3,7 @@
 /* Making, advancing and observing a simulation. */
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "clock_impl.h"
@@ -201,6 +202,8 @@ static trl_err create_workers(trl_simulation *sim)
     if (trl_workers_places(sim->workers)) {
         TRL_TRY(trl_devices_open(sim->ctx, p->devices ? p->devices : "auto", &sim->devices));
         TRL_TRY(trl_workers_set_devices(sim->workers, sim->devices));
+        const char *placement = p->placement ? p->placement : getenv("TRL_PLACEMENT");
+        if (placement) TRL_TRY(trl_workers_set_placement(sim->workers, placement));
     }
     if (p->task_workers == 0 && p->operator_workers == 0) goto done;
     int count = trl_workers_count(sim->workers);

@@ -96,6 +96,7 @@ typedef struct trl_problem {
     trl_receivers_entry receivers;
     const char *scheduler; /* a name of TRL_POLICY_LIST, or FILE.so */
     const char *devices;   /* for trl_devices_open; NULL: "auto" */
+    const char *placement; /* for trl_workers_set_placement; NULL: what TRL_PLACEMENT says, or "auto" */
     trl_fusion fusion;
     double balance;           /* additions in the time of a byte, for the cost model; 0: measured */
     unsigned disabled_passes; /* TRL_PASS_... */
