@@ -11,11 +11,14 @@
 enum {
     PROFILED = 3, /* runs with each executor, of which the first is not counted */
     REPEATED = 2, /* runs with a random placement */
+    TRIED = 8,    /* runs before a placement is compared with one executor alone */
     CHECKED = 32  /* runs between two looks at the times of a placement */
 };
 
 /* Part of a run's time by which it must have grown for another placement. */
 static const double drift = 0.5;
+/* Part of one executor's time by which a placement may be slower. */
+static const double loss = 0.02;
 
 trl_err trli_placement_rule_of(trl_context *ctx, const char *text, trli_placement_rule *rule)
 {
@@ -97,19 +100,27 @@ static void find_eligible(trli_placement *p)
     }
 }
 
-static trl_err assign(trli_placement *p, uint8_t *executor)
+trli_place_graph trli_placement_view(const trli_placement *p)
 {
     trli_place_graph view = trli_graph_to_place(p->graph);
     view.eligible = p->eligible;
     view.seconds = p->seconds;
+    view.valid = p->steady;
+    return view;
+}
+
+/* By the times. What is there when a run begins is taken to be where it is read: after some runs it is. */
+static trl_err assign(trli_placement *p, uint8_t *executor)
+{
+    const trli_place_graph view = trli_placement_view(p);
     p->platform.parallel[0] = mostly_wide(p) ? 1 : p->workers;
     return trli_assign(p->graph->ctx, &view, &p->platform, p->rule.kind, executor);
 }
 
-/* An executor that has been timed with none of its tasks is not. */
-static void profile(const trli_placement *p, uint8_t *executor)
+/* All that an executor may do. */
+static void put_on(const trli_placement *p, int e, uint8_t *executor)
 {
-    for (int32_t t = 0; t < p->graph->task_count; ++t) executor[t] = (uint8_t)(may_run(p, t, p->stage) ? p->stage : 0);
+    for (int32_t t = 0; t < p->graph->task_count; ++t) executor[t] = (uint8_t)(may_run(p, t, e) ? e : 0);
 }
 
 /* The next number of a sequence (Marsaglia, "Xorshift RNGs", 2003). */
@@ -147,11 +158,14 @@ static trl_err place(trli_placement *p)
     if (p->rule.mode != TRLI_PLACE_BY_TIMES)
         spread(p, p->executor);
     else if (p->stage < p->platform.executors)
-        profile(p, p->executor);
+        put_on(p, p->stage, p->executor);
+    else if (p->single >= 0)
+        put_on(p, p->single, p->executor);
     else
         TRL_TRY(assign(p, p->executor));
     TRL_TRY(trli_placed_create(p->graph, p->devices, &p->platform, p->executor, &p->placed));
     p->runs = p->sum_ns = 0;
+    p->least_ns = INT64_MAX;
 done:
     return err;
 }
@@ -181,6 +195,7 @@ static void free_placement(trli_placement *p)
     trli_free(p->eligible);
     trli_free(p->seconds);
     trli_free(p->latest);
+    trli_free(p->steady);
     trli_free(p);
 }
 
@@ -200,8 +215,11 @@ static trl_err create(trl_graph *graph, const trli_placing *placing, trli_placem
     p->eligible = trli_new(graph->ctx, n, sizeof *p->eligible);
     p->seconds = trli_new(graph->ctx, n * (size_t)p->platform.executors, sizeof *p->seconds);
     p->latest = trli_new(graph->ctx, n, sizeof *p->latest);
-    if (!p->executor || !p->eligible || !p->seconds || !p->latest)
+    p->steady = trli_new(graph->ctx, (size_t)graph->handles.count + 1, sizeof *p->steady);
+    if (!p->executor || !p->eligible || !p->seconds || !p->latest || !p->steady)
         TRL_TRY(trli_no_memory(graph->ctx, NULL, "for a placement"));
+    for (int64_t h = 0; h < graph->handles.count; ++h) p->steady[h] = (uint16_t)((1u << p->platform.executors) - 1);
+    p->single = -1;
     find_eligible(p);
     if (!has_choice(p) || p->rule.mode != TRLI_PLACE_BY_TIMES) p->stage = p->platform.executors;
     *result = p;
@@ -273,28 +291,77 @@ done:
     return err;
 }
 
-/* What a run of so many ns tells. The placement may only change while no run is in progress. */
-static void learn(trli_placement *p, int64_t ns)
+static void time_again(trli_placement *p)
 {
-    const bool profiling = p->stage < p->platform.executors;
-    ++p->runs;
-    if (profiling && p->runs > 1) take_times(p, p->runs > 2);
-    if (profiling && p->runs >= PROFILED && p->runs_now == 0) {
-        next_stage(p);
-        trli_placed_destroy(&p->placed);
+    p->stage = p->single = -1;
+    next_stage(p);
+    trli_placed_destroy(&p->placed);
+}
+
+/* A run with the executor that is timed. */
+static void learn_stage(trli_placement *p, int64_t ns)
+{
+    if (p->runs > 1) {
+        take_times(p, p->runs > 2);
+        p->stage_ns[p->stage] = ns < p->least_ns ? ns : p->least_ns;
+        p->least_ns = p->stage_ns[p->stage];
     }
-    if (p->rule.mode == TRLI_PLACE_AT_RANDOM && p->runs >= REPEATED && p->runs_now == 0)
-        trli_placed_destroy(&p->placed);
-    if (profiling || p->rule.mode != TRLI_PLACE_BY_TIMES || !has_choice(p)) return;
+    if (p->runs < PROFILED || p->runs_now > 0) return;
+    next_stage(p);
+    trli_placed_destroy(&p->placed);
+}
+
+/* The executor that was fastest alone. */
+static int fastest(const trli_placement *p)
+{
+    int best = 0;
+    for (int e = 1; e < p->platform.executors; ++e)
+        if (!p->excluded[e] && p->stage_ns[e] > 0 && p->stage_ns[e] < p->stage_ns[best]) best = e;
+    return best;
+}
+
+/* A run as it was placed. What was predicted is held against what was seen: if one executor alone was faster, it does
+ * all; and if runs have become slower, all are timed again. */
+static void learn_placed(trli_placement *p, int64_t ns)
+{
     p->sum_ns += ns;
+    if (ns < p->least_ns) p->least_ns = ns;
+    if (p->runs_now > 0) return;
+    const int best = fastest(p);
+    if (p->runs == TRIED && p->single < 0 && (double)p->least_ns > (1 + loss) * (double)p->stage_ns[best]) {
+        p->single = best;
+        trli_placed_destroy(&p->placed);
+        return;
+    }
     if (p->runs % CHECKED != 0) return;
     const double mean = (double)p->sum_ns / CHECKED;
     p->sum_ns = 0;
     if (p->runs == CHECKED) p->usual_ns = mean;
-    if (mean <= (1 + drift) * p->usual_ns || p->runs_now > 0) return;
-    p->stage = -1;
-    next_stage(p);
-    trli_placed_destroy(&p->placed);
+    if (mean > (1 + drift) * p->usual_ns) time_again(p);
+}
+
+/* What a run of so many ns tells. The placement changes only while no run is in progress. */
+static void learn(trli_placement *p, int64_t ns)
+{
+    ++p->runs;
+    if (p->rule.mode == TRLI_PLACE_AT_RANDOM && p->runs >= REPEATED && p->runs_now == 0)
+        trli_placed_destroy(&p->placed);
+    if (p->rule.mode != TRLI_PLACE_BY_TIMES || !has_choice(p)) return;
+    if (p->stage < p->platform.executors)
+        learn_stage(p, ns);
+    else
+        learn_placed(p, ns);
+}
+
+void trl_graph_forget_times(trl_graph *graph)
+{
+    pthread_mutex_lock(&graph->placing);
+    trli_placement *p = graph->placement;
+    if (p && p->runs_now == 0 && p->rule.mode == TRLI_PLACE_BY_TIMES && has_choice(p)) {
+        memset(p->seconds, 0, (size_t)graph->task_count * (size_t)p->platform.executors * sizeof *p->seconds);
+        time_again(p);
+    }
+    pthread_mutex_unlock(&graph->placing);
 }
 
 void trli_placement_end(trl_graph *graph, trl_err err, int64_t ns)

@@ -216,6 +216,9 @@ TRL_API TRL_NODISCARD trl_err trl_graph_run(trl_graph *graph, trl_workers *worke
 TRL_API void trl_graph_cancel(trl_graph *graph);
 /* Name of the task whose error ended the run that ended last; NULL: none did. Valid until the next run. */
 TRL_API const char *trl_graph_failed_task(const trl_graph *graph);
+/* Its tasks do not take the time that they took: forget what was measured of them on devices and workers, and place
+ * them anew. Nothing without devices. Not during a run. */
+TRL_API void trl_graph_forget_times(trl_graph *graph);
 /* A new estimate, from the next run on. Thread: one that may run the graph. */
 TRL_API TRL_NODISCARD trl_err trl_graph_set_cost(trl_graph *graph, trl_task task, double cost);
 

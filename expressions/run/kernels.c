@@ -296,7 +296,9 @@ void trli_kernels_poll(trli_model *model)
     if (model->run->first_run == 0) model->run->first_run = time;
     if (time - model->run->first_run < worth_compiling) return;
     model->run->compiling = poll_compiler(model, false) > 0;
-    if (!model->run->compiling) warn_interpreted(model);
+    if (model->run->compiling) return;
+    warn_interpreted(model);
+    for (int i = 0; i < model->nprograms; ++i) trl_graph_forget_times(model->program[i]->run->graph);
 }
 
 static void write_fields(const trli_model *model, const char *what, int n, const int *field, FILE *out)
