@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Task graphs of a model: all are built by it, those of programs step by step and those of several steps in a pass.
- * Tasks are added in a serial order; their accesses give the dependencies, those of reused memory included. */
+/* The builder of a model's task graphs: of programs step by step, and of several steps in a pass. Tasks are added in a
+ * serial order; their accesses give the dependencies, those of reused memory included. */
 #ifndef TRLI_BUILDER_IMPL_H
 #define TRLI_BUILDER_IMPL_H
 
@@ -12,7 +12,8 @@
 #include "plan_impl.h"
 
 /* What lies in a slot on a patch, as tasks touch it: points that the patch owns, and those that others own or that lie
- * outside of the domain. Tenants of a slot may have them in different places, so who computes a field touches both. */
+ * outside of the domain. Tenants of a slot may have them in different places, so a task that computes a field touches
+ * both. */
 typedef enum trli_points { TRLI_OWNED, TRLI_GHOSTS, TRLI_POINTS, TRLI_OWNED_AND_GHOSTS = TRLI_POINTS } trli_points;
 
 typedef struct trli_step_task trli_step_task; /* tasks_impl.h */
@@ -30,30 +31,30 @@ typedef struct trli_task_builder {
 int64_t trli_slot_key(const trli_model *model, int slot, int patch, trli_points which);
 int64_t trli_share_key(const trli_model *model, int reduction, int patch);
 
-/* Begin a graph, which is the caller's, come what may. */
+/* Begin a graph, which belongs to the caller also after a failure. */
 TRL_NODISCARD trl_err trli_builder_begin(trli_task_builder *builder, const trli_model *model, const char *name,
                                          trl_graph **graph);
 /* Unless err is an error: freeze the graph and ready it for the model's workers. Returns err or what fails. */
 TRL_NODISCARD trl_err trli_builder_end(trli_task_builder *builder, trl_err err);
 TRL_NODISCARD trl_err trli_builder_add(trli_task_builder *builder, const char *name, trl_task_fn run, void *data,
                                        int chunks, unsigned flags, double cost, trl_task *task);
-/* The same, for a task that devices may do, too. */
+/* Add a task that devices may run, too. */
 TRL_NODISCARD trl_err trli_builder_add_anywhere(trli_task_builder *builder, const char *name, trl_task_fn run,
                                                 void *data, int chunks, unsigned flags, double cost, trl_task *task);
 TRL_NODISCARD trl_err trli_builder_field(trli_task_builder *builder, trl_task task, int field, int patch,
                                          trli_points which, trl_access access);
-/* What values of the IR read, when they are computed at the points of a box: fields. */
+/* Add accesses of a task to the fields that values of the IR read at the points of a box. */
 TRL_NODISCARD trl_err trli_builder_reads(trli_task_builder *builder, trl_task task, const trli_reads *reads,
                                          const trl_box *box, int patch);
 TRL_NODISCARD trl_err trli_builder_scalar(trli_task_builder *builder, trl_task task, int scalar, trl_access access);
-/* What values of the IR read: scalars. */
+/* Add accesses of a task to the scalars that values of the IR read. */
 TRL_NODISCARD trl_err trli_builder_scalars(trli_task_builder *builder, trl_task task, const trli_reads *reads);
 /* A plugin that is not TILED runs once at a time. */
 TRL_NODISCARD trl_err trli_builder_plugin(trli_task_builder *builder, trl_task task, const trli_opaque *called);
-/* Anything else: *entry is its handle, -1 before its first access. */
+/* Add an access to anything else: *entry is its handle, -1 before its first access. */
 TRL_NODISCARD trl_err trli_builder_value(trli_task_builder *builder, trl_task task, trl_handle *entry, const char *name,
                                          trl_access access);
-/* What a patch adds to reductions, of which a group has n, the first of this number. */
+/* Add accesses to a patch's shares of a group of n reductions, of which this is the first. */
 TRL_NODISCARD trl_err trli_builder_share(trli_task_builder *builder, trl_task task, int reduction, int n, int patch,
                                          trl_handle *entry, trl_access access);
 /* The two tasks of an exchange; *finish is the one after which the ghosts are there. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Kernels of one form share a function: which constants are part of its text is known once all of them are. */
+/* Kernels of one form share a function: which constants are part of its text is known once all kernels are known. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,7 +60,7 @@ void trli_codes_destroy(trli_codes **codes)
     trli_free(c);
 }
 
-/* The function of that form, or NULL; those with texts are settled. */
+/* The function of that form that has no text yet, or NULL: a function with a text takes no more kernels. */
 static trli_code *find(const trli_codes *c, const trli_signature *signature)
 {
     for (int i = 0; i < c->ncodes; ++i)

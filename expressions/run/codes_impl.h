@@ -16,7 +16,7 @@ typedef struct trli_code {
     trli_signature signature;
     trli_emit_request request; /* of the first kernel, */
     double *number;            /* and its constants, in the order of the signature's */
-    bool *given;               /* of these, whether others have others */
+    bool *given;               /* of these constants, whether they differ between the kernels */
     bool emitted;
 } trli_code;
 
@@ -32,11 +32,11 @@ static inline trli_native_fn trli_native_of(const trli_code_use *use)
 }
 
 typedef struct trli_codes trli_codes;
-/* All kernels' nodes are of one IR. Fails with MEMORY. */
+/* The nodes of all kernels belong to one IR. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_codes_create(const trli_ir *ir, trli_walk *walk, trli_codes **codes);
 void trli_codes_destroy(trli_codes **codes);
 /* Find or make the function of a kernel. What the request points at, and the use, stay until the codes are destroyed;
- * its layers belong to the codes, come what may. Fails with MEMORY. */
+ * its layers belong to the codes also after a failure. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_codes_add(trli_codes *codes, const trli_emit_request *request, trli_code_use *use);
 /* Write the texts of functions that have none yet, once all kernels of their forms were added. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_codes_emit(trli_codes *codes);

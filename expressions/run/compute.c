@@ -25,7 +25,7 @@ typedef struct finite_check {
     const int *variable;
     const trl_array *output;
     trli_nonfinite *found; /* the first one so far */
-    const trl_box *within; /* looked at, no more; NULL: all */
+    const trl_box *within; /* only these points are checked; NULL: all */
 } finite_check;
 
 static bool comes_before(int v, const trl_gidx p[3], const trli_nonfinite *other)
@@ -58,7 +58,7 @@ static void note_plane(const finite_check *c, int o, const trl_box *tile, trl_li
         note_nonfinite(c, c->variable[o], row, n, (trl_lidx[3]){tile->lo[0], j, k});
 }
 
-/* Look at what was just stored, while it is in the cache; data: a finite_check. */
+/* Check the row that was just stored, while it is in the cache; data: a finite_check. */
 static void check_finite(void *data, const trl_box *tile)
 {
     const finite_check *c = data;
@@ -136,7 +136,7 @@ trli_native_part *trli_native_parts(const trli_program *program, const trli_step
         part[i].call.output = array + of->reads.nfields;
         part[i].call.inside = inside;
         part[i].call.number = run->part[i].number;
-        if (i > 0) part[i].call.set_edges = NULL; /* the first has set them */
+        if (i > 0) part[i].call.set_edges = NULL; /* the first part has set the edges for all */
     }
     return part;
 }
@@ -170,7 +170,7 @@ static void take_room(trli_bound_kernel *k, char *room)
     k->part = (trli_native_part *)room;
 }
 
-/* The variable of a slab of a step that checks. */
+/* The variable that a slab of a checking step computes. */
 static const int *slab_variable(const trli_step *s, const trli_slab *slab)
 {
     int i = 0;
@@ -178,7 +178,7 @@ static const int *slab_variable(const trli_step *s, const trli_slab *slab)
     return &s->variable[i];
 }
 
-/* What follows from the kernel being a slab's. */
+/* Bind what the kernel of a slab has of its own. */
 static void bind_slab(const trli_kernel_place *place, trli_bound_kernel *k)
 {
     const trli_step *s = place->step;
@@ -261,7 +261,7 @@ void trli_native_set_box(trl_kernel_call *call, const trl_box *box)
     }
 }
 
-/* Whether all was finite, or nobody looked. */
+/* Returns whether all values were finite or unchecked. */
 static bool call_native(const trli_bound_kernel *k, const trli_frame *frame, const trl_box *box)
 {
     bool finite = true;

@@ -36,13 +36,13 @@ typedef struct trli_bound_kernel {
     int interleave;  /* planes whose rows are interleaved, likewise */
     int ninputs, noutputs;
     const int *variable;   /* of each output, which must be finite; NULL: any value will do */
-    const trl_box *within; /* looked at, no more; NULL: all */
-    ptrdiff_t behind;      /* IMAGE: by so many values */
+    const trl_box *within; /* only these points are checked; NULL: all */
+    ptrdiff_t behind;      /* IMAGE: distance, in values, of a point from the one that is copied to it */
     bool exceeds_caches;
     struct trli_tuning *tuning; /* NULL: compiled kernels take a box by `block` and `interleave` */
 } trli_bound_kernel;
 
-/* Room that a kernel needs while it is bound, a multiple of a cache line. */
+/* Bytes that a bound kernel needs, a multiple of a cache line. */
 size_t trli_bound_kernel_bytes(const trli_program *program, const trli_step *step, const trli_slab *slab);
 void trli_kernel_bind(const trli_kernel_place *place, const trli_frame *frame, void *room, trli_bound_kernel *kernel);
 /* Compute a box. Its scalars and the records of values that are not finite are the frame's; registers: scratch of the
@@ -54,7 +54,7 @@ void trli_scalar_compute(const trli_program *program, const trli_step *step, con
 /* The arrays and the box of a compiled kernel's call. */
 void trli_native_set_array(trl_kernel_array *to, const trl_array *from);
 void trli_native_set_box(trl_kernel_call *call, const trl_box *box);
-/* Copy values to a box of an array from those that are this many values behind. */
+/* Copy to each point of a box of an array the value that lies `behind` values before it. */
 void trli_copy_images(const trl_array *array, const trl_box *box, ptrdiff_t behind);
 
 #endif

@@ -106,8 +106,8 @@ static trli_bound_kernel bind(scratch *s, const trl_task_args *args, const trli_
     return kernel;
 }
 
-/* Narrow the box of a slab to some rows, or planes: those beside it, if its ghosts lie along the axis. False: none are.
- */
+/* Narrow the box of a slab to the rows or planes [lo, hi) of an axis. If the slab's ghosts lie along that axis, the box
+ * stays; false then if [lo, hi) does not touch the slab. */
 static bool narrow(const edge *e, int axis, long long lo, long long hi, trl_box *box)
 {
     if (e->slab->axis == axis) return e->slab->side ? box->lo[axis] == hi : box->hi[axis] == lo;
@@ -130,7 +130,7 @@ static void set_edges(const trl_kernel_call *call, long long y, long long y_end,
     set_edges_of_rows(call->edges, y, y_end, z, z_end);
 }
 
-/* The slabs at the ends of a kernel's rows that its patch has. registers: behind all of them. */
+/* Take scratch for the slabs at the ends of a kernel's rows that its patch has. *registers: scratch behind them. */
 static const edge *take_edges(scratch *s, const trl_task_args *args, const trli_step_task *t, void **registers)
 {
     edge *first = NULL;
@@ -164,7 +164,7 @@ trl_err trli_task_kernel(void *data, const trl_task_args *args, bool *done)
     const trl_box box = share_of(t, &t->box, args);
     kernel.tuning = t->run->tuning;
     if (!kernel.native) set_edges_of_rows(edges, box.lo[1], box.hi[1], box.lo[2], box.hi[2]);
-    if (kernel.native && edges) { /* the first part sets them for all */
+    if (kernel.native && edges) { /* the first part sets the edges for all parts */
         kernel.part[0].call.set_edges = set_edges;
         kernel.part[0].call.edges = edges;
     }

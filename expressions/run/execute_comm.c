@@ -189,7 +189,7 @@ trl_err trli_task_reduce(void *data, const trl_task_args *args, bool *done)
     return TRL_OK;
 }
 
-/* Bring what workers and devices have added to a batch together for the message, and leave them ready for the next run. */
+/* Merge into the message what workers and devices have added to a batch, and reset their parts for the next run. */
 static void merge_workers(const trli_step_task *t, const trli_frame *frame, trli_batch_run *message)
 {
     const trli_reductions *all = &t->program->run->reductions;
@@ -260,7 +260,7 @@ trl_err trli_task_reduce_finish(void *data, const trl_task_args *args, bool *don
     trli_batch_run *m = &frame->batch[all->first_batch + (t->batch - all->batch)];
     const trli_model *model = frame->model;
     int finished = 1, status = MPI_SUCCESS;
-    if (trl_context_lost(model->ctx)) return TRL_ERR_MPI; /* the others may never come to it */
+    if (trl_context_lost(model->ctx)) return TRL_ERR_MPI; /* other ranks may never join the operation */
     if (!m->started) {
         merge_workers(t, frame, m);
         m->started = true;

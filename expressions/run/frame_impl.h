@@ -48,7 +48,7 @@ typedef struct trli_frame {
     uint32_t **valid;              /* [slot][local patch][TRLI_POINTS] spaces with the values, a bit 1 << space each */
     void **scratch;                /* [lanes] of a call */
     trli_nonfinite *nonfinite;     /* [lanes] */
-    int64_t step_number;           /* that plugins are told */
+    int64_t step_number;           /* as plugins are told it */
     trli_exchange_run *exchange;   /* [model->run->nexchanges] */
     trli_reduction_run *reduction; /* [model->run->nreductions] */
     trli_batch_run *batch;         /* [model->run->nbatches] */
@@ -81,8 +81,7 @@ void trli_frame_swap(trli_frame *frame, int field_a, int field_b);
 /* What this rank sends in a run of a program. */
 void trli_frame_traffic(const trli_frame *frame, const trli_program *program, int64_t *bytes, int64_t *messages);
 
-/* For frames of one's own. A frame that has its own scalars and records, and shares the rest with another one, which
- * outlives it. */
+/* Make a frame that has its own scalars and records and shares the rest with another frame, which outlives it. */
 TRL_NODISCARD trl_err trli_frame_share(trli_frame *frame, const trli_frame *other);
 void trli_frame_release_shared(trli_frame *frame);
 /* Make an exchange. Collective: yes. */

@@ -15,12 +15,12 @@
 
 _Static_assert(TRLI_LAYERS_OF_ROW <= TRL_KERNEL_GHOSTS, "kernels have room for the layers that passes give them");
 
-/* With `auto`, a run has to last this long (s) before compilers are started: short ones end sooner without. What is in
- * the cache is taken at once. */
+/* With `auto`, a run has to last this long (s) before compilers are started: a short run ends sooner without them.
+ * Kernels in the cache are loaded at once. */
 static const double worth_compiling = 0.25;
 
-/* Whether the kernel of a step computes the ghosts of a layer itself; those at the ends of rows are before its loops.
- */
+/* Whether the kernel of a step computes the ghosts of a layer itself; it computes ghosts at the ends of rows before its
+ * loops. */
 static bool is_within(const trli_model *model, const trli_slab *slab)
 {
     return slab->of_row && !(model->settings.disabled_passes & (TRL_PASS_GHOSTS | TRL_PASS_HOISTING));
@@ -40,7 +40,7 @@ static trli_emit_request part_of(const trli_program *program, const trli_step *s
 {
     const trli_model *model = program->model;
     const trli_step_plan *p = trli_plan_of(program, s);
-    /* Rows of many arrays take the time of two planes at once, which are twice as long to compile. */
+    /* With rows of many arrays, two planes at once gain nothing and take twice as long to compile. */
     const unsigned pairs = trli_parts_of(program, s)->n > 1 ? TRL_PASS_PAIRS : 0;
     trli_emit_request wanted = {.disabled_passes = model->settings.disabled_passes | pairs,
                                 .reads = &part->reads,
@@ -95,7 +95,7 @@ done:
     return err;
 }
 
-/* Once a step's kernel has its texts: which of its slabs it does without. */
+/* Note which slabs a step's kernel computes itself, once it has its texts. */
 static void find_within(const trli_program *program, const trli_step *s, const trli_code_use *use, trli_slab_run *slab)
 {
     const trli_parts *parts = trli_parts_of(program, s);
@@ -119,7 +119,7 @@ done:
     return err;
 }
 
-/* The texts of a step's parts, one after the other; those that are the same once. */
+/* Join the texts of a step's parts; equal texts appear once. */
 static trl_err join_texts(const trli_model *model, const trli_step_run *run, int nparts, trli_memstream *text)
 {
     if (!trli_memstream_open(model->ctx, text)) return trli_no_memory(model->ctx, NULL, "for the texts of kernels");
@@ -132,7 +132,7 @@ static trl_err join_texts(const trli_model *model, const trli_step_run *run, int
     return TRL_OK;
 }
 
-/* How a compiled kernel will go through its box, once its texts are there. */
+/* Make the tuning of a kernel's loop over its box, once its texts are there. */
 static trl_err tune(const trli_program *program, const trli_step *s)
 {
     const trli_model *model = program->model;
@@ -166,7 +166,7 @@ done:
     return err;
 }
 
-/* Whether a program's kernels are compiled; one that is run once is over before a compiler is. */
+/* Whether a program's kernels are compiled: a program that runs once ends before a compiler does. */
 static bool is_compiled(const trli_program *program)
 {
     return !program->once || program->model->settings.compile != TRL_COMPILE_AUTO;
@@ -198,7 +198,7 @@ static trl_err request_slabs(const trli_program *program, const trli_step *s)
     return add_slabs(program->model->run->codes, program, s);
 }
 
-/* Those at single points are interpreted: no compiler takes as little time. */
+/* Reductions at single points are interpreted: a compiler takes longer than they do. */
 static trl_err request_reductions(const trli_program *program)
 {
     trli_reductions *all = &program->run->reductions;
@@ -243,7 +243,7 @@ static void find_native(const trli_model *model)
         }
 }
 
-/* Take in what is compiled. Returns how many functions are still under way. */
+/* Load what is compiled. Returns how many functions are still being compiled. */
 static int poll_compiler(const trli_model *model, bool wait)
 {
     const int left = trli_compiler_poll(model->run->compiler, wait);
@@ -251,7 +251,7 @@ static int poll_compiler(const trli_model *model, bool wait)
     return left;
 }
 
-/* A deck that insists is told what is in the way. */
+/* With `always`, fail with the reason why kernels are not compiled. */
 static trl_err check_compiled(trli_model *model)
 {
     const char *why = trli_compiler_get_stats(model->run->compiler).why;
@@ -278,7 +278,7 @@ done:
     return err;
 }
 
-/* A deck that leaves it open goes on with the interpreter, and is told why. */
+/* With `auto`, go on with the interpreter and warn with the reason. */
 static void warn_interpreted(trli_model *model)
 {
     const char *why = trli_compiler_get_stats(model->run->compiler).why;

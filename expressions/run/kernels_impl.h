@@ -7,9 +7,10 @@
 #include "model_impl.h"
 #include <stdio.h>
 
-/* Ask for compiled kernels, once all steps are known. With `always`, wait for them; INPUT error if there is no way. */
+/* Ask for compiled kernels, once all steps are known. With `always`, wait for them, and fail with INPUT if they cannot
+ * be compiled. */
 TRL_NODISCARD trl_err trli_kernels_request(trli_model *model);
-/* Between runs of programs, in whatever frame: take in kernels that are ready. */
+/* Load kernels that are ready. Call it between runs of programs, in any frame. */
 void trli_kernels_poll(trli_model *model);
 
 /* The source of all kernels of a program, for readers. */

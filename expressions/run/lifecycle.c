@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Making a model, freezing it and its end: what all folders of expressions/ have a part in. */
+/* Making, freezing and destroying a model, to which all folders of expressions/ contribute. */
 
 #include "balance_impl.h"
 #include "cost_impl.h"
@@ -48,7 +48,7 @@ static void destroy_run(trli_model_run *run)
 
 enum { USUAL_DIVISION = 12, USUAL_EXPONENTIAL = 36 /* additions, as measured on one machine */ };
 
-/* Ranks decide alike: by figures that they share. With run.balance all machines do. */
+/* All ranks decide by the same figures; with run.balance, all machines do. */
 static trl_err find_balance(trli_model *model, const trli_model_request *request)
 {
     const trl_grid *grid = &request->layout->grid;
@@ -173,7 +173,7 @@ void trli_execution_destroy(trli_program *program)
     program->run = NULL;
 }
 
-/* Every worker's scratch is as large as the hungriest step wants. */
+/* Every worker's scratch has room for the step that needs the most. */
 static void plan_scratch(trli_model *model)
 {
     size_t most = 0;

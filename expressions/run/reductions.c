@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Which reductions share a sweep, and which a message. */
+/* Which reductions share a sweep, and which share a message. */
 #include <string.h>
 
 #include "memory_impl.h"

@@ -41,8 +41,8 @@ typedef struct trli_reductions {
     int first, first_batch;       /* of those of the model: a frame has what is in flight */
 } trli_reductions;
 
-/* Decide the groups and batches of an analysed program, and make the kernels. Fails with MEMORY; what was made is freed
- * by the caller, come what may. */
+/* Decide the groups and batches of an analysed program, and make the kernels. Fails with MEMORY; the caller
+ * frees what was made also after a failure. */
 TRL_NODISCARD trl_err trli_reductions_create(trli_program *program, trli_reductions *reductions);
 void trli_reductions_free(trli_reductions *reductions);
 /* The batch that is computed in a step's place, or NULL. */

@@ -14,7 +14,7 @@
 #include "slot_plan_impl.h"
 #include "tasks_impl.h"
 
-/* Slabs are computed together up to so many points; a larger one is a task alone, in chunks. */
+/* One task computes slabs of up to this many points together; a larger slab is a task of its own, in chunks. */
 enum {
 #ifdef TRL_SMALL_SIZES
     SLAB_POINTS = 64
@@ -72,7 +72,7 @@ static double seconds_of(const builder *b, const trli_work *work, int64_t points
     return trli_task_seconds(b->model, work, points, b->model->run->nworkers);
 }
 
-/* Seconds that a task takes which computes the points of a step in a box. */
+/* Seconds of a task that computes the points of a step in a box. */
 static double estimate(const builder *b, const trli_step *s, const trl_box *box)
 {
     return seconds_of(b, &b->program->work[s - b->program->step], trl_box_points(box));
@@ -92,7 +92,7 @@ done:
 }
 #endif
 
-/* What a kernel writes. Ghosts that it does not compute are filled afterwards. */
+/* Add accesses to what a kernel writes. A later task fills ghosts that the kernel does not compute. */
 static trl_err access_output(builder *b, trl_task task, int field, const trl_box *box, int patch)
 {
     const trl_array *shape =
@@ -167,7 +167,7 @@ static trl_err add_slab_task(builder *b, const trli_step *s, trli_step_task *t, 
     trl_task task;
     int chunks = 1;
     trl_err err = TRL_OK;
-    /* A ghost layer reads no point of its own; the values of a plane on the side may. */
+    /* A ghost layer reads no point of its own field; the values of a plane on the side may. */
     if (alone && alone->kind != TRLI_SLAB_MODIFIER && alone->layer > 0)
         chunks = choose_parts(b, &t->box, false, t->parts);
     bool plugins = false;

@@ -128,7 +128,7 @@ static void run_op(const patch_pass *pass, const pass_frame *in, int i, int work
         put_images(layout, &kernel.array[0], box);
         return;
     }
-    /* What other patches have is looked at there. */
+    /* Other patches check the points that they own. */
     const trl_box owned = trl_patch_owned(layout, pass->patch, t->model->field[*op->output].location);
     kernel.within = &owned;
     kernel.block = box->hi[1] - box->lo[1];
@@ -137,7 +137,7 @@ static void run_op(const patch_pass *pass, const pass_frame *in, int i, int work
     if (op->slab) put_images(layout, &kernel.array[op->ninputs], box);
 }
 
-/* A box that goes on from the end of a periodic axis to its beginning is two. */
+/* Run a kernel on a box; a box beyond the end of a periodic axis is split in two, and the part beyond wraps around. */
 static void run_wrapped(const patch_pass *pass, const pass_frame *in, int i, int worker, int which, const trl_box *box)
 {
     const trl_layout *layout = pass->blocks->model->layout;
@@ -193,7 +193,7 @@ static size_t room_of(const trli_program *program, const trli_time_op *op)
     return trli_bound_kernel_bytes(program, op->step, op->slab);
 }
 
-/* Arrays move when time levels rotate. */
+/* Bind the kernels of a pass: arrays move when time levels rotate. */
 static void bind(const patch_pass *pass, const calls *calls)
 {
     const trli_time_blocks *t = pass->blocks;
@@ -293,7 +293,7 @@ static void choose_sizes(patch_pass *pass, size_t bytes)
     pass->ngroups = (trl_lidx)trli_ceil_div(pass->count[1], pass->group);
 }
 
-/* Each task after its two neighbours before it, and the first after the exchange: by what they hand on. */
+/* Add the tasks of a pass. Each depends on its two neighbours before it, the first on the exchange: by handles. */
 static trl_err add_pass(trli_time_blocks *t, trli_task_builder *b, patch_pass *pass, trl_handle *exchanged)
 {
     const int groups = pass->ngroups, n = pass->count[0] * groups;
