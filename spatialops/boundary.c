@@ -21,12 +21,12 @@ void trl_boundary_destroy(trl_boundary **boundary)
     if (*boundary == NULL) return;
     trl_context *ctx = (*boundary)->layout->ctx;
     for (int s = 0; s < 6; ++s) {
-        trli_list *side = &(*boundary)->side[s];
-        for (int64_t i = 0; i < side->count; ++i) {
-            void *dependency = ((trli_piece_bc *)side->data)[i].dependency;
+        const trli_pieces *side = &(*boundary)->side[s];
+        for (int i = 0; i < side->n; ++i) {
+            void *dependency = side->piece[i].dependency;
             trl_memory_free(ctx, &dependency);
         }
-        trli_list_free(ctx, side);
+        trli_free(side->piece);
     }
     void *self = *boundary;
     trl_memory_free(ctx, &self);
@@ -53,13 +53,13 @@ static bool everywhere(const trl_bc *bc)
 static trl_err check_position(const place *at, const trl_bc *bc)
 {
     const trl_boundary *b = at->boundary;
-    const trli_list *side = &b->side[2 * at->axis + at->side];
+    const trli_pieces *side = &b->side[2 * at->axis + at->side];
     if (at->axis >= b->layout->grid.dim) return refuse(at, "the grid lacks this axis");
     if (b->layout->grid.periodic[at->axis]) return refuse(at, "the axis is periodic, and has no sides");
-    if (bc->kind == TRL_BC_MODIFIER && (!everywhere(bc) || side->count > 0))
+    if (bc->kind == TRL_BC_MODIFIER && (!everywhere(bc) || side->n > 0))
         return refuse(at, "a modifier sets its whole side and cannot stand beside other pieces");
-    if (side->count > 0) {
-        const trli_piece_bc *last = (const trli_piece_bc *)side->data + side->count - 1;
+    if (side->n > 0) {
+        const trli_piece_bc *last = &side->piece[side->n - 1];
         if (everywhere(&last->bc))
             return refuse(at, "the piece before this one holds everywhere, so that this one never would");
     }
@@ -154,7 +154,7 @@ trl_err trl_boundary_add(trl_boundary *boundary, int axis, int side, const trl_b
         return trl_fail(ctx, TRL_ERR_USAGE, NULL,
                         "boundary condition on side %d of axis %d; sides are 0 and 1, axes 0 to 2", side, axis);
     const place at = {boundary, axis, side};
-    trli_list *pieces = &boundary->side[2 * axis + side];
+    trli_pieces *pieces = &boundary->side[2 * axis + side];
     TRL_TRY(check_position(&at, bc));
     TRL_TRY(check_value(&at, &bc->value));
     TRL_TRY(check_value(&at, &bc->b));
@@ -162,14 +162,15 @@ trl_err trl_boundary_add(trl_boundary *boundary, int axis, int side, const trl_b
     TRL_TRY(check_mask(&at, bc->mask));
     if (bc->kind == TRL_BC_MODIFIER) TRL_TRY(check_modifier(&at, bc));
     if (bc->kind == TRL_BC_OPERATOR) TRL_TRY(invert(&at, bc->op, &piece.inversion));
-    TRL_TRY(trli_list_reserve(ctx, pieces, 1, sizeof piece, "boundary conditions"));
+    if (!trli_make_room(ctx, &pieces->piece, pieces->n, &pieces->capacity, sizeof piece))
+        TRL_TRY(trli_no_memory(ctx, NULL, "for boundary conditions"));
     if (bc->kind == TRL_BC_MODIFIER && bc->ndependencies > 0) {
         size_t bytes = (size_t)bc->ndependencies * sizeof *bc->dependency;
         TRL_TRY(trl_memory_alloc(ctx, bytes, "boundary conditions", &memory));
         piece.dependency = memcpy(memory, bc->dependency, bytes);
     }
     piece.bc.dependency = piece.dependency;
-    ((trli_piece_bc *)pieces->data)[pieces->count++] = piece;
+    pieces->piece[pieces->n++] = piece;
 done:
     return err;
 }

@@ -346,15 +346,15 @@ static bool begin_side(const fill_job *job, int p, int axis, int side, side_fill
 {
     const trl_boundary *b = job->boundary;
     const trl_layout *layout = b->layout;
-    const trli_list *pieces = &b->side[2 * axis + side];
+    const trli_pieces *pieces = &b->side[2 * axis + side];
     *f = (side_fill){.boundary = b,
                      .patch = &layout->patch[layout->local[p]],
                      .local = p,
                      .axis = axis,
                      .side = side,
                      .row_axis = axis == 0 ? 1 : 0,
-                     .npieces = (int)pieces->count,
-                     .piece = pieces->data,
+                     .npieces = pieces->n,
+                     .piece = pieces->piece,
                      .t = job->t,
                      .spacing = layout->grid.spacing[axis]};
     f->edge = edge_of(f, b->location);
@@ -425,8 +425,8 @@ static trl_err check_target(const trl_boundary *b, const trl_field *field)
                         trl_field_name(field), trl_location_name(trl_field_location(field)),
                         trl_location_name(b->location));
     for (int s = 0; s < 6; ++s) {
-        if (b->side[s].count == 0) continue;
-        const trli_piece_bc *last = (const trli_piece_bc *)b->side[s].data + b->side[s].count - 1;
+        if (b->side[s].n == 0) continue;
+        const trli_piece_bc *last = &b->side[s].piece[b->side[s].n - 1];
         if (!last->bc.where && !last->bc.mask) continue;
         return trl_fail(
             b->layout->ctx, TRL_ERR_USAGE, NULL,
@@ -449,7 +449,7 @@ trl_err trl_boundary_set_sides(const trl_boundary *boundary, trl_loop *loop, trl
     bool sets = false;
     trl_err err = TRL_OK;
     TRL_TRY(check_target(boundary, field));
-    for (int s = 0; s < 6; ++s) sets = sets || (trli_on_side(boundary->location, s / 2) && boundary->side[s].count > 0);
+    for (int s = 0; s < 6; ++s) sets = sets || (trli_on_side(boundary->location, s / 2) && boundary->side[s].n > 0);
     if (!sets) return TRL_OK;
     TRL_TRY(trl_loop_run(loop, boundary->layout->nlocal, run_patch, &job));
     trl_field_invalidate_ghosts(field);

@@ -25,10 +25,16 @@ typedef struct trli_piece_bc {
     trli_inversion inversion;      /* OPERATOR */
 } trli_piece_bc;
 
+/* The pieces of a side, in the order they were added. */
+typedef struct trli_pieces {
+    trli_piece_bc *piece; /* [n] */
+    int32_t n, capacity;
+} trli_pieces;
+
 struct trl_boundary {
     const trl_layout *layout;
     trl_location location;
-    trli_list side[6]; /* of trli_piece_bc: x- x+ y- y+ z- z+ */
+    trli_pieces side[6]; /* x- x+ y- y+ z- z+ */
 };
 
 static inline bool trli_on_side(trl_location location, int axis)
