@@ -26,17 +26,49 @@ static bool place_all_on(trli_assignment *a, int executor)
     return true;
 }
 
-static trl_err find_best(trli_assignment *a, const int32_t *chain, int32_t chains, trli_best *best)
+static trl_err compare_finish_time(trli_assignment *a, const uint16_t *first, trli_best *best)
 {
     trl_err err;
     bool complete;
-    TRL_TRY(trli_assign_finish_time(a, &complete));
+    TRL_TRY(trli_assign_finish_time(a, first, &complete));
     if (complete) TRL_TRY(trli_best_compare(a, best));
+done:
+    return err;
+}
+
+/* Where values are that are ANYWHERE when a run begins follows from a placement: where it leaves them. Returns whether
+ * there are any. */
+static trl_err find_again(const trli_assignment *a, const trli_best *best, uint16_t *first, bool *any)
+{
+    trl_err err = TRL_OK;
+    trli_transfers transfers = {0};
+    *any = false;
+    for (int32_t h = 0; h < a->graph->handles; ++h) *any = *any || first[h] >> TRLI_ANYWHERE & 1;
+    if (!*any) return TRL_OK;
+    TRL_TRY(trli_transfers_of(a->ctx, a->graph, a->machine, a->values, best->executor, &transfers));
+    for (int32_t h = 0; h < a->graph->handles; ++h)
+        if (first[h] >> TRLI_ANYWHERE & 1) first[h] = transfers.valid_after[h];
+done:
+    trli_transfers_free(a->ctx, &transfers);
+    return err;
+}
+
+static trl_err find_best(trli_assignment *a, const int32_t *chain, int32_t chains, trli_best *best)
+{
+    trl_err err;
+    bool again;
+    uint16_t *first = trli_new(a->ctx, (size_t)a->graph->handles, sizeof *first);
+    if (!first) return trli_no_memory(a->ctx, NULL, "to assign %d tasks", a->graph->tasks);
+    for (int32_t h = 0; h < a->graph->handles; ++h) first[h] = (uint16_t)trli_first_spaces(a->graph, h);
+    TRL_TRY(compare_finish_time(a, first, best));
     for (int e = 0; e < a->machine->executors; ++e)
         if (place_all_on(a, e)) TRL_TRY(trli_best_compare(a, best));
-    if (best->seconds == INFINITY) return fits_nowhere(a);
+    if (best->seconds == INFINITY) TRL_TRY(fits_nowhere(a));
+    TRL_TRY(find_again(a, best, first, &again));
+    if (again) TRL_TRY(compare_finish_time(a, first, best));
     TRL_TRY(trli_best_improve(a, chain, chains, best));
 done:
+    trli_free(first);
     return err;
 }
 

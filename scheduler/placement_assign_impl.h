@@ -44,9 +44,10 @@ bool trli_assignment_fits(trli_assignment *a);
 
 /* ---- placement_finish.c ---- */
 
-/* Place all units, each where its first task ends first. *complete: false where some unit fits nowhere. Fails with
- * MEMORY. Source: Topcuoglu, Hariri and Wu (2002), HEFT. */
-TRL_NODISCARD trl_err trli_assign_finish_time(trli_assignment *a, bool *complete);
+/* Place all units, each where its first task ends first. first: [handles] spaces with the value when a run begins; none
+ * that an executor has: no copy of it is counted. *complete: false where some unit fits nowhere. Fails with MEMORY.
+ * Source: Topcuoglu, Hariri and Wu (2002), HEFT. */
+TRL_NODISCARD trl_err trli_assign_finish_time(trli_assignment *a, const uint16_t *first, bool *complete);
 
 /* ---- placement_improve.c ---- */
 

@@ -85,7 +85,8 @@ static void weigh(finish *f, double *behind)
             rest = trli_max_double(rest, f->weight[g->successors[k]]);
         for (int32_t k = first; k < end; ++k) {
             if (v->makes[k] < 0 || behind[v->makes[k]] == 0.0) continue;
-            const double copy = link.latency + (double)g->handle[g->access[k].handle].bytes / link.rate;
+            const size_t bytes = g->handle[g->access[k].handle].bytes;
+            const double copy = bytes ? link.latency + (double)bytes / link.rate : 0.0;
             rest = trli_max_double(rest, copy + behind[v->makes[k]]);
         }
         f->weight[t] = rest + mean_seconds(f, t);
@@ -124,7 +125,7 @@ static double data_ready(finish *f, int32_t task, int to, bool keep)
     for (size_t e = 0; e < executors; ++e) free[e] = f->link_free[e][to];
     for (int32_t k = g->access_first[task]; k < g->access_first[task + 1]; ++k) {
         const int32_t value = f->a->values->needs[k];
-        if (value < 0) continue;
+        if (value < 0 || g->handle[g->access[k].handle].bytes == 0) continue;
         double *there = &f->there[(size_t)value * executors + (size_t)to], at = *there;
         if (at == INFINITY) {
             const int from = best_copy(f, value, to, free, &at);
@@ -265,7 +266,7 @@ static double *allocate(finish *f, trli_scratch *scratch)
     return trli_scratch_new(scratch, values, sizeof(double));
 }
 
-trl_err trli_assign_finish_time(trli_assignment *a, bool *complete)
+trl_err trli_assign_finish_time(trli_assignment *a, const uint16_t *first, bool *complete)
 {
     trl_err err = TRL_OK;
     trli_scratch scratch = {.ctx = a->ctx};
@@ -276,7 +277,7 @@ trl_err trli_assign_finish_time(trli_assignment *a, bool *complete)
         goto done;
     }
     for (int32_t v = 0; v < a->values->count; ++v) {
-        const unsigned spaces = v < a->graph->handles ? trli_first_spaces(a->graph, v) : 0u;
+        const unsigned spaces = v < a->graph->handles ? first[v] : 0u;
         for (int e = 0; e < a->machine->executors; ++e)
             f.there[(size_t)v * (size_t)a->machine->executors + (size_t)e] = spaces >> e & 1 ? 0.0 : INFINITY;
     }

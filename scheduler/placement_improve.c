@@ -6,8 +6,9 @@
 
 #include "placement_assign_impl.h"
 
-/* Tasks that are played in all while a placement is improved, and those of the largest graph for which that pays. */
-enum { MOST_PLAYED = 200000, MOST_TASKS = 4000 };
+/* Tasks, edges and accesses that are played in all while a placement is improved, and those of the largest graph for
+ * which that pays. */
+enum { MOST_PLAYED = 1000000, MOST_SIZE = 20000 };
 
 /* No run is shorter: some executor has this much to do. */
 static double least_seconds(const trli_assignment *a)
@@ -119,9 +120,11 @@ trl_err trli_best_improve(trli_assignment *a, const int32_t *chain, int32_t chai
     trl_err err = TRL_OK;
     climb c = {.a = a, .best = best, .chain = chain, .chains = chains};
     double before = INFINITY;
-    if (a->graph->tasks == 0 || a->graph->tasks > MOST_TASKS) return TRL_OK;
-    c.left = MOST_PLAYED / a->graph->tasks;
-    memcpy(a->executor, best->executor, (size_t)a->graph->tasks);
+    const int32_t tasks = a->graph->tasks;
+    const int64_t size = (int64_t)tasks + a->graph->first[tasks] + a->graph->access_first[tasks];
+    if (size == 0 || size > MOST_SIZE) return TRL_OK;
+    c.left = (int32_t)(MOST_PLAYED / size);
+    memcpy(a->executor, best->executor, (size_t)tasks);
     while (best->seconds < before && c.left > 0) {
         before = best->seconds;
         TRL_TRY(move_chains(&c));

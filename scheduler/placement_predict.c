@@ -25,9 +25,10 @@ typedef struct play {
     double *copy_weight; /* [transfers] likewise */
     double *behind;      /* [tasks] the part of it behind a task that begins with a copy of what the task made */
     int32_t *before;     /* [tasks] predecessors not complete */
-    int32_t *missing;    /* [tasks] copies not complete */
-    int32_t *copy_waits; /* [transfers] what is not complete, and one for a demand not made */
+    int32_t *missing;    /* [tasks] copies not complete, and one for the predecessors */
+    int32_t *copy_waits; /* [transfers] what is not complete, one for a demand not made, one before the run begins */
     bool *demanded;      /* [transfers] */
+    uint8_t *from;       /* [transfers] spaces; the one where it goes to: it takes no time */
     /* Who waits: of task t copies made[made_first[t]..), of copy x tasks reader[reader_first[x]..), and copies from
      * what x brings: next_from[x], and from there by next_of_source. */
     int32_t *made_first, *made, *reader_first, *reader, *next_from, *next_of_source;
@@ -70,15 +71,29 @@ static void list_readers(play *p)
 static void count_waits(play *p)
 {
     const trli_place_graph *g = p->graph;
+    for (int32_t t = 0; t < g->tasks; ++t) ++p->missing[t];
     for (int32_t i = 0; i < g->first[g->tasks]; ++i) ++p->before[g->successors[i]];
     for (int32_t x = 0; x < p->ntransfers; ++x) p->next_from[x] = -1;
     for (int32_t x = p->ntransfers - 1; x >= 0; --x) {
         const trli_transfer *transfer = &p->transfer[x];
-        p->copy_waits[x] = transfer->writers_end - transfer->writers_first + !p->prefetch;
+        p->copy_waits[x] = 1 + transfer->writers_end - transfer->writers_first + !p->prefetch;
         if (transfer->source < 0) continue;
         ++p->copy_waits[x];
         p->next_of_source[x] = p->next_from[transfer->source];
         p->next_from[transfer->source] = x;
+    }
+}
+
+/* Run after run, a value that is ANYWHERE when a run begins is where the one before left it. */
+static void find_sources(play *p)
+{
+    const int executors = p->machine->executors;
+    for (int32_t x = 0; x < p->ntransfers; ++x) {
+        const trli_transfer *t = &p->transfer[x];
+        const unsigned spaces = p->transfers->valid_after[t->handle] & ((1u << executors) - 1);
+        p->from[x] = t->from;
+        if (t->from == TRLI_ANYWHERE)
+            p->from[x] = (uint8_t)trli_cheapest_source(p->graph, p->machine, t->handle, spaces, t->to);
     }
 }
 
@@ -92,7 +107,7 @@ static double task_seconds(const play *p, int32_t task)
 static double copy_seconds(const play *p, int32_t x)
 {
     const trli_transfer *t = &p->transfer[x];
-    return trli_copy_seconds(p->graph, p->machine, t->handle, t->from, t->to);
+    return p->from[x] == t->to ? 0.0 : trli_copy_seconds(p->graph, p->machine, t->handle, p->from[x], t->to);
 }
 
 /* A path through copy x goes on with `rest` seconds. Those who made the value have their weights later: they precede
@@ -130,7 +145,7 @@ static void weigh(play *p)
 static void start_copy(play *p, int32_t x, double now)
 {
     const double end = now + copy_seconds(p, x);
-    p->link[p->transfer[x].from][p->transfer[x].to].busy = true;
+    p->link[p->from[x]][p->transfer[x].to].busy = true;
     p->prediction->copy_start[x] = now;
     p->prediction->copy_end[x] = end;
     trli_heap_push(&p->events, end, p->graph->tasks + x);
@@ -138,7 +153,7 @@ static void start_copy(play *p, int32_t x, double now)
 
 static void queue_copy(play *p, int32_t x, double now)
 {
-    link_queue *q = &p->link[p->transfer[x].from][p->transfer[x].to];
+    link_queue *q = &p->link[p->from[x]][p->transfer[x].to];
     if (!q->busy) {
         start_copy(p, x, now);
         return;
@@ -176,7 +191,7 @@ static void follow_predecessors(play *p, int32_t task, double now)
 {
     for (int32_t a = p->graph->access_first[task]; !p->prefetch && a < p->graph->access_first[task + 1]; ++a)
         demand_copy(p, p->transfers->access_transfer[a], now);
-    if (p->missing[task] == 0) make_ready(p, task);
+    if (--p->missing[task] == 0) make_ready(p, task);
 }
 
 static void end_task(play *p, int32_t task, double now)
@@ -193,17 +208,15 @@ static void end_task(play *p, int32_t task, double now)
 
 static void end_copy(play *p, int32_t x, double now)
 {
-    link_queue *q = &p->link[p->transfer[x].from][p->transfer[x].to];
+    link_queue *q = &p->link[p->from[x]][p->transfer[x].to];
     q->busy = false;
     if (q->first >= 0) {
         const int32_t next = q->first;
         q->first = p->next_in_queue[next];
         start_copy(p, next, now);
     }
-    for (int32_t i = p->reader_first[x]; i < p->reader_first[x + 1]; ++i) {
-        const int32_t task = p->reader[i];
-        if (--p->missing[task] == 0 && p->before[task] == 0) make_ready(p, task);
-    }
+    for (int32_t i = p->reader_first[x]; i < p->reader_first[x + 1]; ++i)
+        if (--p->missing[p->reader[i]] == 0) make_ready(p, p->reader[i]);
     for (int32_t y = p->next_from[x]; y >= 0; y = p->next_of_source[y]) release_copy(p, y, now);
 }
 
@@ -229,8 +242,7 @@ static void begin(play *p)
         p->last_end[e] = -1.0;
         for (int f = 0; f < p->machine->executors; ++f) p->link[e][f].first = -1;
     }
-    for (int32_t x = 0; x < p->ntransfers; ++x)
-        if (p->copy_waits[x] == 0) queue_copy(p, x, 0.0);
+    for (int32_t x = 0; x < p->ntransfers; ++x) release_copy(p, x, 0.0);
     for (int32_t t = 0; t < p->graph->tasks; ++t)
         if (p->before[t] == 0) follow_predecessors(p, t, 0.0);
 }
@@ -238,12 +250,9 @@ static void begin(play *p)
 /* All that ends at one time is seen before anything starts, so that the most urgent of all that is ready does. */
 static void run(play *p)
 {
-    begin(p);
     double now = 0.0;
+    begin(p);
     for (;;) {
-        for (int e = 0; e < p->machine->executors; ++e) start_tasks(p, e, now);
-        if (p->events.count == 0) break;
-        now = p->events.item[0].key;
         while (p->events.count && p->events.item[0].key == now) {
             const int32_t id = trli_heap_pop(&p->events).id;
             if (id < p->graph->tasks) {
@@ -252,6 +261,9 @@ static void run(play *p)
                 end_copy(p, id - p->graph->tasks, now);
             }
         }
+        for (int e = 0; e < p->machine->executors; ++e) start_tasks(p, e, now);
+        if (p->events.count == 0) break;
+        now = p->events.item[0].key;
     }
 }
 
@@ -282,6 +294,7 @@ static void allocate(play *p, trli_scratch *scratch)
     p->missing = trli_scratch_new(scratch, tasks, sizeof *p->missing);
     p->copy_waits = trli_scratch_new(scratch, copies, sizeof *p->copy_waits);
     p->demanded = trli_scratch_new(scratch, copies, sizeof *p->demanded);
+    p->from = trli_scratch_new(scratch, copies, sizeof *p->from);
     p->made_first = trli_scratch_new(scratch, tasks + 1, sizeof *p->made_first);
     p->made = trli_scratch_new(scratch, (size_t)p->transfers->writers.count, sizeof *p->made);
     p->reader_first = trli_scratch_new(scratch, copies + 1, sizeof *p->reader_first);
@@ -325,6 +338,7 @@ trl_err trli_predict(trl_context *ctx, const trli_place_graph *graph, const trli
     list_made(&p);
     list_readers(&p);
     count_waits(&p);
+    find_sources(&p);
     weigh(&p);
     run(&p);
 done:

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Which values have to be copied where, once it is known where each task is done. */
+#include <math.h>
+
 #include "placement_values_impl.h"
 
 static const char list_memory[] = "transfers of a placement";
@@ -20,20 +22,10 @@ static int32_t *brought_to(const search *s, int32_t value, int space)
     return &s->brought[(size_t)value * (size_t)s->machine->executors + (size_t)space];
 }
 
-/* The first of the spaces from which a copy takes least. */
-static int cheapest_source(const search *s, int32_t value, int to)
+static int source_of(const search *s, int32_t value, int to)
 {
-    int best = -1;
-    double least = 0.0;
     if (s->spaces[value] >> TRLI_ANYWHERE & 1) return TRLI_ANYWHERE;
-    for (int from = 0; from < s->machine->executors; ++from) {
-        if (!(s->spaces[value] >> from & 1)) continue;
-        const double seconds = trli_copy_seconds(s->graph, s->machine, s->values->handle[value], from, to);
-        if (best >= 0 && seconds >= least) continue;
-        best = from;
-        least = seconds;
-    }
-    return best;
+    return trli_cheapest_source(s->graph, s->machine, s->values->handle[value], s->spaces[value], to);
 }
 
 static trl_err add_writers(search *s, int32_t value, trli_transfer *transfer)
@@ -54,7 +46,7 @@ static trl_err bring(search *s, int32_t value, int32_t reader, int to)
     trl_err err;
     trli_list *list = &s->transfers->list;
     const int32_t *first = &s->values->writer_first[value];
-    const int from = cheapest_source(s, value, to), writers = (int)s->transfers->writers.count;
+    const int from = source_of(s, value, to), writers = (int)s->transfers->writers.count;
     trli_transfer transfer = {.handle = s->values->handle[value],
                               .reader = reader,
                               .writer = first[1] > first[0] ? s->values->writer[first[1] - 1] : -1,
@@ -99,6 +91,22 @@ static trl_err prepare(search *s)
     for (size_t i = 0; i < values * (size_t)s->machine->executors; ++i) s->brought[i] = -1;
     for (int32_t h = 0; h < s->graph->handles; ++h) s->spaces[h] = (uint16_t)trli_first_spaces(s->graph, h);
     return TRL_OK;
+}
+
+int trli_cheapest_source(const trli_place_graph *graph, const trli_platform *machine, int32_t handle, unsigned spaces,
+                         int to)
+{
+    int best = to;
+    double least = INFINITY;
+    if (spaces >> to & 1) return to;
+    for (int from = 0; from < machine->executors; ++from) {
+        if (!(spaces >> from & 1)) continue;
+        const double seconds = trli_copy_seconds(graph, machine, handle, from, to);
+        if (seconds >= least) continue;
+        best = from;
+        least = seconds;
+    }
+    return best;
 }
 
 trl_err trli_transfers_of(trl_context *ctx, const trli_place_graph *graph, const trli_platform *machine,

@@ -30,6 +30,7 @@ static void join_writers(trli_assignment *a)
     const trli_values *v = a->values;
     for (int32_t t = 0; t < a->graph->tasks; ++t) a->unit[t] = t;
     for (int32_t i = 0; i < v->count; ++i) {
+        if (a->graph->handle[v->handle[i]].bytes == 0) continue; /* it only orders tasks */
         for (int32_t k = v->writer_first[i] + 1; k < v->writer_first[i + 1]; ++k)
             join(a->unit, v->writer[k - 1], v->writer[k]);
     }

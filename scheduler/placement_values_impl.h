@@ -52,6 +52,10 @@ static inline double trli_copy_seconds(const trli_place_graph *graph, const trli
     return link->latency + (link->rate > 0.0 ? (double)graph->handle[handle].bytes / link->rate : 0.0);
 }
 
+/* The first of the spaces, a bit each, from which a copy takes least; `to` if it is one of them. */
+int trli_cheapest_source(const trli_place_graph *graph, const trli_platform *machine, int32_t handle, unsigned spaces,
+                         int to);
+
 static inline unsigned trli_first_spaces(const trli_place_graph *graph, int32_t handle)
 {
     return graph->valid ? graph->valid[handle] : 1u;

@@ -145,11 +145,13 @@ static double ratio_to_best(uint64_t seed)
     static const int32_t most[] = {0, 0, 12, 8, 6};
     uint64_t state = seed;
     uint8_t executor[MOST_TASKS];
+    uint16_t valid[MOST_TASKS];
     int32_t unit[MOST_TASKS];
     const int executors = seed % 2 ? 2 : 3 + place_below(&state, 2);
     const trli_platform machine = random_machine(&state, executors);
     const int32_t tasks = 1 + place_below(&state, most[executors]);
     place_graph *g = seed % 5 ? random_dag(&state, tasks, executors, 6) : place_random(&state, tasks, 4, executors);
+    if (seed % 3 == 0) place_random_valid(&state, g, valid);
     place_units(g, unit);
     agree_on_eligibility(g, unit);
     exhaustion x = {.g = g, .machine = &machine, .unit = unit, .best = 1e30};

@@ -29,12 +29,13 @@ static void expect(place_graph *g, const trli_platform *machine, const uint8_t *
 {
     trli_values values;
     trli_assignment a = {.ctx = test_ctx, .graph = &g->graph, .machine = machine, .values = &values};
+    const uint16_t first[] = {1, 1, 1, 1, 1, 1, 1, 1};
     bool complete;
     place_depend_by_accesses(g);
     place_finish(g);
     ck_ok(trli_values_find(test_ctx, &g->graph, &values));
     ck_ok(trli_assignment_begin(&a));
-    ck_ok(trli_assign_finish_time(&a, &complete));
+    ck_ok(trli_assign_finish_time(&a, first, &complete));
     ck_assert(complete);
     for (int32_t t = 0; t < g->graph.tasks; ++t)
         ck_assert_msg(a.executor[t] == expected[t], "task %d is on %d", (int)t, a.executor[t]);

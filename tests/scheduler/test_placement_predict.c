@@ -179,6 +179,7 @@ typedef struct case_data {
     prediction p;
     double ready[64], requested[64];      /* of tasks: all they wait for is complete; their predecessors are */
     double value_there[256], wanted[256]; /* of copies */
+    int from[256];
 } case_data;
 
 static double later(double a, double b)
@@ -209,6 +210,20 @@ static void find_ready(case_data *c)
         for (int32_t i = transfer->writers_first; i < transfer->writers_end; ++i)
             c->value_there[x] = later(c->value_there[x], c->p.times.end[writers[i]]);
         if (transfer->source >= 0) c->value_there[x] = later(c->value_there[x], c->p.times.copy_end[transfer->source]);
+    }
+}
+
+/* A run like the one before it: what is ANYWHERE is where that one left it. */
+static void find_sources(case_data *c)
+{
+    for (int32_t x = 0; x < c->p.transfers.list.count; ++x) {
+        const trli_transfer *t = transfer_of(&c->p, x);
+        const unsigned left = c->p.transfers.valid_after[t->handle];
+        c->from[x] = t->from;
+        if (t->from != TRLI_ANYWHERE) continue;
+        for (int s = c->machine->executors - 1; s >= 0; --s)
+            if (left >> s & 1) c->from[x] = s;
+        if (left >> t->to & 1) c->from[x] = t->to;
     }
 }
 
@@ -258,9 +273,11 @@ static void check_copies(const case_data *c, bool prefetch)
         const double may = prefetch ? c->value_there[x] : later(c->value_there[x], c->wanted[x]);
         double free_from = may;
         ck_assert_double_ge(c->p.times.copy_start[x], may);
+        ck_assert_double_eq_tol(c->p.times.copy_end[x] - c->p.times.copy_start[x],
+                                c->from[x] == a->to ? 0.0 : 5.0 + (double)c->g->handle[a->handle].bytes / 20.0, 1e-9);
         for (int32_t y = 0; y < n; ++y) {
             const trli_transfer *b = transfer_of(&c->p, y);
-            if (x == y || a->from != b->from || a->to != b->to) continue;
+            if (x == y || c->from[x] == a->to || c->from[x] != c->from[y] || a->to != b->to) continue;
             ck_assert(c->p.times.copy_end[x] <= c->p.times.copy_start[y] ||
                       c->p.times.copy_end[y] <= c->p.times.copy_start[x]);
             if (c->p.times.copy_end[y] <= c->p.times.copy_start[x])
@@ -275,6 +292,7 @@ static void check_random_run(uint64_t seed)
 {
     uint64_t state = seed;
     uint8_t executor[40];
+    uint16_t valid[8];
     int32_t unit[40];
     const int executors = 1 + place_below(&state, 5);
     trli_platform machine = place_machine(executors, 5.0, 20.0);
@@ -283,6 +301,7 @@ static void check_random_run(uint64_t seed)
         machine.launch[e] = e ? 3.0 : 0.0;
         machine.parallel[e] = 1 + place_below(&state, 3);
     }
+    place_random_valid(&state, g, valid);
     place_units(g, unit);
     for (int32_t t = 0; t < g->graph.tasks; ++t)
         executor[t] = unit[t] == t ? (uint8_t)place_below(&state, executors) : executor[unit[t]];
@@ -292,6 +311,7 @@ static void check_random_run(uint64_t seed)
         c->p = predict(g, &machine, executor, prefetch);
         for (int32_t x = 0; x < 256; ++x) c->wanted[x] = 1e30;
         find_ready(c);
+        find_sources(c);
         check_tasks(c);
         check_copies(c, prefetch);
         free_prediction(&c->p);
@@ -306,6 +326,24 @@ START_TEST(starts_tasks_and_copies_as_soon_as_it_may_and_never_before)
 }
 END_TEST
 
+/* What a device makes at the end of each run is read at the beginning of the next: by itself without a copy, by the host
+ * with one. */
+START_TEST(begins_where_the_run_before_ended)
+{
+    static const uint16_t valid[] = {1u << TRLI_ANYWHERE, 1};
+    const trli_platform machine = place_machine(2, 10.0, 0.0);
+    place_graph *g = place_graph_new(2, 2, 16, 64, 2);
+    g->graph.valid = valid;
+    add(g, 1.0, 1, 1, (const int32_t[]){0});
+    add(g, 1.0, 0, 1, (const int32_t[]){1});
+    close_graph(g);
+    ck_assert_double_eq(predicted_seconds(g, &machine, (const uint8_t[]){0, 0}, true), 2.0);
+    ck_assert_double_eq(predicted_seconds(g, &machine, (const uint8_t[]){1, 1}, true), 2.0);
+    ck_assert_double_eq(predicted_seconds(g, &machine, (const uint8_t[]){0, 1}, true), 22.0);
+    place_graph_free(g);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, copies_what_is_ready_early_before_the_last_producer_ends);
@@ -313,6 +351,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, adds_copies_to_the_longest_path);
     tcase_add_test(tc, serves_first_what_is_copied_afterwards);
     tcase_add_test(tc, launches_tasks_that_follow_each_other_once);
+    tcase_add_test(tc, begins_where_the_run_before_ended);
     tcase_add_test(tc, starts_tasks_and_copies_as_soon_as_it_may_and_never_before);
 }
 
