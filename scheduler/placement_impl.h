@@ -59,10 +59,10 @@ typedef enum trli_placement_kind {
 /* ---- placement_assign.c, placement_chains.c ---- */
 
 /* Choose an executor for each task: [tasks] *executor is the caller's. Tasks that write parts of a value, or add to it,
- * without another access between them, get one executor, unless it has no bytes or none may do them all. The blocks that the tasks of an
- * executor touch fit into its memory. finish_time is as fast as the better of all tasks on one executor, at least, by
- * trli_predict with prefetch; near-linear in tasks, accesses and edges. Edges have to include those of the accesses.
- * Deterministic. Fails with MEMORY, also where no placement is found that fits. */
+ * without another access between them, get one executor, unless it has no bytes or none may do them all. The blocks
+ * that the tasks of an executor touch fit into its memory. finish_time is as fast as the better of all tasks on one
+ * executor, at least, by trli_predict with prefetch; near-linear in tasks, accesses and edges. Edges have to include
+ * those of the accesses. Deterministic. Fails with MEMORY, also where no placement is found that fits. */
 TRL_NODISCARD trl_err trli_assign(trl_context *ctx, const trli_place_graph *graph, const trli_platform *machine,
                                   trli_placement_kind kind, uint8_t *executor);
 /* Chains: paths of tasks that may run on devices, coalesced as Robison (2014, appendix) does, without what its printed
@@ -90,10 +90,10 @@ typedef struct trli_transfers {
     uint16_t *valid_after;    /* [handles] spaces with the value when a run ends */
 } trli_transfers;
 
-/* Find the copies that a placement needs: no more than one for each value and space. A value that is ANYWHERE when a run
- * begins is copied to each space where it is read, and one that is valid nowhere is not copied, nor one of no bytes. The
- * task that comes first of those that write parts or add needs the value before theirs, and all of them wait for its
- * copy. On failure nothing is left to free. Fails with MEMORY. */
+/* Find the copies that a placement needs: no more than one for each value and space. A value that is ANYWHERE when a
+ * run begins is copied to each space where it is read, and one that is valid nowhere is not copied, nor one of no
+ * bytes. The task that comes first of those that write parts or add needs the value before theirs, and all of them wait
+ * for its copy. On failure nothing is left to free. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_transfers_find(trl_context *ctx, const trli_place_graph *graph, const trli_platform *machine,
                                           const uint8_t *executor, trli_transfers *transfers);
 void trli_transfers_free(trl_context *ctx, trli_transfers *transfers);
@@ -110,9 +110,8 @@ typedef struct trli_prediction {
 /* Play a placement on a virtual clock: each executor takes ready tasks, the longest path to the end of the graph first,
  * `parallel` at once; copies take their links one after the other, as soon as the value is there (prefetch), or only
  * when all predecessors of a reader are complete. A value that is ANYWHERE when the run begins is where an equal run
- * before it left it. A task that starts when its executor has just ended another is
- * launched with it, at no cost. Edges have to include those of the accesses. Deterministic. On failure nothing is left
- * to free. Fails with MEMORY. */
+ * before it left it. A task that starts when its executor has just ended another is launched with it, at no cost. Edges
+ * have to include those of the accesses. Deterministic. On failure nothing is left to free. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_predict(trl_context *ctx, const trli_place_graph *graph, const trli_platform *machine,
                                    const uint8_t *executor, const trli_transfers *transfers, bool prefetch,
                                    trli_prediction *prediction);

@@ -326,8 +326,8 @@ START_TEST(starts_tasks_and_copies_as_soon_as_it_may_and_never_before)
 }
 END_TEST
 
-/* What a device makes at the end of each run is read at the beginning of the next: by itself without a copy, by the host
- * with one. */
+/* What a device makes at the end of each run is read at the beginning of the next: by itself without a copy, by the
+ * host with one. */
 START_TEST(begins_where_the_run_before_ended)
 {
     static const uint16_t valid[] = {1u << TRLI_ANYWHERE, 1};
