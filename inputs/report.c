@@ -149,6 +149,9 @@ static void put_head(const trli_session *run, trl_err err, trli_json *json)
     trli_json_key(json, "devices");
     trli_json_begin_array(json);
     trli_json_string(json, "cpu");
+    const trl_devices *devices = run->sim ? trl_simulation_devices(run->sim) : NULL;
+    for (int i = 0; devices && i < trl_devices_opened(devices); ++i)
+        trli_json_string(json, trl_devices_info(devices, i)->name);
     trli_json_end_array(json);
 }
 
@@ -227,6 +230,31 @@ static void put_workers(const trl_simulation_stats *s, trli_json *json)
     trli_json_end_object(json);
 }
 
+static void put_devices(const trl_simulation_stats *s, trli_json *json)
+{
+    static const char *const keys[2][TRL_WAYS] = {{"h2d_bytes", "d2h_bytes", "p2p_bytes"},
+                                                  {"h2d_copies", "d2h_copies", "p2p_copies"}};
+    const trl_placement_stats *p = &s->placement;
+    trli_json_key(json, "device_transfers");
+    trli_json_begin_object(json);
+    for (int w = 0; w < TRL_WAYS; ++w) put_integer(json, keys[0][w], s->device_bytes[w]);
+    for (int w = 0; w < TRL_WAYS; ++w) put_integer(json, keys[1][w], s->device_copies[w]);
+    trli_json_end_object(json);
+    if (p->executors == 0) return;
+    trli_json_key(json, "placement");
+    trli_json_begin_object(json);
+    trli_json_key(json, "tasks");
+    trli_json_begin_array(json);
+    for (int e = 0; e < p->executors; ++e) trli_json_integer(json, p->tasks[e]);
+    trli_json_end_array(json);
+    put_integer(json, "regions", p->regions);
+    put_integer(json, "transfers", p->transfers);
+    put_text(json, "by", p->single >= 0 ? "one executor" : p->timed ? "times" : "trials");
+    put_number(json, "predicted_s", p->predicted);
+    put_number(json, "measured_s", p->measured);
+    trli_json_end_object(json);
+}
+
 static void put_machine(const trli_session *run, const report_totals *totals, trli_json *json)
 {
     const trl_simulation_stats *s = &totals->stats;
@@ -258,12 +286,7 @@ static void put_machine(const trli_session *run, const report_totals *totals, tr
     put_number(json, "amdahl",
                trl_amdahl_score(s->step_graph.tau_1, s->step_graph.tau_inf, trl_context_threads(run->ctx)));
     trli_json_end_object(json);
-    trli_json_key(json, "device_transfers");
-    trli_json_begin_object(json);
-    put_integer(json, "h2d_bytes", 0);
-    put_integer(json, "d2h_bytes", 0);
-    put_integer(json, "p2p_bytes", 0);
-    trli_json_end_object(json);
+    put_devices(&totals->stats, json);
 }
 
 static void put_field(trli_json *json, const char *name, const trl_field_stats *stats)

@@ -58,16 +58,18 @@ typedef struct trli_placed {
     int32_t ncalls;       /* of devices */
     int32_t *call;        /* [ncalls] the logical task */
     trli_list provisions; /* trli_provision */
-    /* Of all runs: copies made, and their bytes, by the spaces between which they went: host to device, back, between
-     * devices. */
-    int64_t copies[3], bytes[3];
+    /* Of all runs: copies made, and their bytes. */
+    int64_t copies[TRL_WAYS], bytes[TRL_WAYS];
 } trli_placed;
 
 /* What a run of a placed graph changes. */
 typedef struct trli_placed_run {
-    trli_fence **fence; /* [nfences], then two for each call of a device, around it */
-    _Atomic bool *set;  /* [nfences] in this run */
-    _Atomic int64_t copies[3], bytes[3];
+    trli_fence **fence; /* [nfences], then two for each call and each transfer of a device, around it */
+    _Atomic bool *set;  /* [nfences] in this run, then those of the others, by twos */
+    /* Of each device, set when a watched run began, and that time of the host's clock. */
+    trli_fence *origin[TRLI_EXECUTORS];
+    int64_t origin_ns;
+    _Atomic int64_t copies[TRL_WAYS], bytes[TRL_WAYS];
 } trli_placed_run;
 
 /* ---- placed_regions.c ---- */

@@ -4,6 +4,7 @@
  * thread waits for a device. */
 #include "arithmetic_impl.h"
 #include "placed_impl.h"
+#include "trace_impl.h"
 
 /* ---- where data is ---- */
 
@@ -25,6 +26,34 @@ trl_err trli_placed_provide(const trli_placed *p, void *frame)
     trl_err err = TRL_OK;
     for (int64_t i = 0; i < p->provisions.count; ++i)
         TRL_TRY(memory->provide(memory->data, frame, handle_of(p, all[i].handle)->key, all[i].space));
+done:
+    return err;
+}
+
+/* Timers are two fences around a call, by its number, or around a transfer: */
+static int32_t timer_of_transfer(const trli_placed *p, int32_t number)
+{
+    return p->ncalls + number;
+}
+
+static int32_t timers(const trli_placed *p)
+{
+    return p->ncalls + (int32_t)p->transfers.list.count;
+}
+
+/* The device whose fences they are; 0: none, as it is only known when the run begins. */
+static int space_of_timer(const trli_placed *p, int32_t timer)
+{
+    return timer < p->ncalls ? p->executor[p->call[timer]] : p->launch[p->nregions + timer - p->ncalls].space;
+}
+
+static trl_err set_timer(const trli_run_state *run, trl_device *device, trli_stream stream, int32_t timer, int end)
+{
+    const trli_placed *p = run->graph->placed;
+    trl_err err = TRL_OK;
+    if (!run->watched || space_of_timer(p, timer) == 0) return TRL_OK;
+    TRL_TRY(device->ops->set(device, stream, run->placed->fence[p->nfences + (ptrdiff_t)2 * timer + end]));
+    if (end) atomic_store_explicit(&run->placed->set[p->nfences + timer], true, memory_order_relaxed);
 done:
     return err;
 }
@@ -56,18 +85,21 @@ static trl_err copy_pieces(trli_run_state *run, const trli_transfer *t, int from
     const trli_placed *p = run->graph->placed;
     const trl_graph_memory *memory = &p->logical->memory;
     const int64_t key = handle_of(p, t->handle)->key;
+    const int32_t timer = timer_of_transfer(p, (int32_t)(t - (const trli_transfer *)p->transfers.list.data));
     const int32_t part = part_of(p, t);
-    const int way = from == 0 ? 0 : t->to == 0 ? 1 : 2;
+    const trl_way way = from == 0 ? TRL_WAY_IN : t->to == 0 ? TRL_WAY_OUT : TRL_WAY_ACROSS;
     trl_piece source[TRL_PIECES_MAX], target[TRL_PIECES_MAX];
     int64_t bytes = 0;
     trl_err err = TRL_OK;
     const int n = memory->locate(memory->data, run->frame, key, part, from, source);
     (void)memory->locate(memory->data, run->frame, key, part, t->to, target);
+    TRL_TRY(set_timer(run, device, stream, timer, 0));
     for (int i = 0; i < n; ++i) {
         const trli_box_copy copy = trli_copy_of_pieces(&source[i], from, &target[i], t->to);
         TRL_TRY(device->ops->copy(device, stream, &copy));
         bytes += (int64_t)copy.row * copy.rows * copy.planes;
     }
+    TRL_TRY(set_timer(run, device, stream, timer, 1));
     /* Relaxed: read when the run is over. */
     atomic_fetch_add_explicit(&run->placed->copies[way], 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&run->placed->bytes[way], bytes, memory_order_relaxed);
@@ -83,12 +115,11 @@ static trl_err call(trli_run_state *run, const trli_launch *launch, trl_device *
     const int32_t t = p->call[number];
     const trl_task_args args = {
         .chunks = 1, .worker = run->view.workers + launch->space - 1, .space = launch->space, .frame = run->frame};
-    trli_fence **timer = run->placed->fence + p->nfences + (ptrdiff_t)2 * number;
-    trl_err err = TRL_OK;
-    if (run->watched) TRL_TRY(device->ops->set(device, TRLI_STREAM_COMPUTE, timer[0]));
+    trl_err err;
+    TRL_TRY(set_timer(run, device, TRLI_STREAM_COMPUTE, number, 0));
     TRL_TRY(device->ops->call(device, TRLI_STREAM_COMPUTE, trli_graph_info(p->logical)[t].variant[device->kind].run,
                               trli_graph_records(p->logical)[t].data, &args));
-    if (run->watched) TRL_TRY(device->ops->set(device, TRLI_STREAM_COMPUTE, timer[1]));
+    TRL_TRY(set_timer(run, device, TRLI_STREAM_COMPUTE, number, 1));
 done:
     return err;
 }
@@ -173,11 +204,6 @@ static trl_err create_fence(const trli_placed *p, int space, trli_fence **fence)
     return device->ops->fence_create(device, fence);
 }
 
-static int space_of_call(const trli_placed *p, int32_t number)
-{
-    return p->executor[p->call[number]];
-}
-
 trl_err trli_placed_run_create(trli_run_state *run)
 {
     const trli_placed *p = run->graph->placed;
@@ -186,12 +212,14 @@ trl_err trli_placed_run_create(trli_run_state *run)
     if (!p) return TRL_OK;
     trli_placed_run *state = run->placed = trli_new(ctx, 1, sizeof *state);
     if (!state) return trli_no_memory(ctx, NULL, "for runs of a placed graph");
-    state->fence = trli_new(ctx, (size_t)p->nfences + 2 * (size_t)p->ncalls + 1, sizeof *state->fence);
-    state->set = trli_new(ctx, (size_t)p->nfences + 1, sizeof *state->set);
+    state->fence = trli_new(ctx, (size_t)p->nfences + 2 * (size_t)timers(p) + 1, sizeof *state->fence);
+    state->set = trli_new(ctx, (size_t)p->nfences + (size_t)timers(p) + 1, sizeof *state->set);
     if (!state->fence || !state->set) return trli_no_memory(ctx, NULL, "for runs of a placed graph");
     for (int32_t f = 0; f < p->nfences; ++f) TRL_TRY(create_fence(p, p->fence_space[f], &state->fence[f]));
-    for (int32_t c = 0; c < 2 * p->ncalls; ++c)
-        TRL_TRY(create_fence(p, space_of_call(p, c / 2), &state->fence[p->nfences + c]));
+    for (int32_t t = 0; t < 2 * timers(p); ++t)
+        if (space_of_timer(p, t / 2) > 0)
+            TRL_TRY(create_fence(p, space_of_timer(p, t / 2), &state->fence[p->nfences + t]));
+    for (int d = 1; d <= p->devices->n; ++d) TRL_TRY(create_fence(p, d, &state->origin[d]));
 done:
     return err;
 }
@@ -201,8 +229,12 @@ void trli_placed_run_destroy(trli_run_state *run)
     const trli_placed *p = run->graph->placed;
     trli_placed_run *state = run->placed;
     if (!state) return;
-    for (int32_t f = 0; state->fence && f < p->nfences + 2 * p->ncalls; ++f) {
-        const int space = f < p->nfences ? p->fence_space[f] : space_of_call(p, (f - p->nfences) / 2);
+    for (int d = 1; d <= p->devices->n; ++d)
+        if (state->origin[d])
+            trli_device_of(p->devices, d)->ops->fence_destroy(trli_device_of(p->devices, d), state->origin[d]);
+    for (int32_t f = 0; state->fence && f < p->nfences + 2 * timers(p); ++f) {
+        const int space = f < p->nfences ? p->fence_space[f] : space_of_timer(p, (f - p->nfences) / 2);
+        if (space == 0) continue;
         trl_device *device = trli_device_of(p->devices, space);
         if (state->fence[f]) device->ops->fence_destroy(device, state->fence[f]);
     }
@@ -212,20 +244,55 @@ void trli_placed_run_destroy(trli_run_state *run)
     run->placed = NULL;
 }
 
+/* A device that does not answer fails when it gets work. */
 void trli_placed_run_start(trli_run_state *run)
 {
     const trli_placed *p = run->graph->placed;
-    for (int32_t f = 0; p && f < p->nfences; ++f)
+    if (!p) return;
+    for (int32_t f = 0; f < p->nfences + timers(p); ++f)
         atomic_store_explicit(&run->placed->set[f], false, memory_order_relaxed); /* no worker is inside */
+    if (!run->watched || p->ncalls == 0) return;
+    run->placed->origin_ns = trli_now_ns();
+    for (int d = 1; d <= p->devices->n; ++d) {
+        trl_device *device = trli_device_of(p->devices, d);
+        if (!atomic_load_explicit(&device->lost, memory_order_relaxed))
+            (void)device->ops->set(device, TRLI_STREAM_COMPUTE, run->placed->origin[d]);
+    }
+}
+
+/* ---- its end ---- */
+
+static void trace_timer(const trli_run_state *run, trl_trace *trace, int32_t timer)
+{
+    const trli_placed *p = run->graph->placed;
+    const trli_placed_run *state = run->placed;
+    const int space = space_of_timer(p, timer);
+    trl_device *device = trli_device_of(p->devices, space);
+    trli_fence **fence = state->fence + p->nfences + (ptrdiff_t)2 * timer;
+    const int64_t begin =
+        state->origin_ns + (int64_t)(1e9 * device->ops->seconds(device, state->origin[space], fence[0]));
+    const int64_t end =
+        state->origin_ns + (int64_t)(1e9 * device->ops->seconds(device, state->origin[space], fence[1]));
+    if (timer < p->ncalls) {
+        trli_trace_add_device(trace, space - 1, TRLI_STREAM_COMPUTE, TRLI_TRACE_CALL,
+                              trli_graph_task_name(p->logical, p->call[timer]), begin, end);
+        return;
+    }
+    const trli_transfer *t = (const trli_transfer *)p->transfers.list.data + (timer - p->ncalls);
+    trli_trace_add_device(trace, space - 1, t->to > 0 ? TRLI_STREAM_IN : TRLI_STREAM_OUT, TRLI_TRACE_COPY,
+                          trli_graph_text(p->logical, handle_of(p, t->handle)->name), begin, end);
 }
 
 static void note_times(const trli_run_state *run, double *seconds)
 {
     const trli_placed *p = run->graph->placed;
-    for (int32_t c = 0; c < p->ncalls; ++c) {
-        trl_device *device = trli_device_of(p->devices, space_of_call(p, c));
-        trli_fence **timer = run->placed->fence + p->nfences + (ptrdiff_t)2 * c;
-        seconds[p->call[c]] = device->ops->seconds(device, timer[0], timer[1]);
+    trl_trace *trace = trli_workers_trace(run->workers);
+    for (int32_t t = 0; t < timers(p); ++t) {
+        if (!atomic_load_explicit(&run->placed->set[p->nfences + t], memory_order_relaxed)) continue;
+        trl_device *device = trli_device_of(p->devices, space_of_timer(p, t));
+        trli_fence **fence = run->placed->fence + p->nfences + (ptrdiff_t)2 * t;
+        if (t < p->ncalls) seconds[p->call[t]] = device->ops->seconds(device, fence[0], fence[1]);
+        if (trace) trace_timer(run, trace, t);
     }
     for (int32_t i = 0; i < run->graph->task_count; ++i)
         if (p->task_of[i] >= 0)
@@ -241,7 +308,7 @@ void trli_placed_run_finish(trli_run_state *run, double *seconds)
         if (!valid) continue;
         *valid = now & 1u << TRLI_ANYWHERE ? (*valid ? *valid | (now & ~(1u << TRLI_ANYWHERE)) : 0) : now;
     }
-    for (int i = 0; i < 3; ++i) {
+    for (int i = 0; i < TRL_WAYS; ++i) {
         p->copies[i] += atomic_exchange_explicit(&run->placed->copies[i], 0, memory_order_relaxed);
         p->bytes[i] += atomic_exchange_explicit(&run->placed->bytes[i], 0, memory_order_relaxed);
     }

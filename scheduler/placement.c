@@ -109,7 +109,7 @@ trli_place_graph trli_placement_view(const trli_placement *p)
     return view;
 }
 
-/* By the times. What is there when a run begins is taken to be where it is read: after some runs it is. */
+/* By the times. What is there when a run begins is where an equal run before left it. */
 static trl_err assign(trli_placement *p, uint8_t *executor)
 {
     const trli_place_graph view = trli_placement_view(p);
@@ -151,10 +151,20 @@ static void spread(trli_placement *p, uint8_t *executor)
     }
 }
 
+/* It is to be placed anew. */
+static void drop(trli_placement *p)
+{
+    for (int i = 0; p->placed && i < TRL_WAYS; ++i) {
+        p->copies[i] += p->placed->copies[i];
+        p->bytes[i] += p->placed->bytes[i];
+    }
+    trli_placed_destroy(&p->placed);
+}
+
 static trl_err place(trli_placement *p)
 {
     trl_err err;
-    trli_placed_destroy(&p->placed);
+    drop(p);
     if (p->rule.mode != TRLI_PLACE_BY_TIMES)
         spread(p, p->executor);
     else if (p->stage < p->platform.executors)
@@ -218,7 +228,7 @@ static trl_err create(trl_graph *graph, const trli_placing *placing, trli_placem
     p->steady = trli_new(graph->ctx, (size_t)graph->handles.count + 1, sizeof *p->steady);
     if (!p->executor || !p->eligible || !p->seconds || !p->latest || !p->steady)
         TRL_TRY(trli_no_memory(graph->ctx, NULL, "for a placement"));
-    for (int64_t h = 0; h < graph->handles.count; ++h) p->steady[h] = (uint16_t)((1u << p->platform.executors) - 1);
+    for (int64_t h = 0; h < graph->handles.count; ++h) p->steady[h] = 1u << TRLI_ANYWHERE;
     p->single = -1;
     find_eligible(p);
     if (!has_choice(p) || p->rule.mode != TRLI_PLACE_BY_TIMES) p->stage = p->platform.executors;
@@ -241,7 +251,7 @@ static void exclude(trli_placement *p, int executor)
     p->excluded[executor] = true;
     find_eligible(p);
     if (p->stage == executor) next_stage(p);
-    trli_placed_destroy(&p->placed);
+    drop(p);
 }
 
 /* Memory in all spaces; a device that lacks it is left out. */
@@ -295,7 +305,7 @@ static void time_again(trli_placement *p)
 {
     p->stage = p->single = -1;
     next_stage(p);
-    trli_placed_destroy(&p->placed);
+    drop(p);
 }
 
 /* A run with the executor that is timed. */
@@ -308,7 +318,7 @@ static void learn_stage(trli_placement *p, int64_t ns)
     }
     if (p->runs < PROFILED || p->runs_now > 0) return;
     next_stage(p);
-    trli_placed_destroy(&p->placed);
+    drop(p);
 }
 
 /* The executor that was fastest alone. */
@@ -330,7 +340,7 @@ static void learn_placed(trli_placement *p, int64_t ns)
     const int best = fastest(p);
     if (p->runs == TRIED && p->single < 0 && (double)p->least_ns > (1 + loss) * (double)p->stage_ns[best]) {
         p->single = best;
-        trli_placed_destroy(&p->placed);
+        drop(p);
         return;
     }
     if (p->runs % CHECKED != 0) return;
@@ -344,8 +354,7 @@ static void learn_placed(trli_placement *p, int64_t ns)
 static void learn(trli_placement *p, int64_t ns)
 {
     ++p->runs;
-    if (p->rule.mode == TRLI_PLACE_AT_RANDOM && p->runs >= REPEATED && p->runs_now == 0)
-        trli_placed_destroy(&p->placed);
+    if (p->rule.mode == TRLI_PLACE_AT_RANDOM && p->runs >= REPEATED && p->runs_now == 0) drop(p);
     if (p->rule.mode != TRLI_PLACE_BY_TIMES || !has_choice(p)) return;
     if (p->stage < p->platform.executors)
         learn_stage(p, ns);

@@ -36,21 +36,22 @@ typedef struct trli_placement {
     int workers;
     trli_platform platform;
     trli_placement_rule rule;
-    bool excluded[TRLI_EXECUTORS];    /* devices that are not used any more */
-    int stage;                        /* the executor that is timed; all are: the number of executors */
-    int64_t runs;                     /* of the placement */
-    int64_t sum_ns;                   /* of its runs since it was looked at */
-    int64_t least_ns;                 /* of one of them */
-    int64_t stage_ns[TRLI_EXECUTORS]; /* of a run in which an executor did all that it may */
-    int single;                       /* the executor that does all that it may, after all; -1: as placed */
-    int runs_now;                     /* in progress */
-    double usual_ns;                  /* mean of its first runs */
-    uint16_t *eligible;               /* [tasks] */
-    uint8_t *executor;                /* [tasks] */
-    double *seconds;                  /* [tasks][executors]; 0: not timed */
-    double *latest;                   /* [tasks] of the last watched run */
-    uint16_t *steady;                 /* [handles] spaces with the value when a run begins, as is assumed */
-    trli_placed *placed;              /* NULL: to be made */
+    bool excluded[TRLI_EXECUTORS];             /* devices that are not used any more */
+    int stage;                                 /* the executor that is timed; all are: the number of executors */
+    int64_t runs;                              /* of the placement */
+    int64_t sum_ns;                            /* of its runs since it was looked at */
+    int64_t least_ns;                          /* of one of them */
+    int64_t stage_ns[TRLI_EXECUTORS];          /* of a run in which an executor did all that it may */
+    int single;                                /* the executor that does all that it may, after all; -1: as placed */
+    int runs_now;                              /* in progress */
+    double usual_ns;                           /* mean of its first runs */
+    uint16_t *eligible;                        /* [tasks] */
+    uint8_t *executor;                         /* [tasks] */
+    double *seconds;                           /* [tasks][executors]; 0: not timed */
+    double *latest;                            /* [tasks] of the last watched run */
+    uint16_t *steady;                          /* [handles] spaces with the value when a run begins, as is assumed */
+    trli_placed *placed;                       /* NULL: to be made */
+    int64_t copies[TRL_WAYS], bytes[TRL_WAYS]; /* of placements that are gone */
 } trli_placement;
 
 /* A run begins: what the graph is run as, with memory for all data of the frame. A device without memory, or that is

@@ -38,8 +38,10 @@ trl_err trl_trace_create(trl_context *ctx, int workers, int64_t events, trl_trac
     TRL_TRY(trl_memory_alloc(ctx, sizeof *trace, trace_memory, &memory));
     trace = memory;
     *trace = (trl_trace){.ctx = ctx, .workers = workers, .origin_ns = trli_now_ns()};
-    TRL_TRY(trl_memory_alloc(ctx, ((size_t)workers + 1) * sizeof *trace->lane, trace_memory, &memory));
+    const size_t lanes = (size_t)workers + 1 + (size_t)TRLI_TRACE_STREAMS * TRL_DEVICES_MAX;
+    TRL_TRY(trl_memory_alloc(ctx, lanes * sizeof *trace->lane, trace_memory, &memory));
     trace->lane = memory;
+    trace->events = events;
     while (trace->lanes <= workers) TRL_TRY(create_lane(trace, events));
     *result = trace;
     trace = NULL;
@@ -62,6 +64,25 @@ void trl_trace_destroy(trl_trace **result)
     for (int i = 0; i < trace->lanes; ++i) release(ctx, trace->lane[i].events);
     release(ctx, trace->lane);
     release(ctx, trace);
+}
+
+trl_err trli_trace_add_devices(trl_trace *trace, int devices)
+{
+    trl_err err = TRL_OK;
+    for (; trace->devices < devices; ++trace->devices)
+        for (int s = 0; s < TRLI_TRACE_STREAMS; ++s) TRL_TRY(create_lane(trace, trace->events));
+done:
+    return err;
+}
+
+void trli_trace_add_device(trl_trace *trace, int device, int stream, trli_trace_kind kind, const char *name,
+                           int64_t begin_ns, int64_t end_ns)
+{
+    if (device >= trace->devices) return;
+    while (atomic_exchange_explicit(&trace->adding, true, memory_order_acquire)) sched_yield();
+    trli_trace_add(&trace->lane[trace->workers + 1 + TRLI_TRACE_STREAMS * device + stream], kind, name, 0, begin_ns,
+                   end_ns);
+    atomic_store_explicit(&trace->adding, false, memory_order_release);
 }
 
 /* Several threads may end runs at once, seldom: the others wait. Acquire and release of the lane. */
@@ -193,6 +214,16 @@ trl_err trl_trace_write(const trl_trace *trace, FILE *out)
         write_name(trace, w, "thread_name", "worker", w, out);
         for (int64_t i = 0; i < trace->lane[w].count; ++i) write_event(trace, w, &trace->lane[w].events[i], out);
         write_dropped(trace, w, out);
+    }
+    for (int d = 0; d < TRLI_TRACE_STREAMS * trace->devices; ++d) {
+        static const char *const streams[TRLI_TRACE_STREAMS] = {"calls of device", "copies to device",
+                                                                "copies from device"};
+        const int lane = trace->workers + 1 + d;
+        fputs(",\n", out);
+        write_name(trace, lane, "thread_name", streams[d % TRLI_TRACE_STREAMS], d / TRLI_TRACE_STREAMS, out);
+        for (int64_t i = 0; i < trace->lane[lane].count; ++i)
+            write_event(trace, lane, &trace->lane[lane].events[i], out);
+        write_dropped(trace, lane, out);
     }
     for (int64_t i = 0; i < trace->lane[trace->workers].count; ++i) write_run(trace, i, out);
     write_dropped(trace, trace->workers, out);

@@ -15,6 +15,8 @@
     X(POLL, "poll", "")           \
     X(PARK, "lock", "waits for ") \
     X(IDLE, "idle", "")           \
+    X(CALL, "device", "")         \
+    X(COPY, "copy", "")           \
     X(RUN, "run", "")
 
 typedef enum trli_trace_kind {
@@ -44,9 +46,13 @@ typedef struct trli_trace_lane {
 struct trl_trace {
     trl_context *ctx;
     int workers;
-    int64_t origin_ns;     /* creation */
-    int lanes;             /* made so far */
-    trli_trace_lane *lane; /* [workers + 1] the last one is that of whole runs, and whoever has `adding` uses it */
+    int64_t origin_ns; /* creation */
+    int64_t events;    /* room of a lane */
+    int lanes;         /* made so far */
+    int devices;       /* with a lane for each of their streams */
+    /* [workers + 1], of which the last one is that of whole runs, then those of devices; whoever has `adding` uses
+     * them. */
+    trli_trace_lane *lane;
     _Atomic bool adding;
 };
 
@@ -85,6 +91,12 @@ static inline void trli_trace_add(trli_trace_lane *lane, trli_trace_kind kind, c
     event->name[length] = 0;
 }
 
+enum { TRLI_TRACE_STREAMS = 3 }; /* of a device: calls, copies to it, copies from it */
+/* Give devices lanes, if they have none. */
+TRL_NODISCARD trl_err trli_trace_add_devices(trl_trace *trace, int devices);
+/* Add what a stream of device 0 <= device did: CALL or COPY. Thread: any. */
+void trli_trace_add_device(trl_trace *trace, int device, int stream, trli_trace_kind kind, const char *name,
+                           int64_t begin_ns, int64_t end_ns);
 /* Add a whole run, with the graph's name. Thread: any. */
 void trli_trace_add_run(trl_trace *trace, const char *name, int64_t begin_ns, int64_t end_ns);
 

@@ -274,6 +274,24 @@ typedef struct trl_graph_stats {
  * workers time the first runs and now and then one more, for priorities. */
 TRL_API void trl_graph_set_timing(trl_graph *graph, bool on);
 TRL_API void trl_graph_get_stats(const trl_graph *graph, trl_graph_stats *stats);
+/* How a graph was placed last. */
+enum { TRL_EXECUTORS_MAX = TRL_DEVICES_MAX + 1 };
+typedef enum trl_way { TRL_WAY_IN, TRL_WAY_OUT, TRL_WAY_ACROSS, TRL_WAYS } trl_way; /* to a device, back, between two */
+typedef struct trl_placement_stats {
+    int executors;                    /* the workers, and devices; 0: the graph has not been placed */
+    int64_t tasks[TRL_EXECUTORS_MAX]; /* that each does */
+    double busy[TRL_EXECUTORS_MAX];   /* s of a run, predicted from measured times */
+    int64_t regions, transfers;       /* of a run */
+    bool timed;                       /* by measured times; else they are still being taken, or not asked for */
+    int single;                       /* the executor that does all that it may, as it was faster; -1: none */
+    double predicted, measured;       /* s of a run: from the times, and the least seen; 0: unknown */
+    int64_t copies[TRL_WAYS], bytes[TRL_WAYS]; /* made in all runs */
+} trl_placement_stats;
+TRL_API void trl_graph_get_placement(const trl_graph *graph, trl_placement_stats *stats);
+/* Which task runs where, and why, as lines of text: times by executor, predicted start and end, then the transfers.
+ * Fails with MEMORY, IO. */
+TRL_API TRL_NODISCARD trl_err trl_graph_write_placement(const trl_graph *graph, FILE *out);
+
 /* Mean time of a task of a frozen graph by executors of a kind in timed runs, s, its chunks together; 0: none was
  * timed, or it is no task of this graph. Not during a run. */
 TRL_API double trl_graph_task_seconds(const trl_graph *graph, trl_task task, trl_kind kind);

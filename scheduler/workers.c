@@ -427,6 +427,7 @@ trl_err trl_workers_set_trace(trl_workers *workers, trl_trace *trace)
     if (trace && trace->workers != workers->count)
         return trl_fail(workers->ctx, TRL_ERR_USAGE, NULL, "a trace for %d workers cannot record %d", trace->workers,
                         workers->count);
+    if (trace && workers->placing.devices) TRL_TRY(trli_trace_add_devices(trace, workers->placing.devices->n));
     workers->trace = trace;
     for (int i = 0; i < workers->count; ++i) workers->worker[i].lane = trace ? &trace->lane[i] : NULL;
 done:

@@ -459,6 +459,16 @@ trl_workers *trl_simulation_workers(const trl_simulation *sim)
     return sim->workers;
 }
 
+const trl_devices *trl_simulation_devices(const trl_simulation *sim)
+{
+    return sim->devices;
+}
+
+trl_err trl_simulation_write_placement(const trl_simulation *sim, FILE *out)
+{
+    return trl_graph_write_placement(sim->step->run->graph, out);
+}
+
 trl_err trl_simulation_observe(trl_simulation *sim)
 {
     trl_err err = TRL_OK;
@@ -521,6 +531,15 @@ void trl_simulation_get_stats(const trl_simulation *sim, trl_simulation_stats *s
     trl_workers_get_pools(sim->workers, &stats->task_workers, &stats->operator_workers);
     trl_graph_get_stats(sim->step->run->graph, &stats->step_graph);
     stats->tasks_per_step = stats->step_graph.tasks;
+    trl_graph_get_placement(sim->step->run->graph, &stats->placement);
+    for (int i = 0; i < sim->model->nprograms; ++i) {
+        trl_placement_stats placement;
+        trl_graph_get_placement(sim->model->program[i]->run->graph, &placement);
+        for (int w = 0; w < TRL_WAYS; ++w) {
+            stats->device_copies[w] += placement.copies[w];
+            stats->device_bytes[w] += placement.bytes[w];
+        }
+    }
 }
 
 void trl_simulation_get_compile_stats(const trl_simulation *sim, trl_compile_stats *stats)

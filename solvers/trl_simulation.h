@@ -65,6 +65,11 @@ TRL_API const trl_layout *trl_simulation_layout(const trl_simulation *sim);
 /* The workers of a simulation, for loops of the caller's own between the calls of other functions. */
 TRL_API trl_workers *trl_simulation_workers(const trl_simulation *sim);
 
+/* The devices of a simulation; NULL: its scheduler uses none. */
+TRL_API const trl_devices *trl_simulation_devices(const trl_simulation *sim);
+/* How the tasks of a step are placed, as text; nothing without devices. Fails with MEMORY, IO. */
+TRL_API TRL_NODISCARD trl_err trl_simulation_write_placement(const trl_simulation *sim, FILE *out);
+
 /* Evaluate outputs, exact solutions and series from the present state; after it the arrays below hold them. Equations'
  * arrays are always current; those of fields that are kept are so after initialise, step, advance and observe.
  * Collective: yes. */
@@ -114,6 +119,8 @@ typedef struct trl_simulation_stats {
     int64_t comm_bytes, comm_messages;   /* sent by this rank so far */
     int64_t allocations_after_first_step;
     trl_graph_stats step_graph;
+    trl_placement_stats placement;                           /* of the tasks of a step */
+    int64_t device_copies[TRL_WAYS], device_bytes[TRL_WAYS]; /* of all programs so far */
     double compile_seconds;
 } trl_simulation_stats;
 TRL_API void trl_simulation_get_stats(const trl_simulation *sim, trl_simulation_stats *stats);
