@@ -84,8 +84,8 @@ static inline trl_device *trli_device_of(const trl_devices *devices, int space)
 }
 
 /* A copy of a piece of data to its place in another space. */
-static inline trli_box_copy trli_copy_of_pieces(const trl_piece *from, int from_space, const trl_piece *to,
-                                                int to_space)
+static inline trli_box_copy trli_copy_of_boxes(const trl_memory_box *from, int from_space, const trl_memory_box *to,
+                                               int to_space)
 {
     return (trli_box_copy){.to = to->at,
                            .from = from->at,

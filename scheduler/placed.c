@@ -70,14 +70,14 @@ static int32_t fences_of(const builder *b, int32_t x)
 
 static trl_err add_fences(builder *b, int32_t x)
 {
-    trli_placed *p = b->placed;
-    const int32_t n = fences_of(b, x);
-    int32_t *space = trli_resize(b->ctx, p->fence_space, (size_t)(p->nfences + n), sizeof *space);
-    if (!space) return trli_no_memory(b->ctx, NULL, "for a placed graph");
-    p->fence_space = space;
-    b->fence[x] = p->nfences;
-    for (int32_t i = 0; i < n; ++i) p->fence_space[p->nfences++] = b->nodes.space[x] > 0 ? b->nodes.space[x] : i + 1;
-    return TRL_OK;
+    trli_list *fences = &b->placed->fences;
+    const int32_t n = fences_of(b, x), space = b->nodes.space[x];
+    trl_err err;
+    TRL_TRY(trli_list_reserve(b->ctx, fences, n, sizeof(int32_t), what));
+    b->fence[x] = (int32_t)fences->count;
+    for (int32_t i = 0; i < n; ++i) ((int32_t *)fences->data)[fences->count++] = space > 0 ? space : i + 1;
+done:
+    return err;
 }
 
 /* The end of a launch is watched unless another one follows it on its stream. */
@@ -107,13 +107,14 @@ done:
 
 /* ---- commands ---- */
 
-static trl_err add_command(builder *b, trli_launch *launch, trli_command_kind kind, trli_stream stream, int32_t index)
+static trl_err add_command(builder *b, trli_launch *launch, trli_device_command_kind kind, trli_stream stream,
+                           int32_t index)
 {
     trli_list *commands = &b->placed->commands;
     trl_err err;
-    TRL_TRY(trli_list_reserve(b->ctx, commands, 1, sizeof(trli_command), what));
-    ((trli_command *)commands->data)[commands->count++] =
-        (trli_command){.kind = (uint8_t)kind, .stream = (uint8_t)stream, .index = index};
+    TRL_TRY(trli_list_reserve(b->ctx, commands, 1, sizeof(trli_device_command), what));
+    ((trli_device_command *)commands->data)[commands->count++] =
+        (trli_device_command){.kind = (uint8_t)kind, .stream = (uint8_t)stream, .index = index};
     ++launch->n;
 done:
     return err;
@@ -382,7 +383,7 @@ static trl_err build(builder *b)
     TRL_TRY(trli_regions_find(b->ctx, &b->nodes, b->order, b->region, &regions));
     TRL_TRY(number_launches(b, regions));
     TRL_TRY(find_fences(b));
-    b->waited = trli_new(b->ctx, (size_t)p->nfences + 1, sizeof *b->waited);
+    b->waited = trli_new(b->ctx, (size_t)p->fences.count + 1, sizeof *b->waited);
     p->watch = trli_new(b->ctx, (size_t)p->nwatches + 1, sizeof *p->watch);
     if (!b->waited || !p->watch) TRL_TRY(trli_no_memory(b->ctx, NULL, "for a placed graph"));
     TRL_TRY(trl_graph_create(b->ctx, b->logical->name, &p->graph));
@@ -436,7 +437,8 @@ void trli_placed_destroy(trli_placed **placed)
     trl_graph_destroy(&p->graph);
     trli_transfers_free(ctx, &p->transfers);
     trli_list_free(ctx, &p->commands);
+    trli_list_free(ctx, &p->fences);
     trli_list_free(ctx, &p->provisions);
-    void *arrays[] = {p->executor, p->node_of, p->task_of, p->launch, p->fence_space, p->watch, p->call, p};
+    void *arrays[] = {p->executor, p->node_of, p->task_of, p->launch, p->watch, p->call, p};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; ++i) trli_free(arrays[i]);
 }

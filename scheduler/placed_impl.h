@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* A placed graph: what is run in place of a frozen graph of which devices do tasks. It has the graph's tasks for workers
- * as they are; a launch for each region, the tasks that a device does without the host in between, and for each
+/* A placed graph: what is run in place of a frozen graph of which devices do tasks. It has the graph's tasks for
+ * workers as they are; a launch for each region, the tasks that a device does without the host in between, and for each
  * transfer; and a watch for each point on a stream that the host waits for. */
 #ifndef TRLI_PLACED_IMPL_H
 #define TRLI_PLACED_IMPL_H
@@ -10,18 +10,18 @@
 #include "executor_impl.h"
 #include "placement_impl.h"
 
-typedef enum trli_command_kind {
+typedef enum trli_device_command_kind {
     TRLI_COMMAND_CALL,
     TRLI_COMMAND_COPY,
     TRLI_COMMAND_WAIT,
     TRLI_COMMAND_SET
-} trli_command_kind;
+} trli_device_command_kind;
 
 /* What a launch gives to a device. */
-typedef struct trli_command {
+typedef struct trli_device_command {
     uint8_t kind, stream;
     int32_t index; /* a task of the graph, a transfer, a fence */
-} trli_command;
+} trli_device_command;
 
 typedef struct trli_launch {
     struct trli_placed *placed;
@@ -50,9 +50,8 @@ typedef struct trli_placed {
     int32_t *task_of;         /* [tasks of graph] a logical one, or -1 */
     int32_t nlaunches, nregions;
     trli_launch *launch; /* regions, then transfers */
-    trli_list commands;  /* trli_command */
-    int32_t nfences;
-    int32_t *fence_space; /* [nfences] whose fence it is */
+    trli_list commands;  /* trli_device_command */
+    trli_list fences;    /* int32_t: the space of the device whose fence it is */
     int32_t nwatches;
     trli_watch *watch;
     int32_t ncalls;       /* of devices */
@@ -71,6 +70,11 @@ typedef struct trli_placed_run {
     int64_t origin_ns;
     _Atomic int64_t copies[TRL_WAYS], bytes[TRL_WAYS];
 } trli_placed_run;
+
+static inline int32_t trli_placed_fences(const trli_placed *placed)
+{
+    return (int32_t)placed->fences.count;
+}
 
 /* ---- placed_regions.c ---- */
 

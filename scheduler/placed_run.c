@@ -52,8 +52,8 @@ static trl_err set_timer(const trli_run_state *run, trl_device *device, trli_str
     const trli_placed *p = run->graph->placed;
     trl_err err = TRL_OK;
     if (!run->watched || space_of_timer(p, timer) == 0) return TRL_OK;
-    TRL_TRY(device->ops->set(device, stream, run->placed->fence[p->nfences + (ptrdiff_t)2 * timer + end]));
-    if (end) atomic_store_explicit(&run->placed->set[p->nfences + timer], true, memory_order_relaxed);
+    TRL_TRY(device->ops->set(device, stream, run->placed->fence[trli_placed_fences(p) + (ptrdiff_t)2 * timer + end]));
+    if (end) atomic_store_explicit(&run->placed->set[trli_placed_fences(p) + timer], true, memory_order_relaxed);
 done:
     return err;
 }
@@ -88,14 +88,14 @@ static trl_err copy_pieces(trli_run_state *run, const trli_transfer *t, int from
     const int32_t timer = timer_of_transfer(p, (int32_t)(t - (const trli_transfer *)p->transfers.list.data));
     const int32_t part = part_of(p, t);
     const trl_way way = from == 0 ? TRL_WAY_IN : t->to == 0 ? TRL_WAY_OUT : TRL_WAY_ACROSS;
-    trl_piece source[TRL_PIECES_MAX], target[TRL_PIECES_MAX];
+    trl_memory_box source[TRL_MEMORY_BOXES], target[TRL_MEMORY_BOXES];
     int64_t bytes = 0;
     trl_err err = TRL_OK;
     const int n = memory->locate(memory->data, run->frame, key, part, from, source);
     (void)memory->locate(memory->data, run->frame, key, part, t->to, target);
     TRL_TRY(set_timer(run, device, stream, timer, 0));
     for (int i = 0; i < n; ++i) {
-        const trli_box_copy copy = trli_copy_of_pieces(&source[i], from, &target[i], t->to);
+        const trli_box_copy copy = trli_copy_of_boxes(&source[i], from, &target[i], t->to);
         TRL_TRY(device->ops->copy(device, stream, &copy));
         bytes += (int64_t)copy.row * copy.rows * copy.planes;
     }
@@ -143,7 +143,7 @@ static trl_err wait_for(const trli_run_state *run, trl_device *device, trli_stre
 static trl_err launch_region(trli_run_state *run, const trli_launch *launch)
 {
     const trli_placed *p = launch->placed;
-    const trli_command *c = (const trli_command *)p->commands.data + launch->first;
+    const trli_device_command *c = (const trli_device_command *)p->commands.data + launch->first;
     trl_device *device = trli_device_of(p->devices, launch->space);
     trl_err err = TRL_OK;
     for (int32_t i = 0; i < launch->n; ++i)
@@ -158,7 +158,7 @@ done:
 static trl_err launch_transfer(trli_run_state *run, const trli_launch *launch)
 {
     const trli_placed *p = launch->placed;
-    const trli_command *c = (const trli_command *)p->commands.data + launch->first;
+    const trli_device_command *c = (const trli_device_command *)p->commands.data + launch->first;
     const trli_transfer *t = (const trli_transfer *)p->transfers.list.data + (launch - p->launch - p->nregions);
     const int from = find_source(p, t, run->frame);
     trl_err err = TRL_OK;
@@ -189,7 +189,7 @@ trl_err trli_placed_watch(void *data, const trl_task_args *args, bool *done)
     trl_err err = TRL_OK;
     for (int32_t f = watch->fence; f < watch->fence + watch->n; ++f) {
         if (!atomic_load_explicit(&run->placed->set[f], memory_order_relaxed)) continue;
-        trl_device *device = trli_device_of(p->devices, p->fence_space[f]);
+        trl_device *device = trli_device_of(p->devices, ((const int32_t *)p->fences.data)[f]);
         TRL_TRY(device->ops->passed(device, run->placed->fence[f], done));
     }
 done:
@@ -212,13 +212,14 @@ trl_err trli_placed_run_create(trli_run_state *run)
     if (!p) return TRL_OK;
     trli_placed_run *state = run->placed = trli_new(ctx, 1, sizeof *state);
     if (!state) return trli_no_memory(ctx, NULL, "for runs of a placed graph");
-    state->fence = trli_new(ctx, (size_t)p->nfences + 2 * (size_t)timers(p) + 1, sizeof *state->fence);
-    state->set = trli_new(ctx, (size_t)p->nfences + (size_t)timers(p) + 1, sizeof *state->set);
+    state->fence = trli_new(ctx, (size_t)trli_placed_fences(p) + 2 * (size_t)timers(p) + 1, sizeof *state->fence);
+    state->set = trli_new(ctx, (size_t)trli_placed_fences(p) + (size_t)timers(p) + 1, sizeof *state->set);
     if (!state->fence || !state->set) return trli_no_memory(ctx, NULL, "for runs of a placed graph");
-    for (int32_t f = 0; f < p->nfences; ++f) TRL_TRY(create_fence(p, p->fence_space[f], &state->fence[f]));
+    for (int32_t f = 0; f < trli_placed_fences(p); ++f)
+        TRL_TRY(create_fence(p, ((const int32_t *)p->fences.data)[f], &state->fence[f]));
     for (int32_t t = 0; t < 2 * timers(p); ++t)
         if (space_of_timer(p, t / 2) > 0)
-            TRL_TRY(create_fence(p, space_of_timer(p, t / 2), &state->fence[p->nfences + t]));
+            TRL_TRY(create_fence(p, space_of_timer(p, t / 2), &state->fence[trli_placed_fences(p) + t]));
     for (int d = 1; d <= p->devices->n; ++d) TRL_TRY(create_fence(p, d, &state->origin[d]));
 done:
     return err;
@@ -232,8 +233,9 @@ void trli_placed_run_destroy(trli_run_state *run)
     for (int d = 1; d <= p->devices->n; ++d)
         if (state->origin[d])
             trli_device_of(p->devices, d)->ops->fence_destroy(trli_device_of(p->devices, d), state->origin[d]);
-    for (int32_t f = 0; state->fence && f < p->nfences + 2 * timers(p); ++f) {
-        const int space = f < p->nfences ? p->fence_space[f] : space_of_timer(p, (f - p->nfences) / 2);
+    for (int32_t f = 0; state->fence && f < trli_placed_fences(p) + 2 * timers(p); ++f) {
+        const int space = f < trli_placed_fences(p) ? ((const int32_t *)p->fences.data)[f]
+                                                    : space_of_timer(p, (f - trli_placed_fences(p)) / 2);
         if (space == 0) continue;
         trl_device *device = trli_device_of(p->devices, space);
         if (state->fence[f]) device->ops->fence_destroy(device, state->fence[f]);
@@ -249,7 +251,7 @@ void trli_placed_run_start(trli_run_state *run)
 {
     const trli_placed *p = run->graph->placed;
     if (!p) return;
-    for (int32_t f = 0; f < p->nfences + timers(p); ++f)
+    for (int32_t f = 0; f < trli_placed_fences(p) + timers(p); ++f)
         atomic_store_explicit(&run->placed->set[f], false, memory_order_relaxed); /* no worker is inside */
     if (!run->watched || p->ncalls == 0) return;
     run->placed->origin_ns = trli_now_ns();
@@ -268,7 +270,7 @@ static void trace_timer(const trli_run_state *run, trl_trace *trace, int32_t tim
     const trli_placed_run *state = run->placed;
     const int space = space_of_timer(p, timer);
     trl_device *device = trli_device_of(p->devices, space);
-    trli_fence **fence = state->fence + p->nfences + (ptrdiff_t)2 * timer;
+    trli_fence **fence = state->fence + trli_placed_fences(p) + (ptrdiff_t)2 * timer;
     const int64_t begin =
         state->origin_ns + (int64_t)(1e9 * device->ops->seconds(device, state->origin[space], fence[0]));
     const int64_t end =
@@ -288,9 +290,9 @@ static void note_times(const trli_run_state *run, double *seconds)
     const trli_placed *p = run->graph->placed;
     trl_trace *trace = trli_workers_trace(run->workers);
     for (int32_t t = 0; t < timers(p); ++t) {
-        if (!atomic_load_explicit(&run->placed->set[p->nfences + t], memory_order_relaxed)) continue;
+        if (!atomic_load_explicit(&run->placed->set[trli_placed_fences(p) + t], memory_order_relaxed)) continue;
         trl_device *device = trli_device_of(p->devices, space_of_timer(p, t));
-        trli_fence **fence = run->placed->fence + p->nfences + (ptrdiff_t)2 * t;
+        trli_fence **fence = run->placed->fence + trli_placed_fences(p) + (ptrdiff_t)2 * t;
         if (t < p->ncalls) seconds[p->call[t]] = device->ops->seconds(device, fence[0], fence[1]);
         if (trace) trace_timer(run, trace, t);
     }

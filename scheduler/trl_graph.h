@@ -119,20 +119,21 @@ TRL_API TRL_NODISCARD trl_err trl_graph_add_part_access(trl_graph *graph, trl_ta
 
 /* Where the data of handles lies, in a frame and in the memory of the host (space 0) or of a device. Graphs whose tasks
  * devices may do need it: data is copied to where it is read. */
-typedef struct trl_piece {
+typedef struct trl_memory_box {
     void *at;
     size_t row;                         /* bytes */
     int64_t rows, planes;               /* a box: planes of rows */
     ptrdiff_t row_stride, plane_stride; /* bytes from one to the next */
-} trl_piece;
-enum { TRL_PIECES_MAX = 8 };
+} trl_memory_box;
+enum { TRL_MEMORY_BOXES = 8 };
 typedef struct trl_graph_memory {
     void *data; /* for the functions, not owned */
     /* See that a handle's data has memory in a space; what is in it does not matter. Fails with MEMORY. Thread: the
      * caller of trl_graph_run. */
     trl_err (*provide)(void *data, void *frame, int64_t key, int space);
     /* A part of a handle's data in a space, the same pieces in each space; returns how many. Thread: any. */
-    int (*locate)(void *data, void *frame, int64_t key, int32_t part, int space, trl_piece piece[TRL_PIECES_MAX]);
+    int (*locate)(void *data, void *frame, int64_t key, int32_t part, int space,
+                  trl_memory_box piece[TRL_MEMORY_BOXES]);
     /* The spaces in which the data is valid, a bit 1 << space each: read and written by runs, one at a time. */
     uint32_t *(*valid)(void *data, void *frame, int64_t key);
 } trl_graph_memory;

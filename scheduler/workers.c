@@ -4,11 +4,10 @@
 #include <sched.h>
 #include <string.h>
 
-#include "placement_run_impl.h"
 #include "trace_impl.h"
+#include "workers_impl.h"
 
 enum {
-    JOBS = 16,       /* in progress at once, at most */
     SPINS = 2000,    /* looks for openings between jobs before a worker sleeps */
     VISIT = 250,     /* such looks that a vain visit to a job counts as */
     KEEP = 2,        /* looks from one time to the next that a worker takes its lines back */
@@ -17,50 +16,12 @@ enum {
 
 /* Of trl_workers.open: the bit of a place, and one opening more. */
 #define OPEN(place) ((uint64_t)1 << (place))
-#define OPENING OPEN(JOBS)
+#define OPENING OPEN(TRLI_JOBS)
 
 static uint64_t openings_of(uint64_t open)
 {
     return open / OPENING;
 }
-
-/* Where a job in progress is. */
-typedef struct place {
-    _Atomic(trli_job *) job; /* stays when the place is closed */
-    uint32_t generation;     /* of the job */
-} place;
-
-struct trl_workers {
-    trl_context *ctx;
-    char *name;
-    const trl_policy *policy;
-    void *library;        /* of a policy plugin */
-    uint64_t serial;      /* differs from that of all other workers of the process */
-    int count, started;   /* workers, the caller of trl_graph_run among them; threads started */
-    int tasks, operators; /* as asked: 0, 0 to adapt */
-    bool yields, pins, adapts;
-    pthread_t creator;
-    hwloc_bitmap_t caller_binding; /* of the creating thread, before it was pinned */
-    trli_worker *worker;
-    trl_trace *trace;
-    trli_placing placing;
-
-    TRLI_APART(before_open);
-    /* Idle workers watch this line, and find in it the job to begin with, if few are in progress. */
-    alignas(TRLI_CACHE_LINE) _Atomic uint64_t
-        open;           /* places whose jobs workers may begin with; above their bits how often one was opened */
-    _Atomic int active; /* workers that take part; the others rest */
-    place place[JOBS];
-    TRLI_APART(before_claimed);
-    /* Callers write these. */
-    alignas(TRLI_CACHE_LINE) _Atomic uint32_t claimed; /* places that callers have */
-    _Atomic bool seat;                                 /* somebody is worker 0 */
-    TRLI_APART(before_stopping);
-    alignas(TRLI_CACHE_LINE) _Atomic bool stopping;
-    _Atomic int sleepers;
-    pthread_mutex_t lock;      /* for going to sleep and waking up */
-    pthread_cond_t wake, more; /* active */
-};
 
 /* ---- waiting ---- */
 
@@ -193,8 +154,8 @@ static visit visit_jobs(trl_workers *w, trli_worker *worker, uint64_t open)
     __builtin_prefetch(worker->shared[0]); /* of an address that is gone it does nothing */
     __builtin_prefetch(worker->shared[1]);
     trli_prefetch_to_write(worker->own);
-    for (int i = 0; i < JOBS; ++i) {
-        const int at = (i + worker->index) % JOBS;
+    for (int i = 0; i < TRLI_JOBS; ++i) {
+        const int at = (i + worker->index) % TRLI_JOBS;
         if (!(open & OPEN(at))) continue;
         trli_job *job = atomic_load_explicit(&w->place[at].job, memory_order_relaxed);
         if (!enter(w, worker, at, job)) continue;
@@ -359,21 +320,6 @@ int trl_workers_count(const trl_workers *workers)
     return workers->count;
 }
 
-bool trl_workers_places(const trl_workers *workers)
-{
-    return strcmp(workers->name, "hybrid") == 0;
-}
-
-int trl_workers_lanes(const trl_workers *workers)
-{
-    return workers->count + (workers->placing.devices ? workers->placing.devices->n : 0);
-}
-
-const trl_devices *trl_workers_devices(const trl_workers *workers)
-{
-    return workers->placing.devices;
-}
-
 void trl_workers_set_adaptive(trl_workers *workers, bool on)
 {
     workers->adapts = on && workers->count > 1;
@@ -389,7 +335,7 @@ const char *trl_workers_running_policy(const trl_workers *workers)
     return workers->library ? workers->name : workers->policy->name;
 }
 
-static trl_err check_no_runs(const trl_workers *w)
+trl_err trli_workers_check_idle(const trl_workers *w)
 {
     /* Relaxed: only keeps out misuse. */
     if (atomic_load_explicit(&w->claimed, memory_order_relaxed) == 0) return TRL_OK;
@@ -399,7 +345,7 @@ static trl_err check_no_runs(const trl_workers *w)
 trl_err trl_workers_set_pools(trl_workers *workers, int tasks, int operators)
 {
     trl_err err;
-    TRL_TRY(check_no_runs(workers));
+    TRL_TRY(trli_workers_check_idle(workers));
     bool adapt = tasks == 0 && operators == 0;
     if (!adapt && (tasks < 0 || operators < 0 || (int64_t)tasks + operators != workers->count))
         return trl_fail(workers->ctx, TRL_ERR_USAGE, NULL, "%d task and %d operator workers are not %d workers", tasks,
@@ -423,7 +369,7 @@ void trl_workers_get_pools(const trl_workers *workers, int *tasks, int *operator
 trl_err trl_workers_set_trace(trl_workers *workers, trl_trace *trace)
 {
     trl_err err;
-    TRL_TRY(check_no_runs(workers));
+    TRL_TRY(trli_workers_check_idle(workers));
     if (trace && trace->workers != workers->count)
         return trl_fail(workers->ctx, TRL_ERR_USAGE, NULL, "a trace for %d workers cannot record %d", trace->workers,
                         workers->count);
@@ -439,7 +385,7 @@ done:
 int trli_workers_claim(trl_workers *w)
 {
     uint32_t claimed = atomic_load_explicit(&w->claimed, memory_order_relaxed);
-    for (int at = 0; at < JOBS;) {
+    for (int at = 0; at < TRLI_JOBS;) {
         const uint32_t bit = (uint32_t)1 << at;
         if (claimed & bit)
             ++at;
@@ -503,41 +449,11 @@ trl_trace *trli_workers_trace(const trl_workers *workers)
     return workers->trace;
 }
 
-/* ---- runs of graphs ---- */
-
-static trl_err check_run(trl_graph *graph, trl_workers *w)
-{
-    if (!graph->frozen)
-        return trl_fail(w->ctx, TRL_ERR_USAGE, NULL, "graph '%s' is not frozen; call trl_graph_freeze first",
-                        graph->name);
-    if (graph->ctx != w->ctx)
-        return trl_fail(w->ctx, TRL_ERR_USAGE, NULL, "graph '%s' and the workers belong to different contexts",
-                        graph->name);
-    return TRL_OK;
-}
-
-/* Of a state without a run. */
-static void give_up(trli_run_state *run)
-{
-    trli_graph_lock(run->graph);
-    trli_run_give_back(run);
-    trli_graph_unlock(run->graph);
-}
-
-trl_err trl_graph_prepare(trl_graph *graph, trl_workers *workers)
-{
-    trl_err err;
-    trli_run_state *run;
-    TRL_TRY(check_run(graph, workers));
-    TRL_TRY(trli_run_take(graph, workers, workers->policy, workers->serial, NULL, &run));
-    give_up(run);
-done:
-    return err;
-}
+/* ---- how many take part ---- */
 
 /* Where not all are active, the caller goes where the operating system finds a core: its own may be busy with other
  * programs. */
-static void set_active(trl_workers *w, int size)
+void trli_workers_set_active(trl_workers *w, int size)
 {
     const int before = atomic_exchange_explicit(&w->active, size, memory_order_relaxed);
     if (before == size) return;
@@ -547,83 +463,4 @@ static void set_active(trl_workers *w, int size)
         trli_topology_pin(&w->ctx->topology, 0);
     else if (before == w->count)
         unbind_caller(w);
-}
-
-static trl_err end_run(trli_run_state *run, trl_workers *w, int64_t ns)
-{
-    trl_graph *graph = run->graph;
-    trli_graph_lock(graph);
-    trl_err err = trli_run_finish(run, ns);
-    if (w->adapts) trli_active_learn(&graph->active, w->count, ns);
-    if (w->tasks == 0 && w->operators == 0) trli_pools_adapt(run, w->count, w->worker);
-    trli_run_give_back(run);
-    trli_graph_unlock(graph);
-    return err;
-}
-
-static trl_err run_once(trli_run_state *run, trl_workers *w)
-{
-    run->alone = w->count == 1 || (w->adapts && run->active == 1);
-    if (w->adapts) set_active(w, run->active);
-    int64_t start = trli_now_ns();
-    int at = trli_workers_claim(w);
-    if (at == TRLI_NONE) {
-        give_up(run);
-        return trl_fail(w->ctx, TRL_ERR_USAGE, NULL, "graph '%s' cannot run: the workers are at %d other jobs",
-                        run->graph->name, JOBS);
-    }
-    trli_run_start(run, w->trace != NULL);
-    trli_workers_do(w, at, &run->job, 0);
-    int64_t end = trli_now_ns();
-    if (w->trace) trli_trace_add_run(w->trace, run->graph->name, start, end);
-    return end_run(run, w, end - start);
-}
-
-/* On the workers and their devices, as a placement says. */
-static trl_err run_placed(trl_graph *graph, trl_workers *w, void *frame)
-{
-    trl_err err;
-    trli_run_state *run;
-    trli_placed *placed;
-    TRL_TRY(trli_placement_begin(graph, &w->placing, frame, &placed));
-    err = trli_run_take(placed->graph, w, w->policy, w->serial, frame, &run);
-    const int64_t start = trli_now_ns();
-    if (err == TRL_OK) err = run_once(run, w);
-    trli_placement_end(graph, err, trli_now_ns() - start);
-done:
-    return err;
-}
-
-trl_err trl_workers_set_devices(trl_workers *workers, const trl_devices *devices)
-{
-    trl_err err;
-    TRL_TRY(check_no_runs(workers));
-    workers->placing.devices = devices && devices->n > 0 ? devices : NULL;
-    if (workers->placing.devices) trli_platform_of(devices, workers->count, &workers->placing.platform);
-done:
-    return err;
-}
-
-trl_err trl_workers_set_placement(trl_workers *workers, const char *placement)
-{
-    trl_err err;
-    TRL_TRY(check_no_runs(workers));
-    TRL_TRY(trli_placement_rule_of(workers->ctx, placement, &workers->placing.rule));
-done:
-    return err;
-}
-
-trl_err trl_graph_run(trl_graph *graph, trl_workers *w, void *frame)
-{
-    trl_err err;
-    trli_run_state *run;
-    TRL_TRY(check_run(graph, w));
-    if (trli_is_inside())
-        return trl_fail(w->ctx, TRL_ERR_USAGE, NULL, "graph '%s' cannot run inside a task: spawn tasks instead",
-                        graph->name);
-    if (w->placing.devices && graph->memory.locate) return run_placed(graph, w, frame);
-    TRL_TRY(trli_run_take(graph, w, w->policy, w->serial, frame, &run));
-    err = run_once(run, w);
-done:
-    return err;
 }

@@ -117,19 +117,19 @@ done:
 
 /* ---- pieces ---- */
 
-static trl_piece piece_of(const trl_array *a, const trl_box *box)
+static trl_memory_box piece_of(const trl_array *a, const trl_box *box)
 {
     const ptrdiff_t value = sizeof(double);
-    return (trl_piece){.at = (double *)a->at + trl_array_offset(a, box->lo[0], box->lo[1], box->lo[2]),
-                       .row = (size_t)(box->hi[0] - box->lo[0]) * sizeof(double),
-                       .rows = box->hi[1] - box->lo[1],
-                       .planes = box->hi[2] - box->lo[2],
-                       .row_stride = a->stride[1] * value,
-                       .plane_stride = a->stride[2] * value};
+    return (trl_memory_box){.at = (double *)a->at + trl_array_offset(a, box->lo[0], box->lo[1], box->lo[2]),
+                            .row = (size_t)(box->hi[0] - box->lo[0]) * sizeof(double),
+                            .rows = box->hi[1] - box->lo[1],
+                            .planes = box->hi[2] - box->lo[2],
+                            .row_stride = a->stride[1] * value,
+                            .plane_stride = a->stride[2] * value};
 }
 
 /* What is held and not owned: whole planes first, then rows of the planes left, then their ends. */
-static int ghost_pieces(const trl_array *a, trl_piece piece[TRL_PIECES_MAX])
+static int ghost_pieces(const trl_array *a, trl_memory_box piece[TRL_MEMORY_BOXES])
 {
     trl_box rest = a->held;
     int n = 0;
@@ -143,16 +143,16 @@ static int ghost_pieces(const trl_array *a, trl_piece piece[TRL_PIECES_MAX])
     return n;
 }
 
-static int locate(void *data, void *of, int64_t key, int32_t part, int space, trl_piece piece[TRL_PIECES_MAX])
+static int locate(void *data, void *of, int64_t key, int32_t part, int space, trl_memory_box piece[TRL_MEMORY_BOXES])
 {
     const trli_frame *frame = of;
     const trli_model *model = data;
     if (key == NO_DATA) return 0;
     if (key <= FIRST_SHARE) {
-        piece[0] = (trl_piece){.at = frame->share[space] + (FIRST_SHARE - key),
-                               .row = (size_t)part * sizeof(trli_partial),
-                               .rows = 1,
-                               .planes = 1};
+        piece[0] = (trl_memory_box){.at = frame->share[space] + (FIRST_SHARE - key),
+                                    .row = (size_t)part * sizeof(trli_partial),
+                                    .rows = 1,
+                                    .planes = 1};
         return 1;
     }
     const trl_array a = trli_frame_array(frame, part, (int)(key / TRLI_POINTS % model->layout->nlocal), space);
@@ -190,11 +190,11 @@ trl_err trli_frame_fetch(const trli_frame *frame, int field)
             uint32_t *spaces = valid(model, (void *)frame, key);
             if (*spaces == 0 || *spaces & 1) continue;
             const int from = __builtin_ctz(*spaces);
-            trl_piece source[TRL_PIECES_MAX], target[TRL_PIECES_MAX];
-            trli_box_copy copy[TRL_PIECES_MAX];
+            trl_memory_box source[TRL_MEMORY_BOXES], target[TRL_MEMORY_BOXES];
+            trli_box_copy copy[TRL_MEMORY_BOXES];
             const int n = locate(model, (void *)frame, key, field, from, source);
             (void)locate(model, (void *)frame, key, field, 0, target);
-            for (int i = 0; i < n; ++i) copy[i] = trli_copy_of_pieces(&source[i], from, &target[i], 0);
+            for (int i = 0; i < n; ++i) copy[i] = trli_copy_of_boxes(&source[i], from, &target[i], 0);
             TRL_TRY(trli_device_copy_now(trli_device_of(devices, from), n, copy));
             *spaces |= 1;
         }

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Runs of graphs: on workers, and on their devices. */
+#include <string.h>
+
+#include "trace_impl.h"
+#include "workers_impl.h"
+
+/* ---- devices ---- */
+
+bool trl_workers_places(const trl_workers *workers)
+{
+    return strcmp(workers->name, "hybrid") == 0;
+}
+
+int trl_workers_lanes(const trl_workers *workers)
+{
+    return workers->count + (workers->placing.devices ? workers->placing.devices->n : 0);
+}
+
+const trl_devices *trl_workers_devices(const trl_workers *workers)
+{
+    return workers->placing.devices;
+}
+
+/* ---- runs of graphs ---- */
+
+static trl_err check_run(trl_graph *graph, trl_workers *w)
+{
+    if (!graph->frozen)
+        return trl_fail(w->ctx, TRL_ERR_USAGE, NULL, "graph '%s' is not frozen; call trl_graph_freeze first",
+                        graph->name);
+    if (graph->ctx != w->ctx)
+        return trl_fail(w->ctx, TRL_ERR_USAGE, NULL, "graph '%s' and the workers belong to different contexts",
+                        graph->name);
+    return TRL_OK;
+}
+
+/* Of a state without a run. */
+static void give_up(trli_run_state *run)
+{
+    trli_graph_lock(run->graph);
+    trli_run_give_back(run);
+    trli_graph_unlock(run->graph);
+}
+
+trl_err trl_graph_prepare(trl_graph *graph, trl_workers *workers)
+{
+    trl_err err;
+    trli_run_state *run;
+    TRL_TRY(check_run(graph, workers));
+    TRL_TRY(trli_run_take(graph, workers, workers->policy, workers->serial, NULL, &run));
+    give_up(run);
+done:
+    return err;
+}
+
+static trl_err end_run(trli_run_state *run, trl_workers *w, int64_t ns)
+{
+    trl_graph *graph = run->graph;
+    trli_graph_lock(graph);
+    trl_err err = trli_run_finish(run, ns);
+    if (w->adapts) trli_active_learn(&graph->active, w->count, ns);
+    if (w->tasks == 0 && w->operators == 0) trli_pools_adapt(run, w->count, w->worker);
+    trli_run_give_back(run);
+    trli_graph_unlock(graph);
+    return err;
+}
+
+static trl_err run_once(trli_run_state *run, trl_workers *w)
+{
+    run->alone = w->count == 1 || (w->adapts && run->active == 1);
+    if (w->adapts) trli_workers_set_active(w, run->active);
+    int64_t start = trli_now_ns();
+    int at = trli_workers_claim(w);
+    if (at == TRLI_NONE) {
+        give_up(run);
+        return trl_fail(w->ctx, TRL_ERR_USAGE, NULL, "graph '%s' cannot run: the workers are at %d other jobs",
+                        run->graph->name, TRLI_JOBS);
+    }
+    trli_run_start(run, w->trace != NULL);
+    trli_workers_do(w, at, &run->job, 0);
+    int64_t end = trli_now_ns();
+    if (w->trace) trli_trace_add_run(w->trace, run->graph->name, start, end);
+    return end_run(run, w, end - start);
+}
+
+/* On the workers and their devices, as a placement says. */
+static trl_err run_placed(trl_graph *graph, trl_workers *w, void *frame)
+{
+    trl_err err;
+    trli_run_state *run;
+    trli_placed *placed;
+    TRL_TRY(trli_placement_begin(graph, &w->placing, frame, &placed));
+    err = trli_run_take(placed->graph, w, w->policy, w->serial, frame, &run);
+    const int64_t start = trli_now_ns();
+    if (err == TRL_OK) err = run_once(run, w);
+    trli_placement_end(graph, err, trli_now_ns() - start);
+done:
+    return err;
+}
+
+trl_err trl_workers_set_devices(trl_workers *workers, const trl_devices *devices)
+{
+    trl_err err;
+    TRL_TRY(trli_workers_check_idle(workers));
+    workers->placing.devices = devices && devices->n > 0 ? devices : NULL;
+    if (workers->placing.devices) trli_platform_of(devices, workers->count, &workers->placing.platform);
+done:
+    return err;
+}
+
+trl_err trl_workers_set_placement(trl_workers *workers, const char *placement)
+{
+    trl_err err;
+    TRL_TRY(trli_workers_check_idle(workers));
+    TRL_TRY(trli_placement_rule_of(workers->ctx, placement, &workers->placing.rule));
+done:
+    return err;
+}
+
+trl_err trl_graph_run(trl_graph *graph, trl_workers *w, void *frame)
+{
+    trl_err err;
+    trli_run_state *run;
+    TRL_TRY(check_run(graph, w));
+    if (trli_is_inside())
+        return trl_fail(w->ctx, TRL_ERR_USAGE, NULL, "graph '%s' cannot run inside a task: spawn tasks instead",
+                        graph->name);
+    if (w->placing.devices && graph->memory.locate) return run_placed(graph, w, frame);
+    TRL_TRY(trli_run_take(graph, w, w->policy, w->serial, frame, &run));
+    err = run_once(run, w);
+done:
+    return err;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* The workers of a context, as the files know them that have them work. */
+#ifndef TRLI_WORKERS_IMPL_H
+#define TRLI_WORKERS_IMPL_H
+
+#include "placement_run_impl.h"
+
+enum { TRLI_JOBS = 16 /* in progress at once, at most */ };
+
+/* Where a job in progress is. */
+typedef struct trli_job_place {
+    _Atomic(trli_job *) job; /* stays when the place is closed */
+    uint32_t generation;     /* of the job */
+} trli_job_place;
+
+struct trl_workers {
+    trl_context *ctx;
+    char *name;
+    const trl_policy *policy;
+    void *library;        /* of a policy plugin */
+    uint64_t serial;      /* differs from that of all other workers of the process */
+    int count, started;   /* workers, the caller of trl_graph_run among them; threads started */
+    int tasks, operators; /* as asked: 0, 0 to adapt */
+    bool yields, pins, adapts;
+    pthread_t creator;
+    hwloc_bitmap_t caller_binding; /* of the creating thread, before it was pinned */
+    trli_worker *worker;
+    trl_trace *trace;
+    trli_placing placing;
+
+    TRLI_APART(before_open);
+    /* Idle workers watch this line, and find in it the job to begin with, if few are in progress. */
+    alignas(TRLI_CACHE_LINE) _Atomic uint64_t
+        open;           /* places whose jobs workers may begin with; above their bits how often one was opened */
+    _Atomic int active; /* workers that take part; the others rest */
+    trli_job_place place[TRLI_JOBS];
+    TRLI_APART(before_claimed);
+    /* Callers write these. */
+    alignas(TRLI_CACHE_LINE) _Atomic uint32_t claimed; /* places that callers have */
+    _Atomic bool seat;                                 /* somebody is worker 0 */
+    TRLI_APART(before_stopping);
+    alignas(TRLI_CACHE_LINE) _Atomic bool stopping;
+    _Atomic int sleepers;
+    pthread_mutex_t lock;      /* for going to sleep and waking up */
+    pthread_cond_t wake, more; /* active */
+};
+
+/* USAGE if they are at a job. */
+TRL_NODISCARD trl_err trli_workers_check_idle(const trl_workers *workers);
+/* So many take part from now on. */
+void trli_workers_set_active(trl_workers *workers, int count);
+
+#endif
