@@ -6,6 +6,19 @@
 
 #include <trl_field.h>
 
+/* Sums whose terms kernels add up in two totals of lanes (trl_kernel_merged), and what they have added so far. */
+typedef struct trli_sum_window {
+    double start[2];    /* of the totals; 0: none is known that suits the values */
+    long long units[2]; /* added, of the last places of these */
+    int pending;        /* additions that the units have had */
+} trli_sum_window;
+enum { TRLI_WINDOW_VALUES = 1024 }; /* of all lanes of a total, at most */
+/* Suit values like these, once what was added so far has gone to the sum. */
+void trli_sum_window_choose(trli_sum_window *window, trl_sum *sum, const double *values, int64_t n);
+void trli_sum_window_add(trli_sum_window *window, trl_sum *sum, const long long units[2]);
+/* Let what was added go to the sum. */
+void trli_sum_window_empty(trli_sum_window *window, trl_sum *sum);
+
 typedef enum trli_merge { TRLI_MERGE_SUM, TRLI_MERGE_MIN, TRLI_MERGE_MAX } trli_merge;
 
 /* A part of a reduction. Parts are independent of the order in which they are added to and merged. */

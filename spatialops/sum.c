@@ -9,6 +9,7 @@
 #include <context_impl.h>
 #include <trl_field.h>
 
+#include "reduction_impl.h"
 #include "vector_impl.h"
 
 /* One addition changes a word by at most 2^52. 1024 of them, and the words of a million normalised sums, fit into 63
@@ -99,7 +100,20 @@ static void add_each(trl_sum *s, const double *values, int64_t n)
     add_words(s, second);
 }
 
+static double number_of(uint64_t field)
+{
+    const uint64_t bits = field << 52 | (uint64_t)1 << 51;
+    double number;
+    memcpy(&number, &bits, sizeof number);
+    return number;
+}
+
 /* ---- in vectors ---- */
+
+enum {
+    FIELD_LEAST = 64, /* of the exponent of the largest value: all totals are normal numbers with room, */
+    FIELD_MOST = 2030 /* and finite */
+};
 
 #if defined(__x86_64__)
 
@@ -112,8 +126,6 @@ static void add_each(trl_sum *s, const double *values, int64_t n)
  * summation", 2015, have totals like these). */
 enum {
     VECTORS_LEAST = 64, /* values from which on vectors pay */
-    FIELD_LEAST = 64,   /* of the exponent of the largest value: both totals are normal numbers with room, */
-    FIELD_MOST = 2030,  /* and finite */
     HIGH = 13,
     LOW = -28,
     PASSES_MOST = 4
@@ -172,14 +184,6 @@ TRLI_STREAM_VARIANTS(SPLIT)
 
 enum { WIDEST = 8 };
 
-static double number_of(uint64_t field)
-{
-    const uint64_t bits = field << 52 | (uint64_t)1 << 51;
-    double number;
-    memcpy(&number, &bits, sizeof number);
-    return number;
-}
-
 /* n: a multiple of 2 * WIDEST, at most PENDING_MAX. */
 static void add_vectors(trl_sum *s, const double *values, int64_t n)
 {
@@ -212,6 +216,50 @@ static void add_some(trl_sum *s, const double *values, int64_t n)
 void trl_sum_add(trl_sum *s, const double *values, int64_t n)
 {
     for (int64_t i = 0; i < n; i += PENDING_MAX) add_some(s, values + i, n - i < PENDING_MAX ? n - i : PENDING_MAX);
+}
+
+/* ---- in totals of kernels ---- */
+
+/* Of values below 2^(t + 1) the first total has room for an eighth of TRLI_WINDOW_VALUES in each lane: it starts at
+ * 1.5 * 2^(t + HIGH_FROM), and keeps this exponent. It leaves at most 2^(t + HIGH_FROM - 53) of each value, and the
+ * second total has room for all of that in one lane. What either adds is 8 lanes of at most 2^51 units. */
+enum { HIGH_FROM = 10, LOW_FROM = HIGH_FROM - 42, UNITS_MOST = 256 };
+
+void trli_sum_window_empty(trli_sum_window *w, trl_sum *s)
+{
+    double values[4];
+    if (w->pending == 0) return;
+    for (int i = 0; i < 2; ++i) {
+        const double unit = nextafter(w->start[i], INFINITY) - w->start[i];
+        const long long low = w->units[i] & low_half;
+        values[2 * i] = (double)low * unit;
+        values[2 * i + 1] = (double)(w->units[i] - low) * unit;
+        w->units[i] = 0;
+    }
+    trl_sum_add(s, values, 4);
+    w->pending = 0;
+}
+
+void trli_sum_window_add(trli_sum_window *w, trl_sum *s, const long long units[2])
+{
+    for (int i = 0; i < 2; ++i) w->units[i] += units[i];
+    if (++w->pending == UNITS_MOST) trli_sum_window_empty(w, s);
+}
+
+void trli_sum_window_choose(trli_sum_window *w, trl_sum *s, const double *values, int64_t n)
+{
+    uint64_t largest = 0;
+    trli_sum_window_empty(w, s);
+    for (int64_t i = 0; i < n; ++i) {
+        uint64_t bits;
+        memcpy(&bits, &values[i], sizeof bits);
+        bits &= INT64_MAX;
+        if (bits > largest) largest = bits;
+    }
+    const uint64_t field = largest == 0 ? 1023 : largest >> 52;
+    const bool fits = field >= FIELD_LEAST && field + HIGH_FROM <= FIELD_MOST;
+    w->start[0] = fits ? number_of(field + HIGH_FROM) : 0;
+    w->start[1] = fits ? number_of(field + LOW_FROM) : 0;
 }
 
 void trl_sum_merge(trl_sum *s, const trl_sum *other)

@@ -42,11 +42,16 @@ trl_err trli_task_exchange_finish(void *data, const trl_task_args *args, bool *d
 typedef struct group_scratch {
     trl_array *input, *output;
     trl_kernel_array *array;
-    double *values; /* [n][points] */
+    trl_kernel_merged *merged;
+    trli_sum_window *window; /* [n] */
+    double *values;          /* [n][points] */
     void *registers;
 } group_scratch;
 
-enum { PIECES = 4 };
+enum {
+    PIECES = 6,
+    AHEAD = 512 /* points by which inputs are asked for early */
+};
 
 /* Sizes of all pieces but the registers. */
 static void find_sizes(const trli_reduction_group *group, size_t bytes[PIECES])
@@ -55,7 +60,9 @@ static void find_sizes(const trli_reduction_group *group, size_t bytes[PIECES])
     bytes[0] = inputs * sizeof(trl_array);
     bytes[1] = n * sizeof(trl_array);
     bytes[2] = (inputs + n) * sizeof(trl_kernel_array);
-    bytes[3] = n * (size_t)group->points * sizeof(double);
+    bytes[3] = n * sizeof(trl_kernel_merged);
+    bytes[4] = n * sizeof(trli_sum_window);
+    bytes[5] = n * (size_t)group->points * sizeof(double);
     for (int i = 0; i < PIECES; ++i) bytes[i] = (bytes[i] + 63) / 64 * 64;
 }
 
@@ -67,8 +74,10 @@ static group_scratch scratch_of(const trli_reduction_group *group, char *at)
     s.input = (trl_array *)at;
     s.output = (trl_array *)(at += bytes[0]);
     s.array = (trl_kernel_array *)(at += bytes[1]);
-    s.values = (double *)(at += bytes[2]);
-    s.registers = at + bytes[3];
+    s.merged = (trl_kernel_merged *)(at += bytes[2]);
+    s.window = (trli_sum_window *)(at += bytes[3]);
+    s.values = (double *)(at += bytes[4]);
+    s.registers = at + bytes[5];
     return s;
 }
 
@@ -78,7 +87,8 @@ size_t trli_reductions_scratch(const trli_reductions *r)
     for (int i = 0; i < r->ngroups; ++i) {
         if (!r->group[i].kernel) continue;
         find_sizes(&r->group[i], bytes);
-        const size_t all = bytes[0] + bytes[1] + bytes[2] + bytes[3] + trli_kernel_scratch(r->group[i].kernel);
+        size_t all = trli_kernel_scratch(r->group[i].kernel);
+        for (int k = 0; k < PIECES; ++k) all += bytes[k];
         if (all > most) most = all;
     }
     return most;
@@ -131,15 +141,86 @@ static trli_partial *part_of(const trli_step_task *t, const trl_task_args *args,
     return &frame->share[args->space][(ptrdiff_t)t->patch * frame->model->run->nreductions + number];
 }
 
-/* Add the values of a tile. */
-static void reduce_tile(const trli_step_task *t, const trl_task_args *args, double *values, const trl_box *tile)
+/* Add the values of a tile, and expect others like them. */
+static void reduce_tile(const trli_step_task *t, const trl_task_args *args, const group_scratch *s, const trl_box *tile)
 {
-    const trli_reductions *all = &t->program->run->reductions;
+    const trli_reduced_step *reduction = &t->program->run->reductions.reduction[t->group->first];
+    double *values = s->values;
     for (int r = 0; r < t->group->n; ++r, values += t->group->points) {
-        const trli_reduced_step *reduction = &all->reduction[t->group->first + r];
-        const trli_reduce_step *what = &reduction->step->reduce;
-        if (what->weighted && what->location != TRL_CELL) weigh_tile(t, what->location, values, tile);
-        trli_partial_add(part_of(t, args, r), reduction->merge, values, trl_box_points(tile));
+        const trli_merge merge = t->group->merge[r];
+        trli_partial *part = part_of(t, args, r);
+        if (trli_is_weighted(&reduction[r])) weigh_tile(t, reduction[r].step->reduce.location, values, tile);
+        trli_partial_add(part, merge, values, trl_box_points(tile));
+        if (t->group->merges && merge == TRLI_MERGE_SUM)
+            trli_sum_window_choose(&s->window[r], &part->sum, values, trl_box_points(tile));
+    }
+}
+
+/* Let a kernel begin with what there is; false: it is not known yet how large the terms of some sum are. */
+static bool begin_merge(const trli_step_task *t, const trl_task_args *args, const group_scratch *s)
+{
+    for (int r = 0; r < t->group->n; ++r) {
+        const bool sum = t->group->merge[r] == TRLI_MERGE_SUM;
+        double *start = s->merged[r].start;
+        start[0] = sum ? s->window[r].start[0] : part_of(t, args, r)->extreme;
+        start[1] = sum ? s->window[r].start[1] : 0;
+        if (sum && start[0] == 0) return false;
+    }
+    return true;
+}
+
+/* Add what a kernel has merged; false: it has not merged all, and nothing is added. */
+static bool end_merge(const trli_step_task *t, const trl_task_args *args, const group_scratch *s)
+{
+    for (int r = 0; r < t->group->n; ++r)
+        if (s->merged[r].failed) return false;
+    for (int r = 0; r < t->group->n; ++r)
+        if (t->group->merge[r] == TRLI_MERGE_SUM)
+            trli_sum_window_add(&s->window[r], &part_of(t, args, r)->sum, s->merged[r].units);
+        else
+            part_of(t, args, r)->extreme = s->merged[r].extreme;
+    return true;
+}
+
+/* Compute a tile: the kernel merges its values or, where that fails, stores them. */
+static void compute_tile(const trli_step_task *t, const trl_task_args *args, const group_scratch *s,
+                         const trli_kernel_run *run, trl_kernel_call *call, const trl_box *tile)
+{
+    const trli_native_fn native = trli_native_of(&t->group->use);
+    point_at_tile(t->group, s, tile);
+    trli_native_set_box(call, tile);
+    if (native && t->group->merges && begin_merge(t, args, s)) {
+        call->merged = s->merged;
+        native(call);
+        call->merged = NULL;
+        if (end_merge(t, args, s)) return;
+    }
+    if (native)
+        native(call);
+    else
+        trli_kernel_evaluate(t->group->kernel, run, tile);
+    reduce_tile(t, args, s, tile);
+}
+
+/* The first of a group's reductions. */
+static const trli_reduction_run *runs_of(const trli_step_task *t, const trli_frame *frame)
+{
+    return &frame->reduction[t->program->run->reductions.first + t->group->first];
+}
+
+/* The windows of a lane: a copy while it has the task, since those of other lanes are in the same line of the cache. */
+static void take_windows(const trli_step_task *t, const trl_task_args *args, const group_scratch *s)
+{
+    const trli_reduction_run *run = runs_of(t, args->frame);
+    for (int r = 0; r < t->group->n; ++r) s->window[r] = run[r].window[args->worker];
+}
+
+static void return_windows(const trli_step_task *t, const trl_task_args *args, const group_scratch *s)
+{
+    const trli_reduction_run *run = runs_of(t, args->frame);
+    for (int r = 0; r < t->group->n; ++r) {
+        trli_sum_window_empty(&s->window[r], &part_of(t, args, r)->sum);
+        run[r].window[args->worker] = s->window[r];
     }
 }
 
@@ -149,7 +230,6 @@ trl_err trli_task_reduce(void *data, const trl_task_args *args, bool *done)
     const trli_reduction_group *group = t->group;
     const trli_frame *frame = args->frame;
     const trl_layout *layout = frame->model->layout;
-    const trli_native_fn native = trli_native_of(&group->use);
     const group_scratch s = scratch_of(group, frame->scratch[args->worker]);
     const trl_box chunk = args->chunks == 1 ? t->box : trli_box_part(&t->box, t->parts, args->chunk);
     const trli_kernel_run run = {.grid = &layout->grid,
@@ -165,6 +245,7 @@ trl_err trli_task_reduce(void *data, const trl_task_args *args, bool *done)
                             .number = group->use.number,
                             .grid = &grid,
                             .block = group->points,
+                            .ahead = AHEAD,
                             .interleave = 1};
     trl_box tile;
     (void)done;
@@ -172,20 +253,15 @@ trl_err trli_task_reduce(void *data, const trl_task_args *args, bool *done)
         s.input[i] = trli_frame_array(frame, group->reads.field[i], t->patch, args->space);
         trli_native_set_array(&s.array[i], &s.input[i]);
     }
-    for (int r = 0; args->space > 0 && r < group->n; ++r)
-        trli_partial_clear(part_of(t, args, r), t->program->run->reductions.reduction[group->first + r].merge);
+    for (int r = 0; args->space > 0 && r < group->n; ++r) trli_partial_clear(part_of(t, args, r), group->merge[r]);
+    take_windows(t, args, &s);
     for (trl_lidx z = chunk.lo[2]; z < chunk.hi[2]; z = tile.hi[2])
         for (trl_lidx y = chunk.lo[1]; y < chunk.hi[1]; y = tile.hi[1])
             for (trl_lidx x = chunk.lo[0]; x < chunk.hi[0]; x = tile.hi[0]) {
                 tile = tile_at(group, &chunk, (trl_lidx[]){x, y, z});
-                point_at_tile(group, &s, &tile);
-                trli_native_set_box(&call, &tile);
-                if (native)
-                    native(&call);
-                else
-                    trli_kernel_evaluate(group->kernel, &run, &tile);
-                reduce_tile(t, args, s.values, &tile);
+                compute_tile(t, args, &s, &run, &call, &tile);
             }
+    return_windows(t, args, &s);
     return TRL_OK;
 }
 

@@ -120,7 +120,8 @@ static trl_err create_reductions(trli_frame *frame)
     for (int r = 0; r < model->run->nreductions; ++r) {
         trli_reduction_run *reduction = &frame->reduction[r];
         reduction->part = trli_new(model->ctx, (size_t)model->run->lanes, sizeof *reduction->part);
-        if (!reduction->part) return trli_no_memory(model->ctx, NULL, "for a reduction");
+        reduction->window = trli_new(model->ctx, (size_t)model->run->lanes, sizeof *reduction->window);
+        if (!reduction->part || !reduction->window) return trli_no_memory(model->ctx, NULL, "for a reduction");
     }
     const size_t shares = (size_t)model->run->nreductions * (size_t)model->layout->nlocal;
     frame->share[0] = trli_new(model->ctx, shares, sizeof(trli_partial));
@@ -169,7 +170,10 @@ void trli_frame_destroy(trli_frame **result)
     if (!frame) return;
     const trli_model_run *run = frame->model->run;
     for (int e = 0; frame->exchange && e < run->nexchanges; ++e) trli_exchange_disconnect(&frame->exchange[e]);
-    for (int r = 0; frame->reduction && r < run->nreductions; ++r) trli_free(frame->reduction[r].part);
+    for (int r = 0; frame->reduction && r < run->nreductions; ++r) {
+        trli_free(frame->reduction[r].part);
+        trli_free(frame->reduction[r].window);
+    }
     for (int b = 0; frame->batch && b < run->nbatches; ++b) {
         trli_free(frame->batch[b].sum);
         trli_free(frame->batch[b].extreme);

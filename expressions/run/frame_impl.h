@@ -28,7 +28,8 @@ typedef struct trli_exchange_run {
 } trli_exchange_run;
 
 typedef struct trli_reduction_run {
-    trli_partial *part; /* [lanes] */
+    trli_partial *part;      /* [lanes] */
+    trli_sum_window *window; /* [lanes] of sums that kernels make: what sizes their next terms may have */
 } trli_reduction_run;
 
 /* A batch of reductions in flight: what the ranks bring together. */

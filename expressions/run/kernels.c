@@ -205,10 +205,11 @@ static trl_err request_reductions(const trli_program *program)
     trl_err err = TRL_OK;
     for (int i = 0; i < all->ngroups; ++i) {
         trli_reduction_group *group = &all->group[i];
-        const trli_emit_request wanted = {.disabled_passes = program->model->settings.disabled_passes,
+        const trli_emit_request wanted = {.disabled_passes = program->model->settings.disabled_passes | TRL_PASS_PAIRS,
                                           .reads = &group->reads,
                                           .nroots = group->n,
-                                          .roots = group->value};
+                                          .roots = group->value,
+                                          .merge = group->merges ? group->merge : NULL};
         if (group->kernel && all->reduction[group->first].step->reduce.kind != TRLI_REDUCE_POINT)
             TRL_TRY(trli_codes_add(program->model->run->codes, &wanted, &group->use));
     }

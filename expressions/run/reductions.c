@@ -11,9 +11,11 @@ enum {
 #ifdef TRL_SMALL_SIZES /* builds for testing: small problems have several tiles and groups */
     GROUP_MOST = 3,
     TILE_POINTS = 48,
+    SUM_POINTS = TILE_POINTS,
 #else
     GROUP_MOST = 8,     /* reductions of a group */
     TILE_POINTS = 2048, /* of all values of a group: half of a first-level cache */
+    SUM_POINTS = TRLI_WINDOW_VALUES,
 #endif
     VALUES_MOST = 512 /* of a kernel of several reductions: compilers take long for longer ones */
 };
@@ -102,6 +104,7 @@ static trl_err try_to_join(const grouping *g, trli_reduction_group *group, const
     *joined = group->n == 0 || is_alone(s);
     if (group->n == GROUP_MOST) return TRL_OK;
     if (s->value) group->value[group->n] = s->value[0];
+    group->merge[group->n] = merge_of(s);
     if (group->n > 0) TRL_TRY(trli_ir_walk(&model->ir, &model->walk, group->n + 1, group->value));
     *joined |= model->walk.count <= VALUES_MOST;
     if (!*joined) return TRL_OK;
@@ -121,7 +124,8 @@ static trl_err add_group(const grouping *g, const trli_step *first, const trli_s
     bool joined;
     *group = (trli_reduction_group){.first = to->n};
     group->value = trli_new(program->model->ctx, GROUP_MOST, sizeof *group->value);
-    if (!group->value) return trli_no_memory(program->model->ctx, NULL, "for reductions");
+    group->merge = trli_new(program->model->ctx, GROUP_MOST, sizeof *group->merge);
+    if (!group->value || !group->merge) return trli_no_memory(program->model->ctx, NULL, "for reductions");
     for (const trli_step *s = first; s < end; ++s) {
         if (!trli_plan_of(program, s)->live || !is_reduction(s) || taken[s - program->step]) continue;
         if (s > first && !go_together(program, first, s)) continue;
@@ -133,11 +137,28 @@ done:
     return err;
 }
 
+bool trli_is_weighted(const trli_reduced_step *reduction)
+{
+    const trli_reduce_step *what = &reduction->step->reduce;
+    return what->weighted && what->location != TRL_CELL;
+}
+
+/* Whether a compiled kernel merges values itself: as they are, each operation rounded once, wherever it is computed. */
+static bool merges_values(const trli_program *program, const trli_reductions *r, const trli_reduction_group *group)
+{
+    const trli_model *model = program->model;
+    for (int i = 0; i < group->n; ++i)
+        if (trli_is_weighted(&r->reduction[group->first + i])) return false;
+    return model->settings.compile != TRL_COMPILE_NEVER && !model->settings.fast_math &&
+           !is_alone(r->reduction[group->first].step);
+}
+
 static trl_err make_kernel(trli_program *program, const trli_reductions *r, trli_reduction_group *group)
 {
     trli_model *model = program->model;
     trl_err err = TRL_OK;
-    group->points = TILE_POINTS / group->n;
+    group->merges = merges_values(program, r, group);
+    group->points = group->merges ? SUM_POINTS : TILE_POINTS / group->n;
     if (!r->reduction[group->first].step->value) return TRL_OK; /* a plugin's */
     TRL_TRY(trli_reads_find(&model->ir, &model->walk, group->n, group->value, &group->reads));
     TRL_TRY(trli_kernel_create(&model->ir, &model->walk, &group->reads, group->n, group->value, &group->kernel));
@@ -195,6 +216,7 @@ void trli_reductions_free(trli_reductions *r)
         trli_kernel_destroy(&r->group[i].kernel);
         trli_reads_free(&r->group[i].reads);
         trli_free(r->group[i].value);
+        trli_free(r->group[i].merge);
     }
     trli_free(r->reduction);
     trli_free(r->group);

@@ -20,10 +20,12 @@ typedef struct trli_reduced_step {
 typedef struct trli_reduction_group {
     int first, n;         /* of the program's reductions */
     trli_ir_value *value; /* [n] */
+    trli_merge *merge;    /* [n] */
     trli_reads reads;     /* of all values */
     trli_kernel *kernel;
     trli_code_use use; /* compiled */
-    int64_t points;    /* of a tile: the values of one stay in the first-level cache */
+    bool merges;       /* the compiled kernel merges values itself */
+    int64_t points;    /* of a tile: its values stay in the first-level cache, or a sum has room for them */
 } trli_reduction_group;
 
 /* Reductions that are ready at once: none needs the result of another. */
@@ -47,6 +49,9 @@ TRL_NODISCARD trl_err trli_reductions_create(trli_program *program, trli_reducti
 void trli_reductions_free(trli_reductions *reductions);
 /* The batch that is computed in a step's place, or NULL. */
 const trli_reduction_batch *trli_reductions_at(const trli_reductions *reductions, const trli_step *step);
+
+/* Whether values on sides count less. */
+bool trli_is_weighted(const trli_reduced_step *reduction);
 
 /* Scratch of a thread that computes some group. */
 size_t trli_reductions_scratch(const trli_reductions *reductions);

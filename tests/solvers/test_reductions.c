@@ -14,6 +14,7 @@ static void say_deck(const char *values)
     say("grid: {cells: [70, 61], length: [1.3, 0.9], periodic: [false, true]}\n"
         "equations:\n"
         "  T: {initial: \"exp(-90*((x-0.5)^2 + (y-0.4)^2)) - 0.01\", ddt: \"-T\"}\n"
+        "  U: {initial: \"cos(7*x*y)\", ddt: \"-U\"}\n"
         "  N: {location: xface, initial: \"sin(3*x)*cos(2*y) - 0.2\", ddt: \"-0.2*N\"}\n"
         "time: {dt: 1e-3, steps: 2}\noutput: {series: {every: {steps: 1}, values: {%s}}}\n",
         values);
@@ -34,11 +35,15 @@ static const char *const values[] = {"integral(T)",
                                      "domain_max(N)",
                                      "domain_min(abs(N))",
                                      "norm(T)",
-                                     "domain_max(0/(T - T))",
-                                     "integral(1/(T*T))",
+                                     "domain_max(0/(U - U))",
+                                     "integral(U/(x - x))",
                                      "probe(T, [0.5, 0.4])",
                                      "domain_max(T - integral(T))",
-                                     "domain_max(-0.0*T)"};
+                                     "domain_max(-0.0*T)",
+                                     "integral(x - 0.5)",
+                                     "integral(if(x < 0.7, 1.0, 1e9)*T)",
+                                     "domain_min(if(x < 0.7, U, 0/(U - U)))",
+                                     "norm(T*T*T)"};
 enum { VALUES = sizeof values / sizeof *values };
 
 static void say_all(void)
@@ -54,6 +59,7 @@ START_TEST(reductions_together_have_the_bits_of_each_alone)
     static const char *const sets[][3] = {{"run.compile=never", "grid.patches=[3, 1]", "run.balance=1"},
                                           {"run.compile=always", "grid.patches=[3, 1]", "run.balance=1"},
                                           {"run.compile=always", "grid.patches=[4, 3]", "run.balance=1"},
+                                          {"run.compile=always", "grid.patches=[20, 1]", "run.balance=1"},
                                           {"run.compile=never", "grid.patches=[2, 5]", "run.balance=1e3"}};
     double alone[VALUES];
     for (int i = 0; i < VALUES; ++i) {

@@ -104,6 +104,30 @@ static void put_part(trli_emitter *e)
     fputs("        n = rows.part.n;\n", e->out);
 }
 
+/* Before and after all rows: what they merge. */
+static void put_begins(trli_emitter *e)
+{
+    if (!e->merge) return;
+    fprintf(e->out,
+            "    trl_kernel_total total[%d];\n"
+            "    found.total = total;\n"
+            "    for (int r = 0; r < %d; ++r) trl_kernel_begin(&total[r], call->merged ? &call->merged[r] : 0);\n",
+            e->nroots, e->nroots);
+}
+
+static void put_ends(trli_emitter *e)
+{
+    if (!e->merge) return;
+    fputs("    if (call->merged) {\n", e->out);
+    for (int r = 0; r < e->nroots; ++r)
+        if (e->merge[r] == TRLI_MERGE_SUM)
+            fprintf(e->out, "        trl_kernel_end_sum(&call->merged[%d], &total[%d]);\n", r, r);
+        else
+            fprintf(e->out, "        trl_kernel_end_extreme(&call->merged[%d], &total[%d], %d);\n", r, r,
+                    e->merge[r] == TRLI_MERGE_MIN);
+    fputs("    }\n", e->out);
+}
+
 static trl_err put_kernel(trli_emitter *e)
 {
     trl_err err = TRL_OK;
@@ -114,6 +138,7 @@ static trl_err put_kernel(trli_emitter *e)
           "    trl_kernel_found found = {0};\n"
           "    (void)grid;\n",
           e->out);
+    put_begins(e);
     trli_put_outer_scalars(e);
     trli_put_values(e, TRLI_IN_CALL, TRLI_ALL_GROUPS, 1);
     fprintf(e->out, "    for (long long x = call->lo[%d], n; x < call->hi[%d]; x += n) {\n", e->along, e->along);
@@ -121,6 +146,7 @@ static trl_err put_kernel(trli_emitter *e)
     trli_put_row_buffers(e, TRLI_IN_ROW_X, 2);
     put_blocks(e);
     fputs("    }\n", e->out);
+    put_ends(e);
     if (e->along == 0) fputs("    if (call->streaming) trl_kernel_fence();\n", e->out);
     if (e->check_finite)
         fputs("    call->nonfinite = found.excess < 0 || trl_lanes_any_negative(trl_lanes_excess(found.sums));\n",
@@ -163,12 +189,14 @@ trl_err trli_emit_signature(const trli_ir *ir, trli_walk *walk, const trli_emit_
                             trli_signature *signature)
 {
     const int flags[] = {(int)request->disabled_passes, request->nroots, request->nlayers, request->reads->nfields,
-                         request->check_finite,         request->edges,  request->thin};
+                         request->check_finite,         request->edges,  request->thin,    request->merge != NULL};
     trli_ir_value *root = list_roots(ir, request);
     trl_err err = TRL_OK;
     if (!root) return trli_no_memory(ir->ctx, NULL, "for the signature of a kernel");
     TRL_TRY(trli_signature_find(ir, walk, request->reads, request->nroots + request->nlayers, root, signature));
     for (size_t i = 0; i < sizeof flags / sizeof *flags; ++i) TRL_TRY(trli_signature_add(ir, signature, flags[i]));
+    for (int r = 0; request->merge && r < request->nroots; ++r)
+        TRL_TRY(trli_signature_add(ir, signature, (int)request->merge[r]));
     for (int i = 0; i < request->nlayers; ++i) {
         const trli_emit_layer *l = &request->layer[i];
         const int words[] = {
@@ -190,6 +218,7 @@ trl_err trli_emit_kernel(const trli_dialect *dialect, const trli_ir *ir, trli_wa
                       .reads = request->reads,
                       .nroots = request->nroots,
                       .roots = request->roots,
+                      .merge = request->merge,
                       .nlayers = request->nlayers,
                       .layer = request->layer,
                       .nnumbers = request->nnumbers,

@@ -132,6 +132,9 @@ static void put_arguments(trli_emitter *e, int32_t group)
     put_scalars(e);
     put_inputs(e);
     for (int r = 0; r < outputs_of(e, group); ++r) put_array(e, "double", "out", r);
+    if (e->merge) fputs("    const int merges = call->merged != 0;\n    (void)merges;\n", e->out);
+    for (int r = 0; e->merge && r < outputs_of(e, group); ++r)
+        fprintf(e->out, "    trl_kernel_total t%d = found->total[output[%d]];\n", r, r);
     for (int32_t o = 0; o < e->count; ++o) {
         const int32_t i = e->order[o];
         if (is_given_value(e, i)) fprintf(e->out, "    const double v%d = value[%d];\n", e->number[i], values++);
@@ -191,6 +194,8 @@ static trl_err put_body(trli_emitter *e, int32_t group)
     else
         put_interleaved_rows(e, group);
     if (e->check_finite) fputs("    found->excess |= excess;\n    found->sums += sums;\n", e->out);
+    for (int r = 0; e->merge && r < outputs_of(e, group); ++r)
+        fprintf(e->out, "    found->total[output[%d]] = t%d;\n", r, r);
     name_for_kernel(e);
     e->out = out;
     e->at_hand = NULL;

@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 
+#include <reduction_impl.h>
 #include <trl_entry.h>
 #include <trl_kernel_body.h>
 
@@ -35,10 +36,11 @@ typedef struct trli_emit_request {
     const trli_reads *reads;  /* of the roots */
     int nroots;
     const trli_ir_value *roots;
-    bool check_finite; /* note values that are not finite */
-    bool edges;        /* have ghosts set before the rows beside them are computed (trl_kernel_call.set_edges) */
-    bool thin;         /* CPU, 2-D and more: for boxes of few points along x: the inner loop goes along y */
-    int nlayers;       /* CPU: ghosts that the kernel computes itself */
+    const trli_merge *merge; /* CPU: by root, how calls merge its values (trl_kernel_call.merged); NULL: they do not */
+    bool check_finite;       /* note values that are not finite */
+    bool edges;              /* have ghosts set before the rows beside them are computed (trl_kernel_call.set_edges) */
+    bool thin;               /* CPU, 2-D and more: for boxes of few points along x: the inner loop goes along y */
+    int nlayers;             /* CPU: ghosts that the kernel computes itself */
     const trli_emit_layer *layer;
     int nnumbers; /* CPU: constants that the kernel is given, in that order (trl_kernel_call.number) */
     const trli_ir_value *number;

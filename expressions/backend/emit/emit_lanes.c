@@ -370,12 +370,49 @@ static void put_followers(trli_emitter *e, int32_t i, int depth)
     }
 }
 
+/* Whether the values of a result are noted to be finite with those of one before it, or as the terms of a sum. */
+static bool is_checked(const trli_emitter *e, trli_group g, int32_t result)
+{
+    for (int32_t r = g.first; r < result; ++r)
+        if (e->root[r] == e->root[result]) return true;
+    return e->merge[result] == TRLI_MERGE_SUM;
+}
+
+/* Merge the lanes of a result. aligned: no lanes before had any of them. */
+static void put_merge(trli_emitter *e, trli_group g, int32_t result, bool aligned, int depth)
+{
+    const bool sum = e->merge[result] == TRLI_MERGE_SUM;
+    trli_put_indent(e, depth);
+    fprintf(e->out, "trl_kernel_merge_%s(&t%d, %s", sum ? "sum" : "extreme", result - g.first,
+            sum && !aligned ? "trl_kernel_fresh(" : "");
+    put_lanes(e, TRLI_IN_RESULT, e->root[result]);
+    fprintf(e->out, "%s%s);\n", sum && !aligned ? ", i, n)" : "",
+            sum                                  ? ""
+            : e->merge[result] == TRLI_MERGE_MIN ? ", 1"
+                                                 : ", 0");
+    if (is_checked(e, g, result)) return;
+    trli_put_indent(e, depth);
+    fprintf(e->out, "trl_kernel_merge_check(&t%d, ", result - g.first);
+    put_lanes(e, TRLI_IN_RESULT, e->root[result]);
+    fputs(");\n", e->out);
+}
+
+static void put_merges(trli_emitter *e, trli_group g, bool aligned, int depth)
+{
+    trli_put_indent(e, depth);
+    fputs("if (merges) {\n", e->out);
+    for (int32_t r = g.first; r < g.end; ++r) put_merge(e, g, r, aligned, depth + 1);
+    trli_put_indent(e, depth);
+    fputs("} else {\n", e->out);
+}
+
 /* aligned: i is a multiple of the lanes. A sum of results is finite if all of them are, unless they come near the
  * largest number: then a search for the value that is not finite follows, and finds none. */
 static void put_lanes_results(trli_emitter *e, trli_group g, bool aligned, int depth)
 {
+    if (e->merge) put_merges(e, g, aligned, depth);
     for (int32_t r = g.first; r < g.end; ++r) {
-        trli_put_indent(e, depth);
+        trli_put_indent(e, depth + (e->merge != NULL));
         if (e->along == 0)
             fprintf(e->out, "trl_kernel_put(q%d + i, streaming%s, ", r - g.first,
                     aligned ? "" : " && i % TRL_KERNEL_LANES == 0");
@@ -383,6 +420,10 @@ static void put_lanes_results(trli_emitter *e, trli_group g, bool aligned, int d
             fprintf(e->out, "trl_kernel_scatter(q%d + i * out%d_y, out%d_y, ", r - g.first, r - g.first, r - g.first);
         put_lanes(e, TRLI_IN_RESULT, e->root[r]);
         fputs(");\n", e->out);
+    }
+    if (e->merge) {
+        trli_put_indent(e, depth);
+        fputs("}\n", e->out);
     }
     if (!e->check_finite) return;
     trli_put_indent(e, depth);

@@ -81,6 +81,7 @@ struct trli_emitter {
     const trli_reads *reads;
     int nroots;
     const trli_ir_value *roots;
+    const trli_merge *merge; /* by root; NULL: no call merges */
     int nlayers;
     const trli_emit_layer *layer;
     int nnumbers; /* constants that the kernel is given */

@@ -55,8 +55,35 @@ static void put_buffer_stores(trli_emitter *e, trli_loop_level loop, int depth)
     }
 }
 
+/* Merge the points of a row shorter than lanes. */
+static void put_result_merges(trli_emitter *e, int32_t first, int32_t end, int depth)
+{
+    trli_put_indent(e, depth);
+    fputs("if (merges) {\n", e->out);
+    for (int32_t r = first; r < end; ++r) {
+        const bool sum = e->merge[r] == TRLI_MERGE_SUM;
+        trli_put_indent(e, depth + 1);
+        fprintf(e->out, "const double r%d = ", r - first);
+        trli_put_use(e, TRLI_IN_RESULT, e->root[r]);
+        fputs(";\n", e->out);
+        trli_put_indent(e, depth + 1);
+        if (sum)
+            fprintf(e->out, "trl_kernel_merge_sum(&t%d, trl_kernel_single(r%d));\n", r - first, r - first);
+        else
+            fprintf(e->out,
+                    "trl_kernel_merge_extreme(&t%d, trl_lanes_of(r%d), %d);\n"
+                    "%*strl_kernel_merge_check(&t%d, trl_kernel_single(r%d));\n",
+                    r - first, r - first, e->merge[r] == TRLI_MERGE_MIN, 4 * depth + 4, "", r - first, r - first);
+    }
+    trli_put_indent(e, depth);
+    fputs("    continue;\n", e->out);
+    trli_put_indent(e, depth);
+    fputs("}\n", e->out);
+}
+
 static void put_result_stores(trli_emitter *e, int32_t first, int32_t end, int depth)
 {
+    if (e->merge) put_result_merges(e, first, end, depth);
     for (int32_t r = first; r < end; ++r) {
         char point[32] = "i";
         if (e->along != 0) snprintf(point, sizeof point, "i * out%d_y", r - first);
@@ -250,7 +277,7 @@ static void put_result_pointers(trli_emitter *e, int32_t group, int depth)
 }
 
 /* Of each input the row that is prefetched: some rows ahead on the plane that is read last, of the lower plane of
- * two. */
+ * two. A kernel that merges prefetches some points ahead: it goes through few rows, or a part of one. */
 static void put_rows_ahead(trli_emitter *e, int32_t group, int depth)
 {
     const int n = e->reads->nfields;
@@ -259,8 +286,10 @@ static void put_rows_ahead(trli_emitter *e, int32_t group, int depth)
         const trl_offsets hull = trl_footprint_hull(&e->reads->footprint[i]);
         const int32_t name = e->input_name[i];
         trli_put_indent(e, depth);
-        fprintf(e->out, "const double *const a%d = in%d_row + (%d + ahead) * in%d_y + (%d) * in%d_z;\n", name, name,
-                hull.hi[1], name, hull.hi[2], name);
+        fprintf(e->out,
+                e->merge ? "const double *const a%d = in%d_row + (%d) * in%d_y + (%d) * in%d_z + ahead;\n"
+                         : "const double *const a%d = in%d_row + (%d + ahead) * in%d_y + (%d) * in%d_z;\n",
+                name, name, hull.hi[1], name, hull.hi[2], name);
     }
 }
 

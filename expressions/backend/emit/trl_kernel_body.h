@@ -26,6 +26,15 @@ typedef struct trl_kernel_inside {
     long long lo[3], hi[3];
 } trl_kernel_inside;
 
+/* What a call makes of the values of a result that it merges instead of storing them. A sum has two totals in lanes:
+ * one takes the high bits of each value, the other what these leave of it. Each sum has at most 1024 values. */
+typedef struct trl_kernel_merged {
+    double start[2];    /* of a sum what the totals start at; of an extreme the one so far, and 0 */
+    long long units[2]; /* result, of a sum: what is added to the totals, in units of the last place of `start` */
+    double extreme;     /* result, of others */
+    int failed;         /* result: these are not all of it: totals had no room, or a value is not finite */
+} trl_kernel_merged;
+
 typedef struct trl_kernel_call trl_kernel_call;
 struct trl_kernel_call {
     const trl_kernel_array *input, *output;
@@ -37,13 +46,14 @@ struct trl_kernel_call {
     /* Planes whose rows are interleaved. Some kernels take two planes at once if it is above 1, or one. */
     long long interleave;
     int streaming;       /* by streaming stores */
-    int ahead;           /* rows by which inputs are prefetched; 0: not */
+    int ahead;           /* rows, or of kernels that may merge points, by which inputs are prefetched; 0: not */
     long long nonfinite; /* result: not 0 if an output is infinite or NaN, of kernels that check for that */
     /* Of kernels that ask for it: sets the ghosts beside the rows y <= j < y_end of planes z <= k < z_end before these
      * are computed; NULL: they are set. */
     void (*set_edges)(const trl_kernel_call *call, long long y, long long y_end, long long z, long long z_end);
     const void *edges;               /* its data */
     const trl_kernel_inside *inside; /* by input, of kernels that compute ghosts */
+    trl_kernel_merged *merged;       /* by output, of kernels that may merge their values; NULL: they store them */
 };
 
 /* The number with these bits. */
@@ -339,10 +349,18 @@ typedef struct trl_kernel_rows {
     long long x, y, end, z, stop;
 } trl_kernel_rows;
 
-/* What functions have seen of values that are not finite. */
+/* The values of a result so far: of a sum the totals, bits of high totals that have changed, and what the low ones have
+ * left; of extremes `high`, and in `low` a sum that is not finite if some value is not. */
+typedef struct trl_kernel_total {
+    trl_kernel_lanes high, low;
+    trl_kernel_bits changed, left;
+} trl_kernel_total;
+
+/* What functions have seen of values that are not finite, and merged. */
 typedef struct trl_kernel_found {
     long long excess;
     trl_kernel_lanes sums;
+    trl_kernel_total *total; /* by output */
 } trl_kernel_found;
 
 /* One of several functions: those that are called for several groups stay one piece of code. */
