@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
+#include <arithmetic_impl.h>
+
 #include "builder_impl.h"
 #include "cost_impl.h"
 #include "memory_impl.h"
@@ -77,9 +79,12 @@ static trl_err access_part(trli_task_builder *b, trl_task task, int field, int p
     const trli_model_field *f = &model->field[field];
     const int np = model->layout->nlocal, block = f->slot * np + patch;
     const trl_array *shape = &model->slots->geometry[(size_t)field * (size_t)np + (size_t)patch];
-    const int64_t owned = trl_box_points(&shape->owned), held = trl_box_points(&shape->held);
+    trl_box box[TRL_MEMORY_BOXES];
+    int64_t points = 0;
+    for (int i = trli_points_boxes(shape, which, model->run->exchanged_axes, box); i-- > 0;)
+        points += trl_box_points(&box[i]);
     const trl_handle_desc desc = {.name = f->name,
-                                  .bytes = (size_t)(which == TRLI_OWNED ? owned : held - owned) * sizeof(double),
+                                  .bytes = (size_t)trli_max(points, 1) * sizeof(double), /* tenants differ */
                                   .block = block,
                                   .key = trli_slot_key(model, f->slot, patch, which)};
     trl_handle h;
@@ -90,12 +95,13 @@ done:
     return err;
 }
 
-trl_err trli_builder_field(trli_task_builder *b, trl_task task, int field, int patch, trli_points which,
+trl_err trli_builder_field(trli_task_builder *b, trl_task task, int field, int patch, unsigned points,
                            trl_access access)
 {
     trl_err err = TRL_OK;
-    if (which != TRLI_GHOSTS) TRL_TRY(access_part(b, task, field, patch, TRLI_OWNED, access));
-    if (which != TRLI_OWNED) TRL_TRY(access_part(b, task, field, patch, TRLI_GHOSTS, access));
+    if (b->model->run->exchanged_axes == 0) points &= ~(unsigned)(TRLI_SET_RIM | TRLI_SET_HALO);
+    for (int which = 0; which < TRLI_POINTS; ++which)
+        if (points & 1u << which) TRL_TRY(access_part(b, task, field, patch, (trli_points)which, access));
 done:
     return err;
 }
@@ -196,10 +202,10 @@ trl_err trli_builder_exchange(trli_task_builder *b, const trli_exchanged *exchan
                              TRLI_MESSAGE_SECONDS, finish));
     for (int i = 0; i < exchanged->n; ++i)
         for (int p = 0; p < b->model->layout->nlocal; ++p) {
-            TRL_TRY(trli_builder_field(b, begin, exchanged->field[i], p, TRLI_OWNED, TRL_READ));
-            TRL_TRY(trli_builder_field(b, begin, exchanged->field[i], p, TRLI_GHOSTS, TRL_READ_WRITE));
-            TRL_TRY(trli_builder_field(b, *finish, exchanged->field[i], p, TRLI_OWNED, TRL_READ));
-            TRL_TRY(trli_builder_field(b, *finish, exchanged->field[i], p, TRLI_GHOSTS, TRL_READ_WRITE));
+            TRL_TRY(trli_builder_field(b, begin, exchanged->field[i], p, TRLI_SET_RIM, TRL_READ));
+            TRL_TRY(trli_builder_field(b, begin, exchanged->field[i], p, TRLI_SET_HALO, TRL_READ_WRITE));
+            TRL_TRY(trli_builder_field(b, *finish, exchanged->field[i], p, TRLI_SET_RIM, TRL_READ));
+            TRL_TRY(trli_builder_field(b, *finish, exchanged->field[i], p, TRLI_SET_HALO, TRL_READ_WRITE));
         }
 done:
     return err;

@@ -11,10 +11,18 @@
 #include "opaque_impl.h"
 #include "plan_impl.h"
 
-/* What lies in a slot on a patch, as tasks touch it: points that the patch owns, and those that others own or that lie
- * outside of the domain. Tenants of a slot may have them in different places, so a task that computes a field touches
- * both. */
-typedef enum trli_points { TRLI_OWNED, TRLI_GHOSTS, TRLI_POINTS, TRLI_OWNED_AND_GHOSTS = TRLI_POINTS } trli_points;
+/* What lies in a slot on a patch, as tasks touch it: owned points that no other patch reads, and those that may be sent
+ * to others; ghosts that come from others, and those beyond sides of the domain. Tenants of a slot may have them in
+ * different places, so who computes a field touches all. Where nothing is exchanged, all is inner or side. */
+typedef enum trli_points { TRLI_INNER, TRLI_RIM, TRLI_SIDE, TRLI_HALO, TRLI_POINTS } trli_points;
+/* Sets of them, a bit each. */
+enum {
+    TRLI_SET_RIM = 1 << TRLI_RIM,
+    TRLI_SET_HALO = 1 << TRLI_HALO,
+    TRLI_OWNED = 1 << TRLI_INNER | TRLI_SET_RIM,
+    TRLI_GHOSTS = 1 << TRLI_SIDE | TRLI_SET_HALO,
+    TRLI_OWNED_AND_GHOSTS = TRLI_OWNED | TRLI_GHOSTS
+};
 
 typedef struct trli_step_task trli_step_task; /* tasks_impl.h */
 
@@ -31,6 +39,9 @@ typedef struct trli_task_builder {
 int64_t trli_slot_key(const trli_model *model, int slot, int patch, trli_points which);
 int64_t trli_share_key(const trli_model *model, int reduction, int patch);
 
+/* The boxes of points of an array: at most 6. axes: those along which anything is exchanged, a bit each. */
+int trli_points_boxes(const trl_array *array, trli_points which, unsigned axes, trl_box box[TRL_MEMORY_BOXES]);
+
 /* Begin a graph, which belongs to the caller also after a failure. */
 TRL_NODISCARD trl_err trli_builder_begin(trli_task_builder *builder, const trli_model *model, const char *name,
                                          trl_graph **graph);
@@ -42,7 +53,7 @@ TRL_NODISCARD trl_err trli_builder_add(trli_task_builder *builder, const char *n
 TRL_NODISCARD trl_err trli_builder_add_anywhere(trli_task_builder *builder, const char *name, trl_task_fn run,
                                                 void *data, int chunks, unsigned flags, double cost, trl_task *task);
 TRL_NODISCARD trl_err trli_builder_field(trli_task_builder *builder, trl_task task, int field, int patch,
-                                         trli_points which, trl_access access);
+                                         unsigned points, trl_access access);
 /* Add accesses of a task to the fields that values of the IR read at the points of a box. */
 TRL_NODISCARD trl_err trli_builder_reads(trli_task_builder *builder, trl_task task, const trli_reads *reads,
                                          const trl_box *box, int patch);

@@ -190,12 +190,26 @@ static void plan_scratch(trli_model *model)
     model->slots->bytes += (int64_t)model->run->scratch_bytes * model->run->lanes;
 }
 
+static void find_exchanged_axes(trli_model *model)
+{
+    for (int i = 0; i < model->nprograms; ++i)
+        for (int s = 0; s < model->program[i]->nsteps; ++s) {
+            const trli_step_plan *p = &model->program[i]->plan->step[s];
+            for (int e = 0; p->live && e < p->exchanged.n; ++e) {
+                const trl_offsets reach = trl_footprint_hull(&p->exchanged.reach[e]);
+                for (int a = 0; a < 3; ++a)
+                    if (reach.lo[a] < 0 || reach.hi[a] > 0) model->run->exchanged_axes |= 1u << a;
+            }
+        }
+}
+
 trl_err trli_model_freeze(trli_model *model)
 {
     trl_err err = TRL_OK;
     TRL_TRY(trli_slots_plan(model));
     for (int i = 0; i < model->nprograms; ++i) TRL_TRY(trli_execution_create(model->program[i]));
     plan_scratch(model);
+    find_exchanged_axes(model);
     for (int i = 0; i < model->nprograms; ++i) TRL_TRY(trli_tasks_build(model->program[i]));
     TRL_TRY(trli_kernels_request(model));
 done:

@@ -11,6 +11,7 @@ struct trli_model_run {
     trl_workers *workers;
     int nworkers;
     int lanes;                             /* of workers and devices: a task is called in one of them */
+    unsigned exchanged_axes;               /* along which patches exchange anything, a bit each */
     size_t scratch_bytes;                  /* of a worker */
     int nexchanges, nreductions, nbatches; /* of all programs */
     trli_compiler *compiler;               /* NULL: never */

@@ -128,19 +128,53 @@ static trl_memory_box piece_of(const trl_array *a, const trl_box *box)
                             .plane_stride = a->stride[2] * value};
 }
 
-/* What is held and not owned: whole planes first, then rows of the planes left, then their ends. */
-static int ghost_pieces(const trl_array *a, trl_memory_box piece[TRL_MEMORY_BOXES])
+/* What is in one box and not in another one inside of it: whole planes, then rows of the planes left, then their ends. */
+static int difference(trl_box outer, const trl_box *inner, trl_box box[TRL_MEMORY_BOXES])
 {
-    trl_box rest = a->held;
     int n = 0;
     for (int axis = 2; axis >= 0; --axis) {
-        trl_box below = rest, above = rest;
-        below.hi[axis] = rest.lo[axis] = a->owned.lo[axis];
-        above.lo[axis] = rest.hi[axis] = a->owned.hi[axis];
-        if (below.lo[axis] < below.hi[axis]) piece[n++] = piece_of(a, &below);
-        if (above.lo[axis] < above.hi[axis]) piece[n++] = piece_of(a, &above);
+        trl_box below = outer, above = outer;
+        below.hi[axis] = outer.lo[axis] = inner->lo[axis];
+        above.lo[axis] = outer.hi[axis] = inner->hi[axis];
+        if (trl_box_points(&below) > 0) box[n++] = below;
+        if (trl_box_points(&above) > 0) box[n++] = above;
     }
     return n;
+}
+
+/* Owned points that no other patch reads: as far inside as ghosts lie outside, and one more, since points on faces may
+ * be owned by one patch or the other. */
+static trl_box inner_box(const trl_array *a, unsigned axes)
+{
+    trl_box inner = a->owned;
+    for (int axis = 0; axis < 3; ++axis) {
+        if (!(axes & 1u << axis)) continue;
+        const trl_lidx below = a->owned.lo[axis] - a->held.lo[axis], above = a->held.hi[axis] - a->owned.hi[axis];
+        const trl_lidx width = (below > above ? below : above) + 1;
+        if (inner.hi[axis] - inner.lo[axis] <= 2 * width) {
+            inner.hi[axis] = inner.lo[axis];
+            continue;
+        }
+        inner.lo[axis] += width;
+        inner.hi[axis] -= width;
+    }
+    return inner;
+}
+
+int trli_points_boxes(const trl_array *a, trli_points which, unsigned axes, trl_box box[TRL_MEMORY_BOXES])
+{
+    const trl_box inner = inner_box(a, axes);
+    trl_box core = a->held; /* without what lies beyond others' sides */
+    for (int axis = 0; axis < 3; ++axis) {
+        if (!(axes & 1u << axis)) continue;
+        core.lo[axis] = a->owned.lo[axis];
+        core.hi[axis] = a->owned.hi[axis];
+    }
+    if (which == TRLI_RIM) return difference(a->owned, &inner, box);
+    if (which == TRLI_HALO) return difference(a->held, &core, box);
+    if (which == TRLI_SIDE) return difference(core, &a->owned, box);
+    box[0] = inner;
+    return trl_box_points(&inner) > 0;
 }
 
 static int locate(void *data, void *of, int64_t key, int32_t part, int space, trl_memory_box piece[TRL_MEMORY_BOXES])
@@ -156,9 +190,10 @@ static int locate(void *data, void *of, int64_t key, int32_t part, int space, tr
         return 1;
     }
     const trl_array a = trli_frame_array(frame, part, (int)(key / TRLI_POINTS % model->layout->nlocal), space);
-    if (key % TRLI_POINTS == TRLI_GHOSTS) return ghost_pieces(&a, piece);
-    piece[0] = piece_of(&a, &a.owned);
-    return 1;
+    trl_box box[TRL_MEMORY_BOXES];
+    const int n = trli_points_boxes(&a, (trli_points)(key % TRLI_POINTS), model->run->exchanged_axes, box);
+    for (int i = 0; i < n; ++i) piece[i] = piece_of(&a, &box[i]);
+    return n;
 }
 
 static uint32_t *valid(void *data, void *of, int64_t key)
