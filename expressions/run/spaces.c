@@ -128,7 +128,7 @@ static trl_memory_box piece_of(const trl_array *a, const trl_box *box)
                             .plane_stride = a->stride[2] * value};
 }
 
-/* What is in one box and not in another one inside of it: whole planes, then rows of the planes left, then their ends. */
+/* What is in one box and not in another inside of it: whole planes, then rows of the planes left, then their ends. */
 static int difference(trl_box outer, const trl_box *inner, trl_box box[TRL_MEMORY_BOXES])
 {
     int n = 0;
