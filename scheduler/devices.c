@@ -138,6 +138,9 @@ void trl_devices_close(trl_devices **devices)
     trl_devices *d = *devices;
     if (!d) return;
     for (int i = 0; i < d->n; ++i) d->device[i]->ops->finish(d->device[i]);
+    for (int i = 0; i < d->n; ++i)
+        for (int e = 0; e < 2; ++e)
+            if (d->device[i]->end[e]) d->device[i]->ops->fence_destroy(d->device[i], d->device[i]->end[e]);
     for (int i = 0; i < d->n; ++i) d->device[i]->ops->close(d->device[i]);
     trli_free(d);
     *devices = NULL;

@@ -70,6 +70,11 @@ struct trl_device {
     trl_device_info info;
     _Atomic size_t used, peak; /* bytes allocated */
     _Atomic bool lost;         /* nothing more can be done with it */
+    /* The arguments of a call, and what its frame says, are used up when `call` returns: runs whose tasks are all the
+     * device's need not wait for it. */
+    bool captures;
+    trli_fence *end[2]; /* behind the last two such runs, in turns; NULL: made when needed */
+    int64_t ends;       /* such runs so far, and since then nobody waited for all that was given */
 };
 
 struct trl_devices {
@@ -100,6 +105,8 @@ static inline trli_box_copy trli_copy_of_boxes(const trl_memory_box *from, int f
                            .from_plane = from->plane_stride};
 }
 
+/* Wait for the runs that a device may be at still, after they returned. */
+TRL_NODISCARD trl_err trli_device_finish(trl_device *device);
 /* Copy to or from a device, and wait until it is done: not in a task. */
 TRL_NODISCARD trl_err trli_device_copy_now(trl_device *device, int n, const trli_box_copy *copies);
 

@@ -8,6 +8,15 @@
 
 /* ---- devices ---- */
 
+trl_err trl_workers_finish(trl_workers *workers)
+{
+    const trl_devices *devices = workers->placing.devices;
+    trl_err err = TRL_OK;
+    for (int i = 0; devices && i < devices->n; ++i) TRL_TRY(trli_device_finish(devices->device[i]));
+done:
+    return err;
+}
+
 bool trl_workers_places(const trl_workers *workers)
 {
     return strcmp(workers->name, "hybrid") == 0;
@@ -92,9 +101,11 @@ static trl_err run_placed(trl_graph *graph, trl_workers *w, void *frame)
     trli_run_state *run;
     trli_placed *placed;
     TRL_TRY(trli_placement_begin(graph, &w->placing, frame, &placed));
-    err = trli_run_take(placed->graph, w, w->policy, w->serial, frame, &run);
     const int64_t start = trli_now_ns();
+    err = trli_placed_enter(placed);
+    if (err == TRL_OK) err = trli_run_take(placed->graph, w, w->policy, w->serial, frame, &run);
     if (err == TRL_OK) err = run_once(run, w);
+    if (err == TRL_OK) err = trli_placed_leave(placed);
     trli_placement_end(graph, err, trli_now_ns() - start);
 done:
     return err;

@@ -80,6 +80,27 @@ done:
     return err;
 }
 
+/* Workers may order tasks and compute scalars, which launches take as they are then, but touch no data. */
+static bool may_overlap(const builder *b)
+{
+    const trl_graph *graph = b->logical;
+    const trl_policy_handle *handle = graph->handles.data;
+    for (int i = 0; i < b->placed->devices->n; ++i)
+        if (!b->placed->devices->device[i]->captures) return false;
+    for (int32_t i = 0; i < b->nodes.n - b->nodes.tasks; ++i)
+        if (b->transfer[i].from != TRLI_ANYWHERE || b->transfer[i].to == 0) return false;
+    for (int32_t t = 0; t < graph->task_count; ++t) {
+        if (b->placed->executor[t] > 0) {
+            for (int32_t k = b->nodes.after_first[t]; k < b->nodes.after_first[t + 1]; ++k)
+                if (!is_launched(b, b->nodes.after[k])) return false;
+            continue;
+        }
+        for (int32_t a = graph->access_first[t]; a < graph->access_first[t + 1]; ++a)
+            if (handle[graph->access[a].handle].bytes > 0) return false;
+    }
+    return b->placed->nregions > 0;
+}
+
 /* The end of a launch is watched unless another one follows it on its stream. */
 static trl_err find_fences(builder *b)
 {
@@ -97,7 +118,7 @@ static trl_err find_fences(builder *b)
         }
         int32_t *last = &b->last[b->launch[x]];
         if (followed) *last = -1;
-        if (*last == x) b->watched[x] = true;
+        if (*last == x && !b->placed->overlaps) b->watched[x] = true;
         if (wanted || b->watched[x]) TRL_TRY(add_fences(b, x));
         b->placed->nwatches += b->watched[x];
     }
@@ -382,6 +403,7 @@ static trl_err build(builder *b)
     TRL_TRY(make_arrays(b));
     TRL_TRY(trli_regions_find(b->ctx, &b->nodes, b->order, b->region, &regions));
     TRL_TRY(number_launches(b, regions));
+    p->overlaps = may_overlap(b);
     TRL_TRY(find_fences(b));
     b->waited = trli_new(b->ctx, (size_t)p->fences.count + 1, sizeof *b->waited);
     p->watch = trli_new(b->ctx, (size_t)p->nwatches + 1, sizeof *p->watch);

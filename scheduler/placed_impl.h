@@ -54,6 +54,9 @@ typedef struct trli_placed {
     trli_list fences;    /* int32_t: the space of the device whose fence it is */
     int32_t nwatches;
     trli_watch *watch;
+    /* Nothing is done by workers, nor copied between runs that follow each other, and devices capture what they are
+     * given: the next run may be given to them while this one is under way. */
+    bool overlaps;
     int32_t ncalls;       /* of devices */
     int32_t *call;        /* [ncalls] the logical task */
     trli_list provisions; /* trli_provision */
@@ -116,6 +119,9 @@ void trli_placed_destroy(trli_placed **placed);
 
 trl_err trli_placed_launch(void *data, const trl_task_args *args, bool *done);
 trl_err trli_placed_watch(void *data, const trl_task_args *args, bool *done);
+/* A run begins, or was given to the devices: see that runs that are under way do not meet. */
+TRL_NODISCARD trl_err trli_placed_enter(const trli_placed *placed);
+TRL_NODISCARD trl_err trli_placed_leave(const trli_placed *placed);
 /* Memory for all data in the spaces where it is used. */
 TRL_NODISCARD trl_err trli_placed_provide(const trli_placed *placed, void *frame);
 TRL_NODISCARD trl_err trli_placed_run_create(trli_run_state *run);

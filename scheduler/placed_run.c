@@ -3,6 +3,8 @@
 /* Runs of placed graphs: launches give their commands to devices, watches ask whether devices came to a fence. No
  * thread waits for a device. */
 #include "arithmetic_impl.h"
+#include <sched.h>
+
 #include "placed_impl.h"
 #include "trace_impl.h"
 
@@ -107,6 +109,54 @@ done:
     return err;
 }
 
+/* ---- runs under way ---- */
+
+static bool takes_part(const trli_placed *p, int space)
+{
+    for (int32_t c = 0; c < p->ncalls; ++c)
+        if (p->executor[p->call[c]] == space) return true;
+    return false;
+}
+
+trl_err trli_device_finish(trl_device *device)
+{
+    bool passed;
+    if (device->ends == 0) return TRL_OK;
+    trli_fence *last = device->end[(device->ends - 1) % 2];
+    device->ends = 0;
+    device->ops->finish(device);
+    return device->ops->passed(device, last, &passed);
+}
+
+trl_err trli_placed_enter(const trli_placed *p)
+{
+    trl_err err = TRL_OK;
+    for (int d = 1; d <= p->devices->n && !p->overlaps; ++d) TRL_TRY(trli_device_finish(trli_device_of(p->devices, d)));
+done:
+    return err;
+}
+
+/* No more than this run and the one before are under way. */
+trl_err trli_placed_leave(const trli_placed *p)
+{
+    trl_err err = TRL_OK;
+    for (int d = 1; d <= p->devices->n && p->overlaps; ++d) {
+        trl_device *device = trli_device_of(p->devices, d);
+        bool passed = false;
+        if (!takes_part(p, d)) continue;
+        for (int i = 0; i < 2; ++i)
+            if (!device->end[i]) TRL_TRY(device->ops->fence_create(device, &device->end[i]));
+        TRL_TRY(device->ops->set(device, TRLI_STREAM_COMPUTE, device->end[device->ends % 2]));
+        while (device->ends > 0 && !passed) {
+            TRL_TRY(device->ops->passed(device, device->end[(device->ends - 1) % 2], &passed));
+            if (!passed) sched_yield();
+        }
+        ++device->ends;
+    }
+done:
+    return err;
+}
+
 /* ---- launches ---- */
 
 static trl_err call(trli_run_state *run, const trli_launch *launch, trl_device *device, int32_t number)
@@ -154,6 +204,18 @@ done:
     return err;
 }
 
+/* A run before may be at the memory that is written, or read. */
+static trl_err wait_for_runs(const trli_placed *p, trl_device *device, trli_stream stream)
+{
+    trl_err err = TRL_OK;
+    for (int i = 0; i < p->devices->n; ++i) {
+        const trl_device *other = p->devices->device[i];
+        if (other->ends > 0) TRL_TRY(device->ops->wait(device, stream, other->end[(other->ends - 1) % 2]));
+    }
+done:
+    return err;
+}
+
 /* The device that gives or takes is only known now if the value may be anywhere: so is the stream, and the fence. */
 static trl_err launch_transfer(trli_run_state *run, const trli_launch *launch)
 {
@@ -165,6 +227,7 @@ static trl_err launch_transfer(trli_run_state *run, const trli_launch *launch)
     if (from < 0) return TRL_OK;
     trl_device *device = trli_device_of(p->devices, t->to > 0 ? t->to : from);
     const int32_t other = launch->space > 0 ? 0 : from - 1; /* of the fences, one for each device */
+    TRL_TRY(wait_for_runs(p, device, t->to > 0 ? TRLI_STREAM_IN : TRLI_STREAM_OUT));
     for (int32_t i = 0; i < launch->n; ++i)
         TRL_TRY(c[i].kind == TRLI_COMMAND_WAIT  ? wait_for(run, device, (trli_stream)c[i].stream, c[i].index)
                 : c[i].kind == TRLI_COMMAND_SET ? set_fence(run, device, (trli_stream)c[i].stream, c[i].index + other)
@@ -304,6 +367,10 @@ static void note_times(const trli_run_state *run, double *seconds)
 void trli_placed_run_finish(trli_run_state *run, double *seconds)
 {
     trli_placed *p = run->graph->placed;
+    int64_t copies = 0;
+    for (int i = 0; i < TRL_WAYS; ++i) copies += atomic_load_explicit(&run->placed->copies[i], memory_order_relaxed);
+    for (int d = 1; d <= p->devices->n && p->overlaps && (run->watched || copies > 0 || !seconds); ++d)
+        trli_device_of(p->devices, d)->ops->finish(trli_device_of(p->devices, d));
     for (int64_t h = 0; h < p->logical->handles.count; ++h) {
         const uint32_t now = p->transfers.valid_after[h];
         uint32_t *valid = valid_of(p, run->frame, (int32_t)h);

@@ -26,6 +26,7 @@ trl_err trli_device_copy_now(trl_device *device, int n, const trli_box_copy *cop
     const trli_stream stream = n > 0 && copies[0].to_space == 0 ? TRLI_STREAM_OUT : TRLI_STREAM_IN;
     trli_fence *fence = NULL;
     trl_err err = TRL_OK;
+    TRL_TRY(trli_device_finish(device));
     TRL_TRY(device->ops->fence_create(device, &fence));
     for (int i = 0; i < n; ++i) TRL_TRY(device->ops->copy(device, stream, &copies[i]));
     TRL_TRY(device->ops->set(device, stream, fence));
