@@ -68,6 +68,8 @@ foreach(layer IN LISTS TRL_LAYERS)
     if(layer STREQUAL "inputs") # `trellis bench` runs them
         file(GLOB benchmarks CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/benchmarks/*.c")
         list(APPEND sources ${benchmarks})
+        file(GLOB cuda_benchmarks CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/benchmarks/*.cu")
+        list(APPEND cuda_sources ${cuda_benchmarks})
     endif()
     list(FILTER sources EXCLUDE REGEX "/inputs/main\\.c$")
     if(layer STREQUAL "expressions")

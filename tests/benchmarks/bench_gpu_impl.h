@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Kernels by hand for a GPU, for benchmarks: bench_gpu_cuda.cu, or bench_gpu_none.c in a build without CUDA. */
+#ifndef TRLI_BENCH_GPU_IMPL_H
+#define TRLI_BENCH_GPU_IMPL_H
+
+#include <stdbool.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct trli_gpu_heat {
+    int n;         /* cells along each axis */
+    bool periodic; /* else sides at 0 */
+    double k_dt;   /* k * dt: the grid's spacing is 1 / n */
+    int steps;
+} trli_gpu_heat;
+
+typedef struct trli_gpu_heat_result {
+    double updates;   /* per second, of the fastest of several kernels, the median of five times `steps` */
+    char variant[64]; /* which it was */
+    double copy;      /* values copied per second, read and written */
+} trli_gpu_heat_result;
+
+/* NULL, or why nothing was measured. initial, result: n^3 values, x fastest; result: after `steps` steps. */
+const char *trli_gpu_heat_by_hand(const trli_gpu_heat *heat, const double *initial, double *result,
+                                  trli_gpu_heat_result *rates);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
