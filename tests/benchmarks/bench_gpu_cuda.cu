@@ -2,10 +2,8 @@
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Heat on a GPU by hand: T += k dt lap(T), one step per pass. Threads lie along x and y and go up z with the planes
  * below, at and above in registers; neighbours in a plane come from the caches. Several shapes are tried. */
-#include <algorithm>
 #include <cstdio>
 #include <cuda_runtime.h>
-#include <vector>
 
 #include "bench_gpu_impl.h"
 
@@ -75,26 +73,34 @@ const shape shapes[] = {SHAPE(32, 4),  SHAPE(32, 8),  SHAPE(64, 4),  SHAPE(64, 8
                         SHAPE(128, 4), SHAPE(256, 1), SHAPE(256, 2), SHAPE(32, 16)};
 const int depths[] = {4, 8, 16, 32, 64, 128, 1024};
 
+enum { TIMES = 5 };
+
 /* Seconds of work, the median of some. */
 template <typename Work> double seconds_of(Work work)
 {
-    std::vector<float> times;
+    float times[TIMES] = {0};
     cudaEvent_t begin, end;
     cudaEventCreate(&begin);
     cudaEventCreate(&end);
-    for (int i = 0; i < 6; ++i) {
+    for (int i = -1; i < TIMES; ++i) {
         float ms = 0;
         cudaEventRecord(begin);
         work();
         cudaEventRecord(end);
         cudaEventSynchronize(end);
         cudaEventElapsedTime(&ms, begin, end);
-        if (i > 0) times.push_back(ms);
+        int at = i;
+        for (; at > 0 && times[at - 1] > ms; --at) times[at] = times[at - 1];
+        if (at >= 0) times[at] = ms;
     }
     cudaEventDestroy(begin);
     cudaEventDestroy(end);
-    std::sort(times.begin(), times.end());
-    return 1e-3 * times[times.size() / 2];
+    return 1e-3 * times[TIMES / 2];
+}
+
+int least(int a, int b)
+{
+    return a < b ? a : b;
 }
 
 } // namespace
@@ -119,13 +125,13 @@ const char *trli_gpu_heat_by_hand(const trli_gpu_heat *heat, const double *initi
             const launcher run = heat->periodic ? s.periodic : s.fixed;
             const double t = seconds_of([&] {
                 for (int i = 0; i < heat->steps; ++i)
-                    run(field[(i + 1) % 2], field[i % 2], heat->n, factor, std::min(planes, heat->n), nullptr);
+                    run(field[(i + 1) % 2], field[i % 2], heat->n, factor, least(planes, heat->n), nullptr);
             });
             const double rate = (double)values * heat->steps / t;
             if (rate <= best) continue;
             best = rate;
             std::snprintf(rates->variant, sizeof rates->variant, "%d x %d threads, %d planes", s.x, s.y,
-                          std::min(planes, heat->n));
+                          least(planes, heat->n));
         }
     rates->updates = best;
     const long long pairs = (long long)values / 2;
