@@ -110,40 +110,78 @@ int trli_cache_entry(const trli_cache *cache, const char *name)
     return -1;
 }
 
-static void digest_line(const char *line, char text[TRLI_DIGEST_TEXT])
+static void digest_content(const void *content, size_t bytes, char text[TRLI_DIGEST_TEXT])
 {
     uint64_t digest[2];
     trli_digest_start(digest);
-    trli_digest_bytes(digest, line, strlen(line));
+    trli_digest_bytes(digest, content, bytes);
     trli_digest_write(digest, text);
+}
+
+static bool read_all(int file, char *to, size_t bytes)
+{
+    while (bytes > 0) {
+        const ssize_t n = read(file, to, bytes);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) return false;
+        to += n;
+        bytes -= (size_t)n;
+    }
+    return true;
+}
+
+static bool write_all(int file, const char *from, size_t bytes)
+{
+    while (bytes > 0) {
+        const ssize_t n = write(file, from, bytes);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) return false;
+        from += n;
+        bytes -= (size_t)n;
+    }
+    return true;
+}
+
+bool trli_cache_load_bytes(const trli_cache *cache, const char *name, size_t room, void *content, size_t *bytes)
+{
+    enum { DIGEST = TRLI_DIGEST_TEXT - 1 };
+    char wanted[DIGEST], found[TRLI_DIGEST_TEXT];
+    struct stat s;
+    const int file = trli_cache_entry(cache, name);
+    if (file < 0) return false;
+    bool whole = fstat(file, &s) == 0 && s.st_size >= DIGEST;
+    *bytes = whole ? (size_t)s.st_size - DIGEST : 0;
+    whole = whole && (*bytes > room || (read_all(file, content, *bytes) && read_all(file, wanted, DIGEST)));
+    close(file);
+    if (!whole || *bytes > room) return whole;
+    digest_content(content, *bytes, found);
+    return memcmp(wanted, found, DIGEST) == 0;
 }
 
 bool trli_cache_load(const trli_cache *cache, const char *name, char *line, int room)
 {
-    char wanted[TRLI_DIGEST_TEXT + 1] = "", found[TRLI_DIGEST_TEXT];
-    int entry = trli_cache_entry(cache, name);
-    FILE *file = entry >= 0 ? fdopen(entry, "r") : NULL;
-    if (!file) {
-        if (entry >= 0) close(entry);
-        return false;
-    }
-    const bool whole = fgets(line, room, file) && fgets(wanted, sizeof wanted, file);
-    fclose(file);
-    if (whole) digest_line(line, found);
-    return whole && strcmp(wanted, found) == 0;
+    size_t bytes;
+    if (!trli_cache_load_bytes(cache, name, (size_t)room - 1, line, &bytes) || bytes > (size_t)room - 1) return false;
+    line[bytes] = 0;
+    return true;
+}
+
+void trli_cache_keep_bytes(const trli_cache *cache, const char *name, const void *content, size_t bytes)
+{
+    char digest[TRLI_DIGEST_TEXT], aside[TRLI_ASIDE_ROOM];
+    if (cache->folder < 0) return;
+    digest_content(content, bytes, digest);
+    trli_aside_name(aside);
+    int file = openat(cache->folder, aside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (file < 0) return;
+    const bool written = write_all(file, content, bytes) && write_all(file, digest, strlen(digest));
+    if (close(file) || !written || renameat(cache->folder, aside, cache->folder, name))
+        (void)unlinkat(cache->folder, aside, 0);
 }
 
 void trli_cache_keep(const trli_cache *cache, const char *name, const char *line)
 {
-    char digest[TRLI_DIGEST_TEXT], aside[TRLI_ASIDE_ROOM];
-    if (cache->folder < 0) return;
-    digest_line(line, digest);
-    trli_aside_name(aside);
-    int file = openat(cache->folder, aside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (file < 0) return;
-    const bool written = dprintf(file, "%s%s", line, digest) == (int)(strlen(line) + strlen(digest));
-    if (close(file) || !written || renameat(cache->folder, aside, cache->folder, name))
-        (void)unlinkat(cache->folder, aside, 0);
+    trli_cache_keep_bytes(cache, name, line, strlen(line));
 }
 
 void trli_cache_measure(const trli_cache *cache, int *kernels, int64_t *bytes)
@@ -157,7 +195,7 @@ void trli_cache_measure(const trli_cache *cache, int *kernels, int64_t *bytes)
     for (struct dirent *entry; stream && (entry = readdir(stream));) {
         const char *dot = strrchr(entry->d_name, '.');
         if (fstatat(cache->folder, entry->d_name, &s, AT_SYMLINK_NOFOLLOW) || !S_ISREG(s.st_mode)) continue;
-        *kernels += dot && strcmp(dot, ".so") == 0;
+        *kernels += dot && (strcmp(dot, ".so") == 0 || strcmp(dot, ".cubin") == 0);
         *bytes += s.st_size;
     }
     if (stream) closedir(stream);

@@ -31,8 +31,11 @@ void trli_cache_open(trli_cache *cache);
 void trli_cache_close(trli_cache *cache);
 /* Open a sound entry to read it; -1 if there is none. */
 int trli_cache_entry(const trli_cache *cache, const char *name);
-/* A line that is kept, with its end: load it if it is whole; keep it in place of the one before. A cache that cannot be
- * written costs finding it out each time, and nothing else. */
+/* What is kept: load it if it is whole and has room; true with *bytes > room: it is there, perhaps. Keep it in place of
+ * what was there before. A cache that cannot be written costs finding it out each time, and nothing else. */
+bool trli_cache_load_bytes(const trli_cache *cache, const char *name, size_t room, void *content, size_t *bytes);
+void trli_cache_keep_bytes(const trli_cache *cache, const char *name, const void *content, size_t bytes);
+/* The same of a text, which has room with its end. */
 bool trli_cache_load(const trli_cache *cache, const char *name, char *line, int room);
 void trli_cache_keep(const trli_cache *cache, const char *name, const char *line);
 /* How much is kept. */
