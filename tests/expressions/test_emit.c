@@ -26,11 +26,12 @@ static const char stand_in[] = "#define __global__\n"
                                "#define __launch_bounds__(threads)\n"
                                "#define __grid_constant__\n"
                                "template <int n> struct trl_kernel_arrays { trl_kernel_array array[n]; };\n"
+                               "template <int n> struct trl_kernel_scalars { double value[n]; };\n"
                                "struct triple { unsigned x, y, z; };\n"
                                "static thread_local triple threadIdx, blockIdx, blockDim;\n"
                                "#define trl_kernel gpu_kernel\n";
 
-/* Blocks that do not divide the box, of a kernel with %d arrays, %d of them inputs. */
+/* Blocks that do not divide the box, of a kernel with %d arrays, %d of them inputs, and %d scalars of these numbers. */
 static const char run_grid[] =
     "#undef trl_kernel\n"
     "static unsigned blocks(const trl_kernel_call *call, int a, long long n)\n"
@@ -44,7 +45,10 @@ static const char run_grid[] =
     "    trl_kernel_set_edges(call, call->lo[0], call->lo[1], call->hi[1], call->lo[2], call->hi[2]);\n"
     "    trl_kernel_arrays<%d> arrays;\n"
     "    for (int i = 0; i < %d; ++i) arrays.array[i] = i < %d ? call->input[i] : call->output[i - %d];\n"
-    "    launch.scalar = call->scalar, launch.grid = *call->grid, launch.planes = 3, launch.nonfinite = &bad;\n"
+    "    static const int number[] = {%s};\n"
+    "    trl_kernel_scalars<%d> scalars;\n"
+    "    for (int i = 0; i < %d; ++i) scalars.value[i] = call->scalar[number[i]];\n"
+    "    launch.grid = *call->grid, launch.planes = 3, launch.nonfinite = &bad;\n"
     "    for (int a = 0; a < 3; ++a) launch.lo[a] = call->lo[a], launch.hi[a] = call->hi[a];\n"
     "    blockDim.x = 4, blockDim.y = 2, blockDim.z = 1, threadIdx.z = 0;\n"
     "    const unsigned nx = blocks(call, 0, 4), ny = blocks(call, 1, 2), nz = blocks(call, 2, 3);\n"
@@ -52,7 +56,7 @@ static const char run_grid[] =
     "        for (blockIdx.y = ny; blockIdx.y-- > 0;)\n"
     "            for (blockIdx.x = nx; blockIdx.x-- > 0;)\n"
     "                for (threadIdx.y = 0; threadIdx.y < 2; ++threadIdx.y)\n"
-    "                    for (threadIdx.x = 0; threadIdx.x < 4; ++threadIdx.x) gpu_kernel(launch, arrays);\n"
+    "                    for (threadIdx.x = 0; threadIdx.x < 4; ++threadIdx.x) gpu_kernel(launch, arrays, scalars);\n"
     "    call->nonfinite = bad;\n"
     "}\n";
 
@@ -67,10 +71,13 @@ static char *print_text(const char *format, ...)
     return made;
 }
 
-static char *as_cpp(int ninputs, int nout, const char *kernel)
+static char *as_cpp(const trli_reads *reads, int nout, const char *kernel)
 {
-    const int all = ninputs + nout;
-    char *run = print_text(run_grid, all, all, ninputs, ninputs);
+    const int ninputs = reads->nfields, all = ninputs + nout, n = reads->nscalars;
+    char numbers[4096] = "0";
+    for (int i = 0, at = 0; i < n; ++i)
+        at += snprintf(numbers + at, sizeof numbers - (size_t)at, "%s%d", i ? ", " : "", reads->scalar[i]);
+    char *run = print_text(run_grid, all, all, ninputs, ninputs, numbers, n > 0 ? n : 1, n);
     char *made = print_text("%s%s%s", stand_in, kernel, run);
     free(run);
     return made;
@@ -109,7 +116,7 @@ static void emit_all(trli_compiler *compiler)
                 .reads = &plan->reads, .nroots = s->nout, .roots = s->value, .check_finite = s->variable != NULL};
             ck_ok(trli_emit_kernel(&trli_dialect_cuda, &model->ir, &model->walk, &wanted, &emitted));
             ck_assert_ptr_nonnull(emitted.text);
-            cpp = as_cpp(plan->ninputs, s->nout, emitted.text);
+            cpp = as_cpp(&plan->reads, s->nout, emitted.text);
             trli_tuning_request tuned = {.label = s->label,
                                          .nout = s->nout,
                                          .reads = &plan->reads,

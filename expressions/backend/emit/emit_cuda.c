@@ -92,7 +92,7 @@ static trl_err put_kernel(trli_emitter *e)
     fprintf(e->out,
             "extern \"C\" __global__ void __launch_bounds__(TRL_KERNEL_THREADS)\n"
             "trl_kernel(const __grid_constant__ trl_kernel_launch call, const __grid_constant__ trl_kernel_arrays<%d> "
-            "arrays)\n"
+            "arrays,\n           const __grid_constant__ trl_kernel_scalars<%d> scalars)\n"
             "{\n"
             "    const trl_kernel_grid *const grid = &call.grid;\n"
             "    const long long i = call.lo[0] + (long long)blockIdx.x * blockDim.x + threadIdx.x;\n"
@@ -102,9 +102,9 @@ static trl_err put_kernel(trli_emitter *e)
             "    long long excess = 0;\n"
             "    (void)grid;\n"
             "    if (i >= call.hi[0] || j >= call.hi[1]) return;\n",
-            ninputs + e->nroots);
+            ninputs + e->nroots, e->reads->nscalars > 0 ? e->reads->nscalars : 1);
     for (int i = 0; i < e->reads->nscalars; ++i)
-        fprintf(e->out, "    const double s%d = call.scalar[%d];\n", e->reads->scalar[i], e->reads->scalar[i]);
+        fprintf(e->out, "    const double s%d = scalars.value[%d];\n", e->reads->scalar[i], i);
     for (int i = 0; i < ninputs; ++i) put_array(e, "const double", "in", i, i);
     for (int r = 0; r < e->nroots; ++r) put_array(e, "double", "out", r, ninputs + r);
     put_values(e, false, 1);

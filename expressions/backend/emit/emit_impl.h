@@ -18,7 +18,8 @@ typedef struct trli_emitter trli_emitter;
 typedef struct trli_dialect trli_dialect;
 /* C: void trl_kernel(trl_kernel_call *call). */
 extern const trli_dialect trli_dialect_cpu;
-/* CUDA: extern "C" __global__ void trl_kernel(trl_kernel_launch call, trl_kernel_arrays<N> arrays). */
+/* CUDA: extern "C" __global__ void trl_kernel(trl_kernel_launch call, trl_kernel_arrays<N> arrays,
+ * trl_kernel_scalars<M> scalars); M is 1 if it reads none. */
 extern const trli_dialect trli_dialect_cuda;
 /* What NVRTC has to be told beside the architecture, so that it rounds each operation by itself; NULL-terminated. */
 extern const char *const trli_cuda_options[];

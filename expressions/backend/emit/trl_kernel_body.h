@@ -84,7 +84,6 @@ TRL_BODY long long trl_kernel_excess(double number)
 
 /* The launch of a kernel: blocks and threads cover lo <= i < hi, those along z `planes` points each. */
 typedef struct trl_kernel_launch {
-    const double *scalar;
     trl_kernel_grid grid;
     long long lo[3], hi[3];
     long long planes;
@@ -96,6 +95,11 @@ typedef struct trl_kernel_launch {
 /* The second argument of a kernel: its inputs, then its outputs. */
 template <int n> struct trl_kernel_arrays {
     trl_kernel_array array[n];
+};
+
+/* The third: the scalars that it reads, in the order of their numbers' list. */
+template <int n> struct trl_kernel_scalars {
+    double value[n];
 };
 
 #else
