@@ -7,7 +7,7 @@ set(TRL_LAYERS scheduler spatialops expressions solvers inputs)
 foreach(layer IN LISTS TRL_LAYERS)
     set(TRL_FOLDERS_${layer} "${PROJECT_SOURCE_DIR}/${layer}")
 endforeach()
-set(expressions_folders lang plugin ir program front passes backend/interpreter backend/emit backend/native run)
+set(expressions_folders lang plugin ir program front passes backend/interpreter backend/emit backend/native backend/cuda run)
 list(TRANSFORM expressions_folders PREPEND "${PROJECT_SOURCE_DIR}/expressions/" OUTPUT_VARIABLE TRL_FOLDERS_expressions)
 
 # trellis_glob(variable folder... PATTERN pattern): files of these folders.

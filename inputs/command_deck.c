@@ -62,14 +62,6 @@ done:
     return err;
 }
 
-/* This version does not run on GPUs: a deck that requires them is an error, and does not run on CPUs silently. */
-static trl_err check_devices(trl_context *ctx, const trli_device_choice *devices)
-{
-    if (devices->target != TRL_TARGET_GPU) return TRL_OK;
-    return trl_fail(ctx, TRL_ERR_DEVICE, NULL,
-                    "run.devices asks for GPUs, but version " TRL_VERSION " computes on CPUs only; use auto or cpu");
-}
-
 trl_err trli_command_deck(trl_context *ctx, const trli_arguments *arguments, trl_registry **registry, trli_deck **deck)
 {
     request_lists lists = {0};
@@ -88,7 +80,6 @@ trl_err trli_command_deck(trl_context *ctx, const trli_arguments *arguments, trl
     };
     TRL_TRY(trli_deck_read(ctx, *registry, &request, deck));
     const trli_deck_options *options = trli_deck_options_of(*deck);
-    TRL_TRY(check_devices(ctx, &options->devices));
     TRL_TRY(trl_context_agree(ctx, trl_context_set_threads(ctx, options->threads)));
 done:
     trli_free(lists.set);

@@ -257,6 +257,20 @@ trl_err trli_output_read(trli_deck *deck)
     return trli_worse(err, read_series(deck, trli_yaml_get(output, "series")));
 }
 
+/* "0,1" */
+static trl_err write_devices(trli_deck *deck, int n, const int *gpu)
+{
+    enum { DIGITS = 12 };
+    char *text;
+    int at = 0;
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_arena_alloc(deck->arena, (size_t)n * DIGITS, &text));
+    for (int i = 0; i < n; ++i) at += snprintf(text + at, DIGITS, "%s%d", i ? "," : "", gpu[i]);
+    deck->problem.devices = text;
+done:
+    return err;
+}
+
 static trl_err read_devices(trli_deck *deck, const trli_yaml *devices)
 {
     trli_device_choice *to = &deck->options.devices;
@@ -264,6 +278,7 @@ static trl_err read_devices(trli_deck *deck, const trli_yaml *devices)
     trl_err err = TRL_OK;
     if (devices->kind == TRLI_SCALAR_NODE) {
         to->target = (trl_target)trli_deck_word(deck, "run", "devices");
+        deck->problem.devices = devices->text.chars;
         return TRL_OK;
     }
     if (devices->n == 0)
@@ -271,6 +286,7 @@ static trl_err read_devices(trli_deck *deck, const trli_yaml *devices)
     TRL_TRY(trli_arena_alloc(deck->arena, (size_t)devices->n * sizeof *gpu, &gpu));
     for (int i = 0; i < devices->n; ++i) gpu[i] = (int)trli_yaml_whole(devices->item[i], 0);
     *to = (trli_device_choice){TRL_TARGET_GPU, devices->n, gpu};
+    err = write_devices(deck, devices->n, gpu);
 done:
     return err;
 }

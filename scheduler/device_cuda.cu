@@ -29,3 +29,201 @@ const char *trli_device_backend_describe(int index, trl_device_info *info)
     info->bytes = properties.totalGlobalMem;
     return nullptr;
 }
+
+/* ---- for device_gpu.c and kernels ---- */
+
+static const char *message(int code)
+{
+    return cudaGetErrorString(static_cast<cudaError_t>(code));
+}
+
+static bool is_memory(int code)
+{
+    return code == cudaErrorMemoryAllocation;
+}
+
+/* A code that asking once more does not clear stays for the rest of the process. */
+static bool is_fatal(int code)
+{
+    if (code == cudaSuccess) return false;
+    cudaGetLastError();
+    return cudaStreamQuery(cudaStreamPerThread) == code || cudaFree(nullptr) == code;
+}
+
+static int use(int index)
+{
+    return cudaSetDevice(index);
+}
+
+static int befriend(int other)
+{
+    int self = 0, can = 0;
+    cudaError_t status = cudaGetDevice(&self);
+    if (status == cudaSuccess) status = cudaDeviceCanAccessPeer(&can, self, other);
+    if (status == cudaSuccess && can) status = cudaDeviceEnablePeerAccess(other, 0);
+    if (status == cudaErrorPeerAccessAlreadyEnabled) {
+        cudaGetLastError();
+        status = cudaSuccess;
+    }
+    return status;
+}
+
+static int stream_create(void **stream)
+{
+    return cudaStreamCreateWithFlags(reinterpret_cast<cudaStream_t *>(stream), cudaStreamNonBlocking);
+}
+
+static void stream_destroy(void *stream)
+{
+    cudaStreamDestroy(static_cast<cudaStream_t>(stream));
+}
+
+static int stream_finish(void *stream)
+{
+    return cudaStreamSynchronize(static_cast<cudaStream_t>(stream));
+}
+
+static int event_create(void **event)
+{
+    return cudaEventCreateWithFlags(reinterpret_cast<cudaEvent_t *>(event), cudaEventDefault);
+}
+
+static void event_destroy(void *event)
+{
+    cudaEventDestroy(static_cast<cudaEvent_t>(event));
+}
+
+static int event_record(void *event, void *stream)
+{
+    return cudaEventRecord(static_cast<cudaEvent_t>(event), static_cast<cudaStream_t>(stream));
+}
+
+static int event_query(void *event, bool *passed)
+{
+    const cudaError_t status = cudaEventQuery(static_cast<cudaEvent_t>(event));
+    *passed = status != cudaErrorNotReady;
+    return *passed ? status : cudaSuccess;
+}
+
+static int event_wait(void *event, void *stream)
+{
+    return cudaStreamWaitEvent(static_cast<cudaStream_t>(stream), static_cast<cudaEvent_t>(event), 0);
+}
+
+static double event_seconds(void *from, void *to)
+{
+    float ms = -1;
+    if (cudaEventElapsedTime(&ms, static_cast<cudaEvent_t>(from), static_cast<cudaEvent_t>(to)) != cudaSuccess) {
+        cudaGetLastError();
+        return -1;
+    }
+    return 1e-3 * ms;
+}
+
+static int allocate(size_t bytes, void **memory)
+{
+    const cudaError_t status = cudaMalloc(memory, bytes);
+    if (status != cudaSuccess) cudaGetLastError();
+    return status;
+}
+
+static int release(void *memory)
+{
+    return cudaFree(memory);
+}
+
+static int host_allocate(size_t bytes, void **memory)
+{
+    const cudaError_t status = cudaHostAlloc(memory, bytes, cudaHostAllocPortable | cudaHostAllocMapped);
+    if (status != cudaSuccess) cudaGetLastError();
+    return status;
+}
+
+static int host_release(void *memory)
+{
+    return cudaFreeHost(memory);
+}
+
+/* Addresses say whose memory it is. */
+static int copy_rows(const trli_box_copy *c, int64_t plane, int64_t rows, ptrdiff_t to_row, ptrdiff_t from_row,
+                     cudaStream_t stream)
+{
+    char *to = static_cast<char *>(c->to) + plane * c->to_plane;
+    const char *from = static_cast<const char *>(c->from) + plane * c->from_plane;
+    const ptrdiff_t row = static_cast<ptrdiff_t>(c->row);
+    if (rows == 1 || (to_row == row && from_row == row))
+        return cudaMemcpyAsync(to, from, c->row * static_cast<size_t>(rows), cudaMemcpyDefault, stream);
+    return cudaMemcpy2DAsync(to, static_cast<size_t>(to_row), from, static_cast<size_t>(from_row), c->row,
+                             static_cast<size_t>(rows), cudaMemcpyDefault, stream);
+}
+
+/* A box in one call: CUDA's planes are a whole number of rows apart. */
+static int copy_planes(const trli_box_copy *c, cudaStream_t stream)
+{
+    cudaMemcpy3DParms p = {};
+    p.srcPtr = make_cudaPitchedPtr(const_cast<void *>(c->from), static_cast<size_t>(c->from_row), c->row,
+                                   static_cast<size_t>(c->from_plane / c->from_row));
+    p.dstPtr = make_cudaPitchedPtr(c->to, static_cast<size_t>(c->to_row), c->row,
+                                   static_cast<size_t>(c->to_plane / c->to_row));
+    p.extent = make_cudaExtent(c->row, static_cast<size_t>(c->rows), static_cast<size_t>(c->planes));
+    p.kind = cudaMemcpyDefault;
+    return cudaMemcpy3DAsync(&p, stream);
+}
+
+static bool is_regular(const trli_box_copy *c)
+{
+    const ptrdiff_t row = static_cast<ptrdiff_t>(c->row), rows = static_cast<ptrdiff_t>(c->rows);
+    return c->from_row >= row && c->to_row >= row && c->from_plane % c->from_row == 0 && c->to_plane % c->to_row == 0 &&
+           c->from_plane / c->from_row >= rows && c->to_plane / c->to_row >= rows;
+}
+
+static int copy(const trli_box_copy *c, void *on)
+{
+    const cudaStream_t stream = static_cast<cudaStream_t>(on);
+    int status = cudaSuccess;
+    if (c->row == 0 || c->rows == 0 || c->planes == 0) return status;
+    if (c->planes == 1) return copy_rows(c, 0, c->rows, c->to_row, c->from_row, stream);
+    if (c->rows == 1) return copy_rows(c, 0, c->planes, c->to_plane, c->from_plane, stream);
+    if (is_regular(c)) return copy_planes(c, stream);
+    for (int64_t k = 0; k < c->planes && status == cudaSuccess; ++k)
+        status = copy_rows(c, k, c->rows, c->to_row, c->from_row, stream);
+    return status;
+}
+
+static int load(const void *image, void **library, void **kernel)
+{
+    cudaLibrary_t loaded = nullptr;
+    cudaKernel_t found = nullptr;
+    cudaError_t status = cudaLibraryLoadData(&loaded, image, nullptr, nullptr, 0, nullptr, nullptr, 0);
+    if (status != cudaSuccess) return status;
+    status = cudaLibraryGetKernel(&found, loaded, "trl_kernel");
+    if (status != cudaSuccess) {
+        cudaLibraryUnload(loaded);
+        return status;
+    }
+    *library = loaded;
+    *kernel = reinterpret_cast<void *>(found);
+    return cudaSuccess;
+}
+
+static void unload(void *library)
+{
+    cudaLibraryUnload(static_cast<cudaLibrary_t>(library));
+}
+
+static int launch(void *kernel, const unsigned blocks[3], const unsigned threads[3], void **arguments, void *stream)
+{
+    return cudaLaunchKernel(kernel, dim3(blocks[0], blocks[1], blocks[2]), dim3(threads[0], threads[1], threads[2]),
+                            arguments, 0, static_cast<cudaStream_t>(stream));
+}
+
+/* In the order of the struct. */
+static const trli_gpu_api api = {
+    message,       is_memory,     is_fatal,     use,         befriend,   stream_create, stream_destroy, stream_finish,
+    event_create,  event_destroy, event_record, event_query, event_wait, event_seconds, allocate,       release,
+    host_allocate, host_release,  copy,         load,        unload,     launch};
+
+const trli_gpu_api *trli_gpu_api_get(void)
+{
+    return &api;
+}

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "executor_impl.h"
 #include "memory_impl.h"
@@ -100,6 +101,21 @@ static void release(trl_device *device, void *memory)
     pthread_mutex_unlock(&g->memory);
     atomic_fetch_sub(&device->used, bytes);
     if (g->api->use(g->index) == 0) (void)g->api->release(memory);
+}
+
+trl_err trli_gpu_host_allocate(trl_device *device, size_t bytes, void **memory)
+{
+    const gpu *g = gpu_of(device);
+    int code = g->api->use(g->index);
+    if (code == 0) code = g->api->host_allocate(bytes, memory);
+    if (code == 0) memset(*memory, 0, bytes);
+    return code ? trli_gpu_fail(device, code, "allocating %zu bytes of the host's memory", bytes) : TRL_OK;
+}
+
+void trli_gpu_host_release(trl_device *device, void *memory)
+{
+    const gpu *g = gpu_of(device);
+    if (g->api->use(g->index) == 0) (void)g->api->host_release(memory);
 }
 
 /* ---- work ---- */

@@ -19,3 +19,8 @@ const char *trli_device_backend_describe(int index, trl_device_info *info)
     (void)info;
     return "this build has no CUDA";
 }
+
+const trli_gpu_api *trli_gpu_api_get(void)
+{
+    return NULL;
+}

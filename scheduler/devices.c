@@ -59,10 +59,8 @@ static trl_err find_mocks(trl_context *ctx, mocks *mocks)
 static trl_err refuse_none(trl_context *ctx, const char *which)
 {
     const char *why = "this build has no CUDA";
-    if (trli_device_backend_exists())
-        why = trli_device_backend_count() > 0 ? "runs do not use the GPUs of this machine yet"
-                                              : "CUDA finds no driver, or no GPU for this process; see nvidia-smi";
-    return trl_fail(ctx, TRL_ERR_INPUT, NULL,
+    if (trli_device_backend_exists()) why = "CUDA finds no driver, or no GPU for this process; see nvidia-smi";
+    return trl_fail(ctx, TRL_ERR_DEVICE, NULL,
                     "devices '%s': there is none: %s; write 'cpu', or 'auto' for those that there are, or set "
                     "TRL_MOCK_DEVICES=2 for two mock devices",
                     which, why);
@@ -106,27 +104,58 @@ static trl_err choose(trl_context *ctx, const char *which, int n, int *count, in
 
 /* ---- opened devices ---- */
 
+/* Kernels are compiled for one kind of GPU. */
+static bool is_another_kind(const trl_devices *devices, const trl_device *device)
+{
+    const trl_device_info *first = devices->n > 0 ? &devices->device[0]->info : &device->info;
+    return first->major != device->info.major || first->minor != device->info.minor;
+}
+
+/* asked: for this GPU, or for GPUs; else one that does not answer is left out. */
+static trl_err open_gpu(trl_devices *devices, int index, bool asked, trl_device **device)
+{
+    char why[TRLI_GPU_WHY_ROOM];
+    const trl_err err = trli_gpu_open(devices->ctx, index, why, device);
+    if (err == TRL_OK && is_another_kind(devices, *device)) {
+        snprintf(why, sizeof why, "it is of another kind than the first (%d.%d, not %d.%d)", (*device)->info.major,
+                 (*device)->info.minor, devices->device[0]->info.major, devices->device[0]->info.minor);
+        (*device)->ops->close(*device);
+        *device = NULL;
+    } else if (err != TRL_ERR_DEVICE)
+        return err;
+    if (asked)
+        return trl_fail(devices->ctx, TRL_ERR_DEVICE, NULL,
+                        "GPU %d cannot be used: %s; see nvidia-smi, or name other devices", index, why);
+    trl_warn(devices->ctx, NULL, "GPU %d is not used: %s", index, why);
+    return TRL_OK;
+}
+
 trl_err trl_devices_open(trl_context *ctx, const char *which, trl_devices **result)
 {
-    mocks mocks;
+    mocks mocks = {0};
     trl_devices *devices = NULL;
     int count = 0, index[TRL_DEVICES_MAX];
     trl_err err = TRL_OK;
     *result = NULL;
     if (strcmp(which, "cpu") != 0) {
         TRL_TRY(find_mocks(ctx, &mocks));
-        TRL_TRY(choose(ctx, which, mocks.n, &count, index));
+        /* Mock devices stand in for GPUs: nothing copies between the two. */
+        const int gpus = mocks.n > 0 ? 0 : trli_device_backend_count();
+        TRL_TRY(choose(ctx, which, mocks.n + (gpus < TRL_DEVICES_MAX ? gpus : TRL_DEVICES_MAX), &count, index));
     }
     devices = trli_new(ctx, 1, sizeof *devices);
     if (!devices) TRL_TRY(trli_no_memory(ctx, NULL, "for devices"));
     devices->ctx = ctx;
     for (int i = 0; i < count; ++i) {
         trl_device *device;
-        TRL_TRY(trli_mock_open(ctx, index[i], mocks.settings[index[i]], &device));
+        TRL_TRY(mocks.n > 0 ? trli_mock_open(ctx, index[i], mocks.settings[index[i]], &device)
+                            : open_gpu(devices, index[i], strcmp(which, "auto") != 0, &device));
+        if (!device) continue;
         device->all = devices;
-        device->space = i + 1;
         devices->device[devices->n++] = device;
+        device->space = devices->n;
     }
+    if (mocks.n == 0) trli_gpu_befriend(devices);
     *result = devices;
 done:
     if (err != TRL_OK) trl_devices_close(&devices);

@@ -5,8 +5,9 @@
 #ifndef TRLI_EXECUTOR_IMPL_H
 #define TRLI_EXECUTOR_IMPL_H
 
-#include <trl_device.h>
 #include <trl_graph.h>
+
+#include "device_impl.h"
 
 /* Streams of a device. Each is first in, first out; between two of them only fences give an order. */
 typedef enum trli_stream {
@@ -15,16 +16,6 @@ typedef enum trli_stream {
     TRLI_STREAM_OUT, /* copies from the device */
     TRLI_STREAMS
 } trli_stream;
-
-/* Bytes of a box: planes of rows. */
-typedef struct trli_box_copy {
-    void *to;
-    const void *from;
-    int to_space, from_space; /* 0: the host's */
-    size_t row;               /* bytes */
-    int64_t rows, planes;
-    ptrdiff_t to_row, to_plane, from_row, from_plane; /* bytes from one to the next */
-} trli_box_copy;
 
 /* A point on a stream: passed when all that was given to the stream before it is done. It may be set again once it was
  * passed. */
@@ -113,5 +104,18 @@ TRL_NODISCARD trl_err trli_device_copy_now(trl_device *device, int n, const trli
 /* Open the n-th mock device, 0 <= n, as `settings` say: "speed=4,latency=10us", as in TRL_MOCK_DEVICES behind the
  * number; docs/hybrid.md has them all. Its space is n + 1 until devices.c says otherwise. Fails with INPUT, MEMORY. */
 TRL_NODISCARD trl_err trli_mock_open(trl_context *ctx, int n, const char *settings, trl_device **device);
+
+/* Open the GPU of this index, as trl_device_get_info counts them. Its space is 1 until devices.c says otherwise. Fails
+ * with MEMORY; with DEVICE, without a message, but with the reason. */
+enum { TRLI_GPU_WHY_ROOM = 256 };
+TRL_NODISCARD trl_err trli_gpu_open(trl_context *ctx, int index, char why[TRLI_GPU_WHY_ROOM], trl_device **device);
+/* Let an opened GPU copy to and from the memory of others directly, where the machine has a way. */
+void trli_gpu_befriend(const trl_devices *devices);
+/* Memory of the host that a GPU's kernels may write, too. Fails with DEVICE. */
+TRL_NODISCARD trl_err trli_gpu_host_allocate(trl_device *device, size_t bytes, void **memory);
+void trli_gpu_host_release(trl_device *device, void *memory);
+/* What happened to an opened GPU: records a message, and marks it lost if nothing more can be done with it. Returns
+ * DEVICE. what: "launching kernel 'u'" */
+TRL_NODISCARD trl_err trli_gpu_fail(trl_device *device, int code, const char *what, ...) TRL_PRINTF(3, 4);
 
 #endif

@@ -204,7 +204,10 @@ static trl_err create_workers(trl_simulation *sim)
         TRL_TRY(trl_workers_set_devices(sim->workers, sim->devices));
         const char *placement = p->placement ? p->placement : getenv("TRL_PLACEMENT");
         if (placement) TRL_TRY(trl_workers_set_placement(sim->workers, placement));
-    }
+    } else if (p->devices && strcmp(p->devices, "auto") != 0 && strcmp(p->devices, "cpu") != 0)
+        return trl_fail(sim->ctx, TRL_ERR_INPUT, NULL,
+                        "devices '%s': scheduler '%s' uses none; use scheduler 'hybrid', or devices 'cpu'", p->devices,
+                        p->scheduler);
     if (p->task_workers == 0 && p->operator_workers == 0) goto done;
     int count = trl_workers_count(sim->workers);
     sim->split = p->task_workers + p->operator_workers == count;
@@ -295,18 +298,6 @@ void trl_simulation_destroy(trl_simulation **sim)
     trli_free(s);
 }
 
-static void clear_nonfinite(trl_simulation *sim)
-{
-    for (int w = 0; w < sim->model->run->lanes; ++w) sim->frame->nonfinite[w].found = false;
-}
-
-static bool found_nonfinite(const trl_simulation *sim)
-{
-    for (int w = 0; w < sim->model->run->lanes; ++w)
-        if (sim->frame->nonfinite[w].found) return true;
-    return false;
-}
-
 trl_err trli_agree_on_result(trl_simulation *sim, trl_err err, int *result)
 {
     int64_t most = *result;
@@ -319,10 +310,12 @@ trl_err trli_agree_on_result(trl_simulation *sim, trl_err err, int *result)
 static trl_err run_checked(trl_simulation *sim, trli_program *program, trl_gidx step, double time, bool check)
 {
     int64_t bytes, messages;
-    clear_nonfinite(sim);
+    bool any = false;
+    trli_frame_forget_nonfinite(sim->frame);
     trli_kernels_poll(sim->model);
     trl_err err = trli_program_run(program, sim->frame);
-    int found = check && found_nonfinite(sim);
+    if (err == TRL_OK && check) err = trli_frame_find_nonfinite(sim->frame, program, &any);
+    int found = any;
     trli_frame_traffic(sim->frame, program, &bytes, &messages);
     sim->comm_bytes += bytes;
     sim->comm_messages += messages;

@@ -51,11 +51,11 @@ trl_err trli_builder_add(trli_task_builder *b, const char *name, trl_task_fn run
     return trl_graph_add_task(b->graph, &desc, task);
 }
 
-trl_err trli_builder_add_anywhere(trli_task_builder *b, const char *name, trl_task_fn run, void *data, int chunks,
-                                  unsigned flags, double cost, trl_task *task)
+trl_err trli_builder_add_anywhere(trli_task_builder *b, const char *name, trl_task_fn run, trl_task_fn gpu, void *data,
+                                  int chunks, unsigned flags, double cost, trl_task *task)
 {
     const trl_task_desc desc = {.name = name,
-                                .variant = {[TRL_KIND_CPU] = {run}, [TRL_KIND_MOCK] = {run}},
+                                .variant = {[TRL_KIND_CPU] = {run}, [TRL_KIND_MOCK] = {run}, [TRL_KIND_GPU] = {gpu}},
                                 .data = data,
                                 .chunks = chunks,
                                 .flags = flags,

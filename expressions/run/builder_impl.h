@@ -49,9 +49,10 @@ TRL_NODISCARD trl_err trli_builder_begin(trli_task_builder *builder, const trli_
 TRL_NODISCARD trl_err trli_builder_end(trli_task_builder *builder, trl_err err);
 TRL_NODISCARD trl_err trli_builder_add(trli_task_builder *builder, const char *name, trl_task_fn run, void *data,
                                        int chunks, unsigned flags, double cost, trl_task *task);
-/* Add a task that devices may run, too. */
+/* Add a task that devices may run, too; gpu: how GPUs do; NULL: they do not. */
 TRL_NODISCARD trl_err trli_builder_add_anywhere(trli_task_builder *builder, const char *name, trl_task_fn run,
-                                                void *data, int chunks, unsigned flags, double cost, trl_task *task);
+                                                trl_task_fn gpu, void *data, int chunks, unsigned flags, double cost,
+                                                trl_task *task);
 TRL_NODISCARD trl_err trli_builder_field(trli_task_builder *builder, trl_task task, int field, int patch,
                                          unsigned points, trl_access access);
 /* Add accesses of a task to the fields that values of the IR read at the points of a box. */

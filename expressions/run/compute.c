@@ -72,6 +72,16 @@ static void check_finite(void *data, const trl_box *tile)
         for (trl_lidx k = box.lo[2]; k < box.hi[2]; ++k) note_plane(c, o, &box, k);
 }
 
+void trli_check_field(const trli_frame *frame, int field, int variable, trli_nonfinite *found)
+{
+    const trl_layout *layout = frame->model->layout;
+    for (int p = 0; p < layout->nlocal; ++p) {
+        const trl_array array = trli_frame_array(frame, field, p, 0);
+        finite_check check = {&layout->patch[layout->local[p]], 1, &variable, &array, found, NULL};
+        check_finite(&check, &array.owned);
+    }
+}
+
 /* ---- binding ---- */
 
 void trli_native_set_array(trl_kernel_array *to, const trl_array *from)

@@ -49,6 +49,8 @@ void trli_kernel_bind(const trli_kernel_place *place, const trli_frame *frame, v
  * interpreter. */
 void trli_kernel_compute(const trli_bound_kernel *kernel, const trli_frame *frame, int worker, void *registers,
                          const trl_box *box);
+/* Look at all owned points of a field on the host. */
+void trli_check_field(const trli_frame *frame, int field, int variable, trli_nonfinite *found);
 /* Compute a scalar from others. */
 void trli_scalar_compute(const trli_program *program, const trli_step *step, const trli_frame *frame, int worker);
 /* The arrays and the box of a compiled kernel's call. */

@@ -46,9 +46,11 @@ typedef struct trli_frame {
     double *scalar; /* [model->nscalars] */
     /* By memory space [slot][local patch]: which memory each slot is: time levels rotate. NULL where it has none. */
     void ***base[TRL_SPACES_MAX];
-    uint32_t **valid;              /* [slot][local patch][TRLI_POINTS] spaces with the values, a bit 1 << space each */
-    void **scratch;                /* [lanes] of a call */
-    trli_nonfinite *nonfinite;     /* [lanes] */
+    uint32_t **valid;          /* [slot][local patch][TRLI_POINTS] spaces with the values, a bit 1 << space each */
+    void **scratch;            /* [lanes] of a call */
+    trli_nonfinite *nonfinite; /* [lanes] */
+    /* By memory space of a GPU: set by its kernels that find what is not finite; the host's memory, else NULL. */
+    int *alarm[TRL_SPACES_MAX];
     int64_t step_number;           /* as plugins are told it */
     trli_exchange_run *exchange;   /* [model->run->nexchanges] */
     trli_reduction_run *reduction; /* [model->run->nreductions] */
@@ -77,6 +79,10 @@ TRL_NODISCARD trl_err trli_frame_fetch(const trli_frame *frame, int field);
 void trli_frame_written(const trli_frame *frame, int field);
 /* Where the data of a program's tasks lies: of its graph, whose runs have this frame. */
 trl_graph_memory trli_frame_memory(trli_model *model);
+/* Before and after a run of a program whose kernels check their results: forget what was found; whether anything was.
+ * What GPUs found is looked for on the host. Fails with DEVICE. */
+void trli_frame_forget_nonfinite(trli_frame *frame);
+TRL_NODISCARD trl_err trli_frame_find_nonfinite(trli_frame *frame, const trli_program *program, bool *found);
 /* Exchange the memory of two persistent fields of one shape: time levels rotate. */
 void trli_frame_swap(trli_frame *frame, int field_a, int field_b);
 /* What this rank sends in a run of a program. */

@@ -7,6 +7,7 @@
 
 #include "clock_impl.h"
 #include "context_impl.h"
+#include "gpu_impl.h"
 #include "kernels_impl.h"
 #include "memstream_impl.h"
 #include "parts_impl.h"
@@ -318,16 +319,33 @@ static void write_text(const char *text, const char *why, FILE *out)
         fprintf(out, "   interpreted: %s */\n\n", why);
 }
 
-static void write_slab(const trli_program *program, const trli_step *s, const trli_slab *slab, FILE *out)
+static trl_err write_for_gpu(trli_model *model, trli_emit_request wanted, FILE *out)
 {
-    const trli_model *model = program->model;
+    trli_emitted emitted;
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_emit_kernel(&trli_dialect_cuda, &model->ir, &model->walk, &wanted, &emitted));
+    write_text(emitted.text, emitted.why, out);
+    trli_free(emitted.text);
+done:
+    return err;
+}
+
+static trl_err write_slab(const trli_program *program, trl_kind kind, const trli_step *s, const trli_slab *slab,
+                          FILE *out)
+{
+    trli_model *model = program->model;
     const trli_code *code = trli_run_of(program, s)->slab[slab - trli_plan_of(program, s)->slab].use.code;
     const char *where = slab->layer > 0 ? "beyond" : "on";
-    const char *when = s->kind == TRLI_STEP_KERNEL ? ", with the rows of the kernel above" : "";
+    const bool gpu = kind == TRL_KIND_GPU;
+    const char *when = s->kind != TRLI_STEP_KERNEL ? ""
+                       : gpu                       ? ", before the kernel above"
+                                                   : ", with the rows of the kernel above";
     fprintf(out, "/* %s, layer %d %s %c%c%s\n", model->field[slab->field].name, slab->layer, where, "xyz"[slab->axis],
             "-+"[slab->side], when);
     write_fields(model, "input ", slab->ninputs, slab->input, out);
+    if (gpu) return write_for_gpu(model, trli_gpu_slab(program, s, slab), out);
     write_text(code->text, code->why, out);
+    return TRL_OK;
 }
 
 /* The functions of a kernel's parts, each once, with the results that it computes first. */
@@ -351,26 +369,16 @@ static void write_parts(const trli_program *program, const trli_step *s, FILE *o
     }
 }
 
-static trl_err write_kernel(const trli_program *program, const trli_dialect *dialect, const trli_step *s, FILE *out)
+static trl_err write_kernel(const trli_program *program, trl_kind kind, const trli_step *s, FILE *out)
 {
     trli_model *model = program->model;
     const trli_step_plan *p = trli_plan_of(program, s);
-    const trli_emit_request whole = {
-        .reads = &p->reads, .nroots = s->nout, .roots = s->value, .check_finite = s->variable != NULL};
-    trli_emitted emitted;
-    trl_err err = TRL_OK;
     fprintf(out, "/* %s\n", s->label);
     write_fields(model, "output", s->nout, s->field, out);
     write_fields(model, "input ", p->ninputs, p->input, out);
-    if (dialect == &trli_dialect_cpu) {
-        write_parts(program, s, out);
-        goto done;
-    }
-    TRL_TRY(trli_emit_kernel(dialect, &model->ir, &model->walk, &whole, &emitted));
-    write_text(emitted.text, emitted.why, out);
-    trli_free(emitted.text);
-done:
-    return err;
+    if (kind == TRL_KIND_GPU) return write_for_gpu(model, trli_gpu_step(program, s), out);
+    write_parts(program, s, out);
+    return TRL_OK;
 }
 
 static void write_reductions(const trli_program *program, FILE *out)
@@ -389,7 +397,7 @@ static void write_reductions(const trli_program *program, FILE *out)
 
 trl_err trli_kernels_write(trli_program *program, trl_kind kind, FILE *out)
 {
-    const trli_dialect *dialect = kind == TRL_KIND_GPU ? &trli_dialect_cuda : &trli_dialect_cpu;
+    const bool gpu = kind == TRL_KIND_GPU;
     trli_model *model = program->model;
     trl_err err = TRL_OK;
     if (!model->run->codes) TRL_TRY(write_texts(model));
@@ -398,11 +406,11 @@ trl_err trli_kernels_write(trli_program *program, trl_kind kind, FILE *out)
         const trli_step_plan *p = &program->plan->step[i];
         const trli_slab_run *slab = program->run->step[i].slab;
         if (!p->live) continue;
-        if (s->kind == TRLI_STEP_KERNEL) TRL_TRY(write_kernel(program, dialect, s, out));
-        for (int k = 0; k < p->nslabs && dialect == &trli_dialect_cpu; ++k)
-            if (slab[k].kernel && !slab[k].within) write_slab(program, s, &p->slab[k], out);
+        if (s->kind == TRLI_STEP_KERNEL) TRL_TRY(write_kernel(program, kind, s, out));
+        for (int k = 0; k < p->nslabs; ++k)
+            if (slab[k].kernel && (gpu || !slab[k].within)) TRL_TRY(write_slab(program, kind, s, &p->slab[k], out));
     }
-    if (dialect == &trli_dialect_cpu) write_reductions(program, out);
+    if (!gpu) write_reductions(program, out);
     if (ferror(out)) err = trl_fail(model->ctx, TRL_ERR_IO, NULL, "the kernels cannot be written: %s", strerror(errno));
 done:
     return err;

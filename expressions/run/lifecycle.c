@@ -5,6 +5,8 @@
 #include "balance_impl.h"
 #include "cost_impl.h"
 #include "front_impl.h"
+#include "gpu_impl.h"
+#include "gpu_kernel_impl.h"
 #include "kernels_impl.h"
 #include "lifecycle_impl.h"
 #include "memory_impl.h"
@@ -41,6 +43,7 @@ static trl_err create_run(trli_model *model, trl_workers *workers)
 static void destroy_run(trli_model_run *run)
 {
     if (!run) return;
+    trli_gpu_kernels_destroy(&run->gpu_kernels);
     trli_compiler_destroy(&run->compiler);
     trli_codes_destroy(&run->codes);
     trli_free(run);
@@ -182,8 +185,11 @@ static void plan_scratch(trli_model *model)
         const size_t reducing = trli_reductions_scratch(&program->run->reductions);
         if (reducing > most) most = reducing;
         for (int s = 0; s < program->nsteps; ++s) {
-            const size_t need = program->plan->step[s].live ? trli_step_scratch(program, &program->step[s]) : 0;
+            if (!program->plan->step[s].live) continue;
+            const size_t need = trli_step_scratch(program, &program->step[s]);
+            const size_t launch = trli_gpu_scratch(program, &program->step[s]);
             if (need > most) most = need;
+            if (launch > most) most = launch;
         }
     }
     model->run->scratch_bytes = (most + sizeof(double) - 1) / sizeof(double) * sizeof(double);
@@ -210,6 +216,7 @@ trl_err trli_model_freeze(trli_model *model)
     for (int i = 0; i < model->nprograms; ++i) TRL_TRY(trli_execution_create(model->program[i]));
     plan_scratch(model);
     find_exchanged_axes(model);
+    TRL_TRY(trli_gpu_request(model));
     for (int i = 0; i < model->nprograms; ++i) TRL_TRY(trli_tasks_build(model->program[i]));
     TRL_TRY(trli_kernels_request(model));
 done:

@@ -14,6 +14,7 @@ struct trli_model_run {
     unsigned exchanged_axes;               /* along which patches exchange anything, a bit each */
     size_t scratch_bytes;                  /* of a worker */
     int nexchanges, nreductions, nbatches; /* of all programs */
+    struct trli_gpu_kernels *gpu_kernels;  /* NULL: there are no GPUs */
     trli_compiler *compiler;               /* NULL: never */
     trli_codes *codes;                     /* of all kernels; NULL: none was asked for */
     bool compiling;                        /* some kernels are still to come */

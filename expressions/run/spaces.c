@@ -3,6 +3,7 @@
 /* A frame's data in the memories of devices: slots, and shares of reductions. Handles of task graphs have keys: a
  * slot's points on a patch count from 0 on, shares from -2 down; -1 is no data. */
 #include "builder_impl.h"
+#include "compute_impl.h"
 #include "executor_impl.h"
 #include "frame_impl.h"
 #include "memory_impl.h"
@@ -60,6 +61,8 @@ trl_err trli_frame_add_devices(trli_frame *frame)
     for (int i = 0; devices && i < devices->n; ++i) {
         int space;
         TRL_TRY(trl_field_manager_add_space(frame->memory, &device_space, devices->device[i], &space));
+        if (devices->device[i]->kind == TRL_KIND_GPU)
+            TRL_TRY(trli_gpu_host_allocate(devices->device[i], sizeof(int), (void **)&frame->alarm[space]));
     }
 done:
     return err;
@@ -95,8 +98,10 @@ done:
 void trli_frame_release_spaces(trli_frame *frame)
 {
     const trl_devices *devices = trl_workers_devices(frame->model->run->workers);
-    for (int s = 1; devices && s <= devices->n; ++s)
+    for (int s = 1; devices && s <= devices->n; ++s) {
         if (frame->share[s]) space_free(trli_device_of(devices, s), frame->share[s]);
+        if (frame->alarm[s]) trli_gpu_host_release(trli_device_of(devices, s), frame->alarm[s]);
+    }
 }
 
 static trl_err provide(void *data, void *of, int64_t key, int space)
@@ -233,6 +238,42 @@ trl_err trli_frame_fetch(const trli_frame *frame, int field)
             TRL_TRY(trli_device_copy_now(trli_device_of(devices, from), n, copy));
             *spaces |= 1;
         }
+done:
+    return err;
+}
+
+/* ---- values that are not finite ---- */
+
+void trli_frame_forget_nonfinite(trli_frame *frame)
+{
+    for (int w = 0; w < frame->model->run->lanes; ++w) frame->nonfinite[w].found = false;
+    for (int s = 1; s < TRL_SPACES_MAX; ++s)
+        if (frame->alarm[s]) *frame->alarm[s] = 0;
+}
+
+/* Look at the results of a step that checks them. */
+static trl_err look_at_step(const trli_frame *frame, const trli_program *program, const trli_step *s)
+{
+    trl_err err = TRL_OK;
+    for (int i = 0; i < s->nout; ++i) {
+        if (!program->plan->demand[s->field[i]].live) continue;
+        TRL_TRY(trli_frame_fetch(frame, s->field[i]));
+        trli_check_field(frame, s->field[i], s->variable[i], &frame->nonfinite[0]);
+    }
+done:
+    return err;
+}
+
+trl_err trli_frame_find_nonfinite(trli_frame *frame, const trli_program *program, bool *found)
+{
+    bool alarmed = false;
+    trl_err err = TRL_OK;
+    *found = false;
+    for (int s = 1; s < TRL_SPACES_MAX; ++s) alarmed |= frame->alarm[s] && *(volatile int *)frame->alarm[s];
+    for (int i = 0; i < program->nsteps && alarmed; ++i)
+        if (program->plan->step[i].live && program->step[i].variable)
+            TRL_TRY(look_at_step(frame, program, &program->step[i]));
+    for (int w = 0; w < frame->model->run->lanes; ++w) *found |= frame->nonfinite[w].found;
 done:
     return err;
 }

@@ -9,6 +9,7 @@
 #include "builder_impl.h"
 #include "context_impl.h"
 #include "cost_impl.h"
+#include "gpu_impl.h"
 #include "lifecycle_impl.h"
 #include "pipeline_impl.h"
 #include "slot_plan_impl.h"
@@ -83,7 +84,8 @@ static trl_err add_poison(builder *b, const trli_step *s, int patch)
 {
     trl_task task;
     trl_err err = TRL_OK;
-    TRL_TRY(trli_builder_add_anywhere(&b->tasks, "poison", trli_task_poison, next_task(b, s, patch), 1, 0, 0, &task));
+    TRL_TRY(
+        trli_builder_add_anywhere(&b->tasks, "poison", trli_task_poison, NULL, next_task(b, s, patch), 1, 0, 0, &task));
     for (int o = 0; o < s->nout; ++o)
         if (b->program->plan->demand[s->field[o]].live)
             TRL_TRY(trli_builder_field(&b->tasks, task, s->field[o], patch, TRLI_OWNED_AND_GHOSTS, TRL_WRITE));
@@ -123,8 +125,9 @@ static trl_err add_compute(builder *b, const trli_step *s, int patch)
     b->program->run->bytes_moved += trl_box_points(&t->box) * (s->nout + p->ninputs) * (int64_t)sizeof(double);
     TRL_TRY(plugin ? trli_builder_add(&b->tasks, s->label, trli_task_plugin, t, chunks, TRL_TASK_WHOLE,
                                       estimate(b, s, &t->box), &task)
-                   : trli_builder_add_anywhere(&b->tasks, s->label, trli_task_kernel, t, chunks, TRL_TASK_WHOLE,
-                                               estimate(b, s, &t->box), &task));
+                   : trli_builder_add_anywhere(&b->tasks, s->label, trli_task_kernel,
+                                               trli_gpu_does_kernel(t) ? trli_task_kernel_gpu : NULL, t, chunks,
+                                               TRL_TASK_WHOLE, estimate(b, s, &t->box), &task));
     for (int k = 0; k < p->nslabs; ++k) TRL_TRY(access_slab(b, task, &p->slab[k], patch));
     t->task = task;
     t->computes = true;
@@ -172,8 +175,10 @@ static trl_err add_slab_task(builder *b, const trli_step *s, trli_step_task *t, 
         chunks = choose_parts(b, &t->box, false, t->parts);
     bool plugins = false;
     for (int k = t->slab; k < t->slab + t->nslabs; ++k) plugins |= t->plan->slab[k].kind == TRLI_SLAB_MODIFIER;
-    TRL_TRY((plugins ? trli_builder_add : trli_builder_add_anywhere)(&b->tasks, s->label, trli_task_slabs, t, chunks,
-                                                                     TRL_TASK_WHOLE, seconds, &task));
+    const trl_task_fn gpu = trli_gpu_does_slabs(t) ? trli_task_slabs_gpu : NULL;
+    TRL_TRY(plugins ? trli_builder_add(&b->tasks, s->label, trli_task_slabs, t, chunks, TRL_TASK_WHOLE, seconds, &task)
+                    : trli_builder_add_anywhere(&b->tasks, s->label, trli_task_slabs, gpu, t, chunks, TRL_TASK_WHOLE,
+                                                seconds, &task));
     for (int k = t->slab; k < t->slab + t->nslabs; ++k) TRL_TRY(access_slab(b, task, &t->plan->slab[k], t->patch));
 done:
     return err;
@@ -275,7 +280,7 @@ static trl_err add_group(builder *b, const trli_reduction_group *group, int patc
     b->program->run->bytes_moved += trl_box_points(&box) * inputs * (int64_t)sizeof(double);
     TRL_TRY(plugin ? trli_builder_add(&b->tasks, s->label, trli_task_stable_dt, t, chunks, TRL_TASK_WHOLE,
                                       estimate(b, s, &box), &task)
-                   : trli_builder_add_anywhere(&b->tasks, s->label, trli_task_reduce, t, chunks, TRL_TASK_WHOLE,
+                   : trli_builder_add_anywhere(&b->tasks, s->label, trli_task_reduce, NULL, t, chunks, TRL_TASK_WHOLE,
                                                group_estimate(b, group, &box), &task));
     TRL_TRY(trli_builder_reads(&b->tasks, task, &group->reads, &t->box, patch));
     for (int i = 0; plugin && i < plan->ninputs; ++i)

@@ -60,10 +60,11 @@ START_TEST(refuses_devices_that_are_not_there)
         ck_assert_ptr_null(devices);
     }
     unsetenv("TRL_MOCK_DEVICES");
-    ck_fails(trl_devices_open(test_ctx, "gpu", &devices), TRL_ERR_INPUT, "devices 'gpu': there is none: ");
-    ck_fails(trl_devices_open(test_ctx, "gpu", &devices), TRL_ERR_INPUT,
+    setenv("CUDA_VISIBLE_DEVICES", "", 1); /* nothing has asked CUDA yet */
+    ck_fails(trl_devices_open(test_ctx, "gpu", &devices), TRL_ERR_DEVICE, "devices 'gpu': there is none: ");
+    ck_fails(trl_devices_open(test_ctx, "gpu", &devices), TRL_ERR_DEVICE,
              "write 'cpu', or 'auto' for those that there are, or set TRL_MOCK_DEVICES=2 for two mock devices");
-    ck_fails(trl_devices_open(test_ctx, "0", &devices), TRL_ERR_INPUT, "devices '0': there is none: ");
+    ck_fails(trl_devices_open(test_ctx, "0", &devices), TRL_ERR_DEVICE, "devices '0': there is none: ");
 }
 END_TEST
 

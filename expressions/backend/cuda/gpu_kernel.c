@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "clock_impl.h"
+#include "emit_impl.h"
+#include "executor_impl.h"
+#include "gpu_kernel_impl.h"
+#include "memory_impl.h"
+#include "native_impl.h"
+#include "rtc_impl.h"
+
+enum {
+    PARAMETERS_MOST = 32764, /* bytes of a kernel's parameters, since compute capability 7.0 */
+    COMPILERS_MOST = 16,     /* threads */
+    BLOCKS_WANTED = 8,       /* of a multiprocessor: below, threads go up z through fewer planes */
+    PLANES_MOST = 16
+};
+
+typedef struct entry {
+    trli_gpu_kernel kernel;
+    char *text; /* with the prelude; NULL once it is loaded or has failed */
+    char name[TRLI_ENTRY_ROOM];
+    void *image, *library;
+    size_t bytes;
+    bool cached;
+    char why[TRLI_RTC_WHY_ROOM];
+} entry;
+
+struct trli_gpu_kernels {
+    trl_context *ctx;
+    const trl_devices *devices;
+    const trli_gpu_api *api;
+    int capability, multiprocessors;
+    trli_rtc rtc;
+    char why[TRLI_RTC_WHY_ROOM]; /* there is no NVRTC */
+    trli_cache cache;
+    entry **entry;
+    int nentries, capacity;
+    trli_gpu_kernel_stats stats;
+};
+
+trl_err trli_gpu_kernels_create(trl_context *ctx, const trl_devices *devices, trli_gpu_kernels **result)
+{
+    const trl_device_info *info = &devices->device[0]->info;
+    trli_gpu_kernels *k = *result = trli_new(ctx, 1, sizeof *k);
+    if (!k) return trli_no_memory(ctx, NULL, "for kernels of GPUs");
+    k->ctx = ctx;
+    k->devices = devices;
+    k->api = trli_gpu_api_get();
+    k->capability = 10 * info->major + info->minor;
+    k->multiprocessors = info->multiprocessors;
+    (void)trli_rtc_open(&k->rtc, k->why);
+    trli_cache_open(&k->cache);
+    return TRL_OK;
+}
+
+void trli_gpu_kernels_destroy(trli_gpu_kernels **kernels)
+{
+    trli_gpu_kernels *k = *kernels;
+    *kernels = NULL;
+    if (!k) return;
+    for (int i = 0; i < k->nentries; ++i) {
+        if (k->entry[i]->library) k->api->unload(k->entry[i]->library);
+        trli_free(k->entry[i]->text);
+        trli_free(k->entry[i]->image);
+        trli_free(k->entry[i]);
+    }
+    trli_free(k->entry);
+    trli_cache_close(&k->cache);
+    trli_rtc_close(&k->rtc);
+    trli_free(k);
+}
+
+/* ---- asking ---- */
+
+static void name_entry(const trli_gpu_kernels *k, const char *text, char name[TRLI_ENTRY_ROOM])
+{
+    char digits[TRLI_DIGEST_TEXT];
+    uint64_t digest[2];
+    trli_digest_start(digest);
+    trli_digest_bytes(digest, k->rtc.version, sizeof k->rtc.version);
+    trli_digest_bytes(digest, &k->capability, sizeof k->capability);
+    for (int i = 0; trli_cuda_options[i]; ++i)
+        trli_digest_bytes(digest, trli_cuda_options[i], strlen(trli_cuda_options[i]) + 1);
+    trli_digest_bytes(digest, trli_kernel_prelude, strlen(trli_kernel_prelude));
+    trli_digest_bytes(digest, text, strlen(text));
+    trli_digest_write(digest, digits);
+    snprintf(name, TRLI_ENTRY_ROOM, "%s.cubin", digits);
+}
+
+static trl_err add_entry(trli_gpu_kernels *k, const char *text, const char *name, entry **added)
+{
+    const size_t before = strlen(trli_kernel_prelude), length = strlen(text);
+    if (!trli_make_room(k->ctx, &k->entry, k->nentries, &k->capacity, sizeof *k->entry))
+        return trli_no_memory(k->ctx, NULL, "for kernels of GPUs");
+    entry *e = *added = trli_new(k->ctx, 1, sizeof *e);
+    if (e) e->text = trli_new(k->ctx, before + length + 1, 1);
+    if (!e || !e->text) {
+        trli_free(e);
+        return trli_no_memory(k->ctx, NULL, "for kernels of GPUs");
+    }
+    memcpy(e->text, trli_kernel_prelude, before);
+    memcpy(e->text + before, text, length);
+    memcpy(e->name, name, sizeof e->name);
+    k->entry[k->nentries++] = e;
+    return TRL_OK;
+}
+
+trl_err trli_gpu_kernels_add(trli_gpu_kernels *k, const char *text, int narrays, int nscalars, trli_gpu_kernel **kernel)
+{
+    const size_t bytes = sizeof(trl_kernel_launch) + (size_t)narrays * sizeof(trl_kernel_array) +
+                         (size_t)(nscalars > 0 ? nscalars : 1) * sizeof(double);
+    char name[TRLI_ENTRY_ROOM] = "";
+    entry *e = NULL;
+    trl_err err = TRL_OK;
+    name_entry(k, text, name);
+    for (int i = 0; i < k->nentries && !e; ++i)
+        if (strcmp(k->entry[i]->name, name) == 0) e = k->entry[i];
+    if (!e) TRL_TRY(add_entry(k, text, name, &e));
+    if (bytes > PARAMETERS_MOST) e->kernel.why = "it has more fields than a GPU's kernel has room for";
+    *kernel = &e->kernel;
+done:
+    return err;
+}
+
+trl_err trli_gpu_kernels_add_copy(trli_gpu_kernels *k, trli_gpu_kernel **kernel)
+{
+    static const char text[] =
+        "extern \"C\" __global__ void __launch_bounds__(TRL_KERNEL_THREADS)\n"
+        "trl_kernel(const __grid_constant__ trl_kernel_launch call, const __grid_constant__ trl_kernel_arrays<2> "
+        "arrays,\n           const __grid_constant__ trl_kernel_scalars<1>)\n"
+        "{\n"
+        "    const trl_kernel_array in = arrays.array[0], out = arrays.array[1];\n"
+        "    const long long i = call.lo[0] + (long long)blockIdx.x * blockDim.x + threadIdx.x;\n"
+        "    const long long j = call.lo[1] + (long long)blockIdx.y * blockDim.y + threadIdx.y;\n"
+        "    const long long first = call.lo[2] + blockIdx.z * call.planes, rest = call.hi[2] - first;\n"
+        "    const long long end = first + (rest < call.planes ? rest : call.planes);\n"
+        "    if (i >= call.hi[0] || j >= call.hi[1]) return;\n"
+        "    for (long long k = first; k < end; ++k)\n"
+        "        out.at[i + j * out.stride[1] + k * out.stride[2]] = in.at[i + j * in.stride[1] + k * in.stride[2]];\n"
+        "}\n";
+    return trli_gpu_kernels_add(k, text, 2, 0, kernel);
+}
+
+/* ---- compiling ---- */
+
+/* From the cache, if it has a whole one. */
+static bool load_entry(const trli_gpu_kernels *k, entry *e)
+{
+    size_t bytes = 0;
+    if (!trli_cache_load_bytes(&k->cache, e->name, 0, NULL, &bytes) || bytes == 0) return false;
+    e->image = trli_new(k->ctx, bytes, 1);
+    e->bytes = bytes;
+    e->cached = e->image && trli_cache_load_bytes(&k->cache, e->name, bytes, e->image, &bytes) && bytes == e->bytes;
+    if (e->cached) return true;
+    trli_free(e->image);
+    e->image = NULL;
+    return false;
+}
+
+static bool is_wanted(const entry *e)
+{
+    return e->text && !e->kernel.why && !e->image;
+}
+
+/* Entries, which threads take one by one. */
+typedef struct work {
+    const trli_gpu_kernels *kernels;
+    atomic_int next;
+} work;
+
+static void *compile_some(void *data)
+{
+    work *w = data;
+    const trli_gpu_kernels *k = w->kernels;
+    for (int i; (i = atomic_fetch_add(&w->next, 1)) < k->nentries;) {
+        entry *e = k->entry[i];
+        if (!is_wanted(e)) continue;
+        e->image = trli_rtc_compile(&k->rtc, k->ctx, e->text, k->capability, &e->bytes, e->why);
+        if (e->image) trli_cache_keep_bytes(&k->cache, e->name, e->image, e->bytes);
+    }
+    return NULL;
+}
+
+static void compile_all(trli_gpu_kernels *k, int wanted)
+{
+    pthread_t thread[COMPILERS_MOST];
+    work w = {.kernels = k};
+    int n = trl_context_threads(k->ctx), started = 0;
+    if (n > COMPILERS_MOST) n = COMPILERS_MOST;
+    if (n > wanted) n = wanted;
+    const double start = trli_clock();
+    while (started < n - 1 && pthread_create(&thread[started], NULL, compile_some, &w) == 0) ++started;
+    (void)compile_some(&w);
+    for (int i = 0; i < started; ++i) (void)pthread_join(thread[i], NULL);
+    k->stats.seconds += trli_clock() - start;
+}
+
+/* What was compiled, or came from the cache, becomes a function. */
+static void settle(trli_gpu_kernels *k, entry *e)
+{
+    const int code = e->image ? k->api->load(e->image, &e->library, &e->kernel.function) : 0;
+    if (code) snprintf(e->why, sizeof e->why, "its machine code cannot be loaded: %s", k->api->message(code));
+    if (!e->kernel.function && !e->kernel.why) e->kernel.why = k->rtc.library ? e->why : k->why;
+    ++*(!e->kernel.function ? &k->stats.failed : e->cached ? &k->stats.cached : &k->stats.compiled);
+    trli_free(e->text);
+    e->text = NULL;
+}
+
+trl_err trli_gpu_kernels_compile(trli_gpu_kernels *k)
+{
+    int wanted = 0;
+    for (int i = 0; i < k->nentries && k->rtc.library; ++i)
+        if (is_wanted(k->entry[i]) && !load_entry(k, k->entry[i])) ++wanted;
+    if (wanted > 0) compile_all(k, wanted);
+    for (int i = 0; i < k->nentries; ++i)
+        if (k->entry[i]->text) settle(k, k->entry[i]);
+    return TRL_OK;
+}
+
+trli_gpu_kernel_stats trli_gpu_kernels_get_stats(const trli_gpu_kernels *k)
+{
+    return k->stats;
+}
+
+/* ---- launching ---- */
+
+static long long least_power(long long n, long long most)
+{
+    long long power = 1;
+    while (power < n && power < most) power *= 2;
+    return power;
+}
+
+/* Threads of a block along x and y: 32 by 8 where there is room, rows where there is one, columns where rows are short.
+ */
+static void choose_threads(const long long n[3], unsigned threads[3])
+{
+    const long long x = least_power(n[0], TRL_KERNEL_THREADS / least_power(n[1], 8));
+    threads[0] = (unsigned)x;
+    threads[1] = (unsigned)least_power(n[1], TRL_KERNEL_THREADS / x);
+    threads[2] = 1;
+}
+
+static void choose_blocks(const trli_gpu_kernels *k, const long long n[3], const unsigned threads[3], long long *planes,
+                          unsigned blocks[3])
+{
+    const long long across = (n[0] + threads[0] - 1) / threads[0], along = (n[1] + threads[1] - 1) / threads[1];
+    const long long wanted = (long long)BLOCKS_WANTED * k->multiprocessors;
+    long long most = across * along * n[2] / wanted;
+    if (most > PLANES_MOST) most = PLANES_MOST;
+    if (most < 1) most = 1;
+    while ((n[2] + most - 1) / most > 65535) most *= 2;
+    *planes = most;
+    blocks[0] = (unsigned)across;
+    blocks[1] = (unsigned)along;
+    blocks[2] = (unsigned)((n[2] + most - 1) / most);
+}
+
+trl_err trli_gpu_launch(const trli_gpu_kernels *k, const trli_gpu_kernel *kernel, trli_gpu_call *call, int space,
+                        void *stream)
+{
+    void *arguments[] = {&call->launch, call->array, call->scalar};
+    unsigned threads[3], blocks[3];
+    long long n[3];
+    for (int a = 0; a < 3; ++a) {
+        n[a] = call->launch.hi[a] - call->launch.lo[a];
+        if (n[a] <= 0) return TRL_OK;
+    }
+    choose_threads(n, threads);
+    choose_blocks(k, n, threads, &call->launch.planes, blocks);
+    const int code = k->api->launch(kernel->function, blocks, threads, arguments, stream);
+    return code ? trli_gpu_fail(trli_device_of(k->devices, space), code, "launching a kernel of '%s'", call->label)
+                : TRL_OK;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Kernels for GPUs: emitted text, compiled by NVRTC, its results kept in the user's cache by content, loaded, and
+ * launched. */
+#ifndef TRLI_GPU_KERNEL_IMPL_H
+#define TRLI_GPU_KERNEL_IMPL_H
+
+#include <trl_device.h>
+#include <trl_kernel_body.h>
+
+typedef struct trli_gpu_kernels trli_gpu_kernels;
+
+/* A kernel; equal texts are one. */
+typedef struct trli_gpu_kernel {
+    void *function;  /* NULL: it is not there, and */
+    const char *why; /* why; NULL: nobody has tried yet */
+} trli_gpu_kernel;
+
+/* What a launch gives to a kernel: copied before it returns. */
+typedef struct trli_gpu_call {
+    const char *label;        /* for messages */
+    trl_kernel_launch launch; /* but `planes`, which is chosen here */
+    trl_kernel_array *array;  /* inputs, then outputs */
+    double *scalar;           /* that it reads */
+} trli_gpu_call;
+
+/* For the opened GPUs, which are of one kind. Fails with MEMORY. */
+TRL_NODISCARD trl_err trli_gpu_kernels_create(trl_context *ctx, const trl_devices *devices, trli_gpu_kernels **kernels);
+/* With no kernel running. */
+void trli_gpu_kernels_destroy(trli_gpu_kernels **kernels);
+/* Ask for the kernel of a text, which is copied; narrays: of its inputs and outputs, nscalars: that it reads. *kernel
+ * stays until the end. Fails with MEMORY. */
+TRL_NODISCARD trl_err trli_gpu_kernels_add(trli_gpu_kernels *kernels, const char *text, int narrays, int nscalars,
+                                           trli_gpu_kernel **kernel);
+/* The kernel that copies its input to its output, point by point. Fails with MEMORY. */
+TRL_NODISCARD trl_err trli_gpu_kernels_add_copy(trli_gpu_kernels *kernels, trli_gpu_kernel **kernel);
+/* Take from the cache or compile, several at once, and load all kernels that were asked for; waits. Those that fail
+ * say why. Fails with MEMORY. */
+TRL_NODISCARD trl_err trli_gpu_kernels_compile(trli_gpu_kernels *kernels);
+typedef struct trli_gpu_kernel_stats {
+    int compiled, cached, failed;
+    double seconds; /* that compiling took */
+} trli_gpu_kernel_stats;
+trli_gpu_kernel_stats trli_gpu_kernels_get_stats(const trli_gpu_kernels *kernels);
+
+/* Enqueue a kernel for the points of a box, in a task's call by a GPU: the device of that space, and its stream. Fails
+ * with DEVICE. */
+TRL_NODISCARD trl_err trli_gpu_launch(const trli_gpu_kernels *kernels, const trli_gpu_kernel *kernel,
+                                      trli_gpu_call *call, int space, void *stream);
+
+#endif

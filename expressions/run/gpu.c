@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* What a GPU does of a program: each kernel is a launch; slabs of a kernel, which compiled kernels for CPUs compute
+ * within their rows, are launches before it, on the same stream. Scalars are final when a task is called, and go with
+ * the launch by value. */
+#include <string.h>
+
+#include "compute_impl.h"
+#include "executor_impl.h"
+#include "gpu_impl.h"
+#include "gpu_kernel_impl.h"
+#include "memory_impl.h"
+#include "pipeline_impl.h"
+
+/* ---- kernels ---- */
+
+trli_emit_request trli_gpu_step(const trli_program *program, const trli_step *s)
+{
+    return (trli_emit_request){.disabled_passes = program->model->settings.disabled_passes,
+                               .reads = &trli_plan_of(program, s)->reads,
+                               .nroots = s->nout,
+                               .roots = s->value,
+                               .check_finite = s->variable != NULL};
+}
+
+trli_emit_request trli_gpu_slab(const trli_program *program, const trli_step *s, const trli_slab *slab)
+{
+    return (trli_emit_request){.disabled_passes = program->model->settings.disabled_passes,
+                               .reads = &slab->reads,
+                               .nroots = 1,
+                               .roots = &slab->value,
+                               .check_finite = s->kind == TRLI_STEP_PLANES && s->variable};
+}
+
+/* Points of a plane are computed at once: no one may read another. */
+static bool is_independent(const trli_slab *slab)
+{
+    for (int i = 0; slab->layer == 0 && i < slab->reads.nfields; ++i) {
+        const trl_footprint *f = &slab->reads.footprint[i];
+        if (slab->reads.field[i] != slab->field) continue;
+        for (int p = 0; p < f->n; ++p)
+            for (int a = 0; a < 3; ++a)
+                if (a != slab->axis && (f->part[p].lo[a] < 0 || f->part[p].hi[a] > 0)) return false;
+    }
+    return true;
+}
+
+typedef struct warning {
+    bool given;
+} warning;
+
+static trl_err add_kernel(const trli_program *program, const trli_emit_request *wanted, const char *label,
+                          warning *warning, trli_gpu_kernel **kernel)
+{
+    trli_model *model = program->model;
+    trli_emitted emitted;
+    trl_err err = TRL_OK;
+    *kernel = NULL;
+    TRL_TRY(trli_emit_kernel(&trli_dialect_cuda, &model->ir, &model->walk, wanted, &emitted));
+    if (emitted.text)
+        err = trli_gpu_kernels_add(model->run->gpu_kernels, emitted.text, wanted->reads->nfields + wanted->nroots,
+                                   wanted->reads->nscalars, kernel);
+    else if (!warning->given)
+        trl_warn(model->ctx, NULL, "'%s' is computed by the CPU, not by GPUs: %s", label, emitted.why);
+    warning->given |= !emitted.text;
+    trli_free(emitted.text);
+done:
+    return err;
+}
+
+static trl_err add_step(const trli_program *program, const trli_step *s, warning *warning)
+{
+    const trli_step_plan *p = trli_plan_of(program, s);
+    trli_step_run *run = trli_run_of(program, s);
+    trl_err err = TRL_OK;
+    if (s->kind == TRLI_STEP_KERNEL) {
+        const trli_emit_request wanted = trli_gpu_step(program, s);
+        TRL_TRY(add_kernel(program, &wanted, s->label, warning, &run->gpu));
+    }
+    for (int k = 0; k < p->nslabs; ++k) {
+        const trli_slab *slab = &p->slab[k];
+        const trli_emit_request wanted =
+            slab->kind == TRLI_SLAB_KERNEL ? trli_gpu_slab(program, s, slab) : (trli_emit_request){.nroots = 0};
+        if (slab->kind == TRLI_SLAB_IMAGE)
+            TRL_TRY(trli_gpu_kernels_add_copy(program->model->run->gpu_kernels, &run->slab[k].gpu));
+        else if (slab->kind == TRLI_SLAB_KERNEL && is_independent(slab))
+            TRL_TRY(add_kernel(program, &wanted, s->label, warning, &run->slab[k].gpu));
+    }
+done:
+    return err;
+}
+
+/* Name the first step whose kernel was not compiled. */
+static void warn_failed(const trli_model *model)
+{
+    for (int i = 0; i < model->nprograms; ++i)
+        for (int s = 0; s < model->program[i]->nsteps; ++s) {
+            const trli_gpu_kernel *kernel = model->program[i]->run->step[s].gpu;
+            if (!kernel || kernel->function) continue;
+            trl_warn(model->ctx, NULL, "'%s' is computed by the CPU, not by GPUs: %s", model->program[i]->step[s].label,
+                     kernel->why);
+            return;
+        }
+}
+
+static bool has_gpus(const trl_devices *devices)
+{
+    return devices && devices->n > 0 && devices->device[0]->kind == TRL_KIND_GPU;
+}
+
+trl_err trli_gpu_request(trli_model *model)
+{
+    const trl_devices *devices = trl_workers_devices(model->run->workers);
+    warning warning = {false};
+    trl_err err = TRL_OK;
+    if (!has_gpus(devices)) return TRL_OK;
+    if (model->settings.compile == TRL_COMPILE_NEVER) {
+        trl_warn(model->ctx, NULL, "GPUs do nothing, because run.compile is never; use auto, or run.devices: cpu");
+        return TRL_OK;
+    }
+    TRL_TRY(trli_gpu_kernels_create(model->ctx, devices, &model->run->gpu_kernels));
+    for (int i = 0; i < model->nprograms; ++i) {
+        const trli_program *program = model->program[i];
+        for (int s = 0; s < program->nsteps && !program->once; ++s)
+            if (program->plan->step[s].live) TRL_TRY(add_step(program, &program->step[s], &warning));
+    }
+    TRL_TRY(trli_gpu_kernels_compile(model->run->gpu_kernels));
+    if (!warning.given) warn_failed(model);
+done:
+    return err;
+}
+
+static bool does_slab(const trli_step_task *t, int k)
+{
+    return t->run->slab[k].gpu && t->run->slab[k].gpu->function;
+}
+
+bool trli_gpu_does_kernel(const trli_step_task *t)
+{
+    bool all = t->run->gpu && t->run->gpu->function;
+    for (int k = 0; k < t->plan->nslabs; ++k) all &= does_slab(t, k);
+    return all;
+}
+
+bool trli_gpu_does_slabs(const trli_step_task *t)
+{
+    bool all = true;
+    for (int k = t->slab; k < t->slab + t->nslabs; ++k) all &= does_slab(t, k);
+    return all;
+}
+
+/* ---- calls ---- */
+
+static size_t room_of(int narrays, int nscalars)
+{
+    return (size_t)narrays * sizeof(trl_kernel_array) + (size_t)(nscalars + 1) * sizeof(double);
+}
+
+size_t trli_gpu_scratch(const trli_program *program, const trli_step *s)
+{
+    const trli_step_plan *p = trli_plan_of(program, s);
+    size_t most = s->kind == TRLI_STEP_KERNEL ? room_of(p->ninputs + s->nout, p->reads.nscalars) : 0;
+    for (int k = 0; k < p->nslabs; ++k) {
+        const trli_slab *slab = &p->slab[k];
+        const size_t need = room_of(slab->ninputs + 2, slab->kind == TRLI_SLAB_KERNEL ? slab->reads.nscalars : 0);
+        if (need > most) most = need;
+    }
+    return most;
+}
+
+static trl_kernel_array array_of(const trl_task_args *args, const trli_step_task *t, int field)
+{
+    const trl_array array = trli_frame_array(args->frame, field, t->patch, args->space);
+    trl_kernel_array to;
+    trli_native_set_array(&to, &array);
+    return to;
+}
+
+/* A call without its arrays and scalars, for which there is scratch. */
+static trli_gpu_call begin_call(const trl_task_args *args, const trli_step_task *t, const trl_box *box, int narrays)
+{
+    const trli_frame *frame = args->frame;
+    const trl_layout *layout = frame->model->layout;
+    const trli_kernel_run on = {.grid = &layout->grid, .patch = &layout->patch[layout->local[t->patch]]};
+    trli_gpu_call call = {.label = t->step->label ? t->step->label : "ghosts",
+                          .launch = {.grid = trli_kernel_grid_of(&on), .nonfinite = frame->alarm[args->space]},
+                          .array = frame->scratch[args->worker]};
+    call.scalar = (double *)(call.array + narrays);
+    for (int a = 0; a < 3; ++a) {
+        call.launch.lo[a] = box->lo[a];
+        call.launch.hi[a] = box->hi[a];
+    }
+    return call;
+}
+
+static void take_scalars(const trl_task_args *args, const trli_reads *reads, trli_gpu_call *call)
+{
+    const trli_frame *frame = args->frame;
+    for (int i = 0; i < reads->nscalars; ++i) call->scalar[i] = frame->scalar[reads->scalar[i]];
+}
+
+static trl_err launch_slab(const trl_task_args *args, const trli_step_task *t, int k)
+{
+    const trli_slab *slab = &t->plan->slab[k];
+    const trli_model *model = t->program->model;
+    const trl_box box = trli_slab_box(t->program, slab, t->patch);
+    const bool image = slab->kind == TRLI_SLAB_IMAGE;
+    const int inputs = image ? 1 : slab->ninputs;
+    trli_gpu_call call = begin_call(args, t, &box, inputs + 1);
+    for (int i = 0; i < inputs && !image; ++i) call.array[i] = array_of(args, t, slab->input[i]);
+    call.array[inputs] = array_of(args, t, slab->field);
+    if (image) { /* the other end of the row, or the row at the other side */
+        const ptrdiff_t round =
+            (ptrdiff_t)model->layout->grid.cells[slab->axis] * (ptrdiff_t)call.array[1].stride[slab->axis];
+        call.array[0] = call.array[1];
+        call.array[0].at += slab->side ? -round : round;
+    } else
+        take_scalars(args, &slab->reads, &call);
+    return trli_gpu_launch(model->run->gpu_kernels, t->run->slab[k].gpu, &call, args->space, args->stream);
+}
+
+static bool is_here(const trli_step_task *t, const trli_slab *slab)
+{
+    const trl_layout *layout = t->program->model->layout;
+    return trli_slab_is_at(layout, &layout->patch[layout->local[t->patch]], slab);
+}
+
+trl_err trli_task_slabs_gpu(void *data, const trl_task_args *args, bool *done)
+{
+    const trli_step_task *t = data;
+    trl_err err = TRL_OK;
+    (void)done;
+    for (int k = t->slab; k < t->slab + t->nslabs; ++k)
+        if (is_here(t, &t->plan->slab[k])) TRL_TRY(launch_slab(args, t, k));
+done:
+    return err;
+}
+
+trl_err trli_task_kernel_gpu(void *data, const trl_task_args *args, bool *done)
+{
+    const trli_step_task *t = data;
+    const trli_step_plan *p = t->plan;
+    trl_err err = TRL_OK;
+    (void)done;
+    for (int k = p->nslabs - 1; k >= 0; --k) /* as the interpreter does */
+        if (is_here(t, &p->slab[k])) TRL_TRY(launch_slab(args, t, k));
+    trli_gpu_call call = begin_call(args, t, &t->box, p->ninputs + t->step->nout);
+    for (int i = 0; i < p->ninputs; ++i) call.array[i] = array_of(args, t, p->input[i]);
+    for (int o = 0; o < t->step->nout; ++o) call.array[p->ninputs + o] = array_of(args, t, t->step->field[o]);
+    take_scalars(args, &p->reads, &call);
+    err = trli_gpu_launch(t->program->model->run->gpu_kernels, t->run->gpu, &call, args->space, args->stream);
+done:
+    return err;
+}

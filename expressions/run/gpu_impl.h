@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Kernels and slabs on GPUs. */
+#ifndef TRLI_GPU_IMPL_H
+#define TRLI_GPU_IMPL_H
+
+#include "emit_impl.h"
+#include "frame_impl.h"
+#include "tasks_impl.h"
+
+/* Compile the kernels of all programs for the GPUs of the model's workers, if there are any, before tasks are built; a
+ * warning names the first of those that cannot be. Fails with MEMORY. */
+TRL_NODISCARD trl_err trli_gpu_request(trli_model *model);
+/* What GPUs compute of a step, or of one of its slabs. */
+trli_emit_request trli_gpu_step(const trli_program *program, const trli_step *step);
+trli_emit_request trli_gpu_slab(const trli_program *program, const trli_step *step, const trli_slab *slab);
+
+/* Whether GPUs may do the task of a step's kernel, slabs included, or of some slabs. */
+bool trli_gpu_does_kernel(const trli_step_task *task);
+bool trli_gpu_does_slabs(const trli_step_task *task);
+trl_err trli_task_kernel_gpu(void *data, const trl_task_args *args, bool *done);
+trl_err trli_task_slabs_gpu(void *data, const trl_task_args *args, bool *done);
+/* Scratch of a call. */
+size_t trli_gpu_scratch(const trli_program *program, const trli_step *step);
+
+#endif
