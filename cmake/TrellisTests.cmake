@@ -165,7 +165,7 @@ foreach(source IN LISTS sources)
         target_link_libraries(tests_${folder} PRIVATE PkgConfig::LAPACKE)
         set_property(SOURCE "${source}" APPEND PROPERTY COMPILE_DEFINITIONS TRL_TEST_LAPACKE)
     endif()
-    if(TRL_HAVE_CUDA AND name STREQUAL "test_emit")
+    if(TRL_HAVE_CUDA AND name MATCHES "^test_(emit|gpu_text)$")
         set_property(SOURCE "${source}" APPEND PROPERTY COMPILE_DEFINITIONS TRL_TEST_NVRTC="$<TARGET_FILE:CUDA::nvrtc>")
     endif()
     trellis_read_directive("${source}" found np short sanitize timeout labels)
@@ -220,10 +220,11 @@ foreach(source IN LISTS sources)
     cmake_path(GET source STEM name)
     cmake_path(GET source PARENT_PATH folder)
     cmake_path(GET folder FILENAME folder)
-    trellis_read_directive("${source}" found timeout)
+    trellis_read_directive("${source}" found timeout labels)
+    string(REPLACE "," ";" labels "${directive_labels}")
     trellis_add_test(
         NAME ${folder}.${name}
-        LABELS ${folder}
+        LABELS ${folder} ${labels}
         TIMEOUT ${directive_timeout}
         COMMAND "${Python3_EXECUTABLE}" "${source}"
     )
