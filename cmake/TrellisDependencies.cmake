@@ -40,7 +40,7 @@ set(TRL_CUDA "AUTO" CACHE STRING "Build for NVIDIA GPUs: AUTO (when a working nv
 set_property(CACHE TRL_CUDA PROPERTY STRINGS AUTO ON OFF)
 set(TRL_HAVE_CUDA OFF)
 if(NOT TRL_CUDA STREQUAL "OFF")
-    find_package(CUDAToolkit QUIET)
+    find_package(CUDAToolkit 12.8 QUIET) # libraries of kernels in the runtime's functions
     if(CUDAToolkit_FOUND AND NOT CMAKE_CUDA_COMPILER AND CUDAToolkit_NVCC_EXECUTABLE)
         set(ENV{CUDACXX} "${CUDAToolkit_NVCC_EXECUTABLE}")
     endif()

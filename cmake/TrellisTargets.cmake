@@ -74,6 +74,12 @@ foreach(layer IN LISTS TRL_LAYERS)
     list(FILTER sources EXCLUDE REGEX "/inputs/main\\.c$")
     if(layer STREQUAL "expressions")
         list(APPEND sources "${kernel_prelude}")
+        if(TARGET CUDA::nvrtc) # opened at run time, where the loader knows no other
+            set_property(
+                SOURCE "${PROJECT_SOURCE_DIR}/expressions/backend/cuda/rtc.c" APPEND
+                PROPERTY COMPILE_DEFINITIONS TRL_NVRTC="$<TARGET_FILE:CUDA::nvrtc>"
+            )
+        endif()
     endif()
     if(TRL_HAVE_CUDA)
         list(FILTER sources EXCLUDE REGEX "_none\\.c$") # x_none.c stands in for x_cuda.cu
