@@ -257,6 +257,7 @@ trl_err trli_gpu_open(trl_context *ctx, int index, char why[TRLI_GPU_WHY_ROOM], 
     g->device.ctx = ctx;
     g->device.kind = TRL_KIND_GPU;
     g->device.space = 1;
+    g->device.captures = true;
     g->api = api;
     g->index = index;
     pthread_mutex_init(&g->calls, NULL);

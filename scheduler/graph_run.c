@@ -17,6 +17,14 @@ done:
     return err;
 }
 
+bool trl_workers_pending(const trl_workers *workers)
+{
+    const trl_devices *devices = workers->placing.devices;
+    bool pending = false;
+    for (int i = 0; devices && i < devices->n; ++i) pending |= devices->device[i]->ends > 0;
+    return pending;
+}
+
 bool trl_workers_places(const trl_workers *workers)
 {
     return strcmp(workers->name, "hybrid") == 0;

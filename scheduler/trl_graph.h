@@ -201,6 +201,8 @@ TRL_API TRL_NODISCARD trl_err trl_workers_set_devices(trl_workers *workers, cons
 /* Wait for devices: a run whose tasks are all theirs may return while they are at it, and its errors come with a later
  * one. Fails with DEVICE. */
 TRL_API TRL_NODISCARD trl_err trl_workers_finish(trl_workers *workers);
+/* Whether there are such runs. */
+TRL_API bool trl_workers_pending(const trl_workers *workers);
 /* How graphs are placed on workers and devices from their first run on: "auto" or "finish_time", "round_robin",
  * "min_load" (docs/hybrid.md); "devices", all that devices may do; "random:SEED", for tests. Not during a run. Fails
  * with INPUT. */

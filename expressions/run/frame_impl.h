@@ -49,8 +49,10 @@ typedef struct trli_frame {
     uint32_t **valid;          /* [slot][local patch][TRLI_POINTS] spaces with the values, a bit 1 << space each */
     void **scratch;            /* [lanes] of a call */
     trli_nonfinite *nonfinite; /* [lanes] */
-    /* By memory space of a GPU: set by its kernels that find what is not finite; the host's memory, else NULL. */
-    int *alarm[TRL_SPACES_MAX];
+    /* By memory space of a GPU: set by its kernels that find what is not finite, of this run or the one before, which
+     * may still be under way; the host's memory, else NULL. */
+    int *alarm[TRL_SPACES_MAX];    /* [2] */
+    int alternate;                 /* which of them is this run's */
     int64_t step_number;           /* as plugins are told it */
     trli_exchange_run *exchange;   /* [model->run->nexchanges] */
     trli_reduction_run *reduction; /* [model->run->nreductions] */
@@ -83,6 +85,10 @@ trl_graph_memory trli_frame_memory(trli_model *model);
  * What GPUs found is looked for on the host. Fails with DEVICE. */
 void trli_frame_forget_nonfinite(trli_frame *frame);
 TRL_NODISCARD trl_err trli_frame_find_nonfinite(trli_frame *frame, const trli_program *program, bool *found);
+/* Whether GPUs found something in the present run, or in the one before it, which is over. */
+bool trli_frame_alarmed(const trli_frame *frame, bool before);
+/* Look at a field of a variable on the host. Fails with DEVICE. */
+TRL_NODISCARD trl_err trli_frame_look_at(const trli_frame *frame, int field, int variable);
 /* Exchange the memory of two persistent fields of one shape: time levels rotate. */
 void trli_frame_swap(trli_frame *frame, int field_a, int field_b);
 /* What this rank sends in a run of a program. */

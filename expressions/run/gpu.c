@@ -182,9 +182,10 @@ static trli_gpu_call begin_call(const trl_task_args *args, const trli_step_task 
     const trli_frame *frame = args->frame;
     const trl_layout *layout = frame->model->layout;
     const trli_kernel_run on = {.grid = &layout->grid, .patch = &layout->patch[layout->local[t->patch]]};
-    trli_gpu_call call = {.label = t->step->label ? t->step->label : "ghosts",
-                          .launch = {.grid = trli_kernel_grid_of(&on), .nonfinite = frame->alarm[args->space]},
-                          .array = frame->scratch[args->worker]};
+    trli_gpu_call call = {
+        .label = t->step->label ? t->step->label : "ghosts",
+        .launch = {.grid = trli_kernel_grid_of(&on), .nonfinite = frame->alarm[args->space] + frame->alternate},
+        .array = frame->scratch[args->worker]};
     call.scalar = (double *)(call.array + narrays);
     for (int a = 0; a < 3; ++a) {
         call.launch.lo[a] = box->lo[a];

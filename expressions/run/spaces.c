@@ -62,7 +62,7 @@ trl_err trli_frame_add_devices(trli_frame *frame)
         int space;
         TRL_TRY(trl_field_manager_add_space(frame->memory, &device_space, devices->device[i], &space));
         if (devices->device[i]->kind == TRL_KIND_GPU)
-            TRL_TRY(trli_gpu_host_allocate(devices->device[i], sizeof(int), (void **)&frame->alarm[space]));
+            TRL_TRY(trli_gpu_host_allocate(devices->device[i], 2 * sizeof(int), (void **)&frame->alarm[space]));
     }
 done:
     return err;
@@ -247,8 +247,26 @@ done:
 void trli_frame_forget_nonfinite(trli_frame *frame)
 {
     for (int w = 0; w < frame->model->run->lanes; ++w) frame->nonfinite[w].found = false;
+    frame->alternate = !frame->alternate;
     for (int s = 1; s < TRL_SPACES_MAX; ++s)
-        if (frame->alarm[s]) *frame->alarm[s] = 0;
+        if (frame->alarm[s]) frame->alarm[s][frame->alternate] = 0;
+}
+
+bool trli_frame_alarmed(const trli_frame *frame, bool before)
+{
+    const int which = before ? !frame->alternate : frame->alternate;
+    bool alarmed = false;
+    for (int s = 1; s < TRL_SPACES_MAX; ++s) alarmed |= frame->alarm[s] && ((volatile int *)frame->alarm[s])[which];
+    return alarmed;
+}
+
+trl_err trli_frame_look_at(const trli_frame *frame, int field, int variable)
+{
+    trl_err err;
+    TRL_TRY(trli_frame_fetch(frame, field));
+    trli_check_field(frame, field, variable, &frame->nonfinite[0]);
+done:
+    return err;
 }
 
 /* Look at the results of a step that checks them. */
@@ -257,8 +275,7 @@ static trl_err look_at_step(const trli_frame *frame, const trli_program *program
     trl_err err = TRL_OK;
     for (int i = 0; i < s->nout; ++i) {
         if (!program->plan->demand[s->field[i]].live) continue;
-        TRL_TRY(trli_frame_fetch(frame, s->field[i]));
-        trli_check_field(frame, s->field[i], s->variable[i], &frame->nonfinite[0]);
+        TRL_TRY(trli_frame_look_at(frame, s->field[i], s->variable[i]));
     }
 done:
     return err;
@@ -266,10 +283,9 @@ done:
 
 trl_err trli_frame_find_nonfinite(trli_frame *frame, const trli_program *program, bool *found)
 {
-    bool alarmed = false;
+    const bool alarmed = trli_frame_alarmed(frame, false);
     trl_err err = TRL_OK;
     *found = false;
-    for (int s = 1; s < TRL_SPACES_MAX; ++s) alarmed |= frame->alarm[s] && *(volatile int *)frame->alarm[s];
     for (int i = 0; i < program->nsteps && alarmed; ++i)
         if (program->plan->step[i].live && program->step[i].variable)
             TRL_TRY(look_at_step(frame, program, &program->step[i]));

@@ -17,7 +17,8 @@ enum {
     PARAMETERS_MOST = 32764, /* bytes of a kernel's parameters, since compute capability 7.0 */
     COMPILERS_MOST = 16,     /* threads */
     BLOCKS_WANTED = 8,       /* of a multiprocessor: below, threads go up z through fewer planes */
-    PLANES_MOST = 16
+    PLANES_MOST = 4,         /* more gain nothing: what a thread has of the plane before is in the cache as well */
+    THREADS = 128            /* of a block where points are many: more blocks, whose waits overlap */
 };
 
 typedef struct entry {
@@ -236,13 +237,13 @@ static long long least_power(long long n, long long most)
     return power;
 }
 
-/* Threads of a block along x and y: 32 by 8 where there is room, rows where there is one, columns where rows are short.
+/* Threads of a block along x and y: 32 by 4 where there is room, rows where there is one, columns where rows are short.
  */
 static void choose_threads(const long long n[3], unsigned threads[3])
 {
-    const long long x = least_power(n[0], TRL_KERNEL_THREADS / least_power(n[1], 8));
+    const long long x = least_power(n[0], THREADS / least_power(n[1], 4));
     threads[0] = (unsigned)x;
-    threads[1] = (unsigned)least_power(n[1], TRL_KERNEL_THREADS / x);
+    threads[1] = (unsigned)least_power(n[1], THREADS / x);
     threads[2] = 1;
 }
 
