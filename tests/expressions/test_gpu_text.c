@@ -9,6 +9,7 @@
 #include <builtins_impl.h>
 
 #include "gpu_impl.h"
+#include "gpu_kernel_impl.h"
 #include "memory_impl.h"
 #include "model_impl.h"
 #include "native_impl.h"
@@ -30,15 +31,20 @@ static void append(const char *text)
     all_end += length;
 }
 
-static void append_kernel(const trli_emit_request *wanted)
+static void append_function(const char *text)
 {
     char name[64];
+    snprintf(name, sizeof name, "#undef trl_kernel\n#define trl_kernel kernel_%d\n", number++);
+    append(name);
+    append(text);
+}
+
+static void append_kernel(const trli_emit_request *wanted)
+{
     trli_emitted emitted;
     ck_ok(trli_emit_kernel(&trli_dialect_cuda, &sim->model->ir, &sim->model->walk, wanted, &emitted));
     ck_assert_msg(emitted.text != NULL, "a kernel has no text: %s", emitted.why);
-    snprintf(name, sizeof name, "#undef trl_kernel\n#define trl_kernel kernel_%d\n", number++);
-    append(name);
-    append(emitted.text);
+    append_function(emitted.text);
     trli_free(emitted.text);
 }
 
@@ -77,6 +83,7 @@ static void compile_deck(const char *path)
     open_deck(path);
     all_end = 0;
     append(trli_kernel_prelude);
+    append_function(trli_gpu_copy_text);
     for (int i = 0; i < sim->model->nprograms; ++i) {
         const trli_program *program = sim->model->program[i];
         for (int s = 0; s < program->nsteps && !program->once; ++s)

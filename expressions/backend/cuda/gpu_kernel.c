@@ -128,23 +128,24 @@ done:
     return err;
 }
 
+const char trli_gpu_copy_text[] =
+    "extern \"C\" __global__ void __launch_bounds__(TRL_KERNEL_THREADS)\n"
+    "trl_kernel(const __grid_constant__ trl_kernel_launch call, const __grid_constant__ trl_kernel_arrays<2> "
+    "arrays,\n           const __grid_constant__ trl_kernel_scalars<1>)\n"
+    "{\n"
+    "    const trl_kernel_array in = arrays.array[0], out = arrays.array[1];\n"
+    "    const long long i = call.lo[0] + (long long)blockIdx.x * blockDim.x + threadIdx.x;\n"
+    "    const long long j = call.lo[1] + (long long)blockIdx.y * blockDim.y + threadIdx.y;\n"
+    "    const long long first = call.lo[2] + blockIdx.z * call.planes, rest = call.hi[2] - first;\n"
+    "    const long long end = first + (rest < call.planes ? rest : call.planes);\n"
+    "    if (i >= call.hi[0] || j >= call.hi[1]) return;\n"
+    "    for (long long k = first; k < end; ++k)\n"
+    "        out.at[i + j * out.stride[1] + k * out.stride[2]] = in.at[i + j * in.stride[1] + k * in.stride[2]];\n"
+    "}\n";
+
 trl_err trli_gpu_kernels_add_copy(trli_gpu_kernels *k, trli_gpu_kernel **kernel)
 {
-    static const char text[] =
-        "extern \"C\" __global__ void __launch_bounds__(TRL_KERNEL_THREADS)\n"
-        "trl_kernel(const __grid_constant__ trl_kernel_launch call, const __grid_constant__ trl_kernel_arrays<2> "
-        "arrays,\n           const __grid_constant__ trl_kernel_scalars<1>)\n"
-        "{\n"
-        "    const trl_kernel_array in = arrays.array[0], out = arrays.array[1];\n"
-        "    const long long i = call.lo[0] + (long long)blockIdx.x * blockDim.x + threadIdx.x;\n"
-        "    const long long j = call.lo[1] + (long long)blockIdx.y * blockDim.y + threadIdx.y;\n"
-        "    const long long first = call.lo[2] + blockIdx.z * call.planes, rest = call.hi[2] - first;\n"
-        "    const long long end = first + (rest < call.planes ? rest : call.planes);\n"
-        "    if (i >= call.hi[0] || j >= call.hi[1]) return;\n"
-        "    for (long long k = first; k < end; ++k)\n"
-        "        out.at[i + j * out.stride[1] + k * out.stride[2]] = in.at[i + j * in.stride[1] + k * in.stride[2]];\n"
-        "}\n";
-    return trli_gpu_kernels_add(k, text, 2, 0, kernel);
+    return trli_gpu_kernels_add(k, trli_gpu_copy_text, 2, 0, kernel);
 }
 
 /* ---- compiling ---- */

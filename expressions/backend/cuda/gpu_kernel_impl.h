@@ -32,7 +32,8 @@ void trli_gpu_kernels_destroy(trli_gpu_kernels **kernels);
  * stays until the end. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_gpu_kernels_add(trli_gpu_kernels *kernels, const char *text, int narrays, int nscalars,
                                            trli_gpu_kernel **kernel);
-/* The kernel that copies its input to its output, point by point. Fails with MEMORY. */
+/* The kernel that copies its input to its output, point by point, and its text. Fails with MEMORY. */
+extern const char trli_gpu_copy_text[];
 TRL_NODISCARD trl_err trli_gpu_kernels_add_copy(trli_gpu_kernels *kernels, trli_gpu_kernel **kernel);
 /* Take from the cache or compile, several at once, and load all kernels that were asked for; waits. Those that fail
  * say why. Fails with MEMORY. */
