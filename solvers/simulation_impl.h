@@ -124,6 +124,10 @@ TRL_NODISCARD trl_err trli_compile_programs(trl_simulation *sim);
 /* limit.c: the program of what bounds the time step. required: cfl needs it. */
 TRL_NODISCARD trl_err trli_compile_limit(trl_simulation *sim, bool required);
 void trli_bound_destroy(struct trli_bound **bound);
+/* Run a program, with `check` one whose kernels check their results; all ranks return the same. A step that follows one
+ * which devices are still at is given to them before it is known what that one made. Collective: yes. */
+TRL_NODISCARD trl_err trli_run_checked(trl_simulation *sim, trli_program *program, trl_gidx step, double time,
+                                       bool check);
 /* Run a program; all ranks return the same error. Collective: yes. */
 TRL_NODISCARD trl_err trli_program_run_agreed(trl_simulation *sim, trli_program *program);
 /* The next dt from cfl; INPUT errors when nothing bounds it or it falls below min. Collective: yes. */
