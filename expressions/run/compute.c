@@ -84,6 +84,11 @@ void trli_check_field(const trli_frame *frame, int field, int variable, trli_non
 
 /* ---- binding ---- */
 
+bool trli_slab_is_within(const trli_model *model, const trli_slab *slab)
+{
+    return slab->of_row && !(model->settings.disabled_passes & (TRL_PASS_GHOSTS | TRL_PASS_HOISTING));
+}
+
 void trli_native_set_array(trl_kernel_array *to, const trl_array *from)
 {
     to->at = from->at;

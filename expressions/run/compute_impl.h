@@ -53,6 +53,10 @@ void trli_kernel_compute(const trli_bound_kernel *kernel, const trli_frame *fram
 void trli_check_field(const trli_frame *frame, int field, int variable, trli_nonfinite *found);
 /* Compute a scalar from others. */
 void trli_scalar_compute(const trli_program *program, const trli_step *step, const trli_frame *frame, int worker);
+/* Whether the kernel of a step may compute the ghosts of a layer itself: on CPUs, at the ends of rows before its loops.
+ */
+bool trli_slab_is_within(const trli_model *model, const trli_slab *slab);
+
 /* The arrays and the box of a compiled kernel's call. */
 void trli_native_set_array(trl_kernel_array *to, const trl_array *from);
 void trli_native_set_box(trl_kernel_call *call, const trl_box *box);

@@ -25,6 +25,7 @@ typedef struct trli_step_run {
     struct trli_tuning *tuning;  /* of a kernel that may be compiled; NULL: it is not */
     trli_slab_run *slab;         /* [nslabs] */
     struct trli_gpu_kernel *gpu; /* KERNEL: of all its results, for GPUs; NULL: they do not do it */
+    bool gpu_folds;              /* that kernel computes the ghosts of its slabs */
 } trli_step_run;
 
 struct trli_program_execution {

@@ -23,6 +23,79 @@ trli_emit_request trli_gpu_step(const trli_program *program, const trli_step *s)
                                .check_finite = s->variable != NULL};
 }
 
+/* Whether a kernel computes points that are a field's own, along an axis, on all patches of this rank. */
+static bool stays_inside(const trli_program *program, const trli_step *s, int field, int axis)
+{
+    const trl_layout *layout = program->model->layout;
+    for (int p = 0; p < layout->nlocal; ++p) {
+        const trl_box box = trli_step_box(program, s, 0, p);
+        const trl_box owned =
+            trl_patch_owned(layout, &layout->patch[layout->local[p]], program->model->field[field].location);
+        if (box.lo[axis] < owned.lo[axis] || box.hi[axis] > owned.hi[axis]) return false;
+    }
+    return true;
+}
+
+/* Whether a slab reads nothing but what its kernel reads, too. */
+static bool reads_the_same(const trli_slab *slab, const trli_reads *of)
+{
+    for (int i = 0; i < slab->reads.nfields; ++i) {
+        bool found = false;
+        for (int k = 0; k < of->nfields; ++k) found |= of->field[k] == slab->reads.field[i];
+        if (!found) return false;
+    }
+    for (int i = 0; i < slab->reads.nscalars; ++i) {
+        bool found = false;
+        for (int k = 0; k < of->nscalars; ++k) found |= of->scalar[k] == slab->reads.scalar[i];
+        if (!found) return false;
+    }
+    return true;
+}
+
+/* Whether a kernel can compute its ghosts: fields have their sides at the same points, and there are enough of these
+ * that no ghost follows from another. layer: room for all slabs of the step; *n: how many there are. */
+static bool find_layers(const trli_program *program, const trli_step *s, trli_emit_layer *layer, int *n)
+{
+    enum { CELLS_LEAST = 16 };
+    const trli_model *model = program->model;
+    const trli_step_plan *p = trli_plan_of(program, s);
+    trl_location first = 0;
+    for (int k = 0; k < p->nslabs; ++k) {
+        const trli_slab *slab = &p->slab[k];
+        const trl_location location = model->field[slab->field].location;
+        if (k == 0) first = location;
+        if (slab->kind == TRLI_SLAB_MODIFIER || !trli_slab_is_within(model, slab) || location != first) return false;
+        if (model->layout->grid.cells[slab->axis] < CELLS_LEAST) return false;
+        if (!stays_inside(program, s, slab->field, slab->axis) || !reads_the_same(slab, &p->reads)) return false;
+        layer[k] = (trli_emit_layer){.field = slab->field,
+                                     .axis = slab->axis,
+                                     .side = slab->side,
+                                     .layer = slab->layer,
+                                     .image = slab->kind == TRLI_SLAB_IMAGE,
+                                     .value = slab->value};
+    }
+    *n = p->nslabs;
+    return p->nslabs > 0;
+}
+
+trl_err trli_gpu_emit_step(const trli_program *program, const trli_step *s, trli_emitted *emitted, bool *folds)
+{
+    trli_model *model = program->model;
+    trli_emit_request wanted = trli_gpu_step(program, s), plain = wanted;
+    trli_emit_layer *layer = trli_new(model->ctx, (size_t)trli_plan_of(program, s)->nslabs + 1, sizeof *layer);
+    trl_err err = TRL_OK;
+    *emitted = (trli_emitted){.text = NULL};
+    if (!layer) return trli_no_memory(model->ctx, NULL, "for kernel '%s'", s->label);
+    wanted.layer = layer;
+    if (find_layers(program, s, layer, &wanted.nlayers))
+        TRL_TRY(trli_emit_kernel(&trli_dialect_cuda, &model->ir, &model->walk, &wanted, emitted));
+    *folds = emitted->text != NULL;
+    if (!emitted->text) err = trli_emit_kernel(&trli_dialect_cuda, &model->ir, &model->walk, &plain, emitted);
+done:
+    trli_free(layer);
+    return err;
+}
+
 trli_emit_request trli_gpu_slab(const trli_program *program, const trli_step *s, const trli_slab *slab)
 {
     return (trli_emit_request){.disabled_passes = program->model->settings.disabled_passes,
@@ -49,21 +122,32 @@ typedef struct warning {
     bool given;
 } warning;
 
-static trl_err add_kernel(const trli_program *program, const trli_emit_request *wanted, const char *label,
-                          warning *warning, trli_gpu_kernel **kernel)
+/* Ask for a kernel, whose text is given away. */
+static trl_err add_text(const trli_program *program, trli_emitted *emitted, const trli_emit_request *wanted,
+                        const char *label, warning *warning, trli_gpu_kernel **kernel)
 {
     trli_model *model = program->model;
-    trli_emitted emitted;
     trl_err err = TRL_OK;
     *kernel = NULL;
-    TRL_TRY(trli_emit_kernel(&trli_dialect_cuda, &model->ir, &model->walk, wanted, &emitted));
-    if (emitted.text)
-        err = trli_gpu_kernels_add(model->run->gpu_kernels, emitted.text, wanted->reads->nfields + wanted->nroots,
+    if (emitted->text)
+        err = trli_gpu_kernels_add(model->run->gpu_kernels, emitted->text, wanted->reads->nfields + wanted->nroots,
                                    wanted->reads->nscalars, kernel);
     else if (!warning->given)
-        trl_warn(model->ctx, NULL, "'%s' is computed by the CPU, not by GPUs: %s", label, emitted.why);
-    warning->given |= !emitted.text;
-    trli_free(emitted.text);
+        trl_warn(model->ctx, NULL, "'%s' is computed by the CPU, not by GPUs: %s", label, emitted->why);
+    warning->given |= !emitted->text;
+    trli_free(emitted->text);
+    return err;
+}
+
+static trl_err add_slab(const trli_program *program, const trli_step *s, const trli_slab *slab, warning *warning,
+                        trli_gpu_kernel **kernel)
+{
+    trli_model *model = program->model;
+    const trli_emit_request wanted = trli_gpu_slab(program, s, slab);
+    trli_emitted emitted;
+    trl_err err;
+    TRL_TRY(trli_emit_kernel(&trli_dialect_cuda, &model->ir, &model->walk, &wanted, &emitted));
+    TRL_TRY(add_text(program, &emitted, &wanted, s->label, warning, kernel));
 done:
     return err;
 }
@@ -75,16 +159,16 @@ static trl_err add_step(const trli_program *program, const trli_step *s, warning
     trl_err err = TRL_OK;
     if (s->kind == TRLI_STEP_KERNEL) {
         const trli_emit_request wanted = trli_gpu_step(program, s);
-        TRL_TRY(add_kernel(program, &wanted, s->label, warning, &run->gpu));
+        trli_emitted emitted;
+        TRL_TRY(trli_gpu_emit_step(program, s, &emitted, &run->gpu_folds));
+        TRL_TRY(add_text(program, &emitted, &wanted, s->label, warning, &run->gpu));
     }
-    for (int k = 0; k < p->nslabs; ++k) {
+    for (int k = 0; k < p->nslabs && !run->gpu_folds; ++k) {
         const trli_slab *slab = &p->slab[k];
-        const trli_emit_request wanted =
-            slab->kind == TRLI_SLAB_KERNEL ? trli_gpu_slab(program, s, slab) : (trli_emit_request){.nroots = 0};
         if (slab->kind == TRLI_SLAB_IMAGE)
             TRL_TRY(trli_gpu_kernels_add_copy(program->model->run->gpu_kernels, &run->slab[k].gpu));
         else if (slab->kind == TRLI_SLAB_KERNEL && is_independent(slab))
-            TRL_TRY(add_kernel(program, &wanted, s->label, warning, &run->slab[k].gpu));
+            TRL_TRY(add_slab(program, s, slab, warning, &run->slab[k].gpu));
     }
 done:
     return err;
@@ -138,7 +222,7 @@ static bool does_slab(const trli_step_task *t, int k)
 bool trli_gpu_does_kernel(const trli_step_task *t)
 {
     bool all = t->run->gpu && t->run->gpu->function;
-    for (int k = 0; k < t->plan->nslabs; ++k) all &= does_slab(t, k);
+    for (int k = 0; k < t->plan->nslabs && !t->run->gpu_folds; ++k) all &= does_slab(t, k);
     return all;
 }
 
@@ -237,15 +321,35 @@ done:
     return err;
 }
 
+/* Beyond which points ghosts are computed, where the patch is at the side of a slab. */
+static void set_sides(const trli_step_task *t, trli_gpu_call *call)
+{
+    static const long long nowhere = 1LL << 60;
+    const trl_layout *layout = t->program->model->layout;
+    for (int a = 0; a < 3; ++a) {
+        call->launch.from[a] = -nowhere;
+        call->launch.to[a] = nowhere;
+    }
+    for (int k = 0; k < t->plan->nslabs; ++k) {
+        const trli_slab *slab = &t->plan->slab[k];
+        const trl_box owned = trl_patch_owned(layout, &layout->patch[layout->local[t->patch]],
+                                              t->program->model->field[slab->field].location);
+        if (!is_here(t, slab)) continue;
+        if (slab->side || slab->kind == TRLI_SLAB_IMAGE) call->launch.to[slab->axis] = owned.hi[slab->axis];
+        if (!slab->side || slab->kind == TRLI_SLAB_IMAGE) call->launch.from[slab->axis] = owned.lo[slab->axis];
+    }
+}
+
 trl_err trli_task_kernel_gpu(void *data, const trl_task_args *args, bool *done)
 {
     const trli_step_task *t = data;
     const trli_step_plan *p = t->plan;
     trl_err err = TRL_OK;
     (void)done;
-    for (int k = p->nslabs - 1; k >= 0; --k) /* as the interpreter does */
+    for (int k = p->nslabs - 1; k >= 0 && !t->run->gpu_folds; --k) /* as the interpreter does */
         if (is_here(t, &p->slab[k])) TRL_TRY(launch_slab(args, t, k));
     trli_gpu_call call = begin_call(args, t, &t->box, p->ninputs + t->step->nout);
+    set_sides(t, &call);
     for (int i = 0; i < p->ninputs; ++i) call.array[i] = array_of(args, t, p->input[i]);
     for (int o = 0; o < t->step->nout; ++o) call.array[p->ninputs + o] = array_of(args, t, t->step->field[o]);
     take_scalars(args, &p->reads, &call);

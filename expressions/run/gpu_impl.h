@@ -13,6 +13,10 @@
 TRL_NODISCARD trl_err trli_gpu_request(trli_model *model);
 /* What GPUs compute of a step, or of one of its slabs. */
 trli_emit_request trli_gpu_step(const trli_program *program, const trli_step *step);
+/* The text of a step's kernel, which computes its ghosts if it can: then its slabs are not computed before it. Fails
+ * with MEMORY; trli_free gives the text back, come what may. */
+TRL_NODISCARD trl_err trli_gpu_emit_step(const trli_program *program, const trli_step *step, trli_emitted *emitted,
+                                         bool *folds);
 trli_emit_request trli_gpu_slab(const trli_program *program, const trli_step *step, const trli_slab *slab);
 
 /* Whether GPUs may do the task of a step's kernel, slabs included, or of some slabs. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "clock_impl.h"
+#include "compute_impl.h"
 #include "context_impl.h"
 #include "gpu_impl.h"
 #include "kernels_impl.h"
@@ -20,18 +21,11 @@ _Static_assert(TRLI_LAYERS_OF_ROW <= TRL_KERNEL_GHOSTS, "kernels have room for t
  * Kernels in the cache are loaded at once. */
 static const double worth_compiling = 0.25;
 
-/* Whether the kernel of a step computes the ghosts of a layer itself; it computes ghosts at the ends of rows before its
- * loops. */
-static bool is_within(const trli_model *model, const trli_slab *slab)
-{
-    return slab->of_row && !(model->settings.disabled_passes & (TRL_PASS_GHOSTS | TRL_PASS_HOISTING));
-}
-
 /* Whether some slab of a kernel is set by a function outside its loops. */
 static bool has_edges(const trli_model *model, const trli_step_plan *p)
 {
     for (int k = 0; k < p->nslabs; ++k)
-        if (!is_within(model, &p->slab[k])) return true;
+        if (!trli_slab_is_within(model, &p->slab[k])) return true;
     return false;
 }
 
@@ -54,7 +48,7 @@ static trli_emit_request part_of(const trli_program *program, const trli_step *s
     for (int axis = 2; axis >= 0; --axis)
         for (int k = 0; k < part->nslabs; ++k) {
             const trli_slab *slab = &p->slab[part->slab[k]];
-            if (!is_within(model, slab) || slab->axis != axis) continue;
+            if (!trli_slab_is_within(model, slab) || slab->axis != axis) continue;
             layer[wanted.nlayers++] = (trli_emit_layer){
                 .field = slab->field,
                 .axis = axis,
@@ -103,7 +97,7 @@ static void find_within(const trli_program *program, const trli_step *s, const t
     const trli_step_plan *p = trli_plan_of(program, s);
     bool all = true;
     for (int i = 0; i < parts->n; ++i) all &= use[i].code->text != NULL;
-    for (int k = 0; k < p->nslabs; ++k) slab[k].within = is_within(program->model, &p->slab[k]) && all;
+    for (int k = 0; k < p->nslabs; ++k) slab[k].within = trli_slab_is_within(program->model, &p->slab[k]) && all;
 }
 
 /* Add the slabs of a step that are kernels of their own. */
@@ -319,7 +313,7 @@ static void write_text(const char *text, const char *why, FILE *out)
         fprintf(out, "   interpreted: %s */\n\n", why);
 }
 
-static trl_err write_for_gpu(trli_model *model, trli_emit_request wanted, FILE *out)
+static trl_err write_slab_for_gpu(trli_model *model, trli_emit_request wanted, FILE *out)
 {
     trli_emitted emitted;
     trl_err err = TRL_OK;
@@ -343,7 +337,7 @@ static trl_err write_slab(const trli_program *program, trl_kind kind, const trli
     fprintf(out, "/* %s, layer %d %s %c%c%s\n", model->field[slab->field].name, slab->layer, where, "xyz"[slab->axis],
             "-+"[slab->side], when);
     write_fields(model, "input ", slab->ninputs, slab->input, out);
-    if (gpu) return write_for_gpu(model, trli_gpu_slab(program, s, slab), out);
+    if (gpu) return write_slab_for_gpu(model, trli_gpu_slab(program, s, slab), out);
     write_text(code->text, code->why, out);
     return TRL_OK;
 }
@@ -369,16 +363,26 @@ static void write_parts(const trli_program *program, const trli_step *s, FILE *o
     }
 }
 
-static trl_err write_kernel(const trli_program *program, trl_kind kind, const trli_step *s, FILE *out)
+/* folds: on GPUs, whether it computes its ghosts. */
+static trl_err write_kernel(const trli_program *program, trl_kind kind, const trli_step *s, bool *folds, FILE *out)
 {
     trli_model *model = program->model;
     const trli_step_plan *p = trli_plan_of(program, s);
     fprintf(out, "/* %s\n", s->label);
     write_fields(model, "output", s->nout, s->field, out);
     write_fields(model, "input ", p->ninputs, p->input, out);
-    if (kind == TRL_KIND_GPU) return write_for_gpu(model, trli_gpu_step(program, s), out);
-    write_parts(program, s, out);
-    return TRL_OK;
+    trli_emitted emitted = {.text = NULL};
+    trl_err err = TRL_OK;
+    *folds = false;
+    if (kind != TRL_KIND_GPU) {
+        write_parts(program, s, out);
+        return TRL_OK;
+    }
+    TRL_TRY(trli_gpu_emit_step(program, s, &emitted, folds));
+    write_text(emitted.text, emitted.why, out);
+done:
+    trli_free(emitted.text);
+    return err;
 }
 
 static void write_reductions(const trli_program *program, FILE *out)
@@ -406,8 +410,9 @@ trl_err trli_kernels_write(trli_program *program, trl_kind kind, FILE *out)
         const trli_step_plan *p = &program->plan->step[i];
         const trli_slab_run *slab = program->run->step[i].slab;
         if (!p->live) continue;
-        if (s->kind == TRLI_STEP_KERNEL) TRL_TRY(write_kernel(program, kind, s, out));
-        for (int k = 0; k < p->nslabs; ++k)
+        bool folds = false;
+        if (s->kind == TRLI_STEP_KERNEL) TRL_TRY(write_kernel(program, kind, s, &folds, out));
+        for (int k = 0; k < p->nslabs && !folds; ++k)
             if (slab[k].kernel && (gpu || !slab[k].within)) TRL_TRY(write_slab(program, kind, s, &p->slab[k], out));
     }
     if (!gpu) write_reductions(program, out);

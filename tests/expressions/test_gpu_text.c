@@ -48,12 +48,18 @@ static void append_kernel(const trli_emit_request *wanted)
     trli_free(emitted.text);
 }
 
+/* Both with the ghosts that it computes itself and, as a patch inside of the domain needs it, without. */
 static void append_step(const trli_program *program, const trli_step *s)
 {
     const trli_step_plan *p = trli_plan_of(program, s);
     if (s->kind == TRLI_STEP_KERNEL) {
         const trli_emit_request wanted = trli_gpu_step(program, s);
+        trli_emitted emitted;
+        bool folds;
         append_kernel(&wanted);
+        ck_ok(trli_gpu_emit_step(program, s, &emitted, &folds));
+        if (folds) append_function(emitted.text);
+        trli_free(emitted.text);
     }
     for (int k = 0; k < p->nslabs; ++k) {
         if (p->slab[k].kind != TRLI_SLAB_KERNEL) continue;

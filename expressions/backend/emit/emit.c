@@ -239,6 +239,10 @@ trl_err trli_emit_kernel(const trli_dialect *dialect, const trli_ir *ir, trli_wa
     TRL_TRY(dialect->put_kernel(&e));
     emitted->interleave = e.interleave;
     if (!trli_memstream_close(&text)) TRL_TRY(trli_no_memory(ir->ctx, NULL, "for the text of a kernel"));
+    if (dialect->points && e.nlayers > 0 && !e.choices_fit) {
+        emitted->why = "ghosts that it reads have to be in memory";
+        goto done;
+    }
     emitted->text = text.text;
     text.text = NULL;
 done:

@@ -16,13 +16,20 @@ const char *const trli_cuda_options[] = {"--std=c++17",
                                          "-DTRL_BODY=static __device__ __forceinline__",
                                          NULL};
 
-/* A point of a field, from that of the thread. */
-static void put_field(trli_emitter *e, const trli_sample *in)
+static const char axis[3] = {'x', 'y', 'z'};
+
+/* A point of a field, from that of the thread. round: of an image, the axis along which it is at the other side, or -1.
+ */
+static void put_place(trli_emitter *e, const trli_sample *in, int round, int side)
 {
-    static const char axis[3] = {'x', 'y', 'z'};
     const int32_t input = e->pointer[in->pointer].input;
     bool any = false;
     fprintf(e->out, "in%d[", input);
+    if (round >= 0) {
+        fprintf(e->out, "%s(call.to[%d] - call.from[%d])", side ? "-" : "", round, round);
+        if (round > 0) fprintf(e->out, " * in%d_%c", input, axis[round]);
+        any = true;
+    }
     for (int a = 2; a >= 0; --a) {
         const int by = in->offset[a];
         if (by == 0) continue;
@@ -38,33 +45,75 @@ static void put_field(trli_emitter *e, const trli_sample *in)
     fputs(any ? "]" : "0]", e->out);
 }
 
+static void put_use(trli_emitter *e, trli_loop_level loop, int32_t i);
+
+/* A field, or in a layer of ghosts what it is there. */
+static void put_field(trli_emitter *e, trli_loop_level loop, int32_t i)
+{
+    const trli_sample *in = &e->sample[i];
+    int open = 0;
+    for (int32_t c = 0; c < e->nchoices && !e->raw; ++c) {
+        const trli_choice *choice = &e->choice[c];
+        const int a = choice->axis;
+        if (choice->sample != i) continue;
+        fprintf(e->out, "(%s %c %d == call.%s[%d] %c %d ? ", trli_dialect_cuda.index[a], in->offset[a] < 0 ? '-' : '+',
+                abs(in->offset[a]), choice->side ? "to" : "from", a, choice->side ? '+' : '-',
+                choice->side ? choice->layer - 1 : choice->layer);
+        e->raw = true;
+        if (choice->ghost < 0)
+            put_place(e, in, a, choice->side);
+        else
+            put_use(e, loop, choice->ghost);
+        e->raw = false;
+        fputs(" : ", e->out);
+        ++open;
+    }
+    put_place(e, in, -1, 0);
+    while (open-- > 0) fputc(')', e->out);
+}
+
 static void put_use(trli_emitter *e, trli_loop_level loop, int32_t i)
 {
     const trli_node *n = trli_sample_node(e, i);
-    (void)loop;
     if (n->op == TRLI_OP_CONSTANT)
         trli_put_number(e, n->number);
     else if (n->op == TRLI_OP_SCALAR)
         fprintf(e->out, "s%d", n->index);
     else if (n->op == TRLI_OP_FIELD)
-        put_field(e, &e->sample[i]);
+        put_field(e, loop, i);
     else
-        fprintf(e->out, "v%d", e->number[i]);
+        fprintf(e->out, "%c%d", e->raw ? 'g' : 'v', e->number[i]);
 }
 
 /* What changes with z, or what does not; where there is no z, all is taken to change. */
-static void put_values(trli_emitter *e, bool along_z, int depth)
+static void put_wanted(trli_emitter *e, bool along_z, int depth)
 {
     for (int32_t o = 0; o < e->count; ++o) {
         const int32_t i = e->order[o];
         const trli_node *n = trli_sample_node(e, i);
         const bool changes = e->ir->grid->dim < 3 || n->varies >> 2 & 1;
-        if (trli_is_leaf(n) || changes != along_z) continue;
+        if (!e->wanted[i] || trli_is_leaf(n) || changes != along_z) continue;
         trli_put_indent(e, depth);
-        fprintf(e->out, "const double v%d = ", o);
+        fprintf(e->out, "const double %c%d = ", e->raw ? 'g' : 'v', o);
         trli_put_operation(e, e->sample[i].place, i);
         fputs(";\n", e->out);
     }
+}
+
+/* Ghosts, which read fields as they lie in memory, then all that results need. */
+static void put_values(trli_emitter *e, bool along_z, int depth)
+{
+    for (int32_t i = 0; i < e->count; ++i) e->wanted[i] = false;
+    for (int32_t c = 0; c < e->nchoices; ++c)
+        if (e->choice[c].ghost >= 0) e->wanted[e->choice[c].ghost] = true;
+    trli_emit_mark_operands(e, TRLI_ALL_GROUPS);
+    e->raw = true;
+    put_wanted(e, along_z, depth);
+    e->raw = false;
+    for (int32_t i = 0; i < e->count; ++i) e->wanted[i] = false;
+    for (int r = 0; r < e->nroots; ++r) e->wanted[e->root[r]] = true;
+    trli_emit_mark_operands(e, TRLI_ALL_GROUPS);
+    put_wanted(e, along_z, depth);
 }
 
 /* The thread's first point of an array. */
@@ -89,6 +138,7 @@ static void put_results(trli_emitter *e)
 static trl_err put_kernel(trli_emitter *e)
 {
     const int ninputs = e->reads->nfields;
+    if (e->nlayers > 0 && !e->choices_fit) return TRL_OK; /* no text: its ghosts have to be in memory */
     fprintf(e->out,
             "extern \"C\" __global__ void __launch_bounds__(TRL_KERNEL_THREADS)\n"
             "trl_kernel(const __grid_constant__ trl_kernel_launch call, const __grid_constant__ trl_kernel_arrays<%d> "
@@ -118,4 +168,4 @@ static trl_err put_kernel(trli_emitter *e)
 }
 
 const trli_dialect trli_dialect_cuda = {
-    .put_kernel = put_kernel, .put_use = put_use, .suffix = "", .index = {"i", "j", "k"}};
+    .put_kernel = put_kernel, .put_use = put_use, .suffix = "", .index = {"i", "j", "k"}, .points = true};

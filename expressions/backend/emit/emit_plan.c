@@ -12,7 +12,6 @@
 #include "memory_impl.h"
 
 enum {
-    SAMPLES_MOST = 4000,
     BUFFERS_MOST = 32,
     BUFFER_COST = 8, /* worth a load and a store outside of the innermost loop */
     SHARE_COST = 3,  /* and within it */
@@ -30,65 +29,6 @@ static int32_t input_of(const trli_emitter *e, int field)
     for (int i = 0; i < n; ++i)
         if (e->reads->field[i] == field) return i;
     return -1;
-}
-
-static trl_err add_sample(trli_emitter *e, trli_ir_value v, const int8_t offset[3], int16_t end, int32_t *found)
-{
-    const trli_node *n = trli_ir_node(e->ir, v);
-    trli_sample in = {.node = e->walk->place[v],
-                      .arg = {-1, -1, -1},
-                      .end = n->varies & 1 ? end : 0,
-                      .pointer = -1,
-                      .beyond = -1,
-                      .ahead = -1};
-    for (int a = 0; a < 3; ++a) in.offset[a] = n->varies >> a & 1 ? offset[a] : 0;
-    for (int32_t i = e->first[in.node]; i >= 0; i = e->sample[i].next) {
-        *found = i;
-        if (memcmp(e->sample[i].offset, in.offset, sizeof in.offset) == 0 && e->sample[i].end == in.end) return TRL_OK;
-    }
-    if (!trli_make_room(e->ir->ctx, &e->sample, e->count, &e->capacity, sizeof *e->sample))
-        return trli_no_memory(e->ir->ctx, NULL, "to emit %d values", e->count + 1);
-    in.next = e->first[in.node];
-    e->first[in.node] = *found = e->count;
-    e->sample[e->count++] = in;
-    return TRL_OK;
-}
-
-/* The value behind shifts, and its offset. */
-static trli_ir_value see_through(const trli_emitter *e, trli_ir_value v, int8_t offset[3])
-{
-    for (const trli_node *n = trli_ir_node(e->ir, v); n->op == TRLI_OP_SHIFT; n = trli_ir_node(e->ir, v)) {
-        for (int a = 0; a < 3; ++a) offset[a] = (int8_t)(offset[a] + n->shift[a]);
-        v = n->arg[0];
-    }
-    return v;
-}
-
-static trl_err find_operands(trli_emitter *e, int32_t i)
-{
-    const trli_node *n = trli_sample_node(e, i);
-    trl_err err = TRL_OK;
-    for (int o = 0; o < trli_op_operands(n->op); ++o) {
-        int8_t offset[3];
-        int32_t arg;
-        memcpy(offset, e->sample[i].offset, sizeof offset);
-        trli_ir_value v = see_through(e, n->arg[o], offset);
-        TRL_TRY(add_sample(e, v, offset, e->sample[i].end, &arg));
-        e->sample[i].arg[o] = arg;
-    }
-done:
-    return err;
-}
-
-/* Users come after their operands in the walk, so descending it meets every user of a node before the node. */
-static trl_err find_all_operands(trli_emitter *e)
-{
-    trl_err err = TRL_OK;
-    for (int32_t at = e->walk->count - 1; at >= 0 && e->count <= SAMPLES_MOST; --at)
-        for (int32_t i = e->first[at]; i >= 0; i = e->sample[i].next)
-            if (e->sample[i].arg[0] < 0) TRL_TRY(find_operands(e, i));
-done:
-    return err;
 }
 
 /* The ghosts of an input that a sample may be one of; they may be new. */
@@ -141,8 +81,8 @@ static trl_err add_ghost(trli_emitter *e, int32_t i, const trli_emit_layer *laye
         offset[0] = (int8_t)(layer->side ? layer->layer - 1 : -layer->layer);
         end = (int16_t)(1 + 2 * e->ghosts[ghosts].input + (layer->image ? 1 - layer->side : layer->side));
     }
-    const trli_ir_value v = see_through(e, layer->value, offset);
-    TRL_TRY(add_sample(e, v, offset, end, &sample));
+    const trli_ir_value v = trli_emit_see_through(e, layer->value, offset);
+    TRL_TRY(trli_emit_sample(e, v, offset, end, &sample));
     e->ghosts[ghosts].sample[layer->layer - 1] = sample;
     if (e->ghosts[ghosts].depth < layer->layer) e->ghosts[ghosts].depth = layer->layer;
 done:
@@ -156,7 +96,7 @@ static trl_err find_ghosts(trli_emitter *e, int32_t samples, bool ends)
     for (int k = 0; k < e->nlayers; ++k)
         for (int32_t i = 0; i < samples && (e->layer[k].axis == 0) == ends; ++i)
             if (trli_sample_node(e, i)->op == TRLI_OP_FIELD) TRL_TRY(add_ghost(e, i, &e->layer[k]));
-    TRL_TRY(find_all_operands(e));
+    TRL_TRY(trli_emit_operands(e));
 done:
     return err;
 }
@@ -187,11 +127,13 @@ static trl_err find_samples(trli_emitter *e)
     for (int32_t i = 0; i < e->walk->count; ++i) e->first[i] = -1;
     for (int r = 0; r < e->nresults; ++r) {
         int8_t offset[3] = {0, 0, (int8_t)(r / e->nroots)};
-        trli_ir_value v = see_through(e, e->roots[r % e->nroots], offset);
-        TRL_TRY(add_sample(e, v, offset, 0, &e->root[r]));
+        trli_ir_value v = trli_emit_see_through(e, e->roots[r % e->nroots], offset);
+        TRL_TRY(trli_emit_sample(e, v, offset, 0, &e->root[r]));
     }
-    TRL_TRY(find_all_operands(e));
-    e->ends = e->count;
+    TRL_TRY(trli_emit_operands(e));
+    if (e->nlayers > 0 && e->dialect->points) TRL_TRY(trli_emit_find_choices(e));
+    e->ends = e->sides = e->count;
+    if (e->dialect->points) goto done;
     if (e->nlayers > 0) TRL_TRY(find_ghosts(e, e->ends, true));
     for (int32_t g = 0; g < e->nghosts; ++g) find_further(e, &e->ghosts[g]);
     e->sides = e->count;
@@ -435,7 +377,7 @@ static trl_err plan(trli_emitter *e, int planes, const char **why)
     if (!e->root || !e->group || !e->reader || !e->first) return no_memory(e);
     for (int i = 0; i < ninputs; ++i) e->reader[i] = -1;
     TRL_TRY(find_samples(e));
-    if (e->count > SAMPLES_MOST) *why = "it has too many operations";
+    if (e->count > TRLI_SAMPLES_MOST) *why = "it has too many operations";
     if (*why) goto done;
     e->order = trli_new(e->ir->ctx, (size_t)e->count, sizeof *e->order);
     e->number = trli_new(e->ir->ctx, (size_t)e->count, sizeof *e->number);
@@ -498,6 +440,8 @@ void trli_emitter_free(trli_emitter *e)
     e->wanted = e->also = NULL;
     e->pointer = NULL;
     e->ghosts = NULL;
-    e->nghosts = 0;
+    trli_free(e->choice);
+    e->choice = NULL;
+    e->nghosts = e->nchoices = e->choices_capacity = 0;
     e->ngroups = e->count = e->capacity = e->ghosts_capacity = e->npointers = e->nbuffers = e->nshared = 0;
 }

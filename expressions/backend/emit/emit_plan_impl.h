@@ -58,6 +58,14 @@ typedef struct trli_ghosts {
     int32_t name;                      /* in the text at hand */
 } trli_ghosts;
 
+/* A field's sample that, where its point lies in a layer of ghosts, is another sample, or the field at the other side:
+ * of kernels whose threads compute one point each. */
+typedef struct trli_choice {
+    int32_t sample, ghost; /* ghost: -1, an image */
+    int axis, side, layer;
+} trli_choice;
+
+enum { TRLI_SAMPLES_MOST = 4000 }; /* of a kernel that is emitted */
 enum { TRLI_CONSTANTS_MOST = 64 }; /* that have names in a function; more are part of its body */
 
 /* Results [first, end), which one loop over points stores. */
@@ -104,6 +112,10 @@ struct trli_emitter {
     trli_row_pointer *pointer;
     trli_ghosts *ghosts;
     int32_t nghosts, ghosts_capacity;
+    trli_choice *choice;
+    int32_t nchoices, choices_capacity;
+    bool choices_fit;              /* what they read is held, and they are beside one side each */
+    bool raw;                      /* fields are read as they lie in memory: ghosts are being computed */
     int32_t ends, sides;           /* samples from there on: only of ghosts beyond ends of rows; beyond other sides */
     int interleave;                /* the most planes whose rows the kernel interleaves */
     bool by_planes;                /* each group takes the rows of one plane at a time: nothing is interleaved */
@@ -121,7 +133,18 @@ struct trli_dialect {
     const char *suffix;   /* of functions for a point */
     const char *index[3]; /* of the point, along each axis */
     bool pairs;           /* one loop may compute the points of two planes */
+    bool points;          /* each point is computed by itself: it chooses between a field and its ghosts */
 };
+
+/* The sample of a value at an offset; it may be new. Fails with MEMORY. */
+TRL_NODISCARD trl_err trli_emit_sample(trli_emitter *e, trli_ir_value value, const int8_t offset[3], int16_t end,
+                                       int32_t *sample);
+/* The value behind shifts, and its offset. */
+trli_ir_value trli_emit_see_through(const trli_emitter *e, trli_ir_value value, int8_t offset[3]);
+/* Add the operands of all samples. Fails with MEMORY. */
+TRL_NODISCARD trl_err trli_emit_operands(trli_emitter *e);
+/* What samples of fields are beyond sides. Fails with MEMORY. */
+TRL_NODISCARD trl_err trli_emit_find_choices(trli_emitter *e);
 
 /* Find the samples, and decide where each is computed. why: as above. trli_emitter_free afterwards, also after a
  * failure. Fails with MEMORY. */

@@ -87,6 +87,8 @@ typedef struct trl_kernel_launch {
     trl_kernel_grid grid;
     long long lo[3], hi[3];
     long long planes;
+    /* Of kernels that compute ghosts: along each axis, points from[a] <= i < to[a] of inputs are none. */
+    long long from[3], to[3];
     int *nonfinite; /* set to 1 if an output is infinite or NaN, by kernels that check for that */
 } trl_kernel_launch;
 
