@@ -198,6 +198,7 @@ trl_err trli_mock_open(trl_context *ctx, int n, const char *settings, trl_device
     mock->device.kind = TRL_KIND_MOCK;
     mock->device.space = n + 1;
     mock->device.info.bytes = (size_t)read.bytes;
+    mock->device.figures = (trli_figures){.speed = read.speed, .launch = read.launch};
     trli_mock_describe(&read, mock->device.info.name, sizeof mock->device.info.name);
     mock->number = n;
     mock->settings = read;

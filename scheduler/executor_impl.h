@@ -8,6 +8,7 @@
 #include <trl_graph.h>
 
 #include "device_impl.h"
+#include "machines_impl.h"
 
 /* Streams of a device. Each is first in, first out; between two of them only fences give an order. */
 typedef enum trli_stream {
@@ -59,6 +60,7 @@ struct trl_device {
     trl_kind kind;
     int space; /* > 0; executor `space` of a placement */
     trl_device_info info;
+    trli_figures figures;
     _Atomic size_t used, peak; /* bytes allocated */
     _Atomic bool lost;         /* nothing more can be done with it */
     /* The arguments of a call, and what its frame says, are used up when `call` returns: runs whose tasks are all the

@@ -216,6 +216,17 @@ done:
     return err;
 }
 
+trl_err trl_graph_set_work(trl_graph *graph, trl_task task, double bytes, double flops)
+{
+    trl_err err;
+    int32_t index;
+    TRL_TRY(trli_graph_task(graph, task, &index));
+    trli_graph_info(graph)[index].bytes = bytes;
+    trli_graph_info(graph)[index].flops = flops;
+done:
+    return err;
+}
+
 trl_err trl_graph_set_cost(trl_graph *graph, trl_task task, double cost)
 {
     trl_err err;

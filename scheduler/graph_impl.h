@@ -39,6 +39,7 @@ typedef struct trli_task_record {
 typedef struct trli_task_info {
     int64_t name; /* offset in graph->names */
     double cost;
+    double bytes, flops; /* 0: unknown */
     int32_t signals;
     int8_t priority;
     uint8_t kind; /* of the executor that runs it */

@@ -42,7 +42,7 @@ const trl_devices *trl_workers_devices(const trl_workers *workers)
 
 /* ---- runs of graphs ---- */
 
-static trl_err check_run(trl_graph *graph, trl_workers *w)
+static trl_err check_run(const trl_graph *graph, const trl_workers *w)
 {
     if (!graph->frozen)
         return trl_fail(w->ctx, TRL_ERR_USAGE, NULL, "graph '%s' is not frozen; call trl_graph_freeze first",
@@ -61,11 +61,31 @@ static void give_up(trli_run_state *run)
     trli_graph_unlock(run->graph);
 }
 
+/* Workers without devices are the one executor. */
+static trli_placing placing_of(const trl_workers *workers)
+{
+    trli_placing placing = workers->placing;
+    if (!placing.devices)
+        placing.platform = (trli_platform){.executors = 1, .kind = {TRL_KIND_CPU}, .parallel = {workers->count}};
+    return placing;
+}
+
+/* A file that does not fit the graph is found before the first run. */
+static trl_err check_file(trl_graph *graph, const trl_workers *workers)
+{
+    const trli_placing placing = placing_of(workers);
+    trli_placement *placement;
+    const trl_err err = trli_placement_estimate(graph, &placing, &placement);
+    trli_placement_free(placement);
+    return err;
+}
+
 trl_err trl_graph_prepare(trl_graph *graph, trl_workers *workers)
 {
     trl_err err;
     trli_run_state *run;
     TRL_TRY(check_run(graph, workers));
+    if (trli_placement_has_file(&workers->placing.rule, graph)) TRL_TRY(check_file(graph, workers));
     TRL_TRY(trli_run_take(graph, workers, workers->policy, workers->serial, NULL, &run));
     give_up(run);
 done:
@@ -138,6 +158,16 @@ done:
     return err;
 }
 
+trl_err trl_workers_set_placement_file(trl_workers *workers, const char *path, const char *text, const char *graph)
+{
+    trl_err err;
+    TRL_TRY(trli_workers_check_idle(workers));
+    workers->placing.rule =
+        (trli_placement_rule){.mode = TRLI_PLACE_BY_FILE, .file = {.path = path, .text = text, .graph = graph}};
+done:
+    return err;
+}
+
 trl_err trl_graph_run(trl_graph *graph, trl_workers *w, void *frame)
 {
     trl_err err;
@@ -150,5 +180,47 @@ trl_err trl_graph_run(trl_graph *graph, trl_workers *w, void *frame)
     TRL_TRY(trli_run_take(graph, w, w->policy, w->serial, frame, &run));
     err = run_once(run, w);
 done:
+    return err;
+}
+
+/* ---- placements as text ---- */
+
+/* As it was placed, if that follows from measured times, else *estimated as it would be, for the caller to free. */
+static trl_err find_placement(trl_graph *graph, const trl_workers *workers, trli_placement **estimated,
+                              const trli_placement **placement)
+{
+    trl_err err;
+    *estimated = NULL;
+    TRL_TRY(check_run(graph, workers));
+    *placement = graph->placement;
+    if (graph->placement && trli_placement_is_timed(graph->placement)) return TRL_OK;
+    const trli_placing placing = placing_of(workers);
+    TRL_TRY(trli_placement_estimate(graph, &placing, estimated));
+    *placement = *estimated;
+done:
+    return err;
+}
+
+trl_err trl_graph_write_placement(trl_graph *graph, const trl_workers *workers, FILE *out)
+{
+    trl_err err;
+    trli_placement *estimated;
+    const trli_placement *p;
+    TRL_TRY(find_placement(graph, workers, &estimated, &p));
+    TRL_TRY(trli_placement_explain(p, estimated == NULL, out));
+done:
+    trli_placement_free(estimated);
+    return err;
+}
+
+trl_err trl_graph_write_placement_file(trl_graph *graph, const trl_workers *workers, FILE *out)
+{
+    trl_err err;
+    trli_placement *estimated;
+    const trli_placement *p;
+    TRL_TRY(find_placement(graph, workers, &estimated, &p));
+    TRL_TRY(trli_placement_file_write(graph, p->executor, out));
+done:
+    trli_placement_free(estimated);
     return err;
 }

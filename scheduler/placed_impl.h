@@ -40,6 +40,13 @@ typedef struct trli_provision {
     int32_t space;
 } trli_provision;
 
+/* What watched runs have shown of the copies of devices, in sums, s. */
+typedef struct trli_placed_times {
+    double copying, overlapped; /* time of copies; of it, with some device computing */
+    double lead;                /* from the ends of copies to the first calls that read them */
+    int64_t leads;
+} trli_placed_times;
+
 typedef struct trli_placed {
     trl_graph *logical; /* the graph that is placed */
     trl_graph *graph;   /* what is run */
@@ -62,7 +69,13 @@ typedef struct trli_placed {
     trli_list provisions; /* trli_provision */
     /* Of all runs: copies made, and their bytes. */
     int64_t copies[TRL_WAYS], bytes[TRL_WAYS];
+    trli_placed_times times; /* guarded, as they are */
 } trli_placed;
+
+/* s of the host's clock. */
+typedef struct trli_busy_span {
+    double begin, end;
+} trli_busy_span;
 
 /* What a run of a placed graph changes. */
 typedef struct trli_placed_run {
@@ -71,6 +84,8 @@ typedef struct trli_placed_run {
     /* Of each device, set when a watched run began, and that time of the host's clock. */
     trli_fence *origin[TRLI_EXECUTORS];
     int64_t origin_ns;
+    trli_busy_span *busy; /* [calls] of a watched run: when devices computed */
+    double *call_begin;   /* [logical tasks] negative: it is no call */
     _Atomic int64_t copies[TRL_WAYS], bytes[TRL_WAYS];
 } trli_placed_run;
 
@@ -95,6 +110,16 @@ typedef struct trli_placed_nodes {
  * complete. order: [n] all nodes, regions in one piece; *region: [n] of a task of a device, else -1. */
 TRL_NODISCARD trl_err trli_regions_find(trl_context *ctx, const trli_placed_nodes *nodes, int32_t *order,
                                         int32_t *region, int32_t *regions);
+
+/* ---- placed_times.c ---- */
+
+/* Begin to note a watched run; each call of a device; then each copy, after all calls; s after the run began. */
+void trli_placed_times_start(trli_run_state *run);
+/* n: of the calls noted before. */
+void trli_placed_times_call(trli_run_state *run, int32_t n, int32_t task, trli_busy_span span);
+/* Before copies: of n calls. Returns of how many spans the time is made in which devices computed. */
+int32_t trli_placed_times_merge(trli_run_state *run, int32_t n);
+void trli_placed_times_copy(trli_run_state *run, int32_t spans, const trli_transfer *transfer, trli_busy_span span);
 
 /* ---- placed_nodes.c ---- */
 

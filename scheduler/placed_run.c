@@ -277,7 +277,10 @@ trl_err trli_placed_run_create(trli_run_state *run)
     if (!state) return trli_no_memory(ctx, NULL, "for runs of a placed graph");
     state->fence = trli_new(ctx, (size_t)trli_placed_fences(p) + 2 * (size_t)timers(p) + 1, sizeof *state->fence);
     state->set = trli_new(ctx, (size_t)trli_placed_fences(p) + (size_t)timers(p) + 1, sizeof *state->set);
-    if (!state->fence || !state->set) return trli_no_memory(ctx, NULL, "for runs of a placed graph");
+    state->busy = trli_new(ctx, (size_t)p->ncalls + 1, sizeof *state->busy);
+    state->call_begin = trli_new(ctx, (size_t)p->logical->task_count + 1, sizeof *state->call_begin);
+    if (!state->fence || !state->set || !state->busy || !state->call_begin)
+        return trli_no_memory(ctx, NULL, "for runs of a placed graph");
     for (int32_t f = 0; f < trli_placed_fences(p); ++f)
         TRL_TRY(create_fence(p, ((const int32_t *)p->fences.data)[f], &state->fence[f]));
     for (int32_t t = 0; t < 2 * timers(p); ++t)
@@ -305,6 +308,8 @@ void trli_placed_run_destroy(trli_run_state *run)
     }
     trli_free(state->fence);
     trli_free((void *)state->set);
+    trli_free(state->busy);
+    trli_free(state->call_begin);
     trli_free(state);
     run->placed = NULL;
 }
@@ -316,7 +321,7 @@ void trli_placed_run_start(trli_run_state *run)
     if (!p) return;
     for (int32_t f = 0; f < trli_placed_fences(p) + timers(p); ++f)
         atomic_store_explicit(&run->placed->set[f], false, memory_order_relaxed); /* no worker is inside */
-    if (!run->watched || p->ncalls == 0) return;
+    if (!run->watched || timers(p) == 0) return;
     run->placed->origin_ns = trli_now_ns();
     for (int d = 1; d <= p->devices->n; ++d) {
         trl_device *device = trli_device_of(p->devices, d);
@@ -327,37 +332,51 @@ void trli_placed_run_start(trli_run_state *run)
 
 /* ---- its end ---- */
 
-static void trace_timer(const trli_run_state *run, trl_trace *trace, int32_t timer)
+/* Seconds after the run began, of the host's clock. */
+static trli_busy_span span_of(const trli_run_state *run, int32_t timer)
 {
     const trli_placed *p = run->graph->placed;
-    const trli_placed_run *state = run->placed;
     const int space = space_of_timer(p, timer);
     trl_device *device = trli_device_of(p->devices, space);
-    trli_fence **fence = state->fence + trli_placed_fences(p) + (ptrdiff_t)2 * timer;
-    const int64_t begin =
-        state->origin_ns + (int64_t)(1e9 * device->ops->seconds(device, state->origin[space], fence[0]));
-    const int64_t end =
-        state->origin_ns + (int64_t)(1e9 * device->ops->seconds(device, state->origin[space], fence[1]));
+    trli_fence **fence = run->placed->fence + trli_placed_fences(p) + (ptrdiff_t)2 * timer;
+    return (trli_busy_span){device->ops->seconds(device, run->placed->origin[space], fence[0]),
+                            device->ops->seconds(device, run->placed->origin[space], fence[1])};
+}
+
+static void trace_timer(const trli_run_state *run, trl_trace *trace, int32_t timer, trli_busy_span span)
+{
+    const trli_placed *p = run->graph->placed;
+    const int device = space_of_timer(p, timer) - 1;
+    const int64_t begin = run->placed->origin_ns + (int64_t)(1e9 * span.begin);
+    const int64_t end = run->placed->origin_ns + (int64_t)(1e9 * span.end);
     if (timer < p->ncalls) {
-        trli_trace_add_device(trace, space - 1, TRLI_STREAM_COMPUTE, TRLI_TRACE_CALL,
+        trli_trace_add_device(trace, device, TRLI_STREAM_COMPUTE, TRLI_TRACE_CALL,
                               trli_graph_task_name(p->logical, p->call[timer]), begin, end);
         return;
     }
     const trli_transfer *t = (const trli_transfer *)p->transfers.list.data + (timer - p->ncalls);
-    trli_trace_add_device(trace, space - 1, t->to > 0 ? TRLI_STREAM_IN : TRLI_STREAM_OUT, TRLI_TRACE_COPY,
+    trli_trace_add_device(trace, device, t->to > 0 ? TRLI_STREAM_IN : TRLI_STREAM_OUT, TRLI_TRACE_COPY,
                           trli_graph_text(p->logical, handle_of(p, t->handle)->name), begin, end);
 }
 
-static void note_times(const trli_run_state *run, double *seconds)
+static void note_times(trli_run_state *run, double *seconds)
 {
     const trli_placed *p = run->graph->placed;
+    const trli_transfer *transfer = p->transfers.list.data;
     trl_trace *trace = trli_workers_trace(run->workers);
+    int32_t calls = 0, spans = 0;
+    trli_placed_times_start(run);
     for (int32_t t = 0; t < timers(p); ++t) {
+        if (t == p->ncalls) spans = trli_placed_times_merge(run, calls);
         if (!atomic_load_explicit(&run->placed->set[trli_placed_fences(p) + t], memory_order_relaxed)) continue;
-        trl_device *device = trli_device_of(p->devices, space_of_timer(p, t));
-        trli_fence **fence = run->placed->fence + trli_placed_fences(p) + (ptrdiff_t)2 * t;
-        if (t < p->ncalls) seconds[p->call[t]] = device->ops->seconds(device, fence[0], fence[1]);
-        if (trace) trace_timer(run, trace, t);
+        const trli_busy_span span = span_of(run, t);
+        if (t < p->ncalls) {
+            seconds[p->call[t]] = span.end - span.begin;
+            trli_placed_times_call(run, calls++, p->call[t], span);
+        } else {
+            trli_placed_times_copy(run, spans, &transfer[t - p->ncalls], span);
+        }
+        if (trace) trace_timer(run, trace, t, span);
     }
     for (int32_t i = 0; i < run->graph->task_count; ++i)
         if (p->task_of[i] >= 0)

@@ -20,7 +20,7 @@ static const double drift = 0.5;
 /* Part of one executor's time by which a placement may be slower. */
 static const double loss = 0.02;
 
-trl_err trli_placement_rule_of(trl_context *ctx, const char *text, trli_placement_rule *rule)
+static bool read_rule(const char *text, trli_placement_rule *rule)
 {
     static const char *const names[] = {
 #define PLACEMENT_NAME(name, doc) #name,
@@ -29,20 +29,36 @@ trl_err trli_placement_rule_of(trl_context *ctx, const char *text, trli_placemen
     };
     static const char random[] = "random:";
     *rule = (trli_placement_rule){.mode = TRLI_PLACE_BY_TIMES};
-    if (strcmp(text, "auto") == 0) return TRL_OK;
+    if (strcmp(text, "auto") == 0) return true;
     for (int i = 0; i < TRLI_PLACEMENTS; ++i) {
         rule->kind = (trli_placement_kind)i;
-        if (strcmp(text, names[i]) == 0) return TRL_OK;
+        if (strcmp(text, names[i]) == 0) return true;
     }
     rule->mode = TRLI_PLACE_ON_DEVICES;
-    if (strcmp(text, "devices") == 0) return TRL_OK;
+    if (strcmp(text, "devices") == 0) return true;
     rule->mode = TRLI_PLACE_AT_RANDOM;
-    rule->seed = strncmp(text, random, sizeof random - 1) == 0 ? strtoull(text + sizeof random - 1, NULL, 10) : 0;
-    rule->seed = 0x9e3779b97f4a7c15u * (rule->seed + 1);
-    if (strncmp(text, random, sizeof random - 1) == 0) return TRL_OK;
+    if (strncmp(text, random, sizeof random - 1) != 0) return false;
+    rule->seed = 0x9e3779b97f4a7c15u * (strtoull(text + sizeof random - 1, NULL, 10) + 1);
+    return true;
+}
+
+bool trl_placement_is_known(const char *text)
+{
+    trli_placement_rule rule;
+    return read_rule(text, &rule);
+}
+
+trl_err trli_placement_rule_of(trl_context *ctx, const char *text, trli_placement_rule *rule)
+{
+    if (read_rule(text, rule)) return TRL_OK;
     return trl_fail(ctx, TRL_ERR_INPUT, NULL,
                     "unknown placement '%s'; write auto, finish_time, round_robin, min_load, devices or random:SEED",
                     text);
+}
+
+bool trli_placement_has_file(const trli_placement_rule *rule, const trl_graph *graph)
+{
+    return rule->mode == TRLI_PLACE_BY_FILE && strcmp(rule->file.graph, graph->name) == 0;
 }
 
 /* ---- times ---- */
@@ -117,8 +133,7 @@ static trl_err assign(trli_placement *p, uint8_t *executor)
     return trli_assign(p->graph->ctx, &view, &p->platform, p->rule.kind, executor);
 }
 
-/* All that an executor may do. */
-static void put_on(const trli_placement *p, int e, uint8_t *executor)
+void trli_placement_put_on(const trli_placement *p, int e, uint8_t *executor)
 {
     for (int32_t t = 0; t < p->graph->task_count; ++t) executor[t] = (uint8_t)(may_run(p, t, e) ? e : 0);
 }
@@ -161,18 +176,32 @@ static void drop(trli_placement *p)
     trli_placed_destroy(&p->placed);
 }
 
+static void follow_file(const trli_placement *p, uint8_t *executor)
+{
+    for (int32_t t = 0; t < p->graph->task_count; ++t) executor[t] = may_run(p, t, p->fixed[t]) ? p->fixed[t] : 0;
+}
+
+static trl_err choose_executors(trli_placement *p, uint8_t *executor)
+{
+    trl_err err = TRL_OK;
+    if (p->rule.mode == TRLI_PLACE_BY_FILE)
+        follow_file(p, executor);
+    else if (p->rule.mode != TRLI_PLACE_BY_TIMES)
+        spread(p, executor);
+    else if (p->stage < p->platform.executors)
+        trli_placement_put_on(p, p->stage, executor);
+    else if (p->single >= 0)
+        trli_placement_put_on(p, p->single, executor);
+    else
+        err = assign(p, executor);
+    return err;
+}
+
 static trl_err place(trli_placement *p)
 {
     trl_err err;
     drop(p);
-    if (p->rule.mode != TRLI_PLACE_BY_TIMES)
-        spread(p, p->executor);
-    else if (p->stage < p->platform.executors)
-        put_on(p, p->stage, p->executor);
-    else if (p->single >= 0)
-        put_on(p, p->single, p->executor);
-    else
-        TRL_TRY(assign(p, p->executor));
+    TRL_TRY(choose_executors(p, p->executor));
     TRL_TRY(trli_placed_create(p->graph, p->devices, &p->platform, p->executor, &p->placed));
     p->runs = p->sum_ns = 0;
     p->least_ns = INT64_MAX;
@@ -198,15 +227,28 @@ static bool has_choice(const trli_placement *p)
     return false;
 }
 
-static void free_placement(trli_placement *p)
+void trli_placement_free(trli_placement *p)
 {
+    if (!p) return;
     trli_placed_destroy(&p->placed);
     trli_free(p->executor);
+    trli_free(p->fixed);
     trli_free(p->eligible);
     trli_free(p->seconds);
     trli_free(p->latest);
     trli_free(p->steady);
     trli_free(p);
+}
+
+static trl_err read_file(trli_placement *p)
+{
+    if (!trli_placement_has_file(&p->rule, p->graph)) {
+        p->rule = (trli_placement_rule){.mode = TRLI_PLACE_BY_TIMES};
+        return TRL_OK;
+    }
+    p->fixed = trli_new(p->graph->ctx, (size_t)p->graph->task_count + 1, sizeof *p->fixed);
+    if (!p->fixed) return trli_no_memory(p->graph->ctx, NULL, "for a placement");
+    return trli_placement_file_read(p->graph, &p->platform, &p->rule.file, p->fixed);
 }
 
 static trl_err create(trl_graph *graph, const trli_placing *placing, trli_placement **result)
@@ -231,17 +273,18 @@ static trl_err create(trl_graph *graph, const trli_placing *placing, trli_placem
     for (int64_t h = 0; h < graph->handles.count; ++h) p->steady[h] = 1u << TRLI_ANYWHERE;
     p->single = -1;
     find_eligible(p);
+    if (p->rule.mode == TRLI_PLACE_BY_FILE) TRL_TRY(read_file(p));
     if (!has_choice(p) || p->rule.mode != TRLI_PLACE_BY_TIMES) p->stage = p->platform.executors;
     *result = p;
     p = NULL;
 done:
-    if (p) free_placement(p);
+    trli_placement_free(p);
     return err;
 }
 
 void trli_placement_destroy(trl_graph *graph)
 {
-    if (graph->placement) free_placement(graph->placement);
+    trli_placement_free(graph->placement);
     graph->placement = NULL;
 }
 
@@ -355,7 +398,10 @@ static void learn(trli_placement *p, int64_t ns)
 {
     ++p->runs;
     if (p->rule.mode == TRLI_PLACE_AT_RANDOM && p->runs >= REPEATED && p->runs_now == 0) drop(p);
-    if (p->rule.mode != TRLI_PLACE_BY_TIMES || !has_choice(p)) return;
+    if (p->rule.mode != TRLI_PLACE_BY_TIMES || !has_choice(p)) {
+        if (ns < p->least_ns) p->least_ns = ns;
+        return;
+    }
     if (p->stage < p->platform.executors)
         learn_stage(p, ns);
     else
@@ -382,4 +428,39 @@ void trli_placement_end(trl_graph *graph, trl_err err, int64_t ns)
     ++graph->runs;
     if (err == TRL_OK) learn(p, ns);
     pthread_mutex_unlock(&graph->placing);
+}
+
+/* ---- without a run ---- */
+
+bool trli_placement_is_timed(const trli_placement *p)
+{
+    return p->rule.mode == TRLI_PLACE_BY_TIMES && p->stage >= p->platform.executors && has_choice(p);
+}
+
+/* Seconds of a task on an executor before any was timed. */
+static double estimate_seconds(const trli_placement *p, int32_t task, int e)
+{
+    const double least = 1e-7; /* a task is taken from a queue and called */
+    const trli_task_info *info = &trli_graph_info(p->graph)[task];
+    const double alone = info->cost > least ? info->cost : least;
+    if (e == 0) return on_workers(p, task, alone);
+    return trli_figures_seconds(&trli_device_of(p->devices, e)->figures, alone, info->bytes, info->flops);
+}
+
+trl_err trli_placement_estimate(trl_graph *graph, const trli_placing *placing, trli_placement **result)
+{
+    trli_placement *p = NULL;
+    trl_err err;
+    *result = NULL;
+    TRL_TRY(create(graph, placing, &p));
+    for (int32_t t = 0; t < graph->task_count; ++t)
+        for (int e = 0; e < p->platform.executors; ++e)
+            if (may_run(p, t, e)) *seconds_at(p, t, e) = estimate_seconds(p, t, e);
+    p->stage = p->platform.executors;
+    TRL_TRY(choose_executors(p, p->executor));
+    *result = p;
+    p = NULL;
+done:
+    trli_placement_free(p);
+    return err;
 }

@@ -8,17 +8,13 @@
 #include <trl_graph.h>
 #include <trl_policy.h>
 
+#include "machines_impl.h"
 #include "memory_impl.h"
 
 enum {
     TRLI_EXECUTORS = 9,
     TRLI_ANYWHERE = 15, /* as a space: the one, found when a run begins, that has the value */
 };
-
-/* Seconds for a copy of n bytes: latency + n / rate. */
-typedef struct trli_route {
-    double latency, rate;
-} trli_route;
 
 typedef struct trli_platform {
     int executors;

@@ -118,6 +118,13 @@ static trli_route measure_link(const trl_devices *devices, int from, int to)
     return link;
 }
 
+/* Of devices that are not there. */
+static trli_route model_link(const trl_devices *devices, int from, int to)
+{
+    const trli_figures *f = &trli_device_of(devices, to > 0 ? to : from)->figures;
+    return from > 0 && to > 0 ? f->peer : f->host;
+}
+
 void trli_platform_of(const trl_devices *devices, int workers, trli_platform *platform)
 {
     *platform = (trli_platform){.executors = devices->n + 1};
@@ -127,10 +134,17 @@ void trli_platform_of(const trl_devices *devices, int workers, trli_platform *pl
         const trl_device *device = trli_device_of(devices, e);
         platform->kind[e] = device->kind;
         platform->parallel[e] = 1;
-        platform->launch[e] = usual_launch;
+        platform->launch[e] = device->figures.modelled ? 0 : usual_launch; /* a model's calls count it */
         platform->bytes[e] = device->info.bytes;
     }
     for (int from = 0; from < platform->executors; ++from)
         for (int to = 0; to < platform->executors; ++to)
-            if (from != to) platform->link[from][to] = measure_link(devices, from, to);
+            if (from != to)
+                platform->link[from][to] = trli_device_of(devices, to > 0 ? to : from)->figures.modelled
+                                               ? model_link(devices, from, to)
+                                               : measure_link(devices, from, to);
+    for (int e = 1; e < platform->executors; ++e) { /* what measuring took does not count */
+        trl_device *device = trli_device_of(devices, e);
+        atomic_store(&device->peak, atomic_load(&device->used));
+    }
 }

@@ -207,6 +207,13 @@ TRL_API bool trl_workers_pending(const trl_workers *workers);
  * "min_load" (docs/hybrid.md); "devices", all that devices may do; "random:SEED", for tests. Not during a run. Fails
  * with INPUT. */
 TRL_API TRL_NODISCARD trl_err trl_workers_set_placement(trl_workers *workers, const char *placement);
+/* Whether a text is one of those. */
+TRL_API bool trl_placement_is_known(const char *text);
+/* Place the tasks of the graphs of a name as a file says that trl_graph_write_placement_file wrote; other graphs: auto.
+ * The path, for messages, the file's text, and the name live as long as the workers. Fails with USAGE; preparing such a
+ * graph fails with INPUT if the file does not fit it: with the line, and what to do. Not during a run. */
+TRL_API TRL_NODISCARD trl_err trl_workers_set_placement_file(trl_workers *workers, const char *path, const char *text,
+                                                             const char *graph);
 
 /* Allocate what a run of the graph with these workers needs; else the first run does. */
 TRL_API TRL_NODISCARD trl_err trl_graph_prepare(trl_graph *graph, trl_workers *workers);
@@ -227,6 +234,8 @@ TRL_API const char *trl_graph_failed_task(const trl_graph *graph);
 TRL_API void trl_graph_forget_times(trl_graph *graph);
 /* A new estimate, from the next run on. Thread: one that may run the graph. */
 TRL_API TRL_NODISCARD trl_err trl_graph_set_cost(trl_graph *graph, trl_task task, double cost);
+/* Bytes that a task moves and flops that it does: for estimates of what it takes on a device, before it is timed. */
+TRL_API TRL_NODISCARD trl_err trl_graph_set_work(trl_graph *graph, trl_task task, double bytes, double flops);
 
 /* ---- inside a task function: dynamic work. Thread: any worker, with args->run. ---- */
 
@@ -288,15 +297,24 @@ typedef struct trl_placement_stats {
     int64_t tasks[TRL_EXECUTORS_MAX]; /* that each does */
     double busy[TRL_EXECUTORS_MAX];   /* s of a run, predicted from measured times */
     int64_t regions, transfers;       /* of a run */
-    bool timed;                       /* by measured times; else they are still being taken, or not asked for */
-    int single;                       /* the executor that does all that it may, as it was faster; -1: none */
-    double predicted, measured;       /* s of a run: from the times, and the least seen; 0: unknown */
+    int64_t chains;                   /* paths of tasks of one device */
+    size_t planned[TRL_EXECUTORS_MAX], peak[TRL_EXECUTORS_MAX]; /* bytes of devices: for the graph; most held so far */
+    const char *by; /* a word: times, trials (they are being taken), "one executor", file, devices, random */
+    bool timed;     /* by measured times */
+    int single;     /* the executor that does all that it may, as it was faster; -1: none */
+    /* Of timed runs with devices: part of the time of copies in which devices computed; and s from the end of a copy to
+     * the first call that reads it, mean. Negative: nothing was copied. */
+    double overlap, lead;
+    double predicted, measured;                /* s of a run: from the times, and the least seen; 0: unknown */
     int64_t copies[TRL_WAYS], bytes[TRL_WAYS]; /* made in all runs */
 } trl_placement_stats;
 TRL_API void trl_graph_get_placement(const trl_graph *graph, trl_placement_stats *stats);
-/* Which task runs where, and why, as lines of text: times by executor, predicted start and end, then the transfers.
- * Fails with MEMORY, IO. */
-TRL_API TRL_NODISCARD trl_err trl_graph_write_placement(const trl_graph *graph, FILE *out);
+/* Where these workers and their devices do a graph's tasks, and why, as lines of text: executors, tasks with times by
+ * executor and predicted start and end, transfers. By measured times if all are timed, else as the graph would be
+ * placed by estimates (trl_graph_set_cost, trl_graph_set_work). Not during a run. Fails with INPUT, MEMORY, IO. */
+TRL_API TRL_NODISCARD trl_err trl_graph_write_placement(trl_graph *graph, const trl_workers *workers, FILE *out);
+/* The same placement for trl_workers_set_placement_file: the lines of this rank. Fails so, too. */
+TRL_API TRL_NODISCARD trl_err trl_graph_write_placement_file(trl_graph *graph, const trl_workers *workers, FILE *out);
 
 /* Mean time of a task of a frozen graph by executors of a kind in timed runs, s, its chunks together; 0: none was
  * timed, or it is no task of this graph. Not during a run. */

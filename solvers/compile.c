@@ -275,7 +275,7 @@ static trl_err compile_step(trl_simulation *sim)
     trli_ir_value *slope = trli_new(sim->ctx, (size_t)stages * (size_t)sim->nequations + 1, sizeof *slope);
     trl_err err = TRL_OK;
     if (!slope) return trli_no_memory(sim->ctx, NULL, "for %d equations", sim->nequations);
-    TRL_TRY(trli_program_create(sim->model, "step", &sim->step));
+    TRL_TRY(trli_program_create(sim->model, TRLI_STEP_PROGRAM, &sim->step));
     sim->stage_time[0] = TRLI_SCALAR_STEP_TIME;
     for (int s = 1; s <= stages; ++s) sim->stage_time[s] = trli_model_add_scalar(sim->model, 0);
     TRL_TRY(instance_of_state(sim, sim->step, &in[0]));

@@ -199,15 +199,7 @@ static trl_err create_workers(trl_simulation *sim)
     trl_err err;
     TRL_TRY(trl_workers_create(sim->ctx, p->scheduler, &sim->workers));
     trl_workers_set_adaptive(sim->workers, p->adapt_workers);
-    if (trl_workers_places(sim->workers)) {
-        TRL_TRY(trl_devices_open(sim->ctx, p->devices ? p->devices : "auto", &sim->devices));
-        TRL_TRY(trl_workers_set_devices(sim->workers, sim->devices));
-        const char *placement = p->placement ? p->placement : getenv("TRL_PLACEMENT");
-        if (placement) TRL_TRY(trl_workers_set_placement(sim->workers, placement));
-    } else if (p->devices && strcmp(p->devices, "auto") != 0 && strcmp(p->devices, "cpu") != 0)
-        return trl_fail(sim->ctx, TRL_ERR_INPUT, NULL,
-                        "devices '%s': scheduler '%s' uses none; use scheduler 'hybrid', or devices 'cpu'", p->devices,
-                        p->scheduler);
+    TRL_TRY(trli_simulation_open_devices(sim));
     if (p->task_workers == 0 && p->operator_workers == 0) goto done;
     int count = trl_workers_count(sim->workers);
     sim->split = p->task_workers + p->operator_workers == count;
@@ -418,16 +410,6 @@ const trl_layout *trl_simulation_layout(const trl_simulation *sim)
 trl_workers *trl_simulation_workers(const trl_simulation *sim)
 {
     return sim->workers;
-}
-
-const trl_devices *trl_simulation_devices(const trl_simulation *sim)
-{
-    return sim->devices;
-}
-
-trl_err trl_simulation_write_placement(const trl_simulation *sim, FILE *out)
-{
-    return trl_graph_write_placement(sim->step->run->graph, out);
 }
 
 trl_err trl_simulation_observe(trl_simulation *sim)

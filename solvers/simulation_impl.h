@@ -9,6 +9,9 @@
 #include "frame_impl.h"
 #include "instance_impl.h"
 
+/* The name of the program that does a step, and of its task graph. */
+#define TRLI_STEP_PROGRAM "step"
+
 /* One equation, parsed. */
 typedef struct trli_equation {
     const trl_equation_entry *deck;
@@ -143,5 +146,11 @@ trl_err trli_report_nonfinite(trl_simulation *sim, trl_gidx step, double time);
 const char *trli_reason_not_fused(const trli_program *program, int step, char *buffer, size_t size);
 trl_kernel_stats trli_kernel_stats_of(const trli_program *program, const trli_step *step);
 TRL_NODISCARD trl_err trli_formula_of(trl_simulation *sim, const trl_text *text, trl_formula **formula);
+
+/* ---- simulation_devices.c ---- */
+
+/* Open what the problem asks for, and tell the workers; nothing if their policy uses none. Fails with INPUT, MEMORY,
+ * DEVICE. */
+TRL_NODISCARD trl_err trli_simulation_open_devices(trl_simulation *sim);
 
 #endif

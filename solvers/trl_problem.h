@@ -97,6 +97,9 @@ typedef struct trl_problem {
     const char *scheduler; /* a name of TRL_POLICY_LIST, or FILE.so */
     const char *devices;   /* for trl_devices_open; NULL: "auto" */
     const char *placement; /* for trl_workers_set_placement; NULL: what TRL_PLACEMENT says, or "auto" */
+    trl_place placement_place;
+    const char *placement_text; /* NULL, or what the file `placement` holds: trl_workers_set_placement_file */
+    const char *model_devices;  /* NULL, or what is planned for in place of `devices`: trl_devices_open_model */
     trl_fusion fusion;
     double balance;           /* additions in the time of a byte, for the cost model; 0: measured */
     unsigned disabled_passes; /* TRL_PASS_... */

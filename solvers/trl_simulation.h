@@ -67,8 +67,10 @@ TRL_API trl_workers *trl_simulation_workers(const trl_simulation *sim);
 
 /* The devices of a simulation; NULL: its scheduler uses none. */
 TRL_API const trl_devices *trl_simulation_devices(const trl_simulation *sim);
-/* How the tasks of a step are placed, as text; nothing without devices. Fails with MEMORY, IO. */
+/* How the tasks of a step are placed, as text: trl_graph_write_placement. Fails with MEMORY, IO. */
 TRL_API TRL_NODISCARD trl_err trl_simulation_write_placement(const trl_simulation *sim, FILE *out);
+/* The same as lines that a run of the problem takes as placement_text. Fails with MEMORY, IO. */
+TRL_API TRL_NODISCARD trl_err trl_simulation_write_placement_file(const trl_simulation *sim, FILE *out);
 
 /* Evaluate outputs, exact solutions and series from the present state; after it the arrays below hold them. Equations'
  * arrays are always current; those of fields that are kept are so after initialise, step, advance and observe.

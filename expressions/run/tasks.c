@@ -79,6 +79,13 @@ static double estimate(const builder *b, const trli_step *s, const trl_box *box)
     return seconds_of(b, &b->program->work[s - b->program->step], trl_box_points(box));
 }
 
+/* What devices go by that nothing was timed on. */
+static trl_err set_work(builder *b, trl_task task, const trli_work *work, int64_t points)
+{
+    const double bytes = (double)(work->inputs + work->outputs) * sizeof(double);
+    return trl_graph_set_work(b->tasks.graph, task, (double)points * bytes, (double)points * work->flops);
+}
+
 #ifdef TRL_POISON
 static trl_err add_poison(builder *b, const trli_step *s, int patch)
 {
@@ -128,6 +135,7 @@ static trl_err add_compute(builder *b, const trli_step *s, int patch)
                    : trli_builder_add_anywhere(&b->tasks, s->label, trli_task_kernel,
                                                trli_gpu_does_kernel(t) ? trli_task_kernel_gpu : NULL, t, chunks,
                                                TRL_TASK_WHOLE, estimate(b, s, &t->box), &task));
+    TRL_TRY(set_work(b, task, &b->program->work[s - b->program->step], trl_box_points(&t->box)));
     for (int k = 0; k < p->nslabs; ++k) TRL_TRY(access_slab(b, task, &p->slab[k], patch));
     t->task = task;
     t->computes = true;
@@ -142,15 +150,20 @@ done:
     return err;
 }
 
+/* What a task of slabs takes. */
+typedef struct slabs_cost {
+    double seconds, bytes;
+} slabs_cost;
+
 /* Give a task the slabs from t->slab on, up to SLAB_POINTS points or one slab; those at sides of other patches count
- * nothing. The points; *alone: the one slab that has some, or NULL; *seconds: what the task takes. */
-static int64_t group_slabs(const builder *b, trli_step_task *t, const trli_slab **alone, double *seconds)
+ * nothing. The points; *alone: the one slab that has some, or NULL. */
+static int64_t group_slabs(const builder *b, trli_step_task *t, const trli_slab **alone, slabs_cost *cost)
 {
     const trli_step_plan *p = t->plan;
     int64_t points = 0;
     const trl_layout *layout = b->model->layout;
     *alone = NULL;
-    *seconds = 0;
+    *cost = (slabs_cost){0};
     for (; t->slab + t->nslabs < p->nslabs; ++t->nslabs) {
         const trli_slab *slab = &p->slab[t->slab + t->nslabs];
         if (!trl_patch_at_side(layout, &layout->patch[layout->local[t->patch]], slab->axis, slab->side)) continue;
@@ -159,13 +172,14 @@ static int64_t group_slabs(const builder *b, trli_step_task *t, const trli_slab 
         *alone = points == 0 ? slab : NULL;
         points += trl_box_points(&box);
         const trli_work work = trli_work_of_fields(slab->ninputs, 1);
-        *seconds += seconds_of(b, &work, trl_box_points(&box));
+        cost->seconds += seconds_of(b, &work, trl_box_points(&box));
+        cost->bytes += (double)trl_box_points(&box) * (slab->ninputs + 1) * sizeof(double);
         t->box = box;
     }
     return points;
 }
 
-static trl_err add_slab_task(builder *b, const trli_step *s, trli_step_task *t, double seconds, const trli_slab *alone)
+static trl_err add_slab_task(builder *b, const trli_step *s, trli_step_task *t, slabs_cost cost, const trli_slab *alone)
 {
     trl_task task;
     int chunks = 1;
@@ -176,9 +190,11 @@ static trl_err add_slab_task(builder *b, const trli_step *s, trli_step_task *t, 
     bool plugins = false;
     for (int k = t->slab; k < t->slab + t->nslabs; ++k) plugins |= t->plan->slab[k].kind == TRLI_SLAB_MODIFIER;
     const trl_task_fn gpu = trli_gpu_does_slabs(t) ? trli_task_slabs_gpu : NULL;
-    TRL_TRY(plugins ? trli_builder_add(&b->tasks, s->label, trli_task_slabs, t, chunks, TRL_TASK_WHOLE, seconds, &task)
-                    : trli_builder_add_anywhere(&b->tasks, s->label, trli_task_slabs, gpu, t, chunks, TRL_TASK_WHOLE,
-                                                seconds, &task));
+    TRL_TRY(plugins
+                ? trli_builder_add(&b->tasks, s->label, trli_task_slabs, t, chunks, TRL_TASK_WHOLE, cost.seconds, &task)
+                : trli_builder_add_anywhere(&b->tasks, s->label, trli_task_slabs, gpu, t, chunks, TRL_TASK_WHOLE,
+                                            cost.seconds, &task));
+    TRL_TRY(trl_graph_set_work(b->tasks.graph, task, cost.bytes, 0));
     for (int k = t->slab; k < t->slab + t->nslabs; ++k) TRL_TRY(access_slab(b, task, &t->plan->slab[k], t->patch));
 done:
     return err;
@@ -192,11 +208,11 @@ static trl_err add_slabs(builder *b, const trli_step *s, int patch)
         trli_step_task *t = next_task(b, s, patch);
         t->slab = k;
         const trli_slab *alone;
-        double seconds;
-        int64_t points = group_slabs(b, t, &alone, &seconds);
+        slabs_cost cost;
+        int64_t points = group_slabs(b, t, &alone, &cost);
         k += t->nslabs;
         if (points > 0)
-            TRL_TRY(add_slab_task(b, s, t, seconds, alone));
+            TRL_TRY(add_slab_task(b, s, t, cost, alone));
         else
             --b->data->ntasks;
     }
@@ -252,14 +268,17 @@ static bool reduction_box(const builder *b, const trli_step *s, int patch, trl_b
     return true;
 }
 
-/* Seconds that reductions take together, which read what they share once. */
-static double group_estimate(const builder *b, const trli_reduction_group *group, const trl_box *box)
+/* What reductions do together, which read what they share once. */
+static trli_work group_work(const builder *b, const trli_reduction_group *group)
 {
     const trli_reductions *all = &b->program->run->reductions;
     trli_work work = {.inputs = group->reads.nfields};
-    for (int r = group->first; r < group->first + group->n; ++r)
-        work.additions += b->program->work[all->reduction[r].step - b->program->step].additions;
-    return seconds_of(b, &work, trl_box_points(box));
+    for (int r = group->first; r < group->first + group->n; ++r) {
+        const trli_work *one = &b->program->work[all->reduction[r].step - b->program->step];
+        work.additions += one->additions;
+        work.flops += one->flops;
+    }
+    return work;
 }
 
 /* A patch's share of a group, which each worker adds up separately. */
@@ -278,10 +297,12 @@ static trl_err add_group(builder *b, const trli_reduction_group *group, int patc
     const int chunks = plugin ? 1 : choose_parts(b, &t->box, false, t->parts);
     const int inputs = plugin ? plan->ninputs : group->reads.nfields;
     b->program->run->bytes_moved += trl_box_points(&box) * inputs * (int64_t)sizeof(double);
+    const trli_work work = group_work(b, group);
     TRL_TRY(plugin ? trli_builder_add(&b->tasks, s->label, trli_task_stable_dt, t, chunks, TRL_TASK_WHOLE,
                                       estimate(b, s, &box), &task)
                    : trli_builder_add_anywhere(&b->tasks, s->label, trli_task_reduce, NULL, t, chunks, TRL_TASK_WHOLE,
-                                               group_estimate(b, group, &box), &task));
+                                               seconds_of(b, &work, trl_box_points(&box)), &task));
+    TRL_TRY(set_work(b, task, &work, trl_box_points(&box)));
     TRL_TRY(trli_builder_reads(&b->tasks, task, &group->reads, &t->box, patch));
     for (int i = 0; plugin && i < plan->ninputs; ++i)
         TRL_TRY(trli_builder_field(&b->tasks, task, plan->input[i], patch, TRLI_OWNED_AND_GHOSTS, TRL_READ));

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* How copies of devices and their calls lay in time. */
+#include <stdlib.h>
+
+#include "arithmetic_impl.h"
+#include "placed_impl.h"
+
+void trli_placed_times_start(trli_run_state *run)
+{
+    const int32_t tasks = run->graph->placed->logical->task_count;
+    for (int32_t t = 0; t < tasks; ++t) run->placed->call_begin[t] = -1;
+}
+
+void trli_placed_times_call(trli_run_state *run, int32_t n, int32_t task, trli_busy_span span)
+{
+    run->placed->busy[n] = span;
+    run->placed->call_begin[task] = trli_max_double(span.begin, 0);
+}
+
+static int compare_spans(const void *x, const void *y)
+{
+    const trli_busy_span *a = x, *b = y;
+    return (a->begin > b->begin) - (a->begin < b->begin);
+}
+
+int32_t trli_placed_times_merge(trli_run_state *run, int32_t n)
+{
+    trli_busy_span *span = run->placed->busy;
+    int32_t last = -1;
+    qsort(span, (size_t)n, sizeof *span, compare_spans);
+    for (int32_t i = 0; i < n; ++i) {
+        if (last >= 0 && span[i].begin <= span[last].end)
+            span[last].end = trli_max_double(span[last].end, span[i].end);
+        else
+            span[++last] = span[i];
+    }
+    return last + 1;
+}
+
+/* The first of the spans, which are apart and ascend, that ends after a time. */
+static int32_t first_after(const trli_busy_span *span, int32_t n, double time)
+{
+    int32_t from = 0, to = n;
+    while (from < to) {
+        const int32_t middle = from + (to - from) / 2;
+        if (span[middle].end <= time)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return from;
+}
+
+void trli_placed_times_copy(trli_run_state *run, int32_t spans, const trli_transfer *transfer, trli_busy_span copy)
+{
+    const trli_busy_span *busy = run->placed->busy;
+    trli_placed_times *times = &run->graph->placed->times;
+    times->copying += copy.end - copy.begin;
+    for (int32_t i = first_after(busy, spans, copy.begin); i < spans && busy[i].begin < copy.end; ++i) {
+        const double begin = trli_max_double(busy[i].begin, copy.begin);
+        const double end = busy[i].end < copy.end ? busy[i].end : copy.end;
+        times->overlapped += end - begin;
+    }
+    const double read = run->placed->call_begin[transfer->reader];
+    if (read < 0) return;
+    times->lead += trli_max_double(read - copy.end, 0);
+    ++times->leads;
+}

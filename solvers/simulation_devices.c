@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* The devices of a simulation, and where its tasks are done. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "execution_impl.h"
+#include "simulation_impl.h"
+
+trl_err trli_simulation_open_devices(trl_simulation *sim)
+{
+    const trl_problem *p = sim->problem;
+    const char *placement = p->placement ? p->placement : getenv("TRL_PLACEMENT");
+    trl_err err = TRL_OK;
+    if (!trl_workers_places(sim->workers)) {
+        if (p->model_devices)
+            return trl_fail(sim->ctx, TRL_ERR_INPUT, NULL,
+                            "scheduler '%s' uses no devices; use hybrid: --set run.scheduler=hybrid", p->scheduler);
+        if (p->devices && strcmp(p->devices, "auto") != 0 && strcmp(p->devices, "cpu") != 0)
+            return trl_fail(sim->ctx, TRL_ERR_INPUT, NULL,
+                            "devices '%s': scheduler '%s' uses none; use scheduler 'hybrid', or devices 'cpu'",
+                            p->devices, p->scheduler);
+        if (p->placement)
+            trl_warn(sim->ctx, &p->placement_place, "the placement is not used: scheduler '%s' uses no devices",
+                     p->scheduler);
+        return TRL_OK;
+    }
+    if (p->model_devices)
+        TRL_TRY(trl_devices_open_model(sim->ctx, p->model_devices, &sim->devices));
+    else
+        TRL_TRY(trl_devices_open(sim->ctx, p->devices ? p->devices : "auto", &sim->devices));
+    TRL_TRY(trl_workers_set_devices(sim->workers, sim->devices));
+    if (p->placement_text)
+        err = trl_workers_set_placement_file(sim->workers, p->placement, p->placement_text, TRLI_STEP_PROGRAM);
+    else if (placement)
+        err = trl_workers_set_placement(sim->workers, placement);
+done:
+    return err;
+}
+
+const trl_devices *trl_simulation_devices(const trl_simulation *sim)
+{
+    return sim->devices;
+}
+
+trl_err trl_simulation_write_placement(const trl_simulation *sim, FILE *out)
+{
+    return trl_graph_write_placement(sim->step->run->graph, sim->workers, out);
+}
+
+trl_err trl_simulation_write_placement_file(const trl_simulation *sim, FILE *out)
+{
+    return trl_graph_write_placement_file(sim->step->run->graph, sim->workers, out);
+}
