@@ -291,6 +291,34 @@ done:
     return err;
 }
 
+/* A word that placement knows, or else a file, whose text all ranks get. */
+static trl_err read_placement(trli_deck *deck, const trli_yaml *placement)
+{
+    trl_problem *problem = &deck->problem;
+    const char *text = placement->text.chars;
+    trli_file file;
+    trl_err err;
+    problem->placement_place = *trli_yaml_place(placement);
+    if (strcmp(text, "auto") == 0) return TRL_OK;
+    if (trl_placement_is_known(text)) {
+        problem->placement = text;
+        return TRL_OK;
+    }
+    if (!strpbrk(text, "./"))
+        return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_yaml_place(placement),
+                        "'run.placement' is no known way to place tasks: '%s'; use auto, finish_time, round_robin, "
+                        "min_load, devices, random:SEED, or a file, with a '.' or '/' in its name",
+                        text);
+    TRL_TRY(trli_path_join(deck->arena, trli_loaded_folder(&deck->loaded, trli_yaml_place(placement)), text,
+                           &problem->placement));
+    err = trli_deck_file_read(deck->ctx, deck->arena, problem->placement, trli_yaml_place(placement), &file);
+    if (err == TRL_ERR_INPUT) trl_advise(deck->ctx, "write the file with: trellis plan DECK --placement FILE");
+    TRL_TRY(err);
+    problem->placement_text = file.text;
+done:
+    return err;
+}
+
 /* How many workers, or how many prefer tasks and operators. */
 static trl_err read_threads(trli_deck *deck, const trli_yaml *threads)
 {
@@ -343,6 +371,7 @@ trl_err trli_run_read(trli_deck *deck)
     problem->fast_math = trli_yaml_is_true(trli_yaml_get(trli_yaml_get(deck->root, "numerics"), "fast_math"));
     TRL_TRY(read_threads(deck, trli_yaml_get(run, "threads")));
     TRL_TRY(read_devices(deck, trli_yaml_get(run, "devices")));
+    TRL_TRY(read_placement(deck, trli_yaml_get(run, "placement")));
 done:
     return err;
 }

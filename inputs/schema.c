@@ -203,6 +203,10 @@ static const trli_key keys[] = {
      .doc = "workers that prefer chunks of the loops inside tasks"},
     {"run.devices", WORD | LIST_OF(INTEGER), ONLY_LIST, "auto", .min = 0, .max = 65535,
      .words = TRL_TARGET_LIST(ENUM_WORD), .doc = "a kind of device, or numbers of GPUs" TRL_TARGET_LIST(ENUM_MEANING)},
+    {"run.placement", TEXT, 0, "auto",
+     .doc = "which executor does which task of a step, where there are devices: auto, finish_time, round_robin, "
+            "min_load, devices, random:SEED, or a file, with a `.` or `/` in its name, that `trellis plan DECK "
+            "--placement FILE` wrote, relative to the deck"},
     {"run.fusion", WORD, 0, "full", .words = TRL_FUSION_LIST(ENUM_WORD),
      .doc = "what one kernel computes" TRL_FUSION_LIST(ENUM_MEANING)},
     {"run.balance", WORD | NUMBER, TRLI_ABOVE, "auto", POSITIVE, .words = "auto",
