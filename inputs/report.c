@@ -16,6 +16,7 @@ typedef struct report_totals {
     trl_simulation_stats stats;                                              /* of rank 0 but for what follows */
     int64_t planned_bytes, peak_bytes, metadata_bytes, metadata_allocations; /* of the rank with the most */
     int64_t comm_bytes, comm_messages, allocations;                          /* of all */
+    int64_t device_copies[TRL_WAYS], device_bytes[TRL_WAYS];                 /* of all */
     double overlap;                                                          /* of communication with work, of all */
 } report_totals;
 
@@ -30,7 +31,11 @@ static trl_err gather_totals(const trli_session *run, report_totals *totals)
     int64_t sum[] = {s->comm_bytes, s->comm_messages, s->allocations_after_first_step,
                      (int64_t)(1e9 * s->step_graph.outstanding), (int64_t)(1e9 * s->step_graph.idle)};
     TRL_TRY(trli_allreduce(run->ctx, most, 4, MPI_INT64_T, MPI_MAX));
+    memcpy(totals->device_copies, s->device_copies, sizeof s->device_copies);
+    memcpy(totals->device_bytes, s->device_bytes, sizeof s->device_bytes);
     TRL_TRY(trli_allreduce(run->ctx, sum, 5, MPI_INT64_T, MPI_SUM));
+    TRL_TRY(trli_allreduce(run->ctx, totals->device_copies, TRL_WAYS, MPI_INT64_T, MPI_SUM));
+    TRL_TRY(trli_allreduce(run->ctx, totals->device_bytes, TRL_WAYS, MPI_INT64_T, MPI_SUM));
     totals->planned_bytes = most[0];
     totals->peak_bytes = most[1];
     totals->metadata_bytes = most[2];
@@ -230,16 +235,8 @@ static void put_workers(const trl_simulation_stats *s, trli_json *json)
     trli_json_end_object(json);
 }
 
-static void put_devices(const trl_simulation_stats *s, trli_json *json)
+static void put_placement(const trl_placement_stats *p, trli_json *json)
 {
-    static const char *const keys[2][TRL_WAYS] = {{"h2d_bytes", "d2h_bytes", "p2p_bytes"},
-                                                  {"h2d_copies", "d2h_copies", "p2p_copies"}};
-    const trl_placement_stats *p = &s->placement;
-    trli_json_key(json, "device_transfers");
-    trli_json_begin_object(json);
-    for (int w = 0; w < TRL_WAYS; ++w) put_integer(json, keys[0][w], s->device_bytes[w]);
-    for (int w = 0; w < TRL_WAYS; ++w) put_integer(json, keys[1][w], s->device_copies[w]);
-    trli_json_end_object(json);
     if (p->executors == 0) return;
     trli_json_key(json, "placement");
     trli_json_begin_object(json);
@@ -247,12 +244,36 @@ static void put_devices(const trl_simulation_stats *s, trli_json *json)
     trli_json_begin_array(json);
     for (int e = 0; e < p->executors; ++e) trli_json_integer(json, p->tasks[e]);
     trli_json_end_array(json);
+    put_text(json, "by", p->by);
+    put_integer(json, "chains", p->chains);
     put_integer(json, "regions", p->regions);
     put_integer(json, "transfers", p->transfers);
-    put_text(json, "by", p->single >= 0 ? "one executor" : p->timed ? "times" : "trials");
     put_number(json, "predicted_s", p->predicted);
     put_number(json, "measured_s", p->measured);
+    if (p->overlap >= 0) put_number(json, "copy_overlap", p->overlap);
+    if (p->lead >= 0) put_number(json, "prefetch_lead_s", p->lead);
+    trli_json_key(json, "memory");
+    trli_json_begin_array(json);
+    for (int e = 1; e < p->executors; ++e) {
+        trli_json_begin_object(json);
+        put_integer(json, "planned_bytes", (int64_t)p->planned[e]);
+        put_integer(json, "peak_bytes", (int64_t)p->peak[e]);
+        trli_json_end_object(json);
+    }
+    trli_json_end_array(json);
     trli_json_end_object(json);
+}
+
+static void put_devices(const report_totals *totals, trli_json *json)
+{
+    static const char *const keys[2][TRL_WAYS] = {{"h2d_bytes", "d2h_bytes", "p2p_bytes"},
+                                                  {"h2d_copies", "d2h_copies", "p2p_copies"}};
+    trli_json_key(json, "device_transfers");
+    trli_json_begin_object(json);
+    for (int w = 0; w < TRL_WAYS; ++w) put_integer(json, keys[0][w], totals->device_bytes[w]);
+    for (int w = 0; w < TRL_WAYS; ++w) put_integer(json, keys[1][w], totals->device_copies[w]);
+    trli_json_end_object(json);
+    put_placement(&totals->stats.placement, json);
 }
 
 static void put_machine(const trli_session *run, const report_totals *totals, trli_json *json)
@@ -286,7 +307,7 @@ static void put_machine(const trli_session *run, const report_totals *totals, tr
     put_number(json, "amdahl",
                trl_amdahl_score(s->step_graph.tau_1, s->step_graph.tau_inf, trl_context_threads(run->ctx)));
     trli_json_end_object(json);
-    put_devices(&totals->stats, json);
+    put_devices(totals, json);
 }
 
 static void put_field(trli_json *json, const char *name, const trl_field_stats *stats)

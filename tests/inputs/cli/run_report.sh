@@ -27,7 +27,7 @@ inner = {
     "memory": ["peak_bytes", "planned_bytes", "metadata_bytes", "metadata_allocations"],
     "comm": ["bytes", "messages", "overlap"],
     "graph": ["tau_1", "tau_inf", "amdahl"],
-    "device_transfers": ["h2d_bytes", "d2h_bytes", "p2p_bytes"],
+    "device_transfers": ["h2d_bytes", "d2h_bytes", "p2p_bytes", "h2d_copies", "d2h_copies", "p2p_copies"],
     "fields": ["T"],
     "errors": ["T"],
 }
