@@ -24,7 +24,7 @@ enum { TRL_POLICY_ABI = 2 };
 #define TRL_POLICY_LIST(X)                                                                          \
     X(serial, serial, "first in, first out on one thread: the reference")                           \
     X(priority, priority, "most urgent first, on queues of each worker that the others steal from") \
-    X(hybrid, priority, "in this version priority runs in its place")
+    X(hybrid, priority, "priority, and devices do the tasks that are placed on them")
 
 /* What a task does with a piece of data. */
 typedef struct trl_policy_access {

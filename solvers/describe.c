@@ -64,7 +64,7 @@ static void describe_workers(const trli_listing *l)
     int tasks, operators;
     trl_workers_get_pools(workers, &tasks, &operators);
     if (l->sim->split) snprintf(split, sizeof split, ": %d for tasks, %d for operators", tasks, operators);
-    if (strcmp(given, running) != 0) snprintf(replaced, sizeof replaced, "; %s runs in its place", running);
+    if (strcmp(given, running) != 0) snprintf(replaced, sizeof replaced, "; its queues are those of %s", running);
     trli_listing_say(l, "workers      %d per rank%s, policy %s%s", trl_workers_count(workers), split, given, replaced);
 }
 

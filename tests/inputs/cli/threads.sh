@@ -4,7 +4,7 @@
 
 write_deck
 expect 0 "$TRELLIS" plan deck.yaml --threads 2
-says stdout.txt "workers      2 per rank, policy hybrid; priority runs in its place"
+says stdout.txt "workers      2 per rank, policy hybrid; its queues are those of priority"
 expect 0 "$TRELLIS" plan deck.yaml --threads 2 --set run.scheduler=priority
 grep -q "policy priority$" stdout.txt || fail "the plan replaces a policy that exists"
 split='run.threads={tasks: 1, operators: 2}'
