@@ -1,4 +1,4 @@
-// ctest: np=1 timeout=600
+// ctest: np=1 sanitize=none timeout=600
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* NVRTC compiles all that GPUs compute of every deck: kernels and slabs. It needs no GPU. */
