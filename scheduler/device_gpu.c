@@ -263,6 +263,7 @@ trl_err trli_gpu_open(trl_context *ctx, int index, char why[TRLI_GPU_WHY_ROOM], 
     pthread_mutex_init(&g->calls, NULL);
     pthread_mutex_init(&g->memory, NULL);
     const char *reason = trli_device_backend_describe(index, &g->device.info);
+    if (!reason) g->device.figures = trli_figures_of(g->device.info.name, (double)g->device.info.bytes);
     int code = reason ? 0 : api->use(index);
     for (int i = 0; i < TRLI_STREAMS && code == 0 && !reason; ++i) code = api->stream_create(&g->stream[i]);
     if (!reason && code == 0) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Devices that are not there, by a table of machines. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,6 +43,23 @@ static const machine *find_machine(const char *name)
     for (int i = 0; i < MACHINES; ++i)
         if (strcmp(machines[i].name, name) == 0) return &machines[i];
     return NULL;
+}
+
+/* Whether a driver's name has the machine's word, which ends at a '-'. */
+static bool is_about(const char *name, const machine *m)
+{
+    char word[32];
+    snprintf(word, sizeof word, "%.*s", (int)strcspn(m->name, "-"), m->name);
+    return strstr(name, word) != NULL;
+}
+
+trli_figures trli_figures_of(const char *name, double bytes)
+{
+    const machine *best = NULL;
+    for (int i = 0; i < MACHINES; ++i)
+        if (is_about(name, &machines[i]) && (!best || fabs(machines[i].bytes - bytes) < fabs(best->bytes - bytes)))
+            best = &machines[i];
+    return best ? best->figures : (trli_figures){0};
 }
 
 static void list_machines(size_t size, char *text)

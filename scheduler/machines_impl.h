@@ -20,6 +20,10 @@ typedef struct trli_figures {
     trli_route host, peer;   /* copies from and to the host, and between two such devices */
 } trli_figures;
 
+/* The figures of the machine of the table that a driver's name of a device is about, with so many bytes of memory; all
+ * zero: there is none. machines.c. */
+trli_figures trli_figures_of(const char *name, double bytes);
+
 /* Seconds of a call that a worker alone does in so many; bytes and flops: of the call, 0: unknown. */
 static inline double trli_figures_seconds(const trli_figures *f, double alone, double bytes, double flops)
 {
