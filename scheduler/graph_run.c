@@ -3,6 +3,7 @@
 /* Runs of graphs: on workers, and on their devices. */
 #include <string.h>
 
+#include "placed_impl.h"
 #include "trace_impl.h"
 #include "workers_impl.h"
 
@@ -92,15 +93,19 @@ done:
     return err;
 }
 
+/* A placed graph tells its placement what it saw. */
 static trl_err end_run(trli_run_state *run, trl_workers *w, int64_t ns)
 {
     trl_graph *graph = run->graph;
+    pthread_mutex_t *placing = graph->placed ? &graph->placed->logical->placing : NULL;
+    if (placing) pthread_mutex_lock(placing);
     trli_graph_lock(graph);
     trl_err err = trli_run_finish(run, ns);
     if (w->adapts) trli_active_learn(&graph->active, w->count, ns);
     if (w->tasks == 0 && w->operators == 0) trli_pools_adapt(run, w->count, w->worker);
     trli_run_give_back(run);
     trli_graph_unlock(graph);
+    if (placing) pthread_mutex_unlock(placing);
     return err;
 }
 

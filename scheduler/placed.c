@@ -9,7 +9,10 @@ static const char what[] = "placed graph";
 
 bool trli_placed_eligible(const trl_graph *graph, int32_t task, trl_kind kind)
 {
-    enum { ONLY_WORKERS = TRLI_TASK_WANTS | TRLI_TASK_PHASED | TRLI_TASK_SIGNALLED | TRL_TASK_POLL | TRL_TASK_SCOPE };
+    enum {
+        ONLY_WORKERS =
+            TRLI_TASK_WANTS | TRLI_TASK_PHASED | TRLI_TASK_SIGNALLED | TRL_TASK_POLL | TRL_TASK_SCOPE | TRL_TASK_ALWAYS
+    };
     const trli_task_info *info = &trli_graph_info(graph)[task];
     if (!info->variant[kind].run) return false;
     return kind == TRL_KIND_CPU || !(trli_graph_records(graph)[task].flags & ONLY_WORKERS);
@@ -39,9 +42,9 @@ typedef struct builder {
     int32_t *fence;          /* [nodes] passed when it is done; -1: nobody asks */
     bool *watched;           /* [nodes] by the host */
     int32_t *head;           /* [launches] its first node */
-    int32_t *last;           /* [launches] its last node; -1 if something follows on its stream */
+    int32_t *last;           /* [launches] its last node */
     int32_t *waited;         /* [fences] the last launch, plus one, that waits for it */
-    trl_task *name;          /* [tasks of the new graph] */
+    int free_type;           /* one outside of all phases, for launches and watches: that of a task of a device */
 } builder;
 
 static bool is_launched(const builder *b, int32_t x)
@@ -101,7 +104,8 @@ static bool may_overlap(const builder *b)
     return b->placed->nregions > 0;
 }
 
-/* The end of a launch is watched unless another one follows it on its stream. */
+/* The end of each launch is watched: the run ends when its devices have done what they were given, also where an error
+ * leaves out what should follow. */
 static trl_err find_fences(builder *b)
 {
     const trli_placed_nodes *nodes = &b->nodes;
@@ -109,16 +113,13 @@ static trl_err find_fences(builder *b)
     for (int32_t i = 0; i < nodes->n; ++i) {
         const int32_t x = b->order[i];
         if (!is_launched(b, x)) continue;
-        bool wanted = false, followed = false;
+        bool wanted = false;
         for (int32_t k = nodes->after_first[x]; k < nodes->after_first[x + 1]; ++k) {
             const int32_t y = nodes->after[k];
             b->watched[x] |= !is_launched(b, y);
             wanted |= is_launched(b, y) && !same_stream(b, x, y);
-            followed |= is_launched(b, y) && same_stream(b, x, y) && b->launch[x] != b->launch[y];
         }
-        int32_t *last = &b->last[b->launch[x]];
-        if (followed) *last = -1;
-        if (*last == x && !b->placed->overlaps) b->watched[x] = true;
+        if (b->last[b->launch[x]] == x && !b->placed->overlaps) b->watched[x] = true;
         if (wanted || b->watched[x]) TRL_TRY(add_fences(b, x));
         b->placed->nwatches += b->watched[x];
     }
@@ -231,8 +232,12 @@ static const char *name_of(const builder *b, int32_t x)
 static trl_err add_launch(builder *b, int32_t x)
 {
     trli_launch *launch = &b->placed->launch[b->launch[x]];
-    const trl_task_desc desc = {
-        .name = name_of(b, x), .variant = {{trli_placed_launch}}, .data = launch, .chunks = 1, .priority = 1};
+    const trl_task_desc desc = {.name = name_of(b, x),
+                                .variant = {{trli_placed_launch}},
+                                .data = launch,
+                                .chunks = 1,
+                                .type = b->free_type,
+                                .priority = 1};
     if (launch->n > 0) { /* a further member of a region */
         b->node[x] = b->node[b->head[b->launch[x]]];
         return TRL_OK;
@@ -249,6 +254,7 @@ static trl_err add_watch(builder *b, int32_t x)
                                 .variant = {{trli_placed_watch}},
                                 .data = watch,
                                 .chunks = 1,
+                                .type = b->free_type,
                                 .flags = TRL_TASK_POLL | TRL_TASK_ALWAYS};
     const trli_placed_nodes *nodes = &b->nodes;
     int32_t node;
@@ -346,6 +352,22 @@ done:
     return err;
 }
 
+/* Where tasks write, and where what they wrote is copied to. */
+static trl_err find_changed(trli_placed *p)
+{
+    const trl_graph *graph = p->logical;
+    const trli_transfer *transfer = p->transfers.list.data;
+    p->changed = trli_new(graph->ctx, (size_t)graph->handles.count + 1, sizeof *p->changed);
+    if (!p->changed) return trli_no_memory(graph->ctx, NULL, "for a placed graph");
+    for (int32_t t = 0; t < graph->task_count; ++t)
+        for (int32_t a = graph->access_first[t]; a < graph->access_first[t + 1]; ++a)
+            if (graph->access[a].mode != TRL_READ)
+                p->changed[graph->access[a].handle] |= (uint16_t)(1u << p->executor[t]);
+    for (int64_t i = 0; i < p->transfers.list.count; ++i)
+        if (transfer[i].from != TRLI_ANYWHERE) p->changed[transfer[i].handle] |= (uint16_t)(1u << transfer[i].to);
+    return TRL_OK;
+}
+
 static trl_err number_launches(builder *b, int32_t regions)
 {
     trli_placed *p = b->placed;
@@ -383,6 +405,8 @@ static trl_err make_arrays(builder *b)
         !p->task_of)
         return trli_no_memory(b->ctx, NULL, "for a placed graph");
     for (size_t x = 0; x < n; ++x) b->fence[x] = b->launch[x] = -1;
+    for (int32_t t = 0; t < b->nodes.tasks; ++t)
+        if (b->nodes.space[t] > 0) b->free_type = trli_graph_records(b->logical)[t].type;
     return TRL_OK;
 }
 
@@ -417,6 +441,7 @@ static trl_err build(builder *b)
     TRL_TRY(add_edges(b));
     TRL_TRY(trl_graph_freeze(p->graph));
     TRL_TRY(find_provisions(p));
+    TRL_TRY(find_changed(p));
 done:
     return err;
 }
@@ -461,6 +486,6 @@ void trli_placed_destroy(trli_placed **placed)
     trli_list_free(ctx, &p->commands);
     trli_list_free(ctx, &p->fences);
     trli_list_free(ctx, &p->provisions);
-    void *arrays[] = {p->executor, p->node_of, p->task_of, p->launch, p->watch, p->call, p};
+    void *arrays[] = {p->executor, p->node_of, p->task_of, p->launch, p->watch, p->call, p->changed, p};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; ++i) trli_free(arrays[i]);
 }

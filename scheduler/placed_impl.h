@@ -67,6 +67,7 @@ typedef struct trli_placed {
     int32_t ncalls;       /* of devices */
     int32_t *call;        /* [ncalls] the logical task */
     trli_list provisions; /* trli_provision */
+    uint16_t *changed;    /* [logical handles] spaces in which runs change what was there when they began */
     /* Of all runs: copies made, and their bytes. */
     int64_t copies[TRL_WAYS], bytes[TRL_WAYS];
     trli_placed_times times; /* guarded, as they are */
@@ -103,11 +104,13 @@ typedef struct trli_placed_nodes {
     int32_t *before_first, *before; /* predecessors */
     int32_t *space;                 /* [n] of the device that does it; 0: workers, or a transfer to the host */
     int32_t *level;                 /* [n] how often the host waits before it: for a device, or in a poll task */
+    bool *held;                     /* [n] it, or what it follows, waits for signals or a phase, too */
     double *weight;                 /* [n] the more, the earlier */
 } trli_placed_nodes;
 
 /* Put the tasks of devices into regions, such that a region is launched when all that it waits for is launched, or
- * complete. order: [n] all nodes, regions in one piece; *region: [n] of a task of a device, else -1. */
+ * complete. A held task is a region of its own: who gives the signals, or ends the phase, may follow any other. order:
+ * [n] all nodes, regions in one piece; *region: [n] of a task of a device, else -1. */
 TRL_NODISCARD trl_err trli_regions_find(trl_context *ctx, const trli_placed_nodes *nodes, int32_t *order,
                                         int32_t *region, int32_t *regions);
 
@@ -133,7 +136,7 @@ void trli_placed_nodes_free(trli_placed_nodes *nodes);
 trli_place_graph trli_graph_to_place(const trl_graph *graph);
 
 /* Whether executors of a kind may do a task of a frozen graph: those for which it has a variant; of what the runtime
- * keeps apart (locks, phases, signals, scopes, poll tasks), only workers. */
+ * keeps apart (locks, phases, signals, scopes, poll tasks, what is called after an error), only workers. */
 bool trli_placed_eligible(const trl_graph *graph, int32_t task, trl_kind kind);
 /* Build what is run when the tasks of a frozen graph are done by these executors. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_placed_create(trl_graph *logical, const trl_devices *devices, const trli_platform *platform,
@@ -152,8 +155,8 @@ TRL_NODISCARD trl_err trli_placed_provide(const trli_placed *placed, void *frame
 TRL_NODISCARD trl_err trli_placed_run_create(trli_run_state *run);
 void trli_placed_run_destroy(trli_run_state *run);
 void trli_placed_run_start(trli_run_state *run);
-/* The run is over: which data is valid where; counts; and the times of a watched run, by logical task, s: 0 where none
- * was taken. Guarded. */
-void trli_placed_run_finish(trli_run_state *run, double *seconds);
+/* The run is over, well or not: which data is valid where; counts; and the times of a watched run that went well, by
+ * logical task, s: 0 where none was taken. Guarded. */
+void trli_placed_run_finish(trli_run_state *run, bool well, double *seconds);
 
 #endif

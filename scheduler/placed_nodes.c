@@ -124,11 +124,13 @@ static trl_err find_levels(finder *f, const uint8_t *executor)
         const int32_t x = order[i];
         const bool poll = x < nodes->tasks && record[x].flags & TRL_TASK_POLL;
         nodes->level[x] += poll;
+        nodes->held[x] |= x < nodes->tasks && record[x].flags & (TRLI_TASK_PHASED | TRLI_TASK_SIGNALLED);
         for (int32_t k = nodes->after_first[x]; k < nodes->after_first[x + 1]; ++k) {
             const int32_t y = nodes->after[k];
             const bool host_waits = y < nodes->tasks && executor[y] == 0 && nodes->space[x] > 0;
             const int32_t level = nodes->level[x] + host_waits;
             if (nodes->level[y] < level) nodes->level[y] = level;
+            nodes->held[y] |= nodes->held[x];
             if (--missing[y] == 0) order[count++] = y;
         }
     }
@@ -156,11 +158,12 @@ trl_err trli_placed_nodes_find(trl_graph *logical, const uint8_t *executor, cons
         (trli_placed_nodes){.tasks = logical->task_count, .n = logical->task_count + (int32_t)transfers->list.count};
     nodes->space = trli_new(ctx, (size_t)nodes->n + 1, sizeof *nodes->space);
     nodes->level = trli_new(ctx, (size_t)nodes->n + 1, sizeof *nodes->level);
+    nodes->held = trli_new(ctx, (size_t)nodes->n + 1, sizeof *nodes->held);
     nodes->weight = trli_new(ctx, (size_t)nodes->n + 1, sizeof *nodes->weight);
     f.mark = trli_new(ctx, (size_t)nodes->tasks + 1, sizeof *f.mark);
     f.before_first = trli_new(ctx, (size_t)nodes->tasks + 2, sizeof *f.before_first);
     f.before = trli_new(ctx, edges + 1, sizeof *f.before);
-    if (!nodes->space || !nodes->level || !nodes->weight || !f.mark || !f.before_first || !f.before)
+    if (!nodes->space || !nodes->level || !nodes->held || !nodes->weight || !f.mark || !f.before_first || !f.before)
         TRL_TRY(trli_no_memory(ctx, NULL, "for a placed graph"));
     for (int32_t t = 0; t < nodes->tasks; ++t) {
         nodes->space[t] = executor[t];
@@ -191,5 +194,6 @@ void trli_placed_nodes_free(trli_placed_nodes *nodes)
     trli_free(nodes->before);
     trli_free(nodes->space);
     trli_free(nodes->level);
+    trli_free(nodes->held);
     trli_free(nodes->weight);
 }

@@ -91,11 +91,12 @@ static void visit(search *s, int32_t x)
     if (on_device(nodes, x)) {
         int32_t *open = &s->open[nodes->space[x]];
         int32_t *level = &s->level[nodes->space[x]];
-        if (*open < 0 || *level < nodes->level[x]) {
+        if (*open < 0 || *level < nodes->level[x] || nodes->held[x]) {
             *open = s->regions++;
             *level = nodes->level[x];
         }
         s->region[x] = *open;
+        if (nodes->held[x]) *open = -1;
     }
     for (int32_t i = nodes->after_first[x]; i < nodes->after_first[x + 1]; ++i)
         if (--s->missing[nodes->after[i]] == 0) make_ready(s, nodes->after[i]);

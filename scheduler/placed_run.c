@@ -49,12 +49,23 @@ static int space_of_timer(const trli_placed *p, int32_t timer)
     return timer < p->ncalls ? p->executor[p->call[timer]] : p->launch[p->nregions + timer - p->ncalls].space;
 }
 
+static bool is_lost(const trli_placed *p, int space)
+{
+    return space > 0 && atomic_load_explicit(&trli_device_of(p->devices, space)->lost, memory_order_relaxed);
+}
+
+/* Of a device that was lost before the run had fences there are none. */
+static trl_err set(trl_device *device, trli_stream stream, trli_fence *fence)
+{
+    return fence ? device->ops->set(device, stream, fence) : TRL_ERR_DEVICE;
+}
+
 static trl_err set_timer(const trli_run_state *run, trl_device *device, trli_stream stream, int32_t timer, int end)
 {
     const trli_placed *p = run->graph->placed;
     trl_err err = TRL_OK;
     if (!run->watched || space_of_timer(p, timer) == 0) return TRL_OK;
-    TRL_TRY(device->ops->set(device, stream, run->placed->fence[trli_placed_fences(p) + (ptrdiff_t)2 * timer + end]));
+    TRL_TRY(set(device, stream, run->placed->fence[trli_placed_fences(p) + (ptrdiff_t)2 * timer + end]));
     if (end) atomic_store_explicit(&run->placed->set[trli_placed_fences(p) + timer], true, memory_order_relaxed);
 done:
     return err;
@@ -62,13 +73,15 @@ done:
 
 /* ---- copies ---- */
 
-/* The space from which a transfer copies in this run; -1: nothing is to be copied, the value is there already, or
- * nowhere. */
+/* The space from which a transfer copies in this run: not that of a lost device, if there is another; -1: nothing is to
+ * be copied, the value is there already, or nowhere. */
 static int find_source(const trli_placed *p, const trli_transfer *t, void *frame)
 {
     if (t->from != TRLI_ANYWHERE) return t->from;
     const uint32_t valid = *valid_of(p, frame, t->handle);
     if (valid == 0 || valid & 1u << t->to) return -1;
+    for (int space = 0; space <= p->devices->n; ++space)
+        if (valid & 1u << space && !is_lost(p, space)) return space;
     return __builtin_ctz(valid);
 }
 
@@ -178,7 +191,7 @@ done:
 static trl_err set_fence(trli_run_state *run, trl_device *device, trli_stream stream, int32_t fence)
 {
     trl_err err;
-    TRL_TRY(device->ops->set(device, stream, run->placed->fence[fence]));
+    TRL_TRY(set(device, stream, run->placed->fence[fence]));
     atomic_store_explicit(&run->placed->set[fence], true, memory_order_relaxed);
 done:
     return err;
@@ -190,17 +203,26 @@ static trl_err wait_for(const trli_run_state *run, trl_device *device, trli_stre
     return device->ops->wait(device, stream, run->placed->fence[fence]);
 }
 
+/* After a failure the host has to wait for what was given to the device before it: its fences are set all the same. */
+static void set_fences(trli_run_state *run, trl_device *device, const trli_device_command *c, int32_t n, int32_t other)
+{
+    for (int32_t i = 0; i < n; ++i)
+        if (c[i].kind == TRLI_COMMAND_SET) (void)set_fence(run, device, (trli_stream)c[i].stream, c[i].index + other);
+}
+
 static trl_err launch_region(trli_run_state *run, const trli_launch *launch)
 {
     const trli_placed *p = launch->placed;
     const trli_device_command *c = (const trli_device_command *)p->commands.data + launch->first;
     trl_device *device = trli_device_of(p->devices, launch->space);
     trl_err err = TRL_OK;
-    for (int32_t i = 0; i < launch->n; ++i)
+    int32_t i = 0;
+    for (; i < launch->n; ++i)
         TRL_TRY(c[i].kind == TRLI_COMMAND_WAIT  ? wait_for(run, device, (trli_stream)c[i].stream, c[i].index)
                 : c[i].kind == TRLI_COMMAND_SET ? set_fence(run, device, (trli_stream)c[i].stream, c[i].index)
                                                 : call(run, launch, device, c[i].index));
 done:
+    if (err) set_fences(run, device, c + i, launch->n - i, 0);
     return err;
 }
 
@@ -227,12 +249,14 @@ static trl_err launch_transfer(trli_run_state *run, const trli_launch *launch)
     if (from < 0) return TRL_OK;
     trl_device *device = trli_device_of(p->devices, t->to > 0 ? t->to : from);
     const int32_t other = launch->space > 0 ? 0 : from - 1; /* of the fences, one for each device */
+    int32_t i = 0;
     TRL_TRY(wait_for_runs(p, device, t->to > 0 ? TRLI_STREAM_IN : TRLI_STREAM_OUT));
-    for (int32_t i = 0; i < launch->n; ++i)
+    for (; i < launch->n; ++i)
         TRL_TRY(c[i].kind == TRLI_COMMAND_WAIT  ? wait_for(run, device, (trli_stream)c[i].stream, c[i].index)
                 : c[i].kind == TRLI_COMMAND_SET ? set_fence(run, device, (trli_stream)c[i].stream, c[i].index + other)
                                                 : copy_pieces(run, t, from, device, (trli_stream)c[i].stream));
 done:
+    if (err) set_fences(run, device, c + i, launch->n - i, other);
     return err;
 }
 
@@ -264,7 +288,7 @@ done:
 static trl_err create_fence(const trli_placed *p, int space, trli_fence **fence)
 {
     trl_device *device = trli_device_of(p->devices, space);
-    return device->ops->fence_create(device, fence);
+    return is_lost(p, space) ? TRL_OK : device->ops->fence_create(device, fence);
 }
 
 trl_err trli_placed_run_create(trli_run_state *run)
@@ -325,8 +349,7 @@ void trli_placed_run_start(trli_run_state *run)
     run->placed->origin_ns = trli_now_ns();
     for (int d = 1; d <= p->devices->n; ++d) {
         trl_device *device = trli_device_of(p->devices, d);
-        if (!atomic_load_explicit(&device->lost, memory_order_relaxed))
-            (void)device->ops->set(device, TRLI_STREAM_COMPUTE, run->placed->origin[d]);
+        if (!is_lost(p, d)) (void)device->ops->set(device, TRLI_STREAM_COMPUTE, run->placed->origin[d]);
     }
 }
 
@@ -383,22 +406,36 @@ static void note_times(trli_run_state *run, double *seconds)
             seconds[p->task_of[i]] = 1e-9 * (double)atomic_load_explicit(&run->run_ns[i], memory_order_relaxed);
 }
 
-void trli_placed_run_finish(trli_run_state *run, double *seconds)
+/* Where data is valid that was so in the spaces `before`. */
+static uint32_t valid_after(const trli_placed *p, int64_t handle, uint32_t before)
+{
+    const uint32_t now = p->transfers.valid_after[handle], anywhere = 1u << TRLI_ANYWHERE;
+    if (!(now & anywhere)) return now;
+    return before ? before | (now & ~anywhere) : 0;
+}
+
+/* The same when nobody knows what was written and copied: where the value of before still is. Where it is nowhere, one
+ * space has to do for the value, of which nothing is known. */
+static uint32_t valid_after_failure(const trli_placed *p, int64_t handle, uint32_t before)
+{
+    const uint32_t kept = before & ~(uint32_t)p->changed[handle];
+    return kept ? kept : before & -before;
+}
+
+void trli_placed_run_finish(trli_run_state *run, bool well, double *seconds)
 {
     trli_placed *p = run->graph->placed;
     int64_t copies = 0;
     for (int i = 0; i < TRL_WAYS; ++i) copies += atomic_load_explicit(&run->placed->copies[i], memory_order_relaxed);
-    for (int d = 1; d <= p->devices->n && p->overlaps && (run->watched || copies > 0 || !seconds); ++d)
+    for (int d = 1; d <= p->devices->n && p->overlaps && (run->watched || copies > 0 || !well); ++d)
         trli_device_of(p->devices, d)->ops->finish(trli_device_of(p->devices, d));
     for (int64_t h = 0; h < p->logical->handles.count; ++h) {
-        const uint32_t now = p->transfers.valid_after[h];
         uint32_t *valid = valid_of(p, run->frame, (int32_t)h);
-        if (!valid) continue;
-        *valid = now & 1u << TRLI_ANYWHERE ? (*valid ? *valid | (now & ~(1u << TRLI_ANYWHERE)) : 0) : now;
+        if (valid) *valid = well ? valid_after(p, h, *valid) : valid_after_failure(p, h, *valid);
     }
     for (int i = 0; i < TRL_WAYS; ++i) {
         p->copies[i] += atomic_exchange_explicit(&run->placed->copies[i], 0, memory_order_relaxed);
         p->bytes[i] += atomic_exchange_explicit(&run->placed->bytes[i], 0, memory_order_relaxed);
     }
-    if (seconds && run->watched) note_times(run, seconds);
+    if (well && run->watched) note_times(run, seconds);
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "placement_assign_impl.h"
 #include "placement_run_impl.h"
 
 enum {
@@ -113,7 +114,9 @@ static void find_eligible(trli_placement *p)
         for (int e = 0; e < p->platform.executors; ++e)
             if ((e == 0 || !p->excluded[e]) && trli_placed_eligible(p->graph, t, p->platform.kind[e]))
                 p->eligible[t] |= (uint16_t)(1u << e);
+        p->eligible[p->unit[t]] &= p->eligible[t];
     }
+    for (int32_t t = 0; t < p->graph->task_count; ++t) p->eligible[t] = p->eligible[p->unit[t]];
 }
 
 trli_place_graph trli_placement_view(const trli_placement *p)
@@ -147,7 +150,7 @@ static uint64_t next_random(uint64_t *state)
     return *state;
 }
 
-/* Executors without regard to times. Tasks that share a value's making, in parts or by adding, stay with workers. */
+/* Executors without regard to times: one for each unit. */
 static void spread(trli_placement *p, uint8_t *executor)
 {
     const trl_graph *graph = p->graph;
@@ -155,8 +158,8 @@ static void spread(trli_placement *p, uint8_t *executor)
     int next = 0;
     for (int32_t t = 0; t < graph->task_count; ++t) {
         unsigned may = random ? p->eligible[t] : p->eligible[t] & ~1u;
-        for (int32_t a = graph->access_first[t]; a < graph->access_first[t + 1]; ++a)
-            if (graph->access[a].mode >= TRL_WRITE_PART) may = 0;
+        executor[t] = executor[p->unit[t]];
+        if (p->unit[t] < t) continue;
         executor[t] = 0;
         if (may == 0) continue;
         const int skip =
@@ -233,6 +236,7 @@ void trli_placement_free(trli_placement *p)
     trli_placed_destroy(&p->placed);
     trli_free(p->executor);
     trli_free(p->fixed);
+    trli_free(p->unit);
     trli_free(p->eligible);
     trli_free(p->seconds);
     trli_free(p->latest);
@@ -255,6 +259,7 @@ static trl_err create(trl_graph *graph, const trli_placing *placing, trli_placem
 {
     const size_t n = (size_t)graph->task_count + 1;
     trl_err err = TRL_OK;
+    const trli_place_graph view = trli_graph_to_place(graph);
     trli_placement *p = trli_new(graph->ctx, 1, sizeof *p);
     if (!p) return trli_no_memory(graph->ctx, NULL, "for a placement");
     p->graph = graph;
@@ -264,14 +269,16 @@ static trl_err create(trl_graph *graph, const trli_placing *placing, trli_placem
     p->workers = p->platform.parallel[0];
     p->rule.seed += (uint64_t)graph->task_count; /* another sequence for another graph */
     p->executor = trli_new(graph->ctx, n, sizeof *p->executor);
+    p->unit = trli_new(graph->ctx, n, sizeof *p->unit);
     p->eligible = trli_new(graph->ctx, n, sizeof *p->eligible);
     p->seconds = trli_new(graph->ctx, n * (size_t)p->platform.executors, sizeof *p->seconds);
     p->latest = trli_new(graph->ctx, n, sizeof *p->latest);
     p->steady = trli_new(graph->ctx, (size_t)graph->handles.count + 1, sizeof *p->steady);
-    if (!p->executor || !p->eligible || !p->seconds || !p->latest || !p->steady)
+    if (!p->executor || !p->unit || !p->eligible || !p->seconds || !p->latest || !p->steady)
         TRL_TRY(trli_no_memory(graph->ctx, NULL, "for a placement"));
     for (int64_t h = 0; h < graph->handles.count; ++h) p->steady[h] = 1u << TRLI_ANYWHERE;
     p->single = -1;
+    TRL_TRY(trli_units_find(graph->ctx, &view, p->unit));
     find_eligible(p);
     if (p->rule.mode == TRLI_PLACE_BY_FILE) TRL_TRY(read_file(p));
     if (!has_choice(p) || p->rule.mode != TRLI_PLACE_BY_TIMES) p->stage = p->platform.executors;
@@ -313,7 +320,7 @@ static trl_err provide(trli_placement *p, void *frame)
 static trl_err choose(trli_placement *p, void *frame, trli_placed **placed)
 {
     trl_err err = TRL_OK;
-    const bool running = p->placed && p->placed->graph->in_progress > 0;
+    const bool running = p->runs_now > 0;
     for (int e = 1; e < p->platform.executors && !running; ++e)
         if (!p->excluded[e] && atomic_load_explicit(&trli_device_of(p->devices, e)->lost, memory_order_relaxed))
             exclude(p, e);

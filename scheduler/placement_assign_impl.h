@@ -29,6 +29,8 @@ typedef struct trli_assignment {
     uint8_t *executor; /* [tasks] or TRLI_UNPLACED: what is being made */
 } trli_assignment;
 
+/* [tasks] *unit: the first task of a task's unit. Fails with MEMORY. */
+TRL_NODISCARD trl_err trli_units_find(trl_context *ctx, const trli_place_graph *graph, int32_t *unit);
 /* All units unplaced. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_assignment_begin(trli_assignment *a);
 /* Begin again. Memory is taken at once for units that only one executor may do. */

@@ -50,7 +50,8 @@ typedef struct trli_placement {
     int single;                                /* the executor that does all that it may, after all; -1: as placed */
     int runs_now;                              /* in progress */
     double usual_ns;                           /* mean of its first runs */
-    uint16_t *eligible;                        /* [tasks] */
+    int32_t *unit;                             /* [tasks] the first of those that need one executor with it */
+    uint16_t *eligible;                        /* [tasks] the same for all of a unit */
     uint8_t *executor;                         /* [tasks] */
     uint8_t *fixed;                            /* [tasks] BY_FILE, else NULL */
     double *seconds;                           /* [tasks][executors]; 0: not timed */

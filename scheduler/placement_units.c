@@ -25,15 +25,26 @@ static void join(int32_t *unit, int32_t task, int32_t other)
     }
 }
 
-static void join_writers(trli_assignment *a)
+static void join_writers(const trli_place_graph *graph, const trli_values *v, int32_t *unit)
 {
-    const trli_values *v = a->values;
-    for (int32_t t = 0; t < a->graph->tasks; ++t) a->unit[t] = t;
+    for (int32_t t = 0; t < graph->tasks; ++t) unit[t] = t;
     for (int32_t i = 0; i < v->count; ++i) {
-        if (a->graph->handle[v->handle[i]].bytes == 0) continue; /* it only orders tasks */
+        if (graph->handle[v->handle[i]].bytes == 0) continue; /* it only orders tasks */
         for (int32_t k = v->writer_first[i] + 1; k < v->writer_first[i + 1]; ++k)
-            join(a->unit, v->writer[k - 1], v->writer[k]);
+            join(unit, v->writer[k - 1], v->writer[k]);
     }
+}
+
+trl_err trli_units_find(trl_context *ctx, const trli_place_graph *graph, int32_t *unit)
+{
+    trl_err err;
+    trli_values values;
+    TRL_TRY(trli_values_find(ctx, graph, &values));
+    join_writers(graph, &values, unit);
+    for (int32_t t = 0; t < graph->tasks; ++t) unit[t] = root_of(unit, t);
+    trli_values_free(&values);
+done:
+    return err;
 }
 
 static uint16_t eligible_of(const trli_assignment *a, int32_t task)
@@ -72,7 +83,7 @@ static trl_err find_units(trli_assignment *a)
         err = trli_no_memory(a->ctx, NULL, "to assign %d tasks", a->graph->tasks);
         goto done;
     }
-    join_writers(a);
+    join_writers(a->graph, a->values, a->unit);
     for (int32_t t = 0; t < a->graph->tasks; ++t) may[t] = eligible_of(a, t);
     for (int32_t t = 0; t < a->graph->tasks; ++t) may[root_of(a->unit, t)] &= eligible_of(a, t);
     number_units(a, may, number);

@@ -131,7 +131,7 @@ trl_err trli_run_finish(trli_run_state *run, int64_t ns)
     ++graph->runs;
     note_failed(graph, run);
     trl_err err = (trl_err)atomic_load_explicit(&run->error, memory_order_relaxed);
-    if (graph->placed) trli_placed_run_finish(run, err == TRL_OK ? graph->placed->logical->placement->latest : NULL);
+    if (graph->placed) trli_placed_run_finish(run, err == TRL_OK, graph->placed->logical->placement->latest);
     if (err == TRL_OK) learn(run, ns);
     explain(run, err);
     return err;
@@ -139,7 +139,9 @@ trl_err trli_run_finish(trli_run_state *run, int64_t ns)
 
 void trl_graph_cancel(trl_graph *graph)
 {
+    pthread_mutex_lock(&graph->placing);
     if (graph->placement && graph->placement->placed) trl_graph_cancel(graph->placement->placed->graph);
+    pthread_mutex_unlock(&graph->placing);
     trli_graph_lock(graph);
     for (trli_run_state *run = graph->states; run; run = run->next) {
         int none = TRL_OK;

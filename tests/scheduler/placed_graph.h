@@ -1,0 +1,453 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Random graphs of tasks on data, which workers and devices may do; the same work in a plain loop; and what a run
+ * should have copied, found by following each value through the tasks in serial order. Included after placed_data.h. */
+#ifndef PLACED_GRAPH_H
+#define PLACED_GRAPH_H
+
+enum {
+    PLACED_RESOURCES = 6,
+    PLACED_WANTS = 6,
+    PLACED_PHASES = 3,
+    PLACED_BEFORE = 3,
+    PLACED_CHILDREN = 3,
+    PLACED_TYPES = 10, /* of a phase: the first phase has type 0 */
+    PLACED_FREE_TYPE = 200,
+    NONE = -1,
+};
+
+typedef struct placed_access {
+    int handle;
+    trl_access mode;
+    int part; /* of WRITE_PART: words of this number modulo DATA_PARTS */
+} placed_access;
+
+typedef struct placed_node {
+    const struct placed_graph *graph;
+    int index;
+    char name[16];
+    unsigned flags;
+    bool on_mocks; /* has a variant for them */
+    int chunks, polls, phase, type, priority, delay_us;
+    placed_access access[DATA_ACCESSES];
+    int naccesses;
+    int before[PLACED_BEFORE], nbefore;
+    int lock[PLACED_WANTS], nlocks, use[PLACED_WANTS], nuses;
+    int signals_task, signals;
+    int spawner, first_child, children; /* children are done one after the other */
+    trl_task task;
+    trl_spawn_access spawn_access[DATA_ACCESSES];
+} placed_node;
+
+typedef struct placed_graph {
+    uint64_t seed, state;
+    trl_graph *graph;
+    int nhandles, nresources, phases, own, count;
+    data_handle handle[DATA_HANDLES];
+    struct {
+        int parent;
+        trl_resource name;
+    } resource[PLACED_RESOURCES];
+    placed_node node[DATA_NODES];
+} placed_graph;
+
+static const data_handle *data_handles(const placed_graph *graph)
+{
+    return graph->handle;
+}
+
+/* ---- what tasks do ---- */
+
+static inline void change_word(uint64_t *word, const placed_access *a, uint64_t salt, int i)
+{
+    switch (a->mode) {
+    case TRL_READ:
+        return;
+    case TRL_WRITE:
+        *word = data_mix(salt, (uint64_t)i);
+        return;
+    case TRL_READ_WRITE:
+        *word = data_mix(*word, salt);
+        return;
+    case TRL_WRITE_PART:
+        if (i % DATA_PARTS == a->part) *word = data_mix(salt, (uint64_t)i);
+        return;
+    case TRL_ADD:
+        __atomic_fetch_add(word, data_mix(salt, (uint64_t)i), __ATOMIC_RELAXED);
+        return;
+    }
+}
+
+/* All that the task writes depends on all that it reads. */
+static inline void work_on_data(const placed_node *n, data_frame *f, int space, int chunk, int chunks)
+{
+    const placed_graph *g = n->graph;
+    uint64_t sum = (uint64_t)n->index;
+    for (int a = 0; a < n->naccesses; ++a) {
+        const data_handle *h = &g->handle[n->access[a].handle];
+        for (int i = 0; n->access[a].mode == TRL_READ && i < h->words; ++i)
+            sum = data_mix(sum, *data_word(f, h, n->access[a].handle, space, i));
+    }
+    if (chunk == 0) f->sum[n->index] = sum;
+    for (int a = 0; a < n->naccesses; ++a) {
+        const data_handle *h = &g->handle[n->access[a].handle];
+        for (int i = chunk; n->access[a].mode != TRL_READ && i < h->words; i += chunks)
+            change_word(data_word(f, h, n->access[a].handle, space, i), &n->access[a], sum, i);
+    }
+}
+
+/* Nobody may need any more what a task that writes a handle alone finds in other spaces. */
+static inline void poison_others(const placed_node *n, const data_frame *f, int space)
+{
+    for (int a = 0; a < n->naccesses; ++a)
+        for (int s = 0; s < DATA_SPACES; ++s)
+            if (s != space && (n->access[a].mode == TRL_WRITE || n->access[a].mode == TRL_READ_WRITE))
+                poison_data(f, &n->graph->handle[n->access[a].handle], n->access[a].handle, s);
+}
+
+static trl_err run_placed_node(void *data, const trl_task_args *args, bool *done);
+
+static inline trl_err spawn_placed_node(placed_node *n, data_frame *f, trl_run *run)
+{
+    const placed_graph *g = n->graph;
+    trl_resource locks[PLACED_WANTS], uses[PLACED_WANTS];
+    const bool first = n->index == g->node[n->spawner].first_child;
+    for (int k = 0; k < n->nlocks; ++k) locks[k] = g->resource[n->lock[k]].name;
+    for (int k = 0; k < n->nuses; ++k) uses[k] = g->resource[n->use[k]].name;
+    const trl_spawn_desc desc = {.name = n->name,
+                                 .variant = {[TRL_KIND_CPU] = {run_placed_node}, [TRL_KIND_MOCK] = {run_placed_node}},
+                                 .data = n,
+                                 .flags = n->flags,
+                                 .type = n->type,
+                                 .priority = n->priority,
+                                 .nwaits = !first,
+                                 .waits = &f->done[n->index - !first],
+                                 .nlocks = n->nlocks,
+                                 .locks = locks,
+                                 .nuses = n->nuses,
+                                 .uses = uses,
+                                 .naccesses = n->naccesses,
+                                 .accesses = n->spawn_access};
+    return trl_run_spawn(run, &desc, &f->done[n->index]);
+}
+
+static inline void wait_us(int us)
+{
+    const double until = trli_clock() + 1e-6 * us;
+    while (us > 0 && trli_clock() < until) continue;
+}
+
+static inline trl_err do_placed_node(placed_node *n, const trl_task_args *args)
+{
+    data_frame *f = args->frame;
+    placed_graph *g = (placed_graph *)n->graph;
+    trl_err err = TRL_OK;
+    atomic_fetch_add_explicit(&f->calls[n->index], 1, memory_order_relaxed); /* read when the run is over */
+    if (args->failed) return TRL_OK; /* other tasks may have been left out, also those that order this one */
+    atomic_store_explicit(&f->where[n->index], args->space + 1, memory_order_relaxed);
+    wait_us(n->delay_us);
+    if (args->chunk == 0) poison_others(n, f, args->space);
+    work_on_data(n, f, args->space, args->chunk, args->chunks);
+    if (args->chunk > 0) return TRL_OK;
+    for (int k = 0; k < n->nlocks; ++k) ++f->locked[n->lock[k]];
+    for (int k = 0; k < n->children; ++k) TRL_TRY(spawn_placed_node(&g->node[n->first_child + k], f, args->run));
+    if (n->signals_task != NONE) TRL_TRY(trl_run_signal_task(args->run, g->node[n->signals_task].task, 1));
+    if (f->cancel_at == n->index) trl_graph_cancel(g->graph);
+    if (f->fail_at == n->index) err = TRL_ERR_NUMERICS;
+done:
+    return err;
+}
+
+static trl_err run_placed_node(void *data, const trl_task_args *args, bool *done)
+{
+    placed_node *n = data;
+    data_frame *f = args->frame;
+    trl_err err = TRL_OK;
+    const bool whole = args->chunks == 1 && (args->space > 0 || n->flags & TRL_TASK_WHOLE);
+    atomic_fetch_add(&f->inside, 1);
+    if (atomic_load(&f->over)) atomic_fetch_add(&f->late, 1);
+    if (args->chunks != n->chunks && !whole) atomic_fetch_add(&f->wrong, 1);
+    if (n->polls > 0 && app_below(&(uint64_t){(uint64_t)(trli_clock() * 1e9)}, n->polls + 1) > 0)
+        *done = false;
+    else
+        err = do_placed_node(n, args);
+    atomic_fetch_sub(&f->inside, 1);
+    return err;
+}
+
+/* ---- making graphs ---- */
+
+/* What is known of a handle while tasks are added. */
+typedef struct handle_use {
+    int mode, parts; /* of the last access; parts of a group written so far */
+    int latest;      /* phase, of all that touch it and come before */
+} handle_use;
+
+typedef struct placed_maker {
+    placed_graph *g;
+    handle_use use[DATA_HANDLES];
+    int latest[DATA_NODES];
+} placed_maker;
+
+static inline bool one_in(placed_graph *g, int n)
+{
+    return app_below(&g->state, n) == 0;
+}
+
+static inline void choose_wants(placed_graph *g, placed_node *n)
+{
+    if (g->nresources == 0 || !one_in(g, 5)) return;
+    n->nlocks = app_below(&g->state, one_in(g, 3) ? PLACED_WANTS : 2);
+    n->nuses = app_below(&g->state, one_in(g, 3) ? PLACED_WANTS : 2);
+    const int first = app_below(&g->state, g->nresources);
+    if (n->nlocks > g->nresources) n->nlocks = g->nresources;
+    for (int k = 0; k < n->nlocks; ++k) n->lock[k] = (first + k) % g->nresources;
+    for (int k = 0; k < n->nuses; ++k) n->use[k] = app_below(&g->state, g->nresources);
+}
+
+static inline placed_node *new_placed_node(placed_graph *g, int spawner)
+{
+    placed_node *n = &g->node[g->count];
+    *n = (placed_node){.graph = g,
+                       .index = g->count++,
+                       .chunks = 1,
+                       .phase = NONE,
+                       .type = PLACED_FREE_TYPE + app_below(&g->state, 20),
+                       .signals_task = NONE,
+                       .spawner = spawner,
+                       .priority = app_below(&g->state, 3) - 1,
+                       .delay_us = one_in(g, 6) ? app_below(&g->state, 40) : 0};
+    snprintf(n->name, sizeof n->name, "n%d", n->index);
+    return n;
+}
+
+static inline void choose_shape(placed_graph *g, placed_node *n)
+{
+    n->on_mocks = !one_in(g, 4);
+    if (one_in(g, 10)) {
+        n->flags |= TRL_TASK_POLL;
+        n->polls = app_below(&g->state, 4);
+    } else if (one_in(g, 4)) {
+        n->chunks = 2 + app_below(&g->state, DATA_CHUNKS - 1);
+        if (one_in(g, 2)) n->flags |= TRL_TASK_WHOLE;
+    }
+    if (one_in(g, 10)) n->flags |= TRL_TASK_ALWAYS;
+    if (g->phases && one_in(g, 3)) {
+        n->phase = app_below(&g->state, g->phases);
+        n->type = n->phase * PLACED_TYPES + app_below(&g->state, PLACED_TYPES);
+    }
+}
+
+static inline bool touches(const placed_node *n, int h)
+{
+    for (int a = 0; a < n->naccesses; ++a)
+        if (n->access[a].handle == h) return true;
+    return false;
+}
+
+/* Groups of several tasks are likely: the mode of the last access, one time in two. */
+static inline void choose_access(placed_maker *m, placed_node *n)
+{
+    placed_graph *g = m->g;
+    const int h = app_below(&g->state, g->nhandles);
+    handle_use *use = &m->use[h];
+    int mode = app_below(&g->state, 7);
+    if (mode > TRL_ADD) mode = TRL_READ;
+    if (use->mode >= TRL_WRITE_PART && one_in(g, 2)) mode = use->mode;
+    if (mode == TRL_WRITE_PART && use->mode == mode && use->parts == DATA_PARTS) mode = TRL_READ;
+    if (touches(n, h) || (n->phase != NONE && use->latest > n->phase)) return;
+    use->parts = mode == TRL_WRITE_PART ? (use->mode == mode ? use->parts + 1 : 1) : 0;
+    use->mode = mode;
+    n->access[n->naccesses++] = (placed_access){h, (trl_access)mode, use->parts - 1};
+    g->handle[h].written |= mode != TRL_READ;
+    if (use->latest > m->latest[n->index]) m->latest[n->index] = use->latest;
+}
+
+static inline void choose_order(placed_maker *m, placed_node *n)
+{
+    placed_graph *g = m->g;
+    const int wanted = app_below(&g->state, 2 * PLACED_BEFORE) - PLACED_BEFORE;
+    for (int k = 0; n->index > 0 && k < wanted; ++k) {
+        const int before = app_below(&g->state, n->index);
+        if (n->phase != NONE && m->latest[before] > n->phase) continue;
+        n->before[n->nbefore++] = before;
+        if (m->latest[before] > m->latest[n->index]) m->latest[n->index] = m->latest[before];
+    }
+    for (int k = 0; n->index > 0 && one_in(g, 8) && k < 2; ++k) {
+        const int before = app_below(&g->state, n->index);
+        placed_node *other = &g->node[before];
+        if ((n->phase != NONE && m->latest[before] > n->phase) || other->signals_task != NONE) continue;
+        other->signals_task = n->index;
+        other->on_mocks = false; /* devices cannot signal */
+        ++n->signals;
+        if (m->latest[before] > m->latest[n->index]) m->latest[n->index] = m->latest[before];
+    }
+}
+
+static inline void make_placed_node(placed_maker *m)
+{
+    placed_graph *g = m->g;
+    placed_node *n = new_placed_node(g, NONE);
+    const int accesses = app_below(&g->state, DATA_ACCESSES);
+    choose_shape(g, n);
+    m->latest[n->index] = n->phase;
+    choose_wants(g, n);
+    for (int a = 0; a < accesses; ++a) choose_access(m, n);
+    choose_order(m, n);
+    for (int a = 0; a < n->naccesses; ++a) {
+        handle_use *use = &m->use[n->access[a].handle];
+        if (m->latest[n->index] > use->latest) use->latest = m->latest[n->index];
+    }
+}
+
+/* Tasks in the scope of one that has their data. */
+static inline void make_placed_children(placed_graph *g, placed_node *n)
+{
+    n->flags = (n->flags | TRL_TASK_SCOPE) & ~(unsigned)TRL_TASK_WHOLE;
+    n->chunks = 1;
+    n->on_mocks = false;
+    n->first_child = g->count;
+    n->children = 1 + app_below(&g->state, PLACED_CHILDREN);
+    for (int k = 0; k < n->children; ++k) {
+        placed_node *child = new_placed_node(g, n->index);
+        child->phase = n->phase;
+        child->type = n->type;
+        choose_wants(g, child);
+        for (int a = 0; a < n->naccesses; ++a)
+            if (n->access[a].mode <= TRL_READ_WRITE || n->access[a].mode == TRL_ADD)
+                child->access[child->naccesses++] = n->access[a];
+        for (int a = 0; a < child->naccesses; ++a)
+            child->spawn_access[a] = (trl_spawn_access){g->handle[child->access[a].handle].name, child->access[a].mode};
+    }
+}
+
+static inline void add_placed_node(placed_graph *g, placed_node *n)
+{
+    const trl_task_desc desc = {
+        .name = n->name,
+        .variant = {[TRL_KIND_CPU] = {run_placed_node}, [TRL_KIND_MOCK] = {n->on_mocks ? run_placed_node : NULL}},
+        .data = n,
+        .chunks = n->chunks,
+        .flags = n->flags,
+        .type = n->type,
+        .priority = n->priority,
+        .signals = n->signals};
+    app_must(trl_graph_add_task(g->graph, &desc, &n->task));
+    for (int a = 0; a < n->naccesses; ++a) {
+        const data_handle *h = &g->handle[n->access[a].handle];
+        app_must(trl_graph_add_part_access(g->graph, n->task, h->name, n->access[a].mode, h->part));
+    }
+    for (int k = 0; k < n->nbefore; ++k)
+        app_must(trl_graph_add_dependency(g->graph, g->node[n->before[k]].task, n->task));
+    for (int k = 0; k < n->nlocks; ++k) app_must(trl_graph_add_lock(g->graph, n->task, g->resource[n->lock[k]].name));
+    for (int k = 0; k < n->nuses; ++k) app_must(trl_graph_add_use(g->graph, n->task, g->resource[n->use[k]].name));
+}
+
+static inline void add_placed_names(placed_graph *g)
+{
+    for (int h = 0; h < g->nhandles; ++h) {
+        make_data_handle(&g->state, &g->handle[h]);
+        const trl_handle_desc desc = {.name = "handle",
+                                      .bytes = sizeof(uint64_t) * (size_t)g->handle[h].words,
+                                      .block = h,
+                                      .key = DATA_KEY + DATA_KEY_STEP * h};
+        app_must(trl_graph_add_handle(g->graph, &desc, &g->handle[h].name));
+    }
+    for (int r = 0; r < g->nresources; ++r) {
+        const int parent = r == 0 || one_in(g, 2) ? NONE : app_below(&g->state, r);
+        g->resource[r].parent = parent;
+        g->resource[r].name =
+            app_resource(g->graph, "resource", parent == NONE ? TRL_NO_PARENT : g->resource[parent].name);
+    }
+    for (int p = 0; p < g->phases; ++p)
+        app_must(trl_graph_add_phase(g->graph, "phase", p * PLACED_TYPES, (p + 1) * PLACED_TYPES));
+}
+
+static inline placed_graph *make_placed_graph(uint64_t seed)
+{
+    placed_graph *g = app_calloc(1, sizeof *g);
+    const trl_graph_memory memory = {g, provide_data, locate_data, valid_data};
+    placed_maker m = {.g = g};
+    g->seed = g->state = seed;
+    g->graph = app_graph("placed");
+    g->nhandles = 1 + app_below(&g->state, DATA_HANDLES);
+    g->nresources = one_in(g, 2) ? app_below(&g->state, PLACED_RESOURCES + 1) : 0;
+    g->phases = one_in(g, 4) ? 2 + app_below(&g->state, PLACED_PHASES - 1) : 0;
+    g->own = 1 + app_below(&g->state, one_in(g, 3) ? DATA_NODES / 2 : 20);
+    add_placed_names(g);
+    for (int h = 0; h < g->nhandles; ++h) m.use[h] = (handle_use){.mode = TRL_READ, .latest = NONE};
+    while (g->count < g->own) make_placed_node(&m);
+    for (int i = 0; i < g->own && one_in(g, 2); ++i) {
+        placed_node *n = &g->node[app_below(&g->state, g->own)];
+        if (n->children == 0 && g->count + PLACED_CHILDREN <= DATA_NODES) make_placed_children(g, n);
+    }
+    for (int i = 0; i < g->own; ++i) add_placed_node(g, &g->node[i]);
+    ck_ok(trl_graph_freeze(g->graph));
+    ck_ok(trl_graph_set_memory(g->graph, &memory));
+    return g;
+}
+
+static inline void free_placed_graph(placed_graph **graph)
+{
+    trl_graph_destroy(&(*graph)->graph);
+    free(*graph);
+    *graph = NULL;
+}
+
+/* ---- what should have come out ---- */
+
+/* The same work, one task after the other. */
+static inline void do_plainly(const placed_graph *g, data_frame *f)
+{
+    for (int i = 0; i < g->own; ++i) {
+        const placed_node *n = &g->node[i];
+        work_on_data(n, f, 0, 0, 1);
+        for (int k = 0; k < n->children; ++k) work_on_data(&g->node[n->first_child + k], f, 0, 0, 1);
+    }
+}
+
+/* A value of a handle: where it is, where what it was made of is, and whether several tasks make it. */
+typedef struct followed {
+    uint32_t now, before;
+    int mode;
+} followed;
+
+static inline void bring_value(data_frame *f, const data_handle *h, uint32_t *valid, int space)
+{
+    if (*valid == 0 || *valid >> space & 1) return;
+    *valid |= 1u << space;
+    ++f->copies;
+    f->copies_out += space == 0;
+    f->bytes += (int64_t)sizeof(uint64_t) * h->words;
+}
+
+static inline void follow_access(data_frame *f, const data_handle *h, followed *v, trl_access mode, int space)
+{
+    const bool shared = mode >= TRL_WRITE_PART, joins = shared && v->mode == (int)mode;
+    if (shared && !joins) *v = (followed){.before = v->now};
+    f->parted += joins && v->now != 1u << space;
+    if (shared) bring_value(f, h, &v->before, space);
+    if (mode == TRL_READ || mode == TRL_READ_WRITE) bring_value(f, h, &v->now, space);
+    if (mode == TRL_WRITE || mode == TRL_READ_WRITE) v->now = 0;
+    if (mode != TRL_READ) v->now |= 1u << space;
+    v->mode = (int)mode;
+}
+
+/* Count what a run in the frame had to copy, with each task where it was done: where its data is valid then. before:
+ * that when the run began. */
+static inline void follow_values(const placed_graph *g, data_frame *f, const uint32_t *before, uint32_t *after)
+{
+    followed v[DATA_HANDLES];
+    for (int h = 0; h < g->nhandles; ++h) v[h] = (followed){.now = before[h], .mode = TRL_READ};
+    for (int i = 0; i < g->own; ++i) {
+        const placed_node *n = &g->node[i];
+        const int space = atomic_load(&f->where[i]) - 1;
+        for (int a = 0; a < n->naccesses; ++a) {
+            const int h = n->access[a].handle;
+            if (g->handle[h].nboxes > 0) follow_access(f, &g->handle[h], &v[h], n->access[a].mode, space);
+        }
+    }
+    for (int h = 0; h < g->nhandles; ++h) after[h] = v[h].now;
+}
+
+#endif

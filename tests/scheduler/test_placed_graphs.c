@@ -1,0 +1,412 @@
+// ctest: np=1 labels=threads timeout=300
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Random graphs on workers and mock devices, however placed: the bits of a plain loop, no more copies than values need,
+ * and no trace of runs that failed. */
+#include "trl_test.h"
+
+#include "app_support.h"
+#include "mock_support.h"
+
+#include "placed_data.h"
+
+#include "placed_graph.h"
+
+#include <pthread.h>
+
+/* Of how many graphs, for each of the sets of devices. */
+enum {
+    GRAPHS = APP_SANITIZED ? 12 : 60,
+    LONG_GRAPHS = APP_SANITIZED ? 200 : 2000,
+    PLACEMENTS = 6,
+    RUNS = 5,
+    LEARNING_RUNS = 28, /* all executors were timed, and a placement was held against them */
+};
+
+static const char *const mocks[] = {"1", "2", "4", "1:latency=20us;1:launch=10us", "2:clock=virtual,rate=100M"};
+enum { MOCKS = sizeof mocks / sizeof *mocks };
+
+static int graphs(void)
+{
+    return test_long() ? LONG_GRAPHS : GRAPHS;
+}
+
+static trl_workers *make_hybrid(int threads)
+{
+    trl_workers *workers = make_workers(&(setting){"hybrid", threads});
+    ck_ok(trl_workers_set_devices(workers, devices));
+    return workers;
+}
+
+/* ---- one run, and what should have come out ---- */
+
+typedef struct pair {
+    placed_graph *g;
+    data_frame *f, *plain;
+    uint64_t resets;
+    char fault[200];
+} pair;
+
+static void fault(pair *p, const char *what, long long a, long long b)
+{
+    if (!p->fault[0])
+        snprintf(p->fault, sizeof p->fault, "seed %llu: %s %lld %lld", (unsigned long long)p->g->seed, what, a, b);
+}
+
+static pair make_pair(uint64_t seed)
+{
+    placed_graph *g = make_placed_graph(seed);
+    return (pair){.g = g, .f = new_data_frame(g, g->nhandles, seed), .plain = new_data_frame(g, g->nhandles, seed)};
+}
+
+static void free_frames(pair *p)
+{
+    free_data_frame(&p->f, p->g->nhandles);
+    free_data_frame(&p->plain, p->g->nhandles);
+}
+
+static void free_pair(pair *p)
+{
+    free_frames(p);
+    free_placed_graph(&p->g);
+}
+
+static void check_data(pair *p)
+{
+    const placed_graph *g = p->g;
+    for (int h = 0; h < g->nhandles; ++h)
+        for (int s = 0; s < DATA_SPACES; ++s)
+            for (int i = 0; p->f->valid[h] >> s & 1 && i < g->handle[h].words; ++i)
+                if (*data_word(p->f, &g->handle[h], h, s, i) != *data_word(p->plain, &g->handle[h], h, 0, i))
+                    fault(p, "wrong data of a handle, in space", h, s);
+    for (int i = 0; i < g->count; ++i)
+        if (p->f->sum[i] != p->plain->sum[i]) fault(p, "wrong data was read by task", i, 0);
+}
+
+/* Which executors may do what, and that each task is called once, in all its chunks. */
+static void check_places(pair *p)
+{
+    const unsigned workers_only = TRL_TASK_POLL | TRL_TASK_SCOPE | TRL_TASK_ALWAYS;
+    for (int i = 0; i < p->g->count; ++i) {
+        const placed_node *n = &p->g->node[i];
+        const int space = atomic_load(&p->f->where[i]) - 1, calls = atomic_load(&p->f->calls[i]);
+        const bool once = calls == 1 && (space > 0 || n->flags & TRL_TASK_WHOLE);
+        if (calls != n->chunks && !once) fault(p, "a task, and its calls:", i, calls);
+        const bool held = n->phase != NONE || n->nlocks + n->nuses + n->signals > 0 || n->flags & workers_only;
+        if (space > 0 && (held || !n->on_mocks || i >= p->g->own)) fault(p, "a task, and its space:", i, space);
+    }
+}
+
+static void check_locks(pair *p)
+{
+    int64_t locked[PLACED_RESOURCES] = {0};
+    for (int i = 0; i < p->g->count; ++i)
+        for (int k = 0; k < p->g->node[i].nlocks; ++k) ++locked[p->g->node[i].lock[k]];
+    for (int r = 0; r < p->g->nresources; ++r)
+        if (p->f->locked[r] != locked[r]) fault(p, "times that a resource was locked:", p->f->locked[r], locked[r]);
+}
+
+static void check_well(pair *p, const uint32_t *before)
+{
+    uint32_t after[DATA_HANDLES];
+    do_plainly(p->g, p->plain);
+    check_places(p);
+    check_locks(p);
+    follow_values(p->g, p->f, before, after);
+    if (p->f->parted) fault(p, "tasks make parts of a value elsewhere:", p->f->parted, 0);
+    for (int h = 0; h < p->g->nhandles; ++h)
+        if (p->g->handle[h].nboxes > 0 && p->f->valid[h] != after[h])
+            fault(p, "spaces where data is valid, and where it should be:", p->f->valid[h], after[h]);
+    check_data(p);
+    if (atomic_load(&p->f->wrong)) fault(p, "calls found things wrong:", atomic_load(&p->f->wrong), 0);
+}
+
+static void begin(pair *p)
+{
+    data_frame *f = p->f;
+    poison_invalid(f, p->g->nhandles);
+    for (int i = 0; i < p->g->count; ++i) {
+        atomic_store(&f->calls[i], 0);
+        atomic_store(&f->where[i], 0);
+    }
+    memset(f->locked, 0, sizeof f->locked);
+    atomic_store(&f->over, false);
+}
+
+static trl_err run_frame(pair *p, trl_workers *workers)
+{
+    begin(p);
+    const trl_err err = trl_graph_run(p->g->graph, workers, p->f);
+    if (atomic_load(&p->f->inside)) fault(p, "calls go on after the run:", atomic_load(&p->f->inside), 0);
+    atomic_store(&p->f->over, true);
+    if (atomic_load(&p->f->late)) fault(p, "calls were made after a run:", atomic_load(&p->f->late), 0);
+    return err;
+}
+
+static void run_well(pair *p, trl_workers *workers)
+{
+    uint32_t before[DATA_HANDLES];
+    memcpy(before, p->f->valid, sizeof before);
+    const trl_err err = run_frame(p, workers);
+    if (err != TRL_OK)
+        fault(p, test_messages(), err, 0);
+    else
+        check_well(p, before);
+}
+
+static void must(const pair *p)
+{
+    if (p->fault[0]) ck_abort_msg("%s", p->fault);
+}
+
+/* What all runs of the graph copied, with the frames of so many pairs. */
+static void check_copies(pair *p, int n)
+{
+    trl_placement_stats stats;
+    int64_t copies = 0, out = 0, bytes = 0, tasks = 0;
+    trl_graph_get_placement(p->g->graph, &stats);
+    for (int i = 0; i < n; ++i) {
+        copies += p[i].f->copies;
+        out += p[i].f->copies_out;
+        bytes += p[i].f->bytes;
+    }
+    for (int e = 0; e < stats.executors; ++e) tasks += stats.tasks[e];
+    if (stats.copies[TRL_WAY_OUT] != out) fault(p, "copies to the host:", stats.copies[TRL_WAY_OUT], out);
+    if (stats.copies[TRL_WAY_IN] + stats.copies[TRL_WAY_ACROSS] != copies - out)
+        fault(p, "copies to devices:", stats.copies[TRL_WAY_IN] + stats.copies[TRL_WAY_ACROSS], copies - out);
+    if (stats.bytes[TRL_WAY_IN] + stats.bytes[TRL_WAY_OUT] + stats.bytes[TRL_WAY_ACROSS] != bytes)
+        fault(p, "bytes copied of", bytes, stats.bytes[TRL_WAY_IN]);
+    if (stats.executors > 0 && tasks != p->g->own) fault(p, "tasks placed:", tasks, p->g->own);
+    must(p);
+}
+
+static void add_up(const pair *p, int64_t made[TRL_WAYS])
+{
+    trl_placement_stats stats;
+    trl_graph_get_placement(p->g->graph, &stats);
+    for (int way = 0; way < TRL_WAYS; ++way) made[way] += stats.copies[way];
+}
+
+/* The rule for a graph; returns how often it is run. */
+static int choose_placement(trl_workers *workers, uint64_t seed)
+{
+    static const char *const rules[PLACEMENTS] = {"random",      "finish_time", "devices",
+                                                  "round_robin", "random",      "min_load"};
+    char random[32];
+    const int which = (int)(seed % PLACEMENTS);
+    snprintf(random, sizeof random, "random:%llu", (unsigned long long)seed);
+    ck_ok(trl_workers_set_placement(workers, which % 4 == 0 ? random : rules[which]));
+    return which % 2 ? LEARNING_RUNS : RUNS;
+}
+
+START_TEST(runs_give_the_bits_of_a_plain_loop_and_copy_no_more_than_values_need)
+{
+    open_mocks(mocks[_i]);
+    trl_workers *workers = make_hybrid(1 + _i % 3);
+    int64_t made[TRL_WAYS] = {0};
+    for (uint64_t seed = 1; seed <= (uint64_t)graphs(); ++seed) {
+        const int runs = choose_placement(workers, seed);
+        pair p = make_pair(seed + 100000 * (uint64_t)_i);
+        for (int run = 0; run < runs; ++run) {
+            run_well(&p, workers);
+            must(&p);
+        }
+        check_copies(&p, 1);
+        add_up(&p, made);
+        free_pair(&p);
+    }
+    for (int way = 0; way < TRL_WAYS; ++way)
+        if (way != TRL_WAY_ACROSS || trl_devices_opened(devices) > 1) ck_assert_int_gt(made[way], graphs() / 4);
+    trl_workers_destroy(&workers);
+    close_mocks();
+}
+END_TEST
+
+/* ---- two runs at once ---- */
+
+typedef struct runner {
+    pair p;
+    trl_workers *workers;
+    int runs;
+} runner;
+
+static void *run_repeatedly(void *data)
+{
+    runner *r = data;
+    for (int run = 0; run < r->runs && !r->p.fault[0]; ++run) run_well(&r->p, r->workers);
+    return NULL;
+}
+
+START_TEST(runs_in_two_frames_at_once_have_the_bits_of_each_alone)
+{
+    open_mocks(mocks[_i]);
+    trl_workers *workers = make_hybrid(1 + _i % 3);
+    for (uint64_t seed = 1; seed <= (uint64_t)graphs() / 2; ++seed) {
+        const int runs = choose_placement(workers, seed);
+        runner r[2] = {{.p = make_pair(seed + 500000), .workers = workers, .runs = runs},
+                       {.workers = workers, .runs = runs}};
+        pthread_t thread;
+        r[1].p = (pair){.g = r[0].p.g,
+                        .f = new_data_frame(r[0].p.g, r[0].p.g->nhandles, seed + 7),
+                        .plain = new_data_frame(r[0].p.g, r[0].p.g->nhandles, seed + 7)};
+        ck_assert_int_eq(pthread_create(&thread, NULL, run_repeatedly, &r[1]), 0);
+        run_repeatedly(&r[0]);
+        pthread_join(thread, NULL);
+        must(&r[0].p);
+        must(&r[1].p);
+        check_copies((pair[]){r[0].p, r[1].p}, 2);
+        free_frames(&r[1].p);
+        free_pair(&r[0].p);
+    }
+    trl_workers_destroy(&workers);
+    close_mocks();
+}
+END_TEST
+
+/* ---- runs that end early ---- */
+
+/* What a run that ended early may have changed begins anew; what no task writes is as it was, wherever it is valid. */
+static void begin_anew(pair *p)
+{
+    ++p->resets;
+    for (int h = 0; h < p->g->nhandles; ++h) {
+        if (!p->g->handle[h].written) continue;
+        set_data(p->f, &p->g->handle[h], h, p->g->seed + p->resets);
+        set_data(p->plain, &p->g->handle[h], h, p->g->seed + p->resets);
+    }
+}
+
+/* Tasks that are to be called after an error, too, are. Those that wait for signals, scopes or phases may wait for what
+ * was left out. */
+static void check_always(pair *p)
+{
+    bool certain[DATA_NODES];
+    for (int i = 0; i < p->g->own; ++i) {
+        const placed_node *n = &p->g->node[i];
+        certain[i] = n->signals == 0 && p->g->phases == 0;
+        for (int k = 0; k < i && certain[i]; ++k) certain[i] = certain[k] && !(p->g->node[k].flags & TRL_TASK_SCOPE);
+        if (certain[i] && n->flags & TRL_TASK_ALWAYS && atomic_load(&p->f->calls[i]) == 0)
+            fault(p, "not called after an error:", i, 0);
+    }
+}
+
+static void check_end(pair *p, trl_err err, trl_err expected)
+{
+    const char *name = trl_graph_failed_task(p->g->graph);
+    if (err != expected) fault(p, "a run ended with", err, expected);
+    /* What fails on a device is found at the end of its launch. */
+    const bool on_host = expected == TRL_ERR_NUMERICS && atomic_load(&p->f->where[p->f->fail_at]) == 1;
+    if (expected == TRL_ERR_NUMERICS && !name) fault(p, "no task has failed", 0, 0);
+    if (on_host && strcmp(name, p->g->node[p->f->fail_at].name) != 0)
+        fault(p, "another task has failed than", p->f->fail_at, 0);
+    check_always(p);
+    p->f->fail_at = p->f->cancel_at = NONE;
+    begin_anew(p);
+    test_clear();
+}
+
+START_TEST(runs_that_end_early_leave_nothing_behind)
+{
+    open_mocks(mocks[_i]);
+    trl_workers *workers = make_hybrid(1 + _i % 3);
+    for (uint64_t seed = 1; seed <= (uint64_t)graphs(); ++seed) {
+        choose_placement(workers, seed);
+        pair p = make_pair(seed + 700000);
+        for (int run = 0; run < RUNS; ++run) {
+            int *at = run % 2 ? &p.f->cancel_at : &p.f->fail_at;
+            *at = app_below(&p.g->state, p.g->own);
+            if (run % 2 && p.g->node[*at].on_mocks) *at = NONE; /* calls of devices know no run to cancel */
+            const bool early = *at != NONE;
+            const trl_err err = run_frame(&p, workers);
+            if (early) check_end(&p, err, run % 2 ? TRL_ERR_INTERRUPTED : TRL_ERR_NUMERICS);
+            if (!early) begin_anew(&p);
+            run_well(&p, workers);
+            must(&p);
+        }
+        free_pair(&p);
+    }
+    trl_workers_destroy(&workers);
+    close_mocks();
+}
+END_TEST
+
+/* ---- devices that fail ---- */
+
+/* The first run that a device fails in; the next one is right. A lost device does nothing any more: its tasks go to the
+ * others. */
+static void check_faulty(uint64_t seed, const char *fault)
+{
+    char settings[64];
+    uint64_t state = seed;
+    snprintf(settings, sizeof settings, "1:latency=10us;1:fail=%s@%d;1", fault, 1 + app_below(&state, 40));
+    open_mocks(settings);
+    trl_workers *workers = make_hybrid(1 + (int)(seed % 3));
+    ck_ok(trl_workers_set_placement(workers, seed % 2 ? "devices" : "random:1"));
+    pair p = make_pair(seed + 900000);
+    for (int run = 0; run < 2 * RUNS; ++run) {
+        uint32_t before[DATA_HANDLES];
+        memcpy(before, p.f->valid, sizeof before);
+        const trl_err err = run_frame(&p, workers);
+        if (err == TRL_OK) check_well(&p, before);
+        if (err != TRL_OK) {
+            if (strcmp(fault, "lost") == 0) /* with all that it held */
+                for (int h = 0; h < p.g->nhandles; ++h) p.g->handle[h].written |= !(p.f->valid[h] & ~4u);
+            check_end(&p, err, TRL_ERR_DEVICE);
+            run_well(&p, workers);
+        }
+        must(&p);
+    }
+    free_pair(&p);
+    trl_workers_destroy(&workers);
+    close_mocks();
+}
+
+START_TEST(the_run_after_one_in_which_a_device_failed_is_right)
+{
+    static const char *const faults[] = {"call", "copy", "lost"};
+    for (uint64_t seed = 1; seed <= (uint64_t)graphs(); ++seed) check_faulty(seed, faults[_i]);
+}
+END_TEST
+
+/* ---- other workers, other devices ---- */
+
+START_TEST(a_graph_may_go_on_with_other_workers_and_devices)
+{
+    for (uint64_t seed = 1; seed <= (uint64_t)graphs() / 2; ++seed) {
+        pair p = make_pair(seed + 1100000);
+        trl_devices *old = NULL;
+        for (int turn = 0; turn < 4; ++turn) {
+            open_mocks(mocks[(seed + (uint64_t)turn) % 3]);
+            trl_workers *workers = make_hybrid(1 + (int)((seed + (uint64_t)turn) % 2));
+            const int runs = choose_placement(workers, seed) / 5;
+            if (turn % 2) ck_ok(trl_graph_prepare(p.g->graph, workers));
+            for (int run = 0; run < runs; ++run) run_well(&p, workers);
+            if (turn == 2) { /* none for a while */
+                bring_home(p.f, p.g->nhandles);
+                ck_ok(trl_workers_set_devices(workers, NULL));
+                run_well(&p, workers);
+            }
+            must(&p);
+            bring_home(p.f, p.g->nhandles);
+            leave_devices(p.f, p.g->nhandles);
+            trl_workers_destroy(&workers);
+            trl_devices_close(&old); /* its last traces in the graph went with the first run on the next */
+            old = devices;
+        }
+        free_pair(&p);
+        devices = old;
+        close_mocks();
+    }
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    tcase_add_loop_test(tc, runs_give_the_bits_of_a_plain_loop_and_copy_no_more_than_values_need, 0, MOCKS);
+    tcase_add_loop_test(tc, runs_in_two_frames_at_once_have_the_bits_of_each_alone, 0, MOCKS);
+    tcase_add_loop_test(tc, runs_that_end_early_leave_nothing_behind, 0, MOCKS);
+    tcase_add_loop_test(tc, the_run_after_one_in_which_a_device_failed_is_right, 0, 3);
+    tcase_add_test(tc, a_graph_may_go_on_with_other_workers_and_devices);
+}
+
+TRL_TEST_MAIN("placed graphs", add_tests)
