@@ -16,7 +16,7 @@
 
 /* Of how many graphs, for each of the sets of devices. */
 enum {
-    GRAPHS = APP_SANITIZED ? 12 : 60,
+    GRAPHS = APP_SANITIZED ? 12 : 30,
     LONG_GRAPHS = APP_SANITIZED ? 200 : 2000,
     PLACEMENTS = 6,
     RUNS = 5,
