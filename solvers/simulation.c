@@ -416,6 +416,7 @@ trl_err trl_simulation_observe(trl_simulation *sim)
 {
     trl_err err = TRL_OK;
     if (!sim) return TRL_ERR_USAGE;
+    TRL_TRY(trl_context_agree(sim->ctx, sim->fetched));
     trli_set_present(sim);
     TRL_TRY(trli_evaluate_kept(sim));
     TRL_TRY(trli_run_checked(sim, sim->observe, sim->step_number, sim->time, false));
