@@ -410,7 +410,7 @@ def write(rng, method, partial=True, flat=False):
     e = rng.choice(w.equations)  # in one sweep
     series += f", sum: \"integral({e})\", squares: \"integral({e}*{e})\""
     series += f", least: \"domain_min({e})\", most: \"domain_max({e})\""
-    stop = rng.choice(["", ", stop: {when: \"rate < 0.5*rate + 1e-2 or step == 2\"}"])
+    stop = rng.choice(["", ", stop: {when: \"rate < 0.5*rate + 1e-2 or step == " + rng.choice(["2", "25"]) + "\"}"])
     if not partial and rng.random() < 0.25:
         equations += [f"sensitivity: {{{odes[0]}: [p]}}"]
         names.append(f"{odes[0]}_p")
@@ -419,7 +419,7 @@ def write(rng, method, partial=True, flat=False):
         values = ", ".join(rng.sample(names[:6], min(len(names), 2)))
         keep += f"receivers: {{path: points.nc, dataset: points, values: [{values}]}}, "
     return "\n".join(["trellis: 1", line, "parameters: {p: 0.75, q: 3}"] + text + equations + [
-        f"time: {{method: {method}, dt: {step}, steps: {rng.randint(1, 3)}{stop}}}",
+        f"time: {{method: {method}, dt: {step}, steps: {rng.choice([1, 2, 3, 1, 2, 3, 1, 2, 3, 30])}{stop}}}",
         f"output: {{every: {every(rng)}, fields: [{', '.join(names)}], {keep}"
         f"series: {{every: {every(rng)}, values: {{{series}}}}}}}", ""
     ]), dim, w.written

@@ -3,7 +3,7 @@
 # Part of Trellis, an expression-graph PDE solver framework.
 # ctest: timeout=900
 """Random decks in every way of evaluation that must give the same bits: degrees of fusion, interpreted and compiled,
-patches, threads, ranks. Decks of ordinary differential equations are solved here, too."""
+patches, threads, ranks, placements on mock devices. Decks of ordinary differential equations are solved here, too."""
 import argparse
 import collections
 import concurrent.futures
@@ -17,6 +17,7 @@ import shutil
 import subprocess
 import sys
 
+import placements
 import random_decks
 import random_odes
 
@@ -57,9 +58,9 @@ def run(options, deck, folder, settings, out):
         str(deck), "--quiet", "--report",
         str(report), "--set", f"output.directory={folder / out}", "--set", "run.threads=2"
     ]  # settings after it win; on many cores, all of them for each of many jobs are too many
-    for setting in [s for s in settings if s != "ranks"]:
+    for setting in [s for s in settings if s != "ranks" and not s.startswith("TRL_")]:
         command += ["--set", setting]
-    environment = {"OMPI_MCA_ess_singleton_isolated": "1", **os.environ}
+    environment = {"OMPI_MCA_ess_singleton_isolated": "1", **os.environ, **placements.environment(settings)}
     if "ranks" not in settings:  # no daemon; Open MPI names its folder as that of other such runs
         environment["OMPI_MCA_orte_tmpdir_base"] = str(folder)
     done = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True,
@@ -88,11 +89,11 @@ def differing_file(folder):
     return ""
 
 
-def ways_of(rng, dim):
-    """The reference, then ways that are compared with it."""
+def ways_of(rng, dim, options):
+    """The reference, then ways that are compared with it, the last ones chosen for where tasks are done."""
     patches = f"grid.patches={[rng.choice([1, 2]) for _ in range(dim)]}"
     ways = [
-        ["run.fusion=none", "run.compile=never", "run.threads=1"],
+        ["run.fusion=none", "run.compile=never", "run.threads=1", "run.devices=cpu"],
         ["run.fusion=full", "run.compile=never", "run.threads=2", "run.balance=1e-6"],
         ["run.fusion=node", "run.compile=never", patches],
         [
@@ -109,8 +110,13 @@ def ways_of(rng, dim):
         ways.append(["ranks", "run.compile=never"])
     if rng.random() < 0.1:  # costly: each formula is a kernel
         ways.append([f"run.fusion={rng.choice(['node', 'none'])}", "run.compile=always"])
-    for way in ways[1:]:
+    elsewhere = [["run.compile=never", *rng.choice([[], [patches], ["run.fusion=node"], ["ranks"], ["ranks", patches]])]
+                 for _ in range(options.placed)]
+    for way in ways[1:] + elsewhere:
         way.append(f"output.compression={rng.choice(['off', 1, 9])}")
+        if way in elsewhere or rng.random() < 0.5:
+            way += placements.choose(rng)
+    ways = ways[:1 if options.placed_only else len(ways)] + elsewhere
     return ways
 
 
@@ -145,7 +151,7 @@ def compare(options, number):
     if "points.nc" in text:
         text = write_points(rng, text, dim, folder)
     deck.write_text(text, encoding="utf-8")
-    ways = ways_of(rng, dim)
+    ways = ways_of(rng, dim, options)
     results = [run(options, deck, folder, ways[0], "first")]
     wrong = unlike(results[0][0], solution)
     for settings in ways[1:]:
@@ -183,6 +189,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     long = "TRL_TEST_LONG" in os.environ
     parser.add_argument("--decks", type=int, default=48 if long else 8, help="how many")
+    parser.add_argument("--placed", type=int, default=3 if long else 1, help="how many more ways on mock devices")
+    parser.add_argument("--placed-only", action="store_true", help="leave out the others")
     parser.add_argument("--first", type=int, default=0, help="number of the first deck: a long run can be cut in parts")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=1, help="how many decks at a time")

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+# Part of Trellis, an expression-graph PDE solver framework.
+"""The decks of inputs/decks, with the arguments that their tests give them."""
+import json
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+
+TRELLIS = os.environ.get("TRELLIS", "trellis")
+FOLDER = pathlib.Path(os.environ.get("TRELLIS_SOURCE", pathlib.Path(__file__).parents[2])) / "inputs/decks"
+
+
+def run(deck, arguments, output, ranks=1, environment=(), settings=()):
+    """The report of a run, or None and what was said. Settings win over arguments."""
+    report = output.with_suffix(".json")
+    command = ["mpirun", "-n", str(ranks)] if ranks > 1 else []
+    command += [TRELLIS, "run", str(deck), "--quiet", "--report", str(report), *arguments]
+    for setting in (f"output.directory={output}", *settings):
+        command += ["--set", setting]
+    variables = {**os.environ, **dict(environment)}
+    if ranks == 1:
+        variables.setdefault("OMPI_MCA_ess_singleton_isolated", "1")  # no daemon
+    done = subprocess.run(command, env=variables, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+                          timeout=600)
+    if done.returncode:
+        said = " ".join(f"{name}={shlex.quote(value)}" for name, value in dict(environment).items())
+        return None, f"{said} {shlex.join(command)} ends with {done.returncode}: {done.stderr[-2000:]}"
+    return json.loads(report.read_text(encoding="utf-8")), ""
+
+
+def arguments_of(deck, outputs, steps):
+    """The arguments of a deck's test, or None: it has none. steps: so many, on the grid that sanitizers get."""
+    found = re.search(r"^# ctest:(.*)$", deck.read_text(encoding="utf-8"), re.MULTILINE)
+    if not found or found[1].strip().startswith("none"):
+        return None
+    keys = dict(word.split("=", 1) for word in shlex.split(found[1]))
+    after = outputs / "after" / keys["after"] if "after" in keys else None
+    if after:
+        after.parent.mkdir(parents=True, exist_ok=True)
+        _, failed = run(deck.with_stem(keys["after"]), [], after, settings=["run.devices=cpu"])
+        if failed:
+            sys.exit(failed)
+    text = keys.get("args", "")
+    if steps:
+        text = re.sub(r"--steps \d+", "", f"{text} {keys.get('asan', '')}") + f" --steps {steps}"
+    return shlex.split(text.replace("{after}", str(after)))
+
+
+def decks(outputs, names=(), steps=None):
+    """Each deck that has a test, or those that are named: its path and arguments."""
+    for deck in sorted(FOLDER.glob("*.yaml")):
+        if names and deck.stem not in names:
+            continue
+        arguments = arguments_of(deck, outputs, steps)
+        if arguments is not None:
+            yield deck, arguments
