@@ -35,8 +35,8 @@
 #include "time_plan_impl.h"
 
 enum {
-    OPS_MOST = 4096, /* the shifts take a time that is quadratic in it */
-    LOOKED_BACK = 2  /* executions */
+    OPS_MOST = 4096,
+    LOOKED_BACK = 2 /* executions */
 };
 
 /* ---- what is in the way ---- */
@@ -184,8 +184,8 @@ done:
 
 static trl_offsets reach_of(const trli_time_op *op, int input)
 {
-    const trl_footprint f = (op->slab ? op->slab->reads : op->plan->reads).footprint[input];
-    return trl_footprint_hull(&f);
+    const trli_reads *reads = op->slab ? &op->slab->reads : &op->plan->reads;
+    return trl_footprint_hull(&reads->footprint[input]);
 }
 
 static void include(trl_offsets *all, const trl_offsets *part)
@@ -265,45 +265,74 @@ static void put_after(const trli_time_plan *plan, const trli_time_op *earlier, t
     }
 }
 
-static void order(const trli_time_plan *plan, const trli_time_op *earlier, trli_time_op *later)
+/* A field of a kernel, and the touch of the same slot before it in the order of the list, or -1. */
+typedef struct trli_time_touch {
+    int op, place; /* op[].field[place] */
+    int before;
+} trli_time_touch;
+
+static bool writes(const trli_time_op *op, int place)
 {
-    static const trl_lidx here[3];
-    const trli_model_field *field = plan->model->field;
-    for (int w = earlier->ninputs; w < earlier->ninputs + earlier->noutputs; ++w) {
-        const int slot = field[earlier->field[w]].slot;
-        for (int i = 0; i < later->ninputs; ++i) { /* read after write */
-            if (field[later->field[i]].slot != slot) continue;
-            const trl_offsets reach = reach_of(later, i);
-            put_after(plan, earlier, later, reach.lo, reach.hi);
-        }
-        for (int o = later->ninputs; o < later->ninputs + later->noutputs; ++o)
-            if (field[later->field[o]].slot == slot) put_after(plan, earlier, later, here, here);
-    }
-    for (int i = 0; i < earlier->ninputs; ++i)
-        for (int o = later->ninputs; o < later->ninputs + later->noutputs; ++o) { /* write after read */
-            if (field[later->field[o]].slot != field[earlier->field[i]].slot) continue;
-            const trl_offsets reach = reach_of(earlier, i);
-            const trl_lidx lo[3] = {-reach.hi[0], -reach.hi[1], -reach.hi[2]},
-                           hi[3] = {-reach.lo[0], -reach.lo[1], -reach.lo[2]};
-            put_after(plan, earlier, later, lo, hi);
-        }
+    return place >= op->ninputs;
 }
 
-static void find_shifts(trli_time_plan *plan)
+/* Order two kernels by one slot that both touch. */
+static void order(const trli_time_plan *plan, const trli_time_op *earlier, int place, trli_time_op *later,
+                  int later_place)
 {
-    for (int i = 0; i < plan->nops; ++i) {
-        trli_time_op *op = &plan->op[i];
-        for (int a = 0; a < 2; ++a) op->shift[a] = INT_MIN / 2;
-        for (int j = i - 1; j >= 0 && plan->op[j].execution >= op->execution - LOOKED_BACK; --j)
-            order(plan, &plan->op[j], op);
-        for (int a = 0; a < 2; ++a) {
-            /* A kernel that depends on no other is placed at its nearest point of the patch. */
-            const bool beyond = op->slab && !op->images && op->slab->side && op->slab->axis == plan->axis[a];
-            if (op->shift[a] < INT_MIN / 4) op->shift[a] = beyond ? -op->slab->layer : 0;
-            if (op->shift[a] > plan->most_shift[a]) plan->most_shift[a] = op->shift[a];
-            if (op->start[a] > plan->most_start[a]) plan->most_start[a] = op->start[a];
+    static const trl_lidx here[3];
+    if (writes(earlier, place) && writes(later, later_place)) {
+        put_after(plan, earlier, later, here, here);
+    } else if (writes(earlier, place)) {
+        const trl_offsets reach = reach_of(later, later_place);
+        put_after(plan, earlier, later, reach.lo, reach.hi);
+    } else if (writes(later, later_place)) {
+        const trl_offsets reach = reach_of(earlier, place);
+        const trl_lidx lo[3] = {-reach.hi[0], -reach.hi[1], -reach.hi[2]},
+                       hi[3] = {-reach.lo[0], -reach.lo[1], -reach.lo[2]};
+        put_after(plan, earlier, later, lo, hi);
+    }
+}
+
+static void find_shift(trli_time_plan *plan, const trli_time_touch *touch, const int *newest, trli_time_op *op)
+{
+    for (int a = 0; a < 2; ++a) op->shift[a] = INT_MIN / 2;
+    for (int f = 0; f < op->ninputs + op->noutputs; ++f)
+        for (int t = newest[plan->model->field[op->field[f]].slot];
+             t >= 0 && plan->op[touch[t].op].execution >= op->execution - LOOKED_BACK; t = touch[t].before)
+            order(plan, &plan->op[touch[t].op], touch[t].place, op, f);
+    for (int a = 0; a < 2; ++a) {
+        /* A kernel that depends on no other is placed at its nearest point of the patch. */
+        const bool beyond = op->slab && !op->images && op->slab->side && op->slab->axis == plan->axis[a];
+        if (op->shift[a] < INT_MIN / 4) op->shift[a] = beyond ? -op->slab->layer : 0;
+        if (op->shift[a] > plan->most_shift[a]) plan->most_shift[a] = op->shift[a];
+        if (op->start[a] > plan->most_start[a]) plan->most_start[a] = op->start[a];
+    }
+}
+
+static trl_err find_shifts(trli_time_plan *plan)
+{
+    trl_context *ctx = plan->model->ctx;
+    const int nslots = plan->model->slots->n;
+    size_t n = 0;
+    int count = 0;
+    for (int i = 0; i < plan->nops; ++i) n += (size_t)(plan->op[i].ninputs + plan->op[i].noutputs);
+    trli_time_touch *touch = trli_new(ctx, n, sizeof *touch);
+    int *newest = trli_new(ctx, (size_t)nslots, sizeof *newest); /* touch of each slot, or -1 */
+    trl_err err = touch && newest ? TRL_OK : trli_no_memory(ctx, NULL, "for the kernels of a pass");
+    for (int s = 0; s < nslots && err == TRL_OK; ++s) newest[s] = -1;
+    for (int i = 0; i < plan->nops && err == TRL_OK; ++i) {
+        const trli_time_op *op = &plan->op[i];
+        find_shift(plan, touch, newest, &plan->op[i]);
+        for (int f = 0; f < op->ninputs + op->noutputs; ++f) {
+            const int slot = plan->model->field[op->field[f]].slot;
+            touch[count] = (trli_time_touch){.op = i, .place = f, .before = newest[slot]};
+            newest[slot] = count++;
         }
     }
+    trli_free(touch);
+    trli_free(newest);
+    return err;
 }
 
 /* Whether a point has the same place in two fields of one slot. */
@@ -376,7 +405,7 @@ trl_err trli_time_plan_make(const trli_program *program, const trli_rotation *ro
     trl_err err = TRL_OK;
     TRL_TRY(trli_time_plan_list(program, rotation, patch, executions, plan, why));
     if (!*why) TRL_TRY(look_at_slots(plan, why));
-    if (!*why) find_shifts(plan);
+    if (!*why) TRL_TRY(find_shifts(plan));
     if (!*why) *why = refuse_periodic(plan);
     if (*why) trli_time_plan_free(plan);
 done:
