@@ -9,9 +9,10 @@
 #include "instance_impl.h"
 #include "memory_impl.h"
 #include "partials_impl.h"
+#include "value_map_impl.h"
 
 typedef struct span {
-    int begin, count; /* count -1: not known yet */
+    int begin, count;
 } span;
 
 struct trli_partials {
@@ -22,11 +23,10 @@ struct trli_partials {
     const trli_opaque *plugin;
     trli_walk walk;
     int nvariable_of;
-    int *variable_of; /* by field: the variable that it holds, or -1 */
-    span *of;         /* by value */
-    int32_t nof;
-    int32_t *touched; /* values with a list */
-    int32_t ntouched, touched_capacity;
+    int *variable_of;     /* by field: the variable that it holds, or -1 */
+    trli_value_map known; /* values with a list */
+    span *of;             /* [known.count] */
+    int32_t of_capacity;
     trli_partial_derivative *entry;
     int nentries, capacity;
     trli_ir_value *stack;
@@ -59,8 +59,8 @@ void trli_partials_destroy(trli_partials **partials)
     if (!p) return;
     trli_walk_free(&p->walk);
     trli_free(p->variable_of);
+    trli_value_map_free(&p->known);
     trli_free(p->of);
-    trli_free(p->touched);
     trli_free(p->entry);
     trli_free(p->stack);
     trli_free(p);
@@ -73,30 +73,22 @@ const trli_opaque *trli_partials_plugin(const trli_partials *partials)
 
 static void forget(trli_partials *p)
 {
-    for (int32_t i = 0; i < p->ntouched; ++i) p->of[p->touched[i]].count = -1;
-    p->ntouched = 0;
+    trli_value_map_clear(&p->known);
     p->nentries = 0;
     p->plugin = NULL;
     p->exhausted = false;
 }
 
-static trl_err reserve(trli_partials *p, trli_ir_value v)
+/* Of a value with a list. */
+static span list_of(const trli_partials *p, trli_ir_value v)
 {
-    if (v < p->nof) return TRL_OK;
-    int32_t n = p->ir->count + p->ir->count / 2 + 1;
-    span *of = trli_resize(p->ir->ctx, p->of, (size_t)n, sizeof *of);
-    if (!of) return no_memory(p);
-    for (int32_t i = p->nof; i < n; ++i) of[i] = (span){0, -1};
-    p->of = of;
-    p->nof = n;
-    return TRL_OK;
+    return p->of[trli_value_map_find(&p->known, v)];
 }
 
 /* The list of a value if it is known; else it is found next. */
 static trl_err need(trli_partials *p, trli_ir_value v, bool *ready)
 {
-    trl_err err = reserve(p, v);
-    if (err != TRL_OK || p->of[v].count >= 0) return err;
+    if (trli_value_map_find(&p->known, v) >= 0) return TRL_OK;
     *ready = false;
     if (!trli_make_room(p->ir->ctx, &p->stack, p->nstack, &p->stack_capacity, sizeof *p->stack)) return no_memory(p);
     p->stack[p->nstack++] = v;
@@ -114,15 +106,19 @@ static trl_err append(trli_partials *p, const trli_partial_derivative *entry)
     return TRL_OK;
 }
 
+static trl_err set_list(trli_partials *p, trli_ir_value v, span list)
+{
+    int32_t number;
+    if (!trli_make_room(p->ir->ctx, &p->of, p->known.count, &p->of_capacity, sizeof *p->of)) return no_memory(p);
+    trl_err err = trli_value_map_add(p->ir->ctx, &p->known, v, &number);
+    if (err == TRL_OK) p->of[number] = list;
+    return err == TRL_OK ? p->ir->err : err;
+}
+
 /* What was appended since `begin` is the list of v. */
 static trl_err conclude(trli_partials *p, trli_ir_value v, int begin)
 {
-    if (!trli_make_room(p->ir->ctx, &p->touched, p->ntouched, &p->touched_capacity, sizeof *p->touched))
-        return no_memory(p);
-    p->touched[p->ntouched++] = v;
-    trl_err err = reserve(p, v);
-    if (err == TRL_OK) p->of[v] = (span){begin, p->nentries - begin};
-    return err == TRL_OK ? p->ir->err : err;
+    return set_list(p, v, (span){begin, p->nentries - begin});
 }
 
 static int compare(const trli_partial_derivative *a, const trli_partial_derivative *b)
@@ -197,12 +193,14 @@ static trl_err merge(trli_partials *p, trli_ir_value v, unsigned operands)
 {
     const trli_node n = p->ir->node[v];
     int at[3] = {0, 0, 0}, begin = p->nentries;
+    span list[3] = {{0, 0}, {0, 0}, {0, 0}};
+    for (int i = 0; i < 3; ++i)
+        if (operands >> i & 1) list[i] = list_of(p, n.arg[i]);
     while (!p->exhausted) {
         const trli_partial_derivative *least = NULL, *from[3] = {NULL, NULL, NULL};
         trli_partial_derivative copy[3], made;
         for (int i = 0; i < 3; ++i) {
-            const span s = operands >> i & 1 ? p->of[n.arg[i]] : (span){0, 0};
-            from[i] = at[i] < s.count ? &p->entry[s.begin + at[i]] : NULL;
+            from[i] = at[i] < list[i].count ? &p->entry[list[i].begin + at[i]] : NULL;
             if (from[i] && (!least || compare(from[i], least) < 0)) least = from[i];
         }
         if (!least) break;
@@ -249,7 +247,7 @@ static trl_err plugin_leaf(trli_partials *p, trli_ir_value v, const trli_step *p
     trl_err err = TRL_OK;
     for (int i = 0; i < called->ninputs; ++i) TRL_TRY(need(p, trli_ir_field(p->ir, input[i]), &ready));
     if (!ready) return TRL_OK;
-    for (int i = 0; i < called->ninputs; ++i) depends |= p->of[trli_ir_field(p->ir, input[i])].count > 0;
+    for (int i = 0; i < called->ninputs; ++i) depends |= list_of(p, trli_ir_field(p->ir, input[i])).count > 0;
     if (depends && !called->stable_dt) p->plugin = called;
     err = conclude(p, v, p->nentries);
 done:
@@ -278,7 +276,7 @@ static trl_err scalar_leaf(trli_partials *p, trli_ir_value v, const trli_step *p
     const trli_step s = *producer; /* the program's steps may move */
     TRL_TRY(need(p, s.value[0], &ready));
     if (!ready) return TRL_OK;
-    const span inner = p->of[s.value[0]];
+    const span inner = list_of(p, s.value[0]);
     const int begin = p->nentries;
     for (int i = 0, next; i < inner.count; i = next) {
         trli_partial_derivative e = p->entry[inner.begin + i];
@@ -315,9 +313,7 @@ static trl_err leaf(trli_partials *p, trli_ir_value v)
     const trli_ir_value value = producer->value[which];
     TRL_TRY(need(p, value, &ready));
     if (!ready) return TRL_OK;
-    const span s = p->of[value];
-    TRL_TRY(conclude(p, v, p->nentries));
-    p->of[v] = s;
+    err = set_list(p, v, list_of(p, value));
 done:
     return err;
 }
@@ -353,14 +349,15 @@ trl_err trli_partials_of(trli_partials *partials, trli_ir_value value, int own, 
     *list = NULL;
     TRL_TRY(need(p, value, &ready));
     while (p->nstack > 0 && !p->exhausted) {
-        if (p->of[p->stack[p->nstack - 1]].count >= 0)
+        if (trli_value_map_find(&p->known, p->stack[p->nstack - 1]) >= 0)
             --p->nstack;
         else
             TRL_TRY(advance(p));
     }
     if (p->exhausted) return TRL_OK;
-    *n = p->of[value].count;
-    *list = &p->entry[p->of[value].begin];
+    const span found = list_of(p, value);
+    *n = found.count;
+    *list = &p->entry[found.begin];
 done:
     return err;
 }

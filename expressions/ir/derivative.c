@@ -9,37 +9,31 @@
 
 void trli_derivative_free(trli_derivative *d)
 {
+    trli_value_map_free(&d->known);
     trli_free(d->tangent);
     trli_free(d->stack);
     *d = (trli_derivative){0};
 }
 
-/* The table of tangents grows with the IR. */
-static trl_err reserve(trli_derivative *d, trli_ir_value v)
+static trli_ir_value known_tangent(const trli_derivative *d, trli_ir_value v)
 {
-    if (v < d->ntangents) return TRL_OK;
-    int32_t n = d->ir->count + d->ir->count / 2;
-    trli_ir_value *tangent = trli_resize(d->ir->ctx, d->tangent, (size_t)n, sizeof *tangent);
-    if (!tangent) return trli_no_memory(d->ir->ctx, NULL, "for %d derivatives", n);
-    for (int32_t i = d->ntangents; i < n; ++i) tangent[i] = TRLI_TANGENT_UNKNOWN;
-    d->tangent = tangent;
-    d->ntangents = n;
-    return TRL_OK;
+    const int32_t number = trli_value_map_find(&d->known, v);
+    return number >= 0 ? d->tangent[number] : TRLI_TANGENT_UNKNOWN;
 }
 
 trl_err trli_derivative_set(trli_derivative *d, trli_ir_value v, trli_ir_value tangent)
 {
-    trl_err err = reserve(d, v);
-    if (err == TRL_OK) d->tangent[v] = tangent;
+    int32_t number;
+    if (!trli_make_room(d->ir->ctx, &d->tangent, d->known.count, &d->tangents_capacity, sizeof *d->tangent))
+        return trli_no_memory(d->ir->ctx, NULL, "for %d derivatives", d->known.count + 1);
+    trl_err err = trli_value_map_add(d->ir->ctx, &d->known, v, &number);
+    if (err == TRL_OK) d->tangent[number] = tangent;
     return err;
 }
 
 trl_err trli_derivative_need(trli_derivative *d, trli_ir_value v, trli_ir_value *tangent)
 {
-    trl_err err = reserve(d, v);
-    *tangent = TRLI_TANGENT_UNKNOWN;
-    if (err != TRL_OK) return err;
-    *tangent = d->tangent[v];
+    *tangent = known_tangent(d, v);
     if (*tangent != TRLI_TANGENT_UNKNOWN) return TRL_OK;
     if (!trli_make_room(d->ir->ctx, &d->stack, d->nstack, &d->stack_capacity, sizeof *d->stack))
         return trli_no_memory(d->ir->ctx, NULL, "for %d derivatives", d->nstack + 1);
@@ -394,12 +388,12 @@ trl_err trli_derivative_of(trli_derivative *d, trli_ir_value v, trli_ir_value *t
     *tangent = TRLI_NO_VALUE;
     TRL_TRY(trli_derivative_need(d, v, tangent));
     while (d->nstack > bottom) {
-        if (d->tangent[d->stack[d->nstack - 1]] != TRLI_TANGENT_UNKNOWN)
+        if (known_tangent(d, d->stack[d->nstack - 1]) != TRLI_TANGENT_UNKNOWN)
             --d->nstack;
         else
             TRL_TRY(advance(d));
     }
-    *tangent = d->tangent[v];
+    *tangent = known_tangent(d, v);
 done:
     d->nstack = bottom;
     return err;

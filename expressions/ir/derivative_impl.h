@@ -6,7 +6,7 @@
 #ifndef TRLI_DERIVATIVE_IMPL_H
 #define TRLI_DERIVATIVE_IMPL_H
 
-#include "ir_impl.h"
+#include "value_map_impl.h"
 
 /* Tangents: a value, TRLI_NO_VALUE for a zero known from the structure, or: */
 #define TRLI_TANGENT_UNKNOWN (-2)
@@ -18,8 +18,9 @@ struct trli_derivative {
      * trli_derivative_need and returns; it is then called again. NULL: zero. */
     trl_err (*leaf)(trli_derivative *d, trli_ir_value v);
     void *data;
-    trli_ir_value *tangent; /* [ntangents], by value */
-    int32_t ntangents;
+    trli_value_map known;   /* values whose tangents are known */
+    trli_ir_value *tangent; /* [known.count] */
+    int32_t tangents_capacity;
     trli_ir_value *stack; /* values whose tangents are wanted, innermost last */
     int32_t nstack, stack_capacity;
 };
