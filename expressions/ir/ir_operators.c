@@ -8,16 +8,14 @@
 
 #include "ir_operators_impl.h"
 
-#define LEAF(name, operands, word, flops) [TRLI_OP_##name] = {TRLI_OP_IS_LEAF, operands, word, flops, NULL, NULL},
-#define SAME(name, operands, word, flops, result) \
-    [TRLI_OP_##name] = {TRLI_OP_IS_SAME, operands, word, flops, #result, #result},
+#define LEAF(name, operands, word, flops) [TRLI_OP_##name] = {TRLI_OP_IS_LEAF, word, flops, NULL, NULL},
+#define SAME(name, operands, word, flops, result) [TRLI_OP_##name] = {TRLI_OP_IS_SAME, word, flops, #result, #result},
 #define TEST(name, operands, word, flops, condition) \
-    [TRLI_OP_##name] = {TRLI_OP_IS_TEST, operands, word, flops, #condition " ? 1.0 : 0.0", #condition},
+    [TRLI_OP_##name] = {TRLI_OP_IS_TEST, word, flops, #condition " ? 1.0 : 0.0", #condition},
 #define CASE(name, operands, word, flops, result, of_vectors) \
-    [TRLI_OP_##name] = {TRLI_OP_IS_CASE, operands, word, flops, #result, #of_vectors},
-#define CALL(name, operands, word, flops, result) \
-    [TRLI_OP_##name] = {TRLI_OP_IS_CALL, operands, word, flops, #result, NULL},
-#define INDEXED(name, operands, word, flops) [TRLI_OP_##name] = {TRLI_OP_IS_INDEXED, operands, word, flops, NULL, NULL},
+    [TRLI_OP_##name] = {TRLI_OP_IS_CASE, word, flops, #result, #of_vectors},
+#define CALL(name, operands, word, flops, result) [TRLI_OP_##name] = {TRLI_OP_IS_CALL, word, flops, #result, NULL},
+#define INDEXED(name, operands, word, flops) [TRLI_OP_##name] = {TRLI_OP_IS_INDEXED, word, flops, NULL, NULL},
 static const trli_op_info ops[TRLI_OP_COUNT] = {TRLI_OP_LIST(LEAF, SAME, TEST, CASE, CALL, INDEXED)};
 #undef LEAF
 #undef SAME
@@ -34,11 +32,6 @@ const trli_op_info *trli_op_find(trli_op op)
 const char *trli_op_name(trli_op op)
 {
     return ops[op].word;
-}
-
-int trli_op_operands(trli_op op)
-{
-    return ops[op].operands;
 }
 
 bool trli_op_calls(trli_op op)

@@ -6,6 +6,7 @@
 #define TRLI_IR_OPERATORS_IMPL_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* The expressions are of the operands x, y and z; word: in messages and listings; flops: of one result (trli_op_flops).
  *   LEAF(name, operands, word, flops)
@@ -75,7 +76,6 @@ typedef enum trli_op_kind {
 
 typedef struct trli_op_info {
     trli_op_kind kind;
-    int operands;
     const char *word;
     double flops;
     const char *result;     /* of numbers, in C and CUDA; NULL: LEAF, INDEXED */
@@ -84,7 +84,14 @@ typedef struct trli_op_info {
 
 const trli_op_info *trli_op_find(trli_op op);
 const char *trli_op_name(trli_op op);
-int trli_op_operands(trli_op op);
+static inline int trli_op_operands(trli_op op)
+{
+#define TRLI_OP_OPERANDS(name, operands, ...) [TRLI_OP_##name] = operands,
+    static const uint8_t operands[TRLI_OP_COUNT] = {TRLI_OP_LIST(TRLI_OP_OPERANDS, TRLI_OP_OPERANDS, TRLI_OP_OPERANDS,
+                                                                 TRLI_OP_OPERANDS, TRLI_OP_OPERANDS, TRLI_OP_OPERANDS)};
+#undef TRLI_OP_OPERANDS
+    return operands[op];
+}
 /* Whether the operation is a call of a function of trl_functions_body.h or trl_limiter_body.h. */
 bool trli_op_calls(trli_op op);
 /* The word of a trl_limiter in formulas; NULL past the end of the table. */

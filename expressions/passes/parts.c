@@ -118,6 +118,11 @@ static trl_err find_reads(const parting *d, trli_step_part *part)
     trl_err err = TRL_OK;
     TRL_TRY(trli_reads_find_in_depth(d->ir, d->walk, part->nroots, part->value, &found));
     TRL_TRY(find_slabs(d, &found, part));
+    if (part->nslabs == 0) {
+        part->reads = found;
+        found = (trli_reads){0};
+        goto done;
+    }
     all = trli_new(d->ir->ctx, (size_t)(part->nroots + part->nslabs), sizeof *all);
     if (!all) TRL_TRY(no_memory(d));
     memcpy(all, part->value, (size_t)part->nroots * sizeof *all);

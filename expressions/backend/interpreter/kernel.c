@@ -147,8 +147,13 @@ static void lengthen(translation *t, const trli_node *n, trli_instruction *in)
     }
 }
 
-/* Operands that need no instruction: views of memory. */
-static bool make_view(translation *t, int32_t i)
+/* Whether a node needs no instruction: it is a view of memory. */
+static bool is_view(const trli_node *n)
+{
+    return n->op == TRLI_OP_CONSTANT || n->op == TRLI_OP_SCALAR || n->op == TRLI_OP_FIELD || n->op == TRLI_OP_SHIFT;
+}
+
+static void make_view(translation *t, int32_t i)
 {
     const trli_node *n = node_at(t, i);
     trli_kernel *k = t->kernel;
@@ -157,19 +162,17 @@ static bool make_view(translation *t, int32_t i)
     case TRLI_OP_CONSTANT:
         *w = (trli_argument){.kind = TRLI_ARGUMENT_CONSTANT, .index = k->nconstants};
         k->constant[k->nconstants++] = n->number;
-        return true;
+        return;
     case TRLI_OP_SCALAR:
         *w = (trli_argument){.kind = TRLI_ARGUMENT_SCALAR, .index = n->index};
-        return true;
+        return;
     case TRLI_OP_FIELD:
         *w = (trli_argument){.kind = TRLI_ARGUMENT_FIELD, .index = k->nfields++};
-        return true;
-    case TRLI_OP_SHIFT:
+        return;
+    default: /* SHIFT */
         *w = t->where[place_of(t, n->arg[0])];
         for (int a = 0; a < 3; ++a) w->shift[a] = (int8_t)(w->shift[a] + n->shift[a]);
-        return true;
-    default:
-        return false;
+        return;
     }
 }
 
@@ -317,10 +320,15 @@ static void add_copies(translation *t, int nroots, const trli_ir_value *roots, c
     }
 }
 
-static trl_err allocate(translation *t, int nroots)
+static trl_err allocate(translation *t, int nroots, int nfields)
 {
     size_t n = (size_t)t->walk->count + (size_t)nroots;
     trli_kernel *k = t->kernel;
+    size_t made = (size_t)nroots, constants = 0; /* at most */
+    for (int32_t i = 0; i < t->walk->count; ++i) {
+        made += !is_view(node_at(t, i));
+        constants += node_at(t, i)->op == TRLI_OP_CONSTANT;
+    }
     t->hull = trli_new(t->ir->ctx, n, sizeof *t->hull);
     t->uses = trli_new(t->ir->ctx, n, sizeof *t->uses);
     t->last = trli_new(t->ir->ctx, n, sizeof *t->last);
@@ -328,9 +336,9 @@ static trl_err allocate(translation *t, int nroots)
     t->absorbed = trli_new(t->ir->ctx, n, sizeof *t->absorbed);
     t->where = trli_new(t->ir->ctx, n, sizeof *t->where);
     t->output = trli_new(t->ir->ctx, n, sizeof *t->output);
-    k->instruction = trli_new(t->ir->ctx, n, sizeof *k->instruction);
-    k->constant = trli_new(t->ir->ctx, n, sizeof *k->constant);
-    k->reach = trli_new(t->ir->ctx, n, sizeof *k->reach);
+    k->instruction = trli_new(t->ir->ctx, made, sizeof *k->instruction);
+    k->constant = trli_new(t->ir->ctx, constants, sizeof *k->constant);
+    k->reach = trli_new(t->ir->ctx, (size_t)nfields, sizeof *k->reach);
     bool ok = t->hull && t->uses && t->last && t->made && t->absorbed && t->where && t->output && k->instruction &&
               k->constant && k->reach;
     return ok ? TRL_OK : trli_no_memory(t->ir->ctx, NULL, "to compile a kernel of %zu values", n);
@@ -342,10 +350,12 @@ static trl_err translate(translation *t, int nroots, const trli_ir_value *roots,
     count_uses(t, nroots, roots);
     choose_outputs(t, nroots, roots, copied);
     for (int32_t i = 0; i < t->walk->count; ++i)
-        if (make_view(t, i))
+        if (is_view(node_at(t, i))) {
+            make_view(t, i);
             t->made[i] = -1;
-        else
+        } else {
             add_instruction(t, i);
+        }
     drop_absorbed(t);
     add_copies(t, nroots, roots, copied);
     trl_err err = deal_registers(t, t->uses);
@@ -368,7 +378,7 @@ trl_err trli_kernel_create(const trli_ir *ir, trli_walk *walk, const trli_reads 
     t.kernel->dim = ir->grid->dim;
     t.kernel->nroots = nroots;
     TRL_TRY(trli_ir_walk(ir, walk, nroots, roots));
-    TRL_TRY(allocate(&t, nroots));
+    TRL_TRY(allocate(&t, nroots, reads->nfields));
     for (int i = 0; i < reads->nfields; ++i) t.kernel->reach[i] = trl_footprint_hull(&reads->footprint[i]);
     TRL_TRY(translate(&t, nroots, roots, copied));
     trli_kernel_choose_tile(t.kernel);
