@@ -54,12 +54,13 @@ static trl_err create_set(trl_context *ctx, const trl_simulation *sim, bool (*wa
     return TRL_OK;
 }
 
-/* Time levels rotate: addresses are asked for anew before each use. */
-static void refresh_set(const trl_simulation *sim, trli_field_set *set)
+/* Time levels rotate: addresses are asked for anew before each use. Collective: yes. */
+static trl_err refresh_set(trl_context *ctx, trl_simulation *sim, trli_field_set *set)
 {
     for (int i = 0; i < set->n; ++i)
         for (int p = 0; p < set->nlocal; ++p)
             set->array[(size_t)i * (size_t)set->nlocal + (size_t)p] = trl_simulation_array(sim, set->field[i], p);
+    return trl_context_agree(ctx, trl_simulation_fetched(sim));
 }
 
 static trl_err open_writers(trli_session *run)
@@ -128,7 +129,7 @@ trl_err trli_session_resume(trli_session *run, const char *where)
     trl_err err = TRL_OK;
     TRL_TRY(checkpoint_path(run, where, path, sizeof path));
     TRL_TRY(trl_context_agree(run->ctx, create_set(run->ctx, run->sim, is_state, &run->state)));
-    refresh_set(run->sim, &run->state);
+    TRL_TRY(refresh_set(run->ctx, run->sim, &run->state));
     TRL_TRY(trli_checkpoint_read(run->ctx, trl_simulation_layout(run->sim), run->options->directory, path, &state,
                                  run->state.n, run->state.list));
     if (state.time_start != run->problem->time.start)
@@ -183,7 +184,7 @@ trl_err trli_session_write_output(trli_session *run, bool forced)
     }
     if (fields || series) TRL_TRY(trli_session_observe(run));
     if (fields) {
-        refresh_set(sim, &run->output);
+        TRL_TRY(refresh_set(run->ctx, sim, &run->output));
         TRL_TRY(trli_writers_fields(&run->writers, step, time, run->output.n, run->output.list));
         run->fields_step = step;
     }
@@ -211,7 +212,7 @@ trl_err trli_session_write_checkpoint(trli_session *run, bool forced)
     if (run->checkpoint_step == step) return TRL_OK;
     if (!forced && !(options->has_checkpoint && is_due(run, &options->checkpoint_every, false))) return TRL_OK;
     if (!run->state.list) TRL_TRY(trl_context_agree(run->ctx, create_set(run->ctx, sim, is_state, &run->state)));
-    refresh_set(sim, &run->state);
+    TRL_TRY(refresh_set(run->ctx, sim, &run->state));
     int keep = options->checkpoint_keep > 0 ? options->checkpoint_keep : 1;
     TRL_TRY(trli_checkpoint_write(run->ctx, trl_simulation_layout(sim), options->directory, keep, &state, run->state.n,
                                   run->state.list));

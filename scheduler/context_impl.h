@@ -77,6 +77,8 @@ void trli_diagnostics_init(trli_diagnostics *diagnostics);
 void trli_diagnostics_destroy(trli_diagnostics *diagnostics);
 /* Whether this thread recorded an error since it last asked. */
 bool trli_diagnostics_said(void);
+/* The errors recorded from the message `first` on are warnings: what failed is done in another way. */
+void trli_diagnostics_forgive(trl_context *ctx, int first);
 
 /* Keep the first of messages that say the same. */
 void trli_diagnostics_unique(trli_diagnostics *diagnostics);

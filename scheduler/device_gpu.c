@@ -52,6 +52,7 @@ trl_err trli_gpu_fail(trl_device *device, int code, const char *what, ...)
     va_start(args, what);
     vsnprintf(said, sizeof said, what, args);
     va_end(args);
+    atomic_store(&device->failed, true);
     if (!g->api->is_fatal(code))
         return trl_fail(device->ctx, TRL_ERR_DEVICE, NULL, "GPU %d (%s): %s failed: %s; see nvidia-smi", g->index,
                         device->info.name, said, g->api->message(code));

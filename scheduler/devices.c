@@ -146,6 +146,7 @@ trl_err trl_devices_open(trl_context *ctx, const char *which, trl_devices **resu
     devices = trli_new(ctx, 1, sizeof *devices);
     if (!devices) TRL_TRY(trli_no_memory(ctx, NULL, "for devices"));
     devices->ctx = ctx;
+    devices->required = strcmp(which, "auto") != 0;
     for (int i = 0; i < count; ++i) {
         trl_device *device;
         TRL_TRY(mocks.n > 0 ? trli_mock_open(ctx, index[i], mocks.settings[index[i]], &device)

@@ -147,6 +147,14 @@ void trl_advise(trl_context *ctx, const char *format, ...)
     pthread_mutex_unlock(&ctx->diagnostics.lock);
 }
 
+void trli_diagnostics_forgive(trl_context *ctx, int first)
+{
+    pthread_mutex_lock(&ctx->diagnostics.lock);
+    for (int i = first; i < ctx->diagnostics.count; ++i)
+        if (ctx->diagnostics.list[i].severity == TRL_ERROR) ctx->diagnostics.list[i].severity = TRL_WARNING;
+    pthread_mutex_unlock(&ctx->diagnostics.lock);
+}
+
 int trl_context_diagnostics(const trl_context *ctx, const trl_diagnostic **list)
 {
     *list = ctx->diagnostics.list;

@@ -5,6 +5,8 @@
 #ifndef TRLI_EXECUTOR_IMPL_H
 #define TRLI_EXECUTOR_IMPL_H
 
+#include <stdatomic.h>
+
 #include <trl_graph.h>
 
 #include "device_impl.h"
@@ -25,9 +27,10 @@ typedef struct trli_fence trli_fence;
 /* What a backend does for one device. Functions that return trl_err fail with DEVICE, or MEMORY, after recording a
  * message that names the device, but for `allocate`, which is silent about MEMORY, and `passed`.
  *   When work on a stream fails, after recording a message, nothing that was given to the stream before `passed` told
- * the host so is done any more, and the fences set behind it report the code: those of this stream, and those of
- * streams that wait for one of them. What is given later is done again. Of a lost device every function fails but `set`
- * and `wait`: a fence that is passed still tells that its stream does nothing before it. Thread: any. */
+ * the host so, or `finish` returned, is done any more, and the fences set behind it report the code: those of this
+ * stream, and those of streams that wait for one of them. What is given later is done again. Of a lost device every
+ * function fails but `set` and `wait`: a fence that is passed still tells that its stream does nothing before it.
+ * Thread: any. */
 typedef struct trli_device_ops {
     trl_err (*allocate)(trl_device *device, size_t bytes, void **memory);
     void (*release)(trl_device *device, void *memory);
@@ -46,7 +49,8 @@ typedef struct trli_device_ops {
     trl_err (*wait)(trl_device *device, trli_stream stream, trli_fence *fence);
     /* Seconds of the device's clock between two fences of it that were passed. */
     double (*seconds)(trl_device *device, trli_fence *from, trli_fence *to);
-    /* Wait until all that was given to the device is done. Thread: any that may sleep. */
+    /* Wait until all that was given to the device is done. Streams that failed go on with what they are given from
+     * then on: fences tell still that they failed. Thread: any that may sleep. */
     void (*finish)(trl_device *device);
     /* After all devices that use it, or its fences, have finished. */
     void (*close)(trl_device *device);
@@ -63,6 +67,12 @@ struct trl_device {
     trli_figures figures;
     _Atomic size_t used, peak; /* bytes allocated */
     _Atomic bool lost;         /* nothing more can be done with it */
+    /* Something that it was given failed by the device's own fault, or it is lost: it is given no more tasks. Backends
+     * set it before they report the failure. */
+    _Atomic bool failed;
+    _Atomic bool full; /* it had no memory for a graph, which is run without it */
+    bool told;         /* a warning said that it failed, or was full. Thread: main */
+    bool left_out;     /* it failed, and nothing is valid in its memory any more. Thread: main */
     /* The arguments of a call, and what its frame says, are used up when `call` returns: runs whose tasks are all the
      * device's need not wait for it. */
     bool captures;
@@ -72,6 +82,7 @@ struct trl_device {
 
 struct trl_devices {
     trl_context *ctx;
+    bool required; /* they were asked for by name: if one fails, so does what it was used for */
     int n;
     trl_device *device[TRL_DEVICES_MAX]; /* device i has the space i + 1 */
 };
@@ -96,6 +107,19 @@ static inline trli_box_copy trli_copy_of_boxes(const trl_memory_box *from, int f
                            .to_plane = to->plane_stride,
                            .from_row = from->row_stride,
                            .from_plane = from->plane_stride};
+}
+
+/* Nothing more is done with what a device holds. */
+static inline void trli_device_lose(trl_device *device)
+{
+    atomic_store(&device->failed, true);
+    atomic_store(&device->lost, true);
+}
+
+static inline bool trli_device_usable(const trl_device *device)
+{
+    return !atomic_load_explicit(&device->failed, memory_order_relaxed) &&
+           !atomic_load_explicit(&device->lost, memory_order_relaxed);
 }
 
 /* Wait for the runs that a device may be at still, after they returned. */

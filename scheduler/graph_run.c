@@ -3,6 +3,7 @@
 /* Runs of graphs: on workers, and on their devices. */
 #include <string.h>
 
+#include "context_impl.h"
 #include "placed_impl.h"
 #include "trace_impl.h"
 #include "workers_impl.h"
@@ -127,21 +128,39 @@ static trl_err run_once(trli_run_state *run, trl_workers *w)
     return end_run(run, w, end - start);
 }
 
-/* On the workers and their devices, as a placement says. */
-static trl_err run_placed(trl_graph *graph, trl_workers *w, void *frame)
+static trl_err begin_placed(trl_graph *graph, trl_workers *w, void *frame, trli_placed **placed, trli_run_state **run)
 {
     trl_err err;
-    trli_run_state *run;
-    trli_placed *placed;
-    TRL_TRY(trli_placement_begin(graph, &w->placing, frame, &placed));
-    const int64_t start = trli_now_ns();
-    err = trli_placed_enter(placed);
-    if (err == TRL_OK) err = trli_run_take(placed->graph, w, w->policy, w->serial, frame, &run);
-    if (err == TRL_OK) err = run_once(run, w);
-    if (err == TRL_OK) err = trli_placed_leave(placed);
-    trli_placement_end(graph, err, trli_now_ns() - start);
+    TRL_TRY(trli_placement_begin(graph, &w->placing, frame, placed));
+    err = trli_placed_enter(*placed);
+    if (err == TRL_OK) err = trli_run_take((*placed)->graph, w, w->policy, w->serial, frame, run);
+    if (err != TRL_OK) trli_placement_end(graph, err, 0);
 done:
     return err;
+}
+
+/* On the workers and their devices, as a placement says. If a device fails before the run, the run is made without it,
+ * since other ranks wait for messages of its tasks; and is an error all the same where the device was asked for. */
+static trl_err run_placed(trl_graph *graph, trl_workers *w, void *frame)
+{
+    const trl_devices *devices = w->placing.devices;
+    trl_err err, failed = TRL_OK;
+    trli_run_state *run;
+    trli_placed *placed;
+    const trl_diagnostic *list;
+    const int said = trl_context_diagnostics(w->ctx, &list);
+    const int64_t start = trli_now_ns();
+    err = begin_placed(graph, w, frame, &placed, &run);
+    for (int i = 0; i < devices->n && err == TRL_ERR_DEVICE; ++i) {
+        failed = err;
+        err = begin_placed(graph, w, frame, &placed, &run);
+    }
+    if (err != TRL_OK) return err;
+    if (failed != TRL_OK && !devices->required) trli_diagnostics_forgive(w->ctx, said);
+    err = run_once(run, w);
+    if (err == TRL_OK) err = trli_placed_leave(placed);
+    trli_placement_end(graph, err, trli_now_ns() - start);
+    return err == TRL_OK && devices->required ? failed : err;
 }
 
 trl_err trl_workers_set_devices(trl_workers *workers, const trl_devices *devices)
@@ -149,7 +168,7 @@ trl_err trl_workers_set_devices(trl_workers *workers, const trl_devices *devices
     trl_err err;
     TRL_TRY(trli_workers_check_idle(workers));
     workers->placing.devices = devices && devices->n > 0 ? devices : NULL;
-    if (workers->placing.devices) trli_platform_of(devices, workers->count, &workers->placing.platform);
+    if (workers->placing.devices) TRL_TRY(trli_platform_of(devices, workers->count, &workers->placing.platform));
 done:
     return err;
 }

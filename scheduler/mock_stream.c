@@ -74,7 +74,7 @@ static bool is_spoilt(trli_mock_stream *s, const trli_mock_command *c)
         return true;
     }
     if (c->loses) {
-        atomic_store(&mock->device.lost, true);
+        trli_device_lose(&mock->device);
         fail(s, trl_fail(mock->device.ctx, TRL_ERR_DEVICE, NULL,
                          "%s was lost at command %lld, with all that it held: TRL_MOCK_DEVICES asks for that by "
                          "fail=lost; leave it out",
@@ -82,6 +82,7 @@ static bool is_spoilt(trli_mock_stream *s, const trli_mock_command *c)
         return true;
     }
     if (c->fails) {
+        atomic_store(&mock->device.failed, true);
         fail(s, trl_fail(mock->device.ctx, TRL_ERR_DEVICE, NULL,
                          "%s failed at %s %lld: TRL_MOCK_DEVICES asks for that by fail=%s; leave it out", mock->name,
                          what, (long long)c->number, what));
@@ -263,6 +264,7 @@ void trli_mock_stream_finish(trli_mock_stream *s)
 {
     pthread_mutex_lock(&s->lock);
     while (s->busy || s->head != s->tail) pthread_cond_wait(&s->idle, &s->lock);
+    s->heals = s->tail;
     pthread_mutex_unlock(&s->lock);
 }
 

@@ -150,8 +150,8 @@ trl_err trli_placed_watch(void *data, const trl_task_args *args, bool *done);
 /* A run begins, or was given to the devices: see that runs that are under way do not meet. */
 TRL_NODISCARD trl_err trli_placed_enter(const trli_placed *placed);
 TRL_NODISCARD trl_err trli_placed_leave(const trli_placed *placed);
-/* Memory for all data in the spaces where it is used. */
-TRL_NODISCARD trl_err trli_placed_provide(const trli_placed *placed, void *frame);
+/* Memory for all data in the spaces where it is used; *space: of the device that has none, if it fails. */
+TRL_NODISCARD trl_err trli_placed_provide(const trli_placed *placed, void *frame, int *space);
 TRL_NODISCARD trl_err trli_placed_run_create(trli_run_state *run);
 void trli_placed_run_destroy(trli_run_state *run);
 void trli_placed_run_start(trli_run_state *run);

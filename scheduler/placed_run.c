@@ -21,13 +21,15 @@ static uint32_t *valid_of(const trli_placed *p, void *frame, int32_t handle)
     return memory->valid(memory->data, frame, handle_of(p, handle)->key);
 }
 
-trl_err trli_placed_provide(const trli_placed *p, void *frame)
+trl_err trli_placed_provide(const trli_placed *p, void *frame, int *space)
 {
     const trl_graph_memory *memory = &p->logical->memory;
     const trli_provision *all = p->provisions.data;
     trl_err err = TRL_OK;
-    for (int64_t i = 0; i < p->provisions.count; ++i)
-        TRL_TRY(memory->provide(memory->data, frame, handle_of(p, all[i].handle)->key, all[i].space));
+    for (int64_t i = 0; i < p->provisions.count; ++i) {
+        *space = all[i].space;
+        TRL_TRY(memory->provide(memory->data, frame, handle_of(p, all[i].handle)->key, *space));
+    }
 done:
     return err;
 }
@@ -138,7 +140,9 @@ trl_err trli_device_finish(trl_device *device)
     trli_fence *last = device->end[(device->ends - 1) % 2];
     device->ends = 0;
     device->ops->finish(device);
-    return device->ops->passed(device, last, &passed);
+    const trl_err err = device->ops->passed(device, last, &passed);
+    if (err != TRL_OK) trli_device_lose(device); /* what runs before have left there is wrong */
+    return err;
 }
 
 trl_err trli_placed_enter(const trli_placed *p)
@@ -152,10 +156,11 @@ done:
 /* No more than this run and the one before are under way. */
 trl_err trli_placed_leave(const trli_placed *p)
 {
+    trl_device *device = NULL;
     trl_err err = TRL_OK;
     for (int d = 1; d <= p->devices->n && p->overlaps; ++d) {
-        trl_device *device = trli_device_of(p->devices, d);
         bool passed = false;
+        device = trli_device_of(p->devices, d);
         if (!takes_part(p, d)) continue;
         for (int i = 0; i < 2; ++i)
             if (!device->end[i]) TRL_TRY(device->ops->fence_create(device, &device->end[i]));
@@ -167,6 +172,7 @@ trl_err trli_placed_leave(const trli_placed *p)
         ++device->ends;
     }
 done:
+    if (err != TRL_OK) trli_device_lose(device); /* what both runs have left there is not known */
     return err;
 }
 
@@ -285,6 +291,7 @@ done:
 
 /* ---- the state of a run ---- */
 
+/* None of a lost device, which is given nothing. */
 static trl_err create_fence(const trli_placed *p, int space, trli_fence **fence)
 {
     trl_device *device = trli_device_of(p->devices, space);
@@ -422,17 +429,27 @@ static uint32_t valid_after_failure(const trli_placed *p, int64_t handle, uint32
     return kept ? kept : before & -before;
 }
 
+static void note_valid(const trli_run_state *run, bool well)
+{
+    const trli_placed *p = run->graph->placed;
+    for (int64_t h = 0; h < p->logical->handles.count; ++h) {
+        uint32_t *valid = valid_of(p, run->frame, (int32_t)h);
+        if (valid) *valid = well ? valid_after(p, h, *valid) : valid_after_failure(p, h, *valid);
+    }
+}
+
 void trli_placed_run_finish(trli_run_state *run, bool well, double *seconds)
 {
     trli_placed *p = run->graph->placed;
     int64_t copies = 0;
     for (int i = 0; i < TRL_WAYS; ++i) copies += atomic_load_explicit(&run->placed->copies[i], memory_order_relaxed);
-    for (int d = 1; d <= p->devices->n && p->overlaps && (run->watched || copies > 0 || !well); ++d)
-        trli_device_of(p->devices, d)->ops->finish(trli_device_of(p->devices, d));
-    for (int64_t h = 0; h < p->logical->handles.count; ++h) {
-        uint32_t *valid = valid_of(p, run->frame, (int32_t)h);
-        if (valid) *valid = well ? valid_after(p, h, *valid) : valid_after_failure(p, h, *valid);
+    for (int d = 1; d <= p->devices->n && p->overlaps && (run->watched || copies > 0 || !well); ++d) {
+        trl_device *device = trli_device_of(p->devices, d);
+        device->ops->finish(device);
+        const trl_err before = well ? TRL_OK : trli_device_finish(device);
+        (void)before; /* if runs before failed, the device is lost now */
     }
+    note_valid(run, well);
     for (int i = 0; i < TRL_WAYS; ++i) {
         p->copies[i] += atomic_exchange_explicit(&run->placed->copies[i], 0, memory_order_relaxed);
         p->bytes[i] += atomic_exchange_explicit(&run->placed->bytes[i], 0, memory_order_relaxed);

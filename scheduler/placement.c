@@ -295,7 +295,7 @@ void trli_placement_destroy(trl_graph *graph)
     graph->placement = NULL;
 }
 
-/* Leave out a device whose memory is too small, or that is lost. */
+/* Leave out a device whose memory is too small, or that failed. */
 static void exclude(trli_placement *p, int executor)
 {
     p->excluded[executor] = true;
@@ -304,17 +304,21 @@ static void exclude(trli_placement *p, int executor)
     drop(p);
 }
 
-/* Memory in all spaces; a device that lacks it is left out. */
-static trl_err provide(trli_placement *p, void *frame)
+/* Memory in all spaces; a device that lacks it is left out, unless it was asked for. */
+static trl_err provide(trli_placement *p, void *frame, bool running)
 {
-    trl_err err = trli_placed_provide(p->placed, frame);
+    int space = 0;
+    trl_err err = trli_placed_provide(p->placed, frame, &space);
     if (err != TRL_ERR_MEMORY) return err;
-    for (int e = p->platform.executors - 1; e > 0; --e) {
-        if (p->excluded[e]) continue;
-        exclude(p, e);
-        return TRL_OK;
-    }
-    return err;
+    trl_device *device = trli_device_of(p->devices, space);
+    if (running || p->devices->required)
+        return trl_fail(p->graph->ctx, err, NULL, "device %d (%s) has no memory for the data of '%s'", space - 1,
+                        device->info.name, p->graph->name);
+    trl_warn(p->graph->ctx, NULL, "device %d (%s) has no memory for the data of '%s', which is run without it",
+             space - 1, device->info.name, p->graph->name);
+    atomic_store(&device->full, true);
+    exclude(p, space);
+    return TRL_OK;
 }
 
 static trl_err choose(trli_placement *p, void *frame, trli_placed **placed)
@@ -322,11 +326,10 @@ static trl_err choose(trli_placement *p, void *frame, trli_placed **placed)
     trl_err err = TRL_OK;
     const bool running = p->runs_now > 0;
     for (int e = 1; e < p->platform.executors && !running; ++e)
-        if (!p->excluded[e] && atomic_load_explicit(&trli_device_of(p->devices, e)->lost, memory_order_relaxed))
-            exclude(p, e);
+        if (!p->excluded[e] && !trli_device_usable(trli_device_of(p->devices, e))) exclude(p, e);
     do {
         if (!p->placed) TRL_TRY(place(p));
-        TRL_TRY(running ? trli_placed_provide(p->placed, frame) : provide(p, frame));
+        TRL_TRY(provide(p, frame, running));
     } while (!p->placed);
     *placed = p->placed;
 done:

@@ -61,8 +61,8 @@ typedef struct trli_placement {
     int64_t copies[TRL_WAYS], bytes[TRL_WAYS]; /* of placements that are gone */
 } trli_placement;
 
-/* A run begins: what the graph is run as, with memory for all data of the frame. A device without memory, or that is
- * lost, is left out. */
+/* A run begins: what the graph is run as, with memory for all data of the frame. A device without memory, or that
+ * failed, is left out. Fails with MEMORY, and with DEVICE when another one has failed, which is left out next time. */
 TRL_NODISCARD trl_err trli_placement_begin(trl_graph *graph, const trli_placing *placing, void *frame,
                                            trli_placed **placed);
 /* It is over, with this result, after so many ns. */
@@ -102,7 +102,8 @@ TRL_NODISCARD trl_err trli_placement_explain(const trli_placement *placement, bo
 
 /* ---- platform.c ---- */
 
-/* The executors of some workers and devices, and what copies between their memories cost: measured. */
-void trli_platform_of(const trl_devices *devices, int workers, trli_platform *platform);
+/* The executors of some workers and devices, and what copies between their memories cost: measured. Fails with
+ * DEVICE if a device fails that was asked for. */
+TRL_NODISCARD trl_err trli_platform_of(const trl_devices *devices, int workers, trli_platform *platform);
 
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "clock_impl.h"
+#include "context_impl.h"
 #include "placement_run_impl.h"
 
 enum { SMALL = 1 << 10, LARGE = 4 << 20, REPEATED = 3 };
@@ -26,12 +27,15 @@ trl_err trli_device_copy_now(trl_device *device, int n, const trli_box_copy *cop
     const trli_stream stream = n > 0 && copies[0].to_space == 0 ? TRLI_STREAM_OUT : TRLI_STREAM_IN;
     trli_fence *fence = NULL;
     trl_err err = TRL_OK;
+    bool given = false;
     TRL_TRY(trli_device_finish(device));
     TRL_TRY(device->ops->fence_create(device, &fence));
+    given = true;
     for (int i = 0; i < n; ++i) TRL_TRY(device->ops->copy(device, stream, &copies[i]));
     TRL_TRY(device->ops->set(device, stream, fence));
     TRL_TRY(wait_for(device, fence));
 done:
+    if (err != TRL_OK && given) device->ops->finish(device);
     if (fence) device->ops->fence_destroy(device, fence);
     return err;
 }
@@ -111,6 +115,7 @@ static trli_route measure_link(const trl_devices *devices, int from, int to)
         if (small > 0 && large > small)
             link = (trli_route){.latency = small, .rate = (double)(LARGE - SMALL) / (large - small)};
     }
+    device->ops->finish(device); /* also of what failed */
     for (int i = 0; i < 2; ++i)
         if (fence[i]) device->ops->fence_destroy(device, fence[i]);
     free_buffer(devices, &source);
@@ -125,8 +130,10 @@ static trli_route model_link(const trl_devices *devices, int from, int to)
     return from > 0 && to > 0 ? f->peer : f->host;
 }
 
-void trli_platform_of(const trl_devices *devices, int workers, trli_platform *platform)
+trl_err trli_platform_of(const trl_devices *devices, int workers, trli_platform *platform)
 {
+    const trl_diagnostic *list;
+    const int said = trl_context_diagnostics(devices->ctx, &list);
     *platform = (trli_platform){.executors = devices->n + 1};
     platform->kind[0] = TRL_KIND_CPU;
     platform->parallel[0] = workers;
@@ -147,4 +154,8 @@ void trli_platform_of(const trl_devices *devices, int workers, trli_platform *pl
         trl_device *device = trli_device_of(devices, e);
         atomic_store(&device->peak, atomic_load(&device->used));
     }
+    for (int e = 1; e < platform->executors && devices->required; ++e)
+        if (!trli_device_usable(trli_device_of(devices, e))) return TRL_ERR_DEVICE;
+    trli_diagnostics_forgive(devices->ctx, said);
+    return TRL_OK;
 }

@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Runs of programs whose results are looked at, by all ranks alike. */
+#include <inttypes.h>
+
 #include "context_impl.h"
 #include "execution_impl.h"
+#include "executor_impl.h"
 #include "kernels_impl.h"
 #include "lifecycle_impl.h"
+#include "memory_impl.h"
 #include "model_run_impl.h"
 #include "simulation_impl.h"
+#include "tasks_impl.h"
 
 trl_err trli_agree_on_result(trl_simulation *sim, trl_err err, int *result)
 {
@@ -27,13 +32,14 @@ done:
     return err;
 }
 
-/* A step of which the devices may not have been through when it returned: before anything but the next step is done. */
-static trl_err check_last_step(trl_simulation *sim)
+/* A step of which the devices may not have been through when it returned: before anything but the next step is done.
+ * over: that step was begun, and with it the alarms of another. */
+static trl_err check_last_step(trl_simulation *sim, bool over)
 {
     int found = 0;
     trl_err err = TRL_OK;
     if (sim->unchecked) err = trl_workers_finish(sim->workers);
-    if (err == TRL_OK && sim->unchecked && trli_frame_alarmed(sim->frame, false)) err = look_at_last_step(sim, &found);
+    if (err == TRL_OK && sim->unchecked && trli_frame_alarmed(sim->frame, over)) err = look_at_last_step(sim, &found);
     sim->unchecked = false;
     TRL_TRY(trli_agree_on_result(sim, err, &found));
     if (found) err = trli_report_nonfinite(sim, sim->step_number, sim->time);
@@ -41,30 +47,158 @@ done:
     return err;
 }
 
-trl_err trli_run_checked(trl_simulation *sim, trli_program *program, trl_gidx step, double time, bool check)
+/* *found: 1: what is not finite in the results; 2: in those of the last step. */
+static trl_err run_and_look(trl_simulation *sim, const trli_program *program, bool check, int *found)
 {
-    int64_t bytes, messages;
     bool any = false, late = false;
-    trl_err err = TRL_OK;
-    if (!check && sim->problem->nan_check && sim->devices) TRL_TRY(check_last_step(sim));
     trli_frame_forget_nonfinite(sim->frame);
     trli_kernels_poll(sim->model);
-    err = trli_program_run(program, sim->frame);
-    int found = 0;
+    trl_err err = trli_program_run(program, sim->frame);
+    *found = 0;
     if (err == TRL_OK && check && sim->unchecked && trli_frame_alarmed(sim->frame, true)) {
         late = true;
-        err = look_at_last_step(sim, &found);
+        err = look_at_last_step(sim, found);
     }
     if (err == TRL_OK && check) sim->unchecked = trl_workers_pending(sim->workers);
     if (err == TRL_OK && check && !late && !sim->unchecked) {
         err = trli_frame_find_nonfinite(sim->frame, program, &any);
-        found = any;
+        *found = any;
     }
-    trli_frame_traffic(sim->frame, program, &bytes, &messages);
-    sim->comm_bytes += bytes;
-    sim->comm_messages += messages;
-    found += late && found;
-    TRL_TRY(trli_agree_on_result(sim, err, &found));
+    *found += late && *found;
+    return err;
+}
+
+/* ---- devices that fail ---- */
+
+/* A device failed, or had no memory, and no warning has said so. */
+static bool find_untold(const trl_simulation *sim)
+{
+    bool any = false;
+    for (int i = 0; sim->devices && i < sim->devices->n; ++i) {
+        trl_device *device = sim->devices->device[i];
+        const bool told = device->told;
+        device->told |= !trli_device_usable(device) || atomic_load(&device->full);
+        any |= device->told && !told;
+    }
+    return any;
+}
+
+/* The spaces, a bit each, of devices that failed and whose memory is in use still. */
+static uint32_t failed_spaces(const trl_simulation *sim)
+{
+    uint32_t spaces = 0;
+    for (int i = 0; sim->devices && i < sim->devices->n; ++i) {
+        const trl_device *device = sim->devices->device[i];
+        if (!trli_device_usable(device) && !device->left_out) spaces |= 1u << device->space;
+    }
+    return spaces;
+}
+
+/* A plugin of which a program may get other values when it runs again; NULL: none. */
+static const trli_opaque *find_impure(const trli_program *program)
+{
+    for (int i = 0; i < program->nsteps; ++i) {
+        const trli_step *s = &program->step[i];
+        const trli_step_plan *p = &program->plan->step[i];
+        const trli_plugin_step *plugin = trli_step_plugin(s);
+        if (!p->live) continue;
+        if (plugin && !(plugin->called->flags & TRL_EXPR_PURE)) return plugin->called;
+        for (int k = 0; k < p->nslabs; ++k)
+            if (p->slab[k].kind == TRLI_SLAB_MODIFIER && !(p->slab[k].modifier->flags & TRL_EXPR_PURE))
+                return p->slab[k].modifier;
+    }
+    return NULL;
+}
+
+/* Of which fields the values are needed if a program is run again: of the present level, unless it makes it; and what
+ * was evaluated from it, unless it does so again or makes the next level, of which all is evaluated anew. */
+static void find_needed(const trl_simulation *sim, const trli_program *program, bool *needed)
+{
+    for (int i = 0; i < sim->nshown; ++i)
+        needed[sim->shown[i].field] =
+            program != sim->step && program != sim->initial && (program != sim->observe || sim->shown[i].info.kept);
+    for (int v = 0; v < sim->nequations; ++v) needed[sim->equation[v].state] = program != sim->initial;
+}
+
+/* Make ready to run a program again without the devices of this rank that failed. */
+static trl_err leave_devices(trl_simulation *sim, const trli_program *program)
+{
+    const uint32_t spaces = failed_spaces(sim);
+    const trli_opaque *impure = find_impure(program);
+    bool *needed = trli_new(sim->ctx, (size_t)sim->model->nfields, sizeof *needed);
+    trl_err err = TRL_OK;
+    if (!needed) return trli_no_memory(sim->ctx, NULL, "for %d fields", sim->model->nfields);
+    find_needed(sim, program, needed);
+    if (impure)
+        err = trl_fail(sim->ctx, TRL_ERR_DEVICE, &impure->place,
+                       "a device failed, and '%s' cannot be run again: its type '%s' does not say that the same "
+                       "inputs give the same bits (TRL_EXPR_PURE); restart from the last checkpoint, or run without "
+                       "that device",
+                       impure->name, impure->type);
+    else if (spaces)
+        err = trli_frame_leave_devices(sim->frame, spaces, needed);
+    for (int i = 0; sim->devices && i < sim->devices->n; ++i)
+        sim->devices->device[i]->left_out |= (spaces >> sim->devices->device[i]->space) & 1;
+    trli_reductions_clear(sim->frame, program);
+    trli_free(needed);
+    return err;
+}
+
+/* The number of a rank on which a device failed, plus one, and what follows: all ranks say the same, since rank 0 is
+ * heard. */
+static void warn(const trl_simulation *sim, int64_t rank, const trli_program *program, trl_gidx step, bool again)
+{
+    if (rank > 0 && trl_context_ranks(sim->ctx) > 1)
+        trl_warn(sim->ctx, NULL, "rank %d goes on without a device", (int)rank - 1);
+    if (again)
+        trl_warn(sim->ctx, NULL,
+                 "after a device failed, '%s' of step %" PRId64 " is run again without it from its start",
+                 program->name, step);
+}
+
+/* How the ranks go on after a run that had this result. A device's failure on one rank spoils what the others receive:
+ * all run again, whatever else they found. Only errors of tasks wait for the others' word: a run that was not made may
+ * leave messages undone, and others waiting. */
+static trl_err agree_on_run(trl_simulation *sim, const trli_program *program, trl_gidx step, trl_err err, int said,
+                            int *found, bool *again)
+{
+    enum { GOOD, WRONG, AGAIN };
+    const bool of_task = err == TRL_ERR_NUMERICS || err == TRL_ERR_PLUGIN;
+    const bool repeat = err == TRL_ERR_DEVICE && sim->devices && !sim->devices->required && failed_spaces(sim);
+    const bool waits = repeat || (of_task && sim->devices);
+    const int ended = repeat ? AGAIN : waits ? WRONG : GOOD;
+    int64_t most[3] = {*found, ended, find_untold(sim) ? trl_context_rank(sim->ctx) + 1 : 0};
+    const trl_err result = err;
+    *again = false;
+    TRL_TRY(trli_agree_max(sim->ctx, waits ? TRL_OK : result, 3, most));
+    *found = (int)most[0];
+    if (most[1] == WRONG) TRL_TRY(trli_agree_max(sim->ctx, result, 0, NULL));
+    *again = most[1] == AGAIN;
+    warn(sim, most[2], program, step, *again);
+    if (!*again) goto done;
+    trli_diagnostics_forgive(sim->ctx, said);
+    err = trl_context_agree(sim->ctx, leave_devices(sim, program));
+done:
+    return err;
+}
+
+trl_err trli_run_checked(trl_simulation *sim, trli_program *program, trl_gidx step, double time, bool check)
+{
+    int64_t bytes, messages;
+    const trl_diagnostic *list;
+    int found;
+    bool again;
+    trl_err err = TRL_OK;
+    if (!check && sim->problem->nan_check && sim->devices) TRL_TRY(check_last_step(sim, false));
+    do {
+        const int said = trl_context_diagnostics(sim->ctx, &list);
+        err = run_and_look(sim, program, check, &found);
+        trli_frame_traffic(sim->frame, program, &bytes, &messages);
+        sim->comm_bytes += bytes;
+        sim->comm_messages += messages;
+        TRL_TRY(agree_on_run(sim, program, step, err, said, &found, &again));
+        if (again && sim->problem->nan_check) TRL_TRY(check_last_step(sim, true));
+    } while (again);
     if (found == 1) err = trli_report_nonfinite(sim, step, time);
     if (found == 2) err = trli_report_nonfinite(sim, sim->step_number, sim->time);
 done:

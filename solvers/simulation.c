@@ -416,7 +416,7 @@ trl_err trl_simulation_observe(trl_simulation *sim)
 {
     trl_err err = TRL_OK;
     if (!sim) return TRL_ERR_USAGE;
-    TRL_TRY(trl_context_agree(sim->ctx, sim->fetched));
+    TRL_TRY(trl_context_agree(sim->ctx, trl_simulation_fetched(sim)));
     trli_set_present(sim);
     TRL_TRY(trli_evaluate_kept(sim));
     TRL_TRY(trli_run_checked(sim, sim->observe, sim->step_number, sim->time, false));
@@ -443,6 +443,13 @@ trl_array trl_simulation_array(const trl_simulation *sim, int field, int local_p
     const trl_err err = trli_frame_fetch(sim->frame, sim->shown[field].field);
     if (err != TRL_OK) ((trl_simulation *)sim)->fetched = err;
     return trli_frame_array(sim->frame, sim->shown[field].field, local_patch, 0);
+}
+
+trl_err trl_simulation_fetched(trl_simulation *sim)
+{
+    const trl_err err = sim->fetched;
+    sim->fetched = TRL_OK;
+    return err;
 }
 
 const double *trl_simulation_series(const trl_simulation *sim)

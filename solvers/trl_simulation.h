@@ -78,6 +78,9 @@ TRL_API TRL_NODISCARD trl_err trl_simulation_write_placement_file(const trl_simu
 TRL_API TRL_NODISCARD trl_err trl_simulation_observe(trl_simulation *sim);
 /* The values of a field on a local patch (position in layout->local); valid until the next step, advance or observe. */
 TRL_API trl_array trl_simulation_array(const trl_simulation *sim, int field, int local_patch);
+/* Whether all arrays that were asked for since the last call have their values, which devices may have had: fails with
+ * DEVICE if not. Collective: no. */
+TRL_API TRL_NODISCARD trl_err trl_simulation_fetched(trl_simulation *sim);
 /* Values of the series after observe, in deck order. */
 TRL_API const double *trl_simulation_series(const trl_simulation *sim);
 

@@ -77,6 +77,10 @@ void trli_frame_destroy(trli_frame **frame);
 trl_array trli_frame_array(const trli_frame *frame, int field, int local_patch, int space);
 /* Between runs: see that the host has the values of a field on all local patches. Fails with DEVICE. */
 TRL_NODISCARD trl_err trli_frame_fetch(const trli_frame *frame, int field);
+/* Between runs, after devices failed: bring what is valid only in their memories to the host, and forget it there.
+ * spaces: those devices', a bit 1 << space each. needed: [fields of the model] for these it has to succeed, but for
+ * their ghosts, which are computed anew. Fails with DEVICE, and says which fields are lost. */
+TRL_NODISCARD trl_err trli_frame_leave_devices(trli_frame *frame, uint32_t spaces, const bool *needed);
 /* Between runs: the host has written a field, on all local patches; devices copy it when they read it. */
 void trli_frame_written(const trli_frame *frame, int field);
 /* Where the data of a program's tasks lies: of its graph, whose runs have this frame. */

@@ -2,8 +2,11 @@
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* A frame's data in the memories of devices: slots, and shares of reductions. Handles of task graphs have keys: a
  * slot's points on a patch count from 0 on, shares from -2 down; -1 is no data. */
+#include <stdio.h>
+
 #include "builder_impl.h"
 #include "compute_impl.h"
+#include "context_impl.h"
 #include "executor_impl.h"
 #include "frame_impl.h"
 #include "memory_impl.h"
@@ -218,28 +221,92 @@ trl_graph_memory trli_frame_memory(trli_model *model)
 
 /* ---- the host's ---- */
 
-trl_err trli_frame_fetch(const trli_frame *frame, int field)
+static trl_err copy_to_host(const trli_frame *frame, int field, int64_t key, int from)
 {
     trli_model *model = frame->model;
-    const int slot = model->field[field].slot;
-    const trl_devices *devices = trl_workers_devices(model->run->workers);
+    trl_memory_box source[TRL_MEMORY_BOXES], target[TRL_MEMORY_BOXES];
+    trli_box_copy copy[TRL_MEMORY_BOXES];
+    const int n = locate(model, (void *)frame, key, field, from, source);
+    (void)locate(model, (void *)frame, key, field, 0, target);
+    for (int i = 0; i < n; ++i) copy[i] = trli_copy_of_boxes(&source[i], from, &target[i], 0);
+    return trli_device_copy_now(trli_device_of(trl_workers_devices(model->run->workers), from), n, copy);
+}
+
+/* From the first device that gives it. A copy that fails is tried once more, unless the device was asked for by name:
+ * then its failure is the user's concern. */
+static trl_err bring_to_host(const trli_frame *frame, int field, int64_t key, uint32_t spaces)
+{
+    enum { TRIES = 2 };
+    trl_context *ctx = frame->model->ctx;
+    const trl_devices *devices = trl_workers_devices(frame->model->run->workers);
+    const trl_diagnostic *list;
+    const int said = trl_context_diagnostics(ctx, &list);
+    trl_err err = TRL_ERR_DEVICE;
+    for (; spaces && err == TRL_ERR_DEVICE; spaces &= spaces - 1) {
+        const int from = __builtin_ctz(spaces);
+        for (int i = 0; i < (devices->required ? 1 : TRIES) && err == TRL_ERR_DEVICE; ++i)
+            if (!atomic_load(&trli_device_of(devices, from)->lost)) err = copy_to_host(frame, field, key, from);
+    }
+    if (err == TRL_OK) trli_diagnostics_forgive(ctx, said);
+    return err;
+}
+
+static trl_err bring_points(const trli_frame *frame, int field, unsigned points)
+{
+    trli_model *model = frame->model;
     trl_err err = TRL_OK;
-    for (int p = 0; devices && p < model->layout->nlocal; ++p)
+    for (int p = 0; p < model->layout->nlocal; ++p)
         for (int which = 0; which < TRLI_POINTS; ++which) {
-            const int64_t key = trli_slot_key(model, slot, p, (trli_points)which);
+            const int64_t key = trli_slot_key(model, model->field[field].slot, p, (trli_points)which);
             uint32_t *spaces = valid(model, (void *)frame, key);
-            if (*spaces == 0 || *spaces & 1) continue;
-            const int from = __builtin_ctz(*spaces);
-            trl_memory_box source[TRL_MEMORY_BOXES], target[TRL_MEMORY_BOXES];
-            trli_box_copy copy[TRL_MEMORY_BOXES];
-            const int n = locate(model, (void *)frame, key, field, from, source);
-            (void)locate(model, (void *)frame, key, field, 0, target);
-            for (int i = 0; i < n; ++i) copy[i] = trli_copy_of_boxes(&source[i], from, &target[i], 0);
-            TRL_TRY(trli_device_copy_now(trli_device_of(devices, from), n, copy));
+            if (!(points & 1u << which) || *spaces == 0 || *spaces & 1) continue;
+            TRL_TRY(bring_to_host(frame, field, key, *spaces));
             *spaces |= 1;
         }
 done:
     return err;
+}
+
+static const char remedy[] = "restart from the last checkpoint, or run without that device";
+
+trl_err trli_frame_fetch(const trli_frame *frame, int field)
+{
+    const trli_model *model = frame->model;
+    trl_err err = TRL_OK;
+    if (!trl_workers_devices(model->run->workers)) return TRL_OK;
+    err = bring_points(frame, field, TRLI_OWNED_AND_GHOSTS);
+    if (err != TRL_ERR_DEVICE) return err;
+    return trl_fail(model->ctx, err, NULL, "the values of '%s' are lost with the device that had them; %s",
+                    model->field[field].name, remedy);
+}
+
+/* ---- devices that failed ---- */
+
+/* Between runs a slot has the values of a field that is persistent. */
+trl_err trli_frame_leave_devices(trli_frame *frame, uint32_t spaces, const bool *needed)
+{
+    const trli_model *model = frame->model;
+    const int nslots = model->slots->n * model->layout->nlocal * TRLI_POINTS;
+    const int nshares = model->run->nreductions * model->layout->nlocal;
+    char names[256] = "";
+    size_t used = 0;
+    trl_err err = TRL_OK;
+    const trl_diagnostic *list;
+    const int said = trl_context_diagnostics(model->ctx, &list);
+    for (int f = 0; f < model->nfields; ++f) {
+        if (!model->field[f].persistent || model->field[f].slot < 0) continue;
+        if (bring_points(frame, f, needed[f] ? TRLI_OWNED : TRLI_OWNED_AND_GHOSTS) == TRL_OK || !needed[f]) continue;
+        err = TRL_ERR_DEVICE;
+        if (used < sizeof names)
+            used +=
+                (size_t)snprintf(names + used, sizeof names - used, "%s'%s'", used ? ", " : "", model->field[f].name);
+    }
+    for (int i = 0; i < nslots; ++i) frame->valid_rows[i] &= ~spaces;
+    for (int i = 0; i < nshares; ++i) frame->share_valid[i] &= ~spaces;
+    trli_diagnostics_forgive(model->ctx, said);
+    if (err == TRL_OK) return TRL_OK;
+    return trl_fail(model->ctx, err, NULL, "the values of %s are lost with the device that had them; %s", names,
+                    remedy);
 }
 
 /* ---- values that are not finite ---- */
