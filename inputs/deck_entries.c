@@ -67,7 +67,8 @@ static trl_err read_expression(trli_deck *deck, const trli_yaml *key, trli_yaml 
     const trl_evaluate evaluate = (trl_evaluate)trli_yaml_word(row, entry, "evaluate");
     trli_family family;
     trl_err err;
-    if (trli_yaml_word(row, entry, "device") == TRL_TARGET_GPU)
+    const int target = trli_yaml_word(row, entry, "device");
+    if (target == TRL_TARGET_GPU)
         return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_yaml_place(trli_yaml_get(entry, "device")),
                         "'device: gpu' is not available yet in this version; use auto or cpu");
     TRL_TRY(trli_family_read(deck, entry, deck->problem.parameters, &family));
@@ -78,6 +79,12 @@ static trl_err read_expression(trli_deck *deck, const trli_yaml *key, trli_yaml 
         TRL_TRY(trli_name_spell(deck, &key->text, member.names, &member.name));
         TRL_TRY(trli_yaml_get(entry, "type") ? trli_type_read(deck, entry, &member)
                                              : read_formula(deck, entry, &member));
+        if (target == TRL_TARGET_CPU && member.type && member.type->flags & TRL_EXPR_NEUTRAL)
+            return trl_fail(
+                deck->ctx, TRL_ERR_INPUT, trli_yaml_place(trli_yaml_get(entry, "device")),
+                "type '%s' is device-neutral: what it applies runs where its fields are; take 'device' out, "
+                "or say run.devices: cpu",
+                member.type->name);
         TRL_TRY(trli_boundary_read(deck, entry, member.names, member.boundary));
         TRL_TRY(add_expression(deck, list, capacity, &member));
     }

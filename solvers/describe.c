@@ -77,7 +77,8 @@ bool trl_simulation_inexact(const trl_simulation *sim, int i, size_t size, char 
     }
     for (int e = 0; e < m->front->nentries; ++e) {
         const trl_expression_entry *deck = m->front->entry[e].deck;
-        if (!deck->type || deck->type->flags & TRL_EXPR_PURE || !m->front->entry[e].used || i-- > 0) continue;
+        if (!deck->type || deck->type->flags & (TRL_EXPR_PURE | TRL_EXPR_NEUTRAL)) continue;
+        if (!m->front->entry[e].used || i-- > 0) continue;
         snprintf(text, size, "type '%s' of '%s' is not TRL_EXPR_PURE", deck->type->name, deck->name);
         return true;
     }
@@ -111,8 +112,9 @@ static void describe_expressions(const trli_listing *l)
             trli_listing_say(l, "  %-20s formula%s%s%s", e->deck->name, e->nformulas > 1 ? " (vector)" : "",
                              e->has_boundary ? ", with boundary values" : "", e->used ? "" : ", unused");
         else
-            trli_listing_say(l, "  %-20s type %s, %d tag%s from %d%s", e->deck->name, e->deck->type->name, e->ncomputed,
-                             e->ncomputed == 1 ? "" : "s", e->nrequired, e->used ? "" : ", unused");
+            trli_listing_say(l, "  %-20s type %s, %d tag%s from %d%s%s", e->deck->name, e->deck->type->name,
+                             e->ncomputed, e->ncomputed == 1 ? "" : "s", e->nrequired,
+                             e->neutral ? ", device-neutral" : "", e->used ? "" : ", unused");
     }
 }
 

@@ -40,7 +40,10 @@ typedef struct trli_entry {
     bool state_ready;
     int ncomputed, nrequired, computed_capacity, required_capacity;
     trli_advertised *computed, *required;
-    const trli_opaque *opaque; /* with a type */
+    int nops, ops_capacity;
+    trl_operator **op;         /* handed out in bind_operators */
+    bool neutral;              /* with a type that is NEUTRAL: its tags are values as those of formulas */
+    const trli_opaque *opaque; /* with any other type */
     bool has_boundary;
     bool used;
     bool noisy; /* it contains noise(seed), or depends on an entry that does */

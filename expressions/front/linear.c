@@ -9,8 +9,8 @@
 
 /* An operator's result. A wide one of several passes along axes keeps what each pass gives: computing it again for
  * every point that the next pass reads would cost more than a trip to memory. */
-static trl_err apply(trli_lowering *lw, const char *name, const trl_operator *op, const trli_ir_value *inputs,
-                     trli_ir_value *result)
+trl_err trli_lower_apply(trli_lowering *lw, const char *name, const trl_operator *op, const trli_ir_value *inputs,
+                         trli_ir_value *result)
 {
     const trl_term *only = &op->term[0];
     const int widest_inline = 4; /* points */
@@ -35,7 +35,7 @@ static trl_err apply_new(trli_lowering *lw, const char *name, const trl_operator
     trl_operator *op;
     trl_err err = trl_operator_create(lw->model->ctx, lw->ir->grid, desc, &op);
     if (err != TRL_OK) return err;
-    err = apply(lw, name, op, inputs, result);
+    err = trli_lower_apply(lw, name, op, inputs, result);
     trl_operator_destroy(&op);
     return err;
 }
@@ -291,7 +291,7 @@ trl_err trli_lower_stencil(trli_lowering *lw, const trl_ast *node, const trl_sco
                                    "stencil '%s' takes values at %s, and this is at %s: interpolate with at(..., %s)",
                                    stencil->name, from, trli_location_text(lw->model, operand->location[c]), from);
         operand->location[c] = stencil->to;
-        TRL_TRY(apply(lw, stencil->name, stencil, &v, &operand->value[c]));
+        TRL_TRY(trli_lower_apply(lw, stencil->name, stencil, &v, &operand->value[c]));
     }
 done:
     return err;

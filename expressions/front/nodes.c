@@ -156,8 +156,7 @@ done:
     return err;
 }
 
-/* Coordinates, times, widths and pi. */
-static bool lower_reserved(trli_lowering *lw, const char *name, trli_operand *operand, int *missing_axis)
+bool trli_lower_reserved(trli_lowering *lw, const char *name, trli_operand *operand, int *missing_axis)
 {
     static const char *const coordinates[] = {"x", "y", "z"}, *const widths[] = {"dx", "dy", "dz"};
     trli_ir *ir = lw->ir;
@@ -216,7 +215,7 @@ static trl_err lower_name(trli_lowering *lw, const trl_ast *node, const trl_scop
     }
     TRL_TRY(trli_lower_parameter(lw, name, scope, operand, &found));
     if (found) return TRL_OK;
-    if (lower_reserved(lw, name, operand, &axis))
+    if (trli_lower_reserved(lw, name, operand, &axis))
         return axis < 0 ? TRL_OK
                         : trli_lower_fail(lw, node, "'%s' needs an axis that this %d-D grid lacks", name, lw->dim);
     const trli_symbol *symbol = trli_symbol_find(lw->model, name);
@@ -263,7 +262,7 @@ done:
 }
 
 /* Functions that are operations of the IR of their own; the others are calls. */
-static trli_ir_value apply_function(trli_ir *ir, const trl_function *f, trli_ir_value a, trli_ir_value b)
+trli_ir_value trli_lower_function_value(trli_ir *ir, const trl_function *f, trli_ir_value a, trli_ir_value b)
 {
     switch ((trl_function_id)f->id) {
     case TRL_FUNCTION_SQRT:
@@ -292,7 +291,7 @@ static trl_err lower_function(trli_lowering *lw, const trl_ast *node, const trl_
                                node->nargs);
     TRL_TRY(trli_lower_scalar(lw, node->arg[0], scope, false, operand));
     if (f->arity == 1) {
-        operand->value[0] = apply_function(lw->ir, f, operand->value[0], TRLI_NO_VALUE);
+        operand->value[0] = trli_lower_function_value(lw->ir, f, operand->value[0], TRLI_NO_VALUE);
         return TRL_OK;
     }
     for (int i = 1; i < node->nargs; ++i) {
@@ -301,8 +300,9 @@ static trl_err lower_function(trli_lowering *lw, const trl_ast *node, const trl_
         TRL_TRY(trli_lower_scalar(lw, node->arg[i], scope, false, &b));
         if (!trli_location_join(operand->location[0], b.location[0], &location))
             return location_mismatch(lw, node, operand->location[0], b.location[0]);
-        *operand = trli_operand_scalar(location, apply_function(lw->ir, f, trli_operand_at(lw, operand, 0, location),
-                                                                trli_operand_at(lw, &b, 0, location)));
+        *operand = trli_operand_scalar(location,
+                                       trli_lower_function_value(lw->ir, f, trli_operand_at(lw, operand, 0, location),
+                                                                 trli_operand_at(lw, &b, 0, location)));
     }
 done:
     return err;

@@ -14,6 +14,9 @@ typedef trl_err (*trli_operator_fn)(trli_lowering *lw, const trl_formula_operato
 /* Check the number of arguments and lower the call by the function of the operator's family. */
 TRL_NODISCARD trl_err trli_lower_operator(trli_lowering *lw, const trl_formula_operator *op, const trl_ast *node,
                                           const trl_scope *scope, trli_operand *operand);
+/* One of spatialops' operators applied to values at its locations; stored, if the operator is wide or fusion is off. */
+TRL_NODISCARD trl_err trli_lower_apply(trli_lowering *lw, const char *name, const trl_operator *op,
+                                       const trli_ir_value *inputs, trli_ir_value *result);
 /* A call of one of the problem's own stencils. */
 TRL_NODISCARD trl_err trli_lower_stencil(trli_lowering *lw, const trl_ast *node, const trl_scope *scope,
                                          const trl_operator *stencil, trli_operand *operand);

@@ -13,7 +13,7 @@ struct trl_deps {
 
 struct trl_binding {
     const trli_model *model;
-    const trli_entry *entry;
+    trli_entry *entry;
 };
 
 const trl_grid *trl_deps_grid(const trl_deps *deps)
@@ -94,9 +94,21 @@ trl_err trl_deps_require(trl_deps *deps, const char *name, trl_location location
     return err;
 }
 
-/* A failing method of a plugin must have said why; if not, say which one it was. */
-static trl_err method_failed(trli_model *model, const trli_entry *entry, const char *method, trl_err err,
-                             int said_before)
+trl_err trl_binding_operator(const trl_binding *binding, const trl_operator_desc *desc, const trl_operator **op)
+{
+    trl_operator *made;
+    if (!binding || !desc || !op) return TRL_ERR_USAGE;
+    trl_context *ctx = binding->model->ctx;
+    trli_entry *entry = binding->entry;
+    *op = NULL;
+    if (!trli_make_room(ctx, &entry->op, entry->nops, &entry->ops_capacity, sizeof *entry->op))
+        return trli_no_memory(ctx, &entry->deck->place, "for the operators of type '%s'", entry->deck->type->name);
+    trl_err err = trl_operator_create(ctx, &binding->model->layout->grid, desc, &made);
+    if (err == TRL_OK) *op = entry->op[entry->nops++] = made;
+    return err;
+}
+
+trl_err trli_plugin_failed(trli_model *model, const trli_entry *entry, const char *method, trl_err err, int said_before)
 {
     const trl_diagnostic *d;
     if (trl_context_diagnostics(model->ctx, &d) > said_before) return err;
@@ -104,7 +116,7 @@ static trl_err method_failed(trli_model *model, const trli_entry *entry, const c
                     method, entry->deck->type->name, trl_err_meaning(err));
 }
 
-static int messages(const trli_model *model)
+int trli_plugin_messages(const trli_model *model)
 {
     const trl_diagnostic *d;
     return trl_context_diagnostics(model->ctx, &d);
@@ -163,22 +175,23 @@ trl_err trli_entry_setup(trli_model *model, trli_entry *entry)
     trl_deps deps = {model, entry};
     const trl_binding binding = {model, entry};
     trl_err err = TRL_OK;
-    int said = messages(model);
+    int said = trli_plugin_messages(model);
     entry->state = trli_new(model->ctx, 1, type->state_size ? type->state_size : 1);
     if (!entry->state) return trli_no_memory(model->ctx, &deck->place, "for the state of type '%s'", type->name);
     entry->state_ready = true; /* teardown follows setup, whatever setup returns */
     if (type->setup && (err = type->setup(entry->state, &args)) != TRL_OK)
-        return method_failed(model, entry, "setup", err, said);
+        return trli_plugin_failed(model, entry, "setup", err, said);
     if ((err = type->advertise_dependents(entry->state, &deps)) != TRL_OK)
-        return method_failed(model, entry, "advertise_dependents", err, said);
+        return trli_plugin_failed(model, entry, "advertise_dependents", err, said);
     if (entry->ncomputed == 0)
         return trl_fail(model->ctx, TRL_ERR_PLUGIN, &deck->place, "type '%s' advertises no computed tag", type->name);
     TRL_TRY(rename_tags(model, entry));
     if (type->bind_fields && (err = type->bind_fields(entry->state, &binding)) != TRL_OK)
-        return method_failed(model, entry, "bind_fields", err, said);
+        return trli_plugin_failed(model, entry, "bind_fields", err, said);
     if (type->bind_operators && (err = type->bind_operators(entry->state, &binding)) != TRL_OK)
-        return method_failed(model, entry, "bind_operators", err, said);
-    err = make_opaque(model, entry);
+        return trli_plugin_failed(model, entry, "bind_operators", err, said);
+    entry->neutral = type->flags & TRL_EXPR_NEUTRAL;
+    if (!entry->neutral) err = make_opaque(model, entry);
 done:
     return err;
 }
@@ -187,6 +200,8 @@ void trli_entry_free(trli_entry *entry)
 {
     if (entry->state_ready && entry->deck->type->teardown) entry->deck->type->teardown(entry->state);
     trli_free(entry->state);
+    for (int i = 0; i < entry->nops; ++i) trl_operator_destroy(&entry->op[i]);
+    trli_free(entry->op);
     trli_free(entry->computed);
     trli_free(entry->required);
     for (int i = 0; entry->formula && i < entry->nformulas; ++i) trl_formula_destroy(&entry->formula[i]);

@@ -3,7 +3,7 @@
 /* The fields that hold what plugin entries require. */
 #include "plugin_step_impl.h"
 
-static trl_err input_field(trli_instance *in, const trli_entry *entry, const trli_advertised *r, int *field)
+trl_err trli_plugin_input(trli_instance *in, const trli_entry *entry, const trli_advertised *r, trli_operand *input)
 {
     trli_model *model = in->model;
     trli_operand operand;
@@ -19,7 +19,19 @@ static trl_err input_field(trli_instance *in, const trli_entry *entry, const trl
         return trl_fail(model->ctx, TRL_ERR_INPUT, place, "'%s' is at %s, and type '%s' requires it at %s", r->tag,
                         trli_location_text(in->model, operand.location[c]), entry->deck->type->name,
                         trli_location_text(in->model, (int)r->location));
-    trli_ir_value v = trli_ir_place(&model->ir, operand.value[c], r->location);
+    *input = trli_operand_scalar((int)r->location, trli_ir_place(&model->ir, operand.value[c], r->location));
+    err = model->ir.err;
+done:
+    return err;
+}
+
+static trl_err input_field(trli_instance *in, const trli_entry *entry, const trli_advertised *r, int *field)
+{
+    trli_model *model = in->model;
+    trli_operand input;
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_plugin_input(in, entry, r, &input));
+    const trli_ir_value v = input.value[0];
     const trli_node *n = trli_ir_node(&model->ir, v);
     if (n->op == TRLI_OP_FIELD)
         *field = n->index;

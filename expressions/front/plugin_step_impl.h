@@ -6,6 +6,9 @@
 
 #include "instance_impl.h"
 
+/* What a plugin entry requires, in an instance: a scalar at the location that was asked for. */
+TRL_NODISCARD trl_err trli_plugin_input(trli_instance *instance, const trli_entry *entry, const trli_advertised *r,
+                                        trli_operand *input);
 /* The fields that hold what a plugin entry requires, in an instance; stores formulas where needed. */
 TRL_NODISCARD trl_err trli_plugin_inputs(trli_instance *instance, int entry, int **fields);
 /* Append a plugin entry's evaluation in an instance; its computed fields are then in instance->plugin_field. */

@@ -7,6 +7,7 @@
 #include "lower_impl.h"
 #include "memory_impl.h"
 #include "plugin_step_impl.h"
+#include "plugin_values_impl.h"
 #include "sides_impl.h"
 #include "symbols_impl.h"
 #include "values_impl.h"
@@ -18,6 +19,7 @@ typedef enum trli_memo_state { TRLI_MEMO_EMPTY, TRLI_MEMO_BUSY, TRLI_MEMO_DONE, 
 typedef struct trli_memo {
     trli_memo_state state;
     trli_operand operand;
+    trli_operand *output; /* of an entry with a NEUTRAL type: [ncomputed], owned by the model; else NULL */
 } trli_memo;
 
 /* Why a formula's component becomes a field of its own; NULL: it does not, or (*candidate) its cost decides when its
@@ -37,7 +39,9 @@ static const char *reason_to_store(const trli_instance *in, const trli_entry *en
     return NULL;
 }
 
-static trl_err store_component(trli_instance *in, const trli_entry *entry, int c, trli_operand *operand)
+/* c: component of the operand that is called `name`. */
+static trl_err store_component(trli_instance *in, const trli_entry *entry, const char *name, int c,
+                               trli_operand *operand)
 {
     int field;
     trl_err err = TRL_OK;
@@ -47,7 +51,7 @@ static trl_err store_component(trli_instance *in, const trli_entry *entry, int c
     bool candidate;
     const char *why = reason_to_store(in, entry, operand->value[c], operand->location[c], &candidate);
     if (!why && !candidate) return TRL_OK;
-    const char *name = operand->components ? trli_model_name(model, "%s.%c", deck->name, "xyz"[c]) : deck->name;
+    if (operand->components) name = trli_model_name(model, "%s.%c", name, "xyz"[c]);
     if (candidate)
         return trli_program_add_candidate(in->program, name, operand->value[c], (trl_location)operand->location[c]);
     TRL_TRY(trli_program_store(in->program, name, why, operand->value[c], (trl_location)operand->location[c],
@@ -102,8 +106,24 @@ static trl_err lower_entry(trli_instance *in, int e, trli_operand *operand)
     int n = operand->components ? operand->components : 1;
     for (int c = 0; c < n; ++c) {
         TRL_TRY(put_at_location(in, entry, c, operand));
-        TRL_TRY(store_component(in, entry, c, operand));
+        TRL_TRY(store_component(in, entry, entry->deck->name, c, operand));
     }
+done:
+    return err;
+}
+
+/* What a NEUTRAL type computes is stored, or not, as a formula is. */
+static trl_err lower_neutral(trli_instance *in, int e, trli_operand *operand)
+{
+    const trli_entry *entry = &in->model->front->entry[e];
+    trl_err err = TRL_OK;
+    trli_operand *output = trli_model_keep(in->model, (size_t)entry->ncomputed * sizeof *output);
+    if (!output) return in->model->ir.err;
+    TRL_TRY(trli_plugin_values(in, entry, output));
+    for (int i = 0; i < entry->ncomputed; ++i)
+        TRL_TRY(store_component(in, entry, entry->computed[i].tag, 0, &output[i]));
+    in->memo[e].output = output;
+    *operand = output[0];
 done:
     return err;
 }
@@ -177,9 +197,12 @@ static trl_err need_memos(trli_instance *in)
 
 static trl_err entry_value(trli_instance *in, int e, trli_operand *operand)
 {
-    const trl_expression_entry *deck = in->model->front->entry[e].deck;
+    const trli_entry *entry = &in->model->front->entry[e];
+    const trl_expression_entry *deck = entry->deck;
     trl_err err = need_memos(in);
-    return err != TRL_OK ? err : remember(in, &in->memo[e], e, lower_entry, deck->name, &deck->place, operand);
+    if (err != TRL_OK) return err;
+    return remember(in, &in->memo[e], e, entry->neutral ? lower_neutral : lower_entry, deck->name, &deck->place,
+                    operand);
 }
 
 static trl_err initial_value(trli_instance *in, int v, trli_operand *operand)
@@ -194,8 +217,11 @@ static trl_err initial_value(trli_instance *in, int v, trli_operand *operand)
 bool trli_value_is_of_entry(const trli_instance *in, int entry, trli_ir_value value)
 {
     const trli_memo *memo = in->memo ? &in->memo[entry] : NULL;
-    for (int c = 0; memo && memo->state == TRLI_MEMO_DONE && c < trli_operand_count(&memo->operand); ++c)
+    if (!memo || memo->state != TRLI_MEMO_DONE) return false;
+    for (int c = 0; c < trli_operand_count(&memo->operand); ++c)
         if (memo->operand.value[c] == value) return true;
+    for (int i = 0; memo->output && i < in->model->front->entry[entry].ncomputed; ++i)
+        if (memo->output[i].value[0] == value) return true;
     return false;
 }
 
@@ -240,6 +266,11 @@ trl_err trli_value_of_symbol(trli_instance *in, const trli_symbol *symbol, trli_
     trli_entry *entry = &model->front->entry[symbol->index];
     TRL_TRY(evaluation_of(in, entry, &in));
     if (symbol->kind == TRLI_SYMBOL_FORMULA) return entry_value(in, symbol->index, operand);
+    if (entry->neutral) {
+        TRL_TRY(entry_value(in, symbol->index, operand));
+        *operand = in->memo[symbol->index].output[symbol->output];
+        return TRL_OK;
+    }
     if (!in->plugin_field[symbol->index]) TRL_TRY(trli_plugin_add(in, symbol->index));
     *operand = (trli_operand){.location = {entry->computed[symbol->output].location, TRLI_ANYWHERE, TRLI_ANYWHERE},
                               .value = {trli_ir_field(&model->ir, in->plugin_field[symbol->index][symbol->output])}};
@@ -255,8 +286,9 @@ trl_err trli_instance_prepare(trli_instance *instance)
         int e = model->front->order[i];
         trli_operand operand;
         trli_instance *in;
-        if (!model->front->entry[e].used || !model->front->entry[e].nformulas) continue;
-        TRL_TRY(evaluation_of(instance, &model->front->entry[e], &in));
+        const trli_entry *entry = &model->front->entry[e];
+        if (!entry->used || (!entry->nformulas && !entry->neutral)) continue;
+        TRL_TRY(evaluation_of(instance, entry, &in));
         trl_err one = entry_value(in, e, &operand);
         if (err == TRL_OK) err = one;
     }

@@ -10,7 +10,8 @@
 
 #include <trl_formula.h>
 
-#define KNOWN_FLAGS (TRL_EXPR_POINTWISE | TRL_EXPR_TILED | TRL_EXPR_PURE | TRL_EXPR_MODIFIER | TRL_EXPR_STATIC)
+#define KNOWN_FLAGS \
+    (TRL_EXPR_POINTWISE | TRL_EXPR_TILED | TRL_EXPR_PURE | TRL_EXPR_MODIFIER | TRL_EXPR_STATIC | TRL_EXPR_NEUTRAL)
 
 trl_err trl_registry_create(trl_context *ctx, trl_registry **registry)
 {
@@ -106,6 +107,9 @@ static trl_err check_type(trl_registry *r, const trl_expr_type *type, const char
     if (!type->evaluate) return refuse(r, place, origin, type->name, "lacks the required slot evaluate");
     if (type->flags & ~(unsigned)KNOWN_FLAGS)
         return refuse(r, place, origin, type->name, "has flags that do not exist");
+    if (type->flags & TRL_EXPR_NEUTRAL && (type->flags & TRL_EXPR_MODIFIER || type->stable_dt || type->scratch_bytes))
+        return refuse(r, place, origin, type->name,
+                      "is NEUTRAL: it touches no array, and cannot be a MODIFIER, have stable_dt or scratch_bytes");
     for (const trl_param_desc *param = type->params; param && param->key; ++param)
         TRL_TRY(check_param(r, type, param, origin, place));
 done:

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* The plugin contract: how an expression type written in C is described. This header and <trl_grid.h>, <trl_field.h>
- * that it includes are all a plugin needs; no MPI is needed to compile it. A plugin is a shared library that exports
+/* The plugin contract: how an expression type written in C is described. This header and those that it includes are all
+ * a plugin needs; no MPI is needed to compile it. A plugin is a shared library that exports
  * const trl_plugin trl_plugin_entry = {TRL_PLUGIN_ABI, sizeof(trl_plugin), sizeof(trl_expr_type), "name", types,
  * ntypes}; (declared below, so that it is exported whatever the library's default visibility is).
  */
 #ifndef TRL_PLUGIN_H
 #define TRL_PLUGIN_H
 
-#include <trl_field.h>
+#include <trl_operator.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -48,11 +48,14 @@ enum {
     TRL_EXPR_TILED = 2,     /* may run on disjoint sub-boxes at once, from several threads */
     TRL_EXPR_PURE = 4,      /* the same inputs give the same bits; plan and report name expressions without it */
     TRL_EXPR_MODIFIER = 8,  /* changes its target's field at a side; see modifiers below */
-    TRL_EXPR_STATIC = 16    /* depends on nothing that changes with time: evaluated once per step at most */
+    TRL_EXPR_STATIC = 16,   /* depends on nothing that changes with time: evaluated once per step at most */
+    TRL_EXPR_NEUTRAL = 32   /* device-neutral: evaluate applies operators, by the functions trl_eval_..., and touches no
+                             * array; see below */
 };
 
-typedef struct trl_deps trl_deps;       /* what advertise_dependents fills */
-typedef struct trl_binding trl_binding; /* what bind_fields and bind_operators read */
+typedef struct trl_deps trl_deps;             /* what advertise_dependents fills */
+typedef struct trl_binding trl_binding;       /* what bind_fields and bind_operators read */
+typedef struct trl_evaluation trl_evaluation; /* what evaluate of a NEUTRAL type appends to */
 
 /* What setup gets; valid during the call. */
 typedef struct trl_setup_args {
@@ -76,7 +79,8 @@ typedef struct trl_eval_args {
     const trl_array *required;
     void *scratch; /* scratch_bytes of this thread */
     int worker;
-    int axis, side; /* modifiers: the side (0 minus, 1 plus) of an axis; else -1 */
+    int axis, side;             /* modifiers: the side (0 minus, 1 plus) of an axis; else -1 */
+    trl_evaluation *evaluation; /* NEUTRAL; else NULL */
 } trl_eval_args;
 
 /* An expression type. Zero-initialised members are absent. */
@@ -98,12 +102,14 @@ typedef struct trl_expr_type {
     trl_err (*advertise_dependents)(const void *state, trl_deps *deps);
     /* OPTIONAL. Keep the positions of arrays (trl_binding_computed, trl_binding_required). Main thread, once. */
     trl_err (*bind_fields)(void *state, const trl_binding *binding);
-    /* OPTIONAL. Keep grid spacings and other operator data (trl_binding_grid). Main thread, once. */
+    /* OPTIONAL. Keep operators, spacings and the like (trl_binding_operator, trl_binding_grid). Main thread, once. */
     trl_err (*bind_operators)(void *state, const trl_binding *binding);
     /* REQUIRED. Compute every computed array on box (local indices of args->patch). For a MODIFIER: set the target,
      * computed[0], on box, which lies in the ghost layers of the side, or on the side for a location with points there.
      * box lies in the points of computed[0]; a type whose tags have several locations is called once per patch and
-     * computes each array on its own owned points. Worker thread; several at once only if TILED. */
+     * computes each array on its own owned points. Worker thread; several at once only if TILED.
+     * For a NEUTRAL type: say what each computed tag is. Called when a program is built, once for each stage that needs
+     * a tag; box is empty, and times and arrays hold nothing. Main thread. */
     trl_err (*evaluate)(const void *state, const trl_eval_args *args, const trl_box *box);
     /* OPTIONAL. Largest stable dt of this expression from its inputs on a patch's owned points (a lower bound over all
      * patches and ranks is used with dt: {cfl}). Worker thread. */
@@ -126,7 +132,8 @@ extern TRL_API const trl_plugin trl_plugin_entry;
 /* Declare a computed tag by the type's own name ("omega", or "q.x" for a component) and its location. */
 TRL_API TRL_NODISCARD trl_err trl_deps_compute(trl_deps *deps, const char *name, trl_location location);
 /* Declare a required tag, read at offsets lo..hi from each computed point (NULL: at the point itself). A modifier reads
- * its inputs on the target's interior points next to the side. */
+ * its inputs on the target's interior points next to the side. A NEUTRAL type needs no offsets: they follow from the
+ * operators. */
 TRL_API TRL_NODISCARD trl_err trl_deps_require(trl_deps *deps, const char *name, trl_location location, const int lo[3],
                                                const int hi[3]);
 /* The dimension and grid, for types that depend on it. */
@@ -136,6 +143,36 @@ TRL_API const trl_grid *trl_deps_grid(const trl_deps *deps);
 TRL_API int trl_binding_computed(const trl_binding *binding, const char *name);
 TRL_API int trl_binding_required(const trl_binding *binding, const char *name);
 TRL_API const trl_grid *trl_binding_grid(const trl_binding *binding);
+/* An operator by kind and locations; equal ones are one. It lives as long as the type's state. Fails with USAGE as
+ * trl_operator_create does. A type that is not NEUTRAL applies it to arrays by trl_operator_apply_box. */
+TRL_API TRL_NODISCARD trl_err trl_binding_operator(const trl_binding *binding, const trl_operator_desc *desc,
+                                                   const trl_operator **op);
+
+/* ---- evaluate of NEUTRAL types ----
+ *
+ * A value is a number at each point of a location; where it lies, and whether it is stored at all, is decided later:
+ * what evaluate applied becomes part of the program as formulas do, with the same bits, and runs on the workers or the
+ * device where the fields are. All functions: only in evaluate of a NEUTRAL type (USAGE), args as evaluate got them;
+ * errors of use are PLUGIN errors that name the entry. Main thread. */
+typedef struct trl_eval_value {
+    int32_t node, location; /* private; valid in the call of evaluate that made it */
+} trl_eval_value;
+
+/* The value of a required tag, by its position (trl_binding_required). */
+TRL_API TRL_NODISCARD trl_err trl_eval_required(const trl_eval_args *args, int position, trl_eval_value *value);
+/* The same number at all points. */
+TRL_API TRL_NODISCARD trl_err trl_eval_number(const trl_eval_args *args, double number, trl_eval_value *value);
+/* *out = op(in...); in: [op->ninputs] at the operator's locations. Numbers, times and coordinates are put where they
+ * are wanted. */
+TRL_API TRL_NODISCARD trl_err trl_eval_apply(const trl_eval_args *args, const trl_operator *op,
+                                             const trl_eval_value *in, trl_eval_value *out);
+/* *out = function(in...) at each point; in: [n] at one location. function: an operation "+" "-" (of 1 or 2) "*" "/" "^"
+ * "<" "<=" "==" "!=" "and" "or" "not" "if", a function of formulas ("exp", "max", ...), or, of 0, what formulas call
+ * "t" "dt" "x" "y" "z" "dx" "dy" "dz" "pi". */
+TRL_API TRL_NODISCARD trl_err trl_eval_function(const trl_eval_args *args, const char *function, int n,
+                                                const trl_eval_value *in, trl_eval_value *out);
+/* Make a value the result of a computed tag, by its position (trl_binding_computed); each tag once. */
+TRL_API TRL_NODISCARD trl_err trl_eval_set(const trl_eval_args *args, int position, trl_eval_value value);
 
 #ifdef __cplusplus
 }

@@ -125,6 +125,12 @@ START_TEST(rejects_missing_slots)
     bad = good;
     bad.flags = 1u << 20;
     ck_fails(add(&bad), TRL_ERR_PLUGIN, "expression type 'good' of built-in has flags that do not exist");
+    bad = good;
+    bad.flags = TRL_EXPR_NEUTRAL | TRL_EXPR_MODIFIER;
+    ck_fails(
+        add(&bad), TRL_ERR_PLUGIN,
+        "expression type 'good' of built-in is NEUTRAL: it touches no array, and cannot be a MODIFIER, have stable_dt "
+        "or scratch_bytes");
     ck_assert_int_eq(trl_registry_count(registry), 0);
 }
 END_TEST
