@@ -101,7 +101,7 @@ static trli_op operation_of(const char *word, int n)
         const trli_op_info *info = trli_op_find((trli_op)op);
         const bool arithmetic = info->kind == TRLI_OP_IS_SAME || info->kind == TRLI_OP_IS_TEST ||
                                 info->kind == TRLI_OP_IS_CASE || op == TRLI_OP_POW;
-        if (arithmetic && info->operands == n && strcmp(info->word, word) == 0) return (trli_op)op;
+        if (arithmetic && trli_op_operands((trli_op)op) == n && strcmp(info->word, word) == 0) return (trli_op)op;
     }
     return TRLI_OP_COUNT;
 }
