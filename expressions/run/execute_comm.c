@@ -132,8 +132,7 @@ static void weigh_tile(const trli_step_task *t, trl_location location, double *v
                            n, values);
 }
 
-/* Where a task adds to a reduction of its group: a worker to its own part, a device to the patch's share. */
-static trli_partial *part_of(const trli_step_task *t, const trl_task_args *args, int r)
+trli_partial *trli_reduction_part(const trli_step_task *t, const trl_task_args *args, int r)
 {
     const trli_frame *frame = args->frame;
     const int number = t->program->run->reductions.first + t->group->first + r;
@@ -148,7 +147,7 @@ static void reduce_tile(const trli_step_task *t, const trl_task_args *args, cons
     double *values = s->values;
     for (int r = 0; r < t->group->n; ++r, values += t->group->points) {
         const trli_merge merge = t->group->merge[r];
-        trli_partial *part = part_of(t, args, r);
+        trli_partial *part = trli_reduction_part(t, args, r);
         if (trli_is_weighted(&reduction[r])) weigh_tile(t, reduction[r].step->reduce.location, values, tile);
         trli_partial_add(part, merge, values, trl_box_points(tile));
         if (t->group->merges && merge == TRLI_MERGE_SUM)
@@ -162,7 +161,7 @@ static bool begin_merge(const trli_step_task *t, const trl_task_args *args, cons
     for (int r = 0; r < t->group->n; ++r) {
         const bool sum = t->group->merge[r] == TRLI_MERGE_SUM;
         double *start = s->merged[r].start;
-        start[0] = sum ? s->window[r].start[0] : part_of(t, args, r)->extreme;
+        start[0] = sum ? s->window[r].start[0] : trli_reduction_part(t, args, r)->extreme;
         start[1] = sum ? s->window[r].start[1] : 0;
         if (sum && start[0] == 0) return false;
     }
@@ -176,9 +175,9 @@ static bool end_merge(const trli_step_task *t, const trl_task_args *args, const 
         if (s->merged[r].failed) return false;
     for (int r = 0; r < t->group->n; ++r)
         if (t->group->merge[r] == TRLI_MERGE_SUM)
-            trli_sum_window_add(&s->window[r], &part_of(t, args, r)->sum, s->merged[r].units);
+            trli_sum_window_add(&s->window[r], &trli_reduction_part(t, args, r)->sum, s->merged[r].units);
         else
-            part_of(t, args, r)->extreme = s->merged[r].extreme;
+            trli_reduction_part(t, args, r)->extreme = s->merged[r].extreme;
     return true;
 }
 
@@ -219,7 +218,7 @@ static void return_windows(const trli_step_task *t, const trl_task_args *args, c
 {
     const trli_reduction_run *run = runs_of(t, args->frame);
     for (int r = 0; r < t->group->n; ++r) {
-        trli_sum_window_empty(&s->window[r], &part_of(t, args, r)->sum);
+        trli_sum_window_empty(&s->window[r], &trli_reduction_part(t, args, r)->sum);
         run[r].window[args->worker] = s->window[r];
     }
 }
@@ -253,7 +252,8 @@ trl_err trli_task_reduce(void *data, const trl_task_args *args, bool *done)
         s.input[i] = trli_frame_array(frame, group->reads.field[i], t->patch, args->space);
         trli_native_set_array(&s.array[i], &s.input[i]);
     }
-    for (int r = 0; args->space > 0 && r < group->n; ++r) trli_partial_clear(part_of(t, args, r), group->merge[r]);
+    for (int r = 0; args->space > 0 && r < group->n; ++r)
+        trli_partial_clear(trli_reduction_part(t, args, r), group->merge[r]);
     take_windows(t, args, &s);
     for (trl_lidx z = chunk.lo[2]; z < chunk.hi[2]; z = tile.hi[2])
         for (trl_lidx y = chunk.lo[1]; y < chunk.hi[1]; y = tile.hi[1])

@@ -118,6 +118,19 @@ static bool is_independent(const trli_slab *slab)
     return true;
 }
 
+/* What GPUs compute of the values of a group: all of it; their text has room for that. */
+trli_emit_request trli_gpu_group(const trli_program *program, const trli_reduction_group *group)
+{
+    trli_emit_request request = {.disabled_passes = program->model->settings.disabled_passes,
+                                 .reads = &group->reads,
+                                 .nroots = group->n,
+                                 .roots = group->value,
+                                 .merge = group->merge};
+    for (int r = 0; r < group->n; ++r)
+        if (trli_is_weighted(&program->run->reductions.reduction[group->first + r])) request.weighted |= 1u << r;
+    return request;
+}
+
 typedef struct warning {
     bool given;
 } warning;
@@ -174,6 +187,33 @@ done:
     return err;
 }
 
+/* Reductions at single points stay with the CPU: launches take longer than they do. */
+static trl_err add_group(const trli_program *program, trli_reduction_group *group, warning *warning)
+{
+    trli_model *model = program->model;
+    const trli_step *first = program->run->reductions.reduction[group->first].step;
+    trli_emitted emitted;
+    trl_err err = TRL_OK;
+    if (!group->kernel || first->reduce.kind == TRLI_REDUCE_POINT || group->n > TRLI_GPU_SHARES) return TRL_OK;
+    const trli_emit_request wanted = trli_gpu_group(program, group);
+    TRL_TRY(trli_gpu_kernels_add_clear(model->run->gpu_kernels, &model->run->gpu_clear));
+    TRL_TRY(trli_emit_kernel(&trli_dialect_cuda, &model->ir, &model->walk, &wanted, &emitted));
+    TRL_TRY(add_text(program, &emitted, &wanted, first->label, warning, &group->gpu));
+done:
+    return err;
+}
+
+static trl_err add_program(trli_program *program, warning *warning)
+{
+    trli_reductions *reductions = &program->run->reductions;
+    trl_err err = TRL_OK;
+    for (int s = 0; s < program->nsteps; ++s)
+        if (program->plan->step[s].live) TRL_TRY(add_step(program, &program->step[s], warning));
+    for (int g = 0; g < reductions->ngroups; ++g) TRL_TRY(add_group(program, &reductions->group[g], warning));
+done:
+    return err;
+}
+
 /* Name the first step whose kernel was not compiled. */
 static void warn_failed(const trli_model *model)
 {
@@ -203,11 +243,8 @@ trl_err trli_gpu_request(trli_model *model)
         return TRL_OK;
     }
     TRL_TRY(trli_gpu_kernels_create(model->ctx, devices, &model->run->gpu_kernels));
-    for (int i = 0; i < model->nprograms; ++i) {
-        const trli_program *program = model->program[i];
-        for (int s = 0; s < program->nsteps && !program->once; ++s)
-            if (program->plan->step[s].live) TRL_TRY(add_step(program, &program->step[s], &warning));
-    }
+    for (int i = 0; i < model->nprograms; ++i)
+        if (!model->program[i]->once) TRL_TRY(add_program(model->program[i], &warning));
     TRL_TRY(trli_gpu_kernels_compile(model->run->gpu_kernels));
     if (!warning.given) warn_failed(model);
 done:
@@ -233,6 +270,12 @@ bool trli_gpu_does_slabs(const trli_step_task *t)
     return all;
 }
 
+bool trli_gpu_does_reduction(const trli_step_task *t)
+{
+    const trli_gpu_kernel *clear = t->program->model->run->gpu_clear;
+    return t->group->gpu && t->group->gpu->function && clear && clear->function;
+}
+
 /* ---- calls ---- */
 
 static size_t room_of(int narrays, int nscalars)
@@ -247,6 +290,17 @@ size_t trli_gpu_scratch(const trli_program *program, const trli_step *s)
     for (int k = 0; k < p->nslabs; ++k) {
         const trli_slab *slab = &p->slab[k];
         const size_t need = room_of(slab->ninputs + 2, slab->kind == TRLI_SLAB_KERNEL ? slab->reads.nscalars : 0);
+        if (need > most) most = need;
+    }
+    return most;
+}
+
+size_t trli_gpu_reductions_scratch(const trli_reductions *reductions)
+{
+    size_t most = 0;
+    for (int g = 0; g < reductions->ngroups; ++g) {
+        const trli_reads *reads = &reductions->group[g].reads;
+        const size_t need = room_of(reads->nfields + 1, reads->nscalars + TRLI_GPU_SHARES);
         if (need > most) most = need;
     }
     return most;
@@ -354,6 +408,61 @@ trl_err trli_task_kernel_gpu(void *data, const trl_task_args *args, bool *done)
     for (int o = 0; o < t->step->nout; ++o) call.array[p->ninputs + o] = array_of(args, t, t->step->field[o]);
     take_scalars(args, &p->reads, &call);
     err = trli_gpu_launch(t->program->model->run->gpu_kernels, t->run->gpu, &call, args->space, args->stream);
+done:
+    return err;
+}
+
+/* ---- reductions ---- */
+
+_Static_assert(sizeof(trl_kernel_partial) == sizeof(trli_partial) &&
+                   offsetof(trl_kernel_partial, special) == offsetof(trli_partial, sum.special) &&
+                   offsetof(trl_kernel_partial, extreme) == offsetof(trli_partial, extreme) &&
+                   offsetof(trl_kernel_partial, invalid) == offsetof(trli_partial, invalid),
+               "kernels add to partial results");
+
+/* Where a group's points lie on sides: their values count less. */
+static void set_weighted(const trli_step_task *t, trli_gpu_call *call)
+{
+    static const long long nowhere = 1LL << 60;
+    const trl_layout *layout = t->program->model->layout;
+    const trl_patch *patch = &layout->patch[layout->local[t->patch]];
+    for (int a = 0; a < 3; ++a) {
+        const bool sides = (int)t->step->reduce.location >> a & 1 && !layout->grid.periodic[a];
+        call->launch.from[a] = sides ? -patch->first[a] : nowhere;
+        call->launch.to[a] = sides ? layout->grid.cells[a] - patch->first[a] : nowhere;
+    }
+}
+
+static trl_err clear_shares(const trl_task_args *args, const trli_step_task *t, trl_kernel_partial *share)
+{
+    const trli_model_run *run = t->program->model->run;
+    const trl_box all = {{0, 0, 0}, {t->group->n, 1, 1}};
+    trli_gpu_call call = begin_call(args, t, &all, 1);
+    call.launch.share = share;
+    call.array[0] = (trl_kernel_array){0};
+    for (int r = 0; r < TRLI_GPU_SHARES; ++r) {
+        trli_partial empty;
+        trli_partial_clear(&empty, r < t->group->n ? t->group->merge[r] : TRLI_MERGE_SUM);
+        call.scalar[r] = empty.extreme;
+    }
+    return trli_gpu_launch(run->gpu_kernels, run->gpu_clear, &call, args->space, args->stream);
+}
+
+trl_err trli_task_reduce_gpu(void *data, const trl_task_args *args, bool *done)
+{
+    const trli_step_task *t = data;
+    const trli_reads *reads = &t->group->reads;
+    trl_kernel_partial *share = (trl_kernel_partial *)trli_reduction_part(t, args, 0);
+    trl_err err = TRL_OK;
+    (void)done;
+    TRL_TRY(clear_shares(args, t, share));
+    trli_gpu_call call = begin_call(args, t, &t->box, reads->nfields + 1);
+    call.merges = true;
+    call.launch.share = share;
+    set_weighted(t, &call);
+    for (int i = 0; i < reads->nfields; ++i) call.array[i] = array_of(args, t, reads->field[i]);
+    take_scalars(args, reads, &call);
+    err = trli_gpu_launch(t->program->model->run->gpu_kernels, t->group->gpu, &call, args->space, args->stream);
 done:
     return err;
 }

@@ -19,12 +19,18 @@ TRL_NODISCARD trl_err trli_gpu_emit_step(const trli_program *program, const trli
                                          bool *folds);
 trli_emit_request trli_gpu_slab(const trli_program *program, const trli_step *step, const trli_slab *slab);
 
+/* What GPUs compute of reductions that are made together. */
+trli_emit_request trli_gpu_group(const trli_program *program, const trli_reduction_group *group);
+
 /* Whether GPUs may do the task of a step's kernel, slabs included, or of some slabs. */
 bool trli_gpu_does_kernel(const trli_step_task *task);
 bool trli_gpu_does_slabs(const trli_step_task *task);
+bool trli_gpu_does_reduction(const trli_step_task *task);
 trl_err trli_task_kernel_gpu(void *data, const trl_task_args *args, bool *done);
 trl_err trli_task_slabs_gpu(void *data, const trl_task_args *args, bool *done);
-/* Scratch of a call. */
+trl_err trli_task_reduce_gpu(void *data, const trl_task_args *args, bool *done);
+/* Scratch of a call, of a step's or of any group's. */
 size_t trli_gpu_scratch(const trli_program *program, const trli_step *step);
+size_t trli_gpu_reductions_scratch(const trli_reductions *reductions);
 
 #endif

@@ -385,18 +385,30 @@ done:
     return err;
 }
 
-static void write_reductions(const trli_program *program, FILE *out)
+static trl_err write_reductions(const trli_program *program, trl_kind kind, FILE *out)
 {
+    trli_model *model = program->model;
     const trli_reductions *all = &program->run->reductions;
+    trli_emitted emitted = {.text = NULL};
+    trl_err err = TRL_OK;
     for (int i = 0; i < all->ngroups; ++i) {
         const trli_reduction_group *group = &all->group[i];
+        const trli_emit_request wanted = trli_gpu_group(program, group);
         if (!group->use.code) continue;
         for (int r = 0; r < group->n; ++r)
             fprintf(out, "%s %s", r ? "," : "/* values of", all->reduction[group->first + r].step->label);
         fputc('\n', out);
-        write_fields(program->model, "input ", group->reads.nfields, group->reads.field, out);
-        write_text(group->use.code->text, group->use.code->why, out);
+        write_fields(model, "input ", group->reads.nfields, group->reads.field, out);
+        if (kind != TRL_KIND_GPU) {
+            write_text(group->use.code->text, group->use.code->why, out);
+            continue;
+        }
+        TRL_TRY(trli_emit_kernel(&trli_dialect_cuda, &model->ir, &model->walk, &wanted, &emitted));
+        write_text(emitted.text, emitted.why, out);
+        trli_free(emitted.text);
     }
+done:
+    return err;
 }
 
 trl_err trli_kernels_write(trli_program *program, trl_kind kind, FILE *out)
@@ -415,7 +427,7 @@ trl_err trli_kernels_write(trli_program *program, trl_kind kind, FILE *out)
         for (int k = 0; k < p->nslabs && !folds; ++k)
             if (slab[k].kernel && (gpu || !slab[k].within)) TRL_TRY(write_slab(program, kind, s, &p->slab[k], out));
     }
-    if (!gpu) write_reductions(program, out);
+    TRL_TRY(write_reductions(program, kind, out));
     if (ferror(out)) err = trl_fail(model->ctx, TRL_ERR_IO, NULL, "the kernels cannot be written: %s", strerror(errno));
 done:
     return err;

@@ -183,7 +183,9 @@ static void plan_scratch(trli_model *model)
     for (int i = 0; i < model->nprograms; ++i) {
         const trli_program *program = model->program[i];
         const size_t reducing = trli_reductions_scratch(&program->run->reductions);
+        const size_t merging = trli_gpu_reductions_scratch(&program->run->reductions);
         if (reducing > most) most = reducing;
+        if (merging > most) most = merging;
         for (int s = 0; s < program->nsteps; ++s) {
             if (!program->plan->step[s].live) continue;
             const size_t need = trli_step_scratch(program, &program->step[s]);

@@ -300,8 +300,9 @@ static trl_err add_group(builder *b, const trli_reduction_group *group, int patc
     const trli_work work = group_work(b, group);
     TRL_TRY(plugin ? trli_builder_add(&b->tasks, s->label, trli_task_stable_dt, t, chunks, TRL_TASK_WHOLE,
                                       estimate(b, s, &box), &task)
-                   : trli_builder_add_anywhere(&b->tasks, s->label, trli_task_reduce, NULL, t, chunks, TRL_TASK_WHOLE,
-                                               seconds_of(b, &work, trl_box_points(&box)), &task));
+                   : trli_builder_add_anywhere(&b->tasks, s->label, trli_task_reduce,
+                                               trli_gpu_does_reduction(t) ? trli_task_reduce_gpu : NULL, t, chunks,
+                                               TRL_TASK_WHOLE, seconds_of(b, &work, trl_box_points(&box)), &task));
     TRL_TRY(set_work(b, task, &work, trl_box_points(&box)));
     TRL_TRY(trli_builder_reads(&b->tasks, task, &group->reads, &t->box, patch));
     for (int i = 0; plugin && i < plan->ninputs; ++i)

@@ -47,6 +47,8 @@ trl_err trli_task_slabs(void *data, const trl_task_args *args, bool *done);
 trl_err trli_task_poison(void *data, const trl_task_args *args, bool *done);
 #endif
 
+/* Where a task adds to a reduction of its group: a worker to its own part, a device to the patch's share. */
+trli_partial *trli_reduction_part(const trli_step_task *task, const trl_task_args *args, int reduction);
 /* Empty the workers' shares of a program's reductions. */
 void trli_reductions_clear(trli_frame *frame, const trli_program *program);
 /* By input of a step's kernel on a patch: all of the array but the ghosts that the kernel computes itself. */

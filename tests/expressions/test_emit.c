@@ -3,6 +3,7 @@
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Compiled kernels give the interpreter's bits: the C text, and the CUDA text without a GPU, as C++ with a stand-in for
  * what CUDA adds to the language. NVRTC compiles the CUDA text, too, where the build found a CUDA Toolkit. */
+#include "gpu_text_fixture.h"
 #include "problem_fixture.h"
 
 #include <dlfcn.h>
@@ -21,15 +22,6 @@ static int ntexts;
 static int total; /* kernels tested so far */
 
 /* ---- as C++ ---- */
-
-static const char stand_in[] = "#define __global__\n"
-                               "#define __launch_bounds__(threads)\n"
-                               "#define __grid_constant__\n"
-                               "template <int n> struct trl_kernel_arrays { trl_kernel_array array[n]; };\n"
-                               "template <int n> struct trl_kernel_scalars { double value[n]; };\n"
-                               "struct triple { unsigned x, y, z; };\n"
-                               "static thread_local triple threadIdx, blockIdx, blockDim;\n"
-                               "#define trl_kernel gpu_kernel\n";
 
 /* Blocks that do not divide the box, of a kernel with %d arrays, %d of them inputs, and %d scalars of these numbers. */
 static const char run_grid[] =
@@ -60,41 +52,15 @@ static const char run_grid[] =
     "    call->nonfinite = bad;\n"
     "}\n";
 
-static char *print_text(const char *format, ...) TRL_PRINTF(1, 2);
-static char *print_text(const char *format, ...)
-{
-    va_list args;
-    char *made;
-    va_start(args, format);
-    ck_assert_int_ge(vasprintf(&made, format, args), 0);
-    va_end(args);
-    return made;
-}
-
 static char *as_cpp(const trli_reads *reads, int nout, const char *kernel)
 {
     const int ninputs = reads->nfields, all = ninputs + nout, n = reads->nscalars;
-    char numbers[4096] = "0";
-    for (int i = 0, at = 0; i < n; ++i)
-        at += snprintf(numbers + at, sizeof numbers - (size_t)at, "%s%d", i ? ", " : "", reads->scalar[i]);
+    char numbers[4096];
+    list_scalars(reads, numbers, sizeof numbers);
     char *run = print_text(run_grid, all, all, ninputs, ninputs, numbers, n > 0 ? n : 1, n);
     char *made = print_text("%s%s%s", stand_in, kernel, run);
     free(run);
     return made;
-}
-
-/* Of the CUDA text it is the meaning that is tested, not what a compiler for processors makes of it. */
-static void create_cpp_compiler(trli_compiler **compiler)
-{
-    const char *before = getenv("TRELLIS_CC");
-    char *own = before ? strdup(before) : NULL;
-    setenv("TRELLIS_CC", TRL_TEST_SOURCE_DIR "/quick_cxx.sh", 1);
-    ck_ok(trli_compiler_create(test_ctx, false, compiler));
-    if (own)
-        setenv("TRELLIS_CC", own, 1);
-    else
-        unsetenv("TRELLIS_CC");
-    free(own);
 }
 
 /* Emit every kernel of the open problem, and have each compiled as C++ in place of itself. */
@@ -281,23 +247,6 @@ START_TEST(kernels_of_decks_have_the_interpreters_bits)
     }
 }
 END_TEST
-
-static void say_equation(int dim, const char *location, const char *ddt)
-{
-    say("  e: {location: %s, initial: \"0.2 + 0.1*sin(3*x) + 0.2*random(7)\", ddt: \"%s\", boundary: {", location, ddt);
-    for (int a = 0; a < dim; ++a)
-        if (a != 1) /* y is periodic */
-            say("%s%c-: {dirichlet: \"0.1 + t\"}, %c+: {neumann: 0.5}", a ? ", " : "", "xyz"[a], "xyz"[a]);
-    say("}}\n");
-}
-
-static void say_grid(int dim)
-{
-    static const int cells[3] = {11, 6, 7};
-    new_deck();
-    say("grid: {cells: %s, periodic: [false%s%s]}\nequations:\n", list_of(dim, cells), dim > 1 ? ", true" : "",
-        dim > 2 ? ", false" : "");
-}
 
 START_TEST(every_function_has_the_interpreters_bits)
 {

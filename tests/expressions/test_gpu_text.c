@@ -68,6 +68,15 @@ static void append_step(const trli_program *program, const trli_step *s)
     }
 }
 
+static void append_reductions(const trli_program *program)
+{
+    const trli_reductions *all = &program->run->reductions;
+    for (int g = 0; g < all->ngroups; ++g) {
+        const trli_emit_request wanted = trli_gpu_group(program, &all->group[g]);
+        if (all->group[g].kernel) append_kernel(&wanted);
+    }
+}
+
 static void open_deck(const char *path)
 {
     char plugins[1000];
@@ -90,10 +99,12 @@ static void compile_deck(const char *path)
     all_end = 0;
     append(trli_kernel_prelude);
     append_function(trli_gpu_copy_text);
+    append_function(trli_gpu_clear_text);
     for (int i = 0; i < sim->model->nprograms; ++i) {
         const trli_program *program = sim->model->program[i];
         for (int s = 0; s < program->nsteps && !program->once; ++s)
             if (program->plan->step[s].live) append_step(program, &program->step[s]);
+        if (!program->once) append_reductions(program);
     }
     void *image = trli_rtc_compile(&rtc, test_ctx, all, 90, &bytes, why);
     ck_assert_msg(image != NULL && bytes > 0, "%s: %s", path, why);

@@ -17,6 +17,8 @@ enum {
     PARAMETERS_MOST = 32764, /* bytes of a kernel's parameters, since compute capability 7.0 */
     COMPILERS_MOST = 16,     /* threads */
     BLOCKS_WANTED = 8,       /* of a multiprocessor: below, threads go up z through fewer planes */
+    BLOCKS_MERGING = 16,     /* of a multiprocessor, at most, that merge: all that it runs at once */
+    WARP = 32,               /* threads, all of which merge together */
     PLANES_MOST = 4,         /* more gain nothing: what a thread has of the plane before is in the cache as well */
     THREADS = 128            /* of a block where points are many: more blocks, whose waits overlap */
 };
@@ -143,6 +145,24 @@ const char trli_gpu_copy_text[] =
     "        out.at[i + j * out.stride[1] + k * out.stride[2]] = in.at[i + j * in.stride[1] + k * in.stride[2]];\n"
     "}\n";
 
+const char trli_gpu_clear_text[] =
+    "extern \"C\" __global__ void __launch_bounds__(TRL_KERNEL_THREADS)\n"
+    "trl_kernel(const __grid_constant__ trl_kernel_launch call, const __grid_constant__ trl_kernel_arrays<1>,\n"
+    "           const __grid_constant__ trl_kernel_scalars<8> scalars)\n"
+    "{\n"
+    "    const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+    "    if (i >= call.hi[0]) return;\n"
+    "    trl_kernel_partial empty = {};\n"
+    "    empty.extreme = scalars.value[i];\n"
+    "    call.share[i] = empty;\n"
+    "}\n";
+_Static_assert(TRLI_GPU_SHARES == 8, "the text has this number");
+
+trl_err trli_gpu_kernels_add_clear(trli_gpu_kernels *k, trli_gpu_kernel **kernel)
+{
+    return trli_gpu_kernels_add(k, trli_gpu_clear_text, 1, TRLI_GPU_SHARES, kernel);
+}
+
 trl_err trli_gpu_kernels_add_copy(trli_gpu_kernels *k, trli_gpu_kernel **kernel)
 {
     return trli_gpu_kernels_add(k, trli_gpu_copy_text, 2, 0, kernel);
@@ -263,6 +283,21 @@ static void choose_blocks(const trli_gpu_kernels *k, const long long n[3], const
     blocks[2] = (unsigned)((n[2] + most - 1) / most);
 }
 
+/* Whole warps, along x as far as there are points, in as many blocks as run at once. */
+static void choose_merging(const trli_gpu_kernels *k, const long long n[3], unsigned threads[3], unsigned blocks[3])
+{
+    const long long rows = n[1] * n[2], most = (long long)BLOCKS_MERGING * k->multiprocessors;
+    const long long x = least_power(n[0], THREADS / least_power(rows, THREADS / WARP));
+    long long along = (rows * x + THREADS - 1) / THREADS, across = (n[0] + x - 1) / x;
+    threads[0] = (unsigned)x;
+    threads[1] = (unsigned)(THREADS / x);
+    threads[2] = blocks[2] = 1;
+    if (along > most) along = most;
+    if (across > most / along) across = most / along;
+    blocks[0] = (unsigned)across;
+    blocks[1] = (unsigned)along;
+}
+
 trl_err trli_gpu_launch(const trli_gpu_kernels *k, const trli_gpu_kernel *kernel, trli_gpu_call *call, int space,
                         void *stream)
 {
@@ -273,8 +308,12 @@ trl_err trli_gpu_launch(const trli_gpu_kernels *k, const trli_gpu_kernel *kernel
         n[a] = call->launch.hi[a] - call->launch.lo[a];
         if (n[a] <= 0) return TRL_OK;
     }
-    choose_threads(n, threads);
-    choose_blocks(k, n, threads, &call->launch.planes, blocks);
+    if (call->merges) {
+        choose_merging(k, n, threads, blocks);
+    } else {
+        choose_threads(n, threads);
+        choose_blocks(k, n, threads, &call->launch.planes, blocks);
+    }
     const int code = k->api->launch(kernel->function, blocks, threads, arguments, stream);
     return code ? trli_gpu_fail(trli_device_of(k->devices, space), code, "launching a kernel of '%s'", call->label)
                 : TRL_OK;

@@ -22,6 +22,7 @@ typedef struct trli_gpu_call {
     trl_kernel_launch launch; /* but `planes`, which is chosen here */
     trl_kernel_array *array;  /* inputs, then outputs */
     double *scalar;           /* that it reads */
+    bool merges;              /* it adds to shares: few blocks go through all points */
 } trli_gpu_call;
 
 /* For the opened GPUs, which are of one kind. Fails with MEMORY. */
@@ -32,9 +33,12 @@ void trli_gpu_kernels_destroy(trli_gpu_kernels **kernels);
  * stays until the end. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_gpu_kernels_add(trli_gpu_kernels *kernels, const char *text, int narrays, int nscalars,
                                            trli_gpu_kernel **kernel);
-/* The kernel that copies its input to its output, point by point, and its text. Fails with MEMORY. */
-extern const char trli_gpu_copy_text[];
+/* The kernel that copies its input to its output, point by point; and that which empties shares, whose extremes begin
+ * with its scalars; with their texts. Fails with MEMORY. */
+extern const char trli_gpu_copy_text[], trli_gpu_clear_text[];
+enum { TRLI_GPU_SHARES = 8 }; /* that are emptied at once, at most */
 TRL_NODISCARD trl_err trli_gpu_kernels_add_copy(trli_gpu_kernels *kernels, trli_gpu_kernel **kernel);
+TRL_NODISCARD trl_err trli_gpu_kernels_add_clear(trli_gpu_kernels *kernels, trli_gpu_kernel **kernel);
 /* Take from the cache or compile, several at once, and load all kernels that were asked for; waits. Those that fail
  * say why. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_gpu_kernels_compile(trli_gpu_kernels *kernels);

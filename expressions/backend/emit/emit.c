@@ -219,6 +219,7 @@ trl_err trli_emit_kernel(const trli_dialect *dialect, const trli_ir *ir, trli_wa
                       .nroots = request->nroots,
                       .roots = request->roots,
                       .merge = request->merge,
+                      .weighted = request->weighted,
                       .nlayers = request->nlayers,
                       .layer = request->layer,
                       .nnumbers = request->nnumbers,

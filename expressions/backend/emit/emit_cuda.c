@@ -116,13 +116,15 @@ static void put_values(trli_emitter *e, bool along_z, int depth)
     put_wanted(e, along_z, depth);
 }
 
-/* The thread's first point of an array. */
-static void put_array(trli_emitter *e, const char *type, const char *name, int number, int place)
+/* The thread's point of an array, the first of those that it goes through. */
+static void put_array(trli_emitter *e, const char *type, const char *name, int number, int place, int depth)
 {
-    fprintf(e->out,
-            "    const long long %s%d_y = arrays.array[%d].stride[1], %s%d_z = arrays.array[%d].stride[2];\n"
-            "    %s *__restrict__ %s%d = arrays.array[%d].at + i + j * %s%d_y + first * %s%d_z;\n",
-            name, number, place, name, number, place, type, name, number, place, name, number, name, number);
+    trli_put_indent(e, depth);
+    fprintf(e->out, "const long long %s%d_y = arrays.array[%d].stride[1], %s%d_z = arrays.array[%d].stride[2];\n", name,
+            number, place, name, number, place);
+    trli_put_indent(e, depth);
+    fprintf(e->out, "%s *__restrict__ %s%d = arrays.array[%d].at + i + j * %s%d_y + %s * %s%d_z;\n", type, name, number,
+            place, name, number, e->merge ? "k" : "first", name, number);
 }
 
 static void put_results(trli_emitter *e)
@@ -135,28 +137,35 @@ static void put_results(trli_emitter *e)
     }
 }
 
-static trl_err put_kernel(trli_emitter *e)
+static void put_head(trli_emitter *e)
 {
-    const int ninputs = e->reads->nfields;
-    if (e->nlayers > 0 && !e->choices_fit) return TRL_OK; /* no text: its ghosts have to be in memory */
+    const int narrays = e->reads->nfields + (e->merge ? 0 : e->nroots), nscalars = e->reads->nscalars;
     fprintf(e->out,
             "extern \"C\" __global__ void __launch_bounds__(TRL_KERNEL_THREADS)\n"
             "trl_kernel(const __grid_constant__ trl_kernel_launch call, const __grid_constant__ trl_kernel_arrays<%d> "
             "arrays,\n           const __grid_constant__ trl_kernel_scalars<%d> scalars)\n"
             "{\n"
             "    const trl_kernel_grid *const grid = &call.grid;\n"
-            "    const long long i = call.lo[0] + (long long)blockIdx.x * blockDim.x + threadIdx.x;\n"
-            "    const long long j = call.lo[1] + (long long)blockIdx.y * blockDim.y + threadIdx.y;\n"
-            "    const long long first = call.lo[2] + blockIdx.z * call.planes, rest = call.hi[2] - first;\n"
-            "    const long long end = first + (rest < call.planes ? rest : call.planes);\n"
-            "    long long excess = 0;\n"
-            "    (void)grid;\n"
-            "    if (i >= call.hi[0] || j >= call.hi[1]) return;\n",
-            ninputs + e->nroots, e->reads->nscalars > 0 ? e->reads->nscalars : 1);
-    for (int i = 0; i < e->reads->nscalars; ++i)
+            "    (void)grid;\n",
+            narrays > 0 ? narrays : 1, nscalars > 0 ? nscalars : 1);
+    for (int i = 0; i < nscalars; ++i)
         fprintf(e->out, "    const double s%d = scalars.value[%d];\n", e->reads->scalar[i], i);
-    for (int i = 0; i < ninputs; ++i) put_array(e, "const double", "in", i, i);
-    for (int r = 0; r < e->nroots; ++r) put_array(e, "double", "out", r, ninputs + r);
+}
+
+/* What stores its results. */
+static void put_storing(trli_emitter *e)
+{
+    const int ninputs = e->reads->nfields;
+    put_head(e);
+    fputs("    const long long i = call.lo[0] + (long long)blockIdx.x * blockDim.x + threadIdx.x;\n"
+          "    const long long j = call.lo[1] + (long long)blockIdx.y * blockDim.y + threadIdx.y;\n"
+          "    const long long first = call.lo[2] + blockIdx.z * call.planes, rest = call.hi[2] - first;\n"
+          "    const long long end = first + (rest < call.planes ? rest : call.planes);\n"
+          "    long long excess = 0;\n"
+          "    if (i >= call.hi[0] || j >= call.hi[1]) return;\n",
+          e->out);
+    for (int i = 0; i < ninputs; ++i) put_array(e, "const double", "in", i, i, 1);
+    for (int r = 0; r < e->nroots; ++r) put_array(e, "double", "out", r, ninputs + r, 1);
     put_values(e, false, 1);
     fputs("    for (long long k = first; k < end; ++k) {\n", e->out);
     put_values(e, true, 2);
@@ -164,6 +173,92 @@ static trl_err put_kernel(trli_emitter *e)
     for (int i = 0; i < ninputs; ++i) fprintf(e->out, "        in%d += in%d_z;\n", i, i);
     for (int r = 0; r < e->nroots; ++r) fprintf(e->out, "        out%d += out%d_z;\n", r, r);
     fputs("    }\n    if (excess < 0) *call.nonfinite = 1;\n}\n", e->out);
+}
+
+/* ---- reductions ---- */
+
+static void put_totals(trli_emitter *e)
+{
+    for (int r = 0; r < e->nroots; ++r)
+        if (e->merge[r] == TRLI_MERGE_SUM)
+            fprintf(e->out, "    trl_kernel_sum t%d = {0, 0, {0, 0}};\n", r);
+        else
+            fprintf(e->out, "    trl_kernel_extreme t%d = {call.share[%d].extreme, false};\n", r, r);
+}
+
+/* The values of the thread's point, as the points that others have. */
+static void put_point(trli_emitter *e)
+{
+    static const int order[] = {1, 2, 0}; /* as trli_weigh_row multiplies */
+    put_values(e, false, 4);
+    put_values(e, true, 4);
+    for (int r = 0; r < e->nroots; ++r) {
+        fprintf(e->out, "                r%d = ", r);
+        put_use(e, TRLI_IN_RESULT, e->root[r]);
+        fputs(";\n", e->out);
+        if (!(e->weighted >> r & 1)) continue;
+        fprintf(e->out, "                r%d = r%d * (", r, r);
+        for (int a = 0; a < 3; ++a)
+            fprintf(e->out, "%strl_kernel_weight(&call, %d, %c)",
+                    a == 0   ? ""
+                    : a == 1 ? " * "
+                             : ") * ",
+                    order[a], trli_dialect_cuda.index[order[a]][0]);
+        fputs(";\n", e->out);
+    }
+}
+
+static void put_merges(trli_emitter *e)
+{
+    for (int r = 0; r < e->nroots; ++r)
+        if (e->merge[r] == TRLI_MERGE_SUM)
+            fprintf(e->out, "            trl_kernel_merge_sum(&t%d, &call.share[%d], r%d);\n", r, r, r);
+        else
+            fprintf(e->out, "            trl_kernel_merge_extreme(&t%d, r%d, %d);\n", r, r,
+                    e->merge[r] == TRLI_MERGE_MIN);
+}
+
+/* What merges its results: blocks go through rows, and parts of them, so that all threads of a warp take part. */
+static void put_merging(trli_emitter *e)
+{
+    put_head(e);
+    put_totals(e);
+    fputs("    const long long across = call.hi[1] - call.lo[1], rows = across * (call.hi[2] - call.lo[2]);\n"
+          "    for (long long above = (long long)blockIdx.y * blockDim.y; above < rows;\n"
+          "         above += (long long)gridDim.y * blockDim.y) {\n"
+          "        const long long row = above + threadIdx.y, plane = trl_kernel_quotient(row, across);\n"
+          "        const long long j = call.lo[1] + row - plane * across, k = call.lo[2] + plane;\n"
+          "        for (long long left = call.lo[0] + (long long)blockIdx.x * blockDim.x; left < call.hi[0];\n"
+          "             left += (long long)gridDim.x * blockDim.x) {\n"
+          "            const long long i = left + threadIdx.x;\n",
+          e->out);
+    for (int r = 0; r < e->nroots; ++r)
+        if (e->merge[r] == TRLI_MERGE_SUM)
+            fprintf(e->out, "            double r%d = 0;\n", r);
+        else
+            fprintf(e->out, "            double r%d = t%d.extreme;\n", r, r);
+    fputs("            if (row < rows && i < call.hi[0]) {\n", e->out);
+    for (int i = 0; i < e->reads->nfields; ++i) put_array(e, "const double", "in", i, i, 4);
+    put_point(e);
+    fputs("            }\n", e->out);
+    put_merges(e);
+    fputs("        }\n    }\n", e->out);
+    for (int r = 0; r < e->nroots; ++r)
+        if (e->merge[r] == TRLI_MERGE_SUM)
+            fprintf(e->out, "    trl_kernel_sum_empty(t%d, &call.share[%d]);\n", r, r);
+        else
+            fprintf(e->out, "    trl_kernel_end_extreme(&t%d, &call.share[%d], %d);\n", r, r,
+                    e->merge[r] == TRLI_MERGE_MIN);
+    fputs("}\n", e->out);
+}
+
+static trl_err put_kernel(trli_emitter *e)
+{
+    if (e->nlayers > 0 && !e->choices_fit) return TRL_OK; /* no text: its ghosts have to be in memory */
+    if (e->merge)
+        put_merging(e);
+    else
+        put_storing(e);
     return TRL_OK;
 }
 

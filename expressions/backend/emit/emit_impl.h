@@ -37,11 +37,14 @@ typedef struct trli_emit_request {
     const trli_reads *reads;  /* of the roots */
     int nroots;
     const trli_ir_value *roots;
-    const trli_merge *merge; /* CPU: by root, how calls merge its values (trl_kernel_call.merged); NULL: they do not */
-    bool check_finite;       /* note values that are not finite */
-    bool edges;              /* have ghosts set before the rows beside them are computed (trl_kernel_call.set_edges) */
-    bool thin;               /* CPU, 2-D and more: for boxes of few points along x: the inner loop goes along y */
-    int nlayers;             /* CPU: ghosts that the kernel computes itself */
+    /* By root, how its values are merged: CPU: by calls that are asked to (trl_kernel_call.merged); CUDA: by all
+     * launches, into shares. NULL: they are stored. */
+    const trli_merge *merge;
+    unsigned weighted; /* CUDA, by root a bit: values on sides count less */
+    bool check_finite; /* note values that are not finite */
+    bool edges;        /* have ghosts set before the rows beside them are computed (trl_kernel_call.set_edges) */
+    bool thin;         /* CPU, 2-D and more: for boxes of few points along x: the inner loop goes along y */
+    int nlayers;       /* CPU: ghosts that the kernel computes itself */
     const trli_emit_layer *layer;
     int nnumbers; /* CPU: constants that the kernel is given, in that order (trl_kernel_call.number) */
     const trli_ir_value *number;

@@ -90,6 +90,7 @@ struct trli_emitter {
     int nroots;
     const trli_ir_value *roots;
     const trli_merge *merge; /* by root; NULL: no call merges */
+    unsigned weighted;       /* as the request says */
     int nlayers;
     const trli_emit_layer *layer;
     int nnumbers; /* constants that the kernel is given */

@@ -1,0 +1,222 @@
+// ctest: np=1 timeout=600
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* What kernels for GPUs merge of values has the bits of what the host does: the CUDA text without a GPU, as C++. */
+#include "gpu_text_fixture.h"
+
+#include "compute_impl.h"
+#include "gpu_impl.h"
+#include "memory_impl.h"
+#include "model_impl.h"
+#include "simulation_impl.h"
+
+/* Warps of one thread, in which nothing is at the same time as anything else. */
+static const char warp_stand_in[] =
+    "#define TRL_KERNEL_WARP 1\n"
+    "#define TRL_KERNEL_APART static\n"
+    "static triple gridDim;\n"
+    "static long long __double_as_longlong(double x) { long long b; __builtin_memcpy(&b, &x, 8); return b; }\n"
+    "static double __longlong_as_double(long long b) { double x; __builtin_memcpy(&x, &b, 8); return x; }\n"
+    "static int __double2hiint(double x) { return (int)(__double_as_longlong(x) >> 32); }\n"
+    "template <class T> T __shfl_xor_sync(unsigned, T x, int) { return x; }\n"
+    "static unsigned __ballot_sync(unsigned, bool where) { return where; }\n"
+    "static bool __any_sync(unsigned, bool where) { return where; }\n"
+    "static int __popc(unsigned lanes) { return __builtin_popcount(lanes); }\n"
+    "template <class T> T atomicAdd(T *to, T x) { return *to += x; }\n"
+    "template <class T> T atomicMin(T *to, T x) { return *to = x < *to ? x : *to; }\n"
+    "template <class T> T atomicMax(T *to, T x) { return *to = x > *to ? x : *to; }\n";
+
+/* Fewer threads than points, of a kernel with %d arrays and %d scalars of these numbers; call->edges: the launch. */
+static const char run_merging[] =
+    "#undef trl_kernel\n"
+    "extern \"C\" void trl_kernel(trl_kernel_call *call)\n"
+    "{\n"
+    "    const trl_kernel_launch launch = *(const trl_kernel_launch *)call->edges;\n"
+    "    trl_kernel_arrays<%d> arrays;\n"
+    "    for (int i = 0; i < %d; ++i) arrays.array[i] = call->input[i];\n"
+    "    static const int number[] = {%s};\n"
+    "    trl_kernel_scalars<%d> scalars;\n"
+    "    for (int i = 0; i < %d; ++i) scalars.value[i] = call->scalar[number[i]];\n"
+    "    blockDim.x = 3, blockDim.y = 2, gridDim.x = 2, gridDim.y = 5;\n"
+    "    for (blockIdx.y = 5; blockIdx.y-- > 0;)\n"
+    "        for (blockIdx.x = 2; blockIdx.x-- > 0;)\n"
+    "            for (threadIdx.y = 0; threadIdx.y < 2; ++threadIdx.y)\n"
+    "                for (threadIdx.x = 0; threadIdx.x < 3; ++threadIdx.x) gpu_kernel(launch, arrays, scalars);\n"
+    "}\n";
+
+static char *read_text(const char *path)
+{
+    FILE *file = fopen(path, "r");
+    ck_assert_msg(file != NULL, "%s", path);
+    char *made = calloc(1, 1 << 16);
+    ck_assert_ptr_nonnull(made);
+    ck_assert_uint_lt(fread(made, 1, 1 << 16, file), 1 << 16);
+    ck_assert_int_eq(fclose(file), 0);
+    return made;
+}
+
+static char *merging_as_cpp(const trli_reads *reads, const char *kernel)
+{
+    const int ninputs = reads->nfields, n = reads->nscalars;
+    char numbers[4096];
+    list_scalars(reads, numbers, sizeof numbers);
+    char *body = read_text(TRL_TEST_SOURCE_DIR "/../expressions/backend/emit/trl_kernel_warp_body.h");
+    char *run = print_text(run_merging, ninputs > 0 ? ninputs : 1, ninputs, numbers, n > 0 ? n : 1, n);
+    char *made = print_text("%s%s%s%s%s", stand_in, warp_stand_in, body, kernel, run);
+    free(body);
+    free(run);
+    return made;
+}
+
+/* A group's partial results, as the host makes them of the values that the interpreter stores. */
+static void reduce_by_hand(const trli_program *program, const trli_reduction_group *group, const trl_box *box,
+                           trli_partial *partial)
+{
+    const trl_layout *layout = program->model->layout;
+    const trl_patch *patch = &layout->patch[layout->local[0]];
+    const int64_t n = trl_box_points(box);
+    const trl_lidx row = box->hi[0], plane = row * box->hi[1];
+    trl_array input[8], output[8];
+    double *values = calloc((size_t)(n * group->n), sizeof *values);
+    double *scratch = calloc(1, trli_kernel_scratch(group->kernel) + 1);
+    ck_assert_ptr_nonnull(values);
+    for (int i = 0; i < group->reads.nfields; ++i) input[i] = trli_frame_array(sim->frame, group->reads.field[i], 0, 0);
+    for (int r = 0; r < group->n; ++r)
+        output[r] = (trl_array){.at = values + r * n, .type = TRL_F64, .stride = {1, row, plane}};
+    const trli_kernel_run run = {.grid = &layout->grid,
+                                 .patch = patch,
+                                 .input = input,
+                                 .output = output,
+                                 .scalar = sim->frame->scalar,
+                                 .scratch = scratch};
+    trli_kernel_evaluate(group->kernel, &run, box);
+    for (int r = 0; r < group->n; ++r) {
+        const trli_reduced_step *reduced = &program->run->reductions.reduction[group->first + r];
+        trli_partial_clear(&partial[r], group->merge[r]);
+        for (trl_lidx k = 0; k < box->hi[2] && trli_is_weighted(reduced); ++k)
+            for (trl_lidx j = 0; j < box->hi[1]; ++j)
+                trli_weigh_row(layout, patch, reduced->step->reduce.location, (trl_lidx[]){0, j, k}, row,
+                               values + r * n + j * row + k * plane);
+        trli_partial_add(&partial[r], group->merge[r], values + r * n, n);
+    }
+    free(values);
+    free(scratch);
+}
+
+static void reduce_as_gpu(const trli_program *program, const trli_reduction_group *group, const trl_box *box,
+                          trli_native_fn native, trli_partial *partial)
+{
+    const trl_layout *layout = program->model->layout;
+    const trli_kernel_run on = {.grid = &layout->grid, .patch = &layout->patch[layout->local[0]]};
+    const trl_location location = program->run->reductions.reduction[group->first].step->reduce.location;
+    trl_kernel_launch launch = {.grid = trli_kernel_grid_of(&on), .share = (trl_kernel_partial *)partial};
+    trl_kernel_array input[8];
+    for (int a = 0; a < 3; ++a) {
+        const bool sides = (int)location >> a & 1 && !layout->grid.periodic[a];
+        launch.hi[a] = box->hi[a];
+        launch.from[a] = sides ? 0 : -1;
+        launch.to[a] = sides ? layout->grid.cells[a] : -1;
+    }
+    for (int i = 0; i < group->reads.nfields; ++i) {
+        const trl_array array = trli_frame_array(sim->frame, group->reads.field[i], 0, 0);
+        trli_native_set_array(&input[i], &array);
+    }
+    for (int r = 0; r < group->n; ++r) trli_partial_clear(&partial[r], group->merge[r]);
+    trl_kernel_call call = {.input = input, .scalar = sim->frame->scalar, .edges = &launch};
+    native(&call);
+}
+
+static void compare_partials(trli_partial *a, trli_partial *b, trli_merge merge)
+{
+    int64_t words[2][TRLI_PARTIAL_WORDS];
+    double pair[2][TRLI_PARTIAL_PAIR];
+    if (merge == TRLI_MERGE_SUM) {
+        trli_partial_pack_sum(a, words[0]);
+        trli_partial_pack_sum(b, words[1]);
+        ck_assert_mem_eq(words[0], words[1], sizeof words[0]);
+    } else {
+        trli_partial_pack_extreme(a, merge, pair[0]);
+        trli_partial_pack_extreme(b, merge, pair[1]);
+        ck_assert_mem_eq(pair[0], pair[1], sizeof pair[0]);
+    }
+}
+
+static void check_group(const trli_program *program, const trli_reduction_group *group, trli_native_fn native)
+{
+    const trl_layout *layout = program->model->layout;
+    const trl_location location = program->run->reductions.reduction[group->first].step->reduce.location;
+    const trl_box box = trl_patch_owned(layout, &layout->patch[layout->local[0]], location);
+    trli_partial expected[8], found[8];
+    reduce_by_hand(program, group, &box, expected);
+    reduce_as_gpu(program, group, &box, native, found);
+    for (int r = 0; r < group->n; ++r) compare_partials(&expected[r], &found[r], group->merge[r]);
+}
+
+/* All groups of reductions of the open problem. Returns how many there are. */
+static int check_reductions(void)
+{
+    trli_native_fn native[32] = {0};
+    const trli_reduction_group *group[32];
+    const trli_program *program[32];
+    trli_compiler *compiler;
+    int n = 0;
+    create_cpp_compiler(&compiler);
+    for (int p = 0; p < sim->model->nprograms; ++p)
+        for (int g = 0; g < sim->model->program[p]->run->reductions.ngroups; ++g, ++n) {
+            trli_emitted emitted;
+            ck_assert_int_lt(n, 32);
+            program[n] = sim->model->program[p];
+            group[n] = &program[n]->run->reductions.group[g];
+            const trli_emit_request wanted = trli_gpu_group(program[n], group[n]);
+            ck_ok(trli_emit_kernel(&trli_dialect_cuda, &sim->model->ir, &sim->model->walk, &wanted, &emitted));
+            char *cpp = merging_as_cpp(&group[n]->reads, emitted.text);
+            ck_ok(trli_compiler_add(compiler, cpp, &native[n]));
+            trli_free(emitted.text);
+            free(cpp);
+        }
+    ck_assert_int_eq(trli_compiler_poll(compiler, true), 0);
+    for (int i = 0; i < n; ++i) {
+        ck_assert(native[i] != NULL);
+        check_group(program[i], group[i], native[i]);
+    }
+    trli_compiler_destroy(&compiler);
+    return n;
+}
+
+/* Values of all sizes, of sizes that change from point to point, that are not finite, and on sides. */
+START_TEST(reductions_have_the_partial_results_of_the_host)
+{
+    int n = 0;
+    for (int dim = test_long() ? 1 : 3; dim <= 3; ++dim) {
+        say_grid(dim);
+        say_equation(dim, "cell", "0");
+        say("  f: {location: %s, initial: \"x - 0.37\", ddt: \"0\"}\n", dim == 3 ? "zedge" : "xface");
+        say("parameters: {zero: 0}\nexpressions:\n"
+            "  wide: \"(e - 0.25)*10^(40*random(5) - 20)\"\n"
+            "  huge: \"(e - 0.25)*10^(600*random(6) - 300)\"\n"
+            "  tiny: \"e*1e-300*10^(-20*random(8))\"\n"
+            "  tail: \"e*exp(-600*x)\"\n"
+            "  never: \"if(random(9) < 0.1, e/(e - e), e)\"\n"
+            "  infinite: \"if(random(9) < 0.1, 1/(e - e), e)\"\n"
+            "time: {dt: 1e-3, steps: 1}\noutput: {series: {every: {steps: 1}, values: {\n");
+        static const char *const values[] = {"e", "wide", "huge", "tiny", "tail", "never", "infinite", "f", "f*t + x"};
+        for (int i = 0; i < (int)(sizeof values / sizeof *values); ++i)
+            say("  i%d: \"integral(%s)\", n%d: \"norm(%s)\", h%d: \"domain_max(%s)\", l%d: \"domain_min(-(%s))\",\n", i,
+                values[i], i, values[i], i, values[i], i, values[i]);
+        say("  v: \"domain_max(-abs(f))\", w: \"domain_min(abs(f))\"}}}\n");
+        ck_ok(open_problem_with(1, (const char *[]){"run.compile=never"}));
+        ck_ok(run_steps(1));
+        n += check_reductions();
+        close_problem();
+    }
+    printf("%d groups of reductions as CUDA\n", n);
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    test_compile_quickly();
+    tcase_add_test(tc, reductions_have_the_partial_results_of_the_host);
+}
+
+TRL_TEST_MAIN("gpu_reductions", add_tests)
