@@ -121,9 +121,10 @@ void trli_gpu_host_release(trl_device *device, void *memory)
 
 /* ---- work ---- */
 
-static trl_err copy(trl_device *device, trli_stream stream, const trli_box_copy *what)
+static trl_err copy(trl_device *device, trli_stream stream, const trli_box_copy *what, trli_ticket ticket)
 {
     const gpu *g = gpu_of(device);
+    if (trli_outcome_err(ticket.outcome) != TRL_OK) return TRL_OK;
     if (atomic_load(&device->lost)) return refuse_lost(device);
     int code = g->api->use(g->index);
     if (code == 0) code = g->api->copy(what, g->stream[stream]);
@@ -132,11 +133,13 @@ static trl_err copy(trl_device *device, trli_stream stream, const trli_box_copy 
                 : TRL_OK;
 }
 
-static trl_err call(trl_device *device, trli_stream stream, trl_task_fn run, void *data, const trl_task_args *args)
+static trl_err call(trl_device *device, trli_stream stream, trl_task_fn run, void *data, const trl_task_args *args,
+                    trli_ticket ticket)
 {
     gpu *g = gpu_of(device);
     trl_task_args own = *args;
     bool done = true;
+    if (trli_outcome_err(ticket.outcome) != TRL_OK) return TRL_OK;
     if (atomic_load(&device->lost)) return refuse_lost(device);
     const int code = g->api->use(g->index);
     if (code) return trli_gpu_fail(device, code, "a launch");

@@ -53,10 +53,10 @@ static trl_err allocate(trl_device *device, size_t bytes, void **memory)
     return trli_mock_allocate(mock_of(device), bytes, memory);
 }
 
-static trl_err copy(trl_device *device, trli_stream stream, const trli_box_copy *what)
+static trl_err copy(trl_device *device, trli_stream stream, const trli_box_copy *what, trli_ticket ticket)
 {
     trli_mock *mock = mock_of(device);
-    trli_mock_command c = {.kind = TRLI_MOCK_DO_COPY, .copy = *what};
+    trli_mock_command c = {.kind = TRLI_MOCK_DO_COPY, .ticket = ticket, .copy = *what};
     if (atomic_load(&device->lost)) return refuse_lost(device);
     const trl_err err = trli_mock_check_copy(mock, what);
     if (err != TRL_OK) return err;
@@ -65,10 +65,11 @@ static trl_err copy(trl_device *device, trli_stream stream, const trli_box_copy 
     return trli_mock_give(mock, stream, &c);
 }
 
-static trl_err call(trl_device *device, trli_stream stream, trl_task_fn run, void *data, const trl_task_args *args)
+static trl_err call(trl_device *device, trli_stream stream, trl_task_fn run, void *data, const trl_task_args *args,
+                    trli_ticket ticket)
 {
     trli_mock *mock = mock_of(device);
-    trli_mock_command c = {.kind = TRLI_MOCK_DO_CALL, .call = {run, data, *args}};
+    trli_mock_command c = {.kind = TRLI_MOCK_DO_CALL, .ticket = ticket, .call = {run, data, *args}};
     if (atomic_load(&device->lost)) return refuse_lost(device);
     c.fails = count(mock, TRLI_MOCK_call, &c.number);
     c.loses = count(mock, TRLI_MOCK_lost, &c.total);
@@ -102,7 +103,6 @@ static trl_err set(trl_device *device, trli_stream stream, trli_fence *fence)
 {
     trli_mock *mock = mock_of(device);
     trli_mock_command c = {.kind = TRLI_MOCK_DO_SET, .fence = {.fence = fence}};
-    atomic_store(&fence->stream, &mock->stream[stream]);
     c.fence.set = atomic_fetch_add(&fence->sets, 1) + 1;
     atomic_fetch_add(&fence->references, 1);
     const trl_err err = trli_mock_give(mock, stream, &c);
@@ -127,16 +127,6 @@ static trl_err passed(trl_device *device, trli_fence *fence, bool *is_passed)
     const uint64_t sets = atomic_load(&fence->sets);
     *is_passed = atomic_load_explicit(&fence->passes, memory_order_acquire) >= sets;
     if (!*is_passed) return TRL_OK;
-    pthread_mutex_lock(&fence->lock);
-    const trli_mock_pass pass = fence->pass;
-    pthread_mutex_unlock(&fence->lock);
-    if (pass.err != TRL_OK) {
-        trli_mock_stream *stream = atomic_load(&fence->stream);
-        pthread_mutex_lock(&stream->lock);
-        if (stream->failures == pass.failure && stream->heals > stream->tail) stream->heals = stream->tail;
-        pthread_mutex_unlock(&stream->lock);
-        return pass.err;
-    }
     return atomic_load(&device->lost) || atomic_load(&mock_of(device)->damaged) ? TRL_ERR_DEVICE : TRL_OK;
 }
 

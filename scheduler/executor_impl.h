@@ -24,33 +24,43 @@ typedef enum trli_stream {
  * passed. */
 typedef struct trli_fence trli_fence;
 
+/* How the calls and copies of a run went: the first error, and which of them it ended; 0: all went well so far. */
+typedef struct trli_outcome {
+    _Atomic uint64_t first; /* the code below the number */
+} trli_outcome;
+
+/* Whose a call or a copy is, and its number among the run's, >= 0. */
+typedef struct trli_ticket {
+    trli_outcome *outcome; /* in use until the call or copy is over */
+    int32_t number;
+} trli_ticket;
+
 /* What a backend does for one device. Functions that return trl_err fail with DEVICE, or MEMORY, after recording a
  * message that names the device, but for `allocate`, which is silent about MEMORY, and `passed`.
- *   When work on a stream fails, after recording a message, nothing that was given to the stream before `passed` told
- * the host so, or `finish` returned, is done any more, and the fences set behind it report the code: those of this
- * stream, and those of streams that wait for one of them. What is given later is done again. Of a lost device every
- * function fails but `set` and `wait`: a fence that is passed still tells that its stream does nothing before it.
- * Thread: any. */
+ *   When a call or a copy fails later, after recording a message, its outcome notes that before a fence behind it is
+ * passed; from then on nothing of that outcome is done, and fences are passed as ever. What other runs gave to the
+ * stream is done. Of a lost device every function fails but `set` and `wait`: a fence that is passed still tells that
+ * its stream does nothing before it. Thread: any. */
 typedef struct trli_device_ops {
     trl_err (*allocate)(trl_device *device, size_t bytes, void **memory);
     void (*release)(trl_device *device, void *memory);
-    trl_err (*copy)(trl_device *device, trli_stream stream, const trli_box_copy *copy);
+    trl_err (*copy)(trl_device *device, trli_stream stream, const trli_box_copy *copy, trli_ticket ticket);
     /* Do, or enqueue, a task's call for this kind of executor: args with the device's space, and its worker number. */
-    trl_err (*call)(trl_device *device, trli_stream stream, trl_task_fn run, void *data, const trl_task_args *args);
+    trl_err (*call)(trl_device *device, trli_stream stream, trl_task_fn run, void *data, const trl_task_args *args,
+                    trli_ticket ticket);
     trl_err (*fence_create)(trl_device *device, trli_fence **fence);
     /* Streams may still set it, or wait for it. */
     void (*fence_destroy)(trl_device *device, trli_fence *fence);
     trl_err (*set)(trl_device *device, trli_stream stream, trli_fence *fence);
-    /* Whether a fence that was set is passed, of one that was not, true: never waits. With the code of what failed
-     * before it, *passed is true; that records no message. */
+    /* Whether a fence that was set is passed, of one that was not, true: never waits. Fails, without a message, with
+     * *passed true, if the device is lost. */
     trl_err (*passed)(trl_device *device, trli_fence *fence, bool *passed);
     /* What is given to the stream from now on is done after the fence, of this or another device of the same backend,
      * is passed, as it was set last. */
     trl_err (*wait)(trl_device *device, trli_stream stream, trli_fence *fence);
     /* Seconds of the device's clock between two fences of it that were passed. */
     double (*seconds)(trl_device *device, trli_fence *from, trli_fence *to);
-    /* Wait until all that was given to the device is done. Streams that failed go on with what they are given from
-     * then on: fences tell still that they failed. Thread: any that may sleep. */
+    /* Wait until all that was given to the device is done. Thread: any that may sleep. */
     void (*finish)(trl_device *device);
     /* After all devices that use it, or its fences, have finished. */
     void (*close)(trl_device *device);
@@ -90,6 +100,26 @@ struct trl_devices {
 static inline trl_device *trli_device_of(const trl_devices *devices, int space)
 {
     return devices->device[space - 1];
+}
+
+/* Release and acquire: of the message that was recorded before. */
+static inline void trli_outcome_note(trli_ticket ticket, trl_err err)
+{
+    uint64_t none = 0;
+    const uint64_t first = (uint64_t)ticket.number << 32 | (uint32_t)err;
+    atomic_compare_exchange_strong_explicit(&ticket.outcome->first, &none, first, memory_order_release,
+                                            memory_order_relaxed);
+}
+
+static inline trl_err trli_outcome_err(const trli_outcome *outcome)
+{
+    return (trl_err)(uint32_t)atomic_load_explicit(&outcome->first, memory_order_acquire);
+}
+
+/* What failed first, if something did. */
+static inline int32_t trli_outcome_number(const trli_outcome *outcome)
+{
+    return (int32_t)(atomic_load_explicit(&outcome->first, memory_order_acquire) >> 32);
 }
 
 /* A copy of a piece of data to its place in another space. */

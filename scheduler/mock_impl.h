@@ -73,17 +73,14 @@ TRL_NODISCARD trl_err trli_mock_check_copy(trli_mock *mock, const trli_box_copy 
 typedef struct trli_mock_pass {
     uint64_t number; /* of sets that were passed */
     double time;     /* seconds of the device's clock */
-    trl_err err;     /* of what was before it */
-    int64_t failure; /* the stream's count of failures, when one of these was reported */
 } trli_mock_pass;
 
 struct trli_fence {
     bool is_virtual;        /* the clock of its device */
     _Atomic int references; /* its owner's, and those of commands */
     _Atomic uint64_t sets;
-    _Atomic uint64_t passes;                 /* as in pass, for those who do not hold the lock */
-    struct trli_mock_stream *_Atomic stream; /* where it was set last */
-    pthread_mutex_t lock;                    /* guards what follows */
+    _Atomic uint64_t passes; /* as in pass, for those who do not hold the lock */
+    pthread_mutex_t lock;    /* guards what follows */
     pthread_cond_t passed;
     trli_mock_pass pass;
 };
@@ -100,6 +97,7 @@ typedef struct trli_mock_command {
     bool fails, loses;     /* on demand */
     int64_t number, total; /* which call or copy of the device it is, and which of both */
     double given;          /* when: the host's clock */
+    trli_ticket ticket;    /* of a call or a copy */
     union {
         struct {
             trl_task_fn run;
@@ -123,10 +121,7 @@ typedef struct trli_mock_stream {
     trli_mock_command *ring; /* command i at i % capacity; capacity is a power of 2 */
     uint64_t capacity, head, tail;
     bool busy, stopping;
-    trl_err err;      /* of a command that failed: later ones are not done */
-    int64_t failures; /* so far */
-    uint64_t heals;   /* commands from this one on are done again */
-    double time;      /* of the thread: what was done until now took, by the device's clock */
+    double time; /* of the thread: what was done until now took, by the device's clock */
 } trli_mock_stream;
 
 struct trli_mock {

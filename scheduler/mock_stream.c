@@ -55,37 +55,29 @@ static void spend(trli_mock_stream *s, double given, const watch *start, double 
 
 /* ---- commands ---- */
 
-static void fail(trli_mock_stream *s, trl_err err)
-{
-    pthread_mutex_lock(&s->lock);
-    s->err = err;
-    ++s->failures;
-    s->heals = UINT64_MAX;
-    pthread_mutex_unlock(&s->lock);
-}
-
 /* Faults that were asked for: true, and the command is not done. */
-static bool is_spoilt(trli_mock_stream *s, const trli_mock_command *c)
+static bool is_spoilt(trli_mock *mock, const trli_mock_command *c)
 {
-    trli_mock *mock = s->mock;
     const char *what = c->kind == TRLI_MOCK_DO_CALL ? "call" : "copy";
     if (atomic_load(&mock->device.lost)) {
-        fail(s, TRL_ERR_DEVICE);
+        trli_outcome_note(c->ticket, TRL_ERR_DEVICE);
         return true;
     }
     if (c->loses) {
         trli_device_lose(&mock->device);
-        fail(s, trl_fail(mock->device.ctx, TRL_ERR_DEVICE, NULL,
-                         "%s was lost at command %lld, with all that it held: TRL_MOCK_DEVICES asks for that by "
-                         "fail=lost; leave it out",
-                         mock->name, (long long)c->total));
+        trli_outcome_note(
+            c->ticket, trl_fail(mock->device.ctx, TRL_ERR_DEVICE, NULL,
+                                "%s was lost at command %lld, with all that it held: TRL_MOCK_DEVICES asks for that by "
+                                "fail=lost; leave it out",
+                                mock->name, (long long)c->total));
         return true;
     }
     if (c->fails) {
         atomic_store(&mock->device.failed, true);
-        fail(s, trl_fail(mock->device.ctx, TRL_ERR_DEVICE, NULL,
-                         "%s failed at %s %lld: TRL_MOCK_DEVICES asks for that by fail=%s; leave it out", mock->name,
-                         what, (long long)c->number, what));
+        trli_outcome_note(c->ticket,
+                          trl_fail(mock->device.ctx, TRL_ERR_DEVICE, NULL,
+                                   "%s failed at %s %lld: TRL_MOCK_DEVICES asks for that by fail=%s; leave it out",
+                                   mock->name, what, (long long)c->number, what));
         return true;
     }
     return false;
@@ -95,7 +87,7 @@ static void do_call(trli_mock_stream *s, const trli_mock_command *c)
 {
     const trli_mock *mock = s->mock;
     bool done = true;
-    if (is_spoilt(s, c)) return;
+    if (is_spoilt(s->mock, c)) return;
     (void)trli_diagnostics_said();
     const watch start = watch_start();
     trl_err err = c->call.run(c->call.data, &c->call.args, &done);
@@ -109,7 +101,7 @@ static void do_call(trli_mock_stream *s, const trli_mock_command *c)
     if (!trli_diagnostics_said())
         (void)trl_fail(mock->device.ctx, err, NULL, "%s: call %lld failed (%s) and does not say why", mock->name,
                        (long long)c->number, trl_err_meaning(err));
-    fail(s, err);
+    trli_outcome_note(c->ticket, err);
 }
 
 static void copy_box(const trli_box_copy *copy)
@@ -131,7 +123,7 @@ static void do_copy(trli_mock_stream *s, const trli_mock_command *c)
     const trli_mock_settings *set = &s->mock->settings;
     const bool some = c->copy.rows > 0 && c->copy.planes > 0;
     const double bytes = some ? (double)c->copy.row * (double)c->copy.rows * (double)c->copy.planes : 0;
-    if (is_spoilt(s, c)) return;
+    if (is_spoilt(s->mock, c)) return;
     const watch start = watch_start();
     copy_box(&c->copy);
     const double seconds = set->latency + (set->rate > 0 ? bytes / set->rate : 0);
@@ -144,7 +136,7 @@ static void do_set(trli_mock_stream *s, const trli_mock_command *c)
     trli_fence *fence = c->fence.fence;
     if (!s->mock->settings.is_virtual && s->time < c->given) s->time = c->given;
     pthread_mutex_lock(&fence->lock);
-    fence->pass = (trli_mock_pass){c->fence.set, s->time, s->err, s->failures};
+    fence->pass = (trli_mock_pass){c->fence.set, s->time};
     atomic_store_explicit(&fence->passes, c->fence.set, memory_order_release); /* read by trli_mock_passed */
     pthread_cond_broadcast(&fence->passed);
     pthread_mutex_unlock(&fence->lock);
@@ -159,7 +151,6 @@ static void do_wait(trli_mock_stream *s, const trli_mock_command *c)
     const trli_mock_pass pass = fence->pass;
     pthread_mutex_unlock(&fence->lock);
     if (fence->is_virtual == s->mock->settings.is_virtual && s->time < pass.time) s->time = pass.time;
-    if (pass.err != TRL_OK && s->err == TRL_OK) fail(s, pass.err);
     trli_mock_fence_drop(fence);
 }
 
@@ -181,10 +172,7 @@ static bool take(trli_mock_stream *s, trli_mock_command *c)
     if (s->head == s->tail) pthread_cond_broadcast(&s->idle);
     while (s->head == s->tail && !s->stopping) pthread_cond_wait(&s->given, &s->lock);
     s->busy = s->head != s->tail;
-    if (s->busy) {
-        if (s->head >= s->heals) s->err = TRL_OK;
-        *c = s->ring[s->head++ % s->capacity];
-    }
+    if (s->busy) *c = s->ring[s->head++ % s->capacity];
     pthread_mutex_unlock(&s->lock);
     return s->busy;
 }
@@ -197,10 +185,10 @@ static void *work(void *data)
     while (take(s, &c)) {
         switch (c.kind) {
         case TRLI_MOCK_DO_CALL:
-            if (s->err == TRL_OK) do_call(s, &c);
+            if (trli_outcome_err(c.ticket.outcome) == TRL_OK) do_call(s, &c);
             break;
         case TRLI_MOCK_DO_COPY:
-            if (s->err == TRL_OK) do_copy(s, &c);
+            if (trli_outcome_err(c.ticket.outcome) == TRL_OK) do_copy(s, &c);
             break;
         case TRLI_MOCK_DO_SET:
             do_set(s, &c);
@@ -218,7 +206,6 @@ trl_err trli_mock_stream_start(trli_mock *mock, trli_stream which)
     enum { FIRST = 64 };
     trli_mock_stream *s = &mock->stream[which];
     s->mock = mock;
-    s->heals = UINT64_MAX;
     s->capacity = FIRST;
     s->ring = trli_new(mock->device.ctx, FIRST, sizeof *s->ring);
     if (!s->ring) return trli_no_memory(mock->device.ctx, NULL, "for the streams of %s", mock->name);
@@ -264,7 +251,6 @@ void trli_mock_stream_finish(trli_mock_stream *s)
 {
     pthread_mutex_lock(&s->lock);
     while (s->busy || s->head != s->tail) pthread_cond_wait(&s->idle, &s->lock);
-    s->heals = s->tail;
     pthread_mutex_unlock(&s->lock);
 }
 

@@ -229,6 +229,12 @@ static const char *name_of(const builder *b, int32_t x)
     return trli_graph_text(b->logical, handle[b->transfer[x - b->nodes.tasks].handle].name);
 }
 
+/* Who is to blame if x fails: a task, or the first that reads what a transfer brings. */
+static int32_t blamed(const builder *b, int32_t x)
+{
+    return x < b->nodes.tasks ? x : b->transfer[x - b->nodes.tasks].reader;
+}
+
 static trl_err add_launch(builder *b, int32_t x)
 {
     trli_launch *launch = &b->placed->launch[b->launch[x]];
@@ -243,6 +249,7 @@ static trl_err add_launch(builder *b, int32_t x)
         return TRL_OK;
     }
     b->head[b->launch[x]] = x;
+    launch->task = blamed(b, x);
     return add_node(b, &desc, -1, &b->node[x]);
 }
 
@@ -259,7 +266,7 @@ static trl_err add_watch(builder *b, int32_t x)
     const trli_placed_nodes *nodes = &b->nodes;
     int32_t node;
     trl_err err;
-    *watch = (trli_watch){p, b->fence[x], fences_of(b, x)};
+    *watch = (trli_watch){p, b->fence[x], fences_of(b, x), blamed(b, x)};
     TRL_TRY(add_node(b, &desc, -1, &node));
     TRL_TRY(trli_graph_add_edge(p->graph, b->node[x], node));
     for (int32_t k = nodes->after_first[x]; k < nodes->after_first[x + 1]; ++k)

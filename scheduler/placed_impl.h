@@ -27,11 +27,13 @@ typedef struct trli_launch {
     struct trli_placed *placed;
     int32_t space;    /* of the device; 0: that of the device that has the value */
     int32_t first, n; /* of the commands */
+    int32_t task;     /* logical: the first one, or of a transfer the one that reads first */
 } trli_launch;
 
 typedef struct trli_watch {
     struct trli_placed *placed;
     int32_t fence, n; /* one of n, of which only one is set in a run */
+    int32_t task;     /* logical: the one watched, or of a transfer the one that reads first */
 } trli_watch;
 
 /* Data needs memory in a space. */
@@ -80,8 +82,9 @@ typedef struct trli_busy_span {
 
 /* What a run of a placed graph changes. */
 typedef struct trli_placed_run {
-    trli_fence **fence; /* [nfences], then two for each call and each transfer of a device, around it */
-    _Atomic bool *set;  /* [nfences] in this run, then those of the others, by twos */
+    trli_fence **fence;   /* [nfences], then two for each call and each transfer of a device, around it */
+    _Atomic bool *set;    /* [nfences] in this run, then those of the others, by twos */
+    trli_outcome outcome; /* of what devices were given; numbers are logical tasks */
     /* Of each device, set when a watched run began, and that time of the host's clock. */
     trli_fence *origin[TRLI_EXECUTORS];
     int64_t origin_ns;
@@ -147,6 +150,8 @@ void trli_placed_destroy(trli_placed **placed);
 
 trl_err trli_placed_launch(void *data, const trl_task_args *args, bool *done);
 trl_err trli_placed_watch(void *data, const trl_task_args *args, bool *done);
+/* The name of what failed, of which the run of a placed graph knows as a task: of the logical graph. */
+const char *trli_placed_failed(const trli_run_state *run, int32_t task);
 /* A run begins, or was given to the devices: see that runs that are under way do not meet. */
 TRL_NODISCARD trl_err trli_placed_enter(const trli_placed *placed);
 TRL_NODISCARD trl_err trli_placed_leave(const trli_placed *placed);

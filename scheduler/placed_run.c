@@ -113,7 +113,7 @@ static trl_err copy_pieces(trli_run_state *run, const trli_transfer *t, int from
     TRL_TRY(set_timer(run, device, stream, timer, 0));
     for (int i = 0; i < n; ++i) {
         const trli_box_copy copy = trli_copy_of_boxes(&source[i], from, &target[i], t->to);
-        TRL_TRY(device->ops->copy(device, stream, &copy));
+        TRL_TRY(device->ops->copy(device, stream, &copy, (trli_ticket){&run->placed->outcome, t->reader}));
         bytes += (int64_t)copy.row * copy.rows * copy.planes;
     }
     TRL_TRY(set_timer(run, device, stream, timer, 1));
@@ -187,9 +187,10 @@ static trl_err call(trli_run_state *run, const trli_launch *launch, trl_device *
     trl_err err;
     TRL_TRY(set_timer(run, device, TRLI_STREAM_COMPUTE, number, 0));
     TRL_TRY(device->ops->call(device, TRLI_STREAM_COMPUTE, trli_graph_info(p->logical)[t].variant[device->kind].run,
-                              trli_graph_records(p->logical)[t].data, &args));
+                              trli_graph_records(p->logical)[t].data, &args, (trli_ticket){&run->placed->outcome, t}));
     TRL_TRY(set_timer(run, device, TRLI_STREAM_COMPUTE, number, 1));
 done:
+    if (err) trli_outcome_note((trli_ticket){&run->placed->outcome, t}, err);
     return err;
 }
 
@@ -269,9 +270,12 @@ done:
 trl_err trli_placed_launch(void *data, const trl_task_args *args, bool *done)
 {
     const trli_launch *launch = data;
+    trli_run_state *run = args->run->run;
     const bool region = launch - launch->placed->launch < launch->placed->nregions;
+    const trl_err err = region ? launch_region(run, launch) : launch_transfer(run, launch);
     (void)done;
-    return region ? launch_region(args->run->run, launch) : launch_transfer(args->run->run, launch);
+    if (err) trli_outcome_note((trli_ticket){&run->placed->outcome, launch->task}, err);
+    return err;
 }
 
 trl_err trli_placed_watch(void *data, const trl_task_args *args, bool *done)
@@ -285,8 +289,17 @@ trl_err trli_placed_watch(void *data, const trl_task_args *args, bool *done)
         trl_device *device = trli_device_of(p->devices, ((const int32_t *)p->fences.data)[f]);
         TRL_TRY(device->ops->passed(device, run->placed->fence[f], done));
     }
+    if (*done) err = trli_outcome_err(&run->placed->outcome);
 done:
+    if (err) trli_outcome_note((trli_ticket){&run->placed->outcome, watch->task}, err);
     return err;
+}
+
+const char *trli_placed_failed(const trli_run_state *run, int32_t task)
+{
+    const trli_placed *p = run->graph->placed;
+    const int32_t t = p->task_of[task];
+    return trli_graph_task_name(p->logical, t < 0 ? trli_outcome_number(&run->placed->outcome) : t);
 }
 
 /* ---- the state of a run ---- */
@@ -352,6 +365,7 @@ void trli_placed_run_start(trli_run_state *run)
     if (!p) return;
     for (int32_t f = 0; f < trli_placed_fences(p) + timers(p); ++f)
         atomic_store_explicit(&run->placed->set[f], false, memory_order_relaxed); /* no worker is inside */
+    atomic_store_explicit(&run->placed->outcome.first, 0, memory_order_relaxed);
     if (!run->watched || timers(p) == 0) return;
     run->placed->origin_ns = trli_now_ns();
     for (int d = 1; d <= p->devices->n; ++d) {

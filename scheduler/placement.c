@@ -429,12 +429,20 @@ void trl_graph_forget_times(trl_graph *graph)
     pthread_mutex_unlock(&graph->placing);
 }
 
+/* Names of tasks are the graph's own; that of a spawned one is in the placed graph, which may go. */
+static void note_failed(trl_graph *graph, const trl_graph *placed)
+{
+    const bool copied = placed->failed_name == placed->copied_name;
+    if (copied) memcpy(graph->copied_name, placed->copied_name, sizeof graph->copied_name);
+    graph->failed_name = copied ? graph->copied_name : placed->failed_name;
+}
+
 void trli_placement_end(trl_graph *graph, trl_err err, int64_t ns)
 {
     trli_placement *p = graph->placement;
     pthread_mutex_lock(&graph->placing);
     --p->runs_now;
-    graph->failed_name = p->placed->graph->failed_name;
+    note_failed(graph, p->placed->graph);
     ++graph->runs;
     if (err == TRL_OK) learn(p, ns);
     pthread_mutex_unlock(&graph->placing);

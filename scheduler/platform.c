@@ -27,15 +27,17 @@ trl_err trli_device_copy_now(trl_device *device, int n, const trli_box_copy *cop
     const trli_stream stream = n > 0 && copies[0].to_space == 0 ? TRLI_STREAM_OUT : TRLI_STREAM_IN;
     trli_fence *fence = NULL;
     trl_err err = TRL_OK;
-    bool given = false;
+    trli_outcome outcome = {0};
+    int given = 0;
     TRL_TRY(trli_device_finish(device));
     TRL_TRY(device->ops->fence_create(device, &fence));
-    given = true;
-    for (int i = 0; i < n; ++i) TRL_TRY(device->ops->copy(device, stream, &copies[i]));
+    for (; given < n; ++given)
+        TRL_TRY(device->ops->copy(device, stream, &copies[given], (trli_ticket){&outcome, given}));
     TRL_TRY(device->ops->set(device, stream, fence));
     TRL_TRY(wait_for(device, fence));
+    err = trli_outcome_err(&outcome);
 done:
-    if (err != TRL_OK && given) device->ops->finish(device);
+    if (err != TRL_OK && given > 0) device->ops->finish(device);
     if (fence) device->ops->fence_destroy(device, fence);
     return err;
 }
@@ -70,7 +72,7 @@ static void free_buffer(const trl_devices *devices, buffer *b)
 
 /* Seconds that a device takes from a fence to the next, with a copy between them; negative: it failed. */
 static double time_copy(trl_device *device, trli_stream stream, trli_fence *fence[2], const buffer *from,
-                        const buffer *to, size_t bytes)
+                        const buffer *to, size_t bytes, trli_outcome *outcome)
 {
     const trli_box_copy copy = {.to = to->memory,
                                 .from = from->memory,
@@ -80,19 +82,19 @@ static double time_copy(trl_device *device, trli_stream stream, trli_fence *fenc
                                 .rows = 1,
                                 .planes = 1};
     if (device->ops->set(device, stream, fence[0]) != TRL_OK) return -1;
-    if (device->ops->copy(device, stream, &copy) != TRL_OK) return -1;
+    if (device->ops->copy(device, stream, &copy, (trli_ticket){outcome, 0}) != TRL_OK) return -1;
     if (device->ops->set(device, stream, fence[1]) != TRL_OK) return -1;
-    if (wait_for(device, fence[1]) != TRL_OK) return -1;
+    if (wait_for(device, fence[1]) != TRL_OK || trli_outcome_err(outcome) != TRL_OK) return -1;
     return device->ops->seconds(device, fence[0], fence[1]);
 }
 
 /* The least of some, the first left out: memory is touched, and clocks rise. */
 static double least_copy(trl_device *device, trli_stream stream, trli_fence *fence[2], const buffer *from,
-                         const buffer *to, size_t bytes)
+                         const buffer *to, size_t bytes, trli_outcome *outcome)
 {
     double least = -1;
     for (int i = 0; i <= REPEATED; ++i) {
-        const double s = time_copy(device, stream, fence, from, to, bytes);
+        const double s = time_copy(device, stream, fence, from, to, bytes, outcome);
         if (s < 0) return -1;
         if (i > 0 && (least < 0 || s < least)) least = s;
     }
@@ -106,16 +108,17 @@ static trli_route measure_link(const trl_devices *devices, int from, int to)
     trli_fence *fence[2] = {NULL, NULL};
     buffer source = {0}, target = {0};
     trli_route link = usual_link;
+    trli_outcome outcome = {0};
     const bool ready = make_buffer(devices, from, &source) && make_buffer(devices, to, &target) &&
                        device->ops->fence_create(device, &fence[0]) == TRL_OK &&
                        device->ops->fence_create(device, &fence[1]) == TRL_OK;
     if (ready) {
-        const double small = least_copy(device, stream, fence, &source, &target, SMALL);
-        const double large = least_copy(device, stream, fence, &source, &target, LARGE);
+        const double small = least_copy(device, stream, fence, &source, &target, SMALL, &outcome);
+        const double large = least_copy(device, stream, fence, &source, &target, LARGE, &outcome);
         if (small > 0 && large > small)
             link = (trli_route){.latency = small, .rate = (double)(LARGE - SMALL) / (large - small)};
     }
-    device->ops->finish(device); /* also of what failed */
+    device->ops->finish(device); /* of what was given before a failure */
     for (int i = 0; i < 2; ++i)
         if (fence[i]) device->ops->fence_destroy(device, fence[i]);
     free_buffer(devices, &source);

@@ -77,7 +77,8 @@ void trli_run_fail(trli_run_state *run, int32_t task, trl_err err)
         return;
     run->explained = explained;
     if (task == TRLI_NONE) return;
-    run->failed_name = trli_task_name(run, task);
+    run->failed_name =
+        run->placed && task < run->view.tasks ? trli_placed_failed(run, task) : trli_task_name(run, task);
     if (task < run->view.tasks) return;
     snprintf(run->copied_name, sizeof run->copied_name, "%s", run->failed_name);
     run->failed_name = run->copied_name;

@@ -14,6 +14,7 @@
 #include "executor_impl.h"
 
 static trl_devices *devices;
+static trli_outcome outcome; /* of what was given since a wait told of an error */
 
 /* Open mock devices of these settings. */
 static inline void open_mocks(const char *settings)
@@ -55,13 +56,13 @@ static inline trl_err give_copy(trl_device *d, trli_stream stream, void *to, int
 {
     const trli_box_copy copy = {
         .to = to, .from = from, .to_space = to_space, .from_space = from_space, .row = bytes, .rows = 1, .planes = 1};
-    return d->ops->copy(d, stream, &copy);
+    return d->ops->copy(d, stream, &copy, (trli_ticket){&outcome, 0});
 }
 
 static inline trl_err give_call(trl_device *d, trl_task_fn run, void *data)
 {
     const trl_task_args args = {.chunks = 1, .space = d->space, .worker = 7};
-    return d->ops->call(d, TRLI_STREAM_COMPUTE, run, data, &args);
+    return d->ops->call(d, TRLI_STREAM_COMPUTE, run, data, &args, (trli_ticket){&outcome, 0});
 }
 
 static inline bool is_passed(trl_device *d, trli_fence *fence)
@@ -71,13 +72,15 @@ static inline bool is_passed(trl_device *d, trli_fence *fence)
     return yes;
 }
 
-/* Poll until a fence is passed: its code. */
+/* Poll until a fence is passed: the code of what failed, which begins anew. */
 static inline trl_err poll_fence(trl_device *d, trli_fence *fence)
 {
     bool yes = false;
     trl_err err;
     while (err = d->ops->passed(d, fence, &yes), !yes) sched_yield();
-    return err;
+    const trl_err failed = trli_outcome_err(&outcome);
+    atomic_store(&outcome.first, 0);
+    return failed ? failed : err;
 }
 
 /* Set a fence behind all that a stream was given, and wait for it. */

@@ -24,7 +24,7 @@ START_TEST(a_stream_does_what_it_was_given_in_that_order)
     ck_ok(give_copy(d, TRLI_STREAM_COMPUTE, value, 1, &host, 0, sizeof host));
     for (int i = 0; i < 1000; ++i) {
         trl_task_args args = {.chunk = i % 7, .chunks = 7, .space = 1, .worker = 7};
-        ck_ok(d->ops->call(d, TRLI_STREAM_COMPUTE, append, value, &args));
+        ck_ok(d->ops->call(d, TRLI_STREAM_COMPUTE, append, value, &args, (trli_ticket){&outcome, 0}));
         args.chunk = -1000; /* the call has its own */
         expected = 31 * expected + (uint64_t)(i % 7);
     }
@@ -78,13 +78,13 @@ START_TEST(fences_order_streams_and_devices)
     ck_ok(give_copy(a, TRLI_STREAM_IN, at_a, 1, &host, 0, sizeof host));
     ck_ok(a->ops->set(a, TRLI_STREAM_IN, fence[1]));
     ck_ok(a->ops->wait(a, TRLI_STREAM_COMPUTE, fence[1]));
-    ck_ok(a->ops->call(a, TRLI_STREAM_COMPUTE, append, at_a, &args));
+    ck_ok(a->ops->call(a, TRLI_STREAM_COMPUTE, append, at_a, &args, (trli_ticket){&outcome, 0}));
     ck_ok(a->ops->set(a, TRLI_STREAM_COMPUTE, fence[2]));
     ck_ok(b->ops->wait(b, TRLI_STREAM_IN, fence[2]));
     ck_ok(give_copy(b, TRLI_STREAM_IN, at_b, 2, at_a, 1, sizeof host));
     ck_ok(b->ops->set(b, TRLI_STREAM_IN, fence[3]));
     ck_ok(b->ops->wait(b, TRLI_STREAM_COMPUTE, fence[3]));
-    ck_ok(b->ops->call(b, TRLI_STREAM_COMPUTE, append, at_b, &args));
+    ck_ok(b->ops->call(b, TRLI_STREAM_COMPUTE, append, at_b, &args, (trli_ticket){&outcome, 0}));
     ck_ok(b->ops->set(b, TRLI_STREAM_COMPUTE, fence[4]));
     ck_ok(b->ops->wait(b, TRLI_STREAM_OUT, fence[4]));
     ck_ok(give_copy(b, TRLI_STREAM_OUT, &back, 0, at_b, 2, sizeof host));
@@ -243,68 +243,60 @@ static trl_err ask_again(void *data, const trl_task_args *args, bool *done)
     return TRL_OK;
 }
 
-/* The stream behind a failed call, and one that waits for its fence, do nothing until the host knows. */
-START_TEST(an_error_is_told_by_the_fences_behind_it_and_stops_what_waits_for_them)
+static trl_err give_as(trl_device *d, trl_task_fn run, void *data, trli_ticket ticket)
 {
-    _Atomic int calls = 0;
-    trli_fence *fence[4];
+    const trl_task_args args = {.chunks = 1, .space = d->space};
+    return d->ops->call(d, TRLI_STREAM_COMPUTE, run, data, &args, ticket);
+}
+
+/* A run has one outcome, on all its devices. */
+START_TEST(an_error_stops_what_shares_its_outcome_and_nothing_else)
+{
+    trli_outcome run[2] = {{0}, {0}};
+    _Atomic int calls[2] = {0, 0};
+    _Atomic bool gate = false;
+    double from = 4, to = 0;
     open_mocks("2");
     trl_device *a = mock(0), *b = mock(1);
-    for (int i = 0; i < 4; ++i) fence[i] = new_fence(i < 3 ? a : b);
-    ck_ok(a->ops->set(a, TRLI_STREAM_COMPUTE, fence[0]));
-    ck_ok(give_call(a, diverge, NULL));
-    ck_ok(give_call(a, count_call, &calls));
-    ck_ok(a->ops->set(a, TRLI_STREAM_COMPUTE, fence[1]));
-    ck_ok(give_call(a, count_call, &calls));
-    ck_ok(a->ops->set(a, TRLI_STREAM_COMPUTE, fence[2]));
-    ck_ok(b->ops->wait(b, TRLI_STREAM_COMPUTE, fence[2]));
-    ck_ok(give_call(b, count_call, &calls));
-    ck_ok(b->ops->set(b, TRLI_STREAM_COMPUTE, fence[3]));
-    ck_ok(poll_fence(a, fence[0]));
-    ck_fails(poll_fence(b, fence[3]), TRL_ERR_NUMERICS, "a value of 'u' is not finite");
-    ck_fails(poll_fence(a, fence[1]), TRL_ERR_NUMERICS, "a value of 'u' is not finite");
-    ck_fails(poll_fence(a, fence[2]), TRL_ERR_NUMERICS, "a value of 'u' is not finite");
-    ck_assert_ptr_eq(strstr(strstr(test_messages(), "finite") + 1, "finite"), NULL);
-    ck_assert_int_eq(calls, 0);
-    ck_ok(give_call(a, count_call, &calls));
-    ck_ok(give_call(b, count_call, &calls));
-    ck_ok(wait_stream(a, TRLI_STREAM_COMPUTE));
-    ck_ok(wait_stream(b, TRLI_STREAM_COMPUTE));
-    ck_assert_int_eq(calls, 2);
-    for (int i = 0; i < 4; ++i) a->ops->fence_destroy(i < 3 ? a : b, fence[i]);
-    close_mocks();
-}
-END_TEST
-
-/* What the host gave before it knew is not done, even if it knows by then. Who waits until all is over knows, too. */
-START_TEST(a_stream_goes_on_with_what_it_is_given_after_the_error_is_known)
-{
-    _Atomic bool gate = false;
-    _Atomic int calls = 0;
-    open_mocks("2");
-    trl_device *d = mock(0), *other = mock(1);
-    trli_fence *failed = new_fence(d), *again = new_fence(d), *opened = new_fence(other);
-    ck_ok(give_call(d, diverge, NULL));
-    ck_ok(d->ops->set(d, TRLI_STREAM_COMPUTE, failed));
-    ck_assert_int_eq(poll_fence(d, failed), TRL_ERR_NUMERICS);
-    ck_ok(give_call(other, wait_for_gate, &gate));
-    ck_ok(other->ops->set(other, TRLI_STREAM_COMPUTE, opened));
-    ck_ok(d->ops->wait(d, TRLI_STREAM_COMPUTE, opened));
-    ck_ok(give_call(d, count_call, &calls));
-    ck_assert_int_eq(poll_fence(d, failed), TRL_ERR_NUMERICS); /* what the host knows already */
+    void *there = allocate(a, sizeof from);
+    trli_fence *fence = new_fence(a);
+    ck_ok(give_as(a, wait_for_gate, &gate, (trli_ticket){&run[0], 1}));
+    ck_ok(give_as(a, diverge, NULL, (trli_ticket){&run[0], 2}));
+    for (int32_t i = 0; i < 2; ++i) {
+        ck_ok(give_as(a, count_call, &calls[0], (trli_ticket){&run[0], 3 + i}));
+        ck_ok(give_as(a, count_call, &calls[1], (trli_ticket){&run[1], 3 + i}));
+    }
+    ck_ok(a->ops->set(a, TRLI_STREAM_COMPUTE, fence));
+    ck_ok(b->ops->wait(b, TRLI_STREAM_COMPUTE, fence));
+    ck_ok(give_as(b, count_call, &calls[0], (trli_ticket){&run[0], 5}));
+    ck_ok(give_as(b, count_call, &calls[1], (trli_ticket){&run[1], 5}));
+    ck_assert_int_eq(trli_outcome_err(&run[0]), TRL_OK);
     atomic_store(&gate, true);
-    ck_ok(wait_stream(d, TRLI_STREAM_COMPUTE));
-    ck_assert_int_eq(calls, 1);
-    ck_ok(give_call(d, diverge, NULL));
-    d->ops->finish(d);
-    ck_assert_int_eq(poll_fence(d, failed), TRL_ERR_NUMERICS); /* the old error, not the new one */
-    ck_ok(give_call(d, count_call, &calls));
-    ck_ok(d->ops->set(d, TRLI_STREAM_COMPUTE, again));
-    ck_ok(poll_fence(d, again));
-    ck_assert_int_eq(calls, 2);
-    d->ops->fence_destroy(d, failed);
-    d->ops->fence_destroy(d, again);
-    other->ops->fence_destroy(other, opened);
+    ck_ok(wait_stream(b, TRLI_STREAM_COMPUTE));
+    ck_assert_int_eq(trli_outcome_err(&run[0]), TRL_ERR_NUMERICS);
+    ck_assert_int_eq(trli_outcome_number(&run[0]), 2);
+    ck_assert_int_eq(trli_outcome_err(&run[1]), TRL_OK);
+    ck_assert_int_eq(calls[0], 0);
+    ck_assert_int_eq(calls[1], 3);
+    ck_assert_ptr_nonnull(strstr(test_messages(), "a value of 'u' is not finite"));
+    ck_assert_ptr_eq(strstr(strstr(test_messages(), "finite") + 1, "finite"), NULL);
+    /* Also what is given later, copies among them; another run goes on. */
+    ck_ok(give_as(a, count_call, &calls[0], (trli_ticket){&run[0], 6}));
+    ck_ok(give_as(a, count_call, &calls[1], (trli_ticket){&run[1], 6}));
+    ck_ok(give_copy(a, TRLI_STREAM_IN, there, 1, &from, 0, sizeof from));
+    ck_ok(wait_stream(a, TRLI_STREAM_IN));
+    const trli_box_copy back = {.to = &to, .from = there, .from_space = 1, .row = sizeof to, .rows = 1, .planes = 1};
+    ck_ok(a->ops->copy(a, TRLI_STREAM_OUT, &back, (trli_ticket){&run[0], 7}));
+    ck_ok(wait_stream(a, TRLI_STREAM_OUT));
+    ck_assert_double_eq(to, 0);
+    ck_ok(a->ops->copy(a, TRLI_STREAM_OUT, &back, (trli_ticket){&run[1], 7}));
+    ck_ok(wait_stream(a, TRLI_STREAM_OUT));
+    ck_assert_double_eq(to, 4);
+    ck_ok(wait_stream(a, TRLI_STREAM_COMPUTE));
+    ck_assert_int_eq(calls[0], 0);
+    ck_assert_int_eq(calls[1], 4);
+    a->ops->fence_destroy(a, fence);
+    a->ops->release(a, there);
     close_mocks();
 }
 END_TEST
@@ -461,8 +453,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, streams_that_wait_use_no_processor);
     tcase_add_test(tc, commands_take_no_memory_once_there_is_room_for_as_many);
     tcase_add_test(tc, threads_use_devices_at_once);
-    tcase_add_test(tc, an_error_is_told_by_the_fences_behind_it_and_stops_what_waits_for_them);
-    tcase_add_test(tc, a_stream_goes_on_with_what_it_is_given_after_the_error_is_known);
+    tcase_add_test(tc, an_error_stops_what_shares_its_outcome_and_nothing_else);
     tcase_add_test(tc, calls_that_say_nothing_or_ask_to_be_called_again_are_named);
     tcase_add_test(tc, the_nth_call_or_copy_fails_and_no_other);
     tcase_add_test(tc, a_lost_device_fails_whatever_is_asked_but_tells_when_it_does_nothing_any_more);

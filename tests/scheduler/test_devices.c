@@ -295,6 +295,7 @@ END_TEST
 /* Boxes in arrays of 4 planes of 5 rows of 6 bytes, rows and planes in either direction. */
 START_TEST(boxes_are_copied_row_by_row)
 {
+    const trli_ticket ticket = {&outcome, 0};
     enum { ROW = 6, PLANE = 5 * ROW, BYTES = 4 * PLANE };
     char host[BYTES], back[BYTES], expected[BYTES];
     open_mocks("1");
@@ -320,7 +321,7 @@ START_TEST(boxes_are_copied_row_by_row)
                                     .to_plane = plane,
                                     .from_row = ROW,
                                     .from_plane = (ptrdiff_t)3 * ROW};
-        ck_ok(d->ops->copy(d, TRLI_STREAM_IN, &copy));
+        ck_ok(d->ops->copy(d, TRLI_STREAM_IN, &copy, ticket));
         ck_ok(give_copy(d, TRLI_STREAM_IN, back, 0, memory, 1, BYTES));
         ck_ok(wait_stream(d, TRLI_STREAM_IN));
         ck_assert_mem_eq(back, expected, BYTES);
@@ -328,16 +329,16 @@ START_TEST(boxes_are_copied_row_by_row)
     trli_box_copy beyond = {.to = memory, .from = host, .to_space = 1, .row = 6, .rows = 5, .planes = 5};
     beyond.to_row = beyond.from_row = ROW;
     beyond.to_plane = PLANE;
-    ck_fails(d->ops->copy(d, TRLI_STREAM_IN, &beyond), TRL_ERR_DEVICE, "but the 150 bytes at ");
+    ck_fails(d->ops->copy(d, TRLI_STREAM_IN, &beyond, ticket), TRL_ERR_DEVICE, "but the 150 bytes at ");
     beyond.planes = 4;
     beyond.to_plane = -PLANE;
-    ck_fails(d->ops->copy(d, TRLI_STREAM_IN, &beyond), TRL_ERR_DEVICE, "but the 120 bytes at ");
+    ck_fails(d->ops->copy(d, TRLI_STREAM_IN, &beyond, ticket), TRL_ERR_DEVICE, "but the 120 bytes at ");
     beyond.planes = 1;
     beyond.to_row = -ROW;
-    ck_fails(d->ops->copy(d, TRLI_STREAM_IN, &beyond), TRL_ERR_DEVICE, "but the 30 bytes at ");
+    ck_fails(d->ops->copy(d, TRLI_STREAM_IN, &beyond, ticket), TRL_ERR_DEVICE, "but the 30 bytes at ");
     const trli_box_copy packed = {
         .to = memory, .from = host, .to_space = 1, .row = 4, .rows = 3, .planes = 1, .to_row = 4, .from_row = ROW};
-    ck_ok(d->ops->copy(d, TRLI_STREAM_IN, &packed));
+    ck_ok(d->ops->copy(d, TRLI_STREAM_IN, &packed, ticket));
     ck_ok(give_copy(d, TRLI_STREAM_IN, back, 0, memory, 1, 12));
     ck_ok(wait_stream(d, TRLI_STREAM_IN));
     for (int i = 0; i < 12; ++i) ck_assert_int_eq(back[i], host[i / 4 * ROW + i % 4]);

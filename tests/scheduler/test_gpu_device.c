@@ -37,7 +37,7 @@ START_TEST(boxes_are_copied_there_and_back)
                     for (int j = 0; j < ROWS; ++j)
                         for (int i = 0; i < PITCH; ++i) from[k][j][i] = 100 * k + 10 * j + 0.5 * i;
                 memset(to, 0, sizeof to);
-                ck_ok(d->ops->copy(d, TRLI_STREAM_IN, &copy));
+                ck_ok(d->ops->copy(d, TRLI_STREAM_IN, &copy, (trli_ticket){&outcome, 0}));
                 ck_ok(wait_stream(d, TRLI_STREAM_IN));
                 copy = (trli_box_copy){.to = &to[0][0][2],
                                        .from = memory + 8,
@@ -49,7 +49,7 @@ START_TEST(boxes_are_copied_there_and_back)
                                        .to_plane = sizeof to[0],
                                        .from_row = copy.to_row,
                                        .from_plane = copy.to_plane};
-                ck_ok(d->ops->copy(d, TRLI_STREAM_OUT, &copy));
+                ck_ok(d->ops->copy(d, TRLI_STREAM_OUT, &copy, (trli_ticket){&outcome, 0}));
                 ck_ok(wait_stream(d, TRLI_STREAM_OUT));
                 for (int k = 0; k < Z; ++k)
                     for (int j = 0; j < ROWS; ++j)
@@ -77,8 +77,8 @@ START_TEST(a_call_is_made_at_once_with_a_stream)
     const trl_task_args args = {.chunks = 1, .space = 1, .worker = 3};
     open_gpus();
     trl_device *d = devices->device[0];
-    ck_ok(d->ops->call(d, TRLI_STREAM_COMPUTE, take_stream, &stream[0], &args));
-    ck_ok(d->ops->call(d, TRLI_STREAM_IN, take_stream, &stream[1], &args));
+    ck_ok(d->ops->call(d, TRLI_STREAM_COMPUTE, take_stream, &stream[0], &args, (trli_ticket){&outcome, 0}));
+    ck_ok(d->ops->call(d, TRLI_STREAM_IN, take_stream, &stream[1], &args, (trli_ticket){&outcome, 0}));
     ck_assert_ptr_nonnull(stream[0]);
     ck_assert_ptr_nonnull(stream[1]);
     ck_assert_ptr_ne(stream[0], stream[1]);
