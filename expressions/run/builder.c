@@ -120,15 +120,18 @@ static bool reads_ghosts(const trli_task_builder *b, int field, const trl_footpr
     return false;
 }
 
-/* The values that a step or a slab of the IR reads. */
+trl_err trli_builder_read(trli_task_builder *b, trl_task task, int field, const trl_footprint *footprint,
+                          const trl_box *box, int patch)
+{
+    const bool ghosts = reads_ghosts(b, field, footprint, box, patch);
+    return trli_builder_field(b, task, field, patch, ghosts ? TRLI_OWNED_AND_GHOSTS : TRLI_OWNED, TRL_READ);
+}
+
 trl_err trli_builder_reads(trli_task_builder *b, trl_task task, const trli_reads *reads, const trl_box *box, int patch)
 {
     trl_err err = TRL_OK;
     for (int i = 0; i < reads->nfields; ++i)
-        TRL_TRY(trli_builder_field(
-            b, task, reads->field[i], patch,
-            reads_ghosts(b, reads->field[i], &reads->footprint[i], box, patch) ? TRLI_OWNED_AND_GHOSTS : TRLI_OWNED,
-            TRL_READ));
+        TRL_TRY(trli_builder_read(b, task, reads->field[i], &reads->footprint[i], box, patch));
 done:
     return err;
 }

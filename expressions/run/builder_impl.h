@@ -55,6 +55,9 @@ TRL_NODISCARD trl_err trli_builder_add_anywhere(trli_task_builder *builder, cons
                                                 trl_task *task);
 TRL_NODISCARD trl_err trli_builder_field(trli_task_builder *builder, trl_task task, int field, int patch,
                                          unsigned points, trl_access access);
+/* Add a task's access to a field that it reads at these offsets from the points of a box. */
+TRL_NODISCARD trl_err trli_builder_read(trli_task_builder *builder, trl_task task, int field,
+                                        const trl_footprint *footprint, const trl_box *box, int patch);
 /* Add accesses of a task to the fields that values of the IR read at the points of a box. */
 TRL_NODISCARD trl_err trli_builder_reads(trli_task_builder *builder, trl_task task, const trli_reads *reads,
                                          const trl_box *box, int patch);

@@ -64,10 +64,11 @@ typedef struct trli_frame {
     /* By memory space [local patch][model->run->nreductions]: what a device makes of a patch for a reduction, and on
      * the host its copy, until it is merged. NULL where it has no memory. */
     trli_partial *share[TRL_SPACES_MAX];
-    uint32_t *share_valid;       /* [local patch][nreductions] */
-    void **rows[TRL_SPACES_MAX]; /* what `base` points to */
-    trl_block **block_rows;      /* what `block` points to */
-    uint32_t *valid_rows;        /* what `valid` points to */
+    uint32_t *share_valid;                 /* [local patch][nreductions] */
+    int64_t fetched_copies, fetched_bytes; /* to the host, by trli_frame_fetch */
+    void **rows[TRL_SPACES_MAX];           /* what `base` points to */
+    trl_block **block_rows;                /* what `block` points to */
+    uint32_t *valid_rows;                  /* what `valid` points to */
 } trli_frame;
 
 /* Memory, exchanges and scalars, which have their values at compile time, for a frozen model. Collective: yes. */
@@ -76,7 +77,7 @@ void trli_frame_destroy(trli_frame **frame);
 /* The array of a field on a local patch, as the slot table stands now, in a memory space. */
 trl_array trli_frame_array(const trli_frame *frame, int field, int local_patch, int space);
 /* Between runs: see that the host has the values of a field on all local patches. Fails with DEVICE. */
-TRL_NODISCARD trl_err trli_frame_fetch(const trli_frame *frame, int field);
+TRL_NODISCARD trl_err trli_frame_fetch(trli_frame *frame, int field);
 /* Between runs, after devices failed: bring what is valid only in their memories to the host, and forget it there.
  * spaces: those devices', a bit 1 << space each. needed: [fields of the model] for these it has to succeed, but for
  * their ghosts, which are computed anew. Fails with DEVICE, and says which fields are lost. */
@@ -92,7 +93,7 @@ TRL_NODISCARD trl_err trli_frame_find_nonfinite(trli_frame *frame, const trli_pr
 /* Whether GPUs found something in the present run, or in the one before it, which is over. */
 bool trli_frame_alarmed(const trli_frame *frame, bool before);
 /* Look at a field of a variable on the host. Fails with DEVICE. */
-TRL_NODISCARD trl_err trli_frame_look_at(const trli_frame *frame, int field, int variable);
+TRL_NODISCARD trl_err trli_frame_look_at(trli_frame *frame, int field, int variable);
 /* Exchange the memory of two persistent fields of one shape: time levels rotate. */
 void trli_frame_swap(trli_frame *frame, int field_a, int field_b);
 /* What this rank sends in a run of a program. */

@@ -221,20 +221,25 @@ trl_graph_memory trli_frame_memory(trli_model *model)
 
 /* ---- the host's ---- */
 
-static trl_err copy_to_host(const trli_frame *frame, int field, int64_t key, int from)
+static trl_err copy_to_host(trli_frame *frame, int field, int64_t key, int from)
 {
     trli_model *model = frame->model;
     trl_memory_box source[TRL_MEMORY_BOXES], target[TRL_MEMORY_BOXES];
     trli_box_copy copy[TRL_MEMORY_BOXES];
-    const int n = locate(model, (void *)frame, key, field, from, source);
-    (void)locate(model, (void *)frame, key, field, 0, target);
+    const int n = locate(model, frame, key, field, from, source);
+    trl_err err;
+    (void)locate(model, frame, key, field, 0, target);
     for (int i = 0; i < n; ++i) copy[i] = trli_copy_of_boxes(&source[i], from, &target[i], 0);
-    return trli_device_copy_now(trli_device_of(trl_workers_devices(model->run->workers), from), n, copy);
+    TRL_TRY(trli_device_copy_now(trli_device_of(trl_workers_devices(model->run->workers), from), n, copy));
+    ++frame->fetched_copies;
+    for (int i = 0; i < n; ++i) frame->fetched_bytes += (int64_t)copy[i].row * copy[i].rows * copy[i].planes;
+done:
+    return err;
 }
 
 /* From the first device that gives it. A copy that fails is tried once more, unless the device was asked for by name:
  * then its failure is the user's concern. */
-static trl_err bring_to_host(const trli_frame *frame, int field, int64_t key, uint32_t spaces)
+static trl_err bring_to_host(trli_frame *frame, int field, int64_t key, uint32_t spaces)
 {
     enum { TRIES = 2 };
     trl_context *ctx = frame->model->ctx;
@@ -251,14 +256,14 @@ static trl_err bring_to_host(const trli_frame *frame, int field, int64_t key, ui
     return err;
 }
 
-static trl_err bring_points(const trli_frame *frame, int field, unsigned points)
+static trl_err bring_points(trli_frame *frame, int field, unsigned points)
 {
     trli_model *model = frame->model;
     trl_err err = TRL_OK;
     for (int p = 0; p < model->layout->nlocal; ++p)
         for (int which = 0; which < TRLI_POINTS; ++which) {
             const int64_t key = trli_slot_key(model, model->field[field].slot, p, (trli_points)which);
-            uint32_t *spaces = valid(model, (void *)frame, key);
+            uint32_t *spaces = valid(model, frame, key);
             if (!(points & 1u << which) || *spaces == 0 || *spaces & 1) continue;
             TRL_TRY(bring_to_host(frame, field, key, *spaces));
             *spaces |= 1;
@@ -269,7 +274,7 @@ done:
 
 static const char remedy[] = "restart from the last checkpoint, or run without that device";
 
-trl_err trli_frame_fetch(const trli_frame *frame, int field)
+trl_err trli_frame_fetch(trli_frame *frame, int field)
 {
     const trli_model *model = frame->model;
     trl_err err = TRL_OK;
@@ -327,7 +332,7 @@ bool trli_frame_alarmed(const trli_frame *frame, bool before)
     return alarmed;
 }
 
-trl_err trli_frame_look_at(const trli_frame *frame, int field, int variable)
+trl_err trli_frame_look_at(trli_frame *frame, int field, int variable)
 {
     trl_err err;
     TRL_TRY(trli_frame_fetch(frame, field));
@@ -337,7 +342,7 @@ done:
 }
 
 /* Look at the results of a step that checks them. */
-static trl_err look_at_step(const trli_frame *frame, const trli_program *program, const trli_step *s)
+static trl_err look_at_step(trli_frame *frame, const trli_program *program, const trli_step *s)
 {
     trl_err err = TRL_OK;
     for (int i = 0; i < s->nout; ++i) {

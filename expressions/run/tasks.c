@@ -141,7 +141,7 @@ static trl_err add_compute(builder *b, const trli_step *s, int patch)
     t->computes = true;
     if (!plugin) TRL_TRY(trli_builder_reads(&b->tasks, task, &p->reads, &t->box, patch));
     for (int i = 0; plugin && i < p->ninputs; ++i)
-        TRL_TRY(trli_builder_field(&b->tasks, task, p->input[i], patch, TRLI_OWNED_AND_GHOSTS, TRL_READ));
+        TRL_TRY(trli_builder_read(&b->tasks, task, p->input[i], &plugin->reach[i], &t->box, patch));
     TRL_TRY(trli_builder_scalars(&b->tasks, task, &p->reads));
     if (plugin) TRL_TRY(trli_builder_plugin(&b->tasks, task, plugin));
     for (int o = 0; o < s->nout; ++o)
