@@ -291,7 +291,7 @@ trl_err trli_show_field(trl_simulation *sim, const trl_field_info *info, int fie
 {
     if (!trli_make_room(sim->ctx, &sim->shown, sim->nshown, &sim->shown_capacity, sizeof *sim->shown))
         return trli_no_memory(sim->ctx, NULL, "for %d output fields", sim->nshown + 1);
-    sim->shown[sim->nshown] = (trli_shown){*info, field, equation};
+    sim->shown[sim->nshown] = (trli_shown){.info = *info, .field = field, .equation = equation, .kept = -1};
     sim->shown[sim->nshown++].info.location_word = trli_location_text(sim->model, (int)info->location);
     return TRL_OK;
 }
@@ -415,28 +415,46 @@ done:
     return err;
 }
 
-/* What is written, and what is kept: it has a program that runs after each step, and is not evaluated again when it is
- * written. */
+/* Show a name that is kept: it has a program that runs after each step, and is not evaluated again when it is written.
+ */
+static trl_err show_kept(trl_simulation *sim, const char *name, const trl_place *place, bool output)
+{
+    trli_kept *kept = &sim->kept[sim->nkept];
+    const int first = sim->nshown;
+    const trl_field_info info = {.output = output, .exact = -1, .kept = true};
+    trli_instance *in = NULL;
+    trl_err err = TRL_OK;
+    if (find_equation(sim, name) >= 0) return show_name(sim, NULL, name, place, info);
+    TRL_TRY(trli_begin_observing(sim, trli_model_name(sim->model, "kept %s", name), &kept->program, &in));
+    TRL_TRY(show_name(sim, in, name, place, info));
+    for (int i = first; i < sim->nshown; ++i) sim->shown[i].kept = sim->nkept;
+    kept->nlocked = sim->nshown - first;
+    kept->output = output;
+    ++sim->nkept;
+done:
+    trli_instance_destroy(&in);
+    return err;
+}
+
+/* What is written, by an instance of the program `observe`, and what is kept. */
 static trl_err show_names(trl_simulation *sim, trli_instance *in)
 {
     const trl_problem *p = sim->problem;
-    trli_instance *kept = NULL;
     trl_err err = TRL_OK, first = TRL_OK;
-    if (p->nkept > 0) TRL_TRY(trli_begin_observing(sim, "kept", &sim->kept, &kept));
+    sim->kept = trli_new(sim->ctx, (size_t)p->nkept + 1, sizeof *sim->kept);
+    if (!sim->kept) return trli_no_memory(sim->ctx, NULL, "for %d kept fields", p->nkept);
     for (int i = 0; i < p->noutputs; ++i) {
-        const trl_field_info info = {.output = true, .exact = -1, .kept = is_in(p->output[i], p->nkept, p->keep)};
-        err = show_name(sim, info.kept ? kept : in, p->output[i], &p->output_place[i], info);
+        const trl_field_info info = {.output = true, .exact = -1};
+        err = is_in(p->output[i], p->nkept, p->keep) ? show_kept(sim, p->output[i], &p->output_place[i], true)
+                                                     : show_name(sim, in, p->output[i], &p->output_place[i], info);
         if (first == TRL_OK) first = err;
     }
     for (int i = 0; i < p->nkept; ++i) {
         if (is_in(p->keep[i], p->noutputs, p->output)) continue;
-        err = show_name(sim, kept, p->keep[i], &p->keep_place[i], (trl_field_info){.exact = -1, .kept = true});
+        err = show_kept(sim, p->keep[i], &p->keep_place[i], false);
         if (first == TRL_OK) first = err;
     }
-    err = first;
-done:
-    trli_instance_destroy(&kept);
-    return err;
+    return first;
 }
 
 static trl_err compile_observe(trl_simulation *sim)

@@ -116,7 +116,8 @@ static void find_needed(const trl_simulation *sim, const trli_program *program, 
 {
     for (int i = 0; i < sim->nshown; ++i)
         needed[sim->shown[i].field] =
-            program != sim->step && program != sim->initial && (program != sim->observe || sim->shown[i].info.kept);
+            program != sim->step && program != sim->initial &&
+            (sim->shown[i].kept < 0 ? program != sim->observe : program != sim->kept[sim->shown[i].kept].program);
     for (int v = 0; v < sim->nequations; ++v) needed[sim->equation[v].state] = program != sim->initial;
 }
 

@@ -287,6 +287,7 @@ void trl_simulation_destroy(trl_simulation **sim)
     trli_free(s->series_scalar);
     trli_free(s->series_value);
     trli_free(s->shown);
+    trli_free(s->kept);
     trli_free(s);
 }
 
@@ -308,13 +309,6 @@ void trli_set_present(trl_simulation *sim)
     trli_set_times(sim, &(trli_next_step){sim->step_number + 1, sim->time, sim->dt, sim->time});
 }
 
-trl_err trli_evaluate_kept(trl_simulation *sim)
-{
-    if (!sim->kept) return TRL_OK;
-    trli_set_present(sim);
-    return trli_program_run_agreed(sim, sim->kept);
-}
-
 trl_err trl_simulation_initialise(trl_simulation *sim)
 {
     trl_err err = TRL_OK;
@@ -326,7 +320,7 @@ trl_err trl_simulation_initialise(trl_simulation *sim)
     evaluated = true;
     TRL_TRY(trli_check_first_step(sim));
     if (sim->problem->time.cfl <= 0) TRL_TRY(trli_limit_warn(sim));
-    err = trli_evaluate_kept(sim);
+    err = trli_evaluate_kept(sim, false);
 done:
     err = trl_context_end_phase(sim->ctx, err);
     /* Before step 0 it is the deck that is wrong. */
@@ -357,7 +351,7 @@ trl_err trl_simulation_step(trl_simulation *sim)
     trl_memory_get_stats(sim->ctx, &after);
     if (sim->steps_run > 0) sim->allocations += after.allocations - before.allocations;
     trli_accept_steps(sim, &next, 1);
-    err = trli_evaluate_kept(sim);
+    err = trli_evaluate_kept(sim, false);
 done:
     return err;
 }
@@ -418,7 +412,7 @@ trl_err trl_simulation_observe(trl_simulation *sim)
     if (!sim) return TRL_ERR_USAGE;
     TRL_TRY(trl_context_agree(sim->ctx, trl_simulation_fetched(sim)));
     trli_set_present(sim);
-    TRL_TRY(trli_evaluate_kept(sim));
+    TRL_TRY(trli_evaluate_kept(sim, true));
     TRL_TRY(trli_run_checked(sim, sim->observe, sim->step_number, sim->time, false));
     for (int i = 0; i < sim->problem->nseries; ++i) sim->series_value[i] = sim->frame->scalar[sim->series_scalar[i]];
 done:
@@ -440,9 +434,13 @@ done:
 
 trl_array trl_simulation_array(const trl_simulation *sim, int field, int local_patch)
 {
-    const trl_err err = trli_frame_fetch(sim->frame, sim->shown[field].field);
+    trl_err err = trli_check_held(sim, &sim->shown[field]);
+    const bool held = err == TRL_OK;
+    if (held) err = trli_frame_fetch(sim->frame, sim->shown[field].field);
     if (err != TRL_OK) ((trl_simulation *)sim)->fetched = err;
-    return trli_frame_array(sim->frame, sim->shown[field].field, local_patch, 0);
+    trl_array array = trli_frame_array(sim->frame, sim->shown[field].field, local_patch, 0);
+    if (!held) array.at = NULL;
+    return array;
 }
 
 trl_err trl_simulation_fetched(trl_simulation *sim)
@@ -470,6 +468,7 @@ void trl_simulation_get_stats(const trl_simulation *sim, trl_simulation_stats *s
     }
     *stats = (trl_simulation_stats){.planned_bytes = sim->model->slots->bytes,
                                     .peak_bytes = (int64_t)memory.peak,
+                                    .held_bytes = (int64_t)memory.in_use,
                                     .metadata_bytes = (int64_t)all.metadata_peak_bytes,
                                     .metadata_allocations = all.metadata_allocations,
                                     .bytes_per_cell_step = (int64_t)((double)sim->step->run->bytes_moved / cells + 0.5),

@@ -28,7 +28,17 @@ typedef struct trli_shown {
     trl_field_info info;
     int field;    /* of the model */
     int equation; /* whose mask applies, or -1 */
+    int kept;     /* by which of the programs of what is kept it is evaluated, or -1 */
+    bool unlocked;
 } trli_shown;
+
+/* A name that is kept, other than that of an equation. */
+typedef struct trli_kept {
+    trli_program *program; /* evaluates its fields */
+    int nlocked;           /* of its fields */
+    bool output;           /* they are written, too */
+    bool vacant;           /* they have no memory */
+} trli_kept;
 
 struct trl_simulation {
     trl_context *ctx;
@@ -56,9 +66,10 @@ struct trl_simulation {
     trli_shown *shown;
     int stage_time[TRL_STAGES_MAX + 1];                       /* scalars; the last is the time of the new values */
     trli_program *initial, *step, *observe, *stopped, *limit; /* stopped: NULL without stop */
-    trli_program *kept;                                       /* of fields that are kept; NULL: none are */
-    struct trli_receivers *receivers;                         /* NULL: none */
-    struct trli_bound *bound; /* what the program `limit` computes and what is done with it */
+    int nkept;
+    trli_kept *kept;                  /* [nkept] */
+    struct trli_receivers *receivers; /* NULL: none */
+    struct trli_bound *bound;         /* what the program `limit` computes and what is done with it */
     trl_gidx step_number, steps_wanted;
     double time, dt;
     trl_gidx base_step; /* with a fixed dt, t = base_time + (step - base_step)*dt */
@@ -110,8 +121,11 @@ void trli_set_present(trl_simulation *sim);
 TRL_NODISCARD trl_err trli_agree_on_result(trl_simulation *sim, trl_err err, int *result);
 /* Take note that steps were taken, the last of them this one. */
 void trli_accept_steps(trl_simulation *sim, const trli_next_step *last, int count);
-/* Evaluate what is kept from the present state. Collective: yes. */
-TRL_NODISCARD trl_err trli_evaluate_kept(trl_simulation *sim);
+/* keep.c */
+/* Evaluate what is kept and locked from the present state; observing: and what is to be written. Collective: yes. */
+TRL_NODISCARD trl_err trli_evaluate_kept(trl_simulation *sim, bool observing);
+/* USAGE if a shown field has no memory. */
+TRL_NODISCARD trl_err trli_check_held(const trl_simulation *sim, const trli_shown *shown);
 
 /* sensitivity.c: add the equations that `sensitivity` asks for. */
 TRL_NODISCARD trl_err trli_add_sensitivities(trl_simulation *sim);

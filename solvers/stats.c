@@ -70,6 +70,7 @@ static trl_err fetch(const trl_simulation *sim, const trli_shown *shown)
 {
     const trli_equation *eq = shown->equation >= 0 ? &sim->equation[shown->equation] : NULL;
     trl_err err;
+    TRL_TRY(trli_check_held(sim, shown));
     TRL_TRY(trli_frame_fetch(sim->frame, shown->field));
     if (eq && eq->mask_field >= 0) TRL_TRY(trli_frame_fetch(sim->frame, eq->mask_field));
     if (eq && shown->info.exact >= 0) TRL_TRY(trli_frame_fetch(sim->frame, eq->exact_field));

@@ -272,7 +272,7 @@ static trl_err run_pass(trl_simulation *sim, trli_time_blocks *blocks, const trl
     sim->comm_bytes += sizes.comm_bytes;
     sim->comm_messages += sizes.comm_messages;
     trli_accept_steps(sim, &next[count - 1], count);
-    err = trli_evaluate_kept(sim);
+    err = trli_evaluate_kept(sim, false);
 done:
     return err;
 }

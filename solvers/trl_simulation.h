@@ -56,7 +56,7 @@ typedef struct trl_field_info {
     bool output;   /* wanted in the files of fields */
     int exact;     /* field index of its exact solution, or -1 */
     bool is_exact;
-    bool kept;                 /* evaluated after each step */
+    bool kept;                 /* evaluated after each step, while it is locked */
     const char *location_word; /* what the deck calls its location: in 2-D "node" and "zedge" are one place */
 } trl_field_info;
 TRL_API int trl_simulation_fields(const trl_simulation *sim);
@@ -73,13 +73,22 @@ TRL_API TRL_NODISCARD trl_err trl_simulation_write_placement(const trl_simulatio
 TRL_API TRL_NODISCARD trl_err trl_simulation_write_placement_file(const trl_simulation *sim, FILE *out);
 
 /* Evaluate outputs, exact solutions and series from the present state; after it the arrays below hold them. Equations'
- * arrays are always current; those of fields that are kept are so after initialise, step, advance and observe.
+ * arrays are always current; those of fields that are kept and locked are so after initialise, step, advance and
+ * observe.
  * Collective: yes. */
 TRL_API TRL_NODISCARD trl_err trl_simulation_observe(trl_simulation *sim);
 /* The values of a field on a local patch (position in layout->local); valid until the next step, advance or observe. */
 TRL_API trl_array trl_simulation_array(const trl_simulation *sim, int field, int local_patch);
+/* Fields that are kept are locked at first: evaluated after each step, for the caller to look at, wherever their values
+ * are; trl_simulation_array fetches them. Unlocked ones are not evaluated any more, and their memory, on devices too,
+ * goes back, unless they are written: their arrays have no address, which trl_simulation_fetched reports (USAGE). A
+ * vector gives its memory back when all of its components are unlocked. Those locked again have memory at once, and
+ * values from the next step, advance or observe on. Equations can be both, and stay as they are. Fails with USAGE: not
+ * kept (add it to output.keep); MEMORY; DEVICE. Collective: yes. */
+TRL_API TRL_NODISCARD trl_err trl_simulation_lock(trl_simulation *sim, int field);
+TRL_API TRL_NODISCARD trl_err trl_simulation_unlock(trl_simulation *sim, int field);
 /* Whether all arrays that were asked for since the last call have their values, which devices may have had: fails with
- * DEVICE if not. Collective: no. */
+ * DEVICE if not, USAGE if one is unlocked. Collective: no. */
 TRL_API TRL_NODISCARD trl_err trl_simulation_fetched(trl_simulation *sim);
 /* Values of the series after observe, in deck order. */
 TRL_API const double *trl_simulation_series(const trl_simulation *sim);
@@ -115,7 +124,8 @@ TRL_API TRL_NODISCARD trl_err trl_simulation_resume(trl_simulation *sim, trl_gid
 /* What trellis plan and the report show. */
 typedef struct trl_simulation_stats {
     int64_t planned_bytes,
-        peak_bytes; /* fields and the workers' scratch on this rank: by the plan; the most held at once */
+        peak_bytes;     /* fields and the workers' scratch on this rank: by the plan; the most held at once, */
+    int64_t held_bytes; /* and now */
     int64_t metadata_bytes, metadata_allocations; /* of this rank: the most that was held at once; made so far */
     int64_t bytes_per_cell_step;                  /* read and written by all kernels of a step, per cell */
     int64_t tasks_per_step;

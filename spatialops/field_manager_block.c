@@ -307,6 +307,17 @@ void trl_block_unlock(trl_block *b)
     pthread_mutex_unlock(&b->lock);
 }
 
+void trl_block_vacate(trl_block *b)
+{
+    pthread_mutex_lock(&b->lock);
+    for (int s = 0; s < b->manager->nspaces; ++s) {
+        poison(b, s);
+        drop(b, s);
+    }
+    b->home = 0;
+    pthread_mutex_unlock(&b->lock);
+}
+
 unsigned trl_block_valid(trl_block *b)
 {
     unsigned spaces = 0;

@@ -83,6 +83,9 @@ TRL_API TRL_NODISCARD trl_err trl_block_release(trl_block *block, int space);
  */
 TRL_API void trl_block_lock(trl_block *block);
 TRL_API void trl_block_unlock(trl_block *block);
+/* Give the memory of all copies back, whatever their consumers: the block is as it was registered. Thread: any, while
+ * no thread uses it. */
+TRL_API void trl_block_vacate(trl_block *block);
 /* Bits of the spaces that hold valid values. */
 TRL_API unsigned trl_block_valid(trl_block *block);
 

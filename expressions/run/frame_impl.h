@@ -113,5 +113,10 @@ TRL_NODISCARD trl_err trli_frame_add_devices(trli_frame *frame);
 void trli_frame_release_spaces(trli_frame *frame);
 /* Give slots and scratch memory. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_slots_allocate(trli_frame *frame);
+/* Between runs, and while no device is at one: give the memory of a persistent field back in all spaces; its array has
+ * no address then, and no program that touches the field may run. */
+void trli_frame_vacate(trli_frame *frame, int field);
+/* Give it memory on the host again, signalling NaN; devices get theirs when they need it. Fails with MEMORY. */
+TRL_NODISCARD trl_err trli_frame_occupy(trli_frame *frame, int field);
 
 #endif

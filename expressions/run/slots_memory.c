@@ -118,3 +118,26 @@ done:
     trli_free(t.next);
     return err;
 }
+
+void trli_frame_vacate(trli_frame *frame, int field)
+{
+    const trli_model *model = frame->model;
+    const int slot = model->field[field].slot, np = model->layout->nlocal;
+    for (int p = 0; p < np; ++p) {
+        trl_block_vacate(frame->block[slot][p]);
+        for (int s = 0; s < TRL_SPACES_MAX; ++s)
+            if (frame->base[s]) frame->base[s][slot][p] = NULL;
+    }
+    for (int i = 0; i < np * TRLI_POINTS; ++i) frame->valid[slot][i] = 1;
+}
+
+trl_err trli_frame_occupy(trli_frame *frame, int field)
+{
+    const trli_model *model = frame->model;
+    const int slot = model->field[field].slot, np = model->layout->nlocal;
+    trl_err err = TRL_OK;
+    for (int p = 0; p < np; ++p) TRL_TRY(trl_block_acquire(frame->block[slot][p], 0, 0, &frame->base[0][slot][p]));
+    err = trl_field_manager_touch(frame->memory, model->run->workers, np, frame->block[slot]);
+done:
+    return err;
+}

@@ -295,6 +295,25 @@ END_TEST
 
 /* ---- what is not there ---- */
 
+START_TEST(a_vacated_block_is_as_it_was_registered)
+{
+    trl_block *block = add("T", 0, 100, TRL_BLOCK_PERSISTENT);
+    trl_pool_stats stats;
+    void *memory;
+    for (int i = 0; i < 2; ++i) {
+        ck_ok(trl_block_acquire(block, 0, 3, &memory));
+        trl_block_vacate(block); /* whoever was to read it */
+        trl_block_vacate(block);
+        trl_field_manager_get_stats(manager, 0, &stats);
+        ck_assert_uint_eq(stats.in_use, 0);
+        ck_assert_uint_eq(stats.cached, 0);
+        ck_assert_uint_eq(trl_block_valid(block), 0);
+        ck_fails(trl_block_read(block, 0, &memory), TRL_ERR_USAGE, "holds no values");
+        test_clear();
+    }
+}
+END_TEST
+
 START_TEST(memory_that_runs_out_is_an_error_that_names_the_block_and_the_pools)
 {
     trl_memory_stats all, left;
@@ -376,6 +395,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, a_producer_waits_for_the_consumers_of_the_old_values);
     tcase_add_test(tc, a_static_block_is_written_once_and_never_released);
     tcase_add_test(tc, a_locked_block_keeps_its_values_until_it_is_unlocked);
+    tcase_add_test(tc, a_vacated_block_is_as_it_was_registered);
     tcase_add_test(tc, memory_that_runs_out_is_an_error_that_names_the_block_and_the_pools);
     tcase_add_test(tc, a_block_larger_than_any_class_is_refused);
 #ifdef TRL_POISON
