@@ -73,13 +73,17 @@ static const char *refuse_program(const trli_program *program)
 
 /* ---- the list ---- */
 
-static int rotated(const trli_rotation *r, int execution, int field)
+/* By field: the one whose memory it has in executions 1, 3, ..., itself if it does not rotate. */
+static trl_err find_rotated(const trli_model *model, const trli_rotation *rotation, int **rotated)
 {
-    for (int v = 0; execution % 2 && v < r->n; ++v) {
-        if (field == r->state[v]) return r->next[v];
-        if (field == r->next[v]) return r->state[v];
+    int *to = *rotated = trli_new(model->ctx, (size_t)model->nfields + 1, sizeof *to);
+    if (!to) return trli_no_memory(model->ctx, NULL, "for the kernels of a pass");
+    for (int f = 0; f < model->nfields; ++f) to[f] = f;
+    for (int v = 0; v < rotation->n; ++v) {
+        to[rotation->state[v]] = rotation->next[v];
+        to[rotation->next[v]] = rotation->state[v];
     }
-    return field;
+    return TRL_OK;
 }
 
 bool trli_goes_round(const trl_layout *layout, int axis)
@@ -106,25 +110,26 @@ static trl_lidx cells_of(const trli_time_plan *plan, int axis)
                                          : patch_of(plan)->cells[axis];
 }
 
-static trl_err add_op(trli_time_plan *plan, const trli_rotation *rotation, trli_time_op op)
+static trl_err add_op(trli_time_plan *plan, const int *rotated, trli_time_op op)
 {
     const int *input = op.slab ? op.slab->input : op.plan->input;
     const trl_layout *layout = plan->model->layout;
+    const bool odd = op.execution % 2 == 1;
     for (int a = 0; a < 3; ++a) /* beyond periodic sides there are images of what is inside */
         if (trli_goes_round(layout, a) && op.slab) op.box.lo[a] = 0, op.box.hi[a] = (trl_lidx)layout->grid.cells[a];
     if (!trli_make_room(plan->model->ctx, &plan->op, plan->nops, &plan->capacity, sizeof *plan->op))
         return trli_no_memory(plan->model->ctx, NULL, "for %d kernels of a pass", plan->nops + 1);
     op.field = trli_new(plan->model->ctx, (size_t)(op.ninputs + op.noutputs), sizeof *op.field);
     if (!op.field) return trli_no_memory(plan->model->ctx, NULL, "for the kernels of a pass");
-    for (int i = 0; i < op.ninputs; ++i) op.field[i] = rotated(rotation, op.execution, input[i]);
-    for (int o = 0; o < op.noutputs; ++o) op.field[op.ninputs + o] = rotated(rotation, op.execution, op.output[o]);
+    for (int i = 0; i < op.ninputs; ++i) op.field[i] = odd ? rotated[input[i]] : input[i];
+    for (int o = 0; o < op.noutputs; ++o) op.field[op.ninputs + o] = odd ? rotated[op.output[o]] : op.output[o];
     plan->op[plan->nops++] = op;
     return TRL_OK;
 }
 
 /* All images of a field beyond periodic sides. slab: one that is among them, or NULL. */
-static trl_err add_images(trli_time_plan *plan, const trli_rotation *rotation, const trli_program *program,
-                          const trli_step *s, const trli_slab *slab, const int *field, int execution)
+static trl_err add_images(trli_time_plan *plan, const int *rotated, const trli_program *program, const trli_step *s,
+                          const trli_slab *slab, const int *field, int execution)
 {
     const trli_model *model = plan->model;
     const trl_layout *layout = model->layout;
@@ -137,23 +142,23 @@ static trl_err add_images(trli_time_plan *plan, const trli_rotation *rotation, c
                              .noutputs = 1,
                              .output = field};
     for (int a = 0; a < layout->grid.dim; ++a)
-        if (trli_goes_round(layout, a)) return add_op(plan, rotation, op);
+        if (trli_goes_round(layout, a)) return add_op(plan, rotated, op);
     return TRL_OK;
 }
 
-static trl_err add_step(trli_time_plan *plan, const trli_program *program, const trli_rotation *rotation,
-                        const trli_step *s, int execution)
+static trl_err add_step(trli_time_plan *plan, const trli_program *program, const int *rotated, const trli_step *s,
+                        int execution)
 {
     const trli_step_plan *p = trli_plan_of(program, s);
     trl_err err = TRL_OK;
     for (int i = 0; i < p->exchanged.n; ++i)
-        TRL_TRY(add_images(plan, rotation, program, s, NULL, &p->exchanged.field[i], execution));
+        TRL_TRY(add_images(plan, rotated, program, s, NULL, &p->exchanged.field[i], execution));
     for (int k = 0; k < p->nslabs; ++k) {
         const trli_slab *slab = &p->slab[k];
         if (slab->kind == TRLI_SLAB_IMAGE) {
             const trli_slab *before = k > 0 ? slab - 1 : NULL;
             const bool more = before && before->kind == TRLI_SLAB_IMAGE && before->field == slab->field;
-            if (!more) TRL_TRY(add_images(plan, rotation, program, s, slab, &slab->field, execution));
+            if (!more) TRL_TRY(add_images(plan, rotated, program, s, slab, &slab->field, execution));
             continue;
         }
         if (plan->patch != TRLI_ANY_PATCH && !trli_slab_is_at(plan->model->layout, patch_of(plan), slab)) continue;
@@ -165,7 +170,7 @@ static trl_err add_step(trli_time_plan *plan, const trli_program *program, const
                                  .ninputs = slab->ninputs,
                                  .noutputs = 1,
                                  .output = &slab->field};
-        TRL_TRY(add_op(plan, rotation, op));
+        TRL_TRY(add_op(plan, rotated, op));
     }
     if (s->kind != TRLI_STEP_KERNEL) goto done;
     const trli_time_op op = {.step = s,
@@ -175,7 +180,7 @@ static trl_err add_step(trli_time_plan *plan, const trli_program *program, const
                              .ninputs = p->ninputs,
                              .noutputs = s->nout,
                              .output = s->field};
-    TRL_TRY(add_op(plan, rotation, op));
+    TRL_TRY(add_op(plan, rotated, op));
 done:
     return err;
 }
@@ -384,18 +389,21 @@ trl_err trli_time_plan_list(const trli_program *program, const trli_rotation *ro
                             trli_time_plan *plan, const char **why)
 {
     const int dim = program->model->layout->grid.dim;
+    int *rotated = NULL;
     trl_err err = TRL_OK;
     *plan = (trli_time_plan){.model = program->model, .patch = patch, .axis = {dim - 2, dim - 1}};
     *why = refuse_program(program);
     plan->deep = trli_new(plan->model->ctx, (size_t)plan->model->nfields + 1, sizeof *plan->deep);
     if (!plan->deep) return trli_no_memory(plan->model->ctx, NULL, "for the kernels of a pass");
+    TRL_TRY(find_rotated(program->model, rotation, &rotated));
     for (int e = 0; e < executions && !*why; ++e)
         for (int i = 0; i < program->nsteps && !*why; ++i) {
-            if (program->plan->step[i].live) TRL_TRY(add_step(plan, program, rotation, &program->step[i], e));
+            if (program->plan->step[i].live) TRL_TRY(add_step(plan, program, rotated, &program->step[i], e));
             if (plan->nops > OPS_MOST) *why = "there are too many kernels and ghost layers";
         }
     find_boxes(plan);
 done:
+    trli_free(rotated);
     return err;
 }
 
