@@ -342,7 +342,7 @@ bool trli_folder_list(trl_context *ctx, const char *path, bool (*wanted)(const c
     if (!stream) return false;
     for (struct dirent *item; !number && (errno = 0, item = readdir(stream));) {
         if (!wanted(item->d_name)) continue;
-        if (trli_make_room(ctx, &names->name, names->n, &names->capacity, sizeof *names->name) &&
+        if (trli_make_room(ctx, &names->name, names->n, 1, &names->capacity, sizeof *names->name) &&
             (names->name[names->n] = trli_copy_text(ctx, item->d_name)))
             ++names->n;
         else

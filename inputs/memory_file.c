@@ -89,7 +89,7 @@ static trli_page *make_page(trli_memory_file *m, int64_t number)
     bool there;
     int at = find_page(m, number, &there);
     if (there) return &m->page[at];
-    if (!trli_make_room(m->ctx, &m->page, m->npages, &m->room, sizeof *m->page)) return NULL;
+    if (!trli_make_room(m->ctx, &m->page, m->npages, 1, &m->room, sizeof *m->page)) return NULL;
     unsigned char *bytes = trli_new(m->ctx, 1, TRLI_PAGE_BYTES + TRLI_PAGE_WORDS * sizeof(bool));
     if (!bytes) return NULL;
     memmove(m->page + at + 1, m->page + at, (size_t)(m->npages - at) * sizeof *m->page);

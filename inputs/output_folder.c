@@ -51,7 +51,7 @@ trl_err trli_steps_list(trl_context *ctx, const char *folder, trli_step_list *li
     for (struct dirent *item; (item = readdir(stream));) {
         const trl_gidx step = step_of(item->d_name);
         if (step < 0) continue;
-        if (!trli_make_room(ctx, &list->step, list->n, &room, sizeof *list->step))
+        if (!trli_make_room(ctx, &list->step, list->n, 1, &room, sizeof *list->step))
             TRL_TRY(trli_no_memory(ctx, NULL, "to list the files in '%s'", folder));
         list->step[list->n++] = step;
     }

@@ -268,7 +268,7 @@ static herr_t collect_tag(hid_t file, const char *name, const H5L_info_t *info, 
     tag_list *list = data;
     (void)info;
     if (H5Aexists_by_name(file, name, "location", H5P_DEFAULT) <= 0) return 0;
-    if (!trli_make_room(list->ctx, &list->name, list->n, &list->room, sizeof *list->name)) return -1;
+    if (!trli_make_room(list->ctx, &list->name, list->n, 1, &list->room, sizeof *list->name)) return -1;
     list->name[list->n] = trli_copy_text(list->ctx, name);
     return list->name[list->n++] ? 0 : -1;
 }

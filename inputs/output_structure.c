@@ -157,7 +157,7 @@ static bool make_scale(hid_t data, int scale, int id)
 static bool add_user(scale_set *set, int scale, const reference *user)
 {
     trli_memory_file *m = set->memory;
-    if (!trli_make_room(m->ctx, &set->user[scale], set->users[scale], &set->room[scale], sizeof *user)) {
+    if (!trli_make_room(m->ctx, &set->user[scale], set->users[scale], 1, &set->room[scale], sizeof *user)) {
         m->no_memory = true;
         return false;
     }

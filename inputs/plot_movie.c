@@ -89,7 +89,7 @@ static void write_control(trli_movie *m)
 static cairo_status_t keep_bytes(void *closure, const unsigned char *bytes, unsigned length)
 {
     trli_movie *m = closure;
-    if (trli_list_reserve(m->ctx, &m->png, length, 1, "for a picture") != TRL_OK) return CAIRO_STATUS_NO_MEMORY;
+    if (trli_list_reserve(m->ctx, &m->png, length, 1, "picture") != TRL_OK) return CAIRO_STATUS_NO_MEMORY;
     memcpy((unsigned char *)m->png.data + m->png.count, bytes, length);
     m->png.count += length;
     return CAIRO_STATUS_SUCCESS;
@@ -176,7 +176,7 @@ trl_err trli_movie_end(trli_movie **movie, trl_err ended)
     cairo_destroy(m->cairo);
     cairo_surface_destroy(m->surface);
     if (m->stream) fclose(m->stream);
-    trli_list_free(m->ctx, &m->png);
+    trli_list_free(&m->png);
     err = trli_file_end(&m->file, err);
     trli_free(m);
     *movie = NULL;

@@ -47,7 +47,7 @@ static trl_err read_header(table *t)
     *end = 0;
     t->rows = end + 1;
     for (char *word = strtok_r(t->text + sizeof start - 1, ",\r", &rest); word; word = strtok_r(NULL, ",\r", &rest)) {
-        if (!trli_make_room(t->ctx, &t->name, t->n, &room, sizeof *t->name))
+        if (!trli_make_room(t->ctx, &t->name, t->n, 1, &room, sizeof *t->name))
             return trli_no_memory(t->ctx, NULL, "for the names of %d series", t->n);
         t->name[t->n++] = word;
     }

@@ -95,7 +95,7 @@ static trl_err list_file(trli_plot_source *s, trl_gidx file)
     if (!trli_hdf5_times(s->ctx, s->open.file, &step, &time, &n, reason))
         TRL_TRY(fail_file(&s->open, "cannot be drawn: %s", reason));
     for (int i = 0; i < n; ++i) {
-        if (!trli_make_room(s->ctx, &s->moment, s->n, &s->room, sizeof *s->moment))
+        if (!trli_make_room(s->ctx, &s->moment, s->n, 1, &s->room, sizeof *s->moment))
             TRL_TRY(trli_no_memory(s->ctx, NULL, "for a list of %d times", s->n));
         s->moment[s->n++] = (moment){file, i, time[i]};
     }

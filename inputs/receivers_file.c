@@ -240,7 +240,7 @@ static trl_err open_file(trli_receivers_file *f, const char *folder, const trli_
         TRL_TRY(trli_file_replace(f->ctx, path, h.bytes.data, (size_t)h.bytes.count));
     err = trli_growing_open(f->ctx, "the receivers", path, h.bytes.count + f->records * record_bytes(f), &f->file);
 done:
-    trli_list_free(f->ctx, &h.bytes);
+    trli_list_free(&h.bytes);
     trli_free(path);
     return err;
 }

@@ -101,7 +101,8 @@ void trli_report_keep_warnings(trli_session *run)
     int n = trl_context_diagnostics(run->ctx, &list);
     for (int i = 0; i < n && run->nwarnings < MOST; ++i) {
         if (list[i].severity != TRL_WARNING) continue;
-        if (!trli_make_room(run->ctx, &run->warning, run->nwarnings, &run->warnings_room, sizeof *run->warning)) return;
+        if (!trli_make_room(run->ctx, &run->warning, run->nwarnings, 1, &run->warnings_room, sizeof *run->warning))
+            return;
         char *line = line_of(run->ctx, &list[i]);
         if (line) run->warning[run->nwarnings++] = line;
     }

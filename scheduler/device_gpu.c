@@ -76,7 +76,7 @@ static trl_err allocate(trl_device *device, size_t bytes, void **memory)
     if (code && g->api->is_memory(code)) return TRL_ERR_MEMORY;
     if (code) return trli_gpu_fail(device, code, "allocating %zu bytes", bytes);
     pthread_mutex_lock(&g->memory);
-    const bool room = trli_make_room(device->ctx, &g->block, g->blocks, &g->capacity, sizeof(block));
+    const bool room = trli_make_room(device->ctx, &g->block, g->blocks, 1, &g->capacity, sizeof(block));
     if (room) g->block[g->blocks++] = (block){*memory, bytes};
     pthread_mutex_unlock(&g->memory);
     if (!room) {

@@ -62,12 +62,13 @@ void trl_graph_destroy(trl_graph **result)
     trli_list *arrays[] = {&graph->records,   &graph->info,     &graph->names,   &graph->phases,
                            &graph->resources, &graph->edges,    &graph->handles, &graph->touched,
                            &graph->touches,   &graph->accesses, &graph->wishes};
-    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; ++i) trli_list_free(ctx, arrays[i]);
-    void *blocks[] = {graph->successors, graph->predecessors, graph->order,  graph->roots,
-                      graph->weight,     graph->path,         graph->first,  graph->want_first,
-                      graph->want,       graph->access_first, graph->access, graph->name};
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; ++i) trli_list_free(arrays[i]);
+    void *blocks[] = {graph->successors,   graph->predecessors, graph->order, graph->roots,
+                      graph->weight,       graph->path,         graph->first, graph->want_first,
+                      graph->access_first, graph->access,       graph->name};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; ++i) release(ctx, blocks[i]);
     for (int k = 0; k < TRL_KINDS; ++k) release(ctx, graph->mean_s[k]);
+    trli_free(graph->want);
     pthread_mutex_destroy(&graph->placing);
     release(ctx, graph);
     *result = NULL;
@@ -309,7 +310,7 @@ trl_err trl_graph_freeze(trl_graph *graph)
     TRL_TRY(alloc_times(graph));
     trli_graph_rank(graph);
     trli_list *done_with[] = {&graph->edges, &graph->touched, &graph->touches, &graph->accesses, &graph->wishes};
-    for (size_t i = 0; i < sizeof done_with / sizeof *done_with; ++i) trli_list_free(graph->ctx, done_with[i]);
+    for (size_t i = 0; i < sizeof done_with / sizeof *done_with; ++i) trli_list_free(done_with[i]);
     graph->frozen = true;
 done:
     return err;

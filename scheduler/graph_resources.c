@@ -340,6 +340,6 @@ trl_err trli_graph_flatten_resources(trl_graph *graph)
 done:
     memory = grouped;
     trl_memory_free(graph->ctx, &memory);
-    trli_list_free(graph->ctx, &wants);
+    trli_list_free(&wants);
     return err;
 }

@@ -195,16 +195,17 @@ void trli_free(void *memory)
     free(header);
 }
 
-bool trli_make_room(trl_context *ctx, void *list, int64_t count, int32_t *capacity, size_t size)
+bool trli_grow(trl_context *ctx, void *list, int64_t count, int64_t more, int32_t *capacity, size_t size)
 {
     void *old;
-    if (count < *capacity) return true;
-    const int64_t more = *capacity < 8 ? 16 : 2 * (int64_t)*capacity;
+    int64_t wanted = *capacity < 8 ? 16 : 2 * (int64_t)*capacity;
+    if (wanted > INT32_MAX) wanted = INT32_MAX;
+    if (wanted < count + more) wanted = count + more;
     memcpy(&old, list, sizeof old); /* a pointer of any type */
-    void *longer = more > INT32_MAX ? NULL : trli_resize(ctx, old, (size_t)more, size);
+    void *longer = wanted > INT32_MAX ? NULL : trli_resize(ctx, old, (size_t)wanted, size);
     if (!longer) return false;
     memcpy(list, &longer, sizeof longer);
-    *capacity = (int32_t)more;
+    *capacity = (int32_t)wanted;
     return true;
 }
 
@@ -218,24 +219,8 @@ trl_err trli_no_memory(trl_context *ctx, const trl_place *place, const char *wha
     return trl_fail(ctx, TRL_ERR_MEMORY, place, "no memory %s", text);
 }
 
-trl_err trli_list_grow(trl_context *ctx, trli_list *array, int64_t more, size_t size, const char *what)
+void trli_list_free(trli_list *list)
 {
-    trl_err err = TRL_OK;
-    int64_t needed = array->count + more;
-    int64_t capacity = array->capacity < 16 ? 16 : array->capacity * 2;
-    void *larger;
-    if (capacity < needed) capacity = needed;
-    TRL_TRY(trl_memory_alloc(ctx, (size_t)capacity * size, what, &larger));
-    if (array->count > 0) memcpy(larger, array->data, (size_t)array->count * size);
-    trl_memory_free(ctx, &array->data);
-    array->data = larger;
-    array->capacity = capacity;
-done:
-    return err;
-}
-
-void trli_list_free(trl_context *ctx, trli_list *array)
-{
-    trl_memory_free(ctx, &array->data);
-    array->count = array->capacity = 0;
+    trli_free(list->data);
+    *list = (trli_list){0};
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* The one allocator: arrays (trl_memory_alloc), metadata (trli_new), and the growable list. All of it is counted by the
- * context and stays below its limit. */
+/* The one allocator: arrays (trl_memory_alloc), metadata (trli_new), and what grows (trli_make_room). All of it is
+ * counted by the context and stays below its limit. */
 #ifndef TRL_MEMORY_IMPL_H
 #define TRL_MEMORY_IMPL_H
 
@@ -37,27 +37,35 @@ char *trli_copy_text(trl_context *ctx, const char *text);
 /* Free memory of trli_new and its like, while its context lives; NULL is allowed. */
 void trli_free(void *memory);
 
-/* Make room for one element behind `count` in the array at *list, a pointer to elements of `size` bytes with room for
- * *capacity of them, and for as many again as it has. On failure it returns false, without a message, and nothing
- * changes. */
-bool trli_make_room(trl_context *ctx, void *list, int64_t count, int32_t *capacity, size_t size);
-
 /* Record that there is no memory, "no memory " and what it was for, and return MEMORY. */
 trl_err trli_no_memory(trl_context *ctx, const trl_place *place, const char *what, ...) TRL_PRINTF(3, 4);
 
-/* A growing array of elements of one size, which its users know. All zero: empty. */
+/* All growing arrays. Give the array at *list, a pointer to elements of `size` bytes with room for *capacity of them,
+ * room for `more` elements behind `count`, and for twice as many as it had, so that adding takes constant time. Memory
+ * is that of trli_new; what is new is not set. On failure it returns false, without a message, and nothing changes: the
+ * memory is missing, or more than INT32_MAX elements are wanted. */
+bool trli_grow(trl_context *ctx, void *list, int64_t count, int64_t more, int32_t *capacity, size_t size);
+static inline bool trli_make_room(trl_context *ctx, void *list, int64_t count, int64_t more, int32_t *capacity,
+                                  size_t size)
+{
+    return count + more <= *capacity || trli_grow(ctx, list, count, more, capacity, size);
+}
+
+/* A growing array in one struct, of elements that its users know. All zero: empty. */
 typedef struct trli_list {
     void *data;
-    int64_t count, capacity;
+    int64_t count;
+    int32_t capacity;
 } trli_list;
 
-/* Give the array room for `more` elements of `size` bytes behind the last, and for as many again as it has; on failure
- * nothing changes. */
-TRL_NODISCARD trl_err trli_list_grow(trl_context *ctx, trli_list *array, int64_t more, size_t size, const char *what);
-static inline trl_err trli_list_reserve(trl_context *ctx, trli_list *array, int64_t more, size_t size, const char *what)
+/* trli_make_room with a message that names the array. */
+TRL_NODISCARD static inline trl_err trli_list_reserve(trl_context *ctx, trli_list *list, int64_t more, size_t size,
+                                                      const char *what)
 {
-    return array->count + more <= array->capacity ? TRL_OK : trli_list_grow(ctx, array, more, size, what);
+    return trli_make_room(ctx, &list->data, list->count, more, &list->capacity, size)
+               ? TRL_OK
+               : trli_no_memory(ctx, NULL, "for '%s'", what);
 }
-void trli_list_free(trl_context *ctx, trli_list *array);
+void trli_list_free(trli_list *list);
 
 #endif

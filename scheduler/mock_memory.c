@@ -59,7 +59,8 @@ trl_err trli_mock_allocate(trli_mock *mock, size_t bytes, void **result)
     for (size_t i = 0; i < bytes; i += sizeof poison)
         memcpy(all + GUARD + i, &poison, bytes - i < sizeof poison ? bytes - i : sizeof poison);
     pthread_mutex_lock(&memory->lock);
-    const bool room = trli_make_room(mock->device.ctx, &memory->block, memory->count, &memory->capacity, sizeof(block));
+    const bool room =
+        trli_make_room(mock->device.ctx, &memory->block, memory->count, 1, &memory->capacity, sizeof(block));
     if (room) {
         const int64_t at = find(memory, all);
         memmove(&memory->block[at + 1], &memory->block[at], (size_t)(memory->count - at) * sizeof(block));

@@ -487,12 +487,11 @@ void trli_placed_destroy(trli_placed **placed)
     trli_placed *p = *placed;
     *placed = NULL;
     if (!p) return;
-    trl_context *ctx = p->logical->ctx;
     trl_graph_destroy(&p->graph);
-    trli_transfers_free(ctx, &p->transfers);
-    trli_list_free(ctx, &p->commands);
-    trli_list_free(ctx, &p->fences);
-    trli_list_free(ctx, &p->provisions);
+    trli_transfers_free(&p->transfers);
+    trli_list_free(&p->commands);
+    trli_list_free(&p->fences);
+    trli_list_free(&p->provisions);
     void *arrays[] = {p->executor, p->node_of, p->task_of, p->launch, p->watch, p->call, p->changed, p};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; ++i) trli_free(arrays[i]);
 }

@@ -179,7 +179,7 @@ trl_err trli_placed_nodes_find(trl_graph *logical, const uint8_t *executor, cons
     TRL_TRY(flatten(&f));
     TRL_TRY(find_levels(&f, executor));
 done:
-    trli_list_free(ctx, &f.edges);
+    trli_list_free(&f.edges);
     trli_free(f.mark);
     trli_free(f.before_first);
     trli_free(f.before);

@@ -49,7 +49,7 @@ static trl_err find_again(const trli_assignment *a, const trli_best *best, uint1
     for (int32_t h = 0; h < a->graph->handles; ++h)
         if (first[h] >> TRLI_ANYWHERE & 1) first[h] = transfers.valid_after[h];
 done:
-    trli_transfers_free(a->ctx, &transfers);
+    trli_transfers_free(&transfers);
     return err;
 }
 

@@ -65,7 +65,7 @@ static trl_err seconds_alone(const trli_placement *p, int e, double *seconds)
     trli_placement_put_on(p, e, alone.executor);
     TRL_TRY(trli_outlook_make(&alone, &outlook));
     *seconds = outlook.prediction.seconds;
-    trli_outlook_free(&alone, &outlook);
+    trli_outlook_free(&outlook);
 done:
     trli_free(alone.executor);
     return err;
@@ -163,7 +163,7 @@ trl_err trli_placement_explain(const trli_placement *p, bool measured, FILE *out
     for (int32_t i = 0; i < p->graph->task_count; ++i) write_task(&w, p->graph->order[i]);
     if (outlook.transfers.list.count > 0) fputs("  transfers\n", out);
     for (int32_t i = 0; i < (int32_t)outlook.transfers.list.count; ++i) write_transfer(&w, i);
-    trli_outlook_free(p, &outlook);
+    trli_outlook_free(&outlook);
     TRL_TRY(err);
     if (ferror(out)) err = trl_fail(p->graph->ctx, TRL_ERR_IO, NULL, "cannot write the placement: %s", strerror(errno));
 done:

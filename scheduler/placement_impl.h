@@ -92,7 +92,7 @@ typedef struct trli_transfers {
  * for its copy. On failure nothing is left to free. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_transfers_find(trl_context *ctx, const trli_place_graph *graph, const trli_platform *machine,
                                           const uint8_t *executor, trli_transfers *transfers);
-void trli_transfers_free(trl_context *ctx, trli_transfers *transfers);
+void trli_transfers_free(trli_transfers *transfers);
 
 /* ---- placement_predict.c ---- */
 

@@ -36,7 +36,7 @@ trl_err trli_best_compare(trli_assignment *a, trli_best *best)
     }
 done:
     trli_prediction_free(&prediction);
-    trli_transfers_free(a->ctx, &transfers);
+    trli_transfers_free(&transfers);
     return err;
 }
 

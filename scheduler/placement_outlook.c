@@ -97,16 +97,16 @@ trl_err trli_outlook_make(const trli_placement *p, trli_outlook *outlook)
     TRL_TRY(find_memory(p, outlook));
     TRL_TRY(find_transfers(p, &first, outlook));
 done:
-    trli_transfers_free(ctx, &first);
-    if (err != TRL_OK) trli_outlook_free(p, outlook);
+    trli_transfers_free(&first);
+    if (err != TRL_OK) trli_outlook_free(outlook);
     return err;
 }
 
-void trli_outlook_free(const trli_placement *p, trli_outlook *outlook)
+void trli_outlook_free(trli_outlook *outlook)
 {
     trli_free(outlook->chain);
     trli_free(outlook->region);
-    trli_transfers_free(p->graph->ctx, &outlook->transfers);
+    trli_transfers_free(&outlook->transfers);
     trli_prediction_free(&outlook->prediction);
     *outlook = (trli_outlook){0};
 }

@@ -62,5 +62,5 @@ void trl_graph_get_placement(const trl_graph *graph, trl_placement_stats *stats)
         stats->predicted = outlook.prediction.seconds;
         memcpy(stats->busy, outlook.prediction.busy, sizeof stats->busy);
     }
-    trli_outlook_free(p, &outlook);
+    trli_outlook_free(&outlook);
 }

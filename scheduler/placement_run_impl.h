@@ -93,7 +93,7 @@ typedef struct trli_outlook {
 
 /* On failure nothing is left to free. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_outlook_make(const trli_placement *placement, trli_outlook *outlook);
-void trli_outlook_free(const trli_placement *placement, trli_outlook *outlook);
+void trli_outlook_free(trli_outlook *outlook);
 
 /* ---- placement_explain.c ---- */
 

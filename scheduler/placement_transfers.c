@@ -123,7 +123,7 @@ trl_err trli_transfers_of(trl_context *ctx, const trli_place_graph *graph, const
 done:
     trli_free(s.spaces);
     trli_free(s.brought);
-    if (err) trli_transfers_free(ctx, transfers);
+    if (err) trli_transfers_free(transfers);
     return err;
 }
 
@@ -140,10 +140,10 @@ done:
     return err;
 }
 
-void trli_transfers_free(trl_context *ctx, trli_transfers *transfers)
+void trli_transfers_free(trli_transfers *transfers)
 {
-    trli_list_free(ctx, &transfers->list);
-    trli_list_free(ctx, &transfers->writers);
+    trli_list_free(&transfers->list);
+    trli_list_free(&transfers->writers);
     trli_free(transfers->access_transfer);
     trli_free(transfers->valid_after);
     *transfers = (trli_transfers){0};

@@ -289,7 +289,7 @@ done:
 
 trl_err trli_show_field(trl_simulation *sim, const trl_field_info *info, int field, int equation)
 {
-    if (!trli_make_room(sim->ctx, &sim->shown, sim->nshown, &sim->shown_capacity, sizeof *sim->shown))
+    if (!trli_make_room(sim->ctx, &sim->shown, sim->nshown, 1, &sim->shown_capacity, sizeof *sim->shown))
         return trli_no_memory(sim->ctx, NULL, "for %d output fields", sim->nshown + 1);
     sim->shown[sim->nshown] = (trli_shown){.info = *info, .field = field, .equation = equation, .kept = -1};
     sim->shown[sim->nshown++].info.location_word = trli_location_text(sim->model, (int)info->location);

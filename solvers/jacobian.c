@@ -185,7 +185,7 @@ static bool all_constant(const builder *b, const group *g)
 static trl_err add_block(builder *b, int row, int column, group *g)
 {
     const trli_variable *variable = b->sim->model->variable;
-    if (!trli_make_room(b->sim->ctx, &b->draft, b->ndrafts, &b->capacity, sizeof *b->draft)) return no_memory(b);
+    if (!trli_make_room(b->sim->ctx, &b->draft, b->ndrafts, 1, &b->capacity, sizeof *b->draft)) return no_memory(b);
     draft *d = &b->draft[b->ndrafts++];
     *d = (draft){.block = {.row = row, .column = column}};
     for (int p = 0; p < TRLI_COUPLING_PARTS; ++p) d->part[p] = TRLI_NO_VALUE;

@@ -128,7 +128,7 @@ static trl_err add_value(trl_simulation *sim, trli_instance *in, const char *nam
     received_value *v;
     trl_err err = TRL_OK;
     TRL_TRY(make_table(sim, location));
-    if (!trli_make_room(sim->ctx, &r->value, r->nvalues, &r->capacity, sizeof *r->value))
+    if (!trli_make_room(sim->ctx, &r->value, r->nvalues, 1, &r->capacity, sizeof *r->value))
         TRL_TRY(trli_no_memory(sim->ctx, NULL, "for the values of receivers"));
     v = &r->value[r->nvalues++];
     *v = (received_value){.name = name, .location = location};

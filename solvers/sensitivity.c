@@ -25,7 +25,7 @@ typedef struct search {
 
 static trl_err add_edge(search *s, int to)
 {
-    if (!trli_make_room(s->sim->ctx, &s->edge, s->nedges, &s->capacity, sizeof *s->edge))
+    if (!trli_make_room(s->sim->ctx, &s->edge, s->nedges, 1, &s->capacity, sizeof *s->edge))
         return trli_no_memory(s->sim->ctx, NULL, "for %d dependencies", s->nedges + 1);
     s->edge[s->nedges][0] = s->node;
     s->edge[s->nedges++][1] = to;

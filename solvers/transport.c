@@ -131,7 +131,7 @@ static bool differentiates(reader *r, const trl_ast *node)
 static trl_err add_term(reader *r, const trli_transport *term)
 {
     trli_transport_list *list = r->s->list;
-    if (!trli_make_room(r->s->sim->ctx, &list->term, list->n, &list->capacity, sizeof *list->term))
+    if (!trli_make_room(r->s->sim->ctx, &list->term, list->n, 1, &list->capacity, sizeof *list->term))
         return trli_no_memory(r->s->sim->ctx, NULL, "for %d transport terms", list->n + 1);
     list->term[list->n++] = *term;
     return trli_marks_add(r->lw.model, r->s->marks, r->term);

@@ -162,7 +162,7 @@ trl_err trl_boundary_add(trl_boundary *boundary, int axis, int side, const trl_b
     TRL_TRY(check_mask(&at, bc->mask));
     if (bc->kind == TRL_BC_MODIFIER) TRL_TRY(check_modifier(&at, bc));
     if (bc->kind == TRL_BC_OPERATOR) TRL_TRY(invert(&at, bc->op, &piece.inversion));
-    if (!trli_make_room(ctx, &pieces->piece, pieces->n, &pieces->capacity, sizeof piece))
+    if (!trli_make_room(ctx, &pieces->piece, pieces->n, 1, &pieces->capacity, sizeof piece))
         TRL_TRY(trli_no_memory(ctx, NULL, "for boundary conditions"));
     if (bc->kind == TRL_BC_MODIFIER && bc->ndependencies > 0) {
         size_t bytes = (size_t)bc->ndependencies * sizeof *bc->dependency;

@@ -8,7 +8,7 @@
 
 trl_err trli_marks_add(trli_model *model, trli_marks *marks, const trl_ast *node)
 {
-    if (!trli_make_room(model->ctx, &marks->node, marks->n, &marks->capacity, sizeof *marks->node))
+    if (!trli_make_room(model->ctx, &marks->node, marks->n, 1, &marks->capacity, sizeof *marks->node))
         return trli_no_memory(model->ctx, NULL, "for %d parts of formulas", marks->n + 1);
     marks->node[marks->n++] = node;
     return TRL_OK;

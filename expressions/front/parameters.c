@@ -22,7 +22,7 @@ static const trl_scope *find_level(const trl_scope *scope, const char *name, int
 trl_err trli_direction_add(trli_model *model, const char *name, int *direction)
 {
     double value;
-    if (!trli_make_room(model->ctx, &model->direction, model->ndirections, &model->directions_capacity,
+    if (!trli_make_room(model->ctx, &model->direction, model->ndirections, 1, &model->directions_capacity,
                         sizeof *model->direction))
         return trli_no_memory(model->ctx, NULL, "for %d directions", model->ndirections + 1);
     bool parameter = trl_scope_find(model->front->parameters, name, &value);
@@ -34,7 +34,7 @@ trl_err trli_direction_add(trli_model *model, const char *name, int *direction)
 
 static trl_err remember_definition(trli_model *model, const trl_definition *definition, trli_ir_value value)
 {
-    if (!trli_make_room(model->ctx, &model->front->defined, model->front->ndefined, &model->front->defined_capacity,
+    if (!trli_make_room(model->ctx, &model->front->defined, model->front->ndefined, 1, &model->front->defined_capacity,
                         sizeof *model->front->defined))
         return trli_no_memory(model->ctx, NULL, "for %d parameters", model->front->ndefined + 1);
     model->front->defined[model->front->ndefined++] = (trli_defined){definition, value};
@@ -67,7 +67,7 @@ static trl_err want(definitions *d, const trl_scope *level, int i)
 {
     trli_ir_value value;
     if (!level->definition || find_definition(d->lw->model, &level->definition[i], &value)) return TRL_OK;
-    if (!trli_make_room(d->lw->model->ctx, &d->wanted, d->n, &d->capacity, sizeof *d->wanted))
+    if (!trli_make_room(d->lw->model->ctx, &d->wanted, d->n, 1, &d->capacity, sizeof *d->wanted))
         return trli_no_memory(d->lw->model->ctx, NULL, "for %d parameters", d->n + 1);
     d->wanted[d->n++] = (struct wanted){level, i};
     return TRL_OK;

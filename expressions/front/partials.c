@@ -90,7 +90,7 @@ static trl_err need(trli_partials *p, trli_ir_value v, bool *ready)
 {
     if (trli_value_map_find(&p->known, v) >= 0) return TRL_OK;
     *ready = false;
-    if (!trli_make_room(p->ir->ctx, &p->stack, p->nstack, &p->stack_capacity, sizeof *p->stack)) return no_memory(p);
+    if (!trli_make_room(p->ir->ctx, &p->stack, p->nstack, 1, &p->stack_capacity, sizeof *p->stack)) return no_memory(p);
     p->stack[p->nstack++] = v;
     return TRL_OK;
 }
@@ -101,7 +101,7 @@ static trl_err append(trli_partials *p, const trli_partial_derivative *entry)
         p->exhausted = true;
         return TRL_OK;
     }
-    if (!trli_make_room(p->ir->ctx, &p->entry, p->nentries, &p->capacity, sizeof *p->entry)) return no_memory(p);
+    if (!trli_make_room(p->ir->ctx, &p->entry, p->nentries, 1, &p->capacity, sizeof *p->entry)) return no_memory(p);
     p->entry[p->nentries++] = *entry;
     return TRL_OK;
 }
@@ -109,7 +109,7 @@ static trl_err append(trli_partials *p, const trli_partial_derivative *entry)
 static trl_err set_list(trli_partials *p, trli_ir_value v, span list)
 {
     int32_t number;
-    if (!trli_make_room(p->ir->ctx, &p->of, p->known.count, &p->of_capacity, sizeof *p->of)) return no_memory(p);
+    if (!trli_make_room(p->ir->ctx, &p->of, p->known.count, 1, &p->of_capacity, sizeof *p->of)) return no_memory(p);
     trl_err err = trli_value_map_add(p->ir->ctx, &p->known, v, &number);
     if (err == TRL_OK) p->of[number] = list;
     return err == TRL_OK ? p->ir->err : err;

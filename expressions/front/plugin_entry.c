@@ -56,7 +56,7 @@ static trl_err advertise(trl_deps *deps, trli_advertised **list, int *n, int *ca
     if (find_own(*n, *list, name) >= 0)
         return trl_fail(model->ctx, TRL_ERR_PLUGIN, &deck->place, "type '%s' advertises '%s' twice", deck->type->name,
                         name);
-    if (!trli_make_room(model->ctx, list, *n, capacity, sizeof **list))
+    if (!trli_make_room(model->ctx, list, *n, 1, capacity, sizeof **list))
         return trli_no_memory(model->ctx, &deck->place, "for the tags of type '%s'", deck->type->name);
     const char *own = trli_model_name(model, "%s", name);
     (*list)[*n] = (trli_advertised){.own_name = own,
@@ -101,7 +101,7 @@ trl_err trl_binding_operator(const trl_binding *binding, const trl_operator_desc
     trl_context *ctx = binding->model->ctx;
     trli_entry *entry = binding->entry;
     *op = NULL;
-    if (!trli_make_room(ctx, &entry->op, entry->nops, &entry->ops_capacity, sizeof *entry->op))
+    if (!trli_make_room(ctx, &entry->op, entry->nops, 1, &entry->ops_capacity, sizeof *entry->op))
         return trli_no_memory(ctx, &entry->deck->place, "for the operators of type '%s'", entry->deck->type->name);
     trl_err err = trl_operator_create(ctx, &binding->model->layout->grid, desc, &made);
     if (err == TRL_OK) *op = entry->op[entry->nops++] = made;

@@ -18,7 +18,7 @@ trl_err trli_no_memory_for_sides(const trli_model *model)
 
 trl_err trli_side_item(trli_arranging *ar, const trli_item *one)
 {
-    if (!trli_make_room(ar->model->ctx, &ar->item, ar->nitems, &ar->items_room, sizeof *ar->item))
+    if (!trli_make_room(ar->model->ctx, &ar->item, ar->nitems, 1, &ar->items_room, sizeof *ar->item))
         return trli_no_memory_for_sides(ar->model);
     ar->item[ar->nitems] = *one;
     ar->item[ar->nitems].first_edge = ar->item[ar->nitems].next = -1;
@@ -28,7 +28,7 @@ trl_err trli_side_item(trli_arranging *ar, const trli_item *one)
 
 static trl_err put_before(trli_arranging *ar, int before, int after)
 {
-    if (!trli_make_room(ar->model->ctx, &ar->edge, ar->nedges, &ar->edges_room, sizeof *ar->edge))
+    if (!trli_make_room(ar->model->ctx, &ar->edge, ar->nedges, 1, &ar->edges_room, sizeof *ar->edge))
         return trli_no_memory_for_sides(ar->model);
     ar->edge[ar->nedges] = (trli_edge){before, after, ar->item[before].first_edge};
     ar->item[before].first_edge = ar->nedges++;

@@ -11,7 +11,7 @@
 
 static trl_err add_symbol(trli_model *model, const trli_symbol *symbol)
 {
-    if (!trli_make_room(model->ctx, &model->front->symbol, model->front->nsymbols, &model->front->symbols_capacity,
+    if (!trli_make_room(model->ctx, &model->front->symbol, model->front->nsymbols, 1, &model->front->symbols_capacity,
                         sizeof *model->front->symbol))
         return trli_no_memory(model->ctx, NULL, "for %d names", model->front->nsymbols + 1);
     int existing;
@@ -80,7 +80,7 @@ done:
 trl_err trli_variable_add(trli_model *model, const trli_variable *variable)
 {
     trl_err err = TRL_OK;
-    if (!trli_make_room(model->ctx, &model->variable, model->nvariables, &model->variables_capacity,
+    if (!trli_make_room(model->ctx, &model->variable, model->nvariables, 1, &model->variables_capacity,
                         sizeof *model->variable))
         return trli_no_memory(model->ctx, NULL, "for %d variables", model->nvariables + 1);
     TRL_TRY(

@@ -16,7 +16,7 @@ static trl_err add_dependency(void *data, const trl_text *text, const trl_ast *n
     const trli_symbol *symbol = trli_symbol_find(model, name);
     (void)text, (void)node;
     if (symbol->kind == TRLI_SYMBOL_VARIABLE) return TRL_OK;
-    if (!trli_make_room(model->ctx, &model->front->dep, model->front->ndeps, &model->front->deps_capacity,
+    if (!trli_make_room(model->ctx, &model->front->dep, model->front->ndeps, 1, &model->front->deps_capacity,
                         sizeof *model->front->dep))
         return trli_no_memory(model->ctx, NULL, "for %d dependencies", model->front->ndeps + 1);
     model->front->dep[model->front->ndeps++] = symbol->index;

@@ -24,7 +24,7 @@ static trli_ir_value known_tangent(const trli_derivative *d, trli_ir_value v)
 trl_err trli_derivative_set(trli_derivative *d, trli_ir_value v, trli_ir_value tangent)
 {
     int32_t number;
-    if (!trli_make_room(d->ir->ctx, &d->tangent, d->known.count, &d->tangents_capacity, sizeof *d->tangent))
+    if (!trli_make_room(d->ir->ctx, &d->tangent, d->known.count, 1, &d->tangents_capacity, sizeof *d->tangent))
         return trli_no_memory(d->ir->ctx, NULL, "for %d derivatives", d->known.count + 1);
     trl_err err = trli_value_map_add(d->ir->ctx, &d->known, v, &number);
     if (err == TRL_OK) d->tangent[number] = tangent;
@@ -35,7 +35,7 @@ trl_err trli_derivative_need(trli_derivative *d, trli_ir_value v, trli_ir_value 
 {
     *tangent = known_tangent(d, v);
     if (*tangent != TRLI_TANGENT_UNKNOWN) return TRL_OK;
-    if (!trli_make_room(d->ir->ctx, &d->stack, d->nstack, &d->stack_capacity, sizeof *d->stack))
+    if (!trli_make_room(d->ir->ctx, &d->stack, d->nstack, 1, &d->stack_capacity, sizeof *d->stack))
         return trli_no_memory(d->ir->ctx, NULL, "for %d derivatives", d->nstack + 1);
     d->stack[d->nstack++] = v;
     return TRL_OK;

@@ -111,7 +111,7 @@ static trli_ir_value add_node(trli_ir *ir, const trli_node *wanted)
 {
     if (ir->err != TRL_OK) return 0;
     if (2 * (ir->count + 1) > ir->nbuckets) ir->err = grow_buckets(ir);
-    if (ir->err == TRL_OK && !trli_make_room(ir->ctx, &ir->node, ir->count, &ir->capacity, sizeof *ir->node))
+    if (ir->err == TRL_OK && !trli_make_room(ir->ctx, &ir->node, ir->count, 1, &ir->capacity, sizeof *ir->node))
         ir->err = trli_no_memory(ir->ctx, NULL, "for %d values of the expression graph", ir->count + 1);
     if (ir->err != TRL_OK) return 0;
     uint64_t h = node_hash(wanted) & (uint64_t)(ir->nbuckets - 1);

@@ -8,7 +8,7 @@
 
 trl_err trli_signature_add(const trli_ir *ir, trli_signature *s, int32_t word)
 {
-    if (!trli_make_room(ir->ctx, &s->word, s->nwords, &s->words_capacity, sizeof *s->word))
+    if (!trli_make_room(ir->ctx, &s->word, s->nwords, 1, &s->words_capacity, sizeof *s->word))
         return trli_no_memory(ir->ctx, NULL, "for the signature of %d values", (int)s->nwords);
     s->word[s->nwords++] = word;
     s->hash = (s->hash ^ (uint32_t)word) * 0x9e3779b97f4a7c15u; /* Fibonacci hashing (Knuth) */
@@ -18,7 +18,7 @@ trl_err trli_signature_add(const trli_ir *ir, trli_signature *s, int32_t word)
 
 static trl_err add_number(const trli_ir *ir, trli_signature *s, trli_ir_value v)
 {
-    if (!trli_make_room(ir->ctx, &s->number, s->nnumbers, &s->numbers_capacity, sizeof *s->number))
+    if (!trli_make_room(ir->ctx, &s->number, s->nnumbers, 1, &s->numbers_capacity, sizeof *s->number))
         return trli_no_memory(ir->ctx, NULL, "for the signature of %d values", (int)s->nwords);
     s->number[s->nnumbers++] = v;
     return TRL_OK;

@@ -51,7 +51,7 @@ trl_err trli_value_map_add(trl_context *ctx, trli_value_map *map, trli_ir_value 
 {
     *number = trli_value_map_find(map, v);
     if (*number >= 0) return TRL_OK;
-    if (!trli_make_room(ctx, &map->value, map->count, &map->capacity, sizeof *map->value) ||
+    if (!trli_make_room(ctx, &map->value, map->count, 1, &map->capacity, sizeof *map->value) ||
         (2 * (map->count + 1) > map->nbuckets && !grow_buckets(ctx, map)))
         return trli_no_memory(ctx, NULL, "for a table of %d values", map->count + 1);
     const int32_t b = bucket_of(map, v);

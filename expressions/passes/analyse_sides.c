@@ -158,7 +158,7 @@ static trl_err add_slab(trli_analysis *an, trli_step *s, int i, int axis, int wh
 {
     const trli_side *side = &trli_step_sides(s)[i][2 * axis + which];
     trli_step_plan *p = trli_plan_of(an->program, s);
-    if (!trli_make_room(an->model->ctx, &p->slab, p->nslabs, &p->slabs_capacity, sizeof *p->slab))
+    if (!trli_make_room(an->model->ctx, &p->slab, p->nslabs, 1, &p->slabs_capacity, sizeof *p->slab))
         return trli_no_memory(an->model->ctx, NULL, "for boundary conditions");
     trli_slab *slab = &p->slab[p->nslabs++];
     *slab = (trli_slab){.field = s->field[i], .axis = axis, .side = which, .layer = layer, .value = TRLI_NO_VALUE};

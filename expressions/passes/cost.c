@@ -45,7 +45,7 @@ static trl_err need(counting *c, trli_ir_value v, const int8_t from[3])
     int32_t *first = &c->first[c->walk->place[v]];
     for (int32_t i = *first; i >= 0; i = c->list[i].next)
         if (memcmp(c->list[i].offset, here.offset, sizeof here.offset) == 0) return TRL_OK;
-    if (!trli_make_room(c->ir->ctx, &c->list, c->count, &c->capacity, sizeof *c->list))
+    if (!trli_make_room(c->ir->ctx, &c->list, c->count, 1, &c->capacity, sizeof *c->list))
         return trli_no_memory(c->ir->ctx, NULL, "to count %d operations", c->count + 1);
     here.next = *first;
     *first = c->count;

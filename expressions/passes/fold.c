@@ -141,7 +141,7 @@ static void free_uses(uses *u)
 
 static trl_err add_use(const folding *fo, uses *u, int key, use one)
 {
-    if (!trli_make_room(fo->model->ctx, &u->use, u->n, &u->capacity, sizeof *u->use)) return no_memory(fo);
+    if (!trli_make_room(fo->model->ctx, &u->use, u->n, 1, &u->capacity, sizeof *u->use)) return no_memory(fo);
     one.next = -1;
     *(u->last[key] < 0 ? &u->first[key] : &u->use[u->last[key]].next) = u->n;
     u->last[key] = u->n;
@@ -380,7 +380,7 @@ static void narrow_exchange(const folding *fo, trli_exchanged *e, int i, int axi
 
 static trl_err append_slab(const folding *fo, trli_step_plan *s, const trli_slab *slab)
 {
-    if (!trli_make_room(fo->model->ctx, &s->slab, s->nslabs, &s->slabs_capacity, sizeof *s->slab))
+    if (!trli_make_room(fo->model->ctx, &s->slab, s->nslabs, 1, &s->slabs_capacity, sizeof *s->slab))
         return trli_no_memory(fo->model->ctx, NULL, "for boundary conditions");
     s->slab[s->nslabs++] = *slab;
     return TRL_OK;

@@ -62,7 +62,7 @@ static trl_err walk(const parting *d, const bunch *b, trli_ir_value *value)
 static trl_err room_for_part(parting *d, int nroots, trli_step_part **part)
 {
     trli_model *model = d->program->model;
-    if (!trli_make_room(d->ir->ctx, &d->parts->part, d->parts->n, &d->capacity, sizeof *d->parts->part))
+    if (!trli_make_room(d->ir->ctx, &d->parts->part, d->parts->n, 1, &d->capacity, sizeof *d->parts->part))
         return no_memory(d);
     *part = &d->parts->part[d->parts->n];
     **part = (trli_step_part){.nroots = nroots,

@@ -117,7 +117,7 @@ static trl_err add_op(trli_time_plan *plan, const int *rotated, trli_time_op op)
     const bool odd = op.execution % 2 == 1;
     for (int a = 0; a < 3; ++a) /* beyond periodic sides there are images of what is inside */
         if (trli_goes_round(layout, a) && op.slab) op.box.lo[a] = 0, op.box.hi[a] = (trl_lidx)layout->grid.cells[a];
-    if (!trli_make_room(plan->model->ctx, &plan->op, plan->nops, &plan->capacity, sizeof *plan->op))
+    if (!trli_make_room(plan->model->ctx, &plan->op, plan->nops, 1, &plan->capacity, sizeof *plan->op))
         return trli_no_memory(plan->model->ctx, NULL, "for %d kernels of a pass", plan->nops + 1);
     op.field = trli_new(plan->model->ctx, (size_t)(op.ninputs + op.noutputs), sizeof *op.field);
     if (!op.field) return trli_no_memory(plan->model->ctx, NULL, "for the kernels of a pass");

@@ -110,7 +110,7 @@ static trl_err keep_library(trl_registry *r, void *library, const char *path, co
         dlclose(library);
         return TRL_OK;
     }
-    if (!trli_make_room(r->ctx, &r->library, r->nlibraries, &r->libraries_capacity, sizeof *r->library)) {
+    if (!trli_make_room(r->ctx, &r->library, r->nlibraries, 1, &r->libraries_capacity, sizeof *r->library)) {
         dlclose(library);
         return trli_no_memory(r->ctx, place, "for plugin '%s'", path);
     }

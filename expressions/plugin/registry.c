@@ -137,7 +137,7 @@ trl_err trl_registry_add(trl_registry *registry, const trl_expr_type *type, cons
         return trl_fail(r->ctx, TRL_ERR_PLUGIN, place,
                         "expression type '%s' of %s exists already: it comes from %s; rename one of them", type->name,
                         origin, twin->origin);
-    if (!trli_make_room(r->ctx, &r->entry, r->count, &r->capacity, sizeof *r->entry))
+    if (!trli_make_room(r->ctx, &r->entry, r->count, 1, &r->capacity, sizeof *r->entry))
         return trli_no_memory(r->ctx, place, "for expression type '%s'", type->name);
     char *copy = trli_copy_text(r->ctx, origin);
     if (!copy) return trli_no_memory(r->ctx, place, "for expression type '%s'", type->name);

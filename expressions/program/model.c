@@ -9,7 +9,7 @@
 /* Make room for one more in a list, unless the model has failed; list: the address of a pointer. */
 static bool make_room(trli_model *model, void *list, int count, int *capacity, size_t size, const char *what)
 {
-    if (model->ir.err == TRL_OK && !trli_make_room(model->ctx, list, count, capacity, size))
+    if (model->ir.err == TRL_OK && !trli_make_room(model->ctx, list, count, 1, capacity, size))
         model->ir.err = trli_no_memory(model->ctx, NULL, "for %d %s", count + 1, what);
     return model->ir.err == TRL_OK;
 }

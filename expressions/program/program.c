@@ -9,7 +9,7 @@
 trl_err trli_program_create(trli_model *model, const char *name, trli_program **program)
 {
     *program = NULL;
-    if (trli_make_room(model->ctx, &model->program, model->nprograms, &model->programs_capacity,
+    if (trli_make_room(model->ctx, &model->program, model->nprograms, 1, &model->programs_capacity,
                        sizeof *model->program))
         *program = trli_new(model->ctx, 1, sizeof **program);
     if (!*program) return trli_no_memory(model->ctx, NULL, "for program '%s'", name);
@@ -43,7 +43,7 @@ void trli_program_destroy(trli_program **program)
 trli_step *trli_program_append(trli_program *program, trli_step_kind kind, const char *label)
 {
     trl_context *ctx = program->model->ctx;
-    if (!trli_make_room(ctx, &program->step, program->nsteps, &program->capacity, sizeof *program->step)) {
+    if (!trli_make_room(ctx, &program->step, program->nsteps, 1, &program->capacity, sizeof *program->step)) {
         program->model->ir.err =
             trli_no_memory(ctx, NULL, "for %d steps of program '%s'", program->nsteps + 1, program->name);
         return NULL;
@@ -116,8 +116,8 @@ trl_err trli_program_add_candidate(trli_program *program, const char *name, trli
         name = trli_model_name(program->model, "-%s", name);
         value = n->arg[0];
     }
-    if (!trli_make_room(program->model->ctx, &program->candidate, program->ncandidates, &program->candidates_capacity,
-                        sizeof *program->candidate))
+    if (!trli_make_room(program->model->ctx, &program->candidate, program->ncandidates, 1,
+                        &program->candidates_capacity, sizeof *program->candidate))
         return trli_no_memory(program->model->ctx, NULL, "for %d named values of program '%s'",
                               program->ncandidates + 1, program->name);
     program->candidate[program->ncandidates++] =
@@ -202,7 +202,7 @@ const trli_step *trli_program_producer(const trli_program *program, const trli_n
 
 static trl_err add_root(trli_program *program, int **list, int *n, int *capacity, int value)
 {
-    if (!trli_make_room(program->model->ctx, list, *n, capacity, sizeof **list))
+    if (!trli_make_room(program->model->ctx, list, *n, 1, capacity, sizeof **list))
         return trli_no_memory(program->model->ctx, NULL, "for the results of program '%s'", program->name);
     (*list)[(*n)++] = value;
     return TRL_OK;

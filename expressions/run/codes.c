@@ -72,7 +72,7 @@ static trl_err add_code(trli_codes *c, const trli_emit_request *request, const d
                         const trli_signature *signature, trli_code **added)
 {
     const size_t n = (size_t)signature->nnumbers;
-    if (!trli_make_room(c->ir->ctx, &c->code, c->ncodes, &c->codes_capacity, sizeof *c->code)) return no_memory(c);
+    if (!trli_make_room(c->ir->ctx, &c->code, c->ncodes, 1, &c->codes_capacity, sizeof *c->code)) return no_memory(c);
     trli_code *code = *added = trli_new(c->ir->ctx, 1, sizeof *code);
     if (!code) return no_memory(c);
     code->number = trli_new(c->ir->ctx, n, sizeof *code->number);
@@ -90,7 +90,7 @@ static trl_err add_code(trli_codes *c, const trli_emit_request *request, const d
 
 static trl_err add_member(trli_codes *c, trli_code *code, double *number, trli_code_use *use)
 {
-    if (!trli_make_room(c->ir->ctx, &c->member, c->nmembers, &c->members_capacity, sizeof *c->member))
+    if (!trli_make_room(c->ir->ctx, &c->member, c->nmembers, 1, &c->members_capacity, sizeof *c->member))
         return no_memory(c);
     for (int i = 0; i < code->signature.nnumbers; ++i)
         code->given[i] |= memcmp(&number[i], &code->number[i], sizeof *number) != 0;

@@ -224,7 +224,7 @@ done:
 static trl_err count_exchange(builder *b, const trli_exchanged *exchanged, int *number)
 {
     trli_program_execution *run = b->program->run;
-    if (!trli_make_room(b->model->ctx, &run->exchanged, run->nexchanges, &run->exchanges_capacity,
+    if (!trli_make_room(b->model->ctx, &run->exchanged, run->nexchanges, 1, &run->exchanges_capacity,
                         sizeof *run->exchanged))
         return trli_no_memory(b->model->ctx, NULL, "for an exchange");
     run->exchanged[run->nexchanges++] = exchanged;

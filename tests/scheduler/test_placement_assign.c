@@ -20,7 +20,7 @@ static double predicted(const place_graph *g, const trli_platform *machine, cons
         ck_abort_msg("%s", test_messages());
     const double seconds = prediction.seconds;
     trli_prediction_free(&prediction);
-    trli_transfers_free(test_ctx, &transfers);
+    trli_transfers_free(&transfers);
     return seconds;
 }
 
@@ -362,7 +362,7 @@ static trl_err assign_and_predict(const place_graph *g, const trli_platform *mac
     TRL_TRY(trli_transfers_find(test_ctx, &g->graph, machine, executor, &transfers));
     TRL_TRY(trli_predict(test_ctx, &g->graph, machine, executor, &transfers, false, &prediction));
 done:
-    trli_transfers_free(test_ctx, &transfers);
+    trli_transfers_free(&transfers);
     trli_prediction_free(&prediction);
     return err;
 }

@@ -133,7 +133,7 @@ static int64_t count_transfers(const place_graph *g, const trli_platform *machin
     trli_transfers transfers;
     ck_ok(trli_transfers_find(test_ctx, &g->graph, machine, executor, &transfers));
     const int64_t n = transfers.list.count;
-    trli_transfers_free(test_ctx, &transfers);
+    trli_transfers_free(&transfers);
     return n;
 }
 

@@ -21,7 +21,7 @@ static prediction predict(const place_graph *g, const trli_platform *machine, co
 
 static void free_prediction(prediction *p)
 {
-    trli_transfers_free(test_ctx, &p->transfers);
+    trli_transfers_free(&p->transfers);
     trli_prediction_free(&p->times);
 }
 

@@ -243,7 +243,7 @@ static void check_random_graph(uint64_t seed)
     ck_ok(trli_transfers_find(test_ctx, &g->graph, &machine, executor, &transfers));
     compare_with_oracle(g, &machine, executor, &transfers);
     compare_runs(g, &machine, executor, &transfers, &state);
-    trli_transfers_free(test_ctx, &transfers);
+    trli_transfers_free(&transfers);
     place_graph_free(g);
 }
 
@@ -275,7 +275,7 @@ START_TEST(lets_all_who_add_wait_for_the_copy_and_the_copy_of_the_sum_for_all_of
     ck_assert(x[1].writer == 1 && x[1].writers_end - x[1].writers_first == 2);
     ck_assert(writers[x[1].writers_first] == 0 && writers[x[1].writers_first + 1] == 1);
     ck_assert(transfers.valid_after[0] == 7);
-    trli_transfers_free(test_ctx, &transfers);
+    trli_transfers_free(&transfers);
     place_graph_free(g);
 }
 END_TEST

@@ -98,7 +98,7 @@ static void name_entry(const trli_gpu_kernels *k, const char *text, char name[TR
 static trl_err add_entry(trli_gpu_kernels *k, const char *text, const char *name, entry **added)
 {
     const size_t before = strlen(trli_kernel_prelude), length = strlen(text);
-    if (!trli_make_room(k->ctx, &k->entry, k->nentries, &k->capacity, sizeof *k->entry))
+    if (!trli_make_room(k->ctx, &k->entry, k->nentries, 1, &k->capacity, sizeof *k->entry))
         return trli_no_memory(k->ctx, NULL, "for kernels of GPUs");
     entry *e = *added = trli_new(k->ctx, 1, sizeof *e);
     if (e) e->text = trli_new(k->ctx, before + length + 1, 1);

@@ -20,7 +20,7 @@ static trl_err add_choice(trli_emitter *e, int32_t i, const trli_emit_layer *lay
         const trli_ir_value v = trli_emit_see_through(e, layer->value, offset);
         TRL_TRY(trli_emit_sample(e, v, offset, 0, &choice.ghost));
     }
-    if (!trli_make_room(e->ir->ctx, &e->choice, e->nchoices, &e->choices_capacity, sizeof *e->choice))
+    if (!trli_make_room(e->ir->ctx, &e->choice, e->nchoices, 1, &e->choices_capacity, sizeof *e->choice))
         return trli_no_memory(e->ir->ctx, NULL, "to emit %d ghosts", e->nchoices + 1);
     e->choice[e->nchoices++] = choice;
 done:

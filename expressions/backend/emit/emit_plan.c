@@ -47,7 +47,7 @@ static trl_err ghosts_of(trli_emitter *e, const trli_sample *in, const trli_emit
             at->z == wanted.z)
             return TRL_OK;
     }
-    if (!trli_make_room(e->ir->ctx, &e->ghosts, e->nghosts, &e->ghosts_capacity, sizeof *e->ghosts))
+    if (!trli_make_room(e->ir->ctx, &e->ghosts, e->nghosts, 1, &e->ghosts_capacity, sizeof *e->ghosts))
         return trli_no_memory(e->ir->ctx, NULL, "to emit the ghosts of %d rows", e->nghosts + 1);
     e->ghosts[e->nghosts] = wanted;
     *found = e->nghosts++;

@@ -20,7 +20,7 @@ trl_err trli_emit_sample(trli_emitter *e, trli_ir_value v, const int8_t offset[3
         *found = i;
         if (memcmp(e->sample[i].offset, in.offset, sizeof in.offset) == 0 && e->sample[i].end == in.end) return TRL_OK;
     }
-    if (!trli_make_room(e->ir->ctx, &e->sample, e->count, &e->capacity, sizeof *e->sample))
+    if (!trli_make_room(e->ir->ctx, &e->sample, e->count, 1, &e->capacity, sizeof *e->sample))
         return trli_no_memory(e->ir->ctx, NULL, "to emit %d values", e->count + 1);
     in.next = e->first[in.node];
     e->first[in.node] = *found = e->count;

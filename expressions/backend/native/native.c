@@ -456,7 +456,7 @@ int trli_compiler_poll(trli_compiler *c, bool wait)
 
 static trl_err tell(trli_compiler *c, job *j, trli_native_fn *fn)
 {
-    if (!trli_make_room(c->ctx, &j->fn, j->nfns, &j->fns_capacity, sizeof *j->fn))
+    if (!trli_make_room(c->ctx, &j->fn, j->nfns, 1, &j->fns_capacity, sizeof *j->fn))
         return trli_no_memory(c->ctx, NULL, "for %d kernels", j->nfns + 1);
     j->fn[j->nfns++] = fn;
     *fn = j->found;
@@ -465,7 +465,7 @@ static trl_err tell(trli_compiler *c, job *j, trli_native_fn *fn)
 
 static trl_err add_job(trli_compiler *c, const char *text, const char digest[TRLI_DIGEST_TEXT], job **added)
 {
-    if (!trli_make_room(c->ctx, &c->job, c->njobs, &c->capacity, sizeof *c->job))
+    if (!trli_make_room(c->ctx, &c->job, c->njobs, 1, &c->capacity, sizeof *c->job))
         return trli_no_memory(c->ctx, NULL, "for %d kernels", c->njobs + 1);
     job *j = *added = &c->job[c->njobs];
     *j = (job){.text = trli_copy_text(c->ctx, text), .start = trli_clock()};
