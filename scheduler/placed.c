@@ -442,7 +442,6 @@ static trl_err build(builder *b)
     TRL_TRY(trl_graph_create(b->ctx, b->logical->name, &p->graph));
     p->graph->serial = b->logical->serial; /* names of the logical graph are good for it */
     p->graph->placed = p;
-    p->graph->timing = b->logical->timing;
     TRL_TRY(copy_names(b));
     TRL_TRY(add_tasks(b));
     TRL_TRY(add_edges(b));

@@ -165,7 +165,7 @@ static void take(trl_graph *graph, trli_run_state *run, void *frame)
     run->frame = frame;
     atomic_store_explicit(&run->error, TRL_OK, memory_order_relaxed); /* published by the guard, and to the workers */
     run->active = trli_active_workers(&graph->active, run->view.workers);
-    run->watched = graph->timing || is_sample(graph);
+    run->watched = (graph->placed ? graph->placed->logical : graph)->timing || is_sample(graph);
     graph->workers = run->view.workers;
     if (graph->in_progress++ == 0 && graph->ranked_tau_inf < 0) trli_graph_rank(graph);
 }

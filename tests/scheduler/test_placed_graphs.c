@@ -7,6 +7,7 @@
 
 #include "app_support.h"
 #include "mock_support.h"
+#include "placement_run_impl.h"
 
 #include "placed_data.h"
 
@@ -411,6 +412,44 @@ START_TEST(the_run_after_one_in_which_a_device_failed_is_right)
 }
 END_TEST
 
+/* ---- timing ---- */
+
+/* Seconds of copies that timed runs have shown. */
+static double copying(const pair *p)
+{
+    return p->g->graph->placement->placed->times.copying;
+}
+
+START_TEST(timing_may_begin_and_end_when_a_graph_is_placed)
+{
+    enum { SAMPLES = 3 }; /* the first runs are timed */
+    bool any = false;
+    open_mocks("1:latency=10us");
+    trl_workers *workers = make_hybrid(2);
+    ck_ok(trl_workers_set_placement(workers, "devices"));
+    for (uint64_t seed = 1; !any; ++seed) {
+        pair p = make_pair(seed + 1500000);
+        for (int run = 0; run < SAMPLES; ++run) run_well(&p, workers);
+        double before = copying(&p);
+        run_well(&p, workers);
+        ck_assert_double_eq(copying(&p), before);
+        begin_anew(&p); /* is to be copied again */
+        trl_graph_set_timing(p.g->graph, true);
+        run_well(&p, workers);
+        any = copying(&p) > before;
+        before = copying(&p);
+        trl_graph_set_timing(p.g->graph, false);
+        run_well(&p, workers);
+        ck_assert_double_eq(copying(&p), before);
+        must(&p);
+        free_pair(&p);
+        ck_assert_int_lt(seed, 50);
+    }
+    trl_workers_destroy(&workers);
+    close_mocks();
+}
+END_TEST
+
 /* ---- other workers, other devices ---- */
 
 START_TEST(a_graph_may_go_on_with_other_workers_and_devices)
@@ -450,6 +489,7 @@ static void add_tests(TCase *tc)
     tcase_add_loop_test(tc, a_run_that_fails_leaves_another_one_at_the_same_time_as_it_is, 0, MOCKS);
     tcase_add_loop_test(tc, runs_that_end_early_leave_nothing_behind, 0, MOCKS);
     tcase_add_loop_test(tc, the_run_after_one_in_which_a_device_failed_is_right, 0, 3);
+    tcase_add_test(tc, timing_may_begin_and_end_when_a_graph_is_placed);
     tcase_add_test(tc, a_graph_may_go_on_with_other_workers_and_devices);
 }
 
