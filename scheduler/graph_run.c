@@ -82,14 +82,32 @@ static trl_err check_file(trl_graph *graph, const trl_workers *workers)
     return err;
 }
 
-trl_err trl_graph_prepare(trl_graph *graph, trl_workers *workers)
+static trl_err prepare(trl_graph *graph, trl_workers *workers)
 {
     trl_err err;
     trli_run_state *run;
-    TRL_TRY(check_run(graph, workers));
-    if (trli_placement_has_file(&workers->placing.rule, graph)) TRL_TRY(check_file(graph, workers));
     TRL_TRY(trli_run_take(graph, workers, workers->policy, workers->serial, NULL, &run));
     give_up(run);
+done:
+    return err;
+}
+
+/* Of which devices may do tasks. */
+static bool is_placed(const trl_graph *graph, const trl_workers *workers)
+{
+    return workers->placing.devices && graph->memory.locate;
+}
+
+trl_err trl_graph_prepare(trl_graph *graph, trl_workers *workers)
+{
+    trl_err err;
+    trli_placed *placed;
+    TRL_TRY(check_run(graph, workers));
+    if (trli_placement_has_file(&workers->placing.rule, graph)) TRL_TRY(check_file(graph, workers));
+    if (!is_placed(graph, workers)) return prepare(graph, workers);
+    TRL_TRY(trli_placement_hold(graph, &workers->placing, &placed));
+    err = prepare(placed->graph, workers);
+    trli_placement_release(graph);
 done:
     return err;
 }
@@ -200,7 +218,7 @@ trl_err trl_graph_run(trl_graph *graph, trl_workers *w, void *frame)
     if (trli_is_inside())
         return trl_fail(w->ctx, TRL_ERR_USAGE, NULL, "graph '%s' cannot run inside a task: spawn tasks instead",
                         graph->name);
-    if (w->placing.devices && graph->memory.locate) return run_placed(graph, w, frame);
+    if (is_placed(graph, w)) return run_placed(graph, w, frame);
     TRL_TRY(trli_run_take(graph, w, w->policy, w->serial, frame, &run));
     err = run_once(run, w);
 done:

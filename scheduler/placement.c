@@ -265,7 +265,7 @@ static trl_err create(trl_graph *graph, const trli_placing *placing, trli_placem
     p->graph = graph;
     p->devices = placing->devices;
     p->platform = placing->platform;
-    p->rule = placing->rule;
+    p->rule = p->asked = placing->rule;
     p->workers = p->platform.parallel[0];
     p->rule.seed += (uint64_t)graph->task_count; /* another sequence for another graph */
     p->executor = trli_new(graph->ctx, n, sizeof *p->executor);
@@ -321,37 +321,66 @@ static trl_err provide(trli_placement *p, void *frame, bool running)
     return TRL_OK;
 }
 
-static trl_err choose(trli_placement *p, void *frame, trli_placed **placed)
+/* Without devices that failed. */
+static trl_err be_placed(trli_placement *p)
 {
-    trl_err err = TRL_OK;
-    const bool running = p->runs_now > 0;
-    for (int e = 1; e < p->platform.executors && !running; ++e)
+    for (int e = 1; e < p->platform.executors && p->runs_now == 0; ++e)
         if (!p->excluded[e] && !trli_device_usable(trli_device_of(p->devices, e))) exclude(p, e);
-    do {
-        if (!p->placed) TRL_TRY(place(p));
-        TRL_TRY(provide(p, frame, running));
-    } while (!p->placed);
-    *placed = p->placed;
-done:
-    return err;
+    return p->placed ? TRL_OK : place(p);
+}
+
+static bool same_rule(const trli_placement_rule *a, const trli_placement_rule *b)
+{
+    return a->mode == b->mode && a->kind == b->kind && a->seed == b->seed && a->file.text == b->file.text;
+}
+
+/* The placement of a graph for these workers: that of its runs before, or a new one. */
+static trl_err find_placement(trl_graph *graph, const trli_placing *placing)
+{
+    const trli_placement *p = graph->placement;
+    const bool fits = p && p->devices == placing->devices && p->workers == placing->platform.parallel[0];
+    if (p && (p->runs_now > 0 || (fits && (p->used || same_rule(&p->asked, &placing->rule))))) return TRL_OK;
+    trli_placement_destroy(graph);
+    return create(graph, placing, &graph->placement);
 }
 
 trl_err trli_placement_begin(trl_graph *graph, const trli_placing *placing, void *frame, trli_placed **placed)
 {
-    trl_err err = TRL_OK;
+    trl_err err;
     pthread_mutex_lock(&graph->placing);
+    TRL_TRY(find_placement(graph, placing));
     trli_placement *p = graph->placement;
-    if (p && p->runs_now == 0 && (p->devices != placing->devices || p->workers != placing->platform.parallel[0])) {
-        trli_placement_destroy(graph);
-        p = NULL;
-    }
-    if (!p) TRL_TRY(create(graph, placing, &graph->placement));
-    p = graph->placement;
-    TRL_TRY(choose(p, frame, placed));
+    const bool running = p->runs_now > 0;
+    do {
+        TRL_TRY(be_placed(p));
+        TRL_TRY(provide(p, frame, running));
+    } while (!p->placed);
+    p->used = true;
+    *placed = p->placed;
     ++p->runs_now;
 done:
     pthread_mutex_unlock(&graph->placing);
     return err;
+}
+
+trl_err trli_placement_hold(trl_graph *graph, const trli_placing *placing, trli_placed **placed)
+{
+    trl_err err;
+    pthread_mutex_lock(&graph->placing);
+    TRL_TRY(find_placement(graph, placing));
+    TRL_TRY(be_placed(graph->placement));
+    *placed = graph->placement->placed;
+    ++graph->placement->runs_now;
+done:
+    pthread_mutex_unlock(&graph->placing);
+    return err;
+}
+
+void trli_placement_release(trl_graph *graph)
+{
+    pthread_mutex_lock(&graph->placing);
+    --graph->placement->runs_now;
+    pthread_mutex_unlock(&graph->placing);
 }
 
 static void time_again(trli_placement *p)

@@ -40,7 +40,9 @@ typedef struct trli_placement {
     const trl_devices *devices;
     int workers;
     trli_platform platform;
-    trli_placement_rule rule;
+    trli_placement_rule rule;                  /* with the state of its sequence */
+    trli_placement_rule asked;                 /* as it was given */
+    bool used;                                 /* some run began */
     bool excluded[TRLI_EXECUTORS];             /* devices that are not used any more */
     int stage;                                 /* the executor that is timed; all are: the number of executors */
     int64_t runs;                              /* of the placement */
@@ -65,7 +67,11 @@ typedef struct trli_placement {
  * failed, is left out. Fails with MEMORY, and with DEVICE when another one has failed, which is left out next time. */
 TRL_NODISCARD trl_err trli_placement_begin(trl_graph *graph, const trli_placing *placing, void *frame,
                                            trli_placed **placed);
-/* It is over, with this result, after so many ns. */
+/* See that a graph is placed, as its next run will find it, without memory for data; and that it stays so until it is
+ * released. Fails with INPUT, MEMORY. */
+TRL_NODISCARD trl_err trli_placement_hold(trl_graph *graph, const trli_placing *placing, trli_placed **placed);
+void trli_placement_release(trl_graph *graph);
+/* A run is over, with this result, after so many ns. */
 void trli_placement_end(trl_graph *graph, trl_err err, int64_t ns);
 /* How a graph that was not run would be placed: with estimated times, and nothing to be run. placing: maybe without
  * devices. The caller's, for trli_placement_free. Fails with INPUT, MEMORY. */

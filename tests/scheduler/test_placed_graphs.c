@@ -412,6 +412,44 @@ START_TEST(the_run_after_one_in_which_a_device_failed_is_right)
 }
 END_TEST
 
+/* ---- before the first run ---- */
+
+static trl_memory_stats memory_now(void)
+{
+    trl_memory_stats stats;
+    trl_memory_get_stats(test_ctx, &stats);
+    return stats;
+}
+
+START_TEST(a_prepared_graph_is_placed_and_its_first_run_allocates_nothing)
+{
+    open_mocks(mocks[_i]);
+    trl_workers *workers = make_hybrid(1 + _i % 3);
+    for (uint64_t seed = 1; seed <= (uint64_t)graphs() / 3; ++seed) {
+        trl_placement_stats stats;
+        pair p = make_pair(seed + 1700000);
+        ck_ok(trl_workers_set_placement(workers, "min_load")); /* is not used */
+        ck_ok(trl_graph_prepare(p.g->graph, workers));
+        choose_placement(workers, seed);
+        ck_ok(trl_graph_prepare(p.g->graph, workers));
+        ck_ok(trl_graph_prepare(p.g->graph, workers));
+        trl_graph_get_placement(p.g->graph, &stats);
+        ck_assert_int_eq(stats.executors, 1 + trl_devices_opened(devices));
+        for (int h = 0; h < p.g->nhandles; ++h)
+            for (int s = 1; s < stats.executors; ++s)
+                ck_ok(provide_data(p.g, p.f, DATA_KEY + (int64_t)h * DATA_KEY_STEP, s));
+        const trl_memory_stats before = memory_now();
+        ck_ok(run_frame(&p, workers));
+        if (p.g->count == p.g->own) /* spawned tasks take memory when there are some */
+            ck_assert_int_eq(memory_now().allocations, before.allocations);
+        must(&p);
+        free_pair(&p);
+    }
+    trl_workers_destroy(&workers);
+    close_mocks();
+}
+END_TEST
+
 /* ---- timing ---- */
 
 /* Seconds of copies that timed runs have shown. */
@@ -489,6 +527,7 @@ static void add_tests(TCase *tc)
     tcase_add_loop_test(tc, a_run_that_fails_leaves_another_one_at_the_same_time_as_it_is, 0, MOCKS);
     tcase_add_loop_test(tc, runs_that_end_early_leave_nothing_behind, 0, MOCKS);
     tcase_add_loop_test(tc, the_run_after_one_in_which_a_device_failed_is_right, 0, 3);
+    tcase_add_loop_test(tc, a_prepared_graph_is_placed_and_its_first_run_allocates_nothing, 0, MOCKS);
     tcase_add_test(tc, timing_may_begin_and_end_when_a_graph_is_placed);
     tcase_add_test(tc, a_graph_may_go_on_with_other_workers_and_devices);
 }
