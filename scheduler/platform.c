@@ -53,13 +53,15 @@ typedef struct buffer {
     void *memory;
 } buffer;
 
-static bool make_buffer(const trl_devices *devices, int space, buffer *b)
+/* Its memory stays NULL where there is none. */
+static void make_buffer(const trl_devices *devices, int space, buffer *b)
 {
     *b = (buffer){.device = space > 0 ? trli_device_of(devices, space) : NULL, .space = space};
-    if (b->device) return b->device->ops->allocate(b->device, LARGE, &b->memory) == TRL_OK;
-    if (trl_memory_alloc(devices->ctx, LARGE, "measuring copies", &b->memory) != TRL_OK) return false;
-    memset(b->memory, 0, LARGE);
-    return true;
+    if (b->device && b->device->ops->allocate(b->device, LARGE, &b->memory) == TRL_OK) return;
+    if (!b->device && trl_memory_alloc(devices->ctx, LARGE, "measuring copies", &b->memory) == TRL_OK)
+        memset(b->memory, 0, LARGE);
+    else
+        b->memory = NULL;
 }
 
 static void free_buffer(const trl_devices *devices, buffer *b)
@@ -101,36 +103,47 @@ static double least_copy(trl_device *device, trli_stream stream, trli_fence *fen
     return least;
 }
 
-static trli_route measure_link(const trl_devices *devices, int from, int to)
+/* Between two buffers, if they have memory. */
+static trli_route measure_link(const buffer *source, const buffer *target)
 {
-    trl_device *device = trli_device_of(devices, to > 0 ? to : from);
-    const trli_stream stream = to > 0 ? TRLI_STREAM_IN : TRLI_STREAM_OUT;
+    trl_device *device = target->device ? target->device : source->device;
+    const trli_stream stream = target->device ? TRLI_STREAM_IN : TRLI_STREAM_OUT;
     trli_fence *fence[2] = {NULL, NULL};
-    buffer source = {0}, target = {0};
     trli_route link = usual_link;
     trli_outcome outcome = {0};
-    const bool ready = make_buffer(devices, from, &source) && make_buffer(devices, to, &target) &&
-                       device->ops->fence_create(device, &fence[0]) == TRL_OK &&
+    const bool ready = source->memory && target->memory && device->ops->fence_create(device, &fence[0]) == TRL_OK &&
                        device->ops->fence_create(device, &fence[1]) == TRL_OK;
     if (ready) {
-        const double small = least_copy(device, stream, fence, &source, &target, SMALL, &outcome);
-        const double large = least_copy(device, stream, fence, &source, &target, LARGE, &outcome);
+        const double small = least_copy(device, stream, fence, source, target, SMALL, &outcome);
+        const double large = least_copy(device, stream, fence, source, target, LARGE, &outcome);
         if (small > 0 && large > small)
             link = (trli_route){.latency = small, .rate = (double)(LARGE - SMALL) / (large - small)};
     }
     device->ops->finish(device); /* of what was given before a failure */
     for (int i = 0; i < 2; ++i)
         if (fence[i]) device->ops->fence_destroy(device, fence[i]);
-    free_buffer(devices, &source);
-    free_buffer(devices, &target);
     return link;
 }
 
-/* Of devices that are not there. */
-static trli_route model_link(const trl_devices *devices, int from, int to)
+static void measure_links(const trl_devices *devices, trli_platform *platform)
 {
-    const trli_figures *f = &trli_device_of(devices, to > 0 ? to : from)->figures;
-    return from > 0 && to > 0 ? f->peer : f->host;
+    buffer b[TRLI_EXECUTORS];
+    for (int e = 0; e < platform->executors; ++e) make_buffer(devices, e, &b[e]);
+    for (int from = 0; from < platform->executors; ++from)
+        for (int to = 0; to < platform->executors; ++to)
+            if (from != to) platform->link[from][to] = measure_link(&b[from], &b[to]);
+    for (int e = 0; e < platform->executors; ++e) free_buffer(devices, &b[e]);
+}
+
+/* Of devices that are not there. */
+static void model_links(const trl_devices *devices, trli_platform *platform)
+{
+    for (int from = 0; from < platform->executors; ++from)
+        for (int to = 0; to < platform->executors; ++to) {
+            if (from == to) continue;
+            const trli_figures *f = &trli_device_of(devices, to > 0 ? to : from)->figures;
+            platform->link[from][to] = from > 0 && to > 0 ? f->peer : f->host;
+        }
 }
 
 trl_err trli_platform_of(const trl_devices *devices, int workers, trli_platform *platform)
@@ -147,12 +160,10 @@ trl_err trli_platform_of(const trl_devices *devices, int workers, trli_platform 
         platform->launch[e] = device->figures.modelled ? 0 : usual_launch; /* a model's calls count it */
         platform->bytes[e] = device->info.bytes;
     }
-    for (int from = 0; from < platform->executors; ++from)
-        for (int to = 0; to < platform->executors; ++to)
-            if (from != to)
-                platform->link[from][to] = trli_device_of(devices, to > 0 ? to : from)->figures.modelled
-                                               ? model_link(devices, from, to)
-                                               : measure_link(devices, from, to);
+    if (devices->n > 0 && trli_device_of(devices, 1)->figures.modelled) /* all of them, or none */
+        model_links(devices, platform);
+    else
+        measure_links(devices, platform);
     for (int e = 1; e < platform->executors; ++e) { /* what measuring took does not count */
         trl_device *device = trli_device_of(devices, e);
         atomic_store(&device->peak, atomic_load(&device->used));
