@@ -1,38 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* A plugin as it should be, with two types. */
-#include <trl_plugin.h>
+#include "idle_type.h"
 
-static trl_err advertise_dependents(const void *state, trl_deps *deps)
-{
-    (void)state;
-    return trl_deps_compute(deps, "value", TRL_CELL);
-}
-
-static trl_err evaluate(const void *state, const trl_eval_args *args, const trl_box *box)
-{
-    (void)state, (void)args, (void)box;
-    return TRL_OK;
-}
-
-static const trl_expr_type types[] = {
-    {
-        .abi = TRL_PLUGIN_ABI,
-        .size = sizeof(trl_expr_type),
-        .name = "first_type",
-        .doc = "for tests",
-        .advertise_dependents = advertise_dependents,
-        .evaluate = evaluate,
-    },
-    {
-        .abi = TRL_PLUGIN_ABI,
-        .size = sizeof(trl_expr_type),
-        .name = "second_type",
-        .doc = "for tests",
-        .advertise_dependents = advertise_dependents,
-        .evaluate = evaluate,
-    },
-};
+static const trl_expr_type types[] = {IDLE_TYPE("first_type"), IDLE_TYPE("second_type")};
 
 TRL_API const trl_plugin trl_plugin_entry = {
     TRL_PLUGIN_ABI, sizeof(trl_plugin), sizeof(trl_expr_type), "two_types", types, 2,
