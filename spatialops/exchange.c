@@ -60,7 +60,7 @@ static void unpack(const trl_exchange *exchange, const trli_exchange_piece *t, c
               t->value_bytes);
 }
 
-static void copy(const trli_exchange_piece *t, const trl_array *source, const trl_array *target)
+void trli_exchange_copy(const trli_exchange_piece *t, const trl_array *source, const trl_array *target)
 {
     ptrdiff_t to[3], from[3];
     strides_of(target, t->value_bytes, to);
@@ -152,21 +152,35 @@ done:
     return err;
 }
 
+trl_err trli_exchange_plan_only(trl_context *ctx, const trl_layout *layout, int nfields,
+                                const trl_exchange_field *fields, trl_exchange **result)
+{
+    void *memory = NULL;
+    trl_err err;
+
+    *result = NULL;
+    TRL_TRY(trl_memory_alloc(ctx, sizeof **result, "a ghost exchange", &memory));
+    *result = memory;
+    **result = (trl_exchange){.ctx = ctx, .comm = MPI_COMM_NULL};
+    err = trli_exchange_plan(*result, layout, nfields, fields);
+done:
+    return err;
+}
+
+void trli_exchange_leave_copies(trl_exchange *exchange)
+{
+    exchange->leaves_copies = true;
+}
+
 trl_err trl_exchange_create(trl_context *ctx, const trl_layout *layout, int nfields, const trl_exchange_field *fields,
                             trl_exchange **result)
 {
     trl_err err;
     trl_exchange *exchange = NULL;
-    void *memory = NULL;
 
     *result = NULL;
     trl_context_begin_phase(ctx);
-    err = trl_memory_alloc(ctx, sizeof *exchange, "a ghost exchange", &memory);
-    if (err == TRL_OK) {
-        exchange = memory;
-        *exchange = (trl_exchange){.ctx = ctx, .comm = MPI_COMM_NULL};
-        err = trli_exchange_plan(exchange, layout, nfields, fields);
-    }
+    err = trli_exchange_plan_only(ctx, layout, nfields, fields, &exchange);
     if (err == TRL_OK) err = allocate_buffers(exchange);
     if (err == TRL_OK) err = trli_comm_create(ctx, &exchange->comm);
     if (err == TRL_OK) err = create_requests(exchange);
@@ -256,9 +270,9 @@ trl_err trl_exchange_begin(trl_exchange *exchange, const trl_array *const *array
     }
     TRL_TRY(start(exchange, nreceives, sends->nmessages));
     ++exchange->begun;
-    for (int n = 0; n < copies->ntransfers; ++n) {
+    for (int n = 0; n < copies->ntransfers && !exchange->leaves_copies; ++n) {
         const trli_exchange_piece *t = &copies->transfer[n];
-        copy(t, &arrays[t->field][t->source_local], &arrays[t->field][t->target_local]);
+        trli_exchange_copy(t, &arrays[t->field][t->source_local], &arrays[t->field][t->target_local]);
     }
 done:
     return err;

@@ -40,6 +40,7 @@ struct trl_exchange {
     unsigned char *receive_buffer, *send_buffer;
     MPI_Request *request; /* receives, then sends */
     int nrequests;        /* those created so far */
+    bool leaves_copies;   /* between patches of this rank: others do them */
     bool under_way;
     int64_t begun; /* exchanges since creation */
 };
@@ -47,5 +48,14 @@ struct trl_exchange {
 /* Fill receives, sends and copies. Local: no communication. Fails as trl_exchange_create. */
 trl_err trli_exchange_plan(trl_exchange *exchange, const trl_layout *layout, int nfields,
                            const trl_exchange_field *fields);
+
+/* What an exchange would move, without what moves it: to be destroyed, not to be begun. Local. Fails as
+ * trl_exchange_create. */
+TRL_NODISCARD trl_err trli_exchange_plan_only(trl_context *ctx, const trl_layout *layout, int nfields,
+                                              const trl_exchange_field *fields, trl_exchange **exchange);
+/* From now on trl_exchange_begin copies nothing between patches of this rank: the caller does, by trli_exchange_copy.
+ */
+void trli_exchange_leave_copies(trl_exchange *exchange);
+void trli_exchange_copy(const trli_exchange_piece *piece, const trl_array *source, const trl_array *target);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "builder_impl.h"
 #include "cost_impl.h"
+#include "halos_impl.h"
 #include "memory_impl.h"
 #include "model_run_impl.h"
 #include "slot_plan_impl.h"
@@ -194,22 +195,42 @@ done:
     return err;
 }
 
-trl_err trli_builder_exchange(trli_task_builder *b, const trli_exchanged *exchanged, trli_step_task *first,
-                              trli_step_task *last, trl_task *finish)
+trl_err trli_builder_exchange(trli_task_builder *b, const trli_exchanged *exchanged, const trl_exchange *plan,
+                              trli_step_task *first, trli_step_task *last, trl_task *finish)
 {
+    trl_handle messages = -1;
     trl_task begin;
     trl_err err = TRL_OK;
     TRL_TRY(trli_builder_add(b, "exchange", trli_task_exchange_begin, first, 1, TRL_TASK_ALWAYS, TRLI_MESSAGE_SECONDS,
                              &begin));
     TRL_TRY(trli_builder_add(b, "receive", trli_task_exchange_finish, last, 1, TRL_TASK_ALWAYS | TRL_TASK_POLL,
                              TRLI_MESSAGE_SECONDS, finish));
+    TRL_TRY(trli_builder_value(b, begin, &messages, "messages", TRL_WRITE));
+    TRL_TRY(trli_builder_value(b, *finish, &messages, "messages", TRL_READ));
     for (int i = 0; i < exchanged->n; ++i)
         for (int p = 0; p < b->model->layout->nlocal; ++p) {
-            TRL_TRY(trli_builder_field(b, begin, exchanged->field[i], p, TRLI_SET_RIM, TRL_READ));
-            TRL_TRY(trli_builder_field(b, begin, exchanged->field[i], p, TRLI_SET_HALO, TRL_READ_WRITE));
-            TRL_TRY(trli_builder_field(b, *finish, exchanged->field[i], p, TRLI_SET_RIM, TRL_READ));
-            TRL_TRY(trli_builder_field(b, *finish, exchanged->field[i], p, TRLI_SET_HALO, TRL_READ_WRITE));
+            const int field = exchanged->field[i];
+            if (!plan || trli_exchange_sends(plan, p))
+                TRL_TRY(trli_builder_field(b, begin, field, p, TRLI_SET_RIM, TRL_READ));
+            if (!plan) TRL_TRY(trli_builder_field(b, begin, field, p, TRLI_SET_HALO, TRL_READ_WRITE));
+            if (!plan || trli_exchange_receives(plan, p))
+                TRL_TRY(trli_builder_field(b, *finish, field, p, TRLI_SET_HALO, TRL_READ_WRITE));
         }
+done:
+    return err;
+}
+
+trl_err trli_builder_halo(trli_task_builder *b, const trli_exchanged *exchanged, trl_task_fn gpu, trli_step_task *data,
+                          double seconds, trl_task *task)
+{
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_builder_add_anywhere(b, "halo", trli_task_halo, gpu, data, 1, 0, seconds, task));
+    for (int i = 0; i < data->npieces; ++i) {
+        const trli_exchange_piece *piece = &data->piece[i];
+        const int field = exchanged->field[piece->field];
+        TRL_TRY(trli_builder_field(b, *task, field, piece->source_local, TRLI_SET_RIM, TRL_READ));
+        TRL_TRY(trli_builder_field(b, *task, field, piece->target_local, TRLI_SET_HALO, TRL_READ_WRITE));
+    }
 done:
     return err;
 }

@@ -28,6 +28,12 @@ typedef struct trli_step_run {
     bool gpu_folds;              /* that kernel computes the ghosts of its slabs */
 } trli_step_run;
 
+/* An exchange of a program, and what it moves. */
+typedef struct trli_program_exchange {
+    const trli_exchanged *what;
+    struct trl_exchange *plan;
+} trli_program_exchange;
+
 struct trli_program_execution {
     trli_step_run *step; /* [nsteps] */
     trl_graph *graph;
@@ -35,7 +41,7 @@ struct trli_program_execution {
     int64_t bytes_moved; /* read and written by kernels per execution on this rank */
     /* Of those of the model: a frame has what is in flight. */
     int first_exchange, nexchanges, exchanges_capacity;
-    const trli_exchanged **exchanged; /* [nexchanges] */
+    trli_program_exchange *exchanged; /* [nexchanges] */
     trli_reductions reductions;
 };
 

@@ -4,6 +4,7 @@
 
 #include "context_impl.h"
 #include "frame_impl.h"
+#include "halos_impl.h"
 #include "memory_impl.h"
 #include "model_run_impl.h"
 #include "slot_plan_impl.h"
@@ -16,11 +17,7 @@ static trl_err create_exchange(const trli_model *model, const trli_exchanged *ex
     trl_exchange_field *fields = trli_new(model->ctx, (size_t)exchanged->n, sizeof *fields);
     trl_err err = TRL_OK;
     if (!fields) return trli_no_memory(model->ctx, NULL, "for an exchange");
-    for (int i = 0; i < exchanged->n; ++i) {
-        const trli_model_field *f = &model->field[exchanged->field[i]];
-        fields[i] = (trl_exchange_field){
-            .location = f->location, .footprint = exchanged->reach[i], .type = TRL_F64, .name = f->name};
-    }
+    trli_exchange_request(model, exchanged, fields);
     err = trl_exchange_create(model->ctx, model->layout, exchanged->n, fields, &run->exchange);
     trli_free(fields);
     return err;
@@ -54,8 +51,11 @@ static trl_err connect_all(trli_frame *frame)
     trl_err err = TRL_OK;
     for (int i = 0; i < model->nprograms; ++i) {
         const trli_program_execution *run = model->program[i]->run;
-        for (int e = 0; e < run->nexchanges; ++e)
-            TRL_TRY(trli_exchange_connect(model, run->exchanged[e], &frame->exchange[run->first_exchange + e]));
+        for (int e = 0; e < run->nexchanges; ++e) {
+            trli_exchange_run *exchange = &frame->exchange[run->first_exchange + e];
+            TRL_TRY(trli_exchange_connect(model, run->exchanged[e].what, exchange));
+            trli_exchange_leave_copies(exchange->exchange);
+        }
     }
 done:
     return err;

@@ -9,6 +9,7 @@
 #include "executor_impl.h"
 #include "gpu_impl.h"
 #include "gpu_kernel_impl.h"
+#include "halos_impl.h"
 #include "memory_impl.h"
 #include "pipeline_impl.h"
 
@@ -243,6 +244,8 @@ trl_err trli_gpu_request(trli_model *model)
         return TRL_OK;
     }
     TRL_TRY(trli_gpu_kernels_create(model->ctx, devices, &model->run->gpu_kernels));
+    if (model->run->exchanged_axes != 0)
+        TRL_TRY(trli_gpu_kernels_add_pieces(model->run->gpu_kernels, &model->run->gpu_pieces));
     for (int i = 0; i < model->nprograms; ++i)
         if (!model->program[i]->once) TRL_TRY(add_program(model->program[i], &warning));
     TRL_TRY(trli_gpu_kernels_compile(model->run->gpu_kernels));
@@ -276,6 +279,11 @@ bool trli_gpu_does_reduction(const trli_step_task *t)
     return t->group->gpu && t->group->gpu->function && clear && clear->function;
 }
 
+bool trli_gpu_does_halos(const trli_model *model)
+{
+    return model->run->gpu_pieces && model->run->gpu_pieces->function;
+}
+
 /* ---- calls ---- */
 
 static size_t room_of(int narrays, int nscalars)
@@ -304,6 +312,11 @@ size_t trli_gpu_reductions_scratch(const trli_reductions *reductions)
         if (need > most) most = need;
     }
     return most;
+}
+
+size_t trli_gpu_halos_scratch(const trli_model *model)
+{
+    return has_gpus(trl_workers_devices(model->run->workers)) ? room_of(2 * TRLI_GPU_PIECES, 3 * TRLI_GPU_PIECES) : 0;
 }
 
 static trl_kernel_array array_of(const trl_task_args *args, const trli_step_task *t, int field)
@@ -457,12 +470,57 @@ trl_err trli_task_reduce_gpu(void *data, const trl_task_args *args, bool *done)
     (void)done;
     TRL_TRY(clear_shares(args, t, share));
     trli_gpu_call call = begin_call(args, t, &t->box, reads->nfields + 1);
-    call.merges = true;
+    call.shape = TRLI_GPU_MERGING;
     call.launch.share = share;
     set_weighted(t, &call);
     for (int i = 0; i < reads->nfields; ++i) call.array[i] = array_of(args, t, reads->field[i]);
     take_scalars(args, reads, &call);
     err = trli_gpu_launch(t->program->model->run->gpu_kernels, t->group->gpu, &call, args->space, args->stream);
+done:
+    return err;
+}
+
+/* ---- halos ---- */
+
+/* Where a piece begins in the memory of a field on a patch. */
+static trl_kernel_array place_of(const trl_task_args *args, int field, int patch, const trl_lidx at[3])
+{
+    const trl_array array = trli_frame_array(args->frame, field, patch, args->space);
+    trl_kernel_array to;
+    trli_native_set_array(&to, &array);
+    to.at += trl_array_offset(&array, at[0], at[1], at[2]);
+    return to;
+}
+
+static trl_err launch_pieces(const trl_task_args *args, const trli_step_task *t, int first, int n)
+{
+    const trli_model_run *run = t->program->model->run;
+    const trl_box none = {{0, 0, 0}, {0, n, 1}};
+    trli_gpu_call call = begin_call(args, t, &none, 2 * TRLI_GPU_PIECES);
+    call.label = "halo";
+    call.shape = TRLI_GPU_BY_PIECES;
+    for (int i = 0; i < n; ++i) {
+        const trli_exchange_piece *piece = &t->piece[first + i];
+        const int field = t->exchanged->field[piece->field];
+        long long points = 1;
+        call.array[2 * i] = place_of(args, field, piece->source_local, piece->from);
+        call.array[2 * i + 1] = place_of(args, field, piece->target_local, piece->to);
+        for (int a = 0; a < 3; ++a) {
+            call.scalar[3 * i + a] = piece->extent[a];
+            points *= piece->extent[a];
+        }
+        if (points > call.launch.hi[0]) call.launch.hi[0] = points;
+    }
+    return trli_gpu_launch(run->gpu_kernels, run->gpu_pieces, &call, args->space, args->stream);
+}
+
+trl_err trli_task_halo_gpu(void *data, const trl_task_args *args, bool *done)
+{
+    const trli_step_task *t = data;
+    trl_err err = TRL_OK;
+    (void)done;
+    for (int i = 0; i < t->npieces; i += TRLI_GPU_PIECES)
+        TRL_TRY(launch_pieces(args, t, i, t->npieces - i < TRLI_GPU_PIECES ? t->npieces - i : TRLI_GPU_PIECES));
 done:
     return err;
 }

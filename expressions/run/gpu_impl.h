@@ -26,11 +26,14 @@ trli_emit_request trli_gpu_group(const trli_program *program, const trli_reducti
 bool trli_gpu_does_kernel(const trli_step_task *task);
 bool trli_gpu_does_slabs(const trli_step_task *task);
 bool trli_gpu_does_reduction(const trli_step_task *task);
+bool trli_gpu_does_halos(const trli_model *model);
 trl_err trli_task_kernel_gpu(void *data, const trl_task_args *args, bool *done);
 trl_err trli_task_slabs_gpu(void *data, const trl_task_args *args, bool *done);
 trl_err trli_task_reduce_gpu(void *data, const trl_task_args *args, bool *done);
-/* Scratch of a call, of a step's or of any group's. */
+trl_err trli_task_halo_gpu(void *data, const trl_task_args *args, bool *done);
+/* Scratch of a call, of a step's, of any group's, or of halos. */
 size_t trli_gpu_scratch(const trli_program *program, const trli_step *step);
 size_t trli_gpu_reductions_scratch(const trli_reductions *reductions);
+size_t trli_gpu_halos_scratch(const trli_model *model);
 
 #endif

@@ -7,6 +7,7 @@
 #include "front_impl.h"
 #include "gpu_impl.h"
 #include "gpu_kernel_impl.h"
+#include "halos_impl.h"
 #include "kernels_impl.h"
 #include "lifecycle_impl.h"
 #include "memory_impl.h"
@@ -170,6 +171,7 @@ void trli_execution_destroy(trli_program *program)
         trli_free(run->step[i].part);
     }
     trli_free(run->step);
+    for (int i = 0; i < run->nexchanges; ++i) trl_exchange_destroy(&run->exchanged[i].plan);
     trli_free(run->exchanged);
     trli_reductions_free(&run->reductions);
     trli_free(run);
@@ -179,7 +181,7 @@ void trli_execution_destroy(trli_program *program)
 /* Every worker's scratch has room for the step that needs the most. */
 static void plan_scratch(trli_model *model)
 {
-    size_t most = 0;
+    size_t most = trli_gpu_halos_scratch(model);
     for (int i = 0; i < model->nprograms; ++i) {
         const trli_program *program = model->program[i];
         const size_t reducing = trli_reductions_scratch(&program->run->reductions);

@@ -10,6 +10,7 @@
 #include "context_impl.h"
 #include "cost_impl.h"
 #include "gpu_impl.h"
+#include "halos_impl.h"
 #include "lifecycle_impl.h"
 #include "pipeline_impl.h"
 #include "slot_plan_impl.h"
@@ -220,28 +221,61 @@ done:
     return err;
 }
 
-/* The number of one more exchange in the frames of the model. */
-static trl_err count_exchange(builder *b, const trli_exchanged *exchanged, int *number)
+/* One more exchange in the frames of the model. */
+static trl_err count_exchange(builder *b, const trli_exchanged *exchanged, trli_program_exchange **added)
 {
     trli_program_execution *run = b->program->run;
     if (!trli_make_room(b->model->ctx, &run->exchanged, run->nexchanges, 1, &run->exchanges_capacity,
                         sizeof *run->exchanged))
         return trli_no_memory(b->model->ctx, NULL, "for an exchange");
-    run->exchanged[run->nexchanges++] = exchanged;
-    *number = b->model->run->nexchanges++;
-    return TRL_OK;
+    *added = &run->exchanged[run->nexchanges++];
+    **added = (trli_program_exchange){.what = exchanged};
+    ++b->model->run->nexchanges;
+    return trli_exchange_plan_of(b->model, exchanged, &(*added)->plan);
+}
+
+/* What a patch copies from others of this rank: consecutive pieces of the plan. */
+static trl_err add_halo(builder *b, const trli_step *s, const trli_exchanged *exchanged, const trl_exchange *plan,
+                        int patch)
+{
+    const trli_traffic *copies = &plan->copies;
+    const trli_work work = trli_work_of_fields(1, 1);
+    int64_t points = 0;
+    trl_task task;
+    trl_err err = TRL_OK;
+    int first = 0, end;
+    while (first < copies->ntransfers && copies->transfer[first].target_local != patch) ++first;
+    for (end = first; end < copies->ntransfers && copies->transfer[end].target_local == patch; ++end) {
+        const trl_lidx *extent = copies->transfer[end].extent;
+        points += (int64_t)extent[0] * extent[1] * extent[2];
+    }
+    if (first == end) return TRL_OK;
+    trli_step_task *t = next_task(b, s, patch);
+    t->exchanged = exchanged;
+    t->piece = copies->transfer + first;
+    t->npieces = end - first;
+    TRL_TRY(trli_builder_halo(&b->tasks, exchanged, trli_gpu_does_halos(b->model) ? trli_task_halo_gpu : NULL, t,
+                              seconds_of(b, &work, points), &task));
+    TRL_TRY(set_work(b, task, &work, points));
+done:
+    return err;
 }
 
 static trl_err add_exchange(builder *b, const trli_step *s)
 {
     const trli_exchanged *exchanged = &trli_plan_of(b->program, s)->exchanged;
-    trli_step_task *first = next_task(b, s, -1), *last = next_task(b, s, -1);
+    const int number = b->model->run->nexchanges;
+    trli_program_exchange *added = NULL;
     trl_task finish;
     trl_err err = TRL_OK;
-    first->exchanged = last->exchanged = exchanged;
-    TRL_TRY(count_exchange(b, exchanged, &first->exchange));
-    last->exchange = first->exchange;
-    err = trli_builder_exchange(&b->tasks, exchanged, first, last, &finish);
+    TRL_TRY(count_exchange(b, exchanged, &added));
+    if (added->plan->sends.nmessages + added->plan->receives.nmessages > 0) {
+        trli_step_task *first = next_task(b, s, -1), *last = next_task(b, s, -1);
+        first->exchanged = last->exchanged = exchanged;
+        first->exchange = last->exchange = number;
+        TRL_TRY(trli_builder_exchange(&b->tasks, exchanged, added->plan, first, last, &finish));
+    }
+    for (int p = 0; p < b->model->layout->nlocal; ++p) TRL_TRY(add_halo(b, s, exchanged, added->plan, p));
 done:
     return err;
 }
@@ -391,7 +425,7 @@ static trl_err reserve(builder *b)
     size_t tasks = 0, np = (size_t)b->model->layout->nlocal;
     for (int i = 0; i < b->program->nsteps; ++i) {
         if (!b->program->plan->step[i].live) continue;
-        tasks += (2 + (size_t)b->program->plan->step[i].nslabs) * np + 2;
+        tasks += (3 + (size_t)b->program->plan->step[i].nslabs) * np + 2;
     }
     b->data->task = trli_new(b->model->ctx, tasks + 1, sizeof *b->data->task);
     if (!b->data->task) return trli_no_memory(b->model->ctx, NULL, "for %zu tasks", tasks);

@@ -20,13 +20,15 @@ struct trli_step_task {
     int patch;     /* local patch, or -1 */
     bool computes; /* KERNEL, PLUGIN: `task` is of the graph */
     trl_task task;
-    trl_box box;                       /* what it computes */
-    int parts[3];                      /* chunks along each axis */
-    int slab, nslabs;                  /* FILL, PLANES: those of the step that it computes */
-    const trli_reduction_group *group; /* that it computes */
-    const trli_reduction_batch *batch; /* that it brings together */
-    const trli_exchanged *exchanged;   /* of an exchange, */
-    int exchange;                      /* and what runs it, of the frame */
+    trl_box box;                             /* what it computes */
+    int parts[3];                            /* chunks along each axis */
+    int slab, nslabs;                        /* FILL, PLANES: those of the step that it computes */
+    const trli_reduction_group *group;       /* that it computes */
+    const trli_reduction_batch *batch;       /* that it brings together */
+    const trli_exchanged *exchanged;         /* of an exchange, */
+    int exchange;                            /* and what runs it, of the frame; */
+    const struct trli_exchange_piece *piece; /* or [npieces] what the patch copies from others of this rank */
+    int npieces;
 };
 
 struct trli_task_data {
@@ -42,6 +44,7 @@ trl_err trli_task_stable_dt(void *data, const trl_task_args *args, bool *done);
 trl_err trli_task_reduce_finish(void *data, const trl_task_args *args, bool *done);
 trl_err trli_task_exchange_begin(void *data, const trl_task_args *args, bool *done);
 trl_err trli_task_exchange_finish(void *data, const trl_task_args *args, bool *done);
+trl_err trli_task_halo(void *data, const trl_task_args *args, bool *done);
 trl_err trli_task_slabs(void *data, const trl_task_args *args, bool *done);
 #ifdef TRL_POISON /* builds for testing: what must not be read holds NaN before each step that computes it */
 trl_err trli_task_poison(void *data, const trl_task_args *args, bool *done);

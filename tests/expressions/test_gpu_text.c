@@ -100,6 +100,7 @@ static void compile_deck(const char *path)
     append(trli_kernel_prelude);
     append_function(trli_gpu_copy_text);
     append_function(trli_gpu_clear_text);
+    append_function(trli_gpu_pieces_text);
     for (int i = 0; i < sim->model->nprograms; ++i) {
         const trli_program *program = sim->model->program[i];
         for (int s = 0; s < program->nsteps && !program->once; ++s)

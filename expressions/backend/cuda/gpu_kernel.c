@@ -17,7 +17,7 @@ enum {
     PARAMETERS_MOST = 32764, /* bytes of a kernel's parameters, since compute capability 7.0 */
     COMPILERS_MOST = 16,     /* threads */
     BLOCKS_WANTED = 8,       /* of a multiprocessor: below, threads go up z through fewer planes */
-    BLOCKS_MERGING = 16,     /* of a multiprocessor, at most, that merge: all that it runs at once */
+    BLOCKS_AT_ONCE = 16,     /* of a multiprocessor, at most, that go through all points: all that it runs at once */
     WARP = 32,               /* threads, all of which merge together */
     PLANES_MOST = 4,         /* more gain nothing: what a thread has of the plane before is in the cache as well */
     THREADS = 128            /* of a block where points are many: more blocks, whose waits overlap */
@@ -156,7 +156,29 @@ const char trli_gpu_clear_text[] =
     "    empty.extreme = scalars.value[i];\n"
     "    call.share[i] = empty;\n"
     "}\n";
-_Static_assert(TRLI_GPU_SHARES == 8, "the text has this number");
+
+const char trli_gpu_pieces_text[] =
+    "extern \"C\" __global__ void __launch_bounds__(TRL_KERNEL_THREADS)\n"
+    "trl_kernel(const __grid_constant__ trl_kernel_launch, const __grid_constant__ trl_kernel_arrays<64> arrays,\n"
+    "           const __grid_constant__ trl_kernel_scalars<96> extents)\n"
+    "{\n"
+    "    const trl_kernel_array from = arrays.array[2 * blockIdx.y], to = arrays.array[2 * blockIdx.y + 1];\n"
+    "    const long long n = (long long)extents.value[3 * blockIdx.y], rows = (long long)extents.value[3 * blockIdx.y "
+    "+ 1];\n"
+    "    const long long all = n * rows * (long long)extents.value[3 * blockIdx.y + 2];\n"
+    "    for (long long p = (long long)blockIdx.x * blockDim.x + threadIdx.x; p < all;\n"
+    "         p += (long long)gridDim.x * blockDim.x) {\n"
+    "        const long long row = trl_kernel_quotient(p, n), k = trl_kernel_quotient(row, rows);\n"
+    "        const long long i = p - row * n, j = row - k * rows;\n"
+    "        to.at[i + j * to.stride[1] + k * to.stride[2]] = from.at[i + j * from.stride[1] + k * from.stride[2]];\n"
+    "    }\n"
+    "}\n";
+_Static_assert(TRLI_GPU_SHARES == 8 && TRLI_GPU_PIECES == 32, "texts have these numbers");
+
+trl_err trli_gpu_kernels_add_pieces(trli_gpu_kernels *k, trli_gpu_kernel **kernel)
+{
+    return trli_gpu_kernels_add(k, trli_gpu_pieces_text, 2 * TRLI_GPU_PIECES, 3 * TRLI_GPU_PIECES, kernel);
+}
 
 trl_err trli_gpu_kernels_add_clear(trli_gpu_kernels *k, trli_gpu_kernel **kernel)
 {
@@ -286,7 +308,7 @@ static void choose_blocks(const trli_gpu_kernels *k, const long long n[3], const
 /* Whole warps, along x as far as there are points, in as many blocks as run at once. */
 static void choose_merging(const trli_gpu_kernels *k, const long long n[3], unsigned threads[3], unsigned blocks[3])
 {
-    const long long rows = n[1] * n[2], most = (long long)BLOCKS_MERGING * k->multiprocessors;
+    const long long rows = n[1] * n[2], most = (long long)BLOCKS_AT_ONCE * k->multiprocessors;
     const long long x = least_power(n[0], THREADS / least_power(rows, THREADS / WARP));
     long long along = (rows * x + THREADS - 1) / THREADS, across = (n[0] + x - 1) / x;
     threads[0] = (unsigned)x;
@@ -296,6 +318,16 @@ static void choose_merging(const trli_gpu_kernels *k, const long long n[3], unsi
     if (across > most / along) across = most / along;
     blocks[0] = (unsigned)across;
     blocks[1] = (unsigned)along;
+}
+
+static void choose_for_pieces(const trli_gpu_kernels *k, const long long n[3], unsigned threads[3], unsigned blocks[3])
+{
+    const long long most = (long long)BLOCKS_AT_ONCE * k->multiprocessors / n[1] + 1;
+    const long long wanted = (n[0] + THREADS - 1) / THREADS;
+    threads[0] = THREADS;
+    threads[1] = threads[2] = blocks[2] = 1;
+    blocks[0] = (unsigned)(wanted < most ? wanted : most);
+    blocks[1] = (unsigned)n[1];
 }
 
 trl_err trli_gpu_launch(const trli_gpu_kernels *k, const trli_gpu_kernel *kernel, trli_gpu_call *call, int space,
@@ -308,9 +340,14 @@ trl_err trli_gpu_launch(const trli_gpu_kernels *k, const trli_gpu_kernel *kernel
         n[a] = call->launch.hi[a] - call->launch.lo[a];
         if (n[a] <= 0) return TRL_OK;
     }
-    if (call->merges) {
+    switch (call->shape) {
+    case TRLI_GPU_MERGING:
         choose_merging(k, n, threads, blocks);
-    } else {
+        break;
+    case TRLI_GPU_BY_PIECES:
+        choose_for_pieces(k, n, threads, blocks);
+        break;
+    default:
         choose_threads(n, threads);
         choose_blocks(k, n, threads, &call->launch.planes, blocks);
     }

@@ -16,13 +16,20 @@ typedef struct trli_gpu_kernel {
     const char *why; /* why; NULL: nobody has tried yet */
 } trli_gpu_kernel;
 
+/* How threads lie over the box of a launch. */
+typedef enum trli_gpu_shape {
+    TRLI_GPU_STORING,  /* a column each, as kernels that store values want it */
+    TRLI_GPU_MERGING,  /* few blocks go through all points, for kernels that add to shares */
+    TRLI_GPU_BY_PIECES /* along y by pieces, along x by the points of the largest */
+} trli_gpu_shape;
+
 /* What a launch gives to a kernel: copied before it returns. */
 typedef struct trli_gpu_call {
     const char *label;        /* for messages */
     trl_kernel_launch launch; /* but `planes`, which is chosen here */
     trl_kernel_array *array;  /* inputs, then outputs */
     double *scalar;           /* that it reads */
-    bool merges;              /* it adds to shares: few blocks go through all points */
+    trli_gpu_shape shape;
 } trli_gpu_call;
 
 /* For the opened GPUs, which are of one kind. Fails with MEMORY. */
@@ -33,12 +40,14 @@ void trli_gpu_kernels_destroy(trli_gpu_kernels **kernels);
  * stays until the end. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_gpu_kernels_add(trli_gpu_kernels *kernels, const char *text, int narrays, int nscalars,
                                            trli_gpu_kernel **kernel);
-/* The kernel that copies its input to its output, point by point; and that which empties shares, whose extremes begin
- * with its scalars; with their texts. Fails with MEMORY. */
-extern const char trli_gpu_copy_text[], trli_gpu_clear_text[];
-enum { TRLI_GPU_SHARES = 8 }; /* that are emptied at once, at most */
+/* Kernels that are the same for all models, and their texts: one copies its input to its output, point by point; one
+ * empties shares, whose extremes begin with its scalars; one copies pieces, each from an array to the next one, with
+ * three scalars for its extents. Fail with MEMORY. */
+enum { TRLI_GPU_SHARES = 8, TRLI_GPU_PIECES = 32 }; /* at once, at most */
+extern const char trli_gpu_copy_text[], trli_gpu_clear_text[], trli_gpu_pieces_text[];
 TRL_NODISCARD trl_err trli_gpu_kernels_add_copy(trli_gpu_kernels *kernels, trli_gpu_kernel **kernel);
 TRL_NODISCARD trl_err trli_gpu_kernels_add_clear(trli_gpu_kernels *kernels, trli_gpu_kernel **kernel);
+TRL_NODISCARD trl_err trli_gpu_kernels_add_pieces(trli_gpu_kernels *kernels, trli_gpu_kernel **kernel);
 /* Take from the cache or compile, several at once, and load all kernels that were asked for; waits. Those that fail
  * say why. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_gpu_kernels_compile(trli_gpu_kernels *kernels);

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+#include "halos_impl.h"
+
+#include "memory_impl.h"
+#include "model_impl.h"
+#include "tasks_impl.h"
+
+void trli_exchange_request(const trli_model *model, const trli_exchanged *exchanged, trl_exchange_field *field)
+{
+    for (int i = 0; i < exchanged->n; ++i) {
+        const trli_model_field *f = &model->field[exchanged->field[i]];
+        field[i] = (trl_exchange_field){
+            .location = f->location, .footprint = exchanged->reach[i], .type = TRL_F64, .name = f->name};
+    }
+}
+
+trl_err trli_exchange_plan_of(const trli_model *model, const trli_exchanged *exchanged, trl_exchange **plan)
+{
+    trl_exchange_field *field = trli_new(model->ctx, (size_t)exchanged->n, sizeof *field);
+    *plan = NULL;
+    if (!field) return trli_no_memory(model->ctx, NULL, "for an exchange");
+    trli_exchange_request(model, exchanged, field);
+    const trl_err err = trli_exchange_plan_only(model->ctx, model->layout, exchanged->n, field, plan);
+    trli_free(field);
+    return err;
+}
+
+bool trli_exchange_sends(const trl_exchange *plan, int patch)
+{
+    for (int i = 0; i < plan->sends.ntransfers; ++i)
+        if (plan->sends.transfer[i].source_local == patch) return true;
+    return false;
+}
+
+bool trli_exchange_receives(const trl_exchange *plan, int patch)
+{
+    for (int i = 0; i < plan->receives.ntransfers; ++i)
+        if (plan->receives.transfer[i].target_local == patch) return true;
+    return false;
+}
+
+trl_err trli_task_halo(void *data, const trl_task_args *args, bool *done)
+{
+    const trli_step_task *t = data;
+    const trli_frame *frame = args->frame;
+    (void)done;
+    for (int i = 0; i < t->npieces; ++i) {
+        const trli_exchange_piece *piece = &t->piece[i];
+        const int field = t->exchanged->field[piece->field];
+        const trl_array source = trli_frame_array(frame, field, piece->source_local, args->space);
+        const trl_array target = trli_frame_array(frame, field, piece->target_local, args->space);
+        trli_exchange_copy(piece, &source, &target);
+    }
+    return TRL_OK;
+}
