@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Random task graphs with everything in them: dependencies, locks and uses in a forest of resources, wide, poll and
- * spawned tasks, events, signals, scopes, phases, priorities. Tasks take numbers from one clock when they start and
- * end. check_graph.h says whether a run was right. Included after app_support.h. */
+/* Random task graphs with everything in them: dependencies, accesses in all modes, locks and uses in a forest of
+ * resources, wide, poll and spawned tasks, events, signals, scopes, phases, priorities. Tasks take numbers from the
+ * clock of their frame when they start and end. check_graph.h says whether a run was right. Included after
+ * app_support.h. */
 #ifndef RANDOM_GRAPH_H
 #define RANDOM_GRAPH_H
 
@@ -14,7 +15,9 @@ enum {
     MOST_PHASES = 3,
     MOST_CHUNKS = 5,
     MOST_BEFORE = 4,
-    MOST_WANTS = 3,
+    MOST_WANTS = 8,
+    MOST_HANDLES = 6,
+    MOST_ACCESSES = 3,
     MOST_CHILDREN = 5,
     MOST_NODES = 600,
     MOST_WORKERS = 16,
@@ -24,8 +27,13 @@ enum {
 typedef struct random_resource {
     int parent; /* or NONE */
     trl_resource name;
-    int64_t locked; /* times, by who locked it or one above: plain, for ThreadSanitizer and lost updates */
 } random_resource;
+
+typedef struct random_access {
+    int handle;
+    trl_access mode;
+    int group; /* accesses of a handle that have one come in any order, before those of the next */
+} random_access;
 
 typedef struct random_node {
     struct random_graph *graph;
@@ -35,19 +43,17 @@ typedef struct random_node {
     int chunks, polls, type, phase, priority; /* phase: NONE: any time */
     int before[MOST_BEFORE], nbefore;         /* predecessors, or earlier siblings whose completion it waits for */
     int lock[MOST_WANTS], nlocks, use[MOST_WANTS], nuses; /* resources */
-    int spawner;                                          /* or NONE: of the graph */
-    int first_child, children;                            /* nodes that it spawns, in this order */
-    int event_count;                                      /* of an event that it creates before its children; 0: none */
-    bool signals_own;                                     /* signals the event itself when its children are spawned */
-    bool waits_event, signals_event, calls_signal;        /* of its spawner; signals when complete, or by a call */
-    int signals_task;                                     /* node of the graph that it signals, or NONE */
-    int64_t signals;                                      /* that a node of the graph waits for */
-    trl_task task;                                        /* of the graph */
-    trl_event done, event;                                /* of a spawned node; that it created */
-    trl_err result;                                       /* of its last call */
-    /* of a run */
-    int calls[MOST_CHUNKS];
-    int64_t start[MOST_CHUNKS], end[MOST_CHUNKS]; /* 0: never. Poll tasks: of the first and the last call */
+    random_access access[MOST_ACCESSES];
+    int naccesses;
+    int spawner;                                   /* or NONE: of the graph */
+    int first_child, children;                     /* nodes that it spawns, in this order */
+    int event_count;                               /* of an event that it creates before its children; 0: none */
+    bool signals_own;                              /* signals the event itself when its children are spawned */
+    bool waits_event, signals_event, calls_signal; /* of its spawner; signals when complete, or by a call */
+    int signals_task;                              /* node of the graph that it signals, or NONE */
+    int64_t signals;                               /* that a node of the graph waits for */
+    trl_task task;                                 /* of the graph */
+    trl_err result;                                /* of its last call */
 } random_node;
 
 typedef struct random_graph {
@@ -56,13 +62,29 @@ typedef struct random_graph {
     random_node *nodes; /* those of the graph first */
     int own, count;     /* nodes of the graph; all */
     random_resource resources[MOST_RESOURCES];
-    int nresources, phases;
-    _Atomic int64_t clock;
-    _Atomic int wrong;        /* things found wrong while it ran */
-    int inside[MOST_WORKERS]; /* functions being called by a worker: plain, for a worker is one thread */
+    int nresources, nhandles, phases;
     int cancel_at;            /* node that cancels the run, or NONE */
     struct random_gate *gate; /* or NULL: node 0 stays inside until another thread has cancelled the run */
 } random_graph;
+
+/* What a run of a node changes. */
+typedef struct node_run {
+    trl_event done, event; /* of a spawned node; that it created */
+    bool whole;            /* it was called once for all its chunks */
+    int calls[MOST_CHUNKS];
+    int64_t start[MOST_CHUNKS], end[MOST_CHUNKS]; /* 0: never. Poll tasks: of the first and the last call */
+} node_run;
+
+typedef struct random_frame {
+    random_graph *graph;
+    node_run *run; /* [graph->count] */
+    _Atomic int64_t clock;
+    _Atomic int wrong;        /* things found wrong while it ran */
+    int inside[MOST_WORKERS]; /* functions being called by a worker: plain, for a worker is one thread */
+    int64_t
+        locked[MOST_RESOURCES]; /* times, by who locked it or one above: plain, for ThreadSanitizer and lost updates */
+    int64_t written[MOST_HANDLES]; /* times, by who had it alone: plain, too */
+} random_frame;
 
 typedef struct random_gate {
     _Atomic bool reached, cancelled;
@@ -72,9 +94,9 @@ typedef struct random_gate {
 
 /* Relaxed: the clock must order only what the runtime orders, not help it. A call that happens before another one gets
  * a smaller number all the same, for all changes of one atomic have one order. */
-static inline int64_t random_graph_now(random_graph *g)
+static inline int64_t random_frame_now(random_frame *f)
 {
-    return atomic_fetch_add_explicit(&g->clock, 1, memory_order_relaxed) + 1;
+    return atomic_fetch_add_explicit(&f->clock, 1, memory_order_relaxed) + 1;
 }
 
 static inline bool is_below(const random_graph *g, int resource, int above)
@@ -83,9 +105,9 @@ static inline bool is_below(const random_graph *g, int resource, int above)
     return resource == above;
 }
 
-static inline void random_graph_wrong(random_graph *g, bool wrong)
+static inline void random_frame_wrong(random_frame *f, bool wrong)
 {
-    if (wrong) atomic_fetch_add_explicit(&g->wrong, 1, memory_order_relaxed); /* relaxed: read after the run */
+    if (wrong) atomic_fetch_add_explicit(&f->wrong, 1, memory_order_relaxed); /* relaxed: read after the run */
 }
 
 static inline bool locks_resource(const random_node *n, int resource)
@@ -104,30 +126,41 @@ static inline bool uses_resource(const random_node *n, int resource)
     return false;
 }
 
-/* Plain writes to what is locked, plain reads of what is used. */
-static inline void touch_resources(random_node *n)
+/* Whether nobody else may be at the data meanwhile. */
+static inline bool is_exclusive(trl_access mode)
 {
-    random_graph *g = n->graph;
+    return mode == TRL_WRITE || mode == TRL_READ_WRITE;
+}
+
+/* Plain writes to what is locked or written, plain reads of what is used or shared. */
+static inline void touch_what_it_has(const random_node *n, random_frame *f)
+{
+    const random_graph *g = n->graph;
     for (int r = 0; r < g->nresources; ++r) {
         if (locks_resource(n, r)) {
-            ++g->resources[r].locked;
+            ++f->locked[r];
         } else if (uses_resource(n, r)) {
-            random_graph_wrong(g, g->resources[r].locked < 0);
+            random_frame_wrong(f, f->locked[r] < 0);
         }
+    }
+    for (int a = 0; a < n->naccesses; ++a) {
+        if (is_exclusive(n->access[a].mode))
+            ++f->written[n->access[a].handle];
+        else
+            random_frame_wrong(f, f->written[n->access[a].handle] < 0);
     }
 }
 
 static trl_err run_random_node(void *data, const trl_task_args *args, bool *done);
 
-static inline trl_err spawn_random_node(random_node *n, trl_run *run)
+static inline trl_err spawn_random_node(random_node *n, random_frame *f, trl_run *run)
 {
     random_graph *g = n->graph;
-    const random_node *spawner = &g->nodes[n->spawner];
     trl_event waits[MOST_BEFORE + 1];
     trl_resource locks[MOST_WANTS], uses[MOST_WANTS];
     int nwaits = 0;
-    for (int k = 0; k < n->nbefore; ++k) waits[nwaits++] = g->nodes[n->before[k]].done;
-    if (n->waits_event) waits[nwaits++] = spawner->event;
+    for (int k = 0; k < n->nbefore; ++k) waits[nwaits++] = f->run[n->before[k]].done;
+    if (n->waits_event) waits[nwaits++] = f->run[n->spawner].event;
     for (int k = 0; k < n->nlocks; ++k) locks[k] = g->resources[n->lock[k]].name;
     for (int k = 0; k < n->nuses; ++k) uses[k] = g->resources[n->use[k]].name;
     trl_spawn_desc desc = {.name = n->name,
@@ -138,28 +171,35 @@ static inline trl_err spawn_random_node(random_node *n, trl_run *run)
                            .priority = n->priority,
                            .nwaits = nwaits,
                            .waits = waits,
-                           .signals = n->signals_event ? spawner->event : 0,
+                           .signals = n->signals_event ? f->run[n->spawner].event : 0,
                            .nlocks = n->nlocks,
                            .locks = locks,
                            .nuses = n->nuses,
                            .uses = uses};
-    return trl_run_spawn(run, &desc, &n->done);
+    return trl_run_spawn(run, &desc, &f->run[n->index].done);
 }
 
-static inline trl_err spawn_children(random_node *n, trl_run *run)
+static inline trl_err spawn_children(const random_node *n, random_frame *f, trl_run *run)
 {
+    node_run *own = &f->run[n->index];
     trl_err err = TRL_OK;
-    if (n->event_count) TRL_TRY(trl_run_create_event(run, n->event_count, &n->event));
-    for (int k = 0; k < n->children; ++k) TRL_TRY(spawn_random_node(&n->graph->nodes[n->first_child + k], run));
-    if (n->signals_own) TRL_TRY(trl_run_signal(run, n->event, 1));
+    if (n->event_count) TRL_TRY(trl_run_create_event(run, n->event_count, &own->event));
+    for (int k = 0; k < n->children; ++k) TRL_TRY(spawn_random_node(&n->graph->nodes[n->first_child + k], f, run));
+    if (n->signals_own) TRL_TRY(trl_run_signal(run, own->event, 1));
 done:
     return err;
 }
 
-static inline bool node_complete(const random_node *n)
+/* How often it was to be called, at the least. */
+static inline int chunks_of(const random_frame *f, const random_node *n)
 {
-    for (int c = 0; c < n->chunks; ++c) {
-        if (n->end[c] == 0) return false;
+    return f->run[n->index].whole ? 1 : n->chunks;
+}
+
+static inline bool node_complete(const random_frame *f, const random_node *n)
+{
+    for (int c = 0; c < chunks_of(f, n); ++c) {
+        if (f->run[n->index].end[c] == 0) return false;
     }
     return true;
 }
@@ -171,27 +211,28 @@ static inline void wait_at_gate(random_gate *gate)
     while (!atomic_load_explicit(&gate->cancelled, memory_order_relaxed)) sched_yield();
 }
 
-static inline void begin_random_node(random_node *n, const trl_task_args *args)
+static inline void begin_random_node(const random_node *n, random_frame *f, const trl_task_args *args)
 {
-    random_graph *g = n->graph;
-    n->start[args->chunk] = random_graph_now(g);
+    const random_graph *g = n->graph;
+    f->run[n->index].start[args->chunk] = random_frame_now(f);
+    if (args->chunk == 0) f->run[n->index].whole = args->chunks == 1 && n->chunks > 1;
     if (g->gate && n->index == 0) wait_at_gate(g->gate);
     /* Plain reads: the runtime alone orders them. After an error predecessors may have been left out. */
     for (int k = 0; k < n->nbefore && !args->failed; ++k)
-        random_graph_wrong(g, !node_complete(&g->nodes[n->before[k]]));
+        random_frame_wrong(f, !node_complete(f, &g->nodes[n->before[k]]));
 }
 
-static inline trl_err end_random_node(random_node *n, const trl_task_args *args)
+static inline trl_err end_random_node(const random_node *n, random_frame *f, const trl_task_args *args)
 {
-    random_graph *g = n->graph;
+    const random_graph *g = n->graph;
     trl_err err = TRL_OK;
     if (args->chunk == 0) {
-        touch_resources(n);
-        TRL_TRY(spawn_children(n, args->run));
+        touch_what_it_has(n, f);
+        TRL_TRY(spawn_children(n, f, args->run));
     }
-    n->end[args->chunk] = random_graph_now(g);
+    f->run[n->index].end[args->chunk] = random_frame_now(f);
     if (args->chunk > 0) return TRL_OK;
-    if (n->calls_signal) TRL_TRY(trl_run_signal(args->run, g->nodes[n->spawner].event, 1));
+    if (n->calls_signal) TRL_TRY(trl_run_signal(args->run, f->run[n->spawner].event, 1));
     if (n->signals_task != NONE) TRL_TRY(trl_run_signal_task(args->run, g->nodes[n->signals_task].task, 1));
     if (g->cancel_at == n->index) trl_graph_cancel(g->graph);
     err = n->result;
@@ -201,16 +242,18 @@ done:
 
 static trl_err run_random_node(void *data, const trl_task_args *args, bool *done)
 {
-    random_node *n = data;
-    random_graph *g = n->graph;
-    int *inside = &g->inside[args->worker];
+    const random_node *n = data;
+    random_frame *f = args->frame;
+    node_run *run = &f->run[n->index];
+    int *inside = &f->inside[args->worker];
+    const bool whole = args->chunks == 1 && n->flags & TRL_TASK_WHOLE;
     trl_err err = TRL_OK;
-    random_graph_wrong(g, (*inside)++ != 0 || args->chunks != n->chunks);
-    if (++n->calls[args->chunk] == 1) begin_random_node(n, args);
-    if (n->calls[args->chunk] <= n->polls) {
+    random_frame_wrong(f, (*inside)++ != 0 || (args->chunks != n->chunks && !whole));
+    if (++run->calls[args->chunk] == 1) begin_random_node(n, f, args);
+    if (run->calls[args->chunk] <= n->polls) {
         *done = false;
     } else {
-        err = end_random_node(n, args);
+        err = end_random_node(n, f, args);
     }
     --*inside;
     return err;
@@ -245,12 +288,14 @@ static inline random_node *new_random_node(random_graph *g, int spawner)
         n->polls = app_below(&g->state, 4);
     } else if (spawner == NONE && chance(g, 6)) {
         n->chunks = 2 + app_below(&g->state, MOST_CHUNKS - 1);
+        if (chance(g, 2)) n->flags |= TRL_TASK_WHOLE;
     }
     if (chance(g, 8)) n->flags |= TRL_TASK_ALWAYS;
     if (chance(g, 8)) n->flags |= TRL_TASK_SCOPE;
     n->priority = app_below(&g->state, 3) - 1;
-    if (g->nresources && chance(g, 3)) n->nlocks = 1 + app_below(&g->state, 2);
-    if (g->nresources && chance(g, 3)) n->nuses = 1 + app_below(&g->state, 2);
+    const int most = chance(g, 6) ? MOST_WANTS : 2;
+    if (g->nresources && chance(g, 3)) n->nlocks = 1 + app_below(&g->state, most);
+    if (g->nresources && chance(g, 3)) n->nuses = 1 + app_below(&g->state, most);
     for (int k = 0; k < n->nlocks; ++k) n->lock[k] = app_below(&g->state, g->nresources);
     for (int k = 0; k < n->nuses; ++k) n->use[k] = app_below(&g->state, g->nresources);
     return n;
@@ -265,6 +310,30 @@ static inline void set_random_type(random_node *n, int phase)
     n->type = (phase == NONE ? FREE_TYPE : phase * TYPES_OF_A_PHASE) + app_below(&g->state, TYPES_OF_A_PHASE);
 }
 
+/* The last access to each handle while tasks are added, and the last phase of what touches it or comes before. */
+typedef struct random_use {
+    int mode, group, latest;
+} random_use;
+
+static inline bool is_shared(int mode)
+{
+    return mode == TRL_READ || mode == TRL_WRITE_PART || mode == TRL_ADD;
+}
+
+/* The mode of the last access, one time in two: so there are groups of several. */
+static inline void choose_access(random_node *n, random_use *use, int handle, int latest[])
+{
+    random_graph *g = n->graph;
+    const int mode = use->mode != NONE && chance(g, 2) ? use->mode : app_below(&g->state, TRL_ADD + 1);
+    for (int a = 0; a < n->naccesses; ++a)
+        if (n->access[a].handle == handle) return;
+    if (n->phase != NONE && use->latest > n->phase) return;
+    use->group += mode != use->mode || !is_shared(mode);
+    use->mode = mode;
+    if (use->latest > latest[n->index]) latest[n->index] = use->latest;
+    n->access[n->naccesses++] = (random_access){handle, (trl_access)mode, use->group};
+}
+
 /* latest[n]: the last phase that n, or anything before it, is in. What comes before a task must not be in a later
  * phase. */
 static inline bool may_wait_for(const random_graph *g, const int latest[], const random_node *n, int before)
@@ -272,7 +341,7 @@ static inline bool may_wait_for(const random_graph *g, const int latest[], const
     return n->index > before && (n->phase == NONE || latest[g->nodes[before].index] <= n->phase);
 }
 
-static inline void make_own_node(random_graph *g, int latest[])
+static inline void make_own_node(random_graph *g, random_use use[], int latest[])
 {
     random_node *n = new_random_node(g, NONE);
     int wanted = app_below(&g->state, MOST_BEFORE + 1);
@@ -290,6 +359,14 @@ static inline void make_own_node(random_graph *g, int latest[])
         g->nodes[before].signals_task = n->index;
         ++n->signals;
         if (latest[before] > latest[n->index]) latest[n->index] = latest[before];
+    }
+    for (int a = g->nhandles ? app_below(&g->state, MOST_ACCESSES + 1) : 0; a > 0; --a) {
+        const int handle = app_below(&g->state, g->nhandles);
+        choose_access(n, &use[handle], handle, latest);
+    }
+    for (int a = 0; a < n->naccesses; ++a) {
+        random_use *last = &use[n->access[a].handle];
+        if (latest[n->index] > last->latest) last->latest = latest[n->index];
     }
 }
 
@@ -349,6 +426,8 @@ static inline void make_children(random_graph *g, int spawner, const int latest[
 
 static inline void add_own_tasks(random_graph *g)
 {
+    trl_handle handle[MOST_HANDLES];
+    for (int h = 0; h < g->nhandles; ++h) handle[h] = app_handle(g->graph, "handle");
     for (int i = 0; i < g->own; ++i) {
         random_node *n = &g->nodes[i];
         trl_task_desc desc = {.name = n->name,
@@ -363,6 +442,8 @@ static inline void add_own_tasks(random_graph *g)
         app_must(trl_graph_add_task(g->graph, &desc, &n->task));
         for (int k = 0; k < n->nbefore; ++k)
             app_must(trl_graph_add_dependency(g->graph, g->nodes[n->before[k]].task, n->task));
+        for (int a = 0; a < n->naccesses; ++a)
+            app_must(trl_graph_add_access(g->graph, n->task, handle[n->access[a].handle], n->access[a].mode));
         for (int k = 0; k < n->nlocks; ++k)
             app_must(trl_graph_add_lock(g->graph, n->task, g->resources[n->lock[k]].name));
         for (int k = 0; k < n->nuses; ++k) app_must(trl_graph_add_use(g->graph, n->task, g->resources[n->use[k]].name));
@@ -373,6 +454,7 @@ static inline random_graph *make_random_graph(uint64_t seed)
 {
     random_graph *g = app_calloc(1, sizeof *g);
     int latest[MOST_NODES];
+    random_use use[MOST_HANDLES];
     g->seed = g->state = seed;
     g->nodes = app_calloc(MOST_NODES, sizeof *g->nodes);
     g->cancel_at = NONE;
@@ -380,7 +462,9 @@ static inline random_graph *make_random_graph(uint64_t seed)
     make_resources(g);
     g->phases = chance(g, 3) ? 2 + app_below(&g->state, MOST_PHASES - 1) : 0;
     g->own = 1 + app_below(&g->state, chance(g, 8) ? 200 : 40);
-    while (g->count < g->own) make_own_node(g, latest);
+    g->nhandles = chance(g, 2) ? 1 + app_below(&g->state, MOST_HANDLES) : 0;
+    for (int h = 0; h < g->nhandles; ++h) use[h] = (random_use){NONE, 0, NONE};
+    while (g->count < g->own) make_own_node(g, use, latest);
     int spawning = chance(g, 3) ? 0 : g->count; /* no spawned tasks in a third of the graphs */
     for (int i = 0; i < spawning && i < g->count && g->count + MOST_CHILDREN <= MOST_NODES; ++i) {
         if (chance(g, 4)) make_children(g, i, latest);
@@ -400,18 +484,28 @@ static inline void free_random_graph(random_graph *g)
     free(g);
 }
 
-static inline void clear_random_graph(random_graph *g)
+static inline random_frame *new_random_frame(random_graph *g)
+{
+    random_frame *f = app_calloc(1, sizeof *f);
+    f->graph = g;
+    f->run = app_calloc((size_t)g->count, sizeof *f->run);
+    return f;
+}
+
+static inline void free_random_frame(random_frame *f)
+{
+    free(f->run);
+    free(f);
+}
+
+static inline void clear_random_frame(random_frame *f)
 {
     /* relaxed: no run is in progress */
-    atomic_store_explicit(&g->clock, 0, memory_order_relaxed);
-    atomic_store_explicit(&g->wrong, 0, memory_order_relaxed);
-    for (int r = 0; r < g->nresources; ++r) g->resources[r].locked = 0;
-    for (int i = 0; i < g->count; ++i) {
-        random_node *n = &g->nodes[i];
-        memset(n->calls, 0, sizeof n->calls);
-        memset(n->start, 0, sizeof n->start);
-        memset(n->end, 0, sizeof n->end);
-    }
+    atomic_store_explicit(&f->clock, 0, memory_order_relaxed);
+    atomic_store_explicit(&f->wrong, 0, memory_order_relaxed);
+    memset(f->locked, 0, sizeof f->locked);
+    memset(f->written, 0, sizeof f->written);
+    memset(f->run, 0, (size_t)f->graph->count * sizeof *f->run);
 }
 
 #endif

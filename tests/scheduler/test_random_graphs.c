@@ -20,6 +20,7 @@ enum {
     FAILING_GRAPHS = APP_SANITIZED ? 30 : 200,
     CANCELLED_GRAPHS = APP_SANITIZED ? 20 : 100,
     GRAPHS_AT_ONCE = 3,
+    FRAMES_AT_ONCE = 4, /* at the most */
     ROUNDS_AT_ONCE = APP_SANITIZED ? 8 : 60,
     RUNS = 3,
 };
@@ -28,23 +29,35 @@ static const setting random_settings[] = {{"serial", 1},   {"priority", 1}, {"pr
                                           {"priority", 4}, {"priority", 8}, {"priority", MOST_WORKERS}};
 enum { RANDOM_SETTINGS = sizeof random_settings / sizeof *random_settings };
 
-static void check_or_abort(const random_graph *g, const setting *s, int run, bool all)
+static void check_or_abort(const random_frame *f, const setting *s, int run, bool all)
 {
-    run_check c = check_run(g, all);
+    run_check c = check_run(f, all);
     if (c.fault[0])
-        ck_abort_msg("seed %llu, policy %s, %d workers, run %d: %s", (unsigned long long)g->seed, s->policy, s->threads,
-                     run, c.fault);
+        ck_abort_msg("seed %llu, policy %s, %d workers, run %d: %s", (unsigned long long)f->graph->seed, s->policy,
+                     s->threads, run, c.fault);
 }
 
-static void run_well(random_graph *g, trl_workers *workers, const setting *s, int run)
+static trl_err run_anew(random_frame *f, trl_workers *workers)
 {
-    clear_random_graph(g);
-    trl_err err = trl_graph_run(g->graph, workers, NULL);
+    clear_random_frame(f);
+    return trl_graph_run(f->graph->graph, workers, f);
+}
+
+static void run_well(random_frame *f, trl_workers *workers, const setting *s, int run)
+{
+    const random_graph *g = f->graph;
+    trl_err err = run_anew(f, workers);
     if (err != TRL_OK)
         ck_abort_msg("seed %llu, policy %s, %d workers, run %d: %s: %s", (unsigned long long)g->seed, s->policy,
                      s->threads, run, trl_err_name(err), test_messages());
     if (trl_graph_failed_task(g->graph)) ck_abort_msg("%s failed", trl_graph_failed_task(g->graph));
-    check_or_abort(g, s, run, true);
+    check_or_abort(f, s, run, true);
+}
+
+static void free_both(random_graph *g, random_frame *f)
+{
+    free_random_frame(f);
+    free_random_graph(g);
 }
 
 START_TEST(runs_keep_every_promise)
@@ -54,13 +67,14 @@ START_TEST(runs_keep_every_promise)
     int64_t tasks = 0;
     for (uint64_t seed = 1; seed <= GRAPHS; ++seed) {
         random_graph *g = make_random_graph(seed);
+        random_frame *f = new_random_frame(g);
         trl_graph_stats stats;
-        for (int run = 0; run < RUNS; ++run) run_well(g, workers, s, run);
+        for (int run = 0; run < RUNS; ++run) run_well(f, workers, s, run);
         trl_graph_get_stats(g->graph, &stats);
         if (stats.spawned != (int64_t)RUNS * (g->count - g->own))
             ck_abort_msg("%lld spawned", (long long)stats.spawned);
         tasks += g->count;
-        free_random_graph(g);
+        free_both(g, f);
     }
     ck_assert_int_gt(tasks, (int64_t)20 * GRAPHS);
     trl_workers_destroy(&workers);
@@ -90,34 +104,37 @@ static void check_failure(const random_graph *g, const setting *s, trl_err err)
 }
 
 /* Those of the graph start even after an error, if they wait for nothing that tasks left out should have signalled. */
-static void check_always(const random_graph *g)
+static void check_always(const random_frame *f)
 {
+    const random_graph *g = f->graph;
     bool *certain = app_calloc((size_t)g->own, sizeof *certain);
     for (int i = 0; i < g->own; ++i) {
         const random_node *n = &g->nodes[i];
         certain[i] = n->signals == 0 && g->phases == 0;
-        for (int k = 0; k < n->nbefore; ++k) certain[i] = certain[i] && certain[n->before[k]];
-        for (int k = 0; k < n->nbefore; ++k)
-            certain[i] = certain[i] && !(g->nodes[n->before[k]].flags & TRL_TASK_SCOPE);
-        if (certain[i] && n->flags & TRL_TASK_ALWAYS && !node_complete(n))
+        for (int k = 0; k < i && certain[i]; ++k)
+            certain[i] = !waits_for(n, &g->nodes[k]) || (certain[k] && !(g->nodes[k].flags & TRL_TASK_SCOPE));
+        if (certain[i] && n->flags & TRL_TASK_ALWAYS && !node_complete(f, n))
             ck_abort_msg("seed %llu: %s was not called after an error", (unsigned long long)g->seed, n->name);
     }
     free(certain);
 }
 
 /* What comes after a task that failed or cancelled the run is left out, unless it runs always. */
-static void check_left_out(const random_graph *g)
+static void check_left_out(const random_frame *f)
 {
+    const random_graph *g = f->graph;
     bool *late = app_calloc((size_t)g->count, sizeof *late);
     for (int i = 0; i < g->count; ++i) {
         const random_node *n = &g->nodes[i];
-        late[i] = n->spawner != NONE && late[n->spawner];
-        for (int k = 0; k < n->nbefore; ++k) {
-            const random_node *before = &g->nodes[n->before[k]];
+        const bool own = n->spawner == NONE;
+        late[i] = !own && late[n->spawner];
+        for (int k = 0; own ? k < i : k < n->nbefore; ++k) {
+            const random_node *before = &g->nodes[own ? k : n->before[k]];
+            if (own && !waits_for(n, before)) continue;
             bool ended_run = before->result != TRL_OK || before->index == g->cancel_at;
-            late[i] = late[i] || late[before->index] || (ended_run && before->end[0] > 0);
+            late[i] = late[i] || late[before->index] || (ended_run && f->run[before->index].end[0] > 0);
         }
-        if (late[i] && first_start(n) > 0 && !(n->flags & TRL_TASK_ALWAYS))
+        if (late[i] && first_start(f, n) > 0 && !(n->flags & TRL_TASK_ALWAYS))
             ck_abort_msg("seed %llu: %s was called after the run had ended", (unsigned long long)g->seed, n->name);
     }
     free(late);
@@ -129,18 +146,18 @@ START_TEST(the_first_error_ends_a_run_and_the_next_run_is_well)
     trl_workers *workers = make_workers(s);
     for (uint64_t seed = 10001; seed <= 10000 + FAILING_GRAPHS; ++seed) {
         random_graph *g = make_random_graph(seed);
+        random_frame *f = new_random_frame(g);
         for (int run = 0; run < RUNS; ++run) {
             choose_failures(g);
-            clear_random_graph(g);
-            check_failure(g, s, trl_graph_run(g->graph, workers, NULL));
-            check_or_abort(g, s, run, false);
-            check_always(g);
-            check_left_out(g);
+            check_failure(g, s, run_anew(f, workers));
+            check_or_abort(f, s, run, false);
+            check_always(f);
+            check_left_out(f);
             test_clear();
             for (int i = 0; i < g->count; ++i) g->nodes[i].result = TRL_OK;
-            run_well(g, workers, s, run);
+            run_well(f, workers, s, run);
         }
-        free_random_graph(g);
+        free_both(g, f);
     }
     trl_workers_destroy(&workers);
 }
@@ -170,14 +187,15 @@ static void *cancel_run(void *data)
 }
 
 /* sure: while a task is running; else at any time, also before the run and after it. */
-static trl_err cancel_from_thread(random_graph *g, trl_workers *workers, bool sure)
+static trl_err cancel_from_thread(random_frame *f, trl_workers *workers, bool sure)
 {
+    random_graph *g = f->graph;
     canceller c = {.g = g, .wait_ns = app_below(&g->state, 200000)};
     pthread_t thread;
     g->gate = sure ? &c.gate : NULL;
-    clear_random_graph(g);
+    clear_random_frame(f);
     ck_assert_int_eq(pthread_create(&thread, NULL, cancel_run, &c), 0);
-    trl_err err = trl_graph_run(g->graph, workers, NULL);
+    trl_err err = trl_graph_run(g->graph, workers, f);
     pthread_join(thread, NULL);
     g->gate = NULL;
     return err;
@@ -189,17 +207,18 @@ START_TEST(a_run_can_be_cancelled_from_another_thread)
     trl_workers *workers = make_workers(s);
     for (uint64_t seed = 20001; seed <= 20000 + CANCELLED_GRAPHS; ++seed) {
         random_graph *g = make_random_graph(seed);
+        random_frame *f = new_random_frame(g);
         for (int run = 0; run < 2; ++run) {
             bool sure = run == 1;
-            trl_err err = cancel_from_thread(g, workers, sure);
+            trl_err err = cancel_from_thread(f, workers, sure);
             if (err != TRL_ERR_INTERRUPTED && (sure || err != TRL_OK))
                 ck_abort_msg("seed %llu, %d workers: %s", (unsigned long long)seed, s->threads, trl_err_name(err));
-            check_or_abort(g, s, run, err == TRL_OK);
+            check_or_abort(f, s, run, err == TRL_OK);
             ck_assert_ptr_null(trl_graph_failed_task(g->graph));
             test_clear();
-            run_well(g, workers, s, run);
+            run_well(f, workers, s, run);
         }
-        free_random_graph(g);
+        free_both(g, f);
     }
     trl_workers_destroy(&workers);
 }
@@ -211,25 +230,25 @@ START_TEST(a_task_can_cancel_its_run)
     trl_workers *workers = make_workers(s);
     for (uint64_t seed = 30001; seed <= 30000 + CANCELLED_GRAPHS; ++seed) {
         random_graph *g = make_random_graph(seed);
+        random_frame *f = new_random_frame(g);
         g->cancel_at = app_below(&g->state, g->count);
-        clear_random_graph(g);
-        trl_err err = trl_graph_run(g->graph, workers, NULL);
+        trl_err err = run_anew(f, workers);
         if (err != TRL_ERR_INTERRUPTED) ck_abort_msg("seed %llu: %s", (unsigned long long)seed, trl_err_name(err));
-        check_or_abort(g, s, 0, false);
-        check_left_out(g);
+        check_or_abort(f, s, 0, false);
+        check_left_out(f);
         test_clear();
         g->cancel_at = NONE;
-        run_well(g, workers, s, 1);
-        free_random_graph(g);
+        run_well(f, workers, s, 1);
+        free_both(g, f);
     }
     trl_workers_destroy(&workers);
 }
 END_TEST
 
-/* ---- several graphs at once ---- */
+/* ---- several runs at once ---- */
 
 typedef struct runner {
-    random_graph *g;
+    random_frame *frame;
     trl_workers *workers;
     trl_err err;
     run_check check;
@@ -239,11 +258,26 @@ static void *run_repeatedly(void *data)
 {
     runner *r = data;
     for (int run = 0; run < RUNS && r->err == TRL_OK && !r->check.fault[0]; ++run) {
-        clear_random_graph(r->g);
-        r->err = trl_graph_run(r->g->graph, r->workers, NULL);
-        r->check = check_run(r->g, r->err == TRL_OK);
+        r->err = run_anew(r->frame, r->workers);
+        r->check = check_run(r->frame, r->err == TRL_OK);
     }
     return NULL;
+}
+
+/* Run all at once, from a thread each. */
+static void run_at_once(runner *runners, int n, const setting *s)
+{
+    pthread_t threads[GRAPHS_AT_ONCE + FRAMES_AT_ONCE];
+    for (int i = 1; i < n; ++i) ck_assert_int_eq(pthread_create(&threads[i], NULL, run_repeatedly, &runners[i]), 0);
+    run_repeatedly(&runners[0]);
+    for (int i = 1; i < n; ++i) pthread_join(threads[i], NULL);
+    for (int i = 0; i < n; ++i) {
+        const runner *r = &runners[i];
+        if (r->err != TRL_OK || r->check.fault[0])
+            ck_abort_msg("seed %llu, policy %s, %d workers, frame %d of %d: %s: %s %s",
+                         (unsigned long long)r->frame->graph->seed, s->policy, s->threads, i, n, trl_err_name(r->err),
+                         r->check.fault, test_messages());
+    }
 }
 
 START_TEST(several_threads_run_several_graphs_on_the_same_workers)
@@ -252,21 +286,29 @@ START_TEST(several_threads_run_several_graphs_on_the_same_workers)
     trl_workers *workers = make_workers(s);
     for (uint64_t round = 0; round < ROUNDS_AT_ONCE; ++round) {
         runner runners[GRAPHS_AT_ONCE];
-        pthread_t threads[GRAPHS_AT_ONCE];
-        for (int i = 0; i < GRAPHS_AT_ONCE; ++i)
-            runners[i] =
-                (runner){.g = make_random_graph(40000 + GRAPHS_AT_ONCE * round + (uint64_t)i), .workers = workers};
-        for (int i = 1; i < GRAPHS_AT_ONCE; ++i)
-            ck_assert_int_eq(pthread_create(&threads[i], NULL, run_repeatedly, &runners[i]), 0);
-        run_repeatedly(&runners[0]);
-        for (int i = 1; i < GRAPHS_AT_ONCE; ++i) pthread_join(threads[i], NULL);
         for (int i = 0; i < GRAPHS_AT_ONCE; ++i) {
-            const runner *r = &runners[i];
-            if (r->err != TRL_OK || r->check.fault[0])
-                ck_abort_msg("seed %llu, %d workers: %s: %s %s", (unsigned long long)r->g->seed, s->threads,
-                             trl_err_name(r->err), r->check.fault, test_messages());
-            free_random_graph(r->g);
+            random_graph *g = make_random_graph(40000 + GRAPHS_AT_ONCE * round + (uint64_t)i);
+            runners[i] = (runner){.frame = new_random_frame(g), .workers = workers};
         }
+        run_at_once(runners, GRAPHS_AT_ONCE, s);
+        for (int i = 0; i < GRAPHS_AT_ONCE; ++i) free_both(runners[i].frame->graph, runners[i].frame);
+    }
+    trl_workers_destroy(&workers);
+}
+END_TEST
+
+START_TEST(a_graph_runs_in_several_frames_at_once)
+{
+    const setting *s = &random_settings[_i];
+    trl_workers *workers = make_workers(s);
+    for (uint64_t round = 0; round < ROUNDS_AT_ONCE; ++round) {
+        runner runners[FRAMES_AT_ONCE];
+        random_graph *g = make_random_graph(50000 + round);
+        const int n = 2 + app_below(&g->state, FRAMES_AT_ONCE - 1);
+        for (int i = 0; i < n; ++i) runners[i] = (runner){.frame = new_random_frame(g), .workers = workers};
+        run_at_once(runners, n, s);
+        for (int i = 0; i < n; ++i) free_random_frame(runners[i].frame);
+        free_random_graph(g);
     }
     trl_workers_destroy(&workers);
 }
@@ -279,6 +321,7 @@ static void add_tests(TCase *tc)
     tcase_add_loop_test(tc, a_run_can_be_cancelled_from_another_thread, 0, RANDOM_SETTINGS);
     tcase_add_loop_test(tc, a_task_can_cancel_its_run, 0, RANDOM_SETTINGS);
     tcase_add_loop_test(tc, several_threads_run_several_graphs_on_the_same_workers, 0, RANDOM_SETTINGS);
+    tcase_add_loop_test(tc, a_graph_runs_in_several_frames_at_once, 0, RANDOM_SETTINGS);
 }
 
 TRL_TEST_MAIN("random graphs", add_tests)
