@@ -2,20 +2,21 @@
  * Part of Trellis, an expression-graph PDE solver framework. */
 #include "active_impl.h"
 
-/* Trials cost about one part in SHARE of the time, their runs taking up to twice as long as the others. Where runs are
- * short the first trials come at once, so that a calculation of a thousand steps gains, too. */
+/* Trials cost about one part in SHARE of the time, since their runs may take up to twice as long as others. Where
+ * runs are short the first trials come early, so that a calculation of a thousand steps gains from them, too. */
 enum {
-    FIRST = 4,              /* runs before the first trial: caches are cold, and graphs learn their order */
+    FIRST = 4,              /* runs before the first trial: caches are cold, and graphs do not know their order yet */
     RUNS = 6,               /* of a trial */
-    SHARE = 50,             /* trials are at most this part of the time */
-    SETTLE_NS = 150000,     /* workers wake up and go to sleep */
-    SHORT_NS = 1000000,     /* of runs that are tried without saving up for it */
+    SHARE = 50,             /* trials take at most this part of the time */
+    SETTLE_NS = 150000,     /* runs in which workers wake up and go to sleep */
+    SHORT_NS = 1000000,     /* of runs that are tried without saving time for them */
     PAUSE_NS = 5000000,     /* between trials, at least */
-    LONGEST_NS = 500000000, /* between trials of short runs, at most: other programs come and go */
-    WINDOW_NS = 20000000    /* some slices of the operating system */
+    LONGEST_NS = 500000000, /* between trials of short runs, at most: the load by other programs changes */
+    WINDOW_NS = 20000000    /* some time slices of the operating system */
 };
 
-static const double better = 0.95, much_better = 0.8; /* of the time: for a change; for an early trial */
+static const double better = 0.95,
+                    much_better = 0.8; /* of the time that a trial must gain: for a change; for an early trial */
 
 static int halve(int workers)
 {
@@ -58,7 +59,7 @@ static void restart(trli_active *a, bool trying)
     a->settle = SETTLE_NS;
 }
 
-/* More and fewer workers in turns. What is known of a level fades with each trial. */
+/* Try more and fewer workers in turns. What is known of a level loses weight with each trial. */
 static int neighbour(const trli_active *a, int workers)
 {
     const bool larger = a->level > 0 && (a->larger || a->level == last_level(workers));
@@ -74,7 +75,7 @@ static void begin_trial(trli_active *a, int workers)
     restart(a, true);
 }
 
-/* As long as trials succeed from the first one on, they follow one another; after one in vain, later and later. */
+/* Trials follow one another as long as they succeed; after one without gain the pauses grow. */
 static void end_trial(trli_active *a)
 {
     const bool changed = mean(a, a->trial) < better * mean(a, a->level);
@@ -108,7 +109,7 @@ void trli_active_learn(trli_active *a, int workers, int64_t ns)
     }
     ++a->runs;
     a->ns += ns;
-    if (a->wait == 0 && !a->trying && a->runs == 1) return; /* nothing is in any cache */
+    if (a->wait == 0 && !a->trying && a->runs == 1) return; /* caches are cold */
     add(&a->window[a->trying ? a->trial : a->level], ns);
     if (!a->trying) {
         if (is_due(a, workers)) begin_trial(a, workers);

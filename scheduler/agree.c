@@ -1,33 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* How a failure of one rank reaches the others.
- *
- * Every collective call of Trellis is made here, or between two agreements, and an agreement stands before each: a rank
- * that failed goes to the next agreement of its way back, whichever that is, and meets there the others, who are at the
- * next one of theirs. All agreements are alike on the wire for that reason. From then on, until the innermost phase
- * ends that all ranks are in, agreements return the error without a message: ranks unwind at their own pace, and meet
- * again behind that phase.
- *
- * What is left are failures of the messages themselves, and ranks whom a failure kept from work that the others wait
- * for. There the rank is lost: whoever made the context ends all ranks. */
+/* How a failure of one rank reaches the others. Every collective call of Trellis is made here, or between two
+ * agreements, and an agreement precedes each call. A rank that failed goes to the next agreement on its way back and
+ * meets the other ranks there, wherever their next agreement is: all agreements send the same message, so that any
+ * two match. From then on, until the end of the innermost phase that all ranks are in, agreements return the error
+ * without a message: ranks unwind at their own pace and meet again at the end of that phase. Two failures are left:
+ * messages themselves fail, or a failure keeps a rank from work that the others wait for. Then the rank is lost, and
+ * the creator of the context ends all ranks. */
 #include <string.h>
 #include <time.h>
 
 #include "clock_impl.h"
 #include "context_impl.h"
 
-enum { FAILED_WAIT_S = 10 /* a rank that failed, for the others */ };
+enum { FAILED_WAIT_S = 10 /* that a rank which failed waits for the others */ };
 
 /* The numbers of an agreement. */
 enum {
-    KEY,        /* how the ranks fared */
+    KEY,        /* error codes of the ranks */
     SHALLOWEST, /* minus the phases that the rank is in */
     CALLERS     /* those of trli_agree_max */
 };
 
 trl_err trli_context_lose(trl_context *ctx, trl_err err)
 {
-    /* Relaxed: the flag tells of nothing but itself. */
+    /* Relaxed: no other data depends on the flag. */
     if (atomic_exchange_explicit(&ctx->lost, true, memory_order_relaxed)) return err;
     if (ctx->options.lost) ctx->options.lost(ctx, err);
     return err;
@@ -49,13 +46,13 @@ trl_err trli_mpi_check(trl_context *ctx, int status, const char *call)
 
 /* ---- agreement ---- */
 
-/* The largest code wins, then the lowest rank: both in one number, of which the largest counts. */
+/* The largest code wins, then the lowest rank: both are packed into one number, whose maximum decides. */
 static int64_t key_of(trl_err err, int rank)
 {
     return (int64_t)err << 32 | (INT32_MAX - rank);
 }
 
-/* A rank that failed does not wait for ever: the others may wait for what it will never send. */
+/* A rank that failed does not wait for ever: the others may be waiting for a message that it will never send. */
 static trl_err wait_impatiently(trl_context *ctx, trl_err local, MPI_Request request[2], double deadline)
 {
     int complete = 0;
@@ -71,9 +68,9 @@ static trl_err wait_impatiently(trl_context *ctx, trl_err local, MPI_Request req
     }
 }
 
-/* Every rank learns the maxima. In round k a rank has what it knows from 2^k ranks, itself the last of them; the
- * largest of numbers may be counted twice, so that any number of ranks will do. No collective call of MPI: blocking
- * ones cannot be left, and others are slow. */
+/* Every rank learns the maxima. After round k a rank knows the maxima of 2^k ranks, of which it is the last; a
+ * maximum may count a rank twice, so any number of ranks will do. MPI's own collective calls are not used: a
+ * blocking one cannot be left, and the others are slow. */
 static trl_err share_largest(trl_context *ctx, trl_err local, int64_t values[TRLI_AGREED])
 {
     const double deadline = local == TRL_OK ? 0 : trli_clock() + FAILED_WAIT_S;
@@ -133,7 +130,7 @@ done:
 
 trl_err trl_context_agree(trl_context *ctx, trl_err local)
 {
-    trli_diagnostics_unique(&ctx->diagnostics); /* of warnings, too */
+    trli_diagnostics_unique(&ctx->diagnostics); /* of warnings too */
     return trli_agree_max(ctx, local, 0, NULL);
 }
 
@@ -209,7 +206,7 @@ done:
     return err;
 }
 
-/* Not while messages may still come: a lost rank leaves communicators to the end of the program. */
+/* Not while messages may still arrive: a lost rank keeps its communicators until the program ends. */
 void trli_comm_free(trl_context *ctx, MPI_Comm *comm)
 {
     if (*comm == MPI_COMM_NULL || trl_context_lost(ctx)) return;

@@ -15,7 +15,7 @@ static inline int64_t trli_max(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* The second where one is NaN. */
+/* The second argument if one is NaN. */
 static inline double trli_max_double(double a, double b)
 {
     return a > b ? a : b;

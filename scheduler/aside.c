@@ -18,7 +18,7 @@
 
 #define PREFIX ".trellis-"
 
-/* Process numbers are those of a host, and of a namespace where it has several. */
+/* A process number belongs to a host and, where the host has several, to a namespace. */
 static uint64_t host_digest(void)
 {
     char text[512] = "";
@@ -40,7 +40,7 @@ void trli_aside_name(char name[TRLI_ASIDE_ROOM])
              (unsigned long long)number);
 }
 
-/* Whether nobody writes to a file, or in a folder, of this name any more. */
+/* Whether no process writes to a file, or in a folder, of this name any more. */
 static bool is_left(const char *name, const struct stat *status)
 {
     const time_t day = 86400;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Names of files that are written aside of their place and then renamed. Every file has a name of its own, which no
- * other process can guess or take for its own, and which says who writes: what a killed process left is found by its
- * name. */
+/* Names of files that are written beside their final place and then renamed. Every name is unique, no other process
+ * can guess or claim it, and it says which process writes: files of a killed process are found by their names. */
 #ifndef TRLI_ASIDE_IMPL_H
 #define TRLI_ASIDE_IMPL_H
 
@@ -13,9 +12,10 @@ enum { TRLI_ASIDE_ROOM = 80 };
 /* ".trellis-HOST-PROCESS-RANDOM", without a folder; a suffix may follow. Thread: any. */
 void trli_aside_name(char name[TRLI_ASIDE_ROOM]);
 
-/* Remove what processes that ended left in an open folder: files of this user with such names whose process is no more,
- * or that are older than a day where it belongs to another host. folders: folders, too, with the files in them, where
- * nobody else can rename any. One without the right to list the folder removes nothing. */
+/* Remove what processes that have ended left in an open folder: files of this user with such names whose process no
+ * longer exists, or that are older than a day if the process ran on another host. folders: remove folders, too, with
+ * the files in them, in places where nobody else can rename any. Without the right to list a folder nothing is
+ * removed. */
 void trli_aside_sweep(int folder, bool folders);
 /* Remove all files of an open folder. */
 void trli_aside_empty(int folder);

@@ -4,7 +4,7 @@
 
 #include "context_impl.h"
 
-/* What is needed before any message can be recorded. */
+/* Members that must exist before any message can be recorded. */
 static trl_err create_local(trl_context *ctx, const trl_context_options *options)
 {
     ctx->memory.limit = SIZE_MAX / 2;
@@ -14,7 +14,7 @@ static trl_err create_local(trl_context *ctx, const trl_context_options *options
     return trl_context_set_threads(ctx, options ? options->threads : 0);
 }
 
-/* Whoever fails here can tell nobody: the caller ends all ranks. */
+/* A rank that fails here cannot tell the others: the caller ends all ranks. */
 static trl_err create_comms(trl_context *ctx, MPI_Comm comm)
 {
     int level = MPI_THREAD_SINGLE;
@@ -29,7 +29,7 @@ static trl_err create_comms(trl_context *ctx, MPI_Comm comm)
     return TRL_OK;
 }
 
-/* Before there is a context everywhere. */
+/* Before every rank has a context. */
 static trl_err worst_of_ranks(MPI_Comm comm, trl_err local)
 {
     int code = (int)local;
@@ -55,7 +55,7 @@ trl_err trl_context_create(MPI_Comm comm, const trl_context_options *options, tr
     pthread_mutex_init(&ctx->mpi_lock, NULL);
     trli_diagnostics_init(&ctx->diagnostics);
     err = create_comms(ctx, comm);
-    if (err != TRL_OK) return err; /* communicators that other ranks lack cannot be freed */
+    if (err != TRL_OK) return err; /* a communicator that other ranks lack cannot be freed */
     trl_context_begin_phase(ctx);
     err = trli_topology_init(ctx, &ctx->topology);
     if (err == TRL_OK) err = create_local(ctx, options);
@@ -69,8 +69,7 @@ void trl_context_destroy(trl_context **context)
 {
     trl_context *ctx = *context;
     *context = NULL;
-    if (ctx == NULL || ctx->agreement.under_way)
-        return; /* the messages of an agreement of a lost rank may still come */
+    if (ctx == NULL || ctx->agreement.under_way) return; /* messages of a lost rank's agreement may still arrive */
     trli_topology_destroy(&ctx->topology);
     trli_diagnostics_destroy(&ctx->diagnostics);
     pthread_mutex_destroy(&ctx->mpi_lock);
@@ -104,7 +103,8 @@ int trl_context_threads(const trl_context *ctx)
     return ctx->threads;
 }
 
-/* Fewer workers than cores are left to the operating system: which cores other programs keep busy is not known here. */
+/* Workers are not pinned if there are fewer of them than cores: which cores other programs keep busy is unknown
+ * here, so the operating system chooses. */
 bool trl_context_pinned(const trl_context *ctx)
 {
     return !ctx->topology.shared && ctx->threads == ctx->topology.cores;

@@ -12,7 +12,7 @@
 
 #include "memory_impl.h"
 
-/* More workers than this (or than cores, where there are more) is taken for a typing error. */
+/* A number of workers above this one (or above the number of cores, if that is larger) is taken for a typing error. */
 #define TRLI_THREADS_MAX 1024
 
 enum { TRLI_CACHE_LEVELS = 5 };
@@ -21,8 +21,8 @@ enum { TRLI_CACHE_LEVELS = 5 };
 typedef struct trli_topology {
     hwloc_topology_t machine; /* restricted to the processors this rank may run on */
     int first_core, cores;    /* this rank's share: logical indices in machine */
-    bool shared;              /* ranks outnumber cores, or a quota hides which cores are ours: nobody is pinned */
-    uint64_t memory_bytes;    /* of the node, or what a cgroup leaves of it; 0: unknown */
+    bool shared; /* ranks outnumber cores, or a quota hides which cores belong to this process: no worker is pinned */
+    uint64_t memory_bytes; /* of the node, or what a cgroup leaves of it; 0: unknown */
     /* Of the data cache of a level, per core that shares it; [0]: the last level. All cores are taken to be alike. */
     size_t cache_bytes[TRLI_CACHE_LEVELS + 1];
 } trli_topology;
@@ -31,7 +31,7 @@ typedef struct trli_diagnostics {
     pthread_mutex_t lock; /* guards the members below while workers run */
     trl_diagnostic *list;
     int count, capacity;
-    /* For the first messages, and the first text, that find no memory. */
+    /* Room for the first messages, and for the first text, for which there is no memory. */
     trl_diagnostic first[8];
     char spare[256];
     bool spare_used;
@@ -44,8 +44,8 @@ typedef struct trli_agreement {
     MPI_Comm comm;
     bool under_way;
     int depth;        /* phases begun and not ended */
-    trl_err failed;   /* what the ranks agreed on, until they are together again */
-    int failed_depth; /* where that is: at the end of the phase of this depth */
+    trl_err failed;   /* the error on which the ranks agreed, until they meet again */
+    int failed_depth; /* they meet at the end of the phase of this depth */
     int64_t sent[TRLI_AGREED], received[TRLI_AGREED];
 } trli_agreement;
 
@@ -69,18 +69,18 @@ TRL_NODISCARD trl_err trli_topology_init(trl_context *ctx, trli_topology *topolo
 void trli_topology_destroy(trli_topology *topology);
 /* Bind the calling thread to the core-th core of the share. Failure is harmless: the thread stays where it was. */
 void trli_topology_pin(const trli_topology *topology, int core);
-/* Whole pages of memory are to come from the NUMA node of the core-th core of the share. Nothing on machines of one
- * node, and where the system refuses: that costs only speed. */
+/* Let whole pages of memory come from the NUMA node of the core-th core of the share. Does nothing on machines with
+ * one node. A refusal by the system costs only speed. */
 void trli_topology_bind(const trli_topology *topology, int core, void *memory, size_t bytes);
 
 void trli_diagnostics_init(trli_diagnostics *diagnostics);
 void trli_diagnostics_destroy(trli_diagnostics *diagnostics);
-/* Whether this thread recorded an error since it last asked. */
+/* Whether this thread has recorded an error since the last call. */
 bool trli_diagnostics_said(void);
-/* The errors recorded from the message `first` on are warnings: what failed is done in another way. */
+/* Turn the errors recorded from the message `first` on into warnings: the failed work is done in another way. */
 void trli_diagnostics_forgive(trl_context *ctx, int first);
 
-/* Keep the first of messages that say the same. */
+/* Keep the first of several messages with the same text and place. */
 void trli_diagnostics_unique(trli_diagnostics *diagnostics);
 /* Replace the messages of all ranks by those of root. Collective: yes. */
 TRL_NODISCARD trl_err trli_diagnostics_share(trl_context *ctx, int root);
@@ -88,20 +88,21 @@ TRL_NODISCARD trl_err trli_diagnostics_share(trl_context *ctx, int root);
 /* TRL_OK for MPI_SUCCESS; else record MPI's own message about the named call, and this rank is lost. Returns
  * TRL_ERR_MPI. Thread: any. */
 TRL_NODISCARD trl_err trli_mpi_check(trl_context *ctx, int status, const char *call);
-/* This rank cannot agree with the others any more: tell whoever made the context, once. Returns err. Thread: any. */
+/* Declare this rank lost, unable to agree with the others: tell the creator of the context, once. Returns err.
+ * Thread: any. */
 trl_err trli_context_lose(trl_context *ctx, trl_err err);
 
 /* INTERRUPTED, with a message, if the option `stop` says so. */
 TRL_NODISCARD trl_err trli_context_stopped(trl_context *ctx);
 
-/* trl_context_agree; and each of n <= TRLI_AGREED - 2 values becomes the largest of all ranks. After an error they mean
- * nothing. */
+/* trl_context_agree; in addition each of n <= TRLI_AGREED - 2 values becomes its maximum over all ranks. After an
+ * error the values mean nothing. */
 TRL_NODISCARD trl_err trli_agree_max(trl_context *ctx, trl_err local, int n, int64_t *values);
 /* Collective calls of MPI, each behind an agreement, so that no rank waits for one that failed before. In place.
  * Thread: main. */
 TRL_NODISCARD trl_err trli_allreduce(trl_context *ctx, void *values, int n, MPI_Datatype type, MPI_Op op);
 TRL_NODISCARD trl_err trli_broadcast(trl_context *ctx, void *values, int n, MPI_Datatype type, int root);
-/* A number, or as many elements as the counts say from where they begin, from each rank to each. */
+/* Exchange one number, or as many elements as the counts say from given offsets, between each pair of ranks. */
 TRL_NODISCARD trl_err trli_alltoall(trl_context *ctx, const int *sent, int *received);
 TRL_NODISCARD trl_err trli_alltoallv(trl_context *ctx, const void *sent, const int *nsent, const int *sent_begin,
                                      void *received, const int *nreceived, const int *received_begin,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* The CUDA backend. The runtime is linked statically and loads the driver itself: without one there are no devices. */
+/* The CUDA backend. The runtime is linked statically and loads the driver itself: on a machine without a driver
+ * there are no devices. */
 #include <cstdio>
 #include <cuda_runtime.h>
 
@@ -42,7 +43,7 @@ static bool is_memory(int code)
     return code == cudaErrorMemoryAllocation;
 }
 
-/* A code that asking once more does not clear stays for the rest of the process. */
+/* An error code that a second query still returns is permanent for this process. */
 static bool is_fatal(int code)
 {
     if (code == cudaSuccess) return false;
@@ -144,7 +145,7 @@ static int host_release(void *memory)
     return cudaFreeHost(memory);
 }
 
-/* Addresses say whose memory it is. */
+/* An address determines in whose memory it lies. */
 static int copy_rows(const trli_box_copy *c, int64_t plane, int64_t rows, ptrdiff_t to_row, ptrdiff_t from_row,
                      cudaStream_t stream)
 {
@@ -157,7 +158,7 @@ static int copy_rows(const trli_box_copy *c, int64_t plane, int64_t rows, ptrdif
                              static_cast<size_t>(rows), cudaMemcpyDefault, stream);
 }
 
-/* A box in one call: CUDA's planes are a whole number of rows apart. */
+/* A box in one call: CUDA requires that planes are a whole number of rows apart. */
 static int copy_planes(const trli_box_copy *c, cudaStream_t stream)
 {
     cudaMemcpy3DParms p = {};

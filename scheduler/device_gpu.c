@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* GPUs as executors. Kernels and copies are enqueued by the thread that gives them; the GPU tells of what went wrong
- * with them when it is asked for a fence, and never forgets it: such a device is lost. */
+/* GPUs as executors. Kernels and copies are enqueued by the thread that issues them. The GPU reports their errors
+ * when a fence is queried, and the error is permanent: such a device is lost. */
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -20,8 +20,8 @@ typedef struct gpu {
     const trli_gpu_api *api;
     int index;
     void *stream[TRLI_STREAMS];
-    pthread_mutex_t calls;  /* task functions use scratch of the device's lane: one at a time */
-    pthread_mutex_t memory; /* guards: */
+    pthread_mutex_t calls;  /* held during a call: task functions use the scratch memory of the device's lane */
+    pthread_mutex_t memory; /* guards the blocks: */
     block *block;
     int64_t blocks;
     int32_t capacity;
@@ -56,7 +56,7 @@ trl_err trli_gpu_fail(trl_device *device, int code, const char *what, ...)
     if (!g->api->is_fatal(code))
         return trl_fail(device->ctx, TRL_ERR_DEVICE, NULL, "GPU %d (%s): %s failed: %s; see nvidia-smi", g->index,
                         device->info.name, said, g->api->message(code));
-    if (atomic_exchange(&device->lost, true)) return TRL_ERR_DEVICE; /* that was said */
+    if (atomic_exchange(&device->lost, true)) return TRL_ERR_DEVICE; /* the message was recorded */
     return trl_fail(device->ctx, TRL_ERR_DEVICE, NULL,
                     "GPU %d (%s): %s failed: %s; the GPU is lost for this process: run again under compute-sanitizer, "
                     "which names the kernel, or with devices 'cpu'",
@@ -70,7 +70,7 @@ static trl_err allocate(trl_device *device, size_t bytes, void **memory)
     gpu *g = gpu_of(device);
     *memory = NULL;
     if (atomic_load(&device->lost)) return refuse_lost(device);
-    if (bytes == 0) bytes = 1; /* so that it has an address of its own */
+    if (bytes == 0) bytes = 1; /* so that the block has an address of its own */
     int code = g->api->use(g->index);
     if (code == 0) code = g->api->allocate(bytes, memory);
     if (code && g->api->is_memory(code)) return TRL_ERR_MEMORY;

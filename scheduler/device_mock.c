@@ -19,7 +19,7 @@ static trl_err refuse_lost(trl_device *device)
 
 /* ---- faults ---- */
 
-/* A number from 0 to 1 that depends on its arguments only. */
+/* A number from 0 to 1 that depends only on its arguments. */
 static double chance_of(double seed, trli_mock_fault fault, int mock, int64_t number)
 {
     uint64_t x = (uint64_t)seed * 0x9e3779b97f4a7c15u + (uint64_t)number;
@@ -33,7 +33,7 @@ static double chance_of(double seed, trli_mock_fault fault, int mock, int64_t nu
     return (double)(x >> 11) * 0x1p-53;
 }
 
-/* Count one of a kind; whether it fails. */
+/* Count one event of a kind; returns whether it fails. */
 static bool count(trli_mock *mock, trli_mock_fault fault, int64_t *number)
 {
     const double chance = mock->settings.fail[fault].chance;

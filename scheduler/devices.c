@@ -10,13 +10,13 @@
 
 enum { SETTINGS_ROOM = 512 };
 
-/* The mock devices of a machine: settings of each. */
+/* The mock devices that TRL_MOCK_DEVICES asks for, with the settings of each. */
 typedef struct mocks {
     int n;
     char settings[TRL_DEVICES_MAX][SETTINGS_ROOM];
 } mocks;
 
-/* Read "2:speed=4": so many devices with these settings. */
+/* Read "2:speed=4": a count of devices with these settings. */
 static trl_err read_group(trl_context *ctx, const char *text, int length, mocks *mocks)
 {
     const int number = (int)strspn(text, "0123456789");
@@ -53,9 +53,9 @@ static trl_err find_mocks(trl_context *ctx, mocks *mocks)
     }
 }
 
-/* ---- which of them ---- */
+/* ---- which devices ---- */
 
-/* No device is there: why, and what to write. */
+/* Fail because no device exists: say why, and what to write instead. */
 static trl_err refuse_none(trl_context *ctx, const char *which)
 {
     const char *why = "this build has no CUDA";
@@ -104,14 +104,14 @@ static trl_err choose(trl_context *ctx, const char *which, int n, int *count, in
 
 /* ---- opened devices ---- */
 
-/* Kernels are compiled for one kind of GPU. */
+/* Kernels are compiled for a single kind of GPU. */
 static bool is_another_kind(const trl_devices *devices, const trl_device *device)
 {
     const trl_device_info *first = devices->n > 0 ? &devices->device[0]->info : &device->info;
     return first->major != device->info.major || first->minor != device->info.minor;
 }
 
-/* asked: for this GPU, or for GPUs; else one that does not answer is left out. */
+/* asked: the user named this GPU, or GPUs; otherwise a GPU that does not answer is left out. */
 static trl_err open_gpu(trl_devices *devices, int index, bool asked, trl_device **device)
 {
     char why[TRLI_GPU_WHY_ROOM];
@@ -139,7 +139,7 @@ trl_err trl_devices_open(trl_context *ctx, const char *which, trl_devices **resu
     *result = NULL;
     if (strcmp(which, "cpu") != 0) {
         TRL_TRY(find_mocks(ctx, &mocks));
-        /* Mock devices stand in for GPUs: nothing copies between the two. */
+        /* Mock devices and GPUs are not used together: no copy between the two exists. */
         const int gpus = mocks.n > 0 ? 0 : trli_device_backend_count();
         TRL_TRY(choose(ctx, which, mocks.n + (gpus < TRL_DEVICES_MAX ? gpus : TRL_DEVICES_MAX), &count, index));
     }

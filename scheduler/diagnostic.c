@@ -38,7 +38,7 @@ void trli_diagnostics_destroy(trli_diagnostics *diagnostics)
     pthread_mutex_destroy(&diagnostics->lock);
 }
 
-/* Errors were recorded by this thread since trli_diagnostics_said. */
+/* This thread recorded errors since the last trli_diagnostics_said. */
 static _Thread_local bool said;
 
 bool trli_diagnostics_said(void)
@@ -48,7 +48,7 @@ bool trli_diagnostics_said(void)
     return was;
 }
 
-/* The message that this thread has recorded last, for its remedies; -1: it found no room. */
+/* The message that this thread recorded last, which remedies are added to; -1: there was no memory for it. */
 static _Thread_local int latest = -1;
 
 static bool grow(trli_diagnostics *diagnostics)
@@ -63,8 +63,9 @@ static bool grow(trli_diagnostics *diagnostics)
     return true;
 }
 
-/* Takes over the members of d. A message that finds no memory is dropped, unless it is one of the first: its code still
- * reaches the caller. format and args: of d's text, if that found no memory, or NULL. */
+/* Takes ownership of the members of d. A message for which there is no memory is dropped, unless it is one of the
+ * first: its code still reaches the caller. format and args: of d's text if there was no memory for the text, or
+ * NULL. */
 static void append(trli_diagnostics *diagnostics, trl_diagnostic *d, const char *format, va_list *args)
 {
     if (d->severity == TRL_ERROR) said = true;
@@ -119,7 +120,7 @@ void trl_warn(trl_context *ctx, const trl_place *place, const char *format, ...)
     va_end(args);
 }
 
-/* Takes over the text, or frees it. */
+/* Takes ownership of the text, or frees it. */
 static void add_remedy(trl_diagnostic *d, char *text)
 {
     int i = 0;
@@ -168,7 +169,7 @@ void trl_context_clear_diagnostics(trl_context *ctx)
     pthread_mutex_unlock(&ctx->diagnostics.lock);
 }
 
-/* Text under construction: cut at size, counted to the end. */
+/* Text under construction: cut at `size`, its whole length counted. */
 typedef struct text_buffer {
     char *data;
     size_t size, used;
@@ -192,13 +193,13 @@ static void put_position(text_buffer *b, int number)
     if (number > 0) put_text(b, digits);
 }
 
-/* Columns count characters: the later bytes of a UTF-8 character have no column of their own. */
+/* Columns count characters: bytes after the first of a UTF-8 character take no column. */
 static bool starts_character(char c)
 {
     return ((unsigned char)c & 0xc0) != 0x80;
 }
 
-/* Spaces (tabs where the source has them, so that both lines shift alike) up to the column, then "^~~~" within the
+/* Spaces up to the column (tabs where the source has tabs, so that both lines shift alike), then "^~~~" within the
  * line. */
 static void put_underline(text_buffer *b, const trl_diagnostic *d)
 {
@@ -246,7 +247,7 @@ int trl_diagnostic_format(const trl_diagnostic *d, char *buffer, size_t size)
     return (int)b.used;
 }
 
-enum { PIECE = 4096 /* bytes of a message between ranks */ };
+enum { PIECE = 4096 /* bytes of one piece of the stream between ranks */ };
 
 /* Agreement sends diagnostics as a stream of bytes: per message this header, then its strings. */
 enum { STRINGS = 3 + TRL_REMEDIES_MOST };
@@ -268,7 +269,7 @@ static size_t pack_bytes(char *to, const char *s)
     return bytes;
 }
 
-/* Packs n messages. Returns the bytes needed; writes them unless stream is NULL. */
+/* Pack n messages. Returns the bytes needed; stream NULL: writes nothing. */
 static size_t pack(const trl_diagnostic *list, int n, char *stream)
 {
     size_t used = 0;
@@ -319,7 +320,7 @@ static void unpack(trli_diagnostics *diagnostics, const char *stream, size_t byt
     }
 }
 
-/* Broadcast in pieces that fit a local buffer, so that a rank without memory for the stream still takes part. */
+/* Broadcast in pieces that fit a local buffer, so that a rank without memory for the whole stream still takes part. */
 static int broadcast_stream(char *stream, size_t bytes, int root, MPI_Comm comm, bool sender)
 {
     char piece[PIECE];
@@ -333,8 +334,8 @@ static int broadcast_stream(char *stream, size_t bytes, int root, MPI_Comm comm,
     return MPI_SUCCESS;
 }
 
-/* The messages as a stream, in `small` where they fit. Without memory for more, only what is essential of the first
- * error. */
+/* The messages as a stream, in `small` if they fit. Without memory for a larger stream, only the essential parts of
+ * the first error. */
 static char *pack_all(const trli_diagnostics *diagnostics, char small[PIECE], unsigned long long *bytes)
 {
     *bytes = pack(diagnostics->list, diagnostics->count, NULL);
@@ -385,10 +386,10 @@ static bool same_message(const trl_diagnostic *a, const trl_diagnostic *b)
            equal_text(a->file, b->file);
 }
 
-/* One mistake is found wherever the formula that holds it is used: the user hears of it once. */
+/* A mistake is found wherever the formula that holds it is used: the user sees its message once. */
 void trli_diagnostics_unique(trli_diagnostics *diagnostics)
 {
-    enum { COMPARED = 200 }; /* more than anyone reads */
+    enum { COMPARED = 200 }; /* more messages than anyone reads */
     int kept = 0;
     for (int i = 0; i < diagnostics->count; ++i) {
         bool repeated = false;

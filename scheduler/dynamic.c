@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Work made by running tasks. A node is an event: a count, and a list of the nodes that wait for it; when the count
- * comes to zero, a plain event fires at once, a spawned task becomes ready and fires when it is complete. To fire is to
- * close the list, count down all that were on it and free the node.
- *
- * A node is used again, so its count and its list carry the generation of the use in their upper halves: who holds the
- * name of an event that has fired finds another generation. An edge of a list is a place in the node that waits, 4 to a
- * node; a task that waits for more has events in between. */
+/* Work made by running tasks. A node is an event: a count, and a list of the nodes that wait for it. When the count
+ * reaches zero, a plain event fires at once; a spawned task becomes ready, and fires when it is complete. Firing
+ * closes the list, counts down every node on it, and frees the node. Nodes are reused, so count and list carry the
+ * generation of the use in their upper halves: a name of an event that has fired has an older generation. An edge of
+ * a list is one of the 4 places of the waiting node; a task that waits for more events has intermediate events. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "nodes_impl.h"
 #include "placed_impl.h"
 
-enum { CREDIT = 64 /* tasks added to the remaining ones at once */ };
+enum { CREDIT = 64 /* tasks that are added to the remaining ones in one step */ };
 
 /* ---- events ---- */
 
@@ -22,7 +20,7 @@ static uint64_t generation_of(uint64_t word)
     return word & ~(uint64_t)UINT32_MAX;
 }
 
-/* A bit of the names of tasks' completions, which only their tasks may signal. */
+/* A bit in the names of completion events, which only their tasks may signal. */
 static const uint64_t completion = (uint64_t)1 << 31;
 
 static trl_event name_of(uint64_t generation, int32_t index)
@@ -38,13 +36,13 @@ static bool is_completion(trl_event event)
 static void count_down(trli_run_state *run, trli_worker *worker, int32_t index, uint32_t n);
 static bool signal_event(trli_run_state *run, trli_worker *worker, trl_event event, uint32_t n);
 
-/* Close the list: exchange acquires what those wrote who put themselves on it, and releases what was done before to who
- * finds it closed. */
+/* Close the list. The exchange acquires what the nodes on it were written with, and releases earlier writes to
+ * whoever finds the list closed. */
 static void fire(trli_run_state *run, trli_worker *worker, int32_t index)
 {
     trli_run_node *self = trli_node_at(run, index);
-    uint64_t next =
-        trli_next_generation(atomic_load_explicit(&self->count, memory_order_relaxed)); /* nobody else has it now */
+    uint64_t next = trli_next_generation(
+        atomic_load_explicit(&self->count, memory_order_relaxed)); /* no other thread has the node now */
     atomic_store_explicit(&self->count, next, memory_order_relaxed);
     uint64_t list = atomic_exchange_explicit(&self->list, next, memory_order_acq_rel);
     trl_event signals = self->signals;
@@ -61,7 +59,7 @@ static void fire(trli_run_state *run, trli_worker *worker, int32_t index)
     }
 }
 
-/* Nothing is left to wait for. */
+/* The node waits for nothing any more. */
 static void become_ready(trli_run_state *run, trli_worker *worker, int32_t index)
 {
     if (trli_node_at(run, index)->record.flags & TRLI_TASK_EVENT)
@@ -70,7 +68,7 @@ static void become_ready(trli_run_state *run, trli_worker *worker, int32_t index
         trli_ready(run, worker, run->view.tasks + index);
 }
 
-/* Release what this worker wrote for the task, acquire what the others wrote. */
+/* Release what this worker wrote for the task, acquire what other workers wrote. */
 static void count_down(trli_run_state *run, trli_worker *worker, int32_t index, uint32_t n)
 {
     uint64_t before = atomic_fetch_sub_explicit(&trli_node_at(run, index)->count, n, memory_order_acq_rel);
@@ -84,8 +82,8 @@ static bool find_event(const trli_run_state *run, trl_event event, int32_t *inde
     return atomic_load_explicit(&run->nodes->block[trli_nodes_block(*index)], memory_order_acquire) != NULL;
 }
 
-/* Put an edge of a node on the list of an event: false if the event has fired. Release: of the edge. Acquire of a
- * closed list: of what was done before the event fired. */
+/* Put an edge of a node on the list of an event; false: the event has fired. Releases the edge. If the list is
+ * closed, acquires everything that was done before the event fired. */
 static bool wait_for(trli_run_state *run, int32_t index, int edge, trl_event event)
 {
     int32_t other;
@@ -101,7 +99,7 @@ static bool wait_for(trli_run_state *run, int32_t index, int edge, trl_event eve
     return true;
 }
 
-/* Let a node wait for at most TRLI_NODE_EDGES events, and then drop the guard that kept it from becoming ready. */
+/* Let a node wait for at most TRLI_NODE_EDGES events, then remove the guard that kept the node from becoming ready. */
 static void wait_and_release(trli_run_state *run, trli_worker *worker, int32_t index, int n, const trl_event *events)
 {
     uint32_t fired = 0;
@@ -116,21 +114,21 @@ static trl_err new_node(trli_run_state *run, trli_worker *worker, uint32_t count
     TRL_TRY(trli_node_take(run, worker, index));
     trli_run_node *self = trli_node_at(run, *index);
     uint64_t generation =
-        generation_of(atomic_load_explicit(&self->list, memory_order_relaxed)); /* nobody else has it */
+        generation_of(atomic_load_explicit(&self->list, memory_order_relaxed)); /* no other thread has the node */
     self->record = (trli_task_record){.flags = TRLI_TASK_EVENT, .chunks = 1};
     self->name = "event";
     self->signals = 0;
     self->nwants = 0;
     self->scope = TRLI_NONE;
     atomic_store_explicit(&self->count, generation | count,
-                          memory_order_relaxed); /* published by the list, or the policy */
+                          memory_order_relaxed); /* published with the list, or by the policy */
     *name = name_of(generation, *index);
 done:
     return err;
 }
 
-/* Let a node, which counts them, wait for any number of events: those beyond TRLI_NODE_EDGES through events that signal
- * the node. */
+/* Let a node wait for any number of events, which its count includes: events beyond TRLI_NODE_EDGES are waited for
+ * by intermediate events that signal the node. */
 static trl_err wait_for_all(trli_run_state *run, trli_worker *worker, int32_t index, trl_event name, int n,
                             const trl_event *events)
 {
@@ -149,7 +147,7 @@ done:
     return err;
 }
 
-/* Things that a node with n waits counts: direct ones, events in between, and a guard. */
+/* The count of a node with n waits: direct waits, intermediate events, and a guard. */
 static uint32_t count_of_waits(int n)
 {
     return 1 + (uint32_t)(n <= TRLI_NODE_EDGES
@@ -157,8 +155,8 @@ static uint32_t count_of_waits(int n)
                               : TRLI_NODE_EDGES + (n - TRLI_NODE_EDGES + TRLI_NODE_EDGES - 1) / TRLI_NODE_EDGES);
 }
 
-/* Count an event down; false: it does not exist (any more) or would come below zero. Release and acquire as count_down.
- */
+/* Count an event down; false: it does not exist (any more) or would fall below zero. Releases and acquires as
+ * count_down does. */
 static bool signal_event(trli_run_state *run, trli_worker *worker, trl_event event, uint32_t n)
 {
     int32_t index;
@@ -189,7 +187,7 @@ static int32_t scope_of(const trli_run_state *run, int32_t task)
     return task < run->view.tasks ? TRLI_NONE : trli_node_of(run, task)->scope;
 }
 
-/* Release and acquire: what follows a scope sees what all tasks in it wrote. */
+/* Release and acquire: what follows a scope sees everything that the scope's tasks wrote. */
 void trli_scope_leave(trli_run_state *run, trli_worker *worker, int32_t task)
 {
     while (task != TRLI_NONE) {
@@ -248,7 +246,7 @@ done:
     return err;
 }
 
-/* Many wants lie outside of the node, with those above them. */
+/* Many wants, ancestors included, are stored outside of the node. */
 static trl_err set_many_wants(trli_run_state *run, const trl_spawn_desc *desc, trli_run_node *self)
 {
     trl_err err = TRL_OK;
@@ -293,8 +291,8 @@ static uint8_t urgency_of(const trl_spawn_desc *desc)
     return desc->priority < 0 ? TRL_URGENCIES - 1 : TRL_URGENCIES / 2;
 }
 
-/* The task is in the scope of the task that creates it, or in the same one; and the run does not end before it.
- * Relaxed: whoever is in a scope, or a run, keeps it open meanwhile. */
+/* The new task is in the scope of the task that creates it, or in the scope that this one is in, and the run does
+ * not end before it. Relaxed: the creating task keeps its scope and the run open meanwhile. */
 static void join_scope_and_run(trli_run_state *run, trli_worker *worker, int32_t creator, trli_run_node *self)
 {
     self->scope = trli_record(run, creator)->flags & TRL_TASK_SCOPE ? creator : scope_of(run, creator);
@@ -369,7 +367,7 @@ static int compare_tasks(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-/* Relaxed: only keeps wrong use from counting below zero. */
+/* Relaxed: this only keeps wrong use from counting below zero. */
 trl_err trl_run_signal_task(trl_run *here, trl_task task, int64_t n)
 {
     trl_err err;

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* The loop of a worker inside a run: take a task, call it, release what waited for it, and when there is nothing to
- * take, wait.
- *
- * Who sleeps holds nothing, and who holds tasks runs them: no task depends on a wake-up, which only brings help. The
- * end of a run is the one event that all wait for; it is announced under the sleepers' lock. */
+/* The loop of a worker inside a run: take a task, call it, release its successors, and wait if there is nothing to
+ * take. A sleeping worker holds no task, and a worker that holds tasks runs them: no task depends on a wake-up,
+ * which only adds workers. The end of a run is the only event that all workers wait for; it is announced under the
+ * sleepers' lock. */
 #include "engine_impl.h"
 #include "trace_impl.h"
 
-enum { SPINS = 1000 /* looks around before an idle worker sleeps */ };
+enum { SPINS = 1000 /* times that an idle worker looks for work before it sleeps */ };
 
 /* ---- readiness ---- */
 
@@ -25,9 +24,8 @@ void trli_ready(trli_run_state *run, trli_worker *worker, int32_t task)
     trli_hand_over(run, worker, task);
 }
 
-/* Whether a task's last predecessor, or signal, has arrived. Release what this worker wrote for the task; the last one
- * to arrive acquires what the others wrote. The count goes back to what the next run needs: nobody else arrives in this
- * one. */
+/* Whether a task's last predecessor, or signal, has arrived. Releases what this worker wrote for the task; the last
+ * arrival acquires what the others wrote. The count is reset for the next run: nothing else arrives in this run. */
 static bool arrive(trli_run_state *run, int32_t task, int32_t n)
 {
     trli_join *join = &run->join[task];
@@ -42,7 +40,7 @@ void trli_arrive(trli_run_state *run, trli_worker *worker, int32_t task, int32_t
     if (arrive(run, task, n)) trli_ready(run, worker, task);
 }
 
-/* The first successor that becomes ready, the most urgent one, is run next: what the task wrote is in this core's
+/* The first successor that becomes ready is the most urgent one and runs next: what the task wrote is in this core's
  * cache. */
 static void release_successors(trli_run_state *run, trli_worker *worker, const trli_task_record *record)
 {
@@ -69,7 +67,7 @@ void trli_finish(trli_run_state *run, trli_worker *worker, int32_t task)
         release_successors(run, worker, record);
     else
         trli_node_complete(run, worker, task);
-    if (phased) trli_phase_leave(run, worker, type); /* last: its successors are counted already */
+    if (phased) trli_phase_leave(run, worker, type); /* last: the task's successors are counted already */
 }
 
 void trli_complete(trli_run_state *run, trli_worker *worker, int32_t task)
@@ -87,7 +85,8 @@ void trli_complete(trli_run_state *run, trli_worker *worker, int32_t task)
 
 /* ---- execution ---- */
 
-/* The end of a task's time: traced, and, unless it asked for more (it was waiting), averaged. */
+/* End the timing of a task: its time is traced and, if the task is done, averaged (a task that asked for more was
+ * waiting). */
 static void note_time(trli_run_state *run, const trli_worker *worker, int32_t task, int64_t start, bool done)
 {
     int64_t end = trli_now_ns();
@@ -95,18 +94,18 @@ static void note_time(trli_run_state *run, const trli_worker *worker, int32_t ta
     if (worker->lane)
         trli_trace_add(worker->lane, done ? TRLI_TRACE_TASK : TRLI_TRACE_POLL, trli_task_name(run, task), record->type,
                        start, end);
-    /* Relaxed: read when the run is over. */
+    /* Relaxed: read after the run. */
     _Atomic int64_t *sum = task < run->view.tasks ? &run->run_ns[task] : &run->spawned_ns;
     if (done) atomic_fetch_add_explicit(sum, end - start, memory_order_relaxed);
 }
 
-/* A started poll task is never dropped: what it waits for (a message under way) must arrive before its memory is used
- * again. */
+/* A poll task that has started is never dropped: the message that it waits for must arrive before its memory is
+ * reused. */
 bool trli_call(trli_run_state *run, trli_worker *worker, int32_t task, int chunk, bool again)
 {
     const trli_task_record *record = trli_record(run, task);
-    /* Relaxed: a task that must see an error is ordered after it by its dependencies, for all others seeing it late
-     * only means work that nobody needs. */
+    /* Relaxed: a task that must see an error is ordered after it by its dependencies; other tasks that see it late
+     * only do unneeded work. */
     bool failed = atomic_load_explicit(&run->error, memory_order_relaxed) != TRL_OK;
     if (failed && !again && !(record->flags & TRL_TASK_ALWAYS)) return true;
     trl_run here = {.run = run, .worker = worker, .task = task};
@@ -132,7 +131,8 @@ static void execute_chunks(trli_run_state *run, trli_worker *worker, int32_t tas
         if (i + 1 == count) break;
         trli_polls_if_due(run, worker);
         if (worker->next == TRLI_NONE) continue;
-        trli_hand_over(run, worker, worker->next); /* others need not wait for the rest of the chunks */
+        trli_hand_over(run, worker,
+                       worker->next); /* other workers can run the task before the remaining chunks are done */
         worker->next = TRLI_NONE;
     }
     if (trli_wide_done(run, task, count)) trli_complete(run, worker, task);
@@ -176,7 +176,7 @@ static bool work_on_task(trli_run_state *run, trli_worker *worker)
     return true;
 }
 
-/* Something to do from the two pools, the preferred one first. */
+/* Take something from one of the two pools, the preferred pool first. */
 static bool work_once(trli_run_state *run, trli_worker *worker)
 {
     bool operators = atomic_load_explicit(&worker->operators, memory_order_relaxed);
@@ -192,8 +192,8 @@ static bool work_once(trli_run_state *run, trli_worker *worker)
 enum { ACTIVE = 1 };
 static const uint64_t began = (uint64_t)1 << 32;
 
-/* seq_cst here and in trli_run_quiet: a worker that has begun to look, or what it found before, is seen by one who
- * finds nothing. */
+/* seq_cst here and in trli_run_quiet: a worker that finds nothing sees every worker that has begun to look, or what
+ * that worker found. */
 static void begin_activity(trli_run_state *run)
 {
     atomic_fetch_add_explicit(&run->activity, began + ACTIVE, memory_order_seq_cst);
@@ -203,7 +203,8 @@ static void end_activity(trli_run_state *run, trli_worker *worker)
 {
     int64_t done = worker->completed + worker->credit;
     worker->completed = worker->credit = 0;
-    /* Release what this worker's tasks wrote to whoever sees zero. seq_cst: ordered with the count of sleepers. */
+    /* Release what this worker's tasks wrote to the worker that sees zero. seq_cst: ordered with the count of
+     * sleepers. */
     if (done > 0 && atomic_fetch_sub_explicit(&run->remaining, done, memory_order_seq_cst) == done)
         trli_workers_wake_all(worker->workers);
     atomic_fetch_sub_explicit(&run->activity, ACTIVE, memory_order_seq_cst);
@@ -222,8 +223,8 @@ bool trli_run_quiet(trli_run_state *run)
     return atomic_load_explicit(&run->activity, memory_order_seq_cst) == before && !trli_run_over(run);
 }
 
-/* Idleness while messages are under way counts against the overlap of communication with work: by how much their time
- * grew meanwhile. */
+/* Idle time while messages are under way counts against the overlap of communication with computation: it is the
+ * growth of the messages' time meanwhile. */
 static void note_idle(trli_run_state *run, const trli_worker *worker, int64_t since, int64_t outstanding)
 {
     int64_t now = trli_polls_outstanding(run);
@@ -232,7 +233,7 @@ static void note_idle(trli_run_state *run, const trli_worker *worker, int64_t si
     if (worker->lane) trli_trace_add(worker->lane, TRLI_TRACE_IDLE, "idle", 0, since, trli_now_ns());
 }
 
-/* Wait, testing poll tasks, until there may be something to take (true), or until this worker should leave. */
+/* Wait, testing poll tasks, until there may be something to take (true) or this worker should leave (false). */
 static bool wait_for_work(trli_run_state *run, trli_worker *worker)
 {
     bool owner = false, found = false;
@@ -254,7 +255,7 @@ static bool wait_for_work(trli_run_state *run, trli_worker *worker)
         } else if (trli_run_quiet(run)) {
             trli_run_end_early(run);
         } else if (spins >= SPINS && trli_workers_wanted_elsewhere(worker->workers)) {
-            break; /* also who owns poll tasks: what they wait for may be another run's work */
+            break; /* a worker that tests poll tasks leaves too: another run's work may be what they wait for */
         } else if (owner || spins < SPINS) {
             trli_workers_pause(worker->workers);
         } else {
@@ -290,7 +291,7 @@ int trli_run_work(trli_job *job, trli_worker *worker)
     if (trli_run_over(run)) return 0;
     bool worked = false;
     inside = true;
-    (void)trli_diagnostics_said(); /* what was said before has to do with no task */
+    (void)trli_diagnostics_said(); /* earlier messages belong to no task */
     worker->next = TRLI_NONE;
     worker->pushed = 0;
     begin_activity(run);

@@ -11,55 +11,57 @@
 #include "polls_impl.h"
 #include "wide_impl.h"
 
-/* What a task waits for: predecessors, and signals. Back to `all` when it comes to zero, ready for the next run. */
+/* What a task waits for: predecessors and signals. When `missing` reaches zero it is reset to `all` for the next
+ * run. */
 typedef struct trli_join {
     _Atomic int32_t missing;
     int32_t all;
 } trli_join;
 
-/* The state of a run. Made when more runs than before are in progress, and again when the workers are others; later
- * runs use it again. */
+/* The state of a run. A state is made when more runs than before are in progress, and again for other workers; later
+ * runs reuse it. */
 typedef struct trli_run_state {
     trli_job job;
     trl_graph *graph;
-    struct trli_run_state *next; /* of the graph's states */
+    struct trli_run_state *next; /* of the list of the graph's states */
     trl_workers *workers;
     void *frame;
-    bool taken; /* by a run, which can be cancelled; guarded */
-    int active; /* workers that take part if they adapt */
-    bool alone; /* one worker does all */
+    bool taken; /* in use by a run, which can be cancelled; guarded */
+    int active; /* workers that take part, if their number adapts */
+    bool alone; /* a single worker runs all tasks */
     _Atomic int error;
     const trl_policy *policy;
     void *policy_state;
     trl_policy_graph view;
-    trli_join *join;        /* [tasks] */
-    int32_t *link;          /* [tasks] of the list that a task is on: of the policy, a lock, a phase, the poll tasks */
+    trli_join *join; /* [tasks] */
+    int32_t
+        *link; /* [tasks] links of the list that holds the task: of the policy, a lock, a phase, or the poll tasks */
     _Atomic int32_t *scope; /* [tasks] open tasks of a TRL_TASK_SCOPE task, itself included; NULL: there are none */
     trli_lock *lock;        /* [resources] */
     trli_wide_pool wide;
     trli_polls polls;
     trli_phases phases;
     struct trli_nodes *nodes;                           /* spawned tasks and events */
-    struct trli_placed_run *placed;                     /* of a placed graph; else NULL */
+    struct trli_placed_run *placed;                     /* state of a placed graph; else NULL */
     int32_t nsignalled;                                 /* tasks that wait for signals */
     int32_t *signalled;                                 /* [nsignalled] ascending */
     _Atomic int32_t *signals_left;                      /* [nsignalled] */
-    uint64_t workers_serial;                            /* of the workers it was made for */
+    uint64_t workers_serial;                            /* workers for which the state was made */
     bool explained;                                     /* a message was recorded with the error */
     bool watched;                                       /* each task is timed or traced */
     bool dirty;                                         /* the last run ended before all tasks were complete */
-    int32_t wake_after;                                 /* tasks that a worker keeps before it wakes another one */
+    int32_t wake_after;                                 /* tasks that a worker keeps before it wakes another worker */
     alignas(TRLI_CACHE_LINE) _Atomic int64_t remaining; /* tasks not complete; the run is over at zero */
-    /* Low half: workers that may find or make work. High half: how often one began to. */
+    /* Low half: workers that may find or make work. High half: how often a worker began to. */
     alignas(TRLI_CACHE_LINE) _Atomic uint64_t activity;
-    alignas(TRLI_CACHE_LINE) _Atomic bool ended; /* a worker ends the run early */
-    const char *failed_name;                     /* of the task that failed, of a spawned one a copy; NULL: none */
+    alignas(TRLI_CACHE_LINE) _Atomic bool ended; /* a worker is ending the run early */
+    const char *failed_name; /* of the task that failed (a copy, for a spawned task); NULL: none failed */
     char copied_name[64];
-    /* Times, ns. Relaxed: read when all workers have left. */
+    /* Times, ns. Relaxed: read after all workers have left. */
     _Atomic int64_t *run_ns;        /* [tasks] of a timed run */
     _Atomic int64_t spawned_ns;     /* of all spawned ones */
-    _Atomic int64_t outstanding_ns; /* with poll tasks started and not complete */
-    _Atomic int64_t idle_ns;        /* of workers idle meanwhile */
+    _Atomic int64_t outstanding_ns; /* time with poll tasks started and not complete */
+    _Atomic int64_t idle_ns;        /* idle time of workers meanwhile */
 } trli_run_state;
 
 /* What a task function knows of its run: valid while it runs. */
@@ -71,54 +73,55 @@ struct trl_run {
 
 /* ---- run_state.c ---- */
 
-/* A state for a run of the graph with these workers in a frame. USAGE if there is one in this frame already. */
+/* Get a state for a run of the graph with these workers in a frame. USAGE if the graph is already running in this
+ * frame. */
 TRL_NODISCARD trl_err trli_run_take(trl_graph *graph, trl_workers *workers, const trl_policy *policy, uint64_t serial,
                                     void *frame, trli_run_state **run);
-/* Leave it to later runs. Guarded. */
+/* Return the state for later runs. Guarded. */
 void trli_run_give_back(trli_run_state *run);
 
 /* ---- run.c ---- */
 
 void trli_run_start(trli_run_state *run, bool traced);
-/* Account for a run that took so long, and return its error. Guarded. */
+/* Record the time of a run, and return its error. Guarded. */
 TRL_NODISCARD trl_err trli_run_finish(trli_run_state *run, int64_t ns);
 /* Whether the run is over. Acquire: sees all that its tasks wrote. */
 static inline bool trli_run_over(const trli_run_state *run)
 {
     return atomic_load_explicit(&run->remaining, memory_order_acquire) <= 0;
 }
-/* Record a task's error, if it is the run's first. */
+/* Record a task's error if it is the first of the run. */
 void trli_run_fail(trli_run_state *run, int32_t task, trl_err err);
-/* End a run in which nothing can happen any more though tasks are left: after an error, or a stall, which is reported.
- */
+/* End a run in which no task can run although tasks are left: after an error, or after a deadlock, which is
+ * reported. */
 void trli_run_end_early(trli_run_state *run);
-/* The name of any task, for messages and traces. */
+/* The name of any task, spawned ones included, for messages and traces. */
 const char *trli_task_name(const trli_run_state *run, int32_t task);
 
 /* ---- engine.c ---- */
 
-/* The job of a run. Until nothing is found here and other jobs are in progress. */
+/* The job of a run. Works until nothing is found and other jobs are in progress. */
 int trli_run_work(trli_job *job, trli_worker *worker);
 bool trli_run_job_over(const trli_job *job);
-/* A task's predecessors are complete: hand it to its phase or the policy. */
+/* A task's predecessors are complete: pass the task to its phase or to the policy. */
 void trli_ready(trli_run_state *run, trli_worker *worker, int32_t task);
-/* Hand it to the policy. */
+/* Pass it to the policy. */
 void trli_hand_over(trli_run_state *run, trli_worker *worker, int32_t task);
-/* One thing less that a task of the graph waits for. */
+/* One predecessor, or signal, of a task of the graph has arrived. */
 void trli_arrive(trli_run_state *run, trli_worker *worker, int32_t task, int32_t n);
-/* The function of a task returned for good: release its locks; without open scope, finish it. */
+/* The function of a task returned for the last time: release its locks; without an open scope, complete the task. */
 void trli_complete(trli_run_state *run, trli_worker *worker, int32_t task);
 /* A task and its scope are complete: release successors or fire its event, and count. */
 void trli_finish(trli_run_state *run, trli_worker *worker, int32_t task);
-/* Nothing is ready, under way or being tested. */
+/* No task is ready, running or polled. */
 bool trli_run_quiet(trli_run_state *run);
-/* Call the function of a task, or skip it after an error. chunk: TRLI_NONE for all as one. Returns whether it is
- * complete; `again`: it was called in this run before and asked for more. */
+/* Call the function of a task, or skip it after an error. chunk: TRLI_NONE for all chunks in one call. Returns
+ * whether the task is done. again: the task was called in this run before and asked for more. */
 bool trli_call(trli_run_state *run, trli_worker *worker, int32_t task, int chunk, bool again);
 
 /* ---- pools.c ---- */
 
-/* Deal workers to the pools for the next run, from what this one showed. */
+/* Deal workers to the pools for the next run, using the measurements of this run. */
 void trli_pools_adapt(const trli_run_state *run, int count, trli_worker *worker);
 
 static inline trli_task_record *trli_record(const trli_run_state *run, int32_t task)
@@ -131,13 +134,13 @@ static inline int32_t *trli_link(const trli_run_state *run, int32_t task)
     return task < run->view.tasks ? &run->link[task] : trli_node_link(run, task);
 }
 
-/* Whether a task counts as complete only when others are: it has a scope, or is spawned and may be in one. */
+/* Whether the completion of a task can depend on other tasks: the task has a scope, or is spawned and may be in one. */
 static inline bool trli_is_scoped(const trli_run_state *run, int32_t task)
 {
     return task >= run->view.tasks || trli_graph_records(run->graph)[task].flags & TRL_TASK_SCOPE;
 }
 
-/* What a task wants; returns how many. */
+/* The resources that a task wants; returns their number. */
 static inline int32_t trli_wants(const trli_run_state *run, int32_t task, const trli_want **want)
 {
     if (task >= run->view.tasks) return trli_node_wants(run, task, want);

@@ -13,7 +13,7 @@ static const code_row codes[] = {
 #undef CODE_ROW
 };
 
-/* A value outside the enumeration can only come from a defect, or from a plugin that returned one. */
+/* A value outside of the enumeration is caused by a defect, or by a plugin that returned it. */
 static const code_row *row_of(trl_err err)
 {
     int index = (int)err;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Devices as executors: an address space, and streams on which calls and copies are done in the order in which they
- * were given, while the host goes on. Backends: device_mock.c, and that of CUDA. */
+/* Devices as executors: an address space and streams, on which calls and copies are done in the order in which they
+ * were issued while the host continues. Backends: device_mock.c, device_gpu.c. */
 #ifndef TRLI_EXECUTOR_IMPL_H
 #define TRLI_EXECUTOR_IMPL_H
 
@@ -12,7 +12,7 @@
 #include "device_impl.h"
 #include "machines_impl.h"
 
-/* Streams of a device. Each is first in, first out; between two of them only fences give an order. */
+/* Streams of a device. Each is first in, first out; only fences order one stream after another. */
 typedef enum trli_stream {
     TRLI_STREAM_COMPUTE,
     TRLI_STREAM_IN,  /* copies to the device */
@@ -20,49 +20,50 @@ typedef enum trli_stream {
     TRLI_STREAMS
 } trli_stream;
 
-/* A point on a stream: passed when all that was given to the stream before it is done. It may be set again once it was
- * passed. */
+/* A point on a stream. The fence is passed when everything issued to the stream before it is done. It may be set
+ * again after it was passed. */
 typedef struct trli_fence trli_fence;
 
-/* How the calls and copies of a run went: the first error, and which of them it ended; 0: all went well so far. */
+/* The outcome of the calls and copies of a run: the first error and the number of the call or copy that failed; 0:
+ * none has failed. */
 typedef struct trli_outcome {
-    _Atomic uint64_t first; /* the code below the number */
+    _Atomic uint64_t first; /* the number above, the code below */
 } trli_outcome;
 
-/* Whose a call or a copy is, and its number among the run's, >= 0. */
+/* The owner of a call or a copy, and its number >= 0 among those of the run. */
 typedef struct trli_ticket {
     trli_outcome *outcome; /* in use until the call or copy is over */
     int32_t number;
 } trli_ticket;
 
-/* What a backend does for one device. Functions that return trl_err fail with DEVICE, or MEMORY, after recording a
- * message that names the device, but for `allocate`, which is silent about MEMORY, and `passed`.
- *   When a call or a copy fails later, after recording a message, its outcome notes that before a fence behind it is
- * passed; from then on nothing of that outcome is done, and fences are passed as ever. What other runs gave to the
- * stream is done. Of a lost device every function fails but `set` and `wait`: a fence that is passed still tells that
- * its stream does nothing before it. Thread: any. */
+/* The operations of a backend on one device. Functions that return trl_err fail with DEVICE or MEMORY after
+ * recording a message that names the device; but `allocate` records none for MEMORY, and `passed` none at all. When
+ * a call or a copy fails later, a message is recorded and the outcome set before a fence behind it is passed. From
+ * then on nothing else of that outcome is done, and fences are passed as usual; what other runs issued to the stream
+ * is done. On a lost device every function fails but `set` and `wait`: a passed fence still means that its stream
+ * does nothing that was issued before it. Thread: any. */
 typedef struct trli_device_ops {
     trl_err (*allocate)(trl_device *device, size_t bytes, void **memory);
     void (*release)(trl_device *device, void *memory);
     trl_err (*copy)(trl_device *device, trli_stream stream, const trli_box_copy *copy, trli_ticket ticket);
-    /* Do, or enqueue, a task's call for this kind of executor: args with the device's space, and its worker number. */
+    /* Do, or enqueue, a task's call for this kind of executor. args: with the device's space and worker number. */
     trl_err (*call)(trl_device *device, trli_stream stream, trl_task_fn run, void *data, const trl_task_args *args,
                     trli_ticket ticket);
     trl_err (*fence_create)(trl_device *device, trli_fence **fence);
-    /* Streams may still set it, or wait for it. */
+    /* Streams may still be about to set it, or wait for it. */
     void (*fence_destroy)(trl_device *device, trli_fence *fence);
     trl_err (*set)(trl_device *device, trli_stream stream, trli_fence *fence);
-    /* Whether a fence that was set is passed, of one that was not, true: never waits. Fails, without a message, with
+    /* Whether a fence has been passed; true if it was never set. Never waits. Fails, without a message and with
      * *passed true, if the device is lost. */
     trl_err (*passed)(trl_device *device, trli_fence *fence, bool *passed);
-    /* What is given to the stream from now on is done after the fence, of this or another device of the same backend,
-     * is passed, as it was set last. */
+    /* What is issued to the stream from now on is done after the fence, as it was set last, is passed. The fence
+     * belongs to this or another device of the same backend. */
     trl_err (*wait)(trl_device *device, trli_stream stream, trli_fence *fence);
-    /* Seconds of the device's clock between two fences of it that were passed. */
+    /* Seconds on the device's clock between two of its fences, both of them passed. */
     double (*seconds)(trl_device *device, trli_fence *from, trli_fence *to);
-    /* Wait until all that was given to the device is done. Thread: any that may sleep. */
+    /* Wait until everything issued to the device is done. Thread: any that may sleep. */
     void (*finish)(trl_device *device);
-    /* After all devices that use it, or its fences, have finished. */
+    /* Called after all devices that use it, or its fences, have finished. */
     void (*close)(trl_device *device);
 } trli_device_ops;
 
@@ -70,29 +71,29 @@ typedef struct trli_device_ops {
 struct trl_device {
     const trli_device_ops *ops;
     trl_context *ctx;
-    const trl_devices *all; /* it and those whose memory it may copy; NULL: it alone */
+    const trl_devices *all; /* this device and those with which it exchanges copies; NULL: none */
     trl_kind kind;
     int space; /* > 0; executor `space` of a placement */
     trl_device_info info;
     trli_figures figures;
     _Atomic size_t used, peak; /* bytes allocated */
-    _Atomic bool lost;         /* nothing more can be done with it */
-    /* Something that it was given failed by the device's own fault, or it is lost: it is given no more tasks. Backends
-     * set it before they report the failure. */
+    _Atomic bool lost;         /* the device cannot be used any more */
+    /* A call or copy failed by the device's own fault, or the device is lost: it gets no more tasks. Backends set
+     * this before they report the failure. */
     _Atomic bool failed;
-    _Atomic bool full; /* it had no memory for a graph, which is run without it */
-    bool told;         /* a warning said that it failed, or was full. Thread: main */
-    bool left_out;     /* it failed, and nothing is valid in its memory any more. Thread: main */
-    /* The arguments of a call, and what its frame says, are used up when `call` returns: runs whose tasks are all the
-     * device's need not wait for it. */
+    _Atomic bool full; /* there was not enough memory for a graph, which runs without the device */
+    bool told;         /* a warning was given that it failed, or was full. Thread: main */
+    bool left_out;     /* it failed, and no data is valid in its memory any more. Thread: main */
+    /* The arguments of a call, and the contents of its frame, have been read when `call` returns: a run whose tasks
+     * all run on the device need not wait for it. */
     bool captures;
     trli_fence *end[2]; /* behind the last two such runs, in turns; NULL: made when needed */
-    int64_t ends;       /* such runs so far, and since then nobody waited for all that was given */
+    int64_t ends;       /* such runs since the host last waited for the device */
 };
 
 struct trl_devices {
     trl_context *ctx;
-    bool required; /* they were asked for by name: if one fails, so does what it was used for */
+    bool required; /* the user named devices: if one fails, the run fails */
     int n;
     trl_device *device[TRL_DEVICES_MAX]; /* device i has the space i + 1 */
 };
@@ -102,7 +103,7 @@ static inline trl_device *trli_device_of(const trl_devices *devices, int space)
     return devices->device[space - 1];
 }
 
-/* Release and acquire: of the message that was recorded before. */
+/* Release, and acquire below: of the message that was recorded before. */
 static inline void trli_outcome_note(trli_ticket ticket, trl_err err)
 {
     uint64_t none = 0;
@@ -116,13 +117,13 @@ static inline trl_err trli_outcome_err(const trli_outcome *outcome)
     return (trl_err)(uint32_t)atomic_load_explicit(&outcome->first, memory_order_acquire);
 }
 
-/* What failed first, if something did. */
+/* The number of the call or copy that failed first, if one failed. */
 static inline int32_t trli_outcome_number(const trli_outcome *outcome)
 {
     return (int32_t)(atomic_load_explicit(&outcome->first, memory_order_acquire) >> 32);
 }
 
-/* A copy of a piece of data to its place in another space. */
+/* Copy a piece of data to its place in another space. */
 static inline trli_box_copy trli_copy_of_boxes(const trl_memory_box *from, int from_space, const trl_memory_box *to,
                                                int to_space)
 {
@@ -139,7 +140,7 @@ static inline trli_box_copy trli_copy_of_boxes(const trl_memory_box *from, int f
                            .from_plane = from->plane_stride};
 }
 
-/* Nothing more is done with what a device holds. */
+/* The contents of a device's memory are not needed any more. */
 static inline void trli_device_lose(trl_device *device)
 {
     atomic_store(&device->failed, true);
@@ -152,26 +153,26 @@ static inline bool trli_device_usable(const trl_device *device)
            !atomic_load_explicit(&device->lost, memory_order_relaxed);
 }
 
-/* Wait for the runs that a device may be at still, after they returned. */
+/* Wait for runs that have returned while devices still work for them. */
 TRL_NODISCARD trl_err trli_device_finish(trl_device *device);
-/* Copy to or from a device, and wait until it is done: not in a task. */
+/* Copy to or from a device and wait for the copy: not in a task. */
 TRL_NODISCARD trl_err trli_device_copy_now(trl_device *device, int n, const trli_box_copy *copies);
 
-/* Open the n-th mock device, 0 <= n, as `settings` say: "speed=4,latency=10us", as in TRL_MOCK_DEVICES behind the
- * number; docs/hybrid.md has them all. Its space is n + 1 until devices.c says otherwise. Fails with INPUT, MEMORY. */
+/* Open the n-th mock device, 0 <= n, with `settings` as in TRL_MOCK_DEVICES: "speed=4,latency=10us" (docs/hybrid.md
+ * lists all). Its space is n + 1 unless devices.c changes it. Fails with INPUT, MEMORY. */
 TRL_NODISCARD trl_err trli_mock_open(trl_context *ctx, int n, const char *settings, trl_device **device);
 
-/* Open the GPU of this index, as trl_device_get_info counts them. Its space is 1 until devices.c says otherwise. Fails
- * with MEMORY; with DEVICE, without a message, but with the reason. */
+/* Open the GPU with this index, as trl_device_get_info counts. Its space is 1 unless devices.c changes it. Fails
+ * with MEMORY; with DEVICE, without a message, but with the reason in `why`. */
 enum { TRLI_GPU_WHY_ROOM = 256 };
 TRL_NODISCARD trl_err trli_gpu_open(trl_context *ctx, int index, char why[TRLI_GPU_WHY_ROOM], trl_device **device);
-/* Let an opened GPU copy to and from the memory of others directly, where the machine has a way. */
+/* Let opened GPUs copy to and from each other's memory directly, if the machine allows it. */
 void trli_gpu_befriend(const trl_devices *devices);
 /* Memory of the host that a GPU's kernels may write, too. Fails with DEVICE. */
 TRL_NODISCARD trl_err trli_gpu_host_allocate(trl_device *device, size_t bytes, void **memory);
 void trli_gpu_host_release(trl_device *device, void *memory);
-/* What happened to an opened GPU: records a message, and marks it lost if nothing more can be done with it. Returns
- * DEVICE. what: "launching kernel 'u'" */
+/* Record a message about a failed call of CUDA, and mark the GPU lost if it cannot be used any more. Returns DEVICE.
+ * what: "launching kernel 'u'" */
 TRL_NODISCARD trl_err trli_gpu_fail(trl_device *device, int code, const char *what, ...) TRL_PRINTF(3, 4);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* From a list of edges to flat arrays, every step linear in tasks and dependencies. */
+/* From a list of edges to flat arrays. Every step takes time linear in tasks and dependencies. */
 #include <string.h>
 
 #include "graph_impl.h"
@@ -12,7 +12,7 @@ typedef struct task_lists {
     int32_t *item;
 } task_lists;
 
-/* Work arrays of a flattening; released at its end, whatever happens. */
+/* Work arrays of a flattening, freed at its end in any case. */
 typedef struct flattening {
     trl_graph *graph;
     int32_t tasks, edges;
@@ -20,7 +20,7 @@ typedef struct flattening {
     int32_t *mark;    /* per task */
 } flattening;
 
-/* Not cleared. */
+/* Memory is not cleared. */
 static trl_err alloc_int32(trl_graph *graph, int64_t count, int32_t **result)
 {
     void *memory;
@@ -51,24 +51,24 @@ done:
     return err;
 }
 
-/* Counts in first[t + 1] become offsets in first[t]. */
+/* Turn the counts in first[t + 1] into offsets in first[t]. */
 static void accumulate(int32_t *first, int32_t n)
 {
     for (int32_t t = 0; t < n; ++t) first[t + 1] += first[t];
 }
 
-/* Successor lists from the edges, in the order in which they were added. */
+/* Make lists of successors from the edges, in the order in which these were added. */
 static void list_successors(flattening *f)
 {
     const trli_dependency *edge = f->graph->edges.data;
     int32_t *first = f->after.first;
-    /* One place further on than usual: first[t + 1] is where list t is filled, and ends as the start of list t + 1. */
+    /* Shifted by one: first[t + 1] is where list t is filled, and ends as the start of list t + 1. */
     for (int32_t i = 0; i < f->edges; ++i) ++first[edge[i].before + 2];
     accumulate(first, f->tasks + 1);
     for (int32_t i = 0; i < f->edges; ++i) f->after.item[first[edge[i].before + 1]++] = edge[i].after;
 }
 
-/* Remove repeated successors; mark[s] is the last task, plus one, that s was a successor of. */
+/* Remove repeated successors. mark[s]: the last task, plus one, with successor s. */
 static void remove_duplicates(flattening *f)
 {
     int32_t *first = f->after.first, kept = 0, start = 0;
@@ -88,8 +88,8 @@ static void remove_duplicates(flattening *f)
     f->edges = kept;
 }
 
-/* Kahn's algorithm: topological order, first in first out. Leaves in mark what each task still waits for; returns how
- * many tasks got a place. */
+/* Kahn's algorithm: topological order, first in first out. Leaves in mark what each task still waits for; returns
+ * how many tasks were ordered. */
 static int32_t sort_topologically(flattening *f)
 {
     int32_t *order = f->graph->order;
@@ -107,7 +107,8 @@ static int32_t sort_topologically(flattening *f)
     return placed;
 }
 
-/* The names of path[0..n) and of the first again, joined by arrows; of a long path its ends. NULL without memory. */
+/* The names of path[0..n) and of its first task again, joined by arrows; a long path is shortened to its ends. NULL
+ * without memory. */
 static char *join_names(const trl_graph *graph, const int32_t *path, int32_t n)
 {
     enum { END = 50 };
@@ -125,7 +126,8 @@ static char *join_names(const trl_graph *graph, const int32_t *path, int32_t n)
     return trli_memstream_close(&stream) ? stream.text : NULL;
 }
 
-/* Every task without a place waits for another such task: going back along those must come to a task seen before. */
+/* Every task that is not ordered waits for another such task: following these backwards must return to a task seen
+ * before. */
 static trl_err report_cycle(const flattening *f)
 {
     trl_graph *graph = f->graph;
@@ -155,7 +157,7 @@ done:
     return err;
 }
 
-/* Where each task's successors lie. */
+/* Where the successors of each task lie. */
 static void set_ranges(const flattening *f)
 {
     trli_task_record *record = trli_graph_records(f->graph);
@@ -165,7 +167,7 @@ static void set_ranges(const flattening *f)
     }
 }
 
-/* Without dependencies the order of addition is one, and there is nothing to count. */
+/* Without dependencies the order of addition is topological, and there is nothing to count. */
 static trl_err flatten_unordered(trl_graph *graph, int32_t tasks)
 {
     trl_err err;

@@ -36,7 +36,7 @@ trl_err trl_graph_create(trl_context *ctx, const char *name, trl_graph **result)
     graph = memset(memory, 0, sizeof *graph);
     graph->ctx = ctx;
     graph->name = memcpy(copy, name, bytes);
-    /* Relaxed: only has to be another number each time. 31 bits keep public names positive; 0 is nobody's. */
+    /* Relaxed: each graph only needs a number of its own. 31 bits keep public names positive; 0 belongs to no graph. */
     graph->serial = 1 + atomic_fetch_add_explicit(&ctx->graphs, 1, memory_order_relaxed) % (INT32_MAX - 1);
     pthread_mutex_init(&graph->placing, NULL);
     copy = NULL;
@@ -46,7 +46,7 @@ done:
     return err;
 }
 
-/* Of pointers to any type: what they point to is set free by its address, not through the pointer's type. */
+/* Release memory by its address, since it is held by pointers of several types. */
 static void release(trl_context *ctx, void *memory)
 {
     trl_memory_free(ctx, &memory);
@@ -114,14 +114,14 @@ static trl_err check_desc(trl_graph *graph, const trl_task_desc *desc)
                     desc->name ? desc->name : "", graph->name, fault);
 }
 
-/* Inline: names are short, and this is on the path of every task that is added. */
+/* Inline: names are short, and every task that is added comes through here. */
 static bool equal(const char *a, const char *b)
 {
     while (*a && *a == *b) ++a, ++b;
     return *a == *b;
 }
 
-/* Tasks of one kind follow each other: a name that is that of the last task is kept once. */
+/* Tasks of one kind are added in sequence: a name equal to the last task's is stored once. */
 static trl_err add_task_name(trl_graph *graph, const char *name, int64_t *at)
 {
     if (graph->task_count > 0) {
@@ -242,7 +242,7 @@ trl_err trl_graph_set_cost(trl_graph *graph, trl_task task, double cost)
     trli_graph_info(graph)[index].cost = cost;
     graph->costs = graph->costs || cost > 0.0;
     for (int k = 0; k < TRL_KINDS; ++k)
-        if (graph->mean_s[k]) graph->mean_s[k][index] = 0; /* what was measured is out of date, too */
+        if (graph->mean_s[k]) graph->mean_s[k][index] = 0; /* measured times are out of date, too */
     graph->ranked_tau_inf = -1.0;
 done:
     return err;
@@ -260,7 +260,7 @@ static trl_err alloc_results(trl_graph *graph)
 {
     trl_err err;
     size_t n = (size_t)graph->task_count + 1;
-    /* The topological order begins with the tasks without predecessors. */
+    /* The topological order begins with all tasks without predecessors. */
     for (int32_t at = 0; at < graph->task_count && graph->predecessors[graph->order[at]] == 0; ++at)
         graph->nroots += trli_graph_is_root(graph, graph->order[at]);
     TRL_TRY(alloc(graph, n, sizeof *graph->path, &graph->path));
@@ -270,7 +270,7 @@ done:
     return err;
 }
 
-/* What only runs need: times, and lists for policies. */
+/* Arrays that only runs need: times, and lists for policies. */
 static trl_err alloc_times(trl_graph *graph)
 {
     trl_err err;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Data handles and what tasks do with them: dependencies while a graph is built, lists by task once it is frozen. */
+/* Data handles and accesses of tasks: they give dependencies while a graph is built, and lists by task once it is
+ * frozen. */
 #include <string.h>
 
 #include "graph_impl.h"
@@ -55,7 +56,7 @@ done:
     return err;
 }
 
-/* The task after all others on a list. */
+/* The task that was added last among those of a list. */
 static trl_err follow(trl_graph *graph, int32_t list, int32_t task)
 {
     trl_err err = TRL_OK;
@@ -74,7 +75,7 @@ static bool is_on(const trl_graph *graph, int32_t list, int32_t task)
     return false;
 }
 
-/* Lists are short where this matters: a reader among several writers is as rare as a task that reads twice. */
+/* A linear search: lists are short, because a reader among several writers is as rare as a task that reads twice. */
 static trl_err add_read(trl_graph *graph, int32_t task, trli_touched *t)
 {
     trl_err err = TRL_OK;
@@ -85,7 +86,8 @@ done:
     return err;
 }
 
-/* Readers follow the writers before them: where there is one, the writers need no edge. */
+/* The task follows all readers. Readers follow the writers before them, so the writers need no edge if there are
+ * readers. */
 static trl_err add_write(trl_graph *graph, int32_t task, trli_touched *t)
 {
     trl_err err = TRL_OK;
@@ -96,7 +98,7 @@ done:
     return err;
 }
 
-/* One of several writers in any order: each follows what the first of them follows. */
+/* One of several writers in any order: each follows the tasks that the first of them follows. */
 static trl_err add_shared(trl_graph *graph, int32_t task, trli_touched *t, trl_access mode)
 {
     trl_err err = TRL_OK;
@@ -138,9 +140,9 @@ done:
 
 /* ---- freezing ---- */
 
-/* Move the accesses [start, end) of a task to where those of the tasks before it end. Two accesses of a task to one
- * piece of data become one: of their common mode, or else read and write. place: by handle, the last access that was
- * kept; it is the task's own if it is not before `kept`. Returns the new end. */
+/* Move the accesses [start, end) of a task to the end of those of the tasks before it. Two accesses of a task to one
+ * piece of data become one: with their common mode, or else read and write. place: by handle, the last access that
+ * was kept; it belongs to this task if it is not before `kept`. Returns the new end. */
 static int32_t merge(trl_policy_access *access, int32_t start, int32_t end, int32_t kept, int32_t *place)
 {
     const int32_t own = kept;
@@ -173,7 +175,7 @@ trl_err trli_graph_flatten_accesses(trl_graph *graph)
     graph->access = memory;
     for (int64_t i = 0; i < n; ++i) ++first[all[i].task];
     for (int32_t t = 0; t < graph->task_count; ++t) first[t + 1] += first[t];
-    /* From the last access to the first: first[t] goes from the end of task t's to their start. */
+    /* From the last access to the first: first[t] moves from the end of task t's accesses to their start. */
     for (int64_t i = n - 1; i >= 0; --i)
         graph->access[--first[all[i].task]] =
             (trl_policy_access){.handle = all[i].handle, .mode = all[i].mode, .part = all[i].part};

@@ -9,13 +9,13 @@
 
 enum { OFF_PATH = -2, PATH_END = -1 };
 
-/* What both forms show. The arrays are made for it, so that looking at a graph changes nothing in it. */
+/* The data of both forms. Its arrays are made for the view, so that looking at a graph does not change it. */
 typedef struct graph_view {
     const trl_graph *graph;
     trli_times times;
     double tau_1, tau_inf;
     double *weight;      /* [tasks] NULL before freeze */
-    int32_t *next;       /* [tasks] on the critical path the task after, or PATH_END; else OFF_PATH */
+    int32_t *next;       /* [tasks] the successor on the critical path, or PATH_END; OFF_PATH for others */
     int32_t *before;     /* [tasks] predecessors */
     int32_t *want_first; /* [tasks + 1] as in the graph */
     trli_want *want;
@@ -45,7 +45,7 @@ static void free_view(graph_view *v)
     release(v->graph, v->want);
 }
 
-/* From the task with the longest path on, always to the successor with the longest one. */
+/* Start at the task with the longest path and always follow the successor with the longest one. */
 static void mark_path(graph_view *v)
 {
     const trl_graph *graph = v->graph;
@@ -66,7 +66,7 @@ static void mark_path(graph_view *v)
     }
 }
 
-/* What tasks want, of a graph that is still growing: the wishes sorted by task. */
+/* Wants of the tasks of a graph that is not frozen yet: the wishes sorted by task. */
 static trl_err sort_wishes(graph_view *v)
 {
     trl_err err;
@@ -134,7 +134,7 @@ static trl_err finish(graph_view *v, FILE *out, const char *form)
 
 /* ---- what both forms write ---- */
 
-/* A time: seconds in a unit that suits it; `~` before one that is an estimate. Or a number of units of cost. */
+/* A time: seconds in a suitable unit, with `~` in front of an estimate; or a number of units of cost. */
 static void format_time(const graph_view *v, double time, bool estimate, char text[32])
 {
     static const char *const unit[] = {"s", "ms", "us", "ns"};
@@ -157,7 +157,7 @@ static void format_task_time(const graph_view *v, int32_t task, char text[32])
     format_time(v, trli_task_time(v->graph, task, &v->times), !measured, text);
 }
 
-/* What the whole graph takes. */
+/* Totals of the whole graph. */
 static void write_totals(const graph_view *v, FILE *out)
 {
     int workers = v->graph->ctx->threads;
@@ -178,8 +178,8 @@ static int64_t dependencies(const graph_view *v)
     return sum;
 }
 
-/* A name on one line: control characters as \n or \x1b, backslashes doubled; `quoted`: as part of a label of dot.
- * Returns the width in characters. out NULL: only the width. */
+/* Write a name on one line: control characters as \n or \x1b, backslashes doubled. quoted: as part of a label of
+ * dot. Returns the width in characters. out NULL: only the width. */
 static int write_name(const char *name, bool quoted, FILE *out)
 {
     int width = 0;
@@ -192,7 +192,7 @@ static int write_name(const char *name, bool quoted, FILE *out)
         else if (*c == '\\' || (*c == '"' && quoted))
             snprintf(text, sizeof text, "\\%c", *c);
         if (out) fputs(text, out);
-        /* Bytes after the first of a UTF-8 sequence take no room. */
+        /* Bytes after the first of a UTF-8 sequence have no width. */
         width += (*c & 0xc0) == 0x80 ? 0 : (int)strlen(text);
     }
     return width;
@@ -239,7 +239,7 @@ static void write_node(const graph_view *v, int32_t t, FILE *out)
     fputs(critical ? ", color=red];\n" : "];\n", out);
 }
 
-/* Of a frozen graph those on the critical path, or the others. */
+/* Edges of a frozen graph: those on the critical path, or the others. */
 static void write_edges(const graph_view *v, bool critical, FILE *out)
 {
     const trl_graph *graph = v->graph;
@@ -322,7 +322,7 @@ static void write_header(const graph_view *v, int width, FILE *out)
 
 trl_err trl_graph_write_text(const trl_graph *graph, FILE *out)
 {
-    enum { WIDEST = 48 }; /* longer names push the rest of their row */
+    enum { WIDEST = 48 }; /* longer names shift the rest of their row */
     graph_view v;
     int width = 4;
     trl_err err = make_view(graph, &v);

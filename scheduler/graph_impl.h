@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Inside of a task graph: what freeze leaves for the policies. Everything is a flat array, tasks are int32 indices. */
+/* Inside of a task graph: what freeze makes for policies and runs. Everything is a flat array; tasks are int32
+ * indices. */
 #ifndef TRL_GRAPH_IMPL_H
 #define TRL_GRAPH_IMPL_H
 
@@ -15,7 +16,7 @@
 #include "clock_impl.h"
 #include "context_impl.h"
 
-/* Flags beside those of trl_graph.h: what the slow paths of a task are. */
+/* Flags beside those of trl_graph.h: they mark tasks that need a slow path. */
 enum {
     TRLI_TASK_WANTS = 1 << 8,      /* locks or uses resources */
     TRLI_TASK_PHASED = 1 << 9,     /* its type belongs to a phase */
@@ -25,7 +26,7 @@ enum {
     TRLI_TASK_SIGNALLED = 1 << 13, /* waits for signals, too */
 };
 
-/* What a run reads of a task: half a cache line. */
+/* The part of a task that runs read: half a cache line. */
 typedef struct trli_task_record {
     trl_task_fn run;
     void *data;
@@ -42,7 +43,7 @@ typedef struct trli_task_info {
     double bytes, flops; /* 0: unknown */
     int32_t signals;
     int8_t priority;
-    uint8_t kind; /* of the executor that runs it */
+    uint8_t kind; /* of the executor that runs the task */
     trl_variant variant[TRL_KINDS];
 } trli_task_info;
 
@@ -50,11 +51,11 @@ typedef struct trli_dependency {
     int32_t before, after;
 } trli_dependency;
 
-/* Who touched a piece of data last, while the graph is built: lists in graph->touches, -1 where there is nobody. */
+/* The last accesses to a piece of data while the graph is built: lists in graph->touches, -1 if empty. */
 typedef struct trli_touched {
-    int32_t writers; /* one; or several, which wrote parts or added */
-    int32_t readers; /* since the writers */
-    int32_t before;  /* those that each of several writers follows */
+    int32_t writers; /* one writer; or several that wrote parts or added */
+    int32_t readers; /* readers since the writers */
+    int32_t before;  /* tasks that each of several writers follows */
     int32_t mode;    /* of the writers, a trl_access */
 } trli_touched;
 
@@ -81,8 +82,8 @@ typedef struct trli_wish {
     int32_t task, resource, mode;
 } trli_wish;
 
-/* What a task wants, without repetitions and without what a resource above covers, ascending. In a frozen graph each
- * resource above is listed too, with its mode. */
+/* A want of a task. A task's wants are ascending, without repetitions and without those that an ancestor covers. In
+ * a frozen graph each ancestor is listed too, with its mode. */
 typedef struct trli_want {
     int32_t resource, mode;
 } trli_want;
@@ -95,13 +96,13 @@ typedef struct trli_phase {
 struct trl_graph {
     trl_context *ctx;
     char *name;
-    uint32_t serial;           /* upper half of the names of its tasks, handles and resources */
-    bool sealed, frozen;       /* freeze was called; it succeeded */
+    uint32_t serial;           /* upper half of the names of the graph's tasks, handles and resources */
+    bool sealed, frozen;       /* freeze was called; freeze succeeded */
     bool timing, costs;        /* costs: some task has one */
-    unsigned flags;            /* of any of its tasks */
-    unsigned kinds;            /* of executors that some task has a variant for, a bit each */
-    int32_t task_count, polls; /* tasks; those with TRL_TASK_POLL */
-    int32_t scopes;            /* those with TRL_TASK_SCOPE */
+    unsigned flags;            /* flags of any of its tasks */
+    unsigned kinds;            /* kinds of executor for which some task has a variant, a bit each */
+    int32_t task_count, polls; /* tasks; tasks with TRL_TASK_POLL */
+    int32_t scopes;            /* tasks with TRL_TASK_SCOPE */
 
     /* Growing while the graph is built; the last five are released by freeze. */
     trli_list records;   /* trli_task_record */
@@ -118,7 +119,7 @@ struct trl_graph {
 
     /* Made by freeze. */
     int32_t *successors;
-    int32_t *predecessors;  /* how many a task has */
+    int32_t *predecessors;  /* number of predecessors of each task */
     int32_t *order;         /* topological, first in first out */
     int32_t nroots, *roots; /* tasks without predecessors and signals, by class, then as added */
     double *weight;         /* critical path from the start of the task to the end of the graph */
@@ -128,20 +129,20 @@ struct trl_graph {
     trli_want *want;
     int32_t *access_first; /* [tasks + 1] accesses of a task: access[access_first[t]..access_first[t + 1]) */
     trl_policy_access *access;
-    double ranked_tau_inf; /* critical path when the tasks were ranked */
+    double ranked_tau_inf; /* critical path at the last ranking */
 
-    trl_graph_memory memory;          /* of handles; all NULL: there is none */
-    struct trli_placed *placed;       /* this graph is what is run in place of another one; else NULL */
-    struct trli_placement *placement; /* which graph is run in place of this one; NULL: this one */
-    pthread_mutex_t placing;          /* held while it changes */
+    trl_graph_memory memory;          /* memory of handles; all NULL: there is none */
+    struct trli_placed *placed;       /* of a graph that runs in place of another one; else NULL */
+    struct trli_placement *placement; /* of a graph that has, or may get, another one to run in its place; else NULL */
+    pthread_mutex_t placing;          /* held while `placed` changes */
 
-    /* Of the runs: see engine_impl.h. The guard is held while what follows is read or written, and while ranks change:
-     * only when no run, or no other one, is in progress. */
+    /* State of the runs: see engine_impl.h. The guard is held while the following members are read or written, and
+     * while ranks change: only when no run, or no other run, is in progress. */
     _Atomic bool guard;
     int in_progress;               /* runs */
-    struct trli_run_state *states; /* of runs in progress, and of past ones for the next */
-    const char *failed_name;       /* of the task that failed in the run that ended last; NULL: none */
-    char copied_name[64];          /* of a spawned one */
+    struct trli_run_state *states; /* states of runs in progress, and of past runs for reuse */
+    const char *failed_name;       /* name of the task that failed in the run that ended last; NULL: none */
+    char copied_name[64];          /* storage of the name of a spawned task */
     int workers;                   /* of the last run */
     trli_active active;            /* of workers that adapt */
 
@@ -195,10 +196,10 @@ TRL_NODISCARD trl_err trli_graph_add_edge(trl_graph *graph, int32_t before, int3
 TRL_NODISCARD trl_err trli_graph_flatten_accesses(trl_graph *graph);
 /* USAGE if the graph is frozen. */
 TRL_NODISCARD trl_err trli_graph_check_open(trl_graph *graph);
-/* The index behind a public name; USAGE if it is not one of this graph's. */
+/* The index behind a public name; USAGE if the name is of another graph. */
 TRL_NODISCARD trl_err trli_graph_task(trl_graph *graph, trl_task name, int32_t *task);
 TRL_NODISCARD trl_err trli_graph_resource(trl_graph *graph, trl_resource name, int32_t *resource);
-/* Whether a public name is one of this graph's `count` things of a kind. */
+/* Whether a public name belongs to one of this graph's `count` things of a kind. */
 static inline bool trli_graph_owns(const trl_graph *graph, int64_t name, int64_t count)
 {
     return name >= 0 && name >> 32 == graph->serial && (int64_t)(uint32_t)name < count;
@@ -210,7 +211,7 @@ static inline int64_t trli_graph_public(const trl_graph *graph, int32_t index)
 
 /* Flatten the edges into successors, predecessors and order. */
 TRL_NODISCARD trl_err trli_graph_flatten(trl_graph *graph);
-/* Check the resources, and normalise and flatten what tasks want of them. */
+/* Check the resources, and normalise and flatten the wants of tasks. */
 TRL_NODISCARD trl_err trli_graph_flatten_resources(trl_graph *graph);
 /* Bring n wants of one task into the form of trli_want; returns how many are left. */
 int32_t trli_graph_normalise_wants(const trl_graph *graph, int32_t n, trli_want *want);
@@ -219,11 +220,11 @@ TRL_NODISCARD trl_err trli_graph_flatten_phases(trl_graph *graph);
 
 /* Find weights and urgencies from the times known now, and sort successors and roots by them. */
 void trli_graph_rank(trl_graph *graph);
-/* Whether measured times have moved so far from those of the last ranking that it is worth another. */
+/* Whether measured times have moved so far from those of the last ranking that a new ranking is worth its time. */
 bool trli_graph_ranks_drifted(const trl_graph *graph);
-/* Fold the times of a timed run, by task, into the moving averages of the kinds that ran them, and clear them. */
+/* Fold the times of a timed run, by task, into the moving averages of the kinds that ran them, and clear the times. */
 void trli_graph_average_times(trl_graph *graph, _Atomic int64_t *run_ns);
-/* Release what runs keep. */
+/* Free the memory of runs. */
 void trli_run_states_destroy(trl_graph *graph);
 
 #endif

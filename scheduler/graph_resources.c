@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Resources while a graph is built, and what tasks want of them as runs take it. */
+/* Resources while a graph is built, and the wants of tasks in the form that runs use. */
 #include <string.h>
 
 #include "locks_impl.h"
@@ -28,7 +28,7 @@ trl_err trli_graph_resource(trl_graph *graph, trl_resource name, int32_t *resour
                     (long long)name);
 }
 
-/* Of the resources above one. */
+/* The number of ancestors of a resource. */
 static int count_levels(const trl_graph *graph, int32_t resource)
 {
     const trli_resource *all = resources_of(graph);
@@ -42,14 +42,14 @@ static bool has_data(const trli_resource *resource)
     return resource->data != NULL && resource->bytes > 0;
 }
 
-/* Without sums, which could wrap around. */
+/* Compares without sums, which could wrap around. */
 static bool is_inside(const trli_resource *part, const trli_resource *whole)
 {
     uintptr_t first = (uintptr_t)part->data, start = (uintptr_t)whole->data;
     return first >= start && part->bytes <= whole->bytes && first - start <= whole->bytes - part->bytes;
 }
 
-/* Data lies inside that of the nearest resource above that has some. */
+/* Data must lie inside the data of the nearest ancestor that has some. */
 static trl_err check_resource(trl_graph *graph, const trl_resource_desc *desc, const trli_resource *resource)
 {
     const trli_resource *all = resources_of(graph);
@@ -165,7 +165,7 @@ static trli_want *find_want(int64_t n, trli_want *want, int32_t resource)
     return NULL;
 }
 
-/* Drop what lies below another want; where it is a lock, the one above becomes a lock. */
+/* Drop a want that lies below another want; if the lower one is a lock, the upper one becomes a lock. */
 static int64_t drop_covered(const trl_graph *graph, int64_t n, trli_want *want)
 {
     enum { COVERED = TRLI_MODES /* a bit above those of a mode: what is covered still locks what is above it */ };
@@ -206,14 +206,14 @@ int32_t trli_graph_unfold_wants(const trl_graph *graph, int32_t n, trli_want *wa
 
 /* ---- freezing ---- */
 
-/* Of two siblings with data: which comes first; of different parents, any order that keeps siblings together. */
+/* The order of two siblings with data by address; of different parents, any order that keeps siblings together. */
 static bool comes_before(const trli_resource *a, const trli_resource *b)
 {
     if (a->parent != b->parent) return a->parent < b->parent;
     return (uintptr_t)a->data < (uintptr_t)b->data;
 }
 
-/* Move the element at `at` down to where no child is greater; heap sort of resource numbers. */
+/* Move the element at `at` down until no child is greater (heap sort of resource numbers). */
 static void sift(const trli_resource *all, int32_t *heap, int32_t at, int32_t n)
 {
     int32_t moved = heap[at];
@@ -236,7 +236,7 @@ static void sort_resources(const trli_resource *all, int32_t *list, int32_t n)
     }
 }
 
-/* In order of their addresses, if any two siblings overlap then two neighbours do. */
+/* In the order of addresses, overlapping siblings include an overlapping pair of neighbours. */
 static trl_err check_siblings(trl_graph *graph)
 {
     trl_err err;
@@ -262,7 +262,7 @@ done:
     return err;
 }
 
-/* Of all tasks in a row, as added; first[t] and first[t + 1] enclose those of task t. */
+/* The wants of all tasks in one array, in the order added; first[t] and first[t + 1] enclose those of task t. */
 static trl_err group_wishes(trl_graph *graph, int32_t *first, trli_want **result)
 {
     trl_err err;
@@ -273,14 +273,14 @@ static trl_err group_wishes(trl_graph *graph, int32_t *first, trli_want **result
     *result = memory;
     for (int64_t i = 0; i < n; ++i) ++first[wish[i].task];
     for (int32_t t = 0; t < graph->task_count; ++t) first[t + 1] += first[t];
-    /* From the last wish to the first: first[t] goes from the end of task t's to their start. */
+    /* From the last wish to the first: first[t] moves from the end of task t's wishes to their start. */
     for (int64_t i = n - 1; i >= 0; --i)
         (*result)[--first[wish[i].task]] = (trli_want){.resource = wish[i].resource, .mode = wish[i].mode};
 done:
     return err;
 }
 
-/* How many wants unfolding may make of these. */
+/* The largest number of wants that unfolding can make of these. */
 static int64_t room_for(const trl_graph *graph, int32_t n, const trli_want *want)
 {
     int64_t room = n;

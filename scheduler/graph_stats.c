@@ -11,7 +11,7 @@ void trl_graph_set_timing(trl_graph *graph, bool on)
     graph->timing = on;
 }
 
-/* Tasks of a run, those that it creates among them. */
+/* Tasks of a run, including those that it creates. */
 static double tasks_per_run(const trl_graph *graph)
 {
     double spawned = graph->runs > 0 ? (double)graph->spawned / (double)graph->runs : 0.0;

@@ -44,7 +44,7 @@ typedef struct trl_diagnostic {
     int line, column, length;
     char *source; /* the line the place points into, or NULL */
     char *text;
-    char *remedy[TRL_REMEDIES_MOST]; /* what the user may do about it, the most likely first; NULL: no more */
+    char *remedy[TRL_REMEDIES_MOST]; /* remedies, the most likely one first; NULL: no more */
 } trl_diagnostic;
 
 typedef struct trl_context_options {
@@ -56,8 +56,8 @@ typedef struct trl_context_options {
     /* OPTIONAL. What asks the program to stop ("SIGTERM"), or NULL. Asked by agreements and while compilers are waited
      * for, which then fail with INTERRUPTED. */
     const char *(*stop)(void);
-    /* OPTIONAL. A group of processes was started, or came to its end: a program that ends at once ends it, too. Thread:
-     * main. */
+    /* OPTIONAL. A group of processes was started or has ended: a program that exits at once must end the group
+     * first. Thread: main. */
     void (*child)(pid_t group, bool started);
 } trl_context_options;
 
@@ -92,15 +92,15 @@ TRL_API trl_err trl_fail(trl_context *ctx, trl_err code, const trl_place *place,
     TRL_PRINTF(4, 5);
 TRL_API void trl_warn(trl_context *ctx, const trl_place *place, const char *format, ...) TRL_PRINTF(3, 4);
 
-/* Add a remedy to the message that this thread has recorded last; the most likely one comes first. One that is there,
- * or a fourth, is dropped. Thread: any. Never fails itself. */
+/* Add a remedy to the message that this thread recorded last; the most likely remedy is added first. A remedy that
+ * the message already has, or a fourth one, is dropped. Thread: any. Never fails itself. */
 TRL_API void trl_advise(trl_context *ctx, const char *format, ...) TRL_PRINTF(2, 3);
 
 /* The messages recorded so far, in order; valid until the next trl_fail, trl_warn, agree or clear. */
 TRL_API int trl_context_diagnostics(const trl_context *ctx, const trl_diagnostic **list);
 TRL_API void trl_context_clear_diagnostics(trl_context *ctx);
-/* "file:line:column: [warning: ]text\n", when source is known the line and an underline, and a line "  fix: ..." or
- * "  or:  ..." for each remedy. Returns the length that the text needs without NUL, as snprintf does. */
+/* "file:line:column: [warning: ]text\n", then the source line and an underline if the source is known, and a line "
+ * fix: ..." or "  or:  ..." for each remedy. Returns the length that the text needs without NUL, as snprintf does. */
 TRL_API int trl_diagnostic_format(const trl_diagnostic *d, char *buffer, size_t size);
 
 /* Make all ranks return the same error: the largest code wins, and, if it is one, the diagnostics of the lowest rank

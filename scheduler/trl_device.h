@@ -33,14 +33,14 @@ typedef struct trl_device trl_device;
 
 enum { TRL_DEVICES_MAX = 8 };
 
-/* Open devices: "auto", all that there are, mock devices included; "cpu", none; "gpu", all, of which there must be one;
- * or indices, "0,1". Fails with INPUT, with what there is and what to write; DEVICE; MEMORY. */
+/* Open devices: "auto": all that exist, mock devices included; "cpu": none; "gpu": all GPUs, at least one of which
+ * must exist; or indices, "0,1". Fails with INPUT, saying which devices exist and what to write; DEVICE; MEMORY. */
 TRL_API TRL_NODISCARD trl_err trl_devices_open(trl_context *ctx, const char *which, trl_devices **devices);
-/* Open devices that are not there, to plan for them: "2xH100", a number and a machine of a table (docs/hybrid.md). They
- * do tasks as mock devices do, but what placement reckons with is the table. Fails with INPUT, with the table; MEMORY.
- */
+/* Open devices that this machine does not have, to plan for them: "2xH100" is a count and a machine of a table
+ * (docs/hybrid.md). They run tasks as mock devices do; placement uses the figures of the table. Fails with INPUT,
+ * listing the table; MEMORY. */
 TRL_API TRL_NODISCARD trl_err trl_devices_open_model(trl_context *ctx, const char *model, trl_devices **devices);
-/* After all that uses them is gone. */
+/* Everything that uses the devices must be destroyed before. */
 TRL_API void trl_devices_close(trl_devices **devices);
 TRL_API int trl_devices_opened(const trl_devices *devices);
 /* Describe the opened device 0 <= index < trl_devices_opened(). Valid until they are closed. */

@@ -33,24 +33,24 @@ typedef struct trl_task_args {
     int space;         /* where the data is: 0 in the host's memory, or in a device's */
     void *stream;      /* of a GPU, to enqueue on: what its backend takes; else NULL */
     bool failed;       /* an error was recorded in this run: only TRL_TASK_ALWAYS tasks are still called */
-    void *frame;       /* what trl_graph_run was given: all that the run changes is reached through it */
+    void *frame;       /* the frame given to trl_graph_run: all state that the run changes is reached through it */
     trl_run *run;      /* for trl_run_* below, while the function runs */
 } trl_task_args;
 
-/* Does the work and sets *done (true on entry). A TRL_TASK_POLL task may set *done = false: it is called again later
- * and no worker waits for it; once called, it is called until it is done, after an error of another task too. Any error
- * completes the task and stops the run's other work; the first one is returned by trl_graph_run. */
+/* Does the work and sets *done (true on entry). A TRL_TASK_POLL task may set *done = false: it is called again
+ * later, and no worker waits for it. A poll task that was called once is called until it is done, even after another
+ * task failed. Any error completes the task and stops the run's other work; trl_graph_run returns the first error. */
 typedef trl_err (*trl_task_fn)(void *data, const trl_task_args *args, bool *done);
 
 enum {
     /* May ask to be called again (communication). */
     TRL_TASK_POLL = 1,
-    /* Is called after an error too, when what it waits for is complete, so that no other rank waits for it. */
+    /* Is called after an error too, once what it waits for is complete, so that no other rank waits for it. */
     TRL_TASK_ALWAYS = 2,
-    /* Complete when all tasks that it, and those in turn, create are: what waits for it waits for them too. They are of
-     * no later phase. */
+    /* Complete only when all tasks that it creates, directly or through others, are complete: its successors wait
+     * for them too. Those tasks belong to no later phase. */
     TRL_TASK_SCOPE = 4,
-    /* A wide task that may be called once for all its chunks, as chunk 0 of 1, where one worker has it for itself. */
+    /* A wide task that may be called once for all its chunks, as chunk 0 of 1, when a single worker runs it. */
     TRL_TASK_WHOLE = 8,
 };
 
@@ -67,7 +67,7 @@ typedef struct trl_variant {
 
 typedef struct trl_task_desc {
     const char *name;               /* copied */
-    trl_variant variant[TRL_KINDS]; /* by kind of executor; one for workers is needed, as nobody else runs tasks yet */
+    trl_variant variant[TRL_KINDS]; /* by kind of executor; a variant for workers is required */
     void *data;                     /* not owned */
     int chunks;                     /* 1: narrow; more: a wide task, whose chunks may run at once on several workers */
     unsigned flags;
@@ -88,8 +88,8 @@ typedef enum trl_access {
 } trl_access;
 
 TRL_API TRL_NODISCARD trl_err trl_graph_create(trl_context *ctx, const char *name, trl_graph **graph);
-/* Memory for that many more tasks and dependencies (those of accesses, too), so that adding them copies nothing. Never
- * needed; a graph may outgrow it. */
+/* Reserve memory for that many more tasks and dependencies (those of accesses included), so that adding them copies
+ * nothing. Optional: a graph may grow beyond it. */
 TRL_API TRL_NODISCARD trl_err trl_graph_reserve(trl_graph *graph, int64_t tasks, int64_t dependencies);
 TRL_API void trl_graph_destroy(trl_graph **graph);
 
@@ -113,12 +113,12 @@ typedef struct trl_handle_desc {
 TRL_API TRL_NODISCARD trl_err trl_graph_add_handle(trl_graph *graph, const trl_handle_desc *desc, trl_handle *handle);
 TRL_API TRL_NODISCARD trl_err trl_graph_add_access(trl_graph *graph, trl_task task, trl_handle handle,
                                                    trl_access access);
-/* The same, and which part of the data it is, a number of the caller's, for trl_graph_memory; else 0. */
+/* The same, with the caller's number of the part of the data, for trl_graph_memory; trl_graph_add_access gives 0. */
 TRL_API TRL_NODISCARD trl_err trl_graph_add_part_access(trl_graph *graph, trl_task task, trl_handle handle,
                                                         trl_access access, int32_t part);
 
-/* Where the data of handles lies, in a frame and in the memory of the host (space 0) or of a device. Graphs whose tasks
- * devices may do need it: data is copied to where it is read. */
+/* Where the data of handles lies, in a frame and in the memory of the host (space 0) or of a device. A graph needs
+ * this if devices may run its tasks: data is copied to where it is read. */
 typedef struct trl_memory_box {
     void *at;
     size_t row;                         /* bytes */
@@ -128,7 +128,7 @@ typedef struct trl_memory_box {
 enum { TRL_MEMORY_BOXES = 8 };
 typedef struct trl_graph_memory {
     void *data; /* for the functions, not owned */
-    /* See that a handle's data has memory in a space; what is in it does not matter. Fails with MEMORY. Thread: the
+    /* Allocate memory for a handle's data in a space; its content does not matter. Fails with MEMORY. Thread: the
      * caller of trl_graph_run. */
     trl_err (*provide)(void *data, void *frame, int64_t key, int space);
     /* A part of a handle's data in a space, the same pieces in each space; returns how many. Thread: any. */
@@ -140,8 +140,9 @@ typedef struct trl_graph_memory {
 /* Copied. Before the first run. */
 TRL_API TRL_NODISCARD trl_err trl_graph_set_memory(trl_graph *graph, const trl_graph_memory *memory);
 
-/* A resource stands for what two tasks may not work on at once, in whatever order (a conflict). Resources form a
- * forest: to lock one excludes locks and uses of itself, of all above and of all below it. */
+/* A resource stands for something that two tasks may not work on at the same time, whichever comes first (a
+ * conflict). Resources form a forest: locking one excludes locks and uses of itself, of all its ancestors and of all
+ * its descendants. */
 #define TRL_NO_PARENT ((trl_resource)-1)
 typedef struct trl_resource_desc {
     const char *name;    /* copied */
@@ -152,16 +153,16 @@ typedef struct trl_resource_desc {
 } trl_resource_desc;
 TRL_API TRL_NODISCARD trl_err trl_graph_add_resource(trl_graph *graph, const trl_resource_desc *desc,
                                                      trl_resource *resource);
-/* The task runs with the resource locked (nobody else has it) or used (others may use it, nobody locks it). All that a
- * task wants it gets at once, or it waits holding nothing: no order of locks can deadlock. A resource wanted twice, or
- * together with one above it, counts as what covers both. */
+/* The task runs with the resource locked (no other task has it) or used (other tasks may use it, none locks it). A
+ * task gets all its resources at once or waits holding none, so no order of locks can deadlock. A resource that is
+ * requested twice, or together with an ancestor, counts as one request that covers both. */
 TRL_API TRL_NODISCARD trl_err trl_graph_add_lock(trl_graph *graph, trl_task task, trl_resource resource);
 TRL_API TRL_NODISCARD trl_err trl_graph_add_use(trl_graph *graph, trl_task task, trl_resource resource);
 
-/* Phases do not overlap: the tasks with first_type <= type < end_type start when the phase's turn comes, and the turn
- * goes to the next phase that has tasks, round and round, when all tasks of the phase that exist are complete. Types
- * outside of all phases start at any time. Ranges of two phases are apart. A task that waits for one of a later phase
- * is an INPUT error of freeze. */
+/* Phases do not overlap: the tasks with first_type <= type < end_type start when it is the phase's turn. When all
+ * existing tasks of the phase are complete, it is the turn of the next phase that has tasks, round and round. Types
+ * outside of all phases start at any time. Ranges of phases do not overlap. A task that waits for a task of a later
+ * phase is an INPUT error of freeze. */
 TRL_API TRL_NODISCARD trl_err trl_graph_add_phase(trl_graph *graph, const char *name, int first_type, int end_type);
 
 /* Check (a cycle is an INPUT error that names the tasks on its path) and flatten; repeated dependencies count once.
@@ -177,9 +178,9 @@ TRL_API TRL_NODISCARD trl_err trl_graph_freeze(trl_graph *graph);
 TRL_API TRL_NODISCARD trl_err trl_workers_create(trl_context *ctx, const char *policy, trl_workers **workers);
 TRL_API void trl_workers_destroy(trl_workers **workers);
 TRL_API int trl_workers_count(const trl_workers *workers);
-/* Whether the policy is one that places tasks on devices. */
+/* Whether the policy places tasks on devices. */
 TRL_API bool trl_workers_places(const trl_workers *workers);
-/* Workers and devices: args->worker of tasks is less. */
+/* Number of workers and devices; args->worker of a task is below it. */
 TRL_API int trl_workers_lanes(const trl_workers *workers);
 TRL_API const trl_devices *trl_workers_devices(const trl_workers *workers); /* NULL: none */
 TRL_API const char *trl_workers_policy(const trl_workers *workers);
@@ -191,50 +192,50 @@ TRL_API const char *trl_workers_running_policy(const trl_workers *workers);
 TRL_API TRL_NODISCARD trl_err trl_workers_set_pools(trl_workers *workers, int tasks, int operators);
 TRL_API void trl_workers_get_pools(const trl_workers *workers, int *tasks, int *operators);
 
-/* Have each graph find out, in its first runs and now and then, how many of the workers it is run fastest by: the
- * others rest, and the caller is not pinned while they do. Off at first. Not during a run. */
+/* Let each graph find out, in its first runs and now and then, with how many of the workers it runs fastest: the
+ * other workers sleep, and the caller is not pinned meanwhile. Off at first. Not during a run. */
 TRL_API void trl_workers_set_adaptive(trl_workers *workers, bool on);
 
-/* Let devices do tasks, too, of graphs that have a memory (trl_graph_set_memory); NULL: none. They outlive the workers.
- * Not during a run. */
+/* Let devices run tasks, too, of graphs that have a memory (trl_graph_set_memory); NULL: no devices. The devices
+ * outlive the workers. Not during a run. */
 TRL_API TRL_NODISCARD trl_err trl_workers_set_devices(trl_workers *workers, const trl_devices *devices);
-/* Wait for devices: a run whose tasks are all theirs may return while they are at it, and its errors come with a later
- * one. Fails with DEVICE. */
+/* Wait for devices: a run whose tasks all run on devices may return before they are done; their errors are returned
+ * by a later run. Fails with DEVICE. */
 TRL_API TRL_NODISCARD trl_err trl_workers_finish(trl_workers *workers);
 /* Whether there are such runs. */
 TRL_API bool trl_workers_pending(const trl_workers *workers);
 /* How graphs are placed on workers and devices from their first run on: "auto" or "finish_time", "round_robin",
- * "min_load" (docs/hybrid.md); "devices", all that devices may do; "random:SEED", for tests. Not during a run. Fails
- * with INPUT. */
+ * "min_load" (docs/hybrid.md); "devices": every task that devices can run; "random:SEED", for tests. Not during a
+ * run. Fails with INPUT. */
 TRL_API TRL_NODISCARD trl_err trl_workers_set_placement(trl_workers *workers, const char *placement);
 /* Whether a text is one of those. */
 TRL_API bool trl_placement_is_known(const char *text);
-/* Place the tasks of the graphs of a name as a file says that trl_graph_write_placement_file wrote; other graphs: auto.
- * The path, for messages, the file's text, and the name live as long as the workers. Fails with USAGE; preparing such a
- * graph fails with INPUT if the file does not fit it: with the line, and what to do. Not during a run. */
+/* Place the tasks of the graphs of a name as a file of trl_graph_write_placement_file says; other graphs: auto. The
+ * path (for messages), the file's text and the name must live as long as the workers. Fails with USAGE. Preparing
+ * such a graph fails with INPUT if the file does not fit it, giving the line and what to do. Not during a run. */
 TRL_API TRL_NODISCARD trl_err trl_workers_set_placement_file(trl_workers *workers, const char *path, const char *text,
                                                              const char *graph);
 
 /* Allocate what a run of the graph with these workers needs; else the first run does. */
 TRL_API TRL_NODISCARD trl_err trl_graph_prepare(trl_graph *graph, trl_workers *workers);
-/* Run a frozen graph to the end in a frame: every task once. The frame is the caller's, or NULL: the tasks get it, and
- * change nothing that is not reached through it, so that a graph may be in several runs at once, each in a frame of its
- * own. Allocates nothing after the first run with these workers, except for more runs at once, or more spawned tasks,
- * than before. Collective only as far as its tasks communicate. Thread: any that is not in a task; up to 16 runs may be
- * in progress on the same workers. Returns the first error of a task (then the graph may be run again), INTERRUPTED if
- * cancelled, USAGE if the graph is in a run in this frame, and with a list of what waits for what if nothing can run
- * and tasks are left. */
+/* Run a frozen graph to the end in a frame: every task once. The frame is the caller's, or NULL. Tasks get it and
+ * change nothing that is not reached through it, so a graph may be in several runs at once, each in a frame of its
+ * own. Allocates nothing after the first run with these workers, unless there are more runs at once, or more spawned
+ * tasks, than before. Collective only as far as its tasks communicate. Thread: any that is not in a task; up to 16
+ * runs may be in progress on the same workers. Returns the first error of a task (the graph may then be run again);
+ * INTERRUPTED if cancelled; USAGE if the graph is already running in this frame, or if nothing can run while tasks
+ * are left, with a list of what waits for what. */
 TRL_API TRL_NODISCARD trl_err trl_graph_run(trl_graph *graph, trl_workers *workers, void *frame);
-/* End the runs in progress, if any: nothing new starts but TRL_TASK_ALWAYS tasks. Thread: any, also a task. */
+/* Cancel the runs in progress, if any: only TRL_TASK_ALWAYS tasks still start. Thread: any, also a task. */
 TRL_API void trl_graph_cancel(trl_graph *graph);
-/* Name of the task whose error ended the run that ended last; NULL: none did. Valid until the next run. */
+/* Name of the task whose error ended the last run; NULL: no task failed. Valid until the next run. */
 TRL_API const char *trl_graph_failed_task(const trl_graph *graph);
-/* Its tasks do not take the time that they took: forget what was measured of them on devices and workers, and place
- * them anew. Nothing without devices. Not during a run. */
+/* Times of the graph's tasks have changed: forget what was measured on devices and workers, and place the tasks
+ * anew. Nothing without devices. Not during a run. */
 TRL_API void trl_graph_forget_times(trl_graph *graph);
-/* A new estimate, from the next run on. Thread: one that may run the graph. */
+/* Set a new estimate, from the next run on. Thread: one that may run the graph. */
 TRL_API TRL_NODISCARD trl_err trl_graph_set_cost(trl_graph *graph, trl_task task, double cost);
-/* Bytes that a task moves and flops that it does: for estimates of what it takes on a device, before it is timed. */
+/* Bytes that a task moves and flops that it does: they estimate its time on a device before it is timed. */
 TRL_API TRL_NODISCARD trl_err trl_graph_set_work(trl_graph *graph, trl_task task, double bytes, double flops);
 
 /* ---- inside a task function: dynamic work. Thread: any worker, with args->run. ---- */
@@ -252,11 +253,11 @@ typedef struct trl_spawn_desc {
     int type, priority;
     int nwaits; /* starts when these events have fired */
     const trl_event *waits;
-    trl_event signals; /* counted down by one when it is complete; 0: none */
+    trl_event signals; /* counted down by one when the task is complete; 0: none */
     int nlocks, nuses; /* resources of the graph */
     const trl_resource *locks, *uses;
-    /* What it touches, for policies; what it has to wait for is said by `waits`. Not copied: lives until the task is
-     * complete. */
+    /* The data that the task touches, for policies; dependencies are given by `waits` alone. Not copied: lives until
+     * the task is complete. */
     int naccesses;
     const trl_spawn_access *accesses;
 } trl_spawn_desc;
@@ -264,15 +265,15 @@ typedef struct trl_spawn_desc {
 /* Create a task in the run. done: NULL, or receives the event of its completion, for others to wait for. The run ends
  * when all tasks, spawned ones included, are complete. Fails with MEMORY or USAGE. */
 TRL_API TRL_NODISCARD trl_err trl_run_spawn(trl_run *run, const trl_spawn_desc *desc, trl_event *done);
-/* Create an event that fires after `count` > 0 signals: what tasks still to be created will do can be waited for
- * already. */
+/* Create an event that fires after `count` > 0 signals, so that tasks can wait for tasks that are created later. */
 TRL_API TRL_NODISCARD trl_err trl_run_create_event(trl_run *run, int64_t count, trl_event *event);
-/* Count an event down by n; at zero the tasks that wait for it start. More signals than its count are a USAGE error. */
+/* Count an event down by n; at zero the tasks that wait for it start. More signals than the event's count are a
+ * USAGE error. */
 TRL_API TRL_NODISCARD trl_err trl_run_signal(trl_run *run, trl_event event, int64_t n);
 /* Count down the `signals` of a task of the graph. */
 TRL_API TRL_NODISCARD trl_err trl_run_signal_task(trl_run *run, trl_task task, int64_t n);
 
-/* ---- seeing ---- */
+/* ---- statistics ---- */
 
 typedef struct trl_graph_stats {
     int64_t tasks, dependencies, runs;
@@ -280,7 +281,7 @@ typedef struct trl_graph_stats {
     double tau_1;    /* sum of the tasks' mean times, s; before the first timed run: of costs (all unknown: 1 each) */
     double tau_inf;  /* longest path, s; the chunks of a wide task count as running at once */
     double outstanding; /* s in all runs with poll tasks (communication) started and not complete */
-    double idle;        /* s of it that workers had nothing else to do, mean over the workers */
+    double idle;        /* s of that time in which workers had nothing else to do, mean over the workers */
     double busy; /* part of the workers' time that was spent in tasks, mean over timed runs; 0 before the first */
     int active;  /* workers that take part in the next run; 0: there was none */
     double overhead_ns; /* mean over timed runs of (wall time - time in tasks / workers) / tasks */
@@ -294,30 +295,31 @@ enum { TRL_EXECUTORS_MAX = TRL_DEVICES_MAX + 1 };
 typedef enum trl_way { TRL_WAY_IN, TRL_WAY_OUT, TRL_WAY_ACROSS, TRL_WAYS } trl_way; /* to a device, back, between two */
 typedef struct trl_placement_stats {
     int executors;                    /* the workers, and devices; 0: the graph has not been placed */
-    int64_t tasks[TRL_EXECUTORS_MAX]; /* that each does */
+    int64_t tasks[TRL_EXECUTORS_MAX]; /* of each executor */
     double busy[TRL_EXECUTORS_MAX];   /* s of a run, predicted from measured times */
     int64_t regions, transfers;       /* of a run */
     int64_t chains;                   /* paths of tasks of one device */
-    size_t planned[TRL_EXECUTORS_MAX], peak[TRL_EXECUTORS_MAX]; /* bytes of devices: for the graph; most held so far */
-    const char *by; /* a word: times, trials (they are being taken), "one executor", file, devices, random */
+    size_t planned[TRL_EXECUTORS_MAX],
+        peak[TRL_EXECUTORS_MAX]; /* bytes of each device: planned for the graph; the most held so far */
+    const char *by; /* one word: times, trials (times are being taken), "one executor", file, devices, random */
     bool timed;     /* by measured times */
-    int single;     /* the executor that does all that it may, as it was faster; -1: none */
-    /* Of timed runs with devices: part of the time of copies in which devices computed; and s from the end of a copy to
-     * the first call that reads it, mean. Negative: nothing was copied. */
+    int single;     /* the executor that runs all tasks that it can, because that was faster; -1: none */
+    /* Of timed runs with devices: the part of the copies' time in which devices computed, and the mean time in s
+     * from the end of a copy to the first call that reads it. Negative: nothing was copied. */
     double overlap, lead;
-    double predicted, measured;                /* s of a run: from the times, and the least seen; 0: unknown */
+    double predicted, measured; /* s of a run: predicted from measured times, and the least measured; 0: unknown */
     int64_t copies[TRL_WAYS], bytes[TRL_WAYS]; /* made in all runs */
 } trl_placement_stats;
 TRL_API void trl_graph_get_placement(const trl_graph *graph, trl_placement_stats *stats);
-/* Where these workers and their devices do a graph's tasks, and why, as lines of text: executors, tasks with times by
- * executor and predicted start and end, transfers. By measured times if all are timed, else as the graph would be
- * placed by estimates (trl_graph_set_cost, trl_graph_set_work). Not during a run. Fails with INPUT, MEMORY, IO. */
+/* Where these workers and their devices run a graph's tasks, and why, as lines of text: executors, tasks with times
+ * by executor and predicted start and end, transfers. From measured times if all tasks were timed, else from
+ * estimates (trl_graph_set_cost, trl_graph_set_work). Not during a run. Fails with INPUT, MEMORY, IO. */
 TRL_API TRL_NODISCARD trl_err trl_graph_write_placement(trl_graph *graph, const trl_workers *workers, FILE *out);
-/* The same placement for trl_workers_set_placement_file: the lines of this rank. Fails so, too. */
+/* The same placement as a file for trl_workers_set_placement_file: the lines of this rank. Fails in the same way. */
 TRL_API TRL_NODISCARD trl_err trl_graph_write_placement_file(trl_graph *graph, const trl_workers *workers, FILE *out);
 
-/* Mean time of a task of a frozen graph by executors of a kind in timed runs, s, its chunks together; 0: none was
- * timed, or it is no task of this graph. Not during a run. */
+/* Mean time in s of a task of a frozen graph on executors of a kind in timed runs, all its chunks together; 0: not
+ * timed, or not a task of this graph. Not during a run. */
 TRL_API double trl_graph_task_seconds(const trl_graph *graph, trl_task task, trl_kind kind);
 /* Amdahl score (1 - 1/S_inf)/(1 - 1/n) with S_inf = tau_1/tau_inf, n workers, at most 1 (Robison 2014, sec. 3.5).
  * 0 for n = 1. */

@@ -19,9 +19,9 @@ typedef trl_err (*trl_loop_fn)(void *data, int chunk, int chunks, int worker);
 /* A loop is made once and run any number of times. The workers outlive it. */
 TRL_API TRL_NODISCARD trl_err trl_loop_create(trl_context *ctx, trl_workers *workers, trl_loop **loop);
 TRL_API void trl_loop_destroy(trl_loop **loop);
-/* Call fn for every chunk (none: do nothing) and wait for all; after an error no more chunks start, and the first error
- * is returned. loop NULL: the caller alone, in order. Allocates nothing after the first run. Thread: any that is not in
- * a task, one run of a loop at a time. */
+/* Call fn for every chunk (no chunks: do nothing) and wait for all of them. After an error no more chunks start, and
+ * the first error is returned. loop NULL: the caller runs all chunks, in order. Allocates nothing after the first
+ * run. Thread: any that is not in a task; one run of a loop at a time. */
 TRL_API TRL_NODISCARD trl_err trl_loop_run(trl_loop *loop, int chunks, trl_loop_fn fn, void *data);
 /* 1 without a loop. */
 TRL_API int trl_loop_workers(const trl_loop *loop);

@@ -48,7 +48,7 @@ typedef struct trl_policy_graph {
     int workers; /* 0 <= worker < workers below */
     int32_t tasks;
     int32_t nroots;
-    const int32_t *roots; /* tasks ready when a run begins, by class, then as added */
+    const int32_t *roots; /* tasks that are ready when a run begins, by class, then in the order added */
     const double
         *weight; /* [tasks] the critical path from the task's start to the end of the graph, in s or units of cost */
     /* Successors of t: successors[first[t]] .. successors[first[t + 1] - 1], the most urgent first. */
@@ -95,15 +95,15 @@ typedef struct trl_policy {
      * TRL_URGENCIES - 1. Thread: any worker, at any time in a run. */
     void (*ready)(void *state, int worker, int32_t task, int urgency);
 
-    /* REQUIRED. Give one ready task to the worker, or -1. What was written before `ready(task)` is seen after `take`
-     * returned it (release and acquire). May miss tasks for a while, not for ever. Thread: as ready. */
+    /* REQUIRED. Give one ready task to the worker, or -1. What was written before `ready(task)` is visible after
+     * `take` returned it (release and acquire). May miss a task for a while, but not for ever. Thread: as ready. */
     int32_t (*take)(void *state, int worker);
 
     /* REQUIRED. Whether any task is kept: never false while one is and no other call is going on. Thread: as ready. */
     bool (*holds)(void *state);
 
-    /* OPTIONAL. A task is complete, its successors are not yet released: e.g. start transfers of what it made. Thread:
-     * as ready. */
+    /* OPTIONAL. A task is complete and its successors are not yet released: a policy may, for example, start
+     * transfers of its results. Thread: as ready. */
     void (*completed)(void *state, int worker, int32_t task);
 
     /* OPTIONAL. The run is over: keep nothing (after an error some tasks were never taken). Thread: as start. */
@@ -113,13 +113,12 @@ typedef struct trl_policy {
 /* Kinds of executor that a task has a variant for: a bit 1 << kind for each. */
 TRL_API unsigned trl_policy_kinds(const trl_policy_graph *graph, int32_t task);
 TRL_API const char *trl_policy_handle_name(const trl_policy_graph *graph, int32_t handle);
-/* What any task does with data, a spawned one, too, from `ready` until it is complete: the i-th access; false: there
- * are not so many. */
+/* The i-th access of any task, spawned tasks included, from `ready` until the task is complete; false: it has fewer. */
 TRL_API bool trl_policy_task_access(const trl_policy_graph *graph, int32_t task, int32_t i, trl_policy_access *access);
 /* The class of a task: what `ready` is told. */
 TRL_API int trl_policy_urgency(const trl_policy_graph *graph, int32_t task);
-/* Four bytes of a task's own, the policy's from `ready` until `take` returns the task: lists of any length need no
- * memory. */
+/* Four bytes for each task, which the policy owns from `ready` until `take` returns the task: linked lists of any
+ * length need no memory. */
 TRL_API int32_t *trl_policy_link(const trl_policy_graph *graph, int32_t task);
 
 #ifdef __cplusplus
