@@ -15,10 +15,13 @@
 
 #include <pthread.h>
 
-/* Of how many graphs, for each of the sets of devices. */
+/* Of how many graphs, for each of the sets of devices; a device is opened for each graph in fewer, as that takes more
+ * time than the runs. */
 enum {
-    GRAPHS = APP_SANITIZED ? 12 : 30,
+    GRAPHS = APP_SANITIZED ? 12 : 60,
     LONG_GRAPHS = APP_SANITIZED ? 200 : 2000,
+    OPENED_GRAPHS = APP_SANITIZED ? 12 : 24,
+    FRAMES = 4, /* at the most */
     PLACEMENTS = 6,
     RUNS = 5,
     LEARNING_RUNS = 28, /* all executors were timed, and a placement was held against them */
@@ -30,6 +33,11 @@ enum { MOCKS = sizeof mocks / sizeof *mocks };
 static int graphs(void)
 {
     return test_long() ? LONG_GRAPHS : GRAPHS;
+}
+
+static int opened_graphs(void)
+{
+    return test_long() ? LONG_GRAPHS / 2 : OPENED_GRAPHS;
 }
 
 static trl_workers *make_hybrid(int threads)
@@ -216,14 +224,17 @@ START_TEST(runs_give_the_bits_of_a_plain_loop_and_copy_no_more_than_values_need)
         add_up(&p, made);
         free_pair(&p);
     }
-    for (int way = 0; way < TRL_WAYS; ++way)
-        if (way != TRL_WAY_ACROSS || trl_devices_opened(devices) > 1) ck_assert_int_gt(made[way], graphs() / 4);
+    /* Each graph's copies are what its values need; there are enough of them. From which of several memories a value is
+     * copied depends on measured links. */
+    ck_assert_int_gt(made[TRL_WAY_IN] + made[TRL_WAY_ACROSS], 15 * graphs());
+    ck_assert_int_gt(made[TRL_WAY_OUT], 10 * graphs());
+    if (trl_devices_opened(devices) > 1) ck_assert_int_gt(made[TRL_WAY_ACROSS], graphs() / 4);
     trl_workers_destroy(&workers);
     close_mocks();
 }
 END_TEST
 
-/* ---- two runs at once ---- */
+/* ---- several runs at once ---- */
 
 typedef struct runner {
     pair p;
@@ -238,26 +249,47 @@ static void *run_repeatedly(void *data)
     return NULL;
 }
 
-START_TEST(runs_in_two_frames_at_once_have_the_bits_of_each_alone)
+/* Runners of one graph, in frames of their own. */
+static void make_runners(runner *r, int n, trl_workers *workers, uint64_t seed, int runs)
+{
+    placed_graph *g = make_placed_graph(seed);
+    for (int i = 0; i < n; ++i)
+        r[i] = (runner){.p = {.g = g,
+                              .f = new_data_frame(g, g->nhandles, seed + 7 * (uint64_t)i),
+                              .plain = new_data_frame(g, g->nhandles, seed + 7 * (uint64_t)i)},
+                        .workers = workers,
+                        .runs = runs};
+}
+
+/* The first as it says, the others well, all at once. */
+static void run_at_once(runner *r, int n, void *(*first)(void *data))
+{
+    pthread_t thread[FRAMES];
+    for (int i = 1; i < n; ++i) ck_assert_int_eq(pthread_create(&thread[i], NULL, run_repeatedly, &r[i]), 0);
+    first(&r[0]);
+    for (int i = 1; i < n; ++i) pthread_join(thread[i], NULL);
+    for (int i = 0; i < n; ++i) must(&r[i].p);
+}
+
+static void free_runners(runner *r, int n)
+{
+    for (int i = 1; i < n; ++i) free_frames(&r[i].p);
+    free_pair(&r[0].p);
+}
+
+START_TEST(runs_in_several_frames_at_once_have_the_bits_of_each_alone)
 {
     open_mocks(mocks[_i]);
     trl_workers *workers = make_hybrid(1 + _i % 3);
     for (uint64_t seed = 1; seed <= (uint64_t)graphs() / 2; ++seed) {
-        const int runs = choose_placement(workers, seed);
-        runner r[2] = {{.p = make_pair(seed + 500000), .workers = workers, .runs = runs},
-                       {.workers = workers, .runs = runs}};
-        pthread_t thread;
-        r[1].p = (pair){.g = r[0].p.g,
-                        .f = new_data_frame(r[0].p.g, r[0].p.g->nhandles, seed + 7),
-                        .plain = new_data_frame(r[0].p.g, r[0].p.g->nhandles, seed + 7)};
-        ck_assert_int_eq(pthread_create(&thread, NULL, run_repeatedly, &r[1]), 0);
-        run_repeatedly(&r[0]);
-        pthread_join(thread, NULL);
-        must(&r[0].p);
-        must(&r[1].p);
-        check_copies((pair[]){r[0].p, r[1].p}, 2);
-        free_frames(&r[1].p);
-        free_pair(&r[0].p);
+        const int n = 2 + (int)(seed % (FRAMES - 1));
+        runner r[FRAMES];
+        pair p[FRAMES];
+        make_runners(r, n, workers, seed + 500000, choose_placement(workers, seed));
+        run_at_once(r, n, run_repeatedly);
+        for (int i = 0; i < n; ++i) p[i] = r[i].p;
+        check_copies(p, n);
+        free_runners(r, n);
     }
     trl_workers_destroy(&workers);
     close_mocks();
@@ -329,20 +361,11 @@ START_TEST(a_run_that_fails_leaves_another_one_at_the_same_time_as_it_is)
     trl_workers *workers = make_hybrid(1 + _i % 3);
     for (uint64_t seed = 1; seed <= (uint64_t)graphs() / 6; ++seed) {
         ck_ok(trl_workers_set_placement(workers, "devices"));
-        runner r[2] = {{.p = make_pair(seed + 1300000), .workers = workers, .runs = 2 * RUNS},
-                       {.workers = workers, .runs = 2 * RUNS}};
-        pthread_t thread;
-        r[1].p = (pair){.g = r[0].p.g,
-                        .f = new_data_frame(r[0].p.g, r[0].p.g->nhandles, seed + 7),
-                        .plain = new_data_frame(r[0].p.g, r[0].p.g->nhandles, seed + 7)};
-        ck_assert_int_eq(pthread_create(&thread, NULL, run_repeatedly, &r[1]), 0);
-        fail_repeatedly(&r[0]);
-        pthread_join(thread, NULL);
-        must(&r[0].p);
-        must(&r[1].p);
+        runner r[2];
+        make_runners(r, 2, workers, seed + 1300000, 2 * RUNS);
+        run_at_once(r, 2, fail_repeatedly);
         test_clear();
-        free_frames(&r[1].p);
-        free_pair(&r[0].p);
+        free_runners(r, 2);
     }
     trl_workers_destroy(&workers);
     close_mocks();
@@ -408,7 +431,7 @@ static void check_faulty(uint64_t seed, const char *fault)
 START_TEST(the_run_after_one_in_which_a_device_failed_is_right)
 {
     static const char *const faults[] = {"call", "copy", "lost"};
-    for (uint64_t seed = 1; seed <= (uint64_t)graphs(); ++seed) check_faulty(seed, faults[_i]);
+    for (uint64_t seed = 1; seed <= (uint64_t)opened_graphs(); ++seed) check_faulty(seed, faults[_i]);
 }
 END_TEST
 
@@ -492,7 +515,7 @@ END_TEST
 
 START_TEST(a_graph_may_go_on_with_other_workers_and_devices)
 {
-    for (uint64_t seed = 1; seed <= (uint64_t)graphs() / 2; ++seed) {
+    for (uint64_t seed = 1; seed <= (uint64_t)opened_graphs() / 2; ++seed) {
         pair p = make_pair(seed + 1100000);
         trl_devices *old = NULL;
         for (int turn = 0; turn < 4; ++turn) {
@@ -523,7 +546,7 @@ END_TEST
 static void add_tests(TCase *tc)
 {
     tcase_add_loop_test(tc, runs_give_the_bits_of_a_plain_loop_and_copy_no_more_than_values_need, 0, MOCKS);
-    tcase_add_loop_test(tc, runs_in_two_frames_at_once_have_the_bits_of_each_alone, 0, MOCKS);
+    tcase_add_loop_test(tc, runs_in_several_frames_at_once_have_the_bits_of_each_alone, 0, MOCKS);
     tcase_add_loop_test(tc, a_run_that_fails_leaves_another_one_at_the_same_time_as_it_is, 0, MOCKS);
     tcase_add_loop_test(tc, runs_that_end_early_leave_nothing_behind, 0, MOCKS);
     tcase_add_loop_test(tc, the_run_after_one_in_which_a_device_failed_is_right, 0, 3);
