@@ -8,7 +8,7 @@ enum {
     FIRST = 4,              /* runs before the first trial: caches are cold, and graphs do not know their order yet */
     RUNS = 6,               /* of a trial */
     SHARE = 50,             /* trials take at most this part of the time */
-    SETTLE_NS = 150000,     /* runs in which workers wake up and go to sleep */
+    SETTLE_NS = 150000,     /* time in which workers wake up and go to sleep */
     SHORT_NS = 1000000,     /* of runs that are tried without saving time for them */
     PAUSE_NS = 5000000,     /* between trials, at least */
     LONGEST_NS = 500000000, /* between trials of short runs, at most: the load by other programs changes */
@@ -16,7 +16,7 @@ enum {
 };
 
 static const double better = 0.95,
-                    much_better = 0.8; /* of the time that a trial must gain: for a change; for an early trial */
+                    much_better = 0.8; /* fraction of the time so far that justifies a change; an early trial */
 
 static int halve(int workers)
 {

@@ -1,36 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Locks and uses of resources: multi-granularity locking (Gray, Lorie, Putzolu, Traiger 1976) by tasks that never block
- * a worker.
+/* Locks and uses of resources: multi-granularity locking (Gray, Lorie, Putzolu, Traiger 1976) by tasks that never
+ * block a worker.
  *
- * A task takes what it locks and uses, and every resource above, in mode USE_BELOW or LOCK_BELOW; each once, in
- * ascending order. So all that excludes two tasks from each other meets in one word per resource, and to take is to add
- * one to a count in that word if no count stands against it.
+ * A task takes what it locks and uses, and every ancestor of these in mode USE_BELOW or LOCK_BELOW: each resource
+ * once, in ascending order. So any two tasks that exclude each other meet in the word of one resource, and taking a
+ * resource means adding one to a count in its word if no other count forbids that.
  *
- * Nothing is held while waiting: a task that cannot have one resource gives back those before it, puts itself on the
- * list of that resource, and the worker goes on with another task. Whoever takes a task off the list makes it ready; it
- * then begins anew.
+ * A waiting task holds nothing: a task that cannot have one resource gives back those it took before and puts itself
+ * on the list of that resource, and the worker continues with another task. Whoever takes a task off the list makes
+ * it ready; the task then starts over.
  *
  * No wake-up is lost. Call a mode of a resource *due* when tasks wait for it and the counts allow it; the word shows
- * both. (1) A mode becomes due only by a release, one atomic operation on the word: a task sets the bit that says that
- * it waits by an exchange that fails if the counts have come to allow its mode, and taking only adds to the counts. (2)
- * Whoever releases sees in the word it leaves whether a mode is due, and if so wakes one waiting task. The bits and the
- * lists agree under `busy`, which a task about to wait holds from before the exchange until it is on the list: whoever
- * sees the bit finds the task. (3) A task woken at q begins anew, after an error too, and looks at q again, however
- * that goes: if it fails before it came to q it looks at all that it did not come to; if it fails at q it looks once it
- * is on the list; if it fails later it gives q back, which is (2); if it gets everything it looks after taking; and a
- * lock of q leaves nothing due until its release. When it finds something due it wakes the next. So while a mode of q
- * is due, someone is between finding that and waking a task, or a task woken at q has not yet begun anew. In a run in
- * which nothing is ready or under way nothing is held, so every mode that is waited for is due; hence none is. (3) is
- * needed by more than the end of the run: a poll task may hold a resource until another task has run.
+ * both. (1) A mode becomes due only by a release, one atomic operation on the word: a task sets its waiting bit by
+ * an exchange that fails if the counts have come to allow its mode, and taking only adds to the counts. (2) A
+ * release leaves a word that shows whether a mode is due; if so, the releasing task wakes one waiting task. The bits
+ * and the lists agree under `busy`, which a task that is about to wait holds from before the exchange until it is on
+ * the list: whoever sees the bit finds the task. (3) A task woken at q starts over, after an error too, and looks at
+ * q again in every case: if it fails before it came to q, it looks at all resources that it did not come to; if it
+ * fails at q, it looks once it is on the list; if it fails later, it gives q back, which is (2); if it gets
+ * everything, it looks after taking; and a lock of q leaves nothing due until its release. A task that finds a mode
+ * due wakes the next task. So while a mode of q is due, a task is between finding that and waking another, or a task
+ * woken at q has not started over yet. In a run in which no task is ready or running no resource is held, so every
+ * mode that is waited for is due; by the above no mode is due, so no task waits. (3) is needed before the end of a
+ * run, too: a poll task may hold a resource until another task has run.
  *
  * Many children of q come and go while a task waits to lock q: each release but the last leaves other counts, so
- * nothing is due and nobody is disturbed; the last one wakes the task. Others may come before it does: then it waits
- * again. The tasks of a run are finite in number, so this ends; order among different modes is a matter of speed only.
+ * nothing is due and no task is woken; the last one wakes the task. Other tasks may take q before it does: then it
+ * waits again. The tasks of a run are finite in number, so this ends; the order among different modes only affects
+ * speed.
  *
- * No two tasks drive each other round for ever: all take in ascending order. A task that fails at q fails because of
- * one that got past q, and which either has everything soon or fails at something above q; at the highest resource that
- * anyone wants, it has everything.
+ * No two tasks make each other start over for ever, because all take in ascending order. A task that fails at q
+ * fails because of one that got past q, and that one either has everything soon or fails at a resource above q; at
+ * the highest resource that any task wants, it has everything.
  *
  * tests/scheduler/models/park_wake.pml is a model of this. */
 #include <assert.h>
@@ -39,12 +41,12 @@
 #include "engine_impl.h"
 #include "trace_impl.h"
 
-/* The word: which modes tasks wait for, one bit each; whether it is locked; how many use it, and how many hold what is
- * below. A count that is full stands against one more like everything else that does. */
+/* The word: a bit for each mode that tasks wait for; whether the resource is locked; how many tasks use it, and how
+ * many hold what is below. A full count forbids one more like any other conflict. */
 enum { LOCKED_AT = TRLI_MODES, USES_AT = LOCKED_AT + 1, USES_BELOW_AT = 24, LOCKS_BELOW_AT = 44 };
 
 #define ONE(at) ((uint64_t)1 << (at))
-#define BITS(at, end) ((ONE((end)-1) << 1) - ONE(at)) /* from at, below end */
+#define BITS(at, end) ((ONE((end)-1) << 1) - ONE(at)) /* bits from `at` to below `end` */
 
 static const uint64_t one[TRLI_MODES] = {
     [TRLI_USE] = ONE(USES_AT),
@@ -58,7 +60,7 @@ static const uint64_t all_of[TRLI_MODES] = {
     [TRLI_USE_BELOW] = BITS(USES_BELOW_AT, LOCKS_BELOW_AT),
     [TRLI_LOCK_BELOW] = BITS(LOCKS_BELOW_AT, 64),
 };
-/* What stands against a mode. */
+/* The bits of a word that forbid a mode. */
 static const uint64_t against[TRLI_MODES] = {
     [TRLI_USE] = BITS(LOCKED_AT, USES_AT) | BITS(LOCKS_BELOW_AT, 64),
     [TRLI_LOCK] = BITS(LOCKED_AT, 64),
@@ -116,7 +118,7 @@ void trli_locks_start(trli_run_state *run)
 
 /* ---- the lists ---- */
 
-/* Acquire and release of the lists and links. Held for some instructions, never while anything else is done. */
+/* Acquire and release of the lists and links. Held for a few instructions, never during anything else. */
 static void enter_lists(const trli_run_state *run, trli_lock *lock)
 {
     while (atomic_exchange_explicit(&lock->busy, true, memory_order_acquire)) trli_workers_pause(run->workers);
@@ -127,13 +129,14 @@ static void leave_lists(trli_lock *lock)
     atomic_store_explicit(&lock->busy, false, memory_order_release);
 }
 
-/* Put a task on the list of a mode, unless it has become possible meanwhile: false. From the end on it may be running
- * elsewhere. The word at the end is left in *word. */
+/* Put a task on the list of a mode; false: the mode has become possible meanwhile. The task may run elsewhere as
+ * soon as it is on the list. *word: the last word seen. */
 static bool wait_for(const trli_run_state *run, trli_lock *lock, int32_t mode, int32_t task, uint64_t *word)
 {
     enter_lists(run, lock);
-    /* Relaxed: only the bit is decided here, and who sees it enters the lists, which orders the rest. A bit that is set
-     * stays set as long as we are inside, so any release that the loaded word does not yet show sees it. */
+    /* Relaxed: this only decides the bit, and a thread that sees the bit enters the lists, which order the rest. A
+     * bit that is set stays set while this thread holds `busy`, so any release that the loaded word does not show
+     * yet sees the bit. */
     uint64_t now = atomic_load_explicit(&lock->state, memory_order_relaxed);
     while (!allows(now, mode) && (now & ONE(mode)) == 0) {
         if (atomic_compare_exchange_weak_explicit(&lock->state, &now, now | ONE(mode), memory_order_relaxed,
@@ -154,8 +157,8 @@ static bool wait_for(const trli_run_state *run, trli_lock *lock, int32_t mode, i
     return waits;
 }
 
-/* Make one waiting task ready for which the resource is to be had. The modes take turns, the tasks of a mode come first
- * in, first out. */
+/* Make one waiting task ready whose mode the counts allow. Modes take turns; tasks of one mode are first in, first
+ * out. */
 static void wake_one(trli_run_state *run, trli_worker *worker, trli_lock *lock)
 {
     int32_t task = TRLI_NONE;
@@ -174,8 +177,8 @@ static void wake_one(trli_run_state *run, trli_worker *worker, trli_lock *lock)
     if (task != TRLI_NONE) trli_hand_over(run, worker, task);
 }
 
-/* Relaxed: whoever leaves the word with something due after this load sees that itself, and what our own wake-up saw we
- * see. */
+/* Relaxed: a release after this load that leaves something due sees that itself, and what woke this task is visible
+ * here. */
 static void wake_if_due(trli_run_state *run, trli_worker *worker, trli_lock *lock)
 {
     if (any_due(atomic_load_explicit(&lock->state, memory_order_relaxed))) wake_one(run, worker, lock);
@@ -183,8 +186,8 @@ static void wake_if_due(trli_run_state *run, trli_worker *worker, trli_lock *loc
 
 /* ---- taking and giving back ---- */
 
-/* Acquire: what the tasks that had it wrote. All changes of the word are read-modify-writes, so each release of it is
- * seen, however many others came in between. */
+/* Acquire: what earlier holders wrote. All changes of the word are read-modify-writes, so each release of it is
+ * seen, however many other changes came in between. */
 static bool take(trli_lock *lock, int32_t mode, uint64_t *word)
 {
     uint64_t now = atomic_load_explicit(&lock->state, memory_order_relaxed);
@@ -196,7 +199,7 @@ static bool take(trli_lock *lock, int32_t mode, uint64_t *word)
     return true;
 }
 
-/* Take as many as are to be had in a row; returns how many. */
+/* Take as many wants as possible in sequence; returns how many. */
 static int32_t take_all(trli_run_state *run, trli_worker *worker, int32_t n, const trli_want *want)
 {
     bool due = false;
@@ -209,7 +212,8 @@ static int32_t take_all(trli_run_state *run, trli_worker *worker, int32_t n, con
     return n;
 }
 
-/* Release: what the task wrote. Below before above: who finds the upper one free does not stumble over the lower. */
+/* Release: what the task wrote. Descendants before ancestors: a task that finds the ancestor free does not fail at
+ * the descendant. */
 static void release_all(trli_run_state *run, trli_worker *worker, int32_t n, const trli_want *want)
 {
     for (int32_t i = n - 1; i >= 0; --i) {
@@ -239,7 +243,7 @@ static bool acquire(trli_run_state *run, trli_worker *worker, int32_t task, int3
         for (int32_t i = taken + 1; i < n; ++i) wake_if_due(run, worker, &run->lock[want[i].resource]);
         if (!wait_for(run, lock, mode, task, &word)) continue;
         if (worker->lane) note_wait(run, worker, want[taken].resource);
-        /* The task may be running by now, and what it wants gone. */
+        /* The task may be running by now, and its wants freed. */
         if (any_due(word)) wake_one(run, worker, lock);
         return false;
     }

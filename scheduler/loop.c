@@ -7,11 +7,11 @@
 #include "share_impl.h"
 #include "trace_impl.h"
 
-/* A job without a graph: what is left of one when there are neither dependencies nor resources, and a start that costs
- * less than the shortest loop. A worker takes few lines of memory from others: that of the opening, and of its own ones
- * those that a caller looked into. */
+/* A job without a graph: a run without dependencies and resources, whose start costs less than the shortest loop. A
+ * worker reads few lines of memory of other threads: the line of the opening, and those of its own lines that a
+ * caller looked into. */
 struct trl_loop {
-    /* One line, which workers read, and a caller writes only if it changes. */
+    /* One line, which workers read, and which a caller writes only if it changes. */
     trli_job job;
     trl_loop_fn fn;
     void *data;
@@ -21,7 +21,7 @@ struct trl_loop {
 
     TRLI_APART(before_busy);
     alignas(TRLI_CACHE_LINE) _Atomic bool busy;
-    uint32_t generation; /* of the shares: a run */
+    uint32_t generation; /* generation of the shares: a run */
     bool explained;      /* a message was recorded with the error */
     int failed;          /* chunk */
     trl_context *ctx;
@@ -34,7 +34,7 @@ static void fail(trl_loop *loop, int chunk, trl_err err)
 {
     int none = TRL_OK;
     bool explained = trli_diagnostics_said();
-    /* Relaxed: what only the first one writes is read when all have left. */
+    /* Relaxed: only the first failing thread writes it; it is read when all have left. */
     if (!atomic_compare_exchange_strong_explicit(&loop->error, &none, (int)err, memory_order_relaxed,
                                                  memory_order_relaxed))
         return;
@@ -67,18 +67,18 @@ static int work(trli_job *job, trli_worker *worker)
     worker->shared[1] = loop->data;
     worker->own = &loop->share[worker->index];
     trli_set_inside(true);
-    (void)trli_diagnostics_said(); /* what was said before has to do with no chunk */
+    (void)trli_diagnostics_said(); /* earlier messages belong to no chunk */
     for (int32_t chunk; (chunk = trli_shares_take(loop->share, loop->shares, worker->generation, worker->index,
                                                   &count)) != TRLI_NONE;) {
         run_traced(loop, chunk, count, worker);
         worked = true;
     }
     trli_set_inside(false);
-    if (worked) trli_workers_wake_all(worker->workers); /* a caller who is not worker 0 may sleep */
+    if (worked) trli_workers_wake_all(worker->workers); /* a caller that is not worker 0 may sleep */
     return worked ? TRLI_WORKED : 0;
 }
 
-/* Chunks that are handed out only have to be waited for. Only callers ask. */
+/* All chunks are handed out: only waiting is left. Only callers ask. */
 static bool over(const trli_job *job)
 {
     const trl_loop *loop = (const trl_loop *)job;
@@ -141,7 +141,7 @@ static trl_err run_by_all(trl_loop *loop)
     int place = trli_workers_claim(workers);
     if (place == TRLI_NONE) return run_alone(loop);
     trli_workers_do(workers, place, &loop->job, loop->generation);
-    trli_prefetch_to_write(&loop->share[0]); /* the next run begins with writing it */
+    trli_prefetch_to_write(&loop->share[0]); /* the next run begins by writing it */
     if (trace) trli_trace_add_run(trace, "loop", start, trli_now_ns());
     const trl_err err = (trl_err)atomic_load_explicit(&loop->error, memory_order_relaxed);
     if (err == TRL_OK || loop->explained) return err;
@@ -149,7 +149,7 @@ static trl_err run_by_all(trl_loop *loop)
                     trl_err_meaning(err));
 }
 
-/* As a rule the next run is like the one before. */
+/* Usually the next run is like the one before. */
 static void prepare(trl_loop *loop, int chunks, trl_loop_fn fn, void *data)
 {
     if (loop->fn != fn) loop->fn = fn;
@@ -168,7 +168,7 @@ trl_err trl_loop_run(trl_loop *loop, int chunks, trl_loop_fn fn, void *data)
     if (loop == NULL) return run_in_order(chunks, fn, data);
     if (trli_is_inside())
         return trl_fail(loop->ctx, TRL_ERR_USAGE, NULL, "a loop cannot run inside a task or another loop");
-    /* Acquire and release: the end of the run before, perhaps on another thread. */
+    /* Acquire and release: the end of the previous run, perhaps on another thread. */
     if (atomic_exchange_explicit(&loop->busy, true, memory_order_acquire))
         return trl_fail(loop->ctx, TRL_ERR_USAGE, NULL, "a loop cannot run: it is running");
     prepare(loop, chunks, fn, data);

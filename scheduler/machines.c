@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Devices that are not there, by a table of machines. */
+/* Devices that this machine does not have, from a table of machines. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,13 +11,13 @@
 
 typedef struct machine {
     const char *name, *doc;
-    double bytes; /* of memory */
+    double bytes; /* bytes of memory */
     trli_figures figures;
 } machine;
 
-/* H100 and H200: bandwidth that a seven-point stencil reached, launches and links as measured; memory and double
- * precision as published. A100: published bandwidth times 0.8, which H100 and H200 reach of theirs; published links
- * times 0.85, as H100 reaches of its own. */
+/* H100 and H200: the bandwidth that a seven-point stencil reached, launches and links are measured; memory and
+ * double precision are published figures. A100: published bandwidth times 0.8, the fraction that H100 and H200
+ * reach; published links times 0.85, the fraction that H100 reaches. */
 static const machine machines[] = {
     {"H100",
      "H100 SXM, 80 GB",
@@ -45,7 +45,7 @@ static const machine *find_machine(const char *name)
     return NULL;
 }
 
-/* Whether a driver's name has the machine's word, which ends at a '-'. */
+/* Whether a driver's name contains the machine's word, up to a '-'. */
 static bool is_about(const char *name, const machine *m)
 {
     char word[32];
@@ -69,7 +69,7 @@ static void list_machines(size_t size, char *text)
         n += (size_t)snprintf(text + n, size - n, "%s%s", i ? ", " : "", machines[i].name);
 }
 
-/* "2xH100", or "H100" for one. */
+/* "2xH100", or "H100" for one device. */
 static trl_err read_model(trl_context *ctx, const char *text, int *n, const machine **found)
 {
     char known[256];

@@ -11,20 +11,22 @@
 
 enum { ALIGNMENT = 64 }; /* a cache line, and the widest vector register */
 
-/* Blocks from this size on start at a huge page and ask for huge pages: fewer misses of the address cache in sweeps. */
+/* Blocks of at least this size start at a huge page and ask for huge pages: sweeps then miss the address cache less
+ * often. */
 static const size_t huge_block = (size_t)2 << 20, huge_page = (size_t)2 << 20;
-/* Blocks from this size on begin at different places of their pages, for at most a thirty-second more memory. */
+/* Blocks of at least this size begin at different places of their pages; this costs at most a thirty-second more
+ * memory. */
 static const size_t staggered_block = (size_t)128 << 10;
 
 /* Sits in the 64 bytes before the memory that the caller sees. */
 typedef struct block_header {
     size_t bytes;
-    char *start; /* of the system's block */
+    char *start; /* start of the block that the system gave */
 } block_header;
 
 _Static_assert(sizeof(block_header) <= ALIGNMENT, "the header fits in the alignment gap");
 
-/* Count bytes in, if they fit under the limit. Relaxed throughout: see trli_memory. */
+/* Count bytes if they fit under the limit. Relaxed throughout: see trli_memory. */
 static bool account(trli_memory *memory, size_t bytes)
 {
     size_t used = atomic_load_explicit(&memory->bytes, memory_order_relaxed);
@@ -36,12 +38,12 @@ static bool account(trli_memory *memory, size_t bytes)
     return true;
 }
 
-/* Bytes between the start of a block and its header. Arrays that begin at equal places of their pages would meet there
- * in every sweep: processors compare the low 12 bits of a load with those of the stores before it, and wait where they
- * are equal; where huge pages make more bits equal, they meet in the second-level cache too. Within 256 bytes is as
- * bad. So one block after the other begins elsewhere: of eight in a row no two are closer than 384 bytes. The number of
- * places is prime: the fields of a patch, every np-th block of np patches, never all begin at one place, unless np is a
- * multiple of it. */
+/* Bytes between the start of a block and its header. Arrays that began at equal places of their pages would collide
+ * there in every sweep: processors compare the low 12 bits of a load with those of the stores before it, and wait
+ * where these are equal; where huge pages make more bits equal, the arrays collide in the second-level cache too. A
+ * distance below 256 bytes is as bad. So successive blocks begin at different places: of eight in a row no two are
+ * closer than 384 bytes. The number of places is prime: the fields of a patch, every np-th block of np patches,
+ * never all begin at one place, unless np is a multiple of it. */
 static size_t stagger(size_t bytes, int64_t number)
 {
     enum { PLACES = 61, STEP = 17 };
@@ -54,8 +56,7 @@ static char *allocate(size_t bytes, size_t gap)
     size_t needed = bytes + gap + ALIGNMENT, whole = (needed + alignment - 1) / alignment * alignment;
     char *block = aligned_alloc(alignment, whole);
     if (block && bytes >= huge_block) {
-        /* A last page that would stay empty for the most part is left to small pages. A wish: refusal costs only speed.
-         */
+        /* A last page that would stay mostly empty is left to small pages. A refusal of huge pages costs only speed. */
         size_t huge = whole - needed <= bytes / 8 ? whole : needed / huge_page * huge_page;
         (void)madvise(block, huge, MADV_HUGEPAGE);
     }
@@ -120,11 +121,11 @@ void trl_memory_get_stats(const trl_context *ctx, trl_memory_stats *stats)
     stats->allocations = atomic_load_explicit(&ctx->memory.arrays, memory_order_relaxed) + stats->metadata_allocations;
 }
 
-/* Sits before metadata. */
+/* Precedes metadata. */
 typedef union metadata_header {
     struct {
         trli_memory *of;
-        size_t bytes; /* with the header */
+        size_t bytes; /* including the header */
     };
     max_align_t align;
 } metadata_header;
@@ -143,7 +144,7 @@ static void release_metadata(trli_memory *memory, size_t bytes)
     atomic_fetch_sub_explicit(&memory->metadata_bytes, bytes, memory_order_relaxed);
 }
 
-/* Bytes of a block of metadata with its header; false: more than can be said. */
+/* Bytes of a block of metadata with its header; false: the number overflows. */
 static bool metadata_size(size_t count, size_t size, size_t *bytes)
 {
     return !__builtin_mul_overflow(count, size, bytes) &&

@@ -9,7 +9,7 @@
 
 #include <trl_context.h>
 
-/* Counters change from any thread, and nothing is inferred from them about other memory: all accesses are relaxed. */
+/* Counters change from any thread, and no other memory depends on them: all accesses are relaxed. */
 typedef struct trli_memory {
     _Atomic size_t bytes, peak_bytes; /* of arrays and metadata */
     _Atomic int64_t arrays;           /* allocated so far */
@@ -20,9 +20,10 @@ typedef struct trli_memory {
 
 /* As trl_memory_alloc, but without a message: NULL where the limit or the system refuses. */
 void *trli_memory_try(trl_context *ctx, size_t bytes);
-/* Set the peak back, after what was no part of the problem was freed. Thread: main, when no other allocates. */
+/* Lower the peak, after memory that was not part of the problem was freed. Thread: main, when no other thread
+ * allocates. */
 void trli_memory_set_peak(trl_context *ctx, size_t bytes);
-/* Let a peak be at least what is in use now. */
+/* Raise a peak to at least `now`. */
 void trli_memory_raise(_Atomic size_t *peak, size_t now);
 
 /* Metadata: whatever grows with equations, steps, tasks or the length of a deck, but is no array of values. Zeroed
@@ -37,13 +38,13 @@ char *trli_copy_text(trl_context *ctx, const char *text);
 /* Free memory of trli_new and its like, while its context lives; NULL is allowed. */
 void trli_free(void *memory);
 
-/* Record that there is no memory, "no memory " and what it was for, and return MEMORY. */
+/* Record the message "no memory " followed by its purpose, and return MEMORY. */
 trl_err trli_no_memory(trl_context *ctx, const trl_place *place, const char *what, ...) TRL_PRINTF(3, 4);
 
-/* All growing arrays. Give the array at *list, a pointer to elements of `size` bytes with room for *capacity of them,
- * room for `more` elements behind `count`, and for twice as many as it had, so that adding takes constant time. Memory
- * is that of trli_new; what is new is not set. On failure it returns false, without a message, and nothing changes: the
- * memory is missing, or more than INT32_MAX elements are wanted. */
+/* The growth of all growing arrays. *list: pointer to elements of `size` bytes, with room for *capacity of them.
+ * Make room for `more` elements behind `count`, and at least double the room, so that adding takes constant time.
+ * The memory is that of trli_new; new elements are not set. On failure it returns false without a message and
+ * changes nothing: memory is missing, or more than INT32_MAX elements are wanted. */
 bool trli_grow(trl_context *ctx, void *list, int64_t count, int64_t more, int32_t *capacity, size_t size);
 static inline bool trli_make_room(trl_context *ctx, void *list, int64_t count, int64_t more, int32_t *capacity,
                                   size_t size)
@@ -51,7 +52,7 @@ static inline bool trli_make_room(trl_context *ctx, void *list, int64_t count, i
     return count + more <= *capacity || trli_grow(ctx, list, count, more, capacity, size);
 }
 
-/* A growing array in one struct, of elements that its users know. All zero: empty. */
+/* A growing array in one struct; its users know the type of the elements. All zero: empty. */
 typedef struct trli_list {
     void *data;
     int64_t count;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* A mock device: threads that do the work of streams, memory that the host is not to touch, and settings. */
+/* A mock device: threads that do the work of streams, memory that the host must not touch, and settings. */
 #ifndef TRLI_MOCK_IMPL_H
 #define TRLI_MOCK_IMPL_H
 
@@ -8,7 +8,7 @@
 
 #include "executor_impl.h"
 
-/* X(name, unit, default, words of docs). Numbers of TRL_MOCK_DEVICES; seconds and bytes may have a prefix. */
+/* X(name, unit, default, description). Numbers of TRL_MOCK_DEVICES; seconds and bytes may have a prefix. */
 #define TRLI_MOCK_LIST(X)                                                             \
     X(speed, NUMBER, 1, "how many times as fast as a worker it does calls")           \
     X(launch, SECONDS, 0, "what each call takes beside its work")                     \
@@ -17,7 +17,7 @@
     X(bytes, BYTES, 0, "memory; 0: as much as the host has")                          \
     X(seed, NUMBER, 1, "of faults by chance")
 
-/* X(name, doc). What may be told to fail, `fail=NAME@N` or `fail=NAME~P`. */
+/* X(name, description). Operations that may be made to fail, `fail=NAME@N` or `fail=NAME~P`. */
 #define TRLI_MOCK_FAULT_LIST(X)      \
     X(call, "a call fails")          \
     X(copy, "a copy fails")          \
@@ -37,8 +37,8 @@ typedef struct trli_mock_settings {
 #undef TRLI_MOCK_MEMBER
     bool is_virtual; /* the clock */
     struct {
-        int64_t at;    /* the at-th of the kind, from 1; 0: none */
-        double chance; /* of each, from 0 to 1 */
+        int64_t at;    /* the at-th of the kind fails, from 1; 0: none */
+        double chance; /* each fails with this probability, from 0 to 1 */
     } fail[TRLI_MOCK_FAULTS];
 } trli_mock_settings;
 
@@ -46,7 +46,7 @@ typedef struct trli_mock_settings {
 
 /* Read "speed=4,latency=10us". Fails with INPUT. */
 TRL_NODISCARD trl_err trli_mock_read(trl_context *ctx, const char *text, trli_mock_settings *settings);
-/* What they say, for users: NUL-terminated, cut where there is no room. */
+/* The settings as text for users: NUL-terminated, cut if there is no room. */
 void trli_mock_describe(const trli_mock_settings *settings, char *text, size_t size);
 
 /* ---- mock_memory.c ---- */
@@ -60,27 +60,27 @@ typedef struct trli_mock_memory {
 
 typedef struct trli_mock trli_mock;
 
-/* As the functions of trli_device_ops; `allocate` knows no faults and no loss. */
+/* The functions of trli_device_ops; this `allocate` ignores faults and loss of the device. */
 TRL_NODISCARD trl_err trli_mock_allocate(trli_mock *mock, size_t bytes, void **memory);
 void trli_mock_release(trl_device *device, void *memory);
 void trli_mock_release_all(trli_mock *mock);
-/* Whether both ends of a copy lie where they should: DEVICE, with a message, if not. */
+/* Check that both ends of a copy lie in the right memory: DEVICE, with a message, if not. */
 TRL_NODISCARD trl_err trli_mock_check_copy(trli_mock *mock, const trli_box_copy *copy);
 
 /* ---- mock_stream.c ---- */
 
-/* What a fence knows of the last time that its stream passed it. */
+/* The last time that a fence was passed. */
 typedef struct trli_mock_pass {
-    uint64_t number; /* of sets that were passed */
+    uint64_t number; /* number of times that it was set and passed */
     double time;     /* seconds of the device's clock */
 } trli_mock_pass;
 
 struct trli_fence {
-    bool is_virtual;        /* the clock of its device */
-    _Atomic int references; /* its owner's, and those of commands */
+    bool is_virtual;        /* the clock of its device is virtual */
+    _Atomic int references; /* references by its owner and by commands */
     _Atomic uint64_t sets;
-    _Atomic uint64_t passes; /* as in pass, for those who do not hold the lock */
-    pthread_mutex_t lock;    /* guards what follows */
+    _Atomic uint64_t passes; /* as in `pass`, for readers without the lock */
+    pthread_mutex_t lock;    /* guards the following members */
     pthread_cond_t passed;
     trli_mock_pass pass;
 };
@@ -94,9 +94,9 @@ typedef enum trli_mock_command_kind {
 
 typedef struct trli_mock_command {
     trli_mock_command_kind kind;
-    bool fails, loses;     /* on demand */
-    int64_t number, total; /* which call or copy of the device it is, and which of both */
-    double given;          /* when: the host's clock */
+    bool fails, loses;     /* the device is to fail here */
+    int64_t number, total; /* number among the calls, or among the copies, of the device; among both */
+    double given;          /* host's clock when it was issued */
     trli_ticket ticket;    /* of a call or a copy */
     union {
         struct {
@@ -116,12 +116,12 @@ typedef struct trli_mock_stream {
     trli_mock *mock;
     pthread_t thread;
     bool started;
-    pthread_mutex_t lock; /* guards what follows, but for what only the thread uses */
+    pthread_mutex_t lock; /* guards the following members, except those that only the thread uses */
     pthread_cond_t given, idle;
     trli_mock_command *ring; /* command i at i % capacity; capacity is a power of 2 */
     uint64_t capacity, head, tail;
     bool busy, stopping;
-    double time; /* of the thread: what was done until now took, by the device's clock */
+    double time; /* of the thread: the device's clock at the end of the last command */
 } trli_mock_stream;
 
 struct trli_mock {
@@ -130,17 +130,17 @@ struct trli_mock {
     char name[32];
     trli_mock_settings settings;
     trli_mock_memory memory;
-    _Atomic int64_t given[TRLI_MOCK_FAULTS]; /* of each kind: of `lost`, calls and copies */
-    _Atomic bool damaged;                    /* somebody wrote beyond an allocation, or released what is none */
+    _Atomic int64_t given[TRLI_MOCK_FAULTS]; /* count of each kind; of `lost`, calls and copies */
+    _Atomic bool damaged;                    /* the host wrote beyond an allocation, or released memory that is none */
     trli_mock_stream stream[TRLI_STREAMS];
 };
 
 TRL_NODISCARD trl_err trli_mock_stream_start(trli_mock *mock, trli_stream which);
 /* Give a command to a stream. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_mock_give(trli_mock *mock, trli_stream which, const trli_mock_command *command);
-/* Wait until a stream has nothing to do. */
+/* Wait until a stream is idle. */
 void trli_mock_stream_finish(trli_mock_stream *stream);
-/* Do what is left and end the thread. */
+/* Do the remaining commands and end the thread. */
 void trli_mock_stream_stop(trli_mock_stream *stream);
 void trli_mock_fence_drop(trli_fence *fence);
 

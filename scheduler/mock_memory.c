@@ -6,10 +6,10 @@
 #include "memory_impl.h"
 #include "mock_impl.h"
 
-enum { GUARD = 64 /* bytes before and behind each allocation, so that it is aligned as the host's memory */ };
+enum { GUARD = 64 /* bytes before and behind each allocation, so that it is aligned as the host's memory is */ };
 
 static const unsigned char guard_byte = 0xd5;
-/* A signalling NaN, and two of them where it is read as floats. */
+/* A signalling NaN, and two of them if read as floats. */
 static const uint64_t poison = 0x7ff40bad7fa00bad;
 
 typedef struct trli_mock_block {
@@ -31,7 +31,7 @@ static int64_t find(const trli_mock_memory *memory, const char *address)
     return low;
 }
 
-/* Count bytes in, if they fit. */
+/* Count bytes if they fit. */
 static bool account(trli_mock *mock, size_t bytes)
 {
     trl_device *device = &mock->device;
@@ -50,7 +50,7 @@ trl_err trli_mock_allocate(trli_mock *mock, size_t bytes, void **result)
     trli_mock_memory *memory = &mock->memory;
     char *all = NULL;
     *result = NULL;
-    if (bytes == 0) bytes = 1; /* so that it has an address of its own */
+    if (bytes == 0) bytes = 1; /* so that the block has an address of its own */
     if (!account(mock, bytes)) return TRL_ERR_MEMORY;
     if (bytes <= SIZE_MAX - 2 * GUARD) all = trli_memory_try(mock->device.ctx, bytes + 2 * GUARD);
     if (!all) goto failed;
@@ -125,7 +125,7 @@ void trli_mock_release_all(trli_mock *mock)
     *memory = (trli_mock_memory){.lock = memory->lock};
 }
 
-/* The mock device of a space, as the device sees it; NULL: there is none. */
+/* The mock device of a space, as this device sees it; NULL: there is none. */
 static trli_mock *mock_of(trli_mock *mock, int space)
 {
     const trl_devices *all = mock->device.all;
@@ -134,7 +134,7 @@ static trli_mock *mock_of(trli_mock *mock, int space)
     return device && device->kind == TRL_KIND_MOCK ? (trli_mock *)device : NULL;
 }
 
-/* Whether the bytes from first to last lie in an allocation of the device, or some of them do. */
+/* Whether the bytes from first to last lie in an allocation of the device, or overlap one. */
 static bool holds(trli_mock *mock, const char *first, const char *last, bool whole)
 {
     trli_mock_memory *memory = &mock->memory;

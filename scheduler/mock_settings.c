@@ -64,7 +64,7 @@ static const char fault_words[] = TRLI_MOCK_FAULT_LIST(FAULT_WORD);
 /* One `key=value` of the text. */
 typedef struct setting {
     const char *text;
-    int length, key; /* of `text`, and of the key before '=' */
+    int length, key; /* length of `text`, and of the key before '=' */
     char value[64];
 } setting;
 

@@ -26,8 +26,8 @@ static void sleep_until(double when)
 
 /* ---- the device's clock ---- */
 
-/* What a command takes is measured where it is done: on a virtual clock as processor time, which does not count what
- * other threads do meanwhile. */
+/* The time of a command is measured where it is done: on a virtual clock as processor time, which does not include
+ * what other threads do meanwhile. */
 typedef struct watch {
     double wall, processor;
 } watch;
@@ -42,8 +42,8 @@ static double watch_seconds(const trli_mock_stream *s, const watch *start)
     return s->mock->settings.is_virtual ? thread_seconds() - start->processor : trli_clock() - start->wall;
 }
 
-/* A command takes so many seconds of the device's clock. On a real one it begins when it was given at the earliest, and
- * takes as long by the host's clock, too, or longer where the host cannot do it as fast. */
+/* Advance the device's clock by the seconds of a command. On a real clock the command begins no earlier than it was
+ * issued, and takes as long by the host's clock, too, or longer if the host is slower. */
 static void spend(trli_mock_stream *s, double given, const watch *start, double seconds)
 {
     if (!s->mock->settings.is_virtual) {
@@ -55,7 +55,7 @@ static void spend(trli_mock_stream *s, double given, const watch *start, double 
 
 /* ---- commands ---- */
 
-/* Faults that were asked for: true, and the command is not done. */
+/* Whether the command is to fail: then it is not done. */
 static bool is_spoilt(trli_mock *mock, const trli_mock_command *c)
 {
     const char *what = c->kind == TRLI_MOCK_DO_CALL ? "call" : "copy";
@@ -164,7 +164,7 @@ void trli_mock_fence_drop(trli_fence *fence)
 
 /* ---- the thread ---- */
 
-/* False: the stream is to end. */
+/* Returns false when the stream is to end. */
 static bool take(trli_mock_stream *s, trli_mock_command *c)
 {
     pthread_mutex_lock(&s->lock);
@@ -220,7 +220,7 @@ trl_err trli_mock_stream_start(trli_mock *mock, trli_stream which)
                     mock->name, strerror(status));
 }
 
-/* The ring is full: double it. Called with the lock. */
+/* The ring is full: double it. The lock is held. */
 static bool grow(trli_mock_stream *s)
 {
     trli_mock_command *ring = trli_new(s->mock->device.ctx, 2 * s->capacity, sizeof *ring);

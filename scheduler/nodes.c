@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Where the nodes of a run lie: in blocks that are never moved, each worker with free ones of its own. */
+/* Memory of the nodes of a run: blocks that never move. Each worker has free nodes of its own. */
 #include <string.h>
 
 #include "nodes_impl.h"
@@ -73,7 +73,7 @@ done:
     return err;
 }
 
-/* A block of new nodes for a worker. Under the lock. */
+/* Make a block of new nodes for a worker. The lock is held. */
 static trl_err grow(trli_run_state *run, trli_free_nodes *own)
 {
     trl_err err;
@@ -138,7 +138,7 @@ void trli_node_free(trli_run_state *run, const trli_worker *worker, int32_t inde
     own->first = index;
     --own->live;
     if (++own->count < KEEP) return;
-    /* Who frees more than it takes gives half back, in one piece. */
+    /* A worker that frees more nodes than it takes gives half of them back, in one piece. */
     int32_t first = own->first, last = first;
     for (int i = 1; i < KEEP / 2; ++i) last = trli_node_at(run, last)->link;
     own->first = trli_node_at(run, last)->link;

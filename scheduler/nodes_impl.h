@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* The nodes of a run, spawned tasks and events, and where they lie. */
+/* The nodes of a run (spawned tasks and events) and their memory. */
 #ifndef TRL_NODES_IMPL_H
 #define TRL_NODES_IMPL_H
 
@@ -20,11 +20,11 @@ typedef struct trli_run_node {
     trl_event signals;
     int32_t edge_next[TRLI_NODE_EDGES]; /* of the list that the edge is on */
     int32_t link;
-    int32_t scope;        /* the task in whose scope this one is, or TRLI_NONE */
-    _Atomic int32_t open; /* with TRL_TASK_SCOPE: tasks in its scope that are not complete, itself included */
+    int32_t scope;        /* the task whose scope this task is in, or TRLI_NONE */
+    _Atomic int32_t open; /* with TRL_TASK_SCOPE: tasks in its scope that are not complete, the task itself included */
     int32_t nwants;
-    trli_want want[TRLI_SPAWN_WANTS]; /* if they are few, else: */
-    trli_want *many;                  /* [room], kept for later tasks of the node */
+    trli_want want[TRLI_SPAWN_WANTS]; /* wants, if they are few, else: */
+    trli_want *many;                  /* [room], kept for later tasks that use the node */
     int32_t room;
     int32_t naccesses;
     const trl_spawn_access *accesses;
@@ -33,11 +33,11 @@ typedef struct trli_run_node {
 typedef struct trli_free_nodes {
     alignas(TRLI_CACHE_LINE) int32_t first; /* by their links */
     int32_t count;
-    int64_t live, spawned; /* nodes taken minus nodes freed; tasks, by this worker */
+    int64_t live, spawned; /* by this worker: nodes taken minus nodes freed; tasks */
 } trli_free_nodes;
 
 struct trli_nodes {
-    pthread_mutex_t lock; /* guards the blocks' number and `common` */
+    pthread_mutex_t lock; /* guards the number of blocks and `common` */
     int32_t blocks;
     int32_t common;       /* free nodes of no worker, by their links */
     trli_free_nodes *own; /* [workers] */
@@ -56,7 +56,7 @@ static inline int32_t trli_nodes_start(int block)
     return TRLI_NODES_FIRST * ((1 << block) - 1);
 }
 
-/* Acquire: of the block's first contents. */
+/* Acquire: the block's initial contents. */
 static inline trli_run_node *trli_node_at(const trli_run_state *run, int32_t index)
 {
     int block = trli_nodes_block(index);
@@ -76,7 +76,7 @@ static inline uint64_t trli_next_generation(uint64_t word)
     return (generation < GENERATIONS ? generation + 1 : 1) << 32;
 }
 
-/* A node for a worker to use, and back. */
+/* Take a node for a worker to use, and give it back. */
 TRL_NODISCARD trl_err trli_node_take(trli_run_state *run, const trli_worker *worker, int32_t *index);
 void trli_node_free(trli_run_state *run, const trli_worker *worker, int32_t index);
 

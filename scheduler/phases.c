@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Phases: groups of task types whose tasks never overlap in time. While its phase has the turn a task passes freely;
- * others are held back. The turn moves under a lock, which also guards the lists of held tasks; the counts of open
- * tasks need none. */
+/* Phases: groups of task types whose tasks never overlap in time. In its phase's turn a task passes freely; other
+ * tasks are held back. The turn moves under a lock, which also guards the lists of held tasks; the counts of open
+ * tasks need no lock. */
 #include <string.h>
 
 #include "engine_impl.h"
@@ -108,8 +108,8 @@ void trli_phases_start(trli_run_state *run)
     atomic_store_explicit(&phases->current, first, memory_order_relaxed);
 }
 
-/* seq_cst here, at the counts and at the turn: of a task that leaves (or comes) and one that takes the turn on, at
- * least one sees the other; and a task of the new phase sees what those of the old one wrote. */
+/* seq_cst here, at the counts and at the turn: of a task that leaves (or arrives) and one that advances the turn, at
+ * least one sees the other; and a task of the new phase sees what the tasks of the old one wrote. */
 bool trli_phase_admits(trli_run_state *run, int32_t task)
 {
     trli_phases *phases = &run->phases;
@@ -125,8 +125,8 @@ bool trli_phase_admits(trli_run_state *run, int32_t task)
     return admitted;
 }
 
-/* Give the turn to the next phase with tasks, if the present one has none left; returns the tasks that it frees, by
- * their links. */
+/* Give the turn to the next phase with tasks, if the present phase has none left; returns the tasks that may now
+ * start, by their links. */
 static int32_t take_turn(trli_phases *phases)
 {
     int32_t freed = TRLI_NONE;
@@ -154,8 +154,9 @@ static void pass_turn(trli_run_state *run, trli_worker *worker)
     }
 }
 
-/* A phase without tasks gets its first under the lock: so whoever moves the turn on has either seen it, or moves before
- * the task asks whether it is admitted. Relaxed: see trli_phase_admits for what the exchange publishes. */
+/* A phase without tasks gets its first one under the lock: a thread that advances the turn has either seen that
+ * task, or advances before the task asks whether it is admitted. Relaxed: see trli_phase_admits for what the
+ * exchange publishes. */
 static void open_one(trli_phases *phases, int phase)
 {
     int64_t n = atomic_load_explicit(&phases->open[phase], memory_order_relaxed);

@@ -14,14 +14,14 @@ typedef struct trli_phases {
     _Atomic int current;
     _Atomic int64_t *open; /* [count] tasks that exist and are not complete */
     int64_t *at_start;     /* [count] of the graph */
-    int32_t *held;         /* [count] ready tasks of phases that do not have the turn, by their links */
-    pthread_mutex_t lock;  /* guards held and the turn */
+    int32_t *held;         /* [count] ready tasks of phases whose turn it is not, by their links */
+    pthread_mutex_t lock;  /* guards `held` and the turn */
 } trli_phases;
 
 TRL_NODISCARD trl_err trli_phases_create(struct trli_run_state *run);
 void trli_phases_destroy(struct trli_run_state *run);
 void trli_phases_start(struct trli_run_state *run);
-/* Whether a ready task's phase has the turn; if not, it is held back. */
+/* Whether it is the turn of a ready task's phase; if not, the task is held back. */
 bool trli_phase_admits(struct trli_run_state *run, int32_t task);
 /* A task of a type was spawned; one is complete. */
 void trli_phase_enter(struct trli_run_state *run, trli_worker *worker, int type);

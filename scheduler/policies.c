@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Which policies there are: built-in ones by name, others from shared objects. */
+/* The policies: built-in ones by name, others from shared objects. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,9 +28,9 @@ static trl_err load(trl_context *ctx, const char *path, const trl_policy **polic
 {
     trl_err err;
     char here[4096];
-    /* Without a folder dlopen would look everywhere but in this one. */
+    /* A path without a folder would make dlopen search everywhere but here. */
     snprintf(here, sizeof here, "%s%s", strchr(path, '/') ? "" : "./", path);
-    void *opened = dlopen(here, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE); /* graphs keep state of it */
+    void *opened = dlopen(here, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE); /* graphs keep state of the policy */
     if (!opened) return trl_fail(ctx, TRL_ERR_PLUGIN, NULL, "cannot load policy '%s': %s", path, dlerror());
     const trl_policy *found = dlsym(opened, "trl_policy_plugin");
     if (!found) {

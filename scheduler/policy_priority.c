@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Per worker and class of urgency a ring of ready tasks: the owner adds at the tail and takes from the head, most
- * urgent class first; a worker without tasks takes half of another one's most urgent ring at once. The roots of a graph
- * lie ready in an array of which each worker hands itself, or others, a share. What a ring has no room for goes to a
- * common list.
+/* Each worker has a ring of ready tasks for each class of urgency. The owner adds at the tail and takes from the
+ * head, most urgent class first; a worker without tasks steals half of another worker's most urgent ring. The roots
+ * of a graph lie ready in an array, of which each worker hands itself, or others, a share. Tasks for which a ring
+ * has no room go to a common list.
  *
- * Ring: slots[head..tail) modulo CAPACITY. Only the owner stores the tail (release: publishes the slots, and what was
- * done before the tasks became ready). Head moves by compare-exchange, by the owner or a thief (acquire of the tail
- * before). The owner writes a slot again only after it has seen the head past it, and a thief that copied a slot
- * written again finds the head moved. See tests/scheduler/models/ring.pml. */
+ * Ring: slots[head..tail) modulo CAPACITY. Only the owner stores the tail (release: publishes the slots, and what
+ * was done before the tasks became ready). The head moves by compare-exchange, by the owner or a thief (acquire of
+ * the tail before). The owner writes a slot again only after it has seen the head past it, and a thief that copied a
+ * rewritten slot finds the head moved. See tests/scheduler/models/ring.pml. */
 #include <pthread.h>
 #include <stdalign.h>
 #include <stdatomic.h>
@@ -19,7 +19,7 @@
 enum {
     LINE = 64,
     CAPACITY = 256,
-    STEAL_MOST = CAPACITY / 4, /* from a ring */
+    STEAL_MOST = CAPACITY / 4, /* tasks stolen from a ring at once */
     ROOTS_MOST = 16,           /* roots taken at once */
     NONE = -1
 };
@@ -37,10 +37,10 @@ typedef struct root_share {
 } root_share;
 
 typedef struct queue {
-    /* Classes in which there may be tasks, as bits. Only a hint: set by the owner when it adds, cleared by the owner
+    /* Bits of the classes that may have tasks. Only a hint: the owner sets a bit when it adds a task, and clears it
      * when it finds none. */
     alignas(LINE) _Atomic unsigned classes;
-    int32_t root, root_end; /* roots the owner took and did not give out yet */
+    int32_t root, root_end; /* roots that the owner took and has not handed out yet */
     unsigned victim;        /* whom to steal from next */
     ring ring[TRL_URGENCIES];
     root_share roots[TRL_URGENCIES];
@@ -67,11 +67,11 @@ static bool push(ring *r, int32_t task)
     return true;
 }
 
-/* Owner only: the oldest, or NONE. */
+/* Owner only: take the oldest task, or NONE. */
 static int32_t pop(ring *r)
 {
-    uint32_t head =
-        atomic_load_explicit(&r->head, memory_order_acquire); /* takers have read: steal writes without push */
+    uint32_t head = atomic_load_explicit(
+        &r->head, memory_order_acquire); /* takers have read the slot: stealing writes without push */
     for (;;) {
         if (head == atomic_load_explicit(&r->tail, memory_order_relaxed)) return NONE; /* own */
         int32_t task = atomic_load_explicit(&r->slot[head % CAPACITY], memory_order_relaxed);
@@ -95,7 +95,7 @@ static uint32_t steal(ring *from, ring *to)
             int32_t task = atomic_load_explicit(&from->slot[(head + i) % CAPACITY], memory_order_relaxed);
             atomic_store_explicit(&to->slot[(tail_to + i) % CAPACITY], task, memory_order_relaxed);
         }
-        /* Release: the slots were read. Acquire on failure: as the first load. */
+        /* Release: the slots were read. Acquire on failure: as at the first load. */
         if (!atomic_compare_exchange_weak_explicit(&from->head, &head, head + n, memory_order_release,
                                                    memory_order_acquire))
             continue;
@@ -123,8 +123,7 @@ static void put_in_list(priority_state *s, int32_t task)
 /* Move some of the list into an empty ring. */
 static bool take_from_list(priority_state *s, ring *r)
 {
-    if (atomic_load_explicit(&s->first, memory_order_relaxed) == NONE)
-        return false; /* looked at again under the lock */
+    if (atomic_load_explicit(&s->first, memory_order_relaxed) == NONE) return false; /* checked again under the lock */
     bool any = false;
     pthread_mutex_lock(&s->lock);
     int32_t task = atomic_load_explicit(&s->first, memory_order_relaxed);
@@ -141,7 +140,7 @@ static bool take_from_list(priority_state *s, ring *r)
 
 /* ---- roots ---- */
 
-/* Relaxed: the run was opened after the roots lay ready; the counter only shares them out. */
+/* Relaxed: the run was opened after the roots lay ready; the counter only deals them out. */
 static bool take_roots(root_share *share, queue *own)
 {
     int32_t next = atomic_load_explicit(&share->next, memory_order_relaxed);
@@ -162,7 +161,7 @@ static bool roots_hold(root_share *share)
 
 /* ---- the policy ---- */
 
-/* How many of the roots, which are in the order of their classes, are of this class or before it. */
+/* How many of the roots, which are ordered by class, are of this class or an earlier one. */
 static int32_t count_urgent(const trl_policy_graph *g, int32_t nroots, const int32_t *roots, int urgency)
 {
     int32_t low = 0, high = nroots;
@@ -176,7 +175,7 @@ static int32_t count_urgent(const trl_policy_graph *g, int32_t nroots, const int
     return low;
 }
 
-/* Of the class's roots, each worker gets neighbours. */
+/* Each worker gets neighbours among the class's roots. */
 static void start(void *state, int32_t nroots, const int32_t *roots)
 {
     priority_state *s = state;
@@ -229,7 +228,7 @@ static int32_t take_own(priority_state *s, queue *own)
     }
 }
 
-/* From the most urgent class of the first other worker that has any. */
+/* Steal from the most urgent class of the first other worker that has tasks. */
 static bool steal_some(priority_state *s, int worker, queue *own)
 {
     int n = s->graph->workers;
@@ -276,8 +275,8 @@ static bool holds(void *state)
     return false;
 }
 
-/* Who took all of its tasks is left alone: short runs on many workers would pay for each of them. A class that holds
- * something has its bit set. Relaxed: no worker is inside. */
+/* A worker that took all of its tasks is skipped: resetting its rings would cost short runs on many workers time. A
+ * class that holds tasks has its bit set. Relaxed: no worker is inside. */
 static void finish(void *state)
 {
     priority_state *s = state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Poll tasks that asked for more. Whoever owns them tests all in turns: an idle worker for as long as it is idle, else
- * a busy one between two tasks at an interval; so that the other idle ones can sleep. */
+/* Poll tasks that asked to be called again. Their owner tests all of them in turns: an idle worker for as long as it
+ * is idle, else a busy worker at intervals between two tasks, so that other idle workers can sleep. */
 #include "engine_impl.h"
 
 enum { INTERVAL_NS = 20000 };
@@ -15,15 +15,15 @@ void trli_polls_start(trli_run_state *run)
     polls->waiting = TRLI_NONE;
 }
 
-/* The time from the first that waits to the last one's end is the sum of the latter minus the former: in either order,
- * from two threads, the sum is right. Relaxed: read after the run, or for the time so far. */
+/* The time from the start of the first waiting task to the end of the last one is the sum of the ends minus the
+ * starts: the sum is right in either order, from two threads. Relaxed: read after the run, or for the time so far. */
 static void add_outstanding(trli_run_state *run, int64_t ns)
 {
     atomic_fetch_add_explicit(&run->outstanding_ns, ns, memory_order_relaxed);
 }
 
-/* While poll tasks are open the sum lacks its last term, which is at least the present time. The clock is read before
- * the sum: the time so far never exceeds what it becomes. */
+/* While poll tasks are open the sum lacks its last end, which is at least the present time. The clock is read before
+ * the sum: the result never exceeds the later one. */
 int64_t trli_polls_outstanding(const trli_run_state *run)
 {
     const _Atomic int64_t *sum = &run->outstanding_ns;
@@ -34,7 +34,8 @@ int64_t trli_polls_outstanding(const trli_run_state *run)
     return ns < 0 ? ns + now : ns;
 }
 
-/* seq_cst: a worker that finds a run quiet has seen the count. Release: the owner acquires what the first call did. */
+/* seq_cst: a worker that finds a run quiet has seen the count. Release: the owner acquires the work of the first
+ * call. */
 void trli_poll_later(trli_run_state *run, int32_t task)
 {
     trli_polls *polls = &run->polls;
@@ -46,7 +47,7 @@ void trli_poll_later(trli_run_state *run, int32_t task)
                                                   memory_order_relaxed));
 }
 
-/* Acquire and release of what the owner works on. */
+/* Acquire and release of the data that the owner works on. */
 bool trli_polls_own(trli_run_state *run)
 {
     trli_polls *polls = &run->polls;
@@ -55,7 +56,7 @@ bool trli_polls_own(trli_run_state *run)
     return !atomic_exchange_explicit(&polls->owned, true, memory_order_acquire);
 }
 
-/* Another idle worker looks for poll tasks without an owner before it sleeps, and after at most the time of a sleep. */
+/* Another idle worker looks for poll tasks without an owner before it sleeps, and again after the longest sleep. */
 void trli_polls_disown(trli_run_state *run)
 {
     atomic_store_explicit(&run->polls.owned, false, memory_order_release);
@@ -85,7 +86,7 @@ void trli_polls_round(trli_run_state *run, trli_worker *worker)
         task = next;
     }
     polls->waiting = kept;
-    /* After the successors were handed over: a run with open poll tasks is not quiet. */
+    /* After the successors were released: a run with open poll tasks is not quiet. */
     if (done > 0 && atomic_fetch_sub_explicit(&polls->open, done, memory_order_seq_cst) == done)
         add_outstanding(run, trli_now_ns());
     atomic_store_explicit(&polls->tested_ns, trli_now_ns(), memory_order_relaxed); /* only a hint when to test again */

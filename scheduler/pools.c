@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* How many workers prefer tasks, and how many chunks of wide tasks (Robison 2014, sec. 3.5 and 4.3). Preferences only:
- * a serialising wide task has all workers, as none waits while chunks are left. */
+/* How many workers prefer tasks, and how many prefer chunks of wide tasks (Robison 2014, sec. 3.5 and 4.3). These
+ * are only preferences: a serialising wide task gets all workers, since no worker waits while chunks are left. */
 #include <math.h>
 
 #include "engine_impl.h"
 #include "rank_impl.h"
 
-/* The share of time in wide tasks, and the parallelism of the graph when each wide task is one. */
+/* The share of time spent in wide tasks, and the parallelism of the graph when each wide task counts as one task. */
 static void measure(const trl_graph *graph, double *wide, double *parallelism)
 {
     const trli_task_record *record = trli_graph_records(graph);
@@ -27,7 +27,7 @@ static bool prefers_operators(const trli_worker *worker)
     return atomic_load_explicit(&worker->operators, memory_order_relaxed);
 }
 
-/* Where most takes of a pool's workers are from the other pool, it has one too many. */
+/* A pool whose workers mostly take from the other pool has one worker too many. */
 static int balance(const trli_run_state *run, int count, trli_worker *worker, int tasks)
 {
     int64_t of_tasks = 0, of_operators = 0;
@@ -52,7 +52,7 @@ void trli_pools_adapt(const trli_run_state *run, int count, trli_worker *worker)
     for (int i = 0; i < count; ++i) tasks += !prefers_operators(&worker[i]);
     if (run->watched) {
         measure(run->graph, &wide, &parallelism);
-        /* No more task workers than tasks at once, nor more than their part of the time. */
+        /* No more task workers than tasks at once, nor more than the tasks' share of the time. */
         double most = fmin(ceil(parallelism), count - floor(wide * count));
         tasks = most < 1 ? 1 : (int)most;
     } else {

@@ -6,9 +6,9 @@
 
 #include <math.h>
 
-/* Part of an average that the latest run is. */
+/* Weight of the latest run in an average. */
 static const double latest = 0.3;
-/* Part of the critical path by which a time must have moved before the tasks are ranked again. */
+/* Part of the critical path by which a time must change before the tasks are ranked again. */
 static const double drift = 0.1;
 
 enum {
@@ -17,8 +17,7 @@ enum {
     LAST_CLASS = TRL_URGENCIES - 2 /* of those tasks; behind it: priority -1 */
 };
 
-/* Costs come in any unit: where tasks with costs were measured, the ratio of their sums tells what the unit is
- * worth. */
+/* Costs have any unit: where tasks with costs were measured, the ratio of the sums gives the value of the unit. */
 trli_times trli_graph_times(const trl_graph *graph)
 {
     const trli_task_info *info = trli_graph_info(graph);
@@ -41,7 +40,7 @@ trli_times trli_graph_times(const trl_graph *graph)
     };
 }
 
-/* Of two that are numbers; fmax, which is a call, cares for those that are not. */
+/* The larger of two numbers, neither of them NaN: fmax is a call, because it handles NaN. */
 double trli_graph_weights(const trl_graph *graph, const trli_times *times, int workers, double *weight)
 {
     const trli_task_record *record = trli_graph_records(graph);
@@ -66,12 +65,12 @@ static bool precedes(const trl_graph *graph, int32_t a, int32_t b)
     const trli_task_record *ra = &trli_graph_records(graph)[a], *rb = &trli_graph_records(graph)[b];
     if (ra->urgency != rb->urgency) return ra->urgency < rb->urgency;
     if (graph->weight[a] != graph->weight[b]) return graph->weight[a] > graph->weight[b];
-    /* More consumers: more work becomes ready. */
+    /* More successors make more work ready. */
     int32_t na = ra->end - ra->first, nb = rb->end - rb->first;
     return na != nb ? na > nb : a < b;
 }
 
-/* One step of a heap sort whose root is the task to be served last. */
+/* One step of a heap sort, whose root is the task to be served last. */
 static void sift_down(const trl_graph *graph, int32_t *list, int32_t at, int32_t n)
 {
     int32_t task = list[at];
@@ -104,7 +103,7 @@ static void sort_short(const trl_graph *graph, int32_t *list, int32_t n)
     }
 }
 
-/* In place, n log n. Most lists are short, and most of the others are in order from the last time. */
+/* In place, n log n. Most lists are short, and most others are still in order from the last time. */
 static void sort(const trl_graph *graph, int32_t *list, int32_t n)
 {
     enum { SHORT = 16 };
@@ -119,8 +118,8 @@ static void sort(const trl_graph *graph, int32_t *list, int32_t n)
 
 /* ---- ranking ---- */
 
-/* The class of a task whatever its weight, or -1. What the user says counts more than that messages should leave
- * early. */
+/* The class of a task that does not depend on its weight, or -1. The user's priority takes precedence over sending
+ * messages early. */
 static int fixed_class(const trl_graph *graph, int32_t task)
 {
     if (!(trli_graph_records(graph)[task].flags & TRLI_TASK_RANKED)) return -1;
@@ -128,7 +127,7 @@ static int fixed_class(const trl_graph *graph, int32_t task)
     return priority < 0 ? TRL_URGENCIES - 1 : 0;
 }
 
-/* Counts the roots of each class, too. */
+/* Also counts the roots of each class. */
 static void find_classes(trl_graph *graph, int32_t roots[TRL_URGENCIES])
 {
     enum { CLASSES = LAST_CLASS - FIRST_CLASS + 1 };
@@ -149,13 +148,13 @@ static void find_classes(trl_graph *graph, int32_t roots[TRL_URGENCIES])
     }
 }
 
-/* By class; within one in the order in which they were added, in which their data tends to lie in memory: the
- * topological order begins with the tasks without predecessors, as they were added. */
+/* By class; within a class in the order in which the tasks were added, which is usually the order of their data in
+ * memory: the topological order begins with the tasks without predecessors in that order. */
 static void list_roots(trl_graph *graph, const int32_t count[TRL_URGENCIES])
 {
     const trli_task_record *record = trli_graph_records(graph);
     int32_t start[TRL_URGENCIES], listed = 0;
-    int only = -1; /* the class of all */
+    int only = -1; /* the common class of all */
     for (int c = 0; c < TRL_URGENCIES; ++c) {
         if (count[c] == graph->nroots) only = c;
         start[c] = listed;
@@ -183,11 +182,11 @@ void trli_graph_rank(trl_graph *graph)
     list_roots(graph, roots);
 }
 
-/* Ranks only compare weights, so the weights' parts of the critical path count; the path's own length too, since
- * weights are also told to policies. */
+/* Ranking only compares weights, so changes of weights relative to the critical path count; the length of the
+ * critical path counts, too, since policies see the weights. */
 bool trli_graph_ranks_drifted(const trl_graph *graph)
 {
-    /* Shorter times, in the mean, are noise of the clock. */
+    /* A mean change below this time is noise of the clock. */
     const double shortest = 0.5e-6;
     trli_times times = trli_graph_times(graph);
     double before = graph->ranked_tau_inf, sum = 0.0;
@@ -204,10 +203,10 @@ bool trli_graph_ranks_drifted(const trl_graph *graph)
 
 void trli_graph_average_times(trl_graph *graph, _Atomic int64_t *run_ns)
 {
-    /* Not a time: nothing measured (the run failed before), a clock set back, a machine that slept. */
+    /* Not a time: nothing was measured (the run failed before), a clock was set back, or the machine slept. */
     const double longest = 1e6;
     for (int32_t t = 0; t < graph->task_count; ++t) {
-        /* Relaxed: the run is over, which its end made visible. */
+        /* Relaxed: the end of the run made everything visible. */
         int64_t ns = atomic_exchange_explicit(&run_ns[t], 0, memory_order_relaxed);
         double seconds = 1e-9 * (double)ns, *mean = &graph->mean_s[trli_graph_info(graph)[t].kind][t];
         if (ns <= 0 || seconds > longest) continue;

@@ -6,11 +6,11 @@
 
 #include "graph_impl.h"
 
-/* How the time of a task is told from what is known now. */
+/* How times of tasks are derived from what is known now. */
 typedef struct trli_times {
-    bool measured;   /* of some task: times are seconds, else units of cost */
-    double per_cost; /* time for each unit of cost of a task that was not measured */
-    double unknown;  /* time of a task of which nothing is known */
+    bool measured;   /* some task was measured: times are seconds, else units of cost */
+    double per_cost; /* time per unit of cost of a task that was not measured */
+    double unknown;  /* time of a task about which nothing is known */
 } trli_times;
 
 trli_times trli_graph_times(const trl_graph *graph);
@@ -31,8 +31,8 @@ static inline double trli_task_time(const trl_graph *graph, int32_t task, const 
     return cost > 0.0 ? times->per_cost * cost : times->unknown;
 }
 
-/* Of each task of a frozen graph the longest path from its start to the end of the graph, when no more chunks than
- * `workers` of a wide task run at once. Returns the longest of all, tau_inf. Linear in tasks and dependencies. */
+/* The longest path from the start of each task of a frozen graph to the end of the graph, with at most `workers`
+ * chunks of a wide task running at once. Returns the maximum, tau_inf. Linear in tasks and dependencies. */
 double trli_graph_weights(const trl_graph *graph, const trli_times *times, int workers, double *weight);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* How a run begins, ends and fails. */
+/* The beginning, end and failure of runs. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,7 +55,7 @@ void trli_run_start(trli_run_state *run, bool traced)
     trli_phases_start(run);
     run->failed_name = NULL;
     run->explained = false;
-    /* Relaxed: the workers enter a run after its caller put it in a place with release. */
+    /* Relaxed: the workers enter a run after its caller published it with release. */
     atomic_store_explicit(&run->remaining, graph->task_count, memory_order_relaxed);
     atomic_store_explicit(&run->activity, 0, memory_order_relaxed);
     atomic_store_explicit(&run->ended, false, memory_order_relaxed);
@@ -71,7 +71,7 @@ void trli_run_fail(trli_run_state *run, int32_t task, trl_err err)
 {
     int none = TRL_OK;
     bool explained = trli_diagnostics_said();
-    /* Relaxed: only the winner writes what follows, which is read after the run. */
+    /* Relaxed: only the winner writes the following members, which are read after the run. */
     if (!atomic_compare_exchange_strong_explicit(&run->error, &none, (int)err, memory_order_relaxed,
                                                  memory_order_relaxed))
         return;
@@ -84,7 +84,7 @@ void trli_run_fail(trli_run_state *run, int32_t task, trl_err err)
     run->failed_name = run->copied_name;
 }
 
-/* The policy's order follows the times that were measured. */
+/* The policy's order follows the measured times. */
 static void learn(trli_run_state *run, int64_t ns)
 {
     enum { WAKE_NS = 5000, MOST = 64 };
@@ -103,7 +103,7 @@ static void learn(trli_run_state *run, int64_t ns)
     if (graph->in_progress == 1 && trli_graph_ranks_drifted(graph)) trli_graph_rank(graph);
 }
 
-/* A task that fails should say why; else its name must do. */
+/* A task that fails should record a message; if it did not, its name is reported. */
 static void explain(const trli_run_state *run, trl_err err)
 {
     if (err == TRL_OK || run->explained) return;
@@ -158,9 +158,9 @@ const char *trl_graph_failed_task(const trl_graph *graph)
     return graph->failed_name;
 }
 
-/* ---- stalls ---- */
+/* ---- deadlocks ---- */
 
-enum { REPORTED = 10 /* tasks, at most, of each kind */ };
+enum { REPORTED = 10 /* tasks of each kind that are listed, at most */ };
 
 static void report_signals(const trli_run_state *run, FILE *out)
 {
@@ -206,7 +206,7 @@ static void report_stall(trli_run_state *run)
 
 void trli_run_end_early(trli_run_state *run)
 {
-    /* Acquire: of what the workers, all idle, did before. */
+    /* Acquire: what the workers, all idle now, did before. */
     if (atomic_exchange_explicit(&run->ended, true, memory_order_acquire)) return;
     if (atomic_load_explicit(&run->error, memory_order_relaxed) == TRL_OK) report_stall(run);
     run->dirty = true;

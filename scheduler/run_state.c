@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* The states of the runs of a graph, one for each in progress, kept for later ones; and what policies see of them. */
+/* The states of the runs of a graph: one for each run in progress, kept for later runs; and what policies see of
+ * them. */
 #include <string.h>
 
 #include "placed_impl.h"
@@ -152,7 +153,7 @@ done:
 
 /* ---- taking ---- */
 
-/* Times are measured in the first runs and now and then in one more. */
+/* Times are measured in the first runs, and now and then in one more. */
 static bool is_sample(const trl_graph *graph)
 {
     return graph->runs < 3 || graph->runs % 64 == 0;
@@ -170,8 +171,8 @@ static void take(trl_graph *graph, trli_run_state *run, void *frame)
     if (graph->in_progress++ == 0 && graph->ranked_tau_inf < 0) trli_graph_rank(graph);
 }
 
-/* One that was made for these workers; *busy: the frame is in a run; *stale: made for others, and no longer of use.
- * Guarded. */
+/* A state that was made for these workers; *busy: the frame is in a run; *stale: a state made for other workers,
+ * which is not needed any more. Guarded. */
 static trli_run_state *find(trl_graph *graph, uint64_t serial, const void *frame, bool *busy, trli_run_state **stale)
 {
     trli_run_state *found = NULL;

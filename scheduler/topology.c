@@ -7,7 +7,7 @@
 
 #include "context_impl.h"
 
-/* Processors granted by a cgroup's quota, or 0 when there is none. A container sees its own group at the root. */
+/* Processors granted by a cgroup's quota; 0: there is none. Inside a container, its own group is at the root. */
 static int quota_processors(void)
 {
     double quota = -1.0, period = 0.0;
@@ -27,8 +27,8 @@ static int quota_processors(void)
     return quota < period ? 1 : (int)(quota / period);
 }
 
-/* Bytes that a cgroup grants, or as many as there are. Version 2 says "max" for no limit, version 1 an absurd number.
- */
+/* Bytes that a cgroup grants, or the memory of the node. Version 2 writes "max" for no limit, version 1 a very large
+ * number. */
 static uint64_t quota_memory(uint64_t bytes)
 {
     static const char *const limits[] = {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"};
@@ -47,7 +47,7 @@ static int core_depth(hwloc_topology_t machine)
     return hwloc_get_type_or_below_depth(machine, HWLOC_OBJ_CORE);
 }
 
-/* FNV-1a of the processors this rank may run on: ranks of a node with the same value share the same cores. */
+/* FNV-1a of the processors that this rank may run on: ranks of a node with the same value share the same cores. */
 static uint64_t cpuset_hash(hwloc_topology_t machine)
 {
     uint64_t hash = 14695981039346656037u;
@@ -58,11 +58,11 @@ static uint64_t cpuset_hash(hwloc_topology_t machine)
     return hash;
 }
 
-/* No processor has more cache to a core. A virtual machine of few cores often shows its host's whole last level, of
- * which other machines use the rest. */
+/* Limit the cache of a core to what real processors have. A virtual machine with few cores often shows the whole
+ * last level of its host, of which other machines use the rest. */
 static const size_t CORE_CACHE_MOST = (size_t)32 << 20;
 
-/* Before the machine is restricted: cores of other ranks share the caches too. */
+/* Before the machine is restricted: cores of other ranks share the caches, too. */
 static void read_caches(trli_topology *topology, int processor)
 {
     hwloc_topology_t machine = topology->machine;
@@ -78,7 +78,7 @@ static void read_caches(trli_topology *topology, int processor)
     }
 }
 
-/* The machine without the processors that the launcher or a cgroup denies to this process. */
+/* Remove the processors that the launcher or a cgroup denies to this process. */
 static trl_err load_machine(trli_topology *topology)
 {
     hwloc_bitmap_t bound = hwloc_bitmap_alloc();
@@ -90,14 +90,14 @@ static trl_err load_machine(trli_topology *topology)
         topology->machine = NULL;
     } else if (hwloc_get_cpubind(topology->machine, bound, HWLOC_CPUBIND_PROCESS) == 0 && !hwloc_bitmap_iszero(bound)) {
         read_caches(topology, hwloc_bitmap_first(bound));
-        /* Refused only where nothing would remain; then the whole machine is as good an answer as any. */
+        /* Fails only if no processor would remain; then the whole machine is as good an answer as any. */
         hwloc_topology_restrict(topology->machine, bound, 0);
     }
     hwloc_bitmap_free(bound);
     return topology->machine ? TRL_OK : TRL_ERR_MEMORY;
 }
 
-/* The ranks of this node that may use the same cores: how many, and which of them this one is. */
+/* The ranks of this node that may use the same cores: their number, and the position of this rank among them. */
 static trl_err count_sharers(trl_context *ctx, uint64_t key, int *index, int *count)
 {
     trl_err err;

@@ -17,8 +17,8 @@ static trl_err create_lane(trl_trace *trace, int64_t events)
     trli_trace_lane *lane = &trace->lane[trace->lanes];
     *lane = (trli_trace_lane){.capacity = events};
     TRL_TRY(trl_memory_alloc(trace->ctx, (size_t)events * sizeof *lane->events, trace_memory, &memory));
-    /* Touched now: the system hands out the pages of a large block at the first write, which would show in the trace.
-     */
+    /* Touch the memory now: the system provides pages of a large block at the first write, which would show in the
+     * trace. */
     lane->events = memset(memory, 0, (size_t)events * sizeof *lane->events);
     ++trace->lanes;
 done:
@@ -85,7 +85,7 @@ void trli_trace_add_device(trl_trace *trace, int device, int stream, trli_trace_
     atomic_store_explicit(&trace->adding, false, memory_order_release);
 }
 
-/* Several threads may end runs at once, seldom: the others wait. Acquire and release of the lane. */
+/* If several threads end runs at once, which is rare, all but one wait. Acquire and release of the lane. */
 void trli_trace_add_run(trl_trace *trace, const char *name, int64_t begin_ns, int64_t end_ns)
 {
     while (atomic_exchange_explicit(&trace->adding, true, memory_order_acquire)) sched_yield();
@@ -95,8 +95,8 @@ void trli_trace_add_run(trl_trace *trace, const char *name, int64_t begin_ns, in
 
 /* ---- JSON ---- */
 
-/* Length of the UTF-8 sequence that text begins with, 0: it is none. Overlong forms, surrogates and what lies above
- * the last code point are none. */
+/* Length of the UTF-8 sequence that text begins with; 0: it is not UTF-8 (overlong forms, surrogates and numbers
+ * above the last code point included). */
 static int sequence_length(const unsigned char *text)
 {
     int length = text[0] < 0x80   ? 1
@@ -113,8 +113,8 @@ static int sequence_length(const unsigned char *text)
     return bad ? 0 : length;
 }
 
-/* The inside of a JSON string; what is not UTF-8, as the rest of a name that was cut, becomes the replacement
- * character. */
+/* The inside of a JSON string. Bytes that are not UTF-8, such as the end of a name that was cut, become the
+ * replacement character. */
 static void write_text(const char *text, FILE *out)
 {
     for (const unsigned char *c = (const unsigned char *)text; *c;) {
@@ -131,7 +131,7 @@ static void write_text(const char *text, FILE *out)
     }
 }
 
-/* Microseconds, to the nanosecond and without rounding. */
+/* Microseconds with three decimals, exact. */
 static void write_us(const char *key, int64_t ns, FILE *out)
 {
     const char *sign = ns < 0 ? "-" : "";
@@ -175,7 +175,7 @@ static void write_event(const trl_trace *trace, int worker, const trli_trace_eve
     fputc('}', out);
 }
 
-/* Runs may overlap: each is a pair of events with a number of its own. */
+/* Runs may overlap: each is a pair of events with its own number. */
 static void write_run(const trl_trace *trace, int64_t number, FILE *out)
 {
     const trli_trace_event *event = &trace->lane[trace->workers].events[number];
@@ -189,7 +189,7 @@ static void write_run(const trl_trace *trace, int64_t number, FILE *out)
     }
 }
 
-/* What was not kept is said where it is missing, and in numbers for programs. */
+/* Lost events are reported at the place where they are missing, and as numbers for programs. */
 static void write_dropped(const trl_trace *trace, int worker, FILE *out)
 {
     const trli_trace_lane *lane = &trace->lane[worker];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Recording of traces: what a worker does, written into a lane of its own, without locks and without allocation. */
+/* Recording of traces: each worker writes what it does into a lane of its own, without locks and without allocation. */
 #ifndef TRL_TRACE_IMPL_H
 #define TRL_TRACE_IMPL_H
 
@@ -9,7 +9,7 @@
 
 #include "graph_impl.h"
 
-/* Kinds of events, their category and what stands before their name in the file. X(KIND, category, prefix) */
+/* Kinds of events, their category, and the prefix of their names in the file. X(KIND, category, prefix) */
 #define TRLI_TRACE_LIST(X)        \
     X(TASK, "task", "")           \
     X(POLL, "poll", "")           \
@@ -26,38 +26,37 @@ typedef enum trli_trace_kind {
         TRLI_TRACE_KINDS
 } trli_trace_kind;
 
-/* A name is kept as its first bytes: it may die before the trace is written, and copying them costs less than
- * looking up whether they are kept already. An event is a cache line. */
+/* The first bytes of a name are copied: the name may be freed before the trace is written, and a copy is cheaper
+ * than a look-up. An event is a cache line. */
 enum { TRLI_TRACE_NAME = 42 };
 typedef struct trli_trace_event {
     int64_t begin_ns, end_ns; /* of trli_now_ns */
-    int32_t calls;            /* of POLL: how many are taken together */
+    int32_t calls;            /* of POLL: number of calls merged into the event */
     uint8_t kind, type;
     char name[TRLI_TRACE_NAME]; /* with its NUL */
 } trli_trace_event;
 
-/* What one worker did. Used by one thread at a time. */
+/* The events of one worker. Used by one thread at a time. */
 typedef struct trli_trace_lane {
     alignas(64) trli_trace_event *events;
     int64_t count, capacity;
-    int64_t dropped; /* events that found no room */
+    int64_t dropped; /* events for which there was no room */
 } trli_trace_lane;
 
 struct trl_trace {
     trl_context *ctx;
     int workers;
-    int64_t origin_ns; /* creation */
-    int64_t events;    /* room of a lane */
-    int lanes;         /* made so far */
-    int devices;       /* with a lane for each of their streams */
-    /* [workers + 1], of which the last one is that of whole runs, then those of devices; whoever has `adding` uses
-     * them. */
+    int64_t origin_ns; /* time of creation */
+    int64_t events;    /* events that a lane has room for */
+    int lanes;         /* lanes made so far */
+    int devices;       /* devices, with a lane for each of their streams */
+    /* [workers + 1], the last one for whole runs, then those of devices; used by the thread that holds `adding` */
     trli_trace_lane *lane;
     _Atomic bool adding;
 };
 
-/* A worker that waits for messages tests them all the time: calls of poll tasks that follow each other, without
- * anything else in between, are one event. Whether the call was taken into the last one. */
+/* Merge a call of a poll task into the last event, since a worker that waits for messages tests them all the time:
+ * consecutive calls with nothing in between are one event. Returns whether the call was merged. */
 static inline bool trli_trace_join_polls(trli_trace_lane *lane, const char *name, int64_t end_ns)
 {
     if (lane->count == 0) return false;
@@ -70,8 +69,8 @@ static inline bool trli_trace_join_polls(trli_trace_lane *lane, const char *name
 }
 
 /* Add an event to the lane (not NULL) of a worker. TASK, POLL: a call of a task function, after which the task was
- * complete or not; PARK: an instant, at begin_ns, with the name of the resource that a task waits for; IDLE. type: of
- * tasks. */
+ * complete or not; PARK: an instant, at begin_ns, with the name of the resource that a task waits for; IDLE. type:
+ * type of the task. */
 static inline void trli_trace_add(trli_trace_lane *lane, trli_trace_kind kind, const char *name, int type,
                                   int64_t begin_ns, int64_t end_ns)
 {
@@ -92,9 +91,9 @@ static inline void trli_trace_add(trli_trace_lane *lane, trli_trace_kind kind, c
 }
 
 enum { TRLI_TRACE_STREAMS = 3 }; /* of a device: calls, copies to it, copies from it */
-/* Give devices lanes, if they have none. */
+/* Make lanes for devices, if they have none. */
 TRL_NODISCARD trl_err trli_trace_add_devices(trl_trace *trace, int devices);
-/* Add what a stream of device 0 <= device did: CALL or COPY. Thread: any. */
+/* Add work of a stream of device 0 <= device: CALL or COPY. Thread: any. */
 void trli_trace_add_device(trl_trace *trace, int device, int stream, trli_trace_kind kind, const char *name,
                            int64_t begin_ns, int64_t end_ns);
 /* Add a whole run, with the graph's name. Thread: any. */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* The operator pool: wide tasks first in, first out. A task stays at the head until its chunks are handed out.
+/* The operator pool: wide tasks, first in, first out. A task stays at the head until its chunks are handed out.
  *
- * A slot is stored and loaded with seq_cst: that publishes what the opening worker knows to be complete, and orders it
- * with the activity of a run. Head, tail and chunk counters only share out indices, so they are relaxed. */
+ * A slot is stored and loaded with seq_cst: that publishes everything that the opening worker knows to be complete,
+ * and orders the slot with the activity of a run. Head, tail and chunk counters only deal out indices, so they are
+ * relaxed. */
 #include "engine_impl.h"
 
 /* No more shares than chunks. */
@@ -88,7 +89,7 @@ bool trli_share_over(const trli_share *share, uint32_t generation)
 }
 
 enum {
-    BATCHES = 8,     /* parts in which a share is taken, when there are many chunks */
+    BATCHES = 8,     /* parts in which a share is taken if it has many chunks */
     BATCH_MOST = 128 /* chunks taken at once */
 };
 
@@ -103,7 +104,7 @@ int32_t trli_shares_take(trli_share *share, int32_t shares, uint32_t generation,
             if (!atomic_compare_exchange_weak_explicit(&share[n].handed_out, &before, after, memory_order_relaxed,
                                                        memory_order_relaxed))
                 continue;
-            if (most == left) __builtin_prefetch(&share[(n + 1) % shares]); /* where it will look next */
+            if (most == left) __builtin_prefetch(&share[(n + 1) % shares]); /* the share that it will look at next */
             *count = most;
             return share[n].first + share[n].count - left;
         }
@@ -111,7 +112,7 @@ int32_t trli_shares_take(trli_share *share, int32_t shares, uint32_t generation,
     return TRLI_NONE;
 }
 
-/* A stale head only finds what is handed out already: then the exchange fails, or no chunk is left. */
+/* A stale head only finds tasks that are handed out already: then the exchange fails, or no chunk is left. */
 int32_t trli_wide_take(trli_run_state *run, const trli_worker *worker, int *chunk, int *count)
 {
     trli_wide_pool *wide = &run->wide;
@@ -135,7 +136,7 @@ bool trli_wide_visible(const trli_run_state *run)
     return atomic_load_explicit(&run->wide.slot[head], memory_order_seq_cst) != TRLI_NONE;
 }
 
-/* Release these chunks' writes; the last one acquires those of all. */
+/* Release the writes of these chunks; the last call acquires those of all. */
 bool trli_wide_done(trli_run_state *run, int32_t task, int count)
 {
     _Atomic int32_t *complete = &run->wide.share[run->wide.first_share[task]].complete;

@@ -12,22 +12,22 @@ struct trli_run_state;
 typedef struct trli_wide_pool {
     alignas(TRLI_CACHE_LINE) _Atomic int32_t head; /* next slot to take from */
     alignas(TRLI_CACHE_LINE) _Atomic int32_t tail; /* next slot to fill */
-    _Atomic int32_t *slot;                         /* [count + 1] TRLI_NONE: empty, as the last one always is */
-    int32_t count, shares;                         /* wide tasks; shares of each */
+    _Atomic int32_t *slot;                         /* [count + 1] TRLI_NONE: empty, as the last slot always is */
+    int32_t count, shares;                         /* number of wide tasks; shares of each */
     int32_t *first_share;                          /* [tasks] of wide tasks, in `share` */
     trli_share *share;
-    uint32_t generation; /* of the shares: a run */
+    uint32_t generation; /* generation of the shares: a run */
 } trli_wide_pool;
 
 TRL_NODISCARD trl_err trli_wide_create(struct trli_run_state *run);
 void trli_wide_destroy(struct trli_run_state *run);
 void trli_wide_start(struct trli_run_state *run);
-/* Put a task's chunks up for taking. */
+/* Make a task's chunks available. */
 void trli_wide_open(struct trli_run_state *run, int32_t task);
-/* Chunks to work on, `count` from `chunk` on, and their task; or TRLI_NONE. */
+/* Take `count` chunks from `chunk` on, and their task; TRLI_NONE: none are left. */
 int32_t trli_wide_take(struct trli_run_state *run, const trli_worker *worker, int *chunk, int *count);
 bool trli_wide_visible(const struct trli_run_state *run);
-/* So many chunks are done; whether they were the last of their task. */
+/* So many chunks are done; returns whether they were the last of their task. */
 bool trli_wide_done(struct trli_run_state *run, int32_t task, int count);
 
 #endif

@@ -8,13 +8,13 @@
 #include "workers_impl.h"
 
 enum {
-    SPINS = 2000,    /* looks for openings between jobs before a worker sleeps */
-    VISIT = 250,     /* such looks that a vain visit to a job counts as */
-    KEEP = 2,        /* looks from one time to the next that a worker takes its lines back */
+    SPINS = 2000,    /* times that a worker looks for openings between jobs before it sleeps */
+    VISIT = 250,     /* looks that a vain visit to a job counts as */
+    KEEP = 2,        /* looks between two times that a worker takes its lines back */
     NAP_NS = 1000000 /* longest sleep at a job */
 };
 
-/* Of trl_workers.open: the bit of a place, and one opening more. */
+/* Of trl_workers.open: the bit of a place, and the count of one more opening. */
 #define OPEN(place) ((uint64_t)1 << (place))
 #define OPENING OPEN(TRLI_JOBS)
 
@@ -50,19 +50,21 @@ static struct timespec after_nap(void)
     return t;
 }
 
-/* seq_cst here and at what is looked at: of a worker going to sleep and one that ends a job, at least one sees the
- * other. The lock is held from the count to the wait, so a waker that saw the count cannot signal in between. */
+/* seq_cst here and at the state that is checked: of a worker going to sleep and one that ends a job, at least one
+ * sees the other. The lock is held from the count to the wait, so a thread that saw the count cannot signal in
+ * between. */
 void trli_workers_sleep(trl_workers *workers, const trli_job *job)
 {
     struct timespec until = after_nap();
     pthread_mutex_lock(&workers->lock);
     atomic_fetch_add_explicit(&workers->sleepers, 1, memory_order_seq_cst);
     if (!job->over(job)) pthread_cond_timedwait(&workers->wake, &workers->lock, &until);
-    atomic_fetch_sub_explicit(&workers->sleepers, 1, memory_order_relaxed); /* too high a count only costs a signal */
+    atomic_fetch_sub_explicit(&workers->sleepers, 1,
+                              memory_order_relaxed); /* a count that is too high only costs a signal */
     pthread_mutex_unlock(&workers->lock);
 }
 
-/* Until a place is opened after those seen; or for a while, to go again to a job that lacked work. */
+/* Sleep until a place is opened after those seen; or for a while, then go back to a job that had no work. */
 static void sleep_between_jobs(trl_workers *w, uint64_t seen, bool again)
 {
     struct timespec until = after_nap();
@@ -101,7 +103,7 @@ bool trli_workers_wanted_elsewhere(const trl_workers *workers)
     return (claimed & (claimed - 1)) != 0;
 }
 
-/* A worker that is not active, until it is. */
+/* A worker that is not active waits until it is. */
 static void rest(trl_workers *w, const trli_worker *worker)
 {
     pthread_mutex_lock(&w->lock);
@@ -121,15 +123,15 @@ static void wake_resting(trl_workers *w)
 
 /* ---- threads ---- */
 
-/* Release: this worker's last look at the job comes before the caller's return. */
+/* Release: this worker's last access to the job happens before the caller's return. */
 static void leave(trli_worker *worker)
 {
     atomic_store_explicit(&worker->at, NULL, memory_order_release);
 }
 
-/* A worker says at which job it is before it looks whether the place is still open for it; a caller closes the place
- * before it looks which workers are at its job. seq_cst, here and where places are opened and closed: of the two at
- * least one sees the other. Acquire: the state of the job; the place may be open still for the job before. */
+/* A worker announces its job before it checks that the place is still open; a caller closes the place before it
+ * checks which workers are at its job. seq_cst, here and where places are opened and closed: at least one of the two
+ * sees the other. Acquire: the state of the job; the place may still be open for the job before. */
 static bool enter(trl_workers *w, trli_worker *worker, int at, trli_job *job)
 {
     atomic_store_explicit(&worker->at, job, memory_order_seq_cst);
@@ -143,15 +145,15 @@ static bool enter(trl_workers *w, trli_worker *worker, int at, trli_job *job)
 }
 
 typedef struct visit {
-    bool worked, again; /* did something; a job that is not over was left */
-    int vain;           /* jobs looked at for nothing */
+    bool worked, again; /* the worker did something; it left a job that is not over */
+    int vain;           /* jobs visited in vain */
 } visit;
 
-/* Look into all jobs that were open, starting at a place of this worker's own. */
+/* Visit all jobs that were open, starting at a place of this worker's own. */
 static visit visit_jobs(trl_workers *w, trli_worker *worker, uint64_t open)
 {
     visit v = {0};
-    __builtin_prefetch(worker->shared[0]); /* of an address that is gone it does nothing */
+    __builtin_prefetch(worker->shared[0]); /* harmless if the address is not mapped any more */
     __builtin_prefetch(worker->shared[1]);
     trli_prefetch_to_write(worker->own);
     for (int i = 0; i < TRLI_JOBS; ++i) {
@@ -169,7 +171,7 @@ static visit visit_jobs(trl_workers *w, trli_worker *worker, uint64_t open)
     return v;
 }
 
-/* Between jobs a worker takes back the lines that a caller looked at: it will begin the next job with writing them. */
+/* Between jobs a worker fetches the lines that a caller looked at back: it will begin the next job by writing them. */
 static void keep_lines(trli_worker *worker)
 {
     leave(worker);
@@ -218,7 +220,7 @@ static trl_err start_threads(trl_workers *w)
     return TRL_OK;
 }
 
-/* The creating thread is worker 0; its own binding comes back when the workers go. */
+/* The creating thread is worker 0; its own binding is restored when the workers are destroyed. */
 static void pin_caller(trl_workers *w)
 {
     hwloc_topology_t machine = w->ctx->topology.machine;
@@ -337,7 +339,7 @@ const char *trl_workers_running_policy(const trl_workers *workers)
 
 trl_err trli_workers_check_idle(const trl_workers *w)
 {
-    /* Relaxed: only keeps out misuse. */
+    /* Relaxed: this only detects misuse. */
     if (atomic_load_explicit(&w->claimed, memory_order_relaxed) == 0) return TRL_OK;
     return trl_fail(w->ctx, TRL_ERR_USAGE, NULL, "the workers cannot change: they are running a graph");
 }
@@ -405,24 +407,24 @@ static void give_back(trl_workers *w, int at)
 static void open_place(trl_workers *w, int at, trli_job *job, uint32_t generation)
 {
     w->place[at].generation = generation;
-    /* Release: the state of the job, ready. seq_cst: see enter, and trli_workers_sleep. */
+    /* Release: the job is ready. seq_cst: see enter, and trli_workers_sleep. */
     atomic_store_explicit(&w->place[at].job, job, memory_order_release);
     atomic_fetch_add_explicit(&w->open, OPENING + OPEN(at), memory_order_seq_cst);
     trli_workers_wake_all(w);
 }
 
-/* From here on nobody begins with the job; wait for those who are at it: see enter. */
+/* From here on no worker begins with the job; wait for those that are at it: see enter. */
 static void close_place(trl_workers *w, int at, const trli_job *job)
 {
-    trli_prefetch_to_write(&w->open); /* these on their way together */
+    trli_prefetch_to_write(&w->open); /* those that are waking up */
     for (int i = 1; i < w->count; ++i) __builtin_prefetch(&w->worker[i].at);
     atomic_fetch_sub_explicit(&w->open, OPEN(at), memory_order_seq_cst);
     for (int i = 1; i < w->count; ++i)
         while (atomic_load_explicit(&w->worker[i].at, memory_order_seq_cst) == job) trli_workers_pause(w);
 }
 
-/* Work as worker 0, where nobody else is; a caller that finds the seat taken sleeps until it is free or its job is
- * over. Acquire and release of the worker. */
+/* Work as worker 0, if no other caller does; a caller that finds the seat taken sleeps until it is free or its own
+ * job is over. Acquire and release of the worker. */
 static void work_or_sleep(trl_workers *w, trli_job *job, uint32_t generation)
 {
     while (!job->over(job)) {
@@ -451,8 +453,8 @@ trl_trace *trli_workers_trace(const trl_workers *workers)
 
 /* ---- how many take part ---- */
 
-/* Where not all are active, the caller goes where the operating system finds a core: its own may be busy with other
- * programs. */
+/* If not all workers are active, the caller runs wherever the operating system finds a core: its own core may be
+ * busy with other programs. */
 void trli_workers_set_active(trl_workers *w, int size)
 {
     const int before = atomic_exchange_explicit(&w->active, size, memory_order_relaxed);

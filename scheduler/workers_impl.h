@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* The workers of a context, as the files know them that have them work. */
+/* The workers of a context, for the files that give them work. */
 #ifndef TRLI_WORKERS_IMPL_H
 #define TRLI_WORKERS_IMPL_H
 
 #include "placement_run_impl.h"
 
-enum { TRLI_JOBS = 16 /* in progress at once, at most */ };
+enum { TRLI_JOBS = 16 /* jobs in progress at once, at most */ };
 
-/* Where a job in progress is. */
+/* The place of a job in progress. */
 typedef struct trli_job_place {
-    _Atomic(trli_job *) job; /* stays when the place is closed */
-    uint32_t generation;     /* of the job */
+    _Atomic(trli_job *) job; /* not cleared when the place is closed */
+    uint32_t generation;     /* generation of the job */
 } trli_job_place;
 
 struct trl_workers {
@@ -19,12 +19,12 @@ struct trl_workers {
     char *name;
     const trl_policy *policy;
     void *library;        /* of a policy plugin */
-    uint64_t serial;      /* differs from that of all other workers of the process */
+    uint64_t serial;      /* different from the number of all other workers of the process */
     int count, started;   /* workers, the caller of trl_graph_run among them; threads started */
-    int tasks, operators; /* as asked: 0, 0 to adapt */
+    int tasks, operators; /* as the user asked; 0, 0: adapt */
     bool yields, pins, adapts;
     pthread_t creator;
-    hwloc_bitmap_t caller_binding; /* of the creating thread, before it was pinned */
+    hwloc_bitmap_t caller_binding; /* binding of the creating thread before it was pinned */
     trli_worker *worker;
     trl_trace *trace;
     trli_placing placing;
@@ -32,13 +32,13 @@ struct trl_workers {
     TRLI_APART(before_open);
     /* Idle workers watch this line, and find in it the job to begin with, if few are in progress. */
     alignas(TRLI_CACHE_LINE) _Atomic uint64_t
-        open;           /* places whose jobs workers may begin with; above their bits how often one was opened */
-    _Atomic int active; /* workers that take part; the others rest */
+        open;           /* places whose jobs workers may begin; above these bits, the count of openings */
+    _Atomic int active; /* workers that take part; the others sleep */
     trli_job_place place[TRLI_JOBS];
     TRLI_APART(before_claimed);
     /* Callers write these. */
-    alignas(TRLI_CACHE_LINE) _Atomic uint32_t claimed; /* places that callers have */
-    _Atomic bool seat;                                 /* somebody is worker 0 */
+    alignas(TRLI_CACHE_LINE) _Atomic uint32_t claimed; /* places that callers hold */
+    _Atomic bool seat;                                 /* a caller is worker 0 */
     TRLI_APART(before_stopping);
     alignas(TRLI_CACHE_LINE) _Atomic bool stopping;
     _Atomic int sleepers;
@@ -46,9 +46,9 @@ struct trl_workers {
     pthread_cond_t wake, more; /* active */
 };
 
-/* USAGE if they are at a job. */
+/* USAGE if the workers are at a job. */
 TRL_NODISCARD trl_err trli_workers_check_idle(const trl_workers *workers);
-/* So many take part from now on. */
+/* Set how many workers take part from now on. */
 void trli_workers_set_active(trl_workers *workers, int count);
 
 #endif
