@@ -158,8 +158,12 @@ void trli_diagnostics_forgive(trl_context *ctx, int first)
 
 int trl_context_diagnostics(const trl_context *ctx, const trl_diagnostic **list)
 {
+    pthread_mutex_t *lock = (pthread_mutex_t *)&ctx->diagnostics.lock;
+    pthread_mutex_lock(lock); /* threads of devices may add to them */
+    const int count = ctx->diagnostics.count;
     *list = ctx->diagnostics.list;
-    return ctx->diagnostics.count;
+    pthread_mutex_unlock(lock);
+    return count;
 }
 
 void trl_context_clear_diagnostics(trl_context *ctx)
