@@ -38,13 +38,13 @@ typedef struct builder {
     const trli_transfer *transfer;
     int32_t *order, *region; /* [nodes] */
     int32_t *node;           /* [nodes] a task of the new graph */
-    int32_t *launch;         /* [nodes] the launch of what a device does, or -1 */
-    int32_t *fence;          /* [nodes] passed when it is done; -1: nobody asks */
-    bool *watched;           /* [nodes] by the host */
+    int32_t *launch;         /* [nodes] the launch of a task on a device, or -1 */
+    int32_t *fence;          /* [nodes] set when the node is done; -1: no one waits for it */
+    bool *watched;           /* [nodes] the host waits for the fence */
     int32_t *head;           /* [launches] its first node */
     int32_t *last;           /* [launches] its last node */
     int32_t *waited;         /* [fences] the last launch, plus one, that waits for it */
-    int free_type;           /* one outside of all phases, for launches and watches: that of a task of a device */
+    int free_type;           /* a type outside of all phases, for launches and watches: that of a device's task */
 } builder;
 
 static bool is_launched(const builder *b, int32_t x)
@@ -63,9 +63,9 @@ static bool same_stream(const builder *b, int32_t x, int32_t y)
     return b->nodes.space[x] == b->nodes.space[y] && b->nodes.space[x] > 0 && stream_of(b, x) == stream_of(b, y);
 }
 
-/* ---- who waits how ---- */
+/* ---- how nodes wait for each other ---- */
 
-/* How many fences stand for one: where a device is chosen when the run begins, one of each. */
+/* How many fences a fence stands for: where the device is chosen when the run begins, one for each device. */
 static int32_t fences_of(const builder *b, int32_t x)
 {
     return b->nodes.space[x] > 0 ? 1 : b->placed->devices->n;
@@ -83,7 +83,7 @@ done:
     return err;
 }
 
-/* Workers may order tasks and compute scalars, which launches take as they are then, but touch no data. */
+/* Workers may order tasks and compute scalars, which launches read when they are called, but may touch no data. */
 static bool may_overlap(const builder *b)
 {
     const trl_graph *graph = b->logical;
@@ -104,8 +104,8 @@ static bool may_overlap(const builder *b)
     return b->placed->nregions > 0;
 }
 
-/* The end of each launch is watched: the run ends when its devices have done what they were given, also where an error
- * leaves out what should follow. */
+/* The end of each launch is watched: the run ends when its devices are done, also if an error leaves out what should
+ * follow. */
 static trl_err find_fences(builder *b)
 {
     const trli_placed_nodes *nodes = &b->nodes;
@@ -187,7 +187,7 @@ done:
     return err;
 }
 
-/* A task for workers as it is, with what it wants and touches. */
+/* A task for workers as it is, with its wants and accesses. */
 static trl_err add_worker_task(builder *b, int32_t t)
 {
     const trl_graph *logical = b->logical;
@@ -229,7 +229,7 @@ static const char *name_of(const builder *b, int32_t x)
     return trli_graph_text(b->logical, handle[b->transfer[x - b->nodes.tasks].handle].name);
 }
 
-/* Who is to blame if x fails: a task, or the first that reads what a transfer brings. */
+/* The logical task to name if x fails: the task itself, or the first reader of what a transfer brings. */
 static int32_t blamed(const builder *b, int32_t x)
 {
     return x < b->nodes.tasks ? x : b->transfer[x - b->nodes.tasks].reader;
@@ -311,7 +311,7 @@ done:
 
 /* ---- the rest of the graph ---- */
 
-/* What tasks name: handles, resources and phases, by the same numbers. */
+/* Copy what tasks refer to: handles, resources and phases, with the same numbers. */
 static trl_err copy_names(builder *b)
 {
     trl_graph *to = b->placed->graph;
@@ -339,7 +339,7 @@ done:
     return err;
 }
 
-/* The blocks of memory are provided once, whatever part of one is used. */
+/* Memory is provided once for each block, whichever parts are used. */
 static trl_err find_provisions(trli_placed *p)
 {
     const trl_graph *graph = p->logical;
@@ -359,7 +359,7 @@ done:
     return err;
 }
 
-/* Where tasks write, and where what they wrote is copied to. */
+/* Spaces where tasks write, and to which their results are copied. */
 static trl_err find_changed(trli_placed *p)
 {
     const trl_graph *graph = p->logical;
@@ -440,7 +440,7 @@ static trl_err build(builder *b)
     p->watch = trli_new(b->ctx, (size_t)p->nwatches + 1, sizeof *p->watch);
     if (!b->waited || !p->watch) TRL_TRY(trli_no_memory(b->ctx, NULL, "for a placed graph"));
     TRL_TRY(trl_graph_create(b->ctx, b->logical->name, &p->graph));
-    p->graph->serial = b->logical->serial; /* names of the logical graph are good for it */
+    p->graph->serial = b->logical->serial; /* the logical graph keeps the names */
     p->graph->placed = p;
     TRL_TRY(copy_names(b));
     TRL_TRY(add_tasks(b));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* The tasks of a placed graph with its transfers between them: who follows whom. A task that waits for a transfer of
- * what another one wrote does not wait for that one as well. */
+/* The tasks of a placed graph with the transfers between them: predecessors and successors. A task that waits for a
+ * transfer of another task's result does not wait for that task as well. */
 #include <string.h>
 
 #include "arithmetic_impl.h"
@@ -26,7 +26,8 @@ done:
     return err;
 }
 
-/* What a transfer follows: all that wrote the value, or the transfer that brought it to where it is copied from. */
+/* Predecessors of a transfer: the tasks that wrote the value, or the transfer that brought it to where it is copied
+ * from. */
 static trl_err add_transfer(finder *f, int32_t number)
 {
     const trli_transfer *t = &f->transfer[number];
@@ -39,7 +40,7 @@ done:
     return err;
 }
 
-/* The transfers that a task waits for. Those who wrote what they copy are complete then. */
+/* The transfers that a task waits for. The tasks that wrote the copied values are complete by then. */
 static trl_err follow_transfer(finder *f, int32_t task, int32_t number)
 {
     const int32_t *writer = f->transfers->writers.data;
@@ -90,7 +91,7 @@ static trl_err flatten(finder *f)
     nodes->before_first = trli_new(ctx, (size_t)nodes->n + 2, sizeof *nodes->before_first);
     if (!nodes->after || !nodes->before || !nodes->after_first || !nodes->before_first)
         return trli_no_memory(ctx, NULL, "for a placed graph");
-    /* One place further on than usual: first[x + 1] is where the list of x is filled, and ends as its end. */
+    /* Shifted by one: first[x + 1] is where the list of x is filled, and ends as its end. */
     for (int64_t i = 0; i < m; ++i) {
         if (edge[i].before + 2 <= nodes->n) ++nodes->after_first[edge[i].before + 2];
         if (edge[i].after + 2 <= nodes->n) ++nodes->before_first[edge[i].after + 2];
@@ -106,7 +107,7 @@ static trl_err flatten(finder *f)
     return TRL_OK;
 }
 
-/* Levels and weights follow the edges: in an order in which each node comes after those before it. */
+/* Levels and weights follow the edges: visit each node after its predecessors. */
 static trl_err find_levels(finder *f, const uint8_t *executor)
 {
     trli_placed_nodes *nodes = f->nodes;

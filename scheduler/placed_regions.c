@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Regions of a placed graph. All nodes are visited in a topological order; a task of a device joins the open region of
- * its device. A region is closed when a node outside of it that depends on a member is visited: until then nothing that
- * was visited outside depends on it, so no task that joins makes a circle. Nodes that close a region wait while there
- * are others. Nor does a task join that waits longer for the host than the region does: it would hold up the others. */
+/* Regions of a placed graph. All nodes are visited in a topological order; a task of a device joins the open region
+ * of its device. A region is closed when a node outside of it that depends on a member is visited: until then no
+ * visited node outside depends on the region, so a task that joins creates no cycle. Nodes that close a region wait
+ * while there are other nodes. A task that waits longer for the host than the region does not join: it would delay
+ * the others. */
 #include "arithmetic_impl.h"
 #include "placed_impl.h"
 
-/* Ready nodes: of the lowest level, the one of the largest weight first, of equal ones the first. */
+/* Ready nodes: lowest level first, then the largest weight, then the first added. */
 typedef struct heap {
     const int32_t *level;
     const double *weight;
@@ -45,7 +46,7 @@ static int32_t pop(heap *h)
 typedef struct search {
     const trli_placed_nodes *nodes;
     int32_t *missing;              /* [n] predecessors not yet visited */
-    heap closing, free;            /* ready nodes that may close a region, and others */
+    heap closing, free;            /* ready nodes that may close a region, and the other ready nodes */
     int32_t open[TRLI_EXECUTORS];  /* region of a device; -1: none */
     int32_t level[TRLI_EXECUTORS]; /* of the open one */
     int32_t *region;
@@ -102,12 +103,11 @@ static void visit(search *s, int32_t x)
         if (--s->missing[nodes->after[i]] == 0) make_ready(s, nodes->after[i]);
 }
 
-/* The order of visits, with the members of each region where its first one is: nothing between them depends on a
- * member, and what a later member depends on comes before. */
+/* The order of visits, with all members of a region at one place. */
 static void gather(const search *s, const int32_t *visited, int32_t *next, int32_t *head, int32_t *order)
 {
-    /* Not the first but the last member's place: all that members wait for has been visited there, and who depends on
-     * one closed the region and comes later. */
+    /* That place is the last member's: everything that members wait for has been visited before it, and a node that
+     * depends on a member closed the region and comes later. */
     const int32_t n = s->nodes->n;
     int32_t at = 0;
     for (int32_t r = 0; r < s->regions; ++r) head[r] = -1;

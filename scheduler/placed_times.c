@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* How copies of devices and their calls lay in time. */
+/* How copies and calls of devices overlap in time. */
 #include <stdlib.h>
 
 #include "arithmetic_impl.h"
@@ -38,7 +38,7 @@ int32_t trli_placed_times_merge(trli_run_state *run, int32_t n)
     return last + 1;
 }
 
-/* The first of the spans, which are apart and ascend, that ends after a time. */
+/* The first span that ends after a time; spans are disjoint and ascending. */
 static int32_t first_after(const trli_busy_span *span, int32_t n, double time)
 {
     int32_t from = 0, to = n;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Which placement a graph is run with. In its first runs each executor does all that it may, to be timed; then tasks
- * are placed by these times, and again when times drift away from them. */
+/* The placement that a graph is run with. In the first runs each executor runs every task that it may, to be timed;
+ * then tasks are placed by these times, and again when times drift. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,15 +10,15 @@
 #include "placement_run_impl.h"
 
 enum {
-    PROFILED = 3, /* runs with each executor, of which the first is not counted */
+    PROFILED = 3, /* runs with each executor, of which the first one is not counted */
     REPEATED = 2, /* runs with a random placement */
-    TRIED = 8,    /* runs before a placement is compared with one executor alone */
-    CHECKED = 32  /* runs between two looks at the times of a placement */
+    TRIED = 8,    /* runs before a placement is compared with a single executor */
+    CHECKED = 32  /* runs between two checks of the times of a placement */
 };
 
-/* Part of a run's time by which it must have grown for another placement. */
+/* Part of a run's time by which it must grow before tasks are placed again. */
 static const double drift = 0.5;
-/* Part of one executor's time by which a placement may be slower. */
+/* Part of a single executor's time by which a placement may be slower. */
 static const double loss = 0.02;
 
 static bool read_rule(const char *text, trli_placement_rule *rule)
@@ -69,14 +69,14 @@ static double *seconds_at(const trli_placement *p, int32_t task, int executor)
     return &p->seconds[(size_t)task * (size_t)p->platform.executors + (size_t)executor];
 }
 
-/* A wide task keeps all workers busy. */
+/* A wide task occupies all workers. */
 static double on_workers(const trli_placement *p, int32_t task, double sum)
 {
     const int32_t chunks = trli_graph_records(p->graph)[task].chunks;
     return sum / (chunks < p->workers ? chunks : p->workers);
 }
 
-/* The least of the times counted: what disturbs only makes longer. */
+/* The least of the times: disturbances only make a time longer. */
 static void take_times(trli_placement *p, bool again)
 {
     for (int32_t t = 0; t < p->graph->task_count; ++t) {
@@ -88,7 +88,7 @@ static void take_times(trli_placement *p, bool again)
     }
 }
 
-/* Whether workers do wide tasks for the most part: then they are one executor, else as many as there are. */
+/* Whether the workers' tasks are mostly wide: then the workers count as one slot, else as many slots as workers. */
 static bool mostly_wide(const trli_placement *p)
 {
     double wide = 0, all = 0;
@@ -128,7 +128,7 @@ trli_place_graph trli_placement_view(const trli_placement *p)
     return view;
 }
 
-/* By the times. What is there when a run begins is where an equal run before left it. */
+/* Place by times. Data that is there when a run begins lies where an equal previous run left it. */
 static trl_err assign(trli_placement *p, uint8_t *executor)
 {
     const trli_place_graph view = trli_placement_view(p);
@@ -150,7 +150,7 @@ static uint64_t next_random(uint64_t *state)
     return *state;
 }
 
-/* Executors without regard to times: one for each unit. */
+/* Choose executors without times: one for each unit. */
 static void spread(trli_placement *p, uint8_t *executor)
 {
     const trl_graph *graph = p->graph;
@@ -169,7 +169,7 @@ static void spread(trli_placement *p, uint8_t *executor)
     }
 }
 
-/* It is to be placed anew. */
+/* The graph must be placed again. */
 static void drop(trli_placement *p)
 {
     for (int i = 0; p->placed && i < TRL_WAYS; ++i) {
@@ -212,7 +212,7 @@ done:
     return err;
 }
 
-/* The next executor to be timed, one that may do something; behind the last: all are. */
+/* The next executor to be timed, one that may run some task; after the last one all are timed. */
 static void next_stage(trli_placement *p)
 {
     bool any = false;
@@ -222,7 +222,7 @@ static void next_stage(trli_placement *p)
     }
 }
 
-/* Without a second executor there is nothing to time. */
+/* With a single executor there is nothing to time. */
 static bool has_choice(const trli_placement *p)
 {
     for (int32_t t = 0; t < p->graph->task_count; ++t)
@@ -267,7 +267,7 @@ static trl_err create(trl_graph *graph, const trli_placing *placing, trli_placem
     p->platform = placing->platform;
     p->rule = p->asked = placing->rule;
     p->workers = p->platform.parallel[0];
-    p->rule.seed += (uint64_t)graph->task_count; /* another sequence for another graph */
+    p->rule.seed += (uint64_t)graph->task_count; /* each graph has another sequence */
     p->executor = trli_new(graph->ctx, n, sizeof *p->executor);
     p->unit = trli_new(graph->ctx, n, sizeof *p->unit);
     p->eligible = trli_new(graph->ctx, n, sizeof *p->eligible);
@@ -304,7 +304,7 @@ static void exclude(trli_placement *p, int executor)
     drop(p);
 }
 
-/* Memory in all spaces; a device that lacks it is left out, unless it was asked for. */
+/* Provide memory in all spaces. A device that lacks memory is left out, unless the user asked for it. */
 static trl_err provide(trli_placement *p, void *frame, bool running)
 {
     int space = 0;
@@ -321,7 +321,7 @@ static trl_err provide(trli_placement *p, void *frame, bool running)
     return TRL_OK;
 }
 
-/* Without devices that failed. */
+/* Place without the devices that failed. */
 static trl_err be_placed(trli_placement *p)
 {
     for (int e = 1; e < p->platform.executors && p->runs_now == 0; ++e)
@@ -334,7 +334,7 @@ static bool same_rule(const trli_placement_rule *a, const trli_placement_rule *b
     return a->mode == b->mode && a->kind == b->kind && a->seed == b->seed && a->file.text == b->file.text;
 }
 
-/* The placement of a graph for these workers: that of its runs before, or a new one. */
+/* The placement of a graph for these workers: that of earlier runs, or a new one. */
 static trl_err find_placement(trl_graph *graph, const trli_placing *placing)
 {
     const trli_placement *p = graph->placement;
@@ -390,7 +390,7 @@ static void time_again(trli_placement *p)
     drop(p);
 }
 
-/* A run with the executor that is timed. */
+/* A run with the executor that is being timed has ended. */
 static void learn_stage(trli_placement *p, int64_t ns)
 {
     if (p->runs > 1) {
@@ -403,7 +403,7 @@ static void learn_stage(trli_placement *p, int64_t ns)
     drop(p);
 }
 
-/* The executor that was fastest alone. */
+/* The executor that was the fastest alone. */
 static int fastest(const trli_placement *p)
 {
     int best = 0;
@@ -412,8 +412,8 @@ static int fastest(const trli_placement *p)
     return best;
 }
 
-/* A run as it was placed. What was predicted is held against what was seen: if one executor alone was faster, it does
- * all; and if runs have become slower, all are timed again. */
+/* A run with the placement has ended. Compare its time with the prediction: if a single executor was faster, it runs
+ * all; if runs have become slower, all executors are timed again. */
 static void learn_placed(trli_placement *p, int64_t ns)
 {
     p->sum_ns += ns;
@@ -432,7 +432,7 @@ static void learn_placed(trli_placement *p, int64_t ns)
     if (mean > (1 + drift) * p->usual_ns) time_again(p);
 }
 
-/* What a run of so many ns tells. The placement changes only while no run is in progress. */
+/* Learn from a run of so many ns. The placement changes only while no run is in progress. */
 static void learn(trli_placement *p, int64_t ns)
 {
     ++p->runs;
@@ -458,7 +458,7 @@ void trl_graph_forget_times(trl_graph *graph)
     pthread_mutex_unlock(&graph->placing);
 }
 
-/* Names of tasks are the graph's own; that of a spawned one is in the placed graph, which may go. */
+/* Names of tasks belong to the graph, but the name of a spawned task to the placed graph, which may be freed. */
 static void note_failed(trl_graph *graph, const trl_graph *placed)
 {
     const bool copied = placed->failed_name == placed->copied_name;
@@ -484,10 +484,10 @@ bool trli_placement_is_timed(const trli_placement *p)
     return p->rule.mode == TRLI_PLACE_BY_TIMES && p->stage >= p->platform.executors && has_choice(p);
 }
 
-/* Seconds of a task on an executor before any was timed. */
+/* Expected seconds of a task on an executor before any task was timed. */
 static double estimate_seconds(const trli_placement *p, int32_t task, int e)
 {
-    const double least = 1e-7; /* a task is taken from a queue and called */
+    const double least = 1e-7; /* time to take a task from a queue and call it */
     const trli_task_info *info = &trli_graph_info(p->graph)[task];
     const double alone = info->cost > least ? info->cost : least;
     if (e == 0) return on_workers(p, task, alone);

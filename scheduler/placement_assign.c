@@ -17,7 +17,7 @@ static trl_err fits_nowhere(const trli_assignment *a)
 
 /* ---- the earliest finish ---- */
 
-/* All that may be there on one executor, the rest near. */
+/* Put every unit that fits on one executor there, and the others on the first executor where they fit. */
 static bool place_all_on(trli_assignment *a, int executor)
 {
     trli_assignment_clear(a);
@@ -36,8 +36,8 @@ done:
     return err;
 }
 
-/* Where values are that are ANYWHERE when a run begins follows from a placement: where it leaves them. Returns whether
- * there are any. */
+/* Where values lie that are ANYWHERE when a run begins: where the placement leaves them. Returns whether there are
+ * such values. */
 static trl_err find_again(const trli_assignment *a, const trli_best *best, uint16_t *first, bool *any)
 {
     trl_err err = TRL_OK;
@@ -75,11 +75,11 @@ done:
 /* ---- chains to devices ---- */
 
 typedef struct chain_info {
-    uint16_t devices; /* that may do all of it */
+    uint16_t devices; /* [chains] devices that may run all of the chain */
     int32_t length;
 } chain_info;
 
-/* The next device after the one before that may do the chain. */
+/* The next device after the previous one that may run the chain. */
 static int next_device(const chain_info *chain, int executors, int before)
 {
     int e = before;
@@ -98,7 +98,7 @@ static int least_loaded(const chain_info *chain, int executors, const int64_t *l
     return best;
 }
 
-/* device: [chains]. 0 where the machine lacks the devices of a chain. */
+/* device: [chains]. 0 if the machine has no device for a chain. */
 static void deal_chains(const trli_platform *machine, const chain_info *info, int32_t chains, trli_placement_kind kind,
                         uint8_t *device)
 {

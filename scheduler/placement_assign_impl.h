@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* What all ways to assign executors share: units, and the memory of the devices. */
+/* Shared by all ways to assign executors: units, and the memory of the devices. */
 #ifndef TRLI_PLACEMENT_ASSIGN_IMPL_H
 #define TRLI_PLACEMENT_ASSIGN_IMPL_H
 
@@ -8,60 +8,61 @@
 
 enum { TRLI_UNPLACED = TRLI_EXECUTORS };
 
-/* A unit are tasks that need one executor: those that make a value together, and with each of them all others with
- * which it makes a value. */
+/* A unit is a set of tasks that need a common executor: those that make a value together, and with each of them all
+ * others with which it makes a value. */
 typedef struct trli_assignment {
     trl_context *ctx;
     const trli_place_graph *graph;
     const trli_platform *machine;
     const trli_values *values;
-    trli_scratch scratch; /* holds what follows */
+    trli_scratch scratch; /* owns the following arrays */
     int32_t units;
     int32_t *unit;                   /* [tasks] */
     int32_t *unit_first, *unit_task; /* CSR, by unit */
-    uint16_t *may;                   /* [units] executors that may do it, a bit each */
+    uint16_t *may;                   /* [units] executors that may run it, a bit each */
     int32_t blocks;
     int32_t *block;        /* [handles] */
     size_t *block_bytes;   /* [blocks] */
     uint16_t *held;        /* [blocks] executors that need memory for it, a bit each */
-    int32_t *seen, search; /* [blocks] the search that came to it last */
+    int32_t *seen, search; /* [blocks] number of the search that reached it last */
     size_t used[TRLI_EXECUTORS];
-    uint8_t *executor; /* [tasks] or TRLI_UNPLACED: what is being made */
+    uint8_t *executor; /* [tasks] or TRLI_UNPLACED: the assignment under construction */
 } trli_assignment;
 
 /* [tasks] *unit: the first task of a task's unit. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_units_find(trl_context *ctx, const trli_place_graph *graph, int32_t *unit);
-/* All units unplaced. Fails with MEMORY. */
+/* Start with all units unplaced. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_assignment_begin(trli_assignment *a);
-/* Begin again. Memory is taken at once for units that only one executor may do. */
+/* Start again. Memory is reserved at once for units that only one executor may run. */
 void trli_assignment_clear(trli_assignment *a);
 void trli_assignment_end(trli_assignment *a);
-/* Whether the executor may do the unit and has the memory. */
+/* Whether the executor may run the unit and has the memory. */
 bool trli_unit_fits(trli_assignment *a, int32_t unit, int executor);
 void trli_unit_place(trli_assignment *a, int32_t unit, int executor);
-/* Place it there if it fits, else on the first executor where it does; false: it does nowhere. */
+/* Place a unit on the executor if it fits, else on the first executor where it fits; false: it fits nowhere. */
 bool trli_unit_place_near(trli_assignment *a, int32_t unit, int executor);
-/* Whether all units, placed in any way, may be where they are and have the memory. */
+/* Whether each unit, in any placement of all, may run where it is, and the memory suffices. */
 bool trli_assignment_fits(trli_assignment *a);
 
 /* ---- placement_finish.c ---- */
 
-/* Place all units, each where its first task ends first. first: [handles] spaces with the value when a run begins; none
- * that an executor has: no copy of it is counted. *complete: false where some unit fits nowhere. Fails with MEMORY.
- * Source: Topcuoglu, Hariri and Wu (2002), HEFT. */
+/* Place all units, each where its first task ends first. first: [handles] spaces with the value when a run begins;
+ * if no executor has it, no copy is counted. *complete: false if some unit fits nowhere. Fails with MEMORY. Source:
+ * Topcuoglu, Hariri and Wu (2002), HEFT. */
 TRL_NODISCARD trl_err trli_assign_finish_time(trli_assignment *a, const uint16_t *first, bool *complete);
 
 /* ---- placement_improve.c ---- */
 
-/* The best that is known, by predicted seconds of a run. */
+/* The best placement so far, by predicted seconds of a run. */
 typedef struct trli_best {
-    double seconds; /* infinite: none is known */
+    double seconds; /* infinite: none so far */
     uint8_t *executor;
 } trli_best;
 
-/* Take over the assignment's placement if it is faster. Fails with MEMORY. */
+/* Keep the assignment's placement if it is faster. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_best_compare(trli_assignment *a, trli_best *best);
-/* Move units and chains, and exchange units, as long as that helps and the graph is small. Fails with MEMORY. */
+/* Move units and chains, and exchange units, as long as runs become faster and the graph is small. Fails with
+ * MEMORY. */
 TRL_NODISCARD trl_err trli_best_improve(trli_assignment *a, const int32_t *chain, int32_t chains, trli_best *best);
 
 #endif

@@ -3,11 +3,11 @@
 /* Paths of tasks for devices. */
 #include "placement_values_impl.h"
 
-/* Chains while they grow. Each has a first and a last task, which know each other. */
+/* Chains under construction. The first and the last task of a chain know each other. */
 typedef struct chains {
     int32_t *next, *before; /* [tasks] in the chain; -1: none */
-    int32_t *other_end;     /* [tasks] of the first the last one and the other way round */
-    uint16_t *devices;      /* [tasks] of a first task: those that may do all of its chain */
+    int32_t *other_end;     /* [tasks] for a first task the last one, and the reverse */
+    uint16_t *devices;      /* [tasks] for a first task: the devices that may run all of its chain */
 } chains;
 
 static unsigned devices_of(const trli_place_graph *graph, int32_t task)
@@ -15,9 +15,9 @@ static unsigned devices_of(const trli_place_graph *graph, int32_t task)
     return graph->eligible[task] & ~1u;
 }
 
-/* Every task is a chain of its own at first. Chains become one where an edge goes from the last task of one to the
- * first of the other and some device may do all. So a task whose only successor has no other predecessor is never
- * parted from it, and no chain is empty. */
+/* Every task is a chain of its own at first. Two chains become one where an edge leads from the last task of one to
+ * the first task of the other and some device may run all of their tasks. So a task whose only successor has no
+ * other predecessor always shares its chain, and no chain is empty. */
 static void follow_edge(chains *c, int32_t from, int32_t to)
 {
     if (c->next[from] >= 0 || c->before[to] >= 0) return;

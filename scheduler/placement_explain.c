@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* A placement as text for users: which task where, and why. */
+/* A placement as text for users: where each task runs, and why. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -54,7 +54,7 @@ static const char *rule_name(const trli_placement *p)
     return "";
 }
 
-/* Seconds of a run in which one executor does all that it may. */
+/* Predicted seconds of a run in which one executor runs every task that it may. */
 static trl_err seconds_alone(const trli_placement *p, int e, double *seconds)
 {
     trli_placement alone = *p;

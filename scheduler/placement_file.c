@@ -26,7 +26,7 @@ static int compare_named(const void *x, const void *y)
     return order ? order : (a->task > b->task) - (a->task < b->task);
 }
 
-/* All tasks by name, those of one name as they were added; NULL: no memory. */
+/* All tasks sorted by name, tasks of one name in the order added; NULL: no memory. */
 static named *sort_tasks(const trl_graph *graph)
 {
     named *list = trli_new(graph->ctx, (size_t)graph->task_count + 1, sizeof *list);
@@ -45,9 +45,9 @@ typedef struct reader {
     named *list;
     int32_t *line_of; /* [tasks] 0: none */
     uint8_t *executor;
-    const char *at; /* the line */
+    const char *at; /* the number of the line */
     int line, length;
-    bool ours; /* its tasks are this rank's */
+    bool ours; /* the lines read now are for tasks of this rank */
 } reader;
 
 static trl_place place_of(const reader *r)
@@ -60,7 +60,7 @@ static void advise_anew(const reader *r)
     trl_advise(r->graph->ctx, "write the file anew: trellis plan DECK --placement FILE");
 }
 
-/* Cut the last word off text[0..*length): where it begins, or -1. */
+/* Cut the last word off text[0..*length). Returns where the word begins, or -1. */
 static int cut_word(const char *text, int *length)
 {
     int end = *length;
@@ -71,7 +71,7 @@ static int cut_word(const char *text, int *length)
     return begin < end ? begin : -1;
 }
 
-/* A whole number that is a word; -1: it is none, or too large. */
+/* Read a word as a whole number; -1: it is none, or too large. */
 static int number_at(const char *text)
 {
     const size_t digits = strspn(text, "0123456789");
@@ -85,7 +85,7 @@ static bool word_is(const char *text, const char *word)
     return strncmp(text, word, n) == 0 && (!text[n] || isspace((unsigned char)text[n]));
 }
 
-/* The parts of "NAME OCCURRENCE EXECUTOR": how long the name is, and the rest; false: it is no such line. */
+/* Parse "NAME OCCURRENCE EXECUTOR": the length of the name, and the rest; false: the line has another form. */
 static bool split_line(const char *at, int length, int *name, int *occurrence, int *executor)
 {
     int word = cut_word(at, &length);
@@ -171,7 +171,7 @@ static trl_err check_executor(const reader *r, int32_t task, int executor)
     return err;
 }
 
-/* "rank R of N" begins the tasks of a rank. */
+/* "rank R of N" starts the tasks of a rank. */
 static trl_err read_rank(reader *r)
 {
     const char *at = r->at + strlen("rank");
@@ -234,7 +234,7 @@ static trl_err read_line(reader *r)
     return read_task(r);
 }
 
-/* Tasks that write parts of a value, or add to it, have one executor. */
+/* Tasks that write parts of a value, or add to it, must have the same executor. */
 static trl_err check_units(reader *r)
 {
     trl_context *ctx = r->graph->ctx;

@@ -1,36 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Each task where it ends first. */
+/* Assign each task to the executor where it ends first. */
 #include <math.h>
 
 #include "arithmetic_impl.h"
 #include "placement_assign_impl.h"
 #include "placement_heap_impl.h"
 
-enum { GAPS = 16 }; /* idle times of an executor that are remembered, the longest */
+enum { GAPS = 16 }; /* number of idle times of an executor that are remembered: the longest ones */
 
 typedef struct gap {
     double start, end;
 } gap;
 
-/* What an executor does when: it is busy until `end`, by slot, but for the gaps. */
+/* Schedule of an executor: each slot is busy until its `end`, except in the gaps. */
 typedef struct timeline {
     double *end; /* [parallel] */
     gap gap[GAPS];
     int gaps;
 } timeline;
 
-/* Where a task would go. */
+/* A possible place for a task. */
 typedef struct place {
     double start, end;
-    int slot, gap; /* one of them; the other is -1 */
+    int slot, gap; /* a slot or a gap; the other is -1 */
 } place;
 
 typedef struct finish {
     trli_assignment *a;
-    double *weight; /* [tasks] mean times and copies to the end of the graph */
+    double *weight; /* [tasks] mean times and copies on the longest path to the end of the graph */
     double *ready;  /* [tasks] end of the last predecessor placed so far */
-    double *there;  /* [values][executors] when the value is there; infinite: it is not */
+    double *there;  /* [values][executors] time at which the value is there; infinite: it is not there */
     int32_t *before;
     timeline line[TRLI_EXECUTORS];
     double link_free[TRLI_EXECUTORS][TRLI_EXECUTORS];
@@ -57,7 +57,7 @@ static double mean_seconds(const finish *f, int32_t task)
     return n ? sum / n : 0.0;
 }
 
-/* Of copies from any space to any space: none where they are the same. */
+/* Mean seconds of copies from any space to any space; no time within one space. */
 static trli_route mean_link(const trli_platform *machine)
 {
     const double pairs = (double)machine->executors * machine->executors;
@@ -72,7 +72,7 @@ static trli_route mean_link(const trli_platform *machine)
     return (trli_route){latency / pairs, per_byte > 0.0 ? pairs / per_byte : INFINITY};
 }
 
-/* behind: [values] memory, the longest path from a reader of the value. */
+/* behind: [values] scratch for the longest path from a reader of the value. */
 static void weigh(finish *f, double *behind)
 {
     const trli_place_graph *g = f->a->graph;
@@ -97,8 +97,8 @@ static void weigh(finish *f, double *behind)
 
 /* ---- times of data ---- */
 
-/* Of the copies that bring a value to an executor the one that ends first. free: when links to it are free. Returns the
- * source; -1: the value is nowhere. */
+/* Of the copies that bring a value to an executor, the one that ends first. free: when links to the executor are
+ * free. Returns the source; -1: the value is nowhere. */
 static int best_copy(const finish *f, int32_t value, int to, const double *free, double *end)
 {
     const int executors = f->a->machine->executors;
@@ -116,7 +116,7 @@ static int best_copy(const finish *f, int32_t value, int to, const double *free,
     return best;
 }
 
-/* When all that a task needs is there, copies included; they take their links and stay if `keep`. */
+/* The time at which all data of a task is there. Copies are scheduled on their links, and remain so if `keep`. */
 static double data_ready(finish *f, int32_t task, int to, bool keep)
 {
     const trli_place_graph *g = f->a->graph;
@@ -140,7 +140,7 @@ static double data_ready(finish *f, int32_t task, int to, bool keep)
 
 /* ---- times of executors ---- */
 
-/* In the first gap that is long enough, or behind all: in the slot that has least to wait, or is free first. */
+/* The earliest place: the first gap that is long enough, or after all work, in the slot that is free first. */
 static place find_place(const finish *f, int32_t task, int e, double ready)
 {
     const timeline *line = &f->line[e];
@@ -190,7 +190,7 @@ static void take_place(timeline *line, const place *p)
 
 /* ---- choices ---- */
 
-/* What the other tasks of a unit add: they are done there, too. */
+/* Additional time of the other tasks of a unit, which run on the same executor. */
 static double rest_of_unit(const finish *f, int32_t unit, int32_t task, int e)
 {
     double sum = 0.0;
@@ -199,7 +199,7 @@ static double rest_of_unit(const finish *f, int32_t unit, int32_t task, int e)
     return sum / f->a->machine->parallel[e];
 }
 
-/* The first of the executors with the earliest end; -1: it fits on none. */
+/* The first of the executors with the earliest end; -1: the task fits on none. */
 static int choose(finish *f, int32_t task)
 {
     const int32_t unit = f->a->unit[task];

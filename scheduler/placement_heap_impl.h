@@ -11,10 +11,10 @@ typedef struct trli_heap_item {
     int32_t id;
 } trli_heap_item;
 
-/* A queue from which the item of the least key comes first, of equal keys that of the least number: a total order, so
- * that results do not depend on how the items came in. */
+/* A queue that returns the item of the least key first, and of equal keys the least number: a total order, so that
+ * results do not depend on the order of insertion. */
 typedef struct trli_heap {
-    trli_heap_item *item; /* its user's, with room for all that are in it at once */
+    trli_heap_item *item; /* the user's memory, with room for all items that are queued at once */
     int32_t count;
 } trli_heap;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Placement: which executor does each task of a frozen graph, and what has to be copied for it. Executor 0 are the
- * worker pools, whose data is in the host's memory, space 0; executor e > 0 is a device, with space e. */
+/* Placement: which executor runs each task of a frozen graph, and what has to be copied for it. Executor 0 is the
+ * pools of workers, whose data is in the host's memory, space 0; executor e > 0 is a device, with space e. */
 #ifndef TRLI_PLACEMENT_IMPL_H
 #define TRLI_PLACEMENT_IMPL_H
 
@@ -13,20 +13,20 @@
 
 enum {
     TRLI_EXECUTORS = 9,
-    TRLI_ANYWHERE = 15, /* as a space: the one, found when a run begins, that has the value */
+    TRLI_ANYWHERE = 15, /* as a space: the space, known when a run begins, that has the value */
 };
 
 typedef struct trli_platform {
     int executors;
     trl_kind kind[TRLI_EXECUTORS];
-    int parallel[TRLI_EXECUTORS];                    /* tasks at once: workers; 1 of a device */
-    double launch[TRLI_EXECUTORS];                   /* s that a launch costs the host and the device */
-    size_t bytes[TRLI_EXECUTORS];                    /* of the memory; 0: any number */
+    int parallel[TRLI_EXECUTORS];                    /* tasks at once: the number of workers; 1 for a device */
+    double launch[TRLI_EXECUTORS];                   /* s that a launch takes on the host and the device */
+    size_t bytes[TRLI_EXECUTORS];                    /* bytes of memory; 0: unlimited */
     trli_route link[TRLI_EXECUTORS][TRLI_EXECUTORS]; /* by spaces, from and to */
 } trli_platform;
 
-/* A graph as placement sees it. Tasks are numbered in a serial order in which accesses mean what they say: the value
- * that a task reads is the one last written before it. */
+/* A graph as placement sees it. Tasks are numbered in a serial order in which accesses are valid: a task reads the
+ * value that was written last before it. */
 typedef struct trli_place_graph {
     int32_t tasks;
     const int32_t *first, *successors; /* of t: successors[first[t]..first[t + 1]) */
@@ -35,7 +35,7 @@ typedef struct trli_place_graph {
     const trl_policy_access *access; /* of t: access[access_first[t]..access_first[t + 1]) */
     int32_t handles;
     const trl_policy_handle *handle;
-    const uint16_t *eligible; /* [tasks] executors that may do it, a bit each; never 0 */
+    const uint16_t *eligible; /* [tasks] executors that may run it, a bit each; never 0 */
     const double *seconds;    /* [tasks][executors] */
     const uint16_t *valid;    /* [handles] spaces with the value when a run begins, a bit each; NULL: the host's */
 } trli_place_graph;
@@ -54,29 +54,31 @@ typedef enum trli_placement_kind {
 
 /* ---- placement_assign.c, placement_chains.c ---- */
 
-/* Choose an executor for each task: [tasks] *executor is the caller's. Tasks that write parts of a value, or add to it,
- * without another access between them, get one executor, unless it has no bytes or none may do them all. The blocks
- * that the tasks of an executor touch fit into its memory. finish_time is as fast as the better of all tasks on one
- * executor, at least, by trli_predict with prefetch; near-linear in tasks, accesses and edges. Edges have to include
- * those of the accesses. Deterministic. Fails with MEMORY, also where no placement is found that fits. */
+/* Choose an executor for each task: [tasks] *executor is the caller's. Tasks that write parts of a value, or add to
+ * it, without another access between them, get one executor, unless the value has no bytes or no executor may run
+ * them all. The blocks that the tasks of an executor touch fit into its memory. By trli_predict with prefetch,
+ * finish_time is at least as fast as the better of all tasks on one executor; its time is near-linear in tasks,
+ * accesses and edges. Edges must include those of the accesses. Deterministic. Fails with MEMORY, also if no
+ * placement is found that fits. */
 TRL_NODISCARD trl_err trli_assign(trl_context *ctx, const trli_place_graph *graph, const trli_platform *machine,
                                   trli_placement_kind kind, uint8_t *executor);
-/* Chains: paths of tasks that may run on devices, coalesced as Robison (2014, appendix) does, without what its printed
- * code gets wrong. [tasks] *chain: its number, or -1 for a task that runs on no device; returns how many there are. */
+/* Chains: paths of tasks that may run on devices, coalesced as in Robison (2014, appendix), with the errors of the
+ * printed code corrected. [tasks] *chain: its number, or -1 for a task that runs on no device; returns the number of
+ * chains. */
 TRL_NODISCARD trl_err trli_chains(trl_context *ctx, const trli_place_graph *graph, int32_t *chain, int32_t *chains);
 
 /* ---- placement_transfers.c ---- */
 
-/* A value is copied to a space, once, for all its readers there. */
+/* A copy of a value to a space, made once for all its readers there. */
 typedef struct trli_transfer {
     int32_t handle;
-    int32_t reader; /* the first, in serial order: its access says which part of the data */
-    int32_t writer; /* the last task that wrote the value before; -1: it is there when a run begins */
-    int32_t source; /* the transfer that brought it to `from`; -1: it was written there, or was there at first */
-    int32_t writers_first, writers_end; /* it waits for the tasks writers[writers_first..writers_end), which made the
-                                         * value: more than one where they wrote parts or added; none of them where it
-                                         * waits for `source` */
-    uint8_t from, to;                   /* spaces */
+    int32_t reader; /* the first reader in serial order: its access says which part of the data is copied */
+    int32_t writer; /* the last task that wrote the value before; -1: the value is there when a run begins */
+    int32_t
+        source; /* the transfer that brought it to `from`; -1: it was written there, or was there when the run began */
+    int32_t writers_first,
+        writers_end; /* the transfer waits for the tasks writers[writers_first..writers_end), which made the value: several if they wrote parts or added; none if it waits for `source` */
+    uint8_t from, to; /* spaces */
 } trli_transfer;
 
 typedef struct trli_transfers {
@@ -86,10 +88,10 @@ typedef struct trli_transfers {
     uint16_t *valid_after;    /* [handles] spaces with the value when a run ends */
 } trli_transfers;
 
-/* Find the copies that a placement needs: no more than one for each value and space. A value that is ANYWHERE when a
- * run begins is copied to each space where it is read, and one that is valid nowhere is not copied, nor one of no
- * bytes. The task that comes first of those that write parts or add needs the value before theirs, and all of them wait
- * for its copy. On failure nothing is left to free. Fails with MEMORY. */
+/* Find the copies that a placement needs: at most one for each value and space. A value that is ANYWHERE when a run
+ * begins is copied to each space where it is read; a value that is valid nowhere, or has no bytes, is not copied. Of
+ * tasks that write parts or add, the first one needs the value before theirs, and all of them wait for its copy. On
+ * failure nothing is left to free. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_transfers_find(trl_context *ctx, const trli_place_graph *graph, const trli_platform *machine,
                                           const uint8_t *executor, trli_transfers *transfers);
 void trli_transfers_free(trli_transfers *transfers);
@@ -103,11 +105,12 @@ typedef struct trli_prediction {
     double busy[TRLI_EXECUTORS];
 } trli_prediction;
 
-/* Play a placement on a virtual clock: each executor takes ready tasks, the longest path to the end of the graph first,
- * `parallel` at once; copies take their links one after the other, as soon as the value is there (prefetch), or only
- * when all predecessors of a reader are complete. A value that is ANYWHERE when the run begins is where an equal run
- * before it left it. A task that starts when its executor has just ended another is launched with it, at no cost. Edges
- * have to include those of the accesses. Deterministic. On failure nothing is left to free. Fails with MEMORY. */
+/* Simulate a placement on a virtual clock. Each executor takes ready tasks, those with the longest path to the end
+ * of the graph first, `parallel` at once. Copies take their links one after the other, as soon as the value is
+ * available (prefetch), or only when all predecessors of a reader are complete. A value that is ANYWHERE when the
+ * run begins lies where an equal previous run left it. A task that starts when its executor has just ended another
+ * is launched with that task, at no cost. Edges must include those of the accesses. Deterministic. On failure
+ * nothing is left to free. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_predict(trl_context *ctx, const trli_place_graph *graph, const trli_platform *machine,
                                    const uint8_t *executor, const trli_transfers *transfers, bool prefetch,
                                    trli_prediction *prediction);

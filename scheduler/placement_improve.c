@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Placements compared by what they would take, and small ones improved. */
+/* Placements compared by predicted time, and small ones improved. */
 #include <math.h>
 #include <string.h>
 
 #include "placement_assign_impl.h"
 
-/* Tasks, edges and accesses that are played in all while a placement is improved, and those of the largest graph for
- * which that pays. */
+/* Tasks, edges and accesses that are simulated in all while a placement is improved; the largest graph for which
+ * that pays. */
 enum { MOST_PLAYED = 1000000, MOST_SIZE = 20000 };
 
-/* No run is shorter: some executor has this much to do. */
+/* A lower bound of a run: some executor is busy for this long. */
 static double least_seconds(const trli_assignment *a)
 {
     const size_t executors = (size_t)a->machine->executors;
@@ -47,7 +47,7 @@ typedef struct climb {
     trli_best *best;
     const int32_t *chain;
     int32_t chains;
-    int32_t left; /* placements that may still be played */
+    int32_t left; /* placements that may still be simulated */
 } climb;
 
 static int executor_of(const trli_assignment *a, int32_t unit)
@@ -63,7 +63,7 @@ static bool move(const trli_assignment *a, int32_t unit, int executor)
     return true;
 }
 
-/* Keep what was moved if that helps, else put it back. */
+/* Keep a move if it makes runs faster, else undo it. */
 static trl_err settle(climb *c)
 {
     trl_err err = TRL_OK;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* What follows from a placement, for those who want to see it. */
+/* Consequences of a placement, for reports. */
 #include <stdint.h>
 #include <string.h>
 
 #include "placement_assign_impl.h"
 #include "placement_run_impl.h"
 
-/* Paths of tasks that one device does. */
+/* Paths of tasks on one device. */
 static trl_err find_chains(const trli_placement *p, trli_outlook *o)
 {
     trli_place_graph view = trli_placement_view(p);
@@ -43,7 +43,7 @@ done:
     return err;
 }
 
-/* The blocks of memory that an executor's tasks touch. */
+/* The blocks of memory that the tasks of an executor touch. */
 static trl_err find_memory(const trli_placement *p, trli_outlook *o)
 {
     const trli_place_graph view = trli_placement_view(p);
@@ -52,7 +52,8 @@ static trl_err find_memory(const trli_placement *p, trli_outlook *o)
     trli_values values = {0};
     trli_assignment a = {.ctx = ctx, .graph = &view, .machine = &counting, .values = &values};
     trl_err err;
-    for (int e = 0; e < counting.executors; ++e) counting.bytes[e] = SIZE_MAX; /* so that all is counted */
+    for (int e = 0; e < counting.executors; ++e)
+        counting.bytes[e] = SIZE_MAX; /* no limit, so that all memory is counted */
     TRL_TRY(trli_values_find(ctx, &view, &values));
     TRL_TRY(trli_assignment_begin(&a));
     memcpy(a.executor, p->executor, (size_t)view.tasks);
@@ -64,7 +65,7 @@ done:
     return err;
 }
 
-/* The copies of a run after equal ones, which left values where they are read again. */
+/* The copies of a run that follows equal runs, which left values where they are read again. */
 static trl_err find_transfers(const trli_placement *p, const trli_transfers *first, trli_outlook *o)
 {
     trli_place_graph view = trli_placement_view(p);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* A placement on a virtual clock. */
+/* Simulates a placement on a virtual clock. */
 #include "arithmetic_impl.h"
 #include "placement_heap_impl.h"
 #include "placement_values_impl.h"
 
-/* Copies that wait for a link, in the order in which their values came. */
+/* Copies that wait for a link, in the order in which their values became available. */
 typedef struct link_queue {
     int32_t first, last; /* -1: none waits */
     bool busy;
@@ -22,15 +22,16 @@ typedef struct play {
     bool prefetch;
     trli_prediction *prediction;
     double *weight;      /* [tasks] longest path to the end of the graph */
-    double *copy_weight; /* [transfers] likewise */
-    double *behind;      /* [tasks] the part of it behind a task that begins with a copy of what the task made */
+    double *copy_weight; /* [transfers] the same */
+    double *behind;      /* [tasks] the part of that path which begins with a copy of the task's result */
     int32_t *before;     /* [tasks] predecessors not complete */
-    int32_t *missing;    /* [tasks] copies not complete, and one for the predecessors */
-    int32_t *copy_waits; /* [transfers] what is not complete, one for a demand not made, one before the run begins */
-    bool *demanded;      /* [transfers] */
-    uint8_t *from;       /* [transfers] spaces; the one where it goes to: it takes no time */
-    /* Who waits: of task t copies made[made_first[t]..), of copy x tasks reader[reader_first[x]..), and copies from
-     * what x brings: next_from[x], and from there by next_of_source. */
+    int32_t *missing;    /* [tasks] copies not complete, plus one for the predecessors */
+    int32_t *
+        copy_waits; /* [transfers] sources not complete, plus one until a reader demands it, plus one until the run begins */
+    bool *demanded; /* [transfers] */
+    uint8_t *from;  /* [transfers] source space; the destination itself: the copy takes no time */
+    /* Dependencies: task t waits for the copies made[made_first[t]..); the tasks reader[reader_first[x]..) wait for
+     * copy x; and the copies that start from what x brings are next_from[x] and, from there, next_of_source. */
     int32_t *made_first, *made, *reader_first, *reader, *next_from, *next_of_source;
     int32_t *next_in_queue; /* [transfers] */
     link_queue link[TRLI_EXECUTORS][TRLI_EXECUTORS];
@@ -40,7 +41,7 @@ typedef struct play {
     double last_end[TRLI_EXECUTORS];
 } play;
 
-/* ---- what waits for what ---- */
+/* ---- dependencies ---- */
 
 static void list_made(play *p)
 {
@@ -84,7 +85,7 @@ static void count_waits(play *p)
     }
 }
 
-/* Run after run, a value that is ANYWHERE when a run begins is where the one before left it. */
+/* A value that is ANYWHERE when a run begins lies where the previous equal run left it. */
 static void find_sources(play *p)
 {
     const int executors = p->machine->executors;
@@ -110,8 +111,8 @@ static double copy_seconds(const play *p, int32_t x)
     return p->from[x] == t->to ? 0.0 : trli_copy_seconds(p->graph, p->machine, t->handle, p->from[x], t->to);
 }
 
-/* A path through copy x goes on with `rest` seconds. Those who made the value have their weights later: they precede
- * the readers. */
+/* A path through copy x continues with `rest` seconds. The weights of the tasks that made the value are computed
+ * later: they precede the readers. */
 static void weigh_copy(play *p, int32_t x, double rest)
 {
     const int32_t *writer = p->transfers->writers.data;
@@ -172,7 +173,7 @@ static void release_copy(play *p, int32_t x, double now)
     if (--p->copy_waits[x] == 0) queue_copy(p, x, now);
 }
 
-/* A reader wants a copy: also of those that it is made from. */
+/* A reader demands a copy, and so the copies that it is made from. */
 static void demand_copy(play *p, int32_t x, double now)
 {
     for (; x >= 0 && !p->demanded[x]; x = p->transfer[x].source) {
@@ -220,7 +221,7 @@ static void end_copy(play *p, int32_t x, double now)
     for (int32_t y = p->next_from[x]; y >= 0; y = p->next_of_source[y]) release_copy(p, y, now);
 }
 
-/* A task that follows another without a gap is launched with it. */
+/* A task that follows another without a gap is launched together with it. */
 static void start_tasks(play *p, int e, double now)
 {
     while (p->running[e] < p->machine->parallel[e] && p->ready[e].count) {
@@ -247,7 +248,7 @@ static void begin(play *p)
         if (p->before[t] == 0) follow_predecessors(p, t, 0.0);
 }
 
-/* All that ends at one time is seen before anything starts, so that the most urgent of all that is ready does. */
+/* Handle everything that ends at one time before anything starts, so that the most urgent of all ready tasks starts. */
 static void run(play *p)
 {
     double now = 0.0;

@@ -27,7 +27,7 @@ static void count_devices(const trli_placement *p, trl_placement_stats *stats)
         stats->peak[e] = atomic_load_explicit(&trli_device_of(p->devices, e)->peak, memory_order_relaxed);
 }
 
-/* What the runs of the placement that is there have shown. */
+/* What runs of the current placement have shown. */
 static void count_placed(const trli_placed *placed, trl_placement_stats *stats)
 {
     const trli_placed_times *t = &placed->times;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Which values have to be copied where, once it is known where each task is done. */
+/* The copies of values that a placement needs. */
 #include <math.h>
 
 #include "placement_values_impl.h"
@@ -13,7 +13,7 @@ typedef struct search {
     const trli_platform *machine;
     const trli_values *values;
     trli_transfers *transfers;
-    uint16_t *spaces; /* [values] where it is valid, a bit each */
+    uint16_t *spaces; /* [values] spaces where it is valid, a bit each */
     int32_t *brought; /* [values][executors] the transfer that makes it valid there, or -1 */
 } search;
 
@@ -68,7 +68,7 @@ static trl_err see_access(search *s, int32_t task, int32_t access, int space)
 {
     trl_err err = TRL_OK;
     const int32_t needs = s->values->needs[access], makes = s->values->makes[access];
-    /* A value that is valid nowhere cannot be copied, nor one without bytes, which only orders tasks. */
+    /* A value that is valid nowhere cannot be copied; a value without bytes only orders tasks and needs no copy. */
     if (needs >= 0 && s->spaces[needs] && s->graph->handle[s->values->handle[needs]].bytes > 0) {
         if (!(s->spaces[needs] >> space & 1)) TRL_TRY(bring(s, needs, task, space));
         s->transfers->access_transfer[access] = *brought_to(s, needs, space);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Which tasks need one executor, and what memory they need there. */
+/* Which tasks need a common executor, and what memory they need there. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,7 +29,7 @@ static void join_writers(const trli_place_graph *graph, const trli_values *v, in
 {
     for (int32_t t = 0; t < graph->tasks; ++t) unit[t] = t;
     for (int32_t i = 0; i < v->count; ++i) {
-        if (graph->handle[v->handle[i]].bytes == 0) continue; /* it only orders tasks */
+        if (graph->handle[v->handle[i]].bytes == 0) continue; /* the value has no bytes: it only orders tasks */
         for (int32_t k = v->writer_first[i] + 1; k < v->writer_first[i + 1]; ++k)
             join(unit, v->writer[k - 1], v->writer[k]);
     }
@@ -52,8 +52,8 @@ static uint16_t eligible_of(const trli_assignment *a, int32_t task)
     return (uint16_t)(a->graph->eligible[task] & ((1u << a->machine->executors) - 1));
 }
 
-/* Number the units, by their least tasks. Where no executor may do all of a unit its tasks are units of their own: what
- * a task is eligible for is never overridden. may: by root, what may do all. */
+/* Number the units by their least tasks. If no executor may run all tasks of a unit, each of them is a unit of its
+ * own: eligibility is never overridden. may: by root, the executors that may run all. */
 static void number_units(trli_assignment *a, const uint16_t *may, int32_t *number)
 {
     for (int32_t t = 0; t < a->graph->tasks; ++t) {
@@ -123,7 +123,7 @@ static trl_err find_blocks(trli_assignment *a)
     return TRL_OK;
 }
 
-/* Bytes that the executor needs for a unit beside what it has; they count as taken if `take`. */
+/* Bytes that the executor needs for a unit beyond what it already holds; take: count them as taken. */
 static size_t more_bytes(trli_assignment *a, int32_t unit, int executor, bool take)
 {
     const int32_t search = ++a->search, *first = a->graph->access_first;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Which value each access needs and makes. */
+/* The value that each access needs or makes. */
 #include "placement_values_impl.h"
 
-/* What is known of a handle between two accesses. */
+/* State of a handle between two accesses. */
 typedef struct handle_state {
     int32_t value, before; /* its value, and the one before it */
     int32_t mode;          /* of the last access */
@@ -34,7 +34,7 @@ static void list_writers(const trli_place_graph *graph, trli_values *values)
     for (int32_t a = 0; a < accesses; ++a)
         if (values->makes[a] >= 0) ++first[values->makes[a]];
     for (int32_t v = 0; v < values->count; ++v) first[v + 1] += first[v];
-    /* From the last access to the first: first[v] goes from the end of v's writers to their start. */
+    /* From the last access to the first: first[v] moves from the end of v's writers to their start. */
     for (int32_t t = graph->tasks - 1; t >= 0; --t) {
         for (int32_t a = graph->access_first[t + 1] - 1; a >= graph->access_first[t]; --a)
             if (values->makes[a] >= 0) values->writer[--first[values->makes[a]]] = t;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Values: what tasks make and need of each other, wherever they are done. */
+/* Values: what tasks make and need of each other, wherever they run. */
 #ifndef TRLI_PLACEMENT_VALUES_IMPL_H
 #define TRLI_PLACEMENT_VALUES_IMPL_H
 
 #include "placement_impl.h"
 
-/* A value is what a handle holds between two writes. Those below `handles` are there when a run begins: value h is the
- * first of handle h. A group, tasks that write parts or add without another access between them, makes one value. */
+/* A value is the content of a handle between two writes. The values below `handles` are there when a run begins:
+ * value h is the first of handle h. A group, tasks that write parts or add without another access between them,
+ * makes one value. */
 typedef struct trli_values {
     int32_t count;
     int32_t *needs, *makes; /* [accesses] the value that an access needs or makes, or -1; those of a group agree */
@@ -19,16 +20,16 @@ typedef struct trli_values {
 TRL_NODISCARD trl_err trli_values_find(trl_context *ctx, const trli_place_graph *graph, trli_values *values);
 void trli_values_free(trli_values *values);
 
-/* As trli_transfers_find, of values that were found before. */
+/* As trli_transfers_find, with values that were found before. */
 TRL_NODISCARD trl_err trli_transfers_of(trl_context *ctx, const trli_place_graph *graph, const trli_platform *machine,
                                         const trli_values *values, const uint8_t *executor, trli_transfers *transfers);
 
-/* Memory of one call, which goes at once. */
+/* Temporary memory of one call, freed at its end. */
 typedef struct trli_scratch {
     trl_context *ctx;
     void *piece[24];
     int count;
-    bool failed; /* there was no memory for a piece */
+    bool failed; /* an allocation failed */
 } trli_scratch;
 
 /* As trli_new. */
@@ -52,7 +53,7 @@ static inline double trli_copy_seconds(const trli_place_graph *graph, const trli
     return link->latency + (link->rate > 0.0 ? (double)graph->handle[handle].bytes / link->rate : 0.0);
 }
 
-/* The first of the spaces, a bit each, from which a copy takes least; `to` if it is one of them. */
+/* The first of the spaces, a bit each, from which a copy to `to` takes least; `to` if it is one of them. */
 int trli_cheapest_source(const trli_place_graph *graph, const trli_platform *machine, int32_t handle, unsigned spaces,
                          int to);
 
