@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include <trl_policy.h>
+
 #include "deck_build_impl.h"
 #include "memory_impl.h"
 #include "output_impl.h"
@@ -319,6 +321,15 @@ done:
     return err;
 }
 
+/* A built-in policy, or a plugin. */
+static trl_err read_scheduler(trli_deck *deck, const trli_yaml *scheduler)
+{
+    const char *text = deck->problem.scheduler = scheduler->text.chars;
+    if (trl_policy_is_known(text)) return TRL_OK;
+    return trli_path_join(deck->arena, trli_loaded_folder(&deck->loaded, trli_yaml_place(scheduler)), text,
+                          &deck->problem.scheduler);
+}
+
 /* How many workers, or how many prefer tasks and operators. */
 static trl_err read_threads(trli_deck *deck, const trli_yaml *threads)
 {
@@ -361,7 +372,7 @@ trl_err trli_run_read(trli_deck *deck)
     trli_deck_options *options = &deck->options;
     options->title = trli_yaml_get(deck->root, "title")->text.chars;
     read_time_blocking(problem, trli_yaml_get(run, "time_blocking"));
-    problem->scheduler = trli_yaml_get(run, "scheduler")->text.chars;
+    TRL_TRY(read_scheduler(deck, trli_yaml_get(run, "scheduler")));
     problem->fusion = (trl_fusion)trli_deck_word(deck, "run", "fusion");
     problem->compile = (trl_compile)trli_deck_word(deck, "run", "compile");
     const trli_yaml *balance = trli_yaml_get(run, "balance");

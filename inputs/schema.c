@@ -193,8 +193,9 @@ static const trli_key keys[] = {
      .doc = "compiled kernels may round a product and a sum together: bits may differ between runs and machines"},
 
     {"run", MAPPING, 0, "{}", .doc = "how a problem is run; never changes the numbers"},
-    {"run.scheduler", WORD, 0, "hybrid", .words = TRL_POLICY_LIST(POLICY_WORD),
-     .doc = "in which order and by whom tasks are run" TRL_POLICY_LIST(POLICY_MEANING)},
+    {"run.scheduler", WORD | TRLI_AS_LIBRARY, 0, "hybrid", .words = TRL_POLICY_LIST(POLICY_WORD),
+     .doc = "in which order and by whom tasks are run" TRL_POLICY_LIST(
+         POLICY_MEANING) "; or a policy plugin, relative to the deck"},
     {"run.threads", WORD | INTEGER | MAPPING, TRLI_WHOLE, "auto", .min = 1, .max = 65536, .words = "auto",
      .doc = "workers of a rank: up to one per core, as many as are fastest; how many; or how many prefer which work; "
             "what is not given adapts"},

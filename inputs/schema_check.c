@@ -94,6 +94,7 @@ static int find_parts(const trli_key *key, bool item, char part[PARTS][PART_BYTE
     int n = 0;
     if (!item && key->forms & TRLI_AS_WORD)
         for (const char *at = key->words; n < PARTS - 4 && next_word(&at, part[n], PART_BYTES);) ++n;
+    if (!item && key->forms & TRLI_AS_LIBRARY) memcpy(part[n++], "a file FILE.so", sizeof "a file FILE.so");
     if (key->forms & scalars && (item || !(key->flags & TRLI_ONLY_LIST))) {
         phrase p = {part[n++], PART_BYTES, 0};
         add_scalar_form(&p, key, false);
@@ -200,6 +201,12 @@ static void add_advice(phrase *p, const trli_key *key, const char *text)
     double number;
     if (key->forms & TRLI_AS_INTEGER && key->max > 1e9 && trli_scalar_number(text, &number) && number > key->max)
         add(p, "; at most %.17g can be counted", key->max);
+}
+
+static bool is_library(const char *text)
+{
+    const size_t length = strlen(text);
+    return length > 3 && strcmp(text + length - 3, ".so") == 0;
 }
 
 static bool scalar_fits(const trli_key *key, const char *text, bool item);
@@ -326,6 +333,7 @@ static bool scalar_fits(const trli_key *key, const char *text, bool item)
     int64_t whole;
     bool truth;
     if (!item && trli_schema_word(key, text) >= 0) return true;
+    if (key->forms & TRLI_AS_LIBRARY && is_library(text)) return true;
     if (!item && key->flags & TRLI_ONLY_LIST) return false;
     if (key->forms & TRLI_AS_TEXT) return true;
     if (key->forms & TRLI_AS_FORMULA) return *text != 0;

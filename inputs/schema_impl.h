@@ -17,8 +17,9 @@ enum {
     TRLI_AS_WORD = 32, /* one of the key's words */
     TRLI_AS_LIST = 64, /* a list of the scalar forms above, except words */
     TRLI_AS_MAPPING = 128,
-    TRLI_AS_PIECES = 256, /* a list of mappings */
-    TRLI_AS_LISTS = 512   /* a list of lists, which the reader of the key checks */
+    TRLI_AS_PIECES = 256,  /* a list of mappings */
+    TRLI_AS_LISTS = 512,   /* a list of lists, which the reader of the key checks */
+    TRLI_AS_LIBRARY = 1024 /* a file whose name ends with .so */
 };
 
 /* What else holds for a key. */

@@ -29,7 +29,7 @@ bool trl_workers_pending(const trl_workers *workers)
 
 bool trl_workers_places(const trl_workers *workers)
 {
-    return strcmp(workers->name, "hybrid") == 0;
+    return workers->placing.policy || strcmp(workers->name, "hybrid") == 0;
 }
 
 int trl_workers_lanes(const trl_workers *workers)
@@ -72,8 +72,8 @@ static trli_placing placing_of(const trl_workers *workers)
     return placing;
 }
 
-/* A file that does not fit the graph is found before the first run. */
-static trl_err check_file(trl_graph *graph, const trl_workers *workers)
+/* A file that does not fit the graph, and a policy that places it wrongly, are found before the first run. */
+static trl_err try_placement(trl_graph *graph, const trl_workers *workers)
 {
     const trli_placing placing = placing_of(workers);
     trli_placement *placement;
@@ -103,7 +103,8 @@ trl_err trl_graph_prepare(trl_graph *graph, trl_workers *workers)
     trl_err err;
     trli_placed *placed;
     TRL_TRY(check_run(graph, workers));
-    if (trli_placement_has_file(&workers->placing.rule, graph)) TRL_TRY(check_file(graph, workers));
+    const bool by_policy = workers->placing.policy && workers->placing.devices;
+    if (trli_placement_has_file(&workers->placing.rule, graph) || by_policy) TRL_TRY(try_placement(graph, workers));
     if (!is_placed(graph, workers)) return prepare(graph, workers);
     TRL_TRY(trli_placement_hold(graph, &workers->placing, &placed));
     err = prepare(placed->graph, workers);
@@ -157,8 +158,9 @@ done:
     return err;
 }
 
-/* On the workers and their devices, as a placement says. If a device fails before the run, the run is made without it,
- * since other ranks wait for messages of its tasks; and is an error all the same where the device was asked for. */
+/* On the workers and their devices, as a placement says. If a device fails before the run, or a policy, the run is made
+ * without it, since other ranks wait for messages of its tasks; and is an error all the same where the device was asked
+ * for, and for a policy. */
 static trl_err run_placed(trl_graph *graph, trl_workers *w, void *frame)
 {
     const trl_devices *devices = w->placing.devices;
@@ -169,16 +171,16 @@ static trl_err run_placed(trl_graph *graph, trl_workers *w, void *frame)
     const int said = trl_context_diagnostics(w->ctx, &list);
     const int64_t start = trli_now_ns();
     err = begin_placed(graph, w, frame, &placed, &run);
-    for (int i = 0; i < devices->n && err == TRL_ERR_DEVICE; ++i) {
-        failed = err;
+    for (int i = 0; i <= devices->n && (err == TRL_ERR_DEVICE || err == TRL_ERR_PLUGIN); ++i) {
+        if (failed != TRL_ERR_PLUGIN) failed = err;
         err = begin_placed(graph, w, frame, &placed, &run);
     }
     if (err != TRL_OK) return err;
-    if (failed != TRL_OK && !devices->required) trli_diagnostics_forgive(w->ctx, said);
+    if (failed == TRL_ERR_DEVICE && !devices->required) trli_diagnostics_forgive(w->ctx, said);
     err = run_once(run, w);
     if (err == TRL_OK) err = trli_placed_leave(placed);
     trli_placement_end(graph, err, trli_now_ns() - start);
-    return err == TRL_OK && devices->required ? failed : err;
+    return err == TRL_OK && (devices->required || failed == TRL_ERR_PLUGIN) ? failed : err;
 }
 
 trl_err trl_workers_set_devices(trl_workers *workers, const trl_devices *devices)

@@ -31,6 +31,7 @@ static bool read_rule(const char *text, trli_placement_rule *rule)
     static const char random[] = "random:";
     *rule = (trli_placement_rule){.mode = TRLI_PLACE_BY_TIMES};
     if (strcmp(text, "auto") == 0) return true;
+    rule->named = true;
     for (int i = 0; i < TRLI_PLACEMENTS; ++i) {
         rule->kind = (trli_placement_kind)i;
         if (strcmp(text, names[i]) == 0) return true;
@@ -133,6 +134,7 @@ static trl_err assign(trli_placement *p, uint8_t *executor)
 {
     const trli_place_graph view = trli_placement_view(p);
     p->platform.parallel[0] = mostly_wide(p) ? 1 : p->workers;
+    if (p->policy) return trli_policy_assign(p, executor);
     return trli_assign(p->graph->ctx, &view, &p->platform, p->rule.kind, executor);
 }
 
@@ -233,6 +235,7 @@ static bool has_choice(const trli_placement *p)
 void trli_placement_free(trli_placement *p)
 {
     if (!p) return;
+    trli_policy_end(p);
     trli_placed_destroy(&p->placed);
     trli_free(p->executor);
     trli_free(p->fixed);
@@ -266,6 +269,7 @@ static trl_err create(trl_graph *graph, const trli_placing *placing, trli_placem
     p->devices = placing->devices;
     p->platform = placing->platform;
     p->rule = p->asked = placing->rule;
+    p->asked_policy = placing->policy;
     p->workers = p->platform.parallel[0];
     p->rule.seed += (uint64_t)graph->task_count; /* each graph has another sequence */
     p->executor = trli_new(graph->ctx, n, sizeof *p->executor);
@@ -282,6 +286,7 @@ static trl_err create(trl_graph *graph, const trli_placing *placing, trli_placem
     find_eligible(p);
     if (p->rule.mode == TRLI_PLACE_BY_FILE) TRL_TRY(read_file(p));
     if (!has_choice(p) || p->rule.mode != TRLI_PLACE_BY_TIMES) p->stage = p->platform.executors;
+    if (has_choice(p) && p->rule.mode == TRLI_PLACE_BY_TIMES && !p->rule.named) p->policy = placing->policy;
     *result = p;
     p = NULL;
 done:
@@ -331,14 +336,16 @@ static trl_err be_placed(trli_placement *p)
 
 static bool same_rule(const trli_placement_rule *a, const trli_placement_rule *b)
 {
-    return a->mode == b->mode && a->kind == b->kind && a->seed == b->seed && a->file.text == b->file.text;
+    return a->mode == b->mode && a->named == b->named && a->kind == b->kind && a->seed == b->seed &&
+           a->file.text == b->file.text;
 }
 
 /* The placement of a graph for these workers: that of earlier runs, or a new one. */
 static trl_err find_placement(trl_graph *graph, const trli_placing *placing)
 {
     const trli_placement *p = graph->placement;
-    const bool fits = p && p->devices == placing->devices && p->workers == placing->platform.parallel[0];
+    const bool fits = p && p->devices == placing->devices && p->workers == placing->platform.parallel[0] &&
+                      p->asked_policy == placing->policy;
     if (p && (p->runs_now > 0 || (fits && (p->used || same_rule(&p->asked, &placing->rule))))) return TRL_OK;
     trli_placement_destroy(graph);
     return create(graph, placing, &graph->placement);

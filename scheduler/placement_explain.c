@@ -43,7 +43,7 @@ static const char *rule_name(const trli_placement *p)
     };
     switch (p->rule.mode) {
     case TRLI_PLACE_BY_TIMES:
-        return names[p->rule.kind];
+        return p->policy ? p->policy->name : names[p->rule.kind];
     case TRLI_PLACE_AT_RANDOM:
         return "random";
     case TRLI_PLACE_ON_DEVICES:

@@ -18,7 +18,8 @@ static const char *word_of(const trli_placement *p)
         return "file";
     }
     if (p->single >= 0) return "one executor";
-    return trli_placement_is_timed(p) ? "times" : "trials";
+    if (!trli_placement_is_timed(p)) return "trials";
+    return p->policy ? "policy" : "times";
 }
 
 static void count_devices(const trli_placement *p, trl_placement_stats *stats)

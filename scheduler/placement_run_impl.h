@@ -17,6 +17,7 @@ typedef enum trli_placement_mode {
 
 typedef struct trli_placement_rule {
     trli_placement_mode mode;
+    bool named;               /* BY_TIMES: the user named a method, other than "auto" */
     trli_placement_kind kind; /* BY_TIMES: the method */
     uint64_t seed;            /* AT_RANDOM: the seed */
     trli_placement_file file; /* BY_FILE: the file */
@@ -32,6 +33,7 @@ typedef struct trli_placing {
     const trl_devices *devices; /* NULL: none */
     trli_platform platform;
     trli_placement_rule rule;
+    const trl_placement_policy *policy; /* in place of the rule "auto"; NULL: none */
 } trli_placing;
 
 /* Guarded by the graph's `placing`. */
@@ -40,9 +42,13 @@ typedef struct trli_placement {
     const trl_devices *devices;
     int workers;
     trli_platform platform;
-    trli_placement_rule rule;         /* with the state of its sequence */
-    trli_placement_rule asked;        /* the rule that the user gave */
-    bool used;                        /* a run has begun */
+    trli_placement_rule rule;                 /* with the state of its sequence */
+    trli_placement_rule asked;                /* the rule that the user gave */
+    bool used;                                /* a run has begun */
+    const trl_placement_policy *policy;       /* places BY_TIMES in place of the method; NULL: none */
+    const trl_placement_policy *asked_policy; /* the policy of the workers */
+    void *policy_state;
+    bool policy_is_set_up;
     bool excluded[TRLI_EXECUTORS];    /* devices that are no longer used */
     int stage;                        /* the executor that is being timed; all are timed: the number of executors */
     int64_t runs;                     /* of the placement */
@@ -86,6 +92,14 @@ bool trli_placement_is_timed(const trli_placement *placement);
 /* The graph as it is placed, with the times known. */
 trli_place_graph trli_placement_view(const trli_placement *placement);
 void trli_placement_destroy(trl_graph *graph);
+
+/* ---- placement_policy.c ---- */
+
+/* Call the placement's policy, and check its assignment, [tasks] *executor. After a failure the placement goes on
+ * without the policy. Fails with PLUGIN. */
+TRL_NODISCARD trl_err trli_policy_assign(trli_placement *placement, uint8_t *executor);
+/* Release the policy's state. */
+void trli_policy_end(trli_placement *placement);
 
 /* ---- placement_outlook.c ---- */
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Policies: in which order and by whom the ready tasks of a run are executed. Dependencies, locks, phases, spawned
- * tasks, wide tasks, errors and communication are the runtime's; a policy only keeps the ready tasks between `ready`
- * and `take`.
+/* Policies: in which order and by whom the ready tasks of a run are executed (queue policies), and which executor does
+ * which task of a graph (placement policies). Dependencies, locks, phases, spawned tasks, wide tasks, errors and
+ * communication are the runtime's: a queue policy only keeps the ready tasks between `ready` and `take`, a placement
+ * policy only fills an assignment before a run, where there are devices.
  *
- * A policy plugin is a shared object that exports one datum, `const trl_policy trl_policy_plugin`, which is checked
- * before any of its functions is called. */
+ * A policy plugin is a shared object that exports a datum, which is checked before any of its functions is called:
+ * `const trl_policy trl_policy_plugin`, `const trl_placement_policy trl_placement_plugin`, or both. With a placement
+ * policy alone the queues are those of `priority`. */
 #ifndef TRL_POLICY_H
 #define TRL_POLICY_H
 
@@ -60,6 +62,9 @@ typedef struct trl_policy_graph {
     const int32_t *access_first;
     const trl_policy_access *access;
 } trl_policy_graph;
+
+/* Whether a name is that of a built-in policy. */
+TRL_API bool trl_policy_is_known(const char *name);
 
 enum { TRL_URGENCIES = 8 };
 
@@ -120,6 +125,63 @@ TRL_API int trl_policy_urgency(const trl_policy_graph *graph, int32_t task);
 /* Four bytes for each task, which the policy owns from `ready` until `take` returns the task: linked lists of any
  * length need no memory. */
 TRL_API int32_t *trl_policy_link(const trl_policy_graph *graph, int32_t task);
+
+/* ---- placement policies ---- */
+
+/* What a placement policy sees: a graph, and executors with the times that they take. Executor 0 are the workers, whose
+ * data is in the host's memory, the others are devices. Valid during a call. */
+typedef struct trl_placement_problem {
+    trl_context *ctx;
+    const char *graph; /* its name */
+    int executors;
+    const trl_kind *kind; /* [executors] */
+    const int *parallel;  /* [executors] tasks at once */
+    const double *launch; /* [executors] s that a call costs beside its work */
+    const size_t *bytes;  /* [executors] of the memory; 0: any number */
+    int32_t tasks;
+    const int32_t *first, *successors; /* of t: successors[first[t]] .. successors[first[t + 1] - 1] */
+    const int32_t *order;              /* [tasks] topological */
+    const int32_t *access_first;       /* of t: access[access_first[t]] .. access[access_first[t + 1] - 1] */
+    const trl_policy_access *access;
+    int32_t handles;
+    const trl_policy_handle *handle; /* handles of one `block` share its memory */
+    const uint16_t *eligible;        /* [tasks] executors that have a variant for it, a bit 1 << e each; never 0 */
+    const double *seconds;           /* [tasks][executors] measured or estimated; 0 where it is not eligible */
+    const int32_t *unit; /* [tasks] the first of the tasks that need one executor with it: they make a value together */
+    const struct trli_placement *of;
+} trl_placement_problem;
+
+/* The life of a placement policy's state:
+ *     setup     before the first placement of a graph with the workers
+ *     place     when all executors were timed; again when times have drifted, kernels have changed or a device is left
+ *               out; and without a run, by estimates, for plans and before the first run
+ *     teardown  before the graph or the workers go, or after a call that failed
+ * After `place` the assignment is checked: executors that may do their tasks, one for each unit, memory that suffices.
+ * One that fails the check is a PLUGIN error that names the policy and the task. As for built-in placements, what one
+ * executor alone did faster is done so. */
+typedef struct trl_placement_policy {
+    uint32_t size;    /* sizeof(trl_placement_policy) */
+    uint32_t abi;     /* TRL_POLICY_ABI */
+    const char *name; /* identity: lower case */
+
+    /* OPTIONAL. Allocate what placing this graph needs; *state is NULL. Thread: the caller of a run. */
+    trl_err (*setup)(const trl_placement_problem *view, void **state);
+
+    /* REQUIRED. Fill executor[tasks]; it is the workers for all at first. The same view has to give the same result.
+     * Thread: as setup. */
+    trl_err (*place)(void *state, const trl_placement_problem *view, uint8_t *executor);
+
+    /* OPTIONAL. Release the state, which may be NULL or half made. Thread: as setup. */
+    void (*teardown)(trl_context *ctx, void **state);
+} trl_placement_policy;
+
+/* Seconds of a copy of so many bytes between the memories of two executors. */
+TRL_API double trl_placement_copy_seconds(const trl_placement_problem *view, int from, int to, size_t bytes);
+/* Seconds of a run with an assignment, copies and their overlap with computing included. Fails with PLUGIN if it would
+ * fail the check, MEMORY. */
+TRL_API TRL_NODISCARD trl_err trl_placement_predict(const trl_placement_problem *view, const uint8_t *executor,
+                                                    double *seconds);
+TRL_API const char *trl_placement_task_name(const trl_placement_problem *view, int32_t task);
 
 #ifdef __cplusplus
 }

@@ -295,7 +295,11 @@ trl_err trl_workers_create(trl_context *ctx, const char *policy, trl_workers **r
     ++ctx->workers_alive;
     TRL_TRY(trl_memory_alloc(ctx, strlen(policy) + 1, "workers", &memory));
     w->name = strcpy(memory, policy);
-    TRL_TRY(trli_policy_find(ctx, policy, &w->policy, &w->library));
+    trli_policies policies;
+    TRL_TRY(trli_policy_find(ctx, policy, &policies));
+    w->policy = policies.queue;
+    w->library = policies.library;
+    w->placing.policy = policies.placement;
     w->count = w->policy->serial ? 1 : ctx->threads;
     w->pins = !w->policy->serial && trl_context_pinned(ctx);
     atomic_store_explicit(&w->active, w->count, memory_order_relaxed);
@@ -334,7 +338,8 @@ const char *trl_workers_policy(const trl_workers *workers)
 
 const char *trl_workers_running_policy(const trl_workers *workers)
 {
-    return workers->library ? workers->name : workers->policy->name;
+    const bool plugin = workers->library && workers->policy != &trli_policy_priority;
+    return plugin ? workers->name : workers->policy->name;
 }
 
 trl_err trli_workers_check_idle(const trl_workers *w)

@@ -40,9 +40,11 @@ static int opened_graphs(void)
     return test_long() ? LONG_GRAPHS / 2 : OPENED_GRAPHS;
 }
 
+/* Tasks are placed by the built-in policies, or by that of a plugin. */
 static trl_workers *make_hybrid(int threads)
 {
-    trl_workers *workers = make_workers(&(setting){"hybrid", threads});
+    static const char *const policies[] = {"hybrid", TRL_TEST_PLUGIN_DIR "/placement_greedy.so"};
+    trl_workers *workers = make_workers(&(setting){policies[threads == 2], threads});
     ck_ok(trl_workers_set_devices(workers, devices));
     return workers;
 }
@@ -199,8 +201,7 @@ static void add_up(const pair *p, int64_t made[TRL_WAYS])
 /* The rule for a graph; returns how often it is run. */
 static int choose_placement(trl_workers *workers, uint64_t seed)
 {
-    static const char *const rules[PLACEMENTS] = {"random",      "finish_time", "devices",
-                                                  "round_robin", "random",      "min_load"};
+    static const char *const rules[PLACEMENTS] = {"random", "auto", "devices", "round_robin", "random", "min_load"};
     char random[32];
     const int which = (int)(seed % PLACEMENTS);
     snprintf(random, sizeof random, "random:%llu", (unsigned long long)seed);

@@ -193,8 +193,8 @@ END_TEST
 START_TEST(refuses_a_library_that_exports_no_policy)
 {
     check_refused(TRL_TEST_PLUGIN_DIR "/no_entry.so",
-                  "'" TRL_TEST_PLUGIN_DIR "/no_entry.so' is no policy plugin: it does not export "
-                  "trl_policy_plugin");
+                  "'" TRL_TEST_PLUGIN_DIR "/no_entry.so' is no policy plugin: it exports neither "
+                  "trl_policy_plugin nor trl_placement_plugin");
 }
 END_TEST
 
