@@ -34,8 +34,7 @@ typedef struct trli_run_state {
     void *policy_state;
     trl_policy_graph view;
     trli_join *join; /* [tasks] */
-    int32_t
-        *link; /* [tasks] links of the list that holds the task: of the policy, a lock, a phase, or the poll tasks */
+    int32_t *link;   /* [tasks] in the list that holds the task: of the policy, a lock, a phase, the poll tasks */
     _Atomic int32_t *scope; /* [tasks] open tasks of a TRL_TASK_SCOPE task, itself included; NULL: there are none */
     trli_lock *lock;        /* [resources] */
     trli_wide_pool wide;

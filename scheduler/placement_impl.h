@@ -74,10 +74,10 @@ typedef struct trli_transfer {
     int32_t handle;
     int32_t reader; /* the first reader in serial order: its access says which part of the data is copied */
     int32_t writer; /* the last task that wrote the value before; -1: the value is there when a run begins */
-    int32_t
-        source; /* the transfer that brought it to `from`; -1: it was written there, or was there when the run began */
-    int32_t writers_first,
-        writers_end; /* the transfer waits for the tasks writers[writers_first..writers_end), which made the value: several if they wrote parts or added; none if it waits for `source` */
+    int32_t source; /* the transfer that brought it to `from`; -1: it was written, or lay, there */
+    /* The transfer waits for the tasks writers[writers_first..writers_end), which made the value: several if they wrote
+     * parts or added; none if it waits for `source`. */
+    int32_t writers_first, writers_end;
     uint8_t from, to; /* spaces */
 } trli_transfer;
 

@@ -26,10 +26,9 @@ typedef struct play {
     double *behind;      /* [tasks] the part of that path which begins with a copy of the task's result */
     int32_t *before;     /* [tasks] predecessors not complete */
     int32_t *missing;    /* [tasks] copies not complete, plus one for the predecessors */
-    int32_t *
-        copy_waits; /* [transfers] sources not complete, plus one until a reader demands it, plus one until the run begins */
-    bool *demanded; /* [transfers] */
-    uint8_t *from;  /* [transfers] source space; the destination itself: the copy takes no time */
+    int32_t *copy_waits; /* [transfers] sources not complete, plus one until demanded, plus one until the run begins */
+    bool *demanded;      /* [transfers] */
+    uint8_t *from;       /* [transfers] source space; the destination itself: the copy takes no time */
     /* Dependencies: task t waits for the copies made[made_first[t]..); the tasks reader[reader_first[x]..) wait for
      * copy x; and the copies that start from what x brings are next_from[x] and, from there, next_of_source. */
     int32_t *made_first, *made, *reader_first, *reader, *next_from, *next_of_source;

@@ -48,8 +48,7 @@ typedef struct trli_worker {
     /* A caller waits here. */
     alignas(
         TRLI_CACHE_LINE) _Atomic(trli_job *) at; /* the job that the worker is at; not set for worker 0, the caller */
-    const void *shared[2],
-        *own; /* lines that the worker read and wrote first in its last job: often the next job's, too */
+    const void *shared[2], *own; /* lines that its last job began by reading and writing: often the next job's */
     TRLI_APART(after);
 } trli_worker;
 
