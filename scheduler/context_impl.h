@@ -19,8 +19,9 @@ enum { TRLI_CACHE_LEVELS = 5 };
 
 /* The machine as this rank may use it. */
 typedef struct trli_topology {
-    hwloc_topology_t machine; /* restricted to the processors this rank may run on */
-    int first_core, cores;    /* this rank's share: logical indices in machine */
+    hwloc_topology_t machine;  /* restricted to the processors this rank may run on */
+    int first_core, cores;     /* this rank's share: logical indices in machine */
+    int node_rank, node_ranks; /* which of the node's ranks this one is, and how many there are */
     bool shared; /* ranks outnumber cores, or a quota hides which cores belong to this process: no worker is pinned */
     uint64_t memory_bytes; /* of the node, or what a cgroup leaves of it; 0: unknown */
     /* Of the data cache of a level, per core that shares it; [0]: the last level. All cores are taken to be alike. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "context_impl.h"
 #include "device_impl.h"
 #include "executor_impl.h"
 #include "memory_impl.h"
@@ -102,6 +103,17 @@ static trl_err choose(trl_context *ctx, const char *which, int n, int *count, in
     return TRL_OK;
 }
 
+/* Ranks of a node share its GPUs out among themselves: some each, or one for several ranks. */
+static void deal(const trl_context *ctx, int *count, int index[TRL_DEVICES_MAX])
+{
+    const int ranks = ctx->topology.node_ranks, rank = ctx->topology.node_rank, n = *count;
+    int first = n * rank / ranks, end = n * (rank + 1) / ranks;
+    if (n == 0) return;
+    if (end == first) end = first + 1;
+    *count = end - first;
+    memmove(index, index + first, (size_t)*count * sizeof *index);
+}
+
 /* ---- opened devices ---- */
 
 /* Kernels are compiled for a single kind of GPU. */
@@ -142,6 +154,7 @@ trl_err trl_devices_open(trl_context *ctx, const char *which, trl_devices **resu
         /* Mock devices and GPUs are not used together: no copy between the two exists. */
         const int gpus = mocks.n > 0 ? 0 : trli_device_backend_count();
         TRL_TRY(choose(ctx, which, mocks.n + (gpus < TRL_DEVICES_MAX ? gpus : TRL_DEVICES_MAX), &count, index));
+        if (mocks.n == 0) deal(ctx, &count, index); /* mock devices are each rank's own */
     }
     devices = trli_new(ctx, 1, sizeof *devices);
     if (!devices) TRL_TRY(trli_no_memory(ctx, NULL, "for devices"));

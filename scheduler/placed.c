@@ -91,7 +91,7 @@ static bool may_overlap(const builder *b)
     for (int i = 0; i < b->placed->devices->n; ++i)
         if (!b->placed->devices->device[i]->captures) return false;
     for (int32_t i = 0; i < b->nodes.n - b->nodes.tasks; ++i)
-        if (b->transfer[i].from != TRLI_ANYWHERE || b->transfer[i].to == 0) return false;
+        if (b->transfer[i].from == 0 || b->transfer[i].to == 0) return false;
     for (int32_t t = 0; t < graph->task_count; ++t) {
         if (b->placed->executor[t] > 0) {
             for (int32_t k = b->nodes.after_first[t]; k < b->nodes.after_first[t + 1]; ++k)

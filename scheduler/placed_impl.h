@@ -63,8 +63,8 @@ typedef struct trli_placed {
     trli_list fences;    /* int32_t: the space of the device whose fence it is */
     int32_t nwatches;
     trli_watch *watch;
-    /* Nothing is done by workers, nor copied between runs that follow each other, and devices capture what they are
-     * given: the next run may be given to them while this one is under way. */
+    /* Workers touch no data, the host has none of what is copied within a run, and devices capture what they are given:
+     * the next run may be given to them while this one is under way. */
     bool overlaps;
     int32_t ncalls;       /* of devices */
     int32_t *call;        /* [ncalls] the logical task */

@@ -217,6 +217,20 @@ static void set_fences(trli_run_state *run, trl_device *device, const trli_devic
         if (c[i].kind == TRLI_COMMAND_SET) (void)set_fence(run, device, (trli_stream)c[i].stream, c[i].index + other);
 }
 
+/* A run before may be at the memory that is written, or read: by other devices, which copy from this one, or by this
+ * one's other streams. */
+static trl_err wait_for_runs(const trli_placed *p, trl_device *device, trli_stream stream)
+{
+    trl_err err = TRL_OK;
+    for (int i = 0; i < p->devices->n; ++i) {
+        const trl_device *other = p->devices->device[i];
+        if (other->ends > 0 && (other != device || stream != TRLI_STREAM_COMPUTE))
+            TRL_TRY(device->ops->wait(device, stream, other->end[(other->ends - 1) % 2]));
+    }
+done:
+    return err;
+}
+
 static trl_err launch_region(trli_run_state *run, const trli_launch *launch)
 {
     const trli_placed *p = launch->placed;
@@ -224,24 +238,13 @@ static trl_err launch_region(trli_run_state *run, const trli_launch *launch)
     trl_device *device = trli_device_of(p->devices, launch->space);
     trl_err err = TRL_OK;
     int32_t i = 0;
+    TRL_TRY(wait_for_runs(p, device, TRLI_STREAM_COMPUTE));
     for (; i < launch->n; ++i)
         TRL_TRY(c[i].kind == TRLI_COMMAND_WAIT  ? wait_for(run, device, (trli_stream)c[i].stream, c[i].index)
                 : c[i].kind == TRLI_COMMAND_SET ? set_fence(run, device, (trli_stream)c[i].stream, c[i].index)
                                                 : call(run, launch, device, c[i].index));
 done:
     if (err) set_fences(run, device, c + i, launch->n - i, 0);
-    return err;
-}
-
-/* A run before may be at the memory that is written, or read. */
-static trl_err wait_for_runs(const trli_placed *p, trl_device *device, trli_stream stream)
-{
-    trl_err err = TRL_OK;
-    for (int i = 0; i < p->devices->n; ++i) {
-        const trl_device *other = p->devices->device[i];
-        if (other->ends > 0) TRL_TRY(device->ops->wait(device, stream, other->end[(other->ends - 1) % 2]));
-    }
-done:
     return err;
 }
 
@@ -455,8 +458,8 @@ static void note_valid(const trli_run_state *run, bool well)
 void trli_placed_run_finish(trli_run_state *run, bool well, double *seconds)
 {
     trli_placed *p = run->graph->placed;
-    int64_t copies = 0;
-    for (int i = 0; i < TRL_WAYS; ++i) copies += atomic_load_explicit(&run->placed->copies[i], memory_order_relaxed);
+    const int64_t copies = atomic_load_explicit(&run->placed->copies[TRL_WAY_IN], memory_order_relaxed) +
+                           atomic_load_explicit(&run->placed->copies[TRL_WAY_OUT], memory_order_relaxed);
     for (int d = 1; d <= p->devices->n && p->overlaps && (run->watched || copies > 0 || !well); ++d) {
         trl_device *device = trli_device_of(p->devices, d);
         device->ops->finish(device);

@@ -97,14 +97,16 @@ static trl_err load_machine(trli_topology *topology)
     return topology->machine ? TRL_OK : TRL_ERR_MEMORY;
 }
 
-/* The ranks of this node that may use the same cores: their number, and the position of this rank among them. */
-static trl_err count_sharers(trl_context *ctx, uint64_t key, int *index, int *count)
+/* The ranks of this node; and of those that may use the same cores their number, and the position of this rank. */
+static trl_err count_sharers(trl_context *ctx, trli_topology *topology, uint64_t key, int *index, int *count)
 {
     trl_err err;
     MPI_Comm node = MPI_COMM_NULL, sharers = MPI_COMM_NULL;
     uint64_t mixed = key ^ (key >> 32);
     int status = MPI_Comm_split_type(ctx->comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
     TRL_TRY(trli_mpi_check(ctx, status, "MPI_Comm_split_type"));
+    TRL_TRY(trli_mpi_check(ctx, MPI_Comm_rank(node, &topology->node_rank), "MPI_Comm_rank"));
+    TRL_TRY(trli_mpi_check(ctx, MPI_Comm_size(node, &topology->node_ranks), "MPI_Comm_size"));
     TRL_TRY(trli_mpi_check(ctx, MPI_Comm_split(node, (int)(mixed & 0x7fffffff), 0, &sharers), "MPI_Comm_split"));
     TRL_TRY(trli_mpi_check(ctx, MPI_Comm_rank(sharers, index), "MPI_Comm_rank"));
     TRL_TRY(trli_mpi_check(ctx, MPI_Comm_size(sharers, count), "MPI_Comm_size"));
@@ -120,7 +122,7 @@ trl_err trli_topology_init(trl_context *ctx, trli_topology *topology)
     trl_err err = load_machine(topology);
     if (err != TRL_OK) (void)trl_fail(ctx, err, NULL, "the processors of this machine cannot be found: no memory");
     TRL_TRY(trl_context_agree(ctx, err));
-    TRL_TRY(count_sharers(ctx, cpuset_hash(topology->machine), &index, &count));
+    TRL_TRY(count_sharers(ctx, topology, cpuset_hash(topology->machine), &index, &count));
     usable = (int)hwloc_get_nbobjs_by_depth(topology->machine, core_depth(topology->machine));
     quota = quota_processors();
     if (quota > 0 && quota < usable) {
