@@ -190,6 +190,8 @@ static void check_random_assignment(uint64_t seed, trli_placement_kind kind)
     assign(g, &machine, kind, executor);
     assign(g, &machine, kind, again);
     ck_assert_mem_eq(executor, again, (size_t)g->graph.tasks);
+    for (int e = 0; e < executors && kind == TRLI_PLACE_finish_time; ++e)
+        ck_assert_double_le(predicted(g, &machine, executor), predicted_on_one(g, &machine, e));
     for (int32_t t = 0; t < g->graph.tasks; ++t) {
         ck_assert(g->eligible[t] >> executor[t] & 1);
         ck_assert_int_eq(executor[t], executor[unit[t]]);
@@ -331,8 +333,8 @@ END_TEST
 
 /* ---- large graphs ---- */
 
-/* Below a second on an idle machine: the limit is there to see what is not linear. */
-START_TEST(places_a_hundred_thousand_tasks_in_seconds)
+/* In 0.2 seconds of a core: the limit is there to see what is not linear. */
+START_TEST(places_a_hundred_thousand_tasks_in_a_second)
 {
     enum { TASKS = 100000 };
     uint64_t state = 1;
@@ -342,7 +344,7 @@ START_TEST(places_a_hundred_thousand_tasks_in_seconds)
     for (int kind = 0; kind < TRLI_PLACEMENTS; ++kind) {
         const clock_t start = clock(); /* of this process */
         assign(g, &machine, (trli_placement_kind)kind, executor);
-        if (!TEST_SANITIZED) ck_assert_int_lt(clock() - start, 5 * CLOCKS_PER_SEC);
+        if (!TEST_SANITIZED) ck_assert_int_lt(clock() - start, CLOCKS_PER_SEC);
     }
     free(executor);
     place_graph_free(g);
@@ -401,7 +403,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, places_elsewhere_what_is_too_large_for_a_device);
     tcase_add_test(tc, keeps_memory_for_tasks_that_have_no_other_place);
     tcase_add_test(tc, refuses_tasks_that_fit_into_no_memory);
-    tcase_add_test(tc, places_a_hundred_thousand_tasks_in_seconds);
+    tcase_add_test(tc, places_a_hundred_thousand_tasks_in_a_second);
     tcase_add_test(tc, fails_cleanly_wherever_memory_runs_out);
 }
 
