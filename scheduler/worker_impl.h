@@ -46,8 +46,7 @@ typedef struct trli_worker {
     struct trli_trace_lane *lane; /* NULL: no trace */
     TRLI_APART(before);
     /* A caller waits here. */
-    alignas(
-        TRLI_CACHE_LINE) _Atomic(trli_job *) at; /* the job that the worker is at; not set for worker 0, the caller */
+    alignas(TRLI_CACHE_LINE) _Atomic(trli_job *) at; /* its job; not set for worker 0, the caller */
     const void *shared[2], *own; /* lines that its last job began by reading and writing: often the next job's */
     TRLI_APART(after);
 } trli_worker;
