@@ -55,7 +55,7 @@ static trl_err check_run(const trl_graph *graph, const trl_workers *w)
     return TRL_OK;
 }
 
-/* Of a state without a run. */
+/* Give back a state whose run did not begin. */
 static void give_up(trli_run_state *run)
 {
     trli_graph_lock(run->graph);
@@ -63,7 +63,7 @@ static void give_up(trli_run_state *run)
     trli_graph_unlock(run->graph);
 }
 
-/* Workers without devices are the one executor. */
+/* Workers without devices count as one executor. */
 static trli_placing placing_of(const trl_workers *workers)
 {
     trli_placing placing = workers->placing;
@@ -72,7 +72,7 @@ static trli_placing placing_of(const trl_workers *workers)
     return placing;
 }
 
-/* A file that does not fit the graph, and a policy that places it wrongly, are found before the first run. */
+/* A file that does not fit the graph, or a policy that places it wrongly, is reported before the first run. */
 static trl_err try_placement(trl_graph *graph, const trl_workers *workers)
 {
     const trli_placing placing = placing_of(workers);
@@ -92,7 +92,7 @@ done:
     return err;
 }
 
-/* Of which devices may do tasks. */
+/* A graph some of whose tasks devices may run. */
 static bool is_placed(const trl_graph *graph, const trl_workers *workers)
 {
     return workers->placing.devices && graph->memory.locate;
@@ -113,7 +113,7 @@ done:
     return err;
 }
 
-/* A placed graph tells its placement what it saw. */
+/* A placed graph reports its run to its placement. */
 static trl_err end_run(trli_run_state *run, trl_workers *w, int64_t ns)
 {
     trl_graph *graph = run->graph;
@@ -158,9 +158,9 @@ done:
     return err;
 }
 
-/* On the workers and their devices, as a placement says. If a device fails before the run, or a policy, the run is made
- * without it, since other ranks wait for messages of its tasks; and is an error all the same where the device was asked
- * for, and for a policy. */
+/* Run on the workers and their devices, as a placement says. If a device or a policy fails before the run, the run
+ * is made without it, since other ranks wait for messages of its tasks. It then returns the error nevertheless if
+ * the policy failed, or the user asked for the device. */
 static trl_err run_placed(trl_graph *graph, trl_workers *w, void *frame)
 {
     const trl_devices *devices = w->placing.devices;
@@ -229,7 +229,7 @@ done:
 
 /* ---- placements as text ---- */
 
-/* As it was placed, if that follows from measured times, else *estimated as it would be, for the caller to free. */
+/* The placement if it is based on measured times; else the estimated one, also in *estimated for the caller to free. */
 static trl_err find_placement(trl_graph *graph, const trl_workers *workers, trli_placement **estimated,
                               const trli_placement **placement)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* A placed graph: what is run in place of a frozen graph of which devices do tasks. It has the graph's tasks for
- * workers as they are; a launch for each region, the tasks that a device does without the host in between, and for each
+/* A placed graph: it runs in place of a frozen graph if devices run some of its tasks. It has the graph's tasks for
+ * workers as they are; a launch for each region (tasks that a device runs without the host in between) and for each
  * transfer; and a watch for each point on a stream that the host waits for. */
 #ifndef TRLI_PLACED_IMPL_H
 #define TRLI_PLACED_IMPL_H
@@ -17,62 +17,62 @@ typedef enum trli_device_command_kind {
     TRLI_COMMAND_SET
 } trli_device_command_kind;
 
-/* What a launch gives to a device. */
+/* An item that a launch issues to a device. */
 typedef struct trli_device_command {
     uint8_t kind, stream;
-    int32_t index; /* a task of the graph, a transfer, a fence */
+    int32_t index; /* of a task of the graph, a transfer, or a fence */
 } trli_device_command;
 
 typedef struct trli_launch {
     struct trli_placed *placed;
-    int32_t space;    /* of the device; 0: that of the device that has the value */
-    int32_t first, n; /* of the commands */
-    int32_t task;     /* logical: the first one, or of a transfer the one that reads first */
+    int32_t space;    /* of the device; 0: the device that has the value */
+    int32_t first, n; /* range of commands */
+    int32_t task;     /* logical task: the first one; of a transfer, the first reader */
 } trli_launch;
 
 typedef struct trli_watch {
     struct trli_placed *placed;
-    int32_t fence, n; /* one of n, of which only one is set in a run */
-    int32_t task;     /* logical: the one watched, or of a transfer the one that reads first */
+    int32_t fence, n; /* the first of n fences, of which only one is set in a run */
+    int32_t task;     /* logical task: the one watched; of a transfer, the first reader */
 } trli_watch;
 
-/* Data needs memory in a space. */
+/* Data that needs memory in a space. */
 typedef struct trli_provision {
     int32_t handle;
     int32_t space;
 } trli_provision;
 
-/* What watched runs have shown of the copies of devices, in sums, s. */
+/* Sums over watched runs of times of the devices' copies, s. */
 typedef struct trli_placed_times {
-    double copying, overlapped; /* time of copies; of it, with some device computing */
-    double lead;                /* from the ends of copies to the first calls that read them */
+    double copying, overlapped; /* time of copies; the part of it in which some device computed */
+    double lead;                /* from the ends of copies to the first calls that read their data */
     int64_t leads;
 } trli_placed_times;
 
 typedef struct trli_placed {
     trl_graph *logical; /* the graph that is placed */
-    trl_graph *graph;   /* what is run */
+    trl_graph *graph;   /* the graph that is run */
     const trl_devices *devices;
-    uint8_t *executor;        /* [logical tasks] */
-    trli_transfers transfers; /* of the logical tasks */
-    int32_t *node_of;         /* [logical tasks] a task of `graph` */
-    int32_t *task_of;         /* [tasks of graph] a logical one, or -1 */
+    uint8_t *executor;        /* [logical tasks] executor of each */
+    trli_transfers transfers; /* between the logical tasks */
+    int32_t *node_of;         /* [logical tasks] its task of `graph` */
+    int32_t *task_of;         /* [tasks of graph] its logical task, or -1 */
     int32_t nlaunches, nregions;
     trli_launch *launch; /* regions, then transfers */
     trli_list commands;  /* trli_device_command */
     trli_list fences;    /* int32_t: the space of the device whose fence it is */
     int32_t nwatches;
     trli_watch *watch;
-    /* Workers touch no data, the host has none of what is copied within a run, and devices capture what they are given:
-     * the next run may be given to them while this one is under way. */
+    /* Workers touch no data, the host has no part in copies within a run, and devices capture the arguments of calls:
+     * the next run may be issued while this one is in progress. */
     bool overlaps;
-    int32_t ncalls;       /* of devices */
+    int32_t ncalls;       /* number of calls on devices */
     int32_t *call;        /* [ncalls] the logical task */
     trli_list provisions; /* trli_provision */
-    uint16_t *changed;    /* [logical handles] spaces in which runs change what was there when they began */
-    /* Of all runs: copies made, and their bytes. */
+    uint16_t *changed;    /* [logical handles] spaces in which a run overwrites the data that was there when it began */
+    /* Of all runs: number of copies, and their bytes. */
     int64_t copies[TRL_WAYS], bytes[TRL_WAYS];
-    trli_placed_times times; /* guarded, as they are */
+    trli_placed_times times; /* guarded, as the counts are */
 } trli_placed;
 
 /* s of the host's clock. */
@@ -80,16 +80,16 @@ typedef struct trli_busy_span {
     double begin, end;
 } trli_busy_span;
 
-/* What a run of a placed graph changes. */
+/* The state of a placed graph that a run changes. */
 typedef struct trli_placed_run {
-    trli_fence **fence;   /* [nfences], then two for each call and each transfer of a device, around it */
-    _Atomic bool *set;    /* [nfences] in this run, then those of the others, by twos */
-    trli_outcome outcome; /* of what devices were given; numbers are logical tasks */
-    /* Of each device, set when a watched run began, and that time of the host's clock. */
+    trli_fence **fence; /* [nfences], then two around each call and each transfer of a device */
+    _Atomic bool *set;  /* [nfences] whether the fence was set in this run; then the same for each pair of the others */
+    trli_outcome outcome; /* of the devices' calls and copies, whose numbers are logical tasks */
+    /* A fence of each device that was set when a watched run began, and the time of the host's clock then. */
     trli_fence *origin[TRLI_EXECUTORS];
     int64_t origin_ns;
-    trli_busy_span *busy; /* [calls] of a watched run: when devices computed */
-    double *call_begin;   /* [logical tasks] negative: it is no call */
+    trli_busy_span *busy; /* [calls] times in which devices computed, of a watched run */
+    double *call_begin;   /* [logical tasks] start of its call; negative: no call */
     _Atomic int64_t copies[TRL_WAYS], bytes[TRL_WAYS];
 } trli_placed_run;
 
@@ -100,30 +100,33 @@ static inline int32_t trli_placed_fences(const trli_placed *placed)
 
 /* ---- placed_regions.c ---- */
 
-/* Nodes: the tasks of a graph, then its transfers; who follows whom. */
+/* Nodes: the tasks of a graph, then its transfers, with the edges between them. */
 typedef struct trli_placed_nodes {
     int32_t tasks, n;
     int32_t *after_first, *after;   /* successors of x: after[after_first[x]..after_first[x + 1]) */
     int32_t *before_first, *before; /* predecessors */
-    int32_t *space;                 /* [n] of the device that does it; 0: workers, or a transfer to the host */
-    int32_t *level;                 /* [n] how often the host waits before it: for a device, or in a poll task */
-    bool *held;                     /* [n] it, or what it follows, waits for signals or a phase, too */
-    double *weight;                 /* [n] the more, the earlier */
+    int32_t *space;                 /* [n] space of the device that runs it; 0: workers, or a transfer to the host */
+    int32_t *level; /* [n] how many times the host must wait before it, for a device or in a poll task */
+    bool *held;     /* [n] it, or a node before it, also waits for signals or a phase */
+    double *weight; /* [n] nodes of larger weight go first */
 } trli_placed_nodes;
 
-/* Put the tasks of devices into regions, such that a region is launched when all that it waits for is launched, or
- * complete. A held task is a region of its own: who gives the signals, or ends the phase, may follow any other. order:
- * [n] all nodes, regions in one piece; *region: [n] of a task of a device, else -1. */
+/* Put the tasks of devices into regions, such that a region is launched when everything that it waits for is
+ * launched or complete. A held task is a region of its own, since the task that gives the signals, or ends the
+ * phase, may follow any other task. order: [n] all nodes, each region contiguous; *region: [n] of a task of a
+ * device, else -1. */
 TRL_NODISCARD trl_err trli_regions_find(trl_context *ctx, const trli_placed_nodes *nodes, int32_t *order,
                                         int32_t *region, int32_t *regions);
 
 /* ---- placed_times.c ---- */
 
-/* Begin to note a watched run; each call of a device; then each copy, after all calls; s after the run began. */
+/* Record the times of a watched run, in s after its start: begin; then each call of a device; then, after all calls,
+ * each copy. */
 void trli_placed_times_start(trli_run_state *run);
-/* n: of the calls noted before. */
+/* n: number of the calls recorded before. */
 void trli_placed_times_call(trli_run_state *run, int32_t n, int32_t task, trli_busy_span span);
-/* Before copies: of n calls. Returns of how many spans the time is made in which devices computed. */
+/* Call it after all n calls and before the copies. Merges the times in which devices computed; returns the number of
+ * disjoint spans. */
 int32_t trli_placed_times_merge(trli_run_state *run, int32_t n);
 void trli_placed_times_copy(trli_run_state *run, int32_t spans, const trli_transfer *transfer, trli_busy_span span);
 
@@ -135,13 +138,13 @@ void trli_placed_nodes_free(trli_placed_nodes *nodes);
 
 /* ---- placed.c ---- */
 
-/* A frozen graph as placement sees it, without what is eligible, times, and where values are. */
+/* A frozen graph as placement sees it, without eligibility, times, and places of values. */
 trli_place_graph trli_graph_to_place(const trl_graph *graph);
 
-/* Whether executors of a kind may do a task of a frozen graph: those for which it has a variant; of what the runtime
- * keeps apart (locks, phases, signals, scopes, poll tasks, what is called after an error), only workers. */
+/* Whether executors of a kind may run a task of a frozen graph: those for which it has a variant. Tasks with locks,
+ * phases, signals, scopes, poll tasks, and tasks called after an error run on workers only. */
 bool trli_placed_eligible(const trl_graph *graph, int32_t task, trl_kind kind);
-/* Build what is run when the tasks of a frozen graph are done by these executors. Fails with MEMORY. */
+/* Build the graph that runs when these executors run the tasks of a frozen graph. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_placed_create(trl_graph *logical, const trl_devices *devices, const trli_platform *platform,
                                          const uint8_t *executor, trli_placed **placed);
 void trli_placed_destroy(trli_placed **placed);
@@ -150,18 +153,19 @@ void trli_placed_destroy(trli_placed **placed);
 
 trl_err trli_placed_launch(void *data, const trl_task_args *args, bool *done);
 trl_err trli_placed_watch(void *data, const trl_task_args *args, bool *done);
-/* The name of what failed, of which the run of a placed graph knows as a task: of the logical graph. */
+/* The name of the logical task that failed, from the task that the placed graph's run reports. */
 const char *trli_placed_failed(const trli_run_state *run, int32_t task);
-/* A run begins, or was given to the devices: see that runs that are under way do not meet. */
+/* Called when a run begins, and when all its work was issued to the devices: keep runs in progress apart. */
 TRL_NODISCARD trl_err trli_placed_enter(const trli_placed *placed);
 TRL_NODISCARD trl_err trli_placed_leave(const trli_placed *placed);
-/* Memory for all data in the spaces where it is used; *space: of the device that has none, if it fails. */
+/* Provide memory for all data in the spaces where it is used. On failure *space is that of the device that lacks
+ * memory. */
 TRL_NODISCARD trl_err trli_placed_provide(const trli_placed *placed, void *frame, int *space);
 TRL_NODISCARD trl_err trli_placed_run_create(trli_run_state *run);
 void trli_placed_run_destroy(trli_run_state *run);
 void trli_placed_run_start(trli_run_state *run);
-/* The run is over, well or not: which data is valid where; counts; and the times of a watched run that went well, by
- * logical task, s: 0 where none was taken. Guarded. */
+/* The run has ended, with or without an error: record where data is valid, counts, and, for a watched run without an
+ * error, the times of logical tasks in s (0: not measured). Guarded. */
 void trli_placed_run_finish(trli_run_state *run, bool well, double *seconds);
 
 #endif

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Runs of placed graphs: launches give their commands to devices, watches ask whether devices came to a fence. No
- * thread waits for a device. */
+/* Runs of placed graphs: launches issue their commands to devices, and watches test whether devices have passed a
+ * fence. No thread waits for a device. */
 #include "arithmetic_impl.h"
 #include <sched.h>
 
 #include "placed_impl.h"
 #include "trace_impl.h"
 
-/* ---- where data is ---- */
+/* ---- places of data ---- */
 
 static const trl_policy_handle *handle_of(const trli_placed *p, int32_t handle)
 {
@@ -34,7 +34,7 @@ done:
     return err;
 }
 
-/* Timers are two fences around a call, by its number, or around a transfer: */
+/* A timer is a pair of fences around a call, by its number, or around a transfer: */
 static int32_t timer_of_transfer(const trli_placed *p, int32_t number)
 {
     return p->ncalls + number;
@@ -45,7 +45,7 @@ static int32_t timers(const trli_placed *p)
     return p->ncalls + (int32_t)p->transfers.list.count;
 }
 
-/* The device whose fences they are; 0: none, as it is only known when the run begins. */
+/* The device to which the fences belong; 0: none, because the device is chosen when the run begins. */
 static int space_of_timer(const trli_placed *p, int32_t timer)
 {
     return timer < p->ncalls ? p->executor[p->call[timer]] : p->launch[p->nregions + timer - p->ncalls].space;
@@ -56,7 +56,7 @@ static bool is_lost(const trli_placed *p, int space)
     return space > 0 && atomic_load_explicit(&trli_device_of(p->devices, space)->lost, memory_order_relaxed);
 }
 
-/* Of a device that was lost before the run had fences there are none. */
+/* A device that was lost before the run got its fences has none. */
 static trl_err set(trl_device *device, trli_stream stream, trli_fence *fence)
 {
     return fence ? device->ops->set(device, stream, fence) : TRL_ERR_DEVICE;
@@ -75,8 +75,8 @@ done:
 
 /* ---- copies ---- */
 
-/* The space from which a transfer copies in this run: not that of a lost device, if there is another; -1: nothing is to
- * be copied, the value is there already, or nowhere. */
+/* The space from which a transfer copies in this run; not that of a lost device, if there is another. -1: nothing is
+ * copied, because the value is there already, or nowhere. */
 static int find_source(const trli_placed *p, const trli_transfer *t, void *frame)
 {
     if (t->from != TRLI_ANYWHERE) return t->from;
@@ -87,7 +87,7 @@ static int find_source(const trli_placed *p, const trli_transfer *t, void *frame
     return __builtin_ctz(valid);
 }
 
-/* The part of the data that the first reader asks for. */
+/* The part of the data that the first reader needs. */
 static int32_t part_of(const trli_placed *p, const trli_transfer *t)
 {
     const trl_graph *graph = p->logical;
@@ -117,14 +117,14 @@ static trl_err copy_pieces(trli_run_state *run, const trli_transfer *t, int from
         bytes += (int64_t)copy.row * copy.rows * copy.planes;
     }
     TRL_TRY(set_timer(run, device, stream, timer, 1));
-    /* Relaxed: read when the run is over. */
+    /* Relaxed: read after the run. */
     atomic_fetch_add_explicit(&run->placed->copies[way], 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&run->placed->bytes[way], bytes, memory_order_relaxed);
 done:
     return err;
 }
 
-/* ---- runs under way ---- */
+/* ---- runs in progress ---- */
 
 static bool takes_part(const trli_placed *p, int space)
 {
@@ -141,7 +141,7 @@ trl_err trli_device_finish(trl_device *device)
     device->ends = 0;
     device->ops->finish(device);
     const trl_err err = device->ops->passed(device, last, &passed);
-    if (err != TRL_OK) trli_device_lose(device); /* what runs before have left there is wrong */
+    if (err != TRL_OK) trli_device_lose(device); /* earlier runs have left wrong data there */
     return err;
 }
 
@@ -153,7 +153,7 @@ done:
     return err;
 }
 
-/* No more than this run and the one before are under way. */
+/* At most this run and the previous one are in progress. */
 trl_err trli_placed_leave(const trli_placed *p)
 {
     trl_device *device = NULL;
@@ -172,7 +172,7 @@ trl_err trli_placed_leave(const trli_placed *p)
         ++device->ends;
     }
 done:
-    if (err != TRL_OK) trli_device_lose(device); /* what both runs have left there is not known */
+    if (err != TRL_OK) trli_device_lose(device); /* the data that both runs left there is unknown */
     return err;
 }
 
@@ -194,7 +194,7 @@ done:
     return err;
 }
 
-/* Relaxed: who sees the launch complete sees the mark. */
+/* Relaxed: a thread that sees the launch complete sees the mark. */
 static trl_err set_fence(trli_run_state *run, trl_device *device, trli_stream stream, int32_t fence)
 {
     trl_err err;
@@ -210,7 +210,7 @@ static trl_err wait_for(const trli_run_state *run, trl_device *device, trli_stre
     return device->ops->wait(device, stream, run->placed->fence[fence]);
 }
 
-/* After a failure the host has to wait for what was given to the device before it: its fences are set all the same. */
+/* After a failure the host must still wait for work that the device got before: set the fences nevertheless. */
 static void set_fences(trli_run_state *run, trl_device *device, const trli_device_command *c, int32_t n, int32_t other)
 {
     for (int32_t i = 0; i < n; ++i)
@@ -248,7 +248,7 @@ done:
     return err;
 }
 
-/* The device that gives or takes is only known now if the value may be anywhere: so is the stream, and the fence. */
+/* If the value may be in any space, its device, and with it the stream and the fence, are known only now. */
 static trl_err launch_transfer(trli_run_state *run, const trli_launch *launch)
 {
     const trli_placed *p = launch->placed;
@@ -258,7 +258,7 @@ static trl_err launch_transfer(trli_run_state *run, const trli_launch *launch)
     trl_err err = TRL_OK;
     if (from < 0) return TRL_OK;
     trl_device *device = trli_device_of(p->devices, t->to > 0 ? t->to : from);
-    const int32_t other = launch->space > 0 ? 0 : from - 1; /* of the fences, one for each device */
+    const int32_t other = launch->space > 0 ? 0 : from - 1; /* offset among the fences, one for each device */
     int32_t i = 0;
     TRL_TRY(wait_for_runs(p, device, t->to > 0 ? TRLI_STREAM_IN : TRLI_STREAM_OUT));
     for (; i < launch->n; ++i)
@@ -307,7 +307,7 @@ const char *trli_placed_failed(const trli_run_state *run, int32_t task)
 
 /* ---- the state of a run ---- */
 
-/* None of a lost device, which is given nothing. */
+/* A lost device gets no work, and so no fences. */
 static trl_err create_fence(const trli_placed *p, int space, trli_fence **fence)
 {
     trl_device *device = trli_device_of(p->devices, space);
@@ -379,7 +379,7 @@ void trli_placed_run_start(trli_run_state *run)
 
 /* ---- its end ---- */
 
-/* Seconds after the run began, of the host's clock. */
+/* Seconds of the host's clock since the run began. */
 static trli_busy_span span_of(const trli_run_state *run, int32_t timer)
 {
     const trli_placed *p = run->graph->placed;
@@ -430,7 +430,7 @@ static void note_times(trli_run_state *run, double *seconds)
             seconds[p->task_of[i]] = 1e-9 * (double)atomic_load_explicit(&run->run_ns[i], memory_order_relaxed);
 }
 
-/* Where data is valid that was so in the spaces `before`. */
+/* The spaces with valid data after the run, if the data was valid in `before`. */
 static uint32_t valid_after(const trli_placed *p, int64_t handle, uint32_t before)
 {
     const uint32_t now = p->transfers.valid_after[handle], anywhere = 1u << TRLI_ANYWHERE;
@@ -438,8 +438,8 @@ static uint32_t valid_after(const trli_placed *p, int64_t handle, uint32_t befor
     return before ? before | (now & ~anywhere) : 0;
 }
 
-/* The same when nobody knows what was written and copied: where the value of before still is. Where it is nowhere, one
- * space has to do for the value, of which nothing is known. */
+/* The same if it is unknown what was written and copied: the spaces of `before` whose data the run does not
+ * overwrite. If there are none, one space stands for the value, whose content is unknown. */
 static uint32_t valid_after_failure(const trli_placed *p, int64_t handle, uint32_t before)
 {
     const uint32_t kept = before & ~(uint32_t)p->changed[handle];
@@ -464,7 +464,7 @@ void trli_placed_run_finish(trli_run_state *run, bool well, double *seconds)
         trl_device *device = trli_device_of(p->devices, d);
         device->ops->finish(device);
         const trl_err before = well ? TRL_OK : trli_device_finish(device);
-        (void)before; /* if runs before failed, the device is lost now */
+        (void)before; /* earlier runs failed: the device is lost now */
     }
     note_valid(run, well);
     for (int i = 0; i < TRL_WAYS; ++i) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* What copies and launches cost on this machine, measured once for each set of devices. */
+/* Costs of copies and launches on this machine, measured once for each set of devices. */
 #include <sched.h>
 #include <string.h>
 
@@ -42,7 +42,7 @@ done:
     return err;
 }
 
-/* Where nothing could be measured. */
+/* Values for what could not be measured. */
 static const trli_route usual_link = {10e-6, 10e9};
 static const double usual_launch = 5e-6;
 
@@ -53,7 +53,7 @@ typedef struct buffer {
     void *memory;
 } buffer;
 
-/* Its memory stays NULL where there is none. */
+/* The memory stays NULL if none can be allocated. */
 static void make_buffer(const trl_devices *devices, int space, buffer *b)
 {
     *b = (buffer){.device = space > 0 ? trli_device_of(devices, space) : NULL, .space = space};
@@ -72,7 +72,7 @@ static void free_buffer(const trl_devices *devices, buffer *b)
         trl_memory_free(devices->ctx, &b->memory);
 }
 
-/* Seconds that a device takes from a fence to the next, with a copy between them; negative: it failed. */
+/* Seconds of the device's clock between two fences around a copy; negative: it failed. */
 static double time_copy(trl_device *device, trli_stream stream, trli_fence *fence[2], const buffer *from,
                         const buffer *to, size_t bytes, trli_outcome *outcome)
 {
@@ -90,7 +90,7 @@ static double time_copy(trl_device *device, trli_stream stream, trli_fence *fenc
     return device->ops->seconds(device, fence[0], fence[1]);
 }
 
-/* The least of some, the first left out: memory is touched, and clocks rise. */
+/* The least of several copies without the first, which touches memory and raises clocks. */
 static double least_copy(trl_device *device, trli_stream stream, trli_fence *fence[2], const buffer *from,
                          const buffer *to, size_t bytes, trli_outcome *outcome)
 {
@@ -103,7 +103,7 @@ static double least_copy(trl_device *device, trli_stream stream, trli_fence *fen
     return least;
 }
 
-/* Between two buffers, if they have memory. */
+/* Measure copies between two buffers, if both have memory. */
 static trli_route measure_link(const buffer *source, const buffer *target)
 {
     trl_device *device = target->device ? target->device : source->device;
@@ -119,7 +119,7 @@ static trli_route measure_link(const buffer *source, const buffer *target)
         if (small > 0 && large > small)
             link = (trli_route){.latency = small, .rate = (double)(LARGE - SMALL) / (large - small)};
     }
-    device->ops->finish(device); /* of what was given before a failure */
+    device->ops->finish(device); /* wait for what was issued before a failure */
     for (int i = 0; i < 2; ++i)
         if (fence[i]) device->ops->fence_destroy(device, fence[i]);
     return link;
@@ -135,7 +135,7 @@ static void measure_links(const trl_devices *devices, trli_platform *platform)
     for (int e = 0; e < platform->executors; ++e) free_buffer(devices, &b[e]);
 }
 
-/* Of devices that are not there. */
+/* The links of devices that this machine does not have. */
 static void model_links(const trl_devices *devices, trli_platform *platform)
 {
     for (int from = 0; from < platform->executors; ++from)
@@ -157,14 +157,14 @@ trl_err trli_platform_of(const trl_devices *devices, int workers, trli_platform 
         const trl_device *device = trli_device_of(devices, e);
         platform->kind[e] = device->kind;
         platform->parallel[e] = 1;
-        platform->launch[e] = device->figures.modelled ? 0 : usual_launch; /* a model's calls count it */
+        platform->launch[e] = device->figures.modelled ? 0 : usual_launch; /* the times of modelled calls include it */
         platform->bytes[e] = device->info.bytes;
     }
-    if (devices->n > 0 && trli_device_of(devices, 1)->figures.modelled) /* all of them, or none */
+    if (devices->n > 0 && trli_device_of(devices, 1)->figures.modelled) /* all devices, or none */
         model_links(devices, platform);
     else
         measure_links(devices, platform);
-    for (int e = 1; e < platform->executors; ++e) { /* what measuring took does not count */
+    for (int e = 1; e < platform->executors; ++e) { /* memory that measuring took does not count */
         trl_device *device = trli_device_of(devices, e);
         atomic_store(&device->peak, atomic_load(&device->used));
     }
