@@ -157,6 +157,8 @@ static inline bool trli_device_usable(const trl_device *device)
 TRL_NODISCARD trl_err trli_device_finish(trl_device *device);
 /* Copy to or from a device and wait for the copy: not in a task. */
 TRL_NODISCARD trl_err trli_device_copy_now(trl_device *device, int n, const trli_box_copy *copies);
+/* Make a call, and wait until it is done: not in a task. */
+TRL_NODISCARD trl_err trli_device_call_now(trl_device *device, trl_task_fn run, void *data, const trl_task_args *args);
 
 /* Open the n-th mock device, 0 <= n, with `settings` as in TRL_MOCK_DEVICES: "speed=4,latency=10us" (docs/hybrid.md
  * lists all). Its space is n + 1 unless devices.c changes it. Fails with INPUT, MEMORY. */

@@ -42,6 +42,25 @@ done:
     return err;
 }
 
+trl_err trli_device_call_now(trl_device *device, trl_task_fn run, void *data, const trl_task_args *args)
+{
+    trli_fence *fence = NULL;
+    trl_err err = TRL_OK;
+    trli_outcome outcome = {0};
+    bool given = false;
+    TRL_TRY(trli_device_finish(device));
+    TRL_TRY(device->ops->fence_create(device, &fence));
+    given = true;
+    TRL_TRY(device->ops->call(device, TRLI_STREAM_COMPUTE, run, data, args, (trli_ticket){&outcome, 0}));
+    TRL_TRY(device->ops->set(device, TRLI_STREAM_COMPUTE, fence));
+    TRL_TRY(wait_for(device, fence));
+    err = trli_outcome_err(&outcome);
+done:
+    if (err != TRL_OK && given) device->ops->finish(device);
+    if (fence) device->ops->fence_destroy(device, fence);
+    return err;
+}
+
 /* Values for what could not be measured. */
 static const trli_route usual_link = {10e-6, 10e9};
 static const double usual_launch = 5e-6;

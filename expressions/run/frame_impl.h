@@ -82,6 +82,9 @@ TRL_NODISCARD trl_err trli_frame_fetch(trli_frame *frame, int field);
  * spaces: those devices', a bit 1 << space each. needed: [fields of the model] for these it has to succeed, but for
  * their ghosts, which are computed anew. Fails with DEVICE, and says which fields are lost. */
 TRL_NODISCARD trl_err trli_frame_leave_devices(trli_frame *frame, uint32_t spaces, const bool *needed);
+/* Between runs: the least and the largest owned value of a field on a local patch, NaN aside, found where they are.
+ * Fails with DEVICE, MEMORY. */
+TRL_NODISCARD trl_err trli_frame_extremes(trli_frame *frame, int field, int patch, double extreme[2]);
 /* Between runs: the host has written a field, on all local patches; devices copy it when they read it. */
 void trli_frame_written(const trli_frame *frame, int field);
 /* Where the data of a program's tasks lies: of its graph, whose runs have this frame. */

@@ -244,6 +244,7 @@ trl_err trli_gpu_request(trli_model *model)
         return TRL_OK;
     }
     TRL_TRY(trli_gpu_kernels_create(model->ctx, devices, &model->run->gpu_kernels));
+    TRL_TRY(trli_gpu_request_extremes(model));
     if (model->run->exchanged_axes != 0)
         TRL_TRY(trli_gpu_kernels_add_pieces(model->run->gpu_kernels, &model->run->gpu_pieces));
     for (int i = 0; i < model->nprograms; ++i)

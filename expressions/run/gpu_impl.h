@@ -11,6 +11,8 @@
 /* Compile the kernels of all programs for the GPUs of the model's workers, if there are any, before tasks are built; a
  * warning names the first of those that cannot be. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_gpu_request(trli_model *model);
+/* Ask for the kernel that finds extremes of a field. Fails with MEMORY. */
+TRL_NODISCARD trl_err trli_gpu_request_extremes(trli_model *model);
 /* What GPUs compute of a step, or of one of its slabs. */
 trli_emit_request trli_gpu_step(const trli_program *program, const trli_step *step);
 /* The text of a step's kernel, which computes its ghosts if it can: then its slabs are not computed before it. Fails

@@ -16,6 +16,7 @@ struct trli_model_run {
     int nexchanges, nreductions, nbatches; /* of all programs */
     struct trli_gpu_kernels *gpu_kernels;  /* NULL: there are no GPUs */
     struct trli_gpu_kernel *gpu_clear;     /* that which empties shares; NULL: GPUs reduce nothing */
+    struct trli_gpu_kernel *gpu_extremes;  /* that which finds the extremes of a field */
     struct trli_gpu_kernel *gpu_pieces;    /* that which copies halos; NULL: there are none */
     trli_compiler *compiler;               /* NULL: never */
     trli_codes *codes;                     /* of all kernels; NULL: none was asked for */
