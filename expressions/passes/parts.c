@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "memory_impl.h"
-#include "parts_impl.h"
+#include "parting_impl.h"
 
 enum {
 #ifdef TRL_SMALL_SIZES /* builds for testing: small problems are divided too */
@@ -28,18 +28,7 @@ enum {
 static const int together[] = {3, 8, 32, COST_MOST + 1};
 enum { LEVELS = sizeof together / sizeof *together };
 
-typedef struct parting {
-    trli_program *program;
-    const trli_step *step;
-    const trli_step_plan *plan;
-    trli_ir *ir;
-    trli_walk *walk;
-    trli_parts *parts;
-    int32_t capacity;
-    int *input_of; /* by field: which input of the step it is */
-    int *slab_of;  /* by field: the first of the step's slabs that follow from the row beside them, or -1 */
-    int *next;     /* by slab: the next one of its field, or -1 */
-} parting;
+typedef trli_parting parting;
 
 static trl_err no_memory(const parting *d)
 {
@@ -142,7 +131,7 @@ static trl_err find_inputs(const parting *d, trli_step_part *part)
     return TRL_OK;
 }
 
-static trl_err add_whole(parting *d)
+trl_err trli_parting_add_whole(parting *d)
 {
     trli_step_part *part;
     trl_err err = TRL_OK;
@@ -153,6 +142,20 @@ static trl_err add_whole(parting *d)
     d->parts->whole = true;
     TRL_TRY(find_all_slabs(d, part));
     TRL_TRY(find_inputs(d, part));
+done:
+    return err;
+}
+
+trl_err trli_parting_add(parting *d, int nroots, const int *root)
+{
+    trli_step_part *part;
+    trl_err err = TRL_OK;
+    TRL_TRY(room_for_part(d, nroots, &part));
+    for (int r = 0; r < nroots; ++r) {
+        part->root[r] = root[r];
+        part->value[r] = d->step->value[root[r]];
+    }
+    err = find_reads(d, part);
 done:
     return err;
 }
@@ -205,17 +208,10 @@ done:
 
 static trl_err add_part(parting *d, const bunch *b)
 {
-    trli_step_part *part;
     bool joined;
     trl_err err = TRL_OK;
     TRL_TRY(join(d, b, &joined));
-    if (joined) goto done;
-    TRL_TRY(room_for_part(d, b->n, &part));
-    for (int r = 0; r < b->n; ++r) {
-        part->root[r] = b->root[r];
-        part->value[r] = d->step->value[b->root[r]];
-    }
-    err = find_reads(d, part);
+    if (!joined) err = trli_parting_add(d, b->n, b->root);
 done:
     return err;
 }
@@ -363,8 +359,7 @@ done:
 
 /* ---- all of it ---- */
 
-/* The inputs of all parts, and what several read. */
-static trl_err find_all_inputs(parting *d)
+trl_err trli_parting_end(parting *d)
 {
     int *read = trli_new(d->ir->ctx, (size_t)d->plan->ninputs + 1, sizeof *read);
     trl_err err = TRL_OK;
@@ -394,10 +389,10 @@ static trl_err divide_step(parting *d, const bunch *all)
 {
     trl_err err = TRL_OK;
     TRL_TRY(divide(d, all, 0));
-    if (d->parts->n > 1) return find_all_inputs(d);
+    if (d->parts->n > 1) return trli_parting_end(d);
     free_parts(d->parts);
     d->capacity = 0;
-    err = add_whole(d);
+    err = trli_parting_add_whole(d);
 done:
     return err;
 }
@@ -427,24 +422,22 @@ static trl_err part_step(parting *d)
     trl_err err = TRL_OK;
     if (!all.root) return no_memory(d);
     for (int r = 0; r < s->nout; ++r) all.root[r] = r;
-    TRL_TRY(index_fields(d));
     TRL_TRY(trli_ir_walk(d->ir, d->walk, s->nout, s->value));
     const bool groups = !(d->program->model->settings.disabled_passes & TRL_PASS_GROUPS);
-    err = groups && d->walk->count > WHOLE_MOST ? divide_step(d, &all) : add_whole(d);
+    err = groups && d->walk->count > WHOLE_MOST ? divide_step(d, &all) : trli_parting_add_whole(d);
 done:
     trli_free(all.root);
-    trli_free(d->next);
     return err;
 }
 
-trl_err trli_program_part(trli_program *program)
+trl_err trli_parting_run(trli_program *program, trl_err (*decide)(trli_parting *), trli_parts **parts)
 {
     trli_model *model = program->model;
     int *input_of = trli_new(model->ctx, (size_t)model->nfields + 1, sizeof *input_of);
     int *slab_of = trli_new(model->ctx, (size_t)model->nfields + 1, sizeof *slab_of);
     trl_err err = TRL_OK;
-    program->parts = trli_new(model->ctx, (size_t)program->nsteps + 1, sizeof *program->parts);
-    if (!program->parts || !input_of || !slab_of)
+    *parts = trli_new(model->ctx, (size_t)program->nsteps + 1, sizeof **parts);
+    if (!*parts || !input_of || !slab_of)
         TRL_TRY(trli_no_memory(model->ctx, NULL, "for the parts of %d steps", program->nsteps));
     for (int i = 0; i < program->nsteps; ++i) {
         parting d = {.program = program,
@@ -452,10 +445,14 @@ trl_err trli_program_part(trli_program *program)
                      .plan = &program->plan->step[i],
                      .ir = &model->ir,
                      .walk = &model->walk,
-                     .parts = &program->parts[i],
+                     .parts = &(*parts)[i],
                      .input_of = input_of,
                      .slab_of = slab_of};
-        if (d.plan->live && d.step->kind == TRLI_STEP_KERNEL) TRL_TRY(part_step(&d));
+        if (!d.plan->live || d.step->kind != TRLI_STEP_KERNEL) continue;
+        err = index_fields(&d);
+        if (err == TRL_OK) err = decide(&d);
+        trli_free(d.next);
+        TRL_TRY(err);
     }
 done:
     trli_free(input_of);
@@ -463,9 +460,20 @@ done:
     return err;
 }
 
+trl_err trli_program_part(trli_program *program)
+{
+    return trli_parting_run(program, part_step, &program->parts);
+}
+
+static void destroy_parts(const trli_program *program, trli_parts **parts)
+{
+    for (int i = 0; *parts && i < program->nsteps; ++i) free_parts(&(*parts)[i]);
+    trli_free(*parts);
+    *parts = NULL;
+}
+
 void trli_parts_destroy(trli_program *program)
 {
-    for (int i = 0; program->parts && i < program->nsteps; ++i) free_parts(&program->parts[i]);
-    trli_free(program->parts);
-    program->parts = NULL;
+    destroy_parts(program, &program->parts);
+    destroy_parts(program, &program->gpu_parts);
 }

@@ -26,11 +26,19 @@ struct trli_parts {
 
 /* Decide the parts of the kernels of a program, after it is folded. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_program_part(trli_program *program);
+/* The same for GPUs, for a launch each. */
+TRL_NODISCARD trl_err trli_program_part_for_gpus(trli_program *program);
+/* Those of both. */
 void trli_parts_destroy(trli_program *program);
 
 static inline const trli_parts *trli_parts_of(const trli_program *program, const trli_step *s)
 {
     return &program->parts[s - program->step];
+}
+
+static inline const trli_parts *trli_gpu_parts_of(const trli_program *program, const trli_step *s)
+{
+    return &program->gpu_parts[s - program->step];
 }
 
 #endif

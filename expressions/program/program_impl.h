@@ -44,6 +44,7 @@ struct trli_program {
     trli_plan *plan;             /* once it is analysed */
     trli_work *work;             /* [nsteps], likewise */
     trli_parts *parts;           /* [nsteps], likewise */
+    trli_parts *gpu_parts;       /* [nsteps], if GPUs are asked for */
     trli_program_execution *run; /* once it is frozen */
 };
 

@@ -15,6 +15,7 @@ typedef struct member {
 } member;
 
 struct trli_codes {
+    const trli_dialect *dialect;
     const trli_ir *ir;
     trli_walk *walk;
     trli_code **code;
@@ -28,20 +29,27 @@ static trl_err no_memory(const trli_codes *c)
     return trli_no_memory(c->ir->ctx, NULL, "for the texts of kernels");
 }
 
-trl_err trli_codes_create(const trli_ir *ir, trli_walk *walk, trli_codes **codes)
+trl_err trli_codes_create(const trli_dialect *dialect, const trli_ir *ir, trli_walk *walk, trli_codes **codes)
 {
     trli_codes *c = *codes = trli_new(ir->ctx, 1, sizeof *c);
     if (!c) return trli_no_memory(ir->ctx, NULL, "for the texts of kernels");
+    c->dialect = dialect;
     c->ir = ir;
     c->walk = walk;
     return TRL_OK;
+}
+
+static void free_request(const trli_emit_request *request)
+{
+    trli_free((void *)request->layer);
+    trli_free((void *)request->shape);
 }
 
 static void free_code(trli_code *code)
 {
     if (!code) return;
     trli_signature_free(&code->signature);
-    trli_free((void *)code->request.layer);
+    free_request(&code->request);
     trli_free(code->number);
     trli_free(code->given);
     trli_free(code->text);
@@ -119,7 +127,7 @@ trl_err trli_codes_add(trli_codes *c, const trli_emit_request *request, trli_cod
 done:
     trli_free(number);
     if (!added) trli_signature_free(&signature);
-    if (!added) trli_free((void *)request->layer);
+    if (!added) free_request(request);
     return err;
 }
 
@@ -134,7 +142,8 @@ static trl_err emit(const trli_codes *c, trli_code *code)
     for (int i = 0; i < s->nnumbers; ++i)
         if (code->given[i]) number[request.nnumbers++] = s->number[i];
     request.number = number;
-    TRL_TRY(trli_emit_kernel(&trli_dialect_cpu, c->ir, c->walk, &request, &emitted));
+    code->ngiven = request.nnumbers;
+    TRL_TRY(trli_emit_kernel(c->dialect, c->ir, c->walk, &request, &emitted));
     code->text = emitted.text;
     code->why = emitted.why;
     code->interleave = emitted.interleave;
@@ -171,14 +180,39 @@ static int compare_lengths(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
+static void sort(trli_codes *c)
+{
+    if (c->ncodes > 0) qsort(c->code, (size_t)c->ncodes, sizeof *c->code, compare_lengths);
+}
+
 trl_err trli_codes_compile(trli_codes *c, trli_compiler *compiler)
 {
     trl_err err = TRL_OK;
-    qsort(c->code, (size_t)c->ncodes, sizeof *c->code, compare_lengths);
+    sort(c);
     for (int i = 0; i < c->ncodes; ++i) {
         trli_code *code = c->code[i];
         if (code->text) TRL_TRY(trli_compiler_add(compiler, code->text, &code->native));
     }
 done:
     return err;
+}
+
+trl_err trli_codes_compile_for_gpus(trli_codes *c, trli_gpu_kernels *kernels)
+{
+    trl_err err = TRL_OK;
+    sort(c);
+    for (int i = 0; i < c->ncodes; ++i) {
+        trli_code *code = c->code[i];
+        const trli_emit_request *of = &code->request;
+        if (code->text)
+            TRL_TRY(trli_gpu_kernels_add(kernels, code->text, of->reads->nfields + of->nroots,
+                                         of->reads->nscalars + code->ngiven, &code->gpu));
+    }
+done:
+    return err;
+}
+
+const trli_code *trli_codes_get(const trli_codes *c, int i)
+{
+    return i < c->ncodes ? c->code[i] : NULL;
 }

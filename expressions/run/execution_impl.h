@@ -12,20 +12,20 @@
 #include "reductions_impl.h"
 
 typedef struct trli_slab_run {
-    trli_kernel *kernel;         /* KERNEL; else NULL */
-    trli_code_use use;           /* compiled */
-    struct trli_gpu_kernel *gpu; /* for GPUs; NULL: they do not do it */
-    bool within;                 /* the compiled kernel of its step computes it: it needs no ghosts in memory */
+    trli_kernel *kernel; /* KERNEL; else NULL */
+    trli_code_use use;   /* compiled */
+    trli_code_use gpu;   /* for GPUs */
+    bool within;         /* the compiled kernel of its step computes it: it needs no ghosts in memory */
 } trli_slab_run;
 
 typedef struct trli_step_run {
-    trli_kernel *kernel;         /* of all that has values; else NULL */
-    trli_code_use *part;         /* KERNEL: [parts] compiled */
-    bool native;                 /* all of them are; else it is interpreted */
-    struct trli_tuning *tuning;  /* of a kernel that may be compiled; NULL: it is not */
-    trli_slab_run *slab;         /* [nslabs] */
-    struct trli_gpu_kernel *gpu; /* KERNEL: of all its results, for GPUs; NULL: they do not do it */
-    bool gpu_folds;              /* that kernel computes the ghosts of its slabs */
+    trli_kernel *kernel;        /* of all that has values; else NULL */
+    trli_code_use *part;        /* KERNEL: [parts] compiled */
+    bool native;                /* all of them are; else it is interpreted */
+    struct trli_tuning *tuning; /* of a kernel that may be compiled; NULL: it is not */
+    trli_slab_run *slab;        /* [nslabs] */
+    trli_code_use *gpu;         /* KERNEL: [parts for GPUs]; NULL: GPUs do not do it */
+    bool gpu_folds;             /* these compute the ghosts of its slabs */
 } trli_step_run;
 
 /* An exchange of a program, and what it moves. */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* What a GPU does of a program: each kernel is a launch; slabs of a kernel, which compiled kernels for CPUs compute
- * within their rows, are launches before it, on the same stream. Scalars are final when a task is called, and go with
- * the launch by value. */
+/* What a GPU does of a program: each part of a kernel is a launch; slabs of a kernel that do not follow within it are
+ * launches before it, on the same stream. Scalars are final when a task is called, and go with the launch by value. */
 #include <string.h>
 
 #include "compute_impl.h"
@@ -13,256 +12,31 @@
 #include "memory_impl.h"
 #include "pipeline_impl.h"
 
-/* ---- kernels ---- */
+/* ---- what is there ---- */
 
-trli_emit_request trli_gpu_step(const trli_program *program, const trli_step *s)
+/* NULL: it is not. */
+static const trli_gpu_kernel *kernel_of(const trli_code_use *use)
 {
-    return (trli_emit_request){.disabled_passes = program->model->settings.disabled_passes,
-                               .reads = &trli_plan_of(program, s)->reads,
-                               .nroots = s->nout,
-                               .roots = s->value,
-                               .check_finite = s->variable != NULL};
+    const trli_gpu_kernel *kernel = use->code ? use->code->gpu : NULL;
+    return kernel && kernel->function ? kernel : NULL;
 }
 
-/* Whether a kernel computes points that are a field's own, along an axis, on all patches of this rank. */
-static bool stays_inside(const trli_program *program, const trli_step *s, int field, int axis)
+static const trli_gpu_kernel *kernel_of_slab(const trli_step_task *t, int k)
 {
-    const trl_layout *layout = program->model->layout;
-    for (int p = 0; p < layout->nlocal; ++p) {
-        const trl_box box = trli_step_box(program, s, 0, p);
-        const trl_box owned =
-            trl_patch_owned(layout, &layout->patch[layout->local[p]], program->model->field[field].location);
-        if (box.lo[axis] < owned.lo[axis] || box.hi[axis] > owned.hi[axis]) return false;
-    }
-    return true;
-}
-
-/* Whether a slab reads nothing but what its kernel reads, too. */
-static bool reads_the_same(const trli_slab *slab, const trli_reads *of)
-{
-    for (int i = 0; i < slab->reads.nfields; ++i) {
-        bool found = false;
-        for (int k = 0; k < of->nfields; ++k) found |= of->field[k] == slab->reads.field[i];
-        if (!found) return false;
-    }
-    for (int i = 0; i < slab->reads.nscalars; ++i) {
-        bool found = false;
-        for (int k = 0; k < of->nscalars; ++k) found |= of->scalar[k] == slab->reads.scalar[i];
-        if (!found) return false;
-    }
-    return true;
-}
-
-/* Whether a kernel can compute its ghosts: fields have their sides at the same points, and there are enough of these
- * that no ghost follows from another. layer: room for all slabs of the step; *n: how many there are. */
-static bool find_layers(const trli_program *program, const trli_step *s, trli_emit_layer *layer, int *n)
-{
-    enum { CELLS_LEAST = 16 };
-    const trli_model *model = program->model;
-    const trli_step_plan *p = trli_plan_of(program, s);
-    trl_location first = 0;
-    for (int k = 0; k < p->nslabs; ++k) {
-        const trli_slab *slab = &p->slab[k];
-        const trl_location location = model->field[slab->field].location;
-        if (k == 0) first = location;
-        if (slab->kind == TRLI_SLAB_MODIFIER || !trli_slab_is_within(model, slab) || location != first) return false;
-        if (model->layout->grid.cells[slab->axis] < CELLS_LEAST) return false;
-        if (!stays_inside(program, s, slab->field, slab->axis) || !reads_the_same(slab, &p->reads)) return false;
-        layer[k] = (trli_emit_layer){.field = slab->field,
-                                     .axis = slab->axis,
-                                     .side = slab->side,
-                                     .layer = slab->layer,
-                                     .image = slab->kind == TRLI_SLAB_IMAGE,
-                                     .value = slab->value};
-    }
-    *n = p->nslabs;
-    return p->nslabs > 0;
-}
-
-trl_err trli_gpu_emit_step(const trli_program *program, const trli_step *s, trli_emitted *emitted, bool *folds)
-{
-    trli_model *model = program->model;
-    trli_emit_request wanted = trli_gpu_step(program, s), plain = wanted;
-    trli_emit_layer *layer = trli_new(model->ctx, (size_t)trli_plan_of(program, s)->nslabs + 1, sizeof *layer);
-    trl_err err = TRL_OK;
-    *emitted = (trli_emitted){.text = NULL};
-    if (!layer) return trli_no_memory(model->ctx, NULL, "for kernel '%s'", s->label);
-    wanted.layer = layer;
-    if (find_layers(program, s, layer, &wanted.nlayers))
-        TRL_TRY(trli_emit_kernel(&trli_dialect_cuda, &model->ir, &model->walk, &wanted, emitted));
-    *folds = emitted->text != NULL;
-    if (!emitted->text) err = trli_emit_kernel(&trli_dialect_cuda, &model->ir, &model->walk, &plain, emitted);
-done:
-    trli_free(layer);
-    return err;
-}
-
-trli_emit_request trli_gpu_slab(const trli_program *program, const trli_step *s, const trli_slab *slab)
-{
-    return (trli_emit_request){.disabled_passes = program->model->settings.disabled_passes,
-                               .reads = &slab->reads,
-                               .nroots = 1,
-                               .roots = &slab->value,
-                               .check_finite = s->kind == TRLI_STEP_PLANES && s->variable};
-}
-
-/* Points of a plane are computed at once: no one may read another. */
-static bool is_independent(const trli_slab *slab)
-{
-    for (int i = 0; slab->layer == 0 && i < slab->reads.nfields; ++i) {
-        const trl_footprint *f = &slab->reads.footprint[i];
-        if (slab->reads.field[i] != slab->field) continue;
-        for (int p = 0; p < f->n; ++p)
-            for (int a = 0; a < 3; ++a)
-                if (a != slab->axis && (f->part[p].lo[a] < 0 || f->part[p].hi[a] > 0)) return false;
-    }
-    return true;
-}
-
-/* What GPUs compute of the values of a group: all of it; their text has room for that. */
-trli_emit_request trli_gpu_group(const trli_program *program, const trli_reduction_group *group)
-{
-    trli_emit_request request = {.disabled_passes = program->model->settings.disabled_passes,
-                                 .reads = &group->reads,
-                                 .nroots = group->n,
-                                 .roots = group->value,
-                                 .merge = group->merge};
-    for (int r = 0; r < group->n; ++r)
-        if (trli_is_weighted(&program->run->reductions.reduction[group->first + r])) request.weighted |= 1u << r;
-    return request;
-}
-
-typedef struct warning {
-    bool given;
-} warning;
-
-/* Ask for a kernel, whose text is given away. */
-static trl_err add_text(const trli_program *program, trli_emitted *emitted, const trli_emit_request *wanted,
-                        const char *label, warning *warning, trli_gpu_kernel **kernel)
-{
-    trli_model *model = program->model;
-    trl_err err = TRL_OK;
-    *kernel = NULL;
-    if (emitted->text)
-        err = trli_gpu_kernels_add(model->run->gpu_kernels, emitted->text, wanted->reads->nfields + wanted->nroots,
-                                   wanted->reads->nscalars, kernel);
-    else if (!warning->given)
-        trl_warn(model->ctx, NULL, "'%s' is computed by the CPU, not by GPUs: %s", label, emitted->why);
-    warning->given |= !emitted->text;
-    trli_free(emitted->text);
-    return err;
-}
-
-static trl_err add_slab(const trli_program *program, const trli_step *s, const trli_slab *slab, warning *warning,
-                        trli_gpu_kernel **kernel)
-{
-    trli_model *model = program->model;
-    const trli_emit_request wanted = trli_gpu_slab(program, s, slab);
-    trli_emitted emitted;
-    trl_err err;
-    TRL_TRY(trli_emit_kernel(&trli_dialect_cuda, &model->ir, &model->walk, &wanted, &emitted));
-    TRL_TRY(add_text(program, &emitted, &wanted, s->label, warning, kernel));
-done:
-    return err;
-}
-
-static trl_err add_step(const trli_program *program, const trli_step *s, warning *warning)
-{
-    const trli_step_plan *p = trli_plan_of(program, s);
-    trli_step_run *run = trli_run_of(program, s);
-    trl_err err = TRL_OK;
-    if (s->kind == TRLI_STEP_KERNEL) {
-        const trli_emit_request wanted = trli_gpu_step(program, s);
-        trli_emitted emitted;
-        TRL_TRY(trli_gpu_emit_step(program, s, &emitted, &run->gpu_folds));
-        TRL_TRY(add_text(program, &emitted, &wanted, s->label, warning, &run->gpu));
-    }
-    for (int k = 0; k < p->nslabs && !run->gpu_folds; ++k) {
-        const trli_slab *slab = &p->slab[k];
-        if (slab->kind == TRLI_SLAB_IMAGE)
-            TRL_TRY(trli_gpu_kernels_add_copy(program->model->run->gpu_kernels, &run->slab[k].gpu));
-        else if (slab->kind == TRLI_SLAB_KERNEL && is_independent(slab))
-            TRL_TRY(add_slab(program, s, slab, warning, &run->slab[k].gpu));
-    }
-done:
-    return err;
-}
-
-/* Reductions at single points stay with the CPU: launches take longer than they do. */
-static trl_err add_group(const trli_program *program, trli_reduction_group *group, warning *warning)
-{
-    trli_model *model = program->model;
-    const trli_step *first = program->run->reductions.reduction[group->first].step;
-    trli_emitted emitted;
-    trl_err err = TRL_OK;
-    if (!group->kernel || first->reduce.kind == TRLI_REDUCE_POINT || group->n > TRLI_GPU_SHARES) return TRL_OK;
-    const trli_emit_request wanted = trli_gpu_group(program, group);
-    TRL_TRY(trli_gpu_kernels_add_clear(model->run->gpu_kernels, &model->run->gpu_clear));
-    TRL_TRY(trli_emit_kernel(&trli_dialect_cuda, &model->ir, &model->walk, &wanted, &emitted));
-    TRL_TRY(add_text(program, &emitted, &wanted, first->label, warning, &group->gpu));
-done:
-    return err;
-}
-
-static trl_err add_program(trli_program *program, warning *warning)
-{
-    trli_reductions *reductions = &program->run->reductions;
-    trl_err err = TRL_OK;
-    for (int s = 0; s < program->nsteps; ++s)
-        if (program->plan->step[s].live) TRL_TRY(add_step(program, &program->step[s], warning));
-    for (int g = 0; g < reductions->ngroups; ++g) TRL_TRY(add_group(program, &reductions->group[g], warning));
-done:
-    return err;
-}
-
-/* Name the first step whose kernel was not compiled. */
-static void warn_failed(const trli_model *model)
-{
-    for (int i = 0; i < model->nprograms; ++i)
-        for (int s = 0; s < model->program[i]->nsteps; ++s) {
-            const trli_gpu_kernel *kernel = model->program[i]->run->step[s].gpu;
-            if (!kernel || kernel->function) continue;
-            trl_warn(model->ctx, NULL, "'%s' is computed by the CPU, not by GPUs: %s", model->program[i]->step[s].label,
-                     kernel->why);
-            return;
-        }
-}
-
-static bool has_gpus(const trl_devices *devices)
-{
-    return devices && devices->n > 0 && devices->device[0]->kind == TRL_KIND_GPU;
-}
-
-trl_err trli_gpu_request(trli_model *model)
-{
-    const trl_devices *devices = trl_workers_devices(model->run->workers);
-    warning warning = {false};
-    trl_err err = TRL_OK;
-    if (!has_gpus(devices)) return TRL_OK;
-    if (model->settings.compile == TRL_COMPILE_NEVER) {
-        trl_warn(model->ctx, NULL, "GPUs do nothing, because run.compile is never; use auto, or run.devices: cpu");
-        return TRL_OK;
-    }
-    TRL_TRY(trli_gpu_kernels_create(model->ctx, devices, &model->run->gpu_kernels));
-    TRL_TRY(trli_gpu_request_extremes(model));
-    if (model->run->exchanged_axes != 0)
-        TRL_TRY(trli_gpu_kernels_add_pieces(model->run->gpu_kernels, &model->run->gpu_pieces));
-    for (int i = 0; i < model->nprograms; ++i)
-        if (!model->program[i]->once) TRL_TRY(add_program(model->program[i], &warning));
-    TRL_TRY(trli_gpu_kernels_compile(model->run->gpu_kernels));
-    if (!warning.given) warn_failed(model);
-done:
-    return err;
+    const trli_gpu_kernel *copy = t->program->model->run->gpu_copy;
+    if (t->plan->slab[k].kind != TRLI_SLAB_IMAGE) return kernel_of(&t->run->slab[k].gpu);
+    return copy && copy->function ? copy : NULL;
 }
 
 static bool does_slab(const trli_step_task *t, int k)
 {
-    return t->run->slab[k].gpu && t->run->slab[k].gpu->function;
+    return kernel_of_slab(t, k) != NULL;
 }
 
 bool trli_gpu_does_kernel(const trli_step_task *t)
 {
-    bool all = t->run->gpu && t->run->gpu->function;
+    bool all = t->run->gpu != NULL;
+    for (int i = 0; all && i < trli_gpu_parts_of(t->program, t->step)->n; ++i) all = kernel_of(&t->run->gpu[i]) != NULL;
     for (int k = 0; k < t->plan->nslabs && !t->run->gpu_folds; ++k) all &= does_slab(t, k);
     return all;
 }
@@ -277,7 +51,7 @@ bool trli_gpu_does_slabs(const trli_step_task *t)
 bool trli_gpu_does_reduction(const trli_step_task *t)
 {
     const trli_gpu_kernel *clear = t->program->model->run->gpu_clear;
-    return t->group->gpu && t->group->gpu->function && clear && clear->function;
+    return kernel_of(&t->group->gpu) && clear && clear->function;
 }
 
 bool trli_gpu_does_halos(const trli_model *model)
@@ -292,13 +66,26 @@ static size_t room_of(int narrays, int nscalars)
     return (size_t)narrays * sizeof(trl_kernel_array) + (size_t)(nscalars + 1) * sizeof(double);
 }
 
+/* Of a kernel that reads these, and is given its numbers. */
+static size_t room_of_use(const trli_code_use *use, const trli_reads *reads, int nout)
+{
+    return room_of(reads->nfields + nout, reads->nscalars + (use->code ? use->code->ngiven : 0));
+}
+
 size_t trli_gpu_scratch(const trli_program *program, const trli_step *s)
 {
     const trli_step_plan *p = trli_plan_of(program, s);
-    size_t most = s->kind == TRLI_STEP_KERNEL ? room_of(p->ninputs + s->nout, p->reads.nscalars) : 0;
+    const trli_step_run *run = trli_run_of(program, s);
+    size_t most = 0;
+    for (int i = 0; run->gpu && i < trli_gpu_parts_of(program, s)->n; ++i) {
+        const trli_step_part *part = &trli_gpu_parts_of(program, s)->part[i];
+        const size_t need = room_of_use(&run->gpu[i], &part->reads, part->nroots);
+        if (need > most) most = need;
+    }
     for (int k = 0; k < p->nslabs; ++k) {
         const trli_slab *slab = &p->slab[k];
-        const size_t need = room_of(slab->ninputs + 2, slab->kind == TRLI_SLAB_KERNEL ? slab->reads.nscalars : 0);
+        const bool image = slab->kind == TRLI_SLAB_IMAGE;
+        const size_t need = image ? room_of(2, 0) : room_of_use(&run->slab[k].gpu, &slab->reads, 1);
         if (need > most) most = need;
     }
     return most;
@@ -308,8 +95,8 @@ size_t trli_gpu_reductions_scratch(const trli_reductions *reductions)
 {
     size_t most = 0;
     for (int g = 0; g < reductions->ngroups; ++g) {
-        const trli_reads *reads = &reductions->group[g].reads;
-        const size_t need = room_of(reads->nfields + 1, reads->nscalars + TRLI_GPU_SHARES);
+        const trli_reduction_group *group = &reductions->group[g];
+        const size_t need = room_of_use(&group->gpu, &group->reads, 1) + TRLI_GPU_SHARES * sizeof(double);
         if (need > most) most = need;
     }
     return most;
@@ -317,7 +104,7 @@ size_t trli_gpu_reductions_scratch(const trli_reductions *reductions)
 
 size_t trli_gpu_halos_scratch(const trli_model *model)
 {
-    return has_gpus(trl_workers_devices(model->run->workers)) ? room_of(2 * TRLI_GPU_PIECES, 3 * TRLI_GPU_PIECES) : 0;
+    return model->run->gpu_pieces ? room_of(2 * TRLI_GPU_PIECES, 3 * TRLI_GPU_PIECES) : 0;
 }
 
 static trl_kernel_array array_of(const trl_task_args *args, const trli_step_task *t, int field)
@@ -346,10 +133,13 @@ static trli_gpu_call begin_call(const trl_task_args *args, const trli_step_task 
     return call;
 }
 
-static void take_scalars(const trl_task_args *args, const trli_reads *reads, trli_gpu_call *call)
+/* What a kernel has beside arrays: scalars, then the numbers that are its own. */
+static void take_scalars(const trl_task_args *args, const trli_code_use *use, const trli_reads *reads,
+                         trli_gpu_call *call)
 {
     const trli_frame *frame = args->frame;
     for (int i = 0; i < reads->nscalars; ++i) call->scalar[i] = frame->scalar[reads->scalar[i]];
+    for (int i = 0; i < use->code->ngiven; ++i) call->scalar[reads->nscalars + i] = use->number[i];
 }
 
 static trl_err launch_slab(const trl_task_args *args, const trli_step_task *t, int k)
@@ -368,8 +158,8 @@ static trl_err launch_slab(const trl_task_args *args, const trli_step_task *t, i
         call.array[0] = call.array[1];
         call.array[0].at += slab->side ? -round : round;
     } else
-        take_scalars(args, &slab->reads, &call);
-    return trli_gpu_launch(model->run->gpu_kernels, t->run->slab[k].gpu, &call, args->space, args->stream);
+        take_scalars(args, &t->run->slab[k].gpu, &slab->reads, &call);
+    return trli_gpu_launch(model->run->gpu_kernels, kernel_of_slab(t, k), &call, args->space, args->stream);
 }
 
 static bool is_here(const trli_step_task *t, const trli_slab *slab)
@@ -408,20 +198,33 @@ static void set_sides(const trli_step_task *t, trli_gpu_call *call)
     }
 }
 
+void trli_gpu_call_part(const trl_task_args *args, const trli_step_task *t, int i, trli_gpu_call *call)
+{
+    const trli_step_part *part = &trli_gpu_parts_of(t->program, t->step)->part[i];
+    const int n = part->reads.nfields;
+    *call = begin_call(args, t, &t->box, n + part->nroots);
+    set_sides(t, call);
+    for (int f = 0; f < n; ++f) call->array[f] = array_of(args, t, part->reads.field[f]);
+    for (int r = 0; r < part->nroots; ++r) call->array[n + r] = array_of(args, t, t->step->field[part->root[r]]);
+    take_scalars(args, &t->run->gpu[i], &part->reads, call);
+}
+
+static trl_err launch_part(const trl_task_args *args, const trli_step_task *t, int i)
+{
+    const trli_gpu_kernels *kernels = t->program->model->run->gpu_kernels;
+    trli_gpu_call call;
+    trli_gpu_call_part(args, t, i, &call);
+    return trli_gpu_launch(kernels, kernel_of(&t->run->gpu[i]), &call, args->space, args->stream);
+}
+
 trl_err trli_task_kernel_gpu(void *data, const trl_task_args *args, bool *done)
 {
     const trli_step_task *t = data;
-    const trli_step_plan *p = t->plan;
     trl_err err = TRL_OK;
     (void)done;
-    for (int k = p->nslabs - 1; k >= 0 && !t->run->gpu_folds; --k) /* as the interpreter does */
-        if (is_here(t, &p->slab[k])) TRL_TRY(launch_slab(args, t, k));
-    trli_gpu_call call = begin_call(args, t, &t->box, p->ninputs + t->step->nout);
-    set_sides(t, &call);
-    for (int i = 0; i < p->ninputs; ++i) call.array[i] = array_of(args, t, p->input[i]);
-    for (int o = 0; o < t->step->nout; ++o) call.array[p->ninputs + o] = array_of(args, t, t->step->field[o]);
-    take_scalars(args, &p->reads, &call);
-    err = trli_gpu_launch(t->program->model->run->gpu_kernels, t->run->gpu, &call, args->space, args->stream);
+    for (int k = t->plan->nslabs - 1; k >= 0 && !t->run->gpu_folds; --k) /* as the interpreter does */
+        if (is_here(t, &t->plan->slab[k])) TRL_TRY(launch_slab(args, t, k));
+    for (int i = 0; i < trli_gpu_parts_of(t->program, t->step)->n; ++i) TRL_TRY(launch_part(args, t, i));
 done:
     return err;
 }
@@ -475,8 +278,9 @@ trl_err trli_task_reduce_gpu(void *data, const trl_task_args *args, bool *done)
     call.launch.share = share;
     set_weighted(t, &call);
     for (int i = 0; i < reads->nfields; ++i) call.array[i] = array_of(args, t, reads->field[i]);
-    take_scalars(args, reads, &call);
-    err = trli_gpu_launch(t->program->model->run->gpu_kernels, t->group->gpu, &call, args->space, args->stream);
+    take_scalars(args, &t->group->gpu, reads, &call);
+    err = trli_gpu_launch(t->program->model->run->gpu_kernels, kernel_of(&t->group->gpu), &call, args->space,
+                          args->stream);
 done:
     return err;
 }

@@ -6,6 +6,7 @@
 
 #include "emit_impl.h"
 #include "frame_impl.h"
+#include "gpu_kernel_impl.h"
 #include "tasks_impl.h"
 
 /* Compile the kernels of all programs for the GPUs of the model's workers, if there are any, before tasks are built; a
@@ -13,14 +14,9 @@
 TRL_NODISCARD trl_err trli_gpu_request(trli_model *model);
 /* Ask for the kernel that finds extremes of a field. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_gpu_request_extremes(trli_model *model);
-/* What GPUs compute of a step, or of one of its slabs. */
-trli_emit_request trli_gpu_step(const trli_program *program, const trli_step *step);
-/* The text of a step's kernel, which computes its ghosts if it can: then its slabs are not computed before it. Fails
- * with MEMORY; trli_free gives the text back, come what may. */
-TRL_NODISCARD trl_err trli_gpu_emit_step(const trli_program *program, const trli_step *step, trli_emitted *emitted,
-                                         bool *folds);
-trli_emit_request trli_gpu_slab(const trli_program *program, const trli_step *step, const trli_slab *slab);
-
+/* Find what GPUs compute of the programs that run more than once, and write its texts, if that is not done yet: parts
+ * of steps (trli_step_run.gpu), slabs and groups of reductions. Fails with MEMORY. */
+TRL_NODISCARD trl_err trli_gpu_write_texts(trli_model *model);
 /* What GPUs compute of reductions that are made together. */
 trli_emit_request trli_gpu_group(const trli_program *program, const trli_reduction_group *group);
 
@@ -33,7 +29,9 @@ trl_err trli_task_kernel_gpu(void *data, const trl_task_args *args, bool *done);
 trl_err trli_task_slabs_gpu(void *data, const trl_task_args *args, bool *done);
 trl_err trli_task_reduce_gpu(void *data, const trl_task_args *args, bool *done);
 trl_err trli_task_halo_gpu(void *data, const trl_task_args *args, bool *done);
-/* Scratch of a call, of a step's, of any group's, or of halos. */
+/* What is launched for a part of a step's kernel; its arrays and scalars are in the scratch of the call's worker. */
+void trli_gpu_call_part(const trl_task_args *args, const trli_step_task *task, int part, trli_gpu_call *call);
+/* Scratch of a call, of a step's, of any group's, or of halos, once kernels are asked for. */
 size_t trli_gpu_scratch(const trli_program *program, const trli_step *step);
 size_t trli_gpu_reductions_scratch(const trli_reductions *reductions);
 size_t trli_gpu_halos_scratch(const trli_model *model);

@@ -216,7 +216,7 @@ done:
 static trl_err write_texts(trli_model *model)
 {
     trl_err err = TRL_OK;
-    TRL_TRY(trli_codes_create(&model->ir, &model->walk, &model->run->codes));
+    TRL_TRY(trli_codes_create(&trli_dialect_cpu, &model->ir, &model->walk, &model->run->codes));
     TRL_TRY(for_steps(model, true, request_parts));
     for (int i = 0; i < model->nprograms; ++i)
         if (is_compiled(model->program[i])) TRL_TRY(request_reductions(model->program[i]));
@@ -313,47 +313,34 @@ static void write_text(const char *text, const char *why, FILE *out)
         fprintf(out, "   interpreted: %s */\n\n", why);
 }
 
-static trl_err write_slab_for_gpu(trli_model *model, trli_emit_request wanted, FILE *out)
+static void write_slab(const trli_program *program, trl_kind kind, const trli_step *s, int k, FILE *out)
 {
-    trli_emitted emitted;
-    trl_err err = TRL_OK;
-    TRL_TRY(trli_emit_kernel(&trli_dialect_cuda, &model->ir, &model->walk, &wanted, &emitted));
-    write_text(emitted.text, emitted.why, out);
-    trli_free(emitted.text);
-done:
-    return err;
-}
-
-static trl_err write_slab(const trli_program *program, trl_kind kind, const trli_step *s, const trli_slab *slab,
-                          FILE *out)
-{
-    trli_model *model = program->model;
-    const trli_code *code = trli_run_of(program, s)->slab[slab - trli_plan_of(program, s)->slab].use.code;
+    const trli_model *model = program->model;
+    const trli_slab *slab = &trli_plan_of(program, s)->slab[k];
+    const trli_slab_run *run = &trli_run_of(program, s)->slab[k];
+    const trli_code *code = kind == TRL_KIND_GPU ? run->gpu.code : run->use.code;
     const char *where = slab->layer > 0 ? "beyond" : "on";
-    const bool gpu = kind == TRL_KIND_GPU;
     const char *when = s->kind != TRLI_STEP_KERNEL ? ""
-                       : gpu                       ? ", before the kernel above"
+                       : kind == TRL_KIND_GPU      ? ", before the kernel above"
                                                    : ", with the rows of the kernel above";
     fprintf(out, "/* %s, layer %d %s %c%c%s\n", model->field[slab->field].name, slab->layer, where, "xyz"[slab->axis],
             "-+"[slab->side], when);
     write_fields(model, "input ", slab->ninputs, slab->input, out);
-    if (gpu) return write_slab_for_gpu(model, trli_gpu_slab(program, s, slab), out);
-    write_text(code->text, code->why, out);
-    return TRL_OK;
+    write_text(code ? code->text : NULL, code ? code->why : "its points read each other", out);
 }
 
 /* The functions of a kernel's parts, each once, with the results that it computes first. */
-static void write_parts(const trli_program *program, const trli_step *s, FILE *out)
+static void write_parts(const trli_program *program, const trli_step *s, const trli_parts *parts,
+                        const trli_code_use *use, FILE *out)
 {
-    const trli_parts *parts = trli_parts_of(program, s);
-    const trli_code_use *use = trli_run_of(program, s)->part;
     for (int i = 0; i < parts->n; ++i) {
         int before = 0, like = 0;
         while (use[before].code != use[i].code) ++before;
         for (int k = 0; k < parts->n; ++k) like += use[k].code == use[i].code;
         if (before < i) continue;
         if (parts->n > 1) {
-            fprintf(out, "   %d part%s of %d, the first:\n   output", like, like > 1 ? "s" : "", parts->n);
+            fprintf(out, "%s %d part%s of %d, the first:\n   output", i == 0 ? "  " : "/*", like, like > 1 ? "s" : "",
+                    parts->n);
             for (int r = 0; r < parts->part[i].nroots; ++r)
                 fprintf(out, " %s", program->model->field[s->field[parts->part[i].root[r]]].name);
             fputc('\n', out);
@@ -363,52 +350,34 @@ static void write_parts(const trli_program *program, const trli_step *s, FILE *o
     }
 }
 
-/* folds: on GPUs, whether it computes its ghosts. */
-static trl_err write_kernel(const trli_program *program, trl_kind kind, const trli_step *s, bool *folds, FILE *out)
+static void write_kernel(const trli_program *program, trl_kind kind, const trli_step *s, FILE *out)
 {
-    trli_model *model = program->model;
+    const trli_model *model = program->model;
     const trli_step_plan *p = trli_plan_of(program, s);
+    const trli_step_run *run = trli_run_of(program, s);
     fprintf(out, "/* %s\n", s->label);
     write_fields(model, "output", s->nout, s->field, out);
     write_fields(model, "input ", p->ninputs, p->input, out);
-    trli_emitted emitted = {.text = NULL};
-    trl_err err = TRL_OK;
-    *folds = false;
-    if (kind != TRL_KIND_GPU) {
-        write_parts(program, s, out);
-        return TRL_OK;
-    }
-    TRL_TRY(trli_gpu_emit_step(program, s, &emitted, folds));
-    write_text(emitted.text, emitted.why, out);
-done:
-    trli_free(emitted.text);
-    return err;
+    if (kind == TRL_KIND_GPU)
+        write_parts(program, s, trli_gpu_parts_of(program, s), run->gpu, out);
+    else
+        write_parts(program, s, trli_parts_of(program, s), run->part, out);
 }
 
-static trl_err write_reductions(const trli_program *program, trl_kind kind, FILE *out)
+static void write_reductions(const trli_program *program, trl_kind kind, FILE *out)
 {
-    trli_model *model = program->model;
+    const trli_model *model = program->model;
     const trli_reductions *all = &program->run->reductions;
-    trli_emitted emitted = {.text = NULL};
-    trl_err err = TRL_OK;
     for (int i = 0; i < all->ngroups; ++i) {
         const trli_reduction_group *group = &all->group[i];
-        const trli_emit_request wanted = trli_gpu_group(program, group);
-        if (!group->use.code) continue;
+        const trli_code *code = kind == TRL_KIND_GPU ? group->gpu.code : group->use.code;
+        if (!code) continue;
         for (int r = 0; r < group->n; ++r)
             fprintf(out, "%s %s", r ? "," : "/* values of", all->reduction[group->first + r].step->label);
         fputc('\n', out);
         write_fields(model, "input ", group->reads.nfields, group->reads.field, out);
-        if (kind != TRL_KIND_GPU) {
-            write_text(group->use.code->text, group->use.code->why, out);
-            continue;
-        }
-        TRL_TRY(trli_emit_kernel(&trli_dialect_cuda, &model->ir, &model->walk, &wanted, &emitted));
-        write_text(emitted.text, emitted.why, out);
-        trli_free(emitted.text);
+        write_text(code->text, code->why, out);
     }
-done:
-    return err;
 }
 
 trl_err trli_kernels_write(trli_program *program, trl_kind kind, FILE *out)
@@ -416,18 +385,20 @@ trl_err trli_kernels_write(trli_program *program, trl_kind kind, FILE *out)
     const bool gpu = kind == TRL_KIND_GPU;
     trli_model *model = program->model;
     trl_err err = TRL_OK;
-    if (!model->run->codes) TRL_TRY(write_texts(model));
+    if (gpu) TRL_TRY(trli_gpu_write_texts(model));
+    if (!gpu && !model->run->codes) TRL_TRY(write_texts(model));
     for (int i = 0; i < program->nsteps; ++i) {
         const trli_step *s = &program->step[i];
         const trli_step_plan *p = &program->plan->step[i];
-        const trli_slab_run *slab = program->run->step[i].slab;
+        const trli_step_run *run = &program->run->step[i];
         if (!p->live) continue;
-        bool folds = false;
-        if (s->kind == TRLI_STEP_KERNEL) TRL_TRY(write_kernel(program, kind, s, &folds, out));
-        for (int k = 0; k < p->nslabs && !folds; ++k)
-            if (slab[k].kernel && (gpu || !slab[k].within)) TRL_TRY(write_slab(program, kind, s, &p->slab[k], out));
+        if (s->kind == TRLI_STEP_KERNEL) write_kernel(program, kind, s, out);
+        for (int k = 0; k < p->nslabs; ++k) {
+            const bool within = gpu ? run->gpu_folds : run->slab[k].within;
+            if (run->slab[k].kernel && !within) write_slab(program, kind, s, k, out);
+        }
     }
-    TRL_TRY(write_reductions(program, kind, out));
+    write_reductions(program, kind, out);
     if (ferror(out)) err = trl_fail(model->ctx, TRL_ERR_IO, NULL, "the kernels cannot be written: %s", strerror(errno));
 done:
     return err;

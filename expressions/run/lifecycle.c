@@ -47,6 +47,7 @@ static void destroy_run(trli_model_run *run)
     trli_gpu_kernels_destroy(&run->gpu_kernels);
     trli_compiler_destroy(&run->compiler);
     trli_codes_destroy(&run->codes);
+    trli_codes_destroy(&run->gpu_codes);
     trli_free(run);
 }
 
@@ -169,6 +170,7 @@ void trli_execution_destroy(trli_program *program)
         trli_tuning_destroy(&run->step[i].tuning);
         trli_free(run->step[i].slab);
         trli_free(run->step[i].part);
+        trli_free(run->step[i].gpu);
     }
     trli_free(run->step);
     for (int i = 0; i < run->nexchanges; ++i) trl_exchange_destroy(&run->exchanged[i].plan);
@@ -218,9 +220,9 @@ trl_err trli_model_freeze(trli_model *model)
     trl_err err = TRL_OK;
     TRL_TRY(trli_slots_plan(model));
     for (int i = 0; i < model->nprograms; ++i) TRL_TRY(trli_execution_create(model->program[i]));
-    plan_scratch(model);
     find_exchanged_axes(model);
     TRL_TRY(trli_gpu_request(model));
+    plan_scratch(model);
     for (int i = 0; i < model->nprograms; ++i) TRL_TRY(trli_tasks_build(model->program[i]));
     TRL_TRY(trli_kernels_request(model));
 done:

@@ -15,9 +15,11 @@ struct trli_model_run {
     size_t scratch_bytes;                  /* of a worker */
     int nexchanges, nreductions, nbatches; /* of all programs */
     struct trli_gpu_kernels *gpu_kernels;  /* NULL: there are no GPUs */
-    struct trli_gpu_kernel *gpu_clear;     /* that which empties shares; NULL: GPUs reduce nothing */
-    struct trli_gpu_kernel *gpu_extremes;  /* that which finds the extremes of a field */
+    struct trli_gpu_kernel *gpu_copy;      /* those which compute images, */
+    struct trli_gpu_kernel *gpu_clear;     /* empty shares, */
+    struct trli_gpu_kernel *gpu_extremes;  /* and find the extremes of a field */
     struct trli_gpu_kernel *gpu_pieces;    /* that which copies halos; NULL: there are none */
+    trli_codes *gpu_codes;                 /* of all kernels for GPUs; NULL: none was asked for */
     trli_compiler *compiler;               /* NULL: never */
     trli_codes *codes;                     /* of all kernels; NULL: none was asked for */
     bool compiling;                        /* some kernels are still to come */

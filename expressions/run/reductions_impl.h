@@ -23,10 +23,10 @@ typedef struct trli_reduction_group {
     trli_merge *merge;    /* [n] */
     trli_reads reads;     /* of all values */
     trli_kernel *kernel;
-    trli_code_use use;           /* compiled */
-    bool merges;                 /* the compiled kernel merges values itself */
-    struct trli_gpu_kernel *gpu; /* NULL: GPUs do not compute it */
-    int64_t points;              /* of a tile: its values stay in the first-level cache, or a sum has room for them */
+    trli_code_use use; /* compiled */
+    bool merges;       /* the compiled kernel merges values itself */
+    trli_code_use gpu; /* for GPUs */
+    int64_t points;    /* of a tile: its values stay in the first-level cache, or a sum has room for them */
 } trli_reduction_group;
 
 /* Reductions that are ready at once: none needs the result of another. */

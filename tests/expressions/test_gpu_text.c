@@ -1,7 +1,7 @@
 // ctest: np=1 sanitize=none timeout=600
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* NVRTC compiles all that GPUs compute of every deck: kernels and slabs. It needs no GPU. */
+/* NVRTC compiles all that GPUs compute of every deck: kernels, slabs and reductions. It needs no GPU. */
 #include "problem_fixture.h"
 
 #include <dirent.h>
@@ -12,69 +12,76 @@
 #include "gpu_kernel_impl.h"
 #include "memory_impl.h"
 #include "model_impl.h"
+#include "model_run_impl.h"
 #include "native_impl.h"
 #include "rtc_impl.h"
 #include "simulation_impl.h"
 
 static trli_rtc rtc;
 
-static int number;     /* of functions in the text */
-static char *all;      /* the prelude, and the functions */
-static size_t all_end; /* where the text ends */
+/* The distinct texts of all decks, each with the first deck that has it. */
+typedef struct found_text {
+    char *text, *deck;
+} found_text;
 
-static void append(const char *text)
+static found_text *found;
+static int nfound, nasked;
+
+static void add_text(const char *text, const char *deck)
 {
-    const size_t length = strlen(text);
-    all = realloc(all, all_end + length + 1);
+    ++nasked;
+    for (int i = 0; i < nfound; ++i)
+        if (strcmp(found[i].text, text) == 0) return;
+    found = realloc(found, (size_t)(nfound + 1) * sizeof *found);
+    ck_assert_ptr_nonnull(found);
+    found[nfound++] = (found_text){strdup(text), strdup(deck)};
+}
+
+/* The prelude, and the texts [first, end) as functions of one program. */
+static char *join_texts(int first, int end)
+{
+    size_t bytes = strlen(trli_kernel_prelude) + 1;
+    for (int i = first; i < end; ++i) bytes += strlen(found[i].text) + 64;
+    char *all = malloc(bytes), *at = all;
     ck_assert_ptr_nonnull(all);
-    memcpy(all + all_end, text, length + 1);
-    all_end += length;
+    at += sprintf(at, "%s", trli_kernel_prelude);
+    for (int i = first; i < end; ++i)
+        at += sprintf(at, "#undef trl_kernel\n#define trl_kernel kernel_%d\n%s", i, found[i].text);
+    return all;
 }
 
-static void append_function(const char *text)
+static bool compile(int first, int end, char why[TRLI_RTC_WHY_ROOM])
 {
-    char name[64];
-    snprintf(name, sizeof name, "#undef trl_kernel\n#define trl_kernel kernel_%d\n", number++);
-    append(name);
-    append(text);
+    size_t bytes;
+    char *all = join_texts(first, end);
+    void *image = trli_rtc_compile(&rtc, test_ctx, all, 90, &bytes, why);
+    const bool made = image != NULL && bytes > 0;
+    trli_free(image);
+    free(all);
+    return made;
 }
 
-static void append_kernel(const trli_emit_request *wanted)
+/* Several texts at a time: what NVRTC does for a program takes longer than many of them. */
+static void compile_texts(void)
 {
-    trli_emitted emitted;
-    ck_ok(trli_emit_kernel(&trli_dialect_cuda, &sim->model->ir, &sim->model->walk, wanted, &emitted));
-    ck_assert_msg(emitted.text != NULL, "a kernel has no text: %s", emitted.why);
-    append_function(emitted.text);
-    trli_free(emitted.text);
-}
-
-/* Both with the ghosts that it computes itself and, as a patch inside of the domain needs it, without. */
-static void append_step(const trli_program *program, const trli_step *s)
-{
-    const trli_step_plan *p = trli_plan_of(program, s);
-    if (s->kind == TRLI_STEP_KERNEL) {
-        const trli_emit_request wanted = trli_gpu_step(program, s);
-        trli_emitted emitted;
-        bool folds;
-        append_kernel(&wanted);
-        ck_ok(trli_gpu_emit_step(program, s, &emitted, &folds));
-        if (folds) append_function(emitted.text);
-        trli_free(emitted.text);
-    }
-    for (int k = 0; k < p->nslabs; ++k) {
-        if (p->slab[k].kind != TRLI_SLAB_KERNEL) continue;
-        const trli_emit_request wanted = trli_gpu_slab(program, s, &p->slab[k]);
-        append_kernel(&wanted);
+    enum { TOGETHER = 16 };
+    char why[TRLI_RTC_WHY_ROOM];
+    for (int first = 0, end; first < nfound; first = end) {
+        end = first + TOGETHER < nfound ? first + TOGETHER : nfound;
+        if (compile(first, end, why)) continue;
+        for (int i = first; i < end; ++i)
+            ck_assert_msg(compile(i, i + 1, why), "%s: %s\n%.3000s", found[i].deck, why, found[i].text);
+        ck_abort_msg("texts %d to %d are refused together: %s", first, end, why);
     }
 }
 
-static void append_reductions(const trli_program *program)
+static void free_texts(void)
 {
-    const trli_reductions *all = &program->run->reductions;
-    for (int g = 0; g < all->ngroups; ++g) {
-        const trli_emit_request wanted = trli_gpu_group(program, &all->group[g]);
-        if (all->group[g].kernel) append_kernel(&wanted);
+    for (int i = 0; i < nfound; ++i) {
+        free(found[i].text);
+        free(found[i].deck);
     }
+    free(found);
 }
 
 static void open_deck(const char *path)
@@ -91,25 +98,15 @@ static void open_deck(const char *path)
     ck_ok(trl_simulation_create(test_ctx, trli_deck_problem(deck), &sim));
 }
 
-static void compile_deck(const char *path)
+static void add_deck(const char *path)
 {
-    char why[TRLI_RTC_WHY_ROOM];
-    size_t bytes;
+    const trli_code *code;
     open_deck(path);
-    all_end = 0;
-    append(trli_kernel_prelude);
-    append_function(trli_gpu_copy_text);
-    append_function(trli_gpu_clear_text);
-    append_function(trli_gpu_pieces_text);
-    for (int i = 0; i < sim->model->nprograms; ++i) {
-        const trli_program *program = sim->model->program[i];
-        for (int s = 0; s < program->nsteps && !program->once; ++s)
-            if (program->plan->step[s].live) append_step(program, &program->step[s]);
-        if (!program->once) append_reductions(program);
+    ck_ok(trli_gpu_write_texts(sim->model));
+    for (int i = 0; (code = trli_codes_get(sim->model->run->gpu_codes, i)); ++i) {
+        ck_assert_msg(code->text != NULL, "%s: a kernel has no text: %s", path, code->why);
+        add_text(code->text, path);
     }
-    void *image = trli_rtc_compile(&rtc, test_ctx, all, 90, &bytes, why);
-    ck_assert_msg(image != NULL && bytes > 0, "%s: %s", path, why);
-    trli_free(image);
     close_problem();
 }
 
@@ -124,6 +121,9 @@ START_TEST(all_of_every_deck_is_compiled)
 #endif
         return;
     }
+    add_text(trli_gpu_copy_text, "copy");
+    add_text(trli_gpu_clear_text, "clear");
+    add_text(trli_gpu_pieces_text, "pieces");
     DIR *folder = opendir(TRL_TEST_SOURCE_DIR "/../inputs/decks");
     ck_assert_ptr_nonnull(folder);
     for (struct dirent *entry; (entry = readdir(folder));) {
@@ -132,12 +132,13 @@ START_TEST(all_of_every_deck_is_compiled)
         if (strcmp(entry->d_name, "hot_start.yaml") == 0) continue; /* it begins with another deck's output */
         if (!test_has(++decks, TEST_SANITIZED ? 8 : 1)) continue;
         snprintf(path, sizeof path, "%s/../inputs/decks/%s", TRL_TEST_SOURCE_DIR, entry->d_name);
-        compile_deck(path);
+        add_deck(path);
     }
     closedir(folder);
+    compile_texts();
     trli_rtc_close(&rtc);
-    free(all);
-    printf("%d kernels of %d decks\n", number, decks);
+    printf("%d texts of %d kernels of %d decks\n", nfound, nasked, decks);
+    free_texts();
 }
 END_TEST
 

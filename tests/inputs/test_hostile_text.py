@@ -115,12 +115,12 @@ def check_free_text(expected):
 # The emitter's own words: values, rows, inputs and outputs by number, members of a call, functions of its own, and some
 # of C.
 WORDS = re.compile(
-    r"(?:v|p|q|a|b|c|g|k|n|s|r|t|lo|hi|in|out|inside|kept|shared|group|number)\d+(?:_(?:[yz]|row))?|"
+    r"(?:v|p|q|a|b|c|g|k|n|s|r|t|y|z|at|lo|hi|in|out|inside|kept|shared|group|number)\d+(?:_(?:[yz]|row))?|"
     r"trl_(?:kernel|fn|limiter|lanes)_?\w*|"
     r"TRL_KERNEL_\w+|TRL_BODY|__builtin_fabs|x|y|z|n|i|j|k|begin|end|part|lanes|last|first|"
     r"rest|stop|interleave|excess|sums|call|inside|FEW|MANY|grid|arrays?|rows?|value|number|found|"
     r"input|output|at|stride|scalar|lo|hi|block|blockIdx|blockDim|threadIdx|planes|streaming|ahead|"
-    r"r|total|merged|merges|scalars|from|to|"
+    r"r|total|merged|merges|scalars|from|to|share|"
     r"nonfinite|cells|room|const|double|long|int|void|for|if|else|"
     r"break|continue|return|extern|C|__\w+__|0x[0-9a-f.]+(?:p[+-]?\d+|ull)?|\d+(?:\.\d+)?"
 )

@@ -189,7 +189,8 @@ trl_err trli_emit_signature(const trli_ir *ir, trli_walk *walk, const trli_emit_
                             trli_signature *signature)
 {
     const int flags[] = {(int)request->disabled_passes, request->nroots, request->nlayers, request->reads->nfields,
-                         request->check_finite,         request->edges,  request->thin,    request->merge != NULL};
+                         request->check_finite,         request->edges,  request->thin,    request->merge != NULL,
+                         (int)request->weighted};
     trli_ir_value *root = list_roots(ir, request);
     trl_err err = TRL_OK;
     if (!root) return trli_no_memory(ir->ctx, NULL, "for the signature of a kernel");
@@ -197,6 +198,8 @@ trl_err trli_emit_signature(const trli_ir *ir, trli_walk *walk, const trli_emit_
     for (size_t i = 0; i < sizeof flags / sizeof *flags; ++i) TRL_TRY(trli_signature_add(ir, signature, flags[i]));
     for (int r = 0; request->merge && r < request->nroots; ++r)
         TRL_TRY(trli_signature_add(ir, signature, (int)request->merge[r]));
+    for (int i = 0; request->shape && i < request->reads->nfields + request->nroots; ++i)
+        TRL_TRY(trli_signature_add(ir, signature, request->shape[i]));
     for (int i = 0; i < request->nlayers; ++i) {
         const trli_emit_layer *l = &request->layer[i];
         const int words[] = {
@@ -208,42 +211,65 @@ done:
     return err;
 }
 
+static trli_emitter emitter_of(const trli_dialect *dialect, const trli_ir *ir, trli_walk *walk,
+                               const trli_emit_request *request)
+{
+    return (trli_emitter){.dialect = dialect,
+                          .ir = ir,
+                          .walk = walk,
+                          .disabled_passes = request->disabled_passes,
+                          .reads = request->reads,
+                          .nroots = request->nroots,
+                          .roots = request->roots,
+                          .merge = request->merge,
+                          .weighted = request->weighted,
+                          .nlayers = request->nlayers,
+                          .layer = request->layer,
+                          .shape = request->shape,
+                          .nnumbers = request->nnumbers,
+                          .given_number = request->number,
+                          .check_finite = request->check_finite,
+                          .edges = request->edges,
+                          .along = request->thin ? 1 : 0,
+                          .across = request->thin ? 0 : 1,
+                          .interleave = 1};
+}
+
+static trl_err plan(trli_emitter *e, trli_walk *walk, const trli_emit_request *request, const char **why)
+{
+    trl_err err = TRL_OK;
+    TRL_TRY(walk_all(e->ir, walk, request));
+    TRL_TRY(trli_emit_plan(e, why));
+    if (!*why && e->dialect->points && e->nlayers > 0 && !e->choices_fit)
+        *why = "ghosts that it reads have to be in memory";
+done:
+    return err;
+}
+
+trl_err trli_emit_check(const trli_dialect *dialect, const trli_ir *ir, trli_walk *walk,
+                        const trli_emit_request *request, const char **why)
+{
+    trli_emitter e = emitter_of(dialect, ir, walk, request);
+    *why = NULL;
+    const trl_err err = plan(&e, walk, request, why);
+    trli_emitter_free(&e);
+    return err;
+}
+
 trl_err trli_emit_kernel(const trli_dialect *dialect, const trli_ir *ir, trli_walk *walk,
                          const trli_emit_request *request, trli_emitted *emitted)
 {
-    trli_emitter e = {.dialect = dialect,
-                      .ir = ir,
-                      .walk = walk,
-                      .disabled_passes = request->disabled_passes,
-                      .reads = request->reads,
-                      .nroots = request->nroots,
-                      .roots = request->roots,
-                      .merge = request->merge,
-                      .weighted = request->weighted,
-                      .nlayers = request->nlayers,
-                      .layer = request->layer,
-                      .nnumbers = request->nnumbers,
-                      .given_number = request->number,
-                      .check_finite = request->check_finite,
-                      .edges = request->edges,
-                      .along = request->thin ? 1 : 0,
-                      .across = request->thin ? 0 : 1,
-                      .interleave = 1};
+    trli_emitter e = emitter_of(dialect, ir, walk, request);
     trli_memstream text = {0};
     trl_err err = TRL_OK;
     *emitted = (trli_emitted){.text = NULL};
-    TRL_TRY(walk_all(ir, walk, request));
-    TRL_TRY(trli_emit_plan(&e, &emitted->why));
+    TRL_TRY(plan(&e, walk, request, &emitted->why));
     if (emitted->why) goto done;
     if (!trli_memstream_open(ir->ctx, &text)) TRL_TRY(trli_no_memory(ir->ctx, NULL, "for the text of a kernel"));
     e.out = text.out;
     TRL_TRY(dialect->put_kernel(&e));
     emitted->interleave = e.interleave;
     if (!trli_memstream_close(&text)) TRL_TRY(trli_no_memory(ir->ctx, NULL, "for the text of a kernel"));
-    if (dialect->points && e.nlayers > 0 && !e.choices_fit) {
-        emitted->why = "ghosts that it reads have to be in memory";
-        goto done;
-    }
     emitted->text = text.text;
     text.text = NULL;
 done:

@@ -16,42 +16,101 @@ const char *const trli_cuda_options[] = {"--std=c++17",
                                          "-DTRL_BODY=static __device__ __forceinline__",
                                          NULL};
 
-static const char axis[3] = {'x', 'y', 'z'};
-
-/* A point of a field, from that of the thread. round: of an image, the axis along which it is at the other side, or -1.
- */
-static void put_place(trli_emitter *e, const trli_sample *in, int round, int side)
+/* The array whose strides one has; outputs follow inputs. */
+static int shape_of(const trli_emitter *e, int array)
 {
-    const int32_t input = e->pointer[in->pointer].input;
-    bool any = false;
-    fprintf(e->out, "in%d[", input);
-    if (round >= 0) {
-        fprintf(e->out, "%s(call.to[%d] - call.from[%d])", side ? "-" : "", round, round);
-        if (round > 0) fprintf(e->out, " * in%d_%c", input, axis[round]);
-        any = true;
-    }
+    return e->shape ? e->shape[array] : array;
+}
+
+static int array_of(const trli_emitter *e, const trli_sample *in)
+{
+    return e->pointer[in->pointer].input;
+}
+
+static void put_stride(trli_emitter *e, int axis, int shape)
+{
+    if (axis > 0) fprintf(e->out, " * %c%d", "xyz"[axis], shape);
+}
+
+/* A point of a field, from that of the thread. */
+static void put_place(trli_emitter *e, const trli_sample *in)
+{
+    const int shape = shape_of(e, array_of(e, in));
+    fprintf(e->out, "in%d[at%d", array_of(e, in), shape);
     for (int a = 2; a >= 0; --a) {
         const int by = in->offset[a];
         if (by == 0) continue;
-        fputs(by < 0 ? (any ? " - " : "-") : (any ? " + " : ""), e->out);
-        any = true;
-        if (a == 0)
-            fprintf(e->out, "%d", abs(by));
-        else if (abs(by) == 1)
-            fprintf(e->out, "in%d_%c", input, axis[a]);
-        else
-            fprintf(e->out, "%d * in%d_%c", abs(by), input, axis[a]);
+        fprintf(e->out, " %c %d", by < 0 ? '-' : '+', abs(by));
+        put_stride(e, a, shape);
     }
-    fputs(any ? "]" : "0]", e->out);
+    fputs("]", e->out);
+}
+
+/* The axis along which a sample is that at the other side in all layers that it may be in; -1: there is none. */
+static int round_of(const trli_emitter *e, int32_t i)
+{
+    int layers = 0, a = -1;
+    for (int32_t c = 0; c < e->nchoices && !e->raw; ++c) {
+        if (e->choice[c].sample != i) continue;
+        if (e->choice[c].ghost >= 0) return -1;
+        a = e->choice[c].axis;
+        ++layers;
+    }
+    return a >= 0 && layers == abs(e->sample[i].offset[a]) ? a : -1;
+}
+
+/* The first sample that goes round as this one does: it names the distance. */
+static int32_t first_round(const trli_emitter *e, int32_t i, int round)
+{
+    const trli_sample *in = &e->sample[i];
+    for (int32_t k = 0; k < i; ++k) {
+        const trli_sample *other = &e->sample[k];
+        if (trli_sample_node(e, k)->op != TRLI_OP_FIELD || memcmp(other->offset, in->offset, sizeof in->offset) != 0)
+            continue;
+        if (round > 0 && shape_of(e, array_of(e, other)) != shape_of(e, array_of(e, in))) continue;
+        if (round_of(e, k) == round) return k;
+    }
+    return i;
+}
+
+/* How far from the thread's point samples are whose fields go on at the other side. */
+static void put_rounds(trli_emitter *e, bool along_z, int depth)
+{
+    for (int32_t i = 0; i < e->count; ++i) {
+        const int a = trli_sample_node(e, i)->op == TRLI_OP_FIELD ? round_of(e, i) : -1;
+        if (a < 0 || (a == 2) != along_z || first_round(e, i, a) != i) continue;
+        const int by = e->sample[i].offset[a];
+        trli_put_indent(e, depth);
+        fprintf(e->out, "const long long n%d = (%s %c %d %s call.%s[%d] ? %d : %d %c (call.to[%d] - call.from[%d]))", i,
+                trli_dialect_cuda.index[a], by < 0 ? '-' : '+', abs(by), by < 0 ? ">=" : "<", by < 0 ? "from" : "to", a,
+                by, by, by < 0 ? '+' : '-', a, a);
+        put_stride(e, a, shape_of(e, array_of(e, &e->sample[i])));
+        fputs(";\n", e->out);
+    }
 }
 
 static void put_use(trli_emitter *e, trli_loop_level loop, int32_t i);
+
+/* A field at the other side. */
+static void put_image(trli_emitter *e, const trli_sample *in, const trli_choice *choice)
+{
+    const int a = choice->axis, shape = shape_of(e, array_of(e, in)), by = in->offset[a];
+    fprintf(e->out, "in%d[at%d + (%d %c (call.to[%d] - call.from[%d]))", array_of(e, in), shape, by,
+            choice->side ? '-' : '+', a, a);
+    put_stride(e, a, shape);
+    fputs("]", e->out);
+}
 
 /* A field, or in a layer of ghosts what it is there. */
 static void put_field(trli_emitter *e, trli_loop_level loop, int32_t i)
 {
     const trli_sample *in = &e->sample[i];
+    const int round = round_of(e, i);
     int open = 0;
+    if (round >= 0) {
+        fprintf(e->out, "in%d[at%d + n%d]", array_of(e, in), shape_of(e, array_of(e, in)), first_round(e, i, round));
+        return;
+    }
     for (int32_t c = 0; c < e->nchoices && !e->raw; ++c) {
         const trli_choice *choice = &e->choice[c];
         const int a = choice->axis;
@@ -61,21 +120,24 @@ static void put_field(trli_emitter *e, trli_loop_level loop, int32_t i)
                 choice->side ? choice->layer - 1 : choice->layer);
         e->raw = true;
         if (choice->ghost < 0)
-            put_place(e, in, a, choice->side);
+            put_image(e, in, choice);
         else
             put_use(e, loop, choice->ghost);
         e->raw = false;
         fputs(" : ", e->out);
         ++open;
     }
-    put_place(e, in, -1, 0);
+    put_place(e, in);
     while (open-- > 0) fputc(')', e->out);
 }
 
 static void put_use(trli_emitter *e, trli_loop_level loop, int32_t i)
 {
     const trli_node *n = trli_sample_node(e, i);
-    if (n->op == TRLI_OP_CONSTANT)
+    const int given = n->op == TRLI_OP_CONSTANT ? trli_given_as(e, &n->number) : -1;
+    if (given >= 0)
+        fprintf(e->out, "scalars.value[%d]", e->reads->nscalars + given);
+    else if (n->op == TRLI_OP_CONSTANT)
         trli_put_number(e, n->number);
     else if (n->op == TRLI_OP_SCALAR)
         fprintf(e->out, "s%d", n->index);
@@ -116,15 +178,22 @@ static void put_values(trli_emitter *e, bool along_z, int depth)
     put_wanted(e, along_z, depth);
 }
 
-/* The thread's point of an array, the first of those that it goes through. */
-static void put_array(trli_emitter *e, const char *type, const char *name, int number, int place, int depth)
+/* Arrays, and where the thread's point is in them, the first of those that it goes through. */
+static void put_arrays(trli_emitter *e, int depth)
 {
-    trli_put_indent(e, depth);
-    fprintf(e->out, "const long long %s%d_y = arrays.array[%d].stride[1], %s%d_z = arrays.array[%d].stride[2];\n", name,
-            number, place, name, number, place);
-    trli_put_indent(e, depth);
-    fprintf(e->out, "%s *__restrict__ %s%d = arrays.array[%d].at + i + j * %s%d_y + %s * %s%d_z;\n", type, name, number,
-            place, name, number, e->merge ? "k" : "first", name, number);
+    const int ninputs = e->reads->nfields, all = ninputs + (e->merge ? 0 : e->nroots);
+    for (int i = 0; i < all; ++i) {
+        if (shape_of(e, i) == i) {
+            trli_put_indent(e, depth);
+            fprintf(e->out, "const long long y%d = arrays.array[%d].stride[1], z%d = arrays.array[%d].stride[2];\n", i,
+                    i, i, i);
+            trli_put_indent(e, depth);
+            fprintf(e->out, "long long at%d = i + j * y%d + %s * z%d;\n", i, i, e->merge ? "k" : "first", i);
+        }
+        trli_put_indent(e, depth);
+        fprintf(e->out, "%sdouble *__restrict__ const %s%d = arrays.array[%d].at;\n", i < ninputs ? "const " : "",
+                i < ninputs ? "in" : "out", i < ninputs ? i : i - ninputs, i);
+    }
 }
 
 static void put_results(trli_emitter *e)
@@ -132,7 +201,7 @@ static void put_results(trli_emitter *e)
     for (int r = 0; r < e->nroots; ++r) {
         fprintf(e->out, "        const double r%d = ", r);
         put_use(e, TRLI_IN_RESULT, e->root[r]);
-        fprintf(e->out, ";\n        *out%d = r%d;\n", r, r);
+        fprintf(e->out, ";\n        out%d[at%d] = r%d;\n", r, shape_of(e, e->reads->nfields + r), r);
         if (e->check_finite) fprintf(e->out, "        excess |= trl_kernel_excess(r%d);\n", r);
     }
 }
@@ -147,7 +216,7 @@ static void put_head(trli_emitter *e)
             "{\n"
             "    const trl_kernel_grid *const grid = &call.grid;\n"
             "    (void)grid;\n",
-            narrays > 0 ? narrays : 1, nscalars > 0 ? nscalars : 1);
+            narrays > 0 ? narrays : 1, nscalars + e->nnumbers > 0 ? nscalars + e->nnumbers : 1);
     for (int i = 0; i < nscalars; ++i)
         fprintf(e->out, "    const double s%d = scalars.value[%d];\n", e->reads->scalar[i], i);
 }
@@ -155,7 +224,6 @@ static void put_head(trli_emitter *e)
 /* What stores its results. */
 static void put_storing(trli_emitter *e)
 {
-    const int ninputs = e->reads->nfields;
     put_head(e);
     fputs("    const long long i = call.lo[0] + (long long)blockIdx.x * blockDim.x + threadIdx.x;\n"
           "    const long long j = call.lo[1] + (long long)blockIdx.y * blockDim.y + threadIdx.y;\n"
@@ -164,14 +232,15 @@ static void put_storing(trli_emitter *e)
           "    long long excess = 0;\n"
           "    if (i >= call.hi[0] || j >= call.hi[1]) return;\n",
           e->out);
-    for (int i = 0; i < ninputs; ++i) put_array(e, "const double", "in", i, i, 1);
-    for (int r = 0; r < e->nroots; ++r) put_array(e, "double", "out", r, ninputs + r, 1);
+    put_arrays(e, 1);
+    put_rounds(e, false, 1);
     put_values(e, false, 1);
     fputs("    for (long long k = first; k < end; ++k) {\n", e->out);
+    put_rounds(e, true, 2);
     put_values(e, true, 2);
     put_results(e);
-    for (int i = 0; i < ninputs; ++i) fprintf(e->out, "        in%d += in%d_z;\n", i, i);
-    for (int r = 0; r < e->nroots; ++r) fprintf(e->out, "        out%d += out%d_z;\n", r, r);
+    for (int i = 0; i < e->reads->nfields + e->nroots; ++i)
+        if (shape_of(e, i) == i) fprintf(e->out, "        at%d += z%d;\n", i, i);
     fputs("    }\n    if (excess < 0) *call.nonfinite = 1;\n}\n", e->out);
 }
 
@@ -238,7 +307,7 @@ static void put_merging(trli_emitter *e)
         else
             fprintf(e->out, "            double r%d = t%d.extreme;\n", r, r);
     fputs("            if (row < rows && i < call.hi[0]) {\n", e->out);
-    for (int i = 0; i < e->reads->nfields; ++i) put_array(e, "const double", "in", i, i, 4);
+    put_arrays(e, 4);
     put_point(e);
     fputs("            }\n", e->out);
     put_merges(e);
@@ -254,7 +323,6 @@ static void put_merging(trli_emitter *e)
 
 static trl_err put_kernel(trli_emitter *e)
 {
-    if (e->nlayers > 0 && !e->choices_fit) return TRL_OK; /* no text: its ghosts have to be in memory */
     if (e->merge)
         put_merging(e);
     else

@@ -19,7 +19,7 @@ typedef struct trli_dialect trli_dialect;
 /* C: void trl_kernel(trl_kernel_call *call). */
 extern const trli_dialect trli_dialect_cpu;
 /* CUDA: extern "C" __global__ void trl_kernel(trl_kernel_launch call, trl_kernel_arrays<N> arrays,
- * trl_kernel_scalars<M> scalars); M is 1 if it reads none. */
+ * trl_kernel_scalars<M> scalars): those that it reads, then the numbers that it is given; M is 1 if there are none. */
 extern const trli_dialect trli_dialect_cuda;
 /* What NVRTC has to be told beside the architecture, so that it rounds each operation by itself; NULL-terminated. */
 extern const char *const trli_cuda_options[];
@@ -44,9 +44,12 @@ typedef struct trli_emit_request {
     bool check_finite; /* note values that are not finite */
     bool edges;        /* have ghosts set before the rows beside them are computed (trl_kernel_call.set_edges) */
     bool thin;         /* CPU, 2-D and more: for boxes of few points along x: the inner loop goes along y */
-    int nlayers;       /* CPU: ghosts that the kernel computes itself */
+    int nlayers;       /* ghosts that the kernel computes itself */
     const trli_emit_layer *layer;
-    int nnumbers; /* CPU: constants that the kernel is given, in that order (trl_kernel_call.number) */
+    /* CUDA: by input, then by root: the first that has the same strides. NULL: each has its own. */
+    const int *shape;
+    /* Constants that the kernel is given, in that order: CPU: trl_kernel_call.number; CUDA: behind its scalars. */
+    int nnumbers;
     const trli_ir_value *number;
 } trli_emit_request;
 
@@ -61,7 +64,10 @@ typedef struct trli_emitted {
  * precede it. Fails with MEMORY, without a text. */
 TRL_NODISCARD trl_err trli_emit_kernel(const trli_dialect *dialect, const trli_ir *ir, trli_walk *walk,
                                        const trli_emit_request *request, trli_emitted *emitted);
-/* What the text of a kernel for CPUs depends on, numbers aside. signature: empty; freed by the caller, also after a
+/* Whether the kernel has a text. *why: NULL, or why it has none. Fails with MEMORY. */
+TRL_NODISCARD trl_err trli_emit_check(const trli_dialect *dialect, const trli_ir *ir, trli_walk *walk,
+                                      const trli_emit_request *request, const char **why);
+/* What the text of a kernel depends on, dialect and numbers aside. signature: empty; freed by the caller, also after a
  * failure. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_emit_signature(const trli_ir *ir, trli_walk *walk, const trli_emit_request *request,
                                           trli_signature *signature);

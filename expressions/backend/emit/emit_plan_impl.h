@@ -93,7 +93,8 @@ struct trli_emitter {
     unsigned weighted;       /* as the request says */
     int nlayers;
     const trli_emit_layer *layer;
-    int nnumbers; /* constants that the kernel is given */
+    const int *shape; /* as the request says */
+    int nnumbers;     /* constants that the kernel is given */
     const trli_ir_value *given_number;
     bool check_finite, edges;
     int along, across; /* axes: of rows, and of the rows of a plane */

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Which kernels GPUs have: those of the parts of steps, of slabs that do not follow within them, and of reductions. */
+#include <string.h>
+
+#include "compute_impl.h"
+#include "executor_impl.h"
+#include "gpu_impl.h"
+#include "gpu_kernel_impl.h"
+#include "memory_impl.h"
+#include "pipeline_impl.h"
+#include "slot_plan_impl.h"
+
+/* Whether a kernel computes points that are a field's own, along an axis, on all patches of this rank. */
+static bool stays_inside(const trli_program *program, const trli_step *s, int field, int axis)
+{
+    const trl_layout *layout = program->model->layout;
+    for (int p = 0; p < layout->nlocal; ++p) {
+        const trl_box box = trli_step_box(program, s, 0, p);
+        const trl_box owned =
+            trl_patch_owned(layout, &layout->patch[layout->local[p]], program->model->field[field].location);
+        if (box.lo[axis] < owned.lo[axis] || box.hi[axis] > owned.hi[axis]) return false;
+    }
+    return true;
+}
+
+/* Whether a slab reads nothing but what its kernel reads, too. */
+static bool reads_the_same(const trli_slab *slab, const trli_reads *of)
+{
+    for (int i = 0; i < slab->reads.nfields; ++i) {
+        bool found = false;
+        for (int k = 0; k < of->nfields; ++k) found |= of->field[k] == slab->reads.field[i];
+        if (!found) return false;
+    }
+    for (int i = 0; i < slab->reads.nscalars; ++i) {
+        bool found = false;
+        for (int k = 0; k < of->nscalars; ++k) found |= of->scalar[k] == slab->reads.scalar[i];
+        if (!found) return false;
+    }
+    return true;
+}
+
+/* Whether a kernel can compute its ghosts: fields have their sides at the same points, and there are enough of these
+ * that no ghost follows from another. */
+static bool may_fold(const trli_program *program, const trli_step *s)
+{
+    enum { CELLS_LEAST = 16 };
+    const trli_model *model = program->model;
+    const trli_step_plan *p = trli_plan_of(program, s);
+    for (int k = 0; k < p->nslabs; ++k) {
+        const trli_slab *slab = &p->slab[k];
+        const trl_location location = model->field[slab->field].location;
+        if (slab->kind == TRLI_SLAB_MODIFIER || !trli_slab_is_within(model, slab)) return false;
+        if (location != model->field[p->slab[0].field].location) return false;
+        if (model->layout->grid.cells[slab->axis] < CELLS_LEAST) return false;
+        if (!stays_inside(program, s, slab->field, slab->axis)) return false;
+    }
+    return p->nslabs > 0;
+}
+
+/* A part, which computes ghosts if there is a list for them. */
+static trli_emit_request request_of(const trli_program *program, const trli_step *s, const trli_step_part *part,
+                                    trli_emit_layer *layer)
+{
+    const trli_model *model = program->model;
+    trli_emit_request wanted = {.disabled_passes = model->settings.disabled_passes,
+                                .reads = &part->reads,
+                                .nroots = part->nroots,
+                                .roots = part->value,
+                                .check_finite = s->variable != NULL,
+                                .layer = layer};
+    for (int k = 0; layer && k < part->nslabs; ++k) {
+        const trli_slab *slab = &trli_plan_of(program, s)->slab[part->slab[k]];
+        layer[wanted.nlayers++] = (trli_emit_layer){.field = slab->field,
+                                                    .axis = slab->axis,
+                                                    .side = slab->side,
+                                                    .layer = slab->layer,
+                                                    .image = slab->kind == TRLI_SLAB_IMAGE,
+                                                    .value = slab->value};
+    }
+    return wanted;
+}
+
+/* Room for the ghosts of a part. */
+static trl_err list_layers(const trli_program *program, const trli_step *s, const trli_step_part *part,
+                           trli_emit_layer **layer)
+{
+    *layer = trli_new(program->model->ctx, (size_t)part->nslabs + 1, sizeof **layer);
+    return *layer ? TRL_OK : trli_no_memory(program->model->ctx, NULL, "for kernel '%s'", s->label);
+}
+
+/* Whether the arrays of two fields have the same strides, on all patches of this rank. */
+static bool have_one_shape(const trli_model *model, int a, int b)
+{
+    const size_t np = (size_t)model->layout->nlocal;
+    const trl_array *of_a = &model->slots->geometry[(size_t)a * np], *of_b = &model->slots->geometry[(size_t)b * np];
+    for (size_t p = 0; p < np; ++p)
+        if (memcmp(of_a[p].stride, of_b[p].stride, sizeof of_a->stride) != 0) return false;
+    return true;
+}
+
+/* By array of a part the first that has the same strides: one place serves them. */
+static trl_err list_shapes(const trli_program *program, const trli_step *s, const trli_step_part *part, int **shape)
+{
+    const trli_model *model = program->model;
+    const int ninputs = part->reads.nfields, n = ninputs + part->nroots;
+    int *field = trli_new(model->ctx, (size_t)n, sizeof *field);
+    *shape = trli_new(model->ctx, (size_t)n, sizeof **shape);
+    if (!field || !*shape) {
+        trli_free(field);
+        trli_free(*shape);
+        return trli_no_memory(model->ctx, NULL, "for kernel '%s'", s->label);
+    }
+    for (int i = 0; i < n; ++i) {
+        field[i] = i < ninputs ? part->reads.field[i] : s->field[part->root[i - ninputs]];
+        int k = 0;
+        while (!have_one_shape(model, field[k], field[i])) ++k;
+        (*shape)[i] = k;
+    }
+    trli_free(field);
+    return TRL_OK;
+}
+
+/* Whether all parts compute their ghosts: ghosts are in memory for all or for none. */
+static trl_err find_folds(const trli_program *program, const trli_step *s, bool *folds)
+{
+    const trli_parts *parts = trli_gpu_parts_of(program, s);
+    trli_model *model = program->model;
+    trl_err err = TRL_OK;
+    *folds = may_fold(program, s);
+    for (int i = 0; i < parts->n && *folds; ++i) {
+        const trli_step_part *part = &parts->part[i];
+        trli_emit_layer *layer;
+        const char *why = NULL;
+        for (int k = 0; k < part->nslabs; ++k)
+            *folds &= reads_the_same(&trli_plan_of(program, s)->slab[part->slab[k]], &part->reads);
+        if (!*folds) break;
+        TRL_TRY(list_layers(program, s, part, &layer));
+        const trli_emit_request wanted = request_of(program, s, part, layer);
+        err = trli_emit_check(&trli_dialect_cuda, &model->ir, &model->walk, &wanted, &why);
+        trli_free(layer);
+        TRL_TRY(err);
+        *folds = why == NULL;
+    }
+done:
+    return err;
+}
+
+static trl_err add_parts(const trli_program *program, const trli_step *s)
+{
+    const trli_parts *parts = trli_gpu_parts_of(program, s);
+    trli_step_run *run = trli_run_of(program, s);
+    trl_err err = TRL_OK;
+    run->gpu = trli_new(program->model->ctx, (size_t)parts->n, sizeof *run->gpu);
+    if (!run->gpu) return trli_no_memory(program->model->ctx, NULL, "for kernel '%s'", s->label);
+    TRL_TRY(find_folds(program, s, &run->gpu_folds));
+    for (int i = 0; i < parts->n; ++i) {
+        trli_emit_layer *layer = NULL;
+        int *shape;
+        TRL_TRY(list_shapes(program, s, &parts->part[i], &shape));
+        if (run->gpu_folds) err = list_layers(program, s, &parts->part[i], &layer);
+        if (err != TRL_OK) trli_free(shape);
+        TRL_TRY(err);
+        trli_emit_request wanted = request_of(program, s, &parts->part[i], layer);
+        wanted.shape = shape;
+        TRL_TRY(trli_codes_add(program->model->run->gpu_codes, &wanted, &run->gpu[i]));
+    }
+done:
+    return err;
+}
+
+static trli_emit_request slab_of(const trli_program *program, const trli_step *s, const trli_slab *slab)
+{
+    return (trli_emit_request){.disabled_passes = program->model->settings.disabled_passes,
+                               .reads = &slab->reads,
+                               .nroots = 1,
+                               .roots = &slab->value,
+                               .check_finite = s->kind == TRLI_STEP_PLANES && s->variable};
+}
+
+/* Points of a plane are computed at once: no one may read another. */
+static bool is_independent(const trli_slab *slab)
+{
+    for (int i = 0; slab->layer == 0 && i < slab->reads.nfields; ++i) {
+        const trl_footprint *f = &slab->reads.footprint[i];
+        if (slab->reads.field[i] != slab->field) continue;
+        for (int p = 0; p < f->n; ++p)
+            for (int a = 0; a < 3; ++a)
+                if (a != slab->axis && (f->part[p].lo[a] < 0 || f->part[p].hi[a] > 0)) return false;
+    }
+    return true;
+}
+
+/* What GPUs compute of the values of a group: all of it; their text has room for that. */
+trli_emit_request trli_gpu_group(const trli_program *program, const trli_reduction_group *group)
+{
+    trli_emit_request request = {.disabled_passes = program->model->settings.disabled_passes,
+                                 .reads = &group->reads,
+                                 .nroots = group->n,
+                                 .roots = group->value,
+                                 .merge = group->merge};
+    for (int r = 0; r < group->n; ++r)
+        if (trli_is_weighted(&program->run->reductions.reduction[group->first + r])) request.weighted |= 1u << r;
+    return request;
+}
+
+static trl_err add_step(const trli_program *program, const trli_step *s)
+{
+    const trli_step_plan *p = trli_plan_of(program, s);
+    trli_step_run *run = trli_run_of(program, s);
+    trl_err err = TRL_OK;
+    if (s->kind == TRLI_STEP_KERNEL) TRL_TRY(add_parts(program, s));
+    for (int k = 0; k < p->nslabs && !run->gpu_folds; ++k) {
+        const trli_emit_request wanted = slab_of(program, s, &p->slab[k]);
+        if (p->slab[k].kind == TRLI_SLAB_KERNEL && is_independent(&p->slab[k]))
+            TRL_TRY(trli_codes_add(program->model->run->gpu_codes, &wanted, &run->slab[k].gpu));
+    }
+done:
+    return err;
+}
+
+/* Reductions at single points stay with the CPU: launches take longer than they do. */
+static trl_err add_group(const trli_program *program, trli_reduction_group *group)
+{
+    const trli_step *first = program->run->reductions.reduction[group->first].step;
+    const trli_emit_request wanted = trli_gpu_group(program, group);
+    if (!group->kernel || first->reduce.kind == TRLI_REDUCE_POINT || group->n > TRLI_GPU_SHARES) return TRL_OK;
+    return trli_codes_add(program->model->run->gpu_codes, &wanted, &group->gpu);
+}
+
+static trl_err add_program(trli_program *program)
+{
+    trli_reductions *reductions = &program->run->reductions;
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_program_part_for_gpus(program));
+    for (int s = 0; s < program->nsteps; ++s)
+        if (program->plan->step[s].live) TRL_TRY(add_step(program, &program->step[s]));
+    for (int g = 0; g < reductions->ngroups; ++g) TRL_TRY(add_group(program, &reductions->group[g]));
+done:
+    return err;
+}
+
+trl_err trli_gpu_write_texts(trli_model *model)
+{
+    trl_err err = TRL_OK;
+    if (model->run->gpu_codes) return TRL_OK;
+    TRL_TRY(trli_codes_create(&trli_dialect_cuda, &model->ir, &model->walk, &model->run->gpu_codes));
+    for (int i = 0; i < model->nprograms; ++i)
+        if (!model->program[i]->once) TRL_TRY(add_program(model->program[i]));
+    err = trli_codes_emit(model->run->gpu_codes);
+done:
+    return err;
+}
+
+/* Why a kernel is not there; NULL: it is, or nobody wants it. */
+static const char *find_why(const trli_code_use *use)
+{
+    if (!use->code) return NULL;
+    if (!use->code->text) return use->code->why;
+    return use->code->gpu->function ? NULL : use->code->gpu->why;
+}
+
+static const char *find_why_of_step(const trli_program *program, int s)
+{
+    const trli_step_run *run = &program->run->step[s];
+    const char *why = NULL;
+    for (int i = 0; run->gpu && i < program->gpu_parts[s].n && !why; ++i) why = find_why(&run->gpu[i]);
+    for (int k = 0; k < program->plan->step[s].nslabs && !why; ++k) why = find_why(&run->slab[k].gpu);
+    return why;
+}
+
+/* Name the first step that the CPU computes. */
+static void warn_failed(const trli_model *model)
+{
+    for (int i = 0; i < model->nprograms; ++i) {
+        const trli_program *program = model->program[i];
+        const trli_reductions *reductions = &program->run->reductions;
+        const char *why = NULL, *label = NULL;
+        for (int s = 0; s < program->nsteps && !why; ++s) {
+            why = find_why_of_step(program, s);
+            label = program->step[s].label;
+        }
+        for (int g = 0; g < reductions->ngroups && !why; ++g) {
+            why = find_why(&reductions->group[g].gpu);
+            label = reductions->reduction[reductions->group[g].first].step->label;
+        }
+        if (!why) continue;
+        trl_warn(model->ctx, NULL, "'%s' is computed by the CPU, not by GPUs: %s", label ? label : "ghosts", why);
+        return;
+    }
+}
+
+static bool has_gpus(const trl_devices *devices)
+{
+    return devices && devices->n > 0 && devices->device[0]->kind == TRL_KIND_GPU;
+}
+
+trl_err trli_gpu_request(trli_model *model)
+{
+    const trl_devices *devices = trl_workers_devices(model->run->workers);
+    trl_err err = TRL_OK;
+    if (!has_gpus(devices)) return TRL_OK;
+    if (model->settings.compile == TRL_COMPILE_NEVER) {
+        trl_warn(model->ctx, NULL, "GPUs do nothing, because run.compile is never; use auto, or run.devices: cpu");
+        return TRL_OK;
+    }
+    TRL_TRY(trli_gpu_write_texts(model));
+    TRL_TRY(trli_gpu_kernels_create(model->ctx, devices, &model->run->gpu_kernels));
+    TRL_TRY(trli_codes_compile_for_gpus(model->run->gpu_codes, model->run->gpu_kernels));
+    TRL_TRY(trli_gpu_request_extremes(model));
+    TRL_TRY(trli_gpu_kernels_add_copy(model->run->gpu_kernels, &model->run->gpu_copy));
+    if (model->run->exchanged_axes != 0)
+        TRL_TRY(trli_gpu_kernels_add_pieces(model->run->gpu_kernels, &model->run->gpu_pieces));
+    TRL_TRY(trli_gpu_kernels_add_clear(model->run->gpu_kernels, &model->run->gpu_clear));
+    TRL_TRY(trli_gpu_kernels_compile(model->run->gpu_kernels));
+    warn_failed(model);
+done:
+    return err;
+}
