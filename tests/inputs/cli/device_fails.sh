@@ -35,7 +35,7 @@ DECK
 sed -i 's/ddt: "k\*laplacian(T)"/ddt: "k*laplacian(T) + S"/' deck.yaml
 run+=(--plugin-path "$TRELLIS_BUILD/test_plugins")
 expect 0 "${run[@]}" --set run.devices=cpu --report cpu.json
-export TRL_MOCK_DEVICES=1:fail=call@4
+export TRL_MOCK_DEVICES=1:fail=call@10 # in a step
 expect 0 "${run[@]}" --report failed.json
 same_fields cpu.json failed.json
 says stderr.txt "is run again without it from its start"
