@@ -27,6 +27,27 @@ typedef struct trli_gpu_heat_result {
 const char *trli_gpu_heat_by_hand(const trli_gpu_heat *heat, const double *initial, double *result,
                                   trli_gpu_heat_result *rates);
 
+enum { TRLI_GPU_SCALARS = 16 };
+
+typedef struct trli_gpu_transport {
+    int n;      /* cells along each axis, periodic, of a cube of length 1 */
+    int stages; /* 1: euler; 3: ssprk3 */
+    double dt, velocity[3];
+    double diffusivity[TRLI_GPU_SCALARS];
+    int steps;
+} trli_gpu_transport;
+
+typedef struct trli_gpu_transport_result {
+    double updates;   /* of scalars' stages, per second, of the fastest of several kernels of all scalars, the median */
+    double apart;     /* the same of the fastest kernel of one scalar, launched for each */
+    double copy;      /* values copied per second, read and written */
+    char variant[64]; /* the fastest of all scalars */
+} trli_gpu_transport_result;
+
+/* NULL, or why nothing was measured. field: by scalar n^3 values, x fastest, which become those after `steps` steps. */
+const char *trli_gpu_transport_by_hand(const trli_gpu_transport *transport, double *const field[TRLI_GPU_SCALARS],
+                                       trli_gpu_transport_result *rates);
+
 #ifdef __cplusplus
 }
 #endif

@@ -11,3 +11,12 @@ const char *trli_gpu_heat_by_hand(const trli_gpu_heat *heat, const double *initi
     (void)rates;
     return "this build has no CUDA";
 }
+
+const char *trli_gpu_transport_by_hand(const trli_gpu_transport *transport, double *const field[TRLI_GPU_SCALARS],
+                                       trli_gpu_transport_result *rates)
+{
+    (void)transport;
+    (void)field;
+    (void)rates;
+    return "this build has no CUDA";
+}
