@@ -375,6 +375,18 @@ static trl_err find_changed(trli_placed *p)
     return TRL_OK;
 }
 
+#ifdef TRL_POISON
+static trl_err find_parts(trli_placed *p)
+{
+    const trl_graph *graph = p->logical;
+    p->part = trli_new(graph->ctx, (size_t)graph->handles.count + 1, sizeof *p->part);
+    if (!p->part) return trli_no_memory(graph->ctx, NULL, "for a placed graph");
+    for (int32_t a = 0; a < graph->access_first[graph->task_count]; ++a)
+        p->part[graph->access[a].handle] = graph->access[a].part;
+    return TRL_OK;
+}
+#endif
+
 static trl_err number_launches(builder *b, int32_t regions)
 {
     trli_placed *p = b->placed;
@@ -448,6 +460,9 @@ static trl_err build(builder *b)
     TRL_TRY(trl_graph_freeze(p->graph));
     TRL_TRY(find_provisions(p));
     TRL_TRY(find_changed(p));
+#ifdef TRL_POISON
+    TRL_TRY(find_parts(p));
+#endif
 done:
     return err;
 }
@@ -491,6 +506,9 @@ void trli_placed_destroy(trli_placed **placed)
     trli_list_free(&p->commands);
     trli_list_free(&p->fences);
     trli_list_free(&p->provisions);
+#ifdef TRL_POISON
+    trli_free(p->part);
+#endif
     void *arrays[] = {p->executor, p->node_of, p->task_of, p->launch, p->watch, p->call, p->changed, p};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; ++i) trli_free(arrays[i]);
 }

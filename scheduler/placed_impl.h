@@ -70,6 +70,9 @@ typedef struct trli_placed {
     int32_t *call;        /* [ncalls] the logical task */
     trli_list provisions; /* trli_provision */
     uint16_t *changed;    /* [logical handles] spaces in which a run overwrites the data that was there when it began */
+#ifdef TRL_POISON
+    int32_t *part; /* [logical handles] of the data, as the last access names it */
+#endif
     /* Of all runs: number of copies, and their bytes. */
     int64_t copies[TRL_WAYS], bytes[TRL_WAYS];
     trli_placed_times times; /* guarded, as the counts are */

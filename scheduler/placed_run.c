@@ -4,6 +4,7 @@
  * fence. No thread waits for a device. */
 #include "arithmetic_impl.h"
 #include <sched.h>
+#include <string.h>
 
 #include "placed_impl.h"
 #include "trace_impl.h"
@@ -455,6 +456,37 @@ static void note_valid(const trli_run_state *run, bool well)
     }
 }
 
+#ifdef TRL_POISON /* builds for testing: data in a memory where it is not valid holds NaN after a run */
+static void fill_with_nan(const trl_memory_box *box)
+{
+    for (int k = 0; k < box->planes; ++k)
+        for (int j = 0; j < box->rows; ++j)
+            memset((char *)box->at + k * box->plane_stride + j * box->row_stride, 0xff, box->row);
+}
+
+/* The memory of mock devices is the process's. */
+static void poison(const trli_run_state *run, int32_t handle, int space)
+{
+    const trli_placed *p = run->graph->placed;
+    const trl_graph_memory *memory = &p->logical->memory;
+    trl_memory_box box[TRL_MEMORY_BOXES];
+    const uint32_t *valid = valid_of(p, run->frame, handle);
+    if (space > 0 && (is_lost(p, space) || trli_device_of(p->devices, space)->kind != TRL_KIND_MOCK)) return;
+    if (!valid || *valid >> space & 1) return;
+    const int n = memory->locate(memory->data, run->frame, handle_of(p, handle)->key, p->part[handle], space, box);
+    for (int i = 0; i < n; ++i) fill_with_nan(&box[i]);
+}
+
+static void poison_invalid(const trli_run_state *run)
+{
+    const trli_placed *p = run->graph->placed;
+    const trli_provision *provided = p->provisions.data;
+    if (p->overlaps) return;
+    for (int32_t h = 0; h < p->logical->handles.count; ++h) poison(run, h, 0);
+    for (int64_t i = 0; i < p->provisions.count; ++i) poison(run, provided[i].handle, provided[i].space);
+}
+#endif
+
 void trli_placed_run_finish(trli_run_state *run, bool well, double *seconds)
 {
     trli_placed *p = run->graph->placed;
@@ -467,6 +499,9 @@ void trli_placed_run_finish(trli_run_state *run, bool well, double *seconds)
         (void)before; /* earlier runs failed: the device is lost now */
     }
     note_valid(run, well);
+#ifdef TRL_POISON
+    if (well) poison_invalid(run);
+#endif
     for (int i = 0; i < TRL_WAYS; ++i) {
         p->copies[i] += atomic_exchange_explicit(&run->placed->copies[i], 0, memory_order_relaxed);
         p->bytes[i] += atomic_exchange_explicit(&run->placed->bytes[i], 0, memory_order_relaxed);
