@@ -15,12 +15,13 @@ def variants(ranks, cells, few):
     """Rank count and settings of the runs that must repeat the first one's bits."""
     # Patches that are uneven, shared unevenly by the ranks, and cut along every axis or along the last one only.
     every, last = [3, 2, 2][: len(cells)], [1, 1, 1][: len(cells) - 1] + [4]
-    # Policies, splits of the workers and fusion, each in combination with others: what differs says which runs to
-    # compare.
+    # Policies, splits of the workers, fusion and mock devices, each in combination with others: what differs says which
+    # runs to compare.
     split = "run.threads={tasks: %d, operators: %d}"
     compiled = "run.compile=always"
+    elsewhere = ["TRL_MOCK_DEVICES=2", "run.placement=random:1"]
     yield ranks[0], [f"grid.patches={every}", "run.fusion=none", split % (1, 1)]
-    yield ranks[-1], [f"grid.patches={last}", "run.fusion=node", compiled]
+    yield ranks[-1], [f"grid.patches={last}", "run.fusion=node", compiled, *elsewhere]
     if few:
         return
     if not os.environ.get("TRL_TEST_LONG"):  # each rank count, policy and split once
@@ -47,9 +48,12 @@ def run(options, number, np, settings):
     command += [options.trellis, "run", options.deck, "--set", f"output.directory={folder}", "--report", str(report)]
     if not any(setting.startswith("run.compile=") for setting in settings):
         settings = [*settings, "run.compile=never"]
+    variables = [setting for setting in settings if setting.startswith("TRL_")]
+    settings = [setting for setting in settings if setting not in variables]
     command += shlex.split(options.args) + [word for setting in settings for word in ("--set", setting)]
-    print("+", shlex.join(command), flush=True)
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, check=False)
+    print("+", *variables, shlex.join(command), flush=True)
+    environment = {**os.environ, **dict(variable.split("=", 1) for variable in variables)}
+    done = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, check=False)
     if done.returncode != 0:
         sys.exit(f"exit code {done.returncode}")
     with open(report, encoding="utf-8") as file:
