@@ -82,7 +82,7 @@ static trl_err access_part(trli_task_builder *b, trl_task task, int field, int p
     const trl_array *shape = &model->slots->geometry[(size_t)field * (size_t)np + (size_t)patch];
     trl_box box[TRL_MEMORY_BOXES];
     int64_t points = 0;
-    for (int i = trli_points_boxes(shape, which, model->run->exchanged_axes, box); i-- > 0;)
+    for (int i = trli_points_boxes(shape, f->location, which, model->run->exchanged_axes, box); i-- > 0;)
         points += trl_box_points(&box[i]);
     const trl_handle_desc desc = {.name = f->name,
                                   .bytes = (size_t)trli_max(points, 1) * sizeof(double), /* tenants differ */

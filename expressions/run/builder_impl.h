@@ -40,7 +40,8 @@ int64_t trli_slot_key(const trli_model *model, int slot, int patch, trli_points 
 int64_t trli_share_key(const trli_model *model, int reduction, int patch);
 
 /* The boxes of points of an array: at most 6. axes: those along which anything is exchanged, a bit each. */
-int trli_points_boxes(const trl_array *array, trli_points which, unsigned axes, trl_box box[TRL_MEMORY_BOXES]);
+int trli_points_boxes(const trl_array *array, trl_location location, trli_points which, unsigned axes,
+                      trl_box box[TRL_MEMORY_BOXES]);
 
 /* Begin a graph, which belongs to the caller also after a failure. */
 TRL_NODISCARD trl_err trli_builder_begin(trli_task_builder *builder, const trli_model *model, const char *name,

@@ -150,15 +150,15 @@ static int difference(trl_box outer, const trl_box *inner, trl_box box[TRL_MEMOR
     return n;
 }
 
-/* Owned points that no other patch reads: as far inside as ghosts lie outside, and one more, since points on faces may
- * be owned by one patch or the other. */
-static trl_box inner_box(const trl_array *a, unsigned axes)
+/* Owned points that no other patch reads: as far inside as ghosts lie outside, and one more along axes on whose faces
+ * the points are, which may be owned by one patch or the other. */
+static trl_box inner_box(const trl_array *a, trl_location location, unsigned axes)
 {
     trl_box inner = a->owned;
     for (int axis = 0; axis < 3; ++axis) {
         if (!(axes & 1u << axis)) continue;
         const trl_lidx below = a->owned.lo[axis] - a->held.lo[axis], above = a->held.hi[axis] - a->owned.hi[axis];
-        const trl_lidx width = (below > above ? below : above) + 1;
+        const trl_lidx width = (below > above ? below : above) + ((int)location >> axis & 1);
         if (inner.hi[axis] - inner.lo[axis] <= 2 * width) {
             inner.hi[axis] = inner.lo[axis];
             continue;
@@ -169,9 +169,10 @@ static trl_box inner_box(const trl_array *a, unsigned axes)
     return inner;
 }
 
-int trli_points_boxes(const trl_array *a, trli_points which, unsigned axes, trl_box box[TRL_MEMORY_BOXES])
+int trli_points_boxes(const trl_array *a, trl_location location, trli_points which, unsigned axes,
+                      trl_box box[TRL_MEMORY_BOXES])
 {
-    const trl_box inner = inner_box(a, axes);
+    const trl_box inner = inner_box(a, location, axes);
     trl_box core = a->held; /* without what lies beyond others' sides */
     for (int axis = 0; axis < 3; ++axis) {
         if (!(axes & 1u << axis)) continue;
@@ -199,7 +200,8 @@ static int locate(void *data, void *of, int64_t key, int32_t part, int space, tr
     }
     const trl_array a = trli_frame_array(frame, part, (int)(key / TRLI_POINTS % model->layout->nlocal), space);
     trl_box box[TRL_MEMORY_BOXES];
-    const int n = trli_points_boxes(&a, (trli_points)(key % TRLI_POINTS), model->run->exchanged_axes, box);
+    const int n = trli_points_boxes(&a, model->field[part].location, (trli_points)(key % TRLI_POINTS),
+                                    model->run->exchanged_axes, box);
     for (int i = 0; i < n; ++i) piece[i] = piece_of(&a, &box[i]);
     return n;
 }
