@@ -5,6 +5,7 @@
  * closes the list, counts down every node on it, and frees the node. Nodes are reused, so count and list carry the
  * generation of the use in their upper halves: a name of an event that has fired has an older generation. An edge of
  * a list is one of the 4 places of the waiting node; a task that waits for more events has intermediate events. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -208,7 +209,56 @@ static trl_err bad_spawn(const trli_run_state *run, const trl_spawn_desc *desc, 
                     run->graph->name, desc->name ? desc->name : "", fault);
 }
 
-static trl_err check_spawn(const trli_run_state *run, const trl_spawn_desc *desc)
+/* The task of the graph in whose scope a task is that this one creates, or TRLI_NONE. */
+static int32_t origin_of(const trli_run_state *run, int32_t creator)
+{
+    int32_t task = trli_record(run, creator)->flags & TRL_TASK_SCOPE ? creator : scope_of(run, creator);
+    while (task != TRLI_NONE && task >= run->view.tasks) task = scope_of(run, task);
+    return task;
+}
+
+/* Whether what a task does with data lets another one in its scope do this. */
+static bool covers(trl_access outer, trl_access inner)
+{
+    return outer == inner || outer == TRL_WRITE || outer == TRL_READ_WRITE;
+}
+
+/* A placement knows the data of the graph's tasks alone: it is on the host while a task of workers has it. */
+static trl_err check_data(const trli_run_state *run, int32_t creator, const trl_spawn_desc *desc)
+{
+    const trl_graph *logical = run->graph->placed ? run->graph->placed->logical : run->graph;
+    const int32_t origin = origin_of(run, creator);
+    char fault[400];
+    if (origin == TRLI_NONE)
+        return bad_spawn(run, desc,
+                         "it touches data, and is in the scope of no task of the graph; give the task that "
+                         "spawns it TRL_TASK_SCOPE");
+    const int32_t t = run->graph->placed ? run->graph->placed->task_of[origin] : origin;
+    for (int i = 0; i < desc->naccesses; ++i) {
+        const int32_t handle = (int32_t)(desc->accesses[i].handle & INT32_MAX);
+        int32_t a = logical->access_first[t];
+        while (a < logical->access_first[t + 1] && logical->access[a].handle != handle) ++a;
+        if (a < logical->access_first[t + 1] && covers((trl_access)logical->access[a].mode, desc->accesses[i].access))
+            continue;
+        snprintf(fault, sizeof fault,
+                 "it touches '%s' in a way in which '%s', in whose scope it is, does not; add that access to '%s'",
+                 trli_graph_text(logical, ((const trl_policy_handle *)logical->handles.data)[handle].name),
+                 trli_graph_task_name(logical, t), trli_graph_task_name(logical, t));
+        return bad_spawn(run, desc, fault);
+    }
+    return TRL_OK;
+}
+
+static trl_err check_accesses(const trli_run_state *run, int32_t creator, const trl_spawn_desc *desc)
+{
+    const trl_graph *logical = run->graph->placed ? run->graph->placed->logical : run->graph;
+    for (int i = 0; i < desc->naccesses; ++i)
+        if (!trli_graph_owns(run->graph, desc->accesses[i].handle, run->graph->handles.count))
+            return bad_spawn(run, desc, "it touches something that is no data handle of this graph");
+    return desc->naccesses > 0 && logical->memory.locate ? check_data(run, creator, desc) : TRL_OK;
+}
+
+static trl_err check_spawn(const trli_run_state *run, int32_t creator, const trl_spawn_desc *desc)
 {
     unsigned known = TRL_TASK_POLL | TRL_TASK_ALWAYS | TRL_TASK_SCOPE;
     int32_t index;
@@ -219,9 +269,8 @@ static trl_err check_spawn(const trli_run_state *run, const trl_spawn_desc *desc
     if (desc->priority < -1 || desc->priority > 1) return bad_spawn(run, desc, "its priority is not -1, 0 or 1");
     if (desc->nwaits < 0) return bad_spawn(run, desc, "it waits for a negative number of events");
     if (desc->nlocks < 0 || desc->nuses < 0) return bad_spawn(run, desc, "it wants a negative number of resources");
-    for (int i = 0; i < desc->naccesses; ++i)
-        if (!trli_graph_owns(run->graph, desc->accesses[i].handle, run->graph->handles.count))
-            return bad_spawn(run, desc, "it touches something that is no data handle of this graph");
+    const trl_err err = check_accesses(run, creator, desc);
+    if (err != TRL_OK) return err;
     for (int i = 0; i < desc->nwaits; ++i)
         if (!find_event(run, desc->waits[i], &index))
             return bad_spawn(run, desc, "it waits for something that is no event");
@@ -312,7 +361,7 @@ trl_err trl_run_spawn(trl_run *here, const trl_spawn_desc *desc, trl_event *done
     trli_worker *worker = here->worker;
     int32_t index;
     trl_event name;
-    TRL_TRY(check_spawn(run, desc));
+    TRL_TRY(check_spawn(run, here->task, desc));
     TRL_TRY(new_node(run, worker, count_of_waits(desc->nwaits), &index, &name));
     trli_run_node *self = trli_node_at(run, index);
     self->record = (trli_task_record){.run = desc->variant[TRL_KIND_CPU].run,

@@ -246,18 +246,19 @@ typedef struct trl_spawn_access {
 } trl_spawn_access;
 
 typedef struct trl_spawn_desc {
-    const char *name; /* not copied: lives at least as long as the run */
-    trl_variant variant[TRL_KINDS];
-    void *data;     /* not owned */
-    unsigned flags; /* as in trl_task_desc; spawned tasks are narrow */
+    const char *name;               /* not copied: lives at least as long as the run */
+    trl_variant variant[TRL_KINDS]; /* workers do spawned tasks; variants for devices are not used */
+    void *data;                     /* not owned */
+    unsigned flags;                 /* as in trl_task_desc; spawned tasks are narrow */
     int type, priority;
     int nwaits; /* starts when these events have fired */
     const trl_event *waits;
     trl_event signals; /* counted down by one when the task is complete; 0: none */
     int nlocks, nuses; /* resources of the graph */
     const trl_resource *locks, *uses;
-    /* The data that the task touches, for policies; dependencies are given by `waits` alone. Not copied: lives until
-     * the task is complete. */
+    /* The data that the task touches, for policies; dependencies are given by `waits` alone. In a graph that has a
+     * memory (trl_graph_set_memory) the task is in the scope of a task of the graph (TRL_TASK_SCOPE) that does the same
+     * with this data, or writes it. Not copied: lives until the task is complete. */
     int naccesses;
     const trl_spawn_access *accesses;
 } trl_spawn_desc;
