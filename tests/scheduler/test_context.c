@@ -5,6 +5,7 @@
 #include "trl_test.h"
 
 #include "context_impl.h"
+#include "memory_impl.h"
 #include "memstream_impl.h"
 
 #include <limits.h>
@@ -433,6 +434,41 @@ START_TEST(memory_that_does_not_fit_is_refused_with_name_size_and_use)
 }
 END_TEST
 
+START_TEST(an_array_grows_with_its_elements_and_stays_as_it_is_without_memory)
+{
+    enum { MOST = 5000 };
+    const size_t limit = test_ctx->memory.limit;
+    trl_memory_stats before, after;
+    int64_t *element = NULL, count = 0, made;
+    int32_t capacity = 0;
+    uint32_t random = 1;
+    trl_memory_get_stats(test_ctx, &before);
+    while (count < MOST) {
+        const int64_t more = (random = random * 1664525 + 1013904223) >> 24;
+        const int32_t had = capacity;
+        ck_assert(trli_make_room(test_ctx, &element, count, more, &capacity, sizeof *element));
+        ck_assert_int_ge(capacity, count + more);
+        ck_assert(capacity == had || capacity >= 2 * had);
+        for (int64_t i = 0; i < more; ++i, ++count) element[count] = 3 * count;
+        for (int64_t i = 0; i < count; i += 97) ck_assert_int_eq(element[i], 3 * i);
+    }
+    trl_memory_get_stats(test_ctx, &after);
+    ck_assert_int_le(after.allocations - before.allocations, 12); /* doubled, not extended */
+    made = capacity;
+    int64_t *const at = element;
+    test_ctx->memory.limit = after.bytes;
+    ck_assert(!trli_make_room(test_ctx, &element, count, MOST + made, &capacity, sizeof *element));
+    test_ctx->memory.limit = limit;
+    ck_assert(!trli_make_room(test_ctx, &element, count, INT32_MAX, &capacity, sizeof *element));
+    ck_assert_int_eq(capacity, made);
+    ck_assert_ptr_eq(element, at);
+    for (int64_t i = 0; i < count; ++i) ck_assert_int_eq(element[i], 3 * i);
+    trli_free(element);
+    trl_memory_get_stats(test_ctx, &after);
+    ck_assert_uint_eq(after.bytes, before.bytes);
+}
+END_TEST
+
 START_TEST(a_stream_into_memory_is_counted_and_meets_the_limit)
 {
     enum { LINES = 1000 };
@@ -494,6 +530,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, memory_is_aligned_and_accounted);
     tcase_add_test(tc, large_blocks_begin_at_different_places_of_their_pages);
     tcase_add_test(tc, memory_that_does_not_fit_is_refused_with_name_size_and_use);
+    tcase_add_test(tc, an_array_grows_with_its_elements_and_stays_as_it_is_without_memory);
     tcase_add_test(tc, a_stream_into_memory_is_counted_and_meets_the_limit);
 }
 
