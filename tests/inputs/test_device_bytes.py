@@ -43,12 +43,12 @@ def write(method="ssprk3", periodic="[false, false]", sides=SIDES, plugins="", e
                        source=source, dt=dt, every=every, series=series, cells=list(CELLS))
 
 
-def copied(deck, arguments, output, devices, settings):
+def copied(deck, arguments, output, devices=1, settings=(), ranks=1):
     """Bytes that a step copies to devices, from them and between them, and how many of its tasks workers do."""
     found = []
     for steps in (FEW, MANY):
         report, failed = all_decks.run(
-            deck, [*arguments, "--steps", str(steps)], output, environment={"TRL_MOCK_DEVICES": str(devices)},
+            deck, [*arguments, "--steps", str(steps)], output, ranks, environment={"TRL_MOCK_DEVICES": str(devices)},
             settings=["run.compile=never", "run.threads=1", "run.placement=devices", *settings])
         if failed:
             sys.exit(failed)
@@ -70,11 +70,11 @@ class Check:
                   f"expected {[inward, out, across]} and {workers}")
             self.wrong += 1
 
-    def deck(self, name, text, devices=1, settings=(), **expected):
+    def deck(self, name, text, devices=1, settings=(), ranks=1, **expected):
         """A deck that is written here."""
         deck = pathlib.Path(f"{name}.yaml")
         deck.write_text(text, encoding="utf-8")
-        self.compare(name, copied(deck, [], pathlib.Path(name).absolute(), devices, settings), **expected)
+        self.compare(name, copied(deck, [], pathlib.Path(name).absolute(), devices, settings, ranks), **expected)
 
 
 def points(cells, more):
@@ -82,18 +82,23 @@ def points(cells, more):
     return (cells[0] + 2 * more) * (cells[1] + 2 * more)
 
 
+def rim_and_ghosts(cut):
+    """Points of a patch that its neighbours read, and those that it reads of them, or that lie beyond sides."""
+    patch = [n // p for n, p in zip(CELLS, cut)]
+    return points(patch, 0) - points(patch, -1), points(patch, 1) - points(patch, 0)
+
+
 def check_halos(check):
-    """Workers exchange: they get the points near the sides of patches, one more than others read, and the ghosts, and
-    give the ghosts back. Tasks are dealt one after the other: where the devices divide the patches, these stay."""
-    for devices in (1, 2, 4):
-        for cut in ([2, 2], [2, 1], [3, 2]):
-            if cut[0] * cut[1] % devices:
-                continue
-            patch = [n // p for n, p in zip(CELLS, cut)]
-            ghosts, near = points(patch, 1) - points(patch, 0), points(patch, 0) - points(patch, -2)
-            each = STAGES * cut[0] * cut[1] * DOUBLE
+    """Between patches on one device nothing is copied, between devices the rim of a patch, to each that has a
+    neighbour: here one of two devices, and two of four."""
+    for devices, neighbours, cuts in ((1, 0, ([2, 2], [3, 2])), (2, 1, ([2, 2], [2, 1], [3, 2])), (4, 2, ([2, 2], ))):
+        for cut in cuts:
+            rim, _ = rim_and_ghosts(cut)
             check.deck(f"{cut[0]}x{cut[1]}_patches_on_{devices}", write(), devices, [f"grid.patches={cut}"],
-                       inward=each * ghosts, out=each * (near + ghosts), workers=2 * STAGES)
+                       across=STAGES * cut[0] * cut[1] * neighbours * DOUBLE * rim)
+    rim, ghosts = rim_and_ghosts([2, 1])  # workers send and receive: rims go to the host, ghosts there and back
+    check.deck("2_ranks", write(), settings=["grid.patches=[2, 1]"], ranks=2, inward=2 * STAGES * DOUBLE * ghosts,
+               out=2 * STAGES * DOUBLE * (rim + ghosts), workers=2 * STAGES)
 
 
 def main():
@@ -115,7 +120,7 @@ def main():
         never = [f"output.every={NEVER}"]
         if "series:" in deck.read_text(encoding="utf-8"):
             never.append(f"output.series.every={NEVER}")
-        check.compare(deck.stem, copied(deck, arguments[:-2], outputs / deck.stem, 1, never))
+        check.compare(deck.stem, copied(deck, arguments[:-2], outputs / deck.stem, settings=never))
     sys.exit(f"{check.wrong} decks copy other bytes than they should" if check.wrong else 0)
 
 
