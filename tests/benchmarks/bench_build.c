@@ -10,12 +10,25 @@ enum { REPETITIONS = 5, QUICK_REPETITIONS = 1 };
 
 static const char deck_text[] = "trellis: 1\n"
                                 "grid: {cells: [8, 8]}\n"
+                                "parameters: {n: %d}\n"
                                 "expressions:\n"
                                 "  e0: \"T\"\n"
-                                "  \"e{i}\": {for: {i: 1..%d}, formula: \"e{i-1} + 1\"}\n"
-                                "equations: {T: {initial: \"x*y\", ddt: \"e%d\"}}\n"
+                                "  \"e{i}\": {for: {i: 1..n}, formula: \"e{i-1} + 1\"}\n"
+                                "equations: {T: {initial: \"x*y\", ddt: \"e{n}\"}}\n"
                                 "time: {method: euler, dt: 1, steps: 1}\n"
                                 "run: {fusion: %s}\n";
+
+/* Kernels are compiled, and in the cache from the second time on. */
+static const char transport_text[] = "trellis: 1\n"
+                                     "grid: {cells: [16, 16, 16], periodic: [true, true, true]}\n"
+                                     "parameters: {n: %d}\n"
+                                     "equations:\n"
+                                     "  \"phi{i}\":\n"
+                                     "    for: {i: 1..n}\n"
+                                     "    initial: \"sin(2*pi*(x + i/n))\"\n"
+                                     "    ddt: \"div(i*1e-4*grad(phi{i}) - advective_flux(phi{i}, [1, 0.5, 0.25]))\"\n"
+                                     "time: {method: %s, dt: 1e-4, steps: 1}\n"
+                                     "run: {compile: always}\n";
 
 /* Seconds of the phases, in the order of the columns. */
 typedef enum phase { READ, CREATE, INITIALISE, STEP, PHASES } phase;
@@ -31,12 +44,20 @@ static trl_err check(trli_bench *bench, const trl_simulation *sim, int n)
                     expected);
 }
 
-static trl_err build_once(trli_bench *bench, int n, const char *fusion, double seconds[PHASES])
+/* One deck, and what its first step has to give; NULL: anything. */
+typedef struct subject {
+    const char *text, *word;    /* with the number and the word */
+    const char *count, *choice; /* their names */
+    int n;
+    trl_err (*check)(trli_bench *bench, const trl_simulation *sim, int n);
+} subject;
+
+static trl_err build_once(trli_bench *bench, const subject *of, double seconds[PHASES])
 {
     char text[1024];
     trli_case c;
     trl_err err = TRL_OK;
-    snprintf(text, sizeof text, deck_text, n, n, fusion);
+    snprintf(text, sizeof text, of->text, of->n, of->word);
     TRL_TRY(trli_case_create(bench->ctx, text, &c));
     double start = trli_bench_clock();
     TRL_TRY(trl_simulation_step(c.sim));
@@ -44,29 +65,30 @@ static trl_err build_once(trli_bench *bench, int n, const char *fusion, double s
     seconds[READ] = c.read;
     seconds[CREATE] = c.create;
     seconds[INITIALISE] = c.initialise;
-    TRL_TRY(check(bench, c.sim, n));
+    if (of->check) TRL_TRY(of->check(bench, c.sim, of->n));
 done:
     trli_case_destroy(&c);
     return err;
 }
 
-static trl_err build(trli_bench *bench, int n, const char *fusion)
+static trl_err build(trli_bench *bench, const subject *of)
 {
     double seconds[PHASES + 1][REPETITIONS], once[PHASES];
     int repetitions = bench->quick ? QUICK_REPETITIONS : REPETITIONS;
     trli_json *json = bench->json;
     trl_err err = TRL_OK;
+    TRL_TRY(build_once(bench, of, once)); /* fills the caches, that of kernels too */
     for (int r = 0; r < repetitions; ++r) {
-        TRL_TRY(build_once(bench, n, fusion, once));
+        TRL_TRY(build_once(bench, of, once));
         for (int p = 0; p < PHASES; ++p) seconds[p][r] = once[p];
         seconds[PHASES][r] = once[READ] + once[CREATE];
     }
     trli_json_begin_object(json);
-    trli_json_key(json, "expressions");
-    trli_json_integer(json, n);
-    trli_json_key(json, "fusion");
-    trli_json_string(json, fusion);
-    printf("%11d %6s", n, fusion);
+    trli_json_key(json, of->count);
+    trli_json_integer(json, of->n);
+    trli_json_key(json, of->choice);
+    trli_json_string(json, of->word);
+    printf("%11d %6s", of->n, of->word);
     for (int p = 0; p <= PHASES; ++p) {
         trli_spread s = trli_spread_of(seconds[p], repetitions);
         printf("  %7.1f (%7.1f to %7.1f)", 1e3 * s.median, 1e3 * s.min, 1e3 * s.max);
@@ -78,18 +100,30 @@ done:
     return err;
 }
 
+static void print_head(const char *what, const char *choice)
+{
+    printf("%11s %6s", what, choice);
+    for (int p = 0; p <= PHASES; ++p) printf("  %28s", p < PHASES ? phase_name[p] : "read and create");
+    putchar('\n');
+}
+
 trl_err trli_bench_build(trli_bench *bench)
 {
-    static const char *const fusions[] = {"full", "node"};
+    static const char *const fusions[] = {"full", "node"}, *const methods[] = {"euler", "rk4"};
     const int sizes[] = {bench->quick ? 100 : 8000, bench->quick ? 1000 : 100000};
+    const int scalars[] = {bench->quick ? 2 : 16, bench->quick ? 4 : 60, bench->quick ? 8 : 200};
     trl_err err = TRL_OK;
     trli_json_key(bench->json, "results");
     trli_json_begin_array(bench->json);
-    printf("milliseconds, median (least to most)\nexpressions fusion");
-    for (int p = 0; p <= PHASES; ++p) printf("  %28s", p < PHASES ? phase_name[p] : "read and create");
-    putchar('\n');
+    puts("milliseconds, median (least to most)");
+    print_head("expressions", "fusion");
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; ++s)
-        for (size_t f = 0; f < sizeof fusions / sizeof *fusions; ++f) TRL_TRY(build(bench, sizes[s], fusions[f]));
+        for (size_t f = 0; f < sizeof fusions / sizeof *fusions; ++f)
+            TRL_TRY(build(bench, &(subject){deck_text, fusions[f], "expressions", "fusion", sizes[s], check}));
+    print_head("scalars", "method");
+    for (size_t s = 0; s < sizeof scalars / sizeof *scalars; ++s)
+        for (size_t m = 0; m < sizeof methods / sizeof *methods; ++m)
+            TRL_TRY(build(bench, &(subject){transport_text, methods[m], "scalars", "method", scalars[s], NULL}));
     trli_json_end_array(bench->json);
 done:
     return err;
