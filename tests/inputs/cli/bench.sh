@@ -8,7 +8,7 @@ says stderr.txt "trellis bench: NAME is missing"
 expect 2 "$TRELLIS" bench haet
 says stderr.txt "trellis bench: unknown benchmark 'haet'; did you mean 'heat'?"
 expect 2 "$TRELLIS" bench nothing_like_it
-known="heat, operators, kernels, boundary, build, tasks, grain, gpu_heat, functions"
+known="heat, operators, kernels, boundary, build, tasks, grain, gpu_heat, gpu_transport, functions"
 says stderr.txt "trellis bench: unknown benchmark 'nothing_like_it'; known are: $known"
 
 # Each checks its own numbers: Trellis against hand-written loops, bit by bit, or against the solution;
