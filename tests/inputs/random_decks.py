@@ -357,6 +357,19 @@ def grid(rng, thin):
     return f"grid: {{cells: {cells}, periodic: {json.dumps(periodic)}, length: {lengths}}}", dim, periodic
 
 
+def applied(w):
+    """A flux that a device-neutral type of a plugin applies operators for, and its divergence, in half of the decks. It
+    draws no random numbers."""
+    if w.written % 2:
+        return [], None
+    tags = ", ".join(f"u.{axis}" for axis in w.axes)
+    parameters = "parameters: {lambda: p/64}"
+    return [
+        f"  warm: \"at({w.equations[0]}, cell)\"",
+        f"  flux: {{type: fourier_flux, inputs: {{T: warm}}, computes: [{tags}], {parameters}}}"
+    ], "div(u)"
+
+
 def partial_equations(w, places):
     """Partial differential equations, and all that they name."""
     rng, lines = w.rng, ["equations:"]
@@ -367,9 +380,13 @@ def partial_equations(w, places):
         w.written += 2
     w.family = family
     text += expressions(w, places)
+    types, term = applied(w)
     for name in w.equations:
         if name[0] == "e":
-            lines += equation(w, name, w.fields[name])
+            lines += equation(w, name, w.fields[name], f" - at({term}, {w.name_of(w.fields[name])})" if term else "")
+    text += types
+    if types:
+        text = ["plugins: [heat_operators]"] + text
     return text, lines
 
 
