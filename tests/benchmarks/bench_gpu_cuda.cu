@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Heat, and advection and diffusion of scalars, on a GPU by hand. Heat: T += k dt lap(T), one step per pass. Threads lie
- * along x and y and go up z with the planes below, at and above in registers; neighbours in a plane come from the
+/* Heat, and advection and diffusion of scalars, on a GPU by hand. Heat: T += k dt lap(T), one step per pass. Threads
+ * lie along x and y and go up z with the planes below, at and above in registers; neighbours in a plane come from the
  * caches. Several shapes are tried. */
 #include <cstdio>
 #include <cuda_runtime.h>
