@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Part of Trellis, an expression-graph PDE solver framework.
-# ctest: timeout=3600
+# ctest: timeout=7200
 """Every deck under random placements on 1, 2 and 4 mock devices, on 1 and 2 ranks, in one patch and in several, gives
 the bits of the CPU: fields, errors, series, receivers and output."""
 import argparse
