@@ -7,6 +7,12 @@
 #include <string.h>
 
 #include "emit_writer_impl.h"
+#include "memory_impl.h"
+
+/* Results that are computed before the first of them is stored. Of kernels that have more, loads do not pass stores:
+ * with fewer at a time, there are fewer values, and more threads have registers; with more, a thread waits for more
+ * loads at once. */
+enum { TOGETHER = 4 };
 
 const char *const trli_cuda_options[] = {"--std=c++17",
                                          "--fmad=false",
@@ -27,6 +33,12 @@ static int array_of(const trli_emitter *e, const trli_sample *in)
     return e->pointer[in->pointer].input;
 }
 
+/* Whether results are computed and stored by and by. */
+static bool goes_by_results(const trli_emitter *e)
+{
+    return !e->merge && e->nroots > TOGETHER;
+}
+
 static void put_stride(trli_emitter *e, int axis, int shape)
 {
     if (axis > 0) fprintf(e->out, " * %c%d", "xyz"[axis], shape);
@@ -38,10 +50,11 @@ static void put_place(trli_emitter *e, const trli_sample *in)
     const int shape = shape_of(e, array_of(e, in));
     fprintf(e->out, "in%d[at%d", array_of(e, in), shape);
     for (int a = 2; a >= 0; --a) {
-        const int by = in->offset[a];
+        const int by = abs(in->offset[a]);
         if (by == 0) continue;
-        fprintf(e->out, " %c %d", by < 0 ? '-' : '+', abs(by));
-        put_stride(e, a, shape);
+        fputs(in->offset[a] < 0 ? " - " : " + ", e->out);
+        if (a == 0 || by > 1) fprintf(e->out, "%d%s", by, a > 0 ? " * " : "");
+        if (a > 0) fprintf(e->out, "%c%d", "xyz"[a], shape);
     }
     fputs("]", e->out);
 }
@@ -147,35 +160,49 @@ static void put_use(trli_emitter *e, trli_loop_level loop, int32_t i)
         fprintf(e->out, "%c%d", e->raw ? 'g' : 'v', e->number[i]);
 }
 
+/* Values that the text has already: those of ghosts, and others. */
+typedef struct values {
+    bool *ghost, *other; /* [count] */
+} values;
+
 /* What changes with z, or what does not; where there is no z, all is taken to change. */
-static void put_wanted(trli_emitter *e, bool along_z, int depth)
+static void put_wanted(trli_emitter *e, const values *done, bool along_z, int depth)
 {
+    bool *const there = e->raw ? done->ghost : done->other;
     for (int32_t o = 0; o < e->count; ++o) {
         const int32_t i = e->order[o];
         const trli_node *n = trli_sample_node(e, i);
         const bool changes = e->ir->grid->dim < 3 || n->varies >> 2 & 1;
-        if (!e->wanted[i] || trli_is_leaf(n) || changes != along_z) continue;
+        if (!e->wanted[i] || there[i] || trli_is_leaf(n) || changes != along_z) continue;
         trli_put_indent(e, depth);
         fprintf(e->out, "const double %c%d = ", e->raw ? 'g' : 'v', o);
         trli_put_operation(e, e->sample[i].place, i);
         fputs(";\n", e->out);
+        there[i] = true;
     }
 }
 
-/* Ghosts, which read fields as they lie in memory, then all that results need. */
-static void put_values(trli_emitter *e, bool along_z, int depth)
+static void want_results(trli_emitter *e, int first, int end)
 {
     for (int32_t i = 0; i < e->count; ++i) e->wanted[i] = false;
+    for (int r = first; r < end; ++r) e->wanted[e->root[r]] = true;
+    trli_emit_mark_operands(e, TRLI_ALL_GROUPS);
+}
+
+/* Ghosts, which read fields as they lie in memory, then all that results need. */
+static void put_values(trli_emitter *e, const values *done, int first, int end, bool along_z, int depth)
+{
+    want_results(e, first, end);
+    memcpy(e->also, e->wanted, (size_t)e->count * sizeof *e->also);
+    for (int32_t i = 0; i < e->count; ++i) e->wanted[i] = false;
     for (int32_t c = 0; c < e->nchoices; ++c)
-        if (e->choice[c].ghost >= 0) e->wanted[e->choice[c].ghost] = true;
+        if (e->choice[c].ghost >= 0 && e->also[e->choice[c].sample]) e->wanted[e->choice[c].ghost] = true;
     trli_emit_mark_operands(e, TRLI_ALL_GROUPS);
     e->raw = true;
-    put_wanted(e, along_z, depth);
+    put_wanted(e, done, along_z, depth);
     e->raw = false;
-    for (int32_t i = 0; i < e->count; ++i) e->wanted[i] = false;
-    for (int r = 0; r < e->nroots; ++r) e->wanted[e->root[r]] = true;
-    trli_emit_mark_operands(e, TRLI_ALL_GROUPS);
-    put_wanted(e, along_z, depth);
+    want_results(e, first, end);
+    put_wanted(e, done, along_z, depth);
 }
 
 /* Arrays, and where the thread's point is in them, the first of those that it goes through. */
@@ -191,14 +218,15 @@ static void put_arrays(trli_emitter *e, int depth)
             fprintf(e->out, "long long at%d = i + j * y%d + %s * z%d;\n", i, i, e->merge ? "k" : "first", i);
         }
         trli_put_indent(e, depth);
-        fprintf(e->out, "%sdouble *__restrict__ const %s%d = arrays.array[%d].at;\n", i < ninputs ? "const " : "",
-                i < ninputs ? "in" : "out", i < ninputs ? i : i - ninputs, i);
+        fprintf(e->out, "%sdouble *%sconst %s%d = arrays.array[%d].at;\n", i < ninputs ? "const " : "",
+                goes_by_results(e) ? "" : "__restrict__ ", i < ninputs ? "in" : "out", i < ninputs ? i : i - ninputs,
+                i);
     }
 }
 
-static void put_results(trli_emitter *e)
+static void put_results(trli_emitter *e, int first, int end)
 {
-    for (int r = 0; r < e->nroots; ++r) {
+    for (int r = first; r < end; ++r) {
         fprintf(e->out, "        const double r%d = ", r);
         put_use(e, TRLI_IN_RESULT, e->root[r]);
         fprintf(e->out, ";\n        out%d[at%d] = r%d;\n", r, shape_of(e, e->reads->nfields + r), r);
@@ -222,7 +250,7 @@ static void put_head(trli_emitter *e)
 }
 
 /* What stores its results. */
-static void put_storing(trli_emitter *e)
+static void put_storing(trli_emitter *e, const values *done)
 {
     put_head(e);
     fputs("    const long long i = call.lo[0] + (long long)blockIdx.x * blockDim.x + threadIdx.x;\n"
@@ -234,11 +262,16 @@ static void put_storing(trli_emitter *e)
           e->out);
     put_arrays(e, 1);
     put_rounds(e, false, 1);
-    put_values(e, false, 1);
+    put_values(e, done, 0, e->nroots, false, 1);
     fputs("    for (long long k = first; k < end; ++k) {\n", e->out);
+    for (int i = 0; i < e->reads->nfields + e->nroots && goes_by_results(e); ++i)
+        if (shape_of(e, i) == i) fprintf(e->out, "        at%d = trl_kernel_place(at%d);\n", i, i);
     put_rounds(e, true, 2);
-    put_values(e, true, 2);
-    put_results(e);
+    for (int r = 0, end; r < e->nroots; r = end) {
+        end = r + TOGETHER < e->nroots ? r + TOGETHER : e->nroots;
+        put_values(e, done, r, end, true, 2);
+        put_results(e, r, end);
+    }
     for (int i = 0; i < e->reads->nfields + e->nroots; ++i)
         if (shape_of(e, i) == i) fprintf(e->out, "        at%d += z%d;\n", i, i);
     fputs("    }\n    if (excess < 0) *call.nonfinite = 1;\n}\n", e->out);
@@ -256,11 +289,11 @@ static void put_totals(trli_emitter *e)
 }
 
 /* The values of the thread's point, as the points that others have. */
-static void put_point(trli_emitter *e)
+static void put_point(trli_emitter *e, const values *done)
 {
     static const int order[] = {1, 2, 0}; /* as trli_weigh_row multiplies */
-    put_values(e, false, 4);
-    put_values(e, true, 4);
+    put_values(e, done, 0, e->nroots, false, 4);
+    put_values(e, done, 0, e->nroots, true, 4);
     for (int r = 0; r < e->nroots; ++r) {
         fprintf(e->out, "                r%d = ", r);
         put_use(e, TRLI_IN_RESULT, e->root[r]);
@@ -288,7 +321,7 @@ static void put_merges(trli_emitter *e)
 }
 
 /* What merges its results: blocks go through rows, and parts of them, so that all threads of a warp take part. */
-static void put_merging(trli_emitter *e)
+static void put_merging(trli_emitter *e, const values *done)
 {
     put_head(e);
     put_totals(e);
@@ -308,7 +341,7 @@ static void put_merging(trli_emitter *e)
             fprintf(e->out, "            double r%d = t%d.extreme;\n", r, r);
     fputs("            if (row < rows && i < call.hi[0]) {\n", e->out);
     put_arrays(e, 4);
-    put_point(e);
+    put_point(e, done);
     fputs("            }\n", e->out);
     put_merges(e);
     fputs("        }\n    }\n", e->out);
@@ -323,10 +356,14 @@ static void put_merging(trli_emitter *e)
 
 static trl_err put_kernel(trli_emitter *e)
 {
+    bool *there = trli_new(e->ir->ctx, 2 * (size_t)e->count + 1, sizeof *there);
+    const values done = {there, there + e->count};
+    if (!there) return trli_no_memory(e->ir->ctx, NULL, "for the text of a kernel");
     if (e->merge)
-        put_merging(e);
+        put_merging(e, &done);
     else
-        put_storing(e);
+        put_storing(e, &done);
+    trli_free(there);
     return TRL_OK;
 }
 

@@ -104,6 +104,14 @@ typedef struct trl_kernel_launch {
 
 #ifdef __CUDACC__
 
+/* A place in arrays, of which the compiler forgets how it came about: else it keeps an address for each neighbour in
+ * each array in two registers, from plane to plane. */
+TRL_BODY long long trl_kernel_place(long long at)
+{
+    asm volatile("" : "+l"(at));
+    return at;
+}
+
 /* The second argument of a kernel: its inputs, then its outputs. */
 template <int n> struct trl_kernel_arrays {
     trl_kernel_array array[n];
