@@ -241,9 +241,52 @@ START_TEST(parts_that_read_the_same_have_the_interpreters_bits)
 }
 END_TEST
 
+/* Parts and functions of the step's kernel of n scalars as inputs/decks/transport.yaml has them. */
+static void check_division(int n, int parts, int functions)
+{
+    new_deck();
+    say("grid: {cells: [16, 16, 16], periodic: [true, true, true]}\n"
+        "parameters: {n: %d}\n"
+        "expressions: {velocity: [1, 0.5, 0.25]}\n"
+        "equations:\n"
+        "  \"f{i}\": {for: {i: 1..n}, initial: 0, ddt: \"div(0.0137*i*grad(f{i}) - advective_flux(f{i}, velocity))\"}\n"
+        "time: {method: euler, dt: 1e-4, steps: 1}\n",
+        n);
+    ck_ok(open_problem_with(1, (const char *[]){"run.compile=never"}));
+    ck_ok(trli_gpu_write_texts(sim->model));
+    for (int i = 0; i < sim->step->nsteps; ++i) {
+        if (!sim->step->plan->step[i].live || sim->step->step[i].kind != TRLI_STEP_KERNEL) continue;
+        const trli_parts *of = trli_gpu_parts_of(sim->step, &sim->step->step[i]);
+        const trli_code_use *use = sim->step->run->step[i].gpu;
+        int different = 0;
+        for (int k = 0, like; k < of->n; ++k) {
+            for (like = 0; use[like].code != use[k].code;) ++like;
+            different += like == k;
+            ck_assert_ptr_nonnull(use[k].code->text);
+        }
+#ifndef TRL_SMALL_SIZES
+        ck_assert_int_eq(of->n, parts);
+        ck_assert_int_eq(different, functions);
+#else
+        (void)parts, (void)functions;
+#endif
+    }
+    close_problem();
+}
+
+START_TEST(many_equations_are_few_functions)
+{
+    check_division(16, 1, 1);
+    check_division(60, 3, 1);
+    check_division(100, 5, 1);
+    check_division(200, 10, 1);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     test_compile_quickly();
+    tcase_add_test(tc, many_equations_are_few_functions);
     tcase_add_test(tc, parts_that_share_a_function_have_the_interpreters_bits);
     tcase_add_test(tc, parts_with_ghosts_in_memory_have_the_interpreters_bits);
     tcase_add_test(tc, parts_that_read_the_same_have_the_interpreters_bits);
