@@ -145,6 +145,18 @@ static int host_release(void *memory)
     return cudaFreeHost(memory);
 }
 
+static int pin(void *memory, size_t bytes)
+{
+    const cudaError_t status = cudaHostRegister(memory, bytes, cudaHostRegisterPortable);
+    if (status != cudaSuccess) cudaGetLastError();
+    return status;
+}
+
+static int unpin(void *memory)
+{
+    return cudaHostUnregister(memory);
+}
+
 /* An address determines in whose memory it lies. */
 static int copy_rows(const trli_box_copy *c, int64_t plane, int64_t rows, ptrdiff_t to_row, ptrdiff_t from_row,
                      cudaStream_t stream)
@@ -222,7 +234,7 @@ static int launch(void *kernel, const unsigned blocks[3], const unsigned threads
 static const trli_gpu_api api = {
     message,       is_memory,     is_fatal,     use,         befriend,   stream_create, stream_destroy, stream_finish,
     event_create,  event_destroy, event_record, event_query, event_wait, event_seconds, allocate,       release,
-    host_allocate, host_release,  copy,         load,        unload,     launch};
+    host_allocate, host_release,  pin,          unpin,       copy,       load,          unload,         launch};
 
 const trli_gpu_api *trli_gpu_api_get(void)
 {

@@ -119,6 +119,18 @@ void trli_gpu_host_release(trl_device *device, void *memory)
     if (g->api->use(g->index) == 0) (void)g->api->host_release(memory);
 }
 
+bool trli_gpu_pin(trl_device *device, void *memory, size_t bytes)
+{
+    const gpu *g = gpu_of(device);
+    return !atomic_load(&device->lost) && g->api->use(g->index) == 0 && g->api->pin(memory, bytes) == 0;
+}
+
+void trli_gpu_unpin(trl_device *device, void *memory)
+{
+    const gpu *g = gpu_of(device);
+    if (g->api->use(g->index) == 0) (void)g->api->unpin(memory);
+}
+
 /* ---- work ---- */
 
 static trl_err copy(trl_device *device, trli_stream stream, const trli_box_copy *what, trli_ticket ticket)

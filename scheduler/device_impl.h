@@ -51,6 +51,9 @@ typedef struct trli_gpu_api {
     int (*release)(void *memory);
     int (*host_allocate)(size_t bytes, void **memory); /* memory of the host that all GPUs can read and write */
     int (*host_release)(void *memory);
+    int (*pin)(void *memory,
+               size_t bytes); /* keep memory of the host in place: GPUs copy from and to it by themselves */
+    int (*unpin)(void *memory);
     int (*copy)(const trli_box_copy *copy, void *stream);
     /* Load machine code, and the function trl_kernel in it, for all GPUs of the kind that it was compiled for. */
     int (*load)(const void *image, void **library, void **kernel);

@@ -173,6 +173,10 @@ void trli_gpu_befriend(const trl_devices *devices);
 /* Memory of the host that a GPU's kernels may write, too. Fails with DEVICE. */
 TRL_NODISCARD trl_err trli_gpu_host_allocate(trl_device *device, size_t bytes, void **memory);
 void trli_gpu_host_release(trl_device *device, void *memory);
+/* Keep memory of the host in place: GPUs copy from it and to it without buffers, and the host does not wait for them.
+ * Returns whether that was possible. */
+bool trli_gpu_pin(trl_device *device, void *memory, size_t bytes);
+void trli_gpu_unpin(trl_device *device, void *memory);
 /* Record a message about a failed call of CUDA, and mark the GPU lost if it cannot be used any more. Returns DEVICE.
  * what: "launching kernel 'u'" */
 TRL_NODISCARD trl_err trli_gpu_fail(trl_device *device, int code, const char *what, ...) TRL_PRINTF(3, 4);

@@ -339,21 +339,31 @@ done:
     return err;
 }
 
-/* Memory is provided once for each block, whichever parts are used. */
+static trl_err add_provision(trli_placed *p, uint16_t *spaces, int32_t handle, int space)
+{
+    trl_err err = TRL_OK;
+    if (spaces[handle] & 1u << space) return TRL_OK;
+    spaces[handle] |= (uint16_t)(1u << space);
+    TRL_TRY(trli_list_reserve(p->logical->ctx, &p->provisions, 1, sizeof(trli_provision), what));
+    ((trli_provision *)p->provisions.data)[p->provisions.count++] = (trli_provision){handle, space};
+done:
+    return err;
+}
+
+/* The memory of data that devices use, and of data of the host that each run copies. Memory is provided once for each
+ * block, whichever parts are used. */
 static trl_err find_provisions(trli_placed *p)
 {
     const trl_graph *graph = p->logical;
+    const trli_transfer *transfer = p->transfers.list.data;
     trl_err err = TRL_OK;
     uint16_t *spaces = trli_new(graph->ctx, (size_t)graph->handles.count + 1, sizeof *spaces);
     if (!spaces) return trli_no_memory(graph->ctx, NULL, "for a placed graph");
     for (int32_t t = 0; t < graph->task_count; ++t)
-        for (int32_t a = graph->access_first[t]; a < graph->access_first[t + 1]; ++a) {
-            const int32_t h = graph->access[a].handle, space = p->executor[t];
-            if (space == 0 || spaces[h] & 1u << space) continue;
-            spaces[h] |= (uint16_t)(1u << space);
-            TRL_TRY(trli_list_reserve(graph->ctx, &p->provisions, 1, sizeof(trli_provision), what));
-            ((trli_provision *)p->provisions.data)[p->provisions.count++] = (trli_provision){h, space};
-        }
+        for (int32_t a = graph->access_first[t]; a < graph->access_first[t + 1] && p->executor[t] > 0; ++a)
+            TRL_TRY(add_provision(p, spaces, graph->access[a].handle, p->executor[t]));
+    for (int64_t i = 0; i < p->transfers.list.count; ++i)
+        if (transfer[i].from == 0 || transfer[i].to == 0) TRL_TRY(add_provision(p, spaces, transfer[i].handle, 0));
 done:
     trli_free(spaces);
     return err;

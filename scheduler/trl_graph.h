@@ -128,7 +128,8 @@ typedef struct trl_memory_box {
 enum { TRL_MEMORY_BOXES = 8 };
 typedef struct trl_graph_memory {
     void *data; /* for the functions, not owned */
-    /* Allocate memory for a handle's data in a space; its content does not matter. Fails with MEMORY. Thread: the
+    /* Allocate memory for a handle's data in a space; its content does not matter. Space 0: the host has it, and each
+     * run copies it to or from a device, so it should be memory that is fast to copy. Fails with MEMORY. Thread: the
      * caller of trl_graph_run. */
     trl_err (*provide)(void *data, void *frame, int64_t key, int space);
     /* A part of a handle's data in a space, the same pieces in each space; returns how many. Thread: any. */

@@ -64,7 +64,9 @@ typedef struct trli_frame {
     /* By memory space [local patch][model->run->nreductions]: what a device makes of a patch for a reduction, and on
      * the host its copy, until it is merged. NULL where it has no memory. */
     trli_partial *share[TRL_SPACES_MAX];
-    uint32_t *share_valid;                 /* [local patch][nreductions] */
+    uint32_t *share_valid; /* [local patch][nreductions] */
+    void **pinned;         /* [npinned] memory of the host that GPUs copy in each run */
+    int npinned;
     int64_t fetched_copies, fetched_bytes; /* to the host, by trli_frame_fetch */
     void **rows[TRL_SPACES_MAX];           /* what `base` points to */
     trl_block **block_rows;                /* what `block` points to */

@@ -98,9 +98,30 @@ done:
     return err;
 }
 
+static trl_device *first_device(const trli_frame *frame)
+{
+    return trli_device_of(trl_workers_devices(frame->model->run->workers), 1);
+}
+
+/* Keep memory of the host in place for GPUs. */
+static trl_err pin(trli_frame *frame, void *memory, size_t bytes)
+{
+    const trli_model *model = frame->model;
+    const size_t most = (size_t)model->slots->n * (size_t)model->layout->nlocal + 1; /* slots, and shares */
+    if (first_device(frame)->kind != TRL_KIND_GPU) return TRL_OK;
+    if (!frame->pinned) frame->pinned = trli_new(model->ctx, most, sizeof *frame->pinned);
+    if (!frame->pinned) return trli_no_memory(model->ctx, NULL, "for copies");
+    for (int i = 0; i < frame->npinned; ++i)
+        if (frame->pinned[i] == memory) return TRL_OK;
+    if (trli_gpu_pin(first_device(frame), memory, bytes)) frame->pinned[frame->npinned++] = memory;
+    return TRL_OK;
+}
+
 void trli_frame_release_spaces(trli_frame *frame)
 {
     const trl_devices *devices = trl_workers_devices(frame->model->run->workers);
+    for (int i = 0; i < frame->npinned; ++i) trli_gpu_unpin(first_device(frame), frame->pinned[i]);
+    trli_free(frame->pinned);
     for (int s = 1; devices && s <= devices->n; ++s) {
         if (frame->share[s]) space_free(trli_device_of(devices, s), frame->share[s]);
         if (frame->alarm[s]) trli_gpu_host_release(trli_device_of(devices, s), frame->alarm[s]);
@@ -115,6 +136,11 @@ static trl_err provide(void *data, void *of, int64_t key, int space)
     const int slot = (int)(block / model->layout->nlocal), patch = (int)(block % model->layout->nlocal);
     trl_err err = TRL_OK;
     if (key == NO_DATA) return TRL_OK;
+    if (space == 0 && key <= FIRST_SHARE)
+        return pin(frame, frame->share[0],
+                   (size_t)model->run->nreductions * (size_t)model->layout->nlocal * sizeof(trli_partial));
+    if (space == 0)
+        return pin(frame, frame->base[0][slot][patch], (size_t)model->slots->slot[slot].values[patch] * sizeof(double));
     if (key <= FIRST_SHARE) return provide_shares(frame, space);
     TRL_TRY(trli_frame_add_space(frame, space));
     if (!frame->base[space][slot][patch])
