@@ -84,6 +84,7 @@ size_t trli_gpu_scratch(const trli_program *program, const trli_step *s)
     }
     for (int k = 0; k < p->nslabs; ++k) {
         const trli_slab *slab = &p->slab[k];
+        if (slab->kind == TRLI_SLAB_MODIFIER) continue; /* workers call it */
         const bool image = slab->kind == TRLI_SLAB_IMAGE;
         const size_t need = image ? room_of(2, 0) : room_of_use(&run->slab[k].gpu, &slab->reads, 1);
         if (need > most) most = need;
