@@ -147,7 +147,10 @@ def main():
             counted_cases = pool.map(lambda case: fail_in_turn(case, options.every, expected), cases)
             for case, counted in zip(cases, counted_cases):
                 counts.update(counted)
-                print(*case, sep=", ", end=f": {counted.total()} runs\n", flush=True)
+                ways = collections.Counter()
+                for (_, met), count in counted.items():
+                    ways[met] += count
+                print(*case, sep=", ", end=f": {dict(sorted(ways.items()))}\n", flush=True)
     else:
         counts = fail_somewhere(cases, 16, expected)
     for (fault, met), count in sorted(counts.items()):
