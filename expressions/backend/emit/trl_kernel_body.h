@@ -106,7 +106,7 @@ typedef struct trl_kernel_launch {
 
 /* A place in arrays, of which the compiler forgets how it came about: else it keeps an address for each neighbour in
  * each array in two registers, from plane to plane. */
-TRL_BODY long long trl_kernel_place(long long at)
+TRL_BODY long long trl_kernel_settled_place(long long at)
 {
     asm volatile("" : "+l"(at));
     return at;
