@@ -216,7 +216,7 @@ done:
  * in memory. Small grids are not worth cutting. */
 static trl_err create_layout(trl_simulation *sim)
 {
-    static const double cells_least = 1 << 20; /* of a patch */
+    static const double cells_least = 1 << 23; /* of a patch */
     const trl_problem *p = sim->problem;
     const trl_grid *grid = &p->grid;
     const int axis = grid->dim - 1;
