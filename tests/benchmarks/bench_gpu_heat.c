@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Heat on a GPU: a deck's steps against the best kernel by hand and the copy of the same fields. */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -10,7 +9,7 @@
 #include "bench_gpu_impl.h"
 #include "bench_impl.h"
 
-enum { ROUNDS = 5, CHECKED_STEPS = 10 };
+enum { CHECKED_STEPS = 10 };
 
 static const char deck_text[] =
     "trellis: 1\n"
@@ -41,66 +40,28 @@ static trl_err create(trli_bench *bench, const row *r, bool check, trli_case *c)
     return trli_case_create(bench->ctx, text, c);
 }
 
-/* Read values of the deck's field, or the largest difference of them to others. */
-static double visit(const trl_simulation *sim, double *values, bool compare)
-{
-    const trl_array a = trl_simulation_array(sim, 0, 0);
-    double most = 0;
-    for (trl_lidx k = 0, at = 0; k < a.owned.hi[2]; ++k)
-        for (trl_lidx j = 0; j < a.owned.hi[1]; ++j)
-            for (trl_lidx i = 0; i < a.owned.hi[0]; ++i, ++at) {
-                const double v = ((const double *)a.at)[trl_array_offset(&a, i, j, k)];
-                if (!compare)
-                    values[at] = v;
-                else if (!(fabs(v - values[at]) <= most))
-                    most = fabs(v - values[at]);
-            }
-    return most;
-}
-
-static trl_err step(trl_simulation *sim, int steps)
-{
-    trl_err err = TRL_OK;
-    for (int i = 0; i < steps; ++i) TRL_TRY(trl_simulation_step(sim));
-    err = trl_workers_finish(trl_simulation_workers(sim));
-done:
-    return err;
-}
-
-static trl_err time_steps(trl_simulation *sim, const row *r, int steps, double *rate)
-{
-    double seconds[ROUNDS];
-    trl_err err = TRL_OK;
-    TRL_TRY(step(sim, 20));
-    for (int i = 0; i < ROUNDS; ++i) {
-        const double start = trli_bench_clock();
-        TRL_TRY(step(sim, steps));
-        seconds[i] = trli_bench_clock() - start;
-    }
-    *rate = (double)r->n * r->n * r->n * steps / trli_spread_of(seconds, ROUNDS).median;
-done:
-    return err;
-}
-
 static trl_err measure_row(trli_bench *bench, row *r)
 {
     const size_t values = (size_t)r->n * (size_t)r->n * (size_t)r->n;
     const int steps = bench->quick ? 20 : r->n <= 128 ? 2000 : r->n <= 256 ? 500 : 100;
     const trli_gpu_heat heat = {r->n, r->periodic, r->k_dt, CHECKED_STEPS};
     trli_case c = {0};
+    double seconds;
     trl_err err = TRL_OK;
     TRL_TRY(trli_bench_alloc(bench->ctx, values, &r->initial));
     TRL_TRY(trli_bench_alloc(bench->ctx, values, &r->by_hand));
     TRL_TRY(create(bench, r, false, &c));
-    (void)visit(c.sim, r->initial, false);
+    (void)trli_gpu_visit(c.sim, 0, r->initial, false);
     const char *why = trli_gpu_heat_by_hand(&heat, r->initial, r->by_hand, &r->hand);
     if (why) TRL_TRY(trl_fail(bench->ctx, TRL_ERR_DEVICE, NULL, "the kernels by hand failed: %s", why));
-    TRL_TRY(step(c.sim, CHECKED_STEPS));
-    r->difference = visit(c.sim, r->by_hand, true);
-    TRL_TRY(time_steps(c.sim, r, steps, &r->rate));
+    TRL_TRY(trli_gpu_make_steps(c.sim, CHECKED_STEPS));
+    r->difference = trli_gpu_visit(c.sim, 0, r->by_hand, true);
+    TRL_TRY(trli_gpu_time_steps(c.sim, steps, &seconds));
+    r->rate = (double)values / seconds;
     trli_case_destroy(&c);
     TRL_TRY(create(bench, r, true, &c));
-    err = time_steps(c.sim, r, steps, &r->checked);
+    TRL_TRY(trli_gpu_time_steps(c.sim, steps, &seconds));
+    r->checked = (double)values / seconds;
 done:
     trli_case_destroy(&c);
     return err;

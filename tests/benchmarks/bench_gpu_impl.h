@@ -50,5 +50,16 @@ const char *trli_gpu_transport_by_hand(const trli_gpu_transport *transport, doub
 
 #ifdef __cplusplus
 }
+#else
+
+#include <trl_simulation.h>
+
+/* Read values of a field on the one patch, x fastest; or the largest difference of them to others. */
+double trli_gpu_visit(const trl_simulation *sim, int field, double *values, bool compare);
+/* Make steps, and wait until they are done. */
+TRL_NODISCARD trl_err trli_gpu_make_steps(trl_simulation *sim, int steps);
+/* Seconds of a step: the median of five times `steps`. */
+TRL_NODISCARD trl_err trli_gpu_time_steps(trl_simulation *sim, int steps, double *seconds);
+
 #endif
 #endif

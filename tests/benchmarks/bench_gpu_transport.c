@@ -3,7 +3,6 @@
 /* Advection and diffusion of n scalars on a GPU, as inputs/decks/transport.yaml has them: a deck's steps against the
  * best kernels by hand and the copy of the same fields, and many scalars against few. Updates are of a scalar at a
  * point in a stage. */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -12,7 +11,7 @@
 #include "bench_gpu_impl.h"
 #include "bench_impl.h"
 
-enum { ROUNDS = 5, CHECKED_STEPS = 3 };
+enum { CHECKED_STEPS = 3 };
 
 /* So small that central differences are stable with up to a hundred scalars on 256^3 cells. */
 static const double diffusivity = 1e-4, dt = 1e-4, velocity[3] = {1, 0.5, 0.25};
@@ -41,32 +40,6 @@ static double values_of(const row *r)
     return (double)r->cells * r->cells * r->cells;
 }
 
-/* Read a scalar, or the largest difference of it to other values. */
-static double visit(const trl_simulation *sim, int scalar, double *values, bool compare)
-{
-    const trl_array a = trl_simulation_array(sim, scalar, 0);
-    double most = 0;
-    for (trl_lidx k = 0, at = 0; k < a.owned.hi[2]; ++k)
-        for (trl_lidx j = 0; j < a.owned.hi[1]; ++j)
-            for (trl_lidx i = 0; i < a.owned.hi[0]; ++i, ++at) {
-                const double v = ((const double *)a.at)[trl_array_offset(&a, i, j, k)];
-                if (!compare)
-                    values[at] = v;
-                else if (!(fabs(v - values[at]) <= most))
-                    most = fabs(v - values[at]);
-            }
-    return most;
-}
-
-static trl_err step(trl_simulation *sim, int steps)
-{
-    trl_err err = TRL_OK;
-    for (int i = 0; i < steps; ++i) TRL_TRY(trl_simulation_step(sim));
-    err = trl_workers_finish(trl_simulation_workers(sim));
-done:
-    return err;
-}
-
 /* The fastest kernels by hand, and what becomes of the deck's first steps beside them. */
 static trl_err compare_by_hand(trli_bench *bench, trl_simulation *sim, row *r)
 {
@@ -77,13 +50,13 @@ static trl_err compare_by_hand(trli_bench *bench, trl_simulation *sim, row *r)
     for (int f = 0; f < TRLI_GPU_SCALARS; ++f) {
         by_hand.diffusivity[f] = (f + 1) * diffusivity;
         TRL_TRY(trli_bench_alloc(bench->ctx, (size_t)values_of(r), &field[f]));
-        (void)visit(sim, f, field[f], false);
+        (void)trli_gpu_visit(sim, f, field[f], false);
     }
     const char *why = trli_gpu_transport_by_hand(&by_hand, field, &r->hand);
     if (why) TRL_TRY(trl_fail(bench->ctx, TRL_ERR_DEVICE, NULL, "the kernels by hand failed: %s", why));
-    TRL_TRY(step(sim, CHECKED_STEPS));
+    TRL_TRY(trli_gpu_make_steps(sim, CHECKED_STEPS));
     for (int f = 0; f < TRLI_GPU_SCALARS; ++f) {
-        const double found = visit(sim, f, field[f], true);
+        const double found = trli_gpu_visit(sim, f, field[f], true);
         if (!(found <= r->difference)) r->difference = found;
     }
 done:
@@ -91,25 +64,11 @@ done:
     return err;
 }
 
-static trl_err time_steps(trl_simulation *sim, row *r, int steps)
-{
-    double seconds[ROUNDS];
-    trl_err err = TRL_OK;
-    TRL_TRY(step(sim, 10));
-    for (int i = 0; i < ROUNDS; ++i) {
-        const double start = trli_bench_clock();
-        TRL_TRY(step(sim, steps));
-        seconds[i] = trli_bench_clock() - start;
-    }
-    r->rate = values_of(r) * r->n * (r->euler ? 1 : 3) * steps / trli_spread_of(seconds, ROUNDS).median;
-done:
-    return err;
-}
-
 static trl_err measure_row(trli_bench *bench, row *r)
 {
     const int steps = bench->quick ? 5 : (int)(2e11 / (values_of(r) * r->n * (r->euler ? 1 : 3))) + 1;
     char text[1024];
+    double seconds;
     trli_case c = {0};
     trl_err err = TRL_OK;
     snprintf(text, sizeof text, deck_text, r->cells, r->cells, r->cells, r->n, diffusivity, velocity[0], velocity[1],
@@ -118,7 +77,8 @@ static trl_err measure_row(trli_bench *bench, row *r)
     TRL_TRY(trli_case_create(bench->ctx, text, &c));
     r->seconds = trli_bench_clock() - start;
     if (r->few == 0) TRL_TRY(compare_by_hand(bench, c.sim, r));
-    err = time_steps(c.sim, r, steps);
+    TRL_TRY(trli_gpu_time_steps(c.sim, steps, &seconds));
+    r->rate = values_of(r) * r->n * (r->euler ? 1 : 3) / seconds;
 done:
     trli_case_destroy(&c);
     return err;
