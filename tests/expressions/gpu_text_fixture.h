@@ -16,6 +16,7 @@ static const char stand_in[] = "#define __global__\n"
                                "template <int n> struct trl_kernel_scalars { double value[n]; };\n"
                                "struct triple { unsigned x, y, z; };\n"
                                "static thread_local triple threadIdx, blockIdx, blockDim;\n"
+                               "#define TRL_KERNEL_PLANES\n"
                                "static long long trl_kernel_settled_place(long long at) { return at; }\n"
                                "#define trl_kernel gpu_kernel\n";
 

@@ -263,7 +263,7 @@ static void put_storing(trli_emitter *e, const values *done)
     put_arrays(e, 1);
     put_rounds(e, false, 1);
     put_values(e, done, 0, e->nroots, false, 1);
-    fputs("    for (long long k = first; k < end; ++k) {\n", e->out);
+    fputs("    TRL_KERNEL_PLANES\n    for (long long k = first; k < end; ++k) {\n", e->out);
     for (int i = 0; i < e->reads->nfields + e->nroots && goes_by_results(e); ++i)
         if (shape_of(e, i) == i) fprintf(e->out, "        at%d = trl_kernel_settled_place(at%d);\n", i, i);
     put_rounds(e, true, 2);

@@ -104,6 +104,10 @@ typedef struct trl_kernel_launch {
 
 #ifdef __CUDACC__
 
+/* Before a loop over planes: unrolled, it would take so many registers that a multiprocessor runs half as many threads.
+ */
+#define TRL_KERNEL_PLANES _Pragma("unroll 1")
+
 /* A place in arrays, of which the compiler forgets how it came about: else it keeps an address for each neighbour in
  * each array in two registers, from plane to plane. */
 TRL_BODY long long trl_kernel_settled_place(long long at)
