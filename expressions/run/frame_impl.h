@@ -114,6 +114,8 @@ void trli_exchange_disconnect(trli_exchange_run *run);
 /* Room for what the slots' memory in a space is; and spaces for the devices of the model's workers. */
 TRL_NODISCARD trl_err trli_frame_add_space(trli_frame *frame, int space);
 TRL_NODISCARD trl_err trli_frame_add_devices(trli_frame *frame);
+/* Before memory of the host is given back: it may move again. */
+void trli_frame_unpin(trli_frame *frame, const void *memory);
 /* Give back what devices hold beside slots. */
 void trli_frame_release_spaces(trli_frame *frame);
 /* Give slots and scratch memory. Fails with MEMORY. */

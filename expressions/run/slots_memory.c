@@ -124,6 +124,7 @@ void trli_frame_vacate(trli_frame *frame, int field)
     const trli_model *model = frame->model;
     const int slot = model->field[field].slot, np = model->layout->nlocal;
     for (int p = 0; p < np; ++p) {
+        trli_frame_unpin(frame, frame->base[0][slot][p]);
         trl_block_vacate(frame->block[slot][p]);
         for (int s = 0; s < TRL_SPACES_MAX; ++s)
             if (frame->base[s]) frame->base[s][slot][p] = NULL;

@@ -117,6 +117,15 @@ static trl_err pin(trli_frame *frame, void *memory, size_t bytes)
     return TRL_OK;
 }
 
+void trli_frame_unpin(trli_frame *frame, const void *memory)
+{
+    for (int i = frame->npinned - 1; i >= 0; --i) {
+        if (frame->pinned[i] != memory) continue;
+        trli_gpu_unpin(first_device(frame), frame->pinned[i]);
+        frame->pinned[i] = frame->pinned[--frame->npinned];
+    }
+}
+
 void trli_frame_release_spaces(trli_frame *frame)
 {
     const trl_devices *devices = trl_workers_devices(frame->model->run->workers);
