@@ -249,6 +249,7 @@ static void put_placement(const trl_placement_stats *p, trli_json *json)
     put_integer(json, "chains", p->chains);
     put_integer(json, "regions", p->regions);
     put_integer(json, "transfers", p->transfers);
+    put_integer(json, "transfer_bytes", p->transfer_bytes);
     put_number(json, "predicted_s", p->predicted);
     put_number(json, "measured_s", p->measured);
     if (p->overlap >= 0) put_number(json, "copy_overlap", p->overlap);

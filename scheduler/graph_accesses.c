@@ -138,6 +138,40 @@ done:
     return err;
 }
 
+/* ---- rotations ---- */
+
+/* So far each handle follows itself. */
+static trl_err list_follows(trl_graph *graph)
+{
+    trl_err err;
+    const int64_t missing = graph->handles.count - graph->follows.count;
+    TRL_TRY(trli_list_reserve(graph->ctx, &graph->follows, missing, sizeof(int32_t), build_memory));
+    for (; graph->follows.count < graph->handles.count; ++graph->follows.count)
+        ((int32_t *)graph->follows.data)[graph->follows.count] = (int32_t)graph->follows.count;
+done:
+    return err;
+}
+
+trl_err trl_graph_rotate(trl_graph *graph, int n, const trl_handle *handles)
+{
+    trl_err err;
+    int32_t from, to;
+    TRL_TRY(trli_graph_check_open(graph));
+    TRL_TRY(list_follows(graph));
+    int32_t *follows = graph->follows.data;
+    for (int i = 0; i < n; ++i) {
+        TRL_TRY(find_handle(graph, handles[i], &from));
+        TRL_TRY(find_handle(graph, handles[i + 1 < n ? i + 1 : 0], &to));
+        if (from == to || follows[to] != to)
+            return trl_fail(graph->ctx, TRL_ERR_USAGE, NULL,
+                            "graph '%s': data handle '%s' is in two rotations, or twice in one", graph->name,
+                            trli_graph_text(graph, ((const trl_policy_handle *)graph->handles.data)[to].name));
+        follows[to] = from;
+    }
+done:
+    return err;
+}
+
 /* ---- freezing ---- */
 
 /* Move the accesses [start, end) of a task to the end of those of the tasks before it. Two accesses of a task to one
@@ -166,6 +200,7 @@ trl_err trli_graph_flatten_accesses(trl_graph *graph)
     const size_t bytes = ((size_t)graph->task_count + 1) * sizeof *graph->access_first;
     const size_t place_bytes = ((size_t)graph->handles.count + 1) * sizeof(int32_t);
     void *memory, *place = NULL;
+    if (graph->follows.count > 0) TRL_TRY(list_follows(graph));
     if (n > INT32_MAX)
         return trl_fail(graph->ctx, TRL_ERR_INPUT, NULL, "graph '%s' has more than %d accesses", graph->name,
                         INT32_MAX);

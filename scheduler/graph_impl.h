@@ -111,6 +111,7 @@ struct trl_graph {
     trli_list resources; /* trli_resource */
     trli_list phases;    /* trli_phase */
     trli_list handles;   /* trl_policy_handle */
+    trli_list follows;   /* int32_t, of each handle: see trl_placement_problem; empty: no handles rotate */
     trli_list edges;     /* trli_dependency */
     trli_list touched;   /* trli_touched, of each handle */
     trli_list touches;   /* trli_touch */
@@ -192,7 +193,7 @@ TRL_NODISCARD trl_err trli_graph_add_name(trl_graph *graph, const char *text, in
 
 /* Add a dependency between tasks. */
 TRL_NODISCARD trl_err trli_graph_add_edge(trl_graph *graph, int32_t before, int32_t after);
-/* Sort the accesses by their tasks, each handle once. */
+/* Sort the accesses by their tasks, each handle once; complete the list of what rotates. */
 TRL_NODISCARD trl_err trli_graph_flatten_accesses(trl_graph *graph);
 /* USAGE if the graph is frozen. */
 TRL_NODISCARD trl_err trli_graph_check_open(trl_graph *graph);

@@ -27,7 +27,8 @@ trli_place_graph trli_graph_to_place(const trl_graph *graph)
                               .access_first = graph->access_first,
                               .access = graph->access,
                               .handles = (int32_t)graph->handles.count,
-                              .handle = graph->handles.data};
+                              .handle = graph->handles.data,
+                              .follows = graph->follows.count > 0 ? graph->follows.data : NULL};
 }
 
 typedef struct builder {

@@ -26,46 +26,72 @@ static bool place_all_on(trli_assignment *a, int executor)
     return true;
 }
 
-static trl_err compare_finish_time(trli_assignment *a, const uint16_t *first, trli_best *best)
+/* *complete: there is a placement, a->executor. */
+static trl_err compare_finish_time(trli_assignment *a, const uint16_t *first, trli_best *best, bool *complete)
 {
     trl_err err;
-    bool complete;
-    TRL_TRY(trli_assign_finish_time(a, first, &complete));
-    if (complete) TRL_TRY(trli_best_compare(a, best));
+    TRL_TRY(trli_assign_finish_time(a, first, complete));
+    if (*complete) TRL_TRY(trli_best_compare(a, best));
 done:
     return err;
 }
 
-/* Where values lie that are ANYWHERE when a run begins: where the placement leaves them. Returns whether there are
- * such values. */
-static trl_err find_again(const trli_assignment *a, const trli_best *best, uint16_t *first, bool *any)
+static bool is_anywhere(const trli_assignment *a, int32_t handle)
+{
+    return trli_first_spaces(a->graph, handle) >> TRLI_ANYWHERE & 1;
+}
+
+/* Where values lie that are ANYWHERE when a run begins: where equal runs with this placement leave them. Returns
+ * whether that is news. */
+static trl_err find_again(const trli_assignment *a, const uint8_t *executor, uint16_t *first, bool *changed)
 {
     trl_err err = TRL_OK;
     trli_transfers transfers = {0};
-    *any = false;
-    for (int32_t h = 0; h < a->graph->handles; ++h) *any = *any || first[h] >> TRLI_ANYWHERE & 1;
-    if (!*any) return TRL_OK;
-    TRL_TRY(trli_transfers_of(a->ctx, a->graph, a->machine, a->values, best->executor, &transfers));
-    for (int32_t h = 0; h < a->graph->handles; ++h)
-        if (first[h] >> TRLI_ANYWHERE & 1) first[h] = transfers.valid_after[h];
+    bool any = false;
+    *changed = false;
+    for (int32_t h = 0; h < a->graph->handles; ++h) any = any || is_anywhere(a, h);
+    if (!any) return TRL_OK;
+    TRL_TRY(trli_transfers_of(a->ctx, a->graph, a->machine, a->values, executor, &transfers));
+    for (int32_t h = 0; h < a->graph->handles; ++h) {
+        if (!is_anywhere(a, h)) continue;
+        const uint16_t now = (uint16_t)trli_steady_spaces(a->graph, &transfers, h);
+        *changed = *changed || now != first[h];
+        first[h] = now;
+    }
 done:
     trli_transfers_free(&transfers);
+    return err;
+}
+
+/* Where tasks end first depends on where values lie that a run finds: where the best placement leaves them, then,
+ * some times, where the placement that follows from it does. */
+static trl_err compare_again(trli_assignment *a, uint16_t *first, trli_best *best)
+{
+    enum { ROUNDS = 3 };
+    trl_err err;
+    bool changed, complete;
+    TRL_TRY(find_again(a, best->executor, first, &changed));
+    for (int i = 0; changed && i < ROUNDS; ++i) {
+        TRL_TRY(compare_finish_time(a, first, best, &complete));
+        if (!complete || !a->graph->follows) break; /* else what runs write is not where they find values */
+        TRL_TRY(find_again(a, a->executor, first, &changed));
+    }
+done:
     return err;
 }
 
 static trl_err find_best(trli_assignment *a, const int32_t *chain, int32_t chains, trli_best *best)
 {
     trl_err err;
-    bool again;
+    bool complete;
     uint16_t *first = trli_new(a->ctx, (size_t)a->graph->handles, sizeof *first);
     if (!first) return trli_no_memory(a->ctx, NULL, "to assign %d tasks", a->graph->tasks);
     for (int32_t h = 0; h < a->graph->handles; ++h) first[h] = (uint16_t)trli_first_spaces(a->graph, h);
-    TRL_TRY(compare_finish_time(a, first, best));
+    TRL_TRY(compare_finish_time(a, first, best, &complete));
     for (int e = 0; e < a->machine->executors; ++e)
         if (place_all_on(a, e)) TRL_TRY(trli_best_compare(a, best));
     if (best->seconds == INFINITY) TRL_TRY(fits_nowhere(a));
-    TRL_TRY(find_again(a, best, first, &again));
-    if (again) TRL_TRY(compare_finish_time(a, first, best));
+    TRL_TRY(compare_again(a, first, best));
     TRL_TRY(trli_best_improve(a, chain, chains, best));
 done:
     trli_free(first);

@@ -132,20 +132,17 @@ static void write_transfer(const writer *w, int32_t i)
 static void write_head(const writer *w, bool measured)
 {
     const trli_placement *p = w->p;
-    const trli_transfer *transfer = w->o->transfers.list.data;
-    const trl_policy_handle *handle = p->graph->handles.data;
     char text[2][32];
-    size_t bytes = 0;
-    fprintf(w->out, "placement    %s, by %s%s\n", rule_name(p),
+    fprintf(w->out, "placement    %s, by %s%s%s\n", rule_name(p),
             measured ? "measured times" : "times that the cost model estimates; no step was timed",
             p->single >= 0 ? "; one executor alone was faster" : "");
     for (int64_t i = 0; i < w->o->transfers.list.count; ++i) bytes += handle[transfer[i].handle].bytes;
     fprintf(w->out,
-            "  a step     %s predicted; %" PRId64 " transfer%s of %zu bytes in all, %d chain%s and %d region%s on "
-            "devices",
+            "  a step     %s predicted; %" PRId64 " transfer%s of %" PRId64 " bytes in all, %d chain%s and %d region%s "
+            "on devices",
             in_seconds(w->o->prediction.seconds, text[0]), w->o->transfers.list.count,
-            w->o->transfers.list.count == 1 ? "" : "s", bytes, (int)w->o->chains, w->o->chains == 1 ? "" : "s",
-            (int)w->o->regions, w->o->regions == 1 ? "" : "s");
+            w->o->transfers.list.count == 1 ? "" : "s", trli_outlook_bytes(p, w->o), (int)w->o->chains,
+            w->o->chains == 1 ? "" : "s", (int)w->o->regions, w->o->regions == 1 ? "" : "s");
     if (measured && p->runs > 0 && p->least_ns < INT64_MAX)
         fprintf(w->out, "; %s measured", in_seconds(1e-9 * (double)p->least_ns, text[1]));
     fputc('\n', w->out);

@@ -38,6 +38,7 @@ typedef struct trli_place_graph {
     const uint16_t *eligible; /* [tasks] executors that may run it, a bit each; never 0 */
     const double *seconds;    /* [tasks][executors] */
     const uint16_t *valid;    /* [handles] spaces with the value when a run begins, a bit each; NULL: the host's */
+    const int32_t *follows;   /* [handles] as trl_placement_problem has it */
 } trli_place_graph;
 
 #define TRLI_PLACEMENT_LIST(X)                                                                                         \
@@ -95,6 +96,9 @@ typedef struct trli_transfers {
 TRL_NODISCARD trl_err trli_transfers_find(trl_context *ctx, const trli_place_graph *graph, const trli_platform *machine,
                                           const uint8_t *executor, trli_transfers *transfers);
 void trli_transfers_free(trli_transfers *transfers);
+/* The spaces, a bit each, with the value of a handle that is ANYWHERE when a run begins, if equal runs came before it;
+ * 0: no task touches it. transfers: those of such a run. */
+unsigned trli_steady_spaces(const trli_place_graph *graph, const trli_transfers *transfers, int32_t handle);
 
 /* ---- placement_predict.c ---- */
 
@@ -108,7 +112,7 @@ typedef struct trli_prediction {
 /* Simulate a placement on a virtual clock. Each executor takes ready tasks, those with the longest path to the end
  * of the graph first, `parallel` at once. Copies take their links one after the other, as soon as the value is
  * available (prefetch), or only when all predecessors of a reader are complete. A value that is ANYWHERE when the
- * run begins lies where an equal previous run left it. A task that starts when its executor has just ended another
+ * run begins lies where equal previous runs left it. A task that starts when its executor has just ended another
  * is launched with that task, at no cost. Edges must include those of the accesses. Deterministic. On failure
  * nothing is left to free. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_predict(trl_context *ctx, const trli_place_graph *graph, const trli_platform *machine,

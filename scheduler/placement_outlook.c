@@ -74,7 +74,7 @@ static trl_err find_transfers(const trli_placement *p, const trli_transfers *fir
     uint16_t *valid = trli_new(ctx, (size_t)view.handles + 1, sizeof *valid);
     if (!valid) return trli_no_memory(ctx, NULL, "for a placement");
     for (int32_t h = 0; h < view.handles; ++h) {
-        valid[h] = (uint16_t)(first->valid_after[h] & ~(1u << TRLI_ANYWHERE));
+        valid[h] = (uint16_t)trli_steady_spaces(&view, first, h);
         if (valid[h] == 0) valid[h] = 1; /* no task touches it */
     }
     view.valid = valid;
@@ -101,6 +101,15 @@ done:
     trli_transfers_free(&first);
     if (err != TRL_OK) trli_outlook_free(outlook);
     return err;
+}
+
+int64_t trli_outlook_bytes(const trli_placement *p, const trli_outlook *o)
+{
+    const trl_policy_handle *handle = p->graph->handles.data;
+    const trli_transfer *transfer = o->transfers.list.data;
+    int64_t bytes = 0;
+    for (int64_t i = 0; i < o->transfers.list.count; ++i) bytes += (int64_t)handle[transfer[i].handle].bytes;
+    return bytes;
 }
 
 void trli_outlook_free(trli_outlook *outlook)

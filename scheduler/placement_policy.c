@@ -27,7 +27,8 @@ static trl_placement_problem view_of(const trli_placement *p)
                                    .eligible = g.eligible,
                                    .seconds = g.seconds,
                                    .unit = p->unit,
-                                   .of = p};
+                                   .of = p,
+                                   .follows = g.follows};
 }
 
 #define POLICY_FAIL(p, ...) trl_fail((p)->graph->ctx, TRL_ERR_PLUGIN, NULL, __VA_ARGS__)

@@ -84,16 +84,15 @@ static void count_waits(play *p)
     }
 }
 
-/* A value that is ANYWHERE when a run begins lies where the previous equal run left it. */
+/* A value that is ANYWHERE when a run begins lies where previous equal runs left it. */
 static void find_sources(play *p)
 {
-    const int executors = p->machine->executors;
     for (int32_t x = 0; x < p->ntransfers; ++x) {
         const trli_transfer *t = &p->transfer[x];
-        const unsigned spaces = p->transfers->valid_after[t->handle] & ((1u << executors) - 1);
         p->from[x] = t->from;
-        if (t->from == TRLI_ANYWHERE)
-            p->from[x] = (uint8_t)trli_cheapest_source(p->graph, p->machine, t->handle, spaces, t->to);
+        if (t->from != TRLI_ANYWHERE) continue;
+        const unsigned spaces = trli_steady_spaces(p->graph, p->transfers, t->handle);
+        p->from[x] = (uint8_t)trli_cheapest_source(p->graph, p->machine, t->handle, spaces, t->to);
     }
 }
 

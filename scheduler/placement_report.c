@@ -57,6 +57,7 @@ void trl_graph_get_placement(const trl_graph *graph, trl_placement_stats *stats)
     if (p->placed) count_placed(p->placed, stats);
     if (trli_outlook_make(p, &outlook) != TRL_OK) return;
     stats->transfers = outlook.transfers.list.count;
+    stats->transfer_bytes = trli_outlook_bytes(p, &outlook);
     stats->chains = outlook.chains;
     for (int e = 1; e < stats->executors; ++e) stats->planned[e] = outlook.memory[e];
     if (stats->timed) {

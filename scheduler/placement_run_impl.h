@@ -117,6 +117,8 @@ TRL_NODISCARD trl_err trli_outlook_make(const trli_placement *placement, trli_ou
 void trli_outlook_free(trli_outlook *outlook);
 
 /* ---- placement_explain.c ---- */
+/* Bytes of its transfers. */
+int64_t trli_outlook_bytes(const trli_placement *placement, const trli_outlook *outlook);
 
 /* As trl_graph_write_placement describes. */
 TRL_NODISCARD trl_err trli_placement_explain(const trli_placement *placement, bool measured, FILE *out);

@@ -140,6 +140,18 @@ done:
     return err;
 }
 
+unsigned trli_steady_spaces(const trli_place_graph *graph, const trli_transfers *transfers, int32_t handle)
+{
+    const unsigned anywhere = 1u << TRLI_ANYWHERE;
+    unsigned spaces = 0;
+    int32_t h = handle;
+    do { /* back through the runs before, up to the one that wrote the value */
+        h = graph->follows ? graph->follows[h] : h;
+        spaces |= transfers->valid_after[h];
+    } while (h != handle && transfers->valid_after[h] & anywhere);
+    return spaces & ~anywhere;
+}
+
 void trli_transfers_free(trli_transfers *transfers)
 {
     trli_list_free(&transfers->list);

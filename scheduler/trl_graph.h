@@ -117,6 +117,11 @@ TRL_API TRL_NODISCARD trl_err trl_graph_add_access(trl_graph *graph, trl_task ta
 TRL_API TRL_NODISCARD trl_err trl_graph_add_part_access(trl_graph *graph, trl_task task, trl_handle handle,
                                                         trl_access access, int32_t part);
 
+/* Between two runs the caller exchanges data of handles, as where time levels rotate: what handles[i] has after a run,
+ * handles[i + 1] has before the next one, and handles[0] what the last of them had. By this it is known which data the
+ * next run finds where. A handle is in one rotation at most. */
+TRL_API TRL_NODISCARD trl_err trl_graph_rotate(trl_graph *graph, int n, const trl_handle *handles);
+
 /* Where the data of handles lies, in a frame and in the memory of the host (space 0) or of a device. A graph needs
  * this if devices may run its tasks: data is copied to where it is read. */
 typedef struct trl_memory_box {
@@ -299,7 +304,8 @@ typedef struct trl_placement_stats {
     int executors;                    /* the workers, and devices; 0: the graph has not been placed */
     int64_t tasks[TRL_EXECUTORS_MAX]; /* of each executor */
     double busy[TRL_EXECUTORS_MAX];   /* s of a run, predicted from measured times */
-    int64_t regions, transfers;       /* of a run */
+    int64_t regions, transfers;       /* of a run that follows equal ones */
+    int64_t transfer_bytes;           /* planned for those transfers */
     int64_t chains;                   /* paths of tasks of one device */
     size_t planned[TRL_EXECUTORS_MAX],
         peak[TRL_EXECUTORS_MAX]; /* bytes of each device: planned for the graph; the most held so far */

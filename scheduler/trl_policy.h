@@ -149,6 +149,8 @@ typedef struct trl_placement_problem {
     const double *seconds;           /* [tasks][executors] measured or estimated; 0 where it is not eligible */
     const int32_t *unit; /* [tasks] the first of the tasks that need one executor with it: they make a value together */
     const struct trli_placement *of;
+    const int32_t *follows; /* [handles] the handle whose data after a run is this one's before the next (see
+                               trl_graph_rotate); NULL: itself, for all */
 } trl_placement_problem;
 
 /* The life of a placement policy's state:

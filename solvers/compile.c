@@ -78,6 +78,19 @@ static trl_err add_state(trl_simulation *sim, int v)
     return TRL_OK;
 }
 
+static trl_err find_rotation(trl_simulation *sim)
+{
+    const int n = sim->nequations;
+    sim->levels = trli_new(sim->ctx, 2 * (size_t)n + 1, sizeof *sim->levels);
+    if (!sim->levels) return trli_no_memory(sim->ctx, NULL, "for %d equations", n);
+    for (int v = 0; v < n; ++v) {
+        sim->levels[v] = sim->equation[v].state;
+        sim->levels[n + v] = sim->equation[v].next;
+    }
+    sim->rotation = (trli_rotation){n, sim->levels, sim->levels + n};
+    return TRL_OK;
+}
+
 static trl_err instance_of_state(trl_simulation *sim, trli_program *program, trli_instance **instance)
 {
     trl_err err = trli_instance_create(sim->model, program, TRLI_SCALAR_STEP_TIME, 0, NULL, instance);
@@ -530,6 +543,7 @@ trl_err trli_compile_programs(trl_simulation *sim)
     trl_err err = TRL_OK, first = TRL_OK;
     trl_err (*const part[])(trl_simulation *) = {compile_initial, compile_step, compile_observe};
     for (int v = 0; v < sim->nequations; ++v) TRL_TRY(add_state(sim, v));
+    TRL_TRY(find_rotation(sim));
     for (size_t i = 0; i < sizeof part / sizeof *part; ++i) { /* go on after an error: the user hears of all of them */
         err = part[i](sim);
         if (first == TRL_OK) first = err;
@@ -541,7 +555,7 @@ trl_err trli_compile_programs(trl_simulation *sim)
     TRL_TRY(trli_passes_run(sim->model));
     TRL_TRY(trli_time_blocking_prepare(sim));
     equalise_levels(sim);
-    TRL_TRY(trli_model_freeze(sim->model));
+    TRL_TRY(trli_model_freeze(sim->model, sim->step, &sim->rotation));
     TRL_TRY(trli_frame_create(sim->model, &sim->frame));
 done:
     return err;

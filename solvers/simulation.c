@@ -302,6 +302,7 @@ void trl_simulation_destroy(trl_simulation **sim)
     trl_trace_destroy(&s->trace);
     trl_layout_destroy(&s->layout);
     trli_free(s->equation);
+    trli_free(s->levels);
     trl_formula_destroy(&s->stop);
     trli_free(s->series);
     trli_free(s->series_scalar);

@@ -8,6 +8,7 @@
 
 #include "frame_impl.h"
 #include "instance_impl.h"
+#include "time_plan_impl.h"
 
 /* The name of the program that does a step, and of its task graph. */
 #define TRLI_STEP_PROGRAM "step"
@@ -79,6 +80,8 @@ struct trl_simulation {
     int64_t allocations; /* on the step path after the first step; there should be none */
     int64_t comm_bytes, comm_messages;
     double compile_seconds;
+    int *levels;                         /* [2][equations] fields: the two levels of the state */
+    trli_rotation rotation;              /* of them */
     struct trli_time_blocking *blocking; /* NULL: one step at a time */
     const char *not_blocked;             /* NULL, or why */
 };

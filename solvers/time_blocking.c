@@ -30,8 +30,6 @@ enum {
 };
 
 typedef struct trli_time_blocking {
-    int *fields; /* [2][equations] the state's two levels */
-    trli_rotation rotation;
     int longest; /* steps that a pass can have, as far as is known before fields have memory */
     int nvariants;
     trli_time_blocks *variant[VARIANTS_MOST]; /* NULL: one step at a time */
@@ -64,20 +62,6 @@ done:
     return err;
 }
 
-static trl_err find_rotation(trl_simulation *sim)
-{
-    trli_time_blocking *b = sim->blocking;
-    const int n = sim->nequations;
-    b->fields = trli_new(sim->ctx, 2 * (size_t)n, sizeof *b->fields);
-    if (!b->fields) return trli_no_memory(sim->ctx, NULL, "for %d equations", n);
-    for (int v = 0; v < n; ++v) {
-        b->fields[v] = sim->equation[v].state;
-        b->fields[n + v] = sim->equation[v].next;
-    }
-    b->rotation = (trli_rotation){n, b->fields, b->fields + n};
-    return TRL_OK;
-}
-
 /* The most steps that are worth a try, or asked for. */
 static int most_steps(const trl_simulation *sim)
 {
@@ -94,9 +78,8 @@ static trl_err plan_pass(trl_simulation *sim, trli_time_plan *plan)
     trli_time_blocking *b = sim->blocking;
     int64_t values;
     trl_err err = TRL_OK;
-    TRL_TRY(find_rotation(sim));
     b->longest = most_steps(sim);
-    TRL_TRY(trli_time_plan_fit(sim->step, &b->rotation, asked ? INFINITY : most_computed, &b->longest, plan, &values,
+    TRL_TRY(trli_time_plan_fit(sim->step, &sim->rotation, asked ? INFINITY : most_computed, &b->longest, plan, &values,
                                &sim->not_blocked));
     if (asked || sim->not_blocked) goto done;
     if (!trli_exceeds_caches(sim->ctx, values)) sim->not_blocked = "the fields fit in the caches";
@@ -142,7 +125,7 @@ static trl_err add_variant(trl_simulation *sim, const trli_time_shape *shape)
 {
     trli_time_blocking *b = sim->blocking;
     trli_time_blocks *variant = NULL;
-    trl_err err = trli_time_blocks_create(sim->step, sim->frame, &b->rotation, shape, &variant, &sim->not_blocked);
+    trl_err err = trli_time_blocks_create(sim->step, sim->frame, &sim->rotation, shape, &variant, &sim->not_blocked);
     int new = variant &&is_new(b, variant);
     TRL_TRY(agree(sim, err, &new));
     if (sim->not_blocked || !new) goto done;
@@ -197,7 +180,6 @@ void trli_time_blocking_destroy(trli_time_blocking **blocking)
     *blocking = NULL;
     if (!b) return;
     for (int w = 0; w < b->nvariants; ++w) trli_time_blocks_destroy(&b->variant[w]);
-    trli_free(b->fields);
     trli_free(b);
 }
 

@@ -73,8 +73,8 @@ done:
     return err;
 }
 
-static trl_err access_part(trli_task_builder *b, trl_task task, int field, int patch, trli_points which,
-                           trl_access access)
+/* The handle of points of a field's slot on a patch, made if there is none. */
+static trl_err part_handle(trli_task_builder *b, int field, int patch, trli_points which, trl_handle *handle)
 {
     const trli_model *model = b->model;
     const trli_model_field *f = &model->field[field];
@@ -88,10 +88,46 @@ static trl_err access_part(trli_task_builder *b, trl_task task, int field, int p
                                   .bytes = (size_t)trli_max(points, 1) * sizeof(double), /* tenants differ */
                                   .block = block,
                                   .key = trli_slot_key(model, f->slot, patch, which)};
+    return handle_of(b, &b->slot_handle[block * TRLI_POINTS + (int)which], &desc, handle);
+}
+
+static trl_err access_part(trli_task_builder *b, trl_task task, int field, int patch, trli_points which,
+                           trl_access access)
+{
     trl_handle h;
-    trl_err err = TRL_OK;
-    TRL_TRY(handle_of(b, &b->slot_handle[block * TRLI_POINTS + (int)which], &desc, &h));
+    trl_err err;
+    TRL_TRY(part_handle(b, field, patch, which, &h));
     TRL_TRY(trl_graph_add_part_access(b->graph, task, h, access, field));
+done:
+    return err;
+}
+
+/* Data that no task touches stays where it is. */
+static trl_err rotate_part(trli_task_builder *b, int field_a, int field_b, int patch, trli_points which)
+{
+    const trli_model *model = b->model;
+    const int fields[2] = {field_a, field_b};
+    trl_handle handles[2];
+    trl_err err = TRL_OK;
+    bool touched = false;
+    for (int i = 0; i < 2; ++i)
+        touched |=
+            b->slot_handle[(model->field[fields[i]].slot * model->layout->nlocal + patch) * TRLI_POINTS + (int)which] >=
+            0;
+    if (!touched) return TRL_OK;
+    for (int i = 0; i < 2; ++i) TRL_TRY(part_handle(b, fields[i], patch, which, &handles[i]));
+    TRL_TRY(trl_graph_rotate(b->graph, 2, handles));
+done:
+    return err;
+}
+
+trl_err trli_builder_rotate(trli_task_builder *b, const trli_rotation *rotation)
+{
+    trl_err err = TRL_OK;
+    for (int v = 0; v < rotation->n; ++v)
+        for (int p = 0; p < b->model->layout->nlocal; ++p)
+            for (int which = 0; which < TRLI_POINTS; ++which)
+                TRL_TRY(rotate_part(b, rotation->state[v], rotation->next[v], p, (trli_points)which));
 done:
     return err;
 }

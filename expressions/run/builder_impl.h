@@ -9,7 +9,7 @@
 
 #include "model_impl.h"
 #include "opaque_impl.h"
-#include "plan_impl.h"
+#include "time_plan_impl.h"
 
 /* What lies in a slot on a patch, as tasks touch it: owned points that no other patch reads, and those that may be sent
  * to others; ghosts that come from others, and those beyond sides of the domain. Tenants of a slot may have them in
@@ -56,6 +56,8 @@ TRL_NODISCARD trl_err trli_builder_add_anywhere(trli_task_builder *builder, cons
                                                 trl_task *task);
 TRL_NODISCARD trl_err trli_builder_field(trli_task_builder *builder, trl_task task, int field, int patch,
                                          unsigned points, trl_access access);
+/* After all tasks: the fields exchange their memory after each run (trl_graph_rotate). */
+TRL_NODISCARD trl_err trli_builder_rotate(trli_task_builder *builder, const trli_rotation *rotation);
 /* Add a task's access to a field that it reads at these offsets from the points of a box. */
 TRL_NODISCARD trl_err trli_builder_read(trli_task_builder *builder, trl_task task, int field,
                                         const trl_footprint *footprint, const trl_box *box, int patch);

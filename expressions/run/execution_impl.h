@@ -53,8 +53,11 @@ static inline trli_step_run *trli_run_of(const trli_program *program, const trli
 /* Room for what the execution of an analysed program needs. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_execution_create(trli_program *program);
 void trli_execution_destroy(trli_program *program);
-/* Build the tasks of a program and freeze their graph. Collective: yes. */
-TRL_NODISCARD trl_err trli_tasks_build(trli_program *program);
+struct trli_rotation; /* passes/time_plan_impl.h */
+
+/* Build the tasks of a program and freeze their graph. rotation: of fields that exchange their memory after each run;
+ * NULL: none do. Collective: yes. */
+TRL_NODISCARD trl_err trli_tasks_build(trli_program *program, const struct trli_rotation *rotation);
 void trli_tasks_free(trli_program *program);
 
 /* Seconds of a frozen program's kernel in one run, on all workers of this rank: predicted, the larger of bytes by

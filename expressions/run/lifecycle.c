@@ -215,7 +215,7 @@ static void find_exchanged_axes(trli_model *model)
         }
 }
 
-trl_err trli_model_freeze(trli_model *model)
+trl_err trli_model_freeze(trli_model *model, const trli_program *step, const struct trli_rotation *rotation)
 {
     trl_err err = TRL_OK;
     TRL_TRY(trli_slots_plan(model));
@@ -223,7 +223,8 @@ trl_err trli_model_freeze(trli_model *model)
     find_exchanged_axes(model);
     TRL_TRY(trli_gpu_request(model));
     plan_scratch(model);
-    for (int i = 0; i < model->nprograms; ++i) TRL_TRY(trli_tasks_build(model->program[i]));
+    for (int i = 0; i < model->nprograms; ++i)
+        TRL_TRY(trli_tasks_build(model->program[i], model->program[i] == step ? rotation : NULL));
     TRL_TRY(trli_kernels_request(model));
 done:
     return err;

@@ -11,8 +11,12 @@
  * for cycles, missing and duplicate producers. Everything stays valid as long as the description it was made from. */
 TRL_NODISCARD trl_err trli_model_create(trl_context *ctx, const trli_model_request *request, trli_model **model);
 void trli_model_destroy(trli_model **model);
-/* Plan the memory of all analysed programs, build their task graphs and ask for their kernels. */
-TRL_NODISCARD trl_err trli_model_freeze(trli_model *model);
+struct trli_rotation; /* passes/time_plan_impl.h */
+
+/* Plan the memory of all analysed programs, build their task graphs and ask for their kernels. rotation: of the fields
+ * that exchange their memory after each run of one program, `step`; NULL: none do. */
+TRL_NODISCARD trl_err trli_model_freeze(trli_model *model, const trli_program *step,
+                                        const struct trli_rotation *rotation);
 /* Run a frozen program in a frame of its model. Collective: yes. */
 TRL_NODISCARD trl_err trli_program_run(const trli_program *program, trli_frame *frame);
 

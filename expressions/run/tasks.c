@@ -433,7 +433,7 @@ static trl_err reserve(builder *b)
     return TRL_OK;
 }
 
-trl_err trli_tasks_build(trli_program *program)
+trl_err trli_tasks_build(trli_program *program, const trli_rotation *rotation)
 {
     builder b = {.program = program, .model = program->model};
     trl_err err = TRL_OK;
@@ -443,6 +443,7 @@ trl_err trli_tasks_build(trli_program *program)
     TRL_TRY(trli_builder_begin(&b.tasks, b.model, program->name, &program->run->graph));
     for (int i = 0; i < program->nsteps; ++i)
         if (program->plan->step[i].live) TRL_TRY(add_step(&b, &program->step[i]));
+    if (rotation) TRL_TRY(trli_builder_rotate(&b.tasks, rotation));
 done:
     return trli_builder_end(&b.tasks, err);
 }

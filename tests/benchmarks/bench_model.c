@@ -142,7 +142,7 @@ static trl_err compile_steps(trli_formulas *f)
         memcpy(model->field[f->next[u]].ghost_lo, now->ghost_lo, sizeof now->ghost_lo);
         memcpy(model->field[f->next[u]].ghost_hi, now->ghost_hi, sizeof now->ghost_hi);
     }
-    TRL_TRY(trli_model_freeze(model));
+    TRL_TRY(trli_model_freeze(model, NULL, NULL));
     TRL_TRY(trli_frame_create(model, &f->frame));
 done:
     return err;

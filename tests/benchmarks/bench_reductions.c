@@ -190,7 +190,7 @@ static trl_err compile(match *m)
     TRL_TRY(trli_program_fold(m->program));
     TRL_TRY(trli_program_count_work(m->program));
     TRL_TRY(trli_program_part(m->program));
-    TRL_TRY(trli_model_freeze(m->model));
+    TRL_TRY(trli_model_freeze(m->model, NULL, NULL));
     TRL_TRY(trli_frame_create(m->model, &m->frame));
 done:
     return err;

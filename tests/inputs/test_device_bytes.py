@@ -44,7 +44,8 @@ def write(method="ssprk3", periodic="[false, false]", sides=SIDES, plugins="", e
 
 
 def copied(deck, arguments, output, devices=1, settings=(), ranks=1):
-    """Bytes that a step copies to devices, from them and between them, and how many of its tasks workers do."""
+    """Bytes that a step copies to devices, from them and between them, how many of its tasks workers do, and the bytes
+    that its placement planned to copy."""
     found = []
     for steps in (FEW, MANY):
         report, failed = all_decks.run(
@@ -54,7 +55,9 @@ def copied(deck, arguments, output, devices=1, settings=(), ranks=1):
             sys.exit(failed)
         found.append(report)
     before, after = (report["device_transfers"] for report in found)
-    return [(after[way] - before[way]) / (MANY - FEW) for way in WAYS], found[1]["placement"]["tasks"][0]
+    placement = found[1]["placement"]
+    return ([(after[way] - before[way]) / (MANY - FEW) for way in WAYS], placement["tasks"][0],
+            placement["transfer_bytes"])
 
 
 class Check:
@@ -63,18 +66,25 @@ class Check:
     def __init__(self):
         self.wrong = 0
 
-    def compare(self, name, found, inward=0, out=0, across=0, workers=0):
-        """Compare bytes and tasks with those expected."""
-        if found != ([inward, out, across], workers):
+    def compare(self, name, found, inward=0, out=0, across=0, workers=0, planned=None, ranks=1):
+        """Compare bytes and tasks with those expected; planned: what the graph of a step alone copies, if that differs.
+        Ranks copy the same."""
+        if found[:2] != ([inward, out, across], workers):
             print(f"{name}: a step copies {found[0]} bytes ({', '.join(WAYS)}) and has {found[1]} tasks of workers; "
                   f"expected {[inward, out, across]} and {workers}")
+            self.wrong += 1
+        if planned is None:
+            planned = (inward + out + across) / ranks
+        if found[2] != planned:
+            print(f"{name}: a step is planned to copy {found[2]} bytes on rank 0; expected {planned}")
             self.wrong += 1
 
     def deck(self, name, text, devices=1, settings=(), ranks=1, **expected):
         """A deck that is written here."""
         deck = pathlib.Path(f"{name}.yaml")
         deck.write_text(text, encoding="utf-8")
-        self.compare(name, copied(deck, [], pathlib.Path(name).absolute(), devices, settings, ranks), **expected)
+        self.compare(name, copied(deck, [], pathlib.Path(name).absolute(), devices, settings, ranks), ranks=ranks,
+                     **expected)
 
 
 def points(cells, more):
@@ -105,11 +115,12 @@ def main():
     """Decks written here, and those of inputs/decks of which a device does all."""
     check, field = Check(), DOUBLE * points(CELLS, 0)
     check.deck("plain", write())
-    check.deck("output", write(every="{steps: 1}"), out=DOUBLE * points(CELLS, 1))
-    check.deck("output_of_some_steps", write(every="{steps: 3}"), out=DOUBLE * points(CELLS, 1) / 3)
-    check.deck("series", write(series=", series: {every: {steps: 1}, values: {m: \"integral(T)\"}}"), out=SHARE)
+    check.deck("output", write(every="{steps: 1}"), out=DOUBLE * points(CELLS, 1), planned=0)
+    check.deck("output_of_some_steps", write(every="{steps: 3}"), out=DOUBLE * points(CELLS, 1) / 3, planned=0)
+    check.deck("series", write(series=", series: {every: {steps: 1}, values: {m: \"integral(T)\"}}"), out=SHARE,
+               planned=0)
     check.deck("step_from_values", write(dt='{cfl: 0.4, speed: "1 + norm(T)", diffusivity: "k", max: 1e-4}'),
-               out=2 * SHARE)
+               out=2 * SHARE, planned=0)
     check.deck("periodic", write(periodic="[true, true]", sides=""))
     check_halos(check)
     twice = "  twice: {type: twice, computes: [twice], inputs: {input: T}}"

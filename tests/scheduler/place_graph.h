@@ -192,6 +192,20 @@ static inline void place_random_valid(uint64_t *state, place_graph *g, uint16_t 
     if (place_below(state, 2)) g->graph.valid = valid;
 }
 
+/* In some graphs, data of handles of the same size goes round between runs. */
+static inline void place_random_rotation(uint64_t *state, place_graph *g, int32_t *follows)
+{
+    for (int32_t h = 0; h < g->graph.handles; ++h) follows[h] = h;
+    for (int32_t h = 1; h < g->graph.handles; ++h) {
+        const int32_t other = place_below(state, h);
+        if (place_below(state, 2)) continue;
+        g->handle[h].bytes = g->handle[other].bytes;
+        follows[h] = follows[other];
+        follows[other] = h;
+    }
+    if (place_below(state, 2)) g->graph.follows = follows;
+}
+
 /* Give all tasks that are in groups together the least number of any of them. */
 static inline void place_units(const place_graph *g, int32_t *unit)
 {

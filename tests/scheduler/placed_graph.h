@@ -44,6 +44,7 @@ typedef struct placed_graph {
     trl_graph *graph;
     int nhandles, nresources, phases, own, count;
     data_handle handle[DATA_HANDLES];
+    int follows[DATA_HANDLES]; /* the handle whose data after a run is this one's before the next */
     struct {
         int parent;
         trl_resource name;
@@ -343,16 +344,46 @@ static inline void add_placed_node(placed_graph *g, placed_node *n)
     for (int k = 0; k < n->nuses; ++k) app_must(trl_graph_add_use(g->graph, n->task, g->resource[n->use[k]].name));
 }
 
-static inline void add_placed_names(placed_graph *g)
+/* Some handles have data of one shape, which goes round. */
+static inline void choose_rotations(placed_graph *g)
 {
     for (int h = 0; h < g->nhandles; ++h) {
         make_data_handle(&g->state, &g->handle[h]);
+        g->follows[h] = h;
+    }
+    for (int h = 1; one_in(g, 2) && h < g->nhandles; ++h) {
+        const int other = app_below(&g->state, h);
+        g->handle[h] = g->handle[other];
+        g->follows[h] = g->follows[other];
+        g->follows[other] = h;
+    }
+}
+
+static inline void add_rotations(placed_graph *g)
+{
+    bool added[DATA_HANDLES] = {0};
+    for (int h = 0; h < g->nhandles; ++h) {
+        trl_handle cycle[DATA_HANDLES];
+        int n = 0;
+        for (int k = h; !added[k]; k = g->follows[k]) {
+            added[k] = true;
+            cycle[DATA_HANDLES - ++n] = g->handle[k].name; /* backwards */
+        }
+        if (n > 1) app_must(trl_graph_rotate(g->graph, n, &cycle[DATA_HANDLES - n]));
+    }
+}
+
+static inline void add_placed_names(placed_graph *g)
+{
+    choose_rotations(g);
+    for (int h = 0; h < g->nhandles; ++h) {
         const trl_handle_desc desc = {.name = "handle",
                                       .bytes = sizeof(uint64_t) * (size_t)g->handle[h].words,
                                       .block = h,
                                       .key = DATA_KEY + DATA_KEY_STEP * h};
         app_must(trl_graph_add_handle(g->graph, &desc, &g->handle[h].name));
     }
+    add_rotations(g);
     for (int r = 0; r < g->nresources; ++r) {
         const int parent = r == 0 || one_in(g, 2) ? NONE : app_below(&g->state, r);
         g->resource[r].parent = parent;
@@ -392,6 +423,16 @@ static inline void free_placed_graph(placed_graph **graph)
     trl_graph_destroy(&(*graph)->graph);
     free(*graph);
     *graph = NULL;
+}
+
+/* Between two runs data of handles goes round. */
+static inline void rotate_data(const placed_graph *g, data_frame *f)
+{
+    const data_frame old = *f;
+    for (int h = 0; h < g->nhandles; ++h) {
+        f->valid[h] = old.valid[g->follows[h]];
+        for (int s = 0; s < DATA_SPACES; ++s) memcpy(f->at[s][h], old.at[s][g->follows[h]], sizeof f->at[s][h]);
+    }
 }
 
 /* ---- what should have come out ---- */

@@ -171,6 +171,24 @@ START_TEST(refuses_unknown_tasks_and_handles)
 }
 END_TEST
 
+START_TEST(refuses_to_rotate_data_twice)
+{
+    trl_graph *graph;
+    trl_handle h[4];
+    ck_ok(trl_graph_create(test_ctx, "g", &graph));
+    for (int i = 0; i < 4; ++i)
+        ck_ok(trl_graph_add_handle(graph, &(trl_handle_desc){.name = (const char *[]){"a", "b", "c", "d"}[i]}, &h[i]));
+    ck_ok(trl_graph_rotate(graph, 0, NULL));
+    ck_ok(trl_graph_rotate(graph, 2, h));
+    ck_fails(trl_graph_rotate(graph, 2, h + 1), TRL_ERR_USAGE, "data handle 'b' is in two rotations, or twice in one");
+    ck_fails(trl_graph_rotate(graph, 2, (trl_handle[]){h[3], h[3]}), TRL_ERR_USAGE, "data handle 'd' is in two");
+    ck_fails(trl_graph_rotate(graph, 2, (trl_handle[]){h[3], h[3] + 1}), TRL_ERR_USAGE, "has no data handle");
+    ck_ok(trl_graph_freeze(graph));
+    ck_fails(trl_graph_rotate(graph, 2, h + 2), TRL_ERR_USAGE, "is frozen");
+    trl_graph_destroy(&graph);
+}
+END_TEST
+
 START_TEST(refuses_tasks_and_handles_of_another_graph)
 {
     trl_graph *graph, *other;
@@ -265,6 +283,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, refuses_an_access_that_is_none);
     tcase_add_test(tc, refuses_costs_that_are_none);
     tcase_add_test(tc, refuses_unknown_tasks_and_handles);
+    tcase_add_test(tc, refuses_to_rotate_data_twice);
     tcase_add_test(tc, refuses_tasks_and_handles_of_another_graph);
     tcase_add_test(tc, refuses_tasks_of_a_graph_that_is_gone);
     tcase_add_test(tc, refuses_additions_to_a_frozen_graph);

@@ -23,6 +23,7 @@ enum {
     OPENED_GRAPHS = APP_SANITIZED ? 12 : 24,
     FRAMES = 4, /* at the most */
     PLACEMENTS = 6,
+    PLACED_ON_DEVICES = 2, /* of them: stays as it is */
     RUNS = 5,
     LEARNING_RUNS = 28, /* all executors were timed, and a placement was held against them */
 };
@@ -163,6 +164,8 @@ static void run_well(pair *p, trl_workers *workers)
         fault(p, test_messages(), err, 0);
     else
         check_well(p, before);
+    rotate_data(p->g, p->f);
+    rotate_data(p->g, p->plain);
 }
 
 static void must(const pair *p)
@@ -188,6 +191,23 @@ static void check_copies(pair *p, int n)
     if (stats.bytes[TRL_WAY_IN] + stats.bytes[TRL_WAY_OUT] + stats.bytes[TRL_WAY_ACROSS] != bytes)
         fault(p, "bytes copied of", bytes, stats.bytes[TRL_WAY_IN]);
     if (stats.executors > 0 && tasks != p->g->own) fault(p, "tasks placed:", tasks, p->g->own);
+    must(p);
+}
+
+/* A run that follows equal ones copies what its placement said. */
+static void check_steady(pair *p, trl_workers *workers)
+{
+    trl_placement_stats stats;
+    int64_t copies, bytes;
+    for (int run = 0; run < 2 * DATA_HANDLES; ++run) run_well(p, workers); /* all data went round twice */
+    copies = p->f->copies;
+    bytes = p->f->bytes;
+    run_well(p, workers);
+    trl_graph_get_placement(p->g->graph, &stats);
+    if (p->f->copies - copies != stats.transfers)
+        fault(p, "transfers planned:", stats.transfers, p->f->copies - copies);
+    if (p->f->bytes - bytes != stats.transfer_bytes)
+        fault(p, "bytes planned:", stats.transfer_bytes, p->f->bytes - bytes);
     must(p);
 }
 
@@ -221,6 +241,7 @@ START_TEST(runs_give_the_bits_of_a_plain_loop_and_copy_no_more_than_values_need)
             run_well(&p, workers);
             must(&p);
         }
+        if (seed % PLACEMENTS == PLACED_ON_DEVICES) check_steady(&p, workers);
         check_copies(&p, 1);
         add_up(&p, made);
         free_pair(&p);

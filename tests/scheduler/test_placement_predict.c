@@ -213,12 +213,40 @@ static void find_ready(case_data *c)
     }
 }
 
-/* A run like the one before it: what is ANYWHERE is where that one left it. */
+/* Where runs leave data, if they find what is ANYWHERE in these spaces: every task's executor has what it touches, and
+ * nobody else what it writes. */
+static void follow_run(const case_data *c, const uint16_t *before, uint16_t *after)
+{
+    const trli_place_graph *g = &c->g->graph;
+    for (int32_t h = 0; h < g->handles; ++h) {
+        int mode = TRL_READ;
+        after[h] = g->valid && !(g->valid[h] >> TRLI_ANYWHERE & 1) ? g->valid[h] : before[h];
+        for (int32_t t = 0; t < g->tasks; ++t) {
+            for (int32_t a = g->access_first[t]; a < g->access_first[t + 1]; ++a) {
+                if (g->access[a].handle != h) continue;
+                const bool joins = place_shared((trl_access)mode) && mode == g->access[a].mode;
+                const bool valid = after[h] > 0 && g->handle[h].bytes > 0;
+                mode = g->access[a].mode;
+                if (mode != TRL_READ && !joins) after[h] = 0;
+                if (mode != TRL_READ || valid) after[h] |= (uint16_t)(1u << c->executor[t]);
+            }
+        }
+    }
+}
+
+/* A run like those before it: what is ANYWHERE is where they left it. */
 static void find_sources(case_data *c)
 {
+    uint16_t before[8] = {0}, after[8];
+    for (int32_t h = 0; h < c->g->graph.handles; ++h) before[h] = 1u << TRLI_ANYWHERE;
+    for (int run = 0; run < 40; ++run) {
+        follow_run(c, before, after);
+        for (int32_t h = 0; h < c->g->graph.handles; ++h)
+            before[h] = after[c->g->graph.follows ? c->g->graph.follows[h] : h];
+    }
     for (int32_t x = 0; x < c->p.transfers.list.count; ++x) {
         const trli_transfer *t = transfer_of(&c->p, x);
-        const unsigned left = c->p.transfers.valid_after[t->handle];
+        const unsigned left = before[t->handle];
         c->from[x] = t->from;
         if (t->from != TRLI_ANYWHERE) continue;
         for (int s = c->machine->executors - 1; s >= 0; --s)
@@ -293,7 +321,7 @@ static void check_random_run(uint64_t seed)
     uint64_t state = seed;
     uint8_t executor[40];
     uint16_t valid[8];
-    int32_t unit[40];
+    int32_t unit[40], follows[8];
     const int executors = 1 + place_below(&state, 5);
     trli_platform machine = place_machine(executors, 5.0, 20.0);
     place_graph *g = place_random(&state, 1 + place_below(&state, 40), 1 + place_below(&state, 8), executors);
@@ -302,6 +330,7 @@ static void check_random_run(uint64_t seed)
         machine.parallel[e] = 1 + place_below(&state, 3);
     }
     place_random_valid(&state, g, valid);
+    place_random_rotation(&state, g, follows);
     place_units(g, unit);
     for (int32_t t = 0; t < g->graph.tasks; ++t)
         executor[t] = unit[t] == t ? (uint8_t)place_below(&state, executors) : executor[unit[t]];
