@@ -133,6 +133,26 @@ foreach(source IN LISTS sources)
     )
 endforeach()
 
+# The command with GPUs that are the processor, and the compiler of their kernels.
+if(TARGET trellis)
+    add_library(emulated_nvrtc MODULE "${tests_folder}/emulated/nvrtc.c")
+    target_link_libraries(emulated_nvrtc PRIVATE trellis_flags)
+    target_compile_options(emulated_nvrtc PRIVATE -fvisibility=default)
+    set_target_properties(
+        emulated_nvrtc PROPERTIES PREFIX "" OUTPUT_NAME nvrtc LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/emulated"
+    )
+    add_executable(trellis_emulated inputs/main.c "${tests_folder}/emulated/gpu.c")
+    block()
+        list(REMOVE_ITEM TRL_LAYER_OBJECTS "$<TARGET_OBJECTS:trl_scheduler>")
+        list(APPEND TRL_LAYER_OBJECTS "$<FILTER:$<TARGET_OBJECTS:trl_scheduler>,EXCLUDE,/device_(cuda|none)\\.>")
+        trellis_link_layers(trellis_emulated)
+    endblock()
+    set_target_properties(
+        trellis_emulated PROPERTIES OUTPUT_NAME trellis RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/emulated"
+    )
+    add_dependencies(trellis_emulated emulated_nvrtc)
+endif()
+
 # C programs: tests/<folder>/test_<thing>.c. Those of a folder are linked once, into tests/<folder>, which tests/programs.c begins; a
 # link of the name <folder>_test_<thing> to it is that program.
 set(test_folders)

@@ -14,10 +14,11 @@ FOLDER = pathlib.Path(os.environ.get("TRELLIS_SOURCE", pathlib.Path(__file__).pa
 
 
 def run(deck, arguments, output, ranks=1, environment=(), settings=()):
-    """The report of a run, or None and what was said. Settings win over arguments."""
+    """The report of a run, with what it printed of extremes and wrote of series and receivers; or None and what was
+    said. Settings win over arguments."""
     report = output.with_suffix(".json")
     command = ["mpirun", "-n", str(ranks)] if ranks > 1 else []
-    command += [TRELLIS, "run", str(deck), "--quiet", "--report", str(report), *arguments]
+    command += [TRELLIS, "run", str(deck), "--report", str(report), *arguments]
     for setting in (f"output.directory={output}", *settings):
         command += ["--set", setting]
     variables = {**os.environ, **dict(environment)}
@@ -28,7 +29,12 @@ def run(deck, arguments, output, ranks=1, environment=(), settings=()):
     if done.returncode:
         said = " ".join(f"{name}={shlex.quote(value)}" for name, value in dict(environment).items())
         return None, f"{said} {shlex.join(command)} ends with {done.returncode}: {done.stderr[-2000:]}"
-    return json.loads(report.read_text(encoding="utf-8")), ""
+    found = json.loads(report.read_text(encoding="utf-8"))
+    found["printed"] = re.findall(r"^\S+: min .*$", done.stdout, re.MULTILINE)
+    for name in ("series.csv", "receivers.nc"):
+        written = output / name
+        found[name] = written.read_bytes() if written.exists() else b""
+    return found, ""
 
 
 def arguments_of(deck, outputs, steps):

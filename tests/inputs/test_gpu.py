@@ -31,6 +31,27 @@ def count_gpus():
     return len(re.findall(r"^GPU \d+ ", told, re.MULTILINE))
 
 
+def ways_of(deck):
+    """Where tasks are done, and on which patches: settings of a run."""
+    ways = [[f"run.placement={placement}"] for placement in ("devices", "random:1", "random:2")]
+    if deck.stem in PATCHES:
+        patches = f"grid.patches={PATCHES[deck.stem]}"
+        ways += [["run.placement=devices", patches], ["run.placement=random:3", patches]]
+    return ways
+
+
+def differences(wanted, found):
+    """What two runs say differently of values: statistics and hashes of fields, errors, extremes that were printed,
+    series, receivers."""
+    for name, field in wanted["fields"].items():
+        for key, value in field.items():
+            if repr(found["fields"][name][key]) != repr(value):  # a NaN is like another
+                yield f"{key} of {name}: {found['fields'][name][key]} instead of {value}"
+    for key in ("errors", "printed", "series.csv", "receivers.nc"):
+        if repr(found[key]) != repr(wanted[key]):
+            yield f"{key}: {str(found[key])[:300]} instead of {str(wanted[key])[:300]}"
+
+
 def compare(deck, arguments, outputs):
     """What differs, as lines of text, and the tasks of a step by executor."""
     folder = outputs / deck.stem
@@ -38,19 +59,16 @@ def compare(deck, arguments, outputs):
     wanted, failed = all_decks.run(deck, arguments, folder / "cpu", settings=["run.devices=cpu"])
     if failed:
         return [failed], None
+    if not wanted["printed"]:
+        return ["no extremes were printed"], None
     differing, tasks = [], None
-    for placement in ("devices", "random:1", "random:2"):
-        settings = ["run.devices=gpu", f"run.placement={placement}"]
-        found, failed = all_decks.run(deck, arguments, folder / "gpu", settings=settings)
+    for way in ways_of(deck):
+        found, failed = all_decks.run(deck, arguments, folder / "gpu", settings=["run.devices=gpu", *way])
         if failed:
             differing.append(failed)
             continue
         tasks = tasks or found.get("placement", {}).get("tasks")
-        differing += [
-            f"{placement}: {name}" for name, field in wanted["fields"].items()
-            if found["fields"][name]["hash"] != field["hash"]
-        ]
-        differing += [f"{placement}: errors"] if found["errors"] != wanted["errors"] else []
+        differing += [f"{' '.join(way)}: {text}" for text in differences(wanted, found)]
     return differing, tasks
 
 
