@@ -113,6 +113,12 @@ done:
     return err;
 }
 
+/* Where devices do all that takes time, waking workers takes longer than what is left for them. */
+static bool is_left_to_devices(const trl_graph *graph)
+{
+    return graph->placed && graph->placed->overlaps;
+}
+
 /* A placed graph reports its run to its placement. */
 static trl_err end_run(trli_run_state *run, trl_workers *w, int64_t ns)
 {
@@ -121,7 +127,7 @@ static trl_err end_run(trli_run_state *run, trl_workers *w, int64_t ns)
     if (placing) pthread_mutex_lock(placing);
     trli_graph_lock(graph);
     trl_err err = trli_run_finish(run, ns);
-    if (w->adapts) trli_active_learn(&graph->active, w->count, ns);
+    if (w->adapts && !is_left_to_devices(graph)) trli_active_learn(&graph->active, w->count, ns);
     if (w->tasks == 0 && w->operators == 0) trli_pools_adapt(run, w->count, w->worker);
     trli_run_give_back(run);
     trli_graph_unlock(graph);
@@ -131,8 +137,9 @@ static trl_err end_run(trli_run_state *run, trl_workers *w, int64_t ns)
 
 static trl_err run_once(trli_run_state *run, trl_workers *w)
 {
-    run->alone = w->count == 1 || (w->adapts && run->active == 1);
-    if (w->adapts) trli_workers_set_active(w, run->active);
+    const bool caller_alone = is_left_to_devices(run->graph);
+    run->alone = w->count == 1 || caller_alone || (w->adapts && run->active == 1);
+    if (w->adapts && !caller_alone) trli_workers_set_active(w, run->active);
     int64_t start = trli_now_ns();
     int at = trli_workers_claim(w);
     if (at == TRLI_NONE) {
@@ -141,7 +148,10 @@ static trl_err run_once(trli_run_state *run, trl_workers *w)
                         run->graph->name, TRLI_JOBS);
     }
     trli_run_start(run, w->trace != NULL);
-    trli_workers_do(w, at, &run->job, 0);
+    if (caller_alone)
+        trli_workers_do_alone(w, at, &run->job);
+    else
+        trli_workers_do(w, at, &run->job, 0);
     int64_t end = trli_now_ns();
     if (w->trace) trli_trace_add_run(w->trace, run->graph->name, start, end);
     return end_run(run, w, end - start);

@@ -76,6 +76,8 @@ int trli_workers_claim(trl_workers *workers);
 /* Have the workers, the caller included, do a job that is ready to begin; returns when the job is over and no worker
  * is at it any more. generation: any number, which workers learn without reading a line of the job. */
 void trli_workers_do(trl_workers *workers, int place, trli_job *job, uint32_t generation);
+/* The same by the caller, which wakes nobody. */
+void trli_workers_do_alone(trl_workers *workers, int place, trli_job *job);
 /* The trace of the workers, or NULL. */
 trl_trace *trli_workers_trace(const trl_workers *workers);
 /* Whether the calling thread is at a job; set whether it is. */

@@ -443,6 +443,12 @@ static void work_or_sleep(trl_workers *w, trli_job *job, uint32_t generation)
     }
 }
 
+void trli_workers_do_alone(trl_workers *w, int at, trli_job *job)
+{
+    work_or_sleep(w, job, 0);
+    give_back(w, at);
+}
+
 void trli_workers_do(trl_workers *w, int at, trli_job *job, uint32_t generation)
 {
     open_place(w, at, job, generation);
