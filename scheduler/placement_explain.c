@@ -133,10 +133,9 @@ static void write_head(const writer *w, bool measured)
 {
     const trli_placement *p = w->p;
     char text[2][32];
-    fprintf(w->out, "placement    %s, by %s%s%s\n", rule_name(p),
+    fprintf(w->out, "placement    %s, by %s%s\n", rule_name(p),
             measured ? "measured times" : "times that the cost model estimates; no step was timed",
             p->single >= 0 ? "; one executor alone was faster" : "");
-    for (int64_t i = 0; i < w->o->transfers.list.count; ++i) bytes += handle[transfer[i].handle].bytes;
     fprintf(w->out,
             "  a step     %s predicted; %" PRId64 " transfer%s of %" PRId64 " bytes in all, %d chain%s and %d region%s "
             "on devices",
