@@ -73,22 +73,44 @@ done:
     return err;
 }
 
+static int64_t points_of(const trli_model *model, int field, int patch, trli_points which)
+{
+    const trl_array *shape = &model->slots->geometry[(size_t)field * (size_t)model->layout->nlocal + (size_t)patch];
+    trl_box box[TRL_MEMORY_BOXES];
+    int64_t points = 0;
+    for (int i = trli_points_boxes(shape, model->field[field].location, which, model->run->exchanged_axes, box);
+         i-- > 0;)
+        points += trl_box_points(&box[i]);
+    return points;
+}
+
+/* Fields that share a slot may have such points in different places, or none: 0 if no field has any. */
+static size_t part_bytes(const trli_model *model, int field, int patch, trli_points which)
+{
+    int64_t points = points_of(model, field, patch, which);
+    for (int f = 0; f < model->nfields && points == 0; ++f)
+        if (model->field[f].slot == model->field[field].slot && points_of(model, f, patch, which) > 0) points = 1;
+    return (size_t)points * sizeof(double);
+}
+
 /* The handle of points of a field's slot on a patch, made if there is none. */
 static trl_err part_handle(trli_task_builder *b, int field, int patch, trli_points which, trl_handle *handle)
 {
     const trli_model *model = b->model;
     const trli_model_field *f = &model->field[field];
-    const int np = model->layout->nlocal, block = f->slot * np + patch;
-    const trl_array *shape = &model->slots->geometry[(size_t)field * (size_t)np + (size_t)patch];
-    trl_box box[TRL_MEMORY_BOXES];
-    int64_t points = 0;
-    for (int i = trli_points_boxes(shape, f->location, which, model->run->exchanged_axes, box); i-- > 0;)
-        points += trl_box_points(&box[i]);
-    const trl_handle_desc desc = {.name = f->name,
-                                  .bytes = (size_t)trli_max(points, 1) * sizeof(double), /* tenants differ */
-                                  .block = block,
-                                  .key = trli_slot_key(model, f->slot, patch, which)};
-    return handle_of(b, &b->slot_handle[block * TRLI_POINTS + (int)which], &desc, handle);
+    const int block = f->slot * model->layout->nlocal + patch;
+    trl_handle *entry = &b->slot_handle[block * TRLI_POINTS + (int)which];
+    trl_err err = TRL_OK;
+    if (*entry < 0) {
+        const trl_handle_desc desc = {.name = f->name,
+                                      .bytes = part_bytes(model, field, patch, which),
+                                      .block = block,
+                                      .key = trli_slot_key(model, f->slot, patch, which)};
+        TRL_TRY(handle_of(b, entry, &desc, handle));
+    }
+    *handle = *entry;
+done:
+    return err;
 }
 
 static trl_err access_part(trli_task_builder *b, trl_task task, int field, int patch, trli_points which,
