@@ -382,6 +382,7 @@ trl_err trli_run_read(trli_deck *deck)
     problem->fast_math = trli_yaml_is_true(trli_yaml_get(trli_yaml_get(deck->root, "numerics"), "fast_math"));
     TRL_TRY(read_threads(deck, trli_yaml_get(run, "threads")));
     TRL_TRY(read_devices(deck, trli_yaml_get(run, "devices")));
+    problem->no_prefetch = !trli_yaml_is_true(trli_yaml_get(run, "prefetch"));
     TRL_TRY(read_placement(deck, trli_yaml_get(run, "placement")));
 done:
     return err;

@@ -208,6 +208,10 @@ static const trli_key keys[] = {
      .doc = "which executor does which task of a step, where there are devices: auto, finish_time, round_robin, "
             "min_load, devices, random:SEED, or a file, with a `.` or `/` in its name, that `trellis plan DECK "
             "--placement FILE` wrote, relative to the deck"},
+    {"run.prefetch", BOOLEAN, 0, "true",
+     .doc =
+         "where there are devices, copy values as soon as they are there; false: when a task waits for nothing else, "
+         "to see what prefetch is worth"},
     {"run.fusion", WORD, 0, "full", .words = TRL_FUSION_LIST(ENUM_WORD),
      .doc = "what one kernel computes" TRL_FUSION_LIST(ENUM_MEANING)},
     {"run.balance", WORD | NUMBER, TRLI_ABOVE, "auto", POSITIVE, .words = "auto",

@@ -212,6 +212,15 @@ done:
     return err;
 }
 
+trl_err trl_workers_set_prefetch(trl_workers *workers, bool on)
+{
+    trl_err err;
+    TRL_TRY(trli_workers_check_idle(workers));
+    workers->placing.late = !on;
+done:
+    return err;
+}
+
 trl_err trl_workers_set_placement_file(trl_workers *workers, const char *path, const char *text, const char *graph)
 {
     trl_err err;

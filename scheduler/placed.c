@@ -45,7 +45,7 @@ typedef struct builder {
     int32_t *head;           /* [launches] its first node */
     int32_t *last;           /* [launches] its last node */
     int32_t *waited;         /* [fences] the last launch, plus one, that waits for it */
-    int free_type;           /* a type outside of all phases, for launches and watches: that of a device's task */
+    int free_type;           /* a type outside of all phases, for launches and watches */
 } builder;
 
 static bool is_launched(const builder *b, int32_t x)
@@ -435,8 +435,6 @@ static trl_err make_arrays(builder *b)
         !p->task_of)
         return trli_no_memory(b->ctx, NULL, "for a placed graph");
     for (size_t x = 0; x < n; ++x) b->fence[x] = b->launch[x] = -1;
-    for (int32_t t = 0; t < b->nodes.tasks; ++t)
-        if (b->nodes.space[t] > 0) b->free_type = trli_graph_records(b->logical)[t].type;
     return TRL_OK;
 }
 
@@ -447,12 +445,28 @@ static void free_builder(builder *b)
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; ++i) trli_free(arrays[i]);
 }
 
+/* If all types are of phases, devices run no task, and what is copied to the host does not wait: a copy could follow a
+ * task of a later phase. */
+static void find_free_type(builder *b)
+{
+    const trli_phase *phase = b->logical->phases.data;
+    for (b->free_type = 0; b->free_type < TRL_TASK_TYPES; ++b->free_type) {
+        bool phased = false;
+        for (int64_t i = 0; i < b->logical->phases.count; ++i)
+            phased |= b->free_type >= phase[i].first_type && b->free_type < phase[i].end_type;
+        if (!phased) return;
+    }
+    b->free_type = 0;
+    b->placed->late = false;
+}
+
 static trl_err build(builder *b)
 {
     trli_placed *p = b->placed;
     int32_t regions;
     trl_err err;
-    TRL_TRY(trli_placed_nodes_find(b->logical, p->executor, &p->transfers, &b->nodes));
+    find_free_type(b);
+    TRL_TRY(trli_placed_nodes_find(b->logical, p->executor, &p->transfers, p->late, &b->nodes));
     b->transfer = p->transfers.list.data;
     TRL_TRY(make_arrays(b));
     TRL_TRY(trli_regions_find(b->ctx, &b->nodes, b->order, b->region, &regions));
@@ -479,7 +493,7 @@ done:
 }
 
 trl_err trli_placed_create(trl_graph *logical, const trl_devices *devices, const trli_platform *platform,
-                           const uint8_t *executor, trli_placed **placed)
+                           const uint8_t *executor, bool late, trli_placed **placed)
 {
     trl_context *ctx = logical->ctx;
     builder b = {.logical = logical, .ctx = ctx};
@@ -491,6 +505,7 @@ trl_err trli_placed_create(trl_graph *logical, const trl_devices *devices, const
     if (!p) return trli_no_memory(ctx, NULL, "for a placed graph");
     p->logical = logical;
     p->devices = devices;
+    p->late = late;
     p->executor = trli_new(ctx, (size_t)logical->task_count + 1, sizeof *p->executor);
     view.valid = valid = trli_new(ctx, (size_t)logical->handles.count + 1, sizeof *valid);
     if (!p->executor || !valid) TRL_TRY(trli_no_memory(ctx, NULL, "for a placed graph"));

@@ -53,6 +53,7 @@ typedef struct trli_placed {
     trl_graph *logical; /* the graph that is placed */
     trl_graph *graph;   /* the graph that is run */
     const trl_devices *devices;
+    bool late;                /* copies wait for their readers: no prefetch */
     uint8_t *executor;        /* [logical tasks] executor of each */
     trli_transfers transfers; /* between the logical tasks */
     int32_t *node_of;         /* [logical tasks] its task of `graph` */
@@ -135,8 +136,9 @@ void trli_placed_times_copy(trli_run_state *run, int32_t spans, const trli_trans
 
 /* ---- placed_nodes.c ---- */
 
+/* late: a transfer follows all that its first reader (trli_transfers_wanted) follows. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_placed_nodes_find(trl_graph *logical, const uint8_t *executor,
-                                             const trli_transfers *transfers, trli_placed_nodes *nodes);
+                                             const trli_transfers *transfers, bool late, trli_placed_nodes *nodes);
 void trli_placed_nodes_free(trli_placed_nodes *nodes);
 
 /* ---- placed.c ---- */
@@ -147,9 +149,10 @@ trli_place_graph trli_graph_to_place(const trl_graph *graph);
 /* Whether executors of a kind may run a task of a frozen graph: those for which it has a variant. Tasks with locks,
  * phases, signals, scopes, poll tasks, and tasks called after an error run on workers only. */
 bool trli_placed_eligible(const trl_graph *graph, int32_t task, trl_kind kind);
-/* Build the graph that runs when these executors run the tasks of a frozen graph. Fails with MEMORY. */
+/* Build the graph that runs when these executors run the tasks of a frozen graph. late: copies wait for their readers.
+ * Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_placed_create(trl_graph *logical, const trl_devices *devices, const trli_platform *platform,
-                                         const uint8_t *executor, trli_placed **placed);
+                                         const uint8_t *executor, bool late, trli_placed **placed);
 void trli_placed_destroy(trli_placed **placed);
 
 /* ---- placed_run.c ---- */

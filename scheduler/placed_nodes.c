@@ -15,7 +15,17 @@ typedef struct finder {
     trli_list edges;                /* trli_dependency */
     int32_t *mark;                  /* [tasks] the last task, plus one, that waits for its result by a transfer */
     int32_t *before_first, *before; /* predecessors of the logical tasks */
+    int32_t *wanted;                /* [transfers] the task that a late transfer waits with; NULL: none is late */
 } finder;
+
+static trl_err find_wanted(finder *f)
+{
+    const trli_place_graph graph = trli_graph_to_place(f->logical);
+    trl_context *ctx = f->logical->ctx;
+    f->wanted = trli_new(ctx, (size_t)f->transfers->list.count + 1, sizeof *f->wanted);
+    if (!f->wanted) return trli_no_memory(ctx, NULL, "for a placed graph");
+    return trli_transfers_wanted(ctx, &graph, f->transfers, f->wanted);
+}
 
 static trl_err add_edge(finder *f, int32_t before, int32_t after)
 {
@@ -27,12 +37,14 @@ done:
 }
 
 /* Predecessors of a transfer: the tasks that wrote the value, or the transfer that brought it to where it is copied
- * from. */
+ * from; and, of a late one, those of the task that wants it. */
 static trl_err add_transfer(finder *f, int32_t number)
 {
     const trli_transfer *t = &f->transfer[number];
     const int32_t *writer = f->transfers->writers.data;
     trl_err err = TRL_OK;
+    for (int32_t i = 0; f->wanted && i < f->logical->predecessors[f->wanted[number]]; ++i)
+        TRL_TRY(add_edge(f, f->before[f->before_first[f->wanted[number]] + i], f->nodes->tasks + number));
     if (t->source >= 0) TRL_TRY(add_edge(f, f->nodes->tasks + t->source, f->nodes->tasks + number));
     for (int32_t i = t->writers_first; i < t->writers_end; ++i)
         TRL_TRY(add_edge(f, writer[i], f->nodes->tasks + number));
@@ -148,7 +160,7 @@ done:
     return err;
 }
 
-trl_err trli_placed_nodes_find(trl_graph *logical, const uint8_t *executor, const trli_transfers *transfers,
+trl_err trli_placed_nodes_find(trl_graph *logical, const uint8_t *executor, const trli_transfers *transfers, bool late,
                                trli_placed_nodes *nodes)
 {
     trl_context *ctx = logical->ctx;
@@ -175,6 +187,7 @@ trl_err trli_placed_nodes_find(trl_graph *logical, const uint8_t *executor, cons
         nodes->space[nodes->tasks + i] = t->to > 0 ? t->to : t->from == TRLI_ANYWHERE ? 0 : t->from;
     }
     list_predecessors(&f);
+    if (late) TRL_TRY(find_wanted(&f));
     for (int32_t i = 0; i < (int32_t)transfers->list.count; ++i) TRL_TRY(add_transfer(&f, i));
     for (int32_t t = 0; t < nodes->tasks; ++t) TRL_TRY(add_task(&f, t));
     TRL_TRY(flatten(&f));
@@ -184,6 +197,7 @@ done:
     trli_free(f.mark);
     trli_free(f.before_first);
     trli_free(f.before);
+    trli_free(f.wanted);
     return err;
 }
 

@@ -207,7 +207,7 @@ static trl_err place(trli_placement *p)
     trl_err err;
     drop(p);
     TRL_TRY(choose_executors(p, p->executor));
-    TRL_TRY(trli_placed_create(p->graph, p->devices, &p->platform, p->executor, &p->placed));
+    TRL_TRY(trli_placed_create(p->graph, p->devices, &p->platform, p->executor, p->late, &p->placed));
     p->runs = p->sum_ns = 0;
     p->least_ns = INT64_MAX;
 done:
@@ -270,6 +270,7 @@ static trl_err create(trl_graph *graph, const trli_placing *placing, trli_placem
     p->platform = placing->platform;
     p->rule = p->asked = placing->rule;
     p->asked_policy = placing->policy;
+    p->late = placing->late;
     p->workers = p->platform.parallel[0];
     p->rule.seed += (uint64_t)graph->task_count; /* each graph has another sequence */
     p->executor = trli_new(graph->ctx, n, sizeof *p->executor);
@@ -346,7 +347,8 @@ static trl_err find_placement(trl_graph *graph, const trli_placing *placing)
     const trli_placement *p = graph->placement;
     const bool fits = p && p->devices == placing->devices && p->workers == placing->platform.parallel[0] &&
                       p->asked_policy == placing->policy;
-    if (p && (p->runs_now > 0 || (fits && (p->used || same_rule(&p->asked, &placing->rule))))) return TRL_OK;
+    const bool same = fits && same_rule(&p->asked, &placing->rule) && p->late == placing->late;
+    if (p && (p->runs_now > 0 || (fits && p->used) || same)) return TRL_OK;
     trli_placement_destroy(graph);
     return create(graph, placing, &graph->placement);
 }

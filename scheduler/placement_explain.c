@@ -122,10 +122,11 @@ static void write_transfer(const writer *w, int32_t i)
     const trli_placement *p = w->p;
     const trli_transfer *t = (const trli_transfer *)w->o->transfers.list.data + i;
     const trl_policy_handle *handle = (const trl_policy_handle *)p->graph->handles.data + t->handle;
-    char from[32], to[32], text[2][32];
-    fprintf(w->out, "    %-20s %zu bytes from %s to %s, from %s to %s, for %s\n",
+    const double end = w->o->prediction.copy_end[i], lead = w->o->prediction.start[t->reader] - end;
+    char from[32], to[32], text[3][32];
+    fprintf(w->out, "    %-20s %zu bytes from %s to %s, from %s to %s, %s before %s\n",
             trli_graph_text(p->graph, handle->name), handle->bytes, name_of(t->from, from), name_of(t->to, to),
-            in_seconds(w->o->prediction.copy_start[i], text[0]), in_seconds(w->o->prediction.copy_end[i], text[1]),
+            in_seconds(w->o->prediction.copy_start[i], text[0]), in_seconds(end, text[1]), in_seconds(lead, text[2]),
             trli_graph_task_name(p->graph, t->reader));
 }
 
@@ -133,9 +134,9 @@ static void write_head(const writer *w, bool measured)
 {
     const trli_placement *p = w->p;
     char text[2][32];
-    fprintf(w->out, "placement    %s, by %s%s\n", rule_name(p),
+    fprintf(w->out, "placement    %s, by %s%s%s\n", rule_name(p),
             measured ? "measured times" : "times that the cost model estimates; no step was timed",
-            p->single >= 0 ? "; one executor alone was faster" : "");
+            p->single >= 0 ? "; one executor alone was faster" : "", p->late ? "; without prefetch" : "");
     fprintf(w->out,
             "  a step     %s predicted; %" PRId64 " transfer%s of %" PRId64 " bytes in all, %d chain%s and %d region%s "
             "on devices",

@@ -99,6 +99,10 @@ void trli_transfers_free(trli_transfers *transfers);
 /* The spaces, a bit each, with the value of a handle that is ANYWHERE when a run begins, if equal runs came before it;
  * 0: no task touches it. transfers: those of such a run. */
 unsigned trli_steady_spaces(const trli_place_graph *graph, const trli_transfers *transfers, int32_t handle);
+/* [transfers] *task: of those that read a copy, or one made from it, the first in topological order. All else that it
+ * waits for may be complete before the copy is made. Fails with MEMORY. */
+TRL_NODISCARD trl_err trli_transfers_wanted(trl_context *ctx, const trli_place_graph *graph,
+                                            const trli_transfers *transfers, int32_t *task);
 
 /* ---- placement_predict.c ---- */
 
@@ -111,10 +115,10 @@ typedef struct trli_prediction {
 
 /* Simulate a placement on a virtual clock. Each executor takes ready tasks, those with the longest path to the end
  * of the graph first, `parallel` at once. Copies take their links one after the other, as soon as the value is
- * available (prefetch), or only when all predecessors of a reader are complete. A value that is ANYWHERE when the
- * run begins lies where equal previous runs left it. A task that starts when its executor has just ended another
- * is launched with that task, at no cost. Edges must include those of the accesses. Deterministic. On failure
- * nothing is left to free. Fails with MEMORY. */
+ * available (prefetch), or only when all predecessors of the first reader (trli_transfers_wanted) are complete. A
+ * value that is ANYWHERE when the run begins lies where equal previous runs left it. A task that starts when its
+ * executor has just ended another is launched with that task, at no cost. Edges must include those of the accesses.
+ * Deterministic. On failure nothing is left to free. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_predict(trl_context *ctx, const trli_place_graph *graph, const trli_platform *machine,
                                    const uint8_t *executor, const trli_transfers *transfers, bool prefetch,
                                    trli_prediction *prediction);

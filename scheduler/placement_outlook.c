@@ -31,7 +31,7 @@ static trl_err find_regions(const trli_placement *p, const trli_transfers *trans
     trli_placed_nodes nodes = {0};
     int32_t *order = NULL;
     trl_err err;
-    TRL_TRY(trli_placed_nodes_find(p->graph, p->executor, transfers, &nodes));
+    TRL_TRY(trli_placed_nodes_find(p->graph, p->executor, transfers, p->late, &nodes));
     order = trli_new(ctx, (size_t)nodes.n + 1, sizeof *order);
     o->region = trli_new(ctx, (size_t)nodes.n + 1, sizeof *o->region);
     if (!order || !o->region) TRL_TRY(trli_no_memory(ctx, NULL, "for a placement"));
@@ -79,7 +79,7 @@ static trl_err find_transfers(const trli_placement *p, const trli_transfers *fir
     }
     view.valid = valid;
     TRL_TRY(trli_transfers_find(ctx, &view, &p->platform, p->executor, &o->transfers));
-    TRL_TRY(trli_predict(ctx, &view, &p->platform, p->executor, &o->transfers, true, &o->prediction));
+    TRL_TRY(trli_predict(ctx, &view, &p->platform, p->executor, &o->transfers, !p->late, &o->prediction));
 done:
     trli_free(valid);
     return err;

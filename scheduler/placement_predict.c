@@ -26,8 +26,9 @@ typedef struct play {
     double *behind;      /* [tasks] the part of that path which begins with a copy of the task's result */
     int32_t *before;     /* [tasks] predecessors not complete */
     int32_t *missing;    /* [tasks] copies not complete, plus one for the predecessors */
-    int32_t *copy_waits; /* [transfers] sources not complete, plus one until demanded, plus one until the run begins */
-    bool *demanded;      /* [transfers] */
+    int32_t *copy_waits; /* [transfers] sources not complete, plus one until wanted, plus one until the run begins */
+    int32_t *wanted;     /* [transfers] the task whose predecessors a copy waits for, without prefetch */
+    bool *released;      /* [transfers] that task's predecessors are complete */
     uint8_t *from;       /* [transfers] source space; the destination itself: the copy takes no time */
     /* Dependencies: task t waits for the copies made[made_first[t]..); the tasks reader[reader_first[x]..) wait for
      * copy x; and the copies that start from what x brings are next_from[x] and, from there, next_of_source. */
@@ -171,11 +172,13 @@ static void release_copy(play *p, int32_t x, double now)
     if (--p->copy_waits[x] == 0) queue_copy(p, x, now);
 }
 
-/* A reader demands a copy, and so the copies that it is made from. */
-static void demand_copy(play *p, int32_t x, double now)
+/* The predecessors of a task are complete: without prefetch it is time for the copy, and those that it is made from,
+ * which wait for the task. */
+static void want_copy(play *p, int32_t task, int32_t x, double now)
 {
-    for (; x >= 0 && !p->demanded[x]; x = p->transfer[x].source) {
-        p->demanded[x] = true;
+    for (; x >= 0; x = p->transfer[x].source) {
+        if (p->wanted[x] != task || p->released[x]) continue;
+        p->released[x] = true;
         release_copy(p, x, now);
     }
 }
@@ -189,7 +192,7 @@ static void make_ready(play *p, int32_t task)
 static void follow_predecessors(play *p, int32_t task, double now)
 {
     for (int32_t a = p->graph->access_first[task]; !p->prefetch && a < p->graph->access_first[task + 1]; ++a)
-        demand_copy(p, p->transfers->access_transfer[a], now);
+        want_copy(p, task, p->transfers->access_transfer[a], now);
     if (--p->missing[task] == 0) make_ready(p, task);
 }
 
@@ -292,7 +295,8 @@ static void allocate(play *p, trli_scratch *scratch)
     p->before = trli_scratch_new(scratch, tasks, sizeof *p->before);
     p->missing = trli_scratch_new(scratch, tasks, sizeof *p->missing);
     p->copy_waits = trli_scratch_new(scratch, copies, sizeof *p->copy_waits);
-    p->demanded = trli_scratch_new(scratch, copies, sizeof *p->demanded);
+    p->wanted = trli_scratch_new(scratch, copies, sizeof *p->wanted);
+    p->released = trli_scratch_new(scratch, copies, sizeof *p->released);
     p->from = trli_scratch_new(scratch, copies, sizeof *p->from);
     p->made_first = trli_scratch_new(scratch, tasks + 1, sizeof *p->made_first);
     p->made = trli_scratch_new(scratch, (size_t)p->transfers->writers.count, sizeof *p->made);
@@ -332,6 +336,10 @@ trl_err trli_predict(trl_context *ctx, const trli_place_graph *graph, const trli
     if (!allocate_prediction(&p) || scratch.failed) {
         trli_prediction_free(prediction);
         err = trli_no_memory(ctx, NULL, "to predict a run of %d tasks", graph->tasks);
+        goto done;
+    }
+    if (!prefetch && (err = trli_transfers_wanted(ctx, graph, transfers, p.wanted)) != TRL_OK) {
+        trli_prediction_free(prediction);
         goto done;
     }
     list_made(&p);

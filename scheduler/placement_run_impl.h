@@ -34,6 +34,7 @@ typedef struct trli_placing {
     trli_platform platform;
     trli_placement_rule rule;
     const trl_placement_policy *policy; /* in place of the rule "auto"; NULL: none */
+    bool late;                          /* copies wait for their readers: no prefetch */
 } trli_placing;
 
 /* Guarded by the graph's `placing`. */
@@ -45,6 +46,7 @@ typedef struct trli_placement {
     trli_placement_rule rule;                 /* with the state of its sequence */
     trli_placement_rule asked;                /* the rule that the user gave */
     bool used;                                /* a run has begun */
+    bool late;                                /* copies wait for their readers: no prefetch */
     const trl_placement_policy *policy;       /* places BY_TIMES in place of the method; NULL: none */
     const trl_placement_policy *asked_policy; /* the policy of the workers */
     void *policy_state;
@@ -115,10 +117,10 @@ typedef struct trli_outlook {
 /* On failure nothing is left to free. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_outlook_make(const trli_placement *placement, trli_outlook *outlook);
 void trli_outlook_free(trli_outlook *outlook);
-
-/* ---- placement_explain.c ---- */
 /* Bytes of its transfers. */
 int64_t trli_outlook_bytes(const trli_placement *placement, const trli_outlook *outlook);
+
+/* ---- placement_explain.c ---- */
 
 /* As trl_graph_write_placement describes. */
 TRL_NODISCARD trl_err trli_placement_explain(const trli_placement *placement, bool measured, FILE *out);

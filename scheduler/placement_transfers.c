@@ -152,6 +152,26 @@ unsigned trli_steady_spaces(const trli_place_graph *graph, const trli_transfers 
     return spaces & ~anywhere;
 }
 
+trl_err trli_transfers_wanted(trl_context *ctx, const trli_place_graph *graph, const trli_transfers *transfers,
+                              int32_t *task)
+{
+    const trli_transfer *transfer = transfers->list.data;
+    const int32_t n = (int32_t)transfers->list.count, *brought = transfers->access_transfer;
+    int32_t *place = trli_new(ctx, (size_t)graph->tasks, sizeof *place);
+    if (!place) return trli_no_memory(ctx, NULL, "for the transfers of a graph of %d tasks", graph->tasks);
+    for (int32_t i = 0; i < graph->tasks; ++i) place[graph->order[i]] = i;
+    for (int32_t x = 0; x < n; ++x) task[x] = transfer[x].reader;
+    for (int32_t t = 0; t < graph->tasks; ++t)
+        for (int32_t a = graph->access_first[t]; a < graph->access_first[t + 1]; ++a)
+            if (brought[a] >= 0 && place[t] < place[task[brought[a]]]) task[brought[a]] = t;
+    for (int32_t x = n - 1; x >= 0; --x) { /* sources come before what is copied from them */
+        const int32_t source = transfer[x].source;
+        if (source >= 0 && place[task[x]] < place[task[source]]) task[source] = task[x];
+    }
+    trli_free(place);
+    return TRL_OK;
+}
+
 void trli_transfers_free(trli_transfers *transfers)
 {
     trli_list_free(&transfers->list);

@@ -216,6 +216,10 @@ TRL_API bool trl_workers_pending(const trl_workers *workers);
 TRL_API TRL_NODISCARD trl_err trl_workers_set_placement(trl_workers *workers, const char *placement);
 /* Whether a text is one of those. */
 TRL_API bool trl_placement_is_known(const char *text);
+/* Whether data is copied as soon as it can be (prefetch: so it is at first), or only when all else that the first task
+ * to read the copy waits for is complete: to measure what prefetch saves. From the first run of a graph on. Not during
+ * a run. */
+TRL_API TRL_NODISCARD trl_err trl_workers_set_prefetch(trl_workers *workers, bool on);
 /* Place the tasks of the graphs of a name as a file of trl_graph_write_placement_file says; other graphs: auto. The
  * path (for messages), the file's text and the name must live as long as the workers. Fails with USAGE. Preparing
  * such a graph fails with INPUT if the file does not fit it, giving the line and what to do. Not during a run. */

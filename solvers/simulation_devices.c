@@ -30,6 +30,7 @@ trl_err trli_simulation_open_devices(trl_simulation *sim)
     else
         TRL_TRY(trl_devices_open(sim->ctx, p->devices ? p->devices : "auto", &sim->devices));
     TRL_TRY(trl_workers_set_devices(sim->workers, sim->devices));
+    TRL_TRY(trl_workers_set_prefetch(sim->workers, !p->no_prefetch));
     if (p->placement_text)
         err = trl_workers_set_placement_file(sim->workers, p->placement, p->placement_text, TRLI_STEP_PROGRAM);
     else if (placement)

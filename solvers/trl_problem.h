@@ -98,6 +98,7 @@ typedef struct trl_problem {
     const char *devices;   /* for trl_devices_open; NULL: "auto" */
     const char *placement; /* for trl_workers_set_placement; NULL: what TRL_PLACEMENT says, or "auto" */
     trl_place placement_place;
+    bool no_prefetch;           /* see trl_workers_set_prefetch */
     const char *placement_text; /* NULL, or what the file `placement` holds: trl_workers_set_placement_file */
     const char *model_devices;  /* NULL, or what is planned for in place of `devices`: trl_devices_open_model */
     trl_fusion fusion;

@@ -34,7 +34,7 @@ def choose(rng, count=None, rule=None):
     rule, count = rule or placement(rng), count or rng.choice([1, 2, 4])
     chosen = [f"TRL_MOCK_DEVICES={mocks(rng, count)}"]
     chosen.append(rng.choice(["run.placement=", "TRL_PLACEMENT="]) + rule)
-    return chosen + rng.choice([[], [], ["run.devices=auto"]])
+    return chosen + rng.choice([[], [], ["run.devices=auto"]]) + rng.choice([[], [], ["run.prefetch=false"]])
 
 
 def environment(settings):

@@ -199,7 +199,7 @@ static void check_steady(pair *p, trl_workers *workers)
 {
     trl_placement_stats stats;
     int64_t copies, bytes;
-    for (int run = 0; run < 2 * DATA_HANDLES; ++run) run_well(p, workers); /* all data went round twice */
+    for (int run = 0; run < 2 * p->g->nhandles; ++run) run_well(p, workers); /* all data went round twice */
     copies = p->f->copies;
     bytes = p->f->bytes;
     run_well(p, workers);
@@ -218,7 +218,7 @@ static void add_up(const pair *p, int64_t made[TRL_WAYS])
     for (int way = 0; way < TRL_WAYS; ++way) made[way] += stats.copies[way];
 }
 
-/* The rule for a graph; returns how often it is run. */
+/* The rule for a graph, and whether copies are made early; returns how often it is run. */
 static int choose_placement(trl_workers *workers, uint64_t seed)
 {
     static const char *const rules[PLACEMENTS] = {"random", "auto", "devices", "round_robin", "random", "min_load"};
@@ -226,6 +226,7 @@ static int choose_placement(trl_workers *workers, uint64_t seed)
     const int which = (int)(seed % PLACEMENTS);
     snprintf(random, sizeof random, "random:%llu", (unsigned long long)seed);
     ck_ok(trl_workers_set_placement(workers, which % 4 == 0 ? random : rules[which]));
+    ck_ok(trl_workers_set_prefetch(workers, seed / PLACEMENTS % 2));
     return which % 2 ? LEARNING_RUNS : RUNS;
 }
 
