@@ -116,7 +116,7 @@ static const trli_command commands[] = {
     {.name = "bench",
      .operands = "NAME",
      .doc = "measure the speed of this machine and of Trellis: heat, kernels, operators, boundary, functions, tasks, "
-            "grain, build, gpu_heat",
+            "grain, build, mpi, gpu_heat",
      .operands_min = 1,
      .operands_max = 1,
      .run = trli_cmd_bench,

@@ -8,12 +8,12 @@ says stderr.txt "trellis bench: NAME is missing"
 expect 2 "$TRELLIS" bench haet
 says stderr.txt "trellis bench: unknown benchmark 'haet'; did you mean 'heat'?"
 expect 2 "$TRELLIS" bench nothing_like_it
-known="heat, operators, kernels, boundary, build, tasks, grain, gpu_heat, gpu_transport, functions"
+known="heat, operators, kernels, boundary, build, tasks, grain, gpu_heat, gpu_transport, mpi, functions"
 says stderr.txt "trellis bench: unknown benchmark 'nothing_like_it'; known are: $known"
 
 # Each checks its own numbers: Trellis against hand-written loops, bit by bit, or against the solution;
 # or how often and after what each task ran.
-for name in heat operators kernels boundary build tasks grain functions; do
+for name in heat operators kernels boundary build tasks grain mpi functions; do
     expect 0 "$TRELLIS" bench $name --quick --json $name.json
     python3 -m json.tool $name.json > /dev/null || fail "$name.json is no JSON"
     says $name.json "\"benchmark\": \"$name\""
@@ -33,6 +33,7 @@ done
 grep -qF '"seconds_at_50_75_95_percent": ' grain.json || fail "grain.json lacks the lengths of tasks"
 grep -qF '"ratio_libm": ' functions.json || fail "functions.json lacks ratios"
 grep -qF '"expressions": 1000' build.json || fail "build.json lacks the chain of 1000"
+grep -qF '"least_messages_per_step": ' mpi.json || fail "mpi.json lacks messages"
 
 expect 3 "$TRELLIS" bench build --quick --json no_such_folder/build.json
 says stderr.txt "no_such_folder/build.json"
