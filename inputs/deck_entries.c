@@ -107,13 +107,20 @@ static trl_err read_equation(trli_deck *deck, const trli_yaml *key, const trli_y
                              int *capacity)
 {
     const trli_yaml *mask = trli_yaml_get(entry, "mask"), *exact = trli_yaml_get(entry, "exact");
+    const trli_yaml *ddt = trli_yaml_get(entry, "ddt"), *ddt2 = trli_yaml_get(entry, "ddt2"),
+                    *rate = trli_yaml_get(entry, "initial_rate");
     trl_problem *problem = &deck->problem;
     trl_equation_entry common = {.place = key->text.place};
     trli_family family;
     trl_err err;
     if (!trl_location_parse(trli_yaml_get(entry, "location")->text.chars, &common.location)) common.location = TRL_CELL;
     TRL_TRY(trli_value_read(deck, trli_yaml_get(entry, "initial"), &common.initial));
-    TRL_TRY(trli_value_read(deck, trli_yaml_get(entry, "ddt"), &common.ddt));
+    if (ddt) TRL_TRY(trli_value_read(deck, ddt, &common.ddt));
+    if (ddt2) TRL_TRY(trli_value_read(deck, ddt2, &common.ddt2));
+    if (rate) TRL_TRY(trli_value_read(deck, rate, &common.initial_rate));
+    if (rate && !ddt2)
+        return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_yaml_place(rate),
+                        "'initial_rate' belongs to an equation with 'ddt2', and this one has 'ddt'");
     if (mask) common.mask = mask->text;
     if (exact) common.exact = exact->text;
     TRL_TRY(trli_family_read(deck, entry, problem->parameters, &family));

@@ -33,6 +33,15 @@ static trl_err read_stop(trli_deck *deck, const trli_yaml *stop)
     return trli_every_read(deck, stop, &time->stop_every);
 }
 
+/* The method where the deck leaves it open. */
+static trl_method method_of(const trli_deck *deck)
+{
+    const trl_problem *p = &deck->problem;
+    bool second = p->nequations > 0;
+    for (int v = 0; v < p->nequations; ++v) second &= p->equation[v].ddt2.count > 0;
+    return second ? TRL_METHOD_LEAPFROG : TRL_METHOD_SSPRK3;
+}
+
 trl_err trli_time_read(trli_deck *deck)
 {
     const trli_yaml *node = trli_yaml_get(deck->root, "time"), *dt = trli_yaml_get(node, "dt"),
@@ -46,7 +55,8 @@ trl_err trli_time_read(trli_deck *deck)
     time->has_end = end != NULL;
     if (end) time->end = trli_yaml_number(end);
     trl_err err = TRL_OK;
-    time->method = (trl_method)trli_deck_word(deck, "time", "method");
+    const int method = trli_deck_word(deck, "time", "method");
+    time->method = method < TRL_METHODS ? (trl_method)method : method_of(deck);
     time->method_place = *trli_yaml_place(trli_yaml_get(node, "method"));
     if (!steps && !end)
         err = trl_fail(deck->ctx, TRL_ERR_INPUT, &time->place, "'time' needs 'steps' or 'end', to know when to stop");

@@ -44,6 +44,16 @@ static const trl_integrator rk4 = {
     .radius = 2.615,
 };
 
+/* Stable up to |dt lambda| = 2 of an oscillation; what damps it is taken by the midpoint rule. */
+static const trl_integrator leapfrog = {
+    .stages = 1,
+    .order = 2,
+    .stability = 1,
+    .leapfrog = true,
+    .imaginary = 2,
+    .radius = 1,
+};
+
 static const struct {
     const trl_integrator *integrator;
     const char *name, *doc;

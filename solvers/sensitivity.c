@@ -198,6 +198,12 @@ static trl_err add_equation(trl_simulation *sim, int of, int direction, const tr
     const char *name = trli_model_name(model, "%s_%s", primal->name, parameter);
     int n = sim->nequations - sim->problem->nequations;
     trl_err err = TRL_OK;
+    if (sim->equation[of].is_rate || (sim->declared && sim->declared->equation[of].ddt2.count > 0))
+        return trl_fail(
+            sim->ctx, TRL_ERR_INPUT, place,
+            "the sensitivity of '%s' to '%s' is one of an equation with ddt2, and there are none yet: write "
+            "it as two equations with ddt",
+            primal->name, parameter);
     TRL_TRY(claim_name(sim, place, primal, parameter, name));
     trli_equation *equations = trli_resize(sim->ctx, sim->equation, (size_t)sim->nequations + 1, sizeof *equations);
     if (equations) sim->equation = equations;

@@ -40,6 +40,7 @@ static trl_err parse_equation(trl_simulation *sim, int v)
     trli_equation *eq = &sim->equation[v];
     const trl_equation_entry *deck = eq->deck = &sim->problem->equation[v];
     trl_err err = TRL_OK, first = TRL_OK;
+    eq->rate = -1;
     eq->mask_field = eq->exact_field = eq->exact_shown = -1;
     err = scalar_formula(sim, &deck->initial, "initial", deck->name, &eq->initial);
     first = err;
@@ -236,8 +237,10 @@ done:
 static trl_err create(trl_simulation *sim)
 {
     const trl_problem *p = sim->problem;
-    trl_err err = TRL_OK;
+    trl_err err;
     sim->integrator = trl_integrator_of(p->time.method);
+    TRL_TRY(trli_add_rates(sim));
+    p = sim->problem;
     if (!sim->integrator)
         return trl_fail(sim->ctx, TRL_ERR_INPUT, &p->time.method_place, "there is no time integration method %d",
                         (int)p->time.method);
@@ -248,8 +251,10 @@ static trl_err create(trl_simulation *sim)
     TRL_TRY(create_workers(sim));
     TRL_TRY(create_layout(sim));
     TRL_TRY(parse_problem(sim));
+    trli_note_rates(sim);
     TRL_TRY(make_model(sim));
     TRL_TRY(trli_add_sensitivities(sim));
+    TRL_TRY(trli_declare_rates(sim));
     TRL_TRY(mark_used(sim));
     TRL_TRY(trli_compile_programs(sim));
     TRL_TRY(trli_time_blocking_create(sim));
@@ -301,6 +306,7 @@ void trl_simulation_destroy(trl_simulation **sim)
     trl_devices_close(&s->devices);
     trl_trace_destroy(&s->trace);
     trl_layout_destroy(&s->layout);
+    trli_rates_destroy(s);
     trli_free(s->equation);
     trli_free(s->levels);
     trl_formula_destroy(&s->stop);
@@ -319,6 +325,10 @@ void trli_set_times(trl_simulation *sim, const trli_next_step *next)
     scalar[TRLI_SCALAR_STEP_TIME] = next->from;
     scalar[TRLI_SCALAR_DT] = next->dt;
     scalar[TRLI_SCALAR_STEP] = (double)(next->number - 1);
+    if (sim->integrator->leapfrog) {
+        scalar[sim->kick_scalar] = (next->before + next->dt) / 2;
+        scalar[sim->half_scalar] = next->before / 2;
+    }
     for (int s = 1; s < sim->integrator->stages; ++s)
         scalar[sim->stage_time[s]] =
             sim->integrator->c[s] == 1 ? next->time : next->from + sim->integrator->c[s] * next->dt;
@@ -327,7 +337,11 @@ void trli_set_times(trl_simulation *sim, const trli_next_step *next)
 
 void trli_set_present(trl_simulation *sim)
 {
-    trli_set_times(sim, &(trli_next_step){sim->step_number + 1, sim->time, sim->dt, sim->time});
+    trli_set_times(sim, &(trli_next_step){.number = sim->step_number + 1,
+                                          .from = sim->time,
+                                          .dt = sim->dt,
+                                          .time = sim->time,
+                                          .before = sim->step_number > 0 ? sim->dt : 0});
 }
 
 trl_err trl_simulation_initialise(trl_simulation *sim)

@@ -22,6 +22,8 @@ typedef struct trli_equation {
     int mask_field, exact_field; /* model fields, or -1 */
     int exact_shown;             /* index of the exact solution among the shown fields, or -1 */
     int direction, of; /* direction not 0: the derivative along it of equation `of`, without formulas of its own */
+    bool is_rate;      /* it is the time derivative of equation `of`, which is of second order */
+    int rate;          /* of second order: the equation that is its rate; else -1 */
 } trli_equation;
 
 /* A field that users can observe. */
@@ -44,6 +46,10 @@ typedef struct trli_kept {
 struct trl_simulation {
     trl_context *ctx;
     const trl_problem *problem;
+    const trl_problem *declared; /* NULL, or the caller's problem, where `problem` is that with rates as equations: */
+    trl_problem *extended;
+    int first_rate;     /* among its equations */
+    int time_direction; /* of differentiation, of the conditions of rates; 0: there are none */
     const trl_integrator *integrator;
     trl_layout *layout;
     trl_workers *workers;
@@ -65,7 +71,8 @@ struct trl_simulation {
     int stop_scalar;   /* what it gives */
     int nshown, shown_capacity;
     trli_shown *shown;
-    int stage_time[TRL_STAGES_MAX + 1];                       /* scalars; the last is the time of the new values */
+    int kick_scalar, half_scalar;       /* by leapfrog: by what rates are advanced, and half of the last dt */
+    int stage_time[TRL_STAGES_MAX + 1]; /* scalars; the last is the time of the new values */
     trli_program *initial, *step, *observe, *stopped, *limit; /* stopped: NULL without stop */
     int nkept;
     trli_kept *kept;                  /* [nkept] */
@@ -90,6 +97,7 @@ struct trl_simulation {
 typedef struct trli_next_step {
     trl_gidx number; /* after it */
     double from, dt, time;
+    double before; /* dt of the step before it; 0: there is none */
 } trli_next_step;
 
 /* time_blocking.c: several steps in one pass over memory. */
@@ -104,8 +112,9 @@ void trli_time_blocking_describe(const trl_simulation *sim, size_t size, char *t
 /* steps.c */
 /* Whether the numbers of time are usable: INPUT. */
 TRL_NODISCARD trl_err trli_check_time(const trl_simulation *sim);
-/* The step after one that ended at number and time; it may lead nowhere. */
-TRL_NODISCARD trl_err trli_choose_step(trl_simulation *sim, trl_gidx number, double time, trli_next_step *next);
+/* The step after one of size dt that ended at number and time; it may lead nowhere. */
+TRL_NODISCARD trl_err trli_choose_step(trl_simulation *sim, trl_gidx number, double time, double dt,
+                                       trli_next_step *next);
 /* Whether t changes in a step, and stays finite. */
 bool trli_step_leads_on(const trli_next_step *next);
 /* NUMERICS, saying why, if it does not lead on. */
@@ -130,6 +139,14 @@ TRL_NODISCARD trl_err trli_evaluate_kept(trl_simulation *sim, bool observing);
 /* USAGE if a shown field has no memory. */
 TRL_NODISCARD trl_err trli_check_held(const trl_simulation *sim, const trli_shown *shown);
 
+/* second_order.c */
+/* Give each equation with ddt2 one for its rate, which follows the others of the problem. */
+TRL_NODISCARD trl_err trli_add_rates(trl_simulation *sim);
+/* Of the parsed equations, note which are rates. */
+void trli_note_rates(trl_simulation *sim);
+/* In the model: rates have conditions that are the time derivatives of their equations' ones. */
+TRL_NODISCARD trl_err trli_declare_rates(trl_simulation *sim);
+void trli_rates_destroy(trl_simulation *sim);
 /* sensitivity.c: add the equations that `sensitivity` asks for. */
 TRL_NODISCARD trl_err trli_add_sensitivities(trl_simulation *sim);
 /* receivers.c */

@@ -24,11 +24,12 @@ bool trli_step_leads_on(const trli_next_step *next)
            next->number < INT64_MAX;
 }
 
-trl_err trli_choose_step(trl_simulation *sim, trl_gidx number, double time, trli_next_step *next)
+trl_err trli_choose_step(trl_simulation *sim, trl_gidx number, double time, double dt, trli_next_step *next)
 {
     const trl_time_entry *p = &sim->problem->time;
     trl_err err = TRL_OK;
     *next = (trli_next_step){.number = number < INT64_MAX ? number + 1 : number, .from = time, .dt = p->dt};
+    next->before = number > 0 ? dt : 0;
     if (p->cfl > 0) TRL_TRY(trli_limit_step(sim, &next->dt));
     /* With a fixed dt, time is no running sum. */
     next->time = p->cfl > 0 ? time + next->dt : sim->base_time + (double)(next->number - sim->base_step) * p->dt;
@@ -94,7 +95,7 @@ trl_err trli_check_step(trl_simulation *sim, const trli_next_step *next)
 trl_err trli_next_step_of(trl_simulation *sim, trli_next_step *next)
 {
     sim->frame->step_number = sim->step_number; /* for the program that bounds dt */
-    trl_err err = trli_choose_step(sim, sim->step_number, sim->time, next);
+    trl_err err = trli_choose_step(sim, sim->step_number, sim->time, sim->dt, next);
     if (err == TRL_OK) err = trli_check_step(sim, next);
     sim->stalled = err != TRL_OK;
     return err;

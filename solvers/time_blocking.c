@@ -207,7 +207,7 @@ void trli_time_blocking_describe(const trl_simulation *sim, size_t size, char *t
 static trl_err look_ahead(trl_simulation *sim, int most, trl_stop stop, void *data, trli_next_step *next, int *count)
 {
     trl_gidx number = sim->step_number;
-    double time = sim->time;
+    double time = sim->time, dt = sim->dt;
     trl_err err = TRL_OK;
     for (*count = 0; *count < most; ++*count) {
         trli_next_step *n = &next[*count];
@@ -215,10 +215,11 @@ static trl_err look_ahead(trl_simulation *sim, int most, trl_stop stop, void *da
         if (*count == 0)
             TRL_TRY(trli_next_step_of(sim, n));
         else
-            TRL_TRY(trli_choose_step(sim, number, time, n));
+            TRL_TRY(trli_choose_step(sim, number, time, dt, n));
         if (*count > 0 && (n->dt != next[0].dt || !trli_step_leads_on(n))) break;
         number = n->number;
         time = n->time;
+        dt = n->dt;
         if (stop && stop(data, number, time, n->dt)) {
             ++*count;
             break;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Explicit Runge-Kutta methods as tables. */
+/* Methods of time integration as tables. */
 #ifndef TRL_INTEGRATOR_H
 #define TRL_INTEGRATOR_H
 
@@ -17,10 +17,14 @@ extern "C" {
     X(EULER, euler, "forward Euler")                                                              \
     X(SSPRK2, ssprk2, "strong-stability-preserving Runge-Kutta, two stages (Shu & Osher 1988)")   \
     X(SSPRK3, ssprk3, "strong-stability-preserving Runge-Kutta, three stages (Shu & Osher 1988)") \
-    X(RK4, rk4, "the classical Runge-Kutta method, four stages (Kutta 1901)")
+    X(RK4, rk4, "the classical Runge-Kutta method, four stages (Kutta 1901)")                     \
+    X(LEAPFROG, leapfrog, "for equations with ddt2: rates half a step behind (Stoermer 1907, Verlet 1967)")
 #define TRL_METHOD_ENUM(NAME, name, doc) TRL_METHOD_##NAME,
 typedef enum trl_method { TRL_METHOD_LIST(TRL_METHOD_ENUM) } trl_method;
 #undef TRL_METHOD_ENUM
+#define TRL_METHOD_COUNT(NAME, name, doc) +1
+enum { TRL_METHODS = 0 TRL_METHOD_LIST(TRL_METHOD_COUNT) };
+#undef TRL_METHOD_COUNT
 
 #define TRL_STAGES_MAX 4
 
@@ -32,6 +36,7 @@ typedef struct trl_integrator {
     int order;
     double c[TRL_STAGES_MAX];
     double stability; /* dt limit over that of euler on diffusion-dominated problems, for the warning */
+    bool leapfrog;    /* of equations of second order, see solvers/leapfrog.c; no table */
     bool shu_osher;
     double alpha[TRL_STAGES_MAX];
     double a[TRL_STAGES_MAX][TRL_STAGES_MAX];

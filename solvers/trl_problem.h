@@ -19,7 +19,9 @@ typedef struct trl_equation_entry {
     const trl_scope *names;
     trl_location location;
     trl_value initial, ddt;
-    trl_text mask, exact; /* absent: none */
+    trl_value ddt2, initial_rate; /* ddt2 in place of ddt, the other has no count: an equation of second order in time.
+                                     initial_rate without count: 0 */
+    trl_text mask, exact;         /* absent: none */
     trl_bc_side boundary[6];
 } trl_equation_entry;
 

@@ -9,6 +9,7 @@
 #include "lower_impl.h"
 #include "memory_impl.h"
 #include "plugin_step_impl.h"
+#include "rates_impl.h"
 #include "symbols_impl.h"
 
 /* A formula's value in the frame of a side, for a target location. */
@@ -190,6 +191,28 @@ done:
     return err;
 }
 
+/* Where the time derivative of a condition cannot be formed, the rate has no condition, which is an error only if
+ * something reads beyond the side. Points on the side that the condition sets need it. */
+static trl_err drop_unknown_rate(const trli_instance *in, trl_location target, int axis, trli_side *side)
+{
+    bool all = true;
+    trl_err err = TRL_OK;
+    for (int i = 0; i < side->npieces; ++i) {
+        const trli_piece *p = &side->piece[i];
+        const trli_ir_value value[] = {p->a, p->b, p->c};
+        if (target >> axis & 1 && p->kind == TRL_BC_DIRICHLET) return TRL_OK;
+        all &= !p->modifier;
+        for (int k = 0; k < 3; ++k) {
+            bool known = true;
+            if (value[k] >= 0) TRL_TRY(trli_rate_is_known(in, value[k], &known));
+            all &= known;
+        }
+    }
+    if (!all) side->npieces = 0;
+done:
+    return err;
+}
+
 trl_err trli_boundary_lower_side(trli_instance *instance, int field, int s, trli_side *side)
 {
     trli_model *model = instance->model;
@@ -205,6 +228,8 @@ trl_err trli_boundary_lower_side(trli_instance *instance, int field, int s, trli
             TRL_TRY(check_modifier(model, side->piece[i].modifier, target, &source.side[s].piece[i]));
     side->tangent = is_tangent(instance, field, &direction, &primal);
     side->primal = primal;
+    if (side->tangent && model->direction[direction - 1].time)
+        TRL_TRY(drop_unknown_rate(instance, target, s / 2, side));
     if (side->tangent) TRL_TRY(differentiate_side(instance, direction, &source, side));
 done:
     return err;

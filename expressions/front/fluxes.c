@@ -95,7 +95,7 @@ static const trli_boundary_source *find_boundary(trli_lowering *lw, const trl_as
     if (!symbol) return NULL;
     if (symbol->kind == TRLI_SYMBOL_VARIABLE) {
         const trli_variable *v = &lw->model->variable[symbol->index];
-        if (lw->instance->initial || v->direction) return NULL;
+        if (lw->instance->initial || v->direction || v->is_rate) return NULL;
         *source = (trli_boundary_source){v->boundary, v->names, v->name, v->place};
         return source;
     }

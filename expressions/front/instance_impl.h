@@ -38,6 +38,7 @@ struct trli_instance {
     bool averages;           /* of random numbers that change with steps: what bounds dt does not wait for them */
     bool at_side;            /* what boundary conditions read, in the frame of their side */
     trli_instance *begins;   /* the variables' values are those of this instance, in fields; NULL: variable[] */
+    bool rates_only;         /* points on sides are set of rates alone: those of other variables are set already */
     bool inline_only;        /* it shares the fields of another instance and stores nothing */
     trli_instance *sides;    /* the same instance for boundary values, made at first use */
     const trli_marks *marks; /* NULL, or which parts of formulas are lowered in instance `no_cse` */

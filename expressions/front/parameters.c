@@ -27,9 +27,16 @@ trl_err trli_direction_add(trli_model *model, const char *name, int *direction)
         return trli_no_memory(model->ctx, NULL, "for %d directions", model->ndirections + 1);
     bool parameter = trl_scope_find(model->front->parameters, name, &value);
     model->direction[model->ndirections++] =
-        (trli_direction){name, parameter ? trli_model_add_scalar(model, value) : -1};
+        (trli_direction){.name = name, .scalar = parameter ? trli_model_add_scalar(model, value) : -1};
     *direction = model->ndirections;
     return model->ir.err;
+}
+
+trl_err trli_direction_of_time(trli_model *model, int *direction)
+{
+    trl_err err = trli_direction_add(model, "t", direction);
+    if (err == TRL_OK) model->direction[*direction - 1].time = true;
+    return err;
 }
 
 static trl_err remember_definition(trli_model *model, const trl_definition *definition, trli_ir_value value)

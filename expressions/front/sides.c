@@ -70,6 +70,7 @@ static trl_err add_planes(trli_arranging *ar)
         const int axis = i / (2 * model->nvariables), v = i / 2 % model->nvariables, s = 2 * axis + i % 2;
         const int field = ar->in->variable[v];
         bool sets = false;
+        if (ar->in->rates_only && !model->variable[v].is_rate) continue;
         if (field < 0 || axis >= model->layout->grid.dim || !may_set(&model->field[field], s)) continue;
         trli_side *side = &ar->sides[v][s];
         TRL_TRY(trli_boundary_lower_side(ar->conditions, field, s, side));

@@ -175,6 +175,12 @@ static trl_err leaf(trli_derivative *d, trli_ir_value v)
                 "the derivative by '%s' of something that uses '%s' would be a second derivative, and there "
                 "are none yet",
                 parameter_of(t), model->variable[i].name);
+    for (int i = 0; model->direction[t->direction - 1].time && n.op == TRLI_OP_FIELD && i < model->nvariables; ++i)
+        if (t->in->variable[i] == n.index)
+            return trl_fail(model->ctx, TRL_ERR_INPUT, &model->variable[i].place,
+                            "a condition of an equation with ddt2 reads '%s', whose own rate is not known where the "
+                            "condition's is needed: write it without '%s', or with old(%s)",
+                            model->variable[i].name, model->variable[i].name, model->variable[i].name);
     if (is_of_old(t->in, v)) {
         TRL_TRY(trli_tangent((trli_instance *)t->in->old, t->direction, v, &tangent));
         return trli_derivative_set(d, v, tangent);
@@ -189,6 +195,25 @@ done:
 }
 
 /* ---- instances ---- */
+
+/* In time, variables that have a rate change by it. The values at the start of the step do not change. */
+static trl_err seed_rates(trli_tangent_of *t)
+{
+    const trli_instance *in = t->in;
+    const trli_model *model = in->model;
+    trl_err err = TRL_OK;
+    for (int v = 0; in->old && v < model->nvariables; ++v)
+        if (in->old->variable[v] >= 0)
+            TRL_TRY(trli_derivative_set(&t->d, trli_ir_field(t->d.ir, in->old->variable[v]), TRLI_NO_VALUE));
+    for (int v = 0; v < model->nvariables; ++v) {
+        if (!model->variable[v].is_rate || in->variable[v] < 0) continue;
+        trli_ir_value primal = trli_ir_field(t->d.ir, in->variable[model->variable[v].of]);
+        TRL_TRY(trli_derivative_set(&t->d, primal, trli_ir_field(t->d.ir, in->variable[v])));
+    }
+    err = trli_derivative_set(&t->d, trli_ir_scalar(t->d.ir, in->time_scalar), trli_ir_constant(t->d.ir, 1));
+done:
+    return err;
+}
 
 /* The tangents of the variables' values in an instance. */
 static trl_err seed(trli_tangent_of *t, const trli_instance *in)
@@ -218,6 +243,7 @@ static trl_err make_tangent(trli_instance *in, int direction, trli_tangent_of **
     t->d = (trli_derivative){.ir = ir, .leaf = leaf, .data = t};
     t->in = in;
     t->direction = direction;
+    if (in->model->direction[direction - 1].time) return seed_rates(t);
     if (in->old) TRL_TRY(seed(t, in->old));
     TRL_TRY(seed(t, in));
     if (scalar >= 0) TRL_TRY(trli_derivative_set(&t->d, trli_ir_scalar(ir, scalar), trli_ir_constant(ir, 1)));

@@ -174,6 +174,11 @@ static trl_err missing_side(trli_analysis *an, trli_model_field *f, int field, i
     const char *name = trli_shown_name(f), axis = "xyz"[side / 2], sign = side % 2 ? '+' : '-';
     f->missed |= (unsigned char)(1 << side);
     if (heard && known) return TRL_ERR_INPUT;
+    if (f->direction && an->model->direction[f->direction - 1].time && f->boundary.side[side].npieces > 0)
+        return trl_fail(ctx, TRL_ERR_INPUT, known ? asker : &f->boundary.place,
+                        "'%s' is needed beyond %c%c, and its equation's condition there has no known time derivative: "
+                        "write that condition as a formula of t, or do not difference '%s'",
+                        name, axis, sign, name);
     trl_err err = trl_fail(ctx, TRL_ERR_INPUT, known ? asker : &f->boundary.place,
                            "'%s' needs a boundary condition on %c%c: %s reads %d point%s beyond that side", name, axis,
                            sign, known ? "this" : "an operator", depth, depth == 1 ? "" : "s");

@@ -18,6 +18,7 @@ typedef struct trli_variable {
     trl_place place;
     int direction; /* 0: an unknown of its own; else the tangent along a direction */
     int of;        /* of this variable; it has that one's boundary, names and mask, and no formulas */
+    bool is_rate;  /* it is the time derivative of variable `of`, and has formulas of its own */
 } trli_variable;
 
 /* A direction of differentiation, numbered from 1: what changes is a parameter, or the variables that have a tangent
@@ -25,6 +26,7 @@ typedef struct trli_variable {
 typedef struct trli_direction {
     const char *name; /* the parameter's, or one for messages */
     int scalar;       /* that holds the parameter, or -1 */
+    bool time;        /* what changes is the time, and variables by their rates */
 } trli_direction;
 
 #endif

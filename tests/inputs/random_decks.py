@@ -37,6 +37,9 @@ class Writer:
         self.stencils = {}    # name: from, to
         self.family = None    # location of phi1, phi2, phi3
         self.bounded = None   # name and location of the field that conditions are written for
+        self.rated = None     # name of its rate, if it is of second order in time
+        self.leapfrog = False # all equations are
+        self.rates = []       # names
         self.free = []        # names of what has no location and varies nowhere
         self.lines = []       # and of what may vary along an axis
         self.written = 0
@@ -214,7 +217,12 @@ class Writer:
             now = []
         elif self.family is not None:
             now.append("phi2")
-        read = self.rng.choice(now + [f"old({e})" for e in self.equations])
+        old = self.equations
+        if self.rated:  # on sides the rates of what is read are needed
+            now, old = ([e for e in names if f"{e}_t" in self.rates] for names in (now, old))
+        read = self.rng.choice(now + [f"old({e})" for e in old]) if now + old else None
+        if not read:
+            return None
         own = self.family if read == "phi2" else self.fields[read.removeprefix("old(").removesuffix(")")]
         differs = (own ^ where) & ~(1 << axis)
         if any(differs >> a & 1 and not own >> a & 1 and not self.periodic[a] for a in range(self.dim)):
@@ -224,6 +232,8 @@ class Writer:
     def side_value(self, axis):
         self.written += 1
         read = self.beside(axis) if self.bounded and self.rng.random() < 0.35 else None
+        if self.rated and not self.bounded[1] >> axis & 1 and self.rng.random() < 0.2:
+            return f"0.1 - 0.3*{self.rated}"
         if read:
             return self.rng.choice([f"0.3*{read}", f"0.1 - 0.2*{read}*sin(9*t)", f"sin({read}) + t"])
         others = [c for c in self.axes if c != self.axes[axis]]
@@ -242,6 +252,20 @@ class Writer:
             return f"[{{where: \"{rng.choice(other)} > 0.4\", dirichlet: \"{self.side_value(axis)}\"}}, {one}]"
         return one
 
+    def rate_lines(self, name, text):
+        """The rate of an equation, of first or second order; whether rates are known is remembered for conditions."""
+        rng = self.rng
+        self.rated = None
+        if not self.leapfrog and rng.random() < 0.8:
+            return [f"    ddt: \"{text}\""]
+        self.rated = name.strip('"') + "_t"
+        self.rates.append(self.rated.replace("{i}", "2"))
+        damped = rng.choice(["", "", f" - 0.4*{self.rated}", f" - sin({self.rated})"])
+        if all(self.periodic) and rng.random() < 0.2:
+            damped += f" + 1e-5*laplacian({self.rated})"
+        start = rng.choice([[], ["    initial_rate: \"0.2*cos(2*x) - 0.1*random(5)\""]])
+        return [f"    ddt2: \"{text}{damped}\""] + start
+
     def sides(self, name, where):
         self.bounded = (name, where)
         sides = [f"{self.axes[a]}{s}: {self.side(a)}" for a in range(self.dim) if not self.periodic[a] for s in "-+"]
@@ -250,8 +274,9 @@ class Writer:
 
 def equation(w, name, where, extra=""):
     lines = [f"  {name}:", f"    location: {w.name_of(where)}",
-             f"    initial: \"0.5 + 0.4*sin(3*x) + 0.1*random({w.rng.randint(1, 99)})\"",
-             f"    ddt: \"0.1*({w.named(where, 2)}){extra}{w.driven(where)}\"", f"    boundary: {w.sides(name, where)}"]
+             f"    initial: \"0.5 + 0.4*sin(3*x) + 0.1*random({w.rng.randint(1, 99)})\""]
+    lines += w.rate_lines(name, f"0.1*({w.named(where, 2)}){extra}{w.driven(where)}")
+    lines.append(f"    boundary: {w.sides(name, where)}")
     if w.rng.random() < 0.25:
         lines.append(f"    mask: \"(x - 0.3)^2 > {w.rng.choice(['0.02', '0.001'])}\"")
     return lines
@@ -265,10 +290,9 @@ def flat_equation(w, name, where, earlier=()):
                          [f"integral({other}) - p" for other in earlier])
     rate = w.flat(rng.randint(0, 2), rng.choice([0, 0, 0.3]))
     rate = rng.choice([rate, f"p*sin({rate})", f"tanh({rate}) - {w.flat(0)}", w.reduction()])
-    lines = [
-        f"  {name}:", f"    location: {w.name_of(where)}", f"    initial: \"{initial}\"", f"    ddt: \"{rate}\"",
-        f"    boundary: {w.sides(name, where)}"
-    ]
+    lines = [f"  {name}:", f"    location: {w.name_of(where)}", f"    initial: \"{initial}\""]
+    lines += w.rate_lines(name, rate)
+    lines.append(f"    boundary: {w.sides(name, where)}")
     if rng.random() < 0.3:
         lines.append(f"    exact: \"{w.flat(rng.randint(0, 2), 0.3)}\"")
     if rng.random() < 0.2:
@@ -283,7 +307,8 @@ def flat_equations(w, names):
     if w.rng.random() < 0.4 and names:  # members that see another one
         where = w.fields[names[0]]
         family = flat_equation(w, '"g{i}"', where)
-        family[3] = family[3][:-1] + ' - 0.1*i*g{4 - i} + 0.01*integral(g{i})"'
+        rate = next(i for i, line in enumerate(family) if line.startswith("    ddt"))
+        family[rate] = family[rate][:-1] + ' - 0.1*i*g{4 - i} + 0.01*integral(g{i})"'
         lines += family + ["    for: {i: 1..3}"]
     return lines
 
@@ -318,7 +343,7 @@ def stencils(w):
 def expressions(w, places):
     rng, lines = w.rng, ["expressions:"]
     lines += free_expressions(w)
-    w.bounded = None  # conditions of any field take these
+    w.bounded = w.rated = None  # conditions of any field take these
     for a in range(w.dim):
         lines.append(f"  edge{a}: \"{w.side_value(a)}\"")
     for i in range(rng.randint(7, 10)):
@@ -399,6 +424,7 @@ def write(rng, method, partial=True, flat=False):
     and the number of its formulas."""
     line, dim, periodic = grid(rng, 0.03 if partial else 0.3)
     w = Writer(rng, dim, periodic)
+    w.leapfrog = method == "leapfrog"
     places = rng.sample(list(NAMES[dim]), min(len(NAMES[dim]), 2))
     pdes = [f"e{i}" for i in range(rng.randint(1, 3) if partial else 0)]
     odes = [f"d{i}" for i in range(rng.randint(1, 3) if flat else 0)]
@@ -421,6 +447,10 @@ def write(rng, method, partial=True, flat=False):
     names += ["phi1", "phi3"] if w.family is not None else []
     series = ", ".join(
         f"s{i}: \"{w.flat(rng.randint(0, 2)) if i else w.reduction()}\"" for i in range(rng.randint(1, 3)))
+    names += w.rates
+    if w.rates:
+        series += f", energy: \"integral({w.rates[0]}^2) + domain_max({w.rates[-1]})\""
+        series += f", force: \"norm(ddt({w.rates[0]}))\""
     e = rng.choice(w.equations)
     series += f", \"rec{{1..3}}\": \"probe({e}, {vector(['0.1*i'] + ['0.3 + 0.05*i'] * (dim - 1))})\""
     series += f", rate: \"norm(ddt({rng.choice(w.equations)}))\""
@@ -428,12 +458,13 @@ def write(rng, method, partial=True, flat=False):
     series += f", sum: \"integral({e})\", squares: \"integral({e}*{e})\""
     series += f", least: \"domain_min({e})\", most: \"domain_max({e})\""
     stop = rng.choice(["", ", stop: {when: \"rate < 0.5*rate + 1e-2 or step == " + rng.choice(["2", "25"]) + "\"}"])
-    if not partial and rng.random() < 0.25:
+    if not partial and not w.rates and rng.random() < 0.25:
         equations += [f"sensitivity: {{{odes[0]}: [p]}}"]
         names.append(f"{odes[0]}_p")
     keep = f"keep: [{', '.join(rng.sample(names, min(len(names), 3)))}], " if rng.random() < 0.3 else ""
     if rng.random() < 0.4:  # points that whoever runs the deck makes
-        values = ", ".join(rng.sample(names[:6], min(len(names), 2)))
+        told = [name for name in names[:6] if name not in w.rates]
+        values = ", ".join(rng.sample(told, min(len(told), 2)))
         keep += f"receivers: {{path: points.nc, dataset: points, values: [{values}]}}, "
     return "\n".join(["trellis: 1", line, "parameters: {p: 0.75, q: 3}"] + text + equations + [
         f"time: {{method: {method}, dt: {step}, steps: {rng.choice([1, 2, 3, 1, 2, 3, 1, 2, 3, 30])}{stop}}}",

@@ -40,6 +40,8 @@ class Odes:
         self.names = random_decks.NAMES[self.dim]
         self.sides = [f"{c}{s}" for a, c in enumerate(w.axes) if not periodic[a] for s in "-+"]
         self.parameters = {"a": rng.uniform(0.3, 1.2), "b": rng.uniform(-1, 1), "n": 3}
+        self.leapfrog = method == "leapfrog"
+        self.second = {}  # names of equations of second order: their rates at the start
         self.place = {f"y{i}": rng.choice(list(self.names)) for i in range(rng.randint(1, 3))}
         self.initial, self.rate, self.named, self.first, self.feels = {}, {}, {}, {}, {}
 
@@ -85,12 +87,19 @@ class Odes:
         lines.append("equations:")
         for name, where in self.place.items():
             sides = ", ".join(f"{side}: {rng.choice(['{neumann: 0}', '{outflow: true}'])}" for side in self.sides)
+            order = "ddt"
+            if self.leapfrog or rng.random() < 0.2:
+                order = f"initial_rate: \"{rng.choice(['0', '0.3*a', '-0.5 + b'])}\", ddt2"
+                self.second[name] = order.split('"')[1]
+                self.rate[name] += rng.choice(["", f" - 0.3*{name}_t", f" - sin({name}_t)*a"])
             lines.append(f"  {name}: {{location: {self.names[where]}, initial: \"{self.initial[name]}\", "
-                         f"ddt: \"{self.rate[name]}\", boundary: {{{sides}}}}}")
-        if rng.random() < 0.5:
+                         f"{order}: \"{self.rate[name]}\", boundary: {{{sides}}}}}")
+        if not self.second and rng.random() < 0.5:
             self.feels = {name: "a" for name in self.place}
             lines.append(f"sensitivity: {{{', '.join(f'{name}: [a]' for name in self.feels)}}}")
         self.dt, self.steps = rng.choice([0.1, 0.03]), rng.randint(1, 6)
+        if self.second:
+            lines.append(f"output: {{fields: [{', '.join([*self.place, *(f'{name}_t' for name in self.second)])}]}}")
         return "\n".join(lines + [f"time: {{method: {self.method}, dt: {self.dt}, steps: {self.steps}}}", ""])
 
     def code(self, text):
@@ -103,8 +112,13 @@ class Odes:
         """The values of the equations after all steps."""
         rates, named, first, initial = ({name: self.code(text) for name, text in formulas.items()}
                                         for formulas in (self.rate, self.named, self.first, self.initial))
-        times, stages = TABLEAUS[self.method]
+        for name, text in self.second.items():
+            initial[f"{name}_t"], rates[f"{name}_t"] = self.code(text), rates[name]
+            rates[name] = self.code(f"{name}_t")
         y = {name: eval(text, dict(parameters)) for name, text in initial.items()}
+        if self.leapfrog:
+            return self.leap(volume, parameters, y, rates, named, first)
+        times, stages = TABLEAUS[self.method]
         for step in range(self.steps):
             start, slopes, values, kept = y, [], y, {}
             for c, row in zip(times, stages):
@@ -118,6 +132,25 @@ class Odes:
                 values = {name: start[name] + self.dt * sum(w * k[name] for w, k in zip(row, slopes)) for name in start}
             y = values
         return y
+
+    def leap(self, volume, parameters, y, rates, named, first):
+        """The values after all steps, with the rates at that time."""
+        def slopes(step, values):
+            scope = dict(functions(volume), **parameters, **values, dt=self.dt, t=step * self.dt)
+            scope.update({f"old_{name}": value for name, value in values.items()})
+            for name in sorted([*named, *first]):
+                scope[name] = eval({**named, **first}[name], scope)
+            return {name: eval(rates[f"{name}_t"], scope) for name in self.second}
+
+        def moved(values, forces, by):
+            return {**values, **{f"{name}_t": values[f"{name}_t"] + by * force for name, force in forces.items()}}
+
+        for step in range(self.steps):
+            before = 0 if step == 0 else self.dt
+            now = moved(y, slopes(step, y), before / 2)
+            y = moved(y, slopes(step, now), (before + self.dt) / 2)
+            y.update({name: y[name] + self.dt * y[f"{name}_t"] for name in self.second})
+        return moved(y, slopes(self.steps, y), self.dt / 2)
 
     def difference(self, volume, h):
         """Derivatives by a, of fourth order."""

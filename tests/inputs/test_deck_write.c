@@ -154,7 +154,7 @@ START_TEST(the_deck_as_used_has_every_default_written_out)
 {
     static const char *const lines[] = {
         "\n  length: [1, 1]\n",   "\n    location: cell\n",       "\n  fusion: full\n",
-        "\n  fast_math: false\n", "\n  method: ssprk3\n",         "\n  dt: 0.0001\n",
+        "\n  fast_math: false\n", "\n  method: auto\n",           "\n  dt: 0.0001\n",
         "\n  cells: [16, 10]\n",  "\n  fields: [\"T\", \"C\"]\n", "\n    initial: [0, 1.0e-05]\n"};
     char *text;
     ck_ok(read_file(GOOD "minimal.yaml"));

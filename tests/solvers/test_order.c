@@ -70,6 +70,7 @@ static const space_study space_studies[] = {
     {"advection", "periodic", 80, 2, 5e-3, 0.25, false, 1, {"phi"}, {0}, 2},
     {"transport", "periodic", 16, 3, 5e-3, 0.05, true, 1, {"phi1"}, {"parameters.n=1"}, 2},
     {"wave", "walls", 16, 2, 2e-2, 0.5, false, 3, {"p", "u", "v"}, {0}, 2},
+    {"drum", "Dirichlet", 20, 2, 1e-2, 0.5, false, 2, {"h", "h_t"}, {0}, 2},
     {"maxwell", "periodic", 12, 3, 2e-2, 0.2, false, 3, {"Ex", "By", "Bz"}, {0}, 2},
     {"fourth_order", "periodic", 16, 2, 8e-3, 0.16, true, 1, {"phi"}, {"time.method=rk4"}, 4},
 };

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* The program of a time step with all its stages. Stage updates are ordinary values of the IR, so that the compiler
+ * fuses them without knowing about time integration. */
+#include <string.h>
+
+#include "compile_impl.h"
+#include "lifecycle_impl.h"
+#include "lower_impl.h"
+#include "memory_impl.h"
+#include "sides_impl.h"
+
+/* Outputs of one kernel in the making: fields of one location and box. */
+typedef struct batch {
+    int n;
+    int *field, *variable;
+    trli_ir_value *value;
+} batch;
+
+static trl_err batch_init(trl_simulation *sim, batch *b)
+{
+    size_t n = 2 * (size_t)sim->nequations + 1; /* new values, and slopes that later stages need */
+    *b = (batch){.field = trli_new(sim->ctx, n, sizeof *b->field),
+                 .variable = trli_new(sim->ctx, n, sizeof *b->variable),
+                 .value = trli_new(sim->ctx, n, sizeof *b->value)};
+    if (b->field && b->variable && b->value) return TRL_OK;
+    return trli_no_memory(sim->ctx, NULL, "for %d equations", sim->nequations);
+}
+
+static void batch_free(batch *b)
+{
+    trli_free(b->field);
+    trli_free(b->variable);
+    trli_free(b->value);
+}
+
+static void batch_add(batch *b, int field, trli_ir_value value, int variable)
+{
+    b->field[b->n] = field;
+    b->value[b->n] = value;
+    b->variable[b->n++] = variable;
+}
+
+static trl_err batch_flush(batch *b, trli_program *program, const char *label, bool check)
+{
+    trl_err err = TRL_OK;
+    if (b->n > 0) err = trli_program_add_kernel(program, label, b->n, b->field, b->value, check ? b->variable : NULL);
+    b->n = 0;
+    return err;
+}
+
+/* A stage in the making. */
+typedef struct stage {
+    int number;
+    trli_instance *in;    /* values u_s */
+    trli_ir_value *slope; /* f_k of equation v: [k * nequations + v] */
+} stage;
+
+/* u_{s+1} of an equation from the integrator's table. */
+static trli_ir_value stage_update(trl_simulation *sim, const stage *st, int v)
+{
+    const trl_integrator *m = sim->integrator;
+    trli_ir *ir = &sim->model->ir;
+    trli_ir_value dt = trli_ir_scalar(ir, TRLI_SCALAR_DT), u0 = trli_ir_field(ir, sim->equation[v].state),
+                  sum = TRLI_NO_VALUE;
+    if (m->leapfrog) return trli_leapfrog_update(sim, v, st->slope);
+    if (m->shu_osher) {
+        trli_ir_value us = trli_ir_field(ir, st->in->variable[v]);
+        trli_ir_value step = trli_ir_binary(ir, TRLI_OP_MUL, dt, st->slope[st->number * sim->nequations + v]);
+        trli_ir_value moved = trli_ir_binary(ir, TRLI_OP_ADD, us, step);
+        double alpha = m->alpha[st->number];
+        if (alpha == 0) return moved;
+        return trli_ir_binary(ir, TRLI_OP_ADD, trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_constant(ir, alpha), u0),
+                              trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_constant(ir, 1 - alpha), moved));
+    }
+    for (int k = 0; k <= st->number; ++k) {
+        if (m->a[st->number][k] == 0) continue;
+        trli_ir_value term = trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_constant(ir, m->a[st->number][k]),
+                                            st->slope[k * sim->nequations + v]);
+        sum = sum < 0 ? term : trli_ir_binary(ir, TRLI_OP_ADD, sum, term);
+    }
+    return trli_ir_binary(ir, TRLI_OP_ADD, u0, trli_ir_binary(ir, TRLI_OP_MUL, dt, sum));
+}
+
+static bool slope_needed_later(const trl_integrator *m, int k)
+{
+    for (int s = k + 1; s < m->stages && !m->shu_osher && !m->leapfrog; ++s)
+        if (m->a[s][k] != 0) return true;
+    return false;
+}
+
+static bool same_box(const trli_model *model, int a, int b)
+{
+    return model->field[a].location == model->field[b].location &&
+           memcmp(model->field[a].fixed_planes, model->field[b].fixed_planes, sizeof model->field[a].fixed_planes) == 0;
+}
+
+/* Append one equation's new value to the batch, and its slope if later stages need that. */
+static trl_err add_update(trl_simulation *sim, stage *st, int v, int target, batch *b)
+{
+    trli_model *model = sim->model;
+    const trli_equation *eq = &sim->equation[v];
+    trli_ir_value *slope = &st->slope[st->number * sim->nequations + v], f = *slope;
+    trl_err err = TRL_OK;
+    trli_ir_value value = stage_update(sim, st, v);
+    if (model->variable[v].mask) {
+        trli_ir_value mask;
+        TRL_TRY(trli_lower_at(st->in, model->variable[v].mask, eq->deck->names, model->variable[v].location, &mask));
+        value = trli_ir_select(&model->ir, mask, value, trli_ir_field(&model->ir, eq->state));
+    }
+    batch_add(b, target, value, v);
+    if (slope_needed_later(sim->integrator, st->number)) {
+        int field = trli_model_add_field(model, trli_model_name(model, "%s:k%d", eq->deck->name, st->number + 1),
+                                         model->variable[v].location);
+        if (field < 0) return model->ir.err;
+        batch_add(b, field, f, v);
+        *slope = trli_ir_field(&model->ir, field);
+    }
+done:
+    return err;
+}
+
+static trl_err compile_updates(trl_simulation *sim, stage *st, const int *target)
+{
+    batch b;
+    bool *added = trli_new(sim->ctx, (size_t)sim->nequations + 1, sizeof *added);
+    trl_err err = batch_init(sim, &b);
+    bool last = st->number + 1 == sim->integrator->stages, together = sim->model->settings.fusion == TRL_FUSION_FULL;
+    if (!added) err = trli_no_memory(sim->ctx, NULL, "for %d equations", sim->nequations);
+    TRL_TRY(err);
+    for (int v = 0; v < sim->nequations; ++v) {
+        if (added[v]) continue;
+        /* Equations with one box read much the same fields: with full fusion they are one sweep. */
+        for (int w = v; w < sim->nequations; ++w) {
+            if (added[w] || (w > v && !(together && same_box(sim->model, target[v], target[w])))) continue;
+            TRL_TRY(add_update(sim, st, w, target[w], &b));
+            added[w] = true;
+        }
+        TRL_TRY(batch_flush(&b, sim->step, sim->equation[v].deck->name, last));
+    }
+done:
+    batch_free(&b);
+    trli_free(added);
+    return err;
+}
+
+/* A tangent as an ordinary value. */
+static trl_err derivative_of(trl_simulation *sim, trli_instance *in, int direction, trli_ir_value value,
+                             trli_ir_value *tangent)
+{
+    trl_err err = trli_tangent(in, direction, value, tangent);
+    if (err == TRL_OK && *tangent < 0) *tangent = trli_ir_constant(&sim->model->ir, 0);
+    return err == TRL_OK ? sim->model->ir.err : err;
+}
+
+static trl_err lower_slopes(trl_simulation *sim, stage *st)
+{
+    trl_err first = TRL_OK;
+    for (int v = 0; v < sim->nequations; ++v) {
+        const trli_equation *eq = &sim->equation[v];
+        trli_ir_value *slope = &st->slope[(size_t)st->number * (size_t)sim->nequations];
+        trl_err err = eq->direction ? derivative_of(sim, st->in, eq->direction, slope[eq->of], &slope[v])
+                                    : trli_lower_at(st->in, eq->ddt, eq->deck->names, sim->model->variable[v].location,
+                                                    &slope[v]);
+        if (first == TRL_OK) first = err;
+    }
+    return first;
+}
+
+static trl_err stage_targets(trl_simulation *sim, int number, int *target)
+{
+    for (int v = 0; v < sim->nequations; ++v) {
+        if (number + 1 == sim->integrator->stages) {
+            target[v] = sim->equation[v].next;
+            continue;
+        }
+        const char *name = trli_model_name(sim->model, "%s:%d", sim->equation[v].deck->name, number + 1);
+        target[v] = trli_model_add_field(sim->model, name, sim->model->variable[v].location);
+        if (target[v] < 0) return sim->model->ir.err;
+        trli_set_conditions(sim, v, target[v], target[sim->equation[v].of]);
+    }
+    return TRL_OK;
+}
+
+static trl_err compile_stage(trl_simulation *sim, trli_instance **in, trli_ir_value *slope, int s)
+{
+    stage st = {.number = s, .in = in[s], .slope = slope};
+    int *target = trli_new(sim->ctx, (size_t)sim->nequations + 1, sizeof *target);
+    trl_err err = TRL_OK;
+    if (!target) return trli_no_memory(sim->ctx, NULL, "for %d equations", sim->nequations);
+    if (s > 0) TRL_TRY(trli_instance_fill(st.in));
+    TRL_TRY(trli_instance_prepare(st.in));
+    TRL_TRY(lower_slopes(sim, &st));
+    TRL_TRY(stage_targets(sim, s, target));
+    TRL_TRY(compile_updates(sim, &st, target));
+    TRL_TRY(trli_instance_create(sim->model, sim->step, sim->stage_time[s + 1], s + 1, in[0], &in[s + 1]));
+    for (int v = 0; v < sim->nequations; ++v) in[s + 1]->variable[v] = target[v];
+    TRL_TRY(trli_instance_planes(in[s + 1], s + 1 == sim->integrator->stages));
+done:
+    trli_free(target);
+    return err;
+}
+
+trl_err trli_compile_step(trl_simulation *sim)
+{
+    trli_instance *in[TRL_STAGES_MAX + 1] = {NULL};
+    int stages = sim->integrator->stages;
+    trli_ir_value *slope = trli_new(sim->ctx, (size_t)stages * (size_t)sim->nequations + 1, sizeof *slope);
+    trl_err err = TRL_OK;
+    if (!slope) return trli_no_memory(sim->ctx, NULL, "for %d equations", sim->nequations);
+    TRL_TRY(trli_program_create(sim->model, TRLI_STEP_PROGRAM, &sim->step));
+    sim->stage_time[0] = TRLI_SCALAR_STEP_TIME;
+    for (int s = 1; s <= stages; ++s) sim->stage_time[s] = trli_model_add_scalar(sim->model, 0);
+    TRL_TRY(trli_instance_of_present(sim, sim->step, &in[0]));
+    for (int s = 0; s < stages; ++s) TRL_TRY(compile_stage(sim, in, slope, s));
+    for (int v = 0; v < sim->nequations; ++v) TRL_TRY(trli_program_add_root(sim->step, sim->equation[v].next));
+done:
+    for (int s = 0; s <= stages; ++s) trli_instance_destroy(&in[s]);
+    trli_free(slope);
+    return err;
+}

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Equations of second order in time: by leapfrog and as pairs by the other methods. */
+// ctest: np=1,2 timeout=120
+#include "../expressions/problem_fixture.h"
+
+static void open_text(const char *format, ...)
+{
+    va_list arguments;
+    char text[4000];
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    new_deck();
+    say("%s", text);
+    ck_ok(open_problem());
+    ck_ok(trl_simulation_initialise(sim));
+}
+
+static void run_to_end(void)
+{
+    while (!trl_simulation_done(sim)) ck_ok(trl_simulation_step(sim));
+    ck_ok(trl_simulation_observe(sim));
+}
+
+static double series_of(int i)
+{
+    ck_ok(trl_simulation_observe(sim));
+    return trl_simulation_series(sim)[i];
+}
+
+/* An oscillator at each of two cells, by the recurrence of Stoermer (1907): no rates in it. */
+START_TEST(the_first_step_is_taylors_and_the_others_are_stoermers)
+{
+    const double dt = 0.0625;
+    double before, now = 0.75, next = now + dt * 0.5 - dt * dt / 2 * 4 * now;
+    open_text("grid: {cells: [2], periodic: [true]}\nequations: {w: {initial: \"0.75\", initial_rate: \"0.5\", ddt2: "
+              "\"-4*w\"}}\ntime: {method: leapfrog, dt: %.17g, steps: 40}\noutput: {series: {values: {w: "
+              "\"domain_max(w)\", rate: \"domain_max(w_t)\"}}}\n",
+              dt);
+    ck_assert_double_eq(series_of(1), 0.5);
+    for (int step = 1; step <= 40; ++step) {
+        ck_ok(trl_simulation_step(sim));
+        ck_assert_double_eq_tol(series_of(0), next, 1e-14);
+        before = now;
+        now = next;
+        next = 2 * now - before - dt * dt * 4 * now;
+        ck_assert_double_eq_tol(series_of(1), (next - before) / (2 * dt), 1e-13); /* the rate at the same time */
+    }
+    close_problem();
+}
+END_TEST
+
+/* Steps of two sizes: the last one is shortened to land on end. */
+START_TEST(a_shortened_step_keeps_order_two)
+{
+    double error[3];
+    for (int i = 0; i < 3; ++i) {
+        open_text("grid: {cells: [2], periodic: [true]}\nequations: {w: {initial: 1, ddt2: \"-w - w_t/2\"}}\n"
+                  "time: {method: leapfrog, dt: %.17g, end: 1.03}\noutput: {series: {values: {w: \"domain_max(w)\", "
+                  "rate: \"domain_max(w_t)\"}}}\n",
+                  0.1 / (1 << i));
+        run_to_end();
+        const double omega = sqrt(1 - 0.0625), t = 1.03,
+                     w = exp(-t / 4) * (cos(omega * t) + sin(omega * t) / (4 * omega));
+        error[i] = fabs(trl_simulation_series(sim)[0] - w);
+    }
+    ck_assert_double_gt(log2(error[0] / error[1]), 1.8);
+    ck_assert_double_gt(log2(error[1] / error[2]), 1.85);
+    close_problem();
+}
+END_TEST
+
+#define MEMBRANE                                                                                            \
+    "grid: {cells: [24, 20]}\nequations:\n  w:\n    location: %s\n    initial: \"sin(pi*x)*sin(2*pi*y)\"\n" \
+    "    initial_rate: \"x*(1-x)*y\"\n    ddt2: \"laplacian(w)\"\n    boundary: {x-: {dirichlet: 0}, x+: "  \
+    "{dirichlet: 0}, y-: {dirichlet: 0}, y+: {%s}}\ntime: {method: leapfrog, dt: 0.02, steps: 1000}\n"      \
+    "output: {series: {values: {energy: \"integral(w_t^2 - w*laplacian(w))\", kept: \"integral(w_t^2 - "    \
+    "w*laplacian(w) - (dt*laplacian(w))^2/4)\"}}}\n"
+
+START_TEST(energy_neither_grows_nor_decays)
+{
+    static const char *const places[] = {"cell", "cell", "node"}, *const sides[] = {"dirichlet: 0", "neumann: 0",
+                                                                                    "dirichlet: 0"};
+    for (int i = 0; i < 3; ++i) {
+        open_text(MEMBRANE, places[i], sides[i]);
+        const double kept = series_of(1), energy = series_of(0);
+        for (int step = 0; step < 1000; ++step) {
+            ck_ok(trl_simulation_step(sim));
+            if (step % 37) continue;
+            ck_assert_double_eq_tol(series_of(1) / kept, 1, 1e-12);
+            ck_assert_double_eq_tol(series_of(0) / energy, 1, 0.02);
+        }
+    }
+    close_problem();
+}
+END_TEST
+
+/* cos(3x + 1/2) as a standing wave, with its values on the sides. */
+START_TEST(sides_that_move_give_their_rates)
+{
+    static const char *const places[] = {"cell", "xface"}, *const methods[] = {"leapfrog", "rk4"};
+    for (int m = 0; m < 2; ++m)
+        for (int p = 0; p < 2; ++p) {
+            double error[2];
+            for (int i = 0; i < 2; ++i) {
+                trl_field_stats w, rate;
+                open_text("grid: {cells: [%d]}\nexpressions: {solution: \"cos(3*t)*cos(3*x + 0.5)\"}\nequations:\n"
+                          "  w: {location: %s, initial: solution, ddt2: \"laplacian(w) + (w_t + "
+                          "3*sin(3*t)*cos(3*x + 0.5))/2 + laplacian(w_t)/9 - 3*sin(3*t)*cos(3*x + 0.5)\",\n"
+                          "      boundary: {x-: {dirichlet: solution}, x+: {neumann: \"-3*cos(3*t)*sin(3.5)\"}},\n"
+                          "      exact: solution}\ntime: {method: %s, dt: %.17g, end: 0.5}\n"
+                          "output: {fields: [w, w_t]}\n",
+                          20 << i, places[p], methods[m], 1.0 / (320 << 2 * i));
+                run_to_end();
+                ck_ok(trl_simulation_field_stats(sim, field_index("w"), &w));
+                ck_ok(trl_simulation_field_stats(sim, field_index("w_t"), &rate));
+                error[i] = w.error_linf + rate.error_linf;
+                ck_assert_double_gt(rate.error_linf, 0);
+            }
+            ck_assert_msg(log2(error[0] / error[1]) > 1.7, "%s, %s: errors %g and %g", methods[m], places[p], error[0],
+                          error[1]);
+        }
+    close_problem();
+}
+END_TEST
+
+START_TEST(what_cannot_be_is_refused_with_a_remedy)
+{
+    static const struct {
+        const char *text, *message;
+    } cases[] = {
+        {"grid: {cells: [8], periodic: [true]}\nequations:\n  w: {initial: 0, ddt2: \"laplacian(w)\"}\n"
+         "  T: {initial: 0, ddt: \"w_t\"}\ntime: {method: leapfrog, dt: 0.01, steps: 1}\n",
+         "leapfrog advances equations with ddt2, and 'T' has ddt: use another method, which advances both, such as "
+         "rk4"},
+        {"grid: {cells: [8], periodic: [true]}\nequations:\n  w: {initial: 0, ddt2: \"laplacian(w)\"}\n"
+         "  w_t: {initial: 0, ddt: 1}\ntime: {method: rk4, dt: 0.01, steps: 1}\n",
+         "the rate of 'w' is called 'w_t', and that name is taken by an equation: rename one"},
+        {"grid: {cells: [8], periodic: [true]}\nparameters: {c: 1}\nequations:\n  w: {initial: 0, ddt2: "
+         "\"c*laplacian(w)\"}\nsensitivity: {w: [c]}\ntime: {method: rk4, dt: 0.01, steps: 1}\n",
+         "the sensitivity of 'w' to 'c' is one of an equation with ddt2, and there are none yet: write it as two "
+         "equations with ddt"},
+        {"grid: {cells: [8]}\nequations:\n  w: {initial: 0, ddt2: \"laplacian(w) + laplacian(w_t)\", boundary: {x-: "
+         "{dirichlet: 0}, x+: {neumann: \"-w_t\"}}}\ntime: {method: rk4, dt: 0.01, steps: 1}\n",
+         "'w_t' is needed beyond x+, and its equation's condition there has no known time derivative: write that "
+         "condition as a formula of t, or do not difference 'w_t'"},
+        {"grid: {cells: [8]}\nequations:\n  T: {initial: 0, ddt: 1}\n  w: {location: xface, initial: 0, ddt2: "
+         "\"laplacian(w)\", boundary: {x-: {dirichlet: \"at(T, cell)\"}, x+: {dirichlet: 0}}}\n"
+         "time: {method: rk4, dt: 0.01, steps: 1}\n",
+         "a condition of an equation with ddt2 reads 'T', whose own rate is not known where the condition's is "
+         "needed: write it without 'T', or with old(T)"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        new_deck();
+        say("%s", cases[i].text);
+        ck_fails(open_problem(), TRL_ERR_INPUT, cases[i].message);
+        close_problem();
+    }
+}
+END_TEST
+
+START_TEST(dt_is_bounded_by_two_over_the_fastest_oscillation)
+{
+    open_text("grid: {cells: [16, 16], length: [1, 1], periodic: [true, true]}\nequations: {w: {initial: 0, ddt2: "
+              "\"4*laplacian(w)\"}}\ntime: {dt: {cfl: 1}, steps: 1}\n");
+    ck_assert_double_eq_tol(trl_simulation_dt(sim), 2 / sqrt(4 * 8 * 256), 1e-15);
+    close_problem();
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    tcase_add_test(tc, the_first_step_is_taylors_and_the_others_are_stoermers);
+    tcase_add_test(tc, a_shortened_step_keeps_order_two);
+    tcase_add_test(tc, energy_neither_grows_nor_decays);
+    tcase_add_test(tc, sides_that_move_give_their_rates);
+    tcase_add_test(tc, what_cannot_be_is_refused_with_a_remedy);
+    tcase_add_test(tc, dt_is_bounded_by_two_over_the_fastest_oscillation);
+}
+
+TRL_TEST_MAIN("leapfrog", add_tests)
