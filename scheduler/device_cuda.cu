@@ -84,9 +84,10 @@ static int stream_finish(void *stream)
     return cudaStreamSynchronize(static_cast<cudaStream_t>(stream));
 }
 
-static int event_create(void **event)
+static int event_create(void **event, bool timed)
 {
-    return cudaEventCreateWithFlags(reinterpret_cast<cudaEvent_t *>(event), cudaEventDefault);
+    return cudaEventCreateWithFlags(reinterpret_cast<cudaEvent_t *>(event),
+                                    timed ? cudaEventDefault : cudaEventDisableTiming);
 }
 
 static void event_destroy(void *event)
@@ -224,17 +225,71 @@ static void unload(void *library)
     cudaLibraryUnload(static_cast<cudaLibrary_t>(library));
 }
 
-static int launch(void *kernel, const unsigned blocks[3], const unsigned threads[3], void **arguments, void *stream)
+static dim3 triple(const unsigned n[3])
 {
-    return cudaLaunchKernel(kernel, dim3(blocks[0], blocks[1], blocks[2]), dim3(threads[0], threads[1], threads[2]),
-                            arguments, 0, static_cast<cudaStream_t>(stream));
+    return dim3(n[0], n[1], n[2]);
+}
+
+static int launch(const trli_gpu_work *w, void *stream)
+{
+    return cudaLaunchKernel(w->kernel, triple(w->blocks), triple(w->threads), const_cast<void **>(w->argument), 0,
+                            static_cast<cudaStream_t>(stream));
+}
+
+/* ---- graphs ---- */
+
+static cudaKernelNodeParams parameters(const trli_gpu_work *w)
+{
+    cudaKernelNodeParams p = {};
+    p.func = w->kernel;
+    p.gridDim = triple(w->blocks);
+    p.blockDim = triple(w->threads);
+    p.kernelParams = const_cast<void **>(w->argument);
+    return p;
+}
+
+static int graph_create(void **graph)
+{
+    return cudaGraphCreate(reinterpret_cast<cudaGraph_t *>(graph), 0);
+}
+
+static int graph_add(void *graph, const trli_gpu_work *w, int nafter, void *const *after, void **node)
+{
+    const cudaKernelNodeParams p = parameters(w);
+    return cudaGraphAddKernelNode(reinterpret_cast<cudaGraphNode_t *>(node), static_cast<cudaGraph_t>(graph),
+                                  reinterpret_cast<const cudaGraphNode_t *>(after), static_cast<size_t>(nafter), &p);
+}
+
+static int graph_make(void *graph, void **executable)
+{
+    return cudaGraphInstantiate(reinterpret_cast<cudaGraphExec_t *>(executable), static_cast<cudaGraph_t>(graph), 0);
+}
+
+static int graph_change(void *executable, void *node, const trli_gpu_work *w)
+{
+    const cudaKernelNodeParams p = parameters(w);
+    return cudaGraphExecKernelNodeSetParams(static_cast<cudaGraphExec_t>(executable),
+                                            static_cast<cudaGraphNode_t>(node), &p);
+}
+
+static int graph_launch(void *executable, void *stream)
+{
+    return cudaGraphLaunch(static_cast<cudaGraphExec_t>(executable), static_cast<cudaStream_t>(stream));
+}
+
+static void graph_destroy(void *graph, void *executable)
+{
+    if (executable) cudaGraphExecDestroy(static_cast<cudaGraphExec_t>(executable));
+    if (graph) cudaGraphDestroy(static_cast<cudaGraph_t>(graph));
 }
 
 /* In the order of the struct. */
-static const trli_gpu_api api = {
-    message,       is_memory,     is_fatal,     use,         befriend,   stream_create, stream_destroy, stream_finish,
-    event_create,  event_destroy, event_record, event_query, event_wait, event_seconds, allocate,       release,
-    host_allocate, host_release,  pin,          unpin,       copy,       load,          unload,         launch};
+static const trli_gpu_api api = {message,       is_memory,      is_fatal,      use,           befriend,
+                                 stream_create, stream_destroy, stream_finish, event_create,  event_destroy,
+                                 event_record,  event_query,    event_wait,    event_seconds, allocate,
+                                 release,       host_allocate,  host_release,  pin,           unpin,
+                                 copy,          load,           unload,        launch,        graph_create,
+                                 graph_add,     graph_make,     graph_change,  graph_launch,  graph_destroy};
 
 const trli_gpu_api *trli_gpu_api_get(void)
 {

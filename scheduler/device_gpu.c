@@ -162,9 +162,19 @@ static trl_err call(trl_device *device, trli_stream stream, trl_task_fn run, voi
     return err;
 }
 
+trl_err trli_gpu_use(trl_device *device, trli_stream stream, const trli_gpu_api **api, void **at)
+{
+    const gpu *g = gpu_of(device);
+    if (atomic_load(&device->lost)) return refuse_lost(device);
+    const int code = g->api->use(g->index);
+    *api = g->api;
+    *at = g->stream[stream];
+    return code ? trli_gpu_fail(device, code, "a launch") : TRL_OK;
+}
+
 /* ---- fences ---- */
 
-static trl_err fence_create(trl_device *device, trli_fence **result)
+static trl_err fence_create(trl_device *device, bool timed, trli_fence **result)
 {
     gpu *g = gpu_of(device);
     *result = NULL;
@@ -172,7 +182,7 @@ static trl_err fence_create(trl_device *device, trli_fence **result)
     trli_fence *fence = trli_new(device->ctx, 1, sizeof *fence);
     if (!fence) return trli_no_memory(device->ctx, NULL, "for a fence of GPU %d", g->index);
     int code = g->api->use(g->index);
-    if (code == 0) code = g->api->event_create(&fence->event);
+    if (code == 0) code = g->api->event_create(&fence->event, timed);
     if (code) {
         trli_free(fence);
         return trli_gpu_fail(device, code, "making an event");

@@ -29,6 +29,14 @@ typedef struct trli_box_copy {
     ptrdiff_t to_row, to_plane, from_row, from_plane; /* bytes from one row, and one plane, to the next */
 } trli_box_copy;
 
+/* A kernel of three arguments for blocks of threads. What arguments point to is copied before a function returns. */
+enum { TRLI_GPU_ARGUMENTS = 3 };
+typedef struct trli_gpu_work {
+    void *kernel;
+    unsigned blocks[3], threads[3];
+    void *argument[TRLI_GPU_ARGUMENTS];
+} trli_gpu_work;
+
 /* CUDA's runtime as function pointers without its types. Functions that return an int fail with a code other than 0,
  * which `message` explains. Objects that are made, and work that is enqueued, belong to the GPU in use by the
  * thread. Thread: any. */
@@ -41,12 +49,12 @@ typedef struct trli_gpu_api {
     int (*stream_create)(void **stream);
     void (*stream_destroy)(void *stream);
     int (*stream_finish)(void *stream); /* wait until the stream is done */
-    int (*event_create)(void **event);
+    int (*event_create)(void **event, bool timed);
     void (*event_destroy)(void *event);
     int (*event_record)(void *event, void *stream);
     int (*event_query)(void *event, bool *passed); /* an event that was never recorded counts as passed */
     int (*event_wait)(void *event, void *stream);
-    double (*event_seconds)(void *from, void *to); /* negative: unknown */
+    double (*event_seconds)(void *from, void *to); /* of timed ones; negative: unknown */
     int (*allocate)(size_t bytes, void **memory);
     int (*release)(void *memory);
     int (*host_allocate)(size_t bytes, void **memory); /* memory of the host that all GPUs can read and write */
@@ -58,7 +66,15 @@ typedef struct trli_gpu_api {
     /* Load machine code, and the function trl_kernel in it, for all GPUs of the kind that it was compiled for. */
     int (*load)(const void *image, void **library, void **kernel);
     void (*unload)(void *library);
-    int (*launch)(void *kernel, const unsigned blocks[3], const unsigned threads[3], void **arguments, void *stream);
+    int (*launch)(const trli_gpu_work *work, void *stream);
+    /* Kernels that are enqueued in one go. A node follows nodes that were added before. What is changed in an
+     * executable one holds for later launches. */
+    int (*graph_create)(void **graph);
+    int (*graph_add)(void *graph, const trli_gpu_work *work, int nafter, void *const *after, void **node);
+    int (*graph_make)(void *graph, void **executable);
+    int (*graph_change)(void *executable, void *node, const trli_gpu_work *work);
+    int (*graph_launch)(void *executable, void *stream);
+    void (*graph_destroy)(void *graph, void *executable); /* either may be NULL; launches of it may be under way */
 } trli_gpu_api;
 
 /* NULL in a build without CUDA. */

@@ -78,8 +78,9 @@ static trl_err call(trl_device *device, trli_stream stream, trl_task_fn run, voi
 
 /* ---- fences ---- */
 
-static trl_err fence_create(trl_device *device, trli_fence **result)
+static trl_err fence_create(trl_device *device, bool timed, trli_fence **result)
 {
+    (void)timed;
     trli_mock *mock = mock_of(device);
     *result = NULL;
     if (atomic_load(&device->lost)) return refuse_lost(device);

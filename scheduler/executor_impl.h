@@ -49,7 +49,8 @@ typedef struct trli_device_ops {
     /* Do, or enqueue, a task's call for this kind of executor. args: with the device's space and worker number. */
     trl_err (*call)(trl_device *device, trli_stream stream, trl_task_fn run, void *data, const trl_task_args *args,
                     trli_ticket ticket);
-    trl_err (*fence_create)(trl_device *device, trli_fence **fence);
+    /* timed: `seconds` may be asked of it. */
+    trl_err (*fence_create)(trl_device *device, bool timed, trli_fence **fence);
     /* Streams may still be about to set it, or wait for it. */
     void (*fence_destroy)(trl_device *device, trli_fence *fence);
     trl_err (*set)(trl_device *device, trli_stream stream, trli_fence *fence);
@@ -59,7 +60,7 @@ typedef struct trli_device_ops {
     /* What is issued to the stream from now on is done after the fence, as it was set last, is passed. The fence
      * belongs to this or another device of the same backend. */
     trl_err (*wait)(trl_device *device, trli_stream stream, trli_fence *fence);
-    /* Seconds on the device's clock between two of its fences, both of them passed. */
+    /* Seconds on the device's clock between two of its timed fences, both of them passed. */
     double (*seconds)(trl_device *device, trli_fence *from, trli_fence *to);
     /* Wait until everything issued to the device is done. Thread: any that may sleep. */
     void (*finish)(trl_device *device);
@@ -177,6 +178,8 @@ void trli_gpu_host_release(trl_device *device, void *memory);
  * Returns whether that was possible. */
 bool trli_gpu_pin(trl_device *device, void *memory, size_t bytes);
 void trli_gpu_unpin(trl_device *device, void *memory);
+/* Use a GPU from this thread: what calls it, and one of its streams. Fails with DEVICE. */
+TRL_NODISCARD trl_err trli_gpu_use(trl_device *device, trli_stream stream, const trli_gpu_api **api, void **at);
 /* Record a message about a failed call of CUDA, and mark the GPU lost if it cannot be used any more. Returns DEVICE.
  * what: "launching kernel 'u'" */
 TRL_NODISCARD trl_err trli_gpu_fail(trl_device *device, int code, const char *what, ...) TRL_PRINTF(3, 4);

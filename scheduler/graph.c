@@ -288,6 +288,11 @@ done:
     return err;
 }
 
+void trli_graph_set_state(trl_graph *graph, trli_state_fn state)
+{
+    graph->state = state;
+}
+
 trl_err trl_graph_set_memory(trl_graph *graph, const trl_graph_memory *memory)
 {
     if (graph->runs > 0 || graph->in_progress > 0)

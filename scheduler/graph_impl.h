@@ -93,6 +93,11 @@ typedef struct trli_phase {
     int first_type, end_type;
 } trli_phase;
 
+/* All on which the launches of a graph's calls by a device depend, in a frame, but the contents of the memory of
+ * devices: equal bytes, equal launches. data: of the graph's memory; to: room for the bytes, whose number is returned;
+ * NULL: for the number alone, which does not change. Thread: the one that runs the graph. */
+typedef size_t (*trli_state_fn)(void *data, void *frame, int space, void *to);
+
 struct trl_graph {
     trl_context *ctx;
     char *name;
@@ -133,6 +138,7 @@ struct trl_graph {
     double ranked_tau_inf; /* critical path at the last ranking */
 
     trl_graph_memory memory;          /* memory of handles; all NULL: there is none */
+    trli_state_fn state;              /* of calls by devices; NULL: unknown */
     struct trli_placed *placed;       /* of a graph that runs in place of another one; else NULL */
     struct trli_placement *placement; /* of a graph that has, or may get, another one to run in its place; else NULL */
     pthread_mutex_t placing;          /* held while `placed` changes */
@@ -190,6 +196,10 @@ static inline bool trli_graph_is_root(const trl_graph *graph, int32_t task)
 const char *trli_graph_task_name(const trl_graph *graph, int32_t task);
 /* Append text and its NUL to the names. */
 TRL_NODISCARD trl_err trli_graph_add_name(trl_graph *graph, const char *text, int64_t *at);
+
+/* Calls by GPUs do nothing but trli_gpu_enqueue: they may be left out where it is known what they enqueue. Before the
+ * first run. */
+void trli_graph_set_state(trl_graph *graph, trli_state_fn state);
 
 /* Add a dependency between tasks. */
 TRL_NODISCARD trl_err trli_graph_add_edge(trl_graph *graph, int32_t before, int32_t after);

@@ -153,8 +153,10 @@ static trl_err add_waits(builder *b, trli_launch *launch, int32_t x)
         if (!is_launched(b, y) || same_stream(b, x, y)) continue;
         if (b->waited[b->fence[y]] == number + 1) continue;
         b->waited[b->fence[y]] = number + 1;
+        const bool seldom = y >= nodes->tasks && b->transfer[y - nodes->tasks].from == TRLI_ANYWHERE;
         for (int32_t f = 0; f < fences_of(b, y); ++f)
-            TRL_TRY(add_command(b, launch, TRLI_COMMAND_WAIT, stream_of(b, x), b->fence[y] + f));
+            TRL_TRY(add_command(b, launch, seldom ? TRLI_COMMAND_WAIT_IF_SET : TRLI_COMMAND_WAIT, stream_of(b, x),
+                                b->fence[y] + f));
     }
 done:
     return err;
@@ -482,6 +484,7 @@ static trl_err build(builder *b)
     TRL_TRY(copy_names(b));
     TRL_TRY(add_tasks(b));
     TRL_TRY(add_edges(b));
+    TRL_TRY(trli_placed_relaunches_create(p, &b->nodes));
     TRL_TRY(trl_graph_freeze(p->graph));
     TRL_TRY(find_provisions(p));
     TRL_TRY(find_changed(p));
@@ -528,6 +531,7 @@ void trli_placed_destroy(trli_placed **placed)
     *placed = NULL;
     if (!p) return;
     trl_graph_destroy(&p->graph);
+    trli_placed_relaunches_destroy(p);
     trli_transfers_free(&p->transfers);
     trli_list_free(&p->commands);
     trli_list_free(&p->fences);

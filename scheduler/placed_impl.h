@@ -9,11 +9,13 @@
 #include "engine_impl.h"
 #include "executor_impl.h"
 #include "placement_impl.h"
+#include "relaunch_impl.h"
 
 typedef enum trli_device_command_kind {
     TRLI_COMMAND_CALL,
     TRLI_COMMAND_COPY,
     TRLI_COMMAND_WAIT,
+    TRLI_COMMAND_WAIT_IF_SET, /* of a transfer that copies nothing where the value is there when a run begins */
     TRLI_COMMAND_SET
 } trli_device_command_kind;
 
@@ -67,10 +69,11 @@ typedef struct trli_placed {
     /* Workers touch no data, the host has no part in copies within a run, and devices capture the arguments of calls:
      * the next run may be issued while this one is in progress. */
     bool overlaps;
-    int32_t ncalls;       /* number of calls on devices */
-    int32_t *call;        /* [ncalls] the logical task */
-    trli_list provisions; /* trli_provision */
-    uint16_t *changed;    /* [logical handles] spaces in which a run overwrites the data that was there when it began */
+    int32_t ncalls;           /* number of calls on devices */
+    int32_t *call;            /* [ncalls] the logical task */
+    trli_relaunch **relaunch; /* [ncalls] of the row of which a call is the first, or NULL; NULL: there are none */
+    trli_list provisions;     /* trli_provision */
+    uint16_t *changed; /* [logical handles] spaces in which a run overwrites the data that was there when it began */
 #ifdef TRL_POISON
     int32_t *part; /* [logical handles] of the data, as the last access names it */
 #endif
@@ -140,6 +143,14 @@ void trli_placed_times_copy(trli_run_state *run, int32_t spans, const trli_trans
 TRL_NODISCARD trl_err trli_placed_nodes_find(trl_graph *logical, const uint8_t *executor,
                                              const trli_transfers *transfers, bool late, trli_placed_nodes *nodes);
 void trli_placed_nodes_free(trli_placed_nodes *nodes);
+
+/* ---- placed_relaunches.c ---- */
+
+/* How many of n commands are a row: calls, and waits that are seldom needed. *calls: how many are calls. */
+int32_t trli_placed_row(const trli_device_command *command, int32_t n, int32_t *calls);
+/* Once there are commands. Fails with MEMORY. */
+TRL_NODISCARD trl_err trli_placed_relaunches_create(trli_placed *placed, const trli_placed_nodes *nodes);
+void trli_placed_relaunches_destroy(trli_placed *placed);
 
 /* ---- placed.c ---- */
 

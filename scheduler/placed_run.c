@@ -164,7 +164,7 @@ trl_err trli_placed_leave(const trli_placed *p)
         device = trli_device_of(p->devices, d);
         if (!takes_part(p, d)) continue;
         for (int i = 0; i < 2; ++i)
-            if (!device->end[i]) TRL_TRY(device->ops->fence_create(device, &device->end[i]));
+            if (!device->end[i]) TRL_TRY(device->ops->fence_create(device, false, &device->end[i]));
         TRL_TRY(device->ops->set(device, TRLI_STREAM_COMPUTE, device->end[device->ends % 2]));
         while (device->ends > 0 && !passed) {
             TRL_TRY(device->ops->passed(device, device->end[(device->ends - 1) % 2], &passed));
@@ -211,6 +211,49 @@ static trl_err wait_for(const trli_run_state *run, trl_device *device, trli_stre
     return device->ops->wait(device, stream, run->placed->fence[fence]);
 }
 
+static trl_err do_command(trli_run_state *run, const trli_launch *launch, trl_device *device,
+                          const trli_device_command *c)
+{
+    const trli_stream stream = (trli_stream)c->stream;
+    return c->kind == TRLI_COMMAND_CALL  ? call(run, launch, device, c->index)
+           : c->kind == TRLI_COMMAND_SET ? set_fence(run, device, stream, c->index)
+                                         : wait_for(run, device, stream, c->index);
+}
+
+/* What enqueues the calls of a row; NULL: each is made by itself, with waits between them or fences around it. */
+static trli_relaunch *find_relaunch(const trli_run_state *run, const trli_device_command *c, int32_t n)
+{
+    const trli_placed *p = run->graph->placed;
+    const trli_device_command *first = NULL;
+    for (int32_t i = n - 1; i >= 0 && p->relaunch && !run->watched; --i) {
+        if (c[i].kind == TRLI_COMMAND_CALL)
+            first = &c[i];
+        else if (atomic_load_explicit(&run->placed->set[c[i].index], memory_order_relaxed))
+            return NULL;
+    }
+    return first ? p->relaunch[first->index] : NULL;
+}
+
+/* A row of commands. Scalars, and with them the state, are at rest where no worker is at a task. */
+static trl_err launch_row(trli_run_state *run, const trli_launch *launch, trl_device *device,
+                          const trli_device_command *c, int32_t n)
+{
+    const trli_placed *p = launch->placed;
+    const trli_relaunch_state state = {p->logical->state, p->logical->memory.data, run->frame};
+    trli_relaunch *relaunch = find_relaunch(run, c, n);
+    bool done = false;
+    trl_err err = TRL_OK;
+    if (trli_outcome_err(&run->placed->outcome) != TRL_OK) return TRL_OK; /* nothing else of this run is done */
+    if (relaunch) TRL_TRY(trli_relaunch_begin(relaunch, p->overlaps ? &state : NULL, &done));
+    for (int32_t i = 0, calls = 0; i < n && !done && err == TRL_OK; ++i) {
+        if (relaunch && c[i].kind == TRLI_COMMAND_CALL) trli_relaunch_gather(relaunch, calls++);
+        err = do_command(run, launch, device, &c[i]);
+    }
+    if (relaunch && !done) err = trli_relaunch_end(relaunch, err);
+done:
+    return err;
+}
+
 /* After a failure the host must still wait for work that the device got before: set the fences nevertheless. */
 static void set_fences(trli_run_state *run, trl_device *device, const trli_device_command *c, int32_t n, int32_t other)
 {
@@ -240,10 +283,10 @@ static trl_err launch_region(trli_run_state *run, const trli_launch *launch)
     trl_err err = TRL_OK;
     int32_t i = 0;
     TRL_TRY(wait_for_runs(p, device, TRLI_STREAM_COMPUTE));
-    for (; i < launch->n; ++i)
-        TRL_TRY(c[i].kind == TRLI_COMMAND_WAIT  ? wait_for(run, device, (trli_stream)c[i].stream, c[i].index)
-                : c[i].kind == TRLI_COMMAND_SET ? set_fence(run, device, (trli_stream)c[i].stream, c[i].index)
-                                                : call(run, launch, device, c[i].index));
+    for (int32_t n, calls; i<launch->n; i += n> 0 ? n : 1) {
+        n = trli_placed_row(c + i, launch->n - i, &calls);
+        TRL_TRY(n > 0 ? launch_row(run, launch, device, c + i, n) : do_command(run, launch, device, c + i));
+    }
 done:
     if (err) set_fences(run, device, c + i, launch->n - i, 0);
     return err;
@@ -263,9 +306,9 @@ static trl_err launch_transfer(trli_run_state *run, const trli_launch *launch)
     int32_t i = 0;
     TRL_TRY(wait_for_runs(p, device, t->to > 0 ? TRLI_STREAM_IN : TRLI_STREAM_OUT));
     for (; i < launch->n; ++i)
-        TRL_TRY(c[i].kind == TRLI_COMMAND_WAIT  ? wait_for(run, device, (trli_stream)c[i].stream, c[i].index)
+        TRL_TRY(c[i].kind == TRLI_COMMAND_COPY  ? copy_pieces(run, t, from, device, (trli_stream)c[i].stream)
                 : c[i].kind == TRLI_COMMAND_SET ? set_fence(run, device, (trli_stream)c[i].stream, c[i].index + other)
-                                                : copy_pieces(run, t, from, device, (trli_stream)c[i].stream));
+                                                : wait_for(run, device, (trli_stream)c[i].stream, c[i].index));
 done:
     if (err) set_fences(run, device, c + i, launch->n - i, other);
     return err;
@@ -309,10 +352,10 @@ const char *trli_placed_failed(const trli_run_state *run, int32_t task)
 /* ---- the state of a run ---- */
 
 /* A lost device gets no work, and so no fences. */
-static trl_err create_fence(const trli_placed *p, int space, trli_fence **fence)
+static trl_err create_fence(const trli_placed *p, int space, bool timed, trli_fence **fence)
 {
     trl_device *device = trli_device_of(p->devices, space);
-    return is_lost(p, space) ? TRL_OK : device->ops->fence_create(device, fence);
+    return is_lost(p, space) ? TRL_OK : device->ops->fence_create(device, timed, fence);
 }
 
 trl_err trli_placed_run_create(trli_run_state *run)
@@ -330,11 +373,11 @@ trl_err trli_placed_run_create(trli_run_state *run)
     if (!state->fence || !state->set || !state->busy || !state->call_begin)
         return trli_no_memory(ctx, NULL, "for runs of a placed graph");
     for (int32_t f = 0; f < trli_placed_fences(p); ++f)
-        TRL_TRY(create_fence(p, ((const int32_t *)p->fences.data)[f], &state->fence[f]));
+        TRL_TRY(create_fence(p, ((const int32_t *)p->fences.data)[f], false, &state->fence[f]));
     for (int32_t t = 0; t < 2 * timers(p); ++t)
         if (space_of_timer(p, t / 2) > 0)
-            TRL_TRY(create_fence(p, space_of_timer(p, t / 2), &state->fence[trli_placed_fences(p) + t]));
-    for (int d = 1; d <= p->devices->n; ++d) TRL_TRY(create_fence(p, d, &state->origin[d]));
+            TRL_TRY(create_fence(p, space_of_timer(p, t / 2), true, &state->fence[trli_placed_fences(p) + t]));
+    for (int d = 1; d <= p->devices->n; ++d) TRL_TRY(create_fence(p, d, true, &state->origin[d]));
 done:
     return err;
 }

@@ -30,7 +30,7 @@ trl_err trli_device_copy_now(trl_device *device, int n, const trli_box_copy *cop
     trli_outcome outcome = {0};
     int given = 0;
     TRL_TRY(trli_device_finish(device));
-    TRL_TRY(device->ops->fence_create(device, &fence));
+    TRL_TRY(device->ops->fence_create(device, false, &fence));
     for (; given < n; ++given)
         TRL_TRY(device->ops->copy(device, stream, &copies[given], (trli_ticket){&outcome, given}));
     TRL_TRY(device->ops->set(device, stream, fence));
@@ -49,7 +49,7 @@ trl_err trli_device_call_now(trl_device *device, trl_task_fn run, void *data, co
     trli_outcome outcome = {0};
     bool given = false;
     TRL_TRY(trli_device_finish(device));
-    TRL_TRY(device->ops->fence_create(device, &fence));
+    TRL_TRY(device->ops->fence_create(device, false, &fence));
     given = true;
     TRL_TRY(device->ops->call(device, TRLI_STREAM_COMPUTE, run, data, args, (trli_ticket){&outcome, 0}));
     TRL_TRY(device->ops->set(device, TRLI_STREAM_COMPUTE, fence));
@@ -130,8 +130,9 @@ static trli_route measure_link(const buffer *source, const buffer *target)
     trli_fence *fence[2] = {NULL, NULL};
     trli_route link = usual_link;
     trli_outcome outcome = {0};
-    const bool ready = source->memory && target->memory && device->ops->fence_create(device, &fence[0]) == TRL_OK &&
-                       device->ops->fence_create(device, &fence[1]) == TRL_OK;
+    const bool ready = source->memory && target->memory &&
+                       device->ops->fence_create(device, true, &fence[0]) == TRL_OK &&
+                       device->ops->fence_create(device, true, &fence[1]) == TRL_OK;
     if (ready) {
         const double small = least_copy(device, stream, fence, source, target, SMALL, &outcome);
         const double large = least_copy(device, stream, fence, source, target, LARGE, &outcome);

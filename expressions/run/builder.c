@@ -4,6 +4,7 @@
 
 #include "builder_impl.h"
 #include "cost_impl.h"
+#include "graph_impl.h"
 #include "halos_impl.h"
 #include "memory_impl.h"
 #include "model_run_impl.h"
@@ -36,6 +37,7 @@ trl_err trli_builder_end(trli_task_builder *b, trl_err err)
     const trl_graph_memory memory = trli_frame_memory((trli_model *)b->model);
     TRL_TRY(trl_graph_freeze(b->graph));
     TRL_TRY(trl_graph_set_memory(b->graph, &memory));
+    if (b->model->run->gpu_reads) trli_graph_set_state(b->graph, trli_frame_state);
     TRL_TRY(trl_graph_prepare(b->graph, b->model->run->workers));
 done:
     trli_free(b->slot_handle);

@@ -91,6 +91,8 @@ TRL_NODISCARD trl_err trli_frame_extremes(trli_frame *frame, int field, int patc
 void trli_frame_written(const trli_frame *frame, int field);
 /* Where the data of a program's tasks lies: of its graph, whose runs have this frame. */
 trl_graph_memory trli_frame_memory(trli_model *model);
+/* For trli_graph_set_state, of a model that has kernels for GPUs. */
+size_t trli_frame_state(void *model, void *frame, int space, void *to);
 /* Before and after a run of a program whose kernels check their results: forget what was found; whether anything was.
  * What GPUs found is looked for on the host. Fails with DEVICE. */
 void trli_frame_forget_nonfinite(trli_frame *frame);

@@ -127,6 +127,7 @@ static trli_gpu_call begin_call(const trl_task_args *args, const trli_step_task 
         .launch = {.grid = trli_kernel_grid_of(&on), .nonfinite = frame->alarm[args->space] + frame->alternate},
         .array = frame->scratch[args->worker]};
     call.scalar = (double *)(call.array + narrays);
+    call.scalar[0] = 0; /* a kernel is given one, if it reads none */
     for (int a = 0; a < 3; ++a) {
         call.launch.lo[a] = box->lo[a];
         call.launch.hi[a] = box->hi[a];
@@ -305,6 +306,7 @@ static trl_err launch_pieces(const trl_task_args *args, const trli_step_task *t,
     trli_gpu_call call = begin_call(args, t, &none, 2 * TRLI_GPU_PIECES);
     call.label = "halo";
     call.shape = TRLI_GPU_BY_PIECES;
+    memset(call.array, 0, room_of(2 * TRLI_GPU_PIECES, 3 * TRLI_GPU_PIECES - 1));
     for (int i = 0; i < n; ++i) {
         const trli_exchange_piece *piece = &t->piece[first + i];
         const int field = t->exchanged->field[piece->field];

@@ -58,6 +58,12 @@ static bool may_fold(const trli_program *program, const trli_step *s)
     return p->nslabs > 0;
 }
 
+/* Launches depend on these. */
+static void note_scalars(const trli_model *model, const trli_reads *reads)
+{
+    for (int i = 0; i < reads->nscalars; ++i) model->run->gpu_reads[reads->scalar[i]] = true;
+}
+
 /* A part, which computes ghosts if there is a list for them. */
 static trli_emit_request request_of(const trli_program *program, const trli_step *s, const trli_step_part *part,
                                     trli_emit_layer *layer)
@@ -163,6 +169,7 @@ static trl_err add_parts(const trli_program *program, const trli_step *s)
         TRL_TRY(err);
         trli_emit_request wanted = request_of(program, s, &parts->part[i], layer);
         wanted.shape = shape;
+        note_scalars(program->model, wanted.reads);
         TRL_TRY(trli_codes_add(program->model->run->gpu_codes, &wanted, &run->gpu[i]));
     }
 done:
@@ -212,6 +219,7 @@ static trl_err add_step(const trli_program *program, const trli_step *s)
     if (s->kind == TRLI_STEP_KERNEL) TRL_TRY(add_parts(program, s));
     for (int k = 0; k < p->nslabs && !run->gpu_folds; ++k) {
         const trli_emit_request wanted = slab_of(program, s, &p->slab[k]);
+        note_scalars(program->model, wanted.reads);
         if (p->slab[k].kind == TRLI_SLAB_KERNEL && is_independent(&p->slab[k]))
             TRL_TRY(trli_codes_add(program->model->run->gpu_codes, &wanted, &run->slab[k].gpu));
     }
@@ -225,6 +233,7 @@ static trl_err add_group(const trli_program *program, trli_reduction_group *grou
     const trli_step *first = program->run->reductions.reduction[group->first].step;
     const trli_emit_request wanted = trli_gpu_group(program, group);
     if (!group->kernel || first->reduce.kind == TRLI_REDUCE_POINT || group->n > TRLI_GPU_SHARES) return TRL_OK;
+    note_scalars(program->model, wanted.reads);
     return trli_codes_add(program->model->run->gpu_codes, &wanted, &group->gpu);
 }
 
@@ -244,6 +253,8 @@ trl_err trli_gpu_write_texts(trli_model *model)
 {
     trl_err err = TRL_OK;
     if (model->run->gpu_codes) return TRL_OK;
+    model->run->gpu_reads = trli_new(model->ctx, (size_t)model->nscalars + 1, sizeof *model->run->gpu_reads);
+    if (!model->run->gpu_reads) return trli_no_memory(model->ctx, NULL, "for kernels of GPUs");
     TRL_TRY(trli_codes_create(&trli_dialect_cuda, &model->ir, &model->walk, &model->run->gpu_codes));
     for (int i = 0; i < model->nprograms; ++i)
         if (!model->program[i]->once) TRL_TRY(add_program(model->program[i]));

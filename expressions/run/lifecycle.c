@@ -48,6 +48,7 @@ static void destroy_run(trli_model_run *run)
     trli_compiler_destroy(&run->compiler);
     trli_codes_destroy(&run->codes);
     trli_codes_destroy(&run->gpu_codes);
+    trli_free(run->gpu_reads);
     trli_free(run);
 }
 

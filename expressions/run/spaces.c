@@ -256,6 +256,28 @@ trl_graph_memory trli_frame_memory(trli_model *model)
     return (trl_graph_memory){model, provide, locate, valid};
 }
 
+/* Scalars that kernels read; addresses: of alarms, shares and slots. */
+size_t trli_frame_state(void *of, void *in, int space, void *to)
+{
+    const trli_model *model = of;
+    const trli_frame *frame = in;
+    const int n = model->slots->n, np = model->layout->nlocal;
+    size_t scalars = 0;
+    for (int i = 0; i < model->nscalars; ++i) scalars += model->run->gpu_reads[i];
+    const size_t bytes = scalars * sizeof(double) + (3 + (size_t)n * (size_t)np) * sizeof(void *);
+    if (!to) return bytes;
+    double *scalar = to;
+    for (int i = 0; i < model->nscalars; ++i)
+        if (model->run->gpu_reads[i]) *scalar++ = frame->scalar[i];
+    const void **at = (const void **)scalar;
+    *at++ = frame;
+    *at++ = frame->alarm[space] ? frame->alarm[space] + frame->alternate : NULL;
+    *at++ = frame->share[space];
+    for (int s = 0; s < n; ++s)
+        for (int p = 0; p < np; ++p) *at++ = frame->base[space] ? frame->base[space][s][p] : NULL;
+    return bytes;
+}
+
 /* ---- the host's ---- */
 
 static trl_err copy_to_host(trli_frame *frame, int field, int64_t key, int from)

@@ -4,6 +4,7 @@
  * done at once, by the thread that enqueues it. TRL_EMULATED_GPUS: how many there are, 1; TRL_EMULATED_IDLE=1: kernels
  * do nothing, so that what is left is what the host does. */
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,8 +93,9 @@ static int stream_finish(void *stream)
     return SUCCESS;
 }
 
-static int event_create(void **made)
+static int event_create(void **made, bool timed)
 {
+    (void)timed;
     return create(made, sizeof(event));
 }
 
@@ -222,18 +224,126 @@ static void unload(void *library)
     free(k);
 }
 
-static bool is_idle(void)
+static bool idle;
+
+static void find_idle(void)
 {
-    const char *idle = getenv("TRL_EMULATED_IDLE");
-    return idle && strcmp(idle, "1") == 0;
+    const char *text = getenv("TRL_EMULATED_IDLE");
+    idle = text && strcmp(text, "1") == 0;
 }
 
-static int launch(void *of, const unsigned blocks[3], const unsigned threads[3], void **arguments, void *stream)
+static bool is_idle(void)
 {
-    const kernel *k = of;
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    (void)pthread_once(&once, find_idle);
+    return idle;
+}
+
+static int launch(const trli_gpu_work *w, void *stream)
+{
+    const kernel *k = w->kernel;
     (void)stream;
-    if (!is_idle()) k->run(arguments, blocks, threads);
+    if (!is_idle()) k->run((void **)w->argument, w->blocks, w->threads);
     return SUCCESS;
+}
+
+/* ---- graphs ---- */
+
+enum { NODES_MOST = 4096 };
+
+typedef struct node {
+    trli_gpu_work work;
+    char *copy; /* of the arguments, one behind another */
+    int number, nafter, *after;
+    bool done;
+} node;
+
+typedef struct graph {
+    node *node[NODES_MOST];
+    int n;
+} graph;
+
+static int graph_create(void **made)
+{
+    return create(made, sizeof(graph));
+}
+
+static void take_arguments(node *at, const trli_gpu_work *w)
+{
+    const kernel *k = w->kernel;
+    char *to = at->copy;
+    at->work = *w;
+    for (int i = 0; i < ARGUMENTS; ++i) {
+        memcpy(to, w->argument[i], k->size[i]);
+        at->work.argument[i] = to;
+        to += (k->size[i] + 15) / 16 * 16;
+    }
+}
+
+static int graph_add(void *to, const trli_gpu_work *w, int nafter, void *const *after, void **made)
+{
+    graph *g = to;
+    const kernel *k = w->kernel;
+    node *at = calloc(1, sizeof *at);
+    if (!at || g->n == NODES_MOST) return NO_MEMORY;
+    at->copy = aligned_alloc(16, (k->size[0] + k->size[1] + k->size[2] + 63) / 16 * 16);
+    at->after = calloc((size_t)nafter + 1, sizeof *at->after);
+    if (!at->copy || !at->after) return NO_MEMORY;
+    take_arguments(at, w);
+    for (int i = 0; i < nafter; ++i) at->after[i] = ((const node *)after[i])->number;
+    at->nafter = nafter;
+    at->number = g->n;
+    g->node[g->n++] = at;
+    *made = at;
+    return SUCCESS;
+}
+
+/* An executable graph is the graph. */
+static int graph_make(void *of, void **executable)
+{
+    *executable = of;
+    return SUCCESS;
+}
+
+static int graph_change(void *executable, void *of, const trli_gpu_work *w)
+{
+    (void)executable;
+    take_arguments(of, w);
+    return SUCCESS;
+}
+
+static bool is_ready(const graph *g, const node *at)
+{
+    bool ready = !at->done;
+    for (int i = 0; i < at->nafter; ++i) ready &= g->node[at->after[i]]->done;
+    return ready;
+}
+
+/* Of the nodes that are ready the one that was added last: what nodes are not said to follow, they come before. */
+static int graph_launch(void *executable, void *stream)
+{
+    graph *g = executable;
+    if (is_idle()) return SUCCESS;
+    for (int i = 0; i < g->n; ++i) g->node[i]->done = false;
+    for (int left = g->n; left > 0; --left) {
+        int i = g->n - 1;
+        while (!is_ready(g, g->node[i])) --i;
+        (void)launch(&g->node[i]->work, stream);
+        g->node[i]->done = true;
+    }
+    return SUCCESS;
+}
+
+static void graph_destroy(void *of, void *executable)
+{
+    graph *g = of;
+    (void)executable;
+    for (int i = 0; g && i < g->n; ++i) {
+        free(g->node[i]->copy);
+        free(g->node[i]->after);
+        free(g->node[i]);
+    }
+    free(g);
 }
 
 static const trli_gpu_api api = {
@@ -261,6 +371,12 @@ static const trli_gpu_api api = {
     .load = load,
     .unload = unload,
     .launch = launch,
+    .graph_create = graph_create,
+    .graph_add = graph_add,
+    .graph_make = graph_make,
+    .graph_change = graph_change,
+    .graph_launch = graph_launch,
+    .graph_destroy = graph_destroy,
 };
 
 const trli_gpu_api *trli_gpu_api_get(void)

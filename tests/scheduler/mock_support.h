@@ -46,7 +46,7 @@ static inline void *allocate(trl_device *d, size_t bytes)
 static inline trli_fence *new_fence(trl_device *d)
 {
     trli_fence *fence;
-    ck_ok(d->ops->fence_create(d, &fence));
+    ck_ok(d->ops->fence_create(d, true, &fence));
     return fence;
 }
 

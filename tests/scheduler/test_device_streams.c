@@ -190,7 +190,7 @@ static void *use_device(void *data)
         trli_fence *fence = NULL;
         trl_err err = d->ops->allocate(d, sizeof in, &memory);
         for (int w = 0; w < 32; ++w) in[w] = 1000 * i + (uint64_t)w;
-        if (err == TRL_OK) err = d->ops->fence_create(d, &fence);
+        if (err == TRL_OK) err = d->ops->fence_create(d, true, &fence);
         if (err == TRL_OK) err = give_copy(d, TRLI_STREAM_IN, memory, d->space, in, 0, sizeof in);
         if (err == TRL_OK) err = d->ops->set(d, TRLI_STREAM_IN, fence);
         if (err == TRL_OK) err = d->ops->wait(d, TRLI_STREAM_COMPUTE, fence);
@@ -371,7 +371,7 @@ START_TEST(a_lost_device_fails_whatever_is_asked_but_tells_when_it_does_nothing_
     ck_fails(give_call(d, count_call, &calls), TRL_ERR_DEVICE, lost);
     ck_fails(give_copy(d, TRLI_STREAM_OUT, &from, 0, to, 1, sizeof from), TRL_ERR_DEVICE, lost);
     ck_fails(d->ops->allocate(d, 8, &memory), TRL_ERR_DEVICE, lost);
-    ck_fails(d->ops->fence_create(d, &created), TRL_ERR_DEVICE, lost);
+    ck_fails(d->ops->fence_create(d, true, &created), TRL_ERR_DEVICE, lost);
     ck_ok(d->ops->set(d, TRLI_STREAM_COMPUTE, fence));
     ck_assert(!is_passed(d, fence)); /* a call is still running */
     atomic_store(&gate, true);

@@ -11,6 +11,7 @@
 #include "gpu_kernel_impl.h"
 #include "memory_impl.h"
 #include "native_impl.h"
+#include "relaunch_impl.h"
 #include "rtc_impl.h"
 
 enum {
@@ -124,6 +125,8 @@ trl_err trli_gpu_kernels_add(trli_gpu_kernels *k, const char *text, int narrays,
     for (int i = 0; i < k->nentries && !e; ++i)
         if (strcmp(k->entry[i]->name, name) == 0) e = k->entry[i];
     if (!e) TRL_TRY(add_entry(k, text, name, &e));
+    e->kernel.narrays = narrays > 0 ? narrays : 1;
+    e->kernel.nscalars = nscalars > 0 ? nscalars : 1;
     if (bytes > PARAMETERS_MOST) e->kernel.why = "it has more fields than a GPU's kernel has room for";
     *kernel = &e->kernel;
 done:
@@ -333,8 +336,9 @@ static void choose_for_pieces(const trli_gpu_kernels *k, const long long n[3], u
 trl_err trli_gpu_launch(const trli_gpu_kernels *k, const trli_gpu_kernel *kernel, trli_gpu_call *call, int space,
                         void *stream)
 {
-    void *arguments[] = {&call->launch, call->array, call->scalar};
-    unsigned threads[3], blocks[3];
+    const size_t bytes[TRLI_GPU_ARGUMENTS] = {sizeof call->launch, (size_t)kernel->narrays * sizeof *call->array,
+                                              (size_t)kernel->nscalars * sizeof *call->scalar};
+    trli_gpu_work work = {.kernel = kernel->function, .argument = {&call->launch, call->array, call->scalar}};
     long long n[3];
     for (int a = 0; a < 3; ++a) {
         n[a] = call->launch.hi[a] - call->launch.lo[a];
@@ -342,16 +346,14 @@ trl_err trli_gpu_launch(const trli_gpu_kernels *k, const trli_gpu_kernel *kernel
     }
     switch (call->shape) {
     case TRLI_GPU_MERGING:
-        choose_merging(k, n, threads, blocks);
+        choose_merging(k, n, work.threads, work.blocks);
         break;
     case TRLI_GPU_BY_PIECES:
-        choose_for_pieces(k, n, threads, blocks);
+        choose_for_pieces(k, n, work.threads, work.blocks);
         break;
     default:
-        choose_threads(n, threads);
-        choose_blocks(k, n, threads, &call->launch.planes, blocks);
+        choose_threads(n, work.threads);
+        choose_blocks(k, n, work.threads, &call->launch.planes, work.blocks);
     }
-    const int code = k->api->launch(kernel->function, blocks, threads, arguments, stream);
-    return code ? trli_gpu_fail(trli_device_of(k->devices, space), code, "launching a kernel of '%s'", call->label)
-                : TRL_OK;
+    return trli_gpu_enqueue(trli_device_of(k->devices, space), &work, bytes, stream, call->label);
 }

@@ -12,8 +12,9 @@ typedef struct trli_gpu_kernels trli_gpu_kernels;
 
 /* A kernel; equal texts are one. */
 typedef struct trli_gpu_kernel {
-    void *function;  /* NULL: it is not there, and */
-    const char *why; /* why; NULL: nobody has tried yet */
+    void *function;        /* NULL: it is not there, and */
+    const char *why;       /* why; NULL: nobody has tried yet */
+    int narrays, nscalars; /* that it is given, one at least */
 } trli_gpu_kernel;
 
 /* How threads lie over the box of a launch. */

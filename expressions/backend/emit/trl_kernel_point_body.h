@@ -7,7 +7,7 @@
 typedef struct trl_kernel_grid {
     double origin[3], spacing[3];
     long long cells[3], first[3]; /* of the grid; global index of the patch's first cell */
-    int periodic[3];
+    int periodic[3], unused;      /* 0: so that equal grids have equal bytes */
 } trl_kernel_grid;
 
 TRL_BODY long long trl_kernel_wrap(const trl_kernel_grid *g, int axis, long long i)

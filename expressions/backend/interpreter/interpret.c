@@ -352,7 +352,7 @@ static void advance(const trl_box *box, const trl_lidx shape[3], trl_box *tile, 
 trl_kernel_grid trli_kernel_grid_of(const trli_kernel_run *run)
 {
     const trl_grid *g = run->grid;
-    trl_kernel_grid grid;
+    trl_kernel_grid grid = {.unused = 0};
     for (int a = 0; a < 3; ++a) {
         grid.origin[a] = g->origin[a];
         grid.spacing[a] = g->spacing[a];

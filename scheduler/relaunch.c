@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Calls are made to gather what they enqueue. What is the same as before, but perhaps for some arguments, is enqueued
+ * as the graph that was made of it then; and in a state that is the same as before, calls need not be made. */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "memory_impl.h"
+#include "relaunch_impl.h"
+
+enum {
+    KEPT = 12,     /* graphs: time levels rotate, and alarms alternate */
+    WARM_UP = 3,   /* times that calls enqueue by themselves: placements that are tried do not last longer */
+    SCALARS = 2,   /* the argument that changes most often */
+    ALIGNMENT = 16 /* of arguments, bytes */
+};
+
+/* A kernel that was gathered. */
+typedef struct entry {
+    trli_gpu_work work; /* but its arguments: */
+    size_t at[TRLI_GPU_ARGUMENTS], bytes[TRLI_GPU_ARGUMENTS];
+    int32_t call;
+    const char *label;
+} entry;
+
+typedef struct gathered {
+    entry *entry;
+    int32_t n, capacity;
+    char *memory; /* of arguments */
+    int32_t used, room;
+} gathered;
+
+/* What was enqueued before. */
+typedef struct kept {
+    gathered work;
+    void *graph, *executable; /* NULL: a single kernel */
+    void **node;              /* [work.n] */
+    void *state;              /* [bytes] in which all arguments are those of `work`; NULL: unknown */
+    int64_t used;             /* the last time */
+} kept;
+
+struct trli_relaunch {
+    trl_device *device;
+    pthread_mutex_t mutex; /* held from begin to end: runs in several frames share the relaunch */
+    int32_t calls, *first, *after;
+    int32_t call; /* whose kernels are gathered */
+    gathered now;
+    kept kept[KEPT];
+    int nkept;
+    void *state; /* [bytes] of the calls now */
+    size_t bytes;
+    bool has_state;
+    int64_t times;
+    bool plain; /* graphs cannot be made */
+};
+
+static _Thread_local trli_relaunch *gathering;
+
+static void free_gathered(gathered *g)
+{
+    trli_free(g->entry);
+    trli_free(g->memory);
+    *g = (gathered){0};
+}
+
+static void forget(const trli_gpu_api *api, kept *k)
+{
+    if (k->graph) api->graph_destroy(k->graph, k->executable);
+    free_gathered(&k->work);
+    trli_free(k->node);
+    trli_free(k->state);
+    *k = (kept){0};
+}
+
+trl_err trli_relaunch_create(trl_device *device, int32_t calls, const int32_t *first, const int32_t *after,
+                             trli_relaunch **relaunch)
+{
+    trli_relaunch *r = *relaunch = trli_new(device->ctx, 1, sizeof *r);
+    if (r) r->first = trli_new(device->ctx, (size_t)calls + 1, sizeof *r->first);
+    if (r) r->after = trli_new(device->ctx, (size_t)first[calls] + 1, sizeof *r->after);
+    if (!r || !r->first || !r->after) {
+        if (r) trli_free(r->first);
+        trli_free(r);
+        *relaunch = NULL;
+        return trli_no_memory(device->ctx, NULL, "for launches of a GPU");
+    }
+    r->device = device;
+    r->calls = calls;
+    memcpy(r->first, first, ((size_t)calls + 1) * sizeof *first);
+    memcpy(r->after, after, (size_t)first[calls] * sizeof *after);
+    r->plain = getenv("TRELLIS_GPU_GRAPHS") && strcmp(getenv("TRELLIS_GPU_GRAPHS"), "off") == 0;
+    pthread_mutex_init(&r->mutex, NULL);
+    return TRL_OK;
+}
+
+void trli_relaunch_destroy(trli_relaunch **relaunch)
+{
+    trli_relaunch *r = *relaunch;
+    *relaunch = NULL;
+    if (!r) return;
+    for (int i = 0; i < r->nkept; ++i) forget(trli_gpu_api_get(), &r->kept[i]);
+    free_gathered(&r->now);
+    trli_free(r->state);
+    pthread_mutex_destroy(&r->mutex);
+    trli_free(r->first);
+    trli_free(r->after);
+    trli_free(r);
+}
+
+/* ---- gathering ---- */
+
+static const void *argument_of(const gathered *g, const entry *e, int i)
+{
+    return g->memory + e->at[i];
+}
+
+static trli_gpu_work work_of(const gathered *g, const entry *e)
+{
+    trli_gpu_work work = e->work;
+    for (int i = 0; i < TRLI_GPU_ARGUMENTS; ++i) work.argument[i] = g->memory + e->at[i];
+    return work;
+}
+
+static trl_err gather(trli_relaunch *r, const trli_gpu_work *work, const size_t bytes[TRLI_GPU_ARGUMENTS],
+                      const char *label)
+{
+    trl_context *ctx = r->device->ctx;
+    gathered *g = &r->now;
+    size_t all = TRLI_GPU_ARGUMENTS * ALIGNMENT;
+    for (int i = 0; i < TRLI_GPU_ARGUMENTS; ++i) all += bytes[i];
+    if (!trli_make_room(ctx, &g->entry, g->n, 1, &g->capacity, sizeof *g->entry) ||
+        !trli_make_room(ctx, &g->memory, g->used, (int64_t)all, &g->room, 1))
+        return trli_no_memory(ctx, NULL, "for launches of a GPU");
+    entry *e = &g->entry[g->n++];
+    *e = (entry){.work = *work, .call = r->call, .label = label};
+    for (int i = 0; i < TRLI_GPU_ARGUMENTS; ++i) {
+        e->at[i] = (size_t)g->used;
+        e->bytes[i] = bytes[i];
+        memcpy(g->memory + g->used, work->argument[i], bytes[i]);
+        g->used += (int32_t)((bytes[i] + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
+    }
+    return TRL_OK;
+}
+
+static trl_err launch(trl_device *device, const trli_gpu_api *api, const trli_gpu_work *work, void *stream,
+                      const char *label)
+{
+    const int code = api->launch(work, stream);
+    return code ? trli_gpu_fail(device, code, "launching a kernel of '%s'", label) : TRL_OK;
+}
+
+trl_err trli_gpu_enqueue(trl_device *device, const trli_gpu_work *work, const size_t bytes[TRLI_GPU_ARGUMENTS],
+                         void *stream, const char *label)
+{
+    if (gathering && gathering->device == device) return gather(gathering, work, bytes, label);
+    return launch(device, trli_gpu_api_get(), work, stream, label);
+}
+
+/* ---- comparing ---- */
+
+static bool same_argument(const gathered *a, const gathered *b, int32_t n, int i)
+{
+    return memcmp(argument_of(a, &a->entry[n], i), argument_of(b, &b->entry[n], i), a->entry[n].bytes[i]) == 0;
+}
+
+/* Whether the same kernels are launched in the same way, whatever their arguments are. */
+static bool same_kernels(const gathered *a, const gathered *b)
+{
+    if (a->n != b->n) return false;
+    for (int32_t i = 0; i < a->n; ++i) {
+        const entry *x = &a->entry[i], *y = &b->entry[i];
+        if (x->work.kernel != y->work.kernel || x->call != y->call) return false;
+        if (memcmp(x->work.blocks, y->work.blocks, sizeof x->work.blocks) != 0) return false;
+        if (memcmp(x->work.threads, y->work.threads, sizeof x->work.threads) != 0) return false;
+        if (memcmp(x->bytes, y->bytes, sizeof x->bytes) != 0) return false;
+    }
+    return true;
+}
+
+static bool same_but_scalars(const gathered *a, const gathered *b)
+{
+    if (!same_kernels(a, b)) return false;
+    for (int32_t n = 0; n < a->n; ++n)
+        for (int i = 0; i < SCALARS; ++i)
+            if (!same_argument(a, b, n, i)) return false;
+    return true;
+}
+
+/* ---- graphs ---- */
+
+/* By call the last of its kernels; false: a call has none. */
+static bool find_last(const trli_relaunch *r, const gathered *g, int32_t *last)
+{
+    for (int32_t c = 0; c < r->calls; ++c) last[c] = -1;
+    for (int32_t n = 0; n < g->n; ++n) last[g->entry[n].call] = n;
+    for (int32_t c = 0; c < r->calls; ++c)
+        if (last[c] < 0) return false;
+    return true;
+}
+
+/* A kernel follows the one before of its call; the first one of a call the last ones of the calls that it follows.
+ * Without `last` it follows the one before. */
+static int add_node(const trli_relaunch *r, const trli_gpu_api *api, kept *k, int32_t n, const int32_t *last,
+                    void **after)
+{
+    const entry *e = &k->work.entry[n];
+    const trli_gpu_work work = work_of(&k->work, e);
+    int nafter = 0;
+    if (n > 0 && (!last || e[-1].call == e->call))
+        after[nafter++] = k->node[n - 1];
+    else if (n > 0)
+        for (int32_t i = r->first[e->call]; i < r->first[e->call + 1]; ++i)
+            after[nafter++] = k->node[last[r->after[i]]];
+    return api->graph_add(k->graph, &work, nafter, after, &k->node[n]);
+}
+
+/* Make a graph of what is kept. *code: of CUDA's refusal. */
+static trl_err make_graph(const trli_relaunch *r, const trli_gpu_api *api, kept *k, int *code)
+{
+    trl_context *ctx = r->device->ctx;
+    int32_t *last = trli_new(ctx, (size_t)r->calls + 1, sizeof *last);
+    void **after = trli_new(ctx, (size_t)r->calls + 1, sizeof *after);
+    trl_err err = TRL_OK;
+    k->node = trli_new(ctx, (size_t)k->work.n, sizeof *k->node);
+    if (!last || !after || !k->node) TRL_TRY(trli_no_memory(ctx, NULL, "for launches of a GPU"));
+    const bool all = find_last(r, &k->work, last);
+    *code = api->graph_create(&k->graph);
+    for (int32_t n = 0; n < k->work.n && *code == 0; ++n) *code = add_node(r, api, k, n, all ? last : NULL, after);
+    if (*code == 0) *code = api->graph_make(k->graph, &k->executable);
+done:
+    trli_free(last);
+    trli_free(after);
+    return err;
+}
+
+/* What is gathered becomes what is kept; only arguments differ. */
+static int change(trli_relaunch *r, const trli_gpu_api *api, kept *k)
+{
+    const gathered before = k->work;
+    int code = 0;
+    for (int32_t n = 0; n < r->now.n && code == 0 && k->executable; ++n) {
+        bool same = true;
+        for (int i = 0; i < TRLI_GPU_ARGUMENTS; ++i) same &= same_argument(&before, &r->now, n, i);
+        const trli_gpu_work work = work_of(&r->now, &r->now.entry[n]);
+        if (!same) code = api->graph_change(k->executable, k->node[n], &work);
+    }
+    k->work = r->now;
+    r->now = before;
+    return code;
+}
+
+/* The first of those kept that is as what is gathered is, but for scalars; else a place for it: a new one, or that
+ * which was not used for longest. */
+static kept *choose(trli_relaunch *r, bool *fits)
+{
+    kept *oldest = &r->kept[0];
+    *fits = true;
+    for (int i = 0; i < r->nkept; ++i)
+        if (same_but_scalars(&r->kept[i].work, &r->now)) return &r->kept[i];
+    if (r->nkept < KEPT) {
+        *fits = false;
+        return &r->kept[r->nkept++];
+    }
+    for (int i = 1; i < KEPT; ++i)
+        if (r->kept[i].used < oldest->used) oldest = &r->kept[i];
+    *fits = same_kernels(&oldest->work, &r->now);
+    return oldest;
+}
+
+static trl_err launch_all(const trli_relaunch *r, const trli_gpu_api *api, const gathered *g, void *stream)
+{
+    trl_err err = TRL_OK;
+    for (int32_t n = 0; n < g->n; ++n) {
+        const trli_gpu_work work = work_of(g, &g->entry[n]);
+        TRL_TRY(launch(r->device, api, &work, stream, g->entry[n].label));
+    }
+done:
+    return err;
+}
+
+static trl_err launch_kept(trli_relaunch *r, const trli_gpu_api *api, kept *k, void *stream)
+{
+    k->used = ++r->times;
+    if (!k->executable) return launch_all(r, api, &k->work, stream);
+    const int code = api->graph_launch(k->executable, stream);
+    return code ? trli_gpu_fail(r->device, code, "launching kernels of '%s' and others", k->work.entry[0].label)
+                : TRL_OK;
+}
+
+static trl_err note_state(const trli_relaunch *r, kept *k)
+{
+    trli_free(k->state);
+    k->state = r->has_state ? trli_new(r->device->ctx, r->bytes, 1) : NULL;
+    if (!r->has_state) return TRL_OK;
+    if (!k->state) return trli_no_memory(r->device->ctx, NULL, "for launches of a GPU");
+    memcpy(k->state, r->state, r->bytes);
+    return TRL_OK;
+}
+
+/* Keep what was gathered. */
+static trl_err keep(trli_relaunch *r, const trli_gpu_api *api, kept **result, int *code)
+{
+    bool fits;
+    trl_err err = TRL_OK;
+    kept *k = *result = choose(r, &fits);
+    *code = 0;
+    if (fits) {
+        *code = change(r, api, k);
+        return TRL_OK;
+    }
+    forget(api, k);
+    k->work = r->now;
+    r->now = (gathered){0};
+    if (k->work.n > 1) err = make_graph(r, api, k, code);
+    return err;
+}
+
+/* Where graphs are refused, kernels are launched one by one from then on. */
+static trl_err enqueue(trli_relaunch *r)
+{
+    const trli_gpu_api *api;
+    void *stream;
+    kept *k;
+    int code;
+    trl_err err;
+    if (r->now.n == 0) return TRL_OK;
+    TRL_TRY(trli_gpu_use(r->device, TRLI_STREAM_COMPUTE, &api, &stream));
+    if (r->plain || ++r->times <= WARM_UP) return launch_all(r, api, &r->now, stream);
+    TRL_TRY(keep(r, api, &k, &code));
+    if (code && api->is_fatal(code)) TRL_TRY(trli_gpu_fail(r->device, code, "making a graph of launches"));
+    if (code) {
+        r->plain = true;
+        TRL_TRY(launch_all(r, api, &k->work, stream));
+        for (int i = 0; i < r->nkept; ++i) forget(api, &r->kept[i]);
+        r->nkept = 0;
+        goto done;
+    }
+    TRL_TRY(note_state(r, k));
+    err = launch_kept(r, api, k, stream);
+done:
+    return err;
+}
+
+/* ---- runs ---- */
+
+static trl_err write_state(trli_relaunch *r, const trli_relaunch_state *state)
+{
+    r->has_state = state != NULL;
+    if (!state) return TRL_OK;
+    if (!r->state) {
+        r->bytes = state->write(state->data, state->frame, r->device->space, NULL);
+        r->state = trli_new(r->device->ctx, r->bytes, 1);
+        if (!r->state) return trli_no_memory(r->device->ctx, NULL, "for launches of a GPU");
+    }
+    (void)state->write(state->data, state->frame, r->device->space, r->state);
+    return TRL_OK;
+}
+
+static kept *find_state(trli_relaunch *r)
+{
+    for (int i = 0; i < r->nkept && r->has_state; ++i)
+        if (r->kept[i].state && memcmp(r->kept[i].state, r->state, r->bytes) == 0) return &r->kept[i];
+    return NULL;
+}
+
+trl_err trli_relaunch_begin(trli_relaunch *r, const trli_relaunch_state *state, bool *done)
+{
+    const trli_gpu_api *api;
+    void *stream;
+    trl_err err;
+    *done = false;
+    pthread_mutex_lock(&r->mutex);
+    r->now.n = r->now.used = 0;
+    TRL_TRY(write_state(r, state));
+    kept *k = find_state(r);
+    if (!k) return TRL_OK;
+    TRL_TRY(trli_gpu_use(r->device, TRLI_STREAM_COMPUTE, &api, &stream));
+    err = launch_kept(r, api, k, stream);
+    *done = true;
+done:
+    pthread_mutex_unlock(&r->mutex);
+    return err;
+}
+
+void trli_relaunch_gather(trli_relaunch *r, int32_t call)
+{
+    gathering = r;
+    r->call = call;
+}
+
+trl_err trli_relaunch_end(trli_relaunch *r, trl_err err)
+{
+    gathering = NULL;
+    if (err == TRL_OK) err = enqueue(r);
+    pthread_mutex_unlock(&r->mutex);
+    return err;
+}
