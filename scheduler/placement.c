@@ -152,23 +152,31 @@ static uint64_t next_random(uint64_t *state)
     return *state;
 }
 
-/* Choose executors without times: one for each unit. */
+/* One executor for each unit. */
 static void spread(trli_placement *p, uint8_t *executor)
 {
-    const trl_graph *graph = p->graph;
-    const bool random = p->rule.mode == TRLI_PLACE_AT_RANDOM;
-    int next = 0;
-    for (int32_t t = 0; t < graph->task_count; ++t) {
-        unsigned may = random ? p->eligible[t] : p->eligible[t] & ~1u;
+    for (int32_t t = 0; t < p->graph->task_count; ++t) {
+        unsigned may = p->eligible[t];
         executor[t] = executor[p->unit[t]];
         if (p->unit[t] < t) continue;
-        executor[t] = 0;
-        if (may == 0) continue;
-        const int skip =
-            (int)((random ? next_random(&p->rule.seed) >> 33 : (uint64_t)next++) % (uint64_t)__builtin_popcount(may));
-        for (int i = 0; i < skip; ++i) may &= may - 1;
+        for (int skip = (int)((next_random(&p->rule.seed) >> 33) % (uint64_t)__builtin_popcount(may)); skip > 0; --skip)
+            may &= may - 1;
         executor[t] = (uint8_t)__builtin_ctz(may);
     }
+}
+
+/* No task was timed: all count as equally long. */
+static trl_err deal(const trli_placement *p, uint8_t *executor)
+{
+    trli_place_graph view = trli_placement_view(p);
+    const size_t n = (size_t)view.tasks * (size_t)p->platform.executors;
+    double *seconds = trli_new(p->graph->ctx, n + 1, sizeof *seconds);
+    if (!seconds) return trli_no_memory(p->graph->ctx, NULL, "for a placement");
+    for (size_t i = 0; i < n; ++i) seconds[i] = 1.0;
+    view.seconds = seconds;
+    const trl_err err = trli_assign_to_devices(p->graph->ctx, &view, &p->platform, executor);
+    trli_free(seconds);
+    return err;
 }
 
 /* The graph must be placed again. */
@@ -191,8 +199,10 @@ static trl_err choose_executors(trli_placement *p, uint8_t *executor)
     trl_err err = TRL_OK;
     if (p->rule.mode == TRLI_PLACE_BY_FILE)
         follow_file(p, executor);
-    else if (p->rule.mode != TRLI_PLACE_BY_TIMES)
+    else if (p->rule.mode == TRLI_PLACE_AT_RANDOM)
         spread(p, executor);
+    else if (p->rule.mode == TRLI_PLACE_ON_DEVICES)
+        err = deal(p, executor);
     else if (p->stage < p->platform.executors)
         trli_placement_put_on(p, p->stage, executor);
     else if (p->single >= 0)

@@ -80,20 +80,56 @@ done:
     return err;
 }
 
-static trl_err find_best(trli_assignment *a, const int32_t *chain, int32_t chains, trli_best *best)
+/* All on one executor, the first of the fastest. Placements that follow are at least as fast. */
+static trl_err compare_single(trli_assignment *a, trli_best *best)
+{
+    trl_err err = TRL_OK;
+    for (int e = a->machine->executors - 1; e >= 0; --e) {
+        const double cost = best->cost;
+        if (!place_all_on(a, e)) continue;
+        best->cost = INFINITY;
+        TRL_TRY(trli_best_compare(a, best));
+        if (best->cost == INFINITY) best->cost = cost;
+        best->most = best->seconds;
+    }
+done:
+    return err;
+}
+
+/* Neighbouring strands on one executor: all devices take part, or the workers as well. */
+static trl_err compare_blocks(trli_assignment *a, const trli_clusters *strands, trli_best *best)
+{
+    const unsigned all = (1u << a->machine->executors) - 1;
+    trl_err err = TRL_OK;
+    for (int workers = 0; workers < 2; ++workers) {
+        bool complete;
+        TRL_TRY(trli_assign_blocks(a, strands->of, strands->n, workers ? all : all & ~1u, &complete));
+        if (complete) TRL_TRY(trli_best_compare(a, best));
+    }
+done:
+    return err;
+}
+
+static trl_err find_best(trli_assignment *a, const trli_clusters *chains, trli_best *best)
 {
     trl_err err;
     bool complete;
+    trli_clusters strands = {.of = trli_new(a->ctx, (size_t)a->graph->tasks, sizeof *strands.of)};
     uint16_t *first = trli_new(a->ctx, (size_t)a->graph->handles, sizeof *first);
-    if (!first) return trli_no_memory(a->ctx, NULL, "to assign %d tasks", a->graph->tasks);
+    if (!first || !strands.of) {
+        err = trli_no_memory(a->ctx, NULL, "to assign %d tasks", a->graph->tasks);
+        goto done;
+    }
     for (int32_t h = 0; h < a->graph->handles; ++h) first[h] = (uint16_t)trli_first_spaces(a->graph, h);
+    TRL_TRY(trli_strands_find(a->ctx, a->graph, a->values, strands.of, &strands.n));
+    TRL_TRY(compare_single(a, best));
     TRL_TRY(compare_finish_time(a, first, best, &complete));
-    for (int e = 0; e < a->machine->executors; ++e)
-        if (place_all_on(a, e)) TRL_TRY(trli_best_compare(a, best));
-    if (best->seconds == INFINITY) TRL_TRY(fits_nowhere(a));
+    TRL_TRY(compare_blocks(a, &strands, best));
+    if (best->cost == INFINITY) TRL_TRY(fits_nowhere(a));
     TRL_TRY(compare_again(a, first, best));
-    TRL_TRY(trli_best_improve(a, chain, chains, best));
+    TRL_TRY(trli_best_improve(a, chains, &strands, best));
 done:
+    trli_free(strands.of);
     trli_free(first);
     return err;
 }
@@ -176,21 +212,43 @@ trl_err trli_assign(trl_context *ctx, const trli_place_graph *graph, const trli_
     trl_err err;
     trli_values values = {0};
     trli_assignment a = {.ctx = ctx, .graph = graph, .machine = machine, .values = &values};
-    trli_best best = {.seconds = INFINITY, .executor = executor};
-    int32_t chains, *chain = trli_new(ctx, (size_t)graph->tasks, sizeof *chain);
-    if (!chain) return trli_no_memory(ctx, NULL, "to assign %d tasks", graph->tasks);
-    TRL_TRY(trli_chains(ctx, graph, chain, &chains));
+    trli_best best = {.cost = INFINITY, .seconds = INFINITY, .most = INFINITY, .executor = executor};
+    trli_clusters chains = {.of = trli_new(ctx, (size_t)graph->tasks, sizeof *chains.of)};
+    if (!chains.of) return trli_no_memory(ctx, NULL, "to assign %d tasks", graph->tasks);
+    TRL_TRY(trli_chains(ctx, graph, chains.of, &chains.n));
     TRL_TRY(trli_values_find(ctx, graph, &values));
     TRL_TRY(trli_assignment_begin(&a));
     if (kind == TRLI_PLACE_finish_time) {
-        TRL_TRY(find_best(&a, chain, chains, &best));
+        TRL_TRY(find_best(&a, &chains, &best));
     } else {
-        TRL_TRY(place_chains(&a, chain, chains, kind));
+        TRL_TRY(place_chains(&a, chains.of, chains.n, kind));
         memcpy(executor, a.executor, (size_t)graph->tasks);
     }
 done:
     trli_assignment_end(&a);
     trli_values_free(&values);
-    trli_free(chain);
+    trli_free(chains.of);
+    return err;
+}
+
+trl_err trli_assign_to_devices(trl_context *ctx, const trli_place_graph *graph, const trli_platform *machine,
+                               uint8_t *executor)
+{
+    trl_err err;
+    bool complete;
+    trli_values values = {0};
+    trli_assignment a = {.ctx = ctx, .graph = graph, .machine = machine, .values = &values};
+    int32_t strands, *strand = trli_new(ctx, (size_t)graph->tasks, sizeof *strand);
+    if (!strand) return trli_no_memory(ctx, NULL, "to assign %d tasks", graph->tasks);
+    TRL_TRY(trli_values_find(ctx, graph, &values));
+    TRL_TRY(trli_assignment_begin(&a));
+    TRL_TRY(trli_strands_find(ctx, graph, &values, strand, &strands));
+    TRL_TRY(trli_assign_blocks(&a, strand, strands, ~1u, &complete));
+    if (!complete) TRL_TRY(fits_nowhere(&a));
+    memcpy(executor, a.executor, (size_t)graph->tasks);
+done:
+    trli_assignment_end(&a);
+    trli_values_free(&values);
+    trli_free(strand);
     return err;
 }

@@ -51,18 +51,37 @@ bool trli_assignment_fits(trli_assignment *a);
  * Topcuoglu, Hariri and Wu (2002), HEFT. */
 TRL_NODISCARD trl_err trli_assign_finish_time(trli_assignment *a, const uint16_t *first, bool *complete);
 
+/* ---- placement_strands.c ---- */
+
+/* Strands: sets of tasks that hand most of their data on to one another, from run to run, too. [tasks] *strand: its
+ * number; strands are numbered in the order of their first tasks, so that neighbours are near. Fails with MEMORY. */
+TRL_NODISCARD trl_err trli_strands_find(trl_context *ctx, const trli_place_graph *graph, const trli_values *values,
+                                        int32_t *strand, int32_t *strands);
+/* Deal strands in blocks to executors, a bit each, in proportion to their speeds. *complete: false if some unit fits
+ * nowhere. Fails with MEMORY. */
+TRL_NODISCARD trl_err trli_assign_blocks(trli_assignment *a, const int32_t *strand, int32_t strands, unsigned among,
+                                         bool *complete);
+
 /* ---- placement_improve.c ---- */
 
-/* The best placement so far, by predicted seconds of a run. */
+/* The best placement so far, by the predicted cost of a run: its seconds, and a small part of those of all copies, also
+ * of those that computing hides. */
 typedef struct trli_best {
-    double seconds; /* infinite: none so far */
+    double cost;    /* infinite: none so far */
+    double seconds; /* of a run */
+    double most;    /* no placement is kept whose runs take longer, s */
     uint8_t *executor;
 } trli_best;
 
-/* Keep the assignment's placement if it is faster. Fails with MEMORY. */
+/* Keep the assignment's placement if it costs less. Fails with MEMORY. */
 TRL_NODISCARD trl_err trli_best_compare(trli_assignment *a, trli_best *best);
-/* Move units and chains, and exchange units, as long as runs become faster and the graph is small. Fails with
- * MEMORY. */
-TRL_NODISCARD trl_err trli_best_improve(trli_assignment *a, const int32_t *chain, int32_t chains, trli_best *best);
+/* Sets of tasks that are moved together. */
+typedef struct trli_clusters {
+    int32_t n, *of; /* [tasks] the number of its cluster; -1: none */
+} trli_clusters;
+/* Move units, chains and strands, and exchange units and strands, as long as runs cost less and the graph is small.
+ * Fails with MEMORY. */
+TRL_NODISCARD trl_err trli_best_improve(trli_assignment *a, const trli_clusters *chains, const trli_clusters *strands,
+                                        trli_best *best);
 
 #endif

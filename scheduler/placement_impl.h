@@ -63,6 +63,10 @@ typedef enum trli_placement_kind {
  * placement is found that fits. */
 TRL_NODISCARD trl_err trli_assign(trl_context *ctx, const trli_place_graph *graph, const trli_platform *machine,
                                   trli_placement_kind kind, uint8_t *executor);
+/* All that devices may run on devices, in blocks of neighbouring strands; the workers run the rest, and what does not
+ * fit into the memory of devices. Fails as trli_assign. */
+TRL_NODISCARD trl_err trli_assign_to_devices(trl_context *ctx, const trli_place_graph *graph,
+                                             const trli_platform *machine, uint8_t *executor);
 /* Chains: paths of tasks that may run on devices, coalesced as in Robison (2014, appendix), with the errors of the
  * printed code corrected. [tasks] *chain: its number, or -1 for a task that runs on no device; returns the number of
  * chains. */

@@ -11,7 +11,7 @@
 typedef enum trli_placement_mode {
     TRLI_PLACE_BY_TIMES,   /* by a method of TRLI_PLACEMENT_LIST, once all tasks are timed */
     TRLI_PLACE_AT_RANDOM,  /* at random, changing all the time: results do not depend on the placement */
-    TRLI_PLACE_ON_DEVICES, /* every task that devices can run, on the devices in turn */
+    TRLI_PLACE_ON_DEVICES, /* every task that devices can run, on the devices, neighbours together */
     TRLI_PLACE_BY_FILE     /* one graph as a file says, others by times */
 } trli_placement_mode;
 

@@ -100,12 +100,12 @@ def rim_and_ghosts(cut):
 
 def check_halos(check):
     """Between patches on one device nothing is copied, between devices the rim of a patch, to each that has a
-    neighbour: here one of two devices, and two of four."""
-    for devices, neighbours, cuts in ((1, 0, ([2, 2], [3, 2])), (2, 1, ([2, 2], [2, 1], [3, 2])), (4, 2, ([2, 2], ))):
-        for cut in cuts:
-            rim, _ = rim_and_ghosts(cut)
-            check.deck(f"{cut[0]}x{cut[1]}_patches_on_{devices}", write(), devices, [f"grid.patches={cut}"],
-                       across=STAGES * cut[0] * cut[1] * neighbours * DOUBLE * rim)
+    neighbour. A device has patches that are next to each other."""
+    for devices, cut, rims in ((1, [2, 2], 0), (1, [3, 2], 0), (2, [2, 2], 4), (2, [2, 1], 2), (2, [3, 2], 6),
+                               (2, [3, 1], 2), (2, [4, 1], 2), (4, [2, 2], 8), (4, [4, 1], 6)):
+        rim, _ = rim_and_ghosts(cut)
+        check.deck(f"{cut[0]}x{cut[1]}_patches_on_{devices}", write(), devices, [f"grid.patches={cut}"],
+                   across=STAGES * rims * DOUBLE * rim)
     rim, ghosts = rim_and_ghosts([2, 1])  # workers send and receive: rims go to the host, ghosts there and back
     check.deck("2_ranks", write(), settings=["grid.patches=[2, 1]"], ranks=2, inward=2 * STAGES * DOUBLE * ghosts,
                out=2 * STAGES * DOUBLE * (rim + ghosts), workers=2 * STAGES)

@@ -227,6 +227,87 @@ START_TEST(parts_a_group_rather_than_override_what_its_tasks_are_eligible_for)
 }
 END_TEST
 
+/* ---- time levels ---- */
+
+enum { STRIP_HANDLES = 5 }; /* of a patch: what it has, its rim, the halo, and the first two of the next level */
+
+/* A step of patches in a row: each copies the rims of its neighbours to its halo, and then computes. Levels rotate. */
+static place_graph *strip(int patches, int stages, int executors, int32_t *follows)
+{
+    const int levels = stages + 1, per_level = 3 * patches;
+    place_graph *g = place_graph_new(2 * patches * stages, levels * per_level, 9 * patches * stages,
+                                     200 * patches * patches * stages * stages, executors);
+    for (int s = 0; s < stages; ++s) {
+        for (int p = 0; p < patches; ++p) {
+            place_task(g, 0.05); /* halo */
+            for (int q = p - 1; q <= p + 1; q += 2)
+                if (q >= 0 && q < patches) place_access(g, s * per_level + 3 * q + 1, TRL_READ);
+            place_access(g, s * per_level + 3 * p + 2, TRL_READ_WRITE);
+        }
+        for (int p = 0; p < patches; ++p) {
+            place_task(g, 1.0); /* kernel */
+            for (int k = 0; k < 3; ++k) place_access(g, s * per_level + 3 * p + k, TRL_READ);
+            for (int k = 0; k < 2; ++k) place_access(g, (s + 1) * per_level + 3 * p + k, TRL_WRITE);
+        }
+    }
+    for (int h = 0; h < levels * per_level; ++h) {
+        g->handle[h].bytes = (size_t[]){1000, 40, 40}[h % 3];
+        follows[h] = h;
+    }
+    for (int h = 0; h < per_level; ++h) {
+        follows[h] = stages * per_level + h;
+        follows[stages * per_level + h] = h;
+    }
+    for (int t = 0; t < g->graph.tasks; ++t) g->seconds[t * executors] *= 20.0; /* workers are slow */
+    g->graph.follows = follows;
+    place_depend_by_accesses(g);
+    place_finish(g);
+    return g;
+}
+
+/* Each device has patches that follow each other, in all stages; only rims are copied, in each stage two where two
+ * devices meet. */
+static void check_strip(const place_graph *g, const trli_platform *machine, int patches, int stages,
+                        const uint8_t *executor)
+{
+    const int devices = machine->executors - 1;
+    trli_place_graph steady = g->graph;
+    trli_transfers first, transfers;
+    uint16_t *valid = place_calloc((size_t)steady.handles, sizeof *valid);
+    ck_ok(trli_transfers_find(test_ctx, &steady, machine, executor, &first));
+    for (int32_t h = 0; h < steady.handles; ++h) valid[h] = (uint16_t)trli_steady_spaces(&steady, &first, h);
+    steady.valid = valid;
+    ck_ok(trli_transfers_find(test_ctx, &steady, machine, executor, &transfers));
+    for (int s = 0; s < stages; ++s)
+        for (int p = 0; p < patches; ++p)
+            ck_assert_int_eq(executor[(2 * s + 1) * patches + p], 1 + p * devices / patches);
+    for (int32_t x = 0; x < transfers.list.count; ++x)
+        ck_assert_uint_eq(steady.handle[((const trli_transfer *)transfers.list.data)[x].handle].bytes, 40);
+    if (devices > 1) ck_assert_int_eq(transfers.list.count, 2 * stages * (devices - 1));
+    trli_transfers_free(&transfers);
+    trli_transfers_free(&first);
+    free(valid);
+}
+
+START_TEST(keeps_patches_and_their_neighbours_together)
+{
+    enum { PATCHES = 8, STAGES = 4 };
+    for (int devices = 1; devices <= 4; devices *= 2)
+        for (int stages = 2; stages <= STAGES; ++stages) {
+            int32_t follows[(STAGES + 1) * 3 * PATCHES];
+            uint16_t valid[(STAGES + 1) * 3 * PATCHES];
+            uint8_t executor[2 * PATCHES * STAGES];
+            trli_platform machine = place_machine(devices + 1, 0.05, 1000.0);
+            place_graph *g = strip(PATCHES, stages, devices + 1, follows);
+            for (int h = 0; h < g->graph.handles; ++h) valid[h] = 1u << TRLI_ANYWHERE;
+            g->graph.valid = valid;
+            assign(g, &machine, TRLI_PLACE_finish_time, executor);
+            check_strip(g, &machine, PATCHES, stages, executor);
+            place_graph_free(g);
+        }
+}
+END_TEST
+
 /* ---- memory ---- */
 
 static void check_memory(const place_graph *g, const trli_platform *machine, const uint8_t *executor)
@@ -399,6 +480,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, finish_time_is_near_the_best_placement_of_all);
     tcase_add_test(tc, keeps_to_what_tasks_are_eligible_for_and_groups_together);
     tcase_add_test(tc, parts_a_group_rather_than_override_what_its_tasks_are_eligible_for);
+    tcase_add_test(tc, keeps_patches_and_their_neighbours_together);
     tcase_add_test(tc, never_gives_a_device_more_than_its_memory_holds);
     tcase_add_test(tc, places_elsewhere_what_is_too_large_for_a_device);
     tcase_add_test(tc, keeps_memory_for_tasks_that_have_no_other_place);

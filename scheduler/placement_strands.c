@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Strands: tasks that hand most of their data on to one another, as all those of a patch do, from stage to stage and
+ * from run to run. */
+#include <math.h>
+
+#include "placement_assign_impl.h"
+
+typedef struct strands {
+    const trli_place_graph *graph;
+    const trli_values *values;
+    int32_t *root;         /* [tasks] towards the first task of its strand */
+    double *made, *needed; /* [tasks] bytes of all values that it makes, or needs */
+    double *common;        /* [tasks] bytes that the task makes for the reader that was seen last */
+    int32_t *seen;         /* [tasks] that reader, plus one */
+} strands;
+
+static int32_t root_of(const strands *s, int32_t task)
+{
+    while (s->root[task] != task) task = s->root[task] = s->root[s->root[task]];
+    return task;
+}
+
+static void join(strands *s, int32_t a, int32_t b)
+{
+    a = root_of(s, a);
+    b = root_of(s, b);
+    s->root[a > b ? a : b] = a > b ? b : a;
+}
+
+/* The value that an access needs, as it was made in this run or in the one before; -1: none. */
+static int32_t value_of(const strands *s, int32_t access)
+{
+    const trli_place_graph *g = s->graph;
+    const int32_t value = s->values->needs[access];
+    if (value < 0 || value >= g->handles) return value;
+    return s->values->last[g->follows ? g->follows[value] : value];
+}
+
+/* The task that makes it, the first of several; -1: none. */
+static int32_t maker_of(const strands *s, int32_t access)
+{
+    const int32_t value = value_of(s, access);
+    if (value < 0) return -1;
+    const int32_t first = s->values->writer_first[value];
+    return first < s->values->writer_first[value + 1] ? s->values->writer[first] : -1;
+}
+
+static double bytes_of(const strands *s, int32_t access)
+{
+    return (double)s->graph->handle[s->graph->access[access].handle].bytes;
+}
+
+static void count_bytes(strands *s)
+{
+    const trli_place_graph *g = s->graph;
+    for (int32_t t = 0; t < g->tasks; ++t) {
+        s->root[t] = t;
+        for (int32_t a = g->access_first[t]; a < g->access_first[t + 1]; ++a) {
+            if (s->values->makes[a] >= 0) s->made[t] += bytes_of(s, a);
+            if (s->values->needs[a] >= 0) s->needed[t] += bytes_of(s, a);
+        }
+    }
+}
+
+/* A task that devices may run joins those that make a quarter or more of what it needs, if that is more than a third of
+ * all that they make. */
+static void join_makers_of(strands *s, int32_t task)
+{
+    const trli_place_graph *g = s->graph;
+    for (int32_t a = g->access_first[task]; a < g->access_first[task + 1] && g->eligible[task] > 1; ++a) {
+        const int32_t maker = maker_of(s, a);
+        if (maker < 0) continue;
+        if (s->seen[maker] != task + 1) s->common[maker] = 0.0;
+        s->seen[maker] = task + 1;
+        s->common[maker] += bytes_of(s, a);
+        if (4.0 * s->common[maker] >= s->needed[task] && 3.0 * s->common[maker] > s->made[maker]) join(s, maker, task);
+    }
+}
+
+/* A task that is alone joins the strands that alone read what it makes. reader: [values] such a strand, plus one; 0:
+ * nobody reads it; -1: several do. size: [tasks] of a first task's strand. */
+static void join_readers(strands *s, int32_t *reader, int32_t *size)
+{
+    const trli_place_graph *g = s->graph;
+    for (int32_t t = 0; t < g->tasks; ++t)
+        for (int32_t a = g->access_first[t]; a < g->access_first[t + 1]; ++a) {
+            const int32_t value = value_of(s, a), strand = root_of(s, t) + 1;
+            if (value >= 0 && bytes_of(s, a) > 0.0 && maker_of(s, a) != t)
+                reader[value] = reader[value] == 0 || reader[value] == strand ? strand : -1;
+        }
+    for (int32_t t = 0; t < g->tasks; ++t) ++size[root_of(s, t)];
+    for (int32_t t = 0; t < g->tasks; ++t)
+        for (int32_t a = g->access_first[t]; size[t] == 1 && a < g->access_first[t + 1]; ++a) {
+            const int32_t makes = s->values->makes[a];
+            if (makes >= 0 && reader[makes] > 0) join(s, t, reader[makes] - 1);
+        }
+}
+
+trl_err trli_strands_find(trl_context *ctx, const trli_place_graph *graph, const trli_values *values, int32_t *strand,
+                          int32_t *count)
+{
+    const size_t tasks = (size_t)graph->tasks;
+    trli_scratch scratch = {.ctx = ctx};
+    strands s = {.graph = graph,
+                 .values = values,
+                 .root = trli_scratch_new(&scratch, tasks, sizeof *s.root),
+                 .made = trli_scratch_new(&scratch, tasks, sizeof *s.made),
+                 .needed = trli_scratch_new(&scratch, tasks, sizeof *s.needed),
+                 .common = trli_scratch_new(&scratch, tasks, sizeof *s.common),
+                 .seen = trli_scratch_new(&scratch, tasks, sizeof *s.seen)};
+    int32_t *reader = trli_scratch_new(&scratch, (size_t)values->count, sizeof *reader);
+    int32_t *size = trli_scratch_new(&scratch, tasks, sizeof *size);
+    *count = 0;
+    if (scratch.failed) {
+        trli_scratch_free(&scratch);
+        return trli_no_memory(ctx, NULL, "to assign %d tasks", graph->tasks);
+    }
+    count_bytes(&s);
+    for (int32_t t = 0; t < graph->tasks; ++t) join_makers_of(&s, t);
+    join_readers(&s, reader, size);
+    for (int32_t t = 0; t < graph->tasks; ++t) {
+        const int32_t root = root_of(&s, t);
+        strand[t] = root == t ? (*count)++ : strand[root];
+    }
+    trli_scratch_free(&scratch);
+    return TRL_OK;
+}
+
+/* ---- dealt in blocks ---- */
+
+/* The executors that take part, and how fast they are: tasks are dealt in that proportion. */
+static double find_speeds(const trli_assignment *a, unsigned among, double speed[TRLI_EXECUTORS])
+{
+    double all = 0.0;
+    for (int e = 0; e < a->machine->executors; ++e) {
+        double seconds = 0.0;
+        for (int32_t t = 0; t < a->graph->tasks; ++t)
+            if (a->may[a->unit[t]] >> e & 1)
+                seconds += a->graph->seconds[(size_t)t * (size_t)a->machine->executors + (size_t)e];
+        speed[e] = among >> e & 1 && seconds > 0.0 ? a->machine->parallel[e] / seconds : 0.0;
+        all += speed[e];
+    }
+    return all;
+}
+
+/* Work of the strands that executors among those may do, in seconds of any of them. */
+static double weigh(const trli_assignment *a, const int32_t *strand, unsigned among, double *work)
+{
+    double all = 0.0;
+    for (int32_t t = 0; t < a->graph->tasks; ++t) {
+        double least = INFINITY;
+        for (int e = 0; e < a->machine->executors; ++e) {
+            const double seconds = a->graph->seconds[(size_t)t * (size_t)a->machine->executors + (size_t)e];
+            if (a->may[a->unit[t]] & among & 1u << e && seconds < least) least = seconds;
+        }
+        if (least == INFINITY) continue;
+        work[strand[t]] += least;
+        all += least;
+    }
+    return all;
+}
+
+trl_err trli_assign_blocks(trli_assignment *a, const int32_t *strand, int32_t strands, unsigned among, bool *complete)
+{
+    double speed[TRLI_EXECUTORS], *work = trli_new(a->ctx, (size_t)strands + 1, sizeof *work), before = 0.0;
+    uint8_t *executor = trli_new(a->ctx, (size_t)strands + 1, sizeof *executor);
+    *complete = false;
+    if (!work || !executor) {
+        trli_free(work);
+        trli_free(executor);
+        return trli_no_memory(a->ctx, NULL, "to assign %d tasks", a->graph->tasks);
+    }
+    const double speeds = find_speeds(a, among, speed), all = weigh(a, strand, among, work);
+    for (int32_t s = 0; s < strands; ++s) {
+        double part = all > 0.0 ? (before + 0.5 * work[s]) / all * speeds : 0.0;
+        int e = 0;
+        for (int i = 0; i < a->machine->executors; ++i) {
+            if (speed[i] == 0.0) continue;
+            e = i;
+            part -= speed[i];
+            if (part <= 0.0) break;
+        }
+        executor[s] = (uint8_t)e;
+        before += work[s];
+    }
+    trli_assignment_clear(a);
+    *complete = true;
+    for (int32_t i = 0; i < a->graph->tasks && *complete; ++i) {
+        const int32_t t = a->graph->order[i];
+        if (a->executor[t] == TRLI_UNPLACED) *complete = trli_unit_place_near(a, a->unit[t], executor[strand[t]]);
+    }
+    trli_free(work);
+    trli_free(executor);
+    return TRL_OK;
+}
