@@ -63,3 +63,9 @@ def decks(outputs, names=(), steps=None):
         arguments = arguments_of(deck, outputs, steps)
         if arguments is not None:
             yield deck, arguments
+
+
+def count_gpus():
+    """How many GPUs the command finds."""
+    told = subprocess.run([TRELLIS, "info"], capture_output=True, text=True, check=True).stdout
+    return len(re.findall(r"^GPU \d+ ", told, re.MULTILINE))

@@ -89,8 +89,19 @@ def differing_file(folder):
     return ""
 
 
+def ways_on_gpus(rng, dim, ways):
+    """The reference, then ways on GPUs."""
+    patches = f"grid.patches={[rng.choice([1, 2]) for _ in range(dim)]}"
+    more = [[], [], [patches], [patches], ["run.fusion=node"], ["run.fusion=none"], ["run.passes.groups=false"]]
+    rules = ["devices", "devices", placements.at_random(rng)]
+    chosen = [["run.devices=gpu", f"run.placement={rules[i % 3]}", *rng.choice(more)] for i in range(ways)]
+    return [["run.fusion=none", "run.compile=never", "run.threads=1", "run.devices=cpu"], *chosen]
+
+
 def ways_of(rng, dim, options):
     """The reference, then ways that are compared with it, the last ones chosen for where tasks are done."""
+    if options.gpus:
+        return ways_on_gpus(rng, dim, options.gpus)
     patches = f"grid.patches={[rng.choice([1, 2]) for _ in range(dim)]}"
     ways = [
         ["run.fusion=none", "run.compile=never", "run.threads=1", "run.devices=cpu"],
@@ -125,7 +136,7 @@ def bits(found):
     if not isinstance(found, dict):
         return found
     return {
-        **{name: field["hash"] for name, field in found["fields"].items()}, "errors": found["errors"],
+        **{name: repr(field) for name, field in found["fields"].items()}, "errors": repr(found["errors"]),
         "series": found["series"], "receivers": found["receivers"]
     }
 
@@ -191,6 +202,7 @@ def main():
     parser.add_argument("--decks", type=int, default=48 if long else 8, help="how many")
     parser.add_argument("--placed", type=int, default=3 if long else 1, help="how many more ways on mock devices")
     parser.add_argument("--placed-only", action="store_true", help="leave out the others")
+    parser.add_argument("--gpus", type=int, default=0, help="ways on GPUs, in place of all others")
     parser.add_argument("--first", type=int, default=0, help="number of the first deck: a long run can be cut in parts")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=1, help="how many decks at a time")

@@ -7,8 +7,6 @@ and cut into patches, which several GPUs share."""
 import argparse
 import os
 import pathlib
-import re
-import subprocess
 import sys
 
 import all_decks
@@ -23,12 +21,6 @@ PATCHES = {  # of decks whose stencils fit into them
     "transport": "[2,1,2]",
     "maxwell": "[2,1,1]"
 }
-
-
-def count_gpus():
-    """How many GPUs the command finds."""
-    told = subprocess.run([all_decks.TRELLIS, "info"], capture_output=True, text=True, check=True).stdout
-    return len(re.findall(r"^GPU \d+ ", told, re.MULTILINE))
 
 
 def ways_of(deck):
@@ -78,7 +70,7 @@ def main():
     parser.add_argument("--output", default="gpu", help="folder of all output")
     parser.add_argument("deck", nargs="*", help="names of decks; all, if there are none")
     options = parser.parse_args()
-    if count_gpus() == 0:
+    if all_decks.count_gpus() == 0:
         print("there is no GPU")
         sys.exit(1 if os.environ.get("TRL_REQUIRE_GPU") == "1" else SKIPPED)
     outputs, bad = pathlib.Path(options.output).absolute(), 0
