@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Loop fission for GPUs. Each part is a launch of its own. A thread has all values of a point in registers: where these
- * are too few, values go to memory and back; and the time to compile a function grows faster than its length. But a
- * launch that does little ends before its first loads are back, and an input of two parts is read twice, which takes as
- * long as tens of operations: so parts are as large as they may be, of about one size, and those results are together
- * that read the same. The limits are of a nominal machine, as those for CPUs are. */
+/* Loop fission for GPUs. Each part is a launch of its own. A thread has all values of a point in registers: with fewer
+ * values, more threads have registers, and their waits for memory overlap; and the time to compile a function grows
+ * faster than its length. But an input of two parts is read twice, as a value that both need is computed twice, and
+ * launches of few points take longer than what they do. So parts are small where that costs little, else as large as
+ * they may be; they are of about one size, and those results are together that read the same. The limits are of a
+ * nominal machine, as those for CPUs are. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,9 +18,13 @@ enum {
 #ifdef TRL_SMALL_SIZES /* builds for testing: small problems are divided too */
     SAMPLES_MOST = 100,
     ARRAYS_MOST = 8,
+    SAMPLES_WANTED = 50,
+    POINTS_LEAST = 300, /* of a patch, for parts of the size that is wanted */
 #else
     SAMPLES_MOST = 1100, /* values of a part, at all offsets at which they are needed */
     ARRAYS_MOST = 64,    /* that it reads or writes */
+    SAMPLES_WANTED = 250,
+    POINTS_LEAST = 1 << 17, /* of a patch, for parts of the size that is wanted */
 #endif
     WORD = 64
 };
@@ -39,6 +44,7 @@ typedef struct packing {
     int *root;      /* of the part at hand, in the order in which they came */
     trli_ir_value *value;
     int n, left; /* results of the part at hand; of none yet */
+    size sum;    /* of all parts */
 } packing;
 
 static trl_err no_memory(const packing *p)
@@ -110,6 +116,7 @@ static int ascending(const void *a, const void *b)
 /* One part, of samples up to `most` if it has more than one result. */
 static trl_err pack_part(packing *p, int most)
 {
+    size has = {0, 0};
     trl_err err = TRL_OK;
     memset(p->set, 0, (size_t)p->words * sizeof *p->set);
     p->n = 0;
@@ -118,25 +125,59 @@ static trl_err pack_part(packing *p, int most)
         p->value[p->n] = p->d->step->value[r];
         TRL_TRY(measure(p->d, p->n + 1, p->value, &with));
         if (p->n > 0 && !fits(with, most)) break;
+        has = with;
         take(p, r);
     }
+    p->sum.samples += has.samples;
+    p->sum.arrays += has.arrays;
     qsort(p->root, (size_t)p->n, sizeof *p->root, ascending);
-    err = trli_parting_add(p->d, p->n, p->root);
 done:
     return err;
 }
 
 /* Samples of a part, so that as few as are needed are of one size; all: of one part. */
-static int even_size(const packing *p, size all)
+static int even_size(const packing *p, size all, int limit)
 {
-    const int by_samples = (all.samples + SAMPLES_MOST - 1) / SAMPLES_MOST;
+    const int by_samples = (all.samples + limit - 1) / limit;
     const int by_arrays = (all.arrays + ARRAYS_MOST - 1) / ARRAYS_MOST;
     const int n = by_samples > by_arrays ? by_samples : by_arrays;
     int largest = 0;
     for (int r = 0; r < p->d->step->nout; ++r)
         if (largest < p->alone[r].samples) largest = p->alone[r].samples;
     const int most = (all.samples + n - 1) / n + largest - 1;
-    return most < SAMPLES_MOST ? most : SAMPLES_MOST;
+    return most < limit ? most : limit;
+}
+
+/* Pack all results; add: keep the parts, else only their sum is found. */
+static trl_err pack_all(packing *p, size all, int limit, bool add)
+{
+    const int most = even_size(p, all, limit);
+    trl_err err = TRL_OK;
+    p->left = p->d->step->nout;
+    p->sum = (size){0, 0};
+    memset(p->taken, 0, (size_t)p->left * sizeof *p->taken);
+    while (p->left > 0) {
+        TRL_TRY(pack_part(p, most));
+        if (add) TRL_TRY(trli_parting_add(p->d, p->n, p->root));
+    }
+    if (add) err = trli_parting_end(p->d);
+done:
+    return err;
+}
+
+static bool has_many_points(const trli_parting *d)
+{
+    const trl_layout *layout = d->program->model->layout;
+    for (int i = 0; i < layout->nlocal; ++i) {
+        const trl_lidx *n = layout->patch[layout->local[i]].cells;
+        if ((long long)n[0] * n[1] * n[2] >= POINTS_LEAST) return true;
+    }
+    return false;
+}
+
+static bool costs_little(size apart, size whole)
+{
+    return 10LL * apart.samples <= 11LL * whole.samples && 3LL * apart.arrays <= 4LL * whole.arrays;
 }
 
 static trl_err pack(trli_parting *d, size all)
@@ -145,19 +186,21 @@ static trl_err pack(trli_parting *d, size all)
     trl_context *ctx = d->ir->ctx;
     packing p = {.d = d,
                  .words = d->plan->ninputs / WORD + 1,
-                 .left = d->step->nout,
                  .alone = trli_new(ctx, nout, sizeof *p.alone),
                  .taken = trli_new(ctx, nout, sizeof *p.taken),
                  .root = trli_new(ctx, nout, sizeof *p.root),
                  .value = trli_new(ctx, nout, sizeof *p.value)};
+    int limit = SAMPLES_MOST;
     trl_err err = TRL_OK;
     p.read = trli_new(ctx, nout * (size_t)p.words, sizeof *p.read);
     p.set = trli_new(ctx, (size_t)p.words, sizeof *p.set);
     if (!p.alone || !p.taken || !p.root || !p.value || !p.read || !p.set) TRL_TRY(no_memory(&p));
     TRL_TRY(measure_results(&p));
-    const int most = even_size(&p, all);
-    while (p.left > 0) TRL_TRY(pack_part(&p, most));
-    err = trli_parting_end(d);
+    if (has_many_points(d)) {
+        TRL_TRY(pack_all(&p, all, SAMPLES_WANTED, false));
+        if (costs_little(p.sum, all)) limit = SAMPLES_WANTED;
+    }
+    err = fits(all, limit) ? trli_parting_add_whole(d) : pack_all(&p, all, limit, true);
 done:
     trli_free(p.alone);
     trli_free(p.taken);
@@ -172,10 +215,11 @@ static trl_err part_step(trli_parting *d)
 {
     const trli_step *s = d->step;
     const bool groups = !(d->program->model->settings.disabled_passes & TRL_PASS_GROUPS);
+    const int enough = SAMPLES_WANTED < SAMPLES_MOST ? SAMPLES_WANTED : SAMPLES_MOST;
     size all;
     trl_err err = TRL_OK;
     TRL_TRY(measure(d, s->nout, s->value, &all));
-    err = !groups || s->nout == 1 || fits(all, SAMPLES_MOST) ? trli_parting_add_whole(d) : pack(d, all);
+    err = !groups || s->nout == 1 || fits(all, enough) ? trli_parting_add_whole(d) : pack(d, all);
 done:
     return err;
 }

@@ -19,7 +19,7 @@ static const trli_merge merge[EXTREMES] = {TRLI_MERGE_MIN, TRLI_MERGE_MAX};
 trl_err trli_gpu_request_extremes(trli_model *model)
 {
     const trli_ir_value value = trli_ir_field(&model->ir, 0), root[EXTREMES] = {value, value};
-    trli_emit_request wanted = {.nroots = EXTREMES, .roots = root, .merge = merge};
+    trli_emit_request wanted = {.nroots = EXTREMES, .roots = root, .merge = merge, .wide = model->run->gpu_wide};
     trli_reads reads = {0};
     trli_emitted emitted = {.text = NULL};
     trl_err err = model->ir.err;

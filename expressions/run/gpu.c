@@ -108,11 +108,13 @@ size_t trli_gpu_halos_scratch(const trli_model *model)
     return model->run->gpu_pieces ? room_of(2 * TRLI_GPU_PIECES, 3 * TRLI_GPU_PIECES) : 0;
 }
 
-static trl_kernel_array array_of(const trl_task_args *args, const trli_step_task *t, int field)
+static trl_kernel_array array_of(const trl_task_args *args, const trli_step_task *t, int field, trli_gpu_call *call)
 {
     const trl_array array = trli_frame_array(args->frame, field, t->patch, args->space);
     trl_kernel_array to;
     trli_native_set_array(&to, &array);
+    for (int a = 0; a < 3; ++a)
+        if (call->launch.low[a] > array.held.lo[a]) call->launch.low[a] = array.held.lo[a];
     return to;
 }
 
@@ -152,8 +154,8 @@ static trl_err launch_slab(const trl_task_args *args, const trli_step_task *t, i
     const bool image = slab->kind == TRLI_SLAB_IMAGE;
     const int inputs = image ? 1 : slab->ninputs;
     trli_gpu_call call = begin_call(args, t, &box, inputs + 1);
-    for (int i = 0; i < inputs && !image; ++i) call.array[i] = array_of(args, t, slab->input[i]);
-    call.array[inputs] = array_of(args, t, slab->field);
+    for (int i = 0; i < inputs && !image; ++i) call.array[i] = array_of(args, t, slab->input[i], &call);
+    call.array[inputs] = array_of(args, t, slab->field, &call);
     if (image) { /* the other end of the row, or the row at the other side */
         const ptrdiff_t round =
             (ptrdiff_t)model->layout->grid.cells[slab->axis] * (ptrdiff_t)call.array[1].stride[slab->axis];
@@ -205,9 +207,10 @@ void trli_gpu_call_part(const trl_task_args *args, const trli_step_task *t, int 
     const trli_step_part *part = &trli_gpu_parts_of(t->program, t->step)->part[i];
     const int n = part->reads.nfields;
     *call = begin_call(args, t, &t->box, n + part->nroots);
+    call->nresults = part->nroots;
     set_sides(t, call);
-    for (int f = 0; f < n; ++f) call->array[f] = array_of(args, t, part->reads.field[f]);
-    for (int r = 0; r < part->nroots; ++r) call->array[n + r] = array_of(args, t, t->step->field[part->root[r]]);
+    for (int f = 0; f < n; ++f) call->array[f] = array_of(args, t, part->reads.field[f], call);
+    for (int r = 0; r < part->nroots; ++r) call->array[n + r] = array_of(args, t, t->step->field[part->root[r]], call);
     take_scalars(args, &t->run->gpu[i], &part->reads, call);
 }
 
@@ -279,7 +282,7 @@ trl_err trli_task_reduce_gpu(void *data, const trl_task_args *args, bool *done)
     call.shape = TRLI_GPU_MERGING;
     call.launch.share = share;
     set_weighted(t, &call);
-    for (int i = 0; i < reads->nfields; ++i) call.array[i] = array_of(args, t, reads->field[i]);
+    for (int i = 0; i < reads->nfields; ++i) call.array[i] = array_of(args, t, reads->field[i], &call);
     take_scalars(args, &t->group->gpu, reads, &call);
     err = trli_gpu_launch(t->program->model->run->gpu_kernels, kernel_of(&t->group->gpu), &call, args->space,
                           args->stream);

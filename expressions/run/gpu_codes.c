@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Which kernels GPUs have: those of the parts of steps, of slabs that do not follow within them, and of reductions. */
+#include <stdint.h>
 #include <string.h>
 
 #include "compute_impl.h"
@@ -64,6 +65,28 @@ static void note_scalars(const trli_model *model, const trli_reads *reads)
     for (int i = 0; i < reads->nscalars; ++i) model->run->gpu_reads[reads->scalar[i]] = true;
 }
 
+/* Whether bytes from the lowest point of any array to the last one of another need more than 32 bits. */
+static bool has_wide_arrays(const trli_model *model)
+{
+#ifdef TRL_SMALL_SIZES /* builds for testing: small problems have them, too */
+    const long long most = 1 << 14;
+#else
+    const long long most = UINT32_MAX;
+#endif
+    const int n = model->nfields * model->layout->nlocal;
+    trl_lidx low[3] = {0, 0, 0};
+    for (int i = 0; i < n; ++i)
+        for (int a = 0; a < 3; ++a)
+            if (low[a] > model->slots->geometry[i].held.lo[a]) low[a] = model->slots->geometry[i].held.lo[a];
+    for (int i = 0; i < n; ++i) {
+        const trl_array *array = &model->slots->geometry[i];
+        long long values = 0;
+        for (int a = 0; a < 3; ++a) values += ((long long)array->held.hi[a] - low[a]) * array->stride[a];
+        if (values * (long long)sizeof(double) > most) return true;
+    }
+    return false;
+}
+
 /* A part, which computes ghosts if there is a list for them. */
 static trli_emit_request request_of(const trli_program *program, const trli_step *s, const trli_step_part *part,
                                     trli_emit_layer *layer)
@@ -74,6 +97,7 @@ static trli_emit_request request_of(const trli_program *program, const trli_step
                                 .nroots = part->nroots,
                                 .roots = part->value,
                                 .check_finite = s->variable != NULL,
+                                .wide = model->run->gpu_wide,
                                 .layer = layer};
     for (int k = 0; layer && k < part->nslabs; ++k) {
         const trli_slab *slab = &trli_plan_of(program, s)->slab[part->slab[k]];
@@ -182,6 +206,7 @@ static trli_emit_request slab_of(const trli_program *program, const trli_step *s
                                .reads = &slab->reads,
                                .nroots = 1,
                                .roots = &slab->value,
+                               .wide = program->model->run->gpu_wide,
                                .check_finite = s->kind == TRLI_STEP_PLANES && s->variable};
 }
 
@@ -205,6 +230,7 @@ trli_emit_request trli_gpu_group(const trli_program *program, const trli_reducti
                                  .reads = &group->reads,
                                  .nroots = group->n,
                                  .roots = group->value,
+                                 .wide = program->model->run->gpu_wide,
                                  .merge = group->merge};
     for (int r = 0; r < group->n; ++r)
         if (trli_is_weighted(&program->run->reductions.reduction[group->first + r])) request.weighted |= 1u << r;
@@ -255,6 +281,7 @@ trl_err trli_gpu_write_texts(trli_model *model)
     if (model->run->gpu_codes) return TRL_OK;
     model->run->gpu_reads = trli_new(model->ctx, (size_t)model->nscalars + 1, sizeof *model->run->gpu_reads);
     if (!model->run->gpu_reads) return trli_no_memory(model->ctx, NULL, "for kernels of GPUs");
+    model->run->gpu_wide = has_wide_arrays(model);
     TRL_TRY(trli_codes_create(&trli_dialect_cuda, &model->ir, &model->walk, &model->run->gpu_codes));
     for (int i = 0; i < model->nprograms; ++i)
         if (!model->program[i]->once) TRL_TRY(add_program(model->program[i]));

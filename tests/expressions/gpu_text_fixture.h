@@ -12,12 +12,9 @@
 static const char stand_in[] = "#define __global__\n"
                                "#define __launch_bounds__(threads)\n"
                                "#define __grid_constant__\n"
-                               "template <int n> struct trl_kernel_arrays { trl_kernel_array array[n]; };\n"
-                               "template <int n> struct trl_kernel_scalars { double value[n]; };\n"
                                "struct triple { unsigned x, y, z; };\n"
                                "static thread_local triple threadIdx, blockIdx, blockDim;\n"
                                "#define TRL_KERNEL_PLANES\n"
-                               "static long long trl_kernel_settled_place(long long at) { return at; }\n"
                                "#define trl_kernel gpu_kernel\n";
 
 static inline char *print_text(const char *format, ...) TRL_PRINTF(1, 2);

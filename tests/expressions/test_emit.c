@@ -42,6 +42,7 @@ static const char run_grid[] =
     "    for (int i = 0; i < %d; ++i) scalars.value[i] = call->scalar[number[i]];\n"
     "    launch.grid = *call->grid, launch.planes = 3, launch.nonfinite = &bad;\n"
     "    for (int a = 0; a < 3; ++a) launch.lo[a] = call->lo[a], launch.hi[a] = call->hi[a];\n"
+    "    for (int a = 0; a < 3; ++a) launch.low[a] = call->lo[a] - 8;\n"
     "    blockDim.x = 4, blockDim.y = 2, blockDim.z = 1, threadIdx.z = 0;\n"
     "    const unsigned nx = blocks(call, 0, 4), ny = blocks(call, 1, 2), nz = blocks(call, 2, 3);\n"
     "    for (blockIdx.z = nz; blockIdx.z-- > 0;)\n"

@@ -114,6 +114,7 @@ static void reduce_as_gpu(const trli_program *program, const trli_reduction_grou
     for (int a = 0; a < 3; ++a) {
         const bool sides = (int)location >> a & 1 && !layout->grid.periodic[a];
         launch.hi[a] = box->hi[a];
+        launch.low[a] = -8;
         launch.from[a] = sides ? 0 : -1;
         launch.to[a] = sides ? layout->grid.cells[a] : -1;
     }

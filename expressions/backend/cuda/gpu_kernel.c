@@ -20,7 +20,7 @@ enum {
     BLOCKS_WANTED = 8,       /* of a multiprocessor: below, threads go up z through fewer planes */
     BLOCKS_AT_ONCE = 16,     /* of a multiprocessor, at most, that go through all points: all that it runs at once */
     WARP = 32,               /* threads, all of which merge together */
-    PLANES_MOST = 4,         /* more gain nothing: what a thread has of the plane before is in the cache as well */
+    PLANES_MOST = 4,         /* of one result; with more, what a thread has of the plane before is as near in caches */
     THREADS = 128            /* of a block where points are many: more blocks, whose waits overlap */
 };
 
@@ -293,13 +293,14 @@ static void choose_threads(const long long n[3], unsigned threads[3])
     threads[2] = 1;
 }
 
-static void choose_blocks(const trli_gpu_kernels *k, const long long n[3], const unsigned threads[3], long long *planes,
-                          unsigned blocks[3])
+static void choose_blocks(const trli_gpu_kernels *k, const trli_gpu_call *call, const long long n[3],
+                          const unsigned threads[3], long long *planes, unsigned blocks[3])
 {
     const long long across = (n[0] + threads[0] - 1) / threads[0], along = (n[1] + threads[1] - 1) / threads[1];
     const long long wanted = (long long)BLOCKS_WANTED * k->multiprocessors;
     long long most = across * along * n[2] / wanted;
-    if (most > PLANES_MOST) most = PLANES_MOST;
+    const long long few = PLANES_MOST / (call->nresults > 0 ? call->nresults : 1);
+    if (most > few) most = few;
     if (most < 1) most = 1;
     while ((n[2] + most - 1) / most > 65535) most *= 2;
     *planes = most;
@@ -353,7 +354,7 @@ trl_err trli_gpu_launch(const trli_gpu_kernels *k, const trli_gpu_kernel *kernel
         break;
     default:
         choose_threads(n, work.threads);
-        choose_blocks(k, n, work.threads, &call->launch.planes, work.blocks);
+        choose_blocks(k, call, n, work.threads, &call->launch.planes, work.blocks);
     }
     return trli_gpu_enqueue(trli_device_of(k->devices, space), &work, bytes, stream, call->label);
 }

@@ -6,7 +6,7 @@
 #define TRLI_GPU_KERNEL_IMPL_H
 
 #include <trl_device.h>
-#include <trl_kernel_body.h>
+#include <trl_kernel_launch_body.h>
 
 typedef struct trli_gpu_kernels trli_gpu_kernels;
 
@@ -30,6 +30,7 @@ typedef struct trli_gpu_call {
     trl_kernel_launch launch; /* but `planes`, which is chosen here */
     trl_kernel_array *array;  /* inputs, then outputs */
     double *scalar;           /* that it reads */
+    int nresults;             /* that it stores at a point; 0: as 1 */
     trli_gpu_shape shape;
 } trli_gpu_call;
 

@@ -198,6 +198,7 @@ trl_err trli_emit_signature(const trli_ir *ir, trli_walk *walk, const trli_emit_
     for (size_t i = 0; i < sizeof flags / sizeof *flags; ++i) TRL_TRY(trli_signature_add(ir, signature, flags[i]));
     for (int r = 0; request->merge && r < request->nroots; ++r)
         TRL_TRY(trli_signature_add(ir, signature, (int)request->merge[r]));
+    TRL_TRY(trli_signature_add(ir, signature, request->wide));
     for (int i = 0; request->shape && i < request->reads->nfields + request->nroots; ++i)
         TRL_TRY(trli_signature_add(ir, signature, request->shape[i]));
     for (int i = 0; i < request->nlayers; ++i) {
@@ -226,6 +227,7 @@ static trli_emitter emitter_of(const trli_dialect *dialect, const trli_ir *ir, t
                           .nlayers = request->nlayers,
                           .layer = request->layer,
                           .shape = request->shape,
+                          .wide = request->wide,
                           .nnumbers = request->nnumbers,
                           .given_number = request->number,
                           .check_finite = request->check_finite,

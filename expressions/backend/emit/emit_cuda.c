@@ -2,17 +2,14 @@
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* The text of a kernel for GPUs. Threads lie along x, then y; each goes up z through the planes that are its own. What
  * does not change with z is computed before. A value that is needed at several points is computed at each: neighbours'
- * are in the caches, and nothing is shared between threads. */
+ * are in the caches, and nothing is shared between threads. Places in arrays are bytes from the lowest address: numbers
+ * of 32 bits where they suffice, as a load adds one to an address that all threads have in common, without registers
+ * and instructions for addresses of 64 bits. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "emit_writer_impl.h"
 #include "memory_impl.h"
-
-/* Results that are computed before the first of them is stored. Of kernels that have more, loads do not pass stores:
- * with fewer at a time, there are fewer values, and more threads have registers; with more, a thread waits for more
- * loads at once. */
-enum { TOGETHER = 4 };
 
 const char *const trli_cuda_options[] = {"--std=c++17",
                                          "--fmad=false",
@@ -33,30 +30,36 @@ static int array_of(const trli_emitter *e, const trli_sample *in)
     return e->pointer[in->pointer].input;
 }
 
-/* Whether results are computed and stored by and by. */
-static bool goes_by_results(const trli_emitter *e)
+/* The type of places. */
+static const char *place_type(const trli_emitter *e)
 {
-    return !e->merge && e->nroots > TOGETHER;
+    return e->wide ? "unsigned long long" : "unsigned";
 }
 
 static void put_stride(trli_emitter *e, int axis, int shape)
 {
-    if (axis > 0) fprintf(e->out, " * %c%d", "xyz"[axis], shape);
+    if (axis > 0)
+        fprintf(e->out, " * %c%d", "xyz"[axis], shape);
+    else
+        fputs(" * 8", e->out);
 }
 
 /* A point of a field, from that of the thread. */
 static void put_place(trli_emitter *e, const trli_sample *in)
 {
     const int shape = shape_of(e, array_of(e, in));
-    fprintf(e->out, "in%d[at%d", array_of(e, in), shape);
+    fprintf(e->out, "trl_kernel_load(in%d, at%d", array_of(e, in), shape);
     for (int a = 2; a >= 0; --a) {
         const int by = abs(in->offset[a]);
         if (by == 0) continue;
         fputs(in->offset[a] < 0 ? " - " : " + ", e->out);
-        if (a == 0 || by > 1) fprintf(e->out, "%d%s", by, a > 0 ? " * " : "");
+        if (a == 0)
+            fprintf(e->out, "%d", 8 * by);
+        else if (by > 1)
+            fprintf(e->out, "%d * ", by);
         if (a > 0) fprintf(e->out, "%c%d", "xyz"[a], shape);
     }
-    fputs("]", e->out);
+    fputs(")", e->out);
 }
 
 /* The axis along which a sample is that at the other side in all layers that it may be in; -1: there is none. */
@@ -94,9 +97,9 @@ static void put_rounds(trli_emitter *e, bool along_z, int depth)
         if (a < 0 || (a == 2) != along_z || first_round(e, i, a) != i) continue;
         const int by = e->sample[i].offset[a];
         trli_put_indent(e, depth);
-        fprintf(e->out, "const long long n%d = (%s %c %d %s call.%s[%d] ? %d : %d %c (call.to[%d] - call.from[%d]))", i,
-                trli_dialect_cuda.index[a], by < 0 ? '-' : '+', abs(by), by < 0 ? ">=" : "<", by < 0 ? "from" : "to", a,
-                by, by, by < 0 ? '+' : '-', a, a);
+        fprintf(e->out, "const %s n%d = (%s)(%s %c %d %s call.%s[%d] ? %d : %d %c (call.to[%d] - call.from[%d]))",
+                place_type(e), i, place_type(e), trli_dialect_cuda.index[a], by < 0 ? '-' : '+', abs(by),
+                by < 0 ? ">=" : "<", by < 0 ? "from" : "to", a, by, by, by < 0 ? '+' : '-', a, a);
         put_stride(e, a, shape_of(e, array_of(e, &e->sample[i])));
         fputs(";\n", e->out);
     }
@@ -108,10 +111,10 @@ static void put_use(trli_emitter *e, trli_loop_level loop, int32_t i);
 static void put_image(trli_emitter *e, const trli_sample *in, const trli_choice *choice)
 {
     const int a = choice->axis, shape = shape_of(e, array_of(e, in)), by = in->offset[a];
-    fprintf(e->out, "in%d[at%d + (%d %c (call.to[%d] - call.from[%d]))", array_of(e, in), shape, by,
-            choice->side ? '-' : '+', a, a);
+    fprintf(e->out, "trl_kernel_load(in%d, at%d + (%s)(%d %c (call.to[%d] - call.from[%d]))", array_of(e, in), shape,
+            place_type(e), by, choice->side ? '-' : '+', a, a);
     put_stride(e, a, shape);
-    fputs("]", e->out);
+    fputs(")", e->out);
 }
 
 /* A field, or in a layer of ghosts what it is there. */
@@ -121,7 +124,8 @@ static void put_field(trli_emitter *e, trli_loop_level loop, int32_t i)
     const int round = round_of(e, i);
     int open = 0;
     if (round >= 0) {
-        fprintf(e->out, "in%d[at%d + n%d]", array_of(e, in), shape_of(e, array_of(e, in)), first_round(e, i, round));
+        fprintf(e->out, "trl_kernel_load(in%d, at%d + n%d)", array_of(e, in), shape_of(e, array_of(e, in)),
+                first_round(e, i, round));
         return;
     }
     for (int32_t c = 0; c < e->nchoices && !e->raw; ++c) {
@@ -182,17 +186,17 @@ static void put_wanted(trli_emitter *e, const values *done, bool along_z, int de
     }
 }
 
-static void want_results(trli_emitter *e, int first, int end)
+static void want_results(trli_emitter *e)
 {
     for (int32_t i = 0; i < e->count; ++i) e->wanted[i] = false;
-    for (int r = first; r < end; ++r) e->wanted[e->root[r]] = true;
+    for (int r = 0; r < e->nroots; ++r) e->wanted[e->root[r]] = true;
     trli_emit_mark_operands(e, TRLI_ALL_GROUPS);
 }
 
 /* Ghosts, which read fields as they lie in memory, then all that results need. */
-static void put_values(trli_emitter *e, const values *done, int first, int end, bool along_z, int depth)
+static void put_values(trli_emitter *e, const values *done, bool along_z, int depth)
 {
-    want_results(e, first, end);
+    want_results(e);
     memcpy(e->also, e->wanted, (size_t)e->count * sizeof *e->also);
     for (int32_t i = 0; i < e->count; ++i) e->wanted[i] = false;
     for (int32_t c = 0; c < e->nchoices; ++c)
@@ -201,7 +205,7 @@ static void put_values(trli_emitter *e, const values *done, int first, int end, 
     e->raw = true;
     put_wanted(e, done, along_z, depth);
     e->raw = false;
-    want_results(e, first, end);
+    want_results(e);
     put_wanted(e, done, along_z, depth);
 }
 
@@ -209,27 +213,31 @@ static void put_values(trli_emitter *e, const values *done, int first, int end, 
 static void put_arrays(trli_emitter *e, int depth)
 {
     const int ninputs = e->reads->nfields, all = ninputs + (e->merge ? 0 : e->nroots);
+    const char *const type = place_type(e);
     for (int i = 0; i < all; ++i) {
         if (shape_of(e, i) == i) {
             trli_put_indent(e, depth);
-            fprintf(e->out, "const long long y%d = arrays.array[%d].stride[1], z%d = arrays.array[%d].stride[2];\n", i,
-                    i, i, i);
+            fprintf(e->out,
+                    "const %s y%d = 8 * (%s)arrays.array[%d].stride[1], z%d = 8 * (%s)arrays.array[%d].stride[2];\n",
+                    type, i, type, i, i, type, i);
             trli_put_indent(e, depth);
-            fprintf(e->out, "long long at%d = i + j * y%d + %s * z%d;\n", i, i, e->merge ? "k" : "first", i);
+            fprintf(e->out,
+                    "%s at%d = 8 * (%s)(i - call.low[0]) + (%s)(j - call.low[1]) * y%d + (%s)(%s - call.low[2]) * "
+                    "z%d;\n",
+                    type, i, type, type, i, type, e->merge ? "k" : "first", i);
         }
         trli_put_indent(e, depth);
-        fprintf(e->out, "%sdouble *%sconst %s%d = arrays.array[%d].at;\n", i < ninputs ? "const " : "",
-                goes_by_results(e) ? "" : "__restrict__ ", i < ninputs ? "in" : "out", i < ninputs ? i : i - ninputs,
-                i);
+        fprintf(e->out, "%schar *__restrict__ const %s%d = trl_kernel_lowest(&arrays.array[%d], call.low);\n",
+                i < ninputs ? "const " : "", i < ninputs ? "in" : "out", i < ninputs ? i : i - ninputs, i);
     }
 }
 
-static void put_results(trli_emitter *e, int first, int end)
+static void put_results(trli_emitter *e)
 {
-    for (int r = first; r < end; ++r) {
+    for (int r = 0; r < e->nroots; ++r) {
         fprintf(e->out, "        const double r%d = ", r);
         put_use(e, TRLI_IN_RESULT, e->root[r]);
-        fprintf(e->out, ";\n        out%d[at%d] = r%d;\n", r, shape_of(e, e->reads->nfields + r), r);
+        fprintf(e->out, ";\n        trl_kernel_store(out%d, at%d, r%d);\n", r, shape_of(e, e->reads->nfields + r), r);
         if (e->check_finite) fprintf(e->out, "        excess |= trl_kernel_excess(r%d);\n", r);
     }
 }
@@ -262,16 +270,11 @@ static void put_storing(trli_emitter *e, const values *done)
           e->out);
     put_arrays(e, 1);
     put_rounds(e, false, 1);
-    put_values(e, done, 0, e->nroots, false, 1);
+    put_values(e, done, false, 1);
     fputs("    TRL_KERNEL_PLANES\n    for (long long k = first; k < end; ++k) {\n", e->out);
-    for (int i = 0; i < e->reads->nfields + e->nroots && goes_by_results(e); ++i)
-        if (shape_of(e, i) == i) fprintf(e->out, "        at%d = trl_kernel_settled_place(at%d);\n", i, i);
     put_rounds(e, true, 2);
-    for (int r = 0, end; r < e->nroots; r = end) {
-        end = r + TOGETHER < e->nroots ? r + TOGETHER : e->nroots;
-        put_values(e, done, r, end, true, 2);
-        put_results(e, r, end);
-    }
+    put_values(e, done, true, 2);
+    put_results(e);
     for (int i = 0; i < e->reads->nfields + e->nroots; ++i)
         if (shape_of(e, i) == i) fprintf(e->out, "        at%d += z%d;\n", i, i);
     fputs("    }\n    if (excess < 0) *call.nonfinite = 1;\n}\n", e->out);
@@ -292,8 +295,8 @@ static void put_totals(trli_emitter *e)
 static void put_point(trli_emitter *e, const values *done)
 {
     static const int order[] = {1, 2, 0}; /* as trli_weigh_row multiplies */
-    put_values(e, done, 0, e->nroots, false, 4);
-    put_values(e, done, 0, e->nroots, true, 4);
+    put_values(e, done, false, 4);
+    put_values(e, done, true, 4);
     for (int r = 0; r < e->nroots; ++r) {
         fprintf(e->out, "                r%d = ", r);
         put_use(e, TRLI_IN_RESULT, e->root[r]);

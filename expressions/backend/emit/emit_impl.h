@@ -48,6 +48,7 @@ typedef struct trli_emit_request {
     const trli_emit_layer *layer;
     /* CUDA: by input, then by root: the first that has the same strides. NULL: each has its own. */
     const int *shape;
+    bool wide; /* CUDA: an array may have 4 GiB or more, between the lowest point of a launch and its own last one */
     /* Constants that the kernel is given, in that order: CPU: trl_kernel_call.number; CUDA: behind its scalars. */
     int nnumbers;
     const trli_ir_value *number;

@@ -94,6 +94,7 @@ struct trli_emitter {
     int nlayers;
     const trli_emit_layer *layer;
     const int *shape; /* as the request says */
+    bool wide;        /* the same */
     int nnumbers;     /* constants that the kernel is given */
     const trli_ir_value *given_number;
     bool check_finite, edges;

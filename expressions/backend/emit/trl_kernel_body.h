@@ -78,55 +78,7 @@ TRL_BODY long long trl_kernel_excess(double number)
     return (long long)((both.bits & 0x7fffffffffffffffull) + 0x0010000000000000ull);
 }
 
-/* ---- on GPUs ---- */
-
-#define TRL_KERNEL_THREADS 256 /* of a block, at most */
-
-/* What a device makes of a patch for a reduction, as the host has it (trli_partial). */
-typedef struct trl_kernel_partial {
-    long long word[70], special[3]; /* of an exact sum: 32 bits each, and more; of infinities and NaN, how many */
-    int pending;
-    double extreme;
-    unsigned char invalid; /* a NaN was seen */
-} trl_kernel_partial;
-
-/* The launch of a kernel: blocks and threads cover lo <= i < hi, those along z `planes` points each. */
-typedef struct trl_kernel_launch {
-    trl_kernel_grid grid;
-    long long lo[3], hi[3];
-    long long planes;
-    /* Of kernels that compute ghosts: along each axis, points from[a] <= i < to[a] of inputs are none. Of kernels that
-     * merge values: points from[a] and to[a] are on sides. */
-    long long from[3], to[3];
-    int *nonfinite;            /* set to 1 if an output is infinite or NaN, by kernels that check for that */
-    trl_kernel_partial *share; /* by result, of kernels that merge values: they add to it */
-} trl_kernel_launch;
-
-#ifdef __CUDACC__
-
-/* Before a loop over planes: unrolled, it would take so many registers that a multiprocessor runs half as many threads.
- */
-#define TRL_KERNEL_PLANES _Pragma("unroll 1")
-
-/* A place in arrays, of which the compiler forgets how it came about: else it keeps an address for each neighbour in
- * each array in two registers, from plane to plane. */
-TRL_BODY long long trl_kernel_settled_place(long long at)
-{
-    asm volatile("" : "+l"(at));
-    return at;
-}
-
-/* The second argument of a kernel: its inputs, then its outputs. */
-template <int n> struct trl_kernel_arrays {
-    trl_kernel_array array[n];
-};
-
-/* The third: the scalars that it reads, in the order of their numbers' list. */
-template <int n> struct trl_kernel_scalars {
-    double value[n];
-};
-
-#else
+#ifndef __CUDACC__
 
 /* ---- on CPUs ---- */
 
