@@ -96,9 +96,11 @@ done:
 trl_err trli_checkpoint_write(trl_context *ctx, const trl_layout *layout, const char *folder, int keep,
                               trli_checkpoint_state *state, int n, const trli_output_field *fields)
 {
-    const trli_stamp stamps[] = {{"dt", state->dt}, {"start", state->time_start}};
+    const bool controlled = state->control[0] > 0;
+    const trli_stamp stamps[] = {
+        {"dt", state->dt}, {"start", state->time_start}, {"next_dt", state->control[0]}, {"error", state->control[1]}};
     const trli_contents contents = {
-        .ntimes = 1, .step = &state->step, .time = &state->time, .nstamps = 2, .stamp = stamps};
+        .ntimes = 1, .step = &state->step, .time = &state->time, .nstamps = controlled ? 4 : 2, .stamp = stamps};
     const bool first = trl_context_rank(ctx) == 0;
     char *below = NULL, *path = NULL;
     int64_t lineage = state->lineage;
@@ -132,6 +134,10 @@ static bool read_state(trl_context *ctx, hid_t file, trli_checkpoint_state *stat
     trli_free(time);
     bool good = n == 1 && trli_hdf5_get(file, "dt", H5T_NATIVE_DOUBLE, 1, &state->dt) &&
                 trli_hdf5_get(file, "start", H5T_NATIVE_DOUBLE, 1, &state->time_start);
+    state->control[0] = 0;
+    if (!trli_hdf5_get(file, "next_dt", H5T_NATIVE_DOUBLE, 1, &state->control[0]) ||
+        !trli_hdf5_get(file, "error", H5T_NATIVE_DOUBLE, 1, &state->control[1]))
+        state->control[0] = 0;
     if (!good) snprintf(reason, TRLI_REASON_ROOM, "it does not hold one step with the attributes dt and start");
     return good;
 }

@@ -108,6 +108,7 @@ static trl_err summarise(trli_session *run)
     trl_context_begin_phase(run->ctx);
     if (run->progress.shown) {
         printf("%" TRL_GIDX_FMT " steps to t = %g in %.3g s", steps, trl_simulation_time(run->sim), loop);
+        if (run->problem->time.adaptive) printf(", %" PRId64 " rejected", trl_simulation_rejected(run->sim));
         if (steps > 0) printf(", %.3g cells/s", run->progress.cells * (double)steps / loop);
         if (run->stopped) printf("; time.stop: %s", run->problem->time.stop.chars);
         putchar('\n');

@@ -10,6 +10,20 @@
 #include "memory_impl.h"
 #include "output_impl.h"
 
+/* Steps whose dt follows from the error land on times of lists. */
+static trl_err add_landings(trli_deck *deck, int n, const double *at)
+{
+    trl_time_entry *time = &deck->problem.time;
+    double *all;
+    trl_err err = trli_arena_alloc(deck->arena, (size_t)(time->nlandings + n) * sizeof *all, &all);
+    if (err != TRL_OK) return err;
+    for (int i = 0; i < time->nlandings; ++i) all[i] = time->landing[i];
+    for (int i = 0; i < n; ++i) all[time->nlandings + i] = at[i];
+    time->landing = all;
+    time->nlandings += n;
+    return TRL_OK;
+}
+
 /* The times of a list. One outside the problem's time is never met, which the user may not have meant. */
 static trl_err read_times(trli_deck *deck, const trli_yaml *list, trl_every *every)
 {
@@ -29,6 +43,7 @@ static trl_err read_times(trli_deck *deck, const trli_yaml *list, trl_every *eve
     }
     every->nat = list->n;
     every->at = at;
+    err = add_landings(deck, list->n, at);
 done:
     return err;
 }

@@ -7,6 +7,7 @@
 
 #include <trl_field.h>
 #include <trl_loop.h>
+#include <trl_simulation.h>
 
 /* A field to write or read: one array per local patch of the layout. */
 typedef struct trli_output_field {
@@ -37,7 +38,8 @@ TRL_NODISCARD trl_err trli_fields_close(trli_fields_file **file);
 typedef struct trli_checkpoint_state {
     trl_gidx step;
     double time, dt, time_start;
-    int64_t lineage; /* -1: that of a new run; trli_checkpoint_write sets it */
+    double control[TRL_CONTROLS]; /* 0: dt does not follow from errors */
+    int64_t lineage;              /* -1: that of a new run; trli_checkpoint_write sets it */
 } trli_checkpoint_state;
 TRL_NODISCARD trl_err trli_checkpoint_write(trl_context *ctx, const trl_layout *layout, const char *folder, int keep,
                                             trli_checkpoint_state *state, int n, const trli_output_field *fields);

@@ -41,7 +41,7 @@ typedef struct trli_progress {
     double cells;
     trl_gidx first_step, steps; /* steps: the number to reach, -1: none */
     double first_time, end;
-    bool has_end;
+    bool has_end, adaptive;
 } trli_progress;
 
 typedef struct trli_watch trli_watch;

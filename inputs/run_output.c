@@ -139,6 +139,7 @@ trl_err trli_session_resume(trli_session *run, const char *where)
             "time.start",
             path, state.time_start, run->problem->time.start));
     TRL_TRY(trl_simulation_resume(run->sim, state.step, state.time, state.dt));
+    trl_simulation_set_control(run->sim, state.control);
     run->first_step = state.step;
     run->lineage = state.lineage;
 done:
@@ -209,6 +210,7 @@ trl_err trli_session_write_checkpoint(trli_session *run, bool forced)
         .lineage = run->lineage,
     };
     trl_err err = TRL_OK;
+    trl_simulation_get_control(sim, state.control);
     if (run->checkpoint_step == step) return TRL_OK;
     if (!forced && !(options->has_checkpoint && is_due(run, &options->checkpoint_every, false))) return TRL_OK;
     if (!run->state.list) TRL_TRY(trl_context_agree(run->ctx, create_set(run->ctx, sim, is_state, &run->state)));

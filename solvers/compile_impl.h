@@ -18,6 +18,9 @@ TRL_NODISCARD trl_err trli_instance_of_present(trl_simulation *sim, trli_program
 trli_ir_value trli_leapfrog_update(trl_simulation *sim, int v, const trli_ir_value *slope);
 /* leapfrog.c: INPUT if the method is leapfrog and an equation is not of second order. */
 TRL_NODISCARD trl_err trli_leapfrog_check(const trl_simulation *sim);
+/* adaptive.c: append the estimate of each equation's error. next: the new values, with ghosts. slope: of all stages, as
+ * f_k of equation v: [k * nequations + v], and of next. */
+TRL_NODISCARD trl_err trli_compile_errors(trl_simulation *sim, trli_instance *next, const trli_ir_value *slope);
 /* compile_step.c: the program of a step. */
 TRL_NODISCARD trl_err trli_compile_step(trl_simulation *sim);
 

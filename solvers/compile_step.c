@@ -82,8 +82,10 @@ static trli_ir_value stage_update(trl_simulation *sim, const stage *st, int v)
     return trli_ir_binary(ir, TRLI_OP_ADD, u0, trli_ir_binary(ir, TRLI_OP_MUL, dt, sum));
 }
 
-static bool slope_needed_later(const trl_integrator *m, int k)
+static bool slope_needed_later(const trl_simulation *sim, int k)
 {
+    const trl_integrator *m = sim->integrator;
+    if (sim->problem->time.adaptive && m->error[k] != 0) return true;
     for (int s = k + 1; s < m->stages && !m->shu_osher && !m->leapfrog; ++s)
         if (m->a[s][k] != 0) return true;
     return false;
@@ -109,7 +111,7 @@ static trl_err add_update(trl_simulation *sim, stage *st, int v, int target, bat
         value = trli_ir_select(&model->ir, mask, value, trli_ir_field(&model->ir, eq->state));
     }
     batch_add(b, target, value, v);
-    if (slope_needed_later(sim->integrator, st->number)) {
+    if (slope_needed_later(sim, st->number)) {
         int field = trli_model_add_field(model, trli_model_name(model, "%s:k%d", eq->deck->name, st->number + 1),
                                          model->variable[v].location);
         if (field < 0) return model->ir.err;
@@ -201,11 +203,24 @@ done:
     return err;
 }
 
+/* The slopes of the new values, and what follows from all slopes. */
+static trl_err compile_estimate(trl_simulation *sim, trli_instance *next, trli_ir_value *slope)
+{
+    stage st = {.number = sim->integrator->stages, .in = next, .slope = slope};
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_instance_fill(next));
+    TRL_TRY(trli_instance_prepare(next));
+    TRL_TRY(lower_slopes(sim, &st));
+    TRL_TRY(trli_compile_errors(sim, next, slope));
+done:
+    return err;
+}
+
 trl_err trli_compile_step(trl_simulation *sim)
 {
     trli_instance *in[TRL_STAGES_MAX + 1] = {NULL};
     int stages = sim->integrator->stages;
-    trli_ir_value *slope = trli_new(sim->ctx, (size_t)stages * (size_t)sim->nequations + 1, sizeof *slope);
+    trli_ir_value *slope = trli_new(sim->ctx, (size_t)(stages + 1) * (size_t)sim->nequations + 1, sizeof *slope);
     trl_err err = TRL_OK;
     if (!slope) return trli_no_memory(sim->ctx, NULL, "for %d equations", sim->nequations);
     TRL_TRY(trli_program_create(sim->model, TRLI_STEP_PROGRAM, &sim->step));
@@ -214,6 +229,7 @@ trl_err trli_compile_step(trl_simulation *sim)
     TRL_TRY(trli_instance_of_present(sim, sim->step, &in[0]));
     for (int s = 0; s < stages; ++s) TRL_TRY(compile_stage(sim, in, slope, s));
     for (int v = 0; v < sim->nequations; ++v) TRL_TRY(trli_program_add_root(sim->step, sim->equation[v].next));
+    if (sim->problem->time.adaptive) TRL_TRY(compile_estimate(sim, in[stages], slope));
 done:
     for (int s = 0; s <= stages; ++s) trli_instance_destroy(&in[s]);
     trli_free(slope);

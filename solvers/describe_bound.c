@@ -71,6 +71,8 @@ void trli_describe_bound(const trli_listing *l)
         snprintf(step, sizeof step, "cfl gives none");
     else if (time->cfl > 0)
         snprintf(step, sizeof step, "cfl %g gives %.6g", time->cfl, time->cfl / unscaled.rate);
+    else if (time->adaptive)
+        snprintf(step, sizeof step, "it follows from the error");
     else
         snprintf(step, sizeof step, "it is %.6g", sim->dt);
     if (stable.unstable)

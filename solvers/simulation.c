@@ -248,6 +248,7 @@ static trl_err create(trl_simulation *sim)
     sim->time = sim->base_time = p->time.start;
     sim->dt = p->time.dt;
     TRL_TRY(trli_check_time(sim));
+    TRL_TRY(trli_adaptive_start(sim));
     TRL_TRY(create_workers(sim));
     TRL_TRY(create_layout(sim));
     TRL_TRY(parse_problem(sim));
@@ -308,6 +309,7 @@ void trl_simulation_destroy(trl_simulation **sim)
     trl_layout_destroy(&s->layout);
     trli_rates_destroy(s);
     trli_free(s->equation);
+    trli_free(s->error);
     trli_free(s->levels);
     trl_formula_destroy(&s->stop);
     trli_free(s->series);
@@ -354,7 +356,7 @@ trl_err trl_simulation_initialise(trl_simulation *sim)
     TRL_TRY(trli_run_checked(sim, sim->initial, 0, sim->time, true));
     evaluated = true;
     TRL_TRY(trli_check_first_step(sim));
-    if (sim->problem->time.cfl <= 0) TRL_TRY(trli_limit_warn(sim));
+    if (trli_dt_is_fixed(sim)) TRL_TRY(trli_limit_warn(sim));
     err = trli_evaluate_kept(sim, false);
 done:
     err = trl_context_end_phase(sim->ctx, err);
@@ -382,7 +384,10 @@ trl_err trl_simulation_step(trl_simulation *sim)
     TRL_TRY(trli_next_step_of(sim, &next));
     trli_set_times(sim, &next);
     trl_graph_set_timing(sim->step->run->graph, sim->steps_run > 0 && sim->steps_run <= TIMED_STEPS);
-    TRL_TRY(trli_run_checked(sim, sim->step, next.number, next.time, sim->problem->nan_check));
+    if (sim->problem->time.adaptive)
+        TRL_TRY(trli_adaptive_step(sim, &next));
+    else
+        TRL_TRY(trli_run_checked(sim, sim->step, next.number, next.time, sim->problem->nan_check));
     trl_memory_get_stats(sim->ctx, &after);
     if (sim->steps_run > 0) sim->allocations += after.allocations - before.allocations;
     trli_accept_steps(sim, &next, 1);

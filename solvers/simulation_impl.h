@@ -43,6 +43,21 @@ typedef struct trli_kept {
     bool vacant;           /* they have no memory */
 } trli_kept;
 
+/* The estimate of an equation's error in a step. */
+typedef struct trli_error {
+    int field;        /* error over what is tolerated */
+    int scalar;       /* sum of its squares */
+    double points;    /* summed over, unless there is a mask: */
+    int count_scalar; /* their number, or -1 */
+} trli_error;
+
+/* What the next dt follows from. */
+typedef struct trli_control {
+    double dt, error; /* wanted; of the last step */
+    bool rejected;    /* the present step was */
+    int64_t nrejected;
+} trli_control;
+
 struct trl_simulation {
     trl_context *ctx;
     const trl_problem *problem;
@@ -80,6 +95,8 @@ struct trl_simulation {
     struct trli_bound *bound;         /* what the program `limit` computes and what is done with it */
     trl_gidx step_number, steps_wanted;
     double time, dt;
+    trli_error *error; /* [nequations] of adaptive steps, or NULL */
+    trli_control control;
     trl_gidx base_step; /* with a fixed dt, t = base_time + (step - base_step)*dt */
     double base_time;
     bool stalled;        /* the last step failed before it began: dt could not be chosen */
@@ -115,6 +132,8 @@ TRL_NODISCARD trl_err trli_check_time(const trl_simulation *sim);
 /* The step after one of size dt that ended at number and time; it may lead nowhere. */
 TRL_NODISCARD trl_err trli_choose_step(trl_simulation *sim, trl_gidx number, double time, double dt,
                                        trli_next_step *next);
+/* Whether dt is a number of the deck. */
+bool trli_dt_is_fixed(const trl_simulation *sim);
 /* Whether t changes in a step, and stays finite. */
 bool trli_step_leads_on(const trli_next_step *next);
 /* NUMERICS, saying why, if it does not lead on. */
@@ -125,6 +144,15 @@ TRL_NODISCARD trl_err trli_next_step_of(trl_simulation *sim, trli_next_step *nex
 TRL_NODISCARD trl_err trli_check_first_step(trl_simulation *sim);
 /* Whether steps or end is reached at a step's number and time. */
 bool trli_done_at(const trl_simulation *sim, trl_gidx number, double time);
+/* adaptive.c: the first dt; INPUT if nothing gives one. Nothing if dt does not follow from errors. */
+TRL_NODISCARD trl_err trli_adaptive_start(trl_simulation *sim);
+/* dt and time of the step that begins at next->from. */
+void trli_adaptive_choose(const trl_simulation *sim, trli_next_step *next);
+/* Run the program of the step, with smaller and smaller dt until the error is tolerated. NUMERICS if none is small
+ * enough. Collective: yes. */
+TRL_NODISCARD trl_err trli_adaptive_step(trl_simulation *sim, trli_next_step *next);
+/* stats.c: the order of points. */
+bool trli_point_before(const trl_gidx a[3], const trl_gidx b[3]);
 /* simulation.c: the scalars of the frame for a step. */
 void trli_set_times(trl_simulation *sim, const trli_next_step *next);
 /* The same when there is no step: what is evaluated belongs to the present time. */

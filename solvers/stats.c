@@ -112,13 +112,18 @@ done:
     return err;
 }
 
+bool trli_point_before(const trl_gidx a[3], const trl_gidx b[3])
+{
+    for (int i = 2; i >= 0; --i)
+        if (a[i] != b[i]) return a[i] < b[i];
+    return false;
+}
+
 static bool earlier(const trli_nonfinite *a, const trli_nonfinite *b)
 {
     if (!a->found || !b->found) return a->found;
     if (a->variable != b->variable) return a->variable < b->variable;
-    for (int i = 2; i >= 0; --i)
-        if (a->point[i] != b->point[i]) return a->point[i] < b->point[i];
-    return false;
+    return trli_point_before(a->point, b->point);
 }
 
 /* The first of all workers' and ranks' findings. */

@@ -30,6 +30,10 @@ trl_err trli_choose_step(trl_simulation *sim, trl_gidx number, double time, doub
     trl_err err = TRL_OK;
     *next = (trli_next_step){.number = number < INT64_MAX ? number + 1 : number, .from = time, .dt = p->dt};
     next->before = number > 0 ? dt : 0;
+    if (p->adaptive) {
+        trli_adaptive_choose(sim, next);
+        return TRL_OK;
+    }
     if (p->cfl > 0) TRL_TRY(trli_limit_step(sim, &next->dt));
     /* With a fixed dt, time is no running sum. */
     next->time = p->cfl > 0 ? time + next->dt : sim->base_time + (double)(next->number - sim->base_step) * p->dt;
@@ -48,6 +52,7 @@ static const char *remedy(const trl_simulation *sim, double dt, char text[REMEDY
 {
     const trl_time_entry *p = &sim->problem->time;
     char words[256];
+    if (p->adaptive) return "use a larger tolerance";
     if (p->cfl <= 0) return "use a larger dt, or a start nearer to 0";
     if (dt == p->dt_max) return "it is time.dt.max: use a larger one";
     const trli_rate rate = trli_bound_rate(sim, true);
@@ -85,7 +90,7 @@ trl_err trli_check_step(trl_simulation *sim, const trli_next_step *next)
     char text[REMEDY_ROOM];
     const double needed = p->has_end ? (p->end - next->time) / next->dt : 0;
     const bool counted = sim->steps_wanted >= 0 && (double)(sim->steps_wanted - next->number) < STEPS_MAX;
-    if (needed <= STEPS_MAX || counted) return TRL_OK;
+    if (needed <= STEPS_MAX || counted || p->adaptive) return TRL_OK;
     return trl_fail(sim->ctx, TRL_ERR_NUMERICS, &p->dt_place,
                     "%s = %.6g after step %" PRId64 " would take %.3g steps from t = %.10g to end = %.10g; %s",
                     p->cfl > 0 ? "the stable dt" : "dt", next->dt, next->number - 1, needed, next->from, p->end,
@@ -104,6 +109,11 @@ trl_err trli_next_step_of(trl_simulation *sim, trli_next_step *next)
 bool trl_simulation_stalled(const trl_simulation *sim)
 {
     return sim->stalled;
+}
+
+bool trli_dt_is_fixed(const trl_simulation *sim)
+{
+    return sim->problem->time.cfl <= 0 && !sim->problem->time.adaptive;
 }
 
 /* What the deck's numbers alone say about a fixed dt. */
@@ -132,7 +142,7 @@ trl_err trli_check_first_step(trl_simulation *sim)
     trli_next_step next;
     trl_err err = TRL_OK;
     if (trl_simulation_done(sim)) return TRL_OK;
-    if (sim->problem->time.cfl <= 0) TRL_TRY(check_fixed(sim));
+    if (trli_dt_is_fixed(sim)) TRL_TRY(check_fixed(sim));
     TRL_TRY(trli_next_step_of(sim, &next));
     if (sim->problem->time.cfl > 0) sim->dt = next.dt; /* what is evaluated at step 0 may read it */
 done:
@@ -142,7 +152,7 @@ done:
 trl_err trli_check_time(const trl_simulation *sim)
 {
     const trl_time_entry *p = &sim->problem->time;
-    const bool fixed = !(p->cfl > 0);
+    const bool fixed = !(p->cfl > 0) && !p->adaptive;
     if (!isfinite(p->start) || (p->has_end && !isfinite(p->end)))
         return trl_fail(sim->ctx, TRL_ERR_INPUT, &p->place, "start and end of time must be finite: %g and %g", p->start,
                         p->end);

@@ -18,6 +18,8 @@ extern "C" {
     X(SSPRK2, ssprk2, "strong-stability-preserving Runge-Kutta, two stages (Shu & Osher 1988)")   \
     X(SSPRK3, ssprk3, "strong-stability-preserving Runge-Kutta, three stages (Shu & Osher 1988)") \
     X(RK4, rk4, "the classical Runge-Kutta method, four stages (Kutta 1901)")                     \
+    X(BS3, bs3, "three stages, order 3, with an estimate of the error (Bogacki & Shampine 1989)") \
+    X(DP5, dp5, "six stages, order 5, with an estimate of the error (Dormand & Prince 1980)")     \
     X(LEAPFROG, leapfrog, "for equations with ddt2: rates half a step behind (Stoermer 1907, Verlet 1967)")
 #define TRL_METHOD_ENUM(NAME, name, doc) TRL_METHOD_##NAME,
 typedef enum trl_method { TRL_METHOD_LIST(TRL_METHOD_ENUM) } trl_method;
@@ -26,7 +28,7 @@ typedef enum trl_method { TRL_METHOD_LIST(TRL_METHOD_ENUM) } trl_method;
 enum { TRL_METHODS = 0 TRL_METHOD_LIST(TRL_METHOD_COUNT) };
 #undef TRL_METHOD_COUNT
 
-#define TRL_STAGES_MAX 4
+#define TRL_STAGES_MAX 6
 
 /* One explicit method. Stage values u_0 = u(n), u_1, ..., u_S = u(n+1), with f_k = ddt(u_k) at time t + c_k dt. Row s
  * gives u_{s+1} in one of two forms: Shu-Osher: u_{s+1} = alpha[s] * u_0 + (1 - alpha[s]) * (u_s + dt * f_s) Butcher:
@@ -40,6 +42,8 @@ typedef struct trl_integrator {
     bool shu_osher;
     double alpha[TRL_STAGES_MAX];
     double a[TRL_STAGES_MAX][TRL_STAGES_MAX];
+    bool embedded; /* dt * (sum over k <= S of error[k] * f_k) is the difference to a solution of another order */
+    double error[TRL_STAGES_MAX + 1];
     double
         imaginary; /* largest stable |dt lambda| on the imaginary axis; 0: central advection without diffusion grows */
     double radius; /* of the largest half disc in the left half plane that is stable; 1 where there is none */

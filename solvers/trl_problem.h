@@ -64,7 +64,12 @@ typedef struct trl_time_entry {
     double cfl;                   /* C */
     trl_value speed, diffusivity; /* count 0: found in the equations */
     double dt_min, dt_max;        /* 0: none */
-    trl_gidx steps;               /* -1: none */
+    bool adaptive;                /* dt follows from the estimate of an embedded method; dt and cfl are 0 */
+    double relative, absolute;    /* adaptive: tolerated of the error */
+    double dt_initial;            /* adaptive; 0: chosen */
+    int nlandings;
+    const double *landing; /* [nlandings] adaptive: times that steps land on, beside end */
+    trl_gidx steps;        /* -1: none */
     double start, end;
     bool has_end;
     trl_text stop; /* ends the run where it holds; it knows values of series by their names, and `step`. Absent: none */

@@ -40,6 +40,13 @@ TRL_API bool trl_simulation_stalled(const trl_simulation *sim);
 TRL_API bool trl_simulation_done(const trl_simulation *sim);
 
 TRL_API double trl_simulation_time(const trl_simulation *sim);
+/* Steps that were rejected so far, as their error was not tolerated. */
+TRL_API int64_t trl_simulation_rejected(const trl_simulation *sim);
+/* What the next dt follows from where it follows from errors: part of a checkpoint, set after resuming. Numbers that
+ * cannot be are ignored. */
+enum { TRL_CONTROLS = 2 };
+TRL_API void trl_simulation_get_control(const trl_simulation *sim, double control[TRL_CONTROLS]);
+TRL_API void trl_simulation_set_control(trl_simulation *sim, const double control[TRL_CONTROLS]);
 TRL_API double trl_simulation_dt(const trl_simulation *sim); /* of the last step, or the next one before any */
 TRL_API trl_gidx trl_simulation_step_number(const trl_simulation *sim);
 TRL_API int trl_simulation_stages(const trl_simulation *sim);

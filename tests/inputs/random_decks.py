@@ -220,6 +220,7 @@ class Writer:
         old = self.equations
         if self.rated:  # on sides the rates of what is read are needed
             now, old = ([e for e in names if f"{e}_t" in self.rates] for names in (now, old))
+            old = [] if where >> axis & 1 else old
         read = self.rng.choice(now + [f"old({e})" for e in old]) if now + old else None
         if not read:
             return None
@@ -466,8 +467,14 @@ def write(rng, method, partial=True, flat=False):
         told = [name for name in names[:6] if name not in w.rates]
         values = ", ".join(rng.sample(told, min(len(told), 2)))
         keep += f"receivers: {{path: points.nc, dataset: points, values: [{values}]}}, "
+    if method in ("bs3", "dp5") and rng.random() < 0.7:
+        first = rng.choice(["1e-3", "0.02"])
+        method = (f"{{name: {method}, tolerance: {{relative: {rng.choice(['1e-2', '1e-4'])}, absolute: 1e-3}}, "
+                  f"dt: {{initial: {first}, max: 0.05}}}}")
+        step = None
+    method = f"{method}, dt: {step}" if step else method
     return "\n".join(["trellis: 1", line, "parameters: {p: 0.75, q: 3}"] + text + equations + [
-        f"time: {{method: {method}, dt: {step}, steps: {rng.choice([1, 2, 3, 1, 2, 3, 1, 2, 3, 30])}{stop}}}",
+        f"time: {{method: {method}, steps: {rng.choice([1, 2, 3, 1, 2, 3, 1, 2, 3, 30])}{stop}}}",
         f"output: {{every: {every(rng)}, fields: [{', '.join(names)}], {keep}"
         f"series: {{every: {every(rng)}, values: {{{series}}}}}}}", ""
     ]), dim, w.written

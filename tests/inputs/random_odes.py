@@ -13,6 +13,17 @@ TABLEAUS = {  # stage times; rows of stages, the last one for the end of the ste
     "ssprk2": ([0, 1], [[1], [0.5, 0.5]]),
     "ssprk3": ([0, 1, 0.5], [[1], [0.25, 0.25], [1 / 6, 1 / 6, 2 / 3]]),
     "rk4": ([0, 0.5, 0.5, 1], [[0.5], [0, 0.5], [0, 0, 1], [1 / 6, 1 / 3, 1 / 3, 1 / 6]]),
+    "bs3": ([0, 0.5, 0.75], [[0.5], [0, 0.75], [2 / 9, 1 / 3, 4 / 9]]),
+    "dp5": ([0, 1 / 5, 3 / 10, 4 / 5, 8 / 9, 1],
+            [[1 / 5], [3 / 40, 9 / 40], [44 / 45, -56 / 15, 32 / 9],
+             [19372 / 6561, -25360 / 2187, 64448 / 6561, -212 / 729],
+             [9017 / 3168, -355 / 33, 46732 / 5247, 49 / 176, -5103 / 18656],
+             [35 / 384, 0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84]]),
+}
+# Differences to the other solution, by slopes and that of the new values; and the order.
+ERRORS = {
+    "bs3": ([-5 / 72, 1 / 12, 1 / 9, -1 / 8], 3),
+    "dp5": ([71 / 57600, 0, -71 / 16695, 71 / 1920, -17253 / 339200, 22 / 525, -1 / 40], 5)
 }
 # Smooth, defined everywhere, of moderate size. The same text means the same to Python, but for powers.
 FORMS = [
@@ -94,12 +105,26 @@ class Odes:
                 self.rate[name] += rng.choice(["", f" - 0.3*{name}_t", f" - sin({name}_t)*a"])
             lines.append(f"  {name}: {{location: {self.names[where]}, initial: \"{self.initial[name]}\", "
                          f"{order}: \"{self.rate[name]}\", boundary: {{{sides}}}}}")
-        if not self.second and rng.random() < 0.5:
+        self.points = {}
+        cells, periodic = (json.loads(part) for part in re.findall(r"\[.*?\]", self.grid)[:2])
+        for name, where in self.place.items():
+            self.points[name] = math.prod(n + (where >> a & 1 and not periodic[a]) for a, n in enumerate(cells))
+            self.points[f"{name}_t"] = self.points[name]
+        self.tolerance = rng.choice([1e-2, 1e-4, 1e-6]) if self.method in ERRORS and rng.random() < 0.6 else None
+        if not self.second and not self.tolerance and rng.random() < 0.5:
             self.feels = {name: "a" for name in self.place}
             lines.append(f"sensitivity: {{{', '.join(f'{name}: [a]' for name in self.feels)}}}")
         self.dt, self.steps = rng.choice([0.1, 0.03]), rng.randint(1, 6)
+        if self.tolerance:
+            self.dt = rng.choice([1, 0.1, 0.01])
         if self.second:
             lines.append(f"output: {{fields: [{', '.join([*self.place, *(f'{name}_t' for name in self.second)])}]}}")
+        if self.tolerance:
+            tolerance = f"{{relative: {self.tolerance}, absolute: {self.tolerance / 10}}}"
+            return "\n".join(lines + [
+                f"time: {{method: {{name: {self.method}, tolerance: {tolerance}, dt: {{initial: {self.dt}}}}}, "
+                f"steps: {self.steps}}}", ""
+            ])
         return "\n".join(lines + [f"time: {{method: {self.method}, dt: {self.dt}, steps: {self.steps}}}", ""])
 
     def code(self, text):
@@ -118,19 +143,48 @@ class Odes:
         y = {name: eval(text, dict(parameters)) for name, text in initial.items()}
         if self.leapfrog:
             return self.leap(volume, parameters, y, rates, named, first)
-        times, stages = TABLEAUS[self.method]
-        for step in range(self.steps):
-            start, slopes, values, kept = y, [], y, {}
-            for c, row in zip(times, stages):
-                scope = dict(functions(volume), **parameters, **values, dt=self.dt, t=step * self.dt + c * self.dt)
+        def step(t, dt, start):
+            """The values after a step, and the difference to another solution if there is one."""
+            times, stages = TABLEAUS[self.method]
+            slopes, values, kept = [], start, {}
+            for c, row in zip([*times, 1], [*stages, None]):
+                scope = dict(functions(volume), **parameters, **values, dt=dt, t=t + c * dt)
                 scope.update({f"old_{name}": value for name, value in start.items()})
                 for name in sorted([*named, *first]):
                     if name in first and name not in kept:
                         kept[name] = eval(first[name], scope)
                     scope[name] = eval(named[name], scope) if name in named else kept[name]
+                if row is None and not self.tolerance:
+                    return values, {}
                 slopes.append({name: eval(text, scope) for name, text in rates.items()})
-                values = {name: start[name] + self.dt * sum(w * k[name] for w, k in zip(row, slopes)) for name in start}
-            y = values
+                if row is not None:
+                    values = {name: start[name] + dt * sum(w * k[name] for w, k in zip(row, slopes)) for name in start}
+            return values, {name: dt * sum(w * k[name] for w, k in zip(ERRORS[self.method][0], slopes))
+                            for name in start}
+
+        if self.tolerance:
+            return self.adapt(step, y)
+        for number in range(self.steps):
+            y, _ = step(number * self.dt, self.dt, y)
+        return y
+
+    def adapt(self, step, y):
+        """The values after steps whose size follows from their error, and nothing where a choice is a close one."""
+        order, t, dt, before, rejected = ERRORS[self.method][1], 0, self.dt, 1e-4, False
+        exponent, points = 1 / order - 0.03, sum(self.points[name] for name in y)
+        taken = 0
+        while taken < self.steps:
+            values, difference = step(t, dt, y)
+            error = math.sqrt(sum(self.points[name] * (difference[name] / (self.tolerance / 10 + self.tolerance * max(
+                abs(y[name]), abs(values[name]))))**2 for name in y) / points)
+            if abs(error - 1) < 1e-6:
+                raise OverflowError
+            factor = 0.9 * max(error, 1e-10)**-exponent * (before**0.04 if error <= 1 else 1)
+            factor = min(max(factor, 0.2), 1 if error <= 1 and rejected else 10)
+            if error <= 1:
+                y, t, before, taken = values, t + dt, max(error, 1e-4), taken + 1
+            rejected = error > 1
+            dt *= factor
         return y
 
     def leap(self, volume, parameters, y, rates, named, first):

@@ -22,7 +22,7 @@ import random_decks
 import random_odes
 
 RANKS = ["mpirun", "-n", "2"]
-METHODS = ["euler", "ssprk2", "ssprk3", "rk4", "leapfrog"]
+METHODS = ["euler", "ssprk2", "ssprk3", "rk4", "leapfrog", "bs3", "dp5"]
 
 
 def deck_of(rng, number):
