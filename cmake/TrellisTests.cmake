@@ -272,12 +272,13 @@ foreach(source IN LISTS sources)
 endforeach()
 
 # Decks. np: rank counts whose results must agree to the bit. tol: bound of every errors.<tag>.linf. args: more arguments of
-# the run. asan: more arguments under a sanitizer, where tol is not checked because they change the problem. after: the deck
-# with whose output this one begins; {after} in args is its folder.
+# the run. short: more arguments that make a run short, for all runs under a sanitizer and those that the short form
+# compares; tol is not checked with them because they change the problem. after: the deck with whose output, after 20 steps,
+# this one begins; {after} in args is its folder.
 file(GLOB decks CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/inputs/decks/*.yaml")
 foreach(deck IN LISTS decks)
     cmake_path(GET deck STEM name)
-    trellis_read_directive("${deck}" found none np tol timeout args asan after)
+    trellis_read_directive("${deck}" found none np tol timeout args short after)
     if(NOT found)
         message(FATAL_ERROR "${deck}: no ctest line; begin the deck with '# ctest: np=1,4 tol=1e-10' or "
                             "'# ctest: none <reason>'")
@@ -286,11 +287,10 @@ foreach(deck IN LISTS decks)
         continue()
     endif()
     set(options)
-    if(directive_tol AND NOT (TRL_SANITIZE AND directive_asan))
+    if(directive_tol)
         list(APPEND options --tol ${directive_tol})
     endif()
     if(TRL_SANITIZE)
-        string(APPEND directive_args " ${directive_asan}")
         list(APPEND options --few)
     endif()
     if(directive_after)
@@ -303,7 +303,7 @@ foreach(deck IN LISTS decks)
         TIMEOUT ${directive_timeout}
         COMMAND
             "${Python3_EXECUTABLE}" "${tests_folder}/deck_test.py" "--mpirun=${launch}" "--np=${directive_np}"
-            "--args=${directive_args}" ${options} $<TARGET_FILE:trellis> "${deck}"
+            "--args=${directive_args}" "--short=${directive_short}" ${options} $<TARGET_FILE:trellis> "${deck}"
     )
 endforeach()
 

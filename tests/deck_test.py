@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Part of Trellis, an expression-graph PDE solver framework.
-"""Run one deck in every way that must give the same bits, and check its errors against the exact solution."""
+"""Run one deck in every way that must give the same bits, and check its errors against the exact solution. In the short
+form the ways are compared on a shorter run (--short), after one run of the deck as it is."""
 import argparse
 import json
 import os
@@ -11,7 +12,7 @@ import subprocess
 import sys
 
 
-def variants(ranks, cells, few):
+def variants(options, ranks, cells):
     """Rank count and settings of the runs that must repeat the first one's bits."""
     # Patches that are uneven, shared unevenly by the ranks, and cut along every axis or along the last one only.
     every, last = [3, 2, 2][: len(cells)], [1, 1, 1][: len(cells) - 1] + [4]
@@ -22,14 +23,12 @@ def variants(ranks, cells, few):
     elsewhere = ["TRL_MOCK_DEVICES=2", "run.placement=random:1"]
     yield ranks[0], [f"grid.patches={every}", "run.fusion=none", split % (1, 1)]
     yield ranks[-1], [f"grid.patches={last}", "run.fusion=node", compiled, *elsewhere]
-    if few:
+    if options.few:
         return
-    if not os.environ.get("TRL_TEST_LONG"):  # each rank count, policy and split once
-        for np, settings in zip(ranks[1:-1], (["run.scheduler=priority", "run.threads=1"], ["run.fusion=none"])):
-            yield np, settings
-        yield ranks[0], ["run.scheduler=serial", "run.threads=1", compiled]
-        yield ranks[0], ["run.scheduler=priority", split % (2, 0), f"grid.patches={last}", "run.fusion=node"]
-        yield ranks[0], ["run.scheduler=priority", split % (0, 2), "run.fusion=none"]
+    if not options.long:  # each rank count, policy and split once
+        between = [*ranks[1:-1], ranks[0], ranks[0]]
+        yield between[0], ["run.scheduler=priority", split % (2, 0), f"grid.patches={last}", "run.fusion=node"]
+        yield between[1], ["run.scheduler=priority", split % (0, 2), "run.fusion=none"]
         return
     for np in ranks[1:]:
         yield np, []
@@ -40,8 +39,8 @@ def variants(ranks, cells, few):
     yield ranks[0], ["run.scheduler=priority", split % (0, 2), "run.fusion=none"]
 
 
-def run(options, number, np, settings):
-    """Run the deck once and return its report; leave with a message if it did not end well."""
+def run(options, number, np, settings, more=""):
+    """Run the deck once, with more arguments, and return its report; leave with a message if it did not end well."""
     folder = pathlib.Path(f"run{number}").resolve()
     report = folder / "report.json"
     command = shlex.split(options.mpirun) + ["-n", str(np)] if np > 1 else []
@@ -50,7 +49,8 @@ def run(options, number, np, settings):
         settings = [*settings, "run.compile=never"]
     variables = [setting for setting in settings if setting.startswith("TRL_")]
     settings = [setting for setting in settings if setting not in variables]
-    command += shlex.split(options.args) + [word for setting in settings for word in ("--set", setting)]
+    command += shlex.split(options.args) + shlex.split(more)
+    command += [word for setting in settings for word in ("--set", setting)]
     print("+", *variables, shlex.join(command), flush=True)
     environment = {**os.environ, **dict(variable.split("=", 1) for variable in variables)}
     done = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, check=False)
@@ -66,9 +66,10 @@ def run(options, number, np, settings):
 
 
 def run_before(options):
-    """Run the deck whose output this one begins with; the arguments then find its folder in place of {after}."""
+    """Run some steps of the deck whose output this one begins with; the arguments then find its folder in place of
+    {after}."""
     folder = pathlib.Path("after").resolve()
-    command = [options.trellis, "run", options.after, "--set", f"output.directory={folder}"]
+    command = [options.trellis, "run", options.after, "--steps", "20", "--set", f"output.directory={folder}"]
     print("+", shlex.join(command), flush=True)
     subprocess.run(command, stdin=subprocess.DEVNULL, check=True)
     options.args = options.args.replace("{after}", str(folder))
@@ -95,24 +96,29 @@ def main():
     parser.add_argument("--mpirun", required=True, help="launcher and its options")
     parser.add_argument("--np", required=True, help="rank counts, separated by commas")
     parser.add_argument("--tol", type=float, help="bound of every errors.<tag>.linf")
-    parser.add_argument("--few", action="store_true", help="only the runs that differ most: sanitizers are slow")
+    parser.add_argument("--few", action="store_true", help="only the short runs that differ most: sanitizers are slow")
     parser.add_argument("--args", default="", help="more arguments of trellis run")
+    parser.add_argument("--short", default="", help="more of them that make a run short, and may change its results")
     parser.add_argument("--after", help="the deck with whose output this one begins")
     parser.add_argument("trellis")
     parser.add_argument("deck")
     options = parser.parse_args()
+    options.long = bool(os.environ.get("TRL_TEST_LONG")) and not options.few
     ranks = [int(np) for np in options.np.split(",")]
 
     if options.after:
         run_before(options)
-    report = run(options, 0, ranks[0], [])
+    short = "" if options.long else options.short
+    report = run(options, 0, ranks[0], [], short if options.few else "")
+    if options.tol is not None and not (options.few and short):
+        check_errors(report, options.tol)
+    if not options.long and not options.few:
+        report = run(options, 1, ranks[0], ["run.scheduler=serial", "run.threads=1", "run.compile=always"], short)
     reference = hashes(report)
     if not reference:
         sys.exit("the report has no fields")
-    if options.tol is not None:
-        check_errors(report, options.tol)
-    for number, (np, settings) in enumerate(variants(ranks, report["grid"]["cells"], options.few), start=1):
-        other = hashes(run(options, number, np, settings))
+    for number, (np, settings) in enumerate(variants(options, ranks, report["grid"]["cells"]), start=2):
+        other = hashes(run(options, number, np, settings, short))
         if other != reference:
             sys.exit(f"other bits on {np} ranks with {settings} than on {ranks[0]}:\n{other}\n{reference}")
 

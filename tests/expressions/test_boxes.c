@@ -90,11 +90,15 @@ static void compute_points(const trli_program *program, const trli_step *s, trl_
             }
 }
 
-/* A box in all ways: the same in it, and nothing beyond. */
+/* A box in all ways: the same in it, and nothing beyond. In the short form boxes in turn have a quarter of the ways
+ * each. */
 static void check_box(const trli_program *program, const trli_step *s, trl_kernel_call call)
 {
+    static int boxes;
     compute_points(program, s, call);
+    ++boxes;
     for (int variant = 0; variant < 4 * 4 * 2; ++variant) {
+        if (!test_has(boxes + variant + variant / 4 + variant / 16, 4)) continue;
         call.output = found;
         call.interleave = variant % 4 + 1;
         call.block = variant / 4 % 4 < 3 ? variant / 4 % 4 + 1 : size[1];
@@ -202,6 +206,7 @@ static void check_all(int nsizes)
 START_TEST(means_on_faces_are_those_of_single_points)
 {
     for (int d = 1; d <= 3; ++d) {
+        if (!test_has(d + 1, 2)) continue;
         say_grid(d);
         say_equation("k", "0.1*k");
         say_equation("e", "div(harmonic(k, faces)*grad(e))");
@@ -213,6 +218,7 @@ END_TEST
 START_TEST(quotients_at_several_offsets_are_those_of_single_points)
 {
     for (int d = 1; d <= 3; ++d) {
+        if (!test_has(d, 2)) continue;
         say_grid(d);
         say_equation("k", "laplacian(1/(1 + k^2)) + laplacian(sqrt(abs(k) + 2))*x");
         say_equation("e", "div(grad(e)/(1 + abs(e))) + 1/(2 + laplacian(1/(3 + e)))");
@@ -228,6 +234,7 @@ START_TEST(ends_of_rows_that_are_reached_from_afar_are_those_of_single_points)
     for (int length = 4; length < 1029; length += length == 36 ? 986 : 1)
         memcpy(sizes[n++], (int[]){length, 2, 1}, sizeof *sizes);
     for (int reach = 1; reach <= 4; ++reach) {
+        if (!test_has(reach - 1, 3)) continue;
         say_grid(2);
         say_equation("e", "both(e) + 0.5*after(e)");
         say_equation("f", "before(e)*f");
@@ -242,7 +249,7 @@ END_TEST
 
 START_TEST(what_groups_share_is_that_of_single_points)
 {
-    for (int d = 2; d <= 3; ++d) {
+    for (int d = test_long() ? 2 : 3; d <= 3; ++d) {
         say_grid(d);
         for (int i = 0; i < 9; ++i) {
             const char name[3] = {'f', (char)('0' + i), 0};

@@ -24,7 +24,7 @@ BODIES = ROOT / "expressions/lang"
 SOURCE = ROOT / "tests/expressions/function_bits.c"
 COMMON = ["-std=c17", "-ffp-contract=off", "-Wall", "-Wpedantic", "-Werror", f"-I{BODIES}"]
 VECTORS = ["-O3", "-fno-math-errno", "-fno-trapping-math"]
-NUMBERS = "1000000"
+NUMBERS = "1000000" if "TRL_TEST_LONG" in os.environ else "200000"
 
 
 def variants():

@@ -70,8 +70,10 @@ static void check(int parts, int functions)
 {
     int k, p, f;
     const uint64_t expected = hash_of_family("run.compile=never", "run.fusion=node");
-    ck_assert(hash_of_family("run.compile=always", "run.passes.groups=false") == expected);
-    ck_assert(hash_of_family("run.compile=always", "run.time_blocking=2") == expected);
+    if (parts > 1 || test_long()) { /* one long function takes long to compile */
+        ck_assert(hash_of_family("run.compile=always", "run.passes.groups=false") == expected);
+        ck_assert(hash_of_family("run.compile=always", "run.time_blocking=2") == expected);
+    }
     ck_assert(hash_of_family("run.compile=always", "run.threads=2") == expected);
     count_parts(&k, &p, &f);
     ck_assert_int_eq(k, 4);

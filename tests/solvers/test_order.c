@@ -390,6 +390,7 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
+    test_compile_quickly();
     tcase_add_test(tc, decks_converge_with_their_order_in_space);
     tcase_add_test(tc, fourth_order_differences_have_order_two_where_a_side_extrapolates);
     tcase_add_test(tc, methods_have_their_orders_in_time);

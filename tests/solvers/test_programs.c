@@ -277,6 +277,7 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
+    test_compile_quickly();
     tcase_add_test(tc, fusion_patches_scheduler_and_threads_do_not_change_a_bit);
     tcase_add_test(tc, the_number_of_ranks_does_not_change_a_bit);
     tcase_add_test(tc, beyond_a_periodic_axis_an_expression_is_its_value_at_the_wrapped_cell);

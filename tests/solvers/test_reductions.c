@@ -143,6 +143,7 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
+    test_compile_quickly();
     tcase_add_test(tc, reductions_together_have_the_bits_of_each_alone);
     tcase_add_test(tc, what_reads_the_same_over_the_same_points_is_one_sweep);
     tcase_add_test(tc, a_reduction_that_needs_another_one_waits);

@@ -295,6 +295,7 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
+    test_compile_quickly();
     tcase_add_loop_test(tc, a_sensitivity_is_the_difference_of_two_runs, 0, NCASES);
     tcase_add_loop_test(tc, bits_do_not_depend_on_fusion_patches_or_compilation, 0, NCASES);
     tcase_add_loop_test(tc, an_equation_has_the_same_bits_with_and_without_its_sensitivity, 0, NCASES);
