@@ -416,9 +416,14 @@ def rule_headers():
         yield from filter(None, pool.map(compile_alone, jobs))
 
 
-def defined_symbols(path, *options):
-    done = subprocess.run(["nm", "--defined-only", *options, str(path)], capture_output=True, text=True, check=True)
-    return {line.split()[-1] for line in done.stdout.splitlines() if len(line.split()) == 3}
+def defined_symbols(paths, *options):
+    """(file, symbol) of each that the files define."""
+    if not paths:
+        return []
+    command = ["nm", "--defined-only", "--print-file-name", *options, *map(str, paths)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    lines = [line.rpartition(":") for line in done.stdout.splitlines()]
+    return sorted({(path, words.split()[-1]) for path, _, words in lines if len(words.split()) == 3})
 
 
 def rule_symbols():
@@ -427,7 +432,7 @@ def rule_symbols():
     library = BUILD / "libtrellis.so"
     if not library.exists():
         return
-    exported = defined_symbols(library, "--dynamic")
+    exported = {symbol for _, symbol in defined_symbols([library], "--dynamic")}
     for symbol in sorted(exported):
         if not symbol.startswith("trl_"):
             yield f"libtrellis.so exports {symbol}"
@@ -436,11 +441,11 @@ def rule_symbols():
             if symbol not in exported:
                 yield f"{name(path)}: declares {symbol}, which libtrellis.so does not define"
     for layer in LAYERS:
-        for path in sorted((BUILD / f"CMakeFiles/trl_{layer}.dir").rglob("*.o")):
-            for symbol in sorted(defined_symbols(path, "--extern-only")):
-                # The compilers' own helpers begin with an underscore or hold a dot.
-                if not re.match(r"trli?_|_|.*\.", symbol):
-                    yield f"{layer}/{path.name}: the global name {symbol} does not begin with trl_ or trli_"
+        objects = sorted((BUILD / f"CMakeFiles/trl_{layer}.dir").rglob("*.o"))
+        for path, symbol in defined_symbols(objects, "--extern-only"):
+            # The compilers' own helpers begin with an underscore or hold a dot.
+            if not re.match(r"trli?_|_|.*\.", symbol):
+                yield f"{layer}/{pathlib.Path(path).name}: the global name {symbol} does not begin with trl_ or trli_"
 
 
 def main():
