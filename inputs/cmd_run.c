@@ -98,6 +98,18 @@ static void print_compiled(const trli_session *run)
                s.under_way == 1 ? " was" : "s were");
 }
 
+static void print_solvers(const trl_simulation *sim)
+{
+    for (int i = 0; i < trl_simulation_solvers(sim); ++i) {
+        const trl_solve_stats *s = trl_simulation_solver(sim, i);
+        if (s->solves == 0) continue;
+        printf("solved for %s %" PRId64 " time%s: %s with preconditioner %s, %.3g iterations each, residual %.3g of "
+               "%.3g\n",
+               s->unknowns, s->solves, s->solves == 1 ? "" : "s", s->method, s->preconditioner,
+               (double)s->iterations / (double)s->solves, s->last_residual, s->last_reference);
+    }
+}
+
 /* What the user wants to know at the end, and what to do next. */
 static trl_err summarise(trli_session *run)
 {
@@ -107,12 +119,14 @@ static trl_err summarise(trli_session *run)
     trl_err err = TRL_OK;
     trl_context_begin_phase(run->ctx);
     if (run->progress.shown) {
-        printf("%" TRL_GIDX_FMT " steps to t = %g in %.3g s", steps, trl_simulation_time(run->sim), loop);
+        if (!run->problem->time.none)
+            printf("%" TRL_GIDX_FMT " steps to t = %g in %.3g s", steps, trl_simulation_time(run->sim), loop);
         if (run->problem->time.adaptive) printf(", %" PRId64 " rejected", trl_simulation_rejected(run->sim));
         if (steps > 0) printf(", %.3g cells/s", run->progress.cells * (double)steps / loop);
         if (run->stopped) printf("; time.stop: %s", run->problem->time.stop.chars);
-        putchar('\n');
+        if (!run->problem->time.none) putchar('\n');
     }
+    if (run->progress.shown) print_solvers(run->sim);
     if (run->progress.shown) print_compiled(run);
     if (run->progress.shown) trli_watch_print(run);
     for (int f = 0; f < trl_simulation_fields(run->sim); ++f) {

@@ -52,6 +52,8 @@ struct trli_deck {
     trli_owner *owner;
     int members;        /* of all families so far */
     int64_t operations; /* of the sums and products in parameters and names so far */
+    int nsolvers;
+    trl_solver_entry *solver;
     trl_problem problem;
     trli_deck_options options;
 };
@@ -133,6 +135,7 @@ TRL_NODISCARD trl_err trli_plugins_read(trli_deck *deck);
 TRL_NODISCARD trl_err trli_parameters_read(trli_deck *deck);
 TRL_NODISCARD trl_err trli_stencils_read(trli_deck *deck);
 TRL_NODISCARD trl_err trli_expressions_read(trli_deck *deck);
+TRL_NODISCARD trl_err trli_solvers_read(trli_deck *deck);
 TRL_NODISCARD trl_err trli_equations_read(trli_deck *deck);
 TRL_NODISCARD trl_err trli_sensitivity_read(trli_deck *deck);
 TRL_NODISCARD trl_err trli_time_read(trli_deck *deck);

@@ -103,6 +103,42 @@ trl_err trli_expressions_read(trli_deck *deck)
     return err;
 }
 
+/* Where the one `=` of an equation stands that is no part of a comparison; -1: nowhere. */
+static int find_equals(const char *text)
+{
+    for (int i = 0; text[i]; ++i) {
+        if (text[i] != '=') continue;
+        if (text[i + 1] == '=')
+            ++i;
+        else if (i == 0 || !strchr("<>!", text[i - 1]))
+            return i;
+    }
+    return -1;
+}
+
+static trl_err read_solve(trli_deck *deck, const trli_yaml *entry, trl_equation_entry *equation)
+{
+    const trl_text *text = &trli_yaml_get(entry, "solve")->text;
+    const trli_yaml *solver = trli_yaml_get(entry, "solver");
+    const int at = find_equals(text->chars);
+    trl_err err = TRL_OK;
+    equation->solve = *text;
+    if (at >= 0) {
+        TRL_TRY(trli_text_part(deck, text, 0, at, &equation->solve));
+        TRL_TRY(trli_text_part(deck, text, at + 1, (int)strlen(text->chars), &equation->equals));
+        if (find_equals(equation->equals.chars) >= 0)
+            return trl_fail(deck->ctx, TRL_ERR_INPUT, &text->place, "an equation has one '=', and this has more");
+    }
+    if (strcmp(solver->text.chars, "auto") == 0) return TRL_OK;
+    for (int i = 0; i < deck->nsolvers; ++i)
+        if (strcmp(deck->solver[i].name, solver->text.chars) == 0) equation->solver = &deck->solver[i];
+    if (!equation->solver)
+        err = trl_fail(deck->ctx, TRL_ERR_INPUT, trli_yaml_place(solver),
+                       "there is no solver '%s': add it to 'solvers', or say auto", solver->text.chars);
+done:
+    return err;
+}
+
 static trl_err read_equation(trli_deck *deck, const trli_yaml *key, const trli_yaml *entry, trl_equation_entry **list,
                              int *capacity)
 {
@@ -118,6 +154,7 @@ static trl_err read_equation(trli_deck *deck, const trli_yaml *key, const trli_y
     if (ddt) TRL_TRY(trli_value_read(deck, ddt, &common.ddt));
     if (ddt2) TRL_TRY(trli_value_read(deck, ddt2, &common.ddt2));
     if (rate) TRL_TRY(trli_value_read(deck, rate, &common.initial_rate));
+    if (trli_yaml_get(entry, "solve")) TRL_TRY(read_solve(deck, entry, &common));
     if (rate && !ddt2)
         return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_yaml_place(rate),
                         "'initial_rate' belongs to an equation with 'ddt2', and this one has 'ddt'");
@@ -134,6 +171,33 @@ static trl_err read_equation(trli_deck *deck, const trli_yaml *key, const trli_y
         (*list)[problem->nequations++] = member;
         problem->equation = *list;
     }
+done:
+    return err;
+}
+
+static trl_solver_entry read_solver(const trli_yaml *key, const trli_yaml *node)
+{
+    const trli_key *row = trli_schema_child(trli_schema_child(trli_schema_root(), "solvers"), key->text.chars);
+    const trli_yaml *newton = trli_yaml_get(node, "newton");
+    return (trl_solver_entry){.name = key->text.chars,
+                              .place = key->text.place,
+                              .method = (trl_solve_method)trli_yaml_word(row, node, "method"),
+                              .preconditioner = (trl_preconditioner)trli_yaml_word(row, node, "preconditioner"),
+                              .tolerance = trli_yaml_number(trli_yaml_get(node, "tolerance")),
+                              .absolute = trli_yaml_number(trli_yaml_get(node, "absolute")),
+                              .iterations = (int)trli_yaml_whole(trli_yaml_get(node, "iterations"), 0),
+                              .restart = (int)trli_yaml_whole(trli_yaml_get(node, "restart"), 0),
+                              .newton_tolerance = trli_yaml_number(trli_yaml_get(newton, "tolerance")),
+                              .newton_iterations = (int)trli_yaml_whole(trli_yaml_get(newton, "iterations"), 0)};
+}
+
+trl_err trli_solvers_read(trli_deck *deck)
+{
+    const trli_yaml *solvers = trli_yaml_get(deck->root, "solvers");
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_arena_alloc(deck->arena, ((size_t)solvers->n + 1) * sizeof *deck->solver, &deck->solver));
+    for (int i = 0; i < solvers->n; ++i) deck->solver[i] = read_solver(solvers->key[i], solvers->item[i]);
+    deck->nsolvers = solvers->n;
 done:
     return err;
 }

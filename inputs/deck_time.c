@@ -116,8 +116,25 @@ static trl_err read_step(trli_deck *deck, const trli_yaml *node, const trli_yaml
     return TRL_OK;
 }
 
+/* A deck without time solves its equations once. */
+static trl_err read_none(trli_deck *deck)
+{
+    const trl_problem *p = &deck->problem;
+    deck->problem.time = (trl_time_entry){.none = true, .steps = 0};
+    for (int v = 0; v < p->nequations; ++v)
+        if (!p->equation[v].solve.chars)
+            return trl_fail(deck->ctx, TRL_ERR_INPUT, &p->equation[v].place,
+                            "'time' is missing in the deck, and '%s' has a time derivative: add `time: {dt: 0.1, "
+                            "steps: 10}`, or write `solve` in place of `ddt`",
+                            p->equation[v].name);
+    if (p->nequations > 0 || trli_yaml_get(deck->root, "equations")->n > 0) return TRL_OK;
+    return trl_fail(deck->ctx, TRL_ERR_INPUT, trli_yaml_place(deck->root),
+                    "'time' is missing in the deck: add `time: {dt: 0.1, steps: 10}`, or equations with `solve`");
+}
+
 trl_err trli_time_read(trli_deck *deck)
 {
+    if (!trli_yaml_get(deck->root, "time")) return read_none(deck);
     const trli_yaml *node = trli_yaml_get(deck->root, "time"), *end = trli_yaml_get(node, "end"), *method;
     const trli_yaml *steps = trli_yaml_get(node, "steps");
     trl_time_entry *time = &deck->problem.time;

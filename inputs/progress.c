@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 static const double terminal_interval = 0.1, line_interval = 5; /* s */
@@ -68,7 +69,7 @@ static void format_left(double seconds, char *text, size_t size)
 void trli_progress_update(trli_progress *progress, const trl_simulation *sim, trli_watch *watch)
 {
     trli_progress *p = progress;
-    char left[32] = "?", news[128], compiling[64] = "";
+    char left[32] = "?", news[128], compiling[64] = "", solving[256] = "";
     trl_compile_stats compile;
     const trl_gidx step = trl_simulation_step_number(sim);
     const double time = trl_simulation_time(sim), dt = trl_simulation_dt(sim);
@@ -82,12 +83,19 @@ void trli_progress_update(trli_progress *progress, const trl_simulation *sim, tr
     if (compile.under_way)
         snprintf(compiling, sizeof compiling, "  interpreted while %d kernel%s compiled", compile.under_way,
                  compile.under_way == 1 ? " is" : "s are");
+    for (int i = 0; i < trl_simulation_solvers(sim) && i < 3; ++i) {
+        const trl_solve_stats *s = trl_simulation_solver(sim, i);
+        const size_t used = strlen(solving);
+        snprintf(solving + used, sizeof solving - used, "  %.16s: %d iterations, residual %.2g", s->unknowns,
+                 s->last_iterations, s->last_residual);
+    }
     trli_watch_news(watch, sim, sizeof news, news);
     printf("%sstep %" TRL_GIDX_FMT, p->terminal ? "\r" : "", step);
     if (p->steps >= 0) printf("/%" TRL_GIDX_FMT, p->steps);
     if (p->adaptive) printf(" (%" PRId64 " rejected)", trl_simulation_rejected(sim));
-    printf("  t %.6g  dt %.3g  %.3g cells/s  %s left%s%s%s", time, dt,
-           p->cells * (double)(step - p->first_step) / elapsed, left, compiling, news, p->terminal ? "\033[K" : "\n");
+    printf("  t %.6g  dt %.3g  %.3g cells/s  %s left%s%s%s%s", time, dt,
+           p->cells * (double)(step - p->first_step) / elapsed, left, solving, compiling, news,
+           p->terminal ? "\033[K" : "\n");
     fflush(stdout);
     p->drawn = p->terminal;
 }

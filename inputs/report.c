@@ -314,6 +314,28 @@ static void put_machine(const trli_session *run, const report_totals *totals, tr
     put_devices(totals, json);
 }
 
+static void put_solvers(const trl_simulation *sim, trli_json *json)
+{
+    if (!sim || trl_simulation_solvers(sim) == 0) return;
+    trli_json_key(json, "solvers");
+    trli_json_begin_array(json);
+    for (int i = 0; i < trl_simulation_solvers(sim); ++i) {
+        const trl_solve_stats *s = trl_simulation_solver(sim, i);
+        trli_json_begin_object(json);
+        put_text(json, "unknowns", s->unknowns);
+        put_text(json, "method", s->method ? s->method : "");
+        put_text(json, "preconditioner", s->preconditioner ? s->preconditioner : "");
+        put_integer(json, "solves", s->solves);
+        put_integer(json, "iterations", s->iterations);
+        put_integer(json, "last_iterations", s->last_iterations);
+        put_integer(json, "last_newton", s->last_newton);
+        put_number(json, "last_residual", s->last_residual);
+        put_number(json, "last_reference", s->last_reference);
+        trli_json_end_object(json);
+    }
+    trli_json_end_array(json);
+}
+
 static void put_field(trli_json *json, const char *name, const trl_field_stats *stats)
 {
     char hash[17];
@@ -409,6 +431,7 @@ static trl_err compose(const trli_session *run, trl_err ended, const report_tota
     put_grid(run, json);
     put_progress(run, totals, json);
     put_machine(run, totals, json);
+    put_solvers(run->sim, json);
     put_kernels(run, json);
     put_fields(run, stats, json);
     trli_json_end_object(json);

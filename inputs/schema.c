@@ -91,7 +91,7 @@ static const trli_key keys[] = {
     {"expressions.*.device", WORD, 0, "auto", .words = TRL_TARGET_LIST(ENUM_WORD),
      .doc = "what it runs on" TRL_TARGET_LIST(ENUM_MEANING)},
 
-    {"equations", MAPPING, 0, "{}", .doc = "what advances in time"},
+    {"equations", MAPPING, 0, "{}", .doc = "what advances in time, or is solved for"},
     {"equations.*", MAPPING, 0, .doc = "an equation, or a family of them"},
     {"equations.*.for", MAPPING, 0, .like = "parameters.*.for", .doc = "indices of a family"},
     {"equations.*.location", WORD, 0, "cell", .words = LOCATIONS, .doc = "where its values sit on the unit cell"},
@@ -100,7 +100,10 @@ static const trli_key keys[] = {
     {"equations.*.ddt2", LIST_OF(FORMULA), TRLI_CHOICE | TRLI_WHOLE,
      .doc = "the second time derivative, of an equation w with rate `w_t`"},
     {"equations.*.initial_rate", LIST_OF(FORMULA), 0, .doc = "with ddt2: the rate at the start; default: 0"},
-    {"equations.*.solve", FORMULA, TRLI_CHOICE | TRLI_LATER, .doc = "an equation without a time derivative"},
+    {"equations.*.solve", FORMULA, TRLI_CHOICE,
+     .doc = "`A = B`, or `A` for `A = 0`: an equation without a time derivative, which holds wherever its unknown is "
+            "read; `initial` is the first guess"},
+    {"equations.*.solver", TEXT, 0, "auto", .doc = "how that is solved: a name of `solvers`, or auto"},
     {"equations.*.boundary", MAPPING, 0, .doc = "conditions on the sides of the domain that are not periodic"},
     {"equations.*.boundary.x-", MAPPING | PIECES, TRLI_WHOLE,
      .doc = "one condition, or a list of which the first that holds is used"},
@@ -136,7 +139,25 @@ static const trli_key keys[] = {
     {"sensitivity.*", LIST_OF(TEXT), ONLY_LIST,
      .doc = "parameters: `T: [k]` adds `T_k`, the derivative of equation T by k, and those of equations that T needs"},
 
-    {"time", MAPPING, TRLI_REQUIRED, .doc = "how time advances; at least one of steps and end is needed"},
+    {"solvers", MAPPING, 0, "{}", .doc = "how equations with `solve` are solved"},
+    {"solvers.*", MAPPING, 0, .doc = "a solver that equations name"},
+    {"solvers.*.method", WORD, 0, "auto", .words = TRL_SOLVE_METHOD_LIST(ENUM_WORD),
+     .doc = "the method" TRL_SOLVE_METHOD_LIST(ENUM_MEANING)},
+    {"solvers.*.preconditioner", WORD, 0, "auto", .words = TRL_PRECONDITIONER_LIST(ENUM_WORD),
+     .doc = "what it is helped by" TRL_PRECONDITIONER_LIST(ENUM_MEANING)},
+    {"solvers.*.tolerance", NUMBER, TRLI_ABOVE, "1e-8", .min = 0, .max = 1,
+     .doc = "the residual wanted, norm(A - B), relative to that of zero"},
+    {"solvers.*.absolute", NUMBER, 0, "0", POSITIVE, .doc = "a residual that is small enough in any case"},
+    {"solvers.*.iterations", INTEGER, 0, "200", .min = 1, .max = 1000000, .doc = "of a linear system, at most"},
+    {"solvers.*.restart", INTEGER, 0, "30", .min = 1, .max = 1000, .doc = "of gmres: iterations between restarts"},
+    {"solvers.*.newton", MAPPING, 0, "{}", .doc = "Newton's method, of nonlinear equations"},
+    {"solvers.*.newton.tolerance", NUMBER, TRLI_ABOVE, "1e-8", .min = 0, .max = 1,
+     .doc = "the residual wanted, relative to that of zero"},
+    {"solvers.*.newton.iterations", INTEGER, 0, "20", .min = 1, .max = 1000000, .doc = "at most"},
+
+    {"time", MAPPING, 0,
+     .doc = "how time advances; at least one of steps and end is needed; a deck whose equations are all solved may go "
+            "without"},
     {"time.method", WORD | MAPPING, 0, "auto", .words = TRL_METHOD_LIST(ENUM_WORD) "auto",
      .doc = "the integrator; auto: leapfrog if all equations have ddt2, else ssprk3" TRL_METHOD_LIST(ENUM_MEANING)},
     {"time.method.name", WORD, TRLI_REQUIRED, .words = TRL_METHOD_LIST(ENUM_WORD), .doc = "the integrator"},
@@ -241,7 +262,6 @@ static const trli_key keys[] = {
 
     {"particles", MAPPING, TRLI_RESERVED, .doc = "kept for later versions"},
     {"units", MAPPING, TRLI_RESERVED, .doc = "kept for later versions"},
-    {"solvers", MAPPING, TRLI_RESERVED, .doc = "kept for later versions"},
     {"refinement", MAPPING, TRLI_RESERVED, .doc = "kept for later versions"},
     {"mapping", MAPPING, TRLI_RESERVED, .doc = "kept for later versions"},
 };

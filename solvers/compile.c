@@ -362,7 +362,8 @@ static void equalise_levels(trl_simulation *sim)
 trl_err trli_compile_programs(trl_simulation *sim)
 {
     trl_err err = TRL_OK, first = TRL_OK;
-    trl_err (*const part[])(trl_simulation *) = {compile_initial, trli_compile_step, compile_observe};
+    trl_err (*const part[])(trl_simulation *) = {compile_initial, trli_solving_prepare, trli_compile_step,
+                                                 compile_observe};
     TRL_TRY(trli_leapfrog_check(sim));
     for (int v = 0; v < sim->nequations; ++v) TRL_TRY(add_state(sim, v));
     TRL_TRY(find_rotation(sim));
@@ -381,8 +382,10 @@ trl_err trli_compile_programs(trl_simulation *sim)
     TRL_TRY(trli_passes_run(sim->model));
     TRL_TRY(trli_time_blocking_prepare(sim));
     equalise_levels(sim);
+    trli_solving_equalise(sim);
     TRL_TRY(trli_model_freeze(sim->model, sim->step, &sim->rotation));
     TRL_TRY(trli_frame_create(sim->model, &sim->frame));
+    trli_solving_begin(sim);
 done:
     return err;
 }

@@ -52,6 +52,7 @@ static trl_err batch_flush(batch *b, trli_program *program, const char *label, b
 /* A stage in the making. */
 typedef struct stage {
     int number;
+    trli_program *program;
     trli_instance *in;    /* values u_s */
     trli_ir_value *slope; /* f_k of equation v: [k * nequations + v] */
 } stage;
@@ -116,6 +117,8 @@ static trl_err add_update(trl_simulation *sim, stage *st, int v, int target, bat
                                          model->variable[v].location);
         if (field < 0) return model->ir.err;
         batch_add(b, field, f, v);
+        model->field[field].persistent = sim->solving != NULL; /* later stages are other programs */
+        if (sim->solving) TRL_TRY(trli_program_add_root(st->program, field));
         *slope = trli_ir_field(&model->ir, field);
     }
 done:
@@ -131,14 +134,16 @@ static trl_err compile_updates(trl_simulation *sim, stage *st, const int *target
     if (!added) err = trli_no_memory(sim->ctx, NULL, "for %d equations", sim->nequations);
     TRL_TRY(err);
     for (int v = 0; v < sim->nequations; ++v) {
-        if (added[v]) continue;
+        if (added[v] || sim->equation[v].solve) continue;
         /* Equations with one box read much the same fields: with full fusion they are one sweep. */
         for (int w = v; w < sim->nequations; ++w) {
-            if (added[w] || (w > v && !(together && same_box(sim->model, target[v], target[w])))) continue;
+            if (added[w] || sim->equation[w].solve ||
+                (w > v && !(together && same_box(sim->model, target[v], target[w]))))
+                continue;
             TRL_TRY(add_update(sim, st, w, target[w], &b));
             added[w] = true;
         }
-        TRL_TRY(batch_flush(&b, sim->step, sim->equation[v].deck->name, last));
+        TRL_TRY(batch_flush(&b, st->program, sim->equation[v].deck->name, last));
     }
 done:
     batch_free(&b);
@@ -160,6 +165,7 @@ static trl_err lower_slopes(trl_simulation *sim, stage *st)
     trl_err first = TRL_OK;
     for (int v = 0; v < sim->nequations; ++v) {
         const trli_equation *eq = &sim->equation[v];
+        if (eq->solve) continue;
         trli_ir_value *slope = &st->slope[(size_t)st->number * (size_t)sim->nequations];
         trl_err err = eq->direction ? derivative_of(sim, st->in, eq->direction, slope[eq->of], &slope[v])
                                     : trli_lower_at(st->in, eq->ddt, eq->deck->names, sim->model->variable[v].location,
@@ -172,7 +178,7 @@ static trl_err lower_slopes(trl_simulation *sim, stage *st)
 static trl_err stage_targets(trl_simulation *sim, int number, int *target)
 {
     for (int v = 0; v < sim->nequations; ++v) {
-        if (number + 1 == sim->integrator->stages) {
+        if (number + 1 == sim->integrator->stages || sim->equation[v].solve) {
             target[v] = sim->equation[v].next;
             continue;
         }
@@ -184,22 +190,47 @@ static trl_err stage_targets(trl_simulation *sim, int number, int *target)
     return TRL_OK;
 }
 
-static trl_err compile_stage(trl_simulation *sim, trli_instance **in, trli_ir_value *slope, int s)
+/* The instances of a stage in its program. Where solvers stand between stages, each is a program of its own, and what
+ * it needs of the start of the step is evaluated in it. */
+static trl_err begin_stage(trl_simulation *sim, int s, const int *target, trli_instance **in, trli_instance **start)
 {
-    stage st = {.number = s, .in = in[s], .slope = slope};
-    int *target = trli_new(sim->ctx, (size_t)sim->nequations + 1, sizeof *target);
     trl_err err = TRL_OK;
-    if (!target) return trli_no_memory(sim->ctx, NULL, "for %d equations", sim->nequations);
-    if (s > 0) TRL_TRY(trli_instance_fill(st.in));
+    if (s > 0 && !sim->solving) { /* the stage before has made it */
+        sim->part[s] = sim->part[0];
+        return trli_instance_fill(*in);
+    }
+    const bool last = !sim->solving || s + 1 == sim->integrator->stages;
+    const char *name = last ? TRLI_STEP_PROGRAM : trli_model_name(sim->model, "%s, stage %d", TRLI_STEP_PROGRAM, s + 1);
+    TRL_TRY(trli_program_create(sim->model, name, &sim->part[s]));
+    TRL_TRY(trli_instance_of_present(sim, sim->part[s], s ? start : in));
+    if (s == 0) goto done;
+    trli_instance_destroy(in);
+    TRL_TRY(trli_instance_create(sim->model, sim->part[s], sim->stage_time[s], s, *start, in));
+    for (int v = 0; v < sim->nequations; ++v) (*in)->variable[v] = target[v];
+    TRL_TRY(trli_instance_fill(*in));
+done:
+    return err;
+}
+
+static trl_err compile_stage(trl_simulation *sim, trli_instance **in, trli_instance **start, trli_ir_value *slope,
+                             int s, int *target)
+{
+    trl_err err = TRL_OK;
+    TRL_TRY(begin_stage(sim, s, target, &in[s], &start[s]));
+    stage st = {.number = s, .program = sim->part[s], .in = in[s], .slope = slope};
     TRL_TRY(trli_instance_prepare(st.in));
     TRL_TRY(lower_slopes(sim, &st));
     TRL_TRY(stage_targets(sim, s, target));
     TRL_TRY(compile_updates(sim, &st, target));
-    TRL_TRY(trli_instance_create(sim->model, sim->step, sim->stage_time[s + 1], s + 1, in[0], &in[s + 1]));
+    trli_instance *old = start[s] ? start[s] : in[0];
+    TRL_TRY(trli_instance_create(sim->model, st.program, sim->stage_time[s + 1], s + 1, old, &in[s + 1]));
     for (int v = 0; v < sim->nequations; ++v) in[s + 1]->variable[v] = target[v];
     TRL_TRY(trli_instance_planes(in[s + 1], s + 1 == sim->integrator->stages));
+    trli_solving_note_stage(sim, s, target);
+    for (int v = 0; v < sim->nequations; ++v)
+        if (!sim->equation[v].solve && (sim->solving || s + 1 == sim->integrator->stages))
+            TRL_TRY(trli_program_add_root(st.program, target[v]));
 done:
-    trli_free(target);
     return err;
 }
 
@@ -218,20 +249,21 @@ done:
 
 trl_err trli_compile_step(trl_simulation *sim)
 {
-    trli_instance *in[TRL_STAGES_MAX + 1] = {NULL};
+    trli_instance *in[TRL_STAGES_MAX + 1] = {NULL}, *start[TRL_STAGES_MAX] = {NULL};
     int stages = sim->integrator->stages;
     trli_ir_value *slope = trli_new(sim->ctx, (size_t)(stages + 1) * (size_t)sim->nequations + 1, sizeof *slope);
+    int *target = trli_new(sim->ctx, (size_t)sim->nequations + 1, sizeof *target);
     trl_err err = TRL_OK;
-    if (!slope) return trli_no_memory(sim->ctx, NULL, "for %d equations", sim->nequations);
-    TRL_TRY(trli_program_create(sim->model, TRLI_STEP_PROGRAM, &sim->step));
+    if (!slope || !target) TRL_TRY(trli_no_memory(sim->ctx, NULL, "for %d equations", sim->nequations));
     sim->stage_time[0] = TRLI_SCALAR_STEP_TIME;
     for (int s = 1; s <= stages; ++s) sim->stage_time[s] = trli_model_add_scalar(sim->model, 0);
-    TRL_TRY(trli_instance_of_present(sim, sim->step, &in[0]));
-    for (int s = 0; s < stages; ++s) TRL_TRY(compile_stage(sim, in, slope, s));
-    for (int v = 0; v < sim->nequations; ++v) TRL_TRY(trli_program_add_root(sim->step, sim->equation[v].next));
+    for (int s = 0; s < stages; ++s) TRL_TRY(compile_stage(sim, in, start, slope, s, target));
+    sim->step = sim->part[stages - 1];
     if (sim->problem->time.adaptive) TRL_TRY(compile_estimate(sim, in[stages], slope));
 done:
     for (int s = 0; s <= stages; ++s) trli_instance_destroy(&in[s]);
+    for (int s = 0; s < stages; ++s) trli_instance_destroy(&start[s]);
     trli_free(slope);
+    trli_free(target);
     return err;
 }

@@ -311,6 +311,7 @@ trl_err trl_simulation_describe(const trl_simulation *sim, bool verbose, void (*
     trli_time_blocking_describe(sim, sizeof blocking, blocking);
     trli_listing_say(&l, "time blocks  %s", blocking);
     trli_describe_bound(&l);
+    trli_describe_solvers(&l);
     trli_listing_say(&l, "tasks        %" PRId64 " per step, %" PRId64 " dependencies", st.step_graph.tasks,
                      st.step_graph.dependencies);
     trli_listing_say(&l, "critical path  tau_1 = %.3g s, tau_inf = %.3g s, P(G) = %.3f for %d worker%s",

@@ -52,7 +52,7 @@ static void describe_table(const trli_listing *l)
         l, "  rates of the transport that is found, and sums of the other derivatives by unknown, the largest of all "
            "points:");
     for (int v = 0; v < j->n && shown < ROWS_SHOWN; ++v)
-        if (!sim->equation[v].direction) {
+        if (sim->equation[v].ddt) {
             describe_row(l, v);
             ++shown;
         }
@@ -64,7 +64,7 @@ void trli_describe_bound(const trli_listing *l)
     const trl_simulation *sim = l->sim;
     const trl_time_entry *time = &sim->problem->time;
     char words[256], step[96];
-    if (!sim->bound->known_once) return; /* nothing ran */
+    if (!sim->bound->known_once || time->none) return; /* nothing ran */
     const trli_rate stable = trli_bound_rate(sim, false), unscaled = trli_bound_rate(sim, true);
     trli_rate_words(sim, &stable, sizeof words, words);
     if (time->cfl > 0 && unscaled.unstable)

@@ -17,4 +17,7 @@ void trli_listing_say(const trli_listing *l, const char *format, ...) TRL_PRINTF
 /* What bounds dt: the step, which terms decide, and the table M. */
 void trli_describe_bound(const trli_listing *l);
 
+/* describe_solve.c */
+void trli_describe_solvers(const trli_listing *l);
+
 #endif

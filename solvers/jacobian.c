@@ -243,6 +243,12 @@ static trl_err hidden_by_plugin(builder *b, int row)
                     sim->equation[row].deck->name, plugin->type, plugin->name);
 }
 
+/* What is solved in each stage follows the others at once, and has no rate of its own. */
+static bool is_solved(const builder *b, int variable)
+{
+    return variable >= 0 && variable < b->sim->nequations && b->sim->equation[variable].solve;
+}
+
 static trl_err add_row(builder *b, int row)
 {
     trl_simulation *sim = b->sim;
@@ -264,7 +270,7 @@ static trl_err add_row(builder *b, int row)
     if (!copy) return no_memory(b);
     int kept = 0;
     for (int i = 0; i < n; ++i)
-        if (!(b->mark_all && list[i].no_cse)) copy[kept++] = list[i];
+        if (!(b->mark_all && list[i].no_cse) && !is_solved(b, list[i].variable)) copy[kept++] = list[i];
     for (int i = 0, next; i < kept; i = next) {
         for (next = i + 1; next < kept && compare_column(&copy[next], &copy[i]) == 0;) ++next;
         group g = {.entry = &copy[i], .n = join(b, &copy[i], next - i)};
@@ -465,7 +471,7 @@ static trl_err build(builder *b)
     trl_err err = TRL_OK;
     TRL_TRY(trli_partials_create(b->in, &b->partials));
     for (int v = 0; v < j->n; ++v)
-        if (!b->sim->equation[v].direction) TRL_TRY(add_row(b, v));
+        if (b->sim->equation[v].ddt) TRL_TRY(add_row(b, v));
     TRL_TRY(find_components(b));
     TRL_TRY(j->by_sums || too_many(b) ? finish_sums(b) : finish_blocks(b));
     j->block = trli_new(b->sim->ctx, (size_t)b->ndrafts + 1, sizeof *j->block);

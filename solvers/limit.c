@@ -226,7 +226,7 @@ trl_err trli_compile_limit(trl_simulation *sim, bool required)
     TRL_TRY(trli_find_differentiating(sim, &l.differentiating));
     TRL_TRY(lower_given(&l));
     for (int v = 0; v < sim->nequations; ++v)
-        if (!sim->equation[v].direction) TRL_TRY(add_equation(&l, v)); /* tangents are carried as their primal is */
+        if (sim->equation[v].ddt) TRL_TRY(add_equation(&l, v)); /* tangents are carried as their primal is */
     if (l.given >= 0 && !l.given_added) TRL_TRY(trli_largest_value(sim, l.in, -1, l.given, &l.bound->given));
     TRL_TRY(add_plugins(&l));
     TRL_TRY(warn_central(&l));

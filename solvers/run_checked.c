@@ -119,6 +119,7 @@ static void find_needed(const trl_simulation *sim, const trli_program *program, 
             program != sim->step && program != sim->initial &&
             (sim->shown[i].kept < 0 ? program != sim->observe : program != sim->kept[sim->shown[i].kept].program);
     for (int v = 0; v < sim->nequations; ++v) needed[sim->equation[v].state] = program != sim->initial;
+    if (program != sim->initial) trli_solving_mark_fields(sim, needed);
 }
 
 /* Make ready to run a program again without the devices of this rank that failed. */

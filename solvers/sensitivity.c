@@ -280,6 +280,11 @@ trl_err trli_add_sensitivities(trl_simulation *sim)
     const trl_place **wanted = trli_new(sim->ctx, ((size_t)n + 1) * ((size_t)p->nsensitivities + 1), sizeof *wanted);
     trl_err err = TRL_OK, first = TRL_OK;
     if (!wanted) return trli_no_memory(sim->ctx, NULL, "for %d equations", n);
+    for (int v = 0; v < n && p->nsensitivities > 0; ++v)
+        if (sim->equation[v].solve)
+            TRL_TRY(trl_fail(sim->ctx, TRL_ERR_INPUT, &p->sensitivity[0].equation_place,
+                             "there are no sensitivities yet of problems in which an equation is solved, as '%s' is",
+                             sim->equation[v].deck->name));
     for (int i = 0; i < p->nsensitivities; ++i) {
         const trl_sensitivity_entry *entry = &p->sensitivity[i];
         int equation, direction;

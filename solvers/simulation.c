@@ -44,7 +44,12 @@ static trl_err parse_equation(trl_simulation *sim, int v)
     eq->mask_field = eq->exact_field = eq->exact_shown = -1;
     err = scalar_formula(sim, &deck->initial, "initial", deck->name, &eq->initial);
     first = err;
-    err = scalar_formula(sim, &deck->ddt, "ddt", deck->name, &eq->ddt);
+    if (deck->solve.chars) {
+        err = trli_formula_of(sim, &deck->solve, &eq->solve);
+        if (err == TRL_OK) err = trli_formula_of(sim, &deck->equals, &eq->equals);
+    } else {
+        err = scalar_formula(sim, &deck->ddt, "ddt", deck->name, &eq->ddt);
+    }
     first = first != TRL_OK ? first : err;
     err = trli_formula_of(sim, &deck->mask, &eq->mask);
     first = first != TRL_OK ? first : err;
@@ -168,6 +173,8 @@ static trl_err mark_used(trl_simulation *sim)
         const trli_equation *eq = &sim->equation[v];
         TRL_TRY(mark_formula(sim, eq->initial, eq->deck->names, "an initial value"));
         TRL_TRY(mark_formula(sim, eq->ddt, eq->deck->names, NULL));
+        TRL_TRY(mark_formula(sim, eq->solve, eq->deck->names, "an equation that is solved"));
+        TRL_TRY(mark_formula(sim, eq->equals, eq->deck->names, "an equation that is solved"));
         TRL_TRY(mark_formula(sim, eq->mask, eq->deck->names, "a mask"));
         TRL_TRY(mark_formula(sim, eq->exact, eq->deck->names, "an exact solution"));
         TRL_TRY(mark_boundary(sim, eq->deck->boundary, eq->deck->names));
@@ -292,11 +299,14 @@ void trl_simulation_destroy(trl_simulation **sim)
     trli_time_blocking_destroy(&s->blocking);
     trli_receivers_destroy(&s->receivers);
     trli_bound_destroy(&s->bound);
+    trli_solving_destroy(s);
     trli_frame_destroy(&s->frame);
     trli_model_destroy(&s->model);
     for (int v = 0; v < s->nequations; ++v) {
         trl_formula_destroy(&s->equation[v].initial);
         trl_formula_destroy(&s->equation[v].ddt);
+        trl_formula_destroy(&s->equation[v].solve);
+        trl_formula_destroy(&s->equation[v].equals);
         trl_formula_destroy(&s->equation[v].mask);
         trl_formula_destroy(&s->equation[v].exact);
     }
@@ -354,9 +364,12 @@ trl_err trl_simulation_initialise(trl_simulation *sim)
     trl_context_begin_phase(sim->ctx);
     trli_set_present(sim);
     TRL_TRY(trli_run_checked(sim, sim->initial, 0, sim->time, true));
-    evaluated = true;
+    evaluated = !sim->solving;
+    if (!trli_solving_needs_dt(sim)) TRL_TRY(trli_solve_present(sim, sim->dt));
     TRL_TRY(trli_check_first_step(sim));
-    if (trli_dt_is_fixed(sim)) TRL_TRY(trli_limit_warn(sim));
+    trli_set_present(sim);
+    if (trli_solving_needs_dt(sim)) TRL_TRY(trli_solve_present(sim, sim->dt)); /* what bounds dt saw the first guess */
+    if (trli_dt_is_fixed(sim) && !sim->problem->time.none) TRL_TRY(trli_limit_warn(sim));
     err = trli_evaluate_kept(sim, false);
 done:
     err = trl_context_end_phase(sim->ctx, err);
@@ -386,6 +399,8 @@ trl_err trl_simulation_step(trl_simulation *sim)
     trl_graph_set_timing(sim->step->run->graph, sim->steps_run > 0 && sim->steps_run <= TIMED_STEPS);
     if (sim->problem->time.adaptive)
         TRL_TRY(trli_adaptive_step(sim, &next));
+    else if (sim->solving)
+        TRL_TRY(trli_solve_step(sim, &next));
     else
         TRL_TRY(trli_run_checked(sim, sim->step, next.number, next.time, sim->problem->nan_check));
     trl_memory_get_stats(sim->ctx, &after);

@@ -17,6 +17,7 @@
 typedef struct trli_equation {
     const trl_equation_entry *deck;
     trl_formula *initial, *ddt, *mask, *exact;
+    trl_formula *solve, *equals; /* without ddt: both sides; equals NULL: 0 */
     int state,
         next; /* model fields: level n and the level being computed; memory is exchanged after each accepted step */
     int mask_field, exact_field; /* model fields, or -1 */
@@ -104,6 +105,8 @@ struct trl_simulation {
     int64_t allocations; /* on the step path after the first step; there should be none */
     int64_t comm_bytes, comm_messages;
     double compile_seconds;
+    trli_program *part[TRL_STAGES_MAX];  /* of a step, by stage: solvers stand between them; else all are `step` */
+    struct trli_solving *solving;        /* NULL: nothing is solved */
     int *levels;                         /* [2][equations] fields: the two levels of the state */
     trli_rotation rotation;              /* of them */
     struct trli_time_blocking *blocking; /* NULL: one step at a time */
@@ -175,6 +178,26 @@ void trli_note_rates(trl_simulation *sim);
 /* In the model: rates have conditions that are the time derivatives of their equations' ones. */
 TRL_NODISCARD trl_err trli_declare_rates(trl_simulation *sim);
 void trli_rates_destroy(trl_simulation *sim);
+
+/* ---- solve_equations.c ---- */
+
+/* Compile what solves equations without a time derivative, once the state's fields are there. */
+TRL_NODISCARD trl_err trli_solving_prepare(trl_simulation *sim);
+/* The fields of the values that a stage makes, [equations]: they outlive its program. */
+void trli_solving_note_stage(trl_simulation *sim, int stage, const int *field);
+/* After the passes, before the model is frozen. */
+void trli_solving_equalise(trl_simulation *sim);
+/* Once there is a frame. */
+void trli_solving_begin(trl_simulation *sim);
+void trli_solving_destroy(trl_simulation *sim);
+void trli_solving_mark_fields(const trl_simulation *sim, bool *needed);
+/* Whether dt, or the step's number, is in some equation. */
+bool trli_solving_needs_dt(const trl_simulation *sim);
+/* Solve from the present state, to it. Collective: yes. */
+TRL_NODISCARD trl_err trli_solve_present(trl_simulation *sim, double dt);
+/* A step with what is solved after each stage. Collective: yes. */
+TRL_NODISCARD trl_err trli_solve_step(trl_simulation *sim, const trli_next_step *next);
+
 /* sensitivity.c: add the equations that `sensitivity` asks for. */
 TRL_NODISCARD trl_err trli_add_sensitivities(trl_simulation *sim);
 /* receivers.c */

@@ -156,7 +156,7 @@ trl_err trli_report_nonfinite(trl_simulation *sim, trl_gidx step, double time)
         snprintf(where + w, sizeof where - w, "%s%c = %.6g", a ? ", " : "", "xyz"[a],
                  trl_grid_coordinate(g, sim->model->variable[f.variable].location, a, f.point[a]));
     }
-    const trl_value *source = step == 0 ? &deck->initial : &deck->ddt;
+    const trl_value *source = step == 0 || deck->solve.chars ? &deck->initial : &deck->ddt;
     const trl_place *place = source->count && source->text[0].place.line ? &source->text[0].place : &deck->place;
     const char *kind = isnan(f.value) ? "NaN" : "infinite";
     return trl_context_agree(sim->ctx, step == 0 ? trl_fail(sim->ctx, TRL_ERR_NUMERICS, place,

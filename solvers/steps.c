@@ -153,6 +153,7 @@ trl_err trli_check_time(const trl_simulation *sim)
 {
     const trl_time_entry *p = &sim->problem->time;
     const bool fixed = !(p->cfl > 0) && !p->adaptive;
+    if (p->none) return TRL_OK;
     if (!isfinite(p->start) || (p->has_end && !isfinite(p->end)))
         return trl_fail(sim->ctx, TRL_ERR_INPUT, &p->place, "start and end of time must be finite: %g and %g", p->start,
                         p->end);
@@ -165,7 +166,7 @@ trl_err trli_check_time(const trl_simulation *sim)
 bool trli_done_at(const trl_simulation *sim, trl_gidx number, double time)
 {
     const trl_time_entry *p = &sim->problem->time;
-    return (sim->steps_wanted >= 0 && number >= sim->steps_wanted) || (p->has_end && time >= p->end);
+    return p->none || (sim->steps_wanted >= 0 && number >= sim->steps_wanted) || (p->has_end && time >= p->end);
 }
 
 trl_err trl_simulation_resume(trl_simulation *sim, trl_gidx step, double time, double dt)

@@ -8,6 +8,7 @@
 
 #include <trl_entry.h>
 #include <trl_integrator.h>
+#include <trl_solver.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -21,7 +22,9 @@ typedef struct trl_equation_entry {
     trl_value initial, ddt;
     trl_value ddt2, initial_rate; /* ddt2 in place of ddt, the other has no count: an equation of second order in time.
                                      initial_rate without count: 0 */
-    trl_text mask, exact;         /* absent: none */
+    trl_text solve, equals;       /* in place of ddt: solve = equals, or without equals solve = 0 */
+    const trl_solver_entry *solver; /* NULL: all its defaults */
+    trl_text mask, exact;           /* absent: none */
     trl_bc_side boundary[6];
 } trl_equation_entry;
 
@@ -58,6 +61,7 @@ typedef struct trl_sensitivity_entry {
 } trl_sensitivity_entry;
 
 typedef struct trl_time_entry {
+    bool none; /* the problem has no time: it is solved once; nothing else here counts */
     trl_method method;
     trl_place method_place;
     double dt;                    /* fixed; 0: from cfl */

@@ -146,6 +146,9 @@ typedef struct trl_simulation_stats {
     double compile_seconds;
 } trl_simulation_stats;
 TRL_API void trl_simulation_get_stats(const trl_simulation *sim, trl_simulation_stats *stats);
+/* Systems that are solved, and what solving the i-th did so far. */
+TRL_API int trl_simulation_solvers(const trl_simulation *sim);
+TRL_API const trl_solve_stats *trl_simulation_solver(const trl_simulation *sim, int solver);
 /* Compiled kernels of this rank: compilers work in the background while the simulation goes on with the interpreter. */
 typedef struct trl_compile_stats {
     int under_way, compiled, cached; /* cached: they came from the user's cache */

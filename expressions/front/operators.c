@@ -61,6 +61,7 @@ trl_err trli_lower_ddt(trli_lowering *lw, const trl_formula_operator *op, const 
     const trli_variable *variable = &lw->model->variable[symbol->index];
     const trli_variable *of = variable->direction ? &lw->model->variable[variable->of] : variable;
     trli_ir_value rate;
+    if (!of->ddt) return trli_lower_fail(lw, f, "'%s' is solved for, and has no time derivative", of->name);
     /* An equation cannot ask for its own rate, and so on without end. */
     lw->instance->rates = false;
     err = trli_lower_at(lw->instance, of->ddt, of->names, of->location, &rate);

@@ -221,7 +221,8 @@ trl_err trli_tree_write_dot(const trli_model *model, FILE *out)
         if (variable->direction)
             fprintf(out, "  \"%s\" -> \"%s\" [style=dashed];\n", variable->name, model->variable[variable->of].name);
         else if (err == TRL_OK)
-            err = trli_visit_again((trli_model *)model, variable->ddt, variable->names, write_edge, &edge);
+            if (variable->ddt)
+                err = trli_visit_again((trli_model *)model, variable->ddt, variable->names, write_edge, &edge);
     }
     for (int e = 0; e < model->front->nentries; ++e) {
         const trli_entry *entry = &model->front->entry[e];

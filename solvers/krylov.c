@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Conjugate gradients and stabilised biconjugate gradients. A run of a method alternates between the product with the
+ * Jacobian and programs of its own; scalars of an iteration stay in the frame, where the next program reads them. */
+#include <math.h>
+
+#include "krylov_impl.h"
+#include "memory_impl.h"
+
+static const trli_krylov_type *const types[TRL_SOLVE_METHODS] = {[TRL_SOLVE_CG] = &trli_krylov_cg,
+                                                                 [TRL_SOLVE_BICGSTAB] = &trli_krylov_bicgstab,
+                                                                 [TRL_SOLVE_GMRES] = &trli_krylov_gmres};
+
+const trli_krylov_type *trli_krylov_of(trl_solve_method method)
+{
+    return types[method];
+}
+
+trl_err trli_krylov_compile(trli_solver *s)
+{
+    const trl_solve_method wanted = s->settings.method;
+    trl_err err = TRL_OK;
+    for (int m = 0; m < TRL_SOLVE_METHODS; ++m) {
+        const bool automatic = wanted == TRL_SOLVE_AUTO && (m == TRL_SOLVE_CG || m == TRL_SOLVE_BICGSTAB);
+        if (types[m] && (automatic || m == (int)wanted)) TRL_TRY(types[m]->compile(s, &s->made[m]));
+    }
+done:
+    return err;
+}
+
+void trli_krylov_precondition(const trli_solver *s, const trli_ir_value *r, trli_ir_value *z)
+{
+    trli_ir *ir = &s->sim->model->ir;
+    for (int i = 0; i < s->ask.n; ++i)
+        z[i] = s->inverse_value[i] < 0 ? r[i] : trli_ir_binary(ir, TRLI_OP_MUL, s->inverse_value[i], r[i]);
+}
+
+trl_err trli_krylov_start(trli_solver *s, trli_program *program, int *rr)
+{
+    trli_ir_value *value = trli_new(s->sim->ctx, (size_t)s->ask.n + 1, sizeof *value);
+    trl_err err = TRL_OK;
+    if (!value) return trli_no_memory(s->sim->ctx, NULL, "for a solver");
+    trli_solver_read(s, s->r.now, value);
+    TRL_TRY(trli_solver_dot(s, program, "r.r", value, value, rr));
+    for (int i = 0; i < s->ask.n; ++i) value[i] = trli_ir_constant(&s->sim->model->ir, 0);
+    if (!s->linear) TRL_TRY(trli_solver_store(s, program, s->c.next, value));
+done:
+    trli_free(value);
+    return err;
+}
+
+void trli_krylov_started(const trli_solver *s)
+{
+    if (!s->linear) trli_vector_swap(s, &s->c);
+}
+
+/* ---- what both are made of ---- */
+
+/* Values of vectors while a program is made. */
+typedef struct work {
+    trli_solver *s;
+    trli_ir *ir;
+    trli_program *program;
+    trli_ir_value *a, *b, *z;
+} work;
+
+static trl_err open_work(trli_solver *s, work *w)
+{
+    const size_t n = (size_t)s->ask.n + 1;
+    *w = (work){.s = s, .ir = &s->sim->model->ir};
+    w->a = trli_new(s->sim->ctx, n, sizeof *w->a);
+    w->b = trli_new(s->sim->ctx, n, sizeof *w->b);
+    w->z = trli_new(s->sim->ctx, n, sizeof *w->z);
+    return w->a && w->b && w->z ? TRL_OK : trli_no_memory(s->sim->ctx, NULL, "for a solver");
+}
+
+static void close_work(work *w)
+{
+    trli_free(w->a);
+    trli_free(w->b);
+    trli_free(w->z);
+}
+
+/* to = a + factor * b */
+static trl_err combine(work *w, const int *to, const int *a, trli_op op, trli_ir_value factor, const int *b)
+{
+    trli_ir *ir = w->ir;
+    for (int i = 0; i < w->s->ask.n; ++i)
+        w->a[i] = trli_ir_binary(ir, op, trli_ir_field(ir, a[i]),
+                                 trli_ir_binary(ir, TRLI_OP_MUL, factor, trli_ir_field(ir, b[i])));
+    return trli_solver_store(w->s, w->program, to, w->a);
+}
+
+static trl_err dot(work *w, const char *label, const int *a, const int *b, int *scalar)
+{
+    trli_solver_read(w->s, a, w->a);
+    trli_solver_read(w->s, b, w->b);
+    return trli_solver_dot(w->s, w->program, label, w->a, w->b, scalar);
+}
+
+/* to = what the preconditioner makes of a vector */
+static trl_err preconditioned(work *w, const int *to, const int *of)
+{
+    trli_solver_read(w->s, of, w->a);
+    trli_krylov_precondition(w->s, w->a, w->z);
+    return trli_solver_store(w->s, w->program, to, w->z);
+}
+
+/* *value = numerator/denominator, a scalar of the program. */
+static trl_err quotient(work *w, const char *label, trli_ir_value numerator, trli_ir_value denominator, int *scalar,
+                        trli_ir_value *value)
+{
+    trl_err err =
+        trli_program_scalar(w->program, label, trli_ir_binary(w->ir, TRLI_OP_DIV, numerator, denominator), scalar);
+    if (err == TRL_OK) err = trli_program_add_scalar_root(w->program, *scalar);
+    if (err == TRL_OK) *value = trli_ir_scalar(w->ir, *scalar);
+    return err;
+}
+
+/* ---- conjugate gradients ---- */
+
+typedef struct cg {
+    trli_program *begin, *update;
+    int rho, alpha, first_rho, next_rho, first_rr, rr;
+} cg;
+
+static trl_err compile_begin(work *w, cg *m)
+{
+    trli_solver *s = w->s;
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_solver_begin(s, "start of cg", &m->begin));
+    w->program = m->begin;
+    TRL_TRY(trli_krylov_start(s, m->begin, &m->first_rr));
+    TRL_TRY(preconditioned(w, s->d.next, s->r.now));
+    TRL_TRY(dot(w, "r.z", s->r.now, s->d.next, &m->first_rho));
+done:
+    return err;
+}
+
+static trl_err compile_update(work *w, cg *m)
+{
+    trli_solver *s = w->s;
+    trli_ir *ir = w->ir;
+    trli_ir_value alpha, beta;
+    int scalar;
+    trl_err err = TRL_OK;
+    m->rho = trli_model_add_scalar(s->sim->model, 0);
+    TRL_TRY(trli_solver_begin(s, "step of cg", &m->update));
+    w->program = m->update;
+    TRL_TRY(quotient(w, "alpha", trli_ir_scalar(ir, m->rho), trli_ir_scalar(ir, s->dq), &m->alpha, &alpha));
+    TRL_TRY(combine(w, s->c.next, s->c.now, TRLI_OP_ADD, alpha, s->d.now));
+    TRL_TRY(combine(w, s->r.next, s->r.now, TRLI_OP_SUB, alpha, s->q.now));
+    trli_solver_read(s, s->r.next, w->a);
+    trli_krylov_precondition(s, w->a, w->z);
+    TRL_TRY(trli_solver_dot(s, m->update, "r.z", w->a, w->z, &m->next_rho));
+    TRL_TRY(trli_solver_dot(s, m->update, "r.r", w->a, w->a, &m->rr));
+    TRL_TRY(quotient(w, "beta", trli_ir_scalar(ir, m->next_rho), trli_ir_scalar(ir, m->rho), &scalar, &beta));
+    for (int i = 0; i < s->ask.n; ++i)
+        w->z[i] = trli_ir_binary(ir, TRLI_OP_ADD, w->z[i],
+                                 trli_ir_binary(ir, TRLI_OP_MUL, beta, trli_ir_field(ir, s->d.now[i])));
+    TRL_TRY(trli_solver_store(s, m->update, s->d.next, w->z));
+done:
+    return err;
+}
+
+static trl_err cg_compile(trli_solver *s, trli_krylov **method)
+{
+    work w = {0};
+    trl_err err = TRL_OK;
+    cg *m = trli_model_keep(s->sim->model, sizeof *m);
+    if (!m) return s->sim->model->ir.err;
+    *method = (trli_krylov *)m;
+    TRL_TRY(open_work(s, &w));
+    TRL_TRY(compile_begin(&w, m));
+    TRL_TRY(compile_update(&w, m));
+done:
+    close_work(&w);
+    return err;
+}
+
+static trl_err cg_run(trli_solver *s, trli_krylov *method, double target, int most, int *iterations, double *norm,
+                      bool *broken)
+{
+    cg *m = (cg *)method;
+    double sign = 0;
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_solver_program(s, m->begin));
+    trli_krylov_started(s);
+    trli_vector_swap(s, &s->d);
+    trli_solver_set(s, m->rho, trli_solver_scalar(s, m->first_rho));
+    *norm = trli_solver_norm(s, trli_solver_scalar(s, m->first_rr));
+    for (*iterations = 0; *iterations < most && !(*norm <= target) && isfinite(*norm); ++*iterations) {
+        TRL_TRY(trli_solver_program(s, s->apply));
+        /* Along all directions the quadratic form has one sign, or this is no minimum. */
+        const double alpha = trli_solver_scalar(s, m->rho) / trli_solver_scalar(s, s->dq);
+        *broken = !isfinite(alpha) || alpha == 0 || alpha * sign < 0;
+        if (*broken) break;
+        sign = alpha;
+        TRL_TRY(trli_solver_program(s, m->update));
+        trli_vector_swap(s, &s->c);
+        trli_vector_swap(s, &s->r);
+        trli_vector_swap(s, &s->d);
+        trli_solver_set(s, m->rho, trli_solver_scalar(s, m->next_rho));
+        *norm = trli_solver_norm(s, trli_solver_scalar(s, m->rr));
+    }
+done:
+    return err;
+}
+
+const trli_krylov_type trli_krylov_cg = {"cg", cg_compile, cg_run};
+
+/* ---- stabilised biconjugate gradients, preconditioned from the right ---- */
+
+typedef struct bicgstab {
+    trli_program *begin, *half, *full;
+    trli_vector shadow, p, v; /* the first residual; the direction; its product */
+    int rho, alpha, omega, next_rho, first_rr, half_rr, rr;
+} bicgstab;
+
+static trl_err copy(work *w, const int *to, const int *from)
+{
+    trli_solver_read(w->s, from, w->a);
+    return trli_solver_store(w->s, w->program, to, w->a);
+}
+
+static trl_err compile_first(work *w, bicgstab *m)
+{
+    trli_solver *s = w->s;
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_solver_begin(s, "start of bicgstab", &m->begin));
+    w->program = m->begin;
+    TRL_TRY(trli_krylov_start(s, m->begin, &m->first_rr));
+    TRL_TRY(copy(w, m->shadow.now, s->r.now));
+    TRL_TRY(copy(w, m->p.next, s->r.now));
+    TRL_TRY(preconditioned(w, s->d.next, s->r.now));
+done:
+    return err;
+}
+
+static trl_err compile_half(work *w, bicgstab *m)
+{
+    trli_solver *s = w->s;
+    trli_ir_value alpha;
+    int scalar;
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_solver_begin(s, "first half of bicgstab", &m->half));
+    w->program = m->half;
+    TRL_TRY(dot(w, "shadow.q", m->shadow.now, s->q.now, &scalar));
+    TRL_TRY(quotient(w, "alpha", trli_ir_scalar(w->ir, m->rho), trli_ir_scalar(w->ir, scalar), &m->alpha, &alpha));
+    TRL_TRY(copy(w, m->v.now, s->q.now));
+    TRL_TRY(combine(w, s->c.next, s->c.now, TRLI_OP_ADD, alpha, s->d.now));
+    TRL_TRY(combine(w, s->r.next, s->r.now, TRLI_OP_SUB, alpha, s->q.now));
+    TRL_TRY(dot(w, "r.r", s->r.next, s->r.next, &m->half_rr));
+    TRL_TRY(preconditioned(w, s->d.next, s->r.next));
+done:
+    return err;
+}
+
+static trl_err compile_full(work *w, bicgstab *m)
+{
+    trli_solver *s = w->s;
+    trli_ir *ir = w->ir;
+    trli_ir_value omega, beta;
+    int qr, qq, scalar;
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_solver_begin(s, "second half of bicgstab", &m->full));
+    w->program = m->full;
+    TRL_TRY(dot(w, "q.r", s->q.now, s->r.now, &qr));
+    TRL_TRY(dot(w, "q.q", s->q.now, s->q.now, &qq));
+    TRL_TRY(quotient(w, "omega", trli_ir_scalar(ir, qr), trli_ir_scalar(ir, qq), &m->omega, &omega));
+    TRL_TRY(combine(w, s->c.next, s->c.now, TRLI_OP_ADD, omega, s->d.now));
+    TRL_TRY(combine(w, s->r.next, s->r.now, TRLI_OP_SUB, omega, s->q.now));
+    TRL_TRY(dot(w, "r.r", s->r.next, s->r.next, &m->rr));
+    TRL_TRY(dot(w, "shadow.r", m->shadow.now, s->r.next, &m->next_rho));
+    const trli_ir_value up =
+        trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_scalar(ir, m->next_rho), trli_ir_scalar(ir, m->alpha));
+    const trli_ir_value down = trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_scalar(ir, m->rho), omega);
+    TRL_TRY(quotient(w, "beta", up, down, &scalar, &beta));
+    for (int i = 0; i < s->ask.n; ++i) {
+        const trli_ir_value v = trli_ir_binary(ir, TRLI_OP_MUL, omega, trli_ir_field(ir, m->v.now[i]));
+        const trli_ir_value p = trli_ir_binary(ir, TRLI_OP_SUB, trli_ir_field(ir, m->p.now[i]), v);
+        w->a[i] =
+            trli_ir_binary(ir, TRLI_OP_ADD, trli_ir_field(ir, s->r.next[i]), trli_ir_binary(ir, TRLI_OP_MUL, beta, p));
+    }
+    TRL_TRY(trli_solver_store(s, m->full, m->p.next, w->a));
+    TRL_TRY(preconditioned(w, s->d.next, m->p.next));
+done:
+    return err;
+}
+
+static trl_err bicgstab_compile(trli_solver *s, trli_krylov **method)
+{
+    work w = {0};
+    trl_err err = TRL_OK;
+    bicgstab *m = trli_model_keep(s->sim->model, sizeof *m);
+    if (!m) return s->sim->model->ir.err;
+    *method = (trli_krylov *)m;
+    TRL_TRY(trli_vector_add(s, "shadow", false, &m->shadow));
+    TRL_TRY(trli_vector_add(s, "p", true, &m->p));
+    TRL_TRY(trli_vector_add(s, "v", false, &m->v));
+    m->rho = trli_model_add_scalar(s->sim->model, 0);
+    TRL_TRY(open_work(s, &w));
+    TRL_TRY(compile_first(&w, m));
+    TRL_TRY(compile_half(&w, m));
+    TRL_TRY(compile_full(&w, m));
+done:
+    close_work(&w);
+    return err;
+}
+
+static void swap_all(const trli_solver *s)
+{
+    trli_vector_swap(s, &s->c);
+    trli_vector_swap(s, &s->r);
+    trli_vector_swap(s, &s->d);
+}
+
+static trl_err bicgstab_run(trli_solver *s, trli_krylov *method, double target, int most, int *iterations, double *norm,
+                            bool *broken)
+{
+    bicgstab *m = (bicgstab *)method;
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_solver_program(s, m->begin));
+    trli_krylov_started(s);
+    trli_vector_swap(s, &s->d);
+    trli_vector_swap(s, &m->p);
+    trli_solver_set(s, m->rho, trli_solver_scalar(s, m->first_rr));
+    *norm = trli_solver_norm(s, trli_solver_scalar(s, m->first_rr));
+    for (*iterations = 0; *iterations < most && !(*norm <= target) && !*broken; ++*iterations) {
+        TRL_TRY(trli_solver_program(s, s->apply));
+        TRL_TRY(trli_solver_program(s, m->half));
+        swap_all(s);
+        *norm = trli_solver_norm(s, trli_solver_scalar(s, m->half_rr));
+        *broken = !isfinite(*norm);
+        if (*norm <= target || *broken) continue;
+        TRL_TRY(trli_solver_program(s, s->apply));
+        TRL_TRY(trli_solver_program(s, m->full));
+        swap_all(s);
+        trli_vector_swap(s, &m->p);
+        trli_solver_set(s, m->rho, trli_solver_scalar(s, m->next_rho));
+        *norm = trli_solver_norm(s, trli_solver_scalar(s, m->rr));
+        *broken = !isfinite(*norm) || trli_solver_scalar(s, m->next_rho) == 0;
+    }
+done:
+    return err;
+}
+
+const trli_krylov_type trli_krylov_bicgstab = {"bicgstab", bicgstab_compile, bicgstab_run};

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* A solver's vectors and programs, shared by solve.c, which makes the system, and by the files of its methods. */
+#ifndef TRLI_KRYLOV_IMPL_H
+#define TRLI_KRYLOV_IMPL_H
+
+#include "solve_impl.h"
+
+/* Values of all unknowns. Programs read `now` and write `next`, then both change places. */
+typedef struct trli_vector {
+    int *now, *next; /* [n] fields; next NULL: written as a whole, from other vectors */
+} trli_vector;
+
+typedef struct trli_krylov trli_krylov; /* a method's own programs and scalars */
+
+struct trli_solver {
+    trl_simulation *sim;
+    trli_solve_request ask;
+    trl_solver_entry settings;
+    int first_field, end_field;   /* of the model: made for it */
+    int direction;                /* of the tangents, which the Jacobian is applied to */
+    bool linear;                  /* the Jacobian does not depend on the unknowns */
+    trli_vector x;                /* the unknowns */
+    trli_vector c;                /* the correction of a step of Newton's method; of a linear system x itself */
+    trli_vector r;                /* F's negative, less the Jacobian times c */
+    trli_vector d;                /* what the Jacobian is applied to, */
+    trli_vector q;                /* and the product */
+    trli_vector inverse;          /* of the diagonal, where it varies; now NULL: nowhere */
+    trli_ir_value *inverse_value; /* [n] what jacobi multiplies a residual with; TRLI_NO_VALUE: nothing */
+    trli_program *residual, *apply, *diagonal, *zero, *probe, *compare, *move, *means, *shift, *centre;
+    int rr, dq;                  /* scalars: r.r; d.q */
+    int qq, dd, compared;        /* scalars: q.q, d.d, and the product of q with what `with` says */
+    int *one, *with_one;         /* [n] scalars: factor of 1 in d, and in what q is compared with, for each unknown */
+    int noise[2], with_noise[2]; /* scalars: factors of two random vectors in these */
+    int *r_sum, *x_sum;          /* [n] scalars: sums of r and x */
+    int *r_offset, *x_offset;    /* [n] scalars: what is added to them */
+    int length;                  /* scalar: of the step along c */
+    trl_solve_method method;     /* that is used, once the system was looked at */
+    bool looked;
+    bool *singular, *balanced; /* [n] constants of an unknown are in the null space; and in the adjoint's */
+    double *points;            /* [n] the sum of weights of an unknown's points */
+    double all_points;
+    double *mean;                         /* [2*n] of the guess, and of the solution */
+    trli_krylov *made[TRL_SOLVE_METHODS]; /* by method; NULL: not asked for */
+    trl_gidx step;                        /* of messages */
+    double time;
+    trl_solve_stats stats;
+};
+
+/* A Krylov method: how it is compiled for a solver, and what it does. */
+typedef struct trli_krylov_type {
+    const char *words;
+    trl_err (*compile)(trli_solver *s, trli_krylov **method); /* *method is kept by the model */
+    /* Reduce norm(r) to the target by changing c, in `most` iterations at most. *broken: it cannot go on. */
+    trl_err (*run)(trli_solver *s, trli_krylov *m, double target, int most, int *iterations, double *norm,
+                   bool *broken);
+} trli_krylov_type;
+
+extern const trli_krylov_type trli_krylov_cg, trli_krylov_bicgstab, trli_krylov_gmres;
+
+/* ---- solve.c ---- */
+
+TRL_NODISCARD trl_err trli_solver_begin(trli_solver *s, const char *what, trli_program **program);
+TRL_NODISCARD trl_err trli_vector_add(trli_solver *s, const char *name, bool pair, trli_vector *v);
+void trli_vector_swap(const trli_solver *s, const trli_vector *v);
+/* Run a program of the solver. Collective: yes. */
+TRL_NODISCARD trl_err trli_solver_program(trli_solver *s, trli_program *program);
+/* The values of a vector. */
+void trli_solver_read(const trli_solver *s, const int *field, trli_ir_value *value);
+/* Append: field = value of each unknown, at all points that are unknown. */
+TRL_NODISCARD trl_err trli_solver_store(trli_solver *s, trli_program *program, const int *field,
+                                        const trli_ir_value *value);
+/* Append the sum over all points of the products of two values of each unknown. */
+TRL_NODISCARD trl_err trli_solver_dot(trli_solver *s, trli_program *program, const char *label, const trli_ir_value *a,
+                                      const trli_ir_value *b, int *scalar);
+double trli_solver_scalar(const trli_solver *s, int scalar);
+void trli_solver_set(const trli_solver *s, int scalar, double value);
+/* norm() of a vector from its product with itself. */
+double trli_solver_norm(const trli_solver *s, double square);
+
+/* ---- krylov.c ---- */
+
+const trli_krylov_type *trli_krylov_of(trl_solve_method method);
+/* Compile the methods that may be used. */
+TRL_NODISCARD trl_err trli_krylov_compile(trli_solver *s);
+/* What the preconditioner makes of a vector, at each point. */
+void trli_krylov_precondition(const trli_solver *s, const trli_ir_value *r, trli_ir_value *z);
+/* Append what every method begins with: r.r; and c = 0, if it is not x. */
+TRL_NODISCARD trl_err trli_krylov_start(trli_solver *s, trli_program *program, int *rr);
+/* After that program. */
+void trli_krylov_started(const trli_solver *s);
+
+#endif

@@ -1,0 +1,466 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Systems of equations: their vectors and programs, and Newton's method. */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "krylov_impl.h"
+#include "lifecycle_impl.h"
+#include "lower_impl.h"
+#include "memory_impl.h"
+#include "parameters_impl.h"
+#include "partials_impl.h"
+#include "sides_impl.h"
+#include "symbols_impl.h"
+
+static trl_err no_memory(const trli_solver *s)
+{
+    return trli_no_memory(s->sim->ctx, NULL, "to solve for '%s'", s->ask.names);
+}
+
+/* Points where the mask is 0 are no unknowns. */
+static trl_err masked(const trli_solver *s, trli_instance *in, int i, trli_ir_value *value)
+{
+    trli_model *model = s->sim->model;
+    const trli_variable *v = &model->variable[s->ask.variable[i]];
+    trli_ir_value mask;
+    trl_err err = TRL_OK;
+    if (!v->mask) return TRL_OK;
+    TRL_TRY(trli_lower_at(in, v->mask, v->names, v->location, &mask));
+    *value = trli_ir_select(&model->ir, mask, *value, trli_ir_constant(&model->ir, 0));
+done:
+    return err;
+}
+
+static trl_err list_of_values(const trli_solver *s, trli_ir_value **list)
+{
+    *list = trli_new(s->sim->ctx, (size_t)s->ask.n + 1, sizeof **list);
+    return *list ? TRL_OK : no_memory(s);
+}
+
+/* ---- the programs ---- */
+
+static trl_err add_scalars(trli_solver *s, int **list)
+{
+    *list = trli_model_keep(s->sim->model, ((size_t)s->ask.n + 1) * sizeof **list);
+    for (int i = 0; i < s->ask.n && *list; ++i) (*list)[i] = trli_model_add_scalar(s->sim->model, 0);
+    return s->sim->model->ir.err;
+}
+
+/* The tangents of the unknowns, as variables of the model. */
+static trl_err add_tangents(trli_solver *s)
+{
+    trli_model *model = s->sim->model;
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_direction_add(model, trli_model_name(model, "%s:", s->ask.names), &s->direction));
+    for (int i = 0; i < s->ask.n; ++i) {
+        trli_variable variable = model->variable[s->ask.variable[i]];
+        trli_model_field *d = &model->field[s->d.now[i]];
+        d->exchanged = true;
+        d->boundary = (trli_boundary_source){variable.boundary, variable.names, variable.name, variable.place};
+        variable.name = trli_model_name(model, "%s:d%d", variable.name, s->direction);
+        variable.initial = NULL;
+        variable.ddt = NULL;
+        variable.direction = s->direction;
+        variable.of = s->ask.variable[i];
+        TRL_TRY(trli_variable_add(model, &variable));
+    }
+done:
+    return err;
+}
+
+/* r = -F(x) */
+static trl_err compile_residual(trli_solver *s)
+{
+    trli_ir *ir = &s->sim->model->ir;
+    trli_instance *in = NULL, *old = NULL;
+    trli_ir_value *value = NULL;
+    trl_err err = TRL_OK;
+    TRL_TRY(list_of_values(s, &value));
+    TRL_TRY(trli_solver_begin(s, "residual", &s->residual));
+    TRL_TRY(s->ask.instance(s->ask.data, s->residual, &in, &old));
+    TRL_TRY(trli_instance_planes(in, false));
+    TRL_TRY(trli_instance_fill(in));
+    TRL_TRY(trli_instance_prepare(in));
+    for (int i = 0; i < s->ask.n; ++i) {
+        TRL_TRY(s->ask.residual(s->ask.data, in, i, &value[i]));
+        value[i] = trli_ir_unary(ir, TRLI_OP_NEG, value[i]);
+        TRL_TRY(masked(s, in, i, &value[i]));
+    }
+    TRL_TRY(trli_solver_store(s, s->residual, s->r.now, value));
+    trli_solver_read(s, s->r.now, value);
+    TRL_TRY(trli_solver_dot(s, s->residual, "r.r", value, value, &s->rr));
+    for (int i = 0; i < s->ask.n; ++i) {
+        TRL_TRY(trli_program_reduce(s->residual, "sum of r", value[i],
+                                    s->sim->model->variable[s->ask.variable[i]].location, TRLI_REDUCE_SUM, true, NULL,
+                                    &s->r_sum[i]));
+        TRL_TRY(trli_program_add_scalar_root(s->residual, s->r_sum[i]));
+    }
+    for (int i = 0; i < s->ask.n; ++i) TRL_TRY(trli_program_add_root(s->residual, s->x.now[i]));
+done:
+    trli_instance_destroy(&in);
+    trli_instance_destroy(&old);
+    trli_free(value);
+    return err;
+}
+
+/* Whether a value depends on one of the unknowns, through what the program computes. */
+static trl_err depends(trli_solver *s, const trli_program *program, trli_ir_value value, bool *does)
+{
+    trli_model *model = s->sim->model;
+    trli_walk walk = {0};
+    trli_ir_value *todo = NULL;
+    bool *seen = NULL;
+    int n = 0, capacity = 0, which;
+    trl_err err = TRL_OK;
+    seen = trli_new(model->ctx, (size_t)model->nfields + (size_t)model->nscalars + 1, sizeof *seen);
+    if (!seen || !trli_make_room(model->ctx, &todo, n, 1, &capacity, sizeof *todo)) TRL_TRY(no_memory(s));
+    todo[n++] = value;
+    while (n > 0 && !*does) {
+        const trli_ir_value v = todo[--n];
+        TRL_TRY(trli_ir_walk(&model->ir, &walk, 1, &v));
+        for (int32_t k = 0; k < walk.count; ++k) {
+            const trli_node *node = trli_ir_node(&model->ir, walk.list[k]);
+            if (node->op != TRLI_OP_FIELD && node->op != TRLI_OP_SCALAR) continue;
+            bool *known = &seen[node->op == TRLI_OP_FIELD ? node->index : model->nfields + node->index];
+            if (*known) continue;
+            *known = true;
+            for (int i = 0; node->op == TRLI_OP_FIELD && i < s->ask.n; ++i) *does |= node->index == s->x.now[i];
+            const trli_step *producer = trli_program_producer(program, node, &which);
+            if (producer && producer->kind == TRLI_STEP_PLUGIN) *does = true; /* nobody knows */
+            if (!producer || !producer->value) continue;
+            if (!trli_make_room(model->ctx, &todo, n, 1, &capacity, sizeof *todo)) TRL_TRY(no_memory(s));
+            todo[n++] = producer->value[which];
+        }
+    }
+done:
+    trli_walk_free(&walk);
+    trli_free(todo);
+    trli_free(seen);
+    return err;
+}
+
+/* The conditions of the tangents' ghosts, too, may depend on the unknowns. */
+static trl_err sides_depend(trli_solver *s, bool *does)
+{
+    const trli_program *p = s->apply;
+    trl_err err = TRL_OK;
+    for (int k = 0; k < p->nsteps; ++k) {
+        const trli_step *step = &p->step[k];
+        for (int o = 0; step->kind == TRLI_STEP_FILL && o < step->nout; ++o)
+            for (int side = 0; side < 6; ++side) {
+                const trli_side *at = &step->fill.sides[o][side];
+                for (int i = 0; at->tangent && i < at->npieces; ++i) {
+                    const trli_piece *piece = &at->piece[i];
+                    const trli_ir_value value[] = {piece->where, piece->kind == TRL_BC_ROBIN ? piece->a : TRLI_NO_VALUE,
+                                                   piece->b,     piece->da,
+                                                   piece->db,    piece->dc};
+                    for (size_t j = 0; j < sizeof value / sizeof *value; ++j)
+                        if (value[j] >= 0) TRL_TRY(depends(s, p, value[j], does));
+                }
+            }
+    }
+done:
+    return err;
+}
+
+/* q = J d */
+static trl_err compile_apply(trli_solver *s)
+{
+    trli_model *model = s->sim->model;
+    trli_instance *in = NULL, *old = NULL;
+    trli_ir_value *value = NULL, *d = NULL;
+    bool varies = false;
+    trl_err err = TRL_OK;
+    TRL_TRY(list_of_values(s, &value));
+    TRL_TRY(list_of_values(s, &d));
+    TRL_TRY(trli_solver_begin(s, "product", &s->apply));
+    TRL_TRY(s->ask.instance(s->ask.data, s->apply, &in, &old));
+    const int first = model->nvariables - s->ask.n;
+    for (int i = 0; i < s->ask.n; ++i) in->variable[first + i] = s->d.now[i];
+    TRL_TRY(trli_instance_fill(in));
+    TRL_TRY(trli_instance_prepare(in));
+    for (int i = 0; i < s->ask.n; ++i) {
+        TRL_TRY(s->ask.residual(s->ask.data, in, i, &value[i]));
+        TRL_TRY(trli_tangent(in, s->direction, value[i], &value[i]));
+        if (value[i] < 0 && s->ask.n == 1)
+            TRL_TRY(trl_fail(s->sim->ctx, TRL_ERR_INPUT, &s->ask.place,
+                             "the equation does not contain its unknown '%s': nothing can be solved for",
+                             s->ask.names));
+        if (value[i] < 0) value[i] = trli_ir_constant(&model->ir, 0);
+        TRL_TRY(depends(s, s->apply, value[i], &varies));
+        TRL_TRY(masked(s, in, i, &value[i]));
+    }
+    TRL_TRY(sides_depend(s, &varies));
+    s->linear = !varies;
+    TRL_TRY(trli_solver_store(s, s->apply, s->q.now, value));
+    trli_solver_read(s, s->q.now, value);
+    trli_solver_read(s, s->d.now, d);
+    TRL_TRY(trli_solver_dot(s, s->apply, "d.q", d, value, &s->dq));
+done:
+    trli_instance_destroy(&in);
+    trli_instance_destroy(&old);
+    trli_free(value);
+    trli_free(d);
+    return err;
+}
+
+/* The derivative of an unknown's equation by the unknown at the same point. */
+static trl_err diagonal_value(trli_solver *s, trli_instance *in, trli_partials *partials, int i, trli_ir_value *value)
+{
+    enum { ENTRIES = 20000 };
+    const trli_partial_derivative *list;
+    int n;
+    trl_err err = TRL_OK;
+    trli_ir_value f;
+    *value = TRLI_NO_VALUE;
+    TRL_TRY(s->ask.residual(s->ask.data, in, i, &f));
+    TRL_TRY(trli_partials_of(partials, f, -1, ENTRIES, false, &list, &n));
+    for (int k = 0; k < n; ++k) {
+        const trli_partial_derivative *e = &list[k];
+        const bool here = !e->everywhere && !e->offset[0] && !e->offset[1] && !e->offset[2];
+        if (e->variable == s->ask.variable[i] && here) *value = e->value;
+    }
+    if (*value >= 0) TRL_TRY(trli_partials_together(partials, *value, value));
+done:
+    return err;
+}
+
+/* The inverse of the Jacobian's diagonal, as a number where it is one, else in a field. */
+static trl_err compile_diagonal(trli_solver *s)
+{
+    trli_model *model = s->sim->model;
+    trli_ir *ir = &model->ir;
+    trli_instance *in = NULL, *old = NULL, *marked = NULL;
+    trli_partials *partials = NULL;
+    const trli_marks none = {0};
+    bool varies = false, known = true;
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_solver_begin(s, "diagonal", &s->diagonal));
+    TRL_TRY(s->ask.instance(s->ask.data, s->diagonal, &in, &old));
+    TRL_TRY(trli_instance_fill(in));
+    TRL_TRY(trli_instance_marked(in, &none, &marked));
+    TRL_TRY(trli_instance_prepare(marked));
+    TRL_TRY(trli_partials_create(marked, &partials));
+    for (int i = 0; i < s->ask.n; ++i) {
+        trli_ir_value v;
+        TRL_TRY(diagonal_value(s, marked, partials, i, &v));
+        known &= v >= 0;
+        if (v < 0) break;
+        const trli_ir_value one = trli_ir_constant(ir, 1), zero = trli_ir_constant(ir, 0);
+        const trli_ir_value inverse = trli_ir_binary(ir, TRLI_OP_DIV, one, v);
+        s->inverse_value[i] = trli_ir_select(ir, trli_ir_binary(ir, TRLI_OP_EQ, v, zero), one, inverse);
+        TRL_TRY(masked(s, in, i, &s->inverse_value[i]));
+        varies |= trli_ir_node(ir, s->inverse_value[i])->op != TRLI_OP_CONSTANT;
+    }
+    for (int i = 0; i < s->ask.n && !known; ++i) s->inverse_value[i] = TRLI_NO_VALUE;
+    if (known && varies) {
+        TRL_TRY(trli_vector_add(s, "inverse", false, &s->inverse));
+        TRL_TRY(trli_solver_store(s, s->diagonal, s->inverse.now, s->inverse_value));
+        trli_solver_read(s, s->inverse.now, s->inverse_value);
+    }
+done:
+    trli_partials_destroy(&partials);
+    trli_instance_marked_destroy(&marked);
+    trli_instance_destroy(&in);
+    trli_instance_destroy(&old);
+    return err;
+}
+
+/* a sum of 1 and two random vectors, with factors */
+static trl_err trial(trli_solver *s, trli_instance *in, const int *one, const int noise[2], int i, trli_ir_value *value)
+{
+    trli_ir *ir = &s->sim->model->ir;
+    trli_ir_value sum = trli_ir_scalar(ir, one[i]);
+    for (int k = 0; k < 2; ++k) {
+        const trli_ir_value random =
+            trli_ir_binary(ir, TRLI_OP_SUB, trli_ir_random(ir, 2.0 * i + k + 1), trli_ir_constant(ir, 0.5));
+        sum =
+            trli_ir_binary(ir, TRLI_OP_ADD, sum, trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_scalar(ir, noise[k]), random));
+    }
+    *value = sum;
+    return masked(s, in, i, value);
+}
+
+/* What looks at the operator: d = a trial, and products of q with another one. */
+static trl_err compile_trials(trli_solver *s)
+{
+    trli_instance *in = NULL, *other = NULL, *old = NULL, *older = NULL;
+    trli_ir_value *a = NULL, *b = NULL;
+    trl_err err = TRL_OK;
+    TRL_TRY(list_of_values(s, &a));
+    TRL_TRY(list_of_values(s, &b));
+    TRL_TRY(trli_solver_begin(s, "trial", &s->probe));
+    s->probe->once = true;
+    TRL_TRY(s->ask.instance(s->ask.data, s->probe, &in, &old));
+    for (int i = 0; i < s->ask.n; ++i) TRL_TRY(trial(s, in, s->one, s->noise, i, &a[i]));
+    TRL_TRY(trli_solver_store(s, s->probe, s->d.next, a));
+    TRL_TRY(trli_solver_begin(s, "comparison", &s->compare));
+    s->compare->once = true;
+    TRL_TRY(s->ask.instance(s->ask.data, s->compare, &other, &older));
+    for (int i = 0; i < s->ask.n; ++i) TRL_TRY(trial(s, other, s->with_one, s->with_noise, i, &a[i]));
+    trli_solver_read(s, s->q.now, b);
+    TRL_TRY(trli_solver_dot(s, s->compare, "q.trial", a, b, &s->compared));
+    TRL_TRY(trli_solver_dot(s, s->compare, "q.q", b, b, &s->qq));
+    trli_solver_read(s, s->d.now, a);
+    TRL_TRY(trli_solver_dot(s, s->compare, "d.d", a, a, &s->dd));
+done:
+    trli_instance_destroy(&in);
+    trli_instance_destroy(&old);
+    trli_instance_destroy(&other);
+    trli_instance_destroy(&older);
+    trli_free(a);
+    trli_free(b);
+    return err;
+}
+
+/* next = now + offset */
+static trl_err compile_offset(trli_solver *s, const char *name, const trli_vector *v, const int *offset,
+                              trli_program **program)
+{
+    trli_ir *ir = &s->sim->model->ir;
+    trli_instance *in = NULL, *old = NULL;
+    trli_ir_value *value = NULL;
+    trl_err err = TRL_OK;
+    TRL_TRY(list_of_values(s, &value));
+    TRL_TRY(trli_solver_begin(s, name, program));
+    TRL_TRY(s->ask.instance(s->ask.data, *program, &in, &old));
+    for (int i = 0; i < s->ask.n; ++i) {
+        value[i] = trli_ir_scalar(ir, offset[i]);
+        TRL_TRY(masked(s, in, i, &value[i]));
+        value[i] = trli_ir_binary(ir, TRLI_OP_ADD, trli_ir_field(ir, v->now[i]), value[i]);
+    }
+    TRL_TRY(trli_solver_store(s, *program, v->next, value));
+done:
+    trli_instance_destroy(&in);
+    trli_instance_destroy(&old);
+    trli_free(value);
+    return err;
+}
+
+/* Programs of x alone: zero, a step along c, sums and offsets. */
+static trl_err compile_moves(trli_solver *s)
+{
+    trli_ir *ir = &s->sim->model->ir;
+    trli_ir_value *value = NULL;
+    trl_err err = TRL_OK;
+    TRL_TRY(list_of_values(s, &value));
+    TRL_TRY(trli_solver_begin(s, "zero", &s->zero));
+    for (int i = 0; i < s->ask.n; ++i) value[i] = trli_ir_constant(ir, 0);
+    TRL_TRY(trli_solver_store(s, s->zero, s->x.next, value));
+    TRL_TRY(trli_solver_begin(s, "mean", &s->means));
+    for (int i = 0; i < s->ask.n; ++i) {
+        value[i] = trli_ir_field(ir, s->x.now[i]);
+        TRL_TRY(trli_program_reduce(s->means, "sum", value[i], s->sim->model->variable[s->ask.variable[i]].location,
+                                    TRLI_REDUCE_SUM, true, NULL, &s->x_sum[i]));
+        TRL_TRY(trli_program_add_scalar_root(s->means, s->x_sum[i]));
+    }
+    TRL_TRY(compile_offset(s, "shift", &s->x, s->x_offset, &s->shift));
+    TRL_TRY(compile_offset(s, "balance", &s->r, s->r_offset, &s->centre));
+    if (s->linear) goto done;
+    TRL_TRY(trli_solver_begin(s, "step", &s->move));
+    for (int i = 0; i < s->ask.n; ++i) {
+        const trli_ir_value along =
+            trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_scalar(ir, s->length), trli_ir_field(ir, s->c.now[i]));
+        value[i] = trli_ir_binary(ir, TRLI_OP_ADD, trli_ir_field(ir, s->x.now[i]), along);
+    }
+    TRL_TRY(trli_solver_store(s, s->move, s->x.next, value));
+done:
+    trli_free(value);
+    return err;
+}
+
+/* ---- making ---- */
+
+static trl_err copy_request(trli_solver *s, const trli_solve_request *request)
+{
+    trli_model *model = s->sim->model;
+    const size_t n = (size_t)request->n, bytes = (n + 1) * sizeof(int);
+    int *variable = trli_model_keep(model, bytes), *field = trli_model_keep(model, bytes);
+    trl_err err = TRL_OK;
+    TRL_TRY(model->ir.err);
+    s->ask = *request;
+    s->ask.names = trli_model_name(model, "%s", request->names);
+    s->settings = *request->settings;
+    s->ask.variable = memcpy(variable, request->variable, n * sizeof(int));
+    s->ask.field = memcpy(field, request->field, n * sizeof(int));
+    s->singular = trli_model_keep(model, n + 1);
+    s->balanced = trli_model_keep(model, n + 1);
+    s->points = trli_model_keep(model, (n + 1) * sizeof *s->points);
+    s->inverse_value = trli_model_keep(model, (n + 1) * sizeof *s->inverse_value);
+    s->mean = trli_model_keep(model, 2 * (n + 1) * sizeof *s->mean);
+    s->r_sum = trli_model_keep(model, bytes);
+    s->x_sum = trli_model_keep(model, bytes);
+    TRL_TRY(model->ir.err);
+    int **const lists[] = {&s->one, &s->with_one, &s->r_offset, &s->x_offset};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; ++i) TRL_TRY(add_scalars(s, lists[i]));
+    for (int k = 0; k < 2; ++k) {
+        s->noise[k] = trli_model_add_scalar(model, 0);
+        s->with_noise[k] = trli_model_add_scalar(model, 0);
+    }
+    s->length = trli_model_add_scalar(model, 0);
+    for (int i = 0; i < s->ask.n; ++i) s->inverse_value[i] = TRLI_NO_VALUE;
+    err = model->ir.err;
+done:
+    return err;
+}
+
+static trl_err add_vectors(trli_solver *s)
+{
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_vector_add(s, "solved", true, &s->x));
+    for (int i = 0; i < s->ask.n; ++i) { /* x is what the caller has; all points of it move */
+        s->x.now[i] = s->ask.field[i];
+        memset(s->sim->model->field[s->x.next[i]].fixed_planes, 0, sizeof s->sim->model->field->fixed_planes);
+    }
+    TRL_TRY(trli_vector_add(s, "residual", true, &s->r));
+    TRL_TRY(trli_vector_add(s, "direction", true, &s->d));
+    TRL_TRY(trli_vector_add(s, "product", false, &s->q));
+done:
+    return err;
+}
+
+static trl_err compile(trli_solver *s)
+{
+    trl_err err = TRL_OK;
+    TRL_TRY(add_vectors(s));
+    TRL_TRY(add_tangents(s));
+    TRL_TRY(compile_apply(s));
+    TRL_TRY(compile_residual(s));
+    s->c = s->x;
+    if (!s->linear) TRL_TRY(trli_vector_add(s, "correction", true, &s->c));
+    if (s->settings.preconditioner != TRL_PRECONDITIONER_NONE) TRL_TRY(compile_diagonal(s));
+    TRL_TRY(compile_trials(s));
+    TRL_TRY(compile_moves(s));
+    TRL_TRY(trli_krylov_compile(s));
+    s->stats = (trl_solve_stats){.unknowns = s->ask.names, .linear = s->linear};
+    s->stats.preconditioner = s->inverse_value[0] < 0 ? "none" : "jacobi";
+    if (s->settings.preconditioner == TRL_PRECONDITIONER_JACOBI && s->inverse_value[0] < 0)
+        err = trl_fail(s->sim->ctx, TRL_ERR_INPUT, &s->settings.place,
+                       "the operator's diagonal for '%s' is not known as a formula: use preconditioner none",
+                       s->ask.names);
+done:
+    return err;
+}
+
+trl_err trli_solver_add(trl_simulation *sim, const trli_solve_request *request, trli_solver **solver)
+{
+    trl_err err = TRL_OK;
+    trli_solver *s = *solver = trli_new(sim->ctx, 1, sizeof *s);
+    if (!s) return trli_no_memory(sim->ctx, NULL, "for a solver");
+    s->sim = sim;
+    s->first_field = sim->model->nfields;
+    TRL_TRY(copy_request(s, request));
+    TRL_TRY(compile(s));
+    s->end_field = sim->model->nfields;
+done:
+    if (err != TRL_OK) trli_solver_destroy(solver);
+    return err;
+}
+
+void trli_solver_destroy(trli_solver **solver)
+{
+    trli_free(*solver);
+    *solver = NULL;
+}

@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Equations without a time derivative: which are solved together, and when. They are solved on fields of their own,
+ * where the values of a stage are put for as long as they are solved. */
+#include <string.h>
+
+#include "lifecycle_impl.h"
+#include "lower_impl.h"
+#include "memory_impl.h"
+#include "sides_impl.h"
+#include "solve_impl.h"
+#include "spectrum_impl.h"
+#include "symbols_impl.h"
+
+struct trli_solving {
+    trl_simulation *sim;
+    bool in_steps;
+    int time_scalar;
+    int *at;             /* [equations] the fields that are solved on */
+    int *stage;          /* [stages][equations] where a stage's values are */
+    trli_program *load;  /* the present state to these fields */
+    trli_program *guess; /* the present solutions to the next level */
+    int nsolvers;
+    trli_solver **solver; /* in the order in which they need each other */
+    bool changing;        /* dt, or the step, is read */
+    double dt;            /* of the last solution of the present state */
+    trl_gidx step;
+};
+
+/* ---- which equations need each other ---- */
+
+typedef struct needs {
+    trl_simulation *sim;
+    bool *of;   /* [equations] that the present one needs */
+    bool *seen; /* [entries] */
+} needs;
+
+static trl_err visit(void *data, const trl_text *text, const trl_ast *node, const char *name);
+
+static trl_err read_symbol(needs *n, const trli_symbol *symbol)
+{
+    trli_model *model = n->sim->model;
+    trl_err err = TRL_OK;
+    if (!symbol) return TRL_OK;
+    if (symbol->kind == TRLI_SYMBOL_VARIABLE) {
+        if (symbol->index < n->sim->nequations) n->of[symbol->index] = true;
+        return TRL_OK;
+    }
+    const trli_entry *entry = &model->front->entry[symbol->index];
+    if (n->seen[symbol->index]) return TRL_OK;
+    n->seen[symbol->index] = true;
+    for (int i = 0; i < entry->nformulas; ++i)
+        TRL_TRY(trli_visit_again(model, entry->formula[i], entry->deck->names, visit, n));
+    for (int i = 0; i < entry->nrequired; ++i)
+        TRL_TRY(read_symbol(n, &model->front->symbol[entry->required[i].symbol]));
+done:
+    return err;
+}
+
+static trl_err visit(void *data, const trl_text *text, const trl_ast *node, const char *name)
+{
+    needs *n = data;
+    (void)text, (void)node;
+    return read_symbol(n, trli_symbol_find(n->sim->model, name));
+}
+
+static trl_err read_value(needs *n, const trl_value *value, const trl_scope *names)
+{
+    trl_err err = TRL_OK;
+    for (int i = 0; i < value->count && err == TRL_OK; ++i) {
+        trl_formula *f;
+        err = trli_formula_of(n->sim, &value->text[i], &f);
+        if (err == TRL_OK) err = trli_visit_again(n->sim->model, f, names, visit, n);
+        trl_formula_destroy(&f);
+    }
+    return err;
+}
+
+/* What an equation's formulas and conditions need. */
+static trl_err find_needs(needs *n, int v)
+{
+    const trli_equation *eq = &n->sim->equation[v];
+    trl_err err = TRL_OK;
+    memset(n->of, 0, (size_t)n->sim->nequations);
+    memset(n->seen, 0, (size_t)n->sim->model->front->nentries);
+    TRL_TRY(trli_visit_again(n->sim->model, eq->solve, eq->deck->names, visit, n));
+    if (eq->equals) TRL_TRY(trli_visit_again(n->sim->model, eq->equals, eq->deck->names, visit, n));
+    for (int side = 0; side < 6; ++side)
+        for (int i = 0; i < eq->deck->boundary[side].npieces; ++i) {
+            const trl_bc_piece *p = &eq->deck->boundary[side].piece[i];
+            TRL_TRY(read_value(n, &p->value, eq->deck->names));
+            TRL_TRY(read_value(n, &p->b, eq->deck->names));
+            TRL_TRY(read_value(n, &p->c, eq->deck->names));
+            if (p->expression) TRL_TRY(read_symbol(n, trli_symbol_find(n->sim->model, p->expression)));
+        }
+done:
+    return err;
+}
+
+/* component[v]: the system of equation v; systems are numbered in the order in which they are solved. */
+static trl_err find_systems(trl_simulation *sim, int *component, int *count)
+{
+    const size_t n = (size_t)sim->nequations;
+    int *first = trli_new(sim->ctx, n + 1, sizeof *first), *column = trli_new(sim->ctx, n * n + 1, sizeof *column);
+    needs search = {.sim = sim,
+                    .of = trli_new(sim->ctx, n + 1, sizeof *search.of),
+                    .seen = trli_new(sim->ctx, (size_t)sim->model->front->nentries + 1, sizeof *search.seen)};
+    trl_err err = TRL_OK;
+    if (!first || !column || !search.of || !search.seen) TRL_TRY(trli_no_memory(sim->ctx, NULL, "to order equations"));
+    for (int v = 0; v < sim->nequations; ++v) {
+        first[v + 1] = first[v];
+        if (!sim->equation[v].solve) continue;
+        TRL_TRY(find_needs(&search, v));
+        for (int w = 0; w < sim->nequations; ++w)
+            if (search.of[w] && sim->equation[w].solve) column[first[v + 1]++] = w;
+    }
+    const trli_pattern pattern = {sim->nequations, first, column};
+    *count = trli_components(sim->ctx, &pattern, component);
+    if (*count < 0) err = trli_no_memory(sim->ctx, NULL, "to order equations");
+done:
+    trli_free(first);
+    trli_free(column);
+    trli_free(search.of);
+    trli_free(search.seen);
+    return err;
+}
+
+/* ---- compiling ---- */
+
+typedef struct members {
+    struct trli_solving *solving;
+    int *equation;
+} members;
+
+static trl_err make_instance(void *data, trli_program *program, trli_instance **in, trli_instance **old)
+{
+    const members *m = data;
+    const struct trli_solving *so = m->solving;
+    trl_simulation *sim = so->sim;
+    trl_err err = TRL_OK;
+    if (so->in_steps) {
+        TRL_TRY(trli_instance_create(sim->model, program, TRLI_SCALAR_STEP_TIME, 0, NULL, old));
+        for (int v = 0; v < sim->nequations; ++v) (*old)->variable[v] = sim->equation[v].state;
+        TRL_TRY(trli_instance_fill(*old));
+    }
+    TRL_TRY(trli_instance_create(sim->model, program, so->time_scalar, 0, *old, in));
+    for (int v = 0; v < sim->nequations; ++v) (*in)->variable[v] = so->at[v];
+done:
+    return err;
+}
+
+static trl_err residual(void *data, trli_instance *in, int i, trli_ir_value *value)
+{
+    const members *m = data;
+    trl_simulation *sim = m->solving->sim;
+    const trli_equation *eq = &sim->equation[m->equation[i]];
+    const trl_location location = sim->model->variable[m->equation[i]].location;
+    trli_ir_value right;
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_lower_at(in, eq->solve, eq->deck->names, location, value));
+    if (!eq->equals) goto done;
+    TRL_TRY(trli_lower_at(in, eq->equals, eq->deck->names, location, &right));
+    *value = trli_ir_binary(&sim->model->ir, TRLI_OP_SUB, *value, right);
+    err = sim->model->ir.err;
+done:
+    return err;
+}
+
+static const trl_solver_entry unnamed = TRL_SOLVER_DEFAULTS;
+
+/* Equations that are solved together name one solver. */
+static trl_err find_settings(const trl_simulation *sim, int n, const int *equation, const trl_solver_entry **settings)
+{
+    const trl_equation_entry *first = sim->equation[equation[0]].deck;
+    *settings = first->solver ? first->solver : &unnamed;
+    for (int i = 1; i < n; ++i) {
+        const trl_equation_entry *other = sim->equation[equation[i]].deck;
+        if (other->solver == first->solver) continue;
+        return trl_fail(sim->ctx, TRL_ERR_INPUT, &other->place,
+                        "'%s' and '%s' need each other, so they are solved together: name the same solver for both",
+                        first->name, other->name);
+    }
+    return TRL_OK;
+}
+
+static trl_err add_system(struct trli_solving *so, int n, int *equation, int *field)
+{
+    trl_simulation *sim = so->sim;
+    members m = {so, equation};
+    const char *names = sim->equation[equation[0]].deck->name;
+    trl_err err = TRL_OK;
+    for (int i = 1; i < n; ++i)
+        names = trli_model_name(sim->model, "%s, %s", names, sim->equation[equation[i]].deck->name);
+    for (int i = 0; i < n; ++i) field[i] = so->at[equation[i]];
+    const trl_text *text = &sim->equation[equation[0]].solve->text;
+    trli_solve_request request = {.names = names,
+                                  .place = text->place,
+                                  .n = n,
+                                  .variable = equation,
+                                  .field = field,
+                                  .instance = make_instance,
+                                  .residual = residual,
+                                  .data = &m};
+    TRL_TRY(find_settings(sim, n, equation, &request.settings));
+    TRL_TRY(trli_solver_add(sim, &request, &so->solver[so->nsolvers]));
+    ++so->nsolvers;
+done:
+    return err;
+}
+
+static trl_err add_systems(struct trli_solving *so)
+{
+    trl_simulation *sim = so->sim;
+    const size_t n = (size_t)sim->nequations + 1;
+    int *component = trli_new(sim->ctx, n, sizeof *component), *list = trli_new(sim->ctx, n, sizeof *list);
+    int *field = trli_new(sim->ctx, n, sizeof *field), count;
+    trl_err err = TRL_OK, first = TRL_OK;
+    so->solver = trli_new(sim->ctx, n, sizeof(trli_solver *));
+    if (!component || !list || !field || !so->solver) TRL_TRY(trli_no_memory(sim->ctx, NULL, "for solvers"));
+    TRL_TRY(find_systems(sim, component, &count));
+    for (int c = 0; c < count; ++c) {
+        int k = 0;
+        for (int v = 0; v < sim->nequations; ++v)
+            if (component[v] == c && sim->equation[v].solve) list[k++] = v;
+        err = k ? add_system(so, k, list, field) : TRL_OK;
+        if (first == TRL_OK) first = err;
+    }
+    err = first;
+done:
+    trli_free(component);
+    trli_free(list);
+    trli_free(field);
+    return err;
+}
+
+/* to = from, for the equations that are solved, or for all. */
+static trl_err compile_copy(trl_simulation *sim, const char *name, bool all, bool next, trli_program **program)
+{
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_program_create(sim->model, name, program));
+    for (int v = 0; v < sim->nequations; ++v) {
+        const trli_equation *eq = &sim->equation[v];
+        const int to = next ? eq->next : sim->solving->at[v];
+        const trli_ir_value value = trli_ir_field(&sim->model->ir, eq->state);
+        if (!all && !eq->solve) continue;
+        TRL_TRY(trli_program_add_kernel(*program, eq->deck->name, 1, &to, &value, NULL));
+        TRL_TRY(trli_program_add_root(*program, to));
+    }
+done:
+    return err;
+}
+
+/* Fields like the state's that the equations are solved on; points on sides are copied with the others. */
+static trl_err add_fields(struct trli_solving *so)
+{
+    trl_simulation *sim = so->sim;
+    trli_model *model = sim->model;
+    for (int v = 0; v < sim->nequations; ++v) {
+        so->at[v] = sim->equation[v].state;
+        if (!so->in_steps) continue;
+        const char *name = trli_model_name(model, "%s:solve", sim->equation[v].deck->name);
+        const int field = trli_model_add_field(model, name, model->variable[v].location);
+        if (field < 0) return model->ir.err;
+        const trli_model_field *state = &model->field[sim->equation[v].state];
+        trli_model_field *f = &model->field[field];
+        f->persistent = f->exchanged = true;
+        f->boundary = state->boundary;
+        memcpy(f->fixed_planes, state->fixed_planes, sizeof f->fixed_planes);
+        so->at[v] = field;
+    }
+    return model->ir.err;
+}
+
+static const char *first_solved(const trl_simulation *sim)
+{
+    int v = 0;
+    while (!sim->equation[v].solve) ++v;
+    return sim->equation[v].deck->name;
+}
+
+trl_err trli_solving_prepare(trl_simulation *sim)
+{
+    bool any = false;
+    trl_err err = TRL_OK;
+    for (int v = 0; v < sim->nequations; ++v) any |= sim->equation[v].solve != NULL;
+    if (!any) return TRL_OK;
+    struct trli_solving *so = sim->solving = trli_new(sim->ctx, 1, sizeof *so);
+    if (!so) return trli_no_memory(sim->ctx, NULL, "for solvers");
+    if (sim->integrator->leapfrog && !sim->problem->time.none)
+        return trl_fail(sim->ctx, TRL_ERR_INPUT, &sim->problem->time.method_place,
+                        "leapfrog advances no equations that need others to be solved: use rk4");
+    if (sim->problem->time.adaptive)
+        return trl_fail(sim->ctx, TRL_ERR_INPUT, &sim->problem->time.method_place,
+                        "dt cannot follow from the error yet where equations are solved, as '%s' is: give 'time.dt', "
+                        "a number or cfl",
+                        first_solved(sim));
+    const size_t n = (size_t)sim->nequations + 1;
+    so->sim = sim;
+    so->in_steps = !sim->problem->time.none;
+    so->time_scalar = trli_model_add_scalar(sim->model, 0);
+    so->at = trli_model_keep(sim->model, n * sizeof *so->at);
+    so->stage = trli_model_keep(sim->model, n * TRL_STAGES_MAX * sizeof *so->stage);
+    TRL_TRY(sim->model->ir.err);
+    TRL_TRY(add_fields(so));
+    TRL_TRY(add_systems(so));
+    if (!so->in_steps) goto done;
+    TRL_TRY(compile_copy(sim, "values to solve with", true, false, &so->load));
+    TRL_TRY(compile_copy(sim, "first guess", false, true, &so->guess));
+done:
+    return err;
+}
+
+void trli_solving_note_stage(trl_simulation *sim, int stage, const int *field)
+{
+    struct trli_solving *so = sim->solving;
+    if (!so) return;
+    memcpy(so->stage + (ptrdiff_t)stage * sim->nequations, field, (size_t)sim->nequations * sizeof *field);
+    for (int v = 0; v < sim->nequations; ++v) sim->model->field[field[v]].persistent = true;
+}
+
+static void widen(trli_model *model, int from, int to)
+{
+    const trli_model_field *a = &model->field[from];
+    trli_model_field *b = &model->field[to];
+    for (int i = 0; i < 3; ++i) {
+        if (a->ghost_lo[i] > b->ghost_lo[i]) b->ghost_lo[i] = a->ghost_lo[i];
+        if (a->ghost_hi[i] > b->ghost_hi[i]) b->ghost_hi[i] = a->ghost_hi[i];
+    }
+}
+
+void trli_solving_equalise(trl_simulation *sim)
+{
+    struct trli_solving *so = sim->solving;
+    if (!so) return;
+    for (int k = 0; k < so->nsolvers; ++k) trli_solver_equalise(so->solver[k]);
+    for (int v = 0; v < sim->nequations && so->in_steps; ++v) {
+        const int state = sim->equation[v].state;
+        widen(sim->model, so->at[v], state);
+        widen(sim->model, sim->equation[v].next, state);
+        for (int s = 0; s < sim->integrator->stages; ++s) widen(sim->model, so->stage[s * sim->nequations + v], state);
+        widen(sim->model, state, so->at[v]);
+        for (int s = 0; s < sim->integrator->stages; ++s) widen(sim->model, state, so->stage[s * sim->nequations + v]);
+    }
+    for (int k = 0; k < so->nsolvers; ++k) trli_solver_equalise(so->solver[k]);
+}
+
+void trli_solving_begin(trl_simulation *sim)
+{
+    struct trli_solving *so = sim->solving;
+    if (!so) return;
+    for (int k = 0; k < so->nsolvers; ++k) trli_solver_clear(so->solver[k]);
+    for (int k = 0; k < so->nsolvers; ++k) so->changing |= trli_solver_reads_steps(so->solver[k]);
+}
+
+void trli_solving_destroy(trl_simulation *sim)
+{
+    struct trli_solving *so = sim->solving;
+    sim->solving = NULL;
+    for (int k = 0; so && k < so->nsolvers; ++k) trli_solver_destroy(&so->solver[k]);
+    if (so) trli_free(so->solver);
+    trli_free(so);
+}
+
+void trli_solving_mark_fields(const trl_simulation *sim, bool *needed)
+{
+    const struct trli_solving *so = sim->solving;
+    if (!so) return;
+    for (int k = 0; k < so->nsolvers; ++k) trli_solver_mark_fields(so->solver[k], needed);
+    for (int v = 0; v < sim->nequations && so->in_steps; ++v) {
+        needed[so->at[v]] = needed[sim->equation[v].next] = true;
+        for (int s = 0; s < sim->integrator->stages; ++s) needed[so->stage[s * sim->nequations + v]] = true;
+    }
+}
+
+/* ---- solving ---- */
+
+static trl_err solve_all(struct trli_solving *so, trl_gidx step, double time)
+{
+    trl_err err = TRL_OK;
+    so->sim->frame->scalar[so->time_scalar] = time;
+    for (int k = 0; k < so->nsolvers && err == TRL_OK; ++k) err = trli_solver_run(so->solver[k], step, time);
+    return err;
+}
+
+bool trli_solving_needs_dt(const trl_simulation *sim)
+{
+    return sim->solving && sim->solving->changing;
+}
+
+trl_err trli_solve_present(trl_simulation *sim, double dt)
+{
+    struct trli_solving *so = sim->solving;
+    trl_err err = TRL_OK;
+    if (!so) return TRL_OK;
+    if (so->load) TRL_TRY(trli_run_checked(sim, so->load, sim->step_number, sim->time, false));
+    TRL_TRY(solve_all(so, sim->step_number, sim->time));
+    for (int v = 0; v < sim->nequations && so->in_steps; ++v)
+        if (sim->equation[v].solve) trli_frame_swap(sim->frame, so->at[v], sim->equation[v].state);
+    so->dt = dt;
+    so->step = sim->step_number;
+done:
+    return err;
+}
+
+static void swap_stage(const struct trli_solving *so, int stage)
+{
+    const int n = so->sim->nequations;
+    for (int v = 0; v < n; ++v) trli_frame_swap(so->sim->frame, so->at[v], so->stage[stage * n + v]);
+}
+
+trl_err trli_solve_step(trl_simulation *sim, const trli_next_step *next)
+{
+    struct trli_solving *so = sim->solving;
+    const double *scalar = sim->frame->scalar;
+    trl_err err = TRL_OK;
+    if (so->changing && !(so->dt == next->dt && so->step == sim->step_number))
+        TRL_TRY(trli_solve_present(sim, next->dt));
+    TRL_TRY(trli_run_checked(sim, so->guess, next->number, next->time, false));
+    for (int s = 0; s < sim->integrator->stages; ++s) {
+        const bool last = s + 1 == sim->integrator->stages;
+        TRL_TRY(trli_run_checked(sim, sim->part[s], next->number, next->time, last && sim->problem->nan_check));
+        swap_stage(so, s);
+        err = solve_all(so, next->number, scalar[sim->stage_time[s + 1]]);
+        swap_stage(so, s);
+        TRL_TRY(err);
+    }
+    so->dt = next->dt;
+    so->step = next->number;
+done:
+    return err;
+}
+
+int trl_simulation_solvers(const trl_simulation *sim)
+{
+    return sim->solving ? sim->solving->nsolvers : 0;
+}
+
+const trl_solve_stats *trl_simulation_solver(const trl_simulation *sim, int solver)
+{
+    return trli_solver_stats(sim->solving->solver[solver]);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Systems F(u) = 0 for some of a model's variables: Newton's method, whose linear systems are solved in Krylov
+ * subspaces. Products with the Jacobian are tangents of F, so no matrix is stored; all work is in programs of the
+ * simulation's model, and the host decides between them. A linear F is solved in one step of Newton's method. */
+#ifndef TRLI_SOLVE_IMPL_H
+#define TRLI_SOLVE_IMPL_H
+
+#include "simulation_impl.h"
+
+typedef struct trli_solver trli_solver;
+
+/* A system to be solved. Arrays and strings are copied, or live as long as the simulation; data lives until
+ * trli_solver_add returns. */
+typedef struct trli_solve_request {
+    const char *names; /* of the unknowns, for messages */
+    trl_place place;   /* of the system, likewise */
+    const trl_solver_entry *settings;
+    int n;               /* unknowns */
+    const int *variable; /* [n] of the model, whose locations, conditions on sides and masks hold */
+    const int *field;    /* [n] persistent fields: the first guess, and then the solution */
+    /* Make the instance of a program in which F is evaluated, where the unknowns are in `field`, and if it needs one
+     * that of the start of the step, with its ghosts filled. The caller adds tangents, has ghosts filled, and destroys
+     * both. */
+    trl_err (*instance)(void *data, trli_program *program, trli_instance **in, trli_instance **old);
+    /* The value of F for unknown i in it. */
+    trl_err (*residual)(void *data, trli_instance *in, int i, trli_ir_value *value);
+    void *data;
+} trli_solve_request;
+
+/* Compile the programs that solve a system; before the model's passes are run. Fails with INPUT, MEMORY. */
+TRL_NODISCARD trl_err trli_solver_add(trl_simulation *sim, const trli_solve_request *request, trli_solver **solver);
+void trli_solver_destroy(trli_solver **solver);
+/* After the passes, before the model is frozen: fields that change places have one shape. */
+void trli_solver_equalise(trli_solver *solver);
+/* Once there is a frame: the vectors are zero. */
+void trli_solver_clear(trli_solver *solver);
+/* Whether F depends on dt or on the number of the step. */
+bool trli_solver_reads_steps(const trli_solver *solver);
+/* Solve from what the fields hold; the host has set the instance's time. step and time: for messages. Fails with
+ * NUMERICS: no convergence, an inconsistent or singular system, values that are not finite. Collective: yes. */
+TRL_NODISCARD trl_err trli_solver_run(trli_solver *solver, trl_gidx step, double time);
+const trl_solve_stats *trli_solver_stats(const trli_solver *solver);
+/* Mark the fields of whose values a run of a program may make use. */
+void trli_solver_mark_fields(const trli_solver *solver, bool *needed);
+
+#endif

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Solving: what the operator is like, Newton's method, and what is said when there is no solution. */
+#include <inttypes.h>
+#include <math.h>
+
+#include "krylov_impl.h"
+
+/* Rounding errors of a product with the operator, relative to the sizes of its factors, stay below this. */
+static const double rounding = 1e-12;
+
+enum { LINEAR_ROUNDS = 8, HALVINGS = 12 };
+
+/* ---- what the operator is like ---- */
+
+static void set_trial(const trli_solver *s, const int *one, const int noise[2], int which_one, int which_noise)
+{
+    for (int i = 0; i < s->ask.n; ++i) trli_solver_set(s, one[i], i == which_one);
+    for (int k = 0; k < 2; ++k) trli_solver_set(s, noise[k], k == which_noise);
+}
+
+/* d = 1 of an unknown, or a random vector; q = J d. */
+static trl_err try_operator(trli_solver *s, int one, int noise)
+{
+    trl_err err = TRL_OK;
+    set_trial(s, s->one, s->noise, one, noise);
+    TRL_TRY(trli_solver_program(s, s->probe));
+    trli_vector_swap(s, &s->d);
+    TRL_TRY(trli_solver_program(s, s->apply));
+done:
+    return err;
+}
+
+static trl_err compare(trli_solver *s, int one, int noise, double *product)
+{
+    set_trial(s, s->with_one, s->with_noise, one, noise);
+    const trl_err err = trli_solver_program(s, s->compare);
+    *product = trli_solver_scalar(s, s->compared);
+    return err;
+}
+
+/* The largest product of a unit vector with the operator that random vectors show. */
+static trl_err find_symmetry(trli_solver *s, double *scale, bool *symmetric)
+{
+    double product[2], size[2], length[2];
+    trl_err err = TRL_OK;
+    for (int k = 0; k < 2; ++k) {
+        TRL_TRY(try_operator(s, -1, k));
+        TRL_TRY(compare(s, -1, 1 - k, &product[k]));
+        size[k] = sqrt(trli_solver_scalar(s, s->qq));
+        length[k] = sqrt(trli_solver_scalar(s, s->dd));
+        for (int i = 0; i < s->ask.n; ++i) {
+            double sum;
+            TRL_TRY(compare(s, i, -1, &sum));
+            const bool zero = fabs(sum) <= rounding * size[k] * sqrt(s->points[i]);
+            s->balanced[i] = zero && (k == 0 || s->balanced[i]);
+        }
+    }
+    *symmetric = fabs(product[0] - product[1]) <= rounding * (size[0] * length[1] + size[1] * length[0]);
+    *scale = length[0] > 0 ? size[0] / length[0] : 0;
+done:
+    return err;
+}
+
+/* The unknowns of which constants are in the null space, and whether the operator is symmetric. */
+static trl_err look(trli_solver *s)
+{
+    bool symmetric = false;
+    double scale, product;
+    trl_err err = TRL_OK;
+    s->all_points = 0;
+    for (int i = 0; i < s->ask.n; ++i) {
+        TRL_TRY(try_operator(s, i, -1));
+        TRL_TRY(compare(s, i, -1, &product));
+        s->points[i] = trli_solver_scalar(s, s->dd);
+        s->all_points += s->points[i];
+    }
+    TRL_TRY(find_symmetry(s, &scale, &symmetric));
+    if (!(scale > 0))
+        TRL_TRY(trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
+                         "the equation of '%s' is singular: nothing in it changes with its unknown%s", s->ask.names,
+                         isnan(scale) ? ", or its coefficients are not finite" : ""));
+    for (int i = 0; i < s->ask.n; ++i) {
+        TRL_TRY(try_operator(s, i, -1));
+        TRL_TRY(compare(s, i, -1, &product));
+        s->singular[i] = sqrt(trli_solver_scalar(s, s->qq)) <= rounding * scale * sqrt(s->points[i]);
+        s->stats.singular |= s->singular[i];
+    }
+    s->method = s->settings.method != TRL_SOLVE_AUTO ? s->settings.method
+                : symmetric                          ? TRL_SOLVE_CG
+                                                     : TRL_SOLVE_BICGSTAB;
+    if (s->settings.method == TRL_SOLVE_AUTO)
+        s->stats.why = symmetric ? ", because the operator is symmetric" : ", because the operator is not symmetric";
+    if (s->method == TRL_SOLVE_CG && !symmetric)
+        err = trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
+                       "cg is for symmetric operators, and that of '%s' is not: use method auto, bicgstab or gmres",
+                       s->ask.names);
+    s->looked = err == TRL_OK;
+done:
+    return err;
+}
+
+/* ---- null spaces ---- */
+
+static trl_err measure_means(trli_solver *s, double *mean)
+{
+    const trl_err err = trli_solver_program(s, s->means);
+    for (int i = 0; i < s->ask.n; ++i) mean[i] = trli_solver_scalar(s, s->x_sum[i]) / s->points[i];
+    return err;
+}
+
+/* Where constants are in the null space, the solution has the mean that the guess had. */
+static trl_err restore_means(trli_solver *s, const double *wanted, double *now)
+{
+    trl_err err = TRL_OK;
+    TRL_TRY(measure_means(s, now));
+    for (int i = 0; i < s->ask.n; ++i) trli_solver_set(s, s->x_offset[i], s->singular[i] ? wanted[i] - now[i] : 0);
+    TRL_TRY(trli_solver_program(s, s->shift));
+    trli_vector_swap(s, &s->x);
+done:
+    return err;
+}
+
+static trl_err inconsistent(const trli_solver *s, int i, double mean, double reference)
+{
+    const char *name = s->sim->model->variable[s->ask.variable[i]].name;
+    return trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
+                    "no '%s' solves its equation at step %" PRId64 ", t = %.10g: the conditions on its sides leave it "
+                    "free up to a constant, and then both sides of the equation need the same mean; they differ by "
+                    "%.6g, of a norm of %.6g. Balance sources and boundary fluxes, or give one side a dirichlet or "
+                    "robin condition",
+                    name, s->step, s->time, -mean, reference);
+}
+
+/* r has no part that the operator cannot make. */
+static trl_err balance(trli_solver *s, double tolerance, double reference)
+{
+    bool any = false;
+    trl_err err = TRL_OK;
+    for (int i = 0; i < s->ask.n; ++i) {
+        const double mean = trli_solver_scalar(s, s->r_sum[i]) / s->points[i];
+        const bool free_mean = s->singular[i] && s->balanced[i];
+        if (free_mean && fabs(mean) > tolerance * reference) return inconsistent(s, i, mean, reference);
+        trli_solver_set(s, s->r_offset[i], free_mean ? -mean : 0);
+        any |= free_mean;
+    }
+    if (!any) return TRL_OK;
+    TRL_TRY(trli_solver_program(s, s->centre));
+    trli_vector_swap(s, &s->r);
+done:
+    return err;
+}
+
+/* ---- Newton's method ---- */
+
+static trl_err find_residual(trli_solver *s, double *norm)
+{
+    const trl_err err = trli_solver_program(s, s->residual);
+    *norm = trli_solver_norm(s, trli_solver_scalar(s, s->rr));
+    return err;
+}
+
+/* norm(F(0)), or where that says nothing of the guess. */
+static trl_err find_reference(trli_solver *s, double of_guess, double *reference)
+{
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_solver_program(s, s->zero));
+    trli_vector_swap(s, &s->x);
+    TRL_TRY(find_residual(s, reference));
+    trli_vector_swap(s, &s->x);
+    if (!isfinite(*reference) || *reference == 0) *reference = of_guess;
+done:
+    return err;
+}
+
+static trl_err not_finite(const trli_solver *s, const char *when)
+{
+    return trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
+                    "the residual of '%s' is not finite %s, at step %" PRId64
+                    ", t = %.10g: look at the equation's coefficients, and at its initial values, the first guess",
+                    s->ask.names, when, s->step, s->time);
+}
+
+static trl_err too_slow(const trli_solver *s, double norm, double target, int iterations)
+{
+    return trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
+                    "%s with preconditioner %s did not solve for '%s' in %d iterations, at step %" PRId64
+                    ", t = %.10g: the residual is %.3g, and %.3g is wanted; allow more iterations, or use another "
+                    "method or preconditioner, under 'solvers'",
+                    s->stats.method, s->stats.preconditioner, s->ask.names, iterations, s->step, s->time, norm, target);
+}
+
+static trl_err broke_down(const trli_solver *s, double norm, double target, int iterations)
+{
+    return trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
+                    "%s broke down after %d iterations for '%s', at step %" PRId64
+                    ", t = %.10g: the residual is %.3g, and %.3g is wanted; %s",
+                    s->stats.method, iterations, s->ask.names, s->step, s->time, norm, target,
+                    s->method == TRL_SOLVE_CG ? "the operator may be symmetric but of both signs: use method gmres"
+                                              : "use method gmres, or another preconditioner");
+}
+
+static trl_err no_progress(const trli_solver *s, double norm, double target)
+{
+    return trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
+                    "the residual of '%s' stays at %.3g, and %.3g is wanted, at step %" PRId64
+                    ", t = %.10g: %s; use a larger tolerance under 'solvers'",
+                    s->ask.names, norm, target, s->step, s->time,
+                    s->linear ? "double precision does not reach so far, or the system has no solution"
+                              : "Newton's method does not get on, so double precision does not reach so far, or a "
+                                "first guess nearer to a solution is needed (initial)");
+}
+
+/* Solve J c = r as far as the target says. */
+static trl_err solve_linear(trli_solver *s, double target, double *norm)
+{
+    const trli_krylov_type *type = trli_krylov_of(s->method);
+    int iterations = 0;
+    bool broken = false;
+    trl_err err = TRL_OK;
+    s->stats.method = type->words;
+    TRL_TRY(type->run(s, s->made[s->method], target, s->settings.iterations, &iterations, norm, &broken));
+    s->stats.iterations += iterations;
+    s->stats.last_iterations += iterations;
+    if (!isfinite(*norm)) return not_finite(s, "while its linear system is solved");
+    if (*norm <= target) return TRL_OK;
+    if (broken && s->settings.method == TRL_SOLVE_AUTO && s->method == TRL_SOLVE_CG && s->linear) {
+        s->method = TRL_SOLVE_BICGSTAB; /* it goes on from where cg came to */
+        return solve_linear(s, target, norm);
+    }
+    err = broken ? broke_down(s, *norm, target, iterations) : too_slow(s, *norm, target, iterations);
+done:
+    return err;
+}
+
+/* x moves along c as far as the residual falls. */
+static trl_err move(trli_solver *s, double target, double *norm)
+{
+    const double before = *norm;
+    double length = 1;
+    trl_err err = TRL_OK;
+    for (int k = 0; k < HALVINGS; ++k, length /= 2) {
+        trli_solver_set(s, s->length, length);
+        TRL_TRY(trli_solver_program(s, s->move));
+        trli_vector_swap(s, &s->x);
+        TRL_TRY(find_residual(s, norm));
+        if (*norm <= (1 - 1e-4 * length) * before || *norm <= target) return TRL_OK;
+        trli_vector_swap(s, &s->x);
+    }
+    err = no_progress(s, before, target);
+done:
+    return err;
+}
+
+/* How exactly a step of Newton's method is worth being computed (Eisenstat & Walker 1996, choice 2). */
+static double forcing(double norm, double before, double target)
+{
+    const double ratio = before > 0 ? norm / before : 1, most = 0.1;
+    const double eta = fmin(most, 0.9 * ratio * ratio);
+    return fmax(eta * norm, 0.5 * target);
+}
+
+static trl_err newton(trli_solver *s, double target, double *norm, double reference)
+{
+    double before = 0, inner;
+    trl_err err = TRL_OK;
+    while (!(*norm <= target)) {
+        if (!isfinite(*norm)) return not_finite(s, "in Newton's method");
+        if (s->stats.last_newton == s->settings.newton_iterations)
+            return trl_fail(s->sim->ctx, TRL_ERR_NUMERICS, &s->ask.place,
+                            "Newton's method did not solve for '%s' in %d iterations, at step %" PRId64
+                            ", t = %.10g: the residual is %.3g, and %.3g is wanted; allow more of them (solvers.*."
+                            "newton.iterations), or give a better first guess",
+                            s->ask.names, s->stats.last_newton, s->step, s->time, *norm, target);
+        const double wanted = forcing(*norm, before, target);
+        TRL_TRY(balance(s, s->settings.newton_tolerance, reference));
+        TRL_TRY(trli_solver_program(s, s->diagonal ? s->diagonal : s->zero));
+        TRL_TRY(solve_linear(s, wanted, &inner));
+        before = *norm;
+        TRL_TRY(move(s, target, norm));
+        ++s->stats.last_newton;
+    }
+done:
+    return err;
+}
+
+/* The residual that is computed anew may be larger than that of the method, which adds up rounding errors. */
+static trl_err linear(trli_solver *s, double target, double *norm, double reference)
+{
+    double inner;
+    trl_err err = TRL_OK;
+    if (s->diagonal) TRL_TRY(trli_solver_program(s, s->diagonal));
+    for (int k = 0; !(*norm <= target); ++k) {
+        const double before = *norm;
+        if (!isfinite(*norm)) return not_finite(s, k ? "after its system was solved" : "at the first guess");
+        TRL_TRY(balance(s, s->settings.tolerance, reference));
+        TRL_TRY(solve_linear(s, 0.9 * target, &inner));
+        TRL_TRY(find_residual(s, norm));
+        if (*norm <= target) break;
+        if (k == LINEAR_ROUNDS || !(*norm < 0.5 * before)) return no_progress(s, *norm, target);
+    }
+done:
+    return err;
+}
+
+static trl_err solve(trli_solver *s, double *mean, double *scratch)
+{
+    double norm, reference;
+    trl_err err = TRL_OK;
+    s->stats.last_iterations = s->stats.last_newton = 0;
+    TRL_TRY(find_residual(s, &norm)); /* sets points on sides, which products may read */
+    if (!s->looked) TRL_TRY(look(s));
+    norm = trli_solver_norm(s, trli_solver_scalar(s, s->rr));
+    if (!isfinite(norm)) return not_finite(s, "at the first guess");
+    TRL_TRY(find_reference(s, norm, &reference));
+    TRL_TRY(find_residual(s, &norm));
+    const double tolerance = s->linear ? s->settings.tolerance : s->settings.newton_tolerance;
+    const double target = fmax(tolerance * reference, s->settings.absolute);
+    if (s->stats.singular) TRL_TRY(measure_means(s, mean));
+    TRL_TRY(s->linear ? linear(s, target, &norm, reference) : newton(s, target, &norm, reference));
+    if (s->stats.singular) TRL_TRY(restore_means(s, mean, scratch));
+    ++s->stats.solves;
+    s->stats.last_residual = norm;
+    s->stats.last_reference = reference;
+done:
+    return err;
+}
+
+trl_err trli_solver_run(trli_solver *solver, trl_gidx step, double time)
+{
+    solver->step = step;
+    solver->time = time;
+    return solve(solver, solver->mean, solver->mean + solver->ask.n);
+}
+
+const trl_solve_stats *trli_solver_stats(const trli_solver *solver)
+{
+    return &solver->stats;
+}

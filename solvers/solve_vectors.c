@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* A solver's vectors: fields that programs read and write, and what the programs of all methods are made of. */
+#include <math.h>
+#include <string.h>
+
+#include "krylov_impl.h"
+#include "lifecycle_impl.h"
+#include "memory_impl.h"
+
+static int add_field(trli_solver *s, const char *name, int i)
+{
+    trli_model *model = s->sim->model;
+    const trli_variable *v = &model->variable[s->ask.variable[i]];
+    const int field = trli_model_add_field(model, trli_model_name(model, "%s:%s", v->name, name), v->location);
+    if (field < 0) return field;
+    trli_model_field *f = &model->field[field];
+    f->persistent = true;
+    memcpy(f->fixed_planes, model->field[s->ask.field[i]].fixed_planes, sizeof f->fixed_planes);
+    return field;
+}
+
+trl_err trli_vector_add(trli_solver *s, const char *name, bool pair, trli_vector *v)
+{
+    trli_model *model = s->sim->model;
+    const size_t bytes = ((size_t)s->ask.n + 1) * sizeof(int);
+    v->now = trli_model_keep(model, bytes);
+    v->next = pair ? trli_model_keep(model, bytes) : NULL;
+    for (int i = 0; i < s->ask.n && model->ir.err == TRL_OK; ++i) {
+        v->now[i] = add_field(s, name, i);
+        if (pair) v->next[i] = add_field(s, trli_model_name(model, "%s'", name), i);
+    }
+    return model->ir.err;
+}
+
+void trli_vector_swap(const trli_solver *s, const trli_vector *v)
+{
+    for (int i = 0; i < s->ask.n; ++i) trli_frame_swap(s->sim->frame, v->now[i], v->next[i]);
+}
+
+trl_err trli_solver_program(trli_solver *s, trli_program *program)
+{
+    return trli_run_checked(s->sim, program, s->step, s->time, false);
+}
+
+double trli_solver_scalar(const trli_solver *s, int scalar)
+{
+    return s->sim->frame->scalar[scalar];
+}
+
+void trli_solver_set(const trli_solver *s, int scalar, double value)
+{
+    s->sim->frame->scalar[scalar] = value;
+}
+
+double trli_solver_norm(const trli_solver *s, double square)
+{
+    return sqrt(square / s->all_points);
+}
+
+trl_err trli_solver_store(trli_solver *s, trli_program *program, const int *field, const trli_ir_value *value)
+{
+    trl_err err = TRL_OK;
+    for (int i = 0; i < s->ask.n; ++i) {
+        const char *label = s->sim->model->field[field[i]].name;
+        TRL_TRY(trli_program_add_kernel(program, label, 1, &field[i], &value[i], NULL));
+        TRL_TRY(trli_program_add_root(program, field[i]));
+    }
+done:
+    return err;
+}
+
+trl_err trli_solver_dot(trli_solver *s, trli_program *program, const char *label, const trli_ir_value *a,
+                        const trli_ir_value *b, int *scalar)
+{
+    trli_ir *ir = &s->sim->model->ir;
+    trli_ir_value sum = TRLI_NO_VALUE;
+    trl_err err = TRL_OK;
+    int one;
+    for (int i = 0; i < s->ask.n; ++i) {
+        const trli_ir_value value = b ? trli_ir_binary(ir, TRLI_OP_MUL, a[i], b[i]) : a[i];
+        TRL_TRY(trli_program_reduce(program, label, value, s->sim->model->variable[s->ask.variable[i]].location,
+                                    TRLI_REDUCE_SUM, true, NULL, &one));
+        const trli_ir_value part = trli_ir_scalar(ir, one);
+        sum = sum < 0 ? part : trli_ir_binary(ir, TRLI_OP_ADD, sum, part);
+    }
+    TRL_TRY(trli_program_scalar(program, label, sum, scalar));
+    TRL_TRY(trli_program_add_scalar_root(program, *scalar));
+done:
+    return err;
+}
+
+trl_err trli_solver_begin(trli_solver *s, const char *what, trli_program **program)
+{
+    const char *name = trli_model_name(s->sim->model, "%s of %s", what, s->ask.names);
+    const trl_err err = trli_program_create(s->sim->model, name, program);
+    if (err == TRL_OK) (*program)->place = s->ask.place;
+    return err;
+}
+
+void trli_solver_read(const trli_solver *s, const int *field, trli_ir_value *value)
+{
+    for (int i = 0; i < s->ask.n; ++i) value[i] = trli_ir_field(&s->sim->model->ir, field[i]);
+}
+
+/* Fields that change places have one shape. */
+static void equalise(trli_model *model, int a, int b)
+{
+    trli_model_field *f = &model->field[a], *g = &model->field[b];
+    for (int i = 0; i < 3; ++i) {
+        f->ghost_lo[i] = g->ghost_lo[i] = f->ghost_lo[i] > g->ghost_lo[i] ? f->ghost_lo[i] : g->ghost_lo[i];
+        f->ghost_hi[i] = g->ghost_hi[i] = f->ghost_hi[i] > g->ghost_hi[i] ? f->ghost_hi[i] : g->ghost_hi[i];
+    }
+}
+
+/* What only this solver has: its fields are those added while it was made. */
+void trli_solver_equalise(trli_solver *solver)
+{
+    trli_model *model = solver->sim->model;
+    for (int i = 0; i < solver->ask.n; ++i) {
+        equalise(model, solver->x.now[i], solver->x.next[i]);
+        equalise(model, solver->d.now[i], solver->d.next[i]);
+    }
+}
+
+static void clear_array(const trl_array *a)
+{
+    const trl_box *h = &a->held;
+    for (trl_lidx k = h->lo[2]; k < h->hi[2]; ++k)
+        for (trl_lidx j = h->lo[1]; j < h->hi[1]; ++j)
+            memset((double *)a->at + trl_array_offset(a, h->lo[0], j, k), 0,
+                   (size_t)(h->hi[0] - h->lo[0]) * sizeof(double));
+}
+
+bool trli_solver_reads_steps(const trli_solver *solver)
+{
+    const trli_program *const programs[] = {solver->residual, solver->apply};
+    for (size_t i = 0; i < sizeof programs / sizeof *programs; ++i)
+        for (int k = 0; k < programs[i]->nsteps; ++k) {
+            const trli_reads *reads = &programs[i]->plan->step[k].reads;
+            for (int r = 0; programs[i]->plan->step[k].live && r < reads->nscalars; ++r)
+                if (reads->scalar[r] == TRLI_SCALAR_DT || reads->scalar[r] == TRLI_SCALAR_STEP) return true;
+        }
+    return false;
+}
+
+void trli_solver_clear(trli_solver *solver)
+{
+    const trl_simulation *sim = solver->sim;
+    const trli_model *model = sim->model;
+    for (int f = solver->first_field; f < solver->end_field; ++f) {
+        if (!model->field[f].persistent) continue;
+        for (int p = 0; p < sim->layout->nlocal; ++p) {
+            const trl_array array = trli_frame_array(sim->frame, f, p, 0);
+            clear_array(&array);
+        }
+        trli_frame_written(sim->frame, f);
+    }
+}
+
+void trli_solver_mark_fields(const trli_solver *solver, bool *needed)
+{
+    for (int f = solver->first_field; f < solver->end_field; ++f) needed[f] = solver->sim->model->field[f].persistent;
+    for (int i = 0; i < solver->ask.n; ++i) needed[solver->ask.field[i]] = true;
+}

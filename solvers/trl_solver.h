@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* How systems of equations without a time derivative are solved: what a deck says under `solvers`. */
+#ifndef TRL_SOLVER_H
+#define TRL_SOLVER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <trl_err.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* X(NAME, name, doc) */
+#define TRL_SOLVE_METHOD_LIST(X)                                                        \
+    X(AUTO, auto, "cg for a symmetric operator, else bicgstab")                         \
+    X(CG, cg, "conjugate gradients (Hestenes & Stiefel 1952), for symmetric operators") \
+    X(BICGSTAB, bicgstab, "stabilised biconjugate gradients (van der Vorst 1992)")      \
+    X(GMRES, gmres, "generalised minimal residuals, restarted (Saad & Schultz 1986)")
+#define TRL_PRECONDITIONER_LIST(X)     \
+    X(AUTO, auto, "jacobi")            \
+    X(NONE, none, "no preconditioner") \
+    X(JACOBI, jacobi, "division by the operator's diagonal")
+#define TRL_SOLVE_METHOD_ENUM(NAME, name, doc) TRL_SOLVE_##NAME,
+typedef enum trl_solve_method { TRL_SOLVE_METHOD_LIST(TRL_SOLVE_METHOD_ENUM) TRL_SOLVE_METHODS } trl_solve_method;
+#undef TRL_SOLVE_METHOD_ENUM
+#define TRL_PRECONDITIONER_ENUM(NAME, name, doc) TRL_PRECONDITIONER_##NAME,
+typedef enum trl_preconditioner { TRL_PRECONDITIONER_LIST(TRL_PRECONDITIONER_ENUM) } trl_preconditioner;
+#undef TRL_PRECONDITIONER_ENUM
+
+/* Residuals are measured as norm(A - B). */
+typedef struct trl_solver_entry {
+    const char *name; /* NULL: that of equations which name none */
+    trl_place place;
+    trl_solve_method method;
+    trl_preconditioner preconditioner;
+    double tolerance;        /* the residual wanted, relative to that of zero */
+    double absolute;         /* and one that is small enough in any case */
+    int iterations;          /* at most, of a linear system */
+    int restart;             /* of gmres: iterations between restarts */
+    double newton_tolerance; /* of nonlinear equations, in place of tolerance */
+    int newton_iterations;
+} trl_solver_entry;
+
+/* What is used where a deck says nothing. */
+#define TRL_SOLVER_DEFAULTS                                                                                    \
+    {                                                                                                          \
+        .tolerance = 1e-8, .iterations = 200, .restart = 30, .newton_tolerance = 1e-8, .newton_iterations = 20 \
+    }
+
+/* What solving did. */
+typedef struct trl_solve_stats {
+    const char *unknowns;       /* of the system, joined by ", " */
+    const char *method;         /* that was used last, in words */
+    const char *preconditioner; /* likewise */
+    const char *why;            /* the method was chosen, in words that go on from them; NULL: the deck says so */
+    bool linear, singular;      /* singular: constants are in the null space */
+    int64_t solves, iterations; /* so far */
+    int last_iterations, last_newton;
+    double last_residual;  /* norm(A - B) after the last solve, */
+    double last_reference; /* and of zero */
+} trl_solve_stats;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,184 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# Part of Trellis, an expression-graph PDE solver framework.
+# ctest: timeout=300
+"""Equations that are solved: order 2 with each kind of condition in 1-D to 3-D and at each location, one solution by
+all methods, null spaces, systems, steps; and the same bits in all ways of running them."""
+import itertools
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+TRELLIS = os.environ.get("TRELLIS", "trellis")
+
+AXES = "xyz"
+# The solution along an axis, its derivative, and the condition that goes with it; {s} is the axis.
+KINDS = {
+    "dirichlet": ("sin(1+{s})", "cos(1+{s})", "{{dirichlet: \"u\"}}"),
+    "neumann": ("cos(2*{s})", "-2*sin(2*{s})", "{{neumann: \"{sign}u{s}\"}}"),
+    "robin": ("exp(-{s})", "-exp(-{s})", "{{robin: {{a: 2, b: 3, c: \"2*u {sign}3*u{s}\"}}}}"),
+    "periodic": ("(2+sin(2*pi*{s}))", "2*pi*cos(2*pi*{s})", None),
+}
+
+
+def run(text, settings=("run.threads=1", "run.compile=never"), ranks=1):
+    """The report of a deck."""
+    pathlib.Path("deck.yaml").write_text(text, encoding="utf-8")
+    command = ["mpirun", "-n", str(ranks)] if ranks > 1 else []
+    command += [TRELLIS, "run", "deck.yaml", "--quiet", "--report", "report.json"]
+    for setting in ("output.directory=out", *settings):
+        command += ["--set", setting]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(f"{' '.join(command)}\n{text}\n{done.stderr}")
+    return json.loads(pathlib.Path("report.json").read_text(encoding="utf-8"))
+
+
+def manufactured(kinds, cells, location="cell", solver="{}"):
+    """div(k*grad(p)) - p = f, with a kind of condition along each axis."""
+    dim = len(kinds)
+    factor = [KINDS[k][0].format(s=AXES[a]) for a, k in enumerate(kinds)]
+    slope = ["*".join([KINDS[k][1].format(s=AXES[a])] + factor[:a] + factor[a + 1:]) for a, k in enumerate(kinds)]
+    names = "\n".join(f"  u{AXES[a]}: \"{slope[a]}\"" for a in range(dim))
+    sides = []
+    for a, kind in enumerate(kinds):
+        text = KINDS[kind][2]
+        if text:
+            sides += [f"{AXES[a]}{sign}: " + text.format(s=AXES[a], sign=sign) for sign in "-+"]
+    curvature = {"dirichlet": "-1", "neumann": "-4", "robin": "1"}
+    laplacian = []
+    for a, kind in enumerate(kinds):
+        rest = "*".join(factor[:a] + factor[a + 1:]) or "1"
+        laplacian.append(f"-4*pi^2*sin(2*pi*{AXES[a]})*{rest}" if kind == "periodic" else f"{curvature[kind]}*u")
+    return f"""trellis: 1
+grid: {{cells: {list(cells)}, periodic: {[k == 'periodic' for k in kinds]}}}
+expressions:
+  u: "{'*'.join(factor)}"
+{names}
+equations:
+  p:
+    location: {location}
+    solve: "laplacian(p) - p = {' + '.join(laplacian)} - u"
+    initial: 0
+    exact: u
+    solver: s
+    boundary: {{{', '.join(sides)}}}
+solvers: {{s: {solver}}}
+""".replace("True", "true").replace("False", "false")
+
+
+def check(what, holds, seen):
+    if not holds:
+        sys.exit(f"{what}: {seen}")
+
+
+def order(kinds, location="cell"):
+    """Halving the cells divides the error by four."""
+    base = (12, 10, 8)[:len(kinds)] if len(kinds) > 1 else (20,)
+    errors = []
+    for factor in (1, 2):
+        report = run(manufactured(kinds, [n * factor for n in base], location))
+        errors.append(report["errors"]["p"]["l2"])
+    check(f"{kinds} at {location}: order 2 of", 3.3 < errors[0] / errors[1] < 5.5, errors)
+
+
+def methods():
+    """Whatever the method, the solution is the same to the tolerance."""
+    reports = {}
+    for method, helper in itertools.product(("auto", "cg", "bicgstab", "gmres"), ("auto", "none", "jacobi")):
+        solver = f"{{method: {method}, preconditioner: {helper}, tolerance: 1e-11, iterations: 1000}}"
+        reports[method, helper] = run(manufactured(("dirichlet", "robin"), (12, 10), solver=solver))
+    sums = {key: report["fields"]["p"]["sum"] for key, report in reports.items()}
+    check("one solution", max(sums.values()) - min(sums.values()) < 1e-7, sums)
+    check("auto is cg", reports["auto", "auto"]["solvers"][0]["method"] == "cg", reports["auto", "auto"]["solvers"])
+
+
+FREE = """trellis: 1
+grid: {cells: [14, 9], periodic: [true, false]}
+equations:
+  p: {initial: "3 + x", solve: "div((2 + cos(2*pi*x))*grad(p)) = sin(2*pi*x)",
+      boundary: {y-: {neumann: 0}, y+: {neumann: 0}}}
+output: {series: {values: {mean: "integral(p)"}}}
+"""
+
+# q needs p, p needs q: one system; s needs both and is solved after them.
+COUPLED = """trellis: 1
+grid: {cells: [16, 12]}
+expressions: {both: "p + q"}
+equations:
+  p: {initial: 0, solve: "laplacian(p) + q = 1",
+      boundary: &b {x-: {dirichlet: 0}, x+: {dirichlet: 1}, y-: {neumann: 0}, y+: {neumann: 0}}}
+  q: {initial: 0, solve: "laplacian(q) - p = 0", boundary: *b}
+  s: {initial: 0, solve: "s = both^2"}
+output: {series: {values: {rest: "norm(laplacian(p) + q - 1) + norm(laplacian(q) - p) + norm(s - both^2)"}}}
+"""
+
+MASKED = """trellis: 1
+grid: {cells: [20, 20]}
+equations:
+  p: {initial: "if(x < 0.5, 1, 0)", solve: "laplacian(p) = 0", mask: "(x-0.3)^2 + (y-0.5)^2 > 0.01",
+      boundary: {x-: {dirichlet: 0}, x+: {dirichlet: 0}, y-: {neumann: 0}, y+: {neumann: 0}}}
+"""
+
+# u is made free of divergence in each stage, and r is the derivative of a solution by dt: all that steps can ask for.
+STEPS = """trellis: 1
+grid: {cells: [16, 12], periodic: [true, false]}
+expressions: {w: "old(u) + 0*t"}
+equations:
+  u: {location: xface, initial: "sin(2*pi*x)", ddt: "-ddx(p) + 0.1*w", boundary: {y-: {neumann: 0}, y+: {neumann: 0}}}
+  v: {location: yface, initial: "x*y*(1-y)", ddt: "-ddy(p)", boundary: {y-: {dirichlet: 0}, y+: {dirichlet: 0}}}
+  p: {initial: 0, solve: "laplacian(p) = div([u, v])/dt", boundary: {y-: {neumann: 0}, y+: {neumann: 0}}}
+time: {method: METHOD, dt: DT, steps: 3}
+output: {series: {every: {steps: 1}, values: {rest: "norm(laplacian(p) - div([u, v])/dt)"}}}
+"""
+
+
+def last_of_series(name):
+    lines = pathlib.Path("out/series.csv").read_text(encoding="utf-8").split("\n")
+    return float(lines[-2].split(",")[lines[0].split(",").index(name)])
+
+
+def same_bits(what, text):
+    """Iterations and values are the same in all ways of running a deck."""
+    ways = [(1, ()), (1, ("run.threads=1", "run.compile=never")), (2, ("run.threads=1", "run.fusion=none")),
+            (3, ("run.threads=1", "run.scheduler=serial")), (1, ("grid.patches=[2, 2]", "run.threads=2"))]
+    seen = set()
+    for ranks, settings in ways:
+        report = run(text, settings, ranks)
+        seen.add((tuple(f["hash"] for f in report["fields"].values()),
+                  tuple(s["iterations"] for s in report["solvers"])))
+    check(f"{what}: one result", len(seen) == 1, seen)
+
+
+def main():
+    for kind in KINDS:
+        order((kind,))
+    order(("dirichlet", "neumann"))
+    order(("robin", "periodic"))
+    order(("neumann", "robin", "dirichlet"))
+    for location in ("xface", "node"):
+        order(("dirichlet", "robin"), location)
+    methods()
+    check("nullspace", run(FREE)["solvers"][0]["method"] == "cg", "method")
+    check("the mean of the guess", abs(last_of_series("mean") - 3.5) < 1e-12, last_of_series("mean"))
+    report = run(COUPLED)
+    check("two systems", [s["unknowns"] for s in report["solvers"]] == ["p, q", "s"], report["solvers"])
+    check("the residual of a system", last_of_series("rest") < 1e-6, last_of_series("rest"))
+    report = run(MASKED)
+    check("a mask keeps its values", report["fields"]["p"]["max"] <= 1 and report["fields"]["p"]["sum"] > 50,
+          report["fields"])
+    speeds = "{cfl: 0.5, speed: \"1 + abs(x)\", max: 1}"
+    for method, dt in itertools.product(("euler", "ssprk3", "rk4"), ("0.01", speeds)):
+        text = STEPS.replace("METHOD", method).replace("DT", dt)
+        run(text)
+        check(f"{method}: solved at the end of steps", last_of_series("rest") < 1e-4, last_of_series("rest"))
+    for name, text in {"free": FREE, "coupled": COUPLED, "masked": MASKED,
+                       "steps": STEPS.replace("METHOD", "rk4").replace("DT", "0.01"),
+                       "node": manufactured(("dirichlet", "robin"), (11, 9), "node", "{method: bicgstab}"),
+                       "gmres": manufactured(("dirichlet", "robin"), (11, 9), "yface", "{method: gmres}")}.items():
+        same_bits(name, text)
+
+
+main()
