@@ -59,6 +59,7 @@ struct trl_context {
     _Atomic bool lost;
     int workers_alive;       /* trl_workers of this context; main thread only */
     _Atomic uint32_t graphs; /* created so far */
+    unsigned exchanges;      /* created so far: their tags of messages; main thread only */
     pthread_mutex_t mpi_lock;
     trli_topology topology;
     trli_diagnostics diagnostics;
@@ -68,6 +69,14 @@ struct trl_context {
 /* Find the machine and this rank's share of it. Collective: yes. */
 TRL_NODISCARD trl_err trli_topology_init(trl_context *ctx, trli_topology *topology);
 void trli_topology_destroy(trli_topology *topology);
+/* The ranks of this rank's node, and what rank of the context each of them is. */
+typedef struct trli_node_ranks {
+    MPI_Comm comm;
+    int size;
+    int *rank; /* [size] */
+} trli_node_ranks;
+/* Find them. Both members are the caller's, also after a failure. Fails with MPI, MEMORY. Collective: yes. */
+TRL_NODISCARD trl_err trli_topology_node(trl_context *ctx, trli_node_ranks *node);
 /* Bind the calling thread to the core-th core of the share. Failure is harmless: the thread stays where it was. */
 void trli_topology_pin(const trli_topology *topology, int core);
 /* Let whole pages of memory come from the NUMA node of the core-th core of the share. Does nothing on machines with

@@ -148,6 +148,23 @@ void trli_topology_destroy(trli_topology *topology)
     topology->machine = NULL;
 }
 
+trl_err trli_topology_node(trl_context *ctx, trli_node_ranks *node)
+{
+    trl_err err;
+    *node = (trli_node_ranks){.comm = MPI_COMM_NULL};
+    TRL_TRY(trl_context_agree(ctx, TRL_OK));
+    int status = MPI_Comm_split_type(ctx->comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node->comm);
+    TRL_TRY(trli_mpi_check(ctx, status, "MPI_Comm_split_type"));
+    TRL_TRY(trli_mpi_check(ctx, MPI_Comm_set_errhandler(node->comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler"));
+    TRL_TRY(trli_mpi_check(ctx, MPI_Comm_size(node->comm, &node->size), "MPI_Comm_size"));
+    node->rank = trli_new(ctx, (size_t)node->size, sizeof *node->rank);
+    TRL_TRY(trl_context_agree(ctx, node->rank ? TRL_OK : trli_no_memory(ctx, NULL, "for the ranks of a node")));
+    status = MPI_Allgather(&ctx->rank, 1, MPI_INT, node->rank, 1, MPI_INT, node->comm);
+    err = trli_mpi_check(ctx, status, "MPI_Allgather");
+done:
+    return err;
+}
+
 void trli_topology_pin(const trli_topology *topology, int core)
 {
     hwloc_obj_t object = hwloc_get_obj_by_depth(topology->machine, core_depth(topology->machine),

@@ -1,27 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 #include <inttypes.h>
+#include <sched.h>
 #include <string.h>
 
 #include <context_impl.h>
 
 #include "exchange_impl.h"
 
-/* Copy boxes whose rows are contiguous. Strides in bytes. Values move as bytes, so that any bit pattern survives. */
-static void copy_rows(unsigned char *to, const ptrdiff_t to_stride[3], const unsigned char *from,
-                      const ptrdiff_t from_stride[3], const trl_lidx extent[3], size_t value_bytes)
+enum { EXCHANGE_TAGS = 64 /* of the context's communicator: those below are for others */ };
+
+/* Copy the rows of a box from the first-th on; they are contiguous. Strides in bytes. Values move as bytes, so that any
+ * bit pattern survives. */
+static void copy_some_rows(unsigned char *to, const ptrdiff_t to_stride[3], const unsigned char *from,
+                           const ptrdiff_t from_stride[3], const trl_lidx extent[3], size_t value_bytes, int64_t first,
+                           int64_t end)
 {
-    size_t row = (size_t)extent[0] * value_bytes;
-    for (trl_lidx k = 0; k < extent[2]; ++k) {
-        for (trl_lidx j = 0; j < extent[1]; ++j) {
-            unsigned char *t = to + j * to_stride[1] + k * to_stride[2];
-            const unsigned char *f = from + j * from_stride[1] + k * from_stride[2];
-            if (row == 8) {
-                memcpy(t, f, 8); /* the common one-point row, without a call */
-            } else {
-                memcpy(t, f, row);
-            }
+    const size_t row = (size_t)extent[0] * value_bytes;
+    if (first >= end) return;
+    ptrdiff_t j = (ptrdiff_t)(first % extent[1]), k = (ptrdiff_t)(first / extent[1]);
+    for (int64_t n = first; n < end; ++n) {
+        unsigned char *t = to + j * to_stride[1] + k * to_stride[2];
+        const unsigned char *f = from + j * from_stride[1] + k * from_stride[2];
+        if (row == 8) {
+            memcpy(t, f, 8); /* the common one-point row, without a call */
+        } else {
+            memcpy(t, f, row);
         }
+        if (++j < extent[1]) continue;
+        j = 0;
+        ++k;
     }
 }
 
@@ -42,22 +50,40 @@ static void packed_strides(const trli_exchange_piece *t, ptrdiff_t stride[3])
     stride[2] = stride[1] * t->extent[1];
 }
 
-static void pack(const trl_exchange *exchange, const trli_exchange_piece *t, const trl_array *source)
+/* Where a transfer of a message lies packed. */
+static unsigned char *packed_at(unsigned char *buffer, const trli_message *m, const trli_exchange_piece *t,
+                                int64_t round)
 {
+    return m->slot ? m->room[round & 1] + (t->offset - m->offset) : buffer + t->offset;
+}
+
+static int64_t rows_before(const trli_exchange_piece *t, int chunk, int chunks)
+{
+    return (int64_t)t->extent[1] * t->extent[2] * chunk / chunks;
+}
+
+void trli_exchange_pack(const trl_exchange *exchange, int message, int transfer, int chunk, int chunks,
+                        const trl_array *source)
+{
+    const trli_message *m = &exchange->sends.message[message];
+    const trli_exchange_piece *t = &exchange->sends.transfer[transfer];
     ptrdiff_t to[3], from[3];
     packed_strides(t, to);
     strides_of(source, t->value_bytes, from);
-    copy_rows(exchange->send_buffer + t->offset, to, byte_at(source, t->from, t->value_bytes), from, t->extent,
-              t->value_bytes);
+    copy_some_rows(packed_at(exchange->send_buffer, m, t, m->round), to, byte_at(source, t->from, t->value_bytes), from,
+                   t->extent, t->value_bytes, rows_before(t, chunk, chunks), rows_before(t, chunk + 1, chunks));
 }
 
-static void unpack(const trl_exchange *exchange, const trli_exchange_piece *t, const trl_array *target)
+void trli_exchange_unpack(const trl_exchange *exchange, int message, int transfer, int chunk, int chunks,
+                          const trl_array *target)
 {
+    const trli_message *m = &exchange->receives.message[message];
+    const trli_exchange_piece *t = &exchange->receives.transfer[transfer];
     ptrdiff_t to[3], from[3];
     strides_of(target, t->value_bytes, to);
     packed_strides(t, from);
-    copy_rows(byte_at(target, t->to, t->value_bytes), to, exchange->receive_buffer + t->offset, from, t->extent,
-              t->value_bytes);
+    copy_some_rows(byte_at(target, t->to, t->value_bytes), to, packed_at(exchange->receive_buffer, m, t, m->round - 1),
+                   from, t->extent, t->value_bytes, rows_before(t, chunk, chunks), rows_before(t, chunk + 1, chunks));
 }
 
 void trli_exchange_copy(const trli_exchange_piece *t, const trl_array *source, const trl_array *target)
@@ -65,8 +91,8 @@ void trli_exchange_copy(const trli_exchange_piece *t, const trl_array *source, c
     ptrdiff_t to[3], from[3];
     strides_of(target, t->value_bytes, to);
     strides_of(source, t->value_bytes, from);
-    copy_rows(byte_at(target, t->to, t->value_bytes), to, byte_at(source, t->from, t->value_bytes), from, t->extent,
-              t->value_bytes);
+    copy_some_rows(byte_at(target, t->to, t->value_bytes), to, byte_at(source, t->from, t->value_bytes), from,
+                   t->extent, t->value_bytes, 0, rows_before(t, 1, 1));
 }
 
 static trl_err check_array(trl_context *ctx, const trli_exchange_piece *t, const trl_array *array, int patch,
@@ -136,15 +162,15 @@ static trl_err create_requests(trl_exchange *exchange)
 
     for (int i = 0; i < exchange->receives.nmessages; ++i) {
         const trli_message *m = &exchange->receives.message[i];
-        int code = MPI_Recv_init(exchange->receive_buffer + m->offset, (int)m->words, MPI_UINT64_T, m->peer, 0,
-                                 exchange->comm, &exchange->request[exchange->nrequests]);
+        int code = MPI_Recv_init(exchange->receive_buffer + m->offset, (int)m->words, MPI_UINT64_T, m->peer,
+                                 exchange->tag, exchange->ctx->comm, &exchange->request[exchange->nrequests]);
         TRL_TRY(trli_mpi_check(ctx, code, "MPI_Recv_init"));
         ++exchange->nrequests;
     }
     for (int i = 0; i < exchange->sends.nmessages; ++i) {
         const trli_message *m = &exchange->sends.message[i];
-        int code = MPI_Send_init(exchange->send_buffer + m->offset, (int)m->words, MPI_UINT64_T, m->peer, 0,
-                                 exchange->comm, &exchange->request[exchange->nrequests]);
+        int code = MPI_Send_init(exchange->send_buffer + m->offset, (int)m->words, MPI_UINT64_T, m->peer, exchange->tag,
+                                 exchange->ctx->comm, &exchange->request[exchange->nrequests]);
         TRL_TRY(trli_mpi_check(ctx, code, "MPI_Send_init"));
         ++exchange->nrequests;
     }
@@ -161,7 +187,7 @@ trl_err trli_exchange_plan_only(trl_context *ctx, const trl_layout *layout, int 
     *result = NULL;
     TRL_TRY(trl_memory_alloc(ctx, sizeof **result, "a ghost exchange", &memory));
     *result = memory;
-    **result = (trl_exchange){.ctx = ctx, .comm = MPI_COMM_NULL};
+    **result = (trl_exchange){.ctx = ctx, .window = MPI_WIN_NULL};
     err = trli_exchange_plan(*result, layout, nfields, fields);
 done:
     return err;
@@ -170,6 +196,18 @@ done:
 void trli_exchange_leave_copies(trl_exchange *exchange)
 {
     exchange->leaves_copies = true;
+}
+
+/* All ranks create their exchanges in one order, so a count tells the messages of one from those of others. */
+static trl_err choose_tag(trl_exchange *exchange)
+{
+    trl_context *ctx = exchange->ctx;
+    int *most = NULL, known = 0;
+    trl_err err;
+    TRL_TRY(trli_mpi_check(ctx, MPI_Comm_get_attr(ctx->comm, MPI_TAG_UB, (void *)&most, &known), "MPI_Comm_get_attr"));
+    exchange->tag = EXCHANGE_TAGS + (int)(ctx->exchanges++ % (unsigned)((known ? *most : 32767) - EXCHANGE_TAGS));
+done:
+    return err;
 }
 
 trl_err trl_exchange_create(trl_context *ctx, const trl_layout *layout, int nfields, const trl_exchange_field *fields,
@@ -182,11 +220,135 @@ trl_err trl_exchange_create(trl_context *ctx, const trl_layout *layout, int nfie
     trl_context_begin_phase(ctx);
     err = trli_exchange_plan_only(ctx, layout, nfields, fields, &exchange);
     if (err == TRL_OK) err = allocate_buffers(exchange);
-    if (err == TRL_OK) err = trli_comm_create(ctx, &exchange->comm);
+    if (err == TRL_OK) err = choose_tag(exchange);
     if (err == TRL_OK) err = create_requests(exchange);
     err = trl_context_end_phase(ctx, err);
+    if (err == TRL_OK) exchange->connected = true;
     if (err != TRL_OK) trl_exchange_destroy(&exchange);
     *result = exchange;
+    return err;
+}
+
+static MPI_Request *request_of(const trl_exchange *exchange, const trli_message *m)
+{
+    const trli_traffic *receives = &exchange->receives, *sends = &exchange->sends;
+    const bool receive = m >= receives->message && m < receives->message + receives->nmessages;
+    return exchange->request + (receive ? m - receives->message : receives->nmessages + (m - sends->message));
+}
+
+static trl_err start(const trl_exchange *exchange, const trli_message *m)
+{
+    trl_context_mpi_lock(exchange->ctx);
+    int code = MPI_Startall(1, request_of(exchange, m));
+    trl_context_mpi_unlock(exchange->ctx);
+    return trli_mpi_check(exchange->ctx, code, "MPI_Startall");
+}
+
+/* Begin a round: all messages are open, and what MPI receives is posted. */
+static trl_err open_all(trl_exchange *exchange)
+{
+    const trli_traffic *all[2] = {&exchange->receives, &exchange->sends};
+    trl_err err = TRL_OK;
+    ++exchange->begun;
+    for (int i = 0; i < 2; ++i)
+        for (int n = 0; n < all[i]->nmessages; ++n) {
+            trli_message *m = &all[i]->message[n];
+            m->started = false;
+            if (i == 0 && !m->slot) TRL_TRY(start(exchange, m));
+            m->open = true;
+            atomic_fetch_add_explicit(&exchange->open, 1, memory_order_relaxed);
+        }
+done:
+    return err;
+}
+
+static void close_message(trl_exchange *exchange, trli_message *m)
+{
+    m->open = false;
+    ++m->round;
+    atomic_fetch_sub_explicit(&exchange->open, 1, memory_order_relaxed);
+}
+
+static bool is_under_way(const trl_exchange *exchange)
+{
+    return atomic_load_explicit(&exchange->open, memory_order_relaxed) > 0;
+}
+
+trl_err trli_exchange_post(trl_exchange *exchange, bool *done)
+{
+    const trli_traffic *receives = &exchange->receives, *sends = &exchange->sends;
+    if (trl_context_lost(exchange->ctx)) return TRL_ERR_MPI; /* the others may send no more */
+    /* What the last round brought is unpacked. Release: the reads of it come before. */
+    for (int n = 0; n < receives->nmessages; ++n)
+        if (receives->message[n].slot)
+            atomic_store_explicit(&receives->message[n].slot->taken, receives->message[n].round, memory_order_release);
+    for (int n = 0; n < sends->nmessages; ++n) {
+        const trli_message *m = &sends->message[n];
+        *done &= !m->slot || atomic_load_explicit(&m->slot->taken, memory_order_acquire) >= m->round - 1;
+    }
+    return *done ? open_all(exchange) : TRL_OK;
+}
+
+/* Test a message of MPI. */
+static trl_err test(trl_exchange *exchange, trli_message *m, bool *done)
+{
+    int complete = 0;
+    *done = false;
+    if (!trl_context_mpi_try_lock(exchange->ctx)) return TRL_OK;
+    int code = MPI_Testall(1, request_of(exchange, m), &complete, MPI_STATUSES_IGNORE);
+    trl_context_mpi_unlock(exchange->ctx);
+    if (code != MPI_SUCCESS) return trli_mpi_check(exchange->ctx, code, "MPI_Testall");
+    *done = complete;
+    return TRL_OK;
+}
+
+trl_err trli_exchange_send(trl_exchange *exchange, int message, bool *done)
+{
+    trli_message *m = &exchange->sends.message[message];
+    trl_err err = TRL_OK;
+    if (trl_context_lost(exchange->ctx)) return TRL_ERR_MPI;
+    if (m->slot) {
+        atomic_store_explicit(&m->slot->sent, m->round + 1, memory_order_release); /* of what was packed */
+    } else {
+        if (!m->started) TRL_TRY(start(exchange, m));
+        m->started = true;
+        TRL_TRY(test(exchange, m, done));
+    }
+    if (*done) close_message(exchange, m);
+done:
+    return err;
+}
+
+trl_err trli_exchange_receive(trl_exchange *exchange, int message, bool *done)
+{
+    trli_message *m = &exchange->receives.message[message];
+    trl_err err = TRL_OK;
+    if (trl_context_lost(exchange->ctx)) return TRL_ERR_MPI;
+    if (m->slot)
+        *done = atomic_load_explicit(&m->slot->sent, memory_order_acquire) > m->round;
+    else
+        TRL_TRY(test(exchange, m, done));
+    if (*done) close_message(exchange, m);
+done:
+    return err;
+}
+
+/* Let MPI finish what this rank has begun. */
+static trl_err complete_round(trl_exchange *exchange)
+{
+    const trli_traffic *all[2] = {&exchange->receives, &exchange->sends};
+    trl_err err = TRL_OK;
+    for (int n = 0; n < exchange->sends.nmessages; ++n) {
+        trli_message *m = &exchange->sends.message[n];
+        if (m->open && !m->slot && !m->started) TRL_TRY(start(exchange, m));
+        m->started = true;
+    }
+    TRL_TRY(trli_mpi_check(exchange->ctx, MPI_Waitall(exchange->nrequests, exchange->request, MPI_STATUSES_IGNORE),
+                           "MPI_Waitall"));
+    for (int i = 0; i < 2; ++i)
+        for (int n = 0; n < all[i]->nmessages; ++n)
+            if (all[i]->message[n].open) close_message(exchange, &all[i]->message[n]);
+done:
     return err;
 }
 
@@ -197,16 +359,13 @@ static trl_err complete_on_all_ranks(trl_exchange *exchange)
     trl_context *ctx = exchange->ctx;
     int64_t most = exchange->begun;
     trl_err err;
-    TRL_TRY(trli_mpi_check(ctx, MPI_Allreduce(MPI_IN_PLACE, &most, 1, MPI_INT64_T, MPI_MAX, exchange->comm),
-                           "MPI_Allreduce"));
-    for (; exchange->begun < most; ++exchange->begun) {
-        TRL_TRY(trli_mpi_check(ctx, MPI_Waitall(exchange->nrequests, exchange->request, MPI_STATUSES_IGNORE),
-                               "MPI_Waitall"));
-        TRL_TRY(trli_mpi_check(ctx, MPI_Startall(exchange->nrequests, exchange->request), "MPI_Startall"));
-    }
     TRL_TRY(
-        trli_mpi_check(ctx, MPI_Waitall(exchange->nrequests, exchange->request, MPI_STATUSES_IGNORE), "MPI_Waitall"));
-    exchange->under_way = false;
+        trli_mpi_check(ctx, MPI_Allreduce(MPI_IN_PLACE, &most, 1, MPI_INT64_T, MPI_MAX, ctx->comm), "MPI_Allreduce"));
+    TRL_TRY(complete_round(exchange));
+    while (exchange->begun < most) {
+        TRL_TRY(open_all(exchange));
+        TRL_TRY(complete_round(exchange));
+    }
 done:
     return err;
 }
@@ -227,11 +386,12 @@ void trl_exchange_destroy(trl_exchange **exchange)
     void *receive_buffer = self->receive_buffer, *send_buffer = self->send_buffer, *request = self->request,
          *memory = self;
 
-    if (self->comm != MPI_COMM_NULL && !trl_context_lost(ctx)) (void)!complete_on_all_ranks(self);
-    if (trl_context_lost(ctx) && self->under_way) return; /* its buffers stay with MPI */
+    if (self->connected && !trl_context_lost(ctx)) (void)!complete_on_all_ranks(self);
+    if (trl_context_lost(ctx) && is_under_way(self)) return; /* its buffers stay with MPI */
     for (int i = 0; i < self->nrequests; ++i)
         (void)!trli_mpi_check(ctx, MPI_Request_free(&self->request[i]), "MPI_Request_free");
-    trli_comm_free(ctx, &self->comm);
+    if (self->window != MPI_WIN_NULL && !trl_context_lost(ctx))
+        (void)!trli_mpi_check(ctx, MPI_Win_free(&self->window), "MPI_Win_free");
     free_traffic(ctx, &self->receives);
     free_traffic(ctx, &self->sends);
     free_traffic(ctx, &self->copies);
@@ -241,35 +401,32 @@ void trl_exchange_destroy(trl_exchange **exchange)
     trl_memory_free(ctx, &memory);
 }
 
-/* Start the requests first <= i < first + n. */
-static trl_err start(trl_exchange *exchange, int first, int n)
-{
-    if (n == 0) return TRL_OK;
-    trl_context_mpi_lock(exchange->ctx);
-    int code = MPI_Startall(n, exchange->request + first);
-    trl_context_mpi_unlock(exchange->ctx);
-    return trli_mpi_check(exchange->ctx, code, "MPI_Startall");
-}
-
 trl_err trl_exchange_begin(trl_exchange *exchange, const trl_array *const *arrays)
 {
     trl_err err;
     const trli_traffic *sends = &exchange->sends, *copies = &exchange->copies;
-    int nreceives = exchange->receives.nmessages;
+    bool posted = false, sent = true;
 
-    if (exchange->under_way) {
+    if (is_under_way(exchange) || exchange->halfway) {
         return trl_fail(exchange->ctx, TRL_ERR_USAGE, NULL,
                         "exchange: begun again before trl_exchange_finish said that the last one is done");
     }
     TRL_TRY(check_arrays(exchange, arrays));
-    TRL_TRY(start(exchange, 0, nreceives));
-    exchange->under_way = true;
-    for (int n = 0; n < sends->ntransfers; ++n) {
-        const trli_exchange_piece *t = &sends->transfer[n];
-        pack(exchange, t, &arrays[t->field][t->source_local]);
+    while (!posted) { /* a neighbour is two rounds behind */
+        posted = true;
+        TRL_TRY(trli_exchange_post(exchange, &posted));
+        if (!posted) sched_yield();
     }
-    TRL_TRY(start(exchange, nreceives, sends->nmessages));
-    ++exchange->begun;
+    exchange->halfway = true;
+    for (int i = 0; i < sends->nmessages; ++i) {
+        const trli_message *m = &sends->message[i];
+        for (int n = m->first; n < m->first + m->n; ++n) {
+            const trli_exchange_piece *t = &sends->transfer[n];
+            trli_exchange_pack(exchange, i, n, 0, 1, &arrays[t->field][t->source_local]);
+        }
+        TRL_TRY(trli_exchange_send(exchange, i, &sent));
+        sent = true;
+    }
     for (int n = 0; n < copies->ntransfers && !exchange->leaves_copies; ++n) {
         const trli_exchange_piece *t = &copies->transfer[n];
         trli_exchange_copy(t, &arrays[t->field][t->source_local], &arrays[t->field][t->target_local]);
@@ -280,29 +437,34 @@ done:
 
 trl_err trl_exchange_finish(trl_exchange *exchange, const trl_array *const *arrays, bool *done)
 {
-    const trli_traffic *receives = &exchange->receives;
-    int complete = 1;
+    const trli_traffic *receives = &exchange->receives, *sends = &exchange->sends;
+    trl_err err = TRL_OK;
 
     *done = false;
-    if (!exchange->under_way) {
+    if (!exchange->halfway) {
         return trl_fail(exchange->ctx, TRL_ERR_USAGE, NULL,
                         "exchange: trl_exchange_finish without trl_exchange_begin before it");
     }
     if (trl_context_lost(exchange->ctx)) return TRL_ERR_MPI; /* the others may send no more */
-    if (exchange->nrequests > 0) {
-        if (!trl_context_mpi_try_lock(exchange->ctx)) return TRL_OK;
-        int code = MPI_Testall(exchange->nrequests, exchange->request, &complete, MPI_STATUSES_IGNORE);
-        trl_context_mpi_unlock(exchange->ctx);
-        if (code != MPI_SUCCESS) return trli_mpi_check(exchange->ctx, code, "MPI_Testall");
+    for (int i = 0; i < receives->nmessages; ++i) {
+        const trli_message *m = &receives->message[i];
+        bool arrived = true;
+        if (!m->open) continue;
+        TRL_TRY(trli_exchange_receive(exchange, i, &arrived));
+        for (int n = m->first; arrived && n < m->first + m->n; ++n) {
+            const trli_exchange_piece *t = &receives->transfer[n];
+            trli_exchange_unpack(exchange, i, n, 0, 1, &arrays[t->field][t->target_local]);
+        }
     }
-    if (!complete) return TRL_OK;
-    for (int n = 0; n < receives->ntransfers; ++n) {
-        const trli_exchange_piece *t = &receives->transfer[n];
-        unpack(exchange, t, &arrays[t->field][t->target_local]);
+    for (int i = 0; i < sends->nmessages; ++i) {
+        bool sent = true;
+        if (sends->message[i].open) TRL_TRY(trli_exchange_send(exchange, i, &sent));
     }
-    exchange->under_way = false;
+    if (is_under_way(exchange)) return TRL_OK;
+    exchange->halfway = false;
     *done = true;
-    return TRL_OK;
+done:
+    return err;
 }
 
 void trl_exchange_traffic(const trl_exchange *exchange, int64_t *bytes, int64_t *messages)

@@ -4,6 +4,9 @@
 #ifndef TRL_EXCHANGE_IMPL_H
 #define TRL_EXCHANGE_IMPL_H
 
+#include <stdalign.h>
+#include <stdatomic.h>
+
 #include <trl_field.h>
 
 #include "spatialops_impl.h"
@@ -22,7 +25,13 @@ typedef struct trli_exchange_piece {
 /* Consecutive transfers to or from one rank. */
 typedef struct trli_message {
     int peer;
+    int first, n;         /* transfers */
     size_t offset, words; /* in the buffer: bytes from its start; 8-byte words */
+    bool open, started;   /* in the exchange under way: not complete; a send: begun */
+    /* In memory that ranks of a node share (exchange_node.c); NULL: messages of MPI. */
+    struct trli_node_slot *slot;
+    unsigned char *room[2]; /* of even rounds, of odd ones */
+    int64_t round;          /* complete ones */
 } trli_message;
 
 /* All that moves one way. */
@@ -35,14 +44,17 @@ typedef struct trli_traffic {
 
 struct trl_exchange {
     trl_context *ctx;
-    MPI_Comm comm;
+    int tag;
     trli_traffic receives, sends, copies;
     unsigned char *receive_buffer, *send_buffer;
     MPI_Request *request; /* receives, then sends */
     int nrequests;        /* those created so far */
+    MPI_Win window;       /* of shared memory; MPI_WIN_NULL: none */
+    bool connected;       /* on all ranks */
+    bool halfway;         /* trl_exchange_begin was called, and trl_exchange_finish was not done */
     bool leaves_copies;   /* between patches of this rank: others do them */
-    bool under_way;
-    int64_t begun; /* exchanges since creation */
+    _Atomic int open;     /* messages of the exchange under way that are not complete */
+    int64_t begun;        /* exchanges since creation */
 };
 
 /* Fill receives, sends and copies. Local: no communication. Fails as trl_exchange_create. */
@@ -57,5 +69,36 @@ TRL_NODISCARD trl_err trli_exchange_plan_only(trl_context *ctx, const trl_layout
  */
 void trli_exchange_leave_copies(trl_exchange *exchange);
 void trli_exchange_copy(const trli_exchange_piece *piece, const trl_array *source, const trl_array *target);
+
+/* From now on messages between ranks of a node go through memory that they share: the same bits, without MPI. If some
+ * rank gets none, all is as before. Collective: yes. Fails with MPI, MEMORY. */
+TRL_NODISCARD trl_err trli_exchange_share(trl_exchange *exchange);
+
+/* ---- an exchange message by message: post, then pack and send each, receive and unpack each, in any order. No call
+ * waits: *done = false asks for another one. Messages are counted as in sends and receives; calls for different ones
+ * may be at once. ---- */
+
+/* Once the buffers are free. */
+TRL_NODISCARD trl_err trli_exchange_post(trl_exchange *exchange, bool *done);
+/* The rows of a transfer that are the chunk-th of so many parts. */
+void trli_exchange_pack(const trl_exchange *exchange, int message, int transfer, int chunk, int chunks,
+                        const trl_array *source);
+void trli_exchange_unpack(const trl_exchange *exchange, int message, int transfer, int chunk, int chunks,
+                          const trl_array *target);
+/* *done: the buffer may be written again. */
+TRL_NODISCARD trl_err trli_exchange_send(trl_exchange *exchange, int message, bool *done);
+/* *done: it may be unpacked. */
+TRL_NODISCARD trl_err trli_exchange_receive(trl_exchange *exchange, int message, bool *done);
+
+/* ---- exchange_node.c ---- */
+
+/* A message in shared memory that its sender owns. Rounds of it that are packed, and that are unpacked and no longer
+ * needed: two rounds have room of their own. */
+typedef struct trli_node_slot {
+    alignas(64) _Atomic int64_t sent;
+    alignas(64) _Atomic int64_t taken;
+    int peer;          /* who receives it */
+    ptrdiff_t room[2]; /* from the start of the sender's memory */
+} trli_node_slot;
 
 #endif

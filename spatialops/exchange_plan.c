@@ -194,8 +194,9 @@ static trl_err make_messages(trl_context *ctx, trli_traffic *traffic)
         trli_exchange_piece *transfer = &traffic->transfer[i];
         if (i == 0 || transfer->peer != transfer[-1].peer) {
             if (open >= 0) TRL_TRY(close_message(ctx, &traffic->message[open], offset));
-            traffic->message[++open] = (trli_message){.peer = transfer->peer, .offset = offset};
+            traffic->message[++open] = (trli_message){.peer = transfer->peer, .first = i, .offset = offset};
         }
+        ++traffic->message[open].n;
         transfer->offset = offset;
         size_t bytes = transfer->value_bytes;
         for (int a = 0; a < 3; ++a) bytes *= (size_t)transfer->extent[a];

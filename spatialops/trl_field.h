@@ -63,9 +63,9 @@ typedef struct trl_exchange_field {
     const char *name;     /* for messages, or NULL */
 } trl_exchange_field;
 
-/* Plans messages and buffers (persistent MPI requests on a communicator of its own). Periodic wrap included; nothing
- * beyond a non-periodic side is touched. Fails with INPUT if a patch is thinner than a footprint is wide (the message
- * names the axis and says how many cells a patch needs), MEMORY, MPI. Collective: yes. */
+/* Plans messages and buffers (persistent MPI requests on the context's communicator, with a tag of its own). Periodic
+ * wrap included; nothing beyond a non-periodic side is touched. Fails with INPUT if a patch is thinner than a footprint
+ * is wide (the message names the axis and says how many cells a patch needs), MEMORY, MPI. Collective: yes. */
 TRL_API TRL_NODISCARD trl_err trl_exchange_create(trl_context *ctx, const trl_layout *layout, int nfields,
                                                   const trl_exchange_field *fields, trl_exchange **exchange);
 /* An exchange that a failed run left under way, on some ranks or all, is completed first; its arrays are not touched.

@@ -255,8 +255,8 @@ done:
     return err;
 }
 
-trl_err trli_builder_exchange(trli_task_builder *b, const trli_exchanged *exchanged, const trl_exchange *plan,
-                              trli_step_task *first, trli_step_task *last, trl_task *finish)
+trl_err trli_builder_exchange(trli_task_builder *b, const trli_exchanged *exchanged, trli_step_task *first,
+                              trli_step_task *last, trl_task *finish)
 {
     trl_handle messages = -1;
     trl_task begin;
@@ -270,11 +270,9 @@ trl_err trli_builder_exchange(trli_task_builder *b, const trli_exchanged *exchan
     for (int i = 0; i < exchanged->n; ++i)
         for (int p = 0; p < b->model->layout->nlocal; ++p) {
             const int field = exchanged->field[i];
-            if (!plan || trli_exchange_sends(plan, p))
-                TRL_TRY(trli_builder_field(b, begin, field, p, TRLI_SET_RIM, TRL_READ));
-            if (!plan) TRL_TRY(trli_builder_field(b, begin, field, p, TRLI_SET_HALO, TRL_READ_WRITE));
-            if (!plan || trli_exchange_receives(plan, p))
-                TRL_TRY(trli_builder_field(b, *finish, field, p, TRLI_SET_HALO, TRL_READ_WRITE));
+            TRL_TRY(trli_builder_field(b, begin, field, p, TRLI_SET_RIM, TRL_READ));
+            TRL_TRY(trli_builder_field(b, begin, field, p, TRLI_SET_HALO, TRL_READ_WRITE));
+            TRL_TRY(trli_builder_field(b, *finish, field, p, TRLI_SET_HALO, TRL_READ_WRITE));
         }
 done:
     return err;

@@ -55,6 +55,8 @@ static trl_err connect_all(trli_frame *frame)
             trli_exchange_run *exchange = &frame->exchange[run->first_exchange + e];
             TRL_TRY(trli_exchange_connect(model, run->exchanged[e].what, exchange));
             trli_exchange_leave_copies(exchange->exchange);
+            if (trl_context_ranks(model->ctx) > 1 && !(model->settings.disabled_passes & TRL_PASS_SHARED))
+                TRL_TRY(trli_exchange_share(exchange->exchange));
         }
     }
 done:

@@ -26,13 +26,6 @@ trl_err trli_exchange_plan_of(const trli_model *model, const trli_exchanged *exc
     return err;
 }
 
-bool trli_exchange_sends(const trl_exchange *plan, int patch)
-{
-    for (int i = 0; i < plan->sends.ntransfers; ++i)
-        if (plan->sends.transfer[i].source_local == patch) return true;
-    return false;
-}
-
 bool trli_exchange_receives(const trl_exchange *plan, int patch)
 {
     for (int i = 0; i < plan->receives.ntransfers; ++i)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Exchanges of a program: what comes from other ranks is received by one task for all patches; what one patch of this
+/* Exchanges of a program: what comes from other ranks is received by a task for each of them; what one patch of this
  * rank copies from others, by a task of its own, which runs where the patch is. */
 #ifndef TRLI_HALOS_IMPL_H
 #define TRLI_HALOS_IMPL_H
@@ -14,8 +14,7 @@ void trli_exchange_request(const trli_model *model, const trli_exchanged *exchan
 /* What an exchange moves, for building tasks. Fails as trl_exchange_create; destroyed by the caller. */
 TRL_NODISCARD trl_err trli_exchange_plan_of(const trli_model *model, const trli_exchanged *exchanged,
                                             struct trl_exchange **plan);
-/* Whether an exchange sends something of a local patch to other ranks, or receives something for it. */
-bool trli_exchange_sends(const struct trl_exchange *plan, int patch);
+/* Whether an exchange receives something of other ranks for a local patch. */
 bool trli_exchange_receives(const struct trl_exchange *plan, int patch);
 
 #endif

@@ -12,6 +12,7 @@
 #include "gpu_impl.h"
 #include "halos_impl.h"
 #include "lifecycle_impl.h"
+#include "messages_impl.h"
 #include "pipeline_impl.h"
 #include "slot_plan_impl.h"
 #include "tasks_impl.h"
@@ -266,16 +267,13 @@ static trl_err add_exchange(builder *b, const trli_step *s)
     const trli_exchanged *exchanged = &trli_plan_of(b->program, s)->exchanged;
     const int number = b->model->run->nexchanges;
     trli_program_exchange *added = NULL;
-    trl_task finish;
     trl_err err = TRL_OK;
     TRL_TRY(count_exchange(b, exchanged, &added));
-    if (added->plan->sends.nmessages + added->plan->receives.nmessages > 0) {
-        trli_step_task *first = next_task(b, s, -1), *last = next_task(b, s, -1);
-        first->exchanged = last->exchanged = exchanged;
-        first->exchange = last->exchange = number;
-        TRL_TRY(trli_builder_exchange(&b->tasks, exchanged, added->plan, first, last, &finish));
-    }
     for (int p = 0; p < b->model->layout->nlocal; ++p) TRL_TRY(add_halo(b, s, exchanged, added->plan, p));
+    trli_step_task *first = b->data->task + b->data->ntasks;
+    const int messages = trli_messages_tasks(added->plan);
+    for (int i = 0; i < messages; ++i) next_task(b, s, -1)->exchange = number;
+    if (messages > 0) TRL_TRY(trli_messages_add(&b->tasks, exchanged, added->plan, first));
 done:
     return err;
 }
@@ -423,9 +421,12 @@ done:
 static trl_err reserve(builder *b)
 {
     size_t tasks = 0, np = (size_t)b->model->layout->nlocal;
+    const size_t ranks = (size_t)trl_context_ranks(b->model->ctx);
     for (int i = 0; i < b->program->nsteps; ++i) {
         if (!b->program->plan->step[i].live) continue;
         tasks += (3 + (size_t)b->program->plan->step[i].nslabs) * np + 2;
+        if (ranks > 1 && b->program->plan->step[i].exchanged.n > 0)
+            tasks += 1 + 2 * (26 * np < ranks - 1 ? 26 * np : ranks - 1);
     }
     b->data->task = trli_new(b->model->ctx, tasks + 1, sizeof *b->data->task);
     if (!b->data->task) return trli_no_memory(b->model->ctx, NULL, "for %zu tasks", tasks);

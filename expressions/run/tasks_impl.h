@@ -25,8 +25,10 @@ struct trli_step_task {
     int slab, nslabs;                        /* FILL, PLANES: those of the step that it computes */
     const trli_reduction_group *group;       /* that it computes */
     const trli_reduction_batch *batch;       /* that it brings together */
+    bool rim;                                /* KERNEL: what another task leaves at the sides of the patch */
     const trli_exchanged *exchanged;         /* of an exchange, */
-    int exchange;                            /* and what runs it, of the frame; */
+    int exchange;                            /* what runs it, of the frame, */
+    int message;                             /* and which of its messages; */
     const struct trli_exchange_piece *piece; /* or [npieces] what the patch copies from others of this rank */
     int npieces;
 };

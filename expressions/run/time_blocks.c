@@ -325,7 +325,7 @@ static trl_err build_graph(trli_time_blocks *t)
     TRL_TRY(trli_builder_begin(&b, t->model, "time blocks", &t->graph));
     t->begin = t->finish = (trli_step_task){.program = t->program, .exchanged = &t->deep, .patch = -1};
     if (t->deep.n > 0) {
-        TRL_TRY(trli_builder_exchange(&b, &t->deep, NULL, &t->begin, &t->finish, &exchange));
+        TRL_TRY(trli_builder_exchange(&b, &t->deep, &t->begin, &t->finish, &exchange));
         TRL_TRY(trli_builder_value(&b, exchange, &exchanged, "ghosts", TRL_WRITE));
     }
     for (int p = 0; p < t->model->layout->nlocal; ++p) TRL_TRY(add_pass(t, &b, &t->pass[p], &exchanged));

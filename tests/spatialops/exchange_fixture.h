@@ -97,6 +97,8 @@ static inline void free_array(trl_array *array)
     array->at = NULL;
 }
 
+static uint64_t exchange_round; /* each may have values of its own */
+
 /* The bits that a point of the whole grid has; round periodic axes. False outside the grid. */
 static inline bool point_value(const trl_grid *grid, trl_location location, int field, const trl_gidx at[3],
                                uint64_t *bits)
@@ -108,7 +110,7 @@ static inline bool point_value(const trl_grid *grid, trl_location location, int 
         if (i < 0 || i >= n) return false;
         point = i + n * point;
     }
-    *bits = UINT64_C(0x4000000000000000) + (uint64_t)point + ((uint64_t)field << 32);
+    *bits = UINT64_C(0x4000000000000000) + (uint64_t)point + ((uint64_t)field << 32) + (exchange_round << 40);
     return true;
 }
 

@@ -273,17 +273,6 @@ static bool fails_now(const char *call)
     return strcmp(call, failing_call) == 0;
 }
 
-int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *copy)
-{
-    if (!fails_now("MPI_Comm_dup")) return PMPI_Comm_dup(comm, copy);
-    return MPI_ERR_OTHER;
-}
-
-int MPI_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler handler)
-{
-    return fails_now("MPI_Comm_set_errhandler") ? MPI_ERR_OTHER : PMPI_Comm_set_errhandler(comm, handler);
-}
-
 int MPI_Recv_init(void *buffer, int n, MPI_Datatype type, int peer, int tag, MPI_Comm comm, MPI_Request *request)
 {
     return fails_now("MPI_Recv_init") ? MPI_ERR_OTHER : PMPI_Recv_init(buffer, n, type, peer, tag, comm, request);
@@ -320,10 +309,10 @@ static void end_loss(trl_context *kept)
 
 START_TEST(failures_of_mpi_during_creation_name_the_call)
 {
-    static const char *const calls[] = {"MPI_Comm_dup", "MPI_Comm_set_errhandler", "MPI_Recv_init", "MPI_Send_init"};
+    static const char *const calls[] = {"MPI_Recv_init", "MPI_Send_init"};
     trl_grid grid = make_grid(1, (trl_gidx[3]){16, 1, 1}, 1);
     trl_exchange_field field = {.footprint = star(1, 1)};
-    for (int i = 0; i < (ranks() == 1 ? 2 : 4); ++i) {
+    for (int i = 0; i < 2 && ranks() > 1; ++i) {
         trl_layout *layout;
         trl_exchange *exchange;
         char expected[80];

@@ -188,9 +188,11 @@ static int place_of_field(const trli_reads *reads, int field)
 trl_err trli_emit_signature(const trli_ir *ir, trli_walk *walk, const trli_emit_request *request,
                             trli_signature *signature)
 {
-    const int flags[] = {(int)request->disabled_passes, request->nroots, request->nlayers, request->reads->nfields,
-                         request->check_finite,         request->edges,  request->thin,    request->merge != NULL,
-                         (int)request->weighted};
+    /* How ranks exchange is no matter of kernels. */
+    const unsigned disabled = request->disabled_passes & ~(unsigned)(TRL_PASS_OVERLAP | TRL_PASS_SHARED);
+    const int flags[] = {(int)disabled,           request->nroots,        request->nlayers,
+                         request->reads->nfields, request->check_finite,  request->edges,
+                         request->thin,           request->merge != NULL, (int)request->weighted};
     trli_ir_value *root = list_roots(ir, request);
     trl_err err = TRL_OK;
     if (!root) return trli_no_memory(ir->ctx, NULL, "for the signature of a kernel");

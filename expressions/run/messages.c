@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+#include "messages_impl.h"
+
+#include <chunks_impl.h>
+
+#include "context_impl.h"
+#include "cost_impl.h"
+#include "model_run_impl.h"
+
+/* ---- running: after an error too, so that no other rank waits for this one ---- */
+
+static trl_exchange *exchange_of(const trli_step_task *t, const trl_task_args *args)
+{
+    const trli_frame *frame = args->frame;
+    return frame->exchange[t->exchange].exchange;
+}
+
+static trl_err post(void *data, const trl_task_args *args, bool *done)
+{
+    return trli_exchange_post(exchange_of(data, args), done);
+}
+
+static trl_err pack(void *data, const trl_task_args *args, bool *done)
+{
+    const trli_step_task *t = data;
+    const trl_exchange *exchange = exchange_of(t, args);
+    const trli_message *m = &exchange->sends.message[t->message];
+    (void)done;
+    for (int n = m->first; n < m->first + m->n; ++n) {
+        const trli_exchange_piece *piece = &exchange->sends.transfer[n];
+        const trl_array source =
+            trli_frame_array(args->frame, t->exchanged->field[piece->field], piece->source_local, 0);
+        trli_exchange_pack(exchange, t->message, n, args->chunk, args->chunks, &source);
+    }
+    return TRL_OK;
+}
+
+static trl_err unpack(void *data, const trl_task_args *args, bool *done)
+{
+    const trli_step_task *t = data;
+    const trl_exchange *exchange = exchange_of(t, args);
+    const trli_message *m = &exchange->receives.message[t->message];
+    (void)done;
+    for (int n = m->first; n < m->first + m->n; ++n) {
+        const trli_exchange_piece *piece = &exchange->receives.transfer[n];
+        const trl_array target =
+            trli_frame_array(args->frame, t->exchanged->field[piece->field], piece->target_local, 0);
+        trli_exchange_unpack(exchange, t->message, n, args->chunk, args->chunks, &target);
+    }
+    return TRL_OK;
+}
+
+static trl_err send_packed(void *data, const trl_task_args *args, bool *done)
+{
+    const trli_step_task *t = data;
+    return trli_exchange_send(exchange_of(t, args), t->message, done);
+}
+
+static trl_err pack_and_send(void *data, const trl_task_args *args, bool *done)
+{
+    const trli_step_task *t = data;
+    if (!exchange_of(t, args)->sends.message[t->message].started) (void)!pack(data, args, done);
+    return send_packed(data, args, done);
+}
+
+static trl_err receive(void *data, const trl_task_args *args, bool *done)
+{
+    const trli_step_task *t = data;
+    return trli_exchange_receive(exchange_of(t, args), t->message, done);
+}
+
+static trl_err receive_and_unpack(void *data, const trl_task_args *args, bool *done)
+{
+    trl_err err = receive(data, args, done);
+    return err == TRL_OK && *done ? unpack(data, args, done) : err;
+}
+
+/* ---- building ---- */
+
+int trli_messages_tasks(const trl_exchange *plan)
+{
+    const int messages = plan->sends.nmessages + plan->receives.nmessages;
+    return messages > 0 ? 1 + messages : 0;
+}
+
+/* Before other work: neighbours wait for it. */
+static trl_err add(trli_task_builder *b, const char *name, trl_task_fn run, trli_step_task *t, int chunks,
+                   unsigned flags, trl_task *task)
+{
+    const trl_task_desc desc = {.name = name,
+                                .variant = {[TRL_KIND_CPU] = {run}},
+                                .data = t,
+                                .chunks = chunks,
+                                .flags = flags,
+                                .cost = TRLI_MESSAGE_SECONDS,
+                                .priority = 1};
+    return trl_graph_add_task(b->graph, &desc, task);
+}
+
+enum { MESSAGE = TRL_TASK_ALWAYS | TRL_TASK_POLL };
+
+/* The points that a message brings, or takes. Neighbours bring different ones. */
+static trl_err touch(trli_task_builder *b, trl_task task, const trli_exchanged *exchanged, const trli_traffic *traffic,
+                     const trli_message *m, bool receives)
+{
+    trl_err err = TRL_OK;
+    for (int n = m->first; n < m->first + m->n; ++n) {
+        const trli_exchange_piece *t = &traffic->transfer[n], *before = n > m->first ? t - 1 : NULL;
+        const int patch = receives ? t->target_local : t->source_local;
+        if (before && before->field == t->field && patch == (receives ? before->target_local : before->source_local))
+            continue;
+        TRL_TRY(trli_builder_field(b, task, exchanged->field[t->field], patch, receives ? TRLI_SET_HALO : TRLI_SET_RIM,
+                                   receives ? TRL_WRITE_PART : TRL_READ));
+    }
+done:
+    return err;
+}
+
+static trl_err add_send(trli_task_builder *b, const trli_exchanged *exchanged, const trl_exchange *plan,
+                        trl_handle *post, trli_step_task *t)
+{
+    const trli_message *m = &plan->sends.message[t->message];
+    const int chunks = (int)trli_chunks_wanted((int64_t)m->words, b->model->run->nworkers);
+    trl_handle packed = -1;
+    trl_task task, send;
+    trl_err err = TRL_OK;
+    TRL_TRY(chunks > 1 ? add(b, "pack", pack, t, chunks, TRL_TASK_WHOLE, &task)
+                       : add(b, "send", pack_and_send, t, 1, MESSAGE, &task));
+    TRL_TRY(trli_builder_value(b, task, post, "posted", TRL_READ));
+    TRL_TRY(touch(b, task, exchanged, &plan->sends, m, false));
+    if (chunks == 1) goto done;
+    TRL_TRY(trli_builder_value(b, task, &packed, "packed", TRL_WRITE));
+    TRL_TRY(add(b, "send", send_packed, t, 1, MESSAGE, &send));
+    TRL_TRY(trli_builder_value(b, send, post, "posted", TRL_READ));
+    TRL_TRY(trli_builder_value(b, send, &packed, "packed", TRL_READ));
+done:
+    return err;
+}
+
+static trl_err add_receive(trli_task_builder *b, const trli_exchanged *exchanged, const trl_exchange *plan,
+                           trl_handle *post, trli_step_task *t)
+{
+    const trli_message *m = &plan->receives.message[t->message];
+    const int chunks = (int)trli_chunks_wanted((int64_t)m->words, b->model->run->nworkers);
+    trl_handle received = -1;
+    trl_task task;
+    trl_err err = TRL_OK;
+    TRL_TRY(add(b, "receive", chunks > 1 ? receive : receive_and_unpack, t, 1, MESSAGE, &task));
+    TRL_TRY(trli_builder_value(b, task, post, "posted", TRL_READ));
+    if (chunks > 1) {
+        TRL_TRY(trli_builder_value(b, task, &received, "received", TRL_WRITE));
+        TRL_TRY(add(b, "unpack", unpack, t, chunks, TRL_TASK_WHOLE, &task));
+        TRL_TRY(trli_builder_value(b, task, &received, "received", TRL_READ));
+    }
+    TRL_TRY(touch(b, task, exchanged, &plan->receives, m, true));
+done:
+    return err;
+}
+
+trl_err trli_messages_add(trli_task_builder *b, const trli_exchanged *exchanged, const trl_exchange *plan,
+                          trli_step_task *task)
+{
+    trl_handle posted = -1;
+    trl_task first;
+    trl_err err = TRL_OK;
+    for (int i = 0; i < trli_messages_tasks(plan); ++i) task[i].exchanged = exchanged;
+    TRL_TRY(add(b, "post", post, task, 1, MESSAGE, &first));
+    TRL_TRY(trli_builder_value(b, first, &posted, "posted", TRL_WRITE));
+    for (int i = 0; i < plan->sends.nmessages; ++i) {
+        trli_step_task *t = ++task;
+        t->message = i;
+        TRL_TRY(add_send(b, exchanged, plan, &posted, t));
+    }
+    for (int i = 0; i < plan->receives.nmessages; ++i) {
+        trli_step_task *t = ++task;
+        t->message = i;
+        TRL_TRY(add_receive(b, exchanged, plan, &posted, t));
+    }
+done:
+    return err;
+}
