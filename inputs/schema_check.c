@@ -255,6 +255,19 @@ static void add_example(phrase *p, const trli_key *key)
         add(p, key->forms & TRLI_AS_TEXT && !list ? "name" : "[...]");
 }
 
+/* "[text, text]" of n items. */
+static void add_list(phrase *p, const char *text, int n)
+{
+    for (int i = 0; i < n; ++i) add(p, "%s%s", i ? ", " : "[", text);
+    add(p, "]");
+}
+
+/* How many items a list in a remedy has. */
+static int items_of(const checker *c, const trli_key *key)
+{
+    return key->flags & TRLI_PER_AXIS && c->dimension ? c->dimension : 1;
+}
+
 /* Remedies for a value that does not fit: the nearest of the key's words, or some of them, then one of each form. */
 static void advise_value(checker *c, const level *at, const char *text, bool item)
 {
@@ -270,28 +283,32 @@ static void advise_value(checker *c, const level *at, const char *text, bool ite
     for (int i = 0; i < n && !item && !(*text && trl_name_nearest(text, known, n)); ++i)
         trl_advise(c->ctx, "write `%s: %s`", at->name, known[i]);
     for (size_t i = 0; i < sizeof forms / sizeof *forms; ++i) {
-        char example[PHRASE_BYTES];
-        phrase p = {example, sizeof example, 0};
+        char example[PHRASE_BYTES], items[PHRASE_BYTES];
+        phrase p = {example, sizeof example, 0}, list = {items, sizeof items, 0};
+        const bool each = !item && at->key->flags & TRLI_ONLY_LIST && items_of(c, at->key) > 1;
         trli_key one = *at->key;
         if (!(one.forms & forms[i])) continue;
         one.forms &= forms[i] | TRLI_AS_LIST;
         one.fallback = NULL;
-        if (item) one.flags &= ~(unsigned)TRLI_ONLY_LIST;
+        if (item || each) one.flags &= ~(unsigned)TRLI_ONLY_LIST;
         if (forms[i] == TRLI_AS_MAPPING)
             add_mapping_example(&p, at->key); /* whose children are found by where it lies in the table */
         else
             add_example(&p, &one);
         if (item)
             trl_advise(c->ctx, "write `%s` for it", example);
-        else
-            trl_advise(c->ctx, "write `%s: %s`", at->name, example);
+        else {
+            if (each) add_list(&list, example, items_of(c, at->key));
+            trl_advise(c->ctx, "write `%s: %s`", at->name, each ? items : example);
+        }
     }
 }
 
 static trl_err fail_value(checker *c, const level *at, const trli_yaml *node, int item)
 {
     char message[2 * PHRASE_BYTES];
-    phrase p = {message, sizeof message, 0};
+    char items[2 * PHRASE_BYTES];
+    phrase p = {message, sizeof message, 0}, list = {items, sizeof items, 0};
     if (item >= 0) add(&p, "item %d of ", item + 1);
     add(&p, "'");
     add_path(&p, at);
@@ -301,12 +318,13 @@ static trl_err fail_value(checker *c, const level *at, const trli_yaml *node, in
     add_found(&p, node);
     bool lone_item = node->kind == TRLI_SCALAR_NODE && item < 0 && at->key->flags & TRLI_ONLY_LIST &&
                      *node->text.chars && scalar_fits(at->key, node->text.chars, true);
-    if (lone_item)
-        add(&p, "; write [%s]%s", node->text.chars, at->key->flags & TRLI_PER_AXIS ? ", one value per axis" : "");
-    else if (node->kind == TRLI_SCALAR_NODE)
+    if (lone_item) {
+        add_list(&list, node->text.chars, items_of(c, at->key));
+        add(&p, "; write %s%s", items, at->key->flags & TRLI_PER_AXIS ? ", one value per axis" : "");
+    } else if (node->kind == TRLI_SCALAR_NODE)
         add_advice(&p, at->key, node->text.chars);
     trl_err err = fail(c, trli_yaml_place(node), message);
-    if (lone_item && c->errors <= ERRORS_SHOWN) trl_advise(c->ctx, "write `%s: [%s]`", at->name, node->text.chars);
+    if (lone_item && c->errors <= ERRORS_SHOWN) trl_advise(c->ctx, "write `%s: %s`", at->name, items);
     advise_value(c, at, node->kind == TRLI_SCALAR_NODE ? node->text.chars : "", item >= 0);
     return err;
 }

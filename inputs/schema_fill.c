@@ -11,22 +11,28 @@ int trli_schema_dimension(const trli_yaml *root)
     return cells && cells->kind == TRLI_LIST_NODE ? cells->n : 0;
 }
 
-static trl_err fallback_node(trli_arena *arena, const trli_key *key, int dimension, const trl_place *place,
-                             trli_yaml **node)
+/* A list of one scalar for each axis. */
+static trl_err per_axis(trli_arena *arena, const char *text, int dimension, const trl_place *place, trli_yaml **node)
 {
     trl_err err;
     trli_yaml *item;
-    if (strcmp(key->fallback, "{}") == 0) return trli_yaml_create(arena, TRLI_MAPPING_NODE, place, node);
-    bool list = strcmp(key->fallback, "[]") == 0;
-    bool word = trli_schema_word(key, key->fallback) >= 0;
-    if (!list && (word || !(key->flags & TRLI_PER_AXIS))) return trli_yaml_scalar(arena, key->fallback, place, node);
     TRL_TRY(trli_yaml_create(arena, TRLI_LIST_NODE, place, node));
-    for (int i = 0; i < dimension && !list; ++i) {
-        TRL_TRY(trli_yaml_scalar(arena, key->fallback, place, &item));
+    for (int i = 0; i < dimension; ++i) {
+        TRL_TRY(trli_yaml_scalar(arena, text, place, &item));
         TRL_TRY(trli_yaml_append(arena, *node, item));
     }
 done:
     return err;
+}
+
+static trl_err fallback_node(trli_arena *arena, const trli_key *key, int dimension, const trl_place *place,
+                             trli_yaml **node)
+{
+    if (strcmp(key->fallback, "{}") == 0) return trli_yaml_create(arena, TRLI_MAPPING_NODE, place, node);
+    bool list = strcmp(key->fallback, "[]") == 0;
+    bool word = trli_schema_word(key, key->fallback) >= 0;
+    if (!list && (word || !(key->flags & TRLI_PER_AXIS))) return trli_yaml_scalar(arena, key->fallback, place, node);
+    return per_axis(arena, key->fallback, list ? 0 : dimension, place, node);
 }
 
 static trl_err fill(trli_arena *arena, const trli_key *key, int dimension, trli_yaml *node, trli_yaml **filled)
@@ -35,6 +41,8 @@ static trl_err fill(trli_arena *arena, const trli_key *key, int dimension, trli_
     trli_yaml *name, *value, *copy;
     *filled = node;
     if (!key) return TRL_OK;
+    if (node->kind == TRLI_SCALAR_NODE && key->flags & TRLI_PER_AXIS && !(key->flags & TRLI_ONLY_LIST))
+        return per_axis(arena, node->text.chars, dimension, trli_yaml_place(node), filled);
     if (node->kind != TRLI_MAPPING_NODE) {
         if (!(key->flags & TRLI_SHORT)) return TRL_OK;
         TRL_TRY(trli_yaml_scalar(arena, "formula", trli_yaml_place(node), &name));

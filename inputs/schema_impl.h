@@ -27,7 +27,7 @@ enum {
     TRLI_REQUIRED = 1,  /* where its mapping stands */
     TRLI_CHOICE = 2,    /* exactly one of the choices of a mapping stands */
     TRLI_ONLY_LIST = 4, /* a word, a mapping or a list, never one scalar of another form */
-    TRLI_PER_AXIS = 8,  /* the list has one item per axis of the grid; so has the default */
+    TRLI_PER_AXIS = 8,  /* the list has one item per axis, which one scalar repeats; so does the default */
     TRLI_ABOVE = 16,    /* greater than min, not equal */
     TRLI_WHOLE = 32,    /* one alternative of several: a mapping replaces what is merged into, as other values do */
     TRLI_RESERVED = 64, /* the name is kept for later versions */

@@ -166,6 +166,22 @@ START_TEST(example_gives_its_output_and_options)
 }
 END_TEST
 
+START_TEST(one_value_of_periodic_is_that_of_all_axes)
+{
+    static const char *const cells[] = {"[8]", "[8, 6]", "[8, 6, 4]"};
+    for (int dim = 1; dim <= 3; ++dim)
+        for (int periodic = 0; periodic < 2; ++periodic) {
+            char text[256];
+            snprintf(text, sizeof text,
+                     "trellis: 1\ngrid: {cells: %s, periodic: %s}\nequations: {T: {initial: 0, ddt: 0}}\n"
+                     "time: {dt: 1, steps: 1}\n",
+                     cells[dim - 1], periodic ? "true" : "false");
+            ck_ok(read_text(text));
+            for (int a = 0; a < 3; ++a) ck_assert_int_eq(problem->grid.periodic[a], periodic && a < dim);
+        }
+}
+END_TEST
+
 START_TEST(whatever_is_left_out_takes_its_default)
 {
     ck_ok(read_file(GOOD "minimal.yaml"));
@@ -449,6 +465,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, example_gives_its_boundaries);
     tcase_add_test(tc, example_gives_its_family_of_equations);
     tcase_add_test(tc, example_gives_its_output_and_options);
+    tcase_add_test(tc, one_value_of_periodic_is_that_of_all_axes);
     tcase_add_test(tc, whatever_is_left_out_takes_its_default);
     tcase_add_test(tc, places_point_at_the_first_character_of_a_formula);
     tcase_add_test(tc, later_files_win_and_alternatives_replace_whole);
