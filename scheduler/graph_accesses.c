@@ -138,16 +138,27 @@ done:
     return err;
 }
 
-/* ---- rotations ---- */
+/* ---- what else is known of handles ---- */
 
-/* So far each handle follows itself. */
-static trl_err list_follows(trl_graph *graph)
+/* Give a list an entry for each handle: `same`, or its number. */
+static trl_err list_by_handle(trl_graph *graph, trli_list *list, int32_t same)
 {
     trl_err err;
-    const int64_t missing = graph->handles.count - graph->follows.count;
-    TRL_TRY(trli_list_reserve(graph->ctx, &graph->follows, missing, sizeof(int32_t), build_memory));
-    for (; graph->follows.count < graph->handles.count; ++graph->follows.count)
-        ((int32_t *)graph->follows.data)[graph->follows.count] = (int32_t)graph->follows.count;
+    const int64_t missing = graph->handles.count - list->count;
+    TRL_TRY(trli_list_reserve(graph->ctx, list, missing, sizeof(int32_t), build_memory));
+    for (; list->count < graph->handles.count; ++list->count)
+        ((int32_t *)list->data)[list->count] = same >= 0 ? same : (int32_t)list->count;
+done:
+    return err;
+}
+
+trl_err trli_graph_set_pieces(trl_graph *graph, trl_handle handle, int32_t pieces)
+{
+    trl_err err;
+    int32_t h;
+    TRL_TRY(find_handle(graph, handle, &h));
+    TRL_TRY(list_by_handle(graph, &graph->pieces, 1));
+    ((int32_t *)graph->pieces.data)[h] = pieces;
 done:
     return err;
 }
@@ -157,7 +168,7 @@ trl_err trl_graph_rotate(trl_graph *graph, int n, const trl_handle *handles)
     trl_err err;
     int32_t from, to;
     TRL_TRY(trli_graph_check_open(graph));
-    TRL_TRY(list_follows(graph));
+    TRL_TRY(list_by_handle(graph, &graph->follows, -1));
     int32_t *follows = graph->follows.data;
     for (int i = 0; i < n; ++i) {
         TRL_TRY(find_handle(graph, handles[i], &from));
@@ -200,7 +211,8 @@ trl_err trli_graph_flatten_accesses(trl_graph *graph)
     const size_t bytes = ((size_t)graph->task_count + 1) * sizeof *graph->access_first;
     const size_t place_bytes = ((size_t)graph->handles.count + 1) * sizeof(int32_t);
     void *memory, *place = NULL;
-    if (graph->follows.count > 0) TRL_TRY(list_follows(graph));
+    if (graph->follows.count > 0) TRL_TRY(list_by_handle(graph, &graph->follows, -1));
+    if (graph->pieces.count > 0) TRL_TRY(list_by_handle(graph, &graph->pieces, 1));
     if (n > INT32_MAX)
         return trl_fail(graph->ctx, TRL_ERR_INPUT, NULL, "graph '%s' has more than %d accesses", graph->name,
                         INT32_MAX);

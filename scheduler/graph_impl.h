@@ -116,6 +116,7 @@ struct trl_graph {
     trli_list resources; /* trli_resource */
     trli_list phases;    /* trli_phase */
     trli_list handles;   /* trl_policy_handle */
+    trli_list pieces;    /* int32_t, of each handle: boxes in which it lies; empty: one each */
     trli_list follows;   /* int32_t, of each handle: see trl_placement_problem; empty: no handles rotate */
     trli_list edges;     /* trli_dependency */
     trli_list touched;   /* trli_touched, of each handle */
@@ -203,6 +204,8 @@ void trli_graph_set_state(trl_graph *graph, trli_state_fn state);
 
 /* Add a dependency between tasks. */
 TRL_NODISCARD trl_err trli_graph_add_edge(trl_graph *graph, int32_t before, int32_t after);
+/* The boxes of a handle's data, each of which takes the latency of a copy. */
+TRL_NODISCARD trl_err trli_graph_set_pieces(trl_graph *graph, trl_handle handle, int32_t pieces);
 /* Sort the accesses by their tasks, each handle once; complete the list of what rotates. */
 TRL_NODISCARD trl_err trli_graph_flatten_accesses(trl_graph *graph);
 /* USAGE if the graph is frozen. */

@@ -28,7 +28,8 @@ trli_place_graph trli_graph_to_place(const trl_graph *graph)
                               .access = graph->access,
                               .handles = (int32_t)graph->handles.count,
                               .handle = graph->handles.data,
-                              .follows = graph->follows.count > 0 ? graph->follows.data : NULL};
+                              .follows = graph->follows.count > 0 ? graph->follows.data : NULL,
+                              .pieces = graph->pieces.count > 0 ? graph->pieces.data : NULL};
 }
 
 typedef struct builder {

@@ -86,7 +86,8 @@ static void weigh(finish *f, double *behind)
         for (int32_t k = first; k < end; ++k) {
             if (v->makes[k] < 0 || behind[v->makes[k]] == 0.0) continue;
             const size_t bytes = g->handle[g->access[k].handle].bytes;
-            const double copy = bytes ? link.latency + (double)bytes / link.rate : 0.0;
+            const double pieces = g->pieces ? g->pieces[g->access[k].handle] : 1;
+            const double copy = bytes ? link.latency * pieces + (double)bytes / link.rate : 0.0;
             rest = trli_max_double(rest, copy + behind[v->makes[k]]);
         }
         f->weight[t] = rest + mean_seconds(f, t);

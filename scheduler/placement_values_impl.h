@@ -50,7 +50,8 @@ static inline double trli_copy_seconds(const trli_place_graph *graph, const trli
                                        int from, int to)
 {
     const trli_route *link = &machine->link[from][to];
-    return link->latency + (link->rate > 0.0 ? (double)graph->handle[handle].bytes / link->rate : 0.0);
+    const double pieces = graph->pieces ? graph->pieces[handle] : 1;
+    return link->latency * pieces + (link->rate > 0.0 ? (double)graph->handle[handle].bytes / link->rate : 0.0);
 }
 
 /* The first of the spaces, a bit each, from which a copy to `to` takes least; `to` if it is one of them. */

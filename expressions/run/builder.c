@@ -75,23 +75,25 @@ done:
     return err;
 }
 
-static int64_t points_of(const trli_model *model, int field, int patch, trli_points which)
+/* The boxes of points of a field on a patch; returns how many, and *points in all. */
+static int boxes_of(const trli_model *model, int field, int patch, trli_points which, int64_t *points)
 {
     const trl_array *shape = &model->slots->geometry[(size_t)field * (size_t)model->layout->nlocal + (size_t)patch];
     trl_box box[TRL_MEMORY_BOXES];
-    int64_t points = 0;
-    for (int i = trli_points_boxes(shape, model->field[field].location, which, model->run->exchanged_axes, box);
-         i-- > 0;)
-        points += trl_box_points(&box[i]);
-    return points;
+    const int n = trli_points_boxes(shape, model->field[field].location, which, model->run->exchanged_axes, box);
+    *points = 0;
+    for (int i = 0; i < n; ++i) *points += trl_box_points(&box[i]);
+    return n;
 }
 
-/* Fields that share a slot may have such points in different places, or none: 0 if no field has any. */
-static size_t part_bytes(const trli_model *model, int field, int patch, trli_points which)
+/* Fields that share a slot may have such points in different places, or none: 0 bytes if no field has any. */
+static size_t part_bytes(const trli_model *model, int field, int patch, trli_points which, int *boxes)
 {
-    int64_t points = points_of(model, field, patch, which);
+    int64_t points, others;
+    *boxes = boxes_of(model, field, patch, which, &points);
     for (int f = 0; f < model->nfields && points == 0; ++f)
-        if (model->field[f].slot == model->field[field].slot && points_of(model, f, patch, which) > 0) points = 1;
+        if (model->field[f].slot == model->field[field].slot && boxes_of(model, f, patch, which, &others) > 0)
+            points = 1;
     return (size_t)points * sizeof(double);
 }
 
@@ -104,11 +106,12 @@ static trl_err part_handle(trli_task_builder *b, int field, int patch, trli_poin
     trl_handle *entry = &b->slot_handle[block * TRLI_POINTS + (int)which];
     trl_err err = TRL_OK;
     if (*entry < 0) {
-        const trl_handle_desc desc = {.name = f->name,
-                                      .bytes = part_bytes(model, field, patch, which),
-                                      .block = block,
-                                      .key = trli_slot_key(model, f->slot, patch, which)};
+        int boxes;
+        const size_t bytes = part_bytes(model, field, patch, which, &boxes);
+        const trl_handle_desc desc = {
+            .name = f->name, .bytes = bytes, .block = block, .key = trli_slot_key(model, f->slot, patch, which)};
         TRL_TRY(handle_of(b, entry, &desc, handle));
+        TRL_TRY(trli_graph_set_pieces(b->graph, *handle, boxes > 0 ? boxes : 1));
     }
     *handle = *entry;
 done:

@@ -170,6 +170,23 @@ START_TEST(launches_tasks_that_follow_each_other_once)
 }
 END_TEST
 
+/* Data of three boxes between data of one. */
+START_TEST(counts_the_latency_of_each_box_of_a_copy)
+{
+    const uint8_t executor[] = {0, 1};
+    const int32_t pieces[] = {3, 1};
+    const trli_platform machine = place_machine(2, 0.5, 4.0);
+    place_graph *g = place_graph_new(2, 2, 16, 64, 2);
+    add(g, 1.0, 0, 0, NULL);
+    add(g, 1.0, 1, 1, (const int32_t[]){0});
+    close_graph(g);
+    ck_assert_double_eq(predicted_seconds(g, &machine, executor, true), 1.0 + 0.75 + 1.0);
+    g->graph.pieces = pieces;
+    ck_assert_double_eq(predicted_seconds(g, &machine, executor, true), 1.0 + 1.75 + 1.0);
+    place_graph_free(g);
+}
+END_TEST
+
 /* ---- what must hold of any run ---- */
 
 typedef struct case_data {
@@ -394,6 +411,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, adds_copies_to_the_longest_path);
     tcase_add_test(tc, serves_first_what_is_copied_afterwards);
     tcase_add_test(tc, launches_tasks_that_follow_each_other_once);
+    tcase_add_test(tc, counts_the_latency_of_each_box_of_a_copy);
     tcase_add_test(tc, begins_where_the_run_before_ended);
     tcase_add_test(tc, starts_tasks_and_copies_as_soon_as_it_may_and_never_before);
 }
