@@ -254,6 +254,7 @@ static void put_placement(const trl_placement_stats *p, trli_json *json)
     put_integer(json, "transfer_bytes", p->transfer_bytes);
     put_number(json, "predicted_s", p->predicted);
     put_number(json, "measured_s", p->measured);
+    put_number(json, "devices_s", p->on_devices);
     if (p->overlap >= 0) put_number(json, "copy_overlap", p->overlap);
     if (p->lead >= 0) put_number(json, "prefetch_lead_s", p->lead);
     trli_json_key(json, "memory");

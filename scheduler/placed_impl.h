@@ -44,11 +44,12 @@ typedef struct trli_provision {
     int32_t space;
 } trli_provision;
 
-/* Sums over watched runs of times of the devices' copies, s. */
+/* Of watched runs, by the devices' clocks, s. */
 typedef struct trli_placed_times {
-    double copying, overlapped; /* time of copies; the part of it in which some device computed */
-    double lead;                /* from the ends of copies to the first calls that read their data */
+    double copying, overlapped; /* sums: time of copies; the part of it in which some device computed */
+    double lead;                /* sum: from the ends of copies to the first calls that read their data */
     int64_t leads;
+    double least; /* of any run: until its last call or copy ended; 0: none */
 } trli_placed_times;
 
 typedef struct trli_placed {
@@ -95,8 +96,9 @@ typedef struct trli_placed_run {
     /* A fence of each device that was set when a watched run began, and the time of the host's clock then. */
     trli_fence *origin[TRLI_EXECUTORS];
     int64_t origin_ns;
-    trli_busy_span *busy; /* [calls] times in which devices computed, of a watched run */
-    double *call_begin;   /* [logical tasks] start of its call; negative: no call */
+    trli_fence *meet[TRLI_EXECUTORS][TRLI_STREAMS]; /* of mock devices: set before the origin */
+    trli_busy_span *busy;                           /* [calls] times in which devices computed, of a watched run */
+    double *call_begin;                             /* [logical tasks] start of its call; negative: no call */
     _Atomic int64_t copies[TRL_WAYS], bytes[TRL_WAYS];
 } trli_placed_run;
 
@@ -127,6 +129,12 @@ TRL_NODISCARD trl_err trli_regions_find(trl_context *ctx, const trli_placed_node
 
 /* ---- placed_times.c ---- */
 
+/* Fences of mock devices. Fails with MEMORY, DEVICE. */
+TRL_NODISCARD trl_err trli_placed_times_create(trli_run_state *run);
+void trli_placed_times_destroy(trli_run_state *run);
+/* A watched run begins: all streams of mock devices wait for each other, so that their clocks begin the run at the same
+ * time, whatever they added up before. */
+void trli_placed_times_meet(trli_run_state *run);
 /* Record the times of a watched run, in s after its start: begin; then each call of a device; then, after all calls,
  * each copy. */
 void trli_placed_times_start(trli_run_state *run);
@@ -136,6 +144,8 @@ void trli_placed_times_call(trli_run_state *run, int32_t n, int32_t task, trli_b
  * disjoint spans. */
 int32_t trli_placed_times_merge(trli_run_state *run, int32_t n);
 void trli_placed_times_copy(trli_run_state *run, int32_t spans, const trli_transfer *transfer, trli_busy_span span);
+/* The last of its calls and copies ended at this time. */
+void trli_placed_times_end(trli_run_state *run, double end);
 
 /* ---- placed_nodes.c ---- */
 

@@ -378,6 +378,7 @@ trl_err trli_placed_run_create(trli_run_state *run)
         if (space_of_timer(p, t / 2) > 0)
             TRL_TRY(create_fence(p, space_of_timer(p, t / 2), true, &state->fence[trli_placed_fences(p) + t]));
     for (int d = 1; d <= p->devices->n; ++d) TRL_TRY(create_fence(p, d, true, &state->origin[d]));
+    TRL_TRY(trli_placed_times_create(run));
 done:
     return err;
 }
@@ -387,6 +388,7 @@ void trli_placed_run_destroy(trli_run_state *run)
     const trli_placed *p = run->graph->placed;
     trli_placed_run *state = run->placed;
     if (!state) return;
+    trli_placed_times_destroy(run);
     for (int d = 1; d <= p->devices->n; ++d)
         if (state->origin[d])
             trli_device_of(p->devices, d)->ops->fence_destroy(trli_device_of(p->devices, d), state->origin[d]);
@@ -414,6 +416,7 @@ void trli_placed_run_start(trli_run_state *run)
         atomic_store_explicit(&run->placed->set[f], false, memory_order_relaxed); /* no worker is inside */
     atomic_store_explicit(&run->placed->outcome.first, 0, memory_order_relaxed);
     if (!run->watched || timers(p) == 0) return;
+    trli_placed_times_meet(run);
     run->placed->origin_ns = trli_now_ns();
     for (int d = 1; d <= p->devices->n; ++d) {
         trl_device *device = trli_device_of(p->devices, d);
@@ -456,11 +459,13 @@ static void note_times(trli_run_state *run, double *seconds)
     const trli_transfer *transfer = p->transfers.list.data;
     trl_trace *trace = trli_workers_trace(run->workers);
     int32_t calls = 0, spans = 0;
+    double end = 0;
     trli_placed_times_start(run);
     for (int32_t t = 0; t < timers(p); ++t) {
         if (t == p->ncalls) spans = trli_placed_times_merge(run, calls);
         if (!atomic_load_explicit(&run->placed->set[trli_placed_fences(p) + t], memory_order_relaxed)) continue;
         const trli_busy_span span = span_of(run, t);
+        end = trli_max_double(end, span.end);
         if (t < p->ncalls) {
             seconds[p->call[t]] = span.end - span.begin;
             trli_placed_times_call(run, calls++, p->call[t], span);
@@ -469,6 +474,7 @@ static void note_times(trli_run_state *run, double *seconds)
         }
         if (trace) trace_timer(run, trace, t, span);
     }
+    trli_placed_times_end(run, end);
     for (int32_t i = 0; i < run->graph->task_count; ++i)
         if (p->task_of[i] >= 0)
             seconds[p->task_of[i]] = 1e-9 * (double)atomic_load_explicit(&run->run_ns[i], memory_order_relaxed);

@@ -6,6 +6,58 @@
 #include "arithmetic_impl.h"
 #include "placed_impl.h"
 
+/* ---- one time for all devices ---- */
+
+/* The mock device of a space, or NULL: the clocks of others are not virtual. A lost one is left alone. */
+static trl_device *mock_of(const trli_placed *p, int space)
+{
+    trl_device *device = trli_device_of(p->devices, space);
+    return device->kind == TRL_KIND_MOCK && !atomic_load_explicit(&device->lost, memory_order_relaxed) ? device : NULL;
+}
+
+trl_err trli_placed_times_create(trli_run_state *run)
+{
+    const trli_placed *p = run->graph->placed;
+    trl_err err = TRL_OK;
+    for (int d = 1; d <= p->devices->n; ++d) {
+        trl_device *device = mock_of(p, d);
+        for (int s = 0; device && s < TRLI_STREAMS; ++s)
+            TRL_TRY(device->ops->fence_create(device, false, &run->placed->meet[d][s]));
+    }
+done:
+    return err;
+}
+
+void trli_placed_times_destroy(trli_run_state *run)
+{
+    const trli_placed *p = run->graph->placed;
+    for (int d = 1; d <= p->devices->n; ++d)
+        for (int s = 0; s < TRLI_STREAMS; ++s) {
+            trl_device *device = trli_device_of(p->devices, d);
+            if (run->placed->meet[d][s]) device->ops->fence_destroy(device, run->placed->meet[d][s]);
+        }
+}
+
+/* A device that does not answer fails when it gets work. */
+void trli_placed_times_meet(trli_run_state *run)
+{
+    const trli_placed *p = run->graph->placed;
+    for (int d = 1; d <= p->devices->n; ++d) {
+        trl_device *device = mock_of(p, d);
+        for (int s = 0; device && s < TRLI_STREAMS; ++s)
+            if (run->placed->meet[d][s]) (void)device->ops->set(device, (trli_stream)s, run->placed->meet[d][s]);
+    }
+    for (int d = 1; d <= p->devices->n; ++d) {
+        trl_device *device = mock_of(p, d);
+        for (int i = 0; device && i < p->devices->n * TRLI_STREAMS * TRLI_STREAMS; ++i) {
+            trli_fence *other = run->placed->meet[1 + i / (TRLI_STREAMS * TRLI_STREAMS)][i % TRLI_STREAMS];
+            if (other) (void)device->ops->wait(device, (trli_stream)(i / TRLI_STREAMS % TRLI_STREAMS), other);
+        }
+    }
+}
+
+/* ---- calls and copies ---- */
+
 void trli_placed_times_start(trli_run_state *run)
 {
     const int32_t tasks = run->graph->placed->logical->task_count;
@@ -66,4 +118,10 @@ void trli_placed_times_copy(trli_run_state *run, int32_t spans, const trli_trans
     if (read < 0) return;
     times->lead += trli_max_double(read - copy.end, 0);
     ++times->leads;
+}
+
+void trli_placed_times_end(trli_run_state *run, double end)
+{
+    double *least = &run->graph->placed->times.least;
+    if (end > 0 && (*least == 0 || end < *least)) *least = end;
 }

@@ -33,6 +33,7 @@ static void count_placed(const trli_placed *placed, trl_placement_stats *stats)
 {
     const trli_placed_times *t = &placed->times;
     stats->regions = placed->nregions;
+    stats->on_devices = t->least;
     if (t->copying > 0) stats->overlap = t->overlapped / t->copying;
     if (t->leads > 0) stats->lead = t->lead / (double)t->leads;
 }

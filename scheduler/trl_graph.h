@@ -320,6 +320,9 @@ typedef struct trl_placement_stats {
      * from the end of a copy to the first call that reads it. Negative: nothing was copied. */
     double overlap, lead;
     double predicted, measured; /* s of a run: predicted from measured times, and the least measured; 0: unknown */
+    double
+        on_devices; /* the least s from the begin of a timed run to the last end of a call or copy of a device, by the
+                          clocks of devices, whose clocks may be virtual; 0: unknown */
     int64_t copies[TRL_WAYS], bytes[TRL_WAYS]; /* made in all runs */
 } trl_placement_stats;
 TRL_API void trl_graph_get_placement(const trl_graph *graph, trl_placement_stats *stats);
