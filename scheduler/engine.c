@@ -14,7 +14,7 @@ enum { SPINS = 1000 /* times that an idle worker looks for work before it sleeps
 void trli_hand_over(trli_run_state *run, trli_worker *worker, int32_t task)
 {
     run->policy->ready(run->policy_state, worker->index, task, trli_record(run, task)->urgency);
-    if (++worker->pushed < run->wake_after) return;
+    if (run->by_caller || ++worker->pushed < run->wake_after) return;
     trli_workers_wake_one(worker->workers);
 }
 
@@ -149,7 +149,7 @@ static void execute(trli_run_state *run, trli_worker *worker, int32_t task)
     const bool whole = run->alone && record->flags & TRL_TASK_WHOLE;
     if (record->flags & TRLI_TASK_WIDE && !whole) {
         trli_wide_open(run, task);
-        trli_workers_wake_all(worker->workers);
+        if (!run->by_caller) trli_workers_wake_all(worker->workers);
         return;
     }
     if (trli_call(run, worker, task, whole ? TRLI_NONE : 0, false))
@@ -205,7 +205,8 @@ static void end_activity(trli_run_state *run, trli_worker *worker)
     worker->completed = worker->credit = 0;
     /* Release what this worker's tasks wrote to the worker that sees zero. seq_cst: ordered with the count of
      * sleepers. */
-    if (done > 0 && atomic_fetch_sub_explicit(&run->remaining, done, memory_order_seq_cst) == done)
+    const bool last = done > 0 && atomic_fetch_sub_explicit(&run->remaining, done, memory_order_seq_cst) == done;
+    if (last && (!run->by_caller || trli_workers_wanted_elsewhere(worker->workers)))
         trli_workers_wake_all(worker->workers);
     atomic_fetch_sub_explicit(&run->activity, ACTIVE, memory_order_seq_cst);
 }

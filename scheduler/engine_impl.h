@@ -26,9 +26,10 @@ typedef struct trli_run_state {
     struct trli_run_state *next; /* of the list of the graph's states */
     trl_workers *workers;
     void *frame;
-    bool taken; /* in use by a run, which can be cancelled; guarded */
-    int active; /* workers that take part, if their number adapts */
-    bool alone; /* a single worker runs all tasks */
+    bool taken;     /* in use by a run, which can be cancelled; guarded */
+    int active;     /* workers that take part, if their number adapts */
+    bool alone;     /* a single worker runs all tasks: */
+    bool by_caller; /* the caller, and the others are left asleep */
     _Atomic int error;
     const trl_policy *policy;
     void *policy_state;

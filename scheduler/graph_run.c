@@ -116,7 +116,7 @@ done:
 /* Where devices do all that takes time, waking workers takes longer than what is left for them. */
 static bool is_left_to_devices(const trl_graph *graph)
 {
-    return graph->placed && graph->placed->overlaps;
+    return graph->placed && graph->placed->light;
 }
 
 /* A placed graph reports its run to its placement. */
@@ -137,9 +137,9 @@ static trl_err end_run(trli_run_state *run, trl_workers *w, int64_t ns)
 
 static trl_err run_once(trli_run_state *run, trl_workers *w)
 {
-    const bool caller_alone = is_left_to_devices(run->graph);
-    run->alone = w->count == 1 || caller_alone || (w->adapts && run->active == 1);
-    if (w->adapts && !caller_alone) trli_workers_set_active(w, run->active);
+    run->by_caller = is_left_to_devices(run->graph);
+    run->alone = w->count == 1 || run->by_caller || (w->adapts && run->active == 1);
+    if (w->adapts && !run->by_caller) trli_workers_set_active(w, run->active);
     int64_t start = trli_now_ns();
     int at = trli_workers_claim(w);
     if (at == TRLI_NONE) {
@@ -148,7 +148,7 @@ static trl_err run_once(trli_run_state *run, trl_workers *w)
                         run->graph->name, TRLI_JOBS);
     }
     trli_run_start(run, w->trace != NULL);
-    if (caller_alone)
+    if (run->by_caller)
         trli_workers_do_alone(w, at, &run->job);
     else
         trli_workers_do(w, at, &run->job, 0);

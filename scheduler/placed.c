@@ -106,6 +106,19 @@ static bool may_overlap(const builder *b)
     return b->placed->nregions > 0;
 }
 
+/* Of tasks of models, which take their time for data. */
+static bool is_light(const builder *b)
+{
+    const size_t little = (size_t)1 << 16; /* bytes, in the time that it takes to wake a worker */
+    const trl_graph *graph = b->logical;
+    const trl_policy_handle *handle = graph->handles.data;
+    size_t bytes = 0;
+    for (int32_t t = 0; t < graph->task_count; ++t)
+        for (int32_t a = graph->access_first[t]; a < graph->access_first[t + 1] && b->placed->executor[t] == 0; ++a)
+            bytes += handle[graph->access[a].handle].bytes;
+    return graph->state && b->placed->nregions > 0 && bytes < little;
+}
+
 /* The end of each launch is watched: the run ends when its devices are done, also if an error leaves out what should
  * follow. */
 static trl_err find_fences(builder *b)
@@ -475,6 +488,7 @@ static trl_err build(builder *b)
     TRL_TRY(trli_regions_find(b->ctx, &b->nodes, b->order, b->region, &regions));
     TRL_TRY(number_launches(b, regions));
     p->overlaps = may_overlap(b);
+    p->light = is_light(b);
     TRL_TRY(find_fences(b));
     b->waited = trli_new(b->ctx, (size_t)p->fences.count + 1, sizeof *b->waited);
     p->watch = trli_new(b->ctx, (size_t)p->nwatches + 1, sizeof *p->watch);

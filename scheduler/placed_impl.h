@@ -70,6 +70,7 @@ typedef struct trli_placed {
     /* Workers touch no data, the host has no part in copies within a run, and devices capture the arguments of calls:
      * the next run may be issued while this one is in progress. */
     bool overlaps;
+    bool light;               /* devices run tasks, and workers touch little data: one is enough */
     int32_t ncalls;           /* number of calls on devices */
     int32_t *call;            /* [ncalls] the logical task */
     trli_relaunch **relaunch; /* [ncalls] of the row of which a call is the first, or NULL; NULL: there are none */

@@ -234,7 +234,7 @@ static trli_relaunch *find_relaunch(const trli_run_state *run, const trli_device
     return first ? p->relaunch[first->index] : NULL;
 }
 
-/* A row of commands. Scalars, and with them the state, are at rest where no worker is at a task. */
+/* A row of commands. Scalars, and with them the state, are at rest where only the caller is at tasks. */
 static trl_err launch_row(trli_run_state *run, const trli_launch *launch, trl_device *device,
                           const trli_device_command *c, int32_t n)
 {
@@ -244,7 +244,7 @@ static trl_err launch_row(trli_run_state *run, const trli_launch *launch, trl_de
     bool done = false;
     trl_err err = TRL_OK;
     if (trli_outcome_err(&run->placed->outcome) != TRL_OK) return TRL_OK; /* nothing else of this run is done */
-    if (relaunch) TRL_TRY(trli_relaunch_begin(relaunch, p->overlaps ? &state : NULL, &done));
+    if (relaunch) TRL_TRY(trli_relaunch_begin(relaunch, p->light ? &state : NULL, &done));
     for (int32_t i = 0, calls = 0; i < n && !done && err == TRL_OK; ++i) {
         if (relaunch && c[i].kind == TRLI_COMMAND_CALL) trli_relaunch_gather(relaunch, calls++);
         err = do_command(run, launch, device, &c[i]);
