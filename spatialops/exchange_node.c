@@ -4,6 +4,7 @@
  * of what it sends: a slot for each message, then room for two rounds of it. The sender counts the rounds that are
  * packed, the receiver those that it needs no more; a round is packed when the one before the last is not needed, so no
  * value is written while another rank reads it. */
+#include <stdint.h>
 #include <string.h>
 
 #include <context_impl.h>
@@ -31,6 +32,12 @@ static size_t aligned(size_t bytes)
     return (bytes + LINE - 1) / LINE * LINE;
 }
 
+/* Of MPI's memory, which begins anywhere: all ranks map it at a page, so they find the same line. */
+static node_memory *first_line(void *memory)
+{
+    return (node_memory *)(((uintptr_t)memory + LINE - 1) / LINE * LINE);
+}
+
 static size_t header_bytes(int slots)
 {
     return aligned(sizeof(node_memory) + (size_t)slots * sizeof(trli_node_slot));
@@ -47,7 +54,7 @@ static size_t memory_bytes(const trl_exchange *exchange, const trli_node_ranks *
         ++*slots;
         bytes += 2 * aligned(m->words * 8);
     }
-    return header_bytes(*slots) + bytes;
+    return LINE + header_bytes(*slots) + bytes;
 }
 
 /* A refusal is no failure: then there are messages. */
@@ -91,11 +98,12 @@ static trl_err find_message(const trl_exchange *exchange, const trli_node_ranks 
 {
     MPI_Aint size;
     int unit;
-    node_memory *memory = NULL;
+    void *start = NULL;
     trl_err err;
     TRL_TRY(trli_mpi_check(exchange->ctx,
-                           MPI_Win_shared_query(exchange->window, place_of(n, m->peer), &size, &unit, (void *)&memory),
+                           MPI_Win_shared_query(exchange->window, place_of(n, m->peer), &size, &unit, (void *)&start),
                            "MPI_Win_shared_query"));
+    node_memory *memory = first_line(start);
     for (int i = 0; i < memory->nslots; ++i) {
         trli_node_slot *slot = &memory->slot[i];
         if (slot->peer != exchange->ctx->rank) continue;
@@ -131,10 +139,10 @@ trl_err trli_exchange_share(trl_exchange *exchange)
     err = trli_topology_node(ctx, &n);
     if (err == TRL_OK) err = trl_context_agree(ctx, TRL_OK);
     if (err == TRL_OK) err = allocate(exchange, &n, memory_bytes(exchange, &n, &slots), &memory);
-    if (err == TRL_OK && exchange->window != MPI_WIN_NULL) describe(exchange, &n, memory, slots);
+    if (err == TRL_OK && exchange->window != MPI_WIN_NULL) describe(exchange, &n, first_line(memory), slots);
     refused = exchange->window == MPI_WIN_NULL;
     err = trli_agree_max(ctx, err, 1, &refused);
-    if (err == TRL_OK && !refused) err = connect(exchange, &n, memory);
+    if (err == TRL_OK && !refused) err = connect(exchange, &n, first_line(memory));
     trli_free(n.rank);
     trli_comm_free(ctx, &n.comm);
     return trl_context_end_phase(ctx, err);

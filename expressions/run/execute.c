@@ -162,7 +162,7 @@ trl_err trli_task_kernel(void *data, const trl_task_args *args, bool *done)
     trli_bound_kernel kernel = bind(&sc, args, t, NULL);
     const edge *edges = take_edges(&sc, args, t, &registers);
     const trl_box box = share_of(t, &t->box, args);
-    kernel.tuning = t->run->tuning;
+    kernel.tuning = t->rim ? NULL : t->run->tuning; /* rims say nothing about the way through large boxes */
     if (!kernel.native) set_edges_of_rows(edges, box.lo[1], box.hi[1], box.lo[2], box.hi[2]);
     if (kernel.native && edges) { /* the first part sets the edges for all parts */
         kernel.part[0].call.set_edges = set_edges;

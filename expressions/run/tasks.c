@@ -14,6 +14,7 @@
 #include "lifecycle_impl.h"
 #include "messages_impl.h"
 #include "pipeline_impl.h"
+#include "rims_impl.h"
 #include "slot_plan_impl.h"
 #include "tasks_impl.h"
 
@@ -31,6 +32,7 @@ typedef struct builder {
     trli_model *model;
     struct trli_task_data *data;
     trli_task_builder tasks;
+    bool *awaits; /* [local patches] messages of other ranks, in some exchange so far */
 } builder;
 
 /* Tasks are pointed to by the graph: the room for all of them is reserved before the first is added. */
@@ -117,15 +119,32 @@ done:
     return err;
 }
 
-static trl_err add_compute(builder *b, const trli_step *s, int patch)
+/* What a task touches that computes all points of a step on a patch. */
+static trl_err access_whole(builder *b, const trli_step *s, const trli_step_task *t, trl_task task)
 {
-    const trli_step_plan *p = trli_plan_of(b->program, s);
-    trl_task task;
-    trl_err err = TRL_OK;
-    trli_step_task *t = next_task(b, s, patch);
+    const trli_step_plan *p = t->plan;
     const trli_opaque *plugin = s->kind == TRLI_STEP_PLUGIN ? s->plugin.called : NULL;
+    trl_err err = TRL_OK;
+    for (int k = 0; k < p->nslabs; ++k) TRL_TRY(access_slab(b, task, &p->slab[k], t->patch));
+    if (!plugin) TRL_TRY(trli_builder_reads(&b->tasks, task, &p->reads, &t->box, t->patch));
+    for (int i = 0; plugin && i < p->ninputs; ++i)
+        TRL_TRY(trli_builder_read(&b->tasks, task, p->input[i], &plugin->reach[i], &t->box, t->patch));
+    TRL_TRY(trli_builder_scalars(&b->tasks, task, &p->reads));
+    if (plugin) TRL_TRY(trli_builder_plugin(&b->tasks, task, plugin));
+    for (int o = 0; o < s->nout; ++o)
+        if (b->program->plan->demand[s->field[o]].live) TRL_TRY(access_output(b, task, s->field[o], &t->box, t->patch));
+done:
+    return err;
+}
+
+/* Add a task that computes points of a step; *task: still without accesses. */
+static trl_err add_box(builder *b, const trli_step *s, trli_step_task *t, const trl_box *box, trl_task *task)
+{
+    const trli_step_plan *p = t->plan;
+    const trli_opaque *plugin = s->kind == TRLI_STEP_PLUGIN ? s->plugin.called : NULL;
+    trl_err err = TRL_OK;
     int chunks = 1;
-    t->box = trli_step_box(b->program, s, 0, patch);
+    t->box = *box;
     bool one_location = true;
     for (int o = 1; o < s->nout; ++o)
         one_location &= b->model->field[s->field[o]].location == b->model->field[s->field[0]].location;
@@ -133,21 +152,31 @@ static trl_err add_compute(builder *b, const trli_step *s, int patch)
         chunks = choose_parts(b, &t->box, p->nslabs > 0, t->parts);
     b->program->run->bytes_moved += trl_box_points(&t->box) * (s->nout + p->ninputs) * (int64_t)sizeof(double);
     TRL_TRY(plugin ? trli_builder_add(&b->tasks, s->label, trli_task_plugin, t, chunks, TRL_TASK_WHOLE,
-                                      estimate(b, s, &t->box), &task)
+                                      estimate(b, s, &t->box), task)
                    : trli_builder_add_anywhere(&b->tasks, s->label, trli_task_kernel,
                                                trli_gpu_does_kernel(t) ? trli_task_kernel_gpu : NULL, t, chunks,
-                                               TRL_TASK_WHOLE, estimate(b, s, &t->box), &task));
-    TRL_TRY(set_work(b, task, &b->program->work[s - b->program->step], trl_box_points(&t->box)));
-    for (int k = 0; k < p->nslabs; ++k) TRL_TRY(access_slab(b, task, &p->slab[k], patch));
-    t->task = task;
+                                               TRL_TASK_WHOLE, estimate(b, s, &t->box), task));
+    TRL_TRY(set_work(b, *task, &b->program->work[s - b->program->step], trl_box_points(&t->box)));
+    t->task = *task;
     t->computes = true;
-    if (!plugin) TRL_TRY(trli_builder_reads(&b->tasks, task, &p->reads, &t->box, patch));
-    for (int i = 0; plugin && i < p->ninputs; ++i)
-        TRL_TRY(trli_builder_read(&b->tasks, task, p->input[i], &plugin->reach[i], &t->box, patch));
-    TRL_TRY(trli_builder_scalars(&b->tasks, task, &p->reads));
-    if (plugin) TRL_TRY(trli_builder_plugin(&b->tasks, task, plugin));
-    for (int o = 0; o < s->nout; ++o)
-        if (b->program->plan->demand[s->field[o]].live) TRL_TRY(access_output(b, task, s->field[o], &t->box, patch));
+done:
+    return err;
+}
+
+static trl_err add_compute(builder *b, const trli_step *s, int patch)
+{
+    trl_box box[TRLI_RIMS_MOST];
+    trl_err err = TRL_OK;
+    box[0] = trli_step_box(b->program, s, 0, patch);
+    const int n = b->awaits[patch] ? trli_rims_cut(b->program, s, patch, box) : 1;
+    for (int i = 0; i < n; ++i) {
+        trl_task task;
+        trli_step_task *t = next_task(b, s, patch);
+        t->rim = i > 0;
+        TRL_TRY(add_box(b, s, t, &box[i], &task));
+        TRL_TRY(n == 1 ? access_whole(b, s, t, task)
+                       : trli_rims_access(&b->tasks, task, b->program, s, patch, &box[i], i == 0));
+    }
 done:
     return err;
 }
@@ -269,7 +298,10 @@ static trl_err add_exchange(builder *b, const trli_step *s)
     trli_program_exchange *added = NULL;
     trl_err err = TRL_OK;
     TRL_TRY(count_exchange(b, exchanged, &added));
-    for (int p = 0; p < b->model->layout->nlocal; ++p) TRL_TRY(add_halo(b, s, exchanged, added->plan, p));
+    for (int p = 0; p < b->model->layout->nlocal; ++p) {
+        b->awaits[p] |= trli_exchange_receives(added->plan, p);
+        TRL_TRY(add_halo(b, s, exchanged, added->plan, p));
+    }
     trli_step_task *first = b->data->task + b->data->ntasks;
     const int messages = trli_messages_tasks(added->plan);
     for (int i = 0; i < messages; ++i) next_task(b, s, -1)->exchange = number;
@@ -424,7 +456,7 @@ static trl_err reserve(builder *b)
     const size_t ranks = (size_t)trl_context_ranks(b->model->ctx);
     for (int i = 0; i < b->program->nsteps; ++i) {
         if (!b->program->plan->step[i].live) continue;
-        tasks += (3 + (size_t)b->program->plan->step[i].nslabs) * np + 2;
+        tasks += (2 + TRLI_RIMS_MOST + (size_t)b->program->plan->step[i].nslabs) * np + 2;
         if (ranks > 1 && b->program->plan->step[i].exchanged.n > 0)
             tasks += 1 + 2 * (26 * np < ranks - 1 ? 26 * np : ranks - 1);
     }
@@ -439,13 +471,15 @@ trl_err trli_tasks_build(trli_program *program, const trli_rotation *rotation)
     builder b = {.program = program, .model = program->model};
     trl_err err = TRL_OK;
     program->run->tasks = b.data = trli_new(b.model->ctx, 1, sizeof *b.data);
-    if (!b.data) return trli_no_memory(b.model->ctx, NULL, "for tasks");
+    b.awaits = trli_new(b.model->ctx, (size_t)b.model->layout->nlocal, sizeof *b.awaits);
+    if (!b.data || !b.awaits) TRL_TRY(trli_no_memory(b.model->ctx, NULL, "for tasks"));
     TRL_TRY(reserve(&b));
     TRL_TRY(trli_builder_begin(&b.tasks, b.model, program->name, &program->run->graph));
     for (int i = 0; i < program->nsteps; ++i)
         if (program->plan->step[i].live) TRL_TRY(add_step(&b, &program->step[i]));
     if (rotation) TRL_TRY(trli_builder_rotate(&b.tasks, rotation));
 done:
+    trli_free(b.awaits);
     return trli_builder_end(&b.tasks, err);
 }
 

@@ -23,7 +23,8 @@ static const char heat[] = "trellis: 1\n"
                            "grid: {cells: [%d, %d, %d], periodic: [true, true, true]}\n"
                            "equations:\n"
                            "  T: {initial: \"sin(2*pi*x)*sin(2*pi*y)*cos(2*pi*z)\", ddt: \"laplacian(T)\"}\n"
-                           "time: {method: euler, dt: 1.0e-7, end: 1.0}\n";
+                           "time: {method: euler, dt: 1.0e-7, end: 1.0}\n"
+                           "run: {time_blocking: 1}\n"; /* shows the exchange of each step */
 static const char transport[] = "trellis: 1\n"
                                 "grid: {cells: [%d, %d, %d], periodic: [true, true, true]}\n"
                                 "expressions: {velocity: [1, 0.5, 0.25]}\n"
@@ -32,16 +33,24 @@ static const char transport[] = "trellis: 1\n"
                                 "    for: {i: 1..16}\n"
                                 "    initial: \"i*sin(2*pi*x) + cos(2*pi*y)*cos(2*pi*z)\"\n"
                                 "    ddt: \"div(0.001*i*grad(phi{i}) - advective_flux(phi{i}, velocity))\"\n"
-                                "time: {method: euler, dt: 1.0e-6, end: 1.0}\n";
+                                "time: {method: euler, dt: 1.0e-6, end: 1.0}\n"
+                                "run: {time_blocking: 1}\n";
 
-/* One step per pass shows the exchange of each step. */
+#define WITHOUT(pass) "run.passes." pass "=false"
+static const char as_it_is[] = "run.passes.overlap=true";
+
+/* The most telling first. */
 static const mpi_case cases[] = {
-    {"heat 64^3", heat, 1, "run.time_blocking=1", 64, false, 1.5e9},
-    {"heat 256^3", heat, 1, "run.time_blocking=1", 256, false, 5e9},
+    {"heat 256^3", heat, 1, as_it_is, 256, false, 4e9},
+    {"transport n = 16, 128^3", transport, 16, as_it_is, 128, false, 3e9},
     {"heat 256^3, time blocks by choice", heat, 1, "run.time_blocking=auto", 256, false, 1e10},
-    {"heat 512^3", heat, 1, "run.time_blocking=1", 512, false, 8e9},
-    {"transport n = 16, 128^3", transport, 16, "run.time_blocking=1", 128, false, 5e9},
-    {"heat, 64^3 per rank", heat, 1, "run.time_blocking=1", 64, true, 1.5e9},
+    {"transport n = 16, 128^3, without overlap", transport, 16, WITHOUT("overlap"), 128, false, 3e9},
+    {"heat 256^3, without overlap", heat, 1, WITHOUT("overlap"), 256, false, 4e9},
+    {"heat 64^3", heat, 1, as_it_is, 64, false, 1e9},
+    {"heat, 64^3 per rank", heat, 1, as_it_is, 64, true, 5e8},
+    {"transport n = 16, 128^3, without shared memory", transport, 16, WITHOUT("shared"), 128, false, 3e9},
+    {"heat 256^3, without shared memory", heat, 1, WITHOUT("shared"), 256, false, 4e9},
+    {"heat 512^3", heat, 1, as_it_is, 512, false, 6e9},
 };
 
 /* A case on one split of the cores. */

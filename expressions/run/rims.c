@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+#include "rims_impl.h"
+
+#include "compute_impl.h"
+#include "model_run_impl.h"
+#include "pipeline_impl.h"
+#include "slot_plan_impl.h"
+
+enum {
+#ifdef TRL_SMALL_SIZES /* builds for testing: small patches are cut too */
+    RIMS_MOST = 1
+#else
+    RIMS_MOST = 4 /* of so many points one may be in rims, which read rows that the inner points read too */
+#endif
+};
+
+static const trl_array *shape_of(const trli_model *model, int field, int patch)
+{
+    return &model->slots->geometry[(size_t)field * (size_t)model->layout->nlocal + (size_t)patch];
+}
+
+static bool is_exchanged(const trli_model *model, int axis)
+{
+    return model->run->exchanged_axes >> axis & 1;
+}
+
+/* Whether the slabs of a step allow it: each reads its own field only, and is no plugin's. */
+static bool slabs_allow(const trli_step_plan *p)
+{
+    for (int k = 0; k < p->nslabs; ++k) {
+        const trli_slab *slab = &p->slab[k];
+        if (slab->kind == TRLI_SLAB_MODIFIER) return false;
+        for (int i = 0; i < slab->ninputs; ++i)
+            if (slab->input[i] != slab->field) return false;
+    }
+    return true;
+}
+
+/* Narrow a box to points whose reads end before the ghosts of exchanged axes; false: it cannot be cut. */
+static bool find_inner(const trli_model *model, const trli_step_plan *p, int patch, trl_box *inner)
+{
+    for (int i = 0; i < p->reads.nfields; ++i) {
+        const trl_array *shape = shape_of(model, p->reads.field[i], patch);
+        const trl_offsets hull = trl_footprint_hull(&p->reads.footprint[i]);
+        if (is_exchanged(model, 0) && (hull.lo[0] < 0 || hull.hi[0] > 0)) return false;
+        for (int a = 1; a < 3; ++a) {
+            if (!is_exchanged(model, a)) continue;
+            if (inner->lo[a] < shape->owned.lo[a] - hull.lo[a]) inner->lo[a] = shape->owned.lo[a] - hull.lo[a];
+            if (inner->hi[a] > shape->owned.hi[a] - hull.hi[a]) inner->hi[a] = shape->owned.hi[a] - hull.hi[a];
+        }
+    }
+    for (int a = 0; a < 3; ++a)
+        if (inner->lo[a] >= inner->hi[a]) return false;
+    return true;
+}
+
+int trli_rims_cut(const trli_program *program, const trli_step *step, int patch, trl_box box[TRLI_RIMS_MOST])
+{
+    const trli_model *model = program->model;
+    const trli_step_plan *p = trli_plan_of(program, step);
+    trl_box rest = box[0], inner = box[0];
+    int n = 1;
+    if (step->kind != TRLI_STEP_KERNEL || model->settings.disabled_passes & TRL_PASS_OVERLAP) return 1;
+    if (model->run->lanes > model->run->nworkers || !slabs_allow(p)) return 1; /* devices copy what is in one piece */
+    if (!find_inner(model, p, patch, &inner)) return 1;
+    if ((trl_box_points(&rest) - trl_box_points(&inner)) * RIMS_MOST > trl_box_points(&rest)) return 1;
+    for (int a = 2; a > 0; --a) {
+        if (rest.lo[a] < inner.lo[a]) {
+            box[n] = rest;
+            box[n++].hi[a] = inner.lo[a];
+        }
+        if (inner.hi[a] < rest.hi[a]) {
+            box[n] = rest;
+            box[n++].lo[a] = inner.hi[a];
+        }
+        rest.lo[a] = inner.lo[a];
+        rest.hi[a] = inner.hi[a];
+    }
+    box[0] = inner;
+    return n;
+}
+
+/* Ghosts of a field that a kernel computes itself, at the ends of its rows. */
+static bool has_own_ghosts(const trli_step_plan *p, int field)
+{
+    for (int k = 0; k < p->nslabs; ++k)
+        if (p->slab[k].field == field) return true;
+    return false;
+}
+
+static trl_err access_slab(trli_task_builder *b, trl_task task, const trli_slab *slab, int patch, bool inner)
+{
+    const trl_layout *layout = b->model->layout;
+    const bool beside_others = is_exchanged(b->model, slab->axis);
+    trl_err err = TRL_OK;
+    if (!trli_slab_is_at(layout, &layout->patch[layout->local[patch]], slab) || (beside_others && inner)) return TRL_OK;
+    TRL_TRY(trli_builder_field(b, task, slab->field, patch, TRLI_OWNED, TRL_READ));
+    TRL_TRY(trli_builder_field(b, task, slab->field, patch, TRLI_SET_SIDE, TRL_WRITE_PART));
+    if (beside_others) TRL_TRY(trli_builder_field(b, task, slab->field, patch, TRLI_SET_HALO, TRL_READ_WRITE));
+    if (slab->kind == TRLI_SLAB_KERNEL) TRL_TRY(trli_builder_scalars(b, task, &slab->reads));
+done:
+    return err;
+}
+
+/* Ghosts that the kernel computes itself are written by each task where it reads them: no other task's are read. */
+static trl_err access_input(trli_task_builder *b, trl_task task, const trli_step_plan *p, int i, int patch,
+                            const trl_box *box)
+{
+    const int field = p->reads.field[i];
+    const trl_array *shape = shape_of(b->model, field, patch);
+    const trl_offsets hull = trl_footprint_hull(&p->reads.footprint[i]);
+    unsigned points = TRLI_OWNED;
+    for (int a = 0; a < 3; ++a) {
+        if (box->lo[a] + hull.lo[a] >= shape->owned.lo[a] && box->hi[a] + hull.hi[a] <= shape->owned.hi[a]) continue;
+        if (is_exchanged(b->model, a))
+            points |= TRLI_SET_HALO;
+        else if (!has_own_ghosts(p, field))
+            points |= TRLI_SET_SIDE;
+    }
+    return trli_builder_field(b, task, field, patch, points, TRL_READ);
+}
+
+trl_err trli_rims_access(trli_task_builder *b, trl_task task, const trli_program *program, const trli_step *step,
+                         int patch, const trl_box *box, bool inner)
+{
+    const trli_step_plan *p = trli_plan_of(program, step);
+    trl_err err = TRL_OK;
+    for (int k = 0; k < p->nslabs; ++k) TRL_TRY(access_slab(b, task, &p->slab[k], patch, inner));
+    for (int i = 0; i < p->reads.nfields; ++i) TRL_TRY(access_input(b, task, p, i, patch, box));
+    TRL_TRY(trli_builder_scalars(b, task, &p->reads));
+    for (int o = 0; o < step->nout; ++o)
+        if (program->plan->demand[step->field[o]].live)
+            TRL_TRY(trli_builder_field(b, task, step->field[o], patch, TRLI_OWNED_AND_GHOSTS, TRL_WRITE_PART));
+done:
+    return err;
+}
