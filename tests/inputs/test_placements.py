@@ -18,7 +18,7 @@ import time
 import all_decks
 import placements
 
-STEPS = 20  # a random placement is that of two steps
+STEPS, LONG_STEPS = 20, 40  # a random placement is that of two steps
 MOST_DIFFERENT = 3  # of a deck, then the next one has its turn
 
 
@@ -63,12 +63,19 @@ class Deck:
         self.rng = random.Random(f"{seed} {path.stem}")
         self.configurations = configurations(self.rng, long)
         self.count = collections.Counter()
+        self.seen = set()  # numbers of devices and ranks, of random placements
         folder.mkdir(parents=True, exist_ok=True)
         report, failed = all_decks.run(path, arguments, folder / "cpu",
                                        settings=["run.devices=cpu", "run.compile=never", "run.threads=2"])
         if failed:
             sys.exit(failed)
         self.wanted, self.dim = results(report, folder / "cpu"), len(report["grid"]["cells"])
+
+    def is_done(self, placements):
+        """Whether there were so many random placements, or one run, and, if long, all numbers of devices and ranks."""
+        if not self.long:
+            return self.count["runs"] >= 1
+        return self.count["random placements"] >= placements and len(self.seen) == 6
 
     def compare(self):
         """Run once, somewhere: what is wrong, or nothing."""
@@ -89,7 +96,9 @@ class Deck:
         if failed:
             return failed
         copies = sum(n for name, n in report["device_transfers"].items() if name.endswith("copies"))
-        self.count["placements"] += (report["steps_run"] + 1) // 2 if rule.startswith("random") else 1
+        if rule.startswith("random"):
+            self.count["random placements"] += (report["steps_run"] + 1) // 2
+            self.seen.add((devices, ranks))
         self.count["copies"] += copies
         self.count["runs that copied"] += copies > 0
         found = results(report, output)
@@ -102,16 +111,17 @@ def main():
     """Compare all decks, or those that are named, in turn."""
     parser = argparse.ArgumentParser(description=__doc__)
     long = "TRL_TEST_LONG" in os.environ
-    parser.add_argument("--placements", type=int, default=200 if long else 1, help="of each deck")
+    parser.add_argument("--placements", type=int, default=200 if long else 1, help="random ones of each deck")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--output", default="placements", help="folder of all output")
     parser.add_argument("deck", nargs="*", help="names of decks; all, if there are none")
     options = parser.parse_args()
     outputs, start = pathlib.Path(options.output).absolute(), time.monotonic()
     total = collections.Counter()
-    for path, arguments in all_decks.decks(outputs, options.deck, STEPS):
-        deck = Deck(path, arguments, outputs / path.stem, options.seed, options.placements > 1)
-        while deck.count["placements"] < options.placements and deck.count["that differ"] < MOST_DIFFERENT:
+    long = options.placements > 1
+    for path, arguments in all_decks.decks(outputs, options.deck, LONG_STEPS if long else STEPS):
+        deck = Deck(path, arguments, outputs / path.stem, options.seed, long)
+        while not deck.is_done(options.placements) and deck.count["that differ"] < MOST_DIFFERENT:
             said = deck.compare()
             if said:
                 print(f"{path.stem}: {said}", flush=True)
