@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
-/* Statistics of fields, the same bits on any decomposition, and the report of values that are not finite. */
+/* Statistics of fields, the same bits on any decomposition and device, and the report of values that are not finite. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -8,16 +8,7 @@
 #include "context_impl.h"
 #include "model_run_impl.h"
 #include "simulation_impl.h"
-
-/* Sums over the points of a field. */
-enum { SUM_PLAIN, SUM_SQUARE, SUM_WEIGHT, SUM_ERROR, SUM_ERROR_SQUARE, SUMS };
-
-typedef struct tally {
-    trl_sum sum[SUMS];
-    double extreme[3]; /* -min, max, largest error: combined by max */
-    double invalid;    /* 1: a NaN was counted */
-    uint64_t hash;
-} tally;
+#include "statistics_impl.h"
 
 static double point_weight(const trl_simulation *sim, trl_location location, const trl_gidx point[3])
 {
@@ -28,52 +19,74 @@ static double point_weight(const trl_simulation *sim, trl_location location, con
     return weight;
 }
 
-static void count_point(tally *t, double value, double weight, const double *exact)
+static void count_point(trli_tally *t, double value, double weight, const double *exact)
 {
     double square = value * value * weight;
-    trl_sum_add(&t->sum[SUM_PLAIN], &value, 1);
-    trl_sum_add(&t->sum[SUM_SQUARE], &square, 1);
-    trl_sum_add(&t->sum[SUM_WEIGHT], &weight, 1);
-    if (isnan(value)) t->invalid = 1;
+    trl_sum_add(&t->sum[TRLI_SUM_PLAIN], &value, 1);
+    trl_sum_add(&t->sum[TRLI_SUM_SQUARE], &square, 1);
+    trl_sum_add(&t->sum[TRLI_SUM_WEIGHT], &weight, 1);
+    if (isnan(value)) t->invalid = true;
     if (-value > t->extreme[0]) t->extreme[0] = -value;
     if (value > t->extreme[1]) t->extreme[1] = value;
     if (!exact) return;
     double error = fabs(value - *exact), weighted = error * weight, squared = error * error * weight;
-    trl_sum_add(&t->sum[SUM_ERROR], &weighted, 1);
-    trl_sum_add(&t->sum[SUM_ERROR_SQUARE], &squared, 1);
+    trl_sum_add(&t->sum[TRLI_SUM_ERROR], &weighted, 1);
+    trl_sum_add(&t->sum[TRLI_SUM_ERROR_SQUARE], &squared, 1);
     if (error > t->extreme[2]) t->extreme[2] = error;
 }
 
-static void count_patch(const trl_simulation *sim, const trli_shown *shown, int p, tally *t)
+static trli_counted counted_of(const trl_simulation *sim, const trli_shown *shown)
+{
+    const trli_equation *eq = shown->equation >= 0 ? &sim->equation[shown->equation] : NULL;
+    return (trli_counted){.field = shown->field,
+                          .mask = eq ? eq->mask_field : -1,
+                          .exact = eq && shown->info.exact >= 0 ? eq->exact_field : -1,
+                          .location = shown->info.location};
+}
+
+static void count_patch(const trl_simulation *sim, const trli_counted *c, int p, trli_tally *t)
 {
     const trl_patch *patch = &sim->layout->patch[sim->layout->local[p]];
-    const trli_equation *eq = shown->equation >= 0 ? &sim->equation[shown->equation] : NULL;
-    bool masked = eq && eq->mask_field >= 0, exact = eq && shown->info.exact >= 0;
-    trl_array f = trli_frame_array(sim->frame, shown->field, p, 0), m = f, e = f;
-    trl_location location = shown->info.location;
-    if (masked) m = trli_frame_array(sim->frame, eq->mask_field, p, 0);
-    if (exact) e = trli_frame_array(sim->frame, eq->exact_field, p, 0);
-    t->hash += trl_array_hash(sim->layout, patch, location, &f);
+    const bool masked = c->mask >= 0, exact = c->exact >= 0;
+    const trl_array f = trli_frame_array(sim->frame, c->field, p, 0);
+    const trl_array m = masked ? trli_frame_array(sim->frame, c->mask, p, 0) : f;
+    const trl_array e = exact ? trli_frame_array(sim->frame, c->exact, p, 0) : f;
+    t->hash += trl_array_hash(sim->layout, patch, c->location, &f);
     for (trl_lidx k = f.owned.lo[2]; k < f.owned.hi[2]; ++k)
         for (trl_lidx j = f.owned.lo[1]; j < f.owned.hi[1]; ++j)
             for (trl_lidx i = f.owned.lo[0]; i < f.owned.hi[0]; ++i) {
                 const trl_gidx point[3] = {patch->first[0] + i, patch->first[1] + j, patch->first[2] + k};
                 if (masked && ((const double *)m.at)[trl_array_offset(&m, i, j, k)] == 0) continue;
                 count_point(t, ((const double *)f.at)[trl_array_offset(&f, i, j, k)],
-                            point_weight(sim, location, point),
+                            point_weight(sim, c->location, point),
                             exact ? &((const double *)e.at)[trl_array_offset(&e, i, j, k)] : NULL);
             }
 }
 
 /* The values that statistics are made of, on the host. */
-static trl_err fetch(const trl_simulation *sim, const trli_shown *shown)
+static trl_err fetch(const trl_simulation *sim, const trli_counted *c)
 {
-    const trli_equation *eq = shown->equation >= 0 ? &sim->equation[shown->equation] : NULL;
+    trl_err err;
+    TRL_TRY(trli_frame_fetch(sim->frame, c->field));
+    if (c->mask >= 0) TRL_TRY(trli_frame_fetch(sim->frame, c->mask));
+    if (c->exact >= 0) TRL_TRY(trli_frame_fetch(sim->frame, c->exact));
+done:
+    return err;
+}
+
+/* All patches of this rank, each where its values are. */
+static trl_err count_all(const trl_simulation *sim, const trli_shown *shown, trli_tally *t)
+{
+    const trli_counted counted = counted_of(sim, shown);
     trl_err err;
     TRL_TRY(trli_check_held(sim, shown));
-    TRL_TRY(trli_frame_fetch(sim->frame, shown->field));
-    if (eq && eq->mask_field >= 0) TRL_TRY(trli_frame_fetch(sim->frame, eq->mask_field));
-    if (eq && shown->info.exact >= 0) TRL_TRY(trli_frame_fetch(sim->frame, eq->exact_field));
+    for (int p = 0; p < sim->layout->nlocal; ++p) {
+        bool done;
+        TRL_TRY(trli_frame_count(sim->frame, &counted, p, t, &done));
+        if (done) continue;
+        TRL_TRY(fetch(sim, &counted));
+        count_patch(sim, &counted, p, t);
+    }
 done:
     return err;
 }
@@ -86,26 +99,25 @@ trl_err trl_simulation_field_stats(trl_simulation *sim, int field, trl_field_sta
                         sim->nshown, stats ? "" : ", nor room for them");
     const trli_shown *shown = &sim->shown[field];
     trl_err err = TRL_OK;
-    tally t;
+    trli_tally t;
     memset(&t, 0, sizeof t);
-    for (int i = 0; i < SUMS; ++i) trl_sum_clear(&t.sum[i]);
+    for (int i = 0; i < TRLI_SUMS; ++i) trl_sum_clear(&t.sum[i]);
     t.extreme[0] = t.extreme[1] = -INFINITY;
-    TRL_TRY(trl_context_agree(sim->ctx, fetch(sim, shown)));
-    for (int p = 0; p < sim->layout->nlocal; ++p) count_patch(sim, shown, p, &t);
-    TRL_TRY(trl_sum_allreduce(sim->ctx, SUMS, t.sum));
+    TRL_TRY(trl_context_agree(sim->ctx, count_all(sim, shown, &t)));
+    TRL_TRY(trl_sum_allreduce(sim->ctx, TRLI_SUMS, t.sum));
     double extremes[4] = {t.extreme[0], t.extreme[1], t.extreme[2], t.invalid};
     TRL_TRY(trli_allreduce(sim->ctx, extremes, 4, MPI_DOUBLE, MPI_MAX));
     TRL_TRY(trli_allreduce(sim->ctx, &t.hash, 1, MPI_UINT64_T, MPI_SUM));
-    double weight = trl_sum_value(&t.sum[SUM_WEIGHT]);
-    *stats = (trl_field_stats){.min = extremes[3] != 0 ? NAN : -extremes[0],
-                               .max = extremes[3] != 0 ? NAN : extremes[1],
-                               .sum = trl_sum_value(&t.sum[SUM_PLAIN]),
-                               .l2 = sqrt(trl_sum_value(&t.sum[SUM_SQUARE]) / weight),
+    double weight = trl_sum_value(&t.sum[TRLI_SUM_WEIGHT]);
+    *stats = (trl_field_stats){.min = extremes[3] != 0 ? NAN : 0.0 - extremes[0], /* not -0 */
+                               .max = extremes[3] != 0 ? NAN : 0.0 + extremes[1],
+                               .sum = trl_sum_value(&t.sum[TRLI_SUM_PLAIN]),
+                               .l2 = sqrt(trl_sum_value(&t.sum[TRLI_SUM_SQUARE]) / weight),
                                .hash = t.hash,
                                .has_error = shown->info.exact >= 0};
     if (stats->has_error) {
-        stats->error_l1 = trl_sum_value(&t.sum[SUM_ERROR]) / weight;
-        stats->error_l2 = sqrt(trl_sum_value(&t.sum[SUM_ERROR_SQUARE]) / weight);
+        stats->error_l1 = trl_sum_value(&t.sum[TRLI_SUM_ERROR]) / weight;
+        stats->error_l2 = sqrt(trl_sum_value(&t.sum[TRLI_SUM_ERROR_SQUARE]) / weight);
         stats->error_linf = extremes[2];
     }
 done:

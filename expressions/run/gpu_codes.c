@@ -11,6 +11,7 @@
 #include "memory_impl.h"
 #include "pipeline_impl.h"
 #include "slot_plan_impl.h"
+#include "statistics_impl.h"
 
 /* Whether a kernel computes points that are a field's own, along an axis, on all patches of this rank. */
 static bool stays_inside(const trli_program *program, const trli_step *s, int field, int axis)
@@ -346,6 +347,7 @@ trl_err trli_gpu_request(trli_model *model)
     TRL_TRY(trli_gpu_kernels_create(model->ctx, devices, &model->run->gpu_kernels));
     TRL_TRY(trli_codes_compile_for_gpus(model->run->gpu_codes, model->run->gpu_kernels));
     TRL_TRY(trli_gpu_request_extremes(model));
+    TRL_TRY(trli_gpu_request_statistics(model));
     TRL_TRY(trli_gpu_kernels_add_copy(model->run->gpu_kernels, &model->run->gpu_copy));
     if (model->run->exchanged_axes != 0)
         TRL_TRY(trli_gpu_kernels_add_pieces(model->run->gpu_kernels, &model->run->gpu_pieces));

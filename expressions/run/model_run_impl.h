@@ -10,22 +10,23 @@
 struct trli_model_run {
     trl_workers *workers;
     int nworkers;
-    int lanes;                             /* of workers and devices: a task is called in one of them */
-    unsigned exchanged_axes;               /* along which patches exchange anything, a bit each */
-    size_t scratch_bytes;                  /* of a worker */
-    int nexchanges, nreductions, nbatches; /* of all programs */
-    struct trli_gpu_kernels *gpu_kernels;  /* NULL: there are no GPUs */
-    struct trli_gpu_kernel *gpu_copy;      /* those which compute images, */
-    struct trli_gpu_kernel *gpu_clear;     /* empty shares, */
-    struct trli_gpu_kernel *gpu_extremes;  /* and find the extremes of a field */
-    struct trli_gpu_kernel *gpu_pieces;    /* that which copies halos; NULL: there are none */
-    bool *gpu_reads;                       /* [scalars] whether a kernel for GPUs reads it; NULL: there are none */
-    bool gpu_wide;                         /* places in arrays need 64 bits (trli_emit_request.wide) */
-    trli_codes *gpu_codes;                 /* of all kernels for GPUs; NULL: none was asked for */
-    trli_compiler *compiler;               /* NULL: never */
-    trli_codes *codes;                     /* of all kernels; NULL: none was asked for */
-    bool compiling;                        /* some kernels are still to come */
-    double first_run;                      /* s; 0: not yet */
+    int lanes;                              /* of workers and devices: a task is called in one of them */
+    unsigned exchanged_axes;                /* along which patches exchange anything, a bit each */
+    size_t scratch_bytes;                   /* of a worker */
+    int nexchanges, nreductions, nbatches;  /* of all programs */
+    struct trli_gpu_kernels *gpu_kernels;   /* NULL: there are no GPUs */
+    struct trli_gpu_kernel *gpu_copy;       /* those which compute images, */
+    struct trli_gpu_kernel *gpu_clear;      /* empty shares, */
+    struct trli_gpu_kernel *gpu_extremes;   /* and find the extremes of a field */
+    struct trli_gpu_kernel *gpu_statistics; /* or its statistics */
+    struct trli_gpu_kernel *gpu_pieces;     /* that which copies halos; NULL: there are none */
+    bool *gpu_reads;                        /* [scalars] whether a kernel for GPUs reads it; NULL: there are none */
+    bool gpu_wide;                          /* places in arrays need 64 bits (trli_emit_request.wide) */
+    trli_codes *gpu_codes;                  /* of all kernels for GPUs; NULL: none was asked for */
+    trli_compiler *compiler;                /* NULL: never */
+    trli_codes *codes;                      /* of all kernels; NULL: none was asked for */
+    bool compiling;                         /* some kernels are still to come */
+    double first_run;                       /* s; 0: not yet */
 };
 
 #endif

@@ -10,6 +10,7 @@
 
 static const char before[] =
     "#pragma GCC diagnostic ignored \"-Wunknown-pragmas\"\n"
+    "#define fabs __builtin_fabs\n"
     "#include <stddef.h>\n"
     "#define __CUDACC__\n"
     "#define TRL_BODY static inline\n"

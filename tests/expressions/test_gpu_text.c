@@ -138,6 +138,7 @@ START_TEST(all_of_every_deck_is_compiled)
     add_text(trli_gpu_copy_text, "copy");
     add_text(trli_gpu_clear_text, "clear");
     add_text(trli_gpu_pieces_text, "pieces");
+    add_text(trli_gpu_statistics_text, "statistics");
     const int needed = nfound;
     DIR *folder = opendir(TRL_TEST_SOURCE_DIR "/../inputs/decks");
     ck_assert_ptr_nonnull(folder);

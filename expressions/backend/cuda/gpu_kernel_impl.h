@@ -44,9 +44,11 @@ TRL_NODISCARD trl_err trli_gpu_kernels_add(trli_gpu_kernels *kernels, const char
                                            trli_gpu_kernel **kernel);
 /* Kernels that are the same for all models, and their texts: one copies its input to its output, point by point; one
  * empties shares, whose extremes begin with its scalars; one copies pieces, each from an array to the next one, with
- * three scalars for its extents. Fail with MEMORY. */
+ * three scalars for its extents. Fail with MEMORY. One makes the
+ * statistics of a field (statistics.c): arrays and scalars are the field, a mask, exact values; whether there are these
+ * two, and the points of the grid along x and y. */
 enum { TRLI_GPU_SHARES = 8, TRLI_GPU_PIECES = 32 }; /* at once, at most */
-extern const char trli_gpu_copy_text[], trli_gpu_clear_text[], trli_gpu_pieces_text[];
+extern const char trli_gpu_copy_text[], trli_gpu_clear_text[], trli_gpu_pieces_text[], trli_gpu_statistics_text[];
 TRL_NODISCARD trl_err trli_gpu_kernels_add_copy(trli_gpu_kernels *kernels, trli_gpu_kernel **kernel);
 TRL_NODISCARD trl_err trli_gpu_kernels_add_clear(trli_gpu_kernels *kernels, trli_gpu_kernel **kernel);
 TRL_NODISCARD trl_err trli_gpu_kernels_add_pieces(trli_gpu_kernels *kernels, trli_gpu_kernel **kernel);

@@ -152,6 +152,21 @@ TRL_BODY double trl_kernel_weight(const trl_kernel_launch *call, int axis, long 
     return i == call->from[axis] || i == call->to[axis] ? 0.5 : 1.0;
 }
 
+/* As trl_hash_mix in spatialops/hash.c. */
+TRL_BODY unsigned long long trl_kernel_scramble(unsigned long long x)
+{
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebull;
+    return x ^ x >> 31;
+}
+
+TRL_BODY unsigned long long trl_kernel_hash(unsigned long long point, double value)
+{
+    const unsigned long long nan = 0x7ff8000000000000ull;
+    const unsigned long long bits = value != value ? nan : (unsigned long long)__double_as_longlong(value);
+    return trl_kernel_scramble(bits ^ trl_kernel_scramble(point + 0x9e3779b97f4a7c15ull));
+}
+
 /* n / d, below 2^32 in half of the time. */
 TRL_BODY long long trl_kernel_quotient(long long n, long long d)
 {
