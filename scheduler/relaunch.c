@@ -12,6 +12,7 @@
 enum {
     KEPT = 12,     /* graphs: time levels rotate, and alarms alternate */
     WARM_UP = 3,   /* times that calls enqueue by themselves: placements that are tried do not last longer */
+    LANES = 8,     /* of a graph: more take longer to launch than they gain */
     SCALARS = 2,   /* the argument that changes most often */
     ALIGNMENT = 16 /* of arguments, bytes */
 };
@@ -53,6 +54,7 @@ struct trli_relaunch {
     bool has_state;
     int64_t times;
     bool plain; /* graphs cannot be made */
+    int lanes;  /* in which kernels follow one another, in graphs */
 };
 
 static _Thread_local trli_relaunch *gathering;
@@ -89,7 +91,9 @@ trl_err trli_relaunch_create(trl_device *device, int32_t calls, const int32_t *f
     r->calls = calls;
     memcpy(r->first, first, ((size_t)calls + 1) * sizeof *first);
     memcpy(r->after, after, (size_t)first[calls] * sizeof *after);
-    r->plain = getenv("TRELLIS_GPU_GRAPHS") && strcmp(getenv("TRELLIS_GPU_GRAPHS"), "off") == 0;
+    const char *graphs = getenv("TRELLIS_GPU_GRAPHS");
+    r->plain = graphs && strcmp(graphs, "off") == 0;
+    r->lanes = graphs && atoi(graphs) > 0 ? atoi(graphs) : LANES;
     pthread_mutex_init(&r->mutex, NULL);
     return TRL_OK;
 }
@@ -189,48 +193,95 @@ static bool same_but_scalars(const gathered *a, const gathered *b)
 
 /* ---- graphs ---- */
 
-/* By call the last of its kernels; false: a call has none. */
-static bool find_last(const trli_relaunch *r, const gathered *g, int32_t *last)
+/* Where kernels of a graph come to lie while it is made. */
+typedef struct lanes {
+    int32_t *last; /* [calls] the last kernel of each; of a call without kernels -1 */
+    int32_t *lane; /* [calls] */
+    int32_t *end;  /* [n] the last kernel so far of each lane, or -1 */
+    int n, next;
+    void **after; /* room for what a node follows */
+    int nafter;
+} lanes;
+
+/* A kernel follows another one; CUDA wants each once. */
+static void follow(lanes *l, void *node)
 {
-    for (int32_t c = 0; c < r->calls; ++c) last[c] = -1;
-    for (int32_t n = 0; n < g->n; ++n) last[g->entry[n].call] = n;
-    for (int32_t c = 0; c < r->calls; ++c)
-        if (last[c] < 0) return false;
-    return true;
+    for (int i = 0; i < l->nafter; ++i)
+        if (l->after[i] == node) return;
+    l->after[l->nafter++] = node;
 }
 
-/* A kernel follows the one before of its call; the first one of a call the last ones of the calls that it follows.
- * Without `last` it follows the one before. */
-static int add_node(const trli_relaunch *r, const trli_gpu_api *api, kept *k, int32_t n, const int32_t *last,
-                    void **after)
+/* The lane of a call: that of a call that it follows and that is the last there, else the next in turn. */
+static int32_t choose_lane(const trli_relaunch *r, lanes *l, int32_t call)
+{
+    for (int32_t i = r->first[call]; i < r->first[call + 1]; ++i) {
+        const int32_t before = r->after[i];
+        if (l->end[l->lane[before]] == l->last[before]) return l->lane[before];
+    }
+    l->next = (l->next + 1) % l->n;
+    return l->next;
+}
+
+/* A kernel follows the one before of its call; the first one of a call the last ones of the calls that it follows, and
+ * what is in its lane. */
+static int add_node(const trli_relaunch *r, const trli_gpu_api *api, kept *k, int32_t n, lanes *l)
 {
     const entry *e = &k->work.entry[n];
     const trli_gpu_work work = work_of(&k->work, e);
-    int nafter = 0;
-    if (n > 0 && (!last || e[-1].call == e->call))
-        after[nafter++] = k->node[n - 1];
-    else if (n > 0)
-        for (int32_t i = r->first[e->call]; i < r->first[e->call + 1]; ++i)
-            after[nafter++] = k->node[last[r->after[i]]];
-    return api->graph_add(k->graph, &work, nafter, after, &k->node[n]);
+    l->nafter = 0;
+    if (n > 0 && e[-1].call == e->call) {
+        follow(l, k->node[n - 1]);
+    } else {
+        for (int32_t i = r->first[e->call]; i < r->first[e->call + 1]; ++i) follow(l, k->node[l->last[r->after[i]]]);
+        l->lane[e->call] = choose_lane(r, l, e->call);
+        if (l->end[l->lane[e->call]] >= 0) follow(l, k->node[l->end[l->lane[e->call]]]);
+    }
+    l->end[l->lane[e->call]] = n;
+    return api->graph_add(k->graph, &work, l->nafter, l->after, &k->node[n]);
+}
+
+/* Calls without kernels pass nothing on: then all are in one lane. */
+static void find_last(const trli_relaunch *r, const gathered *g, lanes *l)
+{
+    l->n = r->lanes;
+    l->next = l->n - 1;
+    for (int32_t c = 0; c < r->calls; ++c) l->last[c] = -1;
+    for (int32_t n = 0; n < g->n; ++n) l->last[g->entry[n].call] = n;
+    for (int32_t c = 0; c < r->calls; ++c)
+        if (l->last[c] < 0) l->n = 0;
+    for (int i = 0; i < r->lanes; ++i) l->end[i] = -1;
+}
+
+/* One kernel after the other. */
+static int add_in_line(const trli_gpu_api *api, kept *k, int32_t n)
+{
+    const trli_gpu_work work = work_of(&k->work, &k->work.entry[n]);
+    return api->graph_add(k->graph, &work, n > 0, n > 0 ? &k->node[n - 1] : NULL, &k->node[n]);
 }
 
 /* Make a graph of what is kept. *code: of CUDA's refusal. */
 static trl_err make_graph(const trli_relaunch *r, const trli_gpu_api *api, kept *k, int *code)
 {
     trl_context *ctx = r->device->ctx;
-    int32_t *last = trli_new(ctx, (size_t)r->calls + 1, sizeof *last);
-    void **after = trli_new(ctx, (size_t)r->calls + 1, sizeof *after);
+    const size_t calls = (size_t)r->calls + 1;
+    lanes l = {.last = trli_new(ctx, calls, sizeof *l.last),
+               .lane = trli_new(ctx, calls, sizeof *l.lane),
+               .end = trli_new(ctx, (size_t)r->lanes, sizeof *l.end),
+               .after = trli_new(ctx, calls + 1, sizeof *l.after)};
     trl_err err = TRL_OK;
     k->node = trli_new(ctx, (size_t)k->work.n, sizeof *k->node);
-    if (!last || !after || !k->node) TRL_TRY(trli_no_memory(ctx, NULL, "for launches of a GPU"));
-    const bool all = find_last(r, &k->work, last);
+    if (!l.last || !l.lane || !l.end || !l.after || !k->node)
+        TRL_TRY(trli_no_memory(ctx, NULL, "for launches of a GPU"));
+    find_last(r, &k->work, &l);
     *code = api->graph_create(&k->graph);
-    for (int32_t n = 0; n < k->work.n && *code == 0; ++n) *code = add_node(r, api, k, n, all ? last : NULL, after);
+    for (int32_t n = 0; n < k->work.n && *code == 0; ++n)
+        *code = l.n == 0 ? add_in_line(api, k, n) : add_node(r, api, k, n, &l);
     if (*code == 0) *code = api->graph_make(k->graph, &k->executable);
 done:
-    trli_free(last);
-    trli_free(after);
+    trli_free(l.last);
+    trli_free(l.lane);
+    trli_free(l.end);
+    trli_free(l.after);
     return err;
 }
 

@@ -285,6 +285,9 @@ static int graph_add(void *to, const trli_gpu_work *w, int nafter, void *const *
     graph *g = to;
     const kernel *k = w->kernel;
     node *at = calloc(1, sizeof *at);
+    for (int i = 0; i < nafter; ++i)
+        for (int j = 0; j < i; ++j)
+            if (after[i] == after[j]) return FAILURE; /* as CUDA wants it */
     if (!at || g->n == NODES_MOST) return NO_MEMORY;
     at->copy = aligned_alloc(16, (k->size[0] + k->size[1] + k->size[2] + 63) / 16 * 16);
     at->after = calloc((size_t)nafter + 1, sizeof *at->after);
