@@ -236,6 +236,8 @@ TRL_NODISCARD trl_err trli_graph_flatten_phases(trl_graph *graph);
 void trli_graph_rank(trl_graph *graph);
 /* Whether measured times have moved so far from those of the last ranking that a new ranking is worth its time. */
 bool trli_graph_ranks_drifted(const trl_graph *graph);
+/* Fold the time of a task, run by an executor of a kind, into its moving average. */
+void trli_graph_average_time(trl_graph *graph, int32_t task, trl_kind kind, double seconds);
 /* Fold the times of a timed run, by task, into the moving averages of the kinds that ran them, and clear the times. */
 void trli_graph_average_times(trl_graph *graph, _Atomic int64_t *run_ns);
 /* Free the memory of runs. */

@@ -453,6 +453,14 @@ static void trace_timer(const trli_run_state *run, trl_trace *trace, int32_t tim
                           trli_graph_text(p->logical, handle_of(p, t->handle)->name), begin, end);
 }
 
+/* For the placement, and for who asks the graph that is placed. */
+static void note_time(const trli_placed *p, int32_t task, double now, double *seconds)
+{
+    const int e = p->executor[task];
+    seconds[task] = now;
+    trli_graph_average_time(p->logical, task, e ? trli_device_of(p->devices, e)->kind : TRL_KIND_CPU, now);
+}
+
 static void note_times(trli_run_state *run, double *seconds)
 {
     const trli_placed *p = run->graph->placed;
@@ -467,7 +475,7 @@ static void note_times(trli_run_state *run, double *seconds)
         const trli_busy_span span = span_of(run, t);
         end = trli_max_double(end, span.end);
         if (t < p->ncalls) {
-            seconds[p->call[t]] = span.end - span.begin;
+            note_time(p, p->call[t], span.end - span.begin, seconds);
             trli_placed_times_call(run, calls++, p->call[t], span);
         } else {
             trli_placed_times_copy(run, spans, &transfer[t - p->ncalls], span);
@@ -477,7 +485,8 @@ static void note_times(trli_run_state *run, double *seconds)
     trli_placed_times_end(run, end);
     for (int32_t i = 0; i < run->graph->task_count; ++i)
         if (p->task_of[i] >= 0)
-            seconds[p->task_of[i]] = 1e-9 * (double)atomic_load_explicit(&run->run_ns[i], memory_order_relaxed);
+            note_time(p, p->task_of[i], 1e-9 * (double)atomic_load_explicit(&run->run_ns[i], memory_order_relaxed),
+                      seconds);
 }
 
 /* The spaces with valid data after the run, if the data was valid in `before`. */

@@ -201,15 +201,20 @@ bool trli_graph_ranks_drifted(const trl_graph *graph)
     return false;
 }
 
-void trli_graph_average_times(trl_graph *graph, _Atomic int64_t *run_ns)
+void trli_graph_average_time(trl_graph *graph, int32_t task, trl_kind kind, double seconds)
 {
     /* Not a time: nothing was measured (the run failed before), a clock was set back, or the machine slept. */
     const double longest = 1e6;
+    double *mean = graph->mean_s[kind] ? &graph->mean_s[kind][task] : NULL;
+    if (!mean || !(seconds > 0) || seconds > longest) return;
+    *mean = *mean > 0.0 ? (1.0 - latest) * *mean + latest * seconds : seconds;
+}
+
+void trli_graph_average_times(trl_graph *graph, _Atomic int64_t *run_ns)
+{
     for (int32_t t = 0; t < graph->task_count; ++t) {
         /* Relaxed: the end of the run made everything visible. */
-        int64_t ns = atomic_exchange_explicit(&run_ns[t], 0, memory_order_relaxed);
-        double seconds = 1e-9 * (double)ns, *mean = &graph->mean_s[trli_graph_info(graph)[t].kind][t];
-        if (ns <= 0 || seconds > longest) continue;
-        *mean = *mean > 0.0 ? (1.0 - latest) * *mean + latest * seconds : seconds;
+        const int64_t ns = atomic_exchange_explicit(&run_ns[t], 0, memory_order_relaxed);
+        trli_graph_average_time(graph, t, trli_graph_info(graph)[t].kind, 1e-9 * (double)ns);
     }
 }

@@ -504,6 +504,18 @@ static double copying(const pair *p)
     return p->g->graph->placement->placed->times.copying;
 }
 
+/* Each task has a time of the kind that ran it. */
+static bool tasks_have_times(const pair *p)
+{
+    const trli_placement *placement = p->g->graph->placement;
+    for (int t = 0; t < p->g->own; ++t) {
+        const int e = placement->executor[t];
+        const trl_kind kind = e ? trli_device_of(placement->devices, e)->kind : TRL_KIND_CPU;
+        if (!(trl_graph_task_seconds(p->g->graph, p->g->node[t].task, kind) > 0)) return false;
+    }
+    return true;
+}
+
 START_TEST(timing_may_begin_and_end_when_a_graph_is_placed)
 {
     enum { SAMPLES = 3 }; /* the first runs are timed */
@@ -514,6 +526,7 @@ START_TEST(timing_may_begin_and_end_when_a_graph_is_placed)
     for (uint64_t seed = 1; !any; ++seed) {
         pair p = make_pair(seed + 1500000);
         for (int run = 0; run < SAMPLES; ++run) run_well(&p, workers);
+        ck_assert(tasks_have_times(&p));
         double before = copying(&p);
         run_well(&p, workers);
         ck_assert_double_eq(copying(&p), before);
