@@ -195,18 +195,18 @@ static trl_err check_received(trli_deck *deck, const char *name, const trl_place
     return TRL_OK;
 }
 
-/* The path no longer depends on where the deck lies. */
-static trl_err read_path(trli_deck *deck, trli_yaml *receivers, const char **path)
+/* The path of a file that the deck names; in the deck as used it no longer depends on where the deck lies. */
+static trl_err read_path(trli_deck *deck, trli_yaml *mapping, const char *name, const char **path)
 {
-    const int at = trli_yaml_find(receivers, "path");
-    const trli_yaml *node = receivers->item[at];
+    const int at = trli_yaml_find(mapping, name);
+    const trli_yaml *node = mapping->item[at];
     trli_yaml *written;
     trl_err err;
     *path = node->text.chars;
     TRL_TRY(trli_path_join(deck->arena, trli_loaded_folder(&deck->loaded, trli_yaml_place(node)), *path, path));
     TRL_TRY(trli_yaml_scalar(deck->arena, *path, trli_yaml_place(node), &written));
     written->literal = true;
-    TRL_TRY(trli_yaml_put(deck->arena, receivers, receivers->key[at], written));
+    TRL_TRY(trli_yaml_put(deck->arena, mapping, mapping->key[at], written));
 done:
     return err;
 }
@@ -221,7 +221,7 @@ static trl_err read_points(trli_deck *deck, trli_yaml *receivers, trl_receivers_
     const int dim = deck->problem.grid.dim;
     trl_err err;
     entry->place = from.name_place;
-    TRL_TRY(read_path(deck, receivers, &from.path));
+    TRL_TRY(read_path(deck, receivers, "path", &from.path));
     TRL_TRY(trli_dataset_points(deck->ctx, &from, dim, &read, &entry->n));
     TRL_TRY(trli_arena_alloc(deck->arena, (size_t)entry->n * (size_t)dim * sizeof *points, &points));
     memcpy(points, read, (size_t)entry->n * (size_t)dim * sizeof *points);
@@ -309,9 +309,10 @@ done:
 }
 
 /* A word that placement knows, or else a file, whose text all ranks get. */
-static trl_err read_placement(trli_deck *deck, const trli_yaml *placement)
+static trl_err read_placement(trli_deck *deck, trli_yaml *run)
 {
     trl_problem *problem = &deck->problem;
+    const trli_yaml *placement = trli_yaml_get(run, "placement");
     const char *text = placement->text.chars;
     trli_file file;
     trl_err err;
@@ -326,8 +327,7 @@ static trl_err read_placement(trli_deck *deck, const trli_yaml *placement)
                         "'run.placement' is no known way to place tasks: '%s'; use auto, finish_time, round_robin, "
                         "min_load, devices, random:SEED, or a file, with a '.' or '/' in its name",
                         text);
-    TRL_TRY(trli_path_join(deck->arena, trli_loaded_folder(&deck->loaded, trli_yaml_place(placement)), text,
-                           &problem->placement));
+    TRL_TRY(read_path(deck, run, "placement", &problem->placement));
     err = trli_deck_file_read(deck->ctx, deck->arena, problem->placement, trli_yaml_place(placement), &file);
     if (err == TRL_ERR_INPUT) trl_advise(deck->ctx, "write the file with: trellis plan DECK --placement FILE");
     TRL_TRY(err);
@@ -337,12 +337,10 @@ done:
 }
 
 /* A built-in policy, or a plugin. */
-static trl_err read_scheduler(trli_deck *deck, const trli_yaml *scheduler)
+static trl_err read_scheduler(trli_deck *deck, trli_yaml *run)
 {
-    const char *text = deck->problem.scheduler = scheduler->text.chars;
-    if (trl_policy_is_known(text)) return TRL_OK;
-    return trli_path_join(deck->arena, trli_loaded_folder(&deck->loaded, trli_yaml_place(scheduler)), text,
-                          &deck->problem.scheduler);
+    const char *text = deck->problem.scheduler = trli_yaml_get(run, "scheduler")->text.chars;
+    return trl_policy_is_known(text) ? TRL_OK : read_path(deck, run, "scheduler", &deck->problem.scheduler);
 }
 
 /* How many workers, or how many prefer tasks and operators. */
@@ -382,12 +380,12 @@ static unsigned disabled_passes(const trli_yaml *passes)
 trl_err trli_run_read(trli_deck *deck)
 {
     trl_err err;
-    const trli_yaml *run = trli_yaml_get(deck->root, "run");
+    trli_yaml *run = trli_yaml_get(deck->root, "run");
     trl_problem *problem = &deck->problem;
     trli_deck_options *options = &deck->options;
     options->title = trli_yaml_get(deck->root, "title")->text.chars;
     read_time_blocking(problem, trli_yaml_get(run, "time_blocking"));
-    TRL_TRY(read_scheduler(deck, trli_yaml_get(run, "scheduler")));
+    TRL_TRY(read_scheduler(deck, run));
     problem->fusion = (trl_fusion)trli_deck_word(deck, "run", "fusion");
     problem->compile = (trl_compile)trli_deck_word(deck, "run", "compile");
     const trli_yaml *balance = trli_yaml_get(run, "balance");
@@ -398,7 +396,7 @@ trl_err trli_run_read(trli_deck *deck)
     TRL_TRY(read_threads(deck, trli_yaml_get(run, "threads")));
     TRL_TRY(read_devices(deck, trli_yaml_get(run, "devices")));
     problem->no_prefetch = !trli_yaml_is_true(trli_yaml_get(run, "prefetch"));
-    TRL_TRY(read_placement(deck, trli_yaml_get(run, "placement")));
+    TRL_TRY(read_placement(deck, run));
 done:
     return err;
 }

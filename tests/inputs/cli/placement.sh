@@ -34,6 +34,9 @@ same_fields serial.json file.json
     fail "the file places other tasks on devices than it was written from"
 expect 0 "$TRELLIS" plan deck.yaml --set run.placement=all.place --placement again.place
 same all.place again.place
+expect 0 "$TRELLIS" run out/deck.yaml --quiet --report used.json # the deck as used names the file, too
+same_fields serial.json used.json
+[ "$(value used.json "r['placement']['by']")" = file ] || fail "the deck as used has lost its placement"
 expect 0 ranks 2 "$TRELLIS" plan deck.yaml --placement two.place
 says two.place "rank 0 of 2"
 says two.place "rank 1 of 2"

@@ -26,6 +26,9 @@ same_fields serial.json devices.json
 
 # Queues alone: no devices. Both in one file.
 expect 0 "$TRELLIS" run deck.yaml --steps 3 --quiet --set run.scheduler=policies/policy_lifo.so --report queues.json
+expect 0 "$TRELLIS" run out/deck.yaml --steps 3 --quiet --report again.json # as used, from another folder
+same_fields queues.json again.json
+[ "$(value again.json "r['scheduler']['runs']")" = "$PWD/policies/policy_lifo.so" ] || fail "other queues"
 [ "$(value queues.json "r['placement']['tasks'] if 'placement' in r else []")" = "[]" ] || fail "a device did a task"
 expect 0 "$TRELLIS" run deck.yaml --steps 30 --quiet --set run.scheduler=policies/placement_bad.so --report both.json
 same_fields serial.json both.json
