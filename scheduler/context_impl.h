@@ -31,9 +31,11 @@ typedef struct trli_topology {
 typedef struct trli_diagnostics {
     pthread_mutex_t lock; /* guards the members below while workers run */
     trl_diagnostic *list;
+    uint32_t *asker; /* [list] for which thread the work was done that recorded it */
     int count, capacity;
     /* Room for the first messages, and for the first text, for which there is no memory. */
     trl_diagnostic first[8];
+    uint32_t first_asker[8];
     char spare[256];
     bool spare_used;
 } trli_diagnostics;
@@ -87,7 +89,12 @@ void trli_diagnostics_init(trli_diagnostics *diagnostics);
 void trli_diagnostics_destroy(trli_diagnostics *diagnostics);
 /* Whether this thread has recorded an error since the last call. */
 bool trli_diagnostics_said(void);
-/* Turn the errors recorded from the message `first` on into warnings: the failed work is done in another way. */
+/* The thread that asked for what this one does: itself, or the one whose run or command it works on. A number. */
+uint32_t trli_diagnostics_asker(void);
+/* From now on this thread works for that one. */
+void trli_diagnostics_work_for(uint32_t asker);
+/* Turn the errors recorded from the message `first` on for the calling thread, by whichever thread, into warnings: the
+ * failed work is done in another way. Those of runs that other threads asked for stay. */
 void trli_diagnostics_forgive(trl_context *ctx, int first);
 
 /* Keep the first of several messages with the same text and place. */

@@ -11,6 +11,7 @@ void trli_diagnostics_init(trli_diagnostics *diagnostics)
 {
     pthread_mutex_init(&diagnostics->lock, NULL);
     diagnostics->list = diagnostics->first;
+    diagnostics->asker = diagnostics->first_asker;
     diagnostics->capacity = (int)(sizeof diagnostics->first / sizeof *diagnostics->first);
 }
 
@@ -35,6 +36,7 @@ void trli_diagnostics_destroy(trli_diagnostics *diagnostics)
 {
     clear(diagnostics);
     if (diagnostics->list != diagnostics->first) free(diagnostics->list);
+    if (diagnostics->asker != diagnostics->first_asker) free(diagnostics->asker);
     pthread_mutex_destroy(&diagnostics->lock);
 }
 
@@ -48,17 +50,36 @@ bool trli_diagnostics_said(void)
     return was;
 }
 
+static _Thread_local uint32_t asker; /* 0: not numbered yet */
+
+uint32_t trli_diagnostics_asker(void)
+{
+    static _Atomic uint32_t last;
+    if (asker == 0) asker = atomic_fetch_add(&last, 1) + 1;
+    return asker;
+}
+
+void trli_diagnostics_work_for(uint32_t other)
+{
+    asker = other;
+}
+
 /* The message that this thread recorded last, which remedies are added to; -1: there was no memory for it. */
 static _Thread_local int latest = -1;
 
 static bool grow(trli_diagnostics *diagnostics)
 {
     int capacity = 2 * diagnostics->capacity;
-    bool has_own = diagnostics->list != diagnostics->first;
-    trl_diagnostic *list = realloc(has_own ? diagnostics->list : NULL, (size_t)capacity * sizeof *list);
+    const bool has_list = diagnostics->list != diagnostics->first;
+    const bool has_askers = diagnostics->asker != diagnostics->first_asker;
+    trl_diagnostic *list = realloc(has_list ? diagnostics->list : NULL, (size_t)capacity * sizeof *list);
     if (!list) return false;
-    if (!has_own) memcpy(list, diagnostics->first, sizeof diagnostics->first);
+    if (!has_list) memcpy(list, diagnostics->first, sizeof diagnostics->first);
     diagnostics->list = list;
+    uint32_t *askers = realloc(has_askers ? diagnostics->asker : NULL, (size_t)capacity * sizeof *askers);
+    if (!askers) return false;
+    if (!has_askers) memcpy(askers, diagnostics->first_asker, sizeof diagnostics->first_asker);
+    diagnostics->asker = askers;
     diagnostics->capacity = capacity;
     return true;
 }
@@ -77,6 +98,7 @@ static void append(trli_diagnostics *diagnostics, trl_diagnostic *d, const char 
     }
     const bool room = diagnostics->count < diagnostics->capacity || grow(diagnostics);
     latest = room ? diagnostics->count : -1;
+    if (room) diagnostics->asker[diagnostics->count] = trli_diagnostics_asker();
     if (room)
         diagnostics->list[diagnostics->count++] = *d;
     else
@@ -152,7 +174,8 @@ void trli_diagnostics_forgive(trl_context *ctx, int first)
 {
     pthread_mutex_lock(&ctx->diagnostics.lock);
     for (int i = first; i < ctx->diagnostics.count; ++i)
-        if (ctx->diagnostics.list[i].severity == TRL_ERROR) ctx->diagnostics.list[i].severity = TRL_WARNING;
+        if (ctx->diagnostics.list[i].severity == TRL_ERROR && ctx->diagnostics.asker[i] == trli_diagnostics_asker())
+            ctx->diagnostics.list[i].severity = TRL_WARNING;
     pthread_mutex_unlock(&ctx->diagnostics.lock);
 }
 
@@ -401,8 +424,10 @@ void trli_diagnostics_unique(trli_diagnostics *diagnostics)
             repeated = same_message(&diagnostics->list[k], &diagnostics->list[i]);
         if (repeated)
             free_members(diagnostics, &diagnostics->list[i]);
-        else
+        else {
+            diagnostics->asker[kept] = diagnostics->asker[i];
             diagnostics->list[kept++] = diagnostics->list[i];
+        }
     }
     diagnostics->count = kept;
 }

@@ -293,6 +293,7 @@ int trli_run_work(trli_job *job, trli_worker *worker)
     bool worked = false;
     inside = true;
     (void)trli_diagnostics_said(); /* earlier messages belong to no task */
+    trli_diagnostics_work_for(run->asker);
     worker->next = TRLI_NONE;
     worker->pushed = 0;
     begin_activity(run);

@@ -26,6 +26,7 @@ typedef struct trli_run_state {
     struct trli_run_state *next; /* of the list of the graph's states */
     trl_workers *workers;
     void *frame;
+    uint32_t asker; /* of the messages of its tasks */
     bool taken;     /* in use by a run, which can be cancelled; guarded */
     int active;     /* workers that take part, if their number adapts */
     bool alone;     /* a single worker runs all tasks: */

@@ -17,6 +17,7 @@ struct trl_loop {
     void *data;
     int32_t chunks, shares;
     trli_share *share; /* [shares] one of each worker */
+    uint32_t asker;    /* of the messages of its chunks */
     _Atomic int error; /* the first */
 
     TRLI_APART(before_busy);
@@ -68,6 +69,7 @@ static int work(trli_job *job, trli_worker *worker)
     worker->own = &loop->share[worker->index];
     trli_set_inside(true);
     (void)trli_diagnostics_said(); /* earlier messages belong to no chunk */
+    trli_diagnostics_work_for(loop->asker);
     for (int32_t chunk; (chunk = trli_shares_take(loop->share, loop->shares, worker->generation, worker->index,
                                                   &count)) != TRLI_NONE;) {
         run_traced(loop, chunk, count, worker);
@@ -154,6 +156,7 @@ static void prepare(trl_loop *loop, int chunks, trl_loop_fn fn, void *data)
 {
     if (loop->fn != fn) loop->fn = fn;
     if (loop->data != data) loop->data = data;
+    if (loop->asker != trli_diagnostics_asker()) loop->asker = trli_diagnostics_asker();
     if (loop->chunks != chunks) {
         trli_shares_deal(loop->share, loop->shares, chunks);
         loop->chunks = chunks;

@@ -97,6 +97,7 @@ typedef struct trli_mock_command {
     bool fails, loses;     /* the device is to fail here */
     int64_t number, total; /* number among the calls, or among the copies, of the device; among both */
     double given;          /* host's clock when it was issued */
+    uint32_t asker;        /* of its messages */
     trli_ticket ticket;    /* of a call or a copy */
     union {
         struct {

@@ -183,6 +183,7 @@ static void *work(void *data)
     trli_mock_command c;
     (void)prctl(PR_SET_TIMERSLACK, 1UL); /* ns: sleeps end when they should */
     while (take(s, &c)) {
+        trli_diagnostics_work_for(c.asker);
         switch (c.kind) {
         case TRLI_MOCK_DO_CALL:
             if (trli_outcome_err(c.ticket.outcome) == TRL_OK) do_call(s, &c);
@@ -241,6 +242,7 @@ trl_err trli_mock_give(trli_mock *mock, trli_stream which, const trli_mock_comma
         trli_mock_command *c = &s->ring[s->tail++ % s->capacity];
         *c = *command;
         c->given = trli_clock();
+        c->asker = trli_diagnostics_asker();
         pthread_cond_signal(&s->given);
     }
     pthread_mutex_unlock(&s->lock);

@@ -164,6 +164,7 @@ static void take(trl_graph *graph, trli_run_state *run, void *frame)
 {
     run->taken = true;
     run->frame = frame;
+    run->asker = trli_diagnostics_asker();
     atomic_store_explicit(&run->error, TRL_OK, memory_order_relaxed); /* published by the guard, and to the workers */
     run->active = trli_active_workers(&graph->active, run->view.workers);
     run->watched = (graph->placed ? graph->placed->logical : graph)->timing || is_sample(graph);

@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* Streams and fences of mock devices: order, overlap, errors, faults on demand. */
+#include "context_impl.h"
 #include "mock_support.h"
 
 #include <pthread.h>
@@ -347,6 +348,31 @@ START_TEST(the_nth_call_or_copy_fails_and_no_other)
 }
 END_TEST
 
+static void *forgive_all(void *data)
+{
+    (void)data;
+    trli_diagnostics_forgive(test_ctx, 0);
+    return NULL;
+}
+
+START_TEST(an_error_of_a_command_is_forgiven_by_the_thread_that_gave_it_and_by_no_other)
+{
+    _Atomic int calls = 0;
+    const trl_diagnostic *said;
+    pthread_t other;
+    open_mocks("1:fail=call@1");
+    ck_ok(give_call(mock(0), count_call, &calls));
+    ck_assert_int_eq(wait_stream(mock(0), TRLI_STREAM_COMPUTE), TRL_ERR_DEVICE);
+    ck_assert_int_eq(trl_context_diagnostics(test_ctx, &said), 1);
+    ck_assert_int_eq(pthread_create(&other, NULL, forgive_all, NULL), 0);
+    pthread_join(other, NULL);
+    ck_assert_int_eq(said->severity, TRL_ERROR);
+    trli_diagnostics_forgive(test_ctx, 0);
+    ck_assert_int_eq(said->severity, TRL_WARNING);
+    close_mocks();
+}
+END_TEST
+
 START_TEST(a_lost_device_fails_whatever_is_asked_but_tells_when_it_does_nothing_any_more)
 {
     _Atomic bool gate = false;
@@ -456,6 +482,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, an_error_stops_what_shares_its_outcome_and_nothing_else);
     tcase_add_test(tc, calls_that_say_nothing_or_ask_to_be_called_again_are_named);
     tcase_add_test(tc, the_nth_call_or_copy_fails_and_no_other);
+    tcase_add_test(tc, an_error_of_a_command_is_forgiven_by_the_thread_that_gave_it_and_by_no_other);
     tcase_add_test(tc, a_lost_device_fails_whatever_is_asked_but_tells_when_it_does_nothing_any_more);
     tcase_add_test(tc, faults_by_chance_are_those_of_their_seed);
     tcase_add_test(tc, devices_open_and_close_a_hundred_times_with_work_given);

@@ -5,6 +5,7 @@
  * runs again. */
 #include "trl_test.h"
 
+#include "context_impl.h"
 #include "policy_settings.h"
 
 #include <pthread.h>
@@ -345,8 +346,50 @@ START_TEST(signals_of_many_tasks_and_predecessors_meet)
 }
 END_TEST
 
+/* ---- errors that are forgiven ---- */
+
+static void *forgive_all(void *data)
+{
+    (void)data;
+    trli_diagnostics_forgive(test_ctx, 0);
+    return NULL;
+}
+
+static int count_errors(void)
+{
+    const trl_diagnostic *d;
+    int errors = 0, n = trl_context_diagnostics(test_ctx, &d);
+    for (int i = 0; i < n; ++i) errors += d[i].severity == TRL_ERROR;
+    return errors;
+}
+
+/* Errors of many tasks, by whichever worker, belong to the thread that runs the graph. */
+START_TEST(errors_of_a_run_are_forgiven_by_the_thread_that_made_it_and_by_no_other)
+{
+    enum { RUNS = 12 };
+    trl_workers *workers = make_workers(&settings[_i]);
+    trl_graph *graph;
+    action bad = {.result = TRL_ERR_NUMERICS, .message = "too hot"};
+    pthread_t other;
+    ck_ok(trl_graph_create(test_ctx, "step", &graph));
+    for (int i = 0; i < 20; ++i) (void)add(graph, "bad", &bad, (trl_task_desc){.flags = TRL_TASK_ALWAYS});
+    ck_ok(trl_graph_freeze(graph));
+    for (int run = 0; run < RUNS; ++run) ck_assert_int_eq(trl_graph_run(graph, workers, NULL), TRL_ERR_NUMERICS);
+    const int errors = count_errors();
+    ck_assert_int_ge(errors, 20 * RUNS);
+    ck_assert_int_eq(pthread_create(&other, NULL, forgive_all, NULL), 0);
+    pthread_join(other, NULL);
+    ck_assert_int_eq(count_errors(), errors);
+    trli_diagnostics_forgive(test_ctx, 0);
+    ck_assert_int_eq(count_errors(), 0);
+    trl_graph_destroy(&graph);
+    trl_workers_destroy(&workers);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
+    tcase_add_loop_test(tc, errors_of_a_run_are_forgiven_by_the_thread_that_made_it_and_by_no_other, 0, SETTINGS);
     tcase_add_loop_test(tc, a_task_that_fails_without_a_message_is_named, 0, SETTINGS);
     tcase_add_loop_test(tc, a_task_that_says_why_it_fails_has_the_only_word, 0, SETTINGS);
     tcase_add_test(tc, the_name_of_a_failed_task_is_not_cut);
