@@ -2,8 +2,25 @@
  * Part of Trellis, an expression-graph PDE solver framework. */
 /* The plan's lines about what is solved. */
 #include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "describe_impl.h"
+
+static void describe_levels(const trli_listing *l, int solver)
+{
+    const int n = trl_simulation_solver(l->sim, solver)->levels;
+    char grids[256] = "";
+    for (int k = 0; k < n; ++k) {
+        const size_t used = strlen(grids);
+        const trl_grid *g = trli_solving_grid(l->sim, solver, k);
+        int w = snprintf(grids + used, sizeof grids - used, "%s", k ? ", " : "");
+        for (int a = 0; a < g->dim && w >= 0 && used + (size_t)w < sizeof grids; ++a)
+            w += snprintf(grids + used + w, sizeof grids - used - (size_t)w, "%s%" PRId64, a ? " x " : "", g->cells[a]);
+    }
+    trli_listing_say(l, "  multigrid on %d grids: %s%s", n, grids,
+                     n > 1 && trl_context_ranks(l->sim->ctx) > 1 ? "; each rank has all but the first" : "");
+}
 
 void trli_describe_solvers(const trli_listing *l)
 {
@@ -14,6 +31,8 @@ void trli_describe_solvers(const trli_listing *l)
                          : s->singular ? ""
                                        : ", whose matrix is applied, not stored");
         if (s->singular) trli_listing_say(l, "  constants are in its null space: the mean of the first guess is kept");
+        if (s->levels > 0) describe_levels(l, i);
+        if (s->no_multigrid) trli_listing_say(l, "  no multigrid, because %s", s->no_multigrid);
         if (s->solves == 0) continue;
         trli_listing_say(l, "  %s with preconditioner %s%s: %d iterations, residual %.3g of %.3g", s->method,
                          s->preconditioner, s->why ? s->why : "", s->last_iterations, s->last_residual,

@@ -250,4 +250,4 @@ done:
     return err;
 }
 
-const trli_krylov_type trli_krylov_gmres = {"gmres", gmres_compile, gmres_run};
+const trli_krylov_type trli_krylov_gmres = {"gmres", NULL, gmres_compile, gmres_run};

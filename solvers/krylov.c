@@ -7,13 +7,14 @@
 #include "krylov_impl.h"
 #include "memory_impl.h"
 
-static const trli_krylov_type *const types[TRL_SOLVE_METHODS] = {[TRL_SOLVE_CG] = &trli_krylov_cg,
+static const trli_krylov_type *const types[TRL_SOLVE_METHODS] = {[TRL_SOLVE_MULTIGRID] = &trli_krylov_cycles,
+                                                                 [TRL_SOLVE_CG] = &trli_krylov_cg,
                                                                  [TRL_SOLVE_BICGSTAB] = &trli_krylov_bicgstab,
                                                                  [TRL_SOLVE_GMRES] = &trli_krylov_gmres};
 
-const trli_krylov_type *trli_krylov_of(trl_solve_method method)
+const trli_krylov_type *trli_krylov_of(const trli_solver *s, trl_solve_method method)
 {
-    return types[method];
+    return method == TRL_SOLVE_CG && s->multigrid ? &trli_krylov_cg_cycles : types[method];
 }
 
 trl_err trli_krylov_compile(trli_solver *s)
@@ -22,7 +23,7 @@ trl_err trli_krylov_compile(trli_solver *s)
     trl_err err = TRL_OK;
     for (int m = 0; m < TRL_SOLVE_METHODS; ++m) {
         const bool automatic = wanted == TRL_SOLVE_AUTO && (m == TRL_SOLVE_CG || m == TRL_SOLVE_BICGSTAB);
-        if (types[m] && (automatic || m == (int)wanted)) TRL_TRY(types[m]->compile(s, &s->made[m]));
+        if (types[m] && (automatic || m == (int)wanted)) TRL_TRY(trli_krylov_of(s, m)->compile(s, &s->made[m]));
     }
 done:
     return err;
@@ -207,7 +208,7 @@ done:
     return err;
 }
 
-const trli_krylov_type trli_krylov_cg = {"cg", cg_compile, cg_run};
+const trli_krylov_type trli_krylov_cg = {"cg", NULL, cg_compile, cg_run};
 
 /* ---- stabilised biconjugate gradients, preconditioned from the right ---- */
 
@@ -345,4 +346,4 @@ done:
     return err;
 }
 
-const trli_krylov_type trli_krylov_bicgstab = {"bicgstab", bicgstab_compile, bicgstab_run};
+const trli_krylov_type trli_krylov_bicgstab = {"bicgstab", NULL, bicgstab_compile, bicgstab_run};

@@ -17,16 +17,19 @@ struct trli_solver {
     trl_simulation *sim;
     trli_solve_request ask;
     trl_solver_entry settings;
-    int first_field, end_field;   /* of the model: made for it */
-    int direction;                /* of the tangents, which the Jacobian is applied to */
-    bool linear;                  /* the Jacobian does not depend on the unknowns */
-    trli_vector x;                /* the unknowns */
-    trli_vector c;                /* the correction of a step of Newton's method; of a linear system x itself */
-    trli_vector r;                /* F's negative, less the Jacobian times c */
-    trli_vector d;                /* what the Jacobian is applied to, */
-    trli_vector q;                /* and the product */
-    trli_vector inverse;          /* of the diagonal, where it varies; now NULL: nowhere */
-    trli_ir_value *inverse_value; /* [n] what jacobi multiplies a residual with; TRLI_NO_VALUE: nothing */
+    int first_field, end_field;       /* of the model: made for it */
+    int direction;                    /* of the tangents, which the Jacobian is applied to */
+    bool reads_fields;                /* the Jacobian reads fields, whatever they are */
+    const trli_solver *finest;        /* of a coarser grid: that of the first grid; else NULL */
+    struct trli_multigrid *multigrid; /* NULL: none */
+    bool linear;                      /* the Jacobian does not depend on the unknowns */
+    trli_vector x;                    /* the unknowns */
+    trli_vector c;                    /* the correction of a step of Newton's method; of a linear system x itself */
+    trli_vector r;                    /* F's negative, less the Jacobian times c */
+    trli_vector d;                    /* what the Jacobian is applied to, */
+    trli_vector q;                    /* and the product */
+    trli_vector inverse;              /* of the diagonal, where it varies; now NULL: nowhere */
+    trli_ir_value *inverse_value;     /* [n] what jacobi multiplies a residual with; TRLI_NO_VALUE: nothing */
     trli_program *residual, *apply, *diagonal, *zero, *probe, *compare, *move, *means, *shift, *centre;
     int rr, dq;                  /* scalars: r.r; d.q */
     int qq, dd, compared;        /* scalars: q.q, d.d, and the product of q with what `with` says */
@@ -50,15 +53,26 @@ struct trli_solver {
 /* A Krylov method: how it is compiled for a solver, and what it does. */
 typedef struct trli_krylov_type {
     const char *words;
+    const char *preconditioner;                               /* in words; NULL: what the solver has of the diagonal */
     trl_err (*compile)(trli_solver *s, trli_krylov **method); /* *method is kept by the model */
     /* Reduce norm(r) to the target by changing c, in `most` iterations at most. *broken: it cannot go on. */
     trl_err (*run)(trli_solver *s, trli_krylov *m, double target, int most, int *iterations, double *norm,
                    bool *broken);
 } trli_krylov_type;
 
-extern const trli_krylov_type trli_krylov_cg, trli_krylov_bicgstab, trli_krylov_gmres;
+extern const trli_krylov_type trli_krylov_cg, trli_krylov_bicgstab, trli_krylov_gmres, trli_krylov_cg_cycles,
+    trli_krylov_cycles;
 
-/* ---- solve.c ---- */
+/* ---- solve.c, solve_vectors.c ---- */
+
+/* A solver of a coarser grid: tangents and the diagonal, no methods. Its callbacks get it as their data. */
+TRL_NODISCARD trl_err trli_solver_add_level(trl_simulation *sim, const trli_solver *finest,
+                                            const trli_solve_request *request, trli_solver **solver);
+/* Fields added from here on are not its own. */
+void trli_solver_end_fields(trli_solver *solver);
+void trli_vector_equalise(const trli_solver *s, const trli_vector *v);
+/* Run a program without an agreement of the ranks: whoever runs a chain of them agrees at its end. */
+TRL_NODISCARD trl_err trli_solver_run_alone(trli_solver *s, const trli_program *program);
 
 TRL_NODISCARD trl_err trli_solver_begin(trli_solver *s, const char *what, trli_program **program);
 TRL_NODISCARD trl_err trli_vector_add(trli_solver *s, const char *name, bool pair, trli_vector *v);
@@ -78,9 +92,24 @@ void trli_solver_set(const trli_solver *s, int scalar, double value);
 /* norm() of a vector from its product with itself. */
 double trli_solver_norm(const trli_solver *s, double square);
 
+/* ---- multigrid.c ---- */
+
+/* Why a system cannot have multigrid; NULL: it can. */
+const char *trli_multigrid_missing(const trli_solver *s);
+TRL_NODISCARD trl_err trli_multigrid_compile(trli_solver *s);
+void trli_multigrid_destroy(struct trli_multigrid **multigrid);
+void trli_multigrid_equalise(struct trli_multigrid *m);
+/* Before a solve. Collective: yes. */
+TRL_NODISCARD trl_err trli_multigrid_prepare(struct trli_multigrid *m, double time);
+/* One cycle for the residual r of the solver, from zero; the field of the solution. Collective: yes. */
+TRL_NODISCARD trl_err trli_multigrid_cycle(struct trli_multigrid *m);
+int trli_multigrid_solution(const struct trli_multigrid *m);
+int trli_multigrid_levels(const struct trli_multigrid *m);
+const trl_grid *trli_multigrid_grid(const struct trli_multigrid *m, int level);
+
 /* ---- krylov.c ---- */
 
-const trli_krylov_type *trli_krylov_of(trl_solve_method method);
+const trli_krylov_type *trli_krylov_of(const trli_solver *s, trl_solve_method method);
 /* Compile the methods that may be used. */
 TRL_NODISCARD trl_err trli_krylov_compile(trli_solver *s);
 /* What the preconditioner makes of a vector, at each point. */

@@ -170,7 +170,7 @@ trl_err trli_receivers_compile(trl_simulation *sim)
     for (int i = 0; i < entry->nvalues; ++i) TRL_TRY(add_values(sim, in, i));
     /* Behind all steps, or later ones would take the memory of what is read. */
     for (int v = 0; v < r->nvalues; ++v)
-        TRL_TRY(trli_program_read(r->program, r->value[v].field, &r->table[r->value[v].location].side));
+        TRL_TRY(trli_program_read(r->program, r->value[v].field, 1, &r->table[r->value[v].location].side));
     if ((int64_t)r->nvalues * entry->n > INT_MAX)
         TRL_TRY(trl_fail(sim->ctx, TRL_ERR_INPUT, &entry->place, "%d values at %d receivers are too many", r->nvalues,
                          entry->n));

@@ -57,7 +57,7 @@ static trl_err parse_equation(trl_simulation *sim, int v)
     return first != TRL_OK ? first : err;
 }
 
-static trl_err parse_problem(trl_simulation *sim)
+trl_err trli_simulation_parse(trl_simulation *sim)
 {
     const trl_problem *p = sim->problem;
     trl_err first = TRL_OK, err;
@@ -77,7 +77,7 @@ static trl_err parse_problem(trl_simulation *sim)
     return first != TRL_OK ? first : err;
 }
 
-static trl_err make_model(trl_simulation *sim)
+trl_err trli_simulation_make_model(trl_simulation *sim)
 {
     const trl_problem *p = sim->problem;
     trl_err err = TRL_OK;
@@ -258,9 +258,9 @@ static trl_err create(trl_simulation *sim)
     TRL_TRY(trli_adaptive_start(sim));
     TRL_TRY(create_workers(sim));
     TRL_TRY(create_layout(sim));
-    TRL_TRY(parse_problem(sim));
+    TRL_TRY(trli_simulation_parse(sim));
     trli_note_rates(sim);
-    TRL_TRY(make_model(sim));
+    TRL_TRY(trli_simulation_make_model(sim));
     TRL_TRY(trli_add_sensitivities(sim));
     TRL_TRY(trli_declare_rates(sim));
     TRL_TRY(mark_used(sim));

@@ -156,6 +156,9 @@ void trli_adaptive_choose(const trl_simulation *sim, trli_next_step *next);
 TRL_NODISCARD trl_err trli_adaptive_step(trl_simulation *sim, trli_next_step *next);
 /* stats.c: the order of points. */
 bool trli_point_before(const trl_gidx a[3], const trl_gidx b[3]);
+/* simulation.c: parse the formulas of the problem; make a model of it. */
+TRL_NODISCARD trl_err trli_simulation_parse(trl_simulation *sim);
+TRL_NODISCARD trl_err trli_simulation_make_model(trl_simulation *sim);
 /* simulation.c: the scalars of the frame for a step. */
 void trli_set_times(trl_simulation *sim, const trli_next_step *next);
 /* The same when there is no step: what is evaluated belongs to the present time. */
@@ -193,6 +196,8 @@ void trli_solving_destroy(trl_simulation *sim);
 void trli_solving_mark_fields(const trl_simulation *sim, bool *needed);
 /* Whether dt, or the step's number, is in some equation. */
 bool trli_solving_needs_dt(const trl_simulation *sim);
+/* A grid of a solver's multigrid. */
+const trl_grid *trli_solving_grid(const trl_simulation *sim, int solver, int level);
 /* Solve from the present state, to it. Collective: yes. */
 TRL_NODISCARD trl_err trli_solve_present(trl_simulation *sim, double dt);
 /* A step with what is solved after each stage. Collective: yes. */

@@ -56,9 +56,11 @@ static trl_err add_tangents(trli_solver *s)
     TRL_TRY(trli_direction_add(model, trli_model_name(model, "%s:", s->ask.names), &s->direction));
     for (int i = 0; i < s->ask.n; ++i) {
         trli_variable variable = model->variable[s->ask.variable[i]];
-        trli_model_field *d = &model->field[s->d.now[i]];
-        d->exchanged = true;
-        d->boundary = (trli_boundary_source){variable.boundary, variable.names, variable.name, variable.place};
+        if (s->d.now) {
+            trli_model_field *d = &model->field[s->d.now[i]];
+            d->exchanged = true;
+            d->boundary = (trli_boundary_source){variable.boundary, variable.names, variable.name, variable.place};
+        }
         variable.name = trli_model_name(model, "%s:d%d", variable.name, s->direction);
         variable.initial = NULL;
         variable.ddt = NULL;
@@ -126,9 +128,14 @@ static trl_err depends(trli_solver *s, const trli_program *program, trli_ir_valu
             bool *known = &seen[node->op == TRLI_OP_FIELD ? node->index : model->nfields + node->index];
             if (*known) continue;
             *known = true;
-            for (int i = 0; node->op == TRLI_OP_FIELD && i < s->ask.n; ++i) *does |= node->index == s->x.now[i];
+            bool direction = false;
+            for (int i = 0; node->op == TRLI_OP_FIELD && i < s->ask.n; ++i) {
+                *does |= node->index == s->x.now[i];
+                direction |= node->index == s->d.now[i];
+            }
             const trli_step *producer = trli_program_producer(program, node, &which);
             if (producer && producer->kind == TRLI_STEP_PLUGIN) *does = true; /* nobody knows */
+            s->reads_fields |= node->op == TRLI_OP_FIELD && !direction && (!producer || !producer->value);
             if (!producer || !producer->value) continue;
             if (!trli_make_room(model->ctx, &todo, n, 1, &capacity, sizeof *todo)) TRL_TRY(no_memory(s));
             todo[n++] = producer->value[which];
@@ -421,6 +428,35 @@ done:
     return err;
 }
 
+/* Multigrid where it is asked for, or possible and nothing else is; else what is known of the diagonal. */
+static trl_err choose_preconditioner(trli_solver *s)
+{
+    const trl_solver_entry *e = &s->settings;
+    const char *missing = trli_multigrid_missing(s);
+    const bool asked = e->preconditioner == TRL_PRECONDITIONER_MULTIGRID || e->method == TRL_SOLVE_MULTIGRID;
+    const bool for_cg = e->method == TRL_SOLVE_AUTO || e->method == TRL_SOLVE_CG || e->method == TRL_SOLVE_MULTIGRID;
+    trl_err err = TRL_OK;
+    s->stats = (trl_solve_stats){.unknowns = s->ask.names, .linear = s->linear};
+    if (asked && !for_cg)
+        return trl_fail(s->sim->ctx, TRL_ERR_INPUT, &e->place,
+                        "multigrid is a preconditioner of cg only: use preconditioner jacobi with this method");
+    if (asked && missing)
+        return trl_fail(s->sim->ctx, TRL_ERR_INPUT, &e->place,
+                        "there is no multigrid for '%s', because %s: use method auto and preconditioner jacobi",
+                        s->ask.names, missing);
+    if (e->preconditioner == TRL_PRECONDITIONER_JACOBI && s->inverse_value[0] < 0)
+        return trl_fail(s->sim->ctx, TRL_ERR_INPUT, &e->place,
+                        "the operator's diagonal for '%s' is not known as a formula: use preconditioner none",
+                        s->ask.names);
+    s->stats.no_multigrid = e->preconditioner == TRL_PRECONDITIONER_AUTO && for_cg ? missing : NULL;
+    if (asked || (!missing && for_cg && e->preconditioner == TRL_PRECONDITIONER_AUTO)) {
+        TRL_TRY(trli_multigrid_compile(s));
+        s->stats.levels = trli_multigrid_levels(s->multigrid);
+    }
+done:
+    return err;
+}
+
 static trl_err compile(trli_solver *s)
 {
     trl_err err = TRL_OK;
@@ -430,16 +466,12 @@ static trl_err compile(trli_solver *s)
     TRL_TRY(compile_residual(s));
     s->c = s->x;
     if (!s->linear) TRL_TRY(trli_vector_add(s, "correction", true, &s->c));
-    if (s->settings.preconditioner != TRL_PRECONDITIONER_NONE) TRL_TRY(compile_diagonal(s));
+    if (s->settings.preconditioner != TRL_PRECONDITIONER_NONE || s->settings.method == TRL_SOLVE_MULTIGRID)
+        TRL_TRY(compile_diagonal(s));
     TRL_TRY(compile_trials(s));
     TRL_TRY(compile_moves(s));
+    TRL_TRY(choose_preconditioner(s));
     TRL_TRY(trli_krylov_compile(s));
-    s->stats = (trl_solve_stats){.unknowns = s->ask.names, .linear = s->linear};
-    s->stats.preconditioner = s->inverse_value[0] < 0 ? "none" : "jacobi";
-    if (s->settings.preconditioner == TRL_PRECONDITIONER_JACOBI && s->inverse_value[0] < 0)
-        err = trl_fail(s->sim->ctx, TRL_ERR_INPUT, &s->settings.place,
-                       "the operator's diagonal for '%s' is not known as a formula: use preconditioner none",
-                       s->ask.names);
 done:
     return err;
 }
@@ -459,8 +491,27 @@ done:
     return err;
 }
 
+trl_err trli_solver_add_level(trl_simulation *sim, const trli_solver *finest, const trli_solve_request *request,
+                              trli_solver **solver)
+{
+    trl_err err = TRL_OK;
+    trli_solver *s = *solver = trli_new(sim->ctx, 1, sizeof *s);
+    if (!s) return trli_no_memory(sim->ctx, NULL, "for a solver");
+    s->sim = sim;
+    s->finest = finest;
+    s->first_field = sim->model->nfields;
+    TRL_TRY(copy_request(s, request));
+    s->ask.data = s;
+    TRL_TRY(add_tangents(s));
+    TRL_TRY(compile_diagonal(s));
+done:
+    if (err != TRL_OK) trli_solver_destroy(solver);
+    return err;
+}
+
 void trli_solver_destroy(trli_solver **solver)
 {
+    if (*solver) trli_multigrid_destroy(&(*solver)->multigrid);
     trli_free(*solver);
     *solver = NULL;
 }

@@ -160,8 +160,8 @@ static trl_err residual(void *data, trli_instance *in, int i, trli_ir_value *val
     TRL_TRY(trli_lower_at(in, eq->solve, eq->deck->names, location, value));
     if (!eq->equals) goto done;
     TRL_TRY(trli_lower_at(in, eq->equals, eq->deck->names, location, &right));
-    *value = trli_ir_binary(&sim->model->ir, TRLI_OP_SUB, *value, right);
-    err = sim->model->ir.err;
+    *value = trli_ir_binary(&in->model->ir, TRLI_OP_SUB, *value, right);
+    err = in->model->ir.err;
 done:
     return err;
 }
@@ -200,6 +200,7 @@ static trl_err add_system(struct trli_solving *so, int n, int *equation, int *fi
                                   .field = field,
                                   .instance = make_instance,
                                   .residual = residual,
+                                  .on_grid = true,
                                   .data = &m};
     TRL_TRY(find_settings(sim, n, equation, &request.settings));
     TRL_TRY(trli_solver_add(sim, &request, &so->solver[so->nsolvers]));
@@ -428,6 +429,11 @@ trl_err trli_solve_step(trl_simulation *sim, const trli_next_step *next)
     so->step = next->number;
 done:
     return err;
+}
+
+const trl_grid *trli_solving_grid(const trl_simulation *sim, int solver, int level)
+{
+    return trli_solver_grid(sim->solving->solver[solver], level);
 }
 
 int trl_simulation_solvers(const trl_simulation *sim)

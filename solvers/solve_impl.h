@@ -26,6 +26,7 @@ typedef struct trli_solve_request {
     /* The value of F for unknown i in it. */
     trl_err (*residual)(void *data, trli_instance *in, int i, trli_ir_value *value);
     void *data;
+    bool on_grid; /* residual is one of formulas alone, and can be had in the model of another grid: multigrid may be */
 } trli_solve_request;
 
 /* Compile the programs that solve a system; before the model's passes are run. Fails with INPUT, MEMORY. */
@@ -40,6 +41,8 @@ bool trli_solver_reads_steps(const trli_solver *solver);
 /* Solve from what the fields hold; the host has set the instance's time. step and time: for messages. Fails with
  * NUMERICS: no convergence, an inconsistent or singular system, values that are not finite. Collective: yes. */
 TRL_NODISCARD trl_err trli_solver_run(trli_solver *solver, trl_gidx step, double time);
+/* A grid of its multigrid. */
+const trl_grid *trli_solver_grid(const trli_solver *solver, int level);
 const trl_solve_stats *trli_solver_stats(const trli_solver *solver);
 /* Mark the fields of whose values a run of a program may make use. */
 void trli_solver_mark_fields(const trli_solver *solver, bool *needed);

@@ -214,11 +214,12 @@ static trl_err no_progress(const trli_solver *s, double norm, double target)
 /* Solve J c = r as far as the target says. */
 static trl_err solve_linear(trli_solver *s, double target, double *norm)
 {
-    const trli_krylov_type *type = trli_krylov_of(s->method);
+    const trli_krylov_type *type = trli_krylov_of(s, s->method);
     int iterations = 0;
     bool broken = false;
     trl_err err = TRL_OK;
     s->stats.method = type->words;
+    s->stats.preconditioner = type->preconditioner ? type->preconditioner : s->inverse_value[0] < 0 ? "none" : "jacobi";
     TRL_TRY(type->run(s, s->made[s->method], target, s->settings.iterations, &iterations, norm, &broken));
     s->stats.iterations += iterations;
     s->stats.last_iterations += iterations;
@@ -310,6 +311,7 @@ static trl_err solve(trli_solver *s, double *mean, double *scratch)
     s->stats.last_iterations = s->stats.last_newton = 0;
     TRL_TRY(find_residual(s, &norm)); /* sets points on sides, which products may read */
     if (!s->looked) TRL_TRY(look(s));
+    if (s->multigrid) TRL_TRY(trli_multigrid_prepare(s->multigrid, s->time));
     norm = trli_solver_norm(s, trli_solver_scalar(s, s->rr));
     if (!isfinite(norm)) return not_finite(s, "at the first guess");
     TRL_TRY(find_reference(s, norm, &reference));
@@ -331,6 +333,11 @@ trl_err trli_solver_run(trli_solver *solver, trl_gidx step, double time)
     solver->step = step;
     solver->time = time;
     return solve(solver, solver->mean, solver->mean + solver->ask.n);
+}
+
+const trl_grid *trli_solver_grid(const trli_solver *solver, int level)
+{
+    return trli_multigrid_grid(solver->multigrid, level);
 }
 
 const trl_solve_stats *trli_solver_stats(const trli_solver *solver)

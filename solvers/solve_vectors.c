@@ -113,6 +113,26 @@ static void equalise(trli_model *model, int a, int b)
     }
 }
 
+void trli_vector_equalise(const trli_solver *s, const trli_vector *v)
+{
+    for (int i = 0; i < s->ask.n; ++i) equalise(s->sim->model, v->now[i], v->next[i]);
+}
+
+void trli_solver_end_fields(trli_solver *solver)
+{
+    solver->end_field = solver->sim->model->nfields;
+}
+
+trl_err trli_solver_run_alone(trli_solver *s, const trli_program *program)
+{
+    int64_t bytes, messages;
+    const trl_err err = trli_program_run(program, s->sim->frame);
+    trli_frame_traffic(s->sim->frame, program, &bytes, &messages);
+    s->sim->comm_bytes += bytes;
+    s->sim->comm_messages += messages;
+    return err;
+}
+
 /* What only this solver has: its fields are those added while it was made. */
 void trli_solver_equalise(trli_solver *solver)
 {
@@ -121,6 +141,7 @@ void trli_solver_equalise(trli_solver *solver)
         equalise(model, solver->x.now[i], solver->x.next[i]);
         equalise(model, solver->d.now[i], solver->d.next[i]);
     }
+    if (solver->multigrid) trli_multigrid_equalise(solver->multigrid);
 }
 
 static void clear_array(const trl_array *a)

@@ -14,14 +14,16 @@ extern "C" {
 #endif
 
 /* X(NAME, name, doc) */
-#define TRL_SOLVE_METHOD_LIST(X)                                                        \
-    X(AUTO, auto, "cg for a symmetric operator, else bicgstab")                         \
-    X(CG, cg, "conjugate gradients (Hestenes & Stiefel 1952), for symmetric operators") \
-    X(BICGSTAB, bicgstab, "stabilised biconjugate gradients (van der Vorst 1992)")      \
+#define TRL_SOLVE_METHOD_LIST(X)                                                               \
+    X(AUTO, auto, "cg for a symmetric operator, else bicgstab")                                \
+    X(MULTIGRID, multigrid, "V cycles on coarser and coarser grids, with Chebyshev smoothing") \
+    X(CG, cg, "conjugate gradients (Hestenes & Stiefel 1952), for symmetric operators")        \
+    X(BICGSTAB, bicgstab, "stabilised biconjugate gradients (van der Vorst 1992)")             \
     X(GMRES, gmres, "generalised minimal residuals, restarted (Saad & Schultz 1986)")
-#define TRL_PRECONDITIONER_LIST(X)     \
-    X(AUTO, auto, "jacobi")            \
-    X(NONE, none, "no preconditioner") \
+#define TRL_PRECONDITIONER_LIST(X)                                      \
+    X(AUTO, auto, "multigrid for cg where it is possible, else jacobi") \
+    X(MULTIGRID, multigrid, "a V cycle of multigrid, for cg")           \
+    X(NONE, none, "no preconditioner")                                  \
     X(JACOBI, jacobi, "division by the operator's diagonal")
 #define TRL_SOLVE_METHOD_ENUM(NAME, name, doc) TRL_SOLVE_##NAME,
 typedef enum trl_solve_method { TRL_SOLVE_METHOD_LIST(TRL_SOLVE_METHOD_ENUM) TRL_SOLVE_METHODS } trl_solve_method;
@@ -56,6 +58,8 @@ typedef struct trl_solve_stats {
     const char *method;         /* that was used last, in words */
     const char *preconditioner; /* likewise */
     const char *why;            /* the method was chosen, in words that go on from them; NULL: the deck says so */
+    const char *no_multigrid;   /* why the preconditioner is not multigrid, though it might be; or NULL */
+    int levels;                 /* of multigrid; 0: none */
     bool linear, singular;      /* singular: constants are in the null space */
     int64_t solves, iterations; /* so far */
     int last_iterations, last_newton;

@@ -174,6 +174,30 @@ done:
     return err;
 }
 
+trl_err trli_layout_create_whole(trl_context *ctx, const trl_grid *grid, trl_layout **result)
+{
+    trl_err err;
+    trl_layout *layout = NULL;
+    void *memory = NULL;
+    *result = NULL;
+    TRL_TRY(check_grid(ctx, grid, NULL));
+    TRL_TRY(trl_memory_alloc(ctx, sizeof *layout, "the patch layout", &memory));
+    layout = memory;
+    *layout = (trl_layout){.grid = *grid, .npatches = 1, .nlocal = 1, .counts = {1, 1, 1}, .ctx = ctx};
+    TRL_TRY(trl_memory_alloc(ctx, sizeof *layout->patch, "the patch layout", &memory));
+    layout->patch = memory;
+    cut_grid(layout, 1);
+    layout->patch[0].rank = trl_context_rank(ctx);
+    TRL_TRY(trl_memory_alloc(ctx, sizeof *layout->local, "the patch layout", &memory));
+    layout->local = memory;
+    layout->local[0] = 0;
+    *result = layout;
+    layout = NULL;
+done:
+    trl_layout_destroy(&layout);
+    return err;
+}
+
 void trl_layout_destroy(trl_layout **layout)
 {
     if (*layout == NULL) return;

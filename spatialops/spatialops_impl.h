@@ -16,6 +16,9 @@ trl_gidx trli_cut_first(trl_gidx n, trl_gidx parts, trl_gidx i);
 /* The part that holds an element. Needs parts <= n. */
 trl_gidx trli_cut_part(trl_gidx n, trl_gidx parts, trl_gidx element);
 
+/* A grid as one patch, which every rank has as its own: reductions over such layouts count it once for each rank. */
+TRL_NODISCARD trl_err trli_layout_create_whole(trl_context *ctx, const trl_grid *grid, trl_layout **layout);
+
 /* Set the strides of an array by the points that it holds, for memory that begins at a cache line: long rows begin at
  * one too, with their first owned point. *origin: where point (0,0,0) lies. Returns the values that the memory needs.
  */

@@ -155,17 +155,17 @@ static trl_err analyse_plugin(trli_analysis *an, const trli_step *s)
     return TRL_OK;
 }
 
-/* One layer around the points owned is read, but beyond a side only what the step says. */
+/* Layers around the points owned are read, but beyond a side only what the step says. */
 static trl_err analyse_read(trli_analysis *an, const trli_step *s)
 {
     trli_step_plan *p = trli_plan_of(an->program, s);
     trli_extension e = trli_owned_only(an->model->field[*s->read.field].location);
     trl_footprint reach = {.n = 1};
     for (int a = 0; a < an->model->layout->grid.dim; ++a) {
-        reach.part[0].lo[a] = -1;
-        reach.part[0].hi[a] = 1;
-        e.side.lo[a] = s->read.side.lo[a] + 1;
-        e.side.hi[a] = s->read.side.hi[a] - 1;
+        reach.part[0].lo[a] = (int8_t)-s->read.depth;
+        reach.part[0].hi[a] = (int8_t)s->read.depth;
+        e.side.lo[a] = (int8_t)(s->read.side.lo[a] + s->read.depth);
+        e.side.hi[a] = (int8_t)(s->read.side.hi[a] - s->read.depth);
     }
     p->live = true;
     p->ninputs = 1;

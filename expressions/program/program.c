@@ -179,12 +179,12 @@ trl_err trli_program_scalar(trli_program *program, const char *label, trli_ir_va
     return model->ir.err;
 }
 
-trl_err trli_program_read(trli_program *program, int field, const trl_offsets *side)
+trl_err trli_program_read(trli_program *program, int field, int depth, const trl_offsets *side)
 {
     trli_model *model = program->model;
     trli_step *step = trli_program_append(program, TRLI_STEP_READ, "read");
     if (!step) return model->ir.err;
-    step->read = (trli_read_step){.field = keep_copy(model, &field, sizeof field), .side = *side};
+    step->read = (trli_read_step){.field = keep_copy(model, &field, sizeof field), .depth = depth, .side = *side};
     return model->ir.err;
 }
 

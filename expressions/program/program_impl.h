@@ -64,8 +64,9 @@ TRL_NODISCARD trl_err trli_program_add_candidate(trli_program *program, const ch
 TRL_NODISCARD trl_err trli_program_reduce(trli_program *program, const char *label, trli_ir_value value,
                                           trl_location location, trli_reduce_kind kind, bool weighted,
                                           const trl_gidx *point, int *scalar);
-/* Have a field hold values at the end, those of the points next to others' and beyond sides too: see trli_read_step. */
-TRL_NODISCARD trl_err trli_program_read(trli_program *program, int field, const trl_offsets *side);
+/* Have a field hold values at the end, those of points around others', so deep, and beyond sides too: see
+ * trli_read_step. */
+TRL_NODISCARD trl_err trli_program_read(trli_program *program, int field, int depth, const trl_offsets *side);
 /* The step that writes the field or scalar that a node reads, or NULL; *which: its output. */
 const trli_step *trli_program_producer(const trli_program *program, const trli_node *n, int *which);
 /* The scalar that holds a value which varies nowhere. */

@@ -47,6 +47,7 @@ typedef struct trli_reduce_step {
 
 typedef struct trli_read_step {
     int *field;       /* the one */
+    int depth;        /* of points around the points owned */
     trl_offsets side; /* beyond the first and the last point of each axis; inside, the next points are read too */
 } trli_read_step;
 

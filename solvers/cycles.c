@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Cycles of multigrid as a method, and as the preconditioner of conjugate gradients. These are flexible (Notay 2000):
+ * on grids whose conditions at sides are mixed a cycle is not quite symmetric. */
+#include <math.h>
+
+#include "krylov_impl.h"
+#include "memory_impl.h"
+
+typedef struct cycles {
+    trli_program *begin, *direction, *update;
+    int first_rr, rr, rho, next_rho, keep;
+} cycles;
+
+static trl_err compile_start(trli_solver *s, cycles *m)
+{
+    trl_err err = TRL_OK;
+    m->rho = trli_model_add_scalar(s->sim->model, 1);
+    m->keep = trli_model_add_scalar(s->sim->model, 0);
+    TRL_TRY(trli_solver_begin(s, "start of cycles", &m->begin));
+    TRL_TRY(trli_krylov_start(s, m->begin, &m->first_rr));
+done:
+    return err;
+}
+
+/* c' = c + alpha*d, r' = r - alpha*q */
+static trl_err compile_update(trli_solver *s, cycles *m, trli_ir_value alpha)
+{
+    trli_ir *ir = &s->sim->model->ir;
+    const trli_ir_value along = trli_ir_binary(ir, TRLI_OP_MUL, alpha, trli_ir_field(ir, s->d.now[0]));
+    const trli_ir_value back = trli_ir_binary(ir, TRLI_OP_MUL, alpha, trli_ir_field(ir, s->q.now[0]));
+    const trli_ir_value c = trli_ir_binary(ir, TRLI_OP_ADD, trli_ir_field(ir, s->c.now[0]), along);
+    const trli_ir_value r = trli_ir_binary(ir, TRLI_OP_SUB, trli_ir_field(ir, s->r.now[0]), back);
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_solver_store(s, m->update, s->c.next, &c));
+    TRL_TRY(trli_solver_store(s, m->update, s->r.next, &r));
+    const trli_ir_value stored = trli_ir_field(ir, s->r.next[0]);
+    TRL_TRY(trli_solver_dot(s, m->update, "r.r", &stored, &stored, &m->rr));
+done:
+    return err;
+}
+
+/* ---- as the preconditioner of conjugate gradients ---- */
+
+/* beta = keep*(r.z - r_before.z)/rho, d' = z + beta*d */
+static trl_err compile_direction(trli_solver *s, cycles *m)
+{
+    trli_ir *ir = &s->sim->model->ir;
+    int before, scalar;
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_solver_begin(s, "direction of cg", &m->direction));
+    const trli_ir_value z = trli_ir_field(ir, trli_multigrid_solution(s->multigrid));
+    const trli_ir_value r = trli_ir_field(ir, s->r.now[0]), last = trli_ir_field(ir, s->r.next[0]);
+    TRL_TRY(trli_solver_dot(s, m->direction, "r.z", &r, &z, &m->next_rho));
+    TRL_TRY(trli_solver_dot(s, m->direction, "r.z before", &last, &z, &before));
+    trli_ir_value beta = trli_ir_binary(ir, TRLI_OP_SUB, trli_ir_scalar(ir, m->next_rho), trli_ir_scalar(ir, before));
+    beta = trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_scalar(ir, m->keep),
+                          trli_ir_binary(ir, TRLI_OP_DIV, beta, trli_ir_scalar(ir, m->rho)));
+    TRL_TRY(trli_program_scalar(m->direction, "beta", beta, &scalar));
+    const trli_ir_value d =
+        trli_ir_binary(ir, TRLI_OP_ADD, z,
+                       trli_ir_binary(ir, TRLI_OP_MUL, trli_ir_scalar(ir, scalar), trli_ir_field(ir, s->d.now[0])));
+    TRL_TRY(trli_solver_store(s, m->direction, s->d.next, &d));
+done:
+    return err;
+}
+
+static trl_err cg_compile(trli_solver *s, trli_krylov **method)
+{
+    trli_ir *ir = &s->sim->model->ir;
+    int alpha;
+    trl_err err = TRL_OK;
+    cycles *m = trli_model_keep(s->sim->model, sizeof *m);
+    if (!m) return s->sim->model->ir.err;
+    *method = (trli_krylov *)m;
+    TRL_TRY(compile_start(s, m));
+    TRL_TRY(compile_direction(s, m));
+    TRL_TRY(trli_solver_begin(s, "step of cg", &m->update));
+    TRL_TRY(trli_program_scalar(m->update, "alpha",
+                                trli_ir_binary(ir, TRLI_OP_DIV, trli_ir_scalar(ir, m->rho), trli_ir_scalar(ir, s->dq)),
+                                &alpha));
+    TRL_TRY(compile_update(s, m, trli_ir_scalar(ir, alpha)));
+done:
+    return err;
+}
+
+static void swap_solution(const trli_solver *s)
+{
+    trli_vector_swap(s, &s->c);
+    trli_vector_swap(s, &s->r);
+}
+
+static trl_err cg_run(trli_solver *s, trli_krylov *method, double target, int most, int *iterations, double *norm,
+                      bool *broken)
+{
+    cycles *m = (cycles *)method;
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_solver_program(s, m->begin));
+    trli_krylov_started(s);
+    trli_solver_set(s, m->rho, 1);
+    *norm = trli_solver_norm(s, trli_solver_scalar(s, m->first_rr));
+    for (*iterations = 0; *iterations < most && !(*norm <= target) && isfinite(*norm); ++*iterations) {
+        TRL_TRY(trli_multigrid_cycle(s->multigrid));
+        trli_solver_set(s, m->keep, *iterations > 0);
+        TRL_TRY(trli_solver_program(s, m->direction));
+        trli_vector_swap(s, &s->d);
+        const double rho = trli_solver_scalar(s, m->next_rho);
+        trli_solver_set(s, m->rho, rho);
+        TRL_TRY(trli_solver_program(s, s->apply));
+        *broken = !isfinite(rho / trli_solver_scalar(s, s->dq)) || rho == 0;
+        if (*broken) break;
+        TRL_TRY(trli_solver_program(s, m->update));
+        swap_solution(s);
+        *norm = trli_solver_norm(s, trli_solver_scalar(s, m->rr));
+    }
+done:
+    return err;
+}
+
+const trli_krylov_type trli_krylov_cg_cycles = {"cg", "multigrid", cg_compile, cg_run};
+
+/* ---- as a method ---- */
+
+static trl_err cycles_compile(trli_solver *s, trli_krylov **method)
+{
+    trli_ir *ir = &s->sim->model->ir;
+    trl_err err = TRL_OK;
+    cycles *m = trli_model_keep(s->sim->model, sizeof *m);
+    if (!m) return s->sim->model->ir.err;
+    *method = (trli_krylov *)m;
+    TRL_TRY(compile_start(s, m));
+    TRL_TRY(trli_solver_begin(s, "solution of a cycle", &m->direction));
+    const trli_ir_value z = trli_ir_field(ir, trli_multigrid_solution(s->multigrid));
+    TRL_TRY(trli_solver_store(s, m->direction, s->d.next, &z));
+    TRL_TRY(trli_solver_begin(s, "step of multigrid", &m->update));
+    TRL_TRY(compile_update(s, m, trli_ir_constant(ir, 1)));
+done:
+    return err;
+}
+
+static trl_err cycles_run(trli_solver *s, trli_krylov *method, double target, int most, int *iterations, double *norm,
+                          bool *broken)
+{
+    cycles *m = (cycles *)method;
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_solver_program(s, m->begin));
+    trli_krylov_started(s);
+    *norm = trli_solver_norm(s, trli_solver_scalar(s, m->first_rr));
+    for (*iterations = 0; *iterations < most && !(*norm <= target) && !*broken; ++*iterations) {
+        const double before = *norm;
+        TRL_TRY(trli_multigrid_cycle(s->multigrid));
+        TRL_TRY(trli_solver_program(s, m->direction));
+        trli_vector_swap(s, &s->d);
+        TRL_TRY(trli_solver_program(s, s->apply));
+        TRL_TRY(trli_solver_program(s, m->update));
+        swap_solution(s);
+        *norm = trli_solver_norm(s, trli_solver_scalar(s, m->rr));
+        *broken = !(*norm < before);
+    }
+done:
+    return err;
+}
+
+const trli_krylov_type trli_krylov_cycles = {"multigrid", "none", cycles_compile, cycles_run};

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Coarser grids of a problem: models of the same expressions and equations. */
+#include "compile_impl.h"
+#include "lifecycle_impl.h"
+#include "memory_impl.h"
+#include "multigrid_impl.h"
+#include "pipeline_impl.h"
+#include "spatialops_impl.h"
+
+/* So few cells are not worth a compiler's time. */
+static const double cells_interpreted = 20000;
+
+static trl_err make(trl_simulation *fine, trli_level *level)
+{
+    trl_simulation *sim = level->sim;
+    const trl_problem *p = &level->problem;
+    trl_err err = TRL_OK;
+    sim->ctx = fine->ctx;
+    sim->problem = p;
+    sim->integrator = fine->integrator;
+    sim->workers = fine->workers;
+    sim->devices = fine->devices;
+    TRL_TRY(trli_layout_create_whole(sim->ctx, &p->grid, &sim->layout));
+    TRL_TRY(trli_simulation_parse(sim));
+    TRL_TRY(trli_simulation_make_model(sim));
+    for (int v = 0; v < sim->nequations; ++v) {
+        trli_equation *eq = &sim->equation[v];
+        eq->state = eq->next = trli_model_add_field(sim->model, eq->deck->name, sim->model->variable[v].location);
+        TRL_TRY(sim->model->ir.err);
+        trli_set_conditions(sim, v, eq->state, eq->state);
+    }
+done:
+    return err;
+}
+
+trl_err trli_level_create(trl_simulation *fine, const trl_grid *grid, trli_level **level)
+{
+    trli_level *l = *level = trli_new(fine->ctx, 1, sizeof *l);
+    double cells = 1;
+    trl_err err = TRL_OK;
+    if (l) l->sim = trli_new(fine->ctx, 1, sizeof *l->sim);
+    if (!l || !l->sim) TRL_TRY(trli_no_memory(fine->ctx, NULL, "for a coarser grid"));
+    l->problem = *fine->problem;
+    l->problem.grid = *grid;
+    l->problem.nseries = l->problem.noutputs = l->problem.nkept = 0;
+    l->problem.receivers.nvalues = 0;
+    l->problem.time.stop = (trl_text){0};
+    for (int a = 0; a < grid->dim; ++a) cells *= (double)grid->cells[a];
+    if (cells < cells_interpreted) l->problem.compile = TRL_COMPILE_NEVER;
+    TRL_TRY(make(fine, l));
+done:
+    if (err != TRL_OK) trli_level_destroy(level);
+    return err;
+}
+
+trl_err trli_level_freeze(trli_level *level, trli_solver *solver, const trli_vector *directions)
+{
+    trli_model *model = level->sim->model;
+    trl_err err = TRL_OK;
+    TRL_TRY(trli_passes_run(model));
+    trli_vector_equalise(solver, directions);
+    TRL_TRY(trli_model_freeze(model, NULL, NULL));
+    TRL_TRY(trli_frame_create(model, &level->sim->frame));
+    trli_solver_clear(solver);
+done:
+    return err;
+}
+
+void trli_level_destroy(trli_level **level)
+{
+    trli_level *l = *level;
+    *level = NULL;
+    if (!l) return;
+    if (l->sim) { /* these are the fine grid's */
+        l->sim->workers = NULL;
+        l->sim->devices = NULL;
+        trl_simulation_destroy(&l->sim);
+    }
+    trli_free(l);
+}

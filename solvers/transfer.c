@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Part of Trellis, an expression-graph PDE solver framework. */
+/* Restriction and interpolation between cells of two grids of one domain, whose sizes need have no common factor. Each
+ * coarse value is computed by one rank from fine values in one order, so decompositions do not show. */
+#include <math.h>
+#include <string.h>
+
+#include "context_impl.h"
+#include "memory_impl.h"
+#include "multigrid_impl.h"
+
+/* ---- tables ---- */
+
+static int points_of(const trl_grid *grid)
+{
+    return (int)(grid->cells[0] * grid->cells[1] * grid->cells[2]);
+}
+
+static void coarse_cells(const trli_axis_transfer *t, int i, int *j, double w[2])
+{
+    const double at = (i + 0.5) * t->coarse / t->fine - 0.5;
+    *j = (int)floor(at);
+    w[1] = at - *j;
+    w[0] = 1 - w[1];
+}
+
+static void make_rows(trli_axis_transfer *t, bool periodic, const double factor[2])
+{
+    for (int i = 0; i < t->fine; ++i) {
+        int j;
+        double w[2];
+        coarse_cells(t, i, &j, w);
+        t->from[i][0] = j;
+        t->from[i][1] = j + 1;
+        if (periodic) {
+            t->from[i][0] = (j + t->coarse) % t->coarse;
+            t->from[i][1] = (j + 1) % t->coarse;
+        } else if (j < 0) {
+            w[1] += factor[0] * w[0];
+            w[0] = 0;
+            t->from[i][0] = 0;
+        } else if (j + 1 == t->coarse) {
+            w[0] += factor[1] * w[1];
+            w[1] = 0;
+            t->from[i][1] = j;
+        }
+        t->weight[i][0] = w[0];
+        t->weight[i][1] = w[1];
+    }
+}
+
+/* The transpose, row by row; times the ratio of cell widths, so that constants stay what they are. */
+static void make_columns(trli_axis_transfer *t, bool periodic, const double factor[2])
+{
+    const double ratio = (double)t->coarse / t->fine;
+    for (int j = 0; j < t->coarse; ++j) {
+        const int centre = t->centre[j] = (int)floor((j + 0.5) * t->fine / t->coarse);
+        t->first[j] = centre - TRLI_TRANSFER_DEPTH;
+        t->count[j] = 2 * TRLI_TRANSFER_DEPTH + 1;
+        for (int k = 0; k < t->count[j]; ++k) {
+            const int i = t->first[j] + k;
+            int at;
+            double w[2], sum = 0;
+            coarse_cells(t, i, &at, w);
+            for (int side = 0; side < 2; ++side) {
+                const int to = at + side;
+                if (to == j) sum += w[side];
+                if (!periodic && to == -1 && j == 0) sum += factor[0] * w[side];
+                if (!periodic && to == t->coarse && j + 1 == t->coarse) sum += factor[1] * w[side];
+            }
+            const bool inside = periodic || (i >= 0 && i < t->fine);
+            t->back[j][k] = inside ? ratio * sum : 0;
+        }
+        while (t->count[j] > 1 && t->back[j][t->count[j] - 1] == 0) --t->count[j];
+        int zero = 0;
+        while (zero + 1 < t->count[j] && t->back[j][zero] == 0) ++zero;
+        memmove(t->back[j], t->back[j] + zero, (size_t)(t->count[j] - zero) * sizeof(double));
+        t->first[j] += zero;
+        t->count[j] -= zero;
+    }
+}
+
+static trl_err make_axis(trl_context *ctx, trli_axis_transfer *t, int fine, int coarse, bool periodic,
+                         const double factor[2])
+{
+    t->fine = fine;
+    t->coarse = coarse;
+    t->from = trli_new(ctx, (size_t)fine, sizeof *t->from);
+    t->weight = trli_new(ctx, (size_t)fine, sizeof *t->weight);
+    t->first = trli_new(ctx, (size_t)coarse, sizeof *t->first);
+    t->count = trli_new(ctx, (size_t)coarse, sizeof *t->count);
+    t->centre = trli_new(ctx, (size_t)coarse, sizeof *t->centre);
+    t->back = trli_new(ctx, (size_t)coarse, sizeof *t->back);
+    if (!t->from || !t->weight || !t->first || !t->count || !t->centre || !t->back)
+        return trli_no_memory(ctx, NULL, "for a transfer between grids");
+    make_rows(t, periodic, factor);
+    make_columns(t, periodic, factor);
+    return TRL_OK;
+}
+
+trl_err trli_transfer_create(trl_context *ctx, const trl_layout *layout, const trl_grid *fine, const trl_grid *coarse,
+                             const double factor[6], trli_grid_transfer **transfer)
+{
+    trl_err err = TRL_OK;
+    trli_grid_transfer *t = *transfer = trli_new(ctx, 1, sizeof *t);
+    if (!t) return trli_no_memory(ctx, NULL, "for a transfer between grids");
+    for (int a = 0; a < 3; ++a)
+        t->gathers |= layout && layout->counts[a] > 1 && fine->cells[a] / layout->counts[a] < TRLI_TRANSFER_DEPTH;
+    if (layout && layout->npatches > 1) {
+        t->buffer = trli_new(ctx, (size_t)points_of(t->gathers ? fine : coarse), sizeof *t->buffer);
+        if (!t->buffer) return trli_no_memory(ctx, NULL, "for a transfer between grids");
+    }
+    for (int a = 0; a < 3; ++a)
+        TRL_TRY(make_axis(ctx, &t->axis[a], (int)fine->cells[a], (int)coarse->cells[a], fine->periodic[a],
+                          factor + (ptrdiff_t)2 * a));
+done:
+    return err;
+}
+
+void trli_transfer_destroy(trli_grid_transfer **transfer)
+{
+    trli_grid_transfer *t = *transfer;
+    *transfer = NULL;
+    for (int a = 0; t && a < 3; ++a) {
+        trli_free(t->axis[a].from);
+        trli_free(t->axis[a].weight);
+        trli_free(t->axis[a].first);
+        trli_free(t->axis[a].count);
+        trli_free(t->axis[a].centre);
+        trli_free(t->axis[a].back);
+    }
+    if (t) trli_free(t->buffer);
+    trli_free(t);
+}
+
+/* ---- loops over a patch of the fine grid ---- */
+
+typedef struct job {
+    const trli_grid_transfer *t;
+    trl_array fine, coarse;
+    trl_gidx first[3]; /* of the patch */
+    int lo[3], hi[3];  /* restriction: coarse cells whose centres lie in it; interpolation: its cells */
+    bool whole;        /* the patch is the grid: indices wrap */
+} job;
+
+static int wrapped(const job *w, int a, int i)
+{
+    const int n = w->t->axis[a].fine;
+    return w->whole ? (i + n) % n : i - (int)w->first[a];
+}
+
+static double *coarse_at(const job *w, int i, int j, int k)
+{
+    return (double *)w->coarse.at + trl_array_offset(&w->coarse, i, j, k);
+}
+
+static double restricted(const job *w, int i, int j, int k)
+{
+    const trli_axis_transfer *x = &w->t->axis[0], *y = &w->t->axis[1], *z = &w->t->axis[2];
+    const double *fine = w->fine.at;
+    double sum = 0;
+    for (int c = 0; c < z->count[k]; ++c)
+        for (int b = 0; b < y->count[j]; ++b) {
+            const double weight = z->back[k][c] * y->back[j][b];
+            const int at[2] = {wrapped(w, 1, y->first[j] + b), wrapped(w, 2, z->first[k] + c)};
+            double row = 0;
+            for (int a = 0; a < x->count[i]; ++a)
+                row += x->back[i][a] * fine[trl_array_offset(&w->fine, wrapped(w, 0, x->first[i] + a), at[0], at[1])];
+            sum += weight * row;
+        }
+    return sum;
+}
+
+/* Chunks are rows of x. */
+static void rows_of(const job *w, int chunk, int chunks, int *begin, int *end)
+{
+    const int64_t rows = (int64_t)(w->hi[1] - w->lo[1]) * (w->hi[2] - w->lo[2]);
+    *begin = (int)(rows * chunk / chunks);
+    *end = (int)(rows * (chunk + 1) / chunks);
+}
+
+static trl_err restrict_chunk(void *data, int chunk, int chunks, int worker)
+{
+    const job *w = data;
+    const int ny = w->hi[1] - w->lo[1];
+    int begin, end;
+    (void)worker;
+    rows_of(w, chunk, chunks, &begin, &end);
+    for (int row = begin; row < end; ++row) {
+        const int j = w->lo[1] + row % ny, k = w->lo[2] + row / ny;
+        for (int i = w->lo[0]; i < w->hi[0]; ++i) *coarse_at(w, i, j, k) = restricted(w, i, j, k) + 0.0;
+    }
+    return TRL_OK;
+}
+
+static trl_err prolong_chunk(void *data, int chunk, int chunks, int worker)
+{
+    const job *w = data;
+    const trli_axis_transfer *x = &w->t->axis[0], *y = &w->t->axis[1], *z = &w->t->axis[2];
+    const int ny = w->hi[1] - w->lo[1];
+    int begin, end;
+    (void)worker;
+    rows_of(w, chunk, chunks, &begin, &end);
+    for (int row = begin; row < end; ++row) {
+        const int j = w->lo[1] + row % ny, k = w->lo[2] + row / ny;
+        const double *from[4], weight[4] = {z->weight[k][0] * y->weight[j][0], z->weight[k][0] * y->weight[j][1],
+                                            z->weight[k][1] * y->weight[j][0], z->weight[k][1] * y->weight[j][1]};
+        for (int c = 0; c < 4; ++c) from[c] = coarse_at(w, 0, y->from[j][c & 1], z->from[k][c >> 1]);
+        double *fine = (double *)w->fine.at +
+                       trl_array_offset(&w->fine, 0, j - (int)w->first[1], k - (int)w->first[2]) - w->first[0];
+        for (int i = w->lo[0]; i < w->hi[0]; ++i) {
+            const int a = x->from[i][0], b = x->from[i][1];
+            double low = 0, high = 0;
+            for (int c = 0; c < 4; ++c) {
+                low += weight[c] * from[c][a];
+                high += weight[c] * from[c][b];
+            }
+            fine[i] = x->weight[i][0] * low + x->weight[i][1] * high;
+        }
+    }
+    return TRL_OK;
+}
+
+static int chunks_of(const job *w, const trl_loop *loop)
+{
+    const int64_t rows = (int64_t)(w->hi[1] - w->lo[1]) * (w->hi[2] - w->lo[2]);
+    const int most = 4 * trl_loop_workers(loop);
+    return rows < most ? (int)rows : most;
+}
+
+/* Values of a box in rows, to a buffer or from it. */
+static void move_rows(const trl_array *a, const trl_box *b, double *buffer, const ptrdiff_t stride[3], bool back)
+{
+    const size_t bytes = (size_t)(b->hi[0] - b->lo[0]) * sizeof *buffer;
+    for (trl_lidx k = b->lo[2]; k < b->hi[2]; ++k)
+        for (trl_lidx j = b->lo[1]; j < b->hi[1]; ++j) {
+            double *values = (double *)a->at + trl_array_offset(a, b->lo[0], j, k);
+            double *kept = buffer + b->lo[0] + j * stride[1] + k * stride[2];
+            memcpy(back ? values : kept, back ? kept : values, bytes);
+        }
+}
+
+static void strides_of(const trl_grid *grid, ptrdiff_t stride[3])
+{
+    stride[0] = 1;
+    stride[1] = (ptrdiff_t)grid->cells[0];
+    stride[2] = stride[1] * (ptrdiff_t)grid->cells[1];
+}
+
+static void clear(double *buffer, int n)
+{
+    for (int i = 0; i < n; ++i) buffer[i] = 0;
+}
+
+/* Add up what all ranks have of the coarse values, which are zero elsewhere. */
+static trl_err join(const trli_grid_transfer *t, trl_simulation *coarse, const trl_array *a)
+{
+    const trl_grid *grid = &coarse->layout->grid;
+    ptrdiff_t stride[3];
+    trl_err err = TRL_OK;
+    if (trl_context_ranks(coarse->ctx) == 1) return TRL_OK;
+    strides_of(grid, stride);
+    move_rows(a, &a->owned, t->buffer, stride, false);
+    TRL_TRY(trli_allreduce(coarse->ctx, t->buffer, points_of(grid), MPI_DOUBLE, MPI_SUM));
+    move_rows(a, &a->owned, t->buffer, stride, true);
+done:
+    return err;
+}
+
+static job job_of(const trli_grid_transfer *t, const trl_simulation *fine, int fine_field, const trl_simulation *coarse,
+                  int coarse_field, int p)
+{
+    const trl_patch *patch = &fine->layout->patch[fine->layout->local[p]];
+    job w = {.t = t,
+             .fine = trli_frame_array(fine->frame, fine_field, p, 0),
+             .coarse = trli_frame_array(coarse->frame, coarse_field, 0, 0),
+             .whole = fine->layout->npatches == 1};
+    for (int a = 0; a < 3; ++a) w.first[a] = patch->first[a];
+    return w;
+}
+
+static void all_coarse(const trli_grid_transfer *t, job *w)
+{
+    for (int a = 0; a < 3; ++a) {
+        w->lo[a] = 0;
+        w->hi[a] = t->axis[a].coarse;
+    }
+}
+
+/* Coarse cells whose centres lie in the patch. */
+static void own_coarse(const trli_grid_transfer *t, const trl_patch *patch, job *w)
+{
+    for (int a = 0; a < 3; ++a) {
+        const int *centre = t->axis[a].centre;
+        while (w->lo[a] < t->axis[a].coarse && centre[w->lo[a]] < patch->first[a]) ++w->lo[a];
+        w->hi[a] = w->lo[a];
+        while (w->hi[a] < t->axis[a].coarse && centre[w->hi[a]] < patch->first[a] + patch->cells[a]) ++w->hi[a];
+    }
+}
+
+/* Patches are thinner than the transfer reaches: every rank gets all fine values. */
+static trl_err gather(const trli_grid_transfer *t, const trl_simulation *fine, int from, job *w)
+{
+    const trl_grid *grid = &fine->layout->grid;
+    ptrdiff_t stride[3];
+    trl_err err = TRL_OK;
+    strides_of(grid, stride);
+    clear(t->buffer, points_of(grid));
+    for (int p = 0; p < fine->layout->nlocal; ++p) {
+        const trl_patch *patch = &fine->layout->patch[fine->layout->local[p]];
+        const trl_array a = trli_frame_array(fine->frame, from, p, 0);
+        double *at = t->buffer + patch->first[0] + patch->first[1] * stride[1] + patch->first[2] * stride[2];
+        move_rows(&a, &a.owned, at, stride, false);
+    }
+    TRL_TRY(trli_allreduce(fine->ctx, t->buffer, points_of(grid), MPI_DOUBLE, MPI_SUM));
+    w->fine.at = t->buffer;
+    memcpy(w->fine.stride, stride, sizeof stride);
+    w->whole = true;
+    all_coarse(t, w);
+done:
+    return err;
+}
+
+trl_err trli_restrict(const trli_grid_transfer *t, trl_simulation *fine, int from, trl_simulation *coarse, int to,
+                      trl_loop *loop)
+{
+    const bool cut = fine->layout->npatches > 1;
+    const trl_array target = trli_frame_array(coarse->frame, to, 0, 0);
+    trl_err err = trli_frame_fetch(fine->frame, from);
+    ptrdiff_t stride[3];
+    if (cut) err = trl_context_agree(fine->ctx, err);
+    if (err != TRL_OK) return err;
+    if (t->gathers) {
+        job w = job_of(t, fine, from, coarse, to, 0);
+        TRL_TRY(gather(t, fine, from, &w));
+        TRL_TRY(trl_loop_run(loop, chunks_of(&w, loop), restrict_chunk, &w));
+        goto done;
+    }
+    if (cut) {
+        strides_of(&coarse->layout->grid, stride);
+        clear(t->buffer, points_of(&coarse->layout->grid));
+        move_rows(&target, &target.owned, t->buffer, stride, true);
+    }
+    for (int p = 0; p < fine->layout->nlocal && err == TRL_OK; ++p) {
+        job w = job_of(t, fine, from, coarse, to, p);
+        own_coarse(t, &fine->layout->patch[fine->layout->local[p]], &w);
+        err = trl_loop_run(loop, chunks_of(&w, loop), restrict_chunk, &w);
+    }
+    if (cut) err = trl_context_agree(fine->ctx, err);
+    if (cut && err == TRL_OK) err = join(t, coarse, &target);
+done:
+    trli_frame_written(coarse->frame, to);
+    return err;
+}
+
+trl_err trli_prolong(const trli_grid_transfer *t, trl_simulation *coarse, int from, trl_simulation *fine, int to,
+                     trl_loop *loop)
+{
+    trl_err err = trli_frame_fetch(coarse->frame, from);
+    for (int p = 0; p < fine->layout->nlocal && err == TRL_OK; ++p) {
+        const trl_patch *patch = &fine->layout->patch[fine->layout->local[p]];
+        job w = job_of(t, fine, to, coarse, from, p);
+        for (int a = 0; a < 3; ++a) {
+            w.lo[a] = (int)patch->first[a];
+            w.hi[a] = w.lo[a] + patch->cells[a];
+        }
+        err = trl_loop_run(loop, chunks_of(&w, loop), prolong_chunk, &w);
+    }
+    trli_frame_written(fine->frame, to);
+    return err;
+}

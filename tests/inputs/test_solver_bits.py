@@ -1,0 +1,36 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# Part of Trellis, an expression-graph PDE solver framework.
+# ctest: timeout=300
+"""Equations that are solved have the same bits, and take as many iterations, in all ways of running them."""
+import test_solvers as t
+
+
+def same_bits(what, text):
+    """Iterations and values are the same in all ways of running a deck."""
+    cut = [2] * text.split("cells: [")[1].split("]")[0].count(",") + [2]
+    ways = [(1, ()), (1, ("run.threads=1", "run.compile=never")), (2, ("run.threads=1", "run.fusion=none")),
+            (3, ("run.threads=1", "run.scheduler=serial", "run.compile=never")), (4, ("grid.patches=auto",)),
+            (1, (f"grid.patches={cut}", "run.threads=2"))]
+    seen = set()
+    for ranks, settings in ways:
+        report = t.run(text, settings, ranks)
+        seen.add((tuple(f["hash"] for f in report["fields"].values()),
+                  tuple(s["iterations"] for s in report["solvers"])))
+    t.check(f"{what}: one result", len(seen) == 1, seen)
+
+
+def main():
+    for name, text in {"free": t.FREE, "coupled": t.COUPLED, "masked": t.MASKED,
+                       "steps": t.STEPS.replace("METHOD", "rk4").replace("DT", "0.01"),
+                       "node": t.manufactured(("dirichlet", "robin"), (11, 9), "node", "{method: bicgstab}"),
+                       "cycles": t.manufactured(("periodic", "neumann", "robin"), (11, 9, 7), "cell",
+                                              "{method: multigrid}"),
+                       "thin": t.manufactured(("periodic", "dirichlet"), (40, 6), "cell",
+                                              "{preconditioner: multigrid}"),
+                       "gmres": t.manufactured(("dirichlet", "robin"), (11, 9), "yface", "{method: gmres}")}.items():
+        same_bits(name, text)
+
+
+
+main()
