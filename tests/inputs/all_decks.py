@@ -46,12 +46,12 @@ def arguments_of(deck, outputs, steps):
     after = outputs / "after" / keys["after"] if "after" in keys else None
     if after:
         after.parent.mkdir(parents=True, exist_ok=True)
-        _, failed = run(deck.with_stem(keys["after"]), [], after, settings=["run.devices=cpu"])
+        _, failed = run(deck.with_stem(keys["after"]), ["--steps", "20"], after, settings=["run.devices=cpu"])
         if failed:
             sys.exit(failed)
     text = keys.get("args", "")
     if steps:
-        text = re.sub(r"--steps \d+", "", f"{text} {keys.get('asan', '')}") + f" --steps {steps}"
+        text = re.sub(r"--steps \d+", "", f"{text} {keys.get('short', '')}") + f" --steps {steps}"
     return shlex.split(text.replace("{after}", str(after)))
 
 
