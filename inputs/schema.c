@@ -149,6 +149,7 @@ static const trli_key keys[] = {
      .doc = "the residual wanted, norm(A - B), relative to that of zero"},
     {"solvers.*.absolute", NUMBER, 0, "0", POSITIVE, .doc = "a residual that is small enough in any case"},
     {"solvers.*.iterations", INTEGER, 0, "200", .min = 1, .max = 1000000, .doc = "of a linear system, at most"},
+    {"solvers.*.cycle", WORD, 0, "v", .words = "v", .doc = "of multigrid: v, down to the coarsest grid and up again"},
     {"solvers.*.restart", INTEGER, 0, "30", .min = 1, .max = 1000, .doc = "of gmres: iterations between restarts"},
     {"solvers.*.newton", MAPPING, 0, "{}", .doc = "Newton's method, of nonlinear equations"},
     {"solvers.*.newton.tolerance", NUMBER, TRLI_ABOVE, "1e-8", .min = 0, .max = 1,

@@ -19,6 +19,7 @@ struct trli_solver {
     trl_solver_entry settings;
     int first_field, end_field;       /* of the model: made for it */
     int direction;                    /* of the tangents, which the Jacobian is applied to */
+    double strength[3];               /* of the coupling of neighbours along an axis, where it is a number; else 0 */
     bool reads_fields;                /* the Jacobian reads fields, whatever they are */
     const trli_solver *finest;        /* of a coarser grid: that of the first grid; else NULL */
     struct trli_multigrid *multigrid; /* NULL: none */

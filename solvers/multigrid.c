@@ -38,16 +38,25 @@ struct trli_multigrid {
 
 /* ---- which grids ---- */
 
-/* Axes along which cells are much longer than along others are left as they are: smoothing works along the others. */
-static bool coarsen(const trl_grid *fine, trl_grid *coarse)
+/* How strongly neighbours along an axis are coupled: by the operator's numbers; where it has none, by the distance. */
+static double strength_along(const trli_solver *s, const trl_grid *grid, int axis)
 {
-    double least = INFINITY;
+    bool known = true;
+    for (int a = 0; a < grid->dim; ++a) known &= s->strength[a] > 0;
+    return known ? s->strength[axis] : 1 / (grid->spacing[axis] * grid->spacing[axis]);
+}
+
+/* Smoothing works along axes of strong coupling, so only these are made coarser: the others wait. */
+static bool coarsen(const trli_solver *s, const trl_grid *fine, trl_grid *coarse)
+{
+    const double weak = 0.28; /* of the strongest: an axis that is about half as strong goes along */
+    double most = 0;
     bool any = false;
     *coarse = *fine;
     for (int a = 0; a < fine->dim; ++a)
-        if (fine->cells[a] > COARSEST_CELLS) least = fmin(least, fine->spacing[a]);
+        if (fine->cells[a] > COARSEST_CELLS) most = fmax(most, strength_along(s, fine, a));
     for (int a = 0; a < fine->dim; ++a) {
-        if (fine->cells[a] <= COARSEST_CELLS || fine->spacing[a] >= 1.9 * least) continue;
+        if (fine->cells[a] <= COARSEST_CELLS || strength_along(s, fine, a) < weak * most) continue;
         coarse->cells[a] = (fine->cells[a] + 1) / 2;
         coarse->spacing[a] = coarse->length[a] / (double)coarse->cells[a];
         any = true;
@@ -77,7 +86,7 @@ const char *trli_multigrid_missing(const trli_solver *s)
     if (s->inverse_value[0] < 0) return "the operator's diagonal is not known";
     if (!s->ask.on_grid) return "the system is none of the deck's";
     if (s->reads_fields) return "the operator's coefficients are fields";
-    if (!coarsen(&layout->grid, &coarse)) return "the grid has few cells";
+    if (!coarsen(s, &layout->grid, &coarse)) return "the grid has few cells";
     return NULL;
 }
 
@@ -234,7 +243,7 @@ trl_err trli_multigrid_compile(trli_solver *s)
     TRL_TRY(compile_begin(&m->level[0], s->r.now[0]));
     TRL_TRY(compile_smooth(&m->level[0]));
     TRL_TRY(trl_loop_create(s->sim->ctx, s->sim->workers, &m->loop));
-    for (; m->n < LEVELS_MOST && coarsen(&grid, &coarse); grid = coarse) {
+    for (; m->n < LEVELS_MOST && coarsen(m->level[m->n - 1].solver, &grid, &coarse); grid = coarse) {
         const trl_layout *layout = m->n == 1 ? s->sim->layout : NULL;
         TRL_TRY(trli_transfer_create(s->sim->ctx, layout, &grid, &coarse, factor, &m->level[m->n - 1].transfer));
         if (layout && layout->npatches > 1 && !m->level[0].transfer->gathers) TRL_TRY(compile_ghosts(&m->level[0]));

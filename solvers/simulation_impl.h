@@ -200,6 +200,8 @@ bool trli_solving_needs_dt(const trl_simulation *sim);
 const trl_grid *trli_solving_grid(const trl_simulation *sim, int solver, int level);
 /* Solve from the present state, to it. Collective: yes. */
 TRL_NODISCARD trl_err trli_solve_present(trl_simulation *sim, double dt);
+/* The present state is that of a checkpoint, solved for with that dt. */
+void trli_solving_resume(trl_simulation *sim, trl_gidx step, double dt);
 /* A step with what is solved after each stage. Collective: yes. */
 TRL_NODISCARD trl_err trli_solve_step(trl_simulation *sim, const trli_next_step *next);
 

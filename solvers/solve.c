@@ -213,6 +213,15 @@ done:
     return err;
 }
 
+static void note_strength(trli_solver *s, const trli_partial_derivative *e)
+{
+    const trli_node *n = e->value < 0 ? NULL : trli_ir_node(&s->sim->model->ir, e->value);
+    for (int a = 0; a < 3; ++a) {
+        const bool along = e->offset[a] && !e->offset[(a + 1) % 3] && !e->offset[(a + 2) % 3];
+        if (along && n && n->op == TRLI_OP_CONSTANT) s->strength[a] = fmax(s->strength[a], fabs(n->number));
+    }
+}
+
 /* The derivative of an unknown's equation by the unknown at the same point. */
 static trl_err diagonal_value(trli_solver *s, trli_instance *in, trli_partials *partials, int i, trli_ir_value *value)
 {
@@ -228,6 +237,7 @@ static trl_err diagonal_value(trli_solver *s, trli_instance *in, trli_partials *
         const trli_partial_derivative *e = &list[k];
         const bool here = !e->everywhere && !e->offset[0] && !e->offset[1] && !e->offset[2];
         if (e->variable == s->ask.variable[i] && here) *value = e->value;
+        if (e->variable == s->ask.variable[i] && !here && !e->everywhere) note_strength(s, e);
     }
     if (*value >= 0) TRL_TRY(trli_partials_together(partials, *value, value));
 done:

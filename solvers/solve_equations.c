@@ -403,6 +403,13 @@ done:
     return err;
 }
 
+void trli_solving_resume(trl_simulation *sim, trl_gidx step, double dt)
+{
+    if (!sim->solving) return;
+    sim->solving->step = step;
+    sim->solving->dt = dt;
+}
+
 static void swap_stage(const struct trli_solving *so, int stage)
 {
     const int n = so->sim->nequations;

@@ -177,6 +177,7 @@ trl_err trl_simulation_resume(trl_simulation *sim, trl_gidx step, double time, d
         return trl_fail(sim->ctx, TRL_ERR_USAGE, NULL,
                         "a simulation cannot resume at step %" PRId64 ", t = %g with dt = %g", step, time, dt);
     for (int v = 0; v < sim->nequations; ++v) trli_frame_written(sim->frame, sim->equation[v].state);
+    trli_solving_resume(sim, step, dt);
     sim->step_number = step;
     sim->time = time;
     sim->dt = dt;

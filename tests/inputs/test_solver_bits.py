@@ -20,7 +20,18 @@ def same_bits(what, text):
     t.check(f"{what}: one result", len(seen) == 1, seen)
 
 
+def restarts():
+    """A run that is continued from its middle has the bits of one that was not."""
+    for dt in ("0.01", "{cfl: 0.4, speed: \"1 + p\", max: 0.02}"):
+        text = t.STEPS.replace("METHOD", "rk4").replace("DT", dt)
+        how = ("run.threads=1", "run.compile=never")
+        whole = t.run(text, how)["fields"]
+        t.run(text, (*how, "output.checkpoint.every.steps=2"), more=("--steps", "2"))
+        t.check("a restart", t.run(text, how, more=("--restart", "latest"))["fields"] == whole, whole)
+
+
 def main():
+    restarts()
     for name, text in {"free": t.FREE, "coupled": t.COUPLED, "masked": t.MASKED,
                        "steps": t.STEPS.replace("METHOD", "rk4").replace("DT", "0.01"),
                        "node": t.manufactured(("dirichlet", "robin"), (11, 9), "node", "{method: bicgstab}"),

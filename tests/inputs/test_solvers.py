@@ -23,11 +23,11 @@ KINDS = {
 }
 
 
-def run(text, settings=("run.threads=1", "run.compile=never"), ranks=1):
+def run(text, settings=("run.threads=1", "run.compile=never"), ranks=1, more=()):
     """The report of a deck."""
     pathlib.Path("deck.yaml").write_text(text, encoding="utf-8")
     command = ["mpirun", "-n", str(ranks)] if ranks > 1 else []
-    command += [TRELLIS, "run", "deck.yaml", "--quiet", "--report", "report.json"]
+    command += [TRELLIS, "run", "deck.yaml", "--quiet", "--report", "report.json", *more]
     for setting in ("output.directory=out", *settings):
         command += ["--set", setting]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
