@@ -46,8 +46,9 @@ static void write_problem(const shape *s, int conditioned, const char *slope, co
     const bool plane = s->dim == 2;
     const char *const flag[] = {s->periodic[0] ? "true" : "false", s->periodic[1] ? "true" : "false",
                                 s->periodic[2] ? "true" : "false"};
-    const char *in_space =
-        plane && strstr(slope, "advective") ? "-div(advective_flux(T, [0.5, -0.3], vanleer))" : slope;
+    const char *in_space = slope;
+    if (plane && strstr(slope, "advective")) in_space = "-div(advective_flux(T, [0.5, -0.3], vanleer))";
+    if (!plane && strstr(slope, "ddx(ddy")) in_space = "1e-3*at(ddx(ddy(ddz(T))), cell) + max(S, 0)";
     char sides[512] = "{";
     for (int a = 0, n = 0; a < s->dim; ++a)
         if (!s->periodic[a])
