@@ -78,8 +78,8 @@ static void join_makers_of(strands *s, int32_t task)
     }
 }
 
-/* A task that is alone joins the strands that alone read what it makes. reader: [values] such a strand, plus one; 0:
- * nobody reads it; -1: several do. size: [tasks] of a first task's strand. */
+/* A task that is alone joins the strand that alone reads the most part of what it makes. reader: [values] such a strand,
+ * plus one; 0: nobody but the maker reads it; -1: several do. size: [tasks] of a first task's strand. */
 static void join_readers(strands *s, int32_t *reader, int32_t *size)
 {
     const trli_place_graph *g = s->graph;
@@ -90,11 +90,17 @@ static void join_readers(strands *s, int32_t *reader, int32_t *size)
                 reader[value] = reader[value] == 0 || reader[value] == strand ? strand : -1;
         }
     for (int32_t t = 0; t < g->tasks; ++t) ++size[root_of(s, t)];
-    for (int32_t t = 0; t < g->tasks; ++t)
+    for (int32_t t = 0; t < g->tasks; ++t) {
+        int32_t only = 0;
+        double bytes = 0.0;
         for (int32_t a = g->access_first[t]; size[t] == 1 && a < g->access_first[t + 1]; ++a) {
             const int32_t makes = s->values->makes[a];
-            if (makes >= 0 && reader[makes] > 0) join(s, t, reader[makes] - 1);
+            if (makes < 0 || reader[makes] <= 0 || (only > 0 && reader[makes] != only)) continue;
+            only = reader[makes];
+            bytes += bytes_of(s, a);
         }
+        if (2.0 * bytes > s->made[t]) join(s, t, only - 1);
+    }
 }
 
 trl_err trli_strands_find(trl_context *ctx, const trli_place_graph *graph, const trli_values *values, int32_t *strand,

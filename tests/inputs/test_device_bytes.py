@@ -106,9 +106,12 @@ def check_halos(check):
         rim, _ = rim_and_ghosts(cut)
         check.deck(f"{cut[0]}x{cut[1]}_patches_on_{devices}", write(), devices, [f"grid.patches={cut}"],
                    across=STAGES * rims * DOUBLE * rim)
-    rim, ghosts = rim_and_ghosts([2, 1])  # workers send and receive: rims go to the host, ghosts there and back
+    # Two patches that are each other's neighbours on both sides, in a step of one stage.
+    check.deck("2_patches_of_each_other", write(method="euler", periodic="[true, true]", sides=""), 2,
+               ["grid.patches=[2, 1]"], across=2 * 2 * DOUBLE * CELLS[1])
+    rim, ghosts = rim_and_ghosts([2, 1])  # workers pack, send and unpack: rims go to the host, ghosts there and back
     check.deck("2_ranks", write(), settings=["grid.patches=[2, 1]"], ranks=2, inward=2 * STAGES * DOUBLE * ghosts,
-               out=2 * STAGES * DOUBLE * (rim + ghosts), workers=2 * STAGES)
+               out=2 * STAGES * DOUBLE * (rim + ghosts), workers=3 * STAGES)
 
 
 def main():
